@@ -1,0 +1,280 @@
+package load
+
+import (
+	"fmt"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"golang.org/x/sys/unix"
+
+	"prony/internal/result"
+)
+
+// class is a way in which a request can fail.
+type class uint8
+
+const (
+	failConnect class = iota
+	failWrite
+	failRead
+	failTimeout
+	failParse
+	failStatus
+	failBody
+	classes
+)
+
+// Histograms reach from 1 ns to 18 minutes with three significant digits; longer times count as the
+// highest. The memory of a range that nothing falls into is never touched.
+const (
+	histMax    = 1 << 40
+	histDigits = 3
+)
+
+func newHist() *hdrhistogram.Histogram { return hdrhistogram.New(1, histMax, histDigits) }
+
+// record books a duration. Nothing is ever left out: what lies outside the range counts as its end.
+func record(h *hdrhistogram.Histogram, ns int64) {
+	if ns < 1 {
+		ns = 1
+	} else if ns > histMax {
+		ns = histMax
+	}
+	// The value is in range, so that there is no error to hear of.
+	_ = h.RecordValue(ns)
+}
+
+// book keeps what one worker measured. A request belongs to the window by the moment it was due (in
+// the closed model: sent); throughput counts answers by the moment they came. Neither excludes the
+// slow ones.
+type book struct {
+	openAt, closeAt int64
+	boundary        int64 // the next moment at which cross wants to be called
+
+	total     int64 // good answers ever, for the progress line
+	sentInWin int64 // due in the window and sent before its end
+	dueInWin  int64 // due in the window and sent at all
+	doneInWin int64 // good answers that came inside the window
+	answered  int64 // good answers to requests due in the window
+	failures  [classes]int64
+	exampleOf string
+	inBytes   int64
+	outBytes  int64
+	renewed   int64
+	area      int64 // ∫ requests under way dt over the window, ns
+	levelAt   int64
+
+	response, service, first, lag, errored, connectT *hdrhistogram.Histogram
+
+	step      int64 // ns per interval
+	cur       int
+	curEnd    int64
+	intervals []interval
+
+	cpuOpen, cpuClose threadUsage
+	usage             func() threadUsage
+}
+
+// interval is one step of the window's series.
+type interval struct {
+	sent, done, failed int64
+	response           *hdrhistogram.Histogram // by when the answer came
+}
+
+func newBook(window, step int64, usage func() threadUsage) *book {
+	b := &book{
+		openAt: never, closeAt: never, boundary: never, step: step, usage: usage,
+		response: newHist(), service: newHist(), first: newHist(), lag: newHist(),
+		errored: newHist(), connectT: newHist(),
+	}
+	b.intervals = make([]interval, (window+step-1)/step)
+	for i := range b.intervals {
+		b.intervals[i].response = newHist()
+	}
+	return b
+}
+
+// schedule tells the book when its window is.
+func (b *book) schedule(openAt, closeAt int64) {
+	b.openAt, b.closeAt, b.boundary = openAt, closeAt, openAt
+	b.curEnd = openAt + b.step
+	b.levelAt = openAt
+}
+
+// cross notes the thread's own use of the processor at both ends of the window.
+func (b *book) cross(now int64) {
+	if now < b.closeAt {
+		b.cpuOpen = b.usage()
+		b.boundary = b.closeAt
+		return
+	}
+	b.cpuClose = b.usage()
+	b.boundary = never
+}
+
+func (b *book) inside(t int64) bool { return t >= b.openAt && t < b.closeAt }
+
+// at returns the interval of a moment inside the window; moments come in order, or nearly so.
+func (b *book) at(t int64) *interval {
+	for t >= b.curEnd && b.cur < len(b.intervals)-1 {
+		b.cur++
+		b.curEnd += b.step
+	}
+	return &b.intervals[b.cur]
+}
+
+// level adds to the time integral that n requests were under way since the last call.
+func (b *book) level(now int64, n int) {
+	lo, hi := max(b.levelAt, b.openAt), min(now, b.closeAt)
+	if hi > lo {
+		b.area += int64(n) * (hi - lo)
+	}
+	b.levelAt = now
+}
+
+func (b *book) sent(due, now int64, bytes int) {
+	if b.inside(now) {
+		b.at(now).sent++
+		b.outBytes += int64(bytes)
+	}
+	if !b.inside(due) {
+		return
+	}
+	b.dueInWin++
+	if now < b.closeAt {
+		b.sentInWin++
+	}
+	record(b.lag, now-due)
+}
+
+func (b *book) bytesIn(now int64, n int) {
+	if b.inside(now) {
+		b.inBytes += int64(n)
+	}
+}
+
+func (b *book) done(c *conn, now int64) {
+	b.total++
+	if b.inside(now) {
+		b.doneInWin++
+		iv := b.at(now)
+		iv.done++
+		record(iv.response, now-c.due)
+	}
+	if b.inside(c.due) {
+		b.answered++
+		record(b.response, now-c.due)
+		record(b.service, now-c.sent)
+		record(b.first, c.first-c.sent)
+	}
+}
+
+// failed books a request that did not end well. A timeout enters the response times at its bound: the
+// answer took at least that long, and leaving it out would flatter the tail.
+func (b *book) failed(c *conn, now int64, f class) {
+	if b.inside(now) {
+		b.at(now).failed++
+	}
+	if !b.inside(c.due) {
+		return
+	}
+	b.failures[f]++
+	record(b.errored, now-c.due)
+	if f == failTimeout {
+		record(b.response, now-c.due)
+		record(b.service, now-c.sent)
+	}
+}
+
+func (b *book) connected(ns int64) { record(b.connectT, ns) }
+
+func (b *book) refused(now int64) {
+	if b.inside(now) {
+		b.failures[failConnect]++
+		b.at(now).failed++
+	}
+}
+
+func (b *book) reconnected(now int64) {
+	if b.inside(now) {
+		b.renewed++
+	}
+}
+
+// example keeps the first failure in words; later ones are only counted.
+func (b *book) example(f class, c *conn, cause string) {
+	if b.exampleOf != "" {
+		return
+	}
+	line := c.out
+	for i, x := range line {
+		if x == '\r' {
+			line = line[:i]
+			break
+		}
+	}
+	switch f {
+	case failStatus:
+		cause = fmt.Sprintf("status %d, want %d", c.resp.Status, c.route.status)
+	case failBody:
+		cause = fmt.Sprintf("body of %d bytes is not the expected one (%d bytes)",
+			c.resp.Bytes, max(int64(len(c.want)), c.route.size))
+	case failTimeout:
+		cause = "no whole answer within the timeout"
+	case failConnect:
+		b.exampleOf = "connect: " + cause
+		return
+	}
+	b.exampleOf = fmt.Sprintf("%s: %s", line, cause)
+}
+
+func (b *book) errors() result.Errors {
+	f := &b.failures
+	return result.Errors{
+		Connect: f[failConnect], Write: f[failWrite], Read: f[failRead], Timeout: f[failTimeout],
+		Parse: f[failParse], Status: f[failStatus], Body: f[failBody], Example: b.exampleOf,
+	}
+}
+
+// threadUsage is what one thread has used of the processor since it began.
+type threadUsage struct {
+	cpuNs    int64 // user and system, getrusage(2) RUSAGE_THREAD
+	delayNs  int64 // runnable but waiting for a processor, /proc/thread-self/schedstat
+	switches int64 // forced ones
+}
+
+func (u threadUsage) minus(v threadUsage) threadUsage {
+	return threadUsage{u.cpuNs - v.cpuNs, u.delayNs - v.delayNs, u.switches - v.switches}
+}
+
+// usageOf returns a reader of the calling thread's usage, to be called on that thread only. schedstat
+// is the file's descriptor, or -1 where the kernel has none.
+func usageOf(schedstat int) func() threadUsage {
+	buf := make([]byte, 128)
+	var ru unix.Rusage
+	return func() threadUsage {
+		var u threadUsage
+		if unix.Getrusage(unix.RUSAGE_THREAD, &ru) == nil {
+			u.cpuNs = ru.Utime.Nano() + ru.Stime.Nano()
+			u.switches = ru.Nivcsw
+		}
+		if schedstat >= 0 {
+			if n, err := unix.Pread(schedstat, buf, 0); err == nil {
+				u.delayNs = secondNumber(buf[:n])
+			}
+		}
+		return u
+	}
+}
+
+// secondNumber reads the second decimal of a line of numbers.
+func secondNumber(b []byte) int64 {
+	i := 0
+	for i < len(b) && b[i] != ' ' {
+		i++
+	}
+	var n int64
+	for i++; i < len(b) && b[i] >= '0' && b[i] <= '9'; i++ {
+		n = n*10 + int64(b[i]-'0')
+	}
+	return n
+}

@@ -1,0 +1,307 @@
+// Package epoll is the readiness engine of the generator: one epoll instance, edge-triggered, armed
+// once per connection and never changed; the answer is read in the event and the next request is
+// written from the same event, so a request costs one recv, one send and its share of one epoll_wait
+// (see epoll(7)). wrk spends two epoll_ctl and a second wake-up on top of that.
+//
+// Waiting for a moment is a timerfd with an absolute time: the kernel's high-resolution timer,
+// untouched by timer slack and by the millisecond grain of epoll_wait's own timeout.
+package epoll
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"prony/internal/clock"
+	"prony/internal/load"
+)
+
+const (
+	readSize  = 256 << 10 // one read of a large body; shared by all connections of the thread
+	maxEvents = 64        // per wait, so that the time between reading the clock stays short
+	timerSlot = -1
+)
+
+// Engine implements load.Engine.
+type Engine struct {
+	epfd, timer int
+	family      int
+	addr        [unix.SizeofSockaddrInet6]byte
+	addrLen     uintptr
+
+	slots    []slot
+	events   []unix.EpollEvent
+	buf      []byte
+	armed    int64 // what the timer is set to, clock.Mono; 0 for not at all
+	toMono   int64 // kernel CLOCK_MONOTONIC minus clock.Mono
+	unopened bool  // a slot could not get a socket; Wait tells the Handler
+}
+
+type slot struct {
+	fd      int32
+	gen     int32 // tells events of this connection from those of its predecessor
+	opening bool
+	rest    []byte // of a write that the kernel did not take whole
+}
+
+// New returns an engine for the number of slots, all to one address.
+func New(addr netip.AddrPort, slots int) (*Engine, error) {
+	e := &Engine{
+		slots:  make([]slot, slots),
+		events: make([]unix.EpollEvent, maxEvents),
+		buf:    make([]byte, readSize),
+	}
+	for i := range e.slots {
+		e.slots[i].fd = -1
+	}
+	e.setAddr(addr)
+	var err error
+	if e.epfd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return nil, fmt.Errorf("create epoll instance: %w", err)
+	}
+	e.timer, err = unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
+	if err != nil {
+		unix.Close(e.epfd)
+		return nil, fmt.Errorf("create timerfd: %w", err)
+	}
+	ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: timerSlot}
+	if err := unix.EpollCtl(e.epfd, unix.EPOLL_CTL_ADD, e.timer, &ev); err != nil {
+		e.Release()
+		return nil, fmt.Errorf("watch timerfd: %w", err)
+	}
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		e.Release()
+		return nil, fmt.Errorf("read CLOCK_MONOTONIC: %w", err)
+	}
+	e.toMono = ts.Nano() - clock.Mono()
+	return e, nil
+}
+
+func (e *Engine) setAddr(a netip.AddrPort) {
+	port := a.Port()
+	if ip := a.Addr().Unmap(); ip.Is4() {
+		e.family = unix.AF_INET
+		sa := (*unix.RawSockaddrInet4)(unsafe.Pointer(&e.addr))
+		sa.Family = unix.AF_INET
+		sa.Addr = ip.As4()
+		*(*[2]byte)(unsafe.Pointer(&sa.Port)) = [2]byte{byte(port >> 8), byte(port)}
+		e.addrLen = unix.SizeofSockaddrInet4
+		return
+	}
+	e.family = unix.AF_INET6
+	sa := (*unix.RawSockaddrInet6)(unsafe.Pointer(&e.addr))
+	sa.Family = unix.AF_INET6
+	sa.Addr = a.Addr().As16()
+	*(*[2]byte)(unsafe.Pointer(&sa.Port)) = [2]byte{byte(port >> 8), byte(port)}
+	e.addrLen = unix.SizeofSockaddrInet6
+}
+
+// Open starts a non-blocking connect. A failure that is known at once is told in the next Wait, by the
+// event that the kernel raises for the failed socket; one before that (no descriptor) is kept in fd.
+func (e *Engine) Open(i int) {
+	s := &e.slots[i]
+	fd, err := unix.Socket(e.family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		s.fd = -1
+		s.opening = true
+		e.unopened = true
+		return
+	}
+	s.fd, s.opening, s.rest = int32(fd), true, nil
+	s.gen++
+	// Nagle's algorithm would hold back the second part of a request that is sent in two.
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	_, _, _ = syscall.RawSyscall(unix.SYS_CONNECT, uintptr(fd),
+		uintptr(unsafe.Pointer(&e.addr)), e.addrLen)
+	ev := unix.EpollEvent{
+		Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET,
+		Fd:     int32(i), Pad: s.gen,
+	}
+	_ = unix.EpollCtl(e.epfd, unix.EPOLL_CTL_ADD, fd, &ev)
+}
+
+// Send writes at once; what does not fit goes out when the socket is writable again. A failed write is
+// told by the event that follows it, so that the Handler is never called from here.
+func (e *Engine) Send(i int, b []byte) {
+	s := &e.slots[i]
+	n, errno := send(s.fd, b)
+	if errno != 0 && errno != unix.EAGAIN && errno != unix.EINTR {
+		return
+	}
+	if n < len(b) {
+		s.rest = b[n:]
+	}
+}
+
+// Close closes the socket, which also takes it out of the epoll set.
+func (e *Engine) Close(i int) {
+	s := &e.slots[i]
+	if s.fd >= 0 {
+		unix.Close(int(s.fd))
+	}
+	s.fd, s.opening, s.rest = -1, false, nil
+	s.gen++
+}
+
+// Release closes everything.
+func (e *Engine) Release() {
+	for i := range e.slots {
+		e.Close(i)
+	}
+	unix.Close(e.timer)
+	unix.Close(e.epfd)
+}
+
+var errSockets = errors.New("no more sockets: raise the limit on open files (ulimit -n)")
+
+// Wait implements load.Engine.
+func (e *Engine) Wait(deadline int64, h load.Handler) error {
+	if e.unopened {
+		e.tellFailedOpens(h)
+	}
+	timeout := -1
+	if deadline <= clock.Mono() {
+		timeout = 0
+	} else if deadline != e.armed {
+		if err := e.arm(deadline); err != nil {
+			return err
+		}
+	}
+	n, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(e.epfd),
+		uintptr(unsafe.Pointer(&e.events[0])), maxEvents, uintptr(timeout), 0, 0)
+	if errno == unix.EINTR {
+		return nil
+	}
+	if errno != 0 {
+		return fmt.Errorf("epoll_wait: %w", errno)
+	}
+	for k := range e.events[:n] {
+		ev := &e.events[k]
+		if ev.Fd == timerSlot {
+			e.armed = 0
+			continue
+		}
+		if s := &e.slots[ev.Fd]; s.fd >= 0 && s.gen == ev.Pad {
+			e.serve(int(ev.Fd), s, ev.Events, h)
+		}
+	}
+	return nil
+}
+
+func (e *Engine) arm(deadline int64) error {
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(deadline + e.toMono)}
+	_, _, errno := syscall.RawSyscall6(unix.SYS_TIMERFD_SETTIME, uintptr(e.timer),
+		unix.TFD_TIMER_ABSTIME, uintptr(unsafe.Pointer(&spec)), 0, 0, 0)
+	if errno != 0 {
+		return fmt.Errorf("set timerfd: %w", errno)
+	}
+	e.armed = deadline
+	return nil
+}
+
+func (e *Engine) tellFailedOpens(h load.Handler) {
+	e.unopened = false
+	for i := range e.slots {
+		if s := &e.slots[i]; s.opening && s.fd < 0 {
+			s.opening = false
+			h.Closed(i, load.Connecting, errSockets)
+		}
+	}
+}
+
+// serve handles one connection's event. The connection may be closed or reopened by the Handler on
+// the way, which the generation tells.
+func (e *Engine) serve(i int, s *slot, events uint32, h load.Handler) {
+	gen := s.gen
+	if s.opening {
+		if events&(unix.EPOLLOUT|unix.EPOLLERR|unix.EPOLLHUP) == 0 {
+			return
+		}
+		if err := socketError(s.fd); err != nil {
+			e.Close(i)
+			h.Closed(i, load.Connecting, err)
+			return
+		}
+		s.opening = false
+		h.Opened(i)
+		if s.gen != gen {
+			return
+		}
+	}
+	if s.rest != nil && events&unix.EPOLLOUT != 0 {
+		rest := s.rest
+		s.rest = nil
+		e.Send(i, rest)
+	}
+	if events&(unix.EPOLLIN|unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+		e.read(i, s, events, h)
+	}
+}
+
+// read takes what is there. A read shorter than the buffer has emptied the socket (epoll(7), Q9), so
+// the second recv that only returns EAGAIN is saved.
+func (e *Engine) read(i int, s *slot, events uint32, h load.Handler) {
+	gen := s.gen
+	for {
+		n, errno := recv(s.fd, e.buf)
+		switch {
+		case errno == unix.EAGAIN:
+			return
+		case errno == unix.EINTR:
+			continue
+		case errno != 0:
+			op := load.Reading
+			if s.rest != nil {
+				op = load.Writing
+			}
+			e.Close(i)
+			h.Closed(i, op, errno)
+			return
+		case n == 0:
+			e.Close(i)
+			h.Closed(i, load.Reading, nil)
+			return
+		}
+		h.Received(i, e.buf[:n])
+		if s.gen != gen {
+			return
+		}
+		if n < len(e.buf) && events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) == 0 {
+			return
+		}
+	}
+}
+
+func socketError(fd int32) error {
+	v, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ERROR)
+	if err != nil {
+		return err
+	}
+	if v != 0 {
+		return syscall.Errno(v)
+	}
+	return nil
+}
+
+func send(fd int32, b []byte) (int, syscall.Errno) {
+	n, _, errno := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(fd),
+		uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT, 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), 0
+}
+
+func recv(fd int32, b []byte) (int, syscall.Errno) {
+	n, _, errno := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd),
+		uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_DONTWAIT, 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), 0
+}

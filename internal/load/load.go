@@ -1,0 +1,355 @@
+// Package load offers HTTP load and measures the answers. One call of Run is one load: it connects,
+// offers the load for a lead-in and a window, waits for the answers still under way, and returns what
+// came of it.
+//
+//	schedule (pace) ─► due arrival ─► any free connection ─► engine ─► answer ─► checks ─► book
+//
+// One thread a core, each with its own connections, its own share of the schedule and its own book;
+// nothing is shared while they run and nothing is allocated per request. Books are merged afterwards.
+//
+// Four moments of a request, all on the monotonic clock: scheduled, sent (just before the write),
+// first byte and done (just after the read that completed it). Response time is done − scheduled,
+// service time done − sent, lag sent − scheduled. The clock starts when the request was due, so that a
+// stalled server cannot hide the requests it kept from being sent (coordinated omission).
+//
+// Non-goals: no retries of requests, no think time, no synthetic samples of any kind.
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/netip"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"prony/internal/clock"
+	"prony/internal/pace"
+	"prony/internal/result"
+)
+
+// Load models.
+const (
+	Closed = "closed" // N connections, the next request when the last was answered
+	Open   = "open"   // arrivals on a schedule, whatever the answers do
+)
+
+// Spec says what to offer.
+type Spec struct {
+	Name        string
+	Address     netip.AddrPort
+	Host        string // of the Host header; empty: the address
+	Scenario    Scenario
+	Model       string
+	Connections int
+	Arrivals    string  // open: of package pace
+	RatePerS    float64 // open
+	Seed        uint64
+
+	Lead    time.Duration // offered before the window and not counted
+	Window  time.Duration
+	Drain   time.Duration // at most, for answers still under way at the window's end
+	Timeout time.Duration // per request, from its sending
+
+	Cores    []int                                        // a thread is pinned to each; empty: one thread, not pinned
+	OnWindow func(open bool)                              // called at both ends of the window
+	Watch    func(done int64, elapsed time.Duration) bool // every WatchEvery; false ends the load
+	Every    time.Duration                                // between calls of Watch
+	Engine   func(netip.AddrPort, int) (Engine, error)    // makes a thread's engine
+	Describe EngineInfo
+}
+
+// EngineInfo names the engine in the record.
+type EngineInfo struct{ Name, Reason, Pacing string }
+
+// Result is what a load came to. Intervals holds the histograms behind Load.Series.
+type Result struct {
+	result.Load
+	Intervals []Interval
+}
+
+// config is what the workers share, read-only once the load starts.
+type config struct {
+	threads   int
+	timeoutNs int64
+	start     int64 // first moment of the lead-in, clock.Mono
+	openAt    int64
+	closeAt   int64
+	endAt     int64
+}
+
+// live is what a worker shows while it runs and what it is told, on a cache line of its own.
+type live struct {
+	done atomic.Int64
+	stop atomic.Bool
+	_    [48]byte
+}
+
+// never is a moment that does not come.
+const never = math.MaxInt64
+
+// settle is how long the threads have to get from the last connect to the first request.
+const settle = 2 * time.Millisecond
+
+// Run offers the load. It fails when nothing could be offered at all: a bad spec, no connection. A
+// cancelled context ends it early with the context's error; when Watch ends it early, the result has
+// its counters but no rates worth quoting.
+func Run(ctx context.Context, s Spec) (*Result, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	p, err := compile(s.Scenario, orElse(s.Host, s.Address.String()), s.Seed)
+	if err != nil {
+		return nil, err
+	}
+	// The collector would run beside the load threads and take their time; a load's garbage is small.
+	runtime.GC()
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	// A load thread holds its processor of the Go scheduler for good; others need their own.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), s.threads()+2)))
+
+	r := &run{spec: s, plan: p}
+	return r.do(ctx)
+}
+
+func (s *Spec) threads() int { return min(max(len(s.Cores), 1), s.Connections) }
+
+func (s *Spec) check() error {
+	switch {
+	case s.Model != Closed && s.Model != Open:
+		return fmt.Errorf("load %s: model %q is neither %s nor %s", s.Name, s.Model, Closed, Open)
+	case s.Connections < 1:
+		return fmt.Errorf("load %s: %d connections; it needs at least 1", s.Name, s.Connections)
+	case s.Window <= 0:
+		return fmt.Errorf("load %s: window %v is not positive", s.Name, s.Window)
+	case s.Timeout <= 0:
+		return fmt.Errorf("load %s: timeout %v is not positive", s.Name, s.Timeout)
+	case s.Engine == nil:
+		panic("load: Spec.Engine is nil")
+	}
+	if s.Model == Open {
+		_, err := pace.New(s.Arrivals, s.RatePerS, s.Seed)
+		return err
+	}
+	return nil
+}
+
+// run is one load under way.
+type run struct {
+	spec    Spec
+	plan    *plan
+	cfg     config
+	workers []*worker
+	lives   []live
+
+	connected sync.WaitGroup
+	finished  sync.WaitGroup
+	begin     chan struct{}
+	errs      []error
+}
+
+func (r *run) do(ctx context.Context) (*Result, error) {
+	n := r.spec.threads()
+	r.cfg = config{
+		threads: n, timeoutNs: int64(r.spec.Timeout),
+		start: never, openAt: never, closeAt: never, endAt: never,
+	}
+	r.lives = make([]live, n)
+	r.errs = make([]error, n)
+	r.begin = make(chan struct{})
+	for i := range n {
+		conns := r.spec.Connections / n
+		if i < r.spec.Connections%n {
+			conns++
+		}
+		w := newWorker(&r.cfg, r.plan, i, conns)
+		w.live = &r.lives[i]
+		r.workers = append(r.workers, w)
+		r.connected.Add(1)
+		r.finished.Add(1)
+		go r.work(i)
+	}
+	r.connected.Wait()
+	err := r.firstError()
+	if err == nil {
+		r.setTimes()
+	}
+	close(r.begin)
+	if err == nil {
+		err = r.oversee(ctx)
+	}
+	r.finished.Wait()
+	if err == nil {
+		err = r.firstError()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.collect(), nil
+}
+
+func (r *run) setTimes() {
+	r.cfg.start = clock.Mono() + int64(settle)
+	r.cfg.openAt = r.cfg.start + int64(r.spec.Lead)
+	r.cfg.closeAt = r.cfg.openAt + int64(r.spec.Window)
+	r.cfg.endAt = r.cfg.closeAt + int64(r.spec.Drain)
+}
+
+// work is the life of a load thread. The thread is never handed back: it ends with its goroutine and
+// takes its affinity and its timer slack with it.
+func (r *run) work(i int) {
+	defer r.finished.Done()
+	runtime.LockOSThread()
+	w := r.workers[i]
+	err := r.prepare(i, w)
+	if err != nil {
+		r.errs[i] = err
+	}
+	r.connected.Done()
+	<-r.begin
+	if w.engine == nil {
+		return
+	}
+	defer w.engine.Release()
+	if r.cfg.start == never {
+		return
+	}
+	w.book.schedule(r.cfg.openAt, r.cfg.closeAt)
+	if err := w.loop(); err != nil {
+		r.errs[i] = fmt.Errorf("load %s: %w", r.spec.Name, err)
+		r.stop()
+	}
+}
+
+func (r *run) prepare(i int, w *worker) error {
+	if len(r.spec.Cores) > 0 {
+		var set unix.CPUSet
+		set.Set(r.spec.Cores[i])
+		if err := unix.SchedSetaffinity(0, &set); err != nil {
+			return fmt.Errorf("pin load thread to core %d: %w", r.spec.Cores[i], err)
+		}
+	}
+	schedstat, err := unix.Open("/proc/thread-self/schedstat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		schedstat = -1
+	}
+	w.book = newBook(int64(r.spec.Window), int64(step(r.spec.Window)), usageOf(schedstat))
+	if r.spec.Model == Open {
+		p, err := pace.New(r.spec.Arrivals, r.spec.RatePerS, r.spec.Seed)
+		if err != nil {
+			return err
+		}
+		w.arrivals = pace.Share(p, i, r.cfg.threads)
+	}
+	if w.engine, err = r.spec.Engine(r.spec.Address, len(w.conns)); err != nil {
+		return fmt.Errorf("load %s: %w", r.spec.Name, err)
+	}
+	if err := w.connect(clock.Mono() + int64(r.spec.Timeout)); err != nil {
+		return fmt.Errorf("load %s: %w", r.spec.Name, err)
+	}
+	if w.alive == 0 {
+		return fmt.Errorf("load %s: no connection to %s could be opened: %s; is the service running?",
+			r.spec.Name, r.spec.Address, w.book.exampleOf)
+	}
+	return nil
+}
+
+// step is the grain of the window's series: fine enough to plot a short window, and never so many
+// intervals that their histograms fill the memory.
+func step(window time.Duration) time.Duration {
+	switch {
+	case window <= 5*time.Second:
+		return 100 * time.Millisecond
+	case window <= 30*time.Second:
+		return 250 * time.Millisecond
+	case window <= 600*time.Second:
+		return time.Second
+	}
+	return (window/600 + time.Second - 1).Truncate(time.Second)
+}
+
+// oversee waits for the window's ends and tells those who want to know.
+func (r *run) oversee(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() { r.finished.Wait(); close(done) }()
+	edge := time.NewTimer(time.Duration(r.cfg.openAt - clock.Mono()))
+	defer edge.Stop()
+	var tick <-chan time.Time
+	if r.spec.Watch != nil {
+		t := time.NewTicker(r.spec.Every)
+		defer t.Stop()
+		tick = t.C
+	}
+	edges := 0
+	cross := func() {
+		if edges++; r.spec.OnWindow != nil && edges <= 2 {
+			r.spec.OnWindow(edges == 1)
+		}
+		edge.Reset(time.Duration(r.cfg.closeAt - clock.Mono()))
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			r.stop()
+			<-done
+			return ctx.Err()
+		case <-done:
+			for edges < 2 {
+				cross()
+			}
+			return nil
+		case <-edge.C:
+			if edges < 2 {
+				cross()
+			}
+		case <-tick:
+			if !r.spec.Watch(r.count(), time.Duration(clock.Mono()-r.cfg.start)) {
+				r.stop()
+				tick = nil
+			}
+		}
+	}
+}
+
+func (r *run) stop() {
+	for i := range r.lives {
+		r.lives[i].stop.Store(true)
+	}
+}
+
+func (r *run) count() (n int64) {
+	for i := range r.lives {
+		n += r.lives[i].done.Load()
+	}
+	return n
+}
+
+func (r *run) firstError() error { return errors.Join(r.errs...) }
+
+// Priority describes how the calling thread is scheduled, e.g. "other nice 0".
+func priority() string {
+	n, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+	if err != nil {
+		return "unknown"
+	}
+	return "other nice " + strconv.Itoa(20-n)
+}
+
+// RaiseFiles lifts the soft limit on open files to the hard one, so that many connections can be had.
+// It returns the limit in force.
+func RaiseFiles() (uint64, error) {
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
+		return 0, os.NewSyscallError("getrlimit", err)
+	}
+	l.Cur = l.Max
+	return l.Cur, os.NewSyscallError("setrlimit", unix.Setrlimit(unix.RLIMIT_NOFILE, &l))
+}

@@ -1,0 +1,285 @@
+// Package result is the record of a trial: what was asked, what ran, what was measured, and where it
+// came from. A trial ends as exactly one Record, good or failed; statistics and reports are functions
+// of records and of nothing else. docs/formats/record.md describes the bytes on disk.
+//
+// All times are nanoseconds, all sizes bytes, all rates per second.
+package result
+
+import "time"
+
+// Version is the format's version; a reader refuses a newer one.
+const Version = 1
+
+// Outcomes of a trial.
+const (
+	Measured = "measured" // every load was offered to its end
+	Failed   = "failed"   // a step went wrong; Failure says which
+)
+
+// Record is one trial, one line of trials.ndjson.
+type Record struct {
+	Version  int       `json:"version"`
+	Run      string    `json:"run"`   // the run's id, also its folder's name
+	Trial    string    `json:"trial"` // unique in the run, e.g. "b1-03-go-nethttp"
+	Time     time.Time `json:"time"`  // wall clock at the trial's start
+	Suite    string    `json:"suite"`
+	Block    int       `json:"block"` // from 1
+	Order    int       `json:"order"` // position in the run, from 1
+	Target   Target    `json:"target"`
+	Scenario string    `json:"scenario"`
+	Contract string    `json:"contract"`
+	Outcome  string    `json:"outcome"`
+
+	Failure  *Failure `json:"failure,omitempty"`
+	Limits   Limits   `json:"limits"`
+	Artifact Artifact `json:"artifact"`
+	Start    Start    `json:"start"`
+	Warmup   Warmup   `json:"warmup"`
+	Loads    []Load   `json:"loads,omitempty"`
+
+	Probe      Cost       `json:"probe"` // what the sampler itself took
+	Provenance Provenance `json:"provenance"`
+	Verdict    Verdict    `json:"verdict"`
+	DurationNs int64      `json:"durationNs"`
+}
+
+// Target names what was measured.
+type Target struct {
+	Name      string `json:"name"` // unique in the catalog, e.g. "java-jdk/virtual"
+	Service   string `json:"service"`
+	Language  string `json:"language"`
+	Framework string `json:"framework"`
+	Version   string `json:"version"`
+	Runtime   string `json:"runtime"`
+	Mode      string `json:"mode"`
+	Variant   string `json:"variant"` // "none" when nothing rides along
+}
+
+// Failure says where a trial ended early. Step is one of launch, ready, verify, warmup, measure,
+// reverify, stop.
+type Failure struct {
+	Step  string   `json:"step"`
+	Error string   `json:"error"`
+	Hint  string   `json:"hint,omitempty"`
+	Log   []string `json:"log,omitempty"` // the last lines that the service wrote
+}
+
+// Limits are what was asked for and what the kernel was seen to enforce.
+type Limits struct {
+	CPUs         float64  `json:"cpus"`
+	MemoryBytes  int64    `json:"memoryBytes"`
+	ServiceCores []int    `json:"serviceCores"`
+	LoadCores    []int    `json:"loadCores"`
+	InForce      []string `json:"inForce"`           // e.g. "cpuset cgroup v1", "memory cgroup v1"
+	Missing      []string `json:"missing,omitempty"` // asked for and not enforced, with the cause
+}
+
+// Artifact is what the build made.
+type Artifact struct {
+	SHA256    string `json:"sha256"`
+	SizeBytes int64  `json:"sizeBytes"`
+	BuildHash string `json:"buildHash"` // of sources and tool versions: the cache's key
+}
+
+// Start is how long the service took to come up, from the exec of its program.
+type Start struct {
+	ListenNs        int64 `json:"listenNs"`        // until its port accepted a connection
+	ReadyNs         int64 `json:"readyNs"`         // until its readiness path answered 200
+	FirstResponseNs int64 `json:"firstResponseNs"` // the first request of the contract, alone
+}
+
+// Warmup is the load before the first window, closed, never part of a result.
+type Warmup struct {
+	DurationNs int64 `json:"durationNs"`
+	Requests   int64 `json:"requests"`
+	Steady     bool  `json:"steady"`             // whether the rule held before the bound
+	SteadyAtNs int64 `json:"steadyAtNs"`         // when it held; 0 when it did not
+	RatePerS   Rates `json:"ratePerS,omitempty"` // requests/s, a value per interval
+	IntervalNs int64 `json:"intervalNs"`
+}
+
+// Rates is a series of requests per second at equal intervals.
+type Rates []float64
+
+// Load is one load of the trial: its model, what was offered, what came back.
+type Load struct {
+	Name        string  `json:"name"`  // from the suite, e.g. "peak"
+	Model       string  `json:"model"` // "closed" or "open"
+	Arrivals    string  `json:"arrivals,omitempty"`
+	Connections int     `json:"connections"`
+	Threads     int     `json:"threads"`
+	RatePerS    float64 `json:"ratePerS,omitempty"` // open: asked for
+	RateOf      string  `json:"rateOf,omitempty"`   // e.g. "50% of peak"
+	Seed        uint64  `json:"seed"`
+	TraceHash   string  `json:"traceHash,omitempty"` // open: of the schedule itself
+
+	WindowNs  int64 `json:"windowNs"`
+	LeadNs    int64 `json:"leadNs"`    // offered before the window, not counted
+	DrainNs   int64 `json:"drainNs"`   // waited after it for answers
+	Scheduled int64 `json:"scheduled"` // arrivals due in the window
+	Sent      int64 `json:"sent"`      // of them, sent before the window closed
+	Done      int64 `json:"done"`      // answers that ended inside the window, good ones
+	Answered  int64 `json:"answered"`  // of those scheduled, answered well by the end of the drain
+	Censored  int64 `json:"censored"`  // of those scheduled, no answer by the end of the drain
+	BytesIn   int64 `json:"bytesIn"`
+	BytesOut  int64 `json:"bytesOut"`
+
+	ThroughputPerS float64 `json:"throughputPerS"` // Done / window
+	Errors         Errors  `json:"errors"`
+	Reconnects     int64   `json:"reconnects"`
+	InFlightMean   float64 `json:"inFlightMean"` // time integral over the window
+	BacklogPerS    float64 `json:"backlogPerS"`  // open: slope of scheduled - done, per second
+	CeilingPerS    float64 `json:"ceilingPerS"`  // generator against a null server; 0 unknown
+	ResponseTime   Dist    `json:"responseTime"` // done - scheduled
+	ServiceTime    Dist    `json:"serviceTime"`  // done - sent
+	FirstByte      Dist    `json:"firstByte"`    // first byte - sent
+	Lag            Dist    `json:"lag"`          // sent - scheduled
+	ErrorTime      Dist    `json:"errorTime"`    // of failed requests, timeouts at their bound
+	ConnectTime    Dist    `json:"connectTime"`  // TCP handshake
+	Series         Series  `json:"series"`       // per interval of the window
+	Generator      Gen     `json:"generator"`    // what offering it cost
+	Service        Usage   `json:"service"`      // what answering it cost
+	Host           Host    `json:"host"`         // what else happened meanwhile
+}
+
+// Errors counts requests that did not end as the scenario expects, by class.
+type Errors struct {
+	Connect int64 `json:"connect"`
+	Write   int64 `json:"write"`
+	Read    int64 `json:"read"`    // reset, or closed before the answer was whole
+	Timeout int64 `json:"timeout"` // no whole answer within the scenario's timeout
+	Parse   int64 `json:"parse"`   // not HTTP
+	Status  int64 `json:"status"`
+	Body    int64 `json:"body"` // wrong length or wrong bytes
+
+	Example string `json:"example,omitempty"` // the first one, in words
+}
+
+// Total is the number of failed requests.
+func (e Errors) Total() int64 {
+	return e.Connect + e.Write + e.Read + e.Timeout + e.Parse + e.Status + e.Body
+}
+
+// Dist is a distribution of durations. The histogram is the truth, the fields a convenience.
+type Dist struct {
+	Count  int64   `json:"count"`
+	MinNs  int64   `json:"minNs"`
+	MeanNs float64 `json:"meanNs"`
+	P50Ns  int64   `json:"p50Ns"`
+	P90Ns  int64   `json:"p90Ns"`
+	P99Ns  int64   `json:"p99Ns"`
+	P999Ns int64   `json:"p999Ns"`
+	MaxNs  int64   `json:"maxNs"`
+	HDR    string  `json:"hdr,omitempty"` // HdrHistogram V2, compressed, base64; 3 digits, ns
+}
+
+// Series is columnar: one value per interval in each column.
+type Series struct {
+	IntervalNs int64   `json:"intervalNs"`
+	Scheduled  []int64 `json:"scheduled,omitempty"`
+	Sent       []int64 `json:"sent,omitempty"`
+	Done       []int64 `json:"done,omitempty"`
+	Failed     []int64 `json:"failed,omitempty"`
+	P50Ns      []int64 `json:"p50Ns,omitempty"` // of response time, by when the answer came
+	P99Ns      []int64 `json:"p99Ns,omitempty"`
+	MaxNs      []int64 `json:"maxNs,omitempty"`
+}
+
+// Gen is the generator's own cost and condition in the window.
+type Gen struct {
+	Engine          string  `json:"engine"`
+	EngineReason    string  `json:"engineReason"`
+	Pacing          string  `json:"pacing"` // how it waits for the next arrival
+	CPUNs           int64   `json:"cpuNs"`  // user and system of the load threads
+	CPUPerRequestNs float64 `json:"cpuPerRequestNs"`
+	CPUShare        float64 `json:"cpuShare"`   // of its cores, the busiest thread
+	RunDelayNs      int64   `json:"runDelayNs"` // runnable but not running, schedstat
+	SwitchesForced  int64   `json:"switchesForced"`
+	Priority        string  `json:"priority"` // scheduling policy of the load threads
+}
+
+// Usage is the service's consumption in the window: all its processes together.
+type Usage struct {
+	Source              string  `json:"source"` // "cgroup v1", "cgroup v2" or "proc"
+	WindowNs            int64   `json:"windowNs"`
+	CPUNs               int64   `json:"cpuNs"`
+	UserNs              int64   `json:"userNs"`
+	SystemNs            int64   `json:"systemNs"`
+	CPUPerRequestNs     float64 `json:"cpuPerRequestNs"`
+	CPUShare            float64 `json:"cpuShare"` // of the cores it may use
+	RSSMaxBytes         int64   `json:"rssMaxBytes"`
+	RSSEndBytes         int64   `json:"rssEndBytes"`
+	PSSEndBytes         int64   `json:"pssEndBytes"` // 0 when the kernel does not say
+	ThreadsMax          int     `json:"threadsMax"`
+	SwitchesVoluntary   int64   `json:"switchesVoluntary"`
+	SwitchesForced      int64   `json:"switchesForced"`
+	SwitchesPerRequest  float64 `json:"switchesPerRequest"`
+	RunDelayNs          int64   `json:"runDelayNs"`
+	ThrottledNs         int64   `json:"throttledNs"`
+	ThrottledPeriods    int64   `json:"throttledPeriods"`
+	PageFaultsMajor     int64   `json:"pageFaultsMajor"`
+	NetworkBytes        int64   `json:"networkBytes"` // lo: both directions are the same bytes
+	NetworkBytesPerRequ float64 `json:"networkBytesPerRequest"`
+}
+
+// Host is what the machine did in the window.
+type Host struct {
+	StealShare     float64 `json:"stealShare"`     // of all cores' time, taken by the hypervisor
+	OtherCPUShare  float64 `json:"otherCPUShare"`  // of all cores' time, by processes not of the trial
+	PressureCPU    float64 `json:"pressureCPU"`    // PSI some, share of the window; -1 unknown
+	PressureMemory float64 `json:"pressureMemory"` // likewise
+	PressureIO     float64 `json:"pressureIO"`     // likewise
+}
+
+// Cost is what the lab's own watching took over the whole trial.
+type Cost struct {
+	Samples  int64   `json:"samples"`
+	PeriodNs int64   `json:"periodNs"`
+	CPUNs    int64   `json:"cpuNs"`
+	CPUShare float64 `json:"cpuShare"` // of one core
+}
+
+// Provenance is all that is needed to trust and repeat the trial.
+type Provenance struct {
+	Prony       string            `json:"prony"`  // version of this program
+	Commit      string            `json:"commit"` // of the checkout that the services came from
+	Dirty       bool              `json:"dirty"`
+	Command     []string          `json:"command"`
+	Seed        uint64            `json:"seed"`
+	SuiteHash   string            `json:"suiteHash"`
+	PlanHash    string            `json:"planHash"`
+	Tools       map[string]string `json:"tools"`
+	OS          string            `json:"os"`
+	Kernel      string            `json:"kernel"`
+	Arch        string            `json:"arch"`
+	CPUModel    string            `json:"cpuModel"`
+	Cores       int               `json:"cores"`
+	MemoryBytes int64             `json:"memoryBytes"`
+	Governor    string            `json:"governor"` // "none" when the kernel offers none
+	Cgroup      string            `json:"cgroup"`   // "v1", "v2", "none"
+	Hypervisor  bool              `json:"hypervisor"`
+	ServiceArgs []string          `json:"serviceArgs"` // the command line of the service
+}
+
+// Verdict is the judgement on the measurement, not on the service.
+type Verdict struct {
+	Grade    string    `json:"grade"` // VALID, SUSPECT or INVALID
+	Findings []Finding `json:"findings,omitempty"`
+}
+
+// Grades, in order of trust.
+const (
+	Valid   = "VALID"
+	Suspect = "SUSPECT"
+	Invalid = "INVALID"
+)
+
+// Finding is one rule that did not hold.
+type Finding struct {
+	Rule     string `json:"rule"`
+	Load     string `json:"load,omitempty"` // which of the trial's loads; empty: the trial
+	Grade    string `json:"grade"`          // what it makes of the trial
+	Observed string `json:"observed"`
+	Limit    string `json:"limit"`
+	Hint     string `json:"hint"`
+}
