@@ -1,0 +1,154 @@
+// Package config decodes the YAML files that people write: suites, manifests, golden answers. Every
+// unknown key is an error, and every error names file, line, the line itself and, where a known key is
+// close, what was probably meant.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Error is what is wrong with a file, in words for whoever wrote it.
+type Error struct {
+	File    string
+	Line    int // from 1; 0 when the place is not known
+	Problem string
+	Source  string // the line as it stands, trimmed
+	Hint    string
+}
+
+// Error gives "file:line: problem".
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.File)
+	if e.Line > 0 {
+		fmt.Fprintf(&b, ":%d", e.Line)
+	}
+	fmt.Fprintf(&b, ": %s", e.Problem)
+	if e.Source != "" {
+		fmt.Fprintf(&b, " in %q", e.Source)
+	}
+	if e.Hint != "" {
+		fmt.Fprintf(&b, "; %s", e.Hint)
+	}
+	return b.String()
+}
+
+// Decode reads data, the content of the named file, into the struct that v points to.
+func Decode(file string, data []byte, v any) error {
+	err := yaml.UnmarshalWithOptions(data, v, yaml.Strict())
+	if err == nil {
+		return nil
+	}
+	out := &Error{File: file, Problem: err.Error()}
+	var at yaml.Error
+	if errors.As(err, &at) {
+		out.Problem = at.GetMessage()
+		if t := at.GetToken(); t != nil && t.Position != nil {
+			out.Line = t.Position.Line
+			out.Source = line(data, out.Line)
+		}
+	}
+	var unknown *yaml.UnknownFieldError
+	if errors.As(err, &unknown) && unknown.Token != nil {
+		key := unknown.Token.Value
+		out.Problem = fmt.Sprintf("unknown key %q", key)
+		known := Keys(v)
+		if near := Nearest(key, known); near != "" {
+			out.Hint = fmt.Sprintf("did you mean %q?", near)
+		} else {
+			out.Hint = "known keys are " + strings.Join(known, ", ")
+		}
+	}
+	return out
+}
+
+// At makes an Error about a value whose key stands in the file: it finds the first line that holds
+// the text, so that even a mistake found long after decoding names its line.
+func At(file string, data []byte, text, problem, hint string) error {
+	e := &Error{File: file, Problem: problem, Hint: hint}
+	if i := strings.Index(string(data), text); text != "" && i >= 0 {
+		e.Line = 1 + strings.Count(string(data[:i]), "\n")
+		e.Source = line(data, e.Line)
+	}
+	return e
+}
+
+func line(data []byte, n int) string {
+	lines := strings.Split(string(data), "\n")
+	if n < 1 || n > len(lines) {
+		return ""
+	}
+	return strings.TrimSpace(lines[n-1])
+}
+
+// Keys lists the YAML keys of v's type and of all structs below it, in the order of declaration,
+// without repeats.
+func Keys(v any) []string {
+	var out []string
+	seen := map[string]bool{}
+	visited := map[reflect.Type]bool{}
+	var walk func(reflect.Type)
+	walk = func(t reflect.Type) {
+		switch t.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+			walk(t.Elem())
+			return
+		case reflect.Struct:
+		default:
+			return
+		}
+		if visited[t] {
+			return
+		}
+		visited[t] = true
+		for i := range t.NumField() {
+			f := t.Field(i)
+			name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+			if name != "" && name != "-" && !seen[name] {
+				seen[name] = true
+				out = append(out, name)
+			}
+			walk(f.Type)
+		}
+	}
+	walk(reflect.TypeOf(v))
+	return out
+}
+
+// Nearest returns the known word within an edit distance of a third of the word's length, at least two
+// (a transposition), or "".
+func Nearest(word string, known []string) string {
+	best, limit := "", min(max(2, len(word)/3)+1, len(word))
+	for _, k := range known {
+		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < limit {
+			best, limit = k, d
+		}
+	}
+	return best
+}
+
+// distance is Levenshtein's: insertions, deletions and substitutions (Soviet Physics Doklady, 1966).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			next := min(row[j]+1, row[j+1]+1, diagonal+cost)
+			diagonal, row[j+1] = row[j+1], next
+		}
+	}
+	return row[len(b)]
+}

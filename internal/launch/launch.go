@@ -1,0 +1,53 @@
+// Package launch starts targets under limits and stops them, and says which limits are in force. The
+// folders below it are the ways to do so; launchtest holds the one conformance suite for all of them.
+package launch
+
+import (
+	"context"
+	"time"
+)
+
+// Spec is what to start.
+type Spec struct {
+	Name        string // for messages, cgroups and the journal; letters, digits, dots and dashes
+	Dir         string // working directory
+	Args        []string
+	Env         []string // complete: nothing of the lab's own environment is passed on
+	Cores       []int    // the service may run on these; empty: on any
+	CPUs        float64  // at most this much processor time per second
+	MemoryBytes int64    // at most this much memory; 0 for no limit
+	LogFile     string   // standard output and error go there
+}
+
+// Launcher starts a target. An error means that nothing is left running.
+type Launcher interface {
+	Name() string
+	Launch(ctx context.Context, s Spec) (Process, error)
+}
+
+// Process is a started target, all its processes together.
+type Process interface {
+	// Began is the moment (clock.Mono) at which the target's own program began to run.
+	Began() int64
+	// PIDs lists its live processes.
+	PIDs() []int
+	// Groups lists the cgroups that hold it, one a controller with version 1; none when not permitted.
+	Groups() []Group
+	// Limits lists what the kernel was seen to enforce and what it would not.
+	Limits() (inForce, missing []string)
+	// Exited is closed when the main process has ended, wanted or not. Exit says how, after that.
+	Exited() <-chan struct{}
+	Exit() string
+	// Log returns up to n last lines of what it wrote.
+	Log(n int) []string
+	// Stop ends all its processes: politely, then after the grace by force. It returns when none is
+	// left. It may be called again.
+	Stop(grace time.Duration) error
+}
+
+// Group is a control group of the process.
+type Group struct {
+	Version    int    // 1 or 2
+	Controller string // version 1: cpuacct, cpu, cpuset, memory; version 2: empty, all in one
+	Dir        string
+}

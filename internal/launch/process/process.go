@@ -1,0 +1,358 @@
+// Package process launches a target as a plain process: no Docker, no root needed. It gives it a
+// process group and, where permitted, cgroups of its own, else affinity and rlimits.
+//
+// Nothing survives the lab. In order of what goes wrong: Stop ends the target and all it has forked; a
+// parent-death signal ends it when the lab is killed; a journal on disk lets the next lab end what
+// even that has missed (Reap).
+package process
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"prony/internal/clock"
+	"prony/internal/launch"
+)
+
+// Launcher starts plain processes.
+type Launcher struct {
+	Journal *Journal // remembers what is running, on disk
+	NoGroup bool     // leave cgroups alone, for tests of the other means
+
+	count int
+}
+
+// Name implements launch.Launcher.
+func (*Launcher) Name() string { return "process" }
+
+// proc is a running target.
+type proc struct {
+	spec    launch.Spec
+	cmd     *exec.Cmd
+	groups  *groups
+	journal *Journal
+	name    string
+	began   int64
+	exited  chan struct{}
+	exit    string
+	stop    sync.Mutex
+}
+
+// Launch implements launch.Launcher.
+func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, error) {
+	path, err := lookPath(s)
+	if err != nil {
+		return nil, err
+	}
+	l.count++
+	p := &proc{
+		spec: s, journal: l.Journal, exited: make(chan struct{}), groups: &groups{},
+		name: fmt.Sprintf("prony-%d-%d", os.Getpid(), l.count),
+	}
+	if l.NoGroup {
+		p.groups.missing = []string{"cgroup: left alone as asked"}
+	} else {
+		p.groups = makeGroups(p.name, s, ownHierarchies())
+	}
+	if err := l.Journal.add(p.name, 0, p.groups.dirs()); err != nil {
+		p.clean()
+		return nil, err
+	}
+	if err := p.start(ctx, path); err != nil {
+		return nil, errors.Join(fmt.Errorf("launch %s: %w", s.Name, err), p.Stop(0))
+	}
+	if err := l.Journal.add(p.name, p.cmd.Process.Pid, p.groups.dirs()); err != nil {
+		return nil, errors.Join(err, p.Stop(0))
+	}
+	p.noteLimits()
+	return p, nil
+}
+
+func lookPath(s launch.Spec) (string, error) {
+	if len(s.Args) == 0 {
+		return "", fmt.Errorf("launch %s: it has no command", s.Name)
+	}
+	path := s.Args[0]
+	if !strings.Contains(path, "/") {
+		found, err := exec.LookPath(path)
+		if err != nil {
+			return "", fmt.Errorf("launch %s: %w; is it installed and on PATH?", s.Name, err)
+		}
+		return found, nil
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(s.Dir, path)
+	}
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("launch %s: %w; was it built?", s.Name, err)
+	}
+	return path, nil
+}
+
+func ownHierarchies() []hierarchy {
+	mounts, err1 := os.ReadFile("/proc/self/mountinfo")
+	own, err2 := os.ReadFile("/proc/self/cgroup")
+	if err1 != nil || err2 != nil {
+		return nil
+	}
+	return hierarchies(string(mounts), string(own))
+}
+
+// start runs this very program again, which becomes the target (see Enter).
+func (p *proc) start(ctx context.Context, path string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	e := entry{
+		Parent: os.Getpid(), Groups: p.groups.dirs(), Cores: p.spec.Cores,
+		Path: path, Args: p.spec.Args, Env: p.spec.Env,
+	}
+	if p.spec.MemoryBytes > 0 && !p.groups.has("memory") {
+		e.Data = p.spec.MemoryBytes
+	}
+	text, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	out, err := os.OpenFile(p.spec.LogFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return fmt.Errorf("open its log: %w", err)
+	}
+	defer out.Close()
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	p.cmd = exec.Command(self)
+	p.cmd.Dir, p.cmd.Env = p.spec.Dir, []string{enterEnv + "=" + string(text)}
+	p.cmd.Stdout, p.cmd.Stderr = out, out
+	p.cmd.ExtraFiles = []*os.File{w}
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	started := make(chan error)
+	go p.keep(started)
+	err = <-started
+	w.Close()
+	if err != nil {
+		return err
+	}
+	return p.hear(ctx, r)
+}
+
+// keep starts the process and waits for its end on one locked thread: the parent-death signal comes
+// when the *thread* that forked ends, so that thread must live as long as the process.
+func (p *proc) keep(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	err := p.cmd.Start()
+	started <- err
+	if err != nil {
+		close(p.exited)
+		return
+	}
+	err = p.cmd.Wait()
+	p.exit = "exit status 0"
+	if err != nil {
+		p.exit = err.Error()
+	}
+	close(p.exited)
+}
+
+// hear reads the moment of the exec, or why there was none.
+func (p *proc) hear(ctx context.Context, r *os.File) error {
+	line := make(chan string, 1)
+	go func() {
+		b, _ := io.ReadAll(io.LimitReader(r, 4096)) // an error ends the text, which is then too short
+		line <- string(b)
+	}()
+	var text string
+	select {
+	case text = <-line:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(startBound):
+		return fmt.Errorf("its program did not begin within %v", startBound)
+	}
+	if cause, failed := strings.CutPrefix(lastLine(text), "error: "); failed {
+		return errors.New(cause)
+	}
+	ns, err := strconv.ParseInt(strings.TrimPrefix(lastLine(text), "exec "), 10, 64)
+	if err != nil {
+		return fmt.Errorf("it ended before its program began (%q)", text)
+	}
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return err
+	}
+	p.began = clock.Mono() - (now.Nano() - ns)
+	return nil
+}
+
+// startBound is how long the way from fork to exec may take.
+const startBound = 10 * time.Second
+
+func lastLine(s string) string {
+	s = strings.TrimSpace(s)
+	return s[strings.LastIndexByte(s, '\n')+1:]
+}
+
+// noteLimits reads back from the kernel what the means other than cgroups have set.
+func (p *proc) noteLimits() {
+	g := p.groups
+	pid := p.cmd.Process.Pid
+	if len(p.spec.Cores) > 0 {
+		var set unix.CPUSet
+		if err := unix.SchedGetaffinity(pid, &set); err == nil {
+			g.inForce = append(g.inForce, "affinity "+coreList(setCores(&set)))
+		} else {
+			g.missing = append(g.missing, "affinity: "+err.Error())
+		}
+	}
+	if p.spec.MemoryBytes > 0 && !g.has("memory") {
+		g.inForce = append(g.inForce, fmt.Sprintf("private memory %d (rlimit)", p.spec.MemoryBytes))
+	}
+	fits := len(p.spec.Cores) > 0 && float64(len(p.spec.Cores)) <= p.spec.CPUs
+	if p.spec.CPUs > 0 && !fits && !g.has("cpu quota") {
+		g.missing = append(g.missing, fmt.Sprintf("cpu quota %g: no cgroup", p.spec.CPUs))
+	}
+}
+
+func setCores(set *unix.CPUSet) []int {
+	var out []int
+	for i := range len(set) * 64 {
+		if set.IsSet(i) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+func (p *proc) Began() int64                        { return p.began }
+func (p *proc) Groups() []launch.Group              { return p.groups.list }
+func (p *proc) Limits() (inForce, missing []string) { return p.groups.inForce, p.groups.missing }
+func (p *proc) Exited() <-chan struct{}             { return p.exited }
+func (p *proc) Exit() string                        { return p.exit }
+
+// PIDs asks the cgroup, or else looks for the process group.
+func (p *proc) PIDs() []int {
+	if len(p.groups.list) > 0 {
+		return pidsIn(p.groups.list[0].Dir)
+	}
+	return groupMembers(p.cmd.Process.Pid)
+}
+
+// groupMembers lists the processes of a process group, as /proc/PID/stat tells (proc(5), field 5).
+func groupMembers(pgid int) []int {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	var out []int
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if f := statFields(pid); len(f) > 2 && f[2] == strconv.Itoa(pgid) && f[0] != "Z" {
+			out = append(out, pid)
+		}
+	}
+	return out
+}
+
+// statFields are those of /proc/PID/stat from the third on; the second may hold anything.
+func statFields(pid int) []string {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+}
+
+// Log returns the last lines that the target wrote.
+func (p *proc) Log(n int) []string {
+	f, err := os.Open(p.spec.LogFile)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	const tail = 64 << 10
+	if info, err := f.Stat(); err == nil && info.Size() > tail {
+		if _, err := f.Seek(-tail, io.SeekEnd); err != nil {
+			return nil
+		}
+	}
+	var lines []string
+	scan := bufio.NewScanner(f)
+	scan.Buffer(nil, tail)
+	for scan.Scan() {
+		lines = append(lines, scan.Text())
+	}
+	return lines[max(0, len(lines)-n):]
+}
+
+// Stop implements launch.Process.
+func (p *proc) Stop(grace time.Duration) error {
+	p.stop.Lock()
+	defer p.stop.Unlock()
+	if p.cmd != nil && p.cmd.Process != nil {
+		if pgid := p.cmd.Process.Pid; grace > 0 {
+			_ = unix.Kill(-pgid, unix.SIGTERM) // it may have gone already
+			select {
+			case <-p.exited:
+			case <-time.After(grace):
+			}
+		}
+	}
+	return p.clean()
+}
+
+// clean ends whatever is left by force and removes the traces.
+func (p *proc) clean() error {
+	var errs []error
+	if p.cmd != nil && p.cmd.Process != nil {
+		_ = unix.Kill(-p.cmd.Process.Pid, unix.SIGKILL) // likewise
+	}
+	for _, dir := range p.groups.dirs() {
+		errs = append(errs, killGroup(dir))
+	}
+	if p.cmd != nil && p.cmd.Process != nil {
+		select {
+		case <-p.exited:
+		case <-time.After(killBound):
+			errs = append(errs, fmt.Errorf("kill %s: process %d is still there", p.spec.Name, p.cmd.Process.Pid))
+		}
+	}
+	for _, dir := range p.groups.dirs() {
+		errs = append(errs, removeGroup(dir))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("stop %s: %w", p.spec.Name, err)
+	}
+	return p.journal.remove(p.name)
+}
+
+// bornAt is the start time of a process in clock ticks since boot (proc(5), field 22).
+func bornAt(pid int) string {
+	if f := statFields(pid); len(f) > 19 {
+		return f[19]
+	}
+	return ""
+}

@@ -1,0 +1,228 @@
+package process
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"prony/internal/clock"
+	"prony/internal/launch"
+	"prony/internal/launch/launchtest"
+)
+
+func TestMain(m *testing.M) {
+	Enter()
+	if dir := os.Getenv("PRONY_TEST_LAB"); dir != "" {
+		lab(dir)
+	}
+	os.Exit(m.Run())
+}
+
+const forks = "trap '' TERM; sleep 1000 & echo ready; sleep 1000"
+
+var programs = launchtest.Programs{
+	Forever: []string{"sh", "-c", "trap 'kill $!; exit 0' TERM; sleep 1000 & echo ready; wait"},
+	Deaf:    []string{"sh", "-c", "trap '' TERM; echo ready; while :; do sleep 1; done"},
+	Forks:   []string{"sh", "-c", forks},
+	Fails:   []string{"sh", "-c", "echo cannot begin >&2; exit 3"},
+	Prints:  []string{"env"},
+}
+
+func journal(t *testing.T) *Journal {
+	t.Helper()
+	j, _, err := OpenJournal(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { j.Close() })
+	return j
+}
+
+func TestWithGroups(t *testing.T) {
+	launchtest.Run(t, func(t *testing.T) launch.Launcher {
+		return &Launcher{Journal: journal(t)}
+	}, programs)
+}
+
+func TestWithoutGroups(t *testing.T) {
+	launchtest.Run(t, func(t *testing.T) launch.Launcher {
+		return &Launcher{Journal: journal(t), NoGroup: true}
+	}, programs)
+}
+
+// Limits are claimed only when the kernel says so itself, seen from inside the target.
+func TestLimitsAreInForce(t *testing.T) {
+	check := func(name string, noGroup bool) {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			l := &Launcher{Journal: journal(t), NoGroup: noGroup}
+			p, err := l.Launch(context.Background(), launch.Spec{
+				Name: "t", Dir: dir, LogFile: filepath.Join(dir, "log"), Env: []string{"PATH=/usr/bin:/bin"},
+				Args:  []string{"sh", "-c", "grep Cpus_allowed_list /proc/self/status; ulimit -d; echo ready; sleep 9"},
+				Cores: []int{0}, CPUs: 1, MemoryBytes: 256 << 20,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Stop(0)
+			for end := clock.Mono() + 5e9; clock.Mono() < end && len(p.Log(9)) < 3; {
+				time.Sleep(time.Millisecond)
+			}
+			inForce, missing := p.Limits()
+			all := strings.Join(inForce, "; ")
+			if log := strings.Join(p.Log(9), " "); !strings.Contains(log, "Cpus_allowed_list:\t0 ") {
+				t.Errorf("the target sees %q", log)
+			}
+			if !strings.Contains(all, "affinity 0") {
+				t.Errorf("in force is %q, missing %q", all, missing)
+			}
+			hasGroup := strings.Contains(all, "memory 268435456 (cgroup")
+			hasRlimit := strings.Contains(all, "private memory 268435456 (rlimit)") &&
+				p.Log(9)[1] == strconv.Itoa(256<<10)
+			if hasGroup == hasRlimit {
+				t.Errorf("memory is limited by both or by neither: %q, the target sees %q", all, p.Log(9))
+			}
+			for _, g := range p.Groups() {
+				if pids := pidsIn(g.Dir); len(pids) == 0 {
+					t.Errorf("group %s is empty", g.Dir)
+				}
+			}
+		})
+	}
+	check("groups", false)
+	check("no groups", true)
+}
+
+// lab is a lab of its own, to be killed: it launches a target that forks and says which processes
+// there are.
+func lab(dir string) {
+	j, _, err := OpenJournal(dir)
+	if err != nil {
+		fmt.Println("error", err)
+		os.Exit(1)
+	}
+	l := &Launcher{Journal: j, NoGroup: os.Getenv("PRONY_TEST_NOGROUP") != ""}
+	p, err := l.Launch(context.Background(), launch.Spec{
+		Name: "t", Dir: dir, LogFile: filepath.Join(dir, "log"), Env: []string{"PATH=/usr/bin:/bin"},
+		Args: []string{"sh", "-c", forks},
+	})
+	if err != nil {
+		fmt.Println("error", err)
+		os.Exit(1)
+	}
+	for len(p.PIDs()) < 3 {
+		time.Sleep(time.Millisecond)
+	}
+	fmt.Println("pids", p.PIDs())
+	time.Sleep(time.Hour)
+}
+
+// A lab that is killed takes its target with it; what the target had forked is ended by the next lab.
+func TestKilledLabLeavesNothing(t *testing.T) {
+	check := func(name, noGroup string) {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), "PRONY_TEST_LAB="+dir, "PRONY_TEST_NOGROUP="+noGroup)
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			line, _ := bufio.NewReader(out).ReadString('\n')
+			line = strings.TrimSpace(line)
+			if !strings.HasPrefix(line, "pids [") {
+				t.Fatalf("the lab said %q", line)
+			}
+			pids := numbers(strings.Trim(strings.TrimPrefix(line, "pids "), "[]"))
+			if _, _, err := OpenJournal(dir); !errors.Is(err, ErrBusy) {
+				t.Errorf("a second lab got %v, want ErrBusy", err)
+			}
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			cmd.Wait() //nolint:errcheck // it was killed
+			gone(t, pids[:1])
+			if !running(pids[1]) {
+				t.Errorf("the child has gone by itself: this test proves nothing")
+			}
+			j, reaped, err := OpenJournal(dir)
+			if err != nil || len(reaped) == 0 {
+				t.Fatalf("the next lab reaped %v, error %v", reaped, err)
+			}
+			j.Close()
+			gone(t, pids)
+		})
+	}
+	check("groups", "")
+	check("no groups", "yes")
+}
+
+func numbers(s string) (out []int) {
+	for _, f := range strings.Fields(s) {
+		n, err := strconv.Atoi(f)
+		if err != nil {
+			panic(err)
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+func running(pid int) bool {
+	f := statFields(pid)
+	return unix.Kill(pid, 0) == nil && len(f) > 0 && f[0] != "Z"
+}
+
+func gone(t *testing.T, pids []int) {
+	t.Helper()
+	for end := clock.Mono() + 5e9; clock.Mono() < end; time.Sleep(time.Millisecond) {
+		left := 0
+		for _, pid := range pids {
+			if running(pid) {
+				left++
+			}
+		}
+		if left == 0 {
+			return
+		}
+	}
+	t.Errorf("of processes %v some are still there", pids)
+}
+
+// The three ways in which control groups are mounted.
+func TestHierarchies(t *testing.T) {
+	check := func(name, mounts, own, want string) {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, h := range hierarchies(mounts, own) {
+				got = append(got, fmt.Sprint(h.version, h.controllers, h.parents))
+			}
+			if s := strings.Join(got, " "); s != want {
+				t.Errorf("got  %s\nwant %s", s, want)
+			}
+		})
+	}
+	check("v1", "30 25 0:26 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"+
+		"31 25 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"+
+		"32 25 0:28 / /sys/fs/cgroup/blkio rw - cgroup cgroup rw,blkio",
+		"4:memory:/a/b\n2:cpu,cpuacct:/\n1:blkio:/",
+		"1 [cpu cpuacct] [/sys/fs/cgroup/cpu,cpuacct] 1 [memory] [/sys/fs/cgroup/memory/a/b]")
+	check("v2", "30 25 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw", "0::/user.slice/x.scope",
+		"2 [] [/sys/fs/cgroup/user.slice /sys/fs/cgroup]")
+	check("container", "30 25 0:26 /docker/77 /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory",
+		"4:memory:/docker/77", "1 [memory] [/sys/fs/cgroup/memory]")
+	check("none", "22 1 8:1 / / rw - ext4 /dev/sda1 rw", "0::/", "")
+}

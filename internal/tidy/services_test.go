@@ -1,0 +1,74 @@
+package tidy
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	recipes   = "Cargo.toml go.mod package.json pom.xml requirements.txt"
+	languages = ".go .java .js .kt .mjs .py .rs .scala .ts"
+)
+
+// five are what every service's folder has. The source may be anywhere in it, the rest at its top.
+var five = []struct {
+	what string
+	is   func(name string) bool
+}{
+	{"service.yaml", func(name string) bool { return name == "service.yaml" }},
+	{"build recipe (one of " + recipes + ")", func(name string) bool {
+		return matches(recipes, name)
+	}},
+	{"source file", func(name string) bool { return matches(languages, path.Ext(name)) }},
+	{"Dockerfile", func(name string) bool { return name == "Dockerfile" }},
+	{"README.md", func(name string) bool { return name == "README.md" }},
+}
+
+func findServices(t tree) []problem {
+	folders := map[string][]string{}
+	for _, name := range t.names() {
+		inside, below := strings.CutPrefix(name, "services/")
+		if service, file, ok := strings.Cut(inside, "/"); below && ok {
+			folders[service] = append(folders[service], file)
+		}
+	}
+	var problems []problem
+	for service, files := range folders {
+		for _, thing := range five {
+			if !slices.ContainsFunc(files, thing.is) {
+				folder := "services/" + service
+				problems = append(problems, problem{folder, 0, "has no " + thing.what})
+			}
+		}
+	}
+	return problems
+}
+
+func TestServices(t *testing.T) {
+	whole := func(without string) tree {
+		files := tree{"services/README.md": "", "suites/a.yaml": ""}
+		for _, file := range []string{
+			"service.yaml", "pom.xml", "src/main/java/App.java", "Dockerfile", "README.md",
+		} {
+			if file != without {
+				files["services/java-x/"+file] = ""
+			}
+		}
+		return files
+	}
+	red(t, findServices, whole(""))
+	for _, row := range []struct{ without, want string }{
+		{"service.yaml", "service.yaml"},
+		{"pom.xml", "build recipe (one of Cargo.toml go.mod"},
+		{"src/main/java/App.java", "source file"},
+		{"Dockerfile", "Dockerfile"},
+		{"README.md", "README.md"},
+	} {
+		red(t, findServices, whole(row.without), "services/java-x: has no "+row.want)
+	}
+	nested := whole("README.md")
+	nested["services/java-x/src/README.md"] = ""
+	red(t, findServices, nested, "services/java-x: has no README.md")
+}

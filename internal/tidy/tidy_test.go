@@ -1,0 +1,227 @@
+package tidy
+
+import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// checks is the table of contents: each has its own file or half of one.
+var checks = []struct {
+	name string
+	find func(tree) []problem
+}{
+	{"imports", func(t tree) []problem { return findImports(t, layers, neighbours) }},
+	{"rules", findRules},
+	{"limits", findLimits},
+	{"bans", findBans},
+	{"map", findMap},
+	{"dependencies", findDependencies},
+	{"decisions", findDecisions},
+	{"formats", findFormats},
+	{"links", findLinks},
+	{"commands", findCommands},
+	{"services", findServices},
+	{"scripts", findScripts},
+	{"comments", findComments},
+	{"places", func(t tree) []problem { return findPlaces(t, ownPlaces()) }},
+}
+
+func TestTidy(t *testing.T) {
+	repository, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, check := range checks {
+		t.Run(check.name, func(t *testing.T) {
+			for _, p := range sorted(check.find(repository)) {
+				t.Error(p)
+			}
+		})
+	}
+}
+
+// red demands exactly these problems of a check on a small tree: each want is the start of one, in
+// order of file and line. No want means that the tree is fine.
+func red(t *testing.T, find func(tree) []problem, files tree, want ...string) {
+	t.Helper()
+	var got []string
+	for _, p := range sorted(find(files)) {
+		got = append(got, p.String())
+	}
+	if !slices.EqualFunc(got, want, strings.HasPrefix) {
+		const sep = "\n\t"
+		t.Errorf("problems\n\t%s\nwant\n\t%s", strings.Join(got, sep), strings.Join(want, sep))
+	}
+}
+
+// problem is one thing to put right.
+type problem struct {
+	file string
+	line int // from 1; 0: the file as a whole
+	text string
+}
+
+func (p problem) String() string {
+	if p.line == 0 {
+		return p.file + ": " + p.text
+	}
+	return fmt.Sprintf("%s:%d: %s", p.file, p.line, p.text)
+}
+
+func sorted(problems []problem) []problem {
+	return slices.SortedStableFunc(slices.Values(problems), func(a, b problem) int {
+		return cmp.Or(strings.Compare(a.file, b.file), cmp.Compare(a.line, b.line))
+	})
+}
+
+// tree is the text files of a repository: path from its root, with slashes, to content.
+type tree map[string]string
+
+// load reads the repository that the test runs in.
+func load() (tree, error) {
+	root, err := Root()
+	if err != nil {
+		return nil, err
+	}
+	names, err := list(root)
+	if err != nil {
+		return nil, err
+	}
+	files := tree{}
+	for _, name := range names {
+		content, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			return nil, err
+		}
+		if isText(content) {
+			files[name] = string(content)
+		}
+	}
+	return files, nil
+}
+
+func (t tree) names() []string {
+	names := make([]string, 0, len(t))
+	for name := range t {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// has says whether a path is a file or a folder with a file in it.
+func (t tree) has(name string) bool {
+	if _, file := t[name]; file || name == "." {
+		return true
+	}
+	for other := range t {
+		if strings.HasPrefix(other, name+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// glob returns the files that match a pattern of path.Match.
+func (t tree) glob(pattern string) []string {
+	return slices.DeleteFunc(t.names(), func(name string) bool {
+		ok, err := path.Match(pattern, name)
+		return err != nil || !ok
+	})
+}
+
+// source is one parsed Go file.
+type source struct {
+	name      string
+	dir       string // the package's path from the root
+	test      bool
+	module    bool // of this module, not of a service's own
+	generated bool
+	text      string
+	set       *token.FileSet
+	file      *ast.File
+}
+
+func (s source) line(pos token.Pos) int { return s.set.Position(pos).Line }
+
+func (s source) problem(pos token.Pos, format string, args ...any) problem {
+	return problem{s.name, s.line(pos), fmt.Sprintf(format, args...)}
+}
+
+// sources parses every Go file outside testdata. One that does not parse is left out: the compiler
+// says so better.
+func (t tree) sources() []source {
+	var all []source
+	for _, name := range t.names() {
+		if path.Ext(name) != ".go" || inTestdata(name) {
+			continue
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, name, t[name], parser.ParseComments)
+		if err != nil {
+			continue
+		}
+		all = append(all, source{
+			name: name, dir: path.Dir(name), test: strings.HasSuffix(name, "_test.go"),
+			module: !t.nested(name), generated: ast.IsGenerated(file),
+			text: t[name], set: set, file: file,
+		})
+	}
+	return all
+}
+
+// nested says whether a file belongs to a module below the root, as a service's does.
+func (t tree) nested(name string) bool {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if _, ok := t[dir+"/go.mod"]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+func inTestdata(name string) bool {
+	return strings.HasPrefix(name, "testdata/") || strings.Contains(name, "/testdata/")
+}
+
+// matches says whether a path is one of the patterns, which are separated by spaces: a path stands
+// for itself, with /... also for all below it, and ... alone for everything.
+func matches(patterns, name string) bool {
+	for pattern := range strings.FieldsSeq(patterns) {
+		base, below := strings.CutSuffix(pattern, "/...")
+		if pattern == "..." || name == base || below && strings.HasPrefix(name, base+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func TestMatches(t *testing.T) {
+	for _, row := range []struct {
+		patterns, name string
+		want           bool
+	}{
+		{"internal/load", "internal/load", true},
+		{"internal/load", "internal/load/h1", false},
+		{"internal/load/...", "internal/load/h1", true},
+		{"internal/load/...", "internal/load", true},
+		{"internal/load/...", "internal/loads", false},
+		{"net net/http", "net/http", true},
+		{"net net/http", "net/url", false},
+		{"...", "anything/at/all", true},
+		{"", "internal/load", false},
+	} {
+		if got := matches(row.patterns, row.name); got != row.want {
+			t.Errorf("matches(%q, %q) = %v", row.patterns, row.name, got)
+		}
+	}
+}
