@@ -60,10 +60,11 @@ type book struct {
 	inBytes   int64
 	outBytes  int64
 	renewed   int64
+	waited    int64
 	area      int64 // ∫ requests under way dt over the window, ns
 	levelAt   int64
 
-	response, service, first, lag, errored, connectT *hdrhistogram.Histogram
+	response, service, first, lag, ownLag, errored, connectT *hdrhistogram.Histogram
 
 	step      int64 // ns per interval
 	cur       int
@@ -84,7 +85,7 @@ func newBook(window, step int64, usage func() threadUsage) *book {
 	b := &book{
 		openAt: never, closeAt: never, boundary: never, step: step, usage: usage,
 		response: newHist(), service: newHist(), first: newHist(), lag: newHist(),
-		errored: newHist(), connectT: newHist(),
+		ownLag: newHist(), errored: newHist(), connectT: newHist(),
 	}
 	b.intervals = make([]interval, (window+step-1)/step)
 	for i := range b.intervals {
@@ -131,7 +132,8 @@ func (b *book) level(now int64, n int) {
 	b.levelAt = now
 }
 
-func (b *book) sent(due, now int64, bytes int) {
+// sent books a request that was due, whose connection has been free since then, and that leaves now.
+func (b *book) sent(due, free, now int64, bytes int) {
 	if b.inside(now) {
 		b.at(now).sent++
 		b.outBytes += int64(bytes)
@@ -144,6 +146,11 @@ func (b *book) sent(due, now int64, bytes int) {
 		b.sentInWin++
 	}
 	record(b.lag, now-due)
+	if free > due {
+		b.waited++
+		due = free
+	}
+	record(b.ownLag, now-due)
 }
 
 func (b *book) bytesIn(now int64, n int) {

@@ -75,7 +75,7 @@ func (r *run) collectOpen(l *result.Load, total *book) {
 	l.Arrivals, l.RatePerS = s.Arrivals, s.RatePerS
 	l.Generator.Pacing = s.Describe.Pacing
 	l.ResponseTime = dist(total.response)
-	l.Lag = dist(total.lag)
+	l.Lag, l.OwnLag, l.Waited = dist(total.lag), dist(total.ownLag), total.waited
 	from, to := int64(s.Lead), int64(s.Lead+s.Window)
 	l.Scheduled = pace.Count(r.schedule(), from, to)
 	l.TraceHash = pace.Hash(r.schedule(), to)
@@ -134,6 +134,8 @@ func (b *book) add(o *book) {
 	b.service.Merge(o.service)
 	b.first.Merge(o.first)
 	b.lag.Merge(o.lag)
+	b.ownLag.Merge(o.ownLag)
+	b.waited += o.waited
 	b.errored.Merge(o.errored)
 	b.connectT.Merge(o.connectT)
 	for i := range b.intervals {

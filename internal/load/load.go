@@ -96,6 +96,9 @@ type live struct {
 // never is a moment that does not come.
 const never = math.MaxInt64
 
+// lookAhead is how long before the window OnWindow is called, where the lead-in is long enough.
+const lookAhead = 50 * time.Millisecond
+
 // settle is how long the threads have to get from the last connect to the first request.
 const settle = 2 * time.Millisecond
 
@@ -280,7 +283,9 @@ func step(window time.Duration) time.Duration {
 func (r *run) oversee(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() { r.finished.Wait(); close(done) }()
-	edge := time.NewTimer(time.Duration(r.cfg.openAt - clock.Mono()))
+	// Before, not at: whatever the caller does then must not lie in the window it looks at.
+	before := min(r.spec.Lead/2, lookAhead)
+	edge := time.NewTimer(time.Duration(r.cfg.openAt-clock.Mono()) - before)
 	defer edge.Stop()
 	var tick <-chan time.Time
 	if r.spec.Watch != nil {

@@ -27,7 +27,7 @@ type conn struct {
 	due    int64 // when the request was to be sent
 	sent   int64
 	first  int64 // first byte of the answer, 0 before it
-	since  int64 // when the connect began, or when it may be retried
+	since  int64 // when the connect began, when it may be retried, or when it became free
 	at     int   // bytes of the body compared so far
 	want   []byte
 	out    []byte
@@ -125,6 +125,7 @@ func (w *worker) loop() error {
 		if now >= w.book.boundary {
 			w.book.cross(now)
 		}
+		w.live.done.Store(w.book.total)
 		if w.over(now) {
 			return nil
 		}
@@ -198,7 +199,7 @@ func (w *worker) send(i int32, due int64) {
 		c.due = now
 	}
 	w.flow(now, +1)
-	w.book.sent(c.due, now, len(c.out))
+	w.book.sent(c.due, c.since, now, len(c.out))
 	w.engine.Send(int(i), c.out)
 }
 
@@ -215,6 +216,7 @@ func (w *worker) Opened(i int) {
 	w.book.connected(now - c.since)
 	c.resp.Reset()
 	w.alive++
+	c.since = now
 	w.push(int32(i))
 	w.more(now)
 }
@@ -294,6 +296,7 @@ func (w *worker) finish(i int, now int64, clean bool) {
 		w.drop(i, now)
 		return
 	}
+	c.since = now
 	w.push(int32(i))
 	w.more(now)
 }
@@ -396,7 +399,6 @@ func (w *worker) tick(now int64) {
 		}
 		w.fail(int(w.oldest), now, failTimeout, "")
 	}
-	w.live.done.Store(w.book.total)
 	if w.alive == len(w.conns) {
 		return
 	}

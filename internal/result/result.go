@@ -1,6 +1,6 @@
-// Package result is the record of a trial: what was asked, what ran, what was measured, and where it
-// came from. A trial ends as exactly one Record, good or failed; statistics and reports are functions
-// of records and of nothing else. docs/formats/record.md describes the bytes on disk.
+// Package result is the record of a trial: what was asked, what ran, what was measured, and where
+// it came from. A trial ends as exactly one Record, good or failed; statistics and reports are
+// functions of records and of nothing else. docs/formats/record.md describes the bytes on disk.
 //
 // All times are nanoseconds, all sizes bytes, all rates per second.
 package result
@@ -134,6 +134,8 @@ type Load struct {
 	ServiceTime    Dist    `json:"serviceTime"`  // done - sent
 	FirstByte      Dist    `json:"firstByte"`    // first byte - sent
 	Lag            Dist    `json:"lag"`          // sent - scheduled
+	OwnLag         Dist    `json:"ownLag"`       // of it, the part after a connection was free
+	Waited         int64   `json:"waited"`       // arrivals that found every connection busy
 	ErrorTime      Dist    `json:"errorTime"`    // of failed requests, timeouts at their bound
 	ConnectTime    Dist    `json:"connectTime"`  // TCP handshake
 	Series         Series  `json:"series"`       // per interval of the window

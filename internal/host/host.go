@@ -1,0 +1,157 @@
+// Package host knows the machine that the lab runs on: its processors and who gets which, and what a
+// record must say of it. Linux only; what a kernel does not tell is "unknown", never guessed.
+package host
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"prony/internal/result"
+)
+
+// Cores lists the processors that this process may run on, in order.
+func Cores() ([]int, error) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return nil, fmt.Errorf("read own affinity: %w", err)
+	}
+	var out []int
+	for i := range len(set) * 64 {
+		if set.IsSet(i) {
+			out = append(out, i)
+		}
+	}
+	return out, nil
+}
+
+// Layout divides processors between the service and the load with everything else of the lab.
+type Layout struct {
+	Service []int
+	Load    []int
+	Shared  bool // there was one processor only: service and load take turns on it
+}
+
+// Divide gives the service as many cores as it may use processors (rounded up) and the rest to the
+// load, which keeps at least one. The service gets the higher numbers: interrupts of devices usually
+// arrive at the lower ones.
+func Divide(cores []int, cpus float64) (Layout, error) {
+	want := int(cpus)
+	if float64(want) < cpus {
+		want++
+	}
+	switch {
+	case len(cores) == 0 || want < 1:
+		return Layout{}, fmt.Errorf("divide %d cores: a service of %g CPUs does not fit", len(cores), cpus)
+	case len(cores) == 1 && want == 1:
+		return Layout{Service: cores, Load: cores, Shared: true}, nil
+	case want >= len(cores):
+		return Layout{}, fmt.Errorf("divide %d cores: the service asks for %d and the load needs one; "+
+			"set limits.cpus to %d or less", len(cores), want, max(len(cores)-1, 1))
+	}
+	at := len(cores) - want
+	return Layout{Service: cores[at:], Load: cores[:at]}, nil
+}
+
+// Confine moves every thread of this process to the given cores; threads made later inherit it. It
+// keeps the lab's own work away from the service's cores.
+func Confine(cores []int) error {
+	var set unix.CPUSet
+	for _, c := range cores {
+		set.Set(c)
+	}
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return fmt.Errorf("confine the lab to cores %v: %w", cores, err)
+	}
+	for _, t := range tasks {
+		tid, err := strconv.Atoi(t.Name())
+		if err != nil {
+			continue
+		}
+		if err := unix.SchedSetaffinity(tid, &set); err != nil && err != unix.ESRCH {
+			return fmt.Errorf("confine the lab to cores %v: %w", cores, err)
+		}
+	}
+	return nil
+}
+
+// Describe fills in what a record says of the machine.
+func Describe(p *result.Provenance) {
+	var u unix.Utsname
+	if unix.Uname(&u) == nil {
+		p.OS, p.Kernel = text(u.Sysname[:]), text(u.Release[:])
+	}
+	p.Arch = runtime.GOARCH
+	cpuinfo := read("/proc/cpuinfo")
+	p.CPUModel = orUnknown(field(cpuinfo, "model name"))
+	p.Hypervisor = strings.Contains(" "+field(cpuinfo, "flags")+" ", " hypervisor ")
+	if cores, err := Cores(); err == nil {
+		p.Cores = len(cores)
+	}
+	p.MemoryBytes = kib(field(read("/proc/meminfo"), "MemTotal"))
+	p.Governor = "none"
+	if g := read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"); g != "" {
+		p.Governor = g
+	}
+	p.Cgroup = cgroupVersion()
+}
+
+// cgroupVersion tells which hierarchy holds the processor controller.
+func cgroupVersion() string {
+	if dirs, _ := filepath.Glob("/sys/fs/cgroup/cpu*"); len(dirs) > 0 && !hasV2() {
+		return "v1"
+	}
+	if hasV2() {
+		return "v2"
+	}
+	return "none"
+}
+
+func hasV2() bool {
+	_, err := os.Stat("/sys/fs/cgroup/cgroup.controllers")
+	return err == nil
+}
+
+func text(b []byte) string {
+	s, _, _ := strings.Cut(string(b), "\x00")
+	return s
+}
+
+func read(path string) string {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// field returns the value of the first "name : value" line.
+func field(lines, name string) string {
+	for l := range strings.SplitSeq(lines, "\n") {
+		if k, v, ok := strings.Cut(l, ":"); ok && strings.TrimSpace(k) == name {
+			return strings.TrimSpace(v)
+		}
+	}
+	return ""
+}
+
+func kib(s string) int64 {
+	n, err := strconv.ParseInt(strings.TrimSuffix(s, " kB"), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n << 10
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "unknown"
+	}
+	return s
+}

@@ -1,0 +1,159 @@
+package result
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Files in a run's folder.
+const (
+	TrialsFile = "trials.ndjson" // one record a line
+	RunFile    = "run.json"      // what was planned
+)
+
+// Run is the head of a run's folder: what was asked for, before anything was measured.
+type Run struct {
+	Version  int       `json:"version"`
+	ID       string    `json:"id"`
+	Suite    string    `json:"suite"`
+	Question string    `json:"question"`
+	File     string    `json:"file"` // of the suite
+	Baseline string    `json:"baseline"`
+	Blocks   int       `json:"blocks"`
+	Seed     uint64    `json:"seed"`
+	PlanHash string    `json:"planHash"`
+	Trials   []string  `json:"trials"` // ids, in order
+	Skipped  []Skipped `json:"skipped,omitempty"`
+	Command  []string  `json:"command"`
+}
+
+// Skipped is a target that could not take part, with the reason.
+type Skipped struct {
+	Target string `json:"target"`
+	Reason string `json:"reason"`
+}
+
+// Writer appends records to a run's folder, each safe on disk before the next trial starts.
+type Writer struct {
+	f    *os.File
+	size int64
+}
+
+// Create makes a run's folder with its head and an empty list of records. The folder must not have
+// one yet.
+func Create(dir string, r Run) (*Writer, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("create run: %w", err)
+	}
+	r.Version = Version
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("create run: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, RunFile), append(b, '\n'), 0o644); err != nil {
+		return nil, fmt.Errorf("create run: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, TrialsFile), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("create run: %w", err)
+	}
+	return &Writer{f: f}, nil
+}
+
+// Append writes a record and syncs it. When that fails (a full disk, say), what was written of it is
+// taken back, so that the file still ends with a whole record.
+func (w *Writer) Append(r *Record) error {
+	r.Version = Version
+	b, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("save record of %s: %w", r.Trial, err)
+	}
+	n, err := w.f.Write(append(b, '\n'))
+	if err == nil {
+		err = w.f.Sync()
+	}
+	if err != nil {
+		return errors.Join(
+			fmt.Errorf("save record of %s: %w; free some space and run again", r.Trial, err),
+			w.f.Truncate(w.size))
+	}
+	w.size += int64(n)
+	return nil
+}
+
+// Close closes the file.
+func (w *Writer) Close() error { return w.f.Close() }
+
+// BadRecord is a line that is no record. Reading goes on after it.
+type BadRecord struct {
+	File string
+	Line int
+	Err  error
+}
+
+func (e *BadRecord) Error() string {
+	return fmt.Sprintf("%s:%d: not a record: %v; it is left out", e.File, e.Line, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *BadRecord) Unwrap() error { return e.Err }
+
+// Read returns head and records of a run's folder. Lines that are no records come back in bad; the
+// error is for a folder that cannot be read at all.
+func Read(dir string) (head Run, records []*Record, bad []*BadRecord, err error) {
+	b, err := os.ReadFile(filepath.Join(dir, RunFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return head, nil, nil, fmt.Errorf("read run %s: it has no %s; is it a folder below results/?",
+			dir, RunFile)
+	}
+	if err != nil {
+		return head, nil, nil, fmt.Errorf("read run: %w", err)
+	}
+	if err := json.Unmarshal(b, &head); err != nil {
+		return head, nil, nil, fmt.Errorf("read run %s: %w", filepath.Join(dir, RunFile), err)
+	}
+	if head.Version > Version {
+		return head, nil, nil, fmt.Errorf("read run %s: it has version %d and this prony knows %d; "+
+			"use a newer one", dir, head.Version, Version)
+	}
+	path := filepath.Join(dir, TrialsFile)
+	f, err := os.Open(path)
+	if err != nil {
+		return head, nil, nil, fmt.Errorf("read run: %w", err)
+	}
+	defer f.Close()
+	records, bad, err = ReadRecords(path, f)
+	return head, records, bad, err
+}
+
+// ReadRecords reads NDJSON records; file names it in errors.
+func ReadRecords(file string, in io.Reader) (records []*Record, bad []*BadRecord, err error) {
+	r := bufio.NewReader(in)
+	for line := 1; ; line++ {
+		b, err := r.ReadBytes('\n')
+		if len(b) > 0 {
+			rec := &Record{}
+			bad1 := json.Unmarshal(b, rec)
+			if bad1 == nil && (rec.Version < 1 || rec.Version > Version) {
+				bad1 = fmt.Errorf("version %d, this prony knows %d", rec.Version, Version)
+			}
+			if bad1 != nil {
+				bad = append(bad, &BadRecord{file, line, bad1})
+			} else {
+				records = append(records, rec)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return records, bad, nil
+		}
+		if err != nil {
+			return records, bad, fmt.Errorf("read %s: %w", file, err)
+		}
+	}
+}
