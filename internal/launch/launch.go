@@ -47,7 +47,7 @@ type Process interface {
 
 // Group is a control group of the process.
 type Group struct {
-	Version    int    // 1 or 2
-	Controller string // version 1: cpuacct, cpu, cpuset, memory; version 2: empty, all in one
 	Dir        string
+	Controller string // version 1: cpuacct, cpu, cpuset, memory; version 2: empty, all in one
+	Version    int    // 1 or 2
 }

@@ -1,0 +1,115 @@
+// Command prony puts HTTP services under a precisely known load and says what each number is worth.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"prony/internal/launch/process"
+)
+
+// Exit codes. Scripts rely on them.
+const (
+	exitFine    = 0
+	exitError   = 1
+	exitUsage   = 2
+	exitInvalid = 4 // a trial failed or its numbers are INVALID
+)
+
+func main() {
+	process.Enter()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code(err))
+}
+
+// run is the whole program but for its end: everything that it says goes to the writers.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	root := newRoot(args, stdout, stderr)
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	var quiet *exitCode
+	if err != nil && !errors.As(err, &quiet) {
+		fmt.Fprintf(stderr, "prony: %v\n", err)
+	}
+	return err
+}
+
+// exitCode ends the program with a code after everything has been said.
+type exitCode struct {
+	code int
+	why  string
+}
+
+func (e *exitCode) Error() string { return e.why }
+
+// usageError is a command line that makes no sense.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func code(err error) int {
+	var exit *exitCode
+	var usage usageError
+	switch {
+	case err == nil:
+		return exitFine
+	case errors.As(err, &exit):
+		return exit.code
+	case errors.As(err, &usage):
+		return exitUsage
+	}
+	return exitError
+}
+
+const about = `Prony puts HTTP services under a precisely known load, under equal limits, and says what every
+number is worth: an interval, a verdict (VALID, SUSPECT or INVALID, with reasons) and a line that
+reproduces it.
+
+With no arguments, "prony run" compares every service of the catalog whose toolchain is present.`
+
+const examples = `  prony run                          the canonical comparison, about three minutes
+  prony run --targets 'java-*'       only some of it
+  prony plan suites/canonical.yaml   what would run, in which order
+  prony services                     the catalog, and what is missing to run each here
+  prony verify go-nethttp            does it answer as the contract says?
+  prony load http://127.0.0.1:8080/  load any server
+  prony report results/RUN           make the report again`
+
+func newRoot(args []string, stdout, stderr io.Writer) *cobra.Command {
+	app := &app{args: args, stdout: stdout, stderr: stderr}
+	root := &cobra.Command{
+		Use: "prony", Short: "A dynamometer for HTTP services", Long: about, Example: examples,
+		SilenceErrors: true, SilenceUsage: true, Version: version(),
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
+	})
+	root.PersistentFlags().StringVar(&app.rootFlag, "root", os.Getenv("PRONY_ROOT"),
+		"folder that holds services/ and suites/ (default: found upwards from here)")
+	root.AddCommand(app.runCmd(), app.planCmd(), app.servicesCmd(), app.verifyCmd(), app.buildCmd(),
+		app.loadCmd(), app.reportCmd(), app.nullCmd())
+	return root
+}
+
+// arguments checks the number of arguments and names the usage when it is wrong.
+func arguments(lowest, highest int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) < lowest || len(args) > highest {
+			return usageError{fmt.Errorf("%s takes %s, got %d arguments; see %s --help", c.CommandPath(),
+				c.Use, len(args), c.CommandPath())}
+		}
+		return nil
+	}
+}

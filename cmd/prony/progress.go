@@ -1,0 +1,199 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"prony/internal/clock"
+	"prony/internal/host"
+	"prony/internal/result"
+	"prony/internal/suite"
+	"prony/internal/table"
+	"prony/internal/trial"
+)
+
+// startupGuess is how long a service takes to come up, for the first estimate only; afterwards the
+// trials themselves tell.
+const startupGuess = time.Second
+
+// progress shows a run while it goes: a line for each trial that has ended, and on a terminal one
+// more line below that says what is going on. It writes at the steps' edges and once a second, so
+// that showing costs a measurement next to nothing.
+type progress struct {
+	mu    sync.Mutex
+	w     io.Writer
+	live  bool // a terminal: the last line is rewritten
+	width int
+
+	began    int64
+	total    int
+	ended    int
+	estimate time.Duration // for the whole run
+	doing    string
+	since    int64
+	expect   time.Duration
+	stop     chan struct{}
+}
+
+func newProgress(w io.Writer, p *suite.Plan) *progress {
+	s := &progress{w: w, total: len(p.Trials), estimate: p.Estimate(startupGuess)}
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		s.live = true
+		s.width = 80
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 20 {
+			s.width = width
+		}
+	}
+	return s
+}
+
+// begin says what is going to happen.
+func (s *progress) begin(p *suite.Plan, l host.Layout, reaped []string) {
+	for _, r := range reaped {
+		s.line("ended " + r + ", left over by an earlier run that was killed")
+	}
+	where := fmt.Sprintf("service on cores %v, load on %v", l.Service, l.Load)
+	if l.Shared {
+		where = fmt.Sprintf("service and load share core %v", l.Load)
+	}
+	s.line(fmt.Sprintf("%s: %d trials in %d blocks, seed %d; %s; about %s", p.Suite.Name,
+		len(p.Trials), p.Suite.Blocks, p.Suite.Seed, where, roughly(s.estimate)))
+}
+
+// line prints a line for good.
+func (s *progress) line(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wipe()
+	fmt.Fprintln(s.w, text)
+	s.draw()
+}
+
+// event follows a run.
+func (s *progress) event(e trial.Event) {
+	s.mu.Lock()
+	if s.began == 0 {
+		s.began = clock.Mono()
+		if s.live {
+			s.stop = make(chan struct{})
+			go s.tick(s.stop)
+		}
+	}
+	s.doing, s.since, s.expect = e.Trial+" · "+e.Step, clock.Mono(), e.Expect
+	s.mu.Unlock()
+	if e.Record != nil {
+		s.mu.Lock()
+		s.ended++
+		s.doing = ""
+		s.mu.Unlock()
+		s.line(fmt.Sprintf("%*d/%d %s", len(fmt.Sprint(s.total)), s.ended, s.total, summary(e.Record)))
+		return
+	}
+	s.mu.Lock()
+	s.wipe()
+	s.draw()
+	s.mu.Unlock()
+}
+
+// summary is a trial in a line: its name, the first numbers, the verdict and why.
+func summary(r *result.Record) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-32s", r.Trial)
+	for _, l := range r.Loads {
+		if l.Model == "closed" {
+			fmt.Fprintf(&b, " %s %s/s", l.Name, table.Rate(l.ThroughputPerS))
+		} else {
+			fmt.Fprintf(&b, " · %s p99 %s ms", l.Name, table.Duration(float64(l.ResponseTime.P99Ns)))
+		}
+	}
+	fmt.Fprintf(&b, "  %s", r.Verdict.Grade)
+	for i, f := range r.Verdict.Findings {
+		if i == 0 {
+			fmt.Fprintf(&b, ": %s: %s", f.Rule, f.Observed)
+		}
+	}
+	if n := len(r.Verdict.Findings); n > 1 {
+		fmt.Fprintf(&b, " and %d more", n-1)
+	}
+	return b.String()
+}
+
+func (s *progress) tick(stop chan struct{}) {
+	t := time.NewTicker(time.Second)
+	defer t.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-t.C:
+			s.mu.Lock()
+			s.wipe()
+			s.draw()
+			s.mu.Unlock()
+		}
+	}
+}
+
+func (s *progress) wipe() {
+	if s.live {
+		fmt.Fprint(s.w, "\r\x1b[K")
+	}
+}
+
+// draw writes the line that says what is going on.
+func (s *progress) draw() {
+	if !s.live || s.doing == "" {
+		return
+	}
+	now := clock.Mono()
+	text := s.doing
+	if s.expect > 0 {
+		left := s.expect - time.Duration(now-s.since)
+		text += fmt.Sprintf(" %.0f s", max(left.Seconds(), 0))
+	}
+	text += fmt.Sprintf(" · %d of %d done · %s left", s.ended, s.total, roughly(s.left(now)))
+	if runes := []rune(text); len(runes) >= s.width {
+		text = string(runes[:s.width-1])
+	}
+	fmt.Fprint(s.w, text)
+}
+
+// left is the time to go: by the trials that have ended, before the first one by the estimate.
+func (s *progress) left(now int64) time.Duration {
+	spent := time.Duration(now - s.began)
+	if s.ended == 0 {
+		return max(s.estimate-spent, 0)
+	}
+	trials := time.Duration(s.since - s.began)
+	if s.doing == "" {
+		trials = spent
+	}
+	each := trials / time.Duration(s.ended)
+	return max(each*time.Duration(s.total)-spent, 0)
+}
+
+// end takes the live line away.
+func (s *progress) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wipe()
+	s.doing = ""
+	if s.stop != nil {
+		close(s.stop)
+		s.stop = nil
+	}
+}
+
+// roughly is a duration for people who wait.
+func roughly(d time.Duration) string {
+	if d < 90*time.Second {
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	}
+	return fmt.Sprintf("%.0f min", d.Minutes())
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"prony/internal/report"
+	"prony/internal/result"
+	"prony/internal/table"
+	"prony/internal/trial"
+)
+
+type reportFlags struct {
+	format   string
+	update   string
+	section  string
+	baseline string
+	out      string
+	save     bool // the files in the run's folder, too
+}
+
+func (a *app) reportCmd() *cobra.Command {
+	f := &reportFlags{}
+	c := &cobra.Command{
+		Use: "report RUN", Short: "Make the report of a run again", Args: arguments(1, 1),
+		Long: `Report prints what the records of a run say: RUN is its folder. A report is a function of the records
+alone, so it can be made again at any time, on any machine.
+
+With --update it rewrites the part of a Markdown file between <!-- prony:begin NAME --> and
+<!-- prony:end NAME -->, where NAME is the suite's unless --section says otherwise.`,
+		Example: `  prony report results/2026-11-21T03-40-11Z
+  prony report results/2026-11-21T03-40-11Z --format html -o report.html
+  prony report results/2026-11-21T03-40-11Z --update README.md`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			_, err := a.report(args[0], *f)
+			return err
+		},
+	}
+	c.Flags().StringVar(&f.format, "format", "text", "text, markdown, csv, json or html")
+	c.Flags().StringVar(&f.update, "update", "", "Markdown file whose section is to be rewritten")
+	c.Flags().StringVar(&f.section, "section", "", "name of that section (default: the suite's name)")
+	c.Flags().StringVar(&f.baseline, "baseline", "", "target that ratios refer to (default: the run's)")
+	c.Flags().StringVarP(&f.out, "output", "o", "", "file to write (default: standard output)")
+	return c
+}
+
+// reported is what a report was made of.
+type reported struct {
+	head  result.Run
+	study table.Study
+	sheet table.Sheet
+	bad   int // trials that are INVALID or failed
+}
+
+func (a *app) report(dir string, f reportFlags) (*reported, error) {
+	r, err := a.study(dir, f)
+	if err != nil {
+		return nil, err
+	}
+	if f.save {
+		if err := r.save(dir); err != nil {
+			return nil, err
+		}
+	}
+	if f.update != "" {
+		return r, r.update(f)
+	}
+	out := a.stdout
+	var file *os.File
+	if f.out != "" {
+		if file, err = os.Create(f.out); err != nil {
+			return nil, fmt.Errorf("write report: %w", err)
+		}
+		out = file
+	}
+	err = r.print(out, f.format, dir)
+	if file != nil {
+		err = errors.Join(err, file.Close())
+	}
+	return r, err
+}
+
+func (a *app) study(dir string, f reportFlags) (*reported, error) {
+	head, records, bad, err := result.Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range bad {
+		fmt.Fprintf(a.stderr, "prony: %v\n", b)
+	}
+	o := table.Options{Baseline: head.Baseline, Reproduce: reproduce(head)}
+	if f.baseline != "" {
+		o.Baseline = f.baseline
+	}
+	if _, err := os.Stat(filepath.Join(dir, "report.html")); err == nil || f.save {
+		o.Report = filepath.Join(dir, "report.html")
+	}
+	for _, s := range head.Skipped {
+		o.Skipped = append(o.Skipped, table.Skipped{Name: s.Target, Reason: s.Reason})
+	}
+	r := &reported{head: head}
+	values := make([]result.Record, len(records))
+	for i, rec := range records {
+		values[i] = *rec
+		if rec.Verdict.Grade == result.Invalid {
+			r.bad++
+		}
+	}
+	r.study, r.sheet = table.Analyze(values, o), table.Comparison(values, o)
+	return r, nil
+}
+
+// reproduce is the command that repeats a run: what was typed, with suite, seed and blocks spelt out.
+func reproduce(head result.Run) string {
+	args := []string{"prony", "run", head.File}
+	skip := false
+	for _, a := range head.Command[min(2, len(head.Command)):] {
+		name, _, joined := strings.Cut(a, "=")
+		switch {
+		case skip:
+			skip = false
+		case name == "--seed" || name == "--blocks" || name == "--out" || name == "--root":
+			skip = !joined
+		case strings.HasPrefix(a, "-") || strings.HasPrefix(args[len(args)-1], "--"):
+			args = append(args, a)
+		}
+	}
+	return fmt.Sprintf("%s --seed %d --blocks %d", strings.Join(args, " "), head.Seed, head.Blocks)
+}
+
+func (r *reported) print(w io.Writer, format, dir string) error {
+	switch format {
+	case "", "text":
+		return report.Text(w, r.sheet, textOptions(w))
+	case "markdown", "md":
+		return report.Markdown(w, r.sheet)
+	case "csv":
+		return report.CSV(w, r.study)
+	case "json":
+		return report.JSON(w, r.study, report.JSONOptions{})
+	case "html":
+		return report.HTML(w, r.study, report.HTMLOptions{Samples: readSamples(dir)})
+	}
+	return usageError{fmt.Errorf("there is no format %q; there are text, markdown, csv, json and html",
+		format)}
+}
+
+// textOptions fit a text to the terminal, if it goes to one.
+func textOptions(w io.Writer) report.TextOptions {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return report.TextOptions{}
+	}
+	o := report.TextOptions{Color: os.Getenv("NO_COLOR") == ""}
+	if width, _, err := term.GetSize(int(f.Fd())); err == nil {
+		o.Width = width
+	}
+	return o
+}
+
+// save writes the reports into the run's folder.
+func (r *reported) save(dir string) error {
+	for file, format := range map[string]string{
+		"report.txt": "text", "report.md": "markdown", "report.csv": "csv", "report.json": "json",
+		"report.html": "html",
+	} {
+		var b bytes.Buffer
+		if err := r.print(&b, format, dir); err != nil {
+			return fmt.Errorf("write %s: %w", file, err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, file), b.Bytes(), 0o644); err != nil {
+			return fmt.Errorf("write report: %w", err)
+		}
+	}
+	return nil
+}
+
+func (r *reported) update(f reportFlags) error {
+	old, err := os.ReadFile(f.update)
+	if err != nil {
+		return fmt.Errorf("update %s: %w", f.update, err)
+	}
+	section := f.section
+	if section == "" {
+		section = r.head.Suite
+	}
+	var b bytes.Buffer
+	if err := report.Markdown(&b, r.sheet); err != nil {
+		return err
+	}
+	text, err := report.Update(old, section, b.Bytes())
+	if err != nil {
+		return fmt.Errorf("update %s: %w", f.update, err)
+	}
+	return os.WriteFile(f.update, text, 0o644)
+}
+
+// readSamples reads what the probe saw, for the page's plots. What is missing is not plotted.
+func readSamples(dir string) (out []report.Samples) {
+	files, err := filepath.Glob(filepath.Join(dir, "series", "*.json"))
+	if err != nil {
+		return nil
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		var s trial.Samples
+		if err != nil || json.Unmarshal(data, &s) != nil || s.Load == "" {
+			continue
+		}
+		out = append(out, report.Samples{
+			Trial: s.Trial, Load: s.Load, TimeNs: s.TimeNs, CPUCores: s.CPUCores, RSSBytes: s.RSSBytes,
+		})
+	}
+	return out
+}

@@ -1,0 +1,274 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"prony/internal/config"
+	"prony/internal/launch"
+	"prony/internal/launch/process"
+	"prony/internal/service"
+	"prony/internal/suite"
+)
+
+// readyBound is how long a service may take to come up when it is verified.
+const readyBound = 60 * time.Second
+
+// verifyMemory is the budget of a service that is only verified.
+const verifyMemory = 1 << 30
+
+func (a *app) servicesCmd() *cobra.Command {
+	return &cobra.Command{
+		Use: "services", Short: "List the catalog and what is missing to run each here",
+		Args: arguments(0, 0),
+		Long: `Services lists every target of the catalog with its contracts, and what this machine lacks to build
+and run it. A suite skips what cannot run, with the same words.`,
+		Example: "  prony services",
+		RunE: func(c *cobra.Command, _ []string) error {
+			root, err := a.root()
+			if err != nil {
+				return err
+			}
+			services, err := a.catalog(root)
+			if err != nil {
+				return err
+			}
+			tools := service.FindTools(c.Context())
+			w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "TARGET\tLANGUAGE\tFRAMEWORK\tRUNTIME\tMODE\tCONTRACTS\tHERE")
+			for _, s := range services {
+				here := "ready"
+				if missing := tools.Missing(s); len(missing) > 0 {
+					here = strings.Join(missing, "; ")
+				}
+				for _, t := range s.Targets {
+					fmt.Fprintf(w, "%s\t%s\t%s %s\t%s\t%s\t%s\t%s\n", s.Full(t), s.Language, s.Framework,
+						s.Version, t.Runtime, t.Mode, strings.Join(s.Contracts, ","), here)
+				}
+			}
+			return w.Flush()
+		},
+	}
+}
+
+func (a *app) buildCmd() *cobra.Command {
+	return &cobra.Command{
+		Use: "build [SERVICE...]", Short: "Build services, all that can be built by default",
+		Args: cobra.ArbitraryArgs,
+		Long: `Build makes the artifacts of services, each in a private copy of its folder below .prony/build. A
+build is taken again as long as sources, steps and tool versions stay the same. Run does it by itself.`,
+		Example: "  prony build\n  prony build java-netty rust-axum",
+		RunE: func(c *cobra.Command, args []string) error {
+			root, err := a.root()
+			if err != nil {
+				return err
+			}
+			services, err := a.choose(root, args)
+			if err != nil {
+				return err
+			}
+			tools := service.FindTools(c.Context())
+			b := &service.Builder{Root: root, Tools: tools, Progress: a.say}
+			var errs []error
+			for _, s := range services {
+				if missing := tools.Missing(s); len(missing) > 0 && len(args) == 0 {
+					fmt.Fprintf(a.stdout, "skipped %s: %s\n", s.Name, missing[0])
+					continue
+				}
+				built, err := b.Build(c.Context(), s)
+				if err != nil {
+					errs = append(errs, err)
+					continue
+				}
+				how := fmt.Sprintf("built in %.1f s", float64(built.DurationNs)/1e9)
+				if built.Cached {
+					how = "unchanged"
+				}
+				fmt.Fprintf(a.stdout, "%-16s %8.1f MiB  %s  %s\n", s.Name,
+					float64(built.SizeBytes)/(1<<20), built.SHA256[:12], how)
+			}
+			return errors.Join(errs...)
+		},
+	}
+}
+
+func (a *app) say(line string) { fmt.Fprintln(a.stderr, line) }
+
+// choose reads the catalog and picks services by name, all without names.
+func (a *app) choose(root string, names []string) ([]*service.Service, error) {
+	services, err := a.catalog(root)
+	if err != nil {
+		return nil, err
+	}
+	return pick(services, names)
+}
+
+func unknownService(services []*service.Service, name string) error {
+	var known []string
+	for _, s := range services {
+		known = append(known, s.Name)
+	}
+	if near := config.Nearest(name, known); near != "" {
+		return usageError{fmt.Errorf("there is no service %q; did you mean %q?", name, near)}
+	}
+	return usageError{fmt.Errorf("there is no service %q; there are %s", name, strings.Join(known, ", "))}
+}
+
+func (a *app) verifyCmd() *cobra.Command {
+	var verbose bool
+	c := &cobra.Command{
+		Use: "verify [SERVICE...]", Short: "Check that services answer as their contracts say",
+		Args: cobra.ArbitraryArgs,
+		Long: `Verify builds a service, starts each of its targets and asks every golden case of the contracts that
+it declares. An answer that differs is named with the place and both versions. Without a name it
+verifies every service that can run here.`,
+		Example: "  prony verify go-nethttp\n  prony verify --verbose java-jdk",
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.verify(c.Context(), args, verbose)
+		},
+	}
+	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "list the cases that pass, too")
+	return c
+}
+
+func (a *app) verify(ctx context.Context, args []string, verbose bool) error {
+	root, err := a.root()
+	if err != nil {
+		return err
+	}
+	services, err := a.choose(root, args)
+	if err != nil {
+		return err
+	}
+	journal, _, err := process.OpenJournal(process.DefaultDir())
+	if err != nil {
+		return err
+	}
+	defer journal.Close()
+	v := &verifier{app: a, verbose: verbose, launcher: &process.Launcher{Journal: journal}}
+	tools := service.FindTools(ctx)
+	builder := &service.Builder{Root: root, Tools: tools, Progress: a.say}
+	var errs []error
+	for _, s := range services {
+		if missing := tools.Missing(s); len(missing) > 0 {
+			fmt.Fprintf(a.stdout, "skipped %s: %s\n", s.Name, strings.Join(missing, "; "))
+			continue
+		}
+		built, err := builder.Build(ctx, s)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		for _, t := range s.Targets {
+			errs = append(errs, v.target(ctx, s, t, built))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if v.bad > 0 {
+		return &exitCode{exitInvalid, fmt.Sprintf("%d answers differ", v.bad)}
+	}
+	return nil
+}
+
+// verifier runs targets one after another and prints what it finds.
+type verifier struct {
+	*app
+	verbose  bool
+	launcher launch.Launcher
+	bad      int
+}
+
+func (v *verifier) target(ctx context.Context, s *service.Service, t service.Target,
+	built *service.Built) (err error) {
+	dir, err := os.MkdirTemp("", "prony-verify-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // only the log of a service that was looked at
+	port, err := freePort()
+	if err != nil {
+		return err
+	}
+	values := service.Values{Host: "127.0.0.1", Port: port, CPUs: 1, MemoryBytes: verifyMemory}
+	args, env, err := s.Command(built, t, values)
+	if err != nil {
+		return err
+	}
+	p, err := v.launcher.Launch(ctx, launch.Spec{
+		Name: s.Name, Dir: built.Dir, Args: args, Env: env, MemoryBytes: values.MemoryBytes,
+		LogFile: filepath.Join(dir, "log"),
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Stop(3*time.Second)) }()
+	addr := fmt.Sprintf("127.0.0.1:%d", port)
+	bounded, cancel := context.WithTimeout(ctx, readyBound)
+	defer cancel()
+	if _, _, err := service.WaitReady(bounded, nil, addr, s.Run.Ready, p.Began(), p.Exited()); err != nil {
+		return fmt.Errorf("verify %s: %w; it wrote:\n  %s", s.Full(t), err, strings.Join(p.Log(20), "\n  "))
+	}
+	check := service.Checker{Base: addr, Mode: t.Mode, Logs: func() []string { return p.Log(10000) }}
+	for _, name := range s.Contracts {
+		report, err := service.Conform(ctx, check, name)
+		if err != nil {
+			return fmt.Errorf("verify %s: %w", s.Full(t), err)
+		}
+		v.print(s.Full(t), report)
+	}
+	return nil
+}
+
+func (v *verifier) print(target string, r service.Report) {
+	bad, skipped := r.Failures(), 0
+	for _, c := range r.Cases {
+		if c.Skipped != "" {
+			skipped++
+		} else if v.verbose && len(c.Differences) == 0 {
+			fmt.Fprintf(v.stdout, "  pass  %s (%s)\n", c.Name, c.Request)
+		}
+	}
+	for _, f := range bad {
+		fmt.Fprintf(v.stdout, "  FAIL  %s\n", f)
+	}
+	v.bad += len(bad)
+	verdict := "as the contract says"
+	if len(bad) > 0 {
+		verdict = fmt.Sprintf("%d answers differ", len(bad))
+	}
+	fmt.Fprintf(v.stdout, "%s · %s: %d cases, %d skipped: %s\n", target, r.Contract, len(r.Cases),
+		skipped, verdict)
+}
+
+func printPlan(w interface{ Write([]byte) (int, error) }, p *suite.Plan) error {
+	fmt.Fprintf(w, "%s: %s\n", p.Suite.Name, p.Suite.Question)
+	fmt.Fprintf(w, "plan %s · seed %d · %d trials in %d blocks · about %s\n\n", p.Hash, p.Suite.Seed,
+		len(p.Trials), p.Suite.Blocks, roughly(p.Estimate(startupGuess)))
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "BLOCK\tORDER\tTARGET\tSCENARIO\tLOADS")
+	for _, x := range p.Trials {
+		var loads []string
+		for _, l := range p.Suite.LoadsOf(p.Suite.Scenario(x.Scenario)) {
+			text := fmt.Sprintf("%s (closed, %d connections, %v)", l.Name, l.Connections,
+				time.Duration(l.Measure))
+			if l.Model == suite.Open {
+				text = fmt.Sprintf("%s (open, %s, %s, %v)", l.Name, l.Arrivals, l.Rate,
+					time.Duration(l.Measure))
+			}
+			loads = append(loads, text)
+		}
+		fmt.Fprintf(t, "%d\t%d\t%s\t%s\t%s\n", x.Block, x.Order, x.Target, x.Scenario,
+			strings.Join(loads, ", "))
+	}
+	return t.Flush()
+}

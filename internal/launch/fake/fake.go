@@ -1,0 +1,152 @@
+// Package fake launches services that live inside this process and are reached through pipes, so that
+// a whole run works in milliseconds under a fake clock (testing/synctest) with nothing of the real
+// world in it.
+package fake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"prony/internal/clock"
+	"prony/internal/launch"
+)
+
+// Launcher implements launch.Launcher. The zero value has nothing to launch: give it Services.
+type Launcher struct {
+	// Start makes the service that a spec names, after the delay that the service needs to come up.
+	// An error is a service that ends by itself at once.
+	Start func(s launch.Spec) (http.Handler, time.Duration, error)
+	// Note hears what happens, in order: "launch NAME", "stop NAME".
+	Note func(string)
+
+	mu      sync.Mutex
+	running *proc
+}
+
+// Name implements launch.Launcher.
+func (*Launcher) Name() string { return "fake" }
+
+type proc struct {
+	l      *Launcher
+	spec   launch.Spec
+	began  int64
+	exited chan struct{}
+	once   sync.Once
+	exit   string
+	log    []string
+
+	listener *listener
+	server   *http.Server
+}
+
+// Launch implements launch.Launcher.
+func (l *Launcher) Launch(_ context.Context, s launch.Spec) (launch.Process, error) {
+	l.Note("launch " + s.Name)
+	handler, delay, err := l.Start(s)
+	p := &proc{l: l, spec: s, began: clock.Mono(), exited: make(chan struct{})}
+	if err != nil {
+		p.log = []string{err.Error()}
+		p.Crash("exit status 1")
+		return p, nil
+	}
+	p.listener = &listener{conns: make(chan net.Conn), done: make(chan struct{})}
+	p.server = &http.Server{Handler: handler}
+	time.AfterFunc(delay, func() {
+		l.mu.Lock()
+		l.running = p
+		l.mu.Unlock()
+		go p.server.Serve(p.listener) //nolint:errcheck // it ends with ErrServerClosed, always
+	})
+	return p, nil
+}
+
+// Dial reaches the service that runs.
+func (l *Launcher) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	l.mu.Lock()
+	p := l.running
+	l.mu.Unlock()
+	if p == nil {
+		return nil, errors.New("connection refused")
+	}
+	ours, theirs := net.Pipe()
+	select {
+	case p.listener.conns <- theirs:
+		return ours, nil
+	case <-p.listener.done:
+		return nil, errors.New("connection refused")
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Crash ends the running service as if by itself.
+func (l *Launcher) Crash(how string) {
+	l.mu.Lock()
+	p := l.running
+	l.mu.Unlock()
+	if p != nil {
+		p.Crash(how)
+	}
+}
+
+// Crash ends the process.
+func (p *proc) Crash(how string) {
+	p.once.Do(func() {
+		p.exit = how
+		close(p.exited)
+		if p.server != nil {
+			p.server.Close() //nolint:errcheck // nothing can fail in a pipe
+		}
+	})
+	p.l.mu.Lock()
+	if p.l.running == p {
+		p.l.running = nil
+	}
+	p.l.mu.Unlock()
+}
+
+func (p *proc) Began() int64            { return p.began }
+func (p *proc) PIDs() []int             { return nil }
+func (p *proc) Groups() []launch.Group  { return nil }
+func (p *proc) Exited() <-chan struct{} { return p.exited }
+func (p *proc) Exit() string            { return p.exit }
+func (p *proc) Log(int) []string        { return p.log }
+
+func (p *proc) Limits() (inForce, missing []string) {
+	return []string{fmt.Sprintf("affinity %v", p.spec.Cores)}, nil
+}
+
+// Stop implements launch.Process.
+func (p *proc) Stop(time.Duration) error {
+	p.l.Note("stop " + p.spec.Name)
+	p.Crash("exit status 0")
+	return nil
+}
+
+// listener hands pipes to an http.Server.
+type listener struct {
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *listener) Close() error {
+	l.once.Do(func() { close(l.done) })
+	return nil
+}
+
+func (l *listener) Addr() net.Addr { return &net.UnixAddr{Name: "fake"} }

@@ -1,0 +1,151 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// Group is one cgroup directory of the service. Version 1 has a hierarchy for each controller:
+// Controller names it ("cpuacct", "cpu", "memory"), or several mounted together ("cpu,cpuacct").
+// Version 2 has one directory for all, and Controller is ignored.
+type Group struct {
+	Dir        string
+	Controller string
+	Version    int // 1 or 2
+}
+
+// Where the service's CPU time comes from, as result.Usage.Source says it.
+const (
+	sourceV1   = "cgroup v1"
+	sourceV2   = "cgroup v2"
+	sourceProc = "proc"
+)
+
+// groupFiles are the open files of the service's cgroups. They are read with pread, so the sampling
+// thread and a Mark share them.
+type groupFiles struct {
+	source string
+	usage  file // cpuacct.usage, or cpu.stat of version 2
+	split  file // cpuacct.stat, or cpu.stat of version 2
+	quota  file // cpu.stat
+	memory file // memory.usage_in_bytes or memory.current
+	v2     bool // quota's unit
+}
+
+// openGroups opens what the groups offer. CPU accounting is not optional where a group promises it:
+// falling back in silence would change the method between two trials of a run.
+func openGroups(groups []Group) (groupFiles, error) {
+	g := groupFiles{sourceProc, noFile, noFile, noFile, noFile, false}
+	for _, group := range groups {
+		var err error
+		switch {
+		case group.Version == 1:
+			err = g.openV1(group)
+		case group.Version == 2 && len(groups) == 1:
+			err = g.openV2(group)
+		case group.Version == 2:
+			err = errors.New("version 2 has one directory for all, and does not mix with others")
+		default:
+			err = fmt.Errorf("version %d, want 1 or 2", group.Version)
+		}
+		if err != nil {
+			g.close()
+			return g, fmt.Errorf("open CPU accounting of cgroup %s: %w (without groups the "+
+				"probe sums over the service's processes)", group.Dir, err)
+		}
+	}
+	return g, nil
+}
+
+// openV1 follows Documentation/admin-guide/cgroup-v1 of the kernel: cpuacct.rst, memory.rst, and
+// scheduler/sched-bwc.rst for cpu.stat.
+func (g *groupFiles) openV1(group Group) error {
+	for controller := range strings.SplitSeq(group.Controller, ",") {
+		var err error
+		switch controller {
+		case "cpuacct":
+			g.source = sourceV1
+			if g.usage, err = openFile(filepath.Join(group.Dir, "cpuacct.usage")); err == nil {
+				g.split, err = openFile(filepath.Join(group.Dir, "cpuacct.stat"))
+			}
+		case "cpu":
+			g.quota = optional(filepath.Join(group.Dir, "cpu.stat"))
+		case "memory":
+			g.memory = optional(filepath.Join(group.Dir, "memory.usage_in_bytes"))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openV2 follows Documentation/admin-guide/cgroup-v2.rst. cpu.stat has the usage even where the cpu
+// controller is off; the throttling lines and memory.current are there only with their controllers.
+func (g *groupFiles) openV2(group Group) error {
+	usage, err := openFile(filepath.Join(group.Dir, "cpu.stat"))
+	if err != nil {
+		return err
+	}
+	g.source, g.v2 = sourceV2, true
+	g.usage, g.split, g.quota = usage, usage, usage
+	g.memory = optional(filepath.Join(group.Dir, "memory.current"))
+	return nil
+}
+
+func (g *groupFiles) close() {
+	if g.v2 { // three names of one file
+		g.split, g.quota = noFile, noFile
+	}
+	for _, f := range []*file{&g.usage, &g.split, &g.quota, &g.memory} {
+		f.close()
+	}
+}
+
+// cpuNs is the CPU time of all that ever ran in the group, ended processes included. The kernel
+// brings it up to date at its own tick (1 to 10 ms) for what is running at the moment.
+func (g *groupFiles) cpuNs(buf []byte) int64 {
+	switch g.source {
+	case sourceV1:
+		value, _, ok := number(g.usage.read(buf))
+		if !ok {
+			return unknown
+		}
+		return value
+	case sourceV2:
+		return scaled(keyed(g.usage.read(buf), "usage_usec "), 1000)
+	}
+	return unknown
+}
+
+// splitNs divides CPU time in user and system: to 10 ms in version 1, to 1 µs in version 2. The
+// kernel scales both, which ticks sampled, to add up to the exact sum.
+func (g *groupFiles) splitNs(buf []byte) (userNs, systemNs int64) {
+	b := g.split.read(buf)
+	if g.source == sourceV2 {
+		return scaled(keyed(b, "user_usec "), 1000), scaled(keyed(b, "system_usec "), 1000)
+	}
+	return scaled(keyed(b, "user "), tickNs), scaled(keyed(b, "system "), tickNs)
+}
+
+// throttled is how often and for how long the quota held the group's threads back.
+func (g *groupFiles) throttled(buf []byte) (periods, ns int64) {
+	b := g.quota.read(buf)
+	periods = keyed(b, "nr_throttled ")
+	if g.v2 {
+		return periods, scaled(keyed(b, "throttled_usec "), 1000)
+	}
+	return periods, keyed(b, "throttled_time ")
+}
+
+// memoryBytes is what the memory controller charges to the group: page cache and kernel memory too,
+// so it is not RSS; but it is what the limit acts on.
+func (g *groupFiles) memoryBytes(buf []byte) int64 {
+	value, _, ok := number(g.memory.read(buf))
+	if !ok {
+		return unknown
+	}
+	return value
+}

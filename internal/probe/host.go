@@ -1,0 +1,83 @@
+package probe
+
+import (
+	"bytes"
+	"path/filepath"
+)
+
+// HostTicks are the host's CPU times since boot over all cores, in ticks of 10 ms (USER_HZ): on two
+// cores a share over 2 s moves in steps of 1/400. Without CONFIG_VIRT_CPU_ACCOUNTING the kernel
+// adds whole ticks to what it finds running, so busy is a sample, not a sum, and shares of short
+// windows are coarser still. Source: proc(5), /proc/stat; idle and iowait are the time that was
+// free.
+type HostTicks struct {
+	Busy  int64 // user, nice, system, irq, softirq
+	Steal int64 // taken by the hypervisor
+	Total int64 // Busy, Steal, idle, iowait
+}
+
+// hostBytes hold the first line of /proc/stat, ten numbers of up to twenty digits.
+const hostBytes = 256
+
+// parseHost reads the first line of /proc/stat. guest and guest_nice are left out: the kernel
+// counts them in user and nice already.
+func parseHost(b []byte) HostTicks {
+	const user, nice, system, idle, iowait, irq, softirq, steal = 0, 1, 2, 3, 4, 5, 6, 7
+	var n [steal + 1]int64
+	if numbers(after(b, "cpu "), n[:]) != len(n) {
+		return HostTicks{unknown, unknown, unknown}
+	}
+	busy := n[user] + n[nice] + n[system] + n[irq] + n[softirq]
+	return HostTicks{busy, n[steal], busy + n[steal] + n[idle] + n[iowait]}
+}
+
+// Pressure is the time, in µs since boot, in which at least one task waited for the resource (PSI
+// "some"), or -1 where the kernel has no PSI. Source: Documentation/accounting/psi.rst.
+type Pressure struct{ CPUUs, MemoryUs, IOUs int64 }
+
+// parsePressure takes the running total, not the averages, which look back 10 s or more.
+func parsePressure(b []byte) int64 {
+	line := after(b, "some ")
+	if i := bytes.Index(line, []byte("total=")); i >= 0 {
+		if value, _, ok := number(line[i+len("total="):]); ok {
+			return value
+		}
+	}
+	return unknown
+}
+
+// hostFiles are the open files of the host, shared as groupFiles are.
+type hostFiles struct {
+	stat, cpu, memory, io, network file
+}
+
+func openHost(proc string) hostFiles {
+	return hostFiles{
+		stat:    optional(filepath.Join(proc, "stat")),
+		cpu:     optional(filepath.Join(proc, "pressure/cpu")),
+		memory:  optional(filepath.Join(proc, "pressure/memory")),
+		io:      optional(filepath.Join(proc, "pressure/io")),
+		network: optional(filepath.Join(proc, "net/dev")),
+	}
+}
+
+func (h *hostFiles) close() {
+	for _, f := range []*file{&h.stat, &h.cpu, &h.memory, &h.io, &h.network} {
+		f.close()
+	}
+}
+
+func (h *hostFiles) ticks(buf []byte) HostTicks { return parseHost(h.stat.read(buf)) }
+
+func (h *hostFiles) pressure(buf []byte) Pressure {
+	return Pressure{
+		CPUUs:    parsePressure(h.cpu.read(buf)),
+		MemoryUs: parsePressure(h.memory.read(buf)),
+		IOUs:     parsePressure(h.io.read(buf)),
+	}
+}
+
+// loBytes is what the loopback interface received, which is also what it sent.
+func (h *hostFiles) loBytes(buf []byte) int64 {
+	return keyed(h.network.readAll(buf), "lo:")
+}

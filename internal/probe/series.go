@@ -1,0 +1,171 @@
+package probe
+
+import (
+	"math"
+	"time"
+)
+
+// logRows bounds the samples kept: 13 minutes at the default period, then half the resolution for
+// twice as long, and so on.
+const logRows = 8192
+
+// row is one sample, or several merged. Counters are cumulative, so merging loses no consumption.
+type row struct {
+	tNs          int64
+	cpuNs, labNs int64
+	rssBytes     int64
+	threads      int64
+	chargedBytes int64
+	host         HostTicks
+	hostFresh    int64 // when host was read
+}
+
+// merge joins a sample to earlier ones: counters of the later, maxima of both.
+func merge(earlier, later row) row {
+	later.rssBytes = max(earlier.rssBytes, later.rssBytes)
+	later.threads = max(earlier.threads, later.threads)
+	later.chargedBytes = max(earlier.chargedBytes, later.chargedBytes)
+	return later
+}
+
+// log keeps a bounded number of rows of every samples each, without allocating after newLog. The
+// first sample is the origin that the first row's rates are counted from.
+type log struct {
+	origin  row
+	rows    []row
+	pending row // samples that do not fill a row yet
+	held    int // how many
+	every   int
+	samples int64
+}
+
+// newLog has room for an even number of rows, as halving wants.
+func newLog(rows int) log { return log{rows: make([]row, 0, rows), every: 1} }
+
+func (l *log) add(r row) {
+	l.samples++
+	if l.samples == 1 {
+		l.origin = r
+		return
+	}
+	if l.held > 0 {
+		r = merge(l.pending, r)
+	}
+	l.pending = r
+	l.held++
+	if l.held < l.every {
+		return
+	}
+	if len(l.rows) == cap(l.rows) {
+		for i := range len(l.rows) / 2 {
+			l.rows[i] = merge(l.rows[2*i], l.rows[2*i+1])
+		}
+		l.rows = l.rows[:len(l.rows)/2]
+		l.every *= 2 // pending is half a row now
+		return
+	}
+	l.rows = append(l.rows, r)
+	l.held = 0
+}
+
+// copy gives the origin, all rows and what is pending.
+func (l *log) copy() (rows []row, every int) {
+	if l.samples == 0 {
+		return nil, l.every
+	}
+	rows = append(make([]row, 0, len(l.rows)+2), l.origin)
+	rows = append(rows, l.rows...)
+	if l.held > 0 {
+		rows = append(rows, l.pending)
+	}
+	return rows, l.every
+}
+
+// Series is the samples as columns of one length. Row i covers the time from row i-1 to TNs[i] (the
+// first from the sampler's start): rates are means over it. Memory and threads are what the sample
+// found; when Every is more than 1 rows hold that many samples, and they are the largest of them.
+//
+// Rates are rounded to 0.0001, about what the counters can tell of a tenth of a second.
+type Series struct {
+	PeriodNs int64  `json:"periodNs"` // between samples
+	Every    int    `json:"every"`    // samples a row: a power of two
+	Source   string `json:"source"`   // of cpuCores, as result.Usage.Source
+
+	TNs          []int64   `json:"tNs"`      // since Start
+	CPUCores     []float64 `json:"cpuCores"` // service, in cores: CPU seconds per second
+	LabCores     []float64 `json:"labCores"` // the lab and a foreign generator, likewise
+	RSSBytes     []int64   `json:"rssBytes"`
+	Threads      []int64   `json:"threads"`
+	ChargedBytes []int64   `json:"chargedBytes,omitempty"` // by the memory controller, if any
+	BusyShare    []float64 `json:"busyShare"`              // of all cores' time, in ticks of 10 ms
+	StealShare   []float64 `json:"stealShare"`             // likewise
+}
+
+// newSeries makes columns of rows, whose first is the origin and has no row of its own.
+func newSeries(rows []row, every int, period time.Duration, source string, charged bool) Series {
+	n := max(len(rows)-1, 0)
+	s := Series{
+		PeriodNs: int64(period), Every: every, Source: source,
+		TNs:      make([]int64, n),
+		CPUCores: make([]float64, n), LabCores: make([]float64, n),
+		RSSBytes: make([]int64, n), Threads: make([]int64, n),
+		BusyShare: make([]float64, n), StealShare: make([]float64, n),
+	}
+	if charged {
+		s.ChargedBytes = make([]int64, n)
+	}
+	for i := range n {
+		before, r := rows[i], rows[i+1]
+		spent := float64(r.tNs - before.tNs)
+		s.TNs[i] = r.tNs
+		s.CPUCores[i] = rounded(r.cpuNs-before.cpuNs, spent)
+		s.LabCores[i] = rounded(r.labNs-before.labNs, spent)
+		s.RSSBytes[i], s.Threads[i] = r.rssBytes, r.threads
+		if charged {
+			s.ChargedBytes[i] = r.chargedBytes
+		}
+	}
+	s.fillHost(rows)
+	return s
+}
+
+// fillHost spreads each reading of /proc/stat over the rows since the one before: it may be read
+// less often than the rest. Rows after the last reading take its shares, -1 where there is none.
+func (s *Series) fillHost(rows []row) {
+	filled := 0 // rows of s that have their shares
+	busy, steal := float64(unknown), float64(unknown)
+	for i := range s.TNs {
+		before, r := rows[i], rows[i+1] // before holds the last reading, however old
+		if r.hostFresh == before.hostFresh {
+			continue
+		}
+		total := float64(r.host.Total - before.host.Total)
+		busy = rounded(r.host.Busy-before.host.Busy, total)
+		steal = rounded(r.host.Steal-before.host.Steal, total)
+		for ; filled <= i; filled++ {
+			s.BusyShare[filled], s.StealShare[filled] = busy, steal
+		}
+	}
+	for ; filled < len(s.TNs); filled++ {
+		s.BusyShare[filled], s.StealShare[filled] = busy, steal
+	}
+}
+
+// from is when the time begins that row i's memory and threads are the largest of.
+func (s Series) from(i int) int64 {
+	if s.Every == 1 {
+		return s.TNs[i]
+	}
+	if i == 0 {
+		return 0
+	}
+	return s.TNs[i-1]
+}
+
+// rounded is a rate; a sum over processes that lost one may step back, which is no rate below zero.
+func rounded(value int64, whole float64) float64 {
+	if value <= 0 || whole <= 0 {
+		return 0
+	}
+	return math.Round(float64(value)/whole*1e4) / 1e4
+}

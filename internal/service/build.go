@@ -1,0 +1,253 @@
+package service
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"prony/internal/clock"
+)
+
+// Builder builds services into a cache. Several, in one program or in many, may share the cache.
+type Builder struct {
+	Root     string            // of the checkout
+	Cache    string            // empty: .prony/build below Root
+	Tools    *Tools            // what FindTools found
+	Progress func(line string) // one line per step; nil: silence
+}
+
+// Built is a service that is ready to run.
+type Built struct {
+	Dir        string          // the built copy, absolute: the working directory of its targets
+	SHA256     string          // of the artifact: over its sorted names and contents, hex
+	SizeBytes  int64           // of the artifact: the sum of its regular files
+	Hash       string          // of sources, steps, tool versions and build environment, hex
+	Cached     bool            // whether an earlier build was taken
+	Log        string          // path of what the steps printed
+	DurationNs int64           // of the build itself, also when it was an earlier one
+	Tools      map[string]Tool // what the service needs, by name
+}
+
+// values are the placeholders that the build decides.
+func (b *Built) values() map[string]string {
+	values := map[string]string{"dir": b.Dir}
+	for _, name := range []string{"java", "python", "node"} {
+		if tool, ok := b.Tools[name]; ok {
+			values[name] = tool.Path
+		}
+	}
+	return values
+}
+
+// mark is the file that says, last of all, that a build is whole, and what it made.
+type mark struct {
+	Hash       string `json:"hash"`
+	SHA256     string `json:"sha256"`
+	SizeBytes  int64  `json:"sizeBytes"`
+	DurationNs int64  `json:"durationNs"`
+}
+
+// The names in a build's folder. A virtual environment of Python knows its own path and cannot be
+// moved, so a build happens where it will stay, and the mark, not a rename, says that it is whole.
+const (
+	markFile = "built.json"
+	logFile  = "build.log"
+	copyDir  = "service"
+)
+
+// hashDigits is how much of the hash is in a folder's name: 48 bits, enough for builds of one
+// service.
+const hashDigits = 12
+
+// hashedEnv are the variables that change what the tools make without being seen in sources or
+// versions, so that they are part of a build's identity.
+var hashedEnv = []string{
+	"CFLAGS", "CGO_ENABLED", "GOAMD64", "GOARM64", "GOEXPERIMENT", "GOFLAGS", "LDFLAGS",
+	"CARGO_PROFILE_RELEASE_LTO", "CARGO_PROFILE_RELEASE_OPT_LEVEL", "RUSTFLAGS",
+	"MAVEN_ARGS", "MAVEN_OPTS", "NODE_ENV", "NODE_OPTIONS",
+}
+
+// droppedEnv are those that would send a build's output, or its imports, elsewhere.
+var droppedEnv = []string{
+	"CARGO_BUILD_TARGET_DIR", "CARGO_TARGET_DIR", "GOBIN", "GOWORK", "PYTHONHOME", "PYTHONPATH",
+}
+
+// Build makes the service's artifact, or takes an earlier build with the same hash whose artifact
+// still has the same digest. A second builder of the same service waits for the first. The error
+// names the step that failed, its status and the end of its log. When ctx ends, so do all processes
+// of the step under way.
+func (b *Builder) Build(ctx context.Context, s *Service) (*Built, error) {
+	built, err := b.build(ctx, s)
+	if err != nil {
+		return nil, fmt.Errorf("build %s: %w", s.Name, err)
+	}
+	return built, nil
+}
+
+func (b *Builder) build(ctx context.Context, s *Service) (*Built, error) {
+	tools := map[string]Tool{}
+	for _, need := range s.Needs {
+		tool, err := b.Tools.resolve(need)
+		if err != nil {
+			return nil, err
+		}
+		tools[need.Tool] = tool
+	}
+	sources, err := walk(s.Dir, ignored)
+	if err != nil {
+		return nil, fmt.Errorf("read the sources: %w", err)
+	}
+	hash, err := s.hash(sources, tools)
+	if err != nil {
+		return nil, fmt.Errorf("read the sources: %w", err)
+	}
+	cache, err := b.cache()
+	if err != nil {
+		return nil, err
+	}
+	unlock, err := lock(ctx, filepath.Join(cache, s.Name+".lock"), func() {
+		b.say("build %s: waiting for another build of it", s.Name)
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	folder := filepath.Join(cache, s.Name+"-"+hash[:hashDigits])
+	built := &Built{Dir: filepath.Join(folder, copyDir), Hash: hash, Tools: tools,
+		Log: filepath.Join(folder, logFile)}
+	if b.take(s, built) {
+		return built, nil
+	}
+	if err := b.make(ctx, s, built, sources); err != nil {
+		return nil, err
+	}
+	return built, nil
+}
+
+func (b *Builder) cache() (string, error) {
+	cache := b.Cache
+	if cache == "" {
+		cache = filepath.Join(b.Root, ".prony", "build")
+	}
+	cache, err := filepath.Abs(cache)
+	if err == nil {
+		err = os.MkdirAll(cache, 0o755)
+	}
+	if err != nil {
+		return "", fmt.Errorf("make the cache: %w", err)
+	}
+	return cache, nil
+}
+
+// hash is the identity of a build: what goes in, rather than what comes out, which few tools make
+// the same twice.
+func (s *Service) hash(sources []entry, tools map[string]Tool) (string, error) {
+	h := sha256.New()
+	for _, e := range sources {
+		if err := e.addTo(h, s.Dir); err != nil {
+			return "", err
+		}
+	}
+	fmt.Fprintf(h, "steps %q artifact %q\n", s.Build.Steps, s.Build.Artifact)
+	for _, name := range sortedKeys(tools) {
+		fmt.Fprintf(h, "tool %q %q\n", name, tools[name].Version)
+	}
+	for _, name := range hashedEnv {
+		if value, ok := os.LookupEnv(name); ok {
+			fmt.Fprintf(h, "env %q %q\n", name, value)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// take fills in an earlier build, and says whether there is one that is whole and unchanged.
+func (b *Builder) take(s *Service, built *Built) bool {
+	data, err := os.ReadFile(filepath.Join(filepath.Dir(built.Dir), markFile))
+	if err != nil {
+		return false
+	}
+	var m mark
+	if err := json.Unmarshal(data, &m); err != nil || m.Hash != built.Hash {
+		return false
+	}
+	sum, size, err := digest(filepath.Join(built.Dir, s.Build.Artifact))
+	if err != nil || sum != m.SHA256 || size != m.SizeBytes {
+		// A record names the artifact by its digest: one that was written to since is not it.
+		b.say("build %s: the artifact in the cache has changed since it was built", s.Name)
+		return false
+	}
+	built.SHA256, built.SizeBytes, built.DurationNs = m.SHA256, m.SizeBytes, m.DurationNs
+	built.Cached = true
+	b.say("build %s: cached", s.Name)
+	return true
+}
+
+func (b *Builder) make(ctx context.Context, s *Service, built *Built, sources []entry) error {
+	began := clock.Mono()
+	folder := filepath.Dir(built.Dir)
+	if err := os.RemoveAll(folder); err != nil {
+		return fmt.Errorf("remove an earlier build: %w", err)
+	}
+	if err := copyTree(s.Dir, built.Dir, sources); err != nil {
+		return fmt.Errorf("copy the sources: %w", err)
+	}
+	if err := b.steps(ctx, s, built); err != nil {
+		return err
+	}
+	artifact := filepath.Join(built.Dir, s.Build.Artifact)
+	sum, size, err := digest(artifact)
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("the steps made no %s; log: %s", s.Build.Artifact, built.Log)
+	} else if err != nil {
+		return fmt.Errorf("read the artifact: %w", err)
+	}
+	built.SHA256, built.SizeBytes, built.DurationNs = sum, size, clock.Mono()-began
+	m := mark{Hash: built.Hash, SHA256: sum, SizeBytes: size, DurationNs: built.DurationNs}
+	if err := m.write(filepath.Join(folder, markFile)); err != nil {
+		return fmt.Errorf("finish: %w", err)
+	}
+	return nil
+}
+
+// write puts the mark there whole or not at all.
+func (m mark) write(path string) error {
+	data, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path+".new", append(data, '\n'), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+func (b *Builder) say(format string, args ...any) {
+	if b.Progress != nil {
+		b.Progress(fmt.Sprintf(format, args...))
+	}
+}
+
+// buildEnv is the lab's own environment, because proxies and mirrors are in it, with the JDK that
+// was found.
+func buildEnv(tools map[string]Tool) []string {
+	var env []string
+	for _, pair := range os.Environ() {
+		name, _, _ := strings.Cut(pair, "=")
+		if !slices.Contains(droppedEnv, name) {
+			env = append(env, pair)
+		}
+	}
+	if java, ok := tools["java"]; ok {
+		home := javaHomeOf(java.Path)
+		env = append(env, "JAVA_HOME="+home, "PATH="+filepath.Join(home, "bin")+
+			string(filepath.ListSeparator)+os.Getenv("PATH"))
+	}
+	return env
+}

@@ -1,0 +1,147 @@
+package service
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"regexp"
+	"time"
+)
+
+// excerptBytes is how much of a body a message shows before and after a difference.
+const excerptBytes = 32
+
+func base64Lorem(size int64) []byte {
+	var out bytes.Buffer
+	encoder := base64.NewEncoder(base64.StdEncoding, &out)
+	_, _ = io.Copy(encoder, loremReader(size)) // memory takes all
+	_ = encoder.Close()
+	return out.Bytes()
+}
+
+// headDifferences holds an answer's head against a case, in words.
+func headDifferences(c goldenCase, r *http.Response) []string {
+	var out []string
+	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	if r.ProtoMajor != 1 || r.ProtoMinor != 1 {
+		say("answered in %s, want HTTP/1.1", r.Proto)
+	}
+	if c.Type != "" && r.StatusCode == c.Status {
+		got := r.Header.Get("Content-Type")
+		media, _, _ := mime.ParseMediaType(got) // empty when it is none
+		if got == "" {
+			say("no Content-Type, want %s", c.Type)
+		} else if media != c.Type {
+			say("Content-Type %s, want %s", got, c.Type)
+		}
+	}
+	if len(r.TransferEncoding) > 0 {
+		say("chunked, want Content-Length")
+	} else if r.Header.Get("Content-Length") == "" {
+		say("no Content-Length")
+	}
+	if coding := r.Header.Get("Content-Encoding"); coding != "" {
+		say("Content-Encoding %s, want none", coding)
+	}
+	return out
+}
+
+// readBody reads a body to its end and holds it against what the case wants. It stops reading where
+// the bodies part: a wrong answer may be endless. The error is the connection's.
+func (c goldenCase) readBody(body io.Reader) (difference string, sum []byte, err error) {
+	want, length := c.wanted()
+	if want == nil {
+		got, err := io.ReadAll(io.LimitReader(body, int64(c.Length)+1))
+		switch {
+		case err != nil:
+			return "", nil, err
+		case len(got) > c.Length:
+			return fmt.Sprintf("body goes on after byte %d, where it should end", c.Length), got, nil
+		case len(got) < c.Length:
+			return fmt.Sprintf("body ends after %d bytes, want %d", len(got), c.Length), got, nil
+		case !regexp.MustCompile(`^(?:` + c.Pattern + `)$`).Match(got):
+			return fmt.Sprintf("body, beginning %q, does not match %s", got[:min(len(got),
+				excerptBytes)], c.Pattern), got, nil
+		}
+		return "", got, nil
+	}
+	difference, err = compare(body, want, length)
+	return difference, nil, err
+}
+
+// compare reads both until they part. Bytes are counted from 1, as cmp(1) does.
+func compare(got, want io.Reader, length int64) (string, error) {
+	const step = 32 << 10
+	gotBuf, wantBuf := make([]byte, step), make([]byte, step)
+	var kept int     // bytes before the new ones, for the excerpt
+	var before int64 // bytes of the body before the buffer
+	for {
+		n, err := fill(got, gotBuf[kept:])
+		if err != nil {
+			return "", err
+		}
+		m, _ := fill(want, wantBuf[kept:]) // ours, from memory
+		g, w := gotBuf[:kept+n], wantBuf[:kept+m]
+		for i := kept; i < min(len(g), len(w)); i++ {
+			if g[i] != w[i] {
+				return fmt.Sprintf("body differs at byte %d: got %q, want %q", before+int64(i)+1,
+					excerpt(g, i), excerpt(w, i)), nil
+			}
+		}
+		switch {
+		case n < m:
+			return fmt.Sprintf("body ends after %d bytes, want %d", before+int64(len(g)),
+				length), nil
+		case n > m:
+			return fmt.Sprintf("body goes on after byte %d, where it should end, with %q", length,
+				g[len(w):min(len(g), len(w)+excerptBytes)]), nil
+		case kept+n < step:
+			return "", nil
+		}
+		kept = copy(gotBuf, g[len(g)-excerptBytes:])
+		copy(wantBuf, w[len(w)-excerptBytes:])
+		before += int64(len(g) - kept)
+	}
+}
+
+// fill reads until the buffer is full or the reader at its end, which is no error. io.ReadFull
+// would give io.ErrUnexpectedEOF there, which is also what a body cut short by its connection
+// gives.
+func fill(r io.Reader, buf []byte) (n int, err error) {
+	for n < len(buf) && err == nil {
+		var more int
+		more, err = r.Read(buf[n:])
+		n += more
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n, err
+}
+
+// excerpt is the word around a byte, and no more than a little before and after it.
+func excerpt(text []byte, at int) []byte {
+	from := max(0, at-excerptBytes)
+	if space := bytes.LastIndexByte(text[from:at], ' '); space >= 0 {
+		from += space + 1
+	}
+	to := min(len(text), at+excerptBytes)
+	if space := bytes.IndexByte(text[at:to], ' '); space > 0 {
+		to = at + space
+	}
+	return text[from:to]
+}
+
+func timeDifference(c goldenCase, took time.Duration) string {
+	switch {
+	case c.TookMin > 0 && took < c.TookMin:
+		return fmt.Sprintf("took %v, want at least %v", took, c.TookMin)
+	case c.TookMax > 0 && took > c.TookMax:
+		return fmt.Sprintf("took %v, want at most %v", took, c.TookMax)
+	}
+	return ""
+}

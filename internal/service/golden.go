@@ -1,0 +1,191 @@
+package service
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"prony/contract"
+	"prony/internal/config"
+)
+
+// golden is a file of golden answers.
+type golden struct {
+	Contract string       `yaml:"contract"`
+	Cases    []goldenCase `yaml:"cases"`
+}
+
+// goldenCase is a request and what its answer must be. Exactly one of Body, Lorem, Base64Lorem and
+// Pattern says what the body is.
+type goldenCase struct {
+	Name        string        `yaml:"name"`
+	Request     string        `yaml:"request"` // method and target, with {mode} and {other}
+	Send        string        `yaml:"send"`    // the request's body
+	SendLorem   int64         `yaml:"sendLorem"`
+	Status      int           `yaml:"status"`
+	Type        string        `yaml:"type"` // media type without parameters; empty: any
+	Body        *string       `yaml:"body"`
+	Lorem       *int64        `yaml:"lorem"`       // so many bytes of the repeated text
+	Base64Lorem *int64        `yaml:"base64Lorem"` // the standard base64 of so many
+	Pattern     string        `yaml:"pattern"`     // RE2, of the whole body
+	Length      int           `yaml:"length"`      // bytes of a body with a pattern; RE2 counts to 1000
+	Differs     bool          `yaml:"differs"`     // a second answer has another body
+	TookMin     time.Duration `yaml:"tookMin"`
+	TookMax     time.Duration `yaml:"tookMax"`
+	Logs        string        `yaml:"logs"` // RE2, of one whole line of the log, with {mode}
+}
+
+// openapiFile is the one YAML file of contract/ that holds no answers.
+const openapiFile = "openapi.yaml"
+
+// goldens reads the golden answers, which are compiled in: what is wrong with them is a mistake of
+// the programmer.
+var goldens = sync.OnceValue(func() map[string]golden {
+	all, err := readGoldens(contract.Files)
+	if err != nil {
+		panic("the golden answers are broken: " + err.Error())
+	}
+	return all
+})
+
+// lorem is the text that large bodies are made of.
+var lorem = sync.OnceValue(func() []byte {
+	text, err := contract.Files.ReadFile("lorem.txt")
+	if err != nil || len(text) == 0 {
+		panic("contract/lorem.txt is missing or empty")
+	}
+	return text
+})
+
+// Contracts are the names of all contracts that have golden answers, sorted.
+func Contracts() []string { return sortedKeys(goldens()) }
+
+func readGoldens(files fs.FS) (map[string]golden, error) {
+	names, err := fs.Glob(files, "*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]golden{}
+	for _, file := range names {
+		if file == openapiFile {
+			continue
+		}
+		data, err := fs.ReadFile(files, file)
+		if err != nil {
+			return nil, err
+		}
+		var g golden
+		if err := config.Decode(file, data, &g); err != nil {
+			return nil, err
+		}
+		d := newDocument(file, data)
+		if g.Contract != strings.TrimSuffix(file, ".yaml") {
+			d.wrong("$.contract", fmt.Sprintf("contract %q is not the file's name", g.Contract), "")
+		}
+		for i, c := range g.Cases {
+			d.checkCase(fmt.Sprintf("$.cases[%d]", i), c)
+		}
+		if len(d.errs) > 0 {
+			return nil, errors.Join(d.errs...)
+		}
+		all[g.Contract] = g
+	}
+	return all, nil
+}
+
+var requestLine = regexp.MustCompile(`^[A-Z]+ /\S*$`)
+
+func (d *document) checkCase(at string, c goldenCase) {
+	if c.Name == "" || c.Status < 100 || c.Status > 599 {
+		d.wrong(at, "a case has a name and a status", "")
+	}
+	if !requestLine.MatchString(c.Request) {
+		d.wrong(at+".request", fmt.Sprintf("request %q is not METHOD /path", c.Request), "")
+	}
+	if c.Send != "" && c.SendLorem != 0 {
+		d.wrong(at+".send", "send and sendLorem exclude each other", "")
+	}
+	bodies := 0
+	for _, there := range []bool{
+		c.Body != nil, c.Lorem != nil, c.Base64Lorem != nil, c.Pattern != "",
+	} {
+		if there {
+			bodies++
+		}
+	}
+	if bodies != 1 {
+		d.wrong(at, "a case has one of body, lorem, base64Lorem and pattern", "")
+	}
+	if (c.Pattern == "") != (c.Length == 0) {
+		d.wrong(at, "pattern and length go together", "")
+	}
+	for key, pattern := range map[string]string{"pattern": c.Pattern, "logs": c.Logs} {
+		if _, err := regexp.Compile(pattern); err != nil {
+			d.wrong(at+"."+key, err.Error(), "")
+		}
+	}
+}
+
+// largeBytes is the longest body, either way, that the quick check asks for.
+const largeBytes = 64 << 10
+
+// quick says whether a case may run inside a trial: it neither waits nor writes nor moves much.
+func (c goldenCase) quick() bool {
+	large := c.SendLorem > largeBytes
+	for _, size := range []*int64{c.Lorem, c.Base64Lorem} {
+		large = large || size != nil && *size > largeBytes
+	}
+	return !large && c.TookMin == 0 && c.Logs == ""
+}
+
+// filled is the case for a mode: {mode} is that, {other} one that the target does not serve.
+func (c goldenCase) filled(mode string) goldenCase {
+	other := Modes[0]
+	if other == mode {
+		other = Modes[1]
+	}
+	fill := strings.NewReplacer("{mode}", mode, "{other}", other)
+	c.Request, c.Logs = fill.Replace(c.Request), fill.Replace(c.Logs)
+	return c
+}
+
+// wanted is the body that a case wants, as a stream and its length: 16 MiB of it need not be in
+// memory. Without one (a pattern) it is nil.
+func (c goldenCase) wanted() (io.Reader, int64) {
+	switch {
+	case c.Body != nil:
+		return strings.NewReader(*c.Body), int64(len(*c.Body))
+	case c.Lorem != nil:
+		return loremReader(*c.Lorem), *c.Lorem
+	case c.Base64Lorem != nil:
+		text := base64Lorem(*c.Base64Lorem)
+		return bytes.NewReader(text), int64(len(text))
+	}
+	return nil, 0
+}
+
+// sends is the body of the request; nil for none.
+func (c goldenCase) sends() []byte {
+	if c.SendLorem > 0 {
+		text, _ := io.ReadAll(loremReader(c.SendLorem)) // memory does not fail to read
+		return text
+	}
+	return []byte(c.Send)
+}
+
+// repeated is the text of lorem.txt without end.
+type repeated struct{ at int }
+
+func (r *repeated) Read(p []byte) (int, error) {
+	n := copy(p, lorem()[r.at:])
+	r.at = (r.at + n) % len(lorem())
+	return n, nil
+}
+
+func loremReader(size int64) io.Reader { return io.LimitReader(&repeated{}, size) }

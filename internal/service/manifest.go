@@ -1,0 +1,216 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+
+	"prony/internal/config"
+)
+
+// Modes are the ways in which a handler runs, Runtimes what runs it.
+var (
+	Modes    = []string{"platform", "virtual", "reactive"}
+	Runtimes = []string{"jvm", "native", "node", "cpython"}
+)
+
+// reserved is what the lab itself puts into the environment of a target.
+var reserved = []string{"HOST", "PORT", "CPUS", "MEMORY_MIB"}
+
+var (
+	serviceName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)+$`)
+	targetName  = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+	envName     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	urlPath     = regexp.MustCompile(`^/[!-~]*$`)
+)
+
+// Load reads the manifest of one service's folder. All its problems are joined into the error, each
+// with file and line; a folder without a manifest is os.ErrNotExist.
+func Load(dir string) (*Service, error) {
+	file := filepath.Join(dir, "service.yaml")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		if errors.Is(err, syscall.ENOTDIR) {
+			return nil, fmt.Errorf("read the manifest %s: %w", file, os.ErrNotExist)
+		}
+		return nil, fmt.Errorf("read the manifest: %w", err)
+	}
+	s := &Service{}
+	if err := config.Decode(file, data, s); err != nil {
+		return nil, err
+	}
+	s.Dir = dir
+	d := newDocument(file, data)
+	d.checkHead(s)
+	d.checkNeeds(s)
+	d.checkBuild(s)
+	d.checkRun(s)
+	d.checkTargets(s)
+	if len(d.errs) > 0 {
+		return nil, errors.Join(d.errs...)
+	}
+	return s, nil
+}
+
+func (d *document) checkHead(s *Service) {
+	for _, field := range []struct{ key, value string }{
+		{"name", s.Name}, {"language", s.Language}, {"framework", s.Framework},
+		{"version", s.Version}, {"about", s.About},
+	} {
+		d.present("$."+field.key, field.key, field.value)
+	}
+	if folder := filepath.Base(s.Dir); s.Name != "" && s.Name != folder {
+		d.wrong("$.name", fmt.Sprintf("name %q is not the folder's, %q", s.Name, folder), "")
+	} else if s.Name != "" && !serviceName.MatchString(s.Name) {
+		d.wrong("$.name", fmt.Sprintf("name %q is not language-framework", s.Name),
+			"small letters, digits and dashes, as java-netty")
+	}
+	if len(s.Contracts) == 0 {
+		d.wrong("$.contracts", "contracts is missing", oneOf(Contracts()))
+	}
+	for i, name := range s.Contracts {
+		at := fmt.Sprintf("$.contracts[%d]", i)
+		d.known(at, "contract", name, Contracts())
+		if slices.Index(s.Contracts, name) < i {
+			d.wrong(at, fmt.Sprintf("contract %q is there twice", name), "")
+		}
+	}
+}
+
+func (d *document) checkNeeds(s *Service) {
+	for i, need := range s.Needs {
+		at := fmt.Sprintf("$.needs[%d]", i)
+		if d.known(at+".tool", "tool", need.Tool, toolNames()) && s.needs(need.Tool) < i {
+			d.wrong(at, fmt.Sprintf("tool %q is there twice", need.Tool), "")
+		}
+		if _, ok := parseVersion(need.Version); need.Version != "" && !ok {
+			d.wrong(at+".version", fmt.Sprintf("version %q is not dotted numbers", need.Version),
+				"as 25 or 3.11")
+		}
+	}
+}
+
+func (d *document) checkBuild(s *Service) {
+	for i, step := range s.Build.Steps {
+		at := fmt.Sprintf("$.build.steps[%d]", i)
+		if len(step) == 0 || step[0] == "" {
+			d.wrong(at, "the step is empty", "a program and its arguments, as [mvn, -q, package]")
+			continue
+		}
+		if slices.Contains(toolNames(), step[0]) && s.needs(step[0]) < 0 {
+			d.wrong(at, fmt.Sprintf("the step runs %s, which is not among needs", step[0]), "")
+		}
+		d.placeholders(at, s, step, buildPlaceholders)
+	}
+	artifact := s.Build.Artifact
+	if d.present("$.build.artifact", "build.artifact", artifact) && !filepath.IsLocal(artifact) {
+		d.wrong("$.build.artifact", fmt.Sprintf("artifact %q is outside the folder", artifact),
+			"a relative path without ..")
+	}
+}
+
+func (d *document) checkRun(s *Service) {
+	if len(s.Run.Command) == 0 || s.Run.Command[0] == "" {
+		d.wrong("$.run.command", "run.command is missing", "a program and its arguments")
+	}
+	d.placeholders("$.run.command", s, s.Run.Command, runPlaceholders)
+	d.checkEnv("$.run.env", s, s.Run.Env)
+	for _, path := range []struct{ key, value string }{
+		{"run.health", s.Run.Health}, {"run.ready", s.Run.Ready},
+	} {
+		if d.present("$."+path.key, path.key, path.value) && !urlPath.MatchString(path.value) {
+			d.wrong("$."+path.key, fmt.Sprintf("%s %q is not a path", path.key, path.value),
+				"as /health")
+		}
+	}
+}
+
+func (d *document) checkTargets(s *Service) {
+	if len(s.Targets) == 0 {
+		d.wrong("$.targets", "targets is missing", "at least one, with name, runtime and mode")
+	}
+	seen := map[string]bool{}
+	for i, t := range s.Targets {
+		at := fmt.Sprintf("$.targets[%d]", i)
+		if d.present(at+".name", "the target's name", t.Name) && !targetName.MatchString(t.Name) {
+			d.wrong(at+".name", fmt.Sprintf("target %q is no name", t.Name),
+				"small letters, digits and dashes")
+		}
+		if seen[t.Name] {
+			d.wrong(at+".name", fmt.Sprintf("target %q is there twice", t.Name), "")
+		}
+		seen[t.Name] = true
+		d.known(at+".runtime", "runtime", t.Runtime, Runtimes)
+		d.known(at+".mode", "mode", t.Mode, Modes)
+		d.placeholders(at+".args", s, t.Args, runPlaceholders)
+		d.checkEnv(at+".env", s, t.Env)
+	}
+}
+
+func (d *document) checkEnv(at string, s *Service, env map[string]string) {
+	for _, name := range sortedKeys(env) {
+		switch {
+		case slices.Contains(reserved, name):
+			d.wrong(at+"."+name, "the lab itself sets "+name, "")
+		case !envName.MatchString(name):
+			d.wrong(at, fmt.Sprintf("%q is no name of an environment variable", name), "")
+		}
+		d.placeholders(at+"."+name, s, []string{env[name]}, runPlaceholders)
+	}
+}
+
+// placeholders wants every {word} to have a value where it stands, and those that are tools to be
+// among the needs.
+func (d *document) placeholders(at string, s *Service, texts, known []string) {
+	for _, text := range texts {
+		for _, match := range placeholder.FindAllStringSubmatch(text, -1) {
+			name := match[1]
+			if !slices.Contains(known, name) {
+				hint := oneOf(known)
+				if near := config.Nearest(name, known); near != "" {
+					hint = fmt.Sprintf("did you mean {%s}?", near)
+				} else if slices.Contains(runPlaceholders, name) {
+					hint = "a build knows no trial; it knows " + strings.Join(known, ", ")
+				}
+				d.wrong(at, fmt.Sprintf("{%s} has no value here", name), hint)
+			} else if slices.Contains(toolNames(), name) && s.needs(name) < 0 {
+				d.wrong(at, fmt.Sprintf("{%s} is used, and %s is not among needs", name, name), "")
+			}
+		}
+	}
+}
+
+func (d *document) present(at, what, value string) bool {
+	if value == "" {
+		d.wrong(at, what+" is missing", "")
+	}
+	return value != ""
+}
+
+func (d *document) known(at, what, value string, known []string) bool {
+	if value == "" {
+		d.wrong(at, what+" is missing", oneOf(known))
+		return false
+	}
+	if slices.Contains(known, value) {
+		return true
+	}
+	hint := oneOf(known)
+	if near := config.Nearest(value, known); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	d.wrong(at, fmt.Sprintf("unknown %s %q", what, value), hint)
+	return false
+}
+
+// needs is the index of a tool among the needs, or -1.
+func (s *Service) needs(tool string) int {
+	return slices.IndexFunc(s.Needs, func(n Need) bool { return n.Tool == tool })
+}
+
+func oneOf(known []string) string { return "one of " + strings.Join(known, ", ") }

@@ -1,0 +1,126 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"prony/internal/clock"
+)
+
+// The wait between two questions is a tenth of the time since the start, so that asking disturbs
+// little and the answer is at most about 10 % late, within these bounds.
+const (
+	readyPollMin = time.Millisecond
+	readyPollMax = 20 * time.Millisecond
+	// readyAnswerLimit bounds one question: the kernel accepts connections for a process that is
+	// still busy starting, and may have dropped one for good when its queue was full.
+	readyAnswerLimit = 2 * time.Second
+)
+
+// ErrExited is the error of WaitReady for a service that ended before it was ready.
+var ErrExited = errors.New("the service exited before it was ready")
+
+// WaitReady asks a starting service for its readiness path until that answers 200. It returns the
+// nanoseconds from startNs, a reading of clock.Mono, until a connection was accepted first and
+// until the first 200. It ends early with ErrExited when exited is closed (nil: never), and with
+// ctx; both errors say what came last. dial may be nil for TCP.
+func WaitReady(ctx context.Context, dial Dial, addr, path string, startNs int64,
+	exited <-chan struct{}) (listenNs, readyNs int64, err error) {
+	w := newReadyWait(dial, startNs)
+	defer w.transport.CloseIdleConnections()
+	asking, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { // ends with asking, which the return cancels
+		select {
+		case <-exited:
+			cancel()
+		case <-asking.Done():
+		}
+	}()
+	last := errors.New("not asked yet")
+	for {
+		err := w.ask(asking, "http://"+addr+path)
+		if err == nil {
+			return w.listenNs(), clock.Mono() - startNs, nil
+		}
+		if asking.Err() == nil {
+			last = err
+		}
+		wait := time.NewTimer(readyPoll(time.Duration(clock.Mono() - startNs)))
+		select {
+		case <-wait.C:
+			continue
+		case <-asking.Done():
+			wait.Stop()
+		}
+		cause := ErrExited
+		if ctx.Err() != nil {
+			cause = context.Cause(ctx)
+		}
+		return w.listenNs(), 0, fmt.Errorf("wait until GET %s on %s answers 200: %w; last: %w",
+			path, addr, cause, last)
+	}
+}
+
+// readyPoll is the wait after a question, given the time since the start.
+func readyPoll(elapsed time.Duration) time.Duration {
+	return min(max(elapsed/10, readyPollMin), readyPollMax)
+}
+
+type readyWait struct {
+	transport *http.Transport
+	mu        sync.Mutex
+	listened  int64 // since the start; 0: not yet
+}
+
+func newReadyWait(dial Dial, startNs int64) *readyWait {
+	if dial == nil {
+		dial = (&net.Dialer{}).DialContext
+	}
+	w := &readyWait{}
+	w.transport = &http.Transport{DisableCompression: true,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := dial(ctx, network, address)
+			w.mu.Lock()
+			if err == nil && w.listened == 0 {
+				w.listened = clock.Mono() - startNs
+			}
+			w.mu.Unlock()
+			return conn, err
+		}}
+	return w
+}
+
+func (w *readyWait) listenNs() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.listened
+}
+
+// ask wants a 200.
+func (w *readyWait) ask(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, readyAnswerLimit)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("User-Agent", "prony")
+	response, err := w.transport.RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	// Read to the end, within reason, the connection serves the next question too.
+	_, _ = io.CopyN(io.Discard, response.Body, largeBytes)
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("status %d", response.StatusCode)
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	tailLines = 20       // of the log in an error
+	tailBytes = 64 << 10 // read at most to find them
+	lockPoll  = 50 * time.Millisecond
+)
+
+// steps runs the build's steps one after another, their output in the log.
+func (b *Builder) steps(ctx context.Context, s *Service, built *Built) (err error) {
+	log, err := os.OpenFile(built.Log, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o644)
+	if err != nil {
+		return fmt.Errorf("open the log: %w", err)
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	env := buildEnv(built.Tools)
+	for i, step := range s.Build.Steps {
+		args, err := expandAll(step, built.values())
+		if err != nil {
+			return err
+		}
+		line := strings.Join(step, " ")
+		b.say("build %s: %s", s.Name, line)
+		if _, err := fmt.Fprintf(log, "$ %s\n", strings.Join(args, " ")); err != nil {
+			return fmt.Errorf("write the log: %w", err)
+		}
+		if err := runStep(ctx, built, env, log, args); err != nil {
+			err = fmt.Errorf("step %d of %d (%s): %w", i+1, len(s.Build.Steps), line, err)
+			return withTail(err, log)
+		}
+	}
+	return nil
+}
+
+func runStep(ctx context.Context, built *Built, env []string, log *os.File, args []string) error {
+	program := inside(built.Dir, args[0])
+	if tool, ok := built.Tools[args[0]]; ok {
+		// The tool whose version was judged is the one that runs, wherever PATH points.
+		program = tool.Path
+	}
+	cmd := command(ctx, built.Dir, env, program, args[1:]...)
+	// A file rather than a pipe: what a step leaves behind cannot hold up the build.
+	cmd.Stdout, cmd.Stderr = log, log
+	err := cmd.Run()
+	if cause := context.Cause(ctx); cause != nil && err != nil {
+		return cause
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.Exited() {
+		return fmt.Errorf("exit status %d", exit.ExitCode())
+	}
+	return err
+}
+
+// withTail adds the end of the log and its path to an error.
+func withTail(err error, log *os.File) error {
+	info, statErr := log.Stat()
+	if statErr != nil {
+		return fmt.Errorf("%w; log: %s", err, log.Name())
+	}
+	from := max(0, info.Size()-tailBytes)
+	data, _ := io.ReadAll(io.NewSectionReader(log, from, tailBytes)) // what can be read
+	lines := strings.Split(string(bytes.TrimRight(data, "\n")), "\n")
+	lines = lines[max(0, len(lines)-tailLines):]
+	return fmt.Errorf("%w; the end of %s:\n  %s", err, log.Name(), strings.Join(lines, "\n  "))
+}
+
+// lock takes an advisory lock on a file (flock(2)), which the kernel gives back when the program
+// ends, however that happens. It calls waiting, once, when another one holds it. The file stays:
+// removing it would let two builders lock two files of one name.
+func lock(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("open the lock: %w", err)
+	}
+	for tries := 0; ; tries++ {
+		// Asking again and again, because a blocked flock does not see the context.
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() { _ = file.Close() }, nil // the last close gives the lock back
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			return nil, errors.Join(fmt.Errorf("lock %s: %w", filepath.Base(path), err),
+				file.Close())
+		}
+		if tries == 0 {
+			waiting()
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(fmt.Errorf("wait for another build: %w", context.Cause(ctx)),
+				file.Close())
+		case <-time.After(lockPoll):
+		}
+	}
+}

@@ -1,0 +1,307 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// versionLimit bounds how long a tool may take to say its version.
+const versionLimit = 10 * time.Second
+
+// toolKinds are the tools that a manifest may need, in the order of messages.
+var toolKinds = []struct {
+	name     string
+	programs []string // the first that is found
+	ask      []string // arguments that make it say its version
+	install  string   // what to install, before the version
+}{
+	{"go", []string{"go"}, []string{"version"}, "install Go"},
+	{"java", []string{"java"}, []string{"-version"}, "set JAVA_HOME or install a JDK"},
+	{"mvn", []string{"mvn"}, []string{"--version"}, "install Apache Maven"},
+	{"node", []string{"node", "nodejs"}, []string{"--version"}, "install Node.js"},
+	{"npm", []string{"npm"}, []string{"--version"}, "install npm"},
+	{"python", []string{"python3", "python"}, []string{"--version"}, "install CPython"},
+	{"cargo", []string{"cargo"}, []string{"--version"}, "install Rust"},
+	{"native-image", []string{"native-image"}, []string{"--version"}, "install a GraalVM JDK"},
+}
+
+func toolNames() []string {
+	names := make([]string, len(toolKinds))
+	for i, kind := range toolKinds {
+		names[i] = kind.name
+	}
+	return names
+}
+
+// Tool is a program that was found.
+type Tool struct {
+	Path    string // absolute
+	Version string // dotted numbers, as the tool itself says
+}
+
+// Tools are the programs of this machine that services can need. It may be used from several
+// goroutines.
+type Tools struct {
+	ctx    context.Context // bounds the questions, which are asked when they first matter
+	run    func(ctx context.Context, env []string, program string, args ...string) (string, error)
+	found  map[string][]*candidate // by tool; several only for java, JAVA_HOME's first
+	home   bool                    // whether java's first candidate is JAVA_HOME's
+	venvOf func() error            // python's own module check, once
+}
+
+// candidate is a program whose version is asked once, when somebody wants to know.
+type candidate struct {
+	path    string
+	version func() (string, error)
+}
+
+// places are where programs may be; tests have their own.
+type places struct {
+	look     func(program string) (string, error)
+	javaHome string
+	jvms     []string // patterns of the homes of JVMs
+}
+
+// FindTools looks for all tools: in PATH, for Java also in JAVA_HOME and where Debian, Fedora,
+// SDKMAN and macOS keep JVMs. It runs none of them: a version is asked when it first matters, once,
+// with a limit of 10 s, for as long as ctx lasts.
+func FindTools(ctx context.Context) *Tools {
+	home, _ := os.UserHomeDir() // without one there is no SDKMAN
+	return findTools(ctx, places{
+		look:     exec.LookPath,
+		javaHome: os.Getenv("JAVA_HOME"),
+		jvms: []string{
+			"/usr/lib/jvm/*", "/usr/java/*", "/opt/java/*",
+			filepath.Join(home, ".sdkman/candidates/java/*"),
+			"/Library/Java/JavaVirtualMachines/*/Contents/Home",
+			"/opt/homebrew/opt/openjdk*/libexec/openjdk.jdk/Contents/Home",
+		},
+	}, askTool)
+}
+
+// askTool runs a program away from any project: Go, Python and Node choose their version by files
+// of the working directory.
+func askTool(ctx context.Context, env []string, program string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, versionLimit)
+	defer cancel()
+	output, err := command(ctx, os.TempDir(), env, program, args...).CombinedOutput()
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		err = fmt.Errorf("no answer within %v", versionLimit)
+	}
+	if line := lastLine(string(output)); err != nil && line != "" {
+		err = fmt.Errorf("%w: %s", err, line)
+	}
+	return string(output), err
+}
+
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+}
+
+func findTools(ctx context.Context, p places, run func(context.Context, []string, string,
+	...string) (string, error)) *Tools {
+	t := &Tools{ctx: ctx, run: run, found: map[string][]*candidate{}}
+	javas, home := p.javas()
+	t.home = home
+	for _, kind := range toolKinds {
+		var paths []string
+		if kind.name == "java" {
+			paths = javas
+		} else if path := p.first(kind.programs); path != "" {
+			paths = []string{path}
+		} else if kind.name == "native-image" {
+			paths = p.besideJava(javas)
+		}
+		for _, path := range paths {
+			t.found[kind.name] = append(t.found[kind.name], t.candidate(kind.name, path, kind.ask))
+		}
+	}
+	t.venvOf = sync.OnceValue(func() error {
+		_, err := t.run(t.ctx, os.Environ(), t.found["python"][0].path, "-c",
+			"import venv, ensurepip")
+		return err
+	})
+	return t
+}
+
+func (t *Tools) candidate(name, path string, ask []string) *candidate {
+	return &candidate{path, sync.OnceValues(func() (string, error) {
+		env := os.Environ()
+		if name == "mvn" {
+			// Maven says nothing without a JVM, and need not find the one that is found here.
+			env = append(env, t.javaEnv()...)
+		}
+		output, err := t.run(t.ctx, env, path, ask...)
+		if err != nil {
+			return "", fmt.Errorf("ask %s for its version: %w", path, err)
+		}
+		version := versionIn(output)
+		if version == "" {
+			return "", fmt.Errorf("ask %s for its version: no number in %q", path, output)
+		}
+		return version, nil
+	})}
+}
+
+func (t *Tools) javaEnv() []string {
+	java, err := t.resolve(Need{Tool: "java"})
+	if err != nil {
+		return nil
+	}
+	return []string{"JAVA_HOME=" + javaHomeOf(java.Path)}
+}
+
+// Missing says in words for the user which needs of a service are not met; none when all are, as
+// "needs java >= 25: found 17.0.15 (set JAVA_HOME or install a JDK 25)". For Python that includes
+// the modules venv and ensurepip, which some systems ship apart.
+func (t *Tools) Missing(s *Service) []string {
+	var missing []string
+	for _, need := range s.Needs {
+		if _, err := t.resolve(need); err != nil {
+			missing = append(missing, err.Error())
+		}
+	}
+	return missing
+}
+
+// Versions gives the version of each tool that was found and answers. It asks all of them at once,
+// which takes a second or so the first time. Java's is the one that a need without a version gets;
+// Built.Tools has those that a build took.
+func (t *Tools) Versions() map[string]string {
+	versions := map[string]string{}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for _, name := range toolNames() {
+		all.Go(func() {
+			if tool, err := t.resolve(Need{Tool: name}); err == nil {
+				mu.Lock()
+				versions[name] = tool.Version
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	return versions
+}
+
+// resolve picks the tool for a need: JAVA_HOME's JDK when that satisfies it, because somebody chose
+// it, else the newest that does. The error is the message of Missing.
+func (t *Tools) resolve(need Need) (Tool, error) {
+	var best Tool
+	var cause error
+	for i, c := range t.found[need.Tool] {
+		home := javaHomeOf(c.path)
+		if need.Tool == "java" && !isFile(filepath.Join(home, "bin", "javac")) {
+			cause = fmt.Errorf("%s is a JRE, without javac", home)
+			continue
+		}
+		version, err := c.version()
+		if err != nil {
+			cause = err
+			continue
+		}
+		if best.Path == "" || compareVersions(version, best.Version) > 0 {
+			best = Tool{c.path, version}
+		}
+		if i == 0 && t.home && compareVersions(version, need.Version) >= 0 {
+			break
+		}
+	}
+	if err := need.judge(best, cause); err != nil {
+		return Tool{}, err
+	}
+	if need.Tool == "python" {
+		if err := t.venvOf(); err != nil {
+			return Tool{}, fmt.Errorf("needs python with venv and ensurepip: %w (install Python's "+
+				"venv package, as python3-venv)", err)
+		}
+	}
+	return best, nil
+}
+
+// judge puts into words what is missing about the best that was found; cause is why another one
+// could not be taken.
+func (n Need) judge(best Tool, cause error) error {
+	kind := toolKinds[slices.Index(toolNames(), n.Tool)]
+	what, hint := "needs "+n.Tool, kind.install
+	if n.Version != "" {
+		what, hint = what+" >= "+n.Version, hint+" "+n.Version
+	}
+	switch {
+	case best.Path == "" && cause != nil:
+		return fmt.Errorf("%s: %w (%s)", what, cause, hint)
+	case best.Path == "":
+		return fmt.Errorf("%s: not found (%s)", what, hint)
+	case compareVersions(best.Version, n.Version) < 0:
+		return fmt.Errorf("%s: found %s (%s)", what, best.Version, hint)
+	}
+	return nil
+}
+
+func (p places) first(programs []string) string {
+	for _, program := range programs {
+		path, err := p.look(program)
+		if err != nil {
+			continue
+		}
+		if path, err = filepath.Abs(path); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// javas lists the launchers of all JVMs, each once, JAVA_HOME's first if there is one.
+func (p places) javas() (launchers []string, home bool) {
+	add := func(path string) bool {
+		// Distributions link a JVM under several names; each is asked once.
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil || !isFile(real) {
+			return false
+		}
+		if !slices.Contains(launchers, real) {
+			launchers = append(launchers, real)
+		}
+		return true
+	}
+	if p.javaHome != "" {
+		home = add(filepath.Join(p.javaHome, "bin", "java"))
+	}
+	if path := p.first([]string{"java"}); path != "" {
+		add(path)
+	}
+	for _, pattern := range p.jvms {
+		homes, _ := filepath.Glob(pattern) // the patterns are ours and well-formed
+		for _, home := range homes {
+			add(filepath.Join(home, "bin", "java"))
+		}
+	}
+	return launchers, home
+}
+
+// besideJava finds GraalVM's native-image, which stands beside the java of its JDK.
+func (p places) besideJava(javas []string) []string {
+	for _, java := range javas {
+		if path := filepath.Join(filepath.Dir(java), "native-image"); isFile(path) {
+			return []string{path}
+		}
+	}
+	return nil
+}
+
+// javaHomeOf is the home of the JVM whose launcher this is.
+func javaHomeOf(launcher string) string { return filepath.Dir(filepath.Dir(launcher)) }
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}

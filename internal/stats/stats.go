@@ -1,0 +1,156 @@
+// Package stats turns the trials of a run into numbers that carry n, an interval and a doubt.
+//
+// The unit of inference is the trial, never the request: a million requests of one trial share one
+// start of the service, one heap, one placement, and say nothing about the next start (Kalibera &
+// Jones, "Rigorous benchmarking in reasonable time", ISMM 2013, pp. 63-74). The flow is: values of
+// one target, one per trial -> Summarize; values of two targets in the same blocks -> PairedRatio;
+// all targets -> Compare and Tiers; what is still undecided -> BlocksToResolve. QuantileRanks and
+// QuantileNeeds are the exception: they speak of the requests inside one trial, that is of how well
+// that trial knows its own percentile.
+//
+// Not its job: reading records, choosing which trials count, rounding, wording for a table. It has
+// no clock, no network, no state, and it never changes a slice that it is given.
+//
+// Why these methods and libraries: docs/decisions/0003-statistics-libraries.md.
+package stats
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"golang.org/x/perf/benchmath"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Assumptions that a Summary's interval can rest on.
+const (
+	// Nothing: the values are independent draws from one distribution, of whatever shape.
+	Nothing = "nothing"
+	// LogNormal: the values' logarithms are normal. Three trials cannot check that.
+	LogNormal = "log-normal"
+)
+
+// Summary is a level (requests/s, ns, bytes) over trials, in the unit of its values.
+//
+// Lo and Hi are both numbers or both NaN. When they are NaN, no interval exists and Warning says
+// what would give one, e.g. "needs n >= 2". A Warning beside an interval is a doubt about it.
+// encoding/json refuses NaN: ask HasInterval before writing.
+type Summary struct {
+	N          int
+	Center     float64 // the median; NaN only when N is 0 or a value is not finite
+	Lo, Hi     float64
+	Confidence float64 // of the interval: as asked, or higher where ranks come only in steps
+	Assumption string  // Nothing or LogNormal; "" when there is no interval
+	Warning    string
+}
+
+// HasInterval tells whether Lo and Hi are numbers.
+func (s Summary) HasInterval() bool { return !math.IsNaN(s.Lo) }
+
+// Summarize gives the median of xs, one value per trial, and an interval for the median of the
+// population of trials, confidence in (0, 1).
+//
+// Where n allows it at this confidence (n >= 6 at 0.95) the interval lies between two order
+// statistics and assumes nothing about the shape (benchmath.AssumeNothing; David & Nagaraja, "Order
+// Statistics", 3rd ed., 2003, §7.1). Its confidence is the exact one, e.g. 0.96875 for six trials.
+//
+// With fewer trials, from two on, there is no such interval: the range of three values holds the
+// median in only 75 % of runs. Then the interval is Student's t on logarithms, about the geometric
+// mean. It RESTS ON THE ASSUMPTION that trials are log-normal, where geometric mean and median of
+// the population are the same number. The canonical suite has three blocks, so its levels usually
+// rest on it; Assumption says so in the data. Logarithms, because the noise of rates and times is
+// proportional to them and neither can be negative. The interval always contains Center.
+//
+// Refused: the percentile bootstrap, whose nominal 95 % is 75 % at n = 3 and 86 % at n = 6 (its
+// interval cannot leave the range of the values), and any best-of-n.
+func Summarize(xs []float64, confidence float64) Summary {
+	mustBeShare("confidence", confidence)
+	nan := math.NaN()
+	s := Summary{N: len(xs), Center: nan, Lo: nan, Hi: nan, Confidence: confidence}
+	if i := slices.IndexFunc(xs, notFinite); i >= 0 {
+		s.Warning = fmt.Sprintf("value %d is %v: needs finite values", i+1, xs[i])
+		return s
+	}
+	s.Center = Median(xs)
+	if s.N < 2 {
+		s.Warning = "needs n >= 2"
+		return s
+	}
+	// NewSample sorts the slice that it is given.
+	sample := benchmath.NewSample(slices.Clone(xs), &benchmath.DefaultThresholds)
+	free := benchmath.AssumeNothing.Summary(sample, confidence)
+	bad := slices.IndexFunc(xs, notPositive)
+	switch {
+	case !math.IsInf(free.Lo, 0) && !math.IsInf(free.Hi, 0):
+		s.Lo, s.Hi = free.Lo, free.Hi
+		s.Confidence, s.Assumption = free.Confidence, Nothing
+	case bad < 0:
+		_, lo, hi := logInterval(logs(xs), confidence)
+		s.Lo, s.Hi = math.Exp(lo), math.Exp(hi)
+		s.Assumption = LogNormal
+	default:
+		s.Warning = fmt.Sprintf("value %d is %v and has no logarithm: needs n >= %d, "+
+			"where none is taken", bad+1, xs[bad], ranksNeed(confidence))
+		return s
+	}
+	s.Lo, s.Hi = min(s.Lo, s.Center), max(s.Hi, s.Center)
+	if slices.Min(xs) == slices.Max(xs) {
+		s.Lo, s.Hi = s.Center, s.Center
+		s.Warning = "all values are equal: a spread below the resolution is unknown"
+	}
+	return s
+}
+
+// Median is the middle value of xs, or the mean of the two middle ones; NaN when xs is empty or
+// holds a NaN. xs stays as it is.
+func Median(xs []float64) float64 {
+	if len(xs) == 0 || slices.ContainsFunc(xs, math.IsNaN) {
+		return math.NaN()
+	}
+	sorted := slices.Sorted(slices.Values(xs))
+	mid := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[mid]
+	}
+	return sorted[mid-1]/2 + sorted[mid]/2 // halves first: a sum could overflow
+}
+
+// ranksNeed is the least n at which the range of n values holds the median with this confidence:
+// 1 - 2 * 0.5^n >= confidence.
+func ranksNeed(confidence float64) int {
+	return max(2, int(math.Ceil(math.Log2(2/(1-confidence)))))
+}
+
+// logInterval is Student's t interval about the mean of ls, for two values or more.
+func logInterval(ls []float64, confidence float64) (mean, lo, hi float64) {
+	mean, sd := stat.MeanStdDev(ls, nil)
+	n := float64(len(ls))
+	half := student(len(ls)).Quantile((1+confidence)/2) * sd / math.Sqrt(n)
+	return mean, mean - half, mean + half
+}
+
+// student is the t distribution that belongs to the mean of n values.
+func student(n int) distuv.StudentsT {
+	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}
+}
+
+func logs(xs []float64) []float64 {
+	ls := make([]float64, len(xs))
+	for i, x := range xs {
+		ls[i] = math.Log(x)
+	}
+	return ls
+}
+
+func notFinite(x float64) bool   { return math.IsNaN(x) || math.IsInf(x, 0) }
+func notPositive(x float64) bool { return !(x > 0) || math.IsInf(x, 1) }
+
+// mustBeShare panics unless 0 < x < 1; confidences and error rates are written in the program or
+// checked where they are read.
+func mustBeShare(name string, x float64) {
+	if !(x > 0 && x < 1) {
+		panic(fmt.Sprintf("stats: %s must lie between 0 and 1, not %v", name, x))
+	}
+}

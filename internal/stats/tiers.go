@@ -1,0 +1,154 @@
+package stats
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// Item is one target's values, block -> value, in any unit where higher is better. For times give
+// the reciprocal: the logarithms only change sign, so every P stays the same.
+type Item struct {
+	Name   string
+	Values map[int]float64
+}
+
+// Tier is a set of targets that this run cannot tell apart, best first.
+type Tier struct{ Names []string }
+
+// Comparison is one pair of targets among all pairs of an experiment.
+type Comparison struct {
+	A, B  string
+	Ratio Ratio   // B/A over common blocks, at confidence 1 - alpha for this pair alone
+	PHolm float64 // P corrected for the number of pairs
+	Apart bool    // PHolm <= alpha: the two were told apart
+}
+
+// Compare compares every pair of items by PairedRatio, in the order given, and corrects for the
+// number of pairs by Holm's step-down procedure ("A simple sequentially rejective multiple test
+// procedure", Scandinavian Journal of Statistics 6, 1979, pp. 65-70): the probability that even one
+// pair of targets that are in truth alike is told apart is at most alpha, however the pairs depend
+// on each other. Benjamini-Hochberg was refused: it controls the share of false claims, not whether
+// there is one, and a table is read claim by claim. A variance pooled over all targets was refused
+// too: it would see smaller differences in three blocks, but lends a quiet target's precision to a
+// noisy one.
+//
+// Pairs that have fewer than two common blocks, or a value without logarithm, are never apart and
+// do not count among the pairs. It panics when two items share a name.
+func Compare(items []Item, alpha float64) []Comparison {
+	mustBeShare("alpha", alpha)
+	seen := make(map[string]bool)
+	for _, item := range items {
+		if seen[item.Name] {
+			panic(fmt.Sprintf("stats: two items are named %q", item.Name))
+		}
+		seen[item.Name] = true
+	}
+	var pairs []Comparison
+	for i, a := range items {
+		for _, b := range items[i+1:] {
+			as, bs := Align(a, b)
+			r := PairedRatio(as, bs, 1-alpha)
+			pairs = append(pairs, Comparison{A: a.Name, B: b.Name, Ratio: r, PHolm: 1})
+		}
+	}
+	holm(pairs, alpha)
+	return pairs
+}
+
+// holm sets PHolm and Apart: the i-th smallest of m P values is multiplied by m - i, and none may
+// fall below one before it.
+func holm(pairs []Comparison, alpha float64) {
+	var tested []*Comparison
+	for i := range pairs {
+		if pairs[i].Ratio.HasInterval() {
+			tested = append(tested, &pairs[i])
+		}
+	}
+	slices.SortStableFunc(tested, func(a, b *Comparison) int {
+		return cmp.Compare(a.Ratio.P, b.Ratio.P)
+	})
+	before := 0.0
+	for i, c := range tested {
+		before = max(before, min(1, c.Ratio.P*float64(len(tested)-i)))
+		c.PHolm = before
+		c.Apart = c.PHolm <= alpha
+	}
+}
+
+// Tiers orders the items, best first, and cuts the order into tiers.
+//
+// A tier promises: no two of its members were told apart by Compare at this alpha; and the first
+// member of each further tier was told apart from at least one member of the tier above. If all
+// targets are in truth alike, there is more than one tier with probability at most alpha.
+//
+// A tier does not promise: that its members are equal (too few blocks put everything into one tier;
+// BlocksToResolve says how many would not); nor that any two targets of different tiers differ.
+// "Cannot be told apart" is not transitive: with a like b, b like c, but a above c, the tiers are
+// {a, b} and {c}, although b and c cannot be told apart. Ask Compare about a given pair. The
+// order inside a tier means nothing.
+//
+// The order is by each item's mean log ratio to the other items over common blocks, so a target
+// that missed the slow blocks does not gain by it; equal ones go by name. An item without values,
+// or with one that is not positive and finite, is in no tier: the caller says why it is missing.
+func Tiers(items []Item, alpha float64) []Tier {
+	ranked := ranking(items)
+	apart := make(map[[2]string]bool)
+	for _, c := range Compare(ranked, alpha) {
+		apart[[2]string{c.A, c.B}] = c.Apart // A stands before B in ranked
+	}
+	var tiers []Tier
+	for _, item := range ranked {
+		last := len(tiers) - 1
+		if last < 0 || slices.ContainsFunc(tiers[last].Names, func(above string) bool {
+			return apart[[2]string{above, item.Name}]
+		}) {
+			tiers = append(tiers, Tier{})
+			last++
+		}
+		tiers[last].Names = append(tiers[last].Names, item.Name)
+	}
+	return tiers
+}
+
+// ranking is the usable items, best first.
+func ranking(items []Item) []Item {
+	var usable []Item
+	for _, item := range items {
+		if len(item.Values) > 0 && !slices.ContainsFunc(values(item), notPositive) {
+			usable = append(usable, item)
+		}
+	}
+	// By name first: sums must not depend, in the last digit, on the order in which items came.
+	slices.SortFunc(usable, func(a, b Item) int { return cmp.Compare(a.Name, b.Name) })
+	score := make(map[string]float64, len(usable))
+	for i, a := range usable {
+		for _, b := range usable[i+1:] {
+			lead := meanLogLead(a, b)
+			score[a.Name] += lead
+			score[b.Name] -= lead
+		}
+	}
+	slices.SortStableFunc(usable, func(a, b Item) int {
+		return cmp.Compare(score[b.Name], score[a.Name])
+	})
+	return usable
+}
+
+// meanLogLead is the mean of log(a/b) over common blocks. Without one it compares all of a's blocks
+// with all of b's: that only orders them, since Compare never tells such a pair apart.
+func meanLogLead(a, b Item) float64 {
+	as, bs := Align(a, b)
+	if len(as) == 0 {
+		as, bs = values(a), values(b)
+	}
+	return stat.Mean(logs(as), nil) - stat.Mean(logs(bs), nil)
+}
+
+// values is an item's values in block order, so that sums are the same in every process.
+func values(item Item) []float64 {
+	vs, _ := Align(item, item)
+	return vs
+}

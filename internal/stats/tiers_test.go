@@ -1,0 +1,134 @@
+package stats
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// logItem has exp(level + noise[i]) in block i+1; a NaN in noise leaves the block out.
+func logItem(name string, level float64, noise ...float64) Item {
+	item := Item{Name: name, Values: map[int]float64{}}
+	for i, x := range noise {
+		if !math.IsNaN(x) {
+			item.Values[i+1] = math.Exp(level + x)
+		}
+	}
+	return item
+}
+
+func TestTiers(t *testing.T) {
+	// check writes tiers as "a b | c".
+	check := func(want string, items ...Item) {
+		t.Helper()
+		for range len(items) + 1 { // the order in which items come must not matter
+			var parts []string
+			for _, tier := range Tiers(items, 0.05) {
+				parts = append(parts, strings.Join(tier.Names, " "))
+			}
+			if got := strings.Join(parts, " | "); got != want {
+				t.Errorf("Tiers(%v) = %q, want %q", items, got, want)
+			}
+			if len(items) > 0 {
+				items = append(slices.Clone(items[1:]), items[0])
+			}
+		}
+	}
+	nan := math.NaN()
+	u := []float64{0.001, -0.001, 0.001, -0.001, 0.001, -0.001} // quiet: SD 0.0011
+	v := []float64{0.001, 0.001, -0.002, 0.001, 0.001, -0.002}  // quiet, other shape
+	w := []float64{0.2, -0.2, 0.2, -0.2, 0.2, -0.2}             // noisy: SD 0.22
+
+	check("")
+	check("a", logItem("a", 0, u...))
+	check("a", logItem("a", 0, 0)) // one block
+	check("b a", logItem("a", 0, 0), logItem("b", 9, 0))
+	// 5 % apart at 0.1 % noise: t is about 0.05 / (0.0017 / sqrt 6) = 72.
+	check("a | b", logItem("a", 0.05, u...), logItem("b", 0, v...))
+	// 5 % apart, one of them noisy: t is about 0.05 / (0.22 / sqrt 6) = 0.56.
+	check("a b", logItem("a", 0.05, w...), logItem("b", 0, v...))
+	// Not transitive: a and b alike, b and c alike, a above c.
+	check("a b | c", logItem("a", 0.10, u...), logItem("b", 0.05, w...), logItem("c", 0, v...))
+	// Told apart from the second member only: c must not stand in a tier with b.
+	check("a b | c", logItem("a", 0.10, w...), logItem("b", 0.05, u...), logItem("c", 0, v...))
+	check("a | b | c", logItem("a", 0.10, u...), logItem("b", 0.05, v...), logItem("c", 0, u...))
+	// Equal to the last digit: by name.
+	check("a b", logItem("a", 0, u...), logItem("b", 0, u...))
+
+	// Blocks 5 and 6 run at 1/e of the speed. b missed them, and its plain mean is higher than
+	// a's by far (0 against -0.28), yet in the four common blocks a leads by 5 %.
+	slow := func(xs []float64) []float64 {
+		ys := slices.Clone(xs)
+		ys[4], ys[5] = ys[4]-1, ys[5]-1
+		return ys
+	}
+	check("a | b", logItem("a", 0.05, slow(u)...), logItem("b", 0, append(v[:4:4], nan, nan)...))
+	// No common block: ordered, never apart.
+	check("b a", logItem("a", 0, 0.1, -0.1, 0, nan, nan, nan),
+		logItem("b", 5, nan, nan, nan, 0.1, -0.1, 0))
+
+	// No value, or one without logarithm: in no tier.
+	check("a | b", logItem("a", 0.05, u...), logItem("b", 0, v...), Item{Name: "none"},
+		Item{Name: "zero", Values: map[int]float64{1: 5, 2: 0, 3: 5}},
+		Item{Name: "nan", Values: map[int]float64{1: 5, 2: nan, 3: 5}})
+
+	checkPanics(t, `two items are named "a"`,
+		func() { Tiers([]Item{logItem("a", 0, 0), logItem("a", 0, 0)}, 0.05) })
+	checkPanics(t, "alpha must lie between 0 and 1, not 5", func() { Tiers(nil, 5) })
+}
+
+func TestHolm(t *testing.T) {
+	check := func(ps, want []float64, wantApart int) {
+		t.Helper()
+		pairs := make([]Comparison, len(ps))
+		for i, p := range ps {
+			pairs[i] = Comparison{Ratio: Ratio{P: p}, PHolm: 1}
+			if p == 1 { // stands for a pair that could not be compared
+				pairs[i].Ratio.Lo = math.NaN()
+			}
+		}
+		holm(pairs, 0.05)
+		apart := 0
+		for i, c := range pairs {
+			if !near(c.PHolm, want[i]) {
+				t.Errorf("P %v: PHolm[%d] = %v, want %v", ps, i, c.PHolm, want[i])
+			}
+			if c.Apart {
+				apart++
+			}
+		}
+		if apart != wantApart {
+			t.Errorf("P %v: %d pairs apart, want %d", ps, apart, wantApart)
+		}
+	}
+	check(nil, nil, 0)
+	check([]float64{0.05}, []float64{0.05}, 1) // at alpha still rejects
+	// Sorted 0.005*4, 0.01*3, 0.03*2, then 0.04*1 raised to the 0.06 before it.
+	check([]float64{0.01, 0.04, 0.03, 0.005}, []float64{0.03, 0.06, 0.06, 0.02}, 2)
+	check([]float64{0.6, 0.7}, []float64{1, 1}, 0) // 0.6 * 2 = 1.2, cut to 1
+	// Pairs without a test do not count: 0.02 is corrected for two pairs, not four.
+	check([]float64{1, 0.02, 1, 0.6}, []float64{1, 0.04, 1, 0.6}, 1)
+}
+
+// TestCompare: the reciprocal, as used for times, changes no P, and the pair's ratio is B/A.
+func TestCompare(t *testing.T) {
+	a := logItem("a", 0.02, 0.01, -0.02, 0.03, 0.01)
+	b := logItem("b", 0, -0.01, 0.02, 0, 0.01)
+	inverse := func(item Item) Item {
+		inv := Item{Name: item.Name, Values: map[int]float64{}}
+		for block, x := range item.Values {
+			inv.Values[block] = 1 / x
+		}
+		return inv
+	}
+	up := Compare([]Item{a, b}, 0.05)[0]
+	down := Compare([]Item{inverse(a), inverse(b)}, 0.05)[0]
+	if !near(up.PHolm, down.PHolm) || !near(up.Ratio.Center, 1/down.Ratio.Center) {
+		t.Errorf("reciprocals: %+v and %+v", up, down)
+	}
+	// Log ratios b - a: -0.04, 0.02, -0.05, -0.02; mean -0.0225.
+	if up.A != "a" || up.B != "b" || !near(math.Log(up.Ratio.Center), -0.0225) {
+		t.Errorf("pair %s %s has ratio %v", up.A, up.B, up.Ratio.Center)
+	}
+}

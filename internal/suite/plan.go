@@ -1,0 +1,235 @@
+package suite
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"prony/internal/config"
+)
+
+// Target is what a plan needs to know of the catalog. Mode fills {mode} in paths.
+type Target struct {
+	Name, Service, Mode string
+	Contracts           []string
+}
+
+// Trial is one measured run to come: a target × variant under one scenario and all loads.
+type Trial struct {
+	// ID is unique in the plan and fit for a file's name: "b1-03-java-jdk.virtual", which is block
+	// 1, order 3; with several scenarios "-" and the scenario's follow.
+	ID       string `json:"id"`
+	Block    int    `json:"block"` // from 1
+	Order    int    `json:"order"` // position in the whole plan, from 1
+	Target   string `json:"target"`
+	Scenario string `json:"scenario"`
+	Variant  string `json:"variant"` // "none": nothing rides along
+	// Seed is that of the trial's loads, below 2^53. It is the same for every target within a block
+	// and scenario, so that all contenders meet the same arrivals and the same keys.
+	Seed uint64 `json:"seed"`
+}
+
+// Plan is a suite against a catalog, frozen.
+type Plan struct {
+	Suite    *Suite  // a copy: what becomes of the original later does not reach it
+	Baseline string  // the target's name; empty: none, or left out by an override of the targets
+	Trials   []Trial // in the order in which they run
+	// Hash is of all that decides what is measured: the suite after overrides, without file, hash
+	// and question, and the trials. SHA-256, the first 16 hex digits.
+	Hash string
+}
+
+// none is the variant of a bare target.
+const none = "none"
+
+// Plan lists the trials: within each block every target × scenario once, shuffled (Fisher-Yates on
+// PCG-DXSM, O'Neill 2014) from the seed and the block's number alone. The catalog's order does not
+// matter. A pattern or a baseline that fits no target is an error with file, line and the nearest
+// name.
+func (s *Suite) Plan(catalog []Target) (*Plan, error) {
+	targets, err := s.choose(catalog)
+	if err != nil {
+		return nil, err
+	}
+	frozen := *s
+	p := &Plan{Suite: &frozen}
+	if p.Baseline, err = s.baseline(catalog, targets); err != nil {
+		return nil, err
+	}
+	for block := 1; block <= s.Blocks; block++ {
+		p.Trials = append(p.Trials, s.block(block, targets)...)
+	}
+	width := max(2, len(fmt.Sprint(len(p.Trials))))
+	for i := range p.Trials {
+		t := &p.Trials[i]
+		t.Order = i + 1
+		t.ID = fmt.Sprintf("b%d-%0*d-%s", t.Block, width, t.Order, plain(t.Target))
+		if len(s.Scenarios) > 1 {
+			t.ID += "-" + plain(t.Scenario)
+		}
+	}
+	p.Hash = p.hash()
+	return p, nil
+}
+
+// block returns the trials of one block in their order, without order numbers.
+func (s *Suite) block(block int, targets []Target) []Trial {
+	var trials []Trial
+	for _, t := range targets {
+		for _, sc := range s.Scenarios {
+			trials = append(trials, Trial{Block: block, Target: t.Name, Scenario: sc.Name,
+				Variant: none, Seed: s.loadSeed(block, sc.Name)})
+		}
+	}
+	rand.New(rand.NewPCG(s.Seed, uint64(block))).Shuffle(len(trials), func(i, j int) {
+		trials[i], trials[j] = trials[j], trials[i]
+	})
+	return trials
+}
+
+// loadSeed depends on the scenario's name and not on its place, so that a scenario meets the same
+// requests whatever else the suite holds. FNV-1a keeps its stream apart from those of the shuffles.
+func (s *Suite) loadSeed(block int, scenario string) uint64 {
+	h := fnv.New64a()
+	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(block)))
+	h.Write([]byte(scenario))
+	return rand.NewPCG(s.Seed, h.Sum64()).Uint64() & maxExact
+}
+
+// plain makes a name fit for a file: "java-jdk/virtual" is java-jdk.virtual, spaces are dashes.
+func plain(name string) string {
+	return strings.NewReplacer("/", ".", " ", "-").Replace(name)
+}
+
+// hash relies on encoding/json, which writes the fields of a struct in the order of declaration.
+func (p *Plan) hash() string {
+	s := *p.Suite
+	s.Hash, s.File, s.Question = "", "", ""
+	text, err := json.Marshal(struct {
+		Suite    Suite
+		Baseline string
+		Trials   []Trial
+	}{s, p.Baseline, p.Trials})
+	if err != nil {
+		panic(fmt.Sprintf("suite: a plan cannot be written as JSON: %v", err))
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])[:16]
+}
+
+// choose returns the targets that the patterns ask for and that keep the contract, by name.
+func (s *Suite) choose(catalog []Target) ([]Target, error) {
+	patterns := s.Targets
+	if len(patterns) == 0 {
+		patterns = []string{"all"}
+	}
+	var chosen []Target
+	for i, pattern := range patterns {
+		matched := slices.DeleteFunc(slices.Clone(catalog), func(t Target) bool {
+			return !t.matches(pattern)
+		})
+		kept := slices.DeleteFunc(slices.Clone(matched), func(t Target) bool {
+			return !slices.Contains(t.Contracts, s.Contract)
+		})
+		at := fmt.Sprintf("targets[%d]", i)
+		switch {
+		case len(matched) == 0 && pattern != "all":
+			return nil, noTarget(s.where(), at, pattern, catalog)
+		case len(kept) == 0 && pattern == "all":
+			return nil, s.where().problem("contract",
+				fmt.Sprintf("no target keeps the contract %s", s.Contract), "")
+		case len(kept) == 0:
+			return nil, s.where().problem(at, fmt.Sprintf("no target that matches %q keeps the "+
+				"contract %s", pattern, s.Contract), "")
+		}
+		chosen = append(chosen, kept...)
+	}
+	slices.SortFunc(chosen, func(a, b Target) int { return strings.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(chosen, func(a, b Target) bool { return a.Name == b.Name }), nil
+}
+
+// matches relies on check for the pattern's being well formed.
+func (t Target) matches(pattern string) bool {
+	name, _ := path.Match(pattern, t.Name)
+	service, _ := path.Match(pattern, t.Service)
+	return name || service || pattern == "all"
+}
+
+// where is the file to blame for a target, or nil when a flag named it.
+func (s *Suite) where() *source {
+	if s.retargeted {
+		return nil
+	}
+	return s.source
+}
+
+func noTarget(src *source, at, pattern string, catalog []Target) error {
+	var names []string
+	for _, t := range catalog {
+		names = append(names, t.Name, t.Service)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	hint := "there are " + strings.Join(names, ", ")
+	if near := config.Nearest(pattern, names); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	} else if len(names) == 0 {
+		hint = "the catalog is empty"
+	}
+	return src.problem(at, fmt.Sprintf("no target or service matches %q", pattern), hint)
+}
+
+// baseline returns the name of the target that the suite compares with. A service's name will do
+// where it has one target.
+func (s *Suite) baseline(catalog, chosen []Target) (string, error) {
+	if s.Baseline == "" {
+		return "", nil
+	}
+	fits := func(t Target) bool { return t.Name == s.Baseline || t.Service == s.Baseline }
+	var names []string
+	for _, t := range chosen {
+		if t.Name == s.Baseline {
+			return t.Name, nil
+		}
+		if fits(t) {
+			names = append(names, t.Name)
+		}
+	}
+	switch {
+	case len(names) == 1:
+		return names[0], nil
+	case len(names) > 1:
+		return "", s.source.problem("baseline",
+			fmt.Sprintf("baseline %q is a service of several targets", s.Baseline),
+			"name one of "+strings.Join(names, ", "))
+	case !slices.ContainsFunc(catalog, fits):
+		return "", noTarget(s.source, "baseline", s.Baseline, catalog)
+	case s.retargeted:
+		return "", nil // asked for by a flag: the others are measured without it
+	}
+	return "", s.source.problem("baseline",
+		fmt.Sprintf("baseline %q is not among the targets of contract %s", s.Baseline, s.Contract),
+		"add it to targets, or take the baseline out")
+}
+
+// Estimate is how long the plan takes when each target starts within startup and warms up to the
+// bound. Drains are not counted: they end with the last answer, at once for a service that keeps
+// up. Builds are not counted either.
+func (p *Plan) Estimate(startup time.Duration) time.Duration {
+	var total time.Duration
+	for _, t := range p.Trials {
+		total += startup + time.Duration(p.Suite.Warmup.Max)
+		for _, l := range p.Suite.LoadsOf(p.Suite.Scenario(t.Scenario)) {
+			total += time.Duration(l.Lead + l.Measure)
+		}
+	}
+	return total
+}

@@ -1,0 +1,405 @@
+package suite_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"prony/internal/suite"
+)
+
+var catalog = []suite.Target{
+	{Name: "rust", Service: "rust", Mode: "reactive", Contracts: []string{"hello", "http"}},
+	{Name: "go", Service: "go", Mode: "virtual", Contracts: []string{"hello", "http", "compute"}},
+	{Name: "java/virtual", Service: "java", Mode: "virtual", Contracts: []string{"hello"}},
+	{Name: "java/platform", Service: "java", Mode: "platform", Contracts: []string{"hello"}},
+	{Name: "node", Service: "node", Mode: "reactive", Contracts: []string{"http"}},
+}
+
+func plan(t *testing.T, s *suite.Suite, catalog []suite.Target) *suite.Plan {
+	t.Helper()
+	p, err := s.Plan(catalog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// names of the first block's targets, in alphabetical order, a scenario each.
+func names(p *suite.Plan) string {
+	var all []string
+	for _, t := range p.Trials {
+		if t.Block == 1 && t.Scenario == p.Suite.Scenarios[0].Name {
+			all = append(all, t.Target)
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
+
+func TestTargets(t *testing.T) {
+	check := func(targets, contract, baseline, want, wantBase string) {
+		t.Helper()
+		s := read(t, strings.NewReplacer("[all]", targets, "contract: hello",
+			"contract: "+contract, "baseline: go", "baseline: "+baseline).Replace(whole))
+		p := plan(t, s, catalog)
+		if got := names(p); got != want || p.Baseline != wantBase {
+			t.Errorf("%s of %s: %q with baseline %q, want %q with %q", targets, contract, got,
+				p.Baseline, want, wantBase)
+		}
+	}
+	check("[all]", "hello", "go", "go java/platform java/virtual rust", "go")
+	check("[]", "http", `""`, "go node rust", "")
+	check("[java]", "hello", `""`, "java/platform java/virtual", "")   // a service is its targets
+	check("['*/virtual', go]", "hello", "go", "go java/virtual", "go") // * stops at the slash
+	check("[go, 'g*', go]", "hello", "go", "go", "go")                 // each once
+	check("['*']", "compute", "go", "go", "go")                        // the others do not keep it
+	check("[all]", "hello", "java/virtual", "go java/platform java/virtual rust", "java/virtual")
+	check("[java/virtual, go]", "hello", "java", "go java/virtual", "java/virtual") // its only one
+}
+
+func TestPlanErrors(t *testing.T) {
+	check := func(name, old, new, want string) {
+		t.Helper()
+		s := read(t, strings.Replace(whole, old, new, 1))
+		if _, err := s.Plan(catalog); err == nil || err.Error() != want {
+			t.Errorf("%s\ngot  %v\nwant %s", name, err, want)
+		}
+	}
+	check("unknown", "[all]", "\n  - go\n  - jawa/virtual", `s.yaml:6: no target or service `+
+		`matches "jawa/virtual" in "- jawa/virtual"; did you mean "java/virtual"?`)
+	check("unknown service", "[all]", "[rast]", `s.yaml:4: no target or service matches "rast" in `+
+		`"targets: [rast]"; did you mean "rust"?`)
+	check("nothing near", "[all]", "[elixir]", `s.yaml:4: no target or service matches "elixir" `+
+		`in "targets: [elixir]"; there are go, java, java/platform, java/virtual, node, rust`)
+	check("other contract", "[all]", "[node]",
+		`s.yaml:4: no target that matches "node" keeps the contract hello in "targets: [node]"`)
+	check("nobody", "contract: hello", "contract: petclinic",
+		`s.yaml:3: no target keeps the contract petclinic in "contract: petclinic"`)
+	check("unknown baseline", "baseline: go", "baseline: rusty", `s.yaml:5: no target or service `+
+		`matches "rusty" in "baseline: rusty"; did you mean "rust"?`)
+	check("baseline of several", "baseline: go", "baseline: java", `s.yaml:5: baseline "java" is `+
+		`a service of several targets in "baseline: java"; name one of java/platform, java/virtual`)
+	check("baseline elsewhere", "baseline: go", "baseline: node", `s.yaml:5: baseline "node" is `+
+		`not among the targets of contract hello in "baseline: node"; add it to targets, or take the `+
+		`baseline out`)
+}
+
+func TestPlanIsAFunctionOfItsInput(t *testing.T) {
+	first := plan(t, read(t, whole), catalog)
+	if again := plan(t, read(t, whole), catalog); !reflect.DeepEqual(first, again) {
+		t.Error("two plans of the same suite differ")
+	}
+	turned := slices.Clone(catalog)
+	slices.Reverse(turned)
+	if other := plan(t, read(t, whole), turned); !reflect.DeepEqual(first, other) {
+		t.Error("the order of the catalog changes the plan")
+	}
+	// Pinned, so that a change of the shuffle, the seeds or the hash is seen: old plans would no
+	// longer be repeatable by their seed.
+	var got strings.Builder
+	for _, tr := range first.Trials[:5] {
+		fmt.Fprintf(&got, "%s %d\n", tr.ID, tr.Seed)
+	}
+	if want := pinned; got.String() != want {
+		t.Errorf("the plan is\n%swant\n%s", got.String(), want)
+	}
+}
+
+func TestSeedDecidesOrderAndLoads(t *testing.T) {
+	trials := func(seed uint64) (order string, loads uint64) {
+		s := read(t, whole)
+		if err := s.Override(suite.Override{Seed: &seed}); err != nil {
+			t.Fatal(err)
+		}
+		p := plan(t, s, catalog)
+		for _, tr := range p.Trials {
+			order += tr.ID + "\n"
+		}
+		return order, p.Trials[0].Seed
+	}
+	orders, loads := map[string]bool{}, map[uint64]bool{}
+	for seed := range uint64(100) {
+		order, load := trials(seed)
+		orders[order], loads[load] = true, true
+	}
+	// Each of 2 blocks has 8! = 40,320 orders: that two of 100 seeds agree in both has a chance of
+	// 4,950 / 40,320², which is 3 in a million.
+	if len(orders) != 100 || len(loads) != 100 {
+		t.Errorf("100 seeds give %d orders and %d seeds of loads", len(orders), len(loads))
+	}
+}
+
+// pinned is the beginning of whole's plan.
+const pinned = `b1-01-java.platform-cached-read 2506848023562137
+b1-02-java.platform-other 8753083498597586
+b1-03-rust-cached-read 2506848023562137
+b1-04-java.virtual-cached-read 2506848023562137
+b1-05-go-other 8753083498597586
+`
+
+func TestTrialsAreNumberedAndShareSeeds(t *testing.T) {
+	p := plan(t, read(t, whole), catalog)
+	if want := 2 * 4 * 2; len(p.Trials) != want { // blocks × targets × scenarios
+		t.Fatalf("%d trials, want %d", len(p.Trials), want)
+	}
+	seeds := map[string]uint64{} // by block and scenario
+	seen := map[string]bool{}
+	for i, tr := range p.Trials {
+		if tr.Order != i+1 || tr.Block != 1+i/8 || tr.Variant != "none" || seen[tr.ID] {
+			t.Errorf("trial %d is %+v", i, tr)
+		}
+		seen[tr.ID] = true
+		want := fmt.Sprintf("b%d-%02d-%s-%s", tr.Block, tr.Order,
+			strings.ReplaceAll(tr.Target, "/", "."), strings.ReplaceAll(tr.Scenario, " ", "-"))
+		if tr.ID != want {
+			t.Errorf("id %q, want %q", tr.ID, want)
+		}
+		if tr.Seed >= 1<<53 {
+			t.Errorf("seed %d is not below 2^53", tr.Seed)
+		}
+		at := fmt.Sprint(tr.Block, tr.Scenario)
+		if seeds[at] != 0 && seeds[at] != tr.Seed {
+			t.Errorf("%s has another seed than the others of its block and scenario", tr.ID)
+		}
+		seeds[at] = tr.Seed
+	}
+	different := map[uint64]bool{}
+	for _, seed := range seeds {
+		different[seed] = true
+	}
+	if len(different) != 4 { // 2 blocks × 2 scenarios
+		t.Errorf("%d seeds, want 4: %v", len(different), seeds)
+	}
+	// The seed is by the scenario's name: alone in its suite it meets the same requests.
+	alone := read(t, whole)
+	alone.Scenarios = alone.Scenarios[1:]
+	q := plan(t, alone, catalog)
+	if got := q.Trials[0]; got.Seed != seeds["1other"] || strings.Contains(got.ID, "other") {
+		t.Errorf("alone, the scenario's first trial is %+v, want seed %d", got, seeds["1other"])
+	}
+}
+
+func TestHashesFollowWhatIsDone(t *testing.T) {
+	base := plan(t, read(t, whole), catalog)
+	check := func(name string, change func(*suite.Suite), wantSame bool) {
+		t.Helper()
+		s := read(t, whole)
+		change(s)
+		p := plan(t, s, catalog)
+		if (p.Hash == base.Hash) != wantSame || len(p.Hash) != 16 {
+			t.Errorf("%s: plan hash %q and before %q; same: want %v", name, p.Hash, base.Hash,
+				wantSame)
+		}
+		if p.Suite.Hash != base.Suite.Hash {
+			t.Errorf("%s: the suite's hash changed", name)
+		}
+	}
+	override := func(o suite.Override) func(*suite.Suite) {
+		return func(s *suite.Suite) {
+			if err := s.Override(o); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	seed := uint64(8)
+	check("nothing", func(*suite.Suite) {}, true)
+	check("no override", override(suite.Override{}), true)
+	check("seed", override(suite.Override{Seed: &seed}), false)
+	check("blocks", override(suite.Override{Blocks: 3}), false)
+	check("measure", override(suite.Override{Measure: suite.Duration(time.Second)}), false)
+	check("warm-up", override(suite.Override{Warmup: suite.Duration(time.Second)}), false)
+	check("targets", override(suite.Override{Targets: []string{"go"}}), false)
+
+	// A comment changes the suite's hash and not the plan's, nor does the question.
+	p := plan(t, read(t, strings.Replace(whole, "How fast?", "How?", 1)+"# more\n"), catalog)
+	if p.Hash != base.Hash || p.Suite.Hash == base.Suite.Hash {
+		t.Errorf("hashes of plan %q, %q; of suite %q, %q", p.Hash, base.Hash, p.Suite.Hash,
+			base.Suite.Hash)
+	}
+}
+
+func TestOverride(t *testing.T) {
+	s := read(t, whole)
+	before := plan(t, s, catalog)
+	seed := uint64(0)
+	err := s.Override(suite.Override{Blocks: 5, Seed: &seed, Measure: suite.Duration(time.Minute),
+		Warmup: suite.Duration(time.Second), Targets: []string{"java"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range s.Loads {
+		if l.Measure.String() != "1m" {
+			t.Errorf("load %s measures %v, want 1m", l.Name, l.Measure)
+		}
+	}
+	if s.Blocks != 5 || s.Seed != 0 || s.Warmup.Max.String() != "1s" {
+		t.Errorf("overridden: %+v", s)
+	}
+	// The baseline is not among the targets that were asked for: the plan goes without.
+	after := plan(t, s, catalog)
+	if names(after) != "java/platform java/virtual" || after.Baseline != "" {
+		t.Errorf("targets %q, baseline %q", names(after), after.Baseline)
+	}
+	if before.Suite.Blocks != 2 || before.Suite.Loads[0].Measure.String() != "2s" {
+		t.Errorf("the override reached an older plan: %+v", before.Suite)
+	}
+
+	check := func(o suite.Override, want string) {
+		t.Helper()
+		s := read(t, whole)
+		err := s.Override(o)
+		if err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+		if !reflect.DeepEqual(s, read(t, whole)) {
+			t.Error("a refused override changed the suite")
+		}
+	}
+	check(suite.Override{Blocks: -1},
+		"override suite quick: blocks: blocks -1 is outside 1 to 1000")
+	check(suite.Override{Blocks: 4, Targets: []string{"[x"}},
+		`override suite quick: targets[0]: target pattern "[x" is malformed`)
+	seed = 1 << 53
+	check(suite.Override{Seed: &seed}, "override suite quick: seed: seed 9007199254740992 is "+
+		"outside 0 to 9007199254740991")
+
+	s = read(t, whole)
+	if err := s.Override(suite.Override{Targets: []string{"jav"}}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Plan(catalog) // no line of the file is to blame
+	want := `targets[0]: no target or service matches "jav"; did you mean "java"?`
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+func TestEstimate(t *testing.T) {
+	p := plan(t, read(t, whole), catalog)
+	// A trial: start 500ms, warm-up 90s; peak 0 + 2s, half 0.2s + 2s, fixed 0.2s + 0.1s. 16 trials.
+	want := 16 * (500 + 90_000 + 2000 + 2200 + 300) * time.Millisecond
+	if got := p.Estimate(500 * time.Millisecond); got != want {
+		t.Errorf("estimate %v, want %v", got, want)
+	}
+}
+
+// order is the targets of a block, as their indices in the alphabet.
+func order(p *suite.Plan, block int) []int {
+	var all []int
+	for _, tr := range p.Trials {
+		if tr.Block == block {
+			all = append(all, int(tr.Target[0]-'a'))
+		}
+	}
+	return all
+}
+
+// counts is a table of observed frequencies that should be equal.
+type counts map[[2]int]int
+
+// chiSquare is Pearson's statistic (Philosophical Magazine, 1900) over n cells.
+func (c counts) chiSquare(n int) float64 {
+	total, sum := 0, 0.0
+	for _, v := range c {
+		total += v
+	}
+	want := float64(total) / float64(n)
+	for _, v := range c {
+		sum += (float64(v) - want) * (float64(v) - want) / want
+	}
+	return sum + float64(n-len(c))*want // cells that were never hit
+}
+
+// TestOrderIsBalanced shuffles six targets from the seeds 0 to 2999 and counts: which target stands
+// at which position; which follows which; where a target stands in block 1 and where in block 2.
+// Under fair and independent shuffles each table is uniform. The bounds are quantiles 0.999 of
+// chi-square; the seeds are fixed, so that the test passes always or never.
+func TestOrderIsBalanced(t *testing.T) {
+	const n, seeds = 6, 3000
+	var six []suite.Target
+	for i := range n {
+		name := string(rune('a' + i))
+		six = append(six, suite.Target{Name: name, Service: name, Contracts: []string{"hello"}})
+	}
+	s := read(t, whole)
+	s.Scenarios, s.Baseline = s.Scenarios[:1], ""
+	position, successor, blocks := counts{}, counts{}, counts{}
+	for seed := range uint64(seeds) {
+		if err := s.Override(suite.Override{Seed: &seed}); err != nil {
+			t.Fatal(err)
+		}
+		p := plan(t, s, six)
+		one, two := order(p, 1), order(p, 2)
+		for i, target := range one {
+			position[[2]int{target, i}]++
+			if i > 0 {
+				successor[[2]int{one[i-1], target}]++
+			}
+		}
+		blocks[[2]int{slices.Index(one, 0), slices.Index(two, 0)}]++
+	}
+	check := func(name string, c counts, cells int, bound float64) {
+		t.Helper()
+		if got := c.chiSquare(cells); got > bound {
+			t.Errorf("%s: chi-square %.1f, bound %.1f", name, got, bound)
+		}
+	}
+	// A permutation fills rows and columns, so that positions have (6-1)² = 25 degrees of freedom
+	// and the statistic's mean is 36 cells × (1/6 × 5/6) / (1/6) = 30 = 25 × 6/5: its bound is 6/5
+	// of the quantile, 52.62. By the same sum the mean of successors is 25, held against 29 free
+	// cells. Two blocks give one independent pair each: 36-1 = 35.
+	check("positions", position, n*n, 52.62*6/5)
+	check("successors", successor, n*(n-1), 58.30)
+	check("blocks", blocks, n*n, 66.62)
+}
+
+func TestUnitsReadBackAsTheyAreWritten(t *testing.T) {
+	check := func(in, want string, v interface {
+		UnmarshalText([]byte) error
+		String() string
+	}) {
+		t.Helper()
+		if err := v.UnmarshalText([]byte(in)); err != nil || v.String() != want {
+			t.Errorf("%q is read as %v (%v), want %s", in, v, err, want)
+		}
+		text, err := json.Marshal(v)
+		if err != nil || string(text) != `"`+want+`"` {
+			t.Errorf("%q is written as %s (%v)", in, text, err)
+		}
+		if err := v.UnmarshalText([]byte(want)); err != nil || v.String() != want {
+			t.Errorf("%q is read back as %v (%v)", want, v, err)
+		}
+	}
+	for in, want := range map[string]string{"0": "0s", "1500ms": "1.5s", "24h": "24h",
+		"90m": "1h30m", "60s": "1m", "1h0m5s": "1h0m5s", "10m0s": "10m", "5µs": "5µs"} {
+		check(in, want, new(suite.Duration))
+	}
+	for in, want := range map[string]string{"1GiB": "1GiB", "832M": "832MiB", "512k": "512KiB",
+		"1.5G": "1536MiB", "1000B": "1000B", "1024B": "1KiB", "0B": "0B"} {
+		check(in, want, new(suite.Size))
+	}
+	for in, want := range map[string]string{"20000": "20000/s", "0.5/s": "0.5/s",
+		"7% of peak": "7% of peak", "33.3% of a b": "33.3% of a b", "": ""} {
+		check(in, want, new(suite.Rate))
+	}
+	for _, bad := range []string{"1", "1 s", "s", "-1s", "1d", ".5s", "9999999h"} {
+		if err := new(suite.Duration).UnmarshalText([]byte(bad)); err == nil {
+			t.Errorf("%q is read as a duration", bad)
+		}
+	}
+	for _, bad := range []string{"1", "1MB", "0.3B", "-1M", "M", "99999999999G"} {
+		if err := new(suite.Size).UnmarshalText([]byte(bad)); err == nil {
+			t.Errorf("%q is read as a size", bad)
+		}
+	}
+	for _, bad := range []string{"0", "0% of peak", "-5", "50%", "50% of ", "1e3", "1/m"} {
+		if err := new(suite.Rate).UnmarshalText([]byte(bad)); err == nil {
+			t.Errorf("%q is read as a rate", bad)
+		}
+	}
+}

@@ -1,0 +1,241 @@
+package suite
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+)
+
+var update = flag.Bool("update", false, "write docs/formats/suite.md's table and suite.schema.json")
+
+const (
+	root      = "../../"
+	docFile   = root + "docs/formats/suite.md"
+	schemaOf  = root + "docs/formats/suite.schema.json"
+	tableFrom = "<!-- parameters: made by go test ./internal/suite -update -->\n"
+	tableTo   = "<!-- end of parameters -->\n"
+)
+
+// object is a JSON object; encoding/json sorts its keys, so that the file is the same each time.
+type object map[string]any
+
+// together are the rules of JSON Schema for what values must fit together, by type: only those that
+// a schema can say without becoming unreadable. Read knows them all.
+var together = map[reflect.Type]object{
+	reflect.TypeFor[Expect](): {"allOf": []object{
+		atMostOne("body", "size"), atMostOne("body", "lorem"), atMostOne("size", "lorem")}},
+	reflect.TypeFor[Load](): {
+		"if":   object{"properties": object{"model": object{"const": Open}}},
+		"then": object{"required": []string{"rate"}},
+		"else": object{"allOf": []object{without("rate"), without("arrivals")}},
+	},
+	reflect.TypeFor[Request](): {"dependentRequired": object{"type": []string{"body"}}},
+}
+
+func atMostOne(a, b string) object { return object{"not": object{"required": []string{a, b}}} }
+
+func without(key string) object { return object{"not": object{"required": []string{key}}} }
+
+// schema describes a type that stands at key, as JSON Schema 2020-12.
+func schema(t reflect.Type, key string) object {
+	row := rows[strings.TrimSuffix(key, "[]")]
+	if row == nil || strings.HasSuffix(key, "[]") {
+		row = &parameter{} // the whole file, or an item: the row is the list's
+	}
+	o := object{}
+	number := func(kind string) {
+		o["type"] = kind
+		if row.min != 0 || row.max != 0 {
+			o["minimum"], o["maximum"] = row.min, row.max
+		}
+	}
+	switch {
+	case t.Kind() == reflect.Pointer:
+		return schema(t.Elem(), key)
+	case t == reflect.TypeFor[Duration]():
+		o["anyOf"] = []object{{"type": "string", "pattern": durationForm}, {"const": 0}}
+	case t == reflect.TypeFor[Size]():
+		o["type"], o["pattern"] = "string", sizeForm
+	case t == reflect.TypeFor[Rate]():
+		o["anyOf"] = []object{{"type": "string", "pattern": rateForm},
+			{"type": "number", "exclusiveMinimum": 0, "maximum": ratePerSMax}}
+	case t == reflect.TypeFor[Keys]():
+		o["type"], o["minItems"], o["maxItems"] = "array", 2, 2
+		o["items"] = object{"type": "integer", "minimum": 0, "maximum": row.max}
+	case t.Kind() == reflect.Slice:
+		o["type"], o["items"] = "array", schema(t.Elem(), key+"[]")
+		o["minItems"], o["maxItems"] = row.min, row.max
+	case t.Kind() == reflect.Struct:
+		o = group(t, key)
+	case t.Kind() == reflect.String:
+		o["type"] = "string"
+		if row.form != "" {
+			o["pattern"], o["examples"] = row.form, []string{row.such}
+		}
+		if len(row.choices) > 0 {
+			o["enum"] = row.choices
+		}
+	case t.Kind() == reflect.Float64:
+		number("number")
+	default:
+		number("integer")
+	}
+	describe(o, row)
+	return o
+}
+
+func describe(o object, row *parameter) {
+	if row.about != "" {
+		o["description"] = strings.ReplaceAll(row.about, "`", "")
+	}
+	if row.def != "" && row.when == "" {
+		var v any
+		if err := yaml.Unmarshal([]byte(row.def), &v); err != nil {
+			panic(err)
+		}
+		o["default"] = v
+	}
+}
+
+func group(t reflect.Type, key string) object {
+	properties, required := object{}, []string{}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name := f.Tag.Get("yaml")
+		if name == "" || name == "-" {
+			continue
+		}
+		at := strings.TrimPrefix(key+"."+name, ".")
+		properties[name] = schema(f.Type, at)
+		if rows[at].required {
+			required = append(required, name)
+		}
+	}
+	o := object{"type": "object", "additionalProperties": false, "properties": properties}
+	if len(required) > 0 {
+		o["required"] = required
+	}
+	for k, v := range together[t] {
+		o[k] = v
+	}
+	return o
+}
+
+func schemaText(t *testing.T) []byte {
+	t.Helper()
+	o := schema(reflect.TypeFor[Suite](), "")
+	o["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	o["title"] = "Prony suite"
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(o); err != nil {
+		t.Fatal(err)
+	}
+	return []byte(b.String())
+}
+
+// table is the parameters as Markdown, in the order of the rows.
+func table() string {
+	types := map[string]reflect.Type{}
+	var collect func(reflect.Type, string)
+	collect = func(t reflect.Type, key string) {
+		for i := range t.NumField() {
+			f := t.Field(i)
+			name := f.Tag.Get("yaml")
+			if name == "" || name == "-" {
+				continue
+			}
+			types[key+name] = f.Type
+			if isGroup(f.Type) {
+				collect(f.Type, key+name+".")
+			}
+			if isList(f.Type) {
+				collect(f.Type.Elem(), key+name+"[].")
+			}
+		}
+	}
+	collect(reflect.TypeFor[Suite](), "")
+	var b strings.Builder
+	b.WriteString("| key | default | range | meaning |\n|---|---|---|---|\n")
+	for i := range parameters {
+		p := &parameters[i]
+		b.WriteString("| " + strings.Join([]string{
+			"`" + p.key + "`", p.showDefault(), p.showRange(types[p.key]), p.about,
+		}, " | ") + " |\n")
+		delete(types, p.key)
+	}
+	for key := range types {
+		panic("no row for " + key)
+	}
+	return strings.ReplaceAll(b.String(), "  |", " |")
+}
+
+func (p *parameter) showDefault() string {
+	switch {
+	case p.required:
+		return "*required*"
+	case p.when != "":
+		return "`" + p.def + "` when " + p.when
+	case p.def != "":
+		return "`" + p.def + "`"
+	}
+	return ""
+}
+
+func (p *parameter) showRange(t reflect.Type) string {
+	switch {
+	case len(p.choices) > 0:
+		return "`" + strings.Join(p.choices, "`, `") + "`"
+	case p.such != "":
+		return "such as `" + p.such + "`"
+	case t == reflect.TypeFor[Rate]():
+		return "above 0, at most 10000000/s or 1000%"
+	case p.min == 0 && p.max == 0:
+		return ""
+	case t.Kind() == reflect.Slice:
+		return p.bounds(t) + " items"
+	}
+	return p.bounds(t)
+}
+
+// TestPublished compares the published schema and table with the code, or writes them.
+func TestPublished(t *testing.T) {
+	check := func(file string, want []byte) {
+		t.Helper()
+		if *update {
+			if err := os.WriteFile(file, want, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := os.ReadFile(file)
+		if err != nil || string(got) != string(want) {
+			t.Errorf("%s is not what the code says (%v): run go test ./internal/suite -update",
+				file, err)
+		}
+	}
+	check(schemaOf, schemaText(t))
+
+	page, err := os.ReadFile(docFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(page), tableFrom)
+	_, after, ok2 := strings.Cut(rest, tableTo)
+	if !ok || !ok2 {
+		t.Fatalf("%s lacks the marks\n%s%s", docFile, tableFrom, tableTo)
+	}
+	check(docFile, []byte(before+tableFrom+table()+tableTo+after))
+
+	_, example, _ := strings.Cut(before, "```yaml\nname:")
+	example, _, _ = strings.Cut(example, "```")
+	if _, err := Read(docFile, []byte("name:"+example)); err != nil {
+		t.Errorf("the page's example is no suite: %v", err)
+	}
+}

@@ -1,0 +1,335 @@
+package suite_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"prony/internal/config"
+	"prony/internal/suite"
+)
+
+// whole is a suite with every kind of value; rows change one line of it.
+const whole = `name: quick
+question: How fast?
+contract: hello
+targets: [all]
+baseline: go
+blocks: 2
+seed: 7
+limits: {cpus: 0.5, memory: 832M}
+timeout: 3s
+warmup:
+  connections: 8
+  min: 0s
+  max: 1m30s
+scenarios:
+  - name: cached read
+    keys: [1, 9]
+    requests:
+      - request: GET /hello/{mode}?key={key}
+        expect:
+          body: value-{key}
+      - request: POST /load
+        body: ab
+        weight: 3
+        expect: {size: 4}
+  - name: other
+    connections: 1000
+    requests:
+      - request: GET /file?size=2
+        expect: {lorem: 2, status: 206}
+loads:
+  - name: peak
+    model: closed
+    lead: 0s
+  - name: half
+    model: open
+    rate: 50% of peak
+  - name: fixed
+    model: open
+    rate: 20000
+    arrivals: constant
+    measure: 100ms
+`
+
+func read(t *testing.T, text string) *suite.Suite {
+	t.Helper()
+	s, err := suite.Read("s.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestReadKeepsWhatIsGivenAndFillsInTheRest(t *testing.T) {
+	s := read(t, whole)
+	check := func(name string, got, want any) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	check("file", s.File, "s.yaml")
+	check("cpus", s.Limits.CPUs, 0.5)
+	check("memory", s.Limits.Memory, suite.Size(832<<20)) // M is MiB
+	check("timeout", s.Timeout, suite.Duration(3*time.Second))
+	check("warmup", s.Warmup, suite.Warmup{Connections: 8, Max: suite.Duration(90 * time.Second)})
+	check("seed", s.Seed, uint64(7))
+
+	one, two := s.Scenarios[0], s.Scenarios[1]
+	check("keys", one.Keys, suite.Keys{1, 9})
+	check("weight", one.Requests[0].Weight, 1) // the default
+	check("weight given", one.Requests[1].Weight, 3)
+	check("status", one.Requests[1].Expect.Status, 200) // the default, beside a key that is given
+	check("status given", two.Requests[0].Expect.Status, 206)
+	check("body", *one.Requests[0].Expect.Body, "value-{key}")
+	check("size", *one.Requests[1].Expect.Size, int64(4))
+	check("lorem", *two.Requests[0].Expect.Lorem, int64(2))
+	check("type", one.Requests[1].Type, "text/plain")
+	check("no type", one.Requests[0].Type, "")
+
+	peak, half, fixed := s.Loads[0], s.Loads[1], s.Loads[2]
+	check("lead given as zero", peak.Lead, suite.Duration(0))
+	check("lead", half.Lead, suite.Duration(200*time.Millisecond))
+	check("connections", peak.Connections, 64)
+	check("closed arrivals", peak.Arrivals, "")
+	check("closed rate", peak.Rate, suite.Rate{})
+	check("open arrivals", half.Arrivals, suite.Poisson)
+	check("share", half.Rate, suite.Rate{Share: 0.5, Of: "peak"})
+	check("rate", fixed.Rate, suite.Rate{PerS: 20000})
+	check("arrivals", fixed.Arrivals, suite.Constant)
+	check("measure", fixed.Measure, suite.Duration(100*time.Millisecond))
+	check("drain", fixed.Drain, suite.Duration(time.Second))
+
+	method, path := one.Requests[0].Line("virtual")
+	check("method", method, "GET")
+	check("path", path, "/hello/virtual?key={key}")
+
+	// A scenario's connections replace those of loads and warm-up, in what is returned only.
+	check("connections of other", s.LoadsOf(two)[2].Connections, 1000)
+	check("connections of cached read", s.LoadsOf(one)[2].Connections, 64)
+	check("warm-up of other", s.WarmupOf(two).Connections, 1000)
+	check("warm-up of cached read", s.WarmupOf(one).Connections, 8)
+	check("the scenario by name", s.Scenario("other").Connections, 1000)
+}
+
+func TestReadAgreesWithTheCanonicalSuite(t *testing.T) {
+	text, err := os.ReadFile("../../suites/canonical.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := read(t, string(text))
+	const ms = suite.Duration(time.Millisecond)
+	want := []suite.Load{
+		{Name: "peak", Model: suite.Closed, Connections: 64, Lead: 200 * ms, Measure: 2000 * ms,
+			Drain: 1000 * ms},
+		{Name: "half", Model: suite.Open, Connections: 64, Lead: 200 * ms, Measure: 2000 * ms,
+			Drain: 1000 * ms, Arrivals: "poisson", Rate: suite.Rate{Share: 0.5, Of: "peak"}},
+	}
+	for i := range want {
+		if s.Loads[i] != want[i] {
+			t.Errorf("load %d is %+v, want %+v", i, s.Loads[i], want[i])
+		}
+	}
+	if s.Baseline != "go-nethttp" || s.Seed != 42 || s.Blocks != 3 ||
+		s.Limits != (suite.Limits{CPUs: 1, Memory: 1 << 30}) {
+		t.Errorf("canonical is %+v", s)
+	}
+}
+
+func TestAliasesOfMappings(t *testing.T) {
+	s := read(t, `name: quick
+contract: http
+scenarios:
+  - name: root
+    requests:
+      - {request: GET /, expect: &empty {body: "", status: 204}}
+      - {request: GET /no-read, expect: *empty}
+loads: [{name: first, model: closed}]
+`)
+	e := s.Scenarios[0].Requests[1].Expect
+	if e.Status != 204 || e.Body == nil || *e.Body != "" {
+		t.Errorf("the alias is read as %+v", e)
+	}
+}
+
+func TestHashIsOfTheBytes(t *testing.T) {
+	// printf abc | sha256sum begins ba7816bf8f01cfea, but a suite must be whole: so compare two.
+	a, b := read(t, whole), read(t, whole+"# a comment\n")
+	if len(a.Hash) != 16 || a.Hash == b.Hash || a.Hash != read(t, whole).Hash {
+		t.Errorf("hashes %q and %q", a.Hash, b.Hash)
+	}
+}
+
+// mistakes change one text of whole; want is the whole error. schema says whether the published
+// schema finds the mistake too.
+var mistakes = []struct {
+	name, old, new, want string
+	schema               bool
+}{
+	{"unknown key", "seed: 7", "sed: 7",
+		`s.yaml:7: unknown key "sed" in "sed: 7"; did you mean "seed"?`, true},
+	{"unknown key of a load", "lead: 0s", "leadd: 0s",
+		`s.yaml:33: unknown key "leadd" in "leadd: 0s"; did you mean "lead"?`, true},
+	{"unknown key of a request", "weight: 3", "wieght: 3",
+		`s.yaml:23: unknown key "wieght" in "wieght: 3"; did you mean "weight"?`, true},
+	{"no name", "name: quick\n", "", `s.yaml: name is missing`, true},
+	{"bad name", "name: quick", "name: Quick One", `s.yaml:1: name "Quick One" is not of the ` +
+		`form of "canonical" in "name: Quick One"`, true},
+	{"contract", "contract: hello", "contract: helo", `s.yaml:3: contract "helo" is none of ` +
+		`hello, http, compute, petclinic in "contract: helo"; did you mean "hello"?`, true},
+	{"blocks", "blocks: 2", "blocks: 0",
+		`s.yaml:6: blocks 0 is outside 1 to 1000 in "blocks: 0"`, true},
+	{"seed", "seed: 7", "seed: 9007199254740992", // 2^53
+		`s.yaml:7: seed 9007199254740992 is outside 0 to 9007199254740991 in ` +
+			`"seed: 9007199254740992"`, true},
+	{"cpus", "cpus: 0.5", "cpus: 0", `s.yaml:8: cpus 0 is outside 0.1 to 1024 in ` +
+		`"limits: {cpus: 0, memory: 832M}"`, true},
+	{"cpus not a number", "cpus: 0.5", "cpus: .nan", `s.yaml:8: cpus NaN is outside 0.1 to 1024 ` +
+		`in "limits: {cpus: .nan, memory: 832M}"`, true},
+	{"memory", "memory: 832M", "memory: 1M", `s.yaml:8: memory 1MiB is outside 16MiB to 1024GiB ` +
+		`in "limits: {cpus: 0.5, memory: 1M}"`, false},
+	{"memory in powers of ten", "memory: 832M", "memory: 1GB",
+		`s.yaml:8: size "1GB" is not a number with a binary unit (as in 1GiB, 832M) in ` +
+			`"limits: {cpus: 0.5, memory: 1GB}"`, true},
+	{"timeout without unit", "timeout: 3s", "timeout: 3",
+		`s.yaml:9: duration "3" is not numbers with units (as in 2s, 200ms, 1m30s) in "timeout: 3"`,
+		true},
+	{"timeout of nothing", "timeout: 3s", "timeout: 0",
+		`s.yaml:9: timeout 0s is outside 1ms to 1h in "timeout: 0"`, false},
+	{"negative", "min: 0s", "min: -1s",
+		`s.yaml:12: duration "-1s" is not numbers with units (as in 2s, 200ms, 1m30s) in "min: -1s"`,
+		true},
+	{"duration of a list", "min: 0s", "min: [1s]",
+		`s.yaml:12: one plain value is wanted here in "min: [1s]"`, true},
+	{"warm-up upside down", "min: 0s", "min: 2m",
+		`s.yaml:12: warmup.min 2m is above warmup.max 1m30s in "min: 2m"`, false},
+	{"pattern", "targets: [all]", "targets:\n  - all\n  - '[x'",
+		`s.yaml:6: target pattern "[x" is malformed in "- '[x'"`, false},
+	{"one key", "keys: [1, 9]", "keys: [1]", `s.yaml:16: keys are not a list of the first and ` +
+		`the last (as in [1, 50000]) in "keys: [1]"`, true},
+	{"three keys", "keys: [1, 9]", "keys: [1, 2, 3]", `s.yaml:16: keys are not a list of the ` +
+		`first and the last (as in [1, 50000]) in "keys: [1, 2, 3]"`, true},
+	{"keys upside down", "keys: [1, 9]", "keys: [9, 1]",
+		`s.yaml:16: keys from 9 to 1 are none in "keys: [9, 1]"`, false},
+	{"no keys", "    keys: [1, 9]\n", "", `s.yaml:17: {key} stands for nothing: the scenario has ` +
+		`no keys in "- request: GET /hello/{mode}?key={key}"; give the scenario keys, such as [1, 50000]`,
+		false},
+	{"idle keys", "    connections: 1000", "    keys: [1, 2]",
+		`s.yaml:26: keys are given and not used in "keys: [1, 2]"; take them out, or put {key} ` +
+			`into a path`, false},
+	{"scenario's connections", "connections: 1000", "connections: 0",
+		`s.yaml:26: connections 0 is outside 1 to 65535 in "connections: 0"`, true},
+	{"placeholder", "GET /hello/{mode}?", "GET /hello/{moed}?",
+		`s.yaml:18: {moed} in a path is neither {key} nor {mode} in ` +
+			`"- request: GET /hello/{moed}?key={key}"; did you mean "{mode}"?`, false},
+	{"brace", "GET /file?", "GET /{?", `s.yaml:28: { in a path is neither {key} nor {mode} in ` +
+		`"- request: GET /{?size=2"; write %7B and %7D for braces that are meant`, false},
+	{"no method", "POST /load", "/load", `s.yaml:21: request "/load" is not of the form of ` +
+		`"GET /hello/{mode}?key={key}" in "- request: /load"`, true},
+	{"no request", "      - request: POST /load\n        body", "      - body",
+		`s.yaml:21: request is missing in "- body: ab"`, true},
+	{"key in a body", "body: ab", "body: a{key}", `s.yaml:22: {key} stands for nothing in a ` +
+		`body, whose length is fixed in "body: a{key}"`, false},
+	{"mode in an answer", "value-{key}", "value-{mode}",
+		`s.yaml:20: {mode} stands for nothing in an answer in "body: value-{mode}"`, false},
+	{"key in an answer", "expect: {size: 4}", `expect: {body: "{key}"}`,
+		`s.yaml:24: {key} stands for nothing: the request's path has none in ` +
+			`"expect: {body: \"{key}\"}"`, false},
+	{"type without body", "body: ab", "type: text/html",
+		`s.yaml:22: type is the body's, and there is no body in "type: text/html"`, true},
+	{"type", "body: ab", "body: ab\n        type: text",
+		`s.yaml:23: type "text" is not of the form of "application/json" in "type: text"`, true},
+	{"weight", "weight: 3", "weight: 0",
+		`s.yaml:23: weight 0 is outside 1 to 1000000 in "weight: 0"`, true},
+	{"status", "status: 206", "status: 102", `s.yaml:29: status 102 is outside 200 to 599 in ` +
+		`"expect: {lorem: 2, status: 102}"`, true},
+	{"two checks", "lorem: 2, status: 206", "lorem: 2, size: 2", `s.yaml:29: expect has size and ` +
+		`lorem, which are checks of the same body in "expect: {lorem: 2, size: 2}"; keep one`, true},
+	{"size", "size: 4", "size: -1",
+		`s.yaml:24: size -1 is outside 0 to 1073741824 in "expect: {size: -1}"`, true},
+	{"lorem", "lorem: 2", "lorem: 16777217", `s.yaml:29: lorem 16777217 is outside 0 to 16777216 ` +
+		`in "expect: {lorem: 16777217, status: 206}"`, true},
+	{"scenario twice", "name: other", "name: cached read",
+		`s.yaml:25: scenarios holds "cached read" already; names are unique in ` +
+			`"- name: cached read"`, false},
+	{"scenario's name", "name: other", "name: a/b",
+		`s.yaml:25: name "a/b" is not of the form of "cached read" in "- name: a/b"`, true},
+	{"load twice", "name: fixed", "name: half",
+		`s.yaml:37: loads holds "half" already; names are unique in "- name: half"`, false},
+	{"no model", "    model: closed\n", "", `s.yaml:31: model is missing in "- name: peak"`, true},
+	{"model", "model: closed", "model: close", `s.yaml:32: model "close" is none of closed, open ` +
+		`in "model: close"; did you mean "closed"?`, true},
+	{"connections", "lead: 0s", "connections: 0",
+		`s.yaml:33: connections 0 is outside 1 to 65535 in "connections: 0"`, true},
+	{"measure", "measure: 100ms", "measure: 99ms",
+		`s.yaml:41: measure 99ms is outside 100ms to 24h in "measure: 99ms"`, false},
+	{"arrivals", "arrivals: constant", "arrivals: poison", `s.yaml:40: arrivals "poison" is none ` +
+		`of poisson, constant in "arrivals: poison"; did you mean "poisson"?`, true},
+	{"open without rate", "    rate: 20000\n", "", `s.yaml:37: open load "fixed" has no rate in ` +
+		`"- name: fixed"; such as "rate: 20000/s" or "rate: 50% of peak"`, true},
+	{"closed with rate", "lead: 0s", "rate: 1/s", `s.yaml:33: closed load "peak" has a rate; its ` +
+		`rate is whatever comes of its connections in "rate: 1/s"; make it open, or take the rate out`,
+		true},
+	{"closed with arrivals", "lead: 0s", "arrivals: poisson",
+		`s.yaml:33: closed load "peak" has arrivals; it sends when it was answered in ` +
+			`"arrivals: poisson"; make it open, or take them out`, true},
+	{"rate of nothing", "rate: 20000", "rate: 0",
+		`s.yaml:39: rate "0" is not above 0 in "rate: 0"`, true},
+	{"rate of words", "rate: 20000", "rate: fast", `s.yaml:39: rate "fast" is neither requests ` +
+		`per second (as in 20000/s) nor a share of an earlier load (as in 50% of peak) in "rate: fast"`,
+		true},
+	{"rate too high", "rate: 20000", "rate: 10000001",
+		`s.yaml:39: rate "10000001" is above 10000000/s in "rate: 10000001"`, true},
+	{"share too high", "rate: 50% of peak", "rate: 1001% of peak",
+		`s.yaml:36: rate "1001% of peak" is above 1000% in "rate: 1001% of peak"`, false},
+	{"share of a stranger", "rate: 50% of peak", "rate: 50% of peek",
+		`s.yaml:36: rate is a share of "peek", which is no earlier load in "rate: 50% of peek"; ` +
+			`did you mean "peak"?`, false},
+	{"share of a later load", "rate: 50% of peak", "rate: 50% of fixed",
+		`s.yaml:36: rate is a share of "fixed", which is no earlier load in "rate: 50% of ` +
+			`fixed"; earlier closed loads are peak`, false},
+	{"share of an open load", "rate: 20000", "rate: 50% of half",
+		`s.yaml:39: rate is a share of "half", which is not closed: what it delivers was asked ` +
+			`for in "rate: 50% of half"`, false},
+	{"two documents", "loads:", "---\nloads:", // for the schema the first lacks loads
+		`s.yaml: it holds several YAML documents; a suite is one: take out the lines ---`, true},
+}
+
+func TestMistakes(t *testing.T) {
+	for _, row := range mistakes {
+		t.Run(row.name, func(t *testing.T) {
+			if !strings.Contains(whole, row.old) {
+				t.Fatalf("whole does not hold %q", row.old)
+			}
+			_, err := suite.Read("s.yaml", []byte(strings.Replace(whole, row.old, row.new, 1)))
+			if err == nil || err.Error() != row.want {
+				t.Errorf("got  %v\nwant %s", err, row.want)
+			}
+			var at *config.Error
+			if !errors.As(err, &at) {
+				t.Errorf("the error is a %T, want one that holds a *config.Error", err)
+			}
+		})
+	}
+}
+
+func TestAllMistakesAreReportedAtOnce(t *testing.T) {
+	text := strings.NewReplacer("blocks: 2", "blocks: 0", "weight: 3", "weight: 0",
+		"50% of peak", "50% of peek").Replace(whole)
+	_, err := suite.Read("s.yaml", []byte(text))
+	if got := strings.Count(err.Error(), "\n") + 1; got != 3 {
+		t.Errorf("%d lines, want 3:\n%v", got, err)
+	}
+}
+
+func TestEmptyFilesAreErrors(t *testing.T) {
+	for _, text := range []string{"", "# nothing\n", "---\n"} {
+		if _, err := suite.Read("s.yaml", []byte(text)); err == nil {
+			t.Errorf("%q is read as a suite", text)
+		}
+	}
+}

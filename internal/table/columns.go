@@ -1,0 +1,230 @@
+package table
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// spec is a column with the way to fill it.
+type spec struct {
+	column Column
+	cell   func(*Target, *noteBook) Cell
+}
+
+// specs lists a scenario's columns: its loads in order, then cost, then start.
+func (sc *Scenario) specs(o Options) []spec {
+	var out []spec
+	for _, l := range sc.Loads {
+		if l.Model == open {
+			out = append(out, sc.openSpecs(l, o)...)
+		} else {
+			out = append(out, sc.closedSpecs(l, o)...)
+		}
+	}
+	if load := sc.primaryLoad(); load != "" {
+		out = append(out, sc.costSpecs(load)...)
+	}
+	return append(out, sc.startSpec())
+}
+
+func confidenceText(o Options) string {
+	return fmt.Sprintf("±%g %%", math.Round(o.Confidence*1000)/10)
+}
+
+// closedSpecs: how much was served, how sure that is, and how it compares. The latency of a closed
+// loop waits politely for the service, so it is labelled and gives way first.
+func (sc *Scenario) closedSpecs(l LoadInfo, o Options) []spec {
+	column := func(key, heading, unit string, weight int) Column {
+		return Column{l.Name + "/" + key, l.Title, l.Name, heading, unit, Right, weight}
+	}
+	out := []spec{
+		{column(Throughput, "req/s", unitRate, Essential), func(t *Target, n *noteBook) Cell {
+			return metricCell(t, n, l.Name, Throughput, Rate)
+		}},
+		{column("interval", confidenceText(o), unitOne, Essential),
+			func(t *Target, n *noteBook) Cell { return widthCell(t, n, l.Name, Throughput) }},
+	}
+	if sc.hasBaseline(o) {
+		c := column("ratio", "vs "+o.Baseline, unitOne, Detail)
+		out = append(out, spec{c, func(t *Target, n *noteBook) Cell {
+			return ratioCell(t, n, l.Name, Throughput, o)
+		}})
+	}
+	s := sc.latencyScale(l)
+	for _, p := range []string{"p50", "p99"} {
+		c := column(p, p+" closed", unitNs, Extra)
+		out = append(out, spec{c, func(t *Target, n *noteBook) Cell {
+			return metricCell(t, n, l.Name, p, s.print)
+		}})
+	}
+	return out
+}
+
+// openSpecs: response times at a given load, and whether that load was kept up with.
+func (sc *Scenario) openSpecs(l LoadInfo, o Options) []spec {
+	column := func(key, heading, unit string, weight int) Column {
+		return Column{l.Name + "/" + key, l.Title, l.Name, heading, unit, Right, weight}
+	}
+	var out []spec
+	s := sc.latencyScale(l)
+	for _, p := range []string{"p50", "p99", "p99.9"} {
+		c := column(p, p, unitNs, Essential)
+		out = append(out, spec{c, func(t *Target, n *noteBook) Cell {
+			return metricCell(t, n, l.Name, p, s.print)
+		}})
+	}
+	if sc.hasBaseline(o) {
+		c := column("p99 ratio", "p99 ratio", unitOne, Extra)
+		out = append(out, spec{c, func(t *Target, n *noteBook) Cell {
+			return ratioCell(t, n, l.Name, "p99", o)
+		}})
+	}
+	c := column(Achieved, "achieved", unitOne, sc.achievedWeight(l))
+	tenths := func(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
+	return append(out, spec{c, func(t *Target, n *noteBook) Cell {
+		return metricCell(t, n, l.Name, Achieved, tenths)
+	}})
+}
+
+// costSpecs: what answering cost under the load that ranks. Cost depends on the load, so its name
+// is in the heading.
+func (sc *Scenario) costSpecs(load string) []spec {
+	group := "cost at " + load
+	var least []float64
+	for i := range sc.Targets {
+		if m, ok := sc.Targets[i].Metric(load, CPU); ok && m.Withheld == "" {
+			least = append(least, m.Summary.Center/1e3)
+		}
+	}
+	decimals := 1
+	if len(least) > 0 {
+		decimals = min(decimalsFor(slices.Min(least), 3), 2)
+	}
+	micros := func(ns float64) string { return fmt.Sprintf("%.*f", decimals, ns/1e3) }
+	cpu := Column{"cost/cpu", group, "cost", "CPU µs/req", unitNs, Right, Essential}
+	rss := Column{"cost/rss", group, "cost", "RSS", unitBytes, Right, Detail}
+	return []spec{
+		{cpu, func(t *Target, n *noteBook) Cell { return metricCell(t, n, load, CPU, micros) }},
+		{rss, func(t *Target, n *noteBook) Cell { return metricCell(t, n, load, RSS, Bytes) }},
+	}
+}
+
+func (sc *Scenario) startSpec() spec {
+	c := Column{"start/ready", "start", "", Ready, unitNs, Right, Detail}
+	return spec{c, func(t *Target, n *noteBook) Cell {
+		return metricCell(t, n, "", Ready, Duration)
+	}}
+}
+
+func (sc *Scenario) hasBaseline(o Options) bool {
+	for i := range sc.Targets {
+		if o.Baseline != "" && sc.Targets[i].Name == o.Baseline {
+			return len(sc.Targets) > 1
+		}
+	}
+	return false
+}
+
+// achievedWeight lets the column give way where every target kept up: then it says nothing.
+func (sc *Scenario) achievedWeight(l LoadInfo) int {
+	for i := range sc.Targets {
+		m, ok := sc.Targets[i].Metric(l.Name, Achieved)
+		if ok && m.Withheld == "" && m.Summary.Center < KeptUp {
+			return Essential
+		}
+	}
+	return Extra
+}
+
+// latencyScale is common to all percentiles of a load.
+func (sc *Scenario) latencyScale(l LoadInfo) scale {
+	var ns []float64
+	for i := range sc.Targets {
+		for _, p := range shown {
+			if m, ok := sc.Targets[i].Metric(l.Name, p.name); ok && m.Withheld == "" {
+				ns = append(ns, m.Summary.Center)
+			}
+		}
+	}
+	return scaleFor(ns)
+}
+
+// absent is a cell without a number, with the reason as a footnote.
+func absent(n *noteBook, why string) Cell {
+	nan := math.NaN()
+	return Cell{Text: Absent, Value: nan, Lo: nan, Hi: nan, Refs: n.refs([]string{why})}
+}
+
+// metricCell prints a metric's centre.
+func metricCell(t *Target, n *noteBook, load, name string, print func(float64) string) Cell {
+	m, ok := t.Metric(load, name)
+	if !ok {
+		return absent(n, "no trial of this target offered that load")
+	}
+	if m.Withheld != "" {
+		return absent(n, m.Withheld)
+	}
+	s := m.Summary
+	c := Cell{Text: print(s.Center), Value: s.Center, Lo: s.Lo, Hi: s.Hi, N: s.N}
+	if s.HasInterval() {
+		c.Interval = print(s.Lo) + " – " + print(s.Hi)
+	}
+	return c
+}
+
+// widthCell prints the interval of a metric as its larger arm relative to the centre.
+func widthCell(t *Target, n *noteBook, load, name string) Cell {
+	m, ok := t.Metric(load, name)
+	if !ok || m.Withheld != "" {
+		return absent(n, "no number to give an interval of")
+	}
+	s := m.Summary
+	if !s.HasInterval() {
+		return absent(n, "no interval: "+s.Warning)
+	}
+	w := halfWidth(s.Center, s.Lo, s.Hi)
+	c := Cell{Text: "±" + Percent(w), Value: w, Lo: math.NaN(), Hi: math.NaN(), N: s.N}
+	if s.Warning != "" {
+		c.Refs = n.refs([]string{s.Warning})
+	}
+	return c
+}
+
+// ratioCell prints target over baseline with its interval.
+func ratioCell(t *Target, n *noteBook, load, name string, o Options) Cell {
+	nan := math.NaN()
+	if t.Name == o.Baseline {
+		return Cell{Text: "1", Value: 1, Lo: nan, Hi: nan}
+	}
+	m, ok := t.Metric(load, name)
+	if !ok || m.Ratio == nil {
+		why := "no block has a number of both this target and " + o.Baseline
+		if m.Withheld != "" {
+			why = m.Withheld
+		}
+		return absent(n, why)
+	}
+	r := m.Ratio
+	c := Cell{Value: r.Center, Lo: r.Lo, Hi: r.Hi, N: r.N}
+	if !r.HasInterval() {
+		c.Text = fmt.Sprintf("%.2f", r.Center)
+		c.Refs = n.refs([]string{"no interval of the ratio: " + r.Warning})
+		return c
+	}
+	decimals := ratioDecimals(r.Lo, r.Hi)
+	c.Interval = fmt.Sprintf("[%.*f, %.*f]", decimals, r.Lo, decimals, r.Hi)
+	c.Text = fmt.Sprintf("%.*f %s", decimals, r.Center, c.Interval)
+	if r.Warning != "" {
+		c.Refs = n.refs([]string{r.Warning})
+	}
+	return c
+}
+
+// ratioDecimals is two, or three where two would not show the interval's ends apart.
+func ratioDecimals(lo, hi float64) int {
+	if hi-lo >= 0.02 {
+		return 2
+	}
+	return 3
+}

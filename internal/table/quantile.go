@@ -1,0 +1,195 @@
+package table
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"prony/internal/result"
+	"prony/internal/stats"
+)
+
+// shown are the percentiles with a metric of their own.
+var shown = []struct {
+	name string
+	q    float64
+}{{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}}
+
+// grid is where a latency curve is drawn: nine steps a decade of 1/(1-q), from the median to
+// 99.99 %, so that on the axis log(1/(1-q)) the tail gets as many points as the body.
+var grid = makeGrid()
+
+func makeGrid() []float64 {
+	qs := []float64{0.5, 0.6, 0.7, 0.75, 0.8, 0.85}
+	for decade := 0.1; decade > 0.00015; decade /= 10 {
+		for _, step := range []float64{1, 0.8, 0.65, 0.5, 0.4, 0.3, 0.25, 0.2, 0.15} {
+			qs = append(qs, 1-decade*step)
+		}
+	}
+	return append(qs, 0.9999)
+}
+
+// Curve is latency by percentile under one load: at each quantile the median, across trials, of
+// the trials' percentiles. It ends where a trial has too few samples for an interval.
+type Curve struct {
+	Load      string
+	Quantiles []float64 // ascending, in (0,1)
+	Ns        []float64
+}
+
+// percentiles makes the metrics and the curve of a load's response time.
+func percentiles(info LoadInfo, offered []offer, confidence float64) ([]Metric, Curve) {
+	curve := Curve{Load: info.Name}
+	hists := make([]*hdrhistogram.Histogram, len(offered))
+	for i, o := range offered {
+		hists[i] = decode(o.load.ResponseTime)
+	}
+	backlog := overload(info, offered)
+	var metrics []Metric
+	for _, p := range shown {
+		m := Metric{Load: info.Name, Model: info.Model, Name: p.name, Unit: unitNs}
+		for i, o := range offered {
+			m.Samples += o.load.ResponseTime.Count
+			if v := quantile(o.load.ResponseTime, hists[i], p.q); !math.IsNaN(v) {
+				m.Points = append(m.Points, o.point(v))
+			}
+		}
+		switch why := tooFew(p.q, offered, confidence); {
+		case backlog != "":
+			m.withhold(backlog)
+		case why != "":
+			m.withhold(why)
+		case len(m.Points) < len(offered):
+			m.withhold("a trial has no histogram of response times")
+		default:
+			m.Summary = stats.Summarize(values(m.Points), confidence)
+		}
+		metrics = append(metrics, m)
+	}
+	if backlog == "" {
+		curve.draw(offered, hists, confidence)
+	}
+	return metrics, curve
+}
+
+func (c *Curve) draw(offered []offer, hists []*hdrhistogram.Histogram, confidence float64) {
+	for _, q := range grid {
+		if tooFew(q, offered, confidence) != "" {
+			return
+		}
+		var at []float64
+		for i := range offered {
+			if hists[i] == nil {
+				return
+			}
+			at = append(at, quantile(offered[i].load.ResponseTime, hists[i], q))
+		}
+		c.Quantiles = append(c.Quantiles, q)
+		c.Ns = append(c.Ns, stats.Median(at))
+	}
+}
+
+// decode reads the histogram; nil when there is none or it is damaged, and then the record's own
+// fields stand in.
+func decode(d result.Dist) *hdrhistogram.Histogram {
+	if d.HDR == "" {
+		return nil
+	}
+	h, err := hdrhistogram.Decode([]byte(d.HDR))
+	if err != nil {
+		return nil
+	}
+	return h
+}
+
+// quantile reads one from the histogram, which is the truth, else from the record's fields; NaN
+// when neither has it.
+func quantile(d result.Dist, h *hdrhistogram.Histogram, q float64) float64 {
+	if d.Count == 0 {
+		return math.NaN()
+	}
+	if h != nil && h.TotalCount() > 0 {
+		return float64(h.ValueAtPercentile(q * 100))
+	}
+	for k, ns := range []int64{d.P50Ns, d.P90Ns, d.P99Ns, d.P999Ns} {
+		if shown[k].q == q {
+			return float64(ns)
+		}
+	}
+	return math.NaN()
+}
+
+// tooFew says why a quantile of these trials would be a guess; empty when it would not.
+func tooFew(q float64, offered []offer, confidence float64) string {
+	needs := stats.QuantileNeeds(q, confidence)
+	fewest := offered[0].load
+	for _, o := range offered {
+		l := o.load
+		if l.ResponseTime.Count < fewest.ResponseTime.Count {
+			fewest = l
+		}
+		// Unanswered requests are slower than all answered ones: where they are more than what
+		// lies above the quantile, the quantile is one of them, and nobody knows its value.
+		if all := l.Censored + l.ResponseTime.Count; float64(l.Censored) > (1-q)*float64(all) {
+			return fmt.Sprintf("%s of %s requests of a trial were never answered, "+
+				"more than lie above this percentile", Count(l.Censored), Count(all))
+		}
+	}
+	had := fewest.ResponseTime.Count
+	if had >= needs {
+		return ""
+	}
+	if had == 0 {
+		return "no response time was recorded"
+	}
+	return fmt.Sprintf("needs n ≥ %s a trial for an interval; had %s%s",
+		Count(needs), Count(had), measureLonger(needs, had, fewest.WindowNs))
+}
+
+// measureLonger is the hint that would give the percentile: the window, in whole seconds, in which
+// the same rate yields enough samples even when a Poisson count falls three deviations low.
+func measureLonger(needs, had, windowNs int64) string {
+	if windowNs == 0 {
+		return ""
+	}
+	want := float64(needs) + 3*math.Sqrt(float64(needs))
+	seconds := math.Ceil(want / float64(had) * float64(windowNs) / 1e9)
+	return fmt.Sprintf(" (raise --measure to %s)", wholeSeconds(seconds))
+}
+
+// wholeSeconds prints 90 as "90s" and 600 as "10m": what the flag reads.
+func wholeSeconds(s float64) string {
+	if s >= 600 {
+		return fmt.Sprintf("%.0fm", math.Ceil(s/60))
+	}
+	return (time.Duration(s) * time.Second).String()
+}
+
+// overload says that an open load was more than a trial could serve; empty when all kept up.
+func overload(info LoadInfo, offered []offer) string {
+	if info.Model != open {
+		return ""
+	}
+	for _, o := range offered {
+		l := o.load
+		ended := float64(l.Done + l.Errors.Total())
+		if l.Scheduled == 0 || l.WindowNs == 0 || ended >= KeptUp*float64(l.Scheduled) {
+			continue
+		}
+		seconds := float64(l.WindowNs) / 1e9
+		return fmt.Sprintf("offered %s/s, of which %s ended in the window: the backlog grew by "+
+			"%s/s, so latency would tell the length of the test (offer less than the capacity)",
+			Rate(float64(l.Scheduled)/seconds), Percent(ended/float64(l.Scheduled)),
+			Rate(backlogPerS(l, ended, seconds)))
+	}
+	return ""
+}
+
+func backlogPerS(l *result.Load, ended, seconds float64) float64 {
+	if l.BacklogPerS > 0 {
+		return l.BacklogPerS
+	}
+	return (float64(l.Scheduled) - ended) / seconds
+}

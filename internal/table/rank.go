@@ -1,0 +1,134 @@
+package table
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"prony/internal/result"
+	"prony/internal/stats"
+)
+
+// rank puts the targets in tiers by the first closed load's throughput, or, in a run without one,
+// by the first open load's p99 (p50 where p99 is withheld from some target), and sorts the rows.
+func (sc *Scenario) rank(o Options) {
+	load, metric := sc.rankingMetric()
+	sc.Ranking = Ranking{Load: load, Metric: metric}
+	var items []stats.Item
+	for i := range sc.Targets {
+		if m, ok := sc.Targets[i].Metric(load, metric); ok && m.Withheld == "" {
+			items = append(items, stats.Item{Name: sc.Targets[i].Name, Values: goodness(m)})
+		}
+	}
+	if len(items) > 0 {
+		sc.SDLog = typicalSDLog(stats.Compare(items, 1-o.Confidence))
+		for _, tier := range stats.Tiers(items, 1-o.Confidence) {
+			sc.Ranking.Tiers = append(sc.Ranking.Tiers, slices.Clone(tier.Names))
+		}
+	}
+	for k, names := range sc.Ranking.Tiers {
+		for i := range sc.Targets {
+			if slices.Contains(names, sc.Targets[i].Name) {
+				sc.Targets[i].Tier = k + 1
+			}
+		}
+	}
+	slices.SortStableFunc(sc.Targets, func(a, b Target) int {
+		return cmp.Or(
+			cmp.Compare(tierOrLast(a), tierOrLast(b)),
+			cmp.Compare(sc.center(b), sc.center(a)),
+			cmp.Compare(a.Name, b.Name),
+		)
+	})
+}
+
+func tierOrLast(t Target) int {
+	if t.Tier == 0 {
+		return math.MaxInt
+	}
+	return t.Tier
+}
+
+// center is the ranking metric's centre, larger is better; -1 without one.
+func (sc *Scenario) center(t Target) float64 {
+	m, ok := t.Metric(sc.Ranking.Load, sc.Ranking.Metric)
+	if !ok || m.Withheld != "" {
+		return -1
+	}
+	if m.Unit == unitNs {
+		return 1 / m.Summary.Center
+	}
+	return m.Summary.Center
+}
+
+func (sc *Scenario) rankingMetric() (load, metric string) {
+	for _, l := range sc.Loads {
+		if l.Model == closed {
+			return l.Name, Throughput
+		}
+	}
+	if len(sc.Loads) == 0 {
+		return "", Throughput
+	}
+	first := sc.Loads[0].Name
+	for i := range sc.Targets {
+		if m, ok := sc.Targets[i].Metric(first, "p99"); ok && m.Withheld != "" {
+			return first, "p50"
+		}
+	}
+	return first, "p99"
+}
+
+// goodness is a metric's values by block, larger is better: stats.Tiers ranks that way, and the
+// paired ratio of reciprocals is the reciprocal of the paired ratio.
+func goodness(m Metric) map[int]float64 {
+	values := byBlock(m.Points)
+	if m.Unit != unitNs {
+		return values
+	}
+	for block, v := range values {
+		values[block] = 1 / v
+	}
+	return values
+}
+
+// typicalSDLog is the middle, over all pairs of targets, of the standard deviation across blocks of
+// the logarithm of their ratio: what one more block is worth for telling a usual pair apart.
+func typicalSDLog(pairs []stats.Comparison) float64 {
+	var sds []float64
+	for _, c := range pairs {
+		if c.Ratio.HasInterval() {
+			sds = append(sds, c.Ratio.SDLog)
+		}
+	}
+	if len(sds) == 0 {
+		return 0
+	}
+	return stats.Median(sds)
+}
+
+// blocksUsed is how many different blocks the used trials of a scenario lie in.
+func (sc *Scenario) blocksUsed() int {
+	seen := map[int]bool{}
+	for i := range sc.Targets {
+		if m, ok := sc.Targets[i].Metric(sc.Ranking.Load, sc.Ranking.Metric); ok {
+			for _, p := range m.Points {
+				seen[p.Block] = true
+			}
+		}
+	}
+	return len(seen)
+}
+
+// primaryLoad is the load whose cost the table shows: the one that ranks.
+func (sc *Scenario) primaryLoad() string { return sc.Ranking.Load }
+
+// loadOf finds a record's load by name.
+func loadOf(r *result.Record, name string) *result.Load {
+	for i := range r.Loads {
+		if r.Loads[i].Name == name {
+			return &r.Loads[i]
+		}
+	}
+	return nil
+}

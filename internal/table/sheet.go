@@ -1,0 +1,259 @@
+package table
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"prony/internal/result"
+	"prony/internal/stats"
+)
+
+// Sheet projects the study to printed tables.
+func (s *Study) Sheet() Sheet {
+	sh := Sheet{
+		Head: s.head(), Verdicts: s.Verdicts,
+		Reproduce: s.Options.Reproduce, Report: s.Options.Report,
+	}
+	if sh.Reproduce == "" && len(s.Records) > 0 {
+		sh.Reproduce = CommandLine(s.Records[0].Provenance.Command)
+	}
+	for i := range s.Scenarios {
+		sh.Tables = append(sh.Tables, s.Scenarios[i].table(s.Options))
+		if len(s.Scenarios) > 1 {
+			sh.Tables[i].Title = s.Scenarios[i].Name
+		}
+	}
+	sh.skip(s.Options.Skipped)
+	return sh
+}
+
+// skip puts the services that could not take part under the last table, once: the reason does not
+// depend on the scenario.
+func (sh *Sheet) skip(skipped []Skipped) {
+	if len(skipped) == 0 {
+		return
+	}
+	if len(sh.Tables) == 0 {
+		sh.Tables = append(sh.Tables, Table{Columns: nameColumns()})
+	}
+	last := &sh.Tables[len(sh.Tables)-1]
+	for _, k := range skipped {
+		last.Rows = append(last.Rows, spanRow(k.Name, "skipped: "+k.Reason))
+	}
+}
+
+// table builds one scenario's table: columns first, then cells column by column, because the
+// printed unit belongs to the column, then footnotes numbered in reading order.
+func (sc *Scenario) table(o Options) Table {
+	t := Table{Columns: nameColumns()}
+	specs := sc.specs(o)
+	for _, s := range specs {
+		t.Columns = append(t.Columns, s.column)
+	}
+	notes := noteBook{}
+	for i := range sc.Targets {
+		target := &sc.Targets[i]
+		if len(target.Used) == 0 {
+			t.Rows = append(t.Rows, spanRow(target.Name, noTrial(target)))
+			continue
+		}
+		row := Row{Name: target.Name, Tier: target.Tier, Cells: nameCells(target)}
+		row.Cells[1].Refs = notes.refs(target.doubts())
+		for _, s := range specs {
+			row.Cells = append(row.Cells, s.cell(target, &notes))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	t.Footnotes = notes.texts
+	t.Notes = slices.Concat(sc.Method, sc.ratioNote(o), sc.tierNote(o), sc.assumptionNote())
+	return t
+}
+
+func nameColumns() []Column {
+	return []Column{
+		{Key: "tier", Heading: "tier", Align: Center},
+		{Key: "target", Heading: "target", Align: Left},
+	}
+}
+
+func nameCells(t *Target) []Cell {
+	tier := Cell{Text: Absent, Value: math.NaN(), Lo: math.NaN(), Hi: math.NaN()}
+	if t.Tier > 0 {
+		tier.Text, tier.Value = fmt.Sprint(t.Tier), float64(t.Tier)
+	}
+	nan := math.NaN()
+	return []Cell{tier, {Text: t.Name, Value: nan, Lo: nan, Hi: nan, N: len(t.Used)}}
+}
+
+func spanRow(name, text string) Row {
+	nan := math.NaN()
+	return Row{Name: name, Span: text, Cells: []Cell{
+		{Text: Absent, Value: nan, Lo: nan, Hi: nan}, {Text: name, Value: nan, Lo: nan, Hi: nan},
+	}}
+}
+
+// noTrial says why a target has no number at all.
+func noTrial(t *Target) string {
+	return "no good trial: " + strings.Join(t.endings("", ""), "; ")
+}
+
+// noteBook numbers footnotes by first use; equal texts share a number.
+type noteBook struct{ texts []string }
+
+func (n *noteBook) refs(texts []string) []int {
+	var refs []int
+	for _, text := range texts {
+		at := slices.Index(n.texts, text)
+		if at < 0 {
+			n.texts = append(n.texts, text)
+			at = len(n.texts) - 1
+		}
+		if !slices.Contains(refs, at+1) {
+			refs = append(refs, at+1)
+		}
+	}
+	slices.Sort(refs)
+	return refs
+}
+
+// Planning a difference: the usual power, and no advice beyond a day's worth of blocks.
+const (
+	planPower  = 0.8
+	planBlocks = 1000
+)
+
+// tierNote says what a tier means and what would make tiers finer.
+func (sc *Scenario) tierNote(o Options) []string {
+	if len(sc.Targets) < 2 || len(sc.Ranking.Tiers) == 0 {
+		return nil
+	}
+	note := "Targets in one tier cannot be told apart with these blocks"
+	if sc.SDLog > 0 {
+		note += "; " + sc.plan(o)
+	}
+	return []string{note + "."}
+}
+
+// plan says how many blocks would separate two of these targets. The level is Holm's worst case
+// among all pairs, the one that the tiers were made with.
+func (sc *Scenario) plan(o Options) string {
+	k := 0
+	for _, names := range sc.Ranking.Tiers {
+		k += len(names)
+	}
+	alpha := (1 - o.Confidence) / float64(max(k*(k-1)/2, 1))
+	needed := stats.BlocksToResolve(sc.SDLog, o.Effect, alpha, planPower)
+	effect := fmt.Sprintf("%.3g %%", 100*o.Effect)
+	switch more := needed - sc.blocksUsed(); {
+	case needed > planBlocks:
+		return fmt.Sprintf("at this noise no sensible number of blocks separates a %s difference",
+			effect)
+	case more > 0:
+		return fmt.Sprintf("about %d more would separate a %s difference", more, effect)
+	}
+	return fmt.Sprintf("they suffice to separate a %s difference", effect)
+}
+
+// ratioNote says what is over what.
+func (sc *Scenario) ratioNote(o Options) []string {
+	if !sc.hasBaseline(o) {
+		return nil
+	}
+	return []string{"Ratios are target over " + o.Baseline + ", paired within blocks."}
+}
+
+// assumptionNote names what the intervals rest on, where it is more than nothing.
+func (sc *Scenario) assumptionNote() []string {
+	for i := range sc.Targets {
+		m, ok := sc.Targets[i].Metric(sc.Ranking.Load, sc.Ranking.Metric)
+		if ok && m.Summary.Assumption == stats.LogNormal {
+			return []string{"Intervals from so few trials assume that trials are log-normal."}
+		}
+	}
+	return nil
+}
+
+var versionIn = regexp.MustCompile(`\d+(\.\d+)+\S*|\d+`)
+
+// head is the line over everything: what ran, how often, on what.
+func (s *Study) head() string {
+	if len(s.Records) == 0 {
+		return "no records"
+	}
+	first := &s.Records[0]
+	parts := []string{join(s.Records, func(r *result.Record) string { return r.Suite })}
+	if c := join(s.Records, func(r *result.Record) string { return r.Contract }); c != "" {
+		parts = append(parts, "contract "+c)
+	}
+	rows := join(s.Records, func(r *result.Record) string { return RowName(r.Target) })
+	blocks := map[string]bool{}
+	for i := range s.Records {
+		blocks[fmt.Sprint(s.Records[i].Run, s.Records[i].Block)] = true
+	}
+	parts = append(parts,
+		plural(strings.Count(rows, "+ ")+1, "target")+" × "+plural(len(blocks), "block"),
+		"seed "+join(s.Records, func(r *result.Record) string {
+			return fmt.Sprint(r.Provenance.Seed)
+		}),
+		hostLine(first.Provenance))
+	return strings.Join(parts, " · ")
+}
+
+// hostLine is the machine in a few words: "2 cores, Linux 6.18, java 25.0.3".
+func hostLine(p result.Provenance) string {
+	words := []string{plural(p.Cores, "core")}
+	if p.OS != "" || p.Kernel != "" {
+		words = append(words, strings.TrimSpace(osName(p.OS)+" "+p.Kernel))
+	}
+	names := make([]string, 0, len(p.Tools))
+	for name := range p.Tools {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if v := versionIn.FindString(p.Tools[name]); v != "" {
+			words = append(words, name+" "+v)
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+func osName(goos string) string {
+	if goos == "" {
+		return ""
+	}
+	return strings.ToUpper(goos[:1]) + goos[1:]
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+// join is the different values of all records, in order, with " + " between.
+func join(records []result.Record, of func(*result.Record) string) string {
+	var vs []string
+	for i := range records {
+		if v := of(&records[i]); v != "" && !slices.Contains(vs, v) {
+			vs = append(vs, v)
+		}
+	}
+	return strings.Join(vs, " + ")
+}
+
+// CommandLine prints arguments so that a POSIX shell reads them back.
+func CommandLine(args []string) string {
+	out := make([]string, len(args))
+	for i, a := range args {
+		out[i] = a
+		if a == "" || strings.ContainsAny(a, " \t\n'\"\\$`*?[]{}()<>|&;#~!") {
+			out[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(out, " ")
+}

@@ -1,0 +1,259 @@
+package table
+
+import (
+	"cmp"
+	"slices"
+
+	"prony/internal/result"
+	"prony/internal/stats"
+)
+
+// Study is a run's records grouped and summarised, in base units: what CSV, JSON and the page
+// print, and what a Sheet is projected from.
+type Study struct {
+	Options   Options
+	Records   []result.Record // in the order of their start
+	Scenarios []Scenario
+	Verdicts  []Tally
+}
+
+// Scenario is what was sent, to every target.
+type Scenario struct {
+	Name    string
+	Loads   []LoadInfo // in the order in which they were offered
+	Targets []Target   // best first; those without numbers last
+	Ranking Ranking
+	Method  []string // how rows differ in method, a sentence each
+	// SDLog is the standard deviation, across blocks, of the logarithm of the ratio of a usual pair
+	// of targets by the ranking metric; 0 when no two targets share two blocks.
+	SDLog float64
+}
+
+// LoadInfo is one load of a scenario as all its records agree on it.
+type LoadInfo struct {
+	Name  string
+	Model string // closed or open
+	Title string // e.g. "peak (closed, 64 connections)"
+}
+
+// Ranking says which metric put the targets in their tiers.
+type Ranking struct {
+	Load, Metric string
+	Tiers        [][]string // names, best tier first
+}
+
+// Target is one row's material.
+type Target struct {
+	Name    string // with " +variant" when something rides along
+	Info    result.Target
+	Tier    int // from 1; 0 when there is nothing to rank by
+	Counts  Counts
+	Trials  []*result.Record // all of them
+	Used    []*result.Record // those that numbers are made of: measured and not INVALID
+	Metrics []Metric
+	Curves  []Curve
+	Method  []string // how its own trials differ in method, a sentence each
+}
+
+// Counts is how the trials of a target ended.
+type Counts struct{ Valid, Suspect, Invalid, Failed int }
+
+// Metric is one quantity of one target, across its used trials.
+type Metric struct {
+	Load    string // empty: of the whole trial
+	Model   string
+	Name    string // e.g. "throughput", "p99"
+	Unit    string // "1/s", "ns", "B" or "1"
+	Points  []Point
+	Samples int64 // percentiles: requests in all trials together
+	Summary stats.Summary
+	Ratio   *stats.Ratio // to the baseline, paired within blocks; nil without one
+	// Withheld says why there is no centre and what would give it; empty when there is one.
+	Withheld string
+}
+
+// Point is a trial's value. Block counts the blocks of all runs in the records, from 1.
+type Point struct {
+	Trial   string
+	Block   int
+	Value   float64
+	Verdict string
+}
+
+// Metric returns the target's metric under a load (empty: of the whole trial).
+func (t *Target) Metric(load, name string) (Metric, bool) {
+	for _, m := range t.Metrics {
+		if m.Load == load && m.Name == name {
+			return m, true
+		}
+	}
+	return Metric{}, false
+}
+
+// RowName is how a target is called in tables: its name, and what rides along.
+func RowName(t result.Target) string {
+	if t.Variant == "" || t.Variant == "none" {
+		return t.Name
+	}
+	return t.Name + " +" + t.Variant
+}
+
+// Grade is how a record counts: VALID, SUSPECT, INVALID or failed. A measured record that no rule
+// has judged is SUSPECT: nothing vouches for it.
+func Grade(r *result.Record) string {
+	switch {
+	case r.Outcome != result.Measured:
+		return FailedGrade
+	case r.Verdict.Grade == result.Valid, r.Verdict.Grade == result.Invalid:
+		return r.Verdict.Grade
+	}
+	return result.Suspect
+}
+
+// Analyze groups and summarises records; their order does not matter.
+func Analyze(records []result.Record, o Options) Study {
+	s := Study{Options: o.withDefaults(), Records: slices.Clone(records)}
+	slices.SortStableFunc(s.Records, func(a, b result.Record) int {
+		return cmp.Or(
+			a.Time.Compare(b.Time), cmp.Compare(a.Run, b.Run),
+			cmp.Compare(a.Order, b.Order), cmp.Compare(a.Trial, b.Trial),
+		)
+	})
+	blocks := numberBlocks(s.Records)
+	for _, name := range scenarioNames(s.Records) {
+		s.Scenarios = append(s.Scenarios, s.scenario(name, blocks))
+	}
+	s.Verdicts = tallies(s.Records)
+	return s
+}
+
+// blockOf finds the number of a record's block.
+type blockOf func(*result.Record) int
+
+// numberBlocks gives every block of every run its own number, so that trials are paired within a
+// block of one run and never across runs.
+func numberBlocks(records []result.Record) blockOf {
+	type key struct {
+		run   string
+		block int
+	}
+	var keys []key
+	for i := range records {
+		keys = append(keys, key{records[i].Run, records[i].Block})
+	}
+	slices.SortFunc(keys, func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.run, b.run), cmp.Compare(a.block, b.block))
+	})
+	keys = slices.Compact(keys)
+	return func(r *result.Record) int { return slices.Index(keys, key{r.Run, r.Block}) + 1 }
+}
+
+func scenarioNames(records []result.Record) []string {
+	var names []string
+	for i := range records {
+		if !slices.Contains(names, records[i].Scenario) {
+			names = append(names, records[i].Scenario)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (s *Study) scenario(name string, blocks blockOf) Scenario {
+	sc := Scenario{Name: name}
+	var records []*result.Record
+	for i := range s.Records {
+		if r := &s.Records[i]; r.Scenario == name {
+			records = append(records, r)
+		}
+	}
+	sc.Loads = loadInfos(records)
+	for _, r := range records {
+		sc.target(r).add(r)
+	}
+	for i := range sc.Targets {
+		t := &sc.Targets[i]
+		t.summarize(sc.Loads, blocks, s.Options.Confidence)
+		t.Method = differences(t.Used)
+	}
+	sc.compareTo(s.Options)
+	sc.rank(s.Options)
+	sc.Method = sc.unlikeRows()
+	return sc
+}
+
+// target finds a record's row, or opens it.
+func (sc *Scenario) target(r *result.Record) *Target {
+	name := RowName(r.Target)
+	for i := range sc.Targets {
+		if sc.Targets[i].Name == name {
+			return &sc.Targets[i]
+		}
+	}
+	sc.Targets = append(sc.Targets, Target{Name: name, Info: r.Target})
+	return &sc.Targets[len(sc.Targets)-1]
+}
+
+func (t *Target) add(r *result.Record) {
+	t.Trials = append(t.Trials, r)
+	switch Grade(r) {
+	case FailedGrade:
+		t.Counts.Failed++
+		return
+	case result.Invalid:
+		t.Counts.Invalid++
+		return
+	case result.Suspect:
+		t.Counts.Suspect++
+	default:
+		t.Counts.Valid++
+	}
+	t.Used = append(t.Used, r)
+}
+
+// compareTo adds to every metric its ratio to the baseline's, paired within blocks.
+func (sc *Scenario) compareTo(o Options) {
+	at := slices.IndexFunc(sc.Targets, func(t Target) bool { return t.Name == o.Baseline })
+	if o.Baseline == "" || at < 0 {
+		return
+	}
+	base := &sc.Targets[at]
+	for i := range sc.Targets {
+		if i == at {
+			continue
+		}
+		for k := range sc.Targets[i].Metrics {
+			m := &sc.Targets[i].Metrics[k]
+			if b, ok := base.Metric(m.Load, m.Name); ok {
+				m.Ratio = ratio(b, *m, o.Confidence)
+			}
+		}
+	}
+}
+
+// ratio is nil when no block has a positive value of both.
+func ratio(base, of Metric, confidence float64) *stats.Ratio {
+	if base.Withheld != "" || of.Withheld != "" {
+		return nil
+	}
+	var a, b []float64
+	bases := byBlock(base.Points)
+	for _, p := range of.Points {
+		if v, ok := bases[p.Block]; ok && v > 0 && p.Value > 0 {
+			a, b = append(a, v), append(b, p.Value)
+		}
+	}
+	if len(a) == 0 {
+		return nil
+	}
+	r := stats.PairedRatio(a, b, confidence)
+	return &r
+}
+
+func byBlock(points []Point) map[int]float64 {
+	m := make(map[int]float64, len(points))
+	for _, p := range points {
+		m[p.Block] = p.Value
+	}
+	return m
+}

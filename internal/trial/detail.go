@@ -1,0 +1,88 @@
+package trial
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"prony/internal/load"
+)
+
+// detail is something that belongs to a trial but not into its record: series and histograms for
+// drilling down. Losing it loses no result.
+type detail struct {
+	name      string
+	value     any             // saved as JSON in series/TRIAL.NAME.json
+	intervals []load.Interval // saved as an HdrHistogram log in hdr/TRIAL.NAME.hlog
+}
+
+func (f *life) saveDetails() error {
+	for _, d := range f.details {
+		var err error
+		if d.intervals != nil {
+			err = f.saveLog(d)
+		} else {
+			err = f.saveJSON(d)
+		}
+		if err != nil {
+			return fmt.Errorf("save %s of %s: %w", d.name, f.trial.ID, err)
+		}
+	}
+	return nil
+}
+
+func (f *life) file(folder, name string) (string, error) {
+	dir := filepath.Join(f.lab.Dir, folder)
+	return filepath.Join(dir, f.trial.ID+"."+name), os.MkdirAll(dir, 0o755)
+}
+
+func (f *life) saveJSON(d detail) error {
+	b, err := json.Marshal(d.value)
+	if err != nil {
+		return err
+	}
+	path, err := f.file("series", d.name+".json")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(b, '\n'), 0o644)
+}
+
+// saveLog writes the interval histograms in HdrHistogram's log format, version 1.3, which its plotter
+// and every port read. Values are nanoseconds; times are milliseconds since the window opened.
+func (f *life) saveLog(d detail) error {
+	path, err := f.file("hdr", d.name+".hlog")
+	if err != nil {
+		return err
+	}
+	out, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	w := hdrhistogram.NewHistogramLogWriter(out)
+	err = firstError(
+		w.OutputLogFormatVersion(),
+		w.OutputComment("[response time in ns, by when the answer came, of "+f.trial.ID+"]"),
+		w.OutputLegend())
+	for _, iv := range d.intervals {
+		if err != nil {
+			break
+		}
+		iv.Response.SetStartTimeMs(iv.Offset.Milliseconds())
+		iv.Response.SetEndTimeMs((iv.Offset + iv.Length).Milliseconds())
+		err = w.OutputIntervalHistogram(iv.Response)
+	}
+	return firstError(err, out.Close())
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

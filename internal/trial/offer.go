@@ -1,0 +1,230 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"prony/contract"
+	"prony/internal/clock"
+	"prony/internal/load"
+	"prony/internal/probe"
+	"prony/internal/result"
+	"prony/internal/suite"
+)
+
+// How the warm-up looks at itself: rates over half a second, compared with the half second before.
+const (
+	warmInterval = 125 * time.Millisecond
+	warmDrain    = 200 * time.Millisecond
+)
+
+// warmUp offers the closed load until its rate is steady or the bound is hit, and notes which.
+func (f *life) warmUp(ctx context.Context) error {
+	w := f.plan.Suite.WarmupOf(f.scene)
+	f.at("warmup", time.Duration(w.Max))
+	var counts []int64
+	f.rec.Warmup.IntervalNs = int64(warmInterval)
+	spec := f.spec("warmup", load.Closed, w.Connections)
+	spec.Window, spec.Drain = time.Duration(w.Max), warmDrain
+	spec.Every = warmInterval
+	spec.Watch = func(done int64, elapsed time.Duration) bool {
+		counts = append(counts, done)
+		f.rec.Warmup.Requests, f.rec.Warmup.DurationNs = done, int64(elapsed)
+		if elapsed < time.Duration(w.Min) || !steady(counts) {
+			return true
+		}
+		f.rec.Warmup.Steady, f.rec.Warmup.SteadyAtNs = true, int64(elapsed)
+		return false
+	}
+	res, err := f.offer(ctx, spec)
+	if err != nil {
+		return err
+	}
+	f.rec.Warmup.RatePerS = rates(counts)
+	if f.rec.Warmup.Requests == 0 && res.Done == 0 {
+		return fmt.Errorf("warm up %s: no good answer in %v: %s", f.trial.Target,
+			time.Duration(w.Max), orText(res.Errors.Example, "every request is still waiting"))
+	}
+	return nil
+}
+
+func orText(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// measure offers the suite's loads one after another.
+func (f *life) measure(ctx context.Context) error {
+	for _, l := range f.plan.Suite.LoadsOf(f.scene) {
+		if err := f.measureOne(ctx, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *life) measureOne(ctx context.Context, l suite.Load) error {
+	lead, window := time.Duration(l.Lead), time.Duration(l.Measure)
+	f.lab.tell(Event{Trial: f.trial.ID, Step: l.Name, Expect: lead + window})
+	spec := f.spec(l.Name, l.Model, l.Connections)
+	spec.Lead, spec.Window, spec.Drain = lead, window, time.Duration(l.Drain)
+	spec.Arrivals = l.Arrivals
+	rateOf := ""
+	if l.Model == load.Open {
+		var err error
+		if spec.RatePerS, rateOf, err = f.rate(l.Rate); err != nil {
+			return fmt.Errorf("offer load %s: %w", l.Name, err)
+		}
+	}
+	var before, after probe.Mark
+	spec.OnWindow = func(open bool) {
+		if open {
+			before = f.watch.Mark()
+		} else {
+			after = f.watch.MarkPSS()
+		}
+	}
+	res, err := f.offer(ctx, spec)
+	if err != nil {
+		return err
+	}
+	out := res.Load
+	out.RateOf = rateOf
+	if out.Model == load.Closed {
+		out.CeilingPerS = f.lab.Ceilings[out.Connections]
+	}
+	f.use(&out, before, after)
+	f.rec.Loads = append(f.rec.Loads, out)
+	f.details = append(f.details, detail{name: l.Name, intervals: res.Intervals},
+		detail{name: l.Name, value: f.samples(l.Name, before, after)})
+	return nil
+}
+
+// Samples are the probe's readings during one load, as columns; series/TRIAL.LOAD.json holds them.
+type Samples struct {
+	Trial    string    `json:"trial"`
+	Load     string    `json:"load"`
+	TimeNs   []int64   `json:"timeNs"`   // from about the window's opening
+	CPUCores []float64 `json:"cpuCores"` // processors the service used since the sample before
+	RSSBytes []int64   `json:"rssBytes"`
+	Threads  []int64   `json:"threads"`
+}
+
+// samples cuts a load's part out of the trial's series.
+func (f *life) samples(load string, before, after probe.Mark) Samples {
+	out := Samples{Trial: f.trial.ID, Load: load}
+	s := f.watch.Series()
+	for i, t := range s.TNs {
+		if t > before.TNs && t <= after.TNs {
+			out.TimeNs = append(out.TimeNs, t-before.TNs)
+			out.CPUCores = append(out.CPUCores, s.CPUCores[i])
+			out.RSSBytes = append(out.RSSBytes, s.RSSBytes[i])
+			out.Threads = append(out.Threads, s.Threads[i])
+		}
+	}
+	return out
+}
+
+// use adds what the service consumed. The two marks lie a little outside the window, under the same
+// load, so the requests between them are the window's in proportion.
+func (f *life) use(out *result.Load, before, after probe.Mark) {
+	requests := out.Done + out.Errors.Total()
+	between := after.TNs - before.TNs
+	requests = int64(float64(requests) * float64(between) / float64(out.WindowNs))
+	out.Service, out.Host = probe.Between(before, after, f.watch.Series(), requests,
+		f.rec.Limits.CPUs)
+}
+
+// rate resolves "50 % of peak" by what this very trial has reached.
+func (f *life) rate(r suite.Rate) (perS float64, of string, err error) {
+	if r.Of == "" {
+		return r.PerS, "", nil
+	}
+	for i := range f.rec.Loads {
+		if l := &f.rec.Loads[i]; l.Name == r.Of {
+			if l.ThroughputPerS <= 0 {
+				return 0, "", fmt.Errorf("its rate is a share of %s, which had no good answer (%s)",
+					r.Of, l.Errors.Example)
+			}
+			return r.Share * l.ThroughputPerS, fmt.Sprintf("%g%% of %s", 100*r.Share, r.Of), nil
+		}
+	}
+	return 0, "", fmt.Errorf("its rate is a share of %s, which was not offered", r.Of)
+}
+
+// offer runs a load and ends it when the service does.
+func (f *life) offer(ctx context.Context, s load.Spec) (*load.Result, error) {
+	bounded, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-f.proc.Exited():
+			cancel()
+		case <-bounded.Done():
+		}
+	}()
+	res, err := f.lab.Driver.Offer(bounded, s)
+	if err != nil {
+		return nil, f.orExit(err)
+	}
+	return res, f.orExit(nil)
+}
+
+func (f *life) spec(name, model string, connections int) load.Spec {
+	return load.Spec{
+		Name: name, Address: f.addr, Model: model, Connections: connections, Seed: f.trial.Seed,
+		Timeout: time.Duration(f.plan.Suite.Timeout), Cores: f.lab.Layout.Load,
+		Scenario: scenario(f.scene, f.subject.Target.Mode),
+	}
+}
+
+// scenario turns the suite's words into the generator's, for the target's mode.
+func scenario(s suite.Scenario, mode string) load.Scenario {
+	out := load.Scenario{KeyLo: s.Keys[0], KeyHi: s.Keys[1]}
+	for _, r := range s.Requests {
+		method, path := r.Line(mode)
+		req := load.Request{
+			Method: method, Path: path, Body: r.Body, Type: r.Type,
+			Weight: r.Weight, Status: r.Expect.Status, WantSize: -1,
+		}
+		switch {
+		case r.Expect.Body != nil:
+			req.Want, req.HasWant = *r.Expect.Body, true
+		case r.Expect.Lorem != nil:
+			req.Want, req.HasWant = contract.Lorem(int(*r.Expect.Lorem)), true
+		case r.Expect.Size != nil:
+			req.WantSize = *r.Expect.Size
+		}
+		out.Requests = append(out.Requests, req)
+	}
+	return out
+}
+
+// firstAnswer asks the contract's first request alone and notes when its answer came, from the exec
+// on. It is what somebody waits for who scales a service up from nothing.
+func (f *life) firstAnswer(ctx context.Context) error {
+	r := scenario(f.scene, f.subject.Target.Mode).Requests[0]
+	path := strings.ReplaceAll(r.Path, "{key}", fmt.Sprint(f.scene.Keys[0]))
+	req, err := http.NewRequestWithContext(ctx, r.Method, "http://"+f.addr.String()+path,
+		strings.NewReader(r.Body))
+	if err != nil {
+		return fmt.Errorf("ask %s its first request: %w", f.trial.Target, err)
+	}
+	transport := &http.Transport{DialContext: f.lab.Dial, DisableKeepAlives: true}
+	res, err := transport.RoundTrip(req)
+	if err != nil {
+		return fmt.Errorf("ask %s its first request: %w", f.trial.Target, err)
+	}
+	defer res.Body.Close()
+	if _, err := io.Copy(io.Discard, res.Body); err != nil {
+		return fmt.Errorf("read the first answer of %s: %w", f.trial.Target, err)
+	}
+	f.rec.Start.FirstResponseNs = clock.Mono() - f.proc.Began()
+	return nil
+}

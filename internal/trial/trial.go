@@ -1,0 +1,298 @@
+// Package trial is the life of one trial, and of a run of many. It is the only package that knows all
+// the others:
+//
+//	launch ─ ready ─ verify ─ warm up ─ measure each load ─ verify again ─ stop ─ judge ─ record
+//
+// Whatever happens, a trial ends as exactly one record and leaves no process behind; the log is read
+// before anything is cleaned up. What the outside world does (processes, sockets, samples) comes in
+// through the fields of Lab, so that a whole run also works on a fake world under a fake clock.
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"prony/internal/clock"
+	"prony/internal/host"
+	"prony/internal/launch"
+	"prony/internal/load"
+	"prony/internal/probe"
+	"prony/internal/result"
+	"prony/internal/service"
+	"prony/internal/suite"
+	"prony/internal/verdict"
+)
+
+// Bounds of a trial's steps.
+const (
+	readyBound = 60 * time.Second // from exec to the first good answer of the readiness path
+	verifyWait = 30 * time.Second
+	stopGrace  = 3 * time.Second // the contract asks for two
+	logTail    = 20              // lines kept of a failed service's log
+)
+
+// Driver offers a load; load.Run is the driver of real runs.
+type Driver interface {
+	Offer(ctx context.Context, s load.Spec) (*load.Result, error)
+}
+
+// Watcher samples a trial; *probe.Sampler is the one of real runs.
+type Watcher interface {
+	Mark() probe.Mark
+	MarkPSS() probe.Mark
+	Series() probe.Series
+	Stop() (probe.Series, result.Cost)
+}
+
+// Lab is the world that trials run in.
+type Lab struct {
+	Launcher launch.Launcher
+	Driver   Driver
+	Watch    func(launch.Process) (Watcher, error)
+	Dial     service.Dial        // nil: TCP
+	Port     func() (int, error) // a free port on 127.0.0.1
+	Layout   host.Layout
+	Dir      string // the run's folder
+	Observe  func(Event)
+	// Ceilings are the generator's own rates against a null server, by number of connections.
+	Ceilings map[int]float64
+}
+
+// Subject is a target ready to be launched.
+type Subject struct {
+	Service *service.Service
+	Target  service.Target
+	Built   *service.Built
+}
+
+// Event tells an observer where a run is.
+type Event struct {
+	Trial string
+	Step  string // of the trial's life, or a load's name; "done" with Record set
+	// Expect is about how long the step will take, 0 when nobody knows.
+	Expect time.Duration
+	Record *result.Record
+}
+
+// life is one trial under way.
+type life struct {
+	lab     *Lab
+	plan    *suite.Plan
+	trial   suite.Trial
+	subject Subject
+	scene   suite.Scenario
+	rec     *result.Record
+	proc    launch.Process
+	watch   Watcher
+	addr    netip.AddrPort
+	details []detail
+	step    string
+}
+
+// Trial runs one trial to its record. It never fails otherwise: what went wrong is in the record.
+func (l *Lab) Trial(ctx context.Context, p *suite.Plan, t suite.Trial, s Subject,
+	prov result.Provenance) *result.Record {
+	began := clock.Mono()
+	f := &life{lab: l, plan: p, trial: t, subject: s, rec: newRecord(p, t, s, prov)}
+	err := f.run(ctx)
+	if err != nil {
+		f.fail(ctx, err)
+	} else {
+		f.rec.Outcome = result.Measured
+	}
+	f.end()
+	f.rec.DurationNs = clock.Mono() - began
+	return f.judged()
+}
+
+// judged gives the finished record its verdict and shows it.
+func (f *life) judged() *result.Record {
+	f.rec.Verdict = verdict.Judge(f.rec)
+	f.lab.tell(Event{Trial: f.trial.ID, Step: "done", Record: f.rec})
+	return f.rec
+}
+
+func newRecord(p *suite.Plan, t suite.Trial, s Subject, prov result.Provenance) *result.Record {
+	return &result.Record{
+		Trial: t.ID, Time: clock.Wall(), Suite: p.Suite.Name, Block: t.Block, Order: t.Order,
+		Target: result.Target{
+			Name: t.Target, Service: s.Service.Name, Language: s.Service.Language,
+			Framework: s.Service.Framework, Version: s.Service.Version,
+			Runtime: s.Target.Runtime, Mode: s.Target.Mode, Variant: t.Variant,
+		},
+		Scenario: t.Scenario, Contract: p.Suite.Contract, Provenance: prov,
+		Artifact: result.Artifact{
+			SHA256: s.Built.SHA256, SizeBytes: s.Built.SizeBytes, BuildHash: s.Built.Hash,
+		},
+	}
+}
+
+func (l *Lab) tell(e Event) {
+	if l.Observe != nil {
+		l.Observe(e)
+	}
+}
+
+func (f *life) at(step string, expect time.Duration) {
+	f.step = step
+	f.lab.tell(Event{Trial: f.trial.ID, Step: step, Expect: expect})
+}
+
+func (f *life) run(ctx context.Context) error {
+	steps := []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"launch", f.launch}, {"ready", f.ready}, {"verify", f.verify}, {"warmup", f.warmUp},
+		{"measure", f.measure}, {"reverify", f.verify},
+	}
+	for _, s := range steps {
+		f.at(s.name, 0)
+		if err := s.do(ctx); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fail turns an error into the record's failure: what was being done, why it failed, what to do, and
+// what the service had to say last.
+func (f *life) fail(ctx context.Context, err error) {
+	out := &result.Failure{Step: f.step, Error: err.Error()}
+	var hinted interface{ Hint() string }
+	if errors.As(err, &hinted) {
+		out.Hint = hinted.Hint()
+	}
+	if ctx.Err() != nil {
+		out.Error, out.Hint = "interrupted", "run it again"
+	}
+	if f.proc != nil {
+		out.Log = f.proc.Log(logTail)
+		if out.Hint == "" {
+			out.Hint = "see " + f.logFile()
+		}
+	}
+	f.rec.Outcome, f.rec.Failure = result.Failed, out
+}
+
+// end stops what runs and writes the details beside the record. A failure here makes a good trial a
+// failed one, since something may still be running.
+func (f *life) end() {
+	if f.watch != nil {
+		series, cost := f.watch.Stop()
+		f.rec.Probe = cost
+		f.details = append(f.details, detail{name: "probe", value: series})
+	}
+	if f.proc != nil {
+		f.at("stop", 0)
+		if err := f.proc.Stop(stopGrace); err != nil && f.rec.Failure == nil {
+			f.fail(context.Background(), err)
+		}
+	}
+	if err := f.saveDetails(); err != nil && f.rec.Failure == nil {
+		f.step = "save"
+		f.fail(context.Background(), err)
+	}
+}
+
+func (f *life) logFile() string {
+	return filepath.Join(f.lab.Dir, "logs", f.trial.ID+".log")
+}
+
+func (f *life) launch(ctx context.Context) error {
+	f.scene = f.plan.Suite.Scenario(f.trial.Scenario)
+	port, err := f.lab.Port()
+	if err != nil {
+		return fmt.Errorf("find a free port: %w", err)
+	}
+	f.addr = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port))
+	limits := f.plan.Suite.Limits
+	args, env, err := f.subject.Service.Command(f.subject.Built, f.subject.Target, service.Values{
+		Host: "127.0.0.1", Port: port, CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory),
+	})
+	if err != nil {
+		return err
+	}
+	f.rec.Provenance.ServiceArgs = args
+	f.rec.Limits = result.Limits{
+		CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory),
+		ServiceCores: f.lab.Layout.Service, LoadCores: f.lab.Layout.Load,
+	}
+	f.proc, err = f.lab.Launcher.Launch(ctx, launch.Spec{
+		Name: f.trial.ID, Dir: f.subject.Built.Dir, Args: args, Env: env, LogFile: f.logFile(),
+		Cores: f.lab.Layout.Service, CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory),
+	})
+	if err != nil {
+		return err
+	}
+	f.rec.Limits.InForce, f.rec.Limits.Missing = f.proc.Limits()
+	return nil
+}
+
+// ready waits for the service by asking it, and notes how long each stage took from the exec on.
+func (f *life) ready(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, readyBound)
+	defer cancel()
+	listen, ready, err := service.WaitReady(bounded, f.lab.Dial, f.addr.String(),
+		f.subject.Service.Run.Ready, f.proc.Began(), f.proc.Exited())
+	if err != nil {
+		return f.orExit(fmt.Errorf("wait for %s to be ready: %w", f.trial.Target, err))
+	}
+	f.rec.Start.ListenNs, f.rec.Start.ReadyNs = listen, ready
+	if err := f.firstAnswer(bounded); err != nil {
+		return f.orExit(err)
+	}
+	f.watch, err = f.lab.Watch(f.proc)
+	return err
+}
+
+// orExit says that the service ended, when that is why something else did not work.
+func (f *life) orExit(err error) error {
+	select {
+	case <-f.proc.Exited():
+		return &hintError{
+			err:  fmt.Errorf("the service ended (%s) during step %s", f.proc.Exit(), f.step),
+			hint: "its last words are below; the whole log is " + f.logFile(),
+		}
+	default:
+		return err
+	}
+}
+
+type hintError struct {
+	err  error
+	hint string
+}
+
+func (e *hintError) Error() string { return e.err.Error() }
+func (e *hintError) Unwrap() error { return e.err }
+func (e *hintError) Hint() string  { return e.hint }
+
+// verify checks the contract, before the load and after it: a service that answers wrongly once it is
+// warm must not be in a table either.
+func (f *life) verify(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, verifyWait)
+	defer cancel()
+	report, err := service.Quick(bounded, service.Checker{
+		Dial: f.lab.Dial, Base: f.addr.String(), Mode: f.subject.Target.Mode,
+	}, f.plan.Suite.Contract)
+	if err != nil {
+		return f.orExit(fmt.Errorf("verify %s: %w", f.trial.Target, err))
+	}
+	if bad := report.Failures(); len(bad) > 0 {
+		return &hintError{
+			err: fmt.Errorf("%s breaks the contract %s: %s", f.trial.Target, f.plan.Suite.Contract,
+				strings.Join(bad, "; ")),
+			hint: "prony verify " + f.subject.Service.Name + " lists every answer",
+		}
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+//! Keeps the contracts hello, http and compute with axum on Tokio's multi-thread runtime.
+
+mod compute;
+mod hello;
+mod http;
+mod routes;
+
+use std::env;
+use std::error::Error;
+use std::num::NonZeroUsize;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use axum::serve::ListenerExt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
+
+type Failure = Box<dyn Error + Send + Sync>;
+
+/// Requests still running when this has passed after SIGTERM are cut off.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
+
+fn main() -> Result<(), Failure> {
+    let workers = variable("CPUS", NonZeroUsize::MIN)?;
+    // Spawned, as the future given to `block_on` would run on a thread beyond the workers.
+    runtime(workers)?.block_on(async { tokio::spawn(serve()).await? })
+}
+
+fn runtime(workers: NonZeroUsize) -> std::io::Result<Runtime> {
+    let started = AtomicUsize::new(0);
+    Builder::new_multi_thread()
+        .worker_threads(workers.get())
+        .thread_name_fn(move || format!("tokio-worker-{}", started.fetch_add(1, Ordering::Relaxed)))
+        .enable_all()
+        .build()
+}
+
+async fn serve() -> Result<(), Failure> {
+    let host = variable("HOST", "127.0.0.1".to_owned())?;
+    let port = variable("PORT", 8080)?;
+    let mut asked_to_stop = signal(SignalKind::terminate())?;
+    let mut out_of_patience = signal(SignalKind::terminate())?;
+
+    let routes = routes::all();
+    let listener = TcpListener::bind((host.as_str(), port))
+        .await?
+        .tap_io(send_at_once);
+    let server = axum::serve(listener, routes).with_graceful_shutdown(async move {
+        asked_to_stop.recv().await;
+    });
+    tokio::select! {
+        ended = server => Ok(ended?),
+        () = async {
+            out_of_patience.recv().await;
+            tokio::time::sleep(SHUTDOWN_GRACE).await;
+        } => Ok(()),
+    }
+}
+
+/// Sets `TCP_NODELAY`. Where that fails the connection is slower, not broken, so it is served.
+fn send_at_once(stream: &mut TcpStream) {
+    let _ = stream.set_nodelay(true);
+}
+
+fn variable<T>(name: &str, fallback: T) -> Result<T, Failure>
+where
+    T: FromStr<Err: Error>,
+{
+    match env::var(name) {
+        Ok(text) => text
+            .parse()
+            .map_err(|error| format!("{name}={text:?}: {error}").into()),
+        Err(env::VarError::NotPresent) => Ok(fallback),
+        Err(error) => Err(format!("{name}: {error}").into()),
+    }
+}
