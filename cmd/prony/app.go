@@ -19,6 +19,7 @@ import (
 
 // app is what the verbs share.
 type app struct {
+	world          world
 	args           []string
 	stdout, stderr io.Writer
 	rootFlag       string

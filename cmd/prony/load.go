@@ -218,7 +218,7 @@ func printDist(w interface{ Write([]byte) (int, error) }, name string, d *result
 	if d.Count == 0 {
 		return
 	}
-	fmt.Fprintf(w, "  %-9s ms", name)
+	fmt.Fprintf(w, "  %-12s", name)
 	for _, q := range []struct {
 		name  string
 		share float64

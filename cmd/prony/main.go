@@ -26,14 +26,14 @@ const (
 func main() {
 	process.Enter()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	err := run(ctx, machine{}, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code(err))
 }
 
 // run is the whole program but for its end: everything that it says goes to the writers.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	root := newRoot(args, stdout, stderr)
+func run(ctx context.Context, w world, args []string, stdout, stderr io.Writer) error {
+	root := newRoot(&app{world: w, args: args, stdout: stdout, stderr: stderr})
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -86,8 +86,7 @@ const examples = `  prony run                          the canonical comparison,
   prony load http://127.0.0.1:8080/  load any server
   prony report results/RUN           make the report again`
 
-func newRoot(args []string, stdout, stderr io.Writer) *cobra.Command {
-	app := &app{args: args, stdout: stdout, stderr: stderr}
+func newRoot(app *app) *cobra.Command {
 	root := &cobra.Command{
 		Use: "prony", Short: "A dynamometer for HTTP services", Long: about, Example: examples,
 		SilenceErrors: true, SilenceUsage: true, Version: version(),

@@ -109,7 +109,7 @@ func summary(r *result.Record) string {
 		if l.Model == "closed" {
 			fmt.Fprintf(&b, " %s %s/s", l.Name, table.Rate(l.ThroughputPerS))
 		} else {
-			fmt.Fprintf(&b, " · %s p99 %s ms", l.Name, table.Duration(float64(l.ResponseTime.P99Ns)))
+			fmt.Fprintf(&b, " · %s p99 %s", l.Name, table.Duration(float64(l.ResponseTime.P99Ns)))
 		}
 	}
 	fmt.Fprintf(&b, "  %s", r.Verdict.Grade)

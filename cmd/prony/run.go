@@ -4,21 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/netip"
-	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"prony/internal/clock"
 	"prony/internal/host"
-	"prony/internal/launch"
 	"prony/internal/launch/process"
-	"prony/internal/load"
-	"prony/internal/load/epoll"
-	"prony/internal/probe"
 	"prony/internal/result"
 	"prony/internal/service"
 	"prony/internal/suite"
@@ -29,12 +23,10 @@ import (
 type runFlags struct {
 	blocks  int
 	seed    uint64
-	seedSet bool
 	measure time.Duration
 	warmup  time.Duration
 	targets []string
 	out     string
-	color   string
 }
 
 func (f *runFlags) suiteFlags(c *cobra.Command) {
@@ -156,27 +148,20 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 	if err != nil {
 		return err
 	}
-	cores, err := host.Cores()
-	if err != nil {
-		return err
-	}
 	tools := service.FindTools(ctx)
-	var skipped []result.Skipped
 	p, services, err := a.plan(c, root, args, f, func(s *service.Service) bool {
-		return len(tools.Missing(s)) == 0
+		return len(a.world.missing(tools, s)) == 0
 	})
 	if err != nil {
 		return err
 	}
-	skipped = a.skipped(p, services, tools, f)
+	cores, err := host.Cores()
+	if err != nil {
+		return err
+	}
 	layout, err := host.Divide(cores, p.Suite.Limits.CPUs)
 	if err != nil {
 		return fmt.Errorf("run %s: %w", p.Suite.Name, err)
-	}
-	id := clock.Wall().Format("2006-01-02T15-04-05Z")
-	dir := f.out
-	if dir == "" {
-		dir = filepath.Join(root, "results", id)
 	}
 	journal, reaped, err := process.OpenJournal(process.DefaultDir())
 	if err != nil {
@@ -184,80 +169,74 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 	}
 	defer journal.Close()
 	show := newProgress(a.stderr, p)
+	defer show.end()
 	show.begin(p, layout, reaped)
+	e := a.experiment(ctx, root, p, tools)
+	e.Head.Skipped = a.skipped(p, services, tools, f)
+	if err := a.prepare(ctx, root, services, tools, &e, show); err != nil {
+		return err
+	}
+	dir := f.out
+	if dir == "" {
+		dir = filepath.Join(root, "results", e.Head.ID)
+	}
+	lab := a.world.lab(journal, layout, dir, show.event)
+	err = a.world.measure(ctx, lab, e, cores, show.line)
+	show.end()
+	return a.conclude(dir, err)
+}
+
+// experiment is the plan with the head of its run and where it all comes from.
+func (a *app) experiment(ctx context.Context, root string, p *suite.Plan,
+	tools *service.Tools) trial.Experiment {
 	e := trial.Experiment{
 		Plan: p, Subjects: map[string]trial.Subject{}, Broken: map[string]error{},
 		Prov: a.provenance(ctx, root, p, tools),
 		Head: result.Run{
-			ID: id, Suite: p.Suite.Name, Question: p.Suite.Question, File: p.Suite.File,
-			Baseline: p.Baseline, Blocks: p.Suite.Blocks, Seed: p.Suite.Seed, PlanHash: p.Hash,
-			Skipped: skipped, Command: append([]string{"prony"}, a.args...),
+			ID: clock.Wall().Format("2006-01-02T15-04-05Z"), Suite: p.Suite.Name,
+			Question: p.Suite.Question, File: p.Suite.File, Baseline: p.Baseline,
+			Blocks: p.Suite.Blocks, Seed: p.Suite.Seed, PlanHash: p.Hash,
+			Command: append([]string{"prony"}, a.args...),
 		},
 	}
 	for _, t := range p.Trials {
 		e.Head.Trials = append(e.Head.Trials, t.ID)
 	}
-	if err := a.build(ctx, root, p, services, tools, &e, show); err != nil {
-		return err
-	}
-	lab := realLab(journal, layout, dir, show.event)
-	err = a.measure(ctx, lab, e, cores, show)
-	show.end()
-	return a.conclude(dir, err)
+	return e
 }
 
-// build makes the artifacts of the plan. What cannot be built does not stop the others.
-func (a *app) build(ctx context.Context, root string, p *suite.Plan, services []*service.Service,
+// prepare builds what the plan needs. What cannot be built does not stop the others.
+func (a *app) prepare(ctx context.Context, root string, services []*service.Service,
 	tools *service.Tools, e *trial.Experiment, show *progress) error {
 	builder := &service.Builder{Root: root, Tools: tools, Progress: show.line}
 	built := map[string]*service.Built{}
-	for _, name := range targetsOf(p, services) {
+	failed := map[string]error{}
+	for _, name := range targetsOf(e.Plan, services) {
 		s, t, _ := find(services, name)
-		if e.Broken[s.Name] == nil && built[s.Name] == nil {
-			b, err := builder.Build(ctx, s)
+		if failed[s.Name] == nil && built[s.Name] == nil {
+			b, err := a.world.build(ctx, builder, s)
 			if ctx.Err() != nil {
 				return fmt.Errorf("build %s: interrupted", s.Name)
 			}
 			if err != nil {
 				show.line(err.Error())
-				e.Broken[s.Name] = err
 			}
-			built[s.Name] = b
+			built[s.Name], failed[s.Name] = b, err
 		}
 		e.Subjects[name] = trial.Subject{Service: s, Target: t, Built: built[s.Name]}
-		if err := e.Broken[s.Name]; err != nil {
+		if err := failed[s.Name]; err != nil {
 			e.Broken[name] = err
 		}
 	}
 	return nil
 }
 
-// measure quiets the lab, finds the generator's ceiling and runs the trials.
-func (a *app) measure(ctx context.Context, lab *trial.Lab, e trial.Experiment, cores []int,
-	show *progress) error {
-	if err := host.Confine(lab.Layout.Load); err != nil {
-		return err
-	}
-	// The lab may have other things to do afterwards; give it its processors back.
-	defer host.Confine(cores) //nolint:errcheck // it was allowed to run there before
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	show.line("calibrate the generator against a null server")
-	if err := lab.Calibrate(ctx, e.Plan, []string{self, "null"}); err != nil {
-		return err
-	}
-	_, err = lab.Run(ctx, e)
-	return err
-}
-
 // skipped lists the targets that a suite without narrowing would have and that lack a tool.
 func (a *app) skipped(p *suite.Plan, services []*service.Service, tools *service.Tools,
 	f *runFlags) (out []result.Skipped) {
 	for _, s := range services {
-		missing := tools.Missing(s)
-		if len(missing) == 0 || len(f.targets) > 0 || !contains(s.Contracts, p.Suite.Contract) {
+		missing := a.world.missing(tools, s)
+		if len(missing) == 0 || len(f.targets) > 0 || !slices.Contains(s.Contracts, p.Suite.Contract) {
 			continue
 		}
 		for _, t := range s.Targets {
@@ -266,55 +245,6 @@ func (a *app) skipped(p *suite.Plan, services []*service.Service, tools *service
 		}
 	}
 	return out
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
-}
-
-// realLab is the lab of this machine: processes, sockets, the kernel's counters.
-func realLab(j *process.Journal, layout host.Layout, dir string, observe func(trial.Event)) *trial.Lab {
-	return &trial.Lab{
-		Launcher: &process.Launcher{Journal: j}, Driver: generator{}, Layout: layout, Dir: dir,
-		Observe: observe, Port: freePort,
-		Watch: func(p launch.Process) (trial.Watcher, error) {
-			subject := probe.Subject{PIDs: p.PIDs}
-			for _, g := range p.Groups() {
-				subject.Groups = append(subject.Groups, probe.Group(g))
-			}
-			return probe.Start(probe.Config{Cores: layout.Load}, subject)
-		},
-	}
-}
-
-// generator is the built-in driver.
-type generator struct{}
-
-// Offer implements trial.Driver.
-func (generator) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
-	s.Engine, s.Describe = newEpoll, epollInfo
-	return load.Run(ctx, s)
-}
-
-func newEpoll(a netip.AddrPort, slots int) (load.Engine, error) { return epoll.New(a, slots) }
-
-var epollInfo = load.EngineInfo{
-	Name: "epoll", Reason: "the only engine so far", Pacing: "timerfd, absolute",
-}
-
-// freePort asks the kernel for a port that nobody uses.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	return port, l.Close()
 }
 
 // conclude prints what the records say and gives the exit code that fits.

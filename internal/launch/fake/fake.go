@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"prony/internal/clock"
@@ -42,6 +43,12 @@ type proc struct {
 
 	listener *listener
 	server   *http.Server
+	handler  atomic.Pointer[http.Handler]
+}
+
+// ServeHTTP hands a request to the handler of the moment.
+func (p *proc) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	(*p.handler.Load()).ServeHTTP(w, r)
 }
 
 // Launch implements launch.Launcher.
@@ -55,7 +62,8 @@ func (l *Launcher) Launch(_ context.Context, s launch.Spec) (launch.Process, err
 		return p, nil
 	}
 	p.listener = &listener{conns: make(chan net.Conn), done: make(chan struct{})}
-	p.server = &http.Server{Handler: handler}
+	p.handler.Store(&handler)
+	p.server = &http.Server{Handler: p}
 	time.AfterFunc(delay, func() {
 		l.mu.Lock()
 		l.running = p
@@ -81,6 +89,15 @@ func (l *Launcher) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 		return nil, errors.New("connection refused")
 	case <-ctx.Done():
 		return nil, ctx.Err()
+	}
+}
+
+// Replace gives the running service another handler, as if its program had changed its mind.
+func (l *Launcher) Replace(h http.Handler) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.running != nil {
+		l.running.handler.Store(&h)
 	}
 }
 

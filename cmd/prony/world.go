@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"os"
+
+	"prony/internal/host"
+	"prony/internal/launch"
+	"prony/internal/launch/process"
+	"prony/internal/load"
+	"prony/internal/load/epoll"
+	"prony/internal/probe"
+	"prony/internal/service"
+	"prony/internal/trial"
+)
+
+// world is what a run does outside of this program. Tests put another one in its place and run the
+// whole program without building, starting or waiting for anything.
+type world interface {
+	missing(*service.Tools, *service.Service) []string
+	build(context.Context, *service.Builder, *service.Service) (*service.Built, error)
+	lab(j *process.Journal, l host.Layout, dir string, observe func(trial.Event)) *trial.Lab
+	measure(ctx context.Context, lab *trial.Lab, e trial.Experiment, cores []int,
+		say func(string)) error
+}
+
+// machine is the world of this machine: processes, sockets, the kernel's counters.
+type machine struct{}
+
+func (machine) missing(t *service.Tools, s *service.Service) []string { return t.Missing(s) }
+
+func (machine) build(ctx context.Context, b *service.Builder,
+	s *service.Service) (*service.Built, error) {
+	return b.Build(ctx, s)
+}
+
+func (machine) lab(j *process.Journal, l host.Layout, dir string,
+	observe func(trial.Event)) *trial.Lab {
+	return &trial.Lab{
+		Launcher: &process.Launcher{Journal: j}, Driver: generator{}, Layout: l, Dir: dir,
+		Observe: observe, Port: freePort,
+		Watch: func(p launch.Process) (trial.Watcher, error) {
+			subject := probe.Subject{PIDs: p.PIDs}
+			for _, g := range p.Groups() {
+				subject.Groups = append(subject.Groups, probe.Group(g))
+			}
+			return probe.Start(probe.Config{Cores: l.Load}, subject)
+		},
+	}
+}
+
+// measure quiets the lab, finds the generator's ceiling and runs the trials.
+func (machine) measure(ctx context.Context, lab *trial.Lab, e trial.Experiment, cores []int,
+	say func(string)) error {
+	if err := host.Confine(lab.Layout.Load); err != nil {
+		return err
+	}
+	// The report comes next; give the lab its processors back.
+	defer host.Confine(cores) //nolint:errcheck // it was allowed to run there before
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	say("calibrate the generator against a null server")
+	if err := lab.Calibrate(ctx, e.Plan, []string{self, "null"}); err != nil {
+		return err
+	}
+	_, err = lab.Run(ctx, e)
+	return err
+}
+
+// generator is the built-in driver.
+type generator struct{}
+
+// Offer implements trial.Driver.
+func (generator) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
+	s.Engine = func(a netip.AddrPort, slots int) (load.Engine, error) { return epoll.New(a, slots) }
+	s.Describe = load.EngineInfo{
+		Name: "epoll", Reason: "the only engine so far", Pacing: "timerfd, absolute",
+	}
+	return load.Run(ctx, s)
+}
+
+// freePort asks the kernel for a port that nobody uses.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	return port, l.Close()
+}

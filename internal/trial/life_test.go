@@ -1,0 +1,433 @@
+package trial_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"prony/internal/clock"
+	"prony/internal/host"
+	"prony/internal/launch"
+	"prony/internal/launch/fake"
+	"prony/internal/load"
+	"prony/internal/probe"
+	"prony/internal/result"
+	"prony/internal/service"
+	"prony/internal/suite"
+	"prony/internal/trial"
+)
+
+// world is a lab in which nothing is real: services are handlers in this process, load is arithmetic,
+// time is the bubble's. What happens is noted in order.
+type world struct {
+	t        *testing.T
+	dir      string
+	notes    []string
+	handler  func(name string) (http.Handler, time.Duration, error)
+	launcher *fake.Launcher
+	offer    func(ctx context.Context, s load.Spec) (*load.Result, error)
+	lab      *trial.Lab
+}
+
+const rate = 1000 // requests a second that the mock load reaches
+
+func newWorld(t *testing.T) *world {
+	w := &world{t: t, dir: t.TempDir()}
+	w.handler = func(string) (http.Handler, time.Duration, error) { return hello(), 40 * time.Millisecond, nil }
+	w.launcher = &fake.Launcher{
+		Start: func(s launch.Spec) (http.Handler, time.Duration, error) { return w.handler(s.Name) },
+		Note:  w.note,
+	}
+	w.offer = w.steadyLoad
+	w.lab = &trial.Lab{
+		Launcher: w.launcher, Driver: w, Dial: w.launcher.Dial, Dir: w.dir,
+		Layout: host.Layout{Service: []int{1}, Load: []int{0}},
+		Port:   func() (int, error) { return 8080, nil },
+		Watch: func(launch.Process) (trial.Watcher, error) {
+			w.note("watch")
+			return &watcher{w: w}, nil
+		},
+		Observe: func(e trial.Event) {
+			if e.Record != nil {
+				w.note("record " + e.Record.Outcome)
+			}
+		},
+	}
+	return w
+}
+
+func (w *world) note(s string) { w.notes = append(w.notes, s) }
+
+// Offer implements trial.Driver.
+func (w *world) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
+	w.note("load " + s.Name)
+	return w.offer(ctx, s)
+}
+
+// steadyLoad answers at a constant rate, whatever is asked, in the time that was asked for.
+func (w *world) steadyLoad(ctx context.Context, s load.Spec) (*load.Result, error) {
+	began := clock.Mono()
+	for s.Watch != nil && clock.Mono()-began < int64(s.Window) {
+		time.Sleep(s.Every)
+		elapsed := time.Duration(clock.Mono() - began)
+		if !s.Watch(int64(elapsed.Seconds()*rate), elapsed) || ctx.Err() != nil {
+			return &load.Result{Load: result.Load{Done: 1}}, ctx.Err()
+		}
+	}
+	time.Sleep(s.Lead)
+	if s.OnWindow != nil {
+		s.OnWindow(true)
+	}
+	select {
+	case <-time.After(s.Window):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if s.OnWindow != nil {
+		s.OnWindow(false)
+	}
+	return &load.Result{Load: good(s)}, nil
+}
+
+// good is a result without a flaw: 1,000 requests a second of 1 ms each.
+func good(s load.Spec) result.Load {
+	n := int64(s.Window.Seconds() * rate)
+	d := result.Dist{Count: n, MinNs: 1e6, MeanNs: 1e6, P50Ns: 1e6, P90Ns: 1e6, P99Ns: 1e6, P999Ns: 1e6, MaxNs: 1e6}
+	return result.Load{
+		Name: s.Name, Model: s.Model, Connections: s.Connections, Threads: 1, RatePerS: s.RatePerS,
+		WindowNs: int64(s.Window), Scheduled: n, Sent: n, Done: n, Answered: n,
+		ThroughputPerS: rate, InFlightMean: 1, ResponseTime: d, ServiceTime: d, FirstByte: d,
+	}
+}
+
+type watcher struct {
+	w  *world
+	at int64
+}
+
+func (x *watcher) Mark() probe.Mark {
+	x.at += 1e9
+	return probe.Mark{TNs: x.at, Source: "proc"}
+}
+func (x *watcher) MarkPSS() probe.Mark  { return x.Mark() }
+func (x *watcher) Series() probe.Series { return probe.Series{} }
+func (x *watcher) Stop() (probe.Series, result.Cost) {
+	x.w.note("unwatch")
+	return probe.Series{}, result.Cost{}
+}
+
+// hello keeps the contract of that name, mode virtual.
+func hello() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		status, body := 200, ""
+		key := q.Get("key")
+		if !q.Has("key") {
+			key = "1"
+		}
+		var n int
+		_, err := fmt.Sscanf(key, "%d", &n)
+		sleep := q.Get("sleep")
+		switch {
+		case r.URL.Path == "/ready":
+		case r.Method != "GET" || r.URL.Path != "/hello/virtual":
+			status = 404
+		case q.Has("sleep") && sleep != "0" && sleep != "0.05" || q.Has("log") && q.Get("log") == "yes":
+			status = 400
+		case err != nil || n < 1 || n > 50000:
+			status = 404
+		default:
+			body = "Hello from REST value-" + key
+		}
+		w.Header().Set("Content-Type", "text/plain")
+		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+		w.WriteHeader(status)
+		w.Write([]byte(body)) //nolint:errcheck // a client that has gone needs no answer
+	})
+}
+
+const suiteText = `
+name: test
+question: Does the lab live?
+contract: hello
+blocks: 1
+timeout: 1s
+limits: {cpus: 1, memory: 64MiB}
+warmup: {connections: 2, min: 1s, max: 5s}
+scenarios:
+  - name: read
+    keys: [1, 50000]
+    requests:
+      - request: GET /hello/{mode}?key={key}
+        expect: {body: "Hello from REST value-{key}"}
+loads:
+  - {name: peak, model: closed, connections: 2, measure: 1s}
+  - {name: half, model: open, rate: 50% of peak, connections: 2, measure: 1s}
+`
+
+func (w *world) experiment(names ...string) trial.Experiment {
+	w.t.Helper()
+	s, err := suite.Read("test.yaml", []byte(suiteText))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	e := trial.Experiment{Subjects: map[string]trial.Subject{}, Broken: map[string]error{},
+		Head: result.Run{ID: "r"}}
+	var catalog []suite.Target
+	for _, n := range names {
+		svc := &service.Service{Name: n, Contracts: []string{"hello"}, Run: service.Run{
+			Command: []string{n}, Ready: "/ready", Health: "/ready"}}
+		t := service.Target{Name: "virtual", Mode: "virtual", Runtime: "native"}
+		svc.Targets = []service.Target{t}
+		e.Subjects[n] = trial.Subject{Service: svc, Target: t, Built: &service.Built{Dir: w.dir}}
+		catalog = append(catalog, suite.Target{Name: n, Service: n, Mode: "virtual", Contracts: svc.Contracts})
+	}
+	if e.Plan, err = s.Plan(catalog); err != nil {
+		w.t.Fatal(err)
+	}
+	return e
+}
+
+// run runs the experiment in a bubble and returns its records as they are on disk.
+func (w *world) run(ctx context.Context, e trial.Experiment) ([]*result.Record, error) {
+	w.t.Helper()
+	_, err := w.lab.Run(ctx, e)
+	_, records, bad, readErr := result.Read(w.dir)
+	if readErr != nil || len(bad) > 0 {
+		w.t.Fatal(readErr, bad)
+	}
+	return records, err
+}
+
+func TestLifeInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		records, err := w.run(context.Background(), w.experiment("a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"launch b1-01-a", "watch", "load warmup", "load peak", "load half", "unwatch",
+			"stop b1-01-a", "record measured"}
+		if !slices.Equal(w.notes, want) {
+			t.Errorf("the life was\n%q, want\n%q", w.notes, want)
+		}
+		if len(records) != 1 {
+			t.Fatalf("%d records", len(records))
+		}
+		r := records[0]
+		if r.Verdict.Grade != result.Valid {
+			t.Errorf("verdict is %+v", r.Verdict)
+		}
+		// The fake service listens 40 ms after its start, on a clock that only sleeping moves. The wait
+		// between two questions grows to 20 ms at most.
+		if ms := r.Start.ReadyNs / 1e6; ms < 40 || ms > 60 {
+			t.Errorf("ready after %d ms, want 40 to 60", ms)
+		}
+		// Steady from the start: as soon as two spans of half a second are there, after the minimum.
+		if !r.Warmup.Steady || r.Warmup.SteadyAtNs != 1125e6 {
+			t.Errorf("warm-up %+v, want steady at 1.125 s", r.Warmup)
+		}
+		if l := r.Loads[1]; l.RatePerS != rate/2 || l.RateOf != "50% of peak" {
+			t.Errorf("second load at %g/s of %q, want 500 of peak", l.RatePerS, l.RateOf)
+		}
+	})
+}
+
+// Every way in which a trial can go wrong: it ends as one record that says so, the service is stopped,
+// and the next target has its turn.
+func TestFaults(t *testing.T) {
+	check := func(name string, arrange func(*world, *trial.Experiment), step, words, hint string) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				e := w.experiment("bad", "good")
+				arrange(w, &e)
+				records, err := w.run(context.Background(), e)
+				if err != nil || len(records) != 2 {
+					t.Fatalf("%d records, error %v; want 2 and none", len(records), err)
+				}
+				for _, r := range records {
+					if r.Target.Name == "good" {
+						if r.Outcome != result.Measured {
+							t.Errorf("the good target failed too: %+v", r.Failure)
+						}
+						continue
+					}
+					f := r.Failure
+					if f == nil || f.Step != step || !strings.Contains(f.Error, words) ||
+						!strings.Contains(f.Hint, hint) {
+						t.Errorf("failure is %+v\nwant step %s, words %q, hint %q", f, step, words, hint)
+					}
+					if r.Verdict.Grade != result.Invalid {
+						t.Errorf("verdict is %s", r.Verdict.Grade)
+					}
+				}
+				launched, stopped := 0, 0
+				for _, n := range w.notes {
+					if strings.HasPrefix(n, "launch") {
+						launched++
+					} else if strings.HasPrefix(n, "stop") {
+						stopped++
+					}
+				}
+				if launched != stopped {
+					t.Errorf("%d launches, %d stops: %q", launched, stopped, w.notes)
+				}
+			})
+		})
+	}
+	isBad := func(name string) bool { return strings.HasSuffix(name, "-bad") }
+	bad := func(h http.Handler, delay time.Duration, err error) func(*world, *trial.Experiment) {
+		return func(w *world, _ *trial.Experiment) {
+			fine := w.handler
+			w.handler = func(name string) (http.Handler, time.Duration, error) {
+				if isBad(name) {
+					return h, delay, err
+				}
+				return fine(name)
+			}
+		}
+	}
+	during := func(load1 string, f func(*world, context.Context, load.Spec) (*load.Result, error)) func(*world, *trial.Experiment) {
+		return func(w *world, _ *trial.Experiment) {
+			w.offer = func(ctx context.Context, s load.Spec) (*load.Result, error) {
+				if launched := lastLaunch(w.notes); isBad(launched) && s.Name == load1 {
+					return f(w, ctx, s)
+				}
+				return w.steadyLoad(ctx, s)
+			}
+		}
+	}
+	check("does not build", func(_ *world, e *trial.Experiment) {
+		e.Broken["bad"] = errors.New("build bad: step 1 failed")
+	}, "build", "step 1 failed", "")
+	check("ends at once", bad(nil, 0, errors.New("address already in use")),
+		"ready", "the service ended (exit status 1)", "the whole log is")
+	check("never ready", bad(http.NotFoundHandler(), 0, nil), "ready", "404", "see ")
+	check("never listens", bad(hello(), time.Hour, nil), "ready", "connection refused", "see ")
+	check("answers wrongly", bad(lying(), 0, nil), "verify", `body differs`, "prony verify bad")
+	check("hangs in the warm-up", during("warmup", func(_ *world, ctx context.Context, _ load.Spec) (*load.Result, error) {
+		time.Sleep(time.Second)
+		return &load.Result{}, ctx.Err()
+	}), "warmup", "no good answer", "see ")
+	check("dies in the middle", during("peak", func(w *world, ctx context.Context, _ load.Spec) (*load.Result, error) {
+		w.launcher.Crash("signal: killed")
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}), "measure", "the service ended (signal: killed)", "the whole log is")
+	check("answers wrongly once warm", during("half", func(w *world, ctx context.Context, s load.Spec) (*load.Result, error) {
+		w.launcher.Replace(lying())
+		return w.steadyLoad(ctx, s)
+	}), "reverify", `body differs`, "prony verify bad")
+}
+
+func lastLaunch(notes []string) string {
+	for _, n := range slices.Backward(notes) {
+		if strings.HasPrefix(n, "launch ") {
+			return n
+		}
+	}
+	return ""
+}
+
+// lying is ready and answers one digit off.
+func lying() http.Handler {
+	fine := hello()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("key") == "31415" {
+			w.Header().Set("Content-Type", "text/plain")
+			w.Write([]byte("Hello from REST value-31416")) //nolint:errcheck // likewise
+			return
+		}
+		fine.ServeHTTP(w, r)
+	})
+}
+
+func TestInterruptKeepsWhatThereIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		ctx, cancel := context.WithCancel(context.Background())
+		w.offer = func(ctx context.Context, s load.Spec) (*load.Result, error) {
+			if s.Name == "peak" && strings.Contains(lastLaunch(w.notes), "-02-") {
+				cancel()
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return w.steadyLoad(ctx, s)
+		}
+		records, err := w.run(ctx, w.experiment("a", "b", "c"))
+		if err == nil || !strings.Contains(err.Error(), "interrupted after 2 of 3 trials") {
+			t.Errorf("error is %v", err)
+		}
+		if len(records) != 2 || records[0].Outcome != result.Measured ||
+			records[1].Failure == nil || records[1].Failure.Error != "interrupted" {
+			t.Errorf("%d records, the last one %+v", len(records), records[len(records)-1].Failure)
+		}
+		if last := w.notes[len(w.notes)-1]; last != "record failed" || !slices.Contains(w.notes, "stop b1-02-"+records[1].Target.Name) {
+			t.Errorf("the service was not stopped: %q", w.notes)
+		}
+	})
+}
+
+// A record that cannot be saved ends the run, with the earlier ones whole on disk.
+func TestDiskFull(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip("needs /dev/full")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		e := w.experiment("a", "b")
+		w.offer = func(ctx context.Context, s load.Spec) (*load.Result, error) {
+			if s.Name == "peak" && strings.Contains(lastLaunch(w.notes), "-02-") {
+				fill(t, filepath.Join(w.dir, result.TrialsFile))
+			}
+			return w.steadyLoad(ctx, s)
+		}
+		records, err := w.run(context.Background(), e)
+		if err == nil || !strings.Contains(err.Error(), "free some space") {
+			t.Errorf("error is %v", err)
+		}
+		if len(records) != 1 || records[0].Outcome != result.Measured {
+			t.Errorf("%d records are left of the first trial, want 1", len(records))
+		}
+	})
+}
+
+// fill makes the lab's open file of records refuse every further byte, as a full disk does: the
+// descriptor is replaced by /dev/full.
+func fill(t *testing.T, path string) {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		link, err := os.Readlink("/proc/self/fd/" + e.Name())
+		if err != nil || link != path {
+			continue
+		}
+		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer full.Close()
+		var fd int
+		if err := json.Unmarshal([]byte(e.Name()), &fd); err != nil {
+			t.Fatal(err)
+		}
+		if err := dup(int(full.Fd()), fd); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Fatalf("no descriptor is open on %s", path)
+}
