@@ -55,8 +55,8 @@ func (a *app) root() (string, error) {
 			return at, nil
 		}
 		if at == filepath.Dir(at) {
-			return "", fmt.Errorf("find the catalog: no folder from %s upwards has services/ and suites/; "+
-				"go into a checkout of Prony, or name one with --root", dir)
+			return "", fmt.Errorf("find the catalog: no folder from %s upwards has services/ and "+
+				"suites/; go into a checkout of Prony, or name one with --root", dir)
 		}
 	}
 }
@@ -74,7 +74,8 @@ func (a *app) readSuite(root string, args []string) (*suite.Suite, error) {
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("read suite: %w; suites live in %s", err, filepath.Join(root, "suites"))
+		return nil, fmt.Errorf("read suite: %w; suites live in %s", err,
+			filepath.Join(root, "suites"))
 	}
 	if rel, err := filepath.Rel(root, file); err == nil && !strings.HasPrefix(rel, "..") {
 		file = rel

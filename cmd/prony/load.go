@@ -45,10 +45,10 @@ func (a *app) loadCmd() *cobra.Command {
 	f := &loadFlags{}
 	c := &cobra.Command{
 		Use: "load URL", Short: "Load a server and say what it answered", Args: arguments(1, 1),
-		Long: `Load offers requests to a server. Without --rate the model is closed: each connection sends its next
-request when the last was answered, which finds the peak throughput. With --rate it is open: requests
-are due on a schedule, whatever the answers do, and response time counts from when each was due. Only
-the open model says what users would have waited.
+		Long: `Load offers requests to a server. Without --rate the model is closed: each
+connection sends its next request when the last was answered, which finds the peak throughput. With
+--rate it is open: requests are due on a schedule, whatever the answers do, and response time
+counts from when each was due. Only the open model says what users would have waited.
 
 {key} in the URL is replaced by a number drawn anew for each request from --keys.`,
 		Example: `  prony load http://127.0.0.1:8080/hello --connections 64 --duration 10s
@@ -60,17 +60,18 @@ the open model says what users would have waited.
 	}
 	fs := c.Flags()
 	fs.IntVarP(&f.connections, "connections", "c", 64, "connections")
-	fs.Float64VarP(&f.rate, "rate", "r", 0, "requests a second (open model); 0 for the closed model")
-	fs.StringVar(&f.arrivals, "arrivals", pace.Poisson, "arrivals of the open model: poisson or constant")
+	fs.Float64VarP(&f.rate, "rate", "r", 0, "requests a second, open model; 0: closed model")
+	fs.StringVar(&f.arrivals, "arrivals", pace.Poisson, "of the open model: poisson or constant")
 	fs.DurationVarP(&f.duration, "duration", "d", 10*time.Second, "length of the window")
-	fs.DurationVar(&f.lead, "lead", 500*time.Millisecond, "offered before the window and not counted")
+	fs.DurationVar(&f.lead, "lead", 500*time.Millisecond, "offered before the window, not counted")
 	fs.DurationVar(&f.timeout, "timeout", 5*time.Second, "of a request")
 	fs.StringVarP(&f.method, "method", "X", "GET", "method")
 	fs.StringVar(&f.body, "body", "", "body of each request")
 	fs.StringVar(&f.keys, "keys", "1-1", "range that {key} is drawn from, as 1-50000")
 	fs.IntVar(&f.status, "status", 200, "status of a good answer")
 	fs.StringVar(&f.want, "want", "", "body of a good answer, byte for byte (default: any)")
-	fs.IntSliceVar(&f.cores, "cores", nil, "a load thread on each of these cores (default: one thread, not pinned)")
+	fs.IntSliceVar(&f.cores, "cores", nil,
+		"a load thread on each of these cores (default: one thread, not pinned)")
 	fs.Uint64Var(&f.seed, "seed", 1, "of arrivals and keys")
 	fs.BoolVar(&f.asJSON, "json", false, "print the whole record of the load as JSON")
 	return c
@@ -81,15 +82,16 @@ func (a *app) load(ctx context.Context, target string, f *loadFlags, checkBody b
 	if err != nil {
 		return usageError{err}
 	}
-	// More connections than the soft limit allows are common; failing to raise it shows as an error of
-	// the connections that lack a socket.
+	// More connections than the soft limit allows are common; failing to raise it shows as an error
+	// of the connections that lack a socket.
 	_, _ = load.RaiseFiles()
 	res, err := generator{}.Offer(ctx, s)
 	if err != nil {
 		return err
 	}
 	rec := &result.Record{
-		Outcome: result.Measured, Warmup: result.Warmup{Steady: true}, Loads: []result.Load{res.Load},
+		Outcome: result.Measured, Loads: []result.Load{res.Load},
+		Warmup: result.Warmup{Steady: true}, // there was none to judge
 	}
 	rec.Verdict = verdict.Judge(rec)
 	if f.asJSON {
@@ -129,8 +131,8 @@ func (f *loadFlags) spec(ctx context.Context, target string, checkBody bool) (lo
 		path = rest[i:]
 	}
 	s.Scenario.Requests = []load.Request{{
-		Method: f.method, Path: path, Body: f.body, Status: f.status, Want: f.want, HasWant: checkBody,
-		WantSize: -1,
+		Method: f.method, Path: path, Body: f.body, Status: f.status,
+		Want: f.want, HasWant: checkBody, WantSize: -1,
 	}}
 	lo, hi, ok := strings.Cut(f.keys, "-")
 	if s.Scenario.KeyLo, err = strconv.ParseUint(lo, 10, 64); err == nil && ok {
@@ -191,8 +193,9 @@ func (a *app) printLoad(l *result.Load, v result.Verdict) {
 	} else {
 		fmt.Fprintf(w, "closed, %d connections for %v\n", l.Connections, time.Duration(l.WindowNs))
 	}
-	fmt.Fprintf(w, "\n  throughput   %s requests/s (%d of %d answered well, %d failed, %d unanswered)\n",
-		table.Rate(l.ThroughputPerS), l.Answered, l.Scheduled, l.Errors.Total(), l.Censored)
+	fmt.Fprintf(w, "\n  throughput   %s requests/s ", table.Rate(l.ThroughputPerS))
+	fmt.Fprintf(w, "(of %d requests %d answered well, %d failed, %d unanswered)\n",
+		l.Scheduled, l.Answered, l.Errors.Total(), l.Censored)
 	printDist(w, "response", &l.ResponseTime)
 	if l.Model == load.Open {
 		printDist(w, "service", &l.ServiceTime)
@@ -201,13 +204,15 @@ func (a *app) printLoad(l *result.Load, v result.Verdict) {
 	printDist(w, "connect", &l.ConnectTime)
 	if l.Errors.Total() > 0 {
 		e := l.Errors
-		fmt.Fprintf(w, "  errors       connect %d, write %d, read %d, timeout %d, parse %d, status %d, body %d\n",
-			e.Connect, e.Write, e.Read, e.Timeout, e.Parse, e.Status, e.Body)
+		fmt.Fprintf(w, "  errors       connect %d, write %d, read %d, timeout %d, parse %d, ",
+			e.Connect, e.Write, e.Read, e.Timeout, e.Parse)
+		fmt.Fprintf(w, "status %d, body %d\n", e.Status, e.Body)
 		fmt.Fprintf(w, "               first: %s\n", e.Example)
 	}
 	g := l.Generator
-	fmt.Fprintf(w, "  generator    %s, %.2f µs of CPU a request, busiest thread %.0f %%, pacing %s\n",
-		g.Engine, g.CPUPerRequestNs/1e3, 100*g.CPUShare, g.Pacing)
+	fmt.Fprintf(w, "  generator    %s, %.2f µs of CPU a request, busiest thread %.0f %%, ",
+		g.Engine, g.CPUPerRequestNs/1e3, 100*g.CPUShare)
+	fmt.Fprintf(w, "pacing %s\n", g.Pacing)
 	fmt.Fprintf(w, "\n%s\n", v.Grade)
 	for _, f := range v.Findings {
 		fmt.Fprintf(w, "  %s: %s (limit %s): %s\n", f.Rule, f.Observed, f.Limit, f.Hint)
@@ -223,7 +228,10 @@ func printDist(w interface{ Write([]byte) (int, error) }, name string, d *result
 		name  string
 		share float64
 		ns    int64
-	}{{"p50", 0.5, d.P50Ns}, {"p90", 0.9, d.P90Ns}, {"p99", 0.99, d.P99Ns}, {"p99.9", 0.999, d.P999Ns}} {
+	}{
+		{"p50", 0.5, d.P50Ns}, {"p90", 0.9, d.P90Ns},
+		{"p99", 0.99, d.P99Ns}, {"p99.9", 0.999, d.P999Ns},
+	} {
 		text := table.Duration(float64(q.ns))
 		if need := stats.QuantileNeeds(q.share, 0.95); d.Count < need {
 			text = fmt.Sprintf("– (needs n ≥ %s)", table.Count(need))

@@ -72,9 +72,9 @@ func code(err error) int {
 	return exitError
 }
 
-const about = `Prony puts HTTP services under a precisely known load, under equal limits, and says what every
-number is worth: an interval, a verdict (VALID, SUSPECT or INVALID, with reasons) and a line that
-reproduces it.
+const about = `Prony puts HTTP services under a precisely known load, under equal limits, and says
+what every number is worth: an interval, a verdict (VALID, SUSPECT or INVALID, with reasons) and a
+line that reproduces it.
 
 With no arguments, "prony run" compares every service of the catalog whose toolchain is present.`
 
@@ -92,6 +92,18 @@ func newRoot(app *app) *cobra.Command {
 		SilenceErrors: true, SilenceUsage: true, Version: version(),
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
+	root.Args = cobra.ArbitraryArgs
+	root.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return c.Help()
+		}
+		c.SuggestionsMinimumDistance = 2
+		hint := "see prony --help"
+		if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+			hint = fmt.Sprintf("did you mean %q?", near[0])
+		}
+		return usageError{fmt.Errorf("there is no verb %q; %s", args[0], hint)}
+	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
 	})
@@ -106,8 +118,8 @@ func newRoot(app *app) *cobra.Command {
 func arguments(lowest, highest int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) < lowest || len(args) > highest {
-			return usageError{fmt.Errorf("%s takes %s, got %d arguments; see %s --help", c.CommandPath(),
-				c.Use, len(args), c.CommandPath())}
+			return usageError{fmt.Errorf("want %s, got %d arguments; see %s --help", c.UseLine(),
+				len(args), c.CommandPath())}
 		}
 		return nil
 	}

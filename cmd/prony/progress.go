@@ -92,7 +92,8 @@ func (s *progress) event(e trial.Event) {
 		s.ended++
 		s.doing = ""
 		s.mu.Unlock()
-		s.line(fmt.Sprintf("%*d/%d %s", len(fmt.Sprint(s.total)), s.ended, s.total, summary(e.Record)))
+		width := len(fmt.Sprint(s.total))
+		s.line(fmt.Sprintf("%*d/%d %s", width, s.ended, s.total, summary(e.Record)))
 		return
 	}
 	s.mu.Lock()

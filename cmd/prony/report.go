@@ -32,11 +32,11 @@ func (a *app) reportCmd() *cobra.Command {
 	f := &reportFlags{}
 	c := &cobra.Command{
 		Use: "report RUN", Short: "Make the report of a run again", Args: arguments(1, 1),
-		Long: `Report prints what the records of a run say: RUN is its folder. A report is a function of the records
-alone, so it can be made again at any time, on any machine.
+		Long: `Report prints what the records of a run say: RUN is its folder. A report is a
+function of the records alone, so it can be made again at any time, on any machine.
 
-With --update it rewrites the part of a Markdown file between <!-- prony:begin NAME --> and
-<!-- prony:end NAME -->, where NAME is the suite's unless --section says otherwise.`,
+With --update it rewrites the part of a Markdown file between <!-- prony:begin NAME --> and <!--
+prony:end NAME -->, where NAME is the suite's unless --section says otherwise.`,
 		Example: `  prony report results/2026-11-21T03-40-11Z
   prony report results/2026-11-21T03-40-11Z --format html -o report.html
   prony report results/2026-11-21T03-40-11Z --update README.md`,
@@ -45,11 +45,12 @@ With --update it rewrites the part of a Markdown file between <!-- prony:begin N
 			return err
 		},
 	}
-	c.Flags().StringVar(&f.format, "format", "text", "text, markdown, csv, json or html")
-	c.Flags().StringVar(&f.update, "update", "", "Markdown file whose section is to be rewritten")
-	c.Flags().StringVar(&f.section, "section", "", "name of that section (default: the suite's name)")
-	c.Flags().StringVar(&f.baseline, "baseline", "", "target that ratios refer to (default: the run's)")
-	c.Flags().StringVarP(&f.out, "output", "o", "", "file to write (default: standard output)")
+	fs := c.Flags()
+	fs.StringVar(&f.format, "format", "text", "text, markdown, csv, json or html")
+	fs.StringVar(&f.update, "update", "", "Markdown file whose section is to be rewritten")
+	fs.StringVar(&f.section, "section", "", "name of that section (default: the suite's name)")
+	fs.StringVar(&f.baseline, "baseline", "", "target that ratios refer to (default: the run's)")
+	fs.StringVarP(&f.out, "output", "o", "", "file to write (default: standard output)")
 	return c
 }
 
@@ -119,7 +120,8 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 	return r, nil
 }
 
-// reproduce is the command that repeats a run: what was typed, with suite, seed and blocks spelt out.
+// reproduce is the command that repeats a run: what was typed, with suite, seed and blocks spelt
+// out.
 func reproduce(head result.Run) string {
 	args := []string{"prony", "run", head.File}
 	skip := false
@@ -150,8 +152,8 @@ func (r *reported) print(w io.Writer, format, dir string) error {
 	case "html":
 		return report.HTML(w, r.study, report.HTMLOptions{Samples: readSamples(dir)})
 	}
-	return usageError{fmt.Errorf("there is no format %q; there are text, markdown, csv, json and html",
-		format)}
+	return usageError{fmt.Errorf("there is no format %q; there are text, markdown, csv, json "+
+		"and html", format)}
 }
 
 // textOptions fit a text to the terminal, if it goes to one.
@@ -217,7 +219,8 @@ func readSamples(dir string) (out []report.Samples) {
 			continue
 		}
 		out = append(out, report.Samples{
-			Trial: s.Trial, Load: s.Load, TimeNs: s.TimeNs, CPUCores: s.CPUCores, RSSBytes: s.RSSBytes,
+			Trial: s.Trial, Load: s.Load,
+			TimeNs: s.TimeNs, CPUCores: s.CPUCores, RSSBytes: s.RSSBytes,
 		})
 	}
 	return out

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -12,7 +13,6 @@ import (
 
 	"prony/internal/clock"
 	"prony/internal/host"
-	"prony/internal/launch/process"
 	"prony/internal/result"
 	"prony/internal/service"
 	"prony/internal/suite"
@@ -35,7 +35,8 @@ func (f *runFlags) suiteFlags(c *cobra.Command) {
 	fs.Uint64Var(&f.seed, "seed", 0, "seed of order, arrivals and keys, instead of the suite's")
 	fs.DurationVar(&f.measure, "measure", 0, "length of every window, instead of the suite's")
 	fs.DurationVar(&f.warmup, "warmup", 0, "longest warm-up, instead of the suite's")
-	fs.StringSliceVar(&f.targets, "targets", nil, "targets or services, as globs, instead of the suite's")
+	fs.StringSliceVar(&f.targets, "targets", nil,
+		"targets or services, as globs, instead of the suite's")
 }
 
 func (f *runFlags) override(c *cobra.Command) suite.Override {
@@ -53,19 +54,22 @@ func (a *app) runCmd() *cobra.Command {
 	f := &runFlags{}
 	c := &cobra.Command{
 		Use: "run [SUITE]", Short: "Run a suite and report what it found", Args: arguments(0, 1),
-		Long: `Run builds the services of a suite that can be built here, puts each target under the suite's loads,
-block by block in shuffled order, and reports. Without a suite it runs suites/canonical.yaml.
+		Long: `Run builds the services of a suite that can be built here, puts each target under
+the suite's loads, block by block in shuffled order, and reports. Without a suite it runs
+suites/canonical.yaml.
 
 Each trial is one record in results/RUN/trials.ndjson, saved before the next one starts, so that an
-interrupted run keeps all it has. The exit code is 0 when every trial is VALID or SUSPECT, 4 when one
-is INVALID or failed, 1 when the run itself went wrong, 2 for a command line that makes no sense.`,
+interrupted run keeps all it has. The exit code is 0 when every trial is VALID or SUSPECT, 4 when
+one is INVALID or failed, 1 when the run itself went wrong, 2 for a command line that makes no
+sense.`,
 		Example: `  prony run
   prony run suites/http.yaml --targets go-nethttp,java-jdk --blocks 5
   prony run --measure 10s --seed 7`,
 		RunE: func(c *cobra.Command, args []string) error { return a.runSuite(c, args, f) },
 	}
 	f.suiteFlags(c)
-	c.Flags().StringVar(&f.out, "out", "", "folder of the results (default: results/TIME below the root)")
+	c.Flags().StringVar(&f.out, "out", "",
+		"folder of the results (default: results/TIME below the root)")
 	return c
 }
 
@@ -73,8 +77,9 @@ func (a *app) planCmd() *cobra.Command {
 	f := &runFlags{}
 	c := &cobra.Command{
 		Use: "plan [SUITE]", Short: "Print what a suite would run, in order", Args: arguments(0, 1),
-		Long: `Plan expands a suite into its trials: targets × scenarios in blocks, each block in an order shuffled
-from the seed. The same suite, seed and catalog give the same plan, byte for byte.`,
+		Long: `Plan expands a suite into its trials: targets × scenarios in blocks, each block in
+an order shuffled from the seed. The same suite, seed and catalog give the same plan, byte for
+byte.`,
 		Example: "  prony plan\n  prony plan suites/http.yaml --blocks 2 --seed 7",
 		RunE: func(c *cobra.Command, args []string) error {
 			root, err := a.root()
@@ -92,8 +97,8 @@ from the seed. The same suite, seed and catalog give the same plan, byte for byt
 	return c
 }
 
-// plan reads and expands a suite against the catalog. Targets that keep says no to are left out; nil
-// keeps all.
+// plan reads and expands a suite against the catalog. Targets that keep says no to are left out;
+// nil keeps all.
 func (a *app) plan(c *cobra.Command, root string, args []string, f *runFlags,
 	keep func(*service.Service) bool) (*suite.Plan, []*service.Service, error) {
 	s, err := a.readSuite(root, args)
@@ -115,6 +120,9 @@ func (a *app) plan(c *cobra.Command, root string, args []string, f *runFlags,
 	}
 	// Patterns are checked against the whole catalog, so that a missing toolchain is not a typo.
 	whole, err := s.Plan(targets(services))
+	if err != nil && len(f.targets) > 0 {
+		err = usageError{err}
+	}
 	if err != nil || keep == nil || len(kept) == len(services) {
 		return whole, services, err
 	}
@@ -163,7 +171,7 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 	if err != nil {
 		return fmt.Errorf("run %s: %w", p.Suite.Name, err)
 	}
-	journal, reaped, err := process.OpenJournal(process.DefaultDir())
+	journal, reaped, err := a.world.enter()
 	if err != nil {
 		return err
 	}
@@ -236,7 +244,8 @@ func (a *app) skipped(p *suite.Plan, services []*service.Service, tools *service
 	f *runFlags) (out []result.Skipped) {
 	for _, s := range services {
 		missing := a.world.missing(tools, s)
-		if len(missing) == 0 || len(f.targets) > 0 || !slices.Contains(s.Contracts, p.Suite.Contract) {
+		wanted := len(f.targets) == 0 && slices.Contains(s.Contracts, p.Suite.Contract)
+		if len(missing) == 0 || !wanted {
 			continue
 		}
 		for _, t := range s.Targets {
@@ -249,6 +258,9 @@ func (a *app) skipped(p *suite.Plan, services []*service.Service, tools *service
 
 // conclude prints what the records say and gives the exit code that fits.
 func (a *app) conclude(dir string, runErr error) error {
+	if _, err := os.Stat(filepath.Join(dir, result.RunFile)); err != nil && runErr != nil {
+		return runErr // it ended before there was anything to report
+	}
 	rep, err := a.report(dir, reportFlags{save: true})
 	if err != nil {
 		return errors.Join(runErr, err)

@@ -29,8 +29,8 @@ func (a *app) servicesCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "services", Short: "List the catalog and what is missing to run each here",
 		Args: arguments(0, 0),
-		Long: `Services lists every target of the catalog with its contracts, and what this machine lacks to build
-and run it. A suite skips what cannot run, with the same words.`,
+		Long: `Services lists every target of the catalog with its contracts, and what this machine
+lacks to build and run it. A suite skips what cannot run, with the same words.`,
 		Example: "  prony services",
 		RunE: func(c *cobra.Command, _ []string) error {
 			root, err := a.root()
@@ -50,8 +50,9 @@ and run it. A suite skips what cannot run, with the same words.`,
 					here = strings.Join(missing, "; ")
 				}
 				for _, t := range s.Targets {
-					fmt.Fprintf(w, "%s\t%s\t%s %s\t%s\t%s\t%s\t%s\n", s.Full(t), s.Language, s.Framework,
-						s.Version, t.Runtime, t.Mode, strings.Join(s.Contracts, ","), here)
+					row := []string{s.Full(t), s.Language, s.Framework + " " + s.Version, t.Runtime,
+						t.Mode, strings.Join(s.Contracts, ","), here}
+					fmt.Fprintln(w, strings.Join(row, "\t"))
 				}
 			}
 			return w.Flush()
@@ -63,8 +64,9 @@ func (a *app) buildCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "build [SERVICE...]", Short: "Build services, all that can be built by default",
 		Args: cobra.ArbitraryArgs,
-		Long: `Build makes the artifacts of services, each in a private copy of its folder below .prony/build. A
-build is taken again as long as sources, steps and tool versions stay the same. Run does it by itself.`,
+		Long: `Build makes the artifacts of services, each in a private copy of its folder below
+.prony/build. A build is taken again as long as sources, steps and tool versions stay the same. Run
+does it by itself.`,
 		Example: "  prony build\n  prony build java-netty rust-axum",
 		RunE: func(c *cobra.Command, args []string) error {
 			root, err := a.root()
@@ -119,7 +121,8 @@ func unknownService(services []*service.Service, name string) error {
 	if near := config.Nearest(name, known); near != "" {
 		return usageError{fmt.Errorf("there is no service %q; did you mean %q?", name, near)}
 	}
-	return usageError{fmt.Errorf("there is no service %q; there are %s", name, strings.Join(known, ", "))}
+	return usageError{fmt.Errorf("there is no service %q; there are %s", name,
+		strings.Join(known, ", "))}
 }
 
 func (a *app) verifyCmd() *cobra.Command {
@@ -127,9 +130,9 @@ func (a *app) verifyCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "verify [SERVICE...]", Short: "Check that services answer as their contracts say",
 		Args: cobra.ArbitraryArgs,
-		Long: `Verify builds a service, starts each of its targets and asks every golden case of the contracts that
-it declares. An answer that differs is named with the place and both versions. Without a name it
-verifies every service that can run here.`,
+		Long: `Verify builds a service, starts each of its targets and asks every golden case of
+the contracts that it declares. An answer that differs is named with the place and both versions.
+Without a name it verifies every service that can run here.`,
 		Example: "  prony verify go-nethttp\n  prony verify --verbose java-jdk",
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.verify(c.Context(), args, verbose)
@@ -148,7 +151,7 @@ func (a *app) verify(ctx context.Context, args []string, verbose bool) error {
 	if err != nil {
 		return err
 	}
-	journal, _, err := process.OpenJournal(process.DefaultDir())
+	journal, _, err := a.world.enter()
 	if err != nil {
 		return err
 	}
@@ -215,10 +218,13 @@ func (v *verifier) target(ctx context.Context, s *service.Service, t service.Tar
 	addr := fmt.Sprintf("127.0.0.1:%d", port)
 	bounded, cancel := context.WithTimeout(ctx, readyBound)
 	defer cancel()
-	if _, _, err := service.WaitReady(bounded, nil, addr, s.Run.Ready, p.Began(), p.Exited()); err != nil {
-		return fmt.Errorf("verify %s: %w; it wrote:\n  %s", s.Full(t), err, strings.Join(p.Log(20), "\n  "))
+	_, _, err = service.WaitReady(bounded, nil, addr, s.Run.Ready, p.Began(), p.Exited())
+	if err != nil {
+		return fmt.Errorf("verify %s: %w; it wrote:\n  %s", s.Full(t), err,
+			strings.Join(p.Log(20), "\n  "))
 	}
-	check := service.Checker{Base: addr, Mode: t.Mode, Logs: func() []string { return p.Log(10000) }}
+	logs := func() []string { return p.Log(10000) }
+	check := service.Checker{Base: addr, Mode: t.Mode, Logs: logs}
 	for _, name := range s.Contracts {
 		report, err := service.Conform(ctx, check, name)
 		if err != nil {
@@ -252,8 +258,8 @@ func (v *verifier) print(target string, r service.Report) {
 
 func printPlan(w interface{ Write([]byte) (int, error) }, p *suite.Plan) error {
 	fmt.Fprintf(w, "%s: %s\n", p.Suite.Name, p.Suite.Question)
-	fmt.Fprintf(w, "plan %s · seed %d · %d trials in %d blocks · about %s\n\n", p.Hash, p.Suite.Seed,
-		len(p.Trials), p.Suite.Blocks, roughly(p.Estimate(startupGuess)))
+	fmt.Fprintf(w, "plan %s · seed %d · %d trials in %d blocks · about %s\n\n", p.Hash,
+		p.Suite.Seed, len(p.Trials), p.Suite.Blocks, roughly(p.Estimate(startupGuess)))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "BLOCK\tORDER\tTARGET\tSCENARIO\tLOADS")
 	for _, x := range p.Trials {

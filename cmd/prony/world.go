@@ -19,6 +19,8 @@ import (
 // world is what a run does outside of this program. Tests put another one in its place and run the
 // whole program without building, starting or waiting for anything.
 type world interface {
+	// enter keeps other labs out until the journal is closed, and says what an earlier one left.
+	enter() (j *process.Journal, reaped []string, err error)
 	missing(*service.Tools, *service.Service) []string
 	build(context.Context, *service.Builder, *service.Service) (*service.Built, error)
 	lab(j *process.Journal, l host.Layout, dir string, observe func(trial.Event)) *trial.Lab
@@ -28,6 +30,10 @@ type world interface {
 
 // machine is the world of this machine: processes, sockets, the kernel's counters.
 type machine struct{}
+
+func (machine) enter() (j *process.Journal, reaped []string, err error) {
+	return process.OpenJournal(process.DefaultDir())
+}
 
 func (machine) missing(t *service.Tools, s *service.Service) []string { return t.Missing(s) }
 

@@ -1,6 +1,6 @@
 // Package config decodes the YAML files that people write: suites, manifests, golden answers. Every
-// unknown key is an error, and every error names file, line, the line itself and, where a known key is
-// close, what was probably meant.
+// unknown key is an error, and every error names file, line, the line itself and, where a known key
+// is close, what was probably meant.
 package config
 
 import (
@@ -120,8 +120,8 @@ func Keys(v any) []string {
 	return out
 }
 
-// Nearest returns the known word within an edit distance of a third of the word's length, at least two
-// (a transposition), or "".
+// Nearest returns the known word within an edit distance of a third of the word's length, at least
+// two (a transposition), or "".
 func Nearest(word string, known []string) string {
 	best, limit := "", min(max(2, len(word)/3)+1, len(word))
 	for _, k := range known {
@@ -132,7 +132,8 @@ func Nearest(word string, known []string) string {
 	return best
 }
 
-// distance is Levenshtein's: insertions, deletions and substitutions (Soviet Physics Doklady, 1966).
+// distance is Levenshtein's: insertions, deletions and substitutions (Soviet Physics Doklady,
+// 1966).
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -27,10 +27,10 @@ func TestErrorsNameThePlaceAndTheRemedy(t *testing.T) {
 		`s.yaml:2: unknown key "cuont" in "cuont: 3"; did you mean "count"?`)
 	check("unknown key below", "inner:\n  - conections: 3\n",
 		`s.yaml:2: unknown key "conections" in "- conections: 3"; did you mean "connections"?`)
-	check("nothing near", "zebra: 3\n",
-		`s.yaml:1: unknown key "zebra" in "zebra: 3"; known keys are name, count, inner, connections`)
-	check("wrong type", "count: many\n",
-		`s.yaml:1: cannot unmarshal string into Go struct field file.Count of type int in "count: many"`)
+	check("nothing near", "zebra: 3\n", `s.yaml:1: unknown key "zebra" in "zebra: 3"; `+
+		`known keys are name, count, inner, connections`)
+	check("wrong type", "count: many\n", `s.yaml:1: cannot unmarshal string into `+
+		`Go struct field file.Count of type int in "count: many"`)
 	check("twice", "name: a\nname: b\n",
 		`s.yaml:2: mapping key "name" already defined at [1:1] in "name: b"`)
 	check("broken", "name: [a\n", `s.yaml:1: sequence end token ']' not found in "name: [a"`)

@@ -1,5 +1,5 @@
-// Package host knows the machine that the lab runs on: its processors and who gets which, and what a
-// record must say of it. Linux only; what a kernel does not tell is "unknown", never guessed.
+// Package host knows the machine that the lab runs on: its processors and who gets which, and what
+// a record must say of it. Linux only; what a kernel does not tell is "unknown", never guessed.
 package host
 
 import (
@@ -38,8 +38,8 @@ type Layout struct {
 }
 
 // Divide gives the service as many cores as it may use processors (rounded up) and the rest to the
-// load, which keeps at least one. The service gets the higher numbers: interrupts of devices usually
-// arrive at the lower ones.
+// load, which keeps at least one. The service gets the higher numbers: interrupts of devices
+// usually arrive at the lower ones.
 func Divide(cores []int, cpus float64) (Layout, error) {
 	want := int(cpus)
 	if float64(want) < cpus {
@@ -47,12 +47,13 @@ func Divide(cores []int, cpus float64) (Layout, error) {
 	}
 	switch {
 	case len(cores) == 0 || want < 1:
-		return Layout{}, fmt.Errorf("divide %d cores: a service of %g CPUs does not fit", len(cores), cpus)
+		return Layout{}, fmt.Errorf("divide %d cores: a service of %g CPUs does not fit",
+			len(cores), cpus)
 	case len(cores) == 1 && want == 1:
 		return Layout{Service: cores, Load: cores, Shared: true}, nil
 	case want >= len(cores):
-		return Layout{}, fmt.Errorf("divide %d cores: the service asks for %d and the load needs one; "+
-			"set limits.cpus to %d or less", len(cores), want, max(len(cores)-1, 1))
+		return Layout{}, fmt.Errorf("divide %d cores: the service asks for %d and the load needs "+
+			"one; set limits.cpus to %d or less", len(cores), want, max(len(cores)-1, 1))
 	}
 	at := len(cores) - want
 	return Layout{Service: cores[at:], Load: cores[:at]}, nil

@@ -1,5 +1,6 @@
-// Package launch starts targets under limits and stops them, and says which limits are in force. The
-// folders below it are the ways to do so; launchtest holds the one conformance suite for all of them.
+// Package launch starts targets under limits and stops them, and says which limits are in force.
+// The folders below it are the ways to do so; launchtest holds the one conformance suite for all of
+// them.
 package launch
 
 import (
@@ -31,7 +32,8 @@ type Process interface {
 	Began() int64
 	// PIDs lists its live processes.
 	PIDs() []int
-	// Groups lists the cgroups that hold it, one a controller with version 1; none when not permitted.
+	// Groups lists the cgroups that hold it, one a controller with version 1; none when not
+	// permitted.
 	Groups() []Group
 	// Limits lists what the kernel was seen to enforce and what it would not.
 	Limits() (inForce, missing []string)

@@ -27,10 +27,19 @@ const (
 	Poisson  = "poisson"
 )
 
+// Bounds of rates, arrivals a second. Below, a gap or two would leave the range of int64; above, gaps
+// come near the nanosecond that offsets are rounded to.
+const (
+	minPerS = 1e-6
+	maxPerS = 1e8
+)
+
 // New returns the named process at ratePerS arrivals a second. The constant process ignores the seed.
 func New(name string, ratePerS float64, seed uint64) (Process, error) {
-	if !(ratePerS > 0) || math.IsInf(ratePerS, 0) {
-		return nil, fmt.Errorf("pace %s: rate %v/s is not a positive number", name, ratePerS)
+	// Written so that NaN, which compares with nothing, is refused too.
+	if !(ratePerS >= minPerS && ratePerS <= maxPerS) {
+		return nil, fmt.Errorf("pace %s: rate %v/s is not between %g/s and %g/s", name, ratePerS,
+			minPerS, maxPerS)
 	}
 	switch name {
 	case Constant:
@@ -60,13 +69,17 @@ type poisson struct {
 	gapNs float64
 	seed  uint64
 	k     uint64
-	t     float64
+	t     int64
 }
 
+// Next rounds each gap, not their sum: the last bit of a logarithm, or of a product fused with a sum,
+// differs from one kind of processor to the next, and in a sum of floats it would in time move an
+// arrival by a nanosecond and change the schedule's hash. It makes a mean gap of m ns shorter by
+// 1/(24m²) of itself: 0.04 % at the highest rate, nothing at any that can be sent.
 func (p *poisson) Next() int64 {
-	p.t += -math.Log(Uniform(p.seed, p.k)) * p.gapNs
+	p.t += int64(math.Round(-math.Log(Uniform(p.seed, p.k)) * p.gapNs))
 	p.k++
-	return int64(math.Round(p.t))
+	return p.t
 }
 
 // Share returns every n-th arrival of p beginning with the i-th (0 <= i < n), so that n threads can

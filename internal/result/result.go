@@ -227,7 +227,7 @@ type Usage struct {
 // Host is what the machine did in the window.
 type Host struct {
 	StealShare     float64 `json:"stealShare"`     // of all cores' time, taken by the hypervisor
-	OtherCPUShare  float64 `json:"otherCPUShare"`  // of all cores' time, by processes not of the trial
+	OtherCPUShare  float64 `json:"otherCPUShare"`  // likewise, by processes not of the trial
 	PressureCPU    float64 `json:"pressureCPU"`    // PSI some, share of the window; -1 unknown
 	PressureMemory float64 `json:"pressureMemory"` // likewise
 	PressureIO     float64 `json:"pressureIO"`     // likewise

@@ -66,8 +66,8 @@ func Create(dir string, r Run) (*Writer, error) {
 	return &Writer{f: f}, nil
 }
 
-// Append writes a record and syncs it. When that fails (a full disk, say), what was written of it is
-// taken back, so that the file still ends with a whole record.
+// Append writes a record and syncs it. When that fails (a full disk, say), what was written of it
+// is taken back, so that the file still ends with a whole record.
 func (w *Writer) Append(r *Record) error {
 	r.Version = Version
 	b, err := json.Marshal(r)
@@ -109,8 +109,8 @@ func (e *BadRecord) Unwrap() error { return e.Err }
 func Read(dir string) (head Run, records []*Record, bad []*BadRecord, err error) {
 	b, err := os.ReadFile(filepath.Join(dir, RunFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return head, nil, nil, fmt.Errorf("read run %s: it has no %s; is it a folder below results/?",
-			dir, RunFile)
+		return head, nil, nil, fmt.Errorf("read run %s: it has no %s; "+
+			"is it a folder below results/?", dir, RunFile)
 	}
 	if err != nil {
 		return head, nil, nil, fmt.Errorf("read run: %w", err)
@@ -119,8 +119,8 @@ func Read(dir string) (head Run, records []*Record, bad []*BadRecord, err error)
 		return head, nil, nil, fmt.Errorf("read run %s: %w", filepath.Join(dir, RunFile), err)
 	}
 	if head.Version > Version {
-		return head, nil, nil, fmt.Errorf("read run %s: it has version %d and this prony knows %d; "+
-			"use a newer one", dir, head.Version, Version)
+		return head, nil, nil, fmt.Errorf("read run %s: it has version %d and this prony knows "+
+			"%d; use a newer one", dir, head.Version, Version)
 	}
 	path := filepath.Join(dir, TrialsFile)
 	f, err := os.Open(path)

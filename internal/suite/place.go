@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -21,7 +22,10 @@ type source struct {
 func newSource(file string, data []byte) (*source, error) {
 	tree, err := parser.ParseBytes(data, 0)
 	if err != nil {
-		return nil, &config.Error{File: file, Problem: err.Error()}
+		if withLine := config.Decode(file, data, &Suite{}); withLine != nil {
+			err = withLine
+		}
+		return nil, err
 	}
 	if len(tree.Docs) == 0 || tree.Docs[0].Body == nil {
 		return nil, &config.Error{File: file, Problem: "it is empty"}
@@ -30,7 +34,26 @@ func newSource(file string, data []byte) (*source, error) {
 		return nil, &config.Error{File: file, Problem: "it holds several YAML documents",
 			Hint: "a suite is one: take out the lines ---"}
 	}
+	var tags tagFinder
+	ast.Walk(&tags, tree.Docs[0].Body)
+	if len(tags) > 0 {
+		return nil, &config.Error{File: file, Line: tags[0].Start.Position.Line,
+			Problem: fmt.Sprintf("a suite has no YAML tags such as %s", tags[0].Start.Value),
+			Hint:    "quote the value if the exclamation mark is meant"}
+	}
 	return &source{file, data, tree}, nil
+}
+
+// tagFinder collects tags, which would change a value's type behind the decoder's back; a tag before
+// a missing list makes it panic.
+type tagFinder []*ast.TagNode
+
+// Visit sees every node of the tree.
+func (f *tagFinder) Visit(n ast.Node) ast.Visitor {
+	if t, ok := n.(*ast.TagNode); ok {
+		*f = append(*f, t)
+	}
+	return f
 }
 
 // node returns what stands at a path such as loads[1].rate, or nil. A nil source has nothing.

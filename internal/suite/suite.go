@@ -112,9 +112,9 @@ type Load struct {
 	Connections int      `yaml:"connections" json:"connections"`
 	Rate        Rate     `yaml:"rate" json:"rate,omitzero"`          // open only
 	Arrivals    string   `yaml:"arrivals" json:"arrivals,omitempty"` // open only
-	Lead        Duration `yaml:"lead" json:"lead"`                   // before the window, not counted
+	Lead        Duration `yaml:"lead" json:"lead"`                   // before the window
 	Measure     Duration `yaml:"measure" json:"measure"`             // the window
-	Drain       Duration `yaml:"drain" json:"drain"`                 // after it, for answers, at most
+	Drain       Duration `yaml:"drain" json:"drain"`                 // after it, at most
 }
 
 // UnmarshalYAML fills in the defaults before the file's own keys, so that an explicit zero stays.
@@ -144,13 +144,13 @@ func (r *Request) UnmarshalYAML(decode func(any) error) error {
 // Read decodes and checks data, the content of the named file, and fills in what it leaves out. The
 // error joins one *config.Error per problem, each with file and line.
 func Read(file string, data []byte) (*Suite, error) {
+	src, err := newSource(file, data)
+	if err != nil {
+		return nil, err
+	}
 	s := &Suite{}
 	preset(reflect.ValueOf(s).Elem(), "")
 	if err := config.Decode(file, data, s); err != nil {
-		return nil, err
-	}
-	src, err := newSource(file, data)
-	if err != nil {
 		return nil, err
 	}
 	s.File, s.source = file, src

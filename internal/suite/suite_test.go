@@ -201,8 +201,8 @@ var mistakes = []struct {
 	{"timeout of nothing", "timeout: 3s", "timeout: 0",
 		`s.yaml:9: timeout 0s is outside 1ms to 1h in "timeout: 0"`, false},
 	{"negative", "min: 0s", "min: -1s",
-		`s.yaml:12: duration "-1s" is not numbers with units (as in 2s, 200ms, 1m30s) in "min: -1s"`,
-		true},
+		`s.yaml:12: duration "-1s" is not numbers with units (as in 2s, 200ms, 1m30s) in ` +
+			`"min: -1s"`, true},
 	{"duration of a list", "min: 0s", "min: [1s]",
 		`s.yaml:12: one plain value is wanted here in "min: [1s]"`, true},
 	{"warm-up upside down", "min: 0s", "min: 2m",
@@ -216,7 +216,8 @@ var mistakes = []struct {
 	{"keys upside down", "keys: [1, 9]", "keys: [9, 1]",
 		`s.yaml:16: keys from 9 to 1 are none in "keys: [9, 1]"`, false},
 	{"no keys", "    keys: [1, 9]\n", "", `s.yaml:17: {key} stands for nothing: the scenario has ` +
-		`no keys in "- request: GET /hello/{mode}?key={key}"; give the scenario keys, such as [1, 50000]`,
+		`no keys in "- request: GET /hello/{mode}?key={key}"; give the scenario keys, ` +
+		`such as [1, 50000]`,
 		false},
 	{"idle keys", "    connections: 1000", "    keys: [1, 2]",
 		`s.yaml:26: keys are given and not used in "keys: [1, 2]"; take them out, or put {key} ` +
@@ -248,7 +249,8 @@ var mistakes = []struct {
 	{"status", "status: 206", "status: 102", `s.yaml:29: status 102 is outside 200 to 599 in ` +
 		`"expect: {lorem: 2, status: 102}"`, true},
 	{"two checks", "lorem: 2, status: 206", "lorem: 2, size: 2", `s.yaml:29: expect has size and ` +
-		`lorem, which are checks of the same body in "expect: {lorem: 2, size: 2}"; keep one`, true},
+		`lorem, which are checks of the same body in "expect: {lorem: 2, size: 2}"; ` +
+		`keep one`, true},
 	{"size", "size: 4", "size: -1",
 		`s.yaml:24: size -1 is outside 0 to 1073741824 in "expect: {size: -1}"`, true},
 	{"lorem", "lorem: 2", "lorem: 16777217", `s.yaml:29: lorem 16777217 is outside 0 to 16777216 ` +
@@ -272,16 +274,16 @@ var mistakes = []struct {
 	{"open without rate", "    rate: 20000\n", "", `s.yaml:37: open load "fixed" has no rate in ` +
 		`"- name: fixed"; such as "rate: 20000/s" or "rate: 50% of peak"`, true},
 	{"closed with rate", "lead: 0s", "rate: 1/s", `s.yaml:33: closed load "peak" has a rate; its ` +
-		`rate is whatever comes of its connections in "rate: 1/s"; make it open, or take the rate out`,
-		true},
+		`rate is whatever comes of its connections in "rate: 1/s"; make it open, or take the ` +
+		`rate out`, true},
 	{"closed with arrivals", "lead: 0s", "arrivals: poisson",
 		`s.yaml:33: closed load "peak" has arrivals; it sends when it was answered in ` +
 			`"arrivals: poisson"; make it open, or take them out`, true},
 	{"rate of nothing", "rate: 20000", "rate: 0",
 		`s.yaml:39: rate "0" is not above 0 in "rate: 0"`, true},
 	{"rate of words", "rate: 20000", "rate: fast", `s.yaml:39: rate "fast" is neither requests ` +
-		`per second (as in 20000/s) nor a share of an earlier load (as in 50% of peak) in "rate: fast"`,
-		true},
+		`per second (as in 20000/s) nor a share of an earlier load (as in 50% of peak) in ` +
+		`"rate: fast"`, true},
 	{"rate too high", "rate: 20000", "rate: 10000001",
 		`s.yaml:39: rate "10000001" is above 10000000/s in "rate: 10000001"`, true},
 	{"share too high", "rate: 50% of peak", "rate: 1001% of peak",
@@ -295,6 +297,11 @@ var mistakes = []struct {
 	{"share of an open load", "rate: 20000", "rate: 50% of half",
 		`s.yaml:39: rate is a share of "half", which is not closed: what it delivers was asked ` +
 			`for in "rate: 50% of half"`, false},
+	{"tag", "targets: [all]", "targets: !all", // which the schema sees as a null
+		`s.yaml:4: a suite has no YAML tags such as !all; quote the value if the exclamation ` +
+			`mark is meant`, true},
+	{"not YAML", "targets: [all]", "targets: [all",
+		`s.yaml:5: ',' or ']' must be specified in "baseline: go"`, true},
 	{"two documents", "loads:", "---\nloads:", // for the schema the first lacks loads
 		`s.yaml: it holds several YAML documents; a suite is one: take out the lines ---`, true},
 }

@@ -40,7 +40,7 @@ func (sc *Scenario) closedSpecs(l LoadInfo, o Options) []spec {
 	}
 	out := []spec{
 		{column(Throughput, "req/s", unitRate, Essential), func(t *Target, n *noteBook) Cell {
-			return metricCell(t, n, l.Name, Throughput, Rate)
+			return metricCell(t, n, l.Name, Throughput, same(Rate))
 		}},
 		{column("interval", confidenceText(o), unitOne, Essential),
 			func(t *Target, n *noteBook) Cell { return widthCell(t, n, l.Name, Throughput) }},
@@ -55,7 +55,7 @@ func (sc *Scenario) closedSpecs(l LoadInfo, o Options) []spec {
 	for _, p := range []string{"p50", "p99"} {
 		c := column(p, p+" closed", unitNs, Extra)
 		out = append(out, spec{c, func(t *Target, n *noteBook) Cell {
-			return metricCell(t, n, l.Name, p, s.print)
+			return metricCell(t, n, l.Name, p, s.printer())
 		}})
 	}
 	return out
@@ -71,7 +71,7 @@ func (sc *Scenario) openSpecs(l LoadInfo, o Options) []spec {
 	for _, p := range []string{"p50", "p99", "p99.9"} {
 		c := column(p, p, unitNs, Essential)
 		out = append(out, spec{c, func(t *Target, n *noteBook) Cell {
-			return metricCell(t, n, l.Name, p, s.print)
+			return metricCell(t, n, l.Name, p, s.printer())
 		}})
 	}
 	if sc.hasBaseline(o) {
@@ -83,7 +83,7 @@ func (sc *Scenario) openSpecs(l LoadInfo, o Options) []spec {
 	c := column(Achieved, "achieved", unitOne, sc.achievedWeight(l))
 	tenths := func(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
 	return append(out, spec{c, func(t *Target, n *noteBook) Cell {
-		return metricCell(t, n, l.Name, Achieved, tenths)
+		return metricCell(t, n, l.Name, Achieved, same(tenths))
 	}})
 }
 
@@ -101,19 +101,26 @@ func (sc *Scenario) costSpecs(load string) []spec {
 	if len(least) > 0 {
 		decimals = min(decimalsFor(slices.Min(least), 3), 2)
 	}
-	micros := func(ns float64) string { return fmt.Sprintf("%.*f", decimals, ns/1e3) }
+	micros := func(decimals int) func(float64) string {
+		return func(ns float64) string { return fmt.Sprintf("%.*f", decimals, ns/1e3) }
+	}
+	perRequest := printer{micros(decimals), micros(decimals + 1)}
 	cpu := Column{"cost/cpu", group, "cost", "CPU µs/req", unitNs, Right, Essential}
 	rss := Column{"cost/rss", group, "cost", "RSS", unitBytes, Right, Detail}
 	return []spec{
-		{cpu, func(t *Target, n *noteBook) Cell { return metricCell(t, n, load, CPU, micros) }},
-		{rss, func(t *Target, n *noteBook) Cell { return metricCell(t, n, load, RSS, Bytes) }},
+		{cpu, func(t *Target, n *noteBook) Cell {
+			return metricCell(t, n, load, CPU, perRequest)
+		}},
+		{rss, func(t *Target, n *noteBook) Cell {
+			return metricCell(t, n, load, RSS, same(Bytes))
+		}},
 	}
 }
 
 func (sc *Scenario) startSpec() spec {
 	c := Column{"start/ready", "start", "", Ready, unitNs, Right, Detail}
 	return spec{c, func(t *Target, n *noteBook) Cell {
-		return metricCell(t, n, "", Ready, Duration)
+		return metricCell(t, n, "", Ready, same(Duration))
 	}}
 }
 
@@ -156,8 +163,15 @@ func absent(n *noteBook, why string) Cell {
 	return Cell{Text: Absent, Value: nan, Lo: nan, Hi: nan, Refs: n.refs([]string{why})}
 }
 
+// printer prints a value, ends those of its interval.
+type printer struct{ value, ends func(float64) string }
+
+func same(print func(float64) string) printer { return printer{print, print} }
+
+func (s scale) printer() printer { return printer{s.print, s.finer().print} }
+
 // metricCell prints a metric's centre.
-func metricCell(t *Target, n *noteBook, load, name string, print func(float64) string) Cell {
+func metricCell(t *Target, n *noteBook, load, name string, p printer) Cell {
 	m, ok := t.Metric(load, name)
 	if !ok {
 		return absent(n, "no trial of this target offered that load")
@@ -166,9 +180,9 @@ func metricCell(t *Target, n *noteBook, load, name string, print func(float64) s
 		return absent(n, m.Withheld)
 	}
 	s := m.Summary
-	c := Cell{Text: print(s.Center), Value: s.Center, Lo: s.Lo, Hi: s.Hi, N: s.N}
+	c := Cell{Text: p.value(s.Center), Value: s.Center, Lo: s.Lo, Hi: s.Hi, N: s.N}
 	if s.HasInterval() {
-		c.Interval = print(s.Lo) + " – " + print(s.Hi)
+		c.Interval = between(p.ends(s.Lo), p.ends(s.Hi))
 	}
 	return c
 }

@@ -138,6 +138,18 @@ func (s scale) print(ns float64) string {
 	return strconv.FormatFloat(ns/s.ns, 'f', s.decimals, 64) + " " + s.name
 }
 
+// finer is the scale for an interval: one more decimal, or its ends would often look the same.
+func (s scale) finer() scale { return scale{s.timeUnit, s.decimals + 1} }
+
+// between prints an interval, the unit once where both ends have the same.
+func between(lo, hi string) string {
+	number, unit, found := strings.Cut(lo, " ")
+	if found && strings.HasSuffix(hi, " "+unit) {
+		lo = number
+	}
+	return lo + " – " + hi
+}
+
 // present leaves out what is not a finite number.
 func present(xs []float64) []float64 {
 	var out []float64

@@ -234,8 +234,8 @@ func loadInfos(records []*result.Record) []LoadInfo {
 	return infos
 }
 
-// loadTitle describes a load by what its records share: "peak (closed, 64 connections)", "half (open,
-// Poisson, 50 % of peak)". What they do not share is left out here and footnoted as residue.
+// loadTitle describes a load by what its records share: "peak (closed, 64 connections)" or "half
+// (open, Poisson, 50 % of peak)". What they do not share is left out and footnoted as residue.
 func loadTitle(ls []*result.Load) string {
 	words := []string{ls[0].Model}
 	if ls[0].Model == open {

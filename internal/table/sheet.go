@@ -133,6 +133,8 @@ func (sc *Scenario) tierNote(o Options) []string {
 	note := "Targets in one tier cannot be told apart with these blocks"
 	if sc.SDLog > 0 {
 		note += "; " + sc.plan(o)
+	} else if sc.blocksUsed() < 2 {
+		note += "; one block tells nothing apart, two are the least that can"
 	}
 	return []string{note + "."}
 }

@@ -105,7 +105,8 @@ func TestRowsAndTiers(t *testing.T) {
 	if c.Value != 1015 || c.N != 4 || c.Text != "1.01k" { // (1010 + 1020) / 2, 1.015 to even
 		t.Errorf("fast: %+v", c)
 	}
-	if got := tab.Columns[2]; got.Group != "peak (closed, 64 connections)" || got.Heading != "req/s" {
+	got := tab.Columns[2]
+	if got.Group != "peak (closed, 64 connections)" || got.Heading != "req/s" {
 		t.Errorf("column %+v", got)
 	}
 }

@@ -148,8 +148,12 @@ func (t *Target) endings(excluded, kept string) []string {
 		if n == 0 {
 			continue
 		}
+		// A block is named again only where it changes.
+		last := ""
 		for i, text := range said {
-			said[i] = blocksText(blocks[text]) + ": " + text
+			if place := blocksText(blocks[text]); place != last {
+				said[i], last = place+": "+text, place
+			}
 		}
 		notes = append(notes, fmt.Sprintf("%s %s: %s", ofTrials(n, len(t.Trials)), way.fate,
 			fewJoined(said, 3)))

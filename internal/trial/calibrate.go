@@ -17,9 +17,10 @@ import (
 // calibration is how long the null server is loaded for each number of connections.
 const calibration = time.Second
 
-// Calibrate measures what the generator reaches against a server that does nothing, on the cores and
-// with the connections of the suite's closed loads. A service near that ceiling may be faster than
-// anybody here can tell. args starts the null server, which gets the port as its last argument.
+// Calibrate measures what the generator reaches against a server that does nothing, on the cores
+// and with the connections of the suite's closed loads. A service near that ceiling may be faster
+// than anybody here can tell. args starts the null server, which gets the port as its last
+// argument.
 func (l *Lab) Calibrate(ctx context.Context, p *suite.Plan, args []string) (err error) {
 	port, err := l.Port()
 	if err != nil {
@@ -44,13 +45,14 @@ func (l *Lab) Calibrate(ctx context.Context, p *suite.Plan, args []string) (err 
 		proc.Exited()); err != nil {
 		return fmt.Errorf("calibrate: wait for the null server: %w", err)
 	}
+	anything := load.Request{Method: "GET", Path: "/", WantSize: -1}
 	l.Ceilings = map[int]float64{}
 	for _, c := range closedConnections(p.Suite) {
 		res, err := l.Driver.Offer(ctx, load.Spec{
 			Name: "calibration", Address: addr, Model: load.Closed, Connections: c,
 			Lead: calibration / 5, Window: calibration, Drain: calibration, Timeout: calibration,
 			Cores: l.Layout.Load, Seed: p.Suite.Seed,
-			Scenario: load.Scenario{Requests: []load.Request{{Method: "GET", Path: "/", WantSize: -1}}},
+			Scenario: load.Scenario{Requests: []load.Request{anything}},
 		})
 		if err != nil {
 			return fmt.Errorf("calibrate: %w", err)

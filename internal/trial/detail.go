@@ -51,8 +51,9 @@ func (f *life) saveJSON(d detail) error {
 	return os.WriteFile(path, append(b, '\n'), 0o644)
 }
 
-// saveLog writes the interval histograms in HdrHistogram's log format, version 1.3, which its plotter
-// and every port read. Values are nanoseconds; times are milliseconds since the window opened.
+// saveLog writes the interval histograms in HdrHistogram's log format, version 1.3, which its
+// plotter and every port read. Values are nanoseconds; times are milliseconds since the window
+// opened.
 func (f *life) saveLog(d detail) error {
 	path, err := f.file("hdr", d.name+".hlog")
 	if err != nil {

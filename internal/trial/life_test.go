@@ -26,8 +26,8 @@ import (
 	"prony/internal/trial"
 )
 
-// world is a lab in which nothing is real: services are handlers in this process, load is arithmetic,
-// time is the bubble's. What happens is noted in order.
+// world is a lab in which nothing is real: services are handlers in this process, load is
+// arithmetic, time is the bubble's. What happens is noted in order.
 type world struct {
 	t        *testing.T
 	dir      string
@@ -42,11 +42,11 @@ const rate = 1000 // requests a second that the mock load reaches
 
 func newWorld(t *testing.T) *world {
 	w := &world{t: t, dir: t.TempDir()}
-	w.handler = func(string) (http.Handler, time.Duration, error) { return hello(), 40 * time.Millisecond, nil }
-	w.launcher = &fake.Launcher{
-		Start: func(s launch.Spec) (http.Handler, time.Duration, error) { return w.handler(s.Name) },
-		Note:  w.note,
+	w.handler = func(string) (http.Handler, time.Duration, error) {
+		return hello(), 40 * time.Millisecond, nil
 	}
+	start := func(s launch.Spec) (http.Handler, time.Duration, error) { return w.handler(s.Name) }
+	w.launcher = &fake.Launcher{Start: start, Note: w.note}
 	w.offer = w.steadyLoad
 	w.lab = &trial.Lab{
 		Launcher: w.launcher, Driver: w, Dial: w.launcher.Dial, Dir: w.dir,
@@ -101,7 +101,8 @@ func (w *world) steadyLoad(ctx context.Context, s load.Spec) (*load.Result, erro
 // good is a result without a flaw: 1,000 requests a second of 1 ms each.
 func good(s load.Spec) result.Load {
 	n := int64(s.Window.Seconds() * rate)
-	d := result.Dist{Count: n, MinNs: 1e6, MeanNs: 1e6, P50Ns: 1e6, P90Ns: 1e6, P99Ns: 1e6, P999Ns: 1e6, MaxNs: 1e6}
+	d := result.Dist{Count: n, MinNs: 1e6, MeanNs: 1e6, MaxNs: 1e6,
+		P50Ns: 1e6, P90Ns: 1e6, P99Ns: 1e6, P999Ns: 1e6}
 	return result.Load{
 		Name: s.Name, Model: s.Model, Connections: s.Connections, Threads: 1, RatePerS: s.RatePerS,
 		WindowNs: int64(s.Window), Scheduled: n, Sent: n, Done: n, Answered: n,
@@ -137,11 +138,12 @@ func hello() http.Handler {
 		var n int
 		_, err := fmt.Sscanf(key, "%d", &n)
 		sleep := q.Get("sleep")
+		badSleep := q.Has("sleep") && sleep != "0" && sleep != "0.05"
 		switch {
 		case r.URL.Path == "/ready":
 		case r.Method != "GET" || r.URL.Path != "/hello/virtual":
 			status = 404
-		case q.Has("sleep") && sleep != "0" && sleep != "0.05" || q.Has("log") && q.Get("log") == "yes":
+		case badSleep || q.Get("log") == "yes":
 			status = 400
 		case err != nil || n < 1 || n > 50000:
 			status = 404
@@ -189,7 +191,8 @@ func (w *world) experiment(names ...string) trial.Experiment {
 		t := service.Target{Name: "virtual", Mode: "virtual", Runtime: "native"}
 		svc.Targets = []service.Target{t}
 		e.Subjects[n] = trial.Subject{Service: svc, Target: t, Built: &service.Built{Dir: w.dir}}
-		catalog = append(catalog, suite.Target{Name: n, Service: n, Mode: "virtual", Contracts: svc.Contracts})
+		catalog = append(catalog, suite.Target{
+			Name: n, Service: n, Mode: "virtual", Contracts: svc.Contracts})
 	}
 	if e.Plan, err = s.Plan(catalog); err != nil {
 		w.t.Fatal(err)
@@ -215,8 +218,8 @@ func TestLifeInOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []string{"launch b1-01-a", "watch", "load warmup", "load peak", "load half", "unwatch",
-			"stop b1-01-a", "record measured"}
+		want := []string{"launch b1-01-a", "watch", "load warmup", "load peak", "load half",
+			"unwatch", "stop b1-01-a", "record measured"}
 		if !slices.Equal(w.notes, want) {
 			t.Errorf("the life was\n%q, want\n%q", w.notes, want)
 		}
@@ -227,12 +230,13 @@ func TestLifeInOrder(t *testing.T) {
 		if r.Verdict.Grade != result.Valid {
 			t.Errorf("verdict is %+v", r.Verdict)
 		}
-		// The fake service listens 40 ms after its start, on a clock that only sleeping moves. The wait
-		// between two questions grows to 20 ms at most.
+		// The fake service listens 40 ms after its start, on a clock that only sleeping moves. The
+		// wait between two questions grows to 20 ms at most.
 		if ms := r.Start.ReadyNs / 1e6; ms < 40 || ms > 60 {
 			t.Errorf("ready after %d ms, want 40 to 60", ms)
 		}
-		// Steady from the start: as soon as two spans of half a second are there, after the minimum.
+		// Steady from the start: as soon as two spans of half a second are there, after the
+		// minimum.
 		if !r.Warmup.Steady || r.Warmup.SteadyAtNs != 1125e6 {
 			t.Errorf("warm-up %+v, want steady at 1.125 s", r.Warmup)
 		}
@@ -242,92 +246,110 @@ func TestLifeInOrder(t *testing.T) {
 	})
 }
 
-// Every way in which a trial can go wrong: it ends as one record that says so, the service is stopped,
-// and the next target has its turn.
+// fault breaks something in a world, or in the experiment that it will see.
+type fault func(*world, *trial.Experiment)
+
+// Every way in which a trial can go wrong: it ends as one record that says so, the service is
+// stopped, and the next target has its turn.
 func TestFaults(t *testing.T) {
-	check := func(name string, arrange func(*world, *trial.Experiment), step, words, hint string) {
+	check := func(name string, f fault, step, words, hint string) {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
-				e := w.experiment("bad", "good")
-				arrange(w, &e)
-				records, err := w.run(context.Background(), e)
-				if err != nil || len(records) != 2 {
-					t.Fatalf("%d records, error %v; want 2 and none", len(records), err)
-				}
-				for _, r := range records {
-					if r.Target.Name == "good" {
-						if r.Outcome != result.Measured {
-							t.Errorf("the good target failed too: %+v", r.Failure)
-						}
-						continue
-					}
-					f := r.Failure
-					if f == nil || f.Step != step || !strings.Contains(f.Error, words) ||
-						!strings.Contains(f.Hint, hint) {
-						t.Errorf("failure is %+v\nwant step %s, words %q, hint %q", f, step, words, hint)
-					}
-					if r.Verdict.Grade != result.Invalid {
-						t.Errorf("verdict is %s", r.Verdict.Grade)
-					}
-				}
-				launched, stopped := 0, 0
-				for _, n := range w.notes {
-					if strings.HasPrefix(n, "launch") {
-						launched++
-					} else if strings.HasPrefix(n, "stop") {
-						stopped++
-					}
-				}
-				if launched != stopped {
-					t.Errorf("%d launches, %d stops: %q", launched, stopped, w.notes)
-				}
-			})
+			synctest.Test(t, func(t *testing.T) { checkFault(t, f, step, words, hint) })
 		})
-	}
-	isBad := func(name string) bool { return strings.HasSuffix(name, "-bad") }
-	bad := func(h http.Handler, delay time.Duration, err error) func(*world, *trial.Experiment) {
-		return func(w *world, _ *trial.Experiment) {
-			fine := w.handler
-			w.handler = func(name string) (http.Handler, time.Duration, error) {
-				if isBad(name) {
-					return h, delay, err
-				}
-				return fine(name)
-			}
-		}
-	}
-	during := func(load1 string, f func(*world, context.Context, load.Spec) (*load.Result, error)) func(*world, *trial.Experiment) {
-		return func(w *world, _ *trial.Experiment) {
-			w.offer = func(ctx context.Context, s load.Spec) (*load.Result, error) {
-				if launched := lastLaunch(w.notes); isBad(launched) && s.Name == load1 {
-					return f(w, ctx, s)
-				}
-				return w.steadyLoad(ctx, s)
-			}
-		}
 	}
 	check("does not build", func(_ *world, e *trial.Experiment) {
 		e.Broken["bad"] = errors.New("build bad: step 1 failed")
 	}, "build", "step 1 failed", "")
-	check("ends at once", bad(nil, 0, errors.New("address already in use")),
+	check("ends at once", serves(nil, 0, errors.New("address already in use")),
 		"ready", "the service ended (exit status 1)", "the whole log is")
-	check("never ready", bad(http.NotFoundHandler(), 0, nil), "ready", "404", "see ")
-	check("never listens", bad(hello(), time.Hour, nil), "ready", "connection refused", "see ")
-	check("answers wrongly", bad(lying(), 0, nil), "verify", `body differs`, "prony verify bad")
-	check("hangs in the warm-up", during("warmup", func(_ *world, ctx context.Context, _ load.Spec) (*load.Result, error) {
-		time.Sleep(time.Second)
-		return &load.Result{}, ctx.Err()
-	}), "warmup", "no good answer", "see ")
-	check("dies in the middle", during("peak", func(w *world, ctx context.Context, _ load.Spec) (*load.Result, error) {
-		w.launcher.Crash("signal: killed")
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}), "measure", "the service ended (signal: killed)", "the whole log is")
-	check("answers wrongly once warm", during("half", func(w *world, ctx context.Context, s load.Spec) (*load.Result, error) {
-		w.launcher.Replace(lying())
-		return w.steadyLoad(ctx, s)
-	}), "reverify", `body differs`, "prony verify bad")
+	check("never ready", serves(http.NotFoundHandler(), 0, nil), "ready", "404", "see ")
+	check("never listens", serves(hello(), time.Hour, nil), "ready", "connection refused", "see ")
+	check("answers wrongly", serves(lying(), 0, nil), "verify", `body differs`, "prony verify bad")
+	check("hangs in the warm-up", during("warmup",
+		func(_ *world, ctx context.Context, _ load.Spec) (*load.Result, error) {
+			time.Sleep(time.Second)
+			return &load.Result{}, ctx.Err()
+		}), "warmup", "no good answer", "see ")
+	check("dies in the middle", during("peak",
+		func(w *world, ctx context.Context, _ load.Spec) (*load.Result, error) {
+			w.launcher.Crash("signal: killed")
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}), "measure", "the service ended (signal: killed)", "the whole log is")
+	check("answers wrongly once warm", during("half",
+		func(w *world, ctx context.Context, s load.Spec) (*load.Result, error) {
+			w.launcher.Replace(lying())
+			return w.steadyLoad(ctx, s)
+		}), "reverify", `body differs`, "prony verify bad")
+}
+
+// checkFault runs two targets, of which a fault concerns only the one named bad.
+func checkFault(t *testing.T, arrange fault, step, words, hint string) {
+	t.Helper()
+	w := newWorld(t)
+	e := w.experiment("bad", "good")
+	arrange(w, &e)
+	records, err := w.run(context.Background(), e)
+	if err != nil || len(records) != 2 {
+		t.Fatalf("%d records, error %v; want 2 and none", len(records), err)
+	}
+	for _, r := range records {
+		if r.Target.Name == "good" {
+			if r.Outcome != result.Measured {
+				t.Errorf("the good target failed too: %+v", r.Failure)
+			}
+			continue
+		}
+		f := r.Failure
+		if f == nil || f.Step != step || !strings.Contains(f.Error, words) ||
+			!strings.Contains(f.Hint, hint) {
+			t.Errorf("failure is %+v\nwant step %s, words %q, hint %q", f, step, words, hint)
+		}
+		if r.Verdict.Grade != result.Invalid {
+			t.Errorf("verdict is %s", r.Verdict.Grade)
+		}
+	}
+	launched, stopped := 0, 0
+	for _, n := range w.notes {
+		if strings.HasPrefix(n, "launch") {
+			launched++
+		} else if strings.HasPrefix(n, "stop") {
+			stopped++
+		}
+	}
+	if launched != stopped {
+		t.Errorf("%d launches, %d stops: %q", launched, stopped, w.notes)
+	}
+}
+
+func isBad(name string) bool { return strings.HasSuffix(name, "-bad") }
+
+// serves makes the bad target this handler, which listens after the delay or cannot start.
+func serves(h http.Handler, delay time.Duration, err error) fault {
+	return func(w *world, _ *trial.Experiment) {
+		fine := w.handler
+		w.handler = func(name string) (http.Handler, time.Duration, error) {
+			if isBad(name) {
+				return h, delay, err
+			}
+			return fine(name)
+		}
+	}
+}
+
+// offering is a driver's work in a world.
+type offering func(*world, context.Context, load.Spec) (*load.Result, error)
+
+// during offers one load of the bad target in another way.
+func during(name string, offer offering) fault {
+	return func(w *world, _ *trial.Experiment) {
+		w.offer = func(ctx context.Context, s load.Spec) (*load.Result, error) {
+			if isBad(lastLaunch(w.notes)) && s.Name == name {
+				return offer(w, ctx, s)
+			}
+			return w.steadyLoad(ctx, s)
+		}
+	}
 }
 
 func lastLaunch(notes []string) string {
@@ -372,7 +394,8 @@ func TestInterruptKeepsWhatThereIs(t *testing.T) {
 			records[1].Failure == nil || records[1].Failure.Error != "interrupted" {
 			t.Errorf("%d records, the last one %+v", len(records), records[len(records)-1].Failure)
 		}
-		if last := w.notes[len(w.notes)-1]; last != "record failed" || !slices.Contains(w.notes, "stop b1-02-"+records[1].Target.Name) {
+		stop := "stop b1-02-" + records[1].Target.Name
+		if w.notes[len(w.notes)-1] != "record failed" || !slices.Contains(w.notes, stop) {
 			t.Errorf("the service was not stopped: %q", w.notes)
 		}
 	})

@@ -22,8 +22,8 @@ type Experiment struct {
 }
 
 // Run runs all trials of an experiment in order and saves each record before the next trial starts.
-// A trial that fails does not stop the others; only a record that cannot be saved and an interrupt do.
-// The records so far are returned in any case.
+// A trial that fails does not stop the others; only a record that cannot be saved and an interrupt
+// do. The records so far are returned in any case.
 func (l *Lab) Run(ctx context.Context, e Experiment) (records []*result.Record, err error) {
 	if err := os.MkdirAll(filepath.Join(l.Dir, "logs"), 0o755); err != nil {
 		return nil, fmt.Errorf("create run: %w", err)

@@ -9,10 +9,10 @@ const (
 )
 
 // steady reports whether the last span of a cumulative count grew as fast as the span before it: a
-// window comparison in the manner of Georges, Buytaert & Eeckhout (OOPSLA 2007, §3.2), who stop when
-// the variation over the last iterations falls below a few per cent. Counts vary by their root even
-// when nothing changes, so two such deviations are allowed on top; a slow service is not kept warming
-// up by its own randomness.
+// window comparison in the manner of Georges, Buytaert & Eeckhout (OOPSLA 2007, §3.2), who stop
+// when the variation over the last iterations falls below a few per cent. Counts vary by their root
+// even when nothing changes, so two such deviations are allowed on top; a slow service is not kept
+// warming up by its own randomness.
 func steady(cumulative []int64) bool {
 	n := len(cumulative)
 	if n < 2*warmSpan+1 {

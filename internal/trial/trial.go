@@ -1,11 +1,12 @@
-// Package trial is the life of one trial, and of a run of many. It is the only package that knows all
-// the others:
+// Package trial is the life of one trial, and of a run of many. It is the only package that knows
+// all the others:
 //
 //	launch ─ ready ─ verify ─ warm up ─ measure each load ─ verify again ─ stop ─ judge ─ record
 //
-// Whatever happens, a trial ends as exactly one record and leaves no process behind; the log is read
-// before anything is cleaned up. What the outside world does (processes, sockets, samples) comes in
-// through the fields of Lab, so that a whole run also works on a fake world under a fake clock.
+// Whatever happens, a trial ends as exactly one record and leaves no process behind; the log is
+// read before anything is cleaned up. What the outside world does (processes, sockets, samples)
+// comes in through the fields of Lab, so that a whole run also works on a fake world under a fake
+// clock.
 package trial
 
 import (
@@ -163,8 +164,8 @@ func (f *life) run(ctx context.Context) error {
 	return nil
 }
 
-// fail turns an error into the record's failure: what was being done, why it failed, what to do, and
-// what the service had to say last.
+// fail turns an error into the record's failure: what was being done, why it failed, what to do,
+// and what the service had to say last.
 func (f *life) fail(ctx context.Context, err error) {
 	out := &result.Failure{Step: f.step, Error: err.Error()}
 	var hinted interface{ Hint() string }
@@ -276,8 +277,8 @@ func (e *hintError) Error() string { return e.err.Error() }
 func (e *hintError) Unwrap() error { return e.err }
 func (e *hintError) Hint() string  { return e.hint }
 
-// verify checks the contract, before the load and after it: a service that answers wrongly once it is
-// warm must not be in a table either.
+// verify checks the contract, before the load and after it: a service that answers wrongly once it
+// is warm must not be in a table either.
 func (f *life) verify(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, verifyWait)
 	defer cancel()

@@ -1,6 +1,6 @@
-// Package fake launches services that live inside this process and are reached through pipes, so that
-// a whole run works in milliseconds under a fake clock (testing/synctest) with nothing of the real
-// world in it.
+// Package fake launches services that live inside this process and are reached through pipes, so
+// that a whole run works in milliseconds under a fake clock (testing/synctest) with nothing of the
+// real world in it.
 package fake
 
 import (

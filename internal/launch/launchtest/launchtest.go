@@ -61,10 +61,11 @@ func (s *suite) launch(t *testing.T, args []string) launch.Process {
 // eventually waits for a condition that another process brings about.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := clock.Mono() + int64(5*time.Second); clock.Mono() < end; time.Sleep(time.Millisecond) {
+	for end := clock.Mono() + int64(5*time.Second); clock.Mono() < end; {
 		if ok() {
 			return
 		}
+		time.Sleep(time.Millisecond)
 	}
 	t.Fatalf("%s did not happen within 5 s", what)
 }

@@ -85,8 +85,8 @@ type groups struct {
 	inForce, missing []string
 }
 
-// makeGroups creates the target's groups and sets its limits in them. What is not permitted is noted
-// in missing and left to the other means; it is never an error.
+// makeGroups creates the target's groups and sets its limits in them. What is not permitted is
+// noted in missing and left to the other means; it is never an error.
 func makeGroups(name string, s launch.Spec, trees []hierarchy) *groups {
 	g := &groups{}
 	for _, h := range trees {
@@ -160,7 +160,8 @@ func (g *groups) cpusetV1(dir, parent string, s launch.Spec) bool {
 		return false
 	}
 	if len(s.Cores) > 0 {
-		g.inForce = append(g.inForce, "cpuset "+readTrim(filepath.Join(dir, "cpuset.cpus"))+" (cgroup v1)")
+		have := readTrim(filepath.Join(dir, "cpuset.cpus"))
+		g.inForce = append(g.inForce, "cpuset "+have+" (cgroup v1)")
 	}
 	return true
 }

@@ -25,10 +25,10 @@ type entry struct {
 	Env    []string `json:"env"`
 }
 
-// Enter must be called first in main of every program that launches processes. In a process that was
-// started to become a service it joins the service's cgroups, takes on its limits and executes the
-// service's program, so that not one instruction of the service runs outside its limits. In any other
-// process it does nothing.
+// Enter must be called first in main of every program that launches processes. In a process that
+// was started to become a service it joins the service's cgroups, takes on its limits and executes
+// the service's program, so that not one instruction of the service runs outside its limits. In any
+// other process it does nothing.
 func Enter() {
 	text, ok := os.LookupEnv(enterEnv)
 	if !ok {
@@ -46,8 +46,8 @@ func become(text string, report *os.File) error {
 		return fmt.Errorf("read entry: %w", err)
 	}
 	runtime.LockOSThread()
-	// The signal is bound to this process and survives the exec (prctl(2)). The parent may have died
-	// before it was set.
+	// The signal is bound to this process and survives the exec (prctl(2)). The parent may have
+	// died before it was set.
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return fmt.Errorf("set parent-death signal: %w", err)
 	}

@@ -12,8 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Journal is the lab's note on disk of what it has running, and the lock that keeps a second lab from
-// measuring beside it. A lab that is killed leaves the note behind; the next one acts on it.
+// Journal is the lab's note on disk of what it has running, and the lock that keeps a second lab
+// from measuring beside it. A lab that is killed leaves the note behind; the next one acts on it.
+//
+// A nil Journal remembers nothing; tests of other things use it.
 type Journal struct {
 	path string
 	lock *os.File
@@ -58,15 +60,16 @@ func OpenJournal(dir string) (j *Journal, reaped []string, err error) {
 	}
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		lock.Close()
-		return nil, nil, fmt.Errorf("open journal %s: %w: process %d; two would spoil each other's "+
-			"numbers: wait for it, or end it", path, ErrBusy, readNote(path).Lab)
+		return nil, nil, fmt.Errorf("open journal %s: %w: process %d; two would spoil each "+
+			"other's numbers: wait for it, or end it", path, ErrBusy, readNote(path).Lab)
 	}
 	reaped, err = reap(readNote(path))
 	if err != nil {
 		lock.Close()
 		return nil, nil, err
 	}
-	j = &Journal{path: path, lock: lock, note: note{Lab: os.Getpid(), Processes: map[string]record{}}}
+	own := note{Lab: os.Getpid(), Processes: map[string]record{}}
+	j = &Journal{path: path, lock: lock, note: own}
 	if err := j.save(); err != nil {
 		lock.Close()
 		return nil, nil, err
@@ -107,14 +110,15 @@ func reap(n note) (reaped []string, err error) {
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return reaped, fmt.Errorf("end what an earlier lab (process %d) left running: %w", n.Lab, err)
+		return reaped, fmt.Errorf("end what an earlier lab (process %d) left running: %w",
+			n.Lab, err)
 	}
 	return reaped, nil
 }
 
-// isOurs tells the group of a noted process from a later one with the same number. While a group has
-// members the kernel gives its number to no new process, so it is ours unless a process with that
-// number was born at another time.
+// isOurs tells the group of a noted process from a later one with the same number. While a group
+// has members the kernel gives its number to no new process, so it is ours unless a process with
+// that number was born at another time.
 func isOurs(r record) bool {
 	born := bornAt(r.PID)
 	return born == "" || born == r.Born
@@ -140,7 +144,8 @@ func (j *Journal) remove(name string) error {
 	return j.save()
 }
 
-// save replaces the note in one step, so that a kill in the middle leaves the old one or the new one.
+// save replaces the note in one step, so that a kill in the middle leaves the old one or the new
+// one.
 func (j *Journal) save() error {
 	b, err := json.Marshal(j.note)
 	if err == nil {
@@ -156,4 +161,9 @@ func (j *Journal) save() error {
 }
 
 // Close gives the lock back.
-func (j *Journal) Close() error { return j.lock.Close() }
+func (j *Journal) Close() error {
+	if j == nil {
+		return nil
+	}
+	return j.lock.Close()
+}

@@ -1,9 +1,9 @@
 // Package process launches a target as a plain process: no Docker, no root needed. It gives it a
 // process group and, where permitted, cgroups of its own, else affinity and rlimits.
 //
-// Nothing survives the lab. In order of what goes wrong: Stop ends the target and all it has forked; a
-// parent-death signal ends it when the lab is killed; a journal on disk lets the next lab end what
-// even that has missed (Reap).
+// Nothing survives the lab. In order of what goes wrong: Stop ends the target and all it has
+// forked; a parent-death signal ends it when the lab is killed; a journal on disk lets the next lab
+// end what even that has missed (Reap).
 package process
 
 import (
@@ -179,7 +179,8 @@ func (p *proc) keep(started chan<- error) {
 func (p *proc) hear(ctx context.Context, r *os.File) error {
 	line := make(chan string, 1)
 	go func() {
-		b, _ := io.ReadAll(io.LimitReader(r, 4096)) // an error ends the text, which is then too short
+		// An error ends the text, which is then too short.
+		b, _ := io.ReadAll(io.LimitReader(r, 4096))
 		line <- string(b)
 	}()
 	var text string
@@ -337,7 +338,8 @@ func (p *proc) clean() error {
 		select {
 		case <-p.exited:
 		case <-time.After(killBound):
-			errs = append(errs, fmt.Errorf("kill %s: process %d is still there", p.spec.Name, p.cmd.Process.Pid))
+			errs = append(errs, fmt.Errorf("kill %s: process %d is still there",
+				p.spec.Name, p.cmd.Process.Pid))
 		}
 	}
 	for _, dir := range p.groups.dirs() {

@@ -66,9 +66,10 @@ func TestLimitsAreInForce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			l := &Launcher{Journal: journal(t), NoGroup: noGroup}
+			const tell = "grep Cpus_allowed_list /proc/self/status; ulimit -d; echo ready; sleep 9"
 			p, err := l.Launch(context.Background(), launch.Spec{
-				Name: "t", Dir: dir, LogFile: filepath.Join(dir, "log"), Env: []string{"PATH=/usr/bin:/bin"},
-				Args:  []string{"sh", "-c", "grep Cpus_allowed_list /proc/self/status; ulimit -d; echo ready; sleep 9"},
+				Name: "t", Dir: dir, LogFile: filepath.Join(dir, "log"),
+				Args: []string{"sh", "-c", tell}, Env: []string{"PATH=/usr/bin:/bin"},
 				Cores: []int{0}, CPUs: 1, MemoryBytes: 256 << 20,
 			})
 			if err != nil {
@@ -80,7 +81,8 @@ func TestLimitsAreInForce(t *testing.T) {
 			}
 			inForce, missing := p.Limits()
 			all := strings.Join(inForce, "; ")
-			if log := strings.Join(p.Log(9), " "); !strings.Contains(log, "Cpus_allowed_list:\t0 ") {
+			log := p.Log(9)
+			if !strings.Contains(strings.Join(log, " "), "Cpus_allowed_list:\t0 ") {
 				t.Errorf("the target sees %q", log)
 			}
 			if !strings.Contains(all, "affinity 0") {
@@ -88,9 +90,10 @@ func TestLimitsAreInForce(t *testing.T) {
 			}
 			hasGroup := strings.Contains(all, "memory 268435456 (cgroup")
 			hasRlimit := strings.Contains(all, "private memory 268435456 (rlimit)") &&
-				p.Log(9)[1] == strconv.Itoa(256<<10)
+				log[1] == strconv.Itoa(256<<10)
 			if hasGroup == hasRlimit {
-				t.Errorf("memory is limited by both or by neither: %q, the target sees %q", all, p.Log(9))
+				t.Errorf("memory is limited by both or by neither: %q, the target sees %q",
+					all, log)
 			}
 			for _, g := range p.Groups() {
 				if pids := pidsIn(g.Dir); len(pids) == 0 {
@@ -113,8 +116,8 @@ func lab(dir string) {
 	}
 	l := &Launcher{Journal: j, NoGroup: os.Getenv("PRONY_TEST_NOGROUP") != ""}
 	p, err := l.Launch(context.Background(), launch.Spec{
-		Name: "t", Dir: dir, LogFile: filepath.Join(dir, "log"), Env: []string{"PATH=/usr/bin:/bin"},
-		Args: []string{"sh", "-c", forks},
+		Name: "t", Dir: dir, LogFile: filepath.Join(dir, "log"),
+		Args: []string{"sh", "-c", forks}, Env: []string{"PATH=/usr/bin:/bin"},
 	})
 	if err != nil {
 		fmt.Println("error", err)
@@ -127,7 +130,8 @@ func lab(dir string) {
 	time.Sleep(time.Hour)
 }
 
-// A lab that is killed takes its target with it; what the target had forked is ended by the next lab.
+// A lab that is killed takes its target with it; what the target had forked is ended by the next
+// lab.
 func TestKilledLabLeavesNothing(t *testing.T) {
 	check := func(name, noGroup string) {
 		t.Run(name, func(t *testing.T) {

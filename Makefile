@@ -1,0 +1,22 @@
+# Two commands matter: make bench and make test. Everything else is in the program itself.
+
+.PHONY: bench test build setup peers
+
+bench: build ## compare all services that can run here, about three minutes
+	./bin/prony run
+
+test: setup ## every test, the real services and a real browser included
+	go vet ./...
+	go test -p 1 -timeout 40m ./...
+
+build:
+	@command -v go >/dev/null || { echo "prony is written in Go: install Go 1.26 or newer" >&2; exit 1; }
+	go build -o bin/prony ./cmd/prony
+
+# The tests of the page need a browser. Where it cannot be installed, they are skipped with a line.
+setup: build
+	@command -v chromium >/dev/null || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null || \
+	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; }
+
+peers: build ## the generator against wrk in alternating runs, on two quiet cores
+	go test ./bench -run '^$$' -bench Peers -benchtime 1x -v

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"prony/internal/clock"
+	"prony/internal/host"
+	"prony/internal/launch"
+	"prony/internal/launch/fake"
+	"prony/internal/launch/process"
+	"prony/internal/load"
+	"prony/internal/pace"
+	"prony/internal/probe"
+	"prony/internal/result"
+	"prony/internal/service"
+	"prony/internal/trial"
+)
+
+// mock is a world in which nothing is real: it builds nothing, its services are handlers that keep
+// the contract hello, and its load takes the bubble's time and no other.
+type mock struct {
+	lacks  string // a service whose toolchain is missing
+	broken string // a service that cannot be built
+}
+
+func (mock) enter() (*process.Journal, []string, error) { return nil, nil, nil }
+
+func (m mock) missing(_ *service.Tools, s *service.Service) []string {
+	if s.Name == m.lacks {
+		return []string{"needs unobtainium >= 1: not found"}
+	}
+	return nil
+}
+
+func (m mock) build(_ context.Context, _ *service.Builder,
+	s *service.Service) (*service.Built, error) {
+	if s.Name == m.broken {
+		return nil, fmt.Errorf("build %s: step 1: exit status 1", s.Name)
+	}
+	tool := service.Tool{Path: "/tool", Version: "1"}
+	return &service.Built{
+		Dir: "/", Hash: "0", SHA256: "0", SizeBytes: 1 << 20,
+		Tools: map[string]service.Tool{"java": tool, "node": tool, "python": tool},
+	}, nil
+}
+
+func (mock) lab(_ *process.Journal, l host.Layout, dir string,
+	observe func(trial.Event)) *trial.Lab {
+	m := &mockLoad{}
+	f := &fake.Launcher{Note: func(string) {}}
+	f.Start = func(s launch.Spec) (http.Handler, time.Duration, error) {
+		m.target = s.Name
+		return contractOf(s.Name), 20 * time.Millisecond, nil
+	}
+	return &trial.Lab{
+		Launcher: f, Driver: m, Dial: f.Dial, Layout: l, Dir: dir, Observe: observe,
+		Port:  func() (int, error) { return 8080, nil },
+		Watch: func(launch.Process) (trial.Watcher, error) { return &mockWatch{}, nil },
+	}
+}
+
+func (mock) measure(ctx context.Context, lab *trial.Lab, e trial.Experiment, _ []int,
+	_ func(string)) error {
+	_, err := lab.Run(ctx, e)
+	return err
+}
+
+// modeOf is the mode of the target that a trial's name ends in.
+func modeOf(trial string) string {
+	switch {
+	case strings.HasSuffix(trial, "platform") || strings.HasSuffix(trial, "flask"):
+		return "platform"
+	case strings.HasSuffix(trial, "virtual") || strings.HasSuffix(trial, "nethttp"):
+		return "virtual"
+	}
+	return "reactive"
+}
+
+// contractOf keeps the contract hello as far as the quick check asks.
+func contractOf(trial string) http.Handler {
+	path := "/hello/" + modeOf(trial)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		key, n := "1", 0
+		if q.Has("key") {
+			key = q.Get("key")
+		}
+		_, err := fmt.Sscanf(key, "%d", &n)
+		status, body := 200, ""
+		switch {
+		case r.URL.Path == "/readyz" || r.URL.Path == "/ready" || r.URL.Path == "/health":
+		case r.URL.Path != path || r.Method != "GET":
+			status = 404
+		case q.Has("sleep") && q.Get("sleep") != "0", q.Get("log") == "yes":
+			status = 400
+		case err != nil || n < 1 || n > 50000:
+			status = 404
+		default:
+			body = "Hello from REST value-" + key
+		}
+		w.Header().Set("Content-Type", "text/plain")
+		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+		w.WriteHeader(status)
+		w.Write([]byte(body)) //nolint:errcheck // a client that has gone needs no answer
+	})
+}
+
+// mockLoad answers at a rate that is the target's own, give or take a per cent by the trial.
+type mockLoad struct{ target string }
+
+func (m *mockLoad) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
+	began := clock.Mono()
+	of := uint64(0)
+	for _, c := range m.target[strings.LastIndexByte(m.target, '-')+1:] {
+		of = 31*of + uint64(c)
+	}
+	rate := 10000 + 1000*float64(of%40) + 100*pace.Uniform(s.Seed, of)
+	for s.Watch != nil && clock.Mono()-began < int64(s.Window) {
+		time.Sleep(s.Every)
+		elapsed := time.Duration(clock.Mono() - began)
+		if !s.Watch(int64(elapsed.Seconds()*rate), elapsed) {
+			return &load.Result{}, ctx.Err()
+		}
+	}
+	time.Sleep(s.Lead)
+	s.OnWindow(true)
+	select {
+	case <-time.After(s.Window):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	s.OnWindow(false)
+	return &load.Result{Load: mockResult(s, rate)}, nil
+}
+
+// mockResult is a flawless load: every request took a millisecond.
+func mockResult(s load.Spec, rate float64) result.Load {
+	if s.Model == load.Open {
+		rate = s.RatePerS
+	}
+	n := int64(s.Window.Seconds() * rate)
+	h := hdrhistogram.New(1, 1<<40, 3)
+	if err := h.RecordValues(1e6, n); err != nil {
+		panic(err)
+	}
+	hdr, err := h.EncodeV2()
+	if err != nil {
+		panic(err)
+	}
+	d := result.Dist{Count: n, MinNs: 1e6, MeanNs: 1e6, P50Ns: 1e6, P90Ns: 1e6, P99Ns: 1e6,
+		P999Ns: 1e6, MaxNs: 1e6, HDR: string(hdr)}
+	return result.Load{
+		Name: s.Name, Model: s.Model, Arrivals: s.Arrivals, Connections: s.Connections, Threads: 1,
+		RatePerS: s.RatePerS, WindowNs: int64(s.Window), Scheduled: n, Sent: n, Done: n, Answered: n,
+		ThroughputPerS: rate, InFlightMean: rate / 1000,
+		ResponseTime: d, ServiceTime: d, FirstByte: d,
+	}
+}
+
+type mockWatch struct{ at int64 }
+
+func (w *mockWatch) Mark() probe.Mark {
+	w.at += 1e9
+	return probe.Mark{TNs: w.at, Source: "proc"}
+}
+func (w *mockWatch) MarkPSS() probe.Mark               { return w.Mark() }
+func (w *mockWatch) Series() probe.Series              { return probe.Series{} }
+func (w *mockWatch) Stop() (probe.Series, result.Cost) { return probe.Series{}, result.Cost{} }

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"prony/internal/launch/process"
+	"prony/internal/result"
+	"prony/internal/tidy"
+	"prony/internal/truth"
+)
+
+func TestMain(m *testing.M) {
+	process.Enter()
+	// This binary is prony itself where a test starts it as such, or a run its null server.
+	if os.Getenv("PRONY_TEST_MAIN") != "" || len(os.Args) > 1 && os.Args[1] == "null" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// checkout is a root folder with this repository's catalog and suites, but results of its own.
+func checkout(t *testing.T) string {
+	t.Helper()
+	root, err := tidy.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"services", "suites", ".prony"} {
+		if err := os.MkdirAll(filepath.Join(root, ".prony"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(filepath.Join(root, name), filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// say runs the program in a mock world, in no time.
+func say(t *testing.T, m mock, args ...string) (stdout, stderr string, exit int) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		var out, errs bytes.Buffer
+		exit = code(run(context.Background(), m, args, &out, &errs))
+		stdout, stderr = out.String(), errs.String()
+	})
+	return stdout, stderr, exit
+}
+
+func has(t *testing.T, what, text string, wants ...string) {
+	t.Helper()
+	for _, w := range wants {
+		if !strings.Contains(text, w) {
+			t.Errorf("%s lacks %q:\n%s", what, w, text)
+		}
+	}
+}
+
+func TestRunWithNoArgumentsIsTheCanonicalComparison(t *testing.T) {
+	root := checkout(t)
+	stdout, stderr, exit := say(t, mock{lacks: "java-netty"}, "run", "--root", root)
+	if exit != exitFine {
+		t.Errorf("exit %d:\n%s", exit, stderr)
+	}
+	has(t, "report", stdout, "canonical", "rust-axum", "java-jdk/virtual", "VALID 18 trials",
+		"java-netty", "skipped: needs unobtainium >= 1: not found", "services/java-netty/README.md",
+		"reproduce  prony run suites/canonical.yaml --seed 42 --blocks 3", "report.html")
+	has(t, "progress", stderr, "18 trials in 3 blocks", "18/18 b3-18-", "VALID")
+	dirs, err := filepath.Glob(filepath.Join(root, "results", "*"))
+	if err != nil || len(dirs) != 1 {
+		t.Fatalf("results are %v", dirs)
+	}
+	head, records, bad, err := result.Read(dirs[0])
+	if err != nil || len(bad) > 0 || len(records) != 18 || len(head.Trials) != 18 {
+		t.Errorf("%d records of %d, bad %v, error %v", len(records), len(head.Trials), bad, err)
+	}
+	for _, f := range []string{"txt", "md", "csv", "json", "html"} {
+		if info, err := os.Stat(filepath.Join(dirs[0], "report."+f)); err != nil || info.Size() == 0 {
+			t.Errorf("report.%s: %v", f, err)
+		}
+	}
+	again, _, exit := say(t, mock{}, "report", dirs[0])
+	if exit != exitFine || again != stdout {
+		t.Errorf("the report made again differs (exit %d):\n%s", exit, again)
+	}
+}
+
+func TestABrokenServiceDoesNotStopTheOthers(t *testing.T) {
+	stdout, stderr, exit := say(t, mock{broken: "node-express"}, "run", "--root", checkout(t),
+		"--targets", "node-express,go-nethttp", "--blocks", "2")
+	if exit != exitInvalid {
+		t.Errorf("exit %d, want %d", exit, exitInvalid)
+	}
+	has(t, "progress", stderr, "build node-express: step 1: exit status 1", "4/4")
+	has(t, "report", stdout, "go-nethttp", "node-express", "VALID 2 trials")
+}
+
+func TestMistakesGetASentenceAndACode(t *testing.T) {
+	root := checkout(t)
+	broken := filepath.Join(t.TempDir(), "s.yaml")
+	text := "name: x\ncontract: hello\nconections: 3\n"
+	if err := os.WriteFile(broken, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	check := func(exit int, words string, args ...string) {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			_, stderr, got := say(t, mock{}, append(args, "--root", root)...)
+			if got != exit || !strings.Contains(stderr, words) {
+				t.Errorf("exit %d, want %d; stderr %q, want %q", got, exit, stderr, words)
+			}
+		})
+	}
+	check(exitUsage, `no verb "rnu"; did you mean "run"?`, "rnu")
+	check(exitUsage, "unknown flag: --blokcs; see prony run --help", "run", "--blokcs", "3")
+	check(exitUsage, "got 2 arguments", "run", "a", "b")
+	check(exitError, "no such file or directory; suites live in", "run", "no-such.yaml")
+	check(exitError, `s.yaml:3: unknown key "conections"`, "run", broken)
+	check(exitUsage, `did you mean "go-nethttp"?`, "run", "--targets", "go-nethtp")
+	check(exitUsage, "blocks", "run", "--blocks", "-1")
+	check(exitError, "it has no run.json", "report", root)
+	check(exitUsage, "want a URL such as", "load", "127.0.0.1:80")
+	check(exitUsage, "want a range such as", "load", "http://127.0.0.1:1/", "--keys", "5")
+	check(exitUsage, "core 4096 is not one of", "load", "http://127.0.0.1:1/", "--cores", "4096")
+	check(exitUsage, `no service "go-nethtp"; did you mean "go-nethttp"?`, "verify", "go-nethtp")
+}
+
+func TestHelpTeaches(t *testing.T) {
+	for _, verb := range []string{"run", "plan", "services", "build", "verify", "load", "report"} {
+		stdout, _, exit := say(t, mock{}, verb, "--help")
+		if exit != exitFine || !strings.Contains(stdout, "Examples:\n  prony "+verb) ||
+			len(stdout) < 300 {
+			t.Errorf("help of %s (exit %d) teaches little:\n%s", verb, exit, stdout)
+		}
+	}
+}
+
+func TestReportIntoAFile(t *testing.T) {
+	root := checkout(t)
+	dir := filepath.Join(root, "r")
+	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--blocks", "1", "--out", dir); exit != 0 {
+		t.Fatal(stderr)
+	}
+	readme := filepath.Join(root, "README.md")
+	text := "before\n<!-- prony:begin canonical -->\nold\n<!-- prony:end canonical -->\nafter\n"
+	if err := os.WriteFile(readme, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, exit := say(t, mock{}, "report", dir, "--update", readme); exit != 0 {
+		t.Fatal(stderr)
+	}
+	got, err := os.ReadFile(readme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	has(t, "README", string(got), "before\n", "| rust-axum", "\nafter\n")
+	if strings.Contains(string(got), "\nold\n") {
+		t.Error("the old section is still there")
+	}
+	_, stderr, exit := say(t, mock{}, "report", dir, "--update", readme, "--section", "other")
+	if exit != exitError || !strings.Contains(stderr, "other") {
+		t.Errorf("exit %d, %q", exit, stderr)
+	}
+	for format, mark := range map[string]string{
+		"markdown": "| tier", "csv": "target,", "json": `"version": 1`, "html": "<!doctype html>",
+	} {
+		stdout, _, exit := say(t, mock{}, "report", dir, "--format", format)
+		if exit != exitFine || !strings.Contains(strings.ToLower(stdout), mark) {
+			t.Errorf("format %s (exit %d) begins %.80q", format, exit, stdout)
+		}
+	}
+}
+
+// Every `$ prony …` line of the documents does what it shows. Runs happen in a mock world; what loads
+// or verifies does so for real, against servers of the test's own.
+func TestCommandsInTheDocuments(t *testing.T) {
+	repo, err := tidy.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands, err := tidy.Commands(repo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(commands) < 8 {
+		t.Errorf("only %d commands in the documents: are they found?", len(commands))
+	}
+	root := checkout(t)
+	old := filepath.Join(root, "results", "RUN")
+	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--out", old); exit != exitFine {
+		t.Fatal(stderr)
+	}
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	t.Setenv("PRONY_ROOT", root)
+	t.Chdir(root)
+	srv, err := truth.Serve(truth.Hello("ok"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer srv.Close()
+	for _, c := range commands {
+		t.Run(strings.Join(c.Args, " "), func(t *testing.T) {
+			args := bind(c.Args, srv.Addr.String())
+			var stdout, stderr bytes.Buffer
+			exit := 0
+			if c.Args[0] == "load" || c.Args[0] == "verify" {
+				exit = code(run(context.Background(), machine{}, args, &stdout, &stderr))
+			} else {
+				out, errs, got := say(t, mock{}, args...)
+				stdout.WriteString(out)
+				stderr.WriteString(errs)
+				exit = got
+			}
+			if exit != exitFine && exit != exitInvalid || exit == exitInvalid && c.Args[0] != "load" {
+				t.Errorf("%s:%d: exit %d\n%s%s", c.File, c.Line, exit, &stdout, &stderr)
+			}
+		})
+	}
+}
+
+// bind puts the test's server and a short window into a command that loads.
+func bind(args []string, addr string) []string {
+	out := append([]string{}, args...)
+	if args[0] != "load" {
+		return out
+	}
+	for i, a := range out {
+		if rest, ok := strings.CutPrefix(a, "http://127.0.0.1:8080"); ok {
+			out[i] = "http://" + addr + rest
+		}
+	}
+	return append(out, "--duration", "200ms", "--lead", "50ms")
+}
+
+func TestErrorsMakeTheirExitCodes(t *testing.T) {
+	for err, want := range map[error]int{
+		nil: 0, errors.New("x"): 1, usageError{errors.New("x")}: 2, &exitCode{4, "x"}: 4,
+	} {
+		if got := code(err); got != want {
+			t.Errorf("%v exits %d, want %d", err, got, want)
+		}
+	}
+}

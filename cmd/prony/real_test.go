@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"prony/internal/clock"
+	"prony/internal/result"
+)
+
+// Every service of the catalog whose toolchain is here is built and keeps its contracts.
+func TestServicesKeepTheirContracts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds every service")
+	}
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	var stdout, stderr bytes.Buffer
+	exit := code(run(context.Background(), machine{},
+		[]string{"verify", "--root", checkout(t)}, &stdout, &stderr))
+	t.Logf("%s", &stdout)
+	if exit != exitFine || !strings.Contains(stdout.String(), "as the contract says") {
+		t.Errorf("exit %d\n%s", exit, &stderr)
+	}
+}
+
+// A real run of a real service, short: everything that a record promises is in it.
+func TestRealRun(t *testing.T) {
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	root := checkout(t)
+	dir := filepath.Join(root, "r")
+	var stdout, stderr bytes.Buffer
+	exit := code(run(context.Background(), machine{}, []string{"run", "--root", root, "--out", dir,
+		"--targets", "go-nethttp", "--blocks", "1", "--measure", "500ms", "--warmup", "2s"},
+		&stdout, &stderr))
+	// The machine may be busy, which the verdict then says; the run itself must work.
+	if exit != exitFine && exit != exitInvalid {
+		t.Fatalf("exit %d\n%s%s", exit, &stdout, &stderr)
+	}
+	_, records, bad, err := result.Read(dir)
+	if err != nil || len(bad) > 0 || len(records) != 1 {
+		t.Fatalf("%d records, bad %v, error %v", len(records), bad, err)
+	}
+	r := records[0]
+	if r.Outcome != result.Measured || len(r.Loads) != 2 {
+		t.Fatalf("outcome %s, %d loads, failure %+v", r.Outcome, len(r.Loads), r.Failure)
+	}
+	p := r.Provenance
+	for what, ok := range map[string]bool{
+		"provenance": p.SuiteHash != "" && p.PlanHash != "" && p.Kernel != "" && p.CPUModel != "" &&
+			p.Commit != "" && len(p.Command) > 1 && len(p.ServiceArgs) > 0 && p.Tools["go"] != "",
+		"artifact":  len(r.Artifact.SHA256) == 64 && r.Artifact.SizeBytes > 1<<20,
+		"limits":    len(r.Limits.InForce) > 0 && len(r.Limits.ServiceCores) == 1,
+		"start":     0 < r.Start.ListenNs && r.Start.ListenNs <= r.Start.ReadyNs,
+		"first":     r.Start.ReadyNs < r.Start.FirstResponseNs,
+		"warm-up":   r.Warmup.Requests > 0 && len(r.Warmup.RatePerS) > 0,
+		"probe":     r.Probe.Samples > 5 && r.Probe.CPUNs > 0,
+		"schedule":  r.Loads[1].TraceHash != "" && r.Loads[1].Scheduled > 0 && r.Loads[1].Lag.Count > 0,
+		"ceiling":   r.Loads[0].CeilingPerS > 0,
+		"histogram": r.Loads[0].ResponseTime.HDR != "" && r.Loads[1].ResponseTime.HDR != "",
+	} {
+		if !ok {
+			t.Errorf("the record's %s is not whole", what)
+		}
+	}
+	for _, l := range r.Loads {
+		u := l.Service
+		if l.Done == 0 || u.CPUNs <= 0 || u.CPUPerRequestNs <= 0 || u.RSSMaxBytes < 1<<20 ||
+			u.ThreadsMax < 1 || u.NetworkBytes <= 0 || l.Generator.CPUNs <= 0 {
+			t.Errorf("load %s: %d answers, usage %+v, generator %+v", l.Name, l.Done, u, l.Generator)
+		}
+	}
+	for _, f := range []string{"hdr/" + r.Trial + ".half.hlog", "series/" + r.Trial + ".peak.json",
+		"logs/" + r.Trial + ".log", "report.html"} {
+		if _, err := os.Stat(filepath.Join(dir, f)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// prony is this program as a process of its own, running a long trial.
+type prony struct {
+	*exec.Cmd
+	t    *testing.T
+	root string
+	dir  string
+	errs *bytes.Buffer
+}
+
+func startRun(t *testing.T, root, runtime string) *prony {
+	t.Helper()
+	p := &prony{t: t, root: root, dir: filepath.Join(root, "r"), errs: &bytes.Buffer{}}
+	p.Cmd = exec.Command(os.Args[0], "run", "--root", root, "--out", p.dir, "--targets", "go-nethttp",
+		"--blocks", "1", "--measure", "60s")
+	p.Env = append(os.Environ(), "PRONY_TEST_MAIN=1", "XDG_RUNTIME_DIR="+runtime)
+	p.Stderr = p.errs
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Process.Kill() }) //nolint:errcheck // it may have ended
+	return p
+}
+
+// service waits until the journal names a running service and returns its process.
+func service1(t *testing.T, runtime string) int {
+	t.Helper()
+	for end := clock.Mono() + int64(60*time.Second); clock.Mono() < end; time.Sleep(10 * time.Millisecond) {
+		var note struct {
+			Processes map[string]struct {
+				PID int `json:"pid"`
+			} `json:"processes"`
+		}
+		b, err := os.ReadFile(filepath.Join(runtime, "prony", "lab.json"))
+		if err != nil || json.Unmarshal(b, &note) != nil {
+			continue
+		}
+		for _, p := range note.Processes {
+			if name, err := os.ReadFile(filepath.Join("/proc", itoa(p.PID), "cmdline")); err == nil &&
+				strings.Contains(string(name), "go-nethttp") && p.PID > 0 {
+				return p.PID
+			}
+		}
+	}
+	t.Fatal("no service came up within a minute")
+	return 0
+}
+
+func itoa(n int) string {
+	b, _ := json.Marshal(n) // a number always encodes
+	return string(b)
+}
+
+func gone(t *testing.T, pid int) {
+	t.Helper()
+	for end := clock.Mono() + int64(5*time.Second); clock.Mono() < end; time.Sleep(time.Millisecond) {
+		if syscall.Kill(pid, 0) != nil {
+			return
+		}
+	}
+	t.Errorf("service %d is still there", pid)
+}
+
+func TestInterruptEndsInOrder(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		t.Run(sig.String(), func(t *testing.T) {
+			runtime := t.TempDir()
+			p := startRun(t, checkout(t), runtime)
+			pid := service1(t, runtime)
+			if err := p.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			err := p.Wait()
+			if p.ProcessState.ExitCode() != exitError {
+				t.Errorf("ended with %v, want exit %d\n%s", err, exitError, p.errs)
+			}
+			gone(t, pid)
+			_, records, bad, err := result.Read(p.dir)
+			if err != nil || len(bad) > 0 || len(records) != 1 || records[0].Failure == nil ||
+				records[0].Failure.Error != "interrupted" {
+				t.Errorf("records %v, bad %v, error %v", records, bad, err)
+			}
+			has(t, "stderr", p.errs.String(), "interrupted after 1 of 1 trials")
+			if _, err := os.Stat(filepath.Join(p.dir, "report.html")); err != nil {
+				t.Error("no report of what there is:", err)
+			}
+		})
+	}
+}
+
+// SIGKILL cannot be heard; the service goes all the same, and the next lab finds nothing in its way.
+func TestKilledLab(t *testing.T) {
+	runtime, root := t.TempDir(), checkout(t)
+	p := startRun(t, root, runtime)
+	pid := service1(t, runtime)
+	var stdout, stderr bytes.Buffer
+	t.Setenv("XDG_RUNTIME_DIR", runtime)
+	second := []string{"verify", "go-nethttp", "--root", root}
+	if exit := code(run(context.Background(), machine{}, second, &stdout, &stderr)); exit != exitError {
+		t.Errorf("a second lab exits %d, want %d", exit, exitError)
+	}
+	has(t, "stderr", stderr.String(), "another prony is measuring on this machine: process "+
+		itoa(p.Process.Pid), "wait for it")
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.Wait() //nolint:errcheck // it was killed
+	gone(t, pid)
+	stderr.Reset()
+	if exit := code(run(context.Background(), machine{}, second, &stdout, &stderr)); exit != exitFine {
+		t.Errorf("the next lab exits %d\n%s", exit, &stderr)
+	}
+	left, err := filepath.Glob("/sys/fs/cgroup/*/prony-" + itoa(p.Process.Pid) + "-*")
+	if err != nil || len(left) > 0 {
+		t.Errorf("cgroups are left: %v", left)
+	}
+}

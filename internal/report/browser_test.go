@@ -1,0 +1,303 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// shots is where the browser test leaves pictures of the page for a person to look at; unset, it
+// takes none.
+const shots = "PRONY_SHOTS"
+
+// browserPatience bounds the whole test; a browser that hangs must not hang the suite.
+const browserPatience = 2 * time.Minute
+
+// TestPageInBrowser opens the report as a reader would, on a phone and on a desk, in both themes.
+func TestPageInBrowser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a browser takes seconds: not in -short")
+	}
+	exe := browser()
+	if exe == "" {
+		t.Skip("no chromium or chrome on PATH: install one to test the page")
+	}
+	file := filepath.Join(t.TempDir(), "report.html")
+	html := page(t, made(), HTMLOptions{Samples: samplesOf(made())})
+	if err := os.WriteFile(file, []byte(html), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), browserPatience)
+	defer cancel()
+	ctx, cancel = chromedp.NewExecAllocator(ctx, browserFlags(t, exe)...)
+	defer cancel()
+	ctx, cancel = chromedp.NewContext(ctx)
+	defer cancel()
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("start %s: %v", exe, err)
+	}
+	for _, width := range []int64{390, 1280} {
+		for _, scheme := range []string{"light", "dark"} {
+			t.Run(fmt.Sprintf("%d-%s", width, scheme), func(t *testing.T) {
+				visit(t, ctx, "file://"+file, width, scheme)
+			})
+		}
+	}
+}
+
+func browser() string {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if exe, err := exec.LookPath(name); err == nil {
+			return exe
+		}
+	}
+	return ""
+}
+
+func browserFlags(t *testing.T, exe string) []chromedp.ExecAllocatorOption {
+	return []chromedp.ExecAllocatorOption{
+		chromedp.ExecPath(exe), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.NoFirstRun, chromedp.UserDataDir(t.TempDir()),
+		chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
+		chromedp.Flag("disable-dev-shm-usage", true),
+	}
+}
+
+// watch collects what a page must not do: complain, throw or ask the network.
+type watch struct {
+	sync.Mutex
+	page  string
+	wrong []string
+}
+
+func (w *watch) event(ev any) {
+	w.Lock()
+	defer w.Unlock()
+	switch e := ev.(type) {
+	case *runtime.EventConsoleAPICalled:
+		w.wrong = append(w.wrong, fmt.Sprintf("console.%s was called", e.Type))
+	case *runtime.EventExceptionThrown:
+		w.wrong = append(w.wrong, "exception: "+e.ExceptionDetails.Text)
+	case *log.EventEntryAdded:
+		w.wrong = append(w.wrong, "log: "+e.Entry.Text)
+	case *network.EventRequestWillBeSent:
+		if e.Request.URL != w.page {
+			w.wrong = append(w.wrong, "request: "+e.Request.URL)
+		}
+	}
+}
+
+func (w *watch) problems() []string {
+	w.Lock()
+	defer w.Unlock()
+	return w.wrong
+}
+
+func visit(t *testing.T, browser context.Context, url string, width int64, scheme string) {
+	ctx, cancel := chromedp.NewContext(browser)
+	defer cancel()
+	w := &watch{page: url}
+	if err := chromedp.Listen(ctx, w.event); err != nil {
+		t.Fatal(err)
+	}
+	call(t, ctx, network.Enable, network.EnableParams{})
+	call(t, ctx, log.Enable, cdp.Empty{})
+	call(t, ctx, runtime.Enable, cdp.Empty{})
+	scale := 1.0
+	if width < 600 {
+		scale = 2 // as telephones have, where a canvas must be drawn finer than its box
+	}
+	call(t, ctx, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: width, Height: 900, DeviceScaleFactor: scale, Mobile: width < 600,
+	})
+	call(t, ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+	})
+	do(t, ctx, chromedp.Navigate(url), chromedp.WaitReady(chromedp.CSS(".keys button")))
+	name := fmt.Sprintf("%d-%s", width, scheme)
+	shoot(t, ctx, name)
+	if n := value[float64](t, ctx, `document.documentElement.scrollWidth`); n > float64(width) {
+		t.Errorf("the page is %v px wide on a screen of %d", n, width)
+	}
+	if n := value[float64](t, ctx, blankCanvases); n != 0 {
+		t.Errorf("%v canvases are blank", n)
+	}
+	// Throughput, latency, and four panels over time.
+	if n := value[float64](t, ctx, `document.querySelectorAll("canvas").length`); n != 6 {
+		t.Errorf("%v canvases, wanted 6", n)
+	}
+	hover(t, ctx)
+	toggleLine(t, ctx)
+	toggleTheme(t, ctx, scheme)
+	openTrial(t, ctx)
+	shoot(t, ctx, name+"-open")
+	if n := value[float64](t, ctx, `document.documentElement.scrollWidth`); n > float64(width) {
+		t.Errorf("with a trial open the page is %v px wide on a screen of %d", n, width)
+	}
+	do(t, ctx, script(`localStorage.clear()`)) // the next visit is another reader's
+	for _, problem := range w.problems() {
+		t.Error(problem)
+	}
+}
+
+// pixels reads a canvas through a copy, because reading a canvas often makes the browser complain.
+const pixels = `const pixels = (c) => {
+	const copy = document.createElement("canvas");
+	[copy.width, copy.height] = [c.width, c.height];
+	const context = copy.getContext("2d", { willReadFrequently: true });
+	context.drawImage(c, 0, 0);
+	return new Uint32Array(context.getImageData(0, 0, c.width, c.height).data.buffer);
+};`
+
+// blankCanvases counts canvases whose pixels are all the same.
+const blankCanvases = `(() => { ` + pixels + `
+	return [...document.querySelectorAll("canvas")].filter((c) => {
+		const p = pixels(c);
+		return p.every((x) => x === p[0]);
+	}).length;
+})()`
+
+// inked counts the pixels of the latency plot that something is drawn on.
+const inked = `(() => { ` + pixels + `
+	return pixels(document.querySelector(".latency canvas")).filter((x) => x !== 0).length;
+})()`
+
+// hover points at the two first plots and wants what they say of the place.
+func hover(t *testing.T, ctx context.Context) {
+	for plot, want := range map[string]string{
+		".throughput": ".reading", ".latency": ".keys .value",
+	} {
+		at := value[[]float64](t, ctx, fmt.Sprintf(`(() => {
+			const over = document.querySelector("%s .u-over");
+			over.scrollIntoView({ block: "center" });
+			const box = over.getBoundingClientRect();
+			return [box.x + box.width / 2, box.y + box.height / 2];
+		})()`, plot))
+		do(t, ctx, chromedp.MouseEvent(chromedp.MouseMoved, at[0], at[1]), settle)
+		said := fmt.Sprintf(`document.querySelector("%s %s").textContent`, plot, want)
+		if value[string](t, ctx, said) == "" {
+			t.Errorf("%s says nothing of the middle of its plot", plot)
+		}
+	}
+}
+
+// toggleLine hides a line by its key and shows it again.
+func toggleLine(t *testing.T, ctx context.Context) {
+	const key = `.latency .keys button`
+	before := value[float64](t, ctx, inked)
+	do(t, ctx, chromedp.Click(chromedp.CSS(key)), settle)
+	if pressed(t, ctx, key) != "false" {
+		t.Error("the key says that its line is shown after a click")
+	}
+	after := value[float64](t, ctx, inked)
+	if after >= before {
+		t.Errorf("hiding a line left %v inked pixels of %v", after, before)
+	}
+	// The keyboard must do the same: the key has the focus from the click.
+	do(t, ctx, chromedp.SendKeys(chromedp.CSS(key), " "), settle)
+	if again := value[float64](t, ctx, inked); pressed(t, ctx, key) != "true" || again != before {
+		t.Errorf("showing it again gave %v inked pixels of %v", again, before)
+	}
+}
+
+func pressed(t *testing.T, ctx context.Context, key string) string {
+	t.Helper()
+	return value[string](t, ctx,
+		fmt.Sprintf(`document.querySelector(%q).getAttribute("aria-pressed")`, key))
+}
+
+func toggleTheme(t *testing.T, ctx context.Context, scheme string) {
+	const paper = `getComputedStyle(document.body).backgroundColor`
+	before := value[string](t, ctx, paper)
+	dark := strings.HasPrefix(before, "rgb(1") // rgb(17, …) against rgb(250, …)
+	if dark != (scheme == "dark") {
+		t.Errorf("paper is %s in the %s theme", before, scheme)
+	}
+	do(t, ctx, chromedp.Click(chromedp.CSS("#theme")), settle)
+	if after := value[string](t, ctx, paper); after == before {
+		t.Error("the theme button changes nothing")
+	}
+	if n := value[float64](t, ctx, blankCanvases); n != 0 {
+		t.Errorf("%v canvases are blank in the other theme", n)
+	}
+	do(t, ctx, chromedp.Click(chromedp.CSS("#theme")), settle)
+	if again := value[string](t, ctx, paper); again != before {
+		t.Errorf("paper is %s after two clicks, was %s", again, before)
+	}
+}
+
+func openTrial(t *testing.T, ctx context.Context) {
+	const open = `document.querySelectorAll(".trial").forEach((d, i) => {
+		d.open = i < 3 || d.querySelector(".badge").textContent !== "VALID";
+	})`
+	do(t, ctx, script(open+", 0"), settle)
+	const facts = `document.querySelectorAll(".trial[open] .facts").length`
+	if n := value[float64](t, ctx, facts); n < 3 {
+		t.Errorf("open trials show %v lists of facts", n)
+	}
+}
+
+// settle waits until the page has painted: uPlot draws in a microtask, the browser in a frame.
+var settle = script(
+	`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))`)
+
+// script runs JavaScript for its effect, and waits for its promise.
+func script(js string) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := chromedp.Evaluate[any](js, chromedp.EvalAwaitPromise)(ctx, target)
+		return err
+	})
+}
+
+func do(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func call[P, R any](t *testing.T, ctx context.Context, c cdp.Command[P, R], params P) {
+	t.Helper()
+	if _, err := chromedp.Call(ctx, c, params); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// value is what JavaScript gives.
+func value[T any](t *testing.T, ctx context.Context, js string) T {
+	t.Helper()
+	x, err := chromedp.Run(ctx, chromedp.Evaluate[T](js))
+	if err != nil {
+		t.Fatalf("%s: %v", js, err)
+	}
+	return x
+}
+
+// shoot takes a picture of the whole page when somebody asked for it.
+func shoot(t *testing.T, ctx context.Context, name string) {
+	dir := os.Getenv(shots)
+	if dir == "" {
+		return
+	}
+	png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

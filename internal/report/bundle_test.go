@@ -1,0 +1,92 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+)
+
+// bundlePatience bounds the build; npm waits long for a registry that does not answer.
+const bundlePatience = 3 * time.Minute
+
+// unreachable is what npm says when it cannot have its packages: no fault of the bundle.
+var unreachable = regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|` +
+	`ENETUNREACH|ENOTCACHED|E40[134]\b|E50\d\b|ERR_SOCKET`)
+
+// TestBundleIsBuilt: the committed bundle is what web/ builds, byte for byte.
+func TestBundleIsBuilt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a build takes seconds: not in -short")
+	}
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		t.Skip("no npm on PATH: install Node to check that the bundle is what web/ builds")
+	}
+	// The build writes to ../internal/report/page, so the copy stands in the same places.
+	root := t.TempDir()
+	web := filepath.Join(root, "web")
+	copyTree(t, "../../web", web)
+	if out, err := npmRun(t, npm, web, "ci", "--ignore-scripts"); err != nil {
+		if unreachable.Match(out) {
+			t.Skipf("npm has no packages here: %s", out)
+		}
+		t.Fatalf("npm ci: %v\n%s", err, out)
+	}
+	for _, step := range []string{"check", "build"} {
+		if out, err := npmRun(t, npm, web, "run", step); err != nil {
+			t.Fatalf("npm run %s: %v\n%s", step, err, out)
+		}
+	}
+	for name, committed := range map[string]string{"page.js": pageJS, "page.css": pageCSS} {
+		built, err := os.ReadFile(filepath.Join(root, "internal/report/page", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(built, []byte(committed)) {
+			t.Errorf("page/%s is not what web/ builds: run npm ci && npm run build in web/", name)
+		}
+	}
+}
+
+func npmRun(t *testing.T, npm, dir string, args ...string) ([]byte, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), bundlePatience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, npm, args...)
+	cmd.Dir = dir
+	return cmd.CombinedOutput()
+}
+
+// copyTree copies a folder without what npm put there.
+func copyTree(t *testing.T, from, to string) {
+	t.Helper()
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		source, target := filepath.Join(from, e.Name()), filepath.Join(to, e.Name())
+		if e.Name() == "node_modules" {
+			continue
+		}
+		if e.IsDir() {
+			copyTree(t, source, target)
+			continue
+		}
+		data, err := os.ReadFile(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(target, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

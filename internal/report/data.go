@@ -1,0 +1,230 @@
+package report
+
+import (
+	"math"
+	"slices"
+
+	"prony/internal/result"
+	"prony/internal/table"
+)
+
+// The page's data, as web/src/data.ts reads it. Numbers that cannot be had are null.
+
+type pageData struct {
+	Scenarios []pageScenario `json:"scenarios"`
+}
+
+type pageScenario struct {
+	Name       string           `json:"name"`
+	Throughput []pageThroughput `json:"throughput"`
+	Latency    []pageLatency    `json:"latency"`
+	Series     []pageSeries     `json:"series"`
+}
+
+type pageThroughput struct {
+	Load  string    `json:"load"`
+	Title string    `json:"title"`
+	Rows  []pageRow `json:"rows"`
+}
+
+type pageRow struct {
+	Target string    `json:"target"`
+	Tier   int       `json:"tier"`
+	Center float64   `json:"center"`
+	Lo     *float64  `json:"lo"`
+	Hi     *float64  `json:"hi"`
+	Text   string    `json:"text"`
+	Range  string    `json:"range"`
+	Trials []pageDot `json:"trials"`
+}
+
+type pageDot struct {
+	Block   int     `json:"block"`
+	Value   float64 `json:"value"`
+	Text    string  `json:"text"`
+	Verdict string  `json:"verdict"`
+}
+
+type pageLatency struct {
+	Load      string     `json:"load"`
+	Title     string     `json:"title"`
+	Quantiles []float64  `json:"quantiles"`
+	Lines     []pageLine `json:"lines"`
+}
+
+type pageLine struct {
+	Target string     `json:"target"`
+	Ms     []*float64 `json:"ms"`
+}
+
+type pageSeries struct {
+	Target string      `json:"target"`
+	Trials []pageTrial `json:"trials"`
+}
+
+type pageTrial struct {
+	Trial   string     `json:"trial"`
+	Block   int        `json:"block"`
+	Load    string     `json:"load"`
+	Verdict string     `json:"verdict"`
+	Seconds []float64  `json:"seconds"`
+	PerS    []float64  `json:"perS"`
+	P99Ms   []*float64 `json:"p99Ms"`
+	Probe   *pageProbe `json:"probe"`
+}
+
+type pageProbe struct {
+	Seconds []float64 `json:"seconds"`
+	Cores   []float64 `json:"cores"`
+	MiB     []float64 `json:"mib"`
+}
+
+func dataOf(s table.Study, o HTMLOptions) pageData {
+	d := pageData{Scenarios: []pageScenario{}}
+	for _, sc := range s.Scenarios {
+		p := pageScenario{
+			Name: sc.Name, Throughput: []pageThroughput{}, Latency: []pageLatency{},
+			Series: []pageSeries{},
+		}
+		for _, l := range sc.Loads {
+			if t := throughputOf(sc, l); len(t.Rows) > 0 {
+				p.Throughput = append(p.Throughput, t)
+			}
+			if c := latencyOf(sc, l); len(c.Lines) > 0 {
+				p.Latency = append(p.Latency, c)
+			}
+		}
+		// The latency at a given load is the question; that of a closed loop is an afterthought.
+		slices.SortStableFunc(p.Latency, func(a, b pageLatency) int {
+			return modelRank(sc, a.Load) - modelRank(sc, b.Load)
+		})
+		for _, t := range sc.Targets {
+			if ps := seriesOfTarget(t, o.Samples); len(ps.Trials) > 0 {
+				p.Series = append(p.Series, ps)
+			}
+		}
+		d.Scenarios = append(d.Scenarios, p)
+	}
+	return d
+}
+
+func modelRank(sc table.Scenario, load string) int {
+	for _, l := range sc.Loads {
+		if l.Name == load && l.Model == "open" {
+			return 0
+		}
+	}
+	return 1
+}
+
+func throughputOf(sc table.Scenario, l table.LoadInfo) pageThroughput {
+	out := pageThroughput{Load: l.Name, Title: l.Title}
+	for _, t := range sc.Targets {
+		m, ok := t.Metric(l.Name, table.Throughput)
+		if !ok || m.Withheld != "" {
+			continue
+		}
+		sum := m.Summary
+		row := pageRow{
+			Target: t.Name, Tier: t.Tier, Center: sum.Center, Lo: finite(sum.Lo),
+			Hi: finite(sum.Hi), Text: table.Rate(sum.Center),
+		}
+		if sum.HasInterval() {
+			half := max(sum.Hi-sum.Center, sum.Center-sum.Lo) / sum.Center
+			row.Text += " ±" + table.Percent(half)
+			row.Range = table.Rate(sum.Lo) + " – " + table.Rate(sum.Hi)
+		}
+		for _, p := range m.Points {
+			row.Trials = append(row.Trials, pageDot{p.Block, p.Value, table.Rate(p.Value),
+				p.Verdict})
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	return out
+}
+
+// latencyOf lays the curves of a load over one list of quantiles, the longest curve's.
+func latencyOf(sc table.Scenario, l table.LoadInfo) pageLatency {
+	out := pageLatency{Load: l.Name, Title: l.Title}
+	var curves []table.Curve
+	var names []string
+	for _, t := range sc.Targets {
+		for _, c := range t.Curves {
+			if c.Load != l.Name || len(c.Quantiles) == 0 {
+				continue
+			}
+			curves, names = append(curves, c), append(names, t.Name)
+			if len(c.Quantiles) > len(out.Quantiles) {
+				out.Quantiles = c.Quantiles
+			}
+		}
+	}
+	for i, c := range curves {
+		line := pageLine{Target: names[i], Ms: make([]*float64, len(out.Quantiles))}
+		for k := range c.Quantiles { // every curve starts at the median, on the same grid
+			line.Ms[k] = finite(c.Ns[k] / 1e6)
+		}
+		out.Lines = append(out.Lines, line)
+	}
+	return out
+}
+
+func seriesOfTarget(t table.Target, samples []Samples) pageSeries {
+	out := pageSeries{Target: t.Name}
+	for _, r := range t.Trials {
+		for i := range r.Loads {
+			if trial, ok := seriesOfLoad(r, &r.Loads[i], samples); ok {
+				out.Trials = append(out.Trials, trial)
+			}
+		}
+	}
+	return out
+}
+
+// seriesOfLoad is a load of a trial over time, INVALID trials too: a look at them tells why.
+func seriesOfLoad(r *result.Record, l *result.Load, samples []Samples) (pageTrial, bool) {
+	step := float64(l.Series.IntervalNs) / 1e9
+	if step <= 0 || len(l.Series.Done) == 0 {
+		return pageTrial{}, false
+	}
+	out := pageTrial{
+		Trial: r.Trial, Block: r.Block, Load: l.Name, Verdict: table.Grade(r),
+		P99Ms: []*float64{}, Probe: probeOf(r.Trial, l.Name, samples),
+	}
+	for i, done := range l.Series.Done {
+		out.Seconds = append(out.Seconds, roundTo(step*float64(i+1), 3))
+		out.PerS = append(out.PerS, roundTo(float64(done)/step, 1))
+		if i < len(l.Series.P99Ns) {
+			var ms *float64
+			if ns := l.Series.P99Ns[i]; ns > 0 {
+				ms = finite(float64(ns) / 1e6)
+			}
+			out.P99Ms = append(out.P99Ms, ms)
+		}
+	}
+	return out, true
+}
+
+func probeOf(trial, load string, samples []Samples) *pageProbe {
+	for _, s := range samples {
+		if s.Trial != trial || s.Load != load {
+			continue
+		}
+		p := &pageProbe{}
+		for i := range min(len(s.TimeNs), len(s.CPUCores), len(s.RSSBytes)) {
+			p.Seconds = append(p.Seconds, roundTo(float64(s.TimeNs[i])/1e9, 3))
+			p.Cores = append(p.Cores, roundTo(s.CPUCores[i], 3))
+			p.MiB = append(p.MiB, roundTo(float64(s.RSSBytes[i])/(1<<20), 1))
+		}
+		if len(p.Seconds) > 0 {
+			return p
+		}
+	}
+	return nil
+}
+
+// roundTo keeps the page small: a plot has no more digits than pixels.
+func roundTo(x float64, decimals int) float64 {
+	scale := math.Pow10(decimals)
+	return math.Round(x*scale) / scale
+}

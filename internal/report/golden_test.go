@@ -1,0 +1,221 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"prony/internal/result"
+	"prony/internal/table"
+)
+
+var update = flag.Bool("update", false, "bless what is printed as testdata")
+
+// made is the fixture, made once for all tests.
+var made = sync.OnceValue(fixture)
+
+func check(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Equal(want, got) {
+		return
+	}
+	_ = os.WriteFile(file+".got", got, 0o644)
+	t.Errorf("%s differs from %s.got at line %d (bless with -update)", file, file,
+		firstDifference(string(want), string(got)))
+}
+
+func firstDifference(a, b string) int {
+	as, bs := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range as {
+		if i >= len(bs) || as[i] != bs[i] {
+			return i + 1
+		}
+	}
+	return len(as) + 1
+}
+
+func TestText(t *testing.T) {
+	for name, o := range map[string]TextOptions{
+		"text-wide.txt":   {},
+		"text-132.txt":    {Width: 132},
+		"text-80.txt":     {Width: 80},
+		"text-colour.txt": {Width: 132, Color: true},
+	} {
+		var b bytes.Buffer
+		if err := Text(&b, table.Comparison(made(), fixtureOptions()), o); err != nil {
+			t.Fatal(err)
+		}
+		check(t, name, b.Bytes())
+		for i, line := range strings.Split(b.String(), "\n") {
+			if w := columnsOf(line); o.Width > 0 && w > o.Width {
+				t.Errorf("%s:%d is %d columns wide", name, i+1, w)
+			}
+		}
+	}
+}
+
+// TestTextOfFew: a run without a baseline and a run without records still print.
+func TestTextOfFew(t *testing.T) {
+	for name, records := range map[string][]result.Record{
+		"text-one.txt":  made()[:1],
+		"text-none.txt": nil,
+	} {
+		var b bytes.Buffer
+		err := Text(&b, table.Comparison(records, table.Options{}), TextOptions{Width: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, name, b.Bytes())
+	}
+}
+
+// sample is a small part of the run: two targets, two blocks, a failed trial.
+func sample() []result.Record {
+	var out []result.Record
+	for _, r := range made() {
+		name := r.Target.Name
+		if r.Block <= 2 && (name == "go-nethttp" || name == "node-express") ||
+			r.Block == 1 && name == "php-swoole" {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func TestMarkdown(t *testing.T) {
+	var b bytes.Buffer
+	if err := Markdown(&b, table.Comparison(made(), fixtureOptions())); err != nil {
+		t.Fatal(err)
+	}
+	check(t, "markdown.md", b.Bytes())
+}
+
+func TestCSV(t *testing.T) {
+	var b bytes.Buffer
+	if err := CSV(&b, table.Analyze(made(), fixtureOptions())); err != nil {
+		t.Fatal(err)
+	}
+	check(t, "long.csv", b.Bytes())
+	rows, err := csv.NewReader(&b).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	withheld := slices.Index(rows[0], "withheld")
+	center := slices.Index(rows[0], "centre")
+	for i, row := range rows[1:] {
+		if (row[center] == "") != (row[withheld] != "") {
+			t.Errorf("row %d has neither a number nor a reason, or both: %q", i+2, row)
+		}
+	}
+}
+
+func TestJSON(t *testing.T) {
+	var b bytes.Buffer
+	o := JSONOptions{Endpoints: map[string]string{"hello": "/hello"}}
+	if err := JSON(&b, table.Analyze(sample(), fixtureOptions()), o); err != nil {
+		t.Fatal(err)
+	}
+	check(t, "sample.json", b.Bytes())
+	var none bytes.Buffer
+	if err := JSON(&none, table.Analyze(nil, table.Options{}), JSONOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	check(t, "none.json", none.Bytes())
+}
+
+// TestJSONKeepsTheSeed: every field of the document that the format comes from is there, with a
+// value of the same kind.
+func TestJSONKeepsTheSeed(t *testing.T) {
+	const seed = `{"version": 1, "timestamp": "2026-02-18T16:35:25Z",
+	  "system": {"os": "Darwin", "arch": "arm64", "cpuModel": "Apple M4", "cpuCores": 10,
+	    "ramGB": 24, "javaVersion": "openjdk", "description": "Local benchmark"},
+	  "tools": {"selected": "wrk"},
+	  "results": [{"server": "self", "tool": "wrk", "protocol": "http/1.1",
+	    "scenario": "baseline",
+	    "config": {"threads": 12, "connections": 100, "duration": "30s", "endpoint": "/"},
+	    "metrics": {"requests": 1117484, "duration_us": 10100310, "rps": 110638.58,
+	      "avg_latency_us": 885.05, "p50_us": 833, "p90_us": 979, "p99_us": 2331,
+	      "max_us": 89174, "errors_connect": 0, "errors_read": 0, "errors_write": 0,
+	      "errors_timeout": 0}}]}`
+	var b bytes.Buffer
+	if err := JSON(&b, table.Analyze(sample(), fixtureOptions()), JSONOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var want, got map[string]any
+	if err := json.Unmarshal([]byte(seed), &want); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	sameShape(t, "", want, got)
+}
+
+// sameShape wants in got all fields of want, of the same JSON types.
+func sameShape(t *testing.T, at string, want, got any) {
+	t.Helper()
+	if fmt.Sprintf("%T", want) != fmt.Sprintf("%T", got) {
+		t.Errorf("%s is a %T, wanted a %T", at, got, want)
+		return
+	}
+	switch w := want.(type) {
+	case map[string]any:
+		for key, value := range w {
+			sameShape(t, at+"."+key, value, got.(map[string]any)[key])
+		}
+	case []any:
+		for i, g := range got.([]any) {
+			sameShape(t, fmt.Sprintf("%s[%d]", at, i), w[0], g)
+		}
+	}
+}
+
+func TestUpdate(t *testing.T) {
+	const b, e = "<!-- prony:begin hello -->", "<!-- prony:end hello -->"
+	for _, row := range []struct{ name, in, want, err string }{
+		{"replaced", "a\n" + b + "\nold\n" + e + "\nz\n", "a\n" + b + "\nnew\n" + e + "\nz\n", ""},
+		{"empty", b + e, b + "\nnew\n" + e, ""},
+		{"other section", b + e + "<!-- prony:begin x -->1<!-- prony:end x -->",
+			b + "\nnew\n" + e + "<!-- prony:begin x -->1<!-- prony:end x -->", ""},
+		{"no begin", "a\n" + e, "", "begin hello --> is missing"},
+		{"no end", b + "\na", "", "end hello --> is missing"},
+		{"two begins", b + b + e, "", "begin hello --> stands 2 times"},
+		{"two ends", b + e + e, "", "end hello --> stands 2 times"},
+		{"turned round", e + b, "", "before its begin"},
+	} {
+		got, err := Update([]byte(row.in), "hello", []byte("\nnew\n"))
+		if row.err == "" && err != nil || string(got) != row.want {
+			t.Errorf("%s: %q, %v, wanted %q", row.name, got, err, row.want)
+		}
+		if row.err != "" && (err == nil || !strings.Contains(err.Error(), row.err)) {
+			t.Errorf("%s: error %v, wanted %q", row.name, err, row.err)
+		}
+	}
+	// Twice is once: the marks stay.
+	once, err := Update([]byte(b+e), "hello", []byte("new"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if twice, err := Update(once, "hello", []byte("new")); err != nil || !bytes.Equal(once, twice) {
+		t.Errorf("updating twice gives %q, then %q, %v", once, twice, err)
+	}
+}

@@ -1,0 +1,96 @@
+package report
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed" // the page's template and bundle
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"prony/internal/table"
+)
+
+// The bundle is built from web/ by `npm run build` and committed, so that a checkout without Node
+// prints reports; a test builds it again and compares.
+//
+//go:embed page/page.js
+var pageJS string
+
+//go:embed page/page.css
+var pageCSS string
+
+//go:embed page.gohtml
+var pageTemplate string
+
+// HTMLOptions are what the page shows beyond the study.
+type HTMLOptions struct {
+	Title   string    // the tab's; the suite's name when empty
+	Samples []Samples // the probe's series; none leaves the panels of CPU and memory out
+}
+
+// Samples is what the probe saw of a service during one load of one trial. The slices are columns:
+// one value per sample in each.
+type Samples struct {
+	Trial    string
+	Load     string
+	TimeNs   []int64   // from the start of the load's window
+	CPUCores []float64 // processors in use since the sample before
+	RSSBytes []int64
+}
+
+// HTML prints one file that needs nothing else: no server, no network. The comparison is in the
+// HTML, so it reads without scripts; the plots are drawn from a block of JSON by the page's script,
+// which computes no statistics. A content security policy lets exactly that script and that style
+// run, so nothing that a service wrote into its log can.
+func HTML(w io.Writer, s table.Study, o HTMLOptions) error {
+	data, err := json.Marshal(dataOf(s, o)) // escapes <, > and &: it cannot end its element
+	if err != nil {
+		return fmt.Errorf("encode the report's data: %w", err)
+	}
+	view := viewOf(s, o)
+	view.Policy = "default-src 'none'; base-uri 'none'; form-action 'none'; script-src " +
+		digest(pageJS) + "; style-src " + digest(pageCSS)
+	view.Script = template.JS(pageJS)
+	view.Style = template.CSS(pageCSS)
+	view.Data = template.JS(data)
+	page, err := template.New("page").Funcs(pageFuncs).Parse(pageTemplate)
+	if err != nil {
+		return fmt.Errorf("parse the report's template: %w", err)
+	}
+	var b bytes.Buffer // so that a failure leaves no half page
+	if err := page.Execute(&b, view); err != nil {
+		return fmt.Errorf("fill the report's template: %w", err)
+	}
+	_, err = w.Write(b.Bytes())
+	return err
+}
+
+// digest is a source expression of Content Security Policy Level 2, §4.2.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+var pageFuncs = template.FuncMap{
+	"lower": strings.ToLower,
+	// parts cuts a name where a line may break.
+	"parts": func(name string) []string { return strings.SplitAfter(name, "/") },
+	"add":   func(a, b int) int { return a + b },
+	"classes": func(c table.Column, first bool) string {
+		var classes []string
+		if c.Key == "tier" {
+			classes = append(classes, "tier")
+		}
+		if first {
+			classes = append(classes, "first")
+		}
+		if c.Weight >= table.Extra {
+			classes = append(classes, "extra")
+		}
+		return strings.Join(classes, " ")
+	},
+}

@@ -1,0 +1,199 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+
+	"prony/internal/result"
+	"prony/internal/table"
+)
+
+// samplesOf makes up the probe's series for every load of a run.
+func samplesOf(records []result.Record) []Samples {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var all []Samples
+	for _, r := range records {
+		for _, l := range r.Loads {
+			s := Samples{Trial: r.Trial, Load: l.Name}
+			for k := range 40 {
+				s.TimeNs = append(s.TimeNs, int64(k)*250e6)
+				s.CPUCores = append(s.CPUCores, l.Service.CPUShare*(0.95+0.05*rng.Float64()))
+				s.RSSBytes = append(s.RSSBytes, l.Service.RSSMaxBytes*int64(900+k)/1000)
+			}
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+func page(t *testing.T, records []result.Record, o HTMLOptions) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := HTML(&b, table.Analyze(records, fixtureOptions()), o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestHTMLIsOneFile: nothing in it names something outside, and the policy would not load it.
+func TestHTMLIsOneFile(t *testing.T) {
+	html := page(t, made(), HTMLOptions{Samples: samplesOf(made())})
+	if !strings.Contains(html, `content="default-src 'none';`) &&
+		!strings.Contains(html, `content="default-src &#39;none&#39;;`) {
+		t.Error("no content security policy that denies by default")
+	}
+	markup := strings.NewReplacer(pageJS, "", pageCSS, "").Replace(html)
+	for _, m := range regexp.MustCompile(`(?i)\s(src|href|srcset|action|poster|data)="[^"]*`).
+		FindAllString(markup, -1) {
+		if !strings.Contains(m, `href="#`) {
+			t.Errorf("an attribute leads out of the file: %s", m)
+		}
+	}
+	for _, row := range []struct{ in, pattern string }{
+		{pageCSS, `url\(|@import`},
+		{pageJS, `(?i)\bfetch\(|XMLHttpRequest|WebSocket|EventSource|sendBeacon|importScripts`},
+		{pageJS, `(?i)</script|<!--`}, // would end or comment out the element
+		{pageCSS, `(?i)</style`},
+	} {
+		if m := regexp.MustCompile(row.pattern).FindString(row.in); m != "" {
+			t.Errorf("the bundle contains %q", m)
+		}
+	}
+	if strings.Count(html, "<script") != 2 {
+		t.Errorf("%d scripts, wanted the data and the code", strings.Count(html, "<script"))
+	}
+}
+
+// TestHTMLEscapes: whatever a service wrote, a target is called or a file says, it stays text.
+func TestHTMLEscapes(t *testing.T) {
+	const evil = `</script><script>alert("x")</script><img src=x onerror=alert(1)>` + "\u2028" +
+		`<!--" '&amp;`
+	records := sample()
+	for i := range records {
+		r := &records[i]
+		r.Target.Name += evil
+		r.Suite, r.Scenario, r.Run, r.Trial = evil, evil, evil, evil
+		r.Provenance.Command = []string{evil}
+		r.Provenance.CPUModel, r.Provenance.Kernel = evil, evil
+		r.Verdict = result.Verdict{Grade: result.Suspect, Findings: []result.Finding{
+			{Rule: evil, Load: "peak", Grade: result.Suspect, Observed: evil, Limit: evil,
+				Hint: evil},
+		}}
+		if r.Failure != nil {
+			r.Failure.Log = []string{evil}
+		}
+		for k := range r.Loads {
+			r.Loads[k].Errors = result.Errors{Body: 1, Example: evil}
+		}
+	}
+	html := page(t, records, HTMLOptions{Title: evil})
+	if n := strings.Count(html, "<script"); n != 2 {
+		t.Errorf("%d scripts, wanted 2", n)
+	}
+	if strings.Contains(html, "<img") || strings.Count(html, "</script>") != 2 {
+		t.Error("text became markup")
+	}
+	_, rest, _ := strings.Cut(html, `<script type="application/json" id="data">`)
+	data, _, found := strings.Cut(rest, "</script>")
+	var d pageData
+	if err := json.Unmarshal([]byte(data), &d); err != nil || !found {
+		t.Fatalf("the data does not read back: %v", err)
+	}
+	if d.Scenarios[0].Name != evil {
+		t.Errorf("the scenario reads back as %q", d.Scenarios[0].Name)
+	}
+}
+
+// TestHTMLReadsWithoutScripts: each cell, footnote and note of the table is in the markup.
+func TestHTMLReadsWithoutScripts(t *testing.T) {
+	html := page(t, made(), HTMLOptions{})
+	markup, _, _ := strings.Cut(html, `<script type="application/json"`)
+	text := strings.NewReplacer("<wbr>", "", "&#43;", "+", "&#39;", "'", "&#34;", `"`,
+		"&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(markup)
+	sheet := table.Comparison(made(), fixtureOptions())
+	want := []string{strings.TrimPrefix(sheet.Head, "canonical · "), sheet.Reproduce}
+	for _, tab := range sheet.Tables {
+		want = append(append(want, tab.Footnotes...), tab.Notes...)
+		for _, row := range tab.Rows {
+			want = append(want, row.Span)
+			for k, c := range row.Cells {
+				center, interval := splitInterval(c)
+				want = append(want, center)
+				if !ownColumn(tab, k) {
+					want = append(want, interval)
+				}
+			}
+		}
+	}
+	for _, v := range sheet.Verdicts {
+		want = append(want, v.Reason)
+	}
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			t.Errorf("the markup lacks %q", w)
+		}
+	}
+	if n := strings.Count(markup, `<details class="trial">`); n != len(made()) {
+		t.Errorf("%d trials in the list, wanted %d", n, len(made()))
+	}
+}
+
+// TestHTMLIsTheSameTwice: a report is a function of records.
+func TestHTMLIsTheSameTwice(t *testing.T) {
+	a, b := page(t, sample(), HTMLOptions{}), page(t, sample(), HTMLOptions{})
+	if a != b {
+		t.Error("two reports of the same records differ")
+	}
+}
+
+// TestHTMLOfNothing: a run without records is a page too.
+func TestHTMLOfNothing(t *testing.T) {
+	if html := page(t, nil, HTMLOptions{}); !strings.Contains(html, "no records") {
+		t.Error("the page of an empty run does not say so")
+	}
+}
+
+// TestData: the plots show the study's own numbers.
+func TestData(t *testing.T) {
+	s := table.Analyze(made(), fixtureOptions())
+	sc := dataOf(s, HTMLOptions{Samples: samplesOf(made())}).Scenarios[0]
+	if len(sc.Throughput) != 2 || len(sc.Latency) != 2 || len(sc.Series) != 6 {
+		t.Fatalf("%d throughputs, %d latencies, %d series", len(sc.Throughput), len(sc.Latency),
+			len(sc.Series))
+	}
+	if sc.Latency[0].Load != "half" {
+		t.Errorf("the first latency is that of %s, wanted the open load's", sc.Latency[0].Load)
+	}
+	row := sc.Throughput[0].Rows[0]
+	m, _ := s.Scenarios[0].Targets[0].Metric("peak", table.Throughput)
+	if row.Center != m.Summary.Center || *row.Lo != m.Summary.Lo || len(row.Trials) != 5 {
+		t.Errorf("first row %+v, wanted %+v", row, m.Summary)
+	}
+	// The first point of a curve is the table's p50, in ms.
+	curve := sc.Latency[0].Lines[0]
+	p50, _ := s.Scenarios[0].Targets[0].Metric("half", "p50")
+	if curve.Target != s.Scenarios[0].Targets[0].Name || *curve.Ms[0] != p50.Summary.Center/1e6 {
+		t.Errorf("%s starts at %v ms, wanted %v ns", curve.Target, *curve.Ms[0],
+			p50.Summary.Center)
+	}
+	// 2,856 requests a trial bear p99.8 at most: n(1-q) >= 3.84q, so 1-q >= 0.00134.
+	var slow pageLine
+	for _, line := range sc.Latency[0].Lines {
+		if line.Target == "python-django/reactive" {
+			slow = line
+		}
+	}
+	for i, q := range sc.Latency[0].Quantiles {
+		if (slow.Ms[i] != nil) != (1-q >= 0.00134) {
+			t.Errorf("python-django/reactive at q = %v: %v", q, slow.Ms[i])
+		}
+	}
+	trial := sc.Series[0].Trials[0]
+	if trial.Probe == nil || len(trial.Probe.Cores) != 40 || len(trial.PerS) != fixtureWindowS {
+		t.Errorf("first series %+v", trial)
+	}
+}

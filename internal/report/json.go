@@ -1,0 +1,310 @@
+package report
+
+import (
+	"encoding/json"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"prony/internal/result"
+	"prony/internal/stats"
+	"prony/internal/table"
+)
+
+// JSONOptions are what the document says and records do not know.
+type JSONOptions struct {
+	Endpoints   map[string]string // scenario -> its endpoints, comma between
+	Protocols   map[string]string // scenario -> protocol; "http/1.1" when absent
+	Tool        string            // what offered the load; "prony" when empty
+	Description string            // of the system; made from the records when empty
+}
+
+const jsonVersion = 1
+
+// JSON prints the run for programs; docs/formats/report-json.md describes it.
+func JSON(w io.Writer, s table.Study, o JSONOptions) error {
+	if o.Tool == "" {
+		o.Tool = "prony"
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(document(s, o))
+}
+
+type jsonDocument struct {
+	Version   int               `json:"version"`
+	Timestamp string            `json:"timestamp"`
+	Suite     string            `json:"suite"`
+	Run       string            `json:"run"`
+	System    jsonSystem        `json:"system"`
+	Tools     map[string]string `json:"tools"`
+	Results   []jsonResult      `json:"results"`
+	Failures  []jsonFailure     `json:"failures"`
+	Skipped   []jsonSkipped     `json:"skipped"`
+	Verdicts  map[string]int    `json:"verdicts"`
+	Summary   []jsonSummary     `json:"summary"`
+	Tiers     []jsonTiers       `json:"tiers"`
+	Notes     []string          `json:"notes"`
+	Reproduce string            `json:"reproduce"`
+}
+
+type jsonSystem struct {
+	OS          string `json:"os"`
+	Arch        string `json:"arch"`
+	CPUModel    string `json:"cpuModel"`
+	CPUCores    int    `json:"cpuCores"`
+	RAMGB       int64  `json:"ramGB"`
+	JavaVersion string `json:"javaVersion"`
+	Description string `json:"description"`
+}
+
+type jsonResult struct {
+	Server   string           `json:"server"`
+	Tool     string           `json:"tool"`
+	Protocol string           `json:"protocol"`
+	Scenario string           `json:"scenario"`
+	Config   jsonConfig       `json:"config"`
+	Metrics  jsonMetrics      `json:"metrics"`
+	Trial    string           `json:"trial"`
+	Block    int              `json:"block"`
+	Order    int              `json:"order"`
+	Load     string           `json:"load"`
+	Model    string           `json:"model"`
+	Verdict  string           `json:"verdict"`
+	Findings []result.Finding `json:"findings"`
+}
+
+type jsonConfig struct {
+	Threads     int     `json:"threads"`
+	Connections int     `json:"connections"`
+	Duration    string  `json:"duration"`
+	Endpoint    string  `json:"endpoint"`
+	Rate        float64 `json:"rate,omitempty"`
+}
+
+// jsonMetrics has latencies as pointers: a trial without answers has none, and 0 µs would lie.
+type jsonMetrics struct {
+	Requests      int64    `json:"requests"`
+	DurationUs    float64  `json:"duration_us"`
+	RPS           float64  `json:"rps"`
+	AvgUs         *float64 `json:"avg_latency_us"`
+	P50Us         *float64 `json:"p50_us"`
+	P90Us         *float64 `json:"p90_us"`
+	P99Us         *float64 `json:"p99_us"`
+	P999Us        *float64 `json:"p999_us"`
+	MaxUs         *float64 `json:"max_us"`
+	ErrorsConnect int64    `json:"errors_connect"`
+	ErrorsRead    int64    `json:"errors_read"`
+	ErrorsWrite   int64    `json:"errors_write"`
+	ErrorsTimeout int64    `json:"errors_timeout"`
+	ErrorsStatus  int64    `json:"errors_status"`
+	ErrorsBody    int64    `json:"errors_body"`
+	ErrorsParse   int64    `json:"errors_parse"`
+	Censored      int64    `json:"censored"`
+	CPUUs         *float64 `json:"cpu_us_per_request"`
+	RSSBytes      *float64 `json:"rss_bytes"`
+}
+
+type jsonFailure struct {
+	Server   string `json:"server"`
+	Scenario string `json:"scenario"`
+	Trial    string `json:"trial"`
+	Block    int    `json:"block"`
+	Step     string `json:"step"`
+	Error    string `json:"error"`
+	Hint     string `json:"hint,omitempty"`
+}
+
+type jsonSkipped struct {
+	Server string `json:"server"`
+	Reason string `json:"reason"`
+}
+
+type jsonSummary struct {
+	Scenario   string     `json:"scenario"`
+	Target     string     `json:"target"`
+	Load       string     `json:"load"`
+	Model      string     `json:"model"`
+	Metric     string     `json:"metric"`
+	Unit       string     `json:"unit"`
+	N          int        `json:"n"`
+	Samples    int64      `json:"samples,omitempty"`
+	Center     *float64   `json:"centre"`
+	Lo         *float64   `json:"lo"`
+	Hi         *float64   `json:"hi"`
+	Confidence *float64   `json:"confidence"`
+	Assumption string     `json:"assumption,omitempty"`
+	Warning    string     `json:"warning,omitempty"`
+	Tier       int        `json:"tier,omitempty"`
+	Ratio      *jsonRatio `json:"ratio,omitempty"`
+	Withheld   string     `json:"withheld,omitempty"`
+}
+
+type jsonRatio struct {
+	Baseline   string   `json:"baseline"`
+	N          int      `json:"n"`
+	Center     *float64 `json:"centre"`
+	Lo         *float64 `json:"lo"`
+	Hi         *float64 `json:"hi"`
+	Confidence float64  `json:"confidence"`
+	P          *float64 `json:"p"`
+	Assumption string   `json:"assumption,omitempty"`
+	Warning    string   `json:"warning,omitempty"`
+}
+
+type jsonTiers struct {
+	Scenario string     `json:"scenario"`
+	Load     string     `json:"load"`
+	Metric   string     `json:"metric"`
+	Tiers    [][]string `json:"tiers"`
+}
+
+// document fills everything; empty lists are [] and not null, so that readers can loop.
+func document(s table.Study, o JSONOptions) jsonDocument {
+	suite, run := origins(s)
+	sheet := s.Sheet()
+	d := jsonDocument{
+		Version: jsonVersion, Suite: suite, Run: run, Reproduce: sheet.Reproduce,
+		Tools: map[string]string{"selected": o.Tool}, Verdicts: map[string]int{},
+		Results: []jsonResult{}, Failures: []jsonFailure{}, Skipped: []jsonSkipped{},
+		Summary: []jsonSummary{}, Tiers: []jsonTiers{}, Notes: []string{},
+	}
+	for _, t := range s.Verdicts {
+		d.Verdicts[strings.ToLower(t.Grade)] = t.Trials
+	}
+	for _, k := range s.Options.Skipped {
+		d.Skipped = append(d.Skipped, jsonSkipped{k.Name, k.Reason})
+	}
+	for i := range s.Records {
+		d.record(&s.Records[i], o)
+	}
+	for _, sc := range s.Scenarios {
+		d.scenario(s, sc)
+	}
+	for _, tab := range sheet.Tables {
+		d.Notes = append(d.Notes, tab.Notes...)
+	}
+	if len(s.Records) > 0 {
+		d.Timestamp = s.Records[0].Time.UTC().Format(time.RFC3339)
+		d.system(s.Records[0].Provenance, o)
+	}
+	return d
+}
+
+func (d *jsonDocument) system(p result.Provenance, o JSONOptions) {
+	d.System = jsonSystem{
+		OS: p.OS, Arch: p.Arch, CPUModel: p.CPUModel, CPUCores: p.Cores,
+		RAMGB:       (p.MemoryBytes + 1<<29) >> 30, // GiB, rounded: what is printed on the box
+		JavaVersion: p.Tools["java"], Description: o.Description,
+	}
+	if o.Description == "" {
+		d.System.Description = "kernel " + p.Kernel + ", governor " + p.Governor + ", cgroup " +
+			p.Cgroup
+	}
+	d.Tools["pronyVersion"] = p.Prony
+	for name, version := range p.Tools {
+		d.Tools[name] = version
+	}
+}
+
+func (d *jsonDocument) record(r *result.Record, o JSONOptions) {
+	name := table.RowName(r.Target)
+	if r.Failure != nil || r.Outcome != result.Measured {
+		f := jsonFailure{Server: name, Scenario: r.Scenario, Trial: r.Trial, Block: r.Block}
+		if r.Failure != nil {
+			f.Step, f.Error, f.Hint = r.Failure.Step, r.Failure.Error, r.Failure.Hint
+		}
+		d.Failures = append(d.Failures, f)
+	}
+	protocol := o.Protocols[r.Scenario]
+	if protocol == "" {
+		protocol = "http/1.1"
+	}
+	for i := range r.Loads {
+		l := &r.Loads[i]
+		out := jsonResult{
+			Server: name, Tool: o.Tool, Protocol: protocol, Scenario: r.Scenario,
+			Config: jsonConfig{
+				l.Threads, l.Connections, time.Duration(l.WindowNs).String(),
+				o.Endpoints[r.Scenario], l.RatePerS,
+			},
+			Metrics: metricsOf(l), Trial: r.Trial, Block: r.Block, Order: r.Order,
+			Load: l.Name, Model: l.Model, Verdict: table.Grade(r), Findings: []result.Finding{},
+		}
+		for _, f := range r.Verdict.Findings {
+			if f.Load == "" || f.Load == l.Name {
+				out.Findings = append(out.Findings, f)
+			}
+		}
+		d.Results = append(d.Results, out)
+	}
+}
+
+func metricsOf(l *result.Load) jsonMetrics {
+	m := jsonMetrics{
+		Requests: l.Done, DurationUs: micros(float64(l.WindowNs)), RPS: l.ThroughputPerS,
+		ErrorsConnect: l.Errors.Connect, ErrorsRead: l.Errors.Read, ErrorsWrite: l.Errors.Write,
+		ErrorsTimeout: l.Errors.Timeout, ErrorsStatus: l.Errors.Status, ErrorsBody: l.Errors.Body,
+		ErrorsParse: l.Errors.Parse, Censored: l.Censored,
+	}
+	if rt := l.ResponseTime; rt.Count > 0 {
+		us := func(ns float64) *float64 { return finite(micros(ns)) }
+		m.AvgUs, m.P50Us, m.P90Us = us(rt.MeanNs), us(float64(rt.P50Ns)), us(float64(rt.P90Ns))
+		m.P99Us, m.P999Us = us(float64(rt.P99Ns)), us(float64(rt.P999Ns))
+		m.MaxUs = us(float64(rt.MaxNs))
+	}
+	if l.Service.CPUPerRequestNs > 0 {
+		m.CPUUs = finite(micros(l.Service.CPUPerRequestNs))
+	}
+	if l.Service.RSSMaxBytes > 0 {
+		m.RSSBytes = finite(float64(l.Service.RSSMaxBytes))
+	}
+	return m
+}
+
+func (d *jsonDocument) scenario(s table.Study, sc table.Scenario) {
+	if len(sc.Ranking.Tiers) > 0 {
+		d.Tiers = append(d.Tiers, jsonTiers{sc.Name, sc.Ranking.Load, sc.Ranking.Metric,
+			sc.Ranking.Tiers})
+	}
+	for _, t := range sc.Targets {
+		for _, m := range t.Metrics {
+			out := jsonSummary{
+				Scenario: sc.Name, Target: t.Name, Load: m.Load, Model: m.Model, Metric: m.Name,
+				Unit: m.Unit, N: m.Summary.N, Samples: m.Samples, Withheld: m.Withheld,
+			}
+			if m.Withheld == "" {
+				out.fill(m.Summary)
+			}
+			if m.Load == sc.Ranking.Load && m.Name == sc.Ranking.Metric {
+				out.Tier = t.Tier
+			}
+			if r := m.Ratio; r != nil {
+				out.Ratio = &jsonRatio{s.Options.Baseline, r.N, finite(r.Center), finite(r.Lo),
+					finite(r.Hi), r.Confidence, finite(r.P), r.Assumption, r.Warning}
+			}
+			d.Summary = append(d.Summary, out)
+		}
+	}
+}
+
+func (out *jsonSummary) fill(s stats.Summary) {
+	out.Center, out.Lo, out.Hi = finite(s.Center), finite(s.Lo), finite(s.Hi)
+	out.Assumption, out.Warning = s.Assumption, s.Warning
+	if s.HasInterval() {
+		out.Confidence = finite(s.Confidence)
+	}
+}
+
+// finite is a pointer to x, or nil (null) when x is no number: JSON has no NaN.
+func finite(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
+}
+
+// micros turns ns into µs with three decimals, all that ns have.
+func micros(ns float64) float64 { return math.Round(ns) / 1e3 }

@@ -1,0 +1,185 @@
+package report
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"prony/internal/table"
+)
+
+// layout is a choice of columns of a table with their widths. Beside right-aligned numbers the
+// footnote marks hang in a gutter of their own, so that digits stay under digits.
+type layout struct {
+	tab     table.Table
+	columns []int
+	texts   []int // width of each column's text
+	gutters []int // width of each column's footnote marks
+	spans   bool  // whether rows without numbers are printed
+}
+
+func newLayout(tab table.Table, columns []int) layout {
+	l := layout{tab: tab, columns: columns, spans: true}
+	for _, c := range columns {
+		text, gutter := utf8.RuneCountInString(tab.Columns[c].Heading), 0
+		for _, row := range tab.Rows {
+			if c >= len(row.Cells) {
+				continue // a row that is said in words
+			}
+			words, marks := l.cell(row, c)
+			text = max(text, utf8.RuneCountInString(words))
+			gutter = max(gutter, utf8.RuneCountInString(marks))
+		}
+		l.texts, l.gutters = append(l.texts, text), append(l.gutters, gutter)
+	}
+	l.widenForGroups()
+	return l
+}
+
+// cell is a cell's text and what hangs beside it.
+func (l *layout) cell(row table.Row, column int) (text, marks string) {
+	c := row.Cells[column]
+	if l.tab.Columns[column].Align == table.Right {
+		return c.Text, superscripts(c.Refs)
+	}
+	return c.Text + superscripts(c.Refs), ""
+}
+
+// run is adjacent columns under one group heading.
+type run struct{ first, last int }
+
+func (l *layout) runs() []run {
+	var runs []run
+	for i, c := range l.columns {
+		group := l.tab.Columns[c].Group
+		if i > 0 && l.tab.Columns[l.columns[i-1]].Group == group {
+			runs[len(runs)-1].last = i
+			continue
+		}
+		runs = append(runs, run{i, i})
+	}
+	return runs
+}
+
+// widenForGroups lets a group's first column take the room that a long group heading needs.
+func (l *layout) widenForGroups() {
+	for _, r := range l.runs() {
+		heading := utf8.RuneCountInString(l.tab.Columns[l.columns[r.first]].Group)
+		if lack := heading - l.span(r); lack > 0 {
+			l.texts[r.first] += lack
+		}
+	}
+}
+
+// span is the width of a run of columns.
+func (l *layout) span(r run) int {
+	n := 0
+	for i := r.first; i <= r.last; i++ {
+		if i > r.first {
+			n += len(gap)
+		}
+		n += l.texts[i] + l.gutters[i]
+	}
+	return n
+}
+
+func (l *layout) width() int {
+	n := 0
+	for i, r := range l.runs() {
+		if i > 0 {
+			n += len(gap) + 1
+		}
+		n += l.span(r)
+	}
+	return n
+}
+
+// grid prints headings and rows.
+func (t texter) grid(l layout) {
+	var groups, headings strings.Builder
+	for i, r := range l.runs() {
+		if i > 0 {
+			groups.WriteString(gap + " ")
+			headings.WriteString(gap + " ")
+		}
+		groups.WriteString(pad(l.tab.Columns[l.columns[r.first]].Group, l.span(r), table.Left))
+		for k := r.first; k <= r.last; k++ {
+			if k > r.first {
+				headings.WriteString(gap)
+			}
+			c := l.tab.Columns[l.columns[k]]
+			headings.WriteString(pad(c.Heading, l.texts[k], c.Align))
+			headings.WriteString(strings.Repeat(" ", l.gutters[k]))
+		}
+	}
+	if g := strings.TrimRight(groups.String(), " "); g != "" {
+		t.line(t.paint(sgrFaint, g))
+	}
+	t.line(t.paint(sgrBold, strings.TrimRight(headings.String(), " ")))
+	for _, row := range l.tab.Rows {
+		if row.Span == "" {
+			t.line(strings.TrimRight(l.row(row), " "))
+		} else if l.spans {
+			t.spanned(l, row)
+		}
+	}
+}
+
+func (l *layout) row(row table.Row) string {
+	var b strings.Builder
+	for i, r := range l.runs() {
+		if i > 0 {
+			b.WriteString(gap + " ")
+		}
+		for k := r.first; k <= r.last; k++ {
+			if k > r.first {
+				b.WriteString(gap)
+			}
+			text, marks := l.cell(row, l.columns[k])
+			b.WriteString(pad(text, l.texts[k], l.tab.Columns[l.columns[k]].Align))
+			b.WriteString(pad(marks, l.gutters[k], table.Left))
+		}
+	}
+	return b.String()
+}
+
+// spanned prints a row that has words in place of numbers.
+func (t texter) spanned(l layout, row table.Row) {
+	var b strings.Builder
+	indent := 0
+	for k := range nameCount {
+		cell := row.Cells[l.columns[k]]
+		b.WriteString(pad(cell.Text, l.texts[k]+l.gutters[k], l.tab.Columns[l.columns[k]].Align))
+		b.WriteString(gap)
+		indent += l.texts[k] + l.gutters[k] + len(gap)
+	}
+	width := t.o.Width
+	if width == 0 {
+		width = proseWidth
+	}
+	width = max(width-indent, minSpan)
+	for i, line := range wrap(row.Span, width, width) {
+		if i == 0 {
+			t.line(b.String(), line)
+		} else {
+			t.line(strings.Repeat(" ", indent), line)
+		}
+	}
+}
+
+// minSpan is the least width that words beside a name are wrapped to.
+const minSpan = 24
+
+// pad fills text to a width; longer text is left whole.
+func pad(text string, width int, a table.Align) string {
+	lack := width - utf8.RuneCountInString(text)
+	if lack <= 0 {
+		return text
+	}
+	switch a {
+	case table.Right:
+		return strings.Repeat(" ", lack) + text
+	case table.Center:
+		return strings.Repeat(" ", lack/2) + text + strings.Repeat(" ", lack-lack/2)
+	}
+	return text + strings.Repeat(" ", lack)
+}

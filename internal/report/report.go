@@ -1,0 +1,79 @@
+// Package report prints a run: Text for a terminal, Markdown for a README, CSV and JSON for
+// programs, HTML for everybody. All are functions of records and options, so each can be made
+// again later, elsewhere, and made twice it is the same twice; docs/formats/report-csv.md and
+// docs/formats/report-json.md describe the two formats that programs read.
+//
+// Text, Markdown and HTML print the same table.Sheet, so they cannot disagree.
+//
+// Non-goals: it computes no statistics (table and stats do), reads no files but the page embedded
+// in it, and opens no connection.
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"prony/internal/table"
+)
+
+// printer writes on and remembers the first error, so that the code between reads as text.
+type printer struct {
+	w   io.Writer
+	err error
+}
+
+func (p *printer) printf(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format, args...)
+	}
+}
+
+// line prints words and a line end; format verbs in the words are not read.
+func (p *printer) line(words ...string) {
+	if p.err == nil {
+		_, p.err = io.WriteString(p.w, strings.Join(words, "")+"\n")
+	}
+}
+
+// superscripts prints footnote numbers as ¹ ² ¹².
+func superscripts(refs []int) string {
+	var b strings.Builder
+	for i, ref := range refs {
+		if i > 0 {
+			b.WriteString("˒")
+		}
+		b.WriteString(superscript(ref))
+	}
+	return b.String()
+}
+
+func superscript(ref int) string {
+	raised := []rune("⁰¹²³⁴⁵⁶⁷⁸⁹")
+	var b strings.Builder
+	for _, d := range fmt.Sprint(ref) {
+		b.WriteRune(raised[d-'0'])
+	}
+	return b.String()
+}
+
+// verdictLine says how the trials ended: "VALID 16 trials · SUSPECT 2 (…) · INVALID 0".
+func verdictLine(tallies []table.Tally, paint func(grade, text string) string) string {
+	var parts []string
+	for i, t := range tallies {
+		count := fmt.Sprintf("%s %d", t.Grade, t.Trials)
+		if i == 0 && t.Trials == 1 {
+			count += " trial"
+		} else if i == 0 {
+			count += " trials"
+		}
+		if t.Trials > 0 {
+			count = paint(t.Grade, count)
+		}
+		if t.Reason != "" {
+			count += " (" + t.Reason + ")"
+		}
+		parts = append(parts, count)
+	}
+	return strings.Join(parts, " · ")
+}

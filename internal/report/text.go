@@ -1,0 +1,246 @@
+package report
+
+import (
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"prony/internal/result"
+	"prony/internal/table"
+)
+
+// TextOptions fit the text to where it goes.
+type TextOptions struct {
+	Width int  // columns of the terminal; 0: no limit
+	Color bool // ANSI colours; nothing is said by colour alone
+}
+
+// gap is the space between two columns; groups stand one further apart.
+const gap = "  "
+
+// proseWidth is where sentences wrap when the terminal sets no limit.
+const proseWidth = 100
+
+// Text prints the sheet for a terminal. A table that is too wide loses its Extra columns first, and
+// says so; if that is not enough, its groups of columns are set one below the other, all of them.
+func Text(w io.Writer, s table.Sheet, o TextOptions) error {
+	p := &printer{w: w}
+	t := texter{p, o}
+	t.prose(t.paint(sgrBold, s.Head), 0)
+	for _, tab := range s.Tables {
+		p.line()
+		t.table(tab)
+	}
+	p.line()
+	t.prose(verdictLine(s.Verdicts, t.grade), 0)
+	if s.Reproduce != "" {
+		p.line("reproduce  ", s.Reproduce)
+	}
+	if s.Report != "" {
+		p.line("report     ", s.Report)
+	}
+	return p.err
+}
+
+type texter struct {
+	*printer
+	o TextOptions
+}
+
+// Select Graphic Rendition parameters, ECMA-48 §8.3.117.
+const (
+	sgrBold   = "1"
+	sgrFaint  = "2"
+	sgrRed    = "31"
+	sgrGreen  = "32"
+	sgrYellow = "33"
+)
+
+func (t texter) paint(sgr, text string) string {
+	if !t.o.Color || text == "" {
+		return text
+	}
+	return "\x1b[" + sgr + "m" + text + "\x1b[0m"
+}
+
+func (t texter) grade(grade, text string) string {
+	switch grade {
+	case result.Valid:
+		return t.paint(sgrGreen, text)
+	case result.Suspect:
+		return t.paint(sgrYellow, text)
+	}
+	return t.paint(sgrRed, text)
+}
+
+// prose prints a sentence, wrapped; further lines are indented so far.
+func (t texter) prose(text string, indent int) {
+	width := t.o.Width
+	if width == 0 {
+		width = proseWidth
+	}
+	for i, line := range wrap(text, width, width-indent) {
+		if i > 0 {
+			line = strings.Repeat(" ", indent) + line
+		}
+		t.line(line)
+	}
+}
+
+// wrap breaks text between words into lines of at most first columns, then rest columns; a longer
+// word is left whole. Colour codes have no width.
+func wrap(text string, first, rest int) []string {
+	var lines []string
+	line, used, width := "", 0, first
+	for _, word := range words(text) {
+		n := columnsOf(word)
+		if line != "" && used+1+n > width {
+			lines = append(lines, line)
+			line, used, width = "", 0, rest
+		}
+		if line != "" {
+			line += " "
+			used++
+		}
+		line += word
+		used += n
+	}
+	return append(lines, line)
+}
+
+// words cuts at spaces, but leaves a percent sign with its number.
+func words(text string) []string {
+	var all []string
+	for _, w := range strings.Fields(text) {
+		if len(all) > 0 && strings.HasPrefix(w, "%") {
+			all[len(all)-1] += " " + w
+			continue
+		}
+		all = append(all, w)
+	}
+	return all
+}
+
+// columnsOf counts the columns of a word, without colour codes.
+func columnsOf(word string) int {
+	for {
+		before, rest, found := strings.Cut(word, "\x1b[")
+		if !found {
+			return utf8.RuneCountInString(word)
+		}
+		_, after, _ := strings.Cut(rest, "m")
+		word = before + after
+	}
+}
+
+func (t texter) table(tab table.Table) {
+	if tab.Title != "" {
+		t.line(t.paint(sgrBold, tab.Title))
+		t.line()
+	}
+	parts := t.parts(tab)
+	for i, part := range parts {
+		if i > 0 {
+			t.line()
+		}
+		t.grid(part)
+	}
+	if left := leftOut(tab, parts); len(left) > 0 {
+		t.line()
+		t.prose("Left out for want of width: "+strings.Join(left, ", ")+".", 0)
+	}
+	if len(tab.Footnotes) > 0 {
+		t.line()
+	}
+	for i, note := range tab.Footnotes {
+		t.prose(superscript(i+1)+" "+note, 2)
+	}
+	if len(tab.Notes) > 0 {
+		t.line()
+	}
+	for _, note := range tab.Notes {
+		t.prose(note, 0)
+	}
+}
+
+// parts cuts the table to the terminal: whole, or without its extra columns, or in groups.
+func (t texter) parts(tab table.Table) []layout {
+	if whole := newLayout(tab, everyColumn(tab)); t.fits(whole) {
+		return []layout{whole}
+	}
+	if lean := newLayout(tab, leanColumns(tab)); t.fits(lean) {
+		return []layout{lean}
+	}
+	parts := t.stack(tab, everyColumn(tab))
+	if slices.ContainsFunc(parts, func(l layout) bool { return !t.fits(l) }) {
+		parts = t.stack(tab, leanColumns(tab))
+	}
+	return parts
+}
+
+func (t texter) fits(l layout) bool { return t.o.Width == 0 || l.width() <= t.o.Width }
+
+func everyColumn(tab table.Table) []int {
+	all := make([]int, len(tab.Columns))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+func leanColumns(tab table.Table) []int {
+	var lean []int
+	for i, c := range tab.Columns {
+		if c.Weight < table.Extra {
+			lean = append(lean, i)
+		}
+	}
+	return lean
+}
+
+// leftOut names the columns that the terminal has no room for.
+func leftOut(tab table.Table, parts []layout) []string {
+	var names []string
+	for i, c := range tab.Columns {
+		shown := func(l layout) bool { return slices.Contains(l.columns, i) }
+		if !slices.ContainsFunc(parts, shown) {
+			names = append(names, strings.TrimSpace(c.Short+" "+c.Heading))
+		}
+	}
+	return names
+}
+
+// nameCount is how many columns at the left name the row and are repeated in every part.
+const nameCount = 2
+
+// stack puts as many groups side by side as fit, and the rest below, names repeated.
+func (t texter) stack(tab table.Table, columns []int) []layout {
+	names := columns[:nameCount]
+	var parts []layout
+	current := newLayout(tab, names)
+	for _, group := range groupsOf(tab, columns[nameCount:]) {
+		wider := newLayout(tab, slices.Concat(current.columns, group))
+		if len(current.columns) > nameCount && !t.fits(wider) {
+			parts = append(parts, current)
+			wider = newLayout(tab, slices.Concat(names, group))
+		}
+		current = wider
+	}
+	for i := range parts {
+		parts[i].spans = false // what has no numbers is said once, under the last part
+	}
+	return append(parts, current)
+}
+
+// groupsOf cuts columns where the group heading changes.
+func groupsOf(tab table.Table, columns []int) [][]int {
+	var groups [][]int
+	for i, c := range columns {
+		if i == 0 || tab.Columns[c].Group != tab.Columns[columns[i-1]].Group {
+			groups = append(groups, nil)
+		}
+		groups[len(groups)-1] = append(groups[len(groups)-1], c)
+	}
+	return groups
+}

@@ -1,0 +1,310 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"sort"
+	"strings"
+	"time"
+
+	"prony/internal/result"
+	"prony/internal/table"
+)
+
+// view is what the page's template prints.
+type view struct {
+	Title     string
+	Run       string
+	Date      string
+	Head      string
+	Tallies   []table.Tally
+	Reproduce string
+	Scenarios []scenarioView
+	Trials    []trialView
+	Prony     string
+	Policy    string
+	Style     template.CSS
+	Script    template.JS
+	Data      template.JS
+}
+
+type scenarioView struct {
+	Number     int
+	Table      tableView
+	Confidence string
+}
+
+// tableView is a table.Table cut for HTML: headings that span, cells that link.
+type tableView struct {
+	table.Table
+	Number int
+	Groups []groupView
+	Starts []bool // whether a column opens a group
+	Extra  bool   // whether there are columns that a reader may do without
+	Rows   []rowView
+}
+
+// groupView has two spans: of all columns, and of those that are not extra.
+type groupView struct {
+	Heading    string
+	Span, Lean int
+}
+
+type rowView struct {
+	table.Row
+	Step  bool // a new tier begins here
+	Ramp  int  // the colour of its tier
+	Rest  groupView
+	Cells []cellView
+}
+
+type cellView struct {
+	table.Cell
+	Column table.Column
+	First  bool
+	Range  string // the interval, where the row does not say it in a column of its own
+}
+
+func viewOf(s table.Study, o HTMLOptions) view {
+	sheet := s.Sheet()
+	suite, run := origins(s)
+	v := view{
+		Title: o.Title, Run: run, Head: sheet.Head, Tallies: sheet.Verdicts,
+		Reproduce: sheet.Reproduce,
+	}
+	if v.Title == "" {
+		v.Title = suite
+	}
+	v.Head = strings.TrimPrefix(v.Head, v.Title+" · ") // the heading has said it
+	if len(s.Records) > 0 {
+		v.Date = s.Records[0].Time.UTC().Format("2 January 2006, 15:04 UTC")
+		v.Prony = s.Records[0].Provenance.Prony
+	}
+	for i, tab := range sheet.Tables {
+		v.Scenarios = append(v.Scenarios, scenarioView{
+			Number: i + 1, Table: tableViewOf(tab, i+1),
+			Confidence: fmt.Sprintf("%g %%", 100*s.Options.Confidence),
+		})
+	}
+	for i := range s.Records {
+		v.Trials = append(v.Trials, trialViewOf(&s.Records[i]))
+	}
+	return v
+}
+
+func tableViewOf(tab table.Table, number int) tableView {
+	v := tableView{Table: tab, Number: number}
+	for i, c := range tab.Columns {
+		starts := i == 0 || c.Group != tab.Columns[i-1].Group
+		v.Starts = append(v.Starts, starts && i > 0)
+		if starts {
+			v.Groups = append(v.Groups, groupView{Heading: c.Group})
+		}
+		g := &v.Groups[len(v.Groups)-1]
+		g.Span++
+		if c.Weight < table.Extra {
+			g.Lean++
+		} else {
+			v.Extra = true
+		}
+	}
+	rest := groupView{}
+	for _, g := range v.Groups[1:] {
+		rest.Span, rest.Lean = rest.Span+g.Span, rest.Lean+g.Lean
+	}
+	tier := 0
+	for i, row := range tab.Rows {
+		r := rowView{Row: row, Step: i > 0 && row.Tier != tier, Rest: rest,
+			Ramp: min(row.Tier, tierColors)}
+		tier = row.Tier
+		for k, cell := range row.Cells {
+			c := cellView{Cell: cell, Column: tab.Columns[k], First: v.Starts[k]}
+			if !ownColumn(tab, k) {
+				c.Text, c.Range = splitInterval(cell)
+			}
+			r.Cells = append(r.Cells, c)
+		}
+		v.Rows = append(v.Rows, r)
+	}
+	return v
+}
+
+// splitInterval sets a ratio's interval apart from its text, which ends in it, and writes it as the
+// other columns write theirs.
+func splitInterval(c table.Cell) (text, interval string) {
+	text, _, _ = strings.Cut(c.Text, " [")
+	return text, strings.ReplaceAll(strings.Trim(c.Interval, "[]"), ", ", " – ")
+}
+
+// tierColors is how many steps the page's ramp of tiers has (web/src/tokens.css).
+const tierColors = 6
+
+// ownColumn tells whether the column after k holds k's interval.
+func ownColumn(tab table.Table, k int) bool {
+	return k+1 < len(tab.Columns) && strings.HasSuffix(tab.Columns[k+1].Key, "/interval")
+}
+
+// trialView is one record, to be opened by the reader.
+type trialView struct {
+	Grade     string
+	Target    string
+	When      string
+	Headline  string
+	Findings  []result.Finding
+	Failure   *result.Failure
+	Log       string
+	Loads     []factsView
+	Facts     []fact
+	Reproduce string
+}
+
+type factsView struct {
+	Title string
+	Facts []fact
+}
+
+type fact struct{ Name, Value string }
+
+func trialViewOf(r *result.Record) trialView {
+	v := trialView{
+		Grade: table.Grade(r), Target: table.RowName(r.Target), Findings: r.Verdict.Findings,
+		When: fmt.Sprintf("%s · block %d · %s in the run · %s", r.Scenario, r.Block,
+			ordinal(r.Order), r.Time.UTC().Format("15:04:05")),
+		Facts: provenanceFacts(r), Reproduce: table.CommandLine(r.Provenance.Command),
+	}
+	if r.Failure != nil {
+		v.Failure, v.Findings = r.Failure, nil // the one finding would only repeat it
+		v.Log = strings.Join(r.Failure.Log, "\n")
+		v.Headline = "failed at " + r.Failure.Step
+	}
+	if v.Failure == nil && len(r.Loads) > 0 {
+		v.Headline = table.Rate(r.Loads[0].ThroughputPerS) + "/s at " + r.Loads[0].Name
+	}
+	for i := range r.Loads {
+		v.Loads = append(v.Loads, loadFacts(&r.Loads[i]))
+	}
+	return v
+}
+
+func ordinal(n int) string {
+	suffix := "th"
+	if n%100 < 11 || n%100 > 13 {
+		switch n % 10 {
+		case 1:
+			suffix = "st"
+		case 2:
+			suffix = "nd"
+		case 3:
+			suffix = "rd"
+		}
+	}
+	return fmt.Sprint(n) + suffix
+}
+
+// loadFacts is what one load asked and got, with the generator's own condition.
+func loadFacts(l *result.Load) factsView {
+	ns := func(x int64) string { return table.Duration(float64(x)) }
+	d := l.ResponseTime
+	v := factsView{Title: l.Name + ", " + l.Model}
+	v.add("requests", fmt.Sprintf("%s good answers in %v, %s/s", table.Count(l.Done),
+		time.Duration(l.WindowNs), table.Rate(l.ThroughputPerS)))
+	if l.Model == "open" {
+		v.add("arrivals", fmt.Sprintf("%s due, %s sent, %s unanswered; asked for %s/s",
+			table.Count(l.Scheduled), table.Count(l.Sent), table.Count(l.Censored),
+			table.Rate(l.RatePerS)))
+	}
+	if n := l.Errors.Total(); n > 0 {
+		v.add("errors", fmt.Sprintf("%s, the first: %s", table.Count(n), l.Errors.Example))
+	} else {
+		v.add("errors", "none")
+	}
+	if d.Count > 0 {
+		v.add("response time", fmt.Sprintf("p50 %s, p90 %s, p99 %s, p99.9 %s, max %s",
+			ns(d.P50Ns), ns(d.P90Ns), ns(d.P99Ns), ns(d.P999Ns), ns(d.MaxNs)))
+	}
+	if l.Service.CPUPerRequestNs > 0 {
+		v.add("service", fmt.Sprintf("%s of CPU a request, %s of its cores, at most %s in memory",
+			table.Duration(l.Service.CPUPerRequestNs), table.Percent(l.Service.CPUShare),
+			table.Bytes(float64(l.Service.RSSMaxBytes))))
+	}
+	g := l.Generator
+	text := fmt.Sprintf("%s, %s of CPU a request, busiest thread %s", g.Engine,
+		table.Duration(g.CPUPerRequestNs), table.Percent(g.CPUShare))
+	if l.OwnLag.Count > 0 {
+		text += ", own lag p99 " + ns(l.OwnLag.P99Ns)
+	}
+	v.add("generator", text)
+	v.add("host", fmt.Sprintf("%s stolen, %s used by others", table.Percent(l.Host.StealShare),
+		table.Percent(l.Host.OtherCPUShare)))
+	return v
+}
+
+func (v *factsView) add(name, value string) { v.Facts = append(v.Facts, fact{name, value}) }
+
+func provenanceFacts(r *result.Record) []fact {
+	p := r.Provenance
+	v := factsView{}
+	add := func(name, value string) {
+		if strings.Trim(value, " ,") != "" {
+			v.add(name, value)
+		}
+	}
+	t := r.Target
+	add("target", strings.Join(notEmpty(t.Language, t.Framework+" "+t.Version, t.Runtime, t.Mode,
+		"variant "+t.Variant), ", "))
+	if r.Start.ReadyNs > 0 {
+		add("start", fmt.Sprintf("listened after %s, ready after %s, first response in %s",
+			table.Duration(float64(r.Start.ListenNs)), table.Duration(float64(r.Start.ReadyNs)),
+			table.Duration(float64(r.Start.FirstResponseNs))))
+	}
+	if r.Warmup.DurationNs > 0 {
+		add("warm-up", warmupText(r.Warmup))
+	}
+	add("limits in force", strings.Join(r.Limits.InForce, ", "))
+	add("limits missing", strings.Join(r.Limits.Missing, ", "))
+	add("cores", fmt.Sprintf("service %v, load %v", r.Limits.ServiceCores, r.Limits.LoadCores))
+	add("artifact", strings.TrimSpace(r.Artifact.SHA256+" "+
+		table.Bytes(float64(r.Artifact.SizeBytes))))
+	add("service command", strings.Join(p.ServiceArgs, " "))
+	commit := p.Commit
+	if p.Dirty {
+		commit += ", with changes that are not committed"
+	}
+	add("commit", commit)
+	add("seed", fmt.Sprint(p.Seed))
+	add("suite, plan", strings.Join(notEmpty(p.SuiteHash, p.PlanHash), ", "))
+	add("machine", fmt.Sprintf("%s, %d cores, %s, %s %s, governor %s, cgroup %s%s", p.CPUModel,
+		p.Cores, table.Bytes(float64(p.MemoryBytes)), p.OS, p.Kernel, p.Governor, p.Cgroup,
+		map[bool]string{true: ", virtual"}[p.Hypervisor]))
+	add("tools", toolsText(p))
+	return v.Facts
+}
+
+func warmupText(w result.Warmup) string {
+	took := time.Duration(w.DurationNs).Round(100 * time.Millisecond)
+	if !w.Steady {
+		return fmt.Sprintf("never steady in %v, %s requests", took, table.Count(w.Requests))
+	}
+	at := time.Duration(w.SteadyAtNs).Round(100 * time.Millisecond)
+	return fmt.Sprintf("steady after %v; took %v, %s requests", at, took,
+		table.Count(w.Requests))
+}
+
+func toolsText(p result.Provenance) string {
+	words := []string{"prony " + p.Prony}
+	for name, version := range p.Tools {
+		words = append(words, name+": "+version)
+	}
+	sort.Strings(words[1:])
+	return strings.Join(words, "; ")
+}
+
+func notEmpty(words ...string) []string {
+	var out []string
+	for _, w := range words {
+		if strings.TrimSpace(w) != "" {
+			out = append(out, w)
+		}
+	}
+	return out
+}

@@ -1,0 +1,85 @@
+package service
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func goodService(t *testing.T) *Service {
+	t.Helper()
+	services, err := Catalog(root(t, map[string]string{"java-good": readGood(t)}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return services[0]
+}
+
+func TestCommand(t *testing.T) {
+	s := goodService(t)
+	t.Setenv("LANG", "its-LANG")
+	t.Setenv("TMPDIR", "its-TMPDIR")
+	t.Setenv("PATH", "its-{port}") // a value is not expanded again
+	t.Setenv("HOME", "its-HOME")
+	t.Setenv("JAVA_TOOL_OPTIONS", "-Xmx1m") // not passed on
+	b := &Built{Dir: "/b", Tools: map[string]Tool{"java": {Path: "/jdk/bin/java"}}}
+	// 1000 MiB and a bit: 1000; three quarters of it: 750. 1.5 processors are told as 2.
+	v := Values{Host: "127.0.0.1", Port: 8081, CPUs: 1.5, MemoryBytes: 1000<<20 + 4096}
+	check := func(target int, wantArgs, wantEnv string) {
+		t.Helper()
+		args, env, err := s.Command(b, s.Targets[target], v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(args, " "); got != wantArgs {
+			t.Errorf("arguments\n%s\nwant\n%s", got, wantArgs)
+		}
+		if got := strings.Join(env, "\n"); got != wantEnv {
+			t.Errorf("environment\n%s\nwant\n%s", got, wantEnv)
+		}
+	}
+	const before = "BUDGET=1000\nCPUS=2\nHOME=its-HOME\nHOST=127.0.0.1\nJSON={\"a\": 1}\n" +
+		"LANG=its-LANG\nMEMORY_MIB=1000\n"
+	const after = "\nPATH=its-{port}\nPORT=8081\nTMPDIR=its-TMPDIR\nWHERE="
+	check(0, "/jdk/bin/java -Xmx750m -jar target/app.jar",
+		before+"MODE=platform"+after+"http://127.0.0.1:8081")
+	check(1, "/jdk/bin/java -Xmx750m -jar target/app.jar -c2", before+"MODE=virtual"+after+"here")
+}
+
+func TestCommandErrors(t *testing.T) {
+	good := Values{Host: "127.0.0.1", Port: 8081, CPUs: 1, MemoryBytes: 64 << 20}
+	java := map[string]Tool{"java": {Path: "/jdk/bin/java"}}
+	check := func(tools map[string]Tool, change func(*Values), want string) {
+		t.Helper()
+		s, v := goodService(t), good
+		change(&v)
+		_, _, err := s.Command(&Built{Dir: "/b", Tools: tools}, s.Targets[1], v)
+		if err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	const what = ": a target needs a port, processor time and at least 1 MiB"
+	check(java, func(v *Values) { v.Port = 0 },
+		"start java-good/virtual: port 0, 1 CPUs, 67108864 bytes of memory"+what)
+	check(java, func(v *Values) { v.CPUs = 0 },
+		"start java-good/virtual: port 8081, 0 CPUs, 67108864 bytes of memory"+what)
+	check(java, func(v *Values) { v.MemoryBytes = 1 << 19 },
+		"start java-good/virtual: port 8081, 1 CPUs, 524288 bytes of memory"+what)
+	check(nil, func(*Values) {}, `start java-good/virtual: {java} has no value in "{java}"`)
+}
+
+func TestProgramsOfTheBuiltCopy(t *testing.T) {
+	check := func(program, want string) {
+		s := &Service{Run: Run{Command: []string{program}}, Targets: []Target{{}}}
+		args, _, err := s.Command(&Built{Dir: "/b"}, s.Targets[0],
+			Values{Port: 1, CPUs: 1, MemoryBytes: 1 << 20})
+		if err != nil || !slices.Equal(args, []string{want}) {
+			t.Errorf("%s: got %v, %v, want %s", program, args, err, want)
+		}
+	}
+	check("{dir}/bin/x", "/b/bin/x")
+	check("bin/x", "/b/bin/x")
+	check("./x", "/b/x")
+	check("/x", "/x")
+	check("x", "x") // in PATH
+}

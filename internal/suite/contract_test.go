@@ -1,0 +1,100 @@
+package suite_test
+
+import (
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"prony/contract"
+	"prony/internal/suite"
+)
+
+// golden is what a suite's expectations need of a golden answer.
+type golden struct {
+	Request string
+	Send    string
+	Status  int
+	Body    *string
+	Length  *int64
+}
+
+func goldens(t *testing.T, name string) []golden {
+	t.Helper()
+	text, err := contract.Files.ReadFile(name + ".yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct{ Cases []golden }
+	if err := yaml.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	return file.Cases
+}
+
+// right says whether what the request expects is what the contract says, or why not.
+func right(r suite.Request, cases []golden) string {
+	if r.Expect.Status != 200 {
+		return "every answer of these suites is a 200"
+	}
+	if r.Request == "POST /load" {
+		want := base64.StdEncoding.EncodeToString([]byte(r.Body))
+		if r.Expect.Body == nil || *r.Expect.Body != want {
+			return "want the body " + want
+		}
+		return ""
+	}
+	if n, ok := strings.CutPrefix(r.Request, "GET /file?size="); ok {
+		if r.Expect.Lorem == nil || strconv.FormatInt(*r.Expect.Lorem, 10) != n {
+			return "want lorem: " + n
+		}
+		return ""
+	}
+	fill := strings.NewReplacer("{key}", "1")
+	for _, c := range cases {
+		if c.Request != fill.Replace(r.Request) || c.Send != r.Body {
+			continue
+		}
+		switch {
+		case c.Status != r.Expect.Status:
+			return "another status"
+		case c.Body != nil && (r.Expect.Body == nil || fill.Replace(*r.Expect.Body) != *c.Body):
+			return "want the body " + *c.Body
+		case c.Length != nil && (r.Expect.Size == nil || *r.Expect.Size != *c.Length):
+			return "want size: " + strconv.FormatInt(*c.Length, 10)
+		}
+		return ""
+	}
+	return "the contract has no such case"
+}
+
+// TestSuitesKeepTheContract compares every expectation of the suites with the golden answers, so
+// that a service that conforms cannot fail a suite by the suite's mistake.
+func TestSuitesKeepTheContract(t *testing.T) {
+	files, err := filepath.Glob("../../suites/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no suites found: %v", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := suite.Read(file, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cases := goldens(t, s.Contract)
+		for _, sc := range s.Scenarios {
+			for _, r := range sc.Requests {
+				if why := right(r, cases); why != "" {
+					t.Errorf("%s: scenario %s: %s: %s", file, sc.Name, r.Request, why)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,29 @@
+// Colours of what is drawn. Canvas cannot read CSS variables by itself, so they are read here; the
+// palettes live in tokens.css beside the colours of the text.
+
+function token(name: string): string {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+export const ink = () => token("--ink");
+export const muted = () => token("--muted");
+export const rule = () => token("--rule");
+export const card = () => token("--card");
+
+const lineColors = 6;
+const tierColors = 6;
+
+// line gives the k-th of any number of lines a colour and, from the seventh on, a dash of its own:
+// six hues are what eyes of all kinds tell apart.
+export function line(k: number): { color: string; dash: number[] } {
+  const dashes = [[], [7, 4], [2, 3], [10, 3, 2, 3]];
+  return {
+    color: token(`--line-${(k % lineColors) + 1}`),
+    dash: dashes[Math.floor(k / lineColors) % dashes.length] ?? [],
+  };
+}
+
+// tier gives a step of one ordered ramp; 0 is not ranked.
+export function tier(k: number): string {
+  return k === 0 ? muted() : token(`--tier-${Math.min(k, tierColors)}`);
+}
