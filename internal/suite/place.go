@@ -44,8 +44,8 @@ func newSource(file string, data []byte) (*source, error) {
 	return &source{file, data, tree}, nil
 }
 
-// tagFinder collects tags, which would change a value's type behind the decoder's back; a tag before
-// a missing list makes it panic.
+// tagFinder collects tags, which would change a value's type behind the decoder's back; a tag
+// before a missing list makes it panic.
 type tagFinder []*ast.TagNode
 
 // Visit sees every node of the tree.
