@@ -186,12 +186,24 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 	}
 	dir := f.out
 	if dir == "" {
-		dir = filepath.Join(root, "results", e.Head.ID)
+		e.Head.ID, dir = newFolder(filepath.Join(root, "results"), e.Head.ID)
 	}
 	lab := a.world.lab(journal, layout, dir, show.event)
 	err = a.world.measure(ctx, lab, e, cores, show.line)
 	show.end()
 	return a.conclude(dir, err)
+}
+
+// newFolder names a run's folder by its start; runs that begin within a second get a number.
+func newFolder(results, start string) (id, dir string) {
+	id = start
+	for n := 2; ; n++ {
+		dir = filepath.Join(results, id)
+		if _, err := os.Stat(dir); err != nil {
+			return id, dir
+		}
+		id = fmt.Sprintf("%s-%d", start, n)
+	}
 }
 
 // experiment is the plan with the head of its run and where it all comes from.

@@ -40,7 +40,7 @@ func (e *Error) Error() string {
 
 // Decode reads data, the content of the named file, into the struct that v points to.
 func Decode(file string, data []byte, v any) error {
-	err := yaml.UnmarshalWithOptions(data, v, yaml.Strict())
+	err := unmarshal(data, v)
 	if err == nil {
 		return nil
 	}
@@ -65,6 +65,17 @@ func Decode(file string, data []byte, v any) error {
 		}
 	}
 	return out
+}
+
+// unmarshal turns a panic into an error: the library has one for a tag where a list is wanted, and
+// whoever wrote the file should not meet a stack trace.
+func unmarshal(data []byte, v any) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("not understood: %v; plain YAML without tags is enough", p)
+		}
+	}()
+	return yaml.UnmarshalWithOptions(data, v, yaml.Strict())
 }
 
 // At makes an Error about a value whose key stands in the file: it finds the first line that holds

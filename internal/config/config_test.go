@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"strings"
 	"testing"
 
 	"prony/internal/config"
@@ -34,6 +35,13 @@ func TestErrorsNameThePlaceAndTheRemedy(t *testing.T) {
 	check("twice", "name: a\nname: b\n",
 		`s.yaml:2: mapping key "name" already defined at [1:1] in "name: b"`)
 	check("broken", "name: [a\n", `s.yaml:1: sequence end token ']' not found in "name: [a"`)
+}
+
+func TestATagIsNoPanic(t *testing.T) {
+	err := config.Decode("s.yaml", []byte("inner: !x\n"), &file{})
+	if err == nil || !strings.Contains(err.Error(), "s.yaml") {
+		t.Errorf("got %v, want an error that names the file", err)
+	}
 }
 
 func TestAtFindsTheLine(t *testing.T) {
