@@ -81,6 +81,7 @@ func await(t *testing.T, what string, done func() bool) {
 func TestBuild(t *testing.T) {
 	w := newWorkshop(t, "out", []string{"mkdir", "out"}, []string{"cp", "main.txt", "out/b"},
 		[]string{"sh", "-c", "echo said; pwd -P > {dir}/where; ln -s b out/a"})
+	chmod(t, 0o555, w.s.Dir, "src/bin/part.txt")
 	built := w.build()
 	// Sorted: a link a -> b, then a file b of 6 bytes.
 	want := fmt.Sprintf("%x", sha256.Sum256([]byte("link \"a\" \"b\"\nfile \"b\" 6\nsource")))
@@ -92,8 +93,10 @@ func TestBuild(t *testing.T) {
 		"build.log") {
 		t.Errorf("built in %s with log %s, want below %s", built.Dir, built.Log, folder)
 	}
-	if got := read(t, built.Dir, "src/bin/part.txt"); got != "part" {
-		t.Errorf("source in src/bin: %q", got)
+	info, err := os.Stat(filepath.Join(built.Dir, "src/bin/part.txt"))
+	if err != nil || info.Mode()&0o700 != 0o700 ||
+		read(t, built.Dir, "src/bin/part.txt") != "part" {
+		t.Errorf("a program was copied as %v, %v", info, err)
 	}
 	if got := read(t, built.Log); got != "$ mkdir out\n$ cp main.txt out/b\n$ sh -c echo said; "+
 		"pwd -P > "+built.Dir+"/where; ln -s b out/a\nsaid\n" {
@@ -160,6 +163,10 @@ func TestBuildsAreReused(t *testing.T) {
 		remove(t, filepath.Dir(first.Dir), "built.json")
 		put(t, first.Dir+"/half.txt", "half")
 	})
+	check("another's build under the same digits", false, func() {
+		path := filepath.Join(filepath.Dir(first.Dir), "built.json")
+		put(t, path, strings.Replace(read(t, path), first.Hash[12:], first.SHA256[12:], 1))
+	})
 	if _, err := os.Stat(first.Dir + "/half.txt"); err == nil {
 		t.Error("an incomplete build was built upon")
 	}
@@ -186,11 +193,18 @@ func TestToolsOfABuild(t *testing.T) {
 	t.Setenv("CARGO_TARGET_DIR", "b")
 	t.Setenv("KEPT", "kept")
 	w.s.Needs = []Need{{"java", "25"}}
+	w.s.Build.Steps = append(w.s.Build.Steps, []string{"java", "-jar"})
+	found, err := w.Tools.resolve(w.s.Needs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, found.Path, "#!/bin/sh\necho $0 $1 >> seen\n")
+	chmod(t, 0o755, found.Path)
 	built := w.build()
 	java := built.Tools["java"]
 	home := javaHomeOf(java.Path)
 	// JAVA_HOME, two variables that a build does not get, the first of PATH, one that it gets.
-	want := home + "   " + home + "/bin kept " + java.Path + "\n"
+	want := home + "   " + home + "/bin kept " + java.Path + "\n" + java.Path + " -jar\n"
 	if got := read(t, built.Dir, "seen"); got != want || java.Version != "25.0.3" {
 		t.Errorf("got %q and %v, want %q", got, java, want)
 	}

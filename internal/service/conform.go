@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"regexp"
+	"sync/atomic"
 	"time"
 
 	"prony/internal/clock"
@@ -83,7 +84,7 @@ func conform(ctx context.Context, c Checker, contractName string, quick bool) (R
 	report := Report{Contract: contractName}
 	g, ok := goldens()[contractName]
 	if !ok {
-		return report, fmt.Errorf("check contract %s: there is no such contract, only %s",
+		return report, fmt.Errorf("check contract %s: there is no such contract; %s",
 			contractName, oneOf(Contracts()))
 	}
 	k := newCheck(c)
@@ -241,10 +242,11 @@ func (k *check) ask(ctx context.Context, c goldenCase, result *Case) (body []byt
 func (k *check) send(ctx context.Context, c goldenCase) (r *http.Response, fresh bool, err error) {
 	method, target, _ := bytes.Cut([]byte(c.Request), []byte(" "))
 	for try := 0; ; try++ {
-		var reused, answered bool
+		var reused bool
+		var answered atomic.Bool // told by the goroutine that reads
 		trace := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 			GotConn:              func(info httptrace.GotConnInfo) { reused = info.Reused },
-			GotFirstResponseByte: func() { answered = true },
+			GotFirstResponseByte: func() { answered.Store(true) },
 		})
 		var body io.Reader
 		if sends := c.sends(); len(sends) > 0 {
@@ -257,7 +259,7 @@ func (k *check) send(ctx context.Context, c goldenCase) (r *http.Response, fresh
 		}
 		request.Header.Set("User-Agent", "prony")
 		r, err := k.transport.RoundTrip(request)
-		if err != nil && reused && !answered && try == 0 && ctx.Err() == nil {
+		if err != nil && reused && !answered.Load() && try == 0 && ctx.Err() == nil {
 			k.transport.CloseIdleConnections()
 			continue
 		}

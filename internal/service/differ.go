@@ -60,7 +60,8 @@ func (c goldenCase) readBody(body io.Reader) (difference string, sum []byte, err
 		case err != nil:
 			return "", nil, err
 		case len(got) > c.Length:
-			return fmt.Sprintf("body goes on after byte %d, where it should end", c.Length), got, nil
+			return fmt.Sprintf("body goes on after byte %d, where it should end", c.Length), got,
+				nil
 		case len(got) < c.Length:
 			return fmt.Sprintf("body ends after %d bytes, want %d", len(got), c.Length), got, nil
 		case !regexp.MustCompile(`^(?:` + c.Pattern + `)$`).Match(got):

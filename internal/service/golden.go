@@ -34,7 +34,7 @@ type goldenCase struct {
 	Lorem       *int64        `yaml:"lorem"`       // so many bytes of the repeated text
 	Base64Lorem *int64        `yaml:"base64Lorem"` // the standard base64 of so many
 	Pattern     string        `yaml:"pattern"`     // RE2, of the whole body
-	Length      int           `yaml:"length"`      // bytes of a body with a pattern; RE2 counts to 1000
+	Length      int           `yaml:"length"`      // bytes, with a pattern: RE2 only counts to 1000
 	Differs     bool          `yaml:"differs"`     // a second answer has another body
 	TookMin     time.Duration `yaml:"tookMin"`
 	TookMax     time.Duration `yaml:"tookMax"`

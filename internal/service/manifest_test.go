@@ -59,98 +59,107 @@ func TestGoodManifest(t *testing.T) {
 	}
 }
 
-func TestBrokenManifests(t *testing.T) {
-	good := readGood(t)
-	check := func(name, old, new string, want ...string) {
-		t.Run(name, func(t *testing.T) {
-			if strings.Count(good, old) != 1 {
-				t.Fatalf("%q is not once in the good manifest", old)
-			}
-			dir := root(t, map[string]string{"java-good": strings.Replace(good, old, new, 1)})
-			services, err := Catalog(dir)
-			if len(services) != 0 || err == nil {
-				t.Fatalf("got %d services, %v", len(services), err)
-			}
-			file := filepath.Join(dir, "services", "java-good", "service.yaml")
-			got := strings.Split(strings.ReplaceAll(err.Error(), file, "service.yaml"), "\n")
-			if !slices.Equal(got, want) {
-				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-			}
-			var place *config.Error
-			if !errors.As(err, &place) || place.File != file {
-				t.Errorf("%v is no config.Error of the file", err)
-			}
-		})
-	}
-	check("unknown key", "framework: Good", "framwork: Good",
+// checkBroken wants exactly these problems, a line each, of the good manifest with a change.
+func checkBroken(t *testing.T, name, old, new string, want ...string) {
+	t.Run(name, func(t *testing.T) {
+		good := readGood(t)
+		if strings.Count(good, old) != 1 {
+			t.Fatalf("%q is not once in the good manifest", old)
+		}
+		dir := root(t, map[string]string{"java-good": strings.Replace(good, old, new, 1)})
+		services, err := Catalog(dir)
+		if len(services) != 0 || err == nil {
+			t.Fatalf("got %d services, %v", len(services), err)
+		}
+		file := filepath.Join(dir, "services", "java-good", "service.yaml")
+		got := strings.Split(strings.ReplaceAll(err.Error(), file, "service.yaml"), "\n")
+		if !slices.Equal(got, want) {
+			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		var place *config.Error
+		if !errors.As(err, &place) || place.File != file {
+			t.Errorf("%v is no config.Error of the file", err)
+		}
+	})
+}
+
+func TestBrokenHeads(t *testing.T) {
+	checkBroken(t, "unknown key", "framework: Good", "framwork: Good",
 		`service.yaml:3: unknown key "framwork" in "framwork: Good"; did you mean "framework"?`)
-	check("missing key", "language: Java\n", "",
+	checkBroken(t, "missing key", "language: Java\n", "",
 		`service.yaml: language is missing`)
-	check("empty key", "language: Java", "language:",
+	checkBroken(t, "empty key", "language: Java", "language:",
 		`service.yaml:2: language is missing in "language:"`)
-	check("another folder's name", "name: java-good", "name: java-bad",
+	checkBroken(t, "another folder's name", "name: java-good", "name: java-bad",
 		`service.yaml:1: name "java-bad" is not the folder's, "java-good" in "name: java-bad"`)
-	check("unknown contract", "[hello, http]", "[helo, http]",
+	checkBroken(t, "unknown contract", "[hello, http]", "[helo, http]",
 		`service.yaml:6: unknown contract "helo" in "contracts: [helo, http]"; `+
 			`did you mean "hello"?`)
-	check("contract twice", "[hello, http]", "[http, http]",
+	checkBroken(t, "contract twice", "[hello, http]", "[http, http]",
 		`service.yaml:6: contract "http" is there twice in "contracts: [http, http]"`)
-	check("no contract", "contracts: [hello, http]\n", "",
+	checkBroken(t, "no contract", "contracts: [hello, http]\n", "",
 		`service.yaml: contracts is missing; one of compute, hello, http`)
-	check("unknown tool", "tool: mvn", "tool: gradle",
+}
+
+func TestBrokenNeedsAndBuilds(t *testing.T) {
+	checkBroken(t, "unknown tool", "tool: mvn", "tool: gradle",
 		`service.yaml:9: unknown tool "gradle" in "- {tool: gradle}"; one of go, java, mvn, node, `+
 			`npm, python, cargo, native-image`,
 		`service.yaml:12: the step runs mvn, which is not among needs in "- [mvn, -q, package]"`)
-	check("tool twice", "tool: mvn", "tool: java",
+	checkBroken(t, "tool twice", "tool: mvn", "tool: java",
 		`service.yaml:9: tool "java" is there twice in "- {tool: java}"`,
 		`service.yaml:12: the step runs mvn, which is not among needs in "- [mvn, -q, package]"`)
-	check("tool's version", `version: "25"}`, `version: "25+"}`,
+	checkBroken(t, "tool's version", `version: "25"}`, `version: "25+"}`,
 		`service.yaml:8: version "25+" is not dotted numbers in `+
 			`"- {tool: java, version: \"25+\"}"; as 25 or 3.11`)
-	check("step as a line", "[mvn, -q, package]", "mvn -q package",
+	checkBroken(t, "step as a line", "[mvn, -q, package]", "mvn -q package",
 		`service.yaml:12: string was used where sequence is expected in "- mvn -q package"`)
-	check("empty step", "[mvn, -q, package]", "[]",
+	checkBroken(t, "empty step", "[mvn, -q, package]", "[]",
 		`service.yaml:12: the step is empty in "- []"; a program and its arguments, as `+
 			`[mvn, -q, package]`)
-	check("trial's value in a build", "{dir}/target/done", "{port}",
+	checkBroken(t, "trial's value in a build", "{dir}/target/done", "{port}",
 		`service.yaml:13: {port} has no value here in "- [touch, \"{port}\"]"; a build knows no `+
 			`trial; it knows dir, java, python, node`)
-	check("artifact outside", "artifact: target", "artifact: ../x",
+	checkBroken(t, "artifact outside", "artifact: target", "artifact: ../x",
 		`service.yaml:14: artifact "../x" is outside the folder in "artifact: ../x"; a relative `+
 			`path without ..`)
-	check("no artifact", "  artifact: target\n", "",
+	checkBroken(t, "no artifact", "  artifact: target\n", "",
 		`service.yaml:11: build.artifact is missing in "steps:"`)
-	check("placeholder misspelt", "{heapMiB}", "{heapMib}",
+}
+
+func TestBrokenRunsAndTargets(t *testing.T) {
+	good := readGood(t)
+	checkBroken(t, "placeholder misspelt", "{heapMiB}", "{heapMib}",
 		`service.yaml:16: {heapMib} has no value here in "command: [\"{java}\", `+
 			`\"-Xmx{heapMib}m\", -jar, target/app.jar]"; did you mean {heapMiB}?`)
-	check("placeholder of no need", "{java}", "{node}",
+	checkBroken(t, "placeholder of no need", "{java}", "{node}",
 		`service.yaml:16: {node} is used, and node is not among needs in "command: [\"{node}\", `+
 			`\"-Xmx{heapMiB}m\", -jar, target/app.jar]"`)
-	check("the lab's variable", "{BUDGET:", "{PORT:",
+	checkBroken(t, "the lab's variable", "{BUDGET:", "{PORT:",
 		`service.yaml:17: the lab itself sets PORT in "env: {PORT: \"{memoryMiB}\", WHERE: `+
 			`\"http://{host}:{port}\", JSON: '{\"a\": 1}'}"`)
-	check("no variable", "{BUDGET:", "{A-B:",
+	checkBroken(t, "no variable", "{BUDGET:", "{A-B:",
 		`service.yaml:17: "A-B" is no name of an environment variable in "env: {A-B: `+
 			`\"{memoryMiB}\", WHERE: \"http://{host}:{port}\", JSON: '{\"a\": 1}'}"`)
-	check("no path", "ready: /ready", "ready: ready",
+	checkBroken(t, "no path", "ready: /ready", "ready: ready",
 		`service.yaml:19: run.ready "ready" is not a path in "ready: ready"; as /health`)
-	check("no command", `command: ["{java}", "-Xmx{heapMiB}m", -jar, target/app.jar]`, "command: []",
+	checkBroken(t, "no command", `["{java}", "-Xmx{heapMiB}m", -jar, target/app.jar]`, "[]",
 		`service.yaml:16: run.command is missing in "command: []"; a program and its arguments`)
-	check("target twice", "name: virtual", "name: platform",
+	checkBroken(t, "target twice", "name: virtual", "name: platform",
 		`service.yaml:22: target "platform" is there twice in "- {name: platform, runtime: jvm, `+
 			`mode: virtual, env: {MODE: virtual, WHERE: here}, args: [\"-c{cpus}\"]}"`)
-	check("mode", "mode: platform", "mode: threads",
+	checkBroken(t, "mode", "mode: platform", "mode: threads",
 		`service.yaml:21: unknown mode "threads" in "- {name: platform, runtime: jvm, mode: `+
 			`threads, env: {MODE: platform}}"; one of platform, virtual, reactive`)
-	check("runtime", "platform, runtime: jvm", "platform, runtime: jvn",
+	checkBroken(t, "runtime", "platform, runtime: jvm", "platform, runtime: jvn",
 		`service.yaml:21: unknown runtime "jvn" in "- {name: platform, runtime: jvn, mode: `+
 			`platform, env: {MODE: platform}}"; did you mean "jvm"?`)
-	check("target's name", "name: platform", "name: Platform/1",
+	checkBroken(t, "target's name", "name: platform", "name: Platform/1",
 		`service.yaml:21: target "Platform/1" is no name in "- {name: Platform/1, runtime: jvm, `+
 			`mode: platform, env: {MODE: platform}}"; small letters, digits and dashes`)
-	check("no targets", good[strings.Index(good, "targets:"):], "",
+	checkBroken(t, "no targets", good[strings.Index(good, "targets:"):], "",
 		`service.yaml: targets is missing; at least one, with name, runtime and mode`)
-	check("nothing at all", good, "",
+	checkBroken(t, "nothing at all", good, "",
 		`service.yaml: name is missing`, `service.yaml: language is missing`,
 		`service.yaml: framework is missing`, `service.yaml: version is missing`,
 		`service.yaml: about is missing`,

@@ -76,7 +76,8 @@ func readyPoll(elapsed time.Duration) time.Duration {
 type readyWait struct {
 	transport *http.Transport
 	mu        sync.Mutex
-	listened  int64 // since the start; 0: not yet
+	listens   bool  // it accepted a connection
+	listened  int64 // how long after the start
 }
 
 func newReadyWait(dial Dial, startNs int64) *readyWait {
@@ -88,8 +89,8 @@ func newReadyWait(dial Dial, startNs int64) *readyWait {
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := dial(ctx, network, address)
 			w.mu.Lock()
-			if err == nil && w.listened == 0 {
-				w.listened = clock.Mono() - startNs
+			if err == nil && !w.listens {
+				w.listens, w.listened = true, clock.Mono()-startNs
 			}
 			w.mu.Unlock()
 			return conn, err

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -62,19 +63,9 @@ func nothing(string) bool { return false }
 
 // ignored says whether a name in a service's folder is not source.
 func ignored(name string) bool {
-	top, _, below := strings.Cut(name, "/")
-	for _, ignored := range leftOutAtTop {
-		if top == ignored && !below {
-			return true
-		}
-	}
+	top, _, _ := strings.Cut(name, "/")
 	last := name[strings.LastIndexByte(name, '/')+1:]
-	for _, ignored := range leftOut {
-		if last == ignored {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(leftOutAtTop, top) || slices.Contains(leftOut, last)
 }
 
 // addTo feeds an entry to a digest: its kind, name, length and content, so that no two trees give
