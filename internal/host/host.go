@@ -100,23 +100,21 @@ func Describe(p *result.Provenance) {
 	if g := read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"); g != "" {
 		p.Governor = g
 	}
-	p.Cgroup = cgroupVersion()
+	p.Cgroup = cgroupVersion("/sys/fs/cgroup")
 }
 
-// cgroupVersion tells which hierarchy holds the processor controller.
-func cgroupVersion() string {
-	if dirs, _ := filepath.Glob("/sys/fs/cgroup/cpu*"); len(dirs) > 0 && !hasV2() {
-		return "v1"
-	}
-	if hasV2() {
+// cgroupVersion tells which hierarchy holds the controllers of processors below root, where the
+// kernel's are mounted: "v1", "v2" or "none". In a hybrid set-up, version 2 is mounted one folder
+// below and holds none (systemd's CGROUP_DELEGATION); that is v1.
+func cgroupVersion(root string) string {
+	// Asked first: the root of version 2 has files named cpu.stat and the like.
+	if _, err := os.Stat(filepath.Join(root, "cgroup.controllers")); err == nil {
 		return "v2"
 	}
+	if dirs, _ := filepath.Glob(filepath.Join(root, "cpu*")); len(dirs) > 0 {
+		return "v1"
+	}
 	return "none"
-}
-
-func hasV2() bool {
-	_, err := os.Stat("/sys/fs/cgroup/cgroup.controllers")
-	return err == nil
 }
 
 func text(b []byte) string {

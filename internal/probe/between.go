@@ -39,7 +39,7 @@ func Between(a, b Mark, samples Series, requests int64, cores float64) (result.U
 	}
 	u.CPUShare = share(u.CPUNs, cores*float64(window))
 	u.CPUPerRequestNs = perRequest(u.CPUNs, requests)
-	u.NetworkBytesPerRequ = perRequest(u.NetworkBytes, requests)
+	u.NetworkBytesPerRequest = perRequest(u.NetworkBytes, requests)
 	u.SwitchesPerRequest = unknown
 	if u.SwitchesVoluntary >= 0 {
 		u.SwitchesPerRequest = perRequest(u.SwitchesVoluntary+u.SwitchesForced, requests)

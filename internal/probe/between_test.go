@@ -51,7 +51,7 @@ func edgesBetween() (result.Usage, result.Host) {
 			PageFaultsMajor: 2,          // 5 - 3
 
 			SwitchesVoluntary: 50 + 40, SwitchesPerRequest: 0.1, // (90 + 10) / 1000
-			ThrottledPeriods: 4, NetworkBytesPerRequ: 40,
+			ThrottledPeriods: 4, NetworkBytesPerRequest: 40,
 		}, result.Host{
 			StealShare:    0.02, // 8 of 400 ticks
 			OtherCPUShare: 0.1,  // 1.9 s busy - 1 s service - 0.5 s lab, of 4 s
@@ -103,7 +103,7 @@ func TestBetween(t *testing.T) {
 	check("counters stepped back", func(_, b *Mark, _ *Series) { b.CPUNs, b.LoBytes = 4e9, 0 },
 		func(u *result.Usage, h *result.Host) {
 			u.CPUNs, u.CPUShare, u.CPUPerRequestNs = 0, 0, 0
-			u.NetworkBytes, u.NetworkBytesPerRequ = 0, 0
+			u.NetworkBytes, u.NetworkBytesPerRequest = 0, 0
 			h.OtherCPUShare = 0.35 // (1.9 - 0 - 0.5) / 4
 		})
 	check("reused thread number", func(_, b *Mark, _ *Series) {
@@ -129,7 +129,7 @@ func TestBetween(t *testing.T) {
 func TestBetweenWithoutRequests(t *testing.T) {
 	a, b := edges()
 	u, _ := Between(a, b, Series{}, 0, 2)
-	if u.CPUPerRequestNs != 0 || u.SwitchesPerRequest != 0 || u.NetworkBytesPerRequ != 0 {
+	if u.CPUPerRequestNs != 0 || u.SwitchesPerRequest != 0 || u.NetworkBytesPerRequest != 0 {
 		t.Errorf("per request without requests: %+v", u)
 	}
 }

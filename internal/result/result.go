@@ -202,26 +202,26 @@ type Gen struct {
 
 // Usage is the service's consumption in the window: all its processes together.
 type Usage struct {
-	Source              string  `json:"source"` // "cgroup v1", "cgroup v2" or "proc"
-	WindowNs            int64   `json:"windowNs"`
-	CPUNs               int64   `json:"cpuNs"`
-	UserNs              int64   `json:"userNs"`
-	SystemNs            int64   `json:"systemNs"`
-	CPUPerRequestNs     float64 `json:"cpuPerRequestNs"`
-	CPUShare            float64 `json:"cpuShare"` // of the cores it may use
-	RSSMaxBytes         int64   `json:"rssMaxBytes"`
-	RSSEndBytes         int64   `json:"rssEndBytes"`
-	PSSEndBytes         int64   `json:"pssEndBytes"` // 0 when the kernel does not say
-	ThreadsMax          int     `json:"threadsMax"`
-	SwitchesVoluntary   int64   `json:"switchesVoluntary"`
-	SwitchesForced      int64   `json:"switchesForced"`
-	SwitchesPerRequest  float64 `json:"switchesPerRequest"`
-	RunDelayNs          int64   `json:"runDelayNs"`
-	ThrottledNs         int64   `json:"throttledNs"`
-	ThrottledPeriods    int64   `json:"throttledPeriods"`
-	PageFaultsMajor     int64   `json:"pageFaultsMajor"`
-	NetworkBytes        int64   `json:"networkBytes"` // lo: both directions are the same bytes
-	NetworkBytesPerRequ float64 `json:"networkBytesPerRequest"`
+	Source                 string  `json:"source"` // "cgroup v1", "cgroup v2" or "proc"
+	WindowNs               int64   `json:"windowNs"`
+	CPUNs                  int64   `json:"cpuNs"`
+	UserNs                 int64   `json:"userNs"`
+	SystemNs               int64   `json:"systemNs"`
+	CPUPerRequestNs        float64 `json:"cpuPerRequestNs"`
+	CPUShare               float64 `json:"cpuShare"` // of the cores it may use
+	RSSMaxBytes            int64   `json:"rssMaxBytes"`
+	RSSEndBytes            int64   `json:"rssEndBytes"`
+	PSSEndBytes            int64   `json:"pssEndBytes"` // 0 when the kernel does not say
+	ThreadsMax             int     `json:"threadsMax"`
+	SwitchesVoluntary      int64   `json:"switchesVoluntary"`
+	SwitchesForced         int64   `json:"switchesForced"`
+	SwitchesPerRequest     float64 `json:"switchesPerRequest"`
+	RunDelayNs             int64   `json:"runDelayNs"`
+	ThrottledNs            int64   `json:"throttledNs"`
+	ThrottledPeriods       int64   `json:"throttledPeriods"`
+	PageFaultsMajor        int64   `json:"pageFaultsMajor"`
+	NetworkBytes           int64   `json:"networkBytes"` // lo: both directions are the same bytes
+	NetworkBytesPerRequest float64 `json:"networkBytesPerRequest"`
 }
 
 // Host is what the machine did in the window.

@@ -45,8 +45,8 @@ type Writer struct {
 	size int64
 }
 
-// Create makes a run's folder with its head and an empty list of records. The folder must not have
-// one yet.
+// Create makes a run's folder with its head and an empty list of records. A folder that has one
+// already is left as it is; the error is fs.ErrExist then.
 func Create(dir string, r Run) (*Writer, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("create run: %w", err)
@@ -56,12 +56,18 @@ func Create(dir string, r Run) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create run: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, RunFile), append(b, '\n'), 0o644); err != nil {
-		return nil, fmt.Errorf("create run: %w", err)
+	// The records come first: whoever makes their file owns the folder, and no other's head is
+	// written over. They are appended, so that a record after one taken back leaves no hole.
+	const flags = os.O_CREATE | os.O_EXCL | os.O_WRONLY | os.O_APPEND
+	f, err := os.OpenFile(filepath.Join(dir, TrialsFile), flags, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("create run: %w; choose another folder", err)
 	}
-	f, err := os.OpenFile(filepath.Join(dir, TrialsFile), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("create run: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, RunFile), append(b, '\n'), 0o644); err != nil {
+		return nil, fmt.Errorf("create run: %w", errors.Join(err, f.Close(), os.Remove(f.Name())))
 	}
 	return &Writer{f: f}, nil
 }
@@ -117,6 +123,10 @@ func Read(dir string) (head Run, records []*Record, bad []*BadRecord, err error)
 	}
 	if err := json.Unmarshal(b, &head); err != nil {
 		return head, nil, nil, fmt.Errorf("read run %s: %w", filepath.Join(dir, RunFile), err)
+	}
+	if head.Version < 1 {
+		return head, nil, nil, fmt.Errorf("read run %s: its %s has no version; "+
+			"is it a folder below results/?", dir, RunFile)
 	}
 	if head.Version > Version {
 		return head, nil, nil, fmt.Errorf("read run %s: it has version %d and this prony knows "+

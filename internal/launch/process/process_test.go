@@ -231,7 +231,8 @@ func TestHierarchies(t *testing.T) {
 	check("none", "22 1 8:1 / / rw - ext4 /dev/sda1 rw", "0::/", "")
 }
 
-// Where cgroups are not permitted, nothing fails: the record says so, and the other means take over.
+// Where cgroups are not permitted, nothing fails: the record says so, and the other means take
+// over.
 func TestCgroupsNotPermitted(t *testing.T) {
 	spec := launch.Spec{Cores: []int{0}, CPUs: 1, MemoryBytes: 1 << 20}
 	check := func(name, want string, trees []hierarchy) {
@@ -239,8 +240,8 @@ func TestCgroupsNotPermitted(t *testing.T) {
 			g := makeGroups("prony-1-1", spec, trees)
 			all := strings.Join(g.missing, "; ")
 			if len(g.list) > 0 || len(g.inForce) > 0 || !strings.Contains(all, want) {
-				t.Errorf("groups %v, in force %v, missing %q; want none, none and %q", g.list, g.inForce,
-					all, want)
+				t.Errorf("groups %v, in force %v, missing %q; want none, none and %q",
+					g.list, g.inForce, all, want)
 			}
 		})
 	}
@@ -248,5 +249,6 @@ func TestCgroupsNotPermitted(t *testing.T) {
 	// Folders cannot be made in /proc, whoever asks.
 	check("v1", "no such file", []hierarchy{
 		{version: 1, controllers: []string{"memory"}, parents: []string{"/proc/self"}}})
-	check("v2", "no such file", []hierarchy{{version: 2, parents: []string{"/proc/self", "/proc/1"}}})
+	check("v2", "no such file", []hierarchy{
+		{version: 2, parents: []string{"/proc/self", "/proc/1"}}})
 }

@@ -1,0 +1,61 @@
+package clock
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Whatever the wall clock does meanwhile: the kernel's monotonic clock never goes back, and Mono
+// reads that one as long as its base has a reading of it.
+func TestMonoNeverGoesBack(t *testing.T) {
+	if base == base.Round(0) { // Round strips the monotonic reading
+		t.Error("the base has no monotonic reading: Mono follows every step of the wall clock")
+	}
+	last := Mono()
+	for range 100_000 {
+		now := Mono()
+		if now < last {
+			t.Fatalf("went from %d back to %d", last, now)
+		}
+		last = now
+	}
+}
+
+func TestMonoAllocatesNothing(t *testing.T) {
+	if n := testing.AllocsPerRun(100, func() { Mono() }); n != 0 {
+		t.Errorf("%g allocations a call", n)
+	}
+}
+
+// In a bubble only sleeping moves time, so both clocks move by exactly what was slept. The bubble
+// begins at midnight, UTC, 2000-01-01 (package testing/synctest).
+func TestBothFollowTheBubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, start := Mono(), Wall()
+		if want := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC); !start.Equal(want) {
+			t.Errorf("the bubble begins at %v, want %v", start, want)
+		}
+		check := func(d time.Duration) {
+			t.Helper()
+			mono, wall := Mono(), Wall()
+			time.Sleep(d)
+			if got := Mono() - mono; got != int64(d) {
+				t.Errorf("Mono moved by %d ns, want %d", got, d)
+			}
+			if got := Wall().Sub(wall); got != d {
+				t.Errorf("Wall moved by %v, want %v", got, d)
+			}
+		}
+		check(0)
+		check(time.Nanosecond)
+		check(36 * time.Hour)
+		// 0 + 1 ns + 36 h
+		if got, want := Mono()-began, int64(36*time.Hour)+1; got != want {
+			t.Errorf("Mono moved by %d ns in all, want %d", got, want)
+		}
+		if day := Wall().Format(time.RFC3339Nano); day != "2000-01-02T12:00:00.000000001Z" {
+			t.Errorf("it is %s now", day)
+		}
+	})
+}

@@ -1,0 +1,335 @@
+package result
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// filler gives each field a value of its own, so that none can be lost or stand for another.
+type filler int64
+
+func (n *filler) fill(v reflect.Value) {
+	*n++
+	switch {
+	case v.Type() == reflect.TypeFor[time.Time]():
+		v.Set(reflect.ValueOf(time.Date(2026, 11, 21, 3, 40, 11, int(*n), time.UTC)))
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			n.fill(v.Field(i))
+		}
+	case v.Kind() == reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		n.fill(v.Elem())
+	case v.Kind() == reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		n.fill(v.Index(0))
+		n.fill(v.Index(1))
+	case v.Kind() == reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		n.fill(key)
+		n.fill(value)
+		v.SetMapIndex(key, value)
+	case v.Kind() == reflect.String:
+		v.SetString(fmt.Sprintf("<%d µs & \"more\">\n", *n))
+	case v.Kind() == reflect.Bool:
+		v.SetBool(true)
+	case v.CanInt():
+		v.SetInt(math.MaxInt64 - int64(*n)) // a float64 has no room for it
+	case v.CanUint():
+		v.SetUint(math.MaxUint64 - uint64(*n))
+	case v.CanFloat():
+		v.SetFloat(1 / float64(*n))
+	default:
+		panic("a field of type " + v.Type().String() + ": teach the filler to fill it")
+	}
+}
+
+// same compares two structs field by field.
+func same(t *testing.T, got, want any) {
+	t.Helper()
+	g, w := reflect.ValueOf(got), reflect.ValueOf(want)
+	for i := range w.NumField() {
+		if a, b := g.Field(i).Interface(), w.Field(i).Interface(); !reflect.DeepEqual(a, b) {
+			t.Errorf("%s is\n%+v, want\n%+v", w.Type().Field(i).Name, a, b)
+		}
+	}
+}
+
+func create(t *testing.T, dir string, head Run) *Writer {
+	t.Helper()
+	w, err := Create(dir, head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	return w
+}
+
+func TestEveryFieldComesBack(t *testing.T) {
+	var n filler
+	var head Run
+	n.fill(reflect.ValueOf(&head).Elem())
+	full, empty := &Record{}, &Record{Trial: "b1-02-empty"}
+	n.fill(reflect.ValueOf(full).Elem())
+	dir := filepath.Join(t.TempDir(), "results", "run") // neither exists
+	w := create(t, dir, head)
+	for _, r := range []*Record{full, empty} {
+		if err := w.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, records, bad, err := Read(dir)
+	if err != nil || len(bad) > 0 || len(records) != 2 {
+		t.Fatalf("%d records, bad %v, error %v", len(records), bad, err)
+	}
+	// Whatever the caller had there, what is written says which format it is.
+	head.Version, full.Version = Version, Version
+	same(t, got, head)
+	same(t, *records[0], *full)
+	same(t, *records[1], *empty)
+}
+
+func TestReadRecords(t *testing.T) {
+	check := func(name, text, trials string, bad ...string) {
+		t.Run(name, func(t *testing.T) {
+			records, badOnes, err := ReadRecords("dir/t.ndjson", strings.NewReader(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, r := range records {
+				got = append(got, r.Trial)
+			}
+			if s := strings.Join(got, " "); s != trials {
+				t.Errorf("records are %q, want %q", s, trials)
+			}
+			if len(badOnes) != len(bad) {
+				t.Fatalf("bad are %v, want %q", badOnes, bad)
+			}
+			for i, b := range badOnes {
+				if b.Error() != "dir/t.ndjson:"+bad[i]+"; it is left out" {
+					t.Errorf("bad is %q, want %q", b, bad[i])
+				}
+			}
+		})
+	}
+	line := func(trial string) string { return `{"version":1,"trial":"` + trial + `"}` + "\n" }
+	check("nothing", "", "")
+	check("whole", line("a")+line("b"), "a b")
+	check("whole but for the line's end", line("a")+strings.TrimSpace(line("b")), "a b")
+	check("torn in a key", line("a")+`{"version":1,"tri`, "a",
+		"2: not a record: unexpected end of JSON input")
+	check("torn before the brace", line("a")+strings.TrimSuffix(line("b"), "}\n"), "a",
+		"2: not a record: unexpected end of JSON input")
+	check("garbage", line("a")+"\x00\x00\n"+line("b"), "a b",
+		`2: not a record: invalid character '\x00' looking for beginning of value`)
+	check("two in a line", strings.TrimSpace(line("a"))+line("b")+line("c"), "c",
+		"1: not a record: invalid character '{' after top-level value")
+	check("empty lines", "\n"+line("a")+"\n", "a",
+		"1: not a record: unexpected end of JSON input",
+		"3: not a record: unexpected end of JSON input")
+	check("newer", line("a")+`{"version":2,"trial":"x"}`+"\n"+line("b"), "a b",
+		"2: not a record: version 2, this prony knows 1")
+	check("no version", "{}\nnull\n"+line("a"), "a",
+		"1: not a record: version 0, this prony knows 1",
+		"2: not a record: version 0, this prony knows 1")
+	check("another type", `{"version":1,"block":"one"}`+"\n"+line("a"), "a",
+		"1: not a record: json: cannot unmarshal string into Go struct field Record.block "+
+			"of type int")
+	// A line of 3 MiB, as many histograms make it, is more than a bufio.Scanner takes.
+	long := strings.Repeat("x", 3<<20)
+	check("long", line(long)+line("b"), long+" b")
+}
+
+func TestReadRecordsKeepsWhatItGot(t *testing.T) {
+	broken := errors.New("input/output error")
+	first := strings.NewReader(`{"version":1,"trial":"a"}` + "\n")
+	records, bad, err := ReadRecords("t.ndjson", io.MultiReader(first, iotest.ErrReader(broken)))
+	if !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "read t.ndjson: ") {
+		t.Errorf("error is %v", err)
+	}
+	if len(records) != 1 || records[0].Trial != "a" || len(bad) != 0 {
+		t.Errorf("%d records, bad %v; want the one before the error", len(records), bad)
+	}
+}
+
+func TestBadRecordHasItsCause(t *testing.T) {
+	_, bad, err := ReadRecords("t.ndjson", strings.NewReader("{\n"))
+	var cause *json.SyntaxError
+	if err != nil || len(bad) != 1 || !errors.As(bad[0], &cause) {
+		t.Errorf("bad is %v, error %v; want a syntax error within", bad, err)
+	}
+}
+
+func TestReadRefusesAFolder(t *testing.T) {
+	check := func(name string, files map[string]string, want string) {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for file, text := range files {
+				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, records, bad, err := Read(dir)
+			if err == nil || len(records)+len(bad) > 0 {
+				t.Fatalf("%d records, bad %v, error %v; want only an error", len(records), bad, err)
+			}
+			if got := strings.ReplaceAll(err.Error(), dir, "DIR"); got != want {
+				t.Errorf("error is\n%s, want\n%s", got, want)
+			}
+		})
+	}
+	const line = `{"version":1,"trial":"a"}` + "\n"
+	check("no head", map[string]string{TrialsFile: line},
+		"read run DIR: it has no run.json; is it a folder below results/?")
+	check("newer head", map[string]string{TrialsFile: line, RunFile: `{"version":2}`},
+		"read run DIR: it has version 2 and this prony knows 1; use a newer one")
+	check("head of something else", map[string]string{TrialsFile: line, RunFile: `{"name":"x"}`},
+		"read run DIR: its run.json has no version; is it a folder below results/?")
+	check("torn head", map[string]string{TrialsFile: line, RunFile: `{"version":1`},
+		"read run DIR/run.json: unexpected end of JSON input")
+	check("no records", map[string]string{RunFile: `{"version":1}`},
+		"read run: open DIR/trials.ndjson: no such file or directory")
+}
+
+// Raw data outlive every later command: a folder that holds records is never written into again.
+func TestCreateRefusesAFolderWithRecords(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, Run{ID: "first"})
+	if err := w.Append(&Record{Trial: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Create(dir, Run{ID: "second"})
+	if !errors.Is(err, os.ErrExist) || !strings.HasSuffix(err.Error(), "; choose another folder") {
+		t.Errorf("error is %v", err)
+	}
+	head, records, bad, err := Read(dir)
+	if err != nil || len(records) != 1 || len(bad) > 0 {
+		t.Errorf("%d records, bad %v, error %v; want the one of before", len(records), bad, err)
+	}
+	if head.ID != "first" {
+		t.Errorf("the head is that of %q now", head.ID)
+	}
+}
+
+// A folder that could not be made leaves nothing that stands in the way of the next attempt.
+func TestCreateCleansUp(t *testing.T) {
+	dir := t.TempDir()
+	obstacle := filepath.Join(dir, RunFile)
+	if err := os.Mkdir(obstacle, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Create(dir, Run{}); !errors.Is(err, unix.EISDIR) {
+		t.Errorf("error is %v, want is a directory", err)
+	}
+	if err := os.Remove(obstacle); err != nil {
+		t.Fatal(err)
+	}
+	create(t, dir, Run{})
+}
+
+// wantWhole checks that the folder holds these records and nothing else, to the byte.
+func wantWhole(t *testing.T, dir string, want []byte) {
+	t.Helper()
+	got, err := os.ReadFile(filepath.Join(dir, TrialsFile))
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("the file holds\n%.300q, error %v; want\n%.300q", got, err, want)
+	}
+}
+
+// twoTrials is a folder with two records, and its bytes.
+func twoTrials(t *testing.T) (w *Writer, dir string, bytes []byte) {
+	t.Helper()
+	dir = t.TempDir()
+	w = create(t, dir, Run{ID: "r"})
+	for _, trial := range []string{"a", "b"} {
+		if err := w.Append(&Record{Trial: trial}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bytes, err := os.ReadFile(filepath.Join(dir, TrialsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, dir, bytes
+}
+
+// Nothing can be written any more: the descriptor is replaced by /dev/full.
+func TestAppendOnAFullDisk(t *testing.T) {
+	w, dir, before := twoTrials(t)
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("needs /dev/full: ", err)
+	}
+	defer full.Close()
+	if err := unix.Dup3(int(full.Fd()), int(w.f.Fd()), unix.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	err = w.Append(&Record{Trial: "b1-03-c"})
+	if !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("error is %v, want no space left on device", err)
+	}
+	for _, words := range []string{"save record of b1-03-c: ", "; free some space and run again"} {
+		if !strings.Contains(err.Error(), words) {
+			t.Errorf("error is %q, want %q in it", err, words)
+		}
+	}
+	wantWhole(t, dir, before)
+}
+
+// The disk fills up in the middle of a record: what fits is written before the error comes. A limit
+// on the size of files makes that so, 100 bytes after the records that are there.
+func TestAppendTakesBackATornRecord(t *testing.T) {
+	w, dir, before := twoTrials(t)
+	signal.Ignore(unix.SIGXFSZ) // else the limit ends the program instead of the write
+	defer signal.Reset(unix.SIGXFSZ)
+	var old unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &old); err != nil {
+		t.Fatal(err)
+	}
+	tight := unix.Rlimit{Cur: uint64(len(before)) + 100, Max: old.Max}
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &tight); err != nil {
+		t.Fatal(err)
+	}
+	failed := w.Append(&Record{Trial: "c"})
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &old); err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(failed, unix.EFBIG) {
+		t.Fatalf("error is %v, want file too large", failed)
+	}
+	wantWhole(t, dir, before)
+	// With room again, the next record follows the last whole one.
+	if err := w.Append(&Record{Trial: "d"}); err != nil {
+		t.Fatal(err)
+	}
+	_, records, bad, err := Read(dir)
+	if err != nil || len(bad) > 0 || len(records) != 3 || records[2].Trial != "d" {
+		t.Errorf("%d records, bad %v, error %v; want a, b and d", len(records), bad, err)
+	}
+}
+
+// JSON has no NaN: such a record is refused before a byte of it is written.
+func TestAppendRefusesWhatJSONLacks(t *testing.T) {
+	w, dir, before := twoTrials(t)
+	err := w.Append(&Record{Trial: "c", Probe: Cost{CPUShare: math.NaN()}})
+	if err == nil || !strings.HasPrefix(err.Error(), "save record of c: ") {
+		t.Errorf("error is %v", err)
+	}
+	wantWhole(t, dir, before)
+}
