@@ -188,7 +188,7 @@ func seriesOfLoad(r *result.Record, l *result.Load, samples []Samples) (pageTria
 		return pageTrial{}, false
 	}
 	out := pageTrial{
-		Trial: r.Trial, Block: r.Block, Load: l.Name, Verdict: table.Grade(r),
+		Trial: r.Trial, Block: r.Block, Load: l.Name, Verdict: table.LoadGrade(r, l.Name),
 		P99Ms: []*float64{}, Probe: probeOf(r.Trial, l.Name, samples),
 	}
 	for i, done := range l.Series.Done {

@@ -54,8 +54,9 @@ const (
 	fixtureWindowS = 10
 )
 
-// fixture is a run of five blocks: most trials VALID, one SUSPECT, one INVALID, one target that
-// fails once and one that always does. It is a pure function of its seed.
+// fixture is a run of five blocks: many trials VALID, some SUSPECT, one INVALID in one load, one
+// target without a good open load, one that fails once and one that always does. It is a pure
+// function of its seed.
 func fixture() []result.Record {
 	rng := rand.New(rand.NewPCG(42, 7))
 	start := time.Date(2026, 11, 21, 3, 40, 11, 0, time.UTC)
@@ -226,13 +227,43 @@ func judge(r *result.Record) {
 			Rule: "steal", Load: "peak", Grade: result.Suspect, Limit: "1.0 %",
 			Observed: "1.3 % stolen by the hypervisor",
 			Hint:     "the machine's own host is busy: run again, or elsewhere",
-		}}}
+		}, neighbours("peak", 6.7)}}
+	case r.Target.Name == "rust-axum" && r.Block != 3:
+		r.Verdict = result.Verdict{Grade: result.Suspect, Findings: []result.Finding{
+			neighbours("half", 5.2+float64(r.Block)),
+		}}
+	case r.Target.Name == "java-jdk/virtual":
+		r.Verdict = result.Verdict{Grade: result.Invalid, Findings: overloaded(r.Block)}
 	case r.Target.Name == "go-nethttp" && r.Block == 3:
 		r.Verdict = result.Verdict{Grade: result.Invalid, Findings: []result.Finding{{
 			Rule: "delivered", Load: "half", Grade: result.Invalid, Limit: "99.0 %",
 			Observed: "96.2 % sent", Hint: "the generator was late: give it a quieter core",
 		}}}
 	}
+}
+
+func neighbours(load string, percent float64) result.Finding {
+	return result.Finding{
+		Rule: "neighbours", Load: load, Grade: result.Suspect, Limit: "5.0 %",
+		Observed: fmt.Sprintf("%.1f %% of the machine", percent),
+		Hint:     "end what else is running",
+	}
+}
+
+// overloaded leaves a target without any latency: in block 2 by way of its peak, and else itself.
+func overloaded(block int) []result.Finding {
+	if block == 2 {
+		return []result.Finding{{
+			Rule: "errors", Load: "peak", Grade: result.Invalid, Limit: "0.1 %",
+			Observed: "812 of 314,000 went wrong (status 503)",
+			Hint:     "an error is not an answer; read the service's log",
+		}}
+	}
+	return []result.Finding{{
+		Rule: "capacity", Load: "half", Grade: result.Invalid, Limit: "157/s",
+		Observed: fmt.Sprintf("backlog grows by %d/s", 200+block),
+		Hint:     "above capacity, latency says only how long the test was: lower the rate",
+	}}
 }
 
 // fixtureOptions are those of a canonical run.

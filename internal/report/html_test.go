@@ -115,7 +115,7 @@ func TestHTMLReadsWithoutScripts(t *testing.T) {
 	text := strings.NewReplacer("<wbr>", "", "&#43;", "+", "&#39;", "'", "&#34;", `"`,
 		"&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(markup)
 	sheet := table.Comparison(made(), fixtureOptions())
-	want := []string{strings.TrimPrefix(sheet.Head, "canonical · "), sheet.Reproduce}
+	want := []string{strings.TrimPrefix(sheet.Head, "canonical · "), sheet.Tools, sheet.Reproduce}
 	for _, tab := range sheet.Tables {
 		want = append(append(want, tab.Footnotes...), tab.Notes...)
 		for _, row := range tab.Rows {
@@ -139,6 +139,10 @@ func TestHTMLReadsWithoutScripts(t *testing.T) {
 	}
 	if n := strings.Count(markup, `<details class="trial">`); n != len(made()) {
 		t.Errorf("%d trials in the list, wanted %d", n, len(made()))
+	}
+	// One half of go-nethttp, four of java-jdk/virtual, and its peak with the half that is a share.
+	if n := strings.Count(markup, ": INVALID, not in the numbers</h4>"); n != 7 {
+		t.Errorf("%d loads are said to be INVALID, wanted 7", n)
 	}
 }
 
@@ -190,6 +194,16 @@ func TestData(t *testing.T) {
 	for i, q := range sc.Latency[0].Quantiles {
 		if (slow.Ms[i] != nil) != (1-q >= 0.00134) {
 			t.Errorf("python-django/reactive at q = %v: %v", q, slow.Ms[i])
+		}
+	}
+	// The verdict over time is that of the load: go-nethttp lost its third half, and no peak.
+	for _, s := range sc.Series {
+		for _, trial := range s.Trials {
+			lost := s.Target == "go-nethttp" && trial.Block == 3 && trial.Load == "half"
+			if s.Target == "go-nethttp" && (trial.Verdict == result.Invalid) != lost {
+				t.Errorf("block %d of %s, %s: %s", trial.Block, s.Target, trial.Load,
+					trial.Verdict)
+			}
 		}
 	}
 	trial := sc.Series[0].Trials[0]

@@ -231,12 +231,8 @@ func (d *jsonDocument) record(r *result.Record, o JSONOptions) {
 				o.Endpoints[r.Scenario], l.RatePerS,
 			},
 			Metrics: metricsOf(l), Trial: r.Trial, Block: r.Block, Order: r.Order,
-			Load: l.Name, Model: l.Model, Verdict: table.Grade(r), Findings: []result.Finding{},
-		}
-		for _, f := range r.Verdict.Findings {
-			if f.Load == "" || f.Load == l.Name {
-				out.Findings = append(out.Findings, f)
-			}
+			Load: l.Name, Model: l.Model, Verdict: table.LoadGrade(r, l.Name),
+			Findings: append([]result.Finding{}, table.Bearing(r, l.Name)...),
 		}
 		d.Results = append(d.Results, out)
 	}

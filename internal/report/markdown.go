@@ -13,6 +13,10 @@ import (
 func Markdown(w io.Writer, s table.Sheet) error {
 	p := &printer{w: w}
 	p.line(escapeMarkdown(s.Head))
+	if s.Tools != "" {
+		p.line()
+		p.line(escapeMarkdown(s.Tools))
+	}
 	for _, tab := range s.Tables {
 		p.line()
 		if tab.Title != "" {

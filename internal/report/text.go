@@ -28,6 +28,9 @@ func Text(w io.Writer, s table.Sheet, o TextOptions) error {
 	p := &printer{w: w}
 	t := texter{p, o}
 	t.prose(t.paint(sgrBold, s.Head), 0)
+	if s.Tools != "" {
+		t.prose(t.paint(sgrFaint, s.Tools), 0)
+	}
 	for _, tab := range s.Tables {
 		p.line()
 		t.table(tab)

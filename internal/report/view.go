@@ -17,6 +17,7 @@ type view struct {
 	Run       string
 	Date      string
 	Head      string
+	Tools     string
 	Tallies   []table.Tally
 	Reproduce string
 	Scenarios []scenarioView
@@ -69,8 +70,8 @@ func viewOf(s table.Study, o HTMLOptions) view {
 	sheet := s.Sheet()
 	suite, run := origins(s)
 	v := view{
-		Title: o.Title, Run: run, Head: sheet.Head, Tallies: sheet.Verdicts,
-		Reproduce: sheet.Reproduce,
+		Title: o.Title, Run: run, Head: sheet.Head, Tools: sheet.Tools,
+		Tallies: sheet.Verdicts, Reproduce: sheet.Reproduce,
 	}
 	if v.Title == "" {
 		v.Title = suite
@@ -181,7 +182,11 @@ func trialViewOf(r *result.Record) trialView {
 		v.Headline = table.Rate(r.Loads[0].ThroughputPerS) + "/s at " + r.Loads[0].Name
 	}
 	for i := range r.Loads {
-		v.Loads = append(v.Loads, loadFacts(&r.Loads[i]))
+		facts := loadFacts(&r.Loads[i])
+		if table.LoadGrade(r, r.Loads[i].Name) == result.Invalid {
+			facts.Title += ": INVALID, not in the numbers"
+		}
+		v.Loads = append(v.Loads, facts)
 	}
 	return v
 }

@@ -4,25 +4,29 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // spec is a column with the way to fill it.
 type spec struct {
 	column Column
 	cell   func(*Target, *noteBook) Cell
+	leads  string // the load of which this is the first column: its doubts are footnoted here
 }
 
 // specs lists a scenario's columns: its loads in order, then cost, then start.
 func (sc *Scenario) specs(o Options) []spec {
 	var out []spec
 	for _, l := range sc.Loads {
+		of := sc.closedSpecs
 		if l.Model == open {
-			out = append(out, sc.openSpecs(l, o)...)
-		} else {
-			out = append(out, sc.closedSpecs(l, o)...)
+			of = sc.openSpecs
 		}
+		specs := of(l, o)
+		specs[0].leads = l.Name
+		out = append(out, specs...)
 	}
-	if load := sc.primaryLoad(); load != "" {
+	if load := sc.anchor(); load != "" {
 		out = append(out, sc.costSpecs(load)...)
 	}
 	return append(out, sc.startSpec())
@@ -39,22 +43,25 @@ func (sc *Scenario) closedSpecs(l LoadInfo, o Options) []spec {
 		return Column{l.Name + "/" + key, l.Title, l.Name, heading, unit, Right, weight}
 	}
 	out := []spec{
-		{column(Throughput, "req/s", unitRate, Essential), func(t *Target, n *noteBook) Cell {
-			return metricCell(t, n, l.Name, Throughput, same(Rate))
-		}},
-		{column("interval", confidenceText(o), unitOne, Essential),
-			func(t *Target, n *noteBook) Cell { return widthCell(t, n, l.Name, Throughput) }},
+		{column: column(Throughput, "req/s", unitRate, Essential),
+			cell: func(t *Target, n *noteBook) Cell {
+				return metricCell(t, n, l.Name, Throughput, same(Rate))
+			}},
+		{column: column("interval", confidenceText(o), unitOne, Essential),
+			cell: func(t *Target, n *noteBook) Cell {
+				return widthCell(t, n, l.Name, Throughput)
+			}},
 	}
 	if sc.hasBaseline(o) {
 		c := column("ratio", "vs "+o.Baseline, unitOne, Detail)
-		out = append(out, spec{c, func(t *Target, n *noteBook) Cell {
+		out = append(out, spec{column: c, cell: func(t *Target, n *noteBook) Cell {
 			return ratioCell(t, n, l.Name, Throughput, o)
 		}})
 	}
 	s := sc.latencyScale(l)
 	for _, p := range []string{"p50", "p99"} {
 		c := column(p, p+" closed", unitNs, Extra)
-		out = append(out, spec{c, func(t *Target, n *noteBook) Cell {
+		out = append(out, spec{column: c, cell: func(t *Target, n *noteBook) Cell {
 			return metricCell(t, n, l.Name, p, s.printer())
 		}})
 	}
@@ -70,19 +77,19 @@ func (sc *Scenario) openSpecs(l LoadInfo, o Options) []spec {
 	s := sc.latencyScale(l)
 	for _, p := range []string{"p50", "p99", "p99.9"} {
 		c := column(p, p, unitNs, Essential)
-		out = append(out, spec{c, func(t *Target, n *noteBook) Cell {
+		out = append(out, spec{column: c, cell: func(t *Target, n *noteBook) Cell {
 			return metricCell(t, n, l.Name, p, s.printer())
 		}})
 	}
 	if sc.hasBaseline(o) {
 		c := column("p99 ratio", "p99 ratio", unitOne, Extra)
-		out = append(out, spec{c, func(t *Target, n *noteBook) Cell {
+		out = append(out, spec{column: c, cell: func(t *Target, n *noteBook) Cell {
 			return ratioCell(t, n, l.Name, "p99", o)
 		}})
 	}
 	c := column(Achieved, "achieved", unitOne, sc.achievedWeight(l))
 	tenths := func(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
-	return append(out, spec{c, func(t *Target, n *noteBook) Cell {
+	return append(out, spec{column: c, cell: func(t *Target, n *noteBook) Cell {
 		return metricCell(t, n, l.Name, Achieved, same(tenths))
 	}})
 }
@@ -108,10 +115,10 @@ func (sc *Scenario) costSpecs(load string) []spec {
 	cpu := Column{"cost/cpu", group, "cost", "CPU µs/req", unitNs, Right, Essential}
 	rss := Column{"cost/rss", group, "cost", "RSS", unitBytes, Right, Detail}
 	return []spec{
-		{cpu, func(t *Target, n *noteBook) Cell {
+		{column: cpu, cell: func(t *Target, n *noteBook) Cell {
 			return metricCell(t, n, load, CPU, perRequest)
 		}},
-		{rss, func(t *Target, n *noteBook) Cell {
+		{column: rss, cell: func(t *Target, n *noteBook) Cell {
 			return metricCell(t, n, load, RSS, same(Bytes))
 		}},
 	}
@@ -119,7 +126,7 @@ func (sc *Scenario) costSpecs(load string) []spec {
 
 func (sc *Scenario) startSpec() spec {
 	c := Column{"start/ready", "start", "", Ready, unitNs, Right, Detail}
-	return spec{c, func(t *Target, n *noteBook) Cell {
+	return spec{column: c, cell: func(t *Target, n *noteBook) Cell {
 		return metricCell(t, n, "", Ready, same(Duration))
 	}}
 }
@@ -170,11 +177,22 @@ func same(print func(float64) string) printer { return printer{print, print} }
 
 func (s scale) printer() printer { return printer{s.print, s.finer().print} }
 
+const neverOffered = "no trial of this target offered that load"
+
+// noInterval says what would give one. The commonest cause, a single trial, is the same for a value
+// and for a ratio, so that both share a footnote.
+func noInterval(n int, warning string) string {
+	if n < 2 {
+		return "no interval from a single trial (raise --blocks)"
+	}
+	return "no interval: " + strings.ReplaceAll(warning, ">=", "≥")
+}
+
 // metricCell prints a metric's centre.
 func metricCell(t *Target, n *noteBook, load, name string, p printer) Cell {
 	m, ok := t.Metric(load, name)
 	if !ok {
-		return absent(n, "no trial of this target offered that load")
+		return absent(n, neverOffered)
 	}
 	if m.Withheld != "" {
 		return absent(n, m.Withheld)
@@ -190,12 +208,15 @@ func metricCell(t *Target, n *noteBook, load, name string, p printer) Cell {
 // widthCell prints the interval of a metric as its larger arm relative to the centre.
 func widthCell(t *Target, n *noteBook, load, name string) Cell {
 	m, ok := t.Metric(load, name)
-	if !ok || m.Withheld != "" {
-		return absent(n, "no number to give an interval of")
+	if !ok {
+		return absent(n, neverOffered)
+	}
+	if m.Withheld != "" {
+		return absent(n, m.Withheld)
 	}
 	s := m.Summary
 	if !s.HasInterval() {
-		return absent(n, "no interval: "+s.Warning)
+		return absent(n, noInterval(s.N, s.Warning))
 	}
 	w := halfWidth(s.Center, s.Lo, s.Hi)
 	c := Cell{Text: "±" + Percent(w), Value: w, Lo: math.NaN(), Hi: math.NaN(), N: s.N}
@@ -223,7 +244,7 @@ func ratioCell(t *Target, n *noteBook, load, name string, o Options) Cell {
 	c := Cell{Value: r.Center, Lo: r.Lo, Hi: r.Hi, N: r.N}
 	if !r.HasInterval() {
 		c.Text = fmt.Sprintf("%.2f", r.Center)
-		c.Refs = n.refs([]string{"no interval of the ratio: " + r.Warning})
+		c.Refs = n.refs([]string{noInterval(r.N, r.Warning)})
 		return c
 	}
 	decimals := ratioDecimals(r.Lo, r.Hi)

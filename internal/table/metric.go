@@ -117,50 +117,89 @@ func positive(x float64) float64 {
 	return math.NaN()
 }
 
-// summarize fills Metrics and Curves from the used trials.
-func (t *Target) summarize(loads []LoadInfo, blocks blockOf, confidence float64) {
+// summarize fills Metrics and Curves. A load's metrics are made of the trials in which that load is
+// not INVALID; those of the whole trial go with the load that ranks, as its cost does.
+func (t *Target) summarize(sc *Scenario, blocks blockOf, confidence float64) {
 	if len(t.Used) == 0 {
 		return
 	}
-	for _, info := range loads {
+	for _, info := range sc.Loads {
 		var offered []offer
-		for _, r := range t.Used {
-			if l := loadOf(r, info.Name); l != nil {
-				offered = append(offered, offer{r, l, blocks(r)})
+		known := false
+		for _, r := range t.Trials {
+			l := loadOf(r, info.Name)
+			known = known || l != nil
+			if grade := LoadGrade(r, info.Name); l != nil && good(grade) {
+				offered = append(offered, offer{r, l, blocks(r), grade})
 			}
 		}
-		if len(offered) == 0 {
-			continue
+		if known {
+			t.summarizeLoad(info, offered, confidence)
 		}
-		for _, q := range loadQuantities {
-			if q.model == "" || q.model == info.Model {
-				m := q.across(offered, confidence)
-				m.Load, m.Model = info.Name, info.Model
-				t.Metrics = append(t.Metrics, m)
-			}
-		}
-		ms, curve := percentiles(info, offered, confidence)
-		t.Metrics = append(t.Metrics, ms...)
-		t.Curves = append(t.Curves, curve)
 	}
+	anchor := sc.anchor()
 	var whole []offer
 	for _, r := range t.Used {
-		whole = append(whole, offer{r, nil, blocks(r)})
+		if grade := LoadGrade(r, anchor); good(grade) {
+			whole = append(whole, offer{r, nil, blocks(r), grade})
+		}
 	}
 	for _, q := range trialQuantities {
-		t.Metrics = append(t.Metrics, q.across(whole, confidence))
+		if len(whole) > 0 {
+			t.Metrics = append(t.Metrics, q.across(whole, confidence))
+		} else {
+			t.Metrics = append(t.Metrics, lostMetric(q.name, q.unit, t.lost(anchor)))
+		}
 	}
 }
 
-// offer is one load of one trial.
+func (t *Target) summarizeLoad(info LoadInfo, offered []offer, confidence float64) {
+	why := ""
+	if len(offered) == 0 {
+		why = t.lost(info.Name)
+	}
+	add := func(m Metric) {
+		m.Load, m.Model = info.Name, info.Model
+		t.Metrics = append(t.Metrics, m)
+	}
+	for _, q := range loadQuantities {
+		if q.model != "" && q.model != info.Model {
+			continue
+		}
+		if why != "" {
+			add(lostMetric(q.name, q.unit, why))
+		} else {
+			add(q.across(offered, confidence))
+		}
+	}
+	if why != "" {
+		for _, p := range shown {
+			add(lostMetric(p.name, unitNs, why))
+		}
+		return
+	}
+	ms, curve := percentiles(info, offered, confidence)
+	t.Metrics = append(t.Metrics, ms...)
+	t.Curves = append(t.Curves, curve)
+}
+
+// lostMetric is one that no trial is left for.
+func lostMetric(name, unit, why string) Metric {
+	m := Metric{Name: name, Unit: unit}
+	m.withhold(why)
+	return m
+}
+
+// offer is one load of one trial, with its grade.
 type offer struct {
 	record *result.Record
 	load   *result.Load // nil for metrics of the whole trial
 	block  int
+	grade  string
 }
 
 func (o offer) point(value float64) Point {
-	return Point{o.record.Trial, o.block, value, Grade(o.record)}
+	return Point{o.record.Trial, o.block, value, o.grade}
 }
 
 // across summarises a quantity over trials. A single trial without a value withholds the metric:
@@ -243,7 +282,7 @@ func loadTitle(ls []*result.Load) string {
 			words = append(words, arrivalsWord(a))
 		}
 		if of := shared(ls, func(l *result.Load) string { return l.RateOf }); of != "" {
-			words = append(words, strings.Replace(of, "%", " %", 1))
+			words = append(words, share(of))
 		} else if r := shared(ls, rateText); r != "" {
 			words = append(words, r)
 		}

@@ -62,22 +62,33 @@ func (sc *Scenario) center(t Target) float64 {
 }
 
 func (sc *Scenario) rankingMetric() (load, metric string) {
-	for _, l := range sc.Loads {
-		if l.Model == closed {
-			return l.Name, Throughput
+	load = sc.anchor()
+	if at := slices.IndexFunc(sc.Loads, isClosed); at >= 0 || load == "" {
+		return load, Throughput
+	}
+	for i := range sc.Targets {
+		// A target that lost the load has no points, and would have no p50 either.
+		m, ok := sc.Targets[i].Metric(load, "p99")
+		if ok && m.Withheld != "" && len(m.Points) > 0 {
+			return load, "p50"
 		}
+	}
+	return load, "p99"
+}
+
+// anchor is the load that ranks, whose cost the table shows, and with which the metrics of the
+// whole trial stand and fall: the first closed one, else the first; empty when there is none.
+func (sc *Scenario) anchor() string {
+	if at := slices.IndexFunc(sc.Loads, isClosed); at >= 0 {
+		return sc.Loads[at].Name
 	}
 	if len(sc.Loads) == 0 {
-		return "", Throughput
+		return ""
 	}
-	first := sc.Loads[0].Name
-	for i := range sc.Targets {
-		if m, ok := sc.Targets[i].Metric(first, "p99"); ok && m.Withheld != "" {
-			return first, "p50"
-		}
-	}
-	return first, "p99"
+	return sc.Loads[0].Name
 }
+
+func isClosed(l LoadInfo) bool { return l.Model == closed }
 
 // goodness is a metric's values by block, larger is better: stats.Tiers ranks that way, and the
 // paired ratio of reciprocals is the reciprocal of the paired ratio.
@@ -119,9 +130,6 @@ func (sc *Scenario) blocksUsed() int {
 	}
 	return len(seen)
 }
-
-// primaryLoad is the load whose cost the table shows: the one that ranks.
-func (sc *Scenario) primaryLoad() string { return sc.Ranking.Load }
 
 // loadOf finds a record's load by name.
 func loadOf(r *result.Record, name string) *result.Load {

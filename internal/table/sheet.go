@@ -3,7 +3,6 @@ package table
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,7 +13,7 @@ import (
 // Sheet projects the study to printed tables.
 func (s *Study) Sheet() Sheet {
 	sh := Sheet{
-		Head: s.head(), Verdicts: s.Verdicts,
+		Head: s.head(), Tools: s.tools(), Verdicts: s.Verdicts,
 		Reproduce: s.Options.Reproduce, Report: s.Options.Report,
 	}
 	if sh.Reproduce == "" && len(s.Records) > 0 {
@@ -53,7 +52,7 @@ func (sc *Scenario) table(o Options) Table {
 	for _, s := range specs {
 		t.Columns = append(t.Columns, s.column)
 	}
-	notes := noteBook{}
+	notes := noteBook{limits: sc.commonLimits()}
 	for i := range sc.Targets {
 		target := &sc.Targets[i]
 		if len(target.Used) == 0 {
@@ -61,14 +60,20 @@ func (sc *Scenario) table(o Options) Table {
 			continue
 		}
 		row := Row{Name: target.Name, Tier: target.Tier, Cells: nameCells(target)}
-		row.Cells[1].Refs = notes.refs(target.doubts())
+		row.Cells[1].Refs = notes.refs(target.nameNotes(notes.limits))
 		for _, s := range specs {
-			row.Cells = append(row.Cells, s.cell(target, &notes))
+			c := s.cell(target, &notes)
+			if s.leads != "" {
+				doubts := notes.refs(target.loadNotes(s.leads, notes.limits))
+				c.Refs = union(doubts, c.Refs)
+			}
+			row.Cells = append(row.Cells, c)
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	t.Footnotes = notes.texts
-	t.Notes = slices.Concat(sc.Method, sc.ratioNote(o), sc.tierNote(o), sc.assumptionNote())
+	t.Notes = slices.Concat(notes.limits.note(), sc.Method, sc.ratioNote(o), sc.tierNote(o),
+		sc.assumptionNote())
 	return t
 }
 
@@ -97,11 +102,21 @@ func spanRow(name, text string) Row {
 
 // noTrial says why a target has no number at all.
 func noTrial(t *Target) string {
-	return "no good trial: " + strings.Join(t.endings("", ""), "; ")
+	return "no good trial: " + strings.Join(t.endings(), "; ")
 }
 
 // noteBook numbers footnotes by first use; equal texts share a number.
-type noteBook struct{ texts []string }
+type noteBook struct {
+	texts  []string
+	limits limits // said once, under the notes
+}
+
+// union merges two ascending lists of footnotes.
+func union(a, b []int) []int {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
 
 func (n *noteBook) refs(texts []string) []int {
 	var refs []int
@@ -176,58 +191,6 @@ func (sc *Scenario) assumptionNote() []string {
 		}
 	}
 	return nil
-}
-
-var versionIn = regexp.MustCompile(`\d+(\.\d+)+\S*|\d+`)
-
-// head is the line over everything: what ran, how often, on what.
-func (s *Study) head() string {
-	if len(s.Records) == 0 {
-		return "no records"
-	}
-	first := &s.Records[0]
-	parts := []string{join(s.Records, func(r *result.Record) string { return r.Suite })}
-	if c := join(s.Records, func(r *result.Record) string { return r.Contract }); c != "" {
-		parts = append(parts, "contract "+c)
-	}
-	rows := join(s.Records, func(r *result.Record) string { return RowName(r.Target) })
-	blocks := map[string]bool{}
-	for i := range s.Records {
-		blocks[fmt.Sprint(s.Records[i].Run, s.Records[i].Block)] = true
-	}
-	parts = append(parts,
-		plural(strings.Count(rows, "+ ")+1, "target")+" × "+plural(len(blocks), "block"),
-		"seed "+join(s.Records, func(r *result.Record) string {
-			return fmt.Sprint(r.Provenance.Seed)
-		}),
-		hostLine(first.Provenance))
-	return strings.Join(parts, " · ")
-}
-
-// hostLine is the machine in a few words: "2 cores, Linux 6.18, java 25.0.3".
-func hostLine(p result.Provenance) string {
-	words := []string{plural(p.Cores, "core")}
-	if p.OS != "" || p.Kernel != "" {
-		words = append(words, strings.TrimSpace(osName(p.OS)+" "+p.Kernel))
-	}
-	names := make([]string, 0, len(p.Tools))
-	for name := range p.Tools {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if v := versionIn.FindString(p.Tools[name]); v != "" {
-			words = append(words, name+" "+v)
-		}
-	}
-	return strings.Join(words, ", ")
-}
-
-func osName(goos string) string {
-	if goos == "" {
-		return ""
-	}
-	return strings.ToUpper(goos[:1]) + goos[1:]
 }
 
 func plural(n int, word string) string {

@@ -49,13 +49,14 @@ type Target struct {
 	Tier    int // from 1; 0 when there is nothing to rank by
 	Counts  Counts
 	Trials  []*result.Record // all of them
-	Used    []*result.Record // those that numbers are made of: measured and not INVALID
+	Used    []*result.Record // those with a load that numbers are made of
 	Metrics []Metric
 	Curves  []Curve
 	Method  []string // how its own trials differ in method, a sentence each
 }
 
-// Counts is how the trials of a target ended.
+// Counts is how the trials of a target ended. A trial with an INVALID load counts as INVALID,
+// though its other loads are in the numbers.
 type Counts struct{ Valid, Suspect, Invalid, Failed int }
 
 // Metric is one quantity of one target, across its used trials.
@@ -77,7 +78,7 @@ type Point struct {
 	Trial   string
 	Block   int
 	Value   float64
-	Verdict string
+	Verdict string // of the load; of the whole trial's metrics, that of the load that ranks
 }
 
 // Metric returns the target's metric under a load (empty: of the whole trial).
@@ -96,18 +97,6 @@ func RowName(t result.Target) string {
 		return t.Name
 	}
 	return t.Name + " +" + t.Variant
-}
-
-// Grade is how a record counts: VALID, SUSPECT, INVALID or failed. A measured record that no rule
-// has judged is SUSPECT: nothing vouches for it.
-func Grade(r *result.Record) string {
-	switch {
-	case r.Outcome != result.Measured:
-		return FailedGrade
-	case r.Verdict.Grade == result.Valid, r.Verdict.Grade == result.Invalid:
-		return r.Verdict.Grade
-	}
-	return result.Suspect
 }
 
 // Analyze groups and summarises records; their order does not matter.
@@ -173,7 +162,7 @@ func (s *Study) scenario(name string, blocks blockOf) Scenario {
 	}
 	for i := range sc.Targets {
 		t := &sc.Targets[i]
-		t.summarize(sc.Loads, blocks, s.Options.Confidence)
+		t.summarize(&sc, blocks, s.Options.Confidence)
 		t.Method = differences(t.Used)
 	}
 	sc.compareTo(s.Options)
@@ -199,16 +188,16 @@ func (t *Target) add(r *result.Record) {
 	switch Grade(r) {
 	case FailedGrade:
 		t.Counts.Failed++
-		return
 	case result.Invalid:
 		t.Counts.Invalid++
-		return
 	case result.Suspect:
 		t.Counts.Suspect++
 	default:
 		t.Counts.Valid++
 	}
-	t.Used = append(t.Used, r)
+	if usable(r) {
+		t.Used = append(t.Used, r)
+	}
 }
 
 // compareTo adds to every metric its ratio to the baseline's, paired within blocks.

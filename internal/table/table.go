@@ -46,6 +46,7 @@ func (o Options) withDefaults() Options {
 // Sheet is a whole report in words: a head line, a table a scenario, and closing lines.
 type Sheet struct {
 	Head      string
+	Tools     string // versions of what compiled or ran the targets; empty when none is known
 	Tables    []Table
 	Verdicts  []Tally
 	Reproduce string
@@ -111,7 +112,7 @@ type Cell struct {
 type Tally struct {
 	Grade  string // VALID, SUSPECT, INVALID or failed
 	Trials int
-	Reason string // short, grouped; empty for VALID
+	Reason string // rules, with how many trials broke each; empty for VALID
 }
 
 // FailedGrade is the Grade of a Tally of trials that were not measured to their end.

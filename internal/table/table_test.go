@@ -201,20 +201,19 @@ func TestVerdicts(t *testing.T) {
 	if c.Value != 102 || c.N != 3 { // the middle of 100, 102, 104: 900 is INVALID
 		t.Errorf("a: %+v", c)
 	}
-	const want = "1 of 4 trials INVALID, not in the numbers: block 3: steal: 4 %, limit 1 %\n" +
-		"1 of 4 trials SUSPECT, kept: block 4: steal: 4 %, limit 1 %"
+	const want = "INVALID in block 3, not in the numbers: steal (4 % > 1 %)\n" +
+		"SUSPECT in block 4, kept: steal (4 % > 1 %)"
 	if got := notes(tab, find(t, tab, "a", "target")); got != want {
 		t.Errorf("footnotes of a:\n%s\nwanted\n%s", got, want)
 	}
 	if names(tab) != "a b c" || tab.Rows[1].Span !=
-		"no good trial: 3 of 3 trials failed: blocks 1–3: ready: refused" ||
+		"no good trial: failed in blocks 1–3: ready (refused)" ||
 		tab.Rows[2].Span != "skipped: no compiler" {
 		t.Errorf("rows without numbers: %+v", tab.Rows[1:])
 	}
 	if want := []Tally{
-		{result.Valid, 2, ""}, {result.Suspect, 1, "a, block 4: steal: 4 %, limit 1 %"},
-		{result.Invalid, 1, "a, block 3: steal: 4 %, limit 1 %"},
-		{FailedGrade, 3, "ready in 3 trials, first b, block 1: refused"},
+		{result.Valid, 2, ""}, {result.Suspect, 1, "steal"}, {result.Invalid, 1, "steal"},
+		{FailedGrade, 3, "ready in 3"},
 	}; !reflect.DeepEqual(s.Verdicts, want) {
 		t.Errorf("verdicts %+v", s.Verdicts)
 	}

@@ -8,6 +8,118 @@ import (
 	"prony/internal/result"
 )
 
+// Grade is how a record counts: VALID, SUSPECT, INVALID or failed. A measured record that no rule
+// has judged is SUSPECT: nothing vouches for it.
+func Grade(r *result.Record) string {
+	switch {
+	case r.Outcome != result.Measured:
+		return FailedGrade
+	case r.Verdict.Grade == result.Valid, r.Verdict.Grade == result.Invalid:
+		return r.Verdict.Grade
+	}
+	return result.Suspect
+}
+
+// LoadGrade is how one load of a record counts: the worst of the findings that bear on it. A grade
+// of the record that none of its findings explains is that of every load: nobody said of which.
+func LoadGrade(r *result.Record, load string) string {
+	grade := wholeGrade(r)
+	if grade == FailedGrade {
+		return grade
+	}
+	for _, f := range Bearing(r, load) {
+		grade = worse(grade, findingGrade(r, f))
+	}
+	return grade
+}
+
+// Bearing is the findings that bear on a load of a record: those on the whole trial, its own, and,
+// where its rate is a share of a closed load, those that make that load INVALID. A share of a
+// number that means nothing is a rate that means nothing.
+func Bearing(r *result.Record, load string) []result.Finding {
+	base := baseOf(r, load)
+	var out []result.Finding
+	for _, f := range r.Verdict.Findings {
+		inherited := base != "" && f.Load == base && findingGrade(r, f) == result.Invalid
+		if f.Load == load || inherited || ofWhole(r, f) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// baseOf names the closed load that an open load's rate is a share of; empty when there is none.
+func baseOf(r *result.Record, load string) string {
+	l := loadOf(r, load)
+	if l == nil || l.Model != open {
+		return ""
+	}
+	_, name, _ := strings.Cut(l.RateOf, " of ")
+	if base := loadOf(r, name); base == nil || base.Model != closed {
+		return ""
+	}
+	return name
+}
+
+// ofWhole tells whether a finding is on the whole trial. One that names a load which the record
+// does not have is: it cannot be said what else it spares.
+func ofWhole(r *result.Record, f result.Finding) bool {
+	return f.Load == "" || loadOf(r, f.Load) == nil
+}
+
+// wholeGrade is what findings on the whole trial make of a record, or its own grade where no
+// finding explains it.
+func wholeGrade(r *result.Record) string {
+	own := Grade(r)
+	if own == FailedGrade || unexplained(r) {
+		return own
+	}
+	grade := result.Valid
+	for _, f := range r.Verdict.Findings {
+		if ofWhole(r, f) {
+			grade = worse(grade, findingGrade(r, f))
+		}
+	}
+	return grade
+}
+
+// unexplained tells whether a record has a grade that none of its findings gives.
+func unexplained(r *result.Record) bool {
+	own := Grade(r)
+	return own != result.Valid && !slices.ContainsFunc(r.Verdict.Findings,
+		func(f result.Finding) bool { return findingGrade(r, f) == own })
+}
+
+// findingGrade is a finding's own grade, or the record's where it has none.
+func findingGrade(r *result.Record, f result.Finding) string {
+	if f.Grade == "" {
+		return Grade(r)
+	}
+	return f.Grade
+}
+
+func worse(a, b string) string {
+	order := []string{result.Valid, result.Suspect, result.Invalid}
+	if slices.Index(order, b) > slices.Index(order, a) {
+		return b
+	}
+	return a
+}
+
+// good tells whether numbers are made of what has this grade.
+func good(grade string) bool { return grade == result.Valid || grade == result.Suspect }
+
+// usable tells whether a record has a load that numbers are made of. One that offered no load has
+// at least its start.
+func usable(r *result.Record) bool {
+	if len(r.Loads) == 0 {
+		return good(wholeGrade(r))
+	}
+	return slices.ContainsFunc(r.Loads, func(l result.Load) bool {
+		return good(LoadGrade(r, l.Name))
+	})
+}
+
 // tallies counts how trials ended, best first. VALID, SUSPECT and INVALID are always said, failed
 // only when there are some.
 func tallies(records []result.Record) []Tally {
@@ -27,85 +139,51 @@ func tallies(records []result.Record) []Tally {
 	return out
 }
 
-// blame is one reason and a trial that it befell.
-type blame struct {
-	rule  string
-	place string // "node-express, block 2"
-	what  string // what was seen
-}
-
-// said is the reason in a line; a rule's load and limit are in what.
-func (b blame) said() string {
-	if b.what == "" {
-		return b.rule
-	}
-	return b.rule + ": " + b.what
-}
-
-// reasons groups by rule: the trial and the observation when a rule was broken once, how often and
-// the first of them otherwise.
+// reasons says in how many trials of a grade each rule did not hold, the most frequent first: "run
+// delay in 5, drift in 4". What was seen, and where, is said in the footnotes of the rows.
 func reasons(grade string, records []*result.Record) string {
 	if grade == result.Valid {
 		return ""
 	}
 	var rules []string
-	byRule := map[string][]blame{}
+	trials := map[string]int{}
 	for _, r := range records {
-		for _, b := range blames(grade, r) {
-			if byRule[b.rule] == nil {
-				rules = append(rules, b.rule)
+		for _, rule := range broken(grade, r) {
+			if trials[rule] == 0 {
+				rules = append(rules, rule)
 			}
-			byRule[b.rule] = append(byRule[b.rule], b)
+			trials[rule]++
 		}
 	}
-	slices.SortStableFunc(rules, func(a, b string) int { return len(byRule[b]) - len(byRule[a]) })
-	var parts []string
-	for _, rule := range rules {
-		all := byRule[rule]
-		if len(all) == 1 {
-			parts = append(parts, all[0].place+": "+all[0].said())
-			continue
+	slices.SortStableFunc(rules, func(a, b string) int { return trials[b] - trials[a] })
+	if len(records) > 1 {
+		for i, rule := range rules {
+			rules[i] = fmt.Sprintf("%s in %d", rule, trials[rule])
 		}
-		parts = append(parts, fmt.Sprintf("%s in %d trials, first %s: %s", rule, len(all),
-			all[0].place, all[0].what))
 	}
-	return strings.Join(parts, "; ")
+	return strings.Join(rules, ", ")
 }
 
-// blames are a record's reasons for its grade, one a rule.
-func blames(grade string, r *result.Record) []blame {
-	place := fmt.Sprintf("%s, block %d", RowName(r.Target), r.Block)
+// broken names the rules that gave a record its grade, each once; of a failed one, the step.
+func broken(grade string, r *result.Record) []string {
 	if grade == FailedGrade {
-		step, what := failure(r)
-		return []blame{{step, place, what}}
+		step, _ := failure(r)
+		return []string{step}
 	}
-	var out []blame
+	if unexplained(r) {
+		return []string{noFinding}
+	}
+	var rules []string
 	for _, f := range r.Verdict.Findings {
-		if f.Grade != grade && f.Grade != "" {
-			continue
-		}
-		known := func(b blame) bool { return b.rule == f.Rule }
-		if !slices.ContainsFunc(out, known) {
-			out = append(out, blame{f.Rule, place, observed(f)})
+		if findingGrade(r, f) == grade && !slices.Contains(rules, f.Rule) {
+			rules = append(rules, f.Rule)
 		}
 	}
-	if len(out) == 0 {
-		out = append(out, blame{"no reason", place, "the record names no finding"})
-	}
-	return out
+	return rules
 }
 
-// observed is a finding without its rule: "1.3 % of CPU stolen at peak, limit 1 %".
-func observed(f result.Finding) string {
-	text := f.Observed
-	if f.Load != "" {
-		text = strings.TrimSpace(text + " at " + f.Load)
-	}
-	if f.Limit != "" {
-		text += ", limit " + f.Limit
-	}
-	return text
-}
+// noFinding stands for the rule where a record has a grade and no finding to explain it.
+const noFinding = "no finding recorded"
 
 // failure is the step and a one-line account of what went wrong.
 func failure(r *result.Record) (step, what string) {
@@ -114,82 +192,4 @@ func failure(r *result.Record) (step, what string) {
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(r.Failure.Error), "\n")
 	return r.Failure.Step, line
-}
-
-// doubts are the footnotes on a target's name: what became of the trials that are not VALID.
-func (t *Target) doubts() []string {
-	notes := t.endings(", not in the numbers", ", kept")
-	return append(notes, t.Method...)
-}
-
-// endings says for each way to end but VALID how many trials took it and why; excluded and kept
-// are said of what became of them.
-func (t *Target) endings(excluded, kept string) []string {
-	var notes []string
-	for _, way := range []struct{ grade, fate string }{
-		{result.Invalid, "INVALID" + excluded}, {FailedGrade, FailedGrade + excluded},
-		{result.Suspect, "SUSPECT" + kept},
-	} {
-		n := 0
-		blocks := map[string][]int{}
-		var said []string
-		for _, r := range t.Trials {
-			if Grade(r) != way.grade {
-				continue
-			}
-			n++
-			for _, b := range blames(way.grade, r) {
-				if blocks[b.said()] == nil {
-					said = append(said, b.said())
-				}
-				blocks[b.said()] = append(blocks[b.said()], r.Block)
-			}
-		}
-		if n == 0 {
-			continue
-		}
-		// A block is named again only where it changes.
-		last := ""
-		for i, text := range said {
-			if place := blocksText(blocks[text]); place != last {
-				said[i], last = place+": "+text, place
-			}
-		}
-		notes = append(notes, fmt.Sprintf("%s %s: %s", ofTrials(n, len(t.Trials)), way.fate,
-			fewJoined(said, 3)))
-	}
-	return notes
-}
-
-// blocksText lists blocks, with a dash where three or more follow each other: "blocks 1–3, 5".
-func blocksText(blocks []int) string {
-	sorted := slices.Clone(blocks)
-	slices.Sort(sorted)
-	sorted = slices.Compact(sorted)
-	if len(sorted) == 1 {
-		return fmt.Sprintf("block %d", sorted[0])
-	}
-	var parts []string
-	for i := 0; i < len(sorted); {
-		end := i
-		for end+1 < len(sorted) && sorted[end+1] == sorted[end]+1 {
-			end++
-		}
-		if end-i < 2 {
-			parts = append(parts, fmt.Sprint(sorted[i]))
-			i++
-			continue
-		}
-		parts = append(parts, fmt.Sprintf("%d–%d", sorted[i], sorted[end]))
-		i = end + 1
-	}
-	return "blocks " + strings.Join(parts, ", ")
-}
-
-// fewJoined joins at most n parts and counts the rest.
-func fewJoined(parts []string, n int) string {
-	if len(parts) <= n {
-		return strings.Join(parts, "; ")
-	}
-	return fmt.Sprintf("%s; and %d more", strings.Join(parts[:n], "; "), len(parts)-n)
 }

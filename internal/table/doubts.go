@@ -1,0 +1,330 @@
+package table
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"prony/internal/result"
+)
+
+// doubt is a footnote in the making: what made trials of one target SUSPECT, INVALID or failed,
+// either as a whole or in one of their loads.
+type doubt struct {
+	load   string // empty: the whole trial
+	grade  string
+	blocks []int // of the trials that it befell
+	trials int   // of the target, all together
+	events []event
+}
+
+// event is one reason in one trial.
+type event struct {
+	block int
+	rule  string
+	seen  observed
+}
+
+func (d *doubt) add(r *result.Record, events []event) {
+	d.blocks = append(d.blocks, r.Block)
+	for _, e := range events {
+		e.block = r.Block
+		d.events = append(d.events, e)
+	}
+}
+
+// mostRules bounds how many rules one footnote names.
+const mostRules = 5
+
+// text says it: "half INVALID in block 3, not in the numbers: delivered (96.2 % sent < 99.0 %)". A
+// rule's blocks are named where they are not all of the footnote's; a limit that is said for the
+// whole table is not repeated.
+func (d *doubt) text(fate string, said limits) string {
+	where := d.where()
+	var parts []string
+	for _, rule := range d.rules() {
+		var seen []observed
+		var blocks []int
+		for _, e := range d.events {
+			if e.rule == rule {
+				seen, blocks = append(seen, e.seen), append(blocks, e.block)
+			}
+		}
+		part := rule
+		if at := blocksText(blocks); d.trials > 1 && " in "+at != where {
+			part += " in " + at
+		}
+		if what := several(seen, d.grade != result.Suspect || !said.has(rule)); what != "" {
+			part += " (" + what + ")"
+		}
+		parts = append(parts, part)
+	}
+	head := strings.TrimSpace(d.load + " " + d.grade)
+	return head + where + fate + ": " + fewJoined(parts, mostRules)
+}
+
+func (d *doubt) where() string {
+	if d.trials < 2 {
+		return ""
+	}
+	return " in " + blocksText(d.blocks)
+}
+
+// rules are the different rules, in the order in which they came up.
+func (d *doubt) rules() []string {
+	var rules []string
+	for _, e := range d.events {
+		if !slices.Contains(rules, e.rule) {
+			rules = append(rules, e.rule)
+		}
+	}
+	return rules
+}
+
+// wholeDoubt collects the trials that have a grade as a whole.
+func (t *Target) wholeDoubt(grade string) doubt {
+	d := doubt{grade: grade, trials: len(t.Trials)}
+	for _, r := range t.Trials {
+		if wholeGrade(r) == grade {
+			d.add(r, wholeEvents(r, grade))
+		}
+	}
+	return d
+}
+
+func wholeEvents(r *result.Record, grade string) []event {
+	if grade == FailedGrade {
+		step, what := failure(r)
+		return []event{{rule: step, seen: observed{words: what}}}
+	}
+	if unexplained(r) {
+		return []event{{rule: noFinding}}
+	}
+	return events(r, grade, func(f result.Finding) bool { return ofWhole(r, f) })
+}
+
+// events are a record's findings of one grade, of those that are asked for.
+func events(r *result.Record, grade string, wanted func(result.Finding) bool) []event {
+	var out []event
+	for _, f := range r.Verdict.Findings {
+		if findingGrade(r, f) == grade && wanted(f) {
+			out = append(out, event{rule: f.Rule, seen: observe(f, grade == result.Suspect)})
+		}
+	}
+	return out
+}
+
+// loadDoubt collects the trials of which one load has a grade by findings on that load, or on the
+// load that its rate is a share of.
+func (t *Target) loadDoubt(load, grade string) doubt {
+	d := doubt{load: load, grade: grade, trials: len(t.Trials)}
+	for _, r := range t.Trials {
+		if loadOf(r, load) == nil || !good(wholeGrade(r)) || LoadGrade(r, load) != grade {
+			continue
+		}
+		own := events(r, grade, func(f result.Finding) bool { return f.Load == load })
+		if grade == result.Invalid {
+			own = append(own, inherited(r, load)...)
+		}
+		if len(own) > 0 {
+			d.add(r, own)
+		}
+	}
+	return d
+}
+
+// inherited is why a load falls with the one that its rate is a share of.
+func inherited(r *result.Record, load string) []event {
+	base := baseOf(r, load)
+	if base == "" {
+		return nil
+	}
+	var rules []string
+	for _, e := range events(r, result.Invalid, func(f result.Finding) bool {
+		return f.Load == base
+	}) {
+		rules = append(rules, e.rule)
+	}
+	if len(rules) == 0 {
+		return nil
+	}
+	words := share(loadOf(r, load).RateOf) + ", INVALID by " + strings.Join(rules, ", ")
+	return []event{{rule: "rate", seen: observed{words: words}}}
+}
+
+// share prints "50% of peak" as "50 % of peak".
+func share(rateOf string) string { return strings.Replace(rateOf, "%", " %", 1) }
+
+// Fates of what a footnote is about.
+const (
+	kept     = ", kept"
+	excluded = ", not in the numbers"
+)
+
+// nameNotes are the footnotes on a target's name: what befell whole trials.
+func (t *Target) nameNotes(said limits) []string {
+	var notes []string
+	for _, way := range []struct{ grade, fate string }{
+		{result.Invalid, excluded}, {FailedGrade, excluded}, {result.Suspect, kept},
+	} {
+		if d := t.wholeDoubt(way.grade); len(d.blocks) > 0 {
+			notes = append(notes, d.text(way.fate, said))
+		}
+	}
+	return append(notes, t.Method...)
+}
+
+// loadNotes are the footnotes on the first of a load's numbers.
+func (t *Target) loadNotes(load string, said limits) []string {
+	var notes []string
+	if d := t.loadDoubt(load, result.Invalid); len(d.blocks) > 0 && t.offered(load) {
+		notes = append(notes, d.text(excluded, said))
+	}
+	if d := t.loadDoubt(load, result.Suspect); len(d.blocks) > 0 {
+		notes = append(notes, d.text(kept, said))
+	}
+	return notes
+}
+
+// offered tells whether numbers can be made of a load.
+func (t *Target) offered(load string) bool {
+	return slices.ContainsFunc(t.Trials, func(r *result.Record) bool {
+		return loadOf(r, load) != nil && good(LoadGrade(r, load))
+	})
+}
+
+// lost says why no number can be made of a load that was offered.
+func (t *Target) lost(load string) string {
+	if d := t.loadDoubt(load, result.Invalid); len(d.blocks) > 0 {
+		return d.text("", nil)
+	}
+	return "every trial that offered " + load + " is INVALID"
+}
+
+// endings says why a target has no number at all.
+func (t *Target) endings() []string {
+	var notes []string
+	for _, grade := range []string{result.Invalid, FailedGrade} {
+		if d := t.wholeDoubt(grade); len(d.blocks) > 0 {
+			notes = append(notes, d.text("", nil))
+		}
+	}
+	var loads []string
+	for _, r := range t.Trials {
+		for i := range r.Loads {
+			if name := r.Loads[i].Name; !slices.Contains(loads, name) {
+				loads = append(loads, name)
+			}
+		}
+	}
+	for _, load := range loads {
+		if d := t.loadDoubt(load, result.Invalid); len(d.blocks) > 0 {
+			notes = append(notes, d.text("", nil))
+		}
+	}
+	return notes
+}
+
+// limits are those of rules that several SUSPECT footnotes of a table name, the same each time, so
+// that they are said once, below.
+type limits []ruleLimit
+
+type ruleLimit struct {
+	rule, limit string
+	notes       int // footnotes that name it
+}
+
+func (ls limits) has(rule string) bool {
+	return slices.ContainsFunc(ls, func(l ruleLimit) bool { return l.rule == rule })
+}
+
+// commonLimits finds them, in reading order.
+func (sc *Scenario) commonLimits() limits {
+	var all limits
+	for i := range sc.Targets {
+		t := &sc.Targets[i]
+		if len(t.Used) == 0 {
+			continue
+		}
+		all = all.count(t.wholeDoubt(result.Suspect))
+		for _, l := range sc.Loads {
+			all = all.count(t.loadDoubt(l.Name, result.Suspect))
+		}
+	}
+	var common limits
+	for _, l := range all {
+		differ := func(o ruleLimit) bool { return o.rule == l.rule && o.limit != l.limit }
+		if l.notes > 1 && l.limit != "" && !slices.ContainsFunc(all, differ) {
+			common = append(common, l)
+		}
+	}
+	return common
+}
+
+// count notes the rules of one footnote.
+func (ls limits) count(d doubt) limits {
+	seen := map[ruleLimit]bool{}
+	for _, e := range d.events {
+		key := ruleLimit{rule: e.rule, limit: e.seen.limit}
+		if e.seen.sign == "" {
+			key.limit = "" // its limit has to stand beside it
+		}
+		if seen[key] {
+			continue
+		}
+		seen[key] = true
+		at := slices.IndexFunc(ls, func(l ruleLimit) bool {
+			return l.rule == key.rule && l.limit == key.limit
+		})
+		if at < 0 {
+			ls, at = append(ls, key), len(ls)
+		}
+		ls[at].notes++
+	}
+	return ls
+}
+
+// note is the sentence with the limits under a table's footnotes.
+func (ls limits) note() []string {
+	if len(ls) == 0 {
+		return nil
+	}
+	var parts []string
+	for _, l := range ls {
+		parts = append(parts, l.rule+" "+l.limit)
+	}
+	return []string{"Limits: " + strings.Join(parts, ", ") + "."}
+}
+
+// blocksText lists blocks, with a dash where three or more follow each other: "blocks 1–3, 5".
+func blocksText(blocks []int) string {
+	sorted := slices.Clone(blocks)
+	slices.Sort(sorted)
+	sorted = slices.Compact(sorted)
+	if len(sorted) == 1 {
+		return fmt.Sprintf("block %d", sorted[0])
+	}
+	var parts []string
+	for i := 0; i < len(sorted); {
+		end := i
+		for end+1 < len(sorted) && sorted[end+1] == sorted[end]+1 {
+			end++
+		}
+		if end-i < 2 {
+			parts = append(parts, fmt.Sprint(sorted[i]))
+			i++
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%d–%d", sorted[i], sorted[end]))
+		i = end + 1
+	}
+	return "blocks " + strings.Join(parts, ", ")
+}
+
+// fewJoined joins at most n parts and counts the rest.
+func fewJoined(parts []string, n int) string {
+	if len(parts) <= n {
+		return strings.Join(parts, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(parts[:n], ", "), len(parts)-n)
+}

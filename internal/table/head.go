@@ -1,0 +1,88 @@
+package table
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"prony/internal/result"
+)
+
+// head is the line over everything: what ran, how often, on what. Versions of tools stand on a line
+// of their own, because a line that wraps is not read.
+func (s *Study) head() string {
+	if len(s.Records) == 0 {
+		return "no records"
+	}
+	first := &s.Records[0]
+	parts := []string{join(s.Records, func(r *result.Record) string { return r.Suite })}
+	if c := join(s.Records, func(r *result.Record) string { return r.Contract }); c != "" {
+		parts = append(parts, "contract "+c)
+	}
+	rows := join(s.Records, func(r *result.Record) string { return RowName(r.Target) })
+	blocks := map[string]bool{}
+	for i := range s.Records {
+		blocks[fmt.Sprint(s.Records[i].Run, s.Records[i].Block)] = true
+	}
+	parts = append(parts,
+		plural(strings.Count(rows, "+ ")+1, "target")+" × "+plural(len(blocks), "block"),
+		"seed "+join(s.Records, func(r *result.Record) string {
+			return fmt.Sprint(r.Provenance.Seed)
+		}),
+		hostLine(first.Provenance))
+	return strings.Join(parts, " · ")
+}
+
+// hostLine is the machine in a few words: "2 cores, Linux 6.18".
+func hostLine(p result.Provenance) string {
+	words := []string{plural(p.Cores, "core")}
+	if p.OS != "" || p.Kernel != "" {
+		words = append(words, strings.TrimSpace(osName(p.OS)+" "+p.Kernel))
+	}
+	return strings.Join(words, ", ")
+}
+
+func osName(goos string) string {
+	if goos == "" {
+		return ""
+	}
+	return strings.ToUpper(goos[:1]) + goos[1:]
+}
+
+var versionIn = regexp.MustCompile(`\d+(\.\d+)+\S*|\d+`)
+
+// tools lists what compiled or ran the targets that are present, with versions: "go 1.26.8, java
+// 25.0.3". All that the machine has is in the records.
+func (s *Study) tools() string {
+	var words []string
+	for i := range s.Records {
+		r := &s.Records[i]
+		for name, version := range r.Provenance.Tools {
+			v := versionIn.FindString(version)
+			word := name + " " + v
+			if v != "" && moves(name, r.Target) && !slices.Contains(words, word) {
+				words = append(words, word)
+			}
+		}
+	}
+	slices.Sort(words)
+	return strings.Join(words, ", ")
+}
+
+// moves tells whether another version of a tool could move a target's numbers: a compiler or a
+// runtime could, what only fetches and packs (npm, mvn) could not.
+func moves(tool string, t result.Target) bool {
+	language, runtime := strings.ToLower(t.Language), strings.ToLower(t.Runtime)
+	switch tool {
+	case language, runtime:
+		return true
+	case "java":
+		return runtime == "jvm"
+	case "native-image":
+		return language == "java" && runtime == "native"
+	case "cargo":
+		return language == "rust"
+	}
+	return false
+}
