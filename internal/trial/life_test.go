@@ -235,10 +235,10 @@ func TestLifeInOrder(t *testing.T) {
 		if ms := r.Start.ReadyNs / 1e6; ms < 40 || ms > 60 {
 			t.Errorf("ready after %d ms, want 40 to 60", ms)
 		}
-		// Steady from the start: as soon as two spans of half a second are there, after the
+		// Steady from the start: as soon as three spans of half a second are there, after the
 		// minimum.
-		if !r.Warmup.Steady || r.Warmup.SteadyAtNs != 1125e6 {
-			t.Errorf("warm-up %+v, want steady at 1.125 s", r.Warmup)
+		if !r.Warmup.Steady || r.Warmup.SteadyAtNs != 1625e6 {
+			t.Errorf("warm-up %+v, want steady at 1.625 s", r.Warmup)
 		}
 		if l := r.Loads[1]; l.RatePerS != rate/2 || l.RateOf != "50% of peak" {
 			t.Errorf("second load at %g/s of %q, want 500 of peak", l.RatePerS, l.RateOf)
