@@ -94,8 +94,9 @@ func newBook(window, step int64, usage func() threadUsage) *book {
 	return b
 }
 
-// schedule tells the book when its window is.
+// schedule tells the book when its window is. An example from before belongs to no count.
 func (b *book) schedule(openAt, closeAt int64) {
+	b.exampleOf = ""
 	b.openAt, b.closeAt, b.boundary = openAt, closeAt, openAt
 	b.curEnd = openAt + b.step
 	b.levelAt = openAt
@@ -103,13 +104,21 @@ func (b *book) schedule(openAt, closeAt int64) {
 
 // cross notes the thread's own use of the processor at both ends of the window.
 func (b *book) cross(now int64) {
-	if now < b.closeAt {
-		b.cpuOpen = b.usage()
-		b.boundary = b.closeAt
-		return
+	if b.boundary == b.openAt {
+		b.cpuOpen, b.boundary = b.usage(), b.closeAt
 	}
-	b.cpuClose = b.usage()
-	b.boundary = never
+	if now >= b.closeAt {
+		b.cpuClose, b.boundary = b.usage(), never
+	}
+}
+
+// end closes the book with n requests under way. Those will never be answered, so that no change of
+// their number is to come: their time up to here is booked now.
+func (b *book) end(now int64, n int) {
+	b.level(now, n)
+	if b.boundary == b.closeAt { // stopped inside the window
+		b.cpuClose, b.boundary = b.usage(), never
+	}
 }
 
 func (b *book) inside(t int64) bool { return t >= b.openAt && t < b.closeAt }
@@ -176,8 +185,9 @@ func (b *book) done(c *conn, now int64) {
 }
 
 // failed books a request that did not end well. A timeout enters the response times at its bound: the
-// answer took at least that long, and leaving it out would flatter the tail.
-func (b *book) failed(c *conn, now int64, f class) {
+// answer took at least that long, and leaving it out would flatter the tail. The cause is for those
+// classes that do not tell it themselves.
+func (b *book) failed(c *conn, now int64, f class, cause string) {
 	if b.inside(now) {
 		b.at(now).failed++
 	}
@@ -190,14 +200,24 @@ func (b *book) failed(c *conn, now int64, f class) {
 		record(b.response, now-c.due)
 		record(b.service, now-c.sent)
 	}
+	if b.exampleOf == "" {
+		b.exampleOf = example(f, c, cause)
+	}
 }
 
 func (b *book) connected(ns int64) { record(b.connectT, ns) }
 
-func (b *book) refused(now int64) {
+// refused books a connect that failed. It was no request, so that no interval counts it: the backlog
+// is arrivals that did not end, and a refused connect ends none. Before the window is known, it
+// explains why the load cannot begin.
+func (b *book) refused(now int64, cause string) {
 	if b.inside(now) {
 		b.failures[failConnect]++
-		b.at(now).failed++
+	} else if b.openAt != never {
+		return
+	}
+	if b.exampleOf == "" {
+		b.exampleOf = "connect: " + cause
 	}
 }
 
@@ -207,11 +227,8 @@ func (b *book) reconnected(now int64) {
 	}
 }
 
-// example keeps the first failure in words; later ones are only counted.
-func (b *book) example(f class, c *conn, cause string) {
-	if b.exampleOf != "" {
-		return
-	}
+// example puts a failure into words. Only the first is kept, so it may allocate.
+func example(f class, c *conn, cause string) string {
 	line := c.out
 	for i, x := range line {
 		if x == '\r' {
@@ -227,11 +244,8 @@ func (b *book) example(f class, c *conn, cause string) {
 			c.resp.Bytes, max(int64(len(c.want)), c.route.size))
 	case failTimeout:
 		cause = "no whole answer within the timeout"
-	case failConnect:
-		b.exampleOf = "connect: " + cause
-		return
 	}
-	b.exampleOf = fmt.Sprintf("%s: %s", line, cause)
+	return fmt.Sprintf("%s: %s", line, cause)
 }
 
 func (b *book) errors() result.Errors {

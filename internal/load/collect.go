@@ -48,7 +48,7 @@ func (r *run) collect() *Result {
 		Generator: result.Gen{
 			Engine: s.Describe.Name, EngineReason: s.Describe.Reason, Pacing: "none",
 			CPUNs: sum.cpuNs, CPUShare: float64(busiest.cpuNs) / float64(windowNs),
-			RunDelayNs: sum.delayNs, SwitchesForced: sum.switches, Priority: priority(),
+			RunDelayNs: sum.delayNs, SwitchesForced: sum.switches, Priority: r.priority,
 		},
 	}
 	if n := total.doneInWin + total.errors().Total(); n > 0 {
@@ -82,12 +82,12 @@ func (r *run) collectOpen(l *result.Load, total *book) {
 	l.Series.Scheduled = make([]int64, len(l.Series.Done))
 	p := r.schedule()
 	for t := p.Next(); t < to; t = p.Next() {
-		if t >= from {
-			i := min(int((t-from)/l.Series.IntervalNs), len(l.Series.Scheduled)-1)
+		// A short last interval is in no column (see series), so what was due in it is neither.
+		if i := (t - from) / l.Series.IntervalNs; t >= from && int(i) < len(l.Series.Scheduled) {
 			l.Series.Scheduled[i]++
 		}
 	}
-	l.BacklogPerS = backlogSlope(&l.Series)
+	l.BacklogPerS = backlogSlope(&l.Series, l.WindowNs)
 }
 
 func (r *run) schedule() pace.Process {
@@ -100,7 +100,7 @@ func (r *run) schedule() pace.Process {
 
 // backlogSlope is the least-squares slope, per second, of the arrivals due but not yet answered. In
 // a queue with capacity to spare it is near zero; above capacity it is arrivals minus capacity.
-func backlogSlope(s *result.Series) float64 {
+func backlogSlope(s *result.Series, windowNs int64) float64 {
 	n := float64(len(s.Done))
 	if n < 2 {
 		return 0
@@ -108,7 +108,7 @@ func backlogSlope(s *result.Series) float64 {
 	var backlog, sx, sy, sxx, sxy float64
 	for i := range s.Done {
 		backlog += float64(s.Scheduled[i] - s.Done[i] - s.Failed[i])
-		x := float64(i+1) * float64(s.IntervalNs) / 1e9
+		x := float64(min(int64(i+1)*s.IntervalNs, windowNs)) / 1e9
 		sx, sy, sxx, sxy = sx+x, sy+backlog, sxx+x*x, sxy+x*backlog
 	}
 	return (n*sxy - sx*sy) / (n*sxx - sx*sx)

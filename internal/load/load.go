@@ -135,6 +135,12 @@ func (s *Spec) check() error {
 		return fmt.Errorf("load %s: window %v is not positive", s.Name, s.Window)
 	case s.Timeout <= 0:
 		return fmt.Errorf("load %s: timeout %v is not positive", s.Name, s.Timeout)
+	case s.Lead < 0 || s.Drain < 0:
+		return fmt.Errorf("load %s: lead %v or drain %v is negative", s.Name, s.Lead, s.Drain)
+	case !s.Address.IsValid():
+		return fmt.Errorf("load %s: it has no address to send to", s.Name)
+	case s.Watch != nil && s.Every <= 0:
+		panic("load: Spec.Watch is set, Spec.Every is not positive")
 	case s.Engine == nil:
 		panic("load: Spec.Engine is nil")
 	}
@@ -153,6 +159,8 @@ type run struct {
 	workers []*worker
 	lives   []live
 
+	priority string // of the first load thread, as the others'
+
 	connected sync.WaitGroup
 	finished  sync.WaitGroup
 	begin     chan struct{}
@@ -166,6 +174,7 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 		start: never, openAt: never, closeAt: never, endAt: never,
 	}
 	r.lives = make([]live, n)
+	r.workers = make([]*worker, n) // not appended to: the threads read it
 	r.errs = make([]error, n)
 	r.begin = make(chan struct{})
 	for i := range n {
@@ -175,7 +184,7 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 		}
 		w := newWorker(&r.cfg, r.plan, i, conns)
 		w.live = &r.lives[i]
-		r.workers = append(r.workers, w)
+		r.workers[i] = w
 		r.connected.Add(1)
 		r.finished.Add(1)
 		go r.work(i)
@@ -218,6 +227,9 @@ func (r *run) work(i int) {
 	}
 	r.connected.Done()
 	<-r.begin
+	if w.schedstat >= 0 {
+		defer unix.Close(w.schedstat)
+	}
 	if w.engine == nil {
 		return
 	}
@@ -240,11 +252,14 @@ func (r *run) prepare(i int, w *worker) error {
 			return fmt.Errorf("pin load thread to core %d: %w", r.spec.Cores[i], err)
 		}
 	}
-	schedstat, err := unix.Open("/proc/thread-self/schedstat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		schedstat = -1
+	if i == 0 {
+		r.priority = priority()
 	}
-	w.book = newBook(int64(r.spec.Window), int64(step(r.spec.Window)), usageOf(schedstat))
+	fd, err := unix.Open("/proc/thread-self/schedstat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		w.schedstat = fd
+	}
+	w.book = newBook(int64(r.spec.Window), int64(step(r.spec.Window)), usageOf(w.schedstat))
 	if r.spec.Model == Open {
 		p, err := pace.New(r.spec.Arrivals, r.spec.RatePerS, r.spec.Seed)
 		if err != nil {
@@ -252,9 +267,12 @@ func (r *run) prepare(i int, w *worker) error {
 		}
 		w.arrivals = pace.Share(p, i, r.cfg.threads)
 	}
-	if w.engine, err = r.spec.Engine(r.spec.Address, len(w.conns)); err != nil {
+	// Kept only when good: a nil pointer in an interface is not nil, and would be released.
+	e, err := r.spec.Engine(r.spec.Address, len(w.conns))
+	if err != nil {
 		return fmt.Errorf("load %s: %w", r.spec.Name, err)
 	}
+	w.engine = e
 	if err := w.connect(clock.Mono() + int64(r.spec.Timeout)); err != nil {
 		return fmt.Errorf("load %s: %w", r.spec.Name, err)
 	}
@@ -270,7 +288,7 @@ func (r *run) prepare(i int, w *worker) error {
 func step(window time.Duration) time.Duration {
 	switch {
 	case window <= 5*time.Second:
-		return 100 * time.Millisecond
+		return min(window, 100*time.Millisecond)
 	case window <= 30*time.Second:
 		return 250 * time.Millisecond
 	case window <= 600*time.Second:
@@ -339,13 +357,26 @@ func (r *run) count() (n int64) {
 
 func (r *run) firstError() error { return errors.Join(r.errs...) }
 
-// Priority describes how the calling thread is scheduled, e.g. "other nice 0".
+// policies are the names of sched(7).
+var policies = map[uint32]string{
+	unix.SCHED_NORMAL: "other", unix.SCHED_BATCH: "batch", unix.SCHED_IDLE: "idle",
+	unix.SCHED_FIFO: "fifo", unix.SCHED_RR: "rr", unix.SCHED_DEADLINE: "deadline",
+}
+
+// priority describes how the calling thread is scheduled, e.g. "other nice 0" or "fifo 10".
 func priority() string {
-	n, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+	a, err := unix.SchedGetAttr(0, 0)
 	if err != nil {
 		return "unknown"
 	}
-	return "other nice " + strconv.Itoa(20-n)
+	name := orElse(policies[a.Policy], "policy "+strconv.Itoa(int(a.Policy)))
+	switch a.Policy {
+	case unix.SCHED_FIFO, unix.SCHED_RR:
+		return name + " " + strconv.Itoa(int(a.Priority))
+	case unix.SCHED_DEADLINE:
+		return name
+	}
+	return name + " nice " + strconv.Itoa(int(a.Nice))
 }
 
 // RaiseFiles lifts the soft limit on open files to the hard one, so that many connections can be had.

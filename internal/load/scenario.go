@@ -2,6 +2,7 @@ package load
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -81,8 +82,8 @@ type plan struct {
 	keyLo  uint64
 	keys   uint64 // how many keys there are
 	seed   uint64
-	outMax int
-	inMax  int
+	outMax int // bytes of the longest request that carries a key
+	inMax  int // likewise of the bodies wanted
 }
 
 func compile(s Scenario, host string, seed uint64) (*plan, error) {
@@ -91,6 +92,12 @@ func compile(s Scenario, host string, seed uint64) (*plan, error) {
 	}
 	if s.KeyHi < s.KeyLo {
 		return nil, fmt.Errorf("compile scenario: keys from %d to %d are none", s.KeyLo, s.KeyHi)
+	}
+	if s.KeyHi-s.KeyLo == math.MaxUint64 {
+		return nil, fmt.Errorf("compile scenario: keys from 0 to 2^64-1 are one too many")
+	}
+	if strings.ContainsAny(host, " \r\n") {
+		return nil, fmt.Errorf("compile scenario: %q is not a host", host)
 	}
 	p := &plan{keyLo: s.KeyLo, keys: s.KeyHi - s.KeyLo + 1, seed: seed}
 	for _, r := range s.Requests {
@@ -101,7 +108,9 @@ func compile(s Scenario, host string, seed uint64) (*plan, error) {
 		p.total += uint64(max(r.Weight, 1))
 		c.upTo = p.total
 		p.routes = append(p.routes, c)
-		p.outMax = max(p.outMax, c.out.size())
+		if !c.out.fixed {
+			p.outMax = max(p.outMax, c.out.size())
+		}
 		if !c.want.fixed {
 			p.inMax = max(p.inMax, c.want.size())
 		}
@@ -112,6 +121,13 @@ func compile(s Scenario, host string, seed uint64) (*plan, error) {
 func (r Request) compile(host string) (route, error) {
 	if r.Method == "" || strings.ContainsAny(r.Method, " \r\n") {
 		return route{}, fmt.Errorf("compile scenario: %q is not a method", r.Method)
+	}
+	if r.Method == "HEAD" || r.Method == "CONNECT" {
+		return route{}, fmt.Errorf("compile scenario: %s %s: the answer to %s has another framing, "+
+			"which is not supported; use GET", r.Method, r.Path, r.Method)
+	}
+	if strings.ContainsAny(r.Type, "\r\n") {
+		return route{}, fmt.Errorf("compile scenario: %q is not a media type", r.Type)
 	}
 	if !strings.HasPrefix(r.Path, "/") || strings.ContainsAny(r.Path, " \r\n") {
 		return route{}, fmt.Errorf("compile scenario: path %q must begin with / and have no spaces", r.Path)
@@ -160,8 +176,13 @@ func (p *plan) draw(k uint64) (*route, uint64) {
 			}
 		}
 	}
-	return r, p.keyLo + pace.Below(p.seed, k, p.keys)
+	return r, p.keyLo + pace.Below(p.seed^keySalt, k, p.keys)
 }
 
-// routeSalt makes the draw of the route independent of the draw of the key.
-const routeSalt = 0x5851f42d4c957f2d
+// The salts make the draws of route and key independent of each other and of the gaps between
+// arrivals, which are drawn from the seed as it is. Without them a large key would always follow a
+// short gap.
+const (
+	routeSalt = 0x5851f42d4c957f2d
+	keySalt   = 0x14057b7ef767814f
+)

@@ -29,9 +29,10 @@ type conn struct {
 	first  int64 // first byte of the answer, 0 before it
 	since  int64 // when the connect began, when it may be retried, or when it became free
 	at     int   // bytes of the body compared so far
-	want   []byte
 	out    []byte
-	wanted []byte // backing of want when it carries a key
+	want   []byte
+	sends  []byte // backing of out when it carries a key
+	wants  []byte // likewise of want
 	resp   h1.Response
 
 	prev, next int32 // in the list of requests under way, oldest first
@@ -59,7 +60,8 @@ type worker struct {
 	k        uint64 // index of the next request, over all workers
 	alive    int    // connections that are idle or busy
 
-	stop bool
+	stop      bool
+	schedstat int // descriptor of the thread's, -1 for none
 }
 
 const none = -1
@@ -74,12 +76,12 @@ const tickNs = 10e6
 func newWorker(cfg *config, p *plan, id, conns int) *worker {
 	w := &worker{
 		cfg: cfg, plan: p, conns: make([]conn, conns), free: make([]int32, conns),
-		oldest: none, newest: none, k: uint64(id),
+		oldest: none, newest: none, k: uint64(id), schedstat: -1,
 	}
 	for i := range w.conns {
 		c := &w.conns[i]
-		c.out = make([]byte, 0, p.outMax)
-		c.wanted = make([]byte, 0, p.inMax)
+		c.sends = make([]byte, 0, p.outMax)
+		c.wants = make([]byte, 0, p.inMax)
 	}
 	return w
 }
@@ -127,11 +129,10 @@ func (w *worker) loop() error {
 		}
 		w.live.done.Store(w.book.total)
 		if w.over(now) {
+			w.book.end(now, w.inFlight)
 			return nil
 		}
-		if now < w.cfg.closeAt || w.arrivals != nil {
-			w.dispatch(now)
-		}
+		w.more(now)
 		if err := w.engine.Wait(w.deadline(nextTick), w); err != nil {
 			return err
 		}
@@ -167,7 +168,7 @@ func (w *worker) dispatch(now int64) {
 }
 
 func (w *worker) deadline(nextTick int64) int64 {
-	d := min(nextTick, w.book.boundary)
+	d := min(nextTick, w.book.boundary, w.cfg.endAt)
 	if w.arrivals != nil && w.freeN > 0 && w.nextDue < w.cfg.closeAt {
 		d = min(d, w.nextDue)
 	}
@@ -181,15 +182,16 @@ func (w *worker) send(i int32, due int64) {
 	w.k += uint64(w.cfg.threads)
 	c.route = r
 	if r.out.fixed {
-		c.out = append(c.out[:0], r.out.parts[0]...)
+		c.out = r.out.parts[0]
 	} else {
-		c.out = r.out.render(c.out[:0], key)
+		c.sends = r.out.render(c.sends[:0], key)
+		c.out = c.sends
 	}
 	if r.want.fixed {
 		c.want = r.want.parts[0]
 	} else {
-		c.wanted = r.want.render(c.wanted[:0], key)
-		c.want = c.wanted
+		c.wants = r.want.render(c.wants[:0], key)
+		c.want = c.wants
 	}
 	c.phase, c.due, c.first, c.at, c.dirty = busy, due, 0, 0, false
 	w.link(i)
@@ -221,7 +223,8 @@ func (w *worker) Opened(i int) {
 	w.more(now)
 }
 
-// more sends on what has just become free without waiting for the next turn of the loop.
+// more sends what may be sent now. Whatever becomes free calls it, without waiting for the next turn
+// of the loop.
 func (w *worker) more(now int64) {
 	if now >= w.cfg.start && !w.stop && (now < w.cfg.closeAt || w.arrivals != nil) {
 		w.dispatch(now)
@@ -281,11 +284,9 @@ func (w *worker) finish(i int, now int64, clean bool) {
 	bad := c.dirty || r.check && c.at != len(c.want) || r.size >= 0 && !r.check && c.resp.Bytes != r.size
 	switch {
 	case c.resp.Status != r.status:
-		w.book.failed(c, now, failStatus)
-		w.book.example(failStatus, c, "")
+		w.book.failed(c, now, failStatus, "")
 	case bad:
-		w.book.failed(c, now, failBody)
-		w.book.example(failBody, c, "")
+		w.book.failed(c, now, failBody, "")
 	default:
 		w.book.done(c, now)
 	}
@@ -306,8 +307,7 @@ func (w *worker) fail(i int, now int64, f class, cause string) {
 	c := &w.conns[i]
 	w.unlink(int32(i))
 	w.flow(now, -1)
-	w.book.failed(c, now, f)
-	w.book.example(f, c, cause)
+	w.book.failed(c, now, f, cause)
 	w.drop(i, now)
 }
 
@@ -368,13 +368,11 @@ func (w *worker) Closed(i int, op Op, err error) {
 		}
 		w.unlink(int32(i))
 		w.flow(now, -1)
-		w.book.failed(c, now, f)
-		w.book.example(f, c, cause)
+		w.book.failed(c, now, f, cause)
 		w.gone(i)
 		w.reopen(i, now)
 	case opening:
-		w.book.refused(now)
-		w.book.example(failConnect, c, cause)
+		w.book.refused(now, cause)
 		c.phase, c.since = dead, now+retryAfterNs
 	case idle:
 		w.gone(i)
@@ -408,8 +406,7 @@ func (w *worker) tick(now int64) {
 			w.open(i, now)
 		} else if c.phase == opening && now-c.since > w.cfg.timeoutNs {
 			w.engine.Close(i)
-			w.book.refused(now)
-			w.book.example(failConnect, c, "no answer to the connect")
+			w.book.refused(now, "no answer within the timeout")
 			c.phase, c.since = dead, now+retryAfterNs
 		}
 	}

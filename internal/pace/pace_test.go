@@ -241,7 +241,7 @@ func TestSchedulesStayWhatTheyWere(t *testing.T) {
 }
 
 // Processors differ in the last bits of a logarithm. Two units of the last place on every gap, up or
-// down, move no arrival of the first million; added up as floats, they move hundreds of them.
+// down, move no arrival of the first million; in a sum of floats they would.
 func TestSchedulesDoNotHangOnTheLastBit(t *testing.T) {
 	const ratePerS, seed = 20_000, 42
 	check := func(nudge float64) {
@@ -336,6 +336,10 @@ func TestSeedsAreIndependent(t *testing.T) {
 
 // Uniform never returns 0, whose logarithm is infinite; its extremes are the ends of 53 bits.
 func TestUniformStaysOpenAtZero(t *testing.T) {
+	// SplitMix64 maps 0 to 0: the least draw, k = 0 of the seed that cancels the first step.
+	if u := Uniform(1+^uint64(0x9e3779b97f4a7c15), 0); u != 0x1p-53 {
+		t.Errorf("the least draw is %g, want 2⁻⁵³", u)
+	}
 	low := 1.0
 	for k := range uint64(1_000_000) {
 		u := Uniform(3, k)

@@ -1,5 +1,6 @@
-// Package truth holds servers whose behaviour is known exactly, so that the lab can be tested against
-// arithmetic instead of against itself. Each test states what a perfect instrument would read.
+// Package truth holds servers whose behaviour is known exactly, so that the lab can be tested
+// against arithmetic instead of against itself. Each test states what a perfect instrument would
+// read.
 //
 // Non-goals: speed (but for Null, which is the floor under every measurement) and HTTP at large: a
 // request is whatever ends in an empty line, with a body when Content-Length says so.
@@ -16,6 +17,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"prony/internal/clock"
 )
 
 // Request is what the server understood of a request.
@@ -42,10 +45,11 @@ type Server struct {
 	Requests atomic.Int64
 	Accepted atomic.Int64
 
-	l     net.Listener
-	mu    sync.Mutex
-	conns map[net.Conn]bool
-	wg    sync.WaitGroup
+	l      net.Listener
+	mu     sync.Mutex
+	conns  map[net.Conn]bool
+	closed bool
+	wg     sync.WaitGroup
 }
 
 // Serve starts a server on a free port. Close it.
@@ -76,9 +80,10 @@ func (s *Server) accept(h Handler) {
 			return
 		}
 		s.Accepted.Add(1)
-		s.mu.Lock()
-		s.conns[c] = true
-		s.mu.Unlock()
+		if !s.keep(c) {
+			c.Close()
+			return
+		}
 		s.wg.Add(1)
 		go func() {
 			defer s.wg.Done()
@@ -91,10 +96,22 @@ func (s *Server) accept(h Handler) {
 	}
 }
 
+// keep notes a connection for Close to end. One that was accepted while Close ran is refused:
+// nobody would ever end it.
+func (s *Server) keep(c net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.conns[c] = true
+	}
+	return !s.closed
+}
+
 // Close stops listening, closes every connection and waits for the handlers.
 func (s *Server) Close() {
 	s.l.Close()
 	s.mu.Lock()
+	s.closed = true
 	for c := range s.conns {
 		c.Close()
 	}
@@ -118,6 +135,9 @@ func (s *Server) serve(c net.Conn, h Handler) {
 	}
 }
 
+// bodyBits bounds a request's body, by the bits of its length.
+const bodyBits = 24
+
 func read(in *bufio.Reader) (*Request, error) {
 	r := &Request{}
 	line, err := in.ReadString('\n')
@@ -139,9 +159,11 @@ func read(in *bufio.Reader) (*Request, error) {
 		}
 		name, value, _ := strings.Cut(line, ":")
 		if strings.EqualFold(name, "Content-Length") {
-			if length, err = strconv.Atoi(strings.TrimSpace(value)); err != nil {
+			n, err := strconv.ParseUint(strings.TrimSpace(value), 10, bodyBits)
+			if err != nil {
 				return nil, err
 			}
+			length = int(n)
 		}
 	}
 	r.Body = make([]byte, length)
@@ -151,7 +173,8 @@ func read(in *bufio.Reader) (*Request, error) {
 
 // Answer writes a whole response with a Content-Length.
 func (c *Conn) Answer(status int, body string) bool {
-	_, err := fmt.Fprintf(c.W, "HTTP/1.1 %d X\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s",
+	_, err := fmt.Fprintf(c.W,
+		"HTTP/1.1 %d X\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s",
 		status, len(body), body)
 	return err == nil
 }
@@ -161,8 +184,8 @@ func Hello(body string) Handler {
 	return func(c *Conn, _ *Request) bool { return c.Answer(200, body) }
 }
 
-// After answers like h, d after the request came, on any number of connections at once: a system with
-// a service time of d and no queue. With N connections closed, throughput is N/d.
+// After answers like h, d after the request came, on any number of connections at once: a system
+// with a service time of d and no queue. With N connections closed, throughput is N/d.
 func After(d time.Duration, h Handler) Handler {
 	return func(c *Conn, r *Request) bool {
 		time.Sleep(d)
@@ -170,12 +193,30 @@ func After(d time.Duration, h Handler) Handler {
 	}
 }
 
-// OneAtATime lets h serve a single request at any moment: with After(d), a queue of capacity 1/d.
+// OneAtATime lets h serve a single request at any moment: with After(d), a queue of a capacity just
+// below 1/d, by as much as the timer is late for each.
 func OneAtATime(h Handler) Handler {
 	var mu sync.Mutex
 	return func(c *Conn, r *Request) bool {
 		mu.Lock()
 		defer mu.Unlock()
+		return h(c, r)
+	}
+}
+
+// Queue is a single server with a service time of exactly d and a queue without bound: request k is
+// answered d after it came or d after request k-1 was, whichever is later. Those moments are
+// arithmetic, so that a late timer delays one answer and not all that follow: capacity is 1/d.
+func Queue(d time.Duration, h Handler) Handler {
+	var mu sync.Mutex
+	var free int64 // when the last request in the queue will have been served
+	return func(c *Conn, r *Request) bool {
+		now := clock.Mono()
+		mu.Lock()
+		free = max(free, now) + int64(d)
+		end := free
+		mu.Unlock()
+		time.Sleep(time.Duration(end - now))
 		return h(c, r)
 	}
 }
@@ -190,21 +231,68 @@ func Every(n int64, other, h Handler) Handler {
 	}
 }
 
-// Stall freezes the whole server from at to at+d after the first request.
-func Stall(at, d time.Duration, h Handler) Handler {
-	var once sync.Once
-	var gate sync.RWMutex
+// KeepAlive answers n requests of a connection with status 200 and the body, announces with the
+// n-th that it will close, and closes.
+func KeepAlive(n int64, body string) Handler {
+	last := Raw(fmt.Sprintf("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s",
+		len(body), body), false)
+	hello := Hello(body)
 	return func(c *Conn, r *Request) bool {
-		once.Do(func() {
-			time.AfterFunc(at, func() {
-				gate.Lock()
-				time.AfterFunc(d, gate.Unlock)
-			})
-		})
-		gate.RLock()
-		defer gate.RUnlock()
-		return h(c, r)
+		if r.OnConn >= n {
+			return last(c, r)
+		}
+		return hello(c, r)
 	}
+}
+
+// Change gives requests that come within at of the first one to before, later ones to after.
+func Change(at time.Duration, before, after Handler) Handler {
+	var first origin
+	return func(c *Conn, r *Request) bool {
+		if first.elapsed() < at {
+			return before(c, r)
+		}
+		return after(c, r)
+	}
+}
+
+// Stall freezes the whole server from at to at+d after the first request: no request is taken up
+// and no answer leaves in that time.
+func Stall(at, d time.Duration, h Handler) Handler {
+	var first origin
+	wait := func() {
+		if t := first.elapsed(); t >= at && t < at+d {
+			time.Sleep(at + d - t)
+		}
+	}
+	return func(c *Conn, r *Request) bool {
+		wait()
+		held := *c
+		held.W = gate{c.W, wait}
+		return h(&held, r)
+	}
+}
+
+// gate is a writer that waits first.
+type gate struct {
+	w    io.Writer
+	wait func()
+}
+
+func (g gate) Write(b []byte) (int, error) {
+	g.wait()
+	return g.w.Write(b)
+}
+
+// origin is the moment at which it was first asked.
+type origin struct {
+	once sync.Once
+	at   int64
+}
+
+func (o *origin) elapsed() time.Duration {
+	o.once.Do(func() { o.at = clock.Mono() })
+	return time.Duration(clock.Mono() - o.at)
 }
 
 // Raw writes text as it stands and keeps the connection if keep says so.
@@ -222,7 +310,7 @@ func Silent() Handler { return func(*Conn, *Request) bool { return true } }
 func Reset() Handler {
 	return func(c *Conn, _ *Request) bool {
 		if t, ok := c.Conn.(*net.TCPConn); ok {
-			t.SetLinger(0) //nolint:errcheck // the reset is best effort: a close still ends the connection
+			t.SetLinger(0) //nolint:errcheck // best effort: a close still ends the connection
 		}
 		return false
 	}

@@ -9,12 +9,13 @@ import (
 	"prony/internal/result"
 )
 
-// Limits of the rules. Changing one changes what Prony calls valid, so it belongs in the changelog's
-// first section.
+// Limits of the rules. Changing one changes what Prony calls valid, so it belongs in the
+// changelog's first section.
 const (
-	deliveredMin  = 0.99                  // of the arrivals due
+	unsentMax     = 0.01                  // of the arrivals due
 	backlogMax    = 0.01                  // of the rate
-	backlogNoise  = 5                     // arrivals: the randomness of arrivals alone grows that much
+	backlogNoise  = 5                     // arrivals that may wait at any moment of a steady state
+	backlogSigmas = 3                     // standard deviations of the requests under way
 	lagFloor      = 50 * time.Microsecond // p99
 	lagShare      = 0.05                  // of the response time's p99
 	generatorMax  = 0.80                  // of a core
@@ -28,12 +29,26 @@ const (
 	reconnectsMax = 0.01                  // of the requests
 	p99Needs      = 381                   // samples
 	driftMax      = 0.05                  // between the halves of a window
+	driftSigmas   = 3                     // of the counts' difference
+	driftHalf     = 4                     // intervals; of fewer nothing is said
 	stealMax      = 0.01                  // suspect above
 	stealWrong    = 0.10                  // invalid above
 	throttledMax  = 0.01                  // of the window
 	othersMax     = 0.05                  // of the machine
 	memoryMax     = 0.01                  // of the window
 )
+
+func failed(r *result.Record, _ *result.Load) *result.Finding {
+	if r.Outcome == result.Measured {
+		return nil
+	}
+	f := invalid("the record does not say why", "the trial ends well", "read the service's log")
+	if r.Failure != nil {
+		f.Observed = r.Failure.Step + ": " + r.Failure.Error
+		f.Hint = r.Failure.Hint
+	}
+	return f
+}
 
 func warmup(r *result.Record, _ *result.Load) *result.Finding {
 	if r.Warmup.Steady {
@@ -57,33 +72,45 @@ func answers(_ *result.Record, l *result.Load) *result.Finding {
 	if l.Done > 0 {
 		return nil
 	}
-	return invalid("no good answer", "at least 1", "see the errors: "+l.Errors.Example)
+	hint := "none came inside the window: raise measure, or read the service's log"
+	if l.Errors.Example != "" {
+		hint = "see the errors: " + l.Errors.Example
+	}
+	return invalid("no good answer", "at least 1", hint)
 }
 
+// delivered lets a few arrivals be unsent whatever their share: in a steady state too some of them
+// wait at the moment at which the window closes, and of few arrivals they are many.
 func delivered(_ *result.Record, l *result.Load) *result.Finding {
 	if l.Model != "open" || l.Scheduled == 0 {
 		return nil
 	}
-	share := float64(l.Sent) / float64(l.Scheduled)
-	if share >= deliveredMin {
+	unsent := float64(l.Scheduled - l.Sent)
+	if unsent <= max(unsentMax*float64(l.Scheduled), backlogNoise) {
 		return nil
 	}
 	hint := "the generator was late: give it a quieter core"
-	if float64(l.Waited) > float64(l.Scheduled)*(1-deliveredMin) {
+	if float64(l.Waited) > unsentMax*float64(l.Scheduled) {
 		hint = "all connections were busy: the service cannot keep up; lower the rate"
 	}
-	return invalid(percent(share)+" sent", percent(deliveredMin), hint)
+	share := float64(l.Sent) / float64(l.Scheduled)
+	return invalid(beside(share, 1-unsentMax)+" sent", percent(1-unsentMax), hint)
 }
 
+// capacity allows for the backlog's own randomness: where L requests are under way on average,
+// their number has a standard deviation of about sqrt(L) in a steady state (a Poisson number, where
+// there is no queue), so that a short window may begin low and end high by a few of those.
 func capacity(_ *result.Record, l *result.Load) *result.Finding {
 	if l.Model != "open" || l.WindowNs <= 0 {
 		return nil
 	}
-	limit := max(backlogMax*l.RatePerS, backlogNoise/(float64(l.WindowNs)/1e9))
+	noise := backlogNoise + backlogSigmas*math.Sqrt(max(l.InFlightMean, 0))
+	limit := max(backlogMax*l.RatePerS, noise/(float64(l.WindowNs)/1e9))
 	if l.BacklogPerS <= limit {
 		return nil
 	}
-	return invalid(fmt.Sprintf("backlog grows by %.0f/s", l.BacklogPerS), fmt.Sprintf("%.0f/s", limit),
+	observed := fmt.Sprintf("backlog grows by %.1f/s", l.BacklogPerS)
+	return invalid(observed, fmt.Sprintf("%.1f/s", limit),
 		"above capacity, latency says only how long the test was: lower the rate")
 }
 
@@ -103,7 +130,7 @@ func generator(_ *result.Record, l *result.Load) *result.Finding {
 	if l.Generator.CPUShare <= generatorMax {
 		return nil
 	}
-	return suspect(percent(l.Generator.CPUShare)+" of a core", percent(generatorMax),
+	return suspect(beside(l.Generator.CPUShare, generatorMax)+" of a core", percent(generatorMax),
 		"the generator may be what was measured: give the load more cores")
 }
 
@@ -115,7 +142,7 @@ func runDelay(_ *result.Record, l *result.Load) *result.Finding {
 	if share <= runDelayMax {
 		return nil
 	}
-	return suspect(percent(share)+" of the window", percent(runDelayMax),
+	return suspect(beside(share, runDelayMax)+" of the window", percent(runDelayMax),
 		"something else ran on the load's cores")
 }
 
@@ -123,19 +150,26 @@ func ceiling(_ *result.Record, l *result.Load) *result.Finding {
 	if l.CeilingPerS <= 0 || l.ThroughputPerS <= ceilingMax*l.CeilingPerS {
 		return nil
 	}
-	return suspect(percent(l.ThroughputPerS/l.CeilingPerS)+" of the null server's",
-		percent(ceilingMax), "the service may be faster than this: give the load more cores")
+	share := l.ThroughputPerS / l.CeilingPerS
+	return suspect(beside(share, ceilingMax)+" of the null server's", percent(ceilingMax),
+		"the service may be faster than this: give the load more cores")
 }
 
+// little holds the requests under way against the time that requests took, over the window. Two
+// kinds took a time that the record only bounds, so the law gives a range: failed ones, whose time
+// is from when they were due and may hold a wait for a connection, and censored ones, each of which
+// holds a connection for the whole window at most. Timeouts have their service time like good
+// answers.
 func little(_ *result.Record, l *result.Load) *result.Finding {
 	requests := l.ServiceTime.Count + l.ErrorTime.Count
 	if requests < littleAnswers || l.WindowNs <= 0 || l.InFlightMean <= 0 {
 		return nil
 	}
-	// Timeouts stand in both histograms; the errors' share of them is left out.
-	failed := float64(l.ErrorTime.Count - l.Errors.Timeout)
-	spent := l.ServiceTime.MeanNs*float64(l.ServiceTime.Count) + l.ErrorTime.MeanNs*max(failed, 0)
-	want := spent / float64(l.WindowNs)
+	wrong := float64(max(l.ErrorTime.Count-l.Errors.Timeout, 0))
+	least := l.ServiceTime.MeanNs * float64(l.ServiceTime.Count) / float64(l.WindowNs)
+	most := least + l.ErrorTime.MeanNs*wrong/float64(l.WindowNs) +
+		float64(min(max(l.Censored, 0), int64(l.Connections)))
+	want := min(max(l.InFlightMean, least), most)
 	off := math.Abs(l.InFlightMean-want) / l.InFlightMean
 	observed := fmt.Sprintf("%.2f under way, rate × time gives %.2f", l.InFlightMean, want)
 	hint := "the window is short against the answers, or requests are lost in the books"
@@ -149,7 +183,8 @@ func little(_ *result.Record, l *result.Load) *result.Finding {
 }
 
 func order(_ *result.Record, l *result.Load) *result.Finding {
-	for _, d := range []result.Dist{l.ResponseTime, l.ServiceTime, l.FirstByte} {
+	for _, d := range []result.Dist{l.ResponseTime, l.ServiceTime, l.FirstByte, l.Lag, l.OwnLag,
+		l.ErrorTime, l.ConnectTime} {
 		v := []int64{d.MinNs, d.P50Ns, d.P90Ns, d.P99Ns, d.P999Ns, d.MaxNs}
 		if d.Count == 0 {
 			continue
@@ -168,9 +203,13 @@ func failures(_ *result.Record, l *result.Load) *result.Finding {
 	if n == 0 {
 		return nil
 	}
-	observed := fmt.Sprintf("%d of %d went wrong (%s)", n, l.Answered+n, l.Errors.Example)
+	observed := fmt.Sprintf("%d of %d went wrong", n, l.Answered+n)
+	if l.Errors.Example != "" {
+		observed += " (" + l.Errors.Example + ")"
+	}
 	if float64(n) > errorsMax*float64(l.Answered+n) {
-		return invalid(observed, percent(errorsMax), "an error is not an answer; read the service's log")
+		return invalid(observed, percent(errorsMax),
+			"an error is not an answer; read the service's log")
 	}
 	return suspect(observed, "none", "read the service's log")
 }
@@ -202,35 +241,40 @@ func samples(_ *result.Record, l *result.Load) *result.Finding {
 	return nil
 }
 
-// drift allows for the counts' own randomness: two halves of n each have a ratio whose standard
-// deviation is sqrt(2/n) even in a steady state, and three of those are let pass.
+// drift allows for the counts' own randomness: the difference of two counts has a variance of at
+// most their sum in a steady state, and three standard deviations are let pass. A shorter last
+// interval is left out.
 func drift(_ *result.Record, l *result.Load) *result.Finding {
-	n := len(l.Series.Done) / 2
-	if l.Model != "closed" || n < 4 {
+	n := len(l.Series.Done)
+	if l.Series.IntervalNs > 0 {
+		n = min(n, int(l.WindowNs/l.Series.IntervalNs))
+	}
+	half := n / 2
+	if l.Model != "closed" || half < driftHalf {
 		return nil
 	}
 	var first, second float64
-	for i := range n {
+	for i := range half {
 		first += float64(l.Series.Done[i])
-		second += float64(l.Series.Done[len(l.Series.Done)-n+i])
+		second += float64(l.Series.Done[n-half+i])
 	}
-	if first == 0 {
+	change := second - first
+	if math.Abs(change) <= driftMax*first+driftSigmas*math.Sqrt(first+second) {
 		return nil
 	}
-	change := second/first - 1
-	if math.Abs(change) <= driftMax+3*math.Sqrt(2/first) {
-		return nil
+	observed := "no answer in the first half"
+	switch {
+	case first > 0 && change > 0:
+		observed = "got faster by " + beside(change/first, driftMax)
+	case first > 0:
+		observed = "got slower by " + beside(-change/first, driftMax)
 	}
-	way := "faster"
-	if change < 0 {
-		way = "slower"
-	}
-	return suspect(fmt.Sprintf("got %s by %s", way, percent(math.Abs(change))), percent(driftMax),
+	return suspect(observed, percent(driftMax),
 		"not in a steady state: raise warmup.max and measure")
 }
 
 func steal(_ *result.Record, l *result.Load) *result.Finding {
-	observed := percent(l.Host.StealShare) + " stolen by the hypervisor"
+	observed := beside(l.Host.StealShare, stealMax) + " stolen by the hypervisor"
 	hint := "the machine's own host is busy: run again, or elsewhere"
 	switch s := l.Host.StealShare; {
 	case s > stealWrong:
@@ -242,11 +286,12 @@ func steal(_ *result.Record, l *result.Load) *result.Finding {
 }
 
 func throttled(_ *result.Record, l *result.Load) *result.Finding {
-	share := float64(l.Service.ThrottledNs) / float64(max(l.WindowNs, 1))
+	// The probe's window lies around the load's and is a little longer.
+	share := float64(l.Service.ThrottledNs) / float64(max(l.Service.WindowNs, l.WindowNs, 1))
 	if share <= throttledMax {
 		return nil
 	}
-	return suspect(percent(share)+" of the window", percent(throttledMax),
+	return suspect(beside(share, throttledMax)+" of the window", percent(throttledMax),
 		"its quota cut the service off: give it whole cores")
 }
 
@@ -254,7 +299,7 @@ func neighbours(_ *result.Record, l *result.Load) *result.Finding {
 	if l.Host.OtherCPUShare <= othersMax {
 		return nil
 	}
-	return suspect(percent(l.Host.OtherCPUShare)+" of the machine", percent(othersMax),
+	return suspect(beside(l.Host.OtherCPUShare, othersMax)+" of the machine", percent(othersMax),
 		"end what else is running")
 }
 
@@ -262,6 +307,6 @@ func memory(_ *result.Record, l *result.Load) *result.Finding {
 	if l.Host.PressureMemory <= memoryMax {
 		return nil
 	}
-	return suspect(percent(l.Host.PressureMemory)+" of the window", percent(memoryMax),
+	return suspect(beside(l.Host.PressureMemory, memoryMax)+" of the window", percent(memoryMax),
 		"memory is short: raise limits.memory, or free some")
 }

@@ -10,6 +10,7 @@ package epoll
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"syscall"
 	"unsafe"
@@ -38,7 +39,7 @@ type Engine struct {
 	buf      []byte
 	armed    int64 // what the timer is set to, clock.Mono; 0 for not at all
 	toMono   int64 // kernel CLOCK_MONOTONIC minus clock.Mono
-	unopened bool  // a slot could not get a socket; Wait tells the Handler
+	unopened bool  // a slot's connect failed at once; Wait tells the Handler
 }
 
 type slot struct {
@@ -46,6 +47,7 @@ type slot struct {
 	gen     int32 // tells events of this connection from those of its predecessor
 	opening bool
 	rest    []byte // of a write that the kernel did not take whole
+	err     error  // why the write failed, or the connect; told in the next Wait
 }
 
 // New returns an engine for the number of slots, all to one address.
@@ -73,13 +75,29 @@ func New(addr netip.AddrPort, slots int) (*Engine, error) {
 		e.Release()
 		return nil, fmt.Errorf("watch timerfd: %w", err)
 	}
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+	if e.toMono, err = clockOffset(); err != nil {
 		e.Release()
-		return nil, fmt.Errorf("read CLOCK_MONOTONIC: %w", err)
+		return nil, err
 	}
-	e.toMono = ts.Nano() - clock.Mono()
 	return e, nil
+}
+
+// clockOffset returns CLOCK_MONOTONIC minus clock.Mono. The process's clock is read first, so that the
+// offset is too large by what a reading takes, never too small: a timer that fires early would make
+// the loop turn until the moment has come, every time. Of several readings the closest is taken, in
+// case the thread was interrupted in between.
+func clockOffset() (int64, error) {
+	const readings = 16
+	offset := int64(math.MaxInt64)
+	for range readings {
+		var ts unix.Timespec
+		before := clock.Mono()
+		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+			return 0, fmt.Errorf("read CLOCK_MONOTONIC: %w", err)
+		}
+		offset = min(offset, ts.Nano()-before)
+	}
+	return offset, nil
 }
 
 func (e *Engine) setAddr(a netip.AddrPort) {
@@ -101,41 +119,72 @@ func (e *Engine) setAddr(a netip.AddrPort) {
 	e.addrLen = unix.SizeofSockaddrInet6
 }
 
-// Open starts a non-blocking connect. A failure that is known at once is told in the next Wait, by the
-// event that the kernel raises for the failed socket; one before that (no descriptor) is kept in fd.
+// Open starts a non-blocking connect. The peer's refusal comes as an event of the socket. A failure of
+// the own kernel (no descriptor, no free port, no route) raises none: worse, the socket would look
+// open. It is kept and told in the next Wait.
 func (e *Engine) Open(i int) {
 	s := &e.slots[i]
+	s.fd, s.opening, s.rest, s.err = -1, true, nil, nil
 	fd, err := unix.Socket(e.family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		s.fd = -1
-		s.opening = true
-		e.unopened = true
+		if err == unix.EMFILE || err == unix.ENFILE {
+			err = errSockets
+		}
+		e.refuse(s, err)
 		return
 	}
-	s.fd, s.opening, s.rest = int32(fd), true, nil
 	s.gen++
 	// Nagle's algorithm would hold back the second part of a request that is sent in two.
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-	_, _, _ = syscall.RawSyscall(unix.SYS_CONNECT, uintptr(fd),
+	_, _, errno := syscall.RawSyscall(unix.SYS_CONNECT, uintptr(fd),
 		uintptr(unsafe.Pointer(&e.addr)), e.addrLen)
+	if errno != 0 && errno != unix.EINPROGRESS && errno != unix.EINTR {
+		unix.Close(fd)
+		e.refuse(s, errno)
+		return
+	}
 	ev := unix.EpollEvent{
 		Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET,
 		Fd:     int32(i), Pad: s.gen,
 	}
-	_ = unix.EpollCtl(e.epfd, unix.EPOLL_CTL_ADD, fd, &ev)
+	if err := unix.EpollCtl(e.epfd, unix.EPOLL_CTL_ADD, fd, &ev); err != nil {
+		unix.Close(fd)
+		e.refuse(s, err)
+		return
+	}
+	s.fd = int32(fd)
+}
+
+// refuse notes that a connect has failed already.
+func (e *Engine) refuse(s *slot, err error) {
+	s.err = err
+	e.unopened = true
 }
 
 // Send writes at once; what does not fit goes out when the socket is writable again. A failed write is
-// told by the event that follows it, so that the Handler is never called from here.
+// told in the next Wait, so that the Handler is never called from here.
 func (e *Engine) Send(i int, b []byte) {
 	s := &e.slots[i]
+	if s.rest != nil {
+		e.spoil(s, errEarly)
+		return
+	}
 	n, errno := send(s.fd, b)
 	if errno != 0 && errno != unix.EAGAIN && errno != unix.EINTR {
+		e.spoil(s, errno)
 		return
 	}
 	if n < len(b) {
 		s.rest = b[n:]
 	}
+}
+
+// spoil ends a connection that cannot be written to. Shutting it down raises the event by which the
+// next Wait comes across it.
+func (e *Engine) spoil(s *slot, err error) {
+	s.err, s.rest = err, nil
+	// It fails on a connection that the peer has reset, which has raised that event itself.
+	_ = unix.Shutdown(int(s.fd), unix.SHUT_RDWR)
 }
 
 // Close closes the socket, which also takes it out of the epoll set.
@@ -144,7 +193,7 @@ func (e *Engine) Close(i int) {
 	if s.fd >= 0 {
 		unix.Close(int(s.fd))
 	}
-	s.fd, s.opening, s.rest = -1, false, nil
+	s.fd, s.opening, s.rest, s.err = -1, false, nil, nil
 	s.gen++
 }
 
@@ -157,14 +206,18 @@ func (e *Engine) Release() {
 	unix.Close(e.epfd)
 }
 
-var errSockets = errors.New("no more sockets: raise the limit on open files (ulimit -n)")
+var (
+	errSockets = errors.New("no more sockets: raise the limit on open files (ulimit -n)")
+	errEarly   = errors.New("the server answered the request before this one without reading all of it")
+)
 
 // Wait implements load.Engine.
 func (e *Engine) Wait(deadline int64, h load.Handler) error {
+	timeout := -1
 	if e.unopened {
 		e.tellFailedOpens(h)
+		deadline = math.MinInt64 // something has happened: only look what else
 	}
-	timeout := -1
 	if deadline <= clock.Mono() {
 		timeout = 0
 	} else if deadline != e.armed {
@@ -194,7 +247,11 @@ func (e *Engine) Wait(deadline int64, h load.Handler) error {
 }
 
 func (e *Engine) arm(deadline int64) error {
-	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(deadline + e.toMono)}
+	at := deadline + e.toMono
+	if at < deadline { // beyond the kernel's clock: never, or nearly so
+		at = math.MaxInt64
+	}
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(at)}
 	_, _, errno := syscall.RawSyscall6(unix.SYS_TIMERFD_SETTIME, uintptr(e.timer),
 		unix.TFD_TIMER_ABSTIME, uintptr(unsafe.Pointer(&spec)), 0, 0, 0)
 	if errno != 0 {
@@ -208,8 +265,9 @@ func (e *Engine) tellFailedOpens(h load.Handler) {
 	e.unopened = false
 	for i := range e.slots {
 		if s := &e.slots[i]; s.opening && s.fd < 0 {
-			s.opening = false
-			h.Closed(i, load.Connecting, errSockets)
+			err := s.err
+			s.opening, s.err = false, nil
+			h.Closed(i, load.Connecting, err)
 		}
 	}
 }
@@ -248,6 +306,10 @@ func (e *Engine) serve(i int, s *slot, events uint32, h load.Handler) {
 func (e *Engine) read(i int, s *slot, events uint32, h load.Handler) {
 	gen := s.gen
 	for {
+		if s.err == errEarly {
+			e.ended(i, nil, h) // what is there belongs to an answer that was taken already
+			return
+		}
 		n, errno := recv(s.fd, e.buf)
 		switch {
 		case errno == unix.EAGAIN:
@@ -255,16 +317,10 @@ func (e *Engine) read(i int, s *slot, events uint32, h load.Handler) {
 		case errno == unix.EINTR:
 			continue
 		case errno != 0:
-			op := load.Reading
-			if s.rest != nil {
-				op = load.Writing
-			}
-			e.Close(i)
-			h.Closed(i, op, errno)
+			e.ended(i, errno, h)
 			return
 		case n == 0:
-			e.Close(i)
-			h.Closed(i, load.Reading, nil)
+			e.ended(i, nil, h)
 			return
 		}
 		h.Received(i, e.buf[:n])
@@ -275,6 +331,20 @@ func (e *Engine) read(i int, s *slot, events uint32, h load.Handler) {
 			return
 		}
 	}
+}
+
+// ended closes a connection that has come to its end and tells what it interrupted: the write, when
+// that has failed or was not done.
+func (e *Engine) ended(i int, err error, h load.Handler) {
+	s := &e.slots[i]
+	op := load.Reading
+	if s.err != nil {
+		op, err = load.Writing, s.err
+	} else if err != nil && s.rest != nil {
+		op = load.Writing
+	}
+	e.Close(i)
+	h.Closed(i, op, err)
 }
 
 func socketError(fd int32) error {

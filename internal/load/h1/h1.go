@@ -1,6 +1,9 @@
 // Package h1 reads HTTP/1.1 responses piece by piece, without allocation and without copying bodies.
 // It is a reader for a load generator: it finds where an answer ends and what its status is, and hands
-// the body through; it keeps no headers (RFC 9112).
+// the body through; it keeps no headers (RFC 9112). Where a line of the framing ends decides where the
+// answer does, so that a bare CR or LF there is an error, as §2.2 permits.
+//
+// Non-goals: the answer to a HEAD, which announces a body that never comes, and to a CONNECT.
 package h1
 
 import (
@@ -8,15 +11,17 @@ import (
 	"errors"
 )
 
-// MaxHead bounds the head of a response in bytes; a longer one is an error.
+// MaxHead bounds the head of a response in bytes; a longer one is an error. The trailers and each chunk
+// extension have the same bound.
 const MaxHead = 32 << 10
 
 // Errors that end a connection: after them the stream cannot be read on.
 var (
-	ErrHead  = errors.New("response head is not HTTP/1.x")
-	ErrLarge = errors.New("response head is larger than 32 KiB")
-	ErrChunk = errors.New("chunked body is malformed")
-	ErrBody  = errors.New("response has a malformed Content-Length")
+	ErrHead   = errors.New("response head is not HTTP/1.x")
+	ErrLarge  = errors.New("response head is larger than 32 KiB")
+	ErrChunk  = errors.New("chunked body is malformed")
+	ErrLength = errors.New("response has a malformed Content-Length")
+	ErrCoding = errors.New("response of HTTP/1.0 has a Transfer-Encoding")
 )
 
 type state uint8
@@ -25,6 +30,8 @@ const (
 	inHead state = iota
 	inBody
 	inChunkSize
+	inChunkSpace // after a chunk's size
+	inChunkExt   // the chunk extension, to be skipped
 	inChunk
 	inChunkEnd
 	inTrailer
@@ -40,8 +47,9 @@ type Response struct {
 	state  state
 	left   int64 // of the body or the chunk
 	digits int8  // seen of a chunk size
-	line   int   // bytes in the current trailer line
-	ext    bool  // in a chunk extension, to be skipped
+	cr     bool  // the last byte of the framing was a CR, so that the next is a LF
+	line   bool  // the current trailer line has a byte
+	over   int   // bytes of the trailers or of the chunk extension
 	head   []byte
 }
 
@@ -92,8 +100,11 @@ var headEnd = []byte("\r\n\r\n")
 func (r *Response) readHead(b []byte) (n int, done bool, err error) {
 	if len(r.head) == 0 {
 		if i := bytes.Index(b, headEnd); i >= 0 {
+			if i+len(headEnd) > MaxHead {
+				return 0, false, ErrLarge
+			}
 			done, err = r.parseHead(b[:i+2])
-			return i + 4, done, err
+			return i + len(headEnd), done, err
 		}
 	}
 	// The head came in pieces, which is rare: gather it. The end mark may straddle the pieces.
@@ -119,135 +130,205 @@ func (r *Response) readHead(b []byte) (n int, done bool, err error) {
 	return end - old, done, err
 }
 
+// framing is what the header lines say about where the answer ends and what becomes of the
+// connection.
+type framing struct {
+	length      int64 // -1 for none
+	coding      coding
+	close, keep bool
+}
+
+// coding is the last transfer coding, the one that decides.
+type coding uint8
+
+const (
+	noCoding coding = iota
+	chunked
+	otherCoding
+)
+
 // parseHead reads "HTTP/1.1 200 OK\r\n" and the header lines after it, all ending in CRLF.
 func (r *Response) parseHead(h []byte) (done bool, err error) {
-	if len(h) < 14 || string(h[:7]) != "HTTP/1." || h[8] != ' ' {
+	if len(h) < 14 || string(h[:7]) != "HTTP/1." || h[7]-'0' > 9 || h[8] != ' ' {
 		return false, ErrHead
 	}
 	d0, d1, d2 := h[9]-'0', h[10]-'0', h[11]-'0'
-	if d0 > 9 || d1 > 9 || d2 > 9 || h[12] != ' ' && h[12] != '\r' {
+	if d0 < 1 || d0 > 9 || d1 > 9 || d2 > 9 || h[12] != ' ' && string(h[12:14]) != "\r\n" {
 		return false, ErrHead
 	}
 	r.Status = int(d0)*100 + int(d1)*10 + int(d2)
-	r.Close = h[7] == '0'
-	length, chunked := int64(-1), false
-	for i := bytes.IndexByte(h, '\n') + 1; i > 0 && i < len(h); {
-		end := bytes.IndexByte(h[i:], '\n')
-		if end < 0 {
-			break
+	f := framing{length: -1}
+	framed := false // the line before this one was about framing
+	for i := 0; i < len(h); {
+		line := h[i:]
+		end := bytes.IndexByte(line, '\n')
+		if end < 1 || line[end-1] != '\r' {
+			return false, ErrHead
 		}
-		if err = r.header(h[i:i+end], &length, &chunked); err != nil {
-			return false, err
+		line = line[:end-1]
+		switch {
+		case i == 0: // the status line
+		case line[0] == ' ' || line[0] == '\t': // RFC 9112 §5.2: the line before goes on
+			if framed {
+				return false, ErrHead
+			}
+		default:
+			if framed, err = f.header(line); err != nil {
+				return false, err
+			}
 		}
 		i += end + 1
 	}
-	return r.frame(length, chunked), nil
+	ten := h[7] == '0'
+	if ten && f.coding != noCoding { // §6.1
+		return false, ErrCoding
+	}
+	r.Close = f.close || ten && !f.keep // §9.3
+	return r.frame(f), nil
 }
 
-// header looks at one line, without its LF. Only three headers decide where an answer ends.
-func (r *Response) header(line []byte, length *int64, chunked *bool) error {
-	if len(line) < 10 {
-		return nil
-	}
+// header looks at one line, without its CRLF, and reports whether it is one of the three that decide
+// where an answer ends.
+func (f *framing) header(line []byte) (bool, error) {
 	switch line[0] | 0x20 {
 	case 'c':
 		if v, ok := value(line, "content-length"); ok {
 			n, good := number(v)
-			if !good || *length >= 0 && *length != n {
-				return ErrBody
+			if !good || f.length >= 0 && f.length != n {
+				return true, ErrLength
 			}
-			*length = n
-		} else if v, ok := value(line, "connection"); ok {
-			if equalFold(v, "close") {
-				r.Close = true
-			} else if equalFold(v, "keep-alive") {
-				r.Close = false
-			}
+			f.length = n
+			return true, nil
+		}
+		if v, ok := value(line, "connection"); ok {
+			f.connection(v)
+			return true, nil
 		}
 	case 't':
 		if v, ok := value(line, "transfer-encoding"); ok {
-			*chunked = equalFold(v, "chunked")
+			f.coding = otherCoding
+			if equalFold(bytes.TrimSpace(v[bytes.LastIndexByte(v, ',')+1:]), "chunked") {
+				f.coding = chunked
+			}
+			return true, nil
 		}
 	}
-	return nil
+	return false, nil
 }
 
+// connection reads the options of a Connection header, a list (RFC 9110 §7.6.1).
+func (f *framing) connection(v []byte) {
+	for more := true; more; {
+		var option []byte
+		option, v, more = bytes.Cut(v, comma)
+		option = bytes.TrimSpace(option)
+		f.close = f.close || equalFold(option, "close")
+		f.keep = f.keep || equalFold(option, "keep-alive")
+	}
+}
+
+var comma = []byte(",")
+
 // frame decides how the body ends (RFC 9112 §6.3) and reports whether there is none.
-func (r *Response) frame(length int64, chunked bool) (done bool) {
+func (r *Response) frame(f framing) (done bool) {
 	switch {
 	case r.Status < 200: // an interim answer: the real one follows
 		r.state = inHead
 		return false
 	case r.Status == 204 || r.Status == 304:
 		return true
-	case chunked:
-		r.state = inChunkSize
+	case f.coding == chunked:
+		r.beginChunk()
 		return false
-	case length >= 0:
-		r.left = length
+	case f.coding == noCoding && f.length >= 0:
+		r.left = f.length
 		r.state = inBody
-		return length == 0
+		return f.length == 0
 	}
 	r.state = untilClose
 	r.Close = true
 	return false
 }
 
-// readFraming consumes the bytes between chunks, one state at a time.
+func (r *Response) beginChunk() {
+	r.state, r.left, r.digits, r.over = inChunkSize, 0, 0, 0
+}
+
+// readFraming consumes the bytes between chunks (RFC 9112 §7.1), one state at a time.
 func (r *Response) readFraming(b []byte) (n int, done bool, err error) {
 	for n < len(b) {
 		c := b[n]
 		n++
-		switch r.state {
-		case inChunkSize:
-			if err = r.chunkSize(c); err != nil {
-				return n, false, err
-			}
-			if r.state == inChunk {
-				return n, false, nil
-			}
-		case inChunkEnd:
-			if c == '\n' {
-				r.state, r.left, r.digits, r.ext = inChunkSize, 0, 0, false
-			} else if c != '\r' {
+		if r.cr || c == '\r' || c == '\n' {
+			if r.cr != (c == '\n') {
 				return n, false, ErrChunk
 			}
-		case inTrailer:
-			if c == '\n' {
-				if r.line == 0 {
-					return n, true, nil
-				}
-				r.line = 0
-			} else if c != '\r' {
-				r.line++
+			r.cr = !r.cr
+			if r.cr {
+				continue
 			}
+			if done, err = r.endLine(); done || err != nil || r.state == inChunk {
+				return n, done, err
+			}
+			continue
+		}
+		if err = r.within(c); err != nil {
+			return n, false, err
 		}
 	}
 	return n, false, nil
 }
 
-func (r *Response) chunkSize(c byte) error {
-	switch {
-	case c == '\n':
-		if r.digits == 0 {
+// endLine follows a CRLF. It reports whether that ends the answer.
+func (r *Response) endLine() (done bool, err error) {
+	switch r.state {
+	case inTrailer:
+		done, r.line = !r.line, false
+		return done, nil
+	case inChunkEnd:
+		r.beginChunk()
+		return false, nil
+	}
+	if r.digits == 0 {
+		return false, ErrChunk
+	}
+	r.state = inChunk
+	if r.left == 0 {
+		r.state, r.over = inTrailer, 0
+	}
+	return false, nil
+}
+
+// within takes a byte inside a line.
+func (r *Response) within(c byte) error {
+	switch r.state {
+	case inTrailer, inChunkExt:
+		r.line = r.state == inTrailer
+		if r.over++; r.over > MaxHead {
+			return ErrLarge
+		}
+		return nil
+	case inChunkSize, inChunkSpace:
+		if r.digits == 0 && (c == ';' || c == ' ' || c == '\t') {
 			return ErrChunk
 		}
-		r.state = inChunk
-		if r.left == 0 {
-			r.state, r.line = inTrailer, 0
+		switch c {
+		case ';':
+			r.state = inChunkExt
+			return nil
+		case ' ', '\t':
+			r.state = inChunkSpace
+			return nil
 		}
-	case c == '\r' || r.ext:
-	case c == ';' || c == ' ':
-		r.ext = true
-	default:
 		d, ok := hex(c)
-		if !ok || r.digits >= 15 {
+		if !ok || r.digits >= 15 || r.state == inChunkSpace {
 			return ErrChunk
 		}
 		r.left = r.left<<4 | int64(d)
 		r.digits++
+		return nil
 	}
-	return nil
+	return ErrChunk // a byte where the chunk's CRLF should be
 }
 
 func hex(c byte) (byte, bool) {

@@ -1,0 +1,270 @@
+package load
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"prony/internal/result"
+)
+
+// raw answers with text as it stands, after a millisecond.
+func raw(text ...string) reply { return reply{after: time.Millisecond, pieces: text} }
+
+// Each tenth request goes wrong in one way: of 200 arrivals 20, no other, and the first in words.
+func TestFailuresByClass(t *testing.T) {
+	check := func(name string, wrong reply, of func(result.Errors) int64, want string) {
+		t.Helper()
+		t.Run(name, func(t *testing.T) {
+			w := &world{serve: func(c call) reply {
+				if c.n%10 == 0 {
+					return wrong
+				}
+				return answer(time.Millisecond, "ok")
+			}}
+			r := good(t, w, Spec{Model: Open, RatePerS: 200, Connections: 8, Drain: time.Second,
+				Timeout: 50 * time.Millisecond})
+			if got := of(r.Errors); got != 20 {
+				t.Errorf("%d of its class, want 20: %+v", got, r.Errors)
+			}
+			timeouts := int64(0)
+			if name == "silence" {
+				timeouts = 20 // they stand among the response times too
+			}
+			done := r.Done
+			counts{scheduled: 200, sent: 200, done: done, answered: 180, failed: 20}.check(t, r)
+			if r.ErrorTime.Count != 20 || r.ResponseTime.Count != 180+timeouts {
+				t.Errorf("%d error times, %d response times", r.ErrorTime.Count, r.ResponseTime.Count)
+			}
+			if r.Errors.Example != want {
+				t.Errorf("example %q\n   want %q", r.Errors.Example, want)
+			}
+			if failed := sum(r.Series.Failed); failed != 20 && (timeouts == 0 || failed < 18) {
+				t.Errorf("the series has %d failures", failed)
+			}
+		})
+	}
+	length := func(n string) string { return "HTTP/1.1 200 OK\r\nContent-Length: " + n + "\r\n\r\n" }
+	check("status", raw("HTTP/1.1 503 Busy\r\nContent-Length: 2\r\n\r\nok"),
+		func(e result.Errors) int64 { return e.Status }, "GET / HTTP/1.1: status 503, want 200")
+	body := func(e result.Errors) int64 { return e.Body }
+	check("other body", raw(length("2")+"no"), body,
+		"GET / HTTP/1.1: body of 2 bytes is not the expected one (2 bytes)")
+	check("no body", raw(length("0")), body,
+		"GET / HTTP/1.1: body of 0 bytes is not the expected one (2 bytes)")
+	check("short body", raw(length("1")+"o"), body,
+		"GET / HTTP/1.1: body of 1 bytes is not the expected one (2 bytes)")
+	check("long body", raw(length("5"), "ok", "!!!"), body,
+		"GET / HTTP/1.1: body of 5 bytes is not the expected one (2 bytes)")
+	check("much longer body", raw(length("5000")+"ok", strings.Repeat("!", 4998)), body,
+		"GET / HTTP/1.1: body of 5000 bytes is not the expected one (2 bytes)")
+	check("no HTTP", raw("220 mail ready\r\n\r\n"),
+		func(e result.Errors) int64 { return e.Parse }, "GET / HTTP/1.1: response head is not HTTP/1.x")
+	read := func(e result.Errors) int64 { return e.Read }
+	check("closed early", reply{after: time.Millisecond, pieces: []string{length("9") + "ok"}, end: true,
+		op: Reading}, read,
+		"GET / HTTP/1.1: the server closed the connection before the answer was whole")
+	check("closed", reply{after: time.Millisecond, end: true, op: Reading}, read,
+		"GET / HTTP/1.1: the server closed the connection before the answer was whole")
+	check("reset", reply{end: true, op: Reading, err: syscall.ECONNRESET}, read,
+		"GET / HTTP/1.1: connection reset by peer")
+	check("write", reply{end: true, op: Writing, err: syscall.EPIPE},
+		func(e result.Errors) int64 { return e.Write }, "GET / HTTP/1.1: broken pipe")
+	check("silence", reply{}, func(e result.Errors) int64 { return e.Timeout },
+		"GET / HTTP/1.1: no whole answer within the timeout")
+	// A body that ends with the connection is whole when it closes in order, and cut when it is reset.
+	untilClose := []string{"HTTP/1.1 200 OK\r\n\r\n", "ok"}
+	check("reset body", reply{pieces: untilClose, end: true, op: Reading, err: syscall.ECONNRESET}, read,
+		"GET / HTTP/1.1: connection reset by peer")
+}
+
+// The example is of a failure that was counted: not of the lead, not of the connecting.
+func TestTheExampleIsCounted(t *testing.T) {
+	w := &world{
+		connect: func(n int) (time.Duration, error) {
+			if n == 1 {
+				return 0, errRefused
+			}
+			return 0, nil
+		},
+		serve: func(c call) reply {
+			if c.n <= 5 {
+				return raw("nonsense\r\n\r\n")
+			}
+			return answer(time.Millisecond, "ok")
+		},
+	}
+	r := good(t, w, Spec{Model: Open, RatePerS: 100, Connections: 4, Lead: 100 * time.Millisecond,
+		Drain: time.Second})
+	if r.Errors != (result.Errors{}) {
+		t.Errorf("%+v, want none at all", r.Errors)
+	}
+}
+
+// A server that closes each connection without ever answering is tried again every 20 ms, not as fast
+// as the machine can: in a second of 2 connections, 2·1000/20 = 100 times and the first two.
+func TestRetriesAreSpaced(t *testing.T) {
+	check := func(name string, w *world, s Spec, class func(result.Errors) int64, most int) *Result {
+		t.Helper()
+		r := good(t, w, s)
+		if w.attempts > most || w.attempts < most*3/5 {
+			t.Errorf("%s: %d attempts to connect, want at most %d and not far from it", name, w.attempts,
+				most)
+		}
+		gaps := map[int64]int{}
+		for i := 2; i < len(w.opened); i++ {
+			if gap := w.opened[i] - w.opened[i-2]; gap < retryAfterNs {
+				gaps[gap]++
+			}
+		}
+		if len(gaps) != 0 {
+			t.Errorf("%s: retries after %d ns", name, gaps)
+		}
+		if class(r.Errors) == 0 || class(r.Errors) != r.Errors.Total() {
+			t.Errorf("%s: %+v", name, r.Errors)
+		}
+		return r
+	}
+	ends := func(call) reply { return reply{end: true, op: Reading} }
+	for _, s := range []Spec{
+		{Model: Closed, Connections: 2},
+		{Model: Open, RatePerS: 5000, Connections: 2},
+	} {
+		r := check(s.Model, &world{serve: ends}, s, func(e result.Errors) int64 { return e.Read }, 102)
+		if r.Done != 0 || r.Errors.Read > 102 {
+			t.Errorf("%s: %d done, %+v", s.Model, r.Done, r.Errors)
+		}
+	}
+	// A listener that goes away after the first connect of each: refused, and again after 20 ms.
+	refuses := &world{serve: ends, connect: func(n int) (time.Duration, error) {
+		if n > 2 {
+			return 0, errRefused
+		}
+		return 0, nil
+	}}
+	r := good(t, refuses, Spec{Model: Open, RatePerS: 1000, Connections: 2})
+	// Two requests are lost with their connections; nothing else was sent, and 998 wait.
+	counts{scheduled: 1000, sent: 2, failed: 2, censored: 998}.check(t, r)
+	if e := r.Errors; e.Connect < 60 || e.Connect > 100 || e.Read != 2 {
+		t.Errorf("%+v, want about 98 refused connects", e)
+	}
+	// Nothing leaves the queue of 1,000/s: refused connects are no departures. (At 100 ms, 98 behind.)
+	exactly(t, "backlog", r.BacklogPerS, 1000)
+}
+
+// A connect that never ends is given up after the timeout and tried again.
+func TestHangingConnectsAreGivenUp(t *testing.T) {
+	w := &world{serve: after(time.Millisecond), connect: func(n int) (time.Duration, error) {
+		if n == 2 {
+			return time.Hour, nil
+		}
+		return 0, nil
+	}}
+	r := good(t, w, Spec{Model: Open, RatePerS: 100, Connections: 2, Timeout: 100 * time.Millisecond,
+		Drain: time.Second})
+	counts{scheduled: 100, sent: 100, done: 100, answered: 100}.check(t, r)
+	if w.attempts != 3 || r.Errors.Connect != 1 {
+		t.Errorf("%d attempts, %+v; want a second one for the connect that hung", w.attempts, r.Errors)
+	}
+}
+
+// A connection that has been of use is renewed at once; none of it costs a request.
+func TestConnectionsAreRenewed(t *testing.T) {
+	check := func(name string, serve func(c call) reply, requests, renewed int64) {
+		t.Helper()
+		w := &world{serve: serve}
+		r := good(t, w, Spec{Model: Open, RatePerS: 100, Connections: 1, Drain: time.Second})
+		if r.Answered != requests || r.Errors.Total() != 0 || r.Reconnects != renewed ||
+			r.OwnLag.MaxNs != 1 {
+			t.Errorf("%s: %d answered, %d renewed, %+v, own lag %d; want %d and %d", name, r.Answered,
+				r.Reconnects, r.Errors, r.OwnLag.MaxNs, requests, renewed)
+		}
+		if int64(w.attempts) != renewed+1 {
+			t.Errorf("%s: %d attempts to connect, want %d", name, w.attempts, renewed+1)
+		}
+	}
+	const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"
+	check("keeps", func(call) reply { return raw(ok + "\r\nok") }, 100, 0)
+	check("closes", func(call) reply { return raw(ok + "Connection: close\r\n\r\nok") }, 100, 100)
+	check("until close", func(call) reply {
+		return reply{pieces: []string{"HTTP/1.1 200 OK\r\n\r\no", "k"}, gap: time.Millisecond, end: true,
+			op: Reading}
+	}, 100, 100)
+	// What comes after the answer in one piece with it spoils the connection, not the answer.
+	check("extra bytes", func(call) reply { return raw(ok + "\r\nokHTTP") }, 100, 100)
+	// Bytes that nobody asked for, on a free connection: nor does it.
+	check("unasked bytes", func(c call) reply {
+		r := raw(ok + "\r\nok")
+		r.gap, r.extra = 2*time.Millisecond, "HTTP/1.1 408 Too Late\r\n\r\n"
+		return r
+	}, 100, 100)
+	// The server closes the idle connection after each tenth request.
+	check("idle close", func(c call) reply {
+		r := raw(ok + "\r\nok")
+		if c.onConn == 10 {
+			r.gap, r.end = 2*time.Millisecond, true
+		}
+		return r
+	}, 100, 10)
+}
+
+// Answers come in pieces; the first byte is when the first piece came. 1 ms, then four more pieces.
+func TestPiecesOfAnAnswer(t *testing.T) {
+	w := &world{serve: func(call) reply {
+		return reply{after: time.Millisecond, gap: 2 * time.Millisecond, pieces: []string{
+			"HTTP/1.1 20", "0 OK\r\nTransfer-Encoding: chunked\r\n\r", "\n1\r\no\r\n1", "\r\nk\r\n0\r\n\r", "\n"}}
+	}}
+	r := good(t, w, Spec{Model: Open, RatePerS: 50, Connections: 1, Drain: time.Second})
+	counts{scheduled: 50, sent: 50, done: 50, answered: 50}.check(t, r)
+	about(t, "first byte", r.FirstByte.P50Ns, 1*ms)
+	about(t, "service", r.ServiceTime.P50Ns, 9*ms)
+	// Each answer has 11 + 36 + 10 + 11 + 1 bytes; what was sent is 50 requests.
+	if want := int64(50 * len("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\no\r\n1\r\nk\r\n0\r\n\r\n")); r.BytesIn != want {
+		t.Errorf("%d bytes came in, want %d", r.BytesIn, want)
+	}
+	if want := int64(50 * len(w.calls[0].text)); r.BytesOut != want {
+		t.Errorf("%d bytes went out, want %d", r.BytesOut, want)
+	}
+}
+
+// An engine that breaks ends the load with its error; a cancelled context does with its own.
+func TestBrokenEngine(t *testing.T) {
+	w := &world{serve: after(time.Millisecond), broken: errors.New("epoll_wait: bad file descriptor")}
+	_, err := simulate(t, w, Spec{Name: "peak", Model: Closed, Connections: 4, Cores: []int{0, 0}})
+	if err == nil || !strings.Contains(err.Error(), "load peak: epoll_wait: bad file") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestNoConnection(t *testing.T) {
+	w := &world{connect: func(int) (time.Duration, error) { return time.Millisecond, errRefused }}
+	_, err := simulate(t, w, Spec{Name: "peak", Model: Closed, Connections: 4})
+	const want = "load peak: no connection to 127.0.0.1:1 could be opened: connect: connection refused; " +
+		"is the service running?"
+	if err == nil || err.Error() != want {
+		t.Errorf("error is %v, want %s", err, want)
+	}
+	// Some that fail are retried 20 ms later; the load begins with those that are there.
+	w = &world{serve: after(time.Millisecond), connect: func(n int) (time.Duration, error) {
+		if n <= 3 {
+			return 0, errRefused
+		}
+		return 0, nil
+	}}
+	r := good(t, w, Spec{Model: Closed, Connections: 4, Lead: 100 * time.Millisecond})
+	if w.attempts != 7 || r.Errors.Total() != 0 || w.most != 4 {
+		t.Errorf("%d attempts, %+v, %d at once", w.attempts, r.Errors, w.most)
+	}
+	var slots []int
+	for _, c := range w.calls {
+		if !slices.Contains(slots, c.slot) {
+			slots = append(slots, c.slot)
+		}
+	}
+	if len(slots) != 4 {
+		t.Errorf("connections %d were used, want four", slots)
+	}
+}

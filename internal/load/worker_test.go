@@ -1,0 +1,273 @@
+package load
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"prony/internal/clock"
+	"prony/internal/pace"
+)
+
+// sink is an engine that takes everything and tells nothing.
+type sink struct{ sends, opens, closes int }
+
+func (s *sink) Open(int)                  { s.opens++ }
+func (s *sink) Send(int, []byte)          { s.sends++ }
+func (s *sink) Close(int)                 { s.closes++ }
+func (s *sink) Wait(int64, Handler) error { return nil }
+func (s *sink) Release()                  {}
+
+// hot returns a worker in the middle of an endless window, with its connections open and no engine
+// behind it.
+func hot(t testing.TB, s Scenario, conns int, arrivals pace.Process) *worker {
+	t.Helper()
+	p, err := compile(s, "127.0.0.1:8080", 42)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := clock.Mono()
+	cfg := &config{threads: 1, timeoutNs: 1 << 60, start: now, openAt: now, closeAt: 1 << 61,
+		endAt: 1 << 62}
+	w := newWorker(cfg, p, 0, conns)
+	w.engine, w.live, w.arrivals = &sink{}, &live{}, arrivals
+	w.book = newBook(100, 100, func() threadUsage { return threadUsage{} })
+	w.book.schedule(now, 1<<61)
+	if arrivals != nil {
+		w.nextDue = now + arrivals.Next()
+	}
+	for i := range conns {
+		w.open(i, now)
+		w.Opened(i)
+	}
+	return w
+}
+
+var hello = Scenario{Requests: []Request{{Method: "GET", Path: "/hello", Want: "hello", HasWant: true}}}
+
+// ring is the free connections, longest idle first.
+func (w *worker) ring() []int32 {
+	var out []int32
+	for k := range w.freeN {
+		out = append(out, w.free[(w.freeAt+k)%len(w.free)])
+	}
+	return out
+}
+
+// Push, pop and remove against a plain list, in an order drawn from a seed, on rings of every small
+// size: all wraps, every place to remove from.
+func TestRing(t *testing.T) {
+	for size := range 7 {
+		if size == 0 {
+			continue
+		}
+		rng := rand.New(rand.NewPCG(1, uint64(size)))
+		w := newWorker(&config{}, &plan{}, 0, size)
+		var want []int32
+		for step := range 2000 {
+			i := int32(rng.IntN(size))
+			free := slices.Contains(want, i)
+			switch rng.IntN(3) {
+			case 0:
+				if !free {
+					w.push(i)
+					want = append(want, i)
+				}
+			case 1:
+				if len(want) > 0 {
+					if got := w.pop(); got != want[0] {
+						t.Fatalf("size %d, step %d: popped %d of %d", size, step, got, want)
+					}
+					want = want[1:]
+				}
+			case 2:
+				if free {
+					w.remove(i)
+					want = slices.DeleteFunc(want, func(j int32) bool { return j == i })
+				}
+			}
+			if got := w.ring(); !slices.Equal(got, want) {
+				t.Fatalf("size %d, step %d: ring %d, want %d", size, step, got, want)
+			}
+		}
+	}
+}
+
+// The list of requests under way, forwards and backwards, against a plain list.
+func TestList(t *testing.T) {
+	check := func(w *worker, want []int32) {
+		t.Helper()
+		var there, back []int32
+		for i := w.oldest; i != none; i = w.conns[i].next {
+			there = append(there, i)
+		}
+		for i := w.newest; i != none; i = w.conns[i].prev {
+			back = append(back, i)
+		}
+		slices.Reverse(back)
+		if !slices.Equal(there, want) || !slices.Equal(back, want) {
+			t.Fatalf("list is %d forwards, %d backwards, want %d", there, back, want)
+		}
+	}
+	rng := rand.New(rand.NewPCG(2, 3))
+	w := newWorker(&config{}, &plan{}, 0, 6)
+	var want []int32
+	check(w, nil)
+	for range 2000 {
+		i := int32(rng.IntN(6))
+		if slices.Contains(want, i) {
+			w.unlink(i)
+			want = slices.DeleteFunc(want, func(j int32) bool { return j == i })
+		} else {
+			w.link(i)
+			want = append(want, i)
+		}
+		check(w, want)
+	}
+}
+
+// A connection that dies while it is free leaves the ring, and only it; one that answers late goes to
+// its end.
+func TestDyingConnectionsLeaveTheRing(t *testing.T) {
+	w := hot(t, hello, 4, &later{})
+	w.Closed(2, Reading, nil)
+	if got := w.ring(); !slices.Equal(got, []int32{0, 1, 3}) || w.alive != 3 {
+		t.Fatalf("ring %d, %d alive", got, w.alive)
+	}
+	w.tick(clock.Mono() + retryAfterNs) // it was of no use yet, so that it is opened after a pause
+	w.Opened(2)
+	if got := w.ring(); !slices.Equal(got, []int32{0, 1, 3, 2}) || w.alive != 4 {
+		t.Fatalf("ring %d, %d alive", got, w.alive)
+	}
+	w.Received(1, []byte("what?"))
+	if got := w.ring(); !slices.Equal(got, []int32{0, 3, 2}) || w.engine.(*sink).closes != 1 {
+		t.Fatalf("ring %d, %d closed", got, w.engine.(*sink).closes)
+	}
+}
+
+// later is a process whose first arrival never falls due.
+type later struct{}
+
+func (*later) Next() int64 { return 1 << 50 }
+
+// ready is a process whose arrivals are all due already.
+type ready struct{}
+
+func (*ready) Next() int64 { return 0 }
+
+// texts are answers as the server writes them, one for each key from 0 to 9.
+func texts(body string) [][]byte {
+	var out [][]byte
+	for key := range 10 {
+		b := strings.ReplaceAll(body, "{key}", strconv.Itoa(key))
+		out = append(out, []byte("HTTP/1.1 200 OK\r\nServer: x\r\nContent-Length: "+
+			strconv.Itoa(len(b))+"\r\n\r\n"+b))
+	}
+	return out
+}
+
+// turn answers the request of one connection: that frees it, and the next request leaves on it.
+func turn(w *worker, answers [][]byte) {
+	c := &w.conns[w.oldest]
+	key := 0
+	if n := len(c.want); n > 0 && c.want[n-1] >= '0' && c.want[n-1] <= '9' {
+		key = int(c.want[n-1] - '0')
+	}
+	w.Received(int(w.oldest), answers[key])
+}
+
+var keyed = Scenario{KeyLo: 0, KeyHi: 9, Requests: []Request{
+	{Method: "GET", Path: "/values?key={key}", Want: "value {key}", HasWant: true}}}
+
+// From an answer to the next request on its connection nothing is allocated: over thousands of
+// requests, closed and open, with fixed and drawn keys.
+func TestRequestsDoNotAllocate(t *testing.T) {
+	check := func(name string, s Scenario, want string, arrivals pace.Process) {
+		t.Helper()
+		w := hot(t, s, 16, arrivals)
+		answers := texts(want)
+		w.more(clock.Mono())
+		const each = 1000
+		n := testing.AllocsPerRun(10, func() {
+			for range each {
+				turn(w, answers)
+				w.tick(clock.Mono())
+			}
+		})
+		if n != 0 {
+			t.Errorf("%s: %g allocations for %d requests", name, n, each)
+		}
+		// AllocsPerRun warms up once; sixteen were sent before.
+		if e := w.engine.(*sink); e.sends != 11*each+16 || w.book.total != 11*each || w.inFlight != 16 {
+			t.Errorf("%s: %d sent, %d answered, %d under way: %+v", name, e.sends, w.book.total,
+				w.inFlight, w.book.errors())
+		}
+	}
+	fixed, drawn := hello.Requests[0].Want, keyed.Requests[0].Want
+	check("closed", hello, fixed, nil)
+	check("closed with keys", keyed, drawn, nil)
+	check("open", hello, fixed, &ready{})
+	check("open with keys", keyed, drawn, &ready{})
+	mix := keyed
+	mix.Requests = append(mix.Requests, Request{Method: "POST", Path: "/p?k={key}", Body: "x",
+		Want: "value {key}", HasWant: true, Weight: 3})
+	check("mixed", mix, drawn, nil)
+}
+
+// A request without a key leaves as the template itself: copying a large body for each request would
+// be the generator's cost, and a buffer per connection its memory.
+func TestFixedRequestsAreNotCopied(t *testing.T) {
+	s := Scenario{Requests: []Request{{Method: "POST", Path: "/", Body: strings.Repeat("x", 1<<20)}}}
+	w := hot(t, s, 2, nil)
+	a, b := w.conns[0].out, w.conns[1].out
+	if &a[0] != &b[0] || &a[0] != &w.plan.routes[0].out.parts[0][0] || len(a) < 1<<20 {
+		t.Errorf("requests of %d and %d bytes have buffers of their own", len(a), len(b))
+	}
+	if n := cap(w.conns[0].sends); n != 0 {
+		t.Errorf("a connection holds %d bytes for nothing", n)
+	}
+}
+
+// A mix of fixed and keyed requests on one connection leaves the templates as they were.
+func TestTemplatesStayWhole(t *testing.T) {
+	s := keyed
+	s.Requests = append(s.Requests, Request{Method: "GET", Path: "/fixed", Want: "fixed", HasWant: true})
+	w := hot(t, s, 1, nil)
+	seen := map[string]int{}
+	for range 500 {
+		c := &w.conns[0]
+		seen[string(c.out)]++
+		w.Received(0, []byte("HTTP/1.1 200 OK\r\nContent-Length: "+strconv.Itoa(len(c.want))+"\r\n\r\n"+
+			string(c.want)))
+	}
+	if w.book.total != 500 || len(seen) != 11 { // ten keys and the fixed one
+		t.Errorf("%d of 500 good: %+v; %d texts", w.book.total, w.book.errors(), len(seen))
+	}
+	if n := seen["GET /fixed HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n"]; n < 150 || n > 350 {
+		t.Errorf("%d of 500 were fixed: %v", n, seen)
+	}
+}
+
+// What the generator itself does for a request, between the engine's read and its write.
+func BenchmarkRequest(b *testing.B) {
+	run := func(name string, s Scenario, arrivals pace.Process) {
+		b.Run(name, func(b *testing.B) {
+			w := hot(b, s, 64, arrivals)
+			answers := texts(s.Requests[0].Want)
+			w.more(clock.Mono())
+			b.ReportAllocs()
+			for b.Loop() {
+				turn(w, answers)
+			}
+		})
+	}
+	poisson, err := pace.New(pace.Poisson, 1e8, 1) // always behind
+	if err != nil {
+		b.Fatal(err)
+	}
+	run("closed", hello, nil)
+	run("closed with keys", keyed, nil)
+	run("open", hello, poisson)
+}
