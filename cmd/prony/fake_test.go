@@ -156,8 +156,9 @@ func mockResult(s load.Spec, rate float64) result.Load {
 	d := result.Dist{Count: n, MinNs: 1e6, MeanNs: 1e6, P50Ns: 1e6, P90Ns: 1e6, P99Ns: 1e6,
 		P999Ns: 1e6, MaxNs: 1e6, HDR: string(hdr)}
 	return result.Load{
-		Name: s.Name, Model: s.Model, Arrivals: s.Arrivals, Connections: s.Connections, Threads: 1,
-		RatePerS: s.RatePerS, WindowNs: int64(s.Window), Scheduled: n, Sent: n, Done: n, Answered: n,
+		Name: s.Name, Model: s.Model, Arrivals: s.Arrivals, Connections: s.Connections,
+		Threads: 1, RatePerS: s.RatePerS, WindowNs: int64(s.Window),
+		Scheduled: n, Sent: n, Done: n, Answered: n,
 		ThroughputPerS: rate, InFlightMean: rate / 1000,
 		ResponseTime: d, ServiceTime: d, FirstByte: d,
 	}

@@ -83,7 +83,8 @@ func TestRunWithNoArgumentsIsTheCanonicalComparison(t *testing.T) {
 		t.Errorf("%d records of %d, bad %v, error %v", len(records), len(head.Trials), bad, err)
 	}
 	for _, f := range []string{"txt", "md", "csv", "json", "html"} {
-		if info, err := os.Stat(filepath.Join(dirs[0], "report."+f)); err != nil || info.Size() == 0 {
+		info, err := os.Stat(filepath.Join(dirs[0], "report."+f))
+		if err != nil || info.Size() == 0 {
 			t.Errorf("report.%s: %v", f, err)
 		}
 	}
@@ -145,7 +146,8 @@ func TestHelpTeaches(t *testing.T) {
 func TestReportIntoAFile(t *testing.T) {
 	root := checkout(t)
 	dir := filepath.Join(root, "r")
-	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--blocks", "1", "--out", dir); exit != 0 {
+	_, stderr, exit := say(t, mock{}, "run", "--root", root, "--blocks", "1", "--out", dir)
+	if exit != exitFine {
 		t.Fatal(stderr)
 	}
 	readme := filepath.Join(root, "README.md")
@@ -164,7 +166,7 @@ func TestReportIntoAFile(t *testing.T) {
 	if strings.Contains(string(got), "\nold\n") {
 		t.Error("the old section is still there")
 	}
-	_, stderr, exit := say(t, mock{}, "report", dir, "--update", readme, "--section", "other")
+	_, stderr, exit = say(t, mock{}, "report", dir, "--update", readme, "--section", "other")
 	if exit != exitError || !strings.Contains(stderr, "other") {
 		t.Errorf("exit %d, %q", exit, stderr)
 	}
@@ -178,8 +180,8 @@ func TestReportIntoAFile(t *testing.T) {
 	}
 }
 
-// Every `$ prony …` line of the documents does what it shows. Runs happen in a mock world; what loads
-// or verifies does so for real, against servers of the test's own.
+// Every `$ prony …` line of the documents does what it shows. Runs happen in a mock world; what
+// loads or verifies does so for real, against servers of the test's own.
 func TestCommandsInTheDocuments(t *testing.T) {
 	repo, err := tidy.Root()
 	if err != nil {
@@ -218,7 +220,8 @@ func TestCommandsInTheDocuments(t *testing.T) {
 				stderr.WriteString(errs)
 				exit = got
 			}
-			if exit != exitFine && exit != exitInvalid || exit == exitInvalid && c.Args[0] != "load" {
+			// A busy machine may make a load INVALID, which is no fault of the document's.
+			if exit != exitFine && !(exit == exitInvalid && c.Args[0] == "load") {
 				t.Errorf("%s:%d: exit %d\n%s%s", c.File, c.Line, exit, &stdout, &stderr)
 			}
 		})

@@ -62,7 +62,8 @@ func TestRealRun(t *testing.T) {
 		"first":     r.Start.ReadyNs < r.Start.FirstResponseNs,
 		"warm-up":   r.Warmup.Requests > 0 && len(r.Warmup.RatePerS) > 0,
 		"probe":     r.Probe.Samples > 5 && r.Probe.CPUNs > 0,
-		"schedule":  r.Loads[1].TraceHash != "" && r.Loads[1].Scheduled > 0 && r.Loads[1].Lag.Count > 0,
+		"schedule":  r.Loads[1].TraceHash != "" && r.Loads[1].Scheduled > 0,
+		"lag":       r.Loads[1].Lag.Count > 0,
 		"ceiling":   r.Loads[0].CeilingPerS > 0,
 		"histogram": r.Loads[0].ResponseTime.HDR != "" && r.Loads[1].ResponseTime.HDR != "",
 	} {
@@ -74,7 +75,8 @@ func TestRealRun(t *testing.T) {
 		u := l.Service
 		if l.Done == 0 || u.CPUNs <= 0 || u.CPUPerRequestNs <= 0 || u.RSSMaxBytes < 1<<20 ||
 			u.ThreadsMax < 1 || u.NetworkBytes <= 0 || l.Generator.CPUNs <= 0 {
-			t.Errorf("load %s: %d answers, usage %+v, generator %+v", l.Name, l.Done, u, l.Generator)
+			t.Errorf("load %s: %d answers, usage %+v, generator %+v", l.Name, l.Done, u,
+				l.Generator)
 		}
 	}
 	for _, f := range []string{"hdr/" + r.Trial + ".half.hlog", "series/" + r.Trial + ".peak.json",
@@ -97,8 +99,8 @@ type prony struct {
 func startRun(t *testing.T, root, runtime string) *prony {
 	t.Helper()
 	p := &prony{t: t, root: root, dir: filepath.Join(root, "r"), errs: &bytes.Buffer{}}
-	p.Cmd = exec.Command(os.Args[0], "run", "--root", root, "--out", p.dir, "--targets", "go-nethttp",
-		"--blocks", "1", "--measure", "60s")
+	p.Cmd = exec.Command(os.Args[0], "run", "--root", root, "--out", p.dir,
+		"--targets", "go-nethttp", "--blocks", "1", "--measure", "60s")
 	p.Env = append(os.Environ(), "PRONY_TEST_MAIN=1", "XDG_RUNTIME_DIR="+runtime)
 	p.Stderr = p.errs
 	if err := p.Start(); err != nil {
@@ -111,7 +113,8 @@ func startRun(t *testing.T, root, runtime string) *prony {
 // service waits until the journal names a running service and returns its process.
 func service1(t *testing.T, runtime string) int {
 	t.Helper()
-	for end := clock.Mono() + int64(60*time.Second); clock.Mono() < end; time.Sleep(10 * time.Millisecond) {
+	end := clock.Mono() + int64(time.Minute)
+	for ; clock.Mono() < end; time.Sleep(10 * time.Millisecond) {
 		var note struct {
 			Processes map[string]struct {
 				PID int `json:"pid"`
@@ -122,8 +125,8 @@ func service1(t *testing.T, runtime string) int {
 			continue
 		}
 		for _, p := range note.Processes {
-			if name, err := os.ReadFile(filepath.Join("/proc", itoa(p.PID), "cmdline")); err == nil &&
-				strings.Contains(string(name), "go-nethttp") && p.PID > 0 {
+			name, err := os.ReadFile(filepath.Join("/proc", itoa(p.PID), "cmdline"))
+			if err == nil && p.PID > 0 && strings.Contains(string(name), "go-nethttp") {
 				return p.PID
 			}
 		}
@@ -139,7 +142,8 @@ func itoa(n int) string {
 
 func gone(t *testing.T, pid int) {
 	t.Helper()
-	for end := clock.Mono() + int64(5*time.Second); clock.Mono() < end; time.Sleep(time.Millisecond) {
+	end := clock.Mono() + int64(5*time.Second)
+	for ; clock.Mono() < end; time.Sleep(time.Millisecond) {
 		if syscall.Kill(pid, 0) != nil {
 			return
 		}
@@ -174,7 +178,8 @@ func TestInterruptEndsInOrder(t *testing.T) {
 	}
 }
 
-// SIGKILL cannot be heard; the service goes all the same, and the next lab finds nothing in its way.
+// SIGKILL cannot be heard; the service goes all the same, and the next lab finds nothing in its
+// way.
 func TestKilledLab(t *testing.T) {
 	runtime, root := t.TempDir(), checkout(t)
 	p := startRun(t, root, runtime)
@@ -182,18 +187,20 @@ func TestKilledLab(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	t.Setenv("XDG_RUNTIME_DIR", runtime)
 	second := []string{"verify", "go-nethttp", "--root", root}
-	if exit := code(run(context.Background(), machine{}, second, &stdout, &stderr)); exit != exitError {
+	exit := code(run(context.Background(), machine{}, second, &stdout, &stderr))
+	if exit != exitError {
 		t.Errorf("a second lab exits %d, want %d", exit, exitError)
 	}
-	has(t, "stderr", stderr.String(), "another prony is measuring on this machine: process "+
-		itoa(p.Process.Pid), "wait for it")
+	has(t, "stderr", stderr.String(), "wait for it",
+		"another prony is measuring on this machine: process "+itoa(p.Process.Pid))
 	if err := p.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	p.Wait() //nolint:errcheck // it was killed
 	gone(t, pid)
 	stderr.Reset()
-	if exit := code(run(context.Background(), machine{}, second, &stdout, &stderr)); exit != exitFine {
+	exit = code(run(context.Background(), machine{}, second, &stdout, &stderr))
+	if exit != exitFine {
 		t.Errorf("the next lab exits %d\n%s", exit, &stderr)
 	}
 	left, err := filepath.Glob("/sys/fs/cgroup/*/prony-" + itoa(p.Process.Pid) + "-*")

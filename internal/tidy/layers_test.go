@@ -14,16 +14,14 @@ var layers = []string{
 	"contract internal/clock internal/config internal/result",
 	"internal/host internal/launch/... internal/load/... internal/pace internal/probe " +
 		"internal/service internal/stats internal/suite internal/truth/...",
-	"internal/driver internal/table internal/verdict",
-	"internal/report internal/telemetry/... internal/trial internal/web",
+	"internal/table internal/verdict",
+	"internal/report internal/trial",
 	"bench/... cmd/prony internal/tidy",
 }
 
 // neighbours are the imports inside one layer: who, what, why.
 var neighbours = []neighbour{
 	{"internal/load/...", "internal/pace", "arrivals are drawn as they fall due"},
-	{"internal/trial", "internal/telemetry/...", "a trial opens and closes its recording"},
-	{"internal/web", "internal/report", "the page and the HTML report are the same table"},
 }
 
 type neighbour struct{ from, to, why string }
