@@ -29,20 +29,20 @@ func TestSteadyQueueHasCapacity(t *testing.T) {
 			}
 		}
 		if invalid > 5 {
-			t.Errorf("%g/s of %v for %v: capacity objects to %d of 200 steady windows (seeds 0-199)",
-				rate, service, window, invalid)
+			t.Errorf("%g/s of %v for %v: capacity objects to %d of 200 steady windows "+
+				"(seeds 0-199)", rate, service, window, invalid)
 		}
 	}
 	check(640, 50*time.Millisecond, time.Second)       // 32 under way
-	check(100, time.Second, 10*time.Second)            // 100 under way for a tenth of the window each
+	check(100, time.Second, 10*time.Second)            // 100 under way, few independent
 	check(50, 500*time.Millisecond, 10*time.Second)    // 25 under way
 	check(2000, 500*time.Microsecond, 2*time.Second)   // 1 under way
 	check(5000, 200*time.Microsecond, 10*time.Second)  // 1 under way, many samples
 	check(20000, 10*time.Millisecond, 5*time.Second/2) // 200 under way
 }
 
-// steadySlope is the least-squares slope of the requests under way at 40 equidistant moments, which is
-// that of arrivals due but not answered. The first answers are waited for before the window.
+// steadySlope is the least-squares slope of the requests under way at 40 equidistant moments, which
+// is that of arrivals due but not answered. The first answers are waited for before the window.
 func steadySlope(t *testing.T, seed uint64, rate float64, service, window time.Duration) float64 {
 	t.Helper()
 	p, err := pace.New(pace.Poisson, rate, seed)

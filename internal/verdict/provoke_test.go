@@ -26,7 +26,8 @@ const attempts = 4
 
 // provoke offers the load to a server and wants one finding of the rule and grade, or none for no
 // rule, leaving the machine's aside. The server is made anew for each attempt: some have a past.
-func provoke(t *testing.T, server func() truth.Handler, s load.Spec, rule, grade string) result.Finding {
+func provoke(t *testing.T, server func() truth.Handler, s load.Spec, rule, grade string,
+) result.Finding {
 	t.Helper()
 	s.Scenario = load.Scenario{KeyLo: 1, KeyHi: 1, Requests: []load.Request{
 		{Method: "GET", Path: "/", Want: "ok", HasWant: true}}}
