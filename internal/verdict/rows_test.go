@@ -24,6 +24,9 @@ var trialRows = []row{
 	{"warm-up", trial, valid, func(r rec, _ ld) { r.Warmup.SteadyAtNs = 14 * sec }},
 	{"warm-up", trial, suspect, func(r rec, _ ld) { r.Warmup.Steady = false }},
 
+	{"limits", trial, valid, func(r rec, _ ld) { r.Limits.InForce = []string{"affinity 1"} }},
+	{"limits", trial, suspect, func(r rec, _ ld) { r.Limits.Missing = []string{"0.5 CPUs"} }},
+
 	{"cores", trial, valid, cores([]int{2, 3}, []int{0, 1})},
 	{"cores", trial, suspect, cores([]int{1, 2}, []int{0, 1})}, // both on 1
 	{"cores", trial, suspect, cores([]int{0}, []int{0})},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"prony/internal/result"
@@ -56,6 +57,14 @@ func warmup(r *result.Record, _ *result.Load) *result.Finding {
 	}
 	took := time.Duration(r.Warmup.DurationNs).Round(100 * time.Millisecond)
 	return suspect(fmt.Sprintf("not steady after %v", took), "steady", "raise warmup.max")
+}
+
+func limits(r *result.Record, _ *result.Load) *result.Finding {
+	if len(r.Limits.Missing) == 0 {
+		return nil
+	}
+	return suspect("not in force: "+strings.Join(r.Limits.Missing, ", "), "all in force",
+		"run as root, or have cgroups delegated to you")
 }
 
 func cores(r *result.Record, _ *result.Load) *result.Finding {

@@ -82,11 +82,12 @@ func below(mount, root, path string) string {
 // groups are the control groups made for one target.
 type groups struct {
 	list             []launch.Group
-	inForce, missing []string
+	inForce, missing []string // limits, as launch.Process.Limits gives them
+	refused          []string // what the kernel would not do, and why; other means may take over
 }
 
 // makeGroups creates the target's groups and sets its limits in them. What is not permitted is
-// noted in missing and left to the other means; it is never an error.
+// noted in refused and left to the other means; it is never an error.
 func makeGroups(name string, s launch.Spec, trees []hierarchy) *groups {
 	g := &groups{}
 	for _, h := range trees {
@@ -102,7 +103,7 @@ func makeGroups(name string, s launch.Spec, trees []hierarchy) *groups {
 		}
 	}
 	if len(g.list) == 0 {
-		g.missing = append(g.missing, "cgroup: none could be made: "+g.cause(trees))
+		g.refused = append(g.missing, "cgroup: none could be made: "+g.cause(trees))
 	}
 	return g
 }
@@ -156,7 +157,7 @@ func (g *groups) cpusetV1(dir, parent string, s launch.Spec) bool {
 	}
 	mems := readTrim(filepath.Join(parent, "cpuset.mems"))
 	if write(dir, "cpuset.mems", mems) != nil || write(dir, "cpuset.cpus", cpus) != nil {
-		g.missing = append(g.missing, "cpuset cgroup v1: cores "+cpus+" refused")
+		g.refused = append(g.missing, "cpuset cgroup v1: cores "+cpus+" refused")
 		return false
 	}
 	if len(s.Cores) > 0 {
@@ -203,7 +204,7 @@ func (g *groups) quota(s launch.Spec, dir, version string, files map[string]stri
 	}
 	for f, v := range files {
 		if err := write(dir, f, v); err != nil {
-			g.missing = append(g.missing, fmt.Sprintf("cpu quota (%s): %v", version, err))
+			g.refused = append(g.missing, fmt.Sprintf("cpu quota (%s): %v", version, err))
 			return
 		}
 	}
@@ -213,7 +214,7 @@ func (g *groups) quota(s launch.Spec, dir, version string, files map[string]stri
 // limit writes a limit and reads it back, for only what the kernel took is in force.
 func (g *groups) limit(what, version, dir, file, value string) {
 	if err := write(dir, file, value); err != nil {
-		g.missing = append(g.missing, fmt.Sprintf("%s (%s): %v", what, version, err))
+		g.refused = append(g.missing, fmt.Sprintf("%s (%s): %v", what, version, err))
 		return
 	}
 	g.inForce = append(g.inForce,

@@ -18,6 +18,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -66,7 +67,7 @@ func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, e
 		name: fmt.Sprintf("prony-%d-%d", os.Getpid(), l.count),
 	}
 	if l.NoGroup {
-		p.groups.missing = []string{"cgroup: left alone as asked"}
+		p.groups.refused = []string{"cgroup: left alone as asked"}
 	} else {
 		p.groups = makeGroups(p.name, s, ownHierarchies())
 	}
@@ -214,25 +215,41 @@ func lastLine(s string) string {
 	return s[strings.LastIndexByte(s, '\n')+1:]
 }
 
-// noteLimits reads back from the kernel what the means other than cgroups have set.
+// noteLimits reads back from the kernel what the means other than cgroups have set, and notes which
+// limits nothing enforces.
 func (p *proc) noteLimits() {
-	g := p.groups
-	pid := p.cmd.Process.Pid
-	if len(p.spec.Cores) > 0 {
-		var set unix.CPUSet
-		if err := unix.SchedGetaffinity(pid, &set); err == nil {
-			g.inForce = append(g.inForce, "affinity "+coreList(setCores(&set)))
-		} else {
-			g.missing = append(g.missing, "affinity: "+err.Error())
-		}
+	g, pid := p.groups, p.cmd.Process.Pid
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(pid, &set); err != nil {
+		g.refused = append(g.refused, "affinity: "+err.Error())
+	} else if slices.Equal(setCores(&set), p.spec.Cores) {
+		g.inForce = append(g.inForce, "affinity "+coreList(p.spec.Cores))
 	}
-	if p.spec.MemoryBytes > 0 && !g.has("memory") {
-		g.inForce = append(g.inForce, fmt.Sprintf("private memory %d (rlimit)", p.spec.MemoryBytes))
+	var data unix.Rlimit
+	err := unix.Prlimit(pid, unix.RLIMIT_DATA, nil, &data)
+	if p.spec.MemoryBytes > 0 && err == nil && data.Cur == uint64(p.spec.MemoryBytes) {
+		g.inForce = append(g.inForce, fmt.Sprintf("private memory %d (rlimit)", data.Cur))
 	}
-	fits := len(p.spec.Cores) > 0 && float64(len(p.spec.Cores)) <= p.spec.CPUs
-	if p.spec.CPUs > 0 && !fits && !g.has("cpu quota") {
-		g.missing = append(g.missing, fmt.Sprintf("cpu quota %g: no cgroup", p.spec.CPUs))
+	g.missing = g.unenforced(p.spec)
+}
+
+// unenforced lists the limits of a spec that nothing in force holds, each with what was refused.
+func (g *groups) unenforced(s launch.Spec) (missing []string) {
+	why := ""
+	if len(g.refused) > 0 {
+		why = ": " + strings.Join(g.refused, "; ")
 	}
+	if len(s.Cores) > 0 && !g.has("cpuset") && !g.has("affinity") {
+		missing = append(missing, fmt.Sprintf("cores %v%s", s.Cores, why))
+	}
+	fits := len(s.Cores) > 0 && float64(len(s.Cores)) <= s.CPUs
+	if s.CPUs > 0 && !fits && !g.has("cpu quota") {
+		missing = append(missing, fmt.Sprintf("%g CPUs%s", s.CPUs, why))
+	}
+	if s.MemoryBytes > 0 && !g.has("memory") && !g.has("private memory") {
+		missing = append(missing, fmt.Sprintf("memory %d%s", s.MemoryBytes, why))
+	}
+	return missing
 }
 
 func setCores(set *unix.CPUSet) []int {

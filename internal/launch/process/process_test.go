@@ -238,9 +238,14 @@ func TestCgroupsNotPermitted(t *testing.T) {
 	check := func(name, want string, trees []hierarchy) {
 		t.Run(name, func(t *testing.T) {
 			g := makeGroups("prony-1-1", spec, trees)
-			all := strings.Join(g.missing, "; ")
+			all := strings.Join(g.refused, "; ")
+			missing := g.unenforced(spec)
+			if len(missing) != 2 || !strings.HasPrefix(missing[0], "cores [0]: ") ||
+				!strings.HasPrefix(missing[1], "memory 1048576: ") {
+				t.Errorf("missing is %q, want cores and memory", missing)
+			}
 			if len(g.list) > 0 || len(g.inForce) > 0 || !strings.Contains(all, want) {
-				t.Errorf("groups %v, in force %v, missing %q; want none, none and %q",
+				t.Errorf("groups %v, in force %v, refused %q; want none, none and %q",
 					g.list, g.inForce, all, want)
 			}
 		})
