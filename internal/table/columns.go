@@ -247,6 +247,12 @@ func ratioCell(t *Target, n *noteBook, load, name string, o Options) Cell {
 		c.Refs = n.refs([]string{noInterval(r.N, r.Warning)})
 		return c
 	}
+	if r.Hi > tooWide*r.Lo {
+		c.Text = fmt.Sprintf("%.2f", r.Center)
+		c.Refs = n.refs([]string{fmt.Sprintf("the ratio's interval spans more than a factor of %d: "+
+			"these blocks do not tell it (raise --blocks)", tooWide)})
+		return c
+	}
 	decimals := ratioDecimals(r.Lo, r.Hi)
 	c.Interval = fmt.Sprintf("[%.*f, %.*f]", decimals, r.Lo, decimals, r.Hi)
 	c.Text = fmt.Sprintf("%.*f %s", decimals, r.Center, c.Interval)
@@ -255,6 +261,9 @@ func ratioCell(t *Target, n *noteBook, load, name string, o Options) Cell {
 	}
 	return c
 }
+
+// tooWide is when an interval says so little that its ends would only confuse.
+const tooWide = 100
 
 // ratioDecimals is two, or three where two would not show the interval's ends apart.
 func ratioDecimals(lo, hi float64) int {
