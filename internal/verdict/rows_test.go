@@ -90,12 +90,12 @@ var generatorRows = []row{
 	{"generator", peak, valid, func(_ rec, l ld) { l.Generator.CPUShare = 0.8 }},
 	{"generator", peak, suspect, func(_ rec, l ld) { l.Generator.CPUShare = 0.8001 }},
 
-	// 2 % of 10 s on one thread: 200 ms; on two threads 400 ms between them.
-	{"run delay", half, valid, delay(1, 200*ms)},
-	{"run delay", half, suspect, delay(1, 200.1*ms)},
-	{"run delay", peak, valid, delay(2, 400*ms)},
-	{"run delay", peak, suspect, delay(2, 400.1*ms)},
-	{"run delay", peak, valid, delay(0, 400*ms)}, // another generator's
+	// 5 % of 10 s on one thread: 500 ms; on two threads 1 s between them.
+	{"run delay", half, valid, delay(1, 500*ms)},
+	{"run delay", half, suspect, delay(1, 500.1*ms)},
+	{"run delay", peak, valid, delay(2, 1000*ms)},
+	{"run delay", peak, suspect, delay(2, 1000.1*ms)},
+	{"run delay", peak, valid, delay(0, 1000*ms)}, // another generator's
 
 	// The throughput is 1,000/s: 69.9 % of 1,430 and 70.03 % of 1,428.
 	{"ceiling", peak, valid, func(_ rec, l ld) { l.CeilingPerS = 1430 }},

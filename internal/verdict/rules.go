@@ -20,7 +20,7 @@ const (
 	lagFloor      = 50 * time.Microsecond // p99
 	lagShare      = 0.05                  // of the response time's p99
 	generatorMax  = 0.80                  // of a core
-	runDelayMax   = 0.02                  // of the window
+	runDelayMax   = 0.05                  // of the window
 	ceilingMax    = 0.70                  // of the generator's rate against a null server
 	littleMax     = 0.05                  // suspect above
 	littleWrong   = 0.20                  // invalid above
@@ -132,7 +132,7 @@ func lag(_ *result.Record, l *result.Load) *result.Finding {
 		return nil
 	}
 	return suspect(fmt.Sprintf("p99 %v", time.Duration(l.OwnLag.P99Ns).Round(time.Microsecond)),
-		limit.Round(time.Microsecond).String(), "something else ran on the generator's core")
+		limit.Round(time.Microsecond).String(), "the generator's core was not its own, or is slow to wake: quiet the machine")
 }
 
 func generator(_ *result.Record, l *result.Load) *result.Finding {

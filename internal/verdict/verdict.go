@@ -42,7 +42,7 @@ var loadRules = []Rule{
 		"SUSPECT", "Treadmill, ISCA 2016; wrk2 #78", lag},
 	{"generator", "each load thread is busy for less than 80 % of the window", "SUSPECT",
 		"FrameworkBenchmarks #5207; Hyperfoil's watchdog", generator},
-	{"run delay", "load threads wait for a processor for less than 2 % of the window", "SUSPECT",
+	{"run delay", "load threads wait for a processor for less than 5 % of the window", "SUSPECT",
 		"Linux, Documentation/scheduler/sched-stats.rst", runDelay},
 	{"ceiling", "throughput is below 70 % of the generator's against a null server", "SUSPECT",
 		"the-benchmarker #9662, #9775", ceiling},
