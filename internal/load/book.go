@@ -141,7 +141,8 @@ func (b *book) level(now int64, n int) {
 	b.levelAt = now
 }
 
-// sent books a request that was due, whose connection has been free since then, and that leaves now.
+// sent books a request that was due, whose connection has been free since then, and that leaves
+// now.
 func (b *book) sent(due, free, now int64, bytes int) {
 	if b.inside(now) {
 		b.at(now).sent++
@@ -184,9 +185,9 @@ func (b *book) done(c *conn, now int64) {
 	}
 }
 
-// failed books a request that did not end well. A timeout enters the response times at its bound: the
-// answer took at least that long, and leaving it out would flatter the tail. The cause is for those
-// classes that do not tell it themselves.
+// failed books a request that did not end well. A timeout enters the response times at its bound:
+// the answer took at least that long, and leaving it out would flatter the tail. The cause is for
+// those classes that do not tell it themselves.
 func (b *book) failed(c *conn, now int64, f class, cause string) {
 	if b.inside(now) {
 		b.at(now).failed++
@@ -207,9 +208,9 @@ func (b *book) failed(c *conn, now int64, f class, cause string) {
 
 func (b *book) connected(ns int64) { record(b.connectT, ns) }
 
-// refused books a connect that failed. It was no request, so that no interval counts it: the backlog
-// is arrivals that did not end, and a refused connect ends none. Before the window is known, it
-// explains why the load cannot begin.
+// refused books a connect that failed. It was no request, so that no interval counts it: the
+// backlog is arrivals that did not end, and a refused connect ends none. Before the window is
+// known, it explains why the load cannot begin.
 func (b *book) refused(now int64, cause string) {
 	if b.inside(now) {
 		b.failures[failConnect]++
@@ -267,8 +268,8 @@ func (u threadUsage) minus(v threadUsage) threadUsage {
 	return threadUsage{u.cpuNs - v.cpuNs, u.delayNs - v.delayNs, u.switches - v.switches}
 }
 
-// usageOf returns a reader of the calling thread's usage, to be called on that thread only. schedstat
-// is the file's descriptor, or -1 where the kernel has none.
+// usageOf returns a reader of the calling thread's usage, to be called on that thread only.
+// schedstat is the file's descriptor, or -1 where the kernel has none.
 func usageOf(schedstat int) func() threadUsage {
 	buf := make([]byte, 128)
 	var ru unix.Rusage

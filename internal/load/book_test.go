@@ -53,7 +53,8 @@ func TestRequestsBelongToTheWindowByTheirDue(t *testing.T) {
 		b.sent(due, 0, sent, 10)
 		c := &conn{due: due, sent: sent, first: done}
 		b.done(c, done)
-		got := counts{scheduled: b.dueInWin, sent: b.sentInWin, done: b.doneInWin, answered: b.answered}
+		got := counts{scheduled: b.dueInWin, sent: b.sentInWin, done: b.doneInWin,
+			answered: b.answered}
 		if got != want {
 			t.Errorf("due %d, sent %d, done %d: %+v, want %+v", due, sent, done, got, want)
 		}
@@ -81,8 +82,8 @@ func TestLagAndOwnLag(t *testing.T) {
 		b := window()
 		b.sent(due, free, sent, 0)
 		if b.lag.Max() != lag || b.ownLag.Max() != own || b.waited != waited {
-			t.Errorf("due %d, free since %d, sent %d: lag %d, own %d, waited %d; want %d, %d, %d", due,
-				free, sent, b.lag.Max(), b.ownLag.Max(), b.waited, lag, own, waited)
+			t.Errorf("due %d, free since %d, sent %d: lag %d, own %d, waited %d; want %d, %d, %d",
+				due, free, sent, b.lag.Max(), b.ownLag.Max(), b.waited, lag, own, waited)
 		}
 	}
 	check(1100, 1050, 1100, 1, 1, 0)    // on time; 0 counts as 1
@@ -179,8 +180,8 @@ func TestBooksAdd(t *testing.T) {
 	}
 	type plain struct{ a, b, c, d, e, f, g, h, i int64 }
 	of := func(b *book) plain {
-		return plain{b.sentInWin, b.dueInWin, b.doneInWin, b.answered, b.inBytes, b.outBytes, b.renewed,
-			b.waited, b.area}
+		return plain{b.sentInWin, b.dueInWin, b.doneInWin, b.answered, b.inBytes, b.outBytes,
+			b.renewed, b.waited, b.area}
 	}
 	if of(first) != of(whole) {
 		t.Errorf("counters %+v, want %+v", of(first), of(whole))
@@ -196,14 +197,15 @@ func TestBooksAdd(t *testing.T) {
 	}
 	for i := range whole.intervals {
 		x, y := &first.intervals[i], &whole.intervals[i]
-		if x.sent != y.sent || x.done != y.done || x.failed != y.failed || !x.response.Equals(y.response) {
+		if x.sent != y.sent || x.done != y.done || x.failed != y.failed ||
+			!x.response.Equals(y.response) {
 			t.Errorf("interval %d differs", i)
 		}
 	}
 }
 
-// The thread's use of the processor is that between the window's two ends, or up to an earlier stop;
-// a window that a stall jumped over has none.
+// The thread's use of the processor is that between the window's two ends, or up to an earlier
+// stop; a window that a stall jumped over has none.
 func TestUsageIsOfTheWindow(t *testing.T) {
 	check := func(want int64, cross []int64, stop int64) {
 		t.Helper()
@@ -238,8 +240,9 @@ func TestBacklogSlope(t *testing.T) {
 	check(400*ms, []int64{5, 5, 5, 5}, []int64{5, 5, 5, 5}, none, 0)
 	check(400*ms, []int64{5, 5, 5, 5}, none, none, 50) // 5 more in each 0.1 s
 	check(400*ms, []int64{5, 5, 5, 5}, none, []int64{4, 4, 4, 4}, 10)
-	check(400*ms, []int64{5, 5, 5, 5}, []int64{0, 6, 5, 5}, none, -3) // 5, 4, 4, 4: -1.5/10 · 2 /0.1
-	check(400*ms, []int64{5}, []int64{0}, []int64{0}, 0)              // one point has no slope
+	// 5, 4, 4, 4 at 0.1, …, 0.4: (-0.15·5 - 0.05·4 + 0.05·4 + 0.15·4)/0.05.
+	check(400*ms, []int64{5, 5, 5, 5}, []int64{0, 6, 5, 5}, none, -3)
+	check(400*ms, []int64{5}, []int64{0}, []int64{0}, 0) // one point has no slope
 	// The last interval ends with the window, at 0.35: 50, 100, 150 and 175 lie on one line.
 	check(350*ms, []int64{50, 50, 50, 25}, none, none, 500)
 }

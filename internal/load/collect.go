@@ -16,7 +16,8 @@ type Interval struct {
 	Response *hdrhistogram.Histogram
 }
 
-// collect merges the workers' books: counters add, histograms merge; no percentile is ever averaged.
+// collect merges the workers' books: counters add, histograms merge; no percentile is ever
+// averaged.
 func (r *run) collect() *Result {
 	s := &r.spec
 	total := r.workers[0].book
@@ -68,8 +69,8 @@ func (r *run) collect() *Result {
 // failedRequests leaves out failed connects, which were no requests yet.
 func failedRequests(e result.Errors) int64 { return e.Total() - e.Connect }
 
-// collectOpen adds what only a schedule has. What was due is counted from the schedule itself, so that
-// arrivals which never left are in it.
+// collectOpen adds what only a schedule has. What was due is counted from the schedule itself, so
+// that arrivals which never left are in it.
 func (r *run) collectOpen(l *result.Load, total *book) {
 	s := &r.spec
 	l.Arrivals, l.RatePerS = s.Arrivals, s.RatePerS
@@ -189,7 +190,8 @@ func dist(h *hdrhistogram.Histogram) result.Dist {
 		P50Ns: h.ValueAtQuantile(50), P90Ns: h.ValueAtQuantile(90),
 		P99Ns: h.ValueAtQuantile(99), P999Ns: h.ValueAtQuantile(99.9),
 	}
-	// The V2 compressed form in base64, as every HdrHistogram reads it. Writing to memory cannot fail.
+	// The V2 compressed form in base64, as every HdrHistogram reads it. Writing to memory cannot
+	// fail.
 	b, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	if err != nil {
 		panic("load: encode histogram: " + err.Error())

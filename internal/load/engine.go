@@ -1,10 +1,10 @@
 package load
 
-// Engine moves bytes for one load thread. It owns the sockets; a slot is a connection's number from 0
-// to the count given when it was made. One thread calls it, nothing in it is shared.
+// Engine moves bytes for one load thread. It owns the sockets; a slot is a connection's number from
+// 0 to the count given when it was made. One thread calls it, nothing in it is shared.
 //
-// The shape fits both readiness (epoll) and completion (io_uring): Send and Open only ask, and every
-// outcome comes back through the Handler inside Wait.
+// The shape fits both readiness (epoll) and completion (io_uring): Send and Open only ask, and
+// every outcome comes back through the Handler inside Wait.
 type Engine interface {
 	// Open begins to connect the slot to the engine's address. The outcome is Opened or Closed.
 	Open(slot int)
@@ -24,8 +24,8 @@ type Handler interface {
 	Opened(slot int)
 	// Received hands over bytes as they came; b is valid during the call only.
 	Received(slot int, b []byte)
-	// Closed ends the slot: an orderly close of the peer (err nil), a failed connect, a reset, a failed
-	// write. The slot may be opened again.
+	// Closed ends the slot: an orderly close of the peer (err nil), a failed connect, a reset, a
+	// failed write. The slot may be opened again.
 	Closed(slot int, op Op, err error)
 }
 

@@ -14,71 +14,77 @@ import (
 // raw answers with text as it stands, after a millisecond.
 func raw(text ...string) reply { return reply{after: time.Millisecond, pieces: text} }
 
+// cut answers like raw and closes the connection after the last piece.
+func cut(op Op, err error, text ...string) reply {
+	return reply{after: time.Millisecond, pieces: text, end: true, op: op, err: err}
+}
+
 // Each tenth request goes wrong in one way: of 200 arrivals 20, no other, and the first in words.
+func tenth(t *testing.T, wrong reply, of func(result.Errors) int64, want string) {
+	t.Helper()
+	w := &world{serve: func(c call) reply {
+		if c.n%10 == 0 {
+			return wrong
+		}
+		return answer(time.Millisecond, "ok")
+	}}
+	r := good(t, w, Spec{Model: Open, RatePerS: 200, Connections: 8, Drain: time.Second,
+		Timeout: 50 * time.Millisecond})
+	if got := of(r.Errors); got != 20 {
+		t.Errorf("%d of its class, want 20: %+v", got, r.Errors)
+	}
+	counts{scheduled: 200, sent: 200, done: r.Done, answered: 180, failed: 20}.check(t, r)
+	// Timeouts stand among the response times too; the last may come after the window.
+	timeouts := r.Errors.Timeout
+	if r.ErrorTime.Count != 20 || r.ResponseTime.Count != 180+timeouts {
+		t.Errorf("%d error times, %d response times", r.ErrorTime.Count, r.ResponseTime.Count)
+	}
+	if failed := sum(r.Series.Failed); failed != 20 && (timeouts == 0 || failed < 18) {
+		t.Errorf("the series has %d failures", failed)
+	}
+	if r.Errors.Example != want {
+		t.Errorf("example %q\n   want %q", r.Errors.Example, want)
+	}
+}
+
 func TestFailuresByClass(t *testing.T) {
 	check := func(name string, wrong reply, of func(result.Errors) int64, want string) {
 		t.Helper()
-		t.Run(name, func(t *testing.T) {
-			w := &world{serve: func(c call) reply {
-				if c.n%10 == 0 {
-					return wrong
-				}
-				return answer(time.Millisecond, "ok")
-			}}
-			r := good(t, w, Spec{Model: Open, RatePerS: 200, Connections: 8, Drain: time.Second,
-				Timeout: 50 * time.Millisecond})
-			if got := of(r.Errors); got != 20 {
-				t.Errorf("%d of its class, want 20: %+v", got, r.Errors)
-			}
-			timeouts := int64(0)
-			if name == "silence" {
-				timeouts = 20 // they stand among the response times too
-			}
-			done := r.Done
-			counts{scheduled: 200, sent: 200, done: done, answered: 180, failed: 20}.check(t, r)
-			if r.ErrorTime.Count != 20 || r.ResponseTime.Count != 180+timeouts {
-				t.Errorf("%d error times, %d response times", r.ErrorTime.Count, r.ResponseTime.Count)
-			}
-			if r.Errors.Example != want {
-				t.Errorf("example %q\n   want %q", r.Errors.Example, want)
-			}
-			if failed := sum(r.Series.Failed); failed != 20 && (timeouts == 0 || failed < 18) {
-				t.Errorf("the series has %d failures", failed)
-			}
-		})
+		t.Run(name, func(t *testing.T) { tenth(t, wrong, of, "GET / HTTP/1.1: "+want) })
 	}
-	length := func(n string) string { return "HTTP/1.1 200 OK\r\nContent-Length: " + n + "\r\n\r\n" }
-	check("status", raw("HTTP/1.1 503 Busy\r\nContent-Length: 2\r\n\r\nok"),
-		func(e result.Errors) int64 { return e.Status }, "GET / HTTP/1.1: status 503, want 200")
+	status := func(e result.Errors) int64 { return e.Status }
 	body := func(e result.Errors) int64 { return e.Body }
-	check("other body", raw(length("2")+"no"), body,
-		"GET / HTTP/1.1: body of 2 bytes is not the expected one (2 bytes)")
-	check("no body", raw(length("0")), body,
-		"GET / HTTP/1.1: body of 0 bytes is not the expected one (2 bytes)")
-	check("short body", raw(length("1")+"o"), body,
-		"GET / HTTP/1.1: body of 1 bytes is not the expected one (2 bytes)")
-	check("long body", raw(length("5"), "ok", "!!!"), body,
-		"GET / HTTP/1.1: body of 5 bytes is not the expected one (2 bytes)")
-	check("much longer body", raw(length("5000")+"ok", strings.Repeat("!", 4998)), body,
-		"GET / HTTP/1.1: body of 5000 bytes is not the expected one (2 bytes)")
-	check("no HTTP", raw("220 mail ready\r\n\r\n"),
-		func(e result.Errors) int64 { return e.Parse }, "GET / HTTP/1.1: response head is not HTTP/1.x")
+	parse := func(e result.Errors) int64 { return e.Parse }
 	read := func(e result.Errors) int64 { return e.Read }
-	check("closed early", reply{after: time.Millisecond, pieces: []string{length("9") + "ok"}, end: true,
-		op: Reading}, read,
-		"GET / HTTP/1.1: the server closed the connection before the answer was whole")
-	check("closed", reply{after: time.Millisecond, end: true, op: Reading}, read,
-		"GET / HTTP/1.1: the server closed the connection before the answer was whole")
-	check("reset", reply{end: true, op: Reading, err: syscall.ECONNRESET}, read,
-		"GET / HTTP/1.1: connection reset by peer")
-	check("write", reply{end: true, op: Writing, err: syscall.EPIPE},
-		func(e result.Errors) int64 { return e.Write }, "GET / HTTP/1.1: broken pipe")
-	check("silence", reply{}, func(e result.Errors) int64 { return e.Timeout },
-		"GET / HTTP/1.1: no whole answer within the timeout")
-	// A body that ends with the connection is whole when it closes in order, and cut when it is reset.
-	untilClose := []string{"HTTP/1.1 200 OK\r\n\r\n", "ok"}
-	check("reset body", reply{pieces: untilClose, end: true, op: Reading, err: syscall.ECONNRESET}, read,
-		"GET / HTTP/1.1: connection reset by peer")
+	write := func(e result.Errors) int64 { return e.Write }
+	timeout := func(e result.Errors) int64 { return e.Timeout }
+	length := func(n string) string {
+		return "HTTP/1.1 200 OK\r\nContent-Length: " + n + "\r\n\r\n"
+	}
+
+	check("status", raw("HTTP/1.1 503 Busy\r\nContent-Length: 2\r\n\r\nok"), status,
+		"status 503, want 200")
+	check("other body", raw(length("2")+"no"), body,
+		"body of 2 bytes is not the expected one (2 bytes)")
+	check("no body", raw(length("0")), body,
+		"body of 0 bytes is not the expected one (2 bytes)")
+	check("short body", raw(length("1")+"o"), body,
+		"body of 1 bytes is not the expected one (2 bytes)")
+	check("long body", raw(length("5"), "ok", "!!!"), body,
+		"body of 5 bytes is not the expected one (2 bytes)")
+	check("much longer body", raw(length("5000")+"ok", strings.Repeat("!", 4998)), body,
+		"body of 5000 bytes is not the expected one (2 bytes)")
+	check("no HTTP", raw("220 mail ready\r\n\r\n"), parse, "response head is not HTTP/1.x")
+	check("closed early", cut(Reading, nil, length("9")+"ok"), read,
+		"the server closed the connection before the answer was whole")
+	check("closed", cut(Reading, nil), read,
+		"the server closed the connection before the answer was whole")
+	check("reset", cut(Reading, syscall.ECONNRESET), read, "connection reset by peer")
+	check("write", cut(Writing, syscall.EPIPE), write, "broken pipe")
+	check("silence", reply{}, timeout, "no whole answer within the timeout")
+	// A body that ends with the connection is cut off when that is reset.
+	check("reset body", cut(Reading, syscall.ECONNRESET, "HTTP/1.1 200 OK\r\n\r\n", "ok"), read,
+		"connection reset by peer")
 }
 
 // The example is of a failure that was counted: not of the lead, not of the connecting.
@@ -104,15 +110,16 @@ func TestTheExampleIsCounted(t *testing.T) {
 	}
 }
 
-// A server that closes each connection without ever answering is tried again every 20 ms, not as fast
-// as the machine can: in a second of 2 connections, 2·1000/20 = 100 times and the first two.
+// A server that closes each connection without ever answering is tried again every 20 ms, not as
+// fast as the machine can: in a second of 2 connections, 2·1000/20 = 100 times and the first two.
 func TestRetriesAreSpaced(t *testing.T) {
-	check := func(name string, w *world, s Spec, class func(result.Errors) int64, most int) *Result {
+	check := func(name string, w *world, s Spec, class func(result.Errors) int64,
+		most int) *Result {
 		t.Helper()
 		r := good(t, w, s)
 		if w.attempts > most || w.attempts < most*3/5 {
-			t.Errorf("%s: %d attempts to connect, want at most %d and not far from it", name, w.attempts,
-				most)
+			t.Errorf("%s: %d attempts to connect, want at most %d and not far from it", name,
+				w.attempts, most)
 		}
 		gaps := map[int64]int{}
 		for i := 2; i < len(w.opened); i++ {
@@ -133,7 +140,8 @@ func TestRetriesAreSpaced(t *testing.T) {
 		{Model: Closed, Connections: 2},
 		{Model: Open, RatePerS: 5000, Connections: 2},
 	} {
-		r := check(s.Model, &world{serve: ends}, s, func(e result.Errors) int64 { return e.Read }, 102)
+		r := check(s.Model, &world{serve: ends}, s, func(e result.Errors) int64 { return e.Read },
+			102)
 		if r.Done != 0 || r.Errors.Read > 102 {
 			t.Errorf("%s: %d done, %+v", s.Model, r.Done, r.Errors)
 		}
@@ -151,7 +159,8 @@ func TestRetriesAreSpaced(t *testing.T) {
 	if e := r.Errors; e.Connect < 60 || e.Connect > 100 || e.Read != 2 {
 		t.Errorf("%+v, want about 98 refused connects", e)
 	}
-	// Nothing leaves the queue of 1,000/s: refused connects are no departures. (At 100 ms, 98 behind.)
+	// Nothing leaves the queue of 1,000/s: refused connects are no departures. (At 100 ms, 98
+	// behind.)
 	exactly(t, "backlog", r.BacklogPerS, 1000)
 }
 
@@ -163,11 +172,12 @@ func TestHangingConnectsAreGivenUp(t *testing.T) {
 		}
 		return 0, nil
 	}}
-	r := good(t, w, Spec{Model: Open, RatePerS: 100, Connections: 2, Timeout: 100 * time.Millisecond,
-		Drain: time.Second})
+	r := good(t, w, Spec{Model: Open, RatePerS: 100, Connections: 2, Drain: time.Second,
+		Timeout: 100 * time.Millisecond})
 	counts{scheduled: 100, sent: 100, done: 100, answered: 100}.check(t, r)
 	if w.attempts != 3 || r.Errors.Connect != 1 {
-		t.Errorf("%d attempts, %+v; want a second one for the connect that hung", w.attempts, r.Errors)
+		t.Errorf("%d attempts, %+v; want a second one for the connect that hung", w.attempts,
+			r.Errors)
 	}
 }
 
@@ -179,8 +189,8 @@ func TestConnectionsAreRenewed(t *testing.T) {
 		r := good(t, w, Spec{Model: Open, RatePerS: 100, Connections: 1, Drain: time.Second})
 		if r.Answered != requests || r.Errors.Total() != 0 || r.Reconnects != renewed ||
 			r.OwnLag.MaxNs != 1 {
-			t.Errorf("%s: %d answered, %d renewed, %+v, own lag %d; want %d and %d", name, r.Answered,
-				r.Reconnects, r.Errors, r.OwnLag.MaxNs, requests, renewed)
+			t.Errorf("%s: %d answered, %d renewed, %+v, own lag %d; want %d and %d", name,
+				r.Answered, r.Reconnects, r.Errors, r.OwnLag.MaxNs, requests, renewed)
 		}
 		if int64(w.attempts) != renewed+1 {
 			t.Errorf("%s: %d attempts to connect, want %d", name, w.attempts, renewed+1)
@@ -190,8 +200,7 @@ func TestConnectionsAreRenewed(t *testing.T) {
 	check("keeps", func(call) reply { return raw(ok + "\r\nok") }, 100, 0)
 	check("closes", func(call) reply { return raw(ok + "Connection: close\r\n\r\nok") }, 100, 100)
 	check("until close", func(call) reply {
-		return reply{pieces: []string{"HTTP/1.1 200 OK\r\n\r\no", "k"}, gap: time.Millisecond, end: true,
-			op: Reading}
+		return cut(Reading, nil, "HTTP/1.1 200 OK\r\n\r\no", "k")
 	}, 100, 100)
 	// What comes after the answer in one piece with it spoils the connection, not the answer.
 	check("extra bytes", func(call) reply { return raw(ok + "\r\nokHTTP") }, 100, 100)
@@ -213,16 +222,16 @@ func TestConnectionsAreRenewed(t *testing.T) {
 
 // Answers come in pieces; the first byte is when the first piece came. 1 ms, then four more pieces.
 func TestPiecesOfAnAnswer(t *testing.T) {
+	pieces := []string{"HTTP/1.1 20", "0 OK\r\nTransfer-Encoding: chunked\r\n\r",
+		"\n1\r\no\r\n1", "\r\nk\r\n0\r\n\r", "\n"}
 	w := &world{serve: func(call) reply {
-		return reply{after: time.Millisecond, gap: 2 * time.Millisecond, pieces: []string{
-			"HTTP/1.1 20", "0 OK\r\nTransfer-Encoding: chunked\r\n\r", "\n1\r\no\r\n1", "\r\nk\r\n0\r\n\r", "\n"}}
+		return reply{after: time.Millisecond, gap: 2 * time.Millisecond, pieces: pieces}
 	}}
 	r := good(t, w, Spec{Model: Open, RatePerS: 50, Connections: 1, Drain: time.Second})
 	counts{scheduled: 50, sent: 50, done: 50, answered: 50}.check(t, r)
 	about(t, "first byte", r.FirstByte.P50Ns, 1*ms)
 	about(t, "service", r.ServiceTime.P50Ns, 9*ms)
-	// Each answer has 11 + 36 + 10 + 11 + 1 bytes; what was sent is 50 requests.
-	if want := int64(50 * len("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\no\r\n1\r\nk\r\n0\r\n\r\n")); r.BytesIn != want {
+	if want := int64(50 * len(strings.Join(pieces, ""))); r.BytesIn != want {
 		t.Errorf("%d bytes came in, want %d", r.BytesIn, want)
 	}
 	if want := int64(50 * len(w.calls[0].text)); r.BytesOut != want {
@@ -232,7 +241,8 @@ func TestPiecesOfAnAnswer(t *testing.T) {
 
 // An engine that breaks ends the load with its error; a cancelled context does with its own.
 func TestBrokenEngine(t *testing.T) {
-	w := &world{serve: after(time.Millisecond), broken: errors.New("epoll_wait: bad file descriptor")}
+	w := &world{serve: after(time.Millisecond),
+		broken: errors.New("epoll_wait: bad file descriptor")}
 	_, err := simulate(t, w, Spec{Name: "peak", Model: Closed, Connections: 4, Cores: []int{0, 0}})
 	if err == nil || !strings.Contains(err.Error(), "load peak: epoll_wait: bad file") {
 		t.Errorf("error is %v", err)
@@ -240,10 +250,10 @@ func TestBrokenEngine(t *testing.T) {
 }
 
 func TestNoConnection(t *testing.T) {
-	w := &world{connect: func(int) (time.Duration, error) { return time.Millisecond, errRefused }}
+	w := &world{connect: refuse}
 	_, err := simulate(t, w, Spec{Name: "peak", Model: Closed, Connections: 4})
-	const want = "load peak: no connection to 127.0.0.1:1 could be opened: connect: connection refused; " +
-		"is the service running?"
+	const want = "load peak: no connection to 127.0.0.1:1 could be opened: connect: " +
+		"connection refused; is the service running?"
 	if err == nil || err.Error() != want {
 		t.Errorf("error is %v, want %s", err, want)
 	}

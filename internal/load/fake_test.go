@@ -41,8 +41,8 @@ type call struct {
 	text   string
 }
 
-// reply is what comes back: pieces at equal gaps after a while, then perhaps the end. The zero reply
-// is silence.
+// reply is what comes back: pieces at equal gaps after a while, then perhaps the end. The zero
+// reply is silence.
 type reply struct {
 	after  time.Duration
 	gap    time.Duration
@@ -241,12 +241,13 @@ func (f *fake) next() int64 {
 
 func (f *fake) Release() { f.released++ }
 
-// simulate runs a load in virtual time against the world, with plain defaults for what the spec leaves
-// out, and holds what is true of every run: each engine is released once.
+// simulate runs a load in virtual time against the world, with plain defaults for what the spec
+// leaves out, and holds what is true of every run: each engine is released once.
 func simulate(t *testing.T, w *world, s Spec) (res *Result, err error) {
 	t.Helper()
 	if s.Scenario.Requests == nil {
-		s.Scenario = Scenario{Requests: []Request{{Method: "GET", Path: "/", Want: "ok", HasWant: true}}}
+		s.Scenario = Scenario{Requests: []Request{
+			{Method: "GET", Path: "/", Want: "ok", HasWant: true}}}
 	}
 	if s.Timeout == 0 {
 		s.Timeout = 10 * time.Second
@@ -293,6 +294,9 @@ func (w *world) lines() (out []string) {
 }
 
 var errRefused = errors.New("connection refused")
+
+// refuse is a network that nobody listens on.
+func refuse(int) (time.Duration, error) { return time.Millisecond, errRefused }
 
 // ms is a millisecond in ns.
 const ms = int64(time.Millisecond)

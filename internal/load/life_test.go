@@ -60,15 +60,16 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 	}
 	two := Spec{Model: Closed, Connections: 4, Cores: []int{0, 0}}
 	check("good", &world{serve: after(time.Millisecond)}, two, "<nil>")
-	check("nobody listens", &world{connect: func(int) (time.Duration, error) { return 0, errRefused }},
-		two, "is the service running?")
-	check("engine breaks", &world{serve: after(time.Millisecond), broken: errors.New("broken")}, two,
-		"broken")
+	check("nobody listens", &world{connect: refuse}, two, "is the service running?")
+	check("engine breaks", &world{serve: after(time.Millisecond), broken: errors.New("broken")},
+		two, "broken")
 	bad := two
 	bad.Cores = []int{0, 99_999}
-	check("no such core", &world{serve: after(time.Millisecond)}, bad, "pin load thread to core 99999")
+	check("no such core", &world{serve: after(time.Millisecond)}, bad,
+		"pin load thread to core 99999")
 	check("bad spec", &world{}, Spec{Model: "half", Connections: 1}, `model "half"`)
-	// A nil pointer inside the interface, as an adapter returns that passes on another type's error.
+	// A nil pointer inside the interface, as an adapter returns that passes on another type's
+	// error.
 	typed := two
 	typed.Engine = func(netip.AddrPort, int) (Engine, error) {
 		var e *fake
@@ -136,13 +137,14 @@ func TestOnWindowOfABrokenLoad(t *testing.T) {
 	}
 }
 
-// Watch sees the good answers so far and ends the load: what was counted by then is returned, and the
-// generator's cost is that of the time it ran.
+// Watch sees the good answers so far and ends the load: what was counted by then is returned, and
+// the generator's cost is that of the time it ran.
 func TestWatchEndsTheLoad(t *testing.T) {
 	var seen []int64
 	var at []time.Duration
 	w := &world{serve: after(10 * time.Millisecond)}
-	r := good(t, w, Spec{Model: Closed, Connections: 2, Window: 10 * time.Second, Drain: time.Second,
+	r := good(t, w, Spec{Model: Closed, Connections: 2, Window: 10 * time.Second,
+		Drain: time.Second,
 		Every: 100 * time.Millisecond,
 		Watch: func(done int64, elapsed time.Duration) bool {
 			seen, at = append(seen, done), append(at, elapsed)
@@ -175,7 +177,8 @@ func TestCancel(t *testing.T) {
 		defer cancel()
 		before := clock.Mono()
 		res, err := Run(ctx, Spec{
-			Address: netip.MustParseAddrPort("127.0.0.1:1"), Engine: w.engine, Model: Open, RatePerS: 100,
+			Address: netip.MustParseAddrPort("127.0.0.1:1"), Engine: w.engine, Model: Open,
+			RatePerS: 100,
 			Arrivals: pace.Poisson, Connections: 2, Window: time.Hour, Timeout: time.Second,
 			Scenario: hello,
 		})
@@ -200,8 +203,8 @@ func TestOddWindows(t *testing.T) {
 			Drain: time.Second})
 		s := r.Series
 		if len(s.Scheduled) != columns || len(s.Done) != columns || s.IntervalNs != stepNs {
-			t.Errorf("window %v: %d columns of %d ns, want %d of %d", window, len(s.Scheduled), s.IntervalNs,
-				columns, stepNs)
+			t.Errorf("window %v: %d columns of %d ns, want %d of %d", window, len(s.Scheduled),
+				s.IntervalNs, columns, stepNs)
 		}
 		if r.Scheduled != window.Milliseconds() || sum(s.Scheduled) != scheduled ||
 			!slices.Equal(s.Scheduled, s.Done) {

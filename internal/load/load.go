@@ -1,16 +1,17 @@
 // Package load offers HTTP load and measures the answers. One call of Run is one load: it connects,
-// offers the load for a lead-in and a window, waits for the answers still under way, and returns what
-// came of it.
+// offers the load for a lead-in and a window, waits for the answers still under way, and returns
+// what came of it.
 //
 //	schedule (pace) ─► due arrival ─► any free connection ─► engine ─► answer ─► checks ─► book
 //
 // One thread a core, each with its own connections, its own share of the schedule and its own book;
-// nothing is shared while they run and nothing is allocated per request. Books are merged afterwards.
+// nothing is shared while they run and nothing is allocated per request. Books are merged
+// afterwards.
 //
 // Four moments of a request, all on the monotonic clock: scheduled, sent (just before the write),
 // first byte and done (just after the read that completed it). Response time is done − scheduled,
-// service time done − sent, lag sent − scheduled. The clock starts when the request was due, so that a
-// stalled server cannot hide the requests it kept from being sent (coordinated omission).
+// service time done − sent, lag sent − scheduled. The clock starts when the request was due, so
+// that a stalled server cannot hide the requests it kept from being sent (coordinated omission).
 //
 // Non-goals: no retries of requests, no think time, no synthetic samples of any kind.
 package load
@@ -59,8 +60,8 @@ type Spec struct {
 	Drain   time.Duration // at most, for answers still under way at the window's end
 	Timeout time.Duration // per request, from its sending
 
-	Cores    []int                                        // a thread is pinned to each; empty: one thread, not pinned
-	OnWindow func(open bool)                              // called at both ends of the window
+	Cores    []int                                        // one thread each; empty: one, not pinned
+	OnWindow func(open bool)                              // just before and just after the window
 	Watch    func(done int64, elapsed time.Duration) bool // every WatchEvery; false ends the load
 	Every    time.Duration                                // between calls of Watch
 	Engine   func(netip.AddrPort, int) (Engine, error)    // makes a thread's engine
@@ -103,8 +104,8 @@ const lookAhead = 50 * time.Millisecond
 const settle = 2 * time.Millisecond
 
 // Run offers the load. It fails when nothing could be offered at all: a bad spec, no connection. A
-// cancelled context ends it early with the context's error; when Watch ends it early, the result has
-// its counters but no rates worth quoting.
+// cancelled context ends it early with the context's error; when Watch ends it early, the result
+// has its counters but no rates worth quoting.
 func Run(ctx context.Context, s Spec) (*Result, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -113,7 +114,8 @@ func Run(ctx context.Context, s Spec) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The collector would run beside the load threads and take their time; a load's garbage is small.
+	// The collector would run beside the load threads and take their time; a load's garbage is
+	// small.
 	runtime.GC()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	// A load thread holds its processor of the Go scheduler for good; others need their own.
@@ -215,8 +217,8 @@ func (r *run) setTimes() {
 	r.cfg.endAt = r.cfg.closeAt + int64(r.spec.Drain)
 }
 
-// work is the life of a load thread. The thread is never handed back: it ends with its goroutine and
-// takes its affinity and its timer slack with it.
+// work is the life of a load thread. The thread is never handed back: it ends with its goroutine
+// and takes its affinity and its timer slack with it.
 func (r *run) work(i int) {
 	defer r.finished.Done()
 	runtime.LockOSThread()
@@ -277,8 +279,8 @@ func (r *run) prepare(i int, w *worker) error {
 		return fmt.Errorf("load %s: %w", r.spec.Name, err)
 	}
 	if w.alive == 0 {
-		return fmt.Errorf("load %s: no connection to %s could be opened: %s; is the service running?",
-			r.spec.Name, r.spec.Address, w.book.exampleOf)
+		return fmt.Errorf("load %s: no connection to %s could be opened: %s; "+
+			"is the service running?", r.spec.Name, r.spec.Address, w.book.exampleOf)
 	}
 	return nil
 }
@@ -379,8 +381,8 @@ func priority() string {
 	return name + " nice " + strconv.Itoa(int(a.Nice))
 }
 
-// RaiseFiles lifts the soft limit on open files to the hard one, so that many connections can be had.
-// It returns the limit in force.
+// RaiseFiles lifts the soft limit on open files to the hard one, so that many connections can be
+// had. It returns the limit in force.
 func RaiseFiles() (uint64, error) {
 	var l unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {

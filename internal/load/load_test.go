@@ -82,19 +82,21 @@ func TestClosedThroughputIsConnectionsOverServiceTime(t *testing.T) {
 	}
 }
 
-// A server that freezes for 400 ms of 1 s at 500/s constant arrivals holds up 200 requests, uniformly
-// spread over (0, 400 ms): mean response 0.4²/(2·1) s = 80 ms over all, maximum 400 ms. A generator
-// with coordinated omission would see one slow request per connection.
+// A server that freezes for 400 ms of 1 s at 500/s constant arrivals holds up 200 requests,
+// uniformly spread over (0, 400 ms): mean response 0.4²/(2·1) s = 80 ms over all, maximum 400 ms. A
+// generator with coordinated omission would see one slow request per connection.
 func TestStallIsSeenByEveryRequestThatItHeldUp(t *testing.T) {
-	r := offer(t, truth.Stall(300*time.Millisecond, 400*time.Millisecond, truth.Hello("ok")), load.Spec{
-		Model: load.Open, RatePerS: 500, Connections: 4, Window: time.Second,
-	})
+	r := offer(t, truth.Stall(300*time.Millisecond, 400*time.Millisecond, truth.Hello("ok")),
+		load.Spec{
+			Model: load.Open, RatePerS: 500, Connections: 4, Window: time.Second,
+		})
 	if r.Scheduled != 500 || r.Answered != 500 {
 		t.Fatalf("scheduled %d, answered %d, want 500 of both", r.Scheduled, r.Answered)
 	}
 	near(t, "mean response in ms", r.ResponseTime.MeanNs/ms, 80, 12)
 	near(t, "longest response in ms", float64(r.ResponseTime.MaxNs)/ms, 400, 40)
-	// 200 of 500 were held up, so the 60th percentile is where waiting begins: p90 is 0.4·(1-0.1/0.4).
+	// 200 of 500 were held up, so the 60th percentile is where waiting begins: p90 is
+	// 0.4·(1-0.1/0.4).
 	near(t, "p90 response in ms", float64(r.ResponseTime.P90Ns)/ms, 300, 40)
 	// Only the four requests on the wire were slow for the server itself.
 	if r.ServiceTime.P90Ns > 100*ms {
@@ -102,8 +104,8 @@ func TestStallIsSeenByEveryRequestThatItHeldUp(t *testing.T) {
 	}
 }
 
-// A server of capacity 100/s is offered 200/s for a second: a backlog that grows by 100/s, and what is
-// not answered by the end of the drain is censored, not forgotten.
+// A server of capacity 100/s is offered 200/s for a second: a backlog that grows by 100/s, and what
+// is not answered by the end of the drain is censored, not forgotten.
 func TestOverloadShowsAsBacklogAndCensoring(t *testing.T) {
 	r := offer(t, truth.OneAtATime(truth.After(10*time.Millisecond, truth.Hello("ok"))), load.Spec{
 		Model: load.Open, RatePerS: 200, Connections: 4, Window: time.Second,
@@ -118,7 +120,8 @@ func TestOverloadShowsAsBacklogAndCensoring(t *testing.T) {
 		t.Errorf("answered %d, censored %d of %d", r.Answered, r.Censored, r.Scheduled)
 	}
 	if r.Sent >= r.Scheduled {
-		t.Errorf("sent %d of %d within the window, though the server was too slow", r.Sent, r.Scheduled)
+		t.Errorf("sent %d of %d within the window, though the server was too slow", r.Sent,
+			r.Scheduled)
 	}
 }
 
@@ -146,16 +149,21 @@ func TestErrorsByClass(t *testing.T) {
 		})
 	}
 	status := func(c *truth.Conn, _ *truth.Request) bool { return c.Answer(500, "ok") }
-	check("status", status, func(r *load.Result) int64 { return r.Errors.Status }, "status 500, want 200")
-	check("body", truth.Hello("no"), func(r *load.Result) int64 { return r.Errors.Body }, "GET / HTTP/1.1")
-	check("short body", truth.Hello("o"), func(r *load.Result) int64 { return r.Errors.Body }, "1 bytes")
-	check("long body", truth.Hello("okay"), func(r *load.Result) int64 { return r.Errors.Body }, "4 bytes")
+	check("status", status, func(r *load.Result) int64 { return r.Errors.Status },
+		"status 500, want 200")
+	check("body", truth.Hello("no"), func(r *load.Result) int64 { return r.Errors.Body },
+		"GET / HTTP/1.1")
+	check("short body", truth.Hello("o"), func(r *load.Result) int64 { return r.Errors.Body },
+		"1 bytes")
+	check("long body", truth.Hello("okay"), func(r *load.Result) int64 { return r.Errors.Body },
+		"4 bytes")
 	check("no HTTP", truth.Raw("hello there, this is no HTTP\r\n\r\n", true),
 		func(r *load.Result) int64 { return r.Errors.Parse }, "not HTTP")
 	check("closed early", truth.Raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok", false),
 		func(r *load.Result) int64 { return r.Errors.Read }, "closed the connection")
 	check("reset", truth.Reset(), func(r *load.Result) int64 { return r.Errors.Read }, "reset")
-	check("silent", truth.Silent(), func(r *load.Result) int64 { return r.Errors.Timeout }, "timeout")
+	check("silent", truth.Silent(), func(r *load.Result) int64 { return r.Errors.Timeout },
+		"timeout")
 }
 
 // Ways to end an answer that are all good HTTP.
@@ -174,8 +182,11 @@ func TestFramings(t *testing.T) {
 		})
 	}
 	check("length", "HTTP/1.1 200 OK\r\ncontent-length:2\r\n\r\nok", true)
-	check("chunked", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\no\r\n1;x=y\r\nk\r\n0\r\n\r\n", true)
-	check("interim", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", true)
+	check("chunked",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"+
+			"1\r\no\r\n1;x=y\r\nk\r\n0\r\n\r\n", true)
+	check("interim", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+		true)
 	check("until close", "HTTP/1.1 200 OK\r\n\r\nok", false)
 	check("close", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", false)
 	check("1.0", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", false)
@@ -197,7 +208,8 @@ func TestNobodyListens(t *testing.T) {
 	}
 }
 
-// The same seed asks the same keys in the same order; the server checks that the answer fits the key.
+// The same seed asks the same keys in the same order; the server checks that the answer fits the
+// key.
 func TestKeysAreDrawnAndChecked(t *testing.T) {
 	seen := make(chan string, 1000)
 	echo := func(c *truth.Conn, r *truth.Request) bool {
@@ -207,7 +219,8 @@ func TestKeysAreDrawnAndChecked(t *testing.T) {
 	s := get("/k?key={key}", "value-{key}")
 	s.KeyLo, s.KeyHi = 1, 50000
 	r := offer(t, echo, load.Spec{
-		Model: load.Open, RatePerS: 500, Connections: 1, Window: 400 * time.Millisecond, Scenario: s, Seed: 7,
+		Model: load.Open, RatePerS: 500, Connections: 1, Window: 400 * time.Millisecond,
+		Scenario: s, Seed: 7,
 	})
 	if r.Errors.Total() != 0 || r.Answered != 200 {
 		t.Fatalf("answered %d, %+v", r.Answered, r.Errors)

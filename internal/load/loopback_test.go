@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,19 +20,22 @@ import (
 type diary struct {
 	mu    sync.Mutex
 	paths []string
-	under atomic.Int64
-	most  atomic.Int64
+	under int
+	most  int
 }
 
 func (d *diary) keep(h truth.Handler) truth.Handler {
 	return func(c *truth.Conn, r *truth.Request) bool {
-		n := d.under.Add(1)
-		defer d.under.Add(-1)
-		for most := d.most.Load(); n > most && !d.most.CompareAndSwap(most, n); most = d.most.Load() {
-		}
 		d.mu.Lock()
+		d.under++
+		d.most = max(d.most, d.under)
 		d.paths = append(d.paths, r.Path)
 		d.mu.Unlock()
+		defer func() {
+			d.mu.Lock()
+			d.under--
+			d.mu.Unlock()
+		}()
 		return h(c, r)
 	}
 }
@@ -46,12 +48,13 @@ func TestClosedLoopKeepsAllConnectionsBusy(t *testing.T) {
 	r := offer(t, d.keep(truth.After(20*time.Millisecond, truth.Hello("ok"))), load.Spec{
 		Model: load.Closed, Connections: connections, Window: 300 * time.Millisecond,
 	})
-	if n := d.most.Load(); n != connections {
-		t.Errorf("%d requests at once, want %d", n, connections)
+	if d.most != connections {
+		t.Errorf("%d requests at once, want %d", d.most, connections)
 	}
 	near(t, "requests under way", r.InFlightMean, connections, 0.5)
 	if int64(len(d.paths)) != r.Scheduled || r.Errors.Total() != 0 {
-		t.Errorf("the server saw %d requests, %d were sent; %+v", len(d.paths), r.Scheduled, r.Errors)
+		t.Errorf("the server saw %d requests, %d were sent; %+v", len(d.paths), r.Scheduled,
+			r.Errors)
 	}
 }
 
@@ -74,8 +77,8 @@ func cores(t *testing.T, n int) []int {
 	return out
 }
 
-// Two threads on their own processors send one schedule: what the server sees is the whole of it, each
-// arrival's key once.
+// Two threads on their own processors send one schedule: what the server sees is the whole of it,
+// each arrival's key once.
 func TestTwoThreadsSendOneSchedule(t *testing.T) {
 	const ratePerS, seed = 3000, 5
 	const lead, window = 50 * time.Millisecond, 250 * time.Millisecond
@@ -117,10 +120,12 @@ func TestOneSeedOneOrder(t *testing.T) {
 	ask := func(seed uint64, h truth.Handler) []string {
 		var d diary
 		s := get("/a?k={key}", "ok")
-		s.Requests = append(s.Requests, load.Request{Method: "GET", Path: "/b?k={key}", WantSize: -1})
+		s.Requests = append(s.Requests, load.Request{Method: "GET", Path: "/b?k={key}",
+			WantSize: -1})
 		s.KeyLo, s.KeyHi = 1, 50_000
 		offer(t, d.keep(h), load.Spec{
-			Model: load.Closed, Connections: 1, Window: 100 * time.Millisecond, Seed: seed, Scenario: s,
+			Model: load.Closed, Connections: 1, Window: 100 * time.Millisecond, Seed: seed,
+			Scenario: s,
 		})
 		return d.paths
 	}

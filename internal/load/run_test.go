@@ -17,7 +17,8 @@ type counts struct{ scheduled, sent, done, answered, failed, censored int64 }
 
 func (c counts) check(t *testing.T, r *Result) {
 	t.Helper()
-	got := counts{r.Scheduled, r.Sent, r.Done, r.Answered, r.Errors.Total() - r.Errors.Connect, r.Censored}
+	got := counts{r.Scheduled, r.Sent, r.Done, r.Answered, r.Errors.Total() - r.Errors.Connect,
+		r.Censored}
 	if got != c {
 		t.Errorf("counts\n got %+v\nwant %+v (%+v)", got, c, r.Errors)
 	}
@@ -148,9 +149,9 @@ func TestOpenLoopNeverAdapts(t *testing.T) {
 	}
 }
 
-// A server that falls silent at 500 ms, and speaks again a millisecond after the drain has ended, at
-// 1,303 ms. 100/s from 0 on: 50 answers of 1 ms each, then the arrivals of 500, 510, 520 and 530 take
-// the four connections and 46 never leave.
+// A server that falls silent at 500 ms, and speaks again a millisecond after the drain has ended,
+// at 1,303 ms. 100/s from 0 on: 50 answers of 1 ms each, then the arrivals of 500, 510, 520 and 530
+// take the four connections and 46 never leave.
 func TestSilenceIsCensored(t *testing.T) {
 	var begin int64
 	w := &world{}
@@ -165,11 +166,12 @@ func TestSilenceIsCensored(t *testing.T) {
 	}
 	r := good(t, w, Spec{Model: Open, RatePerS: 100, Connections: 4, Drain: 303 * time.Millisecond})
 	counts{scheduled: 100, sent: 54, done: 50, answered: 50, censored: 50}.check(t, r)
-	// ∫ under way = 50·1 + (500 + 490 + 480 + 470) = 1,990 ms over a window of 1,000: those that were
-	// never answered are in it to the end.
+	// ∫ under way = 50·1 + (500 + 490 + 480 + 470) = 1,990 ms over a window of 1,000: those that
+	// were never answered are in it to the end.
 	exactly(t, "requests under way", r.InFlightMean, 1.99)
-	// Behind at x = 0.1, …, 1.0 s: y = 0 five times, then 10, 20, 30, 40, 50. With x̄ = 0.55, the slope is
-	// Σ(x-x̄)y = 0.05·10 + 0.15·20 + 0.25·30 + 0.35·40 + 0.45·50 = 47.5 over Σ(x-x̄)² = 0.825.
+	// Behind at x = 0.1, …, 1.0 s: y = 0 five times, then 10, 20, 30, 40, 50. With x̄ = 0.55 the
+	// slope is Σ(x-x̄)y over Σ(x-x̄)², which is 0.825:
+	// 0.05·10 + 0.15·20 + 0.25·30 + 0.35·40 + 0.45·50 = 47.5.
 	exactly(t, "backlog", r.BacklogPerS, 47.5/0.825)
 	if r.ResponseTime.Count != 50 || r.Lag.Count != 54 {
 		t.Errorf("%d response times, %d lags", r.ResponseTime.Count, r.Lag.Count)
@@ -181,8 +183,9 @@ func TestSilenceIsCensored(t *testing.T) {
 // window (0, 50, …, 950), 19 answers come in it (50, …, 950).
 func TestWindowMembership(t *testing.T) {
 	w := &world{serve: after(50 * time.Millisecond)}
+	// The timeout counts from the sending: waiting for a connection is no part of it.
 	r := good(t, w, Spec{Model: Open, RatePerS: 100, Connections: 1, Drain: 10 * time.Second,
-		Timeout: 60 * time.Millisecond}) // from the sending: waiting for a connection is no part of it
+		Timeout: 60 * time.Millisecond})
 	counts{scheduled: 100, sent: 20, done: 19, answered: 100}.check(t, r)
 	exactly(t, "requests under way", r.InFlightMean, 1)
 	if len(w.calls) != 100 {
@@ -197,20 +200,23 @@ func TestWindowMembership(t *testing.T) {
 	w = &world{serve: after(50 * time.Millisecond)}
 	r = good(t, w, Spec{Model: Open, RatePerS: 100, Connections: 1, Drain: 501 * time.Millisecond})
 	counts{scheduled: 100, sent: 20, done: 19, answered: 30, censored: 70}.check(t, r)
-	// What the lead leaves behind is not counted, though it is answered in the window: 0, …, 90 are due
-	// in the lead, leave at 0, 50, …, 450; the window [100, 1100) has answers at 100, …, 1050.
+	// What the lead leaves behind is not counted, though it is answered in the window: 0, …, 90 are
+	// due in the lead, leave at 0, 50, …, 450; the window [100, 1100) has answers at 100, …, 1050.
 	w = &world{serve: after(50 * time.Millisecond)}
 	r = good(t, w, Spec{Model: Open, RatePerS: 100, Connections: 1, Lead: 100 * time.Millisecond,
 		Drain: 10 * time.Second})
 	counts{scheduled: 100, sent: 12, done: 20, answered: 100}.check(t, r)
 }
 
-// Arrivals that are still waiting when the window ends leave in the drain, even if at that moment no
-// connection is there. The server takes the request of 900 ms with it and is back at 1,100: 910, …,
-// 990 wait for it.
+// Arrivals that are still waiting when the window ends leave in the drain, even if at that moment
+// no connection is there. The server takes the request of 900 ms with it and is back at 1,100: 910,
+// …, 990 wait for it.
 func TestDrainWaitsForConnections(t *testing.T) {
 	var begin int64
-	down := func() bool { at := clock.Mono() - begin; return begin != 0 && at >= 900*ms && at < 1100*ms }
+	down := func() bool {
+		at := clock.Mono() - begin
+		return begin != 0 && at >= 900*ms && at < 1100*ms
+	}
 	w := &world{
 		connect: func(int) (time.Duration, error) {
 			if down() {
@@ -235,8 +241,8 @@ func TestDrainWaitsForConnections(t *testing.T) {
 	}
 }
 
-// A timeout enters the response times at the age at which it was given up: a tick of 10 ms after the
-// bound at most. Every second request is never answered: 10/s, 2 connections.
+// A timeout enters the response times at the age at which it was given up: a tick of 10 ms after
+// the bound at most. Every second request is never answered: 10/s, 2 connections.
 func TestTimeoutsEnterTheResponseTimes(t *testing.T) {
 	w := &world{serve: func(c call) reply {
 		if c.n%2 == 0 {
@@ -251,8 +257,8 @@ func TestTimeoutsEnterTheResponseTimes(t *testing.T) {
 		t.Errorf("%+v, %d error times", r.Errors, r.ErrorTime.Count)
 	}
 	if r.ResponseTime.Count != 10 || r.ServiceTime.Count != 10 {
-		t.Errorf("%d response times and %d service times, want 10: timeouts are in", r.ResponseTime.Count,
-			r.ServiceTime.Count)
+		t.Errorf("%d response times and %d service times, want 10: timeouts are in",
+			r.ResponseTime.Count, r.ServiceTime.Count)
 	}
 	for _, d := range []result.Dist{r.ResponseTime, r.ServiceTime} {
 		if low, high := 150*ms, 161*ms; d.MaxNs < low || d.MaxNs > high {
@@ -277,8 +283,8 @@ func TestTimeoutsGoByAge(t *testing.T) {
 	}}
 	r := good(t, w, Spec{Model: Closed, Connections: 3, Timeout: 100 * time.Millisecond,
 		Drain: 200 * time.Millisecond})
-	// Two connections send at 0, 70, …, 980: 15 each; the third gives up every 100 ms (and pauses 20 ms,
-	// as it was never answered): at 0, 120, …, 960: 9.
+	// Two connections send at 0, 70, …, 980: 15 each; the third gives up every 100 ms (and pauses
+	// 20 ms, as it was never answered): at 0, 120, …, 960: 9.
 	counts{scheduled: 39, sent: 39, done: 28, answered: 30, failed: 9}.check(t, r)
 	if r.Errors.Timeout != 9 {
 		t.Errorf("%+v", r.Errors)
@@ -299,7 +305,8 @@ func TestThreadsShareOneSchedule(t *testing.T) {
 			{Method: "GET", Path: "/?k={key}", Want: "ok", HasWant: true}}}
 		r := good(t, w, s)
 		if r.Threads != threads || r.Errors.Total() != 0 || r.Answered != r.Scheduled {
-			t.Fatalf("%d threads, %d of %d answered, %+v", r.Threads, r.Answered, r.Scheduled, r.Errors)
+			t.Fatalf("%d threads, %d of %d answered, %+v", r.Threads, r.Answered, r.Scheduled,
+				r.Errors)
 		}
 		plan, err := compile(s.Scenario, "x", seed)
 		if err != nil {

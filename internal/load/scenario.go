@@ -123,18 +123,19 @@ func (r Request) compile(host string) (route, error) {
 		return route{}, fmt.Errorf("compile scenario: %q is not a method", r.Method)
 	}
 	if r.Method == "HEAD" || r.Method == "CONNECT" {
-		return route{}, fmt.Errorf("compile scenario: %s %s: the answer to %s has another framing, "+
-			"which is not supported; use GET", r.Method, r.Path, r.Method)
+		return route{}, fmt.Errorf("compile scenario: %s %s: the answer to %s has another "+
+			"framing, which is not supported; use GET", r.Method, r.Path, r.Method)
 	}
 	if strings.ContainsAny(r.Type, "\r\n") {
 		return route{}, fmt.Errorf("compile scenario: %q is not a media type", r.Type)
 	}
 	if !strings.HasPrefix(r.Path, "/") || strings.ContainsAny(r.Path, " \r\n") {
-		return route{}, fmt.Errorf("compile scenario: path %q must begin with / and have no spaces", r.Path)
+		return route{}, fmt.Errorf("compile scenario: path %q must begin with / and have no "+
+			"spaces", r.Path)
 	}
 	if strings.Contains(r.Body, "{key}") {
-		return route{}, fmt.Errorf("compile scenario: {key} in the body of %s %s: its length would "+
-			"differ from request to request", r.Method, r.Path)
+		return route{}, fmt.Errorf("compile scenario: {key} in the body of %s %s: its length "+
+			"would differ from request to request", r.Method, r.Path)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", r.Method, r.Path, host)

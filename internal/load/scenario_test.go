@@ -32,13 +32,15 @@ func TestRequestsAsSent(t *testing.T) {
 	check(Request{Method: "GET", Path: "/{key}"}, math.MaxUint64,
 		"GET /18446744073709551615 HTTP/1.1\r\nHost: a.b:80\r\n\r\n", "")
 	check(Request{Method: "POST", Path: "/p", Body: "é{}", Type: "application/json"}, 1,
-		"POST /p HTTP/1.1\r\nHost: a.b:80\r\nContent-Type: application/json\r\nContent-Length: 4\r\n\r\né{}",
-		"")
+		"POST /p HTTP/1.1\r\nHost: a.b:80\r\nContent-Type: application/json\r\n"+
+			"Content-Length: 4\r\n\r\né{}", "")
 	check(Request{Method: "POST", Path: "/p"}, 1,
 		"POST /p HTTP/1.1\r\nHost: a.b:80\r\nContent-Length: 0\r\n\r\n", "")
-	check(Request{Method: "DELETE", Path: "/p"}, 1, "DELETE /p HTTP/1.1\r\nHost: a.b:80\r\n\r\n", "")
+	check(Request{Method: "DELETE", Path: "/p"}, 1, "DELETE /p HTTP/1.1\r\nHost: a.b:80\r\n\r\n",
+		"")
 	check(Request{Method: "PATCH", Path: "/p", Body: "x"}, 1,
-		"PATCH /p HTTP/1.1\r\nHost: a.b:80\r\nContent-Type: text/plain\r\nContent-Length: 1\r\n\r\nx", "")
+		"PATCH /p HTTP/1.1\r\nHost: a.b:80\r\nContent-Type: text/plain\r\n"+
+			"Content-Length: 1\r\n\r\nx", "")
 }
 
 func TestBadScenarios(t *testing.T) {
@@ -61,7 +63,8 @@ func TestBadScenarios(t *testing.T) {
 	check(`path "/a b"`, one(Request{Method: "GET", Path: "/a b"}), "h")
 	check("HEAD has another framing", one(Request{Method: "HEAD", Path: "/"}), "h")
 	check("CONNECT has another framing", one(Request{Method: "CONNECT", Path: "/"}), "h")
-	check("is not a media type", one(Request{Method: "PUT", Path: "/", Body: "x", Type: "a\r\nB: c"}), "h")
+	check("is not a media type", one(Request{Method: "PUT", Path: "/", Body: "x",
+		Type: "a\r\nB: c"}), "h")
 	check("{key} in the body", one(Request{Method: "PUT", Path: "/", Body: "{key}"}), "h")
 }
 
@@ -118,8 +121,8 @@ func table(rows, columns int) [][]float64 {
 	return out
 }
 
-// Weights 1, 1, 5 and 1 of 8: the shares of 80,000 draws lie within 3.29 standard deviations, and no
-// route prefers a key: (4-1)·(8-1) = 21 degrees of freedom, limit 46.80.
+// Weights 1, 1, 5 and 1 of 8: the shares of 80,000 draws lie within 3.29 standard deviations, and
+// no route prefers a key: (4-1)·(8-1) = 21 degrees of freedom, limit 46.80.
 func TestRoutesAndKeysAreDrawnByWeight(t *testing.T) {
 	const n = 80_000
 	for seed := range uint64(5) {
@@ -141,8 +144,8 @@ func TestRoutesAndKeysAreDrawnByWeight(t *testing.T) {
 	}
 }
 
-// A service whose work depends on the key must not find its hard keys always after short gaps: gap and
-// key of a request, and gap and route, in tables of 8 × 8: 49 degrees of freedom, limit 85.35.
+// A service whose work depends on the key must not find its hard keys always after short gaps: gap
+// and key of a request, and gap and route, in tables of 8 × 8: 49 degrees of freedom, limit 85.35.
 func TestGapsAndDrawsAreIndependent(t *testing.T) {
 	const n = 80_000
 	for seed := range uint64(5) {

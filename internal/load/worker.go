@@ -38,8 +38,8 @@ type conn struct {
 	prev, next int32 // in the list of requests under way, oldest first
 }
 
-// worker is one load thread: its connections, its share of the schedule, its books. Nothing in it is
-// shared while it runs, but for the two counters in live.
+// worker is one load thread: its connections, its share of the schedule, its books. Nothing in it
+// is shared while it runs, but for the two counters in live.
 type worker struct {
 	cfg    *config
 	engine Engine
@@ -86,8 +86,8 @@ func newWorker(cfg *config, p *plan, id, conns int) *worker {
 	return w
 }
 
-// connect opens all connections and serves the engine until each is open or has failed, or the bound
-// is hit.
+// connect opens all connections and serves the engine until each is open or has failed, or the
+// bound is hit.
 func (w *worker) connect(deadline int64) error {
 	for i := range w.conns {
 		w.open(i, clock.Mono())
@@ -109,8 +109,8 @@ func (w *worker) pending() bool {
 	return false
 }
 
-// loop is the hot loop: what is due goes out on what is free, then wait for whichever comes first, an
-// answer or the next moment.
+// loop is the hot loop: what is due goes out on what is free, then wait for whichever comes first,
+// an answer or the next moment.
 func (w *worker) loop() error {
 	if w.arrivals != nil {
 		w.nextDue = w.cfg.start + w.arrivals.Next()
@@ -151,8 +151,8 @@ func (w *worker) over(now int64) bool {
 	return w.inFlight == 0 && !unsent
 }
 
-// dispatch sends what is due on connections that are free. In the open model a due arrival that finds
-// none stays at the head of the schedule: the schedule itself is the queue, so it can neither
+// dispatch sends what is due on connections that are free. In the open model a due arrival that
+// finds none stays at the head of the schedule: the schedule itself is the queue, so it can neither
 // overflow nor drop anything.
 func (w *worker) dispatch(now int64) {
 	if w.arrivals == nil {
@@ -223,8 +223,8 @@ func (w *worker) Opened(i int) {
 	w.more(now)
 }
 
-// more sends what may be sent now. Whatever becomes free calls it, without waiting for the next turn
-// of the loop.
+// more sends what may be sent now. Whatever becomes free calls it, without waiting for the next
+// turn of the loop.
 func (w *worker) more(now int64) {
 	if now >= w.cfg.start && !w.stop && (now < w.cfg.closeAt || w.arrivals != nil) {
 		w.dispatch(now)
@@ -260,8 +260,8 @@ func (w *worker) Received(i int, b []byte) {
 	}
 }
 
-// compare holds a piece of the body against what it should be. The first difference marks the answer;
-// the rest is read on, so that the connection stays usable.
+// compare holds a piece of the body against what it should be. The first difference marks the
+// answer; the rest is read on, so that the connection stays usable.
 func (w *worker) compare(c *conn, body []byte) {
 	if !c.route.check || c.dirty {
 		return
@@ -274,14 +274,15 @@ func (w *worker) compare(c *conn, body []byte) {
 	c.at = end
 }
 
-// finish books a whole answer and frees the connection, or renews it when the server will close it or
-// has sent more than the answer.
+// finish books a whole answer and frees the connection, or renews it when the server will close it
+// or has sent more than the answer.
 func (w *worker) finish(i int, now int64, clean bool) {
 	c := &w.conns[i]
 	w.unlink(int32(i))
 	w.flow(now, -1)
 	r := c.route
-	bad := c.dirty || r.check && c.at != len(c.want) || r.size >= 0 && !r.check && c.resp.Bytes != r.size
+	bad := c.dirty || r.check && c.at != len(c.want) ||
+		!r.check && r.size >= 0 && c.resp.Bytes != r.size
 	switch {
 	case c.resp.Status != r.status:
 		w.book.failed(c, now, failStatus, "")
@@ -330,8 +331,8 @@ func (w *worker) gone(i int) {
 	c.phase = dead
 }
 
-// reopen renews a connection: at once when it has been of use, after a pause when the server closed it
-// without a single answer, or the two would keep each other busy.
+// reopen renews a connection: at once when it has been of use, after a pause when the server closed
+// it without a single answer, or the two would keep each other busy.
 func (w *worker) reopen(i int, now int64) {
 	w.book.reconnected(now)
 	if c := &w.conns[i]; !c.served {
@@ -444,8 +445,8 @@ func (w *worker) remove(i int32) {
 	}
 }
 
-// The list of requests under way. All have the same timeout, so the oldest is the first to expire and
-// no timer per request is needed.
+// The list of requests under way. All have the same timeout, so the oldest is the first to expire
+// and no timer per request is needed.
 
 func (w *worker) link(i int32) {
 	c := &w.conns[i]

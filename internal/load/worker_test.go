@@ -45,7 +45,8 @@ func hot(t testing.TB, s Scenario, conns int, arrivals pace.Process) *worker {
 	return w
 }
 
-var hello = Scenario{Requests: []Request{{Method: "GET", Path: "/hello", Want: "hello", HasWant: true}}}
+var hello = Scenario{Requests: []Request{
+	{Method: "GET", Path: "/hello", Want: "hello", HasWant: true}}}
 
 // ring is the free connections, longest idle first.
 func (w *worker) ring() []int32 {
@@ -128,8 +129,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// A connection that dies while it is free leaves the ring, and only it; one that answers late goes to
-// its end.
+// A connection that dies while it is free leaves the ring, and only it; one that answers late goes
+// to its end.
 func TestDyingConnectionsLeaveTheRing(t *testing.T) {
 	w := hot(t, hello, 4, &later{})
 	w.Closed(2, Reading, nil)
@@ -200,7 +201,8 @@ func TestRequestsDoNotAllocate(t *testing.T) {
 			t.Errorf("%s: %g allocations for %d requests", name, n, each)
 		}
 		// AllocsPerRun warms up once; sixteen were sent before.
-		if e := w.engine.(*sink); e.sends != 11*each+16 || w.book.total != 11*each || w.inFlight != 16 {
+		if e := w.engine.(*sink); e.sends != 11*each+16 || w.book.total != 11*each ||
+			w.inFlight != 16 {
 			t.Errorf("%s: %d sent, %d answered, %d under way: %+v", name, e.sends, w.book.total,
 				w.inFlight, w.book.errors())
 		}
@@ -216,10 +218,11 @@ func TestRequestsDoNotAllocate(t *testing.T) {
 	check("mixed", mix, drawn, nil)
 }
 
-// A request without a key leaves as the template itself: copying a large body for each request would
-// be the generator's cost, and a buffer per connection its memory.
+// A request without a key leaves as the template itself: copying a large body for each request
+// would be the generator's cost, and a buffer per connection its memory.
 func TestFixedRequestsAreNotCopied(t *testing.T) {
-	s := Scenario{Requests: []Request{{Method: "POST", Path: "/", Body: strings.Repeat("x", 1<<20)}}}
+	s := Scenario{Requests: []Request{
+		{Method: "POST", Path: "/", Body: strings.Repeat("x", 1<<20)}}}
 	w := hot(t, s, 2, nil)
 	a, b := w.conns[0].out, w.conns[1].out
 	if &a[0] != &b[0] || &a[0] != &w.plan.routes[0].out.parts[0][0] || len(a) < 1<<20 {
@@ -233,14 +236,15 @@ func TestFixedRequestsAreNotCopied(t *testing.T) {
 // A mix of fixed and keyed requests on one connection leaves the templates as they were.
 func TestTemplatesStayWhole(t *testing.T) {
 	s := keyed
-	s.Requests = append(s.Requests, Request{Method: "GET", Path: "/fixed", Want: "fixed", HasWant: true})
+	s.Requests = append(s.Requests, Request{Method: "GET", Path: "/fixed", Want: "fixed",
+		HasWant: true})
 	w := hot(t, s, 1, nil)
 	seen := map[string]int{}
 	for range 500 {
 		c := &w.conns[0]
 		seen[string(c.out)]++
-		w.Received(0, []byte("HTTP/1.1 200 OK\r\nContent-Length: "+strconv.Itoa(len(c.want))+"\r\n\r\n"+
-			string(c.want)))
+		w.Received(0, []byte("HTTP/1.1 200 OK\r\nContent-Length: "+
+			strconv.Itoa(len(c.want))+"\r\n\r\n"+string(c.want)))
 	}
 	if w.book.total != 500 || len(seen) != 11 { // ten keys and the fixed one
 		t.Errorf("%d of 500 good: %+v; %d texts", w.book.total, w.book.errors(), len(seen))

@@ -124,8 +124,8 @@ func TestPoissonGapsAreIndependent(t *testing.T) {
 }
 
 // The number of arrivals in a bin has variance = mean for Poisson, at every scale; wrk2 shows 6.7,
-// hey 29. Over n bins the ratio has a standard deviation of √(2/(n-1)); 3.29 are allowed (1 in 1,000).
-// A constant process of a whole number of arrivals per bin has variance 0.
+// hey 29. Over n bins the ratio has a standard deviation of √(2/(n-1)); 3.29 are allowed (1 in
+// 1,000). A constant process of a whole number of arrivals per bin has variance 0.
 func TestIndexOfDispersion(t *testing.T) {
 	const ratePerS, horizon = 20_000, 100e9
 	check := func(name string, seed uint64, bin int64, want float64) {
@@ -240,8 +240,8 @@ func TestSchedulesStayWhatTheyWere(t *testing.T) {
 	check(Poisson, 42, "80e8540dd3f549fd")
 }
 
-// Processors differ in the last bits of a logarithm. Two units of the last place on every gap, up or
-// down, move no arrival of the first million; in a sum of floats they would.
+// Processors differ in the last bits of a logarithm. Two units of the last place on every gap, up
+// or down, move no arrival of the first million; in a sum of floats they would.
 func TestSchedulesDoNotHangOnTheLastBit(t *testing.T) {
 	const ratePerS, seed = 20_000, 42
 	check := func(nudge float64) {
@@ -312,9 +312,9 @@ func TestBelowIsUniform(t *testing.T) {
 	}
 }
 
-// Draws from two seeds know nothing of each other, even when the seeds are neighbours, differ in one
-// bit or by SplitMix64's own step (there the streams are one shifted by a draw, so k is not compared
-// with k + 1). χ² over the 8 × 8 table of both draws has 63 degrees of freedom.
+// Draws from two seeds know nothing of each other, even when the seeds are neighbours, differ in
+// one bit or by SplitMix64's own step (there the streams are one shifted by a draw, so k is not
+// compared with k + 1). χ² over the 8 × 8 table of both draws has 63 degrees of freedom.
 func TestSeedsAreIndependent(t *testing.T) {
 	check := func(a, b uint64) {
 		t.Helper()

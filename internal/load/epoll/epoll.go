@@ -1,7 +1,7 @@
 // Package epoll is the readiness engine of the generator: one epoll instance, edge-triggered, armed
 // once per connection and never changed; the answer is read in the event and the next request is
-// written from the same event, so a request costs one recv, one send and its share of one epoll_wait
-// (see epoll(7)). wrk spends two epoll_ctl and a second wake-up on top of that.
+// written from the same event, so a request costs one recv, one send and its share of one
+// epoll_wait (see epoll(7)). wrk spends two epoll_ctl and a second wake-up on top of that.
 //
 // Waiting for a moment is a timerfd with an absolute time: the kernel's high-resolution timer,
 // untouched by timer slack and by the millisecond grain of epoll_wait's own timeout.
@@ -82,10 +82,10 @@ func New(addr netip.AddrPort, slots int) (*Engine, error) {
 	return e, nil
 }
 
-// clockOffset returns CLOCK_MONOTONIC minus clock.Mono. The process's clock is read first, so that the
-// offset is too large by what a reading takes, never too small: a timer that fires early would make
-// the loop turn until the moment has come, every time. Of several readings the closest is taken, in
-// case the thread was interrupted in between.
+// clockOffset returns CLOCK_MONOTONIC minus clock.Mono. The process's clock is read first, so that
+// the offset is too large by what a reading takes, never too small: a timer that fires early would
+// make the loop turn until the moment has come, every time. Of several readings the closest is
+// taken, in case the thread was interrupted in between.
 func clockOffset() (int64, error) {
 	const readings = 16
 	offset := int64(math.MaxInt64)
@@ -119,9 +119,9 @@ func (e *Engine) setAddr(a netip.AddrPort) {
 	e.addrLen = unix.SizeofSockaddrInet6
 }
 
-// Open starts a non-blocking connect. The peer's refusal comes as an event of the socket. A failure of
-// the own kernel (no descriptor, no free port, no route) raises none: worse, the socket would look
-// open. It is kept and told in the next Wait.
+// Open starts a non-blocking connect. The peer's refusal comes as an event of the socket. A failure
+// of the own kernel (no descriptor, no free port, no route) raises none: worse, the socket would
+// look open. It is kept and told in the next Wait.
 func (e *Engine) Open(i int) {
 	s := &e.slots[i]
 	s.fd, s.opening, s.rest, s.err = -1, true, nil, nil
@@ -161,8 +161,8 @@ func (e *Engine) refuse(s *slot, err error) {
 	e.unopened = true
 }
 
-// Send writes at once; what does not fit goes out when the socket is writable again. A failed write is
-// told in the next Wait, so that the Handler is never called from here.
+// Send writes at once; what does not fit goes out when the socket is writable again. A failed write
+// is told in the next Wait, so that the Handler is never called from here.
 func (e *Engine) Send(i int, b []byte) {
 	s := &e.slots[i]
 	if s.rest != nil {
@@ -208,7 +208,7 @@ func (e *Engine) Release() {
 
 var (
 	errSockets = errors.New("no more sockets: raise the limit on open files (ulimit -n)")
-	errEarly   = errors.New("the server answered the request before this one without reading all of it")
+	errEarly   = errors.New("the server answered the request before this one before it had read it")
 )
 
 // Wait implements load.Engine.
@@ -301,8 +301,8 @@ func (e *Engine) serve(i int, s *slot, events uint32, h load.Handler) {
 	}
 }
 
-// read takes what is there. A read shorter than the buffer has emptied the socket (epoll(7), Q9), so
-// the second recv that only returns EAGAIN is saved.
+// read takes what is there. A read shorter than the buffer has emptied the socket (epoll(7), Q9),
+// so the second recv that only returns EAGAIN is saved.
 func (e *Engine) read(i int, s *slot, events uint32, h load.Handler) {
 	gen := s.gen
 	for {

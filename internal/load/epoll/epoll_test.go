@@ -86,6 +86,22 @@ func pump(t *testing.T, e *Engine, h *ear, what string, until func() bool) {
 	}
 }
 
+// readable waits until a slot's socket has something to read, behind the engine's back.
+func readable(t *testing.T, e *Engine, slot int) {
+	t.Helper()
+	fds := []unix.PollFd{{Fd: e.slots[slot].fd, Events: unix.POLLIN}}
+	for {
+		n, err := unix.Poll(fds, int(bound/1e6))
+		if err == nil && n == 1 {
+			return
+		}
+		if err != unix.EINTR {
+			t.Errorf("poll: %d, %v", n, err)
+			return
+		}
+	}
+}
+
 func summary(h *ear) (out []any) {
 	for _, s := range h.slots {
 		out = append(out, s.opened, len(s.got), s.closed)
@@ -141,8 +157,8 @@ func pattern(n int) []byte {
 	return b
 }
 
-// Requests of 32 MiB to a server that reads them in pieces with pauses: the kernel takes them in parts,
-// and they arrive whole, one after the other.
+// Requests of 32 MiB to a server that reads them in pieces with pauses: the kernel takes them in
+// parts, and they arrive whole, one after the other.
 func TestPartialWrites(t *testing.T) {
 	body := pattern(32 << 20)
 	want := sha256.Sum256(body)
@@ -179,7 +195,8 @@ func TestPartialWrites(t *testing.T) {
 	}
 }
 
-// Answers of all sizes around the read buffer's arrive whole, and the connection is good for the next.
+// Answers of all sizes around the read buffer's arrive whole, and the connection is good for the
+// next.
 func TestLargeAnswers(t *testing.T) {
 	addr := listen(t, "127.0.0.1:0", func(c *net.TCPConn) {
 		for {
@@ -194,8 +211,8 @@ func TestLargeAnswers(t *testing.T) {
 	})
 	e, h := engine(t, addr, 1)
 	connected(t, e, h)
-	for _, n := range []int{1, 1000, readSize - 1, readSize, readSize + 1, 2 * readSize, 3*readSize + 7,
-		5 << 20, 1} {
+	for _, n := range []int{1, 1000, readSize - 1, readSize, readSize + 1, 2 * readSize,
+		3*readSize + 7, 5 << 20, 1} {
 		h.slots[0].got = nil
 		e.Send(0, binary.LittleEndian.AppendUint32(nil, uint32(n)))
 		pump(t, e, h, "answer", func() bool { return len(h.slots[0].got) >= n })
@@ -219,7 +236,8 @@ func TestResetWhileWriting(t *testing.T) {
 	}
 	pump(t, e, h, "end", func() bool { return h.slots[0].closed != nil })
 	end := h.slots[0].closed[0]
-	if end.op != load.Writing || !errors.Is(end.err, syscall.ECONNRESET) && !errors.Is(end.err, syscall.EPIPE) {
+	reset := errors.Is(end.err, syscall.ECONNRESET) || errors.Is(end.err, syscall.EPIPE)
+	if end.op != load.Writing || !reset {
 		t.Errorf("told %v, %v; want a failed write", end.op, end.err)
 	}
 	for range 3 {
@@ -242,7 +260,8 @@ func TestResetWhileReading(t *testing.T) {
 	connected(t, e, h)
 	e.Send(0, []byte("hello"))
 	pump(t, e, h, "end", func() bool { return h.slots[0].closed != nil })
-	if end := h.slots[0].closed[0]; end.op != load.Reading || !errors.Is(end.err, syscall.ECONNRESET) {
+	end := h.slots[0].closed[0]
+	if end.op != load.Reading || !errors.Is(end.err, syscall.ECONNRESET) {
 		t.Errorf("told %v, %v; want a reset read", end.op, end.err)
 	}
 }
@@ -262,26 +281,34 @@ func TestAnswerAndClose(t *testing.T) {
 		return !slices.ContainsFunc(h.slots, func(s told) bool { return s.closed == nil })
 	})
 	for i, s := range h.slots {
-		if !bytes.Equal(s.got, pattern(2*readSize+5)) || s.closed[0] != (ending{load.Reading, nil}) {
+		whole := bytes.Equal(s.got, pattern(2*readSize+5))
+		if !whole || s.closed[0] != (ending{load.Reading, nil}) {
 			t.Errorf("slot %d: %d bytes, %v", i, len(s.got), s.closed)
 		}
 	}
 }
 
-// A server that answers before it has taken the request leaves the connection unfit for the next: the
-// rest of the first request would have to go out before it. That is told, and no byte is mixed up.
+// A server that answers before it has taken the request leaves the connection unfit for the next:
+// the rest of the first request would have to go out before it. That is told, and no byte is mixed
+// up.
 func TestAnswerBeforeTheRequestIsWhole(t *testing.T) {
 	var seen bytes.Buffer
-	finished := make(chan bool)
+	taken, finished := make(chan bool, 9), make(chan bool)
 	addr := listen(t, "127.0.0.1:0", func(c *net.TCPConn) {
 		_, _ = c.Write([]byte("early")) // a lost answer fails the test anyway
-		time.Sleep(20 * time.Millisecond)
+		<-taken
+		_, _ = c.Write([]byte(" and the rest of it"))
 		_, _ = io.Copy(&seen, c) // until the end, however it ends
 		close(finished)
 	})
 	e, h := engine(t, addr, 1)
 	first, second := pattern(32<<20), []byte("second request")
-	h.onReceived = func(i int, _ []byte) { e.Send(i, second) }
+	h.onReceived = func(i int, _ []byte) {
+		taken <- true
+		// What belongs to the first request must not be taken for the second's answer.
+		readable(t, e, i)
+		e.Send(i, second)
+	}
 	h.onOpened = func(i int) { e.Send(i, first) }
 	e.Open(0)
 	pump(t, e, h, "end", func() bool { return h.slots[0].closed != nil })
@@ -299,7 +326,8 @@ func TestAnswerBeforeTheRequestIsWhole(t *testing.T) {
 	}
 }
 
-// Connects that fail: later, by the peer, and at once, by the own kernel. None is ever told as opened.
+// Connects that fail: later, by the peer, and at once, by the own kernel. None is ever told as
+// opened.
 func TestFailedConnects(t *testing.T) {
 	check := func(addr netip.AddrPort, want ...error) {
 		t.Helper()
@@ -308,13 +336,18 @@ func TestFailedConnects(t *testing.T) {
 			e.Open(i)
 		}
 		pump(t, e, h, "refusals", func() bool {
-			return !slices.ContainsFunc(h.slots, func(s told) bool { return s.closed == nil && s.opened == 0 })
+			return !slices.ContainsFunc(h.slots, func(s told) bool {
+				return s.closed == nil && s.opened == 0
+			})
 		})
 		for i, s := range h.slots {
 			good := len(s.closed) == 1 && s.closed[0].op == load.Connecting &&
-				slices.ContainsFunc(want, func(err error) bool { return errors.Is(s.closed[0].err, err) })
+				slices.ContainsFunc(want, func(err error) bool {
+					return errors.Is(s.closed[0].err, err)
+				})
 			if s.opened != 0 || !good || e.slots[i].fd != -1 {
-				t.Errorf("%v, slot %d: opened %d times, told %v, want %v", addr, i, s.opened, s.closed, want)
+				t.Errorf("%v, slot %d: opened %d times, told %v, want %v", addr, i, s.opened,
+					s.closed, want)
 			}
 		}
 	}
@@ -369,7 +402,8 @@ func TestOutOfDescriptors(t *testing.T) {
 	}
 	limit := func(n uint64) {
 		t.Helper()
-		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: n, Max: old.Max}); err != nil {
+		l := unix.Rlimit{Cur: n, Max: old.Max}
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -384,7 +418,9 @@ func TestOutOfDescriptors(t *testing.T) {
 	if _, err := New(addr, 1); !errors.Is(err, syscall.EMFILE) {
 		t.Errorf("an engine without descriptors: %v", err)
 	}
-	pump(t, e, h, "failures", func() bool { return h.slots[0].closed != nil && h.slots[1].closed != nil })
+	pump(t, e, h, "failures", func() bool {
+		return h.slots[0].closed != nil && h.slots[1].closed != nil
+	})
 	end := h.slots[1].closed[0]
 	if end.op != load.Connecting || !strings.Contains(end.err.Error(), "ulimit -n") {
 		t.Errorf("told %v, %v; want the limit on open files", end.op, end.err)
@@ -414,8 +450,8 @@ func TestIPv6(t *testing.T) {
 }
 
 // Two slots have something to read in one batch of events; the handler of the one that comes first
-// renews the other. The other's event is of a connection that is gone, and its successor in the slot
-// must not hear of it.
+// renews the other. The other's event is of a connection that is gone, and its successor in the
+// slot must not hear of it.
 func TestEventsOfAReusedSlotAreIgnored(t *testing.T) {
 	addr := listen(t, "127.0.0.1:0", func(c *net.TCPConn) {
 		b := make([]byte, 1)
@@ -440,16 +476,8 @@ func TestEventsOfAReusedSlotAreIgnored(t *testing.T) {
 	}
 	e.Send(0, []byte("?"))
 	e.Send(1, []byte("?"))
-	for i := range 2 { // both answers are there before the engine looks
-		fds := []unix.PollFd{{Fd: e.slots[i].fd, Events: unix.POLLIN}}
-		for {
-			if n, err := unix.Poll(fds, int(bound/1e6)); err == nil && n == 1 {
-				break
-			} else if err != unix.EINTR {
-				t.Fatalf("poll: %d, %v", n, err)
-			}
-		}
-	}
+	readable(t, e, 0) // both answers are there before the engine looks
+	readable(t, e, 1)
 	armed = true
 	for armed { // a signal may end a Wait before it has looked
 		if err := e.Wait(clock.Mono()+int64(time.Second), h); err != nil {
@@ -533,7 +561,8 @@ func TestReleaseClosesEverything(t *testing.T) {
 		e.Open(1)
 		e.Release()
 	}
-	// The server's sides close when their goroutines have run; 50 leaks of 4 would be more than that.
+	// The server's sides close when their goroutines have run; 50 leaks of 4 would be more than
+	// that.
 	for end := clock.Mono() + bound; descriptors(t) > before+20; time.Sleep(time.Millisecond) {
 		if clock.Mono() > end {
 			t.Fatalf("%d descriptors, before %d", descriptors(t), before)

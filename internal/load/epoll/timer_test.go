@@ -4,6 +4,7 @@ import (
 	"math"
 	"net"
 	"net/netip"
+	"runtime"
 	"testing"
 	"time"
 
@@ -14,11 +15,23 @@ import (
 
 var nowhere = netip.MustParseAddrPort("127.0.0.1:1")
 
-// guarded fails when f does not return; how long it takes is not looked at.
+// guarded fails when f does not return; how long it takes is not looked at. The signal by which the
+// runtime interrupts goroutines is kept from f's thread, or it would end every wait sooner or later
+// and hide a wake-up that is missed.
 func guarded(t *testing.T, what string, f func()) {
 	t.Helper()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)) // f keeps one to itself
 	done := make(chan struct{})
-	go func() { f(); close(done) }()
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // for good: the thread ends with the goroutine
+		var set unix.Sigset_t
+		set.Val[0] = 1 << (unix.SIGURG - 1)
+		if err := unix.PthreadSigmask(unix.SIG_BLOCK, &set, nil); err != nil {
+			t.Errorf("block SIGURG: %v", err)
+		}
+		f()
+	}()
 	select {
 	case <-done:
 	case <-time.After(time.Duration(bound)):
@@ -41,8 +54,8 @@ func TestPastDeadlinesPoll(t *testing.T) {
 	}
 }
 
-// until waits for the deadline as the load's loop does, and reports how often the timer itself ended
-// a wait, and whether it did so before the deadline.
+// until waits for the deadline as the load's loop does, and reports how often the timer itself
+// ended a wait, and whether it did so before the deadline.
 func until(t *testing.T, e *Engine, h *ear, deadline int64) (fired int, early bool) {
 	for clock.Mono() < deadline {
 		if err := e.Wait(deadline, h); err != nil {
@@ -61,19 +74,38 @@ func until(t *testing.T, e *Engine, h *ear, deadline int64) (fired int, early bo
 // The timer never fires early, whatever the distance; how late it is depends on the machine.
 func TestTimerIsNeverEarly(t *testing.T) {
 	e, h := engine(t, nowhere, 1)
+	fired := 0
 	guarded(t, "timer", func() {
 		for k := range int64(300) {
 			// From 1 µs to 3 ms, in steps that are no whole number of anything.
-			if _, early := until(t, e, h, clock.Mono()+1000+k*k*33); early {
+			n, early := until(t, e, h, clock.Mono()+1000+k*k*33)
+			if early {
 				t.Errorf("wait %d ended before its deadline", k)
 			}
+			fired += n
+		}
+	})
+	if fired == 0 {
+		t.Error("the timer never fired")
+	}
+}
+
+// A timer that fires early all the same, as it would if the two clocks drifted apart, costs turns
+// of the loop, not the wake-up. Nor does one that fires late.
+func TestWrongOffsets(t *testing.T) {
+	e, h := engine(t, nowhere, 1)
+	guarded(t, "wrong offset", func() {
+		for _, off := range []int64{-1e6, 1e6} {
+			e.toMono += off
+			until(t, e, h, clock.Mono()+3e6)
+			e.toMono -= off
 		}
 	})
 }
 
-// The kernel's clock and the process's differ by a constant. An offset that is too small would wake the
-// loop early by as much, every time; it must not be below what any reading shows, and not above by more
-// than a reading takes.
+// The kernel's clock and the process's differ by a constant. An offset that is too small would wake
+// the loop early by as much, every time; it must not be below what any reading shows, and not above
+// by more than a reading takes.
 func TestClockOffset(t *testing.T) {
 	low, high := int64(math.MinInt64), int64(math.MaxInt64)
 	for range 1000 {
@@ -93,8 +125,8 @@ func TestClockOffset(t *testing.T) {
 	}
 }
 
-// The ways in which a wake-up could get lost: a deadline that moves in, out or stays as it is, before
-// and after the timer has fired, with and without its event having been taken.
+// The ways in which a wake-up could get lost: a deadline that moves in, out or stays as it is,
+// before and after the timer has fired, with and without its event having been taken.
 func TestNoWakeUpIsMissed(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	addr := listen(t, "127.0.0.1:0", echo)
@@ -107,10 +139,7 @@ func TestNoWakeUpIsMissed(t *testing.T) {
 	}
 	ping := func() { // something to read, so that the next wait does not sleep
 		e.Send(0, []byte("x"))
-		fds := []unix.PollFd{{Fd: e.slots[0].fd, Events: unix.POLLIN}}
-		for n := 0; n != 1; {
-			n, _ = unix.Poll(fds, 1000)
-		}
+		readable(t, e, 0)
 	}
 	pass := func(deadline int64) {
 		for clock.Mono() < deadline {
@@ -118,9 +147,10 @@ func TestNoWakeUpIsMissed(t *testing.T) {
 		}
 	}
 	guarded(t, "moved deadlines", func() {
-		now := clock.Mono()
+		until(t, e, h, clock.Mono()+20*ms) // what opening the connection has set it to is over
+
 		ping()
-		wait(now + 1e12) // far away, ended by the ping
+		wait(clock.Mono() + 1e12) // far away, ended by the ping; then a nearer one
 		until(t, e, h, clock.Mono()+2*ms)
 
 		d := clock.Mono() + 5*ms // the same deadline twice, not passed in between

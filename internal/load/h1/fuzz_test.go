@@ -61,7 +61,8 @@ func FuzzNext(f *testing.F) {
 		"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n",
 		"HTTP/1.0 304 x\r\nConnection: Keep-Alive, Close\r\n\r\n",
 		"HTTP/1.1 100 Continue\r\n\r\n" + ok + "Content-Length: 2\r\n\r\nok",
-		"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n" + ok + "Content-Length: 2\r\n\r\nok",
+		"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n" + ok +
+			"Content-Length: 2\r\n\r\nok",
 		"HTTP/1.1 204 None\r\nContent-Length: 9\r\n\r\nrest", "HTTP/1.1 304 Same\r\n\r\n",
 		"HTTP/1.1 200 OK\nContent-Length: 2\n\nok\r\n\r\n", "HTTP/1.1 200\r\n\r\n",
 		"HTTP/1.2 200 OK\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.1 099 x\r\n\r\n",

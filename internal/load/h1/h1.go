@@ -1,7 +1,7 @@
-// Package h1 reads HTTP/1.1 responses piece by piece, without allocation and without copying bodies.
-// It is a reader for a load generator: it finds where an answer ends and what its status is, and hands
-// the body through; it keeps no headers (RFC 9112). Where a line of the framing ends decides where the
-// answer does, so that a bare CR or LF there is an error, as §2.2 permits.
+// Package h1 reads HTTP/1.1 responses piece by piece, without allocation and without copying
+// bodies. It is a reader for a load generator: it finds where an answer ends and what its status
+// is, and hands the body through; it keeps no headers (RFC 9112). Where a line of the framing ends
+// decides where the answer does, so that a bare CR or LF there is an error, as §2.2 permits.
 //
 // Non-goals: the answer to a HEAD, which announces a body that never comes, and to a CONNECT.
 package h1
@@ -11,8 +11,8 @@ import (
 	"errors"
 )
 
-// MaxHead bounds the head of a response in bytes; a longer one is an error. The trailers and each chunk
-// extension have the same bound.
+// MaxHead bounds the head of a response in bytes; a longer one is an error. The trailers and each
+// chunk extension have the same bound.
 const MaxHead = 32 << 10
 
 // Errors that end a connection: after them the stream cannot be read on.
@@ -59,9 +59,9 @@ func (r *Response) Reset() {
 	*r = Response{head: head}
 }
 
-// Next consumes from b. It returns how many bytes it took, a piece of the body if it met one (a part
-// of b), and whether the response is whole. Call it again with the rest until it has taken all of b or
-// the response is done. Bytes after a whole response stay in b.
+// Next consumes from b. It returns how many bytes it took, a piece of the body if it met one (a
+// part of b), and whether the response is whole. Call it again with the rest until it has taken all
+// of b or the response is done. Bytes after a whole response stay in b.
 func (r *Response) Next(b []byte) (n int, body []byte, done bool, err error) {
 	switch r.state {
 	case inHead:
@@ -187,8 +187,8 @@ func (r *Response) parseHead(h []byte) (done bool, err error) {
 	return r.frame(f), nil
 }
 
-// header looks at one line, without its CRLF, and reports whether it is one of the three that decide
-// where an answer ends.
+// header looks at one line, without its CRLF, and reports whether it is one of the three that
+// decide where an answer ends.
 func (f *framing) header(line []byte) (bool, error) {
 	switch line[0] | 0x20 {
 	case 'c':

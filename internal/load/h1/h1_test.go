@@ -99,7 +99,8 @@ func TestFramings(t *testing.T) {
 	check(t, chunked+"1\r\nh\r\n004\r\nello\r\n000\r\n\r\n", keep)
 	check(t, chunked+"0\r\n\r\n", empty)
 	check(t, chunked+"5;a=b\r\nhello\r\n0;c=\"d;e\"\r\n\r\n", keep)
-	check(t, chunked+"5 \t;a\r\nhello\r\n0 \r\n\r\n", keep) // white space that §7.1.1 wants tolerated
+	// White space that §7.1.1 wants tolerated.
+	check(t, chunked+"5 \t;a\r\nhello\r\n0 \r\n\r\n", keep)
 	check(t, chunked+"5\r\nhello\r\n0\r\nX: y\r\nLong-Trailer: z\r\n\r\n", keep)
 	check(t, chunked+"5\r\nhello\r\n0\r\n\r\nHTTP", answer{status: 200, body: "hello", done: true,
 		rest: "HTTP"})
@@ -115,11 +116,13 @@ func TestFramings(t *testing.T) {
 
 	// RFC 9112 §6.3: Transfer-Encoding wins over Content-Length, and a coding that does not end in
 	// chunked ends with the connection.
-	check(t, ok+"Transfer-Encoding: Chunked\r\nContent-Length: 3\r\n\r\n5\r\nhello\r\n0\r\n\r\n", keep)
-	check(t, ok+"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", keep)
-	check(t, ok+"Transfer-Encoding: gzip, chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", keep)
-	check(t, ok+"Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+	check(t, ok+"Transfer-Encoding: Chunked\r\nContent-Length: 3\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
 		keep)
+	check(t, ok+"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+		keep)
+	check(t, ok+"Transfer-Encoding: gzip, chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", keep)
+	check(t, ok+"Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"+
+		"5\r\nhello\r\n0\r\n\r\n", keep)
 	check(t, ok+"Transfer-Encoding: gzip\r\nContent-Length: 2\r\n\r\nhello", untilClose)
 	check(t, ok+"Transfer-Encoding: chunked, gzip\r\nContent-Length: 2\r\n\r\nhello", untilClose)
 
@@ -127,7 +130,8 @@ func TestFramings(t *testing.T) {
 	check(t, ok+"Connection: close\r\nContent-Length: 5\r\n\r\nhello", closing)
 	check(t, ok+"Content-Length: 5\r\nCONNECTION:CLOSE\r\n\r\nhello", closing)
 	check(t, ok+"Connection: TE ,\tclose\r\nContent-Length: 5\r\n\r\nhello", closing)
-	check(t, ok+"Connection: close\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello", closing)
+	check(t, ok+"Connection: close\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello",
+		closing)
 	check(t, ok+"Connection: keep-alive, close\r\nContent-Length: 5\r\n\r\nhello", closing)
 	check(t, ok+"Connection: closed\r\nContent-Length: 5\r\n\r\nhello", keep)
 	check(t, ok+"Connection: keep-alive\r\nContent-Length: 5\r\n\r\nhello", keep)
@@ -139,13 +143,15 @@ func TestFramings(t *testing.T) {
 func TestStatusDecides(t *testing.T) {
 	check(t, "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nHTTP/",
 		answer{status: 204, done: true, rest: "HTTP/"})
-	check(t, "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", answer{status: 304, done: true})
+	check(t, "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", answer{status: 304,
+		done: true})
 	check(t, "HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n",
 		answer{status: 304, done: true})
 	check(t, "HTTP/1.1 100 Continue\r\n\r\n"+ok+"Content-Length: 2\r\n\r\nok",
 		answer{status: 200, body: "ok", done: true})
-	check(t, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nContent-Length: 9\r\nConnection: close\r\n\r\n"+
-		"HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 500 No\r\nContent-Length: 2\r\n\r\nok",
+	check(t, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nContent-Length: 9\r\n"+
+		"Connection: close\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n"+
+		"HTTP/1.1 500 No\r\nContent-Length: 2\r\n\r\nok",
 		answer{status: 500, body: "ok", done: true})
 	check(t, "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno",
 		answer{status: 404, body: "no", done: true})
@@ -196,14 +202,17 @@ func TestMalformedLengths(t *testing.T) {
 		check(t, ok+"Content-Length: "+length+"\r\n\r\nhello", answer{err: ErrLength})
 	}
 	check(t, ok+"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello", answer{err: ErrLength})
-	check(t, ok+"Content-Length: 6\r\nX: y\r\ncontent-length: 5\r\n\r\nhello", answer{err: ErrLength})
+	check(t, ok+"Content-Length: 6\r\nX: y\r\ncontent-length: 5\r\n\r\nhello",
+		answer{err: ErrLength})
 	// §6.1: with HTTP/1.0 a Transfer-Encoding makes the framing faulty.
-	check(t, "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", answer{err: ErrCoding})
+	check(t, "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		answer{err: ErrCoding})
 }
 
 func TestMalformedChunks(t *testing.T) {
 	for _, body := range []string{
-		"\r\n", "x\r\n", "-1\r\nx", "+5\r\n", " 5\r\nhello", ";a\r\n", "0x5\r\nhello", "5 6\r\nhello",
+		"\r\n", "x\r\n", "-1\r\nx", "+5\r\n", " 5\r\nhello", ";a\r\n", "0x5\r\nhello",
+		"5 6\r\nhello",
 		"5\rx", "5\r5\r\nhello", // a CR is followed by LF
 		"5\nhello", "5;a\nhello", // a LF is preceded by CR
 		"5\r\nhello0\r\n\r\n",      // no line end after the chunk
@@ -249,7 +258,8 @@ func TestHugeHeads(t *testing.T) {
 
 // Bytes after an answer belong to the next one.
 func TestPipelined(t *testing.T) {
-	text := ok + "Content-Length: 2\r\n\r\nab" + ok + "Transfer-Encoding: chunked\r\n\r\n2\r\ncd\r\n0\r\n\r\n" +
+	text := ok + "Content-Length: 2\r\n\r\nab" + ok +
+		"Transfer-Encoding: chunked\r\n\r\n2\r\ncd\r\n0\r\n\r\n" +
 		"HTTP/1.1 204 None\r\n\r\n" + ok + "\r\nef"
 	var r Response
 	for _, want := range []string{"ab", "cd", "", "ef"} {
