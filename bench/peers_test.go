@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -13,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -54,7 +54,12 @@ func serve(core string) error {
 		return err
 	}
 	fmt.Println(l.Addr())
-	return truth.Null(context.Background(), l.(*net.TCPListener), []byte(answer))
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		io.Copy(io.Discard, os.Stdin) //nolint:errcheck // any end of it will do
+		cancel()
+	}()
+	return truth.Null(ctx, l.(*net.TCPListener), []byte(answer))
 }
 
 // server starts it and returns its address.
@@ -62,7 +67,10 @@ func server(tb testing.TB, core int) netip.AddrPort {
 	tb.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), fmt.Sprintf("PRONY_BENCH_SERVER=%d", core))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	in, err := cmd.StdinPipe() // its end, for whatever reason, ends the server
+	if err != nil {
+		tb.Fatal(err)
+	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		tb.Fatal(err)
@@ -71,8 +79,8 @@ func server(tb testing.TB, core int) netip.AddrPort {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
-		cmd.Process.Kill() //nolint:errcheck // it may have ended, which the benchmark has noticed
-		cmd.Wait()         //nolint:errcheck // it was killed
+		in.Close()
+		cmd.Wait() //nolint:errcheck // it ends as it is told to
 	})
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {

@@ -249,8 +249,9 @@ func ratioCell(t *Target, n *noteBook, load, name string, o Options) Cell {
 	}
 	if r.Hi > tooWide*r.Lo {
 		c.Text = fmt.Sprintf("%.2f", r.Center)
-		c.Refs = n.refs([]string{fmt.Sprintf("the ratio's interval spans more than a factor of %d: "+
-			"these blocks do not tell it (raise --blocks)", tooWide)})
+		why := fmt.Sprintf("the ratio's interval spans more than a factor of %d (raise --blocks)",
+			tooWide)
+		c.Refs = n.refs([]string{why})
 		return c
 	}
 	decimals := ratioDecimals(r.Lo, r.Hi)

@@ -11,8 +11,9 @@ const (
 
 // steady reports whether a cumulative count grew equally fast over the last spans, in the manner of
 // Georges, Buytaert & Eeckhout (OOPSLA 2007, §3.2), who stop when the variation over the last
-// iterations falls below a few per cent. Counts vary by their root even when nothing changes, so two
-// such deviations are allowed on top; a slow service is not kept warming up by its own randomness.
+// iterations falls below a few per cent. Counts vary by their root even when nothing changes, so
+// two such deviations are allowed on top; a slow service is not kept warming up by its own
+// randomness.
 func steady(cumulative []int64) bool {
 	n := len(cumulative)
 	if n < warmSpans*warmSpan+1 {

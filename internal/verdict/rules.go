@@ -132,7 +132,8 @@ func lag(_ *result.Record, l *result.Load) *result.Finding {
 		return nil
 	}
 	return suspect(fmt.Sprintf("p99 %v", time.Duration(l.OwnLag.P99Ns).Round(time.Microsecond)),
-		limit.Round(time.Microsecond).String(), "the generator's core was not its own, or is slow to wake: quiet the machine")
+		limit.Round(time.Microsecond).String(),
+		"the generator's core was not its own, or is slow to wake: quiet the machine")
 }
 
 func generator(_ *result.Record, l *result.Load) *result.Finding {
