@@ -346,26 +346,39 @@ func (p *proc) Stop(grace time.Duration) error {
 func (p *proc) clean() error {
 	var errs []error
 	if p.cmd != nil && p.cmd.Process != nil {
-		_ = unix.Kill(-p.cmd.Process.Pid, unix.SIGKILL) // likewise
+		errs = append(errs, p.killProcessGroup())
 	}
 	for _, dir := range p.groups.dirs() {
-		errs = append(errs, killGroup(dir))
-	}
-	if p.cmd != nil && p.cmd.Process != nil {
-		select {
-		case <-p.exited:
-		case <-time.After(killBound):
-			errs = append(errs, fmt.Errorf("kill %s: process %d is still there",
-				p.spec.Name, p.cmd.Process.Pid))
-		}
-	}
-	for _, dir := range p.groups.dirs() {
-		errs = append(errs, removeGroup(dir))
+		errs = append(errs, killGroup(dir), removeGroup(dir))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("stop %s: %w", p.spec.Name, err)
 	}
 	return p.journal.remove(p.name)
+}
+
+// killProcessGroup kills it and waits until it is empty: a killed process needs a moment to go, on a
+// busy machine a long one. The leader's number stays taken as long as the group has members.
+func (p *proc) killProcessGroup() error {
+	pgid := p.cmd.Process.Pid
+	_ = unix.Kill(-pgid, unix.SIGKILL) // all of it may have gone already
+	deadline := time.After(killBound)
+	select {
+	case <-p.exited:
+	case <-deadline:
+		return fmt.Errorf("process %d is still there %v after being killed", pgid, killBound)
+	}
+	for {
+		left := groupMembers(pgid)
+		if len(left) == 0 {
+			return nil
+		}
+		select {
+		case <-deadline:
+			return fmt.Errorf("processes %v are still there %v after being killed", left, killBound)
+		case <-time.After(time.Millisecond):
+		}
+	}
 }
 
 // bornAt is the start time of a process in clock ticks since boot (proc(5), field 22).
