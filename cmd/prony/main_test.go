@@ -104,6 +104,22 @@ func TestABrokenServiceDoesNotStopTheOthers(t *testing.T) {
 	has(t, "report", stdout, "go-nethttp", "node-express", "VALID 2 trials")
 }
 
+func TestATargetAskedForByNameIsSkippedAloud(t *testing.T) {
+	root := checkout(t)
+	stdout, _, exit := say(t, mock{lacks: "rust-axum"}, "run", "--root", root, "--blocks", "2",
+		"--targets", "rust-axum,go-nethttp")
+	if exit != exitFine {
+		t.Errorf("exit %d, want fine", exit)
+	}
+	has(t, "report", stdout, "rust-axum", "skipped: needs unobtainium >= 1: not found")
+	_, stderr, exit := say(t, mock{lacks: "rust-axum"}, "run", "--root", root, "--targets",
+		"rust-axum")
+	if exit != exitError {
+		t.Errorf("exit %d with nothing left to run, want an error", exit)
+	}
+	has(t, "stderr", stderr, "none of its targets can run here", "unobtainium")
+}
+
 func TestMistakesGetASentenceAndACode(t *testing.T) {
 	root := checkout(t)
 	broken := filepath.Join(t.TempDir(), "s.yaml")

@@ -86,7 +86,7 @@ byte.`,
 			if err != nil {
 				return err
 			}
-			p, _, err := a.plan(c, root, args, f, nil)
+			_, p, _, err := a.plan(c, root, args, f)
 			if err != nil {
 				return err
 			}
@@ -97,53 +97,59 @@ byte.`,
 	return c
 }
 
-// plan reads and expands a suite against the catalog. Targets that keep says no to are left out;
-// nil keeps all.
-func (a *app) plan(c *cobra.Command, root string, args []string, f *runFlags,
-	keep func(*service.Service) bool) (*suite.Plan, []*service.Service, error) {
+// plan reads and expands a suite against the whole catalog, so that a missing toolchain is no typo.
+func (a *app) plan(c *cobra.Command, root string, args []string, f *runFlags) (*suite.Suite,
+	*suite.Plan, []*service.Service, error) {
 	s, err := a.readSuite(root, args)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if err := s.Override(f.override(c)); err != nil {
-		return nil, nil, usageError{err}
+		return nil, nil, nil, usageError{err}
 	}
 	services, err := a.catalog(root)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	var kept []*service.Service
-	for _, x := range services {
-		if keep == nil || keep(x) {
-			kept = append(kept, x)
-		}
-	}
-	// Patterns are checked against the whole catalog, so that a missing toolchain is not a typo.
-	whole, err := s.Plan(targets(services))
+	p, err := s.Plan(targets(services))
 	if err != nil && len(f.targets) > 0 {
 		err = usageError{err}
 	}
-	if err != nil || keep == nil || len(kept) == len(services) {
-		return whole, services, err
+	return s, p, services, err
+}
+
+// narrow leaves out the targets that lack a tool here, and says which and why.
+func (a *app) narrow(s *suite.Suite, p *suite.Plan, services []*service.Service,
+	tools *service.Tools) (*suite.Plan, []result.Skipped, error) {
+	var kept []string
+	var skipped []result.Skipped
+	for _, name := range targetsOf(p) {
+		x, _, _ := find(services, name)
+		if missing := a.world.missing(tools, x); len(missing) > 0 {
+			reason := fmt.Sprintf("%s (see services/%s/README.md)", missing[0], x.Name)
+			skipped = append(skipped, result.Skipped{Target: name, Reason: reason})
+			continue
+		}
+		kept = append(kept, name)
 	}
-	narrowed := targetsOf(whole, kept)
-	if len(narrowed) == 0 {
-		return nil, services, fmt.Errorf("plan %s: none of its targets can run here; "+
-			"prony services says what each one needs", s.Name)
+	if len(skipped) == 0 {
+		return p, nil, nil
 	}
-	if err := s.Override(suite.Override{Targets: narrowed}); err != nil {
+	if len(kept) == 0 {
+		return nil, nil, fmt.Errorf("run %s: none of its targets can run here; %s: %s", s.Name,
+			skipped[0].Target, skipped[0].Reason)
+	}
+	if err := s.Override(suite.Override{Targets: kept}); err != nil {
 		return nil, nil, err
 	}
 	p, err := s.Plan(targets(services))
-	return p, services, err
+	return p, skipped, err
 }
 
-// targetsOf lists the plan's targets whose service is among those kept.
-func targetsOf(p *suite.Plan, kept []*service.Service) (out []string) {
-	seen := map[string]bool{}
+// targetsOf lists a plan's targets, each once.
+func targetsOf(p *suite.Plan) (out []string) {
 	for _, t := range p.Trials {
-		if _, _, ok := find(kept, t.Target); ok && !seen[t.Target] {
-			seen[t.Target] = true
+		if !slices.Contains(out, t.Target) {
 			out = append(out, t.Target)
 		}
 	}
@@ -157,9 +163,11 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 		return err
 	}
 	tools := service.FindTools(ctx)
-	p, services, err := a.plan(c, root, args, f, func(s *service.Service) bool {
-		return len(a.world.missing(tools, s)) == 0
-	})
+	s, p, services, err := a.plan(c, root, args, f)
+	if err != nil {
+		return err
+	}
+	p, skipped, err := a.narrow(s, p, services, tools)
 	if err != nil {
 		return err
 	}
@@ -180,7 +188,7 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 	defer show.end()
 	show.begin(p, layout, reaped)
 	e := a.experiment(ctx, root, p, tools)
-	e.Head.Skipped = a.skipped(p, services, tools, f)
+	e.Head.Skipped = skipped
 	if err := a.prepare(ctx, root, services, tools, &e, show); err != nil {
 		return err
 	}
@@ -231,7 +239,7 @@ func (a *app) prepare(ctx context.Context, root string, services []*service.Serv
 	builder := &service.Builder{Root: root, Tools: tools, Progress: show.line}
 	built := map[string]*service.Built{}
 	failed := map[string]error{}
-	for _, name := range targetsOf(e.Plan, services) {
+	for _, name := range targetsOf(e.Plan) {
 		s, t, _ := find(services, name)
 		if failed[s.Name] == nil && built[s.Name] == nil {
 			b, err := a.world.build(ctx, builder, s)
@@ -249,23 +257,6 @@ func (a *app) prepare(ctx context.Context, root string, services []*service.Serv
 		}
 	}
 	return nil
-}
-
-// skipped lists the targets that a suite without narrowing would have and that lack a tool.
-func (a *app) skipped(p *suite.Plan, services []*service.Service, tools *service.Tools,
-	f *runFlags) (out []result.Skipped) {
-	for _, s := range services {
-		missing := a.world.missing(tools, s)
-		wanted := len(f.targets) == 0 && slices.Contains(s.Contracts, p.Suite.Contract)
-		if len(missing) == 0 || !wanted {
-			continue
-		}
-		for _, t := range s.Targets {
-			out = append(out, result.Skipped{Target: s.Full(t), Reason: missing[0] +
-				" (see services/" + s.Name + "/README.md)"})
-		}
-	}
-	return out
 }
 
 // conclude prints what the records say and gives the exit code that fits.

@@ -357,8 +357,8 @@ func (p *proc) clean() error {
 	return p.journal.remove(p.name)
 }
 
-// killProcessGroup kills it and waits until it is empty: a killed process needs a moment to go, on a
-// busy machine a long one. The leader's number stays taken as long as the group has members.
+// killProcessGroup kills it and waits until it is empty: a killed process needs a moment to go, on
+// a busy machine a long one. The leader's number stays taken as long as the group has members.
 func (p *proc) killProcessGroup() error {
 	pgid := p.cmd.Process.Pid
 	_ = unix.Kill(-pgid, unix.SIGKILL) // all of it may have gone already
@@ -375,7 +375,8 @@ func (p *proc) killProcessGroup() error {
 		}
 		select {
 		case <-deadline:
-			return fmt.Errorf("processes %v are still there %v after being killed", left, killBound)
+			return fmt.Errorf("processes %v are still there %v after being killed", left,
+				killBound)
 		case <-time.After(time.Millisecond):
 		}
 	}
