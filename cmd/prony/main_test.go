@@ -88,6 +88,11 @@ func TestRunWithNoArgumentsIsTheCanonicalComparison(t *testing.T) {
 			t.Errorf("report.%s: %v", f, err)
 		}
 	}
+	doc, err := os.ReadFile(filepath.Join(dirs[0], "report.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	has(t, "report.json", string(doc), `"endpoint": "GET /hello/{mode}?key={key}"`)
 	again, _, exit := say(t, mock{}, "report", dirs[0])
 	if exit != exitFine || again != stdout {
 		t.Errorf("the report made again differs (exit %d):\n%s", exit, again)

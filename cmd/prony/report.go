@@ -148,7 +148,11 @@ func (r *reported) print(w io.Writer, format, dir string) error {
 	case "csv":
 		return report.CSV(w, r.study)
 	case "json":
-		return report.JSON(w, r.study, report.JSONOptions{})
+		endpoints := map[string]string{}
+		for scene, requests := range r.head.Requests {
+			endpoints[scene] = strings.Join(requests, ", ")
+		}
+		return report.JSON(w, r.study, report.JSONOptions{Endpoints: endpoints})
 	case "html":
 		return report.HTML(w, r.study, report.HTMLOptions{Samples: readSamples(dir)})
 	}

@@ -230,6 +230,12 @@ func (a *app) experiment(ctx context.Context, root string, p *suite.Plan,
 	for _, t := range p.Trials {
 		e.Head.Trials = append(e.Head.Trials, t.ID)
 	}
+	e.Head.Requests = map[string][]string{}
+	for _, scene := range p.Suite.Scenarios {
+		for _, r := range scene.Requests {
+			e.Head.Requests[scene.Name] = append(e.Head.Requests[scene.Name], r.Request)
+		}
+	}
 	return e
 }
 

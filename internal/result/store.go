@@ -31,6 +31,8 @@ type Run struct {
 	Trials   []string  `json:"trials"` // ids, in order
 	Skipped  []Skipped `json:"skipped,omitempty"`
 	Command  []string  `json:"command"`
+	// Requests are what each scenario sends, as the suite has it, for readers of reports.
+	Requests map[string][]string `json:"requests,omitempty"`
 }
 
 // Skipped is a target that could not take part, with the reason.
