@@ -56,7 +56,7 @@ func (mock) lab(_ *process.Journal, l host.Layout, dir string,
 	f := &fake.Launcher{Note: func(string) {}}
 	f.Start = func(s launch.Spec) (http.Handler, time.Duration, error) {
 		m.target = s.Name
-		return contractOf(s.Name), 20 * time.Millisecond, nil
+		return fake.Hello(modeOf(s.Name)), 20 * time.Millisecond, nil
 	}
 	return &trial.Lab{
 		Launcher: f, Driver: m, Dial: f.Dial, Layout: l, Dir: dir, Observe: observe,
@@ -80,35 +80,6 @@ func modeOf(trial string) string {
 		return "virtual"
 	}
 	return "reactive"
-}
-
-// contractOf keeps the contract hello as far as the quick check asks.
-func contractOf(trial string) http.Handler {
-	path := "/hello/" + modeOf(trial)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		q := r.URL.Query()
-		key, n := "1", 0
-		if q.Has("key") {
-			key = q.Get("key")
-		}
-		_, err := fmt.Sscanf(key, "%d", &n)
-		status, body := 200, ""
-		switch {
-		case r.URL.Path == "/readyz" || r.URL.Path == "/ready" || r.URL.Path == "/health":
-		case r.URL.Path != path || r.Method != "GET":
-			status = 404
-		case q.Has("sleep") && q.Get("sleep") != "0", q.Get("log") == "yes":
-			status = 400
-		case err != nil || n < 1 || n > 50000:
-			status = 404
-		default:
-			body = "Hello from REST value-" + key
-		}
-		w.Header().Set("Content-Type", "text/plain")
-		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
-		w.WriteHeader(status)
-		w.Write([]byte(body)) //nolint:errcheck // a client that has gone needs no answer
-	})
 }
 
 // mockLoad answers at a rate that is the target's own, give or take a per cent by the trial.

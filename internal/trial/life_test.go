@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -43,7 +42,7 @@ const rate = 1000 // requests a second that the mock load reaches
 func newWorld(t *testing.T) *world {
 	w := &world{t: t, dir: t.TempDir()}
 	w.handler = func(string) (http.Handler, time.Duration, error) {
-		return hello(), 40 * time.Millisecond, nil
+		return fake.Hello("virtual"), 40 * time.Millisecond, nil
 	}
 	start := func(s launch.Spec) (http.Handler, time.Duration, error) { return w.handler(s.Name) }
 	w.launcher = &fake.Launcher{Start: start, Note: w.note}
@@ -124,37 +123,6 @@ func (x *watcher) Series() probe.Series { return probe.Series{} }
 func (x *watcher) Stop() (probe.Series, result.Cost) {
 	x.w.note("unwatch")
 	return probe.Series{}, result.Cost{}
-}
-
-// hello keeps the contract of that name, mode virtual.
-func hello() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		q := r.URL.Query()
-		status, body := 200, ""
-		key := q.Get("key")
-		if !q.Has("key") {
-			key = "1"
-		}
-		var n int
-		_, err := fmt.Sscanf(key, "%d", &n)
-		sleep := q.Get("sleep")
-		badSleep := q.Has("sleep") && sleep != "0" && sleep != "0.05"
-		switch {
-		case r.URL.Path == "/ready":
-		case r.Method != "GET" || r.URL.Path != "/hello/virtual":
-			status = 404
-		case badSleep || q.Get("log") == "yes":
-			status = 400
-		case err != nil || n < 1 || n > 50000:
-			status = 404
-		default:
-			body = "Hello from REST value-" + key
-		}
-		w.Header().Set("Content-Type", "text/plain")
-		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
-		w.WriteHeader(status)
-		w.Write([]byte(body)) //nolint:errcheck // a client that has gone needs no answer
-	})
 }
 
 const suiteText = `
@@ -263,7 +231,8 @@ func TestFaults(t *testing.T) {
 	check("ends at once", serves(nil, 0, errors.New("address already in use")),
 		"ready", "the service ended (exit status 1)", "the whole log is")
 	check("never ready", serves(http.NotFoundHandler(), 0, nil), "ready", "404", "see ")
-	check("never listens", serves(hello(), time.Hour, nil), "ready", "connection refused", "see ")
+	late := serves(fake.Hello("virtual"), time.Hour, nil)
+	check("never listens", late, "ready", "connection refused", "see ")
 	check("answers wrongly", serves(lying(), 0, nil), "verify", `body differs`, "prony verify bad")
 	check("hangs in the warm-up", during("warmup",
 		func(_ *world, ctx context.Context, _ load.Spec) (*load.Result, error) {
@@ -363,7 +332,7 @@ func lastLaunch(notes []string) string {
 
 // lying is ready and answers one digit off.
 func lying() http.Handler {
-	fine := hello()
+	fine := fake.Hello("virtual")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("key") == "31415" {
 			w.Header().Set("Content-Type", "text/plain")

@@ -182,7 +182,7 @@ func little(_ *result.Record, l *result.Load) *result.Finding {
 	want := min(max(l.InFlightMean, least), most)
 	off := math.Abs(l.InFlightMean-want) / l.InFlightMean
 	observed := fmt.Sprintf("%.2f under way, rate × time gives %.2f", l.InFlightMean, want)
-	hint := "requests from before the window are still waiting: connections are starved, or it is short"
+	hint := "requests from before the window still wait: connections starve, or it is too short"
 	switch {
 	case off > littleWrong:
 		return invalid(observed, percent(littleMax), hint)
