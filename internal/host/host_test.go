@@ -22,6 +22,7 @@ func TestDivide(t *testing.T) {
 	}
 	check([]int{0, 1}, 1, "[1] [0] false")
 	check([]int{0, 1, 2, 3}, 2, "[2 3] [0 1] false")
+	check([]int{0, 1, 2, 3}, 1, "[3] [0 1 2] false")
 	check([]int{0, 1, 2, 3}, 1.5, "[2 3] [0 1] false")
 	check([]int{5}, 1, "[5] [5] true")
 	check([]int{0, 1}, 2, "divide 2 cores: the service asks for 2 and the load needs one; "+

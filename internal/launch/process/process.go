@@ -146,7 +146,7 @@ func (p *proc) start(ctx context.Context, path string) error {
 	p.cmd.Dir, p.cmd.Env = p.spec.Dir, []string{enterEnv + "=" + string(text)}
 	p.cmd.Stdout, p.cmd.Stderr = out, out
 	p.cmd.ExtraFiles = []*os.File{w}
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	started := make(chan error)
 	go p.keep(started)
 	err = <-started
