@@ -115,8 +115,8 @@ type watcher struct {
 }
 
 func (x *watcher) Mark() probe.Mark {
-	x.at += 1e9
-	return probe.Mark{TNs: x.at, Source: "proc"}
+	x.at += 2e9
+	return probe.Mark{TNs: x.at, CPUNs: x.at / 2, Source: "proc"}
 }
 func (x *watcher) MarkPSS() probe.Mark  { return x.Mark() }
 func (x *watcher) Series() probe.Series { return probe.Series{} }
@@ -207,6 +207,11 @@ func TestLifeInOrder(t *testing.T) {
 		// minimum.
 		if !r.Warmup.Steady || r.Warmup.SteadyAtNs != 1625e6 {
 			t.Errorf("warm-up %+v, want steady at 1.625 s", r.Warmup)
+		}
+		// The marks lie 2 s apart around a window of 1 s with 1,000 requests, so 2,000 between
+		// them, and half a processor was in use: 1 s of it, 500 µs a request.
+		if got := r.Loads[0].Service.CPUPerRequestNs; got != 500e3 {
+			t.Errorf("%g ns of CPU a request, want 500,000", got)
 		}
 		if l := r.Loads[1]; l.RatePerS != rate/2 || l.RateOf != "50% of peak" {
 			t.Errorf("second load at %g/s of %q, want 500 of peak", l.RatePerS, l.RateOf)
