@@ -68,10 +68,28 @@ func Create(dir string, r Run) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create run: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, RunFile), append(b, '\n'), 0o644); err != nil {
+	if err := writeSynced(dir, RunFile, append(b, '\n')); err != nil {
 		return nil, fmt.Errorf("create run: %w", errors.Join(err, f.Close(), os.Remove(f.Name())))
 	}
 	return &Writer{f: f}, nil
+}
+
+// writeSynced writes a file that a power cut must not take, and its folder's entries with it:
+// records without their head could not be read (fsync(2): the folder needs a sync of its own).
+func writeSynced(dir, name string, b []byte) error {
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 // Append writes a record and syncs it. When that fails (a full disk, say), what was written of it
