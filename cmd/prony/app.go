@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"prony/internal/host"
@@ -149,16 +150,12 @@ func pick(services []*service.Service, names []string) ([]*service.Service, erro
 	var out []*service.Service
 	var errs []error
 	for _, n := range names {
-		found := false
-		for _, s := range services {
-			if s.Name == n {
-				out = append(out, s)
-				found = true
-			}
-		}
-		if !found {
+		i := slices.IndexFunc(services, func(s *service.Service) bool { return s.Name == n })
+		if i < 0 {
 			errs = append(errs, unknownService(services, n))
+			continue
 		}
+		out = append(out, services[i])
 	}
 	return out, errors.Join(errs...)
 }

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -154,11 +155,7 @@ func checkCores(want []int) error {
 		return err
 	}
 	for _, c := range want {
-		found := false
-		for _, h := range have {
-			found = found || h == c
-		}
-		if !found {
+		if !slices.Contains(have, c) {
 			return fmt.Errorf("core %d is not one of %v, which this process may use", c, have)
 		}
 	}

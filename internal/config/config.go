@@ -78,17 +78,6 @@ func unmarshal(data []byte, v any) (err error) {
 	return yaml.UnmarshalWithOptions(data, v, yaml.Strict())
 }
 
-// At makes an Error about a value whose key stands in the file: it finds the first line that holds
-// the text, so that even a mistake found long after decoding names its line.
-func At(file string, data []byte, text, problem, hint string) error {
-	e := &Error{File: file, Problem: problem, Hint: hint}
-	if i := strings.Index(string(data), text); text != "" && i >= 0 {
-		e.Line = 1 + strings.Count(string(data[:i]), "\n")
-		e.Source = line(data, e.Line)
-	}
-	return e
-}
-
 func line(data []byte, n int) string {
 	lines := strings.Split(string(data), "\n")
 	if n < 1 || n > len(lines) {

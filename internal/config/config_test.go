@@ -44,9 +44,22 @@ func TestATagIsNoPanic(t *testing.T) {
 	}
 }
 
-func TestAtFindsTheLine(t *testing.T) {
-	err := config.At("s.yaml", []byte("a: 1\nrate: 0\n"), "rate: 0", "rate is not positive", "")
-	if got, want := err.Error(), `s.yaml:2: rate is not positive in "rate: 0"`; got != want {
-		t.Errorf("got %s, want %s", got, want)
+func TestProblemsNameTheLineOfTheirPath(t *testing.T) {
+	d, err := config.Parse("s.yaml", []byte("a: 1\nrate: 0\nlist:\n  - {rate: 0}\n"))
+	if err != nil {
+		t.Fatal(err)
 	}
+	check := func(d *config.Document, path, want string) {
+		t.Helper()
+		if got := d.Problem(path, "rate is not positive", "").Error(); got != want {
+			t.Errorf("%s: got %s, want %s", path, got, want)
+		}
+	}
+	check(d, "rate", `s.yaml:2: rate is not positive in "rate: 0"`)
+	check(d, "list[0].rate", `s.yaml:4: rate is not positive in "- {rate: 0}"`)
+	check(d, "$.list[0].rate", `s.yaml:4: rate is not positive in "- {rate: 0}"`)
+	check(d, "list[0].none", `s.yaml:4: rate is not positive in "- {rate: 0}"`)
+	check(d, "none", `s.yaml: rate is not positive`)
+	check(d, "$", `s.yaml: rate is not positive`)
+	check(nil, "list[0].rate", `list[0].rate: rate is not positive`)
 }

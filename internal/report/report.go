@@ -23,12 +23,6 @@ type printer struct {
 	err error
 }
 
-func (p *printer) printf(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.w, format, args...)
-	}
-}
-
 // line prints words and a line end; format verbs in the words are not read.
 func (p *printer) line(words ...string) {
 	if p.err == nil {

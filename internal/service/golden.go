@@ -84,7 +84,10 @@ func readGoldens(files fs.FS) (map[string]golden, error) {
 		if err := config.Decode(file, data, &g); err != nil {
 			return nil, err
 		}
-		d := newDocument(file, data)
+		d, err := newDocument(file, data)
+		if err != nil {
+			return nil, err
+		}
 		if g.Contract != strings.TrimSuffix(file, ".yaml") {
 			d.wrong("$.contract", fmt.Sprintf("contract %q is not the file's name", g.Contract), "")
 		}

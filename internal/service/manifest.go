@@ -45,7 +45,10 @@ func Load(dir string) (*Service, error) {
 		return nil, err
 	}
 	s.Dir = dir
-	d := newDocument(file, data)
+	d, err := newDocument(file, data)
+	if err != nil {
+		return nil, err
+	}
 	d.checkHead(s)
 	d.checkNeeds(s)
 	d.checkBuild(s)

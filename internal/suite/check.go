@@ -14,18 +14,18 @@ import (
 
 // checker collects what is wrong, so that a file with three mistakes is mended in one go.
 type checker struct {
-	src  *source
+	src  *config.Document
 	errs []error
 }
 
 // found records a problem about what stands at the path.
 func (c *checker) found(at, hint, format string, args ...any) {
-	c.errs = append(c.errs, c.src.problem(at, fmt.Sprintf(format, args...), hint))
+	c.errs = append(c.errs, c.src.Problem(at, fmt.Sprintf(format, args...), hint))
 }
 
 // check says what is wrong with the suite, one error per problem, in the order of the file's keys:
 // first each value by its row, then how values fit together.
-func (s *Suite) check(src *source) error {
+func (s *Suite) check(src *config.Document) error {
 	c := &checker{src: src}
 	walk(reflect.ValueOf(s).Elem(), "", "", c.value)
 	if s.Warmup.Min > s.Warmup.Max {
@@ -51,7 +51,7 @@ func (s *Suite) check(src *source) error {
 // value checks one value by its row. A key that the file leaves out and that needs no value is
 // fine; one that it gives as zero is checked like any other.
 func (c *checker) value(row *parameter, v reflect.Value, at string) {
-	name, given := last(at), c.src.node(at) != nil
+	name, given := last(at), c.src.Node(at) != nil
 	switch {
 	case v.IsZero() && row.required && !given:
 		c.found(at, "", "%s is missing", name)

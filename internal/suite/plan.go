@@ -144,10 +144,10 @@ func (s *Suite) choose(catalog []Target) ([]Target, error) {
 		case len(matched) == 0 && pattern != "all":
 			return nil, noTarget(s.where(), at, pattern, catalog)
 		case len(kept) == 0 && pattern == "all":
-			return nil, s.where().problem("contract",
+			return nil, s.where().Problem("contract",
 				fmt.Sprintf("no target keeps the contract %s", s.Contract), "")
 		case len(kept) == 0:
-			return nil, s.where().problem(at, fmt.Sprintf("no target that matches %q keeps the "+
+			return nil, s.where().Problem(at, fmt.Sprintf("no target that matches %q keeps the "+
 				"contract %s", pattern, s.Contract), "")
 		}
 		chosen = append(chosen, kept...)
@@ -164,14 +164,14 @@ func (t Target) matches(pattern string) bool {
 }
 
 // where is the file to blame for a target, or nil when a flag named it.
-func (s *Suite) where() *source {
+func (s *Suite) where() *config.Document {
 	if s.retargeted {
 		return nil
 	}
 	return s.source
 }
 
-func noTarget(src *source, at, pattern string, catalog []Target) error {
+func noTarget(src *config.Document, at, pattern string, catalog []Target) error {
 	var names []string
 	for _, t := range catalog {
 		names = append(names, t.Name, t.Service)
@@ -184,7 +184,7 @@ func noTarget(src *source, at, pattern string, catalog []Target) error {
 	} else if len(names) == 0 {
 		hint = "the catalog is empty"
 	}
-	return src.problem(at, fmt.Sprintf("no target or service matches %q", pattern), hint)
+	return src.Problem(at, fmt.Sprintf("no target or service matches %q", pattern), hint)
 }
 
 // baseline returns the name of the target that the suite compares with. A service's name will do
@@ -207,7 +207,7 @@ func (s *Suite) baseline(catalog, chosen []Target) (string, error) {
 	case len(names) == 1:
 		return names[0], nil
 	case len(names) > 1:
-		return "", s.source.problem("baseline",
+		return "", s.source.Problem("baseline",
 			fmt.Sprintf("baseline %q is a service of several targets", s.Baseline),
 			"name one of "+strings.Join(names, ", "))
 	case !slices.ContainsFunc(catalog, fits):
@@ -215,7 +215,7 @@ func (s *Suite) baseline(catalog, chosen []Target) (string, error) {
 	case s.retargeted:
 		return "", nil // asked for by a flag: the others are measured without it
 	}
-	return "", s.source.problem("baseline",
+	return "", s.source.Problem("baseline",
 		fmt.Sprintf("baseline %q is not among the targets of contract %s", s.Baseline, s.Contract),
 		"add it to targets, or take the baseline out")
 }

@@ -60,8 +60,9 @@ type Suite struct {
 	Hash string `yaml:"-" json:"hash,omitempty"`
 	File string `yaml:"-" json:"file,omitempty"` // as it was given to Read
 
-	source     *source // of the file, for errors found after reading; nil for a suite made in code
-	retargeted bool    // by Override, so that the file is not blamed for a pattern
+	// source is of the file, for errors found after reading; nil for a suite made in code.
+	source     *config.Document
+	retargeted bool // by Override, so that the file is not blamed for a pattern
 }
 
 // Limits are what each target may use while it is measured.
