@@ -143,7 +143,8 @@ func (f *loadFlags) spec(ctx context.Context, target string, checkBody bool) (lo
 		return load.Spec{}, fmt.Errorf("keys %q: want a range such as 1-50000", f.keys)
 	}
 	if f.rate != 0 {
-		s.Model, s.RatePerS, s.Arrivals = load.Open, f.rate, f.arrivals
+		s.Model = load.Open
+		s.Schedule = pace.Schedule{Arrivals: f.arrivals, Rate: pace.Flat(f.rate)}
 	}
 	s.Cores = f.cores
 	return s, checkCores(f.cores)

@@ -3,7 +3,13 @@
 // records and names runs. Inside a testing/synctest bubble both follow the bubble's time.
 package clock
 
-import "time"
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
 
 var base = time.Now()
 
@@ -13,3 +19,21 @@ func Mono() int64 { return int64(time.Since(base)) }
 
 // Wall returns the date and time, UTC, for records and names, never for durations.
 func Wall() time.Time { return time.Now().UTC() }
+
+// Kernel returns CLOCK_MONOTONIC minus Mono, in ns. The process's clock is read first, so that
+// the offset is too large by what a reading takes, never too small: a timer that fires early would
+// make the loop turn until the moment has come, every time. Of several readings the closest is
+// taken, in case the thread was interrupted in between.
+func Kernel() (int64, error) {
+	const readings = 16
+	offset := int64(math.MaxInt64)
+	for range readings {
+		var ts unix.Timespec
+		before := Mono()
+		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+			return 0, fmt.Errorf("read CLOCK_MONOTONIC: %w", err)
+		}
+		offset = min(offset, ts.Nano()-before)
+	}
+	return offset, nil
+}

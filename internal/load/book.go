@@ -6,6 +6,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"golang.org/x/sys/unix"
 
+	"prony/internal/load/sample"
 	"prony/internal/result"
 )
 
@@ -22,6 +23,12 @@ const (
 	failBody
 	classes
 )
+
+// Classes is the number of ways in which a request can fail.
+const Classes = int(classes)
+
+// ClassNames are those of result.Errors, in the order of Totals.Errors.
+var ClassNames = [Classes]string{"connect", "write", "read", "timeout", "parse", "status", "body"}
 
 // Histograms reach from 1 ns to 18 minutes with three significant digits; longer times count as the
 // highest. The memory of a range that nothing falls into is never touched.
@@ -48,9 +55,11 @@ func record(h *hdrhistogram.Histogram, ns int64) {
 // slow ones.
 type book struct {
 	openAt, closeAt int64
+	endedAt         int64 // the window's end, or when the load was ended within it
 	boundary        int64 // the next moment at which cross wants to be called
 
 	total     int64 // good answers ever, for the progress line
+	all       Totals
 	sentInWin int64 // due in the window and sent before its end
 	dueInWin  int64 // due in the window and sent at all
 	doneInWin int64 // good answers that came inside the window
@@ -63,8 +72,17 @@ type book struct {
 	waited    int64
 	area      int64 // ∫ requests under way dt over the window, ns
 	levelAt   int64
+	flows     flowCounts // of flows that were due in the window
+	spinNs    int64
+	turns     int64
+	batchMax  int64
 
 	response, service, first, lag, ownLag, errored, connectT *hdrhistogram.Histogram
+
+	flowTime *hdrhistogram.Histogram // nil: no flows
+	routes   []routeBook             // empty: of one route only, which response tells all about
+	shown    *part                   // what has happened since the last look; nil: nobody looks
+	sample   sample.Times            // of the window's first requests
 
 	step      int64 // ns per interval
 	cur       int
@@ -78,8 +96,21 @@ type book struct {
 // interval is one step of the window's series.
 type interval struct {
 	sent, done, failed int64
+	ended              int64                   // turns, well or not
 	response           *hdrhistogram.Histogram // by when the answer came
 }
+
+// flowCounts is what became of the flows that were due in the window.
+type flowCounts struct{ begun, ended, good int64 }
+
+// routeBook is what one kind of request, or one step, came to.
+type routeBook struct {
+	sent, answered, failed int64
+	response, service      *hdrhistogram.Histogram
+}
+
+// sampleMax is how many requests' times are kept one by one: the first ones of the window.
+const sampleMax = 1 << 16
 
 func newBook(window, step int64, usage func() threadUsage) *book {
 	b := &book{
@@ -116,6 +147,7 @@ func (b *book) cross(now int64) {
 // their number is to come: their time up to here is booked now.
 func (b *book) end(now int64, n int) {
 	b.level(now, n)
+	b.endedAt = min(now, b.closeAt)
 	if b.boundary == b.closeAt { // stopped inside the window
 		b.cpuClose, b.boundary = b.usage(), never
 	}
@@ -141,13 +173,38 @@ func (b *book) level(now int64, n int) {
 	b.levelAt = now
 }
 
-// sent books a request that was due, whose connection has been free since then, and that leaves
-// now.
-func (b *book) sent(due, free, now int64, bytes int) {
+// extend readies the book for what only some loads have.
+func (b *book) extend(p *plan, samples int, show bool) {
+	if len(p.routes) > 1 {
+		b.routes = make([]routeBook, len(p.routes))
+		for i := range b.routes {
+			b.routes[i].response, b.routes[i].service = newHist(), newHist()
+		}
+	}
+	if p.flow {
+		b.flowTime = newHist()
+	}
+	if show {
+		b.shown = newPart()
+	}
+	b.sample = sample.Times{
+		Due: make([]int64, 0, samples), Left: make([]int64, 0, samples),
+		Response: make([]int64, 0, samples),
+	}
+}
+
+// sent books a request that leaves now. Its connection has been free since c.since.
+func (b *book) sent(c *conn, now int64) {
+	b.all.Sent++
+	if b.shown != nil {
+		record(b.shown.lag, now-c.due)
+	}
 	if b.inside(now) {
 		b.at(now).sent++
-		b.outBytes += int64(bytes)
+		b.outBytes += int64(len(c.out))
 	}
+	c.sample = 0
+	due := c.due
 	if !b.inside(due) {
 		return
 	}
@@ -155,15 +212,62 @@ func (b *book) sent(due, free, now int64, bytes int) {
 	if now < b.closeAt {
 		b.sentInWin++
 	}
+	if b.routes != nil {
+		b.routes[c.route.index].sent++
+	}
 	record(b.lag, now-due)
-	if free > due {
+	if c.since > due {
 		b.waited++
-		due = free
+		due = c.since
 	}
 	record(b.ownLag, now-due)
+	if n := len(b.sample.Due); n < cap(b.sample.Due) {
+		c.sample = int32(n) + 1
+		b.sample.Due = append(b.sample.Due, c.due)
+		b.sample.Left = append(b.sample.Left, c.due+now-due)
+		b.sample.Response = append(b.sample.Response, 0)
+	}
+}
+
+// began books a flow that was due.
+func (b *book) began(due int64) {
+	if b.inside(due) {
+		b.flows.begun++
+	}
+}
+
+// ended books the end of a flow, which all its answers make a good one.
+func (b *book) ended(c *conn, now int64, good bool) {
+	if b.inside(now) {
+		b.at(now).ended++
+	}
+	if !b.inside(c.begun) {
+		return
+	}
+	b.flows.ended++
+	if good {
+		b.flows.good++
+		record(b.flowTime, now-c.begun)
+	}
+}
+
+// turn books a turn of the loop that took n pieces of answers.
+func (b *book) turn(now, n int64) {
+	if b.inside(now) {
+		b.turns++
+		b.batchMax = max(b.batchMax, n)
+	}
+}
+
+// spun books the time of a poll that found nothing.
+func (b *book) spun(from, to int64) {
+	if b.inside(from) {
+		b.spinNs += to - from
+	}
 }
 
 func (b *book) bytesIn(now int64, n int) {
+	b.all.BytesIn += int64(n)
 	if b.inside(now) {
 		b.inBytes += int64(n)
 	}
@@ -171,6 +275,9 @@ func (b *book) bytesIn(now int64, n int) {
 
 func (b *book) done(c *conn, now int64) {
 	b.total++
+	if b.shown != nil {
+		record(b.shown.response, now-c.due)
+	}
 	if b.inside(now) {
 		b.doneInWin++
 		iv := b.at(now)
@@ -179,9 +286,25 @@ func (b *book) done(c *conn, now int64) {
 	}
 	if b.inside(c.due) {
 		b.answered++
-		record(b.response, now-c.due)
-		record(b.service, now-c.sent)
 		record(b.first, c.first-c.sent)
+		b.took(c, now)
+		if b.routes != nil {
+			b.routes[c.route.index].answered++
+		}
+	}
+}
+
+// took books how long an answer took, or how long it was waited for in vain.
+func (b *book) took(c *conn, now int64) {
+	record(b.response, now-c.due)
+	record(b.service, now-c.sent)
+	if c.sample > 0 {
+		b.sample.Response[c.sample-1] = max(now-c.due, 1)
+	}
+	if b.routes != nil {
+		r := &b.routes[c.route.index]
+		record(r.response, now-c.due)
+		record(r.service, now-c.sent)
 	}
 }
 
@@ -189,6 +312,8 @@ func (b *book) done(c *conn, now int64) {
 // the answer took at least that long, and leaving it out would flatter the tail. The cause is for
 // those classes that do not tell it themselves.
 func (b *book) failed(c *conn, now int64, f class, cause string) {
+	b.all.Failed++
+	b.all.Errors[f]++
 	if b.inside(now) {
 		b.at(now).failed++
 	}
@@ -197,9 +322,14 @@ func (b *book) failed(c *conn, now int64, f class, cause string) {
 	}
 	b.failures[f]++
 	record(b.errored, now-c.due)
+	if b.routes != nil {
+		b.routes[c.route.index].failed++
+	}
 	if f == failTimeout {
-		record(b.response, now-c.due)
-		record(b.service, now-c.sent)
+		b.took(c, now)
+		if b.shown != nil {
+			record(b.shown.response, now-c.due)
+		}
 	}
 	if b.exampleOf == "" {
 		b.exampleOf = example(f, c, cause)
@@ -212,6 +342,7 @@ func (b *book) connected(ns int64) { record(b.connectT, ns) }
 // backlog is arrivals that did not end, and a refused connect ends none. Before the window is
 // known, it explains why the load cannot begin.
 func (b *book) refused(now int64, cause string) {
+	b.all.Errors[failConnect]++
 	if b.inside(now) {
 		b.failures[failConnect]++
 	} else if b.openAt != never {
@@ -240,7 +371,13 @@ func example(f class, c *conn, cause string) string {
 	switch f {
 	case failStatus:
 		cause = fmt.Sprintf("status %d, want %d", c.resp.Status, c.route.status)
+		if c.resp.Status >= 600 { // as the engine of gRPC puts it
+			cause = fmt.Sprintf("gRPC status %d", c.resp.Status-600)
+		}
 	case failBody:
+		if cause != "" {
+			break
+		}
 		cause = fmt.Sprintf("body of %d bytes is not the expected one (%d bytes)",
 			c.resp.Bytes, max(int64(len(c.want)), c.route.size))
 	case failTimeout:
@@ -259,7 +396,7 @@ func (b *book) errors() result.Errors {
 
 // threadUsage is what one thread has used of the processor since it began.
 type threadUsage struct {
-	cpuNs    int64 // user and system, getrusage(2) RUSAGE_THREAD
+	cpuNs    int64 // user and system, getrusage(2)
 	delayNs  int64 // runnable but waiting for a processor, /proc/thread-self/schedstat
 	switches int64 // forced ones
 }
@@ -268,14 +405,14 @@ func (u threadUsage) minus(v threadUsage) threadUsage {
 	return threadUsage{u.cpuNs - v.cpuNs, u.delayNs - v.delayNs, u.switches - v.switches}
 }
 
-// usageOf returns a reader of the calling thread's usage, to be called on that thread only.
-// schedstat is the file's descriptor, or -1 where the kernel has none.
-func usageOf(schedstat int) func() threadUsage {
+// usageOf returns a reader of the usage of the calling thread, on which alone it may be called, or
+// of the whole process. schedstat is the file's descriptor, or -1 for none.
+func usageOf(who, schedstat int) func() threadUsage {
 	buf := make([]byte, 128)
 	var ru unix.Rusage
 	return func() threadUsage {
 		var u threadUsage
-		if unix.Getrusage(unix.RUSAGE_THREAD, &ru) == nil {
+		if unix.Getrusage(who, &ru) == nil {
 			u.cpuNs = ru.Utime.Nano() + ru.Stime.Nano()
 			u.switches = ru.Nivcsw
 		}

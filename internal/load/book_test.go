@@ -50,8 +50,8 @@ func TestRequestsBelongToTheWindowByTheirDue(t *testing.T) {
 	check := func(due, sent, done int64, want counts) {
 		t.Helper()
 		b := window()
-		b.sent(due, 0, sent, 10)
-		c := &conn{due: due, sent: sent, first: done}
+		c := &conn{due: due, sent: sent, first: done, out: make([]byte, 10)}
+		b.sent(c, sent)
 		b.done(c, done)
 		got := counts{scheduled: b.dueInWin, sent: b.sentInWin, done: b.doneInWin,
 			answered: b.answered}
@@ -80,7 +80,7 @@ func TestLagAndOwnLag(t *testing.T) {
 	check := func(due, free, sent, lag, own, waited int64) {
 		t.Helper()
 		b := window()
-		b.sent(due, free, sent, 0)
+		b.sent(&conn{due: due, since: free}, sent)
 		if b.lag.Max() != lag || b.ownLag.Max() != own || b.waited != waited {
 			t.Errorf("due %d, free since %d, sent %d: lag %d, own %d, waited %d; want %d, %d, %d",
 				due, free, sent, b.lag.Max(), b.ownLag.Max(), b.waited, lag, own, waited)
@@ -155,7 +155,7 @@ func TestBooksAdd(t *testing.T) {
 			at := 900 + 12*k
 			b.connected(5 + k)
 			b.level(at, int(k%7))
-			b.sent(at, at-3+k%5, at+2, 11)
+			b.sent(&conn{due: at, since: at - 3 + k%5, out: make([]byte, 11)}, at+2)
 			c := &conn{due: at, sent: at + 2, first: at + 4, route: &route{status: 200}}
 			b.bytesIn(at+9, 13)
 			switch k % 5 {
@@ -234,7 +234,8 @@ func TestBacklogSlope(t *testing.T) {
 	check := func(windowNs int64, scheduled, done, failed []int64, want float64) {
 		t.Helper()
 		s := &result.Series{IntervalNs: 100 * ms, Scheduled: scheduled, Done: done, Failed: failed}
-		exactly(t, "slope", backlogSlope(s, windowNs), want)
+		ended := (&book{}).endings(s)
+		exactly(t, "slope", backlogSlope(s, ended, windowNs), want)
 	}
 	none := []int64{0, 0, 0, 0}
 	check(400*ms, []int64{5, 5, 5, 5}, []int64{5, 5, 5, 5}, none, 0)

@@ -1,10 +1,12 @@
 package load
 
 import (
+	"runtime"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"prony/internal/load/sample"
 	"prony/internal/pace"
 	"prony/internal/result"
 )
@@ -35,32 +37,50 @@ func (r *run) collect() *Result {
 			total.add(w.book)
 		}
 	}
-	windowNs := int64(s.Window)
+	windowNs := r.window()
 	l := result.Load{
-		Name: s.Name, Model: s.Model, Connections: s.Connections, Threads: len(r.workers),
+		Name: s.Name, Protocol: s.Describe.Protocol, Model: s.Model, Connections: s.Connections,
+		Streams: s.Describe.Streams, Threads: len(r.workers), Churn: s.Churn,
 		Seed: s.Seed, WindowNs: windowNs, LeadNs: int64(s.Lead), DrainNs: int64(s.Drain),
 		Scheduled: total.dueInWin, Sent: total.sentInWin, Done: total.doneInWin,
 		Answered: total.answered, BytesIn: total.inBytes, BytesOut: total.outBytes,
-		ThroughputPerS: float64(total.doneInWin) / s.Window.Seconds(),
+		ThroughputPerS: float64(total.doneInWin) / (float64(windowNs) / 1e9),
 		Errors:         total.errors(), Reconnects: total.renewed,
 		InFlightMean: float64(total.area) / float64(windowNs),
 		ServiceTime:  dist(total.service), FirstByte: dist(total.first),
 		ErrorTime: dist(total.errored), ConnectTime: dist(total.connectT),
+		TLSTime: r.handshakes(), FlowTime: distOf(total.flowTime), Slow: r.crowd.result(),
 		Generator: result.Gen{
 			Engine: s.Describe.Name, EngineReason: s.Describe.Reason, Pacing: "none",
 			CPUNs: sum.cpuNs, CPUShare: float64(busiest.cpuNs) / float64(windowNs),
 			RunDelayNs: sum.delayNs, SwitchesForced: sum.switches, Priority: r.priority,
+			SpinNs: total.spinNs, Turns: total.turns, BatchMax: total.batchMax,
+			MemoryBytes: resident(),
 		},
 	}
+	if s.Describe.Spread {
+		l.Generator.CPUShare /= float64(runtime.NumCPU())
+	}
 	if n := total.doneInWin + total.errors().Total(); n > 0 {
-		l.Generator.CPUPerRequestNs = float64(sum.cpuNs) / float64(n)
+		l.Generator.CPUPerRequestNs = float64(sum.cpuNs-total.spinNs) / float64(n)
 	}
 	l.Series = total.series(windowNs)
+	l.Routes = r.routes(total)
+	singles := r.singles()
+	l.Memory = sample.Correlation(singles.Response)
+	// Closed, without pauses: a request is due when its connection is free, so response and
+	// service are one.
+	l.ResponseTime = l.ServiceTime
+	if s.Users != nil {
+		l.Users, l.Think = s.Users.Number.String(), s.Users.Think.String()
+	}
+	if !r.cfg.plain {
+		l.ResponseTime = dist(total.response)
+		l.Lag, l.OwnLag, l.Waited = dist(total.lag), dist(total.ownLag), total.waited
+		l.Generator.Pacing = r.pacing()
+	}
 	if s.Model == Open {
-		r.collectOpen(&l, total)
-	} else {
-		// Closed: a request is due when its connection is free, so response and service are one.
-		l.ResponseTime = l.ServiceTime
+		r.collectOpen(&l, total, singles)
 	}
 	l.Censored = l.Scheduled - l.Answered - failedRequests(l.Errors)
 	return &Result{Load: l, Intervals: total.histograms(windowNs)}
@@ -71,15 +91,29 @@ func failedRequests(e result.Errors) int64 { return e.Total() - e.Connect }
 
 // collectOpen adds what only a schedule has. What was due is counted from the schedule itself, so
 // that arrivals which never left are in it.
-func (r *run) collectOpen(l *result.Load, total *book) {
+func (r *run) collectOpen(l *result.Load, total *book, singles sample.Times) {
 	s := &r.spec
-	l.Arrivals, l.RatePerS = s.Arrivals, s.RatePerS
-	l.Generator.Pacing = s.Describe.Pacing
-	l.ResponseTime = dist(total.response)
-	l.Lag, l.OwnLag, l.Waited = dist(total.lag), dist(total.ownLag), total.waited
-	from, to := int64(s.Lead), int64(s.Lead+s.Window)
-	l.Scheduled = pace.Count(r.schedule(), from, to)
+	from, to := int64(s.Lead), int64(s.Lead)+l.WindowNs
+	l.Arrivals, l.RatePerS = s.Schedule.Arrivals, s.Schedule.Rate.Mean(from, to)
+	due := pace.Count(r.schedule(), from, to)
+	if s.Requests > 0 {
+		due = min(due, s.Requests) // those after it were not to be sent
+	}
+	switch {
+	case s.Schedule.Arrivals == pace.Replay:
+		l.RatePerS = float64(due) / (float64(l.WindowNs) / 1e9)
+	case !s.Schedule.Rate.IsFlat():
+		l.Shape = s.Schedule.Rate.String()
+	}
+	l.Scheduled = due
+	if r.plan.flow {
+		// Arrivals are of flows. Those that never began are a request each, for who knows how far
+		// they would have come.
+		l.Scheduled = total.dueInWin + due - total.flows.begun
+	}
+	l.Process = sample.Arrivals(singles, s.Schedule.Arrivals == pace.Poisson, r.expected())
 	l.TraceHash = pace.Hash(r.schedule(), to)
+	l.Generator.Wakeup = dist(r.wakeup())
 	l.Series.Scheduled = make([]int64, len(l.Series.Done))
 	p := r.schedule()
 	for t := p.Next(); t < to; t = p.Next() {
@@ -88,31 +122,88 @@ func (r *run) collectOpen(l *result.Load, total *book) {
 			l.Series.Scheduled[i]++
 		}
 	}
-	l.BacklogPerS = backlogSlope(&l.Series, l.WindowNs)
+	l.BacklogPerS = backlogSlope(&l.Series, total.endings(&l.Series), l.WindowNs)
 }
 
 func (r *run) schedule() pace.Process {
-	p, err := pace.New(r.spec.Arrivals, r.spec.RatePerS, r.spec.Seed)
+	p, err := r.spec.Schedule.Process(r.spec.Seed)
 	if err != nil {
 		panic("load: the schedule was checked and is bad all the same: " + err.Error())
 	}
 	return p
 }
 
-// backlogSlope is the least-squares slope, per second, of the arrivals due but not yet answered. In
-// a queue with capacity to spare it is near zero; above capacity it is arrivals minus capacity.
-func backlogSlope(s *result.Series, windowNs int64) float64 {
-	n := float64(len(s.Done))
+// routes are the books of a mix or a flow, by request.
+func (r *run) routes(total *book) (out []result.Route) {
+	for i := range total.routes {
+		b := &total.routes[i]
+		out = append(out, result.Route{
+			Name: r.plan.routes[i].name, Sent: b.sent, Answered: b.answered, Failed: b.failed,
+			ResponseTime: dist(b.response), ServiceTime: dist(b.service),
+		})
+	}
+	return out
+}
+
+// handshakes are those of engines that make some.
+func (r *run) handshakes() result.Dist {
+	all := newHist()
+	for _, w := range r.workers {
+		if e, ok := w.engine.(Handshaker); ok {
+			all.Merge(e.Handshakes())
+		}
+	}
+	return dist(all)
+}
+
+// singles are the threads' samples together.
+func (r *run) singles() sample.Times {
+	var all []sample.Times
+	for _, w := range r.workers {
+		all = append(all, w.book.sample)
+	}
+	return sample.Merge(all...)
+}
+
+// expected is the integral of a rate that changes, up to a moment; nil for one that does not.
+func (r *run) expected() func(ns int64) float64 {
+	s := &r.spec.Schedule
+	if s.Arrivals == pace.Replay || s.Rate.IsFlat() {
+		return nil
+	}
+	return func(ns int64) float64 {
+		offset := ns - r.cfg.start
+		return s.Rate.Mean(0, offset) * float64(offset) / 1e9
+	}
+}
+
+// backlogSlope is the least-squares slope, per second, of the turns that were due but have not ended,
+// from how many ended in each interval. In a queue with capacity to spare it is near zero; above
+// capacity it is arrivals minus capacity.
+func backlogSlope(s *result.Series, ended []int64, windowNs int64) float64 {
+	n := float64(len(ended))
 	if n < 2 {
 		return 0
 	}
 	var backlog, sx, sy, sxx, sxy float64
-	for i := range s.Done {
-		backlog += float64(s.Scheduled[i] - s.Done[i] - s.Failed[i])
+	for i := range ended {
+		backlog += float64(s.Scheduled[i] - ended[i])
 		x := float64(min(int64(i+1)*s.IntervalNs, windowNs)) / 1e9
 		sx, sy, sxx, sxy = sx+x, sy+backlog, sxx+x*x, sxy+x*backlog
 	}
 	return (n*sxy - sx*sy) / (n*sxx - sx*sx)
+}
+
+// endings are how many turns ended in each interval of the series, well or not.
+func (b *book) endings(s *result.Series) []int64 {
+	out := make([]int64, len(s.Done))
+	for i := range out {
+		out[i] = s.Done[i] + s.Failed[i]
+		if b.flowTime != nil {
+			out[i] = b.intervals[i].ended
+		}
+	}
+	return out
 }
 
 // add merges another worker's book into this one.
@@ -125,6 +216,12 @@ func (b *book) add(o *book) {
 	b.outBytes += o.outBytes
 	b.renewed += o.renewed
 	b.area += o.area
+	b.flows.begun += o.flows.begun
+	b.flows.ended += o.flows.ended
+	b.flows.good += o.flows.good
+	b.spinNs += o.spinNs
+	b.turns += o.turns
+	b.batchMax = max(b.batchMax, o.batchMax)
 	for i := range b.failures {
 		b.failures[i] += o.failures[i]
 	}
@@ -139,8 +236,20 @@ func (b *book) add(o *book) {
 	b.waited += o.waited
 	b.errored.Merge(o.errored)
 	b.connectT.Merge(o.connectT)
+	if b.flowTime != nil {
+		b.flowTime.Merge(o.flowTime)
+	}
+	for i := range b.routes {
+		x, y := &b.routes[i], &o.routes[i]
+		x.sent += y.sent
+		x.answered += y.answered
+		x.failed += y.failed
+		x.response.Merge(y.response)
+		x.service.Merge(y.service)
+	}
 	for i := range b.intervals {
 		x, y := &b.intervals[i], &o.intervals[i]
+		x.ended += y.ended
 		x.sent += y.sent
 		x.done += y.done
 		x.failed += y.failed
@@ -177,6 +286,13 @@ func (b *book) histograms(windowNs int64) []Interval {
 		}
 	}
 	return out
+}
+
+func distOf(h *hdrhistogram.Histogram) result.Dist {
+	if h == nil {
+		return result.Dist{}
+	}
+	return dist(h)
 }
 
 // dist summarises a histogram and keeps it whole beside the summary.

@@ -1,5 +1,7 @@
 package load
 
+import "github.com/HdrHistogram/hdrhistogram-go"
+
 // Engine moves bytes for one load thread. It owns the sockets; a slot is a connection's number from
 // 0 to the count given when it was made. One thread calls it, nothing in it is shared.
 //
@@ -8,7 +10,8 @@ package load
 type Engine interface {
 	// Open begins to connect the slot to the engine's address. The outcome is Opened or Closed.
 	Open(slot int)
-	// Send queues b on the slot. b must stay untouched until the answer or the slot's end.
+	// Send queues b on the slot. b must stay untouched until the answer or the slot's end. An engine
+	// that gathers sends lets them go at the latest when Wait is called next.
 	Send(slot int, b []byte)
 	// Close drops the slot's connection without a word to the Handler.
 	Close(slot int)
@@ -19,14 +22,21 @@ type Engine interface {
 	Release()
 }
 
-// Handler hears what happened to a slot. Its methods may call Send, Open and Close.
+// Handler hears what happened to a slot, and when: at is clock.Mono as read by the engine when it
+// learned of it, once for each call. Its methods may call Send, Open and Close.
 type Handler interface {
-	Opened(slot int)
+	Opened(slot int, at int64)
 	// Received hands over bytes as they came; b is valid during the call only.
-	Received(slot int, b []byte)
+	Received(slot int, at int64, b []byte)
 	// Closed ends the slot: an orderly close of the peer (err nil), a failed connect, a reset, a
 	// failed write. The slot may be opened again.
-	Closed(slot int, op Op, err error)
+	Closed(slot int, at int64, op Op, err error)
+}
+
+// Handshaker is an engine that also takes the time of TLS handshakes, in nanoseconds. The histogram
+// is read after the load's end.
+type Handshaker interface {
+	Handshakes() *hdrhistogram.Histogram
 }
 
 // Op is what an error interrupted.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"prony/internal/clock"
+	"prony/internal/pace"
 )
 
 // world is a network and a server in memory. Its engines live in the virtual time of a
@@ -140,10 +141,10 @@ func (f *fake) Open(i int) {
 	f.later(now+int64(d), i, false, func(h Handler) {
 		if err != nil {
 			f.Close(i)
-			h.Closed(i, Connecting, err)
+			h.Closed(i, clock.Mono(), Connecting, err)
 			return
 		}
-		h.Opened(i)
+		h.Opened(i, clock.Mono())
 	})
 }
 
@@ -163,16 +164,16 @@ func (f *fake) Send(i int, b []byte) {
 	r := f.w.serve(c)
 	at := c.at + int64(r.after)
 	for k, piece := range r.pieces {
-		f.later(at, i, k == len(r.pieces)-1, func(h Handler) { h.Received(i, []byte(piece)) })
+		f.later(at, i, k == len(r.pieces)-1, func(h Handler) { h.Received(i, clock.Mono(), []byte(piece)) })
 		at += int64(r.gap)
 	}
 	if r.extra != "" {
-		f.later(at, i, false, func(h Handler) { h.Received(i, []byte(r.extra)) })
+		f.later(at, i, false, func(h Handler) { h.Received(i, clock.Mono(), []byte(r.extra)) })
 	}
 	if r.end {
 		f.later(at, i, true, func(h Handler) {
 			f.Close(i)
-			h.Closed(i, r.op, r.err)
+			h.Closed(i, clock.Mono(), r.op, r.err)
 		})
 	}
 }
@@ -255,9 +256,6 @@ func simulate(t *testing.T, w *world, s Spec) (res *Result, err error) {
 	if s.Window == 0 {
 		s.Window = time.Second
 	}
-	if s.Model == Open && s.Arrivals == "" {
-		s.Arrivals = "constant"
-	}
 	if s.Engine == nil {
 		s.Engine = w.engine
 	}
@@ -300,3 +298,8 @@ func refuse(int) (time.Duration, error) { return time.Millisecond, errRefused }
 
 // ms is a millisecond in ns.
 const ms = int64(time.Millisecond)
+
+// at is a schedule of one rate.
+func at(arrivals string, perS float64) pace.Schedule {
+	return pace.Schedule{Arrivals: arrivals, Rate: pace.Flat(perS)}
+}

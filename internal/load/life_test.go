@@ -111,7 +111,7 @@ func TestOnWindow(t *testing.T) {
 		}
 		var edges []edge
 		w := &world{serve: after(time.Millisecond)}
-		good(t, w, Spec{Model: Open, RatePerS: 100, Connections: 2, Lead: lead, Drain: time.Second,
+		good(t, w, Spec{Model: Open, Schedule: at("constant", 100), Connections: 2, Lead: lead, Drain: time.Second,
 			OnWindow: func(open bool) {
 				at := clock.Mono() - w.opened[0] - int64(settle)
 				edges = append(edges, edge{open, time.Duration(at)})
@@ -178,8 +178,7 @@ func TestCancel(t *testing.T) {
 		before := clock.Mono()
 		res, err := Run(ctx, Spec{
 			Address: netip.MustParseAddrPort("127.0.0.1:1"), Engine: w.engine, Model: Open,
-			RatePerS: 100,
-			Arrivals: pace.Poisson, Connections: 2, Window: time.Hour, Timeout: time.Second,
+			Schedule: at(pace.Poisson, 100), Connections: 2, Window: time.Hour, Timeout: time.Second,
 			Scenario: hello,
 		})
 		if res != nil || !errors.Is(err, context.DeadlineExceeded) {
@@ -199,7 +198,7 @@ func TestOddWindows(t *testing.T) {
 	check := func(window time.Duration, columns int, stepNs, scheduled int64) {
 		t.Helper()
 		w := &world{serve: func(call) reply { return answer(100*time.Microsecond, "ok") }}
-		r := good(t, w, Spec{Model: Open, RatePerS: 1000, Connections: 2, Window: window,
+		r := good(t, w, Spec{Model: Open, Schedule: at("constant", 1000), Connections: 2, Window: window,
 			Drain: time.Second})
 		s := r.Series
 		if len(s.Scheduled) != columns || len(s.Done) != columns || s.IntervalNs != stepNs {
@@ -233,7 +232,7 @@ func TestBadSpecs(t *testing.T) {
 	check := func(want string, change func(*Spec)) {
 		t.Helper()
 		s := Spec{Name: "peak", Address: netip.MustParseAddrPort("127.0.0.1:1"), Scenario: hello,
-			Model: Open, RatePerS: 10, Arrivals: pace.Poisson, Connections: 1, Window: time.Second,
+			Model: Open, Schedule: at(pace.Poisson, 10), Connections: 1, Window: time.Second,
 			Timeout: time.Second, Engine: (&world{}).engine}
 		change(&s)
 		if _, err := Run(t.Context(), s); err == nil || !strings.Contains(err.Error(), want) {
@@ -247,8 +246,8 @@ func TestBadSpecs(t *testing.T) {
 	check("lead -1ns", func(s *Spec) { s.Lead = -1 })
 	check("drain -1ns", func(s *Spec) { s.Drain = -1 })
 	check("no address", func(s *Spec) { s.Address = netip.AddrPort{} })
-	check("rate 0/s", func(s *Spec) { s.RatePerS = 0 })
-	check(`no arrival process "bursts"`, func(s *Spec) { s.Arrivals = "bursts" })
+	check("rate 0/s", func(s *Spec) { s.Schedule.Rate = pace.Flat(0) })
+	check(`no arrival process "bursts"`, func(s *Spec) { s.Schedule.Arrivals = "bursts" })
 	check("it has no requests", func(s *Spec) { s.Scenario.Requests = nil })
 }
 

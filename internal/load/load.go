@@ -27,9 +27,9 @@ import (
 	"runtime/debug"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
 	"golang.org/x/sys/unix"
 
 	"prony/internal/clock"
@@ -51,8 +51,11 @@ type Spec struct {
 	Scenario    Scenario
 	Model       string
 	Connections int
-	Arrivals    string  // open: of package pace
-	RatePerS    float64 // open
+	Schedule    pace.Schedule // open: its offsets count from the beginning of the lead-in
+	Users       *Users        // closed: virtual users; nil: each connection always sends
+	Requests    int64         // turns after which the load ends; 0: when the window closes
+	Churn       int           // answers after which a connection is renewed; 0: never
+	Slow        Slow          // clients beside the load that never finish a request
 	Seed        uint64
 
 	Lead    time.Duration // offered before the window and not counted
@@ -60,16 +63,71 @@ type Spec struct {
 	Drain   time.Duration // at most, for answers still under way at the window's end
 	Timeout time.Duration // per request, from its sending
 
+	Pacing string // Frugal, the default, or Precise
+
 	Cores    []int                                        // one thread each; empty: one, not pinned
 	OnWindow func(open bool)                              // just before and just after the window
-	Watch    func(done int64, elapsed time.Duration) bool // every WatchEvery; false ends the load
-	Every    time.Duration                                // between calls of Watch
+	Watch    func(done int64, elapsed time.Duration) bool // every Every; false ends the load
+	Every    time.Duration                                // between calls of Watch and of Live
+	Live     func(Snapshot) bool                          // likewise, with more to see
 	Engine   func(netip.AddrPort, int) (Engine, error)    // makes a thread's engine
 	Describe EngineInfo
 }
 
+// Ways to wait for the next arrival.
+const (
+	Frugal  = "frugal"  // sleep until it is due: costs nothing, late by what a wake-up takes
+	Precise = "precise" // sleep until shortly before, then poll: on time, costs processor time
+)
+
+// Users makes the closed model one of people: a user sends, waits for the answer, thinks, and sends
+// again. Connections is how many there can be at once, each with a connection of its own.
+type Users struct {
+	Number pace.Profile // active users over time, from the beginning of the lead-in
+	Think  Think
+}
+
+// Think is the pause of a user between an answer and the next request.
+type Think struct {
+	Kind   string        // "constant", "uniform" or "exponential"; empty: none
+	Lo, Hi time.Duration // uniform: the ends; the others: Lo is the value or the mean
+}
+
+// Slow clients connect and begin requests that they never end, as in a slowloris attack.
+type Slow struct {
+	Clients int
+	Text    string        // what each sends at once, such as "GET"
+	Drip    time.Duration // between single bytes of it; 0: the whole text at once
+}
+
+// Snapshot is the state of a load under way, all threads together.
+type Snapshot struct {
+	Elapsed time.Duration // since the beginning of the lead-in
+	Window  bool          // whether the window is open
+	Totals                // since the beginning
+
+	// Of the time since the snapshot before; the receiver owns them.
+	Response, Lag *hdrhistogram.Histogram
+}
+
+// Totals are counters of a load under way. Due minus Done minus Failed is the backlog.
+type Totals struct {
+	Due      int64 // arrivals whose time has come; closed: requests sent
+	Sent     int64
+	Done     int64 // good answers
+	Failed   int64
+	BytesIn  int64
+	InFlight int64
+	Errors   [Classes]int64 // by class, as ClassNames has them
+}
+
 // EngineInfo names the engine in the record.
-type EngineInfo struct{ Name, Reason, Pacing string }
+type EngineInfo struct {
+	Name, Reason, Pacing string
+	Protocol             string // empty: HTTP/1.1 without TLS
+	Streams              int    // requests at once on one connection; 0: one
+	Spread               bool   // other threads work for it: its cost is the whole process's
+}
 
 // Result is what a load came to. Intervals holds the histograms behind Load.Series.
 type Result struct {
@@ -81,17 +139,13 @@ type Result struct {
 type config struct {
 	threads   int
 	timeoutNs int64
+	users     *Users
+	churn     int32
+	plain     bool  // closed, and no pauses: a request is due when it is sent
 	start     int64 // first moment of the lead-in, clock.Mono
 	openAt    int64
 	closeAt   int64
 	endAt     int64
-}
-
-// live is what a worker shows while it runs and what it is told, on a cache line of its own.
-type live struct {
-	done atomic.Int64
-	stop atomic.Bool
-	_    [48]byte
 }
 
 // never is a moment that does not come.
@@ -99,6 +153,17 @@ const never = math.MaxInt64
 
 // lookAhead is how long before the window OnWindow is called, where the lead-in is long enough.
 const lookAhead = 50 * time.Millisecond
+
+// garbageMax is how much garbage may gather before the collector runs after all: long loads that
+// look into answers make some.
+const garbageMax = 512 << 20
+
+// footprint is what the Go runtime holds of the memory, in bytes.
+func footprint() int64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.Sys - m.HeapReleased)
+}
 
 // settle is how long the threads have to get from the last connect to the first request.
 const settle = 2 * time.Millisecond
@@ -118,6 +183,7 @@ func Run(ctx context.Context, s Spec) (*Result, error) {
 	// small.
 	runtime.GC()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(footprint() + garbageMax))
 	// A load thread holds its processor of the Go scheduler for good; others need their own.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), s.threads()+2)))
 
@@ -141,16 +207,51 @@ func (s *Spec) check() error {
 		return fmt.Errorf("load %s: lead %v or drain %v is negative", s.Name, s.Lead, s.Drain)
 	case !s.Address.IsValid():
 		return fmt.Errorf("load %s: it has no address to send to", s.Name)
-	case s.Watch != nil && s.Every <= 0:
-		panic("load: Spec.Watch is set, Spec.Every is not positive")
+	case (s.Watch != nil || s.Live != nil) && s.Every <= 0:
+		panic("load: Spec.Watch or Spec.Live is set, Spec.Every is not positive")
 	case s.Engine == nil:
 		panic("load: Spec.Engine is nil")
 	}
-	if s.Model == Open {
-		_, err := pace.New(s.Arrivals, s.RatePerS, s.Seed)
+	return s.checkModel()
+}
+
+func (s *Spec) checkModel() error {
+	switch {
+	case s.Pacing != "" && s.Pacing != Frugal && s.Pacing != Precise:
+		return fmt.Errorf("load %s: pacing %q is neither %s nor %s", s.Name, s.Pacing, Frugal,
+			Precise)
+	case s.Churn < 0 || s.Requests < 0 || s.Slow.Clients < 0 || s.Slow.Drip < 0:
+		return fmt.Errorf("load %s: churn, requests, and number and drip of slow clients cannot be "+
+			"negative", s.Name)
+	case s.Model == Open && s.Users != nil:
+		return fmt.Errorf("load %s: virtual users are a closed model; leave out the rate or the "+
+			"users", s.Name)
+	case s.Model == Open:
+		_, err := s.Schedule.Process(s.Seed)
 		return err
+	case s.Users != nil:
+		return s.Users.check(s.Name, s.Connections)
 	}
 	return nil
+}
+
+func (u *Users) check(name string, connections int) error {
+	if most := u.Number.Max(); most < 1 || most > float64(connections) {
+		return fmt.Errorf("load %s: up to %g users over %d connections; each needs one of its own",
+			name, most, connections)
+	}
+	t := u.Think
+	switch t.Kind {
+	case "":
+		return nil
+	case "constant", "exponential", "uniform":
+		if t.Lo < 0 || t.Kind == "uniform" && t.Hi < t.Lo {
+			return fmt.Errorf("load %s: think time from %v to %v is none", name, t.Lo, t.Hi)
+		}
+		return nil
+	}
+	return fmt.Errorf("load %s: think time %q is none of constant, uniform and exponential", name,
+		t.Kind)
 }
 
 // run is one load under way.
@@ -160,6 +261,7 @@ type run struct {
 	cfg     config
 	workers []*worker
 	lives   []live
+	crowd   *crowd // slow clients; nil: none
 
 	priority string // of the first load thread, as the others'
 
@@ -172,7 +274,9 @@ type run struct {
 func (r *run) do(ctx context.Context) (*Result, error) {
 	n := r.spec.threads()
 	r.cfg = config{
-		threads: n, timeoutNs: int64(r.spec.Timeout),
+		threads: n, timeoutNs: int64(r.spec.Timeout), users: r.spec.Users,
+		churn: int32(min(r.spec.Churn, math.MaxInt32)),
+		plain: r.spec.Model == Closed && r.spec.Users == nil,
 		start: never, openAt: never, closeAt: never, endAt: never,
 	}
 	r.lives = make([]live, n)
@@ -186,6 +290,7 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 		}
 		w := newWorker(&r.cfg, r.plan, i, conns)
 		w.live = &r.lives[i]
+		w.left = share(r.spec.Requests, i, n)
 		r.workers[i] = w
 		r.connected.Add(1)
 		r.finished.Add(1)
@@ -193,6 +298,9 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 	}
 	r.connected.Wait()
 	err := r.firstError()
+	if err == nil && r.spec.Slow.Clients > 0 {
+		r.crowd, err = r.invite()
+	}
 	if err == nil {
 		r.setTimes()
 	}
@@ -201,13 +309,38 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 		err = r.oversee(ctx)
 	}
 	r.finished.Wait()
+	r.crowd.leave()
 	if err == nil {
 		err = r.firstError()
+	}
+	if err == nil && r.window() <= 0 {
+		err = fmt.Errorf("load %s: it was ended before its window began", r.spec.Name)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return r.collect(), nil
+}
+
+// share is the i-th of n parts of a number of turns; negative where there is no bound.
+func share(total int64, i, n int) int64 {
+	if total == 0 {
+		return -1
+	}
+	part := total / int64(n)
+	if int64(i) < total%int64(n) {
+		part++
+	}
+	return part
+}
+
+// window is how long the window was, in ns: as asked for, unless the load was ended within it.
+func (r *run) window() int64 {
+	end := int64(math.MinInt64)
+	for _, w := range r.workers {
+		end = max(end, w.book.endedAt)
+	}
+	return end - r.cfg.openAt
 }
 
 func (r *run) setTimes() {
@@ -261,13 +394,17 @@ func (r *run) prepare(i int, w *worker) error {
 	if err == nil {
 		w.schedstat = fd
 	}
-	w.book = newBook(int64(r.spec.Window), int64(step(r.spec.Window)), usageOf(w.schedstat))
-	if r.spec.Model == Open {
-		p, err := pace.New(r.spec.Arrivals, r.spec.RatePerS, r.spec.Seed)
-		if err != nil {
-			return err
+	usage := usageOf(unix.RUSAGE_THREAD, w.schedstat)
+	if r.spec.Describe.Spread {
+		usage = usageOf(unix.RUSAGE_SELF, -1)
+		if i > 0 { // the first thread has told it all
+			usage = func() threadUsage { return threadUsage{} }
 		}
-		w.arrivals = pace.Share(p, i, r.cfg.threads)
+	}
+	w.book = newBook(int64(r.spec.Window), int64(step(r.spec.Window)), usage)
+	w.book.extend(r.plan, sampleMax/r.cfg.threads, r.spec.Live != nil)
+	if r.spec.Model == Open {
+		w.arrivals = pace.Share(r.schedule(), i, r.cfg.threads)
 	}
 	// Kept only when good: a nil pointer in an interface is not nil, and would be released.
 	e, err := r.spec.Engine(r.spec.Address, len(w.conns))
@@ -275,6 +412,11 @@ func (r *run) prepare(i int, w *worker) error {
 		return fmt.Errorf("load %s: %w", r.spec.Name, err)
 	}
 	w.engine = e
+	if r.spec.Model == Open {
+		if err := w.wakeups(r.spec.Pacing); err != nil {
+			return fmt.Errorf("load %s: %w", r.spec.Name, err)
+		}
+	}
 	if err := w.connect(clock.Mono() + int64(r.spec.Timeout)); err != nil {
 		return fmt.Errorf("load %s: %w", r.spec.Name, err)
 	}
@@ -307,11 +449,15 @@ func (r *run) oversee(ctx context.Context) error {
 	before := min(r.spec.Lead/2, lookAhead)
 	edge := time.NewTimer(time.Duration(r.cfg.openAt-clock.Mono()) - before)
 	defer edge.Stop()
-	var tick <-chan time.Time
-	if r.spec.Watch != nil {
+	var tick, look <-chan time.Time
+	var view *spectacle
+	if r.spec.Watch != nil || r.spec.Live != nil {
 		t := time.NewTicker(r.spec.Every)
 		defer t.Stop()
 		tick = t.C
+	}
+	if r.spec.Live != nil {
+		view = r.watch()
 	}
 	edges := 0
 	cross := func() {
@@ -336,9 +482,17 @@ func (r *run) oversee(ctx context.Context) error {
 				cross()
 			}
 		case <-tick:
-			if !r.spec.Watch(r.count(), time.Duration(clock.Mono()-r.cfg.start)) {
+			if view != nil {
+				view.ask()
+				look = time.After(2 * tickNs)
+			} else if !r.spec.Watch(r.count(), time.Duration(clock.Mono()-r.cfg.start)) {
 				r.stop()
 				tick = nil
+			}
+		case <-look:
+			if !r.spec.Live(view.look()) {
+				r.stop()
+				tick, look = nil, nil
 			}
 		}
 	}

@@ -86,13 +86,13 @@ func TestTwoThreadsSendOneSchedule(t *testing.T) {
 	s := get("/k?key={key}", "ok")
 	s.KeyLo, s.KeyHi = 1, 1<<60 // so many that none is drawn twice
 	r := offer(t, d.keep(truth.Hello("ok")), load.Spec{
-		Model: load.Open, Arrivals: pace.Poisson, RatePerS: ratePerS, Seed: seed, Connections: 16,
+		Model: load.Open, Schedule: at(pace.Poisson, ratePerS), Seed: seed, Connections: 16,
 		Lead: lead, Window: window, Drain: 5 * time.Second, Scenario: s, Cores: cores(t, 2),
 	})
 	if r.Threads != 2 || r.Errors.Total() != 0 || r.Answered != r.Scheduled {
 		t.Fatalf("%d threads, answered %d of %d, %+v", r.Threads, r.Answered, r.Scheduled, r.Errors)
 	}
-	p, err := pace.New(pace.Poisson, ratePerS, seed)
+	p, err := at(pace.Poisson, ratePerS).Process(seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestTwoThreadsSendOneSchedule(t *testing.T) {
 	// One thread alone asks for the very same keys.
 	var alone diary
 	offer(t, alone.keep(truth.Hello("ok")), load.Spec{
-		Model: load.Open, Arrivals: pace.Poisson, RatePerS: ratePerS, Seed: seed, Connections: 16,
+		Model: load.Open, Schedule: at(pace.Poisson, ratePerS), Seed: seed, Connections: 16,
 		Lead: lead, Window: window, Drain: 5 * time.Second, Scenario: s,
 	})
 	slices.Sort(alone.paths)
@@ -147,7 +147,7 @@ func TestLargeBodies(t *testing.T) {
 	s := load.Scenario{Requests: []load.Request{{
 		Method: "POST", Path: "/", Body: body, Want: body, HasWant: true}}}
 	r := offer(t, mirror, load.Spec{
-		Model: load.Open, RatePerS: 20, Connections: 2, Window: 200 * time.Millisecond, Scenario: s,
+		Model: load.Open, Schedule: at("constant", 20), Connections: 2, Window: 200 * time.Millisecond, Scenario: s,
 		Drain: 10 * time.Second, Timeout: 10 * time.Second,
 	})
 	if r.Answered != 4 || r.Errors.Total() != 0 {

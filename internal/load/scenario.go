@@ -3,76 +3,77 @@ package load
 import (
 	"fmt"
 	"math"
+	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
+	"prony/internal/load/extract"
+	"prony/internal/load/text"
 	"prony/internal/pace"
 )
 
-// Request is one kind of request of a scenario and the answer that is right for it. {key} in Path,
-// Body and Want stands for the key drawn for that request.
+// Request is one kind of request of a scenario and the answer that is right for it. Path, Header
+// values, Body and Want are texts of package text: {key} is the key drawn for the request, {seq} its
+// number, {name} a variable of the flow.
 type Request struct {
-	Method string
-	Path   string
-	Body   string
-	Type   string // media type of Body
-	Weight int    // share of the requests; 0 counts as 1
+	Name    string // in results; empty: method and path
+	Method  string
+	Path    string
+	Headers []Header // beside Host, Content-Type and Content-Length
+	Body    string
+	Type    string // media type of Body
+	Weight  int    // share of the requests; 0 counts as 1; not in flows
 
 	Status   int    // 0 counts as 200
 	Want     string // the body, byte for byte; checked when HasWant
 	HasWant  bool
 	WantSize int64 // the body's length when Want is not given; -1 for any
+
+	Checks  []extract.Check
+	Extract []extract.Capture // flows: values for later steps
+	Pause   time.Duration     // flows: from this step's answer to the next step
 }
 
-// Scenario is what a load sends.
+// Header is a header field of a request.
+type Header struct{ Name, Value string }
+
+// Scenario is what a load sends: a weighted mix, of which each request is drawn, or a flow, whose
+// requests one user sends in order. An arrival, or a closed user's turn, is one request or one flow.
 type Scenario struct {
 	Requests []Request
-	KeyLo    uint64 // keys are drawn uniformly from KeyLo..KeyHi
+	Flow     bool
+	KeyLo    uint64 // keys are drawn from KeyLo..KeyHi
 	KeyHi    uint64
+	Zipf     float64 // exponent of their popularity, KeyLo the most popular; 0: uniform
 }
 
-// route is a compiled request: all that the hot loop needs, in the order it needs it.
+// route is a compiled request: all that the hot loop needs.
 type route struct {
-	out    template
-	want   template
+	name   string
+	index  int        // in the plan
+	out    []byte     // the whole request, when it is the same every time
+	head   *text.Text // else: up to the empty line, without Content-Length
+	body   *text.Text
+	sized  bool   // it has a Content-Length
+	want   []byte // the body wanted, when it is the same every time
+	wantT  *text.Text
 	status int
-	check  bool
+	check  bool // the body is compared with want
 	size   int64
 	upTo   uint64 // this route serves draws below; the last one's equals the total weight
+
+	headOnly bool // the answer to a HEAD has no body, whatever its head says
+	keep     bool // the answer is kept whole, for checks or extract
+	checks   []extract.Check
+	extract  []capture
+	pauseNs  int64
 }
 
-// template is a text with the key's places cut out.
-type template struct {
-	parts [][]byte // the key goes between each two
-	fixed bool     // no key: parts[0] is the whole
-}
-
-func newTemplate(s string) template {
-	var t template
-	for _, p := range strings.Split(s, "{key}") {
-		t.parts = append(t.parts, []byte(p))
-	}
-	t.fixed = len(t.parts) == 1
-	return t
-}
-
-// render appends the text with the key filled in; within dst's capacity it does not allocate.
-func (t *template) render(dst []byte, key uint64) []byte {
-	dst = append(dst, t.parts[0]...)
-	for _, p := range t.parts[1:] {
-		dst = strconv.AppendUint(dst, key, 10)
-		dst = append(dst, p...)
-	}
-	return dst
-}
-
-// size bounds the rendered length.
-func (t *template) size() int {
-	n := 0
-	for _, p := range t.parts {
-		n += len(p) + len("18446744073709551615")
-	}
-	return n
+// capture keeps what an answer holds in a variable of the flow.
+type capture struct {
+	from *extract.Finder
+	into int
 }
 
 // plan is a compiled scenario.
@@ -81,10 +82,16 @@ type plan struct {
 	total  uint64 // of weights
 	keyLo  uint64
 	keys   uint64 // how many keys there are
+	zipf   *pace.Zipf
 	seed   uint64
-	outMax int // bytes of the longest request that carries a key
+	vars   []string // of the flow
+	flow   bool
+	outMax int // bytes of the longest request that is not always the same, variables left out
 	inMax  int // likewise of the bodies wanted
 }
+
+// keepMax bounds what is kept of an answer that is looked into.
+const keepMax = 1 << 20
 
 func compile(s Scenario, host string, seed uint64) (*plan, error) {
 	if len(s.Requests) == 0 {
@@ -96,65 +103,158 @@ func compile(s Scenario, host string, seed uint64) (*plan, error) {
 	if s.KeyHi-s.KeyLo == math.MaxUint64 {
 		return nil, fmt.Errorf("compile scenario: keys from 0 to 2^64-1 are one too many")
 	}
-	if strings.ContainsAny(host, " \r\n") {
+	if strings.ContainsAny(host, " \r\n{}") {
 		return nil, fmt.Errorf("compile scenario: %q is not a host", host)
 	}
-	p := &plan{keyLo: s.KeyLo, keys: s.KeyHi - s.KeyLo + 1, seed: seed}
+	p := &plan{keyLo: s.KeyLo, keys: s.KeyHi - s.KeyLo + 1, seed: seed, flow: s.Flow}
+	if s.Zipf < 0 || math.IsNaN(s.Zipf) || math.IsInf(s.Zipf, 0) {
+		return nil, fmt.Errorf("compile scenario: Zipf exponent %v is not above 0", s.Zipf)
+	}
+	if s.Zipf > 0 {
+		p.zipf = pace.NewZipf(p.keys, s.Zipf)
+	}
 	for _, r := range s.Requests {
-		c, err := r.compile(host)
-		if err != nil {
-			return nil, err
-		}
-		p.total += uint64(max(r.Weight, 1))
-		c.upTo = p.total
-		p.routes = append(p.routes, c)
-		if !c.out.fixed {
-			p.outMax = max(p.outMax, c.out.size())
-		}
-		if !c.want.fixed {
-			p.inMax = max(p.inMax, c.want.size())
+		if err := p.add(r, host); err != nil {
+			return nil, fmt.Errorf("compile scenario: %s %s: %w", r.Method, r.Path, err)
 		}
 	}
 	return p, nil
 }
 
-func (r Request) compile(host string) (route, error) {
-	if r.Method == "" || strings.ContainsAny(r.Method, " \r\n") {
-		return route{}, fmt.Errorf("compile scenario: %q is not a method", r.Method)
+func (p *plan) add(r Request, host string) error {
+	if err := r.check(); err != nil {
+		return err
 	}
-	if r.Method == "HEAD" || r.Method == "CONNECT" {
-		return route{}, fmt.Errorf("compile scenario: %s %s: the answer to %s has another "+
-			"framing, which is not supported; use GET", r.Method, r.Path, r.Method)
-	}
-	if strings.ContainsAny(r.Type, "\r\n") {
-		return route{}, fmt.Errorf("compile scenario: %q is not a media type", r.Type)
-	}
-	if !strings.HasPrefix(r.Path, "/") || strings.ContainsAny(r.Path, " \r\n") {
-		return route{}, fmt.Errorf("compile scenario: path %q must begin with / and have no "+
-			"spaces", r.Path)
-	}
-	if strings.Contains(r.Body, "{key}") {
-		return route{}, fmt.Errorf("compile scenario: {key} in the body of %s %s: its length "+
-			"would differ from request to request", r.Method, r.Path)
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", r.Method, r.Path, host)
-	if r.Body != "" {
-		fmt.Fprintf(&b, "Content-Type: %s\r\n", orElse(r.Type, "text/plain"))
-	}
-	if r.Body != "" || r.Method == "POST" || r.Method == "PUT" {
-		fmt.Fprintf(&b, "Content-Length: %d\r\n", len(r.Body))
-	}
-	b.WriteString("\r\n")
-	b.WriteString(r.Body)
 	c := route{
-		out: newTemplate(b.String()), want: newTemplate(r.Want),
-		status: r.Status, check: r.HasWant, size: r.WantSize,
+		name: orElse(r.Name, r.Method+" "+r.Path), index: len(p.routes), status: r.Status, check: r.HasWant,
+		size: r.WantSize, headOnly: r.Method == http.MethodHead, checks: r.Checks,
+		pauseNs: int64(r.Pause),
 	}
 	if c.status == 0 {
 		c.status = 200
 	}
-	return c, nil
+	if err := c.compile(r, host, p.vars); err != nil {
+		return err
+	}
+	for _, e := range r.Extract {
+		if !p.flow {
+			return fmt.Errorf("it extracts %s, which only a later step of a flow could use", e.Var)
+		}
+		c.extract = append(c.extract, capture{e.From, p.variable(e.Var)})
+	}
+	c.keep = len(c.checks)+len(c.extract) > 0
+	p.total += uint64(max(r.Weight, 1))
+	c.upTo = p.total
+	if c.out == nil {
+		p.outMax = max(p.outMax, c.head.Max()+c.body.Max()+len(lengthName)+24)
+	}
+	if c.want == nil {
+		p.inMax = max(p.inMax, c.wantT.Max())
+	}
+	p.routes = append(p.routes, c)
+	return nil
+}
+
+// variable returns the index of a variable of the flow, a new one where it has none yet.
+func (p *plan) variable(name string) int {
+	for i, v := range p.vars {
+		if v == name {
+			return i
+		}
+	}
+	p.vars = append(p.vars, name)
+	return len(p.vars) - 1
+}
+
+func (r *Request) check() error {
+	if r.Method == "" || strings.ContainsAny(r.Method, " \r\n{}") {
+		return fmt.Errorf("%q is not a method", r.Method)
+	}
+	if r.Method == http.MethodConnect {
+		return fmt.Errorf("the answer to CONNECT is a tunnel, which is not supported; use GET")
+	}
+	if strings.ContainsAny(r.Type, "\r\n{}") {
+		return fmt.Errorf("%q is not a media type", r.Type)
+	}
+	if !strings.HasPrefix(r.Path, "/") {
+		return fmt.Errorf("path %q must begin with /", r.Path)
+	}
+	for _, h := range r.Headers {
+		if h.Name == "" || strings.ContainsAny(h.Name, " :\t\r\n{}") ||
+			strings.ContainsAny(h.Value, "\r\n") {
+			return fmt.Errorf("%q: %q is not a header field", h.Name, h.Value)
+		}
+		switch strings.ToLower(h.Name) {
+		case "content-length", "transfer-encoding":
+			return fmt.Errorf("header %s is set from the body; leave it out", h.Name)
+		}
+	}
+	return nil
+}
+
+const lengthName = "Content-Length: "
+
+// compile makes the texts of the request and of the body wanted.
+func (c *route) compile(r Request, host string, vars []string) error {
+	own := map[string]bool{}
+	var fields strings.Builder
+	for _, h := range r.Headers {
+		own[strings.ToLower(h.Name)] = true
+		fmt.Fprintf(&fields, "%s: %s\r\n", h.Name, h.Value)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\n", r.Method, r.Path)
+	if !own["host"] {
+		fmt.Fprintf(&b, "Host: %s\r\n", host)
+	}
+	if r.Body != "" && !own["content-type"] {
+		fmt.Fprintf(&b, "Content-Type: %s\r\n", orElse(r.Type, "text/plain"))
+	}
+	b.WriteString(fields.String())
+	c.sized = r.Body != "" || r.Method == http.MethodPost || r.Method == http.MethodPut
+	var err error
+	if c.head, err = text.Parse(b.String(), vars); err != nil {
+		return err
+	}
+	if c.body, err = text.Parse(r.Body, vars); err != nil {
+		return err
+	}
+	if c.wantT, err = text.Parse(r.Want, vars); err != nil {
+		return err
+	}
+	if w, ok := c.wantT.Fixed(); ok {
+		c.want = append([]byte{}, w...)
+	}
+	sample := text.Values{Vars: make([][]byte, len(vars))}
+	for i := range sample.Vars {
+		sample.Vars[i] = []byte("x")
+	}
+	out := c.render(nil, nil, &sample)
+	line, _, _ := strings.Cut(string(out), "\r\n")
+	if strings.Count(line, " ") != 2 || strings.ContainsAny(line, "\r\n") {
+		return fmt.Errorf("path %q must have no spaces", r.Path)
+	}
+	_, headFixed := c.head.Fixed()
+	if _, fixed := c.body.Fixed(); fixed && headFixed {
+		c.out = out
+	}
+	return nil
+}
+
+// render appends the request to dst. The body is made first, in scratch, for its length.
+func (c *route) render(dst, scratch []byte, v *text.Values) []byte {
+	dst = c.head.Append(dst, v)
+	body, fixed := c.body.Fixed()
+	if !fixed {
+		body = c.body.Append(scratch[:0], v)
+	}
+	if c.sized {
+		dst = append(dst, lengthName...)
+		dst = strconv.AppendInt(dst, int64(len(body)), 10)
+		dst = append(dst, "\r\n"...)
+	}
+	dst = append(dst, "\r\n"...)
+	return append(dst, body...)
 }
 
 func orElse(s, other string) string {
@@ -164,11 +264,11 @@ func orElse(s, other string) string {
 	return s
 }
 
-// draw returns route and key of the k-th request: pure functions of seed and k, so that every
-// contender is asked for the same keys in the same order.
+// draw returns route and key of the k-th turn: pure functions of seed and k, so that every
+// contender is asked for the same keys in the same order. A flow begins with its first step.
 func (p *plan) draw(k uint64) (*route, uint64) {
 	r := &p.routes[0]
-	if len(p.routes) > 1 {
+	if len(p.routes) > 1 && !p.flow {
 		w := pace.Below(p.seed^routeSalt, k, p.total)
 		for i := range p.routes {
 			if w < p.routes[i].upTo {
@@ -177,13 +277,18 @@ func (p *plan) draw(k uint64) (*route, uint64) {
 			}
 		}
 	}
+	if p.zipf != nil {
+		return r, p.keyLo + p.zipf.Draw(p.seed^keySalt, k)
+	}
 	return r, p.keyLo + pace.Below(p.seed^keySalt, k, p.keys)
 }
 
-// The salts make the draws of route and key independent of each other and of the gaps between
-// arrivals, which are drawn from the seed as it is. Without them a large key would always follow a
-// short gap.
+// The salts make the draws of route, key and think time independent of each other and of the gaps
+// between arrivals, which are drawn from the seed as it is. Without them a large key would always
+// follow a short gap.
 const (
 	routeSalt = 0x5851f42d4c957f2d
 	keySalt   = 0x14057b7ef767814f
+	thinkSalt = 0x2545f4914f6cdd1d
+	stepSalt  = 0x9fb21c651e98df25 // times the step's index: each step of a flow has its own draws
 )

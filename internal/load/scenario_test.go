@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"prony/internal/load/extract"
 	"prony/internal/pace"
 )
 
@@ -16,14 +17,18 @@ func TestRequestsAsSent(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := &p.routes[0]
-		if got := string(c.out.render(nil, key)); got != out {
+		w := newWorker(&config{threads: 1}, p, 0, 1)
+		x := &w.conns[0]
+		x.route, x.key = c, key
+		w.make(x)
+		if got := string(x.out); got != out {
 			t.Errorf("sends\n%q, want\n%q", got, out)
 		}
-		if got := string(c.want.render(nil, key)); got != want {
+		if got := string(x.want); got != want {
 			t.Errorf("wants %q, want %q", got, want)
 		}
-		if n := c.out.size(); len(out) > n {
-			t.Errorf("%d bytes, bounded by %d", len(out), n)
+		if c.out == nil && len(out) > p.outMax {
+			t.Errorf("%d bytes, bounded by %d", len(out), p.outMax)
 		}
 	}
 	check(Request{Method: "GET", Path: "/"}, 0, "GET / HTTP/1.1\r\nHost: a.b:80\r\n\r\n", "")
@@ -61,11 +66,24 @@ func TestBadScenarios(t *testing.T) {
 	check(`"G ET" is not a method`, one(Request{Method: "G ET", Path: "/"}), "h")
 	check(`path "x"`, one(Request{Method: "GET", Path: "x"}), "h")
 	check(`path "/a b"`, one(Request{Method: "GET", Path: "/a b"}), "h")
-	check("HEAD has another framing", one(Request{Method: "HEAD", Path: "/"}), "h")
-	check("CONNECT has another framing", one(Request{Method: "CONNECT", Path: "/"}), "h")
+	check("CONNECT is a tunnel", one(Request{Method: "CONNECT", Path: "/"}), "h")
 	check("is not a media type", one(Request{Method: "PUT", Path: "/", Body: "x",
 		Type: "a\r\nB: c"}), "h")
-	check("{key} in the body", one(Request{Method: "PUT", Path: "/", Body: "{key}"}), "h")
+	header := func(name, value string) Request {
+		return Request{Method: "GET", Path: "/", Headers: []Header{{name, value}}}
+	}
+	check("is not a header field", one(header("a b", "c")), "h")
+	check("is not a header field", one(header("a", "b\r\nc: d")), "h")
+	check("is set from the body", one(header("content-Length", "3")), "h")
+	find, err := extract.Header("Location")
+	if err != nil {
+		t.Fatal(err)
+	}
+	get.Extract = []extract.Capture{{Var: "id", From: find}}
+	check("only a later step of a flow could use", one(get), "h")
+	get.Extract = nil
+	check("no placeholder", Scenario{Flow: true, Requests: []Request{
+		{Method: "GET", Path: "/{id}"}}}, "h")
 }
 
 func draws(t *testing.T, seed uint64, n int, weights ...int) (routes []int, keys []uint64) {
@@ -150,7 +168,7 @@ func TestGapsAndDrawsAreIndependent(t *testing.T) {
 	const n = 80_000
 	for seed := range uint64(5) {
 		routes, keys := draws(t, seed, n, 1, 1, 1, 1, 1, 1, 1, 1)
-		p, err := pace.New(pace.Poisson, 1000, seed)
+		p, err := at(pace.Poisson, 1000).Process(seed)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,45 +1,16 @@
 package load
 
 import (
-	"bytes"
+	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"prony/internal/clock"
 	"prony/internal/load/h1"
+	"prony/internal/load/text"
 	"prony/internal/pace"
 )
 
-// phase of a connection.
-type phase uint8
-
-const (
-	dead    phase = iota // closed; retryAt says when it may be opened again
-	opening              // connect is under way
-	idle                 // open and free
-	busy                 // a request is under way
-)
-
-// conn is one connection of a worker.
-type conn struct {
-	phase  phase
-	dirty  bool // the body differs from what it should be
-	served bool // has answered since it was opened
-	route  *route
-	due    int64 // when the request was to be sent
-	sent   int64
-	first  int64 // first byte of the answer, 0 before it
-	since  int64 // when the connect began, when it may be retried, or when it became free
-	at     int   // bytes of the body compared so far
-	out    []byte
-	want   []byte
-	sends  []byte // backing of out when it carries a key
-	wants  []byte // likewise of want
-	resp   h1.Response
-
-	prev, next int32 // in the list of requests under way, oldest first
-}
-
 // worker is one load thread: its connections, its share of the schedule, its books. Nothing in it
-// is shared while it runs, but for the two counters in live.
+// is shared while it runs, but for what is in live.
 type worker struct {
 	cfg    *config
 	engine Engine
@@ -47,24 +18,33 @@ type worker struct {
 	conns  []conn
 	book   *book
 	live   *live
+	id     int
 
-	free   []int32 // idle connections, a ring, longest idle first
+	free   []int32 // idle connections without a turn, a ring, longest idle first
 	freeAt int
 	freeN  int
 
 	oldest, newest int32 // requests under way, in the order they were sent
 	inFlight       int
+	turns          int // flows begun and not ended
+
+	timers timers // connections whose turn goes on later
 
 	arrivals pace.Process
-	nextDue  int64  // the schedule's next arrival, absolute
-	k        uint64 // index of the next request, over all workers
-	alive    int    // connections that are idle or busy
+	nextDue  int64       // the schedule's next arrival, absolute
+	k        uint64      // index of the next turn, over all workers
+	left     int64       // turns that may still begin; negative: any number
+	values   text.Values // of the request being made
+	scratch  []byte      // its body
+	caches   []h1.Cache  // of the heads of answers, by route
+	alive    int         // connections that are idle or busy
+	spin     int64       // ns before an arrival from which on the loop polls
+	events   int64       // answers, or pieces of them, taken so far
 
+	wakeup    *hdrhistogram.Histogram // open: how late the thread wakes
 	stop      bool
 	schedstat int // descriptor of the thread's, -1 for none
 }
-
-const none = -1
 
 // retryAfterNs spaces attempts to reconnect, so that a dead server does not turn the thread into a
 // busy loop.
@@ -75,13 +55,18 @@ const tickNs = 10e6
 
 func newWorker(cfg *config, p *plan, id, conns int) *worker {
 	w := &worker{
-		cfg: cfg, plan: p, conns: make([]conn, conns), free: make([]int32, conns),
-		oldest: none, newest: none, k: uint64(id), schedstat: -1,
+		cfg: cfg, plan: p, id: id, conns: make([]conn, conns), free: make([]int32, conns),
+		oldest: none, newest: none, k: uint64(id), left: -1, schedstat: -1,
+		scratch: make([]byte, 0, p.outMax), caches: make([]h1.Cache, len(p.routes)), timers: make(timers, 0, conns),
+		values: text.Values{Seed: p.seed},
 	}
 	for i := range w.conns {
 		c := &w.conns[i]
 		c.sends = make([]byte, 0, p.outMax)
 		c.wants = make([]byte, 0, p.inMax)
+		if len(p.vars) > 0 {
+			c.vars = make([][]byte, len(p.vars))
+		}
 	}
 	return w
 }
@@ -113,13 +98,20 @@ func (w *worker) pending() bool {
 // an answer or the next moment.
 func (w *worker) loop() error {
 	if w.arrivals != nil {
-		w.nextDue = w.cfg.start + w.arrivals.Next()
+		w.nextDue = w.due(w.arrivals.Next())
 	} else {
 		w.nextDue = w.cfg.start
 	}
+	if w.cfg.users != nil {
+		w.enlist()
+	}
 	nextTick := w.cfg.start
+	polledAt, before := int64(0), int64(0)
 	for {
 		now := clock.Mono()
+		if polledAt != 0 && w.events == before {
+			w.book.spun(polledAt, now)
+		}
 		if now >= nextTick {
 			w.tick(now)
 			nextTick = now + tickNs
@@ -133,264 +125,89 @@ func (w *worker) loop() error {
 			return nil
 		}
 		w.more(now)
-		if err := w.engine.Wait(w.deadline(nextTick), w); err != nil {
+		deadline := w.deadline(nextTick)
+		polledAt = 0
+		if w.spin > 0 && deadline <= now {
+			polledAt = now
+		}
+		before = w.events
+		if err := w.engine.Wait(deadline, w); err != nil {
 			return err
 		}
+		w.book.turn(now, w.events-before)
 	}
+}
+
+// due turns an offset of the schedule into a moment.
+func (w *worker) due(offset int64) int64 {
+	if offset == pace.Never {
+		return never
+	}
+	return w.cfg.start + offset
 }
 
 // over reports whether nothing is left to wait for.
 func (w *worker) over(now int64) bool {
+	if w.left == 0 && w.inFlight == 0 && w.turns == 0 {
+		return true
+	}
 	if now < w.cfg.closeAt {
 		return w.stop
 	}
 	if now >= w.cfg.endAt || w.stop {
 		return true
 	}
-	unsent := w.arrivals != nil && w.nextDue < w.cfg.closeAt
-	return w.inFlight == 0 && !unsent
-}
-
-// dispatch sends what is due on connections that are free. In the open model a due arrival that
-// finds none stays at the head of the schedule: the schedule itself is the queue, so it can neither
-// overflow nor drop anything.
-func (w *worker) dispatch(now int64) {
-	if w.arrivals == nil {
-		for w.freeN > 0 {
-			w.send(w.pop(), now)
-		}
-		return
-	}
-	for w.freeN > 0 && w.nextDue <= now && w.nextDue < w.cfg.closeAt {
-		w.send(w.pop(), w.nextDue)
-		w.nextDue = w.cfg.start + w.arrivals.Next()
-	}
-}
-
-func (w *worker) deadline(nextTick int64) int64 {
-	d := min(nextTick, w.book.boundary, w.cfg.endAt)
-	if w.arrivals != nil && w.freeN > 0 && w.nextDue < w.cfg.closeAt {
-		d = min(d, w.nextDue)
-	}
-	return d
-}
-
-// send writes the next request of the scenario on connection i.
-func (w *worker) send(i int32, due int64) {
-	c := &w.conns[i]
-	r, key := w.plan.draw(w.k)
-	w.k += uint64(w.cfg.threads)
-	c.route = r
-	if r.out.fixed {
-		c.out = r.out.parts[0]
-	} else {
-		c.sends = r.out.render(c.sends[:0], key)
-		c.out = c.sends
-	}
-	if r.want.fixed {
-		c.want = r.want.parts[0]
-	} else {
-		c.wants = r.want.render(c.wants[:0], key)
-		c.want = c.wants
-	}
-	c.phase, c.due, c.first, c.at, c.dirty = busy, due, 0, 0, false
-	w.link(i)
-	now := clock.Mono()
-	c.sent = now
-	if w.arrivals == nil {
-		c.due = now
-	}
-	w.flow(now, +1)
-	w.book.sent(c.due, c.since, now, len(c.out))
-	w.engine.Send(int(i), c.out)
-}
-
-// flow books how many requests were under way until now, then changes the number.
-func (w *worker) flow(now int64, change int) {
-	w.book.level(now, w.inFlight)
-	w.inFlight += change
-}
-
-// Opened implements Handler.
-func (w *worker) Opened(i int) {
-	c := &w.conns[i]
-	now := clock.Mono()
-	w.book.connected(now - c.since)
-	c.resp.Reset()
-	w.alive++
-	c.since = now
-	w.push(int32(i))
-	w.more(now)
+	unsent := w.arrivals != nil && w.nextDue < w.cfg.closeAt && w.left != 0
+	return w.inFlight == 0 && w.turns == 0 && !unsent
 }
 
 // more sends what may be sent now. Whatever becomes free calls it, without waiting for the next
 // turn of the loop.
 func (w *worker) more(now int64) {
-	if now >= w.cfg.start && !w.stop && (now < w.cfg.closeAt || w.arrivals != nil) {
+	if now < w.cfg.start || w.stop {
+		return
+	}
+	for len(w.timers) > 0 && w.timers[0].at <= now {
+		w.resume(w.timers.pop(), now)
+	}
+	if w.arrivals != nil || w.cfg.users == nil && now < w.cfg.closeAt {
 		w.dispatch(now)
 	}
 }
 
-// Received implements Handler.
-func (w *worker) Received(i int, b []byte) {
-	c := &w.conns[i]
-	now := clock.Mono()
-	w.book.bytesIn(now, len(b))
-	if c.phase != busy {
-		w.drop(i, now) // bytes that no request asked for: the stream cannot be trusted
+// dispatch begins what is due on connections that are free. In the open model a due arrival that
+// finds none stays at the head of the schedule: the schedule itself is the queue, so it can neither
+// overflow nor drop anything.
+func (w *worker) dispatch(now int64) {
+	if w.arrivals == nil {
+		for w.freeN > 0 && w.left != 0 {
+			w.begin(w.pop(), now, now)
+		}
 		return
 	}
-	if c.first == 0 {
-		c.first = now
-	}
-	for len(b) > 0 {
-		n, body, done, err := c.resp.Next(b)
-		if err != nil {
-			w.fail(i, now, failParse, err.Error())
-			return
-		}
-		if len(body) > 0 {
-			w.compare(c, body)
-		}
-		b = b[n:]
-		if done {
-			w.finish(i, now, len(b) == 0)
-			return
-		}
+	for w.freeN > 0 && w.nextDue <= now && w.nextDue < w.cfg.closeAt && w.left != 0 {
+		w.begin(w.pop(), w.nextDue, now)
+		w.nextDue = w.due(w.arrivals.Next())
 	}
 }
 
-// compare holds a piece of the body against what it should be. The first difference marks the
-// answer; the rest is read on, so that the connection stays usable.
-func (w *worker) compare(c *conn, body []byte) {
-	if !c.route.check || c.dirty {
-		return
+// deadline is when the loop must turn again even if no answer comes. Shortly before something is
+// due it has passed, so that the engine only polls and the loop looks at the clock all the time.
+func (w *worker) deadline(nextTick int64) int64 {
+	d := min(nextTick, w.book.boundary, w.cfg.endAt)
+	if w.arrivals != nil && w.freeN > 0 && w.nextDue < w.cfg.closeAt && w.left != 0 {
+		d = min(d, w.nextDue-w.spin)
 	}
-	end := c.at + len(body)
-	if end > len(c.want) || !bytes.Equal(body, c.want[c.at:end]) {
-		c.dirty = true
-		return
+	if len(w.timers) > 0 {
+		d = min(d, w.timers[0].at-w.spin)
 	}
-	c.at = end
+	return d
 }
 
-// finish books a whole answer and frees the connection, or renews it when the server will close it
-// or has sent more than the answer.
-func (w *worker) finish(i int, now int64, clean bool) {
-	c := &w.conns[i]
-	w.unlink(int32(i))
-	w.flow(now, -1)
-	r := c.route
-	bad := c.dirty || r.check && c.at != len(c.want) ||
-		!r.check && r.size >= 0 && c.resp.Bytes != r.size
-	switch {
-	case c.resp.Status != r.status:
-		w.book.failed(c, now, failStatus, "")
-	case bad:
-		w.book.failed(c, now, failBody, "")
-	default:
-		w.book.done(c, now)
-	}
-	c.served = true
-	again := !c.resp.Close && clean
-	c.resp.Reset()
-	if !again {
-		w.drop(i, now)
-		return
-	}
-	c.since = now
-	w.push(int32(i))
-	w.more(now)
-}
-
-// fail books a request that broke its connection.
-func (w *worker) fail(i int, now int64, f class, cause string) {
-	c := &w.conns[i]
-	w.unlink(int32(i))
-	w.flow(now, -1)
-	w.book.failed(c, now, f, cause)
-	w.drop(i, now)
-}
-
-// drop closes the connection and opens it again at once.
-func (w *worker) drop(i int, now int64) {
-	w.engine.Close(i)
-	w.gone(i)
-	w.reopen(i, now)
-}
-
-// gone takes connection i out of the books of the living.
-func (w *worker) gone(i int) {
-	c := &w.conns[i]
-	if c.phase == idle {
-		w.remove(int32(i))
-	}
-	if c.phase == idle || c.phase == busy {
-		w.alive--
-	}
-	c.phase = dead
-}
-
-// reopen renews a connection: at once when it has been of use, after a pause when the server closed
-// it without a single answer, or the two would keep each other busy.
-func (w *worker) reopen(i int, now int64) {
-	w.book.reconnected(now)
-	if c := &w.conns[i]; !c.served {
-		c.phase, c.since = dead, now+retryAfterNs
-		return
-	}
-	w.open(i, now)
-}
-
-func (w *worker) open(i int, now int64) {
-	c := &w.conns[i]
-	c.phase, c.since, c.served = opening, now, false
-	c.resp.Reset()
-	w.engine.Open(i)
-}
-
-// Closed implements Handler.
-func (w *worker) Closed(i int, op Op, err error) {
-	c := &w.conns[i]
-	now := clock.Mono()
-	cause := "the server closed the connection before the answer was whole"
-	if err != nil {
-		cause = err.Error()
-	}
-	switch c.phase {
-	case busy:
-		if err == nil && c.resp.EOF() {
-			w.endByClose(i, now)
-			return
-		}
-		f := failRead
-		if op == Writing {
-			f = failWrite
-		}
-		w.unlink(int32(i))
-		w.flow(now, -1)
-		w.book.failed(c, now, f, cause)
-		w.gone(i)
-		w.reopen(i, now)
-	case opening:
-		w.book.refused(now, cause)
-		c.phase, c.since = dead, now+retryAfterNs
-	case idle:
-		w.gone(i)
-		w.reopen(i, now)
-	}
-}
-
-// endByClose finishes an answer whose body ends with the connection.
-func (w *worker) endByClose(i int, now int64) {
-	c := &w.conns[i]
-	c.resp.Close = true
-	w.finish(i, now, true)
-}
-
-// tick does what need not be exact: timeouts, retries, the wish to stop.
+// tick does what need not be exact: timeouts, retries, the wish to stop or to see.
 func (w *worker) tick(now int64) {
 	w.stop = w.live.stop.Load()
+	w.live.show(w.book, w.inFlight)
 	for w.oldest != none {
 		c := &w.conns[w.oldest]
 		if now-c.sent < w.cfg.timeoutNs {
@@ -410,65 +227,5 @@ func (w *worker) tick(now int64) {
 			w.book.refused(now, "no answer within the timeout")
 			c.phase, c.since = dead, now+retryAfterNs
 		}
-	}
-}
-
-// The ring of idle connections: the longest idle goes first, so that load spreads over all of them.
-
-func (w *worker) push(i int32) {
-	w.conns[i].phase = idle
-	at := w.freeAt + w.freeN
-	if at >= len(w.free) {
-		at -= len(w.free)
-	}
-	w.free[at] = i
-	w.freeN++
-}
-
-func (w *worker) pop() int32 {
-	i := w.free[w.freeAt]
-	w.freeAt++
-	if w.freeAt == len(w.free) {
-		w.freeAt = 0
-	}
-	w.freeN--
-	return i
-}
-
-// remove takes one out of the middle; it happens only when an idle connection dies.
-func (w *worker) remove(i int32) {
-	n := w.freeN
-	for range n {
-		if j := w.pop(); j != i {
-			w.push(j)
-		}
-	}
-}
-
-// The list of requests under way. All have the same timeout, so the oldest is the first to expire
-// and no timer per request is needed.
-
-func (w *worker) link(i int32) {
-	c := &w.conns[i]
-	c.prev, c.next = w.newest, none
-	if w.newest != none {
-		w.conns[w.newest].next = i
-	} else {
-		w.oldest = i
-	}
-	w.newest = i
-}
-
-func (w *worker) unlink(i int32) {
-	c := &w.conns[i]
-	if c.prev != none {
-		w.conns[c.prev].next = c.next
-	} else {
-		w.oldest = c.next
-	}
-	if c.next != none {
-		w.conns[c.next].prev = c.prev
-	} else {
-		w.newest = c.prev
 	}
 }

@@ -40,7 +40,7 @@ func hot(t testing.TB, s Scenario, conns int, arrivals pace.Process) *worker {
 	}
 	for i := range conns {
 		w.open(i, now)
-		w.Opened(i)
+		w.Opened(i, clock.Mono())
 	}
 	return w
 }
@@ -133,16 +133,16 @@ func TestList(t *testing.T) {
 // to its end.
 func TestDyingConnectionsLeaveTheRing(t *testing.T) {
 	w := hot(t, hello, 4, &later{})
-	w.Closed(2, Reading, nil)
+	w.Closed(2, clock.Mono(), Reading, nil)
 	if got := w.ring(); !slices.Equal(got, []int32{0, 1, 3}) || w.alive != 3 {
 		t.Fatalf("ring %d, %d alive", got, w.alive)
 	}
 	w.tick(clock.Mono() + retryAfterNs) // it was of no use yet, so that it is opened after a pause
-	w.Opened(2)
+	w.Opened(2, clock.Mono())
 	if got := w.ring(); !slices.Equal(got, []int32{0, 1, 3, 2}) || w.alive != 4 {
 		t.Fatalf("ring %d, %d alive", got, w.alive)
 	}
-	w.Received(1, []byte("what?"))
+	w.Received(1, clock.Mono(), []byte("what?"))
 	if got := w.ring(); !slices.Equal(got, []int32{0, 3, 2}) || w.engine.(*sink).closes != 1 {
 		t.Fatalf("ring %d, %d closed", got, w.engine.(*sink).closes)
 	}
@@ -176,7 +176,7 @@ func turn(w *worker, answers [][]byte) {
 	if n := len(c.want); n > 0 && c.want[n-1] >= '0' && c.want[n-1] <= '9' {
 		key = int(c.want[n-1] - '0')
 	}
-	w.Received(int(w.oldest), answers[key])
+	w.Received(int(w.oldest), clock.Mono(), answers[key])
 }
 
 var keyed = Scenario{KeyLo: 0, KeyHi: 9, Requests: []Request{
@@ -225,7 +225,7 @@ func TestFixedRequestsAreNotCopied(t *testing.T) {
 		{Method: "POST", Path: "/", Body: strings.Repeat("x", 1<<20)}}}
 	w := hot(t, s, 2, nil)
 	a, b := w.conns[0].out, w.conns[1].out
-	if &a[0] != &b[0] || &a[0] != &w.plan.routes[0].out.parts[0][0] || len(a) < 1<<20 {
+	if &a[0] != &b[0] || &a[0] != &w.plan.routes[0].out[0] || len(a) < 1<<20 {
 		t.Errorf("requests of %d and %d bytes have buffers of their own", len(a), len(b))
 	}
 	if n := cap(w.conns[0].sends); n != 0 {
@@ -243,7 +243,7 @@ func TestTemplatesStayWhole(t *testing.T) {
 	for range 500 {
 		c := &w.conns[0]
 		seen[string(c.out)]++
-		w.Received(0, []byte("HTTP/1.1 200 OK\r\nContent-Length: "+
+		w.Received(0, clock.Mono(), []byte("HTTP/1.1 200 OK\r\nContent-Length: "+
 			strconv.Itoa(len(c.want))+"\r\n\r\n"+string(c.want)))
 	}
 	if w.book.total != 500 || len(seen) != 11 { // ten keys and the fixed one
@@ -267,7 +267,7 @@ func BenchmarkRequest(b *testing.B) {
 			}
 		})
 	}
-	poisson, err := pace.New(pace.Poisson, 1e8, 1) // always behind
+	poisson, err := at(pace.Poisson, 1e8).Process(1) // always behind
 	if err != nil {
 		b.Fatal(err)
 	}

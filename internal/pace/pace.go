@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
-	"math/bits"
 )
 
 // Process yields arrivals one after another: offsets from the start in nanoseconds, never
@@ -25,6 +24,7 @@ type Process interface {
 const (
 	Constant = "constant"
 	Poisson  = "poisson"
+	Replay   = "replay"
 )
 
 // Bounds of rates, arrivals a second. Below, a gap or two would leave the range of int64; above,
@@ -34,22 +34,31 @@ const (
 	maxPerS = 1e8
 )
 
-// New returns the named process at ratePerS arrivals a second. The constant process ignores the
-// seed.
-func New(name string, ratePerS float64, seed uint64) (Process, error) {
-	// Written so that NaN, which compares with nothing, is refused too.
-	if !(ratePerS >= minPerS && ratePerS <= maxPerS) {
-		return nil, fmt.Errorf("pace %s: rate %v/s is not between %g/s and %g/s", name, ratePerS,
-			minPerS, maxPerS)
+// farNs, 146 years, is the end of time: what would come later never comes, so that the sum of two
+// offsets never leaves the range of int64.
+const farNs = 1 << 62
+
+// Process returns the arrivals of the schedule from the first one on. The constant process and a
+// replay ignore the seed.
+func (s Schedule) Process(seed uint64) (Process, error) {
+	if s.Arrivals == Replay {
+		return newReplay(s.Trace)
 	}
-	switch name {
-	case Constant:
-		return &constant{gapNs: 1e9 / ratePerS}, nil
-	case Poisson:
-		return &poisson{gapNs: 1e9 / ratePerS, seed: seed}, nil
+	if s.Arrivals != Constant && s.Arrivals != Poisson {
+		return nil, fmt.Errorf("pace: no arrival process %q; there are %s, %s and %s", s.Arrivals,
+			Constant, Poisson, Replay)
 	}
-	return nil, fmt.Errorf("pace: no arrival process %q; there are %s and %s", name, Constant,
-		Poisson)
+	if err := s.Rate.checkRates(); err != nil {
+		return nil, fmt.Errorf("pace %s: %w", s.Arrivals, err)
+	}
+	if !s.Rate.IsFlat() {
+		return newShaped(s.Rate, s.Arrivals == Poisson, seed), nil
+	}
+	gapNs := 1e9 / s.Rate.Pieces[0].From
+	if s.Arrivals == Constant {
+		return &constant{gapNs: gapNs}, nil
+	}
+	return &poisson{gapNs: gapNs, seed: seed}, nil
 }
 
 // constant puts arrival k at exactly k/rate: rounded once, never accumulated.
@@ -59,9 +68,12 @@ type constant struct {
 }
 
 func (c *constant) Next() int64 {
-	t := int64(math.Round(c.k * c.gapNs))
+	t := c.k * c.gapNs
+	if t >= farNs {
+		return Never
+	}
 	c.k++
-	return t
+	return int64(math.Round(t))
 }
 
 // poisson has exponential gaps, by inversion of a counter-based generator: gap k depends on seed
@@ -74,14 +86,48 @@ type poisson struct {
 	t     int64
 }
 
-// Next rounds each gap, not their sum: the last bit of a logarithm, or of a product fused with a
-// sum, differs from one kind of processor to the next, and in a sum of floats it would in time move
-// an arrival by a nanosecond and change the schedule's hash. It makes a mean gap of m ns shorter by
-// 1/(24m²) of itself: 0.04 % at the highest rate, nothing at any that can be sent.
+// Next rounds each gap, not their sum: in a sum of floats the last bit of a product would in time
+// move an arrival by a nanosecond and change the schedule's hash. It makes a mean gap of m ns
+// shorter by 1/(24m²) of itself: 0.04 % at the highest rate, nothing at any that can be sent.
 func (p *poisson) Next() int64 {
-	p.t += int64(math.Round(-math.Log(Uniform(p.seed, p.k)) * p.gapNs))
+	if p.t >= farNs {
+		return Never
+	}
+	p.t += int64(math.Round(Exp(p.seed, p.k) * p.gapNs))
 	p.k++
+	if p.t >= farNs {
+		return Never
+	}
 	return p.t
+}
+
+// newReplay returns the recorded arrivals; the trace is read, never written.
+func newReplay(trace []int64) (Process, error) {
+	if len(trace) == 0 {
+		return nil, fmt.Errorf("pace %s: the trace holds no arrival", Replay)
+	}
+	before := int64(0)
+	for i, at := range trace {
+		if at < before || at >= farNs {
+			return nil, fmt.Errorf("pace %s: arrival %d of the trace is at %d ns after %d ns; sort "+
+				"the trace, and let it begin at 0 or later", Replay, i, at, before)
+		}
+		before = at
+	}
+	return &replay{left: trace}, nil
+}
+
+type replay struct {
+	left []int64
+}
+
+func (r *replay) Next() int64 {
+	if len(r.left) == 0 {
+		return Never
+	}
+	at := r.left[0]
+	r.left = r.left[1:]
+	return at
 }
 
 // Share returns every n-th arrival of p beginning with the i-th (0 <= i < n), so that n threads can
@@ -133,24 +179,4 @@ func Hash(p Process, horizon int64) string {
 		h.Write(b[:])
 	}
 	return fmt.Sprintf("%016x", h.Sum64())
-}
-
-// Mix hashes seed and index to 64 well-mixed bits: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014)
-// used as a counter-based generator, so that draw k needs no draw before it.
-func Mix(seed, k uint64) uint64 {
-	z := seed + (k+1)*0x9e3779b97f4a7c15
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
-	z = (z ^ (z >> 27)) * 0x94d049bb133111eb
-	return z ^ (z >> 31)
-}
-
-// Uniform returns a number in (0, 1], which is safe under a logarithm.
-func Uniform(seed, k uint64) float64 {
-	return (float64(Mix(seed, k)>>11) + 1) / (1 << 53)
-}
-
-// Below returns a number in [0, n) by multiply-shift (Lemire 2019); the bias is under n/2^64.
-func Below(seed, k, n uint64) uint64 {
-	hi, _ := bits.Mul64(Mix(seed, k), n)
-	return hi
 }

@@ -14,7 +14,7 @@ var all = []string{Constant, Poisson}
 
 func process(t testing.TB, name string, ratePerS float64, seed uint64) Process {
 	t.Helper()
-	p, err := New(name, ratePerS, seed)
+	p, err := Schedule{Arrivals: name, Rate: Flat(ratePerS)}.Process(seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,10 +278,14 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// chiSquareMax is exceeded once in 1,000 (Wilson & Hilferty, PNAS 17, 1931).
-func chiSquareMax(freedom float64) float64 {
+// chiSquareMax is exceeded once in 1,000.
+func chiSquareMax(freedom float64) float64 { return chiSquareAt(freedom, 3.09) }
+
+// chiSquareAt is the value of χ² as far out as z standard deviations of a normal distribution (Wilson
+// & Hilferty, PNAS 17, 1931).
+func chiSquareAt(freedom, z float64) float64 {
 	v := 2 / (9 * freedom)
-	return freedom * math.Pow(1-v+3.09*math.Sqrt(v), 3)
+	return freedom * math.Pow(1-v+z*math.Sqrt(v), 3)
 }
 
 func chiSquare(counts []int, expected float64) float64 {
@@ -357,7 +361,7 @@ func TestUniformStaysOpenAtZero(t *testing.T) {
 func TestBadParameters(t *testing.T) {
 	check := func(name string, ratePerS float64, want string) {
 		t.Helper()
-		p, err := New(name, ratePerS, 1)
+		p, err := Schedule{Arrivals: name, Rate: Flat(ratePerS)}.Process(1)
 		if err == nil || p != nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s at %g/s: %v, %v; want an error that says %q", name, ratePerS, p, err, want)
 		}
@@ -372,7 +376,7 @@ func TestBadParameters(t *testing.T) {
 		check(name, 1e-7, "rate 1e-07/s")
 		check(name, 1e10, "rate 1e+10/s") // ten in a nanosecond
 	}
-	check("uniform", 5, `no arrival process "uniform"; there are constant and poisson`)
+	check("uniform", 5, `no arrival process "uniform"; there are constant, poisson and replay`)
 	check("", 5, `no arrival process ""`)
 }
 
@@ -398,7 +402,9 @@ func TestNextDoesNotAllocate(t *testing.T) {
 	for _, name := range all {
 		whole := process(t, name, 20_000, 1)
 		shared := Share(process(t, name, 20_000, 1), 1, 3)
-		for what, p := range map[string]Process{name: whole, "a share of " + name: shared} {
+		shaped := shape(t, name, "repeat ramp 0..1000 in 10ms", 1)
+		for what, p := range map[string]Process{name: whole, "a share of " + name: shared,
+			"shaped " + name: shaped} {
 			if n := testing.AllocsPerRun(1000, func() { p.Next() }); n != 0 {
 				t.Errorf("%s allocates %g times an arrival", what, n)
 			}
@@ -410,6 +416,13 @@ func BenchmarkNext(b *testing.B) {
 	for _, name := range all {
 		b.Run(name, func(b *testing.B) {
 			p := process(b, name, 20_000, 1)
+			b.ReportAllocs()
+			for b.Loop() {
+				p.Next()
+			}
+		})
+		b.Run("shaped "+name, func(b *testing.B) {
+			p := shape(b, name, "sine 1000..50000 every 60s", 1)
 			b.ReportAllocs()
 			for b.Loop() {
 				p.Next()

@@ -103,12 +103,19 @@ type Rates []float64
 
 // Load is one load of the trial: its model, what was offered, what came back.
 type Load struct {
-	Name        string  `json:"name"`  // from the suite, e.g. "peak"
-	Model       string  `json:"model"` // "closed" or "open"
-	Arrivals    string  `json:"arrivals,omitempty"`
+	Name        string  `json:"name"`               // from the suite, e.g. "peak"
+	Driver      string  `json:"driver,omitempty"`   // foreign one with its version, e.g. "wrk 4.1.0"
+	Protocol    string  `json:"protocol,omitempty"` // empty: HTTP/1.1 without TLS
+	Model       string  `json:"model"`              // "closed" or "open"
+	Arrivals    string  `json:"arrivals,omitempty"` // "poisson", "constant" or "replay"
+	Shape       string  `json:"shape,omitempty"`    // of the rate over time, where it changes
+	Users       string  `json:"users,omitempty"`    // closed: virtual users over time
+	Think       string  `json:"think,omitempty"`    // closed: their pause between requests
+	Churn       int     `json:"churn,omitempty"`    // answers after which a connection is renewed
+	Streams     int     `json:"streams,omitempty"`  // requests at once on one connection
 	Connections int     `json:"connections"`
 	Threads     int     `json:"threads"`
-	RatePerS    float64 `json:"ratePerS,omitempty"` // open: asked for
+	RatePerS    float64 `json:"ratePerS,omitempty"` // open: asked for, the window's mean
 	RateOf      string  `json:"rateOf,omitempty"`   // e.g. "50% of peak"
 	Seed        uint64  `json:"seed"`
 	TraceHash   string  `json:"traceHash,omitempty"` // open: of the schedule itself
@@ -127,21 +134,66 @@ type Load struct {
 	ThroughputPerS float64 `json:"throughputPerS"` // Done / window
 	Errors         Errors  `json:"errors"`
 	Reconnects     int64   `json:"reconnects"`
-	InFlightMean   float64 `json:"inFlightMean"` // time integral over the window
-	BacklogPerS    float64 `json:"backlogPerS"`  // open: slope of scheduled - done, per second
-	CeilingPerS    float64 `json:"ceilingPerS"`  // generator against a null server; 0 unknown
-	ResponseTime   Dist    `json:"responseTime"` // done - scheduled
-	ServiceTime    Dist    `json:"serviceTime"`  // done - sent
-	FirstByte      Dist    `json:"firstByte"`    // first byte - sent
-	Lag            Dist    `json:"lag"`          // sent - scheduled
-	OwnLag         Dist    `json:"ownLag"`       // of it, the part after a connection was free
-	Waited         int64   `json:"waited"`       // arrivals that found every connection busy
-	ErrorTime      Dist    `json:"errorTime"`    // of failed requests, timeouts at their bound
-	ConnectTime    Dist    `json:"connectTime"`  // TCP handshake
-	Series         Series  `json:"series"`       // per interval of the window
-	Generator      Gen     `json:"generator"`    // what offering it cost
-	Service        Usage   `json:"service"`      // what answering it cost
-	Host           Host    `json:"host"`         // what else happened meanwhile
+	InFlightMean   float64 `json:"inFlightMean"`      // time integral over the window
+	BacklogPerS    float64 `json:"backlogPerS"`       // open: slope of scheduled - done, per second
+	CeilingPerS    float64 `json:"ceilingPerS"`       // generator against a null server; 0 unknown
+	ResponseTime   Dist    `json:"responseTime"`      // done - scheduled
+	ServiceTime    Dist    `json:"serviceTime"`       // done - sent
+	FirstByte      Dist    `json:"firstByte"`         // first byte - sent
+	Lag            Dist    `json:"lag"`               // sent - scheduled
+	OwnLag         Dist    `json:"ownLag"`            // of it, the part after a connection was free
+	Waited         int64   `json:"waited"`            // arrivals that found every connection busy
+	ErrorTime      Dist    `json:"errorTime"`         // of failed requests, timeouts at their bound
+	ConnectTime    Dist    `json:"connectTime"`       // TCP handshake, and TLS's where there is one
+	TLSTime        Dist    `json:"tlsTime,omitzero"`  // TLS handshake alone
+	FlowTime       Dist    `json:"flowTime,omitzero"` // flows: from due to the last answer
+	Routes         []Route `json:"routes,omitempty"`  // of scenarios with several requests
+	Slow           Slow    `json:"slow,omitzero"`     // clients that never end a request
+	Process        Process `json:"process,omitzero"`  // open: whether arrivals came as they should
+	Memory         Memory  `json:"memory,omitzero"`   // of answers: how much one tells of the next
+	Series         Series  `json:"series"`            // per interval of the window
+	Generator      Gen     `json:"generator"`         // what offering it cost
+	Service        Usage   `json:"service"`           // what answering it cost
+	Host           Host    `json:"host"`              // what else happened meanwhile
+}
+
+// Route is one kind of request of a mix, or one step of a flow.
+type Route struct {
+	Name         string `json:"name"`
+	Sent         int64  `json:"sent"`     // due in the window and sent
+	Answered     int64  `json:"answered"` // of them, answered well by the end of the drain
+	Failed       int64  `json:"failed"`
+	ResponseTime Dist   `json:"responseTime"`
+	ServiceTime  Dist   `json:"serviceTime"`
+}
+
+// Slow is what became of clients that never end a request.
+type Slow struct {
+	Clients int   `json:"clients"` // asked for
+	Opened  int64 `json:"opened"`  // connections that were made
+	Dropped int64 `json:"dropped"` // of them, closed by the server before the load's end
+	FirstNs int64 `json:"firstNs"` // from the first connect to the first drop; 0: none
+}
+
+// Process says how the requests really left, from a contiguous sample of their sending times.
+type Process struct {
+	Samples int64 `json:"samples"`
+	// Anderson-Darling's A² of the gaps against the exponential distribution (Poisson), corrected
+	// for the estimated mean (Stephens 1974); the 1 % point is 1.959.
+	AndersonDarling float64 `json:"andersonDarling,omitempty"`
+	GapDeviationNs  int64   `json:"gapDeviationNs,omitempty"` // constant: largest |gap - mean gap|
+	// Variance by mean of the numbers of requests in bins: 1 for Poisson, 0 for equal gaps.
+	Dispersion1ms   float64 `json:"dispersion1ms"`
+	Dispersion10ms  float64 `json:"dispersion10ms"`
+	Dispersion100ms float64 `json:"dispersion100ms"`
+}
+
+// Memory is the autocorrelation of response times in the order of their sending, from a contiguous
+// sample.
+type Memory struct {
+	Samples   int64   `json:"samples"`
+	Lag1      float64 `json:"lag1"`      // of ranks (Spearman), neighbour to neighbour
+	Effective float64 `json:"effective"` // independent samples that these are worth, as a share
 }
 
 // Errors counts requests that did not end as the scenario expects, by class.
@@ -191,8 +243,13 @@ type Series struct {
 type Gen struct {
 	Engine          string  `json:"engine"`
 	EngineReason    string  `json:"engineReason"`
-	Pacing          string  `json:"pacing"` // how it waits for the next arrival
-	CPUNs           int64   `json:"cpuNs"`  // user and system of the load threads
+	Pacing          string  `json:"pacing"`                // how it waits for the next arrival
+	SpinNs          int64   `json:"spinNs,omitempty"`      // of CPUNs, polling before deadlines
+	Wakeup          Dist    `json:"wakeup,omitzero"`       // lateness of its timer, before the load
+	Turns           int64   `json:"turns,omitempty"`       // of its loop in the window
+	BatchMax        int64   `json:"batchMax,omitempty"`    // most answers taken in one turn
+	MemoryBytes     int64   `json:"memoryBytes,omitempty"` // resident, of the whole process
+	CPUNs           int64   `json:"cpuNs"`                 // user and system of the load threads
 	CPUPerRequestNs float64 `json:"cpuPerRequestNs"`
 	CPUShare        float64 `json:"cpuShare"`   // of its cores, the busiest thread
 	RunDelayNs      int64   `json:"runDelayNs"` // runnable but not running, schedstat

@@ -11,6 +11,7 @@ import (
 	"prony/contract"
 	"prony/internal/clock"
 	"prony/internal/load"
+	"prony/internal/pace"
 	"prony/internal/probe"
 	"prony/internal/result"
 	"prony/internal/suite"
@@ -74,13 +75,14 @@ func (f *life) measureOne(ctx context.Context, l suite.Load) error {
 	f.lab.tell(Event{Trial: f.trial.ID, Step: l.Name, Expect: lead + window})
 	spec := f.spec(l.Name, l.Model, l.Connections)
 	spec.Lead, spec.Window, spec.Drain = lead, window, time.Duration(l.Drain)
-	spec.Arrivals = l.Arrivals
 	rateOf := ""
 	if l.Model == load.Open {
 		var err error
-		if spec.RatePerS, rateOf, err = f.rate(l.Rate); err != nil {
+		var perS float64
+		if perS, rateOf, err = f.rate(l.Rate); err != nil {
 			return fmt.Errorf("offer load %s: %w", l.Name, err)
 		}
+		spec.Schedule = pace.Schedule{Arrivals: l.Arrivals, Rate: pace.Flat(perS)}
 	}
 	var before, after probe.Mark
 	spec.OnWindow = func(open bool) {

@@ -75,29 +75,11 @@ func New(addr netip.AddrPort, slots int) (*Engine, error) {
 		e.Release()
 		return nil, fmt.Errorf("watch timerfd: %w", err)
 	}
-	if e.toMono, err = clockOffset(); err != nil {
+	if e.toMono, err = clock.Kernel(); err != nil {
 		e.Release()
 		return nil, err
 	}
 	return e, nil
-}
-
-// clockOffset returns CLOCK_MONOTONIC minus clock.Mono. The process's clock is read first, so that
-// the offset is too large by what a reading takes, never too small: a timer that fires early would
-// make the loop turn until the moment has come, every time. Of several readings the closest is
-// taken, in case the thread was interrupted in between.
-func clockOffset() (int64, error) {
-	const readings = 16
-	offset := int64(math.MaxInt64)
-	for range readings {
-		var ts unix.Timespec
-		before := clock.Mono()
-		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
-			return 0, fmt.Errorf("read CLOCK_MONOTONIC: %w", err)
-		}
-		offset = min(offset, ts.Nano()-before)
-	}
-	return offset, nil
 }
 
 func (e *Engine) setAddr(a netip.AddrPort) {
@@ -267,7 +249,7 @@ func (e *Engine) tellFailedOpens(h load.Handler) {
 		if s := &e.slots[i]; s.opening && s.fd < 0 {
 			err := s.err
 			s.opening, s.err = false, nil
-			h.Closed(i, load.Connecting, err)
+			h.Closed(i, clock.Mono(), load.Connecting, err)
 		}
 	}
 }
@@ -282,11 +264,11 @@ func (e *Engine) serve(i int, s *slot, events uint32, h load.Handler) {
 		}
 		if err := socketError(s.fd); err != nil {
 			e.Close(i)
-			h.Closed(i, load.Connecting, err)
+			h.Closed(i, clock.Mono(), load.Connecting, err)
 			return
 		}
 		s.opening = false
-		h.Opened(i)
+		h.Opened(i, clock.Mono())
 		if s.gen != gen {
 			return
 		}
@@ -323,7 +305,7 @@ func (e *Engine) read(i int, s *slot, events uint32, h load.Handler) {
 			e.ended(i, nil, h)
 			return
 		}
-		h.Received(i, e.buf[:n])
+		h.Received(i, clock.Mono(), e.buf[:n])
 		if s.gen != gen {
 			return
 		}
@@ -344,7 +326,7 @@ func (e *Engine) ended(i int, err error, h load.Handler) {
 		op = load.Writing
 	}
 	e.Close(i)
-	h.Closed(i, op, err)
+	h.Closed(i, clock.Mono(), op, err)
 }
 
 func socketError(fd int32) error {

@@ -42,21 +42,21 @@ type ear struct {
 	onReceived func(i int, b []byte)
 }
 
-func (h *ear) Opened(i int) {
+func (h *ear) Opened(i int, _ int64) {
 	h.slots[i].opened++
 	if h.onOpened != nil {
 		h.onOpened(i)
 	}
 }
 
-func (h *ear) Received(i int, b []byte) {
+func (h *ear) Received(i int, _ int64, b []byte) {
 	h.slots[i].got = append(h.slots[i].got, b...)
 	if h.onReceived != nil {
 		h.onReceived(i, b)
 	}
 }
 
-func (h *ear) Closed(i int, op load.Op, err error) {
+func (h *ear) Closed(i int, _ int64, op load.Op, err error) {
 	h.slots[i].closed = append(h.slots[i].closed, ending{op, err})
 }
 

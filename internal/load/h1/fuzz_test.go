@@ -67,6 +67,8 @@ func FuzzNext(f *testing.F) {
 		"HTTP/1.1 200 OK\nContent-Length: 2\n\nok\r\n\r\n", "HTTP/1.1 200\r\n\r\n",
 		"HTTP/1.2 200 OK\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.1 099 x\r\n\r\n",
 		"\x16\x03\x01\x00\x05hello\r\n\r\n",
+		ok + "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Length: 2\r\n\r\nok" + ok +
+			"Date: Sun, 06 Nov 1994 08:49:38 GMT\r\nContent-Length: 2\r\n\r\nok",
 	} {
 		f.Add([]byte(seed), 3)
 	}
@@ -81,6 +83,14 @@ func FuzzNext(f *testing.F) {
 		r.Reset()
 		if got := read(t, &r, append(pieces, text)...); got != whole {
 			t.Fatalf("cut into pieces of %d: %+v, whole %+v", max(cut&0xff, 1), got, whole)
+		}
+		var c Cache // a second reading may come from memory and must be the same
+		r.Use(&c)
+		for range 2 {
+			r.Reset()
+			if got := read(t, &r, string(data)); got != whole {
+				t.Fatalf("from memory: %+v, read %+v", got, whole)
+			}
 		}
 		want, good := reference(string(data))
 		if !good || whole.err != nil {

@@ -3,7 +3,7 @@
 // is, and hands the body through; it keeps no headers (RFC 9112). Where a line of the framing ends
 // decides where the answer does, so that a bare CR or LF there is an error, as §2.2 permits.
 //
-// Non-goals: the answer to a HEAD, which announces a body that never comes, and to a CONNECT.
+// Non-goals: the answer to a CONNECT.
 package h1
 
 import (
@@ -50,14 +50,29 @@ type Response struct {
 	cr     bool  // the last byte of the framing was a CR, so that the next is a LF
 	line   bool  // the current trailer line has a byte
 	over   int   // bytes of the trailers or of the chunk extension
+	bare   bool  // the answer is to a HEAD: its head may announce a body that never comes
+	keep   bool
 	head   []byte
+	kept   []byte
+	cache  *Cache
 }
 
 // Reset makes the reader expect a new response on the same connection.
 func (r *Response) Reset() {
-	head := r.head[:0]
-	*r = Response{head: head}
+	*r = Response{head: r.head[:0], kept: r.kept[:0], cache: r.cache}
 }
+
+// Expect says more of the response to come: it is to a HEAD request, which no body follows (RFC
+// 9112 §6.3), and its head is to be kept.
+func (r *Response) Expect(toHead, keep bool) { r.bare, r.keep = toHead, keep }
+
+// Use has the heads of responses compared with what c remembers before they are read. It stays in
+// force until another call; nil ends it.
+func (r *Response) Use(c *Cache) { r.cache = c }
+
+// Head returns the status line and the header lines, each with its CRLF, if they were to be kept.
+// It is valid until Reset.
+func (r *Response) Head() []byte { return r.kept }
 
 // Next consumes from b. It returns how many bytes it took, a piece of the body if it met one (a
 // part of b), and whether the response is whole. Call it again with the rest until it has taken all
@@ -99,12 +114,24 @@ var headEnd = []byte("\r\n\r\n")
 
 func (r *Response) readHead(b []byte) (n int, done bool, err error) {
 	if len(r.head) == 0 {
+		cache := r.cache
+		if r.bare || r.keep {
+			cache = nil
+		}
+		if cache != nil && cache.matches(b) {
+			n, done = r.use(cache)
+			return n, done, nil
+		}
 		if i := bytes.Index(b, headEnd); i >= 0 {
-			if i+len(headEnd) > MaxHead {
+			n = i + len(headEnd)
+			if n > MaxHead {
 				return 0, false, ErrLarge
 			}
 			done, err = r.parseHead(b[:i+2])
-			return i + len(headEnd), done, err
+			if cache != nil && err == nil {
+				cache.learn(r, b[:n])
+			}
+			return n, done, err
 		}
 	}
 	// The head came in pieces, which is rare: gather it. The end mark may straddle the pieces.
@@ -179,6 +206,9 @@ func (r *Response) parseHead(h []byte) (done bool, err error) {
 		}
 		i += end + 1
 	}
+	if r.keep {
+		r.kept = append(r.kept[:0], h...)
+	}
 	ten := h[7] == '0'
 	if ten && f.coding != noCoding { // §6.1
 		return false, ErrCoding
@@ -235,7 +265,7 @@ func (r *Response) frame(f framing) (done bool) {
 	case r.Status < 200: // an interim answer: the real one follows
 		r.state = inHead
 		return false
-	case r.Status == 204 || r.Status == 304:
+	case r.bare || r.Status == 204 || r.Status == 304:
 		return true
 	case f.coding == chunked:
 		r.beginChunk()

@@ -1,0 +1,208 @@
+// Package extract looks into an answer: it takes values out of it and holds them against what they
+// should be.
+//
+//	answer ─► Finder: json, header, regex, body ─► value ─► Check: does it hold?
+//	                                                   └──► Capture: a variable of the flow
+//
+// All of it is made when a load begins, read-only from then on, and used by many threads. Nothing
+// is allocated to find a header, the body, or a value at a plain path of JSON, unless the value is a
+// string with escapes, nor to compare it; a regular expression that finds allocates its places.
+//
+// Non-goals: no decoding of the body, neither of compression nor of character sets; no HTML or XML,
+// for which a regular expression must do.
+package extract
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+	"unsafe"
+
+	"github.com/tidwall/gjson"
+)
+
+// Finder finds a value in an answer. It is read-only and may be shared between threads.
+type Finder struct {
+	kind finderKind
+	text string         // path, field name or pattern, as it was given
+	re   *regexp.Regexp // regex only
+}
+
+type finderKind uint8
+
+const (
+	ofJSON finderKind = iota
+	ofHeader
+	ofRegex
+	ofBody
+)
+
+// patternMax bounds regular expressions, in bytes. RE2's time is linear in the pattern and in the
+// body, so that no pattern can stall a load, but a long one still costs its length at each byte.
+const patternMax = 4096
+
+// JSON finds the value at a path in the syntax of GJSON, such as owner.pets.0.id
+// (https://github.com/tidwall/gjson/blob/master/SYNTAX.md). A string is found without its quotes
+// and escapes, everything else as it stands in the body. The body is not checked to be JSON as a
+// whole, which would cost as much again; the path @valid does so and finds all of it.
+func JSON(path string) (*Finder, error) {
+	if path == "" {
+		return nil, fmt.Errorf("find in JSON: the path is empty; use one such as owner.id, or " +
+			"@this for the whole")
+	}
+	return &Finder{kind: ofJSON, text: path}, nil
+}
+
+// Header finds the value of a header field, trimmed (RFC 9110, section 5.5). The case of the name
+// does not matter. Of several lines with that name the first is taken.
+func Header(name string) (*Finder, error) {
+	if name == "" || strings.IndexFunc(name, func(r rune) bool { return !isToken(r) }) >= 0 {
+		return nil, fmt.Errorf("find header: %q is not the name of a field; use one such as "+
+			"content-type", name)
+	}
+	return &Finder{kind: ofHeader, text: name}, nil
+}
+
+// isToken reports whether a character may be in a field's name (RFC 9110, section 5.6.2).
+func isToken(r rune) bool {
+	return r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) ||
+		strings.ContainsRune("!#$%&'*+-.^_`|~", r))
+}
+
+// Regex finds the first match of a regular expression in the body: its first group, or the whole
+// where it has none. The syntax is RE2's (https://github.com/google/re2/wiki/Syntax).
+func Regex(pattern string) (*Finder, error) {
+	re, err := compile(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("find by regular expression: %w", err)
+	}
+	return &Finder{kind: ofRegex, text: pattern, re: re}, nil
+}
+
+func compile(pattern string) (*regexp.Regexp, error) {
+	if pattern == "" || len(pattern) > patternMax {
+		return nil, fmt.Errorf("the pattern has %d bytes; 1 to %d are allowed", len(pattern),
+			patternMax)
+	}
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("%w; the syntax is RE2's, without backreferences and lookaround",
+			err)
+	}
+	return re, nil
+}
+
+// Body finds the whole body.
+func Body() *Finder { return &Finder{kind: ofBody} }
+
+// NeedsHead reports whether Find wants the head of the answer.
+func (f *Finder) NeedsHead() bool { return f.kind == ofHeader }
+
+// Find returns the value, a part of head or body where possible, and whether there is one. It must
+// not be changed. The head is the status line and the header lines, each with its CRLF.
+func (f *Finder) Find(head, body []byte) ([]byte, bool) {
+	switch f.kind {
+	case ofJSON:
+		return findJSON(body, f.text)
+	case ofHeader:
+		return findHeader(head, f.text)
+	case ofRegex:
+		return findRegex(body, f.re)
+	}
+	return body, true
+}
+
+// String says what is looked at: "json owner.id", "header location", "regex …", "body".
+func (f *Finder) String() string {
+	switch f.kind {
+	case ofJSON:
+		return "json " + word(f.text)
+	case ofHeader:
+		return "header " + f.text
+	case ofRegex:
+		return "regex " + word(f.text)
+	}
+	return "body"
+}
+
+// findJSON reads the body in place: gjson.GetBytes would copy what it finds. Nothing writes to the
+// body while the string made of it lives.
+func findJSON(body []byte, path string) ([]byte, bool) {
+	r := gjson.Get(unsafe.String(unsafe.SliceData(body), len(body)), path)
+	if !r.Exists() {
+		return nil, false
+	}
+	s := r.Raw
+	if r.Type == gjson.String {
+		s = r.Str
+	}
+	return unsafe.Slice(unsafe.StringData(s), len(s)), true
+}
+
+func findHeader(head []byte, name string) ([]byte, bool) {
+	_, rest, _ := bytes.Cut(head, []byte("\n")) // the status line, whose reason may have a colon
+	for len(rest) > 0 {
+		var line []byte
+		line, rest, _ = bytes.Cut(rest, []byte("\n"))
+		if len(line) == 0 || line[0] == '\r' {
+			return nil, false // the end of the head
+		}
+		if len(line) <= len(name) || line[len(name)] != ':' || !equalFold(line, name) {
+			continue
+		}
+		return bytes.Trim(line[len(name)+1:], " \t\r"), true
+	}
+	return nil, false
+}
+
+// equalFold reports whether the line begins with the name, which is ASCII; bytes.EqualFold would
+// also take a Kelvin sign for a k.
+func equalFold(line []byte, name string) bool {
+	for i := range len(name) {
+		if lower(line[i]) != lower(name[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func lower(b byte) byte {
+	if 'A' <= b && b <= 'Z' {
+		return b + 'a' - 'A'
+	}
+	return b
+}
+
+func findRegex(body []byte, re *regexp.Regexp) ([]byte, bool) {
+	at := re.FindSubmatchIndex(body)
+	if at == nil {
+		return nil, false
+	}
+	from, to := at[0], at[1]
+	if len(at) > 2 {
+		from, to = at[2], at[3]
+	}
+	if from < 0 {
+		return nil, false // the group took no part in the match
+	}
+	return body[from:to], true
+}
+
+// shownMax bounds how much of a path, pattern or value is shown, in bytes.
+const shownMax = 80
+
+// word gives a text as it stands where it reads as one word, and quoted where it does not.
+func word(s string) string {
+	cut := ""
+	if len(s) > shownMax {
+		s, cut = strings.ToValidUTF8(s[:shownMax], ""), "…"
+	}
+	odd := func(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) || r == '"' }
+	if s == "" || strings.ContainsFunc(s, odd) {
+		return strconv.Quote(s) + cut
+	}
+	return s + cut
+}

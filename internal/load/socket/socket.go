@@ -1,0 +1,81 @@
+// Package socket is what the engines of the generator have in common below their interface: how the
+// kernel wants an address and a moment, and what is said when it has no socket to give. It holds no
+// sockets itself.
+package socket
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/netip"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"prony/internal/clock"
+)
+
+// What engines tell where the kernel's words would not help.
+var (
+	ErrNone  = errors.New("no more sockets: raise the limit on open files (ulimit -n)")
+	ErrEarly = errors.New("the server answered the request before this one before it had read it")
+)
+
+// Address is an address as the kernel reads it. The kernel is given a pointer to Raw, which must
+// not move: keep it in memory from the heap.
+type Address struct {
+	Family int // unix.AF_INET or unix.AF_INET6
+	Raw    [unix.SizeofSockaddrInet6]byte
+	Len    int
+}
+
+// AddressOf converts; an IPv4 address in IPv6's clothes is IPv4.
+func AddressOf(a netip.AddrPort) Address {
+	var out Address
+	port := [2]byte{byte(a.Port() >> 8), byte(a.Port())}
+	if ip := a.Addr().Unmap(); ip.Is4() {
+		out.Family, out.Len = unix.AF_INET, unix.SizeofSockaddrInet4
+		sa := (*unix.RawSockaddrInet4)(unsafe.Pointer(&out.Raw))
+		sa.Family, sa.Addr = unix.AF_INET, ip.As4()
+		*(*[2]byte)(unsafe.Pointer(&sa.Port)) = port
+		return out
+	}
+	out.Family, out.Len = unix.AF_INET6, unix.SizeofSockaddrInet6
+	sa := (*unix.RawSockaddrInet6)(unsafe.Pointer(&out.Raw))
+	sa.Family, sa.Addr = unix.AF_INET6, a.Addr().As16()
+	*(*[2]byte)(unsafe.Pointer(&sa.Port)) = port
+	return out
+}
+
+// New returns a blocking or non-blocking TCP socket that is closed on exec, in words where there is
+// none to be had.
+func (a *Address) New(flags int) (int, error) {
+	fd, err := unix.Socket(a.Family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|flags, 0)
+	if err == unix.EMFILE || err == unix.ENFILE {
+		return -1, ErrNone
+	}
+	if err != nil {
+		return -1, err
+	}
+	// Nagle's algorithm would hold back the second part of a request that is sent in two.
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	return fd, nil
+}
+
+// MonoOffset returns CLOCK_MONOTONIC minus clock.Mono. The process's clock is read first, so that
+// the offset is too large by what a reading takes, never too small: a timer that fires early would
+// make the loop turn until the moment has come, every time. Of several readings the closest is
+// taken, in case the thread was interrupted in between.
+func MonoOffset() (int64, error) {
+	const readings = 16
+	offset := int64(math.MaxInt64)
+	for range readings {
+		var ts unix.Timespec
+		before := clock.Mono()
+		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+			return 0, fmt.Errorf("read CLOCK_MONOTONIC: %w", err)
+		}
+		offset = min(offset, ts.Nano()-before)
+	}
+	return offset, nil
+}

@@ -1,0 +1,110 @@
+package stack
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"prony/internal/clock"
+)
+
+// Protocols, as records name them.
+const (
+	H1TLS  = "HTTP/1.1 over TLS"
+	H1Unix = "HTTP/1.1 over a Unix socket"
+	H2     = "HTTP/2 over TLS"
+	H2C    = "HTTP/2 without TLS"
+	GRPC   = "gRPC without TLS"
+	GRPCS  = "gRPC over TLS"
+	WS     = "WebSocket"
+	WSS    = "WebSocket over TLS"
+)
+
+// Config says what the engine speaks, and with whom.
+type Config struct {
+	Protocol string
+	Network  string // "tcp" or "unix"
+	Address  string // host:port, or the socket's path
+	Host     string // of URLs, and the name that the certificate must bear
+	Path     string // WebSocket: where the connection is opened
+	Streams  int    // HTTP/2 and gRPC: slots on one connection; 0: one
+	Insecure bool   // any certificate will do
+}
+
+func (c *Config) check() error {
+	switch c.Protocol {
+	case H1TLS, H1Unix, H2, H2C, GRPC, GRPCS, WS, WSS:
+	default:
+		return fmt.Errorf("start the engine: %q is no protocol of it", c.Protocol)
+	}
+	if c.Streams > 1 && !c.shares() {
+		return fmt.Errorf("start the engine: %s has one request at a time on a connection; leave "+
+			"out the streams", c.Protocol)
+	}
+	return nil
+}
+
+// shares reports whether several requests can be under way on a connection.
+func (c *Config) shares() bool {
+	return c.Protocol == H2 || c.Protocol == H2C || c.Protocol == GRPC || c.Protocol == GRPCS
+}
+
+func (c *Config) secure() bool {
+	return c.Protocol == H1TLS || c.Protocol == H2 || c.Protocol == GRPCS || c.Protocol == WSS
+}
+
+// clients makes the engine's maker of clients and what they share.
+func (c *Config) clients(e *Engine, slots int) {
+	e.config = *c
+	if !c.shares() {
+		return
+	}
+	per := max(c.Streams, 1)
+	e.shared = make([]shared, (slots+per-1)/per)
+	for i := range e.shared {
+		e.shared[i].e = e
+	}
+}
+
+func (e *Engine) newClient(i int) client {
+	switch e.config.Protocol {
+	case WS, WSS:
+		return &socket{e: e}
+	case H2, H2C:
+		return &h2{e: e, on: &e.shared[i/max(e.config.Streams, 1)]}
+	case GRPC, GRPCS:
+		return &call{e: e, on: &e.shared[i/max(e.config.Streams, 1)]}
+	}
+	return &stream{e: e}
+}
+
+// dial connects and, where the protocol has it, shakes hands.
+func (e *Engine) dial(ctx context.Context, protos ...string) (net.Conn, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, e.config.Network, e.config.Address)
+	if err != nil || !e.config.secure() {
+		return conn, err
+	}
+	began := clock.Mono()
+	c := tls.Client(conn, &tls.Config{
+		ServerName: e.config.Host, NextProtos: protos,
+		InsecureSkipVerify: e.config.Insecure, //nolint:gosec // asked for by the user
+	})
+	if err := c.HandshakeContext(ctx); err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("TLS handshake: %w", err)
+	}
+	e.shook(clock.Mono() - began)
+	return c, nil
+}
+
+// ending is nil for an orderly close by the peer, which ends an answer that has no length.
+func ending(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,116 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"prony/internal/clock"
+	"prony/internal/load"
+)
+
+// StatusBase is added to the code of a gRPC answer that is not OK, to have it beside those of HTTP:
+// 614 is Unavailable (14).
+const StatusBase = 600
+
+// call is a unary call at a time of a gRPC channel. The request's path is the method, its body the
+// message as it goes over the wire.
+type call struct {
+	e    *Engine
+	on   *shared
+	conn *grpc.ClientConn
+}
+
+// raw passes messages through as the bytes that they are.
+type raw struct{}
+
+func (raw) Name() string { return "proto" }
+
+func (raw) Marshal(v any) (mem.BufferSlice, error) {
+	return mem.BufferSlice{mem.SliceBuffer(*v.(*[]byte))}, nil
+}
+
+func (raw) Unmarshal(data mem.BufferSlice, v any) error {
+	*v.(*[]byte) = data.Materialize()
+	return nil
+}
+
+var _ encoding.CodecV2 = raw{}
+
+// channel is the slots' common one; grpc-go dials again by itself, but not behind our back: a call
+// fails at once while it is down.
+func (s *shared) channel() (*grpc.ClientConn, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.grpc != nil {
+		return s.grpc, nil
+	}
+	conn, err := grpc.NewClient("passthrough:///"+s.e.config.Address,
+		// The handshake is made, and its time taken, by the dialer.
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithAuthority(s.e.config.Host),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return s.e.dial(ctx, "h2")
+		}),
+		grpc.WithDisableRetry(), grpc.WithDisableServiceConfig(),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(raw{}), grpc.MaxCallRecvMsgSize(1<<30)))
+	if err == nil {
+		s.grpc = conn
+	}
+	return conn, err
+}
+
+// open waits until the channel is ready, so that connecting is no part of a call.
+func (c *call) open(ctx context.Context) (err error) {
+	if c.conn, err = c.on.channel(); err != nil {
+		return err
+	}
+	c.conn.Connect()
+	for {
+		state := c.conn.GetState()
+		switch state.String() {
+		case "READY":
+			return nil
+		case "TRANSIENT_FAILURE", "SHUTDOWN":
+			return fmt.Errorf("the gRPC channel is in state %s", state)
+		}
+		if !c.conn.WaitForStateChange(ctx, state) {
+			return ctx.Err()
+		}
+	}
+}
+
+func (c *call) exchange(ctx context.Context, b []byte, s *sink) (load.Op, error) {
+	a, err := understand(b)
+	if err != nil {
+		return load.Writing, err
+	}
+	pairs := metadata.MD{}
+	for name, values := range a.header {
+		if name != "Content-Type" {
+			pairs.Append(name, values...)
+		}
+	}
+	var out []byte
+	err = c.conn.Invoke(metadata.NewOutgoingContext(ctx, pairs), a.path, &a.body, &out)
+	at := clock.Mono()
+	if ctx.Err() != nil {
+		return load.Reading, ctx.Err()
+	}
+	code := 200
+	if err != nil {
+		st, _ := status.FromError(err)
+		code, out = StatusBase+int(st.Code()), []byte(st.Message())
+	}
+	s.answer(at, append(answerText(code, nil, len(out)), out...))
+	return 0, nil
+}
+
+func (c *call) close() {}

@@ -1,0 +1,116 @@
+package stack
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+
+	"golang.org/x/net/http2"
+	"google.golang.org/grpc"
+
+	"prony/internal/clock"
+	"prony/internal/load"
+)
+
+// shared is a connection that several slots send on.
+type shared struct {
+	e    *Engine
+	mu   sync.Mutex
+	raw  net.Conn
+	h2   *http2.ClientConn
+	grpc *grpc.ClientConn
+}
+
+// connect returns the connection as it is, or a new one. Who comes while it is made waits for it.
+func (s *shared) connect(ctx context.Context) (*http2.ClientConn, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.h2 != nil && s.h2.CanTakeNewRequest() {
+		return s.h2, nil
+	}
+	if s.raw != nil {
+		s.raw.Close()
+	}
+	raw, err := s.e.dial(ctx, "h2")
+	if err != nil {
+		return nil, err
+	}
+	if c, ok := raw.(interface{ NegotiatedProtocol() string }); ok && c.NegotiatedProtocol() != "h2" {
+		raw.Close()
+		return nil, errors.New("the server does not speak HTTP/2 (ALPN)")
+	}
+	t := &http2.Transport{AllowHTTP: true, DisableCompression: true}
+	if s.h2, err = t.NewClientConn(raw); err != nil {
+		raw.Close()
+		return nil, err
+	}
+	s.raw = raw
+	return s.h2, nil
+}
+
+func (s *shared) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.raw != nil {
+		s.raw.Close()
+	}
+	if s.grpc != nil {
+		s.grpc.Close()
+	}
+}
+
+// h2 is a stream at a time of an HTTP/2 connection.
+type h2 struct {
+	e    *Engine
+	on   *shared
+	conn *http2.ClientConn
+}
+
+func (c *h2) open(ctx context.Context) (err error) {
+	c.conn, err = c.on.connect(ctx)
+	return err
+}
+
+func (c *h2) exchange(ctx context.Context, b []byte, s *sink) (load.Op, error) {
+	a, err := understand(b)
+	if err != nil {
+		return load.Writing, err
+	}
+	scheme := "http"
+	if c.e.config.secure() {
+		scheme = "https"
+	}
+	req, err := http.NewRequestWithContext(ctx, a.method, scheme+"://"+a.host+a.path,
+		bytes.NewReader(a.body))
+	if err != nil {
+		return load.Writing, err
+	}
+	req.Header = a.header
+	res, err := c.conn.RoundTrip(req)
+	if err != nil {
+		return load.Reading, err
+	}
+	first := clock.Mono()
+	body, err := io.ReadAll(res.Body)
+	res.Body.Close()
+	if err != nil {
+		return load.Reading, fmt.Errorf("read the body: %w", err)
+	}
+	length := len(body)
+	if a.method == http.MethodHead {
+		length = max(int(res.ContentLength), 0)
+	}
+	done := clock.Mono()
+	s.answer(first, answerText(res.StatusCode, res.Header, length))
+	if len(body) > 0 {
+		s.answer(done, body)
+	}
+	return 0, nil
+}
+
+func (c *h2) close() {}

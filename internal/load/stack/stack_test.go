@@ -1,0 +1,282 @@
+package stack_test
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"prony/internal/load"
+	"prony/internal/load/stack"
+	"prony/internal/pace"
+)
+
+// service waits 2 ms, so that a time below that is a lie, and answers /echo with the body,
+// /missing with 404, anything else with the protocol's name.
+func service(wide *atomic.Int64) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		wide.Store(max(wide.Load(), int64(r.ProtoMajor)))
+		time.Sleep(2 * time.Millisecond)
+		switch r.URL.Path {
+		case "/echo":
+			body, err := io.ReadAll(r.Body)
+			if err == nil {
+				_, _ = w.Write(body) // a lost answer fails the test anyway
+			}
+		case "/missing":
+			http.NotFound(w, r)
+		default:
+			_, _ = io.WriteString(w, "hello "+r.URL.RawQuery) // likewise
+		}
+	})
+}
+
+func offer(t *testing.T, c stack.Config, s load.Spec) *load.Result {
+	t.Helper()
+	s.Name, s.Window, s.Drain, s.Timeout = "test", 400*time.Millisecond, time.Second, time.Second
+	s.Address = netip.MustParseAddrPort("127.0.0.1:1") // the engine has its own
+	s.Host = c.Host
+	s.Engine = func(_ netip.AddrPort, slots int) (load.Engine, error) { return stack.New(c, slots) }
+	s.Describe.Spread = true
+	r, err := load.Run(context.Background(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func open(perS float64) load.Spec {
+	return load.Spec{Model: load.Open, Connections: 8,
+		Schedule: pace.Schedule{Arrivals: pace.Constant, Rate: pace.Flat(perS)}}
+}
+
+// check offers a mix of which a third is answered 404, and holds counts and times against what the
+// server does.
+func check(t *testing.T, c stack.Config, s load.Spec) *load.Result {
+	t.Helper()
+	s.Scenario = load.Scenario{KeyLo: 1, KeyHi: 9, Requests: []load.Request{
+		{Method: "GET", Path: "/?k={key}", Want: "hello k={key}", HasWant: true},
+		{Method: "POST", Path: "/echo", Body: strings.Repeat("x", 100_000), WantSize: 100_000},
+		{Method: "GET", Path: "/missing", Status: 404, WantSize: -1},
+	}}
+	r := offer(t, c, s)
+	if r.Errors.Total() != 0 || r.Answered != r.Scheduled || r.Answered < 50 {
+		t.Fatalf("%s: %d of %d answered: %+v", c.Protocol, r.Answered, r.Scheduled, r.Errors)
+	}
+	if r.ServiceTime.MinNs < 2e6 || r.FirstByte.MinNs < 2e6 {
+		t.Errorf("%s: faster than the server: %+v", c.Protocol, r.ServiceTime)
+	}
+	for _, x := range r.Routes {
+		if x.Answered == 0 {
+			t.Errorf("%s: none of %s", c.Protocol, x.Name)
+		}
+	}
+	if r.Generator.CPUNs == 0 {
+		t.Errorf("%s: no cost", c.Protocol)
+	}
+	return r
+}
+
+func secure(t *testing.T, h2 bool) (addr, host string, wide *atomic.Int64) {
+	t.Helper()
+	wide = &atomic.Int64{}
+	server := httptest.NewUnstartedServer(service(wide))
+	server.EnableHTTP2 = h2
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String(), "example.com", wide
+}
+
+func TestTLS(t *testing.T) {
+	addr, host, wide := secure(t, false)
+	c := stack.Config{Protocol: stack.H1TLS, Network: "tcp", Address: addr, Host: host, Insecure: true}
+	r := check(t, c, open(200))
+	if wide.Load() != 1 {
+		t.Errorf("HTTP/%d was spoken", wide.Load())
+	}
+	if n := r.TLSTime.Count; n != 8 || r.TLSTime.MinNs < 1000 ||
+		r.TLSTime.MaxNs > r.ConnectTime.MaxNs {
+		t.Errorf("%d handshakes of %+v, connects %+v", n, r.TLSTime, r.ConnectTime)
+	}
+	// A certificate of nobody's is refused unless it was said that any will do.
+	c.Insecure = false
+	s := open(200)
+	s.Window, s.Timeout, s.Name = time.Second, time.Second, "test"
+	s.Address = netip.MustParseAddrPort("127.0.0.1:1")
+	s.Scenario = load.Scenario{Requests: []load.Request{{Method: "GET", Path: "/"}}}
+	s.Engine = func(_ netip.AddrPort, n int) (load.Engine, error) { return stack.New(c, n) }
+	if _, err := load.Run(context.Background(), s); err == nil ||
+		!strings.Contains(err.Error(), "certificate") {
+		t.Errorf("error %v, want one about the certificate", err)
+	}
+}
+
+func TestHTTP2(t *testing.T) {
+	addr, host, wide := secure(t, true)
+	c := stack.Config{Protocol: stack.H2, Network: "tcp", Address: addr, Host: host, Insecure: true,
+		Streams: 4}
+	r := check(t, c, open(200))
+	if wide.Load() != 2 || r.TLSTime.Count != 2 { // eight slots on two connections
+		t.Errorf("HTTP/%d over %d connections", wide.Load(), r.TLSTime.Count)
+	}
+	plain := &atomic.Int64{}
+	server := httptest.NewUnstartedServer(service(plain))
+	server.Config.Protocols = &http.Protocols{}
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.Start()
+	t.Cleanup(server.Close)
+	check(t, stack.Config{Protocol: stack.H2C, Network: "tcp",
+		Address: server.Listener.Addr().String(), Host: "a.b"}, load.Spec{Model: load.Closed,
+		Connections: 8})
+	if plain.Load() != 2 {
+		t.Errorf("HTTP/%d was spoken in the clear", plain.Load())
+	}
+}
+
+func TestUnixSocket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: service(&atomic.Int64{})}
+	go server.Serve(l) //nolint:errcheck // it ends when it is closed
+	t.Cleanup(func() { server.Close() })
+	check(t, stack.Config{Protocol: stack.H1Unix, Network: "unix", Address: path, Host: "a.b"},
+		open(200))
+}
+
+// Unary calls of the health service, which every gRPC server has: SERVING, and a status of its own
+// for a service that is not there.
+func TestGRPC(t *testing.T) {
+	certificate := httptest.NewUnstartedServer(nil)
+	certificate.StartTLS()
+	defer certificate.Close()
+	for _, protocol := range []string{stack.GRPC, stack.GRPCS} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var options []grpc.ServerOption
+		if protocol == stack.GRPCS {
+			options = append(options, grpc.Creds(credentials.NewTLS(&tls.Config{
+				Certificates: certificate.TLS.Certificates, NextProtos: []string{"h2"}})))
+		}
+		server := grpc.NewServer(options...)
+		healthpb.RegisterHealthServer(server, health.NewServer())
+		go server.Serve(l) //nolint:errcheck // it ends when it is stopped
+		t.Cleanup(server.Stop)
+		c := stack.Config{Protocol: protocol, Network: "tcp", Address: l.Addr().String(),
+			Host: "example.com", Insecure: true, Streams: 8}
+		s := open(200)
+		s.Scenario = load.Scenario{Requests: []load.Request{
+			// HealthCheckResponse{status: SERVING}
+			{Method: "POST", Path: "/grpc.health.v1.Health/Check", Want: "\x08\x01", HasWant: true},
+			// HealthCheckRequest{service: "x"}: NOT_FOUND is 5
+			{Method: "POST", Path: "/grpc.health.v1.Health/Check", Body: "\x0a\x01x",
+				Status: stack.StatusBase + 5, WantSize: -1},
+		}}
+		r := offer(t, c, s)
+		if r.Errors.Total() != 0 || r.Answered != 80 {
+			t.Errorf("%s: %d of 80 answered: %+v", protocol, r.Answered, r.Errors)
+		}
+		s.Scenario.Requests[1].Status = 200
+		if r = offer(t, c, s); r.Errors.Status == 0 ||
+			!strings.Contains(r.Errors.Example, "gRPC status 5") {
+			t.Errorf("%s: %+v, want failures of status 5", protocol, r.Errors)
+		}
+	}
+}
+
+func TestWebSocket(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer c.CloseNow() //nolint:errcheck // the peer is gone
+		for {
+			kind, b, err := c.Read(r.Context())
+			if err != nil {
+				return
+			}
+			if string(b) == "bye" {
+				return
+			}
+			if c.Write(r.Context(), kind, b) != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	c := stack.Config{Protocol: stack.WS, Network: "tcp",
+		Address: server.Listener.Addr().String(), Host: "a.b", Path: "/socket"}
+	s := open(200)
+	s.Scenario = load.Scenario{Requests: []load.Request{
+		{Method: "POST", Path: "/", Body: "message {seq}", Want: "message {seq}", HasWant: true}}}
+	if r := offer(t, c, s); r.Errors.Total() != 0 || r.Answered != 80 {
+		t.Errorf("%d of 80 echoed: %+v", r.Answered, r.Errors)
+	}
+	// A server that hangs up fails the request, and the connection is renewed.
+	s.Scenario.Requests = append(s.Scenario.Requests, load.Request{Method: "POST", Path: "/",
+		Body: "bye", WantSize: -1})
+	r := offer(t, c, s)
+	if e := r.Errors; e.Read == 0 || e.Total() != e.Read || r.Answered+e.Read != 80 {
+		t.Errorf("%d answered, %+v", r.Answered, e)
+	}
+}
+
+// A server that never answers: requests end at their timeout, and nothing is left running.
+func TestTimeouts(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c := stack.Config{Protocol: stack.WS, Network: "tcp", Address: l.Addr().String(), Host: "a"}
+	e, err := stack.New(c, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		e.Open(i)
+	}
+	before, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Release() // while all of them wait for the server
+	after, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(after) >= len(before) {
+		t.Errorf("%d descriptors, before the release %d", len(after), len(before))
+	}
+}
+
+func TestBadConfigs(t *testing.T) {
+	bad := func(c stack.Config, want string) {
+		t.Helper()
+		if _, err := stack.New(c, 1); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", c, err, want)
+		}
+	}
+	bad(stack.Config{Protocol: "gopher"}, "no protocol")
+	bad(stack.Config{Protocol: stack.H1TLS, Streams: 4}, "one request at a time")
+}

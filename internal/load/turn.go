@@ -1,0 +1,249 @@
+package load
+
+import (
+	"bytes"
+
+	"prony/internal/clock"
+)
+
+// A turn is what one arrival, or one closed user, asks for: a request, or all steps of a flow one
+// after another on one connection. When the connection is lost between two steps, the flow goes on
+// over a new one; when a step fails, the flow ends.
+
+// begin starts a turn on connection i. When that is not open, waiting for it is part of the turn.
+func (w *worker) begin(i int32, due, now int64) {
+	c := &w.conns[i]
+	c.k = w.k
+	c.route, c.key = w.plan.draw(w.k)
+	w.k += uint64(w.cfg.threads)
+	if w.left > 0 {
+		w.left--
+	}
+	c.due, c.begun, c.step = due, due, 0
+	if w.plan.flow {
+		w.turns++
+		w.book.began(due)
+	}
+	c.task = waiting
+	if c.phase == idle {
+		w.send(i, now)
+	}
+}
+
+// send writes the request that is due on connection i.
+func (w *worker) send(i int32, at int64) {
+	c := &w.conns[i]
+	w.make(c)
+	c.phase, c.task, c.first, c.at, c.dirty = busy, working, 0, 0, false
+	w.link(i)
+	now := clock.Mono()
+	if now < at { // never, but a sent moment before its cause would be a lie
+		now = at
+	}
+	c.sent = now
+	if w.cfg.plain {
+		c.due = now
+	}
+	w.flow(now, +1)
+	w.book.sent(c, now)
+	w.engine.Send(int(i), c.out)
+}
+
+// make renders the request of connection i and the body that is right for it.
+func (w *worker) make(c *conn) {
+	r := c.route
+	if r.out != nil && r.want != nil {
+		c.out, c.want = r.out, r.want
+	} else {
+		v := &w.values
+		v.Seed, v.K, v.Key = w.plan.seed^uint64(c.step)*stepSalt, c.k, c.key
+		v.Vars = c.vars
+		if c.out = r.out; c.out == nil {
+			c.sends = r.render(c.sends[:0], w.scratch, v)
+			c.out = c.sends
+		}
+		if c.want = r.want; c.want == nil {
+			c.wants = r.wantT.Append(c.wants[:0], v)
+			c.want = c.wants
+		}
+	}
+	c.resp.Use(&w.caches[r.index])
+	if r.headOnly || r.keep {
+		c.resp.Expect(r.headOnly, r.keep)
+		c.kept = c.kept[:0]
+	}
+}
+
+// flow books how many requests were under way until now, then changes the number.
+func (w *worker) flow(now int64, change int) {
+	w.book.level(now, w.inFlight)
+	w.inFlight += change
+}
+
+// Received implements Handler.
+func (w *worker) Received(i int, at int64, b []byte) {
+	c := &w.conns[i]
+	w.events++
+	w.book.bytesIn(at, len(b))
+	if c.phase != busy {
+		w.drop(i, at) // bytes that no request asked for: the stream cannot be trusted
+		return
+	}
+	if c.first == 0 {
+		c.first = at
+	}
+	for len(b) > 0 {
+		n, body, done, err := c.resp.Next(b)
+		if err != nil {
+			w.fail(i, at, failParse, err.Error())
+			return
+		}
+		if len(body) > 0 {
+			w.compare(c, body)
+		}
+		b = b[n:]
+		if done {
+			w.finish(i, at, len(b) == 0)
+			return
+		}
+	}
+}
+
+// compare holds a piece of the body against what it should be. The first difference marks the
+// answer; the rest is read on, so that the connection stays usable.
+func (w *worker) compare(c *conn, body []byte) {
+	if c.route.keep && len(c.kept)+len(body) <= keepMax {
+		c.kept = append(c.kept, body...)
+	}
+	if !c.route.check || c.dirty {
+		return
+	}
+	end := c.at + len(body)
+	if end > len(c.want) || !bytes.Equal(body, c.want[c.at:end]) {
+		c.dirty = true
+		return
+	}
+	c.at = end
+}
+
+// finish books a whole answer and goes on with the turn, over a new connection when the server
+// will close this one, has sent more than the answer, or has answered often enough.
+func (w *worker) finish(i int, now int64, clean bool) {
+	c := &w.conns[i]
+	w.unlink(int32(i))
+	w.flow(now, -1)
+	good := w.judge(c, now)
+	c.served = true
+	c.answers++
+	again := !c.resp.Close && clean
+	c.resp.Reset()
+	switch {
+	case !again:
+		c.task = spare
+		w.drop(i, now)
+	case c.answers == w.cfg.churn:
+		w.engine.Close(i)
+		w.gone(i)
+		w.open(i, now)
+	default:
+		c.phase, c.since = idle, now
+	}
+	w.next(i, now, good)
+}
+
+// judge books the answer and reports whether it is the right one.
+func (w *worker) judge(c *conn, now int64) bool {
+	r := c.route
+	bad := c.dirty || r.check && c.at != len(c.want) && !r.headOnly ||
+		!r.check && r.size >= 0 && c.resp.Bytes != r.size
+	switch {
+	case c.resp.Status != r.status:
+		w.book.failed(c, now, failStatus, "")
+	case bad:
+		w.book.failed(c, now, failBody, "")
+	default:
+		if cause := w.look(c); cause != "" {
+			w.book.failed(c, now, failBody, cause)
+			return false
+		}
+		w.book.done(c, now)
+		return true
+	}
+	return false
+}
+
+// look holds the answer against the route's checks and takes the flow's variables out of it. It
+// says what is wrong.
+func (w *worker) look(c *conn) string {
+	r := c.route
+	if !r.keep {
+		return ""
+	}
+	if int64(len(c.kept)) < c.resp.Bytes {
+		return "the body is larger than the 1 MiB that can be looked into"
+	}
+	w.values.Seed, w.values.K = w.plan.seed^uint64(c.step)*stepSalt, c.k
+	w.values.Key, w.values.Vars = c.key, c.vars
+	for k := range r.checks {
+		if !r.checks[k].Holds(c.resp.Head(), c.kept, &w.values) {
+			return "check failed: " + r.checks[k].String()
+		}
+	}
+	for _, e := range r.extract {
+		v, ok := e.from.Find(c.resp.Head(), c.kept)
+		if !ok {
+			return "no value for variable " + w.plan.vars[e.into]
+		}
+		c.vars[e.into] = append(c.vars[e.into][:0], v...)
+	}
+	return ""
+}
+
+// fail books a request that broke its connection.
+func (w *worker) fail(i int, now int64, f class, cause string) {
+	w.lost(i, now, f, cause)
+	w.drop(i, now)
+	w.next(i, now, false)
+}
+
+// lost books a request that will get no whole answer.
+func (w *worker) lost(i int, now int64, f class, cause string) {
+	c := &w.conns[i]
+	w.unlink(int32(i))
+	w.flow(now, -1)
+	w.book.failed(c, now, f, cause)
+	c.task = spare
+}
+
+// next goes on after a request has ended: with the next step of the flow, with the user's pause, or
+// with whatever turn is due.
+func (w *worker) next(i int, now int64, good bool) {
+	c := &w.conns[i]
+	if w.plan.flow {
+		if last := int(c.step) == len(w.plan.routes)-1; good && !last {
+			pause := c.route.pauseNs
+			c.step++
+			c.route, c.due = &w.plan.routes[c.step], now+pause
+			if pause > 0 {
+				w.rest(i, c.due)
+				return
+			}
+			c.task = waiting
+			if c.phase == idle {
+				w.send(int32(i), now)
+			}
+			return
+		}
+		w.turns--
+		w.book.ended(c, now, good)
+	}
+	c.task, c.step = spare, 0
+	if w.cfg.users != nil {
+		w.think(i, now)
+		return
+	}
+	if c.phase == idle {
+		w.push(int32(i))
+		w.more(now)
+	}
+}

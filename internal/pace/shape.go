@@ -1,0 +1,239 @@
+package pace
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Never is what Next returns when no arrival is left.
+const Never = math.MaxInt64
+
+// Piece is a stretch of a Profile: linear from From to To in ForNs.
+type Piece struct {
+	ForNs    int64
+	From, To float64
+}
+
+// Profile is a quantity over time: arrivals per second, or active users. After its last piece it
+// keeps the last value, or begins again when it Cycles. Only the last piece may have a ForNs of 0,
+// and only in a profile that does not cycle: it is flat, for good.
+type Profile struct {
+	Pieces []Piece
+	Cycles bool
+}
+
+// Flat is the profile of a constant.
+func Flat(v float64) Profile { return Profile{Pieces: []Piece{{From: v, To: v}}} }
+
+// Schedule describes an arrival process: how the rate changes over time, and how the gaps fall
+// about it; or a recorded trace.
+type Schedule struct {
+	Arrivals string  // Constant or Poisson; Replay for a trace
+	Rate     Profile // arrivals per second
+	Trace    []int64 // Replay: offsets in ns, never decreasing
+}
+
+// Check says what is wrong with the profile, whatever it stands for. The other methods want one that
+// it has passed.
+func (p Profile) Check() error {
+	if len(p.Pieces) == 0 {
+		return fmt.Errorf("no pieces")
+	}
+	left := int64(farNs)
+	for i, piece := range p.Pieces {
+		last := i == len(p.Pieces)-1 && !p.Cycles
+		switch {
+		case piece.ForNs < 0 || piece.ForNs == 0 && !last:
+			return fmt.Errorf("piece %d lasts %d ns; only the last one of a profile that does not "+
+				"cycle may be without a time", i+1, piece.ForNs)
+		case piece.ForNs == 0 && piece.From != piece.To:
+			return fmt.Errorf("piece %d goes from %v to %v in no time", i+1, piece.From, piece.To)
+		case !isNumber(piece.From) || !isNumber(piece.To):
+			return fmt.Errorf("piece %d goes from %v to %v; a value is a number from 0 on", i+1,
+				piece.From, piece.To)
+		case piece.ForNs > left:
+			return fmt.Errorf("the pieces last longer than 146 years")
+		}
+		left -= piece.ForNs
+	}
+	return nil
+}
+
+func isNumber(v float64) bool { return v >= 0 && !math.IsInf(v, 0) }
+
+// checkRates says what is wrong with a profile of rates.
+func (p Profile) checkRates() error {
+	for _, piece := range p.Pieces {
+		for _, rate := range []float64{piece.From, piece.To} {
+			// Written so that NaN, which compares with nothing, is refused too.
+			if !(rate == 0 || rate >= minPerS && rate <= maxPerS) {
+				return fmt.Errorf("rate %v/s is not between %g/s and %g/s", rate, minPerS, maxPerS)
+			}
+		}
+	}
+	if err := p.Check(); err != nil {
+		return err
+	}
+	if p.Max() == 0 {
+		return fmt.Errorf("rate 0/s sends nothing; let one piece be between %g/s and %g/s", minPerS,
+			maxPerS)
+	}
+	return nil
+}
+
+// At is the value at an offset from the start; before the start it is the first one. Where two
+// pieces meet, the later one holds.
+func (p Profile) At(ns int64) float64 {
+	ns = max(ns, 0)
+	if p.Cycles {
+		ns %= p.Duration()
+	}
+	for _, piece := range p.Pieces {
+		if ns < piece.ForNs {
+			return piece.at(ns)
+		}
+		ns -= piece.ForNs
+	}
+	return p.last()
+}
+
+// last is the value that a profile keeps after its pieces.
+func (p Profile) last() float64 { return p.Pieces[len(p.Pieces)-1].To }
+
+// at never decreases along a piece that rises, and never rises along one that falls, not by the
+// last bit: each step of its arithmetic keeps the order.
+func (p Piece) at(ns int64) float64 {
+	v := p.From + float64((p.To-p.From)*(float64(ns)/float64(p.ForNs)))
+	if p.From <= p.To {
+		return min(v, p.To)
+	}
+	return max(v, p.To)
+}
+
+// Mean is the integral over [fromNs, toNs) divided by its length: exact but for the last bits, since
+// it is summed from trapezia. The mean of nothing is the value there.
+func (p Profile) Mean(fromNs, toNs int64) float64 {
+	if toNs <= fromNs {
+		return p.At(fromNs)
+	}
+	sum, length := 0.0, float64(toNs-fromNs)
+	from, to := fromNs, toNs
+	if p.Cycles {
+		cycle := p.Duration()
+		from = fromNs % cycle
+		to = from + (toNs - fromNs)
+		if n := to / cycle; n > 0 {
+			sum = p.integral(from, cycle) + float64(n-1)*p.integral(0, cycle)
+			from, to = 0, to%cycle
+		}
+	}
+	return (sum + p.integral(from, to)) / length
+}
+
+// integral is over [from, to), in values times ns, of one pass through the pieces.
+func (p Profile) integral(from, to int64) float64 {
+	sum := 0.0
+	start := int64(0)
+	for _, piece := range p.Pieces {
+		a, b := max(from, start)-start, min(to, start+piece.ForNs)-start
+		if a < b {
+			sum += (piece.at(a) + piece.at(b)) / 2 * float64(b-a)
+		}
+		start += piece.ForNs
+	}
+	if a := max(from, start); a < to && !p.Cycles {
+		sum += p.last() * float64(to-a)
+	}
+	return sum
+}
+
+// Max is the highest value that the profile comes to.
+func (p Profile) Max() float64 {
+	high := 0.0
+	for _, piece := range p.Pieces {
+		high = max(high, piece.From, piece.To)
+	}
+	return high
+}
+
+// Scale returns the profile with every value multiplied by x.
+func (p Profile) Scale(x float64) Profile {
+	p.Pieces = slices.Clone(p.Pieces)
+	for i := range p.Pieces {
+		p.Pieces[i].From *= x
+		p.Pieces[i].To *= x
+	}
+	return p
+}
+
+// Duration is the length of the pieces, or of one cycle, in ns: 0 for a constant for good.
+func (p Profile) Duration() int64 {
+	sum := int64(0)
+	for _, piece := range p.Pieces {
+		sum += piece.ForNs
+	}
+	return sum
+}
+
+// IsFlat says whether the value never changes.
+func (p Profile) IsFlat() bool {
+	for _, piece := range p.Pieces {
+		if piece.From != p.Pieces[0].From || piece.To != p.Pieces[0].From {
+			return false
+		}
+	}
+	return true
+}
+
+// Active says whether user i, counted from 0, works at an offset when the profile is a number of
+// users: of 2.9 users two work, those that are called 0 and 1.
+func (p Profile) Active(i int, ns int64) bool { return p.At(ns) >= float64(i)+1 }
+
+// Next is the first offset, fromNs or later, at which it is no longer true that user i's being
+// Active equals active; or Never. Whoever asks again from there with !active gets a later offset, so
+// that a life of turns always moves on.
+func (p Profile) Next(i int, fromNs int64, active bool) int64 {
+	from := max(fromNs, 0)
+	start, passes := int64(0), 1
+	if p.Cycles {
+		// The second pass reaches what lies before from in the cycle.
+		start, passes = from-from%p.Duration(), 2
+	}
+	changed := func(v float64) bool { return (v >= float64(i)+1) != active }
+	for range passes {
+		for _, piece := range p.Pieces {
+			if at, ok := piece.first(max(from-start, 0), changed); ok {
+				return start + at
+			}
+			start += piece.ForNs
+		}
+	}
+	if !p.Cycles && changed(p.last()) {
+		return max(from, start)
+	}
+	return Never
+}
+
+// first is the first offset in the piece, from or later, whose value is as asked. A piece never
+// turns, so that halves find it, to the nanosecond that At agrees with.
+func (p Piece) first(from int64, is func(float64) bool) (int64, bool) {
+	if from >= p.ForNs {
+		return 0, false
+	}
+	if is(p.at(from)) {
+		return from, true
+	}
+	if !is(p.at(p.ForNs - 1)) {
+		return 0, false
+	}
+	before, at := from, p.ForNs-1
+	for at-before > 1 {
+		if middle := before + (at-before)/2; is(p.at(middle)) {
+			at = middle
+		} else {
+			before = middle
+		}
+	}
+	return at, true
+}

@@ -1,0 +1,163 @@
+package pace
+
+import "math"
+
+// shaped puts arrival k at Λ⁻¹(u), where Λ is the integral of the rate over time and u the k-th
+// arrival of the same process at a rate of 1: k for the constant one, a sum of exponential gaps for
+// Poisson (the time change of a non-homogeneous Poisson process: E. Çinlar, "Introduction to
+// Stochastic Processes", 1975, §4.7). Every product that meets a sum is converted, which forbids the
+// compiler to fuse them: the arrivals are the same on every kind of processor.
+type shaped struct {
+	pieces  []stretch
+	cycle   stretch // all pieces together; its area is 0 when they do not cycle
+	poisson bool
+	seed    uint64
+
+	k           uint64
+	whole, nano int64 // the next arrival at a rate of 1, in units and 1e-9 of them
+
+	i      int    // the piece that it is looked for in
+	start  int64  // where that begins, ns
+	before amount // Λ(start)
+	last   int64
+}
+
+// amount is a number of arrivals whose fraction stays exact however large the whole grows.
+type amount struct {
+	whole    int64
+	fraction float64 // in [0, 1)
+}
+
+func (a *amount) add(whole int64, fraction float64) {
+	a.fraction += fraction
+	carry := math.Floor(a.fraction)
+	a.fraction -= carry
+	a.whole += whole + int64(carry)
+}
+
+func (a amount) minus(b amount) float64 {
+	return float64(a.whole-b.whole) + (a.fraction - b.fraction)
+}
+
+// stretch is a piece with what its inversion needs.
+type stretch struct {
+	Piece
+	area  float64 // arrivals in it
+	slope float64 // its change of rate, 1/s²
+	final bool    // it never ends
+}
+
+func newShaped(p Profile, poisson bool, seed uint64) *shaped {
+	s := &shaped{poisson: poisson, seed: seed}
+	for _, piece := range p.Pieces {
+		// The doubled area is exact for whole rates, so that a whole number of arrivals stays one.
+		area := (piece.From + piece.To) * float64(piece.ForNs) / 2e9
+		slope := (piece.To - piece.From) / (float64(piece.ForNs) / 1e9)
+		s.pieces = append(s.pieces, stretch{Piece: piece, area: area, slope: slope})
+		s.cycle.area += area
+		s.cycle.ForNs += piece.ForNs
+	}
+	if !p.Cycles {
+		s.cycle = stretch{}
+		end := Piece{From: p.last(), To: p.last()}
+		s.pieces = append(s.pieces, stretch{Piece: end, final: true})
+	}
+	if poisson {
+		s.step()
+	}
+	return s
+}
+
+// Next returns Never for good once a rate of 0 has no end, or an arrival is too far away.
+func (s *shaped) Next() int64 {
+	if s.last == Never {
+		return Never
+	}
+	unit := amount{s.whole, float64(s.nano) / 1e9}
+	for need := unit.minus(s.before); ; need = unit.minus(s.before) {
+		p := &s.pieces[s.i]
+		if p.final || need < p.area {
+			s.last = max(s.last, p.offset(s.start, need))
+			s.step()
+			return s.last
+		}
+		s.leave(p)
+		if s.i == 0 && !s.skip(unit.minus(s.before)) {
+			s.last = Never
+			return Never
+		}
+	}
+}
+
+// step goes to the next arrival at a rate of 1. Gaps are rounded to 1e-9 and summed as integers,
+// whose sum is exact and cannot leave its range; it makes the mean gap shorter by 4e-20 of itself.
+func (s *shaped) step() {
+	if !s.poisson {
+		s.whole++
+		return
+	}
+	s.nano += int64(math.Round(Exp(s.seed, s.k) * 1e9))
+	s.whole += s.nano / 1e9
+	s.nano %= 1e9
+	s.k++
+}
+
+// leave goes to the piece after p.
+func (s *shaped) leave(p *stretch) {
+	whole := math.Floor(p.area)
+	s.before.add(int64(whole), p.area-whole)
+	s.start += p.ForNs
+	s.i++
+	if s.i == len(s.pieces) {
+		s.i = 0
+	}
+}
+
+// skip jumps over the cycles in which nothing arrives, of which there may be millions. It returns
+// false when none is left before the end of time.
+func (s *shaped) skip(need float64) bool {
+	n := math.Floor(need / s.cycle.area)
+	if n > 0 {
+		if float64(s.start)+float64(n*float64(s.cycle.ForNs)) >= farNs {
+			return false
+		}
+		whole := math.Floor(s.cycle.area)
+		rest := float64(n * (s.cycle.area - whole))
+		s.before.add(int64(n)*int64(whole), rest)
+		s.start += int64(n) * s.cycle.ForNs
+	}
+	return s.start < farNs
+}
+
+// offset is where the piece that begins at start has made need arrivals.
+func (p *stretch) offset(start int64, need float64) int64 {
+	need = max(need, 0) // the last bit of a sum of areas can be too large
+	var ns float64
+	switch {
+	case p.From == p.To:
+		ns = need * 1e9 / p.From // by a rate of 0: never
+	case p.From < p.To:
+		ns = rise(need, p.From, p.slope)
+	default:
+		// Backwards from its end it rises: no difference of nearly equal numbers comes up.
+		ns = float64(p.ForNs) - rise(p.area-need, p.To, -p.slope)
+	}
+	// Written so that NaN, which is 0 by a rate of 0, comes out as never.
+	if !(ns < farNs) {
+		return Never
+	}
+	at := int64(math.Round(ns))
+	if !p.final {
+		at = min(at, p.ForNs)
+	}
+	return start + at
+}
+
+// rise returns the ns after which a rate that begins at r and grows by slope a second has made n
+// arrivals: the root of n = rt + slope·t²/2 in the form that loses no digits.
+func rise(n, r, slope float64) float64 {
+	if n <= 0 {
+		return 0
+	}
+	return 2 * n / (r + math.Sqrt(float64(r*r)+float64(2*n*slope))) * 1e9
+}

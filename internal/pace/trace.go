@@ -1,0 +1,83 @@
+package pace
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// traceHead is the first line of a trace; docs/formats/trace.md describes the rest.
+const traceHead = "# prony trace 1"
+
+// maxTrace bounds a trace that is read: 800 MB of offsets.
+const maxTrace = 100_000_000
+
+// ReadTrace reads the arrivals of a recorded trace: offsets in ns, never decreasing.
+func ReadTrace(r io.Reader) ([]int64, error) {
+	lines := bufio.NewScanner(r)
+	var trace []int64
+	number := 0
+	fail := func(cause string, args ...any) ([]int64, error) {
+		return nil, fmt.Errorf("read the trace: line %d: %w", number, fmt.Errorf(cause, args...))
+	}
+	for lines.Scan() {
+		number++
+		line := strings.TrimSpace(lines.Text())
+		if number == 1 && line != traceHead {
+			return fail("%q is not %q; a trace begins with that line", line, traceHead)
+		}
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		at, err := parseOffset(line)
+		if err != nil {
+			return fail("%w", err)
+		}
+		if n := len(trace); n > 0 && at < trace[n-1] {
+			return fail("%s s comes before the arrival above it; sort the trace, as with sort -n",
+				line)
+		}
+		if len(trace) == maxTrace {
+			return fail("more than %d arrivals", maxTrace)
+		}
+		trace = append(trace, at)
+	}
+	number++
+	if err := lines.Err(); err != nil {
+		return fail("%w", err)
+	}
+	if len(trace) == 0 {
+		return fail("the trace ends without an arrival")
+	}
+	return trace, nil
+}
+
+// parseOffset reads seconds with up to nine decimals as ns, in integers: no digit is lost.
+func parseOffset(text string) (int64, error) {
+	whole, fraction, point := strings.Cut(text, ".")
+	digits := whole + fraction
+	if point && fraction == "" || len(fraction) > 9 || strings.Trim(digits, "0123456789") != "" {
+		return 0, fmt.Errorf("%q is no offset: seconds from the start, as in 12.000345, with nine "+
+			"decimals at the most", text)
+	}
+	ns, err := strconv.ParseInt(digits+"000000000"[len(fraction):], 10, 64)
+	if err != nil || ns >= farNs {
+		return 0, fmt.Errorf("%q is no offset: it is 0 s or more, and less than 146 years", text)
+	}
+	return ns, nil
+}
+
+// WriteTrace writes the arrivals before horizonNs. It consumes p.
+func WriteTrace(w io.Writer, p Process, horizonNs int64) error {
+	out := bufio.NewWriter(w)
+	fmt.Fprintln(out, traceHead)
+	for at := p.Next(); at < horizonNs; at = p.Next() {
+		fmt.Fprintf(out, "%d.%09d\n", at/1e9, at%1e9)
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write the trace: %w", err)
+	}
+	return nil
+}
