@@ -39,7 +39,8 @@ func (r *run) collect() *Result {
 	}
 	windowNs := r.window()
 	l := result.Load{
-		Name: s.Name, Protocol: s.Describe.Protocol, Model: s.Model, Connections: s.Connections,
+		Name: s.Name, Protocol: s.Describe.Protocol, Model: s.Model,
+		Connections: s.Connections / max(s.Describe.Streams, 1),
 		Streams: s.Describe.Streams, Threads: len(r.workers), Churn: s.Churn,
 		Seed: s.Seed, WindowNs: windowNs, LeadNs: int64(s.Lead), DrainNs: int64(s.Drain),
 		Scheduled: total.dueInWin, Sent: total.sentInWin, Done: total.doneInWin,
@@ -177,9 +178,9 @@ func (r *run) expected() func(ns int64) float64 {
 	}
 }
 
-// backlogSlope is the least-squares slope, per second, of the turns that were due but have not ended,
-// from how many ended in each interval. In a queue with capacity to spare it is near zero; above
-// capacity it is arrivals minus capacity.
+// backlogSlope is the least-squares slope, per second, of the turns that were due but have not
+// ended, from how many ended in each interval. In a queue with capacity to spare it is near zero;
+// above capacity it is arrivals minus capacity.
 func backlogSlope(s *result.Series, ended []int64, windowNs int64) float64 {
 	n := float64(len(ended))
 	if n < 2 {

@@ -10,8 +10,8 @@ import "github.com/HdrHistogram/hdrhistogram-go"
 type Engine interface {
 	// Open begins to connect the slot to the engine's address. The outcome is Opened or Closed.
 	Open(slot int)
-	// Send queues b on the slot. b must stay untouched until the answer or the slot's end. An engine
-	// that gathers sends lets them go at the latest when Wait is called next.
+	// Send queues b on the slot. b must stay untouched until the answer or the slot's end. An
+	// engine that gathers sends lets them go at the latest when Wait is called next.
 	Send(slot int, b []byte)
 	// Close drops the slot's connection without a word to the Handler.
 	Close(slot int)

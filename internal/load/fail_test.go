@@ -28,7 +28,7 @@ func tenth(t *testing.T, wrong reply, of func(result.Errors) int64, want string)
 		}
 		return answer(time.Millisecond, "ok")
 	}}
-	r := good(t, w, Spec{Model: Open, Schedule: at("constant", 200), Connections: 8, Drain: time.Second,
+	r := good(t, w, Spec{Model: Open, Schedule: even(200), Connections: 8, Drain: time.Second,
 		Timeout: 50 * time.Millisecond})
 	if got := of(r.Errors); got != 20 {
 		t.Errorf("%d of its class, want 20: %+v", got, r.Errors)
@@ -103,7 +103,8 @@ func TestTheExampleIsCounted(t *testing.T) {
 			return answer(time.Millisecond, "ok")
 		},
 	}
-	r := good(t, w, Spec{Model: Open, Schedule: at("constant", 100), Connections: 4, Lead: 100 * time.Millisecond,
+	r := good(t, w, Spec{Model: Open, Schedule: even(100), Connections: 4,
+		Lead:  100 * time.Millisecond,
 		Drain: time.Second})
 	if r.Errors != (result.Errors{}) {
 		t.Errorf("%+v, want none at all", r.Errors)
@@ -138,7 +139,7 @@ func TestRetriesAreSpaced(t *testing.T) {
 	ends := func(call) reply { return reply{end: true, op: Reading} }
 	for _, s := range []Spec{
 		{Model: Closed, Connections: 2},
-		{Model: Open, Schedule: at("constant", 5000), Connections: 2},
+		{Model: Open, Schedule: even(5000), Connections: 2},
 	} {
 		r := check(s.Model, &world{serve: ends}, s, func(e result.Errors) int64 { return e.Read },
 			102)
@@ -153,7 +154,7 @@ func TestRetriesAreSpaced(t *testing.T) {
 		}
 		return 0, nil
 	}}
-	r := good(t, refuses, Spec{Model: Open, Schedule: at("constant", 1000), Connections: 2})
+	r := good(t, refuses, Spec{Model: Open, Schedule: even(1000), Connections: 2})
 	// Two requests are lost with their connections; nothing else was sent, and 998 wait.
 	counts{scheduled: 1000, sent: 2, failed: 2, censored: 998}.check(t, r)
 	if e := r.Errors; e.Connect < 60 || e.Connect > 100 || e.Read != 2 {
@@ -172,7 +173,7 @@ func TestHangingConnectsAreGivenUp(t *testing.T) {
 		}
 		return 0, nil
 	}}
-	r := good(t, w, Spec{Model: Open, Schedule: at("constant", 100), Connections: 2, Drain: time.Second,
+	r := good(t, w, Spec{Model: Open, Schedule: even(100), Connections: 2, Drain: time.Second,
 		Timeout: 100 * time.Millisecond})
 	counts{scheduled: 100, sent: 100, done: 100, answered: 100}.check(t, r)
 	if w.attempts != 3 || r.Errors.Connect != 1 {
@@ -186,7 +187,7 @@ func TestConnectionsAreRenewed(t *testing.T) {
 	check := func(name string, serve func(c call) reply, requests, renewed int64) {
 		t.Helper()
 		w := &world{serve: serve}
-		r := good(t, w, Spec{Model: Open, Schedule: at("constant", 100), Connections: 1, Drain: time.Second})
+		r := good(t, w, Spec{Model: Open, Schedule: even(100), Connections: 1, Drain: time.Second})
 		if r.Answered != requests || r.Errors.Total() != 0 || r.Reconnects != renewed ||
 			r.OwnLag.MaxNs != 1 {
 			t.Errorf("%s: %d answered, %d renewed, %+v, own lag %d; want %d and %d", name,
@@ -227,7 +228,7 @@ func TestPiecesOfAnAnswer(t *testing.T) {
 	w := &world{serve: func(call) reply {
 		return reply{after: time.Millisecond, gap: 2 * time.Millisecond, pieces: pieces}
 	}}
-	r := good(t, w, Spec{Model: Open, Schedule: at("constant", 50), Connections: 1, Drain: time.Second})
+	r := good(t, w, Spec{Model: Open, Schedule: even(50), Connections: 1, Drain: time.Second})
 	counts{scheduled: 50, sent: 50, done: 50, answered: 50}.check(t, r)
 	about(t, "first byte", r.FirstByte.P50Ns, 1*ms)
 	about(t, "service", r.ServiceTime.P50Ns, 9*ms)

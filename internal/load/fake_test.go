@@ -164,7 +164,10 @@ func (f *fake) Send(i int, b []byte) {
 	r := f.w.serve(c)
 	at := c.at + int64(r.after)
 	for k, piece := range r.pieces {
-		f.later(at, i, k == len(r.pieces)-1, func(h Handler) { h.Received(i, clock.Mono(), []byte(piece)) })
+		f.later(at, i, k == len(r.pieces)-1, func(h Handler) {
+			h.Received(i, clock.Mono(),
+				[]byte(piece))
+		})
 		at += int64(r.gap)
 	}
 	if r.extra != "" {
@@ -303,3 +306,6 @@ const ms = int64(time.Millisecond)
 func at(arrivals string, perS float64) pace.Schedule {
 	return pace.Schedule{Arrivals: arrivals, Rate: pace.Flat(perS)}
 }
+
+// even is a schedule of equal gaps.
+func even(perS float64) pace.Schedule { return at("constant", perS) }

@@ -60,7 +60,7 @@ func clinic(wrong string, nth int) func(call) reply {
 // A flow takes 10 + 10 + 100 + 10 ms; each of its steps has a book of its own.
 func TestFlows(t *testing.T) {
 	w := &world{serve: clinic("", 0)}
-	r := good(t, w, Spec{Model: Open, Schedule: at("constant", 20), Connections: 8,
+	r := good(t, w, Spec{Model: Open, Schedule: even(20), Connections: 8,
 		Drain: time.Second, Scenario: owners()})
 	// The pets of the last two owners are due after the window, and belong to none.
 	if r.Scheduled != 58 || r.Answered != 58 || r.Censored != 0 || r.Errors.Total() != 0 {
@@ -94,7 +94,7 @@ func TestFlows(t *testing.T) {
 // wrong: four pets fewer, of the 18 that are due in the window one of them not in any case.
 func TestFlowsEndWithTheStepThatFails(t *testing.T) {
 	w := &world{serve: clinic("read", 5)}
-	r := good(t, w, Spec{Model: Open, Schedule: at("constant", 20), Connections: 8,
+	r := good(t, w, Spec{Model: Open, Schedule: even(20), Connections: 8,
 		Drain: time.Second, Scenario: owners()})
 	if r.Routes[1].Failed != 4 || r.Routes[2].Sent != 15 || r.FlowTime.Count != 16 ||
 		r.Errors.Body != 4 || r.Censored != 0 {
@@ -103,7 +103,7 @@ func TestFlowsEndWithTheStepThatFails(t *testing.T) {
 	}
 	// So does a value that is not there.
 	w = &world{serve: clinic("create", 5)}
-	r = good(t, w, Spec{Model: Open, Schedule: at("constant", 20), Connections: 8,
+	r = good(t, w, Spec{Model: Open, Schedule: even(20), Connections: 8,
 		Drain: time.Second, Scenario: owners()})
 	if r.Routes[0].Failed != 4 || r.Routes[1].Sent != 16 ||
 		!strings.Contains(r.Errors.Example, "no value for variable id") {
@@ -120,7 +120,7 @@ func TestFlowsOutliveTheirConnection(t *testing.T) {
 		r.pieces[0] = strings.Replace(r.pieces[0], "\r\n", "\r\nConnection: close\r\n", 1)
 		return r
 	}}
-	r := good(t, w, Spec{Model: Open, Schedule: at("constant", 10), Connections: 4,
+	r := good(t, w, Spec{Model: Open, Schedule: even(10), Connections: 4,
 		Drain: time.Second, Scenario: owners()})
 	if r.FlowTime.Count != 10 || r.Errors.Total() != 0 || w.attempts < 30 {
 		t.Errorf("%d flows, %d connections, %+v", r.FlowTime.Count, w.attempts, r.Errors)
@@ -152,9 +152,10 @@ func TestChecks(t *testing.T) {
 		w := &world{serve: func(c call) reply {
 			body := fmt.Sprintf(`{"n": %d}`, c.n%10)
 			return reply{after: ms10, pieces: []string{fmt.Sprintf(
-				"HTTP/1.1 200 OK\r\nX-N: %d\r\nContent-Length: %d\r\n\r\n%s", c.n%4, len(body), body)}}
+				"HTTP/1.1 200 OK\r\nX-N: %d\r\nContent-Length: %d\r\n\r\n%s", c.n%4, len(body),
+				body)}}
 		}}
-		r := good(t, w, Spec{Model: Open, Schedule: at("constant", 100), Connections: 2,
+		r := good(t, w, Spec{Model: Open, Schedule: even(100), Connections: 2,
 			Drain: time.Second, Scenario: Scenario{Requests: []Request{{Method: "GET", Path: "/",
 				WantSize: -1, Checks: []extract.Check{c}}}}})
 		if r.Errors.Body != bad || r.Answered != 100-bad {
@@ -194,8 +195,9 @@ func TestLive(t *testing.T) {
 		w := &world{serve: after(50 * time.Millisecond)}
 		var last Snapshot
 		var responses int64
-		r := good(t, w, Spec{Model: Open, Schedule: at("constant", 100), Connections: 20,
-			Cores: make([]int, threads), Drain: time.Second, Window: 3 * time.Second, Every: 250 * time.Millisecond,
+		r := good(t, w, Spec{Model: Open, Schedule: even(100), Connections: 20,
+			Cores: make([]int, threads), Drain: time.Second, Window: 3 * time.Second,
+			Every: 250 * time.Millisecond,
 			Live: func(s Snapshot) bool {
 				if s.Elapsed <= last.Elapsed || s.Done < last.Done {
 					t.Errorf("went from %+v back to %+v", last.Totals, s.Totals)
@@ -221,13 +223,16 @@ func TestLive(t *testing.T) {
 func TestCutShort(t *testing.T) {
 	w := &world{serve: after(10 * time.Millisecond)}
 	r := good(t, w, Spec{Model: Closed, Connections: 2, Window: time.Hour,
-		Every: 500 * time.Millisecond, Live: func(s Snapshot) bool { return s.Elapsed < time.Second }})
+		Every: 500 * time.Millisecond, Live: func(s Snapshot) bool {
+			return s.Elapsed < time.Second
+		}})
 	if r.WindowNs < 1000*ms || r.WindowNs > 1100*ms {
 		t.Errorf("the window was %d", r.WindowNs)
 	}
 	exactly(t, "throughput", r.ThroughputPerS, float64(r.Done)*1e9/float64(r.WindowNs))
 	if _, err := simulate(t, &world{serve: after(ms10)}, Spec{Model: Closed, Connections: 2,
-		Lead: time.Minute, Every: time.Second, Live: func(Snapshot) bool { return false }}); err == nil {
+		Lead: time.Minute, Every: time.Second,
+		Live: func(Snapshot) bool { return false }}); err == nil {
 		t.Error("a load without a window is a result")
 	}
 }

@@ -111,7 +111,8 @@ func TestOnWindow(t *testing.T) {
 		}
 		var edges []edge
 		w := &world{serve: after(time.Millisecond)}
-		good(t, w, Spec{Model: Open, Schedule: at("constant", 100), Connections: 2, Lead: lead, Drain: time.Second,
+		good(t, w, Spec{Model: Open, Schedule: even(100), Connections: 2, Lead: lead,
+			Drain: time.Second,
 			OnWindow: func(open bool) {
 				at := clock.Mono() - w.opened[0] - int64(settle)
 				edges = append(edges, edge{open, time.Duration(at)})
@@ -178,7 +179,8 @@ func TestCancel(t *testing.T) {
 		before := clock.Mono()
 		res, err := Run(ctx, Spec{
 			Address: netip.MustParseAddrPort("127.0.0.1:1"), Engine: w.engine, Model: Open,
-			Schedule: at(pace.Poisson, 100), Connections: 2, Window: time.Hour, Timeout: time.Second,
+			Schedule: at(pace.Poisson, 100), Connections: 2, Window: time.Hour,
+			Timeout:  time.Second,
 			Scenario: hello,
 		})
 		if res != nil || !errors.Is(err, context.DeadlineExceeded) {
@@ -198,7 +200,7 @@ func TestOddWindows(t *testing.T) {
 	check := func(window time.Duration, columns int, stepNs, scheduled int64) {
 		t.Helper()
 		w := &world{serve: func(call) reply { return answer(100*time.Microsecond, "ok") }}
-		r := good(t, w, Spec{Model: Open, Schedule: at("constant", 1000), Connections: 2, Window: window,
+		r := good(t, w, Spec{Model: Open, Schedule: even(1000), Connections: 2, Window: window,
 			Drain: time.Second})
 		s := r.Series
 		if len(s.Scheduled) != columns || len(s.Done) != columns || s.IntervalNs != stepNs {

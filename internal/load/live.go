@@ -44,7 +44,8 @@ func (l *live) show(b *book, inFlight int) {
 	l.given.Store(full)
 }
 
-// spectacle is the view of a load under way: it asks the workers for what they have gathered and adds it up.
+// spectacle is the view of a load under way: it asks the workers for what they have gathered and
+// adds it up.
 type spectacle struct {
 	r     *run
 	last  []Totals // of each worker
@@ -55,7 +56,8 @@ type spectacle struct {
 }
 
 func (r *run) watch() *spectacle {
-	v := &spectacle{r: r, last: make([]Totals, len(r.workers)), spare: make([]*part, len(r.workers))}
+	v := &spectacle{r: r, last: make([]Totals, len(r.workers)), spare: make([]*part,
+		len(r.workers))}
 	for i := range v.spare {
 		v.spare[i] = newPart()
 	}

@@ -221,8 +221,8 @@ func (s *Spec) checkModel() error {
 		return fmt.Errorf("load %s: pacing %q is neither %s nor %s", s.Name, s.Pacing, Frugal,
 			Precise)
 	case s.Churn < 0 || s.Requests < 0 || s.Slow.Clients < 0 || s.Slow.Drip < 0:
-		return fmt.Errorf("load %s: churn, requests, and number and drip of slow clients cannot be "+
-			"negative", s.Name)
+		return fmt.Errorf("load %s: churn, requests, and number and drip of slow clients cannot "+
+			"be negative", s.Name)
 	case s.Model == Open && s.Users != nil:
 		return fmt.Errorf("load %s: virtual users are a closed model; leave out the rate or the "+
 			"users", s.Name)

@@ -86,7 +86,7 @@ func TestClosedThroughputIsConnectionsOverServiceTime(t *testing.T) {
 func TestStallIsSeenByEveryRequestThatItHeldUp(t *testing.T) {
 	r := offer(t, truth.Stall(300*time.Millisecond, 400*time.Millisecond, truth.Hello("ok")),
 		load.Spec{
-			Model: load.Open, Schedule: at("constant", 500), Connections: 4, Window: time.Second,
+			Model: load.Open, Schedule: even(500), Connections: 4, Window: time.Second,
 		})
 	if r.Scheduled != 500 || r.Answered != 500 {
 		t.Fatalf("scheduled %d, answered %d, want 500 of both", r.Scheduled, r.Answered)
@@ -106,7 +106,7 @@ func TestStallIsSeenByEveryRequestThatItHeldUp(t *testing.T) {
 // is not answered by the end of the drain is censored, not forgotten.
 func TestOverloadShowsAsBacklogAndCensoring(t *testing.T) {
 	r := offer(t, truth.OneAtATime(truth.After(10*time.Millisecond, truth.Hello("ok"))), load.Spec{
-		Model: load.Open, Schedule: at("constant", 200), Connections: 4, Window: time.Second,
+		Model: load.Open, Schedule: even(200), Connections: 4, Window: time.Second,
 		Drain: 200 * time.Millisecond,
 	})
 	if r.Scheduled != 200 {
@@ -128,7 +128,8 @@ func TestErrorsByClass(t *testing.T) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) {
 			r := offer(t, truth.Every(10, h, truth.Hello("ok")), load.Spec{
-				Model: load.Open, Schedule: at("constant", 500), Connections: 4, Window: 400 * time.Millisecond,
+				Model: load.Open, Schedule: even(500), Connections: 4,
+				Window:  400 * time.Millisecond,
 				Timeout: 100 * time.Millisecond,
 			})
 			// 200 arrivals, each tenth request of the server goes wrong: 20, no other.
@@ -169,7 +170,8 @@ func TestFramings(t *testing.T) {
 	check := func(name, raw string, keep bool) {
 		t.Run(name, func(t *testing.T) {
 			r := offer(t, truth.Raw(raw, keep), load.Spec{
-				Model: load.Open, Schedule: at("constant", 200), Connections: 4, Window: 200 * time.Millisecond,
+				Model: load.Open, Schedule: even(200), Connections: 4,
+				Window: 200 * time.Millisecond,
 			})
 			if r.Answered != 40 || r.Errors.Total() != 0 {
 				t.Errorf("answered %d of 40; %+v", r.Answered, r.Errors)
@@ -217,7 +219,7 @@ func TestKeysAreDrawnAndChecked(t *testing.T) {
 	s := get("/k?key={key}", "value-{key}")
 	s.KeyLo, s.KeyHi = 1, 50000
 	r := offer(t, echo, load.Spec{
-		Model: load.Open, Schedule: at("constant", 500), Connections: 1, Window: 400 * time.Millisecond,
+		Model: load.Open, Schedule: even(500), Connections: 1, Window: 400 * time.Millisecond,
 		Scenario: s, Seed: 7,
 	})
 	if r.Errors.Total() != 0 || r.Answered != 200 {
@@ -238,3 +240,6 @@ func TestKeysAreDrawnAndChecked(t *testing.T) {
 func at(arrivals string, perS float64) pace.Schedule {
 	return pace.Schedule{Arrivals: arrivals, Rate: pace.Flat(perS)}
 }
+
+// even is a schedule of equal gaps.
+func even(perS float64) pace.Schedule { return at("constant", perS) }

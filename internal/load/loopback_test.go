@@ -147,8 +147,9 @@ func TestLargeBodies(t *testing.T) {
 	s := load.Scenario{Requests: []load.Request{{
 		Method: "POST", Path: "/", Body: body, Want: body, HasWant: true}}}
 	r := offer(t, mirror, load.Spec{
-		Model: load.Open, Schedule: at("constant", 20), Connections: 2, Window: 200 * time.Millisecond, Scenario: s,
-		Drain: 10 * time.Second, Timeout: 10 * time.Second,
+		Model: load.Open, Schedule: even(20), Connections: 2, Window: 200 * time.Millisecond,
+		Scenario: s,
+		Drain:    10 * time.Second, Timeout: 10 * time.Second,
 	})
 	if r.Answered != 4 || r.Errors.Total() != 0 {
 		t.Errorf("answered %d of 4, %+v", r.Answered, r.Errors)

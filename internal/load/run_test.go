@@ -83,7 +83,8 @@ func TestClosedLoopStartsAtTheStart(t *testing.T) {
 // An open load with room to spare: each arrival leaves at its moment, which is what lag is about.
 func TestOpenLoopIsOnTime(t *testing.T) {
 	w := &world{serve: after(time.Millisecond)}
-	r := good(t, w, Spec{Model: Open, Schedule: at("constant", 1000), Connections: 4, Lead: 200 * time.Millisecond,
+	r := good(t, w, Spec{Model: Open, Schedule: even(1000), Connections: 4,
+		Lead:  200 * time.Millisecond,
 		Drain: time.Second})
 	counts{scheduled: 1000, sent: 1000, done: 1000, answered: 1000}.check(t, r)
 	exactly(t, "requests under way", r.InFlightMean, 1) // 1000/s × 1 ms
@@ -119,7 +120,7 @@ func TestOpenLoopNeverAdapts(t *testing.T) {
 		}
 		return answer(time.Millisecond, "ok")
 	}
-	r := good(t, w, Spec{Model: Open, Schedule: at("constant", 100), Connections: 1, Drain: time.Second})
+	r := good(t, w, Spec{Model: Open, Schedule: even(100), Connections: 1, Drain: time.Second})
 	counts{scheduled: 100, sent: 100, done: 100, answered: 100}.check(t, r)
 	// A queue in hand: arrival k (due 10k ms) leaves at max(10k, when k-1 was answered).
 	free, waited := int64(0), int64(0)
@@ -164,7 +165,8 @@ func TestSilenceIsCensored(t *testing.T) {
 		}
 		return answer(time.Millisecond, "ok")
 	}
-	r := good(t, w, Spec{Model: Open, Schedule: at("constant", 100), Connections: 4, Drain: 303 * time.Millisecond})
+	r := good(t, w, Spec{Model: Open, Schedule: even(100), Connections: 4,
+		Drain: 303 * time.Millisecond})
 	counts{scheduled: 100, sent: 54, done: 50, answered: 50, censored: 50}.check(t, r)
 	// ∫ under way = 50·1 + (500 + 490 + 480 + 470) = 1,990 ms over a window of 1,000: those that
 	// were never answered are in it to the end.
@@ -184,7 +186,7 @@ func TestSilenceIsCensored(t *testing.T) {
 func TestWindowMembership(t *testing.T) {
 	w := &world{serve: after(50 * time.Millisecond)}
 	// The timeout counts from the sending: waiting for a connection is no part of it.
-	r := good(t, w, Spec{Model: Open, Schedule: at("constant", 100), Connections: 1, Drain: 10 * time.Second,
+	r := good(t, w, Spec{Model: Open, Schedule: even(100), Connections: 1, Drain: 10 * time.Second,
 		Timeout: 60 * time.Millisecond})
 	counts{scheduled: 100, sent: 20, done: 19, answered: 100}.check(t, r)
 	exactly(t, "requests under way", r.InFlightMean, 1)
@@ -198,12 +200,14 @@ func TestWindowMembership(t *testing.T) {
 	about(t, "longest response", r.ResponseTime.MaxNs, 4010*ms)
 	// With a shorter drain the rest is censored: answers at 50, …, 1,500 are 30.
 	w = &world{serve: after(50 * time.Millisecond)}
-	r = good(t, w, Spec{Model: Open, Schedule: at("constant", 100), Connections: 1, Drain: 501 * time.Millisecond})
+	r = good(t, w, Spec{Model: Open, Schedule: even(100), Connections: 1,
+		Drain: 501 * time.Millisecond})
 	counts{scheduled: 100, sent: 20, done: 19, answered: 30, censored: 70}.check(t, r)
 	// What the lead leaves behind is not counted, though it is answered in the window: 0, …, 90 are
 	// due in the lead, leave at 0, 50, …, 450; the window [100, 1100) has answers at 100, …, 1050.
 	w = &world{serve: after(50 * time.Millisecond)}
-	r = good(t, w, Spec{Model: Open, Schedule: at("constant", 100), Connections: 1, Lead: 100 * time.Millisecond,
+	r = good(t, w, Spec{Model: Open, Schedule: even(100), Connections: 1,
+		Lead:  100 * time.Millisecond,
 		Drain: 10 * time.Second})
 	counts{scheduled: 100, sent: 12, done: 20, answered: 100}.check(t, r)
 }
@@ -234,7 +238,7 @@ func TestDrainWaitsForConnections(t *testing.T) {
 			return answer(time.Millisecond, "ok")
 		},
 	}
-	r := good(t, w, Spec{Model: Open, Schedule: at("constant", 100), Connections: 1, Drain: time.Second})
+	r := good(t, w, Spec{Model: Open, Schedule: even(100), Connections: 1, Drain: time.Second})
 	counts{scheduled: 100, sent: 91, done: 90, answered: 99, failed: 1}.check(t, r)
 	if r.Errors.Read != 1 || r.Errors.Connect < 4 {
 		t.Errorf("%+v", r.Errors)
@@ -250,8 +254,9 @@ func TestTimeoutsEnterTheResponseTimes(t *testing.T) {
 		}
 		return answer(time.Millisecond, "ok")
 	}}
-	r := good(t, w, Spec{Model: Open, Schedule: at("constant", 10), Connections: 4, Timeout: 150 * time.Millisecond,
-		Drain: time.Second})
+	r := good(t, w, Spec{Model: Open, Schedule: even(10), Connections: 4,
+		Timeout: 150 * time.Millisecond,
+		Drain:   time.Second})
 	counts{scheduled: 10, sent: 10, done: 5, answered: 5, failed: 5}.check(t, r)
 	if r.Errors.Timeout != 5 || r.ErrorTime.Count != 5 {
 		t.Errorf("%+v, %d error times", r.Errors, r.ErrorTime.Count)
@@ -364,7 +369,7 @@ func TestSeedsDecideTheKeys(t *testing.T) {
 // Longest idle first: with one request at a time, they take turns over all connections.
 func TestLoadSpreadsOverConnections(t *testing.T) {
 	w := &world{serve: after(time.Millisecond)}
-	good(t, w, Spec{Model: Open, Schedule: at("constant", 100), Connections: 5, Drain: time.Second})
+	good(t, w, Spec{Model: Open, Schedule: even(100), Connections: 5, Drain: time.Second})
 	for k, c := range w.calls {
 		if c.slot != k%5 {
 			t.Fatalf("request %d went to connection %d, want %d", k, c.slot, k%5)

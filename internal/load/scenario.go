@@ -14,8 +14,8 @@ import (
 )
 
 // Request is one kind of request of a scenario and the answer that is right for it. Path, Header
-// values, Body and Want are texts of package text: {key} is the key drawn for the request, {seq} its
-// number, {name} a variable of the flow.
+// values, Body and Want are texts of package text: {key} is the key drawn for the request, {seq}
+// its number, {name} a variable of the flow.
 type Request struct {
 	Name    string // in results; empty: method and path
 	Method  string
@@ -39,7 +39,8 @@ type Request struct {
 type Header struct{ Name, Value string }
 
 // Scenario is what a load sends: a weighted mix, of which each request is drawn, or a flow, whose
-// requests one user sends in order. An arrival, or a closed user's turn, is one request or one flow.
+// requests one user sends in order. An arrival, or a closed user's turn, is one request or one
+// flow.
 type Scenario struct {
 	Requests []Request
 	Flow     bool
@@ -126,8 +127,9 @@ func (p *plan) add(r Request, host string) error {
 		return err
 	}
 	c := route{
-		name: orElse(r.Name, r.Method+" "+r.Path), index: len(p.routes), status: r.Status, check: r.HasWant,
-		size: r.WantSize, headOnly: r.Method == http.MethodHead, checks: r.Checks,
+		name: orElse(r.Name, r.Method+" "+r.Path), index: len(p.routes), status: r.Status,
+		check: r.HasWant,
+		size:  r.WantSize, headOnly: r.Method == http.MethodHead, checks: r.Checks,
 		pauseNs: int64(r.Pause),
 	}
 	if c.status == 0 {

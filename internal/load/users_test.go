@@ -66,9 +66,9 @@ func TestUsersThink(t *testing.T) {
 	check(1, Think{}, 20000) // no pause: 10·100/0.05
 }
 
-// Users come and go as the profile has it: from 0 to 8 in 4 s user i begins at (i+1)/2 s, and from 8
-// to 0 in the next 4 s they leave in the opposite order. One request a second each, which takes no
-// time: those of user 0 begin at 0.5 s and end before 7.5 s.
+// Users come and go as the profile has it: from 0 to 8 in 4 s user i begins at (i+1)/2 s, and from
+// 8 to 0 in the next 4 s they leave in the opposite order. One request a second each, which takes
+// no time: those of user 0 begin at 0.5 s and end before 7.5 s.
 func TestUsersComeAndGo(t *testing.T) {
 	shape := pace.Profile{Pieces: []pace.Piece{{ForNs: 4000 * ms, From: 0, To: 8},
 		{ForNs: 4000 * ms, From: 8, To: 0}, {ForNs: 1, From: 0, To: 0}}}
@@ -113,7 +113,8 @@ func TestUsersWaitForTheirConnection(t *testing.T) {
 		Users: users(pace.Flat(1), Think{Kind: "constant", Lo: 100 * time.Millisecond})})
 	// Every 300 ms: 100 ms of thought are over while the connection takes 300 ms to come.
 	if r.Scheduled != 7 || r.Waited != 6 {
-		t.Errorf("%d requests, %d waited; want 7, of which all but the first", r.Scheduled, r.Waited)
+		t.Errorf("%d requests, %d waited; want 7, of which all but the first", r.Scheduled,
+			r.Waited)
 	}
 	if got := r.ResponseTime.MaxNs / ms; got < 199 || got > 201 {
 		t.Errorf("longest response %d ms, want 200", got)
@@ -146,7 +147,7 @@ func TestSoManyRequests(t *testing.T) {
 		s := Spec{Model: model, Connections: connections, Requests: 100, Window: time.Hour,
 			Cores: make([]int, threads), Drain: time.Second}
 		if model == Open {
-			s.Schedule = at("constant", 1000)
+			s.Schedule = even(1000)
 		}
 		r := good(t, w, s)
 		want := int64(100/connections) * 10 * ms

@@ -57,7 +57,8 @@ func newWorker(cfg *config, p *plan, id, conns int) *worker {
 	w := &worker{
 		cfg: cfg, plan: p, id: id, conns: make([]conn, conns), free: make([]int32, conns),
 		oldest: none, newest: none, k: uint64(id), left: -1, schedstat: -1,
-		scratch: make([]byte, 0, p.outMax), caches: make([]h1.Cache, len(p.routes)), timers: make(timers, 0, conns),
+		scratch: make([]byte, 0, p.outMax), caches: make([]h1.Cache,
+			len(p.routes)), timers: make(timers, 0, conns),
 		values: text.Values{Seed: p.seed},
 	}
 	for i := range w.conns {

@@ -43,10 +43,10 @@ const (
 	l7    = 1.479819860511658591e-01
 )
 
-// ln is the natural logarithm of a finite positive number, the same to the last bit on every kind of
-// processor, which math.Log is not: some have it in assembly, some fuse products with sums. Every
-// product here is converted, which forbids the compiler to fuse it. The error is under one unit of
-// the last place (FreeBSD's e_log.c, Sun Microsystems 1993).
+// ln is the natural logarithm of a finite positive number, the same to the last bit on every kind
+// of processor, which math.Log is not: some have it in assembly, some fuse products with sums.
+// Every product here is converted, which forbids the compiler to fuse it. The error is under one
+// unit of the last place (FreeBSD's e_log.c, Sun Microsystems 1993).
 func ln(x float64) float64 {
 	f, exponent := math.Frexp(x)
 	if f < math.Sqrt2/2 {

@@ -2,6 +2,10 @@
 // and a seed: the k-th arrival falls at the same offset for every contender, on every machine,
 // however many threads send it, so that all are asked the same question at the same moments.
 //
+// A Profile, often from the text that Parse reads, says how a rate (or a number of users) changes; a
+// Schedule adds how the gaps fall, or is a recorded trace; its Process yields the arrivals, of which
+// each thread sends its Share. Zipf, Below and Exp draw keys and pauses in the same way.
+//
 // Non-goals: this package never looks at a clock and never hears about answers. A schedule that
 // bends to the system under test is how coordinated omission gets in (G. Tene, "How NOT to Measure
 // Latency").
@@ -90,12 +94,9 @@ type poisson struct {
 // move an arrival by a nanosecond and change the schedule's hash. It makes a mean gap of m ns
 // shorter by 1/(24m²) of itself: 0.04 % at the highest rate, nothing at any that can be sent.
 func (p *poisson) Next() int64 {
-	if p.t >= farNs {
-		return Never
-	}
-	p.t += int64(math.Round(Exp(p.seed, p.k) * p.gapNs))
+	p.t = min(p.t+int64(math.Round(Exp(p.seed, p.k)*p.gapNs)), farNs)
 	p.k++
-	if p.t >= farNs {
+	if p.t == farNs {
 		return Never
 	}
 	return p.t
@@ -109,8 +110,8 @@ func newReplay(trace []int64) (Process, error) {
 	before := int64(0)
 	for i, at := range trace {
 		if at < before || at >= farNs {
-			return nil, fmt.Errorf("pace %s: arrival %d of the trace is at %d ns after %d ns; sort "+
-				"the trace, and let it begin at 0 or later", Replay, i, at, before)
+			return nil, fmt.Errorf("pace %s: arrival %d of the trace is at %d ns after %d ns; "+
+				"sort the trace, and let it begin at 0 or later", Replay, i, at, before)
 		}
 		before = at
 	}

@@ -281,8 +281,8 @@ func TestCount(t *testing.T) {
 // chiSquareMax is exceeded once in 1,000.
 func chiSquareMax(freedom float64) float64 { return chiSquareAt(freedom, 3.09) }
 
-// chiSquareAt is the value of χ² as far out as z standard deviations of a normal distribution (Wilson
-// & Hilferty, PNAS 17, 1931).
+// chiSquareAt is the value of χ² as far out as z standard deviations of a normal distribution
+// (Wilson & Hilferty, PNAS 17, 1931).
 func chiSquareAt(freedom, z float64) float64 {
 	v := 2 / (9 * freedom)
 	return freedom * math.Pow(1-v+z*math.Sqrt(v), 3)

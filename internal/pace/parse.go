@@ -17,13 +17,13 @@ const Grammar = "1000, 1000 for 10s, ramp 100..2000 in 30s, steps 1000..5000 by 
 const maxPieces = 10_000
 
 // Parse reads a profile from pieces with commas between them (see Grammar): a value for good or for
-// a time; a ramp between two; steps, the last of which is the second value; a spike, which goes back
-// to the first value for good; a sine, which begins at its first value and has reached the second
-// after half a period. A sine stands alone and comes again for ever; so do pieces with a time each
-// behind the word "repeat". After its last piece any other profile keeps the last value.
+// a time; a ramp between two; steps, the last of which is the second value; a spike, which goes
+// back to the first value for good; a sine, which begins at its first value and has reached the
+// second after half a period. A sine stands alone and comes again for ever; so do pieces with a
+// time each behind the word "repeat". After its last piece any other profile keeps the last value.
 //
-// Values are 0 or from 1e-6 to 1e8, with k or M for thousands and millions and /s behind them if you
-// like. Times are as in Go: 500ms, 10s, 1m30s.
+// Values are 0 or from 1e-6 to 1e8, with k or M for thousands and millions and /s behind them if
+// you like. Times are as in Go: 500ms, 10s, 1m30s.
 func Parse(text string) (Profile, error) {
 	p, err := parse(text)
 	if err == nil {
@@ -56,8 +56,8 @@ func parse(text string) (Profile, error) {
 		case words[0] == "sine":
 			p.Cycles = true
 		case forGood && p.Cycles:
-			return Profile{}, fmt.Errorf("piece %d (%q): what repeats needs a time; write \"for 10s\"",
-				i+1, part)
+			return Profile{}, fmt.Errorf("piece %d (%q): what repeats needs a time; write "+
+				"\"for 10s\"", i+1, part)
 		case forGood && i < len(parts)-1:
 			return Profile{}, fmt.Errorf("piece %d (%q): it never ends, so none can follow; write "+
 				"\"for 10s\" or put it last", i+1, part)

@@ -35,6 +35,7 @@ func TestParse(t *testing.T) {
 	check("1.5M", "1500000", Piece{0, 1.5e6, 1.5e6})
 	check("-0", "0", Piece{0, 0, 0})
 	check("1e3 for 90s", "1000 for 1m30s", Piece{90e9, 1000, 1000})
+	check("5 for 80m", "5 for 1h20m", Piece{4800e9, 5, 5})
 	check("5 for 60m,6", "5 for 1h, 6", Piece{3600e9, 5, 5}, Piece{0, 6, 6})
 	check("ramp 100..2k in 30s", "ramp 100..2000 in 30s", Piece{30e9, 100, 2000})
 	check("ramp 100/s..2000/s in 30s, 0", "ramp 100..2000 in 30s, 0", Piece{30e9, 100, 2000},
@@ -43,8 +44,10 @@ func TestParse(t *testing.T) {
 		Piece{2e9, 2, 2}, Piece{2e9, 3, 3})
 	check("steps 3..0 by 2 every 1s", "3 for 1s, 1 for 1s, 0 for 1s", // the end is always reached
 		Piece{1e9, 3, 3}, Piece{1e9, 1, 1}, Piece{1e9, 0, 0})
-	check("steps 0.1..0.3 by 0.1 every 1s", "0.1 for 1s, 0.2 for 1s, 0.3 for 1s", // 0.1 + 2·0.1 is
-		Piece{1e9, 0.1, 0.1}, Piece{1e9, 0.2, 0.2}, Piece{1e9, 0.3, 0.3}) // above 0.3
+	check("steps 0.1..0.4 by 0.1 every 1s", // (0.4-0.1)/0.1 is more than 3 in floats
+		"0.1 for 1s, 0.2 for 1s, 0.30000000000000004 for 1s, 0.4 for 1s", Piece{1e9, 0.1, 0.1},
+		Piece{1e9, 0.2, 0.2}, Piece{1e9, 0.30000000000000004, 0.30000000000000004},
+		Piece{1e9, 0.4, 0.4})
 	check("steps 5..5 by 1 every 1s", "5 for 1s", Piece{1e9, 5, 5})
 	check("spike 10..99 at 10s for 500ms", "10 for 10s, 99 for 500ms, 10", Piece{10e9, 10, 10},
 		Piece{5e8, 99, 99}, Piece{0, 10, 10})
@@ -55,6 +58,10 @@ func TestParse(t *testing.T) {
 	p := parsed(t, "sine 1k..5k every 60s")
 	if got := p.String(); !p.Cycles || len(p.Pieces) != 128 || got != "sine 1000..5000 every 1m" {
 		t.Errorf("the sine prints as %q", got)
+	}
+	odd := parsed(t, "sine 0.3..0.9 every 1s") // 0.3 + (0.9-0.3) is not 0.9 in floats
+	if got := odd.String(); odd.Max() != 0.9 || got != "sine 0.3..0.9 every 1s" {
+		t.Errorf("the odd sine prints as %q", got)
 	}
 	if got := p.Scale(2).String(); got != "sine 2000..10000 every 1m" {
 		t.Errorf("the doubled sine prints as %q", got)

@@ -34,8 +34,8 @@ type Schedule struct {
 	Trace    []int64 // Replay: offsets in ns, never decreasing
 }
 
-// Check says what is wrong with the profile, whatever it stands for. The other methods want one that
-// it has passed.
+// Check says what is wrong with the profile, whatever it stands for. The other methods want one
+// that it has passed.
 func (p Profile) Check() error {
 	if len(p.Pieces) == 0 {
 		return fmt.Errorf("no pieces")
@@ -104,15 +104,11 @@ func (p Profile) last() float64 { return p.Pieces[len(p.Pieces)-1].To }
 // at never decreases along a piece that rises, and never rises along one that falls, not by the
 // last bit: each step of its arithmetic keeps the order.
 func (p Piece) at(ns int64) float64 {
-	v := p.From + float64((p.To-p.From)*(float64(ns)/float64(p.ForNs)))
-	if p.From <= p.To {
-		return min(v, p.To)
-	}
-	return max(v, p.To)
+	return p.From + float64((p.To-p.From)*(float64(ns)/float64(p.ForNs)))
 }
 
-// Mean is the integral over [fromNs, toNs) divided by its length: exact but for the last bits, since
-// it is summed from trapezia. The mean of nothing is the value there.
+// Mean is the integral over [fromNs, toNs) divided by its length: exact but for the last bits,
+// since it is summed from trapezia. The mean of nothing is the value there.
 func (p Profile) Mean(fromNs, toNs int64) float64 {
 	if toNs <= fromNs {
 		return p.At(fromNs)
@@ -131,7 +127,8 @@ func (p Profile) Mean(fromNs, toNs int64) float64 {
 	return (sum + p.integral(from, to)) / length
 }
 
-// integral is over [from, to), in values times ns, of one pass through the pieces.
+// integral is over [from, to), in values times ns, of one pass through the pieces; of a
+// profile that cycles, to is in the first cycle.
 func (p Profile) integral(from, to int64) float64 {
 	sum := 0.0
 	start := int64(0)
@@ -142,7 +139,7 @@ func (p Profile) integral(from, to int64) float64 {
 		}
 		start += piece.ForNs
 	}
-	if a := max(from, start); a < to && !p.Cycles {
+	if a := max(from, start); a < to {
 		sum += p.last() * float64(to-a)
 	}
 	return sum
@@ -191,8 +188,8 @@ func (p Profile) IsFlat() bool {
 func (p Profile) Active(i int, ns int64) bool { return p.At(ns) >= float64(i)+1 }
 
 // Next is the first offset, fromNs or later, at which it is no longer true that user i's being
-// Active equals active; or Never. Whoever asks again from there with !active gets a later offset, so
-// that a life of turns always moves on.
+// Active equals active; or Never. Whoever asks again from there with !active gets a later offset,
+// so that a life of turns always moves on.
 func (p Profile) Next(i int, fromNs int64, active bool) int64 {
 	from := max(fromNs, 0)
 	start, passes := int64(0), 1

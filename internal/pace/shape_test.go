@@ -32,8 +32,8 @@ func TestAt(t *testing.T) {
 	check("sine 1000..5000 every 60s", 75, 3000)
 }
 
-// The lines that draw a sine stay within 0.015 % of the range of the curve, as its comment says, and
-// come near that bound, so that it is not a loose one.
+// The lines that draw a sine stay within 0.015 % of the range of the curve, as its comment says,
+// and come near that bound, so that it is not a loose one.
 func TestSineIsNearTheCurve(t *testing.T) {
 	const lo, hi, period = 1000.0, 5000.0, 60_000_000_001 // 128 does not divide it
 	p := Profile{Pieces: sine(lo, hi, period), Cycles: true}

@@ -5,8 +5,8 @@ import "math"
 // shaped puts arrival k at Λ⁻¹(u), where Λ is the integral of the rate over time and u the k-th
 // arrival of the same process at a rate of 1: k for the constant one, a sum of exponential gaps for
 // Poisson (the time change of a non-homogeneous Poisson process: E. Çinlar, "Introduction to
-// Stochastic Processes", 1975, §4.7). Every product that meets a sum is converted, which forbids the
-// compiler to fuse them: the arrivals are the same on every kind of processor.
+// Stochastic Processes", 1975, §4.7). Every product that meets a sum is converted, which forbids
+// the compiler to fuse them: the arrivals are the same on every kind of processor.
 type shaped struct {
 	pieces  []stretch
 	cycle   stretch // all pieces together; its area is 0 when they do not cycle
@@ -77,6 +77,7 @@ func (s *shaped) Next() int64 {
 	for need := unit.minus(s.before); ; need = unit.minus(s.before) {
 		p := &s.pieces[s.i]
 		if p.final || need < p.area {
+			// The last bit of a sum of areas, or of a root, may be one that goes back.
 			s.last = max(s.last, p.offset(s.start, need))
 			s.step()
 			return s.last
@@ -131,7 +132,6 @@ func (s *shaped) skip(need float64) bool {
 
 // offset is where the piece that begins at start has made need arrivals.
 func (p *stretch) offset(start int64, need float64) int64 {
-	need = max(need, 0) // the last bit of a sum of areas can be too large
 	var ns float64
 	switch {
 	case p.From == p.To:
@@ -146,11 +146,7 @@ func (p *stretch) offset(start int64, need float64) int64 {
 	if !(ns < farNs) {
 		return Never
 	}
-	at := int64(math.Round(ns))
-	if !p.final {
-		at = min(at, p.ForNs)
-	}
-	return start + at
+	return start + int64(math.Round(ns))
 }
 
 // rise returns the ns after which a rate that begins at r and grows by slope a second has made n

@@ -2,6 +2,7 @@ package pace
 
 import (
 	"math"
+	"math/big"
 	"slices"
 	"testing"
 )
@@ -113,6 +114,7 @@ func TestShapesByCount(t *testing.T) {
 	check("sine 1000..5000 every 60s", 0, 60, 180_000) // the mean is 3000
 	check("sine 1000..5000 every 60s", 60, 600, 9*180_000)
 	check("1000 for 10s, 0", 0, 1e6, 10_000)
+	check("100 for 70ms, 0", 0, 1e6, 7) // 200·0.035 is more than 7 in floats
 }
 
 // The number of the arrival and the integral of the rate up to it are one: Mean shares no code with
@@ -186,6 +188,46 @@ func TestPoissonFollowsTheShape(t *testing.T) {
 			check(text, seed)
 		}
 	}
+}
+
+// The root keeps its digits where a ramp is all but over: within half a nanosecond of rounding and
+// four units of the last place of the ramp's length, by big numbers.
+func TestRampsKeepTheirDigits(t *testing.T) {
+	check := func(from, to float64, forNs int64) {
+		t.Helper()
+		piece := newShaped(Profile{Pieces: []Piece{{forNs, from, to}}}, false, 0).pieces[0]
+		whole := math.Floor(piece.area)
+		for _, need := range []float64{1, math.Floor(whole / 2), whole - 10, whole - 1} {
+			got, want := piece.offset(0, need), exactOffset(from, to, forNs, need)
+			if off := math.Abs(float64(got) - want); off > 0.5+4*float64(forNs)*0x1p-53 {
+				t.Errorf("ramp %g..%g in %d ns: arrival %g at %d, off by %g ns", from, to, forNs,
+					need, got, off)
+			}
+		}
+	}
+	for _, forNs := range []int64{1e9, 3600e9, 86_400e9} {
+		check(0, 1e5, forNs)
+		check(1e5, 0, forNs)
+		check(1e5, 1, forNs)
+		check(20_000, 19_999, forNs)
+		check(19_999, 20_000, forNs)
+		check(3, 7777.7, forNs)
+	}
+}
+
+// exactOffset solves from·t + (to-from)/forNs·t²/2 = need·1e9 for t in ns, in 300 bits: with
+// d = to-from, t = forNs·(√(from² + 2·d·need·1e9/forNs) - from)/d.
+func exactOffset(from, to float64, forNs int64, need float64) float64 {
+	num := func(v float64) *big.Float { return new(big.Float).SetPrec(300).SetFloat64(v) }
+	d := num(to)
+	d.Sub(d, num(from))
+	length := num(float64(forNs))
+	root := num(2e9 * need)
+	root.Mul(root, d).Quo(root, length)
+	root.Add(root, num(from).Mul(num(from), num(from))).Sqrt(root)
+	root.Sub(root, num(from)).Mul(root, length).Quo(root, d)
+	ns, _ := root.Float64()
+	return ns
 }
 
 // A shape whose rate happens not to change has the arrivals of the flat process: a nanosecond of
@@ -286,6 +328,9 @@ func TestNever(t *testing.T) {
 	check(newShaped(parsed(t, "1e-6 for 1s, 1e-6"), false, 0), 4612)
 	// 10⁻¹⁵ of an arrival a second: the second one would be due in 31 million years.
 	check(shape(t, Constant, "repeat 1e-6 for 1us, 0 for 999999us", 0), 1)
+	// 0.8 of an arrival in 2⁶¹ ns, so that the third would be due in the third cycle, at 2⁶² or
+	// later.
+	check(shape(t, Constant, "repeat 1e-6 for 800000s, 0 for 2305043009213693952ns", 0), 2)
 	// Seed 7's first gap is more than the 0.001 there is.
 	check(shape(t, Poisson, "0.001 for 1s, 0", 7), 0)
 	p := shape(t, Poisson, "1000 for 10s, 0", 1)
@@ -335,6 +380,8 @@ func TestShapesStayWhatTheyWere(t *testing.T) {
 			}
 		}
 	}
+	// Not a shape at all, and so the published schedules of the flat ones.
+	check("20000 for 3s, 20000", "d00a44dce863788a", "80e8540dd3f549fd")
 	check("ramp 0..20000 in 10s", "18cee55a5b8ddc58", "fb57a61ae34c661b")
 	check("steps 1000..5000 by 1000 every 2s", "8f3bbeb44b62860b", "7097bd847b01d8d9")
 	check("spike 1000..10000 at 5s for 1s", "e46ec91fac084643", "e7e4a7b72aacc097")
@@ -373,6 +420,7 @@ func TestBadSchedules(t *testing.T) {
 	check(rate(false, Piece{farNs, 1, 2}, Piece{math.MaxInt64, 1, 1}), "longer than 146 years")
 	check(Schedule{Arrivals: Replay}, "pace replay: the trace holds no arrival")
 	check(Schedule{Arrivals: Replay, Trace: []int64{-1}}, "arrival 0 of the trace is at -1 ns")
-	check(Schedule{Arrivals: Replay, Trace: []int64{2, 1}}, "arrival 1 of the trace is at 1 ns after 2")
+	check(Schedule{Arrivals: Replay, Trace: []int64{2, 1}},
+		"arrival 1 of the trace is at 1 ns after 2 ns; sort the trace")
 	check(Schedule{Arrivals: Replay, Trace: []int64{Never}}, "arrival 0 of the trace")
 }

@@ -4,9 +4,9 @@ import "math"
 
 // Zipf draws numbers of which few are frequent and most are rare: i comes with a probability
 // proportional to 1/(i+1)^s. It is a constant once made, so threads may share one. The draws are
-// exact, by rejection-inversion (W. Hörmann, G. Derflinger, "Rejection-inversion to generate variates
-// from monotone discrete distributions", TOMACS 6(3), 1996): no table, and fewer than 1.1 tries on
-// average (seen for exponents from 0.001 to 50), however many numbers there are.
+// exact, by rejection-inversion (W. Hörmann, G. Derflinger, "Rejection-inversion to generate
+// variates from monotone discrete distributions", TOMACS 6(3), 1996): no table, and fewer than 1.1
+// tries on average (seen for exponents from 0.001 to 50), however many numbers there are.
 type Zipf struct {
 	n, s   float64
 	lo, hi float64 // H over the numbers: what a draw inverts

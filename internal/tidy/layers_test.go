@@ -14,14 +14,18 @@ var layers = []string{
 	"contract internal/clock internal/config internal/result",
 	"internal/host internal/launch/... internal/load/... internal/pace internal/probe " +
 		"internal/service internal/stats internal/suite internal/truth/...",
-	"internal/table internal/verdict",
-	"internal/report internal/trial",
+	"internal/driver internal/slo internal/table internal/verdict",
+	"internal/capacity internal/live internal/report internal/selftest internal/summary " +
+		"internal/trial",
 	"bench/... cmd/prony internal/tidy",
 }
 
 // neighbours are the imports inside one layer: who, what, why.
 var neighbours = []neighbour{
 	{"internal/load/...", "internal/pace", "arrivals are drawn as they fall due"},
+	{"internal/suite", "internal/pace", "a shape is read where it is written, with its line"},
+	{"internal/suite", "internal/load/...", "so are texts and what looks into answers"},
+	{"internal/truth/...", "internal/pace", "service times are drawn as arrivals are"},
 }
 
 type neighbour struct{ from, to, why string }
@@ -37,7 +41,7 @@ var rules = []rule{
 		why: "a generator knows an address, not what listens there"},
 	{from: "...", butFrom: "internal/trial cmd/...", to: "internal/launch/process",
 		why: "the others start targets through the interface of internal/launch"},
-	{from: "...", butFrom: "internal/truth/... bench/... cmd/...", to: "internal/truth/...",
+	{from: "...", butFrom: "internal/truth/... internal/selftest bench/... cmd/...", to: "internal/truth/...",
 		why: "a server made for tests is no part of a measurement"},
 	{from: "...", to: "internal/tidy", why: "it is for tests alone"},
 	{from: "...", to: "cmd/...", why: "commands are wired, not used"},

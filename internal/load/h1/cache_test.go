@@ -42,7 +42,8 @@ func TestCache(t *testing.T) {
 	// A date that would end the head early is none.
 	check("a line in the date", dated+"hello",
 		strings.Replace(dated, " 08:", "\r\n\r\n", 1)+"hello", false)
-	check("a date of another form is part of the head", ok+"Date: today\r\nContent-Length: 0\r\n\r\n",
+	check("a date of another form is part of the head",
+		ok+"Date: today\r\nContent-Length: 0\r\n\r\n",
 		ok+"Date: todax\r\nContent-Length: 0\r\n\r\n", false)
 }
 

@@ -28,7 +28,7 @@ type Config struct {
 	Protocol string
 	Network  string // "tcp" or "unix"
 	Address  string // host:port, or the socket's path
-	Host     string // of URLs, and the name that the certificate must bear
+	Host     string // of URLs; without its port, the name that the certificate must bear
 	Path     string // WebSocket: where the connection is opened
 	Streams  int    // HTTP/2 and gRPC: slots on one connection; 0: one
 	Insecure bool   // any certificate will do
@@ -90,7 +90,7 @@ func (e *Engine) dial(ctx context.Context, protos ...string) (net.Conn, error) {
 	}
 	began := clock.Mono()
 	c := tls.Client(conn, &tls.Config{
-		ServerName: e.config.Host, NextProtos: protos,
+		ServerName: name(e.config.Host), NextProtos: protos,
 		InsecureSkipVerify: e.config.Insecure, //nolint:gosec // asked for by the user
 	})
 	if err := c.HandshakeContext(ctx); err != nil {
@@ -99,6 +99,14 @@ func (e *Engine) dial(ctx context.Context, protos ...string) (net.Conn, error) {
 	}
 	e.shook(clock.Mono() - began)
 	return c, nil
+}
+
+// name is a host without its port.
+func name(host string) string {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		return h
+	}
+	return host
 }
 
 // ending is nil for an orderly close by the peer, which ends an answer that has no length.

@@ -40,7 +40,8 @@ func (s *shared) connect(ctx context.Context) (*http2.ClientConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c, ok := raw.(interface{ NegotiatedProtocol() string }); ok && c.NegotiatedProtocol() != "h2" {
+	if c, ok := raw.(interface{ NegotiatedProtocol() string }); ok &&
+		c.NegotiatedProtocol() != "h2" {
 		raw.Close()
 		return nil, errors.New("the server does not speak HTTP/2 (ALPN)")
 	}

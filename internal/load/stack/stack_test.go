@@ -104,7 +104,8 @@ func secure(t *testing.T, h2 bool) (addr, host string, wide *atomic.Int64) {
 
 func TestTLS(t *testing.T) {
 	addr, host, wide := secure(t, false)
-	c := stack.Config{Protocol: stack.H1TLS, Network: "tcp", Address: addr, Host: host, Insecure: true}
+	c := stack.Config{Protocol: stack.H1TLS, Network: "tcp", Address: addr, Host: host,
+		Insecure: true}
 	r := check(t, c, open(200))
 	if wide.Load() != 1 {
 		t.Errorf("HTTP/%d was spoken", wide.Load())
