@@ -59,7 +59,7 @@ func (mock) lab(_ *process.Journal, l host.Layout, dir string,
 		return fake.Hello(modeOf(s.Name)), 20 * time.Millisecond, nil
 	}
 	return &trial.Lab{
-		Launcher: f, Driver: m, Dial: f.Dial, Layout: l, Dir: dir, Observe: observe,
+		Launcher: f, Driver: func(string, string) (trial.Driver, error) { return m, nil }, Dial: f.Dial, Layout: l, Dir: dir, Observe: observe,
 		Port:  func() (int, error) { return 8080, nil },
 		Watch: func(launch.Process) (trial.Watcher, error) { return &mockWatch{}, nil },
 	}
@@ -112,8 +112,10 @@ func (m *mockLoad) Offer(ctx context.Context, s load.Spec) (*load.Result, error)
 
 // mockResult is a flawless load: every request took a millisecond.
 func mockResult(s load.Spec, rate float64) result.Load {
+	asked := 0.0
 	if s.Model == load.Open {
-		rate = s.RatePerS
+		asked = s.Schedule.Rate.At(0)
+		rate = asked
 	}
 	n := int64(s.Window.Seconds() * rate)
 	h := hdrhistogram.New(1, 1<<40, 3)
@@ -127,8 +129,8 @@ func mockResult(s load.Spec, rate float64) result.Load {
 	d := result.Dist{Count: n, MinNs: 1e6, MeanNs: 1e6, P50Ns: 1e6, P90Ns: 1e6, P99Ns: 1e6,
 		P999Ns: 1e6, MaxNs: 1e6, HDR: string(hdr)}
 	return result.Load{
-		Name: s.Name, Model: s.Model, Arrivals: s.Arrivals, Connections: s.Connections,
-		Threads: 1, RatePerS: s.RatePerS, WindowNs: int64(s.Window),
+		Name: s.Name, Model: s.Model, Arrivals: s.Schedule.Arrivals, Connections: s.Connections,
+		Threads: 1, RatePerS: asked, WindowNs: int64(s.Window),
 		Scheduled: n, Sent: n, Done: n, Answered: n,
 		ThroughputPerS: rate, InFlightMean: rate / 1000,
 		ResponseTime: d, ServiceTime: d, FirstByte: d,

@@ -2,257 +2,281 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
-	"net/netip"
-	"net/url"
 	"os"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/host"
+	"prony/internal/live"
 	"prony/internal/load"
-	"prony/internal/pace"
 	"prony/internal/result"
-	"prony/internal/stats"
-	"prony/internal/table"
+	"prony/internal/slo"
+	"prony/internal/summary"
 	"prony/internal/truth"
 	"prony/internal/verdict"
 )
 
-type loadFlags struct {
-	connections int
-	rate        float64
-	arrivals    string
-	duration    time.Duration
-	lead        time.Duration
-	timeout     time.Duration
-	method      string
-	body        string
-	keys        string
-	status      int
-	want        string
-	cores       []int
-	seed        uint64
-	asJSON      bool
+// outputFlags say what is shown meanwhile and in the end.
+type outputFlags struct {
+	view      string
+	output    string
+	asJSON    bool
+	spectrum  bool
+	saveTrace string
+	threshold string
+	metrics   string
+	otlp      string
+	ceiling   bool
 }
 
-func (a *app) loadCmd() *cobra.Command {
-	f := &loadFlags{}
-	c := &cobra.Command{
-		Use: "load URL", Short: "Load a server and say what it answered", Args: arguments(1, 1),
-		Long: `Load offers requests to a server. Without --rate the model is closed: each
+const loadAbout = `Load offers requests to a server. Without --rate the model is closed: each
 connection sends its next request when the last was answered, which finds the peak throughput. With
 --rate it is open: requests are due on a schedule, whatever the answers do, and response time
 counts from when each was due. Only the open model says what users would have waited.
 
-{key} in the URL is replaced by a number drawn anew for each request from --keys.`,
-		Example: `  prony load http://127.0.0.1:8080/hello --connections 64 --duration 10s
-  prony load http://127.0.0.1:8080/hello --rate 5000
-  prony load 'http://127.0.0.1:8080/hello/virtual?key={key}' --keys 1-50000 --rate 2000`,
+The rate may change: 'ramp 100..2000 in 30s', 'steps 1000..5000 by 1000 every 10s', 'spike
+1000..10000 at 10s for 2s', 'sine 1000..5000 every 60s', or several pieces with commas between.
+--users makes the closed model one of people who think between their requests.
+
+In URL, headers, body and --want, {key} is a number drawn for each request from --keys, {seq} the
+request's own number, {random 1..9}, {hex 8}, {uuid} and {pick a|b} are drawn too. A --scenario file
+holds a weighted mix of requests, or a flow that takes values out of answers.
+
+URLs may begin with http, https, h2c, grpc, grpcs, ws or wss. Messages of gRPC and WebSocket are the
+--body; gRPC's as they go over the wire.
+
+Exit codes: 0 fine, 1 error, 2 usage, 3 a --threshold was broken, 4 the load is INVALID.`
+
+const loadExamples = `  prony load http://127.0.0.1:8080/hello -c 64 -d 10s
+  prony load http://127.0.0.1:8080/hello --rate 5000 --threshold 'p99<50ms,errors<0.1%'
+  prony load http://127.0.0.1:8080/hello --rate 'ramp 100..5000 in 30s'
+  prony load http://127.0.0.1:8080/hello --users 'ramp 0..700 in 1m, 700 for 3m' --think 1s
+  prony load 'http://127.0.0.1:8080/hello/virtual?key={key}' --keys 1-50000 --zipf 1.1 --rate 2000
+  prony load https://127.0.0.1:8443/ --http2 --streams 10 -k --rate 1000
+  prony load http://127.0.0.1:8080/ --rate 1000 --slow 10000`
+
+func (a *app) loadCmd() *cobra.Command {
+	f, o := &loadFlags{}, &outputFlags{}
+	c := &cobra.Command{
+		Use: "load URL", Short: "Load a server and say what it answered", Args: arguments(1, 1),
+		Long: loadAbout, Example: loadExamples,
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.load(c.Context(), args[0], f, c.Flags().Changed("want"))
+			p, err := f.plan(c.Context(), args[0])
+			if err != nil {
+				return usageError{err}
+			}
+			return a.offer(c.Context(), p, o)
 		},
 	}
 	fs := c.Flags()
-	fs.IntVarP(&f.connections, "connections", "c", 64, "connections")
-	fs.Float64VarP(&f.rate, "rate", "r", 0, "requests a second, open model; 0: closed model")
-	fs.StringVar(&f.arrivals, "arrivals", pace.Poisson, "of the open model: poisson or constant")
-	fs.DurationVarP(&f.duration, "duration", "d", 10*time.Second, "length of the window")
-	fs.DurationVar(&f.lead, "lead", 500*time.Millisecond, "offered before the window, not counted")
-	fs.DurationVar(&f.timeout, "timeout", 5*time.Second, "of a request")
-	fs.StringVarP(&f.method, "method", "X", "GET", "method")
-	fs.StringVar(&f.body, "body", "", "body of each request")
-	fs.StringVar(&f.keys, "keys", "1-1", "range that {key} is drawn from, as 1-50000")
-	fs.IntVar(&f.status, "status", 200, "status of a good answer")
-	fs.StringVar(&f.want, "want", "", "body of a good answer, byte for byte (default: any)")
-	fs.IntSliceVar(&f.cores, "cores", nil,
-		"a load thread on each of these cores (default: one thread, not pinned)")
-	fs.Uint64Var(&f.seed, "seed", 1, "of arrivals and keys")
-	fs.BoolVar(&f.asJSON, "json", false, "print the whole record of the load as JSON")
+	f.add(fs)
+	f.addModel(fs)
+	fs.StringVar(&o.threshold, "threshold", "", "objectives such as 'p99<50ms,errors<0.1%'; "+
+		"exit code 3 when one is broken")
+	fs.StringVar(&o.view, "view", string(live.Auto), "meanwhile: auto, live, plain, json or none")
+	fs.StringVarP(&o.output, "output", "o", "text", "in the end: text, json, csv or hlog")
+	fs.BoolVar(&o.asJSON, "json", false, "the same as --output json")
+	fs.BoolVar(&o.spectrum, "spectrum", false, "print the whole percentile spectrum too")
+	fs.StringVar(&o.saveTrace, "save-trace", "", "write the arrivals to this file, for --trace")
+	fs.StringVar(&o.metrics, "metrics", "", "serve live metrics to Prometheus here, as :9091")
+	fs.StringVar(&o.otlp, "otlp", "", "push live metrics there, as http://127.0.0.1:4318")
+	fs.BoolVar(&o.ceiling, "ceiling", false, "first measure what the generator itself can reach, "+
+		"against a server that does nothing")
 	return c
 }
 
-func (a *app) load(ctx context.Context, target string, f *loadFlags, checkBody bool) error {
-	s, err := f.spec(ctx, target, checkBody)
+// offer runs a load under the eyes of whoever looks, and has the last word on it.
+func (a *app) offer(ctx context.Context, p *offer, o *outputFlags) error {
+	objectives, err := o.check()
 	if err != nil {
 		return usageError{err}
 	}
 	// More connections than the soft limit allows are common; failing to raise it shows as an error
 	// of the connections that lack a socket.
 	_, _ = load.RaiseFiles()
-	res, err := generator{}.Offer(ctx, s)
+	if o.saveTrace != "" {
+		if err := saveTrace(o.saveTrace, &p.spec); err != nil {
+			return err
+		}
+	}
+	var ceiling float64
+	if o.ceiling {
+		if ceiling, err = a.ceiling(ctx, p); err != nil {
+			return err
+		}
+	}
+	res, cut, err := a.watched(ctx, p, o)
 	if err != nil {
 		return err
+	}
+	if res.Model == load.Closed {
+		res.CeilingPerS = ceiling
 	}
 	rec := &result.Record{
 		Outcome: result.Measured, Loads: []result.Load{res.Load},
 		Warmup: result.Warmup{Steady: true}, // there was none to judge
 	}
-	rec.Verdict = verdict.Judge(rec)
-	if f.asJSON {
-		enc := json.NewEncoder(a.stdout)
-		enc.SetIndent("", "  ")
-		err = enc.Encode(map[string]any{"load": res.Load, "verdict": rec.Verdict})
-	} else {
-		a.printLoad(&res.Load, rec.Verdict)
+	report := summary.Report{
+		Target: p.url, Load: &rec.Loads[0], Verdict: verdict.Judge(rec), Command: a.command(),
 	}
-	if err == nil && rec.Verdict.Grade == result.Invalid {
-		return &exitCode{exitInvalid, "the load is INVALID"}
+	if cut {
+		report.Ran = time.Duration(res.WindowNs)
+		report.Verdict = summary.CutShort(res.Name, report.Ran, p.spec.Window)
 	}
-	return err
-}
-
-func (f *loadFlags) spec(ctx context.Context, target string, checkBody bool) (load.Spec, error) {
-	u, err := url.Parse(target)
-	if err != nil || u.Scheme != "http" || u.Hostname() == "" {
-		return load.Spec{}, fmt.Errorf("load %q: want a URL such as http://127.0.0.1:8080/path", target)
-	}
-	port := u.Port()
-	if port == "" {
-		port = "80"
-	}
-	addr, err := resolve(ctx, u.Hostname(), port)
-	if err != nil {
-		return load.Spec{}, err
-	}
-	s := load.Spec{
-		Name: "load", Address: addr, Host: u.Host, Model: load.Closed, Connections: f.connections,
-		Seed: f.seed, Lead: f.lead, Window: f.duration, Drain: f.timeout, Timeout: f.timeout,
-	}
-	// The path as it was typed: braces and all.
-	_, rest, _ := strings.Cut(target, "://")
-	path := "/"
-	if i := strings.IndexByte(rest, '/'); i >= 0 {
-		path = rest[i:]
-	}
-	s.Scenario.Requests = []load.Request{{
-		Method: f.method, Path: path, Body: f.body, Status: f.status,
-		Want: f.want, HasWant: checkBody, WantSize: -1,
-	}}
-	lo, hi, ok := strings.Cut(f.keys, "-")
-	if s.Scenario.KeyLo, err = strconv.ParseUint(lo, 10, 64); err == nil && ok {
-		s.Scenario.KeyHi, err = strconv.ParseUint(hi, 10, 64)
-	}
-	if err != nil || !ok {
-		return load.Spec{}, fmt.Errorf("keys %q: want a range such as 1-50000", f.keys)
-	}
-	if f.rate != 0 {
-		s.Model = load.Open
-		s.Schedule = pace.Schedule{Arrivals: f.arrivals, Rate: pace.Flat(f.rate)}
-	}
-	s.Cores = f.cores
-	return s, checkCores(f.cores)
-}
-
-func checkCores(want []int) error {
-	have, err := host.Cores()
-	if err != nil {
+	if err := a.print(report, res, o); err != nil {
 		return err
 	}
-	for _, c := range want {
-		if !slices.Contains(have, c) {
-			return fmt.Errorf("core %d is not one of %v, which this process may use", c, have)
+	return a.judge(report, objectives)
+}
+
+func (o *outputFlags) check() ([]slo.Objective, error) {
+	if o.asJSON {
+		o.output = "json"
+	}
+	switch o.output {
+	case "text", "json", "csv", "hlog":
+	default:
+		return nil, fmt.Errorf("--output %q: there are text, json, csv and hlog", o.output)
+	}
+	if _, err := live.KindOf(o.view); err != nil {
+		return nil, fmt.Errorf("--%w", err)
+	}
+	if o.threshold == "" {
+		return nil, nil
+	}
+	objectives, err := slo.Parse(o.threshold)
+	if err != nil {
+		return nil, fmt.Errorf("--threshold: %w", err)
+	}
+	return objectives, nil
+}
+
+// watched offers the load and shows it meanwhile. cut says whether it was ended by hand.
+func (a *app) watched(ctx context.Context, p *offer, o *outputFlags) (res *load.Result, cut bool,
+	err error) {
+	s := p.spec
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	about := result.Load{
+		Model: s.Model, Arrivals: s.Schedule.Arrivals, Connections: s.Connections, Churn: s.Churn,
+	}
+	if s.Model == load.Open {
+		about.RatePerS = s.Schedule.Rate.Mean(int64(s.Lead), int64(s.Lead+s.Window))
+	}
+	kind := live.Kind(o.view)
+	if o.output != "text" && kind == live.Auto {
+		kind = live.None
+	}
+	view, err := live.New(live.Config{
+		Target: p.url, Model: summary.Model(&about), Engine: p.by.Engine,
+		Open: s.Model == load.Open, Lead: s.Lead, Window: s.Window, Drain: s.Drain,
+		Requests: s.Requests, Kind: kind, Out: a.stderr, In: os.Stdin, Env: os.Environ(),
+		Cancel: cancel, Metrics: o.metrics, OTLP: o.otlp,
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	// The first Ctrl-C ends the load with what there is of it, the second at once.
+	stop := context.AfterFunc(ctx, view.Interrupt)
+	defer stop()
+	s.Live, s.Every = view.Snapshot, view.Every()
+	res, err = p.by.Offer(inner, s)
+	if e := view.Close(); e != nil {
+		a.say(fmt.Sprintf("the view: %v", e))
+	}
+	_, cut = view.Cut()
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return res, cut, err
+}
+
+// print writes the result in the form that was asked for.
+func (a *app) print(r summary.Report, res *load.Result, o *outputFlags) error {
+	switch o.output {
+	case "json":
+		return summary.JSON(a.stdout, r)
+	case "csv":
+		return summary.CSV(a.stdout, r.Load)
+	case "hlog":
+		return summary.HLog(a.stdout, summary.HLogTitle(r.Target), res.Intervals)
+	}
+	return summary.Text(a.stdout, r, summary.Options{Spectrum: o.spectrum})
+}
+
+// judge turns broken objectives and a bad verdict into an exit code.
+func (a *app) judge(r summary.Report, objectives []slo.Objective) error {
+	broken := 0
+	for _, c := range slo.CheckAll(objectives, r.Load) {
+		fmt.Fprintln(a.stderr, "threshold", c.Line())
+		if !c.Known || !c.Held {
+			broken++
 		}
+	}
+	switch {
+	case r.Verdict.Grade == result.Invalid:
+		return &exitCode{exitInvalid, "the load is INVALID"}
+	case broken > 0:
+		return &exitCode{exitGate, fmt.Sprintf("%d of %d thresholds were not held", broken,
+			len(objectives))}
 	}
 	return nil
 }
 
-func resolve(ctx context.Context, name, port string) (netip.AddrPort, error) {
-	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
-	if err != nil || len(ips) == 0 {
-		return netip.AddrPort{}, fmt.Errorf("resolve %s: %w", name, err)
-	}
-	n, err := strconv.ParseUint(port, 10, 16)
+// ceilingFor is how long the generator is held against the null server.
+const ceilingFor = time.Second
+
+// ceiling is what the generator reaches with these connections against a server that does nothing,
+// on a core of its own where there is one. It is a bound for servers on this machine only.
+func (a *app) ceiling(ctx context.Context, p *offer) (float64, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return netip.AddrPort{}, fmt.Errorf("port %q is not a number up to 65535", port)
+		return 0, fmt.Errorf("measure the ceiling: %w", err)
 	}
-	best := ips[0]
-	for _, ip := range ips {
-		if ip.Unmap().Is4() {
-			best = ip.Unmap()
-			break
+	defer l.Close()
+	serving, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- truth.Null(serving, l.(*net.TCPListener), nullAnswer) }()
+	a.say("calibrate the generator against a null server")
+	s := load.Spec{
+		Name: "ceiling", Address: l.Addr().(*net.TCPAddr).AddrPort(), Model: load.Closed,
+		Connections: p.spec.Connections, Cores: p.spec.Cores, Seed: p.spec.Seed,
+		Lead: ceilingFor / 5, Window: ceilingFor, Drain: ceilingFor, Timeout: ceilingFor,
+		Scenario: load.Scenario{Requests: []load.Request{
+			{Method: "GET", Path: "/", WantSize: -1}}},
+	}
+	res, err := p.by.Offer(ctx, s)
+	cancel()
+	if e := <-done; err == nil {
+		err = e
+	}
+	if err != nil {
+		return 0, fmt.Errorf("measure the ceiling: %w", err)
+	}
+	return res.ThroughputPerS, nil
+}
+
+func saveTrace(file string, s *load.Spec) error {
+	if s.Model != load.Open {
+		return usageError{fmt.Errorf("--save-trace: a closed load has no arrivals; see --rate")}
+	}
+	p, err := s.Schedule.Process(s.Seed)
+	if err != nil {
+		return usageError{err}
+	}
+	return writeTrace(file, p, int64(s.Lead+s.Window))
+}
+
+// command is the line that repeats this load.
+func (a *app) command() []string {
+	var out []string
+	for _, arg := range append([]string{"prony"}, a.args...) {
+		if !strings.HasPrefix(arg, "--save-trace") {
+			out = append(out, arg)
 		}
 	}
-	return netip.AddrPortFrom(best, uint16(n)), nil
-}
-
-// printLoad says what a load came to, for people.
-func (a *app) printLoad(l *result.Load, v result.Verdict) {
-	w := a.stdout
-	if l.Model == load.Open {
-		fmt.Fprintf(w, "open, %s at %s/s over %d connections for %v\n", l.Arrivals,
-			table.Rate(l.RatePerS), l.Connections, time.Duration(l.WindowNs))
-	} else {
-		fmt.Fprintf(w, "closed, %d connections for %v\n", l.Connections, time.Duration(l.WindowNs))
-	}
-	fmt.Fprintf(w, "\n  throughput   %s requests/s ", table.Rate(l.ThroughputPerS))
-	fmt.Fprintf(w, "(of %d requests %d answered well, %d failed, %d unanswered)\n",
-		l.Scheduled, l.Answered, l.Errors.Total(), l.Censored)
-	printDist(w, "response", &l.ResponseTime)
-	if l.Model == load.Open {
-		printDist(w, "service", &l.ServiceTime)
-		printDist(w, "lag", &l.Lag)
-	}
-	printDist(w, "connect", &l.ConnectTime)
-	if l.Errors.Total() > 0 {
-		e := l.Errors
-		fmt.Fprintf(w, "  errors       connect %d, write %d, read %d, timeout %d, parse %d, ",
-			e.Connect, e.Write, e.Read, e.Timeout, e.Parse)
-		fmt.Fprintf(w, "status %d, body %d\n", e.Status, e.Body)
-		fmt.Fprintf(w, "               first: %s\n", e.Example)
-	}
-	g := l.Generator
-	fmt.Fprintf(w, "  generator    %s, %.2f µs of CPU a request, busiest thread %.0f %%, ",
-		g.Engine, g.CPUPerRequestNs/1e3, 100*g.CPUShare)
-	fmt.Fprintf(w, "pacing %s\n", g.Pacing)
-	fmt.Fprintf(w, "\n%s\n", v.Grade)
-	for _, f := range v.Findings {
-		fmt.Fprintf(w, "  %s: %s (limit %s): %s\n", f.Rule, f.Observed, f.Limit, f.Hint)
-	}
-}
-
-func printDist(w interface{ Write([]byte) (int, error) }, name string, d *result.Dist) {
-	if d.Count == 0 {
-		return
-	}
-	fmt.Fprintf(w, "  %-12s", name)
-	for _, q := range []struct {
-		name  string
-		share float64
-		ns    int64
-	}{
-		{"p50", 0.5, d.P50Ns}, {"p90", 0.9, d.P90Ns},
-		{"p99", 0.99, d.P99Ns}, {"p99.9", 0.999, d.P999Ns},
-	} {
-		text := table.Duration(float64(q.ns))
-		if need := stats.QuantileNeeds(q.share, 0.95); d.Count < need {
-			text = fmt.Sprintf("– (needs n ≥ %s)", table.Count(need))
-		}
-		fmt.Fprintf(w, "  %s %s", q.name, text)
-	}
-	fmt.Fprintf(w, "  max %s\n", table.Duration(float64(d.MaxNs)))
-}
-
-// nullCmd is the server that the generator is calibrated against.
-func (a *app) nullCmd() *cobra.Command {
-	return &cobra.Command{
-		Use: "null PORT", Short: "Serve the same few bytes as cheaply as one thread can",
-		Args: arguments(1, 1), Hidden: true,
-		RunE: func(c *cobra.Command, args []string) error {
-			l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", args[0]))
-			if err != nil {
-				return fmt.Errorf("serve null: %w", err)
-			}
-			defer l.Close()
-			fmt.Fprintf(os.Stderr, "null server on %s\n", l.Addr())
-			return truth.Null(c.Context(), l.(*net.TCPListener), []byte(
-				"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok"))
-		},
-	}
+	return out
 }

@@ -20,6 +20,7 @@ const (
 	exitFine    = 0
 	exitError   = 1
 	exitUsage   = 2
+	exitGate    = 3 // an objective was not held
 	exitInvalid = 4 // a trial failed or its numbers are INVALID
 )
 
@@ -110,7 +111,7 @@ func newRoot(app *app) *cobra.Command {
 	root.PersistentFlags().StringVar(&app.rootFlag, "root", os.Getenv("PRONY_ROOT"),
 		"folder that holds services/ and suites/ (default: found upwards from here)")
 	root.AddCommand(app.runCmd(), app.planCmd(), app.servicesCmd(), app.verifyCmd(), app.buildCmd(),
-		app.loadCmd(), app.reportCmd(), app.nullCmd())
+		app.loadCmd(), app.reportCmd(), app.truthCmd(), app.selftestCmd(), app.nullCmd())
 	return root
 }
 

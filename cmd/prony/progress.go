@@ -93,7 +93,7 @@ func (s *progress) event(e trial.Event) {
 		s.doing = ""
 		s.mu.Unlock()
 		width := len(fmt.Sprint(s.total))
-		s.line(fmt.Sprintf("%*d/%d %s", width, s.ended, s.total, summary(e.Record)))
+		s.line(fmt.Sprintf("%*d/%d %s", width, s.ended, s.total, digest(e.Record)))
 		return
 	}
 	s.mu.Lock()
@@ -102,8 +102,8 @@ func (s *progress) event(e trial.Event) {
 	s.mu.Unlock()
 }
 
-// summary is a trial in a line: its name, the first numbers, the verdict and why.
-func summary(r *result.Record) string {
+// digest is a trial in a line: its name, the first numbers, the verdict and why.
+func digest(r *result.Record) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-32s", r.Trial)
 	for _, l := range r.Loads {

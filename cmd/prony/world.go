@@ -3,14 +3,12 @@ package main
 import (
 	"context"
 	"net"
-	"net/netip"
 	"os"
 
+	"prony/internal/driver"
 	"prony/internal/host"
 	"prony/internal/launch"
 	"prony/internal/launch/process"
-	"prony/internal/load"
-	"prony/internal/load/epoll"
 	"prony/internal/probe"
 	"prony/internal/service"
 	"prony/internal/trial"
@@ -45,7 +43,7 @@ func (machine) build(ctx context.Context, b *service.Builder,
 func (machine) lab(j *process.Journal, l host.Layout, dir string,
 	observe func(trial.Event)) *trial.Lab {
 	return &trial.Lab{
-		Launcher: &process.Launcher{Journal: j}, Driver: generator{}, Layout: l, Dir: dir,
+		Launcher: &process.Launcher{Journal: j}, Driver: drivers, Layout: l, Dir: dir,
 		Observe: observe, Port: freePort,
 		Watch: func(p launch.Process) (trial.Watcher, error) {
 			subject := probe.Subject{PIDs: p.PIDs}
@@ -77,16 +75,12 @@ func (machine) measure(ctx context.Context, lab *trial.Lab, e trial.Experiment, 
 	return err
 }
 
-// generator is the built-in driver.
-type generator struct{}
-
-// Offer implements trial.Driver.
-func (generator) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
-	s.Engine = func(a netip.AddrPort, slots int) (load.Engine, error) { return epoll.New(a, slots) }
-	s.Describe = load.EngineInfo{
-		Name: "epoll", Reason: "the only engine so far", Pacing: "timerfd, absolute",
+// drivers finds what offers a trial's loads.
+func drivers(name, engine string) (trial.Driver, error) {
+	if name == "" {
+		return driver.Prony{Engine: engine}, nil
 	}
-	return load.Run(ctx, s)
+	return driver.Foreign(name)
 }
 
 // freePort asks the kernel for a port that nobody uses.

@@ -41,7 +41,7 @@ func (r *run) collect() *Result {
 	l := result.Load{
 		Name: s.Name, Protocol: s.Describe.Protocol, Model: s.Model,
 		Connections: s.Connections / max(s.Describe.Streams, 1),
-		Streams: s.Describe.Streams, Threads: len(r.workers), Churn: s.Churn,
+		Streams:     s.Describe.Streams, Threads: len(r.workers), Churn: s.Churn,
 		Seed: s.Seed, WindowNs: windowNs, LeadNs: int64(s.Lead), DrainNs: int64(s.Drain),
 		Scheduled: total.dueInWin, Sent: total.sentInWin, Done: total.doneInWin,
 		Answered: total.answered, BytesIn: total.inBytes, BytesOut: total.outBytes,

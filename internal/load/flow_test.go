@@ -112,6 +112,21 @@ func TestFlowsEndWithTheStepThatFails(t *testing.T) {
 	}
 }
 
+// A value that would end the line of the next request is not put into it.
+func TestValuesCannotBreakARequest(t *testing.T) {
+	w := &world{serve: func(call) reply {
+		body := `{"owner": {"id": "1 HTTP/1.1\r\nX: y"}}`
+		return reply{after: ms10, pieces: []string{fmt.Sprintf(
+			"HTTP/1.1 201 X\r\nContent-Length: %d\r\n\r\n%s", len(body), body)}}
+	}}
+	r := good(t, w, Spec{Model: Open, Schedule: even(20), Connections: 8, Drain: time.Second,
+		Scenario: owners()})
+	if r.Errors.Body != 20 || r.Routes[1].Sent != 0 ||
+		!strings.Contains(r.Errors.Example, "would break the request's head") {
+		t.Errorf("%d reads were sent, %+v", r.Routes[1].Sent, r.Errors)
+	}
+}
+
 // A flow whose connection is closed between two steps goes on over a new one.
 func TestFlowsOutliveTheirConnection(t *testing.T) {
 	serve := clinic("", 0)

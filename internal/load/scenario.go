@@ -86,6 +86,7 @@ type plan struct {
 	zipf   *pace.Zipf
 	seed   uint64
 	vars   []string // of the flow
+	inHead []bool   // whether the variable is part of a path or a header field
 	flow   bool
 	outMax int // bytes of the longest request that is not always the same, variables left out
 	inMax  int // likewise of the bodies wanted
@@ -138,6 +139,9 @@ func (p *plan) add(r Request, host string) error {
 	if err := c.compile(r, host, p.vars); err != nil {
 		return err
 	}
+	for _, v := range c.head.Vars() {
+		p.inHead[v] = true
+	}
 	for _, e := range r.Extract {
 		if !p.flow {
 			return fmt.Errorf("it extracts %s, which only a later step of a flow could use", e.Var)
@@ -165,6 +169,7 @@ func (p *plan) variable(name string) int {
 		}
 	}
 	p.vars = append(p.vars, name)
+	p.inHead = append(p.inHead, false)
 	return len(p.vars) - 1
 }
 

@@ -194,9 +194,22 @@ func (w *worker) look(c *conn) string {
 		if !ok {
 			return "no value for variable " + w.plan.vars[e.into]
 		}
+		if w.plan.inHead[e.into] && !isWord(v) {
+			return "the value for variable " + w.plan.vars[e.into] + " would break the request's head"
+		}
 		c.vars[e.into] = append(c.vars[e.into][:0], v...)
 	}
 	return ""
+}
+
+// isWord reports whether a value can stand in a path: it must not end the line, nor the path.
+func isWord(b []byte) bool {
+	for _, c := range b {
+		if c <= ' ' || c == 0x7f {
+			return false
+		}
+	}
+	return true
 }
 
 // fail books a request that broke its connection.

@@ -2,9 +2,9 @@
 // and a seed: the k-th arrival falls at the same offset for every contender, on every machine,
 // however many threads send it, so that all are asked the same question at the same moments.
 //
-// A Profile, often from the text that Parse reads, says how a rate (or a number of users) changes; a
-// Schedule adds how the gaps fall, or is a recorded trace; its Process yields the arrivals, of which
-// each thread sends its Share. Zipf, Below and Exp draw keys and pauses in the same way.
+// A Profile, often from the text that Parse reads, says how a rate (or a number of users)
+// changes; a Schedule adds how the gaps fall, or is a recorded trace; its Process yields the
+// arrivals, of which each thread sends its Share. Zipf, Below and Exp draw keys and pauses likewise.
 //
 // Non-goals: this package never looks at a clock and never hears about answers. A schedule that
 // bends to the system under test is how coordinated omission gets in (G. Tene, "How NOT to Measure

@@ -52,7 +52,8 @@ type Target struct {
 	Version   string `json:"version"`
 	Runtime   string `json:"runtime"`
 	Mode      string `json:"mode"`
-	Variant   string `json:"variant"` // "none" when nothing rides along
+	Variant   string `json:"variant"`          // "none" when nothing rides along
+	Driver    string `json:"driver,omitempty"` // what offered the loads, where not Prony
 }
 
 // Failure says where a trial ended early. Step is one of launch, ready, verify, warmup, measure,

@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -15,9 +16,10 @@ type parameter struct {
 	key      string // as in "loads[].measure"
 	def      string // the default as a suite would write it; empty: none
 	when     string // says when the default holds; empty: always, and preset sets it
+	late     bool   // holds always, and is is left out of plans: see settle
 	required bool
 	min, max float64  // of numbers, in base units, and of the lengths of lists; both 0: any
-	form     string   // regular expression of a text
+	form     string   // regular expression of a text, or of the names of a mapping
 	such     string   // an example of the form
 	choices  []string // all that a text may be
 	about    string
@@ -32,11 +34,13 @@ const (
 
 	suiteForm = `^[a-z0-9][a-z0-9-]{0,39}$`
 	nameForm  = `^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,38}[A-Za-z0-9])?$`
-	lineForm  = `^(GET|POST|PUT|PATCH|DELETE) /[!-"$-~]*$`
+	lineForm  = `^(GET|POST|PUT|PATCH|DELETE) /([!-"$-~]|\{[a-z][A-Za-z0-9_]* [ -z|~]*\})*$`
+	fieldForm = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$" // RFC 9110, section 5.6.2
+	varForm   = `^[a-z][A-Za-z0-9_]*$`
 	typeForm  = `^[a-z0-9.+-]+/[a-z0-9.+-]+(; ?[a-z0-9-]+=[A-Za-z0-9.+-]+)*$`
 )
 
-var parameters = []parameter{
+var parameters = slices.Concat([]parameter{
 	{key: "name", required: true, form: suiteForm, such: "canonical",
 		about: "of the suite; records and folders carry it"},
 	{key: "question", about: "what the suite is to answer, in one sentence"},
@@ -66,32 +70,61 @@ var parameters = []parameter{
 		about: "each is offered to each target, in trials of its own"},
 	{key: "scenarios[].name", required: true, form: nameForm, such: "cached read",
 		about: "unique"},
+	{key: "scenarios[].flow",
+		about: "whether the requests are steps, which one user takes in order on one connection"},
 	{key: "scenarios[].keys", max: maxExact,
 		about: "first and last of the keys that `{key}` is drawn from, uniformly; wanted exactly " +
 			"when `{key}` is used"},
+	{key: "scenarios[].zipf", min: 0.01, max: 10,
+		about: "key number i is drawn with a probability in proportion to 1/i^zipf, so that the " +
+			"first is the most popular"},
 	{key: "scenarios[].connections", min: 1, max: 65535,
 		about: "replaces that of the warm-up and of every load"},
 	{key: "scenarios[].requests", required: true, min: 1, max: 100,
-		about: "one, or a mix that each request is drawn from by weight"},
+		about: "one, or a mix that each request is drawn from by weight, or the steps of a flow"},
+	{key: "scenarios[].requests[].name", form: nameForm, such: "create owner",
+		about: "in results, unique; without it, method and path"},
 	{key: "scenarios[].requests[].request", required: true, form: lineForm,
 		such: "GET /hello/{mode}?key={key}",
-		about: "method and path; `{mode}` is the target's mode, `{key}` a key drawn for each " +
-			"request"},
-	{key: "scenarios[].requests[].body", about: "sent with it, as it stands"},
+		about: "method and path, with placeholders; `{mode}` is the target's mode, `{key}` a key " +
+			"drawn for each request"},
+	{key: "scenarios[].requests[].headers", max: 100, form: fieldForm, such: "accept",
+		about: "a mapping of names to values, with placeholders"},
+	{key: "scenarios[].requests[].body", about: "sent with it, with placeholders"},
+	{key: "scenarios[].requests[].bodyFile",
+		about: "likewise, of a file in or below the suite's folder, at most 16 MiB; one that is " +
+			"not UTF-8 is sent as it stands"},
 	{key: "scenarios[].requests[].type", def: "text/plain", when: "there is a body",
 		form: typeForm, such: "application/json", about: "media type of the body"},
 	{key: "scenarios[].requests[].weight", def: "1", min: 1, max: 1_000_000,
-		about: "its share of the mix is weight / sum of weights"},
+		about: "its share of the mix is weight / sum of weights; not in flows"},
 	{key: "scenarios[].requests[].expect",
 		about: "checked on every answer; at most one of body, size and lorem, and with none of " +
 			"them any body is right"},
 	{key: "scenarios[].requests[].expect.status", def: "200", min: 200, max: 599,
 		about: "any other is an error"},
-	{key: "scenarios[].requests[].expect.body", about: "byte for byte, with `{key}` filled in"},
+	{key: "scenarios[].requests[].expect.body", about: "byte for byte, with placeholders"},
 	{key: "scenarios[].requests[].expect.size", max: 1 << 30,
 		about: "only the body's length, in bytes"},
 	{key: "scenarios[].requests[].expect.lorem", max: 1 << 24,
 		about: "byte for byte: the text of contract/lorem.txt, repeated and cut to so many bytes"},
+	{key: "scenarios[].requests[].checks", max: 50,
+		about: "of every answer: each has one of json, header, regex and body, and one of is, " +
+			"contains, matches and exists"},
+}, places("scenarios[].requests[].checks[]."), []parameter{
+	{key: "scenarios[].requests[].checks[].is",
+		about: "the value is this, byte for byte, with placeholders"},
+	{key: "scenarios[].requests[].checks[].contains", about: "this is in it, with placeholders"},
+	{key: "scenarios[].requests[].checks[].matches",
+		about: "this regular expression matches somewhere in it"},
+	{key: "scenarios[].requests[].checks[].exists",
+		about: "whether there is such a value at all"},
+	{key: "scenarios[].requests[].extract", max: 50, form: varForm, such: "ownerId",
+		about: "flows only: values for later steps, by the name of the placeholder; an answer " +
+			"without one is an error"},
+}, places("scenarios[].requests[].extract.NAME."), []parameter{
+	{key: "scenarios[].requests[].pause", max: hour,
+		about: "flows only: from this step's answer to the next step"},
 	{key: "loads", required: true, min: 1, max: 20,
 		about: "offered one after another in every trial"},
 	{key: "loads[].name", required: true, form: nameForm, such: "peak", about: "unique"},
@@ -99,17 +132,61 @@ var parameters = []parameter{
 		about: "closed: each connection sends its next request when the last was answered. " +
 			"open: requests fall due on a schedule, whatever the answers do"},
 	{key: "loads[].connections", def: "64", min: 1, max: 65535,
-		about: "open: at most so many requests are under way; more wait, and their wait counts"},
+		about: "open: at most so many requests are under way; more wait, and their wait counts. " +
+			"With users, as many as those come to, unless it is given"},
+	{key: "loads[].users",
+		about: "closed only: virtual users over time, each with a connection of its own, such as " +
+			"`ramp 0..700 in 5m, 700 for 5m, ramp 700..0 in 3m20s`; without it, every connection " +
+			"is a user from beginning to end"},
+	{key: "loads[].think",
+		about: "closed only: what a user waits between an answer and the next request, `1s`, " +
+			"`uniform 500ms..1500ms` or `exponential 1s` (its mean)"},
 	{key: "loads[].rate",
 		about: "open only, and wanted there: requests per second, `20000/s` or `20000`, or a " +
-			"share of what an earlier closed load of the trial delivered, `50% of peak`"},
-	{key: "loads[].arrivals", def: Poisson, when: "open", choices: []string{Poisson, Constant},
-		about: "open only: how the gaps fall"},
+			"share of what an earlier closed load of the trial delivered, `50% of peak`, or a " +
+			"shape of either, `ramp 100..2000 in 30s` or `ramp 10..90 in 30s % of peak`"},
+	{key: "loads[].arrivals", def: Poisson, when: "open",
+		choices: []string{Poisson, Constant, Replay},
+		about:   "open only: how the gaps fall; replay takes them from a trace"},
+	{key: "loads[].trace",
+		about: "replay only, and wanted there: a file in or below the suite's folder, at most " +
+			"256 MiB; see [traces](trace.md)"},
+	{key: "loads[].churn", max: 1_000_000,
+		about: "requests after which a connection is renewed; 0: never"},
+	{key: "loads[].slow", about: "clients beside the load that never end a request"},
+	{key: "loads[].slow.clients", max: 65535, about: "each has a connection"},
+	{key: "loads[].slow.text", def: "GET", when: "there are clients",
+		about: "what each of them sends"},
+	{key: "loads[].slow.drip", max: hour,
+		about: "between single bytes of the text; 0: all of it at once"},
+	{key: "loads[].pacing", def: "precise", late: true, choices: Pacings,
+		about: "how the generator waits for the next request's moment: frugal sleeps, and is " +
+			"late " +
+			"by what a wake-up takes; precise also polls shortly before, which costs its core"},
+	{key: "loads[].engine", def: "auto", late: true, choices: Engines,
+		about: "of the generator; auto takes the best that the machine offers"},
 	{key: "loads[].lead", def: "200ms", max: hour,
 		about: "offered before the window and not counted"},
 	{key: "loads[].measure", def: "2s", min: second / 10, max: 24 * hour, about: "the window"},
 	{key: "loads[].drain", def: "1s", max: hour,
 		about: "waited at most, after the window, for answers still under way"},
+	{key: "drivers", def: "[prony]", late: true, max: 20, choices: Drivers,
+		about: "what offers the loads: Prony's generator or other tools, each in trials of its " +
+			"own"},
+})
+
+// places are the rows of a Place.
+func places(prefix string) []parameter {
+	return []parameter{
+		{key: prefix + "json", about: "the value at this path of the body, such as `pets.0.id`, " +
+			"in " +
+			"[GJSON's syntax](https://github.com/tidwall/gjson/blob/master/SYNTAX.md); a text " +
+			"without its quotes"},
+		{key: prefix + "header", about: "the value of this header field"},
+		{key: prefix + "regex", about: "what this regular expression matches first in the body: " +
+			"its first group, or the whole ([RE2](https://github.com/google/re2/wiki/Syntax))"},
+		{key: prefix + "body", about: "`true`: the whole body"},
+	}
 }
 
 var rows = func() map[string]*parameter {
@@ -121,10 +198,14 @@ var rows = func() map[string]*parameter {
 }()
 
 // walk visits every key of the struct v, which stands at key in the table and at path in the file,
-// and all below it. Items of lists are visited as the list has them.
+// and all below it. Items of lists are visited as the list has them, entries of mappings by name.
 func walk(v reflect.Value, key, path string,
 	visit func(row *parameter, v reflect.Value, path string)) {
 	for i := range v.NumField() {
+		if v.Type().Field(i).Anonymous {
+			walk(v.Field(i), key, path, visit)
+			continue
+		}
 		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ",")
 		if name == "" || name == "-" {
 			continue
@@ -134,13 +215,29 @@ func walk(v reflect.Value, key, path string,
 			panic(fmt.Sprintf("suite: the key %s%s has no row in parameters", key, name))
 		}
 		visit(row, f, path+name)
-		if isGroup(f.Type()) {
+		switch {
+		case isGroup(f.Type()):
 			walk(f, key+name+".", path+name+".", visit)
-		}
-		for j := 0; isList(f.Type()) && j < f.Len(); j++ {
-			walk(f.Index(j), key+name+"[].", fmt.Sprintf("%s%s[%d].", path, name, j), visit)
+		case isList(f.Type()):
+			for j := range f.Len() {
+				walk(f.Index(j), key+name+"[].", fmt.Sprintf("%s%s[%d].", path, name, j), visit)
+			}
+		case isMapping(f.Type()):
+			for _, k := range keysOf(f) {
+				at := step(path+name, k) + "."
+				walk(f.MapIndex(reflect.ValueOf(k)), key+name+".NAME.", at, visit)
+			}
 		}
 	}
+}
+
+// keysOf are the names of a mapping, in their order.
+func keysOf(v reflect.Value) (out []string) {
+	for _, k := range v.MapKeys() {
+		out = append(out, k.String())
+	}
+	slices.Sort(out)
+	return out
 }
 
 // isGroup says whether a type's keys have rows of their own: a struct that is not written as one
@@ -151,10 +248,12 @@ func isGroup(t reflect.Type) bool {
 
 func isList(t reflect.Type) bool { return t.Kind() == reflect.Slice && isGroup(t.Elem()) }
 
+func isMapping(t reflect.Type) bool { return t.Kind() == reflect.Map && isGroup(t.Elem()) }
+
 // preset sets the defaults of the keys of struct v, which stands at key in the table.
 func preset(v reflect.Value, key string) {
 	walk(v, key, "", func(row *parameter, v reflect.Value, _ string) {
-		if row.def == "" || row.when != "" {
+		if row.def == "" || row.when != "" || row.late {
 			return
 		}
 		if err := yaml.Unmarshal([]byte(row.def), v.Addr().Interface()); err != nil {

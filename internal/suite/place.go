@@ -2,6 +2,9 @@ package suite
 
 import (
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
@@ -9,12 +12,12 @@ import (
 	"prony/internal/config"
 )
 
-// newSource is a suite file with the places of its values. A suite is one YAML document without
-// tags.
-func newSource(file string, data []byte) (*config.Document, error) {
+// newSource is a suite file, or a scenario's, with the places of its values. It is one YAML
+// document without tags. into is of the type that it will be decoded into.
+func newSource(file string, data []byte, into any) (*config.Document, error) {
 	d, err := config.Parse(file, data)
 	if err != nil {
-		if withLine := config.Decode(file, data, &Suite{}); withLine != nil {
+		if withLine := config.Decode(file, data, into); withLine != nil {
 			err = withLine
 		}
 		return nil, err
@@ -25,13 +28,13 @@ func newSource(file string, data []byte) (*config.Document, error) {
 	}
 	if len(bodies) > 1 {
 		return nil, &config.Error{File: file, Problem: "it holds several YAML documents",
-			Hint: "a suite is one: take out the lines ---"}
+			Hint: "it can be one only: take out the lines ---"}
 	}
 	var tags tagFinder
 	ast.Walk(&tags, bodies[0])
 	if len(tags) > 0 {
 		return nil, &config.Error{File: file, Line: tags[0].Start.Position.Line,
-			Problem: fmt.Sprintf("a suite has no YAML tags such as %s", tags[0].Start.Value),
+			Problem: fmt.Sprintf("there can be no YAML tags such as %s", tags[0].Start.Value),
 			Hint:    "quote the value if the exclamation mark is meant"}
 	}
 	return d, nil
@@ -55,3 +58,17 @@ func last(path string) string {
 	name, _, _ := strings.Cut(path, "[")
 	return name
 }
+
+// plainName are names that a path can hold.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+// step is the path of an entry of the mapping at a path, or of the mapping where no path can hold
+// the entry's name.
+func step(at, name string) string {
+	if !plainName.MatchString(name) {
+		return at
+	}
+	return at + "." + name
+}
+
+func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -3,7 +3,6 @@ package suite
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -22,16 +21,18 @@ type Target struct {
 	Contracts           []string
 }
 
-// Trial is one measured run to come: a target × variant under one scenario and all loads.
+// Trial is one measured run to come: a target × variant under one scenario and all loads, which one
+// driver offers.
 type Trial struct {
 	// ID is unique in the plan and fit for a file's name: "b1-03-java-jdk.virtual", which is block
-	// 1, order 3; with several scenarios "-" and the scenario's follow.
+	// 1, order 3; with several scenarios "-" and the scenario's follow, likewise the driver's.
 	ID       string `json:"id"`
 	Block    int    `json:"block"` // from 1
 	Order    int    `json:"order"` // position in the whole plan, from 1
 	Target   string `json:"target"`
 	Scenario string `json:"scenario"`
-	Variant  string `json:"variant"` // "none": nothing rides along
+	Variant  string `json:"variant"`          // "none": nothing rides along
+	Driver   string `json:"driver,omitempty"` // one of Drivers
 	// Seed is that of the trial's loads, below 2^53. It is the same for every target within a block
 	// and scenario, so that all contenders meet the same arrivals and the same keys.
 	Seed uint64 `json:"seed"`
@@ -50,10 +51,10 @@ type Plan struct {
 // none is the variant of a bare target.
 const none = "none"
 
-// Plan lists the trials: within each block every target × scenario once, shuffled (Fisher-Yates on
-// PCG-DXSM, O'Neill 2014) from the seed and the block's number alone. The catalog's order does not
-// matter. A pattern or a baseline that fits no target is an error with file, line and the nearest
-// name.
+// Plan lists the trials: within each block every target × scenario × driver once, shuffled
+// (Fisher-Yates on PCG-DXSM, O'Neill 2014) from the seed and the block's number alone. The
+// catalog's order does not matter. A pattern or a baseline that fits no target is an error with
+// file, line and the nearest name.
 func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 	targets, err := s.choose(catalog)
 	if err != nil {
@@ -75,6 +76,9 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 		if len(s.Scenarios) > 1 {
 			t.ID += "-" + plain(t.Scenario)
 		}
+		if len(s.Drivers) > 1 {
+			t.ID += "-" + t.Driver
+		}
 	}
 	p.Hash = p.hash()
 	return p, nil
@@ -85,14 +89,23 @@ func (s *Suite) block(block int, targets []Target) []Trial {
 	var trials []Trial
 	for _, t := range targets {
 		for _, sc := range s.Scenarios {
-			trials = append(trials, Trial{Block: block, Target: t.Name, Scenario: sc.Name,
-				Variant: none, Seed: s.loadSeed(block, sc.Name)})
+			for _, driver := range s.drivers() {
+				trials = append(trials, Trial{Block: block, Target: t.Name, Scenario: sc.Name,
+					Variant: none, Driver: driver, Seed: s.loadSeed(block, sc.Name)})
+			}
 		}
 	}
 	rand.New(rand.NewPCG(s.Seed, uint64(block))).Shuffle(len(trials), func(i, j int) {
 		trials[i], trials[j] = trials[j], trials[i]
 	})
 	return trials
+}
+
+func (s *Suite) drivers() []string {
+	if len(s.Drivers) == 0 {
+		return Drivers[:1]
+	}
+	return s.Drivers
 }
 
 // loadSeed depends on the scenario's name and not on its place, so that a scenario meets the same
@@ -109,20 +122,28 @@ func plain(name string) string {
 	return strings.NewReplacer("/", ".", " ", "-").Replace(name)
 }
 
-// hash relies on encoding/json, which writes the fields of a struct in the order of declaration.
+// hash relies on encoding/json, which writes the fields of a struct in the order of declaration,
+// and maps by key. What is left at its default is left out, Prony's own generator too, so that a
+// plan keeps its hash when suites learn new keys.
 func (p *Plan) hash() string {
 	s := *p.Suite
 	s.Hash, s.File, s.Question = "", "", ""
+	trials := slices.Clone(p.Trials)
+	for i := range trials {
+		if trials[i].Driver == Drivers[0] {
+			trials[i].Driver = ""
+		}
+	}
 	text, err := json.Marshal(struct {
 		Suite    Suite
 		Baseline string
 		Trials   []Trial
-	}{s, p.Baseline, p.Trials})
+	}{s, p.Baseline, trials})
 	if err != nil {
 		panic(fmt.Sprintf("suite: a plan cannot be written as JSON: %v", err))
 	}
 	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])[:16]
+	return short(sum[:])
 }
 
 // choose returns the targets that the patterns ask for and that keep the contract, by name.

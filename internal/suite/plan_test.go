@@ -1,7 +1,6 @@
 package suite_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -356,50 +355,4 @@ func TestOrderIsBalanced(t *testing.T) {
 	check("positions", position, n*n, 52.62*6/5)
 	check("successors", successor, n*(n-1), 58.30)
 	check("blocks", blocks, n*n, 66.62)
-}
-
-func TestUnitsReadBackAsTheyAreWritten(t *testing.T) {
-	check := func(in, want string, v interface {
-		UnmarshalText([]byte) error
-		String() string
-	}) {
-		t.Helper()
-		if err := v.UnmarshalText([]byte(in)); err != nil || v.String() != want {
-			t.Errorf("%q is read as %v (%v), want %s", in, v, err, want)
-		}
-		text, err := json.Marshal(v)
-		if err != nil || string(text) != `"`+want+`"` {
-			t.Errorf("%q is written as %s (%v)", in, text, err)
-		}
-		if err := v.UnmarshalText([]byte(want)); err != nil || v.String() != want {
-			t.Errorf("%q is read back as %v (%v)", want, v, err)
-		}
-	}
-	for in, want := range map[string]string{"0": "0s", "1500ms": "1.5s", "24h": "24h",
-		"90m": "1h30m", "60s": "1m", "1h0m5s": "1h0m5s", "10m0s": "10m", "5µs": "5µs"} {
-		check(in, want, new(suite.Duration))
-	}
-	for in, want := range map[string]string{"1GiB": "1GiB", "832M": "832MiB", "512k": "512KiB",
-		"1.5G": "1536MiB", "1000B": "1000B", "1024B": "1KiB", "0B": "0B"} {
-		check(in, want, new(suite.Size))
-	}
-	for in, want := range map[string]string{"20000": "20000/s", "0.5/s": "0.5/s",
-		"7% of peak": "7% of peak", "33.3% of a b": "33.3% of a b", "": ""} {
-		check(in, want, new(suite.Rate))
-	}
-	for _, bad := range []string{"1", "1 s", "s", "-1s", "1d", ".5s", "9999999h"} {
-		if err := new(suite.Duration).UnmarshalText([]byte(bad)); err == nil {
-			t.Errorf("%q is read as a duration", bad)
-		}
-	}
-	for _, bad := range []string{"1", "1MB", "0.3B", "-1M", "M", "99999999999G"} {
-		if err := new(suite.Size).UnmarshalText([]byte(bad)); err == nil {
-			t.Errorf("%q is read as a size", bad)
-		}
-	}
-	for _, bad := range []string{"0", "0% of peak", "-5", "50%", "50% of ", "1e3", "1/m"} {
-		if err := new(suite.Rate).UnmarshalText([]byte(bad)); err == nil {
-			t.Errorf("%q is read as a rate", bad)
-		}
-	}
 }

@@ -30,11 +30,40 @@ var together = map[reflect.Type]object{
 	reflect.TypeFor[Expect](): {"allOf": []object{
 		atMostOne("body", "size"), atMostOne("body", "lorem"), atMostOne("size", "lorem")}},
 	reflect.TypeFor[Load](): {
-		"if":   object{"properties": object{"model": object{"const": Open}}},
-		"then": object{"required": []string{"rate"}},
-		"else": object{"allOf": []object{without("rate"), without("arrivals")}},
+		"if": object{"properties": object{"model": object{"const": Open}}},
+		"then": object{
+			"oneOf": oneOf("rate", "trace"),
+			"allOf": []object{without("users"), without("think")},
+		},
+		"else": object{"allOf": []object{without("rate"), without("arrivals"), without("trace")}},
 	},
-	reflect.TypeFor[Request](): {"dependentRequired": object{"type": []string{"body"}}},
+	reflect.TypeFor[Slow](): {"required": []string{"clients"}},
+	reflect.TypeFor[Scenario](): {
+		"if": object{"properties": object{"flow": object{"const": true}},
+			"required": []string{"flow"}},
+		"then":              everyRequest(without("weight")),
+		"else":              everyRequest(without("extract"), without("pause")),
+		"dependentRequired": object{"zipf": []string{"keys"}},
+	},
+	reflect.TypeFor[Request](): {
+		"dependentSchemas": object{"type": object{"anyOf": oneOf("body", "bodyFile")}},
+		"allOf":            []object{atMostOne("body", "bodyFile")},
+	},
+	reflect.TypeFor[Capture](): {"oneOf": oneOf("json", "header", "regex", "body")},
+	reflect.TypeFor[Check](): {"allOf": []object{
+		{"oneOf": oneOf("json", "header", "regex", "body")},
+		{"oneOf": oneOf("is", "contains", "matches", "exists")}}},
+}
+
+func everyRequest(rules ...object) object {
+	return object{"properties": object{"requests": object{"items": object{"allOf": rules}}}}
+}
+
+func oneOf(keys ...string) (out []object) {
+	for _, k := range keys {
+		out = append(out, object{"required": []string{k}})
+	}
+	return out
 }
 
 func atMostOne(a, b string) object { return object{"not": object{"required": []string{a, b}}} }
@@ -48,31 +77,26 @@ func schema(t reflect.Type, key string) object {
 		row = &parameter{} // the whole file, or an item: the row is the list's
 	}
 	o := object{}
-	number := func(kind string) {
-		o["type"] = kind
-		if row.min != 0 || row.max != 0 {
-			o["minimum"], o["maximum"] = row.min, row.max
-		}
+	if unit(o, t, row) {
+		describe(o, row)
+		return o
 	}
-	switch {
-	case t.Kind() == reflect.Pointer:
+	switch t.Kind() {
+	case reflect.Pointer:
 		return schema(t.Elem(), key)
-	case t == reflect.TypeFor[Duration]():
-		o["anyOf"] = []object{{"type": "string", "pattern": durationForm}, {"const": 0}}
-	case t == reflect.TypeFor[Size]():
-		o["type"], o["pattern"] = "string", sizeForm
-	case t == reflect.TypeFor[Rate]():
-		o["anyOf"] = []object{{"type": "string", "pattern": rateForm},
-			{"type": "number", "exclusiveMinimum": 0, "maximum": ratePerSMax}}
-	case t == reflect.TypeFor[Keys]():
-		o["type"], o["minItems"], o["maxItems"] = "array", 2, 2
-		o["items"] = object{"type": "integer", "minimum": 0, "maximum": row.max}
-	case t.Kind() == reflect.Slice:
+	case reflect.Slice:
 		o["type"], o["items"] = "array", schema(t.Elem(), key+"[]")
 		o["minItems"], o["maxItems"] = row.min, row.max
-	case t.Kind() == reflect.Struct:
+		if len(row.choices) > 0 {
+			o["items"], o["uniqueItems"] = object{"enum": row.choices}, true
+		}
+	case reflect.Map:
+		o["type"], o["maxProperties"] = "object", row.max
+		o["propertyNames"] = object{"pattern": row.form}
+		o["additionalProperties"] = schema(t.Elem(), key+".NAME")
+	case reflect.Struct:
 		o = group(t, key)
-	case t.Kind() == reflect.String:
+	case reflect.String:
 		o["type"] = "string"
 		if row.form != "" {
 			o["pattern"], o["examples"] = row.form, []string{row.such}
@@ -80,13 +104,49 @@ func schema(t reflect.Type, key string) object {
 		if len(row.choices) > 0 {
 			o["enum"] = row.choices
 		}
-	case t.Kind() == reflect.Float64:
-		number("number")
+	case reflect.Bool:
+		o["type"] = "boolean"
+	case reflect.Float64:
+		numeric(o, "number", row)
 	default:
-		number("integer")
+		numeric(o, "integer", row)
 	}
 	describe(o, row)
 	return o
+}
+
+func numeric(o object, kind string, row *parameter) {
+	o["type"] = kind
+	if row.min != 0 || row.max != 0 {
+		o["minimum"], o["maximum"] = row.min, row.max
+	}
+}
+
+// unit describes the types that are written as one text, or as a list; others it leaves alone.
+func unit(o object, t reflect.Type, row *parameter) bool {
+	switch t {
+	case reflect.TypeFor[Duration]():
+		o["anyOf"] = []object{{"type": "string", "pattern": durationForm}, {"const": 0}}
+	case reflect.TypeFor[Size]():
+		o["type"], o["pattern"] = "string", sizeForm
+	case reflect.TypeFor[Rate]():
+		o["anyOf"] = []object{{"type": "string", "pattern": rateForm},
+			{"type": "string", "pattern": shapeForm},
+			{"type": "number", "exclusiveMinimum": 0, "maximum": ratePerSMax}}
+	case reflect.TypeFor[Users]():
+		o["anyOf"] = []object{{"type": "string", "pattern": shapeForm},
+			{"type": "number", "minimum": 1, "maximum": usersMax}}
+	case reflect.TypeFor[Think]():
+		o["type"], o["pattern"] = "string", thinkForm
+	case reflect.TypeFor[Keys]():
+		o["type"], o["minItems"], o["maxItems"] = "array", 2, 2
+		o["items"] = object{"type": "integer", "minimum": 0, "maximum": row.max}
+	case reflect.TypeFor[Text]():
+		o["type"] = []string{"string", "number", "boolean"}
+	default:
+		return false
+	}
+	return true
 }
 
 func describe(o object, row *parameter) {
@@ -104,10 +164,9 @@ func describe(o object, row *parameter) {
 
 func group(t reflect.Type, key string) object {
 	properties, required := object{}, []string{}
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for _, f := range reflect.VisibleFields(t) {
 		name := f.Tag.Get("yaml")
-		if name == "" || name == "-" {
+		if f.Anonymous || name == "" || name == "-" {
 			continue
 		}
 		at := strings.TrimPrefix(key+"."+name, ".")
@@ -146,10 +205,9 @@ func table() string {
 	types := map[string]reflect.Type{}
 	var collect func(reflect.Type, string)
 	collect = func(t reflect.Type, key string) {
-		for i := range t.NumField() {
-			f := t.Field(i)
+		for _, f := range reflect.VisibleFields(t) {
 			name := f.Tag.Get("yaml")
-			if name == "" || name == "-" {
+			if f.Anonymous || name == "" || name == "-" {
 				continue
 			}
 			types[key+name] = f.Type
@@ -158,6 +216,9 @@ func table() string {
 			}
 			if isList(f.Type) {
 				collect(f.Type.Elem(), key+name+"[].")
+			}
+			if isMapping(f.Type) {
+				collect(f.Type.Elem(), key+name+".NAME.")
 			}
 		}
 	}
@@ -193,10 +254,16 @@ func (p *parameter) showRange(t reflect.Type) string {
 	switch {
 	case len(p.choices) > 0:
 		return "`" + strings.Join(p.choices, "`, `") + "`"
+	case t.Kind() == reflect.Map:
+		return "names such as `" + p.such + "`"
 	case p.such != "":
 		return "such as `" + p.such + "`"
 	case t == reflect.TypeFor[Rate]():
 		return "above 0, at most 10000000/s or 1000%"
+	case t == reflect.TypeFor[Users]():
+		return "1 to 65535"
+	case t == reflect.TypeFor[Think]():
+		return "above 0s, at most 1h"
 	case p.min == 0 && p.max == 0:
 		return ""
 	case t.Kind() == reflect.Slice:
@@ -237,5 +304,35 @@ func TestPublished(t *testing.T) {
 	example, _, _ = strings.Cut(example, "```")
 	if _, err := Read(docFile, []byte("name:"+example)); err != nil {
 		t.Errorf("the page's example is no suite: %v", err)
+	}
+	_, flow, _ := strings.Cut(after, "```yaml\n")
+	flow, _, _ = strings.Cut(flow, "```")
+	got, err := ReadScenario(docFile, []byte(flow))
+	if err != nil {
+		t.Fatalf("the page's flow is no scenario: %v", err)
+	}
+	if names, _ := got.Variables(); !got.Flow || strings.Join(names, " ") != "ownerId petId" {
+		t.Errorf("the page's flow is %+v", got)
+	}
+}
+
+// A row that walk does not come to would promise a check that nobody makes.
+func TestEveryRowIsChecked(t *testing.T) {
+	text, err := os.ReadFile("testdata/full.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Read("testdata/full.yaml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	visited := map[*parameter]bool{}
+	walk(reflect.ValueOf(s).Elem(), "", "", func(row *parameter, _ reflect.Value, _ string) {
+		visited[row] = true
+	})
+	for i := range parameters {
+		if !visited[&parameters[i]] {
+			t.Errorf("%s is not checked", parameters[i].key)
+		}
 	}
 }

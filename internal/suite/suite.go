@@ -2,10 +2,13 @@
 //
 //	suite.yaml ─► Read (strict, with defaults) ─► Override (flags) ─► Plan(catalog) ─► trials
 //
-// All of it is pure: the same bytes, overrides and catalog give the same plan on any machine, so
+// All of it is pure: the same files, overrides and catalog give the same plan on any machine, so
 // that a seed in a report is enough to repeat the order and the arrivals. docs/formats/suite.md
 // describes the file; its table, the JSON Schema beside it, the defaults and the ranges all come
 // from the table of parameters in this package.
+//
+// The one thing it reads by itself are the bodies and traces that a suite names, which lie beside
+// it: they are part of the suite and of its hashes.
 //
 // Non-goals: nothing is launched, built or looked up here, and no request is rendered; a plan knows
 // the names of targets, not whether their tools are installed.
@@ -15,11 +18,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"math"
+	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 
 	"prony/internal/config"
+	"prony/internal/pace"
 )
 
 // Load models.
@@ -32,13 +37,23 @@ const (
 const (
 	Poisson  = "poisson"  // the default: what many independent users make
 	Constant = "constant" // equal gaps
+	Replay   = "replay"   // as a trace has them
 )
+
+// Drivers are what may offer the loads; the first is Prony's own generator and the default.
+var Drivers = []string{"prony", "wrk", "wrk2", "hey", "oha", "k6", "h2load", "jmeter"}
+
+// Engines of Prony's generator; the first is the default and takes what the machine offers.
+var Engines = []string{"auto", "uring", "epoll"}
+
+// Pacings are the ways to wait for the next arrival; the first is the default.
+var Pacings = []string{"precise", "frugal"}
 
 // Contracts are what a suite may ask of its targets; contract/README.md describes them.
 var Contracts = []string{"hello", "http", "compute", "petclinic"}
 
-// Suite is an experiment: targets × scenarios × loads × blocks. Read makes it; its fields are to be
-// read, and changed by Override only.
+// Suite is an experiment: targets × scenarios × drivers × loads × blocks. Read makes it; its fields
+// are to be read, and changed by Override only.
 type Suite struct {
 	Name     string `yaml:"name" json:"name"`
 	Question string `yaml:"question" json:"question,omitempty"`
@@ -55,8 +70,11 @@ type Suite struct {
 	Warmup    Warmup     `yaml:"warmup" json:"warmup"`
 	Scenarios []Scenario `yaml:"scenarios" json:"scenarios"`
 	Loads     []Load     `yaml:"loads" json:"loads"`
+	// Drivers offer the same loads in trials of their own; nil: Prony alone.
+	Drivers []string `yaml:"drivers" json:"drivers,omitempty"`
 
-	// Hash is of the file's bytes: SHA-256, the first 16 hex digits.
+	// Hash is of the bytes of the file, and of those that it names: SHA-256, the first 16 hex
+	// digits.
 	Hash string `yaml:"-" json:"hash,omitempty"`
 	File string `yaml:"-" json:"file,omitempty"` // as it was given to Read
 
@@ -78,44 +96,41 @@ type Warmup struct {
 	Max         Duration `yaml:"max" json:"max"`
 }
 
-// Scenario is what is sent: one kind of request or a weighted mix.
-type Scenario struct {
-	Name string `yaml:"name" json:"name"`
-	// Keys are the first and the last of the keys that {key} is drawn from, uniformly; {0, 0}:
-	// none.
-	Keys Keys `yaml:"keys" json:"keys"`
-	// Connections, when not 0, replaces that of every load and of the warm-up: see LoadsOf.
-	Connections int       `yaml:"connections" json:"connections,omitempty"`
-	Requests    []Request `yaml:"requests" json:"requests"`
-}
-
-// Request is one kind of request and the answer that is right for it.
-type Request struct {
-	Request string `yaml:"request" json:"request"` // "GET /hello/{mode}?key={key}"
-	Body    string `yaml:"body" json:"body,omitempty"`
-	Type    string `yaml:"type" json:"type,omitempty"` // media type of Body
-	Weight  int    `yaml:"weight" json:"weight"`       // its share is Weight / sum of weights
-	Expect  Expect `yaml:"expect" json:"expect"`
-}
-
-// Expect is what is checked on every answer: the status, and at most one of the other three.
-type Expect struct {
-	Status int     `yaml:"status" json:"status"`
-	Body   *string `yaml:"body" json:"body,omitempty"`   // byte for byte; {key} stands for the key
-	Size   *int64  `yaml:"size" json:"size,omitempty"`   // the body's length in bytes
-	Lorem  *int64  `yaml:"lorem" json:"lorem,omitempty"` // bytes of lorem.txt repeated
-}
-
 // Load is one load of a trial; a trial offers those of its suite one after another.
 type Load struct {
 	Name        string   `yaml:"name" json:"name"`
 	Model       string   `yaml:"model" json:"model"` // Closed or Open
 	Connections int      `yaml:"connections" json:"connections"`
+	Users       Users    `yaml:"users" json:"users,omitzero"`        // closed only
+	Think       Think    `yaml:"think" json:"think,omitzero"`        // closed only
 	Rate        Rate     `yaml:"rate" json:"rate,omitzero"`          // open only
 	Arrivals    string   `yaml:"arrivals" json:"arrivals,omitempty"` // open only
-	Lead        Duration `yaml:"lead" json:"lead"`                   // before the window
-	Measure     Duration `yaml:"measure" json:"measure"`             // the window
-	Drain       Duration `yaml:"drain" json:"drain"`                 // after it, at most
+	Trace       string   `yaml:"trace" json:"trace,omitempty"`       // a file; Replay only
+	Churn       int      `yaml:"churn" json:"churn,omitempty"`       // requests a connection
+	Slow        Slow     `yaml:"slow" json:"slow,omitzero"`
+	Pacing      string   `yaml:"pacing" json:"pacing,omitempty"` // empty: the first of Pacings
+	Engine      string   `yaml:"engine" json:"engine,omitempty"` // empty: the first of Engines
+	Lead        Duration `yaml:"lead" json:"lead"`               // before the window
+	Measure     Duration `yaml:"measure" json:"measure"`         // the window
+	Drain       Duration `yaml:"drain" json:"drain"`             // after it, at most
+
+	TraceHash string `yaml:"-" json:"traceHash,omitempty"` // of the file, as Suite.Hash
+	trace     []int64
+}
+
+// Slow are clients beside the load that never end a request.
+type Slow struct {
+	Clients int      `yaml:"clients" json:"clients"`
+	Text    Text     `yaml:"text" json:"text"`
+	Drip    Duration `yaml:"drip" json:"drip"` // between bytes of Text; 0: all at once
+}
+
+// Schedule is the load's arrivals, where the load that its rate is a share of has delivered ofPerS.
+func (l Load) Schedule(ofPerS float64) pace.Schedule {
+	if l.Arrivals == Replay {
+		return pace.Schedule{Arrivals: Replay, Trace: l.trace}
+	}
+	return pace.Schedule{Arrivals: l.Arrivals, Rate: l.Rate.Profile(ofPerS)}
 }
 
 // UnmarshalYAML fills in the defaults before the file's own keys, so that an explicit zero stays.
@@ -130,22 +145,10 @@ func (l *Load) UnmarshalYAML(decode func(any) error) error {
 	return nil
 }
 
-// UnmarshalYAML fills in the defaults before the file's own keys.
-func (r *Request) UnmarshalYAML(decode func(any) error) error {
-	type request Request
-	var in request
-	preset(reflect.ValueOf(&in).Elem(), "scenarios[].requests[].")
-	if err := decode(&in); err != nil {
-		return err
-	}
-	*r = Request(in)
-	return nil
-}
-
 // Read decodes and checks data, the content of the named file, and fills in what it leaves out. The
 // error joins one *config.Error per problem, each with file and line.
 func Read(file string, data []byte) (*Suite, error) {
-	src, err := newSource(file, data)
+	src, err := newSource(file, data, &Suite{})
 	if err != nil {
 		return nil, err
 	}
@@ -156,26 +159,54 @@ func Read(file string, data []byte) (*Suite, error) {
 	}
 	s.File, s.source = file, src
 	s.fill()
-	if err := s.check(src); err != nil {
+	c := &checker{src: src}
+	sum := sha256.New()
+	sum.Write(data)
+	c.attach(s, filepath.Dir(file), sum)
+	if err := s.check(c); err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(data)
-	s.Hash = hex.EncodeToString(sum[:])[:16]
+	s.settle()
+	s.Hash = short(sum.Sum(nil))
 	return s, nil
 }
+
+// short is how hashes are shown: the first 16 hex digits.
+func short(sum []byte) string { return hex.EncodeToString(sum)[:16] }
 
 // fill sets the defaults that depend on other values; preset has set all the others.
 func (s *Suite) fill() {
 	for i := range s.Loads {
-		if l := &s.Loads[i]; l.Model == Open && l.Arrivals == "" {
+		l := &s.Loads[i]
+		if l.Model == Open && l.Arrivals == "" {
 			l.Arrivals = Poisson
 		}
+		given := s.source.Node(fmt.Sprintf("loads[%d].connections", i)) != nil
+		if !l.Users.IsZero() && !given {
+			l.Connections = int(math.Ceil(l.Users.Max()))
+		}
+		if l.Slow.Clients > 0 && l.Slow.Text == "" {
+			l.Slow.Text = "GET"
+		}
 	}
-	for _, sc := range s.Scenarios {
-		for i := range sc.Requests {
-			if r := &sc.Requests[i]; r.Body != "" && r.Type == "" {
-				r.Type = "text/plain"
-			}
+	for i := range s.Scenarios {
+		s.Scenarios[i].fill()
+	}
+}
+
+// settle takes out what is named and is the late default, so that it has one plan with what is not
+// named.
+func (s *Suite) settle() {
+	if slices.Equal(s.Drivers, Drivers[:1]) {
+		s.Drivers = nil
+	}
+	for i := range s.Loads {
+		l := &s.Loads[i]
+		if l.Pacing == Pacings[0] {
+			l.Pacing = ""
+		}
+		if l.Engine == Engines[0] {
+			l.Engine = ""
 		}
 	}
 }
@@ -213,7 +244,7 @@ func (s *Suite) Override(o Override) error {
 		changed.Targets = slices.Clone(o.Targets)
 		changed.retargeted = true
 	}
-	if err := changed.check(nil); err != nil {
+	if err := changed.check(&checker{}); err != nil {
 		return fmt.Errorf("override suite %s: %w", s.Name, err)
 	}
 	*s = changed
@@ -231,11 +262,11 @@ func (s *Suite) Scenario(name string) Scenario {
 }
 
 // LoadsOf returns the loads that a trial of the scenario offers, in order: those of the suite, with
-// the scenario's own number of connections where it has one.
+// the scenario's own number of connections where it has one. Virtual users keep theirs.
 func (s *Suite) LoadsOf(sc Scenario) []Load {
 	loads := slices.Clone(s.Loads)
 	for i := range loads {
-		if sc.Connections != 0 {
+		if sc.Connections != 0 && loads[i].Users.IsZero() {
 			loads[i].Connections = sc.Connections
 		}
 	}
@@ -250,11 +281,4 @@ func (s *Suite) WarmupOf(sc Scenario) Warmup {
 		w.Connections = sc.Connections
 	}
 	return w
-}
-
-// Line returns method and path for a target that serves the mode. {key} stays: it is drawn for each
-// request.
-func (r Request) Line(mode string) (method, path string) {
-	method, path, _ = strings.Cut(r.Request, " ")
-	return method, strings.ReplaceAll(path, "{mode}", mode)
 }

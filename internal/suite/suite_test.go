@@ -3,6 +3,7 @@ package suite_test
 import (
 	"errors"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -96,10 +97,10 @@ func TestReadKeepsWhatIsGivenAndFillsInTheRest(t *testing.T) {
 	check("lead", half.Lead, suite.Duration(200*time.Millisecond))
 	check("connections", peak.Connections, 64)
 	check("closed arrivals", peak.Arrivals, "")
-	check("closed rate", peak.Rate, suite.Rate{})
+	check("closed rate", peak.Rate.String(), "")
 	check("open arrivals", half.Arrivals, suite.Poisson)
-	check("share", half.Rate, suite.Rate{Share: 0.5, Of: "peak"})
-	check("rate", fixed.Rate, suite.Rate{PerS: 20000})
+	check("share", half.Rate.String(), "50% of peak")
+	check("rate", fixed.Rate.String(), "20000/s")
 	check("arrivals", fixed.Arrivals, suite.Constant)
 	check("measure", fixed.Measure, suite.Duration(100*time.Millisecond))
 	check("drain", fixed.Drain, suite.Duration(time.Second))
@@ -130,7 +131,7 @@ func TestReadAgreesWithTheCanonicalSuite(t *testing.T) {
 			Drain: 1000 * ms, Arrivals: "poisson", Rate: suite.Rate{Share: 0.5, Of: "peak"}},
 	}
 	for i := range want {
-		if s.Loads[i] != want[i] {
+		if !reflect.DeepEqual(s.Loads[i], want[i]) {
 			t.Errorf("load %d is %+v, want %+v", i, s.Loads[i], want[i])
 		}
 	}
@@ -225,20 +226,23 @@ var mistakes = []struct {
 	{"scenario's connections", "connections: 1000", "connections: 0",
 		`s.yaml:26: connections 0 is outside 1 to 65535 in "connections: 0"`, true},
 	{"placeholder", "GET /hello/{mode}?", "GET /hello/{moed}?",
-		`s.yaml:18: {moed} in a path is neither {key} nor {mode} in ` +
-			`"- request: GET /hello/{moed}?key={key}"; did you mean "{mode}"?`, false},
-	{"brace", "GET /file?", "GET /{?", `s.yaml:28: { in a path is neither {key} nor {mode} in ` +
-		`"- request: GET /{?size=2"; write %7B and %7D for braces that are meant`, false},
+		`s.yaml:18: {moed}: there is no placeholder "moed" in ` +
+			`"- request: GET /hello/{moed}?key={key}"; did you mean {mode}?`, false},
+	{"brace", "GET /file?", "GET /{?", `s.yaml:28: a path cannot hold '{' in ` +
+		`"- request: GET /{?size=2"; write %7B if it is meant`, false},
 	{"no method", "POST /load", "/load", `s.yaml:21: request "/load" is not of the form of ` +
 		`"GET /hello/{mode}?key={key}" in "- request: /load"`, true},
 	{"no request", "      - request: POST /load\n        body", "      - body",
 		`s.yaml:21: request is missing in "- body: ab"`, true},
-	{"key in a body", "body: ab", "body: a{key}", `s.yaml:22: {key} stands for nothing in a ` +
-		`body, whose length is fixed in "body: a{key}"`, false},
-	{"mode in an answer", "value-{key}", "value-{mode}",
-		`s.yaml:20: {mode} stands for nothing in an answer in "body: value-{mode}"`, false},
+	{"mode in a body", "body: ab", "body: a{mode}", `s.yaml:22: {mode} stands for nothing here ` +
+		`in "body: a{mode}"; only paths have it, of requests to a target`, false},
+	{"placeholder in a body", "body: ab", "body: a{sec}", `s.yaml:22: {sec}: there is no ` +
+		`placeholder "sec" in "body: a{sec}"; did you mean {seq}? The text itself is ` +
+		`{{sec}}`, false},
+	{"mode in an answer", "value-{key}", "value-{mode}", `s.yaml:20: {mode} stands for nothing ` +
+		`here in "body: value-{mode}"; only paths have it, of requests to a target`, false},
 	{"key in an answer", "expect: {size: 4}", `expect: {body: "{key}"}`,
-		`s.yaml:24: {key} stands for nothing: the request's path has none in ` +
+		`s.yaml:24: {key} stands for nothing: no request before the answer has it in ` +
 			`"expect: {body: \"{key}\"}"`, false},
 	{"type without body", "body: ab", "type: text/html",
 		`s.yaml:22: type is the body's, and there is no body in "type: text/html"`, true},
@@ -270,7 +274,7 @@ var mistakes = []struct {
 	{"measure", "measure: 100ms", "measure: 99ms",
 		`s.yaml:41: measure 99ms is outside 100ms to 24h in "measure: 99ms"`, false},
 	{"arrivals", "arrivals: constant", "arrivals: poison", `s.yaml:40: arrivals "poison" is none ` +
-		`of poisson, constant in "arrivals: poison"; did you mean "poisson"?`, true},
+		`of poisson, constant, replay in "arrivals: poison"; did you mean "poisson"?`, true},
 	{"open without rate", "    rate: 20000\n", "", `s.yaml:37: open load "fixed" has no rate in ` +
 		`"- name: fixed"; such as "rate: 20000/s" or "rate: 50% of peak"`, true},
 	{"closed with rate", "lead: 0s", "rate: 1/s", `s.yaml:33: closed load "peak" has a rate; its ` +
@@ -282,8 +286,9 @@ var mistakes = []struct {
 	{"rate of nothing", "rate: 20000", "rate: 0",
 		`s.yaml:39: rate "0" is not above 0 in "rate: 0"`, true},
 	{"rate of words", "rate: 20000", "rate: fast", `s.yaml:39: rate "fast" is neither requests ` +
-		`per second (as in 20000/s) nor a share of an earlier load (as in 50% of peak) in ` +
-		`"rate: fast"`, true},
+		`per second (as in 20000/s), nor a share of an earlier load (as in 50% of peak), nor a ` +
+		`shape: piece 1 ("fast"): "fast" is no number such as 1000, 0.5, 20k or 1M; want "1000" ` +
+		`in "rate: fast"`, true},
 	{"rate too high", "rate: 20000", "rate: 10000001",
 		`s.yaml:39: rate "10000001" is above 10000000/s in "rate: 10000001"`, true},
 	{"share too high", "rate: 50% of peak", "rate: 1001% of peak",
@@ -298,12 +303,13 @@ var mistakes = []struct {
 		`s.yaml:39: rate is a share of "half", which is not closed: what it delivers was asked ` +
 			`for in "rate: 50% of half"`, false},
 	{"tag", "targets: [all]", "targets: !all", // which the schema sees as a null
-		`s.yaml:4: a suite has no YAML tags such as !all; quote the value if the exclamation ` +
+		`s.yaml:4: there can be no YAML tags such as !all; quote the value if the exclamation ` +
 			`mark is meant`, true},
 	{"not YAML", "targets: [all]", "targets: [all",
 		`s.yaml:5: ',' or ']' must be specified in "baseline: go"`, true},
 	{"two documents", "loads:", "---\nloads:", // for the schema the first lacks loads
-		`s.yaml: it holds several YAML documents; a suite is one: take out the lines ---`, true},
+		`s.yaml: it holds several YAML documents; it can be one only: take out the lines ` +
+			`---`, true},
 }
 
 func TestMistakes(t *testing.T) {

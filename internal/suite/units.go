@@ -16,19 +16,11 @@ import (
 const (
 	durationForm = `^(0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`
 	sizeForm     = `^([0-9]+(\.[0-9]+)?)(B|[Kk]|KiB|[Mm]|MiB|[Gg]|GiB)$`
-	rateForm     = `^([0-9]+(\.[0-9]+)?)(/s|% of ([A-Za-z0-9].*))?$`
 )
 
 var (
 	durationRe = regexp.MustCompile(durationForm)
 	sizeRe     = regexp.MustCompile(sizeForm)
-	rateRe     = regexp.MustCompile(rateForm)
-)
-
-// Bounds of rates. The upper ones keep a slip of the finger from becoming an experiment.
-const (
-	ratePerSMax = 10_000_000 // requests/s
-	shareMax    = 10         // 1000% of a measured peak
 )
 
 // Duration is a time in nanoseconds, written as Go writes it: "200ms", "1m30s".
@@ -117,60 +109,6 @@ func (s *Size) UnmarshalText(b []byte) error {
 // UnmarshalYAML reads the node's text; the error names its line.
 func (s *Size) UnmarshalYAML(n ast.Node) error { return unmarshal(n, s) }
 
-// Rate is how many requests a second an open load offers: PerS, or the Share of what the load named
-// Of was seen to deliver earlier in the same trial. The zero Rate is none.
-type Rate struct {
-	PerS  float64
-	Share float64 // 0.5 for "50% of peak"
-	Of    string
-}
-
-// String gives "20000/s", "50% of peak", or "" for no rate.
-func (r Rate) String() string {
-	switch {
-	case r.Of != "":
-		// Twelve digits hide that 0.07 × 100 is 7.000000000000001 in binary.
-		return strconv.FormatFloat(r.Share*100, 'g', 12, 64) + "% of " + r.Of
-	case r.PerS != 0:
-		return strconv.FormatFloat(r.PerS, 'f', -1, 64) + "/s"
-	}
-	return ""
-}
-
-// MarshalText gives String's form.
-func (r Rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
-
-// UnmarshalText reads a rate: "20000/s", "20000" or "50% of peak". Empty is no rate.
-func (r *Rate) UnmarshalText(b []byte) error {
-	text := string(b)
-	*r = Rate{}
-	if text == "" {
-		return nil
-	}
-	m := rateRe.FindStringSubmatch(text)
-	if m == nil {
-		return fmt.Errorf("rate %q is neither requests per second (as in 20000/s) nor a share "+
-			"of an earlier load (as in 50%% of peak)", text)
-	}
-	number, err := strconv.ParseFloat(m[1], 64)
-	switch {
-	case err != nil || number == 0:
-		return fmt.Errorf("rate %q is not above 0", text)
-	case m[4] != "" && number > 100*shareMax:
-		return fmt.Errorf("rate %q is above %d%%", text, 100*shareMax)
-	case m[4] != "":
-		*r = Rate{Share: number / 100, Of: m[4]}
-	case number > ratePerSMax:
-		return fmt.Errorf("rate %q is above %d/s", text, ratePerSMax)
-	default:
-		*r = Rate{PerS: number}
-	}
-	return nil
-}
-
-// UnmarshalYAML reads the node's text; the error names its line.
-func (r *Rate) UnmarshalYAML(n ast.Node) error { return unmarshal(n, r) }
-
 // Keys are the first and the last key of a range.
 type Keys [2]uint64
 
@@ -185,6 +123,19 @@ func (k *Keys) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
+// Text is a text as it stands in the file: 1.50 is not the number 1.5, nor is true anything but
+// four letters.
+type Text string
+
+// UnmarshalText keeps the text.
+func (t *Text) UnmarshalText(b []byte) error {
+	*t = Text(b)
+	return nil
+}
+
+// UnmarshalYAML reads the node's text; the error names its line.
+func (t *Text) UnmarshalYAML(n ast.Node) error { return unmarshal(n, t) }
+
 // unmarshal hands a scalar's text to v. Its errors carry the node's place, which an error from
 // UnmarshalText alone would not.
 func unmarshal(n ast.Node, v interface{ UnmarshalText([]byte) error }) error {
@@ -195,7 +146,9 @@ func unmarshal(n ast.Node, v interface{ UnmarshalText([]byte) error }) error {
 	switch n := n.(type) {
 	case *ast.StringNode:
 		text = n.Value
-	case *ast.IntegerNode, *ast.FloatNode:
+	case *ast.LiteralNode:
+		text = n.Value.Value
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
 		text = n.GetToken().Value
 	default:
 		return &yaml.SyntaxError{Token: n.GetToken(), Message: "one plain value is wanted here"}

@@ -91,12 +91,17 @@ func (t *Target) Metric(load, name string) (Metric, bool) {
 	return Metric{}, false
 }
 
-// RowName is how a target is called in tables: its name, and what rides along.
+// RowName is how a target is called in tables: its name, what rides along, and who offered the loads
+// where it was not Prony.
 func RowName(t result.Target) string {
-	if t.Variant == "" || t.Variant == "none" {
-		return t.Name
+	name := t.Name
+	if t.Variant != "" && t.Variant != "none" {
+		name += " +" + t.Variant
 	}
-	return t.Name + " +" + t.Variant
+	if t.Driver != "" {
+		name += " by " + t.Driver
+	}
+	return name
 }
 
 // Analyze groups and summarises records; their order does not matter.

@@ -46,9 +46,13 @@ func (l *Lab) Calibrate(ctx context.Context, p *suite.Plan, args []string) (err 
 		return fmt.Errorf("calibrate: wait for the null server: %w", err)
 	}
 	anything := load.Request{Method: "GET", Path: "/", WantSize: -1}
+	by, err := l.Driver("", "")
+	if err != nil {
+		return fmt.Errorf("calibrate: %w", err)
+	}
 	l.Ceilings = map[int]float64{}
 	for _, c := range closedConnections(p.Suite) {
-		res, err := l.Driver.Offer(ctx, load.Spec{
+		res, err := by.Offer(ctx, load.Spec{
 			Name: "calibration", Address: addr, Model: load.Closed, Connections: c,
 			Lead: calibration / 5, Window: calibration, Drain: calibration, Timeout: calibration,
 			Cores: l.Layout.Load, Seed: p.Suite.Seed,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -48,7 +49,7 @@ func newWorld(t *testing.T) *world {
 	w.launcher = &fake.Launcher{Start: start, Note: w.note}
 	w.offer = w.steadyLoad
 	w.lab = &trial.Lab{
-		Launcher: w.launcher, Driver: w, Dial: w.launcher.Dial, Dir: w.dir,
+		Launcher: w.launcher, Driver: w.driver, Dial: w.launcher.Dial, Dir: w.dir,
 		Layout: host.Layout{Service: []int{1}, Load: []int{0}},
 		Port:   func() (int, error) { return 8080, nil },
 		Watch: func(launch.Process) (trial.Watcher, error) {
@@ -65,6 +66,14 @@ func newWorld(t *testing.T) *world {
 }
 
 func (w *world) note(s string) { w.notes = append(w.notes, s) }
+
+// driver is the world's only one.
+func (w *world) driver(name, _ string) (trial.Driver, error) {
+	if name != "" {
+		return nil, fmt.Errorf("find driver %q: there is none", name)
+	}
+	return w, nil
+}
 
 // Offer implements trial.Driver.
 func (w *world) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
@@ -103,8 +112,9 @@ func good(s load.Spec) result.Load {
 	d := result.Dist{Count: n, MinNs: 1e6, MeanNs: 1e6, MaxNs: 1e6,
 		P50Ns: 1e6, P90Ns: 1e6, P99Ns: 1e6, P999Ns: 1e6}
 	return result.Load{
-		Name: s.Name, Model: s.Model, Connections: s.Connections, Threads: 1, RatePerS: s.RatePerS,
-		WindowNs: int64(s.Window), Scheduled: n, Sent: n, Done: n, Answered: n,
+		Name: s.Name, Model: s.Model, Connections: s.Connections, Threads: 1,
+		RatePerS: s.Schedule.Rate.Max(), WindowNs: int64(s.Window),
+		Scheduled: n, Sent: n, Done: n, Answered: n,
 		ThroughputPerS: rate, InFlightMean: 1, ResponseTime: d, ServiceTime: d, FirstByte: d,
 	}
 }
@@ -195,6 +205,9 @@ func TestLifeInOrder(t *testing.T) {
 			t.Fatalf("%d records", len(records))
 		}
 		r := records[0]
+		if r.Failure != nil {
+			t.Fatalf("failed: %+v", r.Failure)
+		}
 		if r.Verdict.Grade != result.Valid {
 			t.Errorf("verdict is %+v", r.Verdict)
 		}

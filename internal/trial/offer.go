@@ -8,10 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"prony/contract"
 	"prony/internal/clock"
 	"prony/internal/load"
-	"prony/internal/pace"
+	"prony/internal/load/text"
 	"prony/internal/probe"
 	"prony/internal/result"
 	"prony/internal/suite"
@@ -75,14 +74,17 @@ func (f *life) measureOne(ctx context.Context, l suite.Load) error {
 	f.lab.tell(Event{Trial: f.trial.ID, Step: l.Name, Expect: lead + window})
 	spec := f.spec(l.Name, l.Model, l.Connections)
 	spec.Lead, spec.Window, spec.Drain = lead, window, time.Duration(l.Drain)
+	model(&spec, l)
 	rateOf := ""
 	if l.Model == load.Open {
-		var err error
-		var perS float64
-		if perS, rateOf, err = f.rate(l.Rate); err != nil {
+		ofPerS, err := f.delivered(l.Rate.Of)
+		if err != nil {
 			return fmt.Errorf("offer load %s: %w", l.Name, err)
 		}
-		spec.Schedule = pace.Schedule{Arrivals: l.Arrivals, Rate: pace.Flat(perS)}
+		spec.Schedule = l.Schedule(ofPerS)
+		if l.Rate.Of != "" {
+			rateOf = l.Rate.String()
+		}
 	}
 	var before, after probe.Mark
 	spec.OnWindow = func(open bool) {
@@ -143,25 +145,34 @@ func (f *life) use(out *result.Load, before, after probe.Mark) {
 		f.rec.Limits.CPUs)
 }
 
-// rate resolves "50 % of peak" by what this very trial has reached.
-func (f *life) rate(r suite.Rate) (perS float64, of string, err error) {
-	if r.Of == "" {
-		return r.PerS, "", nil
+// delivered is the rate of good answers to a load of this very trial, which others are shares of.
+func (f *life) delivered(load string) (perS float64, err error) {
+	if load == "" {
+		return 0, nil
 	}
 	for i := range f.rec.Loads {
-		if l := &f.rec.Loads[i]; l.Name == r.Of {
+		if l := &f.rec.Loads[i]; l.Name == load {
 			if l.ThroughputPerS <= 0 {
-				return 0, "", fmt.Errorf("its rate is a share of %s, which had no good answer (%s)",
-					r.Of, l.Errors.Example)
+				return 0, fmt.Errorf("its rate is a share of %s, which had no good answer (%s)",
+					load, l.Errors.Example)
 			}
-			return r.Share * l.ThroughputPerS, fmt.Sprintf("%g%% of %s", 100*r.Share, r.Of), nil
+			return l.ThroughputPerS, nil
 		}
 	}
-	return 0, "", fmt.Errorf("its rate is a share of %s, which was not offered", r.Of)
+	return 0, fmt.Errorf("its rate is a share of %s, which was not offered", load)
 }
 
-// offer runs a load and ends it when the service does.
+// offer runs a load and ends it when the service does. A warm-up is always Prony's own: foreign
+// generators do not tell what they see before they have ended.
 func (f *life) offer(ctx context.Context, s load.Spec) (*load.Result, error) {
+	name := f.rec.Target.Driver
+	if s.Watch != nil {
+		name = ""
+	}
+	by, err := f.lab.Driver(name, s.Describe.Name)
+	if err != nil {
+		return nil, err
+	}
 	bounded, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -171,7 +182,7 @@ func (f *life) offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 		case <-bounded.Done():
 		}
 	}()
-	res, err := f.lab.Driver.Offer(bounded, s)
+	res, err := by.Offer(bounded, s)
 	if err != nil {
 		return nil, f.orExit(err)
 	}
@@ -182,39 +193,22 @@ func (f *life) spec(name, model string, connections int) load.Spec {
 	return load.Spec{
 		Name: name, Address: f.addr, Model: model, Connections: connections, Seed: f.trial.Seed,
 		Timeout: time.Duration(f.plan.Suite.Timeout), Cores: f.lab.Layout.Load,
-		Scenario: scenario(f.scene, f.subject.Target.Mode),
+		Scenario: f.scenario(),
 	}
 }
 
-// scenario turns the suite's words into the generator's, for the target's mode.
-func scenario(s suite.Scenario, mode string) load.Scenario {
-	out := load.Scenario{KeyLo: s.Keys[0], KeyHi: s.Keys[1]}
-	for _, r := range s.Requests {
-		method, path := r.Line(mode)
-		req := load.Request{
-			Method: method, Path: path, Body: r.Body, Type: r.Type,
-			Weight: r.Weight, Status: r.Expect.Status, WantSize: -1,
-		}
-		switch {
-		case r.Expect.Body != nil:
-			req.Want, req.HasWant = *r.Expect.Body, true
-		case r.Expect.Lorem != nil:
-			req.Want, req.HasWant = contract.Lorem(int(*r.Expect.Lorem)), true
-		case r.Expect.Size != nil:
-			req.WantSize = *r.Expect.Size
-		}
-		out.Requests = append(out.Requests, req)
+func (f *life) scenario() load.Scenario {
+	s, err := Scenario(f.scene, f.subject.Target.Mode)
+	if err != nil {
+		panic("trial: a scenario of a suite that was checked cannot be sent: " + err.Error())
 	}
-	return out
+	return s
 }
 
 // firstAnswer asks the contract's first request alone and notes when its answer came, from the exec
 // on. It is what somebody waits for who scales a service up from nothing.
 func (f *life) firstAnswer(ctx context.Context) error {
-	r := scenario(f.scene, f.subject.Target.Mode).Requests[0]
-	path := strings.ReplaceAll(r.Path, "{key}", fmt.Sprint(f.scene.Keys[0]))
-	req, err := http.NewRequestWithContext(ctx, r.Method, "http://"+f.addr.String()+path,
-		strings.NewReader(r.Body))
+	req, err := f.firstRequest(ctx)
 	if err != nil {
 		return fmt.Errorf("ask %s its first request: %w", f.trial.Target, err)
 	}
@@ -229,4 +223,45 @@ func (f *life) firstAnswer(ctx context.Context) error {
 	}
 	f.rec.Start.FirstResponseNs = clock.Mono() - f.proc.Began()
 	return nil
+}
+
+// firstRequest is what the load sends first when it draws the first key.
+func (f *life) firstRequest(ctx context.Context) (*http.Request, error) {
+	r := f.scenario().Requests[0]
+	v := &text.Values{Seed: f.trial.Seed, Key: f.scene.Keys[0]}
+	path, err := render(r.Path, v)
+	if err != nil {
+		return nil, err
+	}
+	body, err := render(r.Body, v)
+	if err != nil {
+		return nil, err
+	}
+	url := "http://" + f.addr.String() + path
+	req, err := http.NewRequestWithContext(ctx, r.Method, url, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if r.Type != "" {
+		req.Header.Set("Content-Type", r.Type)
+	}
+	for _, h := range r.Headers {
+		value, err := render(h.Value, v)
+		if err != nil {
+			return nil, err
+		}
+		req.Header.Set(h.Name, value)
+		if strings.EqualFold(h.Name, "host") {
+			req.Host = value // net/http takes it from nowhere else
+		}
+	}
+	return req, nil
+}
+
+func render(s string, v *text.Values) (string, error) {
+	t, err := text.Parse(s, nil)
+	if err != nil {
+		return "", err
+	}
+	return string(t.Append(nil, v)), nil
 }

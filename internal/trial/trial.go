@@ -37,7 +37,7 @@ const (
 	logTail    = 20              // lines kept of a failed service's log
 )
 
-// Driver offers a load; load.Run is the driver of real runs.
+// Driver offers a load.
 type Driver interface {
 	Offer(ctx context.Context, s load.Spec) (*load.Result, error)
 }
@@ -53,13 +53,15 @@ type Watcher interface {
 // Lab is the world that trials run in.
 type Lab struct {
 	Launcher launch.Launcher
-	Driver   Driver
-	Watch    func(launch.Process) (Watcher, error)
-	Dial     service.Dial        // nil: TCP
-	Port     func() (int, error) // a free port on 127.0.0.1
-	Layout   host.Layout
-	Dir      string // the run's folder
-	Observe  func(Event)
+	// Driver finds what offers a trial's loads. The name is empty for Prony's own generator, and so
+	// may the engine be, which is a wish.
+	Driver  func(name, engine string) (Driver, error)
+	Watch   func(launch.Process) (Watcher, error)
+	Dial    service.Dial        // nil: TCP
+	Port    func() (int, error) // a free port on 127.0.0.1
+	Layout  host.Layout
+	Dir     string // the run's folder
+	Observe func(Event)
 	// Ceilings are the generator's own rates against a null server, by number of connections.
 	Ceilings map[int]float64
 }
@@ -119,12 +121,15 @@ func (f *life) judged() *result.Record {
 }
 
 func newRecord(p *suite.Plan, t suite.Trial, s Subject, prov result.Provenance) *result.Record {
+	if t.Driver == suite.Drivers[0] {
+		t.Driver = "" // our own
+	}
 	return &result.Record{
 		Trial: t.ID, Time: clock.Wall(), Suite: p.Suite.Name, Block: t.Block, Order: t.Order,
 		Target: result.Target{
 			Name: t.Target, Service: s.Service.Name, Language: s.Service.Language,
 			Framework: s.Service.Framework, Version: s.Service.Version,
-			Runtime: s.Target.Runtime, Mode: s.Target.Mode, Variant: t.Variant,
+			Runtime: s.Target.Runtime, Mode: s.Target.Mode, Variant: t.Variant, Driver: t.Driver,
 		},
 		Scenario: t.Scenario, Contract: p.Suite.Contract, Provenance: prov,
 		Artifact: result.Artifact{

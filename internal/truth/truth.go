@@ -1,6 +1,8 @@
 // Package truth holds servers whose behaviour is known exactly, so that the lab can be tested
 // against arithmetic instead of against itself. Each test states what a perfect instrument would
-// read.
+// read. Here a request is served by a goroutine of its own, which sleeps and is as late as Go's
+// timers are; where a few hundred microseconds matter, package exact below it serves from one
+// thread.
 //
 // Non-goals: speed (but for Null, which is the floor under every measurement) and HTTP at large: a
 // request is whatever ends in an empty line, with a body when Content-Length says so.

@@ -10,7 +10,7 @@ import (
 // In the rows, r is the record and l its load, the open one (half) or the closed one (peak). Both
 // have 10,000 requests in 10 s, of 2 ms and 64 ms, so that 2 and 64 of them are under way.
 var rows = slices.Concat(trialRows, openRows, generatorRows, littleRows, orderRows, answerRows,
-	driftRows, machineRows)
+	driftRows, machineRows, arrivalRows, sampleRows, foreignRows)
 
 type (
 	rec = *result.Record
@@ -61,6 +61,13 @@ var openRows = []row{
 	{"capacity", half, invalid, backlog(3.51, 40, 100)},
 	{"capacity", half, valid, backlog(-500, 1000, 2)}, // works off an old one
 	{"capacity", peak, valid, backlog(500, 1000, 64)}, // has no schedule
+	// A rate from 100 to 400 in 250 ms: 1,200/s × 2 ms = 2.4 more under way in the end; times 1.5,
+	// (9.24 + 3.6)/10 s = 1.284/s.
+	{"capacity", half, valid, ramp(1.28, "ramp 400..1600 in 10s", "poisson")},
+	{"capacity", half, invalid, ramp(1.29, "ramp 400..1600 in 10s", "poisson")},
+	{"capacity", half, valid, ramp(1.28, "", "replay")},
+	{"capacity", half, invalid, ramp(1.29, "", "replay")},
+	{"capacity", half, invalid, ramp(1.28, "", "poisson")}, // the rate was to be steady
 
 	// The response time's p99 is 2 ms, of which 5 % are 100 µs.
 	{"lag", half, valid, func(_ rec, l ld) { l.OwnLag = flat(10000, 0.1*ms) }},
@@ -74,7 +81,68 @@ var openRows = []row{
 	}},
 	// The wait for a free connection is the service's doing.
 	{"lag", half, valid, func(_ rec, l ld) { l.Lag = flat(10000, sec) }},
-	{"lag", peak, valid, func(_ rec, l ld) { l.OwnLag = flat(10000, sec) }},
+	// A user's pause has an end to be late for: 5 % of 64 ms are 3.2 ms.
+	{"lag", peak, valid, func(_ rec, l ld) { l.OwnLag = flat(10000, 3.2*ms) }},
+	{"lag", peak, suspect, func(_ rec, l ld) { l.OwnLag = flat(10000, 3.2*ms+1) }},
+
+	{"timer", half, valid, func(_ rec, l ld) { l.Generator.Wakeup = flat(100, 5*ms) }},
+	{"timer", half, suspect, func(_ rec, l ld) {
+		l.Generator.Wakeup, l.OwnLag = flat(100, 0.1*ms+1), flat(10000, 5*ms)
+	}},
+
+	// 1 % of 10,000; of few, five whatever their share.
+	{"waited", half, valid, func(_ rec, l ld) { l.Waited = 100 }},
+	{"waited", half, suspect, func(_ rec, l ld) { l.Waited = 101 }},
+	{"waited", half, valid, func(_ rec, l ld) { l.Scheduled, l.Sent, l.Waited = 100, 100, 5 }},
+	{"waited", half, suspect, func(_ rec, l ld) { l.Scheduled, l.Sent, l.Waited = 100, 100, 6 }},
+	{"waited", peak, valid, func(_ rec, l ld) { l.Waited = 5000 }}, // users
+
+	// 1 % of the second's 1,000 may leave in the next one, and those that waited.
+	{"rate", half, valid, behind(10, 0)},
+	{"rate", half, suspect, behind(11, 0)},
+	{"rate", half, valid, behind(15, 5)},
+	{"rate", half, suspect, behind(16, 5)},
+	// Intervals of 2 s are longer than a second, and 1 % of their 2,000 is 20.
+	{"rate", half, valid, coarse(20)},
+	{"rate", half, suspect, coarse(21)},
+	{"rate", half, valid, func(_ rec, l ld) { // of 100/s five are more than 1 %
+		l.Series.Scheduled, l.Series.Sent = every(25), every(25)
+		l.Series.Sent[39] = 20
+	}},
+	{"rate", half, valid, func(_ rec, l ld) { // three steps to a flow, the last ones unsent
+		l.FlowTime, l.Series.Sent = flat(10000, 6*ms), every(750)
+		l.Series.Sent[36], l.Series.Sent[37], l.Series.Sent[38], l.Series.Sent[39] = 9, 9, 9, 9
+	}},
+}
+
+// behind moves requests from the third second to the fourth; others wait for a connection.
+func behind(n, waited int64) func(rec, ld) {
+	return func(_ rec, l ld) {
+		l.Series.Sent[11] -= n
+		l.Series.Sent[12] += n
+		l.Waited = waited
+	}
+}
+
+// coarse has five intervals of 2 s.
+func coarse(behind int64) func(rec, ld) {
+	return func(_ rec, l ld) {
+		l.Series.IntervalNs = 2 * sec
+		l.Series.Scheduled = slices.Repeat([]int64{2000}, 5)
+		l.Series.Sent = []int64{2000, 2000 - behind, 2000 + behind, 2000, 2000}
+	}
+}
+
+// ramp has a backlog that grows, and as many arrivals in an interval as 100 at first and 400 at
+// last.
+func ramp(growth float64, shape, arrivals string) func(rec, ld) {
+	return func(r rec, l ld) {
+		backlog(growth, 40, 2)(r, l)
+		l.Shape, l.Arrivals = shape, arrivals
+		l.Series.Scheduled[0], l.Series.Scheduled[39] = 100, 400
+		l.Series.Sent = l.Series.Scheduled
+		l.Series.P50Ns = append(every(3*ms), 0, 2*ms) // the least that is known
+	}
 }
 
 // backlog sets its growth, the rate, and how many are under way, with the service time that goes
@@ -89,6 +157,11 @@ func backlog(growth, rate, inFlight float64) func(rec, ld) {
 var generatorRows = []row{
 	{"generator", peak, valid, func(_ rec, l ld) { l.Generator.CPUShare = 0.8 }},
 	{"generator", peak, suspect, func(_ rec, l ld) { l.Generator.CPUShare = 0.8001 }},
+	// Polling is no work: 1.5 s of 10 s on one thread, 3 s between two.
+	{"generator", half, valid, polling(0.95, 1, 1.5*sec)},
+	{"generator", half, suspect, polling(0.951, 1, 1.5*sec)},
+	{"generator", half, valid, polling(0.95, 2, 3*sec)},
+	{"generator", half, suspect, polling(0.951, 2, 3*sec)},
 
 	// 5 % of 10 s on one thread: 500 ms; on two threads 1 s between them.
 	{"run delay", half, valid, delay(1, 500*ms)},
@@ -101,6 +174,23 @@ var generatorRows = []row{
 	{"ceiling", peak, valid, func(_ rec, l ld) { l.CeilingPerS = 1430 }},
 	{"ceiling", peak, suspect, func(_ rec, l ld) { l.CeilingPerS = 1428 }},
 	{"ceiling", peak, valid, func(_ rec, l ld) { l.CeilingPerS = 0 }},
+
+	// 10,000 answers in 313 turns are 31.9 each, in 312 turns 32.1.
+	{"batch", half, valid, func(_ rec, l ld) { l.Generator.Turns = 313 }},
+	{"batch", half, suspect, func(_ rec, l ld) { l.Generator.Turns = 312 }},
+	{"batch", half, valid, func(_ rec, l ld) { l.Generator.Turns = 0 }}, // not counted
+	// 1 % of 10,000 are 100; of 1,000 they are 10, but 32 are granted.
+	{"batch", half, valid, func(_ rec, l ld) { l.Generator.BatchMax = 100 }},
+	{"batch", half, suspect, func(_ rec, l ld) { l.Generator.BatchMax = 101 }},
+	{"batch", half, valid, func(_ rec, l ld) { l.Done, l.Generator.BatchMax = 1000, 32 }},
+	{"batch", half, suspect, func(_ rec, l ld) { l.Done, l.Generator.BatchMax = 1000, 33 }},
+	{"batch", peak, valid, func(_ rec, l ld) { l.Generator.Turns, l.Generator.BatchMax = 1, 9e3 }},
+}
+
+func polling(share float64, threads int, ns int64) func(rec, ld) {
+	return func(_ rec, l ld) {
+		l.Generator.CPUShare, l.Threads, l.Generator.SpinNs = share, threads, ns
+	}
 }
 
 func delay(threads int, ns int64) func(rec, ld) {
@@ -135,6 +225,36 @@ var littleRows = []row{
 	{"little", half, suspect, func(_ rec, l ld) { l.Censored, l.InFlightMean = 2, 4.3 }},
 	// But no more of them than there are connections: 2 to 2 + 64. 10/76 = 13 %.
 	{"little", half, suspect, func(_ rec, l ld) { l.Censored, l.InFlightMean = 100, 76 }},
+	// Each of which may carry ten: 2 to 2 + 100.
+	{"little", half, valid, func(_ rec, l ld) {
+		l.Censored, l.InFlightMean, l.Streams = 100, 102, 10
+	}},
+	// From 400/s to 1,600/s, of 1 s each, 1,200 more come to be under way, each of whom has up to 1 s
+	// of 10 s beyond the window: 1,000 ± 120.
+	{"little", half, valid, swelling(1120)},
+	{"little", half, valid, swelling(880)},
+	{"little", half, valid, swelling(838.1)},  // 41.9/838.1 = 4.999 %
+	{"little", half, suspect, swelling(838)},  // 42/838 = 5.01 %
+	{"little", half, suspect, swelling(1179)}, // 59/1,179 = 5.004 %
+	// 64 users of whom 60 think at any moment: 1,000/s of 4 ms make the 4 that are under way.
+	{"little", peak, valid, thinking(4)},
+	{"little", peak, invalid, thinking(64)}, // the pauses are counted
+}
+
+func swelling(underWay float64) func(rec, ld) {
+	return func(_ rec, l ld) {
+		l.Shape, l.InFlightMean = "ramp 400..1600 in 10s", underWay
+		l.ServiceTime, l.ResponseTime = flat(10000, sec), flat(10000, sec)
+		l.Series.Scheduled[0], l.Series.Scheduled[39] = 100, 400
+		l.Series.Sent, l.Series.P50Ns = l.Series.Scheduled, every(sec)
+	}
+}
+
+func thinking(underWay float64) func(rec, ld) {
+	return func(_ rec, l ld) {
+		l.Users, l.Think, l.InFlightMean = "64", "60ms", underWay
+		l.ServiceTime, l.ResponseTime = flat(10000, 4*ms), flat(10000, 4*ms)
+	}
 }
 
 func underWay(n float64) func(rec, ld) {
@@ -143,8 +263,9 @@ func underWay(n float64) func(rec, ld) {
 
 // wrong makes n of the requests failed ones of 1 s.
 func wrong(inFlight float64, n int64, e result.Errors) func(rec, ld) {
-	return func(_ rec, l ld) {
-		l.InFlightMean, l.Errors, l.ErrorTime = inFlight, e, flat(n, sec)
+	return func(r rec, l ld) {
+		errors(e)(r, l)
+		l.InFlightMean, l.ErrorTime = inFlight, flat(n, sec)
 	}
 }
 
@@ -156,25 +277,32 @@ var orderRows = slices.Concat(
 	ordered(func(l ld) *result.Dist { return &l.OwnLag }),
 	ordered(func(l ld) *result.Dist { return &l.ErrorTime }),
 	ordered(func(l ld) *result.Dist { return &l.ConnectTime }),
+	ordered(func(l ld) *result.Dist { return &l.TLSTime }),
+	ordered(func(l ld) *result.Dist { return &l.FlowTime }),
+	ordered(func(l ld) *result.Dist { return &l.Generator.Wakeup }),
+	ordered(func(l ld) *result.Dist {
+		l.Routes = make([]result.Route, 2)
+		return &l.Routes[1].ServiceTime
+	}),
 	[]row{{"order", half, valid, // empty distributions are all zero
 		func(_ rec, l ld) { l.OwnLag, l.ErrorTime = result.Dist{}, result.Dist{} }}})
 
 // ordered bends one distribution of the open load in every way. Its values are small, or the lag
-// would be found too large, and its count is, so that Little's law is not applied.
+// would be found too large; Little's law is not applied.
 func ordered(of func(ld) *result.Dist) []row {
 	bend := func(want string, with func(*result.Dist)) row {
 		return row{"order", half, want, func(_ rec, l ld) {
 			l.InFlightMean = 0
 			d := of(l)
-			*d = result.Dist{Count: 500, MinNs: 1, MeanNs: 3, P50Ns: 2, P90Ns: 3, P99Ns: 4,
+			*d = result.Dist{Count: 10000, MinNs: 1, MeanNs: 3, P50Ns: 2, P90Ns: 3, P99Ns: 4,
 				P999Ns: 5, MaxNs: 6}
 			with(d)
 		}}
 	}
 	return []row{
 		bend(valid, func(*result.Dist) {}),
-		bend(valid, func(d *result.Dist) { *d = flat(500, 1) }), // equal is in order
-		bend(invalid, func(d *result.Dist) { d.MinNs = 0 }),     // nothing takes no time
+		bend(valid, func(d *result.Dist) { *d = flat(10000, 1) }), // equal is in order
+		bend(invalid, func(d *result.Dist) { d.MinNs = 0 }),       // nothing takes no time
 		bend(invalid, func(d *result.Dist) { d.MinNs, d.MeanNs = 3, 4 }),
 		bend(invalid, func(d *result.Dist) { d.P50Ns = 4 }),
 		bend(invalid, func(d *result.Dist) { d.P90Ns = 5 }),
@@ -212,13 +340,31 @@ var answerRows = []row{
 	{"connections", peak, valid, func(_ rec, l ld) { l.Reconnects = 100 }},
 	{"connections", peak, suspect, func(_ rec, l ld) { l.Reconnects = 101 }},
 
-	// An interval of p99 needs n(1 - 0.99) >= 1.96²·0.99: n >= 380.3.
-	{"samples", half, valid, func(_ rec, l ld) { l.ResponseTime.Count = 381 }},
-	{"samples", half, suspect, func(_ rec, l ld) { l.ResponseTime.Count = 380 }},
+	{"sums", half, valid, func(_ rec, l ld) { l.Answered, l.ResponseTime.Count = 9000, 9000 }},
+	{"sums", half, invalid, func(_ rec, l ld) { l.Answered = 9999 }},
+	{"sums", peak, invalid, func(_ rec, l ld) { l.ResponseTime.Count = 9999 }},
+	{"sums", peak, valid, errors(result.Errors{Timeout: 3})},
+	{"sums", peak, invalid, func(_ rec, l ld) { l.Errors.Timeout = 3 }}, // dropped: survivorship
+	{"sums", half, invalid, func(_ rec, l ld) { l.Censored = -1 }},
+
+	{"range", peak, valid, func(_ rec, l ld) { l.ResponseTime.MaxNs = 1<<40 - 1 }},
+	{"range", peak, suspect, func(_ rec, l ld) { l.ResponseTime.MaxNs = 1 << 40 }},
+	{"range", half, suspect, func(_ rec, l ld) { l.ErrorTime = flat(1, 1<<41) }},
+
+	{"slow clients", peak, valid, func(_ rec, l ld) {
+		l.Slow = result.Slow{Clients: 50, Opened: 50, Dropped: 50} // that is the service's doing
+	}},
+	{"slow clients", peak, suspect, func(_ rec, l ld) {
+		l.Slow = result.Slow{Clients: 50, Opened: 49}
+	}},
 }
 
+// errors are among the requests; timeouts among the response times too.
 func errors(e result.Errors) func(rec, ld) {
-	return func(_ rec, l ld) { l.Errors = e }
+	return func(_ rec, l ld) {
+		l.Errors = e
+		l.ResponseTime.Count += e.Timeout
+	}
 }
 
 var driftRows = []row{
@@ -238,6 +384,11 @@ var driftRows = []row{
 	{"drift", peak, suspect, halves(5000, 0)},
 	// The schedule makes the rate of the open model.
 	{"drift", half, valid, halves(5000, 2500)},
+	// Users come and go as they were asked to.
+	{"drift", peak, valid, users("ramp 1..64 in 10s")},
+	{"drift", peak, valid, users("1 for 5s, 64")},
+	{"drift", peak, suspect, users("64")},
+	{"drift", peak, suspect, users("64 for 10s")},
 	// Of less than four intervals a half nothing is said.
 	{"drift", peak, valid, steps(100, 100, 100, 0, 900, 900, 900)},
 	{"drift", peak, suspect, steps(100, 100, 100, 100, 900, 900, 900, 900)},
@@ -248,6 +399,14 @@ var driftRows = []row{
 		l.Series.Done = append(slices.Repeat([]int64{100000}, 10), 52600)
 		l.Series.IntervalNs = 950 * ms
 	}},
+}
+
+// users make twice as many requests in the second half.
+func users(number string) func(rec, ld) {
+	return func(r rec, l ld) {
+		l.Users = number
+		halves(5000, 10000)(r, l)
+	}
 }
 
 // halves puts the counts into the first and the last of 40 intervals.

@@ -34,8 +34,12 @@ func flat(n, ns int64) result.Dist {
 		P999Ns: ns, MaxNs: ns}
 }
 
+// every is the same number in each interval.
+func every(n int64) []int64 { return slices.Repeat([]int64{n}, 40) }
+
 // healthy is a record without a flaw: 10 s each of 1,000 requests a second. Open they take 2 ms, so
-// that 2 are under way (1,000/s × 0.002 s); closed, on 64 connections, 64 ms.
+// that 2 are under way (1,000/s × 0.002 s); closed, on 64 connections, 64 ms. There are 40 intervals
+// of 250 ms.
 func healthy() *result.Record {
 	offer := func(name, model string, connections int, timeNs int64) result.Load {
 		d := flat(10000, timeNs)
@@ -44,7 +48,8 @@ func healthy() *result.Record {
 			Scheduled: 10000, Sent: 10000, Done: 10000, Answered: 10000, ThroughputPerS: 1000,
 			InFlightMean: float64(timeNs) / ms, CeilingPerS: 2000,
 			ResponseTime: d, ServiceTime: d, FirstByte: d, ConnectTime: flat(64, ms/10),
-			Series:    result.Series{IntervalNs: 250 * ms, Done: slices.Repeat([]int64{250}, 40)},
+			Memory:    result.Memory{Samples: 10000, Lag1: 0.3, Effective: 0.5},
+			Series:    result.Series{IntervalNs: 250 * ms, Done: every(250)},
 			Generator: result.Gen{CPUShare: 0.2, RunDelayNs: 20 * ms},
 			Service:   result.Usage{WindowNs: 10.1 * sec, ThrottledNs: 20 * ms},
 			Host:      result.Host{StealShare: 0.001, OtherCPUShare: 0.01, PressureMemory: 0.001},
@@ -59,6 +64,12 @@ func healthy() *result.Record {
 	}
 	l := &r.Loads[0]
 	l.RatePerS, l.Lag, l.OwnLag = 1000, flat(10000, ms/100), flat(10000, ms/100)
+	l.Arrivals = "poisson"
+	l.Process = result.Process{Samples: 10000, AndersonDarling: 0.6, Dispersion1ms: 1.01,
+		Dispersion10ms: 0.98, Dispersion100ms: 1.1}
+	l.Series.Scheduled, l.Series.Sent = every(250), every(250)
+	l.Series.P50Ns = every(2 * ms)
+	l.Generator.Wakeup, l.Generator.Turns, l.Generator.BatchMax = flat(100, ms/100), 20000, 5
 	return r
 }
 
@@ -71,8 +82,11 @@ type row struct {
 }
 
 // aside are the rules that may object beside another: Little's law allows for failed and censored
-// requests, which have rules of their own.
-var aside = map[string][]string{"little": {"errors", "censored"}}
+// requests, which have rules of their own, as timeouts have; and a timer is too coarse only where
+// lag is too large.
+var aside = map[string][]string{
+	"little": {"errors", "censored"}, "sums": {"errors"}, "capacity": {"errors"}, "timer": {"lag"},
+}
 
 // check judges a row: one finding of its rule, at its load, and no other finding.
 func check(t *testing.T, i int, w row) {
@@ -107,7 +121,8 @@ func check(t *testing.T, i int, w row) {
 	}
 	// What is said to be off must not read like its own limit, as 98.96 % in one digit does.
 	same := strings.HasPrefix(got.Observed, got.Limit)
-	if got.Observed == "" || got.Limit == "" || got.Hint == "" || same {
+	mute := got.Hint == "" || strings.HasPrefix(got.Hint, ":")
+	if got.Observed == "" || got.Limit == "" || mute || same {
 		t.Errorf("row %d (%s): the finding does not explain itself: %+v", i, w.rule, got)
 	}
 }

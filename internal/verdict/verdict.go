@@ -19,61 +19,6 @@ type Rule struct {
 	check  func(*result.Record, *result.Load) *result.Finding
 }
 
-// ended stands before the others: what a trial that failed has measured is not looked at.
-var ended = Rule{"failed", "every step of the trial went well", "INVALID",
-	"docs/formats/record.md", failed}
-
-var trialRules = []Rule{
-	{"warm-up", "a steady state was reached before the first window", "SUSPECT",
-		"HttpArena #1417, spring-quarkus-perf-comparison #633", warmup},
-	{"limits", "every limit asked for is in force", "SUSPECT",
-		"kubernetes #67577; docs/decisions/0005-launching.md", limits},
-	{"cores", "service and load run on cores of their own", "SUSPECT",
-		"postrust #11; Treadmill, ISCA 2016", cores},
-}
-
-var loadRules = []Rule{
-	{"answers", "there are good answers", "INVALID", "wrk #457", answers},
-	{"delivered", "99 % of the arrivals due in the window, or all but five, were sent in it",
-		"INVALID", "Lancet, ATC 2019; HttpArena #1317", delivered},
-	{"capacity", "the backlog grows by less than 1 % of the rate, randomness aside",
-		"INVALID", "wrk2 #81, #94", capacity},
-	{"lag", "p99 of the generator's own lag is below 50 µs or 5 % of the response time's p99",
-		"SUSPECT", "Treadmill, ISCA 2016; wrk2 #78", lag},
-	{"generator", "each load thread is busy for less than 80 % of the window", "SUSPECT",
-		"FrameworkBenchmarks #5207; Hyperfoil's watchdog", generator},
-	{"run delay", "load threads wait for a processor for less than 5 % of the window", "SUSPECT",
-		"Linux, Documentation/scheduler/sched-stats.rst", runDelay},
-	{"ceiling", "throughput is below 70 % of the generator's against a null server", "SUSPECT",
-		"the-benchmarker #9662, #9775", ceiling},
-	{"little", "requests under way equal rate times mean service time within 5 %",
-		"SUSPECT, beyond 20 % INVALID", "Little, Operations Research 9(3), 1961", little},
-	{"order", "percentiles do not decrease and lie between minimum and maximum", "INVALID",
-		"locust #331, #777", order},
-	{"errors", "every answer has the right status and body", "SUSPECT, above 0.1 % INVALID",
-		"HttpArena #939", failures},
-	{"censored", "every request was answered by the end of the drain",
-		"SUSPECT, above 1 % INVALID", "Tene, How NOT to Measure Latency", censored},
-	{"connections", "fewer than 1 % of the requests cost a new connection", "SUSPECT",
-		"the-benchmarker #9421", reconnects},
-	{"samples", "there are at least 381 answers, the least for an interval of p99", "SUSPECT",
-		"order statistics as in Lancet, ATC 2019", samples},
-	{"drift",
-		"the two halves of a closed window differ by less than 5 % in throughput, randomness aside",
-		"SUSPECT", "Kalibera & Jones, ISMM 2013", drift},
-	{"steal", "the hypervisor took less than 1 % of the processors' time",
-		"SUSPECT, above 10 % INVALID", "proc(5), /proc/stat; bencher noise", steal},
-	{"throttled", "the service was throttled for less than 1 % of the window", "SUSPECT",
-		"kubernetes #67577", throttled},
-	{"neighbours", "other processes used less than 5 % of the processors' time", "SUSPECT",
-		"postrust #11", neighbours},
-	{"memory", "tasks stalled on memory for less than 1 % of the window", "SUSPECT",
-		"Linux, Documentation/accounting/psi.rst", memory},
-}
-
-// Rules lists every rule, for the documentation.
-func Rules() []Rule { return slices.Concat([]Rule{ended}, trialRules, loadRules) }
-
 // Judge applies all rules to a record.
 func Judge(r *result.Record) result.Verdict {
 	v := result.Verdict{Grade: result.Valid}
@@ -97,9 +42,30 @@ func Judge(r *result.Record) result.Verdict {
 	}
 	apply(nil, trialRules...)
 	for i := range r.Loads {
-		apply(&r.Loads[i], loadRules...)
+		l := &r.Loads[i]
+		apply(l, boundRules...)
+		apply(l, loadRules...)
+		if Withheld(v, l.Name) == nil {
+			apply(l, latencyRules...)
+		}
 	}
 	return v
+}
+
+// Withheld returns the finding for which a load has no latency that may be printed, or nil. Above
+// capacity, to name the usual one, response times say how long the test was; the finding says how
+// fast the backlog grew, which is what there is to print instead.
+func Withheld(v result.Verdict, load string) *result.Finding {
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		bound := f.Rule == ended.Name || slices.ContainsFunc(boundRules, func(r Rule) bool {
+			return r.Name == f.Rule
+		})
+		if bound && f.Grade == result.Invalid && (f.Load == load || f.Load == "") {
+			return f
+		}
+	}
+	return nil
 }
 
 func worse(a, b string) string {
@@ -121,12 +87,17 @@ func invalid(observed, limit, hint string) *result.Finding {
 func percent(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) }
 
 // beside is a share with as many digits as it takes to tell it from its limit.
-func beside(x, limit float64) string {
-	for digits := 1; digits < 6; digits++ {
-		s := fmt.Sprintf("%.*f %%", digits, 100*x)
-		if s != fmt.Sprintf("%.*f %%", digits, 100*limit) {
-			return s
-		}
+func beside(x, limit float64) string { return apart(100*x, 100*limit, 1) + " %" }
+
+// apart is likewise for other numbers, with some digits at least.
+func apart(x, limit float64, digits int) string {
+	at := func(digits int, x float64) string { return fmt.Sprintf("%.*f", digits, x) }
+	more := digits
+	for more < 5 && at(more, x) == at(more, limit) {
+		more++
 	}
-	return percent(x)
+	if at(more, x) == at(more, limit) {
+		more = digits
+	}
+	return at(more, x)
 }

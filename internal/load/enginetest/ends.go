@@ -87,6 +87,7 @@ func (s *suite) halfClosed(t *testing.T) {
 	if got := string(h.slots[0].got); got != "last words" {
 		t.Errorf("received %q", got)
 	}
+	h.quiet()
 	select {
 	case <-left:
 	case <-time.After(time.Duration(bound)):
@@ -416,9 +417,8 @@ func (s *suite) outOfDescriptors(t *testing.T) {
 		}
 	}
 	// At the limit, a connection that is closed makes room for the next.
-	limit(5) // below what is open: nothing more can be
-	h.Close(0)
 	limit(uint64(highest(t)) + 1)
+	h.Close(0)
 	h.slots[0] = told{}
 	h.Open(0)
 	h.pump("reopening", func() bool { return h.slots[0].opened+len(h.slots[0].closed) > 0 })

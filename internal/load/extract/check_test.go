@@ -35,6 +35,7 @@ func TestChecks(t *testing.T) {
 
 	check(true, "json id is 7")(Is(json("id"), "7", nil))
 	check(false, "json id is 70")(Is(json("id"), "70", nil))
+	check(false, "json key is k4")(Is(json("key"), "k4", nil)) // it is k47
 	check(true, "json id is {id}")(Is(json("id"), "{id}", flow))
 	check(true, "json key is k{key}")(Is(json("key"), "k{key}", nil))
 	check(false, "json key is k{seq}")(Is(json("key"), "k{seq}", nil))

@@ -5,8 +5,8 @@
 //	                                                   └──► Capture: a variable of the flow
 //
 // All of it is made when a load begins, read-only from then on, and used by many threads. Nothing
-// is allocated to find a header, the body, or a value at a plain path of JSON, unless the value is a
-// string with escapes, nor to compare it; a regular expression that finds allocates its places.
+// is allocated to find a header, the body, or a value at a plain path of JSON, unless the value is
+// a string with escapes, nor to compare it; a regular expression that finds allocates its places.
 //
 // Non-goals: no decoding of the body, neither of compression nor of character sets; no HTML or XML,
 // for which a regular expression must do.

@@ -61,7 +61,8 @@ func TestFindJSON(t *testing.T) {
 func TestFindHeader(t *testing.T) {
 	check := func(name, fields, want string) {
 		t.Helper()
-		checkFind(t, must(t)(Header(name)), "HTTP/1.1 200 OK\r\n"+fields, "Location: body\r\n", want)
+		checkFind(t, must(t)(Header(name)), "HTTP/1.1 200 OK\r\n"+fields, "Location: "+
+			"body\r\n", want)
 	}
 	check("Location", "Location: /owners/7\r\n", "/owners/7")
 	check("location", "Server: x\r\nLOCATION: /owners/7\r\n\r\n", "/owners/7")

@@ -13,10 +13,10 @@
 // braces and line breaks, and then the closing brace, makes a placeholder. Every other brace is
 // itself, so that JSON needs no escapes. {{key}} is the text {key}.
 //
-// A value is drawn from the seed, the request's number, the count of placeholders before its own and
-// what stands before it on its line. So two places of one text draw independently; equal texts draw
-// the same, and an expected body written like the body sent matches an echo of it; and the port in a
-// Host line above, which differs from run to run, changes nothing.
+// A value is drawn from the seed, the request's number, the count of placeholders before its own
+// and what stands before it on its line. So two places of one text draw independently; equal texts
+// draw the same, and an expected body written like the body sent matches an echo of it; and the
+// port in a Host line above, which differs from run to run, changes nothing.
 //
 // Non-goals: no expressions, no loops, no reading of files: whoever needs those has a program write
 // the bodies.
@@ -127,8 +127,8 @@ func (t *Text) Literals() [][]byte {
 	return append(out, t.tail)
 }
 
-// Append renders the text: at most Max bytes and, for each of its places, its variable. Within dst's
-// capacity it does not allocate.
+// Append renders the text: at most Max bytes and, for each of its places, its variable. Within
+// dst's capacity it does not allocate.
 func (t *Text) Append(dst []byte, v *Values) []byte {
 	for i := range t.parts {
 		p := &t.parts[i]

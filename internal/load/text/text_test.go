@@ -78,9 +78,11 @@ func TestErrorsSayWhatWasMeant(t *testing.T) {
 	}
 	check("a{ky}", `parse {ky}: there is no placeholder "ky"; did you mean {key}? `+
 		`The text itself is {{ky}}`)
-	check("{ownerid}", `parse {ownerid}: there is no placeholder "ownerid"; did you mean {ownerId}? `+
+	check("{ownerid}", `parse {ownerid}: there is no placeholder "ownerid"; did you mean `+
+		`{ownerId}? `+
 		`The text itself is {{ownerid}}`)
-	check("{return 1}", `parse {return 1}: there is no placeholder "return"; known are id, ownerId, `+
+	check("{return 1}", `parse {return 1}: there is no placeholder "return"; known are id, `+
+		`ownerId, `+
 		`never_set, key, seq, random, hex, uuid, pick. The text itself is {{return 1}}`)
 	check("{key 1}", `parse {key 1}: it takes no arguments; write it as in {key}`)
 	check("{id 1}", `parse {id 1}: a variable takes no arguments; write {id}`)
@@ -91,13 +93,16 @@ func TestErrorsSayWhatWasMeant(t *testing.T) {
 		" -9223372036854775808..9223372036854775807": "a range of all numbers of 64 bits is one " +
 			"number too many",
 	} {
-		check("{random"+args+"}", "parse {random"+args+"}: "+what+"; write it as in {random 1..100}")
+		check("{random"+args+"}", "parse {random"+args+"}: "+what+"; write it as in {random "+
+			"1..100}")
 	}
 	for _, args := range []string{"0", "-1", "x", "65537", "1 "} {
-		check("{hex "+args+"}", "parse {hex "+args+"}: it wants a number of digits from 1 to 65536; "+
+		check("{hex "+args+"}", "parse {hex "+args+"}: it wants a number of digits from 1 to "+
+			"65536; "+
 			"write it as in {hex 16}")
 	}
-	check("{pick one}", "parse {pick one}: it wants two alternatives or more, with | between them; "+
+	check("{pick one}", "parse {pick one}: it wants two alternatives or more, with | between "+
+		"them; "+
 		"write it as in {pick red|green}")
 }
 

@@ -1,0 +1,376 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"prony/internal/clock"
+	"prony/internal/driver"
+	"prony/internal/load"
+	"prony/internal/pace"
+	"prony/internal/stats"
+)
+
+// The field: every generator that is installed, against the same server, in alternating runs. Each
+// runs as a process of its own, pinned to the same core; its cost is what wait4(2) says of the
+// whole process, start and end included.
+
+// figures are what one run came to.
+type figures struct {
+	CPUNsPerRequest float64 `json:"cpuNsPerRequest"`
+	PerS            float64 `json:"perS"`
+	MemoryBytes     int64   `json:"memoryBytes"`
+	LagP50Ns        int64   `json:"lagP50Ns,omitempty"`
+	LagP99Ns        int64   `json:"lagP99Ns,omitempty"`
+}
+
+// entry is a line of the history.
+type entry struct {
+	Time        time.Time `json:"time"`
+	Commit      string    `json:"commit"`
+	Kernel      string    `json:"kernel"`
+	CPU         string    `json:"cpu"`
+	Generator   string    `json:"generator"`
+	Connections int       `json:"connections"`
+	RatePerS    float64   `json:"ratePerS,omitempty"`
+	Round       int       `json:"round"`
+	figures
+}
+
+// historyFile keeps every run, so that a change of the generator is seen against all before it.
+const historyFile = "history.ndjson"
+
+// childLoad is how a run of our own generator is asked for.
+type childLoad struct {
+	Engine      string
+	Addr        string
+	Core        int
+	Connections int
+	For         time.Duration
+	RatePerS    float64
+	Pacing      string
+}
+
+const childEnv = "PRONY_BENCH_LOAD"
+
+// offerAsChild is the child's side of a run: it prints the result.
+func offerAsChild(text string) error {
+	var c childLoad
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		return err
+	}
+	if _, err := load.RaiseFiles(); err != nil {
+		return err
+	}
+	s := load.Spec{
+		Name: "bench", Model: load.Closed, Connections: c.Connections, Cores: []int{c.Core},
+		Address: netip.MustParseAddrPort(c.Addr), Window: c.For, Drain: time.Second,
+		Timeout: 5 * time.Second, Pacing: c.Pacing, Seed: 1,
+		Scenario: load.Scenario{KeyLo: 1, KeyHi: 50000, Requests: []load.Request{
+			{Method: "GET", Path: "/hello?key={key}", Want: "ok", HasWant: true}}},
+	}
+	if c.RatePerS > 0 {
+		s.Model = load.Open
+		s.Schedule = pace.Schedule{Arrivals: pace.Constant, Rate: pace.Flat(c.RatePerS)}
+	}
+	r, err := driver.Prony{Engine: c.Engine}.Offer(context.Background(), s)
+	if err != nil {
+		return err
+	}
+	if n := r.Errors.Total(); n > 0 {
+		return fmt.Errorf("%d errors: %s", n, r.Errors.Example)
+	}
+	return json.NewEncoder(os.Stdout).Encode(figures{
+		PerS: r.ThroughputPerS, CPUNsPerRequest: float64(r.Done),
+		LagP50Ns: r.Lag.P50Ns, LagP99Ns: r.Lag.P99Ns,
+	})
+}
+
+// runOurs runs our generator once, as a process of its own.
+func runOurs(tb testing.TB, c childLoad) figures {
+	tb.Helper()
+	text, err := json.Marshal(c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childEnv+"="+string(text))
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := onCore(c.Core, cmd)
+	if err != nil {
+		tb.Fatalf("%+v: %v: %s", c, err, stderr.Bytes())
+	}
+	var f figures
+	if err := json.Unmarshal(out, &f); err != nil {
+		tb.Fatal(err)
+	}
+	f.cost(cmd, f.CPUNsPerRequest)
+	return f
+}
+
+// cost fills in what the ended process took, for so many requests.
+func (f *figures) cost(cmd *exec.Cmd, requests float64) {
+	p := cmd.ProcessState
+	f.CPUNsPerRequest = float64(p.UserTime()+p.SystemTime()) / requests
+	if ru, ok := p.SysUsage().(*syscall.Rusage); ok {
+		f.MemoryBytes = ru.Maxrss << 10 // getrusage(2) counts in KiB
+	}
+}
+
+// runForeign runs another generator once; false where it cannot do this.
+func runForeign(tb testing.TB, name string, addr netip.AddrPort, core, conns int,
+	d time.Duration) (figures, bool) {
+	tb.Helper()
+	by, err := driver.Foreign(name)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r, err := by.Offer(context.Background(), load.Spec{
+		Name: "bench", Model: load.Closed, Connections: conns, Cores: []int{core}, Address: addr,
+		Window: d, Drain: time.Second, Timeout: 5 * time.Second,
+		Scenario: load.Scenario{KeyLo: 12345, KeyHi: 12345, Requests: []load.Request{
+			{Method: "GET", Path: "/hello?key=12345", WantSize: -1}}},
+	})
+	if err != nil {
+		tb.Logf("%s with %d connections: %v", name, conns, err)
+		return figures{}, false
+	}
+	return figures{CPUNsPerRequest: r.Generator.CPUPerRequestNs, PerS: r.ThroughputPerS,
+		MemoryBytes: r.Generator.MemoryBytes}, true
+}
+
+// generator is one of the field.
+type generator struct {
+	name string
+	run  func(tb testing.TB, addr netip.AddrPort, core, conns int, d time.Duration) (figures, bool)
+}
+
+// field is our engines, and whoever else is installed.
+func field() []generator {
+	var all []generator
+	for _, engine := range []string{driver.Uring, driver.Epoll} {
+		all = append(all, generator{"prony/" + engine, func(tb testing.TB, addr netip.AddrPort,
+			core,
+			conns int, d time.Duration) (figures, bool) {
+			return runOurs(tb, childLoad{Engine: engine, Addr: addr.String(), Core: core,
+				Connections: conns, For: d}), true
+		}})
+	}
+	for _, name := range driver.Names() {
+		if _, err := driver.Foreign(name); err != nil ||
+			name == "wrk2" { // which has no closed model
+			continue
+		}
+		all = append(all, generator{name, func(tb testing.TB, addr netip.AddrPort, core, conns int,
+			d time.Duration) (figures, bool) {
+			return runForeign(tb, name, addr, core, conns, d)
+		}})
+	}
+	return all
+}
+
+// BenchmarkLoad compares the field at several numbers of connections, and says how exactly our
+// generator keeps a schedule. One iteration is a whole comparison: PRONY_BENCH_ROUNDS rounds, 5
+// unless it is set, of PRONY_BENCH_SECONDS each, 2 unless it is set.
+func BenchmarkLoad(b *testing.B) {
+	rounds, seconds := setting(b, "PRONY_BENCH_ROUNDS", 5), setting(b, "PRONY_BENCH_SECONDS", 2)
+	serverCore, core := twoCores(b)
+	addr := server(b, serverCore)
+	var out bytes.Buffer
+	for range b.N {
+		for _, conns := range []int{64, 256, 1000, 10_000} {
+			contest(b, &out, addr, core, conns, rounds, time.Duration(seconds)*time.Second)
+		}
+		punctuality(b, &out, addr, core, rounds, time.Duration(seconds)*time.Second)
+	}
+	b.ReportMetric(0, "ns/op") // the time of a comparison says nothing
+	b.Log("\n" + out.String())
+}
+
+func setting(tb testing.TB, name string, otherwise int) int {
+	tb.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		tb.Fatalf("%s is %q; want a number above 0", name, text)
+	}
+	return n
+}
+
+// contest runs everybody in every round, the first of one round the last of the next.
+func contest(tb testing.TB, out *bytes.Buffer, addr netip.AddrPort, core, conns, rounds int,
+	d time.Duration) {
+	tb.Helper()
+	all := field()
+	runs := map[string][]figures{}
+	for round := range rounds {
+		order := slices.Clone(all)
+		if round%2 == 1 {
+			slices.Reverse(order)
+		}
+		for _, g := range order {
+			f, ok := g.run(tb, addr, core, conns, d)
+			if !ok {
+				continue
+			}
+			runs[g.name] = append(runs[g.name], f)
+			remember(tb, g.name, conns, 0, round, f)
+		}
+	}
+	fmt.Fprintf(out, "%d connections, %d rounds of %v\n", conns, rounds, d)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "generator\tCPU µs/req\trange\tto wrk\trequests/s\tmemory MiB\t")
+	for _, g := range all {
+		if len(runs[g.name]) == rounds {
+			row(w, g.name, runs[g.name], runs["wrk"])
+		}
+	}
+	w.Flush()
+	fmt.Fprintln(out)
+}
+
+// row prints medians, the range, and the median of the ratios to wrk's run of the same round.
+func row(w *tabwriter.Writer, name string, runs, wrk []figures) {
+	cpu := func(f figures) float64 { return f.CPUNsPerRequest / 1e3 }
+	ratio := "–"
+	if len(wrk) == len(runs) {
+		var ratios []float64
+		for i := range runs {
+			ratios = append(ratios, cpu(runs[i])/cpu(wrk[i]))
+		}
+		ratio = fmt.Sprintf("%.3f", stats.Median(ratios))
+	}
+	costs := values(runs, cpu)
+	fmt.Fprintf(w, "%s\t%.2f\t%.2f–%.2f\t%s\t%.0f\t%.0f\t\n", name, stats.Median(costs),
+		slices.Min(costs), slices.Max(costs), ratio,
+		stats.Median(values(runs, func(f figures) float64 { return f.PerS })),
+		stats.Median(values(runs, func(f figures) float64 {
+			return float64(f.MemoryBytes) / (1 << 20)
+		})))
+}
+
+func values(runs []figures, of func(figures) float64) (out []float64) {
+	for _, f := range runs {
+		out = append(out, of(f))
+	}
+	return out
+}
+
+// punctuality is how late requests leave, by rate and pacing.
+func punctuality(tb testing.TB, out *bytes.Buffer, addr netip.AddrPort, core, rounds int,
+	d time.Duration) {
+	tb.Helper()
+	fmt.Fprintf(out, "lag (sent − due), constant arrivals, 64 connections, medians of %d\n", rounds)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "generator\trequests/s\tp50 µs\tp99 µs\tCPU of a core\t")
+	for _, engine := range []string{driver.Uring, driver.Epoll} {
+		for _, pacing := range []string{load.Frugal, load.Precise} {
+			for _, perS := range []float64{1000, 20_000, 50_000} {
+				var runs []figures
+				for round := range rounds {
+					f := runOurs(tb, childLoad{Engine: engine, Addr: addr.String(), Core: core,
+						Connections: 64, For: d, RatePerS: perS, Pacing: pacing})
+					runs = append(runs, f)
+					remember(tb, "prony/"+engine+"/"+pacing, 64, perS, round, f)
+				}
+				us := func(of func(figures) int64) float64 {
+					return stats.Median(values(runs, func(f figures) float64 {
+						return float64(of(f)) / 1e3
+					}))
+				}
+				fmt.Fprintf(w, "%s/%s\t%.0f\t%.1f\t%.1f\t%.0f %%\t\n", engine, pacing, perS,
+					us(func(f figures) int64 { return f.LagP50Ns }),
+					us(func(f figures) int64 { return f.LagP99Ns }),
+					100*stats.Median(values(runs, func(f figures) float64 {
+						return f.CPUNsPerRequest * f.PerS / 1e9
+					})))
+			}
+		}
+	}
+	w.Flush()
+}
+
+// remember appends a run to the history.
+func remember(tb testing.TB, name string, conns int, perS float64, round int, f figures) {
+	tb.Helper()
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		tb.Fatal(err)
+	}
+	line, err := json.Marshal(entry{
+		Time: clock.Wall(), Commit: commit(), Kernel: unix.ByteSliceToString(u.Release[:]),
+		CPU: model(), Generator: name, Connections: conns, RatePerS: perS, Round: round, figures: f,
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	file, err := os.OpenFile(historyFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.Write(append(line, '\n')); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func commit() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				return s.Value[:min(len(s.Value), 12)]
+			}
+		}
+	}
+	out, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// model is the processor's name.
+func model() string {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return "unknown"
+	}
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(line, ":"); ok &&
+			strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return "unknown"
+}
+
+// The bench's parts work, in small, with every generator that is installed.
+func TestFieldInSmall(t *testing.T) {
+	serverCore, core := twoCores(t)
+	addr := server(t, serverCore)
+	for _, g := range field() {
+		f, ok := g.run(t, addr, core, 4, 200*time.Millisecond)
+		if !ok || f.CPUNsPerRequest <= 0 || f.PerS <= 0 {
+			t.Errorf("%s: %+v", g.name, f)
+		}
+	}
+}

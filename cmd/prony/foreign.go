@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"prony/internal/driver"
+	"prony/internal/host"
+	"prony/internal/result"
+	"prony/internal/table"
+)
+
+// compat offers what another tool's command line came to, with our own engine, and prints the
+// result as prony load does. It resolves the call's URL; a host in its spec goes before the URL's.
+type compat func(ctx context.Context, c *driver.Call) error
+
+// usualHelp is what each of the verbs says of itself.
+var usualHelp = map[string]string{
+	"wrk":  "-t -c -d -H -L --timeout",
+	"wrk2": "-t -c -d -R -H -L -U --timeout",
+	"hey": "-n -c -q -z -m -t -d -D -T -A -H -a -U -host -h2 -cpus -disable-keepalive " +
+		"-disable-compression -disable-redirects",
+	"oha": "-n -c -q -z -m -t -d -D -T -A -H -a -w --host --http2 --insecure --disable-keepalive " +
+		"--latency-correction",
+}
+
+// usualCmds are verbs that take the command lines of other generators and run them with ours.
+func (a *app) usualCmds(run compat) (out []*cobra.Command) {
+	for _, tool := range driver.Usuals() {
+		out = append(out, a.usualCmd(tool, run))
+	}
+	return out
+}
+
+func (a *app) usualCmd(tool string, run compat) *cobra.Command {
+	return &cobra.Command{
+		Use:   tool + " [FLAGS OF " + strings.ToUpper(tool) + "] URL",
+		Short: "Load a server, with the flags of " + tool,
+		Long: fmt.Sprintf(`Takes the usual command line of %s and offers that load with our own
+engine, so that scripts need no rewriting. It prints what prony load prints. Flags that are
+understood: %s. Besides, --status names the status of a good answer.`, tool, usualHelp[tool]),
+		// These flags are not ours: pflag would not even take all of them.
+		DisableFlagParsing: true,
+		RunE: func(c *cobra.Command, args []string) error {
+			call, err := driver.Usual(tool, args)
+			if errors.Is(err, driver.ErrHelp) {
+				return c.Help()
+			}
+			if err != nil {
+				return usageError{err}
+			}
+			if err := pinThreads(call); err != nil {
+				return err
+			}
+			for _, n := range call.Notes {
+				fmt.Fprintf(a.stderr, "prony: %s\n", n)
+			}
+			return run(c.Context(), call)
+		},
+	}
+}
+
+// pinThreads gives several load threads a core each, as our engine wants them; a single one stays
+// free to move, as the tool's would be.
+func pinThreads(call *driver.Call) error {
+	if call.Threads < 2 {
+		return nil
+	}
+	cores, err := host.Cores()
+	if err != nil {
+		return err
+	}
+	n := min(call.Threads, len(cores), call.Spec.Connections)
+	call.Spec.Cores = cores[:n]
+	call.Notes = append(call.Notes, fmt.Sprintf("%d load threads, pinned to the cores %v", n,
+		call.Spec.Cores))
+	return nil
+}
+
+// importCmd prints what the saved output of other generators says, and what it cannot say.
+func (a *app) importCmd() *cobra.Command {
+	asJSON := false
+	c := &cobra.Command{
+		Use: "import FILE...", Short: "Read the saved output of another load generator",
+		Args: arguments(1, 1<<10),
+		Long: `Import reads what wrk, wrk2, hey, oha, k6, h2load, JMeter or vegeta have printed or
+saved, tells the format by the content, and says it in the terms of prony: under which model the
+numbers came to be, what counts as an error, and what the output cannot say. A dash is a value that
+is not in it. It reads
+
+  ` + strings.Join(driver.Formats(), "\n  "),
+		Example: "  prony import wrk.txt k6-summary.json",
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.importFiles(args, asJSON)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: the load as in records, with the notes")
+	return c
+}
+
+// imported is a file's load in the JSON output.
+type imported struct {
+	File  string       `json:"file"`
+	Load  *result.Load `json:"load"`
+	Notes []string     `json:"notes"`
+}
+
+// importFiles reads each file; one that cannot be read keeps none of the others from being told.
+func (a *app) importFiles(files []string, asJSON bool) error {
+	all, errs := []imported{}, []error{}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("import: %w", err))
+			continue
+		}
+		l, notes, err := driver.Import(file, data)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		all = append(all, imported{file, l, notes})
+	}
+	if asJSON {
+		enc := json.NewEncoder(a.stdout)
+		enc.SetIndent("", "  ")
+		return errors.Join(append(errs, enc.Encode(all))...)
+	}
+	for i, one := range all {
+		if i > 0 {
+			fmt.Fprintln(a.stdout)
+		}
+		printImported(a.stdout, one)
+	}
+	if len(all) == 2 {
+		printDisagreement(a.stdout, all[0].Load, all[1].Load)
+	}
+	return errors.Join(errs...)
+}
+
+func printImported(w io.Writer, one imported) {
+	l := one.Load
+	fmt.Fprintf(w, "%s: %s", one.File, l.Driver)
+	for _, part := range []struct {
+		known bool
+		text  string
+	}{
+		{l.Model != "", ", " + l.Model},
+		{l.RatePerS > 0, " at " + table.Rate(l.RatePerS) + "/s"},
+		{l.Connections > 0, fmt.Sprintf(", %d connections", l.Connections)},
+		{l.WindowNs > 0, fmt.Sprintf(" for %v", time.Duration(l.WindowNs).Round(time.Millisecond))},
+	} {
+		if part.known {
+			fmt.Fprint(w, part.text)
+		}
+	}
+	e := l.Errors
+	perS := table.Absent
+	if l.WindowNs > 0 {
+		perS = table.Rate(l.ThroughputPerS)
+	}
+	fmt.Fprintf(w, "\n\n  throughput   %s good answers/s (%d good, %d failed, %d unanswered)\n",
+		perS, l.Done, e.Total(), l.Censored)
+	printKnown(w, "response", &l.ResponseTime)
+	// Of a closed load the two are one.
+	if l.ServiceTime != l.ResponseTime {
+		printKnown(w, "service", &l.ServiceTime)
+	}
+	if e.Total() > 0 {
+		fmt.Fprintf(w, "  errors       connect %d, write %d, read %d, timeout %d, parse %d, "+
+			"status %d, body %d\n", e.Connect, e.Write, e.Read, e.Timeout, e.Parse, e.Status,
+			e.Body)
+		fmt.Fprintf(w, "               first: %s\n", orAbsent(e.Example))
+	}
+	for _, n := range one.Notes {
+		fmt.Fprintf(w, "  - %s\n", n)
+	}
+}
+
+func orAbsent(s string) string {
+	if s == "" {
+		return table.Absent
+	}
+	return s
+}
+
+// printKnown prints a distribution of which only some values are known: 0 is unknown.
+func printKnown(w io.Writer, name string, d *result.Dist) {
+	if d.Count == 0 {
+		return
+	}
+	value := func(ns float64) string {
+		if ns <= 0 {
+			return table.Absent
+		}
+		return table.Duration(ns)
+	}
+	fmt.Fprintf(w, "  %-12s", name)
+	for _, v := range []struct {
+		name string
+		ns   float64
+	}{
+		{"mean", d.MeanNs}, {"p50", float64(d.P50Ns)}, {"p90", float64(d.P90Ns)},
+		{"p99", float64(d.P99Ns)}, {"p99.9", float64(d.P999Ns)}, {"max", float64(d.MaxNs)},
+	} {
+		fmt.Fprintf(w, " %s %s ", v.name, value(v.ns))
+	}
+	fmt.Fprintf(w, " of %d\n", d.Count)
+}
+
+// printDisagreement says why two results of the same service differ.
+func printDisagreement(w io.Writer, a, b *result.Load) {
+	why := driver.Disagree(a, b)
+	if len(why) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\nwere both of the same service:\n")
+	for _, s := range why {
+		fmt.Fprintf(w, "  - %s\n", s)
+	}
+}

@@ -1,0 +1,383 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"prony/internal/driver"
+	"prony/internal/host"
+	"prony/internal/load"
+	"prony/internal/load/stack"
+	"prony/internal/load/text"
+	"prony/internal/pace"
+	"prony/internal/suite"
+	"prony/internal/trial"
+)
+
+// loadFlags say what is offered, and to whom.
+type loadFlags struct {
+	connections int
+	streams     int
+	rate        string
+	arrivals    string
+	trace       string
+	users       string
+	think       string
+	requests    int64
+	churn       int
+	slow        load.Slow
+	duration    time.Duration
+	lead        time.Duration
+	timeout     time.Duration
+
+	method   string
+	headers  []string
+	body     string
+	kind     string
+	keys     string
+	zipf     float64
+	status   int
+	want     string
+	scenario string
+
+	cores    []int
+	seed     uint64
+	pacing   string
+	engine   string
+	http2    bool
+	unix     string
+	insecure bool
+
+	given func(flag string) bool
+}
+
+// add declares the flags. What a verb sets by itself, it leaves out.
+func (f *loadFlags) add(fs *pflag.FlagSet) {
+	f.given = fs.Changed
+	fs.IntVarP(&f.connections, "connections", "c", 64, "connections")
+	fs.IntVar(&f.streams, "streams", 1, "requests at once on each connection (HTTP/2, gRPC)")
+	fs.DurationVarP(&f.duration, "duration", "d", 10*time.Second,
+		"length of the window (default: of the shape of --rate or --users, else 10s)")
+	fs.DurationVar(&f.lead, "lead", 500*time.Millisecond,
+		"offered before the window, not counted (default: none before a shape, else 500ms)")
+	fs.DurationVar(&f.timeout, "timeout", 5*time.Second, "of a request, and of the drain")
+
+	fs.StringVarP(&f.method, "method", "X", "GET", "method")
+	fs.StringArrayVarP(&f.headers, "header", "H", nil, "header field, as 'Name: value'; repeatable")
+	fs.StringVar(&f.body, "body", "", "body of each request, or @FILE")
+	fs.StringVar(&f.kind, "type", "", "media type of the body (default text/plain)")
+	fs.StringVar(&f.keys, "keys", "1-1", "range that {key} is drawn from, as 1-50000")
+	fs.Float64Var(&f.zipf, "zipf", 0, "draw keys by popularity with this exponent; 0: uniformly")
+	fs.IntVar(&f.status, "status", 200, "status of a good answer")
+	fs.StringVar(&f.want, "want", "", "body of a good answer, byte for byte (default: any)")
+	fs.StringVar(&f.scenario, "scenario", "",
+		"YAML file of a mix or a flow, instead of one request")
+
+	fs.IntSliceVar(&f.cores, "cores", nil,
+		"a load thread on each of these cores (default: one thread, not pinned)")
+	fs.Uint64Var(&f.seed, "seed", 1, "of arrivals, keys, mix and pauses")
+	fs.StringVar(&f.engine, "engine", driver.Auto, "auto, uring or epoll")
+	fs.BoolVar(&f.http2, "http2", false, "HTTP/2: over TLS with https, else in the clear")
+	fs.StringVar(&f.unix, "unix", "", "connect to this Unix socket")
+	fs.BoolVarP(&f.insecure, "insecure", "k", false, "accept any certificate")
+}
+
+// addModel declares the flags that say how much is offered when.
+func (f *loadFlags) addModel(fs *pflag.FlagSet) {
+	fs.StringVarP(&f.rate, "rate", "r", "",
+		"open model: requests a second, as 5000 or 'ramp 100..2000 in 30s' (default: closed model)")
+	fs.StringVar(&f.arrivals, "arrivals", pace.Poisson, "of the open model: poisson or constant")
+	fs.StringVar(&f.trace, "trace", "", "open model: replay the arrivals of this file")
+	fs.StringVar(&f.users, "users", "",
+		"closed model: virtual users, as 700 or 'ramp 0..700 in 5m, 700 for 5m'")
+	fs.StringVar(&f.think, "think", "",
+		"pause of a user: 1s, 'uniform 500ms..2s' or 'exponential 1s'")
+	fs.Int64VarP(&f.requests, "requests", "n", 0, "end after so many requests or flows")
+	fs.IntVar(&f.churn, "churn", 0, "renew each connection after so many answers")
+	fs.IntVar(&f.slow.Clients, "slow", 0, "clients beside the load that never end their request")
+	fs.StringVar(&f.slow.Text, "slow-text", "GET", "what each of them sends")
+	fs.DurationVar(&f.slow.Drip, "slow-drip", 0, "between its bytes (default: all at once)")
+	fs.StringVar(&f.pacing, "pacing", "", "of the open model: frugal sleeps until an arrival is "+
+		"due, precise polls shortly before\n(default: precise where the load has cores to itself)")
+}
+
+// offer is a load and the generator that it needs.
+type offer struct {
+	spec load.Spec
+	by   driver.Prony
+	url  string
+}
+
+// plan turns the flags into a load.
+func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
+	o := &offer{url: target, by: driver.Prony{Engine: f.engine}}
+	path, err := f.aim(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	s := &o.spec
+	s.Name, s.Seed, s.Cores, s.Model = "load", f.seed, f.cores, load.Closed
+	s.Connections = f.connections * max(f.streams, 1)
+	s.Lead, s.Window, s.Drain, s.Timeout = f.lead, f.duration, f.timeout, f.timeout
+	s.Requests, s.Churn, s.Pacing = f.requests, f.churn, f.pacing
+	if f.slow.Clients > 0 {
+		s.Slow = f.slow
+	}
+	if s.Pacing == "" {
+		s.Pacing = load.Frugal
+		if len(f.cores) > 0 || runtime.NumCPU() >= 4 {
+			s.Pacing = load.Precise
+		}
+	}
+	if err := f.request(path, s); err != nil {
+		return nil, err
+	}
+	if err := f.model(s); err != nil {
+		return nil, err
+	}
+	if s.Requests > 0 {
+		f.fit(s, 24*time.Hour) // its end is the last answer
+	}
+	return o, checkCores(f.cores)
+}
+
+// model says how much is offered when.
+func (f *loadFlags) model(s *load.Spec) error {
+	if f.rate != "" && f.users != "" || f.trace != "" && f.rate+f.users != "" {
+		return fmt.Errorf("--rate, --trace and --users are different loads; give one of them")
+	}
+	if f.think != "" && f.users == "" {
+		return fmt.Errorf("--think is the pause of --users; say how many there are")
+	}
+	switch {
+	case f.rate != "":
+		rate, err := pace.Parse(f.rate)
+		if err != nil {
+			return fmt.Errorf("--rate: %w", err)
+		}
+		s.Model, s.Schedule = load.Open, pace.Schedule{Arrivals: f.arrivals, Rate: rate}
+		f.fit(s, time.Duration(rate.Duration()))
+	case f.trace != "":
+		trace, err := readTrace(f.trace)
+		if err != nil {
+			return err
+		}
+		s.Model, s.Schedule = load.Open, pace.Schedule{Arrivals: pace.Replay, Trace: trace}
+		f.fit(s, time.Duration(trace[len(trace)-1]+1))
+	case f.users != "":
+		return f.people(s)
+	}
+	return nil
+}
+
+// people makes the closed model one of virtual users.
+func (f *loadFlags) people(s *load.Spec) error {
+	var users suite.Users
+	if err := users.UnmarshalText([]byte(f.users)); err != nil {
+		return fmt.Errorf("--users: %w", err)
+	}
+	var think suite.Think
+	if f.think != "" {
+		if err := think.UnmarshalText([]byte(f.think)); err != nil {
+			return fmt.Errorf("--think: %w", err)
+		}
+	}
+	s.Users = &load.Users{Number: users.Profile, Think: load.Think{
+		Kind: think.Kind, Lo: time.Duration(think.Lo), Hi: time.Duration(think.Hi)}}
+	if !f.given("connections") {
+		s.Connections = int(users.Max())
+	}
+	f.fit(s, time.Duration(users.Duration()))
+	return nil
+}
+
+// fit makes the window that of a load which has an end of its own, unless it was given.
+func (f *loadFlags) fit(s *load.Spec, length time.Duration) {
+	if length == 0 {
+		return
+	}
+	if !f.given("duration") {
+		s.Window = length
+	}
+	if !f.given("lead") {
+		s.Lead = 0
+	}
+}
+
+func readTrace(file string) ([]int64, error) {
+	in, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("--trace: %w", err)
+	}
+	defer in.Close()
+	trace, err := pace.ReadTrace(in)
+	if err == nil && len(trace) == 0 {
+		err = fmt.Errorf("it has no arrival")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read trace %s: %w", file, err)
+	}
+	return trace, nil
+}
+
+// request makes the scenario: of a file, or of the one request that the flags describe.
+func (f *loadFlags) request(path string, s *load.Spec) error {
+	if f.scenario != "" {
+		data, err := os.ReadFile(f.scenario)
+		if err != nil {
+			return fmt.Errorf("--scenario: %w", err)
+		}
+		sc, err := suite.ReadScenario(f.scenario, data)
+		if err != nil {
+			return err
+		}
+		s.Scenario, err = trial.Scenario(*sc, "")
+		if err == nil && sc.Connections > 0 && !f.given("connections") {
+			s.Connections = sc.Connections
+		}
+		return err
+	}
+	r := load.Request{
+		Method: f.method, Path: path, Type: f.kind, Status: f.status, Want: f.want,
+		HasWant: f.given("want"), WantSize: -1,
+	}
+	var err error
+	if r.Body, err = bodyOf(f.body); err != nil {
+		return err
+	}
+	for _, h := range f.headers {
+		name, value, ok := strings.Cut(h, ":")
+		if !ok {
+			return fmt.Errorf("--header %q: want 'Name: value'", h)
+		}
+		r.Headers = append(r.Headers, load.Header{Name: name, Value: strings.TrimSpace(value)})
+	}
+	lo, hi, ok := strings.Cut(f.keys, "-")
+	if s.Scenario.KeyLo, err = strconv.ParseUint(lo, 10, 64); err == nil && ok {
+		s.Scenario.KeyHi, err = strconv.ParseUint(hi, 10, 64)
+	}
+	if err != nil || !ok {
+		return fmt.Errorf("keys %q: want a range such as 1-50000", f.keys)
+	}
+	s.Scenario.Zipf = f.zipf
+	s.Scenario.Requests = []load.Request{r}
+	return nil
+}
+
+// bodyOf reads @FILE. What is in a file is no template: a brace in it means nothing.
+func bodyOf(flag string) (string, error) {
+	file, ok := strings.CutPrefix(flag, "@")
+	if !ok {
+		return flag, nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("--body: %w", err)
+	}
+	return text.Escape(string(data)), nil
+}
+
+// schemes are those that need the engine of libraries, and its protocol.
+var schemes = map[string]string{
+	"https": stack.H1TLS, "h2c": stack.H2C, "grpc": stack.GRPC, "grpcs": stack.GRPCS,
+	"ws": stack.WS, "wss": stack.WSS,
+}
+
+// aim finds out where the load goes and what is spoken there. It returns the path as it was typed,
+// braces and all.
+func (f *loadFlags) aim(ctx context.Context, o *offer) (path string, err error) {
+	u, err := url.Parse(o.url)
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && schemes[u.Scheme] == "" {
+		return "", fmt.Errorf("load %q: want a URL such as http://127.0.0.1:8080/path; "+
+			"there are http, https, h2c, grpc, grpcs, ws and wss", o.url)
+	}
+	_, rest, _ := strings.Cut(o.url, "://")
+	path = "/"
+	if i := strings.IndexByte(rest, '/'); i >= 0 {
+		path = rest[i:]
+	}
+	protocol := schemes[u.Scheme]
+	switch {
+	case f.http2 && u.Scheme == "http":
+		protocol = stack.H2C
+	case f.http2 && u.Scheme == "https":
+		protocol = stack.H2
+	case f.http2:
+		return "", fmt.Errorf("--http2 goes with http and https, not with %s", u.Scheme)
+	case f.unix != "" && u.Scheme == "http":
+		protocol = stack.H1Unix
+	case f.unix != "":
+		return "", fmt.Errorf("--unix goes with http URLs")
+	}
+	o.spec.Host = u.Host
+	if f.unix == "" {
+		port := u.Port()
+		if port == "" {
+			port = map[bool]string{true: "443", false: "80"}[strings.HasSuffix(u.Scheme, "s")]
+		}
+		if o.spec.Address, err = resolve(ctx, u.Hostname(), port); err != nil {
+			return "", err
+		}
+	} else {
+		o.spec.Address = netip.MustParseAddrPort("127.0.0.1:1") // nobody connects to it
+	}
+	if protocol != "" {
+		o.by.Stack = &stack.Config{
+			Protocol: protocol, Network: "tcp", Address: o.spec.Address.String(),
+			Host: u.Host, Path: path, Streams: f.streams, Insecure: f.insecure,
+		}
+		if f.unix != "" {
+			o.by.Stack.Network, o.by.Stack.Address = "unix", f.unix
+		}
+	} else if f.streams > 1 {
+		return "", fmt.Errorf("--streams: HTTP/1.1 has one request at a time on a connection; " +
+			"see --http2")
+	}
+	if strings.HasPrefix(u.Scheme, "grpc") || strings.HasPrefix(u.Scheme, "ws") {
+		f.method = "POST" // messages have a body
+	}
+	return path, nil
+}
+
+func checkCores(want []int) error {
+	have, err := host.Cores()
+	if err != nil {
+		return err
+	}
+	for _, c := range want {
+		if !slices.Contains(have, c) {
+			return fmt.Errorf("core %d is not one of %v, which this process may use", c, have)
+		}
+	}
+	return nil
+}
+
+func resolve(ctx context.Context, name, port string) (netip.AddrPort, error) {
+	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+	if err != nil || len(ips) == 0 {
+		return netip.AddrPort{}, fmt.Errorf("resolve %s: %w", name, err)
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("port %q is not a number up to 65535", port)
+	}
+	best := ips[0]
+	for _, ip := range ips {
+		if ip.Unmap().Is4() {
+			best = ip.Unmap()
+			break
+		}
+	}
+	return netip.AddrPortFrom(best, uint16(n)), nil
+}

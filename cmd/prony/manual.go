@@ -1,0 +1,301 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"prony/internal/load"
+	"prony/internal/pace"
+	"prony/internal/result"
+	"prony/internal/service"
+)
+
+// manCmd writes the manual from what --help is made of.
+func (a *app) manCmd() *cobra.Command {
+	return &cobra.Command{
+		Use: "man [DIR]", Short: "Write the manual's pages", Args: arguments(0, 1),
+		Long: `Man writes a page for each verb, in the form of man(7), into a folder, which is made
+if it is not there. A folder man1 below one of MANPATH makes them known to man. Without a folder it
+prints all pages, one after the other.`,
+		Example: `  prony man ~/.local/share/man/man1
+  prony man | man -l -`,
+		RunE: func(c *cobra.Command, args []string) error {
+			pages := manual(c.Root())
+			if len(args) == 0 {
+				_, err := a.stdout.Write(bytes.Join(texts(pages), nil))
+				return err
+			}
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return fmt.Errorf("write manual: %w", err)
+			}
+			for _, p := range pages {
+				if err := os.WriteFile(filepath.Join(args[0], p.name), p.text, 0o644); err != nil {
+					return fmt.Errorf("write manual: %w", err)
+				}
+			}
+			fmt.Fprintf(a.stderr, "%d pages in %s\n", len(pages), args[0])
+			return nil
+		},
+	}
+}
+
+// manPage is a page of the manual, with its file's name.
+type manPage struct {
+	name string
+	text []byte
+}
+
+func texts(pages []manPage) (out [][]byte) {
+	for _, p := range pages {
+		out = append(out, p.text)
+	}
+	return out
+}
+
+// manual is a page for a verb and for each below it.
+func manual(c *cobra.Command) []manPage {
+	c.InitDefaultHelpFlag()
+	c.InitDefaultVersionFlag()
+	out := []manPage{{dashed(c) + ".1", manText(c)}}
+	for _, sub := range verbs(c) {
+		out = append(out, manual(sub)...)
+	}
+	return out
+}
+
+// verbs are those that people see.
+func verbs(c *cobra.Command) []*cobra.Command {
+	return slices.DeleteFunc(slices.Clone(c.Commands()), func(c *cobra.Command) bool {
+		return !c.IsAvailableCommand() || c.Name() == "help"
+	})
+}
+
+func dashed(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
+
+// manText is a manual page in the macros of man(7). It has no date: the same program makes the same
+// page.
+func manText(c *cobra.Command) []byte {
+	var b bytes.Buffer
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line(`.TH "%s" 1 "" "prony %s" "Prony"`, roff(strings.ToUpper(dashed(c))),
+		roff(c.Root().Version))
+	line(".SH NAME\n%s \\- %s", roff(dashed(c)), roff(c.Short))
+	line(".SH SYNOPSIS\n.B %s", roff(c.UseLine()))
+	long := c.Long
+	if long == "" {
+		long = c.Short + "."
+	}
+	line(".SH DESCRIPTION\n%s", paragraphs(long))
+	section := func(title string, flags *pflag.FlagSet) {
+		if flags.HasAvailableFlags() {
+			line(".SH %s", title)
+			flags.VisitAll(func(f *pflag.Flag) { b.WriteString(manOption(f)) })
+		}
+	}
+	section("OPTIONS", c.LocalNonPersistentFlags())
+	section("OPTIONS OF ALL VERBS", c.Root().PersistentFlags())
+	if subs := verbs(c); len(subs) > 0 {
+		line(".SH VERBS")
+		for _, sub := range subs {
+			line(".TP\n.B %s\n%s", roff(sub.Name()), roff(sub.Short))
+		}
+	}
+	if c.Example != "" {
+		line(".SH EXAMPLES\n.EX\n%s\n.EE", roff(c.Example))
+	}
+	if also := seeAlso(c); len(also) > 0 {
+		line(".SH SEE ALSO\n%s", strings.Join(also, ",\n"))
+	}
+	return b.Bytes()
+}
+
+// manOption is a flag with its argument, its usage and its default.
+func manOption(f *pflag.Flag) string {
+	if f.Hidden || f.Deprecated != "" {
+		return ""
+	}
+	names := "--" + f.Name
+	if f.Shorthand != "" {
+		names = "-" + f.Shorthand + ", " + names
+	}
+	argument, usage := pflag.UnquoteUsage(f)
+	if argument != "" {
+		names += " " + argument
+	}
+	switch f.DefValue {
+	case "", "0", "0s", "false", "[]":
+	default:
+		if !strings.Contains(usage, "(default") {
+			usage += " (default " + f.DefValue + ")"
+		}
+	}
+	return fmt.Sprintf(".TP\n.B %s\n%s\n", roff(names), roff(usage))
+}
+
+// seeAlso are the pages above and below.
+func seeAlso(c *cobra.Command) (out []string) {
+	if c.HasParent() {
+		out = append(out, ".BR "+roff(dashed(c.Parent()))+" (1)")
+	}
+	for _, sub := range verbs(c) {
+		out = append(out, ".BR "+roff(dashed(sub))+" (1)")
+	}
+	return out
+}
+
+// paragraphs are set apart by empty lines. One whose lines are indented is set as it is.
+func paragraphs(text string) string {
+	var out []string
+	for _, p := range strings.Split(strings.TrimSpace(text), "\n\n") {
+		if set := roff(p); strings.HasPrefix(p, " ") {
+			out = append(out, ".EX\n"+set+"\n.EE")
+		} else {
+			out = append(out, set)
+		}
+	}
+	return strings.Join(out, "\n.PP\n")
+}
+
+// roff escapes what roff would take for a request, an escape, or a hyphen that people cannot copy.
+func roff(text string) string {
+	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, `"`, `\(dq`,
+		"^", `\(ha`, "~", `\(ti`).Replace(text)
+	if strings.HasPrefix(text, ".") {
+		text = `\&` + text
+	}
+	return strings.ReplaceAll(text, "\n.", "\n\\&.")
+}
+
+// addManual gives a root that has its other verbs the manual and what shells need.
+func (a *app) addManual(root *cobra.Command) {
+	root.CompletionOptions.HiddenDefaultCmd = false
+	root.AddCommand(a.manCmd())
+	arguments := map[string]cobra.CompletionFunc{
+		"run": a.completeSuites, "plan": a.completeSuites, "report": a.completeRuns,
+		"build": a.completeServices, "verify": a.completeServices,
+		"load": cobra.NoFileCompletions, "services": cobra.NoFileCompletions,
+	}
+	for _, c := range root.Commands() {
+		if f := arguments[c.Name()]; f != nil {
+			c.ValidArgsFunction = f
+		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if offer := a.completeFlag(f); offer != nil {
+				if err := c.RegisterFlagCompletionFunc(f.Name, offer); err != nil {
+					panic("prony: a flag is completed twice: " + err.Error())
+				}
+			}
+		})
+	}
+}
+
+// flagWords are the values of flags that have few. They count for a flag whose usage names them
+// all.
+var flagWords = map[string][]string{
+	"arrivals": {pace.Poisson, pace.Constant}, "pacing": {load.Frugal, load.Precise},
+	"engine": {"auto", "uring", "epoll"}, "output": {"text", "json", "csv", "hlog"},
+	"format": {"text", "markdown", "csv", "json", "html"},
+	"view":   {"auto", "live", "plain", "json", "none"},
+}
+
+// completeFlag offers values for a flag, or is nil.
+func (a *app) completeFlag(f *pflag.Flag) cobra.CompletionFunc {
+	if f.Name == "targets" {
+		return a.completeTargets
+	}
+	words := flagWords[f.Name]
+	for _, w := range words {
+		if !strings.Contains(f.Usage, w) {
+			return nil
+		}
+	}
+	if words == nil {
+		return nil
+	}
+	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+}
+
+// completeSuites offers the catalog's suites, as they are reached from here, and files.
+func (a *app) completeSuites(_ *cobra.Command, args []string, _ string) ([]string,
+	cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return a.inCatalog("suites", "*.yaml"), cobra.ShellCompDirectiveDefault
+}
+
+// completeRuns offers the folders of runs.
+func (a *app) completeRuns(_ *cobra.Command, args []string, _ string) ([]string,
+	cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	runs := a.inCatalog("results", "*", result.RunFile)
+	for i, file := range runs {
+		runs[i] = filepath.Dir(file)
+	}
+	return runs, cobra.ShellCompDirectiveFilterDirs
+}
+
+// inCatalog finds files below the root, and names them from the working folder where it can. A
+// shell has no use for an error.
+func (a *app) inCatalog(pattern ...string) []string {
+	root, err := a.root()
+	if err != nil {
+		return nil
+	}
+	files, err := filepath.Glob(filepath.Join(append([]string{root}, pattern...)...))
+	if err != nil {
+		return nil
+	}
+	if here, err := os.Getwd(); err == nil {
+		for i, f := range files {
+			if near, err := filepath.Rel(here, f); err == nil {
+				files[i] = near
+			}
+		}
+	}
+	return files
+}
+
+// completeServices offers the services that are not named yet.
+func (a *app) completeServices(_ *cobra.Command, args []string, _ string) ([]string,
+	cobra.ShellCompDirective) {
+	var names []string
+	for _, s := range a.known() {
+		if !slices.Contains(args, s.Name) {
+			names = append(names, s.Name)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeTargets offers targets for a list of them, whose last word is not finished.
+func (a *app) completeTargets(_ *cobra.Command, _ []string, typed string) ([]string,
+	cobra.ShellCompDirective) {
+	done := typed[:strings.LastIndex(typed, ",")+1]
+	var out []string
+	for _, t := range targets(a.known()) {
+		if !slices.Contains(strings.Split(done, ","), t.Name) {
+			out = append(out, done+t.Name)
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// known are the services of the catalog that can be read.
+func (a *app) known() []*service.Service {
+	root, err := a.root()
+	if err != nil {
+		return nil
+	}
+	services, _ := service.Catalog(root) // what is broken there is no business of a shell's
+	return services
+}

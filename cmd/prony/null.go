@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"prony/internal/pace"
+	"prony/internal/truth"
+)
+
+var nullAnswer = []byte(
+	"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok")
+
+// nullCmd is the server that the generator is calibrated against.
+func (a *app) nullCmd() *cobra.Command {
+	return &cobra.Command{
+		Use: "null PORT", Short: "Serve the same few bytes as cheaply as one thread can",
+		Args: arguments(1, 1), Hidden: true,
+		RunE: func(c *cobra.Command, args []string) error {
+			l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", args[0]))
+			if err != nil {
+				return fmt.Errorf("serve null: %w", err)
+			}
+			defer l.Close()
+			fmt.Fprintf(os.Stderr, "null server on %s\n", l.Addr())
+			return truth.Null(c.Context(), l.(*net.TCPListener), nullAnswer)
+		},
+	}
+}
+
+// writeTrace keeps arrivals for another time and another place.
+func writeTrace(file string, p pace.Process, horizonNs int64) (err error) {
+	out, err := os.Create(file)
+	if err != nil {
+		return fmt.Errorf("write trace: %w", err)
+	}
+	defer func() {
+		if e := out.Close(); err == nil && e != nil {
+			err = fmt.Errorf("write trace %s: %w", file, e)
+		}
+	}()
+	return pace.WriteTrace(out, p, horizonNs)
+}

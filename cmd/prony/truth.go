@@ -1,0 +1,464 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"prony/internal/config"
+	"prony/internal/driver"
+	"prony/internal/host"
+	"prony/internal/launch"
+	"prony/internal/launch/process"
+	"prony/internal/load"
+	"prony/internal/probe"
+	"prony/internal/selftest"
+	"prony/internal/table"
+	"prony/internal/truth/exact"
+)
+
+const truthAbout = `Truth serves answers whose times and kinds are known by arithmetic, on
+127.0.0.1, so that any load generator can be tested: what it prints must be what is below. Each
+request is answered at a moment that follows from when it and those before it came, and from nothing
+else; when the server ends it says how late it was itself.
+
+`
+
+func (a *app) truthCmd() *cobra.Command {
+	var about strings.Builder
+	about.WriteString(truthAbout)
+	for _, k := range exact.Kinds() {
+		fmt.Fprintf(&about, "  %s\n%s\n", k.Name, wrap(k.Does+". "+k.Reads, "      ", 92))
+	}
+	c := &cobra.Command{
+		Use: "truth KIND", Short: "Serve known answers, to test any load generator with",
+		Args: cobra.ArbitraryArgs, Long: about.String(),
+		Example: `  prony truth stall --stall 1s --after 3s
+  prony truth mm1 --service 2ms --port 9000 --duration 1m`,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return c.Help()
+			}
+			return unknownKind(args[0])
+		},
+	}
+	for _, k := range exact.Kinds() {
+		c.AddCommand(a.truthKind(k))
+	}
+	return c
+}
+
+func unknownKind(name string) error {
+	var known []string
+	for _, k := range exact.Kinds() {
+		known = append(known, k.Name)
+	}
+	if near := config.Nearest(name, known); near != "" {
+		return usageError{fmt.Errorf("there is no truth server %q; did you mean %q?", name, near)}
+	}
+	return usageError{fmt.Errorf("there is no truth server %q; there are %s", name,
+		strings.Join(known, ", "))}
+}
+
+// wrap breaks a text into lines of a width, each with an indent.
+func wrap(text, indent string, width int) string {
+	var out strings.Builder
+	at := 0
+	for word := range strings.FieldsSeq(text) {
+		n := len([]rune(word))
+		switch {
+		case at == 0:
+			out.WriteString(indent)
+			at = len(indent)
+		case at+1+n > width:
+			out.WriteString("\n" + indent)
+			at = len(indent)
+		default:
+			out.WriteString(" ")
+			at++
+		}
+		out.WriteString(word)
+		at += n
+	}
+	return out.String()
+}
+
+// truthFlags are those of every kind.
+type truthFlags struct {
+	port     uint16
+	duration time.Duration
+	asJSON   bool
+}
+
+func (a *app) truthKind(k exact.Kind) *cobra.Command {
+	f := &truthFlags{}
+	p := k.Zero
+	c := &cobra.Command{
+		Use: k.Name, Short: k.Does, Args: arguments(0, 0),
+		Long: wrap("The server "+k.Does+".", "", 92) + "\n\n" +
+			wrap("What a right generator reads: "+k.Reads, "", 92),
+		RunE: func(c *cobra.Command, _ []string) error { return a.truth(c.Context(), k, p, f) },
+	}
+	fs := c.Flags()
+	for _, n := range k.Needs {
+		switch v := p.Field(n.Name).(type) {
+		case *time.Duration:
+			fs.DurationVar(v, n.Name, *v, n.Says)
+		case *int64:
+			fs.Int64Var(v, n.Name, *v, n.Says)
+		case *uint64:
+			fs.Uint64Var(v, n.Name, *v, n.Says)
+		}
+	}
+	fs.Uint16Var(&f.port, "port", 0, "port on 127.0.0.1 (default: a free one)")
+	fs.DurationVarP(&f.duration, "duration", "d", 0, "how long to serve (default: until Ctrl-C)")
+	fs.BoolVar(&f.asJSON, "json", false, "print what was served as JSON, and nothing else")
+	return c
+}
+
+// truth serves until the end of ctx or of the duration, which are both good ends.
+func (a *app) truth(ctx context.Context, k exact.Kind, p exact.Params, f *truthFlags) error {
+	plan, err := k.Plan(p)
+	if err != nil {
+		return usageError{err}
+	}
+	l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(f.port))))
+	if err != nil {
+		return fmt.Errorf("serve truth: %w; is the port taken?", err)
+	}
+	defer l.Close()
+	if f.duration > 0 {
+		bounded, cancel := context.WithTimeout(ctx, f.duration)
+		defer cancel()
+		ctx = bounded
+	}
+	if !f.asJSON {
+		fmt.Fprintf(a.stdout, "%s on http://%s/: %s\n", k.Name, l.Addr(), k.Does)
+		for _, n := range k.Needs {
+			fmt.Fprintf(a.stdout, "  --%s %s\n", n.Name, fieldText(&p, n.Name))
+		}
+		fmt.Fprintln(a.stdout, wrap("A right generator reads: "+k.Reads, "  ", 92))
+	}
+	// More connections than the soft limit allows are common; those over it are refused.
+	_, _ = load.RaiseFiles()
+	r, err := exact.Serve(ctx, l.(*net.TCPListener), plan)
+	if err != nil {
+		return err
+	}
+	if f.asJSON {
+		return json.NewEncoder(a.stdout).Encode(r)
+	}
+	fmt.Fprintf(a.stdout, "served %s requests", table.Count(r.Requests))
+	if r.Delayed > 0 {
+		fmt.Fprintf(a.stdout, "; what was to wait left %s late on average, %s at most",
+			table.Duration(r.LateMeanNs), table.Duration(float64(r.LateMaxNs)))
+	}
+	fmt.Fprintln(a.stdout)
+	return nil
+}
+
+// fieldText is a parameter as a flag takes it.
+func fieldText(p *exact.Params, name string) string {
+	switch v := p.Field(name).(type) {
+	case *time.Duration:
+		return v.String()
+	case *int64:
+		return strconv.FormatInt(*v, 10)
+	case *uint64:
+		return strconv.FormatUint(*v, 10)
+	}
+	panic("truth: parameter " + name + " is of no type that a flag has")
+}
+
+func (a *app) selftestCmd() *cobra.Command {
+	f := &selftestFlags{}
+	c := &cobra.Command{
+		Use: "selftest [CASE...]", Short: "Prove the generator against servers with known answers",
+		Args: cobra.ArbitraryArgs,
+		Long: `Selftest runs the generator against truth servers (see prony truth --help), each on
+cores of its own, for about a minute, and holds what it measured against what is known: the stall
+test, queues by formula, capacity, and every kind of failure. A number that is off while the machine
+disturbed the measurement is taken again, once.
+
+The exit code is 0 when every number is within its limit, 1 when one is not.`,
+		Example: "  prony selftest\n  prony selftest stall M/M/1",
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.selftest(c.Context(), args, f)
+		},
+	}
+	fs := c.Flags()
+	fs.StringVar(&f.engine, "engine", driver.Auto, "engine to prove")
+	fs.StringVar(&f.pacing, "pacing", load.Frugal, "way to wait for the next arrival: "+
+		load.Frugal+" or "+load.Precise)
+	fs.BoolVar(&f.asJSON, "json", false, "print all outcomes as JSON")
+	return c
+}
+
+type selftestFlags struct {
+	engine, pacing string
+	asJSON         bool
+}
+
+func (a *app) selftest(ctx context.Context, names []string, f *selftestFlags) error {
+	cases, err := chooseCases(names)
+	if err != nil {
+		return err
+	}
+	cores, err := host.Cores()
+	if err != nil {
+		return err
+	}
+	layout, err := host.Divide(cores, 1)
+	if err != nil {
+		return fmt.Errorf("selftest: %w", err)
+	}
+	journal, _, err := a.world.enter()
+	if err != nil {
+		return err
+	}
+	defer journal.Close()
+	dir, err := os.MkdirTemp("", "prony-selftest-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // only logs of servers that were looked at
+	if err := host.Confine(layout.Load); err != nil {
+		return err
+	}
+	defer host.Confine(cores) //nolint:errcheck // it was allowed to run there before
+	offer := func(ctx context.Context, s load.Spec) (*load.Result, error) {
+		s.Cores, s.Pacing = layout.Load, f.pacing
+		return driver.Prony{Engine: f.engine}.Offer(ctx, s)
+	}
+	t := &truthStarter{
+		launcher: &process.Launcher{Journal: journal}, dir: dir, layout: layout,
+	}
+	outcomes, err := selftest.Run(ctx, cases, offer, t.start, a.say)
+	if err != nil {
+		return err
+	}
+	if f.asJSON {
+		enc := json.NewEncoder(a.stdout)
+		enc.SetIndent("", "  ")
+		err = enc.Encode(outcomes)
+	} else {
+		a.printOutcomes(outcomes)
+	}
+	bad := 0
+	for _, o := range outcomes {
+		if o.State != selftest.OK {
+			bad++
+		}
+	}
+	if err == nil && bad > 0 {
+		return &exitCode{exitError, fmt.Sprintf("%d of %d cases are not as they must be", bad,
+			len(outcomes))}
+	}
+	return err
+}
+
+// chooseCases picks cases by name, all when none is named.
+func chooseCases(names []string) ([]selftest.Case, error) {
+	all := selftest.Cases()
+	if len(names) == 0 {
+		return all, nil
+	}
+	var known []string
+	byName := map[string]selftest.Case{}
+	for _, c := range all {
+		known = append(known, c.Name)
+		byName[c.Name] = c
+	}
+	var out []selftest.Case
+	for _, n := range names {
+		c, ok := byName[n]
+		if !ok {
+			return nil, usageError{fmt.Errorf("there is no case %q; there are %s", n,
+				strings.Join(known, ", "))}
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// truthStarter starts truth servers as processes of their own, on the service's cores.
+type truthStarter struct {
+	launcher launch.Launcher
+	dir      string
+	layout   host.Layout
+	count    int
+}
+
+// truthWait bounds how long a server may take until it listens.
+const truthWait = 5 * time.Second
+
+func (t *truthStarter) start(ctx context.Context, kind string, p exact.Params) (selftest.Server,
+	error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	k, ok := exact.Find(kind)
+	if !ok {
+		panic("selftest: a case wants a truth server that does not exist: " + kind)
+	}
+	args := []string{self, "truth", kind, "--json", "--port", strconv.Itoa(port)}
+	for _, n := range k.Needs {
+		args = append(args, "--"+n.Name, fieldText(&p, n.Name))
+	}
+	t.count++
+	proc, err := t.launcher.Launch(ctx, launch.Spec{
+		Name: "truth", Dir: t.dir, Args: args, Cores: t.layout.Service,
+		CPUs:    float64(len(t.layout.Service)),
+		LogFile: filepath.Join(t.dir, fmt.Sprintf("%d-%s.log", t.count, kind)),
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := &truthServer{proc: proc, cores: t.layout.Load,
+		addr: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port))}
+	if err := s.listens(ctx); err != nil {
+		return nil, errors.Join(err, proc.Stop(0))
+	}
+	return s, nil
+}
+
+// truthServer is a truth server in another process.
+type truthServer struct {
+	proc  launch.Process
+	addr  netip.AddrPort
+	cores []int // for the probe
+	watch *probe.Sampler
+}
+
+func (s *truthServer) Addr() netip.AddrPort { return s.addr }
+
+// listens waits for a connection to be accepted. It asks nothing: the first request is the load's.
+func (s *truthServer) listens(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, truthWait)
+	defer cancel()
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		c, err := (&net.Dialer{}).DialContext(bounded, "tcp", s.addr.String())
+		if err == nil {
+			return c.Close()
+		}
+		select {
+		case <-poll.C:
+		case <-s.proc.Exited():
+			return fmt.Errorf("start truth server: it ended: %s:\n  %s", s.proc.Exit(),
+				strings.Join(s.proc.Log(10), "\n  "))
+		case <-bounded.Done():
+			return fmt.Errorf("start truth server: %w", err)
+		}
+	}
+}
+
+// CPU reads what a trial would read.
+func (s *truthServer) CPU() (time.Duration, error) {
+	if s.watch == nil {
+		subject := probe.Subject{PIDs: s.proc.PIDs}
+		for _, g := range s.proc.Groups() {
+			subject.Groups = append(subject.Groups, probe.Group(g))
+		}
+		var err error
+		if s.watch, err = probe.Start(probe.Config{Cores: s.cores}, subject); err != nil {
+			return 0, err
+		}
+	}
+	ns := s.watch.Mark().CPUNs
+	if ns < 0 {
+		return 0, errors.New("read the server's processor time: the kernel does not say")
+	}
+	return time.Duration(ns), nil
+}
+
+// Stop ends the server and reads its last line.
+func (s *truthServer) Stop() (out exact.Report, err error) {
+	if s.watch != nil {
+		s.watch.Stop()
+	}
+	if err := s.proc.Stop(3 * time.Second); err != nil {
+		return out, err
+	}
+	log := s.proc.Log(1)
+	if len(log) == 0 || json.Unmarshal([]byte(log[0]), &out) != nil {
+		return out, fmt.Errorf("stop truth server: it did not say what it served: %q (%s)", log,
+			s.proc.Exit())
+	}
+	return out, nil
+}
+
+// outcomeRow is a line of the self-test's table.
+const outcomeRow = "  %-26s %-29s %10s %10s %10s %7s  %s\n"
+
+// printOutcomes prints a block for each case: what is known of it, then number by number.
+func (a *app) printOutcomes(outcomes []selftest.Outcome) {
+	w := a.stdout
+	ok, tookNs := 0, int64(0)
+	for _, o := range outcomes {
+		fmt.Fprintf(w, "%s: %s\n", o.Case, o.Known)
+		fmt.Fprintf(w, outcomeRow, "", "", "known", "measured", "off by", "limit", "")
+		for _, l := range o.Lines {
+			state := "ok"
+			if !l.OK {
+				state = o.State
+			}
+			fmt.Fprintf(w, outcomeRow, l.What, l.Formula, amount(l.Known, l.Unit),
+				amount(l.Measured, l.Unit), offBy(l), limit(l), state)
+		}
+		if o.Disturbed != "" {
+			fmt.Fprintf(w, "  disturbed: %s\n", o.Disturbed)
+		}
+		fmt.Fprintln(w)
+		if o.State == selftest.OK {
+			ok++
+		}
+		tookNs += o.TookNs
+	}
+	fmt.Fprintf(w, "%d of %d cases are as they must be; they took %s\n", ok, len(outcomes),
+		table.Duration(float64(tookNs)))
+}
+
+// amount prints a value with its unit; counts in full, for one more or less matters.
+func amount(v float64, unit string) string {
+	switch {
+	case unit == selftest.Ns:
+		return table.Duration(v)
+	case unit == selftest.PerS:
+		return fmt.Sprintf("%.1f/s", v)
+	case v == math.Trunc(v):
+		return table.Count(int64(v))
+	}
+	return fmt.Sprintf("%.2f", v)
+}
+
+func offBy(l selftest.Line) string {
+	if l.Known == 0 {
+		return amount(l.OffBy, l.Unit)
+	}
+	return fmt.Sprintf("%+.2f %%", 100*l.OffBy)
+}
+
+func limit(l selftest.Line) string {
+	if l.Limit == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("±%.2g %%", 100*l.Limit)
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"prony/internal/selftest"
+	"prony/internal/truth/exact"
+)
+
+func TestTruthUsage(t *testing.T) {
+	check := func(want string, args ...string) {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		err := run(context.Background(), machine{}, args, &stdout, &stderr)
+		if code(err) != exitUsage || !strings.Contains(stderr.String(), want) {
+			t.Errorf("%q: exit %d, %s; want %d, %q", args, code(err), &stderr, exitUsage, want)
+		}
+	}
+	check(`there is no truth server "stal"; did you mean "stall"?`, "truth", "stal")
+	check(`there is no truth server "x"; there are fixed, md1`, "truth", "x")
+	check("n is out of range; it is from 1 to 65536", "truth", "cap", "--n", "0")
+	check("unknown flag: --stall", "truth", "cap", "--stall", "1s")
+	check("got 1 arguments", "truth", "cap", "now")
+	check(`there is no case "x"; there are stall, pause`, "selftest", "x")
+}
+
+// The help teaches every kind: what it does and what to read of it.
+func TestTruthTeaches(t *testing.T) {
+	help := func(args ...string) string {
+		var stdout, stderr bytes.Buffer
+		if err := run(context.Background(), machine{}, args, &stdout, &stderr); err != nil {
+			t.Fatalf("%q: %v", args, err)
+		}
+		return strings.Join(strings.Fields(stdout.String()), " ")
+	}
+	all := help("truth", "--help")
+	for _, k := range exact.Kinds() {
+		reads := strings.Join(strings.Fields(k.Reads), " ")
+		one := help("truth", k.Name, "--help")
+		for _, text := range []string{all, one} {
+			if !strings.Contains(text, k.Does) || !strings.Contains(text, reads) {
+				t.Errorf("%s is not taught in: %s", k.Name, text)
+			}
+		}
+		for _, n := range k.Needs {
+			if !strings.Contains(one, "--"+n.Name+" ") {
+				t.Errorf("%s does not hear --%s", k.Name, n.Name)
+			}
+		}
+	}
+}
+
+// A server of kind wrong answers every second request wrongly, until it is told to stop, and says
+// how many there were.
+func TestTruthServes(t *testing.T) {
+	port, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	var stdout, stderr bytes.Buffer
+	done := make(chan error)
+	go func() {
+		done <- run(ctx, machine{}, []string{"truth", "wrong", "--n", "2", "--json", "--port",
+			fmt.Sprint(port)}, &stdout, &stderr)
+	}()
+	for _, want := range []string{"ok", "no", "ok"} {
+		if got := ask(t, fmt.Sprintf("http://127.0.0.1:%d/", port)); got != want {
+			t.Errorf("answer is %q, want %q", got, want)
+		}
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	var r exact.Report
+	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil || r.Requests != 3 {
+		t.Errorf("it says %s (%v), want 3 requests", &stdout, err)
+	}
+
+	stdout.Reset()
+	err = run(context.Background(), machine{}, []string{"truth", "stall", "-d", "1ms"}, &stdout,
+		&stderr)
+	for _, want := range []string{"stall on http://127.0.0.1:", "--after 3s", "--stall 1s",
+		"served 0 requests\n"} {
+		if err != nil || !strings.Contains(stdout.String(), want) {
+			t.Errorf("%v, want %q in:\n%s", err, want, &stdout)
+		}
+	}
+}
+
+// ask gets a body, waiting for the server to listen.
+func ask(t *testing.T, url string) string {
+	t.Helper()
+	var err error
+	for range 500 {
+		var r *http.Response
+		if r, err = http.Get(url); err == nil {
+			defer r.Body.Close()
+			b, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(b)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal(err)
+	return ""
+}
+
+func TestOutcomesArePrinted(t *testing.T) {
+	var out bytes.Buffer
+	a := &app{stdout: &out}
+	a.printOutcomes([]selftest.Outcome{
+		{Case: "stall", Known: "a freeze", State: selftest.OK, TookNs: 5e9, Lines: []selftest.Line{
+			{What: "mean", Formula: "s²/2T", Unit: selftest.Ns, Known: 125e6, Measured: 126e6,
+				OffBy: 0.008, Limit: 0.02, OK: true},
+			{What: "rate", Formula: "1/d", Unit: selftest.PerS, Known: 500, Measured: 495.04,
+				OffBy: -0.00992, Limit: 0.03, OK: true},
+		}},
+		{Case: "wrong", Known: "1 in 10", State: selftest.Disturbed, Disturbed: "late by 1 ms",
+			TookNs: 1e9, Lines: []selftest.Line{
+				{What: "errors", Formula: "n/10", Unit: selftest.Plain, Known: 12000,
+					Measured: 11999, OffBy: -1.0 / 12000},
+				{What: "under way", Formula: "N", Unit: selftest.Plain, Known: 0, Measured: 0.25,
+					OffBy: 0.25},
+			}},
+	})
+	head := strings.Repeat(" ", 64) + "known   measured     off by   limit"
+	want := strings.Join([]string{
+		"stall: a freeze", head,
+		"  mean                       s²/2T                             125 ms     126 ms    " +
+			"+0.80 %    ±2 %  ok",
+		"  rate                       1/d                              500.0/s    495.0/s    " +
+			"-0.99 %    ±3 %  ok",
+		"", "wrong: 1 in 10", head,
+		"  errors                     n/10                              12,000     11,999    " +
+			"-0.01 %    none  disturbed",
+		"  under way                  N                                      0       0.25    " +
+			"   0.25    none  disturbed",
+		"  disturbed: late by 1 ms", "",
+		"1 of 2 cases are as they must be; they took 6.00 s", "",
+	}, "\n")
+	if got := strings.ReplaceAll(out.String(), "  \n", "\n"); got != want {
+		t.Errorf("printed\n%s\nwant\n%s", got, want)
+	}
+}

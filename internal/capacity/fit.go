@@ -1,0 +1,270 @@
+package capacity
+
+import (
+	"math"
+	"sync"
+)
+
+// The model of a boundary: a step at rate r holds with probability
+//
+//	lapseHigh + (1 - lapseLow - lapseHigh) * Phi((ln c - ln r) / s)
+//
+// c is the capacity, the rate at which half of the steps hold, and s its width, in logarithms: how
+// far chance moves the boundary from step to step. Accidents that have nothing to do with the rate,
+// a pause far below c or luck far above it, are allowed for by the lapses, without which a single
+// one would widen the whole curve (Klein, "Measuring, estimating, and understanding the
+// psychometric function", Perception & Psychophysics 63(8), 2001).
+//
+// Both parameters are looked for on a grid, as in Kontsevich and Tyler, "Bayesian adaptive
+// estimation of psychometric slope and threshold", Vision Research 39, 1999. The posterior needs no
+// start values and exists for data in which every step below a rate holds and every one above it
+// breaks, where a likelihood fit has no maximum. The prior is flat in ln c and grows with the root
+// of s: steps that are placed by what earlier ones said make s look smaller than it is (Kaernbach,
+// "Slope bias of psychometric functions derived from adaptive data", same issue as Klein), and with
+// that root the interval covers as often as it says, which the tests simulate.
+const (
+	lapseLow  = 0.02
+	lapseHigh = 0.01
+
+	widthMin   = 0.002 // prior of s
+	widthMax   = 0.4
+	widthCells = 12
+	rateCells  = 100
+)
+
+// The prior of ln c reaches priorReach beyond the bracket on both sides. It must end somewhere, for
+// the lapses let any rate, however far off, be the boundary with a small probability. Only where
+// the data press against an end is it moved outwards. Afterwards the grid is narrowed to what holds
+// all but tailMass on each side.
+const (
+	priorReach = 0.4
+	edgeCells  = rateCells / 20
+	edgeMass   = 0.1
+	widenings  = 8
+	tailMass   = 1e-5
+)
+
+// observation is what a step says to the model.
+type observation struct {
+	x    float64 // ln rate
+	held bool
+	way  float64 // from which side the rate was come to: +1 from below, -1 from above, 0 neither
+}
+
+// A search asks for millions of chances, so that they are looked up in a table over the distance from
+// the boundary in widths, linearly. Beyond its ends only the lapses are left.
+const (
+	tableReach = 6
+	tableCells = 64 // per width
+)
+
+// chances has the chance to hold, its logarithm, and that of the chance to break.
+var chances = sync.OnceValue(func() (out struct{ hold, logHold, logBreak []float64 }) {
+	for i := range 2*tableReach*tableCells + 2 {
+		phi := 0.5 * math.Erfc((float64(i)/tableCells-tableReach)/math.Sqrt2)
+		q := lapseHigh + (1-lapseLow-lapseHigh)*phi
+		out.hold = append(out.hold, q)
+		out.logHold = append(out.logHold, math.Log(q))
+		out.logBreak = append(out.logBreak, math.Log(1-q))
+	}
+	return out
+})
+
+func lookUp(table []float64, z float64) float64 {
+	at := (min(max(z, -tableReach), tableReach) + tableReach) * tableCells
+	i := int(at)
+	return table[i] + (at-float64(i))*(table[i+1]-table[i])
+}
+
+// posterior is the belief about a boundary: weights on a grid that add up to 1.
+type posterior struct {
+	centers []float64   // ln c
+	widths  []float64   // s
+	weight  [][]float64 // by width, then center
+	margin  []float64   // of the centers
+}
+
+// fit believes what the observations say of a boundary that was bracketed by lo and hi (ln rates).
+func fit(seen []observation, lo, hi float64) *posterior {
+	lo, hi = lo-priorReach, hi+priorReach
+	p := believe(seen, lo, hi)
+	for range widenings {
+		left, right := total(p.margin[:edgeCells]), total(p.margin[rateCells-edgeCells:])
+		if left < edgeMass && right < edgeMass {
+			break
+		}
+		if left >= edgeMass {
+			lo -= priorReach
+		}
+		if right >= edgeMass {
+			hi += priorReach
+		}
+		p = believe(seen, lo, hi)
+	}
+	cell := (hi - lo) / (rateCells - 1)
+	return believe(seen, max(p.center(tailMass)-2*cell, lo), min(p.center(1-tailMass)+2*cell, hi))
+}
+
+func total(xs []float64) (sum float64) {
+	for _, x := range xs {
+		sum += x
+	}
+	return sum
+}
+
+func believe(seen []observation, lo, hi float64) *posterior {
+	p := &posterior{margin: make([]float64, rateCells)}
+	for i := range rateCells {
+		p.centers = append(p.centers, lo+(hi-lo)*float64(i)/(rateCells-1))
+	}
+	top := math.Inf(-1)
+	for j := range widthCells {
+		width := widthMin * math.Pow(widthMax/widthMin, float64(j)/(widthCells-1))
+		row := make([]float64, rateCells)
+		for i, center := range p.centers {
+			row[i] = logLikelihood(seen, center, width, 0) + math.Log(width)/2
+			top = max(top, row[i])
+		}
+		p.widths, p.weight = append(p.widths, width), append(p.weight, row)
+	}
+	sum := 0.0
+	for _, row := range p.weight {
+		for i := range row {
+			row[i] = math.Exp(row[i] - top)
+			sum += row[i]
+		}
+	}
+	for _, row := range p.weight {
+		for i := range row {
+			row[i] /= sum
+			p.margin[i] += row[i]
+		}
+	}
+	return p
+}
+
+// logLikelihood of the observations, where coming from below moves the center by half the shift up
+// and coming from above by half of it down.
+func logLikelihood(seen []observation, center, width, shift float64) float64 {
+	tables := chances()
+	sum := 0.0
+	for _, o := range seen {
+		table := tables.logBreak
+		if o.held {
+			table = tables.logHold
+		}
+		sum += lookUp(table, (o.x-center-o.way*shift/2)/width)
+	}
+	return sum
+}
+
+// center is the quantile of ln c, linear within a cell.
+func (p *posterior) center(q float64) float64 {
+	return quantile(p.centers, p.margin, q)
+}
+
+func quantile(values, weights []float64, q float64) float64 {
+	half := (values[1] - values[0]) / 2
+	sum := 0.0
+	for i, w := range weights {
+		if sum+w >= q && w > 0 {
+			return values[i] + half*(2*(q-sum)/w-1)
+		}
+		sum += w
+	}
+	return values[len(values)-1] + half
+}
+
+// width is the mean of ln s, as a width.
+func (p *posterior) width() float64 {
+	sum := 0.0
+	for j, row := range p.weight {
+		for _, w := range row {
+			sum += w * math.Log(p.widths[j])
+		}
+	}
+	return math.Exp(sum)
+}
+
+// at is the ln rate at which a step is believed to hold with probability q, whatever the boundary
+// and its width may be.
+func (p *posterior) at(q float64) float64 {
+	reach := 6 * widthMax
+	lo, hi := p.centers[0]-reach, p.centers[rateCells-1]+reach
+	for range 20 { // to a millionth of the reach
+		mid := (lo + hi) / 2
+		if p.holds(mid) > q {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return (lo + hi) / 2
+}
+
+func (p *posterior) holds(x float64) float64 {
+	table, sum := chances().hold, 0.0
+	for j, row := range p.weight {
+		for i, w := range row {
+			if w < 1e-7 {
+				continue
+			}
+			sum += w * lookUp(table, (x-p.centers[i])/p.widths[j])
+		}
+	}
+	return sum
+}
+
+// The shift is looked for among shifts within shiftMax, in two passes, the second one where the
+// first one found it.
+const (
+	shiftMax    = 0.5
+	shiftCells  = 41
+	shiftPasses = 2
+)
+
+// shift is the belief about how much higher, in logarithms, the boundary lies when it is come to
+// from below: its median and the quantiles at the tails.
+func (p *posterior) shift(seen []observation, tail float64) (lo, mid, hi float64) {
+	values, weights := make([]float64, shiftCells), []float64(nil)
+	from, to := -shiftMax, shiftMax
+	for range shiftPasses {
+		for k := range values {
+			values[k] = from + (to-from)*float64(k)/(shiftCells-1)
+		}
+		weights = p.shiftWeights(seen, values)
+		cell := (to - from) / (shiftCells - 1)
+		from = quantile(values, weights, tailMass) - cell
+		to = quantile(values, weights, 1-tailMass) + cell
+	}
+	return quantile(values, weights, tail), quantile(values, weights, 0.5),
+		quantile(values, weights, 1-tail)
+}
+
+// shiftWeights holds each shift against the observations, whatever the center; the width is the one
+// believed in, which a shift that is there has made wider, so that small ones are not seen.
+func (p *posterior) shiftWeights(seen []observation, shifts []float64) []float64 {
+	width := p.width()
+	reach := 2 * max(p.center(0.975)-p.center(0.025), width)
+	logs := make([][]float64, len(shifts))
+	top := math.Inf(-1)
+	for k, shift := range shifts {
+		for i := range shiftCells {
+			center := p.center(0.5) + reach*(2*float64(i)/(shiftCells-1)-1)
+			l := logLikelihood(seen, center, width, shift)
+			logs[k] = append(logs[k], l)
+			top = max(top, l)
+		}
+	}
+	weights := make([]float64, len(shifts))
+	for k, row := range logs {
+		for _, l := range row {
+			weights[k] += math.Exp(l - top)
+		}
+	}
+	sum := total(weights)
+	for k := range weights {
+		weights[k] /= sum
+	}
+	return weights
+}

@@ -1,0 +1,270 @@
+package capacity
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"prony/internal/slo"
+	"prony/internal/table"
+)
+
+// What the plots look like.
+const (
+	barWidth  = 30
+	boundBins = 8
+)
+
+// Line says what came of a step, on one line.
+func (t Tried) Line() string {
+	what := table.Rate(t.RatePerS) + "/s"
+	if t.RatePerS == 0 {
+		what = "closed"
+		if t.Connections > 0 {
+			what = fmt.Sprintf("%d conn", t.Connections)
+		}
+	}
+	out := fmt.Sprintf("%3d  %-9s %9s  %-7s", t.N, t.Phase, what, t.Word)
+	switch {
+	case t.Phase == Warmup:
+		out += "  " + table.Rate(t.ThroughputPerS) + "/s"
+	case t.P99Ns > 0:
+		out += "  p99 " + table.Duration(float64(t.P99Ns))
+	}
+	if t.Why != "" {
+		out += "  " + t.Why
+	}
+	return strings.TrimRight(out, " ")
+}
+
+// lines collects text for a writer, whose first error counts.
+type lines struct {
+	w   io.Writer
+	err error
+}
+
+func (p *lines) f(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
+	}
+}
+
+// Text prints a search's result for people.
+func (f *Found) Text(w io.Writer) error {
+	p := &lines{w: w}
+	window := time.Duration(f.WindowNs)
+	if f.Found {
+		p.f("capacity    %s/s  [%s – %s] at %g %% confidence", fine(f.PerS), fine(f.LoPerS),
+			fine(f.HiPerS), 100*f.Confidence)
+		p.f("            keeps %s in half of the windows of %v;", f.SLO, window)
+		p.f("            in 95 %% of them up to %s/s", fine(f.SurePerS))
+	} else {
+		p.f("capacity    not found: %s", f.Reason)
+		p.f("            objectives %s, windows of %v", f.SLO, window)
+	}
+	p.f("peak        %s/s, closed", table.Rate(f.PeakPerS))
+	if f.CeilingPerS > 0 {
+		p.f("ceiling     %s/s, the generator against a null server", table.Rate(f.CeilingPerS))
+	}
+	f.hysteresis(p)
+	p.f("effort      %d steps, %d of them about the boundary, in %v; seed %d", len(f.Steps),
+		len(about(f.Steps)), time.Duration(f.ElapsedNs).Round(time.Second), f.Seed)
+	for _, line := range doubts(f.Steps) {
+		p.f("doubt       %s", line)
+	}
+	for _, line := range f.Warnings {
+		p.f("warning     %s", line)
+	}
+	boundary(p, f.Steps)
+	return p.err
+}
+
+func (f *Found) hysteresis(p *lines) {
+	switch h := f.Hysteresis; {
+	case !h.Checked:
+		p.f("hysteresis  not checked: too few steps from below and from above")
+	case h.Differs:
+		p.f("hysteresis  %s/s from below, %s/s from above: %+.1f %% [%+.1f – %+.1f]",
+			fine(h.BelowPerS), fine(h.AbovePerS), 100*h.Shift, 100*h.Lo, 100*h.Hi)
+	default:
+		p.f("hysteresis  none seen: from below %+.1f %% [%+.1f – %+.1f] against from above",
+			100*h.Shift, 100*h.Lo, 100*h.Hi)
+	}
+}
+
+// fine prints a rate with four digits, for the ends of an interval often agree in three.
+func fine(perS float64) string {
+	for _, unit := range []struct {
+		from, by float64
+		name     string
+	}{{999_950, 1e6, "M"}, {9_999.5, 1e3, "k"}} {
+		if perS >= unit.from {
+			return fmt.Sprintf("%.4g%s", perS/unit.by, unit.name)
+		}
+	}
+	if perS >= 1000 {
+		return fmt.Sprintf("%.0f", perS)
+	}
+	return fmt.Sprintf("%.4g", perS)
+}
+
+// about are the judged steps about the boundary.
+func about(steps []Tried) (out []Tried) {
+	for _, t := range steps {
+		block := t.Phase == Shuffled || t.Phase == Rising || t.Phase == Falling
+		if block && t.Word != Invalid {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// doubts counts the verdict's rules that open steps did not meet.
+func doubts(steps []Tried) []string {
+	var names []string
+	counts, all := map[string]int{}, 0
+	for _, t := range steps {
+		if t.RatePerS == 0 {
+			continue
+		}
+		all++
+		for _, rule := range t.Suspect {
+			if counts[rule]++; counts[rule] == 1 {
+				names = append(names, rule)
+			}
+		}
+	}
+	var out []string
+	for _, name := range names {
+		out = append(out, fmt.Sprintf("%s: SUSPECT in %d of %d open steps", name, counts[name], all))
+	}
+	return out
+}
+
+// boundary plots how many steps held, by rate.
+func boundary(p *lines, steps []Tried) {
+	steps = about(steps)
+	if len(steps) == 0 {
+		return
+	}
+	lo, hi := math.Inf(1), 0.0
+	for _, t := range steps {
+		lo, hi = min(lo, t.RatePerS), max(hi, t.RatePerS)
+	}
+	var held, all [boundBins]int
+	for _, t := range steps {
+		i := int(boundBins * (t.RatePerS - lo) / max(hi-lo, 1e-9))
+		i = min(i, boundBins-1)
+		all[i]++
+		if t.Word == Held {
+			held[i]++
+		}
+	}
+	p.f("\n%17s  held", "rate")
+	for i := range all {
+		if all[i] == 0 {
+			continue
+		}
+		from, to := lo+(hi-lo)*float64(i)/boundBins, lo+(hi-lo)*float64(i+1)/boundBins
+		p.f("%7s – %7s  %-9s %s", fine(from), fine(to), fmt.Sprintf("%d of %d", held[i], all[i]),
+			bar(float64(held[i])/float64(all[i])))
+	}
+}
+
+// bar is a share of barWidth, to an eighth of a character.
+func bar(share float64) string {
+	eighths := int(math.Round(min(max(share, 0), 1) * barWidth * 8))
+	out := strings.Repeat("█", eighths/8)
+	if rest := eighths % 8; rest > 0 {
+		out += string([]rune("▏▎▍▌▋▊▉")[rest-1])
+	}
+	return out
+}
+
+// CurveText prints the latency-load curve, with a plot: full bars reach to p50, shaded ones to p99,
+// on a logarithmic scale.
+func CurveText(w io.Writer, points []Point) error {
+	p := &lines{w: w}
+	p.f("%5s %9s %10s %10s %10s %10s %8s  p50 █ and p99 ░, logarithmic", "share", "rate/s", "p50",
+		"p90", "p99", "p99.9", "CPU µs")
+	lo, hi := math.Inf(1), 0.0
+	for _, point := range points {
+		for _, q := range point.Quantiles {
+			if q.Ns > 0 && q.Name != "p99.9" {
+				lo, hi = min(lo, float64(q.Ns)), max(hi, float64(q.Ns))
+			}
+		}
+	}
+	at := func(ns int64) int {
+		if ns == 0 {
+			return 0
+		}
+		if hi <= lo {
+			return barWidth / 2
+		}
+		return 2 + int(math.Round((barWidth-2)*math.Log(float64(ns)/lo)/math.Log(hi/lo)))
+	}
+	lacking := map[string]int64{}
+	for _, point := range points {
+		cells := map[string]string{}
+		ns := map[string]int64{}
+		for _, q := range point.Quantiles {
+			cells[q.Name], ns[q.Name] = table.Absent, q.Ns
+			if q.Ns > 0 {
+				cells[q.Name] = table.Duration(float64(q.Ns))
+			} else {
+				lacking[q.Name] = q.Needs
+			}
+		}
+		full := at(ns["p50"])
+		p.f("%3.0f %% %9s %10s %10s %10s %10s %8.2f  %s%s", 100*point.Share,
+			table.Rate(point.RatePerS), cells["p50"], cells["p90"], cells["p99"], cells["p99.9"],
+			point.CPUPerRequest/1e3, strings.Repeat("█", full),
+			strings.Repeat("░", max(at(ns["p99"])-full, 0)))
+	}
+	for _, q := range curveQuantiles {
+		if need := lacking[q.name]; need > 0 {
+			p.f("%s %s: needs n ≥ %s", table.Absent, q.name, table.Count(need))
+		}
+	}
+	for _, point := range points {
+		if point.LeftOut > 0 {
+			p.f("left out at %.0f %%: %d of %d windows: %s", 100*point.Share, point.LeftOut,
+				point.LeftOut+point.Replicates, point.Why)
+		}
+	}
+	return p.err
+}
+
+// SweepText prints a sweep of connections or rates.
+func SweepText(w io.Writer, rows []Tried, objectives []slo.Objective) error {
+	p := &lines{w: w}
+	most := 0.0
+	for _, t := range rows {
+		most = max(most, t.ThroughputPerS)
+	}
+	p.f("%9s %11s %10s %10s %8s  %-7s", "offered", "answered/s", "p50", "p99", "CPU µs", "")
+	for _, t := range rows {
+		offered, p50, p99 := table.Rate(t.RatePerS)+"/s", table.Absent, table.Absent
+		if t.RatePerS == 0 {
+			offered = fmt.Sprintf("%d conn", t.Connections)
+		}
+		if t.P99Ns > 0 {
+			p50, p99 = table.Duration(float64(t.P50Ns)), table.Duration(float64(t.P99Ns))
+		}
+		p.f("%9s %11s %10s %10s %8.2f  %-7s %s", offered, table.Rate(t.ThroughputPerS), p50, p99,
+			t.CPUPerRequest/1e3, t.Word, bar(t.ThroughputPerS/max(most, 1e-9)))
+	}
+	if n := len(rows); n > 0 && rows[n-1].Word != Held && rows[n-1].RatePerS > 0 {
+		p.f("ended at %s/s: %s", table.Rate(rows[n-1].RatePerS), rows[n-1].Why)
+	}
+	if n := len(rows); n > 0 && rows[n-1].RatePerS == 0 {
+		p.f("closed: latency follows from connections and throughput (Little's law)")
+	}
+	if len(objectives) > 0 {
+		p.f("held and broken are by %s", slo.Text(objectives))
+	}
+	return p.err
+}

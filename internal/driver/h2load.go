@@ -1,0 +1,215 @@
+package driver
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"prony/internal/result"
+)
+
+// h2load is of nghttp2: closed clients, or a rate for each client. Its text knows no percentiles in
+// the versions that distributions have, so each request is logged to a file, which costs it some
+// processor time.
+func h2load() *tool {
+	return &tool{
+		name: "h2load", get: "apt install nghttp2-client, or brew install nghttp2",
+		ask: []string{"--version"}, version: regexp.MustCompile(`nghttp2/(\S+)`), says: "nghttp2/",
+		can:   ability{closed: true, open: true, counts: true, checks: "exact"},
+		grain: time.Millisecond,
+		measures: "closed clients, a rate as a timer for each; its clock starts when it submits, " +
+			"so that waiting for a turn is in no time; it logs each request",
+		start: startH2load,
+		read:  readH2load,
+	}
+}
+
+const h2loadLog = "requests.tsv"
+
+func startH2load(j *job) (command, error) {
+	s, r := j.spec, &j.requests[0]
+	argv := []string{j.path, "--h1", "-c", strconv.Itoa(s.Connections), "-t",
+		strconv.Itoa(j.threads), "--log-file=" + filepath.Join(j.dir, h2loadLog)}
+	if s.Requests > 0 {
+		argv = append(argv, "-n", strconv.FormatInt(s.Requests, 10))
+	} else {
+		argv = append(argv, "-D", strconv.FormatInt(j.length.Milliseconds(), 10)+"ms")
+	}
+	// It knows no time for a single request, only one for a silent connection.
+	if s.Timeout >= time.Second {
+		argv = append(argv, "-N", seconds(int64(s.Timeout)))
+	}
+	if rate := j.perS(); rate > 0 {
+		each := rate / float64(s.Connections)
+		argv = append(argv, "--rps="+strconv.FormatFloat(each, 'f', -1, 64))
+	}
+	body, err := j.bodyFile(r)
+	if err != nil {
+		return command{}, err
+	}
+	if body != "" {
+		argv = append(argv, "-d", body)
+	}
+	// With a body it sends POST of itself, without one GET.
+	if usual := map[bool]string{true: "POST", false: "GET"}[body != ""]; r.method != usual {
+		argv = append(argv, "-H", ":method: "+r.method)
+	}
+	for _, h := range r.heads {
+		name := h.name
+		if strings.EqualFold(name, "host") {
+			name = ":authority"
+		}
+		argv = append(argv, "-H", name+": "+h.value.String())
+	}
+	return command{argv: append(argv, j.url(r))}, nil
+}
+
+// Text of h2load.
+var (
+	h2Finished = regexp.MustCompile(`finished in ([\d.]+\w+), ([\d.]+) req/s`)
+	h2Requests = regexp.MustCompile(`requests: (\d+) total, (\d+) started, (\d+) done, ` +
+		`(\d+) succeeded, (\d+) failed, (\d+) errored, (\d+) timeout`)
+	h2Status  = regexp.MustCompile(`status codes: (\d+) 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx`)
+	h2Traffic = regexp.MustCompile(`traffic: \S+ \((\d+)\) total`)
+	h2Clients = regexp.MustCompile(`(\d+) total client\(s\)`)
+	h2Names   = regexp.MustCompile(`(?m)^\s+min\s+max\s+.*$`)
+	h2Row     = regexp.MustCompile(`(?m)^(time for request|time for connect|request\s*):\s+(.*)$`)
+)
+
+func readH2load(j *job, out *output) (*tally, error) {
+	t, err := importH2load(string(out.text))
+	if err != nil {
+		return nil, err
+	}
+	// The log knows the status of each, the text only its class.
+	log, err := os.ReadFile(filepath.Join(j.dir, h2loadLog))
+	if err != nil {
+		return nil, err
+	}
+	want := j.requests[0].status
+	rows := h2Rows(string(log), func(status int) bool { return status == want })
+	t.notes, t.conns, t.threads = nil, 0, 0
+	t.good, t.service, t.errored = rows.good, rows.service, rows.errored
+	t.errors.Status, t.errors.Example = rows.errors.Status, rows.errors.Example
+	t.errors.Read = max(rows.errors.Read, t.errors.Read)
+	return t, nil
+}
+
+// h2Rows reads the log of h2load: when a request began, in microseconds since 1970, its status, -1
+// for none, and how many microseconds it took.
+func h2Rows(log string, isGood func(status int) bool) *tally {
+	t := &tally{}
+	var good, bad samples
+	var first, last int64
+	for line := range strings.Lines(log) {
+		c := strings.Fields(line)
+		if len(c) < 3 {
+			continue
+		}
+		at, status, took := integer(c[0]), int(integer(c[1])), integer(c[2])
+		if first == 0 || at < first {
+			first = at
+		}
+		last = max(last, at+took)
+		ns := scaled(float64(took), 1e3)
+		switch {
+		case status == 0:
+			t.errors.Read++
+			example(&t.errors, "a request had no answer")
+			bad.add(ns, 1)
+		case isGood(status):
+			t.good++
+			good.add(ns, 1)
+		default:
+			t.errors.Status++
+			example(&t.errors, "status %d", status)
+			bad.add(ns, 1)
+		}
+	}
+	t.durationNs = scaled(float64(last-first), 1e3)
+	t.service, t.errored = good.dist(), bad.dist()
+	return t
+}
+
+func importH2Log(text string) (*tally, error) {
+	t := h2Rows(text, func(status int) bool { return status >= 200 && status < 400 })
+	t.note("whether it had a rate (--rps) is not in it")
+	return t, nil
+}
+
+// importH2load reads what h2load prints. Since 1.66 its table has percentiles too.
+func importH2load(text string) (*tally, error) {
+	m := h2Requests.FindStringSubmatch(text)
+	f := h2Finished.FindStringSubmatch(text)
+	if m == nil || f == nil {
+		return nil, fmt.Errorf("it has no lines \"finished in …\" and \"requests: …\"; " +
+			"is it whole?")
+	}
+	t := &tally{durationNs: nanoseconds(f[1])}
+	// A run by time counts its rate over the main part alone.
+	if done, rate := integer(m[3]), number(f[2]); done > 0 && rate > 0 {
+		t.durationNs = secondsOf(float64(done) / rate)
+	}
+	t.errors.Read, t.errors.Timeout = integer(m[6]), integer(m[7])
+	if s := h2Status.FindStringSubmatch(text); s != nil {
+		t.good = integer(s[1]) + integer(s[2])
+		t.errors.Status = integer(s[3]) + integer(s[4])
+		example(&t.errors, "%s answers of 4xx, %s of 5xx", s[3], s[4])
+	}
+	if t.errors.Status == 0 {
+		t.errors.Example = ""
+	}
+	if b := h2Traffic.FindStringSubmatch(text); b != nil {
+		t.bytesIn = integer(b[1])
+	}
+	for _, c := range h2Clients.FindAllStringSubmatch(text, -1) {
+		t.threads++
+		t.conns += int(integer(c[1]))
+	}
+	columns := []string{"min", "max", "mean"}
+	if h := h2Names.FindString(text); h != "" {
+		columns = strings.Fields(h)
+	}
+	for _, r := range h2Row.FindAllStringSubmatch(text, -1) {
+		d := h2Dist(columns, strings.Fields(r[2]))
+		if strings.Contains(r[1], "connect") {
+			d.Count = int64(t.conns)
+			t.connect = d
+		} else {
+			d.Count = t.good + t.errors.Status
+			t.service = d
+		}
+	}
+	if t.service.P50Ns == 0 {
+		t.note("it has no percentiles; run h2load with --log-file and keep that")
+	}
+	t.note("whether it had a rate (--rps) is not in it")
+	t.note("its times are of all answers, also of those with an error status")
+	return t, nil
+}
+
+func h2Dist(columns, cells []string) (d result.Dist) {
+	for i, name := range columns {
+		if i >= len(cells) {
+			break
+		}
+		ns := nanoseconds(cells[i])
+		switch name {
+		case "min":
+			d.MinNs = ns
+		case "max":
+			d.MaxNs = ns
+		case "mean":
+			d.MeanNs = float64(ns)
+		case "median":
+			d.P50Ns = ns
+		case "p99":
+			d.P99Ns = ns
+		}
+	}
+	return d
+}

@@ -1,0 +1,239 @@
+package driver
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"prony/internal/load"
+	"prony/internal/result"
+)
+
+// oha is github.com/hatoo/oha: a fixed number of workers; with a rate, one task gives out permits
+// on a timer of 1 ms, and with --latency-correction time counts from when a permit was given.
+func oha() *tool {
+	return &tool{
+		name: "oha", get: "cargo install oha, or brew install oha",
+		ask: []string{"--version"}, says: "oha", version: regexp.MustCompile(`oha (\S+)`),
+		can: ability{closed: true, open: true, counts: true, renew: true, checks: "exact",
+			whole: true},
+		grain: time.Millisecond,
+		measures: "constant, permits from one timer of 1 ms; its clock starts when a permit was " +
+			"given, which is after the request was due (closed: before the write)",
+		start: startOha,
+		read:  readOha,
+	}
+}
+
+func startOha(j *job) (command, error) {
+	s, r := j.spec, &j.requests[0]
+	argv := []string{j.path, "--no-tui", "--output-format", "json", "--stats-success-breakdown",
+		"-c", strconv.Itoa(s.Connections), "-m", r.method, "-t", s.Timeout.String(),
+		"--redirect", "0", "--disable-compression"}
+	if s.Requests > 0 {
+		argv = append(argv, "-n", strconv.FormatInt(s.Requests, 10))
+	} else {
+		argv = append(argv, "-z", j.length.String())
+	}
+	if rate := j.perS(); rate > 0 {
+		argv = append(argv, "--latency-correction", "-q", strconv.FormatFloat(rate, 'f', -1, 64))
+	}
+	if s.Churn == 1 {
+		argv = append(argv, "--disable-keepalive")
+	}
+	argv = goHeaders(argv, r, "--host", "-T")
+	body, err := j.bodyFile(r)
+	if err != nil {
+		return command{}, err
+	}
+	if body != "" {
+		argv = append(argv, "-D", body)
+	}
+	env := []string{"TOKIO_WORKER_THREADS=" + strconv.Itoa(j.threads), "NO_COLOR=1"}
+	return command{argv: append(argv, j.url(r)), env: env}, nil
+}
+
+// ohaSaid is oha's JSON. Times are seconds; what it could not compute is null.
+type ohaSaid struct {
+	Summary *struct {
+		Total, Slowest, Fastest, Average *float64
+		TotalData                        float64
+	}
+	LatencyPercentiles           map[string]*float64
+	LatencyPercentilesSuccessful map[string]*float64
+	FirstBytePercentiles         map[string]*float64
+	Details                      struct {
+		FirstByte struct{ Average, Fastest, Slowest *float64 }
+	}
+	StatusCodeDistribution map[string]int64
+	ErrorDistribution      map[string]int64
+}
+
+// value is 0, unknown, for what was null.
+func value(f *float64) float64 {
+	if f == nil {
+		return 0
+	}
+	return *f
+}
+
+// ohaEnd is what oha calls a request that was under way when its time was up.
+const ohaEnd = "aborted due to deadline"
+
+func readOha(j *job, out *output) (*tally, error) {
+	want := j.requests[0].status
+	t, d, err := parseOha(out.text, func(t *tally, status int, n int64) {
+		t.answered(status, want, n)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if j.spec.Model == load.Open {
+		t.response = d
+	} else {
+		t.service = d
+	}
+	return t, nil
+}
+
+func parseOha(b []byte, book func(*tally, int, int64)) (*tally, result.Dist, error) {
+	said := &ohaSaid{}
+	if err := json.Unmarshal(b, said); err != nil {
+		return nil, result.Dist{}, fmt.Errorf("its JSON: %w", err)
+	}
+	if said.Summary == nil {
+		return nil, result.Dist{}, fmt.Errorf("its JSON has no summary")
+	}
+	t := &tally{durationNs: secondsOf(value(said.Summary.Total)),
+		bytesIn: int64(max(said.Summary.TotalData, 0))}
+	var answers int64
+	for status, n := range said.StatusCodeDistribution {
+		answers += max(n, 0)
+		book(t, int(integer(status)), max(n, 0))
+	}
+	for what, n := range said.ErrorDistribution {
+		if what == ohaEnd {
+			t.censored += max(n, 0)
+		} else {
+			blame(&t.errors, what, max(n, 0))
+		}
+	}
+	d := result.Dist{Count: answers}
+	if t.errors.Status > 0 && len(said.LatencyPercentilesSuccessful) > 0 {
+		d.Count = t.good
+		ohaPercentiles(&d, said.LatencyPercentilesSuccessful)
+		t.note("percentiles are of good answers; least, mean and largest were of all: left out")
+	} else {
+		sum := said.Summary
+		d.MinNs, d.MaxNs = secondsOf(value(sum.Fastest)), secondsOf(value(sum.Slowest))
+		d.MeanNs = float64(secondsOf(value(sum.Average)))
+		ohaPercentiles(&d, said.LatencyPercentiles)
+		if t.errors.Status > 0 {
+			t.note("its times are of all answers, also of those with an error status")
+		}
+	}
+	t.firstByte = result.Dist{Count: answers,
+		MinNs:  secondsOf(value(said.Details.FirstByte.Fastest)),
+		MeanNs: float64(secondsOf(value(said.Details.FirstByte.Average))),
+		MaxNs:  secondsOf(value(said.Details.FirstByte.Slowest))}
+	ohaPercentiles(&t.firstByte, said.FirstBytePercentiles)
+	if len(said.FirstBytePercentiles) == 0 {
+		t.firstByte = result.Dist{}
+	}
+	return t, d, nil
+}
+
+func ohaPercentiles(d *result.Dist, from map[string]*float64) {
+	for name, v := range from {
+		if to := percentile(d, number(strings.TrimPrefix(name, "p"))); to != nil {
+			*to = secondsOf(value(v))
+		}
+	}
+}
+
+func importOha(b []byte) (*tally, error) {
+	t, d, err := parseOha(b, (*tally).answeredClass)
+	if err != nil {
+		return nil, err
+	}
+	t.service = d
+	ohaNotes(t)
+	return t, nil
+}
+
+func ohaNotes(t *tally) {
+	t.note("whether it had a rate (-q) and counted from when a permit was given " +
+		"(--latency-correction) is not in it")
+	if t.errors.Status > 0 {
+		t.note("its success rate counts every answer, whatever its status")
+	}
+}
+
+func importOhaRows(text string) (*tally, error) {
+	t, err := importRows(text, "request-start", "request-duration", "status")
+	if err != nil {
+		return nil, err
+	}
+	t.note("requests without an answer are not in it")
+	ohaNotes(t)
+	return t, nil
+}
+
+// Text of oha.
+var (
+	ohaStat    = regexp.MustCompile(`(?m)^\s*(Slowest|Fastest|Average|Total):\s+([\d.]+) (\w+)`)
+	ohaPercent = regexp.MustCompile(`(?m)^\s*([\d.]+)% in ([\d.]+) (\w+)`)
+)
+
+// ohaUnits are what oha's text measures in, in nanoseconds.
+var ohaUnits = map[string]float64{"ns": 1, "us": 1e3, "ms": 1e6, "sec": 1e9, "secs": 1e9, "m": 60e9,
+	"min": 60e9, "h": 3600e9, "hr": 3600e9}
+
+// importOhaText reads oha's summary.
+func importOhaText(text string) (*tally, error) {
+	t := &tally{}
+	d := result.Dist{}
+	for _, s := range ohaStat.FindAllStringSubmatch(text, -1) {
+		ns := scaled(number(s[2]), ohaUnits[s[3]])
+		switch s[1] {
+		case "Slowest":
+			d.MaxNs = ns
+		case "Fastest":
+			d.MinNs = ns
+		case "Average":
+			d.MeanNs = float64(ns)
+		default:
+			t.durationNs = ns
+		}
+	}
+	if t.durationNs == 0 {
+		return nil, fmt.Errorf("it has no line such as \"Total: 2.0000 sec\"; is it whole?")
+	}
+	for _, s := range heyStatus.FindAllStringSubmatch(text, -1) {
+		d.Count += integer(s[2])
+		t.answeredClass(int(integer(s[1])), integer(s[2]))
+	}
+	if _, failed, ok := strings.Cut(text, "Error distribution:"); ok {
+		for _, e := range heyError.FindAllStringSubmatch(failed, -1) {
+			if e[2] == ohaEnd {
+				t.censored += integer(e[1])
+			} else {
+				blame(&t.errors, e[2], integer(e[1]))
+			}
+		}
+	}
+	for _, p := range ohaPercent.FindAllStringSubmatch(text, -1) {
+		if to := percentile(&d, number(p[1])); to != nil {
+			*to = scaled(number(p[2]), ohaUnits[p[3]])
+		}
+	}
+	t.service = d
+	if t.errors.Status > 0 {
+		t.note("its times are of all answers, also of those with an error status")
+	}
+	ohaNotes(t)
+	return t, nil
+}

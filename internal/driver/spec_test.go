@@ -1,0 +1,164 @@
+package driver
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"prony/internal/load"
+	"prony/internal/load/extract"
+	"prony/internal/pace"
+)
+
+// plain is a load that every closed tool can offer.
+func plain() load.Spec {
+	return load.Spec{
+		Name: "peak", Address: netip.MustParseAddrPort("127.0.0.1:8080"), Model: load.Closed,
+		Connections: 8, Window: 1500 * time.Millisecond, Timeout: 2500 * time.Millisecond,
+		Drain: time.Second, Cores: []int{2, 3}, Seed: 9,
+		Scenario: load.Scenario{KeyLo: 1, KeyHi: 9, Requests: []load.Request{
+			{Method: "GET", Path: "/a?b=1", WantSize: -1}}},
+	}
+}
+
+func toolOf(t *testing.T, name string) *tool {
+	t.Helper()
+	tool, err := named(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tool
+}
+
+// A load that a tool cannot offer is refused with a reason; where the reason is empty, all can.
+func TestCannot(t *testing.T) {
+	ramp := pace.Profile{Pieces: []pace.Piece{{ForNs: 1e9, From: 10, To: 20}}}
+	open := func(arrivals string, rate pace.Profile) func(*load.Spec) {
+		return func(s *load.Spec) {
+			s.Model, s.Schedule = load.Open, pace.Schedule{Arrivals: arrivals, Rate: rate}
+		}
+	}
+	first := func(change func(*load.Request)) func(*load.Spec) {
+		return func(s *load.Spec) { change(&s.Scenario.Requests[0]) }
+	}
+	// can are the tools that can do it; all others say why not.
+	check := func(change func(*load.Spec), why, can string) {
+		t.Helper()
+		for _, name := range Names() {
+			s := plain()
+			change(&s)
+			err := toolOf(t, name).cannot(&s)
+			if ok := slices.Contains(strings.Fields(can), name); ok != (err == nil) {
+				t.Errorf("%s: error %v, want %v", name, err, ok)
+			} else if !ok && !strings.Contains(err.Error(), why) {
+				t.Errorf("%s: error %q lacks %q", name, err, why)
+			}
+		}
+	}
+	const closed = "wrk hey oha k6 h2load jmeter"
+	check(func(*load.Spec) {}, "it has no closed model", closed)
+	check(open(pace.Constant, pace.Flat(100)), "it has no open model",
+		"wrk2 hey oha k6 h2load jmeter")
+	check(open(pace.Constant, pace.Flat(0.5)), "", "hey k6 h2load jmeter")
+	check(open(pace.Poisson, pace.Flat(100)), "", "jmeter")
+	check(open(pace.Constant, ramp), "", "k6")
+	check(open(pace.Replay, pace.Profile{Pieces: []pace.Piece{{}}}), "", "")
+	check(func(s *load.Spec) { open(pace.Constant, ramp)(s); s.Lead = 1 }, "", "")
+	check(func(s *load.Spec) { s.Users = &load.Users{Number: pace.Flat(3)} }, "", "k6")
+	check(func(s *load.Spec) { s.Users = &load.Users{Number: ramp} }, "", "k6")
+	check(func(s *load.Spec) { s.Requests = 5 }, "", "hey oha k6 h2load")
+	check(func(s *load.Spec) { s.Churn = 1 }, "", "hey oha k6 jmeter")
+	check(func(s *load.Spec) { s.Churn = 2 }, "", "")
+	check(func(s *load.Spec) { s.Slow.Clients = 1 }, "", "")
+	check(func(s *load.Spec) { s.Pacing = load.Precise }, "", "")
+	check(func(s *load.Spec) { s.Pacing = load.Frugal }, "", closed)
+	check(func(s *load.Spec) { s.Watch = func(int64, time.Duration) bool { return true } }, "", "")
+	check(func(s *load.Spec) { s.Live = func(load.Snapshot) bool { return true } }, "", "")
+	check(func(s *load.Spec) { s.Describe.Protocol = "h2c" }, "", "")
+	check(func(s *load.Spec) { s.Scenario.Flow = true }, "", "")
+	check(func(s *load.Spec) { s.Scenario.Zipf = 1 }, "", "")
+	check(func(s *load.Spec) { s.Scenario.KeyHi = 1 << 60 }, "", "hey oha h2load")
+	check(func(s *load.Spec) { s.Scenario.Requests = nil }, "", "")
+	check(func(s *load.Spec) {
+		s.Scenario.Requests = append(s.Scenario.Requests, s.Scenario.Requests[0])
+	}, "", "wrk k6")
+	check(first(func(r *load.Request) { r.Checks = make([]extract.Check, 1) }), "", "")
+	check(first(func(r *load.Request) { r.Status = 404 }), "", "hey oha k6 h2load jmeter")
+	check(first(func(r *load.Request) { r.Method = "PATCH" }), "", "wrk oha k6 h2load jmeter")
+}
+
+func TestSplit(t *testing.T) {
+	check := func(in string, want ...string) {
+		t.Helper()
+		got, err := split(in)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("split(%q) = %q, %v, want %q", in, []string(got), err, want)
+		}
+	}
+	refuse := func(in string) {
+		t.Helper()
+		if got, err := split(in); err == nil {
+			t.Errorf("split(%q) = %q, want an error", in, []string(got))
+		}
+	}
+	check("", "")
+	check("/a", "/a")
+	check("/a/{key}", "/a/", "")
+	check("{key}-{key}", "", "-", "")
+	check(`{"a": {}}`, `{"a": {}}`)
+	check("{{key}}", "{key}")
+	refuse("{seq}")
+	refuse("{key}{random 1..9}")
+	refuse("{uuid}")
+	refuse("{pick a|b}")
+	refuse("{name}")
+}
+
+func TestRequests(t *testing.T) {
+	s := plain()
+	s.Host = "prony.test"
+	s.Scenario.Requests = []load.Request{
+		{Method: "PUT", Path: "/{key}", Body: "x", Headers: []load.Header{{Name: "A", Value: "b"}}}}
+	got, err := requests(&s, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := got[0]
+	if r.method != "PUT" || r.weight != 1 || r.status != 200 || r.fixed() ||
+		r.body.String() != "x" {
+		t.Errorf("it is %+v", r)
+	}
+	var heads []string
+	for _, h := range r.heads {
+		heads = append(heads, h.name+"="+h.value.String())
+	}
+	if want := []string{"A=b", "Content-Type=text/plain", "Host=prony.test"}; !slices.Equal(heads,
+		want) {
+		t.Errorf("headers are %q, want %q", heads, want)
+	}
+	if _, err := requests(&s, false); err == nil || !strings.Contains(err.Error(), "draw {key}") {
+		t.Errorf("error %v for a tool without keys", err)
+	}
+	// The address is no host of its own.
+	s.Host = s.Address.String()
+	if got, err := requests(&s, true); err != nil || len(got[0].heads) != 2 {
+		t.Errorf("headers are %v, %v", got[0].heads, err)
+	}
+}
+
+func TestForeign(t *testing.T) {
+	_, err := Foreign("ab")
+	if err == nil || !strings.Contains(err.Error(), "there are prony, wrk") {
+		t.Errorf("error %v for a tool that nobody knows", err)
+	}
+	t.Setenv("PATH", t.TempDir())
+	for _, name := range Names() {
+		_, err := Foreign(name)
+		if err == nil || !strings.Contains(err.Error(), "to get it: ") ||
+			!strings.Contains(err.Error(), "not on the PATH") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}

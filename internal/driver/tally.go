@@ -1,0 +1,212 @@
+package driver
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"prony/internal/load"
+	"prony/internal/pace"
+	"prony/internal/result"
+)
+
+// tally is what a tool's output says, in our terms.
+type tally struct {
+	model      string // as far as the output tells; empty: it does not
+	ratePerS   float64
+	durationNs int64 // of its measuring; 0: it does not say
+	conns      int   // that it really used; 0: as asked
+	threads    int
+
+	good      int64
+	errors    result.Errors
+	censored  int64 // under way when it stopped
+	dropped   int64 // due and never sent
+	bytesIn   int64
+	bytesOut  int64
+	response  result.Dist // from when a request was due
+	service   result.Dist // from when it was sent
+	firstByte result.Dist
+	errored   result.Dist
+	connect   result.Dist
+
+	notes []string // what the reader must know of these numbers
+}
+
+func (t *tally) note(format string, args ...any) {
+	t.notes = append(t.notes, fmt.Sprintf(format, args...))
+}
+
+// load books the tally under the model that was asked for.
+func (t *tally) load(s *load.Spec) *result.Load {
+	t.model = s.Model
+	var rate float64
+	if s.Model == load.Open {
+		rate = s.Schedule.Rate.Mean(int64(s.Lead), int64(s.Lead+s.Window))
+		// What was due and never sent was not offered as asked; tools that do not count it let the
+		// rate tell.
+		if t.dropped == 0 {
+			due := int64(math.Round(rate * float64(t.durationNs) / 1e9))
+			t.dropped = max(due-t.sent(), 0)
+		}
+	}
+	l := t.imported()
+	l.RatePerS, l.DrainNs, l.Churn = rate, int64(s.Drain), s.Churn
+	if s.Users != nil {
+		l.Users, l.Think = s.Users.Number.String(), s.Users.Think.String()
+	}
+	if s.Model == load.Open {
+		l.Arrivals = s.Schedule.Arrivals
+		if !s.Schedule.Rate.IsFlat() {
+			l.Shape = s.Schedule.Rate.String()
+		}
+		if l.WindowNs > 0 {
+			ended := l.Done + l.Errors.Total()
+			l.BacklogPerS = float64(max(l.Scheduled-ended, 0)) / (float64(l.WindowNs) / 1e9)
+		}
+	}
+	return l
+}
+
+// sent counts requests; a failed connect was none yet.
+func (t *tally) sent() int64 {
+	return t.good + t.errors.Total() - t.errors.Connect + t.censored
+}
+
+// imported is the load of which nothing is known but what the output says.
+func (t *tally) imported() *result.Load {
+	l := &result.Load{
+		Model: t.model, RatePerS: t.ratePerS, Connections: t.conns, Threads: t.threads,
+		WindowNs: t.durationNs, Sent: t.sent(), Scheduled: t.sent() + t.dropped,
+		Done: t.good, Answered: t.good, Censored: t.censored + t.dropped,
+		BytesIn: t.bytesIn, BytesOut: t.bytesOut, Errors: t.errors,
+		ResponseTime: t.response, ServiceTime: t.service, FirstByte: t.firstByte,
+		ErrorTime: t.errored, ConnectTime: t.connect,
+	}
+	if t.durationNs > 0 {
+		l.ThroughputPerS = float64(t.good) / (float64(t.durationNs) / 1e9)
+	}
+	if t.model == load.Closed {
+		// A closed request is due when its connection is free: the two are one.
+		l.ResponseTime = l.ServiceTime
+	}
+	if t.model == load.Open {
+		l.Arrivals = pace.Constant
+	}
+	return l
+}
+
+// samples collects durations.
+type samples struct {
+	h     *hdrhistogram.Histogram
+	n     int64
+	sum   float64
+	least int64
+	most  int64
+}
+
+// Bounds of a histogram, as the generator's own have.
+const (
+	histMax    = int64(time.Hour)
+	histDigits = 3
+)
+
+// add books n times the same duration. What is longer than an hour counts as an hour.
+func (s *samples) add(ns, n int64) {
+	if s.h == nil {
+		s.h, s.least = hdrhistogram.New(1, histMax, histDigits), math.MaxInt64
+	}
+	ns = min(max(ns, 0), histMax)
+	// The value is inside of the bounds, so that recording it cannot fail.
+	_ = s.h.RecordValues(ns, n)
+	s.n += n
+	s.sum += float64(ns) * float64(n)
+	s.least, s.most = min(s.least, ns), max(s.most, ns)
+}
+
+// dist summarises. Percentiles that a coarse clock calls 0 stay unknown, and then there is no
+// histogram either, which would say 0 of them.
+func (s *samples) dist() result.Dist {
+	if s.n == 0 {
+		return result.Dist{}
+	}
+	d := result.Dist{
+		Count: s.n, MinNs: s.least, MeanNs: s.sum / float64(s.n), MaxNs: s.h.Max(),
+		P50Ns: s.h.ValueAtQuantile(50), P90Ns: s.h.ValueAtQuantile(90),
+		P99Ns: s.h.ValueAtQuantile(99), P999Ns: s.h.ValueAtQuantile(99.9),
+	}
+	if s.least < 1 {
+		return d
+	}
+	// Writing to memory cannot fail.
+	b, err := s.h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		panic("driver: encode histogram: " + err.Error())
+	}
+	d.HDR = string(b)
+	return d
+}
+
+// blame books failures under the class that their text tells. An unknown text is a read that
+// failed, for the tool had something else in hand than an answer.
+func blame(e *result.Errors, text string, n int64) {
+	low := strings.ToLower(text)
+	has := func(words ...string) bool {
+		for _, w := range words {
+			if strings.Contains(low, w) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case has("broken pipe"):
+		e.Write += n
+	case has("reset", "eof", "closed", "incomplete"):
+		e.Read += n
+	case has("timeout", "timed out", "deadline"):
+		if has("dial", "connect timed out", "connection timed out", "tcp connect") {
+			e.Connect += n
+		} else {
+			e.Timeout += n
+		}
+	case has("refused", "dial", "connect", "unreachable", "no route"):
+		e.Connect += n
+	case has("malformed", "parse", "invalid", "protocol"):
+		e.Parse += n
+	default:
+		e.Read += n
+	}
+	example(e, "%s", strings.Join(strings.Fields(text), " "))
+}
+
+// example keeps the first words about a failure.
+func example(e *result.Errors, format string, args ...any) {
+	if e.Example == "" {
+		e.Example = fmt.Sprintf(format, args...)
+	}
+}
+
+// books books n answers of a status.
+func (t *tally) answered(status, want int, n int64) {
+	if status == want {
+		t.good += n
+		return
+	}
+	t.errors.Status += n
+	example(&t.errors, "status %d instead of %d", status, want)
+}
+
+// answeredClass books n answers where no status was asked for: 2xx and 3xx are good, as the tools
+// themselves have it.
+func (t *tally) answeredClass(status int, n int64) {
+	if status >= 200 && status < 400 {
+		t.good += n
+		return
+	}
+	t.errors.Status += n
+	example(&t.errors, "status %d", status)
+}

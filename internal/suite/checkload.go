@@ -1,0 +1,89 @@
+package suite
+
+import (
+	"fmt"
+	"strings"
+
+	"prony/internal/config"
+)
+
+// load checks one load against the earlier ones.
+func (c *checker) load(at string, l *Load, earlier []Load) {
+	if l.Model == Closed {
+		c.closed(at, l)
+	}
+	if l.Model == Open {
+		c.open(at, l)
+	}
+	if l.Rate.Of != "" && l.Model == Open {
+		c.share(at+".rate", l, earlier)
+	}
+	if l.Slow.Clients == 0 && l.Slow != (Slow{}) {
+		c.found(at+".slow", "such as clients: 1000", "slow has no clients")
+	}
+}
+
+func (c *checker) closed(at string, l *Load) {
+	switch {
+	case !l.Rate.IsZero():
+		c.found(at+".rate", "make it open, or take the rate out",
+			"closed load %q has a rate; its rate is whatever comes of its connections", l.Name)
+	case l.Arrivals != "":
+		c.found(at+".arrivals", "make it open, or take them out",
+			"closed load %q has arrivals; it sends when it was answered", l.Name)
+	case l.Trace != "":
+		c.found(at+".trace", "make it open, or take the trace out",
+			"closed load %q has a trace; it sends when it was answered", l.Name)
+	case !l.Users.IsZero() && l.Users.Max() > float64(l.Connections):
+		c.found(at+".connections", "leave them out",
+			"%d connections are too few for up to %g users, each with one of its own",
+			l.Connections, l.Users.Max())
+	}
+}
+
+func (c *checker) open(at string, l *Load) {
+	if !l.Users.IsZero() {
+		c.found(at+".users", "make it closed, or take them out",
+			"open load %q has users; its requests come on a schedule", l.Name)
+	}
+	if l.Think != (Think{}) {
+		c.found(at+".think", "make it closed, or take it out",
+			"open load %q has a think time; its requests come on a schedule", l.Name)
+	}
+	replay := l.Arrivals == Replay
+	switch {
+	case replay && l.Trace == "":
+		c.found(at+".arrivals", "name its file with trace", "replay lacks a trace")
+	case replay && !l.Rate.IsZero():
+		c.found(at+".rate", "take it out", "a replay has no rate but its trace's")
+	case replay:
+	case l.Trace != "":
+		c.found(at+".trace", `say "arrivals: replay"`, "the trace is not replayed")
+	case l.Rate.IsZero():
+		c.found(at, `such as "rate: 20000/s" or "rate: 50% of peak"`,
+			"open load %q has no rate", l.Name)
+	}
+}
+
+func (c *checker) share(at string, l *Load, earlier []Load) {
+	var closed []string
+	for _, e := range earlier {
+		switch {
+		case e.Name == l.Rate.Of && e.Model != Open:
+			return // closed, or of no model, which was found already
+		case e.Name == l.Rate.Of:
+			c.found(at, "", "rate is a share of %q, which is not closed: what it delivers was "+
+				"asked for", l.Rate.Of)
+			return
+		case e.Model == Closed:
+			closed = append(closed, e.Name)
+		}
+	}
+	hint := "put a closed load before it"
+	if near := config.Nearest(l.Rate.Of, closed); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	} else if len(closed) > 0 {
+		hint = "earlier closed loads are " + strings.Join(closed, ", ")
+	}
+	c.found(at, hint, "rate is a share of %q, which is no earlier load", l.Rate.Of)
+}

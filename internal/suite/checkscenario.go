@@ -1,0 +1,297 @@
+package suite
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"prony/internal/load/text"
+)
+
+// mode is the placeholder for the target's mode, which only paths have. It is filled in before the
+// load begins.
+const mode = "mode"
+
+// scene is a scenario that is being checked, step by step.
+type scene struct {
+	*Scenario
+	names []string // all variables of the flow
+	known int      // of them, those that the step may use
+	sent  bool     // whether what has been sent so far holds the key
+}
+
+// scenario checks what stands at the path, which ends with a dot or is empty.
+func (c *checker) scenario(at string, sc *Scenario) {
+	given := sc.Keys != Keys{}
+	if sc.Keys[1] < sc.Keys[0] {
+		c.found(at+"keys", "", "keys from %d to %d are none", sc.Keys[0], sc.Keys[1])
+	}
+	if sc.Zipf != 0 && !given {
+		c.found(at+"zipf", "give the scenario keys, such as [1, 50000]",
+			"zipf is of the keys, and there are none")
+	}
+	c.routes(at, sc)
+	names, known := sc.Variables()
+	for i, name := range names {
+		if hasMeaning(name) || !varRe.MatchString(name) {
+			names[i] = fmt.Sprintf("misnamed%d", i) // which is reported where it is set
+		}
+	}
+	used := false
+	for i := range sc.Requests {
+		s := &scene{Scenario: sc, names: names, known: known[i], sent: used && sc.Flow}
+		c.request(fmt.Sprintf("%srequests[%d]", at, i), s, &sc.Requests[i])
+		used = used || s.sent
+	}
+	if given && !used {
+		c.found(at+"keys", "take them out, or put {key} into a path",
+			"keys are given and not used")
+	}
+}
+
+// routes checks the names of the requests, by which results list them.
+func (c *checker) routes(at string, sc *Scenario) {
+	seen := map[string]bool{}
+	for i := range sc.Requests {
+		name := sc.Requests[i].Name
+		if name != "" && seen[name] {
+			c.found(fmt.Sprintf("%srequests[%d].name", at, i), "",
+				"requests hold %q already; names are unique", name)
+		}
+		seen[name] = true
+	}
+}
+
+// request checks what is sent, then what is wanted of the answer.
+func (c *checker) request(at string, s *scene, r *Request) {
+	_, path := r.Line("{" + mode + "}")
+	c.path(at+".request", s, path)
+	c.headers(at+".headers", s, r)
+	own := r.header("content-type")
+	switch {
+	case r.Body != "" && r.BodyFile != "":
+		c.found(at+".bodyFile", "keep one", "there are two bodies, body and bodyFile")
+	case r.Body == "" && r.BodyFile == "" && r.Type != "":
+		c.found(at+".type", "", "type is the body's, and there is no body")
+	case own != "" && r.Type != "":
+		c.found(step(at+".headers", own), "keep one", "type says the same as %s", own)
+	case r.Body != "":
+		c.sends(at+".body", s, r.Body)
+	default:
+		c.sends(at+".bodyFile", s, r.Content())
+	}
+	c.expect(at+".expect", s, &r.Expect)
+	for i := range r.Checks {
+		c.check(fmt.Sprintf("%s.checks[%d]", at, i), s, &r.Checks[i])
+	}
+	c.steps(at, s, r)
+}
+
+var varRe = regexp.MustCompile(varForm)
+
+// hasMeaning says whether a placeholder of that name is no variable.
+func hasMeaning(name string) bool {
+	_, err := text.Parse("", []string{name})
+	return name == mode || err != nil && varRe.MatchString(name)
+}
+
+// steps checks what only a flow's requests have, or do not have.
+func (c *checker) steps(at string, s *scene, r *Request) {
+	for _, name := range sortedNames(r.Extract) {
+		here := step(at+".extract", name)
+		if hasMeaning(name) {
+			c.found(here, "choose another name", "{%s} has a meaning of its own", name)
+		}
+		c.place(here, r.Extract[name].Place)
+	}
+	switch {
+	case !s.Flow && len(r.Extract) > 0:
+		c.found(at+".extract", `say "flow: true" if the requests are steps`,
+			"only a later step of a flow could use what is extracted")
+	case !s.Flow && r.Pause != 0:
+		c.found(at+".pause", `say "flow: true" if the requests are steps`,
+			"only a flow has steps to pause between")
+	case s.Flow && (r.Weight > 1 || c.src.Node(at+".weight") != nil):
+		c.found(at+".weight", "take it out", "each step of a flow is sent once; it has no weight")
+	}
+}
+
+// parse reads a text of the step and reports its mistakes. modes says whether it may hold the mode.
+func (c *checker) parse(at string, s *scene, in string, modes bool) *text.Text {
+	names := s.names
+	if modes && !c.noMode {
+		names = append(slices.Clip(names), mode)
+	}
+	t, err := text.Parse(in, names)
+	if err != nil {
+		c.misread(at, err, modes)
+		return nil
+	}
+	for _, i := range t.Vars() {
+		if i >= s.known && i < len(s.names) {
+			c.found(at, "use it in a later step", "{%s} is used before a step has set it", names[i])
+		}
+	}
+	return t
+}
+
+// misread reports the error of a text. A path cannot hold braces, whatever is meant.
+func (c *checker) misread(at string, err error, path bool) {
+	var e *text.Error
+	switch {
+	case !errors.As(err, &e):
+		c.found(at, "", "%v", err)
+	case e.Text == "{"+mode+"}":
+		c.found(at, "only paths have it, of requests to a target", "{mode} stands for nothing here")
+	case path || e.Literal == "":
+		c.found(at, e.Hint, "%s: %s", e.Text, e.Problem)
+	default:
+		c.found(at, e.Hint+" The text itself is "+e.Literal, "%s: %s", e.Text, e.Problem)
+	}
+}
+
+// sends checks a text that is sent, and notes whether it holds the key.
+func (c *checker) sends(at string, s *scene, in string) *text.Text {
+	t := c.parse(at, s, in, false)
+	c.key(at, s, in, t)
+	return t
+}
+
+// key takes a text that could not be read at its word, so that one mistake is reported once.
+func (c *checker) key(at string, s *scene, in string, t *text.Text) {
+	if t == nil {
+		s.sent = s.sent || strings.Contains(in, "{key}")
+		return
+	}
+	if !t.HasKey() {
+		return
+	}
+	s.sent = true
+	if s.Keys == (Keys{}) {
+		c.found(at, "give the scenario keys, such as [1, 50000]",
+			"{key} stands for nothing: the scenario has no keys")
+	}
+}
+
+// wants checks a text that an answer is held against.
+func (c *checker) wants(at string, s *scene, in string) {
+	t := c.parse(at, s, in, false)
+	if t != nil && t.HasKey() && !s.sent {
+		c.found(at, "", "{key} stands for nothing: no request before the answer has it")
+	}
+}
+
+// path checks what a path may hold beside its placeholders.
+func (c *checker) path(at string, s *scene, in string) {
+	t := c.parse(at, s, in, true)
+	c.key(at, s, in, t)
+	if t == nil {
+		return
+	}
+	for _, literal := range t.Literals() {
+		if i := bytes.IndexAny(literal, "{} #"); i >= 0 {
+			c.found(at, fmt.Sprintf("write %%%X if it is meant", literal[i]),
+				"a path cannot hold %q", literal[i])
+			return
+		}
+	}
+}
+
+// headers checks the fields. What the generator sets itself cannot be set.
+func (c *checker) headers(at string, s *scene, r *Request) {
+	seen := map[string]bool{}
+	for _, name := range sortedNames(r.Headers) {
+		here, lower := step(at, name), strings.ToLower(name)
+		switch {
+		case lower == "content-length" || lower == "transfer-encoding":
+			c.found(here, "leave it out", "header %s follows from the body", name)
+		case seen[lower]:
+			c.found(here, "keep one", "header %s is given twice", name)
+		}
+		seen[lower] = true
+		if _, null := c.src.Node(here).(*ast.NullNode); null {
+			c.found(here, `write "" if that is meant`, "header %s has no value", name)
+		}
+		if t := c.sends(here, s, string(r.Headers[name])); t != nil && holdsControl(t) {
+			c.found(here, "", "header %s cannot hold line ends or other control characters", name)
+		}
+	}
+}
+
+func holdsControl(t *text.Text) bool {
+	control := func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
+	return slices.ContainsFunc(t.Literals(), func(literal []byte) bool {
+		return bytes.ContainsFunc(literal, control)
+	})
+}
+
+func (c *checker) expect(at string, s *scene, e *Expect) {
+	given := present(key{"body", e.Body != nil}, key{"size", e.Size != nil},
+		key{"lorem", e.Lorem != nil})
+	if len(given) > 1 {
+		c.found(at+"."+given[1], "keep one", "expect has %s, which are checks of the same body",
+			strings.Join(given, " and "))
+	}
+	if e.Body != nil {
+		c.wants(at+".body", s, *e.Body)
+	}
+}
+
+// key is one, and whether the file gives it.
+type key struct {
+	name string
+	here bool
+}
+
+func present(all ...key) (out []string) {
+	for _, k := range all {
+		if k.here {
+			out = append(out, k.name)
+		}
+	}
+	return out
+}
+
+// place checks that it is one, and can be looked for.
+func (c *checker) place(at string, p Place) bool {
+	given := present(key{"json", p.JSON != ""}, key{"header", p.Header != ""},
+		key{"regex", p.Regex != ""}, key{"body", p.Body})
+	if len(given) != 1 {
+		c.found(at, "give one of json, header, regex, and body: true", "%d places to look at",
+			len(given))
+		return false
+	}
+	if _, err := p.Finder(); err != nil {
+		c.found(at+"."+given[0], "", "%v", err)
+		return false
+	}
+	return true
+}
+
+// check checks a check of an answer.
+func (c *checker) check(at string, s *scene, k *Check) {
+	given := present(key{"is", k.Is != nil}, key{"contains", k.Contains != nil},
+		key{"matches", k.Matches != ""}, key{"exists", k.Exists != nil})
+	if len(given) != 1 {
+		c.found(at, "give one of is, contains, matches and exists", "%d things to hold", len(given))
+		return
+	}
+	if !c.place(at, k.Place) {
+		return
+	}
+	at += "." + given[0]
+	if _, err := k.Make(s.names); err != nil {
+		c.misread(at, err, false)
+		return
+	}
+	for _, want := range []*Text{k.Is, k.Contains} {
+		if want != nil {
+			c.wants(at, s, string(*want))
+		}
+	}
+}

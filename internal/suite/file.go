@@ -1,0 +1,111 @@
+package suite
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"unicode/utf8"
+
+	"prony/internal/load/text"
+	"prony/internal/pace"
+)
+
+// Bounds of the files that a suite names, in bytes.
+const (
+	bodyMax  = 16 << 20
+	traceMax = 256 << 20
+)
+
+// attach reads the bodies and traces that the suite names, and adds them to the sum.
+func (c *checker) attach(s *Suite, dir string, sum hash.Hash) {
+	for i := range s.Scenarios {
+		c.bodies(&s.Scenarios[i], fmt.Sprintf("scenarios[%d].", i), dir, sum)
+	}
+	for i := range s.Loads {
+		l := &s.Loads[i]
+		if l.Trace == "" {
+			continue
+		}
+		at := fmt.Sprintf("loads[%d].trace", i)
+		data, ok := c.read(at, dir, l.Trace, traceMax, sum)
+		if !ok {
+			continue
+		}
+		trace, err := pace.ReadTrace(bytes.NewReader(data))
+		if err != nil {
+			c.found(at, "", "%v", err)
+			continue
+		}
+		own := sha256.Sum256(data)
+		l.trace, l.TraceHash = trace, short(own[:])
+	}
+}
+
+// bodies reads those of the requests at the path.
+func (c *checker) bodies(s *Scenario, at, dir string, sum hash.Hash) {
+	for i := range s.Requests {
+		r := &s.Requests[i]
+		if r.BodyFile == "" {
+			continue
+		}
+		data, ok := c.read(fmt.Sprintf("%srequests[%d].bodyFile", at, i), dir, r.BodyFile, bodyMax,
+			sum)
+		if !ok {
+			continue
+		}
+		own := sha256.Sum256(data)
+		r.content, r.BodyHash = string(data), short(own[:])
+		if !utf8.Valid(data) {
+			r.content = text.Escape(r.content)
+		}
+	}
+}
+
+// read returns what a file below dir holds, and adds it to the sum, if there is one. A suite names
+// nothing elsewhere, so that whoever has its folder has all of it.
+func (c *checker) read(at, dir, name string, limit int64, sum hash.Hash) ([]byte, bool) {
+	data, err := readBelow(dir, name, limit)
+	if err != nil {
+		var inner *fs.PathError
+		if errors.As(err, &inner) {
+			err = inner.Err // the name comes once
+		}
+		c.found(at, "files are named from the suite's folder, and lie in it", "read %s: %v", name,
+			err)
+		return nil, false
+	}
+	if sum != nil {
+		fmt.Fprintf(sum, "\n%s %d\n", name, len(data))
+		sum.Write(data)
+	}
+	return data, true
+}
+
+func readBelow(dir, name string, limit int64) ([]byte, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // nothing was written
+	info, err := root.Stat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("it is no file")
+	case info.Size() > limit:
+		return nil, fmt.Errorf("it has %d bytes, more than %d", info.Size(), limit)
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // likewise
+	// The size may have grown since it was asked for.
+	return io.ReadAll(io.LimitReader(f, limit))
+}

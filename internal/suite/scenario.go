@@ -1,0 +1,189 @@
+package suite
+
+import (
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"prony/internal/config"
+	"prony/internal/load/extract"
+)
+
+// Scenario is what is sent: one kind of request, a weighted mix, or a flow, whose requests are
+// steps that one user takes in order on one connection.
+type Scenario struct {
+	Name string `yaml:"name" json:"name"`
+	Flow bool   `yaml:"flow" json:"flow,omitempty"`
+	// Keys are the first and the last of the keys that {key} is drawn from; {0, 0}: none.
+	Keys Keys `yaml:"keys" json:"keys"`
+	// Zipf is the exponent of the keys' popularity, the first the most popular; 0: uniform.
+	Zipf float64 `yaml:"zipf" json:"zipf,omitempty"`
+	// Connections, when not 0, replaces that of every load and of the warm-up: see LoadsOf.
+	Connections int       `yaml:"connections" json:"connections,omitempty"`
+	Requests    []Request `yaml:"requests" json:"requests"`
+}
+
+// Request is one kind of request and the answer that is right for it. Its path, header values and
+// body, and the answers that it wants, are texts of package text.
+type Request struct {
+	Name    string          `yaml:"name" json:"name,omitempty"` // in results; empty: Request
+	Request string          `yaml:"request" json:"request"`     // "GET /hello/{mode}?key={key}"
+	Headers map[string]Text `yaml:"headers" json:"headers,omitempty"`
+	Body    string          `yaml:"body" json:"body,omitempty"`
+	// BodyFile is a file beside the suite that holds the body: see Content.
+	BodyFile string             `yaml:"bodyFile" json:"bodyFile,omitempty"`
+	Type     string             `yaml:"type" json:"type,omitempty"` // media type of the body
+	Weight   int                `yaml:"weight" json:"weight"`       // of the sum; not in flows
+	Expect   Expect             `yaml:"expect" json:"expect"`
+	Checks   []Check            `yaml:"checks" json:"checks,omitempty"`
+	Extract  map[string]Capture `yaml:"extract" json:"extract,omitempty"` // by variable; flows
+	Pause    Duration           `yaml:"pause" json:"pause,omitempty"`     // flows: before the next
+
+	BodyHash string `yaml:"-" json:"bodyHash,omitempty"` // of the file, as Suite.Hash
+	content  string
+}
+
+// Expect is what is checked on every answer: the status, and at most one of the other three.
+type Expect struct {
+	Status int     `yaml:"status" json:"status"`
+	Body   *string `yaml:"body" json:"body,omitempty"`   // byte for byte, with placeholders
+	Size   *int64  `yaml:"size" json:"size,omitempty"`   // the body's length in bytes
+	Lorem  *int64  `yaml:"lorem" json:"lorem,omitempty"` // bytes of lorem.txt repeated
+}
+
+// Place is where in an answer a value stands: exactly one of the four.
+type Place struct {
+	JSON   string `yaml:"json" json:"json,omitempty"`     // path in GJSON's syntax
+	Header string `yaml:"header" json:"header,omitempty"` // name of a field
+	Regex  string `yaml:"regex" json:"regex,omitempty"`   // RE2; the first group, or the match
+	Body   bool   `yaml:"body" json:"body,omitempty"`     // the whole body
+}
+
+// Capture is a value that later steps use.
+type Capture struct {
+	Place `yaml:",inline"`
+}
+
+// Check is something that must hold for a good answer: one Place, and one of the four below.
+type Check struct {
+	Place    `yaml:",inline"`
+	Is       *Text  `yaml:"is" json:"is,omitempty"` // byte for byte, with placeholders
+	Contains *Text  `yaml:"contains" json:"contains,omitempty"`
+	Matches  string `yaml:"matches" json:"matches,omitempty"` // RE2
+	Exists   *bool  `yaml:"exists" json:"exists,omitempty"`
+}
+
+// UnmarshalYAML fills in the defaults before the file's own keys.
+func (r *Request) UnmarshalYAML(decode func(any) error) error {
+	type request Request
+	var in request
+	preset(reflect.ValueOf(&in).Elem(), "scenarios[].requests[].")
+	if err := decode(&in); err != nil {
+		return err
+	}
+	*r = Request(in)
+	return nil
+}
+
+// ReadScenario reads a file that holds one scenario, with the keys that each of a suite's has.
+// There is no target whose mode could stand for {mode}.
+func ReadScenario(file string, data []byte) (*Scenario, error) {
+	src, err := newSource(file, data, &Scenario{})
+	if err != nil {
+		return nil, err
+	}
+	s := &Scenario{}
+	if err := config.Decode(file, data, s); err != nil {
+		return nil, err
+	}
+	s.fill()
+	c := &checker{src: src, noMode: true}
+	c.bodies(s, "", filepath.Dir(file), nil)
+	walk(reflect.ValueOf(s).Elem(), "scenarios[].", "", c.value)
+	c.scenario("", s)
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// fill sets the defaults that depend on other values.
+func (s *Scenario) fill() {
+	for i := range s.Requests {
+		r := &s.Requests[i]
+		if (r.Body != "" || r.BodyFile != "") && r.Type == "" && r.header("content-type") == "" {
+			r.Type = "text/plain"
+		}
+	}
+}
+
+// header returns the name, as the request has it, of its header field of that name, or "".
+func (r *Request) header(name string) string {
+	for given := range r.Headers {
+		if strings.EqualFold(given, name) {
+			return given
+		}
+	}
+	return ""
+}
+
+// Line returns method and path for a target that serves the mode. Other placeholders stay: their
+// values are drawn for each request.
+func (r Request) Line(mode string) (method, path string) {
+	method, path, _ = strings.Cut(r.Request, " ")
+	return method, strings.ReplaceAll(path, "{mode}", mode)
+}
+
+// Content is the text of the body: of Body, or of the file that BodyFile names. A file that is not
+// UTF-8 holds no placeholders, whatever its bytes look like.
+func (r Request) Content() string {
+	if r.BodyFile != "" {
+		return r.content
+	}
+	return r.Body
+}
+
+// Variables are those that the steps of a flow set, in the order in which they first do; those of
+// one step by name. A step may use the first known[step] of them.
+func (s Scenario) Variables() (names []string, known []int) {
+	for _, r := range s.Requests {
+		known = append(known, len(names))
+		for _, name := range sortedNames(r.Extract) {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names, known
+}
+
+// Finder makes what finds the place in an answer.
+func (p Place) Finder() (*extract.Finder, error) {
+	switch {
+	case p.JSON != "":
+		return extract.JSON(p.JSON)
+	case p.Header != "":
+		return extract.Header(p.Header)
+	case p.Regex != "":
+		return extract.Regex(p.Regex)
+	}
+	return extract.Body(), nil
+}
+
+// Make makes the check, of whose texts vars are the variables.
+func (c Check) Make(vars []string) (extract.Check, error) {
+	of, err := c.Finder()
+	if err != nil {
+		return extract.Check{}, err
+	}
+	switch {
+	case c.Is != nil:
+		return extract.Is(of, string(*c.Is), vars)
+	case c.Contains != nil:
+		return extract.Contains(of, string(*c.Contains), vars)
+	case c.Matches != "":
+		return extract.Matches(of, c.Matches)
+	}
+	return extract.Exists(of, c.Exists == nil || *c.Exists), nil
+}

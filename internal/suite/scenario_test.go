@@ -1,0 +1,98 @@
+package suite_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"prony/internal/suite"
+)
+
+const alone = `name: owners
+flow: true
+requests:
+  - request: POST /owners
+    body: a
+    extract: {id: {json: id}}
+  - request: GET /owners/{id}
+`
+
+// A scenario of its own file is read as the one of a suite.
+func TestReadScenario(t *testing.T) {
+	got, err := suite.ReadScenario("testdata/s.yaml", []byte(alone))
+	if err != nil {
+		t.Fatal(err)
+	}
+	indented := strings.ReplaceAll(strings.TrimSpace(alone), "\n", "\n    ")
+	s := read(t, "name: s\ncontract: hello\nscenarios:\n  - "+indented+
+		"\nloads: [{name: first, model: closed}]\n")
+	if !reflect.DeepEqual(*got, s.Scenarios[0]) {
+		t.Errorf("alone it is %+v, in a suite %+v", *got, s.Scenarios[0])
+	}
+}
+
+func TestReadScenarioSaysWhatIsWrong(t *testing.T) {
+	check := func(old, new, want string) {
+		t.Helper()
+		if !strings.Contains(alone, old) {
+			t.Fatalf("the scenario does not hold %q", old)
+		}
+		_, err := suite.ReadScenario("testdata/s.yaml", []byte(strings.Replace(alone, old, new, 1)))
+		if err == nil || err.Error() != "testdata/s.yaml:"+want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	}
+	check("body: a", "body: a{id}",
+		`5: {id} is used before a step has set it in "body: a{id}"; use it in a later step`)
+	check("body: a", "bodyFile: none", `5: read none: no such file or directory in `+
+		`"bodyFile: none"; files are named from the suite's folder, and lie in it`)
+	check("body: a", "bodyFile: owner.json", `5: {ownerId}: there is no placeholder "ownerId" in `+
+		`"bodyFile: owner.json"; known are id, key, seq, random, hex, uuid, pick. The text itself `+
+		`is {{ownerId}}`)
+	check("body: a", "body: a\n    weight: 1", `6: each step of a flow is `+
+		`sent once; it has no weight in "weight: 1"; take it out`)
+	check("owners/{id}", "owners/{mode}", `7: {mode} stands for nothing here in `+
+		`"- request: GET /owners/{mode}"; only paths have it, of requests to a target`)
+	check("flow: true", "flo: true",
+		`2: unknown key "flo" in "flo: true"; did you mean "flow"?`)
+	check("flow: true", "keys: [1, 2]\nflow: true", `2: keys are given and not used in `+
+		`"keys: [1, 2]"; take them out, or put {key} into a path`)
+	check("name: owners\n", "", " name is missing")
+	check(alone, "", " it is empty")
+	check("flow: true", "flow: true\n---", " it holds several YAML documents; it can be one only: "+
+		"take out the lines ---")
+}
+
+func TestVariables(t *testing.T) {
+	captures := func(names ...string) suite.Request {
+		r := suite.Request{Extract: map[string]suite.Capture{}}
+		for _, n := range names {
+			r.Extract[n] = suite.Capture{}
+		}
+		return r
+	}
+	steps := []suite.Request{captures("b", "a"), captures("c", "a"), captures()}
+	names, known := suite.Scenario{Requests: steps}.Variables()
+	if !reflect.DeepEqual(names, []string{"a", "b", "c"}) ||
+		!reflect.DeepEqual(known, []int{0, 2, 3}) {
+		t.Errorf("variables %q, known %d; want a b c and 0 2 3", names, known)
+	}
+}
+
+// Whatever YAML takes for a number, a truth or lines of text stays the text that it is.
+func TestTextsAreAsTheyStand(t *testing.T) {
+	check := func(yaml string, want suite.Text) {
+		t.Helper()
+		s, err := suite.ReadScenario("s.yaml", []byte("name: a\nrequests:\n  - request: GET /\n"+
+			"    checks: [{json: a, matches: b}]\n    headers:\n      accept: "+yaml+"\n"))
+		if err != nil || s.Requests[0].Headers["accept"] != want {
+			t.Errorf("%q is read as %+v, %v; want %q", yaml, s, err, want)
+		}
+	}
+	check("1.50", "1.50")
+	check("0x10", "0x10")
+	check("true", "true")
+	check(`"1"`, "1")
+	check("''", "")
+	check("|-\n        in a block", "in a block")
+}

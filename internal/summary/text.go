@@ -1,0 +1,364 @@
+package summary
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"prony/internal/load"
+	"prony/internal/result"
+	"prony/internal/stats"
+	"prony/internal/table"
+)
+
+// Options of Text.
+type Options struct {
+	Spectrum bool // the percentile spectrum too
+}
+
+// Text writes a load for people.
+func Text(w io.Writer, r Report, o Options) error {
+	p := &page{}
+	l := r.Load
+	if r.Target != "" {
+		p.line("%s", r.Target)
+	}
+	p.line("%s", what(l))
+	p.line("%s, %s, for %v after %v of lead-in", plural(int64(l.Threads), "thread"),
+		connections(l), time.Duration(l.WindowNs).Round(time.Millisecond),
+		time.Duration(l.LeadNs))
+	if r.Ran > 0 {
+		p.line("CUT SHORT after %v of the window: this is of that part, and what was under way "+
+			"is unanswered", r.Ran.Round(time.Millisecond))
+	}
+	p.line("")
+	withheld := aboveCapacity(r)
+	if withheld != nil {
+		p.row("latency", "withheld: %s (limit %s);", withheld.Observed, withheld.Limit)
+		p.row("", "%s", withheld.Hint)
+	} else {
+		p.latency(l)
+	}
+	p.line("")
+	p.counts(l)
+	p.failures(l)
+	if withheld == nil {
+		p.dist("first byte", &l.FirstByte)
+	}
+	p.conditions(l)
+	if len(l.Routes) > 0 {
+		p.line("")
+		p.routes(l, withheld != nil)
+	}
+	p.verdict(r.Verdict)
+	if len(r.Command) > 0 {
+		p.line("")
+		p.row("reproduce", "%s", shell(r.Command))
+	}
+	if o.Spectrum && withheld == nil && l.ResponseTime.Count > 0 {
+		p.line("\n  Response time in ms, percentile spectrum:")
+		if err := Spectrum(p, l); err != nil {
+			return err
+		}
+	}
+	_, err := w.Write(p.Bytes())
+	return err
+}
+
+// Model says in words what was asked for: it needs the fields of a load that are known before it.
+func Model(l *result.Load) string { return what(l) + ", " + connections(l) }
+
+func what(l *result.Load) string {
+	var parts []string
+	if l.Driver != "" {
+		parts = append(parts, l.Driver)
+	}
+	if l.Protocol != "" {
+		parts = append(parts, l.Protocol)
+	}
+	parts = append(parts, l.Model)
+	if l.Model == load.Open {
+		parts = append(parts, arrivals(l))
+	}
+	if l.Users != "" {
+		parts = append(parts, "users "+l.Users)
+	}
+	if l.Think != "" {
+		parts = append(parts, "think "+l.Think)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func connections(l *result.Load) string {
+	text := plural(int64(l.Connections), "connection")
+	if l.Streams > 1 {
+		text += fmt.Sprintf(" of %d streams", l.Streams)
+	}
+	if l.Churn > 0 {
+		text += " renewed every " + plural(int64(l.Churn), "answer")
+	}
+	return text
+}
+
+func arrivals(l *result.Load) string {
+	text := l.Arrivals + " at " + table.Rate(l.RatePerS) + "/s"
+	if l.Shape != "" {
+		text += " on average, " + l.Shape
+	}
+	if l.RateOf != "" {
+		text += " (" + l.RateOf + ")"
+	}
+	return text
+}
+
+func plural(n int64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return table.Count(n) + " " + thing + "s"
+}
+
+// aboveCapacity is the finding that makes latency meaningless, or nil.
+func aboveCapacity(r Report) *result.Finding {
+	for i, f := range r.Verdict.Findings {
+		if f.Rule == "capacity" && (f.Load == r.Load.Name || f.Load == "") {
+			return &r.Verdict.Findings[i]
+		}
+	}
+	return nil
+}
+
+// column is a distribution with its name.
+type column struct {
+	name string
+	dist *result.Dist
+}
+
+// latency prints the distributions side by side. Where a request is due when its connection is
+// free, response and service time are one, and there is no lag.
+func (p *page) latency(l *result.Load) {
+	columns := []column{{"service", &l.ServiceTime}}
+	if l.Model == load.Open || l.Lag.Count > 0 {
+		columns = []column{{"response", &l.ResponseTime}, {"service", &l.ServiceTime},
+			{"lag", &l.Lag}}
+	}
+	if l.FlowTime.Count > 0 {
+		columns = append(columns, column{"flow", &l.FlowTime})
+	}
+	grid := [][]string{{"latency"}}
+	for _, c := range columns {
+		grid[0] = append(grid[0], c.name)
+	}
+	for _, q := range quantiles {
+		row := []string{q.name}
+		for _, c := range columns {
+			row = append(row, q.text(c.dist))
+		}
+		grid = append(grid, row)
+	}
+	for _, extra := range []struct {
+		name string
+		text func(*result.Dist) string
+	}{
+		{"max", func(d *result.Dist) string { return table.Duration(float64(d.MaxNs)) }},
+		{"mean", func(d *result.Dist) string { return table.Duration(d.MeanNs) }},
+		{"count", func(d *result.Dist) string { return table.Count(d.Count) }},
+	} {
+		row := []string{extra.name}
+		for _, c := range columns {
+			text := table.Absent
+			if c.dist.Count > 0 || extra.name == "count" {
+				text = extra.text(c.dist)
+			}
+			row = append(row, text)
+		}
+		grid = append(grid, row)
+	}
+	p.grid(grid)
+	if l.Model == load.Closed {
+		p.row("", "a closed load waits for the server: this is no user's waiting time")
+	}
+}
+
+// quantile is a percentile that is printed.
+type quantile struct {
+	name  string
+	share float64
+	of    func(*result.Dist) int64
+}
+
+var quantiles = []quantile{
+	{"p50", 0.5, func(d *result.Dist) int64 { return d.P50Ns }},
+	{"p90", 0.9, func(d *result.Dist) int64 { return d.P90Ns }},
+	{"p99", 0.99, func(d *result.Dist) int64 { return d.P99Ns }},
+	{"p99.9", 0.999, func(d *result.Dist) int64 { return d.P999Ns }},
+}
+
+// text is the percentile, or what it would take to know it.
+func (q quantile) text(d *result.Dist) string {
+	if need := stats.QuantileNeeds(q.share, 0.95); d.Count < need {
+		return fmt.Sprintf("%s (needs n ≥ %s)", table.Absent, table.Count(need))
+	}
+	return table.Duration(float64(q.of(d)))
+}
+
+// grid prints rows in columns: the first flush left, the others right.
+func (p *page) grid(rows [][]string) {
+	widths := make([]int, len(rows[0]))
+	for _, r := range rows {
+		for i, cell := range r {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	widths[0] = max(widths[0], 12)
+	for _, r := range rows {
+		text := "  " + r[0] + strings.Repeat(" ", widths[0]-utf8.RuneCountInString(r[0]))
+		for i, cell := range r[1:] {
+			text += "  " + strings.Repeat(" ", widths[i+1]-utf8.RuneCountInString(cell)) + cell
+		}
+		p.line("%s", text)
+	}
+}
+
+// counts prints what was offered and what came of it.
+func (p *page) counts(l *result.Load) {
+	if l.WindowNs > 0 {
+		rate := table.Rate(l.ThroughputPerS) + " requests/s"
+		if l.Model == load.Open {
+			rate += " of " + table.Rate(l.RatePerS) + "/s offered"
+		}
+		p.row("throughput", "%s", rate)
+		s := float64(l.WindowNs) / 1e9
+		p.row("transfer", "%s/s in, %s/s out", table.Bytes(float64(l.BytesIn)/s),
+			table.Bytes(float64(l.BytesOut)/s))
+	}
+	due := ""
+	if l.Model == load.Open {
+		due = table.Count(l.Scheduled) + " due, "
+	}
+	p.row("requests", "%s%s sent, %s answered well, %s failed, %s unanswered", due,
+		table.Count(l.Sent), table.Count(l.Answered),
+		table.Count(l.Errors.Total()-l.Errors.Connect), table.Count(l.Censored))
+	if l.Waited > 0 {
+		p.row("", "%s of them found every connection busy", table.Count(l.Waited))
+	}
+}
+
+func (p *page) failures(l *result.Load) {
+	e := &l.Errors
+	if e.Total() == 0 {
+		return
+	}
+	var kinds []string
+	for _, c := range []struct {
+		name string
+		n    int64
+	}{
+		{"connect", e.Connect}, {"write", e.Write}, {"read", e.Read}, {"timeout", e.Timeout},
+		{"parse", e.Parse}, {"status", e.Status}, {"body", e.Body},
+	} {
+		if c.n > 0 {
+			kinds = append(kinds, c.name+" "+table.Count(c.n))
+		}
+	}
+	p.row("errors", "%s", strings.Join(kinds, ", "))
+	if e.Example != "" {
+		p.row("", "first: %s", e.Example)
+	}
+}
+
+// conditions are what the load went through and what it cost.
+func (p *page) conditions(l *result.Load) {
+	p.dist("connect", &l.ConnectTime)
+	p.dist("TLS", &l.TLSTime)
+	if l.Reconnects > 0 {
+		p.row("reconnects", "%s", table.Count(l.Reconnects))
+	}
+	if s := &l.Slow; s.Clients > 0 {
+		text := fmt.Sprintf("%s asked for, %s opened, %s dropped by the server",
+			table.Count(int64(s.Clients)), table.Count(s.Opened), table.Count(s.Dropped))
+		if s.Dropped > 0 {
+			text += fmt.Sprintf(", the first after %s", table.Duration(float64(s.FirstNs)))
+		}
+		p.row("slow clients", "%s", text)
+	}
+	if l.TraceHash != "" {
+		p.row("schedule", "seed %d, hash %s", l.Seed, l.TraceHash)
+	}
+	g := &l.Generator
+	if g.Engine == "" {
+		return
+	}
+	text := g.Engine
+	if g.EngineReason != "" {
+		text += " (" + g.EngineReason + ")"
+	}
+	p.row("generator", "%s", text)
+	text = fmt.Sprintf("%s of CPU a request, busiest thread %s", table.Duration(g.CPUPerRequestNs),
+		table.Percent(g.CPUShare))
+	if g.MemoryBytes > 0 {
+		text += ", " + table.Bytes(float64(g.MemoryBytes))
+	}
+	p.row("", "%s, pacing %s", text, g.Pacing)
+}
+
+// dist prints a distribution in a line, if there is one.
+func (p *page) dist(name string, d *result.Dist) {
+	if d.Count == 0 {
+		return
+	}
+	var parts []string
+	for _, q := range quantiles[:3] {
+		if d.Count >= stats.QuantileNeeds(q.share, 0.95) {
+			parts = append(parts, q.name+" "+q.text(d))
+		}
+	}
+	parts = append(parts, "max "+table.Duration(float64(d.MaxNs)))
+	p.row(name, "%s of %s", strings.Join(parts, ", "), table.Count(d.Count))
+}
+
+// routes prints a row for each kind of request or step of a flow.
+func (p *page) routes(l *result.Load, withheld bool) {
+	grid := [][]string{{"route", "sent", "answered", "failed", "p50", "p99", "max"}}
+	for i := range l.Routes {
+		r := &l.Routes[i]
+		row := []string{r.Name, table.Count(r.Sent), table.Count(r.Answered),
+			table.Count(r.Failed)}
+		d := &r.ResponseTime
+		switch {
+		case withheld:
+			row = append(row, table.Absent, table.Absent, table.Absent)
+		case d.Count == 0:
+			row = append(row, quantiles[0].text(d), quantiles[2].text(d), table.Absent)
+		default:
+			row = append(row, quantiles[0].text(d), quantiles[2].text(d),
+				table.Duration(float64(d.MaxNs)))
+		}
+		grid = append(grid, row)
+	}
+	p.grid(grid)
+}
+
+func (p *page) verdict(v result.Verdict) {
+	p.line("")
+	p.line("%s", v.Grade)
+	for _, f := range v.Findings {
+		p.line("  %s: %s (limit %s)\n    %s", f.Rule, f.Observed, f.Limit, f.Hint)
+	}
+}
+
+// plain are the characters that no shell looks at.
+const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_"
+
+// shell quotes words so that a POSIX shell hands them back as they are.
+func shell(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		if quoted[i] = w; w == "" || strings.Trim(w, plain) != "" {
+			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}

@@ -1,0 +1,106 @@
+package trial
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"prony/internal/load"
+	"prony/internal/load/text"
+	"prony/internal/pace"
+	"prony/internal/suite"
+)
+
+// words is a scenario with all that is not in the simplest one.
+const words = `name: owners
+flow: true
+keys: [3, 9]
+zipf: 1.5
+requests:
+  - name: create
+    request: POST /owners/{key}
+    headers: {b: "{uuid}", a: x}
+    body: '{"n": {seq}}'
+    expect: {status: 201, size: 4}
+    extract: {id: {json: id}, at: {header: location}}
+    pause: 50ms
+  - request: GET /owners/{id}
+    expect: {body: "{id}"}
+    checks:
+      - {json: id, is: "{id}"}
+  - request: GET /lorem
+    expect: {lorem: 5}
+`
+
+func scenarioOf(t *testing.T, text string) suite.Scenario {
+	t.Helper()
+	s, err := suite.ReadScenario("s.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *s
+}
+
+func TestScenarioForTheGenerator(t *testing.T) {
+	got, err := Scenario(scenarioOf(t, words), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	create, read := got.Requests[0], got.Requests[1]
+	// The order is that in which the generator numbers the flow's variables.
+	if len(create.Extract) != 2 || create.Extract[0].Var != "at" || create.Extract[1].Var != "id" {
+		t.Errorf("extracted are %+v, want at and id", create.Extract)
+	}
+	if len(read.Checks) != 1 || read.Checks[0].String() != "json id is {id}" ||
+		!read.Checks[0].Holds(nil, []byte(`{"id": 7}`), &text.Values{Vars: [][]byte{nil, {'7'}}}) {
+		t.Errorf("checks are %v", read.Checks)
+	}
+	create.Extract, read.Checks = nil, nil
+	want := load.Scenario{Flow: true, KeyLo: 3, KeyHi: 9, Zipf: 1.5, Requests: []load.Request{
+		{Name: "create", Method: "POST", Path: "/owners/{key}", Body: `{"n": {seq}}`,
+			Type: "text/plain", Weight: 1, Status: 201, WantSize: 4, Pause: 50 * time.Millisecond,
+			Headers: []load.Header{{Name: "a", Value: "x"}, {Name: "b", Value: "{uuid}"}}},
+		{Method: "GET", Path: "/owners/{id}", Weight: 1, Status: 200, Want: "{id}", HasWant: true,
+			WantSize: -1},
+		{Method: "GET", Path: "/lorem", Weight: 1, Status: 200, Want: "Lorem", HasWant: true,
+			WantSize: -1},
+	}}
+	got.Requests[0], got.Requests[1] = create, read
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func TestModeIsFilledIn(t *testing.T) {
+	s := suite.Scenario{Requests: []suite.Request{{Request: "GET /hello/{mode}?k={key}"}}}
+	got, err := Scenario(s, "virtual")
+	if err != nil || got.Requests[0].Path != "/hello/virtual?k={key}" {
+		t.Errorf("%+v, %v", got.Requests[0], err)
+	}
+}
+
+func TestModelOfALoad(t *testing.T) {
+	check := func(l suite.Load, want load.Spec) {
+		t.Helper()
+		var got load.Spec
+		if model(&got, l); !reflect.DeepEqual(got, want) {
+			t.Errorf("%+v is offered as\n%+v, want\n%+v", l, got, want)
+		}
+	}
+	check(suite.Load{Connections: 64}, load.Spec{Pacing: load.Precise})
+	check(suite.Load{Churn: 10, Pacing: "frugal", Engine: "epoll",
+		Slow: suite.Slow{Clients: 5, Text: "GET", Drip: suite.Duration(time.Second)}},
+		load.Spec{Churn: 10, Pacing: load.Frugal, Describe: load.EngineInfo{Name: "epoll"},
+			Slow: load.Slow{Clients: 5, Text: "GET", Drip: time.Second}})
+	think := load.Think{Kind: "uniform", Lo: time.Second, Hi: 2 * time.Second}
+	words := suite.Think{Kind: suite.Uniform, Lo: suite.Duration(time.Second),
+		Hi: suite.Duration(2 * time.Second)}
+	// Without users, every connection is one that thinks.
+	check(suite.Load{Connections: 64, Think: words},
+		load.Spec{Pacing: load.Precise, Users: &load.Users{Number: pace.Flat(64), Think: think}})
+	ramp := pace.Profile{Pieces: []pace.Piece{{ForNs: 1e9, From: 0, To: 20}}}
+	check(suite.Load{Connections: 20, Think: words, Users: suite.Users{Profile: ramp}},
+		load.Spec{Pacing: load.Precise, Users: &load.Users{Number: ramp, Think: think}})
+	check(suite.Load{Connections: 20, Users: suite.Users{Profile: ramp}},
+		load.Spec{Pacing: load.Precise, Users: &load.Users{Number: ramp}})
+}

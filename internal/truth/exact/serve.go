@@ -1,0 +1,399 @@
+package exact
+
+import (
+	"bytes"
+	"container/heap"
+	"context"
+	"fmt"
+	"net"
+	"runtime"
+	"strconv"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"prony/internal/clock"
+)
+
+// spin is how long before a moment the thread stops sleeping and polls: more than a timer is late
+// on an idle virtual machine, and so little that a thousand answers a second cost a tenth of a
+// core.
+const spin = 100 * time.Microsecond
+
+// idle bounds a sleep, so that the end of the context is noticed.
+const idle = 100 * time.Millisecond
+
+// Bounds of what a client may send.
+const (
+	headMax  = 64 << 10
+	bodyBits = 24 // of the length of a body
+)
+
+// Report says how true a server was to its Plan.
+type Report struct {
+	Requests   int64   `json:"requests"`   // that came
+	Delayed    int64   `json:"delayed"`    // answers, or parts of one, not to leave at once
+	LateMeanNs float64 `json:"lateMeanNs"` // of those: how much after their moment they left
+	LateMaxNs  int64   `json:"lateMaxNs"`
+}
+
+// Serve runs a Plan on a listener, which is the caller's to close, until ctx ends. It locks one
+// thread, which does everything. That thread is woken for a moment by a timerfd, the kernel's
+// high-resolution timer, set shortly before it, and polls the rest: Go's own timers wait in
+// epoll_wait, whose grain is a millisecond, and are up to that late when nothing else runs.
+//
+// A client that does not take its answers is dropped.
+func Serve(ctx context.Context, l *net.TCPListener, p Plan) (Report, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	// The thread never gives its processor of the Go scheduler back; what ends ctx needs another.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1))
+	f, err := l.File()
+	if err != nil {
+		return Report{}, fmt.Errorf("serve truth: %w", err)
+	}
+	defer f.Close()
+	s := &server{plan: p, conns: map[int32]*conn{}, listener: int32(f.Fd()), epfd: -1, timer: -1,
+		in: make([]byte, headMax)}
+	defer s.close()
+	if err := s.open(); err != nil {
+		return Report{}, fmt.Errorf("serve truth: %w", err)
+	}
+	for ctx.Err() == nil {
+		if err := s.turn(); err != nil {
+			return s.report(), fmt.Errorf("serve truth: %w", err)
+		}
+	}
+	return s.report(), nil
+}
+
+type server struct {
+	plan     Plan
+	epfd     int
+	timer    int
+	listener int32
+	conns    map[int32]*conn
+	in       []byte
+	events   [64]unix.EpollEvent
+
+	due     queue
+	armed   int64 // what the timer is set to, 0 for not at all
+	seq     int64
+	n       int64
+	delayed int64
+	lateNs  float64
+	lateMax int64
+}
+
+// conn is a connection. Answers leave in the order of their requests, pipelined ones too.
+type conn struct {
+	fd   int32
+	part []byte // of a request that has not come whole
+	n    int64
+	last int64 // the moment of the latest answer
+	gone bool
+}
+
+// action is a part of an answer that is to leave at a moment.
+type action struct {
+	at   int64
+	seq  int64 // actions of one moment leave in the order of their requests
+	c    *conn
+	r    Reply
+	sent int // bytes of it that have left
+
+	delayed bool // its moment was still to come when it was known
+}
+
+type queue []*action
+
+func (q queue) Len() int      { return len(q) }
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q queue) Less(i, j int) bool {
+	if q[i].at != q[j].at {
+		return q[i].at < q[j].at
+	}
+	return q[i].seq < q[j].seq
+}
+func (q *queue) Push(x any) { *q = append(*q, x.(*action)) }
+func (q *queue) Pop() any {
+	old := *q
+	x := old[len(old)-1]
+	old[len(old)-1] = nil
+	*q = old[:len(old)-1]
+	return x
+}
+
+func (s *server) open() (err error) {
+	if s.epfd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return err
+	}
+	s.timer, err = unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
+	if err != nil {
+		return err
+	}
+	if err := s.watch(int32(s.timer), unix.EPOLLIN|unix.EPOLLET); err != nil {
+		return err
+	}
+	if err := unix.SetNonblock(int(s.listener), true); err != nil {
+		return err
+	}
+	return s.watch(s.listener, unix.EPOLLIN)
+}
+
+func (s *server) close() {
+	for _, c := range s.conns {
+		unix.Close(int(c.fd))
+	}
+	if s.timer >= 0 {
+		unix.Close(s.timer)
+	}
+	if s.epfd >= 0 {
+		unix.Close(s.epfd)
+	}
+}
+
+func (s *server) watch(fd int32, events uint32) error {
+	ev := unix.EpollEvent{Events: events, Fd: fd}
+	return unix.EpollCtl(s.epfd, unix.EPOLL_CTL_ADD, int(fd), &ev)
+}
+
+// turn sends what is due and then waits for whichever comes first, a request or the next moment.
+func (s *server) turn() error {
+	for len(s.due) > 0 && s.due[0].at <= clock.Mono() {
+		s.act(heap.Pop(&s.due).(*action))
+	}
+	wait := idle
+	if len(s.due) > 0 {
+		wait = time.Duration(s.due[0].at-clock.Mono()) - spin
+	}
+	timeout := 0
+	if wait > 0 {
+		timeout = int(idle / time.Millisecond)
+		if err := s.arm(wait); err != nil {
+			return err
+		}
+	}
+	// A raw call: told of it, Go's runtime would watch the thread wait, from another thread that it
+	// wakes up to 50,000 times a second for that.
+	k, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(s.epfd),
+		uintptr(unsafe.Pointer(&s.events[0])), uintptr(len(s.events)), uintptr(timeout), 0, 0)
+	if errno == unix.EINTR {
+		return nil
+	}
+	if errno != 0 {
+		return errno
+	}
+	for _, ev := range s.events[:k] {
+		switch ev.Fd {
+		case int32(s.timer):
+			s.armed = 0
+		case s.listener:
+			s.accept()
+		default:
+			if c := s.conns[ev.Fd]; c != nil {
+				s.read(c)
+			}
+		}
+	}
+	return nil
+}
+
+// arm sets the timer for the head of the queue, unless it is. Past idle, epoll_wait's own timeout
+// ends the wait.
+func (s *server) arm(wait time.Duration) error {
+	if wait >= idle || s.armed == s.due[0].at {
+		return nil
+	}
+	s.armed = s.due[0].at
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(wait))}
+	return unix.TimerfdSettime(s.timer, 0, &spec, nil)
+}
+
+func (s *server) accept() {
+	for {
+		fd, _, err := unix.Accept4(int(s.listener), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+		if err != nil {
+			return
+		}
+		// Without it, the bytes of a drip would wait for each other's acknowledgement.
+		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+		c := &conn{fd: int32(fd)}
+		s.conns[c.fd] = c
+		if s.watch(c.fd, unix.EPOLLIN) != nil {
+			s.drop(c, Close)
+		}
+	}
+}
+
+// drop ends a connection; what is still due on it will find it gone.
+func (s *server) drop(c *conn, how End) {
+	if c.gone {
+		return
+	}
+	if how == Reset {
+		// It fails on a connection that the peer has reset already, which is as well.
+		_ = unix.SetsockoptLinger(int(c.fd), unix.SOL_SOCKET, unix.SO_LINGER,
+			&unix.Linger{Onoff: 1, Linger: 0})
+	}
+	c.gone = true
+	delete(s.conns, c.fd)
+	unix.Close(int(c.fd))
+}
+
+// read takes up what has come. The moment at which a request came is the one at which its last byte
+// was read.
+func (s *server) read(c *conn) {
+	k, err := unix.Read(int(c.fd), s.in)
+	if err == unix.EAGAIN || err == unix.EINTR {
+		return
+	}
+	if k <= 0 || err != nil {
+		s.drop(c, Close)
+		return
+	}
+	b := s.in[:k]
+	if len(c.part) > 0 {
+		c.part = append(c.part, b...)
+		b = c.part
+	}
+	now := clock.Mono()
+	for !c.gone {
+		m, ok := parse(b)
+		if !ok {
+			s.drop(c, Close)
+			return
+		}
+		if m.size == 0 || m.size > len(b) {
+			break
+		}
+		b = b[m.size:]
+		s.request(c, m, now)
+	}
+	c.part = append(c.part[:0], b...)
+}
+
+// message is what is understood of a request.
+type message struct {
+	size int  // with its body; 0: the head has not come whole
+	last bool // the client wants the connection closed after the answer
+}
+
+var emptyLine = []byte("\r\n\r\n")
+
+// parse reads the request that b begins with; it is not ok when it is too long, or no request.
+func parse(b []byte) (m message, ok bool) {
+	end := bytes.Index(b, emptyLine)
+	if end < 0 {
+		return m, len(b) <= headMax
+	}
+	line, rest, _ := bytes.Cut(b[:end], emptyLine[:2])
+	m.size = end + len(emptyLine)
+	m.last = bytes.HasSuffix(line, []byte("HTTP/1.0")) // a request to keep it is not heard
+	for len(rest) > 0 {
+		line, rest, _ = bytes.Cut(rest, emptyLine[:2])
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimSpace(value)
+		switch {
+		case bytes.EqualFold(name, []byte("Content-Length")):
+			n, err := strconv.ParseUint(string(value), 10, bodyBits)
+			if err != nil {
+				return m, false
+			}
+			m.size += int(n)
+		case bytes.EqualFold(name, []byte("Connection")):
+			m.last = m.last || bytes.EqualFold(value, []byte("close"))
+		}
+	}
+	return m, true
+}
+
+func (s *server) request(c *conn, m message, now int64) {
+	s.n++
+	c.n++
+	r := s.plan(now, Request{N: s.n, OnConn: c.n})
+	if r.At == Never {
+		return
+	}
+	if m.last && r.Then == Keep {
+		r.Then = Close
+	}
+	if r.Step <= 0 {
+		r.First = len(r.Text)
+	}
+	r.At = max(r.At, c.last)
+	c.last = r.At + int64(len(r.Text)-r.First)*int64(r.Step)
+	s.seq++
+	a := &action{at: r.At, seq: s.seq, c: c, r: r, delayed: r.At > now}
+	if a.delayed {
+		heap.Push(&s.due, a)
+		return
+	}
+	s.act(a)
+}
+
+// act sends the part of an answer whose moment has come and puts the next one in the queue.
+func (s *server) act(a *action) {
+	if a.c.gone {
+		return
+	}
+	if a.r.Burn > 0 {
+		burn(a.r.Burn)
+		a.r.Burn = 0
+	}
+	text := a.r.Text[a.sent:]
+	if a.sent == 0 {
+		text = text[:a.r.First]
+	} else {
+		text = text[:1]
+	}
+	if a.delayed {
+		late := clock.Mono() - a.at
+		s.delayed++
+		s.lateNs += float64(late)
+		s.lateMax = max(s.lateMax, late)
+	}
+	if len(text) > 0 {
+		if k, err := unix.Write(int(a.c.fd), text); err != nil || k < len(text) {
+			s.drop(a.c, Close)
+			return
+		}
+	}
+	a.sent += len(text)
+	if a.sent < len(a.r.Text) {
+		a.at += int64(a.r.Step)
+		a.delayed = true
+		heap.Push(&s.due, a)
+		return
+	}
+	if a.r.Then != Keep {
+		s.drop(a.c, a.r.Then)
+	}
+}
+
+// burn spends processor time: the thread's own, so that what others take from it does not count.
+func burn(d time.Duration) {
+	until := threadTime() + int64(d)
+	for threadTime() < until {
+		continue
+	}
+}
+
+func threadTime() int64 {
+	var t unix.Timespec
+	_, _, errno := unix.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_THREAD_CPUTIME_ID,
+		uintptr(unsafe.Pointer(&t)), 0)
+	if errno != 0 {
+		panic("exact: Linux without a thread's CPU clock: " + errno.Error())
+	}
+	return t.Nano()
+}
+
+func (s *server) report() Report {
+	out := Report{Requests: s.n, Delayed: s.delayed, LateMaxNs: s.lateMax}
+	if s.delayed > 0 {
+		out.LateMeanNs = s.lateNs / float64(s.delayed)
+	}
+	return out
+}

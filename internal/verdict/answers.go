@@ -1,0 +1,171 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"prony/internal/result"
+)
+
+const (
+	littleMax     = 0.05           // suspect above
+	littleWrong   = 0.20           // invalid above
+	littleAnswers = 100            // fewer say nothing about a mean
+	errorsMax     = 0.001          // of the requests; invalid above
+	censoredMax   = 0.01           // likewise
+	reconnectsMax = 0.01           // of the requests
+	rangeNs       = int64(1) << 40 // package load's histograms end here
+)
+
+func answers(_ *result.Record, l *result.Load) *result.Finding {
+	if l.Done > 0 {
+		return nil
+	}
+	hint := "none came inside the window: raise measure, or read the service's log"
+	if l.Errors.Example != "" {
+		hint = "see the errors: " + l.Errors.Example
+	}
+	return invalid("no good answer", "at least 1", hint)
+}
+
+// sums holds the histogram of response times against the counters. Prony's own are booked together,
+// so that a difference is a defect. Foreign tools invent samples, drop timeouts, or keep the first
+// million only.
+func sums(_ *result.Record, l *result.Load) *result.Finding {
+	have, want := l.ResponseTime.Count, l.Answered+l.Errors.Timeout
+	observed := fmt.Sprintf("%d response times of %d answers and timeouts", have, want)
+	switch {
+	case l.Driver != "" && have > 0 && have != want:
+		return suspect(observed, "as many",
+			"the tool's percentiles are not those of its requests: use its throughput only")
+	case l.Driver == "" && l.Censored < 0:
+		observed = fmt.Sprintf("%d more ends than requests", -l.Censored)
+		fallthrough
+	case l.Driver == "" && have != want:
+		return invalid(observed, "as many", "this is a defect of Prony: please report it")
+	}
+	return nil
+}
+
+func order(_ *result.Record, l *result.Load) *result.Finding {
+	for _, d := range append(routes(l), l.ResponseTime, l.ServiceTime, l.FirstByte, l.Lag, l.OwnLag,
+		l.ErrorTime, l.ConnectTime, l.TLSTime, l.FlowTime, l.Generator.Wakeup) {
+		v := []int64{d.MinNs, d.P50Ns, d.P90Ns, d.P99Ns, d.P999Ns, d.MaxNs}
+		low, high, who := d.MinNs, d.MaxNs, "Prony"
+		if l.Driver != "" { // what is 0 it does not say
+			v = slices.DeleteFunc(v, func(ns int64) bool { return ns == 0 })
+			who = l.Driver
+			if d.MeanNs == 0 {
+				low = 0
+			}
+			if d.MaxNs == 0 {
+				high = math.MaxInt64
+			}
+		} else if low < 1 && d.Count > 0 {
+			v = append(v, 0) // nothing takes no time
+		}
+		inside := d.MeanNs >= float64(low) && d.MeanNs <= float64(high)
+		if d.Count > 0 && (!slices.IsSorted(v) || !inside) {
+			return invalid(fmt.Sprintf("%v ns, mean %.0f", v, d.MeanNs), "increasing",
+				"this is a defect of "+who+": please report it")
+		}
+	}
+	return nil
+}
+
+func routes(l *result.Load) (all []result.Dist) {
+	for i := range l.Routes {
+		all = append(all, l.Routes[i].ResponseTime, l.Routes[i].ServiceTime)
+	}
+	return all
+}
+
+func failures(_ *result.Record, l *result.Load) *result.Finding {
+	n := l.Errors.Total()
+	if n == 0 {
+		return nil
+	}
+	observed := fmt.Sprintf("%d of %d went wrong", n, l.Answered+n)
+	if l.Errors.Example != "" {
+		observed += " (" + l.Errors.Example + ")"
+	}
+	if float64(n) > errorsMax*float64(l.Answered+n) {
+		return invalid(observed, percent(errorsMax),
+			"an error is not an answer; read the service's log")
+	}
+	return suspect(observed, "none", "read the service's log")
+}
+
+func censored(_ *result.Record, l *result.Load) *result.Finding {
+	if l.Censored <= 0 || l.Scheduled == 0 {
+		return nil
+	}
+	observed := fmt.Sprintf("%d of %d unanswered at the end", l.Censored, l.Scheduled)
+	hint := "the tail is longer than it looks: raise drain, or lower the rate"
+	if float64(l.Censored) > censoredMax*float64(l.Scheduled) {
+		return invalid(observed, percent(censoredMax), hint)
+	}
+	return suspect(observed, "none", hint)
+}
+
+// little holds the requests under way against the time that requests took, over the window. Two
+// kinds took a time that the record only bounds, so the law gives a range: failed ones, whose time
+// is from when they were due and may hold a wait for a connection, and censored ones, each of which
+// holds a connection, or one of its streams, for the whole window at most. Timeouts have their
+// service time like good answers. Thinking users are not under way, and their pauses in no time.
+// Where the rate changes, what reaches over one edge of the window is not made up for by what reaches
+// over the other: as many as came or went, for as long as one takes.
+func little(_ *result.Record, l *result.Load) *result.Finding {
+	requests := l.ServiceTime.Count + l.ErrorTime.Count
+	if requests < littleAnswers || l.WindowNs <= 0 || l.InFlightMean <= 0 {
+		return nil
+	}
+	wrong := float64(max(l.ErrorTime.Count-l.Errors.Timeout, 0))
+	least := l.ServiceTime.MeanNs * float64(l.ServiceTime.Count) / float64(l.WindowNs)
+	most := least + l.ErrorTime.MeanNs*wrong/float64(l.WindowNs) +
+		float64(min(max(l.Censored, 0), int64(l.Connections)*int64(max(l.Streams, 1))))
+	edge := swell(l) * l.ServiceTime.MeanNs / float64(l.WindowNs)
+	want := min(max(l.InFlightMean, least-edge), most+edge)
+	off := math.Abs(l.InFlightMean-want) / l.InFlightMean
+	observed := fmt.Sprintf("%.2f under way, rate × time gives %.2f", l.InFlightMean, want)
+	hint := "requests from before the window still wait: connections starve, or it is too short"
+	switch {
+	case off > littleWrong:
+		return invalid(observed, percent(littleMax), hint)
+	case off > littleMax:
+		return suspect(observed, percent(littleMax), hint)
+	}
+	return nil
+}
+
+// clipped looks for times that a histogram could not hold.
+func clipped(_ *result.Record, l *result.Load) *result.Finding {
+	longest := int64(0)
+	for _, d := range append(routes(l), l.ResponseTime, l.ServiceTime, l.ErrorTime, l.FlowTime) {
+		longest = max(longest, d.MaxNs)
+	}
+	if longest < rangeNs {
+		return nil
+	}
+	limit := time.Duration(rangeNs).Round(time.Second)
+	return suspect(fmt.Sprintf("at least one took %v or longer", limit), limit.String(),
+		"longer times count as this one: set a timeout below it")
+}
+
+func reconnects(_ *result.Record, l *result.Load) *result.Finding {
+	if l.Done == 0 || float64(l.Reconnects) <= reconnectsMax*float64(l.Done) {
+		return nil
+	}
+	return suspect(fmt.Sprintf("%d for %d requests", l.Reconnects, l.Done), percent(reconnectsMax),
+		"the service closes connections: this measures handshakes too")
+}
+
+func slow(_ *result.Record, l *result.Load) *result.Finding {
+	if l.Slow.Opened >= int64(l.Slow.Clients) {
+		return nil
+	}
+	return suspect(fmt.Sprintf("%d of %d connected", l.Slow.Opened, l.Slow.Clients),
+		fmt.Sprint(l.Slow.Clients), "raise the limit on open files of both sides, or ask for fewer")
+}

@@ -1,0 +1,147 @@
+package verdict
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"prony/internal/result"
+)
+
+const (
+	lagFloor     = 50 * time.Microsecond // p99
+	lagShare     = 0.05                  // of the response time's p99
+	generatorMax = 0.80                  // of a core
+	runDelayMax  = 0.05                  // of the window
+	ceilingMax   = 0.70                  // of the generator's rate against a null server
+	batchMax     = 32                    // answers
+	batchShare   = 0.01                  // of all answers
+)
+
+// lagLimit is how late a load may leave: what neither a person nor p99 would notice.
+func lagLimit(l *result.Load) time.Duration {
+	return max(lagFloor, time.Duration(lagShare*float64(l.ResponseTime.P99Ns)))
+}
+
+func late(p99Ns int64, l *result.Load) *result.Finding {
+	limit := lagLimit(l)
+	if time.Duration(p99Ns) <= limit {
+		return nil
+	}
+	return suspect(fmt.Sprintf("p99 %v", time.Duration(p99Ns).Round(time.Microsecond)),
+		limit.Round(time.Microsecond).String(), "")
+}
+
+// lag is about every load that has moments to send at: the arrivals of an open one, and the ends of
+// users' pauses.
+func lag(_ *result.Record, l *result.Load) *result.Finding {
+	f := late(l.OwnLag.P99Ns, l)
+	if f != nil {
+		f.Hint = "the generator's core was not its own, or is slow to wake: quiet the machine"
+	}
+	return f
+}
+
+// timer tells a timer that is coarse from a core that was disturbed. Lag is what counts: a machine
+// that sleeps deeply when nothing runs wakes late before the load, and need not during it.
+func timer(r *result.Record, l *result.Load) *result.Finding {
+	if lag(r, l) == nil {
+		return nil
+	}
+	f := late(l.Generator.Wakeup.P99Ns, l)
+	if f != nil {
+		f.Hint = "its timer was as late before the load: use --pacing precise, or another machine"
+	}
+	return f
+}
+
+// generator leaves out the time that a thread polls because nothing is due yet: it would have been
+// free to work.
+func generator(_ *result.Record, l *result.Load) *result.Finding {
+	busy := l.Generator.CPUShare
+	if l.WindowNs > 0 {
+		busy -= float64(l.Generator.SpinNs) / float64(l.WindowNs) / float64(max(l.Threads, 1))
+	}
+	if busy <= generatorMax {
+		return nil
+	}
+	return suspect(beside(busy, generatorMax)+" of a core", percent(generatorMax),
+		"the generator may be what was measured: give the load more cores")
+}
+
+func runDelay(_ *result.Record, l *result.Load) *result.Finding {
+	if l.WindowNs <= 0 || l.Threads < 1 {
+		return nil
+	}
+	share := float64(l.Generator.RunDelayNs) / float64(l.WindowNs) / float64(l.Threads)
+	if share <= runDelayMax {
+		return nil
+	}
+	return suspect(beside(share, runDelayMax)+" of the window", percent(runDelayMax),
+		"something else ran on the load's cores")
+}
+
+func ceiling(_ *result.Record, l *result.Load) *result.Finding {
+	if l.CeilingPerS <= 0 || l.ThroughputPerS <= ceilingMax*l.CeilingPerS {
+		return nil
+	}
+	share := l.ThroughputPerS / l.CeilingPerS
+	return suspect(beside(share, ceilingMax)+" of the null server's", percent(ceilingMax),
+		"the service may be faster than this: give the load more cores")
+}
+
+// batch looks for answers that lay in their sockets while the thread took others: the time of each
+// is read when its turn comes. Turns in which nothing came make the average small, so that one large
+// batch counts too, where it is enough to move p99.
+func batch(_ *result.Record, l *result.Load) *result.Finding {
+	g := &l.Generator
+	if l.Model != open || g.Turns == 0 {
+		return nil
+	}
+	mean := float64(l.Done) / float64(g.Turns)
+	hint := "answers wait in line and look slower than they are: give the load more cores"
+	if mean > batchMax {
+		return suspect(apart(mean, batchMax, 1)+" answers a turn", fmt.Sprintf("%.1f", float64(batchMax)),
+			hint)
+	}
+	if g.BatchMax > batchMax && float64(g.BatchMax) > batchShare*float64(l.Done) {
+		return suspect(fmt.Sprintf("a turn took %d of %d answers", g.BatchMax, l.Done),
+			fmt.Sprint(batchMax), hint)
+	}
+	return nil
+}
+
+// blind says what tools do to the times of an open load.
+var blind = map[string]string{
+	"wrk2": "each connection has a schedule of its own, and its timer ticks in ms (wrk2 #78)",
+	"hey":  "a worker that waits for an answer drops what was due meanwhile",
+	"oha":  "its clock starts when its own timer wakes, up to 1 ms late (oha #211)",
+	"k6":   "arrivals that find no free user are dropped and never timed (k6-docs #974)",
+	"h2load": "its clock starts when a request leaves, however long that was kept waiting " +
+		"(nghttp2 #1584)",
+	"jmeter": "its clock starts when a request leaves, however late its thread was",
+}
+
+// foreign caps what was measured by a tool that does not say how late it sends: a pause of the
+// service, or of the tool, may have hidden requests from it (coordinated omission), and nothing in
+// its output would tell. In the closed model there is nothing to be late for, and throughput is a
+// plain count; but wrk's percentiles are of more samples than it took.
+func foreign(_ *result.Record, l *result.Load) *result.Finding {
+	if l.Driver == "" || l.ResponseTime.Count == 0 && l.ResponseTime.P99Ns == 0 {
+		return nil
+	}
+	name, _, _ := strings.Cut(strings.ToLower(l.Driver), " ")
+	hint := ": for latency use Prony's own generator"
+	if name == "wrk" {
+		return suspect(l.Driver+" adds invented samples to its percentiles", "measured ones only",
+			"it takes the mean latency for the time between requests (wrk #485)"+hint)
+	}
+	if l.Model != open || l.OwnLag.Count > 0 {
+		return nil
+	}
+	why := blind[name]
+	if why == "" {
+		why = "whether requests left when they were due is not known"
+	}
+	return suspect(l.Driver+" does not measure how late it sends", "lag is measured", why+hint)
+}

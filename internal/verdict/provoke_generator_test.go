@@ -1,0 +1,260 @@
+package verdict_test
+
+import (
+	"net/netip"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"prony/internal/clock"
+	"prony/internal/load"
+	"prony/internal/pace"
+	"prony/internal/truth"
+	"prony/internal/verdict"
+)
+
+// These loads are offered by a generator that is bad in a known way, to a server that is not: a good
+// engine in bad company.
+
+// wheel is an engine whose timer ticks, as those of many generators do: it hears of nothing between
+// the ticks.
+type wheel struct {
+	load.Engine
+	tick time.Duration
+}
+
+func (w wheel) Wait(_ int64, h load.Handler) error {
+	now := clock.Mono()
+	time.Sleep(w.tick - time.Duration(now)%w.tick)
+	return w.Engine.Wait(now, h) // past: what is there by now
+}
+
+func ticking(a netip.AddrPort, slots int) (load.Engine, error) {
+	e, err := newEngine(a, slots)
+	return wheel{e, 5 * time.Millisecond}, err
+}
+
+// At 2,000/s and a tick of 5 ms, 10 requests leave at once, and what is due just after a tick is 5 ms
+// late. Lag may be 5 % of p99, which is two ticks or so: 0.5 ms. Gaps are 0 or 5 ms and not
+// exponential; in 1 of 5 bins of 1 ms lie 10, in the others none: variance by mean is 8.
+func TestTimerProvoked(t *testing.T) {
+	provoke(t, hello, load.Spec{
+		Model: load.Open, Schedule: poisson(2000), Connections: 256, Window: time.Second,
+		Lead: 50 * time.Millisecond, Engine: ticking,
+	}, "timer SUSPECT", "lag SUSPECT", "arrivals SUSPECT", "bursts SUSPECT")
+}
+
+// 10 of the constant arrivals leave at each tick: no gap is the 0.5 ms that was asked for.
+func TestArrivalsProvokedByConstantOnes(t *testing.T) {
+	provoke(t, hello, load.Spec{
+		Model: load.Open, Schedule: constant(2000), Connections: 256, Window: 600 * time.Millisecond,
+		Engine: ticking,
+	}, "arrivals SUSPECT")
+}
+
+// Poisson arrivals whose rate changes, from 200/s to 2,000/s, are Poisson arrivals.
+func TestArrivalsOfARamp(t *testing.T) {
+	for n := 1; ; n++ {
+		r := offered(t, hello(), load.Spec{
+			Model: load.Open, Connections: 256, Window: time.Second,
+			Schedule: pace.Schedule{Arrivals: pace.Poisson, Rate: ramping(200, 2000, time.Second)},
+		})
+		found := verdict.Judge(r).Findings
+		i := slices.IndexFunc(found, func(f finding) bool { return f.Rule == "arrivals" })
+		if i < 0 && r.Loads[0].Process.AndersonDarling > 0 {
+			return
+		}
+		if n == attempts {
+			t.Fatalf("in %d attempts %+v, last %+v", n, r.Loads[0].Process, found)
+		}
+	}
+}
+
+// late is an engine that sleeps once, for the pause, when the first request was sent so long ago.
+type late struct {
+	load.Engine
+	first, pause time.Duration
+	began        int64
+	slept        bool
+}
+
+func sleeping(first, pause time.Duration) func(netip.AddrPort, int) (load.Engine, error) {
+	return func(a netip.AddrPort, slots int) (load.Engine, error) {
+		e, err := newEngine(a, slots)
+		return &late{Engine: e, first: first, pause: pause}, err
+	}
+}
+
+func (l *late) Send(slot int, b []byte) {
+	if l.began == 0 {
+		l.began = clock.Mono()
+	}
+	l.Engine.Send(slot, b)
+}
+
+func (l *late) Wait(deadline int64, h load.Handler) error {
+	at := l.began + int64(l.first)
+	if l.began > 0 && !l.slept {
+		deadline = min(deadline, at)
+		if clock.Mono() >= at {
+			l.slept = true
+			time.Sleep(l.pause)
+		}
+	}
+	return l.Engine.Wait(deadline, h)
+}
+
+// From 0.85 to 1.15 s nothing leaves: 150 of the first second's 1,000 go in the second one, together
+// with its own. The whole is right.
+func TestRateProvoked(t *testing.T) {
+	provoke(t, hello, load.Spec{
+		Model: load.Open, Schedule: constant(1000), Connections: 512, Window: 2 * time.Second,
+		Engine: sleeping(850*time.Millisecond, 300*time.Millisecond),
+	}, "rate SUSPECT")
+}
+
+// At 1,000/s 60 answers of 60 ms are on their way. All come while the generator sleeps for 80 ms, and
+// it takes them in one turn: a tenth of all.
+func TestBatchProvoked(t *testing.T) {
+	provoke(t, after(60*time.Millisecond), load.Spec{
+		Model: load.Open, Schedule: constant(1000), Connections: 256, Window: 600 * time.Millisecond,
+		Lead: 100 * time.Millisecond, Engine: sleeping(350*time.Millisecond, 80*time.Millisecond),
+	}, "batch SUSPECT")
+}
+
+// few is an engine that gets no socket for some of its slots.
+type few struct {
+	load.Engine
+	most    int
+	refused []int
+}
+
+func (f *few) Open(slot int) {
+	if slot >= f.most {
+		f.refused = append(f.refused, slot)
+		return
+	}
+	f.Engine.Open(slot)
+}
+
+func (f *few) Wait(deadline int64, h load.Handler) error {
+	refused := f.refused
+	f.refused = nil
+	for _, slot := range refused {
+		h.Closed(slot, clock.Mono(), load.Connecting, syscall.EMFILE)
+	}
+	return f.Engine.Wait(deadline, h)
+}
+
+// Of 50 slow clients 40 get a socket. The load has its own 8 connections.
+func TestSlowClientsProvoked(t *testing.T) {
+	s := load.Spec{
+		Model: load.Closed, Connections: 8, Window: 250 * time.Millisecond,
+		Slow: load.Slow{Clients: 50, Text: "GET"},
+	}
+	server := after(2 * time.Millisecond)
+	provoke(t, server, s)
+	s.Engine = func(a netip.AddrPort, slots int) (load.Engine, error) {
+		e, err := newEngine(a, slots)
+		return &few{Engine: e, most: 40}, err
+	}
+	f := provoke(t, server, s, "slow clients SUSPECT")
+	if want := "40 of 50 connected"; f[0].Observed != want {
+		t.Errorf("observed %q, want %q", f[0].Observed, want)
+	}
+}
+
+// Another thread that never rests shares the load's core: whoever of the two runs, the other waits.
+func TestRunDelayProvoked(t *testing.T) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		t.Fatal(err)
+	}
+	core := 0
+	for !set.IsSet(core) {
+		core++
+	}
+	var stop atomic.Bool
+	hog := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // for good: the thread ends with its affinity
+		var one unix.CPUSet
+		one.Set(core)
+		hog <- unix.SchedSetaffinity(0, &one)
+		for !stop.Load() {
+		}
+	}()
+	defer stop.Store(true)
+	if err := <-hog; err != nil {
+		t.Fatal(err)
+	}
+	// 16 connections that are answered at once leave the load no time to rest either.
+	r := offered(t, hello(), load.Spec{
+		Model: load.Closed, Connections: 16, Window: 500 * time.Millisecond, Cores: []int{core},
+	})
+	if r.Loads[0].Generator.RunDelayNs == 0 {
+		t.Skip("the kernel does not say how long threads wait for a processor")
+	}
+	v := verdict.Judge(r)
+	if !slices.ContainsFunc(v.Findings, func(f finding) bool { return f.Rule == "run delay" }) {
+		t.Errorf("the load waited for %v of 500ms, and run delay does not object: %+v",
+			time.Duration(r.Loads[0].Generator.RunDelayNs), v.Findings)
+	}
+}
+
+// waits is how the service's doing looks: 4 connections, a freeze of 60 ms at 800/s. 48 are due in
+// it, of which 44 find no connection, and more while those are worked off.
+func TestWaitedProvoked(t *testing.T) {
+	server := func() truth.Handler {
+		return truth.Stall(300*time.Millisecond, 60*time.Millisecond, truth.Hello("ok"))
+	}
+	provoke(t, server, load.Spec{
+		Model: load.Open, Schedule: constant(800), Connections: 4, Window: 800 * time.Millisecond,
+	}, "waited SUSPECT")
+}
+
+// With 128 connections nothing waits, but the 50 requests of a freeze of 50 ms at 1,000/s are the
+// slowest: all 10 beyond p99 are neighbours, where independent ones would be spread over the
+// window. In 32 batches of 31, 10²·(1 − 1/32)/31 = 3.1 instead of 10/32 = 0.31: 1,000 are worth 100.
+func TestSamplesProvokedByCompany(t *testing.T) {
+	server := func() truth.Handler {
+		return truth.Stall(400*time.Millisecond, 50*time.Millisecond, truth.Hello("ok"))
+	}
+	provoke(t, server, load.Spec{
+		Model: load.Open, Schedule: constant(1000), Connections: 128, Window: time.Second,
+	}, "samples SUSPECT")
+}
+
+// From the middle of the window on answers take three times as long: 20 ms, then 60. At 100/s 2 and
+// then 6 are under way, which is no backlog.
+func TestSettledProvoked(t *testing.T) {
+	server := func() truth.Handler {
+		return truth.Change(800*time.Millisecond, after(20*time.Millisecond)(),
+			after(60*time.Millisecond)())
+	}
+	provoke(t, server, load.Spec{
+		Model: load.Open, Schedule: constant(100), Connections: 64, Window: 1600 * time.Millisecond,
+	}, "settled SUSPECT")
+}
+
+// A rate that climbs from 500/s to 3,000/s passes the capacity of 1,200/s after 0.28 s. There are
+// connections for all of the 650 that are under way in the end, and at most 2,500/s × 1 ms of them
+// are explained by the rate.
+func TestCapacityProvokedByARamp(t *testing.T) {
+	server := func() truth.Handler { return truth.Queue(time.Second/1200, truth.Hello("ok")) }
+	s := load.Spec{
+		Name: "ramp", Model: load.Open, Connections: 1024, Window: time.Second,
+		Schedule: pace.Schedule{Arrivals: pace.Constant, Rate: ramping(500, 3000, time.Second)},
+	}
+	r := offered(t, server(), s)
+	v := verdict.Judge(r)
+	f := verdict.Withheld(v, "ramp")
+	if f == nil || f.Rule != "capacity" {
+		t.Errorf("want no latency because of capacity, found %+v", v.Findings)
+	}
+}

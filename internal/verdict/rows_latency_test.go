@@ -1,0 +1,191 @@
+package verdict_test
+
+import (
+	"slices"
+
+	"prony/internal/result"
+)
+
+var arrivalRows = []row{
+	// Twice 1.957.
+	{"arrivals", half, valid, process(result.Process{AndersonDarling: 3.914})},
+	{"arrivals", half, suspect, process(result.Process{AndersonDarling: 3.915})},
+	// Of 1,000/s the gap is 1 ms, a tenth of it 0.1 ms; of 100/s it is 1 ms.
+	{"arrivals", half, valid, spaced(1000, 0.1*ms)},
+	{"arrivals", half, suspect, spaced(1000, 0.1*ms+1)},
+	{"arrivals", half, valid, spaced(100, ms)},
+	{"arrivals", half, suspect, spaced(100, ms+1)},
+	// Of 100,000/s it is 1 µs, but 100 µs are granted: two lags of 50 µs.
+	{"arrivals", half, valid, spaced(1e5, 0.1*ms)},
+	{"arrivals", half, suspect, spaced(1e5, 0.1*ms+1)},
+	// A trace has the gaps that it has, and the steps of a flow are no arrivals.
+	{"arrivals", half, valid, func(_ rec, l ld) {
+		l.Arrivals, l.Process = "replay", result.Process{AndersonDarling: 99, GapDeviationNs: sec}
+	}},
+	{"arrivals", half, valid, func(_ rec, l ld) {
+		l.FlowTime, l.Process = flat(5000, 6*ms), result.Process{AndersonDarling: 99}
+	}},
+
+	// 10,000 of 1,000/s lie in 10,000 bins of 1 ms: 1.25 + 4·√(2/9,999) = 1.3066.
+	{"bursts", half, valid, process(result.Process{Dispersion1ms: 1.306})},
+	{"bursts", half, suspect, process(result.Process{Dispersion1ms: 1.307})},
+	// In 1,000 of 10 ms: 1.25 + 4·√(2/999) = 1.4290.
+	{"bursts", half, valid, process(result.Process{Dispersion10ms: 1.428})},
+	{"bursts", half, suspect, process(result.Process{Dispersion10ms: 1.430})},
+	// In 100 of 100 ms: 1.25 + 4·√(2/99) = 1.8185.
+	{"bursts", half, valid, process(result.Process{Dispersion100ms: 1.818})},
+	{"bursts", half, suspect, process(result.Process{Dispersion100ms: 1.819})},
+	// Equal gaps are no bursts, and a trace may have some.
+	{"bursts", half, valid, process(result.Process{})},
+	{"bursts", half, valid, func(_ rec, l ld) {
+		l.Arrivals, l.Process = "replay", result.Process{Samples: 10000, Dispersion1ms: 9}
+	}},
+	{"bursts", half, valid, func(_ rec, l ld) {
+		l.FlowTime, l.Process = flat(5000, 6*ms), result.Process{Samples: 10000, Dispersion1ms: 9}
+	}},
+}
+
+func process(p result.Process) func(rec, ld) {
+	return func(_ rec, l ld) {
+		l.Process = p
+		l.Process.Samples = 10000
+	}
+}
+
+// spaced are constant arrivals whose gaps are off.
+func spaced(rate float64, offNs int64) func(rec, ld) {
+	return func(_ rec, l ld) {
+		l.Arrivals, l.RatePerS = "constant", rate
+		l.Process = result.Process{Samples: 10000, GapDeviationNs: offNs}
+	}
+}
+
+var sampleRows = []row{
+	// An interval of p99 needs n(1 - 0.99) >= 1.96²·0.99: n >= 380.3.
+	{"samples", half, valid, answered(381, 0)}, // what they are worth is not known
+	{"samples", half, suspect, answered(380, 0)},
+	{"samples", peak, suspect, answered(380, 1)},
+	// 10,000 × 0.0381 = 381.
+	{"samples", half, valid, answered(10000, 0.0381)},
+	{"samples", half, suspect, answered(10000, 0.038)},
+	// 600 × 0.5 = 300, but a share of half may be chance; 600 × 0.49 = 294.
+	{"samples", half, valid, answered(600, 0.5)},
+	{"samples", half, suspect, answered(600, 0.49)},
+
+	// 1.25 times 2 ms are 2.5 ms.
+	{"settled", half, valid, medians(2*ms, 2.5*ms, 20)},
+	{"settled", half, suspect, medians(2*ms, 2.5*ms+1, 20)},
+	{"settled", half, valid, medians(2.5*ms, 2*ms, 20)},
+	{"settled", half, suspect, medians(2.5*ms+1, 2*ms, 20)},
+	// 7 intervals a half are too few.
+	{"settled", half, valid, medians(2*ms, 9*ms, 7)},
+	{"settled", half, suspect, medians(2*ms, 9*ms, 8)},
+	// 18 of 20 of the second half are slower than each of the first: 9 pairs of 10; then 17.
+	{"settled", half, suspect, mixed(18)},
+	{"settled", half, valid, mixed(17)},
+	// Where intervals have no answer, the others decide: 5 of 5.
+	{"settled", half, suspect, func(_ rec, l ld) {
+		medians(2*ms, 9*ms, 20)(nil, l)
+		clear(l.Series.P50Ns[25:30])
+	}},
+	{"settled", half, valid, func(_ rec, l ld) { clear(l.Series.P50Ns) }},
+	// Where the rate changes so may the times; in the closed model drift looks at throughput.
+	{"settled", half, valid, func(_ rec, l ld) {
+		medians(2*ms, 9*ms, 20)(nil, l)
+		l.Shape = "ramp 500..1500 in 10s"
+	}},
+	{"settled", half, valid, func(_ rec, l ld) {
+		medians(2*ms, 9*ms, 20)(nil, l)
+		l.Arrivals = "replay"
+	}},
+	{"settled", peak, valid, medians(2*ms, 9*ms, 20)},
+}
+
+// answered are n answers, of which a share counts.
+func answered(n int64, effective float64) func(rec, ld) {
+	return func(_ rec, l ld) {
+		l.ResponseTime.Count, l.Answered, l.Memory.Effective = n, n, effective
+	}
+}
+
+// medians are those of the intervals of both halves.
+func medians(first, second int64, half int) func(rec, ld) {
+	return func(_ rec, l ld) {
+		l.Series.P50Ns = slices.Concat(slices.Repeat([]int64{first}, half),
+			slices.Repeat([]int64{second}, half))
+	}
+}
+
+// mixed has n slow intervals in the second half and faster ones than any before.
+func mixed(n int) func(rec, ld) {
+	return func(_ rec, l ld) {
+		medians(2*ms, ms, 20)(nil, l)
+		for i := range n {
+			l.Series.P50Ns[20+i] = 9 * ms
+		}
+	}
+}
+
+var foreignRows = []row{
+	{"foreign", half, suspect, by("k6 1.3.0", nil)},
+	{"foreign", half, suspect, by("something 1", nil)},
+	{"foreign", half, valid, by("Lancet 1", func(l ld) { l.OwnLag = flat(10000, ms/100) })},
+	{"foreign", half, valid, by("hey 0.1.4", untimed)},
+	{"foreign", half, suspect, by("h2load 1.60", func(l ld) { // percentiles only
+		l.ResponseTime, l.ServiceTime = result.Dist{P99Ns: 2 * ms}, result.Dist{}
+	})},
+	{"foreign", peak, valid, by("hey 0.1.4", nil)},
+	{"foreign", peak, suspect, by("wrk 4.1.0", nil)},
+	{"foreign", peak, valid, by("wrk 4.1.0", untimed)},
+
+	// 95 % of 1,000/s; what went wrong was sent too: 40 in 10 s are 4/s.
+	{"capacity", peak, valid, by("hey 0.1.4", func(l ld) { l.RatePerS = 2000 })}, // closed
+	{"capacity", half, invalid, by("wrk2 4.0.0", func(l ld) { l.ThroughputPerS = 949.9 })},
+	{"capacity", half, invalid, by("wrk2 4.0.0", func(l ld) {
+		l.ThroughputPerS, l.Errors.Connect = 949.5, 4
+	})},
+	{"capacity", half, valid, by("wrk2 4.0.0", func(l ld) {
+		untimed(l)
+		l.ThroughputPerS, l.Errors.Connect = 949.7, 4
+	})},
+	{"capacity", half, valid, by("wrk2 4.0.0", func(l ld) { // it does not say
+		untimed(l)
+		l.ThroughputPerS = 0
+	})},
+
+	{"sums", peak, suspect, by("hey 0.1.4", func(l ld) { l.Answered = 20000 })},
+	{"sums", peak, valid, by("hey 0.1.4", func(l ld) {
+		l.ResponseTime, l.ServiceTime = result.Dist{P99Ns: 70 * ms}, result.Dist{}
+	})},
+
+	// A tool says some of it, and that must be in order.
+	{"order", peak, valid, by("ab 2.3", func(l ld) {
+		l.ResponseTime = result.Dist{Count: 10000, MinNs: 2, P50Ns: 3, P99Ns: 4}
+	})},
+	{"order", peak, valid, by("ab 2.3", func(l ld) {
+		l.ResponseTime = result.Dist{Count: 10000, MeanNs: 3, P50Ns: 3, P99Ns: 4}
+	})},
+	{"order", peak, invalid, by("ab 2.3", func(l ld) {
+		l.ResponseTime = result.Dist{Count: 10000, P50Ns: 5, P99Ns: 4}
+	})},
+	{"order", peak, invalid, by("ab 2.3", func(l ld) {
+		l.ResponseTime = result.Dist{Count: 10000, MeanNs: 9, P50Ns: 3, MaxNs: 8}
+	})},
+}
+
+// untimed is a load that a tool counted only.
+func untimed(l ld) { l.ResponseTime, l.ServiceTime = result.Dist{}, result.Dist{} }
+
+// by lets a foreign tool have offered the load, which knows no more than it counts and times.
+func by(driver string, change func(ld)) func(rec, ld) {
+	return func(_ rec, l ld) {
+		*l = result.Load{
+			Name: l.Name, Driver: driver, Model: l.Model, Connections: 64, RatePerS: l.RatePerS,
+			WindowNs: l.WindowNs, Done: 10000, Answered: 10000, ThroughputPerS: 1000,
+			ResponseTime: l.ResponseTime, ServiceTime: l.ServiceTime,
+		}
+		if change != nil {
+			change(l)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package verdict
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"prony/internal/result"
+)
+
+func failed(r *result.Record, _ *result.Load) *result.Finding {
+	if r.Outcome == result.Measured {
+		return nil
+	}
+	f := invalid("the record does not say why", "the trial ends well", "read the service's log")
+	if r.Failure != nil {
+		f.Observed = r.Failure.Step + ": " + r.Failure.Error
+		f.Hint = r.Failure.Hint
+	}
+	return f
+}
+
+func warmup(r *result.Record, _ *result.Load) *result.Finding {
+	if r.Warmup.Steady {
+		return nil
+	}
+	took := time.Duration(r.Warmup.DurationNs).Round(100 * time.Millisecond)
+	return suspect(fmt.Sprintf("not steady after %v", took), "steady", "raise warmup.max")
+}
+
+func limits(r *result.Record, _ *result.Load) *result.Finding {
+	if len(r.Limits.Missing) == 0 {
+		return nil
+	}
+	return suspect("not in force: "+strings.Join(r.Limits.Missing, ", "), "all in force",
+		"run as root, or have cgroups delegated to you")
+}
+
+func cores(r *result.Record, _ *result.Load) *result.Finding {
+	for _, c := range r.Limits.ServiceCores {
+		if slices.Contains(r.Limits.LoadCores, c) {
+			return suspect(fmt.Sprintf("both on core %d", c), "disjoint cores",
+				"give the machine a second core")
+		}
+	}
+	return nil
+}
