@@ -1,6 +1,6 @@
 # Two commands matter: make bench and make test. Everything else is in the program itself.
 
-.PHONY: bench test build setup peers
+.PHONY: bench test build setup bench-load
 
 bench: build ## compare all services that can run here, about three minutes
 	./bin/prony run
@@ -18,5 +18,5 @@ setup: build
 	@command -v chromium >/dev/null || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null || \
 	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; }
 
-peers: build ## the generator against wrk in alternating runs, on two quiet cores
-	go test ./bench -run '^$$' -bench Peers -benchtime 1x -v
+bench-load: build ## our generator against every other that is installed, on two quiet cores
+	go test ./bench -run '^$$' -bench '^BenchmarkLoad$$' -benchtime 1x -timeout 2h -v

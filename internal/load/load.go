@@ -236,6 +236,9 @@ func (s *Spec) checkModel() error {
 }
 
 func (u *Users) check(name string, connections int) error {
+	if err := u.Number.Check(); err != nil {
+		return fmt.Errorf("load %s: users: %w", name, err)
+	}
 	if most := u.Number.Max(); most < 1 || most > float64(connections) {
 		return fmt.Errorf("load %s: up to %g users over %d connections; each needs one of its own",
 			name, most, connections)

@@ -112,6 +112,9 @@ func compile(s Scenario, host string, seed uint64) (*plan, error) {
 	if s.Zipf < 0 || math.IsNaN(s.Zipf) || math.IsInf(s.Zipf, 0) {
 		return nil, fmt.Errorf("compile scenario: Zipf exponent %v is not above 0", s.Zipf)
 	}
+	if s.Zipf > 0 && p.keys > 1<<53 {
+		return nil, fmt.Errorf("compile scenario: Zipf draws of at most 2^53 keys, not of %d", p.keys)
+	}
 	if s.Zipf > 0 {
 		p.zipf = pace.NewZipf(p.keys, s.Zipf)
 	}

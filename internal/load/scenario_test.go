@@ -69,6 +69,8 @@ func TestBadScenarios(t *testing.T) {
 	check("CONNECT is a tunnel", one(Request{Method: "CONNECT", Path: "/"}), "h")
 	check("is not a media type", one(Request{Method: "PUT", Path: "/", Body: "x",
 		Type: "a\r\nB: c"}), "h")
+	check("at most 2^53 keys", Scenario{Requests: []Request{get}, KeyHi: 1 << 60, Zipf: 1}, "h")
+	check("is not above 0", Scenario{Requests: []Request{get}, Zipf: -1}, "h")
 	header := func(name, value string) Request {
 		return Request{Method: "GET", Path: "/", Headers: []Header{{name, value}}}
 	}

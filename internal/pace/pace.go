@@ -4,7 +4,7 @@
 //
 // A Profile, often from the text that Parse reads, says how a rate (or a number of users)
 // changes; a Schedule adds how the gaps fall, or is a recorded trace; its Process yields the
-// arrivals, of which each thread sends its Share. Zipf, Below and Exp draw keys and pauses likewise.
+// arrivals, of which each thread sends its Share. Zipf, Below and Exp draw keys and pauses so too.
 //
 // Non-goals: this package never looks at a clock and never hears about answers. A schedule that
 // bends to the system under test is how coordinated omission gets in (G. Tene, "How NOT to Measure

@@ -275,11 +275,10 @@ func TestTooFewSayNothing(t *testing.T) {
 	if p := Arrivals(Times{Due: at, Left: at}, true, nil); p.AndersonDarling != 0 {
 		t.Errorf("A² of gaps of 40 µs is %v", p.AndersonDarling)
 	}
-	for k := range at { // 99 are long enough
-		at[k] += int64(k/600) * ms % (99 * ms)
+	at = even(99*600, 40*us)
+	for k := range at {
+		at[k] += int64(k/600) * ms // 98 gaps are longer
 	}
-	slices.Sort(at)
-	at = at[:600*99]
 	if p := Arrivals(Times{Due: at, Left: at}, true, nil); p.AndersonDarling != 0 {
 		t.Errorf("A² of 98 gaps is %v", p.AndersonDarling)
 	}
