@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -30,6 +31,10 @@ type mock struct {
 }
 
 func (mock) enter() (*process.Journal, []string, error) { return nil, nil, nil }
+
+func (m mock) driver(string) (trial.Driver, error) {
+	return nil, errors.New("it is not installed")
+}
 
 func (m mock) missing(_ *service.Tools, s *service.Service) []string {
 	if s.Name == m.lacks {

@@ -48,7 +48,7 @@ func (a *app) usualCmd(tool string, run compat) *cobra.Command {
 engine, so that scripts need no rewriting. It prints what prony load prints. Flags that are
 understood: %s. Besides, --status names the status of a good answer.`, tool, usualHelp[tool]),
 		// These flags are not ours: pflag would not even take all of them.
-		DisableFlagParsing: true,
+		DisableFlagParsing: true, DisableFlagsInUseLine: true,
 		RunE: func(c *cobra.Command, args []string) error {
 			call, err := driver.Usual(tool, args)
 			if errors.Is(err, driver.ErrHelp) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony/internal/driver"
 	"prony/internal/live"
 	"prony/internal/load"
 	"prony/internal/result"
@@ -130,6 +131,19 @@ func (a *app) offer(ctx context.Context, p *offer, o *outputFlags) error {
 		return err
 	}
 	return a.judge(report, objectives)
+}
+
+// usual offers what another tool's command line asks for.
+func (a *app) usual(ctx context.Context, c *driver.Call) error {
+	f := &loadFlags{http2: c.HTTP2, insecure: c.Insecure, given: func(string) bool { return false }}
+	p := &offer{url: c.URL, spec: c.Spec}
+	if _, err := f.aim(ctx, p); err != nil {
+		return usageError{err}
+	}
+	if c.Spec.Host != "" {
+		p.spec.Host = c.Spec.Host
+	}
+	return a.offer(ctx, p, &outputFlags{view: string(live.Auto), output: "text"})
 }
 
 func (o *outputFlags) check() ([]slo.Objective, error) {

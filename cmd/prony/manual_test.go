@@ -114,6 +114,8 @@ func TestManualIsRoff(t *testing.T) {
 		if p.name != "odd.1" {
 			continue
 		}
+		// What people copy must be a hyphen, not what a typographer takes for one.
+		has(t, "the odd page's source", string(p.text), `\-\-a\-flag`)
 		has(t, "the odd page", out.String(), `'a' \ b`, ".so /etc/passwd 'br",
 			"end \\fB of `it` ^ ~", "   .as it is", ".B x\n", `\n(.z`, "--a-flag ARG-1",
 			".usage with ARG-1 and 100 %", `(default x\y)`)

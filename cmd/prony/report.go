@@ -142,7 +142,10 @@ func reproduce(head result.Run) string {
 func (r *reported) print(w io.Writer, format, dir string) error {
 	switch format {
 	case "", "text":
-		return report.Text(w, r.sheet, textOptions(w))
+		if err := report.Text(w, r.sheet, textOptions(w)); err != nil {
+			return err
+		}
+		return printDisagreements(w, disagreements(r.study.Records))
 	case "markdown", "md":
 		return report.Markdown(w, r.sheet)
 	case "csv":

@@ -132,9 +132,16 @@ func (a *app) narrow(s *suite.Suite, p *suite.Plan, services []*service.Service,
 		}
 		kept = append(kept, name)
 	}
+	drivers, lost := a.presentDrivers(s)
+	skipped = append(skipped, lost...)
 	if len(skipped) == 0 {
 		return p, nil, nil
 	}
+	if len(lost) > 0 && len(drivers) == 0 {
+		return nil, nil, fmt.Errorf("run %s: none of its drivers is installed; %s: %s", s.Name,
+			lost[0].Target, lost[0].Reason)
+	}
+	s.Drivers = drivers
 	if len(kept) == 0 {
 		return nil, nil, fmt.Errorf("run %s: none of its targets can run here; %s: %s", s.Name,
 			skipped[0].Target, skipped[0].Reason)
@@ -144,6 +151,20 @@ func (a *app) narrow(s *suite.Suite, p *suite.Plan, services []*service.Service,
 	}
 	p, err := s.Plan(targets(services))
 	return p, skipped, err
+}
+
+// presentDrivers are those of the suite that can be had here, and those that cannot.
+func (a *app) presentDrivers(s *suite.Suite) (kept []string, lost []result.Skipped) {
+	for _, name := range s.Drivers {
+		if name != suite.Drivers[0] {
+			if _, err := a.world.driver(name); err != nil {
+				lost = append(lost, result.Skipped{Target: "driver " + name, Reason: err.Error()})
+				continue
+			}
+		}
+		kept = append(kept, name)
+	}
+	return kept, lost
 }
 
 // targetsOf lists a plan's targets, each once.

@@ -265,16 +265,32 @@ func printPlan(w interface{ Write([]byte) (int, error) }, p *suite.Plan) error {
 	for _, x := range p.Trials {
 		var loads []string
 		for _, l := range p.Suite.LoadsOf(p.Suite.Scenario(x.Scenario)) {
-			text := fmt.Sprintf("%s (closed, %d connections, %v)", l.Name, l.Connections,
-				time.Duration(l.Measure))
-			if l.Model == suite.Open {
-				text = fmt.Sprintf("%s (open, %s, %s, %v)", l.Name, l.Arrivals, l.Rate,
-					time.Duration(l.Measure))
-			}
-			loads = append(loads, text)
+			loads = append(loads, fmt.Sprintf("%s (%s, %v)", l.Name, loadText(l),
+				time.Duration(l.Measure)))
 		}
-		fmt.Fprintf(t, "%d\t%d\t%s\t%s\t%s\n", x.Block, x.Order, x.Target, x.Scenario,
+		by := x.Target
+		if x.Driver != "" && x.Driver != suite.Drivers[0] {
+			by += " by " + x.Driver
+		}
+		fmt.Fprintf(t, "%d\t%d\t%s\t%s\t%s\n", x.Block, x.Order, by, x.Scenario,
 			strings.Join(loads, ", "))
 	}
 	return t.Flush()
+}
+
+// loadText is a load's model in words.
+func loadText(l suite.Load) string {
+	switch {
+	case l.Model == suite.Open && l.Trace != "":
+		return "open, replay of " + l.Trace
+	case l.Model == suite.Open:
+		return fmt.Sprintf("open, %s, %s", l.Arrivals, l.Rate)
+	case !l.Users.IsZero():
+		text := fmt.Sprintf("closed, users %s", l.Users)
+		if l.Think != (suite.Think{}) {
+			text += fmt.Sprintf(" thinking %s", l.Think)
+		}
+		return text
+	}
+	return fmt.Sprintf("closed, %d connections", l.Connections)
 }

@@ -164,6 +164,10 @@ func (a *app) truth(ctx context.Context, k exact.Kind, p exact.Params, f *truthF
 		fmt.Fprintf(a.stdout, "; what was to wait left %s late on average, %s at most",
 			table.Duration(r.LateMeanNs), table.Duration(float64(r.LateMaxNs)))
 	}
+	if r.RunDelayNs > 0 {
+		fmt.Fprintf(a.stdout, "; its thread waited %s in all for a processor",
+			table.Duration(float64(r.RunDelayNs)))
+	}
 	fmt.Fprintln(a.stdout)
 	return nil
 }

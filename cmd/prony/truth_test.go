@@ -91,7 +91,7 @@ func TestTruthServes(t *testing.T) {
 	err = run(context.Background(), machine{}, []string{"truth", "stall", "-d", "1ms"}, &stdout,
 		&stderr)
 	for _, want := range []string{"stall on http://127.0.0.1:", "--after 3s", "--stall 1s",
-		"served 0 requests\n"} {
+		"served 0 requests"} {
 		if err != nil || !strings.Contains(stdout.String(), want) {
 			t.Errorf("%v, want %q in:\n%s", err, want, &stdout)
 		}

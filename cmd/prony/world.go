@@ -20,6 +20,7 @@ type world interface {
 	// enter keeps other labs out until the journal is closed, and says what an earlier one left.
 	enter() (j *process.Journal, reaped []string, err error)
 	missing(*service.Tools, *service.Service) []string
+	driver(name string) (trial.Driver, error)
 	build(context.Context, *service.Builder, *service.Service) (*service.Built, error)
 	lab(j *process.Journal, l host.Layout, dir string, observe func(trial.Event)) *trial.Lab
 	measure(ctx context.Context, lab *trial.Lab, e trial.Experiment, cores []int,
@@ -34,6 +35,8 @@ func (machine) enter() (j *process.Journal, reaped []string, err error) {
 }
 
 func (machine) missing(t *service.Tools, s *service.Service) []string { return t.Missing(s) }
+
+func (machine) driver(name string) (trial.Driver, error) { return driver.Foreign(name) }
 
 func (machine) build(ctx context.Context, b *service.Builder,
 	s *service.Service) (*service.Built, error) {

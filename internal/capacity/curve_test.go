@@ -24,7 +24,7 @@ func TestCurve(t *testing.T) {
 			math.Abs(p.ThroughputPerS/rate-1) > 0.01 || p.CPUPerRequest != 4000 {
 			t.Errorf("point %d: %+v", i, p)
 		}
-		// 2 s at 90/s are too few for p99, which needs 381: 1.3 × 381 / 90 = 5.5 s, twice, are 990.
+		// 2 s at 90/s are too few for p99, which needs 381: 1.3 × 381 / 90 = 5.5 s, twice: 990.
 		if n := float64(p.N); n < 990 || math.Abs(n-2*max(2, 495.3/rate)*rate) > 2 {
 			t.Errorf("point %d has %d answers", i, p.N)
 		}
@@ -100,7 +100,8 @@ func TestCurveWithoutHistograms(t *testing.T) {
 
 func TestConcurrency(t *testing.T) {
 	s := newServer(1, 1000, 0)
-	rows, err := Concurrency(context.Background(), s.options("p99<1s", 5), []int{1, 2, 4, 8, 16, 32})
+	numbers := []int{1, 2, 4, 8, 16, 32}
+	rows, err := Concurrency(context.Background(), s.options("p99<1s", 5), numbers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +117,7 @@ func TestConcurrency(t *testing.T) {
 			order = append(order, step.Connections)
 		}
 	}
-	if !slices.Equal(got, []int{1, 2, 4, 8, 16, 32}) || slices.IsSorted(order) {
+	if !slices.Equal(got, numbers) || slices.IsSorted(order) {
 		t.Errorf("rows %v, order %v", got, order)
 	}
 	var b strings.Builder
@@ -144,7 +145,8 @@ func TestStress(t *testing.T) {
 			t.Errorf("%q: %v, %v, want %v", objectives, got, err, words)
 		}
 		var b strings.Builder
-		if err := SweepText(&b, rows, o.SLO); err != nil || !strings.Contains(b.String(), "ended at") {
+		err = SweepText(&b, rows, o.SLO)
+		if err != nil || !strings.Contains(b.String(), "ended at") {
 			t.Errorf("%s, %v", b.String(), err)
 		}
 	}
@@ -178,7 +180,8 @@ func TestText(t *testing.T) {
 	if err := f.Text(&b); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"capacity ", " at 95 % confidence", "keeps p99<50ms in half of the",
+	for _, want := range []string{"capacity ", " at 95 % confidence",
+		"keeps p99<50ms in half of the",
 		"windows of 2s", "hysteresis  none seen", "83 % of the generator's own ceiling", "seed 1",
 		"rate  held", " of "} {
 		if !strings.Contains(b.String(), want) {

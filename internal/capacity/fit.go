@@ -51,8 +51,8 @@ type observation struct {
 	way  float64 // from which side the rate was come to: +1 from below, -1 from above, 0 neither
 }
 
-// A search asks for millions of chances, so that they are looked up in a table over the distance from
-// the boundary in widths, linearly. Beyond its ends only the lapses are left.
+// A search asks for millions of chances, so that they are looked up in a table over the distance
+// from the boundary in widths, linearly. Beyond its ends only the lapses are left.
 const (
 	tableReach = 6
 	tableCells = 64 // per width

@@ -18,8 +18,11 @@ func fine2s() *result.Load {
 	}
 }
 
-func TestJudge(t *testing.T) {
-	check := func(objectives, word, why string, change func(*result.Load)) {
+// judged checks the judgement on that load after a change.
+type judged func(objectives, word, why string, change func(*result.Load))
+
+func checkJudge(t *testing.T) judged {
+	return func(objectives, word, why string, change func(*result.Load)) {
 		t.Helper()
 		l := fine2s()
 		if change != nil {
@@ -34,6 +37,10 @@ func TestJudge(t *testing.T) {
 			t.Errorf("%s: p99 told %v, want %v", objectives, told, want)
 		}
 	}
+}
+
+func TestJudgeService(t *testing.T) {
+	check := checkJudge(t)
 	fails := func(n int64) func(*result.Load) {
 		return func(l *result.Load) {
 			l.Errors.Status, l.Done, l.Answered = n, l.Done-n, l.Answered-n
@@ -63,7 +70,7 @@ func TestJudge(t *testing.T) {
 	})
 	// The backlog may grow by 1 % of the rate, and by 14.5 in 2 s.
 	check("p99<50ms", Held, "", func(l *result.Load) { l.BacklogPerS = 10 })
-	check("p99<50ms", Broken, "capacity: backlog grows", func(l *result.Load) { l.BacklogPerS = 11 })
+	check("p99<50ms", Broken, "capacity: backlog", func(l *result.Load) { l.BacklogPerS = 11 })
 
 	// Errors: above 0.1 % they break a service that has promised nothing about them.
 	check("p99<50ms", Held, "", fails(2))
@@ -76,7 +83,10 @@ func TestJudge(t *testing.T) {
 		l.Answered, l.Censored = 1970, 30
 		l.ResponseTime.Count = 1970
 	})
+}
 
+func TestJudgeInstrument(t *testing.T) {
+	check := checkJudge(t)
 	// Unsent arrivals: the service's fault where all connections were busy.
 	check("p99<50ms", Invalid, "delivered", func(l *result.Load) { l.Sent = 1900 })
 	check("p99<50ms", Broken, "delivered", func(l *result.Load) { l.Sent, l.Waited = 1900, 200 })

@@ -76,7 +76,8 @@ type search struct {
 	seen    []observation
 	costs   []time.Duration // of steps, with the wait for quiet after them
 	invalid int
-	last    string // why the last invalid step was
+	last    string   // why the last invalid step was
+	doubt   []string // and which of the verdict's rules it had not met
 }
 
 var errBudget = errors.New("the budget has ended")
@@ -86,10 +87,10 @@ type giveUp struct{ reason string }
 
 func (g giveUp) Error() string { return g.reason }
 
-// Find searches for the highest rate that keeps the objectives. What it could not find has a Reason;
-// an error is one of the options or of the offering, and comes with the steps up to it.
+// Find searches for the highest rate that keeps the objectives. What it could not find has a
+// Reason; an error is one of the options or of the offering, and comes with the steps up to it.
 func Find(ctx context.Context, o Options) (*Found, error) {
-	if err := checkSearch(o); err != nil {
+	if err := o.CheckSearch(); err != nil {
 		return nil, err
 	}
 	base, err := newSession(o)
@@ -104,18 +105,23 @@ func Find(ctx context.Context, o Options) (*Found, error) {
 	var g giveUp
 	if errors.As(err, &g) {
 		s.found.Reason, err = g.reason, nil
+	} else if err != nil {
+		s.found.Reason = err.Error()
 	}
 	s.found.Steps, s.found.ElapsedNs = s.tried, int64(s.elapsed())
 	return s.found, err
 }
 
-func checkSearch(o Options) error {
+// CheckSearch says what is wrong with the options of a search, without making it.
+func (o Options) CheckSearch() error {
 	switch {
 	case len(o.SLO) == 0:
 		return fmt.Errorf("find capacity: there are no objectives to keep")
 	case slices.ContainsFunc(o.SLO, slo.Objective.IsThroughput):
 		return fmt.Errorf("find capacity: throughput is what is looked for; leave it out of the " +
 			"objectives")
+	case !(o.Precision >= 0):
+		return fmt.Errorf("find capacity: precision %v is negative", o.Precision)
 	case !(o.Confidence > 0 && o.Confidence < 1):
 		return fmt.Errorf("find capacity: confidence %v is not between 0 and 1", o.Confidence)
 	case o.Budget <= 0:
@@ -200,7 +206,7 @@ func (s *search) step(ctx context.Context, phase string, rate, way float64) (str
 		if err != nil {
 			return "", err
 		}
-		word, why := t.Word, t.Why
+		word, why, doubt := t.Word, t.Why, t.Suspect
 		if word != Held {
 			if err := s.rest(ctx, rate); err != nil {
 				return "", err
@@ -214,7 +220,7 @@ func (s *search) step(ctx context.Context, phase string, rate, way float64) (str
 			}
 			return word, nil
 		}
-		s.last = why
+		s.last, s.doubt = why, doubt
 		if s.invalid++; s.invalid > invalidMax {
 			return "", giveUp{s.instrument(rate)}
 		}
@@ -232,11 +238,18 @@ func (s *search) cost(rate float64) time.Duration {
 
 // instrument is the reason when steps say nothing.
 func (s *search) instrument(rate float64) string {
-	out := fmt.Sprintf("steps at %.0f/s say nothing: %s", rate, s.last)
+	who := ""
 	for _, rule := range []string{"lag", "generator", "delivered"} {
 		if strings.HasPrefix(s.last, rule+":") {
-			out = fmt.Sprintf("the generator itself is the limit at %.0f/s: %s", rate, s.last)
+			who = "the generator itself is the limit"
 		}
+	}
+	if who != "" && slices.Contains(s.doubt, "run delay") {
+		who = "the machine is too busy, others run on the generator's cores,"
+	}
+	out := fmt.Sprintf("steps at %.0f/s say nothing: %s", rate, s.last)
+	if who != "" {
+		out = fmt.Sprintf("%s at %.0f/s: %s", who, rate, s.last)
 	}
 	if s.CeilingPerS > 0 {
 		out += fmt.Sprintf("; its ceiling against a null server is %.0f/s", s.CeilingPerS)
@@ -255,8 +268,8 @@ func (s *search) bracket(ctx context.Context) (lo, hi float64, err error) {
 	}
 	rate, down := min(firstShare*s.found.PeakPerS, top), downBy
 	if rate < floor {
-		return 0, 0, giveUp{fmt.Sprintf("the objectives take %d answers a step, which at %.0f/s is "+
-			"too long for the budget; raise it", s.need, rate)}
+		return 0, 0, giveUp{fmt.Sprintf("the objectives take %d answers a step, which at %.0f/s "+
+			"is too long for the budget; raise it", s.need, rate)}
 	}
 	blocked := 0.0
 	for {
@@ -277,8 +290,8 @@ func (s *search) bracket(ctx context.Context) (lo, hi float64, err error) {
 		case lo > 0 && blocked > 0:
 			return 0, 0, giveUp{s.instrument(blocked)}
 		case lo >= top && top == s.CeilingPerS:
-			return 0, 0, giveUp{fmt.Sprintf("the generator itself is the limit: the objectives held "+
-				"at its ceiling against a null server, %.0f/s", top)}
+			return 0, 0, giveUp{fmt.Sprintf("the generator itself is the limit: the objectives "+
+				"held at its ceiling against a null server, %.0f/s", top)}
 		case lo >= top:
 			return 0, 0, giveUp{fmt.Sprintf("the objectives were never broken up to %.0f/s", lo)}
 		case lo > 0:
@@ -286,8 +299,8 @@ func (s *search) bracket(ctx context.Context) (lo, hi float64, err error) {
 		case rate <= floor && blocked == rate:
 			return 0, 0, giveUp{s.instrument(rate)}
 		case rate <= floor:
-			return 0, 0, giveUp{fmt.Sprintf("the objectives are broken at the lowest rate, %.3g/s: %s",
-				rate, s.why())}
+			return 0, 0, giveUp{fmt.Sprintf("the objectives are broken at the lowest rate, "+
+				"%.3g/s: %s", rate, s.why())}
 		default:
 			rate = max(rate/down, floor)
 			down *= downBy

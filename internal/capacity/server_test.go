@@ -28,6 +28,7 @@ type server struct {
 	lateFrom float64 // rate from which on the generator is late; 0: none
 	accident float64 // chance that a step breaks whatever its rate
 	stuck    bool    // never comes to rest after an overload
+	delayed  bool    // the generator waits for a processor
 	whole    bool    // tells histograms too
 }
 
@@ -68,6 +69,9 @@ func (s *server) offer(_ context.Context, step Step) (*result.Load, error) {
 	}
 	if s.lateFrom > 0 && rate >= s.lateFrom {
 		l.OwnLag = exponential(1000, 10e6)
+		if s.delayed {
+			l.Generator.RunDelayNs = l.WindowNs / 2
+		}
 	}
 	w := step.Window.Seconds()
 	switch {

@@ -138,7 +138,8 @@ func doubts(steps []Tried) []string {
 	}
 	var out []string
 	for _, name := range names {
-		out = append(out, fmt.Sprintf("%s: SUSPECT in %d of %d open steps", name, counts[name], all))
+		out = append(out, fmt.Sprintf("%s: SUSPECT in %d of %d open steps", name, counts[name],
+			all))
 	}
 	return out
 }

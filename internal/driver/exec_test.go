@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -65,25 +66,30 @@ func TestRunPins(t *testing.T) {
 // Two processes that would live on, one of them in the background, end with the context, and what
 // is left in the background ends with the command.
 func TestRunLeavesNothing(t *testing.T) {
-	for _, script := range []string{"sleep 98765 & sleep 98765", "sleep 98765 & exit 0"} {
+	sleep := fmt.Sprintf("sleep 9%d", os.Getpid()) // nobody else's
+	left := func() []string { return mentioning(t, strings.ReplaceAll(sleep, " ", "\x00")) }
+	check := func(script string, cancelled bool) {
+		t.Helper()
 		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
 		go func() {
-			for len(mentioning(t, "\x0098765\x00")) == 0 && ctx.Err() == nil {
-				time.Sleep(time.Millisecond)
+			for cancelled && len(left()) == 0 && ctx.Err() == nil {
+				time.Sleep(10 * time.Millisecond)
 			}
-			if strings.HasSuffix(script, "98765") {
+			if cancelled {
 				cancel()
 			}
 		}()
 		sh(t, ctx, script)
-		cancel()
-		for tries := 0; len(mentioning(t, "\x0098765\x00")) > 0; tries++ {
-			if tries > 2000 {
-				t.Fatalf("%s left %q", script, mentioning(t, "\x0098765\x00"))
+		for tries := 0; len(left()) > 0; tries++ {
+			if tries > 500 {
+				t.Fatalf("%s left %q", script, left())
 			}
-			time.Sleep(time.Millisecond) // the kernel ends them after our kill returns
+			time.Sleep(10 * time.Millisecond) // the kernel ends them after our kill returns
 		}
 	}
+	check(sleep+" & "+sleep, true)
+	check(sleep+" & exit 0", false)
 }
 
 func TestTail(t *testing.T) {

@@ -96,7 +96,7 @@ func Formats() (out []string) {
 // tells. What is unknown is 0, an unknown model is empty; answers of 2xx and 3xx count as good.
 func Import(name string, data []byte) (*result.Load, []string, error) {
 	c := &content{data: bytes.TrimPrefix(bytes.TrimSpace(data), []byte("\xef\xbb\xbf"))}
-	c.text = strings.ReplaceAll(string(c.data), "\r\n", "\n")
+	c.text = string(c.data)
 	c.first, _, _ = strings.Cut(c.text, "\n")
 	if strings.HasPrefix(c.first, "<?xml") || strings.HasPrefix(c.first, "<testResults") {
 		return nil, nil, fmt.Errorf("import %s: it is XML; let JMeter save CSV, with "+
@@ -167,7 +167,11 @@ func (t *tally) ordered() {
 			}
 			last = max(last, *ns)
 		}
-		if d.MaxNs > 0 && d.MeanNs > rounding*float64(d.MaxNs) {
+		switch most := float64(d.MaxNs); {
+		case most == 0 || d.MeanNs <= most:
+		case d.MeanNs < rounding*most:
+			d.MeanNs = most
+		default:
 			t.note("its mean is above its largest time: it is left out")
 			d.MeanNs = 0
 		}

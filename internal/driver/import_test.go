@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -220,15 +221,40 @@ func TestImportRefuses(t *testing.T) {
 
 // Files from other systems end lines otherwise and begin with a mark of their encoding.
 func TestImportTakesOtherEncodings(t *testing.T) {
-	b, err := os.ReadFile("testdata/wrk-latency.txt")
-	if err != nil {
-		t.Fatal(err)
+	for _, row := range files {
+		b, err := os.ReadFile(filepath.Join("testdata", row.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, _ := imported(t, row.file)
+		bent := "\xef\xbb\xbf" + strings.ReplaceAll(string(b), "\n", "\r\n")
+		got, _, err := Import("some/"+row.file, []byte(bent))
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: it is %+v, %v", row.file, got, err)
+		}
 	}
-	bent := "\xef\xbb\xbf" + strings.ReplaceAll(string(b), "\n", "\r\n")
-	l, _, err := Import("a/b.txt", []byte(bent))
-	if err != nil || l.Done != 16517-826 || l.ServiceTime.P99Ns != 1410*ms || l.Name != "b" {
-		t.Errorf("it is %+v, %v", l, err)
+}
+
+// What does not fit, or makes no sense, is unknown.
+func TestParse(t *testing.T) {
+	check := func(what string, got, want int64) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s is %d, want %d", what, got, want)
+		}
 	}
+	check("a count", integer("42"), 42)
+	check("a negative count", integer("-1"), 0)
+	check("a count beyond all", integer("1000000000000001"), 0)
+	check("a count beyond int64", integer("99999999999999999999"), 0)
+	check("milliseconds", millis("1.5"), 1_500_000)
+	check("no number", millis("NaN"), 0)
+	check("seconds without end", millis("1e999"), 0)
+	check("a negative time", millis("-1"), 0)
+	check("more than a century", secondsOf(1e10), 0)
+	check("a duration", nanoseconds(" 1.23ms "), 1_230_000)
+	check("a negative duration", nanoseconds("-1s"), 0)
+	check("no duration", nanoseconds("-nan"), 0)
 }
 
 // What a tool rounds up beyond its largest is brought down; what cannot be is left out.
@@ -247,6 +273,7 @@ func TestOrdered(t *testing.T) {
 	check(result.Dist{P50Ns: 3, P99Ns: 2}, result.Dist{}, 1)
 	check(result.Dist{P50Ns: 3, P90Ns: 0, P99Ns: 3}, result.Dist{P50Ns: 3, P99Ns: 3}, 0)
 	check(result.Dist{MeanNs: 5, MaxNs: 4}, result.Dist{MaxNs: 4}, 1)
+	check(result.Dist{MeanNs: 1005, MaxNs: 1000}, result.Dist{MeanNs: 1000, MaxNs: 1000}, 0)
 }
 
 func TestBlame(t *testing.T) {
@@ -265,7 +292,8 @@ func TestBlame(t *testing.T) {
 	check("context deadline exceeded (Client.Timeout exceeded)", result.Errors{Timeout: 3})
 	check("request timed out", result.Errors{Timeout: 3})
 	check("read: connection reset by peer", result.Errors{Read: 3})
-	check("EOF", result.Errors{Read: 3})
+	check("unexpected EOF on the connection", result.Errors{Read: 3})
+	check("connection closed before message completed", result.Errors{Read: 3})
 	check("write: broken pipe", result.Errors{Write: 3})
 	check("malformed HTTP response", result.Errors{Parse: 3})
 	check("who knows", result.Errors{Read: 3})

@@ -18,8 +18,7 @@ func oha() *tool {
 	return &tool{
 		name: "oha", get: "cargo install oha, or brew install oha",
 		ask: []string{"--version"}, says: "oha", version: regexp.MustCompile(`oha (\S+)`),
-		can: ability{closed: true, open: true, counts: true, renew: true, checks: "exact",
-			whole: true},
+		can:   ability{closed: true, open: true, counts: true, renew: true, checks: "exact"},
 		grain: time.Millisecond,
 		measures: "constant, permits from one timer of 1 ms; its clock starts when a permit was " +
 			"given, which is after the request was due (closed: before the write)",

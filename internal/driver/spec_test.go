@@ -1,7 +1,10 @@
 package driver
 
 import (
+	"context"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -61,7 +64,7 @@ func TestCannot(t *testing.T) {
 	check(func(*load.Spec) {}, "it has no closed model", closed)
 	check(open(pace.Constant, pace.Flat(100)), "it has no open model",
 		"wrk2 hey oha k6 h2load jmeter")
-	check(open(pace.Constant, pace.Flat(0.5)), "", "hey k6 h2load jmeter")
+	check(open(pace.Constant, pace.Flat(0.5)), "", "hey oha k6 h2load jmeter")
 	check(open(pace.Poisson, pace.Flat(100)), "", "jmeter")
 	check(open(pace.Constant, ramp), "", "k6")
 	check(open(pace.Replay, pace.Profile{Pieces: []pace.Piece{{}}}), "", "")
@@ -146,6 +149,42 @@ func TestRequests(t *testing.T) {
 	if got, err := requests(&s, true); err != nil || len(got[0].heads) != 2 {
 		t.Errorf("headers are %v, %v", got[0].heads, err)
 	}
+}
+
+// wrk2 is built as wrk and calls itself so; only its flags tell.
+func TestFindTellsWrkFromWrk2(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	install := func(name, says string) {
+		t.Helper()
+		script := "#!/bin/sh\necho '" + says + "'\nexit 1\n"
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(name, version, cause string) {
+		t.Helper()
+		got, err := Version(context.Background(), name)
+		if cause == "" && err != nil || got != version {
+			t.Errorf("%s is %q, %v, want %q", name, got, err, version)
+		}
+		if cause != "" && (err == nil || !strings.Contains(err.Error(), cause)) {
+			t.Errorf("%s: error %v, want %q", name, err, cause)
+		}
+	}
+	install("wrk", "wrk 4.0.0 [epoll] Copyright\n  -R, --rate <T>")
+	check("wrk", "", "is another tool of that name; to get it")
+	check("wrk2", "4.0.0", "")
+	install("wrk2", "wrk 4.0.1 [epoll]\n  -R, --rate <T>")
+	check("wrk2", "4.0.1", "")
+	install("wrk", "wrk debian/4.1.0-3+b2 [epoll]\n  -c, --connections")
+	check("wrk", "4.1.0", "")
+	install("wrk2", "wrk debian/4.1.0")
+	check("wrk2", "", "is another tool of that name")
+	install("h2load", "h2load nghttp2/1.52.0")
+	check("h2load", "1.52.0", "")
+	install("hey", "Usage: hey [options...] <url>")
+	check("hey", "unknown", "")
 }
 
 func TestForeign(t *testing.T) {

@@ -165,7 +165,7 @@ func blame(e *result.Errors, text string, n int64) {
 	switch {
 	case has("broken pipe"):
 		e.Write += n
-	case has("reset", "eof", "closed", "incomplete"):
+	case has("reset", "eof", "closed"):
 		e.Read += n
 	case has("timeout", "timed out", "deadline"):
 		if has("dial", "connect timed out", "connection timed out", "tcp connect") {

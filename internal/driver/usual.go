@@ -108,6 +108,12 @@ func (n never) Type() string     { return "" }
 
 // unknown explains a flag that nobody knows; others explain themselves.
 func (u *usual) unknown(err error) error {
+	var bad *pflag.InvalidValueError
+	if errors.As(err, &bad) {
+		if n, ok := bad.GetFlag().Value.(never); ok {
+			return fmt.Errorf("--%s: %s", bad.GetFlag().Name, string(n))
+		}
+	}
 	text := err.Error()
 	if !strings.Contains(text, "unknown") && !strings.Contains(text, "not defined") {
 		return err
@@ -363,7 +369,7 @@ func (u *usual) finish() error {
 		s.Model = load.Open
 		s.Schedule = pace.Schedule{Arrivals: pace.Constant, Rate: pace.Flat(u.rate)}
 	}
-	u.note("an answer with another status than %d is an error (see --status); %s has %s",
+	u.note("an answer with another status than %d is an error (see --status); %s %s",
 		u.request.Status, u.tool, statusWords[u.tool])
 	s.Drain = min(s.Timeout, longestDrain)
 	// The path as it was typed; none of these tools knows placeholders in it.
@@ -378,10 +384,10 @@ func (u *usual) finish() error {
 
 // statusWords say what the tools themselves do with a status.
 var statusWords = map[string]string{
-	"wrk":  "only those above 399 as such, and counts them as requests",
-	"wrk2": "only those above 399 as such, and counts them as requests",
-	"hey":  "a table of them, and counts them as requests",
-	"oha":  "a table of them, and calls them a success",
+	"wrk":  "calls only those above 399 errors, and counts them as requests",
+	"wrk2": "calls only those above 399 errors, and counts them as requests",
+	"hey":  "lists them, and counts them as requests",
+	"oha":  "lists them, and calls them a success",
 }
 
 // longestDrain is waited at most for the last answers.

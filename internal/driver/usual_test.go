@@ -47,7 +47,7 @@ func usually(tool string) load.Spec {
 	return s
 }
 
-// reads parses a line and wants what change makes of a line without a flag.
+// reads holds a line against what change makes of one without a flag.
 func reads(t *testing.T, line string, change func(*load.Spec, *load.Request, *Call)) {
 	t.Helper()
 	f := words(line + at)
@@ -157,7 +157,7 @@ func TestUsualRefuses(t *testing.T) {
 	check("wrk", "want one URL, got 0")
 	check("wrk a b", "want one URL, got 2")
 	check("wrk x/y", `"x/y" is not a URL`)
-	check("wrk -s x.lua"+url, "--script", "Lua scripts are not run")
+	check("wrk -s x.lua"+url, "wrk: --script: Lua scripts are not run")
 	check("wrk --gibberish 1"+url, "unknown flag: --gibberish", "see prony load --help")
 	check("wrk -R 5"+url, "unknown shorthand flag: 'R'")
 	check("wrk -c 0"+url, `--connections "0"`, "from 1 to 1M")

@@ -217,7 +217,7 @@ func restore(counts [][2]int64, expected, want int64) (*samples, bool) {
 		if n < 0 {
 			return nil, false
 		}
-		if expected < 1 || us < 2*expected || n == 0 {
+		if expected < 1 || n == 0 {
 			continue
 		}
 		for m := us - expected; m > expected; m -= expected {

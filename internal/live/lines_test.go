@@ -63,6 +63,28 @@ func TestLines(t *testing.T) {
 	}
 }
 
+// A point has one line, however often there is something new to draw.
+func TestALineAPoint(t *testing.T) {
+	c := openLoad
+	c.Kind = None
+	v, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	var out strings.Builder
+	l := newLines(v, &out, false)
+	l.draw()
+	for k := 1; k <= 2; k++ {
+		v.Snapshot(snapshot(4 * k))
+		l.draw()
+		l.draw()
+	}
+	if n := strings.Count(out.String(), "\n"); n != 2 {
+		t.Errorf("%d lines of two points:\n%s", n, &out)
+	}
+}
+
 // stuck is a reader that has stopped reading: a write waits until it is released.
 type stuck struct{ writing, release chan struct{} }
 

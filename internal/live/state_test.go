@@ -120,7 +120,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	s := newState(Config{})
 	const n = 5*seriesMax + 7
 	for i := range int64(n) {
-		s.keep(point{at: time.Duration(i + 1), length: 1, done: i, maxNs: i})
+		s.keep(point{at: time.Duration(i + 1), length: 1, done: i, maxNs: (i * 7919) % n})
 	}
 	if len(s.series) > seriesMax {
 		t.Errorf("%d points, more than %d", len(s.series), seriesMax)

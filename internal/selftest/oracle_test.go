@@ -173,3 +173,15 @@ func TestSpecsAreWhole(t *testing.T) {
 		}
 	}
 }
+
+// A load that is too small to meet a single bad answer proves nothing, and does not pass.
+func TestTooFewRequestsProveNothing(t *testing.T) {
+	for _, c := range []Case{wrong(), reset(), silent(), keepalive()} {
+		m := &measured{Result: &load.Result{}, server: exact.Report{Requests: 49}}
+		m.Answered = 49
+		m.ResponseTime = result.Dist{Count: 49, MeanNs: 20e6, P99Ns: 1e9}
+		if o := c.judge(m); o.State != Wrong {
+			t.Errorf("%s: %s with 49 good answers", c.Name, o.State)
+		}
+	}
+}

@@ -52,7 +52,7 @@ type Case struct {
 	Known  string    // what must come out, in words and formulas
 
 	useCPU bool
-	slack  time.Duration // how late the server may be on average before it disturbs the case
+	slack  time.Duration // how late a request may be on average before that disturbs the case
 	lines  func(*Case, *measured) []Line
 }
 
@@ -200,6 +200,14 @@ func (c *Case) disturbance(m *measured) string {
 	if late := time.Duration(m.server.LateMeanNs); c.slack > 0 && late > c.slack {
 		return fmt.Sprintf("the server answered %v late on average, limit %v",
 			late.Round(time.Microsecond), c.slack.Round(time.Microsecond))
+	}
+	// Nobody sees the wait for a processor between a request's coming and its being read, nor that
+	// of its answer. Both threads' waits for a processor, by request, are what it comes to.
+	waited := time.Duration((m.server.RunDelayNs + m.Generator.RunDelayNs) /
+		max(m.server.Requests, 1))
+	if c.slack > 0 && waited > c.slack {
+		return fmt.Sprintf("server and generator waited %v a request for a processor, limit %v",
+			waited.Round(time.Microsecond), c.slack.Round(time.Microsecond))
 	}
 	limit := max(lagFloor, time.Duration(lagShare*float64(m.ResponseTime.P99Ns)))
 	if late := time.Duration(m.OwnLag.P99Ns); late > limit {

@@ -273,12 +273,33 @@ func TestDisturbedIsTriedAgain(t *testing.T) {
 	}, selftest.Wrong, 2, "")
 	check("good all the same", func(_ int, l *result.Load, _ *world) { lag(l) },
 		selftest.OK, 1, "own lag was 9")
-	check("the server was late", func(_ int, l *result.Load, w *world) { off(l); w.late = 2e5 },
-		selftest.Disturbed, 2, "the server answered 200µs late")
-	check("no processor", func(_ int, l *result.Load, _ *world) {
+	check("the server was late", func(_ int, l *result.Load, w *world) { off(l); w.late = 3e5 },
+		selftest.Disturbed, 2, "the server answered 300µs late")
+	check("the server had to wait", func(_ int, l *result.Load, w *world) { off(l); w.waits = 3e5 },
+		selftest.Disturbed, 2, "server and generator waited 300µs a request")
+	check("it had not", func(_ int, l *result.Load, w *world) { off(l); w.waits = 2e5 },
+		selftest.Wrong, 1, "")
+	check("the generator had to wait", func(_ int, l *result.Load, _ *world) {
 		off(l)
-		l.Generator.RunDelayNs = l.WindowNs / 10
-	}, selftest.Disturbed, 2, "waited for a processor for 10 %")
+		l.Generator.RunDelayNs = 2 * l.Answered * 3e5 // more requests than in the window: lead-in
+	}, selftest.Disturbed, 2, "a request for a processor")
+}
+
+// Of a case that no single wait can spoil, the verdict's rules look at the whole window.
+func TestRunDelayDisturbs(t *testing.T) {
+	check := func(share float64, want string) {
+		t.Helper()
+		w := &world{cpu: 1, forgets: func(l *result.Load) {
+			l.Censored += 10
+			l.Generator.RunDelayNs = int64(share * float64(l.WindowNs))
+		}}
+		out, err := selftest.Run(context.Background(), named(t, "hang"), w.offer, w.start, quiet)
+		if err != nil || out[0].State != want {
+			t.Errorf("%g of the window: %+v, %v; want %s", share, out, err, want)
+		}
+	}
+	check(0.05, selftest.Wrong)
+	check(0.051, selftest.Disturbed)
 }
 
 // What cannot be run ends the selftest with what there is, and leaves no server behind.

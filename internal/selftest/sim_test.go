@@ -32,6 +32,7 @@ type world struct {
 	burnt    time.Duration
 	cpu      float64 // of what was burnt, how much the server says it has used
 	late     float64 // what the server says of its own lateness, ns
+	waits    int64   // and of its waiting for a processor, ns a request
 	stopped  int
 
 	forgets func(*result.Load)           // what the generator does not tell
@@ -51,12 +52,14 @@ func (w *world) start(_ context.Context, kind string, p exact.Params) (selftest.
 func (w *world) Addr() netip.AddrPort { return netip.MustParseAddrPort("127.0.0.1:80") }
 
 func (w *world) CPU() (time.Duration, error) {
-	return time.Duration(w.cpu * float64(w.burnt)), nil
+	const before = 300 * time.Millisecond // what it has used until it listened
+	return before + time.Duration(w.cpu*float64(w.burnt)), nil
 }
 
 func (w *world) Stop() (exact.Report, error) {
 	w.stopped++
-	return exact.Report{Requests: w.requests, LateMeanNs: w.late}, nil
+	return exact.Report{Requests: w.requests, LateMeanNs: w.late,
+		RunDelayNs: w.waits * w.requests}, nil
 }
 
 // outcome is one request as a generator sees it.

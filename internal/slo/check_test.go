@@ -199,7 +199,8 @@ func TestCheckForeign(t *testing.T) {
 	}
 	l.ResponseTime.HDR = "broken"
 	l.Censored = 1
-	if c := CheckAll([]Objective{{Metric: "p99", Quantile: 0.99, Op: "<", Limit: 1}}, l); c[0].Known {
+	p99 := Objective{Metric: "p99", Quantile: 0.99, Op: "<", Limit: 1}
+	if c := CheckAll([]Objective{p99}, l); c[0].Known {
 		t.Errorf("no rank without a histogram: %+v", c[0])
 	}
 }

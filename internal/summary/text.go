@@ -301,7 +301,8 @@ func (p *page) conditions(l *result.Load) {
 	if g.MemoryBytes > 0 {
 		text += ", " + table.Bytes(float64(g.MemoryBytes))
 	}
-	p.row("", "%s, pacing %s", text, g.Pacing)
+	p.row("", "%s", text)
+	p.row("", "pacing %s", g.Pacing)
 }
 
 // dist prints a distribution in a line, if there is one.

@@ -10,6 +10,7 @@ import (
 )
 
 const (
+	sumsMax       = 0.01           // of the answers; a foreign tool's counts may differ
 	littleMax     = 0.05           // suspect above
 	littleWrong   = 0.20           // invalid above
 	littleAnswers = 100            // fewer say nothing about a mean
@@ -31,24 +32,34 @@ func answers(_ *result.Record, l *result.Load) *result.Finding {
 }
 
 // sums holds the histogram of response times against the counters. Prony's own are booked together,
-// so that a difference is a defect. Foreign tools invent samples, drop timeouts, or keep the first
-// million only.
+// so that a difference is a defect. Foreign tools invent samples, or keep the first million only;
+// some time what failed and some do not.
 func sums(_ *result.Record, l *result.Load) *result.Finding {
 	have, want := l.ResponseTime.Count, l.Answered+l.Errors.Timeout
-	observed := fmt.Sprintf("%d response times of %d answers and timeouts", have, want)
-	switch {
-	case l.Driver != "" && have > 0 && have != want:
-		return suspect(observed, "as many",
-			"the tool's percentiles are not those of its requests: use its throughput only")
-	case l.Driver == "" && l.Censored < 0:
-		observed = fmt.Sprintf("%d more ends than requests", -l.Censored)
-		fallthrough
-	case l.Driver == "" && have != want:
-		return invalid(observed, "as many", "this is a defect of Prony: please report it")
+	if l.Driver != "" {
+		return foreignSums(l)
 	}
-	return nil
+	observed := fmt.Sprintf("%d response times of %d answers and timeouts", have, want)
+	if l.Censored < 0 {
+		observed = fmt.Sprintf("%d more ends than requests", -l.Censored)
+	} else if have == want {
+		return nil
+	}
+	return invalid(observed, "as many", "this is a defect of Prony: please report it")
 }
 
+func foreignSums(l *result.Load) *result.Finding {
+	have := max(l.ResponseTime.Count, l.ServiceTime.Count)
+	least := (1 - sumsMax) * float64(l.Answered)
+	most := (1 + sumsMax) * float64(l.Answered+l.Errors.Total())
+	if have == 0 || float64(have) >= least && float64(have) <= most {
+		return nil
+	}
+	return suspect(fmt.Sprintf("%d times of %d answers", have, l.Answered), percent(sumsMax),
+		"the tool's percentiles are not those of all its requests")
+}
+
+// order leaves out what a foreign tool does not say.
 func order(_ *result.Record, l *result.Load) *result.Finding {
 	for _, d := range append(routes(l), l.ResponseTime, l.ServiceTime, l.FirstByte, l.Lag, l.OwnLag,
 		l.ErrorTime, l.ConnectTime, l.TLSTime, l.FlowTime, l.Generator.Wakeup) {
@@ -115,8 +126,8 @@ func censored(_ *result.Record, l *result.Load) *result.Finding {
 // is from when they were due and may hold a wait for a connection, and censored ones, each of which
 // holds a connection, or one of its streams, for the whole window at most. Timeouts have their
 // service time like good answers. Thinking users are not under way, and their pauses in no time.
-// Where the rate changes, what reaches over one edge of the window is not made up for by what reaches
-// over the other: as many as came or went, for as long as one takes.
+// Where the rate changes, what reaches over one edge of the window is not made up for by what
+// reaches over the other: as many as came or went, for as long as one takes.
 func little(_ *result.Record, l *result.Load) *result.Finding {
 	requests := l.ServiceTime.Count + l.ErrorTime.Count
 	if requests < littleAnswers || l.WindowNs <= 0 || l.InFlightMean <= 0 {
@@ -140,13 +151,13 @@ func little(_ *result.Record, l *result.Load) *result.Finding {
 	return nil
 }
 
-// clipped looks for times that a histogram could not hold.
+// clipped looks for times that a histogram could not hold; a foreign tool's has other ends.
 func clipped(_ *result.Record, l *result.Load) *result.Finding {
 	longest := int64(0)
 	for _, d := range append(routes(l), l.ResponseTime, l.ServiceTime, l.ErrorTime, l.FlowTime) {
 		longest = max(longest, d.MaxNs)
 	}
-	if longest < rangeNs {
+	if longest < rangeNs || l.Driver != "" {
 		return nil
 	}
 	limit := time.Duration(rangeNs).Round(time.Second)

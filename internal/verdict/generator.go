@@ -91,8 +91,8 @@ func ceiling(_ *result.Record, l *result.Load) *result.Finding {
 }
 
 // batch looks for answers that lay in their sockets while the thread took others: the time of each
-// is read when its turn comes. Turns in which nothing came make the average small, so that one large
-// batch counts too, where it is enough to move p99.
+// is read when its turn comes. Turns in which nothing came make the average small, so that one
+// large batch counts too, where it is enough to move p99.
 func batch(_ *result.Record, l *result.Load) *result.Finding {
 	g := &l.Generator
 	if l.Model != open || g.Turns == 0 {
@@ -101,8 +101,8 @@ func batch(_ *result.Record, l *result.Load) *result.Finding {
 	mean := float64(l.Done) / float64(g.Turns)
 	hint := "answers wait in line and look slower than they are: give the load more cores"
 	if mean > batchMax {
-		return suspect(apart(mean, batchMax, 1)+" answers a turn", fmt.Sprintf("%.1f", float64(batchMax)),
-			hint)
+		return suspect(apart(mean, batchMax, 1)+" answers a turn",
+			fmt.Sprintf("%.1f", float64(batchMax)), hint)
 	}
 	if g.BatchMax > batchMax && float64(g.BatchMax) > batchShare*float64(l.Done) {
 		return suspect(fmt.Sprintf("a turn took %d of %d answers", g.BatchMax, l.Done),
@@ -111,37 +111,29 @@ func batch(_ *result.Record, l *result.Load) *result.Finding {
 	return nil
 }
 
-// blind says what tools do to the times of an open load.
-var blind = map[string]string{
-	"wrk2": "each connection has a schedule of its own, and its timer ticks in ms (wrk2 #78)",
-	"hey":  "a worker that waits for an answer drops what was due meanwhile",
-	"oha":  "its clock starts when its own timer wakes, up to 1 ms late (oha #211)",
-	"k6":   "arrivals that find no free user are dropped and never timed (k6-docs #974)",
-	"h2load": "its clock starts when a request leaves, however long that was kept waiting " +
-		"(nghttp2 #1584)",
-	"jmeter": "its clock starts when a request leaves, however late its thread was",
-}
-
 // foreign caps what was measured by a tool that does not say how late it sends: a pause of the
 // service, or of the tool, may have hidden requests from it (coordinated omission), and nothing in
 // its output would tell. In the closed model there is nothing to be late for, and throughput is a
-// plain count; but wrk's percentiles are of more samples than it took.
+// plain count. Where there is a histogram of wrk's, its invented samples have been taken out.
 func foreign(_ *result.Record, l *result.Load) *result.Finding {
-	if l.Driver == "" || l.ResponseTime.Count == 0 && l.ResponseTime.P99Ns == 0 {
+	if l.Driver == "" || !timed(&l.ResponseTime) && !timed(&l.ServiceTime) {
 		return nil
 	}
-	name, _, _ := strings.Cut(strings.ToLower(l.Driver), " ")
 	hint := ": for latency use Prony's own generator"
-	if name == "wrk" {
+	if strings.HasPrefix(l.Driver, "wrk ") && l.ServiceTime.HDR == "" {
 		return suspect(l.Driver+" adds invented samples to its percentiles", "measured ones only",
-			"it takes the mean latency for the time between requests (wrk #485)"+hint)
+			"it takes the mean latency for the time between requests"+hint)
 	}
 	if l.Model != open || l.OwnLag.Count > 0 {
 		return nil
 	}
-	why := blind[name]
-	if why == "" {
-		why = "whether requests left when they were due is not known"
+	why := "its own lateness is in its times"
+	if !timed(&l.ResponseTime) {
+		why = "its clock starts when a request leaves: what waited before that is in no time"
 	}
-	return suspect(l.Driver+" does not measure how late it sends", "lag is measured", why+hint)
+	return suspect(l.Driver+" does not say how late it sends", "lag is measured", why+hint)
 }
+
+// timed tells whether there is anything in a distribution; tools print percentiles of they do not
+// say how many.
+func timed(d *result.Dist) bool { return d.Count > 0 || d.P99Ns > 0 }

@@ -16,7 +16,6 @@ const (
 	backlogNoise  = 5                      // arrivals that may wait at any moment of a steady state
 	backlogSigmas = 3                      // standard deviations of the requests under way
 	stepSlope     = 1.5                    // least squares' of a step, see capacity
-	foreignRate   = 0.95                   // of the rate asked of a foreign tool
 	waitedMax     = 0.01                   // of the arrivals
 	adMax         = 2 * 1.957              // twice the 1 % point of A², as in Lancet
 	gapFloor      = 100 * time.Microsecond // two lags that are just good enough
@@ -50,22 +49,12 @@ func delivered(_ *result.Record, l *result.Load) *result.Finding {
 
 // capacity allows for the backlog's own randomness: where L requests are under way on average,
 // their number has a standard deviation of about sqrt(L) in a steady state (a Poisson number, where
-// there is no queue), so that a short window may begin low and end high by a few of those. And where
-// the rate changes, as many more are under way as the higher rate needs: a step in the middle of the
-// window has 3/2 of its height for a slope, and no other rise has more. What a foreign tool's
-// backlog is nobody knows, but one that falls behind its rate has one.
+// there is no queue), so that a short window may begin low and end high by a few of those. And
+// where the rate changes, as many more are under way as the higher rate needs: a step in the middle
+// of the window has 3/2 of its height for a slope, and no other rise has more.
 func capacity(_ *result.Record, l *result.Load) *result.Finding {
 	if l.Model != open || l.WindowNs <= 0 {
 		return nil
-	}
-	hint := "above capacity, latency says only how long the test was: lower the rate"
-	if l.Driver != "" {
-		reached := l.ThroughputPerS + float64(l.Errors.Total())/(float64(l.WindowNs)/1e9)
-		if l.ThroughputPerS == 0 || reached >= foreignRate*l.RatePerS {
-			return nil
-		}
-		return invalid(beside(reached/l.RatePerS, foreignRate)+" of the rate",
-			percent(foreignRate), hint)
 	}
 	noise := backlogNoise + backlogSigmas*math.Sqrt(max(l.InFlightMean, 0))
 	limit := max(backlogMax*l.RatePerS, (noise+stepSlope*swell(l))/(float64(l.WindowNs)/1e9))
@@ -73,7 +62,8 @@ func capacity(_ *result.Record, l *result.Load) *result.Finding {
 		return nil
 	}
 	observed := fmt.Sprintf("backlog grows by %.1f/s", l.BacklogPerS)
-	return invalid(observed, fmt.Sprintf("%.1f/s", limit), hint)
+	return invalid(observed, fmt.Sprintf("%.1f/s", limit),
+		"above capacity, latency says only how long the test was: lower the rate")
 }
 
 // swell is how many more requests are under way at the highest rate of a load whose rate changes
@@ -149,7 +139,8 @@ func arrivals(_ *result.Record, l *result.Load) *result.Finding {
 	switch l.Arrivals {
 	case "poisson":
 		if p.AndersonDarling > adMax {
-			return suspect("A² = "+apart(p.AndersonDarling, adMax, 3), fmt.Sprintf("%.3f", adMax), hint)
+			return suspect("A² = "+apart(p.AndersonDarling, adMax, 3),
+				fmt.Sprintf("%.3f", adMax), hint)
 		}
 	case "constant":
 		limit := max(gapFloor, time.Duration(gapShare*1e9/l.RatePerS)).Round(time.Microsecond)
@@ -177,7 +168,8 @@ func bursts(_ *result.Record, l *result.Load) *result.Finding {
 		if in.index > limit {
 			return suspect(fmt.Sprintf("variance is %s of the mean in bins of %v",
 				apart(in.index, limit, 2), in.width),
-				fmt.Sprintf("%.2f of the mean", limit), "the generator sends in bunches: give it a quieter core")
+				fmt.Sprintf("%.2f of the mean", limit),
+				"the generator sends in bunches: give it a quieter core")
 		}
 	}
 	return nil

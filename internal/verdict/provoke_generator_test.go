@@ -18,8 +18,8 @@ import (
 	"prony/internal/verdict"
 )
 
-// These loads are offered by a generator that is bad in a known way, to a server that is not: a good
-// engine in bad company.
+// These loads are offered by a generator that is bad in a known way, to a server that is not: a
+// good engine in bad company.
 
 // wheel is an engine whose timer ticks, as those of many generators do: it hears of nothing between
 // the ticks.
@@ -39,8 +39,8 @@ func ticking(a netip.AddrPort, slots int) (load.Engine, error) {
 	return wheel{e, 5 * time.Millisecond}, err
 }
 
-// At 2,000/s and a tick of 5 ms, 10 requests leave at once, and what is due just after a tick is 5 ms
-// late. Lag may be 5 % of p99, which is two ticks or so: 0.5 ms. Gaps are 0 or 5 ms and not
+// At 2,000/s and a tick of 5 ms, 10 requests leave at once, and what is due just after a tick is 5
+// ms late. Lag may be 5 % of p99, which is two ticks or so: 0.5 ms. Gaps are 0 or 5 ms and not
 // exponential; in 1 of 5 bins of 1 ms lie 10, in the others none: variance by mean is 8.
 func TestTimerProvoked(t *testing.T) {
 	provoke(t, hello, load.Spec{
@@ -52,8 +52,8 @@ func TestTimerProvoked(t *testing.T) {
 // 10 of the constant arrivals leave at each tick: no gap is the 0.5 ms that was asked for.
 func TestArrivalsProvokedByConstantOnes(t *testing.T) {
 	provoke(t, hello, load.Spec{
-		Model: load.Open, Schedule: constant(2000), Connections: 256, Window: 600 * time.Millisecond,
-		Engine: ticking,
+		Model: load.Open, Schedule: constant(2000), Connections: 256,
+		Window: 600 * time.Millisecond, Engine: ticking,
 	}, "arrivals SUSPECT")
 }
 
@@ -109,8 +109,8 @@ func (l *late) Wait(deadline int64, h load.Handler) error {
 	return l.Engine.Wait(deadline, h)
 }
 
-// From 0.85 to 1.15 s nothing leaves: 150 of the first second's 1,000 go in the second one, together
-// with its own. The whole is right.
+// From 0.85 to 1.15 s nothing leaves: 150 of the first second's 1,000 go in the second one,
+// together with its own. The whole is right.
 func TestRateProvoked(t *testing.T) {
 	provoke(t, hello, load.Spec{
 		Model: load.Open, Schedule: constant(1000), Connections: 512, Window: 2 * time.Second,
@@ -118,12 +118,12 @@ func TestRateProvoked(t *testing.T) {
 	}, "rate SUSPECT")
 }
 
-// At 1,000/s 60 answers of 60 ms are on their way. All come while the generator sleeps for 80 ms, and
-// it takes them in one turn: a tenth of all.
+// At 1,000/s 60 answers of 60 ms are on their way. All come while the generator sleeps for 80 ms,
+// and it takes them in one turn: a tenth of all.
 func TestBatchProvoked(t *testing.T) {
 	provoke(t, after(60*time.Millisecond), load.Spec{
-		Model: load.Open, Schedule: constant(1000), Connections: 256, Window: 600 * time.Millisecond,
-		Lead: 100 * time.Millisecond, Engine: sleeping(350*time.Millisecond, 80*time.Millisecond),
+		Model: load.Open, Schedule: constant(1000), Connections: 256,
+		Window: 600 * time.Millisecond, Lead: 100 * time.Millisecond, Engine: sleeping(350*time.Millisecond, 80*time.Millisecond),
 	}, "batch SUSPECT")
 }
 
@@ -220,7 +220,8 @@ func TestWaitedProvoked(t *testing.T) {
 
 // With 128 connections nothing waits, but the 50 requests of a freeze of 50 ms at 1,000/s are the
 // slowest: all 10 beyond p99 are neighbours, where independent ones would be spread over the
-// window. In 32 batches of 31, 10²·(1 − 1/32)/31 = 3.1 instead of 10/32 = 0.31: 1,000 are worth 100.
+// window. In 32 batches of 31, 10²·(1 − 1/32)/31 = 3.1 instead of 10/32 = 0.31: 1,000 are worth
+// 100.
 func TestSamplesProvokedByCompany(t *testing.T) {
 	server := func() truth.Handler {
 		return truth.Stall(400*time.Millisecond, 50*time.Millisecond, truth.Hello("ok"))
@@ -230,15 +231,16 @@ func TestSamplesProvokedByCompany(t *testing.T) {
 	}, "samples SUSPECT")
 }
 
-// From the middle of the window on answers take three times as long: 20 ms, then 60. At 100/s 2 and
-// then 6 are under way, which is no backlog.
+// From the middle of the window on, answers take three times as long: 20 ms, then 60. At 100/s 2 and
+// then 6 are under way, which is no backlog. Each answer comes in the half in which its request was
+// sent, for the change is 50 ms before the second one begins.
 func TestSettledProvoked(t *testing.T) {
 	server := func() truth.Handler {
-		return truth.Change(800*time.Millisecond, after(20*time.Millisecond)(),
+		return truth.Change(950*time.Millisecond, after(20*time.Millisecond)(),
 			after(60*time.Millisecond)())
 	}
 	provoke(t, server, load.Spec{
-		Model: load.Open, Schedule: constant(100), Connections: 64, Window: 1600 * time.Millisecond,
+		Model: load.Open, Schedule: constant(100), Connections: 64, Window: 2 * time.Second,
 	}, "settled SUSPECT")
 }
 

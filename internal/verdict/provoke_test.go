@@ -127,8 +127,8 @@ func TestGoodServersProvokeNothing(t *testing.T) {
 		Model: load.Closed, Connections: 8, Window: 800 * time.Millisecond, Churn: 20,
 		Lead: 50 * time.Millisecond,
 	})
-	// From 4 to 60 users, who think for 40 ms of 50: from 80/s to 1,200/s. Only the tenth that waits
-	// for an answer is under way, or Little's law would be off by far.
+	// From 4 to 60 users, who think for 40 ms of 50: from 80/s to 1,200/s. Only the tenth that
+	// waits for an answer is under way, or Little's law would be off by far.
 	provoke(t, after(10*time.Millisecond), load.Spec{
 		Model: load.Closed, Connections: 60, Window: 800 * time.Millisecond, Users: &load.Users{
 			Number: ramping(4, 60, 800*time.Millisecond),
@@ -232,8 +232,8 @@ func TestCensoredProvoked(t *testing.T) {
 		t.Helper()
 		server := func() truth.Handler { return first(n, truth.Silent(), truth.Hello("ok")) }
 		provoke(t, server, load.Spec{
-			Model: load.Open, Schedule: constant(1000), Connections: 32, Window: 400 * time.Millisecond,
-			Drain: 50 * time.Millisecond,
+			Model: load.Open, Schedule: constant(1000), Connections: 64,
+			Window: 400 * time.Millisecond, Drain: 50 * time.Millisecond,
 		}, "censored "+grade)
 	}
 	check(4, suspect)
@@ -243,7 +243,7 @@ func TestCensoredProvoked(t *testing.T) {
 // Closing after 50 answers costs 2 % of the requests a connection.
 func TestConnectionsProvoked(t *testing.T) {
 	provoke(t, func() truth.Handler { return truth.KeepAlive(50, "ok") }, load.Spec{
-		Model: load.Open, Schedule: constant(800), Connections: 4, Window: 500 * time.Millisecond,
+		Model: load.Closed, Connections: 4, Window: 300 * time.Millisecond,
 	}, "connections "+suspect)
 }
 

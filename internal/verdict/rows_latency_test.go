@@ -89,6 +89,7 @@ var sampleRows = []row{
 		clear(l.Series.P50Ns[25:30])
 	}},
 	{"settled", half, valid, func(_ rec, l ld) { clear(l.Series.P50Ns) }},
+	{"settled", half, valid, func(_ rec, l ld) { clear(l.Series.P50Ns[:20]) }},
 	// Where the rate changes so may the times; in the closed model drift looks at throughput.
 	{"settled", half, valid, func(_ rec, l ld) {
 		medians(2*ms, 9*ms, 20)(nil, l)
@@ -127,36 +128,36 @@ func mixed(n int) func(rec, ld) {
 }
 
 var foreignRows = []row{
-	{"foreign", half, suspect, by("k6 1.3.0", nil)},
-	{"foreign", half, suspect, by("something 1", nil)},
+	{"foreign", half, suspect, by("wrk2 4.0.0", nil)},
 	{"foreign", half, valid, by("Lancet 1", func(l ld) { l.OwnLag = flat(10000, ms/100) })},
 	{"foreign", half, valid, by("hey 0.1.4", untimed)},
-	{"foreign", half, suspect, by("h2load 1.60", func(l ld) { // percentiles only
-		l.ResponseTime, l.ServiceTime = result.Dist{P99Ns: 2 * ms}, result.Dist{}
+	{"foreign", half, suspect, by("k6 1.3.0", func(l ld) { l.ResponseTime = result.Dist{} })},
+	{"foreign", half, suspect, by("vegeta 12", func(l ld) { // percentiles only
+		l.ResponseTime, l.ServiceTime = result.Dist{}, result.Dist{P99Ns: 2 * ms}
 	})},
 	{"foreign", peak, valid, by("hey 0.1.4", nil)},
 	{"foreign", peak, suspect, by("wrk 4.1.0", nil)},
 	{"foreign", peak, valid, by("wrk 4.1.0", untimed)},
+	{"foreign", peak, valid, by("wrk2 4.0.0", nil)},
+	{"foreign", peak, valid, by("wrk 4.1.0", func(l ld) { l.ServiceTime.HDR = "restored" })},
+	{"foreign", half, suspect, by("wrk2 4.0.0", func(l ld) { l.ServiceTime.HDR = "some" })},
 
-	// 95 % of 1,000/s; what went wrong was sent too: 40 in 10 s are 4/s.
-	{"capacity", peak, valid, by("hey 0.1.4", func(l ld) { l.RatePerS = 2000 })}, // closed
-	{"capacity", half, invalid, by("wrk2 4.0.0", func(l ld) { l.ThroughputPerS = 949.9 })},
-	{"capacity", half, invalid, by("wrk2 4.0.0", func(l ld) {
-		l.ThroughputPerS, l.Errors.Connect = 949.5, 4
-	})},
-	{"capacity", half, valid, by("wrk2 4.0.0", func(l ld) {
-		untimed(l)
-		l.ThroughputPerS, l.Errors.Connect = 949.7, 4
-	})},
-	{"capacity", half, valid, by("wrk2 4.0.0", func(l ld) { // it does not say
-		untimed(l)
-		l.ThroughputPerS = 0
-	})},
+	// What holds for all holds for tools.
+	{"capacity", half, invalid, by("wrk2 4.0.0", func(l ld) { l.BacklogPerS = 10.1 })},
 
-	{"sums", peak, suspect, by("hey 0.1.4", func(l ld) { l.Answered = 20000 })},
+	// 1 % fewer than were answered, 1 % more than answers and errors.
+	{"sums", peak, valid, by("hey 0.1.4", func(l ld) { l.Answered = 10101 })},
+	{"sums", peak, suspect, by("hey 0.1.4", func(l ld) { l.Answered = 10102 })},
+	{"sums", peak, valid, by("oha 1.4", func(l ld) { l.Answered, l.Errors.Read = 9801, 100 })},
+	{"sums", peak, suspect, by("oha 1.4", func(l ld) { l.Answered, l.Errors.Read = 9800, 100 })},
 	{"sums", peak, valid, by("hey 0.1.4", func(l ld) {
 		l.ResponseTime, l.ServiceTime = result.Dist{P99Ns: 70 * ms}, result.Dist{}
 	})},
+	{"sums", half, suspect, by("k6 1.3.0", func(l ld) { // of service times, where it has no others
+		l.ResponseTime, l.ServiceTime.Count = result.Dist{}, 5000
+	})},
+
+	{"range", peak, valid, by("JMeter 5.6", func(l ld) { l.ResponseTime.MaxNs = 1 << 41 })},
 
 	// A tool says some of it, and that must be in order.
 	{"order", peak, valid, by("ab 2.3", func(l ld) {

@@ -229,8 +229,8 @@ var littleRows = []row{
 	{"little", half, valid, func(_ rec, l ld) {
 		l.Censored, l.InFlightMean, l.Streams = 100, 102, 10
 	}},
-	// From 400/s to 1,600/s, of 1 s each, 1,200 more come to be under way, each of whom has up to 1 s
-	// of 10 s beyond the window: 1,000 ± 120.
+	// From 400/s to 1,600/s, of 1 s each, 1,200 more come to be under way, each of whom has up to 1
+	// s of 10 s beyond the window: 1,000 ± 120.
 	{"little", half, valid, swelling(1120)},
 	{"little", half, valid, swelling(880)},
 	{"little", half, valid, swelling(838.1)},  // 41.9/838.1 = 4.999 %

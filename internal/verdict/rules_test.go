@@ -38,8 +38,8 @@ func flat(n, ns int64) result.Dist {
 func every(n int64) []int64 { return slices.Repeat([]int64{n}, 40) }
 
 // healthy is a record without a flaw: 10 s each of 1,000 requests a second. Open they take 2 ms, so
-// that 2 are under way (1,000/s × 0.002 s); closed, on 64 connections, 64 ms. There are 40 intervals
-// of 250 ms.
+// that 2 are under way (1,000/s × 0.002 s); closed, on 64 connections, 64 ms. There are 40
+// intervals of 250 ms.
 func healthy() *result.Record {
 	offer := func(name, model string, connections int, timeNs int64) result.Load {
 		d := flat(10000, timeNs)
@@ -82,10 +82,10 @@ type row struct {
 }
 
 // aside are the rules that may object beside another: Little's law allows for failed and censored
-// requests, which have rules of their own, as timeouts have; and a timer is too coarse only where
-// lag is too large.
+// requests, which have rules of their own, as timeouts and foreign tools have; and a timer is too
+// coarse only where lag is too large.
 var aside = map[string][]string{
-	"little": {"errors", "censored"}, "sums": {"errors"}, "capacity": {"errors"}, "timer": {"lag"},
+	"little": {"errors", "censored"}, "sums": {"errors", "foreign"}, "timer": {"lag"},
 }
 
 // check judges a row: one finding of its rule, at its load, and no other finding.

@@ -256,8 +256,13 @@ func say(t *testing.T, c *net.TCPConn, text string) {
 		t.Error(err)
 		return
 	}
+	end := clock.Mono() + bound
 	for left := 1; left > 0; time.Sleep(100 * time.Microsecond) {
 		var of error
+		if clock.Mono() > end {
+			t.Errorf("%q is not acknowledged", text)
+			return
+		}
 		err = raw.Control(func(fd uintptr) { left, of = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) })
 		if err != nil || of != nil {
 			t.Errorf("look for what is unacknowledged: %v, %v", err, of)

@@ -145,13 +145,14 @@ func (s *suite) bytesStayApart(t *testing.T) {
 }
 
 func (s *suite) manyConnects(t *testing.T) {
-	const slots = 1500
+	const slots = 1500 // of four digits
 	h := s.engine(t, listen(t, "127.0.0.1:0", echo), slots)
-	h.onOpened = func(i int) { h.Send(i, []byte(fmt.Sprint(i))) }
+	want := func(i int) string { return fmt.Sprintf("%04d", i) }
+	h.onOpened = func(i int) { h.Send(i, []byte(want(i))) }
 	h.open()
-	h.all("echo", func(s *told) bool { return s.got != nil })
+	h.all("echo", func(s *told) bool { return len(s.got) == 4 })
 	for i, s := range h.slots {
-		if s.opened != 1 || s.closed != nil || string(s.got) != fmt.Sprint(i) {
+		if s.opened != 1 || s.closed != nil || string(s.got) != want(i) {
 			t.Fatalf("slot %d: opened %d times, got %q, closed %v", i, s.opened, s.got, s.closed)
 		}
 	}

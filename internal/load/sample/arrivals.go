@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// resolutionNs is the shortest gap that is judged. An exponential gap that is known to be longer
-	// than r is r and an exponential gap, and so it stays when lags that differ by less than r are
-	// added to both of its ends. So the test does not see lags which the lag's own limit permits,
-	// nor the microseconds that one request takes to follow another, and loses nothing else: a
-	// generator that sends in bunches has the wrong gaps between the bunches.
+	// resolutionNs is the shortest gap that is judged. An exponential gap that is known to be
+	// longer than r is r and an exponential gap, and so it stays when lags that differ by less than
+	// r are added to both of its ends. So the test does not see lags which the lag's own limit
+	// permits, nor the microseconds that one request takes to follow another, and loses nothing
+	// else: a generator that sends in bunches has the wrong gaps between the bunches.
 	resolutionNs = int64(50 * time.Microsecond)
 
 	// blockGaps bounds the gaps of one test. A test of n gaps finds a distribution that is off by
-	// about 1/√n, however little that may matter; by n = 65,536 any real generator fails. With 1,000
-	// it takes two or three percent.
+	// about 1/√n, however little that may matter; by n = 65,536 any real generator fails. With
+	// 1,000 it takes two or three percent.
 	blockGaps = 1000
 
 	gapsMin = 100 // of fewer, nothing is said
@@ -88,9 +88,9 @@ func exponential(left []int64, expected func(int64) float64) float64 {
 	return (stats[(blocks-1)/2] + stats[blocks/2]) / 2
 }
 
-// andersonDarling is A² of the gaps against the exponential distribution with their mean, times
-// 1 + 0.6/n for having estimated it (M. A. Stephens, JASA 69, 1974). It exceeds 1.957 by chance once
-// in a hundred times (there; 1.959 in D'Agostino and Stephens, Goodness-of-Fit Techniques, 1986). It
+// andersonDarling is A² of the gaps against the exponential distribution with their mean, times 1 +
+// 0.6/n for having estimated it (M. A. Stephens, JASA 69, 1974). It exceeds 1.957 by chance once in
+// a hundred times (there; 1.959 in D'Agostino and Stephens, Goodness-of-Fit Techniques, 1986). It
 // sorts the gaps.
 func andersonDarling(gaps []float64) float64 {
 	slices.Sort(gaps)

@@ -94,8 +94,8 @@ func TestFalseAlarms(t *testing.T) {
 			}
 		}
 		if alarms < least || alarms > most {
-			t.Errorf("%d requests: %d of %d Poisson processes exceed %v, want %d to %d (seeds 0-%d)",
-				requests, alarms, times, onePercent, least, most, times-1)
+			t.Errorf("%d requests: %d of %d Poisson processes exceed %v, want %d to %d "+
+				"(seeds 0-%d)", requests, alarms, times, onePercent, least, most, times-1)
 		}
 	}
 	check(120, 20000, 150, 250) // 113 gaps on average are longer than 50 µs: exp(-0.05) of 119
@@ -113,7 +113,8 @@ func TestGoodGenerators(t *testing.T) {
 			if p.AndersonDarling == 0 || p.AndersonDarling > onePercent {
 				t.Errorf("%s, seed %d: A² is %v", what, seed, p.AndersonDarling)
 			}
-			// By the shortest sample, 65,536 × 20 µs, there are 13 bins of 100 ms, which are too few.
+			// By the shortest sample, 65,536 × 20 µs, there are 13 bins of 100 ms, which are too
+			// few.
 			for _, d := range []float64{p.Dispersion1ms, p.Dispersion10ms, p.Dispersion100ms} {
 				if d != 0 && math.Abs(d-1) > 0.5 {
 					t.Errorf("%s, seed %d: dispersion is %v", what, seed, d)
@@ -200,7 +201,8 @@ func TestRescaledRamp(t *testing.T) {
 		due[k] = int64(math.Sqrt(2 * u / slope))
 	}
 	times := Times{Due: due, Left: due}
-	p := Arrivals(times, true, func(ns int64) float64 { return slope / 2 * float64(ns) * float64(ns) })
+	expected := func(ns int64) float64 { return slope / 2 * float64(ns) * float64(ns) }
+	p := Arrivals(times, true, expected)
 	if p.AndersonDarling > onePercent {
 		t.Errorf("A² of the rescaled gaps is %v", p.AndersonDarling)
 	}

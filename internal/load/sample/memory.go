@@ -13,8 +13,8 @@ const (
 	answersMin = 381
 
 	// batches is how many the answers are cut into. Their number alone decides how well the
-	// variance between them is known: 32 know it to a quarter. More would be shorter, and what lasts
-	// longer than a batch is not seen.
+	// variance between them is known: 32 know it to a quarter. More would be shorter, and what
+	// lasts longer than a batch is not seen.
 	batches = 32
 )
 

@@ -1,5 +1,5 @@
-// Package sample judges single requests of a load, for what no histogram can tell: whether they left
-// when they should have, and how much one answer tells of the next.
+// Package sample judges single requests of a load, for what no histogram can tell: whether they
+// left when they should have, and how much one answer tells of the next.
 //
 //	each thread's times ─► Merge ─► Arrivals ─► result.Process
 //	                            └─► Correlation ─► result.Memory

@@ -141,9 +141,9 @@ func TestCorrelation(t *testing.T) {
 	check("one in a hundred", slow(func(k int) int { return 100 * k }), 3200, -1./99, 1)
 	// All in one batch: (31² + 31·1²)/31 = 32, where independent ones had 1·(1 − 1/100).
 	check("all together", slow(func(k int) int { return 200 + k }), 3200, 31./32-1./99/32, 0.99/32)
-	// 100 are slowest alike, so that p99 is one of them; all in one batch, which makes 100²·(31/32)/31 =
-	// 312.5, where independent ones had 100/32·(1 − 1/32) = 3.027. Ranks: a share f of 1/32 are high,
-	// (99·(1 − f)² − 2·f(1 − f) + 3,098·f²)/(3,200·f(1 − f)).
+	// 100 are slowest alike, so that p99 is one of them; all in one batch, which makes
+	// 100²·(31/32)/31 = 312.5, where independent ones had 100/32·(1 − 1/32) = 3.027. Ranks: a share
+	// f of 1/32 are high, (99·(1 − f)² − 2·f(1 − f) + 3,098·f²)/(3,200·f(1 − f)).
 	many := slices.Repeat([]int64{1}, 3200)
 	copy(many[200:], slices.Repeat([]int64{9}, 100))
 	check("a hundred alike", many, 3200, 95.8745/96.875, 3.02734375/312.5)

@@ -290,6 +290,11 @@ func (e *Engine) Wait(deadline int64, h load.Handler) error {
 		e.tell(h)
 		deadline = math.MinInt64 // something has happened: only look what else
 	}
+	if len(e.hungry) > 0 && e.ring.drained() { // all buffers are known to be back
+		if e.feed(); len(e.hungry) > 0 {
+			deadline = math.MinInt64
+		}
+	}
 	if e.broken != nil {
 		return e.broken
 	}
@@ -365,14 +370,10 @@ func (e *Engine) deliver(h load.Handler) {
 	}
 	r.give()
 	e.bufs.publish()
-	if len(e.hungry) > 0 && r.drained() {
-		e.feed()
-	}
 }
 
-// feed lets receives stand again that had ended for want of a buffer: when all buffers are known to
-// be back, and no more of them than there are buffers, or each would be tried over and over while
-// the others wait.
+// feed lets receives stand again that had ended for want of a buffer: no more of them at once than
+// there are buffers, or each would be tried over and over while the others wait.
 func (e *Engine) feed() {
 	n := min(len(e.hungry), len(e.bufs.entries))
 	for _, i := range e.hungry[:n] {

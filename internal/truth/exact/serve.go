@@ -6,8 +6,10 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"runtime"
 	"strconv"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -36,6 +38,7 @@ type Report struct {
 	Delayed    int64   `json:"delayed"`    // answers, or parts of one, not to leave at once
 	LateMeanNs float64 `json:"lateMeanNs"` // of those: how much after their moment they left
 	LateMaxNs  int64   `json:"lateMaxNs"`
+	RunDelayNs int64   `json:"runDelayNs"` // its thread was ready to run and had to wait
 }
 
 // Serve runs a Plan on a listener, which is the caller's to close, until ctx ends. It locks one
@@ -48,7 +51,8 @@ func Serve(ctx context.Context, l *net.TCPListener, p Plan) (Report, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	// The thread never gives its processor of the Go scheduler back; what ends ctx needs another.
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1))
+	processors(+1)
+	defer processors(-1)
 	f, err := l.File()
 	if err != nil {
 		return Report{}, fmt.Errorf("serve truth: %w", err)
@@ -60,12 +64,23 @@ func Serve(ctx context.Context, l *net.TCPListener, p Plan) (Report, error) {
 	if err := s.open(); err != nil {
 		return Report{}, fmt.Errorf("serve truth: %w", err)
 	}
+	before := runDelay()
 	for ctx.Err() == nil {
 		if err := s.turn(); err != nil {
-			return s.report(), fmt.Errorf("serve truth: %w", err)
+			return s.report(before), fmt.Errorf("serve truth: %w", err)
 		}
 	}
-	return s.report(), nil
+	return s.report(before), nil
+}
+
+var processing sync.Mutex
+
+// processors changes the number of the Go scheduler's processors. It is relative, so that servers
+// may end in any order.
+func processors(change int) {
+	processing.Lock()
+	defer processing.Unlock()
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + change)
 }
 
 type server struct {
@@ -390,8 +405,24 @@ func threadTime() int64 {
 	return t.Nano()
 }
 
-func (s *server) report() Report {
-	out := Report{Requests: s.n, Delayed: s.delayed, LateMaxNs: s.lateMax}
+// runDelay is the second number of the thread's schedstat (Linux, scheduler/sched-stats.rst), 0
+// where the kernel keeps none.
+func runDelay() (ns int64) {
+	text, err := os.ReadFile("/proc/thread-self/schedstat")
+	if err != nil {
+		return 0
+	}
+	if _, err := fmt.Sscanf(string(text), "%d %d", new(int64), &ns); err != nil {
+		return 0
+	}
+	return ns
+}
+
+func (s *server) report(delayBefore int64) Report {
+	out := Report{
+		Requests: s.n, Delayed: s.delayed, LateMaxNs: s.lateMax,
+		RunDelayNs: runDelay() - delayBefore,
+	}
 	if s.delayed > 0 {
 		out.LateMeanNs = s.lateNs / float64(s.delayed)
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -322,7 +323,8 @@ func TestSurvivesClients(t *testing.T) {
 	steady.want("ok")
 }
 
-// The end of Serve leaves no descriptor open.
+// The end of Serve leaves no descriptor open, and the scheduler as it was, whichever of two servers
+// ends first.
 func TestServeLeavesNothing(t *testing.T) {
 	open := func() int {
 		list, err := os.ReadDir("/proc/self/fd")
@@ -341,7 +343,13 @@ func TestServeLeavesNothing(t *testing.T) {
 		s.stop()
 	}
 	once() // whatever is opened once for good
-	before := open()
+	before, processors := open(), runtime.GOMAXPROCS(0)
+	first, second := serve(t, exact.Fixed(0)), serve(t, exact.Fixed(0))
+	first.stop()
+	second.stop()
+	if n := runtime.GOMAXPROCS(0); n != processors {
+		t.Errorf("%d processors before, %d after", processors, n)
+	}
 	once()
 	if after := open(); after > before {
 		t.Errorf("%d descriptors before, %d after", before, after)

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"prony/internal/capacity"
+	"prony/internal/load"
+	"prony/internal/pace"
+	"prony/internal/result"
+	"prony/internal/slo"
+)
+
+// capacityFlags say what is looked for, beside the load itself.
+type capacityFlags struct {
+	load        loadFlags
+	slo         string
+	window      time.Duration
+	budget      time.Duration
+	confidence  float64
+	precision   float64
+	curve       bool
+	replicates  int
+	concurrency string
+	stress      string
+	asJSON      bool
+}
+
+const capacityAbout = `Capacity finds the highest rate at which a server keeps its objectives. After
+a closed warm-up it brackets that rate with open loads, then offers replicated steps about it, in
+random order, rising and falling, waiting for quiet after each that broke. Whether one step holds is
+chance near the boundary; the capacity is the rate at which half of them hold, with an interval.
+
+With --curve it then measures latency at 10 to 95 % of the capacity. --concurrency and --stress are
+sweeps of their own, which need no objectives: closed loads over more and more connections, and open
+loads at rising rates until one breaks. Both take a range or a list: 1..256 doubles, 1000..8000
+takes eight equal steps, 50,100,200,400 is what it says.
+
+Objectives are p50, p99, p99.9 and the like, mean and max of response time (of service., lag. and
+connect. with that before it), errors and delivered, as 'p99<50ms,errors<0.1%'.
+
+Exit codes: 0 found, 1 error, 2 usage, 4 when no capacity could be found.`
+
+const capacityExamples = `  prony capacity http://127.0.0.1:8080/hello --slo 'p99<50ms,errors<0.1%'
+  prony capacity http://127.0.0.1:8080/hello --slo 'p99<50ms' --curve --budget 5m
+  prony capacity http://127.0.0.1:8080/hello --concurrency 50,100,200,400
+  prony capacity http://127.0.0.1:8080/hello --stress 50000..200000`
+
+func (a *app) capacityCmd() *cobra.Command {
+	f := &capacityFlags{}
+	c := &cobra.Command{
+		Use: "capacity URL", Short: "Find the highest rate that keeps the objectives",
+		Args: arguments(1, 1), Long: capacityAbout, Example: capacityExamples,
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.capacity(c.Context(), args[0], f)
+		},
+	}
+	fs := c.Flags()
+	f.load.add(fs)
+	// The window is that of a step here, and has a flag with another default.
+	if err := fs.MarkHidden("duration"); err != nil {
+		panic("capacity: loadFlags no longer declares --duration: " + err.Error())
+	}
+	fs.StringVar(&f.slo, "slo", "", "objectives to keep, as 'p99<50ms,errors<0.1%'")
+	fs.DurationVar(&f.window, "window", 2*time.Second, "of a step; longer where p99 needs it")
+	fs.DurationVar(&f.budget, "budget", 2*time.Minute, "for the whole search")
+	fs.Float64Var(&f.confidence, "confidence", 0.95, "of the interval")
+	fs.Float64Var(&f.precision, "precision", 0.01, "half the interval by the rate; then it ends")
+	fs.BoolVar(&f.curve, "curve", false, "then measure latency at 10 to 95 % of the capacity")
+	fs.IntVar(&f.replicates, "replicates", capacity.Replicates, "windows at each of its shares")
+	fs.StringVar(&f.concurrency, "concurrency", "", "sweep connections, as 1..256 or 50,100,200")
+	fs.StringVar(&f.stress, "stress", "", "sweep rates until one breaks, as 1000..8000 or a list")
+	fs.BoolVar(&f.asJSON, "json", false, "print everything as JSON")
+	return c
+}
+
+// capacityPlan is what was asked for, checked.
+type capacityPlan struct {
+	options     capacity.Options
+	connections []int
+	rates       []float64
+}
+
+func (f *capacityFlags) check() (p capacityPlan, err error) {
+	if f.slo != "" {
+		if p.options.SLO, err = slo.Parse(f.slo); err != nil {
+			return p, fmt.Errorf("--slo: %w", err)
+		}
+	}
+	if f.concurrency != "" {
+		if p.connections, err = capacity.Connections(f.concurrency); err != nil {
+			return p, fmt.Errorf("--concurrency: %w", err)
+		}
+	}
+	if f.stress != "" {
+		if p.rates, err = capacity.Rates(f.stress); err != nil {
+			return p, fmt.Errorf("--stress: %w", err)
+		}
+	}
+	switch {
+	case f.slo+f.concurrency+f.stress == "":
+		return p, fmt.Errorf("say what to look for: --slo 'p99<50ms,errors<0.1%%', " +
+			"--concurrency 1..256 or --stress 1000..8000")
+	case f.curve && f.slo == "":
+		return p, fmt.Errorf("--curve goes up to the capacity, which needs --slo")
+	case f.load.given("duration"):
+		return p, fmt.Errorf("--duration: say --window, which is that of a step, and --budget")
+	case f.replicates < 1:
+		return p, fmt.Errorf("--replicates %d: want at least 1", f.replicates)
+	}
+	o := &p.options
+	o.Seed, o.Lead, o.Window, o.Budget = f.load.seed, f.load.lead, f.window, f.budget
+	o.Confidence, o.Precision = f.confidence, f.precision
+	if f.slo == "" {
+		return p, nil
+	}
+	return p, o.CheckSearch()
+}
+
+// capacityReport is the verb's whole result.
+type capacityReport struct {
+	Target      string           `json:"target"`
+	Concurrency []capacity.Tried `json:"concurrency,omitempty"`
+	Stress      []capacity.Tried `json:"stress,omitempty"`
+	Capacity    *capacity.Found  `json:"capacity,omitempty"`
+	Curve       []capacity.Point `json:"curve,omitempty"`
+	Reproduce   string           `json:"reproduce"`
+}
+
+func (a *app) capacity(ctx context.Context, target string, f *capacityFlags) error {
+	p, err := f.check()
+	if err != nil {
+		return usageError{err}
+	}
+	o, err := f.load.plan(ctx, target)
+	if err != nil {
+		return usageError{err}
+	}
+	_, _ = load.RaiseFiles() // as load does
+	if f.slo != "" && o.by.Stack == nil {
+		if p.options.CeilingPerS, err = a.ceiling(ctx, o); err != nil {
+			return err
+		}
+	}
+	p.options.Offer = o.step
+	p.options.Progress = func(t capacity.Tried) { a.say(t.Line()) }
+	r := &capacityReport{Target: target, Reproduce: shellLine(a.command())}
+	err = r.measure(ctx, p, f)
+	if e := a.printCapacity(r, p.options.SLO, f.asJSON); err == nil {
+		err = e
+	}
+	if err == nil && r.Capacity != nil && !r.Capacity.Found {
+		return &exitCode{exitInvalid, "no capacity was found"}
+	}
+	return err
+}
+
+// measure does what was asked for, the search last but for its curve: it loads the server most.
+func (r *capacityReport) measure(ctx context.Context, p capacityPlan,
+	f *capacityFlags) (err error) {
+	if p.connections != nil {
+		if r.Concurrency, err = capacity.Concurrency(ctx, p.options, p.connections); err != nil {
+			return err
+		}
+	}
+	if p.rates != nil {
+		if r.Stress, err = capacity.Stress(ctx, p.options, p.rates); err != nil {
+			return err
+		}
+	}
+	if f.slo == "" {
+		return nil
+	}
+	if r.Capacity, err = capacity.Find(ctx, p.options); err != nil {
+		return err
+	}
+	if f.curve && r.Capacity.Found {
+		r.Curve, err = capacity.Curve(ctx, p.options, r.Capacity.PerS, capacity.Shares,
+			f.replicates)
+	}
+	return err
+}
+
+// step offers one step of a search: the load of the flags with the step's rate or connections.
+func (o *offer) step(ctx context.Context, step capacity.Step) (*result.Load, error) {
+	s := o.spec
+	s.Name, s.Seed, s.Lead, s.Window = step.Phase, step.Seed, step.Lead, step.Window
+	s.Model = load.Closed
+	if step.Connections > 0 {
+		s.Connections = step.Connections
+	}
+	if step.RatePerS > 0 {
+		s.Model = load.Open
+		s.Schedule = pace.Schedule{Arrivals: pace.Poisson, Rate: pace.Flat(step.RatePerS)}
+	}
+	res, err := o.by.Offer(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return &res.Load, nil
+}
+
+func (a *app) printCapacity(r *capacityReport, objectives []slo.Objective, asJSON bool) error {
+	w := a.stdout
+	if asJSON {
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		return enc.Encode(r)
+	}
+	parts := []struct {
+		there bool
+		print func() error
+	}{
+		{r.Concurrency != nil, func() error {
+			return capacity.SweepText(w, r.Concurrency, objectives)
+		}},
+		{r.Stress != nil, func() error { return capacity.SweepText(w, r.Stress, objectives) }},
+		{r.Capacity != nil, func() error { return r.Capacity.Text(w) }},
+		{r.Curve != nil, func() error { return capacity.CurveText(w, r.Curve) }},
+	}
+	for _, part := range parts {
+		if !part.there {
+			continue
+		}
+		if err := part.print(); err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
+	}
+	_, err := fmt.Fprintf(w, "reproduce  %s\n", r.Reproduce)
+	return err
+}
+
+// shellLine quotes what a shell would not leave alone.
+func shellLine(args []string) string {
+	out := make([]string, len(args))
+	for i, arg := range args {
+		if out[i] = arg; arg == "" || strings.ContainsAny(arg, " \t\n'\"\\<>|&;$`(){}[]*?!#~%") {
+			out[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(out, " ")
+}

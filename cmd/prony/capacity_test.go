@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"strings"
+	"testing"
+
+	"prony/internal/truth"
+)
+
+// capacityOf runs the verb by itself.
+func capacityOf(t *testing.T, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	a := &app{world: machine{}, args: append([]string{"capacity"}, args...), stdout: &out,
+		stderr: &errs}
+	c := a.capacityCmd()
+	c.SilenceErrors, c.SilenceUsage = true, true
+	c.SetArgs(args)
+	err = c.ExecuteContext(context.Background())
+	return out.String(), errs.String(), err
+}
+
+func TestCapacityUsage(t *testing.T) {
+	check := func(want string, args ...string) {
+		t.Helper()
+		_, _, err := capacityOf(t, append([]string{"http://127.0.0.1:1/"}, args...)...)
+		if code(err) != exitUsage || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", args, err, want)
+		}
+	}
+	check("say what to look for")
+	check("--slo: parse objective \"p99\"", "--slo", "p99")
+	check("throughput is what is looked for", "--slo", "throughput>5/s")
+	check("confidence 2 is not between", "--slo", "p99<5ms", "--confidence", "2")
+	check("precision -1 is negative", "--slo", "p99<5ms", "--precision", "-1")
+	check("budget 0s is not positive", "--slo", "p99<5ms", "--budget", "0")
+	check("--curve goes up to the capacity", "--curve", "--stress", "1..5")
+	check("--duration: say --window", "--slo", "p99<5ms", "--duration", "5s")
+	check("--replicates 0", "--slo", "p99<5ms", "--replicates", "0")
+	check("--concurrency: \"x\": want a list", "--concurrency", "x")
+	check("--stress: \"5..1\": the numbers must rise", "--stress", "5..1")
+	check("got 2 arguments", "http://127.0.0.1:1/", "--slo", "p99<5ms")
+	_, _, err := capacityOf(t, "nothing", "--slo", "p99<5ms")
+	if code(err) != exitUsage || !strings.Contains(err.Error(), "want a URL") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestCapacitySweeps offers a few short loads to a real server; how fast it is does not matter.
+func TestCapacitySweeps(t *testing.T) {
+	s, err := truth.Serve(truth.Hello("ok"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	stdout, stderr, err := capacityOf(t, "http://"+s.Addr.String()+"/", "--concurrency", "1,2",
+		"--stress", "50,100", "--window", "100ms", "--lead", "10ms", "--json", "--want", "ok")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stderr)
+	}
+	var got capacityReport
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Concurrency) != 2 || got.Concurrency[1].Connections != 2 ||
+		got.Concurrency[0].ThroughputPerS <= 0 || len(got.Stress) == 0 ||
+		got.Stress[0].RatePerS != 50 || got.Capacity != nil {
+		t.Errorf("%+v", got)
+	}
+	has(t, "stderr", stderr, "warm-up", "sweep", "2 conn", "50.0/s")
+	has(t, "reproduce", got.Reproduce, "prony capacity http://", "--concurrency 1,2", "--json")
+}
+
+// TestCapacityNotFound has a budget that no search fits into: the exit code tells it from a result.
+func TestCapacityNotFound(t *testing.T) {
+	s, err := truth.Serve(truth.Hello("ok"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	stdout, stderr, err := capacityOf(t, "http://"+s.Addr.String()+"/", "--slo", "p99<50ms",
+		"--window", "50ms", "--lead", "10ms", "--budget", "1ms")
+	if code(err) != exitInvalid {
+		t.Fatalf("%v\n%s", err, stderr)
+	}
+	has(t, "stdout", stdout, "capacity    not found: the budget ended", "ceiling ", "p99<50ms",
+		"reproduce  prony capacity http://", "--slo 'p99<50ms'")
+}
+
+func TestCapacityNobodyListens(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	stdout, _, err := capacityOf(t, "http://"+l.Addr().String()+"/", "--slo", "p99<50ms")
+	if code(err) != exitError {
+		t.Errorf("%v", err)
+	}
+	has(t, "stdout", stdout, "not found: offer step 1 (warm-up)", "reproduce")
+}
+
+func TestShellLine(t *testing.T) {
+	got := shellLine([]string{"prony", "capacity", "a b", "p99<5ms", "it's", ""})
+	if want := `prony capacity 'a b' 'p99<5ms' 'it'\''s' ''`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"prony/internal/driver"
+	"prony/internal/result"
+)
+
+// disagreements say where two generators read different things from the same target in the same
+// block, and what about the tools explains it. A sentence comes once for each target and load, with
+// the number of blocks that it is true of.
+func disagreements(records []result.Record) []string {
+	type spot struct{ target, scenario, load, driver, says string }
+	var order []spot
+	blocks := map[spot]int{}
+	for i := range records {
+		r := &records[i]
+		if r.Target.Driver == "" {
+			continue
+		}
+		ours := slices.IndexFunc(records, func(o result.Record) bool {
+			return o.Target.Driver == "" && o.Target.Name == r.Target.Name &&
+				o.Target.Variant == r.Target.Variant && o.Scenario == r.Scenario &&
+				o.Block == r.Block
+		})
+		if ours < 0 {
+			continue
+		}
+		for _, l := range r.Loads {
+			for _, own := range records[ours].Loads {
+				if own.Name != l.Name {
+					continue
+				}
+				for _, says := range driver.Disagree(&own, &l) {
+					s := spot{r.Target.Name, r.Scenario, l.Name, r.Target.Driver, says}
+					if blocks[s]++; blocks[s] == 1 {
+						order = append(order, s)
+					}
+				}
+			}
+		}
+	}
+	var out []string
+	at := spot{}
+	for _, s := range order {
+		if head := (spot{s.target, s.scenario, s.load, s.driver, ""}); head != at {
+			at = head
+			out = append(out, fmt.Sprintf("%s, %s, %s: prony and %s", s.target, s.scenario, s.load,
+				s.driver))
+		}
+		out = append(out, fmt.Sprintf("  %s (%s)", s.says, times(blocks[s])))
+	}
+	return out
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "in 1 block"
+	}
+	return fmt.Sprintf("in %d blocks", n)
+}
+
+func printDisagreements(w io.Writer, lines []string) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintln(w, "\nwhere the generators disagree, and why:"); err != nil {
+		return err
+	}
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(w, "  "+line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
