@@ -24,64 +24,70 @@ import (
 	"prony/internal/truth"
 )
 
-// contender is a generator that is held against the io_uring engine as it is. No engine: wrk.
+// contender is a generator. No engine: wrk.
 type contender struct {
 	name   string
 	engine func(netip.AddrPort, int) (load.Engine, error)
 }
 
-func ring(name string, o uring.Options) contender {
+func with(name string, o uring.Options) contender {
 	return contender{name, func(a netip.AddrPort, n int) (load.Engine, error) {
 		return uring.NewWith(a, n, o)
 	}}
 }
 
-var (
-	asItIs   = ring("uring", uring.Options{})
-	byEpoll  = contender{"epoll", func(a netip.AddrPort, n int) (load.Engine, error) { return epoll.New(a, n) }}
-	byWrk    = contender{name: "wrk"}
-	variants = []contender{
-		ring("same", uring.Options{}), // what the noise is
-		ring("direct-files", uring.Options{Direct: true}),
-		ring("sends-told", uring.Options{TellSends: true}),
-		ring("whole-4k", uring.Options{Whole: true, Buffers: 1024, BufferSize: 4 << 10}),
-		ring("whole-32k", uring.Options{Whole: true, Buffers: 256, BufferSize: 32 << 10}),
-		ring("bundles-4k", uring.Options{Whole: true, Bundle: true, Buffers: 1024, BufferSize: 4 << 10}),
-		ring("buffers-2x256k", uring.Options{Buffers: 2, BufferSize: 256 << 10}),
-		ring("buffers-4x64k", uring.Options{Buffers: 4, BufferSize: 64 << 10}),
-		ring("buffers-16x64k", uring.Options{Buffers: 16, BufferSize: 64 << 10}),
-		ring("buffers-32x256k", uring.Options{Buffers: 32, BufferSize: 256 << 10}),
-		ring("batch-8", uring.Options{Batch: 8}),
-		ring("batch-128", uring.Options{Batch: 128}),
-		ring("stamp-once", uring.Options{StampOnce: true}),
-		ring("relative", uring.Options{Relative: true}),
-		ring("gather-8", uring.Options{Gather: 8, GatherUs: 50}),
-		ring("gather-16", uring.Options{Gather: 16, GatherUs: 100}),
-		ring("gather-32", uring.Options{Gather: 32, GatherUs: 200}),
-		ring("reno", uring.Options{Congestion: "reno"}),
-	}
-)
+var asItIs = with("uring", uring.Options{})
+
+// others are held against the io_uring engine as it is.
+var others = []contender{
+	{"epoll", func(a netip.AddrPort, n int) (load.Engine, error) { return epoll.New(a, n) }},
+	{name: "wrk"},
+}
+
+// choices are the io_uring engine with one choice made otherwise. What the first comes to is noise.
+var choices = []contender{
+	with("same", uring.Options{}),
+	with("direct-files", uring.Options{Direct: true}),
+	with("told-sends", uring.Options{TellSends: true}),
+	with("whole-4k", uring.Options{Whole: true, Buffers: 1024, BufferSize: 4 << 10}),
+	with("whole-32k", uring.Options{Whole: true, Buffers: 256, BufferSize: 32 << 10}),
+	with("bundles-4k", uring.Options{
+		Whole: true, Bundle: true, Buffers: 1024, BufferSize: 4 << 10,
+	}),
+	with("buffers-2x256k", uring.Options{Buffers: 2, BufferSize: 256 << 10}),
+	with("buffers-4x64k", uring.Options{Buffers: 4, BufferSize: 64 << 10}),
+	with("buffers-32x64k", uring.Options{Buffers: 32, BufferSize: 64 << 10}),
+	with("buffers-32x256k", uring.Options{Buffers: 32, BufferSize: 256 << 10}),
+	with("batch-8", uring.Options{Batch: 8}),
+	with("batch-128", uring.Options{Batch: 128}),
+	with("stamp-once", uring.Options{StampOnce: true}),
+	with("relative", uring.Options{Relative: true}),
+	with("gather-8", uring.Options{Gather: 8, GatherUs: 50}),
+	with("gather-16", uring.Options{Gather: 16, GatherUs: 100}),
+	with("gather-32", uring.Options{Gather: 32, GatherUs: 200}),
+	with("reno", uring.Options{Congestion: "reno"}),
+}
 
 // BenchmarkEngines holds the io_uring engine against the other generators.
 func BenchmarkEngines(b *testing.B) {
 	for _, conns := range []int{1, 16, 64, 256, 1000} {
-		for _, c := range []contender{byEpoll, byWrk} {
+		for _, c := range others {
 			b.Run(fmt.Sprintf("%s/connections=%d", c.name, conns), func(b *testing.B) {
 				for range b.N {
-					duel(b, asItIs, c, conns, 2, time.Second)
+					duel(b, c, conns, 2, time.Second)
 				}
 			})
 		}
 	}
 }
 
-// BenchmarkChoices holds it against itself with one choice made otherwise.
+// BenchmarkChoices holds it against itself.
 func BenchmarkChoices(b *testing.B) {
 	for _, conns := range []int{64, 256} {
-		for _, c := range variants {
+		for _, c := range choices {
 			b.Run(fmt.Sprintf("%s/connections=%d", c.name, conns), func(b *testing.B) {
 				for range b.N {
-					duel(b, asItIs, c, conns, 2, 400*time.Millisecond)
+					duel(b, c, conns, 2, 400*time.Millisecond)
 				}
 			})
 		}
@@ -91,49 +97,48 @@ func BenchmarkChoices(b *testing.B) {
 // BenchmarkLarge is about answers that do not fit into small buffers.
 func BenchmarkLarge(b *testing.B) {
 	for _, size := range []int{16 << 10, 64 << 10, 1 << 20} {
-		for _, c := range append([]contender{byEpoll, byWrk}, variants...) {
+		for _, c := range slices.Concat(others, choices) {
 			b.Run(fmt.Sprintf("%s/size=%d", c.name, size), func(b *testing.B) {
 				for range b.N {
-					duel(b, asItIs, c, 16, size, time.Second)
+					duel(b, c, 16, size, time.Second)
 				}
 			})
 		}
 	}
 }
 
-// engineRounds is odd, so that there is a median, and large, since runs are short.
-const engineRounds = 15
+// duels is how often the two are run: odd, so that there is a median, and large, since runs are
+// short and machines noisy.
+const duels = 15
 
-// duel alternates two generators against one server that answers with size bytes, and reports the
-// median of what each cost and of the ratios of neighbouring runs.
-func duel(b *testing.B, one, other contender, conns, size int, d time.Duration) {
+// duel alternates the engine as it is with another generator against one server that answers with
+// size bytes. It reports the medians of what each cost, and the median and quartiles of the ratios
+// of neighbouring runs.
+func duel(b *testing.B, other contender, conns, size int, d time.Duration) {
 	b.Helper()
 	serverCore, core := twoCores(b)
-	if other.engine == nil {
-		if _, err := exec.LookPath("wrk"); err != nil {
-			b.Skip("skipped: wrk is not installed")
-		}
+	if _, err := exec.LookPath("wrk"); err != nil && other.engine == nil {
+		b.Skip("skipped: wrk is not installed")
 	}
-	addr := sizedServer(b, serverCore, size)
+	addr := sized(b, serverCore, size)
 	var ours, theirs, cpu, rate []float64
-	for i := range engineRounds {
-		var p, q cost
-		if i%2 == 0 {
-			p, q = engage(b, one, addr, core, conns, size, d), engage(b, other, addr, core, conns, size, d)
-		} else {
-			q, p = engage(b, other, addr, core, conns, size, d), engage(b, one, addr, core, conns, size, d)
+	for i := range duels {
+		var of [2]cost
+		for _, k := range [2]int{i % 2, 1 - i%2} {
+			of[k] = engage(b, [2]contender{asItIs, other}[k], addr, core, conns, size, d)
 		}
-		ours, theirs = append(ours, p.cpuNsPerRequest), append(theirs, q.cpuNsPerRequest)
-		cpu = append(cpu, p.cpuNsPerRequest/q.cpuNsPerRequest)
-		rate = append(rate, p.perS/q.perS)
+		ours = append(ours, of[0].cpuNsPerRequest)
+		theirs = append(theirs, of[1].cpuNsPerRequest)
+		cpu = append(cpu, of[0].cpuNsPerRequest/of[1].cpuNsPerRequest)
+		rate = append(rate, of[0].perS/of[1].perS)
 	}
 	slices.Sort(cpu)
 	b.ReportMetric(0, "ns/op") // the time of a comparison says nothing
 	b.ReportMetric(stats.Median(ours)/1e3, "cpu-µs/req")
 	b.ReportMetric(stats.Median(theirs)/1e3, "other-cpu-µs/req")
 	b.ReportMetric(stats.Median(cpu), "cpu-ratio")
-	b.ReportMetric(cpu[len(cpu)/4], "cpu-ratio-q1")
-	b.ReportMetric(cpu[len(cpu)*3/4], "cpu-ratio-q3")
+	b.ReportMetric(cpu[duels/4], "cpu-ratio-q1")
+	b.ReportMetric(cpu[duels*3/4], "cpu-ratio-q3")
 	b.ReportMetric(stats.Median(rate), "rate-ratio")
 }
 
@@ -145,7 +150,7 @@ func engage(tb testing.TB, c contender, addr netip.AddrPort, core, conns, size i
 	}
 	r, err := load.Run(context.Background(), load.Spec{
 		Name: "bench", Address: addr, Model: load.Closed, Connections: conns, Cores: []int{core},
-		Lead: d / 10, Window: d, Drain: time.Second, Timeout: 2 * time.Second,
+		Lead: d / 10, Window: d, Drain: time.Second, Timeout: 5 * time.Second,
 		Scenario: load.Scenario{KeyLo: 1, KeyHi: 50000, Requests: []load.Request{{
 			Method: "GET", Path: "/hello?key={key}", HasWant: true,
 			Want: strings.Repeat("x", size),
@@ -158,16 +163,30 @@ func engage(tb testing.TB, c contender, addr netip.AddrPort, core, conns, size i
 	if n := r.Errors.Total(); n > 0 {
 		tb.Fatalf("%d errors: %s", n, r.Errors.Example)
 	}
-	if r.Generator.CPUPerRequestNs == 0 {
-		tb.Fatalf("no CPU: %+v", r.Generator)
-	}
 	return cost{r.Generator.CPUPerRequestNs, r.ThroughputPerS}
+}
+
+// The parts work, in small: a benchmark that nobody runs rots.
+func TestEnginesInSmall(t *testing.T) {
+	serverCore, core := twoCores(t)
+	small, large := sized(t, serverCore, 2), sized(t, serverCore, 1<<20)
+	all := slices.Concat(others[:1], choices)
+	if err := uring.Probe(); err != nil {
+		all = others[:1]
+	}
+	for _, c := range all {
+		for size, addr := range map[int]netip.AddrPort{2: small, 1 << 20: large} {
+			if got := engage(t, c, addr, core, 4, size, 20*time.Millisecond); got.perS <= 0 {
+				t.Errorf("%s, answers of %d bytes: %+v", c.name, size, got)
+			}
+		}
+	}
 }
 
 const sizedEnv = "PRONY_BENCH_SIZED"
 
-// sizedServer is a process of its own on a core, and answers each request with as many bytes.
-func sizedServer(tb testing.TB, core, size int) netip.AddrPort {
+// sized is a server of its own process on a core, which answers each request with as many bytes.
+func sized(tb testing.TB, core, size int) netip.AddrPort {
 	tb.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestSizedServer$", "-test.v")
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %d", sizedEnv, core, size))
@@ -192,7 +211,6 @@ func sizedServer(tb testing.TB, core, size int) netip.AddrPort {
 			if err != nil {
 				tb.Fatal(err)
 			}
-			go io.Copy(io.Discard, out) //nolint:errcheck // until the server ends
 			return addr
 		}
 	}
@@ -200,7 +218,7 @@ func sizedServer(tb testing.TB, core, size int) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// TestSizedServer is the server when it is started as one.
+// TestSizedServer is that server, when it is started as one.
 func TestSizedServer(t *testing.T) {
 	var core, size int
 	if _, err := fmt.Sscan(os.Getenv(sizedEnv), &core, &size); err != nil {
@@ -218,45 +236,39 @@ func TestSizedServer(t *testing.T) {
 	go func() {
 		io.Copy(io.Discard, os.Stdin) //nolint:errcheck // any end of it will do
 		cancel()
+		l.Close()
 	}()
-	answer := "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: " +
-		strconv.Itoa(size) + "\r\n\r\n" + strings.Repeat("x", size)
-	if size <= 1<<10 {
-		err = truth.Null(ctx, l.(*net.TCPListener), []byte(answer))
-	} else {
-		repeat(ctx, l, []byte(answer))
+	answer := []byte("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: " +
+		strconv.Itoa(size) + "\r\n\r\n" + strings.Repeat("x", size))
+	if size < 4<<10 {
+		if err := truth.Null(ctx, l.(*net.TCPListener), answer); err != nil {
+			t.Fatal(err)
+		}
+		return
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// repeat is like truth.Null for answers that a socket does not take at once: slower, but it only
-// has to be the same for all generators.
-func repeat(ctx context.Context, l net.Listener, answer []byte) {
-	go func() {
-		<-ctx.Done()
-		os.Exit(0)
-	}()
 	for {
 		c, err := l.Accept()
 		if err != nil {
 			return
 		}
-		go func() {
-			defer c.Close()
-			b := make([]byte, 4<<10)
-			for {
-				n, err := c.Read(b)
-				if err != nil {
-					return
-				}
-				for range bytes.Count(b[:n], []byte("\r\n\r\n")) {
-					if _, err := c.Write(answer); err != nil {
-						return
-					}
-				}
+		go repeat(c, answer)
+	}
+}
+
+// repeat does for a connection what truth.Null does, with answers that a socket does not take at
+// once. It costs more; it only has to be the same for all generators.
+func repeat(c net.Conn, answer []byte) {
+	defer c.Close()
+	b := make([]byte, 4<<10)
+	for {
+		n, err := c.Read(b)
+		if err != nil {
+			return
+		}
+		for range bytes.Count(b[:n], []byte("\r\n\r\n")) {
+			if _, err := c.Write(answer); err != nil {
+				return
 			}
-		}()
+		}
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 
 	"prony/internal/driver"
@@ -11,10 +12,14 @@ import (
 
 // disagreements say where two generators read different things from the same target in the same
 // block, and what about the tools explains it. A sentence comes once for each target and load, with
-// the number of blocks that it is true of.
+// its first block's numbers and how many blocks it is true of.
 func disagreements(records []result.Record) []string {
 	type spot struct{ target, scenario, load, driver, says string }
-	var order []spot
+	type finding struct {
+		spot
+		example string
+	}
+	var order []finding
 	blocks := map[spot]int{}
 	for i := range records {
 		r := &records[i]
@@ -35,9 +40,10 @@ func disagreements(records []result.Record) []string {
 					continue
 				}
 				for _, says := range driver.Disagree(&own, &l) {
-					s := spot{r.Target.Name, r.Scenario, l.Name, r.Target.Driver, says}
+					s := spot{r.Target.Name, r.Scenario, l.Name, r.Target.Driver,
+						numbers.ReplaceAllString(says, "#")}
 					if blocks[s]++; blocks[s] == 1 {
-						order = append(order, s)
+						order = append(order, finding{s, says})
 					}
 				}
 			}
@@ -51,10 +57,13 @@ func disagreements(records []result.Record) []string {
 			out = append(out, fmt.Sprintf("%s, %s, %s: prony and %s", s.target, s.scenario, s.load,
 				s.driver))
 		}
-		out = append(out, fmt.Sprintf("  %s (%s)", s.says, times(blocks[s])))
+		out = append(out, fmt.Sprintf("  %s (%s)", s.example, times(blocks[s.spot])))
 	}
 	return out
 }
+
+// numbers differ from block to block and make no other finding.
+var numbers = regexp.MustCompile(`[0-9][0-9.,]*`)
 
 func times(n int) string {
 	if n == 1 {

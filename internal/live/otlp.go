@@ -130,11 +130,12 @@ func (p *pusher) close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if err := p.provider.Shutdown(ctx); err != nil {
-		p.note(err)
-	}
+	err := p.provider.Shutdown(ctx) // repeats what the last push came to, or is of another kind
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.failed == 0 && err != nil {
+		return fmt.Errorf("end the pushes to %s: %w", p.endpoint, err)
+	}
 	if p.failed == 0 {
 		return nil
 	}

@@ -246,7 +246,12 @@ func metricsOf(l *result.Load) jsonMetrics {
 		ErrorsParse: l.Errors.Parse, Censored: l.Censored,
 	}
 	if rt := l.ResponseTime; rt.Count > 0 {
-		us := func(ns float64) *float64 { return finite(micros(ns)) }
+		us := func(ns float64) *float64 {
+			if ns == 0 { // a foreign generator does not tell
+				return nil
+			}
+			return finite(micros(ns))
+		}
 		m.AvgUs, m.P50Us, m.P90Us = us(rt.MeanNs), us(float64(rt.P50Ns)), us(float64(rt.P90Ns))
 		m.P99Us, m.P999Us = us(float64(rt.P99Ns)), us(float64(rt.P999Ns))
 		m.MaxUs = us(float64(rt.MaxNs))

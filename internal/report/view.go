@@ -208,7 +208,12 @@ func ordinal(n int) string {
 
 // loadFacts is what one load asked and got, with the generator's own condition.
 func loadFacts(l *result.Load) factsView {
-	ns := func(x int64) string { return table.Duration(float64(x)) }
+	ns := func(x int64) string {
+		if x == 0 { // a foreign generator does not tell
+			return table.Absent
+		}
+		return table.Duration(float64(x))
+	}
 	d := l.ResponseTime
 	v := factsView{Title: l.Name + ", " + l.Model}
 	v.add("requests", fmt.Sprintf("%s good answers in %v, %s/s", table.Count(l.Done),

@@ -162,8 +162,8 @@ func (p *page) latency(l *result.Load) {
 		name string
 		text func(*result.Dist) string
 	}{
-		{"max", func(d *result.Dist) string { return table.Duration(float64(d.MaxNs)) }},
-		{"mean", func(d *result.Dist) string { return table.Duration(d.MeanNs) }},
+		{"max", func(d *result.Dist) string { return known(float64(d.MaxNs)) }},
+		{"mean", func(d *result.Dist) string { return known(d.MeanNs) }},
 		{"count", func(d *result.Dist) string { return table.Count(d.Count) }},
 	} {
 		row := []string{extra.name}
@@ -201,7 +201,15 @@ func (q quantile) text(d *result.Dist) string {
 	if need := stats.QuantileNeeds(q.share, 0.95); d.Count < need {
 		return fmt.Sprintf("%s (needs n ≥ %s)", table.Absent, table.Count(need))
 	}
-	return table.Duration(float64(q.of(d)))
+	return known(float64(q.of(d)))
+}
+
+// known is a time, or a dash for what a foreign generator does not say.
+func known(ns float64) string {
+	if ns == 0 {
+		return table.Absent
+	}
+	return table.Duration(ns)
 }
 
 // grid prints rows in columns: the first flush left, the others right.
@@ -316,7 +324,7 @@ func (p *page) dist(name string, d *result.Dist) {
 			parts = append(parts, q.name+" "+q.text(d))
 		}
 	}
-	parts = append(parts, "max "+table.Duration(float64(d.MaxNs)))
+	parts = append(parts, "max "+known(float64(d.MaxNs)))
 	p.row(name, "%s of %s", strings.Join(parts, ", "), table.Count(d.Count))
 }
 

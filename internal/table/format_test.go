@@ -3,6 +3,8 @@ package table
 import (
 	"strings"
 	"testing"
+
+	"prony/internal/result"
 )
 
 func TestFormat(t *testing.T) {
@@ -89,4 +91,18 @@ func TestGrid(t *testing.T) {
 			t.Errorf("step %d, %v to %v, is %v", i, grid[i-1], grid[i], step)
 		}
 	}
+}
+
+// A row names who offered the loads, where that was not Prony.
+func TestRowNames(t *testing.T) {
+	check := func(target result.Target, want string) {
+		t.Helper()
+		if got := RowName(target); got != want {
+			t.Errorf("%+v is called %q, want %q", target, got, want)
+		}
+	}
+	check(result.Target{Name: "a", Variant: "none"}, "a")
+	check(result.Target{Name: "a", Variant: "noop"}, "a +noop")
+	check(result.Target{Name: "a", Variant: "none", Driver: "wrk"}, "a by wrk")
+	check(result.Target{Name: "a", Variant: "noop", Driver: "hey"}, "a +noop by hey")
 }

@@ -114,7 +114,7 @@ func quantile(d result.Dist, h *hdrhistogram.Histogram, q float64) float64 {
 		return float64(h.ValueAtPercentile(q * 100))
 	}
 	for k, ns := range []int64{d.P50Ns, d.P90Ns, d.P99Ns, d.P999Ns} {
-		if shown[k].q == q {
+		if shown[k].q == q && ns > 0 { // foreign generators do not tell all of them
 			return float64(ns)
 		}
 	}

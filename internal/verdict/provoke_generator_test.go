@@ -57,12 +57,13 @@ func TestArrivalsProvokedByConstantOnes(t *testing.T) {
 	}, "arrivals SUSPECT")
 }
 
-// Poisson arrivals whose rate changes, from 200/s to 2,000/s, are Poisson arrivals.
+// Poisson arrivals whose rate changes, from 200/s to 3,000/s, are Poisson arrivals.
 func TestArrivalsOfARamp(t *testing.T) {
+	const window = 600 * time.Millisecond
 	for n := 1; ; n++ {
 		r := offered(t, hello(), load.Spec{
-			Model: load.Open, Connections: 256, Window: time.Second,
-			Schedule: pace.Schedule{Arrivals: pace.Poisson, Rate: ramping(200, 2000, time.Second)},
+			Model: load.Open, Connections: 256, Window: window, Schedule: pace.Schedule{
+				Arrivals: pace.Poisson, Rate: ramping(200, 3000, window)},
 		})
 		found := verdict.Judge(r).Findings
 		i := slices.IndexFunc(found, func(f finding) bool { return f.Rule == "arrivals" })
@@ -123,7 +124,8 @@ func TestRateProvoked(t *testing.T) {
 func TestBatchProvoked(t *testing.T) {
 	provoke(t, after(60*time.Millisecond), load.Spec{
 		Model: load.Open, Schedule: constant(1000), Connections: 256,
-		Window: 600 * time.Millisecond, Lead: 100 * time.Millisecond, Engine: sleeping(350*time.Millisecond, 80*time.Millisecond),
+		Window: 600 * time.Millisecond, Lead: 100 * time.Millisecond,
+		Engine: sleeping(350*time.Millisecond, 80*time.Millisecond),
 	}, "batch SUSPECT")
 }
 
@@ -231,9 +233,9 @@ func TestSamplesProvokedByCompany(t *testing.T) {
 	}, "samples SUSPECT")
 }
 
-// From the middle of the window on, answers take three times as long: 20 ms, then 60. At 100/s 2 and
-// then 6 are under way, which is no backlog. Each answer comes in the half in which its request was
-// sent, for the change is 50 ms before the second one begins.
+// From the middle of the window on, answers take three times as long: 20 ms, then 60. At 100/s 2
+// and then 6 are under way, which is no backlog. The change comes 50 ms before the middle, so that
+// fast answers come in the first half and slow ones in the second.
 func TestSettledProvoked(t *testing.T) {
 	server := func() truth.Handler {
 		return truth.Change(950*time.Millisecond, after(20*time.Millisecond)(),
@@ -244,19 +246,17 @@ func TestSettledProvoked(t *testing.T) {
 	}, "settled SUSPECT")
 }
 
-// A rate that climbs from 500/s to 3,000/s passes the capacity of 1,200/s after 0.28 s. There are
-// connections for all of the 650 that are under way in the end, and at most 2,500/s × 1 ms of them
+// A rate that climbs from 500/s to 3,000/s passes the capacity of 1,200/s after 0.17 s. There are
+// connections for all of the 390 that are under way in the end, and at most 2,500/s × 1 ms of them
 // are explained by the rate.
 func TestCapacityProvokedByARamp(t *testing.T) {
-	server := func() truth.Handler { return truth.Queue(time.Second/1200, truth.Hello("ok")) }
-	s := load.Spec{
-		Name: "ramp", Model: load.Open, Connections: 1024, Window: time.Second,
-		Schedule: pace.Schedule{Arrivals: pace.Constant, Rate: ramping(500, 3000, time.Second)},
-	}
-	r := offered(t, server(), s)
+	const window = 600 * time.Millisecond
+	r := offered(t, truth.Queue(time.Second/1200, truth.Hello("ok")), load.Spec{
+		Name: "ramp", Model: load.Open, Connections: 1024, Window: window,
+		Schedule: pace.Schedule{Arrivals: pace.Constant, Rate: ramping(500, 3000, window)},
+	})
 	v := verdict.Judge(r)
-	f := verdict.Withheld(v, "ramp")
-	if f == nil || f.Rule != "capacity" {
+	if f := verdict.Withheld(v, "ramp"); f == nil || f.Rule != "capacity" {
 		t.Errorf("want no latency because of capacity, found %+v", v.Findings)
 	}
 }

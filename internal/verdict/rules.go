@@ -16,7 +16,8 @@ var trialRules = []Rule{
 }
 
 // boundRules are about what must hold before a load has a latency at all. Where one of them makes
-// it INVALID, printers withhold the latency (see Withheld).
+// it INVALID, printers withhold the latency (see Withheld). Capacity comes before delivered: where
+// both object it knows why.
 var boundRules = []Rule{
 	{"answers", "there are good answers", "INVALID", "wrk #457", answers},
 	{"sums", "each answer and each timeout is in the response times once, and nothing else is; " +
@@ -24,10 +25,10 @@ var boundRules = []Rule{
 		"wrk #485; hey #112, #227", sums},
 	{"order", "percentiles do not decrease and lie between minimum and maximum", "INVALID",
 		"locust #331, #777", order},
-	{"delivered", "99 % of the arrivals due in the window, or all but five, were sent in it",
-		"INVALID", "Lancet, ATC 2019; HttpArena #1317", delivered},
 	{"capacity", "the backlog grows by less than 1 % of the rate, beside randomness and what a " +
 		"change of rate explains", "INVALID", "wrk2 #81, #94", capacity},
+	{"delivered", "99 % of the arrivals due in the window, or all but five, were sent in it",
+		"INVALID", "Lancet, ATC 2019; HttpArena #1317", delivered},
 }
 
 var loadRules = []Rule{

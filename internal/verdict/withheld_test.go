@@ -31,6 +31,9 @@ func TestWithheld(t *testing.T) {
 	}
 	check("healthy", "", "", func(rec, ld) {})
 	check("above capacity", "capacity", half, func(_ rec, l ld) { l.BacklogPerS = 100 })
+	check("above capacity, and not sent", "capacity", half, func(_ rec, l ld) {
+		l.BacklogPerS, l.Sent = 100, 5000
+	})
 	check("not sent", "delivered", half, func(_ rec, l ld) { l.Sent = 5000 })
 	check("no answers", "answers", half, func(_ rec, l ld) { l.Done = 0 })
 	check("a defect", "order", half, func(_ rec, l ld) { l.ResponseTime.P50Ns = 1 })
