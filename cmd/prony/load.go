@@ -47,7 +47,7 @@ request's own number, {random 1..9}, {hex 8}, {uuid} and {pick a|b} are drawn to
 holds a weighted mix of requests, or a flow that takes values out of answers.
 
 URLs may begin with http, https, h2c, grpc, grpcs, ws or wss. Messages of gRPC and WebSocket are the
---body; gRPC's as they go over the wire.
+--body; gRPC's in JSON, where the server has reflection, or as they go over the wire.
 
 Exit codes: 0 fine, 1 error, 2 usage, 3 a --threshold was broken, 4 the load is INVALID.`
 

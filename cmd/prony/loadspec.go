@@ -143,6 +143,9 @@ func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
 	if err := f.request(path, s); err != nil {
 		return nil, err
 	}
+	if err := o.messages(ctx); err != nil {
+		return nil, err
+	}
 	if err := f.model(s); err != nil {
 		return nil, err
 	}
@@ -150,6 +153,26 @@ func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
 		f.fit(s, 24*time.Hour) // its end is the last answer
 	}
 	return o, checkCores(f.cores)
+}
+
+// messages turns gRPC bodies in JSON into what goes over the wire.
+func (o *offer) messages(ctx context.Context) error {
+	c := o.by.Stack
+	if c == nil || c.Protocol != stack.GRPC && c.Protocol != stack.GRPCS {
+		return nil
+	}
+	for i := range o.spec.Scenario.Requests {
+		r := &o.spec.Scenario.Requests[i]
+		if !strings.HasPrefix(r.Body, "{") {
+			continue
+		}
+		b, err := stack.Message(ctx, *c, r.Path, r.Body)
+		if err != nil {
+			return err
+		}
+		r.Body = text.Escape(string(b))
+	}
+	return nil
 }
 
 // model says how much is offered when.

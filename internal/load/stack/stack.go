@@ -84,7 +84,7 @@ func New(c Config, slots int) (*Engine, error) {
 	}
 	e := &Engine{
 		slots: make([]slot, slots), epfd: -1, timer: -1, waker: -1,
-		handshakes: hdrhistogram.New(1, 1<<40, 3),
+		handshakes: newHandshakes(),
 	}
 	if err := e.prepare(); err != nil {
 		e.closeFiles()
@@ -93,6 +93,8 @@ func New(c Config, slots int) (*Engine, error) {
 	c.clients(e, slots)
 	return e, nil
 }
+
+func newHandshakes() *hdrhistogram.Histogram { return hdrhistogram.New(1, 1<<40, 3) }
 
 // Handshakes implements load.Handshaker.
 func (e *Engine) Handshakes() *hdrhistogram.Histogram { return e.handshakes }

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection"
 
 	"prony/internal/load"
 	"prony/internal/load/stack"
@@ -180,6 +181,7 @@ func TestGRPC(t *testing.T) {
 		}
 		server := grpc.NewServer(options...)
 		healthpb.RegisterHealthServer(server, health.NewServer())
+		reflection.Register(server)
 		go server.Serve(l) //nolint:errcheck // it ends when it is stopped
 		t.Cleanup(server.Stop)
 		c := stack.Config{Protocol: protocol, Network: "tcp", Address: l.Addr().String(),
@@ -196,12 +198,37 @@ func TestGRPC(t *testing.T) {
 		if r.Errors.Total() != 0 || r.Answered != 80 {
 			t.Errorf("%s: %d of 80 answered: %+v", protocol, r.Answered, r.Errors)
 		}
+		messages(t, c)
 		s.Scenario.Requests[1].Status = 200
 		if r = offer(t, c, s); r.Errors.Status == 0 ||
 			!strings.Contains(r.Errors.Example, "gRPC status 5") {
 			t.Errorf("%s: %+v, want failures of status 5", protocol, r.Errors)
 		}
 	}
+}
+
+// messages makes requests from JSON, as the server describes them.
+func messages(t *testing.T, c stack.Config) {
+	t.Helper()
+	make := func(path, json, want, wrong string) {
+		t.Helper()
+		b, err := stack.Message(t.Context(), c, path, json)
+		if wrong != "" {
+			if err == nil || !strings.Contains(err.Error(), wrong) {
+				t.Errorf("%s of %s: %v, want %q", path, json, err, wrong)
+			}
+		} else if err != nil || string(b) != want {
+			t.Errorf("%s of %s: %q, %v, want %q", path, json, b, err, want)
+		}
+	}
+	const check = "/grpc.health.v1.Health/Check"
+	make(check, `{"service": "x"}`, "\x0a\x01x", "")
+	make(check, `{}`, "", "")
+	make(check, `{"servize": "x"}`, "", "HealthCheckRequest")
+	make("/grpc.health.v1.Health/Watch", `{}`, "", "it streams")
+	make("/grpc.health.v1.Health/Gone", `{}`, "", "no method Gone")
+	make("/gone.Service/Check", `{}`, "", "gone.Service")
+	make("check", `{}`, "", "want /package.Service/Method")
 }
 
 func TestWebSocket(t *testing.T) {
