@@ -64,7 +64,8 @@ func (mock) lab(_ *process.Journal, l host.Layout, dir string,
 		return fake.Hello(modeOf(s.Name)), 20 * time.Millisecond, nil
 	}
 	return &trial.Lab{
-		Launcher: f, Driver: func(string, string) (trial.Driver, error) { return m, nil }, Dial: f.Dial, Layout: l, Dir: dir, Observe: observe,
+		Launcher: f, Driver: func(string, string) (trial.Driver, error) { return m, nil },
+		Dial: f.Dial, Layout: l, Dir: dir, Observe: observe,
 		Port:  func() (int, error) { return 8080, nil },
 		Watch: func(launch.Process) (trial.Watcher, error) { return &mockWatch{}, nil },
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"prony/internal/driver"
 	"prony/internal/live"
 	"prony/internal/load"
+	"prony/internal/pace"
 	"prony/internal/result"
 	"prony/internal/slo"
 	"prony/internal/summary"
@@ -125,7 +127,7 @@ func (a *app) offer(ctx context.Context, p *offer, o *outputFlags) error {
 	}
 	if cut {
 		report.Ran = time.Duration(res.WindowNs)
-		report.Verdict = summary.CutShort(res.Name, report.Ran, p.spec.Window)
+		report.Verdict = summary.CutShort(report.Verdict, res.Name, report.Ran, p.spec.Window)
 	}
 	if err := a.print(report, res, o); err != nil {
 		return err
@@ -174,20 +176,19 @@ func (a *app) watched(ctx context.Context, p *offer, o *outputFlags) (res *load.
 	s := p.spec
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	about := result.Load{
-		Model: s.Model, Arrivals: s.Schedule.Arrivals, Connections: s.Connections, Churn: s.Churn,
-	}
-	if s.Model == load.Open {
-		about.RatePerS = s.Schedule.Rate.Mean(int64(s.Lead), int64(s.Lead+s.Window))
+	engine, err := p.by.Describe()
+	if err != nil {
+		return nil, false, usageError{err}
 	}
 	kind := live.Kind(o.view)
 	if o.output != "text" && kind == live.Auto {
 		kind = live.None
 	}
 	view, err := live.New(live.Config{
-		Target: p.url, Model: summary.Model(&about), Engine: p.by.Engine,
+		Target: p.url, Model: summary.Model(outline(&s, engine)), Engine: engine.Name,
 		Open: s.Model == load.Open, Lead: s.Lead, Window: s.Window, Drain: s.Drain,
-		Requests: s.Requests, Kind: kind, Out: a.stderr, In: os.Stdin, Env: os.Environ(),
+		Requests: s.Requests * steps(&s), Kind: kind, Out: a.stderr, In: os.Stdin,
+		Env:    os.Environ(),
 		Cancel: cancel, Metrics: o.metrics, OTLP: o.otlp,
 	})
 	if err != nil {
@@ -202,10 +203,41 @@ func (a *app) watched(ctx context.Context, p *offer, o *outputFlags) (res *load.
 		a.say(fmt.Sprintf("the view: %v", e))
 	}
 	_, cut = view.Cut()
-	if err != nil && ctx.Err() != nil {
-		err = ctx.Err()
+	if errors.Is(err, context.Canceled) {
+		err = fmt.Errorf("load %s: ended before its window began", p.url)
 	}
 	return res, cut, err
+}
+
+// outline is what is known of a load before it is offered.
+func outline(s *load.Spec, engine load.EngineInfo) *result.Load {
+	l := &result.Load{
+		Model: s.Model, Arrivals: s.Schedule.Arrivals, Churn: s.Churn, Protocol: engine.Protocol,
+		Streams: engine.Streams, Connections: s.Connections / max(engine.Streams, 1),
+	}
+	switch {
+	case s.Users != nil:
+		l.Users = s.Users.Number.String()
+		if l.Think = s.Users.Think.String(); s.Users.Think.Kind == "" {
+			l.Think = ""
+		}
+	case s.Schedule.Arrivals == pace.Replay:
+		l.RatePerS = float64(len(s.Schedule.Trace)) / s.Window.Seconds()
+	case s.Model == load.Open:
+		l.RatePerS = s.Schedule.Rate.Mean(int64(s.Lead), int64(s.Lead+s.Window))
+		if !s.Schedule.Rate.IsFlat() {
+			l.Shape = s.Schedule.Rate.String()
+		}
+	}
+	return l
+}
+
+// steps is how many requests a turn has.
+func steps(s *load.Spec) int64 {
+	if s.Scenario.Flow {
+		return int64(len(s.Scenario.Requests))
+	}
+	return 1
 }
 
 // print writes the result in the form that was asked for.

@@ -82,8 +82,8 @@ type Options struct {
 	SLO   []slo.Objective
 	Seed  uint64
 
-	Lead        time.Duration // before a window; 0: a quarter of Window
-	Window      time.Duration // of a step; longer where the objectives need more answers
+	Lead        time.Duration // before a window of Window, before longer ones more; 0: a quarter
+	Window      time.Duration // of a step at least
 	Budget      time.Duration // for all of Find
 	Confidence  float64       // of the interval
 	Precision   float64       // half the interval's width by the capacity that is enough; 0: 0.01
@@ -121,8 +121,9 @@ type session struct {
 	rng    *rand.Rand
 	tried  []Tried
 	began  int64
-	need   int64 // answers that the objectives take
-	restNs int64 // median response time over one connection, with nothing else under way
+	need   int64         // answers that the objectives take
+	least  time.Duration // of an open window
+	restNs int64         // median response time over one connection, with nothing else under way
 }
 
 func newSession(o Options) (*session, error) {
@@ -146,7 +147,7 @@ const spareNeeds = 1.3
 
 // window of a step: long enough for the answers that the objectives take.
 func (s *session) window(rate float64) time.Duration {
-	return max(s.Window, time.Duration(spareNeeds*float64(s.need)/rate*1e9))
+	return max(s.Window, s.least, time.Duration(spareNeeds*float64(s.need)/rate*1e9))
 }
 
 func (s *session) elapsed() time.Duration { return time.Duration(s.Now() - s.began) }
@@ -155,8 +156,8 @@ func (s *session) elapsed() time.Duration { return time.Duration(s.Now() - s.beg
 // what came of it.
 func (s *session) offer(ctx context.Context, step Step) (*Tried, *result.Load, error) {
 	step.Seed = pace.Mix(s.Seed, uint64(len(s.tried)))
-	if step.Lead == 0 && step.Phase != Quiet {
-		step.Lead = s.Lead
+	if step.Phase != Quiet {
+		step.Lead = time.Duration(float64(s.Lead) * float64(step.Window) / float64(s.Window))
 	}
 	l, err := s.Offer(ctx, step)
 	if err != nil {

@@ -14,20 +14,22 @@ import (
 
 // Of the search.
 const (
-	firstShare  = 0.8  // of the peak: the bracket's first rate
-	upBy        = 1.25 // the bracket's steps upwards
-	downBy      = 1.5  // likewise downwards, each longer than the one before
-	topPeaks    = 4    // times the peak: the highest rate that is tried
-	floorShare  = 1e-3 // of the peak: the lowest one
-	windowShare = 12   // no window is longer than this part of the budget
-	repeats     = 2    // of a step that said nothing
-	invalidMax  = 15   // steps that said nothing, in a whole search
-	stepsMax    = 400  // of all kinds, in case that steps cost nothing
-	leastBlocks = 3    // one of each kind
-	leastSteps  = 6    // about the boundary, for an interval when the budget ends early
-	ceilingNear = 0.7  // of the generator's ceiling; as the verdict's rule
-	wideWidth   = 0.1  // from which on chance is worth a word
-	shiftTold   = 0.01 // a smaller hysteresis is nobody's concern
+	firstShare   = 0.8  // of the peak: the bracket's first rate
+	upBy         = 1.25 // the bracket's steps upwards
+	downBy       = 1.5  // likewise downwards, each longer than the one before
+	topPeaks     = 4    // times the peak: the highest rate that is tried
+	floorShare   = 1e-3 // of the peak: the lowest one
+	windowShare  = 12   // no window is longer than this part of the budget
+	repeats      = 2    // of a step that said nothing
+	invalidMax   = 15   // steps that said nothing, in a whole search
+	stepsMax     = 400  // of all kinds, in case that steps cost nothing
+	plannedSteps = 24   // about the boundary
+	stretchedMax = time.Minute
+	leastBlocks  = 3    // one of each kind
+	leastSteps   = 6    // about the boundary, for an interval when the budget ends early
+	ceilingNear  = 0.7  // of the generator's ceiling; as the verdict's rule
+	wideWidth    = 0.1  // from which on chance is worth a word
+	shiftTold    = 0.01 // a smaller hysteresis is nobody's concern
 )
 
 // levels are the chances of holding at which a block has its steps: those near one half tell where
@@ -74,7 +76,7 @@ type search struct {
 	*session
 	found   *Found
 	seen    []observation
-	costs   []time.Duration // of steps, with the wait for quiet after them
+	extra   time.Duration // the longest that a step took beside lead and window
 	invalid int
 	last    string   // why the last invalid step was
 	doubt   []string // and which of the verdict's rules it had not met
@@ -156,6 +158,7 @@ func (s *search) run(ctx context.Context) error {
 		return err
 	}
 	bracketed := len(s.seen)
+	s.stretch()
 	p, err := s.blocks(ctx, math.Log(lo), math.Log(hi))
 	if errors.Is(err, errBudget) {
 		if len(s.seen)-bracketed < leastSteps {
@@ -212,7 +215,7 @@ func (s *search) step(ctx context.Context, phase string, rate, way float64) (str
 				return "", err
 			}
 		}
-		s.costs = append(s.costs, time.Duration(s.Now()-from))
+		s.extra = max(s.extra, time.Duration(s.Now()-from)-s.bare(rate))
 		if word != Invalid {
 			s.seen = append(s.seen, observation{math.Log(rate), word == Held, way})
 			if word == Held {
@@ -228,12 +231,25 @@ func (s *search) step(ctx context.Context, phase string, rate, way float64) (str
 	return Invalid, nil
 }
 
-// cost is what a step may take: the window's time, and on top what the dearest step so far took.
-func (s *search) cost(rate float64) time.Duration {
-	if len(s.costs) == 0 {
-		return s.window(rate) + s.Lead
-	}
-	return slices.Max(s.costs)
+// cost is what a step may take, with its drain and the wait for quiet.
+func (s *search) cost(rate float64) time.Duration { return s.bare(rate) + s.extra }
+
+// bare is the time of a step's lead and window.
+func (s *search) bare(rate float64) time.Duration {
+	return time.Duration(float64(s.window(rate)) * s.leadShare())
+}
+
+// leadShare is lead and window by window.
+func (s *search) leadShare() float64 { return 1 + float64(s.Lead)/float64(s.Window) }
+
+// stretch makes the windows about the boundary as long as the budget allows for plannedSteps of
+// them. A short window begins nearer to an empty queue than to a steady one, and its percentiles
+// are mostly lower than those of a long run, so that it holds at rates at which the service does
+// not in the long run; and for how sure the result is, few long windows do what many short ones do.
+func (s *search) stretch() {
+	each := (s.Budget-s.elapsed())/plannedSteps - s.extra
+	s.least = min(time.Duration(float64(each)/s.leadShare()), stretchedMax)
+	s.found.WindowNs = int64(max(s.Window, s.least))
 }
 
 // instrument is the reason when steps say nothing.

@@ -32,6 +32,13 @@ func (p Prony) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 	return load.Run(ctx, s)
 }
 
+// Describe says which engine a load would have, and why.
+func (p Prony) Describe() (load.EngineInfo, error) {
+	var s load.Spec
+	err := p.choose(&s)
+	return s.Describe, err
+}
+
 // choose sets the engine: the fastest that the kernel permits, unless one was asked for.
 func (p Prony) choose(s *load.Spec) error {
 	if p.Stack != nil {

@@ -229,6 +229,24 @@ func TestUsageIsOfTheWindow(t *testing.T) {
 	check(0, []int64{900, 2500}, 2500)                      // one turn over the whole window
 }
 
+// Samples leave the wait for a connection out: that is the service's doing.
+func TestSamplesLeaveOutWaiting(t *testing.T) {
+	check := func(due, free, sent, left int64) {
+		t.Helper()
+		b := window()
+		b.extend(&plan{}, 2, false)
+		c := &conn{due: due, since: free, sent: sent, first: sent}
+		b.sent(c, sent)
+		b.done(c, sent+5)
+		s := b.sample
+		if len(s.Due) != 1 || s.Due[0] != due || s.Left[0] != left || s.Response[0] != sent+5-due {
+			t.Errorf("due %d, free %d, sent %d: %+v, want left at %d", due, free, sent, s, left)
+		}
+	}
+	check(1100, 900, 1103, 1103)  // free before: all of the lag is ours
+	check(1100, 1150, 1153, 1103) // it waited for 50, and was 3 late after that
+}
+
 // The slope of what is due and not ended, at the intervals' ends, by least squares.
 func TestBacklogSlope(t *testing.T) {
 	check := func(windowNs int64, scheduled, done, failed []int64, want float64) {

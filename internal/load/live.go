@@ -1,12 +1,12 @@
 package load
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/internal/clock"
 	"prony/internal/pace"
 )
 
@@ -16,12 +16,14 @@ type live struct {
 	stop  atomic.Bool
 	ask   atomic.Pointer[part] // an empty one: the worker is to give what it has gathered
 	given atomic.Pointer[part]
-	_     [32]byte
+	last  *part // what was gathered when the worker ended
+	_     [24]byte
 }
 
 // part is what one worker has seen since the last look. Two of them go to and fro, so that nothing
 // is allocated and neither side waits.
 type part struct {
+	at            int64
 	totals        Totals
 	response, lag *hdrhistogram.Histogram
 }
@@ -29,7 +31,7 @@ type part struct {
 func newPart() *part { return &part{response: newHist(), lag: newHist()} }
 
 // show hands over what was gathered, if somebody asks.
-func (l *live) show(b *book, inFlight int) {
+func (l *live) show(b *book, now int64, inFlight int) {
 	if b.shown == nil {
 		return
 	}
@@ -39,9 +41,20 @@ func (l *live) show(b *book, inFlight int) {
 	}
 	full := b.shown
 	b.shown = empty
-	full.totals = b.all
-	full.totals.Done, full.totals.InFlight = b.total, int64(inFlight)
+	full.close(b, now, inFlight)
 	l.given.Store(full)
+}
+
+// end leaves what was gathered since the last look for after the load.
+func (l *live) end(b *book, now int64, inFlight int) {
+	if l.last = b.shown; l.last != nil {
+		l.last.close(b, now, inFlight)
+	}
+}
+
+func (p *part) close(b *book, now int64, inFlight int) {
+	p.at, p.totals = now, b.all
+	p.totals.Done, p.totals.InFlight = b.total, int64(inFlight)
 }
 
 // spectacle is the view of a load under way: it asks the workers for what they have gathered and
@@ -49,17 +62,23 @@ func (l *live) show(b *book, inFlight int) {
 type spectacle struct {
 	r     *run
 	last  []Totals // of each worker
+	seen  []int64  // when
 	spare []*part  // empty
-	due   pace.Process
-	next  int64 // first arrival that is not counted as due yet
-	n     int64
+
+	response, lag *hdrhistogram.Histogram
+	due           pace.Process
+	next          int64 // first arrival that is not counted as due yet
+	n             int64
 }
 
 func (r *run) watch() *spectacle {
-	v := &spectacle{r: r, last: make([]Totals, len(r.workers)), spare: make([]*part,
-		len(r.workers))}
+	n := len(r.workers)
+	v := &spectacle{
+		r: r, last: make([]Totals, n), seen: make([]int64, n), spare: make([]*part, n),
+		response: newHist(), lag: newHist(),
+	}
 	for i := range v.spare {
-		v.spare[i] = newPart()
+		v.spare[i], v.seen[i] = newPart(), r.cfg.start
 	}
 	if r.spec.Model == Open {
 		v.due = r.schedule()
@@ -78,28 +97,57 @@ func (v *spectacle) ask() {
 	}
 }
 
-// look adds up what was given. A worker that has not answered yet counts as it stood.
+// look adds up what was given. A worker that has not answered yet counts as it stood. The
+// snapshot's histograms are used again for the next.
 func (v *spectacle) look() Snapshot {
-	now := clock.Mono()
-	s := Snapshot{
-		Elapsed: time.Duration(now - v.r.cfg.start), Window: now >= v.r.cfg.openAt &&
-			now < v.r.cfg.closeAt, Response: newHist(), Lag: newHist(),
-	}
+	v.response.Reset()
+	v.lag.Reset()
 	for i := range v.r.lives {
 		if p := v.r.lives[i].given.Swap(nil); p != nil {
-			v.last[i] = p.totals
-			s.Response.Merge(p.response)
-			s.Lag.Merge(p.lag)
+			v.take(i, p)
 			p.response.Reset()
 			p.lag.Reset()
 			v.spare[i] = p
 		}
+	}
+	return v.sum()
+}
+
+// final is the last look, when all workers have ended.
+func (v *spectacle) final() Snapshot {
+	v.response.Reset()
+	v.lag.Reset()
+	for i := range v.r.lives {
+		l := &v.r.lives[i]
+		for _, p := range []*part{l.given.Swap(nil), l.last} {
+			if p != nil {
+				v.take(i, p)
+			}
+		}
+	}
+	return v.sum()
+}
+
+func (v *spectacle) take(i int, p *part) {
+	v.last[i], v.seen[i] = p.totals, p.at
+	v.response.Merge(p.response)
+	v.lag.Merge(p.lag)
+}
+
+// sum is the state at the moment up to which every worker has told.
+func (v *spectacle) sum() Snapshot {
+	at := slices.Min(v.seen)
+	cfg := &v.r.cfg
+	s := Snapshot{
+		Elapsed: time.Duration(at - cfg.start), Window: at >= cfg.openAt && at < cfg.closeAt,
+		Response: v.response, Lag: v.lag,
+	}
+	for i := range v.last {
 		s.Totals.add(&v.last[i])
 	}
 	s.Due = s.Sent
 	if v.due != nil {
-		end := min(int64(s.Elapsed), v.r.cfg.closeAt-v.r.cfg.start)
-		for ; v.next < end; v.next = v.due.Next() {
+		for end := min(at, cfg.closeAt) - cfg.start; v.next < end; v.next = v.due.Next() {
 			v.n++
 		}
 		s.Due = max(v.n, s.Sent)

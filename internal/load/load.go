@@ -106,7 +106,7 @@ type Snapshot struct {
 	Window  bool          // whether the window is open
 	Totals                // since the beginning
 
-	// Of the time since the snapshot before; the receiver owns them.
+	// Of the time since the snapshot before; valid during the call only.
 	Response, Lag *hdrhistogram.Histogram
 }
 
@@ -478,6 +478,9 @@ func (r *run) oversee(ctx context.Context) error {
 		case <-done:
 			for edges < 2 {
 				cross()
+			}
+			if view != nil {
+				r.spec.Live(view.final())
 			}
 			return nil
 		case <-edge.C:

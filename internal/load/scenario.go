@@ -113,7 +113,8 @@ func compile(s Scenario, host string, seed uint64) (*plan, error) {
 		return nil, fmt.Errorf("compile scenario: Zipf exponent %v is not above 0", s.Zipf)
 	}
 	if s.Zipf > 0 && p.keys > 1<<53 {
-		return nil, fmt.Errorf("compile scenario: Zipf draws of at most 2^53 keys, not of %d", p.keys)
+		return nil, fmt.Errorf("compile scenario: Zipf draws of at most 2^53 keys, not of %d",
+			p.keys)
 	}
 	if s.Zipf > 0 {
 		p.zipf = pace.NewZipf(p.keys, s.Zipf)

@@ -195,7 +195,8 @@ func (w *worker) look(c *conn) string {
 			return "no value for variable " + w.plan.vars[e.into]
 		}
 		if w.plan.inHead[e.into] && !isWord(v) {
-			return "the value for variable " + w.plan.vars[e.into] + " would break the request's head"
+			return "the value for variable " + w.plan.vars[e.into] +
+				" would break the request's head"
 		}
 		c.vars[e.into] = append(c.vars[e.into][:0], v...)
 	}

@@ -123,6 +123,7 @@ func (w *worker) loop() error {
 		w.live.done.Store(w.book.total)
 		if w.over(now) {
 			w.book.end(now, w.inFlight)
+			w.live.end(w.book, now, w.inFlight)
 			return nil
 		}
 		w.more(now)
@@ -208,7 +209,7 @@ func (w *worker) deadline(nextTick int64) int64 {
 // tick does what need not be exact: timeouts, retries, the wish to stop or to see.
 func (w *worker) tick(now int64) {
 	w.stop = w.live.stop.Load()
-	w.live.show(w.book, w.inFlight)
+	w.live.show(w.book, now, w.inFlight)
 	for w.oldest != none {
 		c := &w.conns[w.oldest]
 		if now-c.sent < w.cfg.timeoutNs {

@@ -105,7 +105,7 @@ type Rates []float64
 // Load is one load of the trial: its model, what was offered, what came back.
 type Load struct {
 	Name        string  `json:"name"`               // from the suite, e.g. "peak"
-	Driver      string  `json:"driver,omitempty"`   // foreign one with its version, e.g. "wrk 4.1.0"
+	Driver      string  `json:"driver,omitempty"`   // foreign, with its version: "wrk 4.1.0"
 	Protocol    string  `json:"protocol,omitempty"` // empty: HTTP/1.1 without TLS
 	Model       string  `json:"model"`              // "closed" or "open"
 	Arrivals    string  `json:"arrivals,omitempty"` // "poisson", "constant" or "replay"
@@ -179,10 +179,10 @@ type Slow struct {
 // Process says how the requests really left, from a contiguous sample of their sending times.
 type Process struct {
 	Samples int64 `json:"samples"`
-	// Anderson-Darling's A² of the gaps against the exponential distribution (Poisson), corrected
-	// for the estimated mean (Stephens 1974); the 1 % point is 1.959.
+	// Anderson-Darling's A² of the gaps above 50 µs against the exponential distribution (Poisson),
+	// corrected for the estimated mean (Stephens 1974); the 1 % point is 1.957.
 	AndersonDarling float64 `json:"andersonDarling,omitempty"`
-	GapDeviationNs  int64   `json:"gapDeviationNs,omitempty"` // constant: largest |gap - mean gap|
+	GapDeviationNs  int64   `json:"gapDeviationNs,omitempty"` // p99 of |gap - due gap|
 	// Variance by mean of the numbers of requests in bins: 1 for Poisson, 0 for equal gaps.
 	Dispersion1ms   float64 `json:"dispersion1ms"`
 	Dispersion10ms  float64 `json:"dispersion10ms"`
@@ -194,7 +194,7 @@ type Process struct {
 type Memory struct {
 	Samples   int64   `json:"samples"`
 	Lag1      float64 `json:"lag1"`      // of ranks (Spearman), neighbour to neighbour
-	Effective float64 `json:"effective"` // independent samples that these are worth, as a share
+	Effective float64 `json:"effective"` // share of as many independent ones that p99 rests on
 }
 
 // Errors counts requests that did not end as the scenario expects, by class.

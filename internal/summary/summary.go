@@ -38,14 +38,18 @@ type Report struct {
 	Ran time.Duration
 }
 
-// CutShort is the verdict on a load of whose window only a part was offered, whatever else was
-// found of that part.
-func CutShort(load string, ran, window time.Duration, also ...result.Finding) result.Verdict {
-	return result.Verdict{Grade: result.Invalid, Findings: append([]result.Finding{{
-		Rule: "whole", Load: load, Grade: result.Invalid,
+// CutShort adds to a verdict that only a part of the window was offered. What there is of it was
+// measured as well as any other window; whether it is long enough the other rules say.
+func CutShort(v result.Verdict, load string, ran, window time.Duration) result.Verdict {
+	if v.Grade == result.Valid {
+		v.Grade = result.Suspect
+	}
+	v.Findings = append([]result.Finding{{
+		Rule: "whole", Load: load, Grade: result.Suspect,
 		Observed: fmt.Sprintf("ended after %v of the window", ran.Round(time.Millisecond)),
 		Limit:    window.String(), Hint: "let it run to its end",
-	}}, also...)}
+	}}, v.Findings...)
+	return v
 }
 
 // JSON writes load and verdict whole: docs/formats/load-json.md.

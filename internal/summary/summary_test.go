@@ -20,7 +20,6 @@ import (
 
 	"prony/internal/load"
 	"prony/internal/result"
-	"prony/internal/verdict"
 )
 
 var update = flag.Bool("update", false, "bless what is printed as testdata")
@@ -163,7 +162,7 @@ func TestText(t *testing.T) {
 	cut := of(open())
 	cut.Ran = 1234567 * time.Microsecond
 	cut.Load.WindowNs, cut.Load.Censored = int64(cut.Ran), 3
-	cut.Verdict = CutShort("load", cut.Ran, 2*time.Second)
+	cut.Verdict = CutShort(result.Verdict{Grade: result.Valid}, "load", cut.Ran, 2*time.Second)
 	golden(t, "cut.txt", textOf(t, cut, Options{}))
 }
 
@@ -212,16 +211,6 @@ func TestLatencyIsWithheldAboveCapacity(t *testing.T) {
 	}
 }
 
-// The verdict and the text mean the same rule.
-func TestTheVerdictKnowsCapacity(t *testing.T) {
-	l := open()
-	l.BacklogPerS = 812.3
-	r := &result.Record{Outcome: result.Measured, Loads: []result.Load{*l}}
-	if aboveCapacity(Report{Load: l, Verdict: verdict.Judge(r)}) == nil {
-		t.Error("the backlog grows by 812.3 of 5,000/s and latency is not withheld")
-	}
-}
-
 func TestModel(t *testing.T) {
 	check := func(l result.Load, want string) {
 		t.Helper()
@@ -252,17 +241,20 @@ func TestShell(t *testing.T) {
 }
 
 func TestCutShort(t *testing.T) {
-	v := CutShort("load", 1500*time.Millisecond, 10*time.Second, wrong)
-	want := []result.Finding{{Rule: "whole", Load: "load", Grade: result.Invalid,
-		Observed: "ended after 1.5s of the window", Limit: "10s", Hint: "let it run to its end"},
-		wrong}
-	if v.Grade != result.Invalid || !slices.Equal(v.Findings, want) {
-		t.Errorf("the verdict is %+v, want %+v", v, want)
+	check := func(grade, want string, also ...result.Finding) {
+		t.Helper()
+		before := result.Verdict{Grade: grade, Findings: also}
+		v := CutShort(before, "load", 1500*time.Millisecond, 10*time.Second)
+		findings := append([]result.Finding{{Rule: "whole", Load: "load", Grade: result.Suspect,
+			Observed: "ended after 1.5s of the window", Limit: "10s",
+			Hint: "let it run to its end"}}, also...)
+		if v.Grade != want || !slices.Equal(v.Findings, findings) {
+			t.Errorf("%s became %+v, want %s with %+v", grade, v, want, findings)
+		}
 	}
-	// Above capacity latency is withheld from it too.
-	if aboveCapacity(Report{Load: open(), Verdict: CutShort("load", 1, 2, tooMuch)}) == nil {
-		t.Errorf("the verdict lost %+v", tooMuch)
-	}
+	check(result.Valid, result.Suspect)
+	check(result.Suspect, result.Suspect, wrong)
+	check(result.Invalid, result.Invalid, wrong, tooMuch)
 }
 
 func TestJSON(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/table"
+	"prony/internal/verdict"
 )
 
 // Options of Text.
@@ -34,7 +35,7 @@ func Text(w io.Writer, r Report, o Options) error {
 			"is unanswered", r.Ran.Round(time.Millisecond))
 	}
 	p.line("")
-	withheld := aboveCapacity(r)
+	withheld := verdict.Withheld(r.Verdict, r.Load.Name)
 	if withheld != nil {
 		p.row("latency", "withheld: %s (limit %s);", withheld.Observed, withheld.Limit)
 		p.row("", "%s", withheld.Hint)
@@ -118,16 +119,6 @@ func plural(n int64, thing string) string {
 		return "1 " + thing
 	}
 	return table.Count(n) + " " + thing + "s"
-}
-
-// aboveCapacity is the finding that makes latency meaningless, or nil.
-func aboveCapacity(r Report) *result.Finding {
-	for i, f := range r.Verdict.Findings {
-		if f.Rule == "capacity" && (f.Load == r.Load.Name || f.Load == "") {
-			return &r.Verdict.Findings[i]
-		}
-	}
-	return nil
 }
 
 // column is a distribution with its name.

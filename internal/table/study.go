@@ -91,8 +91,8 @@ func (t *Target) Metric(load, name string) (Metric, bool) {
 	return Metric{}, false
 }
 
-// RowName is how a target is called in tables: its name, what rides along, and who offered the loads
-// where it was not Prony.
+// RowName is how a target is called in tables: its name, what rides along, and who offered the
+// loads where it was not Prony.
 func RowName(t result.Target) string {
 	name := t.Name
 	if t.Variant != "" && t.Variant != "none" {

@@ -25,6 +25,7 @@ var neighbours = []neighbour{
 	{"internal/load/...", "internal/pace", "arrivals are drawn as they fall due"},
 	{"internal/suite", "internal/pace", "a shape is read where it is written, with its line"},
 	{"internal/suite", "internal/load/...", "so are texts and what looks into answers"},
+	{"internal/trial", "internal/summary", "a load's log has one form, in a trial or alone"},
 	{"internal/truth/...", "internal/pace", "service times are drawn as arrivals are"},
 }
 
@@ -41,7 +42,8 @@ var rules = []rule{
 		why: "a generator knows an address, not what listens there"},
 	{from: "...", butFrom: "internal/trial cmd/...", to: "internal/launch/process",
 		why: "the others start targets through the interface of internal/launch"},
-	{from: "...", butFrom: "internal/truth/... internal/selftest bench/... cmd/...", to: "internal/truth/...",
+	{from: "...", butFrom: "internal/truth/... internal/selftest bench/... cmd/...",
+		to:  "internal/truth/...",
 		why: "a server made for tests is no part of a measurement"},
 	{from: "...", to: "internal/tidy", why: "it is for tests alone"},
 	{from: "...", to: "cmd/...", why: "commands are wired, not used"},

@@ -6,9 +6,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"prony/internal/load"
+	"prony/internal/summary"
 )
 
 // detail is something that belongs to a trial but not into its record: series and histograms for
@@ -51,9 +50,7 @@ func (f *life) saveJSON(d detail) error {
 	return os.WriteFile(path, append(b, '\n'), 0o644)
 }
 
-// saveLog writes the interval histograms in HdrHistogram's log format, version 1.3, which its
-// plotter and every port read. Values are nanoseconds; times are milliseconds since the window
-// opened.
+// saveLog writes the interval histograms.
 func (f *life) saveLog(d detail) error {
 	path, err := f.file("hdr", d.name+".hlog")
 	if err != nil {
@@ -63,19 +60,7 @@ func (f *life) saveLog(d detail) error {
 	if err != nil {
 		return err
 	}
-	w := hdrhistogram.NewHistogramLogWriter(out)
-	err = firstError(
-		w.OutputLogFormatVersion(),
-		w.OutputComment("[response time in ns, by when the answer came, of "+f.trial.ID+"]"),
-		w.OutputLegend())
-	for _, iv := range d.intervals {
-		if err != nil {
-			break
-		}
-		iv.Response.SetStartTimeMs(iv.Offset.Milliseconds())
-		iv.Response.SetEndTimeMs((iv.Offset + iv.Length).Milliseconds())
-		err = w.OutputIntervalHistogram(iv.Response)
-	}
+	err = summary.HLog(out, summary.HLogTitle(f.trial.ID), d.intervals)
 	return firstError(err, out.Close())
 }
 

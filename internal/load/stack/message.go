@@ -87,7 +87,7 @@ func describe(ctx context.Context, conn *grpc.ClientConn, symbol string) (
 			return nil, err
 		}
 		if e := answer.GetErrorResponse(); e != nil {
-			return nil, fmt.Errorf("%s", e.GetErrorMessage())
+			return nil, fmt.Errorf("find %s: %s", symbol, e.GetErrorMessage())
 		}
 		for _, b := range answer.GetFileDescriptorResponse().GetFileDescriptorProto() {
 			file := &descriptorpb.FileDescriptorProto{}
