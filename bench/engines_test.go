@@ -30,6 +30,16 @@ type contender struct {
 	engine func(netip.AddrPort, int) (load.Engine, error)
 }
 
+const short = 60 * time.Millisecond
+
+// length is how long to let it run in one go: wrk knows whole seconds only.
+func (c *contender) length() time.Duration {
+	if c.engine == nil {
+		return time.Second
+	}
+	return short
+}
+
 func with(name string, o uring.Options) contender {
 	return contender{name, func(a netip.AddrPort, n int) (load.Engine, error) {
 		return uring.NewWith(a, n, o)
@@ -74,7 +84,7 @@ func BenchmarkEngines(b *testing.B) {
 		for _, c := range others {
 			b.Run(fmt.Sprintf("%s/connections=%d", c.name, conns), func(b *testing.B) {
 				for range b.N {
-					duel(b, c, conns, 2, time.Second)
+					duel(b, c, conns, 2, c.length())
 				}
 			})
 		}
@@ -87,7 +97,7 @@ func BenchmarkChoices(b *testing.B) {
 		for _, c := range choices {
 			b.Run(fmt.Sprintf("%s/connections=%d", c.name, conns), func(b *testing.B) {
 				for range b.N {
-					duel(b, c, conns, 2, 400*time.Millisecond)
+					duel(b, c, conns, 2, short)
 				}
 			})
 		}
@@ -100,20 +110,16 @@ func BenchmarkLarge(b *testing.B) {
 		for _, c := range slices.Concat(others, choices) {
 			b.Run(fmt.Sprintf("%s/size=%d", c.name, size), func(b *testing.B) {
 				for range b.N {
-					duel(b, c, 16, size, time.Second)
+					duel(b, c, 16, size, c.length())
 				}
 			})
 		}
 	}
 }
 
-// duels is how often the two are run: odd, so that there is a median, and large, since runs are
-// short and machines noisy.
-const duels = 15
-
 // duel alternates the engine as it is with another generator against one server that answers with
 // size bytes. It reports the medians of what each cost, and the median and quartiles of the ratios
-// of neighbouring runs.
+// of neighbouring runs, of which there are many: short ones side by side meet the same noise.
 func duel(b *testing.B, other contender, conns, size int, d time.Duration) {
 	b.Helper()
 	serverCore, core := twoCores(b)
@@ -122,7 +128,8 @@ func duel(b *testing.B, other contender, conns, size int, d time.Duration) {
 	}
 	addr := sized(b, serverCore, size)
 	var ours, theirs, cpu, rate []float64
-	for i := range duels {
+	rounds := int(8*time.Second/d) | 1 // odd, so that there is a median
+	for i := range rounds {
 		var of [2]cost
 		for _, k := range [2]int{i % 2, 1 - i%2} {
 			of[k] = engage(b, [2]contender{asItIs, other}[k], addr, core, conns, size, d)
@@ -137,8 +144,8 @@ func duel(b *testing.B, other contender, conns, size int, d time.Duration) {
 	b.ReportMetric(stats.Median(ours)/1e3, "cpu-µs/req")
 	b.ReportMetric(stats.Median(theirs)/1e3, "other-cpu-µs/req")
 	b.ReportMetric(stats.Median(cpu), "cpu-ratio")
-	b.ReportMetric(cpu[duels/4], "cpu-ratio-q1")
-	b.ReportMetric(cpu[duels*3/4], "cpu-ratio-q3")
+	b.ReportMetric(cpu[rounds/4], "cpu-ratio-q1")
+	b.ReportMetric(cpu[rounds*3/4], "cpu-ratio-q3")
 	b.ReportMetric(stats.Median(rate), "rate-ratio")
 }
 

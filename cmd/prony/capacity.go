@@ -67,7 +67,8 @@ func (a *app) capacityCmd() *cobra.Command {
 		panic("capacity: loadFlags no longer declares --duration: " + err.Error())
 	}
 	fs.StringVar(&f.slo, "slo", "", "objectives to keep, as 'p99<50ms,errors<0.1%'")
-	fs.DurationVar(&f.window, "window", 2*time.Second, "of a step; longer where p99 needs it")
+	fs.DurationVar(&f.window, "window", 2*time.Second,
+		"of a step, at least; longer as the budget allows")
 	fs.DurationVar(&f.budget, "budget", 2*time.Minute, "for the whole search")
 	fs.Float64Var(&f.confidence, "confidence", 0.95, "of the interval")
 	fs.Float64Var(&f.precision, "precision", 0.01, "half the interval by the rate; then it ends")
@@ -114,8 +115,11 @@ func (f *capacityFlags) check() (p capacityPlan, err error) {
 		return p, fmt.Errorf("--replicates %d: want at least 1", f.replicates)
 	}
 	o := &p.options
-	o.Seed, o.Lead, o.Window, o.Budget = f.load.seed, f.load.lead, f.window, f.budget
+	o.Seed, o.Window, o.Budget = f.load.seed, f.window, f.budget
 	o.Confidence, o.Precision = f.confidence, f.precision
+	if f.load.given("lead") {
+		o.Lead = f.load.lead
+	}
 	if f.slo == "" {
 		return p, nil
 	}

@@ -398,6 +398,11 @@ func (s *search) conclude(p *posterior) {
 		f.warn("whether a step holds is chance from %.0f to %.0f/s: raise the window",
 			f.PerS*math.Exp(-2*f.Width), f.PerS*math.Exp(2*f.Width))
 	}
+	if steps := about(s.tried); memory(steps) > len(steps)/2 {
+		f.warn("answers depend on one another for so long that windows of %v are short: in the "+
+			"long run less may hold; raise the budget",
+			time.Duration(f.WindowNs).Round(100*time.Millisecond))
+	}
 	if s.invalid > 0 {
 		f.warn("%d steps said nothing and were repeated; the last one: %s", s.invalid, s.last)
 	}
@@ -406,6 +411,17 @@ func (s *search) conclude(p *posterior) {
 		f.warn("hysteresis: come to from below it is %.0f/s, from above %.0f/s", h.BelowPerS,
 			h.AbovePerS)
 	}
+}
+
+// memory counts the steps of which the verdict says that their answers are worth few independent
+// ones.
+func memory(steps []Tried) (n int) {
+	for _, t := range steps {
+		if slices.Contains(t.Suspect, "samples") {
+			n++
+		}
+	}
+	return n
 }
 
 func (s *search) hysteresis(p *posterior, tail float64) Hysteresis {

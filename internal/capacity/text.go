@@ -54,7 +54,7 @@ func (p *lines) f(format string, args ...any) {
 // Text prints a search's result for people.
 func (f *Found) Text(w io.Writer) error {
 	p := &lines{w: w}
-	window := time.Duration(f.WindowNs)
+	window := time.Duration(f.WindowNs).Round(100 * time.Millisecond)
 	if f.Found {
 		p.f("capacity    %s/s  [%s – %s] at %g %% confidence", fine(f.PerS), fine(f.LoPerS),
 			fine(f.HiPerS), 100*f.Confidence)

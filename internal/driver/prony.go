@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"sync"
 
 	"prony/internal/load"
 	"prony/internal/load/epoll"
@@ -32,6 +33,9 @@ func (p Prony) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 	return load.Run(ctx, s)
 }
 
+// probed is why io_uring cannot be used here, asked once: no kernel changes its mind.
+var probed = sync.OnceValue(uring.Probe)
+
 // Describe says which engine a load would have, and why.
 func (p Prony) Describe() (load.EngineInfo, error) {
 	var s load.Spec
@@ -49,7 +53,7 @@ func (p Prony) choose(s *load.Spec) error {
 		useStack(s, *p.Stack)
 		return nil
 	}
-	refused := uring.Probe()
+	refused := probed()
 	switch p.Engine {
 	case "", Auto:
 		if refused == nil {

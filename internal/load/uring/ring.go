@@ -187,8 +187,8 @@ func (r *ring) enter(want uint32, flags uintptr, arg unsafe.Pointer, size uintpt
 		return nil
 	case unix.EINTR, unix.ETIME, unix.EAGAIN, unix.EBUSY:
 		return nil
-	case unix.EEXIST, unix.EINVAL: // the latter from the other's table of rings
-		return errors.New("io_uring_enter: the ring belongs to another thread")
+	case unix.EEXIST, unix.EINVAL: // the latter where the ring is in a table of its thread's
+		return fmt.Errorf("io_uring_enter: %w; the ring may belong to another thread", errno)
 	}
 	return fmt.Errorf("io_uring_enter: %w", errno)
 }

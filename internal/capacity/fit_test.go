@@ -1,0 +1,90 @@
+package capacity
+
+import (
+	"math"
+	"testing"
+)
+
+func TestLookUp(t *testing.T) {
+	table := chances()
+	for z := -7.0; z < 7; z += 0.0373 {
+		q := lapseHigh + (1-lapseLow-lapseHigh)*0.5*math.Erfc(z/math.Sqrt2)
+		for _, row := range []struct{ got, want float64 }{
+			{lookUp(table.hold, z), q}, {lookUp(table.logHold, z), math.Log(q)},
+			{lookUp(table.logBreak, z), math.Log(1 - q)},
+		} {
+			if math.Abs(row.got-row.want) > 1e-4 {
+				t.Errorf("at %.3f: %v, want %v", z, row.got, row.want)
+			}
+		}
+	}
+}
+
+// ladder is a step at each of n rates 1 % apart about exp(0), held below it and broken above it.
+func ladder(n int) (seen []observation) {
+	for i := range n {
+		x := 0.01 * (float64(i) - float64(n-1)/2)
+		seen = append(seen, observation{x: x, held: x < 0})
+	}
+	return seen
+}
+
+func TestFit(t *testing.T) {
+	check := func(seen []observation, center, within, widest float64) {
+		t.Helper()
+		p := fit(seen, -0.1, 0.1)
+		if math.Abs(p.center(0.5)-center) > within || p.width() > widest {
+			t.Errorf("center %.4f, width %.4f, want %v ± %v, %v", p.center(0.5), p.width(), center,
+				within, widest)
+		}
+		sum := 0.0
+		for _, row := range p.weight {
+			sum += total(row)
+		}
+		if math.Abs(sum-1) > 1e-9 || math.Abs(total(p.margin)-1) > 1e-9 {
+			t.Errorf("weights add up to %v", sum)
+		}
+		// The belief has half of the steps hold at its center, nearly: lapses differ by 1 %.
+		if q := p.holds(p.at(0.5)); math.Abs(q-0.5) > 1e-3 {
+			t.Errorf("at(0.5) holds with %v", q)
+		}
+		if p.at(0.85) >= p.at(0.5) || p.at(0.5) >= p.at(0.15) {
+			t.Errorf("levels %v, %v, %v", p.at(0.85), p.at(0.5), p.at(0.15))
+		}
+	}
+	check(ladder(20), 0, 0.002, 0.02)
+	// An accident 30 % below the boundary neither moves nor widens it; without lapses the width
+	// would have to be of that order.
+	accident := append(ladder(20), observation{x: -0.3})
+	check(accident, 0, 0.005, 0.03)
+	check(append(ladder(20), observation{x: 0.3, held: true}), 0, 0.005, 0.03)
+	// The bracket was wrong by a factor of e: the data move the prior's end.
+	moved := ladder(20)
+	for i := range moved {
+		moved[i].x++
+	}
+	check(moved, 1, 0.01, 0.02)
+}
+
+func TestShift(t *testing.T) {
+	var seen []observation
+	for _, way := range []float64{-1, 1} {
+		for range 3 {
+			for _, o := range ladder(20) {
+				o.x, o.way = o.x+way*0.04, way // 8 % apart
+				seen = append(seen, o)
+			}
+		}
+	}
+	p := fit(seen, -0.1, 0.1)
+	lo, mid, hi := p.shift(seen, 0.025)
+	if math.Abs(mid-0.08) > 0.02 || lo <= 0 || lo >= mid || hi <= mid {
+		t.Errorf("shift %.4f [%.4f, %.4f], want 0.08", mid, lo, hi)
+	}
+	for i := range seen {
+		seen[i].way = 0
+	}
+	if lo, _, hi := p.shift(seen, 0.025); lo > -0.4 || hi < 0.4 {
+		t.Errorf("shift within %.4f and %.4f where nothing is known of it", lo, hi)
+	}
+}
