@@ -66,7 +66,8 @@ var choices = []contender{
 	}),
 	with("buffers-2x256k", uring.Options{Buffers: 2, BufferSize: 256 << 10}),
 	with("buffers-4x64k", uring.Options{Buffers: 4, BufferSize: 64 << 10}),
-	with("buffers-32x64k", uring.Options{Buffers: 32, BufferSize: 64 << 10}),
+	with("buffers-8x64k", uring.Options{Buffers: 8, BufferSize: 64 << 10}),
+	with("buffers-4x128k", uring.Options{Buffers: 4, BufferSize: 128 << 10}),
 	with("buffers-32x256k", uring.Options{Buffers: 32, BufferSize: 256 << 10}),
 	with("batch-8", uring.Options{Batch: 8}),
 	with("batch-128", uring.Options{Batch: 128}),
@@ -75,7 +76,6 @@ var choices = []contender{
 	with("gather-8", uring.Options{Gather: 8, GatherUs: 50}),
 	with("gather-16", uring.Options{Gather: 16, GatherUs: 100}),
 	with("gather-32", uring.Options{Gather: 32, GatherUs: 200}),
-	with("reno", uring.Options{Congestion: "reno"}),
 }
 
 // BenchmarkEngines holds the io_uring engine against the other generators.
@@ -110,7 +110,7 @@ func BenchmarkLarge(b *testing.B) {
 		for _, c := range slices.Concat(others, choices) {
 			b.Run(fmt.Sprintf("%s/size=%d", c.name, size), func(b *testing.B) {
 				for range b.N {
-					duel(b, c, 16, size, c.length())
+					duel(b, c, 16, size, max(c.length(), 300*time.Millisecond))
 				}
 			})
 		}

@@ -1,7 +1,5 @@
 package uring
 
-import "golang.org/x/sys/unix"
-
 // Options are choices that were made by experiment, each to be made otherwise: for benchmarks only.
 // The zero value is what New takes; docs/decisions/0012-uring.md has what each came to.
 type Options struct {
@@ -20,8 +18,6 @@ type Options struct {
 	// it is for where none are reported.
 	Gather   int
 	GatherUs int
-
-	Congestion string // control of the sockets; empty: the system's
 
 	requests, outcomes uint32 // places in the queues
 	rungs              []uint32
@@ -59,11 +55,4 @@ func (o *Options) apply(e *Engine) {
 		e.fileBy = sqeFixedFile
 	}
 	e.ring.arg.minWaitUs = uint32(o.GatherUs)
-}
-
-func (o *Options) socket(fd int) {
-	if o.Congestion != "" {
-		// A kernel that lacks it leaves the socket with the system's.
-		_ = unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, o.Congestion)
-	}
 }

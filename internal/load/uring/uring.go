@@ -182,7 +182,6 @@ func (e *Engine) Open(i int) {
 		e.fail(i, err)
 		return
 	}
-	e.opt.socket(fd)
 	q := e.request(opConnect, connecting, i)
 	q.fd, q.flags = e.file(i), e.fileBy
 	q.addr, q.off = uint64(uintptr(unsafe.Pointer(&e.addr.Raw))), uint64(e.addr.Len)
