@@ -66,16 +66,21 @@ func TestFit(t *testing.T) {
 	check(moved, 1, 0.01, 0.02)
 }
 
-func TestShift(t *testing.T) {
-	var seen []observation
+// shifted are ladders from below and from above, with steps of this distance, this much apart.
+func shifted(step, apart float64) (seen []observation) {
 	for _, way := range []float64{-1, 1} {
 		for range 3 {
 			for _, o := range ladder(20) {
-				o.x, o.way = o.x+way*0.04, way // 8 % apart
+				o.x, o.way = o.x*step/0.01+way*apart/2, way
 				seen = append(seen, o)
 			}
 		}
 	}
+	return seen
+}
+
+func TestShift(t *testing.T) {
+	seen := shifted(0.01, 0.08)
 	p := fit(seen, -0.1, 0.1)
 	lo, mid, hi := p.shift(seen, 0.025)
 	if math.Abs(mid-0.08) > 0.02 || lo <= 0 || lo >= mid || hi <= mid {
@@ -86,5 +91,27 @@ func TestShift(t *testing.T) {
 	}
 	if lo, _, hi := p.shift(seen, 0.025); lo > -0.4 || hi < 0.4 {
 		t.Errorf("shift within %.4f and %.4f where nothing is known of it", lo, hi)
+	}
+}
+
+func TestHysteresisTold(t *testing.T) {
+	for _, row := range []struct {
+		step, apart float64
+		differs     bool
+	}{
+		{0.01, 0.08, true}, {0.01, -0.08, true}, {0.01, 0, false},
+		{0.001, 0.006, false}, // there, and below 1 %
+		{0.001, 0.02, true},
+	} {
+		s := &search{seen: shifted(row.step, row.apart)}
+		h := s.hysteresis(fit(s.seen, -0.1, 0.1), 0.025)
+		if !h.Checked || h.Differs != row.differs || h.Differs &&
+			(h.BelowPerS > h.AbovePerS) != (row.apart > 0) {
+			t.Errorf("%+v: %+v", row, h)
+		}
+	}
+	s := &search{seen: ladder(20)}
+	if h := s.hysteresis(fit(s.seen, -0.1, 0.1), 0.025); h.Checked {
+		t.Errorf("checked without rising and falling steps: %+v", h)
 	}
 }

@@ -190,6 +190,16 @@ func TestFindReasons(t *testing.T) {
 		func(s *server, o *Options) { s.lateFrom, s.delayed = 700, true })
 	check("p99<50ms", "ceiling against a null server is 2000/s; the objectives held up to 533/s",
 		func(s *server, o *Options) { s.lateFrom, o.CeilingPerS = 700, 2000 })
+	check("p99<50ms", "the generator itself is the limit at ", func(s *server, o *Options) {
+		o.Budget = time.Hour // about the boundary it is late with all but one step in five
+		o.Offer = func(ctx context.Context, step Step) (*result.Load, error) {
+			s.lateFrom = 0
+			if step.Phase != Bracket && len(s.steps)%5 != 0 {
+				s.lateFrom = 1
+			}
+			return s.offer(ctx, step)
+		}
+	})
 	check("p99<50ms", "did not come back to rest", func(s *server, o *Options) { s.stuck = true })
 	check("p99<50ms", "before a rate that holds and one that breaks were found",
 		func(s *server, o *Options) { o.Budget = 8 * time.Second })

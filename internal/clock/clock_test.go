@@ -1,9 +1,12 @@
 package clock
 
 import (
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Whatever the wall clock does meanwhile: the kernel's monotonic clock never goes back, and Mono
@@ -58,4 +61,26 @@ func TestBothFollowTheBubble(t *testing.T) {
 			t.Errorf("it is %s now", day)
 		}
 	})
+}
+
+// The kernel's clock and the process's differ by a constant. An offset that is too small would wake
+// the loop early by as much, every time; it must not be below what any reading shows, and not above
+// by more than a reading takes.
+func TestKernel(t *testing.T) {
+	low, high := int64(math.MinInt64), int64(math.MaxInt64)
+	for range 1000 {
+		var ts unix.Timespec
+		before := Mono()
+		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+			t.Fatal(err)
+		}
+		after := Mono()
+		low, high = max(low, ts.Nano()-after), min(high, ts.Nano()-before)
+	}
+	for range 20 {
+		offset, err := Kernel()
+		if err != nil || offset < low || offset > high+int64(time.Millisecond) {
+			t.Errorf("offset %d, %v, want %d to %d", offset, err, low, high)
+		}
+	}
 }

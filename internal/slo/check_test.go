@@ -88,6 +88,9 @@ func TestCheck(t *testing.T) {
 	check("p99.9<89ms", l, "broken", "90ms")
 	check("p99.9<89ms", good(t, times{996, 10 * ms}, times{4, 90 * ms}), "unknown", "3838")
 
+	l.Done += 10 // of requests from before the window
+	check("delivered>=100%", l, "held", "100% (1000 of 1000)")
+
 	few := good(t, times{380, 10 * ms})
 	check("p99<50ms", few, "unknown", "needs n ≥ 381, has 380")
 	check("p99<50ms", good(t, times{381, 10 * ms}), "held", "10ms")

@@ -8,7 +8,6 @@
 package epoll
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"net/netip"
@@ -19,6 +18,7 @@ import (
 
 	"prony/internal/clock"
 	"prony/internal/load"
+	"prony/internal/load/socket"
 )
 
 const (
@@ -30,9 +30,7 @@ const (
 // Engine implements load.Engine.
 type Engine struct {
 	epfd, timer int
-	family      int
-	addr        [unix.SizeofSockaddrInet6]byte
-	addrLen     uintptr
+	addr        socket.Address
 
 	slots    []slot
 	events   []unix.EpollEvent
@@ -53,6 +51,7 @@ type slot struct {
 // New returns an engine for the number of slots, all to one address.
 func New(addr netip.AddrPort, slots int) (*Engine, error) {
 	e := &Engine{
+		addr:   socket.AddressOf(addr),
 		slots:  make([]slot, slots),
 		events: make([]unix.EpollEvent, maxEvents),
 		buf:    make([]byte, readSize),
@@ -60,7 +59,6 @@ func New(addr netip.AddrPort, slots int) (*Engine, error) {
 	for i := range e.slots {
 		e.slots[i].fd = -1
 	}
-	e.setAddr(addr)
 	var err error
 	if e.epfd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("create epoll instance: %w", err)
@@ -82,44 +80,20 @@ func New(addr netip.AddrPort, slots int) (*Engine, error) {
 	return e, nil
 }
 
-func (e *Engine) setAddr(a netip.AddrPort) {
-	port := a.Port()
-	if ip := a.Addr().Unmap(); ip.Is4() {
-		e.family = unix.AF_INET
-		sa := (*unix.RawSockaddrInet4)(unsafe.Pointer(&e.addr))
-		sa.Family = unix.AF_INET
-		sa.Addr = ip.As4()
-		*(*[2]byte)(unsafe.Pointer(&sa.Port)) = [2]byte{byte(port >> 8), byte(port)}
-		e.addrLen = unix.SizeofSockaddrInet4
-		return
-	}
-	e.family = unix.AF_INET6
-	sa := (*unix.RawSockaddrInet6)(unsafe.Pointer(&e.addr))
-	sa.Family = unix.AF_INET6
-	sa.Addr = a.Addr().As16()
-	*(*[2]byte)(unsafe.Pointer(&sa.Port)) = [2]byte{byte(port >> 8), byte(port)}
-	e.addrLen = unix.SizeofSockaddrInet6
-}
-
 // Open starts a non-blocking connect. The peer's refusal comes as an event of the socket. A failure
 // of the own kernel (no descriptor, no free port, no route) raises none: worse, the socket would
 // look open. It is kept and told in the next Wait.
 func (e *Engine) Open(i int) {
 	s := &e.slots[i]
 	s.fd, s.opening, s.rest, s.err = -1, true, nil, nil
-	fd, err := unix.Socket(e.family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	fd, err := e.addr.New(unix.SOCK_NONBLOCK)
 	if err != nil {
-		if err == unix.EMFILE || err == unix.ENFILE {
-			err = errSockets
-		}
 		e.refuse(s, err)
 		return
 	}
 	s.gen++
-	// Nagle's algorithm would hold back the second part of a request that is sent in two.
-	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	_, _, errno := syscall.RawSyscall(unix.SYS_CONNECT, uintptr(fd),
-		uintptr(unsafe.Pointer(&e.addr)), e.addrLen)
+		uintptr(unsafe.Pointer(&e.addr.Raw)), uintptr(e.addr.Len))
 	if errno != 0 && errno != unix.EINPROGRESS && errno != unix.EINTR {
 		unix.Close(fd)
 		e.refuse(s, errno)
@@ -148,7 +122,7 @@ func (e *Engine) refuse(s *slot, err error) {
 func (e *Engine) Send(i int, b []byte) {
 	s := &e.slots[i]
 	if s.rest != nil {
-		e.spoil(s, errEarly)
+		e.spoil(s, socket.ErrEarly)
 		return
 	}
 	n, errno := send(s.fd, b)
@@ -187,11 +161,6 @@ func (e *Engine) Release() {
 	unix.Close(e.timer)
 	unix.Close(e.epfd)
 }
-
-var (
-	errSockets = errors.New("no more sockets: raise the limit on open files (ulimit -n)")
-	errEarly   = errors.New("the server answered the request before this one before it had read it")
-)
 
 // Wait implements load.Engine.
 func (e *Engine) Wait(deadline int64, h load.Handler) error {
@@ -288,7 +257,7 @@ func (e *Engine) serve(i int, s *slot, events uint32, h load.Handler) {
 func (e *Engine) read(i int, s *slot, events uint32, h load.Handler) {
 	gen := s.gen
 	for {
-		if s.err == errEarly {
+		if s.err == socket.ErrEarly {
 			e.ended(i, nil, h) // what is there belongs to an answer that was taken already
 			return
 		}

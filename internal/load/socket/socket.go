@@ -5,14 +5,10 @@ package socket
 
 import (
 	"errors"
-	"fmt"
-	"math"
 	"net/netip"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"prony/internal/clock"
 )
 
 // What engines tell where the kernel's words would not help.
@@ -60,22 +56,4 @@ func (a *Address) New(flags int) (int, error) {
 	// Nagle's algorithm would hold back the second part of a request that is sent in two.
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	return fd, nil
-}
-
-// MonoOffset returns CLOCK_MONOTONIC minus clock.Mono. The process's clock is read first, so that
-// the offset is too large by what a reading takes, never too small: a timer that fires early would
-// make the loop turn until the moment has come, every time. Of several readings the closest is
-// taken, in case the thread was interrupted in between.
-func MonoOffset() (int64, error) {
-	const readings = 16
-	offset := int64(math.MaxInt64)
-	for range readings {
-		var ts unix.Timespec
-		before := clock.Mono()
-		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
-			return 0, fmt.Errorf("read CLOCK_MONOTONIC: %w", err)
-		}
-		offset = min(offset, ts.Nano()-before)
-	}
-	return offset, nil
 }

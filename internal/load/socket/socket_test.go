@@ -1,17 +1,13 @@
 package socket
 
 import (
-	"math"
 	"net"
 	"net/netip"
 	"syscall"
 	"testing"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"prony/internal/clock"
 )
 
 // The kernel's and Go's own conversion agree: what is bound to the one is found at the other.
@@ -48,26 +44,4 @@ func TestAddressOf(t *testing.T) {
 	check("127.0.0.1:54321", "127.0.0.1:54321")          // 54321 = 0xd431: both bytes count
 	check("[::1]:54321", "[::1]:54321")                  //
 	check("[::ffff:127.0.0.2]:54321", "127.0.0.2:54321") // IPv4
-}
-
-// The kernel's clock and the process's differ by a constant. An offset that is too small would wake
-// the loop early by as much, every time; it must not be below what any reading shows, and not above
-// by more than a reading takes.
-func TestMonoOffset(t *testing.T) {
-	low, high := int64(math.MinInt64), int64(math.MaxInt64)
-	for range 1000 {
-		var ts unix.Timespec
-		before := clock.Mono()
-		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
-			t.Fatal(err)
-		}
-		after := clock.Mono()
-		low, high = max(low, ts.Nano()-after), min(high, ts.Nano()-before)
-	}
-	for range 20 {
-		offset, err := MonoOffset()
-		if err != nil || offset < low || offset > high+int64(time.Millisecond) {
-			t.Errorf("offset %d, %v, want %d to %d", offset, err, low, high)
-		}
-	}
 }

@@ -112,7 +112,7 @@ func NewWith(addr netip.AddrPort, slots int, o Options) (*Engine, error) {
 // equip gives the ring its buffers and finds out how it waits.
 func (e *Engine) equip() error {
 	var err error
-	if e.toMono, err = socket.MonoOffset(); err != nil {
+	if e.toMono, err = clock.Kernel(); err != nil {
 		return err
 	}
 	e.recvBy, e.sendBy, e.waitBy = recvMultishot, sqeSkipSuccess, enterGetEvents|enterExtArg
@@ -341,7 +341,7 @@ func (e *Engine) turn(deadline int64) error {
 	}
 	at := deadline - now
 	if e.absolute {
-		if at = deadline + e.toMono; at < deadline { // beyond the kernel's clock: never, or nearly so
+		if at = deadline + e.toMono; at < deadline { // beyond the kernel's clock
 			at = math.MaxInt64
 		}
 	}
