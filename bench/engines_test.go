@@ -163,7 +163,8 @@ func engage(tb testing.TB, c contender, addr netip.AddrPort, core, conns, size i
 func offer(tb testing.TB, s load.Spec, c contender, addr netip.AddrPort, core,
 	size int) *load.Result {
 	tb.Helper()
-	s.Name, s.Address, s.Model, s.Cores, s.Engine = "bench", addr, load.Closed, []int{core}, c.engine
+	s.Name, s.Address, s.Model, s.Cores, s.Engine = "bench", addr, load.Closed, []int{core},
+		c.engine
 	s.Drain, s.Timeout = time.Second, 5*time.Second
 	s.Scenario = load.Scenario{KeyLo: 1, KeyHi: 50000, Requests: []load.Request{{
 		Method: "GET", Path: "/hello?key={key}", HasWant: true, Want: strings.Repeat("x", size),
