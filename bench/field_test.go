@@ -27,8 +27,10 @@ import (
 )
 
 // The field: every generator that is installed, against the same server, in alternating runs. Each
-// runs as a process of its own, pinned to the same core; its cost is what wait4(2) says of the
-// whole process, start and end included.
+// runs as a process of its own, pinned to the same core. The cost of a foreign one is what wait4(2)
+// says of the whole process; that of ours is what all threads of its process took from the call of
+// the generator to its return, with connecting and merging, but without the start of this test's
+// binary, which has everybody else's drivers in it.
 
 // figures are what one run came to.
 type figures struct {
@@ -88,6 +90,7 @@ func offerAsChild(text string) error {
 		s.Model = load.Open
 		s.Schedule = pace.Schedule{Arrivals: pace.Constant, Rate: pace.Flat(c.RatePerS)}
 	}
+	before := processCPU()
 	r, err := driver.Prony{Engine: c.Engine}.Offer(context.Background(), s)
 	if err != nil {
 		return err
@@ -96,9 +99,18 @@ func offerAsChild(text string) error {
 		return fmt.Errorf("%d errors: %s", n, r.Errors.Example)
 	}
 	return json.NewEncoder(os.Stdout).Encode(figures{
-		PerS: r.ThroughputPerS, CPUNsPerRequest: float64(r.Done),
+		PerS: r.ThroughputPerS, CPUNsPerRequest: float64(processCPU()-before) / float64(r.Done),
 		LagP50Ns: r.Lag.P50Ns, LagP99Ns: r.Lag.P99Ns,
 	})
+}
+
+// processCPU is what all threads of this process have taken.
+func processCPU() int64 {
+	var ru unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &ru); err != nil {
+		panic("bench: getrusage of the own process cannot fail: " + err.Error())
+	}
+	return ru.Utime.Nano() + ru.Stime.Nano()
 }
 
 // runOurs runs our generator once, as a process of its own.
@@ -120,17 +132,10 @@ func runOurs(tb testing.TB, c childLoad) figures {
 	if err := json.Unmarshal(out, &f); err != nil {
 		tb.Fatal(err)
 	}
-	f.cost(cmd, f.CPUNsPerRequest)
-	return f
-}
-
-// cost fills in what the ended process took, for so many requests.
-func (f *figures) cost(cmd *exec.Cmd, requests float64) {
-	p := cmd.ProcessState
-	f.CPUNsPerRequest = float64(p.UserTime()+p.SystemTime()) / requests
-	if ru, ok := p.SysUsage().(*syscall.Rusage); ok {
+	if ru, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
 		f.MemoryBytes = ru.Maxrss << 10 // getrusage(2) counts in KiB
 	}
+	return f
 }
 
 // runForeign runs another generator once; false where it cannot do this.

@@ -165,8 +165,11 @@ func (s *session) offer(ctx context.Context, step Step) (*Tried, *result.Load, e
 	}
 	t := judge(l, s.SLO)
 	t.Step, t.N = step, len(s.tried)+1
-	if step.Phase == Warmup || step.Phase == Quiet {
+	switch {
+	case step.Phase == Warmup || step.Phase == Quiet:
 		t.Word, t.Why, t.Objectives = "", "", nil // they were not to keep anything
+	case step.Phase == AtShare && t.overload+t.instrument == "":
+		t.Word, t.Why = "", "" // nor was this, once it can be told
 	}
 	s.tried = append(s.tried, t)
 	if s.Progress != nil {

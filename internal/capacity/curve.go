@@ -35,7 +35,8 @@ type Point struct {
 	RatePerS       float64    `json:"ratePerS"`
 	Replicates     int        `json:"replicates"` // that count
 	LeftOut        int        `json:"leftOut,omitempty"`
-	Why            string     `json:"why,omitempty"` // of the last one that was left out
+	Why            string     `json:"why,omitempty"`     // of the last one that was left out
+	Suspect        []string   `json:"suspect,omitempty"` // the verdict's rules that others broke
 	ThroughputPerS float64    `json:"throughputPerS"`
 	CPUPerRequest  float64    `json:"generatorNsPerRequest"`
 	N              int64      `json:"n"` // answers
@@ -107,11 +108,16 @@ func (s *session) replicate(ctx context.Context, p *Point) error {
 		p.LeftOut, p.Why = p.LeftOut+1, "the record has no histogram"
 	default:
 		p.add(times)
+		for _, rule := range t.Suspect {
+			if !slices.Contains(p.Suspect, rule) {
+				p.Suspect = append(p.Suspect, rule)
+			}
+		}
 		p.done += l.Done
 		p.runNs += l.WindowNs
 		p.cpuNs += l.Generator.CPUPerRequestNs * float64(l.Done)
 	}
-	if t.Word != Held {
+	if t.overload != "" {
 		_, err = s.quiet(ctx)
 	}
 	return err

@@ -7,12 +7,26 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"prony/internal/result"
 )
 
 func TestCurve(t *testing.T) {
 	s := newServer(1, 1000, 0)
 	s.whole = true
-	o := s.options("p99<50ms", 1)
+	o := s.options("p99<50ms,errors<0.001%", 1) // which nothing here has answers enough to tell
+	o.Progress = func(step Tried) {
+		if step.Word != "" || step.Why != "" {
+			t.Errorf("a curve was to keep something: %s", step.Line())
+		}
+	}
+	o.Offer = func(ctx context.Context, step Step) (*result.Load, error) {
+		l, err := s.offer(ctx, step)
+		if step.RatePerS == 90 {
+			l.Host.OtherCPUShare = 0.5
+		}
+		return l, err
+	}
 	points, err := Curve(context.Background(), o, 900, Shares, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +70,8 @@ func TestCurve(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := b.String()
-	for _, want := range []string{" 10 % ", "90.0 ", "855", "– p99.9: needs n ≥ 3,838", "░"} {
+	for _, want := range []string{" 10 % ", "90.0 ", "855", "– p99.9: needs n ≥ 3,838", "░",
+		"doubt at 10 %: neighbours\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q lacks %q", text, want)
 		}

@@ -109,10 +109,17 @@ func TestFindStretches(t *testing.T) {
 		o := q.options("p99<50ms", 1)
 		o.Offer, o.Budget = q.offer, budget
 		f := find(t, q.server, o)
+		phase := ""
 		for _, step := range about(f.Steps) {
-			if int64(step.Window) != f.WindowNs || step.Lead != step.Window/4 {
-				t.Errorf("a window of %v after a lead of %v, want %d ns", step.Window, step.Lead,
-					f.WindowNs)
+			// The step that eases in or pushes over is far off, where a short window will do.
+			want := time.Duration(f.WindowNs)
+			if step.Phase != phase && step.Phase != Shuffled {
+				want = o.Window
+			}
+			phase = step.Phase
+			if step.Window != want || step.Lead != step.Window/4 {
+				t.Errorf("a window of %v after a lead of %v, want %v", step.Window, step.Lead,
+					want)
 			}
 		}
 		return f.WindowNs, slices.ContainsFunc(f.Warnings, func(w string) bool {

@@ -200,12 +200,13 @@ func (s *search) lowest() float64 {
 
 // step offers a rate until it says something, repeats times at most.
 func (s *search) step(ctx context.Context, phase string, rate, way float64) (string, error) {
+	window := s.window(rate)
 	for range 1 + repeats {
-		if len(s.tried) >= stepsMax || s.elapsed()+s.cost(rate) > s.Budget {
+		if len(s.tried) >= stepsMax || s.elapsed()+s.bare(window)+s.extra > s.Budget {
 			return "", errBudget
 		}
 		from := s.Now()
-		t, _, err := s.offer(ctx, Step{Phase: phase, RatePerS: rate, Window: s.window(rate)})
+		t, _, err := s.offer(ctx, Step{Phase: phase, RatePerS: rate, Window: window})
 		if err != nil {
 			return "", err
 		}
@@ -215,7 +216,7 @@ func (s *search) step(ctx context.Context, phase string, rate, way float64) (str
 				return "", err
 			}
 		}
-		s.extra = max(s.extra, time.Duration(s.Now()-from)-s.bare(rate))
+		s.extra = max(s.extra, time.Duration(s.Now()-from)-s.bare(window))
 		if word != Invalid {
 			s.seen = append(s.seen, observation{math.Log(rate), word == Held, way})
 			if word == Held {
@@ -231,12 +232,9 @@ func (s *search) step(ctx context.Context, phase string, rate, way float64) (str
 	return Invalid, nil
 }
 
-// cost is what a step may take, with its drain and the wait for quiet.
-func (s *search) cost(rate float64) time.Duration { return s.bare(rate) + s.extra }
-
-// bare is the time of a step's lead and window.
-func (s *search) bare(rate float64) time.Duration {
-	return time.Duration(float64(s.window(rate)) * s.leadShare())
+// bare is the time of a step without its drain and the wait for quiet after it.
+func (s *search) bare(window time.Duration) time.Duration {
+	return time.Duration(float64(window) * s.leadShare())
 }
 
 // leadShare is lead and window by window.
@@ -377,9 +375,14 @@ func (s *search) block(ctx context.Context, kind string, p *posterior) error {
 	default:
 		s.rng.Shuffle(len(rates), func(i, j int) { rates[i], rates[j] = rates[j], rates[i] })
 	}
-	for _, rate := range rates {
-		rate = max(rate, s.lowest())
-		if _, err := s.step(ctx, kind, rate, way); err != nil {
+	stretched := s.least
+	defer func() { s.least = stretched }()
+	for i, rate := range rates {
+		s.least = stretched
+		if way != 0 && i == 0 {
+			s.least = 0 // far off, a short window says as much
+		}
+		if _, err := s.step(ctx, kind, max(rate, s.lowest()), way); err != nil {
 			return err
 		}
 	}

@@ -215,7 +215,7 @@ func CurveText(w io.Writer, points []Point) error {
 			cells[q.Name], ns[q.Name] = table.Absent, q.Ns
 			if q.Ns > 0 {
 				cells[q.Name] = table.Duration(float64(q.Ns))
-			} else {
+			} else if point.N > 0 {
 				lacking[q.Name] = q.Needs
 			}
 		}
@@ -231,6 +231,9 @@ func CurveText(w io.Writer, points []Point) error {
 		}
 	}
 	for _, point := range points {
+		if len(point.Suspect) > 0 {
+			p.f("doubt at %.0f %%: %s", 100*point.Share, strings.Join(point.Suspect, ", "))
+		}
 		if point.LeftOut > 0 {
 			p.f("left out at %.0f %%: %d of %d windows: %s", 100*point.Share, point.LeftOut,
 				point.LeftOut+point.Replicates, point.Why)
