@@ -27,7 +27,7 @@ const (
 	lapseHigh = 0.01
 
 	widthMin   = 0.002 // prior of s
-	widthMax   = 0.4
+	widthMax   = 0.2
 	widthCells = 12
 	rateCells  = 100
 )

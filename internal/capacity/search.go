@@ -23,7 +23,7 @@ const (
 	repeats      = 2    // of a step that said nothing
 	invalidMax   = 15   // steps that said nothing, in a whole search
 	stepsMax     = 400  // of all kinds, in case that steps cost nothing
-	plannedSteps = 24   // about the boundary
+	plannedSteps = 22   // about the boundary
 	stretchedMax = time.Minute
 	leastBlocks  = 3    // one of each kind
 	leastSteps   = 6    // about the boundary, for an interval when the budget ends early

@@ -3,6 +3,7 @@ package enginetest
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -213,9 +214,9 @@ func (s *suite) closedSlotsAreSilent(t *testing.T) {
 
 // Closing a connection ends it at the peer too, whatever is under way on it: a request that the
 // peer does not take, or one that it has taken and does not answer. The slot's next connection
-// hears nothing of it, and the buffer is the caller's again.
+// hears nothing of it, and what was not sent never is.
 func (s *suite) closedWhileSending(t *testing.T) {
-	ended := make(chan int64, 2)
+	closed, ended := make(chan bool), make(chan int64, 2)
 	h := s.engine(t, listen(t, "127.0.0.1:0", func(c *net.TCPConn) {
 		b := make([]byte, 1)
 		if _, err := c.Read(b); err != nil {
@@ -226,9 +227,7 @@ func (s *suite) closedWhileSending(t *testing.T) {
 			echo(c)
 			return
 		}
-		for len(ended) == cap(ended) { // until the engine has closed, nothing is taken
-			time.Sleep(time.Millisecond)
-		}
+		<-closed
 		n, _ := io.Copy(io.Discard, c) // a reset is an end, too
 		ended <- n
 	}), 2)
@@ -245,9 +244,12 @@ func (s *suite) closedWhileSending(t *testing.T) {
 		h.Open(i)
 	}
 	h.all("opening", func(s *told) bool { return s.opened > 0 })
+	close(closed)
 	for range 2 {
 		h.pump("end of the old connections", func() bool { return len(ended) > 0 })
-		<-ended
+		if n := <-ended; n >= int64(len(body)-1) {
+			t.Errorf("%d bytes of the request arrived after its connection was closed", n)
+		}
 	}
 	h.Send(0, []byte("!"))
 	h.Send(1, []byte("!"))
@@ -258,6 +260,60 @@ func (s *suite) closedWhileSending(t *testing.T) {
 			t.Errorf("slot %d: %v", i, h)
 		}
 	}
+}
+
+// A connect that nobody answers ends with its slot: the kernel does not go on asking.
+func (s *suite) closedWhileConnecting(t *testing.T) {
+	// A queue for one connection that is not accepted lets two in; the rest waits.
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	bound := unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}
+	if err := errors.Join(unix.Bind(fd, &bound), unix.Listen(fd, 0)); err != nil {
+		t.Fatal(err)
+	}
+	sa, err := unix.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := uint16(sa.(*unix.SockaddrInet4).Port)
+	h := s.engine(t, netip.AddrPortFrom(netip.AddrFrom4(bound.Addr), port), 6)
+	for i := range h.slots {
+		h.Open(i)
+	}
+	for range 3 {
+		h.wait(clock.Mono() + int64(time.Millisecond))
+	}
+	if asking(t, port) == 0 {
+		t.Skip("skipped: all connects were answered; nothing to see")
+	}
+	for i := range h.slots {
+		h.Close(i)
+	}
+	for end := clock.Mono() + int64(500*time.Millisecond); asking(t, port) > 0; {
+		h.wait(clock.Mono() + int64(time.Millisecond))
+		if clock.Mono() > end { // the kernel asks again after a second
+			t.Fatalf("%d sockets go on connecting", asking(t, port))
+		}
+	}
+}
+
+// asking is how many sockets wait for an answer from a port: in state 02 of /proc/net/tcp.
+func asking(t *testing.T, port uint16) (n int) {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/net/tcp")
+	if err != nil {
+		t.Skip(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		f := strings.Fields(line)
+		if len(f) > 3 && strings.HasSuffix(f[2], fmt.Sprintf(":%04X", port)) && f[3] == "02" {
+			n++
+		}
+	}
+	return n
 }
 
 // A handler may open the slot again that it is told about, and close one that it hears of.

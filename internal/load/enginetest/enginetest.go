@@ -46,6 +46,7 @@ func Run(t *testing.T, make Make) {
 		{"failed connects", s.failedConnects},
 		{"closed slots are silent", s.closedSlotsAreSilent},
 		{"closed while it sends", s.closedWhileSending},
+		{"closed while it connects", s.closedWhileConnecting},
 		{"reopened from within", s.reopenedFromWithin},
 		{"events of a reused slot", s.reusedSlot},
 		{"out of descriptors", s.outOfDescriptors},

@@ -18,6 +18,7 @@ import (
 	"prony/internal/clock"
 	"prony/internal/load"
 	"prony/internal/load/enginetest"
+	"prony/internal/load/socket"
 )
 
 // usable skips where there is no io_uring.
@@ -81,8 +82,10 @@ var nowhere = netip.MustParseAddrPort("127.0.0.1:1")
 
 // notes is a Handler that counts.
 type notes struct {
-	opened, closed, bytes int
-	onOpened              func(i int)
+	opened, closed, bytes          int
+	op                             load.Op
+	err                            error
+	onOpened, onReceived, onClosed func(i int)
 }
 
 func (n *notes) Opened(i int, _ int64) {
@@ -91,8 +94,21 @@ func (n *notes) Opened(i int, _ int64) {
 		n.onOpened(i)
 	}
 }
-func (n *notes) Received(_ int, _ int64, b []byte)         { n.bytes += len(b) }
-func (n *notes) Closed(_ int, _ int64, _ load.Op, _ error) { n.closed++ }
+
+func (n *notes) Received(i int, _ int64, b []byte) {
+	n.bytes += len(b)
+	if n.onReceived != nil {
+		n.onReceived(i)
+	}
+}
+
+func (n *notes) Closed(i int, _ int64, op load.Op, err error) {
+	n.closed++
+	n.op, n.err = op, err
+	if n.onClosed != nil {
+		n.onClosed(i)
+	}
+}
 
 // pump waits until the condition holds.
 func pump(t *testing.T, e *Engine, n *notes, until func() bool) {
@@ -330,6 +346,115 @@ func TestLateOutcomesAreIgnored(t *testing.T) {
 	e.outcome(cqe{userData: name(receiving, 0, before.gen), res: -int32(unix.ECONNRESET)}, 0, &n)
 	if n.closed != 1 {
 		t.Errorf("heard %+v", n)
+	}
+}
+
+// A send that fails ends the connection, after what the peer has said, also where the kernel had
+// nothing to do with the peer.
+func TestFailedSendsAreTold(t *testing.T) {
+	locked(t)
+	addr := listen(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) })
+	check := func(kind uint64, res int32, want error) {
+		t.Helper()
+		e := engine(t, addr, 1, Options{})
+		var n notes
+		e.Open(0)
+		pump(t, e, &n, func() bool { return n.opened == 1 })
+		e.outcome(cqe{userData: name(kind, 0, e.slots[0].gen), res: res}, 0, &n)
+		pump(t, e, &n, func() bool { return n.closed == 1 })
+		if n.op != load.Writing || n.err != want {
+			t.Errorf("told %v, %v, want a failed write, %v", n.op, n.err, want)
+		}
+	}
+	check(sending, -int32(unix.ENOMEM), unix.ENOMEM)
+	check(sending, 3, unix.EPIPE) // not all of it, which the kernel would have sent if it could
+	check(sendingParts, -int32(unix.ENOMEM), unix.ENOMEM)
+}
+
+// The rest of an answer to a request that had not gone out whole is not taken for the next one's,
+// even where the kernel has delivered all of it already.
+func TestRestOfAnEarlyAnswer(t *testing.T) {
+	locked(t)
+	const size = 16
+	spoken := make(chan bool)
+	e := engine(t, listen(t, func(c net.Conn) {
+		_, _ = c.Write(make([]byte, 4*size)) // lost bytes fail the test anyway
+		close(spoken)
+		_, _ = c.Read(make([]byte, 1))
+	}), 1, Options{Whole: true, Buffers: 8, BufferSize: size})
+	var n notes
+	e.Open(0)
+	pump(t, e, &n, func() bool { return n.opened == 1 })
+	<-spoken
+	e.slots[0].parts = true
+	n.onReceived = func(i int) { e.Send(i, []byte("second")) }
+	pump(t, e, &n, func() bool { return n.closed == 1 })
+	if n.bytes != size || n.err != socket.ErrEarly || n.op != load.Writing {
+		t.Errorf("heard %d bytes, and %v, %v", n.bytes, n.op, n.err)
+	}
+}
+
+// Receives that found no buffer stand again though nothing else happens, however many there are:
+// the wait does not sleep on them.
+func TestHungryDoNotSleep(t *testing.T) {
+	locked(t)
+	const slots = 5
+	e := engine(t, listen(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) }), slots,
+		Options{Buffers: 1, BufferSize: 1 << 10})
+	var n notes
+	for i := range slots {
+		e.Open(i)
+	}
+	pump(t, e, &n, func() bool { return n.opened == slots && e.ring.pending() == 0 })
+	for i := range slots {
+		starved := cqe{userData: name(receiving, i, e.slots[i].gen), res: -int32(unix.ENOBUFS)}
+		e.outcome(starved, 0, &n)
+	}
+	for deadline := clock.Mono() + int64(10*time.Second); len(e.hungry) > 1; {
+		if err := e.Wait(deadline, &n); err != nil || clock.Mono() > deadline {
+			t.Fatalf("%d wait in vain: %v", len(e.hungry), err)
+		}
+	}
+}
+
+// A descriptor keeps its number until the requests that name it have gone out: anybody in the
+// process might take it up, and be written to.
+func TestDescriptorsOutliveRequests(t *testing.T) {
+	locked(t)
+	e := engine(t, listen(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) }), 1, Options{})
+	var n notes
+	e.Open(0)
+	pump(t, e, &n, func() bool { return n.opened == 1 })
+	fd := uintptr(e.slots[0].fd)
+	e.Send(0, []byte("x"))
+	e.Close(0)
+	if _, err := unix.FcntlInt(fd, unix.F_GETFD, 0); err != nil {
+		t.Errorf("after Close: %v", err)
+	}
+	if err := e.Wait(0, &n); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := unix.FcntlInt(fd, unix.F_GETFD, 0); err != unix.EBADF {
+		t.Errorf("after the next turn: %v", err)
+	}
+}
+
+// A handler that opens a slot again each time it fails does not keep Wait from returning.
+func TestFailingOpensAreToldOnceATurn(t *testing.T) {
+	locked(t)
+	e := engine(t, nowhere, 2, Options{})
+	e.addr.Family = -1 // no socket of such a kind can be made
+	var n notes
+	n.onClosed = func(i int) { e.Open(i) }
+	e.Open(0)
+	e.Open(1)
+	for k := range 3 {
+		if err := e.Wait(clock.Mono()+1e9, &n); err != nil {
+			t.Fatal(err)
+		}
+		if n.closed != 2*(k+1) || n.op != load.Connecting || n.err == nil {
+			t.Errorf("turn %d: heard of %d failures, %v, %v", k, n.closed, n.op, n.err)
+		}
 	}
 }
 
