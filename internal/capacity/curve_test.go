@@ -197,7 +197,7 @@ func TestText(t *testing.T) {
 	}
 	for _, want := range []string{"capacity ", " at 95 % confidence",
 		"keeps p99<50ms in half of the",
-		"windows of 2s", "hysteresis  none seen", "83 % of the generator's own ceiling", "seed 1",
+		"windows of 2.2s", "hysteresis  none seen", "83 % of the generator's own ceiling", "seed 1",
 		"rate  held", " of "} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%s\nlacks %q", b.String(), want)

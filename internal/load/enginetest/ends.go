@@ -217,7 +217,7 @@ func (s *suite) closedSlotsAreSilent(t *testing.T) {
 // hears nothing of it, and what was not sent never is.
 func (s *suite) closedWhileSending(t *testing.T) {
 	closed, ended := make(chan bool), make(chan int64, 2)
-	h := s.engine(t, listen(t, "127.0.0.1:0", func(c *net.TCPConn) {
+	addr := listen(t, "127.0.0.1:0", func(c *net.TCPConn) {
 		b := make([]byte, 1)
 		if _, err := c.Read(b); err != nil {
 			return
@@ -230,7 +230,8 @@ func (s *suite) closedWhileSending(t *testing.T) {
 		<-closed
 		n, _ := io.Copy(io.Discard, c) // a reset is an end, too
 		ended <- n
-	}), 2)
+	})
+	h := s.engine(t, addr, 2)
 	h.open()
 	body := pattern(32 << 20)
 	h.Send(0, body)
@@ -241,6 +242,9 @@ func (s *suite) closedWhileSending(t *testing.T) {
 	for i := range h.slots {
 		h.Close(i)
 		h.slots[i] = told{}
+	}
+	h.pump("close", func() bool { return sockets(t, addr.Port(), "01") == 0 }) // established
+	for i := range h.slots {
 		h.Open(i)
 	}
 	h.all("opening", func(s *told) bool { return s.opened > 0 })
@@ -286,22 +290,23 @@ func (s *suite) closedWhileConnecting(t *testing.T) {
 	for range 3 {
 		h.wait(clock.Mono() + int64(time.Millisecond))
 	}
-	if asking(t, port) == 0 {
+	asking := func() int { return sockets(t, port, "02") } // sent their wish to connect
+	if asking() == 0 {
 		t.Skip("skipped: all connects were answered; nothing to see")
 	}
 	for i := range h.slots {
 		h.Close(i)
 	}
-	for end := clock.Mono() + int64(500*time.Millisecond); asking(t, port) > 0; {
+	for end := clock.Mono() + int64(500*time.Millisecond); asking() > 0; {
 		h.wait(clock.Mono() + int64(time.Millisecond))
 		if clock.Mono() > end { // the kernel asks again after a second
-			t.Fatalf("%d sockets go on connecting", asking(t, port))
+			t.Fatalf("%d sockets go on connecting", asking())
 		}
 	}
 }
 
-// asking is how many sockets wait for an answer from a port: in state 02 of /proc/net/tcp.
-func asking(t *testing.T, port uint16) (n int) {
+// sockets is how many have a port at their other end and are in a state of /proc/net/tcp.
+func sockets(t *testing.T, port uint16, state string) (n int) {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/net/tcp")
 	if err != nil {
@@ -309,7 +314,7 @@ func asking(t *testing.T, port uint16) (n int) {
 	}
 	for line := range strings.Lines(string(b)) {
 		f := strings.Fields(line)
-		if len(f) > 3 && strings.HasSuffix(f[2], fmt.Sprintf(":%04X", port)) && f[3] == "02" {
+		if len(f) > 3 && strings.HasSuffix(f[2], fmt.Sprintf(":%04X", port)) && f[3] == state {
 			n++
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
@@ -398,6 +399,12 @@ func TestRestOfAnEarlyAnswer(t *testing.T) {
 // the wait does not sleep on them.
 func TestHungryDoNotSleep(t *testing.T) {
 	locked(t)
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it could not stop this thread
+	var set unix.Sigset_t
+	set.Val[0] = 1 << (unix.SIGURG - 1) // by which the runtime would end the wait
+	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &set, nil); err != nil {
+		t.Fatal(err)
+	}
 	const slots = 5
 	e := engine(t, listen(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) }), slots,
 		Options{Buffers: 1, BufferSize: 1 << 10})
