@@ -208,6 +208,24 @@ func TestText(t *testing.T) {
 	}
 }
 
+func TestTextHysteresis(t *testing.T) {
+	for want, h := range map[string]Hysteresis{
+		"hysteresis  not checked": {},
+		"hysteresis  none seen: from below +1.0 % [-0.5 – +2.5] against": {Checked: true,
+			Shift: 0.01, Lo: -0.005, Hi: 0.025},
+		"hysteresis  900/s from below, 800/s from above: +12.5 % [+9.0 – +16.0]": {Checked: true,
+			Differs: true, Shift: 0.125, Lo: 0.09, Hi: 0.16, BelowPerS: 900, AbovePerS: 800},
+	} {
+		var b strings.Builder
+		f := &Found{Found: true, Hysteresis: h, WindowNs: 2e9}
+		err := f.Text(&b)
+		if err != nil || !strings.Contains(b.String(), want) ||
+			!strings.Contains(b.String(), "windows of 2s") {
+			t.Errorf("%s, %v lacks %q", b.String(), err, want)
+		}
+	}
+}
+
 func TestFine(t *testing.T) {
 	for perS, want := range map[float64]string{
 		0.5: "0.5", 98.76: "98.76", 907.94: "907.9", 1234.4: "1234", 9999.4: "9999",

@@ -207,7 +207,7 @@ func fixed() Case {
 				line("throughput", "N/d", PerS, connections/service.Seconds(), m.ThroughputPerS,
 					close3),
 				line("mean", "d", Ns, float64(service), m.ResponseTime.MeanNs, close2),
-				line("p99", "d", Ns, float64(service), float64(m.ResponseTime.P99Ns), 2*close3),
+				line("p99", "d", Ns, float64(service), float64(m.ResponseTime.P99Ns), 4*close3),
 			}
 		},
 	}

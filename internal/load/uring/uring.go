@@ -342,7 +342,7 @@ func (e *Engine) turn(deadline int64) error {
 	at := deadline - now
 	if e.absolute {
 		if at = deadline + e.toMono; at < deadline { // beyond the kernel's clock
-			at = math.MaxInt64
+			at = math.MaxInt64 / 2 // never, or nearly so; the very last moment is a special case
 		}
 	}
 	r.ts = unix.NsecToTimespec(at)
