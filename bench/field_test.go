@@ -29,13 +29,13 @@ import (
 // The field: every generator that is installed, against the same server, in alternating runs. Each
 // runs as a process of its own, pinned to the same core. The cost of a foreign one is what wait4(2)
 // says of the whole process; that of ours is what the load thread took in its window, since merging
-// and encoding the histograms in the end takes as long however many requests there were. The history
-// has what the whole load took, too.
+// and encoding the histograms in the end takes as long however many requests there were. The
+// history has what the whole load took, too.
 
 // figures are what one run came to.
 type figures struct {
 	CPUNsPerRequest float64 `json:"cpuNsPerRequest"`
-	ProcessCPUNs    int64   `json:"processCPUNs,omitempty"` // ours: all threads, whole load
+	ProcessCPUNs    int64   `json:"processCPUNs,omitempty"` // ours: of the whole load
 	PerS            float64 `json:"perS"`
 	MemoryBytes     int64   `json:"memoryBytes"`
 	LagP50Ns        int64   `json:"lagP50Ns,omitempty"`
