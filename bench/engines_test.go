@@ -134,6 +134,9 @@ func duel(b *testing.B, other contender, conns, size int, d time.Duration) {
 		for _, k := range [2]int{i % 2, 1 - i%2} {
 			of[k] = engage(b, [2]contender{asItIs, other}[k], addr, core, conns, size, d)
 		}
+		if of[0].perS == 0 || of[1].perS == 0 {
+			continue // the machine stood still for a whole run
+		}
 		ours = append(ours, of[0].cpuNsPerRequest)
 		theirs = append(theirs, of[1].cpuNsPerRequest)
 		cpu = append(cpu, of[0].cpuNsPerRequest/of[1].cpuNsPerRequest)
@@ -144,8 +147,8 @@ func duel(b *testing.B, other contender, conns, size int, d time.Duration) {
 	b.ReportMetric(stats.Median(ours)/1e3, "cpu-µs/req")
 	b.ReportMetric(stats.Median(theirs)/1e3, "other-cpu-µs/req")
 	b.ReportMetric(stats.Median(cpu), "cpu-ratio")
-	b.ReportMetric(cpu[rounds/4], "cpu-ratio-q1")
-	b.ReportMetric(cpu[rounds*3/4], "cpu-ratio-q3")
+	b.ReportMetric(cpu[len(cpu)/4], "cpu-ratio-q1")
+	b.ReportMetric(cpu[len(cpu)*3/4], "cpu-ratio-q3")
 	b.ReportMetric(stats.Median(rate), "rate-ratio")
 }
 

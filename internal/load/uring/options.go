@@ -1,5 +1,7 @@
 package uring
 
+import "errors"
+
 // Options are choices that were made by experiment, each to be made otherwise: for benchmarks only.
 // The zero value is what New takes; docs/decisions/0012-uring.md has what each came to.
 type Options struct {
@@ -55,4 +57,12 @@ func (o *Options) apply(e *Engine) {
 		e.fileBy = sqeFixedFile
 	}
 	e.ring.arg.minWaitUs = uint32(o.GatherUs)
+}
+
+// unfile takes slot i out of the ring's own files, once what names it has gone out.
+func (o *Options) unfile(e *Engine, i int) {
+	none := int32(-1)
+	if err := errors.Join(e.ring.flush(), e.ring.file(i, &none)); err != nil {
+		e.broken = err
+	}
 }

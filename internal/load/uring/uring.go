@@ -254,6 +254,9 @@ func (e *Engine) Close(i int) {
 			e.cancel(i, sending)
 		}
 		e.closing = append(e.closing, s.fd)
+		if e.opt.Direct {
+			e.opt.unfile(e, i)
+		}
 	}
 	s.fd, s.opening, s.armed, s.asked, s.parts, s.err = -1, false, false, false, false, nil
 	s.gen++

@@ -48,7 +48,7 @@ func TestConformance(t *testing.T) {
 		{"6.0", Options{
 			Whole: true, Buffers: 256, BufferSize: 8 << 10, Relative: true, rungs: rungs[2:],
 		}},
-		{"told sends", Options{TellSends: true}},
+		{"direct files, told sends", Options{Direct: true, TellSends: true}},
 		{"bundles, gathered, stamped once", Options{
 			Whole: true, Bundle: true, Buffers: 64, BufferSize: 1 << 10,
 			StampOnce: true, Gather: 4, GatherUs: 100,
