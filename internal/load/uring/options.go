@@ -59,10 +59,12 @@ func (o *Options) apply(e *Engine) {
 	e.ring.arg.minWaitUs = uint32(o.GatherUs)
 }
 
+// noFile is given to the kernel by address, so it must not be on a stack, which may move.
+var noFile = int32(-1)
+
 // unfile takes slot i out of the ring's own files, once what names it has gone out.
 func (o *Options) unfile(e *Engine, i int) {
-	none := int32(-1)
-	if err := errors.Join(e.ring.flush(), e.ring.file(i, &none)); err != nil {
+	if err := errors.Join(e.ring.flush(), e.ring.file(i, &noFile)); err != nil {
 		e.broken = err
 	}
 }

@@ -195,8 +195,8 @@ func (e *Engine) file(i int) int32 {
 	return e.slots[i].fd
 }
 
-// Send queues b. A large request goes out part by part, as the kernel takes them: left to the
-// kernel as a whole it would end up on a thread of the kernel's own.
+// Send queues b. A large request goes out part by part, as the kernel takes them, so that it is
+// known whether it is still under way when the answer comes.
 func (e *Engine) Send(i int, b []byte) {
 	s := &e.slots[i]
 	if s.parts {
