@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"prony/internal/host"
+	"prony/internal/launch/process"
 	"prony/internal/load"
 	"prony/internal/load/epoll"
 	"prony/internal/stats"
@@ -31,6 +32,14 @@ const answer = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2
 
 // TestMain also is the server, as a process of its own on a core of its own.
 func TestMain(m *testing.M) {
+	process.Enter()
+	if text := os.Getenv(burnEnv); text != "" {
+		if err := burnAsChild(text); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if core := os.Getenv("PRONY_BENCH_SERVER"); core != "" {
 		if err := serve(core); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"prony/internal/clock"
+	"prony/internal/doctor"
 	"prony/internal/host"
 	"prony/internal/launch"
 	"prony/internal/launch/fake"
@@ -26,8 +27,9 @@ import (
 // mock is a world in which nothing is real: it builds nothing, its services are handlers that keep
 // the contract hello, and its load takes the bubble's time and no other.
 type mock struct {
-	lacks  string // a service whose toolchain is missing
-	broken string // a service that cannot be built
+	lacks  string         // a service whose toolchain is missing
+	broken string         // a service that cannot be built
+	host   result.Grading // fit when empty
 }
 
 func (mock) enter() (*process.Journal, []string, error) { return nil, nil, nil }
@@ -77,8 +79,16 @@ func (mock) measure(ctx context.Context, lab *trial.Lab, e trial.Experiment, _ [
 	return err
 }
 
+func (m mock) examine(context.Context, doctor.Options) result.Grading {
+	if m.host.Grade == "" {
+		return result.Grading{Grade: result.Fit}
+	}
+	return m.host
+}
+
 // modeOf is the mode of the target that a trial's name ends in.
 func modeOf(trial string) string {
+	trial, _ = ownName(trial)
 	switch {
 	case strings.HasSuffix(trial, "platform") || strings.HasSuffix(trial, "flask"):
 		return "platform"
@@ -88,16 +98,27 @@ func modeOf(trial string) string {
 	return "reactive"
 }
 
+// ownName parts a trial's name from what marks one of two of a kind: an arm, or another checkout.
+func ownName(trial string) (name, rest string) {
+	name = strings.TrimSuffix(strings.TrimSuffix(trial, "-a"), "-b")
+	name, _, _ = strings.Cut(name, "@")
+	return name, trial[len(name):]
+}
+
 // mockLoad answers at a rate that is the target's own, give or take a per cent by the trial.
 type mockLoad struct{ target string }
 
 func (m *mockLoad) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 	began := clock.Mono()
 	of := uint64(0)
-	for _, c := range m.target[strings.LastIndexByte(m.target, '-')+1:] {
+	name, rest := ownName(m.target)
+	for _, c := range name[strings.LastIndexByte(name, '-')+1:] {
 		of = 31*of + uint64(c)
 	}
-	rate := 10000 + 1000*float64(of%40) + 100*pace.Uniform(s.Seed, of)
+	rate := 10000 + 1000*float64(of%40) + 100*pace.Uniform(s.Seed, of+uint64(len(rest)))
+	if strings.HasSuffix(rest, "b") {
+		rate += 100 * pace.Uniform(s.Seed, of+1) // an arm's own luck
+	}
 	for s.Watch != nil && clock.Mono()-began < int64(s.Window) {
 		time.Sleep(s.Every)
 		elapsed := time.Duration(clock.Mono() - began)

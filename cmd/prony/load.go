@@ -246,7 +246,7 @@ func (a *app) print(r summary.Report, res *load.Result, o *outputFlags) error {
 	case "json":
 		return summary.JSON(a.stdout, r)
 	case "csv":
-		return summary.CSV(a.stdout, r.Load)
+		return summary.CSV(a.stdout, r.Load, res.Intervals)
 	case "hlog":
 		return summary.HLog(a.stdout, summary.HLogTitle(r.Target), res.Intervals)
 	}

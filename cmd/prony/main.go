@@ -20,8 +20,10 @@ const (
 	exitFine    = 0
 	exitError   = 1
 	exitUsage   = 2
-	exitGate    = 3 // an objective was not held
+	exitGate    = 3 // an objective was not held, or a gate failed
 	exitInvalid = 4 // a trial failed or its numbers are INVALID
+
+	exitInconclusive = 5 // a gate cannot say: the limit lies inside the interval
 )
 
 func main() {
@@ -85,7 +87,12 @@ const examples = `  prony run                          the canonical comparison,
   prony services                     the catalog, and what is missing to run each here
   prony verify go-nethttp            does it answer as the contract says?
   prony load http://127.0.0.1:8080/  load any server
-  prony report results/RUN           make the report again`
+  prony report results/RUN           make the report again
+  prony doctor                       is this machine fit to measure on?
+  prony run --aa --blocks 10         what differs here when nothing does
+  prony compare results/A results/B  what differs between two runs, and how sure that is
+  prony gate results/RUN             pass, fail or inconclusive, for scripts
+  prony audit results.md             can these published numbers be true?`
 
 func newRoot(app *app) *cobra.Command {
 	root := &cobra.Command{
@@ -112,7 +119,8 @@ func newRoot(app *app) *cobra.Command {
 		"folder that holds services/ and suites/ (default: found upwards from here)")
 	root.AddCommand(app.runCmd(), app.planCmd(), app.servicesCmd(), app.verifyCmd(), app.buildCmd(),
 		app.loadCmd(), app.capacityCmd(), app.reportCmd(), app.importCmd(), app.truthCmd(),
-		app.selftestCmd(), app.nullCmd())
+		app.selftestCmd(), app.nullCmd(), app.doctorCmd(), app.auditCmd(), app.compareCmd(),
+		app.gateCmd(), app.trendCmd())
 	root.AddCommand(app.usualCmds(app.usual)...)
 	app.addManual(root)
 	return root

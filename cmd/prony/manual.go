@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"prony/internal/doctor"
 	"prony/internal/load"
 	"prony/internal/pace"
 	"prony/internal/result"
@@ -178,8 +179,10 @@ func (a *app) addManual(root *cobra.Command) {
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(a.manCmd())
 	arguments := map[string]cobra.CompletionFunc{
-		"run": a.completeSuites, "plan": a.completeSuites, "report": a.completeRuns,
-		"build": a.completeServices, "verify": a.completeServices,
+		"run": a.completeSuites, "plan": a.completeSuites, "report": a.completeRuns(1),
+		"compare": a.completeRuns(2), "gate": a.completeRuns(2), "trend": a.completeRuns(anyNumber),
+		"doctor": cobra.NoFileCompletions,
+		"build":  a.completeServices, "verify": a.completeServices,
 		"load": cobra.NoFileCompletions, "services": cobra.NoFileCompletions,
 	}
 	for _, c := range root.Commands() {
@@ -196,13 +199,14 @@ func (a *app) addManual(root *cobra.Command) {
 	}
 }
 
-// flagWords are the values of flags that have few. They count for a flag whose usage names them
-// all.
+// flagWords are the values of flags that have few. A flag has those that its usage names.
 var flagWords = map[string][]string{
 	"arrivals": {pace.Poisson, pace.Constant}, "pacing": {load.Frugal, load.Precise},
 	"engine": {"auto", "uring", "epoll"}, "output": {"text", "json", "csv", "hlog"},
-	"format": {"text", "markdown", "csv", "json", "html"},
-	"view":   {"auto", "live", "plain", "json", "none"},
+	"format": {"text", "markdown", "csv", "json", "html", "parquet"},
+	"table":  {"trials", "summary", "series"}, "columns": {"all", "essential"},
+	"host": doctor.Bars,
+	"view": {"auto", "live", "plain", "json", "none"},
 }
 
 // completeFlag offers values for a flag, or is nil.
@@ -210,13 +214,13 @@ func (a *app) completeFlag(f *pflag.Flag) cobra.CompletionFunc {
 	if f.Name == "targets" {
 		return a.completeTargets
 	}
-	words := flagWords[f.Name]
-	for _, w := range words {
-		if !strings.Contains(f.Usage, w) {
-			return nil
+	var words []string
+	for _, w := range flagWords[f.Name] {
+		if strings.Contains(f.Usage, w) {
+			words = append(words, w)
 		}
 	}
-	if words == nil {
+	if len(words) < 2 { // a word that happens to be there
 		return nil
 	}
 	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
@@ -231,17 +235,21 @@ func (a *app) completeSuites(_ *cobra.Command, args []string, _ string) ([]strin
 	return a.inCatalog("suites", "*.yaml"), cobra.ShellCompDirectiveDefault
 }
 
-// completeRuns offers the folders of runs.
-func (a *app) completeRuns(_ *cobra.Command, args []string, _ string) ([]string,
-	cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+// anyNumber of arguments: a shell's line is shorter.
+const anyNumber = 1000
+
+// completeRuns offers the folders of runs, for so many arguments.
+func (a *app) completeRuns(most int) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) >= most {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		runs := a.inCatalog("results", "*", result.RunFile)
+		for i, file := range runs {
+			runs[i] = filepath.Dir(file)
+		}
+		return runs, cobra.ShellCompDirectiveFilterDirs
 	}
-	runs := a.inCatalog("results", "*", result.RunFile)
-	for i, file := range runs {
-		runs[i] = filepath.Dir(file)
-	}
-	return runs, cobra.ShellCompDirectiveFilterDirs
 }
 
 // inCatalog finds files below the root, and names them from the working folder where it can. A

@@ -228,7 +228,7 @@ func TestCompletionOfFiles(t *testing.T) {
 	if !slices.Contains(suites, "../suites/canonical.yaml") {
 		t.Errorf("the suites are %q", suites)
 	}
-	if runs, _ := a.completeRuns(nil, nil, ""); !slices.Equal(runs, []string{
+	if runs, _ := a.completeRuns(1)(nil, nil, ""); !slices.Equal(runs, []string{
 		"2026-11-21T03-40-11Z"}) {
 		t.Errorf("the runs are %q", runs)
 	}

@@ -13,6 +13,7 @@ import (
 	"prony/internal/clock"
 	"prony/internal/host"
 	"prony/internal/result"
+	"prony/internal/stats"
 	"prony/internal/suite"
 	"prony/internal/table"
 	"prony/internal/trial"
@@ -62,8 +63,8 @@ func (s *progress) begin(p *suite.Plan, l host.Layout, reaped []string) {
 	if l.Shared {
 		where = fmt.Sprintf("service and load share core %v", l.Load)
 	}
-	s.line(fmt.Sprintf("%s: %d trials in %d blocks, seed %d; %s; about %s", p.Suite.Name,
-		len(p.Trials), p.Suite.Blocks, p.Suite.Seed, where, roughly(s.estimate)))
+	s.line(fmt.Sprintf("%s: %d trials in %d %s, seed %d; %s; about %s", p.Suite.Name,
+		len(p.Trials), p.Suite.Blocks, passes(p), p.Suite.Seed, where, roughly(s.estimate)))
 }
 
 // line prints a line for good.
@@ -106,6 +107,9 @@ func (s *progress) event(e trial.Event) {
 func digest(r *result.Record) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-32s", r.Trial)
+	if r.Outcome == result.Measured {
+		fmt.Fprintf(&b, " %-19s", warmth(r.Warmup))
+	}
 	for _, l := range r.Loads {
 		if l.Model == "closed" {
 			fmt.Fprintf(&b, " %s %s/s", l.Name, table.Rate(l.ThroughputPerS))
@@ -123,6 +127,20 @@ func digest(r *result.Record) string {
 		fmt.Fprintf(&b, " and %d more", n-1)
 	}
 	return b.String()
+}
+
+// warmth is what the warm-up came to.
+func warmth(w result.Warmup) string {
+	at := time.Duration(w.SteadyAtNs).Round(100 * time.Millisecond).Seconds()
+	switch {
+	case !w.Steady:
+		return "never steady,"
+	case w.Kind == stats.Slowed:
+		return "got slower,"
+	case w.SteadyAtNs == 0:
+		return "steady at once,"
+	}
+	return fmt.Sprintf("steady after %.1f s,", at)
 }
 
 func (s *progress) tick(stop chan struct{}) {

@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,6 +23,9 @@ import (
 
 type reportFlags struct {
 	format   string
+	table    string // of Parquet
+	columns  string // of Markdown: all or essential
+	fold     bool   // Markdown's footnotes
 	update   string
 	section  string
 	baseline string
@@ -36,17 +41,26 @@ func (a *app) reportCmd() *cobra.Command {
 function of the records alone, so it can be made again at any time, on any machine.
 
 With --update it rewrites the part of a Markdown file between <!-- prony:begin NAME --> and <!--
-prony:end NAME -->, where NAME is the suite's unless --section says otherwise.`,
+prony:end NAME -->, where NAME is the suite's unless --section says otherwise. For a README, keep
+the table narrow with --columns essential and its footnotes closed with --fold.
+
+For a spreadsheet there is csv: a row a target, load and metric. For a notebook or a database there
+is parquet, one table a file: trials has a row a trial and load with all that its record says,
+summary the rows of csv, series a row an interval.`,
 		Example: `  prony report results/2026-11-21T03-40-11Z
   prony report results/2026-11-21T03-40-11Z --format html -o report.html
-  prony report results/2026-11-21T03-40-11Z --update README.md`,
+  prony report results/2026-11-21T03-40-11Z --update README.md --columns essential --fold
+  prony report results/2026-11-21T03-40-11Z --format parquet --table series -o series.parquet`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			_, err := a.report(args[0], *f)
 			return err
 		},
 	}
 	fs := c.Flags()
-	fs.StringVar(&f.format, "format", "text", "text, markdown, csv, json or html")
+	fs.StringVar(&f.format, "format", "text", "text, markdown, csv, json, html or parquet")
+	fs.StringVar(&f.table, "table", "trials", "of parquet: trials, summary or series")
+	fs.StringVar(&f.columns, "columns", "all", "of markdown: all or essential")
+	fs.BoolVar(&f.fold, "fold", false, "of markdown: footnotes are opened by a click")
 	fs.StringVar(&f.update, "update", "", "Markdown file whose section is to be rewritten")
 	fs.StringVar(&f.section, "section", "", "name of that section (default: the suite's name)")
 	fs.StringVar(&f.baseline, "baseline", "", "target that ratios refer to (default: the run's)")
@@ -63,6 +77,9 @@ type reported struct {
 }
 
 func (a *app) report(dir string, f reportFlags) (*reported, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
 	r, err := a.study(dir, f)
 	if err != nil {
 		return nil, err
@@ -76,6 +93,9 @@ func (a *app) report(dir string, f reportFlags) (*reported, error) {
 		return r, r.update(f)
 	}
 	out := a.stdout
+	if f.format == "parquet" && f.out == "" && isTerminal(out) {
+		return nil, usageError{errors.New("a terminal cannot show parquet: add -o FILE")}
+	}
 	var file *os.File
 	if f.out != "" {
 		if file, err = os.Create(f.out); err != nil {
@@ -83,7 +103,7 @@ func (a *app) report(dir string, f reportFlags) (*reported, error) {
 		}
 		out = file
 	}
-	err = r.print(out, f.format, dir)
+	err = r.print(out, f, dir)
 	if file != nil {
 		err = errors.Join(err, file.Close())
 	}
@@ -139,15 +159,25 @@ func reproduce(head result.Run) string {
 	return fmt.Sprintf("%s --seed %d --blocks %d", strings.Join(args, " "), head.Seed, head.Blocks)
 }
 
-func (r *reported) print(w io.Writer, format, dir string) error {
-	switch format {
-	case "", "text":
-		if err := report.Text(w, r.sheet, textOptions(w)); err != nil {
-			return err
+// check refuses what is not there before a file is opened for it.
+func (f *reportFlags) check() error {
+	for _, choice := range []struct{ flag, value, words string }{
+		{"--format", f.format, "text, markdown, md, csv, json, html, parquet"},
+		{"--table", f.table, strings.Join(report.ParquetTables, ", ")},
+		{"--columns", f.columns, "all, essential"},
+	} {
+		if choice.value != "" && !slices.Contains(strings.Split(choice.words, ", "), choice.value) {
+			return usageError{fmt.Errorf("%s %q: there are %s", choice.flag, choice.value,
+				choice.words)}
 		}
-		return printDisagreements(w, disagreements(r.study.Records))
+	}
+	return nil
+}
+
+func (r *reported) print(w io.Writer, f reportFlags, dir string) error {
+	switch f.format {
 	case "markdown", "md":
-		return report.Markdown(w, r.sheet)
+		return r.markdown(w, f)
 	case "csv":
 		return report.CSV(w, r.study)
 	case "json":
@@ -157,16 +187,40 @@ func (r *reported) print(w io.Writer, format, dir string) error {
 		}
 		return report.JSON(w, r.study, report.JSONOptions{Endpoints: endpoints})
 	case "html":
-		return report.HTML(w, r.study, report.HTMLOptions{Samples: readSamples(dir)})
+		return report.HTML(w, r.study, report.HTMLOptions{Samples: readSamples(dir),
+			Host: r.head.Host})
+	case "parquet":
+		return report.Parquet(w, r.study, cmp.Or(f.table, "trials"))
 	}
-	return usageError{fmt.Errorf("there is no format %q; there are text, markdown, csv, json "+
-		"and html", format)}
+	if err := report.Text(w, r.sheet, textOptions(w)); err != nil {
+		return err
+	}
+	return printDisagreements(w, disagreements(r.study.Records))
+}
+
+// methodPage is where a README beside docs/ finds how numbers are made.
+const methodPage = "docs/method.md"
+
+func (r *reported) markdown(w io.Writer, f reportFlags) error {
+	page := methodPage
+	if f.save {
+		page = "" // from the run's folder it cannot be reached
+	}
+	return report.Markdown(w, r.sheet, report.MarkdownOptions{
+		Essential: f.columns == "essential", Fold: f.fold,
+		Method: report.MethodLine(r.study, page),
+	})
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // textOptions fit a text to the terminal, if it goes to one.
 func textOptions(w io.Writer) report.TextOptions {
 	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	if !ok || !isTerminal(w) {
 		return report.TextOptions{}
 	}
 	o := report.TextOptions{Color: os.Getenv("NO_COLOR") == ""}
@@ -183,7 +237,7 @@ func (r *reported) save(dir string) error {
 		"report.html": "html",
 	} {
 		var b bytes.Buffer
-		if err := r.print(&b, format, dir); err != nil {
+		if err := r.print(&b, reportFlags{format: format, save: true}, dir); err != nil {
 			return fmt.Errorf("write %s: %w", file, err)
 		}
 		if err := os.WriteFile(filepath.Join(dir, file), b.Bytes(), 0o644); err != nil {
@@ -203,7 +257,7 @@ func (r *reported) update(f reportFlags) error {
 		section = r.head.Suite
 	}
 	var b bytes.Buffer
-	if err := report.Markdown(&b, r.sheet); err != nil {
+	if err := r.markdown(&b, f); err != nil {
 		return err
 	}
 	text, err := report.Update(old, section, b.Bytes())

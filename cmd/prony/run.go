@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"prony/internal/clock"
+	"prony/internal/doctor"
 	"prony/internal/host"
 	"prony/internal/result"
 	"prony/internal/service"
@@ -26,6 +28,10 @@ type runFlags struct {
 	measure time.Duration
 	warmup  time.Duration
 	targets []string
+	aa      bool
+	duet    string
+	against string
+	host    string
 	out     string
 }
 
@@ -37,12 +43,18 @@ func (f *runFlags) suiteFlags(c *cobra.Command) {
 	fs.DurationVar(&f.warmup, "warmup", 0, "longest warm-up, instead of the suite's")
 	fs.StringSliceVar(&f.targets, "targets", nil,
 		"targets or services, as globs, instead of the suite's")
+	fs.StringVar(&f.duet, "duet", "", duetHelp)
+	fs.Lookup("duet").NoOptDefVal = suite.Apart
+	fs.BoolVar(&f.aa, "aa", false,
+		"every target against itself: how much differs here when nothing does")
+	fs.StringVar(&f.against, "against", "",
+		"the same targets of another checkout, too: its folder, or NAME=FOLDER")
 }
 
 func (f *runFlags) override(c *cobra.Command) suite.Override {
 	o := suite.Override{
 		Blocks: f.blocks, Measure: suite.Duration(f.measure), Warmup: suite.Duration(f.warmup),
-		Targets: f.targets,
+		Targets: f.targets, AA: f.aa, Duet: f.duet,
 	}
 	if c.Flags().Changed("seed") {
 		o.Seed = &f.seed
@@ -58,16 +70,32 @@ func (a *app) runCmd() *cobra.Command {
 the suite's loads, block by block in shuffled order, and reports. Without a suite it runs
 suites/canonical.yaml.
 
+With --aa each target runs twice in a block, against itself, and the report says how much differs
+by chance alone and how small a difference the blocks can tell: the noise floor. With --against the
+same targets of another checkout, another branch say, run in the same blocks as rows NAME@base, and
+ratios refer to them.
+
+With --duet targets run two at a time, each on cores of its own under loads that begin together, so
+that what slows the machine slows both: against the baseline, the other of two, the other checkout
+or, with --aa, itself. It takes four cores for services of one CPU; docs/duet.md says when it helps.
+
+Before it measures, run grades the machine as "prony doctor" does; with --host fit, or doubtful, it
+refuses a worse one.
+
 Each trial is one record in results/RUN/trials.ndjson, saved before the next one starts, so that an
 interrupted run keeps all it has. The exit code is 0 when every trial is VALID or SUSPECT, 4 when
 one is INVALID or failed, 1 when the run itself went wrong, 2 for a command line that makes no
 sense.`,
 		Example: `  prony run
   prony run suites/http.yaml --targets go-nethttp,java-jdk --blocks 5
-  prony run --measure 10s --seed 7`,
+  prony run --measure 10s --seed 7
+  prony run --aa --targets go-nethttp --blocks 10
+  prony run --against ../main --targets go-nethttp`,
 		RunE: func(c *cobra.Command, args []string) error { return a.runSuite(c, args, f) },
 	}
 	f.suiteFlags(c)
+	c.Flags().StringVar(&f.host, "host", "any", "what the machine must be, as prony doctor grades "+
+		"it: "+strings.Join(doctor.Bars, ", "))
 	c.Flags().StringVar(&f.out, "out", "",
 		"folder of the results (default: results/TIME below the root)")
 	return c
@@ -75,12 +103,17 @@ sense.`,
 
 func (a *app) planCmd() *cobra.Command {
 	f := &runFlags{}
+	var effect, from string
 	c := &cobra.Command{
 		Use: "plan [SUITE]", Short: "Print what a suite would run, in order", Args: arguments(0, 1),
 		Long: `Plan expands a suite into its trials: targets × scenarios in blocks, each block in
 an order shuffled from the seed. The same suite, seed and catalog give the same plan, byte for
-byte.`,
-		Example: "  prony plan\n  prony plan suites/http.yaml --blocks 2 --seed 7",
+byte.
+
+With --detect it says how many blocks it takes to see such a difference on this machine, from the
+noise of an A/A run ("prony run --aa"): the newest in results/, or the one that --from names.`,
+		Example: "  prony plan\n  prony plan suites/http.yaml --blocks 2 --seed 7\n" +
+			"  prony plan --detect 3%",
 		RunE: func(c *cobra.Command, args []string) error {
 			root, err := a.root()
 			if err != nil {
@@ -90,10 +123,16 @@ byte.`,
 			if err != nil {
 				return err
 			}
+			if effect != "" {
+				return a.detect(root, p, effect, from)
+			}
 			return printPlan(a.stdout, p)
 		},
 	}
 	f.suiteFlags(c)
+	c.Flags().StringVar(&effect, "detect", "",
+		"instead of the plan: the blocks that such a difference takes here, as in 3%")
+	c.Flags().StringVar(&from, "from", "", "folder of the A/A run that --detect goes by")
 	return c
 }
 
@@ -111,8 +150,13 @@ func (a *app) plan(c *cobra.Command, root string, args []string, f *runFlags) (*
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	others, err := a.rivals(f)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	services = append(services, others...)
 	p, err := s.Plan(targets(services))
-	if err != nil && len(f.targets) > 0 {
+	if err != nil && (len(f.targets) > 0 || f.duet != "") {
 		err = usageError{err}
 	}
 	return s, p, services, err
@@ -178,6 +222,10 @@ func targetsOf(p *suite.Plan) (out []string) {
 }
 
 func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
+	if !slices.Contains(doctor.Bars, f.host) {
+		return usageError{fmt.Errorf("--host %s: there are %s", f.host,
+			strings.Join(doctor.Bars, ", "))}
+	}
 	ctx := c.Context()
 	root, err := a.root()
 	if err != nil {
@@ -196,7 +244,7 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 	if err != nil {
 		return err
 	}
-	layout, err := host.Divide(cores, p.Suite.Limits.CPUs)
+	layout, sides, err := divide(cores, p)
 	if err != nil {
 		return fmt.Errorf("run %s: %w", p.Suite.Name, err)
 	}
@@ -208,9 +256,13 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 	show := newProgress(a.stderr, p)
 	defer show.end()
 	show.begin(p, layout, reaped)
+	sayDuets(show.line, sides, p)
 	e := a.experiment(ctx, root, p, tools)
 	e.Head.Skipped = skipped
 	if err := a.prepare(ctx, root, services, tools, &e, show); err != nil {
+		return err
+	}
+	if err := a.grade(ctx, &e, f.host, show); err != nil {
 		return err
 	}
 	dir := f.out
@@ -218,9 +270,26 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 		e.Head.ID, dir = newFolder(filepath.Join(root, "results"), e.Head.ID)
 	}
 	lab := a.world.lab(journal, layout, dir, show.event)
+	lab.Sides = sides
 	err = a.world.measure(ctx, lab, e, cores, show.line)
 	show.end()
 	return a.conclude(dir, err)
+}
+
+// grade looks at the host, after all builds and before anything is measured, and refuses one that
+// is not what was demanded.
+func (a *app) grade(ctx context.Context, e *trial.Experiment, bar string, show *progress) error {
+	limits := e.Plan.Suite.Limits
+	g := a.world.examine(ctx, doctor.Options{CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory)})
+	e.Head.Host = &g
+	if err := doctor.Refuse(g, bar); err != nil {
+		show.line("prony: " + err.Error())
+		return &exitCode{exitInvalid, "the host is " + g.Grade}
+	}
+	if g.Grade != result.Fit {
+		show.line("the host is " + g.Grade + ": prony doctor says why, and what to do")
+	}
+	return nil
 }
 
 // newFolder names a run's folder by its start; runs that begin within a second get a number.
@@ -245,7 +314,8 @@ func (a *app) experiment(ctx context.Context, root string, p *suite.Plan,
 			ID: clock.Wall().Format("2006-01-02T15-04-05Z"), Suite: p.Suite.Name,
 			Question: p.Suite.Question, File: p.Suite.File, Baseline: p.Baseline,
 			Blocks: p.Suite.Blocks, Seed: p.Suite.Seed, PlanHash: p.Hash,
-			Command: append([]string{"prony"}, a.args...),
+			Command: append([]string{"prony"}, a.args...), AA: p.Suite.AA,
+			Duet: p.Suite.Duet != "",
 		},
 	}
 	for _, t := range p.Trials {
@@ -264,11 +334,11 @@ func (a *app) experiment(ctx context.Context, root string, p *suite.Plan,
 func (a *app) prepare(ctx context.Context, root string, services []*service.Service,
 	tools *service.Tools, e *trial.Experiment, show *progress) error {
 	builder := &service.Builder{Root: root, Tools: tools, Progress: show.line}
-	built := map[string]*service.Built{}
-	failed := map[string]error{}
+	built := map[*service.Service]*service.Built{}
+	failed := map[*service.Service]error{}
 	for _, name := range targetsOf(e.Plan) {
 		s, t, _ := find(services, name)
-		if failed[s.Name] == nil && built[s.Name] == nil {
+		if failed[s] == nil && built[s] == nil {
 			b, err := a.world.build(ctx, builder, s)
 			if ctx.Err() != nil {
 				return fmt.Errorf("build %s: interrupted", s.Name)
@@ -276,10 +346,14 @@ func (a *app) prepare(ctx context.Context, root string, services []*service.Serv
 			if err != nil {
 				show.line(err.Error())
 			}
-			built[s.Name], failed[s.Name] = b, err
+			built[s], failed[s] = b, err
 		}
-		e.Subjects[name] = trial.Subject{Service: s, Target: t, Built: built[s.Name]}
-		if err := failed[s.Name]; err != nil {
+		x := trial.Subject{Service: s, Target: t, Built: built[s]}
+		if s.Origin != "" {
+			x.Commit, x.Dirty = commit(ctx, s.Dir)
+		}
+		e.Subjects[name] = x
+		if err := failed[s]; err != nil {
 			e.Broken[name] = err
 		}
 	}

@@ -258,8 +258,8 @@ func (v *verifier) print(target string, r service.Report) {
 
 func printPlan(w interface{ Write([]byte) (int, error) }, p *suite.Plan) error {
 	fmt.Fprintf(w, "%s: %s\n", p.Suite.Name, p.Suite.Question)
-	fmt.Fprintf(w, "plan %s · seed %d · %d trials in %d blocks · about %s\n\n", p.Hash,
-		p.Suite.Seed, len(p.Trials), p.Suite.Blocks, roughly(p.Estimate(startupGuess)))
+	fmt.Fprintf(w, "plan %s · seed %d · %d trials in %d %s · about %s\n\n", p.Hash,
+		p.Suite.Seed, len(p.Trials), p.Suite.Blocks, passes(p), roughly(p.Estimate(startupGuess)))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "BLOCK\tORDER\tTARGET\tSCENARIO\tLOADS")
 	for _, x := range p.Trials {
@@ -271,6 +271,12 @@ func printPlan(w interface{ Write([]byte) (int, error) }, p *suite.Plan) error {
 		by := x.Target
 		if x.Driver != "" && x.Driver != suite.Drivers[0] {
 			by += " by " + x.Driver
+		}
+		if x.Arm != "" {
+			by += " (" + x.Arm + ")"
+		}
+		if x.Side != "" {
+			by += ", " + x.Side
 		}
 		fmt.Fprintf(t, "%d\t%d\t%s\t%s\t%s\n", x.Block, x.Order, by, x.Scenario,
 			strings.Join(loads, ", "))

@@ -4,12 +4,14 @@ import (
 	"context"
 	"net"
 	"os"
+	"time"
 
+	"prony/internal/doctor"
 	"prony/internal/driver"
 	"prony/internal/host"
 	"prony/internal/launch"
 	"prony/internal/launch/process"
-	"prony/internal/probe"
+	"prony/internal/result"
 	"prony/internal/service"
 	"prony/internal/trial"
 )
@@ -25,7 +27,12 @@ type world interface {
 	lab(j *process.Journal, l host.Layout, dir string, observe func(trial.Event)) *trial.Lab
 	measure(ctx context.Context, lab *trial.Lab, e trial.Experiment, cores []int,
 		say func(string)) error
+	examine(context.Context, doctor.Options) result.Grading
 }
+
+// quietBound is how long a trial waits for a quiet host. Where the neighbours never rest, a run
+// must still end in its time: what they did in a window is judged after it in any case.
+const quietBound = 2 * time.Second
 
 // machine is the world of this machine: processes, sockets, the kernel's counters.
 type machine struct{}
@@ -49,12 +56,12 @@ func (machine) lab(j *process.Journal, l host.Layout, dir string,
 		Launcher: &process.Launcher{Journal: j}, Driver: drivers, Layout: l, Dir: dir,
 		Observe: observe, Port: freePort,
 		Watch: func(p launch.Process) (trial.Watcher, error) {
-			subject := probe.Subject{PIDs: p.PIDs}
-			for _, g := range p.Groups() {
-				subject.Groups = append(subject.Groups, probe.Group(g))
-			}
-			return probe.Start(probe.Config{Cores: l.Load}, subject)
+			return watch(p, l, nil)
 		},
+		Quiet: func(ctx context.Context) result.Before {
+			return doctor.Quiet(ctx, doctor.QuietOptions{Bound: quietBound})
+		},
+		Beside: watch,
 	}
 }
 

@@ -194,6 +194,22 @@ func checkDist(t *testing.T, what string, got, want result.Dist, rows bool) {
 	}
 }
 
+// k6 before 1.0 ticked the requests that failed.
+func TestImportOldK6(t *testing.T) {
+	b, err := os.ReadFile("testdata/k6-text.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := strings.Replace(string(b), "27 out of 553", "✓ 27         ✗ 526", 1)
+	if old == string(b) {
+		t.Fatal("the file has no share of failed requests")
+	}
+	l, _, err := Import("old.txt", []byte(old))
+	if err != nil || l.Errors.Status != 27 || l.Done != 526 {
+		t.Errorf("%d good and %+v, %v; want 526 and 27", l.Done, l.Errors, err)
+	}
+}
+
 func TestImportRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                               "it looks like none of oha: its JSON",

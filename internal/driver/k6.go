@@ -327,8 +327,9 @@ func importK6(b []byte) (*tally, error) {
 var (
 	k6Line = regexp.MustCompile(
 		`(?m)^\s*[✓✗]?\s*(\{ ?expected_response:true ?\}|[a-z_]+)\.+:\s*(.*)$`)
-	k6Pair  = regexp.MustCompile(`(avg|min|med|max|p\(90\)|p\(99\)|p\(99\.9\)|count)=(\S+)`)
-	k6Share = regexp.MustCompile(`(\d+) out of (\d+)`)
+	k6Pair = regexp.MustCompile(`(avg|min|med|max|p\(90\)|p\(99\)|p\(99\.9\)|count)=(\S+)`)
+	// Before version 1.0 "✓ 27 ✗ 526": ticked is what failed, since "failed" is what is asked.
+	k6Share = regexp.MustCompile(`(\d+)\s+(?:out of|✗)\s+(\d+)`)
 	k6Count = regexp.MustCompile(`^(\d+)\s+([\d.]+)/s`)
 )
 

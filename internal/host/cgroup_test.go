@@ -27,7 +27,7 @@ func TestCgroupVersion(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if got := cgroupVersion(root); got != want {
+			if got := CgroupVersion(root); got != want {
 				t.Errorf("version of %q is %s, want %s", names, got, want)
 			}
 		})
@@ -40,7 +40,7 @@ func TestCgroupVersion(t *testing.T) {
 	check("no controller of processors", "memory/ pids/", "none")
 	check("nothing mounted", "", "none")
 
-	if got := cgroupVersion(filepath.Join(t.TempDir(), "missing")); got != "none" {
+	if got := CgroupVersion(filepath.Join(t.TempDir(), "missing")); got != "none" {
 		t.Errorf("version of a missing folder is %s, want none", got)
 	}
 }

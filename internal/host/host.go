@@ -90,23 +90,23 @@ func Describe(p *result.Provenance) {
 	}
 	p.Arch = runtime.GOARCH
 	cpuinfo := read("/proc/cpuinfo")
-	p.CPUModel = orUnknown(field(cpuinfo, "model name"))
-	p.Hypervisor = strings.Contains(" "+field(cpuinfo, "flags")+" ", " hypervisor ")
+	p.CPUModel = orUnknown(Field(cpuinfo, "model name"))
+	p.Hypervisor = strings.Contains(" "+Field(cpuinfo, "flags")+" ", " hypervisor ")
 	if cores, err := Cores(); err == nil {
 		p.Cores = len(cores)
 	}
-	p.MemoryBytes = kib(field(read("/proc/meminfo"), "MemTotal"))
+	p.MemoryBytes = KiB(Field(read("/proc/meminfo"), "MemTotal"))
 	p.Governor = "none"
 	if g := read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"); g != "" {
 		p.Governor = g
 	}
-	p.Cgroup = cgroupVersion("/sys/fs/cgroup")
+	p.Cgroup = CgroupVersion("/sys/fs/cgroup")
 }
 
-// cgroupVersion tells which hierarchy holds the controllers of processors below root, where the
+// CgroupVersion tells which hierarchy holds the controllers of processors below root, where the
 // kernel's are mounted: "v1", "v2" or "none". In a hybrid set-up, version 2 is mounted one folder
 // below and holds none (systemd's CGROUP_DELEGATION); that is v1.
-func cgroupVersion(root string) string {
+func CgroupVersion(root string) string {
 	// Asked first: the root of version 2 has files named cpu.stat and the like.
 	if _, err := os.Stat(filepath.Join(root, "cgroup.controllers")); err == nil {
 		return "v2"
@@ -130,8 +130,8 @@ func read(path string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// field returns the value of the first "name : value" line.
-func field(lines, name string) string {
+// Field returns the value of the first "name : value" line, "" where there is none.
+func Field(lines, name string) string {
 	for l := range strings.SplitSeq(lines, "\n") {
 		if k, v, ok := strings.Cut(l, ":"); ok && strings.TrimSpace(k) == name {
 			return strings.TrimSpace(v)
@@ -140,7 +140,8 @@ func field(lines, name string) string {
 	return ""
 }
 
-func kib(s string) int64 {
+// KiB is a number of KiB as /proc writes it ("12 kB") in bytes, 0 where it is none.
+func KiB(s string) int64 {
 	n, err := strconv.ParseInt(strings.TrimSuffix(s, " kB"), 10, 64)
 	if err != nil {
 		return 0

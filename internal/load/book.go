@@ -56,6 +56,7 @@ func record(h *hdrhistogram.Histogram, ns int64) {
 type book struct {
 	openAt, closeAt int64
 	endedAt         int64 // the window's end, or when the load was ended within it
+	openedAt        int64 // when the thread saw the window open; 0: not yet
 	boundary        int64 // the next moment at which cross wants to be called
 
 	total     int64 // good answers ever, for the progress line
@@ -136,7 +137,7 @@ func (b *book) schedule(openAt, closeAt int64) {
 // cross notes the thread's own use of the processor at both ends of the window.
 func (b *book) cross(now int64) {
 	if b.boundary == b.openAt {
-		b.cpuOpen, b.boundary = b.usage(), b.closeAt
+		b.openedAt, b.cpuOpen, b.boundary = now, b.usage(), b.closeAt
 	}
 	if now >= b.closeAt {
 		b.cpuClose, b.boundary = b.usage(), never

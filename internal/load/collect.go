@@ -84,7 +84,16 @@ func (r *run) collect() *Result {
 		r.collectOpen(&l, total, singles)
 	}
 	l.Censored = l.Scheduled - l.Answered - failedRequests(l.Errors)
-	return &Result{Load: l, Intervals: total.histograms(windowNs)}
+	return &Result{Load: l, Intervals: total.histograms(windowNs), OpenedNs: r.opened()}
+}
+
+// opened is when the last of the threads saw the window open.
+func (r *run) opened() int64 {
+	at := r.workers[0].book.openedAt
+	for _, w := range r.workers {
+		at = max(at, w.book.openedAt)
+	}
+	return at
 }
 
 // failedRequests leaves out failed connects, which were no requests yet.

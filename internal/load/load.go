@@ -24,7 +24,6 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
@@ -64,6 +63,11 @@ type Spec struct {
 	Timeout time.Duration // per request, from its sending
 
 	Pacing string // Frugal, the default, or Precise
+
+	// Together, where set, is called once all connections are open. The lead-in begins at the
+	// moment that it returns (clock.Mono): two loads that wait for each other there begin at the
+	// same one. Its error ends the load.
+	Together func(context.Context) (start int64, err error)
 
 	Cores    []int                                        // one thread each; empty: one, not pinned
 	OnWindow func(open bool)                              // just before and just after the window
@@ -133,6 +137,7 @@ type EngineInfo struct {
 type Result struct {
 	result.Load
 	Intervals []Interval
+	OpenedNs  int64 // clock.Mono when the last thread saw the window open; 0: none did
 }
 
 // config is what the workers share, read-only once the load starts.
@@ -158,13 +163,6 @@ const lookAhead = 50 * time.Millisecond
 // look into answers make some.
 const garbageMax = 512 << 20
 
-// footprint is what the Go runtime holds of the memory, in bytes.
-func footprint() int64 {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.Sys - m.HeapReleased)
-}
-
 // settle is how long the threads have to get from the last connect to the first request.
 const settle = 2 * time.Millisecond
 
@@ -179,14 +177,7 @@ func Run(ctx context.Context, s Spec) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The collector would run beside the load threads and take their time; a load's garbage is
-	// small.
-	runtime.GC()
-	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(footprint() + garbageMax))
-	// A load thread holds its processor of the Go scheduler for good; others need their own.
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), s.threads()+2)))
-
+	defer hush(s.threads())()
 	r := &run{spec: s, plan: p}
 	return r.do(ctx)
 }
@@ -305,7 +296,7 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 		r.crowd, err = r.invite()
 	}
 	if err == nil {
-		r.setTimes()
+		err = r.setTimes(ctx)
 	}
 	close(r.begin)
 	if err == nil {
@@ -346,11 +337,19 @@ func (r *run) window() int64 {
 	return end - r.cfg.openAt
 }
 
-func (r *run) setTimes() {
-	r.cfg.start = clock.Mono() + int64(settle)
+func (r *run) setTimes(ctx context.Context) error {
+	start := clock.Mono() + int64(settle)
+	if r.spec.Together != nil {
+		var err error
+		if start, err = r.spec.Together(ctx); err != nil {
+			return err
+		}
+	}
+	r.cfg.start = start
 	r.cfg.openAt = r.cfg.start + int64(r.spec.Lead)
 	r.cfg.closeAt = r.cfg.openAt + int64(r.spec.Window)
 	r.cfg.endAt = r.cfg.closeAt + int64(r.spec.Drain)
+	return nil
 }
 
 // work is the life of a load thread. The thread is never handed back: it ends with its goroutine

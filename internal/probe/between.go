@@ -61,22 +61,32 @@ func hostBetween(a, b Mark, serviceNs int64) result.Host {
 	window := float64(b.TNs - a.TNs)
 	pressed := func(aUs, bUs int64) float64 { return share(scaled(delta(aUs, bUs), 1000), window) }
 	h := result.Host{
-		StealShare:     unknown,
-		OtherCPUShare:  unknown,
 		PressureCPU:    pressed(a.Pressure.CPUUs, b.Pressure.CPUUs),
 		PressureMemory: pressed(a.Pressure.MemoryUs, b.Pressure.MemoryUs),
 		PressureIO:     pressed(a.Pressure.IOUs, b.Pressure.IOUs),
 	}
-	total := delta(a.Host.Total, b.Host.Total)
-	if total <= 0 {
-		return h // no /proc/stat, or a window shorter than its tick
-	}
-	h.StealShare = share(delta(a.Host.Steal, b.Host.Steal), float64(total))
+	ownNs := int64(unknown)
 	if lab := delta(a.LabNs, b.LabNs); lab >= 0 && serviceNs >= 0 {
-		others := delta(a.Host.Busy, b.Host.Busy)*tickNs - serviceNs - lab
-		h.OtherCPUShare = float64(max(others, 0)) / float64(total*tickNs)
+		ownNs = serviceNs + lab
 	}
+	h.StealShare, h.OtherCPUShare = Shares(a.Host, b.Host, ownNs)
 	return h
+}
+
+// Shares are the parts of all cores' time between two readings that the hypervisor took and that
+// others used, which is what was busy less ownNs; -1 unknown, both where there is no /proc/stat or
+// no tick has passed, the second also where ownNs is -1.
+func Shares(a, b HostTicks, ownNs int64) (steal, others float64) {
+	total := delta(a.Total, b.Total)
+	if total <= 0 {
+		return unknown, unknown
+	}
+	steal, others = share(delta(a.Steal, b.Steal), float64(total)), unknown
+	if ownNs >= 0 {
+		busy := delta(a.Busy, b.Busy) * tickNs
+		others = float64(max(busy-ownNs, 0)) / float64(total*tickNs)
+	}
+	return steal, others
 }
 
 // Covered is the share of the service's CPU time between two marks that threads alive at b account

@@ -19,9 +19,9 @@ type HostTicks struct {
 // hostBytes hold the first line of /proc/stat, ten numbers of up to twenty digits.
 const hostBytes = 256
 
-// parseHost reads the first line of /proc/stat. guest and guest_nice are left out: the kernel
-// counts them in user and nice already.
-func parseHost(b []byte) HostTicks {
+// ParseHost reads the first line of /proc/stat; all are -1 where it is none. guest and guest_nice
+// are left out: the kernel counts them in user and nice already.
+func ParseHost(b []byte) HostTicks {
 	const user, nice, system, idle, iowait, irq, softirq, steal = 0, 1, 2, 3, 4, 5, 6, 7
 	var n [steal + 1]int64
 	if numbers(after(b, "cpu "), n[:]) != len(n) {
@@ -67,7 +67,7 @@ func (h *hostFiles) close() {
 	}
 }
 
-func (h *hostFiles) ticks(buf []byte) HostTicks { return parseHost(h.stat.read(buf)) }
+func (h *hostFiles) ticks(buf []byte) HostTicks { return ParseHost(h.stat.read(buf)) }
 
 func (h *hostFiles) pressure(buf []byte) Pressure {
 	return Pressure{

@@ -75,8 +75,8 @@ func TestParseStat(t *testing.T) {
 func TestParseHost(t *testing.T) {
 	check := func(text string, want HostTicks) {
 		t.Helper()
-		if got := parseHost([]byte(text)); got != want {
-			t.Errorf("parseHost(%q) = %+v, want %+v", text, got, want)
+		if got := ParseHost([]byte(text)); got != want {
+			t.Errorf("ParseHost(%q) = %+v, want %+v", text, got, want)
 		}
 	}
 	none := HostTicks{unknown, unknown, unknown}

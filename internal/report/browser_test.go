@@ -26,7 +26,8 @@ const shots = "PRONY_SHOTS"
 // browserPatience bounds the whole test; a browser that hangs must not hang the suite.
 const browserPatience = 2 * time.Minute
 
-// TestPageInBrowser opens the report as a reader would, on a phone and on a desk, in both themes.
+// TestPageInBrowser opens the reports as a reader would: on a phone and on a desk, in both themes,
+// by keyboard, without scripts, and on paper.
 func TestPageInBrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a browser takes seconds: not in -short")
@@ -35,11 +36,19 @@ func TestPageInBrowser(t *testing.T) {
 	if exe == "" {
 		t.Skip("no chromium or chrome on PATH: install one to test the page")
 	}
-	file := filepath.Join(t.TempDir(), "report.html")
-	html := page(t, made(), HTMLOptions{Samples: samplesOf(made())})
-	if err := os.WriteFile(file, []byte(html), 0o644); err != nil {
-		t.Fatal(err)
+	dir := t.TempDir()
+	save := func(name, html string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(html), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return "file://" + file
 	}
+	records := rich()
+	run := save("report.html", page(t, records,
+		HTMLOptions{Samples: samplesOf(records), Host: graded()}))
+	floor := save("aa.html", page(t, itself(6), HTMLOptions{}))
+	against := save("compare.html", comparePage(t))
 	ctx, cancel := context.WithTimeout(t.Context(), browserPatience)
 	defer cancel()
 	ctx, cancel = chromedp.NewExecAllocator(ctx, browserFlags(t, exe)...)
@@ -49,13 +58,17 @@ func TestPageInBrowser(t *testing.T) {
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatalf("start %s: %v", exe, err)
 	}
-	for _, width := range []int64{390, 1280} {
-		for _, scheme := range []string{"light", "dark"} {
-			t.Run(fmt.Sprintf("%d-%s", width, scheme), func(t *testing.T) {
-				visit(t, ctx, "file://"+file, width, scheme)
-			})
-		}
-	}
+	t.Run("phone", func(t *testing.T) { visit(t, ctx, run, 390, "dark") })
+	t.Run("desk", func(t *testing.T) { visit(t, ctx, run, 1280, "light") })
+	t.Run("keys", func(t *testing.T) { byKeyboard(t, ctx, run) })
+	t.Run("no scripts", func(t *testing.T) { withoutScripts(t, ctx, run) })
+	t.Run("print", func(t *testing.T) { onPaper(t, ctx, run) })
+	t.Run("names", func(t *testing.T) {
+		haveNames(t, ctx, run)
+		haveNames(t, ctx, against)
+	})
+	t.Run("noise floor", func(t *testing.T) { marks(t, ctx, floor, ".forest .center", 8) })
+	t.Run("comparison", func(t *testing.T) { visitComparison(t, ctx, against) })
 }
 
 func browser() string {
@@ -107,10 +120,18 @@ func (w *watch) problems() []string {
 	return w.wrong
 }
 
-func visit(t *testing.T, browser context.Context, url string, width int64, scheme string) {
+// open opens a page in a tab of its own. What it must not do is an error of the test's end.
+func open(t *testing.T, browser context.Context, url string, width int64,
+	scheme string) context.Context {
+	t.Helper()
 	ctx, cancel := chromedp.NewContext(browser)
-	defer cancel()
 	w := &watch{page: url}
+	t.Cleanup(func() {
+		for _, problem := range w.problems() {
+			t.Error(problem)
+		}
+		cancel()
+	})
 	if err := chromedp.Listen(ctx, w.event); err != nil {
 		t.Fatal(err)
 	}
@@ -127,32 +148,61 @@ func visit(t *testing.T, browser context.Context, url string, width int64, schem
 	call(t, ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
 	})
-	do(t, ctx, chromedp.Navigate(url), chromedp.WaitReady(chromedp.CSS(".keys button")))
+	do(t, ctx, chromedp.Navigate(url), chromedp.WaitReady(chromedp.CSS("footer")))
+	return ctx
+}
+
+// drawAll scrolls past every figure, since each is drawn when it comes near, and waits for them.
+var drawAll = script(`(async () => {
+	for (const f of document.querySelectorAll("section.figure")) {
+		f.scrollIntoView({ behavior: "instant" });
+		await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 20)));
+	}
+	scrollTo({ top: 0, behavior: "instant" });
+})()`)
+
+func visit(t *testing.T, browser context.Context, url string, width int64, scheme string) {
+	ctx := open(t, browser, url, width, scheme)
+	do(t, ctx, drawAll, settle)
 	name := fmt.Sprintf("%d-%s", width, scheme)
 	shoot(t, ctx, name)
-	if n := value[float64](t, ctx, `document.documentElement.scrollWidth`); n > float64(width) {
-		t.Errorf("the page is %v px wide on a screen of %d", n, width)
+	fits(t, ctx, width)
+	// Percentiles, latency against load, four panels over time, two of cost.
+	if n := value[float64](t, ctx, `document.querySelectorAll("canvas").length`); n != 8 {
+		t.Errorf("%v canvases, wanted 8", n)
 	}
 	if n := value[float64](t, ctx, blankCanvases); n != 0 {
 		t.Errorf("%v canvases are blank", n)
 	}
-	// Throughput, latency, and four panels over time.
-	if n := value[float64](t, ctx, `document.querySelectorAll("canvas").length`); n != 6 {
-		t.Errorf("%v canvases, wanted 6", n)
+	if n := value[float64](t, ctx, invisible); n != 0 {
+		t.Errorf("%v marks of the strips have no size", n)
+	}
+	// Of the plot's area before the window all is shaded, of that within it only what lines cover.
+	if got := value[[]float64](t, ctx, shaded); got[0] < 0.95 || got[1] > 0.5 {
+		t.Errorf("%.2f of the warm-up is shaded, and %.2f of the window", got[0], got[1])
 	}
 	hover(t, ctx)
 	toggleLine(t, ctx)
 	toggleTheme(t, ctx, scheme)
 	openTrial(t, ctx)
+	do(t, ctx, script(`document.querySelectorAll("details.data, details.more").forEach(
+		(d) => { d.open = true; }), 0`), settle)
 	shoot(t, ctx, name+"-open")
-	if n := value[float64](t, ctx, `document.documentElement.scrollWidth`); n > float64(width) {
-		t.Errorf("with a trial open the page is %v px wide on a screen of %d", n, width)
-	}
+	fits(t, ctx, width)
 	do(t, ctx, script(`localStorage.clear()`)) // the next visit is another reader's
-	for _, problem := range w.problems() {
-		t.Error(problem)
+}
+
+// fits wants the page no wider than the screen.
+func fits(t *testing.T, ctx context.Context, width int64) {
+	t.Helper()
+	if n := value[float64](t, ctx, `document.documentElement.scrollWidth`); n > float64(width) {
+		t.Errorf("the page is %v px wide on a screen of %d", n, width)
 	}
 }
+
+// invisible counts drawn marks of the ranking that a reader cannot see.
+const invisible = `[...document.querySelectorAll(".ranking .center, .ranking .trial-dot")]
+	.filter((c) => !(c.getBoundingClientRect().width > 2)).length`
 
 // pixels reads a canvas through a copy, because reading a canvas often makes the browser complain.
 const pixels = `const pixels = (c) => {
@@ -162,6 +212,28 @@ const pixels = `const pixels = (c) => {
 	context.drawImage(c, 0, 0);
 	return new Uint32Array(context.getImageData(0, 0, c.width, c.height).data.buffer);
 };`
+
+// shaded is which shares of the warm-up (8 of 18 s, less a little on either side) and of the window
+// have ink, in the panel of throughput.
+const shaded = `(() => { ` + pixels + `
+	const canvas = document.querySelector(".series canvas");
+	const over = document.querySelector(".series .u-over").getBoundingClientRect();
+	const box = canvas.getBoundingClientRect();
+	const scale = canvas.width / box.width;
+	const p = pixels(canvas);
+	const share = (from, to) => {
+		let ink = 0, all = 0;
+		for (let y = over.y - box.y + 2; y < over.bottom - box.y - 2; y++) {
+			const left = over.x - box.x;
+			for (let x = left + from * over.width; x < left + to * over.width; x++) {
+				ink += p[Math.round(y * scale) * canvas.width + Math.round(x * scale)] !== 0;
+				all++;
+			}
+		}
+		return ink / all;
+	};
+	return [share(0.02, 0.43), share(0.46, 0.98)];
+})()`
 
 // blankCanvases counts canvases whose pixels are all the same.
 const blankCanvases = `(() => { ` + pixels + `
@@ -176,14 +248,14 @@ const inked = `(() => { ` + pixels + `
 	return pixels(document.querySelector(".latency canvas")).filter((x) => x !== 0).length;
 })()`
 
-// hover points at the two first plots and wants what they say of the place.
+// hover points at two plots and wants what they say of the place.
 func hover(t *testing.T, ctx context.Context) {
 	for plot, want := range map[string]string{
-		".throughput": ".reading", ".latency": ".keys .value",
+		".cost": ".reading", ".latency": ".keys .value",
 	} {
 		at := value[[]float64](t, ctx, fmt.Sprintf(`(() => {
 			const over = document.querySelector("%s .u-over");
-			over.scrollIntoView({ block: "center" });
+			over.scrollIntoView({ block: "center", behavior: "instant" });
 			const box = over.getBoundingClientRect();
 			return [box.x + box.width / 2, box.y + box.height / 2];
 		})()`, plot))

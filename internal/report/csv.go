@@ -3,68 +3,131 @@ package report
 import (
 	"encoding/csv"
 	"io"
-	"math"
-	"strconv"
 	"strings"
 
-	"prony/internal/stats"
 	"prony/internal/table"
 )
-
-var csvHeader = []string{
-	"suite", "run", "scenario", "target", "load", "model", "metric", "unit", "n", "samples",
-	"centre", "lo", "hi", "confidence", "assumption", "warning", "baseline", "ratio", "ratio_lo",
-	"ratio_hi", "tier", "valid", "suspect", "invalid", "failed", "withheld",
-}
 
 // CSV prints the study in long form, one row per target × load × metric; docs/formats/report-csv.md
 // describes it. A target without a usable trial has one row, which says so.
 func CSV(w io.Writer, s table.Study) error {
+	columns := summaryColumns()
 	out := csv.NewWriter(w)
-	if err := out.Write(csvHeader); err != nil {
+	row := make([]string, len(columns))
+	for i, c := range columns {
+		row[i] = c.name
+	}
+	if err := out.Write(row); err != nil {
 		return err
 	}
-	suite, run := origins(s)
-	for _, sc := range s.Scenarios {
-		for _, t := range sc.Targets {
-			metrics := t.Metrics
-			if len(metrics) == 0 {
-				metrics = []table.Metric{{Withheld: "no good trial"}}
-			}
-			for _, m := range metrics {
-				row := append([]string{suite, run, sc.Name, t.Name}, csvMetric(s, sc, t, m)...)
-				if err := out.Write(row); err != nil {
-					return err
-				}
-			}
+	rows := summaryRows(&s)
+	for k := range rows {
+		for i, c := range columns {
+			row[i] = printed(c.of(&rows[k]))
+		}
+		if err := out.Write(row); err != nil {
+			return err
 		}
 	}
 	out.Flush()
 	return out.Error()
 }
 
-func csvMetric(s table.Study, sc table.Scenario, t table.Target, m table.Metric) []string {
-	row := []string{m.Load, m.Model, m.Name, m.Unit, strconv.Itoa(m.Summary.N)}
-	row = append(row, positiveText(m.Samples))
-	if m.Withheld != "" {
-		row = append(row, "", "", "", "", "", "")
-	} else {
-		sum := m.Summary
-		row = append(row, number(sum.Center), number(sum.Lo), number(sum.Hi),
-			confidence(sum), sum.Assumption, sum.Warning)
+// summaryRow is a metric of a target.
+type summaryRow struct {
+	suite, run string
+	scenario   *table.Scenario
+	target     *table.Target
+	metric     *table.Metric
+}
+
+func summaryRows(s *table.Study) []summaryRow {
+	var rows []summaryRow
+	suite, run := origins(*s)
+	for i := range s.Scenarios {
+		sc := &s.Scenarios[i]
+		for k := range sc.Targets {
+			t := &sc.Targets[k]
+			for j := range t.Metrics {
+				rows = append(rows, summaryRow{suite, run, sc, t, &t.Metrics[j]})
+			}
+			if len(t.Metrics) == 0 {
+				none := &table.Metric{Withheld: "no good trial"}
+				rows = append(rows, summaryRow{suite, run, sc, t, none})
+			}
+		}
 	}
-	if r := m.Ratio; r != nil {
-		row = append(row, s.Options.Baseline, number(r.Center), number(r.Lo), number(r.Hi))
-	} else {
-		row = append(row, "", "", "", "")
+	return rows
+}
+
+func (r *summaryRow) has() bool      { return r.metric.Withheld == "" }
+func (r *summaryRow) interval() bool { return r.has() && r.metric.Summary.HasInterval() }
+func (r *summaryRow) compared() bool { return r.metric.Ratio != nil }
+
+// ranks tells whether this is the metric that the tiers were made with.
+func (r *summaryRow) ranks() bool {
+	of := &r.scenario.Ranking
+	return r.metric.Load == of.Load && r.metric.Name == of.Metric
+}
+
+// summaryColumns are in the order of the page; new ones come last, so that none changes its place.
+func summaryColumns() []column[summaryRow] {
+	type row = summaryRow
+	ranked := func(r *row) bool { return r.ranks() && r.target.Tier > 0 }
+	sampled := func(r *row) bool { return r.metric.Samples > 0 }
+	return []column[row]{
+		label("suite", func(r *row) string { return r.suite }),
+		label("run", func(r *row) string { return r.run }),
+		label("scenario", func(r *row) string { return r.scenario.Name }),
+		label("target", func(r *row) string { return r.target.Name }),
+		label("load", func(r *row) string { return r.metric.Load }),
+		label("model", func(r *row) string { return r.metric.Model }),
+		label("metric", func(r *row) string { return r.metric.Name }),
+		label("unit", func(r *row) string { return r.metric.Unit }),
+		whole("n", func(r *row) int64 { return int64(r.metric.Summary.N) }),
+		where(sampled, whole("samples", func(r *row) int64 { return r.metric.Samples })),
+		where((*row).has, decimal("centre", func(r *row) float64 {
+			return r.metric.Summary.Center
+		})),
+		where((*row).has, decimal("lo", func(r *row) float64 { return r.metric.Summary.Lo })),
+		where((*row).has, decimal("hi", func(r *row) float64 { return r.metric.Summary.Hi })),
+		where((*row).interval, decimal("confidence", func(r *row) float64 {
+			return r.metric.Summary.Confidence
+		})),
+		where((*row).has, label("assumption", func(r *row) string {
+			return r.metric.Summary.Assumption
+		})),
+		where((*row).has, label("warning", func(r *row) string {
+			return r.metric.Summary.Warning
+		})),
+		where((*row).compared, label("baseline", func(r *row) string {
+			return r.target.Reference
+		})),
+		where((*row).compared, decimal("ratio", func(r *row) float64 {
+			return r.metric.Ratio.Center
+		})),
+		where((*row).compared, decimal("ratio_lo", func(r *row) float64 {
+			return r.metric.Ratio.Lo
+		})),
+		where((*row).compared, decimal("ratio_hi", func(r *row) float64 {
+			return r.metric.Ratio.Hi
+		})),
+		where(ranked, whole("tier", func(r *row) int64 { return int64(r.target.Tier) })),
+		whole("valid", func(r *row) int64 { return int64(r.target.Counts.Valid) }),
+		whole("suspect", func(r *row) int64 { return int64(r.target.Counts.Suspect) }),
+		whole("invalid", func(r *row) int64 { return int64(r.target.Counts.Invalid) }),
+		whole("failed", func(r *row) int64 { return int64(r.target.Counts.Failed) }),
+		label("withheld", func(r *row) string { return r.metric.Withheld }),
+		where((*row).ranks, decimal("noise_between", func(r *row) float64 {
+			return r.target.Variance.Between
+		})),
+		where((*row).ranks, decimal("noise_within", func(r *row) float64 {
+			return r.target.Variance.Within
+		})),
+		where((*row).ranks, decimal("noise_between_share", func(r *row) float64 {
+			return r.target.Variance.Share
+		})),
 	}
-	tier := ""
-	if m.Load == sc.Ranking.Load && m.Name == sc.Ranking.Metric && t.Tier > 0 {
-		tier = strconv.Itoa(t.Tier)
-	}
-	c := t.Counts
-	return append(row, tier, strconv.Itoa(c.Valid), strconv.Itoa(c.Suspect),
-		strconv.Itoa(c.Invalid), strconv.Itoa(c.Failed), m.Withheld)
 }
 
 // origins are the suites and runs that the records came from, joined by "+".
@@ -83,26 +146,4 @@ func appendNew(words []string, w string) []string {
 		}
 	}
 	return append(words, w)
-}
-
-// number prints the shortest text that reads back as x; nothing when x is no number.
-func number(x float64) string {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return ""
-	}
-	return strconv.FormatFloat(x, 'f', -1, 64)
-}
-
-func confidence(s stats.Summary) string {
-	if !s.HasInterval() {
-		return ""
-	}
-	return number(s.Confidence)
-}
-
-func positiveText(n int64) string {
-	if n <= 0 {
-		return ""
-	}
-	return strconv.FormatInt(n, 10)
 }

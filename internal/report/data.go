@@ -15,34 +15,11 @@ type pageData struct {
 }
 
 type pageScenario struct {
-	Name       string           `json:"name"`
-	Throughput []pageThroughput `json:"throughput"`
-	Latency    []pageLatency    `json:"latency"`
-	Series     []pageSeries     `json:"series"`
-}
-
-type pageThroughput struct {
-	Load  string    `json:"load"`
-	Title string    `json:"title"`
-	Rows  []pageRow `json:"rows"`
-}
-
-type pageRow struct {
-	Target string    `json:"target"`
-	Tier   int       `json:"tier"`
-	Center float64   `json:"center"`
-	Lo     *float64  `json:"lo"`
-	Hi     *float64  `json:"hi"`
-	Text   string    `json:"text"`
-	Range  string    `json:"range"`
-	Trials []pageDot `json:"trials"`
-}
-
-type pageDot struct {
-	Block   int     `json:"block"`
-	Value   float64 `json:"value"`
-	Text    string  `json:"text"`
-	Verdict string  `json:"verdict"`
+	Name    string        `json:"name"`
+	Latency []pageLatency `json:"latency"`
+	Loads   *pageLoads    `json:"loads"`
+	Cost    *pageCost     `json:"cost"`
+	Series  []pageSeries  `json:"series"`
 }
 
 type pageLatency struct {
@@ -55,6 +32,8 @@ type pageLatency struct {
 type pageLine struct {
 	Target string     `json:"target"`
 	Ms     []*float64 `json:"ms"`
+	Lo     []*float64 `json:"lo"` // of the interval across trials
+	Hi     []*float64 `json:"hi"`
 }
 
 type pageSeries struct {
@@ -71,6 +50,24 @@ type pageTrial struct {
 	PerS    []float64  `json:"perS"`
 	P99Ms   []*float64 `json:"p99Ms"`
 	Probe   *pageProbe `json:"probe"`
+	Warmup  *pageWarm  `json:"warmup"`
+}
+
+// pageWarm is the closed load before the window. Times count from the window's start, so they are
+// negative before it; what lies between the two (the load's lead) is not counted.
+type pageWarm struct {
+	Seconds []float64   `json:"seconds"`
+	PerS    []float64   `json:"perS"`
+	Kind    string      `json:"kind"`
+	Steady  *float64    `json:"steady"`
+	Peak    *float64    `json:"peak"`
+	Levels  []pageLevel `json:"levels"`
+}
+
+type pageLevel struct {
+	From float64 `json:"from"`
+	To   float64 `json:"to"`
+	PerS float64 `json:"perS"`
 }
 
 type pageProbe struct {
@@ -83,13 +80,10 @@ func dataOf(s table.Study, o HTMLOptions) pageData {
 	d := pageData{Scenarios: []pageScenario{}}
 	for _, sc := range s.Scenarios {
 		p := pageScenario{
-			Name: sc.Name, Throughput: []pageThroughput{}, Latency: []pageLatency{},
-			Series: []pageSeries{},
+			Name: sc.Name, Latency: []pageLatency{}, Series: []pageSeries{},
+			Loads: loadsOf(sc), Cost: costOf(sc),
 		}
 		for _, l := range sc.Loads {
-			if t := throughputOf(sc, l); len(t.Rows) > 0 {
-				p.Throughput = append(p.Throughput, t)
-			}
 			if c := latencyOf(sc, l); len(c.Lines) > 0 {
 				p.Latency = append(p.Latency, c)
 			}
@@ -117,32 +111,6 @@ func modelRank(sc table.Scenario, load string) int {
 	return 1
 }
 
-func throughputOf(sc table.Scenario, l table.LoadInfo) pageThroughput {
-	out := pageThroughput{Load: l.Name, Title: l.Title}
-	for _, t := range sc.Targets {
-		m, ok := t.Metric(l.Name, table.Throughput)
-		if !ok || m.Withheld != "" {
-			continue
-		}
-		sum := m.Summary
-		row := pageRow{
-			Target: t.Name, Tier: t.Tier, Center: sum.Center, Lo: finite(sum.Lo),
-			Hi: finite(sum.Hi), Text: table.Rate(sum.Center),
-		}
-		if sum.HasInterval() {
-			half := max(sum.Hi-sum.Center, sum.Center-sum.Lo) / sum.Center
-			row.Text += " ±" + table.Percent(half)
-			row.Range = table.Rate(sum.Lo) + " – " + table.Rate(sum.Hi)
-		}
-		for _, p := range m.Points {
-			row.Trials = append(row.Trials, pageDot{p.Block, p.Value, table.Rate(p.Value),
-				p.Verdict})
-		}
-		out.Rows = append(out.Rows, row)
-	}
-	return out
-}
-
 // latencyOf lays the curves of a load over one list of quantiles, the longest curve's.
 func latencyOf(sc table.Scenario, l table.LoadInfo) pageLatency {
 	out := pageLatency{Load: l.Name, Title: l.Title}
@@ -160,9 +128,12 @@ func latencyOf(sc table.Scenario, l table.LoadInfo) pageLatency {
 		}
 	}
 	for i, c := range curves {
-		line := pageLine{Target: names[i], Ms: make([]*float64, len(out.Quantiles))}
+		n := len(out.Quantiles)
+		line := pageLine{Target: names[i], Ms: make([]*float64, n), Lo: make([]*float64, n),
+			Hi: make([]*float64, n)}
 		for k := range c.Quantiles { // every curve starts at the median, on the same grid
 			line.Ms[k] = finite(c.Ns[k] / 1e6)
+			line.Lo[k], line.Hi[k] = milli(c.Lo[k]), milli(c.Hi[k])
 		}
 		out.Lines = append(out.Lines, line)
 	}
@@ -173,7 +144,11 @@ func seriesOfTarget(t table.Target, samples []Samples) pageSeries {
 	out := pageSeries{Target: t.Name}
 	for _, r := range t.Trials {
 		for i := range r.Loads {
-			if trial, ok := seriesOfLoad(r, &r.Loads[i], samples); ok {
+			trial, ok := seriesOfLoad(r, &r.Loads[i], samples)
+			if ok && i == 0 { // the warm-up leads to the first load, whatever its model
+				trial.Warmup = warmOf(r.Warmup)
+			}
+			if ok {
 				out.Trials = append(out.Trials, trial)
 			}
 		}
@@ -203,6 +178,31 @@ func seriesOfLoad(r *result.Record, l *result.Load, samples []Samples) (pageTria
 		}
 	}
 	return out, true
+}
+
+func warmOf(w result.Warmup) *pageWarm {
+	if w.IntervalNs <= 0 || len(w.RatePerS) == 0 {
+		return nil
+	}
+	step := float64(w.IntervalNs) / 1e9
+	whole := step * float64(len(w.RatePerS))
+	out := &pageWarm{Kind: warmupKind(w), Levels: []pageLevel{}}
+	for i, perS := range w.RatePerS {
+		out.Seconds = append(out.Seconds, roundTo(step*float64(i+1)-whole, 3))
+		out.PerS = append(out.PerS, roundTo(perS, 1))
+	}
+	at := func(ns int64, known bool) *float64 {
+		if !known {
+			return nil
+		}
+		return finite(roundTo(float64(ns)/1e9-whole, 3))
+	}
+	out.Steady, out.Peak = at(w.SteadyAtNs, w.Steady), at(w.PeakAtNs, peaked(w))
+	for _, l := range w.Levels {
+		out.Levels = append(out.Levels, pageLevel{roundTo(float64(l.FromNs)/1e9-whole, 3),
+			roundTo(float64(l.ToNs)/1e9-whole, 3), roundTo(l.MeanPerS, 1)})
+	}
+	return out
 }
 
 func probeOf(trial, load string, samples []Samples) *pageProbe {

@@ -102,11 +102,41 @@ func sample() []result.Record {
 }
 
 func TestMarkdown(t *testing.T) {
-	var b bytes.Buffer
-	if err := Markdown(&b, table.Comparison(made(), fixtureOptions())); err != nil {
-		t.Fatal(err)
+	study := table.Analyze(made(), fixtureOptions())
+	for name, o := range map[string]MarkdownOptions{
+		"markdown.md": {Method: MethodLine(study, "docs/method.md")},
+		"readme.md":   {Essential: true, Fold: true, Method: MethodLine(study, "docs/method.md")},
+	} {
+		var b bytes.Buffer
+		if err := Markdown(&b, study.Sheet(), o); err != nil {
+			t.Fatal(err)
+		}
+		check(t, name, b.Bytes())
+		// Every mark in the table has its footnote, and every footnote its mark.
+		above, below, _ := strings.Cut(b.String(), "\n\nLoads: ")
+		for n := 1; n < 20; n++ {
+			said := strings.Contains(below, "\n"+superscript(n)+" ")
+			if said != strings.Contains(above, superscript(n)) {
+				t.Errorf("%s: footnote %d is said %v, and marked otherwise", name, n, said)
+			}
+		}
 	}
-	check(t, "markdown.md", b.Bytes())
+}
+
+func TestMethodLine(t *testing.T) {
+	check := func(records []result.Record, link, want string) {
+		t.Helper()
+		if got := MethodLine(table.Analyze(records, table.Options{}), link); got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+	const medians = "medians of trials with 95 % intervals"
+	check(made(), "docs/method.md", "7 targets × 5 blocks in random order, "+medians+
+		", tiers by Holm-corrected paired ratios; [how the numbers are made](docs/method.md).")
+	check(made(), "", "7 targets × 5 blocks in random order, "+medians+
+		", tiers by Holm-corrected paired ratios.")
+	check(made()[:1], "", "1 target × 1 block in random order, a trial each, so no intervals.")
+	check(nil, "", "")
 }
 
 func TestCSV(t *testing.T) {

@@ -11,6 +11,8 @@ import (
 	"io"
 	"strings"
 
+	"prony/internal/comparison"
+	"prony/internal/result"
 	"prony/internal/table"
 )
 
@@ -26,10 +28,17 @@ var pageCSS string
 //go:embed page.gohtml
 var pageTemplate string
 
+//go:embed page_parts.gohtml
+var partsTemplate string
+
 // HTMLOptions are what the page shows beyond the study.
 type HTMLOptions struct {
 	Title   string    // the tab's; the suite's name when empty
 	Samples []Samples // the probe's series; none leaves the panels of CPU and memory out
+	// Host is what prony doctor said before the first trial (result.Run.Host); nil leaves it out.
+	Host *result.Grading
+	// Gate is the decision about what Compare prints, whose margins it shades; nil: none.
+	Gate *comparison.Gate
 }
 
 // Samples is what the probe saw of a service during one load of one trial. The slices are columns:
@@ -47,22 +56,39 @@ type Samples struct {
 // which computes no statistics. A content security policy lets exactly that script and that style
 // run, so nothing that a service wrote into its log can.
 func HTML(w io.Writer, s table.Study, o HTMLOptions) error {
-	data, err := json.Marshal(dataOf(s, o)) // escapes <, > and &: it cannot end its element
+	data := dataOf(s, o)
+	return write(w, pageTemplate, data, func(f frame) any {
+		v := viewOf(s, o, data)
+		v.frame = f
+		return v
+	})
+}
+
+// frame is what every page has: the policy, the bundle and the data that its script draws.
+type frame struct {
+	Policy string
+	Style  template.CSS
+	Script template.JS
+	Data   template.JS
+}
+
+// write fills a template whose view is made around the frame.
+func write(w io.Writer, text string, data any, view func(frame) any) error {
+	block, err := json.Marshal(data) // escapes <, > and &: it cannot end its element
 	if err != nil {
 		return fmt.Errorf("encode the report's data: %w", err)
 	}
-	view := viewOf(s, o)
-	view.Policy = "default-src 'none'; base-uri 'none'; form-action 'none'; script-src " +
-		digest(pageJS) + "; style-src " + digest(pageCSS)
-	view.Script = template.JS(pageJS)
-	view.Style = template.CSS(pageCSS)
-	view.Data = template.JS(data)
-	page, err := template.New("page").Funcs(pageFuncs).Parse(pageTemplate)
+	f := frame{
+		Policy: "default-src 'none'; base-uri 'none'; form-action 'none'; script-src " +
+			digest(pageJS) + "; style-src " + digest(pageCSS),
+		Script: template.JS(pageJS), Style: template.CSS(pageCSS), Data: template.JS(block),
+	}
+	page, err := template.New("page").Funcs(pageFuncs).Parse(text + partsTemplate)
 	if err != nil {
 		return fmt.Errorf("parse the report's template: %w", err)
 	}
 	var b bytes.Buffer // so that a failure leaves no half page
-	if err := page.Execute(&b, view); err != nil {
+	if err := page.Execute(&b, view(f)); err != nil {
 		return fmt.Errorf("fill the report's template: %w", err)
 	}
 	_, err = w.Write(b.Bytes())
@@ -79,11 +105,16 @@ var pageFuncs = template.FuncMap{
 	"lower": strings.ToLower,
 	// parts cuts a name where a line may break.
 	"parts": func(name string) []string { return strings.SplitAfter(name, "/") },
+	// named tells the column that names the rows.
+	"named": func(c table.Column) bool { return strings.HasSuffix(c.Key, "target") },
 	"add":   func(a, b int) int { return a + b },
 	"classes": func(c table.Column, first bool) string {
 		var classes []string
 		if c.Key == "tier" {
 			classes = append(classes, "tier")
+		}
+		if c.Align == table.Left && c.Key != "tier" {
+			classes = append(classes, "left")
 		}
 		if first {
 			classes = append(classes, "first")

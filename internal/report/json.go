@@ -86,15 +86,22 @@ type jsonConfig struct {
 
 // jsonMetrics has latencies as pointers: a trial without answers has none, and 0 µs would lie.
 type jsonMetrics struct {
-	Requests      int64    `json:"requests"`
-	DurationUs    float64  `json:"duration_us"`
-	RPS           float64  `json:"rps"`
-	AvgUs         *float64 `json:"avg_latency_us"`
-	P50Us         *float64 `json:"p50_us"`
-	P90Us         *float64 `json:"p90_us"`
-	P99Us         *float64 `json:"p99_us"`
-	P999Us        *float64 `json:"p999_us"`
-	MaxUs         *float64 `json:"max_us"`
+	Requests   int64    `json:"requests"`
+	DurationUs float64  `json:"duration_us"`
+	RPS        float64  `json:"rps"`
+	AvgUs      *float64 `json:"avg_latency_us"`
+	P50Us      *float64 `json:"p50_us"`
+	P90Us      *float64 `json:"p90_us"`
+	P99Us      *float64 `json:"p99_us"`
+	P999Us     *float64 `json:"p999_us"`
+	MaxUs      *float64 `json:"max_us"`
+
+	// Intervals of the response times within the trial, by the percentile's name.
+	Intervals map[string]jsonInterval `json:"intervals,omitempty"`
+	// Independent is how many independent answers the trial's are worth together.
+	Independent        int64 `json:"independent_answers"`
+	IndependentAssumed bool  `json:"independence_assumed"`
+
 	ErrorsConnect int64    `json:"errors_connect"`
 	ErrorsRead    int64    `json:"errors_read"`
 	ErrorsWrite   int64    `json:"errors_write"`
@@ -105,6 +112,13 @@ type jsonMetrics struct {
 	Censored      int64    `json:"censored"`
 	CPUUs         *float64 `json:"cpu_us_per_request"`
 	RSSBytes      *float64 `json:"rss_bytes"`
+}
+
+// jsonInterval is that of one percentile in one trial, or why there is none.
+type jsonInterval struct {
+	LoUs     *float64 `json:"lo_us"`
+	HiUs     *float64 `json:"hi_us"`
+	Withheld string   `json:"withheld,omitempty"`
 }
 
 type jsonFailure struct {
@@ -139,6 +153,7 @@ type jsonSummary struct {
 	Warning    string     `json:"warning,omitempty"`
 	Tier       int        `json:"tier,omitempty"`
 	Ratio      *jsonRatio `json:"ratio,omitempty"`
+	Noise      *jsonNoise `json:"noise,omitempty"`
 	Withheld   string     `json:"withheld,omitempty"`
 }
 
@@ -152,6 +167,21 @@ type jsonRatio struct {
 	P          *float64 `json:"p"`
 	Assumption string   `json:"assumption,omitempty"`
 	Warning    string   `json:"warning,omitempty"`
+}
+
+// jsonNoise is where the noise of the metric that ranks comes from, standard deviations of logs.
+type jsonNoise struct {
+	Between      float64 `json:"between"`
+	Within       float64 `json:"within"`
+	BetweenShare float64 `json:"betweenShare"`
+}
+
+// noiseOf is nil where it is not known.
+func noiseOf(v stats.Variance) *jsonNoise {
+	if math.IsNaN(v.Share) {
+		return nil
+	}
+	return &jsonNoise{v.Between, v.Within, v.Share}
 }
 
 type jsonTiers struct {
@@ -256,6 +286,7 @@ func metricsOf(l *result.Load) jsonMetrics {
 		m.P99Us, m.P999Us = us(float64(rt.P99Ns)), us(float64(rt.P999Ns))
 		m.MaxUs = us(float64(rt.MaxNs))
 	}
+	m.intervals(l)
 	if l.Service.CPUPerRequestNs > 0 {
 		m.CPUUs = finite(micros(l.Service.CPUPerRequestNs))
 	}
@@ -263,6 +294,25 @@ func metricsOf(l *result.Load) jsonMetrics {
 		m.RSSBytes = finite(float64(l.Service.RSSMaxBytes))
 	}
 	return m
+}
+
+func (m *jsonMetrics) intervals(l *result.Load) {
+	_, known := table.Worth(l)
+	m.Independent, m.IndependentAssumed = independent(l), !known
+	if l.ResponseTime.Count == 0 {
+		return
+	}
+	m.Intervals = map[string]jsonInterval{}
+	for _, p := range percentilesOf(l) {
+		out := jsonInterval{Withheld: p.Refusal("--measure", l.WindowNs)}
+		if out.Withheld == "" && !p.HasInterval() {
+			out.Withheld = "there is no histogram"
+		}
+		if p.HasInterval() {
+			out.LoUs, out.HiUs = finite(micros(p.Lo)), finite(micros(p.Hi))
+		}
+		m.Intervals[p.Name] = out
+	}
 }
 
 func (d *jsonDocument) scenario(s table.Study, sc table.Scenario) {
@@ -280,10 +330,10 @@ func (d *jsonDocument) scenario(s table.Study, sc table.Scenario) {
 				out.fill(m.Summary)
 			}
 			if m.Load == sc.Ranking.Load && m.Name == sc.Ranking.Metric {
-				out.Tier = t.Tier
+				out.Tier, out.Noise = t.Tier, noiseOf(t.Variance)
 			}
 			if r := m.Ratio; r != nil {
-				out.Ratio = &jsonRatio{s.Options.Baseline, r.N, finite(r.Center), finite(r.Lo),
+				out.Ratio = &jsonRatio{t.Reference, r.N, finite(r.Center), finite(r.Lo),
 					finite(r.Hi), r.Confidence, finite(r.P), r.Assumption, r.Warning}
 			}
 			d.Summary = append(d.Summary, out)

@@ -3,14 +3,22 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"prony/internal/table"
 )
 
-// Markdown prints the sheet as GitHub-flavoured Markdown: all columns, footnotes as a list of
-// paragraphs. Pipe tables have no headings that span, so each column carries its load's name.
-func Markdown(w io.Writer, s table.Sheet) error {
+// MarkdownOptions fit the tables to where they go.
+type MarkdownOptions struct {
+	Essential bool   // only the columns that a reader comes for, and the footnotes that they need
+	Fold      bool   // footnotes and notes below the table are opened by a click
+	Method    string // a line on how the numbers were made; MethodLine has one
+}
+
+// Markdown prints the sheet as GitHub-flavoured Markdown, footnotes as a list of paragraphs. Pipe
+// tables have no headings that span, so each column carries its load's name.
+func Markdown(w io.Writer, s table.Sheet, o MarkdownOptions) error {
 	p := &printer{w: w}
 	p.line(escapeMarkdown(s.Head))
 	if s.Tools != "" {
@@ -23,7 +31,14 @@ func Markdown(w io.Writer, s table.Sheet) error {
 			p.line("### ", escapeMarkdown(tab.Title))
 			p.line()
 		}
-		p.markdownTable(tab)
+		if o.Essential {
+			tab = essential(tab)
+		}
+		p.markdownTable(tab, o.Fold)
+	}
+	if o.Method != "" {
+		p.line()
+		p.line(o.Method)
 	}
 	p.line()
 	plain := func(_, text string) string { return text }
@@ -37,7 +52,93 @@ func Markdown(w io.Writer, s table.Sheet) error {
 	return p.err
 }
 
-func (p *printer) markdownTable(tab table.Table) {
+// MethodLine says in one line how a run's numbers were made, with a link to the page that says it
+// at length. Records alone say so much: their blocks are shuffled, and what ranks has tiers.
+func MethodLine(s table.Study, link string) string {
+	var targets []string
+	blocks := map[string]bool{}
+	for i := range s.Records {
+		r := &s.Records[i]
+		targets = appendNew(targets, table.RowName(r.Target))
+		blocks[fmt.Sprint(r.Run, " ", r.Block)] = true
+	}
+	if len(targets) == 0 {
+		return ""
+	}
+	parts := []string{fmt.Sprintf("%s × %s in random order", several(len(targets), "target"),
+		several(len(blocks), "block"))}
+	level := fmt.Sprintf("%g %%", 100*s.Options.Confidence)
+	if len(blocks) > 1 {
+		parts = append(parts, "medians of trials with "+level+" intervals")
+	} else {
+		parts = append(parts, "a trial each, so no intervals")
+	}
+	for i := range s.Scenarios {
+		if len(s.Scenarios[i].Ranking.Tiers) > 0 && len(targets) > 1 && len(blocks) > 1 {
+			parts = append(parts, "tiers by Holm-corrected paired ratios")
+			break
+		}
+	}
+	line := escapeMarkdown(strings.Join(parts, ", "))
+	if link != "" {
+		line += "; [how the numbers are made](" + link + ")"
+	}
+	return line + "."
+}
+
+func several(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// essential is a table without the columns that can give way, its footnotes numbered anew.
+func essential(tab table.Table) table.Table {
+	kept := []int{}
+	for i, c := range tab.Columns {
+		if c.Weight == table.Essential {
+			kept = append(kept, i)
+		}
+	}
+	out := tab
+	out.Columns, out.Rows, out.Footnotes = nil, nil, nil
+	for _, i := range kept {
+		out.Columns = append(out.Columns, tab.Columns[i])
+	}
+	ratios := func(c table.Column) bool { return strings.HasSuffix(c.Key, "ratio") }
+	if !slices.ContainsFunc(out.Columns, ratios) {
+		out.Notes = slices.DeleteFunc(slices.Clone(tab.Notes), func(note string) bool {
+			return strings.HasPrefix(note, "Ratios are ")
+		})
+	}
+	number := map[int]int{} // old to new, in reading order
+	for _, row := range tab.Rows {
+		cells := []table.Cell{}
+		for _, i := range kept {
+			if i >= len(row.Cells) {
+				break // a row that is said in words
+			}
+			c := row.Cells[i]
+			var refs []int
+			for _, ref := range c.Refs {
+				if number[ref] == 0 {
+					out.Footnotes = append(out.Footnotes, tab.Footnotes[ref-1])
+					number[ref] = len(out.Footnotes)
+				}
+				refs = append(refs, number[ref])
+			}
+			slices.Sort(refs)
+			c.Refs = refs
+			cells = append(cells, c)
+		}
+		row.Cells = cells
+		out.Rows = append(out.Rows, row)
+	}
+	return out
+}
+
+func (p *printer) markdownTable(tab table.Table, fold bool) {
 	if len(tab.Columns) == 0 {
 		return
 	}
@@ -57,6 +158,15 @@ func (p *printer) markdownTable(tab table.Table) {
 		p.line()
 		p.line(escapeMarkdown(text))
 	}
+	p.footnotes(tab, fold)
+}
+
+func (p *printer) footnotes(tab table.Table, fold bool) {
+	fold = fold && len(tab.Footnotes)+len(tab.Notes) > 0
+	if fold { // the blank line after it lets Markdown go on inside
+		p.line()
+		p.line("<details><summary>", foldedWords(tab), "</summary>")
+	}
 	for i, note := range tab.Footnotes {
 		p.line()
 		p.line(superscript(i+1), " ", escapeMarkdown(note))
@@ -65,6 +175,18 @@ func (p *printer) markdownTable(tab table.Table) {
 		p.line()
 		p.line(escapeMarkdown(note))
 	}
+	if fold {
+		p.line()
+		p.line("</details>")
+	}
+}
+
+// foldedWords say what is below: doubts that nobody sees are none.
+func foldedWords(tab table.Table) string {
+	if n := len(tab.Footnotes); n > 0 {
+		return several(n, "footnote") + ": what is in doubt, and what is not in the numbers"
+	}
+	return "Notes"
 }
 
 func markdownRow(row table.Row) string {

@@ -50,7 +50,7 @@ func checkContrast(t *testing.T, theme int, tokens map[string]string) {
 				c, least)
 		}
 	}
-	for _, back := range []string{"paper", "card"} {
+	for _, back := range []string{"paper", "card", "shade"} {
 		for _, front := range []string{"ink", "muted", "accent", "valid", "suspect", "invalid"} {
 			want(front, back, 4.5)
 		}
@@ -62,7 +62,8 @@ func checkContrast(t *testing.T, theme int, tokens map[string]string) {
 	for _, grade := range []string{"valid", "suspect", "invalid"} {
 		want(grade, grade+"-back", 4.5)
 	}
-	want("paper", "ink", 4.5) // a pressed button
+	want("ink", "invalid-back", 4.5) // the banner over unlike methods
+	want("paper", "ink", 4.5)        // a pressed button
 }
 
 // contrast is the ratio of WCAG 2.2 between two colours like "#1b1e24"; 1 when one is missing.

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"html/template"
 	"sort"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 
 // view is what the page's template prints.
 type view struct {
+	frame
 	Title     string
 	Run       string
 	Date      string
@@ -23,15 +23,17 @@ type view struct {
 	Scenarios []scenarioView
 	Trials    []trialView
 	Prony     string
-	Policy    string
-	Style     template.CSS
-	Script    template.JS
-	Data      template.JS
+	Warnings  []warning
+	Timeline  timeline
+	Shared    shared
+	Host      *result.Grading
 }
 
 type scenarioView struct {
 	Number     int
 	Table      tableView
+	Figures    figuresView
+	Floor      *tableView
 	Confidence string
 }
 
@@ -66,7 +68,7 @@ type cellView struct {
 	Range  string // the interval, where the row does not say it in a column of its own
 }
 
-func viewOf(s table.Study, o HTMLOptions) view {
+func viewOf(s table.Study, o HTMLOptions, d pageData) view {
 	sheet := s.Sheet()
 	suite, run := origins(s)
 	v := view{
@@ -81,14 +83,36 @@ func viewOf(s table.Study, o HTMLOptions) view {
 		v.Date = s.Records[0].Time.UTC().Format("2 January 2006, 15:04 UTC")
 		v.Prony = s.Records[0].Provenance.Prony
 	}
-	for i, tab := range sheet.Tables {
-		v.Scenarios = append(v.Scenarios, scenarioView{
-			Number: i + 1, Table: tableViewOf(tab, i+1),
-			Confidence: fmt.Sprintf("%g %%", 100*s.Options.Confidence),
-		})
+	// The sheet has a table a scenario, then one for each scenario that knows its noise floor.
+	n := len(s.Scenarios)
+	floors := sheet.Tables[min(n, len(sheet.Tables)):]
+	if n == 0 { // nothing was measured; what was skipped has a table all the same
+		for i, tab := range sheet.Tables {
+			v.Scenarios = append(v.Scenarios, scenarioView{Number: i + 1,
+				Table: tableViewOf(tab, i+1)})
+		}
 	}
+	for i, sc := range s.Scenarios {
+		part := scenarioView{
+			Number: i + 1, Table: tableViewOf(sheet.Tables[i], i+1),
+			Figures:    figuresOf(s, sc, d.Scenarios[i]),
+			Confidence: fmt.Sprintf("%g %%", 100*s.Options.Confidence),
+		}
+		if len(sc.Floors) > 0 && len(floors) > 0 {
+			tab := tableViewOf(floors[0], n+i+1)
+			part.Floor, floors = &tab, floors[1:]
+		}
+		v.Scenarios = append(v.Scenarios, part)
+	}
+	v.Warnings, v.Timeline = warningsOf(s.Records), timelineOf(s.Records)
+	v.Shared, v.Host = sharedOf(s.Records), o.Host
 	for i := range s.Records {
-		v.Trials = append(v.Trials, trialViewOf(&s.Records[i]))
+		t := trialViewOf(&s.Records[i])
+		t.Anchor, t.Facts = v.Timeline.Rows[i].Anchor, v.Shared.without(t.Facts)
+		if t.Reproduce == v.Reproduce {
+			t.Reproduce = "" // it stands over the whole page
+		}
+		v.Trials = append(v.Trials, t)
 	}
 	return v
 }
@@ -147,6 +171,7 @@ func ownColumn(tab table.Table, k int) bool {
 
 // trialView is one record, to be opened by the reader.
 type trialView struct {
+	Anchor    string
 	Grade     string
 	Target    string
 	When      string

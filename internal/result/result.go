@@ -31,6 +31,8 @@ type Record struct {
 	Outcome  string    `json:"outcome"`
 
 	Failure  *Failure `json:"failure,omitempty"`
+	Before   Before   `json:"before,omitzero"`
+	Duet     *Duet    `json:"duet,omitempty"`
 	Limits   Limits   `json:"limits"`
 	Artifact Artifact `json:"artifact"`
 	Start    Start    `json:"start"`
@@ -54,6 +56,8 @@ type Target struct {
 	Mode      string `json:"mode"`
 	Variant   string `json:"variant"`          // "none" when nothing rides along
 	Driver    string `json:"driver,omitempty"` // what offered the loads, where not Prony
+	Arm       string `json:"arm,omitempty"`    // A/A: "a" or "b", the same target twice a block
+	Origin    string `json:"origin,omitempty"` // of another checkout, e.g. "base"; the name ends so
 }
 
 // Failure says where a trial ended early. Step is one of launch, ready, verify, warmup, measure,
@@ -63,6 +67,26 @@ type Failure struct {
 	Error string   `json:"error"`
 	Hint  string   `json:"hint,omitempty"`
 	Log   []string `json:"log,omitempty"` // the last lines that the service wrote
+}
+
+// Before is the host in the moments before the trial, with nothing of ours running.
+type Before struct {
+	WindowNs      int64   `json:"windowNs"`               // looked at
+	WaitedNs      int64   `json:"waitedNs"`               // for quiet, before that
+	StealShare    float64 `json:"stealShare"`             // of all cores' time, by the hypervisor
+	OtherCPUShare float64 `json:"otherCPUShare"`          // likewise, by whatever ran; -1 unknown
+	TemperatureC  float64 `json:"temperatureC,omitempty"` // the hottest sensor; 0 unknown
+	ThrottledN    int64   `json:"throttledN,omitempty"`   // thermal throttle events since boot
+	Quiet         bool    `json:"quiet"`
+	Why           string  `json:"why,omitempty"` // it was not, or what was waited for
+}
+
+// Duet says that the trial ran beside another, on cores of its own, at the same time.
+type Duet struct {
+	With   string `json:"with"`   // the other's trial
+	Side   string `json:"side"`   // "left" (lower cores) or "right"
+	Shared bool   `json:"shared"` // service and load of a side share its cores
+	SkewNs int64  `json:"skewNs"` // this one's window opened so much later than the other's
 }
 
 // Limits are what was asked for and what the kernel was seen to enforce.
@@ -93,10 +117,25 @@ type Start struct {
 type Warmup struct {
 	DurationNs int64 `json:"durationNs"`
 	Requests   int64 `json:"requests"`
-	Steady     bool  `json:"steady"`             // whether the rule held before the bound
-	SteadyAtNs int64 `json:"steadyAtNs"`         // when it held; 0 when it did not
+	Steady     bool  `json:"steady"`             // whether it reached a steady state
+	SteadyAtNs int64 `json:"steadyAtNs"`         // when that began; 0 also when it did not
 	RatePerS   Rates `json:"ratePerS,omitempty"` // requests/s, a value per interval
 	IntervalNs int64 `json:"intervalNs"`
+
+	// What stats.SteadyState says of warm-up and first closed window together.
+	Kind     string  `json:"kind,omitempty"`     // one of stats.Kinds
+	PeakAtNs int64   `json:"peakAtNs,omitempty"` // until the first interval at the steady level
+	CostNs   int64   `json:"costNs,omitempty"`   // steady time that serves what was lost
+	Levels   []Level `json:"levels,omitempty"`
+
+	Connections int `json:"connections,omitempty"` // of its load
+}
+
+// Level is a stretch of a series that keeps one mean.
+type Level struct {
+	FromNs   int64   `json:"fromNs"`
+	ToNs     int64   `json:"toNs"`
+	MeanPerS float64 `json:"meanPerS"`
 }
 
 // Rates is a series of requests per second at equal intervals.
@@ -308,6 +347,7 @@ type Provenance struct {
 	Seed        uint64            `json:"seed"`
 	SuiteHash   string            `json:"suiteHash"`
 	PlanHash    string            `json:"planHash"`
+	SceneHash   string            `json:"sceneHash,omitempty"` // of scenario, timeout and warm-up
 	Tools       map[string]string `json:"tools"`
 	OS          string            `json:"os"`
 	Kernel      string            `json:"kernel"`

@@ -31,6 +31,9 @@ type Run struct {
 	Trials   []string  `json:"trials"` // ids, in order
 	Skipped  []Skipped `json:"skipped,omitempty"`
 	Command  []string  `json:"command"`
+	AA       bool      `json:"aa,omitempty"`   // every target against itself
+	Duet     bool      `json:"duet,omitempty"` // targets two at a time, side by side
+	Host     *Grading  `json:"host,omitempty"` // what prony doctor said before the first trial
 	// Requests are what each scenario sends, as the suite has it, for readers of reports.
 	Requests map[string][]string `json:"requests,omitempty"`
 }

@@ -29,6 +29,8 @@ type Service struct {
 	Run       Run      `yaml:"run"`
 	Targets   []Target `yaml:"targets"`
 	Dir       string   `yaml:"-"` // the folder
+	// Origin names another checkout than the one that is worked in, e.g. "base".
+	Origin string `yaml:"-"`
 }
 
 // Need is a tool that building or running takes.
@@ -61,12 +63,17 @@ type Target struct {
 }
 
 // Full is the target's name in the catalog, as "java-jdk/virtual". The only target of a service
-// goes by the service's name alone.
+// goes by the service's name alone. One of another checkout ends in its origin,
+// "java-jdk/virtual@base".
 func (s *Service) Full(t Target) string {
-	if len(s.Targets) == 1 {
-		return s.Name
+	name := s.Name
+	if len(s.Targets) > 1 {
+		name += "/" + t.Name
 	}
-	return s.Name + "/" + t.Name
+	if s.Origin != "" {
+		name += "@" + s.Origin
+	}
+	return name
 }
 
 // Catalog reads all services/*/service.yaml below root, sorted by name. Broken manifests are

@@ -25,7 +25,8 @@ type Target struct {
 // driver offers.
 type Trial struct {
 	// ID is unique in the plan and fit for a file's name: "b1-03-java-jdk.virtual", which is block
-	// 1, order 3; with several scenarios "-" and the scenario's follow, likewise the driver's.
+	// 1, order 3; with several scenarios "-" and the scenario's follow, likewise the driver's and
+	// the arm's.
 	ID       string `json:"id"`
 	Block    int    `json:"block"` // from 1
 	Order    int    `json:"order"` // position in the whole plan, from 1
@@ -33,6 +34,8 @@ type Trial struct {
 	Scenario string `json:"scenario"`
 	Variant  string `json:"variant"`          // "none": nothing rides along
 	Driver   string `json:"driver,omitempty"` // one of Drivers
+	Arm      string `json:"arm,omitempty"`    // one of Arms where a target meets itself
+	Side     string `json:"side,omitempty"`   // of a duet: Left or Right; the two are neighbours
 	// Seed is that of the trial's loads, below 2^53. It is the same for every target within a block
 	// and scenario, so that all contenders meet the same arrivals and the same keys.
 	Seed uint64 `json:"seed"`
@@ -68,6 +71,9 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 	for block := 1; block <= s.Blocks; block++ {
 		p.Trials = append(p.Trials, s.block(block, targets)...)
 	}
+	if err := p.pair(); err != nil {
+		return nil, err
+	}
 	width := max(2, len(fmt.Sprint(len(p.Trials))))
 	for i := range p.Trials {
 		t := &p.Trials[i]
@@ -78,6 +84,9 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 		}
 		if len(s.Drivers) > 1 {
 			t.ID += "-" + t.Driver
+		}
+		if t.Arm != "" {
+			t.ID += "-" + t.Arm
 		}
 	}
 	p.Hash = p.hash()
@@ -90,8 +99,10 @@ func (s *Suite) block(block int, targets []Target) []Trial {
 	for _, t := range targets {
 		for _, sc := range s.Scenarios {
 			for _, driver := range s.drivers() {
-				trials = append(trials, Trial{Block: block, Target: t.Name, Scenario: sc.Name,
-					Variant: none, Driver: driver, Seed: s.loadSeed(block, sc.Name)})
+				for _, arm := range s.arms() {
+					trials = append(trials, Trial{Block: block, Target: t.Name, Scenario: sc.Name,
+						Variant: none, Driver: driver, Arm: arm, Seed: s.loadSeed(block, sc.Name)})
+				}
 			}
 		}
 	}
@@ -99,6 +110,16 @@ func (s *Suite) block(block int, targets []Target) []Trial {
 		trials[i], trials[j] = trials[j], trials[i]
 	})
 	return trials
+}
+
+// Arms are the two trials of a target that meets itself. Nothing but the name differs.
+var Arms = []string{"a", "b"}
+
+func (s *Suite) arms() []string {
+	if s.AA {
+		return Arms
+	}
+	return []string{""}
 }
 
 func (s *Suite) drivers() []string {
@@ -251,6 +272,9 @@ func (p *Plan) Estimate(startup time.Duration) time.Duration {
 		for _, l := range p.Suite.LoadsOf(p.Suite.Scenario(t.Scenario)) {
 			total += time.Duration(l.Lead + l.Measure)
 		}
+	}
+	if p.Suite.Duet != "" {
+		total /= 2
 	}
 	return total
 }

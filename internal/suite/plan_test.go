@@ -356,3 +356,59 @@ func TestOrderIsBalanced(t *testing.T) {
 	check("successors", successor, n*(n-1), 58.30)
 	check("blocks", blocks, n*n, 66.62)
 }
+
+// Every target meets itself: two arms a block under names of their own, with one seed, in an order
+// that is shuffled like any other.
+func TestArms(t *testing.T) {
+	s := read(t, whole)
+	if err := s.Override(suite.Override{AA: true, Blocks: 8}); err != nil {
+		t.Fatal(err)
+	}
+	s.Scenarios = s.Scenarios[:1]
+	p, err := s.Plan(catalog[1:2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Trials) != 16 {
+		t.Fatalf("%d trials, want 2 in each of 8 blocks", len(p.Trials))
+	}
+	first := map[string]int{}
+	for i := 0; i < len(p.Trials); i += 2 {
+		x, y := p.Trials[i], p.Trials[i+1]
+		if x.Block != y.Block || x.Arm == y.Arm || x.Seed != y.Seed || x.ID == y.ID {
+			t.Errorf("block of %+v and %+v", x, y)
+		}
+		first[x.Arm]++
+	}
+	// By chance one of 128 seeds would have one arm first in all of 8 blocks; this one has not.
+	if first["a"] == 0 || first["b"] == 0 {
+		t.Errorf("first in their blocks: %v; want both arms", first)
+	}
+	if got := p.Trials[0].ID; got != "b1-01-go-"+p.Trials[0].Arm {
+		t.Errorf("id %s", got)
+	}
+}
+
+// What a trial does beside its loads has a hash of its own: the seed and the targets leave it
+// alone, the warm-up and what is sent do not.
+func TestSceneHash(t *testing.T) {
+	s := read(t, whole)
+	hash := func(s *suite.Suite) string { return s.SceneHash(s.Scenarios[0]) }
+	first := hash(s)
+	check := func(what string, change func(*suite.Suite), same bool) {
+		t.Helper()
+		other := read(t, whole)
+		change(other)
+		if got := hash(other) == first; got != same {
+			t.Errorf("%s: the same hash is %v, want %v", what, got, same)
+		}
+	}
+	check("nothing", func(*suite.Suite) {}, true)
+	check("seed, blocks, targets", func(s *suite.Suite) {
+		s.Seed, s.Blocks, s.Targets = 7, 9, nil
+	}, true)
+	check("warm-up", func(s *suite.Suite) { s.Warmup.Max *= 2 }, false)
+	check("timeout", func(s *suite.Suite) { s.Timeout *= 2 }, false)
+	check("keys", func(s *suite.Suite) { s.Scenarios[0].Keys[1]++ }, false)
+	check("requests", func(s *suite.Suite) { s.Scenarios[0].Requests[0].Request += "x" }, false)
+}

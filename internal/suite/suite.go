@@ -15,8 +15,10 @@
 package suite
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -72,6 +74,11 @@ type Suite struct {
 	Loads     []Load     `yaml:"loads" json:"loads"`
 	// Drivers offer the same loads in trials of their own; nil: Prony alone.
 	Drivers []string `yaml:"drivers" json:"drivers,omitempty"`
+	// AA measures every target against itself, in two arms a block. A flag's, never a file's: it
+	// asks about the machine, not about the targets.
+	AA bool `yaml:"-" json:"aa,omitempty"`
+	// Duet runs the targets two at a time: Apart or Shared; empty: one at a time. A flag's, too.
+	Duet string `yaml:"-" json:"duet,omitempty"`
 
 	// Hash is of the bytes of the file, and of those that it names: SHA-256, the first 16 hex
 	// digits.
@@ -218,6 +225,8 @@ type Override struct {
 	Measure Duration // of every load
 	Warmup  Duration // Max; Min is lowered to it where it would be longer
 	Targets []string
+	AA      bool
+	Duet    string
 }
 
 // Override applies o, or returns an error and changes nothing. Hash stays the file's; the plan's
@@ -225,6 +234,8 @@ type Override struct {
 func (s *Suite) Override(o Override) error {
 	changed := *s
 	changed.Loads = slices.Clone(s.Loads)
+	changed.AA = s.AA || o.AA
+	changed.Duet = cmp.Or(o.Duet, s.Duet)
 	if o.Blocks != 0 {
 		changed.Blocks = o.Blocks
 	}
@@ -259,6 +270,21 @@ func (s *Suite) Scenario(name string) Scenario {
 		}
 	}
 	panic(fmt.Sprintf("suite %s has no scenario %q: it is not of this plan", s.Name, name))
+}
+
+// SceneHash is of all that a trial of the scenario does beside its loads: what is sent, checked and
+// drawn, the timeout, the warm-up. Seed and targets are not in it.
+func (s *Suite) SceneHash(sc Scenario) string {
+	text, err := json.Marshal(struct {
+		Scenario Scenario
+		Timeout  Duration
+		Warmup   Warmup
+	}{sc, s.Timeout, s.WarmupOf(sc)})
+	if err != nil {
+		panic(fmt.Sprintf("suite: a scenario cannot be written as JSON: %v", err))
+	}
+	sum := sha256.Sum256(text)
+	return short(sum[:])
 }
 
 // LoadsOf returns the loads that a trial of the scenario offers, in order: those of the suite, with

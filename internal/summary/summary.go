@@ -24,6 +24,7 @@ import (
 
 	"prony/internal/load"
 	"prony/internal/result"
+	"prony/internal/table"
 )
 
 // Report is a load that has ended, and what is known about it.
@@ -52,35 +53,58 @@ func CutShort(v result.Verdict, load string, ran, window time.Duration) result.V
 	return v
 }
 
-// JSON writes load and verdict whole: docs/formats/load-json.md.
+// JSON writes load and verdict whole, and its percentiles with their intervals:
+// docs/formats/load-json.md.
 func JSON(w io.Writer, r Report) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false) // "≥ 5 <" is read by people too
 	return e.Encode(struct {
-		Load    *result.Load   `json:"load"`
-		Verdict result.Verdict `json:"verdict"`
-	}{r.Load, r.Verdict})
+		Load        *result.Load   `json:"load"`
+		Verdict     result.Verdict `json:"verdict"`
+		Percentiles []Percentile   `json:"percentiles"`
+	}{r.Load, r.Verdict, percentiles(r)})
 }
 
-// CSV writes a row for each interval of the window: docs/formats/load-csv.md.
-func CSV(w io.Writer, l *result.Load) error {
+// CSV writes a row for each interval of the window: docs/formats/load-csv.md. The histograms are
+// those of the intervals, for the ends of the percentiles; without them these columns are empty.
+func CSV(w io.Writer, l *result.Load, intervals []load.Interval) error {
 	out := csv.NewWriter(w)
 	s := &l.Series
 	rows := [][]string{{"offset_ns", "length_ns", "scheduled", "sent", "done", "failed",
-		"p50_ns", "p99_ns", "max_ns"}}
+		"p50_ns", "p99_ns", "max_ns", "p50_lo_ns", "p50_hi_ns", "p99_lo_ns", "p99_hi_ns"}}
 	for i := range s.Done {
 		offset := int64(i) * s.IntervalNs
 		answered := i < len(s.MaxNs) && s.MaxNs[i] > 0
-		rows = append(rows, []string{
+		row := []string{
 			strconv.FormatInt(offset, 10),
 			strconv.FormatInt(min(s.IntervalNs, l.WindowNs-offset), 10),
 			field(s.Scheduled, i, true), field(s.Sent, i, true), field(s.Done, i, true),
 			field(s.Failed, i, true), field(s.P50Ns, i, answered), field(s.P99Ns, i, answered),
 			field(s.MaxNs, i, answered),
-		})
+		}
+		rows = append(rows, append(row, endsAt(l, intervals, offset)...))
 	}
 	return out.WriteAll(rows) // flushes
+}
+
+// endsAt are the ends of p50 and p99 of the interval that begins there; nothing where its answers
+// do not suffice.
+func endsAt(l *result.Load, intervals []load.Interval, offsetNs int64) []string {
+	ends := make([]string, 4)
+	for _, iv := range intervals {
+		if int64(iv.Offset) != offsetNs || iv.Response == nil {
+			continue
+		}
+		share, _ := table.Worth(l)
+		qs := table.PercentilesIn(iv.Response, share, confidence)
+		for k, q := range []table.Percentile{qs[0], qs[2]} {
+			if q.HasInterval() {
+				ends[2*k], ends[2*k+1] = fmt.Sprintf("%.0f", q.Lo), fmt.Sprintf("%.0f", q.Hi)
+			}
+		}
+	}
+	return ends
 }
 
 // field is a column's value, or nothing where there is none: a zero would be read as one.

@@ -264,8 +264,9 @@ func TestJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got struct {
-		Load    result.Load
-		Verdict result.Verdict
+		Load        result.Load
+		Verdict     result.Verdict
+		Percentiles []Percentile
 	}
 	d := json.NewDecoder(&b)
 	d.DisallowUnknownFields()
@@ -278,13 +279,14 @@ func TestJSON(t *testing.T) {
 }
 
 func TestCSV(t *testing.T) {
-	check := func(name string, l *result.Load, want string) {
+	check := func(name string, l *result.Load, want string, intervals ...load.Interval) {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
-			if err := CSV(&b, l); err != nil {
+			if err := CSV(&b, l, intervals); err != nil {
 				t.Fatal(err)
 			}
-			head := "offset_ns,length_ns,scheduled,sent,done,failed,p50_ns,p99_ns,max_ns\n"
+			head := "offset_ns,length_ns,scheduled,sent,done,failed,p50_ns,p99_ns,max_ns," +
+				"p50_lo_ns,p50_hi_ns,p99_lo_ns,p99_hi_ns\n"
 			if got := b.String(); got != head+want {
 				t.Errorf("it is\n%s, want\n%s", got, head+want)
 			}
@@ -293,17 +295,24 @@ func TestCSV(t *testing.T) {
 			}
 		})
 	}
-	check("open", open(), `0,500000000,2500,2500,2498,0,1000000,2000000,3000000
-500000000,500000000,2490,2490,0,0,,,
-1000000000,500000000,2510,2510,4990,2,500000000,900000000,1000000000
-1500000000,500000000,2500,2499,2502,0,1000000,2000000,3000000
-`)
+	// 100 values: p50 has the ranks 50 -+ 1.96 * 5, 40 and 60; for a p99 they are too few.
+	flat := hdrhistogram.New(1, 1<<40, 3)
+	for ns := range int64(100) {
+		if err := flat.RecordValue(1 + ns); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check("open", open(), `0,500000000,2500,2500,2498,0,1000000,2000000,3000000,,,,
+500000000,500000000,2490,2490,0,0,,,,,,,
+1000000000,500000000,2510,2510,4990,2,500000000,900000000,1000000000,40,60,,
+1500000000,500000000,2500,2499,2502,0,1000000,2000000,3000000,,,,
+`, load.Interval{Offset: time.Second, Length: time.Second / 2, Response: flat})
 	short := closed() // three intervals, the last of 0.3 s, and nothing scheduled
 	short.WindowNs, short.Series.Scheduled = 13e8, nil
 	short.Series.Done = short.Series.Done[:3]
-	check("closed and short", short, `0,500000000,,2500,2498,0,1000000,2000000,3000000
-500000000,500000000,,2490,0,0,,,
-1000000000,300000000,,2510,4990,2,500000000,900000000,1000000000
+	check("closed and short", short, `0,500000000,,2500,2498,0,1000000,2000000,3000000,,,,
+500000000,500000000,,2490,0,0,,,,,,,
+1000000000,300000000,,2510,4990,2,500000000,900000000,1000000000,,,,
 `)
 	check("nothing", &result.Load{}, "")
 }
@@ -362,7 +371,7 @@ func TestWritingFails(t *testing.T) {
 	for name, write := range map[string]func(io.Writer) error{
 		"text": func(w io.Writer) error { return Text(w, r, Options{}) },
 		"json": func(w io.Writer) error { return JSON(w, r) },
-		"csv":  func(w io.Writer) error { return CSV(w, r.Load) },
+		"csv":  func(w io.Writer) error { return CSV(w, r.Load, nil) },
 		"hlog": func(w io.Writer) error { return HLog(w, "x", intervals) },
 	} {
 		var whole bytes.Buffer

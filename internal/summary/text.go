@@ -9,7 +9,6 @@ import (
 
 	"prony/internal/load"
 	"prony/internal/result"
-	"prony/internal/stats"
 	"prony/internal/table"
 	"prony/internal/verdict"
 )
@@ -46,7 +45,8 @@ func Text(w io.Writer, r Report, o Options) error {
 	p.counts(l)
 	p.failures(l)
 	if withheld == nil {
-		p.dist("first byte", &l.FirstByte)
+		share, _ := table.Worth(l)
+		p.dist("first byte", &l.FirstByte, share)
 	}
 	p.conditions(l)
 	if len(l.Routes) > 0 {
@@ -121,80 +121,6 @@ func plural(n int64, thing string) string {
 	return table.Count(n) + " " + thing + "s"
 }
 
-// column is a distribution with its name.
-type column struct {
-	name string
-	dist *result.Dist
-}
-
-// latency prints the distributions side by side. Where a request is due when its connection is
-// free, response and service time are one, and there is no lag.
-func (p *page) latency(l *result.Load) {
-	columns := []column{{"service", &l.ServiceTime}}
-	if l.Model == load.Open || l.Lag.Count > 0 {
-		columns = []column{{"response", &l.ResponseTime}, {"service", &l.ServiceTime},
-			{"lag", &l.Lag}}
-	}
-	if l.FlowTime.Count > 0 {
-		columns = append(columns, column{"flow", &l.FlowTime})
-	}
-	grid := [][]string{{"latency"}}
-	for _, c := range columns {
-		grid[0] = append(grid[0], c.name)
-	}
-	for _, q := range quantiles {
-		row := []string{q.name}
-		for _, c := range columns {
-			row = append(row, q.text(c.dist))
-		}
-		grid = append(grid, row)
-	}
-	for _, extra := range []struct {
-		name string
-		text func(*result.Dist) string
-	}{
-		{"max", func(d *result.Dist) string { return known(float64(d.MaxNs)) }},
-		{"mean", func(d *result.Dist) string { return known(d.MeanNs) }},
-		{"count", func(d *result.Dist) string { return table.Count(d.Count) }},
-	} {
-		row := []string{extra.name}
-		for _, c := range columns {
-			text := table.Absent
-			if c.dist.Count > 0 || extra.name == "count" {
-				text = extra.text(c.dist)
-			}
-			row = append(row, text)
-		}
-		grid = append(grid, row)
-	}
-	p.grid(grid)
-	if l.Model == load.Closed {
-		p.row("", "a closed load waits for the server: this is no user's waiting time")
-	}
-}
-
-// quantile is a percentile that is printed.
-type quantile struct {
-	name  string
-	share float64
-	of    func(*result.Dist) int64
-}
-
-var quantiles = []quantile{
-	{"p50", 0.5, func(d *result.Dist) int64 { return d.P50Ns }},
-	{"p90", 0.9, func(d *result.Dist) int64 { return d.P90Ns }},
-	{"p99", 0.99, func(d *result.Dist) int64 { return d.P99Ns }},
-	{"p99.9", 0.999, func(d *result.Dist) int64 { return d.P999Ns }},
-}
-
-// text is the percentile, or what it would take to know it.
-func (q quantile) text(d *result.Dist) string {
-	if need := stats.QuantileNeeds(q.share, 0.95); d.Count < need {
-		return fmt.Sprintf("%s (needs n ≥ %s)", table.Absent, table.Count(need))
-	}
-	return known(float64(q.of(d)))
-}
-
 // known is a time, or a dash for what a foreign generator does not say.
 func known(ns float64) string {
 	if ns == 0 {
@@ -217,7 +143,7 @@ func (p *page) grid(rows [][]string) {
 		for i, cell := range r[1:] {
 			text += "  " + strings.Repeat(" ", widths[i+1]-utf8.RuneCountInString(cell)) + cell
 		}
-		p.line("%s", text)
+		p.line("%s", strings.TrimRight(text, " "))
 	}
 }
 
@@ -270,8 +196,8 @@ func (p *page) failures(l *result.Load) {
 
 // conditions are what the load went through and what it cost.
 func (p *page) conditions(l *result.Load) {
-	p.dist("connect", &l.ConnectTime)
-	p.dist("TLS", &l.TLSTime)
+	p.dist("connect", &l.ConnectTime, 1)
+	p.dist("TLS", &l.TLSTime, 1)
 	if l.Reconnects > 0 {
 		p.row("reconnects", "%s", table.Count(l.Reconnects))
 	}
@@ -302,43 +228,6 @@ func (p *page) conditions(l *result.Load) {
 	}
 	p.row("", "%s", text)
 	p.row("", "pacing %s", g.Pacing)
-}
-
-// dist prints a distribution in a line, if there is one.
-func (p *page) dist(name string, d *result.Dist) {
-	if d.Count == 0 {
-		return
-	}
-	var parts []string
-	for _, q := range quantiles[:3] {
-		if d.Count >= stats.QuantileNeeds(q.share, 0.95) {
-			parts = append(parts, q.name+" "+q.text(d))
-		}
-	}
-	parts = append(parts, "max "+known(float64(d.MaxNs)))
-	p.row(name, "%s of %s", strings.Join(parts, ", "), table.Count(d.Count))
-}
-
-// routes prints a row for each kind of request or step of a flow.
-func (p *page) routes(l *result.Load, withheld bool) {
-	grid := [][]string{{"route", "sent", "answered", "failed", "p50", "p99", "max"}}
-	for i := range l.Routes {
-		r := &l.Routes[i]
-		row := []string{r.Name, table.Count(r.Sent), table.Count(r.Answered),
-			table.Count(r.Failed)}
-		d := &r.ResponseTime
-		switch {
-		case withheld:
-			row = append(row, table.Absent, table.Absent, table.Absent)
-		case d.Count == 0:
-			row = append(row, quantiles[0].text(d), quantiles[2].text(d), table.Absent)
-		default:
-			row = append(row, quantiles[0].text(d), quantiles[2].text(d),
-				table.Duration(float64(d.MaxNs)))
-		}
-		grid = append(grid, row)
-	}
-	p.grid(grid)
 }
 
 func (p *page) verdict(v result.Verdict) {

@@ -52,8 +52,8 @@ func (sc *Scenario) closedSpecs(l LoadInfo, o Options) []spec {
 				return widthCell(t, n, l.Name, Throughput)
 			}},
 	}
-	if sc.hasBaseline(o) {
-		c := column("ratio", "vs "+o.Baseline, unitOne, Detail)
+	if sc.hasBaseline() {
+		c := column("ratio", "vs "+sc.Versus, unitOne, Detail)
 		out = append(out, spec{column: c, cell: func(t *Target, n *noteBook) Cell {
 			return ratioCell(t, n, l.Name, Throughput, o)
 		}})
@@ -81,7 +81,7 @@ func (sc *Scenario) openSpecs(l LoadInfo, o Options) []spec {
 			return metricCell(t, n, l.Name, p, s.printer())
 		}})
 	}
-	if sc.hasBaseline(o) {
+	if sc.hasBaseline() {
 		c := column("p99 ratio", "p99 ratio", unitOne, Extra)
 		out = append(out, spec{column: c, cell: func(t *Target, n *noteBook) Cell {
 			return ratioCell(t, n, l.Name, "p99", o)
@@ -131,13 +131,8 @@ func (sc *Scenario) startSpec() spec {
 	}}
 }
 
-func (sc *Scenario) hasBaseline(o Options) bool {
-	for i := range sc.Targets {
-		if o.Baseline != "" && sc.Targets[i].Name == o.Baseline {
-			return len(sc.Targets) > 1
-		}
-	}
-	return false
+func (sc *Scenario) hasBaseline() bool {
+	return sc.Versus != ""
 }
 
 // achievedWeight lets the column give way where every target kept up: then it says nothing.
@@ -229,12 +224,12 @@ func widthCell(t *Target, n *noteBook, load, name string) Cell {
 // ratioCell prints target over baseline with its interval.
 func ratioCell(t *Target, n *noteBook, load, name string, o Options) Cell {
 	nan := math.NaN()
-	if t.Name == o.Baseline {
+	if t.Reference == "" {
 		return Cell{Text: "1", Value: 1, Lo: nan, Hi: nan}
 	}
 	m, ok := t.Metric(load, name)
 	if !ok || m.Ratio == nil {
-		why := "no block has a number of both this target and " + o.Baseline
+		why := "no block has a number of both this target and " + t.Reference
 		if m.Withheld != "" {
 			why = m.Withheld
 		}

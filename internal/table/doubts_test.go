@@ -293,6 +293,10 @@ func TestLimitsOnce(t *testing.T) {
 // TestObserve: what rules record, in few words; an INVALID finding keeps its words.
 func TestObserve(t *testing.T) {
 	for _, row := range []struct{ observed, limit, brief, full string }{
+		// The second number was held to the limit, not the first.
+		{"64438 answers, worth 200 independent ones", "381", "200 < 381",
+			"64438 answers, worth 200 independent ones < 381"},
+		{"12 answers", "381", "12 < 381", "12 answers < 381"},
 		{"31.5 % of the window", "2.0 %", "31.5 % > 2.0 %", "31.5 % of the window > 2.0 %"},
 		{"96.2 % sent", "99.0 %", "96.2 % < 99.0 %", "96.2 % sent < 99.0 %"},
 		{"p99 2.959ms", "1.606ms", "2.959ms > 1.606ms", "p99 2.959ms > 1.606ms"},

@@ -18,7 +18,7 @@ type aspect struct {
 // aspects are what any two compared trials must share.
 var aspects = []aspect{
 	{"planHash", func(r *result.Record) string { return short(r.Provenance.PlanHash) }},
-	{"limits in force", func(r *result.Record) string { return list(r.Limits.InForce) }},
+	{"limits in force", inForce}, {"company", manner},
 	{"limits asked", func(r *result.Record) string {
 		return fmt.Sprintf("%g CPUs, %s", r.Limits.CPUs, Bytes(float64(r.Limits.MemoryBytes)))
 	}},

@@ -104,9 +104,24 @@ var trialQuantities = []quantity{
 		}
 		return float64(r.Warmup.SteadyAtNs)
 	}, "not steady when the warm-up ended (allow it a longer one)"},
+	{"time_to_peak", unitNs, "", func(r *result.Record, _ *result.Load) float64 {
+		return afterWarmup(r, r.Warmup.PeakAtNs)
+	}, "no steady state is known (allow it a longer warm-up)"},
+	{"warmup_cost", unitNs, "", func(r *result.Record, _ *result.Load) float64 {
+		return afterWarmup(r, r.Warmup.CostNs)
+	}, "no steady state is known (allow it a longer warm-up)"},
 	{"artifact_size", unitBytes, "", func(r *result.Record, _ *result.Load) float64 {
 		return positive(float64(r.Artifact.SizeBytes))
 	}, "the artifact was not measured"},
+}
+
+// afterWarmup is what the series of a trial's start says, where it has a steady state to compare
+// with. A record without a kind was not looked at in that way.
+func afterWarmup(r *result.Record, ns int64) float64 {
+	if r.Warmup.Kind == "" || r.Warmup.Kind == stats.Unsteady {
+		return math.NaN()
+	}
+	return float64(ns)
 }
 
 // positive is x, or NaN when x is zero (the record's way to say "unknown") or no number.

@@ -27,7 +27,11 @@ func observe(f result.Finding, brief bool) observed {
 		return o
 	}
 	o.limit = limit.text
-	for _, text := range amountIn.FindAllString(f.Observed, -1) {
+	seen := f.Observed
+	if _, worth, found := strings.Cut(seen, "worth "); found {
+		seen = worth // "64438 answers, worth 200 independent ones": the 200 was held to the limit
+	}
+	for _, text := range amountIn.FindAllString(seen, -1) {
 		q, ok := amountOf(text)
 		if !ok || q.unit != limit.unit {
 			continue

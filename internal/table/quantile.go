@@ -17,6 +17,133 @@ var shown = []struct {
 	q    float64
 }{{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}}
 
+// noisyShare is how small the share of independent answers must be to count: a larger one may be
+// chance, and then all answers do (docs/method.md, "What answers are worth").
+const noisyShare = 0.5
+
+// Worth is the share of as many independent answers that a load's answers are worth together, as
+// the load's own memory says; 1 where that is as good as all. known is false where nothing was
+// found out, and then 1 is an assumption.
+func Worth(l *result.Load) (share float64, known bool) {
+	switch share = l.Memory.Effective; {
+	case share <= 0:
+		return 1, false
+	case share >= noisyShare:
+		return 1, true
+	}
+	return share, true
+}
+
+// Percentile is one percentile of one trial, in ns, with its interval by order statistics. It says
+// how well the trial knows its own percentile; what a second trial would find is no part of it.
+type Percentile struct {
+	Name       string // "p99"
+	Q          float64
+	Ns, Lo, Hi float64 // NaN when not known
+	Confidence float64
+	Had        int64  // independent answers
+	Needs      int64  // as many would do for an interval; 0 where there are enough
+	Unanswered string // why it is one of the requests that were never answered; empty: it is not
+}
+
+// HasInterval tells whether there is one.
+func (p Percentile) HasInterval() bool { return !math.IsNaN(p.Lo) && !math.IsNaN(p.Hi) }
+
+// Refused tells whether it is not to be quoted, whatever Ns is.
+func (p Percentile) Refused() bool { return p.Needs > 0 || p.Unanswered != "" }
+
+// Percentiles are those of a distribution of a load's answers. What the answers are worth together
+// was found of response times beyond p99, and is taken for all.
+func Percentiles(l *result.Load, d *result.Dist, confidence float64) []Percentile {
+	share, _ := Worth(l)
+	out := PercentilesOf(d, share, confidence)
+	for i := range out {
+		out[i].Unanswered = unanswered(l, out[i].Q)
+		if out[i].Refused() {
+			out[i].Lo, out[i].Hi = math.NaN(), math.NaN()
+		}
+	}
+	return out
+}
+
+// PercentilesOf are those of a distribution of which each value is worth so much of an independent
+// one. Ns is there whatever it is worth.
+func PercentilesOf(d *result.Dist, share, confidence float64) []Percentile {
+	h := decode(*d)
+	out := PercentilesIn(h, share, confidence)
+	for i := range out {
+		if p := &out[i]; !p.HasInterval() { // what a foreign tool says has no histogram
+			*p = percentile(p.Name, p.Q, d.Count, share, confidence)
+			p.Ns = quantile(*d, h, p.Q)
+		}
+	}
+	return out
+}
+
+// PercentilesIn are those of a histogram; nil is an empty one. Lo and Hi are the values at the
+// ranks of stats.QuantileRanksOf, to the histogram's three digits.
+func PercentilesIn(h *hdrhistogram.Histogram, share, confidence float64) []Percentile {
+	if h == nil {
+		h = hdrhistogram.New(1, 2, 1)
+	}
+	n := h.TotalCount()
+	out := make([]Percentile, len(shown))
+	for i, s := range shown {
+		out[i] = percentile(s.name, s.q, n, share, confidence)
+		if n > 0 {
+			out[i].Ns = float64(h.ValueAtPercentile(100 * s.q))
+		}
+		if lo, hi, ok := stats.QuantileRanksOf(n, share, s.q, confidence); ok {
+			out[i].Lo, out[i].Hi = atRank(h, lo), atRank(h, hi)
+		}
+	}
+	return out
+}
+
+// percentile is one without a value, of so many answers.
+func percentile(name string, q float64, n int64, share, confidence float64) Percentile {
+	nan := math.NaN()
+	p := Percentile{Name: name, Q: q, Ns: nan, Lo: nan, Hi: nan, Confidence: confidence,
+		Had: int64(share * float64(n))}
+	if _, _, ok := stats.QuantileRanksOf(n, share, q, confidence); !ok {
+		p.Needs = stats.QuantileNeeds(q, confidence)
+		p.Had = min(p.Had, p.Needs-1) // beside rounding of the share
+	}
+	return p
+}
+
+// atRank is the value of a rank, from 1: the histogram rounds a percentile to the nearest rank.
+func atRank(h *hdrhistogram.Histogram, rank int64) float64 {
+	return float64(h.ValueAtPercentile(100 * float64(rank) / float64(h.TotalCount())))
+}
+
+// Refusal says why there is no interval and what would give one: the flag is the one that makes the
+// window longer, windowNs what it is now. Empty where there are answers enough.
+func (p Percentile) Refusal(flag string, windowNs int64) string {
+	if p.Unanswered != "" || p.Needs == 0 {
+		return p.Unanswered
+	}
+	return fmt.Sprintf("needs n ≥ %s independent answers; had %s%s", Count(p.Needs),
+		Count(p.Had), measureLonger(flag, p.Needs, p.Had, windowNs))
+}
+
+// unanswered says that a quantile is one of the requests that were never answered. They are slower
+// than all answered ones: where they are more than what lies above the quantile, nobody knows it.
+func unanswered(l *result.Load, q float64) string {
+	all := l.Censored + l.ResponseTime.Count
+	if float64(l.Censored) <= (1-q)*float64(all) {
+		return ""
+	}
+	return fmt.Sprintf("%s of %s requests were never answered, more than lie above "+
+		"this percentile", Count(l.Censored), Count(all))
+}
+
+// Ends prints an interval in the unit of its centre, which is said there: "[11.8, 12.6]".
+func Ends(centerNs, lo, hi float64) string {
+	u := unitOf(centerNs)
+	return "[" + digits(lo/u.ns) + ", " + digits(hi/u.ns) + "]"
+}
+
 // grid is where a latency curve is drawn: nine steps a decade of 1/(1-q), from the median to
 // 99.99 %, so that on the axis log(1/(1-q)) the tail gets as many points as the body.
 var grid = makeGrid()
@@ -37,6 +164,7 @@ type Curve struct {
 	Load      string
 	Quantiles []float64 // ascending, in (0,1)
 	Ns        []float64
+	Lo, Hi    []float64 // of Ns, the interval across trials; NaN where there is none
 }
 
 // percentiles makes the metrics and the curve of a load's response time.
@@ -87,7 +215,9 @@ func (c *Curve) draw(offered []offer, hists []*hdrhistogram.Histogram, confidenc
 			at = append(at, quantile(offered[i].load.ResponseTime, hists[i], q))
 		}
 		c.Quantiles = append(c.Quantiles, q)
-		c.Ns = append(c.Ns, stats.Median(at))
+		across := stats.Summarize(at, confidence)
+		c.Ns = append(c.Ns, across.Center)
+		c.Lo, c.Hi = append(c.Lo, across.Lo), append(c.Hi, across.Hi)
 	}
 }
 
@@ -130,11 +260,8 @@ func tooFew(q float64, offered []offer, confidence float64) string {
 		if l.ResponseTime.Count < fewest.ResponseTime.Count {
 			fewest = l
 		}
-		// Unanswered requests are slower than all answered ones: where they are more than what
-		// lies above the quantile, the quantile is one of them, and nobody knows its value.
-		if all := l.Censored + l.ResponseTime.Count; float64(l.Censored) > (1-q)*float64(all) {
-			return fmt.Sprintf("%s of %s requests of a trial were never answered, "+
-				"more than lie above this percentile", Count(l.Censored), Count(all))
+		if why := unanswered(l, q); why != "" {
+			return "in a trial " + why
 		}
 	}
 	had := fewest.ResponseTime.Count
@@ -145,18 +272,18 @@ func tooFew(q float64, offered []offer, confidence float64) string {
 		return "no response time was recorded"
 	}
 	return fmt.Sprintf("needs n ≥ %s a trial for an interval; had %s%s",
-		Count(needs), Count(had), measureLonger(needs, had, fewest.WindowNs))
+		Count(needs), Count(had), measureLonger("--measure", needs, had, fewest.WindowNs))
 }
 
 // measureLonger is the hint that would give the percentile: the window, in whole seconds, in which
 // the same rate yields enough samples even when a Poisson count falls three deviations low.
-func measureLonger(needs, had, windowNs int64) string {
-	if windowNs == 0 {
+func measureLonger(flag string, needs, had, windowNs int64) string {
+	if windowNs == 0 || had == 0 {
 		return ""
 	}
 	want := float64(needs) + 3*math.Sqrt(float64(needs))
 	seconds := math.Ceil(want / float64(had) * float64(windowNs) / 1e9)
-	return fmt.Sprintf(" (raise --measure to %s)", wholeSeconds(seconds))
+	return fmt.Sprintf(" (raise %s to %s)", flag, wholeSeconds(seconds))
 }
 
 // wholeSeconds prints 90 as "90s" and 600 as "10m": what the flag reads.

@@ -10,7 +10,7 @@ import (
 func TestRatioTooWideToPrint(t *testing.T) {
 	check := func(lo, hi float64, want string, notes int) {
 		t.Helper()
-		target := &Target{Name: "a", Metrics: []Metric{{Load: "half", Name: "p99",
+		target := &Target{Name: "a", Reference: "b", Metrics: []Metric{{Load: "half", Name: "p99",
 			Ratio: &stats.Ratio{N: 3, Center: 2, Lo: lo, Hi: hi, Confidence: 0.95}}}}
 		n := &noteBook{}
 		c := ratioCell(target, n, "half", "p99", Options{Baseline: "b"})

@@ -26,6 +26,15 @@ func (s *Study) Sheet() Sheet {
 		}
 	}
 	sh.skip(s.Options.Skipped)
+	for i := range s.Scenarios {
+		if sc := &s.Scenarios[i]; len(sc.Floors) > 0 {
+			title := "Noise floor: each target against itself"
+			if len(s.Scenarios) > 1 {
+				title += ", " + sc.Name
+			}
+			sh.Tables = append(sh.Tables, sc.floorTable(s.Options, title))
+		}
+	}
 	return sh
 }
 
@@ -72,8 +81,8 @@ func (sc *Scenario) table(o Options) Table {
 		t.Rows = append(t.Rows, row)
 	}
 	t.Footnotes = notes.texts
-	t.Notes = slices.Concat(notes.limits.note(), sc.Method, sc.ratioNote(o), sc.tierNote(o),
-		sc.assumptionNote())
+	t.Notes = slices.Concat(notes.limits.note(), sc.Method, sc.ratioNote(), sc.tierNote(o),
+		sc.noiseNote(), sc.assumptionNote())
 	return t
 }
 
@@ -172,14 +181,6 @@ func (sc *Scenario) plan(o Options) string {
 		return fmt.Sprintf("about %d more would separate a %s difference", more, effect)
 	}
 	return fmt.Sprintf("they suffice to separate a %s difference", effect)
-}
-
-// ratioNote says what is over what.
-func (sc *Scenario) ratioNote(o Options) []string {
-	if !sc.hasBaseline(o) {
-		return nil
-	}
-	return []string{"Ratios are target over " + o.Baseline + ", paired within blocks."}
 }
 
 // assumptionNote names what the intervals rest on, where it is more than nothing.

@@ -27,6 +27,10 @@ type Scenario struct {
 	// SDLog is the standard deviation, across blocks, of the logarithm of the ratio of a usual pair
 	// of targets by the ranking metric; 0 when no two targets share two blocks.
 	SDLog float64
+	// Versus is what the rows' ratios refer to: a row, "itself" in A/A runs, another checkout's
+	// name; empty when there are none.
+	Versus string
+	Floors []Floor // of A/A runs, by target
 }
 
 // LoadInfo is one load of a scenario as all its records agree on it.
@@ -53,6 +57,9 @@ type Target struct {
 	Metrics []Metric
 	Curves  []Curve
 	Method  []string // how its own trials differ in method, a sentence each
+	// Reference is the row that its ratios refer to; empty: it is one, or there is none.
+	Reference string
+	Variance  stats.Variance // of the throughput that ranks; NaN where it is not known
 }
 
 // Counts is how the trials of a target ended. A trial with an INVALID load counts as INVALID,
@@ -100,6 +107,9 @@ func RowName(t result.Target) string {
 	}
 	if t.Driver != "" {
 		name += " by " + t.Driver
+	}
+	if t.Arm != "" {
+		name += " (" + t.Arm + ")"
 	}
 	return name
 }
@@ -172,7 +182,9 @@ func (s *Study) scenario(name string, blocks blockOf) Scenario {
 	}
 	sc.compareTo(s.Options)
 	sc.rank(s.Options)
-	sc.Method = sc.unlikeRows()
+	sc.splitNoise(blocks)
+	sc.Floors = sc.floors(s.Options)
+	sc.Method = slices.Concat(sc.unlikeRows(), sc.duetNotes(s.Options))
 	return sc
 }
 
@@ -205,20 +217,18 @@ func (t *Target) add(r *result.Record) {
 	}
 }
 
-// compareTo adds to every metric its ratio to the baseline's, paired within blocks.
+// compareTo adds to every metric its ratio to the reference row's, paired within blocks.
 func (sc *Scenario) compareTo(o Options) {
-	at := slices.IndexFunc(sc.Targets, func(t Target) bool { return t.Name == o.Baseline })
-	if o.Baseline == "" || at < 0 {
-		return
-	}
-	base := &sc.Targets[at]
+	sc.versus(o)
 	for i := range sc.Targets {
-		if i == at {
+		t := &sc.Targets[i]
+		at := slices.IndexFunc(sc.Targets, func(x Target) bool { return x.Name == t.Reference })
+		if at < 0 {
 			continue
 		}
-		for k := range sc.Targets[i].Metrics {
-			m := &sc.Targets[i].Metrics[k]
-			if b, ok := base.Metric(m.Load, m.Name); ok {
+		for k := range t.Metrics {
+			m := &t.Metrics[k]
+			if b, ok := sc.Targets[at].Metric(m.Load, m.Name); ok {
 				m.Ratio = ratio(b, *m, o.Confidence)
 			}
 		}

@@ -31,7 +31,7 @@ func (l *Lab) Calibrate(ctx context.Context, p *suite.Plan, args []string) (err 
 	}
 	proc, err := l.Launcher.Launch(ctx, launch.Spec{
 		Name: "null", Dir: l.Dir, Args: append(args, fmt.Sprint(port)),
-		Cores: l.Layout.Service, CPUs: p.Suite.Limits.CPUs,
+		Cores: l.place().Service, CPUs: p.Suite.Limits.CPUs,
 		LogFile: filepath.Join(l.Dir, "logs", "null.log"),
 	})
 	if err != nil {
@@ -55,7 +55,7 @@ func (l *Lab) Calibrate(ctx context.Context, p *suite.Plan, args []string) (err 
 		res, err := by.Offer(ctx, load.Spec{
 			Name: "calibration", Address: addr, Model: load.Closed, Connections: c,
 			Lead: calibration / 5, Window: calibration, Drain: calibration, Timeout: calibration,
-			Cores: l.Layout.Load, Seed: p.Suite.Seed,
+			Cores: l.place().Load, Seed: p.Suite.Seed,
 			Scenario: load.Scenario{Requests: []load.Request{anything}},
 		})
 		if err != nil {

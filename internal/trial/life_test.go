@@ -22,6 +22,7 @@ import (
 	"prony/internal/probe"
 	"prony/internal/result"
 	"prony/internal/service"
+	"prony/internal/stats"
 	"prony/internal/suite"
 	"prony/internal/trial"
 )
@@ -216,10 +217,10 @@ func TestLifeInOrder(t *testing.T) {
 		if ms := r.Start.ReadyNs / 1e6; ms < 40 || ms > 60 {
 			t.Errorf("ready after %d ms, want 40 to 60", ms)
 		}
-		// Steady from the start: as soon as three spans of half a second are there, after the
-		// minimum.
-		if !r.Warmup.Steady || r.Warmup.SteadyAtNs != 1625e6 {
-			t.Errorf("warm-up %+v, want steady at 1.625 s", r.Warmup)
+		// Steady from the start, which is known as soon as twelve intervals of 125 ms are there.
+		if w := r.Warmup; !w.Steady || w.SteadyAtNs != 0 || w.DurationNs != 1500e6 ||
+			w.Kind != stats.Flat {
+			t.Errorf("warm-up %+v, want flat, known after 1.5 s", w)
 		}
 		// The marks lie 2 s apart around a window of 1 s with 1,000 requests, so 2,000 between
 		// them, and half a processor was in use: 1 s of it, 500 µs a request.

@@ -33,19 +33,28 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*result.Record, 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	for _, t := range e.Plan.Trials {
-		rec := l.one(ctx, e, t)
-		rec.Run = e.Head.ID
-		if err := w.Append(rec); err != nil {
-			return records, err
+	for left := e.Plan.Trials; len(left) > 0; left = e.Plan.Trials[len(records):] {
+		for _, rec := range l.next(ctx, e, left) {
+			rec.Run = e.Head.ID
+			if err := w.Append(rec); err != nil {
+				return records, err
+			}
+			records = append(records, rec)
 		}
-		records = append(records, rec)
 		if ctx.Err() != nil {
 			return records, fmt.Errorf("run %s: interrupted after %d of %d trials",
 				e.Head.ID, len(records), len(e.Plan.Trials))
 		}
 	}
 	return records, nil
+}
+
+// next runs the first of the trials that are left, or the first two where they are a duet.
+func (l *Lab) next(ctx context.Context, e Experiment, left []suite.Trial) []*result.Record {
+	if left[0].Side != "" {
+		return l.duet(ctx, e, [2]suite.Trial(left))
+	}
+	return []*result.Record{l.one(ctx, e, left[0])}
 }
 
 // one runs a trial, or records why there is nothing to run.

@@ -62,6 +62,12 @@ type Lab struct {
 	Layout  host.Layout
 	Dir     string // the run's folder
 	Observe func(Event)
+	// Quiet looks at the host before each trial, and may wait for it; nil: nobody looks.
+	Quiet func(context.Context) result.Before
+	// Sides and Beside are for duets: who gets which cores, and how a service is watched that has a
+	// known neighbour, whose processes other tells.
+	Sides  *host.Sides
+	Beside func(p launch.Process, side host.Layout, other func() []int) (Watcher, error)
 	// Ceilings are the generator's own rates against a null server, by number of connections.
 	Ceilings map[int]float64
 }
@@ -71,6 +77,9 @@ type Subject struct {
 	Service *service.Service
 	Target  service.Target
 	Built   *service.Built
+	// Commit and Dirty are those of a service's own checkout, where it has one.
+	Commit string
+	Dirty  bool
 }
 
 // Event tells an observer where a run is.
@@ -107,6 +116,7 @@ func (l *Lab) Trial(ctx context.Context, p *suite.Plan, t suite.Trial, s Subject
 		f.fail(ctx, err)
 	} else {
 		f.rec.Outcome = result.Measured
+		settle(f.rec)
 	}
 	f.end()
 	f.rec.DurationNs = clock.Mono() - began
@@ -124,12 +134,17 @@ func newRecord(p *suite.Plan, t suite.Trial, s Subject, prov result.Provenance) 
 	if t.Driver == suite.Drivers[0] {
 		t.Driver = "" // our own
 	}
+	if s.Commit != "" {
+		prov.Commit, prov.Dirty = s.Commit, s.Dirty
+	}
+	prov.SceneHash = p.Suite.SceneHash(p.Suite.Scenario(t.Scenario))
 	return &result.Record{
 		Trial: t.ID, Time: clock.Wall(), Suite: p.Suite.Name, Block: t.Block, Order: t.Order,
 		Target: result.Target{
 			Name: t.Target, Service: s.Service.Name, Language: s.Service.Language,
 			Framework: s.Service.Framework, Version: s.Service.Version,
 			Runtime: s.Target.Runtime, Mode: s.Target.Mode, Variant: t.Variant, Driver: t.Driver,
+			Arm: t.Arm, Origin: s.Service.Origin,
 		},
 		Scenario: t.Scenario, Contract: p.Suite.Contract, Provenance: prov,
 		Artifact: result.Artifact{
@@ -150,6 +165,10 @@ func (f *life) at(step string, expect time.Duration) {
 }
 
 func (f *life) run(ctx context.Context) error {
+	if f.lab.Quiet != nil {
+		f.at("quiet", 0)
+		f.rec.Before = f.lab.Quiet(ctx)
+	}
 	steps := []struct {
 		name string
 		do   func(context.Context) error

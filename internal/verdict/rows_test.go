@@ -24,6 +24,14 @@ var trialRows = []row{
 	{"warm-up", trial, valid, func(r rec, _ ld) { r.Warmup.SteadyAtNs = 14 * sec }},
 	{"warm-up", trial, suspect, func(r rec, _ ld) { r.Warmup.Steady = false }},
 
+	{"quiet", trial, valid, func(r rec, _ ld) { r.Before = result.Before{} }}, // nobody looked
+	{"quiet", trial, valid, func(r rec, _ ld) {
+		r.Before = result.Before{WindowNs: sec, Quiet: true}
+	}},
+	{"quiet", trial, suspect, func(r rec, _ ld) {
+		r.Before = result.Before{WindowNs: sec, WaitedNs: 10 * sec, Why: "others used 30 %"}
+	}},
+
 	{"limits", trial, valid, func(r rec, _ ld) { r.Limits.InForce = []string{"affinity 1"} }},
 	{"limits", trial, suspect, func(r rec, _ ld) { r.Limits.Missing = []string{"0.5 CPUs"} }},
 

@@ -9,6 +9,8 @@ var ended = Rule{"failed", "every step of the trial went well", "INVALID",
 var trialRules = []Rule{
 	{"warm-up", "a steady state was reached before the first window", "SUSPECT",
 		"HttpArena #1417, spring-quarkus-perf-comparison #633", warmup},
+	{"quiet", "nothing else used the machine in the moments before the trial, or it was quiet " +
+		"again soon", "SUSPECT", "postrust #11; bencher noise", quiet},
 	{"limits", "every limit asked for is in force", "SUSPECT",
 		"kubernetes #67577; docs/decisions/0005-launching.md", limits},
 	{"cores", "service and load run on cores of their own", "SUSPECT",

@@ -29,6 +29,16 @@ func warmup(r *result.Record, _ *result.Load) *result.Finding {
 	return suspect(fmt.Sprintf("not steady after %v", took), "steady", "raise warmup.max")
 }
 
+// quiet is silent where nobody looked.
+func quiet(r *result.Record, _ *result.Load) *result.Finding {
+	if r.Before.WindowNs == 0 || r.Before.Quiet {
+		return nil
+	}
+	waited := time.Duration(r.Before.WaitedNs).Round(100 * time.Millisecond)
+	return suspect(fmt.Sprintf("before the trial %s, and %v did not help", r.Before.Why, waited),
+		"a quiet host", "end what else runs; see prony doctor")
+}
+
 func limits(r *result.Record, _ *result.Load) *result.Finding {
 	if len(r.Limits.Missing) == 0 {
 		return nil

@@ -8,7 +8,12 @@ function token(name: string): string {
 export const ink = () => token("--ink");
 export const muted = () => token("--muted");
 export const rule = () => token("--rule");
-export const card = () => token("--card");
+export const shade = () => token("--shade");
+
+// faint is a line's colour for an area under or around it.
+export function faint(color: string): string {
+  return color + "26"; // of six hex digits: 15 % of it
+}
 
 const lineColors = 6;
 const tierColors = 6;

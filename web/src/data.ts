@@ -1,4 +1,4 @@
-// The data that the report embeds, as internal/report/page.go writes it. All numbers are computed
+// The data that the report embeds, as internal/report/data.go writes it. All numbers are computed
 // there: the page scales, draws and hides, and never summarises.
 
 export interface Page {
@@ -7,33 +7,10 @@ export interface Page {
 
 export interface Scenario {
   name: string;
-  throughput: Throughput[]; // one a load
   latency: Latency[]; // one a load that has curves
+  loads: Loads | null;
+  cost: Cost | null;
   series: TargetSeries[]; // one a target that has trials
-}
-
-export interface Throughput {
-  load: string;
-  title: string;
-  rows: ThroughputRow[]; // best first
-}
-
-export interface ThroughputRow {
-  target: string;
-  tier: number; // from 1; 0 when not ranked
-  center: number; // requests/s
-  lo: number | null; // null: no interval
-  hi: number | null;
-  text: string; // as the table prints it: "48.2k ±1.9 %"
-  range: string; // the interval in words
-  trials: Dot[];
-}
-
-export interface Dot {
-  block: number;
-  value: number;
-  text: string;
-  verdict: string;
 }
 
 export interface Latency {
@@ -46,6 +23,42 @@ export interface Latency {
 export interface Line {
   target: string;
   ms: (number | null)[]; // null: too few samples there
+  lo: (number | null)[]; // the interval across trials
+  hi: (number | null)[];
+}
+
+export interface Loads {
+  targets: LoadLine[];
+}
+
+export interface LoadLine {
+  target: string;
+  points: LoadPoint[]; // by rate
+  peak: number | null; // requests/s of the closed load
+  knee: string; // where it gave way, in words; empty: it did not
+}
+
+export interface LoadPoint {
+  load: string;
+  perS: number;
+  p50Ms: number | null;
+  p99Ms: number | null;
+  p99Lo: number | null;
+  p99Hi: number | null;
+}
+
+export interface Cost {
+  title: string;
+  points: CostPoint[];
+}
+
+export interface CostPoint {
+  target: string;
+  tier: number; // from 1; 0 when not ranked
+  perS: number;
+  cpuUs: number | null;
+  rssMiB: number | null;
+  text: string;
 }
 
 export interface TargetSeries {
@@ -62,6 +75,7 @@ export interface TrialSeries {
   perS: number[];
   p99Ms: (number | null)[];
   probe: Probe | null;
+  warmup: Warmup | null;
 }
 
 export interface Probe {
@@ -70,8 +84,19 @@ export interface Probe {
   mib: number[];
 }
 
+// Warmup lies before the window: its times are negative.
+export interface Warmup {
+  seconds: number[];
+  perS: number[];
+  kind: string;
+  steady: number | null;
+  peak: number | null;
+  levels: { from: number; to: number; perS: number }[];
+}
+
 // read parses the block of JSON in the page.
 export function read(): Page {
   const block = document.getElementById("data");
-  return JSON.parse(block?.textContent ?? '{"scenarios":[]}') as Page;
+  const page = JSON.parse(block?.textContent ?? "{}") as Partial<Page>;
+  return { scenarios: page.scenarios ?? [] };
 }

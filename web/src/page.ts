@@ -1,91 +1,80 @@
 // The report's page. Everything that must be read stands in the HTML already; this draws the plots
-// and lets the reader choose what they show.
+// that a cursor reads, and lets the reader choose what they show.
 
-import "./uplot-licence";
+import "./page.css";
+import "./print.css";
+import { copying } from "./copy";
+import { Cost } from "./cost";
 import { read, type Scenario } from "./data";
-import { Dots } from "./dots";
+import { Loads } from "./loads";
 import { Percentiles } from "./percentiles";
-import { chooser } from "./plot";
+import type { Plot } from "./plot";
+import { printing } from "./print";
 import { Series } from "./series";
 import * as theme from "./theme";
 
-function part<T extends HTMLElement>(root: ParentNode, selector: string): T {
-  const found = root.querySelector<T>(selector);
-  if (!found) {
-    throw new Error(`the page has no ${selector}`);
+// kinds are the figures by script, by the class of their section.
+const kinds: [string, (section: HTMLElement, s: Scenario) => Plot | null][] = [
+  [".latency", (section, s) => new Percentiles(section, s.latency)],
+  [".loads", (section, s) => s.loads && new Loads(section, s.loads)],
+  [".series", (section, s) => new Series(section, s.series)],
+  [".cost", (section, s) => s.cost && new Cost(section, s.cost)],
+];
+
+// Drawn draws a plot when it comes near the screen, and again when all are to be drawn again: a
+// page of forty targets is there at once.
+class Drawn {
+  private near = false;
+
+  constructor(
+    section: HTMLElement,
+    private readonly plot: Plot,
+  ) {
+    const watch = new IntersectionObserver(
+      (entries) => {
+        if (entries.some((e) => e.isIntersecting)) {
+          watch.disconnect();
+          this.draw();
+        }
+      },
+      { rootMargin: "600px" },
+    );
+    watch.observe(section);
   }
-  return found;
-}
 
-// plots wires one scenario's section and returns the way to draw it again.
-function plots(root: HTMLElement, scenario: Scenario): () => void {
-  const redraws = [throughput(root, scenario), latency(root, scenario), series(root, scenario)];
-  return () => redraws.forEach((redraw) => redraw());
-}
+  draw(): void {
+    this.near = true;
+    this.plot.draw();
+  }
 
-function throughput(root: HTMLElement, scenario: Scenario): () => void {
-  const section = part(root, ".throughput");
-  const dots = new Dots(part(section, ".plot"), part(section, ".reading"));
-  const select = part<HTMLSelectElement>(section, "select");
-  const draw = () => {
-    const chosen = scenario.throughput[Number(select.value)];
-    if (chosen) {
-      dots.draw(chosen);
+  again(): void {
+    if (this.near) {
+      this.plot.draw();
     }
-  };
-  const titles = scenario.throughput.map((t, i) => ({ value: String(i), text: t.title }));
-  chooser(select, titles, draw);
-  section.hidden = scenario.throughput.length === 0;
-  return draw;
+  }
 }
 
-function latency(root: HTMLElement, scenario: Scenario): () => void {
-  const section = part(root, ".latency");
-  const curves = new Percentiles(part(section, ".plot"), part(section, ".keys"));
-  const select = part<HTMLSelectElement>(section, "select");
-  const draw = () => {
-    const chosen = scenario.latency[Number(select.value)];
-    if (chosen) {
-      curves.draw(chosen);
+function plots(): Drawn[] {
+  const out: Drawn[] = [];
+  const { scenarios } = read();
+  for (const [selector, make] of kinds) {
+    for (const section of document.querySelectorAll<HTMLElement>(selector + "[data-scenario]")) {
+      const scenario = scenarios[Number(section.dataset["scenario"]) - 1];
+      const plot = scenario && make(section, scenario);
+      if (plot) {
+        out.push(new Drawn(section, plot));
+      }
     }
-  };
-  const titles = scenario.latency.map((l, i) => ({ value: String(i), text: l.title }));
-  chooser(select, titles, draw);
-  section.hidden = scenario.latency.length === 0;
-  return draw;
-}
-
-function series(root: HTMLElement, scenario: Scenario): () => void {
-  const section = part(root, ".series");
-  const lines = new Series(part(section, ".plot"), part(section, ".keys"));
-  const target = part<HTMLSelectElement>(section, "select.target");
-  const load = part<HTMLSelectElement>(section, "select.load");
-  const draw = () => {
-    const chosen = scenario.series[Number(target.value)];
-    if (chosen) {
-      const trials = chosen.trials.filter((t) => t.load === load.value);
-      lines.draw(chosen.target, trials);
-    }
-  };
-  const targets = scenario.series.map((s, i) => ({ value: String(i), text: s.target }));
-  chooser(target, targets, draw);
-  const loads = new Set(scenario.series.flatMap((s) => s.trials.map((t) => t.load)));
-  chooser(
-    load,
-    [...loads].map((l) => ({ value: l, text: l })),
-    draw,
-  );
-  section.hidden = scenario.series.length === 0;
-  return draw;
+  }
+  return out;
 }
 
 // columns lets the reader see the columns that most can do without; the page starts without them.
-function columns(root: ParentNode): void {
-  const button = root.querySelector<HTMLButtonElement>(".columns");
-  if (!button) {
+function columns(button: HTMLButtonElement): void {
+  const table = button.parentElement?.parentElement?.querySelector(".comparison");
+  if (!table) {
     return;
   }
-  const table = part(root, ".comparison");
   const spans = [...table.querySelectorAll<HTMLTableCellElement>("[data-lean]")];
   const wide = spans.map((cell) => cell.colSpan);
   const show = (all: boolean) => {
@@ -102,14 +91,28 @@ function columns(root: ParentNode): void {
   show(false);
 }
 
+// follow opens what a link within the page leads to.
+function follow(): void {
+  const open = () => {
+    const target = document.getElementById(location.hash.slice(1));
+    const details = target?.closest("details");
+    if (details) {
+      details.open = true;
+      details.scrollIntoView();
+    }
+  };
+  addEventListener("hashchange", open);
+  open();
+}
+
 function start(): void {
-  const page = read();
-  document.querySelectorAll("main > section").forEach(columns);
-  const redraws = page.scenarios.map((scenario, i) =>
-    plots(part(document, `#scenario-${i + 1}`), scenario),
-  );
-  const redraw = () => redraws.forEach((again) => again());
-  theme.setUp(part<HTMLButtonElement>(document, "#theme"), redraw);
+  document.querySelectorAll<HTMLButtonElement>(".columns").forEach(columns);
+  copying();
+  follow();
+  const drawn = plots();
+  const redraw = () => drawn.forEach((d) => d.again());
+  theme.setUp(document.querySelector<HTMLButtonElement>("#theme"), redraw);
+  printing(() => drawn.forEach((d) => d.draw()));
   let width = document.documentElement.clientWidth;
   addEventListener("resize", () => {
     if (document.documentElement.clientWidth !== width) {
@@ -117,7 +120,6 @@ function start(): void {
       redraw();
     }
   });
-  redraw();
 }
 
 start();

@@ -32,7 +32,10 @@ export function current(): Theme {
 }
 
 // setUp wires the button and calls changed whenever the colours are others than before.
-export function setUp(button: HTMLButtonElement, changed: () => void): void {
+export function setUp(button: HTMLButtonElement | null, changed: () => void): void {
+  if (!button) {
+    return;
+  }
   const show = () => {
     const other = current() === "dark" ? "light" : "dark";
     button.setAttribute("aria-label", `Switch to the ${other} theme`);

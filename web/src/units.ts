@@ -19,6 +19,11 @@ export function milliseconds(ms: number): string {
   return digits(ms) + " ms";
 }
 
+// plain is a number of an axis whose label says the unit.
+export function plain(x: number): string {
+  return x >= 1000 ? tick(rate(x)) : String(Number(x.toPrecision(3)));
+}
+
 // tick drops what an axis does not need: 20.0k is 20k there.
 export function tick(text: string): string {
   return text.replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");

@@ -22,6 +22,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -36,7 +37,7 @@ type Launcher struct {
 	Journal *Journal // remembers what is running, on disk
 	NoGroup bool     // leave cgroups alone, for tests of the other means
 
-	count int
+	count atomic.Int64 // two may be launched at once
 }
 
 // Name implements launch.Launcher.
@@ -61,10 +62,9 @@ func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, e
 	if err != nil {
 		return nil, err
 	}
-	l.count++
 	p := &proc{
 		spec: s, journal: l.Journal, exited: make(chan struct{}), groups: &groups{},
-		name: fmt.Sprintf("prony-%d-%d", os.Getpid(), l.count),
+		name: fmt.Sprintf("prony-%d-%d", os.Getpid(), l.count.Add(1)),
 	}
 	if l.NoGroup {
 		p.groups.refused = []string{"cgroup: left alone as asked"}

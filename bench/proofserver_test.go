@@ -1,0 +1,138 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"prony/internal/clock"
+	"prony/internal/truth"
+)
+
+// burnEnv makes this program the server of the proof, listening on the PORT of the environment.
+const burnEnv = "PRONY_BENCH_BURN"
+
+// burner is a server whose requests cost a known amount of work. Work is counted in rounds of a
+// loop and not in time, so that whatever slows the processor slows all of them alike.
+type burner struct {
+	// Rounds are what a request costs. Of several numbers each holds for proofSlice requests, then
+	// the next one's turn is: so their costs are compared within milliseconds, in one process.
+	Rounds []int64
+	Cold   int64         // what a request costs until For after the load began; 0: no other
+	For    time.Duration // likewise
+	Grow   float64       // by how much of the first a request becomes dearer each second
+}
+
+// proofSlice is how many requests have the same cost before the next one's turn.
+const proofSlice = 200
+
+// burning is a burner at work.
+type burning struct {
+	burner
+	mu      sync.Mutex
+	n       int64 // requests so far
+	began   int64 // of the load
+	sliceAt int64 // the process's CPU time when the slice began
+	slices  [][]int64
+}
+
+// burnAsChild serves until it is killed.
+func burnAsChild(text string) error {
+	b := &burning{}
+	if err := json.Unmarshal([]byte(text), &b.burner); err != nil {
+		return err
+	}
+	b.slices = make([][]int64, len(b.Rounds))
+	l, err := net.Listen("tcp", "127.0.0.1:"+os.Getenv("PORT"))
+	if err != nil {
+		return err
+	}
+	truth.ServeOn(l, b.answer)
+	select {}
+}
+
+// answer keeps the contract compute as far as the lab asks for it, and has two paths of its own.
+func (b *burning) answer(c *truth.Conn, r *truth.Request) bool {
+	const data = `{"data":[{"id":"prod3568","name":"Egg Whisk","price":3.99,"weight":150},` +
+		`{"id":"prod7340","name":"Tea Cosy","price":5.99,"weight":100},` +
+		`{"id":"prod8643","name":"Spatula","price":1,"weight":80}]}`
+	switch r.Method + " " + r.Path {
+	case "GET /burn":
+		spend(b.rounds())
+		return c.Answer(200, "ok")
+	case "GET /cost":
+		return reply(c, b.costs())
+	case "GET /data":
+		return reply(c, data)
+	case "GET /concat":
+		return reply(c, fmt.Sprintf(`{"concat":"%010000d"}`, r.N))
+	case "GET /fibonacci":
+		return reply(c, `{"fibonacci":832040}`)
+	}
+	_, err := c.W.Write([]byte("HTTP/1.1 404 X\r\nContent-Length: 0\r\n\r\n"))
+	return err == nil
+}
+
+func reply(c *truth.Conn, body string) bool {
+	_, err := fmt.Fprintf(c.W, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"+
+		"Content-Length: %d\r\n\r\n%s", len(body), body)
+	return err == nil
+}
+
+// rounds is what the next request costs.
+func (b *burning) rounds() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	turn := int(b.n / proofSlice % int64(len(b.Rounds)))
+	if len(b.Rounds) > 1 && b.n%proofSlice == 0 {
+		b.endSlice(turn)
+	}
+	b.n++
+	if b.n <= 2 {
+		b.began = clock.Mono() // the lab asks once before the load, to time the start
+	}
+	since := time.Duration(clock.Mono() - b.began)
+	n := b.Rounds[turn]
+	if b.Cold > 0 && since < b.For {
+		n = b.Cold
+	}
+	return n + int64(float64(n)*b.Grow*since.Seconds())
+}
+
+// endSlice books what the last slice took of the processor, all threads together. The first one
+// holds the program's start and is left out.
+func (b *burning) endSlice(next int) {
+	now := processCPU()
+	if b.n > proofSlice {
+		last := (next + len(b.Rounds) - 1) % len(b.Rounds)
+		b.slices[last] = append(b.slices[last], (now-b.sliceAt)/proofSlice)
+	}
+	b.sliceAt = now
+}
+
+// costs are the ns of processor time a request, by slice, for each of the Rounds.
+func (b *burning) costs() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	text, err := json.Marshal(b.slices)
+	if err != nil {
+		panic("bench: numbers cannot be written as JSON: " + err.Error())
+	}
+	return string(text)
+}
+
+// spent keeps the compiler from seeing that nobody needs what spend computes.
+var spent atomic.Uint64
+
+// spend is rounds of a multiplication that each waits for the one before (Knuth's MMIX generator).
+func spend(rounds int64) {
+	x := uint64(rounds)
+	for range rounds {
+		x = x*6364136223846793005 + 1442695040888963407
+	}
+	spent.Store(x)
+}

@@ -1,0 +1,122 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"prony/internal/result"
+	"prony/internal/stats"
+)
+
+// warmResult is what trials said of a server whose steady state begins at a known moment.
+type warmResult struct {
+	Warm     proofWarm
+	Recorded []seen // by the trial, of warm-up and window together
+	Series   []seen // by stats.SteadyState, of the warm-up's rates alone
+	// Level is the window's throughput by that of the steady server in the same block: whether what
+	// was measured is the steady state, for servers that reach it.
+	Level []float64
+}
+
+// seen is one answer.
+type seen struct {
+	kind   string
+	steady bool  // there is a steady state,
+	atNs   int64 // which began then
+	endNs  int64 // of the warm-up
+}
+
+// proofSteady is the rule that a trial ends its warm-up by.
+var proofSteady = stats.SteadyRule{Tail: 12, Same: 0.03}
+
+func analyzeWarm(records []*result.Record, known proofKnown) (out []warmResult) {
+	blocks, _ := blocksOf(records)
+	for _, w := range known.Warm {
+		r := warmResult{Warm: w}
+		for _, rec := range records {
+			if rec.Target.Name != w.Name || rec.Outcome != result.Measured {
+				continue
+			}
+			warmup := rec.Warmup
+			end := warmup.DurationNs
+			r.Recorded = append(r.Recorded, seen{warmup.Kind, warmup.Steady, warmup.SteadyAtNs,
+				end})
+			s := stats.SteadyState(warmup.RatePerS, proofSteady)
+			at := int64(s.At) * warmup.IntervalNs
+			r.Series = append(r.Series, seen{s.Kind, s.At >= 0, at, end})
+		}
+		steady, own := pairsOf(blocks, known.Warm[0].Name, w.Name)
+		for i := range own {
+			r.Level = append(r.Level, own[i]/steady[i])
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func printWarm(w io.Writer, title string, results []warmResult) {
+	rows := [][]string{{"server", "truth", "trials", "recorded", "steady at (recorded)",
+		"from the rates alone", "steady at (rates)", "warm-up ended at", "level in the window"}}
+	for _, r := range results {
+		truth := fmt.Sprintf("%s at %.2f s", r.Warm.Kind, float64(r.Warm.AtNs)/1e9)
+		level := spread(r.Level, "%.3f")
+		if r.Warm.Kind == stats.Unsteady {
+			truth, level = r.Warm.Kind, "–"
+		}
+		var ends []float64
+		for _, s := range r.Recorded {
+			ends = append(ends, time.Duration(s.endNs).Seconds())
+		}
+		rows = append(rows, []string{r.Warm.Name, truth, fmt.Sprint(len(r.Recorded)),
+			kindsOf(r.Recorded), momentsOf(r.Recorded), kindsOf(r.Series), momentsOf(r.Series),
+			spread(ends, "%.2f s"), level})
+	}
+	printTable(w, title, rows)
+}
+
+// kindsOf counts the answers, the most frequent first.
+func kindsOf(all []seen) string {
+	count := map[string]int{}
+	for _, s := range all {
+		count[s.kind]++
+	}
+	var out []string
+	for _, kind := range append(slices.Clone(stats.Kinds), "") {
+		if n := count[kind]; n > 0 {
+			out = append(out, fmt.Sprintf("%d %s", n, orText(kind, "not said")))
+		}
+	}
+	return orText(strings.Join(out, ", "), "–")
+}
+
+func orText(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// momentsOf is when those with a steady state had it first.
+func momentsOf(all []seen) string {
+	var xs []float64
+	for _, s := range all {
+		if s.steady {
+			xs = append(xs, time.Duration(s.atNs).Seconds())
+		}
+	}
+	return spread(xs, "%.2f s")
+}
+
+// spread is the median and the range.
+func spread(xs []float64, format string) string {
+	m := stats.Median(xs)
+	if math.IsNaN(m) {
+		return "–"
+	}
+	text := func(x float64) string { return fmt.Sprintf(format, x) }
+	return fmt.Sprintf("%s (%s–%s)", text(m), text(slices.Min(xs)), text(slices.Max(xs)))
+}

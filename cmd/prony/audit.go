@@ -1,0 +1,125 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"prony/internal/audit"
+)
+
+// auditCmd checks published results for numbers that cannot be true together.
+func (a *app) auditCmd() *cobra.Command {
+	var columns []string
+	asJSON := false
+	c := &cobra.Command{
+		Use: "audit FILE...", Short: "Check published results for numbers that cannot be true",
+		Args: arguments(1, 1<<10),
+		Long: `Audit reads results that somebody has published and looks for numbers that cannot be
+true together, or do not say what they seem to: requests that are not rate × time, more requests
+under way than connections, percentiles that fall, a run that was not as long as its command says,
+latency from a load above capacity, throughput that follows from think time alone. Each finding
+shows its arithmetic:
+
+  CONTRADICTION: asked requests
+    README.md:58: Go: 38356/s × 26.071s = 999,979 requests, and the command (line 48) asks for
+      100,000: 10 times as many
+    means: the command that is printed is not the one that made these numbers.
+
+It measures nothing, and what it does not find may still be wrong: the end of
+its output lists the rules that had no numbers to work on.
+
+A contradiction cannot be, whatever was measured; a doubt can, but does not mean what it seems to; a
+note is what a reader should know. Rounding is allowed for: 2.6 ms may be 2.5 or 2.7.
+
+It reads
+
+  ` + strings.Join(audit.Kinds(), "\n  ") + `
+
+Heads of tables are understood by a list of synonyms, with units as in "p99 (ms)". --column says
+what others are, as in "Lat=p99:ms" where a unit is in none of the cells; meanings are
+
+  ` + meanings() + `
+
+It exits with 4 when there is a contradiction, with 1 when a file could not be read.`,
+		Example: `  prony audit README.md
+  prony audit results/RUN wrk.txt k6-summary.json
+  prony audit --column 'Speed=rate' --column 'Lat=p99:ms' table.csv
+  wrk -t2 -c64 -d30s --latency URL | tee wrk.txt; prony audit wrk.txt`,
+		RunE: func(c *cobra.Command, args []string) error {
+			cols, err := audit.ParseColumns(columns)
+			if err != nil {
+				return usageError{err}
+			}
+			return a.audit(args, cols, asJSON)
+		},
+	}
+	c.Flags().StringArrayVar(&columns, "column", nil, "`NAME=MEANING` of a column; may be repeated")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: docs/formats/audit-json.md")
+	return c
+}
+
+// meanings are the quantities of --column, some to a line.
+func meanings() string {
+	var lines []string
+	for some := range slices.Chunk(audit.Meanings(), 10) {
+		lines = append(lines, strings.Join(some, ", "))
+	}
+	return strings.Join(lines, ",\n  ")
+}
+
+// auditVersion is that of the JSON output.
+const auditVersion = 1
+
+// audited is the JSON output.
+type audited struct {
+	Version int             `json:"version"`
+	Files   []*audit.Result `json:"files"`
+}
+
+// audit reads each file; one that cannot be read keeps none of the others from being told.
+func (a *app) audit(files []string, cols audit.Columns, asJSON bool) error {
+	all, errs, contradictions := audited{auditVersion, []*audit.Result{}}, []error{}, 0
+	for _, file := range files {
+		d, err := audit.Open(file, cols)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		r := audit.Audit(d)
+		contradictions += r.Count(audit.Contradiction)
+		all.Files = append(all.Files, r)
+	}
+	if err := a.printAudit(&all, asJSON); err != nil {
+		return err
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	if contradictions > 0 {
+		return &exitCode{exitInvalid, "the results contradict themselves"}
+	}
+	return nil
+}
+
+func (a *app) printAudit(all *audited, asJSON bool) error {
+	if asJSON {
+		enc := json.NewEncoder(a.stdout)
+		enc.SetIndent("", "  ")
+		enc.SetEscapeHTML(false)
+		return enc.Encode(all)
+	}
+	for i, r := range all.Files {
+		if i > 0 {
+			fmt.Fprintln(a.stdout)
+		}
+		if err := r.Write(a.stdout); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"prony/internal/comparison"
+	"prony/internal/report"
+	"prony/internal/result"
+)
+
+// compareFlags are those of compare and gate: what is held against what.
+type compareFlags struct {
+	targets []string
+	metrics []string
+	control string
+	unlike  bool
+	format  string
+	out     string
+}
+
+const addressing = `A and B are folders of runs, or RUN:TARGET for one row of a run. Rows of one run
+are paired within its blocks: what slowed the whole machine in a block is in both and cancels.
+Nothing pairs two runs; what the machine did between them stays in the difference, unless both hold
+a --control, a target built to the same bytes, whose own change is then divided out. One folder
+alone compares what that run was made to compare: rows against those of another checkout (run
+--against), arms (run --aa), or targets against the baseline.
+
+Runs that were not measured in the same way (scenario, loads, limits, machine, kernel, ...) are
+refused with what differs; --unlike compares them all the same, under a banner.`
+
+func (f *compareFlags) add(c *cobra.Command) {
+	fs := c.Flags()
+	fs.StringSliceVar(&f.targets, "targets", nil, "two rows of the one run: A,B")
+	fs.StringSliceVar(&f.metrics, "metric", nil,
+		"metrics, such as throughput, p99 or half/p99 (that of one load); all shows all")
+	fs.StringVar(&f.control, "control", "", "row of both runs, of the same artifact, to divide by")
+	fs.BoolVar(&f.unlike, "unlike", false, "compare even what was not measured in the same way")
+	fs.StringVarP(&f.out, "output", "o", "", "file to write (default: standard output)")
+}
+
+func (a *app) compareCmd() *cobra.Command {
+	f := &compareFlags{}
+	c := &cobra.Command{
+		Use: "compare A [B]", Short: "Compare two runs, or two targets, metric by metric",
+		Args: arguments(1, 2),
+		Long: `Compare says of each metric how B differs from A, with an interval, and whether it is
+faster, slower or cannot be told apart; and where not, how small a difference so many blocks see.
+
+` + addressing,
+		Example: `  prony compare results/RUN --targets go-nethttp,rust-axum
+  prony compare results/RUN:go-nethttp@base results/RUN:go-nethttp
+  prony compare results/MONDAY results/TUESDAY --control go-nethttp
+  prony compare results/MONDAY results/TUESDAY --format markdown --metric throughput,p99`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := f.page(); err != nil {
+				return err
+			}
+			x, err := a.comparison(args, *f, f.metrics)
+			if err != nil {
+				return err
+			}
+			return a.write(f.out, func(w io.Writer) error {
+				return printComparison(w, x, f.format)
+			})
+		},
+	}
+	f.add(c)
+	c.Flags().StringVar(&f.format, "format", "text", "text, markdown, csv, json or html")
+	return c
+}
+
+// page refuses to print a page on a terminal.
+func (f *compareFlags) page() error {
+	if f.format == "html" && f.out == "" {
+		return usageError{errors.New("a page goes into a file: name it with -o page.html")}
+	}
+	return nil
+}
+
+func printComparison(w io.Writer, c comparison.Comparison, format string) error {
+	switch format {
+	case "", "text":
+		return comparison.Text(w, c)
+	case "markdown", "md":
+		return comparison.Markdown(w, c)
+	case "csv":
+		return comparison.CSV(w, c)
+	case "json":
+		return comparison.JSON(w, c)
+	case "html":
+		return report.Compare(w, c, report.HTMLOptions{})
+	}
+	return usageError{fmt.Errorf("there is no format %q; there are text, markdown, csv, json and "+
+		"html", format)}
+}
+
+// write prints into a file, or to standard output where none is named.
+func (a *app) write(file string, printTo func(io.Writer) error) error {
+	if file == "" {
+		return printTo(a.stdout)
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return errors.Join(printTo(f), f.Close())
+}
+
+// comparison reads both sides and compares them.
+func (a *app) comparison(args []string, f compareFlags, metrics []string) (
+	c comparison.Comparison, err error) {
+	from, to, err := a.sides(args, f.targets)
+	if err != nil {
+		return c, err
+	}
+	c, err = comparison.Compare(from, to, comparison.Options{
+		Metrics: metrics, Control: f.control, Unlike: f.unlike,
+		Refused: "to compare them all the same, under a banner that says so: --unlike",
+	})
+	var none *comparison.NoTargetError
+	if errors.As(err, &none) {
+		return c, usageError{err}
+	}
+	if err == nil && len(metrics) > 0 && empty(c) {
+		err = usageError{fmt.Errorf("no row has a metric %s; see --metric all",
+			strings.Join(metrics, " or "))}
+	}
+	return c, err
+}
+
+func empty(c comparison.Comparison) bool {
+	for _, p := range c.Pairs {
+		if len(p.Rows) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// sides reads what one or two arguments name.
+func (a *app) sides(args, targets []string) (from, to comparison.Side, err error) {
+	if len(targets) > 0 && (len(args) != 1 || len(targets) != 2) {
+		return from, to, usageError{errors.New("--targets names two rows, A,B, of one run; of " +
+			"two runs name them as RUN:TARGET")}
+	}
+	if from, err = a.side(args[0]); err != nil {
+		return from, to, err
+	}
+	if len(args) == 1 {
+		to = from
+		if len(targets) == 2 {
+			from.Target, to.Target = targets[0], targets[1]
+		} else if from.Target != "" {
+			err = usageError{fmt.Errorf("compare %s with what? name a second one, or the run alone",
+				args[0])}
+		}
+		return from, to, err
+	}
+	if dir, target := address(args[1]); sameFolder(dir, from.Dir) {
+		to = from
+		to.Target = target
+		return from, to, nil
+	}
+	to, err = a.side(args[1])
+	return from, to, err
+}
+
+func sameFolder(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
+}
+
+// side reads a run's folder, or RUN:TARGET.
+func (a *app) side(arg string) (comparison.Side, error) {
+	dir, target := address(arg)
+	head, records, bad, err := result.Read(dir)
+	if err != nil {
+		return comparison.Side{}, err
+	}
+	for _, b := range bad {
+		fmt.Fprintf(a.stderr, "prony: %v\n", b)
+	}
+	if len(records) == 0 {
+		return comparison.Side{}, fmt.Errorf("read run %s: it has no records; was it ended before "+
+			"its first trial?", dir)
+	}
+	return comparison.Side{Dir: dir, Head: head, Records: records, Target: target,
+		Reproduce: reproduce(head)}, nil
+}
+
+// address cuts RUN:TARGET where RUN is a run's folder. Names of folders may hold colons, too.
+func address(arg string) (dir, target string) {
+	if isRun(arg) {
+		return arg, ""
+	}
+	for i, c := range arg {
+		if c == ':' && isRun(arg[:i]) {
+			return arg[:i], arg[i+1:]
+		}
+	}
+	return arg, ""
+}
+
+func isRun(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, result.RunFile))
+	return err == nil
+}

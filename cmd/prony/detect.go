@@ -1,0 +1,176 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"prony/internal/host"
+	"prony/internal/result"
+	"prony/internal/stats"
+	"prony/internal/suite"
+	"prony/internal/table"
+)
+
+// Planning a difference.
+const (
+	detectConfidence = 0.95
+	detectPower      = 0.8
+	detectMost       = 1000 // blocks; more is no plan
+)
+
+// detectable are the differences that are always shown beside the one asked for.
+var detectable = []float64{0.01, 0.02, 0.05, 0.10}
+
+// detect prints how many blocks tell such a difference here, by the noise of an A/A run.
+func (a *app) detect(root string, p *suite.Plan, effect, from string) error {
+	asked, err := share(effect)
+	if err != nil {
+		return usageError{fmt.Errorf("--detect %s: %w", effect, err)}
+	}
+	dir, study, err := floorRun(root, from)
+	if err != nil {
+		return err
+	}
+	targets := len(targetsOf(p))
+	fmt.Fprintf(a.stdout, "noise floor of %s: each target against itself, %s\n\n", dir,
+		age(study.Records))
+	d := detection{asked: asked, blocks: p.Suite.Blocks, targets: targets}
+	d.print(a.stdout, study)
+	fmt.Fprintf(a.stdout, "\nBlocks to find a difference in %.0f %% of runs at %.0f %% "+
+		"confidence. Of two: a comparison asked\nfor alone, such as a gate. Of all %d: every pair "+
+		"of the suite's targets, corrected by Holm.\n", 100*detectPower, 100*detectConfidence,
+		targets)
+	return nil
+}
+
+type detection struct {
+	asked           float64
+	blocks, targets int
+}
+
+func (d detection) print(w io.Writer, study table.Study) {
+	effects := append(slices.Clone(detectable), d.asked)
+	slices.Sort(effects)
+	effects = slices.Compact(effects)
+	pairs := max(d.targets*(d.targets-1)/2, 1)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	heads := []string{"TARGET", "METRIC", "SD OF A PAIR", plainBlocks(d.blocks) + " RESOLVE"}
+	for _, e := range effects {
+		heads = append(heads, strings.ToUpper(table.Percent(e))+" OF TWO")
+	}
+	heads = append(heads, table.Percent(d.asked)+" OF ALL", "")
+	fmt.Fprintln(t, strings.Join(heads, "\t"))
+	alpha := 1 - detectConfidence
+	for _, sc := range study.Scenarios {
+		for _, f := range sc.Floors {
+			sd := f.Ratio.SDLog
+			row := []string{f.Target, f.Load + " " + f.Metric, table.Percent(sd),
+				percentOr(stats.Detectable(sd, d.blocks, alpha, detectPower))}
+			for _, e := range effects {
+				row = append(row, blocksOr(stats.BlocksToResolve(sd, e, alpha, detectPower)))
+			}
+			row = append(row, blocksOr(stats.BlocksToResolve(sd, d.asked, alpha/float64(pairs),
+				detectPower)), "")
+			fmt.Fprintln(t, strings.Join(row, "\t"))
+		}
+	}
+	_ = t.Flush() // writing to the terminal: nobody is left to tell
+}
+
+func plainBlocks(n int) string {
+	if n == 1 {
+		return "1 BLOCK"
+	}
+	return fmt.Sprintf("%d BLOCKS", n)
+}
+
+func percentOr(x float64) string {
+	if !(x > 0 && x < 10) {
+		return table.Absent
+	}
+	return table.Percent(x)
+}
+
+func blocksOr(n int) string {
+	if n > detectMost {
+		return fmt.Sprintf(">%d", detectMost)
+	}
+	return strconv.Itoa(n)
+}
+
+// share reads "3%", "3 %" or "0.03".
+func share(text string) (float64, error) {
+	number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
+	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if percent {
+		x /= 100
+	}
+	if err != nil || !(x > 0 && x < 1) {
+		return 0, errors.New("want a share between 0 and 100 %, as in 3%")
+	}
+	return x, nil
+}
+
+// floorRun is the A/A run to plan by: the one named, or the newest below results/ that this machine
+// made. What another machine's noise was says nothing here.
+func floorRun(root, from string) (dir string, study table.Study, err error) {
+	if from != "" {
+		study, err = readFloor(from)
+		return from, study, err
+	}
+	var here result.Provenance
+	host.Describe(&here)
+	runs, err := filepath.Glob(filepath.Join(root, "results", "*", result.RunFile))
+	if err != nil {
+		return "", study, err
+	}
+	slices.Sort(runs) // named by their time
+	for _, run := range slices.Backward(runs) {
+		study, err := readFloor(filepath.Dir(run))
+		if err == nil && sameMachine(study.Records[0].Provenance, here) {
+			return filepath.Dir(run), study, nil
+		}
+	}
+	return "", study, errors.New("plan a difference: no A/A run of this machine in results/, so " +
+		"its noise is not known; make one with: prony run --aa --targets NAME --blocks 10")
+}
+
+func sameMachine(a, b result.Provenance) bool {
+	return a.CPUModel == b.CPUModel && a.Cores == b.Cores && a.Kernel == b.Kernel
+}
+
+// readFloor reads a run that has a noise floor.
+func readFloor(dir string) (table.Study, error) {
+	head, records, _, err := result.Read(dir)
+	if err != nil {
+		return table.Study{}, err
+	}
+	if !head.AA {
+		return table.Study{}, fmt.Errorf("read the noise floor: %s is no A/A run; make one with "+
+			"prony run --aa", dir)
+	}
+	values := make([]result.Record, len(records))
+	for i, r := range records {
+		values[i] = *r
+	}
+	study := table.Analyze(values, table.Options{})
+	for _, sc := range study.Scenarios {
+		if len(sc.Floors) > 0 {
+			return study, nil
+		}
+	}
+	return study, fmt.Errorf("read the noise floor: %s has no two good trials of one target in "+
+		"one block", dir)
+}
+
+// age tells when a floor was measured: noise changes with the machine's neighbours.
+func age(records []result.Record) string {
+	return "measured " + records[0].Time.UTC().Format(time.DateTime) + " UTC"
+}

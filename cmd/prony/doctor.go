@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"prony/internal/doctor"
+	"prony/internal/result"
+)
+
+type doctorOptions struct {
+	cpus              float64
+	json, all, strict bool
+}
+
+func (a *app) doctorCmd() *cobra.Command {
+	var o doctorOptions
+	c := &cobra.Command{
+		Use: "doctor", Short: "Grade this machine as a place to measure on", Args: arguments(0, 0),
+		Long: `Doctor looks at this machine for a second and grades it as a place to measure on:
+processors, clock, who else is busy, memory, network, permissions. For whatever may move numbers it
+says what it saw, what is wanted, why, and the command that mends it. It changes nothing.
+
+The grade is the worst of all checks: fit, doubtful (numbers are usable, noise is larger, compare
+within one run only) or unfit (numbers would say more about the machine than about a service).
+Run it while nothing else goes on. What the kernel does not tell is "?" and never guessed.
+
+Exit codes: 0 fit or doubtful, 4 unfit; with --strict also 4 when doubtful.`,
+		Example: `  prony doctor            what is not as it should be, and what to do
+  prony doctor --all      everything, with reasons and sources
+  prony doctor --strict   for scripts: exit 4 unless the machine is fit
+  prony doctor --cpus 4   for a service that is to have four cores`,
+		RunE: func(c *cobra.Command, _ []string) error { return a.doctor(c.Context(), o) },
+	}
+	c.Flags().Float64Var(&o.cpus, "cpus", 1, "CPUs that a service is to have, as limits.cpus")
+	c.Flags().BoolVar(&o.json, "json", false, "write JSON")
+	c.Flags().BoolVar(&o.all, "all", false, "show what is fine, too, and all reasons")
+	c.Flags().BoolVar(&o.strict, "strict", false, "exit 4 when doubtful, too")
+	return c
+}
+
+func (a *app) doctor(ctx context.Context, o doctorOptions) error {
+	if o.cpus <= 0 {
+		return usageError{fmt.Errorf("--cpus %g: want more than 0, such as 1 or 0.5", o.cpus)}
+	}
+	g := a.world.examine(ctx, doctor.Options{CPUs: o.cpus})
+	if err := writeGrading(a.stdout, g, o); err != nil {
+		return err
+	}
+	if g.Grade == result.Unfit || o.strict && g.Grade != result.Fit {
+		return &exitCode{exitInvalid, "the host is " + g.Grade}
+	}
+	return nil
+}
+
+func writeGrading(w io.Writer, g result.Grading, o doctorOptions) error {
+	if o.json {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		e.SetEscapeHTML(false) // commands have > in them
+		return e.Encode(g)
+	}
+	fit := textOptions(w)
+	text := doctor.TextOptions{Width: fit.Width, Color: fit.Color, All: o.all}
+	return doctor.Text(w, g, text)
+}
+
+// examine grades this machine.
+func (machine) examine(ctx context.Context, o doctor.Options) result.Grading {
+	return doctor.Examine(ctx, o)
+}

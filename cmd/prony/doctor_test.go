@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"prony/internal/doctor"
+	"prony/internal/result"
+)
+
+// graded is a host with one check of each grade up to the given one.
+func graded(grade string) mock {
+	checks := []result.Check{
+		{Name: "memory", Grade: result.Fit, Observed: "8.0 GiB", Wanted: "2 GiB", Why: "it swaps",
+			Source: "proc(5)"},
+		{Name: "turbo", Grade: result.Unknown, Observed: "the kernel does not say", Wanted: "off"},
+	}
+	if grade != result.Fit {
+		checks = append(checks, result.Check{Name: "huge pages", Grade: result.Doubtful,
+			Observed: "always", Wanted: "madvise", Why: "heaps grow", Fix: "echo madvise > /x"})
+	}
+	if grade == result.Unfit {
+		checks = append(checks, result.Check{Name: "clock source", Grade: result.Unfit,
+			Observed: "hpet", Wanted: "tsc", Why: "it is slow", Fix: "echo tsc > /y"})
+	}
+	return mock{host: result.Grading{Grade: grade, Checks: checks}}
+}
+
+func TestDoctorExits(t *testing.T) {
+	check := func(grade string, want int, args ...string) {
+		t.Helper()
+		stdout, stderr, exit := say(t, graded(grade), append([]string{"doctor"}, args...)...)
+		if exit != want || stderr != "" {
+			t.Errorf("%s %v: exit %d, want %d; stderr %q", grade, args, exit, want, stderr)
+		}
+		if len(args) < 2 {
+			has(t, "stdout", stdout, "This host is "+grade)
+		}
+	}
+	check(result.Fit, exitFine)
+	check(result.Doubtful, exitFine)
+	check(result.Unfit, exitInvalid)
+	check(result.Fit, exitFine, "--strict")
+	check(result.Doubtful, exitInvalid, "--strict")
+	check(result.Unfit, exitInvalid, "--strict")
+	check(result.Unfit, exitInvalid, "--json", "--all") // what it prints does not decide
+	_, stderr, exit := say(t, mock{}, "doctor", "--cpus", "0")
+	if exit != exitUsage {
+		t.Errorf("exit %d, %q; want a usage error", exit, stderr)
+	}
+	has(t, "stderr", stderr, "--cpus 0: want more than 0")
+}
+
+func TestDoctorPrints(t *testing.T) {
+	stdout, _, _ := say(t, graded(result.Unfit), "doctor")
+	want := `This host is unfit as a place to measure on: 1 unfit, 1 doubtful, 1 unknown, 1 fit.
+
+  ✗  clock source  hpet → tsc
+  !  huge pages    always → madvise
+  ?  turbo         the kernel does not say
+  OK fine: memory
+
+What to do:
+  ✗  clock source: echo tsc > /y
+       why: it is slow
+  !  huge pages: echo madvise > /x
+       why: heaps grow
+`
+	if stdout != want {
+		t.Errorf("it prints\n%s\nwant\n%s", stdout, want)
+	}
+	stdout, _, _ = say(t, graded(result.Fit), "doctor", "--all")
+	has(t, "all", stdout, "OK memory  8.0 GiB\n", "wanted: 2 GiB", "it swaps (proc(5))")
+}
+
+func TestDoctorJSON(t *testing.T) {
+	m := graded(result.Doubtful)
+	stdout, _, _ := say(t, m, "doctor", "--json")
+	has(t, "JSON", stdout, `"fix": "echo madvise > /x"`)
+	var g result.Grading
+	if err := json.Unmarshal([]byte(stdout), &g); err != nil {
+		t.Fatal(err)
+	}
+	if g.Grade != m.host.Grade || len(g.Checks) != 3 || g.Checks[2] != m.host.Checks[2] {
+		t.Errorf("it is %+v, want %+v", g, m.host)
+	}
+}
+
+// The cores that a service is to have reach the examination.
+func TestDoctorAsksForCPUs(t *testing.T) {
+	w := &asked{}
+	args := []string{"doctor", "--cpus", "2.5"}
+	if err := run(t.Context(), w, args, t.Output(), t.Output()); err != nil {
+		t.Fatal(err)
+	}
+	if w.options.CPUs != 2.5 {
+		t.Errorf("asked for %g CPUs, want 2.5", w.options.CPUs)
+	}
+}
+
+type asked struct {
+	mock
+	options doctor.Options
+}
+
+func (a *asked) examine(_ context.Context, o doctor.Options) result.Grading {
+	a.options = o
+	return result.Grading{Grade: result.Fit}
+}
+
+func TestDoctorHelpTeaches(t *testing.T) {
+	stdout, _, exit := say(t, mock{}, "doctor", "--help")
+	if exit != exitFine {
+		t.Errorf("exit %d", exit)
+	}
+	has(t, "help", stdout, "Examples:\n  prony doctor", "Exit codes: 0 fit or doubtful, 4 unfit")
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"prony/internal/clock"
+	"prony/internal/host"
+	"prony/internal/launch"
+	"prony/internal/launch/fake"
+	"prony/internal/launch/process"
+	"prony/internal/load"
+	"prony/internal/result"
+	"prony/internal/suite"
+	"prony/internal/trial"
+)
+
+// duetMock is the mock world with room for two services at once.
+type duetMock struct{ mock }
+
+func (m duetMock) lab(j *process.Journal, l host.Layout, dir string,
+	observe func(trial.Event)) *trial.Lab {
+	h := &hall{one: m.mock, at: map[string]*trial.Lab{}}
+	lab := m.mock.lab(j, l, dir, observe)
+	lab.Launcher, lab.Dial = h, h.dial
+	lab.Driver = func(string, string) (trial.Driver, error) { return h, nil }
+	ports := 0
+	lab.Port = func() (int, error) {
+		ports++
+		return 8000 + ports%10, nil
+	}
+	return lab
+}
+
+// hall gives each service a mock lab of its own: found by its port, and by its first core.
+type hall struct {
+	one mock
+	mu  sync.Mutex
+	at  map[string]*trial.Lab
+}
+
+func (*hall) Name() string { return "hall" }
+
+func (h *hall) Launch(ctx context.Context, s launch.Spec) (launch.Process, error) {
+	lab := h.one.lab(nil, host.Layout{}, "", nil)
+	h.mu.Lock()
+	words := strings.Join(append(s.Args, s.Env...), " ")
+	h.at[words[strings.Index(words, "80"):][:4]] = lab
+	h.at[fmt.Sprint("core ", s.Cores[0])] = lab
+	h.mu.Unlock()
+	return lab.Launcher.(*fake.Launcher).Launch(ctx, s)
+}
+
+func (h *hall) find(name string) *trial.Lab {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.at[name]
+}
+
+func (h *hall) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	lab := h.find(address[len(address)-4:])
+	if lab == nil {
+		return nil, fmt.Errorf("dial %s: connection refused", address)
+	}
+	return lab.Dial(ctx, network, address)
+}
+
+// Offer implements trial.Driver. The sides share cores with their loads here.
+func (h *hall) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
+	start, err := s.Together(ctx)
+	if err != nil {
+		return nil, err
+	}
+	time.Sleep(time.Duration(start - clock.Mono()))
+	by, err := h.find(fmt.Sprint("core ", s.Cores[0])).Driver("", "")
+	if err != nil {
+		return nil, err
+	}
+	res, err := by.Offer(ctx, s)
+	if err == nil && s.Watch == nil {
+		res.OpenedNs = start + int64(s.Lead)
+		n := int64(res.ThroughputPerS / 10)
+		res.Series = result.Series{IntervalNs: 100e6, Done: []int64{n, n + n/10, n - n/10}}
+	}
+	return res, err
+}
+
+func TestRunDuets(t *testing.T) {
+	if cores, err := host.Cores(); err != nil || len(cores) < 2 {
+		t.Skip("skipped: a duet needs two cores")
+	}
+	root := checkout(t)
+	var stdout, stderr string
+	exit := 0
+	synctest.Test(t, func(t *testing.T) {
+		var out, errs bytes.Buffer
+		exit = code(run(context.Background(), duetMock{}, []string{"run", "--root", root,
+			"--duet=shared", "--targets", "go-nethttp,java-jdk/virtual", "--blocks", "3"},
+			&out, &errs))
+		stdout, stderr = out.String(), errs.String()
+	})
+	if exit != exitFine {
+		t.Fatalf("exit %d:\n%s", exit, stderr)
+	}
+	has(t, "progress", stderr, "6 trials in 3", "duets, two targets at a time: left on cores [",
+		"an odd number of passes", "--blocks 4 would not", "every trial is SUSPECT",
+		"6/6 b3-06-java-jdk.virtual")
+	report := strings.Join(strings.Fields(stdout), " ")
+	has(t, "report", report, "Duets: trials ran two at a time",
+		"java-jdk/virtual against go-nethttp, 3 duets, peak answers, windows of 100 ms",
+		"takes 100 % of the noise away", "Left over right: ", "SUSPECT 6 (cores in 6")
+	if strings.Contains(report, "varies in limits") {
+		t.Errorf("swapped sides are taken for a difference of method:\n%s", report)
+	}
+	dirs, err := filepath.Glob(filepath.Join(root, "results", "*"))
+	if err != nil || len(dirs) != 1 {
+		t.Fatalf("results are %v", dirs)
+	}
+	head, records, bad, err := result.Read(dirs[0])
+	if err != nil || len(bad) > 0 || len(records) != 6 || !head.Duet {
+		t.Fatalf("%d records, duet %v, bad %v, error %v", len(records), head.Duet, bad, err)
+	}
+	for i, r := range records {
+		other := records[i^1]
+		if r.Duet == nil || r.Duet.With != other.Trial || r.Block != other.Block ||
+			r.Duet.Side != []string{suite.Left, suite.Right}[i%2] || !r.Duet.Shared {
+			t.Errorf("record %s: duet %+v beside %s", r.Trial, r.Duet, other.Trial)
+		}
+	}
+}
+
+func TestDuetMistakes(t *testing.T) {
+	root := checkout(t)
+	check := func(exit int, words string, args ...string) {
+		t.Helper()
+		_, stderr, got := say(t, mock{}, append([]string{"run", "--root", root}, args...)...)
+		if got != exit || !strings.Contains(stderr, words) {
+			t.Errorf("%q: exit %d, want %d; stderr %q, want %q", args, got, exit, stderr, words)
+		}
+	}
+	check(exitUsage, "name two targets with --targets", "--duet", "--targets", "rust-axum")
+	check(exitUsage, `"twice" is no way`, "--duet=twice")
+	p := &suite.Plan{Suite: &suite.Suite{Duet: suite.Apart, Limits: suite.Limits{CPUs: 1}}}
+	if _, _, err := divide([]int{0, 1}, p); err == nil ||
+		!strings.Contains(err.Error(), "takes 4") {
+		t.Errorf("two cores for a duet: %v", err)
+	}
+	l, sides, err := divide([]int{0, 1, 2, 3}, p)
+	if err != nil || sides == nil || fmt.Sprint(l) != "{[1 3] [0 2] false}" {
+		t.Errorf("four cores for a duet: %v, %v, error %v", l, sides, err)
+	}
+	p.Suite.Duet = ""
+	if l, sides, err = divide([]int{0, 1}, p); err != nil || sides != nil ||
+		fmt.Sprint(l) != "{[1] [0] false}" {
+		t.Errorf("two cores for single trials: %v, %v, error %v", l, sides, err)
+	}
+}
+
+func TestDuetsInThePlan(t *testing.T) {
+	stdout, stderr, exit := say(t, mock{}, "plan", "--root", checkout(t), "--duet", "--targets",
+		"go-nethttp,rust-axum", "--blocks", "2")
+	if exit != exitFine {
+		t.Fatalf("exit %d: %s", exit, stderr)
+	}
+	has(t, "plan", stdout, "4 trials in 2 passes of duets", "go-nethttp, left", "rust-axum, right",
+		"rust-axum, left")
+}

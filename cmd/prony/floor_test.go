@@ -1,0 +1,118 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"prony/internal/result"
+)
+
+// Both arms of the mock target are equal but for a per cent of luck: the report says how much that
+// is, and the plan how many blocks a difference takes then.
+func TestNoiseFloor(t *testing.T) {
+	root := checkout(t)
+	_, stderr, exit := say(t, mock{}, "plan", "--root", root, "--detect", "3%")
+	if exit != exitError {
+		t.Errorf("exit %d without an A/A run", exit)
+	}
+	has(t, "stderr", stderr, "no A/A run of this machine", "prony run --aa")
+
+	stdout, stderr, exit := say(t, mock{}, "run", "--root", root, "--aa", "--targets",
+		"go-nethttp", "--blocks", "6")
+	if exit != exitFine {
+		t.Fatalf("exit %d: %s", exit, stderr)
+	}
+	has(t, "report", stdout, "go-nethttp (a)", "go-nethttp (b)", "Noise floor", "peak req/s",
+		"resolves", "arm b over arm a", "--aa")
+	has(t, "progress", stderr, "12 trials in 6 blocks")
+
+	stdout, stderr, exit = say(t, mock{}, "plan", "--root", root, "--detect", "3%")
+	if exit != exitFine {
+		t.Fatalf("exit %d: %s", exit, stderr)
+	}
+	has(t, "plan", stdout, "noise floor of", "go-nethttp", "peak throughput", "3.0 % OF TWO",
+		"3 BLOCKS RESOLVE", "Of all 7")
+	runs, err := filepath.Glob(filepath.Join(root, "results", "*"))
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("runs %v: %v", runs, err)
+	}
+	again, _, _ := say(t, mock{}, "plan", "--root", root, "--detect", "0.03", "--from", runs[0])
+	if again != stdout {
+		t.Errorf("with --from:\n%s\nwant\n%s", again, stdout)
+	}
+
+	for _, bad := range []string{"3", "0", "-1%", "x", "100%"} {
+		_, _, exit := say(t, mock{}, "plan", "--root", root, "--detect", bad)
+		if exit != exitUsage {
+			t.Errorf("--detect %s: exit %d, want %d", bad, exit, exitUsage)
+		}
+	}
+	_, _, exit = say(t, mock{}, "run", "--root", root, "--targets", "go-nethttp", "--blocks", "2",
+		"--out", filepath.Join(root, "plain"))
+	if exit != exitFine {
+		t.Fatal("a plain run")
+	}
+	_, stderr, exit = say(t, mock{}, "plan", "--root", root, "--detect", "3%", "--from",
+		filepath.Join(root, "plain"))
+	if exit != exitError {
+		t.Errorf("exit %d by a run that is no A/A run", exit)
+	}
+	has(t, "stderr", stderr, "is no A/A run")
+}
+
+// The same target of another checkout runs in the same blocks, and ours is held against it.
+func TestRunAgainst(t *testing.T) {
+	root, other := checkout(t), checkout(t)
+	stdout, stderr, exit := say(t, mock{}, "run", "--root", root, "--against", "main="+other,
+		"--targets", "go-nethttp,java-jdk", "--blocks", "3")
+	if exit != exitFine {
+		t.Fatalf("exit %d: %s", exit, stderr)
+	}
+	has(t, "report", stdout, "go-nethttp@main", "java-jdk/virtual@main", "vs main",
+		"Ratios are target over main", "--against")
+	has(t, "progress", stderr, "18 trials in 3 blocks")
+
+	_, stderr, exit = say(t, mock{}, "run", "--root", root, "--against", "a b="+other)
+	if exit != exitUsage {
+		t.Errorf("exit %d for a name with a space: %s", exit, stderr)
+	}
+	_, stderr, exit = say(t, mock{}, "run", "--root", root, "--against",
+		filepath.Join(root, "suites"))
+	if exit != exitError {
+		t.Errorf("exit %d for a folder without services", exit)
+	}
+	has(t, "stderr", stderr, "the checkout to run against")
+	if _, err := os.Stat(filepath.Join(other, "results")); err == nil {
+		t.Error("the other checkout was written to")
+	}
+}
+
+// A run can demand a host, and says what is wrong with this one.
+func TestHostIsRefused(t *testing.T) {
+	root := checkout(t)
+	m := mock{host: result.Grading{Grade: result.Unfit, Checks: []result.Check{
+		{Name: "steal", Grade: result.Unfit, Observed: "31 % stolen"},
+	}}}
+	args := []string{"run", "--root", root, "--targets", "go-nethttp", "--blocks", "1"}
+	check := func(bar string, exit int, words string) {
+		t.Helper()
+		_, stderr, got := say(t, m, append(args, "--host", bar)...)
+		if got != exit || !strings.Contains(stderr, words) {
+			t.Errorf("--host %s: exit %d, want %d; %s", bar, got, exit, stderr)
+		}
+	}
+	check("fit", exitInvalid, "steal (31 % stolen)")
+	check("doubtful", exitInvalid, "prony doctor")
+	check("any", exitFine, "the host is unfit")
+	check("good", exitUsage, "fit, doubtful, any")
+	runs, err := filepath.Glob(filepath.Join(root, "results", "*"))
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("runs %v: %v", runs, err)
+	}
+	head, _, _, err := result.Read(runs[0])
+	if err != nil || head.Host == nil || head.Host.Grade != result.Unfit {
+		t.Errorf("head %+v: %v", head, err)
+	}
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"prony/internal/comparison"
+	"prony/internal/report"
+	"prony/internal/stats"
+)
+
+type gateFlags struct {
+	compareFlags
+	limits       []string
+	invalid      int
+	inconclusive string
+	github       bool
+}
+
+func (a *app) gateCmd() *cobra.Command {
+	f := &gateFlags{}
+	c := &cobra.Command{
+		Use: "gate BASE [NEW]", Short: "Fail when a run is a regression, and only then",
+		Args: arguments(1, 2),
+		Long: `Gate asks of each metric whether NEW is worse than BASE by more than the limit of
+--max-regression, and answers by the interval of the difference, not by the difference:
+
+  pass          the whole interval is within the limit: exit code 0
+  fail          the whole interval is beyond it: exit code 3
+  inconclusive  the limit lies inside the interval: exit code 5, with about how many more blocks
+                would decide; --inconclusive maps it to pass or fail
+  unfit         trials were INVALID or failed, or there are fewer than two blocks: exit code 4
+
+A loss within the limit fails in at most 2.5 % of gates, a greater one passes in at most 2.5 %, as
+far as trials are independent and the two sides are paired. Without --metric it judges the metric
+that ranks: throughput at the peak, or p99 of the first open load.
+
+` + addressing,
+		Example: `  prony gate results/RUN:go-nethttp@base results/RUN:go-nethttp
+  prony gate results/RUN --max-regression 5% --metric throughput --max-regression p99=10%
+  prony gate results/RUN --max-regression 5% --inconclusive pass --github`,
+		RunE: func(_ *cobra.Command, args []string) error { return a.gate(args, f) },
+	}
+	f.add(c)
+	fs := c.Flags()
+	fs.StringSliceVar(&f.limits, "max-regression", []string{"5%"},
+		"how much worse is allowed: of all metrics (5%) or of one (p99=10%)")
+	fs.IntVar(&f.invalid, "allow-invalid", 0, "trials of a side that may be INVALID or failed")
+	fs.StringVar(&f.inconclusive, "inconclusive", "",
+		"what the exit code makes of it: pass or fail")
+	fs.StringVar(&f.format, "format", "text", "text, markdown, json or html")
+	fs.BoolVar(&f.github, "github", false, "annotate the change on GitHub, too (workflow commands)")
+	return c
+}
+
+func (a *app) gate(args []string, f *gateFlags) error {
+	switch f.inconclusive {
+	case "", stats.Pass, stats.Fail:
+	default:
+		return usageError{fmt.Errorf("--inconclusive is pass or fail, not %q", f.inconclusive)}
+	}
+	printGate, known := map[string]func(io.Writer, comparison.Gate) error{
+		"": comparison.GateText, "text": comparison.GateText, "json": comparison.GateJSON,
+		"markdown": comparison.GateMarkdown, "md": comparison.GateMarkdown, "html": gatePage,
+	}[f.format]
+	if !known {
+		return usageError{fmt.Errorf("there is no format %q; there are text, markdown, json "+
+			"and html", f.format)}
+	}
+	if err := f.page(); err != nil {
+		return err
+	}
+	limits, err := comparison.ParseLimits(f.metrics, f.limits)
+	if err != nil {
+		return usageError{err}
+	}
+	c, err := a.comparison(args, f.compareFlags, comparison.Metrics(limits))
+	if err != nil {
+		return err
+	}
+	g, err := comparison.Judge(c, limits, f.invalid)
+	if err != nil {
+		return usageError{err}
+	}
+	if err := a.write(f.out, func(w io.Writer) error { return printGate(w, g) }); err != nil {
+		return err
+	}
+	if f.out != "" { // the log says it, too
+		fmt.Fprintln(a.stdout, g.Sentence())
+	}
+	if f.github {
+		if err := comparison.Annotations(a.stdout, g); err != nil {
+			return err
+		}
+	}
+	return f.exit(g)
+}
+
+func gatePage(w io.Writer, g comparison.Gate) error {
+	return report.Compare(w, g.Comparison, report.HTMLOptions{Gate: &g})
+}
+
+// exit is the exit code of a gate; all has been said.
+func (f *gateFlags) exit(g comparison.Gate) error {
+	outcome := g.Outcome
+	if outcome == stats.Inconclusive && f.inconclusive != "" {
+		outcome = f.inconclusive
+	}
+	codes := map[string]int{stats.Fail: exitGate, stats.Inconclusive: exitInconclusive,
+		comparison.Unfit: exitInvalid}
+	if code, bad := codes[outcome]; bad {
+		return &exitCode{code, g.Sentence()}
+	}
+	return nil
+}

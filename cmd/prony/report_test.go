@@ -1,0 +1,56 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The forms of a report that take flags of their own, and what they refuse.
+func TestReportForms(t *testing.T) {
+	root := checkout(t)
+	dir := filepath.Join(root, "r")
+	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--blocks", "2", "--out",
+		dir); exit != exitFine {
+		t.Fatal(stderr)
+	}
+	check := func(exit int, has, not string, args ...string) {
+		t.Helper()
+		stdout, stderr, got := say(t, mock{}, append([]string{"report", dir}, args...)...)
+		all := stdout + stderr
+		if got != exit || !strings.Contains(all, has) || not != "" && strings.Contains(all, not) {
+			t.Errorf("%q exits %d and says\n%.2000s\nwant %d with %q without %q", args, got, all,
+				exit, has, not)
+		}
+	}
+	const method = "[how the numbers are made](docs/method.md)"
+	check(exitFine, method, "<details>", "--format", "markdown")
+	check(exitFine, " RSS |", "", "--format", "markdown", "--columns", "all")
+	check(exitFine, method, " RSS |", "--format", "markdown", "--columns", "essential")
+	check(exitFine, "<details>", "", "--format", "markdown", "--fold")
+	check(exitUsage, `--columns "few": there are all, essential`, "", "--columns", "few")
+	check(exitUsage, `--table "rows": there are trials, summary, series`, "", "--table", "rows")
+	check(exitUsage, `--format "xml": there are text, `, "", "--format", "xml")
+	for _, table := range []string{"trials", "summary", "series"} {
+		file := filepath.Join(root, table+".parquet")
+		check(exitFine, "", "PAR1", "--format", "parquet", "--table", table, "-o", file)
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// A Parquet file begins and ends with its name.
+		text := string(b)
+		if !strings.HasPrefix(text, "PAR1") || !strings.HasSuffix(text, "PAR1") ||
+			!strings.Contains(text, "prony.table") || !strings.Contains(text, table) {
+			t.Errorf("%s is no table of Parquet: %.20q", table, text)
+		}
+	}
+	saved, err := os.ReadFile(filepath.Join(dir, "report.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(saved), "docs/method.md") {
+		t.Error("the run's folder has a link that leads nowhere from there")
+	}
+}

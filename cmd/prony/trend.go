@@ -1,0 +1,125 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"prony/internal/result"
+	"prony/internal/trend"
+)
+
+type trendFlags struct {
+	metrics, targets []string
+	format, out      string
+	fail             bool
+	latest           int
+	alpha            float64
+}
+
+func (a *app) trendCmd() *cobra.Command {
+	f := &trendFlags{}
+	c := &cobra.Command{
+		Use: "trend [DIR...]", Short: "Find where the history of many runs changes",
+		Args: cobra.ArbitraryArgs,
+		Long: `Trend reads all runs below the folders (default: results/), lays the values of each
+target and metric in the order of time, and finds the points where their level changes: between
+which runs and commits, from what to what. Runs that were not measured in the same way are separate
+series. A series needs six runs; a change shows from the third run after it on.
+
+The probability that histories without a change show any is --alpha, all series together. With
+--fail-on-regression the exit code is 3 when the present level of a series is worse than the one
+before and began within the --latest runs.`,
+		Example: `  prony trend
+  prony trend results --metric throughput --targets go-nethttp
+  prony trend nightly --fail-on-regression --format markdown`,
+		RunE: func(_ *cobra.Command, args []string) error { return a.trend(args, f) },
+	}
+	fs := c.Flags()
+	fs.StringSliceVar(&f.metrics, "metric", nil,
+		"metrics, such as throughput, p99 or half/p99 (that of one load); all shows all")
+	fs.StringSliceVar(&f.targets, "targets", nil, "rows to look at (default: all)")
+	fs.StringVar(&f.format, "format", "text", "text, markdown, csv or json")
+	fs.StringVarP(&f.out, "output", "o", "", "file to write (default: standard output)")
+	fs.BoolVar(&f.fail, "fail-on-regression", false, "exit with 3 when the latest change is a loss")
+	fs.IntVar(&f.latest, "latest", 10, "runs within which a loss began that fails; 0: at any time")
+	fs.Float64Var(&f.alpha, "alpha", 0.05, "probability of a false alarm, all series together")
+	return c
+}
+
+func (a *app) trend(args []string, f *trendFlags) error {
+	if !(f.alpha > 0 && f.alpha < 1) {
+		return usageError{fmt.Errorf("--alpha is a probability between 0 and 1, not %v", f.alpha)}
+	}
+	print, known := map[string]func(io.Writer, trend.Trend) error{
+		"": trend.Text, "text": trend.Text, "markdown": trend.Markdown, "md": trend.Markdown,
+		"csv": trend.CSV, "json": trend.JSON,
+	}[f.format]
+	if !known {
+		return usageError{fmt.Errorf("there is no format %q; there are text, markdown, csv "+
+			"and json", f.format)}
+	}
+	if len(args) == 0 {
+		root, err := a.root()
+		if err != nil {
+			return err
+		}
+		args = []string{filepath.Join(root, "results")}
+	}
+	runs, err := a.runsBelow(args)
+	if err != nil {
+		return err
+	}
+	t := trend.Find(runs, trend.Options{Metrics: f.metrics, Targets: f.targets, Alpha: f.alpha})
+	if err := a.write(f.out, func(w io.Writer) error { return print(w, t) }); err != nil {
+		return err
+	}
+	if lost := t.Regressions(f.latest); f.fail && len(lost) > 0 {
+		return &exitCode{exitGate, fmt.Sprintf("%d series got worse", len(lost))}
+	}
+	return nil
+}
+
+// runsBelow reads all runs in and below folders, each once. What cannot be read is told and left
+// out: one broken run in a history of hundreds is no reason to see none.
+func (a *app) runsBelow(folders []string) (runs []trend.Run, err error) {
+	var dirs []string
+	for _, folder := range folders {
+		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if d.IsDir() && isRun(path) {
+				if path = filepath.Clean(path); !slices.Contains(dirs, path) {
+					dirs = append(dirs, path)
+				}
+				return fs.SkipDir
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("find runs: %w", err)
+		}
+	}
+	for _, dir := range dirs {
+		head, records, bad, err := result.Read(dir)
+		if err != nil {
+			fmt.Fprintf(a.stderr, "prony: left out: %v\n", err)
+			continue
+		}
+		for _, b := range bad {
+			fmt.Fprintf(a.stderr, "prony: %v\n", b)
+		}
+		runs = append(runs, trend.Run{Dir: dir, Head: head, Records: records})
+	}
+	if len(runs) == 0 {
+		return nil, errors.New("find runs: there is no folder with a run.json; name one that " +
+			"holds runs, such as results/")
+	}
+	return runs, nil
+}

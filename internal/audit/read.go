@@ -1,0 +1,199 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"prony/internal/driver"
+	"prony/internal/result"
+)
+
+// Kinds are what Read understands, in words.
+func Kinds() []string {
+	return append([]string{
+		"a folder of prony run (run.json and trials.ndjson), or its trials.ndjson",
+		"prony load --json, and the report as JSON; java-http's results JSON",
+		"Markdown with tables, JSON or the output of a tool in it",
+		"CSV or TSV with a line of heads",
+	}, driver.Formats()...)
+}
+
+// ownRecord is a load as Prony recorded it.
+type ownRecord struct {
+	load    *result.Load
+	verdict result.Verdict
+}
+
+// Open reads a file or a run's folder. The error of what is no result names what is known.
+func Open(name string, cols Columns) (*Document, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, fmt.Errorf("audit: %w", err)
+	}
+	if info.IsDir() {
+		return openRun(name)
+	}
+	if filepath.Base(name) == result.TrialsFile {
+		return openRun(filepath.Dir(name))
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("audit: %w", err)
+	}
+	return Read(name, data, cols)
+}
+
+// Read tells a file's format by its content; name is the file's.
+func Read(name string, data []byte, cols Columns) (*Document, error) {
+	text := string(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
+	if strings.TrimSpace(text) == "" {
+		return nil, fmt.Errorf("audit %s: it is empty", name)
+	}
+	if strings.ContainsRune(text, 0) {
+		return nil, fmt.Errorf("audit %s: it is no text; %s", name, understood())
+	}
+	if d := readOwn(name, text, cols); d != nil {
+		return d, nil
+	}
+	if isMarkdown(name, text) {
+		d := readMarkdown(name, text, cols)
+		if len(d.Tables) == 0 && strings.Contains(text, "$ prony run") {
+			return nil, ownReport(name)
+		}
+		if len(d.Tables) == 0 {
+			return nil, fmt.Errorf("audit %s: this Markdown holds no results: no table with a "+
+				"column of rates or latencies that is understood, no output of a tool, no JSON "+
+				"with metrics; name a column with --column NAME=MEANING", name)
+		}
+		return d, nil
+	}
+	if strings.HasPrefix(text, "suite,run,scenario,") {
+		return nil, ownReport(name)
+	}
+	base := strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
+	row := readSaved(base, text, 1)
+	if row != nil {
+		return &Document{File: name, Kind: "output of " + row.Tool,
+			Tables: []*Table{{Title: base, Line: 1, Rows: []*Row{row}}}}, nil
+	}
+	t, err := readSeparated(text, cols)
+	if err == nil && t != nil {
+		t.Title = base
+		return &Document{File: name, Kind: "CSV or TSV", Tables: []*Table{t}}, nil
+	}
+	return nil, fmt.Errorf("audit %s: it is nothing that is known; %s", name, understood())
+}
+
+func ownReport(name string) error {
+	return fmt.Errorf("audit %s: this is a report of Prony, made for reading; audit its run's "+
+		"folder, or report.json", name)
+}
+
+func understood() string { return "these are:\n  " + strings.Join(Kinds(), "\n  ") }
+
+// isMarkdown says whether a text is one, whatever its name: fences, headings, or rules of tables.
+func isMarkdown(name, text string) bool {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".md", ".markdown", ".mdx":
+		return true
+	case ".csv", ".tsv", ".json", ".jtl":
+		return false
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		if strings.HasPrefix(line, "```") || heading.MatchString(line) ||
+			strings.Contains(line, "|") && strings.Contains(line, "--") &&
+				ruleLine.MatchString(line) {
+			return true
+		}
+	}
+	return false
+}
+
+// readOwn reads JSON: Prony's load, or results in objects; nil when it is neither.
+func readOwn(name, text string, cols Columns) *Document {
+	trimmed := strings.TrimSpace(text)
+	if trimmed[0] != '{' && trimmed[0] != '[' {
+		return nil
+	}
+	var load struct {
+		Load    *result.Load   `json:"load"`
+		Verdict result.Verdict `json:"verdict"`
+	}
+	if json.Unmarshal([]byte(text), &load) == nil && load.Load != nil && load.Load.WindowNs > 0 {
+		t := &Table{Title: "load", Line: 1, Rows: []*Row{ownRow(load.Load, load.Verdict, 1)}}
+		return &Document{File: name, Kind: "a load of Prony", Tables: []*Table{t}}
+	}
+	if tables := readObjects(text, 0, cols); len(tables) > 0 {
+		return &Document{File: name, Kind: "results as JSON", Tables: tables}
+	}
+	return nil
+}
+
+// ownRow is a load of Prony's own. With think time the connections are no measure of what is under
+// way, and a slow client's connection never is.
+func ownRow(l *result.Load, v result.Verdict, line int) *Row {
+	r := &Row{Name: l.Name, Line: line, Tool: "prony", Model: l.Model,
+		Values: map[Quantity]Value{}, own: &ownRecord{l, v}}
+	r.take(l, line)
+	r.Values[Requests] = Value{V: float64(l.Done), Text: count(float64(l.Done)), Line: line}
+	for _, q := range []Quantity{Duration, Rate} {
+		if v, ok := r.Values[q]; ok {
+			v.made = false
+			r.Values[q] = v
+		}
+	}
+	if l.Think != "" || l.Users != "" || l.Slow.Clients > 0 {
+		delete(r.Values, Connections)
+	}
+	return r
+}
+
+// openRun reads a run's folder: each load of each trial is a row, each kind of load a table.
+func openRun(dir string) (*Document, error) {
+	_, records, bad, err := result.Read(dir)
+	if err != nil {
+		return nil, fmt.Errorf("audit: %w", err)
+	}
+	d := &Document{File: filepath.Join(dir, result.TrialsFile), Kind: "a run of Prony"}
+	byLoad := map[string]*Table{}
+	for i, rec := range records {
+		for j := range rec.Loads {
+			l := &rec.Loads[j]
+			row := ownRow(l, ofLoad(rec.Verdict, l.Name), i+1)
+			row.Name = rec.Trial + " " + l.Name
+			key := rec.Scenario + " " + l.Name
+			if byLoad[key] == nil {
+				// Repetitions are rows here, and prony report says what they are worth.
+				byLoad[key] = &Table{Title: key, Line: i + 1, spread: true}
+				d.Tables = append(d.Tables, byLoad[key])
+			}
+			byLoad[key].Rows = append(byLoad[key].Rows, row)
+		}
+	}
+	for _, b := range bad {
+		d.Notes = append(d.Notes, b.Error())
+	}
+	if len(d.Tables) == 0 {
+		return nil, errors.Join(fmt.Errorf("audit %s: no trial of it has a load", dir))
+	}
+	return d, nil
+}
+
+// ofLoad keeps the findings about one load, or about the whole trial.
+func ofLoad(v result.Verdict, load string) result.Verdict {
+	out := result.Verdict{Grade: result.Valid}
+	for _, f := range v.Findings {
+		if f.Load == "" || f.Load == load {
+			out.Findings = append(out.Findings, f)
+			if f.Grade == result.Invalid || out.Grade == result.Valid {
+				out.Grade = f.Grade
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,137 @@
+package audit
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"prony/internal/table"
+)
+
+// count prints a whole number with commas.
+func count(n float64) string {
+	s := strconv.FormatFloat(math.Round(n), 'f', 0, 64)
+	var b strings.Builder
+	for i, c := range s {
+		if i > 0 && (len(s)-i)%3 == 0 && unicode.IsDigit(rune(s[i-1])) {
+			b.WriteByte(',')
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}
+
+// few prints a number of requests under way, which need not be whole.
+func few(n float64) string {
+	if n < 10 {
+		return strconv.FormatFloat(n, 'g', 2, 64)
+	}
+	return count(n)
+}
+
+func rateText(perS float64) string { return strconv.FormatFloat(perS, 'g', 6, 64) + "/s" }
+
+// percent prints a share with two digits, three from 10 % on.
+func percent(share float64) string {
+	digits := 2
+	switch a := math.Abs(share); {
+	case a >= 1:
+		return fmt.Sprintf("%.0f %%", share*100)
+	case a >= 0.1:
+		digits = 3
+	}
+	return strconv.FormatFloat(share*100, 'g', digits, 64) + " %"
+}
+
+func duration(ns float64) string { return table.Duration(ns) }
+
+// said is a time as printed where that is short, else in three digits.
+func said(v Value) string {
+	if strings.ContainsFunc(v.Text, unicode.IsLetter) && len(v.Text) < 9 &&
+		!strings.Contains(v.Text, " us") && !strings.Contains(v.Text, " ns") {
+		return v.Text
+	}
+	return duration(v.V)
+}
+
+// wide is where text is broken.
+const wide = 96
+
+// Write prints a result for people.
+func (r *Result) Write(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s, %s in %s\n", r.File, r.Kind, several(r.Rows, "result"),
+		several(r.Tables, "table"))
+	for _, n := range r.Notes {
+		fmt.Fprintf(&b, "  left out: %s\n", n)
+	}
+	for i := range r.Findings {
+		r.Findings[i].write(&b, r)
+	}
+	fmt.Fprintf(&b, "\n%s\n", r.summary())
+	if len(r.Unchecked) > 0 {
+		b.WriteString("\nNot checked, for want of numbers:\n")
+		for _, u := range r.Unchecked {
+			b.WriteString(filled("  "+u.Rule+": needs ", u.Needs, "    "))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func several(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+func (r *Result) summary() string {
+	var parts []string
+	for _, s := range severities {
+		parts = append(parts, several(r.Count(s), string(s)))
+	}
+	return fmt.Sprintf("%s; checked %d of %d rules on %s", strings.Join(parts, ", "), r.Checked,
+		r.Rules, several(r.Rows, "result"))
+}
+
+// casesMax bounds what is printed of one finding; JSON has them all.
+const casesMax = 8
+
+func (f *Finding) write(b *strings.Builder, r *Result) {
+	fmt.Fprintf(b, "\n%s: %s\n", strings.ToUpper(string(f.Severity)), f.Rule)
+	for i, c := range f.Cases {
+		if i == casesMax {
+			fmt.Fprintf(b, "  and %d more\n", len(f.Cases)-i)
+			break
+		}
+		at := fmt.Sprintf("  %s:%d: ", r.File, c.Line)
+		if r.Tables > 1 && c.Table != "" {
+			at += c.Table + ": "
+		}
+		if c.Row != "" && (r.Rows > 1 || c.Row != c.Table) {
+			at += c.Row + ": "
+		}
+		b.WriteString(filled(at, c.Arithmetic, "    "))
+	}
+	b.WriteString(filled("  means: ", f.Means+".", "    "))
+	b.WriteString(filled("  do:    ", f.Do+".", "    "))
+}
+
+// filled breaks a text into lines.
+func filled(head, text, indent string) string {
+	var b strings.Builder
+	line := strings.TrimRight(head, " ")
+	for i, word := range strings.Fields(text) {
+		if len([]rune(line))+1+len([]rune(word)) > wide && (i > 0 || len(head) > wide/2) {
+			b.WriteString(line + "\n")
+			line = indent + word
+			continue
+		}
+		line += " " + word
+	}
+	return b.String() + line + "\n"
+}

@@ -1,0 +1,284 @@
+package comparison
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"prony/internal/stats"
+	"prony/internal/table"
+)
+
+// Options say how to compare.
+type Options struct {
+	Confidence float64  // of intervals and outcomes; 0 means 0.95
+	Metrics    []string // "p99" or "half/p99"; empty: the usual ones; "all": all
+	Control    string   // a row of both runs that ratios are divided by; empty: none
+	Unlike     bool     // compare what was measured in unlike ways, and say so
+	Refused    string   // how a caller lets Unlike be asked for; ends an UnlikeError
+}
+
+// UnlikeError is a refusal: the sides were not measured in the same way.
+type UnlikeError struct {
+	Differences []table.Difference
+	Hint        string
+}
+
+func (e *UnlikeError) Error() string {
+	var b strings.Builder
+	b.WriteString("compare: the two were not measured in the same way:")
+	for _, d := range e.Differences {
+		fmt.Fprintf(&b, "\n  %s", d)
+	}
+	return strings.TrimSpace(b.String() + "\n" + e.Hint)
+}
+
+// Compare compares B with A. Rows of one run are paired within its blocks; rows of two runs are
+// not, whatever their block numbers, because nothing ties those blocks together in time.
+//
+// It fails with *UnlikeError, with *NoTargetError, or when there is nothing to compare.
+func Compare(a, b Side, o Options) (Comparison, error) {
+	if o.Confidence == 0 {
+		o.Confidence = table.DefaultConfidence
+	}
+	c := Comparison{Confidence: o.Confidence, Paired: a.Dir == b.Dir, Control: o.Control}
+	sa := analyse(a, o.Confidence)
+	sb := sa
+	if c.Paired {
+		same := *sa
+		same.Side = b
+		sb = &same
+	} else {
+		sb = analyse(b, o.Confidence)
+	}
+	pairs, missing, err := pair(sa, sb, c.Paired)
+	if err != nil {
+		return c, err
+	}
+	c.Missing = missing
+	c.methods(sa, sb, pairs)
+	if len(c.Unlike) > 0 && !o.Unlike {
+		return c, &UnlikeError{c.Unlike, o.Refused}
+	}
+	if err := checkControl(sa, sb, c.Paired, o.Control); err != nil {
+		return c, err
+	}
+	for _, p := range pairs {
+		if p.b.Name != o.Control {
+			c.Pairs = append(c.Pairs, c.pair(sa, sb, p, o))
+		}
+	}
+	c.judge()
+	c.Title = title(c)
+	c.warn(sa, sb, pairs)
+	c.Reproduce = []string{a.Reproduce}
+	if !c.Paired {
+		c.Reproduce = append(c.Reproduce, b.Reproduce)
+	}
+	return c, nil
+}
+
+// methods collects what all pairs do not share, each difference once.
+func (c *Comparison) methods(a, b *side, pairs []pairing) {
+	add := func(to *[]table.Difference, from []table.Difference) {
+		for _, d := range from {
+			if !slices.Contains(*to, d) {
+				*to = append(*to, d)
+			}
+		}
+	}
+	var prints []string
+	for _, p := range pairs {
+		ma, mb := a.method(p.scenario, p.a), b.method(p.scenario, p.b)
+		binding, told := ma.Differences(mb)
+		add(&c.Unlike, binding)
+		if p.a.Info.Service != p.b.Info.Service { // what builds one does not build the other
+			told = slices.DeleteFunc(told, func(d table.Difference) bool {
+				return d.Aspect == table.ToolsAspect
+			})
+		}
+		add(&c.Told, told)
+		prints = append(prints, ma.Fingerprint(), mb.Fingerprint())
+	}
+	if slices.Sort(prints); len(slices.Compact(prints)) == 1 {
+		c.Fingerprint = prints[0]
+	}
+}
+
+func (c *Comparison) pair(a, b *side, p pairing, o Options) Pair {
+	out := Pair{Scenario: p.scenario, A: a.subject(p.scenario, p.a), B: b.subject(p.scenario, p.b)}
+	loads := slices.Concat(b.scenario(p.scenario).Loads, []table.LoadInfo{{}})
+	for _, l := range loads {
+		for _, m := range metricsOf(p, l.Name) {
+			if !wanted(m, loads, o.Metrics) {
+				continue
+			}
+			r := c.row(of(p.a, m), of(p.b, m))
+			r.Title = l.Title
+			if o.Control != "" && r.Ratio != nil {
+				c.divide(&r, a.target(p.scenario, o.Control), b.target(p.scenario, o.Control))
+			}
+			out.Rows = append(out.Rows, r)
+		}
+	}
+	return out
+}
+
+// metricsOf are those of a load that either side has: a side without a usable trial has none.
+func metricsOf(p pairing, load string) (out []table.Metric) {
+	for _, m := range slices.Concat(p.b.Metrics, p.a.Metrics) {
+		if m.Load == load && !slices.ContainsFunc(out, func(x table.Metric) bool {
+			return x.Name == m.Name
+		}) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// of is a target's own metric, or one that says that it has none.
+func of(t *table.Target, m table.Metric) table.Metric {
+	if own, ok := t.Metric(m.Load, m.Name); ok {
+		return own
+	}
+	m.Points, m.Withheld = nil, "no trial is usable"
+	if len(t.Used) > 0 {
+		m.Withheld = "no trial was offered this load"
+	}
+	nan := math.NaN()
+	m.Summary = stats.Summary{Center: nan, Lo: nan, Hi: nan}
+	return m
+}
+
+// wanted tells whether a metric is shown: asked for by name, or a usual one.
+func wanted(m table.Metric, loads []table.LoadInfo, names []string) bool {
+	if len(names) == 0 {
+		return table.Usual(m, loads)
+	}
+	return slices.ContainsFunc(names, func(n string) bool {
+		return n == "all" || n == m.Name || n == m.Load+"/"+m.Name
+	})
+}
+
+// Load models, as records name them.
+const (
+	closed = "closed"
+	open   = "open"
+)
+
+// row compares one metric.
+func (c *Comparison) row(a, b table.Metric) Row {
+	meaning := table.MeaningOf(b.Name, b.Unit)
+	r := Row{
+		Load: b.Load, Model: b.Model, Metric: b.Name, Label: meaning.Label, Unit: b.Unit,
+		Better: Lower, A: Value{a.Summary, a.Points, a.Withheld},
+		B:     Value{b.Summary, b.Points, b.Withheld},
+		PHolm: math.NaN(), Detectable: math.NaN(), Outcome: Silent,
+	}
+	if meaning.Higher {
+		r.Better = Higher
+	}
+	if a.Withheld != "" || b.Withheld != "" || r.constant() {
+		return r
+	}
+	r.Ratio = c.ratio(&r, a.Points, b.Points)
+	return r
+}
+
+// constant tells whether all values of both sides are exact, or all are the same: errors are none
+// in most runs, and a share of zero has no ratio.
+func (r *Row) constant() bool {
+	if r.A.Summary.Assumption == table.Exact && r.B.Summary.Assumption == table.Exact {
+		return true
+	}
+	first := r.A.Points[0].Value
+	return first == 0 && !slices.ContainsFunc(slices.Concat(r.A.Points, r.B.Points),
+		func(p table.Point) bool { return p.Value != first })
+}
+
+func (c *Comparison) ratio(r *Row, a, b []table.Point) *stats.Ratio {
+	r.a, r.b = values(a), values(b)
+	if c.Paired {
+		var blocks []int
+		r.a, r.b, blocks = align(a, b)
+		for i, block := range blocks {
+			r.Blocks = append(r.Blocks, BlockRatio{block, r.b[i] / r.a[i]})
+		}
+	}
+	ratio := r.at(c.Confidence, c.Paired)
+	return &ratio
+}
+
+// at is the row's ratio at a confidence.
+func (r *Row) at(confidence float64, paired bool) stats.Ratio {
+	if paired {
+		return stats.PairedRatio(r.a, r.b, confidence)
+	}
+	return stats.UnpairedRatio(r.a, r.b, confidence)
+}
+
+// align lays the values of the blocks that both have side by side, in block order.
+func align(a, b []table.Point) (as, bs []float64, blocks []int) {
+	item := func(points []table.Point) stats.Item {
+		m := map[int]float64{}
+		for _, p := range points {
+			m[p.Block] = p.Value
+		}
+		return stats.Item{Values: m}
+	}
+	ia, ib := item(a), item(b)
+	as, bs = stats.Align(ia, ib)
+	for block := range ia.Values {
+		if _, both := ib.Values[block]; both {
+			blocks = append(blocks, block)
+		}
+	}
+	slices.Sort(blocks)
+	return as, bs, blocks
+}
+
+func values(points []table.Point) []float64 {
+	out := make([]float64, len(points))
+	for i, p := range points {
+		out[i] = p.Value
+	}
+	return out
+}
+
+func title(c Comparison) string {
+	var names []string
+	for _, p := range c.Pairs {
+		n := p.B.Target
+		if p.A.Target != p.B.Target {
+			n += " against " + p.A.Target
+		}
+		if !slices.Contains(names, n) {
+			names = append(names, n)
+		}
+	}
+	what := strings.Join(names, ", ")
+	if len(names) > 3 {
+		what = fmt.Sprintf("%d pairs of targets", len(names))
+	}
+	if c.Paired {
+		return what
+	}
+	return fmt.Sprintf("%s: run %s against run %s", what, c.Pairs[0].B.Run, c.Pairs[0].A.Run)
+}
+
+// between is the time from one run's start to the other's, in words.
+func between(a, b *side) string {
+	if len(a.Records) == 0 || len(b.Records) == 0 {
+		return "an unknown time"
+	}
+	d := b.Records[0].Time.Sub(a.Records[0].Time).Abs()
+	switch {
+	case d >= 48*time.Hour:
+		return fmt.Sprintf("%.0f days", d.Hours()/24)
+	case d >= 2*time.Hour:
+		return fmt.Sprintf("%.0f hours", d.Hours())
+	}
+	return fmt.Sprintf("%.0f minutes", d.Minutes())
+}

@@ -1,0 +1,316 @@
+package comparison
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"prony/internal/stats"
+	"prony/internal/table"
+)
+
+// Limit is how much worse a metric may get.
+type Limit struct {
+	Load   string  // empty: under any load
+	Metric string  // empty: the one that ranks
+	Most   float64 // 0.05: throughput may fall by 5 %, a latency may rise by 5 %
+}
+
+// Gate is a decision about a comparison: the worst of its checks.
+type Gate struct {
+	Outcome    string // stats.Pass, stats.Fail, stats.Inconclusive or Unfit
+	More       int    // inconclusive: further blocks that would decide, about; 0 unknown
+	Checks     []Check
+	Comparison Comparison
+}
+
+// Unfit is the outcome of a gate whose numbers cannot be used: trials are INVALID or failed, or
+// there are fewer than two blocks.
+const Unfit = "unfit"
+
+// Check is a gate's decision about one metric.
+type Check struct {
+	Pair    *Pair
+	Row     *Row
+	Most    float64
+	Outcome string
+	More    int
+	Why     string // a sentence
+}
+
+// ParseLimits reads what a gate is asked for: metrics as "throughput" or "half/p99", and limits as
+// "5%", which is for all metrics, or "p99=10%", which is for one and asks for it, too. The default
+// limit is 5 %.
+func ParseLimits(metrics, limits []string) ([]Limit, error) {
+	const usual = 0.05
+	most := usual
+	var out []Limit
+	for _, text := range limits {
+		name, value, named := strings.Cut(text, "=")
+		if !named {
+			name, value = "", text
+		}
+		x, err := parsePercent(value)
+		if err != nil {
+			return nil, fmt.Errorf("read limit %q: %w; want 5%% or p99=10%%", text, err)
+		}
+		if !named {
+			most = x
+			continue
+		}
+		out = append(out, limitOf(name, x))
+	}
+	for _, name := range metrics {
+		l := limitOf(name, most)
+		if !slices.ContainsFunc(out, func(x Limit) bool {
+			return x.Load == l.Load && x.Metric == l.Metric
+		}) {
+			out = append(out, l)
+		}
+	}
+	if len(out) == 0 {
+		out = []Limit{{Most: most}}
+	}
+	return out, nil
+}
+
+func limitOf(name string, most float64) Limit {
+	if load, metric, found := strings.Cut(name, "/"); found {
+		return Limit{load, metric, most}
+	}
+	return Limit{"", name, most}
+}
+
+// parsePercent reads "5%" and "0.05" as the same.
+func parsePercent(text string) (float64, error) {
+	digits, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
+	x, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no number", digits)
+	}
+	if percent {
+		x /= 100
+	}
+	if !(x >= 0 && x < 1) {
+		return 0, fmt.Errorf("it must be at least 0%% and below 100%%")
+	}
+	return x, nil
+}
+
+// Metrics are the names that a comparison must show for these limits to be judged.
+func Metrics(limits []Limit) (names []string) {
+	for _, l := range limits {
+		switch {
+		case l.Metric == "":
+			return []string{"all"}
+		case l.Load != "":
+			names = append(names, l.Load+"/"+l.Metric)
+		default:
+			names = append(names, l.Metric)
+		}
+	}
+	return names
+}
+
+// Judge decides whether B is a regression. Invalid is how many INVALID or failed trials a checked
+// row may have lost before its numbers are unfit: what is left out may be what is worse.
+//
+// A metric passes or fails by stats.Decide at the comparison's confidence. Where several are
+// checked, one alone fails only if it does so at a confidence corrected for their number
+// (Bonferroni), so that a further metric does not make a false alarm more likely. Passing needs no
+// correction, because all must pass (intersection-union; Berger, Technometrics 24, 1982).
+func Judge(c Comparison, limits []Limit, invalid int) (Gate, error) {
+	g := Gate{Comparison: c}
+	for _, l := range limits {
+		before := len(g.Checks)
+		for i := range c.Pairs {
+			g.add(&c.Pairs[i], l)
+		}
+		if len(g.Checks) == before {
+			return g, fmt.Errorf("gate: there is no metric %q; there are %s", l.name(), known(c))
+		}
+	}
+	for i := range g.Checks {
+		g.Checks[i].decide(c, len(g.Checks), invalid)
+	}
+	order := []string{stats.Pass, stats.Inconclusive, Unfit, stats.Fail}
+	worst := 0
+	for _, k := range g.Checks {
+		worst = max(worst, slices.Index(order, k.Outcome))
+	}
+	g.Outcome = order[worst]
+	for _, k := range g.Checks {
+		if k.Outcome == stats.Inconclusive {
+			g.More = max(g.More, k.More)
+		}
+	}
+	return g, nil
+}
+
+func (l Limit) name() string {
+	if l.Load != "" {
+		return l.Load + "/" + l.Metric
+	}
+	return l.Metric
+}
+
+// add finds the rows that a limit is about. A bare name of a latency means that of open loads where
+// there are some, and bare throughput that of closed ones: the others follow from the load.
+func (g *Gate) add(p *Pair, l Limit) {
+	var rows []*Row
+	for i := range p.Rows {
+		r := &p.Rows[i]
+		if r.Metric == l.Metric && (l.Load == "" || r.Load == l.Load) {
+			rows = append(rows, r)
+		}
+	}
+	if l.Metric == "" {
+		rows = ranking(p)
+	}
+	if l.Load == "" && l.Metric != "" {
+		model := open
+		if l.Metric == table.Throughput || l.Metric == table.CPU || l.Metric == table.RSS {
+			model = closed
+		}
+		telling := func(r *Row) bool { return r.Model == model || r.Model == "" }
+		if slices.ContainsFunc(rows, telling) {
+			rows = slices.DeleteFunc(rows, func(r *Row) bool { return !telling(r) })
+		}
+	}
+	for _, r := range rows {
+		g.Checks = append(g.Checks, Check{Pair: p, Row: r, Most: l.Most})
+	}
+}
+
+// ranking is the row that tables rank by: throughput of the first closed load, else p99 of the
+// first open one.
+func ranking(p *Pair) []*Row {
+	for _, want := range []Row{{Model: closed, Metric: table.Throughput},
+		{Model: open, Metric: "p99"}} {
+		for i := range p.Rows {
+			if r := &p.Rows[i]; r.Model == want.Model && r.Metric == want.Metric {
+				return []*Row{r}
+			}
+		}
+	}
+	return nil
+}
+
+func known(c Comparison) string {
+	var names []string
+	for _, p := range c.Pairs {
+		for _, r := range p.Rows {
+			if !slices.Contains(names, r.Metric) {
+				names = append(names, r.Metric)
+			}
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// decide fills outcome and reason.
+func (k *Check) decide(c Comparison, checks, invalid int) {
+	lost := max(k.lost(k.Pair.A, k.Row.A), k.lost(k.Pair.B, k.Row.B))
+	switch {
+	case k.Row.A.Withheld != "" || k.Row.B.Withheld != "":
+		k.Outcome = Unfit
+		k.Why = lacks(*k.Row)[0].say(k.Row.name())
+	case lost > invalid:
+		k.Outcome = Unfit
+		k.Why = fmt.Sprintf("%s INVALID or failed, and what is left out may be what is worse; "+
+			"see why above, or allow it with --allow-invalid %d", were(lost), lost)
+	case k.Row.Ratio == nil:
+		k.exact()
+	case !k.Row.HasRatio():
+		k.Outcome = Unfit
+		k.Why = "there is no interval: " + k.Row.Ratio.Warning
+	default:
+		k.test(c, checks)
+	}
+}
+
+// lost is how many trials of a subject are not among a row's values.
+func (k *Check) lost(x Subject, v Value) int {
+	return x.Counts.Valid + x.Counts.Suspect + x.Counts.Invalid + x.Counts.Failed - len(v.Points)
+}
+
+func were(n int) string {
+	if n == 1 {
+		return "1 trial of a side was"
+	}
+	return fmt.Sprintf("%d trials of a side were", n)
+}
+
+// exact decides where values have no noise: a size is what it is.
+func (k *Check) exact() {
+	loss := k.Row.Change()
+	if k.Row.Better == Higher {
+		loss = -loss
+	}
+	k.Outcome = stats.Pass
+	if loss > k.Most {
+		k.Outcome = stats.Fail
+	}
+	k.Why = fmt.Sprintf("%s is exact and changed by %s", k.Row.name(), changeText(*k.Row))
+	if math.IsNaN(k.Row.Change()) {
+		k.Why = k.Row.name() + " is zero on both sides"
+	}
+}
+
+// test decides by interval.
+func (k *Check) test(c Comparison, checks int) {
+	ratio, most := upright(*k.Row.Ratio, k.Row.Better), k.Most
+	if k.Row.Better == Lower {
+		most = 1 - 1/(1+k.Most)
+	}
+	d := stats.Decide(ratio, most)
+	if d.Outcome == stats.Fail && checks > 1 {
+		strict := k.Row.at(1-(1-c.Confidence)/float64(checks), c.Paired)
+		d = stats.Decide(upright(strict, k.Row.Better), most)
+	}
+	k.Outcome, k.More = d.Outcome, d.More
+	limit := allowed(k.Most, k.Row.Better)
+	name, change := k.Row.name(), changeText(*k.Row)
+	switch d.Outcome {
+	case stats.Pass:
+		k.Why = fmt.Sprintf("%s changed by %s, within the %s allowed", name, change, limit)
+	case stats.Fail:
+		k.Why = fmt.Sprintf("%s changed by %s, beyond the %s allowed", name, change, limit)
+	default:
+		k.Why = fmt.Sprintf("%s changed by %s, and the %s allowed lies inside; %s", name, change,
+			limit, more(d.More, c.Paired))
+	}
+}
+
+// upright turns a ratio so that higher is better.
+func upright(r stats.Ratio, better string) stats.Ratio {
+	if better == Lower {
+		r.Center, r.Lo, r.Hi = 1/r.Center, 1/r.Hi, 1/r.Lo
+	}
+	return r
+}
+
+// allowed is a limit with the sign of a change for the worse.
+func allowed(most float64, better string) string {
+	if better == Higher {
+		return table.Change(1 - most)
+	}
+	return table.Change(1 + most)
+}
+
+// more says what would decide.
+func more(n int, paired bool) string {
+	each := "blocks"
+	if !paired {
+		each = "blocks of each run"
+	}
+	switch {
+	case n == stats.Unresolvable || n <= 0:
+		return "no number of " + each + " is likely to decide so close a case"
+	case n == 1:
+		return "about 1 more would decide (" + each + ", 8 of 10 cases)"
+	}
+	return fmt.Sprintf("about %d more %s would decide (8 of 10 cases)", n, each)
+}

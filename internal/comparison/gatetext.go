@@ -1,0 +1,156 @@
+package comparison
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"prony/internal/stats"
+)
+
+var gateHeadings = []string{"", "A", "B", "B to A", "allowed", "gate"}
+
+func (g Gate) cells() (out [][]string) {
+	for _, k := range g.Checks {
+		name := k.Row.name()
+		if len(g.Comparison.Pairs) > 1 {
+			name = k.Pair.B.Target + " " + name
+		}
+		out = append(out, []string{
+			name, level(k.Row.A, k.Row.Unit), level(k.Row.B, k.Row.Unit), changeText(*k.Row),
+			allowed(k.Most, k.Row.Better), k.Outcome,
+		})
+	}
+	return out
+}
+
+// Sentence is what the gate says, for somebody who reads nothing else.
+func (g Gate) Sentence() string {
+	var why []string
+	for _, k := range g.Checks {
+		if k.Outcome == g.Outcome {
+			w := k.Why
+			if len(g.Comparison.Pairs) > 1 {
+				w = k.Pair.B.Target + ": " + w
+			}
+			why = append(why, w)
+		}
+	}
+	if len(why) > 3 {
+		why = append(why[:3], fmt.Sprintf("and %d more", len(why)-3))
+	}
+	return fmt.Sprintf("%s: %s.", strings.ToUpper(g.Outcome), strings.Join(why, "; "))
+}
+
+// GateText prints a gate for a log.
+func GateText(w io.Writer, g Gate) error {
+	var b strings.Builder
+	c := g.Comparison
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("%s", c.Title)
+	if banner := c.Banner(); banner != "" {
+		line("!! %s", banner)
+		for _, d := range c.Unlike {
+			line("!!   %s", d)
+		}
+	}
+	for _, warning := range c.Warnings {
+		line("%s", wrap("! "+warning))
+	}
+	line("")
+	b.WriteString(grid(append([][]string{gateHeadings}, g.cells()...)))
+	line("\n%s", wrap(g.Sentence()))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// GateMarkdown prints a gate for the summary of a job.
+func GateMarkdown(w io.Writer, g Gate) error {
+	var b strings.Builder
+	c := g.Comparison
+	sign := map[string]string{stats.Pass: "✅", stats.Fail: "❌"}[g.Outcome]
+	if sign == "" {
+		sign = "⚠️"
+	}
+	fmt.Fprintf(&b, "%s **%s**\n\n%s\n\n", sign, escape(c.Title), escape(g.Sentence()))
+	b.WriteString(pipes(gateHeadings, g.cells()))
+	if banner := c.Banner(); banner != "" {
+		fmt.Fprintf(&b, "\n> **%s**\n", escape(banner))
+		for _, d := range c.Unlike {
+			fmt.Fprintf(&b, "> - %s\n", escape(d.String()))
+		}
+	}
+	for _, warning := range c.Warnings {
+		fmt.Fprintf(&b, "\n> %s\n", escape(warning))
+	}
+	for _, r := range c.Reproduce {
+		if r != "" {
+			fmt.Fprintf(&b, "\n```\n$ %s\n```\n", r)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// GateJSON prints a gate for programs: what it says, and the comparison below it.
+func GateJSON(w io.Writer, g Gate) error {
+	type check struct {
+		Scenario string  `json:"scenario"`
+		Target   string  `json:"target"`
+		Load     string  `json:"load"`
+		Metric   string  `json:"metric"`
+		Most     float64 `json:"most"`
+		Outcome  string  `json:"outcome"`
+		More     int     `json:"more,omitempty"`
+		Why      string  `json:"why"`
+	}
+	out := struct {
+		Version    int          `json:"version"`
+		Outcome    string       `json:"outcome"`
+		More       int          `json:"more,omitempty"`
+		Sentence   string       `json:"sentence"`
+		Checks     []check      `json:"checks"`
+		Comparison jsonDocument `json:"comparison"`
+	}{jsonVersion, g.Outcome, blocks(g.More), g.Sentence(), []check{}, document(g.Comparison)}
+	for _, k := range g.Checks {
+		out.Checks = append(out.Checks, check{k.Pair.Scenario, k.Pair.B.Target, k.Row.Load,
+			k.Row.Metric, k.Most, k.Outcome, blocks(k.More), k.Why})
+	}
+	return encode(w, out)
+}
+
+// blocks is a number of further blocks, or 0 where none is known that would do.
+func blocks(n int) int {
+	if n == stats.Unresolvable {
+		return 0
+	}
+	return n
+}
+
+// Annotations prints workflow commands, which GitHub shows beside the change: an error for what
+// fails, a warning for what is not decided, a notice for what passes.
+func Annotations(w io.Writer, g Gate) error {
+	for _, k := range g.Checks {
+		kind := "warning"
+		switch k.Outcome {
+		case stats.Pass:
+			kind = "notice"
+		case stats.Fail:
+			kind = "error"
+		}
+		title := fmt.Sprintf("prony gate %s: %s %s", k.Outcome, k.Pair.B.Target, k.Row.name())
+		_, err := fmt.Fprintf(w, "::%s title=%s::%s\n", kind, property.Replace(title),
+			command.Replace(k.Why))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// command and property escape as actions/toolkit does (packages/core/src/command.ts): the runner
+// reads one command a line.
+var (
+	command  = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	property = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+)

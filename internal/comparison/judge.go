@@ -1,0 +1,252 @@
+package comparison
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"prony/internal/stats"
+	"prony/internal/table"
+)
+
+const (
+	power     = 0.8  // with which Detectable would have been told from none
+	sameRates = 0.01 // open loads whose rates differ by less are offered the same
+)
+
+// judge corrects the P values of all rows for their number and says what each row says. What a row
+// sees is found once for each number of blocks, since it takes a tenth of a second and grows with
+// the SD.
+func (c *Comparison) judge() {
+	var tested []*Row
+	for i := range c.Pairs {
+		for j := range c.Pairs[i].Rows {
+			if r := &c.Pairs[i].Rows[j]; r.HasRatio() {
+				tested = append(tested, r)
+			}
+		}
+	}
+	c.Tests = len(tested)
+	holm(tested)
+	alpha := 1 - c.Confidence
+	sees := map[int]float64{} // by blocks: standard deviations that are told from none
+	for _, r := range tested {
+		n := r.Ratio.N
+		if _, known := sees[n]; !known {
+			const sd = 0.01
+			sees[n] = math.Log1p(stats.Detectable(sd, n, alpha/float64(c.Tests), power)) / sd
+		}
+		if r.Ratio.SDLog > 0 { // without a spread it would be 0, which is too good to be true
+			r.Detectable = math.Expm1(sees[n] * r.Ratio.SDLog)
+		}
+	}
+	for i := range c.Pairs {
+		for j := range c.Pairs[i].Rows {
+			c.Pairs[i].Rows[j].speak(alpha)
+		}
+	}
+}
+
+// holm is Holm's step-down correction (Scandinavian Journal of Statistics 6, 1979): if no row
+// differs in truth, one is called different with probability alpha at most, however the rows depend
+// on each other; and percentiles of the same requests do.
+func holm(rows []*Row) {
+	slices.SortStableFunc(rows, func(a, b *Row) int { return cmp.Compare(a.Ratio.P, b.Ratio.P) })
+	before := 0.0
+	for i, r := range rows {
+		before = max(before, min(1, r.Ratio.P*float64(len(rows)-i)))
+		r.PHolm = before
+	}
+}
+
+func (r *Row) speak(alpha float64) {
+	meaning := table.MeaningOf(r.Metric, r.Unit)
+	a, b := r.A.Summary.Center, r.B.Summary.Center
+	change := b - a
+	switch {
+	case r.A.Withheld != "" || r.B.Withheld != "":
+		r.Outcome, r.Word = Silent, "no number"
+		return
+	case r.Ratio == nil && a == b:
+		r.Outcome, r.Word = Equal, "the same"
+		return
+	case r.Ratio == nil:
+	case !r.HasRatio():
+		r.Outcome, r.Word = Silent, r.Ratio.Warning
+		return
+	case r.PHolm > alpha:
+		r.Outcome, r.Word = Alike, "cannot be told apart"
+		return
+	default:
+		change = r.Ratio.Center - 1
+	}
+	if change > 0 == (r.Better == Higher) {
+		r.Outcome, r.Word = Better, meaning.Better
+	} else {
+		r.Outcome, r.Word = Worse, meaning.Worse
+	}
+}
+
+// checkControl wants a control that is the same program in both runs, or dividing by it would
+// divide by its own change.
+func checkControl(a, b *side, same bool, name string) error {
+	if name == "" {
+		return nil
+	}
+	if same {
+		return fmt.Errorf("divide by %s: both sides come from one run, whose blocks pair them "+
+			"already; leave out the control", name)
+	}
+	for _, s := range []*side{a, b} {
+		if err := s.need(name); err != nil {
+			return err
+		}
+	}
+	if x, y := artifacts(a, name), artifacts(b, name); x != y || x == "" {
+		return fmt.Errorf("divide by %s: it is not the same artifact in both runs (%s and %s), so "+
+			"that its own change would be in the numbers; choose another control", name,
+			orUnknown(x), orUnknown(y))
+	}
+	return nil
+}
+
+// artifacts are the hashes of what a row ran, in all scenarios.
+func artifacts(s *side, name string) string {
+	var hashes []string
+	for i := range s.study.Scenarios {
+		t := s.target(s.study.Scenarios[i].Name, name)
+		if t == nil {
+			continue
+		}
+		for _, r := range t.Trials {
+			h := short(r.Artifact.SHA256)
+			if h != "" && !slices.Contains(hashes, h) {
+				hashes = append(hashes, h)
+			}
+		}
+	}
+	slices.Sort(hashes)
+	return strings.Join(hashes, "+")
+}
+
+func orUnknown(text string) string {
+	if text == "" {
+		return table.Unknown
+	}
+	return text
+}
+
+// divide makes a row's ratio one of ratios: each trial's value over the control's in the same
+// block, B's run to A's. What the machine did to both in a run cancels, block by block; the runs
+// are then compared as unpaired ones are. In logs it is a difference in differences.
+func (c *Comparison) divide(r *Row, ca, cb *table.Target) {
+	nan := math.NaN()
+	lost := &stats.Ratio{Center: nan, Lo: nan, Hi: nan, Confidence: c.Confidence, P: 1, SDLog: nan,
+		Warning: "the control has no such number"}
+	if ca == nil || cb == nil {
+		r.Ratio = lost
+		return
+	}
+	ma, okA := ca.Metric(r.Load, r.Metric)
+	mb, okB := cb.Metric(r.Load, r.Metric)
+	if !okA || !okB || ma.Withheld != "" || mb.Withheld != "" {
+		r.Ratio = lost
+		return
+	}
+	control := stats.UnpairedRatio(values(ma.Points), values(mb.Points), c.Confidence)
+	r.a, r.b = over(r.A.Points, ma.Points), over(r.B.Points, mb.Points)
+	ratio := r.at(c.Confidence, false)
+	r.Control, r.Ratio = &control, &ratio
+}
+
+// over divides points by those of the control, block by block.
+func over(of, control []table.Point) []float64 {
+	ofs, controls, _ := align(of, control)
+	for i := range ofs {
+		ofs[i] /= controls[i]
+	}
+	return ofs
+}
+
+// warn says what a reader must know before the first number.
+func (c *Comparison) warn(a, b *side, pairs []pairing) {
+	say := func(format string, args ...any) {
+		if s := fmt.Sprintf(format, args...); !slices.Contains(c.Warnings, s) {
+			c.Warnings = append(c.Warnings, s)
+		}
+	}
+	if !c.Paired {
+		say("Nothing pairs these runs, %s apart: what the machine did between them is inside "+
+			"every difference, and no interval shows it.", between(a, b))
+		c.warnControl(a, b, say)
+	}
+	for _, p := range c.Pairs {
+		for _, x := range []Subject{p.A, p.B} {
+			for _, why := range x.Excluded {
+				say("Not in all numbers: %s.", why)
+			}
+		}
+		if p.A.Artifact != "" && p.A.Artifact == p.B.Artifact {
+			say("Both sides of %s are the same artifact, %s: what differs is noise, or the "+
+				"machine.", p.B.Target, p.A.Artifact)
+		}
+	}
+	for _, p := range pairs {
+		c.warnRates(p, say)
+		for _, t := range []*table.Target{p.a, p.b} {
+			for _, m := range t.Method {
+				say("%s %s.", t.Name, m)
+			}
+		}
+	}
+}
+
+func (c *Comparison) warnControl(a, b *side, say func(string, ...any)) {
+	if c.Control != "" {
+		say("Ratios are divided by those of the control %s, which is the same artifact in both "+
+			"runs: what moved both of them is taken out.", c.Control)
+		return
+	}
+	var offered []string
+	for _, name := range a.rows() {
+		others := slices.ContainsFunc(c.Pairs, func(p Pair) bool { return p.B.Target != name })
+		if x := artifacts(a, name); x != "" && x == artifacts(b, name) && others {
+			offered = append(offered, name)
+		}
+	}
+	if len(offered) > 0 {
+		say("Both runs hold the same artifact of %s: with one as --control, what moved it is "+
+			"taken out of the others.", strings.Join(offered, ", "))
+	}
+}
+
+// warnRates tells of open loads that were offered each side's own share of its own peak.
+func (c *Comparison) warnRates(p pairing, say func(string, ...any)) {
+	for _, l := range measured(p.a)[0].Loads {
+		if l.Model != open || l.RateOf == "" {
+			continue
+		}
+		x, y := rates(p.a, l.Name), rates(p.b, l.Name)
+		if !(math.Abs(y/x-1) > sameRates) {
+			continue
+		}
+		say("%s: each side was offered %s of its own, %s/s and %s/s; its latencies compare at "+
+			"equal strain, not at an equal rate.", l.Name, strings.Replace(l.RateOf, "%", " %", 1),
+			table.Rate(x), table.Rate(y))
+	}
+}
+
+// rates is the median rate that a row was offered by a load.
+func rates(t *table.Target, load string) float64 {
+	var all []float64
+	for _, r := range measured(t) {
+		for _, l := range r.Loads {
+			if l.Name == load {
+				all = append(all, l.RatePerS)
+			}
+		}
+	}
+	return stats.Median(all)
+}

@@ -1,0 +1,301 @@
+package comparison
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+	"unicode/utf8"
+
+	"prony/internal/stats"
+	"prony/internal/table"
+)
+
+// headings of the table that text and Markdown print; cellsOf makes its rows.
+var headings = []string{"", "A", "B", "B to A", "p", "B is"}
+
+// Text prints a comparison for a terminal.
+func Text(w io.Writer, c Comparison) error {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("%s", c.Title)
+	if banner := c.Banner(); banner != "" {
+		line("\n!! %s", banner)
+		for _, d := range c.Unlike {
+			line("!!   %s", d)
+		}
+	}
+	for _, w := range c.Warnings {
+		line("%s", wrap("! "+w))
+	}
+	for _, p := range c.Pairs {
+		line("")
+		if len(c.Pairs) > 1 || p.Scenario != "" {
+			line("%s", p.heading())
+		}
+		line("A  %s", p.A.line())
+		line("B  %s", p.B.line())
+		line("")
+		b.WriteString(grid(append([][]string{headings}, cellsOf(p)...)))
+		for _, note := range notes(p) {
+			line("%s", wrap("  "+note))
+		}
+	}
+	line("")
+	for _, note := range c.closing() {
+		line("%s", wrap(note))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Banner is what must stand over everything where unlike methods are compared; empty otherwise.
+func (c Comparison) Banner() string {
+	if len(c.Unlike) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("UNLIKE METHODS: A and B were not measured in the same way (%d "+
+		"differences); what follows may tell of these and not of the targets", len(c.Unlike))
+}
+
+func (p Pair) heading() string {
+	if p.A.Target == p.B.Target {
+		return fmt.Sprintf("%s · %s", p.Scenario, p.B.Target)
+	}
+	return fmt.Sprintf("%s · %s against %s", p.Scenario, p.B.Target, p.A.Target)
+}
+
+// line says what a subject is and how its trials ended.
+func (x Subject) line() string {
+	words := []string{x.Target, "run " + x.Run}
+	if x.Commit != "" {
+		commit, modified, _ := strings.Cut(x.Commit, " ")
+		words = append(words, strings.TrimSpace("commit "+short(commit)+" "+modified))
+	}
+	if x.Artifact != "" {
+		words = append(words, "artifact "+x.Artifact)
+	}
+	return strings.Join(append(words, count(x.Blocks, "block"), x.counts()), " · ")
+}
+
+func (x Subject) counts() string {
+	words := []string{fmt.Sprintf("VALID %d", x.Counts.Valid)}
+	for _, g := range []struct {
+		name string
+		n    int
+	}{{"SUSPECT", x.Counts.Suspect}, {"INVALID", x.Counts.Invalid}, {"failed", x.Counts.Failed}} {
+		if g.n > 0 {
+			words = append(words, fmt.Sprintf("%s %d", g.name, g.n))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+func count(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+// cellsOf are a pair's rows in words, under headings.
+func cellsOf(p Pair) (out [][]string) {
+	for _, r := range p.Rows {
+		out = append(out, []string{
+			r.name(), level(r.A, r.Unit), level(r.B, r.Unit), changeText(r), pText(r.PHolm),
+			r.says(),
+		})
+	}
+	return out
+}
+
+func (r Row) name() string { return strings.TrimSpace(r.Load + " " + r.Label) }
+
+// says is the outcome, and where nothing could be told, how much would have been.
+func (r Row) says() string {
+	if r.Outcome != Alike || math.IsNaN(r.Detectable) {
+		return r.Word
+	}
+	return fmt.Sprintf("%s (sees %s)", r.Word, table.Percent(r.Detectable))
+}
+
+// level is a centre with the larger arm of its interval.
+func level(v Value, unit string) string {
+	s := v.Summary
+	if v.Withheld != "" || math.IsNaN(s.Center) {
+		return table.Absent
+	}
+	text := table.Quantity(s.Center, unit)
+	if !s.HasInterval() || s.Assumption == table.Exact || s.Center == 0 {
+		return text
+	}
+	arm := max(s.Hi-s.Center, s.Center-s.Lo) / s.Center
+	return text + " ±" + table.Percent(arm)
+}
+
+// changeText is B to A as a difference, with its interval.
+func changeText(r Row) string {
+	if r.Outcome == Silent && (r.A.Withheld != "" || r.B.Withheld != "") {
+		return table.Absent
+	}
+	text := table.Change(1 + r.Change())
+	if r.HasRatio() {
+		text += fmt.Sprintf(" (%s)", Interval(*r.Ratio))
+	}
+	return text
+}
+
+// Interval is a ratio's interval as differences: "−6.1 % to −4.4 %".
+func Interval(r stats.Ratio) string { return table.Change(r.Lo) + " to " + table.Change(r.Hi) }
+
+func pText(p float64) string {
+	const least = 0.001
+	switch {
+	case math.IsNaN(p):
+		return ""
+	case p < least:
+		return "<0.001"
+	}
+	return fmt.Sprintf("%.3f", p)
+}
+
+// grid aligns cells in columns.
+func grid(rows [][]string) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, cells := range rows {
+		// A strings.Builder takes all that is written.
+		_, _ = fmt.Fprintln(w, "  "+strings.Join(cells, "\t"))
+	}
+	_ = w.Flush()
+	lines := strings.Split(b.String(), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// wrap breaks a sentence between words, at a width that terminals have; further lines are indented.
+// A command to be copied stays whole.
+func wrap(text string) string {
+	const width, indent = 100, "  "
+	if strings.HasPrefix(text, "reproduce ") {
+		return text
+	}
+	words := strings.Split(text, " ")
+	var b strings.Builder
+	used := 0
+	for i, w := range words {
+		n := utf8.RuneCountInString(w)
+		switch {
+		case i == 0:
+		case used+1+n > width && w != "%":
+			b.WriteString("\n" + indent)
+			used = len(indent)
+		default:
+			b.WriteByte(' ')
+			used++
+		}
+		b.WriteString(w)
+		used += n
+	}
+	return b.String()
+}
+
+// notes say why numbers are missing, each reason once, and what the control did.
+func notes(p Pair) (out []string) {
+	var reasons []lack
+	names := map[lack][]string{}
+	for _, r := range p.Rows {
+		for _, l := range lacks(r) {
+			if names[l] == nil {
+				reasons = append(reasons, l)
+			}
+			names[l] = append(names[l], r.name())
+		}
+	}
+	for _, l := range reasons {
+		out = append(out, l.say(names[l]...))
+	}
+	for _, r := range p.Rows {
+		if r.Control != nil && r.Control.HasInterval() {
+			out = append(out, fmt.Sprintf("the control's own %s: %s (%s)", r.name(),
+				table.Change(r.Control.Center), Interval(*r.Control)))
+		}
+	}
+	return out
+}
+
+// lack is who has no number, and why.
+type lack struct{ who, why string }
+
+func (l lack) say(names ...string) string {
+	return fmt.Sprintf("%s no %s: %s", l.who, strings.Join(names, ", "), l.why)
+}
+
+func lacks(r Row) (out []lack) {
+	a, b := r.A.Withheld, r.B.Withheld
+	if a == b && a != "" {
+		return []lack{{"both have", a}}
+	}
+	for _, l := range []lack{{"A has", a}, {"B has", b}} {
+		if l.why != "" {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// closing explains what the numbers are and what to do next.
+func (c Comparison) closing() (out []string) {
+	how := "Welch's t on logs, unpaired"
+	if c.Paired {
+		how = "t on logs, paired within blocks"
+	}
+	how = fmt.Sprintf("B to A is the ratio of geometric means with its %s interval (%s).",
+		table.Percent(c.Confidence), how)
+	if c.Tests > 1 {
+		how += fmt.Sprintf(" p is corrected for %d rows (Holm); --metric asks for fewer and sees "+
+			"more.", c.Tests)
+	}
+	out = append(out, how)
+	if c.seesLittle() {
+		out = append(out, "\"sees 3 %\" is the least difference that so many blocks tell from "+
+			"none in 8 of 10 cases: more blocks see less.")
+	}
+	for _, m := range c.Missing {
+		out = append(out, "Not compared: "+m+".")
+	}
+	if len(c.Told) > 0 {
+		out = append(out, "Also different, which forbids nothing: "+differences(c.Told)+".")
+	}
+	if c.Fingerprint != "" {
+		out = append(out, "method     "+c.Fingerprint+", the same on both sides")
+	}
+	for _, r := range c.Reproduce {
+		if r != "" {
+			out = append(out, "reproduce  "+r)
+		}
+	}
+	return out
+}
+
+func (c Comparison) seesLittle() bool {
+	for _, p := range c.Pairs {
+		for _, r := range p.Rows {
+			if r.Outcome == Alike && !math.IsNaN(r.Detectable) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func differences(ds []table.Difference) string {
+	var out []string
+	for _, d := range ds {
+		out = append(out, d.String())
+	}
+	return strings.Join(out, "; ")
+}

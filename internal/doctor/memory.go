@@ -1,0 +1,94 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+
+	"prony/internal/host"
+)
+
+// memoryRules are about memory.
+var memoryRules = []Rule{
+	{Name: "memory", look: memory, Vital: true,
+		Fit:      "twice as much available as the service may use",
+		Doubtful: "enough for the service, not twice",
+		Unfit:    "less than the service may use",
+		Why: "when memory is short the kernel drops what it has read and stops who asks for " +
+			"more: the machine is measured, not the service",
+		Source: "proc(5), /proc/meminfo: MemAvailable"},
+	{Name: "swap", look: swap,
+		Fit:      "none in use",
+		Doubtful: "some in use",
+		Why: "a page that was swapped out costs a read of the disk in the midst of a request; a " +
+			"collector that walks the heap fetches them all",
+		Source: "proc(5), /proc/meminfo"},
+	{Name: "huge pages", look: hugePages,
+		Fit:      "madvise or never",
+		Doubtful: "always",
+		Why: "the kernel makes huge pages of a heap when it sees fit: heaps grow (Go's by " +
+			"40 % and more) and services stand still while memory is compacted. Who wants " +
+			"them, as a JVM by -XX:+UseTransparentHugePages, asks for them",
+		Source: "kernel, admin-guide/mm/transhuge.rst; golang/go #59960"},
+	{Name: "address layout", look: addressLayout,
+		Fit:      "random",
+		Doubtful: "fixed",
+		Why: "code is faster or slower by where it happens to lie. Drawn anew by each start, " +
+			"that is noise that blocks average out; fixed, it is a bias that none shows",
+		Source: "Mytkowicz et al. 2009, ASPLOS; Curtsinger & Berger 2013, ASPLOS"},
+}
+
+func memory(m *machine) finding {
+	free := host.KiB(host.Field(m.text("proc/meminfo"), "MemAvailable"))
+	if free == 0 {
+		return unknown("the kernel does not say")
+	}
+	observed := fmt.Sprintf("%s available, %s for the service", gib(free), gib(m.MemoryBytes))
+	const fix = "end what uses it, or lower limits.memory"
+	switch {
+	case free < m.MemoryBytes:
+		return unfit(observed, fix)
+	case free < 2*m.MemoryBytes:
+		return doubtful(observed, fix)
+	}
+	return fit(observed)
+}
+
+func gib(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
+
+func swap(m *machine) finding {
+	info := m.text("proc/meminfo")
+	if host.Field(info, "SwapTotal") == "" {
+		return unknown("the kernel does not say")
+	}
+	used := host.KiB(host.Field(info, "SwapTotal")) - host.KiB(host.Field(info, "SwapFree"))
+	if used > 0 {
+		return doubtful(gib(used)+" in use", asRoot("swapoff -a")+" (undo: swapon -a)")
+	}
+	return fit("none in use")
+}
+
+func hugePages(m *machine) finding {
+	const file = "sys/kernel/mm/transparent_hugepage/enabled"
+	// The choice in force is in brackets: "always [madvise] never".
+	_, chosen, _ := strings.Cut(m.text(file), "[")
+	chosen, _, found := strings.Cut(chosen, "]")
+	switch {
+	case !found:
+		return unknown("the kernel does not say")
+	case chosen == "always":
+		return doubtful(chosen, asRoot("echo madvise > /"+file))
+	}
+	return fit(chosen)
+}
+
+func addressLayout(m *machine) finding {
+	const sysctl = "kernel.randomize_va_space"
+	switch n := m.number("proc/sys/kernel/randomize_va_space"); n {
+	case -1:
+		return unknown("the kernel does not say")
+	case 2:
+		return fit("random")
+	default:
+		return doubtful(fmt.Sprintf("%s is %d", sysctl, n), asRoot("sysctl -w "+sysctl+"=2"))
+	}
+}

@@ -1,0 +1,118 @@
+package doctor
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// networkRules are about connections and what bounds them.
+var networkRules = []Rule{
+	{Name: "open files", look: openFiles,
+		Fit:      "16384 or more",
+		Doubtful: "fewer",
+		Why:      "each connection is one, on both sides; beyond it connects and accepts fail",
+		Source:   "getrlimit(2), RLIMIT_NOFILE"},
+	{Name: "ports", look: ports,
+		Fit:      "28000 or more",
+		Doubtful: "fewer",
+		Why: "a connection to one server needs a port of its own, and keeps it for 60 s after " +
+			"its end: a load that renews connections runs out",
+		Source: "kernel, networking/ip-sysctl.rst: ip_local_port_range"},
+	{Name: "time-wait", look: timeWait,
+		Fit:      "ports are used again, on loopback at least",
+		Doubtful: "they are not",
+		Why:      "a load that renews connections is held to ports / 60 s, 470 a second",
+		Source:   "kernel, networking/ip-sysctl.rst: tcp_tw_reuse"},
+	{Name: "backlog", look: backlog,
+		Fit:      "1024 or more",
+		Doubtful: "less",
+		Why: "when more connections come at once than a server's queue holds they are dropped " +
+			"and tried again after 1 s: latencies of just over 1 s that no code explains",
+		Source: "listen(2), net.core.somaxconn; RFC 6298 §2"},
+	{Name: "conntrack", look: conntrack,
+		Fit:      "not loaded, or room for 30000 connections",
+		Doubtful: "less room",
+		Why:      "when its table is full packets are dropped without an error, on loopback too",
+		Source:   "kernel, networking/nf_conntrack-sysctl.rst"},
+}
+
+const (
+	filesMin     = 16384
+	portsMin     = 28000 // the default range, 32768 to 60999, has 28232
+	backlogMin   = 1024
+	conntrackMin = 30000 // more than there are ports
+)
+
+func openFiles(m *machine) finding {
+	const name = "Max open files"
+	for line := range strings.SplitSeq(m.text("proc/self/limits"), "\n") {
+		rest, found := strings.CutPrefix(line, name)
+		if !found {
+			continue
+		}
+		soft, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+		n, err := strconv.ParseInt(soft, 10, 64)
+		if err == nil && n < filesMin {
+			return doubtful(soft, fmt.Sprintf("ulimit -n %d; beyond the hard limit in "+
+				"/etc/security/limits.conf, LimitNOFILE= or docker run --ulimit", filesMin))
+		}
+		return fit(soft)
+	}
+	return unknown("the kernel does not say")
+}
+
+func ports(m *machine) finding {
+	var first, last int
+	if n, _ := fmt.Sscan(m.text("proc/sys/net/ipv4/ip_local_port_range"), &first, &last); n != 2 {
+		return unknown("the kernel does not say")
+	}
+	observed := fmt.Sprintf("%d: %d to %d", last-first+1, first, last)
+	if last-first+1 < portsMin {
+		return doubtful(observed,
+			asRoot(`sysctl -w net.ipv4.ip_local_port_range="32768 60999"`))
+	}
+	return fit(observed)
+}
+
+func timeWait(m *machine) finding {
+	const sysctl = "net.ipv4.tcp_tw_reuse"
+	switch n := m.number("proc/sys/net/ipv4/tcp_tw_reuse"); n {
+	case -1:
+		return unknown("the kernel does not say")
+	case 0:
+		return doubtful("never used again", asRoot("sysctl -w "+sysctl+"=2"))
+	case 2:
+		return fit("used again on loopback")
+	}
+	return fit("used again")
+}
+
+func backlog(m *machine) finding {
+	const sysctl = "net.core.somaxconn"
+	n := m.number("proc/sys/net/core/somaxconn")
+	if n < 0 {
+		return unknown("the kernel does not say")
+	}
+	observed := strconv.FormatInt(n, 10)
+	if n < backlogMin {
+		return doubtful(observed, asRoot("sysctl -w "+sysctl+"=4096"))
+	}
+	return fit(observed)
+}
+
+func conntrack(m *machine) finding {
+	const dir = "proc/sys/net/netfilter/nf_conntrack_"
+	most, now := m.number(dir+"max"), m.number(dir+"count")
+	switch {
+	case most < 0 && m.exists("proc/sys/net"):
+		return fit("not loaded")
+	case most < 0 || now < 0:
+		return unknown("the kernel does not say")
+	}
+	observed := fmt.Sprintf("%d of %d entries in use", now, most)
+	if most-now < conntrackMin {
+		return doubtful(observed, asRoot("sysctl -w net.netfilter.nf_conntrack_max=262144"))
+	}
+	return fit(observed)
+}

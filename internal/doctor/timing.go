@@ -1,0 +1,101 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// timeRules are about reading the clock and being woken by it.
+var timeRules = []Rule{
+	{Name: "clock source", look: clockSource, Vital: true,
+		Fit:      "one that is read without entering the kernel: tsc, kvm-clock, arch_sys_counter",
+		Doubtful: "one that is not known here",
+		Unfit:    "hpet, acpi_pm, pit or jiffies",
+		Why: "each request is stamped several times: reading hpet or acpi_pm takes microseconds " +
+			"and is done by one core at a time, jiffies tell whole milliseconds",
+		Source: "kernel, timers/timekeeping.rst; vdso(7)"},
+	{Name: "timer slack", look: timerSlack,
+		Fit:      "50 µs or less, the kernel's default",
+		Doubtful: "more",
+		Why:      "the kernel wakes every sleeper up to so much later, to wake several at once",
+		Source:   "prctl(2), PR_SET_TIMERSLACK"},
+	{Name: "wake-ups", look: wakeUps,
+		Fit:      "99 % of 200 sleeps of 1 ms end within 250 µs of their end",
+		Doubtful: "later",
+		Unfit:    "half of them end 1 ms late: there are no high-resolution timers",
+		Why: "requests of an open load are sent when a timer says so: what wakes late sends " +
+			"late, and waits for answers as long",
+		Source: "kernel, timers/hrtimers.rst; measured"},
+}
+
+// Clock sources as the kernel names them. The fast ones are those that vdso(7) reads.
+var (
+	clocksFast = []string{"tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter",
+		"riscv_clocksource", "timebase", "tod"}
+	clocksSlow = []string{"hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies"}
+)
+
+func clockSource(m *machine) finding {
+	const dir = "sys/devices/system/clocksource/clocksource0/"
+	name := m.text(dir + "current_clocksource")
+	if name == "" {
+		return unknown("the kernel does not say")
+	}
+	others := strings.Fields(m.text(dir + "available_clocksource"))
+	isFast := func(o string) bool { return slices.Contains(clocksFast, o) }
+	better := slices.IndexFunc(others, isFast)
+	fix := "dmesg | grep -i clocksource says why tsc is not trusted; boot with tsc=reliable " +
+		"if it can be"
+	if better >= 0 {
+		fix = asRoot("echo " + others[better] + " > /" + dir + "current_clocksource")
+	}
+	switch {
+	case slices.Contains(clocksFast, name):
+		return fit(name)
+	case slices.Contains(clocksSlow, name):
+		return unfit(name, fix)
+	}
+	return doubtful(name, fix)
+}
+
+const slackMax = 50 * time.Microsecond
+
+func timerSlack(m *machine) finding {
+	ns := m.number("proc/self/timerslack_ns")
+	if ns < 0 {
+		return unknown("the kernel does not say")
+	}
+	observed := inUs(ns)
+	if ns > int64(slackMax) {
+		return doubtful(observed, "start prony from a shell whose slack is not raised; "+
+			"a service of systemd gets it from TimerSlackNSec=")
+	}
+	return fit(observed)
+}
+
+const (
+	lateMax  = 250 * time.Microsecond // of 99 %
+	lateTick = time.Millisecond       // of half
+)
+
+func wakeUps(m *machine) finding {
+	n := len(m.lateNs)
+	if n == 0 {
+		return unknown("not measured")
+	}
+	// Nearest ranks: of 200, the 100th and the 198th.
+	p50, p99 := m.lateNs[(n+1)/2-1], m.lateNs[(99*n+99)/100-1]
+	observed := fmt.Sprintf("%s late at p50, %s at p99", inUs(p50), inUs(p99))
+	switch {
+	case p50 >= int64(lateTick):
+		return unfit(observed, "boot without highres=off; use a kernel with CONFIG_HIGH_RES_TIMERS")
+	case p99 > int64(lateMax):
+		return doubtful(observed, "end what else runs; limit idle states; in a virtual machine, "+
+			"its host decides")
+	}
+	return fit(observed)
+}
+
+func inUs(ns int64) string { return fmt.Sprintf("%.0f µs", float64(ns)/1e3) }

@@ -1,0 +1,352 @@
+package report
+
+import (
+	_ "embed" // the page's template
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"prony/internal/comparison"
+	"prony/internal/table"
+)
+
+//go:embed page_compare.gohtml
+var compareTemplate string
+
+// Compare prints a comparison as one file, of the same bundle and under the same policy as HTML's.
+// All its figures are markup, so that it reads, and prints, without scripts.
+func Compare(w io.Writer, c comparison.Comparison, o HTMLOptions) error {
+	return write(w, compareTemplate, pageData{Scenarios: []pageScenario{}}, func(f frame) any {
+		v := compareOf(c, o)
+		v.frame = f
+		return v
+	})
+}
+
+type compareView struct {
+	frame
+	Title     string
+	Says      string
+	Gate      *comparison.Gate
+	Banner    string
+	Unlike    []table.Difference
+	Told      []table.Difference
+	Warnings  []string
+	Pairs     []pairView
+	Missing   []string
+	Method    []string
+	Reproduce []string
+	Prony     string
+}
+
+type pairView struct {
+	Number  int
+	Heading string
+	Sides   []sideView
+	Forest  *strip
+	Table   []compareRow
+	Levels  []strip
+	Notes   []string
+}
+
+type sideView struct {
+	Letter string
+	Facts  []fact
+}
+
+type compareRow struct{ Name, A, B, Change, Interval, P, Word, Outcome string }
+
+func compareOf(c comparison.Comparison, o HTMLOptions) compareView {
+	v := compareView{Title: o.Title, Says: compareSays(c), Gate: o.Gate, Banner: c.Banner(),
+		Unlike: c.Unlike, Told: c.Told, Warnings: c.Warnings, Missing: c.Missing,
+		Method: methodLines(c)}
+	if v.Title == "" {
+		v.Title = c.Title
+	}
+	for _, r := range c.Reproduce {
+		if r != "" && !slices.Contains(v.Reproduce, r) {
+			v.Reproduce = append(v.Reproduce, r)
+		}
+	}
+	for i, p := range c.Pairs {
+		v.Prony = p.B.Prony
+		v.Pairs = append(v.Pairs, pairOf(c, p, i+1, o.Gate))
+	}
+	return v
+}
+
+// compareSays reads the outcome out: what changed, and how much stayed.
+func compareSays(c comparison.Comparison) string {
+	var changed []string
+	alike := 0
+	for _, p := range c.Pairs {
+		for _, r := range p.Rows {
+			switch r.Outcome {
+			case comparison.Better, comparison.Worse:
+				text := fmt.Sprintf("%s %s (%s)", rowName(r), table.Change(1+r.Change()), r.Word)
+				if len(c.Pairs) > 1 {
+					text = p.B.Target + ": " + text
+				}
+				changed = append(changed, text)
+			case comparison.Alike, comparison.Equal:
+				alike++
+			}
+		}
+	}
+	const said = 6
+	more := len(changed) - said
+	if more > 0 {
+		changed = append(changed[:said], fmt.Sprintf("and %d more", more))
+	}
+	if len(changed)+alike == 0 {
+		return "No measure could be compared."
+	}
+	rest := fmt.Sprintf("%d measures cannot be told apart", alike)
+	if len(changed) == 0 {
+		return "Of B against A, " + rest + "; none differs."
+	}
+	return "Of B against A: " + strings.Join(changed, "; ") + ". " + rest + "."
+}
+
+func rowName(r comparison.Row) string { return strings.TrimSpace(r.Load + " " + r.Label) }
+
+func pairOf(c comparison.Comparison, p comparison.Pair, number int, g *comparison.Gate) pairView {
+	v := pairView{Number: number, Heading: p.Scenario + ": " + p.B.Target,
+		Sides: []sideView{{"A", sideFacts(p.A)}, {"B", sideFacts(p.B)}}}
+	if p.A.Target != p.B.Target {
+		v.Heading += " against " + p.A.Target
+	}
+	v.Forest = forest(c, p, g)
+	for _, r := range p.Rows {
+		v.Table = append(v.Table, compareRowOf(r))
+		if s, ok := levels(r); ok {
+			v.Levels = append(v.Levels, s)
+		}
+		for _, why := range []struct{ name, text string }{{"A", r.A.Withheld}, {"B",
+			r.B.Withheld}} {
+			if why.text != "" {
+				v.Notes = append(v.Notes, fmt.Sprintf("%s has no %s: %s", why.name, rowName(r),
+					why.text))
+			}
+		}
+		if r.Control != nil && r.Control.HasInterval() {
+			v.Notes = append(v.Notes, fmt.Sprintf("the control's own %s: %s (%s)", rowName(r),
+				table.Change(r.Control.Center), comparison.Interval(*r.Control)))
+		}
+	}
+	return v
+}
+
+func sideFacts(x comparison.Subject) []fact {
+	v := factsView{}
+	add := func(name, value string) {
+		if value != "" {
+			v.add(name, value)
+		}
+	}
+	add("target", x.Target)
+	add("run", strings.TrimSpace(x.Run+" "+x.Time))
+	add("suite", x.Suite)
+	add("commit", x.Commit)
+	add("artifact", x.Artifact)
+	add("machine", x.Machine)
+	add("prony", x.Prony)
+	add("blocks", fmt.Sprint(x.Blocks))
+	n := x.Counts
+	add("trials", fmt.Sprintf("VALID %d, SUSPECT %d, INVALID %d, failed %d", n.Valid, n.Suspect,
+		n.Invalid, n.Failed))
+	add("method", x.Method)
+	add("left out", strings.Join(x.Excluded, "; "))
+	return v.Facts
+}
+
+// forest draws every ratio with its interval and, where trials are paired, each block's.
+func forest(c comparison.Comparison, p comparison.Pair, g *comparison.Gate) *strip {
+	all := []float64{}
+	blocks := 0
+	for _, r := range p.Rows {
+		if !drawable(r) {
+			continue
+		}
+		all = append(all, r.Ratio.Center, r.Ratio.Lo, r.Ratio.Hi)
+		for _, b := range r.Blocks {
+			all, blocks = append(all, b.Ratio), max(blocks, b.Block)
+		}
+		if most, ok := marginOf(g, p, r); ok {
+			all = append(all, 1-most, 1+most)
+		}
+	}
+	all = slices.DeleteFunc(all, math.IsNaN)
+	if len(all) == 0 {
+		return nil
+	}
+	r := span(all, true)
+	s := &strip{Caption: "Ratios of B to A with their intervals", Name: "measure",
+		Axis: "B over A, logarithmic; 1 is no difference", Value: "change, interval",
+		Ticks: r.marks(ratioText), Mark: r.place(1), Class: "forest", Blocks: blocks,
+		Says: pairSays(c, p)}
+	var group stripGroup
+	for _, row := range p.Rows {
+		if drawable(row) {
+			group.Rows = append(group.Rows, forestRow(row, r, blocks, g, p))
+		}
+	}
+	s.Groups = []stripGroup{group}
+	return s
+}
+
+func drawable(r comparison.Row) bool {
+	return r.Ratio != nil && !math.IsNaN(r.Ratio.Center)
+}
+
+func forestRow(row comparison.Row, r ruler, blocks int, g *comparison.Gate,
+	p comparison.Pair) stripRow {
+	out := ratioRow(rowName(row), *row.Ratio, r)
+	out.Class, out.Note = row.Outcome, row.Better+" is better"
+	out.Text = table.Change(row.Ratio.Center)
+	if row.Ratio.HasInterval() {
+		out.Range = comparison.Interval(*row.Ratio)
+	}
+	for _, b := range row.Blocks {
+		out.Dots = append(out.Dots, stripDot{X: r.place(b.Ratio), Y: blockPlace(b.Block, blocks),
+			Title: fmt.Sprintf("block %d: %s", b.Block, table.Change(b.Ratio))})
+	}
+	if most, ok := marginOf(g, p, row); ok {
+		lo, hi := 1-most, 1.0
+		if row.Better == comparison.Lower {
+			lo, hi = 1, 1+most
+		}
+		from, width := r.between(lo, hi)
+		out.Shade = &shade{From: from, Width: width}
+		out.Note += ", the gate allows " + table.Percent(most)
+	}
+	return out
+}
+
+// marginOf is what a gate allows a row to get worse by.
+func marginOf(g *comparison.Gate, p comparison.Pair, r comparison.Row) (float64, bool) {
+	if g == nil {
+		return 0, false
+	}
+	for _, k := range g.Checks {
+		same := k.Pair != nil && k.Pair.Scenario == p.Scenario && k.Pair.B.Target == p.B.Target &&
+			k.Pair.A.Target == p.A.Target
+		if same && k.Row != nil && k.Row.Load == r.Load && k.Row.Metric == r.Metric {
+			return k.Most, true
+		}
+	}
+	return 0, false
+}
+
+// pairSays is empty where the pair is all there is: the head has said it.
+func pairSays(c comparison.Comparison, p comparison.Pair) string {
+	if len(c.Pairs) < 2 {
+		return ""
+	}
+	one := c
+	one.Pairs = []comparison.Pair{p}
+	return compareSays(one)
+}
+
+// levels draws the trials of both sides of a row, on one axis.
+func levels(row comparison.Row) (strip, bool) {
+	all := []float64{}
+	blocks := 0
+	for _, v := range []comparison.Value{row.A, row.B} {
+		if v.Withheld != "" {
+			return strip{}, false
+		}
+		all = append(all, v.Summary.Center, v.Summary.Lo, v.Summary.Hi)
+		for _, p := range v.Points {
+			all, blocks = append(all, p.Value), max(blocks, p.Block)
+		}
+	}
+	all = slices.DeleteFunc(all, math.IsNaN)
+	if len(all) == 0 || slices.Max(all) <= 0 {
+		return strip{}, false
+	}
+	r := near(all)
+	s := strip{Caption: rowName(row), Name: "side", Axis: row.Label + beginsAt(r), Blocks: blocks,
+		Value: "median, interval", Ticks: r.marks(onAxis(unitPrinter(row.Unit)))}
+	side := func(name string, v comparison.Value) stripRow {
+		return metricRow(name, table.Metric{Unit: row.Unit, Points: v.Points,
+			Summary: v.Summary}, r, blocks)
+	}
+	s.Groups = []stripGroup{{Rows: []stripRow{side("A", row.A), side("B", row.B)}}}
+	return s, true
+}
+
+// near is a ruler that does not start at zero: two sides of one thing lie too close together for
+// that, and no length is drawn that a reader could compare.
+func near(all []float64) ruler {
+	lo, hi := slices.Min(all), slices.Max(all)
+	room := max(hi-lo, 0.02*hi) * 0.1
+	return ruler{max(lo-room, 0), hi + room, false}
+}
+
+func beginsAt(r ruler) string {
+	if r.lo > 0 {
+		return ", not from zero"
+	}
+	return ""
+}
+
+func compareRowOf(r comparison.Row) compareRow {
+	out := compareRow{Name: rowName(r), A: sideText(r.A, r.Unit), B: sideText(r.B, r.Unit),
+		Change: table.Absent, Word: r.Word, Outcome: r.Outcome}
+	if r.A.Withheld == "" && r.B.Withheld == "" {
+		out.Change = table.Change(1 + r.Change())
+	}
+	if r.HasRatio() {
+		out.Interval = comparison.Interval(*r.Ratio)
+	}
+	const least = 0.001
+	switch {
+	case math.IsNaN(r.PHolm):
+	case r.PHolm < least:
+		out.P = "<0.001"
+	default:
+		out.P = fmt.Sprintf("%.3f", r.PHolm)
+	}
+	if r.Outcome == comparison.Alike && !math.IsNaN(r.Detectable) {
+		out.Word += fmt.Sprintf(" (sees %s)", table.Percent(r.Detectable))
+	}
+	return out
+}
+
+func sideText(v comparison.Value, unit string) string {
+	s := v.Summary
+	if v.Withheld != "" || math.IsNaN(s.Center) {
+		return table.Absent
+	}
+	text := table.Quantity(s.Center, unit)
+	if s.HasInterval() && s.Lo < s.Hi && s.Center != 0 {
+		text += " ±" + table.Percent(max(s.Hi-s.Center, s.Center-s.Lo)/s.Center)
+	}
+	return text
+}
+
+// methodLines say what the numbers are.
+func methodLines(c comparison.Comparison) []string {
+	how := "not paired: the sides come from different runs; Welch's t on logarithms"
+	if c.Paired {
+		how = "paired within the blocks of one run; Student's t on logarithms"
+	}
+	out := []string{fmt.Sprintf("B to A is the ratio of geometric means with its %s interval "+
+		"(%s). The unit is the trial, never the request.", table.Percent(c.Confidence), how)}
+	if c.Control != "" {
+		out = append(out, "Ratios are divided by those of the control "+c.Control+
+			", so that what the machine did to everybody cancels.")
+	}
+	if c.Tests > 1 {
+		out = append(out, fmt.Sprintf("p is corrected for %d measures (Holm).", c.Tests))
+	}
+	out = append(out, "“Sees 3 %” is the least difference that so many blocks tell from none in "+
+		"8 of 10 cases: more blocks see less.")
+	if c.Fingerprint != "" {
+		out = append(out, "Both sides have one method, "+c.Fingerprint+".")
+	}
+	return out
+}

@@ -1,0 +1,217 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"prony/internal/result"
+	"prony/internal/table"
+)
+
+// What the numbers were made under: warnings, the host before each trial, and what trials share.
+
+// warning is one rule's findings in all trials.
+type warning struct {
+	Rule, Grade string
+	Where       string // "5 of 30 trials, at half"
+	Observed    string // the first finding's
+	Limit, Hint string
+	Trials      []string
+}
+
+// warningsOf groups findings by rule, load and grade, the gravest and most frequent first.
+func warningsOf(records []result.Record) []warning {
+	type key struct{ rule, load, grade string }
+	groups := map[key]*warning{}
+	var keys []key
+	for i := range records {
+		r := &records[i]
+		for _, f := range r.Verdict.Findings {
+			k := key{f.Rule, f.Load, f.Grade}
+			w := groups[k]
+			if w == nil {
+				w = &warning{Rule: f.Rule, Grade: f.Grade, Observed: f.Observed, Limit: f.Limit,
+					Hint: f.Hint}
+				groups[k], keys = w, append(keys, k)
+			}
+			w.Trials = append(w.Trials, fmt.Sprintf("%s, block %d: %s", table.RowName(r.Target),
+				r.Block, f.Observed))
+		}
+	}
+	slices.SortStableFunc(keys, func(a, b key) int {
+		return cmp.Or(cmp.Compare(gradeRank(a.grade), gradeRank(b.grade)),
+			cmp.Compare(len(groups[b].Trials), len(groups[a].Trials)))
+	})
+	var out []warning
+	for _, k := range keys {
+		w := groups[k]
+		w.Where = fmt.Sprintf("%d of %d trials", len(w.Trials), len(records))
+		if k.load != "" {
+			w.Where += ", at " + k.load
+		}
+		out = append(out, *w)
+	}
+	return out
+}
+
+func gradeRank(grade string) int {
+	return map[string]int{result.Invalid: 0, result.Suspect: 1}[grade]
+}
+
+// timeline is the run as it went: a bar a trial, as high as the host was busy before it.
+type timeline struct {
+	Says  string
+	Bars  []bar
+	Rows  []moment
+	Heat  bool // whether a sensor told temperatures
+	Looks bool // whether the host was looked at before trials
+	Most  string
+}
+
+type bar struct{ X, Width, Y, Height, Class, Title string }
+
+type moment struct {
+	Order, Clock, Block, Target, Grade string
+	Steal, Others, Waited, Heat        string
+	Quiet                              string
+	Findings                           string
+	Anchor                             string
+}
+
+func timelineOf(records []result.Record) timeline {
+	var t timeline
+	most := 0.02 // below it, differences mean nothing
+	for i := range records {
+		b := records[i].Before
+		most = max(most, b.StealShare+b.OtherCPUShare)
+		t.Looks = t.Looks || b.WindowNs > 0
+		t.Heat = t.Heat || b.TemperatureC > 0
+	}
+	t.Most = table.Percent(most)
+	noisy := 0
+	for i := range records {
+		r := &records[i]
+		m := momentOf(r, i)
+		if r.Before.WindowNs > 0 && !r.Before.Quiet {
+			noisy++
+		}
+		t.Rows = append(t.Rows, m)
+		t.Bars = append(t.Bars, barOf(r, i, len(records), most))
+	}
+	switch {
+	case !t.Looks:
+		t.Says = "The records do not say how the host was before the trials."
+	case noisy == 0:
+		t.Says = "The host was quiet before every trial."
+	default:
+		t.Says = fmt.Sprintf("The host was not quiet before %d of %d trials.", noisy, len(records))
+	}
+	return t
+}
+
+func barOf(r *result.Record, i, n int, most float64) bar {
+	wide := 100 / float64(n)
+	share := (r.Before.StealShare + r.Before.OtherCPUShare) / most
+	high := 6 + 90*share // an idle host has a bar too: the trial's colour is on it
+	return bar{X: place(wide * (float64(i) + 0.1)), Width: place(wide * 0.8),
+		Y: place(100 - high), Height: place(high), Class: strings.ToLower(table.Grade(r)),
+		Title: fmt.Sprintf("%s, block %d: %s; %s of the host busy before it",
+			table.RowName(r.Target), r.Block, table.Grade(r),
+			table.Percent(r.Before.StealShare+r.Before.OtherCPUShare))}
+}
+
+func momentOf(r *result.Record, i int) moment {
+	b := r.Before
+	m := moment{Order: fmt.Sprint(r.Order), Clock: r.Time.UTC().Format("15:04:05"),
+		Block: fmt.Sprint(r.Block), Target: table.RowName(r.Target), Grade: table.Grade(r),
+		Steal: table.Absent, Others: table.Absent, Waited: table.Absent, Heat: table.Absent,
+		Quiet: table.Absent, Anchor: fmt.Sprintf("trial-%d", i+1)}
+	if b.WindowNs > 0 {
+		m.Steal, m.Others = table.Percent(b.StealShare), table.Percent(b.OtherCPUShare)
+		m.Waited = time.Duration(b.WaitedNs).Round(100 * time.Millisecond).String()
+		m.Quiet = "yes"
+		if !b.Quiet {
+			m.Quiet = "no: " + b.Why
+		}
+		if b.TemperatureC > 0 {
+			m.Heat = fmt.Sprintf("%.0f °C", b.TemperatureC)
+		}
+	}
+	var rules []string
+	for _, f := range r.Verdict.Findings {
+		words := f.Rule
+		if f.Load != "" {
+			words += " at " + f.Load
+		}
+		if !slices.Contains(rules, words) {
+			rules = append(rules, words)
+		}
+	}
+	m.Findings = strings.Join(rules, ", ")
+	return m
+}
+
+// shared splits the facts of trials into those that all share and those that vary.
+type shared struct {
+	Same    []fact
+	Varying []varied
+}
+
+// varied is a fact with its values and the number of trials of each.
+type varied struct {
+	Name   string
+	Values []fact // Name: how many trials; Value: what
+}
+
+// byNature are facts that must differ between targets; they stay with the trials.
+var byNature = []string{"target", "start", "warm-up", "artifact", "service command"}
+
+func sharedOf(records []result.Record) shared {
+	var out shared
+	var names []string
+	values := map[string][]string{}
+	for i := range records {
+		for _, f := range provenanceFacts(&records[i]) {
+			if slices.Contains(byNature, f.Name) {
+				continue
+			}
+			if values[f.Name] == nil {
+				names = append(names, f.Name)
+			}
+			values[f.Name] = append(values[f.Name], f.Value)
+		}
+	}
+	for _, name := range names {
+		v := varied{Name: name}
+		counts := map[string]int{}
+		for _, x := range values[name] {
+			counts[x]++
+		}
+		if absent := len(records) - len(values[name]); absent > 0 {
+			counts["not said"] = absent
+		}
+		if len(counts) == 1 {
+			out.Same = append(out.Same, fact{name, values[name][0]})
+			continue
+		}
+		for x, n := range counts {
+			v.Values = append(v.Values, fact{fmt.Sprintf("%d trials", n), x})
+		}
+		slices.SortFunc(v.Values, func(a, b fact) int {
+			return cmp.Or(cmp.Compare(counts[b.Value], counts[a.Value]),
+				cmp.Compare(a.Value, b.Value))
+		})
+		out.Varying = append(out.Varying, v)
+	}
+	return out
+}
+
+// without leaves out what stands under the whole run already.
+func (s shared) without(facts []fact) []fact {
+	return slices.DeleteFunc(slices.Clone(facts), func(f fact) bool {
+		return slices.Contains(s.Same, f)
+	})
+}

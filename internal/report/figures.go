@@ -1,0 +1,258 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"prony/internal/table"
+)
+
+// figuresView is what a scenario's section draws beside its table. A plot by script has its finding
+// in words and its numbers in a table, for those who do not see it.
+type figuresView struct {
+	Ranking  *strip
+	Trials   *dataTable // the ranking's dots as numbers
+	More     []strip
+	Floor    *strip
+	Noise    *dataTable // between trials and within them
+	Latency  *plotView
+	Loads    *plotView
+	LoadsWhy string // why there is no latency against load
+	Series   *plotView
+	Cost     *plotView
+}
+
+type plotView struct {
+	Says string
+	Data []dataTable
+}
+
+// dataTable is a plain table; the first column names the rows.
+type dataTable struct {
+	Caption string
+	Columns []string
+	Rows    [][]string
+}
+
+func figuresOf(s table.Study, sc table.Scenario, d pageScenario) figuresView {
+	blocks := blocksOf(sc)
+	var v figuresView
+	if r, ok := metricStrip(sc, sc.Ranking.Load, sc.Ranking.Metric, blocks); ok {
+		r.Says = rankingSays(sc)
+		r.Class = "ranking"
+		v.Ranking, v.Trials = &r, trialsTable(sc, blocks)
+	}
+	v.More = moreStrips(sc, blocks)
+	v.Floor = floorStrip(sc, blocks)
+	v.Noise = noiseTable(sc)
+	if len(d.Latency) > 0 {
+		v.Latency = &plotView{latencySays(sc, d.Latency[0]), latencyTables(sc, d.Latency)}
+	}
+	if d.Loads != nil {
+		v.Loads = &plotView{loadsSays(*d.Loads), []dataTable{loadsTable(*d.Loads)}}
+	} else {
+		v.LoadsWhy = noLoads(sc)
+	}
+	if len(d.Series) > 0 {
+		v.Series = &plotView{seriesSays(sc), warmupTables(sc)}
+	}
+	if d.Cost != nil {
+		v.Cost = &plotView{costSays(*d.Cost), []dataTable{costTable(*d.Cost)}}
+	}
+	return v
+}
+
+func blocksOf(sc table.Scenario) int {
+	most := 0
+	for _, t := range sc.Targets {
+		for _, m := range t.Metrics {
+			for _, p := range m.Points {
+				most = max(most, p.Block)
+			}
+		}
+	}
+	return most
+}
+
+const saidTiers = 4
+
+// rankingSays reads the ranking out, tier by tier.
+func rankingSays(sc table.Scenario) string {
+	var said []string
+	for k, names := range sc.Ranking.Tiers {
+		if k == saidTiers && len(sc.Ranking.Tiers) > saidTiers+1 {
+			said = append(said, fmt.Sprintf("tiers %d to %d follow", k+1, len(sc.Ranking.Tiers)))
+			break
+		}
+		var words []string
+		for _, t := range sc.Targets {
+			m, ok := t.Metric(sc.Ranking.Load, sc.Ranking.Metric)
+			if ok && slices.Contains(names, t.Name) {
+				words = append(words, t.Name+" "+unitPrinter(m.Unit)(m.Summary.Center))
+			}
+		}
+		text := fmt.Sprintf("tier %d: %s", k+1, strings.Join(words, ", "))
+		if len(words) > 1 {
+			text += " (not told apart)"
+		}
+		said = append(said, text)
+	}
+	if len(said) == 0 {
+		return "No target could be ranked."
+	}
+	return "By " + metricName(sc.Ranking.Metric, "") + ", " + strings.Join(said, "; ") + "."
+}
+
+func trialsTable(sc table.Scenario, blocks int) *dataTable {
+	t := &dataTable{Caption: "Each trial's " + metricName(sc.Ranking.Metric, "") + ", by block",
+		Columns: []string{"target"}}
+	for b := range blocks {
+		t.Columns = append(t.Columns, fmt.Sprint(b+1))
+	}
+	for _, target := range sc.Targets {
+		m, ok := target.Metric(sc.Ranking.Load, sc.Ranking.Metric)
+		if !ok {
+			continue
+		}
+		row := make([]string, blocks+1)
+		row[0] = target.Name
+		for b := range blocks {
+			row[b+1] = table.Absent
+		}
+		for _, p := range m.Points {
+			row[p.Block] = unitPrinter(m.Unit)(p.Value)
+			if p.Verdict != "VALID" {
+				row[p.Block] += " " + p.Verdict
+			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// moreStrips are the other measures that people choose by; all are in the CSV.
+func moreStrips(sc table.Scenario, blocks int) []strip {
+	var out []strip
+	add := func(load, metric string) {
+		if load == sc.Ranking.Load && metric == sc.Ranking.Metric {
+			return
+		}
+		if s, ok := metricStrip(sc, load, metric, blocks); ok {
+			out = append(out, s)
+		}
+	}
+	for _, l := range sc.Loads {
+		if l.Model == "open" {
+			add(l.Name, "p50")
+			add(l.Name, "p99")
+		} else {
+			add(l.Name, table.Throughput)
+		}
+	}
+	for _, metric := range []string{table.CPU, table.RSS} {
+		add(sc.Ranking.Load, metric)
+	}
+	for _, metric := range []string{table.Ready, "time_to_peak", "warmup_cost"} {
+		add("", metric)
+	}
+	return out
+}
+
+// floorStrip draws a target's ratio to itself: what lies inside is noise.
+func floorStrip(sc table.Scenario, blocks int) *strip {
+	all := []float64{}
+	for _, f := range sc.Floors {
+		all = append(all, f.Ratio.Center, f.Ratio.Lo, f.Ratio.Hi)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	r := span(slices.DeleteFunc(all, math.IsNaN), true)
+	s := &strip{Caption: "Noise floor: each target against itself", Name: "target, measure",
+		Axis: "arm b over arm a, logarithmic", Value: "ratio and interval",
+		Ticks: r.marks(ratioText), Mark: r.place(1), Class: "forest"}
+	worst, alarms := math.Inf(-1), 0
+	g := stripGroup{}
+	for _, f := range sc.Floors {
+		row := ratioRow(f.Target, f.Ratio, r)
+		row.Note = f.Load + " " + metricName(f.Metric, f.Unit)
+		if !math.IsNaN(f.Detects) {
+			row.Range += "; resolves " + table.Percent(f.Detects)
+			worst = max(worst, f.Detects)
+		}
+		if f.Ratio.HasInterval() && (f.Ratio.Lo > 1 || f.Ratio.Hi < 1) {
+			alarms++
+			row.Class = "alarm"
+		}
+		g.Rows = append(g.Rows, row)
+	}
+	s.Groups = []stripGroup{g}
+	s.Says = fmt.Sprintf("%d of %d intervals leave out 1, though nothing differs.", alarms,
+		len(sc.Floors))
+	if !math.IsInf(worst, 0) {
+		s.Says += " At worst a difference of " + table.Percent(worst) + " is what these blocks " +
+			"resolve; smaller ones are noise here."
+	}
+	return s
+}
+
+const saidTargets = 3
+
+func latencySays(sc table.Scenario, l pageLatency) string {
+	type named struct {
+		name string
+		ns   float64
+	}
+	var at []named
+	for _, t := range sc.Targets {
+		if m, ok := t.Metric(l.Load, "p99"); ok && m.Withheld == "" {
+			at = append(at, named{t.Name, m.Summary.Center})
+		}
+	}
+	if len(at) == 0 {
+		return fmt.Sprintf("Response time by percentile at %s: no target has a p99 to show.",
+			l.Title)
+	}
+	slices.SortStableFunc(at, func(a, b named) int { return int(math.Copysign(1, a.ns-b.ns)) })
+	words := []string{}
+	for i, n := range at {
+		if i < saidTargets || i == len(at)-1 {
+			words = append(words, n.name+" "+table.Duration(n.ns))
+		}
+	}
+	return fmt.Sprintf("At %s, p99 from the shortest: %s.", l.Title, strings.Join(words, ", "))
+}
+
+func latencyTables(sc table.Scenario, ls []pageLatency) []dataTable {
+	var out []dataTable
+	for _, l := range ls {
+		t := dataTable{Caption: "Response time at " + l.Title,
+			Columns: []string{"target", "p50", "p90", "p99", "p99.9"}}
+		for _, target := range sc.Targets {
+			row := []string{target.Name}
+			for _, name := range t.Columns[1:] {
+				m, ok := target.Metric(l.Load, name)
+				text := table.Absent
+				if ok && m.Withheld == "" {
+					text = withInterval(m)
+				}
+				row = append(row, text)
+			}
+			t.Rows = append(t.Rows, row)
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// withInterval prints a level as "1.20 ms [1.15 ms – 1.28 ms]".
+func withInterval(m table.Metric) string {
+	print := unitPrinter(m.Unit)
+	text := print(m.Summary.Center)
+	if m.Summary.HasInterval() {
+		text += " [" + print(m.Summary.Lo) + " – " + print(m.Summary.Hi) + "]"
+	}
+	return text
+}

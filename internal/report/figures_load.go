@@ -1,0 +1,350 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"prony/internal/result"
+	"prony/internal/stats"
+	"prony/internal/table"
+)
+
+// ratioText prints a ratio on an axis: 0.95, 1, 1.05.
+func ratioText(x float64) string {
+	return strings.TrimRight(strings.TrimRight(fmt.Sprintf("%.3f", x), "0"), ".")
+}
+
+// ratioRow is a row of a forest plot.
+func ratioRow(name string, x stats.Ratio, r ruler) stripRow {
+	row := stripRow{Name: name, Text: table.Absent, Range: x.Warning}
+	if math.IsNaN(x.Center) {
+		return row
+	}
+	row.Center, row.Text = r.place(x.Center), fmt.Sprintf("%.3f", x.Center)
+	if row.Beyond = r.beyond(x.Center); row.Beyond != "" {
+		row.Center = ""
+	}
+	if x.HasInterval() {
+		row.From, row.Width = r.between(x.Lo, x.Hi)
+		row.Range = fmt.Sprintf("%.3f – %.3f", x.Lo, x.Hi)
+	}
+	return row
+}
+
+// noiseTable says where the noise of what ranks comes from.
+func noiseTable(sc table.Scenario) *dataTable {
+	t := &dataTable{Caption: "Where the noise comes from", Columns: []string{"target",
+		"SD between trials", "SD within a trial", "share between trials"}}
+	for _, target := range sc.Targets {
+		v := target.Variance
+		if math.IsNaN(v.Share) || v.Between == 0 && v.Within == 0 {
+			continue
+		}
+		t.Rows = append(t.Rows, []string{target.Name, table.Percent(v.Between),
+			table.Percent(v.Within), table.Percent(v.Share)})
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return t
+}
+
+// Latency against load.
+
+type pageLoads struct {
+	Targets []pageLoadLine `json:"targets"`
+}
+
+type pageLoadLine struct {
+	Target string          `json:"target"`
+	Points []pageLoadPoint `json:"points"` // by rate, of loads that were kept up with
+	Peak   *float64        `json:"peak"`   // requests/s of the closed load; null: none
+	Knee   string          `json:"knee"`   // between which rates it gave way; empty: it did not
+}
+
+type pageLoadPoint struct {
+	Load  string   `json:"load"`
+	PerS  float64  `json:"perS"` // achieved
+	P50Ms *float64 `json:"p50Ms"`
+	P99Ms *float64 `json:"p99Ms"`
+	P99Lo *float64 `json:"p99Lo"`
+	P99Hi *float64 `json:"p99Hi"`
+}
+
+// loadsOf is nil where no target has two points: a curve of one is none, and a closed load's
+// response time does not belong beside an open one's.
+func loadsOf(sc table.Scenario) *pageLoads {
+	out := &pageLoads{}
+	most := 0
+	for _, t := range sc.Targets {
+		line := loadLine(sc, t)
+		most = max(most, len(line.Points))
+		if len(line.Points) > 0 {
+			out.Targets = append(out.Targets, line)
+		}
+	}
+	if most < 2 {
+		return nil
+	}
+	return out
+}
+
+func loadLine(sc table.Scenario, t table.Target) pageLoadLine {
+	line := pageLoadLine{Target: t.Name}
+	var over []string
+	for _, l := range sc.Loads {
+		rate, ok := t.Metric(l.Name, table.Throughput)
+		if !ok || rate.Withheld != "" {
+			if ok && l.Model == "open" {
+				over = append(over, l.Name)
+			}
+			continue
+		}
+		if l.Model != "open" {
+			if line.Peak == nil {
+				line.Peak = finite(rate.Summary.Center)
+			}
+			continue
+		}
+		p50, _ := t.Metric(l.Name, "p50")
+		p99, _ := t.Metric(l.Name, "p99")
+		if p50.Withheld != "" {
+			over = append(over, l.Name)
+			continue
+		}
+		point := pageLoadPoint{Load: l.Title, PerS: roundTo(rate.Summary.Center, 1),
+			P50Ms: milli(p50.Summary.Center)}
+		if p99.Withheld == "" {
+			s := p99.Summary
+			point.P99Ms, point.P99Lo, point.P99Hi = milli(s.Center), milli(s.Lo), milli(s.Hi)
+		}
+		line.Points = append(line.Points, point)
+	}
+	slices.SortStableFunc(line.Points, func(a, b pageLoadPoint) int {
+		return int(math.Copysign(1, a.PerS-b.PerS))
+	})
+	if len(over) > 0 && len(line.Points) > 0 {
+		line.Knee = fmt.Sprintf("keeps %s/s, not the load %s",
+			table.Rate(line.Points[len(line.Points)-1].PerS), strings.Join(over, ", "))
+	}
+	return line
+}
+
+func milli(ns float64) *float64 { return finite(roundTo(ns/1e6, 4)) }
+
+func noLoads(sc table.Scenario) string {
+	open := 0
+	for _, l := range sc.Loads {
+		if l.Model == "open" {
+			open++
+		}
+	}
+	if open == 0 || len(sc.Targets) == 0 {
+		return ""
+	}
+	return "Latency against load is not drawn: it takes two open loads or more that a target " +
+		"keeps up with. Add some to the suite (such as 30, 60, 80 and 90 % of peak)."
+}
+
+func loadsSays(l pageLoads) string {
+	var words []string
+	for i, t := range l.Targets {
+		if i == saidTargets {
+			words = append(words, fmt.Sprintf("and %d more", len(l.Targets)-i))
+			break
+		}
+		first, last := t.Points[0], t.Points[len(t.Points)-1]
+		text := fmt.Sprintf("%s from p99 %s at %s/s to %s at %s/s", t.Target, msText(first.P99Ms),
+			table.Rate(first.PerS), msText(last.P99Ms), table.Rate(last.PerS))
+		if t.Knee != "" {
+			text += " (" + t.Knee + ")"
+		}
+		words = append(words, text)
+	}
+	return "As the load grows: " + strings.Join(words, "; ") + "."
+}
+
+func msText(ms *float64) string {
+	if ms == nil {
+		return table.Absent
+	}
+	return table.Duration(*ms * 1e6)
+}
+
+func loadsTable(l pageLoads) dataTable {
+	t := dataTable{Caption: "Latency against load",
+		Columns: []string{"target", "load", "achieved", "p50", "p99", "limit"}}
+	for _, line := range l.Targets {
+		for _, p := range line.Points {
+			t.Rows = append(t.Rows, []string{line.Target, p.Load, table.Rate(p.PerS) + "/s",
+				msText(p.P50Ms), msText(p.P99Ms), line.Knee})
+		}
+	}
+	return t
+}
+
+// Cost against throughput.
+
+type pageCost struct {
+	Title  string          `json:"title"`
+	Points []pageCostPoint `json:"points"`
+}
+
+type pageCostPoint struct {
+	Target string   `json:"target"`
+	Tier   int      `json:"tier"`
+	PerS   float64  `json:"perS"`
+	CPUUs  *float64 `json:"cpuUs"`
+	RSSMiB *float64 `json:"rssMiB"`
+	Text   string   `json:"text"`
+}
+
+func costOf(sc table.Scenario) *pageCost {
+	load := sc.Ranking.Load
+	out := &pageCost{Title: strings.TrimPrefix(loadName(sc, load), " at ")}
+	for _, t := range sc.Targets {
+		rate, ok := t.Metric(load, table.Throughput)
+		cpu, hasCPU := t.Metric(load, table.CPU)
+		rss, hasRSS := t.Metric(load, table.RSS)
+		if !ok || rate.Withheld != "" {
+			continue
+		}
+		p := pageCostPoint{Target: t.Name, Tier: t.Tier, PerS: roundTo(rate.Summary.Center, 1)}
+		var words []string
+		if hasCPU && cpu.Withheld == "" {
+			p.CPUUs = finite(roundTo(cpu.Summary.Center/1e3, 3))
+			words = append(words, table.Duration(cpu.Summary.Center)+" of CPU a request")
+		}
+		if hasRSS && rss.Withheld == "" {
+			p.RSSMiB = finite(roundTo(rss.Summary.Center/(1<<20), 2))
+			words = append(words, table.Bytes(rss.Summary.Center)+" resident")
+		}
+		if len(words) == 0 {
+			continue
+		}
+		p.Text = table.Rate(rate.Summary.Center) + "/s, " + strings.Join(words, ", ")
+		out.Points = append(out.Points, p)
+	}
+	if len(out.Points) == 0 {
+		return nil
+	}
+	return out
+}
+
+func costSays(c pageCost) string {
+	least := c.Points[0]
+	for _, p := range c.Points {
+		if p.CPUUs != nil && (least.CPUUs == nil || *p.CPUUs < *least.CPUUs) {
+			least = p
+		}
+	}
+	return fmt.Sprintf("At %s, %s takes the least processor time for a request: %s.", c.Title,
+		least.Target, least.Text)
+}
+
+func costTable(c pageCost) dataTable {
+	t := dataTable{Caption: "Cost at " + c.Title, Columns: []string{"target",
+		"throughput, CPU and memory"}}
+	for _, p := range c.Points {
+		t.Rows = append(t.Rows, []string{p.Target, p.Text})
+	}
+	return t
+}
+
+// Warm-up.
+
+func seriesSays(sc table.Scenario) string {
+	kinds := map[string]int{}
+	trials := 0
+	for _, t := range sc.Targets {
+		for _, r := range t.Trials {
+			if r.Warmup.DurationNs > 0 {
+				trials++
+				kinds[warmupKind(r.Warmup)]++
+			}
+		}
+	}
+	var words []string
+	for _, kind := range []string{stats.Flat, stats.Warmed, stats.Slowed, stats.Unsteady,
+		ruleHeld, ruleMissed} {
+		if n := kinds[kind]; n > 0 {
+			words = append(words, fmt.Sprintf("%d %s", n, kindWords[kind]))
+		}
+	}
+	if trials == 0 {
+		return "No trial recorded a warm-up."
+	}
+	return fmt.Sprintf("Of %d trials: %s.", trials, strings.Join(words, ", "))
+}
+
+// Records that were made before series were classified say only whether the rule held.
+const (
+	ruleHeld   = "steady"
+	ruleMissed = "not steady"
+)
+
+var kindWords = map[string]string{
+	stats.Flat: "were steady from the first interval", stats.Warmed: "warmed up and became steady",
+	stats.Slowed:   "were faster at first, then steady",
+	stats.Unsteady: "never became steady", ruleHeld: "became steady in the warm-up",
+	ruleMissed: "were not steady when the warm-up ended",
+}
+
+func warmupKind(w result.Warmup) string {
+	switch {
+	case w.Kind != "":
+		return w.Kind
+	case w.Steady:
+		return ruleHeld
+	}
+	return ruleMissed
+}
+
+func warmupTables(sc table.Scenario) []dataTable {
+	t := dataTable{Caption: "Warm-up, a row a trial", Columns: []string{"target", "block", "kind",
+		"steady after", "peak after", "cost", "levels"}}
+	for _, target := range sc.Targets {
+		for _, r := range target.Trials {
+			w := r.Warmup
+			if w.DurationNs == 0 {
+				continue
+			}
+			t.Rows = append(t.Rows, []string{target.Name, fmt.Sprint(r.Block), warmupKind(w),
+				secondsOr(w.SteadyAtNs, w.Steady), secondsOr(w.PeakAtNs, peaked(w)),
+				secondsOr(w.CostNs, peaked(w)),
+				levelsText(w.Levels)})
+		}
+	}
+	return []dataTable{t}
+}
+
+// peaked tells whether a steady level was found to compare the warm-up with.
+func peaked(w result.Warmup) bool { return w.Kind != "" && w.Kind != stats.Unsteady }
+
+func secondsOr(ns int64, known bool) string {
+	if !known {
+		return table.Absent
+	}
+	return time.Duration(ns).Round(100 * time.Millisecond).String()
+}
+
+const saidLevels = 6
+
+func levelsText(levels []result.Level) string {
+	var words []string
+	for i, l := range levels {
+		if i == saidLevels {
+			words = append(words, "…")
+			break
+		}
+		words = append(words, fmt.Sprintf("%s/s to %s", table.Rate(l.MeanPerS),
+			time.Duration(l.ToNs).Round(100*time.Millisecond)))
+	}
+	if len(words) == 0 {
+		return table.Absent
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,167 @@
+package report
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"prony/internal/result"
+	"prony/internal/table"
+)
+
+// trialRow is one load of one trial; a trial that offered none has a row all the same.
+type trialRow struct {
+	record      *result.Record
+	load        *result.Load // nil: there was none
+	percentiles []table.Percentile
+}
+
+// notFlat are the fields of records that no column of numbers can hold, and those that columns of
+// their own say better. Of histograms only that of the response times is worth its room.
+var notFlat = []string{
+	"loads", "failure_log", "verdict_findings", "warmup_rate_per_s", "warmup_levels",
+	"load_routes", "load_series",
+}
+
+// commandLines are lists of arguments.
+var commandLines = []string{"provenance_command", "provenance_service_args"}
+
+const keptHistogram = "load_response_time_hdr"
+
+// recordColumns are those of a record, or of a load in it: a column a field, by reflection, so that
+// what is added to the record comes along. Names are those of the record's JSON with underscores,
+// below each other joined by one.
+func recordColumns[T any](prefix string, root func(*trialRow) *T) []column[trialRow] {
+	var out []column[trialRow]
+	for _, leaf := range leaves(reflect.TypeFor[T](), prefix) {
+		out = append(out, column[trialRow]{leaf.name, leaf.kind, func(r *trialRow) any {
+			if v := root(r); v != nil {
+				return leaf.value(reflect.ValueOf(v).Elem())
+			}
+			return nil
+		}})
+	}
+	return out
+}
+
+// leaf is a field that holds a value and no further fields.
+type leaf struct {
+	name  string
+	kind  kind
+	value func(reflect.Value) any // of the struct that leaves were asked of
+}
+
+func leaves(t reflect.Type, prefix string) []leaf {
+	var out []leaf
+	for _, f := range reflect.VisibleFields(t) {
+		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		name := prefix + snake(tag)
+		hidden := strings.HasSuffix(name, "_hdr") && name != keptHistogram
+		if tag == "" || tag == "-" || hidden || slices.Contains(notFlat, name) {
+			continue
+		}
+		below := f.Type
+		if below.Kind() == reflect.Pointer {
+			below = below.Elem()
+		}
+		if below.Kind() == reflect.Struct && below != reflect.TypeFor[time.Time]() {
+			for _, l := range leaves(below, name+"_") {
+				counted := below == reflect.TypeFor[result.Errors]() // none is a number
+				out = append(out, l.inside(f.Index, counted))
+			}
+			continue
+		}
+		k, of := reader(f.Type, name)
+		if of == nil {
+			continue
+		}
+		// What JSON leaves out is not known; a -1 is the kernel's silence (docs/formats/record.md).
+		optional, silent := options != "", strings.HasPrefix(tag, "pressure")
+		out = append(out, leaf{name, k, func(v reflect.Value) any {
+			field := v.FieldByIndex(f.Index)
+			if optional && field.IsZero() || silent && field.Float() < 0 {
+				return nil
+			}
+			return of(field)
+		}})
+	}
+	return out
+}
+
+// inside is a leaf of a struct in a struct. Where that one is all zero, nothing in it was measured,
+// but for what is counted.
+func (l leaf) inside(index []int, counted bool) leaf {
+	of := l.value
+	l.value = func(v reflect.Value) any {
+		field := v.FieldByIndex(index)
+		if field.IsZero() && !counted {
+			return nil
+		}
+		if field.Kind() == reflect.Pointer {
+			field = field.Elem()
+		}
+		return of(field)
+	}
+	return l
+}
+
+// reader is the column's kind for a type and the way to read it; nil for what is no column. Lists
+// of words that have spaces in them need more than one between.
+func reader(t reflect.Type, name string) (kind, func(reflect.Value) any) {
+	switch {
+	case t == reflect.TypeFor[time.Time]():
+		return instants, func(v reflect.Value) any { return v.Interface() }
+	case t.Kind() == reflect.String:
+		return texts, func(v reflect.Value) any { return v.String() }
+	case t.Kind() == reflect.Bool:
+		return flags, func(v reflect.Value) any { return v.Bool() }
+	case t.Kind() == reflect.Float64:
+		return reals, func(v reflect.Value) any { return v.Float() }
+	case t.Kind() == reflect.Int || t.Kind() == reflect.Int64:
+		return counts, func(v reflect.Value) any { return v.Int() }
+	case t.Kind() == reflect.Uint64: // seeds: all 64 bits, which no signed number holds
+		return texts, func(v reflect.Value) any { return fmt.Sprint(v.Uint()) }
+	case t == reflect.TypeFor[[]int]() || slices.Contains(commandLines, name):
+		return texts, func(v reflect.Value) any { return joined(v, " ") }
+	case t == reflect.TypeFor[[]string]():
+		return texts, func(v reflect.Value) any { return joined(v, "; ") }
+	case t == reflect.TypeFor[map[string]string]():
+		return texts, func(v reflect.Value) any { return pairs(v) }
+	}
+	return 0, nil
+}
+
+func joined(v reflect.Value, by string) any {
+	var all []string
+	for i := range v.Len() {
+		all = append(all, fmt.Sprint(v.Index(i).Interface()))
+	}
+	return strings.Join(all, by)
+}
+
+// pairs prints a map as "go=go1.26; java=25", sorted.
+func pairs(v reflect.Value) any {
+	var all []string
+	for _, k := range v.MapKeys() {
+		all = append(all, k.String()+"="+v.MapIndex(k).String())
+	}
+	slices.Sort(all)
+	return strings.Join(all, "; ")
+}
+
+// snake turns otherCPUShare into other_cpu_share.
+func snake(name string) string {
+	var b strings.Builder
+	rs := []rune(name)
+	for i, r := range rs {
+		if unicode.IsUpper(r) && i > 0 && (!unicode.IsUpper(rs[i-1]) ||
+			i+1 < len(rs) && unicode.IsLower(rs[i+1])) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}

@@ -1,0 +1,255 @@
+package report
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"prony/internal/comparison"
+	"prony/internal/result"
+	"prony/internal/stats"
+	"prony/internal/table"
+)
+
+// TestRuler: places and ticks of axes.
+func TestRuler(t *testing.T) {
+	check := func(r ruler, value, want float64) {
+		t.Helper()
+		if got := r.at(value); math.Abs(got-want) > 1e-9 {
+			t.Errorf("%v on %+v stands at %v, wanted %v", value, r, got, want)
+		}
+	}
+	check(ruler{0, 100, false}, 50, 50)  // 2 + 96/2
+	check(ruler{0, 100, false}, 0, 2)    // the margin
+	check(ruler{0, 100, false}, 200, 98) // held at the edge
+	check(ruler{1, 100, true}, 10, 50)   // one of two decades
+	check(span([]float64{0.9, 1.3}, true), 1, 2+96*(-math.Log(0.9)+math.Log(1.3/0.9)*0.04)/
+		(math.Log(1.3/0.9)*1.08))
+	if a, z := blockPlace(1, 5), blockPlace(5, 5); a != "16.00%" || z != "84.00%" {
+		t.Errorf("blocks 1 and 5 of 5 stand at %s and %s", a, z)
+	}
+	if r := span([]float64{1, 40}, true); r.beyond(40) != "end" || r.beyond(1.9) != "" {
+		t.Errorf("a ratio of 40 is not beyond %+v", r)
+	}
+	for _, row := range []struct {
+		r    ruler
+		want string
+	}{
+		{ruler{0, 48_000, false}, "[0 10000 20000 30000 40000]"},
+		{ruler{0, 3, false}, "[0 1 2 3]"},
+		{ruler{1, 900, true}, "[1 3 10 30 100 300]"},
+		{ruler{0.97, 1.031, true}, "[0.98 1 1.02]"},
+	} {
+		var got []string
+		for _, v := range row.r.ticks() {
+			got = append(got, strconv.FormatFloat(math.Round(v*1e4)/1e4, 'f', -1, 64))
+		}
+		words := "[" + strings.Join(got, " ") + "]"
+		if n := len(got); n > mostTicks+1 || words != row.want {
+			t.Errorf("ticks of %+v are %s, wanted %s", row.r, words, row.want)
+		}
+	}
+}
+
+// TestRankingFigure: a band a tier, a row a target that ranks, a dot a trial.
+func TestRankingFigure(t *testing.T) {
+	s := table.Analyze(rich(), fixtureOptions())
+	sc := s.Scenarios[0]
+	f := figuresOf(s, sc, dataOf(s, HTMLOptions{}).Scenarios[0])
+	var ranked int
+	for _, g := range f.Ranking.Groups {
+		ranked += len(g.Rows)
+		for _, row := range g.Rows {
+			want := 5
+			if row.Name == "java-netty" || row.Name == "java-jdk/virtual" {
+				want = 4 // one failed, one INVALID
+			}
+			if g.Ramp > 0 && (len(row.Dots) != want || row.Center == "" || row.From == "") {
+				t.Errorf("%s has %d dots, centre %q, interval %q", row.Name, len(row.Dots),
+					row.Center, row.From)
+			}
+		}
+	}
+	// node-express was SUSPECT in block 2, and in no other.
+	for _, g := range f.Ranking.Groups {
+		for _, row := range g.Rows {
+			for k, d := range row.Dots {
+				if d.Hollow != (row.Name == "node-express" && k == 1) {
+					t.Errorf("%s, %s: hollow %v", row.Name, d.Title, d.Hollow)
+				}
+			}
+		}
+	}
+	if tiers := len(sc.Ranking.Tiers); len(f.Ranking.Groups) != tiers || ranked != 6 {
+		t.Errorf("%d bands of %d rows, wanted %d of 6", len(f.Ranking.Groups), ranked, tiers)
+	}
+	if !strings.Contains(f.Ranking.Says, "rust-axum 48.4k, java-netty 47.8k (not told apart)") {
+		t.Errorf("the ranking says %q", f.Ranking.Says)
+	}
+}
+
+// TestWarmupData: the warm-up ends where the window begins, and levels cross into it.
+func TestWarmupData(t *testing.T) {
+	w := result.Warmup{DurationNs: 4e9, IntervalNs: 5e8, RatePerS: make(result.Rates, 8),
+		Kind: stats.Warmed, Steady: true, SteadyAtNs: 15e8, PeakAtNs: 5e9,
+		Levels: []result.Level{{FromNs: 0, ToNs: 15e8, MeanPerS: 10}, {FromNs: 15e8, ToNs: 9e9,
+			MeanPerS: 20}}}
+	got := warmOf(w)
+	// Eight halves of a second: the first ends at -3.5 s, the last at 0; 1.5 s is at -2.5 s.
+	if len(got.Seconds) != 8 || got.Seconds[0] != -3.5 || got.Seconds[7] != 0 ||
+		*got.Steady != -2.5 || *got.Peak != 1 || got.Levels[1] != (pageLevel{-2.5, 5, 20}) {
+		t.Errorf("warm-up is drawn as %+v", got)
+	}
+	// Steady from the start is no missing value: the triangle stands at -4 s.
+	w.SteadyAtNs = 0
+	if at := warmOf(w).Steady; at == nil || *at != -4 {
+		t.Errorf("steady from the start is drawn at %v", at)
+	}
+	w.IntervalNs = 0
+	if warmOf(w) != nil {
+		t.Error("a warm-up without a series is drawn")
+	}
+	// It leads to the first load, and to no other.
+	s := table.Analyze(rich(), fixtureOptions())
+	for _, target := range dataOf(s, HTMLOptions{}).Scenarios[0].Series {
+		for _, trial := range target.Trials {
+			if (trial.Warmup != nil) != (trial.Load == "peak") {
+				t.Errorf("%s at %s: warm-up %v", trial.Trial, trial.Load, trial.Warmup)
+			}
+		}
+	}
+}
+
+// TestLoadsData: open loads by the rate that was served, and where a target gave way.
+func TestLoadsData(t *testing.T) {
+	s := table.Analyze(rich(), fixtureOptions())
+	d := dataOf(s, HTMLOptions{}).Scenarios[0]
+	for _, line := range d.Loads.Targets {
+		for i := 1; i < len(line.Points); i++ {
+			if line.Points[i].PerS < line.Points[i-1].PerS {
+				t.Errorf("%s: points are not in order of their rates", line.Target)
+			}
+		}
+		// At 110 % of peak the two slow ones lose a tenth: latency is withheld there.
+		slow := line.Target == "node-express" || line.Target == "python-django/reactive"
+		if slow != strings.Contains(line.Knee, "not the load rate4") {
+			t.Errorf("%s gave way: %q", line.Target, line.Knee)
+		}
+		if line.Peak == nil {
+			t.Errorf("%s has no peak", line.Target)
+		}
+	}
+	one := table.Analyze(made(), fixtureOptions())
+	if dataOf(one, HTMLOptions{}).Scenarios[0].Loads != nil {
+		t.Error("a curve is drawn through one point")
+	}
+	if why := noLoads(one.Scenarios[0]); !strings.Contains(why, "two open loads") {
+		t.Errorf("the missing figure says %q", why)
+	}
+}
+
+// TestConditions: warnings in order of gravity, provenance apart by what varies.
+func TestConditions(t *testing.T) {
+	records := rich()
+	ws := warningsOf(records)
+	total, rank := 0, 0
+	for _, w := range ws {
+		total += len(w.Trials)
+		if gradeRank(w.Grade) < rank {
+			t.Errorf("%s %s comes after what is less grave", w.Grade, w.Rule)
+		}
+		rank = gradeRank(w.Grade)
+	}
+	findings := 0
+	for _, r := range records {
+		findings += len(r.Verdict.Findings)
+	}
+	if total != findings {
+		t.Errorf("%d findings stand in the warnings, wanted %d", total, findings)
+	}
+	if s := sharedOf(records); len(s.Varying) != 0 {
+		t.Errorf("%+v vary in one run", s.Varying)
+	}
+	two := []result.Record{records[0], records[1], records[2]}
+	two[1].Provenance.Kernel = "6.19"
+	s := sharedOf(two)
+	if len(s.Varying) != 1 || s.Varying[0].Name != "machine" ||
+		s.Varying[0].Values[0].Name != "2 trials" {
+		t.Errorf("another kernel is said as %+v", s.Varying)
+	}
+	line := timelineOf(records)
+	if !strings.Contains(line.Says, "not quiet before") || !line.Heat || len(line.Bars) != 35 {
+		t.Errorf("the timeline says %q, heat %v, %d bars", line.Says, line.Heat, len(line.Bars))
+	}
+}
+
+// TestComparePage: what a comparison says stands in the markup, a gate and a banner with it.
+func TestComparePage(t *testing.T) {
+	c, gate := compared(t)
+	c.Unlike = []table.Difference{{Aspect: "peak connections", A: "64", B: "<b>128</b>"}}
+	var b bytes.Buffer
+	if err := Compare(&b, c, HTMLOptions{Gate: gate}); err != nil {
+		t.Fatal(err)
+	}
+	html := b.String()
+	markup, _, _ := strings.Cut(html, `<script type="application/json"`)
+	for _, want := range []string{c.Title, c.Banner(), "peak connections: 64 against &lt;b&gt;128",
+		"the gate allows 5.0 %", "the gate allows 10 %", "corrected for", gate.Outcome,
+		"prony run suites/canonical.yaml", ">&#43;21 %<", "beyond ▶"} {
+		if !strings.Contains(markup, want) {
+			t.Errorf("the markup lacks %q", want)
+		}
+	}
+	if strings.Contains(markup, "<b>128") || strings.Count(html, "<script") != 2 {
+		t.Error("text became markup")
+	}
+	rows := 0
+	for _, r := range c.Pairs[0].Rows {
+		if drawable(r) {
+			rows++
+		}
+	}
+	if n := strings.Count(markup, `class="mark"`); n != rows || rows == 0 {
+		t.Errorf("%d rows mark 1, wanted %d", n, rows)
+	}
+	// Throughput may fall by 5 %: the shade ends at 1. p99 may rise: it begins there.
+	for _, row := range forest(c, c.Pairs[0], gate).Groups[0].Rows {
+		switch row.Name {
+		case "peak throughput":
+			if from, wide := percent(t, row.Shade.From), percent(t, row.Shade.Width); math.Abs(
+				from+wide-percent(t, forest(c, c.Pairs[0], gate).Mark)) > 0.011 {
+				t.Errorf("the margin of throughput is %+v", *row.Shade)
+			}
+		case "half p99":
+			if row.Shade.From != forest(c, c.Pairs[0], gate).Mark {
+				t.Errorf("the margin of p99 is %+v", *row.Shade)
+			}
+		}
+	}
+	if n := len(c.Pairs[0].Rows); strings.Count(markup, `<td><span class="badge `) != n {
+		t.Errorf("the table has not %d rows", n)
+	}
+}
+
+// TestCompareNothing: a comparison without a pair is a page, too.
+func TestCompareNothing(t *testing.T) {
+	var b bytes.Buffer
+	c := comparison.Comparison{Title: "a against b", Missing: []string{"x is only in A"}}
+	if err := Compare(&b, c, HTMLOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "Not compared: x is only in A.") {
+		t.Error("the page does not say what is missing")
+	}
+}
+
+func percent(t *testing.T, place string) float64 {
+	t.Helper()
+	x, err := strconv.ParseFloat(strings.TrimSuffix(place, "%"), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}

@@ -1,0 +1,270 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+
+	"prony/internal/result"
+	"prony/internal/table"
+)
+
+// ParquetTables are the tables that Parquet writes; docs/formats/report-parquet.md describes them.
+var ParquetTables = []string{"trials", "summary", "series"}
+
+// Parquet writes one table of a run for analysts, a file a table: trials (a row a trial and load,
+// all that the records say), summary (the rows of CSV) or series (a row an interval).
+func Parquet(w io.Writer, s table.Study, which string) error {
+	switch which {
+	case "trials":
+		return writeParquet(w, which, trialColumns(), trialRows(&s))
+	case "summary":
+		return writeParquet(w, which, summaryColumns(), summaryRows(&s))
+	case "series":
+		return writeParquet(w, which, seriesColumns(), seriesRows(&s))
+	}
+	return fmt.Errorf("there is no table %q; there are %s", which,
+		strings.Join(ParquetTables, ", "))
+}
+
+// parquetTypes are the library's, by kind; all columns are optional. Text repeats much, so that a
+// dictionary of its values is short.
+var parquetTypes = map[kind]struct {
+	goType  reflect.Type
+	options string
+}{
+	texts:    {reflect.TypeFor[string](), ",optional,dict"},
+	counts:   {reflect.TypeFor[int64](), ",optional"},
+	reals:    {reflect.TypeFor[float64](), ",optional"},
+	flags:    {reflect.TypeFor[bool](), ",optional"},
+	instants: {reflect.TypeFor[int64](), ",optional,timestamp(microsecond:utc)"},
+}
+
+// schemaOf is made from a struct, because only that keeps the columns' order.
+func schemaOf[R any](columns []column[R]) *parquet.Schema {
+	fields := make([]reflect.StructField, len(columns))
+	for i, c := range columns {
+		is := parquetTypes[c.kind]
+		fields[i] = reflect.StructField{
+			Name: fmt.Sprintf("C%d", i), Type: is.goType,
+			Tag: reflect.StructTag(fmt.Sprintf("parquet:%q", c.name+is.options)),
+		}
+	}
+	return parquet.SchemaOf(reflect.New(reflect.StructOf(fields)).Interface())
+}
+
+func writeParquet[R any](w io.Writer, name string, columns []column[R], rows []R) error {
+	out := parquet.NewWriter(w, schemaOf(columns), parquet.Compression(&parquet.Snappy),
+		parquet.KeyValueMetadata("prony.table", name),
+		parquet.KeyValueMetadata("prony.version", fmt.Sprint(result.Version)))
+	for i := range rows {
+		row := make(parquet.Row, len(columns))
+		for k, c := range columns {
+			row[k] = parquetValue(c.of(&rows[i])).Level(0, 1, k)
+			if row[k].IsNull() {
+				row[k] = parquet.NullValue().Level(0, 0, k)
+			}
+		}
+		if _, err := out.WriteRows([]parquet.Row{row}); err != nil {
+			return fmt.Errorf("write table %s: %w", name, err)
+		}
+	}
+	if err := out.Close(); err != nil {
+		return fmt.Errorf("write table %s: %w", name, err)
+	}
+	return nil
+}
+
+func parquetValue(v any) parquet.Value {
+	if t, ok := v.(time.Time); ok {
+		v = t.UnixMicro()
+	}
+	return parquet.ValueOf(v)
+}
+
+func trialRows(s *table.Study) []trialRow {
+	var rows []trialRow
+	for i := range s.Records {
+		r := &s.Records[i]
+		for k := range r.Loads {
+			l := &r.Loads[k]
+			rows = append(rows, trialRow{r, l, percentilesOf(l)})
+		}
+		if len(r.Loads) == 0 {
+			rows = append(rows, trialRow{record: r})
+		}
+	}
+	return rows
+}
+
+func (r *trialRow) offered() bool { return r.load != nil }
+
+func (r *trialRow) findings() string {
+	var out []string
+	found := r.record.Verdict.Findings
+	if r.load != nil {
+		found = table.Bearing(r.record, r.load.Name)
+	}
+	for _, f := range found {
+		out = append(out, fmt.Sprintf("%s %s: %s (limit %s)", f.Grade, f.Rule, f.Observed, f.Limit))
+	}
+	return strings.Join(out, "; ")
+}
+
+// trialColumns are what reports call a trial, the record's own fields, those of the load, and what
+// follows from its histogram.
+func trialColumns() []column[trialRow] {
+	type row = trialRow
+	own := []column[row]{
+		label("target", func(r *row) string { return table.RowName(r.record.Target) }),
+		label("grade", func(r *row) string { return table.Grade(r.record) }),
+		where((*row).offered, label("load_grade", func(r *row) string {
+			return table.LoadGrade(r.record, r.load.Name)
+		})),
+		label("findings", (*row).findings),
+	}
+	all := slices.Concat(own,
+		recordColumns("", func(r *row) *result.Record { return r.record }),
+		recordColumns("load_", func(r *row) *result.Load { return r.load }))
+	for i, name := range []string{"p50", "p90", "p99", "p999"} {
+		at := func(r *row) table.Percentile { return r.percentiles[i] }
+		prefix := "load_response_time_" + name
+		all = append(all,
+			where((*row).offered, decimal(prefix+"_lo_ns", func(r *row) float64 {
+				return at(r).Lo
+			})),
+			where((*row).offered, decimal(prefix+"_hi_ns", func(r *row) float64 {
+				return at(r).Hi
+			})))
+	}
+	return append(all,
+		where((*row).offered, whole("load_independent_answers", func(r *row) int64 {
+			return independent(r.load)
+		})),
+		column[row]{"load_independence_assumed", flags, func(r *row) any {
+			if r.load == nil {
+				return nil
+			}
+			_, known := table.Worth(r.load)
+			return !known
+		}})
+}
+
+// percentilesOf are those of a load's response times, with their intervals within the trial.
+func percentilesOf(l *result.Load) []table.Percentile {
+	return table.Percentiles(l, &l.ResponseTime, table.DefaultConfidence)
+}
+
+// independent is how many independent answers the response times are worth together.
+func independent(l *result.Load) int64 {
+	share, _ := table.Worth(l)
+	return int64(share * float64(l.ResponseTime.Count))
+}
+
+// seriesRow is an interval of a load's window, or of the warm-up where the load is nil.
+type seriesRow struct {
+	record *result.Record
+	load   *result.Load
+	at     int
+}
+
+func seriesRows(s *table.Study) []seriesRow {
+	var rows []seriesRow
+	for i := range s.Records {
+		r := &s.Records[i]
+		for k := range r.Warmup.RatePerS {
+			rows = append(rows, seriesRow{r, nil, k})
+		}
+		for j := range r.Loads {
+			for k := range r.Loads[j].Series.Done {
+				rows = append(rows, seriesRow{r, &r.Loads[j], k})
+			}
+		}
+	}
+	return rows
+}
+
+func (r *seriesRow) inWindow() bool { return r.load != nil }
+
+func (r *seriesRow) offsetNs() int64 { return int64(r.at) * r.intervalNs() }
+
+func (r *seriesRow) intervalNs() int64 {
+	if r.load == nil {
+		return r.record.Warmup.IntervalNs
+	}
+	return r.load.Series.IntervalNs
+}
+
+func (r *seriesRow) lengthNs() int64 {
+	if r.load == nil {
+		return r.intervalNs()
+	}
+	return min(r.intervalNs(), r.load.WindowNs-r.offsetNs())
+}
+
+func (r *seriesRow) ratePerS() float64 {
+	if r.load == nil {
+		return r.record.Warmup.RatePerS[r.at]
+	}
+	if r.lengthNs() <= 0 {
+		return math.NaN()
+	}
+	return float64(r.load.Series.Done[r.at]) / (float64(r.lengthNs()) / 1e9)
+}
+
+// of is a column's value in this interval; a time where nothing was answered is none.
+func (r *seriesRow) of(values []int64, isTime bool) any {
+	if r.at >= len(values) || isTime && values[r.at] == 0 {
+		return nil
+	}
+	return values[r.at]
+}
+
+func seriesColumns() []column[seriesRow] {
+	type row = seriesRow
+	all := []column[row]{
+		label("run", func(r *row) string { return r.record.Run }),
+		label("trial", func(r *row) string { return r.record.Trial }),
+		label("scenario", func(r *row) string { return r.record.Scenario }),
+		label("target", func(r *row) string { return table.RowName(r.record.Target) }),
+		whole("block", func(r *row) int64 { return int64(r.record.Block) }),
+		label("phase", func(r *row) string {
+			if r.load == nil {
+				return "warmup"
+			}
+			return "window"
+		}),
+		where((*row).inWindow, label("load", func(r *row) string { return r.load.Name })),
+		where((*row).inWindow, label("model", func(r *row) string { return r.load.Model })),
+		where((*row).inWindow, label("load_grade", func(r *row) string {
+			return table.LoadGrade(r.record, r.load.Name)
+		})),
+		whole("offset_ns", (*row).offsetNs),
+		whole("length_ns", (*row).lengthNs),
+		decimal("rate_per_s", (*row).ratePerS),
+	}
+	for _, c := range []struct {
+		name   string
+		isTime bool
+		of     func(*result.Series) []int64
+	}{
+		{"scheduled", false, func(s *result.Series) []int64 { return s.Scheduled }},
+		{"sent", false, func(s *result.Series) []int64 { return s.Sent }},
+		{"done", false, func(s *result.Series) []int64 { return s.Done }},
+		{"failed", false, func(s *result.Series) []int64 { return s.Failed }},
+		{"p50_ns", true, func(s *result.Series) []int64 { return s.P50Ns }},
+		{"p99_ns", true, func(s *result.Series) []int64 { return s.P99Ns }},
+		{"max_ns", true, func(s *result.Series) []int64 { return s.MaxNs }},
+	} {
+		all = append(all, where((*row).inWindow, column[row]{c.name, counts, func(r *row) any {
+			return r.of(c.of(&r.load.Series), c.isTime)
+		}}))
+	}
+	return all
+}

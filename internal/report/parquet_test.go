@@ -1,0 +1,222 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+
+	"prony/internal/result"
+	"prony/internal/table"
+)
+
+// stored is a Parquet file read back: its columns in order, and its rows by column, nil for null.
+type stored struct {
+	names []string
+	rows  []map[string]any
+}
+
+func readBack(t *testing.T, b []byte) stored {
+	t.Helper()
+	f, err := parquet.OpenFile(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s stored
+	for _, path := range f.Schema().Columns() {
+		s.names = append(s.names, strings.Join(path, "."))
+	}
+	r := parquet.NewReader(f)
+	for range f.NumRows() {
+		rows := make([]parquet.Row, 1)
+		if n, err := r.ReadRows(rows); n != 1 {
+			t.Fatalf("row %d: %v", len(s.rows), err)
+		}
+		row := map[string]any{}
+		for _, v := range rows[0] {
+			if v.IsNull() {
+				row[s.names[v.Column()]] = nil
+				continue
+			}
+			switch v.Kind() {
+			case parquet.ByteArray:
+				row[s.names[v.Column()]] = string(v.ByteArray())
+			case parquet.Int64:
+				row[s.names[v.Column()]] = v.Int64()
+			case parquet.Double:
+				row[s.names[v.Column()]] = v.Double()
+			case parquet.Boolean:
+				row[s.names[v.Column()]] = v.Boolean()
+			}
+		}
+		s.rows = append(s.rows, row)
+	}
+	return s
+}
+
+func parquetOf(t *testing.T, records []result.Record, which string) stored {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Parquet(&b, table.Analyze(records, fixtureOptions()), which); err != nil {
+		t.Fatal(err)
+	}
+	return readBack(t, b.Bytes())
+}
+
+// has wants values in a row; what is NaN here is null there.
+func (s stored) has(t *testing.T, row map[string]any, want map[string]any) {
+	t.Helper()
+	for name, w := range want {
+		got, ok := row[name]
+		if !ok || !slices.Contains(s.names, name) {
+			t.Errorf("there is no column %s", name)
+		} else if got != w {
+			t.Errorf("%s is %v (%T), want %v (%T)", name, got, got, w, w)
+		}
+	}
+}
+
+func TestParquetTrials(t *testing.T) {
+	records := made()[:3]
+	one := slices.Clone(records)
+	l := &one[0].Loads[1]
+	l.Memory = result.Memory{Samples: 65_536, Lag1: 0.5, Effective: 0.25}
+	one[0].Loads = slices.Clone(one[0].Loads)
+	one[0].Time = time.Date(2026, 11, 21, 3, 40, 11, 250_000, time.UTC)
+	s := parquetOf(t, one, "trials")
+	rows := 0
+	for _, r := range one {
+		rows += max(1, len(r.Loads))
+	}
+	if len(s.rows) != rows {
+		t.Fatalf("%d rows, want %d", len(s.rows), rows)
+	}
+	first, half := one[0], one[0].Loads[1]
+	at := slices.IndexFunc(s.rows, func(r map[string]any) bool {
+		return r["trial"] == first.Trial && r["load_name"] == half.Name
+	})
+	// The interval of the p99 is twice as wide where an answer is worth a quarter: both are in the
+	// histogram, whose ranks package table tests.
+	p := table.Percentiles(&half, &half.ResponseTime, 0.95)[2]
+	s.has(t, s.rows[at], map[string]any{
+		"target": first.Target.Name, "grade": table.Grade(&first), "suite": "canonical",
+		"time": first.Time.UnixMicro(), "block": int64(1), "outcome": "measured",
+		"failure_step": nil, "target_language": first.Target.Language, "duet_side": nil,
+		"limits_service_cores": "0", "limits_in_force": "cpuset cgroup v1; memory cgroup v1",
+		"provenance_seed": "42", "provenance_cpu_model": "Example CPU @ 2.00GHz",
+		"provenance_tools":             "go=go1.26.8; java=openjdk 25.0.3 2026-10-20; node=v24.9.0",
+		"provenance_command":           "prony run suites/canonical.yaml --seed 42 --blocks 5",
+		"provenance_cores":             int64(2),
+		"warmup_steady_at_ns":          int64(6e9),
+		"load_model":                   "open",
+		"load_done":                    half.Done,
+		"load_throughput_per_s":        half.ThroughputPerS,
+		"load_response_time_p99_ns":    half.ResponseTime.P99Ns,
+		"load_response_time_p99_lo_ns": p.Lo, "load_response_time_p99_hi_ns": p.Hi,
+		"load_response_time_hdr":    half.ResponseTime.HDR,
+		"load_independent_answers":  half.ResponseTime.Count / 4,
+		"load_independence_assumed": false, "load_memory_lag1": 0.5,
+		"load_host_pressure_cpu": 0.2, "load_host_pressure_memory": nil, // -1: unknown
+		"load_service_cpu_per_request_ns": half.Service.CPUPerRequestNs,
+		"load_tls_time_p99_ns":            nil, // there was no TLS
+		"load_errors_status":              int64(0),
+	})
+	if p.Hi-p.Lo <= 0 || math.IsNaN(p.Lo) {
+		t.Fatalf("the fixture's p99 has no interval: %+v", p)
+	}
+	for i, n := range s.names {
+		if slices.Index(s.names, n) != i {
+			t.Errorf("two columns are named %s", n)
+		}
+		if n != strings.ToLower(n) || strings.ContainsAny(n, " .-") {
+			t.Errorf("column %q is no plain name", n)
+		}
+		if strings.HasSuffix(n, "_hdr") && n != keptHistogram {
+			t.Errorf("histogram %s is in it", n)
+		}
+	}
+}
+
+// TestParquetFailed: a trial that offered nothing has a row, without a load.
+func TestParquetFailed(t *testing.T) {
+	at := slices.IndexFunc(made(), func(r result.Record) bool { return r.Failure != nil })
+	s := parquetOf(t, made()[at:at+1], "trials")
+	if len(s.rows) != 1 {
+		t.Fatalf("%d rows, want 1", len(s.rows))
+	}
+	s.has(t, s.rows[0], map[string]any{
+		"grade": "failed", "outcome": "failed", "failure_step": made()[at].Failure.Step,
+		"load_name": nil, "load_grade": nil, "load_done": nil, "load_independence_assumed": nil,
+		"start_ready_ns": nil, "load_response_time_p99_lo_ns": nil,
+	})
+}
+
+// TestParquetSummary: it is the CSV, typed: every value prints as the CSV has it.
+func TestParquetSummary(t *testing.T) {
+	study := table.Analyze(made(), fixtureOptions())
+	rows := summaryRows(&study)
+	s := parquetOf(t, made(), "summary")
+	if len(s.rows) != len(rows) {
+		t.Fatalf("%d rows, want %d", len(s.rows), len(rows))
+	}
+	for i, c := range summaryColumns() {
+		if s.names[i] != c.name {
+			t.Errorf("column %d is %s, want %s", i, s.names[i], c.name)
+		}
+		for k := range rows {
+			if got, want := printed(s.rows[k][c.name]), printed(c.of(&rows[k])); got != want {
+				t.Errorf("row %d: %s is %s, want %s", k, c.name, got, want)
+			}
+		}
+	}
+}
+
+func TestParquetSeries(t *testing.T) {
+	r := made()[0]
+	r.Loads = slices.Clone(r.Loads[:1])
+	l := &r.Loads[0]
+	// Three intervals of a second in a window of 2.5 s; in the second nothing came.
+	l.WindowNs = 2.5e9
+	l.Series = result.Series{IntervalNs: 1e9, Done: []int64{100, 0, 50}, P99Ns: []int64{5, 0, 7}}
+	r.Warmup = result.Warmup{IntervalNs: 5e8, RatePerS: result.Rates{70, 80.5}}
+	s := parquetOf(t, []result.Record{r}, "series")
+	if len(s.rows) != 5 {
+		t.Fatalf("%d rows, want 2 of the warm-up and 3 of the window", len(s.rows))
+	}
+	s.has(t, s.rows[1], map[string]any{"phase": "warmup", "load": nil, "offset_ns": int64(5e8),
+		"length_ns": int64(5e8), "rate_per_s": 80.5, "done": nil, "trial": r.Trial})
+	s.has(t, s.rows[3], map[string]any{"phase": "window", "load": "peak", "offset_ns": int64(1e9),
+		"rate_per_s": 0.0, "done": int64(0), "p99_ns": nil, "scheduled": nil})
+	// 50 in the last half second are 100 a second.
+	s.has(t, s.rows[4], map[string]any{"offset_ns": int64(2e9), "length_ns": int64(5e8),
+		"rate_per_s": 100.0, "p99_ns": int64(7), "load_grade": table.LoadGrade(&r, "peak")})
+}
+
+func TestParquetOfNothing(t *testing.T) {
+	for _, which := range ParquetTables {
+		if s := parquetOf(t, nil, which); len(s.rows) != 0 || len(s.names) == 0 {
+			t.Errorf("%s: %d rows, %d columns", which, len(s.rows), len(s.names))
+		}
+	}
+	err := Parquet(&bytes.Buffer{}, table.Study{}, "trial")
+	if err == nil || !strings.Contains(err.Error(), "there are trials, summary, series") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestSnake(t *testing.T) {
+	for name, want := range map[string]string{
+		"p999Ns": "p999_ns", "otherCPUShare": "other_cpu_share",
+		"throughputPerS": "throughput_per_s",
+		"pressureIO":     "pressure_io", "sha256": "sha256", "temperatureC": "temperature_c",
+	} {
+		if got := snake(name); got != want {
+			t.Errorf("%s", fmt.Sprint(name, " is ", got, ", want ", want))
+		}
+	}
+}

@@ -1,0 +1,333 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"prony/internal/table"
+)
+
+// A strip figure is a table whose middle column is drawn: a row has an interval, a centre and a dot
+// a trial, on an axis that all rows share. It is markup with places in per cent, so it needs no
+// script, fits any width, prints as ink and reads as the table that it is.
+
+type strip struct {
+	Caption string // what is drawn
+	Says    string // what is to be seen, in words
+	Name    string // heading of the names
+	Axis    string // heading of the drawing, with the unit
+	Value   string // heading of the numbers
+	Ticks   []tick
+	Mark    string // where a line stands through all rows; empty: none
+	Groups  []stripGroup
+	Blocks  int // dots stand from block 1, above, to the last, below
+	Class   string
+}
+
+type tick struct{ At, Text, Anchor string }
+
+type shade struct{ From, Width string }
+
+type stripGroup struct {
+	Title string
+	Ramp  int
+	Rows  []stripRow
+}
+
+type stripRow struct {
+	Name, Note  string
+	Center      string // place; empty: none
+	From, Width string // of the interval; empty: none
+	Dots        []stripDot
+	Text, Range string
+	Class       string
+	Shade       *shade // a stretch that is allowed
+	Beyond      string // "start" or "end" where the centre lies beyond that end of the axis
+}
+
+type stripDot struct {
+	X, Y, Title string
+	Hollow      bool
+}
+
+// ruler turns values into places. The ends keep clear of the cell's edges.
+type ruler struct {
+	lo, hi float64
+	log    bool
+}
+
+const rulerMargin = 2.0 // per cent, on either side
+
+// intervalRoom is how far beyond the largest trial an axis goes for an interval's sake.
+const intervalRoom = 1.3
+
+// farthest is the ratio where forest plots end.
+const farthest = 2.0
+
+// span makes a ruler for values; wide ones and ratios have logarithmic axes, others start at zero.
+func span(values []float64, ratio bool) ruler {
+	lo, hi := math.Inf(1), math.Inf(-1)
+	for _, v := range values {
+		if v > 0 && !math.IsInf(v, 0) {
+			lo, hi = min(lo, v), max(hi, v)
+		}
+	}
+	switch {
+	case hi < lo:
+		return ruler{0, 1, false}
+	case ratio:
+		// One is in sight, and noise of a per mille does not look like an event.
+		lo, hi = min(lo, 1/1.02), max(hi, 1.02)
+		// A ratio of fifty would press all others into one line; it is said in words.
+		lo, hi = max(lo, 1/farthest), min(hi, farthest)
+		grow := math.Pow(hi/lo, 0.04)
+		return ruler{lo / grow, hi * grow, true}
+	case hi/lo > 30:
+		return ruler{lo / 1.2, hi * 1.2, true}
+	}
+	return ruler{0, hi, false}
+}
+
+// at is a value's place in per cent; values beyond an end lie on it.
+func (r ruler) at(v float64) float64 {
+	share := (v - r.lo) / (r.hi - r.lo)
+	if r.log {
+		share = math.Log(v/r.lo) / math.Log(r.hi/r.lo)
+	}
+	return rulerMargin + (100-2*rulerMargin)*min(max(share, 0), 1)
+}
+
+// beyond names the end that a value lies behind; empty where it is in sight.
+func (r ruler) beyond(v float64) string {
+	switch {
+	case v < r.lo:
+		return "start"
+	case v > r.hi:
+		return "end"
+	}
+	return ""
+}
+
+func place(percent float64) string { return strconv.FormatFloat(percent, 'f', 2, 64) + "%" }
+
+func (r ruler) place(v float64) string { return place(r.at(v)) }
+
+// between is an interval's place and width.
+func (r ruler) between(lo, hi float64) (from, width string) {
+	a, b := r.at(lo), r.at(hi)
+	return place(a), place(b - a)
+}
+
+const mostTicks = 6
+
+// ticks are round values between the ends, at most mostTicks of them.
+func (r ruler) ticks() []float64 {
+	if r.log && r.hi/r.lo > 5 {
+		return r.decades()
+	}
+	step := math.Pow(10, math.Floor(math.Log10((r.hi-r.lo)/2)))
+	for _, m := range []float64{1, 2, 5, 10, 20} {
+		if (r.hi-r.lo)/(m*step) < mostTicks {
+			step *= m
+			break
+		}
+	}
+	var out []float64
+	for k := math.Ceil(r.lo / step); k*step <= r.hi*(1+1e-9); k++ {
+		out = append(out, k*step)
+	}
+	return out
+}
+
+// decades are 1, 2 and 5 times the powers of ten, or the powers alone where those are too many.
+func (r ruler) decades() []float64 {
+	var out []float64
+	for _, steps := range [][]float64{{1, 2, 5}, {1, 3}, {1}} {
+		out = out[:0]
+		for e := math.Floor(math.Log10(r.lo)); e <= math.Ceil(math.Log10(r.hi)); e++ {
+			for _, m := range steps {
+				if v := m * math.Pow(10, e); v >= r.lo && v <= r.hi {
+					out = append(out, v)
+				}
+			}
+		}
+		if len(out) <= mostTicks {
+			break
+		}
+	}
+	return out
+}
+
+func (r ruler) marks(print func(float64) string) []tick {
+	var out []tick
+	for _, v := range r.ticks() {
+		t := tick{At: r.place(v), Text: print(v), Anchor: "middle"}
+		switch at := r.at(v); {
+		case at < 6:
+			t.Anchor = "start"
+		case at > 94:
+			t.Anchor = "end"
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// printer of a metric's unit, for axes and cells.
+func unitPrinter(unit string) func(float64) string {
+	switch unit {
+	case "1/s":
+		return table.Rate
+	case "ns":
+		return table.Duration
+	case "B":
+		return table.Bytes
+	}
+	return table.Percent
+}
+
+// onAxis drops what an axis does not need: 20.0k is 20k there.
+func onAxis(print func(float64) string) func(float64) string {
+	return func(v float64) string {
+		text := print(v)
+		if v == 0 {
+			return "0"
+		}
+		number := strings.TrimRight(text, " µnmskMGKiB%")
+		if rest := text[len(number):]; strings.Contains(number, ".") {
+			return strings.TrimRight(strings.TrimRight(number, "0"), ".") + rest
+		}
+		return text
+	}
+}
+
+// dots puts a metric's trials in place, block by block downwards.
+func dots(points []table.Point, blocks int, r ruler, print func(float64) string) []stripDot {
+	var out []stripDot
+	for _, p := range points {
+		d := stripDot{X: r.place(p.Value), Y: blockPlace(p.Block, blocks),
+			Title:  fmt.Sprintf("block %d: %s", p.Block, print(p.Value)),
+			Hollow: p.Verdict != "VALID"}
+		if d.Hollow {
+			d.Title += ", " + p.Verdict
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// blockPlace is the height of a block's dots in a row.
+func blockPlace(block, blocks int) string {
+	if blocks < 2 {
+		return "50%"
+	}
+	return place(16 + 68*float64(block-1)/float64(blocks-1))
+}
+
+// metricRow is a target's row.
+func metricRow(name string, m table.Metric, r ruler, blocks int) stripRow {
+	print := unitPrinter(m.Unit)
+	row := stripRow{Name: name, Dots: dots(m.Points, blocks, r, print)}
+	s := m.Summary
+	if m.Withheld != "" || math.IsNaN(s.Center) {
+		row.Text, row.Range, row.Class = table.Absent, m.Withheld, "withheld"
+		row.Dots = nil
+		return row
+	}
+	row.Center, row.Text = r.place(s.Center), print(s.Center)
+	if s.HasInterval() {
+		row.From, row.Width = r.between(s.Lo, s.Hi)
+		row.Range = print(s.Lo) + " – " + print(s.Hi)
+	}
+	return row
+}
+
+// metricStrip draws one metric of all targets, in their order and in their tiers where it ranks.
+func metricStrip(sc table.Scenario, load, metric string, blocks int) (strip, bool) {
+	var all, seen []float64
+	unit, title := "", loadName(sc, load)
+	for _, t := range sc.Targets {
+		if m, ok := t.Metric(load, metric); ok && m.Withheld == "" {
+			unit = m.Unit
+			seen = append(seen, m.Summary.Center)
+			all = append(all, m.Summary.Lo, m.Summary.Hi)
+			for _, p := range m.Points {
+				seen = append(seen, p.Value)
+			}
+		}
+	}
+	if len(seen) == 0 {
+		return strip{}, false
+	}
+	// An interval from two trials may reach to the moon; it ends at the edge.
+	all = append(all, seen...)
+	most := min(slices.MaxFunc(all, byValue), intervalRoom*slices.Max(seen))
+	r := span(slices.DeleteFunc(all, func(x float64) bool { return !(x <= most) }), false)
+	if unit == "1/s" { // the few per cent that part the best are what a ranking is read for
+		r = ruler{0, most, false}
+	}
+	ranks := load == sc.Ranking.Load && metric == sc.Ranking.Metric
+	s := strip{Caption: metricName(metric, unit) + title, Name: "target", Blocks: blocks,
+		Axis: axisName(metric, unit) + scaleWord(r), Value: "median, interval",
+		Ticks: r.marks(onAxis(unitPrinter(unit)))}
+	tier := -1
+	for _, t := range sc.Targets {
+		m, ok := t.Metric(load, metric)
+		if !ok {
+			continue
+		}
+		if len(s.Groups) == 0 || ranks && t.Tier != tier {
+			s.Groups = append(s.Groups, stripGroup{})
+			tier = t.Tier
+		}
+		g := &s.Groups[len(s.Groups)-1]
+		g.Rows = append(g.Rows, metricRow(t.Name, m, r, blocks))
+		if ranks {
+			g.Title, g.Ramp = tierTitle(t.Tier, len(g.Rows)), min(t.Tier, tierColors)
+		}
+	}
+	return s, true
+}
+
+// byValue orders numbers, and what is none before them.
+func byValue(a, b float64) int { return cmp.Compare(a, b) }
+
+func scaleWord(r ruler) string {
+	if r.log {
+		return ", logarithmic"
+	}
+	return ""
+}
+
+func tierTitle(tier, rows int) string {
+	switch {
+	case tier == 0:
+		return "not ranked"
+	case rows == 1:
+		return fmt.Sprintf("tier %d", tier)
+	}
+	return fmt.Sprintf("tier %d · these cannot be told apart", tier)
+}
+
+// metricName is a metric's name for people.
+func metricName(name, unit string) string { return table.MeaningOf(name, unit).Label }
+
+func axisName(metric, unit string) string {
+	if unit == "1/s" {
+		return metricName(metric, unit) + ", requests/s"
+	}
+	return metricName(metric, unit)
+}
+
+func loadName(sc table.Scenario, load string) string {
+	for _, l := range sc.Loads {
+		if l.Name == load {
+			return " at " + l.Title
+		}
+	}
+	return ""
+}

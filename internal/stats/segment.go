@@ -1,0 +1,130 @@
+package stats
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// sums are cumulative sums of a series, from which the cost of any stretch follows in a few steps:
+// of values, of their squares, of index times value. The values are taken about their mean, so that
+// small differences of large numbers keep their digits.
+type sums struct {
+	y, yy, ty []float64
+	per       []float64 // 1/n: dividing would be half of the time that pelt takes
+}
+
+func sum(ys []float64) *sums {
+	s, middle := &sums{}, stat.Mean(ys, nil)
+	n := len(ys) + 1
+	s.y, s.yy, s.ty = make([]float64, n), make([]float64, n), make([]float64, n)
+	s.per = make([]float64, n+1)
+	for i := 1; i <= n; i++ {
+		s.per[i] = 1 / float64(i)
+	}
+	for i, y := range ys {
+		y -= middle
+		s.y[i+1] = s.y[i] + y
+		s.yy[i+1] = s.yy[i] + y*y
+		s.ty[i+1] = s.ty[i] + float64(i)*y
+	}
+	return s
+}
+
+// about is the sum of squared deviations from the stretch's mean.
+func (s *sums) about(from, to int) float64 {
+	y := s.y[to] - s.y[from]
+	return s.yy[to] - s.yy[from] - y*y*s.per[to-from]
+}
+
+// slope of the least-squares line through the stretch, and the sum of squared indices about their
+// mean, n(n^2-1)/12. A single value has slope 0.
+func (s *sums) slope(from, to int) (b, tt float64) {
+	n := float64(to - from)
+	tt = n * (n*n - 1) / 12
+	if to-from < 2 {
+		return 0, tt
+	}
+	return s.tilt(from, to) / tt, tt
+}
+
+// tilt is the sum of index times value about their means.
+func (s *sums) tilt(from, to int) float64 {
+	return s.ty[to] - s.ty[from] - float64(from+to-1)/2*(s.y[to]-s.y[from])
+}
+
+// aboutLine is the sum of squared deviations from the stretch's line.
+func (s *sums) aboutLine(from, to int) float64 {
+	if to-from < 3 {
+		return 0
+	}
+	tilt, n := s.tilt(from, to), to-from
+	per := s.per[n-1] * s.per[n] * s.per[n+1] // of n(n^2-1)
+	return s.about(from, to) - 12*tilt*tilt*per
+}
+
+// segment is pelt for long series: a cut lies on one of at most this many places, equally far
+// apart, and is then moved to where between its neighbours it is best. The time grows with the
+// square of the places when there is nothing to cut: a long series would disturb what it measures.
+func segment(n, places int, penalty float64, cost func(from, to int) float64) []int {
+	step := (n + places - 1) / places
+	begins := pelt((n+step-1)/step, penalty, func(from, to int) float64 {
+		return cost(from*step, min(n, to*step))
+	})
+	for i := range begins {
+		begins[i] *= step
+	}
+	for i := 1; i < len(begins); i++ {
+		before, cut, after := begins[i-1], begins[i], n
+		if i+1 < len(begins) {
+			after = begins[i+1]
+		}
+		least := math.Inf(1)
+		for at := max(before+1, cut-step+1); at < min(after, cut+step); at++ {
+			if c := cost(before, at) + cost(at, after); c < least {
+				least, begins[i] = c, at
+			}
+		}
+	}
+	return begins
+}
+
+// pelt cuts n values so that the costs of the stretches plus a penalty for each cut are least, and
+// returns where stretches begin, 0 first. The optimum is exact.
+//
+// Method: PELT (Killick, Fearnhead & Eckley, "Optimal detection of changepoints with a linear
+// computational cost", JASA 107, 2012, pp. 1590-1598), K = 0: a cost that no cut can raise, as
+// sums of squares are. The first of equally good cuts is taken, so that the answer is one.
+func pelt(n int, penalty float64, cost func(from, to int) float64) []int {
+	best := make([]float64, n+1) // of the first i values, with one penalty too few
+	last := make([]int, n+1)     // where the stretch that ends at i begins
+	best[0] = -penalty
+	open := make([]int, 1, n+1) // where the last stretch may still begin
+	costs := make([]float64, n+1)
+	for to := 1; to <= n; to++ {
+		least := math.Inf(1)
+		for i, from := range open {
+			c := best[from] + cost(from, to)
+			costs[i] = c
+			if c < least {
+				least, last[to] = c, from
+			}
+		}
+		best[to] = least + penalty
+		kept := 0
+		for i, from := range open {
+			if costs[i] <= best[to] {
+				open[kept] = from
+				kept++
+			}
+		}
+		open = append(open[:kept], to)
+	}
+	var begins []int
+	for to := n; to > 0; to = last[to] {
+		begins = append(begins, last[to])
+	}
+	slices.Reverse(begins)
+	return begins
+}

@@ -1,0 +1,242 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// Kinds of series, after Barrett et al. (OOPSLA 2017), in the words of reports.
+const (
+	Flat     = "flat"        // steady from its first value on
+	Warmed   = "warmed up"   // slower at first, then steady
+	Slowed   = "slowed down" // faster at first, then steady
+	Unsteady = "never"       // no steady state before the series ends
+)
+
+// Kinds are all of them.
+var Kinds = []string{Flat, Warmed, Slowed, Unsteady}
+
+// Level is a stretch of a series between two change points: values From to To, without To. Mean
+// and SD are those of its values after pauses were cut down to size; see SteadyState.
+type Level struct {
+	From, To int
+	Mean, SD float64
+}
+
+// SteadyRule says when a series counts as steady.
+type SteadyRule struct {
+	Tail int     // values that the steady state must last at least, to the series' end; 1 or more
+	Same float64 // levels whose means differ by less, relatively, are one; 0 to 1
+}
+
+// Steady is what a series of rates (higher is better) says about its steady state.
+type Steady struct {
+	Kind   string
+	At     int     // index of the first steady value; -1 when there is none
+	Levels []Level // between change points, in order; all values lie in one
+	PeakAt int     // index of the first value at the steady level (or above); -1 when never
+	Lost   float64 // sum over values before At of 1 - value/steady mean: in intervals; 0 when never
+}
+
+// Choices of SteadyState; docs/decisions/0013-steady-state.md has the reasons.
+const (
+	outlierReach = 3   // an outlier lasts for so many values at most
+	outlierSDs   = 2.0 // what deviates further from its neighbours' median is cut to this
+	levelPenalty = 3.0 // x log n: a level more
+	linePenalty  = 5.0 // x log n: a line more
+	levelPlaces  = 256 // cuts between levels are looked for on so many places at first
+	linePlaces   = 128 // likewise; lines are long
+	driftSDs     = 3.0 // a drift is real when its slope exceeds so many standard errors
+	mostAR       = 0.7 // correlation of neighbours is never taken for more
+	fewValues    = 30  // as many say half of what they seem to about that correlation
+	floorOfSame  = 0.2 // noise is never taken for less than this share of Same
+)
+
+// SteadyState classifies a series of rates at equal intervals, such as requests/s.
+//
+// Its steps: values outside the noise about the median of their neighbours are pulled in to its
+// edge, so that a pause of the machine is no level; PELT cuts the series into levels; from the last
+// one backwards, levels are one steady state as long as their mean differs from that of those after
+// them by no more than rule.Same, interruptions of fewer than rule.Tail values aside; of the levels
+// before it a faster one makes the series Slowed, and Warmed it is where there is none (Barrett,
+// Bolz-Tereick, Killick, Mount & Tratt, "Virtual machine warmup blows hot and cold", OOPSLA 2017,
+// §4). It is Unsteady when that state has fewer than rule.Tail values, when its mean is 0, or when
+// the series still drifts at its end: the last of the straight lines that PELT finds, and the
+// latter half of it, rise or fall by more than rule.Same over the line's length.
+//
+// PeakAt is the first value at which the median of the neighbourhood is within rule.Same of the
+// steady mean or above. It may lie before At: a service that was once as fast and fell back has its
+// peak there. Lost is what the values before At were short of the steady mean, in intervals of
+// steady work; negative where the series began faster. It takes the values as they are.
+//
+// The answer depends on the values alone. It takes half a millisecond for 250 values, one for 1000.
+// A series that is empty or holds a value that is negative or not finite is Unsteady and has no
+// levels. With fewer than two answers an interval it sees great changes only: use longer ones.
+func SteadyState(rates []float64, rule SteadyRule) Steady {
+	mustBeShare("what counts as the same", rule.Same)
+	if rule.Tail < 1 {
+		panic(fmt.Sprintf("stats: a steady state must last a value, not %d", rule.Tail))
+	}
+	s := Steady{Kind: Unsteady, At: -1, PeakAt: -1}
+	n := len(rates)
+	if n == 0 || slices.ContainsFunc(rates, notRate) {
+		return s
+	}
+	last := rates[max(0, n-rule.Tail):]
+	floor := rule.Same * floorOfSame * stat.Mean(last, nil)
+	if floor == 0 { // it stands still: only cuts between still and moving matter
+		floor = rule.Same*floorOfSame*stat.Mean(rates, nil) + math.SmallestNonzeroFloat64
+	}
+	sd, correlated := noiseOf(rates, floor)
+	middle := neighbours(rates)
+	calm := slices.Clone(rates)
+	for i, m := range middle {
+		calm[i] = min(max(rates[i], m-outlierSDs*sd), m+outlierSDs*sd)
+	}
+	cum := sum(calm)
+	unit := sd * sd * correlated * math.Log(float64(n)+1)
+	begins := segment(n, levelPlaces, levelPenalty*unit, cum.about)
+	s.Levels = levelsOf(calm, begins)
+	at, mean := steadyFrom(s.Levels, rule)
+	if n-at < rule.Tail || mean <= 0 || drifts(cum, n, sd*sd*correlated, mean, rule) {
+		return s
+	}
+	s.At, s.Kind = at, kindOf(s.Levels, at, mean*(1+rule.Same))
+	s.PeakAt = slices.IndexFunc(middle, func(m float64) bool { return m >= mean*(1-rule.Same) })
+	for _, x := range rates[:at] {
+		s.Lost += 1 - x/mean
+	}
+	return s
+}
+
+func notRate(x float64) bool { return !(x >= 0) || math.IsInf(x, 1) }
+
+// noiseOf estimates the SD of single values about their level, at least floor, and by how much the
+// variance of a mean of many exceeds that of independent values.
+//
+// Neighbours' differences do not see levels, and the median of their absolute deviations does not
+// see the few between levels, nor outliers. Noise in which each value keeps a share c of the one
+// before (AR(1)) has differences of variance 2 s^2 (1-c) at lag 1 and 2 s^2 (1-c^2) at lag 2:
+// their quotient is 1+c. A mean's variance then grows by (1+c)/(1-c).
+func noiseOf(xs []float64, floor float64) (sd, correlated float64) {
+	one, two := spreadAt(xs, 1), spreadAt(xs, 2)
+	if one == 0 { // small counts repeat themselves; then outliers must be taken for noise
+		return max(floor, changeRMS(xs)), 1
+	}
+	if one <= floor {
+		return max(floor, two), 1
+	}
+	quotient := two / one
+	n := float64(len(xs))
+	c := min(max(0, quotient*quotient-1), mostAR) * n / (n + fewValues)
+	return one / math.Sqrt(1-c), (1 + c) / (1 - c)
+}
+
+// spreadAt is the SD of values from their differences at a lag, were they independent.
+func spreadAt(xs []float64, lag int) float64 {
+	if len(xs) <= lag+1 {
+		return 0
+	}
+	differences := make([]float64, len(xs)-lag)
+	for i := range differences {
+		differences[i] = xs[i+lag] - xs[i]
+	}
+	middle := Median(differences)
+	for i, d := range differences {
+		differences[i] = math.Abs(d - middle)
+	}
+	const normal = 0.6744897501960817 // the upper quartile of the standard normal
+	return Median(differences) / (normal * math.Sqrt2)
+}
+
+// changeRMS is what spreadAt estimates from all first differences, whatever their size.
+func changeRMS(xs []float64) float64 {
+	squares := 0.0
+	for i := 1; i < len(xs); i++ {
+		squares += (xs[i] - xs[i-1]) * (xs[i] - xs[i-1])
+	}
+	return math.Sqrt(squares / float64(2*max(1, len(xs)-1)))
+}
+
+// neighbours are the medians of each value's neighbourhood, outlierReach to each side. A median
+// keeps a step where it is. At the beginning both sides shrink, because slow first values are what
+// is looked for; at the end only the right one does, because what changed there cannot be told from
+// an outlier yet.
+func neighbours(xs []float64) []float64 {
+	middle := make([]float64, len(xs))
+	window := make([]float64, 0, 2*outlierReach+1)
+	for i := range xs {
+		reach := min(outlierReach, i)
+		from, to := i-reach, min(len(xs), i+reach+1)
+		from = max(0, min(from, to-2*reach-1))
+		window = append(window[:0], xs[from:to]...)
+		slices.Sort(window)
+		middle[i] = (window[(len(window)-1)/2] + window[len(window)/2]) / 2
+	}
+	return middle
+}
+
+func levelsOf(calm []float64, begins []int) []Level {
+	levels := make([]Level, len(begins))
+	for i, from := range begins {
+		to := len(calm)
+		if i+1 < len(begins) {
+			to = begins[i+1]
+		}
+		levels[i] = Level{From: from, To: to, Mean: calm[from]}
+		if to-from > 1 {
+			levels[i].Mean, levels[i].SD = stat.MeanStdDev(calm[from:to], nil)
+		}
+	}
+	return levels
+}
+
+// steadyFrom goes back from the last level as long as levels are alike. A stretch of others between
+// two of them is an interruption when it is shorter than rule.Tail and what it interrupts is not.
+func steadyFrom(levels []Level, rule SteadyRule) (at int, mean float64) {
+	first := len(levels) - 1
+	at, mean = levels[first].From, levels[first].Mean
+	values := float64(levels[first].To - at)
+	for i := first - 1; i >= 0; i-- {
+		l := levels[i]
+		n := float64(l.To - l.From)
+		interrupted := at - l.To
+		if math.Abs(l.Mean-mean) > rule.Same*mean ||
+			interrupted > 0 && l.To-l.From < rule.Tail {
+			continue
+		}
+		if interrupted >= rule.Tail {
+			break
+		}
+		at, mean, values = l.From, (mean*values+l.Mean*n)/(values+n), values+n
+	}
+	return at, mean
+}
+
+// drifts tells whether the series ends in a straight line that is not level. Levels cannot say so:
+// they cut a slope into stairs, and the last step is flat.
+func drifts(cum *sums, n int, variance, mean float64, rule SteadyRule) bool {
+	penalty := linePenalty * variance * math.Log(float64(n)+1)
+	begins := segment(n, linePlaces, penalty, cum.aboutLine)
+	from := begins[len(begins)-1]
+	whole, tt := cum.slope(from, n)
+	half, _ := cum.slope((from+n)/2, n)
+	least := max(rule.Same*mean/float64(n-from), driftSDs*math.Sqrt(variance/tt))
+	return math.Abs(whole) > least && math.Abs(half) > rule.Same*mean/float64(n-from) &&
+		(half > 0) == (whole > 0)
+}
+
+func kindOf(levels []Level, at int, faster float64) string {
+	if at == 0 {
+		return Flat
+	}
+	for _, l := range levels {
+		if l.From < at && l.Mean > faster {
+			return Slowed
+		}
+	}
+	return Warmed
+}

@@ -1,0 +1,80 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/combin"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// UnpairedRatio compares trials that nothing pairs, such as those of two runs: b to a, as
+// PairedRatio does. N is the smaller number of trials.
+//
+// Method: Welch's t on logs with Satterthwaite's degrees of freedom (Welch, "The generalization of
+// Student's problem when several different population variances are involved", Biometrika 34, 1947,
+// pp. 28-35). SDLog is the root of the two variances' sum: what pairs of such trials would scatter
+// by, so that BlocksToResolve and Decide say how many trials of each side would do.
+//
+// It rests on more than PairedRatio does: that the machine was the same in both runs. What
+// changed between them (a neighbour, a temperature, a kernel) is in the ratio, and nothing in the
+// trials can show it. Pair where you can.
+func UnpairedRatio(a, b []float64, confidence float64) Ratio {
+	mustBeShare("confidence", confidence)
+	nan := math.NaN()
+	r := Ratio{N: min(len(a), len(b)), Center: nan, Lo: nan, Hi: nan, Confidence: confidence, P: 1,
+		SDLog: nan}
+	if r.N == 0 {
+		r.Warning = "one side has no trial: needs n >= 2 of each"
+		return r
+	}
+	for side, xs := range [][]float64{a, b} {
+		if i := slices.IndexFunc(xs, notPositive); i >= 0 {
+			r.Warning = fmt.Sprintf("trial %d: %c is %v and has no logarithm: "+
+				"needs positive values", i+1, 'a'+rune(side), xs[i])
+			return r
+		}
+	}
+	as, bs := logs(a), logs(b)
+	shift := stat.Mean(bs, nil) - stat.Mean(as, nil)
+	r.Center = math.Exp(shift)
+	if r.N == 1 {
+		r.Warning = "needs n >= 2 of each"
+		return r
+	}
+	return r.welch(as, bs, shift)
+}
+
+// welch computes what two or more logs of each side give.
+func (r Ratio) welch(as, bs []float64, shift float64) Ratio {
+	r.Assumption = LogNormal
+	na, nb := float64(len(as)), float64(len(bs))
+	if slices.Min(as) == slices.Max(as) && slices.Min(bs) == slices.Max(bs) {
+		// As in PairedRatio: without a spread only the order speaks. Were the sides alike, one
+		// would lie wholly above the other with 2 in as many cases as there are orders.
+		r.Center, r.Lo, r.Hi, r.SDLog = r.exactly(bs[0] - as[0])
+		if as[0] != bs[0] {
+			r.P = min(1, 2*math.Exp(-combin.LogGeneralizedBinomial(na+nb, na)))
+		}
+		r.Warning = "all values of a side are equal: a spread below the resolution is unknown"
+		return r
+	}
+	va, vb := stat.Variance(as, nil), stat.Variance(bs, nil)
+	r.SDLog = math.Sqrt(va + vb)
+	va, vb = va/na, vb/nb
+	freedom := (va + vb) * (va + vb) / (va*va/(na-1) + vb*vb/(nb-1))
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: freedom}
+	se := math.Sqrt(va + vb)
+	half := t.Quantile((1+r.Confidence)/2) * se
+	r.Lo, r.Hi = math.Exp(shift-half), math.Exp(shift+half)
+	r.P = 2 * t.CDF(-math.Abs(shift)/se)
+	return r
+}
+
+// exactly is a ratio without spread.
+func (r Ratio) exactly(shift float64) (center, lo, hi, sd float64) {
+	center = math.Exp(shift)
+	return center, center, center, 0
+}

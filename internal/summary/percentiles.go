@@ -1,0 +1,312 @@
+package summary
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"prony/internal/load"
+	"prony/internal/result"
+	"prony/internal/table"
+	"prony/internal/verdict"
+)
+
+// confidence of all intervals here.
+const confidence = 0.95
+
+// proseWidth is where a sentence beside the names wraps.
+const proseWidth = 85
+
+// longer is the flag that gives a load more answers.
+const longer = "--duration"
+
+// Percentile is one with its interval, as JSON has it: docs/formats/load-json.md.
+type Percentile struct {
+	Of          string   `json:"of"`   // the distribution's field in the load
+	Name        string   `json:"name"` // "p99"
+	Quantile    float64  `json:"quantile"`
+	Ns          *float64 `json:"ns"` // null where it is withheld
+	LoNs        *float64 `json:"loNs"`
+	HiNs        *float64 `json:"hiNs"`
+	Confidence  float64  `json:"confidence"`
+	Answers     int64    `json:"answers"`
+	Independent int64    `json:"independent"` // that these are worth
+	Assumption  string   `json:"assumption"`  // "nothing", or "independence" where it is unknown
+	Withheld    string   `json:"withheld,omitempty"`
+}
+
+// percentiles are those of a load that may be quoted, or why they may not.
+func percentiles(r Report) []Percentile {
+	l, out := r.Load, []Percentile{}
+	above := verdict.Withheld(r.Verdict, l.Name)
+	for _, c := range []column{
+		{"responseTime", &l.ResponseTime, true}, {"serviceTime", &l.ServiceTime, true},
+		{"firstByte", &l.FirstByte, true}, {"flowTime", &l.FlowTime, true},
+	} {
+		if c.dist.Count == 0 {
+			continue
+		}
+		for _, p := range c.percentiles(l) {
+			share, seen := table.Worth(l)
+			q := Percentile{
+				Of: c.name, Name: p.Name, Quantile: p.Q, Confidence: confidence,
+				Answers: c.dist.Count, Independent: int64(share * float64(c.dist.Count)),
+				Assumption: "nothing", Withheld: p.Refusal(longer, l.WindowNs),
+			}
+			if !seen {
+				q.Assumption = "independence"
+			}
+			if above != nil {
+				q.Withheld = above.Rule + ": " + above.Observed + "; " + above.Hint
+			}
+			if q.Withheld == "" {
+				q.Ns, q.LoNs, q.HiNs = finite(p.Ns), finite(p.Lo), finite(p.Hi)
+			}
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
+// finite is nil (null) when x is no number: JSON has none for that.
+func finite(x float64) *float64 {
+	if math.IsNaN(x) {
+		return nil
+	}
+	return &x
+}
+
+// column is a distribution with its name. Of what the load's users wait for, percentiles carry
+// intervals; the generator's own lateness is a warning light, for which a number does.
+type column struct {
+	name     string
+	dist     *result.Dist
+	interval bool
+}
+
+// latency prints the distributions side by side. Where a request is due when its connection is
+// free, response and service time are one, and there is no lag.
+func (p *page) latency(l *result.Load) {
+	columns := []column{{"service", &l.ServiceTime, true}}
+	if l.Model == load.Open || l.Lag.Count > 0 {
+		columns = []column{{"response", &l.ResponseTime, true}, {"service", &l.ServiceTime, true},
+			{"lag", &l.Lag, false}}
+	}
+	if l.FlowTime.Count > 0 {
+		columns = append(columns, column{"flow", &l.FlowTime, true})
+	}
+	names := []string{"latency"}
+	for _, q := range table.Percentiles(l, &l.ResponseTime, confidence) {
+		names = append(names, q.Name)
+	}
+	blocks := [][]string{append(names, "max", "mean", "count")}
+	asks := &refusals{}
+	for _, c := range columns {
+		blocks = append(blocks, c.lines(l, asks))
+	}
+	grid := make([][]string, len(blocks[0]))
+	for i := range grid {
+		for _, b := range blocks {
+			grid[i] = append(grid[i], b[i])
+		}
+	}
+	p.grid(grid)
+	p.worth(l, columns)
+	for _, text := range asks.texts(columns) {
+		p.row("", "%s", text)
+	}
+	if l.Model == load.Closed {
+		p.row("", "a closed load waits for the server: this is no user's waiting time")
+	}
+}
+
+// percentiles of what is no answer's have nothing to do with what answers are worth.
+func (c column) percentiles(l *result.Load) []table.Percentile {
+	if !c.interval {
+		return table.PercentilesOf(c.dist, 1, confidence)
+	}
+	return table.Percentiles(l, c.dist, confidence)
+}
+
+// lines are a column from its heading to its count, all equally wide, numbers under numbers.
+func (c column) lines(l *result.Load, asks *refusals) []string {
+	numbers, ends := []string{c.name}, []string{""}
+	for _, q := range c.percentiles(l) {
+		number, interval := parts(q)
+		if !c.interval {
+			interval = ""
+		} else if q.Refused() && c.dist.Count > 0 {
+			asks.add(q, c.name, q.Refusal(longer, l.WindowNs))
+		}
+		numbers, ends = append(numbers, number), append(ends, interval)
+	}
+	most, mean := table.Absent, table.Absent
+	if c.dist.Count > 0 {
+		most, mean = known(float64(c.dist.MaxNs)), known(c.dist.MeanNs)
+	}
+	numbers = append(numbers, most, mean, table.Count(c.dist.Count))
+	return beside(numbers, append(ends, "", "", ""))
+}
+
+// parts are a percentile and its interval in words; a dash where it is refused.
+func parts(q table.Percentile) (number, interval string) {
+	switch {
+	case q.Refused() || math.IsNaN(q.Ns):
+		return table.Absent, ""
+	case !q.HasInterval():
+		return known(q.Ns), ""
+	}
+	return known(q.Ns), table.Ends(q.Ns, q.Lo, q.Hi)
+}
+
+// beside sets numbers flush right and what follows them flush left, all to one width.
+func beside(numbers, ends []string) []string {
+	left, right := widest(numbers), widest(ends)
+	out := make([]string, len(numbers))
+	for i := range out {
+		out[i] = strings.Repeat(" ", left-utf8.RuneCountInString(numbers[i])) + numbers[i]
+		if right > 0 {
+			lack := right - utf8.RuneCountInString(ends[i])
+			out[i] += " " + ends[i] + strings.Repeat(" ", lack)
+		}
+	}
+	return out
+}
+
+func widest(texts []string) int {
+	n := 0
+	for _, t := range texts {
+		n = max(n, utf8.RuneCountInString(t))
+	}
+	return n
+}
+
+// worth says what the intervals are of, where there is one.
+func (p *page) worth(l *result.Load, columns []column) {
+	some := false
+	for _, c := range columns {
+		for _, q := range c.percentiles(l) {
+			some = some || c.interval && q.HasInterval()
+		}
+	}
+	if !some {
+		return
+	}
+	text := "[95 % intervals] of this window"
+	switch share, seen := table.Worth(l); {
+	case !seen:
+		text += "; they assume that answers are independent"
+	case share < 1:
+		n := l.ResponseTime.Count
+		text += fmt.Sprintf("; its %s answers are worth %s independent ones", table.Count(n),
+			table.Count(int64(share*float64(n))))
+	}
+	p.row("", "%s", text)
+}
+
+// refusals are what percentiles without an interval would take, one a percentile: what the column
+// with the fewest answers would take is enough for the others.
+type refusals struct {
+	all []refusal
+}
+
+type refusal struct {
+	table.Percentile
+	why     string
+	columns []string
+}
+
+func (r *refusals) add(q table.Percentile, column, why string) {
+	for i := range r.all {
+		a := &r.all[i]
+		if a.Name != q.Name {
+			continue
+		}
+		a.columns = append(a.columns, column)
+		if q.Had < a.Had {
+			a.Percentile, a.why = q, why
+		}
+		return
+	}
+	r.all = append(r.all, refusal{q, why, []string{column}})
+}
+
+// texts name the columns where it is not all that have intervals.
+func (r *refusals) texts(columns []column) []string {
+	all := 0
+	for _, c := range columns {
+		if c.interval && c.dist.Count > 0 {
+			all++
+		}
+	}
+	var out []string
+	for _, a := range r.all {
+		of := ""
+		if len(a.columns) < all {
+			of = " of " + strings.Join(a.columns, " and ")
+		}
+		text := a.Name + of + " " + a.why
+		if head, hint, found := strings.Cut(text, " ("); found && len(text) > proseWidth {
+			out, text = append(out, head), "("+hint
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// dist prints a distribution in a line, if there is one: its middle, and the furthest percentile
+// that it has the answers for.
+func (p *page) dist(name string, d *result.Dist, share float64) {
+	if d.Count == 0 {
+		return
+	}
+	var words []string
+	qs := table.PercentilesOf(d, share, confidence)
+	tail := qs[2]
+	if tail.Refused() {
+		tail = qs[1]
+	}
+	for _, q := range []table.Percentile{qs[0], tail} {
+		if q.Refused() {
+			continue
+		}
+		number, interval := parts(q)
+		words = append(words, strings.TrimSpace(q.Name+" "+number+" "+interval))
+	}
+	words = append(words, "max "+known(float64(d.MaxNs)))
+	p.row(name, "%s of %s", strings.Join(words, ", "), table.Count(d.Count))
+}
+
+// routes prints a row for each kind of request or step of a flow.
+func (p *page) routes(l *result.Load, withheld bool) {
+	sent, answered, failed := []string{"sent"}, []string{"answered"}, []string{"failed"}
+	names, most := []string{"route"}, []string{"max"}
+	p50, p50Ends, p99, p99Ends := []string{"p50"}, []string{""}, []string{"p99"}, []string{""}
+	for i := range l.Routes {
+		r := &l.Routes[i]
+		names, sent = append(names, r.Name), append(sent, table.Count(r.Sent))
+		answered = append(answered, table.Count(r.Answered))
+		failed = append(failed, table.Count(r.Failed))
+		cells := []string{table.Absent, "", table.Absent, "", table.Absent}
+		if !withheld {
+			qs := table.Percentiles(l, &r.ResponseTime, confidence)
+			cells[0], cells[1] = parts(qs[0])
+			cells[2], cells[3] = parts(qs[2])
+			if qs[2].Needs > 0 {
+				cells[3] = fmt.Sprintf("(needs n ≥ %s)", table.Count(qs[2].Needs))
+			}
+			cells[4] = known(float64(r.ResponseTime.MaxNs))
+		}
+		p50, p50Ends = append(p50, cells[0]), append(p50Ends, cells[1])
+		p99, p99Ends = append(p99, cells[2]), append(p99Ends, cells[3])
+		most = append(most, cells[4])
+	}
+	p50, p99 = beside(p50, p50Ends), beside(p99, p99Ends)
+	var grid [][]string
+	for i := range names {
+		grid = append(grid, []string{names[i], sent[i], answered[i], failed[i], p50[i], p99[i],
+			most[i]})
+	}
+	p.grid(grid)
+}

@@ -1,0 +1,198 @@
+package table
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+
+	"prony/internal/result"
+	"prony/internal/stats"
+)
+
+// Duet is what the duets of two rows say by the ranking metric, for what the paired ratio of the
+// rows does not: what pairing was worth, and the sides' part.
+type Duet struct {
+	A, B     string          // rows; B is held against A
+	By       string          // what is compared, e.g. "peak answers"
+	N        int             // duets
+	WindowNs int64           // length of a window
+	Windows  []stats.Windows // a duet each, b over a, in the order of the records
+	OnLeft   []bool          // likewise: whether b was on the left
+	Swapped  stats.Swapped   // b over a, higher is better, without the sides' effect
+}
+
+// duets finds the records that ran side by side and have a usable load that ranks.
+func (sc *Scenario) duets(o Options) (out []Duet) {
+	load := sc.anchor()
+	for i := range sc.Targets {
+		for _, left := range sc.Targets[i].Used {
+			k, right := sc.partner(left)
+			if right == nil || !good(LoadGrade(left, load)) || !good(LoadGrade(right, load)) {
+				continue
+			}
+			a, b, first, second := &sc.Targets[i], &sc.Targets[k], left, right
+			if a.Reference == b.Name || b.Reference != a.Name && b.Name < a.Name {
+				a, b, first, second = b, a, right, left
+			}
+			at := slices.IndexFunc(out, func(d Duet) bool { return d.A == a.Name && d.B == b.Name })
+			if at < 0 {
+				at = len(out)
+				out = append(out, Duet{A: a.Name, B: b.Name, By: by(loadOf(left, load))})
+			}
+			out[at].add(loadOf(first, load), loadOf(second, load), second == left)
+		}
+	}
+	out = slices.DeleteFunc(out, func(d Duet) bool { return d.N == 0 })
+	for i := range out {
+		out[i].settle(o.Confidence)
+	}
+	return out
+}
+
+// partner is the right side of a left one, and its row.
+func (sc *Scenario) partner(left *result.Record) (row int, right *result.Record) {
+	if left.Duet == nil || left.Duet.Side != "left" {
+		return 0, nil
+	}
+	for i := range sc.Targets {
+		for _, r := range sc.Targets[i].Used {
+			if r.Run == left.Run && r.Trial == left.Duet.With {
+				return i, r
+			}
+		}
+	}
+	return 0, nil
+}
+
+// add pairs the windows of a duet. Loads without series, or with unlike ones, say nothing here.
+func (d *Duet) add(a, b *result.Load, onLeft bool) {
+	if a == nil || b == nil {
+		return
+	}
+	xs, ys := windows(a), windows(b)
+	if len(xs) == 0 || len(xs) != len(ys) || a.Series.IntervalNs != b.Series.IntervalNs {
+		return
+	}
+	d.N++
+	d.WindowNs = a.Series.IntervalNs
+	d.Windows = append(d.Windows, stats.DuetWindows(xs, ys))
+	d.OnLeft = append(d.OnLeft, onLeft)
+}
+
+// windows are the values of a load by which rows are ranked, window by window, higher is better: of
+// a closed load the good answers, of an open one, whose rate is given, the speed of the median.
+func windows(l *result.Load) (out []float64) {
+	if l.Model == closed {
+		for _, n := range l.Series.Done {
+			out = append(out, float64(n))
+		}
+		return out
+	}
+	for _, ns := range l.Series.P50Ns {
+		if ns <= 0 {
+			out = append(out, 0) // a window without an answer
+			continue
+		}
+		out = append(out, 1/float64(ns))
+	}
+	return out
+}
+
+func by(l *result.Load) string {
+	if l.Model == closed {
+		return l.Name + " answers"
+	}
+	return l.Name + " 1/p50"
+}
+
+func (d *Duet) settle(confidence float64) {
+	var logs []float64
+	for _, w := range d.Windows {
+		logs = append(logs, w.LogRatio)
+	}
+	d.Swapped = stats.SwappedRatio(logs, d.OnLeft, confidence)
+}
+
+// spread is the usual value over the duets of what of tells.
+func (d *Duet) spread(of func(stats.Windows) float64) float64 {
+	var xs []float64
+	for _, w := range d.Windows {
+		if x := of(w); !math.IsNaN(x) {
+			xs = append(xs, x)
+		}
+	}
+	return stats.Median(xs)
+}
+
+// duetNotes say that rows were measured side by side, and what that was worth.
+func (sc *Scenario) duetNotes(o Options) (out []string) {
+	duets := sc.duets(o)
+	if len(duets) == 0 {
+		return nil
+	}
+	out = append(out, "Duets: trials ran two at a time, side by side on cores of their own, under "+
+		"loads that began together; levels are those beside a busy neighbour.")
+	for i := range duets {
+		out = append(out, duets[i].note())
+	}
+	return out
+}
+
+func (d *Duet) note() string {
+	text := fmt.Sprintf("%s against %s, %d duets, %s, windows of %s", d.B, d.A, d.N, d.By,
+		Duration(float64(d.WindowNs)))
+	if left := d.spread(stats.Windows.Left); !math.IsNaN(left) {
+		percent := func(of func(stats.Windows) float64) string {
+			return fmt.Sprintf("%.1f %%", 100*d.spread(of))
+		}
+		text += fmt.Sprintf(": alone the sides vary by %s and %s from window to window, their "+
+			"ratio by %s (correlation %+.2f), so pairing ",
+			percent(func(w stats.Windows) float64 { return w.SDA }),
+			percent(func(w stats.Windows) float64 { return w.SDB }),
+			percent(func(w stats.Windows) float64 { return w.SD }),
+			d.spread(func(w stats.Windows) float64 { return w.Correlation }))
+		text += worth(left)
+	}
+	s := d.Swapped
+	if !s.Ratio.HasInterval() {
+		return text + ". The sides' effect: " + s.Ratio.Warning + "."
+	}
+	return text + fmt.Sprintf(". Left over right: %.3f [%.3f, %.3f]; without that, %s is %.3f "+
+		"[%.3f, %.3f] of %s.", s.Side, s.SideLo, s.SideHi, d.B, s.Ratio.Center, s.Ratio.Lo,
+		s.Ratio.Hi, d.A)
+}
+
+// worth says in words what share of the noise pairing has left.
+func worth(left float64) string {
+	if left < 1 {
+		return fmt.Sprintf("takes %.0f %% of the noise away", 100*(1-left))
+	}
+	return fmt.Sprintf("takes none of the noise away (it adds %.0f %%)", 100*(left-1))
+}
+
+// coresIn are the numbers of cores in a limit in force.
+var coresIn = regexp.MustCompile(`^(affinity|cpuset) \[?[0-9]+([ ,-][0-9]+)*\]?`)
+
+// inForce are a record's limits in force. In a duet the sides swap, so that which cores it were is
+// no difference of method; that there were cores is.
+func inForce(r *result.Record) string {
+	limits := slices.Clone(r.Limits.InForce)
+	for i := range limits {
+		if r.Duet != nil {
+			limits[i] = coresIn.ReplaceAllString(limits[i], "$1 of a side")
+		}
+	}
+	return list(limits)
+}
+
+// manner is how a record's trial ran, as an aspect of method.
+func manner(r *result.Record) string {
+	switch {
+	case r.Duet == nil:
+		return "alone"
+	case r.Duet.Shared:
+		return "in duets on shared cores"
+	}
+	return "in duets"
+}

@@ -1,0 +1,276 @@
+package table
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"prony/internal/result"
+)
+
+// Method is how trials were measured, as far as it bears on their numbers: an aspect at a time.
+// What was measured (target, artifact, commit) and what is drawn anew or merely repeats (seed,
+// blocks) is no part of it: comparing those is what methods are held fixed for.
+type Method struct{ Aspects []Aspect }
+
+// Aspect is one property of a method. Numbers are comparable where all binding ones are equal; the
+// others are told, because they may explain a difference.
+type Aspect struct {
+	Name    string
+	Value   string // Unknown where the records do not say; all values, where trials vary
+	Binding bool
+}
+
+// Unknown is the value of an aspect that no record tells.
+const Unknown = "unknown"
+
+// Difference is an aspect in which two methods are not alike.
+type Difference struct {
+	Aspect string `json:"aspect"`
+	A      string `json:"a"`
+	B      string `json:"b"`
+}
+
+func (d Difference) String() string { return fmt.Sprintf("%s: %s against %s", d.Aspect, d.A, d.B) }
+
+// MethodOf reads the method from trials of one target under one scenario. Requests are what the
+// scenario sends, as the head of the run has them; nil is unknown.
+func MethodOf(trials []*result.Record, requests []string) Method {
+	var m Method
+	add := func(binding bool, name string, of func(*result.Record) string) {
+		m.Aspects = append(m.Aspects, Aspect{name, agreed(trials, of), binding})
+	}
+	for _, a := range methodAspects {
+		add(true, a.name, a.of)
+	}
+	m.Aspects = append(m.Aspects, Aspect{"requests", requestsText(requests), true})
+	for _, name := range loadNames(trials) {
+		for _, a := range loadAspects {
+			add(true, name+" "+a.name, func(r *result.Record) string {
+				if l := loadOf(r, name); l != nil {
+					return a.of(l)
+				}
+				return ""
+			})
+		}
+	}
+	for _, a := range toldAspects {
+		add(false, a.name, a.of)
+	}
+	return m
+}
+
+// methodAspects bind. Of cores the number counts and not which ones: a duet swaps them.
+var methodAspects = []aspect{
+	{"contract", func(r *result.Record) string { return r.Contract }},
+	{"scenario", func(r *result.Record) string { return r.Scenario }},
+	{"scenario's content", func(r *result.Record) string { return r.Provenance.SceneHash }},
+	{"driver", func(r *result.Record) string { return orElse(r.Target.Driver, "prony") }},
+	{"duet", func(r *result.Record) string {
+		switch {
+		case r.Duet == nil:
+			return "no"
+		case r.Duet.Shared:
+			return "service and load of a side share its cores"
+		}
+		return "yes"
+	}},
+	{"limits asked", func(r *result.Record) string {
+		return fmt.Sprintf("%g CPUs, %s, %d cores, load on %d", r.Limits.CPUs,
+			Bytes(float64(r.Limits.MemoryBytes)), len(r.Limits.ServiceCores),
+			len(r.Limits.LoadCores))
+	}},
+	{"limits in force", func(r *result.Record) string {
+		return orElse(kinds(r.Limits.InForce), "none")
+	}},
+	{"processor", func(r *result.Record) string { return r.Provenance.CPUModel }},
+	{"cores", func(r *result.Record) string { return fmt.Sprint(r.Provenance.Cores) }},
+	{"governor", func(r *result.Record) string { return r.Provenance.Governor }},
+	{"hypervisor", func(r *result.Record) string { return fmt.Sprint(r.Provenance.Hypervisor) }},
+	{"kernel", func(r *result.Record) string {
+		return r.Provenance.OS + " " + numbered(r.Provenance.Kernel, 2)
+	}},
+	{"prony", func(r *result.Record) string { return compatible(r.Provenance.Prony) }},
+}
+
+// ToolsAspect is the name of the one that says what compiled or ran the service.
+const ToolsAspect = "tools"
+
+// toldAspects do not bind: they differ all the time, and mostly do not matter.
+var toldAspects = []aspect{
+	{"kernel's build", func(r *result.Record) string { return r.Provenance.Kernel }},
+	{"prony's build", func(r *result.Record) string { return r.Provenance.Prony }},
+	{"suite's hash", func(r *result.Record) string { return short(r.Provenance.SuiteHash) }},
+	{ToolsAspect, func(r *result.Record) string { return toolsText(r) }},
+}
+
+// loadAspect is a property of one load. A rate that is a share of the target's own peak is named
+// as that share: in requests a second it is a result.
+type loadAspect struct {
+	name string
+	of   func(*result.Load) string
+}
+
+var loadAspects = []loadAspect{
+	{"model", func(l *result.Load) string { return l.Model }},
+	{"protocol", func(l *result.Load) string { return orElse(l.Protocol, "HTTP/1.1") }},
+	{"generator", func(l *result.Load) string { return orElse(l.Driver, "prony") }},
+	{"connections", func(l *result.Load) string { return fmt.Sprint(l.Connections) }},
+	{"threads", func(l *result.Load) string { return fmt.Sprint(l.Threads) }},
+	{"rate", func(l *result.Load) string {
+		if l.Model != open || l.RateOf != "" {
+			return orElse(l.RateOf, "as answers come")
+		}
+		return fmt.Sprintf("%g/s", l.RatePerS)
+	}},
+	{"arrivals", func(l *result.Load) string { return orElse(l.Arrivals, "as answers come") }},
+	{"shape", func(l *result.Load) string { return orElse(l.Shape, "steady") }},
+	{"users", func(l *result.Load) string { return orElse(l.Users, "one a connection") }},
+	{"think", func(l *result.Load) string { return orElse(l.Think, "no pause") }},
+	{"churn", func(l *result.Load) string { return fmt.Sprint(l.Churn) }},
+	{"streams", func(l *result.Load) string { return fmt.Sprint(max(l.Streams, 1)) }},
+	{"slow clients", func(l *result.Load) string { return fmt.Sprint(l.Slow.Clients) }},
+	{"window", func(l *result.Load) string { return fmt.Sprintf("%g s", float64(l.WindowNs)/1e9) }},
+	{"engine", func(l *result.Load) string { return orElse(l.Generator.Engine, Unknown) }},
+	{"pacing", func(l *result.Load) string {
+		kind, _, _ := strings.Cut(l.Generator.Pacing, ":") // what follows was tuned to the moment
+		return orElse(kind, Unknown)
+	}},
+}
+
+// Fingerprint is a short hash of the binding aspects: equal where numbers are comparable.
+func (m Method) Fingerprint() string {
+	h := sha256.New()
+	for _, a := range m.Aspects {
+		if a.Binding {
+			fmt.Fprintf(h, "%q=%q\n", a.Name, a.Value)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))[:8]
+}
+
+// Differences lists in what two methods are not alike: what binds, and what is only to be told.
+// An aspect that one side's records do not tell (they are older) cannot bind.
+func (m Method) Differences(other Method) (binding, told []Difference) {
+	for _, name := range m.names(other) {
+		a, binds := m.value(name)
+		b, bindsToo := other.value(name)
+		switch {
+		case a == b:
+		case (binds || bindsToo) && a != Unknown && b != Unknown:
+			binding = append(binding, Difference{name, a, b})
+		default:
+			told = append(told, Difference{name, a, b})
+		}
+	}
+	return binding, told
+}
+
+// names are those of both methods, each once; those of a load that only one has are told by its
+// model alone.
+func (m Method) names(other Method) []string {
+	var names []string
+	for _, a := range slices.Concat(m.Aspects, other.Aspects) {
+		if !slices.Contains(names, a.Name) {
+			names = append(names, a.Name)
+		}
+	}
+	return slices.DeleteFunc(names, func(name string) bool {
+		a, _ := m.value(name)
+		b, _ := other.value(name)
+		return (a == noLoad || b == noLoad) && !strings.HasSuffix(name, " model")
+	})
+}
+
+// noLoad is the value of an aspect of a load that the other side does not have.
+const noLoad = "not offered"
+
+func (m Method) value(name string) (value string, binding bool) {
+	for _, a := range m.Aspects {
+		if a.Name == name {
+			return a.Value, a.Binding
+		}
+	}
+	return noLoad, false
+}
+
+// agreed is the one value of all trials, or all values where they vary, or Unknown.
+func agreed(trials []*result.Record, of func(*result.Record) string) string {
+	var vs []string
+	for _, r := range trials {
+		if v := strings.TrimSpace(of(r)); v != "" && !slices.Contains(vs, v) {
+			vs = append(vs, v)
+		}
+	}
+	slices.Sort(vs)
+	return orElse(strings.Join(vs, " | "), Unknown)
+}
+
+func loadNames(trials []*result.Record) []string {
+	var names []string
+	for _, r := range trials {
+		for i := range r.Loads {
+			if n := r.Loads[i].Name; !slices.Contains(names, n) {
+				names = append(names, n)
+			}
+		}
+	}
+	return names
+}
+
+func requestsText(requests []string) string {
+	return orElse(strings.Join(requests, ", "), Unknown)
+}
+
+// kinds is what limits the kernel enforces, by what, and not on which cores or to which byte:
+// "affinity, cpuset (cgroup v1), memory (cgroup v1)".
+func kinds(inForce []string) string {
+	var out []string
+	for _, limit := range inForce {
+		words := slices.DeleteFunc(strings.Fields(limit), func(w string) bool {
+			return strings.Trim(w, "0123456789,-.") == ""
+		})
+		out = append(out, strings.Join(words, " "))
+	}
+	return list(out)
+}
+
+func toolsText(r *result.Record) string {
+	var words []string
+	for name, version := range r.Provenance.Tools {
+		if v := versionIn.FindString(version); v != "" && moves(name, r.Target) {
+			words = append(words, name+" "+v)
+		}
+	}
+	return list(words)
+}
+
+// numbered is the first n numbers of a version: "6.18.44-1" to two is "6.18".
+func numbered(version string, n int) string {
+	parts := strings.SplitN(version, ".", n+1)
+	return strings.Join(parts[:min(n, len(parts))], ".")
+}
+
+// compatible is the part of Prony's version that binds: releases that may move a number raise the
+// first number, or the second one before 1.0. Builds between releases cannot be told apart by it.
+func compatible(version string) string {
+	v, isVersion := strings.CutPrefix(strings.TrimSpace(version), "v")
+	switch {
+	case version == "":
+		return ""
+	case !isVersion:
+		return "between releases"
+	case strings.HasPrefix(v, "0."):
+		return "v" + numbered(v, 2)
+	}
+	return "v" + numbered(v, 1)
+}
+
+func orElse(value, otherwise string) string {
+	if value == "" {
+		return otherwise
+	}
+	return value
+}

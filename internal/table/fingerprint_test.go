@@ -1,0 +1,100 @@
+package table
+
+import (
+	"math"
+	"testing"
+
+	"prony/internal/result"
+)
+
+func TestWhatBindsOfAVersion(t *testing.T) {
+	check := func(version, want string) {
+		t.Helper()
+		if got := compatible(version); got != want {
+			t.Errorf("%q binds as %q, want %q", version, got, want)
+		}
+	}
+	check("v0.4.1 0123456789ab", "v0.4")
+	check("v0.0.0-20261121 0123456789ab", "v0.0")
+	check("v1.2.3", "v1")
+	check("v2", "v2")
+	check("devel", "between releases")
+	check("", "")
+}
+
+func TestWhatBindsOfLimits(t *testing.T) {
+	check := func(want string, inForce ...string) {
+		t.Helper()
+		if got := kinds(inForce); got != want {
+			t.Errorf("%q is %q, want %q", inForce, got, want)
+		}
+	}
+	check("")
+	check("affinity, cpuset (cgroup v1), memory (cgroup v1)", "cpuset 0-1,3 (cgroup v1)",
+		"memory 1073741824 (cgroup v1)", "affinity 1")
+}
+
+func TestFingerprints(t *testing.T) {
+	r := &result.Record{Contract: "hello", Scenario: "read",
+		Loads: []result.Load{{Name: "peak", Model: closed, Connections: 64}}}
+	base := MethodOf([]*result.Record{r}, []string{"GET /"})
+	if len(base.Fingerprint()) != 8 {
+		t.Errorf("the fingerprint is %q", base.Fingerprint())
+	}
+	check := func(same bool, change func(*result.Record), requests ...string) {
+		t.Helper()
+		other := *r
+		other.Loads = []result.Load{r.Loads[0]}
+		change(&other)
+		m := MethodOf([]*result.Record{&other}, requests)
+		if got := m.Fingerprint() == base.Fingerprint(); got != same {
+			t.Errorf("the same: %v, want %v", got, same)
+		}
+	}
+	check(true, func(*result.Record) {}, "GET /")
+	check(true, func(r *result.Record) { r.Provenance.Seed, r.Block, r.Run = 7, 2, "x" }, "GET /")
+	check(true, func(r *result.Record) { r.Provenance.SuiteHash = "x" }, "GET /")
+	check(false, func(*result.Record) {}, "POST /")
+	check(false, func(r *result.Record) { r.Contract = "http" }, "GET /")
+	check(false, func(r *result.Record) { r.Loads[0].Connections = 63 }, "GET /")
+	check(false, func(r *result.Record) { r.Loads[0].Name = "top" }, "GET /")
+}
+
+func TestChangesArePrinted(t *testing.T) {
+	check := func(ratio float64, want string) {
+		t.Helper()
+		if got := Change(ratio); got != want {
+			t.Errorf("%v is %q, want %q", ratio, got, want)
+		}
+	}
+	check(1.05, "+5.0 %")
+	check(0.95, "−5.0 %")
+	check(1, "+0 %")
+	check(0.9996, "−0.04 %")
+	check(3.05, "+205 %")
+	check(14, "×14.0")
+	check(math.NaN(), Absent)
+	check(math.Inf(1), Absent)
+}
+
+func TestWhatIsShownUnasked(t *testing.T) {
+	both := []LoadInfo{{Name: "peak", Model: closed}, {Name: "half", Model: open}}
+	check := func(want bool, name, model string, loads []LoadInfo) {
+		t.Helper()
+		if got := Usual(Metric{Name: name, Model: model}, loads); got != want {
+			t.Errorf("%s of %s is shown: %v, want %v", name, model, got, want)
+		}
+	}
+	check(true, Throughput, closed, both)
+	check(false, Throughput, open, both)
+	check(false, "p99", closed, both)
+	check(true, "p99", closed, both[:1])
+	check(true, "p99", open, both)
+	check(true, Achieved, open, both)
+	check(true, CPU, closed, both)
+	check(false, CPU, open, both)
+	check(true, CPU, open, both[1:])
+	check(true, Ready, "", both)
+	check(false, "own_lag_p99", open, both)
+	check(false, "error_share", closed, both)
+}

@@ -1,0 +1,120 @@
+package table
+
+import (
+	"fmt"
+	"math"
+
+	"prony/internal/stats"
+)
+
+// Floor is what a target against itself (A/A) says of the noise in one metric: whatever differs
+// between the two arms differs by chance, and so much may differ by chance between any two targets.
+type Floor struct {
+	Target, Load, Metric, Unit string
+	Ratio                      stats.Ratio // arm b over arm a, paired within blocks
+	// Detects is the smallest relative difference that as many blocks tell from none in four of
+	// five runs, at this confidence; NaN when it is not known.
+	Detects float64
+}
+
+// Noise of a pair grows with its distance in time; A/A arms lie as far apart as any two targets of
+// the same shuffled block, so that theirs is that of any pair.
+
+// floors measures the noise of what a table is read for: the ranking metric, response times of open
+// loads, cost.
+func (sc *Scenario) floors(o Options) []Floor {
+	var out []Floor
+	for i := range sc.Targets {
+		t := &sc.Targets[i]
+		if t.Info.Arm != "b" || t.Reference == "" {
+			continue
+		}
+		for _, m := range t.Metrics {
+			if m.Ratio == nil || !sc.headline(m) {
+				continue
+			}
+			out = append(out, Floor{
+				Target: t.Info.Name, Load: m.Load, Metric: m.Name, Unit: m.Unit, Ratio: *m.Ratio,
+				Detects: stats.Detectable(m.Ratio.SDLog, m.Ratio.N, 1-o.Confidence, planPower),
+			})
+		}
+	}
+	return out
+}
+
+func (sc *Scenario) headline(m Metric) bool {
+	if m.Load == sc.Ranking.Load && (m.Name == sc.Ranking.Metric || m.Name == CPU) {
+		return true
+	}
+	return m.Model == open && (m.Name == "p50" || m.Name == "p99")
+}
+
+// floorTable prints the floors, a row each.
+func (sc *Scenario) floorTable(o Options, title string) Table {
+	effect := Percent(o.Effect)
+	column := func(key, heading, unit string, align Align) Column {
+		return Column{Key: "floor/" + key, Heading: heading, Unit: unit, Align: align}
+	}
+	t := Table{Title: title, Columns: []Column{
+		column("target", "target", "", Left), column("metric", "metric", "", Left),
+		column("ratio", "b over a", unitOne, Right), column("blocks", "blocks", unitOne, Right),
+		column("sd", "SD of a pair", unitOne, Right),
+		column("detects", "resolves", unitOne, Right),
+		column("needed", "blocks for "+effect, unitOne, Right),
+	}}
+	nan := math.NaN()
+	words := func(text string) Cell { return Cell{Text: text, Value: nan, Lo: nan, Hi: nan} }
+	number := func(text string, x float64) Cell {
+		return Cell{Text: text, Value: x, Lo: nan,
+			Hi: nan}
+	}
+	notes := noteBook{}
+	for _, f := range sc.Floors {
+		r := f.Ratio
+		needed := stats.BlocksToResolve(r.SDLog, o.Effect, 1-o.Confidence, planPower)
+		ratio := Cell{Text: Absent, Value: r.Center, Lo: r.Lo, Hi: r.Hi, N: r.N}
+		if r.HasInterval() {
+			ratio.Text = fmt.Sprintf("%.3f [%.3f, %.3f]", r.Center, r.Lo, r.Hi)
+		} else {
+			ratio.Refs = notes.refs([]string{noInterval(r.N, r.Warning)})
+		}
+		if r.HasInterval() && (r.Lo > 1 || r.Hi < 1) {
+			ratio.Refs = notes.refs([]string{"a false alarm: the interval leaves out 1 though " +
+				"nothing differs; so does one in " + fmt.Sprintf("%.0f", 1/(1-o.Confidence)) +
+				" by design, more of them would mean a broken method"})
+		}
+		row := Row{Name: f.Target, Cells: []Cell{
+			words(f.Target), words(metricWords(f)), ratio, number(fmt.Sprint(r.N), float64(r.N)),
+			number(shareOr(r.SDLog), r.SDLog), number(shareOr(f.Detects), f.Detects),
+			number(neededText(needed), float64(needed)),
+		}}
+		t.Rows = append(t.Rows, row)
+	}
+	t.Footnotes = notes.texts
+	t.Notes = []string{fmt.Sprintf("Resolves: the smallest difference between two targets that so "+
+		"many blocks find in %.0f %% of runs, at %s confidence, on this machine as it was.",
+		100*planPower, Percent(o.Confidence))}
+	return t
+}
+
+func metricWords(f Floor) string {
+	name := map[string]string{Throughput: "req/s", CPU: "CPU/request"}[f.Metric]
+	if name == "" {
+		name = f.Metric
+	}
+	return f.Load + " " + name
+}
+
+func shareOr(x float64) string {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return Absent
+	}
+	return Percent(x)
+}
+
+func neededText(n int) string {
+	if n > planBlocks {
+		return fmt.Sprintf("over %d", planBlocks)
+	}
+	return fmt.Sprint(n)
+}

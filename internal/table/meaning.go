@@ -1,0 +1,116 @@
+package table
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// Meaning is what a metric stands for, in words that fit it.
+type Meaning struct {
+	Label  string // for people: "CPU per request"
+	Higher bool   // is better
+	Better string // what it is called when it got better: "faster", "less"
+	Worse  string
+	Lab    bool // it tells of the lab and not of the service
+}
+
+var meanings = map[string]Meaning{
+	Throughput:       {"throughput", true, "faster", "slower", false},
+	Achieved:         {"answered in time", true, "more", "less", false},
+	"error_share":    {"errors", false, "fewer", "more", false},
+	CPU:              {"CPU per request", false, "less", "more", false},
+	RSS:              {"memory (RSS)", false, "less", "more", false},
+	"listen":         {"time to listen", false, "faster", "slower", false},
+	Ready:            {"time to ready", false, "faster", "slower", false},
+	"first_response": {"first response", false, "faster", "slower", false},
+	"steady_at":      {"time to steady", false, "faster", "slower", false},
+	"time_to_peak":   {"time to peak", false, "faster", "slower", false},
+	"warmup_cost":    {"warm-up cost", false, "less", "more", false},
+	"artifact_size":  {"artifact size", false, "smaller", "larger", false},
+
+	"generator_cpu_per_request": {"generator's CPU", false, "less", "more", true},
+	"lag_p99":                   {"generator's lag p99", false, "less", "more", true},
+	"own_lag_p99":               {"generator's own lag p99", false, "less", "more", true},
+}
+
+// MeaningOf is that of a metric of Study, by its name and unit. Names that it does not know are
+// called by themselves; of their values, rates are better when higher and all else when lower.
+func MeaningOf(name, unit string) Meaning {
+	if m, ok := meanings[name]; ok {
+		return m
+	}
+	m := Meaning{Label: strings.ReplaceAll(name, "_", " "), Better: "less", Worse: "more"}
+	switch {
+	case unit == unitRate:
+		m.Higher, m.Better, m.Worse = true, "faster", "slower"
+	case unit == unitNs:
+		m.Better, m.Worse = "faster", "slower"
+	}
+	return m
+}
+
+// Quantity prints a value in the unit of its metric; Absent where it is no number.
+func Quantity(x float64, unit string) string {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return Absent
+	}
+	switch unit {
+	case unitRate:
+		return Rate(x) + "/s"
+	case unitNs:
+		return Duration(x)
+	case unitBytes:
+		return Bytes(x)
+	}
+	return Percent(x)
+}
+
+// Change prints a ratio as a difference, with its sign: "+5.0 %", "−0.31 %", "+0.0 %". Absent where
+// it is no number. Below ten times three digits are enough; above, "×14".
+func Change(ratio float64) string {
+	if math.IsNaN(ratio) || math.IsInf(ratio, 0) {
+		return Absent
+	}
+	const large = 10
+	if ratio >= large {
+		return "×" + digits(ratio)
+	}
+	text := Percent(math.Abs(ratio - 1))
+	switch {
+	case ratio >= 1:
+		return "+" + text
+	}
+	return "−" + text
+}
+
+// Usual tells whether a comparison shows a metric without being asked. A latency at the peak it
+// does not where there is an open load: it follows from connections and throughput (Little's law).
+// Nor what tells of the lab, nor errors, of which more than one in a thousand makes a load INVALID:
+// every further row costs the others power, when P values are corrected for their number.
+func Usual(m Metric, loads []LoadInfo) bool {
+	has := func(model string) bool {
+		return slices.ContainsFunc(loads, func(l LoadInfo) bool { return l.Model == model })
+	}
+	_, latency := shareOf(m.Name)
+	switch {
+	case MeaningOf(m.Name, m.Unit).Lab, m.Name == "error_share", m.Name == "listen",
+		m.Name == "first_response":
+		return false
+	case m.Model == closed:
+		return !latency || !has(open)
+	case m.Model == open:
+		return latency || m.Name == Achieved || !has(closed) && m.Name != Throughput
+	}
+	return true
+}
+
+// shareOf is the share of requests below a percentile that has a metric: 0.99 of "p99".
+func shareOf(name string) (q float64, ok bool) {
+	for _, p := range shown {
+		if p.name == name {
+			return p.q, true
+		}
+	}
+	return 0, false
+}

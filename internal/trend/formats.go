@@ -1,0 +1,297 @@
+package trend
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"prony/internal/table"
+)
+
+// sparks are the heights of a sparkline, and wide is how many of the latest runs it shows.
+const (
+	sparks = "▁▂▃▄▅▆▇█"
+	wide   = 40
+)
+
+// Sparkline draws values from lowest to highest, the latest at the right.
+func Sparkline(xs []float64) string {
+	xs = xs[max(0, len(xs)-wide):]
+	if len(xs) == 0 {
+		return ""
+	}
+	heights := []rune(sparks)
+	lo, hi := slices.Min(xs), slices.Max(xs)
+	var b strings.Builder
+	for _, x := range xs {
+		at := (len(heights) - 1) / 2 // a level line, where all are the same
+		if hi > lo {
+			at = int(math.Round((x - lo) / (hi - lo) * float64(len(heights)-1)))
+		}
+		b.WriteRune(heights[at])
+	}
+	return b.String()
+}
+
+func (s *Series) values() []float64 {
+	xs := make([]float64, len(s.Points))
+	for i, p := range s.Points {
+		xs[i] = p.Value
+	}
+	return xs
+}
+
+func (s *Series) name() string { return strings.TrimSpace(s.Load + " " + s.Label) }
+
+func (s *Series) head() string {
+	return fmt.Sprintf("%s · %s · method %s", s.Scenario, s.Target, s.Method)
+}
+
+// says is the state of a series in words.
+func (s *Series) says() string {
+	switch n := len(s.Points); {
+	case n < Least:
+		return fmt.Sprintf("needs %d runs of one method, has %d", Least, n)
+	case len(s.Changes) == 0:
+		return "no change"
+	case len(s.Changes) == 1:
+		return "1 change"
+	}
+	return fmt.Sprintf("%d changes", len(s.Changes))
+}
+
+// tell is one change in a sentence.
+func (s *Series) tell(c Change) string {
+	before, after := s.Points[c.At-1], s.Points[c.At]
+	return fmt.Sprintf("%s: %s, %s → %s, p %s, between %s and %s", c.Word, table.Change(c.Ratio()),
+		table.Quantity(c.Before, s.Unit), table.Quantity(c.After, s.Unit), pText(c.P),
+		before.name(), after.name())
+}
+
+func (p Point) name() string {
+	if p.Commit == "" || p.Commit == table.Unknown {
+		return p.Run
+	}
+	return fmt.Sprintf("%s (%s)", p.Run, p.Commit[:min(12, len(p.Commit))])
+}
+
+func pText(p float64) string {
+	if p < 0.001 {
+		return "<0.001"
+	}
+	return fmt.Sprintf("%.3f", p)
+}
+
+// Text prints a trend for a terminal.
+func Text(w io.Writer, t Trend) error {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("%d runs, %d series; a history without a change shows one in at most %s of cases", t.Runs,
+		len(t.Series), table.Percent(t.Alpha))
+	for i := 0; i < len(t.Series); {
+		head, group := t.Series[i].head(), i
+		for ; i < len(t.Series) && t.Series[i].head() == head; i++ {
+		}
+		line("\n%s", head)
+		var rows [][]string
+		for k := group; k < i; k++ {
+			rows = append(rows, t.Series[k].cells()...)
+		}
+		b.WriteString(grid(rows))
+	}
+	if len(t.Notes) > 0 {
+		line("")
+	}
+	for _, note := range t.Notes {
+		line("%s", note)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// cells are a series' line and one for each change.
+func (s *Series) cells() [][]string {
+	last := s.Points[len(s.Points)-1]
+	rows := [][]string{{"  " + s.name(), Sparkline(s.values()), table.Quantity(last.Value, s.Unit),
+		s.says()}}
+	for _, c := range s.Changes {
+		rows = append(rows, []string{"    " + s.tell(c)})
+	}
+	return rows
+}
+
+// grid aligns the cells of rows that have several; a single cell stands as it is.
+func grid(rows [][]string) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	var lines []string
+	for _, cells := range rows {
+		if len(cells) > 1 {
+			// A strings.Builder takes all that is written.
+			_, _ = fmt.Fprintln(w, strings.Join(cells, "\t"))
+		}
+	}
+	_ = w.Flush()
+	aligned := strings.Split(b.String(), "\n")
+	for _, cells := range rows {
+		if len(cells) == 1 {
+			lines = append(lines, cells[0])
+			continue
+		}
+		lines = append(lines, strings.TrimRight(aligned[0], " "))
+		aligned = aligned[1:]
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// Markdown prints a trend for a job's summary: changes first, and only then the series.
+func Markdown(w io.Writer, t Trend) error {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("%d runs, %d series; a history without a change shows one in at most %s of cases.\n",
+		t.Runs, len(t.Series), table.Percent(t.Alpha))
+	line("| target | metric | history | latest | |\n| :-- | :-- | :-- | --: | :-- |")
+	for i := range t.Series {
+		s := &t.Series[i]
+		last := s.Points[len(s.Points)-1]
+		line("| %s | %s | %s | %s | %s |", escape(s.head()), escape(s.name()),
+			Sparkline(s.values()), table.Quantity(last.Value, s.Unit), s.says())
+	}
+	for i := range t.Series {
+		for _, c := range t.Series[i].Changes {
+			s := &t.Series[i]
+			line("\n- %s, %s, %s", escape(s.Target), escape(s.name()), escape(s.tell(c)))
+		}
+	}
+	for _, note := range t.Notes {
+		line("\n%s", escape(note))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func escape(text string) string { return markup.Replace(text) }
+
+var markup = strings.NewReplacer(`\`, `\\`, "|", `\|`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "*",
+	`\*`, "_", `\_`, "`", "\\`", "](", `]\(`, "~", `\~`, "#", `\#`, "\n", " ", "\r", " ")
+
+var csvHeader = []string{
+	"scenario", "target", "method", "load", "model", "metric", "unit", "run", "commit", "time", "n",
+	"value", "lo", "hi", "change", "before", "after", "p",
+}
+
+// CSV prints a line for each run of each series; the columns after hi are filled where the level
+// changes.
+func CSV(w io.Writer, t Trend) error {
+	out := csv.NewWriter(w)
+	if err := out.Write(csvHeader); err != nil {
+		return err
+	}
+	for i := range t.Series {
+		s := &t.Series[i]
+		for k, p := range s.Points {
+			row := []string{s.Scenario, s.Target, s.Method, s.Load, s.Model, s.Metric, s.Unit,
+				p.Run, p.Commit, p.Time.UTC().Format(time.RFC3339), strconv.Itoa(p.N),
+				number(p.Value), number(p.Lo), number(p.Hi), "", "", "", ""}
+			for _, c := range s.Changes {
+				if c.At == k {
+					copy(row[len(row)-4:], []string{c.Word, number(c.Before), number(c.After),
+						number(c.P)})
+				}
+			}
+			if err := out.Write(row); err != nil {
+				return err
+			}
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func number(x float64) string {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return ""
+	}
+	return strconv.FormatFloat(x, 'f', -1, 64)
+}
+
+const jsonVersion = 1
+
+type jsonTrend struct {
+	Version int          `json:"version"`
+	Runs    int          `json:"runs"`
+	Alpha   float64      `json:"alpha"`
+	Series  []jsonSeries `json:"series"`
+	Notes   []string     `json:"notes"`
+}
+
+type jsonSeries struct {
+	Scenario string       `json:"scenario"`
+	Target   string       `json:"target"`
+	Method   string       `json:"method"`
+	Load     string       `json:"load"`
+	Model    string       `json:"model"`
+	Metric   string       `json:"metric"`
+	Unit     string       `json:"unit"`
+	Points   []jsonPoint  `json:"points"`
+	Changes  []jsonChange `json:"changes"`
+}
+
+type jsonPoint struct {
+	Run    string   `json:"run"`
+	Commit string   `json:"commit"`
+	Time   string   `json:"time"`
+	N      int      `json:"n"`
+	Value  float64  `json:"value"`
+	Lo     *float64 `json:"lo"`
+	Hi     *float64 `json:"hi"`
+}
+
+type jsonChange struct {
+	At     int     `json:"at"`
+	Run    string  `json:"run"`
+	Commit string  `json:"commit"`
+	Before float64 `json:"before"`
+	After  float64 `json:"after"`
+	P      float64 `json:"p"`
+	Worse  bool    `json:"worse"`
+	Word   string  `json:"word"`
+}
+
+// JSON prints a trend for programs; docs/formats/trend-json.md describes it.
+func JSON(w io.Writer, t Trend) error {
+	d := jsonTrend{jsonVersion, t.Runs, t.Alpha, []jsonSeries{}, append([]string{}, t.Notes...)}
+	for i := range t.Series {
+		s := &t.Series[i]
+		out := jsonSeries{s.Scenario, s.Target, s.Method, s.Load, s.Model, s.Metric, s.Unit,
+			[]jsonPoint{}, []jsonChange{}}
+		for _, p := range s.Points {
+			out.Points = append(out.Points, jsonPoint{p.Run, p.Commit,
+				p.Time.UTC().Format(time.RFC3339), p.N, p.Value, finite(p.Lo), finite(p.Hi)})
+		}
+		for _, c := range s.Changes {
+			at := s.Points[c.At]
+			out.Changes = append(out.Changes, jsonChange{c.At, at.Run, at.Commit, c.Before, c.After,
+				c.P, c.Worse, c.Word})
+		}
+		d.Series = append(d.Series, out)
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(d)
+}
+
+func finite(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
+}

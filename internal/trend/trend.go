@@ -1,0 +1,261 @@
+// Package trend finds where the history of many runs changes: for every scenario, target and metric
+// the values of the runs in the order of time, and the points where their level changes.
+//
+// Find makes a Trend of runs, which is pure; Text, Markdown, CSV and JSON print it. Runs that were
+// not measured in the same way (table.Method) are never in one series, because a change of method
+// would pass for one of the service.
+//
+// Non-goals: it reads no files, compares no two runs (that is package comparison), and has no
+// statistics of its own: levels are package table's, change points package stats'.
+package trend
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"prony/internal/result"
+	"prony/internal/stats"
+	"prony/internal/table"
+)
+
+// Run is one run's head and records, and the folder they came from.
+type Run struct {
+	Dir     string
+	Head    result.Run
+	Records []*result.Record
+}
+
+// Options say what to look at.
+type Options struct {
+	Metrics []string // "p99" or "half/p99"; empty: the usual ones; "all": all
+	Targets []string // rows' names; empty: all
+	// Alpha is the probability that a history in which nothing changes shows any change, all series
+	// together; 0 means 0.05.
+	Alpha float64
+}
+
+// Least is how many runs a series needs before a change can be seen: three on each side.
+const Least = 6
+
+const defaultAlpha = 0.05
+
+// Trend is what the runs say together.
+type Trend struct {
+	Runs   int
+	Alpha  float64
+	Series []Series
+	Notes  []string // sentences on what was kept apart or left out
+}
+
+// Series is one metric of one target under one scenario and one method, oldest first.
+type Series struct {
+	Scenario, Target string
+	Load, Model      string
+	Metric, Unit     string
+	Label            string // of the metric, for people
+	Method           string // fingerprint
+	Points           []Point
+	Changes          []Change
+
+	method table.Method
+}
+
+// Point is a run's value: the centre of its trials.
+type Point struct {
+	Run, Dir string
+	Commit   string
+	Time     time.Time
+	Value    float64
+	Lo, Hi   float64 // NaN where there is no interval
+	N        int     // trials
+}
+
+// Change is a point from which on the level is another.
+type Change struct {
+	At            int // index of the first point of the new level
+	Before, After float64
+	P             float64
+	Worse         bool
+	Word          string // "slower"
+}
+
+// Ratio is the new level to the old one.
+func (c Change) Ratio() float64 { return c.After / c.Before }
+
+// Find makes series of runs, in whatever order they come.
+func Find(runs []Run, o Options) Trend {
+	if o.Alpha == 0 {
+		o.Alpha = defaultAlpha
+	}
+	t := Trend{Runs: len(runs), Alpha: o.Alpha}
+	for _, r := range byTime(runs) {
+		t.add(r, o)
+	}
+	slices.SortStableFunc(t.Series, func(a, b Series) int {
+		return cmp.Or(cmp.Compare(a.Scenario, b.Scenario), cmp.Compare(a.Target, b.Target))
+	})
+	long := 0
+	for _, s := range t.Series {
+		if len(s.Points) >= Least {
+			long++
+		}
+	}
+	for i := range t.Series {
+		t.Series[i].find(o.Alpha / float64(max(1, long)))
+	}
+	t.apart()
+	return t
+}
+
+func byTime(runs []Run) []Run {
+	sorted := slices.Clone(runs)
+	slices.SortStableFunc(sorted, func(a, b Run) int {
+		return cmp.Or(began(a).Compare(began(b)), cmp.Compare(a.Head.ID, b.Head.ID))
+	})
+	return sorted
+}
+
+// began is the start of a run's first trial; a run without one comes first.
+func began(r Run) (first time.Time) {
+	for i, rec := range r.Records {
+		if i == 0 || rec.Time.Before(first) {
+			first = rec.Time
+		}
+	}
+	return first
+}
+
+// add puts a run's numbers at the end of their series. Rows of another checkout are left out: they
+// are that commit's and not the run's.
+func (t *Trend) add(r Run, o Options) {
+	records := make([]result.Record, len(r.Records))
+	for i, rec := range r.Records {
+		records[i] = *rec
+	}
+	study := table.Analyze(records, table.Options{})
+	for _, sc := range study.Scenarios {
+		for _, target := range sc.Targets {
+			if target.Info.Origin != "" || len(target.Used) == 0 ||
+				len(o.Targets) > 0 && !slices.Contains(o.Targets, target.Name) {
+				continue
+			}
+			method := table.MethodOf(target.Used, r.Head.Requests[sc.Name])
+			for _, m := range target.Metrics {
+				if m.Withheld == "" && wanted(m, sc.Loads, o.Metrics) {
+					s := t.series(sc.Name, target.Name, m, method)
+					s.Points = append(s.Points, pointOf(r, target.Used[0], m))
+				}
+			}
+		}
+	}
+}
+
+func wanted(m table.Metric, loads []table.LoadInfo, names []string) bool {
+	if len(names) == 0 {
+		return table.Usual(m, loads)
+	}
+	return slices.ContainsFunc(names, func(n string) bool {
+		return n == "all" || n == m.Name || n == m.Load+"/"+m.Name
+	})
+}
+
+func pointOf(r Run, first *result.Record, m table.Metric) Point {
+	s := m.Summary
+	return Point{
+		Run: r.Head.ID, Dir: r.Dir, Commit: first.Provenance.Commit, Time: began(r),
+		Value: s.Center, Lo: s.Lo, Hi: s.Hi, N: s.N,
+	}
+}
+
+// series finds one, or begins it.
+func (t *Trend) series(scenario, target string, m table.Metric, method table.Method) *Series {
+	print := method.Fingerprint()
+	for i := range t.Series {
+		s := &t.Series[i]
+		if s.Scenario == scenario && s.Target == target && s.Load == m.Load &&
+			s.Metric == m.Name && s.Method == print {
+			return s
+		}
+	}
+	t.Series = append(t.Series, Series{
+		Scenario: scenario, Target: target, Load: m.Load, Model: m.Model, Metric: m.Name,
+		Unit: m.Unit, Label: table.MeaningOf(m.Name, m.Unit).Label, Method: print, method: method,
+	})
+	return &t.Series[len(t.Series)-1]
+}
+
+// find marks where the level changes.
+func (s *Series) find(alpha float64) {
+	if len(s.Points) < Least {
+		return
+	}
+	xs := make([]float64, len(s.Points))
+	for i, p := range s.Points {
+		xs[i] = p.Value
+	}
+	meaning := table.MeaningOf(s.Metric, s.Unit)
+	for _, c := range stats.Changes(xs, alpha) {
+		out := Change{At: c.At, Before: c.Before, After: c.After, P: c.P, Word: meaning.Better}
+		if c.After > c.Before != meaning.Higher {
+			out.Worse, out.Word = true, meaning.Worse
+		}
+		s.Changes = append(s.Changes, out)
+	}
+}
+
+// Regressed tells whether a series' present level is worse than the one before, and began within
+// the latest runs (0: at any time). An older one has been seen, and lived with.
+func (s *Series) Regressed(latest int) bool {
+	if len(s.Changes) == 0 {
+		return false
+	}
+	last := s.Changes[len(s.Changes)-1]
+	return last.Worse && (latest == 0 || len(s.Points)-last.At <= latest)
+}
+
+// Regressions are the series that Regressed.
+func (t *Trend) Regressions(latest int) (out []*Series) {
+	for i := range t.Series {
+		if t.Series[i].Regressed(latest) {
+			out = append(out, &t.Series[i])
+		}
+	}
+	return out
+}
+
+// apart says which series of one target were not joined, and in what their methods differ.
+func (t *Trend) apart() {
+	for i := range t.Series {
+		a := &t.Series[i]
+		for j := i + 1; j < len(t.Series); j++ {
+			b := &t.Series[j]
+			if a.Scenario != b.Scenario || a.Target != b.Target || a.Method == b.Method {
+				continue
+			}
+			t.note(a, b)
+		}
+	}
+	if len(t.Series) == 0 && t.Runs > 0 {
+		t.Notes = append(t.Notes, "No run has a usable number of what was asked for.")
+	}
+}
+
+func (t *Trend) note(a, b *Series) {
+	binding, told := a.method.Differences(b.method)
+	what := "what only one of them recorded"
+	if len(binding) > 0 {
+		what = binding[0].String()
+	} else if len(told) > 0 {
+		what = told[0].String()
+	}
+	if n := len(binding); n > 1 {
+		what += fmt.Sprintf(" and %d more", n-1)
+	}
+	note := fmt.Sprintf("%s, %s: runs of methods %s and %s are kept apart: %s.", a.Scenario,
+		a.Target, a.Method, b.Method, what)
+	if !slices.Contains(t.Notes, note) {
+		t.Notes = append(t.Notes, note)
+	}
+}
