@@ -133,7 +133,7 @@ func digest(r *result.Record) string {
 func warmth(w result.Warmup) string {
 	at := time.Duration(w.SteadyAtNs).Round(100 * time.Millisecond).Seconds()
 	switch {
-	case !w.Steady:
+	case !w.Steady || w.Kind == stats.Unsteady:
 		return "never steady,"
 	case w.Kind == stats.Slowed:
 		return "got slower,"

@@ -436,7 +436,7 @@ func step(window time.Duration) time.Duration {
 	case window <= 5*time.Second:
 		return min(window, 100*time.Millisecond)
 	case window <= 30*time.Second:
-		return 250 * time.Millisecond
+		return 200 * time.Millisecond
 	case window <= 600*time.Second:
 		return time.Second
 	}

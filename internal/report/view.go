@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"prony/internal/result"
+	"prony/internal/stats"
 	"prony/internal/table"
 )
 
@@ -319,6 +320,12 @@ func warmupText(w result.Warmup) string {
 	took := time.Duration(w.DurationNs).Round(100 * time.Millisecond)
 	if !w.Steady {
 		return fmt.Sprintf("never steady in %v, %s requests", took, table.Count(w.Requests))
+	}
+	switch {
+	case w.Kind == stats.Unsteady:
+		return fmt.Sprintf("looked steady after %v, but was not in the window", took)
+	case w.Kind == stats.Slowed:
+		return fmt.Sprintf("got slower; took %v, %s requests", took, table.Count(w.Requests))
 	}
 	at := time.Duration(w.SteadyAtNs).Round(100 * time.Millisecond)
 	return fmt.Sprintf("steady after %v; took %v, %s requests", at, took,

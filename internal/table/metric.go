@@ -99,7 +99,7 @@ var trialQuantities = []quantity{
 		return positive(float64(r.Start.FirstResponseNs))
 	}, "the start was not timed"},
 	{"steady_at", unitNs, "", func(r *result.Record, _ *result.Load) float64 {
-		if !r.Warmup.Steady {
+		if w := r.Warmup; !w.Steady || w.Kind == stats.Unsteady {
 			return math.NaN()
 		}
 		return float64(r.Warmup.SteadyAtNs)

@@ -209,7 +209,7 @@ func TestDuets(t *testing.T) {
 		for load, at := range g.windows {
 			slack := int64(0)
 			if load == "warmup ended" {
-				slack = 125e6 // each looks that often
+				slack = 100e6 // each looks that often
 			}
 			if len(at) != 4 || at[1]-at[0] > slack || at[3]-at[2] > slack {
 				t.Errorf("%s on both sides: %v; want them at the same moments", load, at)
@@ -283,8 +283,8 @@ func TestDuetWarmsUpTogether(t *testing.T) {
 		if fast.DurationNs < slow.SteadyAtNs {
 			t.Errorf("the faster side was loaded for %d ns only", fast.DurationNs)
 		}
-		// The first one to be steady sees at its next look, 125 ms later at most, that both are.
-		if at := g.windows["warmup ended"]; len(at) != 2 || at[1]-at[0] > 125e6 {
+		// The first one to be steady sees at its next look, 100 ms later at most, that both are.
+		if at := g.windows["warmup ended"]; len(at) != 2 || at[1]-at[0] > 100e6 {
 			t.Errorf("warm-ups ended at %v", at)
 		}
 	})

@@ -217,8 +217,8 @@ func TestLifeInOrder(t *testing.T) {
 		if ms := r.Start.ReadyNs / 1e6; ms < 40 || ms > 60 {
 			t.Errorf("ready after %d ms, want 40 to 60", ms)
 		}
-		// Steady from the start, which is known as soon as twelve intervals of 125 ms are there.
-		if w := r.Warmup; !w.Steady || w.SteadyAtNs != 0 || w.DurationNs != 1500e6 ||
+		// Steady from the start, which is known as soon as two seconds are over.
+		if w := r.Warmup; !w.Steady || w.SteadyAtNs != 0 || w.DurationNs != 2000e6 ||
 			w.Kind != stats.Flat {
 			t.Errorf("warm-up %+v, want flat, known after 1.5 s", w)
 		}

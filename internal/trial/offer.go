@@ -19,7 +19,7 @@ import (
 
 // How the warm-up looks at itself.
 const (
-	warmInterval = 125 * time.Millisecond
+	warmInterval = 100 * time.Millisecond
 	warmDrain    = 200 * time.Millisecond
 )
 

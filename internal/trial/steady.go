@@ -5,10 +5,10 @@ import (
 	"prony/internal/stats"
 )
 
-// warmRule is when a warm-up has done its work: its rate keeps one level for a second and a half,
-// where levels within 3 % are one. A pause between two stages of a compiler is shorter than that
-// tail on the machines that were tried; what is not, the window shows (the verdict's rule drift).
-var warmRule = stats.SteadyRule{Tail: 12, Same: 0.03}
+// warmRule is when a warm-up has done its work: its rate keeps one level for two seconds, where
+// levels within 3 % are one. A pause between two stages of a compiler may last longer than that
+// tail; then the window shows it, see settle.
+var warmRule = stats.SteadyRule{Tail: 20, Same: 0.03}
 
 // rates turns a cumulative count per interval into requests a second.
 func rates(cumulative []int64) []float64 {
@@ -22,18 +22,21 @@ func rates(cumulative []int64) []float64 {
 }
 
 // settle says of a trial that was measured what its warm-up and its first closed window, one series
-// in one state of the service, say of its steady state together. The warm-up alone decides when
-// it ends; the window then shows whether it was right.
+// in one state of the service, say of its steady state together: the warm-up alone decides when it
+// ends, and the window shows whether it was right. A steady state must hold for at least half of
+// the window. SteadyAtNs may then lie in the window, in time of load.
 func settle(rec *result.Record) {
 	w := &rec.Warmup
 	series, step, scale, origin := []float64(w.RatePerS), w.IntervalNs, 1, int64(0)
+	rule := warmRule
 	if l := continued(rec); l != nil && l.Series.IntervalNs%w.IntervalNs == 0 {
 		scale = int(l.Series.IntervalNs / w.IntervalNs)
 		step = l.Series.IntervalNs
 		origin = int64(len(series)%scale) * w.IntervalNs
-		series = append(merged(series, scale), windowRates(l)...)
+		window := windowRates(l)
+		series = append(merged(series, scale), window...)
+		rule.Tail = max(warmRule.Tail/scale, len(window)/2, leastTail)
 	}
-	rule := stats.SteadyRule{Tail: max(warmRule.Tail/scale, 3), Same: warmRule.Same}
 	s := stats.SteadyState(series, rule)
 	w.Kind, w.Levels = s.Kind, nil
 	for _, level := range s.Levels {
@@ -42,10 +45,17 @@ func settle(rec *result.Record) {
 			MeanPerS: level.Mean,
 		})
 	}
+	w.SteadyAtNs, w.PeakAtNs, w.CostNs = 0, 0, 0
+	if s.At > 0 {
+		w.SteadyAtNs = origin + int64(s.At)*step
+	}
 	if s.At >= 0 {
 		w.PeakAtNs, w.CostNs = origin+int64(s.PeakAt)*step, int64(s.Lost*float64(step))
 	}
 }
+
+// leastTail is of values that make a level, however long each is.
+const leastTail = 4
 
 // continued is the first load, where it goes on as the warm-up did.
 func continued(rec *result.Record) *result.Load {

@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"slices"
 	"testing"
 
 	"prony/internal/result"
@@ -9,10 +8,10 @@ import (
 )
 
 func TestRates(t *testing.T) {
-	// 125 ms an interval: 100 more requests are 800 a second.
+	// 100 ms an interval: 100 more requests are 1,000 a second.
 	got := rates([]int64{100, 300})
-	if len(got) != 2 || got[0] != 800 || got[1] != 1600 {
-		t.Errorf("rates are %v, want 800 and 1600", got)
+	if len(got) != 2 || got[0] != 1000 || got[1] != 2000 {
+		t.Errorf("rates are %v, want 1000 and 2000", got)
 	}
 }
 
@@ -26,50 +25,62 @@ func repeat(pairs ...float64) (out []float64) {
 	return out
 }
 
-// recorded is a trial with a warm-up in intervals of 125 ms and a closed window, counted in
-// intervals of 250 ms, of as many connections.
-func recorded(warm []float64, window ...int64) *result.Record {
-	return &result.Record{
-		Warmup: result.Warmup{RatePerS: warm, IntervalNs: 125e6, Connections: 8},
+// recorded is a trial with a warm-up in intervals of 100 ms and a closed window, in intervals of
+// 200 ms, of as many connections.
+func recorded(warm []float64, window ...float64) *result.Record {
+	r := &result.Record{
+		Warmup: result.Warmup{RatePerS: warm, IntervalNs: 100e6, Connections: 8},
 		Loads: []result.Load{{
-			Model: "closed", Connections: 8, WindowNs: int64(len(window)) * 250e6,
-			Series: result.Series{IntervalNs: 250e6, Done: window},
+			Model: "closed", Connections: 8, WindowNs: int64(len(window)) * 200e6,
+			Series: result.Series{IntervalNs: 200e6},
 		}},
 	}
+	for _, perS := range window {
+		r.Loads[0].Series.Done = append(r.Loads[0].Series.Done, int64(perS/5))
+	}
+	return r
 }
 
 func TestSettle(t *testing.T) {
-	check := func(name string, r *result.Record, kind string, peakAtNs, costNs int64, levels int) {
+	type want struct {
+		kind                 string
+		steady, peak, costNs int64
+		levels               int
+	}
+	check := func(name string, r *result.Record, kind string, steadyAtNs, peakAtNs, costNs int64,
+		levels int) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) {
 			t.Helper()
 			settle(r)
 			w := r.Warmup
-			if w.Kind != kind || w.PeakAtNs != peakAtNs || w.CostNs != costNs ||
-				len(w.Levels) != levels {
-				t.Errorf("%s, peak at %d, cost %d, levels %v; want %s, %d, %d and %d levels",
-					w.Kind, w.PeakAtNs, w.CostNs, w.Levels, kind, peakAtNs, costNs, levels)
+			got := want{w.Kind, w.SteadyAtNs, w.PeakAtNs, w.CostNs, len(w.Levels)}
+			if wanted := (want{kind, steadyAtNs, peakAtNs, costNs, levels}); got != wanted {
+				t.Errorf("%+v, want %+v; levels %v", got, wanted, w.Levels)
 			}
 		})
 	}
-	eight := []int64{250, 250, 250, 250, 250, 250, 250, 250} // 1,000 a second
-	check("flat", recorded(repeat(12, 1000), eight...), stats.Flat, 0, 0, 1)
-	// Half the rate for 1 s, so that half a second's work is lost. The median of five intervals is
-	// at the new level from the one whose neighbourhood is: 1 s.
-	check("warmed", recorded(repeat(8, 500, 12, 1000), eight...), stats.Warmed, 1e9, 5e8, 2)
-	// The first of 21 intervals has no partner; all that follows lies 125 ms later.
-	check("odd", recorded(repeat(9, 500, 12, 1000), eight...), stats.Warmed, 1125e6, 5e8, 2)
-	// The window is slower than the warm-up was: 12 intervals of 250 ms that promised twice as much
-	// cost -1 each.
-	check("slowed", recorded(repeat(24, 2000), eight...), stats.Slowed, 0, -3e9, 2)
-	never := append(slices.Clone(eight), 100, 100, 100, 100) // a second of six that it takes
-	check("never", recorded(repeat(12, 1000), never...), stats.Unsteady, 0, 0, 2)
-	open := recorded(repeat(8, 500, 12, 1000), 100, 100, 100)
+	window := repeat(20, 1000) // 4 s
+	check("flat", recorded(repeat(20, 1000), window...), stats.Flat, 0, 0, 0, 1)
+	// Half the rate for 1 s: half a second's work is lost.
+	check("warmed", recorded(repeat(10, 500, 20, 1000), window...), stats.Warmed, 1e9, 1e9, 5e8, 2)
+	// The first of 31 intervals has no partner; all that follows lies 100 ms later.
+	check("odd", recorded(repeat(11, 500, 20, 1000), window...), stats.Warmed, 11e8, 11e8, 5e8, 2)
+	// The window is slower than the warm-up of 3 s was: each second then promised one more.
+	check("slowed", recorded(repeat(30, 2000), window...), stats.Slowed, 3e9, 0, -3e9, 2)
+	// Twice as fast from 1 s before the window's end on is no steady state of the window; from 3 s
+	// before it is one, which began 1 s into it, and 4 s of half the rate had been lost.
+	late := repeat(15, 1000, 5, 2000)
+	check("late", recorded(repeat(30, 1000), late...), stats.Unsteady, 0, 0, 0, 2)
+	mid := repeat(5, 1000, 15, 2000)
+	check("mid", recorded(repeat(30, 1000), mid...), stats.Warmed, 4e9, 4e9, 2e9, 2)
+	open := recorded(repeat(10, 500, 20, 1000), repeat(20, 100)...)
 	open.Loads[0].Model = "open"
-	check("another model", open, stats.Warmed, 1e9, 5e8, 2)
-	more := recorded(repeat(8, 500, 12, 1000), 100, 100, 100)
+	check("another model", open, stats.Warmed, 1e9, 1e9, 5e8, 2)
+	more := recorded(repeat(10, 500, 20, 1000), repeat(20, 100)...)
 	more.Loads[0].Connections = 9
-	check("other connections", more, stats.Warmed, 1e9, 5e8, 2)
-	check("no load", &result.Record{Warmup: recorded(repeat(12, 1000)).Warmup}, stats.Flat, 0, 0, 1)
-	check("no warm-up", recorded(nil, eight...), stats.Flat, 0, 0, 1)
+	check("other connections", more, stats.Warmed, 1e9, 1e9, 5e8, 2)
+	none := &result.Record{Warmup: recorded(repeat(20, 1000)).Warmup}
+	check("no load", none, stats.Flat, 0, 0, 0, 1)
+	check("no warm-up", recorded(nil, window...), stats.Flat, 0, 0, 0, 1)
 }

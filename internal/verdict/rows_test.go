@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"prony/internal/result"
+	"prony/internal/stats"
 )
 
 // In the rows, r is the record and l its load, the open one (half) or the closed one (peak). Both
@@ -21,8 +22,15 @@ var trialRows = []row{
 	{"failed", trial, valid, func(r rec, _ ld) { r.Outcome = "measured" }},
 	{"failed", trial, invalid, func(r rec, _ ld) { r.Outcome = "failed" }},
 
-	{"warm-up", trial, valid, func(r rec, _ ld) { r.Warmup.SteadyAtNs = 14 * sec }},
+	{"warm-up", trial, valid, func(r rec, _ ld) {
+		r.Warmup.DurationNs, r.Warmup.SteadyAtNs = 14*sec, 14*sec
+	}},
 	{"warm-up", trial, suspect, func(r rec, _ ld) { r.Warmup.Steady = false }},
+	{"warm-up", trial, suspect, func(r rec, _ ld) { r.Warmup.Kind = stats.Unsteady }},
+	{"warm-up", trial, valid, func(r rec, _ ld) { r.Warmup.Kind = stats.Slowed }}, // before it
+	{"warm-up", trial, suspect, func(r rec, _ ld) {
+		r.Warmup.DurationNs, r.Warmup.SteadyAtNs = 6*sec, 6*sec+1
+	}},
 
 	{"quiet", trial, valid, func(r rec, _ ld) { r.Before = result.Before{} }}, // nobody looked
 	{"quiet", trial, valid, func(r rec, _ ld) {

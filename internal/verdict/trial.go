@@ -22,12 +22,26 @@ func failed(r *result.Record, _ *result.Load) *result.Finding {
 }
 
 func warmup(r *result.Record, _ *result.Load) *result.Finding {
-	if r.Warmup.Steady {
-		return nil
+	w := r.Warmup
+	seconds := func(ns int64) time.Duration {
+		return time.Duration(ns).Round(100 * time.Millisecond)
 	}
-	took := time.Duration(r.Warmup.DurationNs).Round(100 * time.Millisecond)
-	return suspect(fmt.Sprintf("not steady after %v", took), "steady", "raise warmup.max")
+	switch {
+	case !w.Steady:
+		return suspect(fmt.Sprintf("not steady after %v", seconds(w.DurationNs)), "steady",
+			"raise warmup.max")
+	case w.Kind == never:
+		return suspect(fmt.Sprintf("looked steady after %v, and was not in the window",
+			seconds(w.DurationNs)), "steady", "raise warmup.min and measure")
+	case w.SteadyAtNs > w.DurationNs:
+		return suspect(fmt.Sprintf("the steady state began %v into the window",
+			seconds(w.SteadyAtNs-w.DurationNs)), "before it", "raise warmup.min")
+	}
+	return nil
 }
+
+// never is the kind of a series without a steady state, in the words of package stats.
+const never = "never"
 
 // quiet is silent where nobody looked.
 func quiet(r *result.Record, _ *result.Load) *result.Finding {
