@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	perSecond  = 8   // intervals of 125 ms
-	seriesLong = 240 // 30 s
+	perSecond  = 10  // intervals of 100 ms
+	seriesLong = 300 // 30 s
 )
 
-var steadyRule = stats.SteadyRule{Tail: 12, Same: 0.03}
+var steadyRule = stats.SteadyRule{Tail: 20, Same: 0.03}
 
 // course is a service's true speed over time, 1 at last.
 type course struct {
@@ -102,7 +102,7 @@ var stops = []struct {
 // threeSpans is the rule that Prony had before: the last three half seconds agree within 3 %, and
 // twice what counting alone would make them differ.
 func threeSpans(xs []float64) int {
-	const span, spans = 4, 3
+	const span, spans = 5, 3
 	for n := span * spans; n <= len(xs); n++ {
 		least, most := math.Inf(1), 0.0
 		for part := range slices.Chunk(xs[n-span*spans:n], span) {

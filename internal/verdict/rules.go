@@ -7,7 +7,8 @@ var ended = Rule{"failed", "every step of the trial went well", "INVALID",
 	"docs/formats/record.md", failed}
 
 var trialRules = []Rule{
-	{"warm-up", "a steady state was reached before the first window, and the closed one is part of it", "SUSPECT",
+	{"warm-up", "a steady state was reached before the first window, and " +
+		"the closed one is part of it", "SUSPECT",
 		"HttpArena #1417, spring-quarkus-perf-comparison #633", warmup},
 	{"quiet", "nothing else used the machine in the moments before the trial, or it was quiet " +
 		"again soon", "SUSPECT", "postrust #11; bencher noise", quiet},
