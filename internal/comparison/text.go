@@ -104,7 +104,7 @@ func cellsOf(p Pair) (out [][]string) {
 	for _, r := range p.Rows {
 		out = append(out, []string{
 			r.name(), level(r.A, r.Unit), level(r.B, r.Unit), changeText(r), pText(r.PHolm),
-			r.says(),
+			r.Says(),
 		})
 	}
 	return out
@@ -112,10 +112,16 @@ func cellsOf(p Pair) (out [][]string) {
 
 func (r Row) name() string { return strings.TrimSpace(r.Load + " " + r.Label) }
 
-// says is the outcome, and where nothing could be told, how much would have been.
-func (r Row) says() string {
-	if r.Outcome != Alike || math.IsNaN(r.Detectable) {
+// blind is the difference from which one that is seen no better says nothing: tenfold.
+const blind = 9
+
+// Says is the outcome, and where nothing could be told, how much would have been.
+func (r Row) Says() string {
+	switch {
+	case r.Outcome != Alike || math.IsNaN(r.Detectable):
 		return r.Word
+	case r.Detectable > blind:
+		return r.Word + " (too noisy)"
 	}
 	return fmt.Sprintf("%s (sees %s)", r.Word, table.Percent(r.Detectable))
 }

@@ -295,7 +295,7 @@ func beginsAt(r ruler) string {
 
 func compareRowOf(r comparison.Row) compareRow {
 	out := compareRow{Name: rowName(r), A: sideText(r.A, r.Unit), B: sideText(r.B, r.Unit),
-		Change: table.Absent, Word: r.Word, Outcome: r.Outcome}
+		Change: table.Absent, Word: r.Says(), Outcome: r.Outcome}
 	if r.A.Withheld == "" && r.B.Withheld == "" {
 		out.Change = table.Change(1 + r.Change())
 	}
@@ -309,9 +309,6 @@ func compareRowOf(r comparison.Row) compareRow {
 		out.P = "<0.001"
 	default:
 		out.P = fmt.Sprintf("%.3f", r.PHolm)
-	}
-	if r.Outcome == comparison.Alike && !math.IsNaN(r.Detectable) {
-		out.Word += fmt.Sprintf(" (sees %s)", table.Percent(r.Detectable))
 	}
 	return out
 }
