@@ -29,7 +29,7 @@ func (sc *Scenario) specs(o Options) []spec {
 	if load := sc.anchor(); load != "" {
 		out = append(out, sc.costSpecs(load)...)
 	}
-	return append(out, sc.startSpec())
+	return append(out, sc.startSpecs()...)
 }
 
 func confidenceText(o Options) string {
@@ -124,11 +124,17 @@ func (sc *Scenario) costSpecs(load string) []spec {
 	}
 }
 
-func (sc *Scenario) startSpec() spec {
-	c := Column{"start/ready", "start", "", Ready, unitNs, Right, Detail}
-	return spec{column: c, cell: func(t *Target, n *noteBook) Cell {
-		return metricCell(t, n, "", Ready, same(Duration))
-	}}
+// startSpecs: from the exec until it answered, and from the first load until it was as fast as it
+// would be.
+func (sc *Scenario) startSpecs() []spec {
+	column := func(key, heading, metric string, weight int) spec {
+		c := Column{"start/" + key, "start", "", heading, unitNs, Right, weight}
+		return spec{column: c, cell: func(t *Target, n *noteBook) Cell {
+			return metricCell(t, n, "", metric, same(Duration))
+		}}
+	}
+	return []spec{column("ready", Ready, Ready, Detail),
+		column("steady", "steady after", SteadyAt, Extra)}
 }
 
 func (sc *Scenario) hasBaseline() bool {

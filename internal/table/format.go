@@ -26,6 +26,9 @@ func Rate(perS float64) string {
 
 // Duration prints nanoseconds with three significant digits in the unit that suits the value.
 func Duration(ns float64) string {
+	if ns == 0 {
+		return "0 s" // exactly: no unit is better than another
+	}
 	u := unitOf(ns)
 	return digits(ns/u.ns) + " " + u.name
 }

@@ -21,7 +21,8 @@ func TestFormat(t *testing.T) {
 		check("rate", Rate(x), want)
 	}
 	for ns, want := range map[float64]string{
-		850: "850 ns", 4_120: "4.12 µs", 310e6: "310 ms", 1.24e9: "1.24 s", 999.9e3: "1.00 ms",
+		0: "0 s", 850: "850 ns", 4_120: "4.12 µs", 310e6: "310 ms", 1.24e9: "1.24 s",
+		999.9e3: "1.00 ms",
 	} {
 		check("duration", Duration(ns), want)
 	}

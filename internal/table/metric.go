@@ -31,6 +31,7 @@ const (
 	CPU        = "cpu_per_request"
 	RSS        = "rss_max"
 	Ready      = "ready"
+	SteadyAt   = "steady_at"
 )
 
 // KeptUp is the share of an open load's arrivals that must be answered within the window. Below it
@@ -98,7 +99,7 @@ var trialQuantities = []quantity{
 	{"first_response", unitNs, "", func(r *result.Record, _ *result.Load) float64 {
 		return positive(float64(r.Start.FirstResponseNs))
 	}, "the start was not timed"},
-	{"steady_at", unitNs, "", func(r *result.Record, _ *result.Load) float64 {
+	{SteadyAt, unitNs, "", func(r *result.Record, _ *result.Load) float64 {
 		if w := r.Warmup; !w.Steady || w.Kind == stats.Unsteady {
 			return math.NaN()
 		}
