@@ -329,9 +329,13 @@ func TestRatesThatDifferAreTold(t *testing.T) {
 	c := compare(t, at(s, "old"), at(s, "new"), Options{})
 	// Medians of half the rates: (10500+11000)/4 = 5375; of the slower ones (10080+10340)/4 = 5105.
 	has(t, "warnings", strings.Join(c.Warnings, "\n"),
-		"half: each side was offered 50 % of peak of its own, 5.38k/s and 5.11k/s")
+		"half: old and new were each offered 50 % of peak, 5.38k/s and 5.11k/s")
+	peak := compare(t, at(s, "old"), at(s, "new"), Options{Metrics: []string{"peak/throughput"}})
+	if strings.Contains(strings.Join(peak.Warnings, "\n"), "were each offered") {
+		t.Errorf("warned of a load that is not shown: %q", peak.Warnings)
+	}
 	same := compare(t, s, runOf("b", noon, rows{"old": drifting}), Options{})
-	if strings.Contains(strings.Join(same.Warnings, "\n"), "of its own") {
+	if strings.Contains(strings.Join(same.Warnings, "\n"), "were each offered") {
 		t.Error("equal rates are told")
 	}
 }

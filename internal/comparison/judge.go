@@ -182,16 +182,21 @@ func (c *Comparison) warn(a, b *side, pairs []pairing) {
 			"every difference, and no interval shows it.", between(a, b))
 		c.warnControl(a, b, say)
 	}
+	var alike []string
 	for _, p := range c.Pairs {
 		for _, x := range []Subject{p.A, p.B} {
 			for _, why := range x.Excluded {
 				say("Not in all numbers: %s.", why)
 			}
 		}
-		if p.A.Artifact != "" && p.A.Artifact == p.B.Artifact {
-			say("Both sides of %s are the same artifact, %s: what differs is noise, or the "+
-				"machine.", p.B.Target, p.A.Artifact)
+		same := p.A.Artifact != "" && p.A.Artifact == p.B.Artifact
+		if same && !slices.Contains(alike, p.B.Target) {
+			alike = append(alike, p.B.Target)
 		}
+	}
+	if len(alike) > 0 {
+		say("Both sides of %s are the same artifact: what differs is noise, or the machine.",
+			strings.Join(alike, ", "))
 	}
 	for _, p := range pairs {
 		c.warnRates(p, say)
@@ -225,17 +230,24 @@ func (c *Comparison) warnControl(a, b *side, say func(string, ...any)) {
 // warnRates tells of open loads that were offered each side's own share of its own peak.
 func (c *Comparison) warnRates(p pairing, say func(string, ...any)) {
 	for _, l := range measured(p.a)[0].Loads {
-		if l.Model != open || l.RateOf == "" {
+		if l.Model != open || l.RateOf == "" || !c.shows(l.Name) {
 			continue
 		}
 		x, y := rates(p.a, l.Name), rates(p.b, l.Name)
 		if !(math.Abs(y/x-1) > sameRates) {
 			continue
 		}
-		say("%s: each side was offered %s of its own, %s/s and %s/s; its latencies compare at "+
-			"equal strain, not at an equal rate.", l.Name, strings.Replace(l.RateOf, "%", " %", 1),
-			table.Rate(x), table.Rate(y))
+		say("%s: %s and %s were each offered %s, %s/s and %s/s: latencies compare at "+
+			"equal strain, not at an equal rate.", l.Name, p.a.Name, p.b.Name,
+			strings.Replace(l.RateOf, "%", " %", 1), table.Rate(x), table.Rate(y))
 	}
+}
+
+// shows tells whether any row is of this load.
+func (c *Comparison) shows(load string) bool {
+	return slices.ContainsFunc(c.Pairs, func(p Pair) bool {
+		return slices.ContainsFunc(p.Rows, func(r Row) bool { return r.Load == load })
+	})
 }
 
 // rates is the median rate that a row was offered by a load.
