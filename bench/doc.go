@@ -1,5 +1,7 @@
-// Package bench measures the instrument itself, beside its peers: what a request costs the
-// generator, in alternating runs against the same server with the cores given. It holds benchmarks
-// only; `make peers` runs them. Speed is never asserted in a test, since machines differ and are
-// noisy: read the ratios.
+// Package bench measures the instrument itself. Its generator beside its peers: what a request
+// costs and how late it leaves (`make bench-load`). Its statistics on data whose truth is known:
+// simulated (TestInferenceTables), and real runs of a server that is made slower by a known share
+// (BenchmarkProof), and whether duets are quieter here (BenchmarkDuet); docs/proof.md has what came
+// out. It holds tests and benchmarks only. Speed is never asserted in a test, since machines differ
+// and are shared; here it is read by people.
 package bench

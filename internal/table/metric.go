@@ -104,7 +104,7 @@ var trialQuantities = []quantity{
 			return math.NaN()
 		}
 		return float64(r.Warmup.SteadyAtNs)
-	}, "not steady when the warm-up ended (allow it a longer one)"},
+	}, "no steady state is known (allow it a longer warm-up)"},
 	{"time_to_peak", unitNs, "", func(r *result.Record, _ *result.Load) float64 {
 		return afterWarmup(r, r.Warmup.PeakAtNs)
 	}, "no steady state is known (allow it a longer warm-up)"},
