@@ -28,6 +28,7 @@ type runFlags struct {
 	measure time.Duration
 	warmup  time.Duration
 	targets []string
+	quick   bool
 	aa      bool
 	duet    string
 	against string
@@ -45,6 +46,8 @@ func (f *runFlags) suiteFlags(c *cobra.Command) {
 		"targets or services, as globs, instead of the suite's")
 	fs.StringVar(&f.duet, "duet", "", duetHelp)
 	fs.Lookup("duet").NoOptDefVal = suite.Apart
+	fs.BoolVar(&f.quick, "quick", false,
+		"a look: 2 blocks, windows of 1s, warm-ups of 3s, unless flags say otherwise")
 	fs.BoolVar(&f.aa, "aa", false,
 		"every target against itself: how much differs here when nothing does")
 	fs.StringVar(&f.against, "against", "",
@@ -54,7 +57,7 @@ func (f *runFlags) suiteFlags(c *cobra.Command) {
 func (f *runFlags) override(c *cobra.Command) suite.Override {
 	o := suite.Override{
 		Blocks: f.blocks, Measure: suite.Duration(f.measure), Warmup: suite.Duration(f.warmup),
-		Targets: f.targets, AA: f.aa, Duet: f.duet,
+		Targets: f.targets, AA: f.aa, Duet: f.duet, Quick: f.quick,
 	}
 	if c.Flags().Changed("seed") {
 		o.Seed = &f.seed
@@ -89,6 +92,7 @@ sense.`,
 		Example: `  prony run
   prony run suites/http.yaml --targets go-nethttp,java-jdk --blocks 5
   prony run --measure 10s --seed 7
+  prony run suites/http.yaml --quick
   prony run --aa --targets go-nethttp --blocks 10
   prony run --against ../main --targets go-nethttp`,
 		RunE: func(c *cobra.Command, args []string) error { return a.runSuite(c, args, f) },

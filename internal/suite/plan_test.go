@@ -412,3 +412,30 @@ func TestSceneHash(t *testing.T) {
 	check("keys", func(s *suite.Suite) { s.Scenarios[0].Keys[1]++ }, false)
 	check("requests", func(s *suite.Suite) { s.Scenarios[0].Requests[0].Request += "x" }, false)
 }
+
+// A quick run has at most two blocks, windows of a second and warm-ups of three; flags come after.
+func TestQuick(t *testing.T) {
+	check := func(o suite.Override, blocks int, warmup, measure string) {
+		t.Helper()
+		s := read(t, whole)
+		s.Blocks, s.Warmup.Max = 7, suite.Duration(20*time.Second)
+		if err := s.Override(o); err != nil {
+			t.Fatal(err)
+		}
+		if s.Blocks != blocks || s.Warmup.Max.String() != warmup {
+			t.Errorf("%+v: %d blocks, warm-up %v", o, s.Blocks, s.Warmup.Max)
+		}
+		l := s.Loads[0] // of 2 s
+		if l.Measure.String() != measure || time.Duration(l.Lead) > 200*time.Millisecond {
+			t.Errorf("%+v: load %s measures %v after %v", o, l.Name, l.Measure, l.Lead)
+		}
+	}
+	check(suite.Override{Quick: true}, 2, "3s", "1s")
+	check(suite.Override{Quick: true, Blocks: 5, Measure: suite.Duration(4 * time.Second)}, 5, "3s",
+		"4s")
+	short := read(t, whole)
+	short.Blocks = 1
+	if err := short.Override(suite.Override{Quick: true}); err != nil || short.Blocks != 1 {
+		t.Errorf("%d blocks, %v; want the suite's one", short.Blocks, err)
+	}
+}

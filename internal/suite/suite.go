@@ -15,7 +15,6 @@
 package suite
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -216,50 +215,6 @@ func (s *Suite) settle() {
 			l.Engine = ""
 		}
 	}
-}
-
-// Override is what flags change; a zero value leaves the file's.
-type Override struct {
-	Blocks  int
-	Seed    *uint64
-	Measure Duration // of every load
-	Warmup  Duration // Max; Min is lowered to it where it would be longer
-	Targets []string
-	AA      bool
-	Duet    string
-}
-
-// Override applies o, or returns an error and changes nothing. Hash stays the file's; the plan's
-// hash follows what is really done.
-func (s *Suite) Override(o Override) error {
-	changed := *s
-	changed.Loads = slices.Clone(s.Loads)
-	changed.AA = s.AA || o.AA
-	changed.Duet = cmp.Or(o.Duet, s.Duet)
-	if o.Blocks != 0 {
-		changed.Blocks = o.Blocks
-	}
-	if o.Seed != nil {
-		changed.Seed = *o.Seed
-	}
-	if o.Measure != 0 {
-		for i := range changed.Loads {
-			changed.Loads[i].Measure = o.Measure
-		}
-	}
-	if o.Warmup != 0 {
-		changed.Warmup.Max = o.Warmup
-		changed.Warmup.Min = min(changed.Warmup.Min, o.Warmup)
-	}
-	if len(o.Targets) > 0 {
-		changed.Targets = slices.Clone(o.Targets)
-		changed.retargeted = true
-	}
-	if err := changed.check(&checker{}); err != nil {
-		return fmt.Errorf("override suite %s: %w", s.Name, err)
-	}
-	*s = changed
-	return nil
 }
 
 // Scenario returns the scenario of that name, which is one of a plan of this suite.

@@ -1,0 +1,75 @@
+package suite
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Override is what flags change; a zero value leaves the file's.
+type Override struct {
+	Blocks  int
+	Seed    *uint64
+	Measure Duration // of every load
+	Warmup  Duration // Max; Min is lowered to it where it would be longer
+	Targets []string
+	AA      bool
+	Duet    string
+	Quick   bool // a look: at most so many blocks, so long a window and warm-up as below
+}
+
+// What a quick run has at most. It shows that everything works and what is roughly to be expected;
+// it tells apart what differs by half.
+const (
+	quickBlocks = 2
+	quickWindow = Duration(time.Second)
+	quickWarmup = Duration(3 * time.Second)
+)
+
+// Override applies o, or returns an error and changes nothing. Hash stays the file's; the plan's
+// hash follows what is really done.
+func (s *Suite) Override(o Override) error {
+	changed := *s
+	changed.Loads = slices.Clone(s.Loads)
+	changed.AA = s.AA || o.AA
+	changed.Duet = cmp.Or(o.Duet, s.Duet)
+	if o.Quick {
+		changed.hasten()
+	}
+	if o.Blocks != 0 {
+		changed.Blocks = o.Blocks
+	}
+	if o.Seed != nil {
+		changed.Seed = *o.Seed
+	}
+	if o.Measure != 0 {
+		for i := range changed.Loads {
+			changed.Loads[i].Measure = o.Measure
+		}
+	}
+	if o.Warmup != 0 {
+		changed.Warmup.Max = o.Warmup
+		changed.Warmup.Min = min(changed.Warmup.Min, o.Warmup)
+	}
+	if len(o.Targets) > 0 {
+		changed.Targets = slices.Clone(o.Targets)
+		changed.retargeted = true
+	}
+	if err := changed.check(&checker{}); err != nil {
+		return fmt.Errorf("override suite %s: %w", s.Name, err)
+	}
+	*s = changed
+	return nil
+}
+
+// hasten makes a look of a measurement. What flags ask for besides comes after it.
+func (s *Suite) hasten() {
+	s.Blocks = min(s.Blocks, quickBlocks)
+	s.Warmup.Max = min(s.Warmup.Max, quickWarmup)
+	s.Warmup.Min = min(s.Warmup.Min, s.Warmup.Max)
+	for i := range s.Loads {
+		s.Loads[i].Measure = min(s.Loads[i].Measure, quickWindow)
+		s.Loads[i].Lead = min(s.Loads[i].Lead, quickWindow/5)
+	}
+}
