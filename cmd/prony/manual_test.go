@@ -168,6 +168,7 @@ func offered(t *testing.T, args ...string) (words []string, directive string) {
 
 func TestCompletion(t *testing.T) {
 	const noFiles, files, folders = ":4", ":0", ":16"
+	t.Setenv("PRONY_ROOT", checkout(t)) // this one may have results
 	check := func(want, directive string, args ...string) {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			words, got := offered(t, args...)
