@@ -116,3 +116,29 @@ func TestHostIsRefused(t *testing.T) {
 		t.Errorf("head %+v: %v", head, err)
 	}
 }
+
+// What would measure, report or watch nothing is refused, before anything is done.
+func TestNothingIsRefused(t *testing.T) {
+	root := checkout(t)
+	run := filepath.Join(root, "results", "one")
+	one := []string{"run", "--root", root, "--targets", "go-nethttp", "--blocks", "2", "--out", run}
+	if _, stderr, exit := say(t, mock{}, one...); exit != exitFine {
+		t.Fatal(stderr)
+	}
+	check := func(words string, args ...string) {
+		t.Helper()
+		stdout, stderr, exit := say(t, mock{}, args...)
+		if exit != exitUsage || !strings.Contains(stderr, words) || stdout != "" {
+			t.Errorf("%q: exit %d, said %q and %q, want %q", args, exit, stdout, stderr, words)
+		}
+	}
+	check("it holds a run already", one...)
+	check("want more than nothing", "run", "--root", root, "--blocks", "0")
+	check("want more than nothing", "run", "--root", root, "--measure", "0s")
+	check("no such row", "report", run, "--baseline", "nosuch")
+	check("no run has a number", "trend", run, "--metric", "throughputt")
+	check("no run has a number", "trend", run, "--targets", "nosuch", "--fail-on-regression")
+	check("--latest -1", "trend", run, "--latest", "-1")
+	check("--allow-invalid -1", "gate", run, "--allow-invalid", "-1")
+	check("add -o FILE", "gate", run, "--format", "json", "--github")
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -31,11 +32,13 @@ func (a *app) gateCmd() *cobra.Command {
   fail          the whole interval is beyond it: exit code 3
   inconclusive  the limit lies inside the interval: exit code 5, with about how many more blocks
                 would decide; --inconclusive maps it to pass or fail
-  unfit         trials were INVALID or failed, or there are fewer than two blocks: exit code 4
+  unfit         trials lost the numbers that are judged (INVALID or failed), or there are fewer
+                than two blocks: exit code 4
 
 A loss within the limit fails in at most 2.5 % of gates, a greater one passes in at most 2.5 %, as
 far as trials are independent and the two sides are paired. Without --metric it judges the metric
-that ranks: throughput at the peak, or p99 of the first open load.
+that ranks (throughput at the peak, or p99 of the first open load) and those that have a limit of
+their own. What only one side has is an error: name rows then.
 
 ` + addressing,
 		Example: `  prony gate results/RUN:go-nethttp@base results/RUN:go-nethttp
@@ -72,17 +75,32 @@ func (a *app) gate(args []string, f *gateFlags) error {
 	if err := f.page(); err != nil {
 		return err
 	}
+	if f.invalid < 0 {
+		return usageError{fmt.Errorf("--allow-invalid %d: want 0 or more", f.invalid)}
+	}
+	if f.github && f.format == "json" && f.out == "" {
+		return usageError{errors.New("--github and --format json would both be written to " +
+			"standard output: add -o FILE")}
+	}
 	limits, err := comparison.ParseLimits(f.metrics, f.limits)
 	if err != nil {
 		return usageError{err}
 	}
-	c, err := a.comparison(args, f.compareFlags, comparison.Metrics(limits))
+	all, err := a.comparison(args, f.compareFlags, []string{"all"})
+	if err != nil {
+		return err
+	}
+	names, err := comparison.Judged(all, limits)
+	if err != nil {
+		return usageError{err}
+	}
+	c, err := a.comparison(args, f.compareFlags, names)
 	if err != nil {
 		return err
 	}
 	g, err := comparison.Judge(c, limits, f.invalid)
 	if err != nil {
-		return usageError{err}
+		return err
 	}
 	if err := a.write(f.out, func(w io.Writer) error { return printGate(w, g) }); err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 	"prony/internal/suite"
 	"prony/internal/table"
 	"prony/internal/trial"
+	"prony/internal/verdict"
 )
 
 // startupGuess is how long a service takes to come up, for the first estimate only; afterwards the
@@ -114,13 +115,23 @@ func digest(r *result.Record) string {
 		if l.Model == "closed" {
 			fmt.Fprintf(&b, " %s %s/s", l.Name, table.Rate(l.ThroughputPerS))
 		} else {
-			fmt.Fprintf(&b, " · %s p99 %s", l.Name, table.Duration(float64(l.ResponseTime.P99Ns)))
+			p99 := table.Absent
+			if verdict.Withheld(r.Verdict, l.Name) == nil {
+				p99 = table.Duration(float64(l.ResponseTime.P99Ns))
+			}
+			fmt.Fprintf(&b, " · %s p99 %s", l.Name, p99)
 		}
 	}
 	fmt.Fprintf(&b, "  %s", r.Verdict.Grade)
-	for i, f := range r.Verdict.Findings {
-		if i == 0 {
-			fmt.Fprintf(&b, ": %s: %s", f.Rule, f.Observed)
+	// The first of the worst: what made the grade.
+	for _, f := range r.Verdict.Findings {
+		if f.Grade == r.Verdict.Grade {
+			of := f.Rule
+			if f.Load != "" {
+				of = f.Load + ": " + f.Rule
+			}
+			fmt.Fprintf(&b, ": %s: %s", of, f.Observed)
+			break
 		}
 	}
 	if n := len(r.Verdict.Findings); n > 1 {

@@ -122,6 +122,11 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 	if f.baseline != "" {
 		o.Baseline = f.baseline
 	}
+	if f.baseline != "" && !slices.ContainsFunc(records, func(r *result.Record) bool {
+		return table.RowName(r.Target) == f.baseline
+	}) {
+		return nil, usageError{fmt.Errorf("--baseline %s: the run has no such row", f.baseline)}
+	}
 	if _, err := os.Stat(filepath.Join(dir, "report.html")); err == nil || f.save {
 		o.Report = filepath.Join(dir, "report.html")
 	}

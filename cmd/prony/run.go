@@ -230,6 +230,15 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 		return usageError{fmt.Errorf("--host %s: there are %s", f.host,
 			strings.Join(doctor.Bars, ", "))}
 	}
+	for _, name := range []string{"blocks", "measure", "warmup"} {
+		if v := c.Flag(name).Value.String(); c.Flag(name).Changed && (v == "0" || v == "0s") {
+			return usageError{fmt.Errorf("--%s %s: want more than nothing", name, v)}
+		}
+	}
+	if _, err := os.Stat(filepath.Join(f.out, result.RunFile)); f.out != "" && err == nil {
+		return usageError{fmt.Errorf("--out %s: it holds a run already; choose another folder, or "+
+			"see it with prony report", f.out)}
+	}
 	ctx := c.Context()
 	root, err := a.root()
 	if err != nil {

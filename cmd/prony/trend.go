@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -56,6 +57,9 @@ func (a *app) trend(args []string, f *trendFlags) error {
 	if !(f.alpha > 0 && f.alpha < 1) {
 		return usageError{fmt.Errorf("--alpha is a probability between 0 and 1, not %v", f.alpha)}
 	}
+	if f.latest < 0 {
+		return usageError{fmt.Errorf("--latest %d: want 0 or more", f.latest)}
+	}
 	print, known := map[string]func(io.Writer, trend.Trend) error{
 		"": trend.Text, "text": trend.Text, "markdown": trend.Markdown, "md": trend.Markdown,
 		"csv": trend.CSV, "json": trend.JSON,
@@ -76,6 +80,12 @@ func (a *app) trend(args []string, f *trendFlags) error {
 		return err
 	}
 	t := trend.Find(runs, trend.Options{Metrics: f.metrics, Targets: f.targets, Alpha: f.alpha})
+	if len(t.Series) == 0 && len(f.metrics)+len(f.targets) > 0 {
+		// A watch that watches nothing must not be content.
+		return usageError{fmt.Errorf("trend: no run has a number of metric %s and target %s; "+
+			"prony report RUN --format csv lists those that there are", orAny(f.metrics),
+			orAny(f.targets))}
+	}
 	if err := a.write(f.out, func(w io.Writer) error { return print(w, t) }); err != nil {
 		return err
 	}
@@ -83,6 +93,13 @@ func (a *app) trend(args []string, f *trendFlags) error {
 		return &exitCode{exitGate, fmt.Sprintf("%d series got worse", len(lost))}
 	}
 	return nil
+}
+
+func orAny(names []string) string {
+	if len(names) == 0 {
+		return "any"
+	}
+	return strings.Join(names, ", ")
 }
 
 // runsBelow reads all runs in and below folders, each once. What cannot be read is told and left

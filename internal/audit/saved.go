@@ -180,7 +180,12 @@ func (r *Row) take(l *result.Load, line int) {
 	set(Rate, l.ThroughputPerS, rateText(l.ThroughputPerS), true)
 	set(Connections, float64(l.Connections), count(float64(l.Connections)), false)
 	set(Streams, float64(l.Streams), count(float64(l.Streams)), false)
-	set(Offered, l.RatePerS, rateText(l.RatePerS), false)
+	offered := l.RatePerS
+	if l.Driver == "" && l.Scheduled > 0 && l.WindowNs > 0 && offered > 0 {
+		// What was really due in the window: Poisson arrivals are not as many as asked for.
+		offered = float64(l.Scheduled) / (float64(l.WindowNs) / 1e9)
+	}
+	set(Offered, offered, rateText(offered), false)
 	failed := float64(l.Errors.Total())
 	r.Values[Errors] = Value{V: failed, Text: count(failed), Line: line}
 	for q, ns := range map[Quantity]float64{Mean: d.MeanNs, Min: float64(d.MinNs),

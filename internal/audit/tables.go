@@ -6,6 +6,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -334,7 +335,8 @@ func identical(q Quantity, rows []*Row, places float64) (hits []hit) {
 	var order []string
 	by := map[string][]*Row{}
 	for _, r := range rows {
-		text := r.Values[q].Text
+		// By value: a record knows more digits than are shown of it.
+		text := strconv.FormatFloat(r.Values[q].V, 'g', -1, 64)
 		if by[text] == nil {
 			order = append(order, text)
 		}
@@ -355,7 +357,8 @@ func identical(q Quantity, rows []*Row, places float64) (hits []hit) {
 			names = append(names, r.Name)
 		}
 		hits = append(hits, hit{severity: Doubt, line: by[text][0].Values[q].Line,
-			arithmetic: fmt.Sprintf("%s %s stands in %d rows: %s", q, text, len(names),
+			arithmetic: fmt.Sprintf("%s %s stands in %d rows: %s", q,
+				by[text][0].Values[q].Text, len(names),
 				strings.Join(names, ", ")),
 			means: "hardly by chance: not each of these rows has a measurement of its own; one " +
 				"value was copied, or is of a process that several share",

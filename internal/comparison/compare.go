@@ -158,7 +158,7 @@ func wanted(m table.Metric, loads []table.LoadInfo, names []string) bool {
 		return table.Usual(m, loads)
 	}
 	return slices.ContainsFunc(names, func(n string) bool {
-		return n == "all" || n == m.Name || n == m.Load+"/"+m.Name
+		return n == "all" || n == m.Name && table.Tells(m, loads) || n == m.Load+"/"+m.Name
 	})
 }
 

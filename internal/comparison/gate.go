@@ -70,8 +70,8 @@ func ParseLimits(metrics, limits []string) ([]Limit, error) {
 			out = append(out, l)
 		}
 	}
-	if len(out) == 0 {
-		out = []Limit{{Most: most}}
+	if len(metrics) == 0 { // a limit for one metric does not take the gate off the others
+		out = append([]Limit{{Most: most}}, out...)
 	}
 	return out, nil
 }
@@ -99,19 +99,31 @@ func parsePercent(text string) (float64, error) {
 	return x, nil
 }
 
-// Metrics are the names that a comparison must show for these limits to be judged.
-func Metrics(limits []Limit) (names []string) {
-	for _, l := range limits {
-		switch {
-		case l.Metric == "":
-			return []string{"all"}
-		case l.Load != "":
-			names = append(names, l.Load+"/"+l.Metric)
-		default:
-			names = append(names, l.Metric)
+// Judged are the names, as Options.Metrics has them, of the rows of a comparison of all metrics
+// that these limits are about: a gate shows and corrects for no others.
+func Judged(c Comparison, limits []Limit) (names []string, err error) {
+	g, err := find(c, limits)
+	for _, k := range g.Checks {
+		if n := k.Row.Load + "/" + k.Row.Metric; !slices.Contains(names, n) {
+			names = append(names, n)
 		}
 	}
-	return names
+	return names, err
+}
+
+// find makes the checks that the limits ask for, without a decision yet.
+func find(c Comparison, limits []Limit) (Gate, error) {
+	g := Gate{Comparison: c}
+	for _, l := range limits {
+		before := len(g.Checks)
+		for i := range c.Pairs {
+			g.add(&c.Pairs[i], l)
+		}
+		if len(g.Checks) == before {
+			return g, fmt.Errorf("gate: there is no metric %q; there are %s", l.name(), known(c))
+		}
+	}
+	return g, nil
 }
 
 // Judge decides whether B is a regression. Invalid is how many INVALID or failed trials a checked
@@ -122,15 +134,13 @@ func Metrics(limits []Limit) (names []string) {
 // (Bonferroni), so that a further metric does not make a false alarm more likely. Passing needs no
 // correction, because all must pass (intersection-union; Berger, Technometrics 24, 1982).
 func Judge(c Comparison, limits []Limit, invalid int) (Gate, error) {
-	g := Gate{Comparison: c}
-	for _, l := range limits {
-		before := len(g.Checks)
-		for i := range c.Pairs {
-			g.add(&c.Pairs[i], l)
-		}
-		if len(g.Checks) == before {
-			return g, fmt.Errorf("gate: there is no metric %q; there are %s", l.name(), known(c))
-		}
+	g, err := find(c, limits)
+	if err != nil {
+		return g, err
+	}
+	if len(c.Missing) > 0 {
+		return g, fmt.Errorf("gate: not all can be judged: %s; name the rows to judge, as in "+
+			"RUN:TARGET", strings.Join(c.Missing, "; "))
 	}
 	for i := range g.Checks {
 		g.Checks[i].decide(c, len(g.Checks), invalid)
@@ -170,14 +180,13 @@ func (g *Gate) add(p *Pair, l Limit) {
 		rows = ranking(p)
 	}
 	if l.Load == "" && l.Metric != "" {
-		model := open
-		if l.Metric == table.Throughput || l.Metric == table.CPU || l.Metric == table.RSS {
-			model = closed
+		var loads []table.LoadInfo
+		for _, r := range rows {
+			loads = append(loads, table.LoadInfo{Name: r.Load, Model: r.Model})
 		}
-		telling := func(r *Row) bool { return r.Model == model || r.Model == "" }
-		if slices.ContainsFunc(rows, telling) {
-			rows = slices.DeleteFunc(rows, func(r *Row) bool { return !telling(r) })
-		}
+		rows = slices.DeleteFunc(rows, func(r *Row) bool {
+			return !table.Tells(table.Metric{Name: r.Metric, Load: r.Load, Model: r.Model}, loads)
+		})
 	}
 	for _, r := range rows {
 		g.Checks = append(g.Checks, Check{Pair: p, Row: r, Most: l.Most})
@@ -266,17 +275,22 @@ func (k *Check) test(c Comparison, checks int) {
 		most = 1 - 1/(1+k.Most)
 	}
 	d := stats.Decide(ratio, most)
-	if d.Outcome == stats.Fail && checks > 1 {
-		strict := k.Row.at(1-(1-c.Confidence)/float64(checks), c.Paired)
+	beyond := d.Outcome == stats.Fail
+	asked := 1 - (1-c.Confidence)/float64(checks)
+	if beyond && checks > 1 {
+		strict := k.Row.at(asked, c.Paired)
 		d = stats.Decide(upright(strict, k.Row.Better), most)
 	}
 	k.Outcome, k.More = d.Outcome, d.More
 	limit := allowed(k.Most, k.Row.Better)
 	name, change := k.Row.name(), changeText(*k.Row)
-	switch d.Outcome {
-	case stats.Pass:
+	switch {
+	case d.Outcome == stats.Inconclusive && beyond:
+		k.Why = fmt.Sprintf("%s changed by %s, beyond the %s allowed, but not at the %.4g %% that "+
+			"%d checks ask for; %s", name, change, limit, 100*asked, checks, more(d.More, c.Paired))
+	case d.Outcome == stats.Pass:
 		k.Why = fmt.Sprintf("%s changed by %s, within the %s allowed", name, change, limit)
-	case stats.Fail:
+	case d.Outcome == stats.Fail:
 		k.Why = fmt.Sprintf("%s changed by %s, beyond the %s allowed", name, change, limit)
 	default:
 		k.Why = fmt.Sprintf("%s changed by %s, and the %s allowed lies inside; %s", name, change,
@@ -310,7 +324,8 @@ func more(n int, paired bool) string {
 	case n == stats.Unresolvable || n <= 0:
 		return "no number of " + each + " is likely to decide so close a case"
 	case n == 1:
-		return "about 1 more would decide (" + each + ", 8 of 10 cases)"
+		return "about 1 more " + strings.Replace(each, "blocks", "block", 1) +
+			" would decide (8 of 10 cases)"
 	}
 	return fmt.Sprintf("about %d more %s would decide (8 of 10 cases)", n, each)
 }

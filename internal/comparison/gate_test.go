@@ -26,7 +26,8 @@ func TestParseLimits(t *testing.T) {
 	check("", "", Limit{Most: 0.05})
 	check("", "3%", Limit{Most: 0.03})
 	check("throughput half/p99", "0.02", Limit{"", "throughput", 0.02}, Limit{"half", "p99", 0.02})
-	check("", "5% p99=10%", Limit{"", "p99", 0.1})
+	// A limit for one metric is beside the one for what ranks.
+	check("", "5% p99=10%", Limit{Most: 0.05}, Limit{"", "p99", 0.1})
 	check("throughput p99", "5% p99=10%", Limit{"", "p99", 0.1}, Limit{"", "throughput", 0.05})
 	bad := func(limit, words string) {
 		t.Helper()
@@ -55,7 +56,11 @@ func judged(t *testing.T, a, b Side, metrics, limits []string, invalid int) Gate
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := Judge(compare(t, a, b, Options{Metrics: Metrics(ls)}), ls, invalid)
+	names, err := Judged(compare(t, a, b, Options{Metrics: []string{"all"}}), ls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := Judge(compare(t, a, b, Options{Metrics: names}), ls, invalid)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,6 +159,21 @@ func TestGateOfSeveralMetrics(t *testing.T) {
 	if alone.Outcome != stats.Fail || many.Outcome != stats.Inconclusive || many.More < 1 {
 		t.Errorf("alone it is %s, of %d %s with %d more", alone.Outcome, len(many.Checks),
 			many.Outcome, many.More)
+	}
+	// It says why, and does not claim that the limit lies inside what is printed.
+	if s := many.Sentence(); !strings.Contains(s, "but not at the 99.5 % that 10 checks ask for") {
+		t.Errorf("the sentence is %q", s)
+	}
+}
+
+// A gate judges all that there was: what has vanished must not pass.
+func TestGateRefusesWhatIsMissing(t *testing.T) {
+	a := runOf("a", noon, rows{"x": drifting, "gone": drifting})
+	b := runOf("b", noon, rows{"x": drifting})
+	c := compare(t, a, b, Options{Metrics: []string{"peak/throughput"}})
+	_, err := Judge(c, []Limit{{Most: 0.5}}, 0)
+	if err == nil || !strings.Contains(err.Error(), "gone is in A only") {
+		t.Errorf("error is %v", err)
 	}
 }
 

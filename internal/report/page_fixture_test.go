@@ -34,6 +34,10 @@ var rich = sync.OnceValue(func() []result.Record {
 			if share > 1 && s.peakPerS < 20_000 {
 				l.Done = l.Done * 9 / 10 // the backlog grows
 				l.BacklogPerS = perS / 10
+				r.Verdict.Grade = result.Invalid
+				r.Verdict.Findings = append(r.Verdict.Findings, result.Finding{Rule: "capacity",
+					Load: l.Name, Grade: result.Invalid, Observed: "backlog grows by a tenth",
+					Limit: "1 %", Hint: "offer less"})
 			}
 			r.Loads = append(r.Loads, l)
 		}

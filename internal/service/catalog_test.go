@@ -15,7 +15,7 @@ const checkout = "../.."
 // locked says where a language pins its framework's version, and what stands there before and after
 // it. The JDK's own server is as new as the JDK, Go's as new as the language.
 var locked = map[string]struct{ file, before, after string }{
-	"Go":         {"go.mod", `(?m)^go `, `(\.\d+)?$`},
+	"Go":         {"go.mod", `(?m)(^go |/NAME(/v\d+)? v)`, `(\.\d+)?$`},
 	"Java":       {"pom.xml", `<(maven\.compiler\.release|[a-z.-]*version)>`, `</`},
 	"JavaScript": {"package.json", `"NAME": "`, `"`},
 	"Python":     {"requirements.txt", `(?m)^NAME==`, `$`},

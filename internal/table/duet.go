@@ -114,15 +114,19 @@ func (d *Duet) settle(confidence float64) {
 	d.Swapped = stats.SwappedRatio(logs, d.OnLeft, confidence)
 }
 
-// spread is the usual value over the duets of what of tells.
-func (d *Duet) spread(of func(stats.Windows) float64) float64 {
-	var xs []float64
+// pooled are the SDs of all duets together, so that they belong together: the ratio's variance is
+// those of the sides less twice their covariance.
+func (d *Duet) pooled() stats.Windows {
+	var a, b, ratio, n float64
 	for _, w := range d.Windows {
-		if x := of(w); !math.IsNaN(x) {
-			xs = append(xs, x)
+		if !math.IsNaN(w.SDA) && !math.IsNaN(w.SDB) && !math.IsNaN(w.SD) {
+			a, b, ratio, n = a+w.SDA*w.SDA, b+w.SDB*w.SDB, ratio+w.SD*w.SD, n+1
 		}
 	}
-	return stats.Median(xs)
+	return stats.Windows{
+		SDA: math.Sqrt(a / n), SDB: math.Sqrt(b / n), SD: math.Sqrt(ratio / n),
+		Correlation: (a + b - ratio) / (2 * math.Sqrt(a*b)),
+	}
 }
 
 // duetNotes say that rows were measured side by side, and what that was worth.
@@ -131,8 +135,16 @@ func (sc *Scenario) duetNotes(o Options) (out []string) {
 	if len(duets) == 0 {
 		return nil
 	}
-	out = append(out, "Duets: trials ran two at a time, side by side on cores of their own, under "+
-		"loads that began together; levels are those beside a busy neighbour.")
+	where := "on cores of their own"
+	if slices.ContainsFunc(sc.Targets, func(t Target) bool {
+		return slices.ContainsFunc(t.Used, func(r *result.Record) bool {
+			return r.Duet != nil && r.Duet.Shared
+		})
+	}) {
+		where = "each service on the cores of its own load"
+	}
+	out = append(out, "Duets: trials ran two at a time, side by side "+where+", under loads that "+
+		"began together; levels are those beside a busy neighbour.")
 	for i := range duets {
 		out = append(out, duets[i].note())
 	}
@@ -142,17 +154,11 @@ func (sc *Scenario) duetNotes(o Options) (out []string) {
 func (d *Duet) note() string {
 	text := fmt.Sprintf("%s against %s, %d duets, %s, windows of %s", d.B, d.A, d.N, d.By,
 		Duration(float64(d.WindowNs)))
-	if left := d.spread(stats.Windows.Left); !math.IsNaN(left) {
-		percent := func(of func(stats.Windows) float64) string {
-			return fmt.Sprintf("%.1f %%", 100*d.spread(of))
-		}
-		text += fmt.Sprintf(": alone the sides vary by %s and %s from window to window, their "+
-			"ratio by %s (correlation %+.2f), so pairing ",
-			percent(func(w stats.Windows) float64 { return w.SDA }),
-			percent(func(w stats.Windows) float64 { return w.SDB }),
-			percent(func(w stats.Windows) float64 { return w.SD }),
-			d.spread(func(w stats.Windows) float64 { return w.Correlation }))
-		text += worth(left)
+	w := d.pooled()
+	if left := w.Left(); !math.IsNaN(left) {
+		text += fmt.Sprintf(": alone the sides vary by %.1f %% and %.1f %% from window to window, "+
+			"their ratio by %.1f %% (correlation %+.2f), so pairing %s", 100*w.SDA, 100*w.SDB,
+			100*w.SD, w.Correlation, worth(left))
 	}
 	s := d.Swapped
 	if !s.Ratio.HasInterval() {

@@ -105,6 +105,18 @@ func Usual(m Metric, loads []LoadInfo) bool {
 	return true
 }
 
+// Tells is whether a load is one that a bare metric's name means: throughput, CPU and memory at
+// closed loads, percentiles at open ones, where there are such loads. The others follow from the
+// load: half of a peak is served at half of that peak's rate.
+func Tells(m Metric, loads []LoadInfo) bool {
+	model := open
+	if m.Name == Throughput || m.Name == CPU || m.Name == RSS {
+		model = closed
+	}
+	has := slices.ContainsFunc(loads, func(l LoadInfo) bool { return l.Model == model })
+	return m.Model == "" || m.Model == model || !has
+}
+
 // shareOf is the share of requests below a percentile that has a metric: 0.99 of "p99".
 func shareOf(name string) (q float64, ok bool) {
 	for _, p := range shown {

@@ -294,7 +294,9 @@ func wholeSeconds(s float64) string {
 	return (time.Duration(s) * time.Second).String()
 }
 
-// overload says that an open load was more than a trial could serve; empty when all kept up.
+// overload says that an open load was more than a trial could serve; empty when all kept up. It is
+// for records that nobody has judged: the verdict allows for randomness and for what a window's
+// edge cuts off, and takes a load that fell behind out of the numbers by itself.
 func overload(info LoadInfo, offered []offer) string {
 	if info.Model != open {
 		return ""
@@ -302,7 +304,8 @@ func overload(info LoadInfo, offered []offer) string {
 	for _, o := range offered {
 		l := o.load
 		ended := float64(l.Done + l.Errors.Total())
-		if l.Scheduled == 0 || l.WindowNs == 0 || ended >= KeptUp*float64(l.Scheduled) {
+		if o.record.Verdict.Grade != "" || l.Scheduled == 0 || l.WindowNs == 0 ||
+			ended >= KeptUp*float64(l.Scheduled) {
 			continue
 		}
 		seconds := float64(l.WindowNs) / 1e9

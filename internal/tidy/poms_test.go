@@ -1,0 +1,110 @@
+package tidy
+
+import (
+	"encoding/xml"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Each Java service can be read and built alone, so it has no parent here. What several of them use
+// must be of one version all the same, or a difference between frameworks would be one between
+// versions of what they share.
+
+// pom is what is looked at of a Maven project.
+type pom struct {
+	Properties   properties `xml:"properties"`
+	Dependencies []artifact `xml:"dependencies>dependency"`
+	Managed      []artifact `xml:"dependencyManagement>dependencies>dependency"`
+	Plugins      []artifact `xml:"build>plugins>plugin"`
+}
+
+type artifact struct {
+	Group   string `xml:"groupId"`
+	Name    string `xml:"artifactId"`
+	Version string `xml:"version"`
+}
+
+type properties map[string]string
+
+// UnmarshalXML reads elements whose names are not known.
+func (p *properties) UnmarshalXML(d *xml.Decoder, start xml.StartElement) error {
+	*p = properties{}
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return err
+		}
+		switch t := token.(type) {
+		case xml.StartElement:
+			var value string
+			if err := d.DecodeElement(&value, &t); err != nil {
+				return err
+			}
+			(*p)[t.Name.Local] = strings.TrimSpace(value)
+		case xml.EndElement:
+			return nil
+		}
+	}
+}
+
+var placeholder = regexp.MustCompile(`\$\{([^}]+)\}`)
+
+// findVersions wants one version of each artifact and plugin that several services' poms name.
+// Those without a version of their own take it from a bill of materials, which is named with one.
+func findVersions(t tree) []problem {
+	type use struct{ file, version string }
+	first := map[string]use{}
+	var problems []problem
+	for _, name := range t.names() {
+		if path.Base(name) != "pom.xml" || !strings.HasPrefix(name, "services/") {
+			continue
+		}
+		var p pom
+		if err := xml.Unmarshal([]byte(t[name]), &p); err != nil {
+			problems = append(problems, problem{name, 0, "is no XML: " + err.Error()})
+			continue
+		}
+		for _, list := range [][]artifact{p.Dependencies, p.Managed, p.Plugins} {
+			for _, a := range list {
+				version := placeholder.ReplaceAllStringFunc(a.Version, func(s string) string {
+					return p.Properties[s[2:len(s)-1]]
+				})
+				id := a.Group + ":" + a.Name
+				before, known := first[id]
+				switch {
+				case version == "":
+				case !known:
+					first[id] = use{name, version}
+				case before.version != version:
+					problems = append(problems, problem{name, 0, fmt.Sprintf(
+						"has %s %s, and %s has %s", id, version, before.file, before.version)})
+				}
+			}
+		}
+	}
+	return problems
+}
+
+func TestVersions(t *testing.T) {
+	of := func(property, dependency string) string {
+		return "<project><properties><j.version>" + property + "</j.version></properties>" +
+			"<dependencies><dependency><groupId>g</groupId><artifactId>j</artifactId><version>" +
+			dependency + "</version></dependency></dependencies></project>"
+	}
+	red(t, findVersions, tree{
+		"services/a/pom.xml": of("1", "${j.version}"), "services/b/pom.xml": of("2", "1"),
+		"web/pom.xml": of("7", "7"),
+	})
+	red(t, findVersions, tree{
+		"services/a/pom.xml": of("1", "${j.version}"),
+		"services/b/pom.xml": of("2", "${j.version}"),
+	}, "services/b/pom.xml: has g:j 2, and services/a/pom.xml has 1")
+	red(t, findVersions, tree{
+		"services/a/pom.xml": of("1", ""), "services/b/pom.xml": of("2", "2"),
+	})
+	red(t, findVersions, tree{"services/a/pom.xml": "<project>"},
+		"services/a/pom.xml: is no XML")
+}
