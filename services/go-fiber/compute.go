@@ -1,0 +1,62 @@
+package main
+
+import (
+	"math/rand/v2"
+
+	"github.com/gofiber/fiber/v3"
+)
+
+const (
+	alphabet        = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+	concatLength    = 10_000
+	fibonacciNumber = 30
+)
+
+type product struct {
+	ID     string  `json:"id"`
+	Name   string  `json:"name"`
+	Price  float64 `json:"price"`
+	Weight int     `json:"weight"`
+}
+
+type dataAnswer struct {
+	Data []product `json:"data"`
+}
+
+type concatAnswer struct {
+	Concat string `json:"concat"`
+}
+
+type fibonacciAnswer struct {
+	Fibonacci int `json:"fibonacci"`
+}
+
+var products = []product{
+	{ID: "prod3568", Name: "Egg Whisk", Price: 3.99, Weight: 150},
+	{ID: "prod7340", Name: "Tea Cosy", Price: 5.99, Weight: 100},
+	{ID: "prod8643", Name: "Spatula", Price: 1, Weight: 80},
+}
+
+func data(c fiber.Ctx) error {
+	return c.JSON(dataAnswer{Data: products})
+}
+
+func concat(c fiber.Ctx) error {
+	characters := make([]byte, concatLength)
+	for i := range characters {
+		// The package's own functions draw from a generator per thread, so no lock is shared.
+		characters[i] = alphabet[rand.IntN(len(alphabet))]
+	}
+	return c.JSON(concatAnswer{Concat: string(characters)})
+}
+
+func fibonacci(c fiber.Ctx) error {
+	return c.JSON(fibonacciAnswer{Fibonacci: fib(fibonacciNumber)})
+}
+
+func fib(n int) int {
+	if n < 2 {
+		return n
+	}
+	return fib(n-1) + fib(n-2)
+}

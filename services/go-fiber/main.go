@@ -1,0 +1,88 @@
+// Command go-fiber keeps the contracts hello, http and compute with Fiber.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/gofiber/fiber/v3"
+)
+
+// Requests still running when this has passed after SIGTERM are cut off.
+const shutdownGrace = time.Second
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "go-fiber:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	if err := applyBudget(); err != nil {
+		return err
+	}
+	stop, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+
+	app := newApp()
+	address := net.JoinHostPort(
+		cmp.Or(os.Getenv("HOST"), "127.0.0.1"),
+		cmp.Or(os.Getenv("PORT"), "8080"),
+	)
+	failed := make(chan error, 1)
+	go func() {
+		failed <- app.Listen(address, fiber.ListenConfig{
+			// Fiber's default, tcp4, would refuse a HOST of IPv6.
+			ListenerNetwork:       "tcp",
+			DisableStartupMessage: true,
+		})
+	}()
+
+	select {
+	case err := <-failed:
+		return err
+	case <-stop.Done():
+		return shutDown(app)
+	}
+}
+
+// applyBudget holds the scheduler to CPUS cores and, if MEMORY_MIB is set, the garbage collector
+// to three quarters of it; the rest is for stacks' growth, the binary and the kernel's buffers.
+func applyBudget() error {
+	cpus, err := strconv.Atoi(cmp.Or(os.Getenv("CPUS"), "1"))
+	if err != nil || cpus < 1 {
+		return fmt.Errorf("CPUS=%q is not a number of cores", os.Getenv("CPUS"))
+	}
+	runtime.GOMAXPROCS(cpus)
+
+	memory, given := os.LookupEnv("MEMORY_MIB")
+	if !given {
+		return nil
+	}
+	mebibytes, err := strconv.ParseInt(memory, 10, 32)
+	if err != nil || mebibytes < 1 {
+		return fmt.Errorf("MEMORY_MIB=%q is not a number of mebibytes", memory)
+	}
+	debug.SetMemoryLimit(mebibytes << 20 / 4 * 3)
+	return nil
+}
+
+// shutDown lets what is left after the grace end with the process: Fiber has no Close.
+func shutDown(app *fiber.App) error {
+	err := app.ShutdownWithTimeout(shutdownGrace)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	return err
+}

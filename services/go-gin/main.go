@@ -1,0 +1,95 @@
+// Command go-gin keeps the contracts hello, http and compute with Gin.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// Requests still running when this has passed after SIGTERM are cut off.
+const shutdownGrace = time.Second
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "go-gin:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	if err := applyBudget(); err != nil {
+		return err
+	}
+	stop, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+
+	handler, err := newHandler()
+	if err != nil {
+		return err
+	}
+	// A server without these two keeps a silent connection for ever.
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+	}
+	address := net.JoinHostPort(
+		cmp.Or(os.Getenv("HOST"), "127.0.0.1"),
+		cmp.Or(os.Getenv("PORT"), "8080"),
+	)
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+
+	select {
+	case err := <-failed:
+		return err
+	case <-stop.Done():
+		return shutDown(server)
+	}
+}
+
+// applyBudget holds the scheduler to CPUS cores and, if MEMORY_MIB is set, the garbage collector
+// to three quarters of it; the rest is for stacks' growth, the binary and the kernel's buffers.
+func applyBudget() error {
+	cpus, err := strconv.Atoi(cmp.Or(os.Getenv("CPUS"), "1"))
+	if err != nil || cpus < 1 {
+		return fmt.Errorf("CPUS=%q is not a number of cores", os.Getenv("CPUS"))
+	}
+	runtime.GOMAXPROCS(cpus)
+
+	memory, given := os.LookupEnv("MEMORY_MIB")
+	if !given {
+		return nil
+	}
+	mebibytes, err := strconv.ParseInt(memory, 10, 32)
+	if err != nil || mebibytes < 1 {
+		return fmt.Errorf("MEMORY_MIB=%q is not a number of mebibytes", memory)
+	}
+	debug.SetMemoryLimit(mebibytes << 20 / 4 * 3)
+	return nil
+}
+
+func shutDown(server *http.Server) error {
+	deadline, cancel := context.WithTimeout(context.Background(), shutdownGrace)
+	defer cancel()
+	err := server.Shutdown(deadline)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return server.Close()
+	}
+	return err
+}

@@ -1,0 +1,66 @@
+package prony;
+
+import io.javalin.http.ContentType;
+import io.javalin.http.Context;
+import java.math.BigDecimal;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
+
+/** The contract compute: JSON by Javalin's mapper, made anew on every request. */
+final class Compute {
+
+    // BigDecimal, because a price is written as it was given: 1, not 1.0.
+    record Product(String id, String name, BigDecimal price, int weight) {
+    }
+
+    record Catalogue(List<Product> data) {
+    }
+
+    record Concat(String concat) {
+    }
+
+    record Fibonacci(int fibonacci) {
+    }
+
+    private static final Catalogue CATALOGUE = new Catalogue(List.of(
+            new Product("prod3568", "Egg Whisk", new BigDecimal("3.99"), 150),
+            new Product("prod7340", "Tea Cosy", new BigDecimal("5.99"), 100),
+            new Product("prod8643", "Spatula", new BigDecimal("1"), 80)));
+
+    private static final String LETTERS =
+            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    private static final int CONCAT_LENGTH = 10_000;
+    private static final int FIBONACCI_OF = 30;
+
+    private Compute() {
+    }
+
+    static void data(Context ctx) {
+        json(ctx, CATALOGUE);
+    }
+
+    static void concat(Context ctx) {
+        ThreadLocalRandom random = ThreadLocalRandom.current();
+        StringBuilder text = new StringBuilder(CONCAT_LENGTH);
+        for (int i = 0; i < CONCAT_LENGTH; i++) {
+            text.append(LETTERS.charAt(random.nextInt(LETTERS.length())));
+        }
+        json(ctx, new Concat(text.toString()));
+    }
+
+    static void fibonacci(Context ctx) {
+        json(ctx, new Fibonacci(fibonacci(FIBONACCI_OF)));
+    }
+
+    private static int fibonacci(int n) {
+        return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);
+    }
+
+    private static void json(Context ctx, Object value) {
+        // What ctx.json does, and the length.
+        String json = ctx.jsonMapper().toJsonString(value, value.getClass());
+        ctx.contentType(ContentType.APPLICATION_JSON);
+        Answer.bytes(ctx, json.getBytes(StandardCharsets.UTF_8));
+    }
+}
