@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -260,7 +261,7 @@ func TestWrongTimes(t *testing.T) {
 
 func TestLogs(t *testing.T) {
 	const request = "GET /hello/virtual?key=4711&log=true"
-	const pattern = "^(?:hello mode=virtual key=4711 thread=.+)$"
+	const pattern = `^(?:hello mode=virtual key=4711 thread=(?:VirtualThread\[|goroutine).*)$`
 	check := func(name string, log func(h *honest, r *http.Request), want ...string) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -289,9 +290,11 @@ func TestLogs(t *testing.T) {
 			}
 		}
 	}
-	const good = "hello mode=virtual key=4711 thread=worker-1"
+	const good = "hello mode=virtual key=4711 thread=VirtualThread[#33]/runnable"
 	check("one line", asked(good))
 	check("no line", asked(), request+": log line missing after 2s: none matches "+pattern)
+	check("a thread of another kind", asked("hello mode=virtual key=4711 thread=worker-1"),
+		request+": log line missing after 2s: none matches "+pattern)
 	check("no thread", asked("hello mode=virtual key=4711 thread="),
 		request+": log line missing after 2s: none matches "+pattern)
 	check("with a date before", asked("2026-01-01 "+good),
@@ -446,5 +449,27 @@ func TestCompareFindsEveryByte(t *testing.T) {
 		if n < 70000 && !strings.HasPrefix(text, begin) || n == 70000 && text != "" || err != nil {
 			t.Errorf("%d bytes wanted: got %q, %v", n, text, err)
 		}
+	}
+}
+
+// A thread that is not virtual must not look like one.
+func TestThreads(t *testing.T) {
+	check := func(mode, thread string, want bool) {
+		t.Helper()
+		c := goldenCase{Logs: "thread={thread}"}.filled(mode)
+		line := regexp.MustCompile("^(?:" + c.Logs + ")$")
+		if got := line.MatchString("thread=" + thread); got != want {
+			t.Errorf("%s of mode %s: %v, want %v", thread, mode, got, want)
+		}
+	}
+	check("virtual", "VirtualThread[#34,name]/runnable@ForkJoinPool-1-worker-1", true)
+	check("virtual", "goroutine/127.0.0.1:4711", true)
+	check("virtual", "http-nio-8080-exec-1", false)
+	for _, mode := range []string{"platform", "reactive"} {
+		check(mode, "VirtualThread[#34]/runnable", false)
+		check(mode, "http-nio-8080-exec-1", true)
+		check(mode, "vert.x-eventloop-thread-0", true)
+		check(mode, "V8", true)
+		check(mode, "", false)
 	}
 }

@@ -38,7 +38,7 @@ type goldenCase struct {
 	Differs     bool          `yaml:"differs"`     // a second answer has another body
 	TookMin     time.Duration `yaml:"tookMin"`
 	TookMax     time.Duration `yaml:"tookMax"`
-	Logs        string        `yaml:"logs"` // RE2, of one whole line of the log, with {mode}
+	Logs        string        `yaml:"logs"` // RE2, of one whole log line, with {mode}, {thread}
 }
 
 // openapiFile is the one YAML file of contract/ that holds no answers.
@@ -147,13 +147,25 @@ func (c goldenCase) quick() bool {
 	return !large && c.TookMin == 0 && c.Logs == ""
 }
 
-// filled is the case for a mode: {mode} is that, {other} one that the target does not serve.
+// Threads as log lines have them. A virtual one says that it is one, and no other may: what the JDK
+// prints of those begins with "VirtualThread[". RE2 cannot say "not", so it is said by letters.
+const (
+	virtualThread = `(?:VirtualThread\[|goroutine).*`
+	otherThread   = `(?:[^V].*|V[^i].*|Vi[^r].*)`
+)
+
+// filled is the case for a mode: {mode} is that, {other} one that the target does not serve, and
+// {thread} the pattern of a thread of that mode.
 func (c goldenCase) filled(mode string) goldenCase {
 	other := Modes[0]
 	if other == mode {
 		other = Modes[1]
 	}
-	fill := strings.NewReplacer("{mode}", mode, "{other}", other)
+	thread := otherThread
+	if mode == "virtual" {
+		thread = virtualThread
+	}
+	fill := strings.NewReplacer("{mode}", mode, "{other}", other, "{thread}", thread)
 	c.Request, c.Logs = fill.Replace(c.Request), fill.Replace(c.Logs)
 	return c
 }
