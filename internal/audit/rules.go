@@ -126,6 +126,8 @@ func times(a, b float64) string {
 		return fmt.Sprintf("%.3g times as many", f)
 	case f > 1:
 		return fmt.Sprintf("%.2g %% more", (f-1)*100)
+	case f < 0.1: // "1e+02 % less" is what nobody says
+		return fmt.Sprintf("one %.3gth of it", 1/f)
 	default:
 		return fmt.Sprintf("%.2g %% less", (1-f)*100)
 	}

@@ -237,8 +237,12 @@ func (c *Comparison) warnRates(p pairing, say func(string, ...any)) {
 		if !(math.Abs(y/x-1) > sameRates) {
 			continue
 		}
-		say("%s: %s and %s were each offered %s, %s/s and %s/s: latencies compare at "+
-			"equal strain, not at an equal rate.", l.Name, p.a.Name, p.b.Name,
+		who := p.a.Name + " and " + p.b.Name
+		if p.a.Name == p.b.Name {
+			who = "both sides of " + p.a.Name
+		}
+		say("%s: %s were each offered %s, %s/s and %s/s: latencies compare at "+
+			"equal strain, not at an equal rate.", l.Name, who,
 			strings.Replace(l.RateOf, "%", " %", 1), table.Rate(x), table.Rate(y))
 	}
 }

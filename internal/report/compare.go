@@ -210,6 +210,9 @@ func forestRow(row comparison.Row, r ruler, blocks int, g *comparison.Gate,
 		out.Range = comparison.Interval(*row.Ratio)
 	}
 	for _, b := range row.Blocks {
+		if r.beyond(b.Ratio) != "" {
+			continue // at the edge it would stand for a value that it has not
+		}
 		out.Dots = append(out.Dots, stripDot{X: r.place(b.Ratio), Y: blockPlace(b.Block, blocks),
 			Title: fmt.Sprintf("block %d: %s", b.Block, table.Change(b.Ratio))})
 	}

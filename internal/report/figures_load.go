@@ -29,6 +29,7 @@ func ratioRow(name string, x stats.Ratio, r ruler) stripRow {
 	}
 	if x.HasInterval() {
 		row.From, row.Width = r.between(x.Lo, x.Hi)
+		row.CutLo, row.CutHi = r.beyond(x.Lo) == "start", r.beyond(x.Hi) == "end"
 		row.Range = fmt.Sprintf("%.3f – %.3f", x.Lo, x.Hi)
 	}
 	return row

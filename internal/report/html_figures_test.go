@@ -13,6 +13,26 @@ import (
 	"prony/internal/table"
 )
 
+// TestCutIntervals: an interval that leaves the axis says so; one that fits does not.
+func TestCutIntervals(t *testing.T) {
+	r := ruler{0.5, 2, true}
+	check := func(lo, hi float64, cutLo, cutHi bool) {
+		t.Helper()
+		row := ratioRow("x", stats.Ratio{Center: 1, Lo: lo, Hi: hi}, r)
+		if row.CutLo != cutLo || row.CutHi != cutHi {
+			t.Errorf("%v to %v is cut %v, %v", lo, hi, row.CutLo, row.CutHi)
+		}
+		m := table.Metric{Summary: stats.Summary{N: 2, Center: 1, Lo: lo, Hi: hi}}
+		if row := metricRow("x", m, r, 1); row.CutLo != cutLo || row.CutHi != cutHi {
+			t.Errorf("level %v to %v is cut %v, %v", lo, hi, row.CutLo, row.CutHi)
+		}
+	}
+	check(0.5, 2, false, false)
+	check(0.49, 1.5, true, false)
+	check(0.9, 3, false, true)
+	check(0.1, 30, true, true)
+}
+
 // TestRuler: places and ticks of axes.
 func TestRuler(t *testing.T) {
 	check := func(r ruler, value, want float64) {

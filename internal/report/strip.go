@@ -47,6 +47,8 @@ type stripRow struct {
 	Class       string
 	Shade       *shade // a stretch that is allowed
 	Beyond      string // "start" or "end" where the centre lies beyond that end of the axis
+	CutLo       bool   // the interval goes on beyond the axis' start, or its end
+	CutHi       bool
 }
 
 type stripDot struct {
@@ -241,6 +243,7 @@ func metricRow(name string, m table.Metric, r ruler, blocks int) stripRow {
 	row.Center, row.Text = r.place(s.Center), print(s.Center)
 	if s.HasInterval() {
 		row.From, row.Width = r.between(s.Lo, s.Hi)
+		row.CutLo, row.CutHi = r.beyond(s.Lo) == "start", r.beyond(s.Hi) == "end"
 		row.Range = print(s.Lo) + " – " + print(s.Hi)
 	}
 	return row

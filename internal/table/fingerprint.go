@@ -66,7 +66,9 @@ func MethodOf(trials []*result.Record, requests []string) Method {
 var methodAspects = []aspect{
 	{"contract", func(r *result.Record) string { return r.Contract }},
 	{"scenario", func(r *result.Record) string { return r.Scenario }},
-	{"scenario's content", func(r *result.Record) string { return r.Provenance.SceneHash }},
+	{"requests in full, timeout and warm-up", func(r *result.Record) string {
+		return r.Provenance.SceneHash
+	}},
 	{"driver", func(r *result.Record) string { return orElse(r.Target.Driver, "prony") }},
 	{"duet", func(r *result.Record) string {
 		switch {
