@@ -38,11 +38,19 @@ func (a *app) detect(root string, p *suite.Plan, effect, from string) error {
 	if err != nil {
 		return err
 	}
-	targets := len(targetsOf(p))
+	names := targetsOf(p)
+	targets := len(names)
 	fmt.Fprintf(a.stdout, "noise floor of %s: each target against itself, %s\n\n", dir,
 		age(study.Records))
 	d := detection{asked: asked, blocks: p.Suite.Blocks, targets: targets}
 	d.print(a.stdout, study)
+	for _, r := range study.Records {
+		if !slices.Contains(names, r.Target.Name) {
+			fmt.Fprintf(a.stdout, "\n%s is no target of this plan: others may be more, or less, "+
+				"noisy.\n", r.Target.Name)
+			break
+		}
+	}
 	fmt.Fprintf(a.stdout, "\nBlocks to find a difference in %.0f %% of runs at %.0f %% "+
 		"confidence. Of two: a comparison asked\nfor alone, such as a gate. Of all %d: every pair "+
 		"of the suite's targets, corrected by Holm.\n", 100*detectPower, 100*detectConfidence,

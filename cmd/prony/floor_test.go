@@ -38,6 +38,12 @@ func TestNoiseFloor(t *testing.T) {
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("runs %v: %v", runs, err)
 	}
+	if strings.Contains(stdout, "is no target of this plan") {
+		t.Errorf("the floor is of one of its targets:\n%s", stdout)
+	}
+	other, _, _ := say(t, mock{}, "plan", "--root", root, "--detect", "3%", "--targets",
+		"rust-axum")
+	has(t, "plan of another target", other, "go-nethttp is no target of this plan")
 	again, _, _ := say(t, mock{}, "plan", "--root", root, "--detect", "0.03", "--from", runs[0])
 	if again != stdout {
 		t.Errorf("with --from:\n%s\nwant\n%s", again, stdout)
