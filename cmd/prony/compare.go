@@ -120,7 +120,13 @@ func (a *app) comparison(args []string, f compareFlags, metrics []string) (
 	if err != nil {
 		return c, err
 	}
-	c, err = comparison.Compare(from, to, comparison.Options{
+	return compareSides(from, to, f, metrics)
+}
+
+// compareSides compares what has been read.
+func compareSides(from, to comparison.Side, f compareFlags, metrics []string) (
+	comparison.Comparison, error) {
+	c, err := comparison.Compare(from, to, comparison.Options{
 		Metrics: metrics, Control: f.control, Unlike: f.unlike,
 		Refused: "to compare them all the same, under a banner that says so: --unlike",
 	})

@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"prony/internal/comparison"
 	"prony/internal/host"
 	"prony/internal/result"
 	"prony/internal/stats"
@@ -30,7 +31,10 @@ var detectable = []float64{0.01, 0.02, 0.05, 0.10}
 
 // detect prints how many blocks tell such a difference here, by the noise of an A/A run.
 func (a *app) detect(root string, p *suite.Plan, effect, from string) error {
-	asked, err := share(effect)
+	asked, err := comparison.ParsePercent(effect)
+	if err == nil && asked == 0 {
+		err = errors.New("no number of blocks finds a difference of nothing")
+	}
 	if err != nil {
 		return usageError{fmt.Errorf("--detect %s: %w", effect, err)}
 	}
@@ -113,19 +117,6 @@ func blocksOr(n int) string {
 	return strconv.Itoa(n)
 }
 
-// share reads "3%", "3 %" or "0.03".
-func share(text string) (float64, error) {
-	number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
-	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if percent {
-		x /= 100
-	}
-	if err != nil || !(x > 0 && x < 1) {
-		return 0, errors.New("want a share between 0 and 100 %, as in 3%")
-	}
-	return x, nil
-}
-
 // floorRun is the A/A run to plan by: the one named, or the newest below results/ that this machine
 // made. What another machine's noise was says nothing here.
 func floorRun(root, from string) (dir string, study table.Study, err error) {
@@ -164,11 +155,7 @@ func readFloor(dir string) (table.Study, error) {
 		return table.Study{}, fmt.Errorf("read the noise floor: %s is no A/A run; make one with "+
 			"prony run --aa", dir)
 	}
-	values := make([]result.Record, len(records))
-	for i, r := range records {
-		values[i] = *r
-	}
-	study := table.Analyze(values, table.Options{})
+	study := table.Analyze(result.Values(records), table.Options{})
 	for _, sc := range study.Scenarios {
 		if len(sc.Floors) > 0 {
 			return study, nil

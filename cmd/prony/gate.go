@@ -86,7 +86,11 @@ func (a *app) gate(args []string, f *gateFlags) error {
 	if err != nil {
 		return usageError{err}
 	}
-	all, err := a.comparison(args, f.compareFlags, []string{"all"})
+	from, to, err := a.sides(args, f.targets)
+	if err != nil {
+		return err
+	}
+	all, err := compareSides(from, to, f.compareFlags, []string{"all"})
 	if err != nil {
 		return err
 	}
@@ -94,7 +98,7 @@ func (a *app) gate(args []string, f *gateFlags) error {
 	if err != nil {
 		return usageError{err}
 	}
-	c, err := a.comparison(args, f.compareFlags, names)
+	c, err := compareSides(from, to, f.compareFlags, names)
 	if err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ line that reproduces it.
 
 With no arguments, "prony run" compares every service of the catalog whose toolchain is present.`
 
-const examples = `  prony run                          the canonical comparison, about three minutes
+const examples = `  prony run                          the canonical comparison, 3 to 5 minutes
   prony run --targets 'java-*'       only some of it
   prony plan suites/canonical.yaml   what would run, in which order
   prony services                     the catalog, and what is missing to run each here

@@ -134,14 +134,13 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 		o.Skipped = append(o.Skipped, table.Skipped{Name: s.Target, Reason: s.Reason})
 	}
 	r := &reported{head: head}
-	values := make([]result.Record, len(records))
-	for i, rec := range records {
-		values[i] = *rec
+	for _, rec := range records {
 		if rec.Verdict.Grade == result.Invalid {
 			r.bad++
 		}
 	}
-	r.study, r.sheet = table.Analyze(values, o), table.Comparison(values, o)
+	r.study = table.Analyze(result.Values(records), o)
+	r.sheet = r.study.Sheet()
 	return r, nil
 }
 

@@ -112,7 +112,7 @@ func (c *Comparison) pair(a, b *side, p pairing, o Options) Pair {
 	loads := slices.Concat(b.scenario(p.scenario).Loads, []table.LoadInfo{{}})
 	for _, l := range loads {
 		for _, m := range metricsOf(p, l.Name) {
-			if !wanted(m, loads, o.Metrics) {
+			if !table.Wanted(m, loads, o.Metrics) {
 				continue
 			}
 			r := c.row(of(p.a, m), of(p.b, m))
@@ -150,16 +150,6 @@ func of(t *table.Target, m table.Metric) table.Metric {
 	nan := math.NaN()
 	m.Summary = stats.Summary{Center: nan, Lo: nan, Hi: nan}
 	return m
-}
-
-// wanted tells whether a metric is shown: asked for by name, or a usual one.
-func wanted(m table.Metric, loads []table.LoadInfo, names []string) bool {
-	if len(names) == 0 {
-		return table.Usual(m, loads)
-	}
-	return slices.ContainsFunc(names, func(n string) bool {
-		return n == "all" || n == m.Name && table.Tells(m, loads) || n == m.Load+"/"+m.Name
-	})
 }
 
 // Load models, as records name them.

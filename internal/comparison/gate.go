@@ -52,7 +52,7 @@ func ParseLimits(metrics, limits []string) ([]Limit, error) {
 		if !named {
 			name, value = "", text
 		}
-		x, err := parsePercent(value)
+		x, err := ParsePercent(value)
 		if err != nil {
 			return nil, fmt.Errorf("read limit %q: %w; want 5%% or p99=10%%", text, err)
 		}
@@ -83,8 +83,8 @@ func limitOf(name string, most float64) Limit {
 	return Limit{"", name, most}
 }
 
-// parsePercent reads "5%" and "0.05" as the same.
-func parsePercent(text string) (float64, error) {
+// ParsePercent reads "5%" and "0.05" as the same: a share of at least 0 and below 1.
+func ParsePercent(text string) (float64, error) {
 	digits, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
 	x, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
 	if err != nil {

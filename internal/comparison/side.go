@@ -37,12 +37,8 @@ type side struct {
 }
 
 func analyse(s Side, confidence float64) *side {
-	records := make([]result.Record, len(s.Records))
-	for i, r := range s.Records {
-		records[i] = *r
-	}
 	o := table.Options{Baseline: s.Head.Baseline, Confidence: confidence}
-	return &side{s, table.Analyze(records, o)}
+	return &side{s, table.Analyze(result.Values(s.Records), o)}
 }
 
 // rows are the names of all targets that a side has a row of, sorted.

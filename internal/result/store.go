@@ -190,3 +190,12 @@ func ReadRecords(file string, in io.Reader) (records []*Record, bad []*BadRecord
 		}
 	}
 }
+
+// Values are the records themselves, for those who group and sort copies of them.
+func Values(records []*Record) []Record {
+	out := make([]Record, len(records))
+	for i, r := range records {
+		out[i] = *r
+	}
+	return out
+}

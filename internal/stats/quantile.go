@@ -1,11 +1,6 @@
 package stats
 
-import (
-	"math"
-	"sort"
-
-	"gonum.org/v1/gonum/stat/distuv"
-)
+import "sort"
 
 // QuantileRanks gives the 1-based ranks of the two order statistics of n independent requests
 // between which the population's q-quantile lies with this confidence (0.99 is p99). ok is false,
@@ -20,19 +15,7 @@ import (
 // Statistics", 3rd ed., 2003, §7.1, have the exact form). At 0.95 the exact binomial confidence of
 // these ranks is at least 0.95 for p90, p99 and p99.9 and at least 0.947 for the median.
 func QuantileRanks(n int64, q, confidence float64) (lo, hi int64, ok bool) {
-	mustBeShare("quantile", q)
-	mustBeShare("confidence", confidence)
-	if n < 1 {
-		return 0, 0, false
-	}
-	z := distuv.UnitNormal.Quantile((1 + confidence) / 2)
-	mean := float64(n) * q
-	reach := z * math.Sqrt(mean*(1-q))
-	lo, hi = int64(math.Floor(mean-reach)), int64(math.Ceil(mean+reach))
-	if lo < 1 || hi > n {
-		return 0, 0, false
-	}
-	return lo, hi, true
+	return QuantileRanksOf(n, 1, q, confidence)
 }
 
 // maxRequests bounds the search of QuantileNeeds; beyond it float64 skips whole numbers.

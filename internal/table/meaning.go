@@ -117,6 +117,17 @@ func Tells(m Metric, loads []LoadInfo) bool {
 	return m.Model == "" || m.Model == model || !has
 }
 
+// Wanted tells whether a metric is among the names that were asked for: "p99" under the loads where
+// it tells, "half/p99" under one, "all"; without names the usual ones are.
+func Wanted(m Metric, loads []LoadInfo, names []string) bool {
+	if len(names) == 0 {
+		return Usual(m, loads)
+	}
+	return slices.ContainsFunc(names, func(n string) bool {
+		return n == "all" || n == m.Name && Tells(m, loads) || n == m.Load+"/"+m.Name
+	})
+}
+
 // shareOf is the share of requests below a percentile that has a metric: 0.99 of "p99".
 func shareOf(name string) (q float64, ok bool) {
 	for _, p := range shown {

@@ -130,11 +130,7 @@ func began(r Run) (first time.Time) {
 // add puts a run's numbers at the end of their series. Rows of another checkout are left out: they
 // are that commit's and not the run's.
 func (t *Trend) add(r Run, o Options) {
-	records := make([]result.Record, len(r.Records))
-	for i, rec := range r.Records {
-		records[i] = *rec
-	}
-	study := table.Analyze(records, table.Options{})
+	study := table.Analyze(result.Values(r.Records), table.Options{})
 	for _, sc := range study.Scenarios {
 		for _, target := range sc.Targets {
 			if target.Info.Origin != "" || len(target.Used) == 0 ||
@@ -143,22 +139,13 @@ func (t *Trend) add(r Run, o Options) {
 			}
 			method := table.MethodOf(target.Used, r.Head.Requests[sc.Name])
 			for _, m := range target.Metrics {
-				if m.Withheld == "" && wanted(m, sc.Loads, o.Metrics) {
+				if m.Withheld == "" && table.Wanted(m, sc.Loads, o.Metrics) {
 					s := t.series(sc.Name, target.Name, m, method)
 					s.Points = append(s.Points, pointOf(r, target.Used[0], m))
 				}
 			}
 		}
 	}
-}
-
-func wanted(m table.Metric, loads []table.LoadInfo, names []string) bool {
-	if len(names) == 0 {
-		return table.Usual(m, loads)
-	}
-	return slices.ContainsFunc(names, func(n string) bool {
-		return n == "all" || n == m.Name && table.Tells(m, loads) || n == m.Load+"/"+m.Name
-	})
 }
 
 func pointOf(r Run, first *result.Record, m table.Metric) Point {

@@ -228,8 +228,7 @@ func (s *seat) play(ctx, both context.Context, cause error) {
 		_, err = s.pair.meet(both) // so that one which fails at its very end takes this one along
 	}
 	if err == nil {
-		s.rec.Outcome = result.Measured
-		settle(s.rec)
+		s.measured()
 	} else {
 		s.fall(ctx, both, err)
 	}

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"prony/internal/load"
 	"prony/internal/result"
 	"prony/internal/stats"
 )
@@ -63,15 +64,13 @@ func continued(rec *result.Record) *result.Load {
 		return nil
 	}
 	l := &rec.Loads[0]
-	plain := l.Model == closedModel && l.Users == "" && l.Driver == "" && l.Churn == 0 &&
+	plain := l.Model == load.Closed && l.Users == "" && l.Driver == "" && l.Churn == 0 &&
 		l.Connections == rec.Warmup.Connections && l.Slow.Clients == 0
 	if !plain || l.Series.IntervalNs == 0 {
 		return nil
 	}
 	return l
 }
-
-const closedModel = "closed"
 
 // merged takes several intervals as one; what is left over at the beginning, where everything is
 // warm-up in any case, is left out.

@@ -115,12 +115,17 @@ func (l *Lab) Trial(ctx context.Context, p *suite.Plan, t suite.Trial, s Subject
 	if err != nil {
 		f.fail(ctx, err)
 	} else {
-		f.rec.Outcome = result.Measured
-		settle(f.rec)
+		f.measured()
 	}
 	f.end()
 	f.rec.DurationNs = clock.Mono() - began
 	return f.judged()
+}
+
+// measured notes that every step went well, and what the whole trial says of its warm-up.
+func (f *life) measured() {
+	f.rec.Outcome = result.Measured
+	settle(f.rec)
 }
 
 // judged gives the finished record its verdict and shows it.

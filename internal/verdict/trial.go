@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"prony/internal/result"
+	"prony/internal/stats"
 )
 
 func failed(r *result.Record, _ *result.Load) *result.Finding {
@@ -30,7 +31,7 @@ func warmup(r *result.Record, _ *result.Load) *result.Finding {
 	case !w.Steady:
 		return suspect(fmt.Sprintf("not steady after %v", seconds(w.DurationNs)), "steady",
 			"raise warmup.max")
-	case w.Kind == never:
+	case w.Kind == stats.Unsteady:
 		return suspect(fmt.Sprintf("looked steady after %v, and was not in the window",
 			seconds(w.DurationNs)), "steady", "raise warmup.min and measure")
 	case w.SteadyAtNs > w.DurationNs:
@@ -39,9 +40,6 @@ func warmup(r *result.Record, _ *result.Load) *result.Finding {
 	}
 	return nil
 }
-
-// never is the kind of a series without a steady state, in the words of package stats.
-const never = "never"
 
 // quiet is silent where nobody looked.
 func quiet(r *result.Record, _ *result.Load) *result.Finding {
