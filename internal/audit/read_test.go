@@ -307,6 +307,41 @@ func TestOwnRun(t *testing.T) {
 	})
 }
 
+// What was really due counts, not the rate asked for: Poisson arrivals are more or fewer. Of
+// 1,000/s asked for 980 fell due and were answered.
+func TestOwnLoadIsHeldToItsArrivals(t *testing.T) {
+	check := func(scheduled int64, want int) {
+		t.Helper()
+		l := ownLoad()
+		l.Model, l.RatePerS, l.Scheduled = "open", 1000, scheduled
+		l.Done, l.ThroughputPerS, l.ResponseTime.Count = 980, 980, 980
+		r := &Row{Values: map[Quantity]Value{}}
+		r.take(&l, 1)
+		h, ok := checkOverload(r)
+		if !ok || (h.arithmetic != "") != (want > 0) {
+			t.Errorf("%d due: %v, %+v", scheduled, ok, h)
+		}
+	}
+	check(980, 0)
+	check(1000, 1)
+}
+
+// Values that look alike with three digits are not the same.
+func TestIdenticalGoesByValue(t *testing.T) {
+	check := func(want int, ns ...float64) {
+		t.Helper()
+		var rows []*Row
+		for _, x := range ns {
+			rows = append(rows, &Row{Values: map[Quantity]Value{P50: {V: x, Text: "15.3 ms"}}})
+		}
+		if got := identical(P50, rows, 1e6); len(got) != want {
+			t.Errorf("%v: %d findings, want %d", ns, len(got), want)
+		}
+	}
+	check(0, 15_269_887, 15_310_847, 15_278_079)
+	check(1, 15_278_079, 15_278_079, 15_278_079)
+}
+
 func TestOwnLoadAsJSON(t *testing.T) {
 	const load = `{"load": {"name": "x", "model": "open", "ratePerS": 2000, "windowNs": 1000000000,
 		"done": 1000, "throughputPerS": 1000, "responseTime": {"count": 1000, "meanNs": 250000000,

@@ -112,3 +112,19 @@ func TestChangeSays(t *testing.T) {
 		t.Errorf("got %+v, want P %v", got, want)
 	}
 }
+
+// A history of one value has no change, though its means, summed from stretches of unlike length,
+// differ in the last digit.
+func TestChangesOfAConstant(t *testing.T) {
+	for _, x := range []float64{0.1, 0.3, 53499.7, 53500.1} {
+		for n := 6; n <= 24; n++ {
+			xs := make([]float64, n)
+			for i := range xs {
+				xs[i] = x
+			}
+			if got := Changes(xs, 0.05); len(got) > 0 {
+				t.Errorf("%d times %v changes: %+v", n, x, got)
+			}
+		}
+	}
+}

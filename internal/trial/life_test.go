@@ -190,6 +190,24 @@ func (w *world) run(ctx context.Context, e trial.Experiment) ([]*result.Record, 
 	return records, err
 }
 
+// A warm-up that has no time beyond its minimum is judged all the same.
+func TestWarmUpOfAFixedLength(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		e := w.experiment("a")
+		// The last look of a real load comes before its end, so that none is after the minimum.
+		e.Plan.Suite.Warmup.Min = e.Plan.Suite.Warmup.Max + 1
+		records, err := w.run(context.Background(), e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := records[0].Warmup; !got.Steady ||
+			got.DurationNs != int64(e.Plan.Suite.Warmup.Max) {
+			t.Errorf("warm-up %+v, want steady after all of it", got)
+		}
+	})
+}
+
 func TestLifeInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

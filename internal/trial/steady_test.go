@@ -72,6 +72,9 @@ func TestSettle(t *testing.T) {
 	// before it is one, which began 1 s into it, and 4 s of half the rate had been lost.
 	late := repeat(15, 1000, 5, 2000)
 	check("late", recorded(repeat(30, 1000), late...), stats.Unsteady, 0, 0, 0, 2)
+	// 2.6 s of a window of 8 s are longer than any tail, and not half of it.
+	long := repeat(27, 1000, 13, 2000)
+	check("late in a long window", recorded(repeat(30, 1000), long...), stats.Unsteady, 0, 0, 0, 2)
 	mid := repeat(5, 1000, 15, 2000)
 	check("mid", recorded(repeat(30, 1000), mid...), stats.Warmed, 4e9, 4e9, 2e9, 2)
 	open := recorded(repeat(10, 500, 20, 1000), repeat(20, 100)...)
