@@ -22,9 +22,9 @@ import (
 var machine = []string{"lag", "timer", "rate", "arrivals", "bursts", "batch", "samples", "settled",
 	"generator", "run delay", "ceiling", "steal", "throttled", "neighbours", "memory"}
 
-// attempts bounds how often a load is offered until the machine disturbs it so little that no rule
-// objects but those that are provoked. Those must object each time, unless the load had no latency
-// left to object to.
+// attempts bounds how often a load is offered until the machine disturbs it so little that the rules
+// object that are provoked, and no other. A machine that is busy elsewhere makes an answer of 140 ms
+// one of 150, and so another grade; a rule that is broken fails each time.
 const attempts = 4
 
 // provoke offers the load to a server and wants the findings, each as "RULE GRADE", and no other,
@@ -32,11 +32,9 @@ const attempts = 4
 func provoke(t *testing.T, server func() truth.Handler, s load.Spec, want ...string,
 ) []result.Finding {
 	t.Helper()
-	var others []result.Finding
 	for range attempts {
-		r := offered(t, server(), s)
-		v := verdict.Judge(r)
-		others = nil
+		v := verdict.Judge(offered(t, server(), s))
+		var others []result.Finding
 		found := make([]result.Finding, len(want))
 		for _, f := range v.Findings {
 			if i := slices.Index(want, f.Rule+" "+f.Grade); i >= 0 {
@@ -45,17 +43,13 @@ func provoke(t *testing.T, server func() truth.Handler, s load.Spec, want ...str
 				others = append(others, f)
 			}
 		}
-		for i, f := range found {
-			if f.Rule == "" && (len(others) == 0 || verdict.Withheld(v, s.Name) == nil) {
-				t.Fatalf("want %s, found %+v", want[i], v.Findings)
-			}
-		}
-		if len(others) == 0 {
+		missing := slices.IndexFunc(found, func(f result.Finding) bool { return f.Rule == "" })
+		if len(others) == 0 && missing < 0 {
 			return found
 		}
-		t.Logf("other rules object too: %+v", others)
+		t.Logf("want %q and no other, found %+v", want, v.Findings)
 	}
-	t.Fatalf("in %d attempts rules other than %q objected, last %+v", attempts, want, others)
+	t.Fatalf("in %d attempts never %q and no other", attempts, want)
 	return nil
 }
 
