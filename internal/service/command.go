@@ -19,8 +19,17 @@ var placeholder = regexp.MustCompile(`\{([A-Za-z][A-Za-z0-9_-]*)\}`)
 var (
 	buildPlaceholders = []string{"dir", "java", "python", "node"}
 	runPlaceholders   = append(slices.Clone(buildPlaceholders),
-		"host", "port", "cpus", "memoryMiB", "heapMiB")
+		"host", "port", "cpus", "memoryMiB", "heapMiB", "jvm")
 )
+
+// jvmOptions are what the argument {jvm} stands for: the same for every JVM of the catalog, so that
+// no framework's number is that of its heap. By itself the JVM would take the serial collector on
+// one core and G1 on two (JDK 25, "Ergonomics"). AlwaysPreTouch pays for the heap's pages when it
+// grows, not in the requests that first touch them.
+var jvmOptions = []string{
+	"-Xms64m", "-Xmx{heapMiB}m", "-XX:+UseG1GC", "-XX:+AlwaysPreTouch",
+	"-XX:ActiveProcessorCount={cpus}", "-XX:+ExitOnOutOfMemoryError",
+}
 
 // passedOn is all of the lab's own environment that a target sees: what programs need to find each
 // other and their files, and nothing that could tune one target by accident.
@@ -92,6 +101,9 @@ func inside(dir, program string) string {
 }
 
 func expandAll(texts []string, values map[string]string) ([]string, error) {
+	if at := slices.Index(texts, "{jvm}"); at >= 0 {
+		texts = slices.Concat(texts[:at], jvmOptions, texts[at+1:])
+	}
 	out := make([]string, len(texts))
 	for i, text := range texts {
 		var err error

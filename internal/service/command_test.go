@@ -83,3 +83,16 @@ func TestProgramsOfTheBuiltCopy(t *testing.T) {
 	check("/x", "/x")
 	check("x", "x") // in PATH
 }
+
+// Every JVM of the catalog gets the same options, from the budget.
+func TestJVMOptions(t *testing.T) {
+	s := &Service{Name: "java-x", Run: Run{Command: []string{"java", "{jvm}", "-jar", "app.jar"}},
+		Targets: []Target{{}}}
+	args, _, err := s.Command(&Built{}, s.Targets[0],
+		Values{Port: 1, CPUs: 2, MemoryBytes: 1 << 30})
+	want := "java -Xms64m -Xmx768m -XX:+UseG1GC -XX:+AlwaysPreTouch -XX:ActiveProcessorCount=2 " +
+		"-XX:+ExitOnOutOfMemoryError -jar app.jar"
+	if got := strings.Join(args, " "); err != nil || got != want {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+}
