@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"strings"
 
 	"prony/internal/host"
@@ -150,12 +149,15 @@ func pick(services []*service.Service, names []string) ([]*service.Service, erro
 	var out []*service.Service
 	var errs []error
 	for _, n := range names {
-		i := slices.IndexFunc(services, func(s *service.Service) bool { return s.Name == n })
-		if i < 0 {
-			errs = append(errs, unknownService(services, n))
-			continue
+		before := len(out)
+		for _, s := range services {
+			if s.Name == n { // once for each of its builds
+				out = append(out, s)
+			}
 		}
-		out = append(out, services[i])
+		if len(out) == before {
+			errs = append(errs, unknownService(services, n))
+		}
 	}
 	return out, errors.Join(errs...)
 }

@@ -7,6 +7,7 @@ import (
 	"prony/internal/launch"
 	"prony/internal/probe"
 	"prony/internal/suite"
+	"prony/internal/system"
 	"prony/internal/trial"
 )
 
@@ -53,6 +54,11 @@ func watch(p launch.Process, l host.Layout, other func() []int) (trial.Watcher, 
 	subject := probe.Subject{PIDs: p.PIDs, Load: other}
 	for _, g := range p.Groups() {
 		subject.Groups = append(subject.Groups, probe.Group(g))
+	}
+	if s, ok := p.(*system.System); ok && len(s.Parts) > 1 {
+		for _, part := range s.Parts {
+			subject.Parts = append(subject.Parts, probe.Part{Name: part.Name, Group: part.PID})
+		}
 	}
 	return probe.Start(probe.Config{Cores: l.Load}, subject)
 }

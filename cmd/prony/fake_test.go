@@ -38,7 +38,7 @@ func (m mock) driver(string) (trial.Driver, error) {
 	return nil, errors.New("it is not installed")
 }
 
-func (m mock) missing(_ *service.Tools, s *service.Service) []string {
+func (m mock) missing(_ *service.Tools, s *service.Service, _ service.Target) []string {
 	if s.Name == m.lacks {
 		return []string{"needs unobtainium >= 1: not found"}
 	}
@@ -68,7 +68,7 @@ func (mock) lab(_ *process.Journal, l host.Layout, dir string,
 	return &trial.Lab{
 		Launcher: f, Driver: func(string, string) (trial.Driver, error) { return m, nil },
 		Dial: f.Dial, Layout: l, Dir: dir, Observe: observe,
-		Port:  func() (int, error) { return 8080, nil },
+		Port:  func() (int, error) { m.port++; return 8080 + m.port, nil },
 		Watch: func(launch.Process) (trial.Watcher, error) { return &mockWatch{}, nil },
 	}
 }
@@ -106,7 +106,10 @@ func ownName(trial string) (name, rest string) {
 }
 
 // mockLoad answers at a rate that is the target's own, give or take a per cent by the trial.
-type mockLoad struct{ target string }
+type mockLoad struct {
+	target string
+	port   int // given last, above 8080
+}
 
 func (m *mockLoad) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 	began := clock.Mono()

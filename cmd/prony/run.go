@@ -172,8 +172,8 @@ func (a *app) narrow(s *suite.Suite, p *suite.Plan, services []*service.Service,
 	var kept []string
 	var skipped []result.Skipped
 	for _, name := range targetsOf(p) {
-		x, _, _ := find(services, name)
-		if missing := a.world.missing(tools, x); len(missing) > 0 {
+		x, t, _ := find(services, name)
+		if missing := a.world.missing(tools, x, t); len(missing) > 0 {
 			reason := fmt.Sprintf("%s (see services/%s/README.md)", missing[0], x.Name)
 			skipped = append(skipped, result.Skipped{Target: name, Reason: reason})
 			continue
@@ -347,27 +347,31 @@ func (a *app) experiment(ctx context.Context, root string, p *suite.Plan,
 func (a *app) prepare(ctx context.Context, root string, services []*service.Service,
 	tools *service.Tools, e *trial.Experiment, show *progress) error {
 	builder := &service.Builder{Root: root, Tools: tools, Progress: show.line}
-	built := map[*service.Service]*service.Built{}
-	failed := map[*service.Service]error{}
+	var wanted []*service.Service
+	for _, name := range targetsOf(e.Plan) {
+		if s, _, _ := find(services, name); !slices.Contains(wanted, s) {
+			wanted = append(wanted, s)
+		}
+	}
+	outcomes := a.buildAll(ctx, builder, wanted, 0)
+	if ctx.Err() != nil {
+		return errors.New("build: interrupted")
+	}
+	for _, o := range outcomes {
+		if o.err != nil {
+			show.line(o.err.Error())
+		}
+	}
 	for _, name := range targetsOf(e.Plan) {
 		s, t, _ := find(services, name)
-		if failed[s] == nil && built[s] == nil {
-			b, err := a.world.build(ctx, builder, s)
-			if ctx.Err() != nil {
-				return fmt.Errorf("build %s: interrupted", s.Name)
-			}
-			if err != nil {
-				show.line(err.Error())
-			}
-			built[s], failed[s] = b, err
-		}
-		x := trial.Subject{Service: s, Target: t, Built: built[s]}
+		o := outcomes[slices.Index(wanted, s)]
+		x := trial.Subject{Service: s, Target: t, Built: o.built}
 		if s.Origin != "" {
 			x.Commit, x.Dirty = commit(ctx, s.Dir)
 		}
 		e.Subjects[name] = x
-		if err := failed[s]; err != nil {
-			e.Broken[name] = err
+		if o.err != nil {
+			e.Broken[name] = o.err
 		}
 	}
 	return nil

@@ -17,10 +17,11 @@ import (
 	"prony/internal/launch/process"
 	"prony/internal/service"
 	"prony/internal/suite"
+	"prony/internal/system"
 )
 
 // readyBound is how long a service may take to come up when it is verified.
-const readyBound = 60 * time.Second
+const readyBound = 3 * time.Minute
 
 // verifyMemory is the budget of a service that is only verified.
 const verifyMemory = 1 << 30
@@ -45,59 +46,17 @@ lacks to build and run it. A suite skips what cannot run, with the same words.`,
 			w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "TARGET\tLANGUAGE\tFRAMEWORK\tRUNTIME\tMODE\tCONTRACTS\tHERE")
 			for _, s := range services {
-				here := "ready"
-				if missing := tools.Missing(s); len(missing) > 0 {
-					here = strings.Join(missing, "; ")
-				}
 				for _, t := range s.Targets {
+					here := "ready"
+					if missing := tools.Missing(s, t); len(missing) > 0 {
+						here = strings.Join(missing, "; ")
+					}
 					row := []string{s.Full(t), s.Language, s.Framework + " " + s.Version, t.Runtime,
 						t.Mode, strings.Join(s.Contracts, ","), here}
 					fmt.Fprintln(w, strings.Join(row, "\t"))
 				}
 			}
 			return w.Flush()
-		},
-	}
-}
-
-func (a *app) buildCmd() *cobra.Command {
-	return &cobra.Command{
-		Use: "build [SERVICE...]", Short: "Build services, all that can be built by default",
-		Args: cobra.ArbitraryArgs,
-		Long: `Build makes the artifacts of services, each in a private copy of its folder below
-.prony/build. A build is taken again as long as sources, steps and tool versions stay the same. Run
-does it by itself.`,
-		Example: "  prony build\n  prony build java-netty rust-axum",
-		RunE: func(c *cobra.Command, args []string) error {
-			root, err := a.root()
-			if err != nil {
-				return err
-			}
-			services, err := a.choose(root, args)
-			if err != nil {
-				return err
-			}
-			tools := service.FindTools(c.Context())
-			b := &service.Builder{Root: root, Tools: tools, Progress: a.say}
-			var errs []error
-			for _, s := range services {
-				if missing := tools.Missing(s); len(missing) > 0 && len(args) == 0 {
-					fmt.Fprintf(a.stdout, "skipped %s: %s\n", s.Name, missing[0])
-					continue
-				}
-				built, err := b.Build(c.Context(), s)
-				if err != nil {
-					errs = append(errs, err)
-					continue
-				}
-				how := fmt.Sprintf("built in %.1f s", float64(built.DurationNs)/1e9)
-				if built.Cached {
-					how = "unchanged"
-				}
-				fmt.Fprintf(a.stdout, "%-16s %8.1f MiB  %s  %s\n", s.Name,
-					float64(built.SizeBytes)/(1<<20), built.SHA256[:12], how)
-			}
-			return errors.Join(errs...)
 		},
 	}
 }
@@ -158,20 +117,27 @@ func (a *app) verify(ctx context.Context, args []string, verbose bool) error {
 	defer journal.Close()
 	v := &verifier{app: a, verbose: verbose, launcher: &process.Launcher{Journal: journal}}
 	tools := service.FindTools(ctx)
-	builder := &service.Builder{Root: root, Tools: tools, Progress: a.say}
-	var errs []error
+	var able []*service.Service
 	for _, s := range services {
 		if missing := tools.Missing(s); len(missing) > 0 {
-			fmt.Fprintf(a.stdout, "skipped %s: %s\n", s.Name, strings.Join(missing, "; "))
+			fmt.Fprintf(a.stdout, "skipped %s: %s\n", s.Label(), strings.Join(missing, "; "))
 			continue
 		}
-		built, err := builder.Build(ctx, s)
-		if err != nil {
-			errs = append(errs, err)
+		able = append(able, s)
+	}
+	var errs []error
+	for i, o := range a.buildAll(ctx, a.builder(root, tools), able, 0) {
+		if o.err != nil {
+			errs = append(errs, o.err)
 			continue
 		}
-		for _, t := range s.Targets {
-			errs = append(errs, v.target(ctx, s, t, built))
+		for _, t := range able[i].Targets {
+			if missing := tools.Missing(able[i], t); len(missing) > 0 {
+				fmt.Fprintf(a.stdout, "skipped %s: %s\n", able[i].Full(t),
+					strings.Join(missing, "; "))
+				continue
+			}
+			errs = append(errs, v.target(ctx, able[i], t, o.built))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -198,30 +164,28 @@ func (v *verifier) target(ctx context.Context, s *service.Service, t service.Tar
 		return err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // only the log of a service that was looked at
-	port, err := freePort()
-	if err != nil {
-		return err
-	}
-	values := service.Values{Host: "127.0.0.1", Port: port, CPUs: 1, MemoryBytes: verifyMemory}
-	args, env, err := s.Command(built, t, values)
-	if err != nil {
-		return err
-	}
-	p, err := v.launcher.Launch(ctx, launch.Spec{
-		Name: s.Name, Dir: built.Dir, Args: args, Env: env, MemoryBytes: values.MemoryBytes,
-		LogFile: filepath.Join(dir, "log"),
-	})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.Stop(3*time.Second)) }()
-	addr := fmt.Sprintf("127.0.0.1:%d", port)
 	bounded, cancel := context.WithTimeout(ctx, readyBound)
 	defer cancel()
-	_, _, err = service.WaitReady(bounded, nil, addr, s.Run.Ready, p.Began(), p.Exited())
-	if err != nil {
+	starter := system.Starter{Launcher: v.launcher, Port: freePort}
+	p, err := starter.Start(bounded, system.Order{
+		Name: s.Name, Service: s, Target: t, Built: built, LogFile: filepath.Join(dir, "prony.log"),
+		CPUs: 1, MemoryBytes: verifyMemory * int64(len(s.Processes(t))),
+	})
+	if p != nil {
+		defer func() { err = errors.Join(err, p.Stop(3*time.Second)) }()
+	}
+	addr := ""
+	if err == nil {
+		addr = p.Addr.String()
+		_, _, err = service.WaitReady(bounded, nil, addr, s.Run.Ready, p.Began(), p.Exited())
+	}
+	if err != nil && p != nil {
+		log := p.Log(20)
 		return fmt.Errorf("verify %s: %w; it wrote:\n  %s", s.Full(t), err,
-			strings.Join(p.Log(20), "\n  "))
+			strings.Join(log[max(0, len(log)-20):], "\n  "))
+	}
+	if err != nil {
+		return fmt.Errorf("verify %s: %w", s.Full(t), err)
 	}
 	logs := func() []string { return p.Log(10000) }
 	check := service.Checker{Base: addr, Mode: t.Mode, Logs: logs}

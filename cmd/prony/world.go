@@ -21,7 +21,7 @@ import (
 type world interface {
 	// enter keeps other labs out until the journal is closed, and says what an earlier one left.
 	enter() (j *process.Journal, reaped []string, err error)
-	missing(*service.Tools, *service.Service) []string
+	missing(*service.Tools, *service.Service, service.Target) []string
 	driver(name string) (trial.Driver, error)
 	build(context.Context, *service.Builder, *service.Service) (*service.Built, error)
 	lab(j *process.Journal, l host.Layout, dir string, observe func(trial.Event)) *trial.Lab
@@ -41,7 +41,9 @@ func (machine) enter() (j *process.Journal, reaped []string, err error) {
 	return process.OpenJournal(process.DefaultDir())
 }
 
-func (machine) missing(t *service.Tools, s *service.Service) []string { return t.Missing(s) }
+func (machine) missing(t *service.Tools, s *service.Service, of service.Target) []string {
+	return t.Missing(s, of)
+}
 
 func (machine) driver(name string) (trial.Driver, error) { return driver.Foreign(name) }
 

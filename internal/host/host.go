@@ -103,6 +103,12 @@ func Describe(p *result.Provenance) {
 	p.Cgroup = CgroupVersion("/sys/fs/cgroup")
 }
 
+// AvailableBytes is the memory that programs may still take before others are pushed out (proc(5),
+// MemAvailable); 0 unknown.
+func AvailableBytes() int64 {
+	return KiB(Field(read("/proc/meminfo"), "MemAvailable"))
+}
+
 // CgroupVersion tells which hierarchy holds the controllers of processors below root, where the
 // kernel's are mounted: "v1", "v2" or "none". In a hybrid set-up, version 2 is mounted one folder
 // below and holds none (systemd's CGROUP_DELEGATION); that is v1.

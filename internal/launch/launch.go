@@ -18,6 +18,13 @@ type Spec struct {
 	CPUs        float64  // at most this much processor time per second
 	MemoryBytes int64    // at most this much memory; 0 for no limit
 	LogFile     string   // standard output and error go there
+
+	// Beside is a process of the same launcher whose limits this one shares: both together may use
+	// what it was given, where one limit can hold several processes, as that of a cgroup does.
+	Beside Process
+	// ShareBytes is this process's part of MemoryBytes, for limits that hold one process only; 0:
+	// all of it.
+	ShareBytes int64
 }
 
 // Launcher starts a target. An error means that nothing is left running.
@@ -30,6 +37,8 @@ type Launcher interface {
 type Process interface {
 	// Began is the moment (clock.Mono) at which the target's own program began to run.
 	Began() int64
+	// Main is the number of its main process, which leads its process group; 0: it has none.
+	Main() int
 	// PIDs lists its live processes.
 	PIDs() []int
 	// Groups lists the cgroups that hold it, one a controller with version 1; none when not

@@ -44,6 +44,10 @@ func Between(a, b Mark, samples Series, requests int64, cores float64) (result.U
 	if u.SwitchesVoluntary >= 0 {
 		u.SwitchesPerRequest = perRequest(u.SwitchesVoluntary+u.SwitchesForced, requests)
 	}
+	for i, p := range b.Parts {
+		u.Parts = append(u.Parts, result.Part{Name: p.Name, RSSBytes: p.RSSBytes,
+			Threads: p.Threads, CPUNs: delta(a.Parts[i].CPUNs, p.CPUNs)})
+	}
 	for i, tNs := range samples.TNs {
 		if samples.from(i) >= a.TNs && tNs <= b.TNs {
 			u.RSSMaxBytes = max(u.RSSMaxBytes, samples.RSSBytes[i])

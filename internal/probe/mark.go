@@ -26,6 +26,7 @@ type Mark struct {
 	PSSBytes     int64    // -1 unless asked for
 	ChargedBytes int64    // by the memory controller, page cache included
 	MajorFaults  int64
+	Parts        []PartMark // of a system, in the order of Subject.Parts
 
 	LabNs    int64 // CPU time of this process and of a foreign generator
 	Host     HostTicks
@@ -33,11 +34,20 @@ type Mark struct {
 	LoBytes  int64 // received by the loopback interface of this network namespace
 }
 
+// PartMark is one process of a system, with what it forked; -1 and 0 when none of it is there.
+type PartMark struct {
+	Name     string
+	CPUNs    int64
+	RSSBytes int64
+	Threads  int
+}
+
 // marker is what a Mark needs for itself, so that it shares nothing but open files with the
 // sampling thread and never makes it wait.
 type marker struct {
 	walker        walker
 	service, load func() []int
+	parts         []Part
 	cpu           cpuClock
 }
 
@@ -94,6 +104,7 @@ func (k *marker) read(tNs int64, group *groupFiles, host *hostFiles) Mark {
 			m.CPUNs, m.UserNs, m.SystemNs = all.cpuNs, all.userNs, all.systemNs
 		}
 	}
+	m.Parts = k.apart(pids)
 	for _, pid := range pids {
 		m.Threads = k.walker.threads(pid, m.Threads)
 	}
@@ -109,6 +120,27 @@ func (k *marker) sum(pids []int) family {
 		}
 	}
 	return all
+}
+
+// apart sums processes by the part that they are of.
+func (k *marker) apart(pids []int) (out []PartMark) {
+	for _, p := range k.parts {
+		out = append(out, PartMark{Name: p.Name, CPUNs: unknown})
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	for _, pid := range pids {
+		stat, ok := k.walker.stat(pid)
+		i := slices.IndexFunc(k.parts, func(p Part) bool { return int64(p.Group) == stat.group })
+		if !ok || i < 0 {
+			continue
+		}
+		out[i].CPUNs = max(out[i].CPUNs, 0) + stat.cpuNs(&k.cpu, pid)
+		out[i].RSSBytes += stat.rssBytes
+		out[i].Threads += int(stat.threads)
+	}
+	return out
 }
 
 // pss is the sum over the processes that tell; unknown when none does.

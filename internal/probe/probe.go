@@ -46,6 +46,16 @@ type Subject struct {
 	// Load gives the processes of a foreign generator, nil when this process offers the load. What
 	// they use is the trial's own, not the host's other work.
 	Load func() []int
+
+	// Parts are the processes of a system, each with the process group that it leads, for marks to
+	// tell apart. None: the service is one.
+	Parts []Part
+}
+
+// Part is one process of a system with all that it forks.
+type Part struct {
+	Name  string
+	Group int
 }
 
 // Config says how to watch.
@@ -129,7 +139,8 @@ func open(cfg Config, subject Subject) (*Sampler, error) {
 	}
 	service, load := s.asked(subject.PIDs), s.asked(subject.Load)
 	s.watch = newWatch(cfg, &s.group, &s.host, service, load)
-	s.mark = marker{walker: newWalker(cfg.proc), service: service, load: load}
+	s.mark = marker{walker: newWalker(cfg.proc), service: service, load: load,
+		parts: subject.Parts}
 	return s, nil
 }
 

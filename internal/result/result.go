@@ -36,8 +36,10 @@ type Record struct {
 	Limits   Limits   `json:"limits"`
 	Artifact Artifact `json:"artifact"`
 	Start    Start    `json:"start"`
-	Warmup   Warmup   `json:"warmup"`
-	Loads    []Load   `json:"loads,omitempty"`
+	// Processes are those of a system, in the order of their start; the last takes the requests.
+	Processes []Started `json:"processes,omitempty"`
+	Warmup    Warmup    `json:"warmup"`
+	Loads     []Load    `json:"loads,omitempty"`
 
 	Probe      Cost       `json:"probe"` // what the sampler itself took
 	Provenance Provenance `json:"provenance"`
@@ -111,6 +113,13 @@ type Start struct {
 	ListenNs        int64 `json:"listenNs"`        // until its port accepted a connection
 	ReadyNs         int64 `json:"readyNs"`         // until its readiness path answered 200
 	FirstResponseNs int64 `json:"firstResponseNs"` // the first request of the contract, alone
+}
+
+// Started is a process of a target that is a system.
+type Started struct {
+	Name    string   `json:"name"`
+	Args    []string `json:"args"`
+	ReadyNs int64    `json:"readyNs"` // from its own exec until it was ready
 }
 
 // Warmup is the load before the first window, closed, never part of a result.
@@ -319,6 +328,15 @@ type Usage struct {
 	PageFaultsMajor        int64   `json:"pageFaultsMajor"`
 	NetworkBytes           int64   `json:"networkBytes"` // lo: both directions are the same bytes
 	NetworkBytesPerRequest float64 `json:"networkBytesPerRequest"`
+	Parts                  []Part  `json:"parts,omitempty"` // of a system, by process
+}
+
+// Part is what one process of a system, with all that it forked, used of the whole.
+type Part struct {
+	Name     string `json:"name"`
+	CPUNs    int64  `json:"cpuNs"`    // -1 unknown, as when it ended meanwhile
+	RSSBytes int64  `json:"rssBytes"` // at the window's end
+	Threads  int    `json:"threads"`  // likewise
 }
 
 // Host is what the machine did in the window.

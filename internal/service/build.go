@@ -38,7 +38,7 @@ type Built struct {
 // values are the placeholders that the build decides.
 func (b *Built) values() map[string]string {
 	values := map[string]string{"dir": b.Dir}
-	for _, name := range []string{"java", "python", "node"} {
+	for _, name := range []string{"java", "python", "node", "postgres"} {
 		if tool, ok := b.Tools[name]; ok {
 			values[name] = tool.Path
 		}
@@ -86,7 +86,15 @@ var droppedEnv = []string{
 func (b *Builder) Build(ctx context.Context, s *Service) (*Built, error) {
 	built, err := b.build(ctx, s)
 	if err != nil {
-		return nil, fmt.Errorf("build %s: %w", s.Name, err)
+		return nil, fmt.Errorf("build %s: %w", s.Label(), err)
+	}
+	// What only running takes is no part of the build: without it the target is skipped.
+	for _, t := range s.Targets {
+		for _, need := range t.Needs {
+			if tool, err := b.Tools.resolve(need); err == nil {
+				built.Tools[need.Tool] = tool
+			}
+		}
 	}
 	return built, nil
 }
@@ -112,14 +120,18 @@ func (b *Builder) build(ctx context.Context, s *Service) (*Built, error) {
 	if err != nil {
 		return nil, err
 	}
-	unlock, err := lock(ctx, filepath.Join(cache, s.Name+".lock"), func() {
-		b.say("build %s: waiting for another build of it", s.Name)
+	name := s.Name
+	if s.Other != "" {
+		name += "-" + s.Other
+	}
+	unlock, err := lock(ctx, filepath.Join(cache, name+".lock"), func() {
+		b.say("build %s: waiting for another build of it", s.Label())
 	})
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	folder := filepath.Join(cache, s.Name+"-"+hash[:hashDigits])
+	folder := filepath.Join(cache, name+"-"+hash[:hashDigits])
 	built := &Built{Dir: filepath.Join(folder, copyDir), Hash: hash, Tools: tools,
 		Log: filepath.Join(folder, logFile)}
 	if b.take(s, built) {
@@ -180,12 +192,12 @@ func (b *Builder) take(s *Service, built *Built) bool {
 	sum, size, err := digest(filepath.Join(built.Dir, s.Build.Artifact))
 	if err != nil || sum != m.SHA256 || size != m.SizeBytes {
 		// A record names the artifact by its digest: one that was written to since is not it.
-		b.say("build %s: the artifact in the cache has changed since it was built", s.Name)
+		b.say("build %s: the artifact in the cache has changed since it was built", s.Label())
 		return false
 	}
 	built.SHA256, built.SizeBytes, built.DurationNs = m.SHA256, m.SizeBytes, m.DurationNs
 	built.Cached = true
-	b.say("build %s: cached", s.Name)
+	b.say("build %s: cached", s.Label())
 	return true
 }
 

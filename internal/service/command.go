@@ -14,12 +14,13 @@ import (
 )
 
 // placeholder is a word in braces; other braces, as those of JSON, are left alone.
-var placeholder = regexp.MustCompile(`\{([A-Za-z][A-Za-z0-9_-]*)\}`)
+// That of another process's port has a dot.
+var placeholder = regexp.MustCompile(`\{([A-Za-z][A-Za-z0-9_-]*(?:\.[a-z]+)?)\}`)
 
 var (
 	buildPlaceholders = []string{"dir", "java", "python", "node"}
 	runPlaceholders   = append(slices.Clone(buildPlaceholders),
-		"host", "port", "cpus", "memoryMiB", "heapMiB", "jvm")
+		"postgres", "host", "port", "cpus", "memoryMiB", "heapMiB", "jvm")
 )
 
 // jvmOptions are what the argument {jvm} stands for: the same for every JVM of the catalog, so that
@@ -38,57 +39,98 @@ var passedOn = []string{"PATH", "HOME", "LANG", "TMPDIR"}
 // Values are the placeholders that a trial decides.
 type Values struct {
 	Host        string
-	Port        int
+	Ports       []int   // one for each process of the target
 	CPUs        float64 // processor time per second; a service is told whole cores, rounded up
-	MemoryBytes int64
+	MemoryBytes int64   // of all processes together
 }
 
-// Command gives the argument list and the whole environment ("NAME=value", sorted) that start a
-// target of a built service, for the working directory b.Dir. The program is a name to look up in
-// PATH or an absolute path. The environment is HOST, PORT, CPUS and MEMORY_MIB, what the manifest
-// says, the target's before the service's, and of the lab's own only PATH, HOME, LANG and TMPDIR.
-func (s *Service) Command(b *Built, t Target, v Values) (args, env []string, err error) {
-	const mebibyte = 1 << 20
-	memory := v.MemoryBytes / mebibyte
-	if v.Port < 1 || v.Port > math.MaxUint16 || memory < 1 || !(v.CPUs > 0) {
-		return nil, nil, fmt.Errorf("start %s: port %d, %g CPUs, %d bytes of memory: "+
-			"a target needs a port, processor time and at least 1 MiB", s.Full(t), v.Port, v.CPUs,
-			v.MemoryBytes)
+// Start is how one process of a target is started, for the working directory b.Dir.
+type Start struct {
+	Name        string   // of the process in its system; empty: the target is no system
+	Args        []string // the program is a name to look up in PATH or an absolute path
+	Env         []string // the whole of it, "NAME=value", sorted
+	Port        int
+	MemoryBytes int64  // its share
+	Ready       string // path that answers 200; empty: ready when it accepts a connection
+}
+
+// Starts gives how to start a target of a built service: one process, or those of a system in
+// order, of which the last takes the requests. The environment is HOST, PORT, CPUS and MEMORY_MIB,
+// what the manifest says, the target's before the process's before the service's, and of the lab's
+// own only PATH, HOME, LANG and TMPDIR.
+func (s *Service) Starts(b *Built, t Target, v Values) ([]Start, error) {
+	processes := s.Processes(t)
+	if len(v.Ports) != len(processes) {
+		return nil, fmt.Errorf("start %s: %d ports for %d processes", s.Full(t), len(v.Ports),
+			len(processes))
 	}
-	port := strconv.Itoa(v.Port)
-	cpus := strconv.FormatFloat(math.Ceil(v.CPUs), 'f', 0, 64)
+	shares := 0.0
+	for _, p := range processes {
+		shares += p.share()
+	}
+	out := make([]Start, len(processes))
+	for i, p := range processes {
+		out[i] = Start{Name: p.Name, Port: v.Ports[i], Ready: p.Ready,
+			MemoryBytes: int64(float64(v.MemoryBytes) * p.share() / shares)}
+		values, err := b.valuesOf(v, out[i])
+		for k, other := range processes {
+			values[other.Name+".port"] = strconv.Itoa(v.Ports[k])
+		}
+		if err == nil {
+			err = s.fill(&out[i], b.Dir, p, t, values)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("start %s: %w", s.Full(t), err)
+		}
+	}
+	return out, nil
+}
+
+// valuesOf are the placeholders of one process.
+func (b *Built) valuesOf(v Values, p Start) (map[string]string, error) {
+	const mebibyte = 1 << 20
 	values := b.values()
-	values["host"], values["port"], values["cpus"] = v.Host, port, cpus
+	memory := p.MemoryBytes / mebibyte
+	if p.Port < 1 || p.Port > math.MaxUint16 || memory < 1 || !(v.CPUs > 0) {
+		return values, fmt.Errorf("port %d, %g CPUs, %d bytes of memory: a target needs a port, "+
+			"processor time and at least 1 MiB", p.Port, v.CPUs, p.MemoryBytes)
+	}
+	values["host"], values["port"] = v.Host, strconv.Itoa(p.Port)
+	values["cpus"] = strconv.FormatFloat(math.Ceil(v.CPUs), 'f', 0, 64)
 	values["memoryMiB"] = strconv.FormatInt(memory, 10)
 	values["heapMiB"] = strconv.FormatInt(memory*3/4, 10)
+	return values, nil
+}
 
+// fill sets arguments and environment.
+func (s *Service) fill(out *Start, dir string, p Process, t Target,
+	values map[string]string) (err error) {
 	all := map[string]string{}
 	for _, name := range passedOn {
 		if value, ok := os.LookupEnv(name); ok {
 			all[name] = value
 		}
 	}
-	for _, more := range []map[string]string{s.Run.Env, t.Env} {
+	for _, more := range []map[string]string{s.Run.Env, p.Env, t.Env} {
 		for name, value := range more {
 			if all[name], err = expand(value, values); err != nil {
-				return nil, nil, fmt.Errorf("start %s: %w", s.Full(t), err)
+				return err
 			}
 		}
 	}
-	all["HOST"], all["PORT"], all["CPUS"] = v.Host, port, cpus
+	all["HOST"], all["PORT"], all["CPUS"] = values["host"], values["port"], values["cpus"]
 	all["MEMORY_MIB"] = values["memoryMiB"]
 	for _, name := range sortedKeys(all) {
-		env = append(env, name+"="+all[name])
+		out.Env = append(out.Env, name+"="+all[name])
 	}
-	args, err = expandAll(slices.Concat(s.Run.Command, t.Args), values)
-	if err == nil && len(args) == 0 {
-		err = errors.New("run.command is missing")
+	if out.Args, err = expandAll(p.Command, values); err != nil {
+		return err
 	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("start %s: %w", s.Full(t), err)
+	if len(out.Args) == 0 {
+		return errors.New("run.command is missing")
 	}
-	args[0] = inside(b.Dir, args[0])
-	return args, env, nil
+	out.Args[0] = inside(dir, out.Args[0])
+	return nil
 }
 
 // inside makes a program that is named by a relative path one of the folder; a bare name is left

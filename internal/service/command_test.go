@@ -24,13 +24,14 @@ func TestCommand(t *testing.T) {
 	t.Setenv("JAVA_TOOL_OPTIONS", "-Xmx1m") // not passed on
 	b := &Built{Dir: "/b", Tools: map[string]Tool{"java": {Path: "/jdk/bin/java"}}}
 	// 1000 MiB and a bit: 1000; three quarters of it: 750. 1.5 processors are told as 2.
-	v := Values{Host: "127.0.0.1", Port: 8081, CPUs: 1.5, MemoryBytes: 1000<<20 + 4096}
+	v := Values{Host: "127.0.0.1", Ports: []int{8081}, CPUs: 1.5, MemoryBytes: 1000<<20 + 4096}
 	check := func(target int, wantArgs, wantEnv string) {
 		t.Helper()
-		args, env, err := s.Command(b, s.Targets[target], v)
-		if err != nil {
-			t.Fatal(err)
+		starts, err := s.Starts(b, s.Targets[target], v)
+		if err != nil || len(starts) != 1 {
+			t.Fatal(len(starts), err)
 		}
+		args, env := starts[0].Args, starts[0].Env
 		if got := strings.Join(args, " "); got != wantArgs {
 			t.Errorf("arguments\n%s\nwant\n%s", got, wantArgs)
 		}
@@ -47,19 +48,20 @@ func TestCommand(t *testing.T) {
 }
 
 func TestCommandErrors(t *testing.T) {
-	good := Values{Host: "127.0.0.1", Port: 8081, CPUs: 1, MemoryBytes: 64 << 20}
+	good := Values{Host: "127.0.0.1", Ports: []int{8081}, CPUs: 1, MemoryBytes: 64 << 20}
 	java := map[string]Tool{"java": {Path: "/jdk/bin/java"}}
 	check := func(tools map[string]Tool, change func(*Values), want string) {
 		t.Helper()
 		s, v := goodService(t), good
+		v.Ports = []int{8081}
 		change(&v)
-		_, _, err := s.Command(&Built{Dir: "/b", Tools: tools}, s.Targets[1], v)
+		_, err := s.Starts(&Built{Dir: "/b", Tools: tools}, s.Targets[1], v)
 		if err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
 	const what = ": a target needs a port, processor time and at least 1 MiB"
-	check(java, func(v *Values) { v.Port = 0 },
+	check(java, func(v *Values) { v.Ports[0] = 0 },
 		"start java-good/virtual: port 0, 1 CPUs, 67108864 bytes of memory"+what)
 	check(java, func(v *Values) { v.CPUs = 0 },
 		"start java-good/virtual: port 8081, 0 CPUs, 67108864 bytes of memory"+what)
@@ -71,10 +73,10 @@ func TestCommandErrors(t *testing.T) {
 func TestProgramsOfTheBuiltCopy(t *testing.T) {
 	check := func(program, want string) {
 		s := &Service{Run: Run{Command: []string{program}}, Targets: []Target{{}}}
-		args, _, err := s.Command(&Built{Dir: "/b"}, s.Targets[0],
-			Values{Port: 1, CPUs: 1, MemoryBytes: 1 << 20})
-		if err != nil || !slices.Equal(args, []string{want}) {
-			t.Errorf("%s: got %v, %v, want %s", program, args, err, want)
+		starts, err := s.Starts(&Built{Dir: "/b"}, s.Targets[0],
+			Values{Ports: []int{1}, CPUs: 1, MemoryBytes: 1 << 20})
+		if err != nil || !slices.Equal(starts[0].Args, []string{want}) {
+			t.Errorf("%s: got %v, %v, want %s", program, starts, err, want)
 		}
 	}
 	check("{dir}/bin/x", "/b/bin/x")
@@ -88,11 +90,14 @@ func TestProgramsOfTheBuiltCopy(t *testing.T) {
 func TestJVMOptions(t *testing.T) {
 	s := &Service{Name: "java-x", Run: Run{Command: []string{"java", "{jvm}", "-jar", "app.jar"}},
 		Targets: []Target{{}}}
-	args, _, err := s.Command(&Built{}, s.Targets[0],
-		Values{Port: 1, CPUs: 2, MemoryBytes: 1 << 30})
+	starts, err := s.Starts(&Built{}, s.Targets[0],
+		Values{Ports: []int{1}, CPUs: 2, MemoryBytes: 1 << 30})
 	want := "java -Xms64m -Xmx768m -XX:+UseG1GC -XX:+AlwaysPreTouch -XX:ActiveProcessorCount=2 " +
 		"-XX:+ExitOnOutOfMemoryError -jar app.jar"
-	if got := strings.Join(args, " "); err != nil || got != want {
-		t.Errorf("got %s, %v, want %s", got, err, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(starts[0].Args, " "); got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

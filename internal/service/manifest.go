@@ -16,7 +16,7 @@ import (
 // Modes are the ways in which a handler runs, Runtimes what runs it.
 var (
 	Modes    = []string{"platform", "virtual", "reactive"}
-	Runtimes = []string{"jvm", "native", "node", "cpython"}
+	Runtimes = []string{"jvm", "aot", "native", "node", "cpython"}
 )
 
 // reserved is what the lab itself puts into the environment of a target.
@@ -50,8 +50,9 @@ func Load(dir string) (*Service, error) {
 		return nil, err
 	}
 	d.checkHead(s)
-	d.checkNeeds(s)
-	d.checkBuild(s)
+	d.checkNeeds("$.needs", s.Needs)
+	d.checkBuild("$.build", s, s.Build)
+	d.checkBuilds(s)
 	d.checkRun(s)
 	d.checkTargets(s)
 	if len(d.errs) > 0 {
@@ -85,10 +86,10 @@ func (d *document) checkHead(s *Service) {
 	}
 }
 
-func (d *document) checkNeeds(s *Service) {
-	for i, need := range s.Needs {
-		at := fmt.Sprintf("$.needs[%d]", i)
-		if d.known(at+".tool", "tool", need.Tool, toolNames()) && s.needs(need.Tool) < i {
+func (d *document) checkNeeds(where string, needs []Need) {
+	for i, need := range needs {
+		at := fmt.Sprintf("%s[%d]", where, i)
+		if d.known(at+".tool", "tool", need.Tool, toolNames()) && index(needs, need.Tool) < i {
 			d.wrong(at, fmt.Sprintf("tool %q is there twice", need.Tool), "")
 		}
 		if _, ok := parseVersion(need.Version); need.Version != "" && !ok {
@@ -98,9 +99,9 @@ func (d *document) checkNeeds(s *Service) {
 	}
 }
 
-func (d *document) checkBuild(s *Service) {
-	for i, step := range s.Build.Steps {
-		at := fmt.Sprintf("$.build.steps[%d]", i)
+func (d *document) checkBuild(where string, s *Service, b Build) {
+	for i, step := range b.Steps {
+		at := fmt.Sprintf("%s.steps[%d]", where, i)
 		if len(step) == 0 || step[0] == "" {
 			d.wrong(at, "the step is empty", "a program and its arguments, as [mvn, -q, package]")
 			continue
@@ -110,15 +111,42 @@ func (d *document) checkBuild(s *Service) {
 		}
 		d.placeholders(at, s, step, buildPlaceholders)
 	}
-	artifact := s.Build.Artifact
-	if d.present("$.build.artifact", "build.artifact", artifact) && !filepath.IsLocal(artifact) {
-		d.wrong("$.build.artifact", fmt.Sprintf("artifact %q is outside the folder", artifact),
+	at, what := where+".artifact", strings.TrimPrefix(where, "$.")+".artifact"
+	if d.present(at, what, b.Artifact) && !filepath.IsLocal(b.Artifact) {
+		d.wrong(at, fmt.Sprintf("artifact %q is outside the folder", b.Artifact),
 			"a relative path without ..")
 	}
 }
 
+// checkBuilds checks each further build as if it were the only one.
+func (d *document) checkBuilds(s *Service) {
+	seen := map[string]bool{}
+	for i, b := range s.Builds {
+		at := fmt.Sprintf("$.builds[%d]", i)
+		if d.present(at+".name", "the build's name", b.Name) && !targetName.MatchString(b.Name) {
+			d.wrong(at+".name", fmt.Sprintf("build %q is no name", b.Name),
+				"small letters, digits and dashes")
+		}
+		if seen[b.Name] {
+			d.wrong(at+".name", fmt.Sprintf("build %q is there twice", b.Name), "")
+		}
+		seen[b.Name] = true
+		used := slices.ContainsFunc(s.Targets, func(t Target) bool { return t.Build == b.Name })
+		if !used {
+			d.wrong(at+".name", fmt.Sprintf("no target is of build %q", b.Name), "")
+		}
+		own := *s
+		own.Needs = slices.Concat(s.Needs, b.Needs)
+		d.checkNeeds(at+".needs", b.Needs)
+		d.checkBuild(at, &own, b.Build)
+		d.placeholders(at+".command", &own, b.Command, runPlaceholders)
+	}
+}
+
 func (d *document) checkRun(s *Service) {
-	if len(s.Run.Command) == 0 || s.Run.Command[0] == "" {
+	if len(s.Run.Processes) > 0 {
+		d.checkProcesses(s)
+	} else if len(s.Run.Command) == 0 || s.Run.Command[0] == "" {
 		d.wrong("$.run.command", "run.command is missing", "a program and its arguments")
 	}
 	d.placeholders("$.run.command", s, s.Run.Command, runPlaceholders)
@@ -150,8 +178,17 @@ func (d *document) checkTargets(s *Service) {
 		seen[t.Name] = true
 		d.known(at+".runtime", "runtime", t.Runtime, Runtimes)
 		d.known(at+".mode", "mode", t.Mode, Modes)
-		d.placeholders(at+".args", s, t.Args, runPlaceholders)
-		d.checkEnv(at+".env", s, t.Env)
+		own := *s
+		own.Needs = slices.Concat(s.Needs, t.Needs)
+		d.checkNeeds(at+".needs", t.Needs)
+		d.placeholders(at+".args", &own, t.Args, runPlaceholders)
+		d.checkEnv(at+".env", &own, t.Env)
+		if len(t.Args) > 0 && len(s.Run.Processes) > 0 {
+			d.wrong(at+".args", "a system has a command for each process", "use env")
+		}
+		if builds := s.builds(); t.Build != "" && !slices.Contains(builds, t.Build) {
+			d.wrong(at+".build", fmt.Sprintf("there is no build %q", t.Build), oneOf(builds))
+		}
 	}
 }
 
@@ -173,6 +210,9 @@ func (d *document) placeholders(at string, s *Service, texts, known []string) {
 	for _, text := range texts {
 		for _, match := range placeholder.FindAllStringSubmatch(text, -1) {
 			name := match[1]
+			if _, port, _ := strings.Cut(name, "."); port == "port" && s.process(name) {
+				continue
+			}
 			if !slices.Contains(known, name) {
 				hint := oneOf(known)
 				if near := config.Nearest(name, known); near != "" {
@@ -181,7 +221,7 @@ func (d *document) placeholders(at string, s *Service, texts, known []string) {
 					hint = "a build knows no trial; it knows " + strings.Join(known, ", ")
 				}
 				d.wrong(at, fmt.Sprintf("{%s} has no value here", name), hint)
-			} else if slices.Contains(toolNames(), name) && s.needs(name) < 0 {
+			} else if slices.Contains(toolNames(), name) && !s.mayNeed(name) {
 				d.wrong(at, fmt.Sprintf("{%s} is used, and %s is not among needs", name, name), "")
 			}
 		}
@@ -211,9 +251,20 @@ func (d *document) known(at, what, value string, known []string) bool {
 	return false
 }
 
-// needs is the index of a tool among the needs, or -1.
-func (s *Service) needs(tool string) int {
-	return slices.IndexFunc(s.Needs, func(n Need) bool { return n.Tool == tool })
+// index is that of a tool among needs, or -1.
+func index(needs []Need, tool string) int {
+	return slices.IndexFunc(needs, func(n Need) bool { return n.Tool == tool })
+}
+
+// needs is the index of a tool among the service's own needs, or -1.
+func (s *Service) needs(tool string) int { return index(s.Needs, tool) }
+
+// builds are the names of the further builds.
+func (s *Service) builds() (names []string) {
+	for _, b := range s.Builds {
+		names = append(names, b.Name)
+	}
+	return names
 }
 
 func oneOf(known []string) string { return "one of " + strings.Join(known, ", ") }

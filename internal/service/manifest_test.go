@@ -53,7 +53,7 @@ func TestGoodManifest(t *testing.T) {
 	if got := s.Full(s.Targets[1]); got != "java-good/virtual" {
 		t.Errorf("full name %s", got)
 	}
-	s.Targets = s.Targets[:1]
+	s.several = false
 	if got := s.Full(s.Targets[0]); got != "java-good" {
 		t.Errorf("full name of an only target %s", got)
 	}
@@ -104,7 +104,7 @@ func TestBrokenHeads(t *testing.T) {
 func TestBrokenNeedsAndBuilds(t *testing.T) {
 	checkBroken(t, "unknown tool", "tool: mvn", "tool: gradle",
 		`service.yaml:9: unknown tool "gradle" in "- {tool: gradle}"; one of go, java, mvn, node, `+
-			`npm, python, cargo, native-image`,
+			`npm, python, cargo, native-image, postgres`,
 		`service.yaml:12: the step runs mvn, which is not among needs in "- [mvn, -q, package]"`)
 	checkBroken(t, "tool twice", "tool: mvn", "tool: java",
 		`service.yaml:9: tool "java" is there twice in "- {tool: java}"`,

@@ -28,8 +28,9 @@ var ErrExited = errors.New("the service exited before it was ready")
 
 // WaitReady asks a starting service for its readiness path until that answers 200. It returns the
 // nanoseconds from startNs, a reading of clock.Mono, until a connection was accepted first and
-// until the first 200. It ends early with ErrExited when exited is closed (nil: never), and with
-// ctx; both errors say what came last. dial may be nil for TCP.
+// until the first 200; without a path the first connection is all it waits for. It ends early with
+// ErrExited when exited is closed (nil: never), and with ctx; both errors say what came last. dial
+// may be nil for TCP.
 func WaitReady(ctx context.Context, dial Dial, addr, path string, startNs int64,
 	exited <-chan struct{}) (listenNs, readyNs int64, err error) {
 	w := newReadyWait(dial, startNs)
@@ -45,7 +46,7 @@ func WaitReady(ctx context.Context, dial Dial, addr, path string, startNs int64,
 	}()
 	last := errors.New("not asked yet")
 	for {
-		err := w.ask(asking, "http://"+addr+path)
+		err := w.ask(asking, addr, path)
 		if err == nil {
 			return w.listenNs(), clock.Mono() - startNs, nil
 		}
@@ -63,8 +64,11 @@ func WaitReady(ctx context.Context, dial Dial, addr, path string, startNs int64,
 		if ctx.Err() != nil {
 			cause = context.Cause(ctx)
 		}
-		return w.listenNs(), 0, fmt.Errorf("wait until GET %s on %s answers 200: %w; last: %w",
-			path, addr, cause, last)
+		what := fmt.Sprintf("GET %s on %s answers 200", path, addr)
+		if path == "" {
+			what = "somebody listens on " + addr
+		}
+		return w.listenNs(), 0, fmt.Errorf("wait until %s: %w; last: %w", what, cause, last)
 	}
 }
 
@@ -104,11 +108,18 @@ func (w *readyWait) listenNs() int64 {
 	return w.listened
 }
 
-// ask wants a 200.
-func (w *readyWait) ask(ctx context.Context, url string) error {
+// ask wants a 200, or a connection where there is no path.
+func (w *readyWait) ask(ctx context.Context, addr, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, readyAnswerLimit)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if path == "" {
+		conn, err := w.transport.DialContext(ctx, "tcp", addr)
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+path, nil)
 	if err != nil {
 		return err
 	}

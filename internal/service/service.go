@@ -2,7 +2,7 @@
 // (docs/formats/service.md), which tools they need, how they are built into a cache and started,
 // and whether a running one keeps its contracts (contract/README.md).
 //
-// The way goes Catalog, Tools.Missing, Builder.Build, Service.Command, then, with the process
+// The way goes Catalog, Tools.Missing, Builder.Build, Service.Starts, then, with the process
 // running, WaitReady and Conform. Starting processes under limits is internal/launch's, offering
 // load is internal/load's; this package does neither.
 package service
@@ -26,11 +26,24 @@ type Service struct {
 	Contracts []string `yaml:"contracts"`
 	Needs     []Need   `yaml:"needs"`
 	Build     Build    `yaml:"build"`
+	Builds    []Other  `yaml:"builds"` // further artifacts of the same sources
 	Run       Run      `yaml:"run"`
 	Targets   []Target `yaml:"targets"`
 	Dir       string   `yaml:"-"` // the folder
 	// Origin names another checkout than the one that is worked in, e.g. "base".
 	Origin string `yaml:"-"`
+	// Other is the name of the further build that this is, as "native"; empty: the first one.
+	Other string `yaml:"-"`
+
+	several bool // the manifest has more targets than one
+}
+
+// Label names the service and which of its builds this is, as "java-spring (native)".
+func (s *Service) Label() string {
+	if s.Other == "" {
+		return s.Name
+	}
+	return s.Name + " (" + s.Other + ")"
 }
 
 // Need is a tool that building or running takes.
@@ -45,21 +58,44 @@ type Build struct {
 	Artifact string     `yaml:"artifact"` // file or folder, relative to the built copy
 }
 
-// Run is how every target of the service is started.
+// Other is one more way to build the sources, for the targets that name it.
+type Other struct {
+	Name    string `yaml:"name"`
+	Needs   []Need `yaml:"needs"` // beside the service's own
+	Build   `yaml:",inline"`
+	Command []string `yaml:"command"` // instead of run.command
+}
+
+// Run is how every target of the service is started: by one command, or as a system of several
+// processes.
 type Run struct {
+	Command   []string          `yaml:"command"`
+	Processes []Process         `yaml:"processes"`
+	Env       map[string]string `yaml:"env"`
+	Health    string            `yaml:"health"` // path of the health endpoint
+	Ready     string            `yaml:"ready"`  // answers 200 once requests can be served
+}
+
+// Process is one of a system. They are started in order, each waited for; the last one takes the
+// requests.
+type Process struct {
+	Name    string            `yaml:"name"`
+	Targets []string          `yaml:"targets"` // that it is a part of; none: all
 	Command []string          `yaml:"command"`
-	Env     map[string]string `yaml:"env"`
-	Health  string            `yaml:"health"` // path of the health endpoint
-	Ready   string            `yaml:"ready"`  // path that answers 200 once requests can be served
+	Env     map[string]string `yaml:"env"`   // added to run's, before the target's
+	Ready   string            `yaml:"ready"` // empty: ready when it accepts a connection
+	Share   float64           `yaml:"share"` // parts of the memory; 0 counts as 1
 }
 
 // Target is one way to run a service.
 type Target struct {
 	Name    string            `yaml:"name"`    // as in the manifest; Full gives the catalog's name
-	Runtime string            `yaml:"runtime"` // jvm, native, node or cpython
+	Runtime string            `yaml:"runtime"` // one of Runtimes
 	Mode    string            `yaml:"mode"`    // platform, virtual or reactive
 	Env     map[string]string `yaml:"env"`     // added to the service's
 	Args    []string          `yaml:"args"`    // added to the service's command
+	Needs   []Need            `yaml:"needs"`   // beside the service's, to run it
+	Build   string            `yaml:"build"`   // which of builds; empty: the first one
 }
 
 // Full is the target's name in the catalog, as "java-jdk/virtual". The only target of a service
@@ -67,7 +103,7 @@ type Target struct {
 // "java-jdk/virtual@base".
 func (s *Service) Full(t Target) string {
 	name := s.Name
-	if len(s.Targets) > 1 {
+	if s.several {
 		name += "/" + t.Name
 	}
 	if s.Origin != "" {
@@ -76,9 +112,38 @@ func (s *Service) Full(t Target) string {
 	return name
 }
 
-// Catalog reads all services/*/service.yaml below root, sorted by name. Broken manifests are
-// errors, joined, each problem with file:line; the services whose manifests are sound are returned
-// with them.
+// split gives a service for each of its builds that a target wants: the same sources, other steps
+// and needs, and the targets that are of it.
+func (s *Service) split() []*Service {
+	all := s.Targets
+	s.several = len(all) > 1
+	of := func(build string) (out []Target) {
+		for _, t := range all {
+			if t.Build == build {
+				out = append(out, t)
+			}
+		}
+		return out
+	}
+	var out []*Service
+	if s.Targets = of(""); len(s.Targets) > 0 {
+		out = append(out, s)
+	}
+	for _, b := range s.Builds {
+		own := *s
+		own.Other, own.Build, own.Targets = b.Name, b.Build, of(b.Name)
+		own.Needs = slices.Concat(s.Needs, b.Needs)
+		if len(b.Command) > 0 {
+			own.Run.Command = b.Command
+		}
+		out = append(out, &own)
+	}
+	return out
+}
+
+// Catalog reads all services/*/service.yaml below root, sorted by name. A service with several
+// builds is several services of one name. Broken manifests are errors, joined, each problem with
+// file:line; the services whose manifests are sound are returned with them.
 func Catalog(root string) ([]*Service, error) {
 	folder := filepath.Join(root, "services")
 	entries, err := os.ReadDir(folder)
@@ -95,12 +160,14 @@ func Catalog(root string) ([]*Service, error) {
 		case err != nil:
 			errs = append(errs, err)
 		default:
-			services = append(services, s)
+			services = append(services, s.split()...)
 		}
 	}
 	if len(services) == 0 && len(errs) == 0 {
 		errs = append(errs, fmt.Errorf("read the catalog: %s holds no */service.yaml", folder))
 	}
-	slices.SortFunc(services, func(a, b *Service) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(services, func(a, b *Service) int {
+		return strings.Compare(a.Name, b.Name)
+	})
 	return services, errors.Join(errs...)
 }

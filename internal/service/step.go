@@ -34,7 +34,7 @@ func (b *Builder) steps(ctx context.Context, s *Service, built *Built) (err erro
 			return err
 		}
 		line := strings.Join(step, " ")
-		b.say("build %s: %s", s.Name, line)
+		b.say("build %s: %s", s.Label(), line)
 		if _, err := fmt.Fprintf(log, "$ %s\n", strings.Join(args, " ")); err != nil {
 			return fmt.Errorf("write the log: %w", err)
 		}

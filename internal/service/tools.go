@@ -31,6 +31,7 @@ var toolKinds = []struct {
 	{"python", []string{"python3", "python"}, []string{"--version"}, "install CPython"},
 	{"cargo", []string{"cargo"}, []string{"--version"}, "install Rust"},
 	{"native-image", []string{"native-image"}, []string{"--version"}, "install a GraalVM JDK"},
+	{"postgres", []string{"postgres"}, []string{"--version"}, "install PostgreSQL"},
 }
 
 func toolNames() []string {
@@ -68,6 +69,7 @@ type places struct {
 	look     func(program string) (string, error)
 	javaHome string
 	jvms     []string // patterns of the homes of JVMs
+	servers  []string // patterns of PostgreSQL's server, which distributions keep out of PATH
 }
 
 // FindTools looks for all tools: in PATH, for Java also in JAVA_HOME and where Debian, Fedora,
@@ -83,6 +85,10 @@ func FindTools(ctx context.Context) *Tools {
 			filepath.Join(home, ".sdkman/candidates/java/*"),
 			"/Library/Java/JavaVirtualMachines/*/Contents/Home",
 			"/opt/homebrew/opt/openjdk*/libexec/openjdk.jdk/Contents/Home",
+		},
+		servers: []string{
+			"/usr/lib/postgresql/*/bin/postgres", "/usr/pgsql-*/bin/postgres",
+			"/opt/homebrew/opt/postgresql*/bin/postgres",
 		},
 	}, askTool)
 }
@@ -120,6 +126,8 @@ func findTools(ctx context.Context, p places, run func(context.Context, []string
 			paths = []string{path}
 		} else if kind.name == "native-image" {
 			paths = p.besideJava(javas)
+		} else if kind.name == "postgres" {
+			paths = p.postgres()
 		}
 		for _, path := range paths {
 			t.found[kind.name] = append(t.found[kind.name], t.candidate(kind.name, path, kind.ask))
@@ -160,12 +168,16 @@ func (t *Tools) javaEnv() []string {
 	return []string{"JAVA_HOME=" + javaHomeOf(java.Path)}
 }
 
-// Missing says in words for the user which needs of a service are not met; none when all are, as
-// "needs java >= 25: found 17.0.15 (set JAVA_HOME or install a JDK 25)". For Python that includes
-// the modules venv and ensurepip, which some systems ship apart.
-func (t *Tools) Missing(s *Service) []string {
+// Missing says in words for the user which needs of a service, and of one of its targets if given,
+// are not met; none when all are, as "needs java >= 25: found 17.0.15 (set JAVA_HOME or install a
+// JDK 25)". For Python that includes the modules venv and ensurepip, which some systems ship apart.
+func (t *Tools) Missing(s *Service, of ...Target) []string {
+	needs := slices.Clone(s.Needs)
+	for _, target := range of {
+		needs = append(needs, target.Needs...)
+	}
 	var missing []string
-	for _, need := range s.Needs {
+	for _, need := range needs {
 		if _, err := t.resolve(need); err != nil {
 			missing = append(missing, err.Error())
 		}
@@ -296,6 +308,19 @@ func (p places) besideJava(javas []string) []string {
 		}
 	}
 	return nil
+}
+
+// postgres is the newest server, by the name of its folder.
+func (p places) postgres() []string {
+	var found []string
+	for _, pattern := range p.servers {
+		paths, _ := filepath.Glob(pattern) // the patterns are ours and well-formed
+		found = append(found, paths...)
+	}
+	slices.SortFunc(found, func(a, b string) int {
+		return compareVersions(versionIn(a), versionIn(b))
+	})
+	return found[max(0, len(found)-1):]
 }
 
 // javaHomeOf is the home of the JVM whose launcher this is.

@@ -14,7 +14,8 @@ var layers = []string{
 	"contract internal/clock internal/config internal/result",
 	"internal/host internal/launch/... internal/load/... internal/pace internal/probe " +
 		"internal/service internal/stats internal/suite internal/truth/...",
-	"internal/doctor internal/driver internal/slo internal/table internal/verdict",
+	"internal/doctor internal/driver internal/slo internal/system internal/table " +
+		"internal/verdict",
 	"internal/audit internal/comparison internal/trend",
 	"internal/capacity internal/live internal/report internal/selftest internal/summary " +
 		"internal/trial",

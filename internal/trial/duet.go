@@ -15,6 +15,7 @@ import (
 	"prony/internal/result"
 	"prony/internal/service"
 	"prony/internal/suite"
+	"prony/internal/system"
 )
 
 // A duet is two trials at once, on cores of their own, that wait for each other: what the machine's
@@ -150,7 +151,7 @@ func broken(e Experiment, trials [2]suite.Trial, i int) error {
 
 // seats are the two sides: a life each, in a lab of its own.
 func (l *Lab) seats(p *pair, e Experiment, trials [2]suite.Trial) (seats [2]*seat) {
-	ports := l.twoPorts()
+	ports := system.Distinct(l.Port) // the two may be launched at the same moment
 	for i, t := range trials {
 		s := e.Subjects[t.Target]
 		if s.Built == nil {
@@ -158,11 +159,25 @@ func (l *Lab) seats(p *pair, e Experiment, trials [2]suite.Trial) (seats [2]*sea
 		}
 		f := &life{plan: e.Plan, trial: t, subject: s, rec: newRecord(e.Plan, t, s, e.Prov)}
 		seats[i] = &seat{life: f, pair: p}
-		f.lab = seats[i].lab(l, ports[i])
+		f.lab = seats[i].lab(l, from(ports))
 		f.rec.Duet = &result.Duet{With: trials[1-i].ID, Side: t.Side, Shared: f.lab.Layout.Shared}
 	}
 	seats[0].other, seats[1].other = seats[1], seats[0]
 	return seats
+}
+
+// from takes the first port at once, so that a side's does not depend on who is launched first, and
+// more when they are asked for.
+func from(ports func() (int, error)) func() (int, error) {
+	first, err := ports()
+	asked := false
+	return func() (int, error) {
+		if asked {
+			return ports()
+		}
+		asked = true
+		return first, err
+	}
 }
 
 // lab is the lab of a side: the whole one's but for what the two must not share.
@@ -200,7 +215,7 @@ type beginner struct {
 // Launch implements launch.Launcher.
 func (b *beginner) Launch(ctx context.Context, spec launch.Spec) (launch.Process, error) {
 	p, err := b.Launcher.Launch(ctx, spec)
-	if err == nil {
+	if err == nil && spec.Beside == nil { // of a system, the first, whose groups hold the others
 		b.s.service.Store(&p)
 	}
 	return p, err
@@ -310,25 +325,6 @@ func skew(a, b []int64) (ns int64) {
 		}
 	}
 	return ns
-}
-
-// portTries bounds the search for a second port: the kernel may give the first one again, which
-// nobody listens on yet.
-const portTries = 16
-
-// twoPorts finds ports that differ. Where that fails, launching fails with the cause.
-func (l *Lab) twoPorts() (of [2]func() (int, error)) {
-	first, err := l.Port()
-	second := first
-	for try := 0; err == nil && second == first; try++ {
-		if second, err = l.Port(); try == portTries {
-			err = errors.New("the kernel gives the same one again and again")
-		}
-	}
-	for i, port := range [2]int{first, second} {
-		of[i] = func() (int, error) { return port, err }
-	}
-	return of
 }
 
 // place is where one service and its load are: the whole layout, or a side of it.

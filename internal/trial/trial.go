@@ -26,15 +26,18 @@ import (
 	"prony/internal/result"
 	"prony/internal/service"
 	"prony/internal/suite"
+	"prony/internal/system"
 	"prony/internal/verdict"
 )
 
 // Bounds of a trial's steps.
 const (
 	readyBound = 60 * time.Second // from exec to the first good answer of the readiness path
-	verifyWait = 30 * time.Second
-	stopGrace  = 3 * time.Second // the contract asks for two
-	logTail    = 20              // lines kept of a failed service's log
+	// launchBound is for all processes of a system but the last.
+	launchBound = 3 * time.Minute
+	verifyWait  = 30 * time.Second
+	stopGrace   = 3 * time.Second // the contract asks for two
+	logTail     = 20              // lines kept of a failed service's log
 )
 
 // Driver offers a load.
@@ -99,7 +102,7 @@ type life struct {
 	subject Subject
 	scene   suite.Scenario
 	rec     *result.Record
-	proc    launch.Process
+	proc    *system.System
 	watch   Watcher
 	addr    netip.AddrPort
 	details []detail
@@ -205,7 +208,8 @@ func (f *life) fail(ctx context.Context, err error) {
 		out.Error, out.Hint = "interrupted", "run it again"
 	}
 	if f.proc != nil {
-		out.Log = f.proc.Log(logTail)
+		log := f.proc.Log(logTail)
+		out.Log = log[max(0, len(log)-logTail):]
 		if out.Hint == "" {
 			out.Hint = "see " + f.logFile()
 		}
@@ -237,31 +241,35 @@ func (f *life) logFile() string {
 	return filepath.Join(f.lab.Dir, "logs", f.trial.ID+".log")
 }
 
+// launch starts the target's processes. Of a system all but the last are ready then.
 func (f *life) launch(ctx context.Context) error {
 	f.scene = f.plan.Suite.Scenario(f.trial.Scenario)
-	port, err := f.lab.Port()
-	if err != nil {
-		return fmt.Errorf("find a free port: %w", err)
-	}
-	f.addr = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port))
 	limits := f.plan.Suite.Limits
-	args, env, err := f.subject.Service.Command(f.subject.Built, f.subject.Target, service.Values{
-		Host: "127.0.0.1", Port: port, CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory),
-	})
-	if err != nil {
-		return err
-	}
-	f.rec.Provenance.ServiceArgs = args
 	f.rec.Limits = result.Limits{
 		CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory),
 		ServiceCores: f.lab.Layout.Service, LoadCores: f.lab.Layout.Load,
 	}
-	f.proc, err = f.lab.Launcher.Launch(ctx, launch.Spec{
-		Name: f.trial.ID, Dir: f.subject.Built.Dir, Args: args, Env: env, LogFile: f.logFile(),
-		Cores: f.lab.Layout.Service, CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory),
+	bounded, cancel := context.WithTimeout(ctx, launchBound)
+	defer cancel()
+	starter := system.Starter{Launcher: f.lab.Launcher, Dial: f.lab.Dial, Port: f.lab.Port}
+	sys, err := starter.Start(bounded, system.Order{
+		Name: f.trial.ID, Service: f.subject.Service, Target: f.subject.Target,
+		Built: f.subject.Built, LogFile: f.logFile(), Cores: f.lab.Layout.Service,
+		CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory),
 	})
-	if err != nil {
+	if sys == nil {
 		return err
+	}
+	f.proc, f.addr = sys, sys.Addr
+	for _, p := range sys.Parts {
+		f.rec.Provenance.ServiceArgs = p.Args
+		if p.Name != "" {
+			f.rec.Processes = append(f.rec.Processes,
+				result.Started{Name: p.Name, Args: p.Args, ReadyNs: p.ReadyNs})
+		}
+	}
+	if err != nil {
+		return f.orExit(err)
 	}
 	f.rec.Limits.InForce, f.rec.Limits.Missing = f.proc.Limits()
 	return nil
@@ -275,6 +283,10 @@ func (f *life) ready(ctx context.Context) error {
 		f.subject.Service.Run.Ready, f.proc.Began(), f.proc.Exited())
 	if err != nil {
 		return f.orExit(fmt.Errorf("wait for %s to be ready: %w", f.trial.Target, err))
+	}
+	if n := len(f.rec.Processes); n > 0 {
+		front := f.proc.Parts[n-1].Began() - f.proc.Began()
+		f.rec.Processes[n-1].ReadyNs = ready - front
 	}
 	f.rec.Start.ListenNs, f.rec.Start.ReadyNs = listen, ready
 	if err := f.firstAnswer(bounded); err != nil {

@@ -22,9 +22,9 @@ import (
 var machine = []string{"lag", "timer", "rate", "arrivals", "bursts", "batch", "samples", "settled",
 	"generator", "run delay", "ceiling", "steal", "throttled", "neighbours", "memory"}
 
-// attempts bounds how often a load is offered until the machine disturbs it so little that the rules
-// object that are provoked, and no other. A machine that is busy elsewhere makes an answer of 140 ms
-// one of 150, and so another grade; a rule that is broken fails each time.
+// attempts bounds how often a load is offered until the machine disturbs it so little that the
+// rules object that are provoked, and no other. A machine that is busy elsewhere makes an answer of
+// 140 ms one of 150, and so another grade; a rule that is broken fails each time.
 const attempts = 4
 
 // provoke offers the load to a server and wants the findings, each as "RULE GRADE", and no other,

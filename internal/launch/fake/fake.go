@@ -128,6 +128,7 @@ func (p *proc) Crash(how string) {
 }
 
 func (p *proc) Began() int64            { return p.began }
+func (p *proc) Main() int               { return 0 }
 func (p *proc) PIDs() []int             { return nil }
 func (p *proc) Groups() []launch.Group  { return nil }
 func (p *proc) Exited() <-chan struct{} { return p.exited }

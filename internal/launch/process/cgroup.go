@@ -221,6 +221,17 @@ func (g *groups) limit(what, version, dir, file, value string) {
 		fmt.Sprintf("%s %s (%s)", what, readTrim(filepath.Join(dir, file)), version))
 }
 
+// shared are the same groups for one more process, with the limits that hold both.
+func (g *groups) shared() *groups {
+	out := &groups{list: g.list, refused: slices.Clone(g.refused)}
+	for _, limit := range g.inForce {
+		if strings.Contains(limit, "cgroup") {
+			out.inForce = append(out.inForce, limit)
+		}
+	}
+	return out
+}
+
 func (g *groups) has(what string) bool {
 	return slices.ContainsFunc(g.inForce, func(s string) bool { return strings.HasPrefix(s, what) })
 }

@@ -48,6 +48,7 @@ type proc struct {
 	spec    launch.Spec
 	cmd     *exec.Cmd
 	groups  *groups
+	guest   bool // in the groups of another, who removes them
 	journal *Journal
 	name    string
 	began   int64
@@ -66,23 +67,41 @@ func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, e
 		spec: s, journal: l.Journal, exited: make(chan struct{}), groups: &groups{},
 		name: fmt.Sprintf("prony-%d-%d", os.Getpid(), l.count.Add(1)),
 	}
-	if l.NoGroup {
+	if host, ok := s.Beside.(*proc); ok {
+		p.guest, p.groups = true, host.groups.shared()
+	} else if l.NoGroup {
 		p.groups.refused = []string{"cgroup: left alone as asked"}
 	} else {
 		p.groups = makeGroups(p.name, s, ownHierarchies())
 	}
-	if err := l.Journal.add(p.name, 0, p.groups.dirs()); err != nil {
+	if err := l.Journal.add(p.name, 0, p.ownDirs()); err != nil {
 		p.clean()
 		return nil, err
 	}
 	if err := p.start(ctx, path); err != nil {
 		return nil, errors.Join(fmt.Errorf("launch %s: %w", s.Name, err), p.Stop(0))
 	}
-	if err := l.Journal.add(p.name, p.cmd.Process.Pid, p.groups.dirs()); err != nil {
+	if err := l.Journal.add(p.name, p.cmd.Process.Pid, p.ownDirs()); err != nil {
 		return nil, errors.Join(err, p.Stop(0))
 	}
 	p.noteLimits()
 	return p, nil
+}
+
+// ownDirs are the cgroups that end with this process.
+func (p *proc) ownDirs() []string {
+	if p.guest {
+		return nil
+	}
+	return p.groups.dirs()
+}
+
+// alone is the memory that this process may have where no limit holds it with others.
+func (p *proc) alone() int64 {
+	if p.spec.ShareBytes > 0 {
+		return p.spec.ShareBytes
+	}
+	return p.spec.MemoryBytes
 }
 
 func lookPath(s launch.Spec) (string, error) {
@@ -125,8 +144,8 @@ func (p *proc) start(ctx context.Context, path string) error {
 		Parent: os.Getpid(), Groups: p.groups.dirs(), Cores: p.spec.Cores,
 		Path: path, Args: p.spec.Args, Env: p.spec.Env,
 	}
-	if p.spec.MemoryBytes > 0 && !p.groups.has("memory") {
-		e.Data = p.spec.MemoryBytes
+	if !p.groups.has("memory") {
+		e.Data = p.alone()
 	}
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -227,7 +246,7 @@ func (p *proc) noteLimits() {
 	}
 	var data unix.Rlimit
 	err := unix.Prlimit(pid, unix.RLIMIT_DATA, nil, &data)
-	if p.spec.MemoryBytes > 0 && err == nil && data.Cur == uint64(p.spec.MemoryBytes) {
+	if own := p.alone(); own > 0 && err == nil && data.Cur == uint64(own) {
 		g.inForce = append(g.inForce, fmt.Sprintf("private memory %d (rlimit)", data.Cur))
 	}
 	g.missing = g.unenforced(p.spec)
@@ -263,14 +282,16 @@ func setCores(set *unix.CPUSet) []int {
 }
 
 func (p *proc) Began() int64                        { return p.began }
+func (p *proc) Main() int                           { return p.cmd.Process.Pid }
 func (p *proc) Groups() []launch.Group              { return p.groups.list }
 func (p *proc) Limits() (inForce, missing []string) { return p.groups.inForce, p.groups.missing }
 func (p *proc) Exited() <-chan struct{}             { return p.exited }
 func (p *proc) Exit() string                        { return p.exit }
 
-// PIDs asks the cgroup, or else looks for the process group.
+// PIDs asks the cgroup, or else looks for the process group. What shares another's cgroup knows its
+// own processes by their group only.
 func (p *proc) PIDs() []int {
-	if len(p.groups.list) > 0 {
+	if len(p.groups.list) > 0 && !p.guest {
 		return pidsIn(p.groups.list[0].Dir)
 	}
 	return groupMembers(p.cmd.Process.Pid)
@@ -348,7 +369,7 @@ func (p *proc) clean() error {
 	if p.cmd != nil && p.cmd.Process != nil {
 		errs = append(errs, p.killProcessGroup())
 	}
-	for _, dir := range p.groups.dirs() {
+	for _, dir := range p.ownDirs() {
 		errs = append(errs, killGroup(dir), removeGroup(dir))
 	}
 	if err := errors.Join(errs...); err != nil {

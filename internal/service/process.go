@@ -1,0 +1,91 @@
+package service
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Processes are what a target consists of, in the order of their start: those of its system, or the
+// one that the service's command starts.
+func (s *Service) Processes(t Target) []Process {
+	if len(s.Run.Processes) == 0 {
+		return []Process{{Command: slices.Concat(s.Run.Command, t.Args), Ready: s.Run.Ready}}
+	}
+	var out []Process
+	for _, p := range s.Run.Processes {
+		if len(p.Targets) == 0 || slices.Contains(p.Targets, t.Name) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func (p Process) share() float64 {
+	if p.Share == 0 {
+		return 1
+	}
+	return p.Share
+}
+
+// process says whether a placeholder such as config.port names a process.
+func (s *Service) process(name string) bool {
+	name, _, _ = strings.Cut(name, ".")
+	return slices.ContainsFunc(s.Run.Processes, func(p Process) bool { return p.Name == name })
+}
+
+// mayNeed says whether a tool is among the needs, the service's or those of one of its targets.
+func (s *Service) mayNeed(tool string) bool {
+	return s.needs(tool) >= 0 || slices.ContainsFunc(s.Targets, func(t Target) bool {
+		return index(t.Needs, tool) >= 0
+	})
+}
+
+func (d *document) checkProcesses(s *Service) {
+	if len(s.Run.Command) > 0 {
+		d.wrong("$.run.command", "a system has a command for each process", "")
+	}
+	seen := map[string]bool{}
+	for i, p := range s.Run.Processes {
+		at := fmt.Sprintf("$.run.processes[%d]", i)
+		if d.present(at+".name", "the process's name", p.Name) && !targetName.MatchString(p.Name) {
+			d.wrong(at+".name", fmt.Sprintf("process %q is no name", p.Name),
+				"small letters, digits and dashes")
+		}
+		if seen[p.Name] {
+			d.wrong(at+".name", fmt.Sprintf("process %q is there twice", p.Name), "")
+		}
+		seen[p.Name] = true
+		if len(p.Command) == 0 || p.Command[0] == "" {
+			d.wrong(at+".command", "the process has no command", "a program and its arguments")
+		}
+		if p.Ready != "" && !urlPath.MatchString(p.Ready) {
+			d.wrong(at+".ready", fmt.Sprintf("ready %q is not a path", p.Ready), "as /health")
+		}
+		if p.Share < 0 {
+			d.wrong(at+".share", fmt.Sprintf("share %g is negative", p.Share), "")
+		}
+		d.placeholders(at+".command", s, p.Command, runPlaceholders)
+		d.checkEnv(at+".env", s, p.Env)
+		d.checkProcessTargets(at, s, p, i == len(s.Run.Processes)-1)
+	}
+}
+
+// checkProcessTargets wants targets that there are; the last process, which takes the requests, is
+// part of all.
+func (d *document) checkProcessTargets(at string, s *Service, p Process, last bool) {
+	for i, name := range p.Targets {
+		known := slices.ContainsFunc(s.Targets, func(t Target) bool { return t.Name == name })
+		if !known {
+			d.wrong(fmt.Sprintf("%s.targets[%d]", at, i),
+				fmt.Sprintf("there is no target %q", name), "")
+		}
+	}
+	if last && len(p.Targets) > 0 {
+		d.wrong(at+".targets", "the last process takes the requests of every target", "")
+	}
+	if last && p.Ready != s.Run.Ready {
+		d.wrong(at+".ready", "the last process is ready when run.ready says so",
+			"give both the same path")
+	}
+}

@@ -1,0 +1,261 @@
+// Package system brings a target up: its one process, or the processes of a system in order, each
+// waited for before the next one starts, all under one budget. What comes out is one launch.Process
+// to everybody else: what it uses is what all of them use, and when one ends, it has ended.
+//
+// The way of the data: service.Starts says what to start, a launch.Launcher starts it,
+// service.WaitReady waits. Non-goals: it verifies nothing, offers no load, and does not wait for
+// the last process, which takes the requests: how long that takes is the caller's measurement.
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"prony/internal/launch"
+	"prony/internal/service"
+)
+
+// host is where everything listens.
+const host = "127.0.0.1"
+
+// Starter starts targets.
+type Starter struct {
+	Launcher launch.Launcher
+	Dial     service.Dial        // nil: TCP
+	Port     func() (int, error) // a free port on 127.0.0.1
+}
+
+// Order is a target and what it may use.
+type Order struct {
+	Name        string // for messages, cgroups and the journal
+	Service     *service.Service
+	Target      service.Target
+	Built       *service.Built
+	Cores       []int
+	CPUs        float64
+	MemoryBytes int64
+	// LogFile is that of the process that takes the requests; others have their names before .log.
+	LogFile string
+}
+
+// Part is a process of a target that was started.
+type Part struct {
+	Name    string // empty: the target is no system
+	Args    []string
+	PID     int
+	ReadyNs int64 // from its own exec on; 0 of the last, for which nobody waited here
+
+	launch.Process
+}
+
+// System is a target that runs, in the order of its start.
+type System struct {
+	Addr  netip.AddrPort // where it takes requests
+	Parts []Part
+
+	mu     sync.Mutex
+	exited chan struct{}
+	ended  int // which part ended first; -1: none
+}
+
+// Start launches all processes of a target, waiting for each but the last to be ready. The system
+// is also returned with an error when something of it runs or has left a log: whoever asked stops
+// it in any case.
+func (s Starter) Start(ctx context.Context, o Order) (*System, error) {
+	ports := Distinct(s.Port)
+	processes := o.Service.Processes(o.Target)
+	values := service.Values{Host: host, CPUs: o.CPUs, MemoryBytes: o.MemoryBytes}
+	for range processes {
+		port, err := ports()
+		if err != nil {
+			return nil, fmt.Errorf("find a free port: %w", err)
+		}
+		values.Ports = append(values.Ports, port)
+	}
+	starts, err := o.Service.Starts(o.Built, o.Target, values)
+	if err != nil {
+		return nil, err
+	}
+	front := values.Ports[len(values.Ports)-1]
+	sys := &System{exited: make(chan struct{}), ended: -1,
+		Addr: netip.AddrPortFrom(netip.MustParseAddr(host), uint16(front))}
+	for i, start := range starts {
+		if err := s.add(ctx, sys, o, start); err != nil {
+			return sys.orNil(), err
+		}
+		if i < len(starts)-1 {
+			if err := s.await(ctx, sys, start); err != nil {
+				return sys, err
+			}
+		}
+	}
+	return sys, nil
+}
+
+// orNil is nothing where nothing was started, so that there is nothing to stop.
+func (s *System) orNil() *System {
+	if len(s.Parts) == 0 {
+		return nil
+	}
+	return s
+}
+
+// add launches one process beside those that run.
+func (s Starter) add(ctx context.Context, sys *System, o Order, start service.Start) error {
+	spec := launch.Spec{
+		Name: o.Name, Dir: o.Built.Dir, Args: start.Args, Env: start.Env, LogFile: o.LogFile,
+		Cores: o.Cores, CPUs: o.CPUs, MemoryBytes: o.MemoryBytes,
+	}
+	if start.Name != "" {
+		spec.ShareBytes = start.MemoryBytes
+		if start.Port != int(sys.Addr.Port()) {
+			spec.LogFile = strings.TrimSuffix(o.LogFile, ".log") + "." + start.Name + ".log"
+		}
+	}
+	if len(sys.Parts) > 0 {
+		spec.Beside = sys.Parts[0].Process
+	}
+	p, err := s.Launcher.Launch(ctx, spec)
+	if err != nil && start.Name != "" {
+		err = fmt.Errorf("%s: %w", start.Name, err)
+	}
+	if err != nil {
+		return err
+	}
+	sys.Parts = append(sys.Parts, Part{Name: start.Name, Args: start.Args, PID: p.Main(),
+		Process: p})
+	go sys.heed(len(sys.Parts)-1, p)
+	return nil
+}
+
+// await waits for the process that was started last.
+func (s Starter) await(ctx context.Context, sys *System, start service.Start) error {
+	part := &sys.Parts[len(sys.Parts)-1]
+	addr := netip.AddrPortFrom(sys.Addr.Addr(), uint16(start.Port)).String()
+	_, ready, err := service.WaitReady(ctx, s.Dial, addr, start.Ready, part.Began(), sys.exited)
+	if err != nil {
+		return fmt.Errorf("wait for %s: %w", start.Name, err)
+	}
+	part.ReadyNs = ready
+	return nil
+}
+
+// heed notes the end of a part; the first one is the system's.
+func (s *System) heed(i int, p launch.Process) {
+	<-p.Exited()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended < 0 {
+		s.ended = i
+		close(s.exited)
+	}
+}
+
+func (s *System) fallen() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended
+}
+
+// Began is when the first process began.
+func (s *System) Began() int64 { return s.Parts[0].Began() }
+
+// Main is the first process, whose limits all share.
+func (s *System) Main() int { return s.Parts[0].PID }
+
+// PIDs are those of all parts.
+func (s *System) PIDs() (out []int) {
+	first := s.Parts[0]
+	if len(first.Groups()) > 0 {
+		return first.PIDs() // its groups hold the others, too
+	}
+	for _, p := range s.Parts {
+		out = append(out, p.PIDs()...)
+	}
+	return out
+}
+
+// Groups are those that hold all parts.
+func (s *System) Groups() []launch.Group { return s.Parts[0].Groups() }
+
+// Limits are those of the first part: what one process alone is held to is so for each.
+func (s *System) Limits() (inForce, missing []string) { return s.Parts[0].Limits() }
+
+// Exited is closed when any part has ended.
+func (s *System) Exited() <-chan struct{} { return s.exited }
+
+// Exit says which part ended, and how.
+func (s *System) Exit() string {
+	i := s.fallen()
+	if i < 0 {
+		return ""
+	}
+	return s.named(i, s.Parts[i].Exit())
+}
+
+func (s *System) named(i int, text string) string {
+	if name := s.Parts[i].Name; name != "" {
+		return name + ": " + text
+	}
+	return text
+}
+
+// Log returns up to n last lines of each part, that which ended or was started last at the end.
+func (s *System) Log(n int) (out []string) {
+	last := s.fallen()
+	if last < 0 {
+		last = len(s.Parts) - 1
+	}
+	add := func(i int) {
+		for _, line := range s.Parts[i].Log(n) {
+			out = append(out, s.named(i, line))
+		}
+	}
+	for i := range s.Parts {
+		if i != last {
+			add(i)
+		}
+	}
+	add(last)
+	return out
+}
+
+// Stop ends all parts, the first one last: others may need it to end well, and its limits hold
+// them.
+func (s *System) Stop(grace time.Duration) error {
+	errs := make([]error, len(s.Parts))
+	var stopping sync.WaitGroup
+	for i := 1; i < len(s.Parts); i++ {
+		stopping.Go(func() { errs[i] = s.Parts[i].Stop(grace) })
+	}
+	stopping.Wait()
+	errs[0] = s.Parts[0].Stop(grace)
+	return errors.Join(errs...)
+}
+
+// portTries bounds the search for a port that was not given yet: nobody listens on it so far, so
+// that the kernel may give it again.
+const portTries = 16
+
+// Distinct gives ports that differ from each other. It may be called from several goroutines.
+func Distinct(port func() (int, error)) func() (int, error) {
+	var mu sync.Mutex
+	given := map[int]bool{}
+	return func() (int, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		for range portTries {
+			p, err := port()
+			if err != nil || !given[p] {
+				given[p] = true
+				return p, err
+			}
+		}
+		return 0, errors.New("the kernel gives the same port again and again")
+	}
+}

@@ -1,0 +1,258 @@
+package system_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"prony/internal/clock"
+	"prony/internal/launch"
+	"prony/internal/launch/process"
+	"prony/internal/probe"
+	"prony/internal/service"
+	"prony/internal/system"
+)
+
+func TestMain(m *testing.M) {
+	process.Enter()
+	os.Exit(m.Run())
+}
+
+// listen is a program that says its environment, listens on its port with Python, after a moment,
+// and answers 200. It ends at once when something has fallen in its way.
+const listen = `import http.server, os, sys
+class H(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200); self.send_header("Content-Length", "0"); self.end_headers()
+    def log_message(self, *a): pass
+print("name", os.environ["NAME"], "memory", os.environ["MEMORY_MIB"], "back", os.environ["BACK"],
+      flush=True)
+http.server.HTTPServer(("127.0.0.1", int(os.environ["PORT"])), H).serve_forever()
+`
+
+// three is a system of a database without a path, a back and a front.
+func three(t *testing.T, change func(*service.Service)) system.Order {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "listen.py"), []byte(listen), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	of := func(name, ready string, share float64) service.Process {
+		return service.Process{Name: name, Ready: ready, Share: share,
+			Command: []string{"python3", "listen.py"},
+			Env:     map[string]string{"NAME": name, "BACK": "{back.port}"}}
+	}
+	s := &service.Service{Name: "python-three", Targets: []service.Target{{Name: "only"}}}
+	s.Run.Ready = "/ready"
+	s.Run.Processes = []service.Process{of("database", "", 2), of("back", "/ready", 1),
+		of("front", "/ready", 1)}
+	change(s)
+	return system.Order{
+		Name: "t", Service: s, Target: s.Targets[0], Built: &service.Built{Dir: dir}, CPUs: 1,
+		MemoryBytes: 400 << 20, LogFile: filepath.Join(dir, "t.log"),
+	}
+}
+
+// start starts an order for real, and stops it at the test's end.
+func start(t *testing.T, o system.Order, noGroup bool) (*system.System, error) {
+	t.Helper()
+	journal, _, err := process.OpenJournal(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := 42000 + os.Getpid()%1000
+	s := system.Starter{
+		Launcher: &process.Launcher{Journal: journal, NoGroup: noGroup},
+		Port:     func() (int, error) { port++; return port, nil },
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	sys, err := s.Start(ctx, o)
+	if sys != nil {
+		t.Cleanup(func() {
+			if err := errors.Join(sys.Stop(time.Second), journal.Close()); err != nil {
+				t.Error(err)
+			}
+			if left := sys.PIDs(); len(left) > 0 {
+				t.Errorf("processes %v are left", left)
+			}
+		})
+	}
+	return sys, err
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := clock.Mono() + int64(20*time.Second); clock.Mono() < end; {
+		if ok() {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatalf("%s did not happen within 20 s", what)
+}
+
+// Each is waited for before the next begins; all are one process to everybody else; each knows the
+// others' ports and its share of the memory: 400 MiB in 2 + 1 + 1 parts.
+func TestSystem(t *testing.T) {
+	check := func(name string, noGroup bool) {
+		t.Run(name, func(t *testing.T) {
+			sys, err := start(t, three(t, func(*service.Service) {}), noGroup)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := service.WaitReady(t.Context(), nil, sys.Addr.String(), "/ready",
+				sys.Began(), sys.Exited()); err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for i, p := range sys.Parts {
+				names = append(names, p.Name)
+				if i > 0 && sys.Parts[i-1].Began()+sys.Parts[i-1].ReadyNs > p.Began() {
+					t.Errorf("%s began before %s was ready", p.Name, sys.Parts[i-1].Name)
+				}
+				if ready := p.ReadyNs > 0; ready != (i < 2) {
+					t.Errorf("%s was ready after %d", p.Name, p.ReadyNs)
+				}
+				if !slices.Contains(sys.PIDs(), p.PID) {
+					t.Errorf("%v lacks %d", sys.PIDs(), p.PID)
+				}
+			}
+			if got := fmt.Sprint(names); got != "[database back front]" {
+				t.Errorf("parts %s", got)
+			}
+			back := fmt.Sprint(sys.Addr.Port() - 1)
+			want := []string{
+				"database: name database memory 200 back " + back,
+				"back: name back memory 100 back " + back,
+				"front: name front memory 100 back " + back,
+			}
+			if got := sys.Log(1); !slices.Equal(got, want) {
+				t.Errorf("log %q, want %q", got, want)
+			}
+			checkParts(t, sys)
+		})
+	}
+	check("with groups", false)
+	check("without groups", true)
+}
+
+// checkParts holds the probe's parts against the whole: three interpreters have started.
+func checkParts(t *testing.T, sys *system.System) {
+	t.Helper()
+	subject := probe.Subject{PIDs: sys.PIDs}
+	for _, p := range sys.Parts {
+		subject.Parts = append(subject.Parts, probe.Part{Name: p.Name, Group: p.PID})
+	}
+	s, err := probe.Start(probe.Config{}, subject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop()
+	m := s.Mark()
+	if len(m.Parts) != 3 || m.Processes != 3 {
+		t.Fatalf("%d parts of %d processes", len(m.Parts), m.Processes)
+	}
+	rss := int64(0)
+	for i, p := range m.Parts {
+		if p.Name != sys.Parts[i].Name || p.CPUNs <= 0 || p.Threads < 1 {
+			t.Errorf("part %+v", p)
+		}
+		rss += p.RSSBytes
+	}
+	// The parts are read a moment after the whole: a page more or less.
+	if diff := rss - m.RSSBytes; diff < -1<<20 || diff > 1<<20 {
+		t.Errorf("parts have %d bytes, the whole %d", rss, m.RSSBytes)
+	}
+}
+
+// What is wrong with one process is told with its name and its own last words.
+func TestSystemFaults(t *testing.T) {
+	check := func(name string, change func(*service.Service), want, log string) {
+		t.Run(name, func(t *testing.T) {
+			o := three(t, change)
+			sys, err := start(t, o, false)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Fatalf("error %v, want %s", err, want)
+			}
+			if sys == nil {
+				if log != "" {
+					t.Error("nothing is left to ask for its log")
+				}
+				return
+			}
+			lines := sys.Log(9)
+			if got := lines[len(lines)-1]; !strings.Contains(got, log) {
+				t.Errorf("the last line is %q, want %s", got, log)
+			}
+		})
+	}
+	fails := func(i int) func(*service.Service) {
+		return func(s *service.Service) {
+			s.Run.Processes[i].Command = []string{"sh", "-c", "echo cannot begin; exit 3"}
+		}
+	}
+	check("the first ends", fails(0), "wait for database: ", "database: cannot begin")
+	check("a later one ends", fails(1), "wait for back: ", "back: cannot begin")
+	check("one is missing", func(s *service.Service) {
+		s.Run.Processes[1].Command = []string{"./none"}
+	}, "back: launch t: ", "database: name database")
+	check("the first is missing", func(s *service.Service) {
+		s.Run.Processes[0].Command = []string{"./none"}
+	}, "database: launch t: ", "")
+}
+
+// When any part ends, the system has ended, and says which.
+func TestSystemEnds(t *testing.T) {
+	o := three(t, func(s *service.Service) {
+		s.Run.Processes[0].Command = []string{"sh", "-c",
+			"python3 listen.py & while [ ! -e end ]; do sleep 0.01; done; exit 4"}
+	})
+	sys, err := start(t, o, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(o.Built.Dir, "end"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the end", func() bool {
+		select {
+		case <-sys.Exited():
+			return true
+		default:
+			return false
+		}
+	})
+	if got := sys.Exit(); got != "database: exit status 4" {
+		t.Errorf("exit %q", got)
+	}
+}
+
+// Ports are never given twice, however often the kernel offers one.
+func TestDistinct(t *testing.T) {
+	offers := []int{7, 7, 7, 8, 7, 8, 9}
+	next := system.Distinct(func() (int, error) {
+		p := offers[0]
+		offers = offers[1:]
+		return p, nil
+	})
+	for _, want := range []int{7, 8, 9} {
+		if got, err := next(); got != want || err != nil {
+			t.Errorf("got %d, %v, want %d", got, err, want)
+		}
+	}
+	stuck := system.Distinct(func() (int, error) { return 7, nil })
+	_, first := stuck()
+	_, second := stuck()
+	if first != nil || second == nil {
+		t.Errorf("got %v, then %v", first, second)
+	}
+}
+
+var _ launch.Process = (*system.System)(nil)
