@@ -100,7 +100,8 @@ func targets(services []*service.Service) (out []suite.Target) {
 	for _, s := range services {
 		for _, t := range s.Targets {
 			out = append(out, suite.Target{
-				Name: s.Full(t), Service: s.Name, Mode: t.Mode, Contracts: s.Contracts,
+				Name: s.Full(t), Service: s.Name, Mode: t.Mode, Runtime: t.Runtime,
+				Contracts: s.Contracts, Aside: t.Aside,
 			})
 		}
 	}

@@ -118,7 +118,7 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 	for _, b := range bad {
 		fmt.Fprintf(a.stderr, "prony: %v\n", b)
 	}
-	o := table.Options{Baseline: head.Baseline, Reproduce: reproduce(head)}
+	o := table.Options{Baseline: head.Baseline, Columns: head.Columns, Reproduce: reproduce(head)}
 	if f.baseline != "" {
 		o.Baseline = f.baseline
 	}

@@ -171,6 +171,10 @@ func (a *app) narrow(s *suite.Suite, p *suite.Plan, services []*service.Service,
 	tools *service.Tools) (*suite.Plan, []result.Skipped, error) {
 	var kept []string
 	var skipped []result.Skipped
+	for _, t := range p.Aside {
+		skipped = append(skipped, result.Skipped{Target: t.Name,
+			Reason: "kept aside: " + t.Aside + " (--targets " + t.Name + " measures it)"})
+	}
 	for _, name := range targetsOf(p) {
 		x, t, _ := find(services, name)
 		if missing := a.world.missing(tools, x, t); len(missing) > 0 {
@@ -182,8 +186,8 @@ func (a *app) narrow(s *suite.Suite, p *suite.Plan, services []*service.Service,
 	}
 	drivers, lost := a.presentDrivers(s)
 	skipped = append(skipped, lost...)
-	if len(skipped) == 0 {
-		return p, nil, nil
+	if len(skipped) == len(p.Aside) {
+		return p, skipped, nil
 	}
 	if len(lost) > 0 && len(drivers) == 0 {
 		return nil, nil, fmt.Errorf("run %s: none of its drivers is installed; %s: %s", s.Name,
@@ -192,7 +196,7 @@ func (a *app) narrow(s *suite.Suite, p *suite.Plan, services []*service.Service,
 	s.Drivers = drivers
 	if len(kept) == 0 {
 		return nil, nil, fmt.Errorf("run %s: none of its targets can run here; %s: %s", s.Name,
-			skipped[0].Target, skipped[0].Reason)
+			skipped[len(p.Aside)].Target, skipped[len(p.Aside)].Reason)
 	}
 	if err := s.Override(suite.Override{Targets: kept}); err != nil {
 		return nil, nil, err
@@ -328,7 +332,7 @@ func (a *app) experiment(ctx context.Context, root string, p *suite.Plan,
 			Question: p.Suite.Question, File: p.Suite.File, Baseline: p.Baseline,
 			Blocks: p.Suite.Blocks, Seed: p.Suite.Seed, PlanHash: p.Hash,
 			Command: append([]string{"prony"}, a.args...), AA: p.Suite.AA,
-			Duet: p.Suite.Duet != "",
+			Duet: p.Suite.Duet != "", Columns: p.Suite.Columns,
 		},
 	}
 	for _, t := range p.Trials {

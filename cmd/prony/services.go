@@ -50,6 +50,8 @@ lacks to build and run it. A suite skips what cannot run, with the same words.`,
 					here := "ready"
 					if missing := tools.Missing(s, t); len(missing) > 0 {
 						here = strings.Join(missing, "; ")
+					} else if t.Aside != "" {
+						here += ", aside: " + t.Aside
 					}
 					row := []string{s.Full(t), s.Language, s.Framework + " " + s.Version, t.Runtime,
 						t.Mode, strings.Join(s.Contracts, ","), here}

@@ -106,6 +106,8 @@ type Artifact struct {
 	SHA256    string `json:"sha256"`
 	SizeBytes int64  `json:"sizeBytes"`
 	BuildHash string `json:"buildHash"` // of sources and tool versions: the cache's key
+	// ImageBytes is the size of its container's image, where one was built; 0: unknown.
+	ImageBytes int64 `json:"imageBytes,omitempty"`
 }
 
 // Start is how long the service took to come up, from the exec of its program.

@@ -31,9 +31,10 @@ type Run struct {
 	Trials   []string  `json:"trials"` // ids, in order
 	Skipped  []Skipped `json:"skipped,omitempty"`
 	Command  []string  `json:"command"`
-	AA       bool      `json:"aa,omitempty"`   // every target against itself
-	Duet     bool      `json:"duet,omitempty"` // targets two at a time, side by side
-	Host     *Grading  `json:"host,omitempty"` // what prony doctor said before the first trial
+	AA       bool      `json:"aa,omitempty"`      // every target against itself
+	Duet     bool      `json:"duet,omitempty"`    // targets two at a time, side by side
+	Host     *Grading  `json:"host,omitempty"`    // what prony doctor said before the first trial
+	Columns  []string  `json:"columns,omitempty"` // that the suite wants in its table, too
 	// Requests are what each scenario sends, as the suite has it, for readers of reports.
 	Requests map[string][]string `json:"requests,omitempty"`
 }

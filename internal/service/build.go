@@ -28,6 +28,7 @@ type Built struct {
 	Dir        string          // the built copy, absolute: the working directory of its targets
 	SHA256     string          // of the artifact: over its sorted names and contents, hex
 	SizeBytes  int64           // of the artifact: the sum of its regular files
+	ImageBytes int64           // of the image that was made of these sources; 0: none was
 	Hash       string          // of sources, steps, tool versions and build environment, hex
 	Cached     bool            // whether an earlier build was taken
 	Log        string          // path of what the steps printed

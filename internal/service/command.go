@@ -42,6 +42,16 @@ type Values struct {
 	Ports       []int   // one for each process of the target
 	CPUs        float64 // processor time per second; a service is told whole cores, rounded up
 	MemoryBytes int64   // of all processes together
+	// Env rides along, over what the manifest says, with the processes On, or with all.
+	Env map[string]string
+	On  []string
+}
+
+func (v Values) env(process string) map[string]string {
+	if len(v.On) > 0 && process != "" && !slices.Contains(v.On, process) {
+		return nil
+	}
+	return v.Env
 }
 
 // Start is how one process of a target is started, for the working directory b.Dir.
@@ -77,7 +87,8 @@ func (s *Service) Starts(b *Built, t Target, v Values) ([]Start, error) {
 			values[other.Name+".port"] = strconv.Itoa(v.Ports[k])
 		}
 		if err == nil {
-			err = s.fill(&out[i], b.Dir, p, t, values)
+			env := over(s.Run.Env, p.Env, t.Env, v.env(p.Name))
+			err = s.fill(&out[i], b.Dir, p, env, values)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("start %s: %w", s.Full(t), err)
@@ -103,7 +114,7 @@ func (b *Built) valuesOf(v Values, p Start) (map[string]string, error) {
 }
 
 // fill sets arguments and environment.
-func (s *Service) fill(out *Start, dir string, p Process, t Target,
+func (s *Service) fill(out *Start, dir string, p Process, env,
 	values map[string]string) (err error) {
 	all := map[string]string{}
 	for _, name := range passedOn {
@@ -111,11 +122,9 @@ func (s *Service) fill(out *Start, dir string, p Process, t Target,
 			all[name] = value
 		}
 	}
-	for _, more := range []map[string]string{s.Run.Env, p.Env, t.Env} {
-		for name, value := range more {
-			if all[name], err = expand(value, values); err != nil {
-				return err
-			}
+	for name, value := range env {
+		if all[name], err = expand(value, values); err != nil {
+			return err
 		}
 	}
 	all["HOST"], all["PORT"], all["CPUS"] = values["host"], values["port"], values["cpus"]
@@ -131,6 +140,15 @@ func (s *Service) fill(out *Start, dir string, p Process, t Target,
 	}
 	out.Args[0] = inside(dir, out.Args[0])
 	return nil
+}
+
+// over lays maps over each other, the last on top.
+func over(all ...map[string]string) map[string]string {
+	out := map[string]string{}
+	for _, m := range all {
+		maps.Copy(out, m)
+	}
+	return out
 }
 
 // inside makes a program that is named by a relative path one of the folder; a bare name is left

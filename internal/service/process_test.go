@@ -135,6 +135,29 @@ func TestBrokenSystems(t *testing.T) {
 	check("[[native-image, -jar", "[[cargo, -jar", "the step runs cargo")
 }
 
+// What rides along is over all else, with the processes that it is for.
+func TestEnvironmentThatRidesAlong(t *testing.T) {
+	s := goodSystem(t)[0]
+	b := &Built{Tools: map[string]Tool{"java": {Path: "/java"}}}
+	check := func(on []string, want string) {
+		t.Helper()
+		starts, err := s.Starts(b, s.Targets[0], Values{Host: "h", Ports: []int{1, 2}, CPUs: 1,
+			MemoryBytes: 1 << 30, On: on, Env: map[string]string{"WHO": "agent {port}"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, start := range starts {
+			got = append(got, start.Env[len(start.Env)-1])
+		}
+		if text := strings.Join(got, ", "); text != want {
+			t.Errorf("on %v: %s, want %s", on, text, want)
+		}
+	}
+	check(nil, "WHO=agent 1, WHO=agent 2")
+	check([]string{"front"}, "WHO=back, WHO=agent 2")
+}
+
 // A target's own needs skip it alone.
 func TestNeedsOfATarget(t *testing.T) {
 	s := goodSystem(t)[0]

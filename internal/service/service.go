@@ -96,6 +96,8 @@ type Target struct {
 	Args    []string          `yaml:"args"`    // added to the service's command
 	Needs   []Need            `yaml:"needs"`   // beside the service's, to run it
 	Build   string            `yaml:"build"`   // which of builds; empty: the first one
+	// Aside says why it stands in no table beside others unless a suite names it.
+	Aside string `yaml:"aside"`
 }
 
 // Full is the target's name in the catalog, as "java-jdk/virtual". The only target of a service

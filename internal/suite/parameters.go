@@ -36,6 +36,7 @@ const (
 	nameForm  = `^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,38}[A-Za-z0-9])?$`
 	lineForm  = `^(GET|POST|PUT|PATCH|DELETE) /([!-"$-~]|\{[a-z][A-Za-z0-9_]* [ -z|~]*\})*$`
 	fieldForm = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$" // RFC 9110, section 5.6.2
+	envForm   = `^[A-Za-z_][A-Za-z0-9_]*$`
 	varForm   = `^[a-z][A-Za-z0-9_]*$`
 	typeForm  = `^[a-z0-9.+-]+/[a-z0-9.+-]+(; ?[a-z0-9-]+=[A-Za-z0-9.+-]+)*$`
 )
@@ -173,6 +174,20 @@ var parameters = slices.Concat([]parameter{
 	{key: "drivers", def: "[prony]", late: true, max: 20, choices: Drivers,
 		about: "what offers the loads: Prony's generator or other tools, each in trials of its " +
 			"own"},
+	{key: "variants", max: 20,
+		about: "what rides along with targets, such as an agent, each in trials of its own " +
+			"beside the bare target's, which its ratios refer to"},
+	{key: "variants[].name", required: true, form: suiteForm, such: "agent", about: "unique"},
+	{key: "variants[].env", max: 100, form: envForm, such: "JAVA_TOOL_OPTIONS",
+		about: "variables of the target's processes, over those of its manifest"},
+	{key: "variants[].runtimes", max: 10, choices: Runtimes,
+		about: "that can have it; none: all. Other targets run bare only"},
+	{key: "variants[].processes", max: 100,
+		about: "of systems that have it; none: all"},
+	{key: "columns", max: 20, choices: Columns,
+		about: "in the table beside the usual ones: of each load mean, p90, max, requests and " +
+			"errors; at the cost, processors used and threads; of the start, when it listens and " +
+			"its first answer; the sizes of artifact and image"},
 })
 
 // places are the rows of a Place.

@@ -17,8 +17,10 @@ import (
 
 // Target is what a plan needs to know of the catalog. Mode fills {mode} in paths.
 type Target struct {
-	Name, Service, Mode string
-	Contracts           []string
+	Name, Service, Mode, Runtime string
+	Contracts                    []string
+	// Aside says why it stands in no table together with others unless it is named; empty: it does.
+	Aside string
 }
 
 // Trial is one measured run to come: a target × variant under one scenario and all loads, which one
@@ -46,6 +48,8 @@ type Plan struct {
 	Suite    *Suite  // a copy: what becomes of the original later does not reach it
 	Baseline string  // the target's name; empty: none, or left out by an override of the targets
 	Trials   []Trial // in the order in which they run
+	// Aside are the targets that the suite's patterns fit and that must be named.
+	Aside []Target
 	// Hash is of all that decides what is measured: the suite after overrides, without file, hash
 	// and question, and the trials. SHA-256, the first 16 hex digits.
 	Hash string
@@ -59,12 +63,12 @@ const none = "none"
 // catalog's order does not matter. A pattern or a baseline that fits no target is an error with
 // file, line and the nearest name.
 func (s *Suite) Plan(catalog []Target) (*Plan, error) {
-	targets, err := s.choose(catalog)
+	targets, aside, err := s.choose(catalog)
 	if err != nil {
 		return nil, err
 	}
 	frozen := *s
-	p := &Plan{Suite: &frozen}
+	p := &Plan{Suite: &frozen, Aside: aside}
 	if p.Baseline, err = s.baseline(catalog, targets); err != nil {
 		return nil, err
 	}
@@ -85,6 +89,9 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 		if len(s.Drivers) > 1 {
 			t.ID += "-" + t.Driver
 		}
+		if t.Variant != none {
+			t.ID += "-" + t.Variant
+		}
 		if t.Arm != "" {
 			t.ID += "-" + t.Arm
 		}
@@ -97,12 +104,9 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 func (s *Suite) block(block int, targets []Target) []Trial {
 	var trials []Trial
 	for _, t := range targets {
-		for _, sc := range s.Scenarios {
-			for _, driver := range s.drivers() {
-				for _, arm := range s.arms() {
-					trials = append(trials, Trial{Block: block, Target: t.Name, Scenario: sc.Name,
-						Variant: none, Driver: driver, Arm: arm, Seed: s.loadSeed(block, sc.Name)})
-				}
+		for _, variant := range s.variants(t) {
+			for _, sc := range s.Scenarios {
+				trials = append(trials, s.trials(block, t.Name, variant, sc.Name)...)
 			}
 		}
 	}
@@ -110,6 +114,17 @@ func (s *Suite) block(block int, targets []Target) []Trial {
 		trials[i], trials[j] = trials[j], trials[i]
 	})
 	return trials
+}
+
+// trials are those of one target with what rides along, under one scenario, in one block.
+func (s *Suite) trials(block int, target, variant, scene string) (out []Trial) {
+	for _, driver := range s.drivers() {
+		for _, arm := range s.arms() {
+			out = append(out, Trial{Block: block, Target: target, Scenario: scene,
+				Variant: variant, Driver: driver, Arm: arm, Seed: s.loadSeed(block, scene)})
+		}
+	}
+	return out
 }
 
 // Arms are the two trials of a target that meets itself. Nothing but the name differs.
@@ -148,7 +163,7 @@ func plain(name string) string {
 // plan keeps its hash when suites learn new keys.
 func (p *Plan) hash() string {
 	s := *p.Suite
-	s.Hash, s.File, s.Question = "", "", ""
+	s.Hash, s.File, s.Question, s.Columns = "", "", "", nil
 	trials := slices.Clone(p.Trials)
 	for i := range trials {
 		if trials[i].Driver == Drivers[0] {
@@ -167,13 +182,13 @@ func (p *Plan) hash() string {
 	return short(sum[:])
 }
 
-// choose returns the targets that the patterns ask for and that keep the contract, by name.
-func (s *Suite) choose(catalog []Target) ([]Target, error) {
+// choose returns the targets that the patterns ask for and that keep the contract, by name, and
+// apart those that must be named and are not.
+func (s *Suite) choose(catalog []Target) (chosen, aside []Target, err error) {
 	patterns := s.Targets
 	if len(patterns) == 0 {
 		patterns = []string{"all"}
 	}
-	var chosen []Target
 	for i, pattern := range patterns {
 		matched := slices.DeleteFunc(slices.Clone(catalog), func(t Target) bool {
 			return !t.matches(pattern)
@@ -184,18 +199,37 @@ func (s *Suite) choose(catalog []Target) ([]Target, error) {
 		at := fmt.Sprintf("targets[%d]", i)
 		switch {
 		case len(matched) == 0 && pattern != "all":
-			return nil, noTarget(s.where(), at, pattern, catalog)
+			return nil, nil, noTarget(s.where(), at, pattern, catalog)
 		case len(kept) == 0 && pattern == "all":
-			return nil, s.where().Problem("contract",
+			return nil, nil, s.where().Problem("contract",
 				fmt.Sprintf("no target keeps the contract %s", s.Contract), "")
 		case len(kept) == 0:
-			return nil, s.where().Problem(at, fmt.Sprintf("no target that matches %q keeps the "+
-				"contract %s", pattern, s.Contract), "")
+			return nil, nil, s.where().Problem(at, fmt.Sprintf("no target that matches %q keeps "+
+				"the contract %s", pattern, s.Contract), "")
 		}
-		chosen = append(chosen, kept...)
+		for _, t := range kept {
+			if t.Aside == "" || pattern == t.Name {
+				chosen = append(chosen, t)
+			} else {
+				aside = append(aside, t)
+			}
+		}
 	}
-	slices.SortFunc(chosen, func(a, b Target) int { return strings.Compare(a.Name, b.Name) })
-	return slices.CompactFunc(chosen, func(a, b Target) bool { return a.Name == b.Name }), nil
+	chosen = byName(chosen)
+	aside = slices.DeleteFunc(byName(aside), func(t Target) bool {
+		return slices.ContainsFunc(chosen, func(c Target) bool { return c.Name == t.Name })
+	})
+	if len(chosen) == 0 {
+		return nil, nil, s.where().Problem("targets", fmt.Sprintf("%s is kept aside: %s",
+			aside[0].Name, aside[0].Aside), "name it to measure it")
+	}
+	return chosen, aside, nil
+}
+
+// byName sorts targets and leaves each once.
+func byName(targets []Target) []Target {
+	slices.SortFunc(targets, func(a, b Target) int { return strings.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(targets, func(a, b Target) bool { return a.Name == b.Name })
 }
 
 // matches relies on check for the pattern's being well formed.

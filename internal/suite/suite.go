@@ -44,6 +44,13 @@ const (
 // Drivers are what may offer the loads; the first is Prony's own generator and the default.
 var Drivers = []string{"prony", "wrk", "wrk2", "hey", "oha", "k6", "h2load", "jmeter"}
 
+// Runtimes are what runs targets; service.Runtimes has the same.
+var Runtimes = []string{"jvm", "aot", "native", "node", "cpython"}
+
+// Columns are what a suite may want in its table beside the usual; docs/report.md tells of them.
+var Columns = []string{"mean", "p90", "max", "requests", "errors", "cpu", "threads", "listen",
+	"first", "size", "image"}
+
 // Engines of Prony's generator; the first is the default and takes what the machine offers.
 var Engines = []string{"auto", "uring", "epoll"}
 
@@ -73,6 +80,10 @@ type Suite struct {
 	Loads     []Load     `yaml:"loads" json:"loads"`
 	// Drivers offer the same loads in trials of their own; nil: Prony alone.
 	Drivers []string `yaml:"drivers" json:"drivers,omitempty"`
+	// Variants ride along with targets, each in trials of its own beside the bare target's.
+	Variants []Variant `yaml:"variants" json:"variants,omitempty"`
+	// Columns are those of the table that it has beside the usual ones.
+	Columns []string `yaml:"columns" json:"columns,omitempty"`
 	// AA measures every target against itself, in two arms a block. A flag's, never a file's: it
 	// asks about the machine, not about the targets.
 	AA bool `yaml:"-" json:"aa,omitempty"`

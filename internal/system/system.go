@@ -39,6 +39,8 @@ type Order struct {
 	Cores       []int
 	CPUs        float64
 	MemoryBytes int64
+	Env         map[string]string // rides along with the processes On, or with all
+	On          []string
 	// LogFile is that of the process that takes the requests; others have their names before .log.
 	LogFile string
 }
@@ -69,7 +71,8 @@ type System struct {
 func (s Starter) Start(ctx context.Context, o Order) (*System, error) {
 	ports := Distinct(s.Port)
 	processes := o.Service.Processes(o.Target)
-	values := service.Values{Host: host, CPUs: o.CPUs, MemoryBytes: o.MemoryBytes}
+	values := service.Values{Host: host, CPUs: o.CPUs, MemoryBytes: o.MemoryBytes, Env: o.Env,
+		On: o.On}
 	for range processes {
 		port, err := ports()
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,10 +67,8 @@ func start(t *testing.T, o system.Order, noGroup bool) (*system.System, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := 42000 + os.Getpid()%1000
 	s := system.Starter{
-		Launcher: &process.Launcher{Journal: journal, NoGroup: noGroup},
-		Port:     func() (int, error) { port++; return port, nil },
+		Launcher: &process.Launcher{Journal: journal, NoGroup: noGroup}, Port: freePort,
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
@@ -127,7 +126,7 @@ func TestSystem(t *testing.T) {
 			if got := fmt.Sprint(names); got != "[database back front]" {
 				t.Errorf("parts %s", got)
 			}
-			back := fmt.Sprint(sys.Addr.Port() - 1)
+			back := backPort(t, sys)
 			want := []string{
 				"database: name database memory 200 back " + back,
 				"back: name back memory 100 back " + back,
@@ -141,6 +140,31 @@ func TestSystem(t *testing.T) {
 	}
 	check("with groups", false)
 	check("without groups", true)
+}
+
+// freePort asks the kernel.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	return l.Addr().(*net.TCPAddr).Port, l.Close()
+}
+
+// backPort is the port that the process called back was told to listen on.
+func backPort(t *testing.T, sys *system.System) string {
+	t.Helper()
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", sys.Parts[1].PID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range strings.SplitSeq(string(env), "\x00") {
+		if port, ok := strings.CutPrefix(name, "PORT="); ok {
+			return port
+		}
+	}
+	t.Fatal("back has no port")
+	return ""
 }
 
 // checkParts holds the probe's parts against the whole: three interpreters have started.

@@ -22,14 +22,15 @@ func (sc *Scenario) specs(o Options) []spec {
 		if l.Model == open {
 			of = sc.openSpecs
 		}
-		specs := of(l, o)
+		specs := append(of(l, o), sc.wantedOf(l, o)...)
 		specs[0].leads = l.Name
 		out = append(out, specs...)
 	}
 	if load := sc.anchor(); load != "" {
 		out = append(out, sc.costSpecs(load)...)
+		out = append(out, sc.wantedCost(load, o)...)
 	}
-	return append(out, sc.startSpecs()...)
+	return append(append(out, sc.startSpecs()...), wantedWhole(o)...)
 }
 
 func confidenceText(o Options) string {

@@ -16,18 +16,24 @@ type Meaning struct {
 }
 
 var meanings = map[string]Meaning{
-	Throughput:       {"throughput", true, "faster", "slower", false},
-	Achieved:         {"answered in time", true, "more", "less", false},
-	"error_share":    {"errors", false, "fewer", "more", false},
-	CPU:              {"CPU per request", false, "less", "more", false},
-	RSS:              {"memory (RSS)", false, "less", "more", false},
-	"listen":         {"time to listen", false, "faster", "slower", false},
-	Ready:            {"time to ready", false, "faster", "slower", false},
-	"first_response": {"first response", false, "faster", "slower", false},
-	"steady_at":      {"time to steady", false, "faster", "slower", false},
-	"time_to_peak":   {"time to peak", false, "faster", "slower", false},
-	"warmup_cost":    {"warm-up cost", false, "less", "more", false},
-	"artifact_size":  {"artifact size", false, "smaller", "larger", false},
+	Throughput:     {"throughput", true, "faster", "slower", false},
+	Achieved:       {"answered in time", true, "more", "less", false},
+	ErrorShare:     {"errors", false, "fewer", "more", false},
+	CPU:            {"CPU per request", false, "less", "more", false},
+	RSS:            {"memory (RSS)", false, "less", "more", false},
+	Listen:         {"time to listen", false, "faster", "slower", false},
+	Ready:          {"time to ready", false, "faster", "slower", false},
+	FirstResponse:  {"first response", false, "faster", "slower", false},
+	"steady_at":    {"time to steady", false, "faster", "slower", false},
+	"time_to_peak": {"time to peak", false, "faster", "slower", false},
+	"warmup_cost":  {"warm-up cost", false, "less", "more", false},
+	ArtifactSize:   {"artifact size", false, "smaller", "larger", false},
+	ImageSize:      {"image size", false, "smaller", "larger", false},
+	Mean:           {"mean response time", false, "faster", "slower", false},
+	Max:            {"longest response time", false, "faster", "slower", false},
+	Requests:       {"requests", true, "more", "fewer", false},
+	CPUUsed:        {"processors used", false, "less", "more", false},
+	Threads:        {"threads", false, "fewer", "more", false},
 
 	"generator_cpu_per_request": {"generator's CPU", false, "less", "more", true},
 	"lag_p99":                   {"generator's lag p99", false, "less", "more", true},
@@ -84,6 +90,10 @@ func Change(ratio float64) string {
 	return "−" + text
 }
 
+// unusual are shown where somebody asks for them: they say again what others say better.
+var unusual = []string{ErrorShare, Listen, FirstResponse, Mean, Max, Requests, CPUUsed, Threads,
+	ImageSize}
+
 // Usual tells whether a comparison shows a metric without being asked. A latency at the peak it
 // does not where there is an open load: it follows from connections and throughput (Little's law).
 // Nor what tells of the lab, nor errors, of which more than one in a thousand makes a load INVALID:
@@ -94,8 +104,7 @@ func Usual(m Metric, loads []LoadInfo) bool {
 	}
 	_, latency := shareOf(m.Name)
 	switch {
-	case MeaningOf(m.Name, m.Unit).Lab, m.Name == "error_share", m.Name == "listen",
-		m.Name == "first_response":
+	case MeaningOf(m.Name, m.Unit).Lab, slices.Contains(unusual, m.Name):
 		return false
 	case m.Model == closed:
 		return !latency || !has(open)

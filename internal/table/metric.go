@@ -34,6 +34,20 @@ const (
 	SteadyAt   = "steady_at"
 )
 
+// Names of metrics that a suite may ask for as columns.
+const (
+	Mean          = "mean"
+	Max           = "max"
+	Requests      = "requests"
+	ErrorShare    = "error_share"
+	CPUUsed       = "cpu_used"
+	Threads       = "threads_max"
+	ArtifactSize  = "artifact_size"
+	ImageSize     = "image_size"
+	Listen        = "listen"
+	FirstResponse = "first_response"
+)
+
 // KeptUp is the share of an open load's arrivals that must be answered within the window. Below it
 // the backlog grows, and a response time says how long the test was, not how fast the service is
 // (Schroeder et al., "Open Versus Closed", NSDI 2006).
@@ -48,7 +62,7 @@ type quantity struct {
 }
 
 // noiseless are the quantities of which one trial is enough, and equal values are no surprise.
-var noiseless = []string{"artifact_size"}
+var noiseless = []string{ArtifactSize, ImageSize}
 
 // Exact is the assumption of a noiseless quantity, beside those of package stats.
 const Exact = "exact"
@@ -62,7 +76,7 @@ var loadQuantities = []quantity{
 	{Achieved, unitOne, open, func(_ *result.Record, l *result.Load) float64 {
 		return positive(float64(l.Done) / float64(l.Scheduled))
 	}, "no arrival was due in the window"},
-	{"error_share", unitOne, "", func(_ *result.Record, l *result.Load) float64 {
+	{ErrorShare, unitOne, "", func(_ *result.Record, l *result.Load) float64 {
 		failed := float64(l.Errors.Total())
 		return failed / (failed + float64(l.Done))
 	}, "no request ended in the window"},
@@ -75,6 +89,21 @@ var loadQuantities = []quantity{
 	{"generator_cpu_per_request", unitNs, "", func(_ *result.Record, l *result.Load) float64 {
 		return positive(l.Generator.CPUPerRequestNs)
 	}, "the generator did not report its CPU time"},
+	{Mean, unitNs, "", func(_ *result.Record, l *result.Load) float64 {
+		return ofTimes(l, l.ResponseTime.MeanNs)
+	}, notKeptUp},
+	{Max, unitNs, "", func(_ *result.Record, l *result.Load) float64 {
+		return ofTimes(l, float64(l.ResponseTime.MaxNs))
+	}, notKeptUp},
+	{Requests, unitOne, "", func(_ *result.Record, l *result.Load) float64 {
+		return positive(float64(l.Done))
+	}, "no request ended in the window"},
+	{CPUUsed, unitOne, "", func(_ *result.Record, l *result.Load) float64 {
+		return positive(float64(l.Service.CPUNs) / float64(l.Service.WindowNs))
+	}, noProbe},
+	{Threads, unitOne, "", func(_ *result.Record, l *result.Load) float64 {
+		return positive(float64(l.Service.ThreadsMax))
+	}, noProbe},
 	{"lag_p99", unitNs, open, func(_ *result.Record, l *result.Load) float64 {
 		if l.Lag.Count == 0 {
 			return math.NaN()
@@ -90,13 +119,13 @@ var loadQuantities = []quantity{
 }
 
 var trialQuantities = []quantity{
-	{"listen", unitNs, "", func(r *result.Record, _ *result.Load) float64 {
+	{Listen, unitNs, "", func(r *result.Record, _ *result.Load) float64 {
 		return positive(float64(r.Start.ListenNs))
 	}, "the start was not timed"},
 	{Ready, unitNs, "", func(r *result.Record, _ *result.Load) float64 {
 		return positive(float64(r.Start.ReadyNs))
 	}, "the start was not timed"},
-	{"first_response", unitNs, "", func(r *result.Record, _ *result.Load) float64 {
+	{FirstResponse, unitNs, "", func(r *result.Record, _ *result.Load) float64 {
 		return positive(float64(r.Start.FirstResponseNs))
 	}, "the start was not timed"},
 	{SteadyAt, unitNs, "", func(r *result.Record, _ *result.Load) float64 {
@@ -111,9 +140,22 @@ var trialQuantities = []quantity{
 	{"warmup_cost", unitNs, "", func(r *result.Record, _ *result.Load) float64 {
 		return afterWarmup(r, r.Warmup.CostNs)
 	}, "no steady state is known (allow it a longer warm-up)"},
-	{"artifact_size", unitBytes, "", func(r *result.Record, _ *result.Load) float64 {
+	{ArtifactSize, unitBytes, "", func(r *result.Record, _ *result.Load) float64 {
 		return positive(float64(r.Artifact.SizeBytes))
 	}, "the artifact was not measured"},
+	{ImageSize, unitBytes, "", func(r *result.Record, _ *result.Load) float64 {
+		return positive(float64(r.Artifact.ImageBytes))
+	}, "no image of it was built (prony build --images)"},
+}
+
+const notKeptUp = "the load was not kept up with, and times grow with the test's length"
+
+// ofTimes is a figure of response times, where they are not those of a growing backlog.
+func ofTimes(l *result.Load, ns float64) float64 {
+	if l.Model == open && float64(l.Done) < KeptUp*float64(l.Scheduled) {
+		return math.NaN()
+	}
+	return positive(ns)
 }
 
 // afterWarmup is what the series of a trial's start says, where it has a steady state to compare

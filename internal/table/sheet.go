@@ -27,6 +27,15 @@ func (s *Study) Sheet() Sheet {
 	}
 	sh.skip(s.Options.Skipped)
 	for i := range s.Scenarios {
+		title := "Where it goes: each process of a system"
+		if len(s.Scenarios) > 1 {
+			title += ", " + s.Scenarios[i].Name
+		}
+		if parts := s.Scenarios[i].partsTable(s.Options, title); len(parts.Rows) > 0 {
+			sh.Tables = append(sh.Tables, parts)
+		}
+	}
+	for i := range s.Scenarios {
 		if sc := &s.Scenarios[i]; len(sc.Floors) > 0 {
 			title := "Noise floor: each target against itself"
 			if len(s.Scenarios) > 1 {

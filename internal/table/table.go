@@ -19,6 +19,8 @@ type Options struct {
 	Confidence float64 // of intervals and tiers; 0 means 0.95
 	Effect     float64 // the difference that the closing note plans for; 0 means 0.03
 
+	Columns []string // beside the usual ones: names of Columns()
+
 	Skipped   []Skipped // services that could not take part
 	Reproduce string    // the command line; empty: that of the first record
 	Report    string    // path of the report, printed last; empty: no such line

@@ -3,7 +3,8 @@ package table
 import "slices"
 
 // versus finds for every row the one that its ratios refer to: arm a for arm b of an A/A run, the
-// same target of another checkout for ours, else the baseline. It says what to call them together.
+// same target bare for one that something rides along with, the same of another checkout for ours,
+// else the baseline. It says what to call them together.
 func (sc *Scenario) versus(o Options) {
 	sc.Versus = ""
 	for i := range sc.Targets {
@@ -32,6 +33,9 @@ func twin(t, of *Target) bool {
 	case a.Arm == "b" && b.Arm == "a":
 		b.Arm = a.Arm
 		return RowName(a) == RowName(b)
+	case a.Variant != b.Variant && (b.Variant == "" || b.Variant == "none"):
+		b.Variant = a.Variant
+		return RowName(a) == RowName(b)
 	case a.Origin == "" && b.Origin != "":
 		a.Name += "@" + b.Origin
 		return RowName(a) == RowName(b)
@@ -40,10 +44,13 @@ func twin(t, of *Target) bool {
 }
 
 func called(reference *Target) string {
-	if reference.Info.Arm != "" {
+	switch {
+	case reference.Info.Arm != "":
 		return "itself"
+	case reference.Info.Origin != "":
+		return reference.Info.Origin
 	}
-	return reference.Info.Origin
+	return "bare"
 }
 
 // ratioNote says what is over what.
@@ -54,6 +61,9 @@ func (sc *Scenario) ratioNote() []string {
 	case "itself":
 		return []string{"Ratios are arm b over arm a of the same target, paired within blocks: " +
 			"what is not 1 is noise."}
+	case "bare":
+		return []string{"Ratios are target with what rides along over the same target bare, " +
+			"paired within blocks."}
 	}
 	return []string{"Ratios are target over " + sc.Versus + ", paired within blocks."}
 }

@@ -157,6 +157,7 @@ func newRecord(p *suite.Plan, t suite.Trial, s Subject, prov result.Provenance) 
 		Scenario: t.Scenario, Contract: p.Suite.Contract, Provenance: prov,
 		Artifact: result.Artifact{
 			SHA256: s.Built.SHA256, SizeBytes: s.Built.SizeBytes, BuildHash: s.Built.Hash,
+			ImageBytes: s.Built.ImageBytes,
 		},
 	}
 }
@@ -252,10 +253,15 @@ func (f *life) launch(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, launchBound)
 	defer cancel()
 	starter := system.Starter{Launcher: f.lab.Launcher, Dial: f.lab.Dial, Port: f.lab.Port}
+	rides := f.plan.Suite.Variant(f.trial.Variant)
+	env := map[string]string{}
+	for name, value := range rides.Env {
+		env[name] = string(value)
+	}
 	sys, err := starter.Start(bounded, system.Order{
 		Name: f.trial.ID, Service: f.subject.Service, Target: f.subject.Target,
 		Built: f.subject.Built, LogFile: f.logFile(), Cores: f.lab.Layout.Service,
-		CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory),
+		CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory), Env: env, On: rides.Processes,
 	})
 	if sys == nil {
 		return err

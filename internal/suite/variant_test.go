@@ -1,0 +1,123 @@
+package suite_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"prony/internal/service"
+	"prony/internal/suite"
+)
+
+func TestRuntimesOfSuites(t *testing.T) {
+	if got, want := fmt.Sprint(suite.Runtimes), fmt.Sprint(service.Runtimes); got != want {
+		t.Errorf("suites know %s, services %s", got, want)
+	}
+}
+
+const riding = `name: riding
+contract: hello
+targets: [%s]
+blocks: 1
+scenarios:
+  - name: hello
+    requests: [{request: GET /hello}]
+loads:
+  - {name: peak, model: closed}
+variants:
+  - {name: agent, env: {JAVA_TOOL_OPTIONS: -javaagent:a.jar}, runtimes: [jvm]}
+  - {name: verbose, env: {LOG: "1"}}
+`
+
+func planned(t *testing.T, targets string, catalog ...suite.Target) (*suite.Plan, error) {
+	t.Helper()
+	s, err := suite.Read("riding.yaml", fmt.Appendf(nil, riding, targets))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Plan(catalog)
+}
+
+func target(name, runtime, aside string) suite.Target {
+	service, _, _ := strings.Cut(name, "/")
+	return suite.Target{Name: name, Service: service, Runtime: runtime, Aside: aside,
+		Contracts: []string{"hello"}}
+}
+
+// Every target runs bare and with each variant that its runtime can have, once a block, and a
+// trial's name tells.
+func TestVariantsOfAPlan(t *testing.T) {
+	p, err := planned(t, "all", target("java", "jvm", ""), target("node", "node", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int{}
+	for _, x := range p.Trials {
+		got[x.Target+" "+x.Variant]++
+		if marked := strings.HasSuffix(x.ID, "-"+x.Variant); marked == (x.Variant == "none") {
+			t.Errorf("trial of %s is called %s", x.Variant, x.ID)
+		}
+	}
+	want := "map[java agent:1 java none:1 java verbose:1 node none:1 node verbose:1]"
+	if fmt.Sprint(got) != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+	if env := p.Suite.Variant("agent").Env["JAVA_TOOL_OPTIONS"]; env != "-javaagent:a.jar" {
+		t.Errorf("the agent's environment is %q", env)
+	}
+	if bare := p.Suite.Variant("none"); bare.Name != "none" || len(bare.Env) > 0 {
+		t.Errorf("the bare variant is %+v", bare)
+	}
+}
+
+// What is kept aside runs only where it is named.
+func TestTargetsKeptAside(t *testing.T) {
+	bare, otel := target("go/bare", "native", ""), target("go/otel", "native", "instrumented")
+	check := func(targets, want, aside string) {
+		t.Helper()
+		p, err := planned(t, targets, bare, otel)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]bool{}
+		var names, left []string
+		for _, x := range p.Trials {
+			if !seen[x.Target] {
+				names = append(names, x.Target)
+			}
+			seen[x.Target] = true
+		}
+		for _, x := range p.Aside {
+			left = append(left, x.Name)
+		}
+		if got := strings.Join(names, " "); got != want || strings.Join(left, " ") != aside {
+			t.Errorf("%s: %s, aside %v, want %s and %s", targets, got, left, want, aside)
+		}
+	}
+	check("all", "go/bare", "go/otel")
+	check("go", "go/bare", "go/otel")
+	check("go/*", "go/bare", "go/otel")
+	check("go/otel", "go/otel", "")
+	if _, err := planned(t, "all", otel); err == nil ||
+		!strings.Contains(err.Error(), "go/otel is kept aside: instrumented") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestBrokenVariants(t *testing.T) {
+	check := func(old, new, want string) {
+		t.Helper()
+		text := strings.Replace(fmt.Sprintf(riding, "all"), old, new, 1)
+		_, err := suite.Read("riding.yaml", []byte(text))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %s", new, err, want)
+		}
+	}
+	check("name: agent", "name: none", `variant "none" is no variant`)
+	check("name: agent", "name: verbose", "verbose")
+	check("name: agent", "name: An Agent", `"An Agent"`)
+	check(`env: {LOG: "1"}`, "env: {}", `variant "verbose" changes nothing`)
+	check("LOG:", "LO-G:", `"LO-G"`)
+	check("[jvm]", "[jwm]", `did you mean "jvm"?`)
+	check("runtimes: [jvm]", "processes: [a, a]", `process "a" is there twice`)
+}
