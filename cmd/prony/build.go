@@ -18,28 +18,32 @@ import (
 const buildBytes = 2 << 30
 
 func (a *app) buildCmd() *cobra.Command {
-	jobs := 0
+	jobs, images := 0, false
 	c := &cobra.Command{
 		Use: "build [SERVICE...]", Short: "Build services, all that can be built by default",
 		Args: cobra.ArbitraryArgs,
 		Long: `Build makes the artifacts of services, each in a private copy of its folder below
 .prony/build, several at once as processors and memory allow. A build is taken again as long as
 sources, steps and tool versions stay the same. What the steps printed is in build.log beside the
-copy. Run does it by itself.`,
+copy. Run does it by itself.
+
+With --images it also builds the container's image of each from its Dockerfile, with Docker, and
+notes how large it is: tables that ask for the column "image" have it then.`,
 		Example: "  prony build\n  prony build java-netty rust-axum\n  prony build --jobs 1",
 		RunE: func(c *cobra.Command, args []string) error {
 			if jobs < 0 {
 				return usageError{fmt.Errorf("--jobs %d: want 1 or more", jobs)}
 			}
-			return a.build(c.Context(), args, jobs)
+			return a.build(c.Context(), args, jobs, images)
 		},
 	}
 	c.Flags().IntVar(&jobs, "jobs", 0,
 		"builds at once; 0: one for each processor, and for each 2 GiB of free memory")
+	c.Flags().BoolVar(&images, "images", false, "build the container's images, too (needs Docker)")
 	return c
 }
 
-func (a *app) build(ctx context.Context, args []string, jobs int) error {
+func (a *app) build(ctx context.Context, args []string, jobs int, images bool) error {
 	root, err := a.root()
 	if err != nil {
 		return err
@@ -58,20 +62,32 @@ func (a *app) build(ctx context.Context, args []string, jobs int) error {
 		able = append(able, s)
 	}
 	var errs []error
-	for i, o := range a.buildAll(ctx, a.builder(root, tools), able, jobs) {
+	b := a.builder(root, tools)
+	for i, o := range a.buildAll(ctx, b, able, jobs) {
+		if o.err == nil && images {
+			o.err = b.Image(ctx, able[i], o.built)
+		}
 		if o.err != nil {
 			errs = append(errs, o.err)
+			if errors.Is(o.err, service.ErrNoDocker) {
+				break // the others would say the same
+			}
 			continue
 		}
 		how := fmt.Sprintf("built in %.1f s", float64(o.built.DurationNs)/1e9)
 		if o.built.Cached {
 			how = "unchanged"
 		}
+		if o.built.ImageBytes > 0 {
+			how += fmt.Sprintf(", image %.1f MiB", mebibytes(o.built.ImageBytes))
+		}
 		fmt.Fprintf(a.stdout, "%-22s %8.1f MiB  %s  %s\n", able[i].Label(),
-			float64(o.built.SizeBytes)/(1<<20), o.built.SHA256[:12], how)
+			mebibytes(o.built.SizeBytes), o.built.SHA256[:12], how)
 	}
 	return errors.Join(errs...)
 }
+
+func mebibytes(n int64) float64 { return float64(n) / (1 << 20) }
 
 // builder says what it does, from several goroutines.
 func (a *app) builder(root string, tools *service.Tools) *service.Builder {

@@ -16,21 +16,6 @@ import (
 	"prony/internal/result"
 )
 
-// Every service of the catalog whose toolchain is here is built and keeps its contracts.
-func TestServicesKeepTheirContracts(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds every service")
-	}
-	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
-	var stdout, stderr bytes.Buffer
-	exit := code(run(context.Background(), machine{},
-		[]string{"verify", "--root", checkout(t)}, &stdout, &stderr))
-	t.Logf("%s", &stdout)
-	if exit != exitFine || !strings.Contains(stdout.String(), "as the contract says") {
-		t.Errorf("exit %d\n%s", exit, &stderr)
-	}
-}
-
 // A real run of a real service, short: everything that a record promises is in it.
 func TestRealRun(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())

@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -13,18 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"prony/internal/config"
-	"prony/internal/launch"
-	"prony/internal/launch/process"
 	"prony/internal/service"
 	"prony/internal/suite"
-	"prony/internal/system"
 )
-
-// readyBound is how long a service may take to come up when it is verified.
-const readyBound = 3 * time.Minute
-
-// verifyMemory is the budget of a service that is only verified.
-const verifyMemory = 1 << 30
 
 func (a *app) servicesCmd() *cobra.Command {
 	return &cobra.Command{
@@ -104,101 +92,42 @@ Without a name it verifies every service that can run here.`,
 }
 
 func (a *app) verify(ctx context.Context, args []string, verbose bool) error {
-	root, err := a.root()
-	if err != nil {
+	v := &verifier{app: a, verbose: verbose}
+	err := a.visit(ctx, args, func(ctx context.Context, name string, s *service.Service,
+		c service.Checker) error {
+		_, err := v.conform(ctx, name, s, c)
 		return err
-	}
-	services, err := a.choose(root, args)
-	if err != nil {
-		return err
-	}
-	journal, _, err := a.world.enter()
-	if err != nil {
-		return err
-	}
-	defer journal.Close()
-	v := &verifier{app: a, verbose: verbose, launcher: &process.Launcher{Journal: journal}}
-	tools := service.FindTools(ctx)
-	var able []*service.Service
-	for _, s := range services {
-		if missing := tools.Missing(s); len(missing) > 0 {
-			fmt.Fprintf(a.stdout, "skipped %s: %s\n", s.Label(), strings.Join(missing, "; "))
-			continue
-		}
-		able = append(able, s)
-	}
-	var errs []error
-	for i, o := range a.buildAll(ctx, a.builder(root, tools), able, 0) {
-		if o.err != nil {
-			errs = append(errs, o.err)
-			continue
-		}
-		for _, t := range able[i].Targets {
-			if missing := tools.Missing(able[i], t); len(missing) > 0 {
-				fmt.Fprintf(a.stdout, "skipped %s: %s\n", able[i].Full(t),
-					strings.Join(missing, "; "))
-				continue
-			}
-			errs = append(errs, v.target(ctx, able[i], t, o.built))
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	if v.bad > 0 {
-		return &exitCode{exitInvalid, fmt.Sprintf("%d answers differ", v.bad)}
-	}
-	return nil
+	})
+	return v.conclude(err)
 }
 
-// verifier runs targets one after another and prints what it finds.
+// verifier holds targets against their contracts and prints what it finds.
 type verifier struct {
 	*app
-	verbose  bool
-	launcher launch.Launcher
-	bad      int
+	verbose bool
+	bad     int
 }
 
-func (v *verifier) target(ctx context.Context, s *service.Service, t service.Target,
-	built *service.Built) (err error) {
-	dir, err := os.MkdirTemp("", "prony-verify-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir) //nolint:errcheck // only the log of a service that was looked at
-	bounded, cancel := context.WithTimeout(ctx, readyBound)
-	defer cancel()
-	starter := system.Starter{Launcher: v.launcher, Port: freePort}
-	p, err := starter.Start(bounded, system.Order{
-		Name: s.Name, Service: s, Target: t, Built: built, LogFile: filepath.Join(dir, "prony.log"),
-		CPUs: 1, MemoryBytes: verifyMemory * int64(len(s.Processes(t))),
-	})
-	if p != nil {
-		defer func() { err = errors.Join(err, p.Stop(3*time.Second)) }()
-	}
-	addr := ""
-	if err == nil {
-		addr = p.Addr.String()
-		_, _, err = service.WaitReady(bounded, nil, addr, s.Run.Ready, p.Began(), p.Exited())
-	}
-	if err != nil && p != nil {
-		log := p.Log(20)
-		return fmt.Errorf("verify %s: %w; it wrote:\n  %s", s.Full(t), err,
-			strings.Join(log[max(0, len(log)-20):], "\n  "))
-	}
-	if err != nil {
-		return fmt.Errorf("verify %s: %w", s.Full(t), err)
-	}
-	logs := func() []string { return p.Log(10000) }
-	check := service.Checker{Base: addr, Mode: t.Mode, Logs: logs}
-	for _, name := range s.Contracts {
-		report, err := service.Conform(ctx, check, name)
+// conform asks for all contracts of a running target and returns the heads of its answers.
+func (v *verifier) conform(ctx context.Context, name string, s *service.Service,
+	c service.Checker) (heads []service.Head, err error) {
+	for _, contract := range s.Contracts {
+		r, err := service.Conform(ctx, c, contract)
 		if err != nil {
-			return fmt.Errorf("verify %s: %w", s.Full(t), err)
+			return nil, err
 		}
-		v.print(s.Full(t), report)
+		v.print(name, r)
+		heads = append(heads, r.Heads...)
 	}
-	return nil
+	return heads, nil
+}
+
+// conclude is the error of the whole: err, or that answers differ.
+func (v *verifier) conclude(err error) error {
+	if err == nil && v.bad > 0 {
+		err = &exitCode{exitInvalid, fmt.Sprintf("%d answers differ", v.bad)}
+	}
+	return err
 }
 
 func (v *verifier) print(target string, r service.Report) {

@@ -53,6 +53,7 @@ type mark struct {
 	SHA256     string `json:"sha256"`
 	SizeBytes  int64  `json:"sizeBytes"`
 	DurationNs int64  `json:"durationNs"`
+	ImageBytes int64  `json:"imageBytes,omitempty"`
 }
 
 // The names in a build's folder. A virtual environment of Python knows its own path and cannot be
@@ -197,7 +198,7 @@ func (b *Builder) take(s *Service, built *Built) bool {
 		return false
 	}
 	built.SHA256, built.SizeBytes, built.DurationNs = m.SHA256, m.SizeBytes, m.DurationNs
-	built.Cached = true
+	built.Cached, built.ImageBytes = true, m.ImageBytes
 	b.say("build %s: cached", s.Label())
 	return true
 }
@@ -247,8 +248,8 @@ func (b *Builder) say(format string, args ...any) {
 	}
 }
 
-// buildEnv is the lab's own environment, because proxies and mirrors are in it, with the JDK that
-// was found.
+// buildEnv is the lab's own environment, because proxies and mirrors are in it, with the JDK and
+// the GraalVM that were found.
 func buildEnv(tools map[string]Tool) []string {
 	var env []string
 	for _, pair := range os.Environ() {
@@ -261,6 +262,10 @@ func buildEnv(tools map[string]Tool) []string {
 		home := javaHomeOf(java.Path)
 		env = append(env, "JAVA_HOME="+home, "PATH="+filepath.Join(home, "bin")+
 			string(filepath.ListSeparator)+os.Getenv("PATH"))
+	}
+	if native, ok := tools["native-image"]; ok {
+		// The JDK that was found may be another one; Maven's plugins ask this variable first.
+		env = append(env, "GRAALVM_HOME="+javaHomeOf(native.Path))
 	}
 	return env
 }

@@ -316,3 +316,14 @@ func TestTwoBuildersAtOnce(t *testing.T) {
 		t.Errorf("the steps ran %d times", strings.Count(got, "x"))
 	}
 }
+
+// Where GraalVM is another JDK than the one that was found, Maven's plugins are told.
+func TestGraalVMHome(t *testing.T) {
+	env := buildEnv(map[string]Tool{"java": {Path: "/jdk/bin/java"},
+		"native-image": {Path: "/graal/bin/native-image"}})
+	for _, want := range []string{"JAVA_HOME=/jdk", "GRAALVM_HOME=/graal"} {
+		if !slices.Contains(env, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+}

@@ -1,16 +1,14 @@
 package service
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"regexp"
-	"sync/atomic"
+	"slices"
+	"strings"
 	"time"
 
 	"prony/internal/clock"
@@ -31,12 +29,14 @@ type Checker struct {
 	Base string          // host:port
 	Mode string          // the target's: platform, virtual or reactive
 	Logs func() []string // all lines that the service wrote so far; nil: log cases are skipped
+	Seed uint64          // of what is drawn at random; 0: another one for each check
 }
 
-// Report is what a check found, in the order of the golden cases.
+// Report is what a check found, in the order of the golden cases, those drawn at random after them.
 type Report struct {
 	Contract string
 	Cases    []Case
+	Heads    []Head // of the answers to the requests that suites measure
 }
 
 // Case is one golden case of a report.
@@ -66,16 +66,21 @@ func (r Report) Failures() []string {
 // OK says whether every case that was asked passed.
 func (r Report) OK() bool { return len(r.Failures()) == 0 }
 
-// Conform asks a running service all golden cases of a contract, over one connection unless the
-// service closes it, and reports each difference. Where an answer differs, the report says so and
-// the error is nil; the error is for what ended the check: no such contract, no connection, no
-// answer within 10 s, or ctx.
+// Conform asks a running service all golden cases of a contract and reports each difference, so
+// that no service can know that it is being checked. It asks with the bytes that the load generator
+// sends, over one connection unless the service closes it. Cases that are quick and change nothing
+// are asked again over a second connection with the headers of other clients: an answer follows
+// from the request line and the body alone. Some keys are drawn at random.
+//
+// Where an answer differs, the report says so and the error is nil; the error is for what ended the
+// check: no such contract, no connection, no answer within 10 s, or ctx.
 func Conform(ctx context.Context, c Checker, contractName string) (Report, error) {
 	return conform(ctx, c, contractName, false)
 }
 
-// Quick is Conform without the cases that wait, write to the log or move more than 64 KiB, for use
-// inside trials: a few milliseconds beside what the service itself takes for /fibonacci.
+// Quick is Conform without the cases that wait, write to the log, change data or move more than
+// 64 KiB, and with fewer questions by others and at random, for use inside trials: a few
+// milliseconds beside what the service itself takes for /fibonacci.
 func Quick(ctx context.Context, c Checker, contractName string) (Report, error) {
 	return conform(ctx, c, contractName, true)
 }
@@ -87,47 +92,54 @@ func conform(ctx context.Context, c Checker, contractName string, quick bool) (R
 		return report, fmt.Errorf("check contract %s: there is no such contract; %s",
 			contractName, oneOf(Contracts()))
 	}
-	k := newCheck(c)
-	defer k.transport.CloseIdleConnections()
-	for _, gc := range g.Cases {
+	k := newCheck(c, contractName, quick)
+	c = k.Checker
+	defer k.plain.close()
+	defer k.other.close()
+	for i, gc := range slices.Concat(g.Cases, k.drawnCases(contractName)) {
+		template := gc.Request
 		gc = gc.filled(c.Mode)
-		result := Case{Name: gc.Name, Request: gc.Request}
+		k.cases = append(k.cases, Case{Name: gc.Name, Request: gc.Request})
+		result := &k.cases[len(k.cases)-1]
 		switch {
 		case quick && !gc.quick():
 			result.Skipped = "not part of the quick check"
+			continue
 		case gc.Logs != "" && c.Logs == nil:
 			result.Skipped = "the service's log is not at hand"
-		default:
-			before := k.last
-			k.last = len(report.Cases)
-			closed, err := k.askCase(ctx, gc, &result)
-			if closed {
-				last := &report.Cases[before]
-				last.Differences = append(last.Differences, notKept)
-			}
-			if err != nil {
-				report.Cases = append(report.Cases, result)
-				return report, fmt.Errorf("check contract %s: %s: %w", contractName, gc.Request,
-					err)
+			continue
+		}
+		if err := k.askCase(ctx, gc, template, result); err != nil {
+			report.Cases = k.cases
+			return report, fmt.Errorf("check contract %s: %s: %w", contractName, gc.Request, err)
+		}
+		for j := range result.Differences {
+			if i >= len(g.Cases) {
+				result.Differences[j] += fmt.Sprintf(" (drawn with seed %d)", c.Seed)
 			}
 		}
-		report.Cases = append(report.Cases, result)
 	}
 	if c.Logs != nil && !quick {
-		report.Cases = k.judgeLogs(ctx, report.Cases)
+		k.cases = k.judgeLogs(ctx, k.cases)
 	}
+	report.Cases, report.Heads = k.cases, k.heads
 	return report, nil
 }
 
 // check is one run through the cases of a contract.
 type check struct {
 	Checker
-	transport *http.Transport
-	keep      bool // the last answer was one after which the connection must be kept
-	last      int  // index of the case that was asked last
-	asked     int  // requests
-	linesAt   int  // lines in the log at the start
-	logged    []logged
+	quick    bool
+	contract string
+	plain    *wire // asks as the load generator does
+	other    *wire // asks as others do
+	dressed  int   // questions by others
+	cases    []Case
+	heads    []Head
+	headCase []int // index of the case of each head
+	asked    int   // requests
+	linesAt  int   // lines in the log at the start
+	logged   []logged
 }
 
 // logged is a case that makes the service log a line.
@@ -137,64 +149,116 @@ type logged struct {
 	before int // matching lines at the start
 }
 
-func newCheck(c Checker) *check {
+func newCheck(c Checker, contractName string, quick bool) *check {
 	if c.Dial == nil {
 		c.Dial = (&net.Dialer{}).DialContext
 	}
-	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := c.Dial(ctx, network, address)
-		if err != nil {
-			return nil, noConnection{err}
-		}
-		return conn, nil
+	for c.Seed == 0 {
+		c.Seed = freshSeed()
 	}
-	k := &check{Checker: c, transport: &http.Transport{
-		DialContext: dial, DisableCompression: true,
-		// Head and small body leave in one write: a service that answers without reading the body
-		// may have closed the connection before a second one.
-		WriteBufferSize: 16 << 10,
-	}}
+	k := &check{Checker: c, contract: contractName, quick: quick,
+		plain: &wire{dial: c.Dial, base: c.Base}, other: &wire{dial: c.Dial, base: c.Base}}
 	if c.Logs != nil {
 		k.linesAt = len(c.Logs())
 	}
 	return k
 }
 
-// noConnection is a failed dial, apart from what may go wrong on a connection.
-type noConnection struct{ error }
-
-func (e noConnection) Unwrap() error { return e.error }
-
 // notKept is said of the answer before the request that found its connection closed.
 const notKept = "the connection was closed after the answer, want keep-alive"
 
-// askCase asks one case and fills in the result. It says whether the connection, which the case
-// before should have left open, was closed.
-func (k *check) askCase(ctx context.Context, c goldenCase, result *Case) (closed bool, err error) {
+// askCase asks one case, as often as it takes, and fills in the result.
+func (k *check) askCase(ctx context.Context, c goldenCase, template string, result *Case) error {
 	if c.Logs != "" {
-		l := logged{index: k.last, line: regexp.MustCompile(`^(?:` + c.Logs + `)$`)}
+		l := logged{index: len(k.cases) - 1, line: regexp.MustCompile(`^(?:` + c.Logs + `)$`)}
 		l.before = l.count(k.Logs())
 		k.logged = append(k.logged, l)
 	}
-	first, closed, err := k.ask(ctx, c, result)
-	if err != nil || !c.Differs || len(result.Differences) > 0 {
-		return closed, err
+	a, err := k.ask(ctx, k.plain, c, nil, result)
+	if err != nil || len(result.Differences) > 0 {
+		return err
 	}
-	second, closedAgain, err := k.ask(ctx, c, result)
-	if closedAgain {
-		result.Differences = append(result.Differences, notKept)
+	headline := slices.Contains(headlines[k.contract], template)
+	if headline {
+		k.heads = append(k.heads, newHead(template, a))
+		k.headCase = append(k.headCase, len(k.cases)-1)
 	}
-	if err == nil && bytes.Equal(first, second) {
-		result.Differences = append(result.Differences,
-			"the same body twice, want it drawn anew on every request")
+	if c.Differs {
+		if err := k.drawAgain(ctx, c, a.body, result); err != nil {
+			return err
+		}
 	}
-	return closed, err
+	return k.askAsOthers(ctx, c, headline, result)
+}
+
+// drawsFull and drawsQuick are how often a body is asked for that must be another one each time: a
+// service that keeps a few in stock runs out of them.
+const (
+	drawsFull  = 12
+	drawsQuick = 2
+)
+
+func (k *check) drawAgain(ctx context.Context, c goldenCase, first []byte, result *Case) error {
+	bodies, draws := [][]byte{first}, drawsFull
+	if k.quick {
+		draws = drawsQuick
+	}
+	for len(bodies) < draws && len(result.Differences) == 0 {
+		a, err := k.ask(ctx, k.plain, c, nil, result)
+		if err != nil {
+			return err
+		}
+		for _, earlier := range bodies {
+			if difference := alike(earlier, a.body); difference != "" {
+				result.Differences = append(result.Differences, difference)
+				break
+			}
+		}
+		bodies = append(bodies, a.body)
+	}
+	return nil
+}
+
+// askAsOthers asks a case again that passed. A request that suites measure is asked by every other
+// client, any other by one of them in turn; inside trials only the former, by one.
+func (k *check) askAsOthers(ctx context.Context, c goldenCase, headline bool, result *Case) error {
+	if !c.quick() || len(result.Differences) > 0 || k.quick && !headline {
+		return nil
+	}
+	times := 1
+	if headline && !k.quick {
+		times = len(dresses)
+	}
+	first := k.dressed
+	if k.quick {
+		first += int(k.Seed % uint64(len(dresses)))
+	}
+	k.dressed += times
+	for i := range times {
+		d := &dresses[(first+i)%len(dresses)]
+		var again Case
+		_, err := k.ask(ctx, k.other, c, d, &again)
+		for _, difference := range again.Differences {
+			result.Differences = append(result.Differences, fmt.Sprintf(
+				"asked as %s does, over another connection: %s", d.name, difference))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answered is an answer that was judged.
+type answered struct {
+	reply
+	body []byte // of a case with a pattern
 }
 
 // ask sends one request and judges its answer. An answer that breaks off is a difference; none at
 // all within the limit, or no connection, ends the check.
-func (k *check) ask(ctx context.Context, c goldenCase, result *Case) (body []byte, closed bool,
-	err error) {
+func (k *check) ask(ctx context.Context, w *wire, c goldenCase, d *dress,
+	result *Case) (a answered, err error) {
 	limited, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
 	wrong := func(text string) {
@@ -202,68 +266,59 @@ func (k *check) ask(ctx context.Context, c goldenCase, result *Case) (body []byt
 			result.Differences = append(result.Differences, text)
 		}
 	}
-	kept := k.keep
-	k.keep = false
+	kept, last := w.kept, w.last
+	w.kept, w.last = false, len(k.cases)-1
 	k.asked++
 	began := clock.Mono()
-	response, fresh, err := k.send(limited, c)
-	closed = kept && fresh
-	if err != nil {
-		return nil, closed, k.broken(ctx, limited, err, wrong)
+	method, _, _ := strings.Cut(c.Request, " ")
+	a.reply, err = w.send(limited, method, requestText(c, k.Base, d))
+	if kept && a.fresh {
+		k.closed(last)
 	}
-	defer func() { _ = response.Body.Close() }()
-	result.Differences = append(result.Differences, headDifferences(c, response)...)
-	if response.StatusCode != c.Status {
+	if err != nil {
+		return a, k.broken(ctx, limited, err, wrong)
+	}
+	result.Differences = append(result.Differences, headDifferences(c, a.Response)...)
+	if a.StatusCode != c.Status {
 		head := make([]byte, excerptBytes)
-		n, _ := fill(response.Body, head) // the status says it all; the words help
-		wrong(fmt.Sprintf("status %d, want %d; the body begins %q", response.StatusCode, c.Status,
+		n, _ := fill(a.Body, head) // the status says it all; the words help
+		wrong(fmt.Sprintf("status %d, want %d; the body begins %q", a.StatusCode, c.Status,
 			head[:n]))
-		return nil, closed, nil
+		_ = w.finish(a.reply, false) // it says nothing of a body that was not read
+		return a, nil
 	}
-	difference, body, err := c.readBody(response.Body)
+	difference, body, err := c.readBody(a.Body)
+	a.body = body
 	if err != nil {
-		return nil, closed, k.broken(ctx, limited, err, wrong)
+		w.close()
+		return a, k.broken(ctx, limited, err, wrong)
 	}
 	result.TookNs = clock.Mono() - began
 	wrong(difference)
 	wrong(timeDifference(c, time.Duration(result.TookNs)))
+	if err := w.finish(a.reply, difference == ""); err != nil {
+		wrong(err.Error())
+	}
 	// Bodies that were sent may stay unread, and errors may be answered in haste: after both a
 	// service may close. After an ordinary answer it keeps the connection (contract, rule 1).
-	ordinary := len(c.sends()) == 0 && c.Status == http.StatusOK && response.ProtoMinor == 1
-	if ordinary && response.Close {
+	ordinary := len(c.sends()) == 0 && c.Status == http.StatusOK && a.ProtoMinor == 1 && d == nil
+	if ordinary && a.Close {
 		wrong("Connection: close, want keep-alive")
 	}
-	k.keep = ordinary && !response.Close && difference == ""
-	return body, closed, nil
+	w.kept = ordinary && !a.Close && difference == ""
+	return a, nil
 }
 
-// send gives the answer's head, and whether it came over a new connection. A request that finds its
-// connection closed by the service without having got a byte is sent again, once (RFC 9112, 9.3.1).
-func (k *check) send(ctx context.Context, c goldenCase) (r *http.Response, fresh bool, err error) {
-	method, target, _ := bytes.Cut([]byte(c.Request), []byte(" "))
-	for try := 0; ; try++ {
-		var reused bool
-		var answered atomic.Bool // told by the goroutine that reads
-		trace := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-			GotConn:              func(info httptrace.GotConnInfo) { reused = info.Reused },
-			GotFirstResponseByte: func() { answered.Store(true) },
-		})
-		var body io.Reader
-		if sends := c.sends(); len(sends) > 0 {
-			body = bytes.NewReader(sends)
+// closed tells of a connection that the service should have kept after a case.
+func (k *check) closed(last int) {
+	differences := &k.cases[last].Differences
+	if !slices.Contains(*differences, notKept) {
+		*differences = append(*differences, notKept)
+	}
+	for i, at := range k.headCase {
+		if at == last {
+			k.heads[i].Kept = false
 		}
-		request, err := http.NewRequestWithContext(trace, string(method),
-			"http://"+k.Base+string(target), body)
-		if err != nil {
-			return nil, false, err
-		}
-		request.Header.Set("User-Agent", "prony")
-		r, err := k.transport.RoundTrip(request)
-		if err != nil && reused && !answered.Load() && try == 0 && ctx.Err() == nil {
-			k.transport.CloseIdleConnections()
-			continue
-		}
-		return r, !reused, err
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"mime"
 	"regexp"
 	"strings"
 	"sync"
@@ -25,8 +26,9 @@ type golden struct {
 // Pattern says what the body is.
 type goldenCase struct {
 	Name        string        `yaml:"name"`
-	Request     string        `yaml:"request"` // method and target, with {mode} and {other}
-	Send        string        `yaml:"send"`    // the request's body
+	Request     string        `yaml:"request"`  // method and target, with {mode} and {other}
+	Send        string        `yaml:"send"`     // the request's body
+	SendType    string        `yaml:"sendType"` // its media type; empty: text/plain
 	SendLorem   int64         `yaml:"sendLorem"`
 	Status      int           `yaml:"status"`
 	Type        string        `yaml:"type"` // media type without parameters; empty: any
@@ -38,7 +40,8 @@ type goldenCase struct {
 	Differs     bool          `yaml:"differs"`     // a second answer has another body
 	TookMin     time.Duration `yaml:"tookMin"`
 	TookMax     time.Duration `yaml:"tookMax"`
-	Logs        string        `yaml:"logs"` // RE2, of one whole log line, with {mode}, {thread}
+	Logs        string        `yaml:"logs"`    // RE2, of one whole log line, with {mode}, {thread}
+	Changes     bool          `yaml:"changes"` // data that later answers show
 }
 
 // openapiFile is the one YAML file of contract/ that holds no answers.
@@ -114,6 +117,20 @@ func (d *document) checkCase(at string, c goldenCase) {
 	if c.Send != "" && c.SendLorem != 0 {
 		d.wrong(at+".send", "send and sendLorem exclude each other", "")
 	}
+	if c.SendType != "" {
+		if c.Send == "" && c.SendLorem == 0 {
+			d.wrong(at+".sendType", "sendType is there and nothing to send", "send or sendLorem")
+		}
+		if media, _, err := mime.ParseMediaType(c.SendType); err != nil ||
+			!strings.Contains(media, "/") {
+			d.wrong(at+".sendType", fmt.Sprintf("sendType %q is no media type", c.SendType),
+				"as application/json")
+		}
+	}
+	if c.Changes && c.Differs {
+		d.wrong(at+".changes", "changes and differs exclude each other",
+			"what differs is asked several times")
+	}
 	bodies := 0
 	for _, there := range []bool{
 		c.Body != nil, c.Lorem != nil, c.Base64Lorem != nil, c.Pattern != "",
@@ -138,13 +155,14 @@ func (d *document) checkCase(at string, c goldenCase) {
 // largeBytes is the longest body, either way, that the quick check asks for.
 const largeBytes = 64 << 10
 
-// quick says whether a case may run inside a trial: it neither waits nor writes nor moves much.
+// quick says whether a case may run inside a trial: it neither waits nor writes a log line, changes
+// no data and moves little.
 func (c goldenCase) quick() bool {
 	large := c.SendLorem > largeBytes
 	for _, size := range []*int64{c.Lorem, c.Base64Lorem} {
 		large = large || size != nil && *size > largeBytes
 	}
-	return !large && c.TookMin == 0 && c.Logs == ""
+	return !large && c.TookMin == 0 && c.Logs == "" && !c.Changes
 }
 
 // Threads as log lines have them. A virtual one says that it is one, and no other may: what the JDK
@@ -185,7 +203,7 @@ func (c goldenCase) wanted() (io.Reader, int64) {
 	return nil, 0
 }
 
-// sends is the body of the request; nil for none.
+// sends is the body of the request; empty for none.
 func (c goldenCase) sends() []byte {
 	if c.SendLorem > 0 {
 		text, _ := io.ReadAll(loremReader(c.SendLorem)) // memory does not fail to read

@@ -98,7 +98,7 @@ func TestBrokenHeads(t *testing.T) {
 	checkBroken(t, "contract twice", "[hello, http]", "[http, http]",
 		`service.yaml:6: contract "http" is there twice in "contracts: [http, http]"`)
 	checkBroken(t, "no contract", "contracts: [hello, http]\n", "",
-		`service.yaml: contracts is missing; one of compute, hello, http`)
+		`service.yaml: contracts is missing; one of compute, hello, http, petclinic`)
 }
 
 func TestBrokenNeedsAndBuilds(t *testing.T) {
@@ -163,7 +163,7 @@ func TestBrokenRunsAndTargets(t *testing.T) {
 		`service.yaml: name is missing`, `service.yaml: language is missing`,
 		`service.yaml: framework is missing`, `service.yaml: version is missing`,
 		`service.yaml: about is missing`,
-		`service.yaml: contracts is missing; one of compute, hello, http`,
+		`service.yaml: contracts is missing; one of compute, hello, http, petclinic`,
 		`service.yaml: build.artifact is missing`,
 		`service.yaml: run.command is missing; a program and its arguments`,
 		`service.yaml: run.health is missing`, `service.yaml: run.ready is missing`,

@@ -5,8 +5,8 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"regexp"
@@ -72,7 +72,7 @@ func (n noted) Write(data []byte) (int, error) {
 // honest keeps the three contracts in the mode virtual.
 type honest struct {
 	mu    sync.Mutex
-	drawn int // answers of /concat, so that each is another one
+	drawn uint64 // answers of /concat, so that each is another one
 	lines []string
 }
 
@@ -120,13 +120,23 @@ func (h *honest) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "GET /concat":
 		h.mu.Lock()
 		h.drawn++
-		answer(w, 200, "application/json", fmt.Sprintf(`{"concat":"%010000d"}`, h.drawn))
+		answer(w, 200, "application/json", concat(h.drawn))
 		h.mu.Unlock()
 	case "GET /fibonacci":
 		answer(w, 200, "application/json", `{"fibonacci":832040}`)
 	default:
 		answer(w, 404, "", "")
 	}
+}
+
+// concat is 10,000 characters of a stream of its own.
+func concat(stream uint64) string {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+	source, text := rand.New(rand.NewPCG(1, stream)), make([]byte, 10000)
+	for i := range text {
+		text[i] = letters[source.IntN(len(letters))]
+	}
+	return `{"concat":"` + string(text) + `"}`
 }
 
 func get(r *http.Request, name, otherwise string) string {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -19,6 +20,48 @@ type pom struct {
 	Dependencies []artifact `xml:"dependencies>dependency"`
 	Managed      []artifact `xml:"dependencyManagement>dependencies>dependency"`
 	Plugins      []artifact `xml:"build>plugins>plugin"`
+}
+
+// reactor builds all of them at once.
+const reactor = "services/pom.xml"
+
+// findModules wants every Maven project of a service's folder in the one build of all, and no
+// other.
+func findModules(t tree) []problem {
+	var p struct {
+		Modules []string `xml:"modules>module"`
+	}
+	if err := xml.Unmarshal([]byte(t[reactor]), &p); err != nil {
+		return []problem{{reactor, 0, "is no XML: " + err.Error()}}
+	}
+	var problems []problem
+	for _, m := range p.Modules {
+		if _, ok := t["services/"+m+"/pom.xml"]; !ok {
+			problems = append(problems, problem{reactor, 0, m + " is no Maven project"})
+		}
+	}
+	for _, name := range t.names() {
+		if ok, _ := path.Match("services/*/pom.xml", name); !ok {
+			continue
+		}
+		if m := path.Base(path.Dir(name)); !slices.Contains(p.Modules, m) {
+			problems = append(problems, problem{reactor, 0, "does not build " + m})
+		}
+	}
+	return problems
+}
+
+func TestModules(t *testing.T) {
+	pom := func(modules ...string) string {
+		return "<project><modules><module>" + strings.Join(modules, "</module><module>") +
+			"</module></modules></project>"
+	}
+	red(t, findModules, tree{reactor: pom("a", "b"), "services/a/pom.xml": "",
+		"services/b/pom.xml": "", "services/b/part/pom.xml": "", "services/c/go.mod": ""})
+	red(t, findModules, tree{reactor: pom("a", "b"), "services/a/pom.xml": "",
+		"services/c/pom.xml": ""}, "services/pom.xml: b is no Maven project",
+		"services/pom.xml: does not build c")
+	red(t, findModules, tree{reactor: "<project>"}, "services/pom.xml: is no XML")
 }
 
 type artifact struct {

@@ -30,7 +30,7 @@ var checks = []struct {
 	{"links", findLinks},
 	{"commands", findCommands},
 	{"services", findServices},
-	{"versions", findVersions},
+	{"versions", findVersions}, {"modules", findModules},
 	{"scripts", findScripts},
 	{"comments", findComments},
 	{"places", func(t tree) []problem { return findPlaces(t, ownPlaces()) }},

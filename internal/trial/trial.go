@@ -32,12 +32,15 @@ import (
 
 // Bounds of a trial's steps.
 const (
-	readyBound = 60 * time.Second // from exec to the first good answer of the readiness path
-	// launchBound is for all processes of a system but the last.
-	launchBound = 3 * time.Minute
+	readyBound = 2 * time.Minute // from exec to the first good answer of the readiness path
+	// launchBound is for all processes of a system but the last: six JVMs on a busy core take three
+	// minutes.
+	launchBound = 6 * time.Minute
 	verifyWait  = 30 * time.Second
 	stopGrace   = 3 * time.Second // the contract asks for two
-	logTail     = 20              // lines kept of a failed service's log
+	// systemGrace is for all processes of a system, which end side by side on its cores.
+	systemGrace = 10 * time.Second
+	logTail     = 20 // lines kept of a failed service's log
 )
 
 // Driver offers a load.
@@ -228,7 +231,11 @@ func (f *life) end() {
 	}
 	if f.proc != nil {
 		f.at("stop", 0)
-		if err := f.proc.Stop(stopGrace); err != nil && f.rec.Failure == nil {
+		grace := stopGrace
+		if len(f.proc.Parts) > 1 {
+			grace = systemGrace
+		}
+		if err := f.proc.Stop(grace); err != nil && f.rec.Failure == nil {
 			f.fail(context.Background(), err)
 		}
 	}

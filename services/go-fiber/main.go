@@ -35,7 +35,11 @@ func run() error {
 	stop, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 
-	app := newApp()
+	signals, err := newTelemetry(stop)
+	if err != nil {
+		return err
+	}
+	app := newApp(signals)
 	address := net.JoinHostPort(
 		cmp.Or(os.Getenv("HOST"), "127.0.0.1"),
 		cmp.Or(os.Getenv("PORT"), "8080"),
@@ -53,7 +57,9 @@ func run() error {
 	case err := <-failed:
 		return err
 	case <-stop.Done():
-		return shutDown(app)
+		err := shutDown(app)
+		signals.stop()
+		return err
 	}
 }
 

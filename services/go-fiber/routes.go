@@ -7,7 +7,7 @@ import (
 	"github.com/gofiber/fiber/v3"
 )
 
-func newApp() *fiber.App {
+func newApp(signals telemetry) *fiber.App {
 	app := fiber.New(fiber.Config{
 		// The first three because what the contract does not name is 404: /Hello, /hello/, HEAD.
 		CaseSensitive:           true,
@@ -21,6 +21,7 @@ func newApp() *fiber.App {
 		ReadTimeout: time.Minute,
 		IdleTimeout: 2 * time.Minute,
 	})
+	signals.instrument(app)
 	app.Get("/hello/"+mode, newCache().hello)
 
 	app.Get("/", ok) // fasthttp has read the body by now.

@@ -3,6 +3,7 @@ package prony;
 import java.math.BigDecimal;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
+import org.springframework.aot.hint.annotation.RegisterReflectionForBinding;
 import org.springframework.http.MediaType;
 import org.springframework.http.ResponseEntity;
 import org.springframework.web.bind.annotation.GetMapping;
@@ -11,6 +12,8 @@ import tools.jackson.databind.json.JsonMapper;
 
 /** The contract compute: JSON by Spring's own Jackson mapper, made anew on every request. */
 @RestController
+@RegisterReflectionForBinding({Compute.Catalogue.class, Compute.Concat.class,
+    Compute.Fibonacci.class})
 class Compute {
 
     // BigDecimal, because a price is written as it was given: 1, not 1.0.

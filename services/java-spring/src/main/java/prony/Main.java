@@ -5,9 +5,11 @@ import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.boot.tomcat.TomcatContextCustomizer;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.ImportRuntimeHints;
 
 /** Spring MVC on Tomcat behind the three contracts; the profile of the mode picks the threads. */
 @SpringBootApplication
+@ImportRuntimeHints(NativeHints.class)
 public class Main {
 
     private static final int SECOND_GRACE_MILLIS = 100;

@@ -4,10 +4,12 @@ import java.time.Duration;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.ImportRuntimeHints;
 import org.springframework.http.client.ReactorResourceFactory;
 
 /** Spring WebFlux on Netty behind the three contracts: event loops run it, and nothing blocks. */
 @SpringBootApplication
+@ImportRuntimeHints(NativeHints.class)
 public class Main {
 
     public static void main(String[] args) {

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"prony/internal/tidy"
+)
+
+// broken are services that break a contract in one way each, and the lines in which verify must say
+// so, as patterns; sound ones have none.
+var broken = map[string][]string{
+	"sound-hello": nil, "sound-compute": nil,
+	"wrong-body": {`GET /fibonacci: body differs at byte 14: got "{\\"fibonacci\\":514229}", ` +
+		`want "{\\"fibonacci\\":832040}"`},
+	"wrong-status": {`GET /data: status 201, want 200; the body begins "{\\"data\\":\[.*"`},
+	"missing-route": {
+		`GET /fibonacci: status 404, want 200; the body begins ""`},
+	"chunked-answer":    {`GET /data: chunked, want Content-Length`},
+	"closed-connection": {`GET /data: the connection was closed after the answer, want keep-alive`},
+	"compressed-answer": {`GET /data: asked as a browser does, over another connection: ` +
+		`Content-Encoding gzip, want none`,
+		`GET /data: asked as a browser does, over another connection: body differs at byte 1: .*`},
+	"remembered-concat": {
+		`GET /concat: the same body twice, want it drawn anew on every request`},
+	"stocked-concat": {
+		`GET /concat: the same body twice, want it drawn anew on every request`},
+	"counted-concat": {
+		`GET /concat: two bodies agree in \d{5} of 10013 bytes, want each drawn anew`},
+	// The one whose value they all get is right, as are some by chance.
+	"constant-answer": {wrongKey("31415", ""), wrongKey("50000", ""), wrongKey("7", ""),
+		wrongKey("9", ""), wrongKey("4711", ""), drawnKey("")},
+	"golden-only": {drawnKey("")},
+	"header-agent": {wrongKey("31415", ""), wrongKey("50000", ""), wrongKey("7", ""),
+		wrongKey("9", ""), wrongKey("4711", ""), drawnKey("")},
+	"header-bare": {wrongKey("31415", anyClient), wrongKey("50000", anyClient),
+		wrongKey("7", anyClient), drawnKey(anyClient)},
+	"first-connection": {wrongKey("31415", anyClient), wrongKey("50000", anyClient),
+		wrongKey("7", anyClient), drawnKey(anyClient)},
+	"header-echo":  {wrongKey("1", aProxy), wrongKey(`\d+`, aProxy), drawnKey(aProxy)},
+	"header-order": {wrongKey("50000", aProxy), drawnKey(aProxy)},
+	"header-etag": {`GET /hello/virtual\?key=1: ` + aProxy + `status 304, want 200; .*`,
+		`GET /hello/virtual\?key=.*: ` + aProxy + `(status 304, want 200; |no Content-Length).*`},
+	"access-log": {`nothing is logged unasked: \d+ lines for \d+ requests, .*`},
+}
+
+const (
+	anyClient = `asked as (curl|a browser|a proxy with headers of its own) does, ` +
+		`over another connection: `
+	aProxy = `asked as a proxy with headers of its own does, over another connection: `
+)
+
+// wrongKey is said of a key, whatever other parameters come with it, that has another one's value.
+func wrongKey(key, how string) string {
+	return `GET /hello/virtual\?key=` + key + `(&\S*)?: ` + how + `body (differs|ends) [^(]*`
+}
+
+// drawnKey is said of keys that the golden answers do not name.
+func drawnKey(how string) string {
+	return `GET /hello/virtual\?key=\d+: ` + how + `body .* \(drawn with seed \d+\)`
+}
+
+// Every broken service is built and started, and verify finds what is wrong with it.
+func TestVerifyFindsWhatIsBroken(t *testing.T) {
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	var stdout, stderr bytes.Buffer
+	exit := code(run(context.Background(), machine{},
+		[]string{"verify", "--root", brokenCatalog(t)}, &stdout, &stderr))
+	if exit != exitInvalid {
+		t.Errorf("exit %d, want %d\n%s", exit, exitInvalid, &stderr)
+	}
+	found, verified := map[string][]string{}, map[string]bool{}
+	var failures []string
+	for line := range strings.Lines(stdout.String()) {
+		line = strings.TrimSpace(line)
+		if failure, ok := strings.CutPrefix(line, "FAIL  "); ok {
+			failures = append(failures, failure)
+		} else if target, _, ok := strings.Cut(line, " · "); ok {
+			found[target], verified[target], failures = failures, true, nil
+		} else {
+			t.Errorf("verify says %q", line)
+		}
+	}
+	for name, want := range broken {
+		if !verified[name] {
+			t.Errorf("%s was not verified:\n%s", name, &stderr)
+		}
+		checkFound(t, name, found[name], want)
+	}
+}
+
+// checkFound wants each difference to be one of the patterns, and each pattern to match some.
+func checkFound(t *testing.T, name string, got, want []string) {
+	t.Helper()
+	matches := func(pattern, line string) bool {
+		return regexp.MustCompile(`^(?:` + pattern + `)$`).MatchString(line)
+	}
+	for _, pattern := range want {
+		if !slices.ContainsFunc(got, func(line string) bool { return matches(pattern, line) }) {
+			t.Errorf("%s: no difference is %s\n%s", name, pattern, strings.Join(got, "\n"))
+		}
+	}
+	for _, line := range got {
+		if !slices.ContainsFunc(want, func(pattern string) bool { return matches(pattern, line) }) {
+			t.Errorf("%s: %s", name, line)
+		}
+	}
+}
+
+// brokenCatalog is a checkout whose services are the broken ones: those of the table, and no other.
+func brokenCatalog(t *testing.T) string {
+	t.Helper()
+	root, err := tidy.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(root, "internal", "service", "testdata", "broken")
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if _, ok := broken[e.Name()]; !ok {
+			t.Errorf("%s is not in the table of this test", e.Name())
+		}
+	}
+	dir := checkout(t)
+	if err := os.Remove(filepath.Join(dir, "services")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(folder, filepath.Join(dir, "services")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"prony/internal/report"
+	"prony/internal/service"
+)
+
+// fairnessSection is the name of the marks around the table in docs/fairness.md.
+const fairnessSection = "heads"
+
+func (a *app) fairnessCmd() *cobra.Command {
+	var page string
+	c := &cobra.Command{
+		Use: "fairness [SERVICE...]", Short: "Compare what the services' answers look like",
+		Args: cobra.ArbitraryArgs,
+		Long: `Fairness verifies services as verify does and prints, for each request that suites
+measure, how many bytes the head and the body of each target's answer take, which headers it adds to
+those that the contract wants, and whether it keeps the connection; then what differs. Bodies are
+equal by contract; heads are the framework's own business, and part of what a request costs.
+
+With --update it rewrites the part of a Markdown file between <!-- prony:begin heads --> and
+<!-- prony:end heads -->; targets of the catalog that cannot run here keep the row that they have.`,
+		Example: "  prony fairness go-nethttp rust-axum\n" +
+			"  prony fairness --update docs/fairness.md",
+		RunE: func(c *cobra.Command, args []string) error {
+			rows, err := a.fairRows(c.Context(), args)
+			if page != "" {
+				return errors.Join(err, a.updateFairness(page, rows))
+			}
+			return errors.Join(err, printFairness(a.stdout, rows))
+		},
+	}
+	c.Flags().StringVar(&page, "update", "", "Markdown file whose section is to be rewritten")
+	return c
+}
+
+// fairRows verifies services and gives a row for each of their targets. What verify would print
+// goes beside the table, as progress does.
+func (a *app) fairRows(ctx context.Context, names []string) ([]fairRow, error) {
+	aside := *a
+	aside.stdout = a.stderr
+	v := &verifier{app: &aside}
+	var rows []fairRow
+	err := aside.visit(ctx, names, func(ctx context.Context, name string, s *service.Service,
+		c service.Checker) error {
+		heads, err := v.conform(ctx, name, s, c)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, newFairRow(name, heads))
+		return nil
+	})
+	slices.SortFunc(rows, func(a, b fairRow) int { return strings.Compare(a.target, b.target) })
+	return rows, v.conclude(err)
+}
+
+// updateFairness rewrites the section of a page.
+func (a *app) updateFairness(page string, rows []fairRow) error {
+	old, err := os.ReadFile(page)
+	if err != nil {
+		return fmt.Errorf("update %s: %w", page, err)
+	}
+	root, err := a.root()
+	if err != nil {
+		return err
+	}
+	services, err := a.choose(root, nil)
+	if err != nil {
+		return err
+	}
+	for _, had := range readFairness(string(old)) {
+		_, _, there := find(services, had.target)
+		seen := slices.ContainsFunc(rows, func(r fairRow) bool { return r.target == had.target })
+		if there && !seen {
+			rows = append(rows, had)
+		}
+	}
+	slices.SortFunc(rows, func(a, b fairRow) int { return strings.Compare(a.target, b.target) })
+	text, err := report.Update(old, fairnessSection, []byte(fairnessMarkdown(rows)))
+	if err != nil {
+		return fmt.Errorf("update %s: %w", page, err)
+	}
+	return os.WriteFile(page, text, 0o644)
+}

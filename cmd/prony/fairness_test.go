@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"prony/internal/service"
+	"prony/internal/tidy"
+)
+
+// Every service that can run here keeps its contracts, and its answers look as docs/fairness.md
+// says.
+func TestFairness(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds every service")
+	}
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	root, err := tidy.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(root, "docs", "fairness.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	a := &app{world: machine{}, stdout: &stderr, stderr: &stderr, rootFlag: checkout(t)}
+	rows, err := a.fairRows(context.Background(), nil)
+	if err != nil {
+		t.Errorf("%v\n%s", err, &stderr)
+	}
+	for _, line := range unfair(rows, readFairness(string(page))) {
+		t.Errorf("%s; see prony fairness --update docs/fairness.md", line)
+	}
+	if len(rows) == 0 {
+		t.Errorf("no service can run here:\n%s", &stderr)
+	}
+}
+
+// Whoever adds a service says there what is different about it, if only "none known".
+func TestEveryServiceHasItsDeviations(t *testing.T) {
+	root, err := tidy.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(root, "docs", "fairness.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "\n## Deviations\n")
+	services, err := service.Catalog(root)
+	if err != nil {
+		t.Error(err)
+	}
+	for _, s := range services {
+		if !strings.Contains(table, "\n| "+s.Name+" | ") {
+			t.Errorf("docs/fairness.md, Deviations: %s has no row", s.Name)
+		}
+	}
+}
+
+func fairHeads(bytes int64, kept bool, headers ...string) []service.Head {
+	headers = append([]string{"Content-Length", "Content-Type"}, headers...)
+	return []service.Head{
+		{Request: "GET /hello/{mode}?key=1", HeadBytes: bytes, BodyBytes: 23, Headers: headers,
+			Kept: true},
+		{Request: "GET /data", HeadBytes: bytes + 6, BodyBytes: 190, Headers: headers[:2],
+			Kept: kept},
+	}
+}
+
+// The table is read back as it was written, and says what differs.
+func TestFairnessTable(t *testing.T) {
+	rows := []fairRow{
+		newFairRow("a", fairHeads(100, true, "Date", "Server")),
+		newFairRow("b", fairHeads(90, true)),
+		newFairRow("c", fairHeads(95, false, "Date")),
+	}
+	text := fairnessMarkdown(rows)
+	const want = `| target | /hello/{mode} | /data | kept | ` +
+		`headers beyond Content-Length, Content-Type |
+|---|---|---|---|---|
+| a | 100 + 23 = 123 | 106 + 190 = 296 | yes | Date (/hello/{mode}), Server (/hello/{mode}) |
+| b | 90 + 23 = 113 | 96 + 190 = 286 | yes | none |
+| c | 95 + 23 = 118 | 101 + 190 = 291 | closed after /data | Date (/hello/{mode}) |
+
+- heads of /hello/{mode}: 90 bytes (b) to 100 (a)
+- heads of /data: 96 bytes (b) to 106 (a)
+- the connection: closed by c
+- Date (/hello/{mode}): sent by all but b
+- Server (/hello/{mode}): sent by a
+`
+	if text != want {
+		t.Errorf("the table is\n%s, want\n%s", text, want)
+	}
+	page := "# Fairness\n<!-- prony:begin heads -->\n" + text +
+		"<!-- prony:end heads -->\n| x | y |\n"
+	if got := readFairness(page); !reflect.DeepEqual(got, rows) {
+		t.Errorf("read back:\n%+v, want\n%+v", got, rows)
+	}
+	if got := fairDifferences(rows[1:2]); !slices.Equal(got, []string{"nothing differs"}) {
+		t.Errorf("one row: %q", got)
+	}
+}
+
+func TestUnfair(t *testing.T) {
+	page := []fairRow{newFairRow("a", fairHeads(100, true, "Date")),
+		newFairRow("elsewhere", fairHeads(1, true))}
+	check := func(name string, seen fairRow, want ...string) {
+		t.Helper()
+		if got := unfair([]fairRow{seen}, page); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	check("equal", newFairRow("a", fairHeads(100, true, "Date")))
+	check("new", newFairRow("n", nil), "n: the page has no row of it")
+	check("longer head", newFairRow("a", fairHeads(101, true, "Date")),
+		"a: /hello/{mode}: 101 + 23 = 124, the page says 100 + 23 = 123",
+		"a: /data: 107 + 190 = 297, the page says 106 + 190 = 296")
+	check("closes", newFairRow("a", fairHeads(100, false, "Date")),
+		"a: kept: closed after /data, the page says yes")
+	const beyond = "a: headers beyond Content-Length, Content-Type: "
+	check("another header", newFairRow("a", fairHeads(100, true, "Date", "Via")),
+		beyond+"Date (/hello/{mode}), Via (/hello/{mode}), the page says Date (/hello/{mode})")
+	check("one request less", newFairRow("a", fairHeads(100, true, "Date")[:1]),
+		"a: /data: -, the page says 106 + 190 = 296",
+		beyond+"Date, the page says Date (/hello/{mode})")
+}
+
+// Targets that cannot run here keep their rows; those that the catalog lost go.
+func TestUpdateFairness(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "fairness.md")
+	old := "before\n<!-- prony:begin heads -->\n" + fairnessMarkdown([]fairRow{
+		newFairRow("go-nethttp", fairHeads(1, true)), newFairRow("gone", fairHeads(2, true)),
+		newFairRow("rust-axum", fairHeads(3, true)),
+	}) + "<!-- prony:end heads -->\nafter\n"
+	if err := os.WriteFile(page, []byte(old), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	a := &app{world: mock{}, stderr: &bytes.Buffer{}, rootFlag: checkout(t)}
+	seen := []fairRow{newFairRow("rust-axum", fairHeads(4, true))}
+	if err := a.updateFairness(page, seen); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	has(t, "the page", string(text), "before\n", "| go-nethttp | 1 + 23 = 24 |",
+		"| rust-axum | 4 + 23 = 27 |", "\nafter\n")
+	if strings.Contains(string(text), "gone") {
+		t.Error("a target that is gone kept its row")
+	}
+}

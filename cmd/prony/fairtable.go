@@ -1,0 +1,269 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"prony/internal/service"
+)
+
+// contractHeaders are those that the contract wants of an answer with a body. The rest is the
+// framework's.
+var contractHeaders = []string{"Content-Length", "Content-Type"}
+
+// fairRow is what a target's answers look like, in the words of the table, so that a row of the
+// page and one that was just seen are compared as they are read.
+type fairRow struct {
+	target string
+	sizes  []string // a headline each, as "118 + 23 = 141"; empty: not of its contracts
+	kept   string   // yes, or the requests after which the connection was closed
+	beyond []string // headers; one that some answers lack with their paths: "Etag (/data)"
+}
+
+// short is a request without method and query.
+func short(request string) string {
+	_, path, _ := strings.Cut(request, " ")
+	path, _, _ = strings.Cut(path, "?")
+	return path
+}
+
+func newFairRow(target string, heads []service.Head) fairRow {
+	r := fairRow{target: target, sizes: make([]string, len(service.Headlines()))}
+	carriers := map[string][]string{}
+	var names, closed []string
+	for _, h := range heads {
+		r.sizes[slices.Index(service.Headlines(), h.Request)] = fmt.Sprintf("%d + %d = %d",
+			h.HeadBytes, h.BodyBytes, h.TotalBytes())
+		if !h.Kept {
+			closed = append(closed, short(h.Request))
+		}
+		for _, name := range h.Headers {
+			if !slices.Contains(contractHeaders, name) {
+				names = append(names, name)
+				carriers[name] = append(carriers[name], short(h.Request))
+			}
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if len(carriers[name]) < len(heads) {
+			name += " (" + strings.Join(carriers[name], " ") + ")"
+		}
+		r.beyond = append(r.beyond, name)
+	}
+	r.kept = "yes"
+	if len(closed) > 0 {
+		r.kept = "closed after " + strings.Join(closed, " ")
+	}
+	return r
+}
+
+// fairColumns are the indexes of the headlines that any row has.
+func fairColumns(rows []fairRow) (columns []int) {
+	for i := range service.Headlines() {
+		if slices.ContainsFunc(rows, func(r fairRow) bool { return r.sizes[i] != "" }) {
+			columns = append(columns, i)
+		}
+	}
+	return columns
+}
+
+func fairHeader(columns []int) []string {
+	cells := []string{"target"}
+	for _, i := range columns {
+		cells = append(cells, short(service.Headlines()[i]))
+	}
+	return append(cells, "kept", "headers beyond "+strings.Join(contractHeaders, ", "))
+}
+
+func (r fairRow) cells(columns []int) []string {
+	cells := []string{r.target}
+	for _, i := range columns {
+		size := r.sizes[i]
+		if size == "" {
+			size = "-"
+		}
+		cells = append(cells, size)
+	}
+	beyond := strings.Join(r.beyond, ", ")
+	if beyond == "" {
+		beyond = "none"
+	}
+	return append(cells, r.kept, beyond)
+}
+
+func printFairness(out io.Writer, rows []fairRow) error {
+	fmt.Fprintln(out, "bytes of head + body = whole answer to each measured request")
+	columns := fairColumns(rows)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	header := fairHeader(columns)
+	header[0] = "TARGET"
+	fmt.Fprintln(w, strings.Join(header, "\t"))
+	for _, r := range rows {
+		fmt.Fprintln(w, strings.Join(r.cells(columns), "\t"))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(out)
+	for _, line := range fairDifferences(rows) {
+		fmt.Fprintln(out, line)
+	}
+	return nil
+}
+
+func fairnessMarkdown(rows []fairRow) string {
+	var b strings.Builder
+	columns := fairColumns(rows)
+	header := fairHeader(columns)
+	fmt.Fprintf(&b, "| %s |\n|%s\n", strings.Join(header, " | "), strings.Repeat("---|",
+		len(header)))
+	for _, r := range rows {
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(r.cells(columns), " | "))
+	}
+	b.WriteString("\n")
+	for _, line := range fairDifferences(rows) {
+		fmt.Fprintf(&b, "- %s\n", line)
+	}
+	return b.String()
+}
+
+// readFairness reads the rows of a page's section back; what is no row of it is left out.
+func readFairness(page string) []fairRow {
+	_, text, _ := strings.Cut(page, "<!-- prony:begin "+fairnessSection+" -->")
+	text, _, _ = strings.Cut(text, "<!-- prony:end "+fairnessSection+" -->")
+	var header []string
+	var rows []fairRow
+	for line := range strings.Lines(text) {
+		inside, ok := strings.CutPrefix(strings.TrimSpace(line), "| ")
+		if !ok {
+			continue
+		}
+		cells := strings.Split(strings.TrimSuffix(inside, " |"), " | ")
+		if header == nil {
+			header = cells
+			continue
+		}
+		if len(cells) != len(header) {
+			continue
+		}
+		rows = append(rows, readFairRow(header, cells))
+	}
+	return rows
+}
+
+func readFairRow(header, cells []string) fairRow {
+	r := fairRow{target: cells[0], sizes: make([]string, len(service.Headlines()))}
+	for i, request := range service.Headlines() {
+		at := slices.Index(header, short(request))
+		if at > 0 && cells[at] != "-" {
+			r.sizes[i] = cells[at]
+		}
+	}
+	r.kept = cells[len(cells)-2]
+	if beyond := cells[len(cells)-1]; beyond != "none" {
+		r.beyond = strings.Split(beyond, ", ")
+	}
+	return r
+}
+
+// fairDifferences says in words what is not equal among the rows.
+func fairDifferences(rows []fairRow) []string {
+	var out []string
+	for i, request := range service.Headlines() {
+		out = append(out, sizeDifferences(rows, i, short(request))...)
+	}
+	closing := func(r fairRow) bool { return r.kept != "yes" }
+	if slices.ContainsFunc(rows, closing) {
+		out = append(out, "the connection: closed by "+among(rows, closing))
+	}
+	var names []string
+	for _, r := range rows {
+		names = append(names, r.beyond...)
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		with := func(r fairRow) bool { return slices.Contains(r.beyond, name) }
+		if who := among(rows, with); who != "all" {
+			out = append(out, name+": sent by "+who)
+		}
+	}
+	if len(out) == 0 {
+		out = []string{"nothing differs"}
+	}
+	return out
+}
+
+// sizeDifferences compares one request's heads, and its bodies.
+func sizeDifferences(rows []fairRow, i int, path string) (out []string) {
+	var small, large fairRow
+	least, most := 0, 0
+	bodies := map[int][]string{}
+	for _, r := range rows {
+		var head, body, total int
+		if _, err := fmt.Sscanf(r.sizes[i], "%d + %d = %d", &head, &body, &total); err != nil {
+			continue // not of its contracts
+		}
+		if least == 0 || head < least {
+			least, small = head, r
+		}
+		if head > most {
+			most, large = head, r
+		}
+		bodies[body] = append(bodies[body], r.target)
+	}
+	if least != most {
+		out = append(out, fmt.Sprintf("heads of %s: %d bytes (%s) to %d (%s)", path, least,
+			small.target, most, large.target))
+	}
+	if len(bodies) > 1 {
+		out = append(out, fmt.Sprintf("bodies of %s: %v", path, bodies))
+	}
+	return out
+}
+
+// among names the rows of which something is true, or the few of which it is not.
+func among(rows []fairRow, is func(fairRow) bool) string {
+	var with, without []string
+	for _, r := range rows {
+		if is(r) {
+			with = append(with, r.target)
+		} else {
+			without = append(without, r.target)
+		}
+	}
+	switch {
+	case len(without) == 0:
+		return "all"
+	case len(without) < len(with):
+		return "all but " + strings.Join(without, ", ")
+	}
+	return strings.Join(with, ", ")
+}
+
+// unfair holds rows that were just seen against those of the page, in words; none when they agree.
+// Rows of the page whose target was not seen are taken on trust: it cannot run here.
+func unfair(seen, page []fairRow) (out []string) {
+	for _, r := range seen {
+		i := slices.IndexFunc(page, func(p fairRow) bool { return p.target == r.target })
+		if i < 0 {
+			out = append(out, r.target+": the page has no row of it")
+			continue
+		}
+		say := func(what, got, want string) {
+			if got != want {
+				out = append(out, fmt.Sprintf("%s: %s: %s, the page says %s", r.target, what, got,
+					want))
+			}
+		}
+		columns := fairColumns([]fairRow{r, page[i]})
+		header, got, want := fairHeader(columns), r.cells(columns), page[i].cells(columns)
+		for j := 1; j < len(got); j++ {
+			say(header[j], got[j], want[j])
+		}
+	}
+	return out
+}

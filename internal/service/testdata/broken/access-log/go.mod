@@ -1,0 +1,3 @@
+module broken/access-log
+
+go 1.26

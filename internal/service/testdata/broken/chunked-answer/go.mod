@@ -1,0 +1,3 @@
+module broken/chunked-answer
+
+go 1.26

@@ -1,0 +1,3 @@
+module broken/closed-connection
+
+go 1.26

@@ -1,0 +1,3 @@
+module broken/compressed-answer
+
+go 1.26

@@ -1,0 +1,3 @@
+module broken/constant-answer
+
+go 1.26

@@ -1,0 +1,3 @@
+module broken/counted-concat
+
+go 1.26

@@ -1,0 +1,3 @@
+module broken/first-connection
+
+go 1.26

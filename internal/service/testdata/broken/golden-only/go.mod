@@ -1,0 +1,3 @@
+module broken/golden-only
+
+go 1.26

@@ -1,0 +1,3 @@
+module broken/header-agent
+
+go 1.26

@@ -1,0 +1,3 @@
+module broken/header-bare
+
+go 1.26

@@ -1,0 +1,3 @@
+module broken/header-echo
+
+go 1.26

@@ -1,0 +1,3 @@
+module broken/header-etag
+
+go 1.26

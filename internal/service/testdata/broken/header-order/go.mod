@@ -1,0 +1,3 @@
+module broken/header-order
+
+go 1.26

@@ -1,0 +1,3 @@
+module broken/missing-route
+
+go 1.26

@@ -1,0 +1,3 @@
+module broken/remembered-concat
+
+go 1.26

@@ -1,0 +1,3 @@
+module broken/sound-compute
+
+go 1.26

@@ -1,0 +1,3 @@
+module broken/sound-hello
+
+go 1.26

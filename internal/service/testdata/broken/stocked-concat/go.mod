@@ -1,0 +1,3 @@
+module broken/stocked-concat
+
+go 1.26

@@ -1,0 +1,3 @@
+module broken/wrong-body
+
+go 1.26

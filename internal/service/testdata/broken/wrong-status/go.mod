@@ -1,0 +1,3 @@
+module broken/wrong-status
+
+go 1.26

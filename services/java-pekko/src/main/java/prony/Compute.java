@@ -1,0 +1,60 @@
+package prony;
+
+import static org.apache.pekko.http.javadsl.server.Directives.completeOK;
+
+import java.math.BigDecimal;
+import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
+import org.apache.pekko.http.javadsl.marshallers.jackson.Jackson;
+import org.apache.pekko.http.javadsl.server.Route;
+
+/** The contract compute: JSON by the Jackson of Pekko HTTP, made anew on every request. */
+final class Compute {
+
+    // BigDecimal, because a price is written as it was given: 1, not 1.0.
+    record Product(String id, String name, BigDecimal price, int weight) {
+    }
+
+    record Catalogue(List<Product> data) {
+    }
+
+    record Concat(String concat) {
+    }
+
+    record Fibonacci(int fibonacci) {
+    }
+
+    private static final Catalogue CATALOGUE = new Catalogue(List.of(
+            new Product("prod3568", "Egg Whisk", new BigDecimal("3.99"), 150),
+            new Product("prod7340", "Tea Cosy", new BigDecimal("5.99"), 100),
+            new Product("prod8643", "Spatula", new BigDecimal("1"), 80)));
+
+    private static final String LETTERS =
+            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    private static final int CONCAT_LENGTH = 10_000;
+    private static final int FIBONACCI_OF = 30;
+
+    private Compute() {
+    }
+
+    static Route data() {
+        return completeOK(CATALOGUE, Jackson.marshaller());
+    }
+
+    static Route concat() {
+        ThreadLocalRandom random = ThreadLocalRandom.current();
+        StringBuilder text = new StringBuilder(CONCAT_LENGTH);
+        for (int i = 0; i < CONCAT_LENGTH; i++) {
+            text.append(LETTERS.charAt(random.nextInt(LETTERS.length())));
+        }
+        return completeOK(new Concat(text.toString()), Jackson.marshaller());
+    }
+
+    static Route fibonacci() {
+        return completeOK(new Fibonacci(fibonacci(FIBONACCI_OF)), Jackson.marshaller());
+    }
+
+    private static int fibonacci(int n) {
+        return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);
+    }
+}
