@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"prony/internal/host"
 	"prony/internal/result"
@@ -101,11 +102,31 @@ func targets(services []*service.Service) (out []suite.Target) {
 		for _, t := range s.Targets {
 			out = append(out, suite.Target{
 				Name: s.Full(t), Service: s.Name, Mode: t.Mode, Runtime: t.Runtime,
-				Contracts: s.Contracts, Aside: t.Aside,
+				Contracts: s.Contracts, Aside: t.Aside, Startup: startupGuess(s, t),
+				Processes: processNames(s, t),
 			})
 		}
 	}
 	return out
+}
+
+// processNames are those of a target that is a system.
+func processNames(s *service.Service, t service.Target) (names []string) {
+	for _, p := range s.Processes(t) {
+		if p.Name != "" {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// startupGuess is about how long a target takes to come up, for the first estimate of a run only;
+// afterwards the trials themselves tell. Systems are JVMs on one core.
+func startupGuess(s *service.Service, t service.Target) time.Duration {
+	if n := len(s.Processes(t)); n > 1 {
+		return time.Duration(n) * 8 * time.Second
+	}
+	return time.Second
 }
 
 func find(services []*service.Service, target string) (*service.Service, service.Target, bool) {

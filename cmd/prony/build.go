@@ -55,7 +55,8 @@ func (a *app) build(ctx context.Context, args []string, jobs int, images bool) e
 	tools := service.FindTools(ctx)
 	var able []*service.Service
 	for _, s := range services {
-		if missing := tools.Missing(s); len(missing) > 0 && len(args) == 0 {
+		// A further build, such as a native one, is skipped even where its service is named.
+		if missing := tools.Missing(s); len(missing) > 0 && (len(args) == 0 || s.Other != "") {
 			fmt.Fprintf(a.stdout, "skipped %s: %s\n", s.Label(), missing[0])
 			continue
 		}

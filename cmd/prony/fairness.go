@@ -32,7 +32,7 @@ With --update it rewrites the part of a Markdown file between <!-- prony:begin h
 		Example: "  prony fairness go-nethttp rust-axum\n" +
 			"  prony fairness --update docs/fairness.md",
 		RunE: func(c *cobra.Command, args []string) error {
-			rows, err := a.fairRows(c.Context(), args)
+			rows, err := a.fairRows(c.Context(), args, nil)
 			if page != "" {
 				return errors.Join(err, a.updateFairness(page, rows))
 			}
@@ -44,8 +44,8 @@ With --update it rewrites the part of a Markdown file between <!-- prony:begin h
 }
 
 // fairRows verifies services and gives a row for each of their targets. What verify would print
-// goes beside the table, as progress does.
-func (a *app) fairRows(ctx context.Context, names []string) ([]fairRow, error) {
+// goes beside the table, as progress does. Tests look at each target themselves, too (nil: nobody).
+func (a *app) fairRows(ctx context.Context, names []string, too sight) ([]fairRow, error) {
 	aside := *a
 	aside.stdout = a.stderr
 	v := &verifier{app: &aside}
@@ -57,6 +57,9 @@ func (a *app) fairRows(ctx context.Context, names []string) ([]fairRow, error) {
 			return err
 		}
 		rows = append(rows, newFairRow(name, heads))
+		if too != nil {
+			return too(ctx, name, s, c)
+		}
 		return nil
 	})
 	slices.SortFunc(rows, func(a, b fairRow) int { return strings.Compare(a.target, b.target) })

@@ -3,19 +3,26 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"prony/internal/driver"
+	"prony/internal/load"
 	"prony/internal/service"
+	"prony/internal/suite"
 	"prony/internal/tidy"
+	"prony/internal/trial"
 )
 
-// Every service that can run here keeps its contracts, and its answers look as docs/fairness.md
-// says.
+// Every service that can run here keeps its contracts, bears a load, and its answers look as
+// docs/fairness.md says.
 func TestFairness(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds every service")
@@ -31,7 +38,10 @@ func TestFairness(t *testing.T) {
 	}
 	var stderr bytes.Buffer
 	a := &app{world: machine{}, stdout: &stderr, stderr: &stderr, rootFlag: checkout(t)}
-	rows, err := a.fairRows(context.Background(), nil)
+	rows, err := a.fairRows(context.Background(), nil, func(ctx context.Context, _ string,
+		s *service.Service, c service.Checker) error {
+		return drive(ctx, root, s, c)
+	})
 	if err != nil {
 		t.Errorf("%v\n%s", err, &stderr)
 	}
@@ -41,6 +51,39 @@ func TestFairness(t *testing.T) {
 	if len(rows) == 0 {
 		t.Errorf("no service can run here:\n%s", &stderr)
 	}
+}
+
+// drive offers a service what a suite of its contract offers first, from 8 connections for a third
+// of a second. Every answer is checked, and none may be wrong.
+func drive(ctx context.Context, root string, s *service.Service, c service.Checker) error {
+	file := "canonical.yaml"
+	if s.Contracts[0] != "hello" {
+		file = s.Contracts[0] + ".yaml"
+	}
+	text, err := os.ReadFile(filepath.Join(root, "suites", file))
+	if err != nil {
+		return err
+	}
+	of, err := suite.Read(file, text)
+	if err != nil {
+		return err
+	}
+	scenario, err := trial.Scenario(of.Scenarios[0], c.Mode)
+	if err != nil {
+		return err
+	}
+	r, err := driver.Prony{}.Offer(ctx, load.Spec{
+		Name: "brief", Address: netip.MustParseAddrPort(c.Base), Model: load.Closed, Connections: 8,
+		Window: 300 * time.Millisecond, Drain: 20 * time.Second, Timeout: 20 * time.Second, Seed: 1,
+		Scenario: scenario,
+	})
+	if err != nil {
+		return err
+	}
+	if r.Answered == 0 || r.Errors.Total() > 0 {
+		return fmt.Errorf("under a brief load %d good answers and errors %+v", r.Answered, r.Errors)
+	}
+	return nil
 }
 
 // Whoever adds a service says there what is different about it, if only "none known".

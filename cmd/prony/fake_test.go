@@ -92,7 +92,7 @@ func modeOf(trial string) string {
 	switch {
 	case strings.HasSuffix(trial, "platform") || strings.HasSuffix(trial, "flask"):
 		return "platform"
-	case strings.HasSuffix(trial, "virtual") || strings.HasSuffix(trial, "nethttp"):
+	case strings.HasSuffix(trial, "virtual") || strings.Contains(trial, "-go-"):
 		return "virtual"
 	}
 	return "reactive"

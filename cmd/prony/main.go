@@ -118,9 +118,9 @@ func newRoot(app *app) *cobra.Command {
 	root.PersistentFlags().StringVar(&app.rootFlag, "root", os.Getenv("PRONY_ROOT"),
 		"folder that holds services/ and suites/ (default: found upwards from here)")
 	root.AddCommand(app.runCmd(), app.planCmd(), app.servicesCmd(), app.verifyCmd(),
-		app.fairnessCmd(), app.buildCmd(), app.loadCmd(), app.capacityCmd(), app.reportCmd(), app.importCmd(), app.truthCmd(),
-		app.selftestCmd(), app.nullCmd(), app.doctorCmd(), app.auditCmd(), app.compareCmd(),
-		app.gateCmd(), app.trendCmd())
+		app.fairnessCmd(), app.buildCmd(), app.loadCmd(), app.capacityCmd(), app.reportCmd(),
+		app.importCmd(), app.truthCmd(), app.selftestCmd(), app.nullCmd(), app.doctorCmd(),
+		app.auditCmd(), app.compareCmd(), app.gateCmd(), app.trendCmd())
 	root.AddCommand(app.usualCmds(app.usual)...)
 	app.addManual(root)
 	return root

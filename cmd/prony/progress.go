@@ -20,10 +20,6 @@ import (
 	"prony/internal/verdict"
 )
 
-// startupGuess is how long a service takes to come up, for the first estimate only; afterwards the
-// trials themselves tell.
-const startupGuess = time.Second
-
 // progress shows a run while it goes: a line for each trial that has ended, and on a terminal one
 // more line below that says what is going on. It writes at the steps' edges and once a second, so
 // that showing costs a measurement next to nothing.
@@ -44,7 +40,7 @@ type progress struct {
 }
 
 func newProgress(w io.Writer, p *suite.Plan) *progress {
-	s := &progress{w: w, total: len(p.Trials), estimate: p.Estimate(startupGuess)}
+	s := &progress{w: w, total: len(p.Trials), estimate: p.Estimate()}
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		s.live = true
 		s.width = 80

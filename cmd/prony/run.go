@@ -47,7 +47,7 @@ func (f *runFlags) suiteFlags(c *cobra.Command) {
 	fs.StringVar(&f.duet, "duet", "", duetHelp)
 	fs.Lookup("duet").NoOptDefVal = suite.Apart
 	fs.BoolVar(&f.quick, "quick", false,
-		"a look: 2 blocks, windows of 1s, warm-ups of 3s, unless flags say otherwise")
+		"a look: 2 blocks, windows of 1s, warm-ups of 6s at most, unless flags say otherwise")
 	fs.BoolVar(&f.aa, "aa", false,
 		"every target against itself: how much differs here when nothing does")
 	fs.StringVar(&f.against, "against", "",

@@ -154,7 +154,7 @@ func (v *verifier) print(target string, r service.Report) {
 func printPlan(w interface{ Write([]byte) (int, error) }, p *suite.Plan) error {
 	fmt.Fprintf(w, "%s: %s\n", p.Suite.Name, p.Suite.Question)
 	fmt.Fprintf(w, "plan %s · seed %d · %d trials in %d %s · about %s\n\n", p.Hash,
-		p.Suite.Seed, len(p.Trials), p.Suite.Blocks, passes(p), roughly(p.Estimate(startupGuess)))
+		p.Suite.Seed, len(p.Trials), p.Suite.Blocks, passes(p), roughly(p.Estimate()))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "BLOCK\tORDER\tTARGET\tSCENARIO\tLOADS")
 	for _, x := range p.Trials {

@@ -17,8 +17,9 @@ import (
 	"prony/internal/system"
 )
 
-// readyBound is how long a service may take to come up when it is only looked at.
-const readyBound = 3 * time.Minute
+// readyBound is how long a service may take to come up when it is only looked at, a system as a
+// whole.
+const readyBound = 8 * time.Minute
 
 // verifyMemory is the budget of a process that is only looked at.
 const verifyMemory = 1 << 30
@@ -63,6 +64,9 @@ func (a *app) visit(ctx context.Context, names []string, see sight) error {
 		}
 		for _, t := range services[i].Targets {
 			name := services[i].Full(t)
+			if ctx.Err() != nil {
+				return errors.Join(append(errs, ctx.Err())...)
+			}
 			if skipped(name, services[i], t) {
 				continue
 			}
@@ -92,7 +96,7 @@ func start(ctx context.Context, launcher launch.Launcher, s *service.Service, t 
 	if p == nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.Stop(3*time.Second)) }()
+	defer func() { err = errors.Join(err, p.Stop(p.Grace())) }()
 	if err == nil {
 		_, _, err = service.WaitReady(bounded, nil, p.Addr.String(), s.Run.Ready, p.Began(),
 			p.Exited())

@@ -130,10 +130,15 @@ func (k *marker) apart(pids []int) (out []PartMark) {
 	if len(out) == 0 {
 		return nil
 	}
+	stats := map[int]procStat{}
 	for _, pid := range pids {
-		stat, ok := k.walker.stat(pid)
-		i := slices.IndexFunc(k.parts, func(p Part) bool { return int64(p.Group) == stat.group })
-		if !ok || i < 0 {
+		if stat, ok := k.walker.stat(pid); ok {
+			stats[pid] = stat
+		}
+	}
+	for pid, stat := range stats {
+		i := k.partOf(stats, pid)
+		if i < 0 {
 			continue
 		}
 		out[i].CPUNs = max(out[i].CPUNs, 0) + stat.cpuNs(&k.cpu, pid)
@@ -141,6 +146,23 @@ func (k *marker) apart(pids []int) (out []PartMark) {
 		out[i].Threads += int(stat.threads)
 	}
 	return out
+}
+
+// partOf is the part that a process is of: by its group, or by the nearest ancestor's that is of
+// one, since servers give their workers groups of their own (PostgreSQL does). -1: of none.
+func (k *marker) partOf(stats map[int]procStat, pid int) int {
+	for range len(stats) {
+		stat, ok := stats[pid]
+		if !ok {
+			return -1
+		}
+		i := slices.IndexFunc(k.parts, func(p Part) bool { return int64(p.Group) == stat.group })
+		if i >= 0 {
+			return i
+		}
+		pid = int(stat.parent)
+	}
+	return -1
 }
 
 // pss is the sum over the processes that tell; unknown when none does.

@@ -19,6 +19,7 @@ var pageBytes = int64(os.Getpagesize())
 // procStat is what the probe takes from /proc/PID/stat (proc(5)): all threads of one process, ended
 // ones included.
 type procStat struct {
+	parent      int64
 	group       int64 // of processes
 	majorFaults int64 // with those of children that ended and were waited for
 	userTicks   int64 // likewise
@@ -33,7 +34,7 @@ type procStat struct {
 // one of them ends: its time moves from its own line to its parent's.
 func parseStat(b []byte) (procStat, bool) {
 	const state = 3 // number of the first field after the name, as proc(5) counts
-	const pgrp, majflt, cmajflt, utime, stime, cutime, cstime = 5, 12, 13, 14, 15, 16, 17
+	const ppid, pgrp, majflt, cmajflt, utime, stime, cutime, cstime = 4, 5, 12, 13, 14, 15, 16, 17
 	const numThreads, rss = 20, 24
 	end := bytes.LastIndexByte(b, ')')
 	if end < 0 || end+len(") S") > len(b) {
@@ -45,6 +46,7 @@ func parseStat(b []byte) (procStat, bool) {
 	}
 	at := func(field int) int64 { return n[field-state-1] }
 	return procStat{
+		parent:      at(ppid),
 		group:       at(pgrp),
 		majorFaults: at(majflt) + at(cmajflt),
 		userTicks:   at(utime) + at(cutime),

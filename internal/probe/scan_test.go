@@ -50,6 +50,7 @@ func TestParseStat(t *testing.T) {
 		" 70 9 10 20 30 3 4 11 12 5" +
 		" 14 15 16 18446744073709551615 2"
 	want := procStat{
+		parent:      1,
 		group:       2,
 		majorFaults: 79, // 70 + 9
 		userTicks:   40, // 10 + 30

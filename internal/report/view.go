@@ -34,6 +34,7 @@ type scenarioView struct {
 	Number     int
 	Table      tableView
 	Figures    figuresView
+	Parts      *tableView // of systems: what each process used
 	Floor      *tableView
 	Confidence string
 }
@@ -84,10 +85,8 @@ func viewOf(s table.Study, o HTMLOptions, d pageData) view {
 		v.Date = s.Records[0].Time.UTC().Format("2 January 2006, 15:04 UTC")
 		v.Prony = s.Records[0].Provenance.Prony
 	}
-	// The sheet has a table a scenario, then one for each scenario that knows its noise floor.
-	n := len(s.Scenarios)
-	floors := sheet.Tables[min(n, len(sheet.Tables)):]
-	if n == 0 { // nothing was measured; what was skipped has a table all the same
+	// The sheet has a table a scenario, then others, each of a kind and of a scenario.
+	if len(s.Scenarios) == 0 { // nothing was measured; what was skipped has a table all the same
 		for i, tab := range sheet.Tables {
 			v.Scenarios = append(v.Scenarios, scenarioView{Number: i + 1,
 				Table: tableViewOf(tab, i+1)})
@@ -99,10 +98,8 @@ func viewOf(s table.Study, o HTMLOptions, d pageData) view {
 			Figures:    figuresOf(s, sc, d.Scenarios[i]),
 			Confidence: fmt.Sprintf("%g %%", 100*s.Options.Confidence),
 		}
-		if len(sc.Floors) > 0 && len(floors) > 0 {
-			tab := tableViewOf(floors[0], n+i+1)
-			part.Floor, floors = &tab, floors[1:]
-		}
+		part.Parts = otherTable(sheet, table.PartsKind, sc.Name)
+		part.Floor = otherTable(sheet, table.FloorKind, sc.Name)
 		v.Scenarios = append(v.Scenarios, part)
 	}
 	v.Warnings, v.Timeline = warningsOf(s.Records), timelineOf(s.Records)
@@ -116,6 +113,17 @@ func viewOf(s table.Study, o HTMLOptions, d pageData) view {
 		v.Trials = append(v.Trials, t)
 	}
 	return v
+}
+
+// otherTable is a scenario's table of a kind, nil where there is none.
+func otherTable(sheet table.Sheet, kind, scenario string) *tableView {
+	for i, tab := range sheet.Tables {
+		if tab.Kind == kind && tab.Scenario == scenario {
+			v := tableViewOf(tab, i+1)
+			return &v
+		}
+	}
+	return nil
 }
 
 func tableViewOf(tab table.Table, number int) tableView {

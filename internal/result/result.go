@@ -378,7 +378,8 @@ type Provenance struct {
 	Governor    string            `json:"governor"` // "none" when the kernel offers none
 	Cgroup      string            `json:"cgroup"`   // "v1", "v2", "none"
 	Hypervisor  bool              `json:"hypervisor"`
-	ServiceArgs []string          `json:"serviceArgs"` // the command line of the service
+	ServiceArgs []string          `json:"serviceArgs"`     // the command line of the service
+	Rides       []string          `json:"rides,omitempty"` // NAME=value, of the variant
 }
 
 // Verdict is the judgement on the measurement, not on the service.

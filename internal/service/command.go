@@ -19,8 +19,9 @@ var placeholder = regexp.MustCompile(`\{([A-Za-z][A-Za-z0-9_-]*(?:\.[a-z]+)?)\}`
 
 var (
 	buildPlaceholders = []string{"dir", "java", "python", "node"}
-	runPlaceholders   = append(slices.Clone(buildPlaceholders),
-		"postgres", "host", "port", "cpus", "memoryMiB", "heapMiB", "jvm")
+	envPlaceholders   = append(slices.Clone(buildPlaceholders),
+		"postgres", "host", "port", "cpus", "memoryMiB", "heapMiB")
+	runPlaceholders = append(slices.Clone(envPlaceholders), "jvm")
 )
 
 // jvmOptions are what the argument {jvm} stands for: the same for every JVM of the catalog, so that
@@ -161,7 +162,7 @@ func inside(dir, program string) string {
 }
 
 func expandAll(texts []string, values map[string]string) ([]string, error) {
-	if at := slices.Index(texts, "{jvm}"); at >= 0 {
+	for at := slices.Index(texts, "{jvm}"); at >= 0; at = slices.Index(texts, "{jvm}") {
 		texts = slices.Concat(texts[:at], jvmOptions, texts[at+1:])
 	}
 	out := make([]string, len(texts))

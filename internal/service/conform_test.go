@@ -408,7 +408,7 @@ func TestWhatEndsACheck(t *testing.T) {
 	check("no contract", plainly, "helo",
 		"check contract helo: there is no such contract; "+oneOf(Contracts()))
 	check("no answer", plainly, "hello",
-		"check contract hello: GET /hello/virtual: no whole answer within 10s")
+		"check contract hello: GET /hello/virtual: no whole answer within 30s")
 	check("no connection", func(t *testing.T, p *pipes) (context.Context, Checker) {
 		ctx, c := plainly(t, p)
 		c.Dial = func(context.Context, string, string) (net.Conn, error) {

@@ -43,7 +43,10 @@ func (b *Builder) Image(ctx context.Context, s *Service, built *Built) error {
 		if err := makeImage(ctx, docker, tag, file, s, built); err != nil {
 			return fmt.Errorf("build the image of %s: %w", s.Label(), err)
 		}
-		built.ImageBytes = imageSize(ctx, docker, tag)
+		if built.ImageBytes = imageSize(ctx, docker, tag); built.ImageBytes == 0 {
+			return fmt.Errorf("build the image of %s: docker built %s and does not know its size",
+				s.Label(), tag)
+		}
 	}
 	m := mark{Hash: built.Hash, SHA256: built.SHA256, SizeBytes: built.SizeBytes,
 		DurationNs: built.DurationNs, ImageBytes: built.ImageBytes}

@@ -140,6 +140,9 @@ func (d *document) checkBuilds(s *Service) {
 		d.checkNeeds(at+".needs", b.Needs)
 		d.checkBuild(at, &own, b.Build)
 		d.placeholders(at+".command", &own, b.Command, runPlaceholders)
+		if len(b.Command) > 0 && len(s.Run.Processes) > 0 {
+			d.wrong(at+".command", "a system has a command for each process", "")
+		}
 	}
 }
 
@@ -200,7 +203,7 @@ func (d *document) checkEnv(at string, s *Service, env map[string]string) {
 		case !envName.MatchString(name):
 			d.wrong(at, fmt.Sprintf("%q is no name of an environment variable", name), "")
 		}
-		d.placeholders(at+"."+name, s, []string{env[name]}, runPlaceholders)
+		d.placeholders(at+"."+name, s, []string{env[name]}, envPlaceholders)
 	}
 }
 
@@ -212,6 +215,9 @@ func (d *document) placeholders(at string, s *Service, texts, known []string) {
 			name := match[1]
 			if _, port, _ := strings.Cut(name, "."); port == "port" && s.process(name) {
 				continue
+			}
+			if name == "jvm" && text != "{jvm}" {
+				d.wrong(at, "{jvm} is an argument of its own", "it becomes several")
 			}
 			if !slices.Contains(known, name) {
 				hint := oneOf(known)

@@ -2,6 +2,7 @@ package service
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -68,6 +69,28 @@ func (d *document) checkProcesses(s *Service) {
 		d.placeholders(at+".command", s, p.Command, runPlaceholders)
 		d.checkEnv(at+".env", s, p.Env)
 		d.checkProcessTargets(at, s, p, i == len(s.Run.Processes)-1)
+	}
+	for _, t := range s.Targets {
+		d.checkPorts(s, t)
+	}
+}
+
+// checkPorts wants each process whose port is named to be a part of the target.
+func (d *document) checkPorts(s *Service, t Target) {
+	parts := s.Processes(t)
+	for _, p := range parts {
+		texts := slices.Clone(p.Command)
+		for _, env := range []map[string]string{s.Run.Env, p.Env, t.Env} {
+			texts = slices.AppendSeq(texts, maps.Values(env))
+		}
+		for _, match := range placeholder.FindAllStringSubmatch(strings.Join(texts, " "), -1) {
+			name, port, _ := strings.Cut(match[1], ".")
+			there := slices.ContainsFunc(parts, func(p Process) bool { return p.Name == name })
+			if port == "port" && !there && s.process(match[1]) {
+				d.wrong("$.run.processes", fmt.Sprintf("%s needs {%s}, and target %s has no %s",
+					p.Name, match[1], t.Name, name), "name it in env of the targets that have it")
+			}
+		}
 	}
 }
 

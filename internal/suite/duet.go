@@ -33,6 +33,9 @@ func (p *Plan) pair() error {
 	case s.Duet != Apart && s.Duet != Shared:
 		return fmt.Errorf("plan duets of %s: %q is no way to run them; there are %s and %s",
 			s.Name, s.Duet, Apart, Shared)
+	case len(s.Variants) > 0:
+		return fmt.Errorf("plan duets of %s: with what rides along, three and more of a kind "+
+			"would have to be paired; leave out variants, or run without --duet", s.Name)
 	case len(s.Drivers) > 0:
 		return fmt.Errorf("plan duets of %s: only Prony's own generator can begin two loads at "+
 			"the same moment; leave out drivers, or run without --duet", s.Name)

@@ -171,7 +171,7 @@ func TestDuetsChangeThePlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := both.Estimate(0), alone.Estimate(0)/2; got != want {
+	if got, want := both.Estimate(), alone.Estimate()/2; got != want {
 		t.Errorf("two at a time take %v, want %v", got, want)
 	}
 }

@@ -24,7 +24,7 @@ type Override struct {
 const (
 	quickBlocks = 2
 	quickWindow = Duration(time.Second)
-	quickWarmup = Duration(3 * time.Second)
+	quickWarmup = Duration(6 * time.Second)
 )
 
 // Override applies o, or returns an error and changes nothing. Hash stays the file's; the plan's

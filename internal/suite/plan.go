@@ -19,6 +19,9 @@ import (
 type Target struct {
 	Name, Service, Mode, Runtime string
 	Contracts                    []string
+	Processes                    []string // of a system, by name
+	// Startup is about how long it takes to come up, for estimates.
+	Startup time.Duration
 	// Aside says why it stands in no table together with others unless it is named; empty: it does.
 	Aside string
 }
@@ -53,13 +56,15 @@ type Plan struct {
 	// Hash is of all that decides what is measured: the suite after overrides, without file, hash
 	// and question, and the trials. SHA-256, the first 16 hex digits.
 	Hash string
+
+	startup map[string]time.Duration // of targets
 }
 
 // none is the variant of a bare target.
 const none = "none"
 
-// Plan lists the trials: within each block every target × scenario × driver once, shuffled
-// (Fisher-Yates on PCG-DXSM, O'Neill 2014) from the seed and the block's number alone. The
+// Plan lists the trials: within each block every target × variant × scenario × driver once,
+// shuffled (Fisher-Yates on PCG-DXSM, O'Neill 2014) from the seed and the block's number alone. The
 // catalog's order does not matter. A pattern or a baseline that fits no target is an error with
 // file, line and the nearest name.
 func (s *Suite) Plan(catalog []Target) (*Plan, error) {
@@ -67,10 +72,17 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.fits(targets); err != nil {
+		return nil, err
+	}
 	frozen := *s
 	p := &Plan{Suite: &frozen, Aside: aside}
 	if p.Baseline, err = s.baseline(catalog, targets); err != nil {
 		return nil, err
+	}
+	p.startup = map[string]time.Duration{}
+	for _, t := range targets {
+		p.startup[t.Name] = t.Startup
 	}
 	for block := 1; block <= s.Blocks; block++ {
 		p.Trials = append(p.Trials, s.block(block, targets)...)
@@ -296,13 +308,13 @@ func (s *Suite) baseline(catalog, chosen []Target) (string, error) {
 		"add it to targets, or take the baseline out")
 }
 
-// Estimate is how long the plan takes when each target starts within startup and warms up to the
-// bound. Drains are not counted: they end with the last answer, at once for a service that keeps
-// up. Builds are not counted either.
-func (p *Plan) Estimate(startup time.Duration) time.Duration {
+// Estimate is how long the plan takes when each target starts as the catalog says and warms up to
+// the bound. Drains are not counted: they end with the last answer, at once for a service that
+// keeps up. Builds are not counted either.
+func (p *Plan) Estimate() time.Duration {
 	var total time.Duration
 	for _, t := range p.Trials {
-		total += startup + time.Duration(p.Suite.Warmup.Max)
+		total += p.startup[t.Target] + time.Duration(p.Suite.Warmup.Max)
 		for _, l := range p.Suite.LoadsOf(p.Suite.Scenario(t.Scenario)) {
 			total += time.Duration(l.Lead + l.Measure)
 		}

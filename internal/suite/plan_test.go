@@ -279,10 +279,14 @@ func TestOverride(t *testing.T) {
 }
 
 func TestEstimate(t *testing.T) {
-	p := plan(t, read(t, whole), catalog)
+	slow := slices.Clone(catalog)
+	for i := range slow {
+		slow[i].Startup = 500 * time.Millisecond
+	}
+	p := plan(t, read(t, whole), slow)
 	// A trial: start 500ms, warm-up 90s; peak 0 + 2s, half 0.2s + 2s, fixed 0.2s + 0.1s. 16 trials.
 	want := 16 * (500 + 90_000 + 2000 + 2200 + 300) * time.Millisecond
-	if got := p.Estimate(500 * time.Millisecond); got != want {
+	if got := p.Estimate(); got != want {
 		t.Errorf("estimate %v, want %v", got, want)
 	}
 }
@@ -413,7 +417,7 @@ func TestSceneHash(t *testing.T) {
 	check("requests", func(s *suite.Suite) { s.Scenarios[0].Requests[0].Request += "x" }, false)
 }
 
-// A quick run has at most two blocks, windows of a second and warm-ups of three; flags come after.
+// A quick run has at most two blocks, windows of a second and warm-ups of six; flags come after.
 func TestQuick(t *testing.T) {
 	check := func(o suite.Override, blocks int, warmup, measure string) {
 		t.Helper()
@@ -430,8 +434,8 @@ func TestQuick(t *testing.T) {
 			t.Errorf("%+v: load %s measures %v after %v", o, l.Name, l.Measure, l.Lead)
 		}
 	}
-	check(suite.Override{Quick: true}, 2, "3s", "1s")
-	check(suite.Override{Quick: true, Blocks: 5, Measure: suite.Duration(4 * time.Second)}, 5, "3s",
+	check(suite.Override{Quick: true}, 2, "6s", "1s")
+	check(suite.Override{Quick: true, Blocks: 5, Measure: suite.Duration(4 * time.Second)}, 5, "6s",
 		"4s")
 	short := read(t, whole)
 	short.Blocks = 1

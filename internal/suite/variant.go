@@ -2,7 +2,12 @@ package suite
 
 import (
 	"fmt"
+	"reflect"
+	"regexp"
 	"slices"
+	"strings"
+
+	"prony/internal/config"
 )
 
 // Variant is something that rides along with targets, such as an agent: each target runs with it
@@ -14,15 +19,60 @@ type Variant struct {
 	Processes []string        `yaml:"processes" json:"processes,omitempty"` // of systems; none: all
 }
 
+// ownEnv is what the lab itself puts into a target's environment, rideWords what stands for a value
+// of the process in that of a variant; docs/formats/service.md tells of both.
+var (
+	ownEnv    = []string{"HOST", "PORT", "CPUS", "MEMORY_MIB"}
+	rideWords = []string{"dir", "host", "port", "cpus", "memoryMiB", "heapMiB"}
+	braced    = regexp.MustCompile(`\{([A-Za-z][A-Za-z0-9_-]*)\}`)
+)
+
 // variants are what a target runs with: nothing, and each variant that its runtime can have.
 func (s *Suite) variants(t Target) []string {
 	names := []string{none}
 	for _, v := range s.Variants {
-		if len(v.Runtimes) == 0 || slices.Contains(v.Runtimes, t.Runtime) {
+		if v.fits(t) {
 			names = append(names, v.Name)
 		}
 	}
 	return names
+}
+
+// fits tells whether the variant changes anything of a target.
+func (v Variant) fits(t Target) bool {
+	if len(v.Runtimes) > 0 && !slices.Contains(v.Runtimes, t.Runtime) {
+		return false
+	}
+	return len(v.Processes) == 0 || len(t.Processes) == 0 ||
+		slices.ContainsFunc(v.Processes, func(p string) bool {
+			return slices.Contains(t.Processes, p)
+		})
+}
+
+// fits wants of every variant a target that can have it, and its processes to be some system's.
+func (s *Suite) fits(targets []Target) error {
+	for i, v := range s.Variants {
+		at := fmt.Sprintf("variants[%d]", i)
+		if !slices.ContainsFunc(targets, v.fits) {
+			return s.source.Problem(at, fmt.Sprintf("no target can have variant %q", v.Name), "")
+		}
+		var names []string
+		for _, t := range targets {
+			names = append(names, t.Processes...)
+		}
+		for k, p := range v.Processes {
+			if slices.Contains(names, p) {
+				continue
+			}
+			hint := ""
+			if near := config.Nearest(p, names); near != "" {
+				hint = fmt.Sprintf("did you mean %q?", near)
+			}
+			return s.source.Problem(fmt.Sprintf("%s.processes[%d]", at, k),
+				fmt.Sprintf("no target has a process %q", p), hint)
+		}
+	}
+	return nil
 }
 
 // Variant returns the variant of that name; that of a bare target has nothing in it.
@@ -42,6 +92,18 @@ func (c *checker) variant(at string, v Variant) {
 	if len(v.Env) == 0 {
 		c.found(at, "an agent of the JVM rides in JAVA_TOOL_OPTIONS", "variant %q changes nothing",
 			v.Name)
+	}
+	for _, name := range keysOf(reflect.ValueOf(v.Env)) {
+		where := at + ".env." + name
+		if slices.Contains(ownEnv, name) {
+			c.found(where, "", "the lab itself sets %s", name)
+		}
+		for _, match := range braced.FindAllStringSubmatch(string(v.Env[name]), -1) {
+			if !slices.Contains(rideWords, match[1]) {
+				c.found(where, "one of "+strings.Join(rideWords, ", "), "{%s} has no value here",
+					match[1])
+			}
+		}
 	}
 	for i, p := range v.Processes {
 		if slices.Index(v.Processes, p) < i {

@@ -72,7 +72,7 @@ func TestVariantsOfAPlan(t *testing.T) {
 
 // What is kept aside runs only where it is named.
 func TestTargetsKeptAside(t *testing.T) {
-	bare, otel := target("go/bare", "native", ""), target("go/otel", "native", "instrumented")
+	bare, otel := target("go/bare", "jvm", ""), target("go/otel", "jvm", "instrumented")
 	check := func(targets, want, aside string) {
 		t.Helper()
 		p, err := planned(t, targets, bare, otel)
@@ -104,6 +104,36 @@ func TestTargetsKeptAside(t *testing.T) {
 	}
 }
 
+// A variant that would change nothing is no variant: no target of its runtime, or no such process.
+func TestVariantsThatFitNothing(t *testing.T) {
+	clinic := target("clinic", "jvm", "")
+	clinic.Processes = []string{"customers", "gateway"}
+	check := func(old, new, want string, catalog ...suite.Target) {
+		t.Helper()
+		text := strings.Replace(fmt.Sprintf(riding, "all"), old, new, 1)
+		s, err := suite.Read("riding.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := s.Plan(catalog)
+		if want == "" && err == nil {
+			if got := len(p.Trials); got != 3*len(catalog) { // bare and two variants each
+				t.Errorf("%s: %d trials of %d targets", new, got, len(catalog))
+			}
+			return
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %s", new, err, want)
+		}
+	}
+	check("[jvm]", "[jvm]", `no target can have variant "agent"`, target("node", "node", ""))
+	check("[jvm]", "[jvm], processes: [custmers]",
+		`riding.yaml:11: no target has a process "custmers"`, clinic, target("java", "jvm", ""))
+	check("[jvm]", "[jvm], processes: [custmers]", `did you mean "customers"?`, clinic,
+		target("java", "jvm", ""))
+	check("[jvm]", "[jvm], processes: [customers]", "", clinic)
+}
+
 func TestBrokenVariants(t *testing.T) {
 	check := func(old, new, want string) {
 		t.Helper()
@@ -118,6 +148,8 @@ func TestBrokenVariants(t *testing.T) {
 	check("name: agent", "name: An Agent", `"An Agent"`)
 	check(`env: {LOG: "1"}`, "env: {}", `variant "verbose" changes nothing`)
 	check("LOG:", "LO-G:", `"LO-G"`)
+	check("LOG:", "PORT:", "the lab itself sets PORT")
+	check(`LOG: "1"`, `LOG: "{prot}"`, "{prot} has no value here")
 	check("[jvm]", "[jwm]", `did you mean "jvm"?`)
 	check("runtimes: [jvm]", "processes: [a, a]", `process "a" is there twice`)
 }

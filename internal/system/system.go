@@ -50,6 +50,7 @@ type Part struct {
 	Name    string // empty: the target is no system
 	Args    []string
 	PID     int
+	LogFile string
 	ReadyNs int64 // from its own exec on; 0 of the last, for which nobody waited here
 
 	launch.Process
@@ -131,7 +132,7 @@ func (s Starter) add(ctx context.Context, sys *System, o Order, start service.St
 		return err
 	}
 	sys.Parts = append(sys.Parts, Part{Name: start.Name, Args: start.Args, PID: p.Main(),
-		Process: p})
+		LogFile: spec.LogFile, Process: p})
 	go sys.heed(len(sys.Parts)-1, p)
 	return nil
 }
@@ -141,6 +142,9 @@ func (s Starter) await(ctx context.Context, sys *System, start service.Start) er
 	part := &sys.Parts[len(sys.Parts)-1]
 	addr := netip.AddrPortFrom(sys.Addr.Addr(), uint16(start.Port)).String()
 	_, ready, err := service.WaitReady(ctx, s.Dial, addr, start.Ready, part.Began(), sys.exited)
+	if errors.Is(err, service.ErrExited) {
+		return fmt.Errorf("wait for %s: %w; what ended is %s", start.Name, err, sys.Exit())
+	}
 	if err != nil {
 		return fmt.Errorf("wait for %s: %w", start.Name, err)
 	}
@@ -208,12 +212,20 @@ func (s *System) named(i int, text string) string {
 	return text
 }
 
-// Log returns up to n last lines of each part, that which ended or was started last at the end.
-func (s *System) Log(n int) (out []string) {
-	last := s.fallen()
-	if last < 0 {
-		last = len(s.Parts) - 1
+// telling is the part whose words matter: the one that ended, or was started last.
+func (s *System) telling() int {
+	if i := s.fallen(); i >= 0 {
+		return i
 	}
+	return len(s.Parts) - 1
+}
+
+// LogFile is where that part writes.
+func (s *System) LogFile() string { return s.Parts[s.telling()].LogFile }
+
+// Log returns up to n last lines of each part, those of the one that matters at the end.
+func (s *System) Log(n int) (out []string) {
+	last := s.telling()
 	add := func(i int) {
 		for _, line := range s.Parts[i].Log(n) {
 			out = append(out, s.named(i, line))
@@ -226,6 +238,21 @@ func (s *System) Log(n int) (out []string) {
 	}
 	add(last)
 	return out
+}
+
+// Graces for Stop: of one process, of which the contract asks two seconds, and of a system, whose
+// processes end side by side on its cores.
+const (
+	OneGrace = 3 * time.Second
+	allGrace = 10 * time.Second
+)
+
+// Grace is how long Stop should wait before it uses force.
+func (s *System) Grace() time.Duration {
+	if len(s.Parts) > 1 {
+		return allGrace
+	}
+	return OneGrace
 }
 
 // Stop ends all parts, the first one last: others may need it to end well, and its limits hold

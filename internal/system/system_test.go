@@ -136,6 +136,10 @@ func TestSystem(t *testing.T) {
 				t.Errorf("log %q, want %q", got, want)
 			}
 			checkParts(t, sys)
+			if noGroup { // each is held to its own share
+				checkLimit(t, sys.Parts[0].PID, 200<<20)
+				checkLimit(t, sys.Parts[1].PID, 100<<20)
+			}
 		})
 	}
 	check("with groups", false)
@@ -196,6 +200,71 @@ func checkParts(t *testing.T, sys *system.System) {
 	}
 }
 
+// checkLimit asks the kernel how much private memory a process may have.
+func checkLimit(t *testing.T, pid int, want int64) {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "Max data size"); ok {
+			if got := strings.Fields(rest)[0]; got != fmt.Sprint(want) {
+				t.Errorf("process %d may have %s bytes, want %d", pid, got, want)
+			}
+		}
+	}
+}
+
+// Servers give their workers groups of their own: they are the part's all the same, are counted and
+// ended with it, with cgroups and without.
+func TestWorkersWithGroupsOfTheirOwn(t *testing.T) {
+	check := func(name string, noGroup bool) {
+		t.Run(name, func(t *testing.T) {
+			o := three(t, func(s *service.Service) {
+				s.Run.Processes[0].Command = []string{"sh", "-c",
+					"setsid python3 listen.py & wait"}
+			})
+			sys, err := start(t, o, noGroup)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// A python3 that chooses among several versions has helpers until it listens.
+			if _, _, err := service.WaitReady(t.Context(), nil, sys.Addr.String(), "/ready",
+				sys.Began(), sys.Exited()); err != nil {
+				t.Fatal(err)
+			}
+			subject := probe.Subject{PIDs: sys.PIDs}
+			for _, p := range sys.Parts {
+				subject.Parts = append(subject.Parts, probe.Part{Name: p.Name, Group: p.PID})
+			}
+			s, err := probe.Start(probe.Config{}, subject)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Stop()
+			m := s.Mark()
+			// The shell, its interpreter and two more; the shell alone has 2 MiB at most.
+			if m.Processes != 4 || m.Parts[0].Threads != 2 || m.Parts[0].RSSBytes < 5<<20 {
+				t.Errorf("%d processes %v, the first part %+v", m.Processes, sys.PIDs(),
+					m.Parts[0])
+			}
+			pids := sys.PIDs()
+			if err := sys.Stop(time.Second); err != nil {
+				t.Fatal(err)
+			}
+			for _, pid := range pids {
+				eventually(t, fmt.Sprintf("the end of process %d", pid), func() bool {
+					stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+					return err != nil || strings.Contains(string(stat), ") Z ")
+				})
+			}
+		})
+	}
+	check("with groups", false)
+	check("without groups", true)
+}
+
 // What is wrong with one process is told with its name and its own last words.
 func TestSystemFaults(t *testing.T) {
 	check := func(name string, change func(*service.Service), want, log string) {
@@ -212,6 +281,10 @@ func TestSystemFaults(t *testing.T) {
 				return
 			}
 			lines := sys.Log(9)
+			part, _, _ := strings.Cut(log, ":")
+			if got := filepath.Base(sys.LogFile()); got != "t."+part+".log" {
+				t.Errorf("the log is %s, want that of %s", got, part)
+			}
 			if got := lines[len(lines)-1]; !strings.Contains(got, log) {
 				t.Errorf("the last line is %q, want %s", got, log)
 			}

@@ -69,6 +69,9 @@ var methodAspects = []aspect{
 	{"requests in full, timeout and warm-up", func(r *result.Record) string {
 		return r.Provenance.SceneHash
 	}},
+	{"what rides along", func(r *result.Record) string {
+		return orElse(strings.Join(r.Provenance.Rides, " "), "nothing")
+	}},
 	{"driver", func(r *result.Record) string { return orElse(r.Target.Driver, "prony") }},
 	{"duet", func(r *result.Record) string {
 		switch {

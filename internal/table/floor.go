@@ -55,7 +55,7 @@ func (sc *Scenario) floorTable(o Options, title string) Table {
 	column := func(key, heading, unit string, align Align) Column {
 		return Column{Key: "floor/" + key, Heading: heading, Unit: unit, Align: align}
 	}
-	t := Table{Title: title, Columns: []Column{
+	t := Table{Kind: FloorKind, Title: title, Columns: []Column{
 		column("target", "target", "", Left), column("metric", "metric", "", Left),
 		column("ratio", "b over a", unitOne, Right), column("blocks", "blocks", unitOne, Right),
 		column("sd", "SD of a pair", unitOne, Right),

@@ -16,7 +16,7 @@ func (sc *Scenario) partsTable(o Options, title string) Table {
 		return Column{Key: "parts/" + key, Heading: heading, Unit: unit, Align: align}
 	}
 	load := sc.anchor()
-	t := Table{Title: title, Columns: []Column{
+	t := Table{Kind: PartsKind, Title: title, Columns: []Column{
 		column("target", "target", "", Left), column("process", "process", "", Left),
 		column("share", "of its CPU", unitOne, Right), column("cpu", "CPU", unitOne, Right),
 		column("request", "CPU µs/req", unitNs, Right), column("rss", "RSS", unitBytes, Right),
@@ -74,15 +74,15 @@ func (t *Target) partRow(load, name string, confidence float64) Row {
 		cell(hundredths, func(_ *result.Record, l *result.Load, p result.Part) float64 {
 			all := 0.0
 			for _, other := range l.Service.Parts {
-				all += positive(float64(other.CPUNs))
+				all += known(other.CPUNs)
 			}
-			return positive(float64(p.CPUNs) / all)
+			return known(p.CPUNs) / all
 		}),
 		cell(hundredths, func(_ *result.Record, l *result.Load, p result.Part) float64 {
-			return positive(float64(p.CPUNs) / float64(l.Service.WindowNs))
+			return known(p.CPUNs) / float64(l.Service.WindowNs)
 		}),
 		cell(micros, func(_ *result.Record, l *result.Load, p result.Part) float64 {
-			return positive(float64(p.CPUNs) * l.Service.CPUPerRequestNs / float64(l.Service.CPUNs))
+			return known(p.CPUNs) * l.Service.CPUPerRequestNs / float64(l.Service.CPUNs)
 		}),
 		cell(Bytes, func(_ *result.Record, _ *result.Load, p result.Part) float64 {
 			return positive(float64(p.RSSBytes))
@@ -99,6 +99,14 @@ func (t *Target) partRow(load, name string, confidence float64) Row {
 			return math.NaN()
 		}),
 	}}
+}
+
+// known is a counter's difference, NaN where it could not be read.
+func known(ns int64) float64 {
+	if ns < 0 {
+		return math.NaN()
+	}
+	return float64(ns)
 }
 
 func partOf(l *result.Load, name string) result.Part {

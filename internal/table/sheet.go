@@ -21,6 +21,7 @@ func (s *Study) Sheet() Sheet {
 	}
 	for i := range s.Scenarios {
 		sh.Tables = append(sh.Tables, s.Scenarios[i].table(s.Options))
+		sh.Tables[i].Scenario = s.Scenarios[i].Name
 		if len(s.Scenarios) > 1 {
 			sh.Tables[i].Title = s.Scenarios[i].Name
 		}
@@ -32,6 +33,7 @@ func (s *Study) Sheet() Sheet {
 			title += ", " + s.Scenarios[i].Name
 		}
 		if parts := s.Scenarios[i].partsTable(s.Options, title); len(parts.Rows) > 0 {
+			parts.Scenario = s.Scenarios[i].Name
 			sh.Tables = append(sh.Tables, parts)
 		}
 	}
@@ -41,7 +43,9 @@ func (s *Study) Sheet() Sheet {
 			if len(s.Scenarios) > 1 {
 				title += ", " + sc.Name
 			}
-			sh.Tables = append(sh.Tables, sc.floorTable(s.Options, title))
+			floor := sc.floorTable(s.Options, title)
+			floor.Scenario = sc.Name
+			sh.Tables = append(sh.Tables, floor)
 		}
 	}
 	return sh

@@ -57,12 +57,20 @@ type Sheet struct {
 
 // Table is one scenario's comparison. Every row has one cell per column, unless it has a Span.
 type Table struct {
+	Kind      string // PartsKind, FloorKind; empty: the comparison of a scenario
+	Scenario  string
 	Title     string // empty when the run has one scenario only
 	Columns   []Column
 	Rows      []Row
 	Footnotes []string // number k is at k-1, numbered in reading order
 	Notes     []string // sentences under the footnotes
 }
+
+// Kinds of tables beside the comparison.
+const (
+	PartsKind = "parts" // what each process of a system used
+	FloorKind = "floor" // A/A
+)
 
 // Align is where a column's text stands.
 type Align int

@@ -1,6 +1,10 @@
 package table
 
-import "slices"
+import (
+	"slices"
+
+	"prony/internal/result"
+)
 
 // versus finds for every row the one that its ratios refer to: arm a for arm b of an A/A run, the
 // same target bare for one that something rides along with, the same of another checkout for ours,
@@ -9,9 +13,21 @@ func (sc *Scenario) versus(o Options) {
 	sc.Versus = ""
 	for i := range sc.Targets {
 		t := &sc.Targets[i]
-		if at := slices.IndexFunc(sc.Targets, func(x Target) bool { return twin(t, &x) }); at >= 0 {
+		for _, k := range twins {
+			at := slices.IndexFunc(sc.Targets, func(x Target) bool { return k.of(t.Info, x.Info) })
+			if at < 0 {
+				continue
+			}
 			t.Reference = sc.Targets[at].Name
-			sc.Versus = called(&sc.Targets[at])
+			called := k.called
+			if called == "" {
+				called = sc.Targets[at].Info.Origin
+			}
+			if sc.Versus != "" && sc.Versus != called {
+				called = mixedTwins
+			}
+			sc.Versus = called
+			break
 		}
 	}
 	base := slices.IndexFunc(sc.Targets, func(t Target) bool { return t.Name == o.Baseline })
@@ -26,31 +42,30 @@ func (sc *Scenario) versus(o Options) {
 	}
 }
 
-// twin tells whether of is the same target as t and the one of the two to refer to.
-func twin(t, of *Target) bool {
-	a, b := t.Info, of.Info
-	switch {
-	case a.Arm == "b" && b.Arm == "a":
-		b.Arm = a.Arm
-		return RowName(a) == RowName(b)
-	case a.Variant != b.Variant && (b.Variant == "" || b.Variant == "none"):
-		b.Variant = a.Variant
-		return RowName(a) == RowName(b)
-	case a.Origin == "" && b.Origin != "":
-		a.Name += "@" + b.Origin
-		return RowName(a) == RowName(b)
-	}
-	return false
-}
+// mixedTwins is what references of several kinds are called together.
+const mixedTwins = "its own"
 
-func called(reference *Target) string {
-	switch {
-	case reference.Info.Arm != "":
-		return "itself"
-	case reference.Info.Origin != "":
-		return reference.Info.Origin
-	}
-	return "bare"
+// twins are the ways in which two rows may be of the same target, the closest first: whether b is
+// the one that a refers to, and what to call it (empty: by its origin).
+var twins = []struct {
+	called string
+	of     func(a, b result.Target) bool
+}{
+	{"itself", func(a, b result.Target) bool {
+		arms := a.Arm == "b" && b.Arm == "a"
+		b.Arm = a.Arm
+		return arms && RowName(a) == RowName(b)
+	}},
+	{"bare", func(a, b result.Target) bool {
+		bare := a.Variant != b.Variant && (b.Variant == "" || b.Variant == "none")
+		b.Variant = a.Variant
+		return bare && RowName(a) == RowName(b)
+	}},
+	{"", func(a, b result.Target) bool {
+		other := a.Origin == "" && b.Origin != ""
+		a.Name += "@" + b.Origin
+		return other && RowName(a) == RowName(b)
+	}},
 }
 
 // ratioNote says what is over what.
@@ -61,6 +76,9 @@ func (sc *Scenario) ratioNote() []string {
 	case "itself":
 		return []string{"Ratios are arm b over arm a of the same target, paired within blocks: " +
 			"what is not 1 is noise."}
+	case mixedTwins:
+		return []string{"Ratios are target over the same target: arm a for arm b, else bare for " +
+			"what rides along, else the other checkout's; paired within blocks."}
 	case "bare":
 		return []string{"Ratios are target with what rides along over the same target bare, " +
 			"paired within blocks."}

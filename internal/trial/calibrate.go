@@ -12,6 +12,7 @@ import (
 	"prony/internal/load"
 	"prony/internal/service"
 	"prony/internal/suite"
+	"prony/internal/system"
 )
 
 // calibration is how long the null server is loaded for each number of connections.
@@ -37,7 +38,7 @@ func (l *Lab) Calibrate(ctx context.Context, p *suite.Plan, args []string) (err 
 	if err != nil {
 		return fmt.Errorf("calibrate: %w", err)
 	}
-	defer func() { err = firstError(err, proc.Stop(stopGrace)) }()
+	defer func() { err = firstError(err, proc.Stop(system.OneGrace)) }()
 	addr := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port))
 	bounded, cancel := context.WithTimeout(ctx, verifyWait)
 	defer cancel()

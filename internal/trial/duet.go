@@ -108,8 +108,8 @@ type seat struct {
 	pair    *pair
 	other   *seat
 	warmups int
-	opened  []int64                        // clock.Mono, of each load's window
-	service atomic.Pointer[launch.Process] // for the other side; nil: not launched
+	opened  []int64                          // clock.Mono, of each load's window
+	service atomic.Pointer[[]launch.Process] // for the other side; nil: not launched
 }
 
 // duet runs the two trials of a pair to their records, which come in the order of the plan.
@@ -215,8 +215,12 @@ type beginner struct {
 // Launch implements launch.Launcher.
 func (b *beginner) Launch(ctx context.Context, spec launch.Spec) (launch.Process, error) {
 	p, err := b.Launcher.Launch(ctx, spec)
-	if err == nil && spec.Beside == nil { // of a system, the first, whose groups hold the others
-		b.s.service.Store(&p)
+	if err == nil {
+		all := []launch.Process{p}
+		if before := b.s.service.Load(); before != nil {
+			all = append(all, *before...)
+		}
+		b.s.service.Store(&all)
 	}
 	return p, err
 }
@@ -224,10 +228,13 @@ func (b *beginner) Launch(ctx context.Context, spec launch.Spec) (launch.Process
 // pids are the processes of the side's service; none before it was launched. They are neighbours
 // that the other side knows of, and not what a verdict calls so.
 func (s *seat) pids() []int {
-	if p := s.service.Load(); p != nil {
-		return (*p).PIDs()
+	var pids []int
+	if all := s.service.Load(); all != nil {
+		for _, p := range *all {
+			pids = append(pids, p.PIDs()...)
+		}
 	}
-	return nil
+	return pids
 }
 
 // play is the life of a side. The cause is why it cannot begin.

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,10 +37,7 @@ const (
 	// launchBound is for all processes of a system but the last: six JVMs on a busy core take three
 	// minutes.
 	launchBound = 6 * time.Minute
-	verifyWait  = 30 * time.Second
-	stopGrace   = 3 * time.Second // the contract asks for two
-	// systemGrace is for all processes of a system, which end side by side on its cores.
-	systemGrace = 10 * time.Second
+	verifyWait  = 2 * time.Minute
 	logTail     = 20 // lines kept of a failed service's log
 )
 
@@ -215,7 +213,7 @@ func (f *life) fail(ctx context.Context, err error) {
 		log := f.proc.Log(logTail)
 		out.Log = log[max(0, len(log)-logTail):]
 		if out.Hint == "" {
-			out.Hint = "see " + f.logFile()
+			out.Hint = "see " + f.proc.LogFile()
 		}
 	}
 	f.rec.Outcome, f.rec.Failure = result.Failed, out
@@ -231,11 +229,7 @@ func (f *life) end() {
 	}
 	if f.proc != nil {
 		f.at("stop", 0)
-		grace := stopGrace
-		if len(f.proc.Parts) > 1 {
-			grace = systemGrace
-		}
-		if err := f.proc.Stop(grace); err != nil && f.rec.Failure == nil {
+		if err := f.proc.Stop(f.proc.Grace()); err != nil && f.rec.Failure == nil {
 			f.fail(context.Background(), err)
 		}
 	}
@@ -264,7 +258,9 @@ func (f *life) launch(ctx context.Context) error {
 	env := map[string]string{}
 	for name, value := range rides.Env {
 		env[name] = string(value)
+		f.rec.Provenance.Rides = append(f.rec.Provenance.Rides, name+"="+string(value))
 	}
+	slices.Sort(f.rec.Provenance.Rides)
 	sys, err := starter.Start(bounded, system.Order{
 		Name: f.trial.ID, Service: f.subject.Service, Target: f.subject.Target,
 		Built: f.subject.Built, LogFile: f.logFile(), Cores: f.lab.Layout.Service,
@@ -315,7 +311,7 @@ func (f *life) orExit(err error) error {
 	case <-f.proc.Exited():
 		return &hintError{
 			err:  fmt.Errorf("the service ended (%s) during step %s", f.proc.Exit(), f.step),
-			hint: "its last words are below; the whole log is " + f.logFile(),
+			hint: "its last words are below; the whole log is " + f.proc.LogFile(),
 		}
 	default:
 		return err

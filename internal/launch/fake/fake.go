@@ -54,6 +54,9 @@ func (p *proc) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Launch implements launch.Launcher.
 func (l *Launcher) Launch(_ context.Context, s launch.Spec) (launch.Process, error) {
 	l.Note("launch " + s.Name)
+	l.mu.Lock()
+	l.running = nil // of a system, the process that was started last is the one that is reached
+	l.mu.Unlock()
 	handler, delay, err := l.Start(s)
 	p := &proc{l: l, spec: s, began: clock.Mono(), exited: make(chan struct{})}
 	if err != nil {

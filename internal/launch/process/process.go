@@ -55,6 +55,7 @@ type proc struct {
 	exited  chan struct{}
 	exit    string
 	stop    sync.Mutex
+	workers map[int]string // births of processes seen, by number
 }
 
 // Launch implements launch.Launcher.
@@ -67,7 +68,12 @@ func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, e
 		spec: s, journal: l.Journal, exited: make(chan struct{}), groups: &groups{},
 		name: fmt.Sprintf("prony-%d-%d", os.Getpid(), l.count.Add(1)),
 	}
-	if host, ok := s.Beside.(*proc); ok {
+	host, ok := s.Beside.(*proc)
+	if s.Beside != nil && !ok {
+		return nil, fmt.Errorf("launch %s: it is to share the limits of a process that this "+
+			"launcher did not start", s.Name)
+	}
+	if host != nil {
 		p.guest, p.groups = true, host.groups.shared()
 	} else if l.NoGroup {
 		p.groups.refused = []string{"cgroup: left alone as asked"}
@@ -297,23 +303,36 @@ func (p *proc) PIDs() []int {
 	return groupMembers(p.cmd.Process.Pid)
 }
 
-// groupMembers lists the processes of a process group, as /proc/PID/stat tells (proc(5), field 5).
+// groupMembers lists the processes of a process group and what descends from them, since servers
+// give their workers groups of their own, as /proc/PID/stat tells (proc(5), fields 4 and 5).
 func groupMembers(pgid int) []int {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil
 	}
-	var out []int
+	parents, within := map[int]int{}, map[int]bool{}
+	var live []int
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil {
 			continue
 		}
-		if f := statFields(pid); len(f) > 2 && f[2] == strconv.Itoa(pgid) && f[0] != "Z" {
-			out = append(out, pid)
+		f := statFields(pid)
+		if len(f) < 3 || f[0] == "Z" {
+			continue
 		}
+		live = append(live, pid)
+		parents[pid], _ = strconv.Atoi(f[1]) // the kernel writes numbers
+		within[pid] = f[2] == strconv.Itoa(pgid)
 	}
-	return out
+	return slices.DeleteFunc(live, func(pid int) bool {
+		for at := pid; at > 1; at = parents[at] {
+			if within[at] {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // statFields are those of /proc/PID/stat from the third on; the second may hold anything.
@@ -352,6 +371,7 @@ func (p *proc) Stop(grace time.Duration) error {
 	p.stop.Lock()
 	defer p.stop.Unlock()
 	if p.cmd != nil && p.cmd.Process != nil {
+		p.noteWorkers()
 		if pgid := p.cmd.Process.Pid; grace > 0 {
 			_ = unix.Kill(-pgid, unix.SIGTERM) // it may have gone already
 			select {
@@ -361,6 +381,17 @@ func (p *proc) Stop(grace time.Duration) error {
 		}
 	}
 	return p.clean()
+}
+
+// noteWorkers remembers the processes that there are, with their birth: once its parent has gone,
+// nothing tells whose a worker with a group of its own was.
+func (p *proc) noteWorkers() {
+	if p.workers == nil {
+		p.workers = map[int]string{}
+	}
+	for _, pid := range groupMembers(p.cmd.Process.Pid) {
+		p.workers[pid] = bornAt(pid)
+	}
 }
 
 // clean ends whatever is left by force and removes the traces.
@@ -382,6 +413,12 @@ func (p *proc) clean() error {
 // a busy machine a long one. The leader's number stays taken as long as the group has members.
 func (p *proc) killProcessGroup() error {
 	pgid := p.cmd.Process.Pid
+	p.noteWorkers()
+	for pid, born := range p.workers {
+		if bornAt(pid) == born {
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+	}
 	_ = unix.Kill(-pgid, unix.SIGKILL) // all of it may have gone already
 	deadline := time.After(killBound)
 	select {

@@ -1,0 +1,46 @@
+package report
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"prony/internal/result"
+	"prony/internal/table"
+)
+
+// Beside the comparison a scenario may have a table of its processes and one of its noise floor:
+// the page shows each once, at its scenario, under its own title.
+func TestOtherTablesOnThePage(t *testing.T) {
+	var records []result.Record
+	for _, r := range sample() {
+		for _, arm := range []string{"a", "b"} {
+			x := r
+			x.Trial, x.Target.Arm = x.Trial+arm, arm
+			x.Loads = slices.Clone(r.Loads)
+			for i := range x.Loads {
+				x.Loads[i].Service.Parts = []result.Part{{Name: "back", CPUNs: 1e9},
+					{Name: "gateway", CPUNs: 3e9}}
+			}
+			records = append(records, x)
+		}
+	}
+	study := table.Analyze(records, table.Options{})
+	v := viewOf(study, HTMLOptions{}, dataOf(study, HTMLOptions{}))
+	for i, sc := range v.Scenarios {
+		if sc.Parts == nil || !strings.HasPrefix(sc.Parts.Title, "Where it goes") {
+			t.Errorf("scenario %d: parts %+v", i, sc.Parts)
+		}
+		if sc.Floor == nil || !strings.HasPrefix(sc.Floor.Title, "Noise floor") {
+			t.Errorf("scenario %d: floor %+v", i, sc.Floor)
+		}
+	}
+	var page bytes.Buffer
+	if err := HTML(&page, study, HTMLOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(page.String(), "<caption>Where it goes"); n != len(v.Scenarios) {
+		t.Errorf("the page has %d tables of processes for %d scenarios", n, len(v.Scenarios))
+	}
+}

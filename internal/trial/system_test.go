@@ -1,0 +1,120 @@
+package trial_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"prony/internal/launch"
+	"prony/internal/result"
+	"prony/internal/service"
+	"prony/internal/suite"
+)
+
+// A system's processes start in order, what rides along is in the environment of those that it is
+// for, and the record tells of each and of what rode along.
+func TestLifeOfASystem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		port := 8080
+		w.lab.Port = func() (int, error) { port++; return port, nil }
+		var launched []string
+		w.launcher.Start = func(s launch.Spec) (http.Handler, time.Duration, error) {
+			ride := "bare"
+			if i := slices.IndexFunc(s.Env, func(e string) bool {
+				return strings.HasPrefix(e, "AGENT=")
+			}); i >= 0 {
+				ride = s.Env[i]
+			}
+			launched = append(launched, fmt.Sprintf("%s %s %d of %d MiB", s.Args[0], ride,
+				s.ShareBytes>>20, s.MemoryBytes>>20))
+			return w.handler(s.Name)
+		}
+		e := w.experiment("a")
+		subject := e.Subjects["a"]
+		subject.Service.Run.Processes = []service.Process{
+			{Name: "back", Command: []string{"back"}, Ready: "/ready"},
+			{Name: "front", Command: []string{"front"}, Ready: "/ready"},
+		}
+		e.Subjects["a"] = subject
+		e.Plan.Suite.Variants = []suite.Variant{{Name: "agent", Processes: []string{"back"},
+			Env: map[string]suite.Text{"AGENT": "on {port}"}}}
+		e.Plan.Trials[0].Variant = "agent"
+		records, err := w.run(context.Background(), e)
+		if err != nil || len(records) != 1 || records[0].Outcome != result.Measured {
+			t.Fatalf("%d records, error %v", len(records), err)
+		}
+		// 64 MiB in two parts; front's port is 8082.
+		want := []string{"back AGENT=on 8081 32 of 64 MiB", "front bare 32 of 64 MiB"}
+		if !slices.Equal(launched, want) {
+			t.Errorf("launched %q, want %q", launched, want)
+		}
+		r := records[0]
+		if got := fmt.Sprint(r.Provenance.Rides); got != "[AGENT=on {port}]" {
+			t.Errorf("rides %s", got)
+		}
+		if len(r.Processes) != 2 || r.Processes[0].Name != "back" ||
+			r.Processes[1].Args[0] != "front" {
+			t.Fatalf("processes %+v", r.Processes)
+		}
+		// Each listens 40 ms after its own start; the wait between two questions is 20 ms at most.
+		// The target was ready when both were, one after the other.
+		sum := int64(0)
+		for _, p := range r.Processes {
+			if ms := p.ReadyNs / 1e6; ms < 40 || ms > 60 {
+				t.Errorf("%s was ready after %d ms, want 40 to 60", p.Name, ms)
+			}
+			sum += p.ReadyNs
+		}
+		if diff := r.Start.ReadyNs - sum; diff < 0 || diff > 5e6 {
+			t.Errorf("ready after %d, its processes after %d together", r.Start.ReadyNs, sum)
+		}
+		stops := slices.DeleteFunc(slices.Clone(w.notes), func(n string) bool {
+			return !strings.HasPrefix(n, "stop ")
+		})
+		if len(stops) != 2 {
+			t.Errorf("stopped %q, want both", stops)
+		}
+	})
+}
+
+// When a process of a system ends, the trial ends and names it.
+func TestProcessOfASystemEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		port := 8080
+		w.lab.Port = func() (int, error) { port++; return port, nil }
+		started := 0
+		w.launcher.Start = func(s launch.Spec) (http.Handler, time.Duration, error) {
+			if started++; started == 2 {
+				return nil, 0, fmt.Errorf("no database")
+			}
+			return w.handler(s.Name)
+		}
+		e := w.experiment("a")
+		subject := e.Subjects["a"]
+		for _, name := range []string{"database", "back", "front"} {
+			subject.Service.Run.Processes = append(subject.Service.Run.Processes,
+				service.Process{Name: name, Command: []string{name}, Ready: "/ready"})
+		}
+		e.Subjects["a"] = subject
+		records, err := w.run(context.Background(), e)
+		if err != nil || len(records) != 1 {
+			t.Fatalf("%d records, error %v", len(records), err)
+		}
+		f := records[0].Failure
+		if f == nil || f.Step != "launch" || !strings.Contains(f.Error, "back: exit status 1") ||
+			len(f.Log) == 0 || f.Log[len(f.Log)-1] != "back: no database" ||
+			!strings.Contains(f.Hint, ".back.log") {
+			t.Errorf("failure %+v", f)
+		}
+		if len(records[0].Processes) != 2 {
+			t.Errorf("processes %+v", records[0].Processes)
+		}
+	})
+}
