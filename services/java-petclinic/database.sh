@@ -1,11 +1,12 @@
 #!/bin/sh
-# Runs a PostgreSQL of its own in a fresh folder: database.sh PATH_OF_POSTGRES. SIGTERM would have
-# it wait for its clients, so that it gets SIGINT, and this shell stays to remove the folder.
+# Runs a PostgreSQL in a fresh folder: database.sh PATH_OF_POSTGRES. SIGTERM would have it wait for
+# its clients, so it gets SIGINT, until it is gone: a shell's child ignores that before its handler.
 set -eu
-bin=$(dirname "$(readlink -f "$1")") as='' server=''
-cd "$(mktemp -d)"
-trap 'rm -rf "$PWD"' EXIT
-trap 'kill -INT $server && wait $server; exit 143' INT TERM
+bin=$(dirname "$(readlink -f "$1")") as=''
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'while kill -INT ${!:-} 2>/dev/null; do sleep 0.1; done; exit 143' INT TERM
+cd "$work"
 echo "$DATABASE_PASSWORD" >password
 if [ "$(id -u)" = 0 ]; then # PostgreSQL refuses to run as root
     user=$(id -un postgres 2>/dev/null || echo nobody)
@@ -16,5 +17,4 @@ $as "$bin/initdb" -U "$DATABASE_USER" --pwfile=password -A scram-sha-256 -E UTF8
     --no-sync -D data >initdb.log 2>&1 || { cat initdb.log >&2; exit 1; }
 echo 'CREATE DATABASE petclinic' | $as "$bin/postgres" --single -D data postgres >/dev/null
 $as "$bin/postgres" -D data -h "$HOST" -p "$PORT" -k '' & # the rest is default, fsync included
-server=$!
-wait $server
+wait $!

@@ -49,19 +49,19 @@ public final class Main {
                 });
     }
 
+    /** What a directive wraps is made anew for each request that it lets in: the path is first. */
     private static Route routes(Hello hello) {
         return concat(
-                get(() -> concat(
-                        path("health", Basics::health),
-                        pathSingleSlash(Basics::root),
-                        path("no-read", Basics::noRead),
-                        path("hello", Basics::hello),
-                        path("file", Basics::file),
-                        path(segment("hello").slash(MODE), hello::route),
-                        path("data", Compute::data),
-                        path("concat", Compute::concat),
-                        path("fibonacci", Compute::fibonacci))),
-                post(() -> path("load", Basics::load)));
+                path("health", () -> get(Basics::health)),
+                pathSingleSlash(() -> get(Basics::root)),
+                path("no-read", () -> get(Basics::noRead)),
+                path("hello", () -> get(Basics::hello)),
+                path("file", () -> get(Basics::file)),
+                path("load", () -> post(Basics::load)),
+                path(segment("hello").slash(MODE), () -> get(hello::route)),
+                path("data", () -> get(Compute::data)),
+                path("concat", () -> get(Compute::concat)),
+                path("fibonacci", () -> get(Compute::fibonacci)));
     }
 
     /** Pekko answers errors with a short text, and a wrong method with 405. */

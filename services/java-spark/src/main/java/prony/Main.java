@@ -24,8 +24,12 @@ public final class Main {
                 new EmbeddedJettyFactory(new PreparedJetty(complete)));
         Service spark = Service.ignite().ipAddress(host).port(port);
         spark.useVThread(virtual(mode));
-        routes(spark, mode);
-        complete.countDown();
+        try {
+            routes(spark, mode);
+        } finally {
+            // Else Jetty's thread would wait for ever.
+            complete.countDown();
+        }
         spark.awaitInitialization();
         System.out.println("listening on " + host + ":" + port + ", mode " + mode);
     }

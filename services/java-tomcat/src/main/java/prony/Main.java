@@ -12,10 +12,13 @@ import org.apache.catalina.core.StandardHost;
 import org.apache.catalina.core.StandardService;
 import org.apache.catalina.startup.Tomcat;
 import org.apache.catalina.valves.HealthCheckValve;
+import org.apache.tomcat.util.modeler.Registry;
 
 /** Embedded Tomcat with a plain servlet for each path of the three contracts. */
 public final class Main {
 
+    // Tomcat's 100 would turn connections away in a burst.
+    private static final int BACKLOG = 1024;
     // Tomcat then waits, in turn, for servlets at work and for threads; two seconds are all.
     private static final int STOP_MILLIS = 1000;
     private static final int SECOND_GRACE_MILLIS = 100;
@@ -28,6 +31,8 @@ public final class Main {
         String host = environment("HOST", "127.0.0.1");
         int port = Integer.parseInt(environment("PORT", "8080"));
 
+        // No MBeans, as with Spring Boot: nobody asks for them. It must come before all else.
+        Registry.disableRegistry();
         Tomcat tomcat = new Tomcat();
         File work = workFolder();
         tomcat.setBaseDir(work.getPath());
@@ -47,6 +52,7 @@ public final class Main {
         Connector connector = new Connector();
         connector.setPort(port);
         property(connector, "address", host);
+        property(connector, "acceptCount", Integer.toString(BACKLOG));
         property(connector, "useVirtualThreads", Boolean.toString(virtual(mode)));
         // A port that opens with the start is one that closes first when Tomcat stops.
         property(connector, "bindOnInit", "false");

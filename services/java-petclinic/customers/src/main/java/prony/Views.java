@@ -1,27 +1,28 @@
 package prony;
 
 import com.fasterxml.jackson.annotation.JsonPropertyOrder;
-import jakarta.validation.constraints.Digits;
-import jakarta.validation.constraints.NotBlank;
 import jakarta.validation.constraints.NotNull;
+import jakarta.validation.constraints.Pattern;
 import jakarta.validation.constraints.Size;
 import java.time.LocalDate;
 import java.util.List;
+import prony.common.Day;
+import prony.common.Text;
 
 /** What goes over the wire. The order of keys is fixed, or answers could not be compared. */
 final class Views {
 
     record OwnerInput(
-            @NotBlank @Size(max = 30) String firstName,
-            @NotBlank @Size(max = 30) String lastName,
-            @NotBlank @Size(max = 255) String address,
-            @NotBlank @Size(max = 80) String city,
-            @NotBlank @Digits(integer = 12, fraction = 0) String telephone) {
+            @Text @Size(max = 30) String firstName,
+            @Text @Size(max = 30) String lastName,
+            @Text @Size(max = 255) String address,
+            @Text @Size(max = 80) String city,
+            @NotNull @Pattern(regexp = "[0-9]{1,12}") String telephone) {
     }
 
     record PetInput(
-            @NotBlank @Size(max = 30) String name,
-            @NotNull LocalDate birthDate,
+            @Text @Size(max = 30) String name,
+            @Day LocalDate birthDate,
             @NotNull Integer typeId) {
     }
 

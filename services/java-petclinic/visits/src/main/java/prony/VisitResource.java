@@ -2,8 +2,6 @@ package prony;
 
 import com.fasterxml.jackson.annotation.JsonPropertyOrder;
 import jakarta.validation.Valid;
-import jakarta.validation.constraints.NotBlank;
-import jakarta.validation.constraints.NotNull;
 import jakarta.validation.constraints.Size;
 import java.time.LocalDate;
 import java.util.List;
@@ -15,12 +13,14 @@ import org.springframework.web.bind.annotation.RequestBody;
 import org.springframework.web.bind.annotation.RequestParam;
 import org.springframework.web.bind.annotation.ResponseStatus;
 import org.springframework.web.bind.annotation.RestController;
+import prony.common.Day;
+import prony.common.Text;
 
 /** Visits, written and read. Each call is one statement, in the repository's transaction. */
 @RestController
 class VisitResource {
 
-    record VisitInput(@NotNull LocalDate date, @NotBlank @Size(max = 8192) String description) {
+    record VisitInput(@Day LocalDate date, @Text @Size(max = 8192) String description) {
     }
 
     @JsonPropertyOrder({"id", "petId", "date", "description"})
