@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"prony/internal/clock"
+	"prony/internal/pace"
 	"prony/internal/truth"
 )
 
@@ -69,12 +70,22 @@ func (b *burning) answer(c *truth.Conn, r *truth.Request) bool {
 	case "GET /data":
 		return reply(c, data)
 	case "GET /concat":
-		return reply(c, fmt.Sprintf(`{"concat":"%010000d"}`, r.N))
+		return reply(c, `{"concat":"`+drawn(uint64(r.N))+`"}`)
 	case "GET /fibonacci":
 		return reply(c, `{"fibonacci":832040}`)
 	}
 	_, err := c.W.Write([]byte("HTTP/1.1 404 X\r\nContent-Length: 0\r\n\r\n"))
 	return err == nil
+}
+
+// drawn are 10,000 letters, others for each request.
+func drawn(request uint64) string {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+	text := make([]byte, 10_000)
+	for i := range text {
+		text[i] = letters[int(float64(len(letters))*(1-pace.Uniform(request, uint64(i))))]
+	}
+	return string(text)
 }
 
 func reply(c *truth.Conn, body string) bool {

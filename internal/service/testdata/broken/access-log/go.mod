@@ -1,3 +1,0 @@
-module broken/access-log
-
-go 1.26

@@ -1,3 +1,0 @@
-module broken/chunked-answer
-
-go 1.26

@@ -1,3 +1,0 @@
-module broken/closed-connection
-
-go 1.26

@@ -1,3 +1,0 @@
-module broken/compressed-answer
-
-go 1.26

@@ -1,3 +1,0 @@
-module broken/constant-answer
-
-go 1.26

@@ -1,3 +1,0 @@
-module broken/counted-concat
-
-go 1.26

@@ -1,3 +1,0 @@
-module broken/first-connection
-
-go 1.26

@@ -1,0 +1,3 @@
+module broken/compute
+
+go 1.26

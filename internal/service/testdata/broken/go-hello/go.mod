@@ -1,0 +1,3 @@
+module broken/hello
+
+go 1.26

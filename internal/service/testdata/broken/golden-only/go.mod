@@ -1,3 +1,0 @@
-module broken/golden-only
-
-go 1.26

@@ -1,3 +1,0 @@
-module broken/header-agent
-
-go 1.26

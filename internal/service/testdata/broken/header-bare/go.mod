@@ -1,3 +1,0 @@
-module broken/header-bare
-
-go 1.26

@@ -1,3 +1,0 @@
-module broken/header-echo
-
-go 1.26

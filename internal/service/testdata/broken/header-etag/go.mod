@@ -1,3 +1,0 @@
-module broken/header-etag
-
-go 1.26

@@ -1,3 +1,0 @@
-module broken/header-order
-
-go 1.26

@@ -1,3 +1,0 @@
-module broken/missing-route
-
-go 1.26

@@ -1,3 +1,0 @@
-module broken/remembered-concat
-
-go 1.26

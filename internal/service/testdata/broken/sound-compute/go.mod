@@ -1,3 +1,0 @@
-module broken/sound-compute
-
-go 1.26

@@ -1,3 +1,0 @@
-module broken/sound-hello
-
-go 1.26

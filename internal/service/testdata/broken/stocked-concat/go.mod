@@ -1,3 +1,0 @@
-module broken/stocked-concat
-
-go 1.26

@@ -1,3 +1,0 @@
-module broken/wrong-body
-
-go 1.26

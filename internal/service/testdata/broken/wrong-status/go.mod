@@ -1,3 +1,0 @@
-module broken/wrong-status
-
-go 1.26
