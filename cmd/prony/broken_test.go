@@ -17,8 +17,8 @@ import (
 // so, as patterns; sound ones have none.
 var broken = map[string][]string{
 	"go-hello/sound": nil, "go-compute/sound": nil,
-	"go-compute/body": {`GET /fibonacci: body differs at byte 14: got "{\\"fibonacci\\":514229}", ` +
-		`want "{\\"fibonacci\\":832040}"`},
+	"go-compute/body": {`GET /fibonacci: body differs at byte 14: ` +
+		`got "{\\"fibonacci\\":514229}", want "{\\"fibonacci\\":832040}"`},
 	"go-compute/status": {`GET /data: status 201, want 200; the body begins "{\\"data\\":\[.*"`},
 	"go-compute/route": {
 		`GET /fibonacci: status 404, want 200; the body begins ""`},

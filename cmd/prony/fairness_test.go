@@ -28,14 +28,7 @@ func TestFairness(t *testing.T) {
 		t.Skip("builds every service")
 	}
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
-	root, err := tidy.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile(filepath.Join(root, "docs", "fairness.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root, page := fairnessPage(t)
 	var stderr bytes.Buffer
 	a := &app{world: machine{}, stdout: &stderr, stderr: &stderr, rootFlag: checkout(t)}
 	rows, err := a.fairRows(context.Background(), nil, func(ctx context.Context, _ string,
@@ -45,12 +38,26 @@ func TestFairness(t *testing.T) {
 	if err != nil {
 		t.Errorf("%v\n%s", err, &stderr)
 	}
-	for _, line := range unfair(rows, readFairness(string(page))) {
+	for _, line := range unfair(rows, readFairness(page)) {
 		t.Errorf("%s; see prony fairness --update docs/fairness.md", line)
 	}
 	if len(rows) == 0 {
 		t.Errorf("no service can run here:\n%s", &stderr)
 	}
+}
+
+// fairnessPage is the page that users read, and the checkout that it is of.
+func fairnessPage(t *testing.T) (root, text string) {
+	t.Helper()
+	root, err := tidy.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(root, "docs", "fairness.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root, string(page)
 }
 
 // drive offers a service what a suite of its contract offers first, from 8 connections for a third
@@ -88,15 +95,8 @@ func drive(ctx context.Context, root string, s *service.Service, c service.Check
 
 // Whoever adds a service says there what is different about it, if only "none known".
 func TestEveryServiceHasItsDeviations(t *testing.T) {
-	root, err := tidy.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile(filepath.Join(root, "docs", "fairness.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, table, _ := strings.Cut(string(page), "\n## Deviations\n")
+	root, page := fairnessPage(t)
+	_, table, _ := strings.Cut(page, "\n## Deviations\n")
 	services, err := service.Catalog(root)
 	if err != nil {
 		t.Error(err)

@@ -123,14 +123,7 @@ func (d *document) checkBuilds(s *Service) {
 	seen := map[string]bool{}
 	for i, b := range s.Builds {
 		at := fmt.Sprintf("$.builds[%d]", i)
-		if d.present(at+".name", "the build's name", b.Name) && !targetName.MatchString(b.Name) {
-			d.wrong(at+".name", fmt.Sprintf("build %q is no name", b.Name),
-				"small letters, digits and dashes")
-		}
-		if seen[b.Name] {
-			d.wrong(at+".name", fmt.Sprintf("build %q is there twice", b.Name), "")
-		}
-		seen[b.Name] = true
+		d.named(at, "build", b.Name, seen)
 		used := slices.ContainsFunc(s.Targets, func(t Target) bool { return t.Build == b.Name })
 		if !used {
 			d.wrong(at+".name", fmt.Sprintf("no target is of build %q", b.Name), "")
@@ -171,14 +164,7 @@ func (d *document) checkTargets(s *Service) {
 	seen := map[string]bool{}
 	for i, t := range s.Targets {
 		at := fmt.Sprintf("$.targets[%d]", i)
-		if d.present(at+".name", "the target's name", t.Name) && !targetName.MatchString(t.Name) {
-			d.wrong(at+".name", fmt.Sprintf("target %q is no name", t.Name),
-				"small letters, digits and dashes")
-		}
-		if seen[t.Name] {
-			d.wrong(at+".name", fmt.Sprintf("target %q is there twice", t.Name), "")
-		}
-		seen[t.Name] = true
+		d.named(at, "target", t.Name, seen)
 		d.known(at+".runtime", "runtime", t.Runtime, Runtimes)
 		d.known(at+".mode", "mode", t.Mode, Modes)
 		own := *s
@@ -232,6 +218,18 @@ func (d *document) placeholders(at string, s *Service, texts, known []string) {
 			}
 		}
 	}
+}
+
+// named wants an item of a list to have a name that no other has.
+func (d *document) named(at, what, name string, seen map[string]bool) {
+	at += ".name"
+	if d.present(at, "the "+what+"'s name", name) && !targetName.MatchString(name) {
+		d.wrong(at, fmt.Sprintf("%s %q is no name", what, name), "small letters, digits and dashes")
+	}
+	if seen[name] {
+		d.wrong(at, fmt.Sprintf("%s %q is there twice", what, name), "")
+	}
+	seen[name] = true
 }
 
 func (d *document) present(at, what, value string) bool {

@@ -49,14 +49,7 @@ func (d *document) checkProcesses(s *Service) {
 	seen := map[string]bool{}
 	for i, p := range s.Run.Processes {
 		at := fmt.Sprintf("$.run.processes[%d]", i)
-		if d.present(at+".name", "the process's name", p.Name) && !targetName.MatchString(p.Name) {
-			d.wrong(at+".name", fmt.Sprintf("process %q is no name", p.Name),
-				"small letters, digits and dashes")
-		}
-		if seen[p.Name] {
-			d.wrong(at+".name", fmt.Sprintf("process %q is there twice", p.Name), "")
-		}
-		seen[p.Name] = true
+		d.named(at, "process", p.Name, seen)
 		if len(p.Command) == 0 || p.Command[0] == "" {
 			d.wrong(at+".command", "the process has no command", "a program and its arguments")
 		}
