@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -91,5 +92,50 @@ func TestKeptAside(t *testing.T) {
 	out, _, exit = say(t, mock{}, "run", "--root", checkout(t), "--targets", name, "--blocks", "1")
 	if exit != exitFine || strings.Contains(out, "kept aside") {
 		t.Errorf("named, exit %d\n%s", exit, out)
+	}
+}
+
+// A system is six programs that start in turn.
+func TestStartupGuess(t *testing.T) {
+	s := &service.Service{Run: service.Run{Command: []string{"x"}}}
+	one := startupGuess(s, service.Target{})
+	s.Run.Processes = make([]service.Process, 6)
+	if six := startupGuess(s, service.Target{}); one != time.Second || six != 48*time.Second {
+		t.Errorf("one %v, six %v", one, six)
+	}
+}
+
+// whole is a world whose builds have all that is printed of them.
+type whole struct{ mock }
+
+func (whole) build(context.Context, *service.Builder, *service.Service) (*service.Built, error) {
+	return &service.Built{SHA256: strings.Repeat("0", 64)}, nil
+}
+
+// What is named is built; its further builds are only where their tools are.
+func TestNamedBuilds(t *testing.T) {
+	root := checkout(t)
+	services, err := service.Catalog(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	exit := code(run(t.Context(), whole{}, []string{"build", "--root", root, "java-helidon"},
+		&stdout, &stderr))
+	if exit != exitFine {
+		t.Fatalf("exit %d\n%s", exit, &stderr)
+	}
+	tools := service.FindTools(t.Context())
+	for _, s := range services {
+		if s.Name != "java-helidon" {
+			continue
+		}
+		want := s.Label() + " "
+		if s.Other != "" && len(tools.Missing(s)) > 0 {
+			want = "skipped " + s.Label() + ": "
+		}
+		if !strings.Contains("\n"+stdout.String(), "\n"+want) {
+			t.Errorf("no line begins with %q:\n%s", want, &stdout)
+		}
 	}
 }

@@ -89,13 +89,14 @@ func (k *marker) read(tNs int64, group *groupFiles, host *hostFiles) Mark {
 	m.UserNs, m.SystemNs = group.splitNs(text)
 	m.ThrottledPeriods, m.ThrottledNs = group.throttled(text)
 	m.ChargedBytes = group.memoryBytes(text)
-	m.LabNs = labNs(&k.cpu, k.load != nil, k.sum(processes(k.load)))
+	m.LabNs = labNs(&k.cpu, k.load != nil, sum(k.stats(processes(k.load))))
 	m.Host = host.ticks(text[:hostBytes])
 	m.Pressure = host.pressure(text)
 	m.LoBytes = host.loBytes(text)
 
 	pids := processes(k.service)
-	all := k.sum(pids)
+	stats := k.stats(pids)
+	all := sum(stats)
 	m.Processes, m.ThreadCount = all.processes, int(all.threads)
 	m.RSSBytes, m.MajorFaults = unknown, unknown
 	if all.processes > 0 {
@@ -104,7 +105,7 @@ func (k *marker) read(tNs int64, group *groupFiles, host *hostFiles) Mark {
 			m.CPUNs, m.UserNs, m.SystemNs = all.cpuNs, all.userNs, all.systemNs
 		}
 	}
-	m.Parts = k.apart(pids)
+	m.Parts = k.apart(stats)
 	for _, pid := range pids {
 		m.Threads = k.walker.threads(pid, m.Threads)
 	}
@@ -112,45 +113,51 @@ func (k *marker) read(tNs int64, group *groupFiles, host *hostFiles) Mark {
 	return m
 }
 
-func (k *marker) sum(pids []int) family {
-	var all family
+// timed is a reading of one process with its CPU time.
+type timed struct {
+	procStat
+	cpuNs int64
+}
+
+// stats reads processes, each once, by number; those that have ended are left out.
+func (k *marker) stats(pids []int) map[int]timed {
+	out := map[int]timed{}
 	for _, pid := range pids {
 		if stat, ok := k.walker.stat(pid); ok {
-			all.add(stat, stat.cpuNs(&k.cpu, pid))
+			out[pid] = timed{stat, stat.cpuNs(&k.cpu, pid)}
 		}
+	}
+	return out
+}
+
+func sum(stats map[int]timed) (all family) {
+	for _, s := range stats {
+		all.add(s.procStat, s.cpuNs)
 	}
 	return all
 }
 
 // apart sums processes by the part that they are of.
-func (k *marker) apart(pids []int) (out []PartMark) {
+func (k *marker) apart(stats map[int]timed) (out []PartMark) {
 	for _, p := range k.parts {
 		out = append(out, PartMark{Name: p.Name, CPUNs: unknown})
 	}
 	if len(out) == 0 {
 		return nil
 	}
-	stats := map[int]procStat{}
-	for _, pid := range pids {
-		if stat, ok := k.walker.stat(pid); ok {
-			stats[pid] = stat
+	for pid, s := range stats {
+		if i := k.partOf(stats, pid); i >= 0 {
+			out[i].CPUNs = max(out[i].CPUNs, 0) + s.cpuNs
+			out[i].RSSBytes += s.rssBytes
+			out[i].Threads += int(s.threads)
 		}
-	}
-	for pid, stat := range stats {
-		i := k.partOf(stats, pid)
-		if i < 0 {
-			continue
-		}
-		out[i].CPUNs = max(out[i].CPUNs, 0) + stat.cpuNs(&k.cpu, pid)
-		out[i].RSSBytes += stat.rssBytes
-		out[i].Threads += int(stat.threads)
 	}
 	return out
 }
 
 // partOf is the part that a process is of: by its group, or by the nearest ancestor's that is of
 // one, since servers give their workers groups of their own (PostgreSQL does). -1: of none.
-func (k *marker) partOf(stats map[int]procStat, pid int) int {
+func (k *marker) partOf(stats map[int]timed, pid int) int {
 	for range len(stats) {
 		stat, ok := stats[pid]
 		if !ok {

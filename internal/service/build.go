@@ -259,13 +259,13 @@ func buildEnv(tools map[string]Tool) []string {
 		}
 	}
 	if java, ok := tools["java"]; ok {
-		home := javaHomeOf(java.Path)
+		home := homeOf(java.Path)
 		env = append(env, "JAVA_HOME="+home, "PATH="+filepath.Join(home, "bin")+
 			string(filepath.ListSeparator)+os.Getenv("PATH"))
 	}
 	if native, ok := tools["native-image"]; ok {
 		// The JDK that was found may be another one; Maven's plugins ask this variable first.
-		env = append(env, "GRAALVM_HOME="+javaHomeOf(native.Path))
+		env = append(env, "GRAALVM_HOME="+homeOf(native.Path))
 	}
 	return env
 }

@@ -202,7 +202,7 @@ func TestToolsOfABuild(t *testing.T) {
 	chmod(t, 0o755, found.Path)
 	built := w.build()
 	java := built.Tools["java"]
-	home := javaHomeOf(java.Path)
+	home := homeOf(java.Path)
 	// JAVA_HOME, two variables that a build does not get, the first of PATH, one that it gets.
 	want := home + "   " + home + "/bin kept " + java.Path + "\n" + java.Path + " -jar\n"
 	if got := read(t, built.Dir, "seen"); got != want || java.Version != "25.0.3" {

@@ -84,12 +84,12 @@ func (s *Service) Starts(b *Built, t Target, v Values) ([]Start, error) {
 		out[i] = Start{Name: p.Name, Port: v.Ports[i], Ready: p.Ready,
 			MemoryBytes: int64(float64(v.MemoryBytes) * p.share() / shares)}
 		values, err := b.valuesOf(v, out[i])
-		for k, other := range processes {
-			values[other.Name+".port"] = strconv.Itoa(v.Ports[k])
-		}
 		if err == nil {
+			for k, other := range processes {
+				values[other.Name+".port"] = strconv.Itoa(v.Ports[k])
+			}
 			env := over(s.Run.Env, p.Env, t.Env, v.env(p.Name))
-			err = s.fill(&out[i], b.Dir, p, env, values)
+			err = out[i].fill(b.Dir, p.Command, env, values)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("start %s: %w", s.Full(t), err)
@@ -101,12 +101,12 @@ func (s *Service) Starts(b *Built, t Target, v Values) ([]Start, error) {
 // valuesOf are the placeholders of one process.
 func (b *Built) valuesOf(v Values, p Start) (map[string]string, error) {
 	const mebibyte = 1 << 20
-	values := b.values()
 	memory := p.MemoryBytes / mebibyte
 	if p.Port < 1 || p.Port > math.MaxUint16 || memory < 1 || !(v.CPUs > 0) {
-		return values, fmt.Errorf("port %d, %g CPUs, %d bytes of memory: a target needs a port, "+
+		return nil, fmt.Errorf("port %d, %g CPUs, %d bytes of memory: a target needs a port, "+
 			"processor time and at least 1 MiB", p.Port, v.CPUs, p.MemoryBytes)
 	}
+	values := b.values()
 	values["host"], values["port"] = v.Host, strconv.Itoa(p.Port)
 	values["cpus"] = strconv.FormatFloat(math.Ceil(v.CPUs), 'f', 0, 64)
 	values["memoryMiB"] = strconv.FormatInt(memory, 10)
@@ -115,8 +115,7 @@ func (b *Built) valuesOf(v Values, p Start) (map[string]string, error) {
 }
 
 // fill sets arguments and environment.
-func (s *Service) fill(out *Start, dir string, p Process, env,
-	values map[string]string) (err error) {
+func (s *Start) fill(dir string, command []string, env, values map[string]string) (err error) {
 	all := map[string]string{}
 	for _, name := range passedOn {
 		if value, ok := os.LookupEnv(name); ok {
@@ -131,15 +130,15 @@ func (s *Service) fill(out *Start, dir string, p Process, env,
 	all["HOST"], all["PORT"], all["CPUS"] = values["host"], values["port"], values["cpus"]
 	all["MEMORY_MIB"] = values["memoryMiB"]
 	for _, name := range sortedKeys(all) {
-		out.Env = append(out.Env, name+"="+all[name])
+		s.Env = append(s.Env, name+"="+all[name])
 	}
-	if out.Args, err = expandAll(p.Command, values); err != nil {
+	if s.Args, err = expandAll(command, values); err != nil {
 		return err
 	}
-	if len(out.Args) == 0 {
+	if len(s.Args) == 0 {
 		return errors.New("run.command is missing")
 	}
-	out.Args[0] = inside(dir, out.Args[0])
+	s.Args[0] = inside(dir, s.Args[0])
 	return nil
 }
 

@@ -493,3 +493,17 @@ func TestThreads(t *testing.T) {
 		check(mode, "", false)
 	}
 }
+
+// A 204 has no length (RFC 9110, 8.6); any other answer says it.
+func TestLengthOfHeads(t *testing.T) {
+	check := func(status int, want string) {
+		t.Helper()
+		r := &http.Response{StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}}
+		got := strings.Join(headDifferences(goldenCase{Status: status}, r), "; ")
+		if got != want {
+			t.Errorf("status %d: %q, want %q", status, got, want)
+		}
+	}
+	check(204, "")
+	check(200, "no Content-Length")
+}

@@ -78,4 +78,6 @@ func TestImageErrors(t *testing.T) {
 	check("other", "", docker, "build the image of sh-none: it has no Dockerfile")
 	t.Setenv("PATH", path)
 	check("Dockerfile", "BROKEN\n", docker, "no such base")
+	t.Setenv("PATH", path)
+	check("Dockerfile", "FROM x\n", "#!/bin/sh\n", "and does not know its size")
 }

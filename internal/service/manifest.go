@@ -19,8 +19,8 @@ var (
 	Runtimes = []string{"jvm", "aot", "native", "node", "cpython"}
 )
 
-// reserved is what the lab itself puts into the environment of a target.
-var reserved = []string{"HOST", "PORT", "CPUS", "MEMORY_MIB"}
+// Reserved is what the lab itself puts into the environment of a target.
+var Reserved = []string{"HOST", "PORT", "CPUS", "MEMORY_MIB"}
 
 var (
 	serviceName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)+$`)
@@ -184,7 +184,7 @@ func (d *document) checkTargets(s *Service) {
 func (d *document) checkEnv(at string, s *Service, env map[string]string) {
 	for _, name := range sortedKeys(env) {
 		switch {
-		case slices.Contains(reserved, name):
+		case slices.Contains(Reserved, name):
 			d.wrong(at+"."+name, "the lab itself sets "+name, "")
 		case !envName.MatchString(name):
 			d.wrong(at, fmt.Sprintf("%q is no name of an environment variable", name), "")

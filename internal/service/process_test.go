@@ -133,6 +133,13 @@ func TestBrokenSystems(t *testing.T) {
 	check("  - name: native\n", "  - name: other\n", `no target is of build "other"`)
 	check("artifact: app-native", "artifact: ../app", `artifact "../app" is outside the folder`)
 	check("[[native-image, -jar", "[[cargo, -jar", "the step runs cargo")
+	check("artifact: app-native\n", "artifact: app-native\n    command: [x]\n",
+		"a system has a command for each process")
+	check(`{WHO: nobody, ALL: "yes"}`, `{WHO: "{jvm}"}`, "{jvm} has no value here")
+	check(`"{jvm}", -jar, back.jar`, `"-D={jvm}", -jar, back.jar`,
+		"{jvm} is an argument of its own")
+	check(`ALL: "yes"`, `ALL: "{database.port}"`,
+		"back needs {database.port}, and target plain has no database")
 }
 
 // What rides along is over all else, with the processes that it is for.
@@ -156,6 +163,19 @@ func TestEnvironmentThatRidesAlong(t *testing.T) {
 	}
 	check(nil, "WHO=agent 1, WHO=agent 2")
 	check([]string{"front"}, "WHO=back, WHO=agent 2")
+}
+
+// PostgreSQL's server is where distributions keep it; of several the newest.
+func TestPostgres(t *testing.T) {
+	m := newMachine(t)
+	m.places.servers = []string{m.dir + "/pg/*/bin/postgres"}
+	for _, version := range []string{"9", "15", "13"} {
+		m.has("pg/"+version+"/bin/postgres", "postgres (PostgreSQL) "+version+".4")
+	}
+	s := &Service{Needs: []Need{{Tool: "postgres", Version: "15"}}}
+	if missing := m.tools().Missing(s); len(missing) != 0 {
+		t.Errorf("missing %v", missing)
+	}
 }
 
 // A target's own needs skip it alone.

@@ -165,7 +165,7 @@ func (t *Tools) javaEnv() []string {
 	if err != nil {
 		return nil
 	}
-	return []string{"JAVA_HOME=" + javaHomeOf(java.Path)}
+	return []string{"JAVA_HOME=" + homeOf(java.Path)}
 }
 
 // Missing says in words for the user which needs of a service, and of one of its targets if given,
@@ -211,7 +211,7 @@ func (t *Tools) resolve(need Need) (Tool, error) {
 	var best Tool
 	var cause error
 	for i, c := range t.found[need.Tool] {
-		home := javaHomeOf(c.path)
+		home := homeOf(c.path)
 		if need.Tool == "java" && !isFile(filepath.Join(home, "bin", "javac")) {
 			cause = fmt.Errorf("%s is a JRE, without javac", home)
 			continue
@@ -317,14 +317,15 @@ func (p places) postgres() []string {
 		paths, _ := filepath.Glob(pattern) // the patterns are ours and well-formed
 		found = append(found, paths...)
 	}
+	of := func(path string) string { return versionIn(filepath.Base(homeOf(path))) }
 	slices.SortFunc(found, func(a, b string) int {
-		return compareVersions(versionIn(a), versionIn(b))
+		return compareVersions(of(a), of(b))
 	})
 	return found[max(0, len(found)-1):]
 }
 
-// javaHomeOf is the home of the JVM whose launcher this is.
-func javaHomeOf(launcher string) string { return filepath.Dir(filepath.Dir(launcher)) }
+// homeOf is the folder above the bin that a program is in: of a JVM's launcher, JAVA_HOME.
+func homeOf(program string) string { return filepath.Dir(filepath.Dir(program)) }
 
 func isFile(path string) bool {
 	info, err := os.Stat(path)

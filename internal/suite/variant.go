@@ -19,11 +19,11 @@ type Variant struct {
 	Processes []string        `yaml:"processes" json:"processes,omitempty"` // of systems; none: all
 }
 
-// ownEnv is what the lab itself puts into a target's environment, rideWords what stands for a value
+// OwnEnv is what the lab itself puts into a target's environment, RideWords what stands for a value
 // of the process in that of a variant; docs/formats/service.md tells of both.
 var (
-	ownEnv    = []string{"HOST", "PORT", "CPUS", "MEMORY_MIB"}
-	rideWords = []string{"dir", "host", "port", "cpus", "memoryMiB", "heapMiB"}
+	OwnEnv    = []string{"HOST", "PORT", "CPUS", "MEMORY_MIB"}
+	RideWords = []string{"dir", "host", "port", "cpus", "memoryMiB", "heapMiB"}
 	braced    = regexp.MustCompile(`\{([A-Za-z][A-Za-z0-9_-]*)\}`)
 )
 
@@ -95,12 +95,12 @@ func (c *checker) variant(at string, v Variant) {
 	}
 	for _, name := range keysOf(reflect.ValueOf(v.Env)) {
 		where := at + ".env." + name
-		if slices.Contains(ownEnv, name) {
+		if slices.Contains(OwnEnv, name) {
 			c.found(where, "", "the lab itself sets %s", name)
 		}
 		for _, match := range braced.FindAllStringSubmatch(string(v.Env[name]), -1) {
-			if !slices.Contains(rideWords, match[1]) {
-				c.found(where, "one of "+strings.Join(rideWords, ", "), "{%s} has no value here",
+			if !slices.Contains(RideWords, match[1]) {
+				c.found(where, "one of "+strings.Join(RideWords, ", "), "{%s} has no value here",
 					match[1])
 			}
 		}

@@ -134,6 +134,88 @@ func TestVariantsThatFitNothing(t *testing.T) {
 	check("[jvm]", "[jvm], processes: [customers]", "", clinic)
 }
 
+// A target that is named, or left over where tools are missing, runs bare where a variant is not
+// for it: that is no mistake of the suite's.
+func TestVariantsOfWhatIsLeft(t *testing.T) {
+	s, err := suite.Read("riding.yaml", fmt.Appendf(nil, riding, "all"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Override(suite.Override{Targets: []string{"node"}}); err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.Plan([]suite.Target{target("java", "jvm", ""), target("node", "node", "")})
+	if err != nil || len(p.Trials) != 2 { // bare and verbose
+		t.Errorf("plan %+v, error %v", p, err)
+	}
+}
+
+// A duet is of two; a third would have no partner.
+func TestNoDuetsWithVariants(t *testing.T) {
+	s, err := suite.Read("riding.yaml", fmt.Appendf(nil, riding, "all"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Override(suite.Override{Duet: suite.Apart, AA: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Plan([]suite.Target{target("java", "jvm", "")}); err == nil ||
+		!strings.Contains(err.Error(), "leave out variants") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Columns are how a table looks, not what is measured.
+func TestColumnsLeaveThePlan(t *testing.T) {
+	hash := func(more string) string {
+		s, err := suite.Read("riding.yaml", append(fmt.Appendf(nil, riding, "all"), more...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := s.Plan([]suite.Target{target("java", "jvm", "")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Hash
+	}
+	if a, b := hash(""), hash("columns: [mean]\n"); a != b {
+		t.Errorf("hash %s with columns, %s without", b, a)
+	}
+	if a, b := hash(""), hash("seed: 7\n"); a == b {
+		t.Error("the seed leaves the hash alone: this test proves nothing")
+	}
+}
+
+// What the lab sets, and what stands for a value, is the same in suites and in manifests.
+func TestEnvironmentOfVariants(t *testing.T) {
+	bare := &service.Service{Name: "a", Run: service.Run{Command: []string{"a"}},
+		Targets: []service.Target{{}}}
+	at := service.Values{Host: "h", Ports: []int{1}, CPUs: 1, MemoryBytes: 1 << 30}
+	start := func(env map[string]string) []string {
+		at.Env = env
+		starts, err := bare.Starts(&service.Built{}, bare.Targets[0], at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return starts[0].Env
+	}
+	for _, word := range suite.RideWords {
+		start(map[string]string{"X": "{" + word + "}"})
+	}
+	own := map[string]string{}
+	for _, name := range suite.OwnEnv {
+		own[name] = "theirs"
+	}
+	for _, pair := range start(own) {
+		if strings.HasSuffix(pair, "=theirs") {
+			t.Errorf("%s was not set by the lab", pair)
+		}
+	}
+	if fmt.Sprint(suite.OwnEnv) != fmt.Sprint(service.Reserved) {
+		t.Errorf("suites know %v, services %v", suite.OwnEnv, service.Reserved)
+	}
+}
+
 func TestBrokenVariants(t *testing.T) {
 	check := func(old, new, want string) {
 		t.Helper()

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -190,8 +191,32 @@ func (s *System) PIDs() (out []int) {
 // Groups are those that hold all parts.
 func (s *System) Groups() []launch.Group { return s.Parts[0].Groups() }
 
-// Limits are those of the first part: what one process alone is held to is so for each.
-func (s *System) Limits() (inForce, missing []string) { return s.Parts[0].Limits() }
+// Limits are what holds all parts, and with its name what holds or misses one of them.
+func (s *System) Limits() (inForce, missing []string) {
+	held, lacking := make([][]string, len(s.Parts)), make([][]string, len(s.Parts))
+	for i, p := range s.Parts {
+		held[i], lacking[i] = p.Limits()
+	}
+	return s.together(held), s.together(lacking)
+}
+
+// together lists what each part says: once what all say, with its name what one does.
+func (s *System) together(of [][]string) (out []string) {
+	for i, texts := range of {
+		for _, text := range texts {
+			all := true
+			for _, others := range of {
+				all = all && slices.Contains(others, text)
+			}
+			if !all {
+				out = append(out, s.named(i, text))
+			} else if i == 0 {
+				out = append(out, text)
+			}
+		}
+	}
+	return out
+}
 
 // Exited is closed when any part has ended.
 func (s *System) Exited() <-chan struct{} { return s.exited }

@@ -194,8 +194,7 @@ func checkParts(t *testing.T, sys *system.System) {
 		}
 		rss += p.RSSBytes
 	}
-	// The parts are read a moment after the whole: a page more or less.
-	if diff := rss - m.RSSBytes; diff < -1<<20 || diff > 1<<20 {
+	if rss != m.RSSBytes { // one reading serves both
 		t.Errorf("parts have %d bytes, the whole %d", rss, m.RSSBytes)
 	}
 }
@@ -328,6 +327,55 @@ func TestSystemEnds(t *testing.T) {
 	})
 	if got := sys.Exit(); got != "database: exit status 4" {
 		t.Errorf("exit %q", got)
+	}
+}
+
+// Whoever stops one part stops no other: the groups are the first one's.
+func TestPartsStopAlone(t *testing.T) {
+	sys, err := start(t, three(t, func(*service.Service) {}), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sys.Parts[1].Stop(time.Second); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-sys.Parts[0].Exited():
+		t.Errorf("the first part ended with the second: %s", sys.Parts[0].Exit())
+	default:
+	}
+	if pids := sys.PIDs(); !slices.Contains(pids, sys.Parts[0].PID) ||
+		slices.Contains(pids, sys.Parts[1].PID) {
+		t.Errorf("processes %v are left of %d and %d", pids, sys.Parts[0].PID, sys.Parts[1].PID)
+	}
+}
+
+// A process cannot share the limits of what another launcher started: it would have them anew.
+func TestBesideAStranger(t *testing.T) {
+	_, err := (&process.Launcher{}).Launch(t.Context(), launch.Spec{Name: "t",
+		Args: []string{"sh"}, Beside: &system.System{}, LogFile: filepath.Join(t.TempDir(), "log")})
+	if err == nil || !strings.Contains(err.Error(), "did not start") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// What holds all is told once, what holds or misses one by its name.
+func TestLimitsOfASystem(t *testing.T) {
+	sys, err := start(t, three(t, func(*service.Service) {}), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inForce, missing := sys.Limits()
+	want := []string{"database: private memory 209715200 (rlimit)",
+		"back: private memory 104857600 (rlimit)", "front: private memory 104857600 (rlimit)"}
+	for _, limit := range want {
+		if !slices.Contains(inForce, limit) {
+			t.Errorf("in force %q, want %s", inForce, limit)
+		}
+	}
+	// No cores were asked for, so that nothing holds the one processor: of none, told once.
+	if len(missing) != 1 || !strings.HasPrefix(missing[0], "1 CPUs") {
+		t.Errorf("missing %q", missing)
 	}
 }
 

@@ -28,7 +28,7 @@ func (sc *Scenario) specs(o Options) []spec {
 	}
 	if load := sc.anchor(); load != "" {
 		out = append(out, sc.costSpecs(load)...)
-		out = append(out, sc.wantedCost(load, o)...)
+		out = append(out, wantedCost(load, o)...)
 	}
 	return append(append(out, sc.startSpecs()...), wantedWhole(o)...)
 }
@@ -109,9 +109,6 @@ func (sc *Scenario) costSpecs(load string) []spec {
 	if len(least) > 0 {
 		decimals = min(decimalsFor(slices.Min(least), 3), 2)
 	}
-	micros := func(decimals int) func(float64) string {
-		return func(ns float64) string { return fmt.Sprintf("%.*f", decimals, ns/1e3) }
-	}
 	perRequest := printer{micros(decimals), micros(decimals + 1)}
 	cpu := Column{"cost/cpu", group, "cost", "CPU µs/req", unitNs, Right, Essential}
 	rss := Column{"cost/rss", group, "cost", "RSS", unitBytes, Right, Detail}
@@ -123,6 +120,11 @@ func (sc *Scenario) costSpecs(load string) []spec {
 			return metricCell(t, n, load, RSS, same(Bytes))
 		}},
 	}
+}
+
+// micros prints a time as microseconds, without their unit.
+func micros(decimals int) func(float64) string {
+	return func(ns float64) string { return fmt.Sprintf("%.*f", decimals, ns/1e3) }
 }
 
 // startSpecs: from the exec until it answered, and from the first load until it was as fast as it
@@ -168,8 +170,15 @@ func (sc *Scenario) latencyScale(l LoadInfo) scale {
 
 // absent is a cell without a number, with the reason as a footnote.
 func absent(n *noteBook, why string) Cell {
+	c := words(Absent)
+	c.Refs = n.refs([]string{why})
+	return c
+}
+
+// words is a cell that is no number.
+func words(text string) Cell {
 	nan := math.NaN()
-	return Cell{Text: Absent, Value: nan, Lo: nan, Hi: nan, Refs: n.refs([]string{why})}
+	return Cell{Text: text, Value: nan, Lo: nan, Hi: nan}
 }
 
 // printer prints a value, ends those of its interval.

@@ -50,23 +50,22 @@ func (sc *Scenario) headline(m Metric) bool {
 }
 
 // floorTable prints the floors, a row each.
-func (sc *Scenario) floorTable(o Options, title string) Table {
+func (sc *Scenario) floorTable(o Options) Table {
 	effect := Percent(o.Effect)
 	column := func(key, heading, unit string, align Align) Column {
 		return Column{Key: "floor/" + key, Heading: heading, Unit: unit, Align: align}
 	}
-	t := Table{Kind: FloorKind, Title: title, Columns: []Column{
+	t := Table{Kind: FloorKind, Title: "Noise floor: each target against itself", Columns: []Column{
 		column("target", "target", "", Left), column("metric", "metric", "", Left),
 		column("ratio", "b over a", unitOne, Right), column("blocks", "blocks", unitOne, Right),
 		column("sd", "SD of a pair", unitOne, Right),
 		column("detects", "resolves", unitOne, Right),
 		column("needed", "blocks for "+effect, unitOne, Right),
 	}}
-	nan := math.NaN()
-	words := func(text string) Cell { return Cell{Text: text, Value: nan, Lo: nan, Hi: nan} }
 	number := func(text string, x float64) Cell {
-		return Cell{Text: text, Value: x, Lo: nan,
-			Hi: nan}
+		c := words(text)
+		c.Value = x
+		return c
 	}
 	notes := noteBook{}
 	for _, f := range sc.Floors {

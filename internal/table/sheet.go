@@ -2,7 +2,6 @@ package table
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -27,25 +26,18 @@ func (s *Study) Sheet() Sheet {
 		}
 	}
 	sh.skip(s.Options.Skipped)
-	for i := range s.Scenarios {
-		title := "Where it goes: each process of a system"
-		if len(s.Scenarios) > 1 {
-			title += ", " + s.Scenarios[i].Name
-		}
-		if parts := s.Scenarios[i].partsTable(s.Options, title); len(parts.Rows) > 0 {
-			parts.Scenario = s.Scenarios[i].Name
-			sh.Tables = append(sh.Tables, parts)
-		}
-	}
-	for i := range s.Scenarios {
-		if sc := &s.Scenarios[i]; len(sc.Floors) > 0 {
-			title := "Noise floor: each target against itself"
+	for _, of := range []func(*Scenario, Options) Table{
+		(*Scenario).partsTable, (*Scenario).floorTable,
+	} {
+		for i := range s.Scenarios {
+			tab := of(&s.Scenarios[i], s.Options)
+			tab.Scenario = s.Scenarios[i].Name
 			if len(s.Scenarios) > 1 {
-				title += ", " + sc.Name
+				tab.Title += ", " + tab.Scenario
 			}
-			floor := sc.floorTable(s.Options, title)
-			floor.Scenario = sc.Name
-			sh.Tables = append(sh.Tables, floor)
+			if len(tab.Rows) > 0 {
+				sh.Tables = append(sh.Tables, tab)
+			}
 		}
 	}
 	return sh
@@ -107,19 +99,16 @@ func nameColumns() []Column {
 }
 
 func nameCells(t *Target) []Cell {
-	tier := Cell{Text: Absent, Value: math.NaN(), Lo: math.NaN(), Hi: math.NaN()}
+	tier, name := words(Absent), words(t.Name)
 	if t.Tier > 0 {
 		tier.Text, tier.Value = fmt.Sprint(t.Tier), float64(t.Tier)
 	}
-	nan := math.NaN()
-	return []Cell{tier, {Text: t.Name, Value: nan, Lo: nan, Hi: nan, N: len(t.Used)}}
+	name.N = len(t.Used)
+	return []Cell{tier, name}
 }
 
 func spanRow(name, text string) Row {
-	nan := math.NaN()
-	return Row{Name: name, Span: text, Cells: []Cell{
-		{Text: Absent, Value: nan, Lo: nan, Hi: nan}, {Text: name, Value: nan, Lo: nan, Hi: nan},
-	}}
+	return Row{Name: name, Span: text, Cells: []Cell{words(Absent), words(name)}}
 }
 
 // noTrial says why a target has no number at all.

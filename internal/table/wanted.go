@@ -47,55 +47,50 @@ func count(x float64) string { return Count(int64(x + 0.5)) }
 func hundredths(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }
 
 // wantedOf are the columns of a load that the suite asks for.
-func (sc *Scenario) wantedOf(l LoadInfo, o Options) (out []spec) {
-	print := sc.latencyScale(l).printer()
-	for _, w := range o.wanted(ofLoad) {
+func (sc *Scenario) wantedOf(l LoadInfo, o Options) []spec {
+	times := sc.latencyScale(l).printer()
+	return o.specs(ofLoad, l.Name, times, func(w wanted) Column {
 		c := Column{l.Name + "/" + w.name, l.Title, l.Name, w.heading, w.unit, Right, Detail}
 		if l.Model == closed && w.unit == unitNs {
 			c.Heading += " closed"
 		}
-		p := print
-		if w.print != nil {
-			p = same(w.print)
-		}
-		out = append(out, spec{column: c, cell: func(t *Target, n *noteBook) Cell {
-			return metricCell(t, n, l.Name, w.metric, p)
-		}})
-	}
-	return out
+		return c
+	})
 }
 
 // wantedCost are those of what answering the load cost.
-func (sc *Scenario) wantedCost(load string, o Options) (out []spec) {
-	for _, w := range o.wanted(ofCost) {
-		c := Column{"cost/" + w.metric, "cost at " + load, "cost", w.heading, w.unit, Right, Detail}
-		out = append(out, spec{column: c, cell: func(t *Target, n *noteBook) Cell {
-			return metricCell(t, n, load, w.metric, same(w.print))
-		}})
-	}
-	return out
+func wantedCost(load string, o Options) []spec {
+	return o.specs(ofCost, load, printer{}, func(w wanted) Column {
+		group := "cost at " + load
+		return Column{"cost/" + w.metric, group, "cost", w.heading, w.unit, Right, Detail}
+	})
 }
 
 // wantedWhole are those of whole trials.
-func wantedWhole(o Options) (out []spec) {
-	for _, w := range o.wanted(ofTrial) {
+func wantedWhole(o Options) []spec {
+	return o.specs(ofTrial, "", printer{}, func(w wanted) Column {
 		group := "start"
 		if w.unit == unitBytes {
 			group = "artifact"
 		}
-		c := Column{group + "/" + w.name, group, "", w.heading, w.unit, Right, Detail}
-		out = append(out, spec{column: c, cell: func(t *Target, n *noteBook) Cell {
-			return metricCell(t, n, "", w.metric, same(w.print))
-		}})
-	}
-	return out
+		return Column{group + "/" + w.name, group, "", w.heading, w.unit, Right, Detail}
+	})
 }
 
-func (o Options) wanted(of string) (out []wanted) {
+// specs are the wanted columns of a kind, over the metrics of a load; times prints those that have
+// no form of their own.
+func (o Options) specs(of, load string, times printer, column func(wanted) Column) (out []spec) {
 	for _, w := range wantable {
-		if w.of == of && slices.Contains(o.Columns, w.name) {
-			out = append(out, w)
+		if w.of != of || !slices.Contains(o.Columns, w.name) {
+			continue
 		}
+		p := times
+		if w.print != nil {
+			p = same(w.print)
+		}
+		out = append(out, spec{column: column(w), cell: func(t *Target, n *noteBook) Cell {
+			return metricCell(t, n, load, w.metric, p)
+		}})
 	}
 	return out
 }

@@ -110,6 +110,12 @@ func TestPartsOfASystem(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
+	idle := system(4)
+	idle.Loads[0].Service.Parts[0].CPUNs = 0
+	cells := Comparison([]result.Record{idle}, Options{}).Tables[1].Rows
+	if cells[0].Cells[2].Text != "0 %" || cells[1].Cells[2].Text != "100 %" {
+		t.Errorf("beside an idle process: %+v", cells)
+	}
 	broken := system(3)
 	broken.Loads[0].Service.Parts[0].CPUNs = -1 // it ended
 	tab := Comparison([]result.Record{broken}, Options{}).Tables[1]
