@@ -198,7 +198,7 @@ func (a *app) side(arg string) (comparison.Side, error) {
 		return comparison.Side{}, fmt.Errorf("read run %s: it has no records; was it ended before "+
 			"its first trial?", dir)
 	}
-	return comparison.Side{Dir: dir, Head: head, Records: records, Target: target,
+	return comparison.Side{Dir: dir, Head: head, Records: result.Compared(records), Target: target,
 		Reproduce: reproduce(head)}, nil
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"prony/internal/host"
 	"prony/internal/launch"
@@ -49,8 +50,9 @@ func passes(p *suite.Plan) string {
 }
 
 // watch samples a service from the load's cores. Processes that other tells are not taken for
-// strangers.
-func watch(p launch.Process, l host.Layout, other func() []int) (trial.Watcher, error) {
+// strangers. A period of 0 is the usual one.
+func watch(p launch.Process, l host.Layout, period time.Duration, other func() []int) (
+	trial.Watcher, error) {
 	subject := probe.Subject{PIDs: p.PIDs, Load: other}
 	for _, g := range p.Groups() {
 		subject.Groups = append(subject.Groups, probe.Group(g))
@@ -60,5 +62,5 @@ func watch(p launch.Process, l host.Layout, other func() []int) (trial.Watcher, 
 			subject.Parts = append(subject.Parts, probe.Part{Name: part.Name, Group: part.PID})
 		}
 	}
-	return probe.Start(probe.Config{Cores: l.Load}, subject)
+	return probe.Start(probe.Config{Cores: l.Load, Period: period}, subject)
 }

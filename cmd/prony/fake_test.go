@@ -10,6 +10,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"prony/internal/agent"
 	"prony/internal/clock"
 	"prony/internal/doctor"
 	"prony/internal/host"
@@ -19,8 +20,11 @@ import (
 	"prony/internal/load"
 	"prony/internal/pace"
 	"prony/internal/probe"
+	"prony/internal/profile"
 	"prony/internal/result"
 	"prony/internal/service"
+	"prony/internal/suite"
+	"prony/internal/telemetry"
 	"prony/internal/trial"
 )
 
@@ -68,9 +72,32 @@ func (mock) lab(_ *process.Journal, l host.Layout, dir string,
 	return &trial.Lab{
 		Launcher: f, Driver: func(string, string) (trial.Driver, error) { return m, nil },
 		Dial: f.Dial, Layout: l, Dir: dir, Observe: observe,
-		Port:  func() (int, error) { m.port++; return 8080 + m.port, nil },
-		Watch: func(launch.Process) (trial.Watcher, error) { return &mockWatch{}, nil },
+		Port: func() (int, error) { m.port++; return 8080 + m.port, nil },
+		Watch: func(launch.Process, time.Duration) (trial.Watcher, error) {
+			return &mockWatch{}, nil
+		},
 	}
+}
+
+func (mock) fetch(context.Context, string, agent.Agent, func(string)) (trial.Ride, error) {
+	return trial.Ride{}, nil
+}
+
+func (mock) home(context.Context, telemetry.LaunchSpec) (trial.Home, []int, func() error, error) {
+	return quietHome{}, nil, func() error { return nil }, nil
+}
+
+// quietHome is a home of telemetry that nobody tells anything.
+type quietHome struct{}
+
+func (quietHome) Endpoints() telemetry.Endpoints               { return telemetry.Endpoints{} }
+func (quietHome) Begin(context.Context, telemetry.Trial) error { return nil }
+func (quietHome) Mark(telemetry.Mark)                          {}
+func (quietHome) End(context.Context) (r telemetry.Report)     { return r }
+
+func (mock) profiler(context.Context, string, *suite.Plan, []*service.Service, func(string)) func(
+	*profile.Subject, string, string) (profile.Choice, error) {
+	return nil
 }
 
 func (mock) measure(ctx context.Context, lab *trial.Lab, e trial.Experiment, _ []int,
@@ -137,7 +164,12 @@ func (m *mockLoad) Offer(ctx context.Context, s load.Spec) (*load.Result, error)
 		return nil, ctx.Err()
 	}
 	s.OnWindow(false)
-	return &load.Result{Load: mockResult(s, rate)}, nil
+	out := mockResult(s, rate)
+	if out.TraceShare = s.Trace.Share; s.Trace.Share > 0 {
+		out.Traced = []result.Traced{{TraceID: "0123456789abcdef0123456789abcdef",
+			Why: "slowest", ScheduledNs: 250e6, LagNs: 1e6, FirstByteNs: 7e6, ResponseNs: 9e6}}
+	}
+	return &load.Result{Load: out}, nil
 }
 
 // mockResult is a flawless load: every request took a millisecond.

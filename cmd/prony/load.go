@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"prony/internal/result"
 	"prony/internal/slo"
 	"prony/internal/summary"
+	"prony/internal/table"
 	"prony/internal/truth"
 	"prony/internal/verdict"
 )
@@ -48,6 +50,10 @@ In URL, headers, body and --want, {key} is a number drawn for each request from 
 request's own number, {random 1..9}, {hex 8}, {uuid} and {pick a|b} are drawn too. A --scenario file
 holds a weighted mix of requests, or a flow that takes values out of answers.
 
+With --traces 1%, so many of the requests carry a trace id (W3C Trace Context), which a service
+under OpenTelemetry puts on its spans and log lines. The slowest of them are listed with their ids,
+to be looked up wherever the traces went. The other requests are as without it.
+
 URLs may begin with http, https, h2c, grpc, grpcs, ws or wss. Messages of gRPC and WebSocket are the
 --body; gRPC's in JSON, where the server has reflection, or as they go over the wire.
 
@@ -59,7 +65,8 @@ const loadExamples = `  prony load http://127.0.0.1:8080/hello -c 64 -d 10s
   prony load http://127.0.0.1:8080/hello --users 'ramp 0..700 in 1m, 700 for 3m' --think 1s
   prony load 'http://127.0.0.1:8080/hello/virtual?key={key}' --keys 1-50000 --zipf 1.1 --rate 2000
   prony load https://127.0.0.1:8443/ --http2 --streams 10 -k --rate 1000
-  prony load http://127.0.0.1:8080/ --rate 1000 --slow 10000`
+  prony load http://127.0.0.1:8080/ --rate 1000 --slow 10000
+  prony load http://127.0.0.1:8080/hello --rate 1000 --traces 1%`
 
 func (a *app) loadCmd() *cobra.Command {
 	f, o := &loadFlags{}, &outputFlags{}
@@ -250,7 +257,52 @@ func (a *app) print(r summary.Report, res *load.Result, o *outputFlags) error {
 	case "hlog":
 		return summary.HLog(a.stdout, summary.HLogTitle(r.Target), res.Intervals)
 	}
-	return summary.Text(a.stdout, r, summary.Options{Spectrum: o.spectrum})
+	if err := summary.Text(a.stdout, r, summary.Options{Spectrum: o.spectrum}); err != nil {
+		return err
+	}
+	return a.traced(r.Load)
+}
+
+// tracedShown is how many of the slowest traced requests are listed; the other forms have all.
+const tracedShown = 8
+
+// traced lists the slowest requests that carry a trace id, for whoever wants to look them up.
+func (a *app) traced(l *result.Load) error {
+	if l.TraceShare == 0 {
+		return nil
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "\n  traced: %s of the requests, the slowest first",
+		table.Percent(l.TraceShare))
+	rows := [][]string{{"due at", "lag", "first byte", "response", "trace id", ""}}
+	for _, x := range l.Traced {
+		if x.Why != "slowest" || len(rows) > tracedShown {
+			continue
+		}
+		first := table.Absent
+		if x.FirstByteNs > 0 {
+			first = table.Duration(float64(x.FirstByteNs))
+		}
+		rest := x.Route
+		if x.Failed {
+			rest = strings.TrimSpace(rest + " (failed)")
+		}
+		rows = append(rows, []string{fmt.Sprintf("%.3f s", float64(x.ScheduledNs)/1e9),
+			table.Duration(float64(x.LagNs)), first, table.Duration(float64(x.ResponseNs)),
+			x.TraceID, rest})
+	}
+	if len(rows) == 1 {
+		fmt.Fprintf(&b, "\n  none has ended within the window and its drain\n")
+	} else {
+		fmt.Fprintln(&b)
+		for _, r := range rows {
+			line := fmt.Sprintf("  %9s  %9s  %10s  %9s  %-32s  %s", r[0], r[1], r[2], r[3], r[4],
+				r[5])
+			fmt.Fprintln(&b, strings.TrimRight(line, " "))
+		}
+	}
+	_, err := a.stdout.Write(b.Bytes())
+	return err
 }
 
 // judge turns broken objectives and a bad verdict into an exit code.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"prony/internal/clock"
 	"prony/internal/driver"
 	"prony/internal/host"
 	"prony/internal/load"
@@ -32,6 +33,7 @@ type loadFlags struct {
 	rate        string
 	arrivals    string
 	trace       string
+	traces      string
 	users       string
 	think       string
 	requests    int64
@@ -99,6 +101,8 @@ func (f *loadFlags) addModel(fs *pflag.FlagSet) {
 		"open model: requests a second, as 5000 or 'ramp 100..2000 in 30s' (default: closed model)")
 	fs.StringVar(&f.arrivals, "arrivals", pace.Poisson, "of the open model: poisson or constant")
 	fs.StringVar(&f.trace, "trace", "", "open model: replay the arrivals of this file")
+	fs.StringVar(&f.traces, "traces", "", "share of the requests, as 1%, that carry a trace id "+
+		"(traceparent); the slowest are listed")
 	fs.StringVar(&f.users, "users", "",
 		"closed model: virtual users, as 700 or 'ramp 0..700 in 5m, 700 for 5m'")
 	fs.StringVar(&f.think, "think", "",
@@ -131,6 +135,14 @@ func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
 	s.Connections = f.connections * max(f.streams, 1)
 	s.Lead, s.Window, s.Drain, s.Timeout = f.lead, f.duration, f.timeout, f.timeout
 	s.Requests, s.Churn, s.Pacing = f.requests, f.churn, f.pacing
+	var traces suite.Percent
+	if f.traces != "" {
+		if err := traces.UnmarshalText([]byte(f.traces)); err != nil {
+			return nil, usageError{fmt.Errorf("--traces: %w", err)}
+		}
+	}
+	// The same load offered twice is other traces: their ids must not meet in whatever keeps them.
+	s.Trace = load.Trace{Share: float64(traces), Salt: uint64(clock.Wall().UnixNano())}
 	if f.slow.Clients > 0 {
 		s.Slow = f.slow
 	}

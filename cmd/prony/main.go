@@ -120,7 +120,9 @@ func newRoot(app *app) *cobra.Command {
 	root.AddCommand(app.runCmd(), app.planCmd(), app.servicesCmd(), app.verifyCmd(),
 		app.fairnessCmd(), app.buildCmd(), app.loadCmd(), app.capacityCmd(), app.reportCmd(),
 		app.importCmd(), app.truthCmd(), app.selftestCmd(), app.nullCmd(), app.doctorCmd(),
-		app.auditCmd(), app.compareCmd(), app.gateCmd(), app.trendCmd())
+		app.auditCmd(), app.compareCmd(), app.gateCmd(), app.trendCmd(), app.telemetryCmd(),
+		app.queryCmd(), app.profileCmd())
+	root.AddCommand(app.tracesCmd(), app.logsCmd(), app.explainCmd(), app.agentsCmd())
 	root.AddCommand(app.usualCmds(app.usual)...)
 	app.addManual(root)
 	return root

@@ -34,7 +34,7 @@ func checkout(t *testing.T) string {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for _, name := range []string{"services", "suites", ".prony"} {
+	for _, name := range []string{"services", "suites", "agents", "agents.yaml", ".prony"} {
 		if err := os.MkdirAll(filepath.Join(root, ".prony"), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -221,6 +221,9 @@ func TestCommandsInTheDocuments(t *testing.T) {
 	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--out", old); exit != exitFine {
 		t.Fatal(stderr)
 	}
+	placeTelemetry(t, old)
+	storeMetrics(t, old)
+	addProfiles(t, old)
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	t.Setenv("PRONY_ROOT", root)
 	t.Chdir(root)

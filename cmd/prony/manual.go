@@ -180,6 +180,8 @@ func (a *app) addManual(root *cobra.Command) {
 	root.AddCommand(a.manCmd())
 	arguments := map[string]cobra.CompletionFunc{
 		"run": a.completeSuites, "plan": a.completeSuites, "report": a.completeRuns(1),
+		"traces": a.completeRuns(1), "logs": a.completeRuns(1), "query": a.completeRuns(1),
+		"profile": a.completeRuns(1), "explain": a.completeRuns(1),
 		"compare": a.completeRuns(2), "gate": a.completeRuns(2), "trend": a.completeRuns(anyNumber),
 		"doctor": cobra.NoFileCompletions,
 		"build":  a.completeServices, "verify": a.completeServices,
@@ -203,7 +205,7 @@ func (a *app) addManual(root *cobra.Command) {
 var flagWords = map[string][]string{
 	"arrivals": {pace.Poisson, pace.Constant}, "pacing": {load.Frugal, load.Precise},
 	"engine": {"auto", "uring", "epoll"}, "output": {"text", "json", "csv", "hlog"},
-	"format": {"text", "markdown", "csv", "json", "html", "parquet"},
+	"format": {"text", "markdown", "csv", "json", "html", "parquet", "otlp"},
 	"table":  {"trials", "summary", "series"}, "columns": {"all", "essential"},
 	"host": doctor.Bars,
 	"view": {"auto", "live", "plain", "json", "none"},

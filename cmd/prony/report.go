@@ -135,7 +135,7 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 	}
 	r := &reported{head: head}
 	for _, rec := range records {
-		if rec.Verdict.Grade == result.Invalid {
+		if rec.Role == "" && rec.Verdict.Grade == result.Invalid {
 			r.bad++
 		}
 	}
@@ -191,8 +191,9 @@ func (r *reported) print(w io.Writer, f reportFlags, dir string) error {
 		}
 		return report.JSON(w, r.study, report.JSONOptions{Endpoints: endpoints})
 	case "html":
+		all := slices.Concat(r.study.Records, r.study.Beside)
 		return report.HTML(w, r.study, report.HTMLOptions{Samples: readSamples(dir),
-			Host: r.head.Host})
+			Host: r.head.Host, Profiles: report.ReadProfiles(os.DirFS(dir), all)})
 	case "parquet":
 		return report.Parquet(w, r.study, cmp.Or(f.table, "trials"))
 	}

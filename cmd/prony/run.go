@@ -15,9 +15,11 @@ import (
 	"prony/internal/clock"
 	"prony/internal/doctor"
 	"prony/internal/host"
+	"prony/internal/launch/process"
 	"prony/internal/result"
 	"prony/internal/service"
 	"prony/internal/suite"
+	"prony/internal/telemetry"
 	"prony/internal/trial"
 )
 
@@ -34,6 +36,7 @@ type runFlags struct {
 	against string
 	host    string
 	out     string
+	observe observeFlags
 }
 
 func (f *runFlags) suiteFlags(c *cobra.Command) {
@@ -52,9 +55,10 @@ func (f *runFlags) suiteFlags(c *cobra.Command) {
 		"every target against itself: how much differs here when nothing does")
 	fs.StringVar(&f.against, "against", "",
 		"the same targets of another checkout, too: its folder, or NAME=FOLDER")
+	f.observe.add(c)
 }
 
-func (f *runFlags) override(c *cobra.Command) suite.Override {
+func (f *runFlags) override(c *cobra.Command) (suite.Override, error) {
 	o := suite.Override{
 		Blocks: f.blocks, Measure: suite.Duration(f.measure), Warmup: suite.Duration(f.warmup),
 		Targets: f.targets, AA: f.aa, Duet: f.duet, Quick: f.quick,
@@ -62,7 +66,7 @@ func (f *runFlags) override(c *cobra.Command) suite.Override {
 	if c.Flags().Changed("seed") {
 		o.Seed = &f.seed
 	}
-	return o
+	return o, f.observe.override(&o)
 }
 
 func (a *app) runCmd() *cobra.Command {
@@ -147,8 +151,15 @@ func (a *app) plan(c *cobra.Command, root string, args []string, f *runFlags) (*
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if err := s.Override(f.override(c)); err != nil {
+	o, err := f.override(c)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if err := s.Override(o); err != nil {
 		return nil, nil, nil, usageError{err}
+	}
+	if err := a.attach(root, s); err != nil {
+		return nil, nil, nil, err
 	}
 	services, err := a.catalog(root)
 	if err != nil {
@@ -168,7 +179,7 @@ func (a *app) plan(c *cobra.Command, root string, args []string, f *runFlags) (*
 
 // narrow leaves out the targets that lack a tool here, and says which and why.
 func (a *app) narrow(s *suite.Suite, p *suite.Plan, services []*service.Service,
-	tools *service.Tools) (*suite.Plan, []result.Skipped, error) {
+	tools *service.Tools, unfetched []result.Skipped) (*suite.Plan, []result.Skipped, error) {
 	var kept []string
 	var skipped []result.Skipped
 	for _, t := range p.Aside {
@@ -185,7 +196,7 @@ func (a *app) narrow(s *suite.Suite, p *suite.Plan, services []*service.Service,
 		kept = append(kept, name)
 	}
 	drivers, lost := a.presentDrivers(s)
-	skipped = append(skipped, lost...)
+	skipped = slices.Concat(skipped, lost, unfetched)
 	if len(skipped) == len(p.Aside) {
 		return p, skipped, nil
 	}
@@ -253,7 +264,11 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 	if err != nil {
 		return err
 	}
-	p, skipped, err := a.narrow(s, p, services, tools)
+	rides, unfetched, err := a.board(ctx, root, s, a.say)
+	if err != nil {
+		return err
+	}
+	p, skipped, err := a.narrow(s, p, services, tools, unfetched)
 	if err != nil {
 		return err
 	}
@@ -275,7 +290,7 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 	show.begin(p, layout, reaped)
 	sayDuets(show.line, sides, p)
 	e := a.experiment(ctx, root, p, tools)
-	e.Head.Skipped = skipped
+	e.Head.Skipped, e.Rides = skipped, rides
 	if err := a.prepare(ctx, root, services, tools, &e, show); err != nil {
 		return err
 	}
@@ -286,11 +301,44 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 	if dir == "" {
 		e.Head.ID, dir = newFolder(filepath.Join(root, "results"), e.Head.ID)
 	}
-	lab := a.world.lab(journal, layout, dir, show.event)
-	lab.Sides = sides
-	err = a.world.measure(ctx, lab, e, cores, show.line)
+	err = a.observed(ctx, root, f,
+		observedRun{e, services, layout, sides, cores, dir, journal, show})
 	show.end()
 	return a.conclude(dir, err)
+}
+
+// observedRun is all that is ready before the first trial.
+type observedRun struct {
+	e        trial.Experiment
+	services []*service.Service
+	layout   host.Layout
+	sides    *host.Sides
+	cores    []int
+	dir      string
+	journal  *process.Journal
+	show     *progress
+}
+
+// observed measures, with a home of telemetry beside it where one is wanted.
+func (a *app) observed(ctx context.Context, root string, f *runFlags, r observedRun) (err error) {
+	spec := telemetry.LaunchSpec{Dir: filepath.Join(r.dir, telemetry.Dir)}
+	f.observe.home(&spec)
+	homely := len(f.observe.telemetry) > 0 || r.e.Plan.Suite.NeedsHome()
+	if homely {
+		r.layout, spec.Cores = withHome(r.layout)
+	}
+	lab := a.world.lab(r.journal, r.layout, r.dir, r.show.event)
+	lab.Sides = r.sides
+	lab.Profiler = a.world.profiler(ctx, root, r.e.Plan, r.services, r.show.line)
+	if homely {
+		home, own, end, err := a.world.home(ctx, spec)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, end()) }()
+		lab.Home, lab.Own = home, own
+	}
+	return a.world.measure(ctx, lab, r.e, r.cores, r.show.line)
 }
 
 // grade looks at the host, after all builds and before anything is measured, and refuses one that
@@ -378,7 +426,8 @@ func (a *app) prepare(ctx context.Context, root string, services []*service.Serv
 			e.Broken[name] = o.err
 		}
 	}
-	return nil
+	a.twins(ctx, e.Plan, services, builder, e)
+	return ctx.Err()
 }
 
 // conclude prints what the records say and gives the exit code that fits.

@@ -159,13 +159,19 @@ func printPlan(w interface{ Write([]byte) (int, error) }, p *suite.Plan) error {
 	fmt.Fprintln(t, "BLOCK\tORDER\tTARGET\tSCENARIO\tLOADS")
 	for _, x := range p.Trials {
 		var loads []string
-		for _, l := range p.Suite.LoadsOf(p.Suite.Scenario(x.Scenario)) {
+		for _, l := range p.Suite.OfTrial(x) {
 			loads = append(loads, fmt.Sprintf("%s (%s, %v)", l.Name, loadText(l),
 				time.Duration(l.Measure)))
 		}
 		by := x.Target
 		if x.Driver != "" && x.Driver != suite.Drivers[0] {
 			by += " by " + x.Driver
+		}
+		if x.Variant != "" && x.Variant != "none" {
+			by += " +" + x.Variant
+		}
+		if x.Role != "" {
+			by += ", " + x.Role
 		}
 		if x.Arm != "" {
 			by += " (" + x.Arm + ")"

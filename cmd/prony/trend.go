@@ -132,7 +132,7 @@ func (a *app) runsBelow(folders []string) (runs []trend.Run, err error) {
 		for _, b := range bad {
 			fmt.Fprintf(a.stderr, "prony: %v\n", b)
 		}
-		runs = append(runs, trend.Run{Dir: dir, Head: head, Records: records})
+		runs = append(runs, trend.Run{Dir: dir, Head: head, Records: result.Compared(records)})
 	}
 	if len(runs) == 0 {
 		return nil, errors.New("find runs: there is no folder with a run.json; name one that " +

@@ -6,13 +6,17 @@ import (
 	"os"
 	"time"
 
+	"prony/internal/agent"
 	"prony/internal/doctor"
 	"prony/internal/driver"
 	"prony/internal/host"
 	"prony/internal/launch"
 	"prony/internal/launch/process"
+	"prony/internal/profile"
 	"prony/internal/result"
 	"prony/internal/service"
+	"prony/internal/suite"
+	"prony/internal/telemetry"
 	"prony/internal/trial"
 )
 
@@ -28,6 +32,12 @@ type world interface {
 	measure(ctx context.Context, lab *trial.Lab, e trial.Experiment, cores []int,
 		say func(string)) error
 	examine(context.Context, doctor.Options) result.Grading
+	// fetch brings what rides along; home starts one of telemetry, whose processes and end come
+	// with it.
+	fetch(ctx context.Context, root string, a agent.Agent, say func(string)) (trial.Ride, error)
+	home(context.Context, telemetry.LaunchSpec) (trial.Home, []int, func() error, error)
+	profiler(ctx context.Context, root string, p *suite.Plan, services []*service.Service,
+		say func(string)) func(*profile.Subject, string, string) (profile.Choice, error)
 }
 
 // quietBound is how long a trial waits for a quiet host. Where the neighbours never rest, a run
@@ -54,17 +64,60 @@ func (machine) build(ctx context.Context, b *service.Builder,
 
 func (machine) lab(j *process.Journal, l host.Layout, dir string,
 	observe func(trial.Event)) *trial.Lab {
-	return &trial.Lab{
+	lab := &trial.Lab{
 		Launcher: &process.Launcher{Journal: j}, Driver: drivers, Layout: l, Dir: dir,
 		Observe: observe, Port: freePort,
-		Watch: func(p launch.Process) (trial.Watcher, error) {
-			return watch(p, l, nil)
-		},
 		Quiet: func(ctx context.Context) result.Before {
 			return doctor.Quiet(ctx, doctor.QuietOptions{Bound: quietBound})
 		},
-		Beside: watch,
+		Beside: func(p launch.Process, l host.Layout, other func() []int) (trial.Watcher, error) {
+			return watch(p, l, 0, other)
+		},
 	}
+	lab.Watch = func(p launch.Process, period time.Duration) (trial.Watcher, error) {
+		return watch(p, l, period, func() []int { return lab.Own })
+	}
+	return lab
+}
+
+func (machine) fetch(ctx context.Context, root string, a agent.Agent, say func(string)) (
+	trial.Ride, error) {
+	f := agent.Fetcher{Root: root, Progress: say}
+	got, err := f.Fetch(ctx, a)
+	if err != nil {
+		return trial.Ride{}, err
+	}
+	ride := trial.Ride{Path: got.Path, Files: got.Files}
+	if got.Source != "" {
+		record := got.Record(a.Name)
+		ride.Agent = &record
+	}
+	return ride, nil
+}
+
+// homeOf is a home of telemetry in a process of its own.
+type homeOf struct {
+	*telemetry.Client
+	*telemetry.Child
+}
+
+func (machine) home(ctx context.Context, spec telemetry.LaunchSpec) (trial.Home, []int,
+	func() error, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	spec.Program = self
+	child, err := telemetry.Launch(ctx, spec)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	client := telemetry.NewClient(child.Endpoints().Query)
+	end := func() error {
+		client.Close()
+		return child.Stop(context.Background())
+	}
+	return homeOf{client, child}, []int{child.PID()}, end, nil
 }
 
 // measure quiets the lab, finds the generator's ceiling and runs the trials.

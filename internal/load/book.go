@@ -84,6 +84,7 @@ type book struct {
 	routes   []routeBook             // empty: of one route only, which response tells all about
 	shown    *part                   // what has happened since the last look; nil: nobody looks
 	sample   sample.Times            // of the window's first requests
+	traced   *shelves                // nil: no request is traced
 
 	step      int64 // ns per interval
 	cur       int
@@ -292,6 +293,9 @@ func (b *book) done(c *conn, now int64) {
 		if b.routes != nil {
 			b.routes[c.route.index].answered++
 		}
+		if c.traced {
+			b.traced.note(c, now, false, true)
+		}
 	}
 }
 
@@ -331,6 +335,9 @@ func (b *book) failed(c *conn, now int64, f class, cause string) {
 		if b.shown != nil {
 			record(b.shown.response, now-c.due)
 		}
+	}
+	if c.traced {
+		b.traced.note(c, now, true, f == failTimeout)
 	}
 	if b.exampleOf == "" {
 		b.exampleOf = example(f, c, cause)

@@ -83,6 +83,7 @@ func (r *run) collect() *Result {
 	if s.Model == Open {
 		r.collectOpen(&l, total, singles)
 	}
+	l.OpenedAtNs, l.TraceShare, l.Traced = r.wall, s.Trace.Share, r.traced()
 	l.Censored = l.Scheduled - l.Answered - failedRequests(l.Errors)
 	return &Result{Load: l, Intervals: total.histograms(windowNs), OpenedNs: r.opened()}
 }

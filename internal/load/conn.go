@@ -28,6 +28,7 @@ type conn struct {
 	task   task
 	dirty  bool // the body differs from what it should be
 	served bool // has answered since it was opened
+	traced bool // the request carries a trace id
 	route  *route
 	due    int64 // when the request was to be sent
 	sent   int64
@@ -50,6 +51,7 @@ type conn struct {
 	begun int64  // when the turn was due
 	until int64  // users: the moment from which on this one is not active
 	pause uint64 // users: how often this one has thought
+	draw  uint64 // of the request: by which it was chosen to be traced
 	vars  [][]byte
 	kept  []byte // body of the answer, where it is looked into
 }

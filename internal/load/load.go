@@ -55,6 +55,7 @@ type Spec struct {
 	Requests    int64         // turns after which the load ends; 0: when the window closes
 	Churn       int           // answers after which a connection is renewed; 0: never
 	Slow        Slow          // clients beside the load that never finish a request
+	Trace       Trace         // which requests carry a trace id
 	Seed        uint64
 
 	Lead    time.Duration // offered before the window and not counted
@@ -146,8 +147,9 @@ type config struct {
 	timeoutNs int64
 	users     *Users
 	churn     int32
-	plain     bool  // closed, and no pauses: a request is due when it is sent
-	start     int64 // first moment of the lead-in, clock.Mono
+	plain     bool   // closed, and no pauses: a request is due when it is sent
+	trace     tracer // limit 0: no request is traced
+	start     int64  // first moment of the lead-in, clock.Mono
 	openAt    int64
 	closeAt   int64
 	endAt     int64
@@ -202,6 +204,9 @@ func (s *Spec) check() error {
 		panic("load: Spec.Watch or Spec.Live is set, Spec.Every is not positive")
 	case s.Engine == nil:
 		panic("load: Spec.Engine is nil")
+	}
+	if err := s.Trace.check(s.Name, s.Scenario.Requests); err != nil {
+		return err
 	}
 	return s.checkModel()
 }
@@ -258,6 +263,7 @@ type run struct {
 	crowd   *crowd // slow clients; nil: none
 
 	priority string // of the first load thread, as the others'
+	wall     int64  // of the window's opening, Unix time in ns
 
 	connected sync.WaitGroup
 	finished  sync.WaitGroup
@@ -271,6 +277,7 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 		threads: n, timeoutNs: int64(r.spec.Timeout), users: r.spec.Users,
 		churn: int32(min(r.spec.Churn, math.MaxInt32)),
 		plain: r.spec.Model == Closed && r.spec.Users == nil,
+		trace: newTracer(r.spec.Trace, r.spec.Name, r.spec.Seed),
 		start: never, openAt: never, closeAt: never, endAt: never,
 	}
 	r.lives = make([]live, n)
@@ -349,6 +356,7 @@ func (r *run) setTimes(ctx context.Context) error {
 	r.cfg.openAt = r.cfg.start + int64(r.spec.Lead)
 	r.cfg.closeAt = r.cfg.openAt + int64(r.spec.Window)
 	r.cfg.endAt = r.cfg.closeAt + int64(r.spec.Drain)
+	r.wall = wallAt(r.cfg.openAt)
 	return nil
 }
 
@@ -405,6 +413,9 @@ func (r *run) prepare(i int, w *worker) error {
 	}
 	w.book = newBook(int64(r.spec.Window), int64(step(r.spec.Window)), usage)
 	w.book.extend(r.plan, sampleMax/r.cfg.threads, r.spec.Live != nil)
+	if r.cfg.trace.limit > 0 {
+		w.book.traced = newShelves(r.cfg.trace.keep)
+	}
 	if r.spec.Model == Open {
 		w.arrivals = pace.Share(r.schedule(), i, r.cfg.threads)
 	}
@@ -414,6 +425,9 @@ func (r *run) prepare(i int, w *worker) error {
 		return fmt.Errorf("load %s: %w", r.spec.Name, err)
 	}
 	w.engine = e
+	if err := r.spec.Trace.carries(e); err != nil {
+		return fmt.Errorf("load %s: %w", r.spec.Name, err)
+	}
 	if r.spec.Model == Open {
 		if err := w.wakeups(r.spec.Pacing); err != nil {
 			return fmt.Errorf("load %s: %w", r.spec.Name, err)

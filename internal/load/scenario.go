@@ -79,17 +79,18 @@ type capture struct {
 
 // plan is a compiled scenario.
 type plan struct {
-	routes []route
-	total  uint64 // of weights
-	keyLo  uint64
-	keys   uint64 // how many keys there are
-	zipf   *pace.Zipf
-	seed   uint64
-	vars   []string // of the flow
-	inHead []bool   // whether the variable is part of a path or a header field
-	flow   bool
-	outMax int // bytes of the longest request that is not always the same, variables left out
-	inMax  int // likewise of the bodies wanted
+	routes   []route
+	total    uint64 // of weights
+	keyLo    uint64
+	keys     uint64 // how many keys there are
+	zipf     *pace.Zipf
+	seed     uint64
+	vars     []string // of the flow
+	inHead   []bool   // whether the variable is part of a path or a header field
+	flow     bool
+	outMax   int // bytes of the longest request that is not always the same, variables left out
+	inMax    int // likewise of the bodies wanted
+	fixedMax int // bytes of the longest request that is always the same
 }
 
 // keepMax bounds what is kept of an answer that is looked into.
@@ -158,6 +159,7 @@ func (p *plan) add(r Request, host string) error {
 	if c.out == nil {
 		p.outMax = max(p.outMax, c.head.Max()+c.body.Max()+len(lengthName)+24)
 	}
+	p.fixedMax = max(p.fixedMax, len(c.out))
 	if c.want == nil {
 		p.inMax = max(p.inMax, c.wantT.Max())
 	}
@@ -240,7 +242,7 @@ func (c *route) compile(r Request, host string, vars []string) error {
 	for i := range sample.Vars {
 		sample.Vars[i] = []byte("x")
 	}
-	out := c.render(nil, nil, &sample)
+	out := c.render(nil, nil, nil, &sample)
 	line, _, _ := strings.Cut(string(out), "\r\n")
 	if strings.Count(line, " ") != 2 || strings.ContainsAny(line, "\r\n") {
 		return fmt.Errorf("path %q must have no spaces", r.Path)
@@ -252,9 +254,11 @@ func (c *route) compile(r Request, host string, vars []string) error {
 	return nil
 }
 
-// render appends the request to dst. The body is made first, in scratch, for its length.
-func (c *route) render(dst, scratch []byte, v *text.Values) []byte {
+// render appends the request to dst, with a header field that it alone has, if any. The body is
+// made first, in scratch, for its length.
+func (c *route) render(dst, scratch, field []byte, v *text.Values) []byte {
 	dst = c.head.Append(dst, v)
+	dst = append(dst, field...)
 	body, fixed := c.body.Fixed()
 	if !fixed {
 		body = c.body.Append(scratch[:0], v)
@@ -294,12 +298,13 @@ func (p *plan) draw(k uint64) (*route, uint64) {
 	return r, p.keyLo + pace.Below(p.seed^keySalt, k, p.keys)
 }
 
-// The salts make the draws of route, key and think time independent of each other and of the gaps
-// between arrivals, which are drawn from the seed as it is. Without them a large key would always
-// follow a short gap.
+// The salts make the draws of route, key, think time and trace independent of each other and of the
+// gaps between arrivals, which are drawn from the seed as it is. Without them a large key would
+// always follow a short gap.
 const (
 	routeSalt = 0x5851f42d4c957f2d
 	keySalt   = 0x14057b7ef767814f
 	thinkSalt = 0x2545f4914f6cdd1d
+	traceSalt = 0xd6e8feb86659fd93
 	stepSalt  = 0x9fb21c651e98df25 // times the step's index: each step of a flow has its own draws
 )

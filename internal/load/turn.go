@@ -52,14 +52,18 @@ func (w *worker) send(i int32, at int64) {
 // make renders the request of connection i and the body that is right for it.
 func (w *worker) make(c *conn) {
 	r := c.route
-	if r.out != nil && r.want != nil {
+	var field []byte
+	if w.cfg.trace.limit > 0 {
+		field = w.mark(c)
+	}
+	if r.out != nil && r.want != nil && field == nil {
 		c.out, c.want = r.out, r.want
 	} else {
 		v := &w.values
 		v.Seed, v.K, v.Key = w.plan.seed^uint64(c.step)*stepSalt, c.k, c.key
 		v.Vars = c.vars
-		if c.out = r.out; c.out == nil {
-			c.sends = r.render(c.sends[:0], w.scratch, v)
+		if c.out = r.out; c.out == nil || field != nil {
+			c.sends = r.render(c.sends[:0], w.scratch, field, v)
 			c.out = c.sends
 		}
 		if c.want = r.want; c.want == nil {

@@ -36,6 +36,7 @@ type worker struct {
 	left     int64       // turns that may still begin; negative: any number
 	values   text.Values // of the request being made
 	scratch  []byte      // its body
+	field    []byte      // what its head has more when it is traced
 	caches   []h1.Cache  // of the heads of answers, by route
 	alive    int         // connections that are idle or busy
 	spin     int64       // ns before an arrival from which on the loop polls
@@ -61,9 +62,14 @@ func newWorker(cfg *config, p *plan, id, conns int) *worker {
 			len(p.routes)), timers: make(timers, 0, conns),
 		values: text.Values{Seed: p.seed},
 	}
+	sends := p.outMax
+	if cfg.trace.limit > 0 {
+		w.field = []byte(traceText)
+		sends = max(p.outMax, p.fixedMax) + len(traceText)
+	}
 	for i := range w.conns {
 		c := &w.conns[i]
-		c.sends = make([]byte, 0, p.outMax)
+		c.sends = make([]byte, 0, sends)
 		c.wants = make([]byte, 0, p.inMax)
 		if len(p.vars) > 0 {
 			c.vars = make([][]byte, len(p.vars))

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -24,17 +25,24 @@ func (s *sink) Release()                  {}
 // behind it.
 func hot(t testing.TB, s Scenario, conns int, arrivals pace.Process) *worker {
 	t.Helper()
+	return hotly(t, s, conns, arrivals, Trace{})
+}
+
+// hotly is hot with a share of the requests traced.
+func hotly(t testing.TB, s Scenario, conns int, arrivals pace.Process, trace Trace) *worker {
+	t.Helper()
 	p, err := compile(s, "127.0.0.1:8080", 42)
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := clock.Mono()
 	cfg := &config{threads: 1, timeoutNs: 1 << 60, start: now, openAt: now, closeAt: 1 << 61,
-		endAt: 1 << 62}
+		endAt: 1 << 62, trace: newTracer(trace, "hot", 42)}
 	w := newWorker(cfg, p, 0, conns)
 	w.engine, w.live, w.arrivals = &sink{}, &live{}, arrivals
 	w.book = newBook(100, 100, func() threadUsage { return threadUsage{} })
 	w.book.schedule(now, 1<<61)
+	w.book.traced = newShelves(cfg.trace.keep)
 	if arrivals != nil {
 		w.nextDue = now + arrivals.Next()
 	}
@@ -183,11 +191,12 @@ var keyed = Scenario{KeyLo: 0, KeyHi: 9, Requests: []Request{
 	{Method: "GET", Path: "/values?key={key}", Want: "value {key}", HasWant: true}}}
 
 // From an answer to the next request on its connection nothing is allocated: over thousands of
-// requests, closed and open, with fixed and drawn keys.
+// requests, closed and open, with fixed and drawn keys, whether or not they carry trace ids.
 func TestRequestsDoNotAllocate(t *testing.T) {
-	check := func(name string, s Scenario, want string, arrivals pace.Process) {
+	check := func(name string, s Scenario, want string, arrivals pace.Process, share float64) {
 		t.Helper()
-		w := hot(t, s, 16, arrivals)
+		name = fmt.Sprintf("%s, %g traced", name, share)
+		w := hotly(t, s, 16, arrivals, Trace{Share: share})
 		answers := texts(want)
 		w.more(clock.Mono())
 		const each = 1000
@@ -200,22 +209,34 @@ func TestRequestsDoNotAllocate(t *testing.T) {
 		if n != 0 {
 			t.Errorf("%s: %g allocations for %d requests", name, n, each)
 		}
+		// AllocsPerRun does not count the first run, in which room would have grown.
+		room := cap(newWorker(w.cfg, w.plan, 0, 1).conns[0].sends)
+		if now := cap(w.conns[0].sends); now != room {
+			t.Errorf("%s: requests had room of %d bytes and took %d", name, room, now)
+		}
 		// AllocsPerRun warms up once; sixteen were sent before.
 		if e := w.engine.(*sink); e.sends != 11*each+16 || w.book.total != 11*each ||
 			w.inFlight != 16 {
 			t.Errorf("%s: %d sent, %d answered, %d under way: %+v", name, e.sends, w.book.total,
 				w.inFlight, w.book.errors())
 		}
+		for y := range whys { // none fails, so that there are two full shelves and an empty one
+			if n := len(w.book.traced[y].marks); share > 0 && n != [whys]int{16, 0, 16}[y] {
+				t.Errorf("%s: %d requests kept as %s", name, n, whyNames[y])
+			}
+		}
 	}
 	fixed, drawn := hello.Requests[0].Want, keyed.Requests[0].Want
-	check("closed", hello, fixed, nil)
-	check("closed with keys", keyed, drawn, nil)
-	check("open", hello, fixed, &ready{})
-	check("open with keys", keyed, drawn, &ready{})
 	mix := keyed
 	mix.Requests = append(mix.Requests, Request{Method: "POST", Path: "/p?k={key}", Body: "x",
 		Want: "value {key}", HasWant: true, Weight: 3})
-	check("mixed", mix, drawn, nil)
+	for _, share := range []float64{0, 0.5, 1} {
+		check("closed", hello, fixed, nil, share)
+		check("closed with keys", keyed, drawn, nil, share)
+		check("open", hello, fixed, &ready{}, share)
+		check("open with keys", keyed, drawn, &ready{}, share)
+		check("mixed", mix, drawn, nil, share)
+	}
 }
 
 // A request without a key leaves as the template itself: copying a large body for each request
@@ -256,9 +277,9 @@ func TestTemplatesStayWhole(t *testing.T) {
 
 // What the generator itself does for a request, between the engine's read and its write.
 func BenchmarkRequest(b *testing.B) {
-	run := func(name string, s Scenario, arrivals pace.Process) {
+	run := func(name string, s Scenario, arrivals pace.Process, share float64) {
 		b.Run(name, func(b *testing.B) {
-			w := hot(b, s, 64, arrivals)
+			w := hotly(b, s, 64, arrivals, Trace{Share: share})
 			answers := texts(s.Requests[0].Want)
 			w.more(clock.Mono())
 			b.ReportAllocs()
@@ -271,7 +292,10 @@ func BenchmarkRequest(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	run("closed", hello, nil)
-	run("closed with keys", keyed, nil)
-	run("open", hello, poisson)
+	run("closed", hello, nil, 0)
+	run("closed, 1% traced", hello, nil, 0.01)
+	run("closed, all traced", hello, nil, 1)
+	run("closed with keys", keyed, nil, 0)
+	run("closed with keys, all traced", keyed, nil, 1)
+	run("open", hello, poisson, 0)
 }

@@ -155,7 +155,7 @@ func haveNames(t *testing.T, browser context.Context, url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	must := " button link combobox img image table region navigation DisclosureTriangle "
+	must := " button link combobox searchbox img image table region navigation DisclosureTriangle "
 	seen := map[string]int{}
 	for _, n := range tree.Nodes {
 		if n.Ignored || n.Role == nil {

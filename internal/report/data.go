@@ -12,6 +12,7 @@ import (
 
 type pageData struct {
 	Scenarios []pageScenario `json:"scenarios"`
+	Flames    *pageFlames    `json:"flames"`
 }
 
 type pageScenario struct {
@@ -77,7 +78,8 @@ type pageProbe struct {
 }
 
 func dataOf(s table.Study, o HTMLOptions) pageData {
-	d := pageData{Scenarios: []pageScenario{}}
+	d := pageData{Scenarios: []pageScenario{},
+		Flames: flamesOf(s.Scenarios, o.Profiles, flameBytes)}
 	for _, sc := range s.Scenarios {
 		p := pageScenario{
 			Name: sc.Name, Latency: []pageLatency{}, Series: []pageSeries{},

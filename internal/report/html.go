@@ -31,10 +31,15 @@ var pageTemplate string
 //go:embed page_parts.gohtml
 var partsTemplate string
 
+//go:embed page_flame.gohtml
+var flameTemplate string
+
 // HTMLOptions are what the page shows beyond the study.
 type HTMLOptions struct {
 	Title   string    // the tab's; the suite's name when empty
 	Samples []Samples // the probe's series; none leaves the panels of CPU and memory out
+	// Profiles are what ReadProfiles read; none leaves the flame graphs out.
+	Profiles []Profiled
 	// Host is what prony doctor said before the first trial (result.Run.Host); nil leaves it out.
 	Host *result.Grading
 	// Gate is the decision about what Compare prints, whose margins it shades; nil: none.
@@ -83,7 +88,8 @@ func write(w io.Writer, text string, data any, view func(frame) any) error {
 			digest(pageJS) + "; style-src " + digest(pageCSS),
 		Script: template.JS(pageJS), Style: template.CSS(pageCSS), Data: template.JS(block),
 	}
-	page, err := template.New("page").Funcs(pageFuncs).Parse(text + partsTemplate)
+	page, err := template.New("page").Funcs(pageFuncs).Parse(text + partsTemplate +
+		flameTemplate)
 	if err != nil {
 		return fmt.Errorf("parse the report's template: %w", err)
 	}
@@ -108,6 +114,13 @@ var pageFuncs = template.FuncMap{
 	// named tells the column that names the rows.
 	"named": func(c table.Column) bool { return strings.HasSuffix(c.Key, "target") },
 	"add":   func(a, b int) int { return a + b },
+	// numbered hands a figure to its template with its scenario's number.
+	"numbered": func(n int, v *flameView) any {
+		return struct {
+			Number int
+			View   *flameView
+		}{n, v}
+	},
 	"classes": func(c table.Column, first bool) string {
 		var classes []string
 		if c.Key == "tier" {

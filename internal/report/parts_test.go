@@ -29,11 +29,9 @@ func TestOtherTablesOnThePage(t *testing.T) {
 	study := table.Analyze(records, table.Options{})
 	v := viewOf(study, HTMLOptions{}, dataOf(study, HTMLOptions{}))
 	for i, sc := range v.Scenarios {
-		if sc.Parts == nil || !strings.HasPrefix(sc.Parts.Title, "Where it goes") {
-			t.Errorf("scenario %d: parts %+v", i, sc.Parts)
-		}
-		if sc.Floor == nil || !strings.HasPrefix(sc.Floor.Title, "Noise floor") {
-			t.Errorf("scenario %d: floor %+v", i, sc.Floor)
+		if len(sc.Others) != 2 || !strings.HasPrefix(sc.Others[0].Title, "Where it goes") ||
+			!strings.HasPrefix(sc.Others[1].Title, "Noise floor") {
+			t.Errorf("scenario %d: other tables %+v", i, sc.Others)
 		}
 	}
 	var page bytes.Buffer

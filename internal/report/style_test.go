@@ -62,6 +62,11 @@ func checkContrast(t *testing.T, theme int, tokens map[string]string) {
 	for _, grade := range []string{"valid", "suspect", "invalid"} {
 		want(grade, grade+"-back", 4.5)
 	}
+	for _, back := range []string{"flame-1", "flame-2", "flame-3", "flame-4", "flame-5", "flame-6",
+		"rule", "grew", "shrank"} {
+		want("ink", back, 4.5) // names of frames
+	}
+	want("paper", "accent", 4.5)     // of a frame that was found
 	want("ink", "invalid-back", 4.5) // the banner over unlike methods
 	want("paper", "ink", 4.5)        // a pressed button
 }

@@ -34,8 +34,8 @@ type scenarioView struct {
 	Number     int
 	Table      tableView
 	Figures    figuresView
-	Parts      *tableView // of systems: what each process used
-	Floor      *tableView
+	Flame      *flameView
+	Others     []tableView // beside the comparison
 	Confidence string
 }
 
@@ -98,8 +98,8 @@ func viewOf(s table.Study, o HTMLOptions, d pageData) view {
 			Figures:    figuresOf(s, sc, d.Scenarios[i]),
 			Confidence: fmt.Sprintf("%g %%", 100*s.Options.Confidence),
 		}
-		part.Parts = otherTable(sheet, table.PartsKind, sc.Name)
-		part.Floor = otherTable(sheet, table.FloorKind, sc.Name)
+		part.Flame = flameViewOf(s, sc, o, d)
+		part.Others = otherTables(sheet, sc.Name)
 		v.Scenarios = append(v.Scenarios, part)
 	}
 	v.Warnings, v.Timeline = warningsOf(s.Records), timelineOf(s.Records)
@@ -115,15 +115,14 @@ func viewOf(s table.Study, o HTMLOptions, d pageData) view {
 	return v
 }
 
-// otherTable is a scenario's table of a kind, nil where there is none.
-func otherTable(sheet table.Sheet, kind, scenario string) *tableView {
+// otherTables are a scenario's tables beside its comparison.
+func otherTables(sheet table.Sheet, scenario string) (out []tableView) {
 	for i, tab := range sheet.Tables {
-		if tab.Kind == kind && tab.Scenario == scenario {
-			v := tableViewOf(tab, i+1)
-			return &v
+		if tab.Kind != "" && tab.Scenario == scenario {
+			out = append(out, tableViewOf(tab, i+1))
 		}
 	}
-	return nil
+	return out
 }
 
 func tableViewOf(tab table.Table, number int) tableView {

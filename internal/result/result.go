@@ -40,6 +40,12 @@ type Record struct {
 	Processes []Started `json:"processes,omitempty"`
 	Warmup    Warmup    `json:"warmup"`
 	Loads     []Load    `json:"loads,omitempty"`
+	// Role is why the trial ran beside the comparison, in whose numbers it is not: one of Roles;
+	// empty: it is part of it.
+	Role      string     `json:"role,omitempty"`
+	Watched   []string   `json:"watched,omitempty"` // beside the usual samples, in words
+	Telemetry *Telemetry `json:"telemetry,omitempty"`
+	Profiles  []Profile  `json:"profiles,omitempty"`
 
 	Probe      Cost       `json:"probe"` // what the sampler itself took
 	Provenance Provenance `json:"provenance"`
@@ -206,7 +212,20 @@ type Load struct {
 	Generator      Gen     `json:"generator"`         // what offering it cost
 	Service        Usage   `json:"service"`           // what answering it cost
 	Host           Host    `json:"host"`              // what else happened meanwhile
+
+	OpenedAtNs int64    `json:"openedAtNs,omitempty"` // Unix time of the window's opening
+	OpenedNs   int64    `json:"openedNs,omitempty"`   // likewise, CLOCK_MONOTONIC
+	TraceShare float64  `json:"traceShare,omitempty"` // of the requests, that carry a trace id
+	Traced     []Traced `json:"traced,omitempty"`     // some of them, slowest first
+	Told       *Told    `json:"told,omitempty"`
+	GC         *GC      `json:"gc,omitempty"`
 }
+
+// Roles of trials beside the comparison.
+const (
+	Pilot    = "pilot"    // finds the rate that all variants of a target are then offered shares of
+	Observed = "observed" // runs with agent, traces and profiler, to explain the numbers
+)
 
 // Route is one kind of request of a mix, or one step of a flow.
 type Route struct {
@@ -380,6 +399,7 @@ type Provenance struct {
 	Hypervisor  bool              `json:"hypervisor"`
 	ServiceArgs []string          `json:"serviceArgs"`     // the command line of the service
 	Rides       []string          `json:"rides,omitempty"` // NAME=value, of the variant
+	Agents      []Agent           `json:"agents,omitempty"`
 }
 
 // Verdict is the judgement on the measurement, not on the service.

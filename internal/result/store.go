@@ -192,6 +192,16 @@ func ReadRecords(file string, in io.Reader) (records []*Record, bad []*BadRecord
 	}
 }
 
+// Compared are the records of the comparison, without those of trials beside it.
+func Compared(records []*Record) (out []*Record) {
+	for _, r := range records {
+		if r.Role == "" {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
 // Values are the records themselves, for those who group and sort copies of them.
 func Values(records []*Record) []Record {
 	out := make([]Record, len(records))

@@ -46,6 +46,13 @@ type Values struct {
 	// Env rides along, over what the manifest says, with the processes On, or with all.
 	Env map[string]string
 	On  []string
+	// Words are further placeholders of Env, for all processes; {service} and {metricsPort} are
+	// each process's own.
+	Words        map[string]string
+	MetricsPorts []int // one for each process, where there are any
+	// Append is put behind what a variable holds, after a blank, for all processes: the lab's own
+	// options. It has the same placeholders.
+	Append map[string]string
 }
 
 func (v Values) env(process string) map[string]string {
@@ -88,7 +95,8 @@ func (s *Service) Starts(b *Built, t Target, v Values) ([]Start, error) {
 			for k, other := range processes {
 				values[other.Name+".port"] = strconv.Itoa(v.Ports[k])
 			}
-			env := over(s.Run.Env, p.Env, t.Env, v.env(p.Name))
+			maps.Copy(values, v.words(i, ProcessName(s, t, p)))
+			env := behind(over(s.Run.Env, p.Env, t.Env, v.env(p.Name)), v.Append)
 			err = out[i].fill(b.Dir, p.Command, env, values)
 		}
 		if err != nil {
@@ -96,6 +104,15 @@ func (s *Service) Starts(b *Built, t Target, v Values) ([]Start, error) {
 		}
 	}
 	return out, nil
+}
+
+// words are the placeholders of what rides along with the i-th process, which is called name.
+func (v Values) words(i int, name string) map[string]string {
+	out := over(v.Words, map[string]string{"service": name})
+	if i < len(v.MetricsPorts) {
+		out["metricsPort"] = strconv.Itoa(v.MetricsPorts[i])
+	}
+	return out
 }
 
 // valuesOf are the placeholders of one process.
@@ -149,6 +166,14 @@ func over(all ...map[string]string) map[string]string {
 		maps.Copy(out, m)
 	}
 	return out
+}
+
+// behind appends to variables.
+func behind(env, more map[string]string) map[string]string {
+	for name, value := range more {
+		env[name] = strings.TrimSpace(env[name] + " " + value)
+	}
+	return env
 }
 
 // inside makes a program that is named by a relative path one of the folder; a bare name is left

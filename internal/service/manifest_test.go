@@ -59,6 +59,28 @@ func TestGoodManifest(t *testing.T) {
 	}
 }
 
+// A target that is kept aside renames no other, and is always named in full.
+func TestNamesBesideTargetsKeptAside(t *testing.T) {
+	check := func(want string, targets ...Target) {
+		t.Helper()
+		var got []string
+		for _, s := range (&Service{Name: "x", Targets: targets}).split() {
+			for _, target := range s.Targets {
+				got = append(got, s.Full(target))
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("called %q, want %s", got, want)
+		}
+	}
+	bare, more := Target{Name: "bare"}, Target{Name: "two"}
+	otel := Target{Name: "otel", Aside: "why"}
+	check("x", bare)
+	check("x x/otel", bare, otel)
+	check("x/bare x/otel x/two", bare, otel, more)
+	check("x/otel", otel)
+}
+
 // checkBroken wants exactly these problems, a line each, of the good manifest with a change.
 func checkBroken(t *testing.T, name, old, new string, want ...string) {
 	t.Run(name, func(t *testing.T) {

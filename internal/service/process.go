@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,6 +22,10 @@ func (s *Service) Processes(t Target) []Process {
 	}
 	return out
 }
+
+// ProcessName is how a process of a target is called by what rides along with it: by its own name
+// in a system, else as the target.
+func ProcessName(s *Service, t Target, p Process) string { return cmp.Or(p.Name, s.Full(t)) }
 
 func (p Process) share() float64 {
 	if p.Share == 0 {

@@ -35,7 +35,7 @@ type Service struct {
 	// Other is the name of the further build that this is, as "native"; empty: the first one.
 	Other string `yaml:"-"`
 
-	several bool // the manifest has more targets than one
+	several bool // the manifest has more targets than one that are not kept aside
 }
 
 // Label names the service and which of its builds this is, as "java-spring (native)".
@@ -101,11 +101,11 @@ type Target struct {
 }
 
 // Full is the target's name in the catalog, as "java-jdk/virtual". The only target of a service
-// goes by the service's name alone. One of another checkout ends in its origin,
-// "java-jdk/virtual@base".
+// that is not kept aside goes by the service's name alone. One of another checkout ends in its
+// origin, "java-jdk/virtual@base".
 func (s *Service) Full(t Target) string {
 	name := s.Name
-	if s.several {
+	if s.several || t.Aside != "" {
 		name += "/" + t.Name
 	}
 	if s.Origin != "" {
@@ -118,7 +118,8 @@ func (s *Service) Full(t Target) string {
 // and needs, and the targets that are of it.
 func (s *Service) split() []*Service {
 	all := s.Targets
-	s.several = len(all) > 1
+	beside := slices.DeleteFunc(slices.Clone(all), func(t Target) bool { return t.Aside != "" })
+	s.several = len(beside) > 1
 	of := func(build string) (out []Target) {
 		for _, t := range all {
 			if t.Build == build {

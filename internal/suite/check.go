@@ -53,6 +53,7 @@ func (s *Suite) check(c *checker) error {
 	for i, v := range s.Variants {
 		c.variant(fmt.Sprintf("variants[%d]", i), v)
 	}
+	c.capacity(s)
 	c.unique("columns", "", len(s.Columns), func(i int) string { return s.Columns[i] })
 	return c.err()
 }

@@ -66,6 +66,9 @@ func (c *checker) open(at string, l *Load) {
 }
 
 func (c *checker) share(at string, l *Load, earlier []Load) {
+	if l.Rate.Of == CapacityLoad {
+		return
+	}
 	var closed []string
 	for _, e := range earlier {
 		switch {

@@ -16,7 +16,13 @@ type Override struct {
 	Targets []string
 	AA      bool
 	Duet    string
-	Quick   bool // a look: at most so many blocks, so long a window and warm-up as below
+	// Agents ride along as further variants. Observed, Watching and Watch are those of the suite.
+	Agents   []string
+	Observed bool
+	Watching []string
+	Watch    Observe
+	InWindow []string // kinds of profiles to take in all trials
+	Quick    bool     // a look: at most so many blocks, so long a window and warm-up as below
 }
 
 // What a quick run has at most. It shows that everything works and what is roughly to be expected;
@@ -52,6 +58,7 @@ func (s *Suite) Override(o Override) error {
 		changed.Warmup.Max = o.Warmup
 		changed.Warmup.Min = min(changed.Warmup.Min, o.Warmup)
 	}
+	changed.watch(o)
 	if len(o.Targets) > 0 {
 		changed.Targets = slices.Clone(o.Targets)
 		changed.retargeted = true
@@ -61,6 +68,25 @@ func (s *Suite) Override(o Override) error {
 	}
 	*s = changed
 	return nil
+}
+
+// watch adds what rides along and what is watched.
+func (s *Suite) watch(o Override) {
+	s.Variants = slices.Clone(s.Variants)
+	for _, agent := range o.Agents {
+		s.Variants = append(s.Variants, Variant{Name: agentName(agent), Agent: agent})
+	}
+	if o.Observed {
+		s.Observed, s.Watch, s.Watching = true, o.Watch, nil
+		for _, agent := range o.Watching {
+			s.Watching = append(s.Watching, Variant{Name: agentName(agent), Agent: agent})
+		}
+	}
+	for _, kind := range o.InWindow {
+		if !slices.Contains(s.Observe.Profile, kind) {
+			s.Observe.Profile = append(slices.Clone(s.Observe.Profile), kind)
+		}
+	}
 }
 
 // hasten makes a look of a measurement. What flags ask for besides comes after it.

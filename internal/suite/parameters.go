@@ -36,6 +36,7 @@ const (
 	nameForm  = `^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,38}[A-Za-z0-9])?$`
 	lineForm  = `^(GET|POST|PUT|PATCH|DELETE) /([!-"$-~]|\{[a-z][A-Za-z0-9_]* [ -z|~]*\})*$`
 	fieldForm = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$" // RFC 9110, section 5.6.2
+	agentForm = `^[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9-]*)?$`
 	envForm   = `^[A-Za-z_][A-Za-z0-9_]*$`
 	varForm   = `^[a-z][A-Za-z0-9_]*$`
 	typeForm  = `^[a-z0-9.+-]+/[a-z0-9.+-]+(; ?[a-z0-9-]+=[A-Za-z0-9.+-]+)*$`
@@ -177,18 +178,48 @@ var parameters = slices.Concat([]parameter{
 	{key: "variants", max: 20,
 		about: "what rides along with targets, such as an agent, each in trials of its own " +
 			"beside the bare target's, which its ratios refer to"},
-	{key: "variants[].name", required: true, form: suiteForm, such: "agent", about: "unique"},
+	{key: "variants[].name", def: "the agent's, with dashes", when: "there is one",
+		form: suiteForm, such: "agent", about: "unique"},
+	{key: "variants[].agent", form: agentForm, such: "otel-java/full",
+		about: "one of [agents.yaml](agents.md), and its level"},
 	{key: "variants[].env", max: 100, form: envForm, such: "JAVA_TOOL_OPTIONS",
 		about: "variables of the target's processes, over those of its manifest"},
 	{key: "variants[].runtimes", max: 10, choices: Runtimes,
 		about: "that can have it; none: all. Other targets run bare only"},
 	{key: "variants[].processes", max: 100,
 		about: "of systems that have it; none: all"},
+	{key: "variants[].observe", about: "what the lab watches with it, instead of what the suite " +
+		"has it watch"},
+}, observations("variants[].observe."), []parameter{
+	{key: "capacity", about: "a closed load that each bare target meets once, before the blocks; " +
+		"rates may be shares of what it delivered, `50% of capacity`, so that every variant of a " +
+		"target is offered the same"},
+	{key: "capacity.connections", def: "64", late: true, min: 1, max: 65535,
+		about: "each sends its next request when the last was answered"},
+	{key: "capacity.measure", def: "5s", late: true, min: second / 10, max: 24 * hour,
+		about: "the window"},
+	{key: "observe", about: "what the lab watches in every trial of the comparison, beside its " +
+		"samples; see [observing](../observing.md)"},
+}, observations("observe."), []parameter{
 	{key: "columns", max: 20, choices: Columns,
 		about: "in the table beside the usual ones: of each load mean, p90, max, requests and " +
 			"errors; at the cost, processors used and threads; of the start, when it listens and " +
 			"its first answer; the sizes of artifact and image"},
 })
+
+// observations are the rows of an Observe.
+func observations(prefix string) []parameter {
+	return []parameter{
+		{key: prefix + "home", about: "a home of telemetry runs, though nobody may send"},
+		{key: prefix + "gc", about: "JVMs log their collections"},
+		{key: prefix + "traces", about: "share of the requests that carry a trace id, such as " +
+			"`1%`; the slowest of them are in the record"},
+		{key: prefix + "profile", max: 4, choices: ProfileKinds,
+			about: "kinds of profiles taken in each load's window"},
+		{key: prefix + "profiler", about: "the tool; empty: the best one for the runtime"},
+		{key: prefix + "period", max: second, about: "between samples of the service; 0: 50ms"},
+	}
+}
 
 // places are the rows of a Place.
 func places(prefix string) []parameter {

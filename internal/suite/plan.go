@@ -17,9 +17,11 @@ import (
 
 // Target is what a plan needs to know of the catalog. Mode fills {mode} in paths.
 type Target struct {
-	Name, Service, Mode, Runtime string
-	Contracts                    []string
-	Processes                    []string // of a system, by name
+	Name, Service, Mode, Runtime, Language string
+	Contracts                              []string
+	Build                                  string   // of its service; empty: the usual one
+	Builds                                 []string // all further ones of its service
+	Processes                              []string // of a system, by name
 	// Startup is about how long it takes to come up, for estimates.
 	Startup time.Duration
 	// Aside says why it stands in no table together with others unless it is named; empty: it does.
@@ -40,6 +42,7 @@ type Trial struct {
 	Variant  string `json:"variant"`          // "none": nothing rides along
 	Driver   string `json:"driver,omitempty"` // one of Drivers
 	Arm      string `json:"arm,omitempty"`    // one of Arms where a target meets itself
+	Role     string `json:"role,omitempty"`   // Pilot, Observed; empty: of the comparison
 	Side     string `json:"side,omitempty"`   // of a duet: Left or Right; the two are neighbours
 	// Seed is that of the trial's loads, below 2^53. It is the same for every target within a block
 	// and scenario, so that all contenders meet the same arrivals and the same keys.
@@ -92,11 +95,20 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 	if err := p.pair(); err != nil {
 		return nil, err
 	}
+	if s.usesCapacity() {
+		p.Trials = append(s.beside(Pilot, targets), p.Trials...)
+	}
+	if s.Observed {
+		p.Trials = append(p.Trials, s.beside(Observed, targets)...)
+	}
 	width := max(2, len(fmt.Sprint(len(p.Trials))))
 	for i := range p.Trials {
 		t := &p.Trials[i]
 		t.Order = i + 1
 		t.ID = fmt.Sprintf("b%d-%0*d-%s", t.Block, width, t.Order, plain(t.Target))
+		if t.Role != "" {
+			t.ID = fmt.Sprintf("%s-%0*d-%s", t.Role, width, t.Order, plain(t.Target))
+		}
 		if len(s.Scenarios) > 1 {
 			t.ID += "-" + plain(t.Scenario)
 		}
@@ -317,7 +329,7 @@ func (p *Plan) Estimate() time.Duration {
 	var total time.Duration
 	for _, t := range p.Trials {
 		total += p.startup[t.Target] + time.Duration(p.Suite.Warmup.Max)
-		for _, l := range p.Suite.LoadsOf(p.Suite.Scenario(t.Scenario)) {
+		for _, l := range p.Suite.OfTrial(t) {
 			total += time.Duration(l.Lead + l.Measure)
 		}
 	}

@@ -129,6 +129,8 @@ func unit(o object, t reflect.Type, row *parameter) bool {
 		o["anyOf"] = []object{{"type": "string", "pattern": durationForm}, {"const": 0}}
 	case reflect.TypeFor[Size]():
 		o["type"], o["pattern"] = "string", sizeForm
+	case reflect.TypeFor[Percent]():
+		o["type"], o["pattern"] = "string", percentForm
 	case reflect.TypeFor[Rate]():
 		o["anyOf"] = []object{{"type": "string", "pattern": rateForm},
 			{"type": "string", "pattern": shapeForm},
@@ -260,6 +262,8 @@ func (p *parameter) showRange(t reflect.Type) string {
 		return "such as `" + p.such + "`"
 	case t == reflect.TypeFor[Rate]():
 		return "above 0, at most 10000000/s or 1000%"
+	case t == reflect.TypeFor[Percent]():
+		return "0% to 100%"
 	case t == reflect.TypeFor[Users]():
 		return "1 to 65535"
 	case t == reflect.TypeFor[Think]():

@@ -82,6 +82,10 @@ type Suite struct {
 	Drivers []string `yaml:"drivers" json:"drivers,omitempty"`
 	// Variants ride along with targets, each in trials of its own beside the bare target's.
 	Variants []Variant `yaml:"variants" json:"variants,omitempty"`
+	// Capacity is measured before the blocks, where a rate is a share of it.
+	Capacity Capacity `yaml:"capacity" json:"capacity,omitzero"`
+	// Observe is what the lab watches in all trials of the comparison.
+	Observe Observe `yaml:"observe" json:"observe,omitzero"`
 	// Columns are those of the table that it has beside the usual ones.
 	Columns []string `yaml:"columns" json:"columns,omitempty"`
 	// AA measures every target against itself, in two arms a block. A flag's, never a file's: it
@@ -89,6 +93,12 @@ type Suite struct {
 	AA bool `yaml:"-" json:"aa,omitempty"`
 	// Duet runs the targets two at a time: Apart or Shared; empty: one at a time. A flag's, too.
 	Duet string `yaml:"-" json:"duet,omitempty"`
+
+	// Observed asks for a trial beside the comparison for each target and scenario, with what fits
+	// of Watching, in which the lab watches Watch. A flag's, too.
+	Observed bool      `yaml:"-" json:"observed,omitempty"`
+	Watching []Variant `yaml:"-" json:"watching,omitempty"`
+	Watch    Observe   `yaml:"-" json:"watch,omitzero"`
 
 	// Hash is of the bytes of the file, and of those that it names: SHA-256, the first 16 hex
 	// digits.
@@ -209,6 +219,12 @@ func (s *Suite) fill() {
 	for i := range s.Scenarios {
 		s.Scenarios[i].fill()
 	}
+	for i := range s.Variants {
+		if v := &s.Variants[i]; v.Name == "" {
+			v.Name = agentName(v.Agent)
+		}
+	}
+	s.fillCapacity()
 }
 
 // settle takes out what is named and is the late default, so that it has one plan with what is not

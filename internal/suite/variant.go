@@ -13,10 +13,21 @@ import (
 // Variant is something that rides along with targets, such as an agent: each target runs with it
 // in trials of its own, beside those of the bare one.
 type Variant struct {
-	Name      string          `yaml:"name" json:"name"`
+	Name string `yaml:"name" json:"name"`
+	// Agent is one of agents.yaml with its level, such as otel-java/full, whose environment is
+	// under Env.
+	Agent     string          `yaml:"agent" json:"agent,omitempty"`
 	Env       map[string]Text `yaml:"env" json:"env,omitempty"`
 	Runtimes  []string        `yaml:"runtimes" json:"runtimes,omitempty"`   // none: all
 	Processes []string        `yaml:"processes" json:"processes,omitempty"` // of systems; none: all
+	Observe   Observe         `yaml:"observe" json:"observe,omitzero"`      // not the suite's
+
+	// What Attach found out about the agent.
+	Version   string   `yaml:"-" json:"version,omitempty"`
+	Languages []string `yaml:"-" json:"languages,omitempty"` // that can have it; none: all
+	Build     string   `yaml:"-" json:"build,omitempty"`     // of the service, instead of its own
+	Scrape    string   `yaml:"-" json:"scrape,omitempty"`    // path of a page of metrics
+	Home      bool     `yaml:"-" json:"home,omitempty"`      // it sends telemetry
 }
 
 // OwnEnv is what the lab itself puts into a target's environment, RideWords what stands for a value
@@ -24,7 +35,10 @@ type Variant struct {
 var (
 	OwnEnv    = []string{"HOST", "PORT", "CPUS", "MEMORY_MIB"}
 	RideWords = []string{"dir", "host", "port", "cpus", "memoryMiB", "heapMiB"}
-	braced    = regexp.MustCompile(`\{([A-Za-z][A-Za-z0-9_-]*)\}`)
+	// AgentWords are further ones, for agents: docs/formats/agents.md tells of them.
+	AgentWords = []string{"agent", "files", "platform", "otlpGrpc", "otlpHttp", "zipkin",
+		"metricsPort", "service", "run", "trial", "target", "variant", "out"}
+	braced = regexp.MustCompile(`\{([A-Za-z][A-Za-z0-9_-]*)\}`)
 )
 
 // variants are what a target runs with: nothing, and each variant that its runtime can have.
@@ -40,7 +54,10 @@ func (s *Suite) variants(t Target) []string {
 
 // fits tells whether the variant changes anything of a target.
 func (v Variant) fits(t Target) bool {
-	if len(v.Runtimes) > 0 && !slices.Contains(v.Runtimes, t.Runtime) {
+	switch {
+	case len(v.Runtimes) > 0 && !slices.Contains(v.Runtimes, t.Runtime),
+		len(v.Languages) > 0 && !slices.Contains(v.Languages, t.Language),
+		v.Build != "" && (t.Build == v.Build || !slices.Contains(t.Builds, v.Build)):
 		return false
 	}
 	return len(v.Processes) == 0 || len(t.Processes) == 0 ||
@@ -77,21 +94,25 @@ func (s *Suite) fits(targets []Target) error {
 
 // Variant returns the variant of that name; that of a bare target has nothing in it.
 func (s *Suite) Variant(name string) Variant {
-	i := slices.IndexFunc(s.Variants, func(v Variant) bool { return v.Name == name })
-	if i < 0 {
-		return Variant{Name: none}
+	for _, v := range slices.Concat(s.Variants, s.Watching) {
+		if v.Name == name {
+			return v
+		}
 	}
-	return s.Variants[i]
+	return Variant{Name: none}
 }
 
 // variant checks what the rows of the table cannot.
 func (c *checker) variant(at string, v Variant) {
+	if v.Name == "" {
+		c.found(at, "or name an agent with agent", "the variant has no name")
+	}
 	if v.Name == none {
 		c.found(at+".name", "every target runs bare anyway", "variant %q is no variant", none)
 	}
-	if len(v.Env) == 0 {
-		c.found(at, "an agent of the JVM rides in JAVA_TOOL_OPTIONS", "variant %q changes nothing",
-			v.Name)
+	if len(v.Env) == 0 && v.Agent == "" && v.Observe.IsZero() {
+		c.found(at, "an agent of the JVM rides in JAVA_TOOL_OPTIONS, or is named with agent",
+			"variant %q changes nothing", v.Name)
 	}
 	for _, name := range keysOf(reflect.ValueOf(v.Env)) {
 		where := at + ".env." + name
@@ -99,8 +120,9 @@ func (c *checker) variant(at string, v Variant) {
 			c.found(where, "", "the lab itself sets %s", name)
 		}
 		for _, match := range braced.FindAllStringSubmatch(string(v.Env[name]), -1) {
-			if !slices.Contains(RideWords, match[1]) {
-				c.found(where, "one of "+strings.Join(RideWords, ", "), "{%s} has no value here",
+			words := slices.Concat(RideWords, AgentWords)
+			if !slices.Contains(words, match[1]) {
+				c.found(where, "one of "+strings.Join(words, ", "), "{%s} has no value here",
 					match[1])
 			}
 		}

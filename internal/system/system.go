@@ -42,6 +42,10 @@ type Order struct {
 	MemoryBytes int64
 	Env         map[string]string // rides along with the processes On, or with all
 	On          []string
+	Words       map[string]string // placeholders of Env, beside those of every process
+	Append      map[string]string // behind what variables of all processes hold
+	// MetricsPorts are further ports, one for each process, which {metricsPort} stands for.
+	MetricsPorts []int
 	// LogFile is that of the process that takes the requests; others have their names before .log.
 	LogFile string
 }
@@ -74,7 +78,7 @@ func (s Starter) Start(ctx context.Context, o Order) (*System, error) {
 	ports := Distinct(s.Port)
 	processes := o.Service.Processes(o.Target)
 	values := service.Values{Host: host, CPUs: o.CPUs, MemoryBytes: o.MemoryBytes, Env: o.Env,
-		On: o.On}
+		On: o.On, Words: o.Words, Append: o.Append, MetricsPorts: o.MetricsPorts}
 	for range processes {
 		port, err := ports()
 		if err != nil {

@@ -70,7 +70,14 @@ var methodAspects = []aspect{
 		return r.Provenance.SceneHash
 	}},
 	{"what rides along", func(r *result.Record) string {
-		return orElse(strings.Join(r.Provenance.Rides, " "), "nothing")
+		along := slices.Clone(r.Provenance.Rides)
+		for _, a := range r.Provenance.Agents {
+			along = append(along, a.Source+" "+short(a.SHA256))
+		}
+		return orElse(strings.Join(along, " "), "nothing")
+	}},
+	{"what is watched", func(r *result.Record) string {
+		return orElse(strings.Join(r.Watched, ", "), "samples alone")
 	}},
 	{"driver", func(r *result.Record) string { return orElse(r.Target.Driver, "prony") }},
 	{"duet", func(r *result.Record) string {

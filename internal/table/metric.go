@@ -236,6 +236,11 @@ func (t *Target) summarizeLoad(info LoadInfo, offered []offer, confidence float6
 		}
 		return
 	}
+	for _, q := range watchedQuantities {
+		if m := q.across(offered, confidence); len(m.Points) > 0 {
+			add(m)
+		}
+	}
 	ms, curve := percentiles(info, offered, confidence)
 	t.Metrics = append(t.Metrics, ms...)
 	t.Curves = append(t.Curves, curve)

@@ -58,11 +58,7 @@ func partRow(target, name string, trials []offer, confidence float64) Row {
 				xs = append(xs, x)
 			}
 		}
-		if len(xs) == 0 {
-			return words(Absent)
-		}
-		s := stats.Summarize(xs, confidence)
-		return Cell{Text: print(s.Center), Value: s.Center, Lo: s.Lo, Hi: s.Hi, N: s.N}
+		return medianCell(xs, print, confidence)
 	}
 	return Row{Name: target, Cells: []Cell{
 		words(target), words(name),
@@ -91,6 +87,15 @@ func partRow(target, name string, trials []offer, confidence float64) Row {
 			return math.NaN()
 		}),
 	}}
+}
+
+// medianCell is the centre of what the trials say; without any it is absent.
+func medianCell(xs []float64, print func(float64) string, confidence float64) Cell {
+	if len(xs) == 0 {
+		return words(Absent)
+	}
+	s := stats.Summarize(xs, confidence)
+	return Cell{Text: print(s.Center), Value: s.Center, Lo: s.Lo, Hi: s.Hi, N: s.N}
 }
 
 // known is a counter's difference, NaN where it could not be read.

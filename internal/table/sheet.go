@@ -27,7 +27,8 @@ func (s *Study) Sheet() Sheet {
 	}
 	sh.skip(s.Options.Skipped)
 	for _, of := range []func(*Scenario, Options) Table{
-		(*Scenario).partsTable, (*Scenario).floorTable,
+		(*Scenario).overheadTable, (*Scenario).toldTable, (*Scenario).partsTable,
+		(*Scenario).floorTable,
 	} {
 		for i := range s.Scenarios {
 			tab := of(&s.Scenarios[i], s.Options)

@@ -12,7 +12,8 @@ import (
 // print, and what a Sheet is projected from.
 type Study struct {
 	Options   Options
-	Records   []result.Record // in the order of their start
+	Records   []result.Record // of the comparison, in the order of their start
+	Beside    []result.Record // of trials beside it
 	Scenarios []Scenario
 	Verdicts  []Tally
 }
@@ -116,7 +117,14 @@ func RowName(t result.Target) string {
 
 // Analyze groups and summarises records; their order does not matter.
 func Analyze(records []result.Record, o Options) Study {
-	s := Study{Options: o.withDefaults(), Records: slices.Clone(records)}
+	s := Study{Options: o.withDefaults()}
+	for _, r := range records {
+		if r.Role == "" {
+			s.Records = append(s.Records, r)
+		} else {
+			s.Beside = append(s.Beside, r)
+		}
+	}
 	slices.SortStableFunc(s.Records, func(a, b result.Record) int {
 		return cmp.Or(
 			a.Time.Compare(b.Time), cmp.Compare(a.Run, b.Run),

@@ -57,7 +57,7 @@ type Sheet struct {
 
 // Table is one scenario's comparison. Every row has one cell per column, unless it has a Span.
 type Table struct {
-	Kind      string // PartsKind, FloorKind; empty: the comparison of a scenario
+	Kind      string // one of Kinds; empty: the comparison of a scenario
 	Scenario  string
 	Title     string // empty when the run has one scenario only
 	Columns   []Column
@@ -68,8 +68,10 @@ type Table struct {
 
 // Kinds of tables beside the comparison.
 const (
-	PartsKind = "parts" // what each process of a system used
-	FloorKind = "floor" // A/A
+	OverheadKind = "overhead" // what variants cost
+	ToldKind     = "told"     // telemetry
+	PartsKind    = "parts"    // what each process of a system used
+	FloorKind    = "floor"    // A/A
 )
 
 // Align is where a column's text stands.

@@ -312,8 +312,8 @@ func TestScenariosAndVariants(t *testing.T) {
 	second := trial("a", 1, 5)
 	second.Scenario = "compute"
 	s := Comparison(append(records, second), Options{Reproduce: "prony run x", Report: "r.html"})
-	if len(s.Tables) != 2 || s.Tables[0].Title != "compute" || names(s.Tables[1]) !=
-		"a +otel-full a" {
+	if len(s.Tables) != 3 || s.Tables[0].Title != "compute" || names(s.Tables[1]) !=
+		"a +otel-full a" || s.Tables[2].Title != "What riding along costs, hello" {
 		t.Errorf("tables %+v", s.Tables)
 	}
 	if s.Reproduce != "prony run x" || s.Report != "r.html" {

@@ -27,7 +27,7 @@ func TestRatiosToTheBareTarget(t *testing.T) {
 	records = append(records, riding("a", "agent", "", "", 90, 90)...)
 	records = append(records, riding("b", "none", "", "", 200, 200)...)
 	records = append(records, riding("b", "agent", "", "", 80, 80)...)
-	tab := only(t, Comparison(records, Options{Baseline: "a"}))
+	tab := Comparison(records, Options{Baseline: "a"}).Tables[0]
 	check := func(row, want string) {
 		t.Helper()
 		if got := find(t, tab, row, "peak/ratio").Text; !strings.HasPrefix(got, want) {

@@ -12,9 +12,10 @@ import (
 // layers), within its own family (/...), and what neighbours grants. Tests may import anything.
 var layers = []string{
 	"contract internal/clock internal/config internal/result",
-	"internal/host internal/launch/... internal/load/... internal/pace internal/probe " +
-		"internal/service internal/stats internal/suite internal/truth/...",
-	"internal/doctor internal/driver internal/slo internal/system internal/table " +
+	"internal/gc internal/host internal/launch/... internal/load/... internal/pace " +
+		"internal/probe internal/profile/... internal/service internal/stats internal/suite " +
+		"internal/telemetry/... internal/truth/...",
+	"internal/agent internal/doctor internal/driver internal/slo internal/system internal/table " +
 		"internal/verdict",
 	"internal/audit internal/comparison internal/trend",
 	"internal/capacity internal/live internal/report internal/selftest internal/summary " +
@@ -44,6 +45,9 @@ var rules = []rule{
 		why: "a generator knows an address, not what listens there"},
 	{from: "...", butFrom: "internal/trial cmd/...", to: "internal/launch/process",
 		why: "the others start targets through the interface of internal/launch"},
+	{from: "...", butFrom: "internal/telemetry/... cmd/... bench/...",
+		to: "internal/telemetry/...", butTo: "internal/telemetry",
+		why: "the home of telemetry is another process: what measures knows only how to tell it"},
 	{from: "...", butFrom: "internal/truth/... internal/selftest bench/... cmd/...",
 		to:  "internal/truth/...",
 		why: "a server made for tests is no part of a measurement"},

@@ -13,7 +13,6 @@ import (
 	"prony/internal/launch"
 	"prony/internal/load"
 	"prony/internal/result"
-	"prony/internal/service"
 	"prony/internal/suite"
 	"prony/internal/system"
 )
@@ -153,11 +152,7 @@ func broken(e Experiment, trials [2]suite.Trial, i int) error {
 func (l *Lab) seats(p *pair, e Experiment, trials [2]suite.Trial) (seats [2]*seat) {
 	ports := system.Distinct(l.Port) // the two may be launched at the same moment
 	for i, t := range trials {
-		s := e.Subjects[t.Target]
-		if s.Built == nil {
-			s.Built = &service.Built{}
-		}
-		f := &life{plan: e.Plan, trial: t, subject: s, rec: newRecord(e.Plan, t, s, e.Prov)}
+		f := l.life(e, t)
 		seats[i] = &seat{life: f, pair: p}
 		f.lab = seats[i].lab(l, from(ports))
 		f.rec.Duet = &result.Duet{With: trials[1-i].ID, Side: t.Side, Shared: f.lab.Layout.Shared}
@@ -188,13 +183,14 @@ func (s *seat) lab(whole *Lab, port func() (int, error)) *Lab {
 		own.Layout = whole.Sides.Right
 	}
 	own.Sides, own.Quiet, own.Port = nil, nil, port
+	own.Home = nil // it hears one trial at a time
 	own.Driver = func(name, engine string) (Driver, error) {
 		by, err := whole.Driver(name, engine)
 		return &inStep{by, s}, err
 	}
 	own.Launcher = &beginner{whole.Launcher, s}
 	if whole.Beside != nil {
-		own.Watch = func(p launch.Process) (Watcher, error) {
+		own.Watch = func(p launch.Process, _ time.Duration) (Watcher, error) {
 			return whole.Beside(p, own.Layout, s.other.pids)
 		}
 	}

@@ -53,7 +53,7 @@ func newWorld(t *testing.T) *world {
 		Launcher: w.launcher, Driver: w.driver, Dial: w.launcher.Dial, Dir: w.dir,
 		Layout: host.Layout{Service: []int{1}, Load: []int{0}},
 		Port:   func() (int, error) { return 8080, nil },
-		Watch: func(launch.Process) (trial.Watcher, error) {
+		Watch: func(launch.Process, time.Duration) (trial.Watcher, error) {
 			w.note("watch")
 			return &watcher{w: w}, nil
 		},

@@ -2,6 +2,7 @@ package trial
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/suite"
+	"prony/internal/telemetry"
 )
 
 // How the warm-up looks at itself.
@@ -70,7 +72,7 @@ func orText(s, other string) string {
 
 // measure offers the suite's loads one after another.
 func (f *life) measure(ctx context.Context) error {
-	for _, l := range f.plan.Suite.LoadsOf(f.scene) {
+	for _, l := range f.plan.Suite.OfTrial(f.trial) {
 		if err := f.measureOne(ctx, l); err != nil {
 			return err
 		}
@@ -95,20 +97,31 @@ func (f *life) measureOne(ctx context.Context, l suite.Load) error {
 			rateOf = l.Rate.String()
 		}
 	}
+	spec.Trace = load.Trace{Share: float64(f.watched.Traces), Salt: f.salt()}
 	var before, after probe.Mark
+	var from int64
 	spec.OnWindow = func(open bool) {
 		if open {
 			before = f.watch.Mark()
+			from = kernelNs(clock.Mono())
+			f.mark(telemetry.Open, l.Name)
 		} else {
+			f.mark(telemetry.Close, l.Name)
 			after = f.watch.MarkPSS()
 		}
 	}
+	taken := f.profile(ctx, l.Name)
 	res, err := f.offer(ctx, spec)
+	taken.stop()
 	if err != nil {
 		return err
 	}
+	if res.OpenedNs != 0 { // a foreign generator does not say
+		from = kernelNs(res.OpenedNs)
+	}
 	out := res.Load
-	out.RateOf = rateOf
+	out.RateOf, out.OpenedNs = rateOf, from
+	f.windows = append(f.windows, stretch{l.Name, from, from + out.WindowNs})
 	if out.Model == load.Closed {
 		out.CeilingPerS = f.lab.Ceilings[out.Connections]
 	}
@@ -167,6 +180,13 @@ func (f *life) delivered(load string) (perS float64, err error) {
 			}
 			return l.ThroughputPerS, nil
 		}
+	}
+	if load == suite.CapacityLoad {
+		if perS := f.pilots[pilotOf(f.trial)]; perS > 0 {
+			return perS, nil
+		}
+		return 0, errors.New("its rate is a share of the bare target's capacity, and the pilot " +
+			"trial that measures it had no good answer")
 	}
 	return 0, fmt.Errorf("its rate is a share of %s, which was not offered", load)
 }

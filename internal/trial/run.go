@@ -17,8 +17,11 @@ type Experiment struct {
 	Plan     *suite.Plan
 	Subjects map[string]Subject // by target
 	Broken   map[string]error   // targets that could not be built, with the cause
+	Twins    map[string]Subject // targets as another of their builds, by target+build
+	Rides    map[string]Ride    // what was fetched for variants, by name
 	Head     result.Run
 	Prov     result.Provenance
+	Pilots   map[string]float64 // what pilots delivered a second, by target and scenario
 }
 
 // Run runs all trials of an experiment in order and saves each record before the next trial starts.
@@ -33,6 +36,9 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*result.Record, 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
+	if e.Pilots == nil {
+		e.Pilots = map[string]float64{}
+	}
 	for left := e.Plan.Trials; len(left) > 0; left = e.Plan.Trials[len(records):] {
 		for _, rec := range l.next(ctx, e, left) {
 			rec.Run = e.Head.ID
@@ -59,15 +65,59 @@ func (l *Lab) next(ctx context.Context, e Experiment, left []suite.Trial) []*res
 
 // one runs a trial, or records why there is nothing to run.
 func (l *Lab) one(ctx context.Context, e Experiment, t suite.Trial) *result.Record {
-	cause, broken := e.Broken[t.Target]
-	if !broken {
-		return l.Trial(ctx, e.Plan, t, e.Subjects[t.Target], e.Prov)
+	cause := e.cause(t)
+	if cause == nil {
+		rec := l.Trial(ctx, e, t)
+		if t.Role == suite.Pilot && len(rec.Loads) > 0 {
+			e.Pilots[pilotOf(t)] = rec.Loads[0].ThroughputPerS
+		}
+		return rec
 	}
-	s := e.Subjects[t.Target]
-	s.Built = &service.Built{}
-	f := &life{lab: l, plan: e.Plan, trial: t, subject: s, step: "build",
-		rec: newRecord(e.Plan, t, s, e.Prov)}
+	f := l.life(e, t)
+	f.step = "build"
 	f.fail(context.Background(), cause)
 	f.end()
 	return f.judged()
+}
+
+// pilotOf names what a pilot stands for.
+func pilotOf(t suite.Trial) string { return t.Target + " " + t.Scenario }
+
+// cause is why there is nothing to run.
+func (e *Experiment) cause(t suite.Trial) error {
+	build := e.Plan.Suite.Variant(t.Variant).Build
+	if build != "" {
+		if err := e.Broken[t.Target+"+"+build]; err != nil {
+			return err
+		}
+	} else if err := e.Broken[t.Target]; err != nil {
+		return err
+	}
+	return e.Rides[t.Variant].Lacking
+}
+
+// subject is what a trial launches: its target, or the build of it that the variant asks for.
+func (e *Experiment) subject(t suite.Trial) Subject {
+	s := e.Subjects[t.Target]
+	if build := e.Plan.Suite.Variant(t.Variant).Build; build != "" {
+		if twin, ok := e.Twins[t.Target+"+"+build]; ok {
+			s = twin
+		}
+	}
+	if s.Built == nil {
+		s.Built = &service.Built{}
+	}
+	return s
+}
+
+// life begins that of a trial.
+func (l *Lab) life(e Experiment, t suite.Trial) *life {
+	s := e.subject(t)
+	f := &life{lab: l, plan: e.Plan, trial: t, subject: s, pilots: e.Pilots,
+		ride: e.Rides[t.Variant], watched: e.Plan.Suite.ObserveOf(t),
+		rec: newRecord(e.Plan, t, s, e.Prov)}
+	if f.ride.Agent != nil {
+		f.rec.Provenance.Agents = []result.Agent{*f.ride.Agent}
+	}
+	return f
 }

@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -24,16 +23,19 @@ import (
 	"prony/internal/launch"
 	"prony/internal/load"
 	"prony/internal/probe"
+	"prony/internal/profile"
 	"prony/internal/result"
 	"prony/internal/service"
 	"prony/internal/suite"
 	"prony/internal/system"
+	"prony/internal/telemetry"
 	"prony/internal/verdict"
 )
 
 // Bounds of a trial's steps.
 const (
-	readyBound = 2 * time.Minute // from exec to the first good answer of the readiness path
+	// readyBound is from exec to the first good answer; agents on a busy core double a start.
+	readyBound = 4 * time.Minute
 	// launchBound is for all processes of a system but the last: six JVMs on a busy core take three
 	// minutes.
 	launchBound = 6 * time.Minute
@@ -59,8 +61,9 @@ type Lab struct {
 	Launcher launch.Launcher
 	// Driver finds what offers a trial's loads. The name is empty for Prony's own generator, and so
 	// may the engine be, which is a wish.
-	Driver  func(name, engine string) (Driver, error)
-	Watch   func(launch.Process) (Watcher, error)
+	Driver func(name, engine string) (Driver, error)
+	// Watch samples a process with a period; 0 is the usual one.
+	Watch   func(p launch.Process, period time.Duration) (Watcher, error)
 	Dial    service.Dial        // nil: TCP
 	Port    func() (int, error) // a free port on 127.0.0.1
 	Layout  host.Layout
@@ -72,6 +75,13 @@ type Lab struct {
 	// known neighbour, whose processes other tells.
 	Sides  *host.Sides
 	Beside func(p launch.Process, side host.Layout, other func() []int) (Watcher, error)
+	// Home takes in what services tell about themselves; nil: there is none.
+	Home Home
+	// Profiler finds what takes a profile of a kind, and tells the subject where it has its tools;
+	// the tool's name may be empty, for the best one.
+	Profiler func(s *profile.Subject, kind, tool string) (profile.Choice, error)
+	// Own are the lab's processes beside this one, such as a home's: they are no strangers.
+	Own []int
 	// Ceilings are the generator's own rates against a null server, by number of connections.
 	Ceilings map[int]float64
 }
@@ -108,13 +118,19 @@ type life struct {
 	addr    netip.AddrPort
 	details []detail
 	step    string
+
+	ride    Ride
+	watched suite.Observe
+	pilots  map[string]float64
+	windows []stretch
+	pprof   int  // port of a Go service's profiles; 0: it has none
+	heard   bool // the home of telemetry was told of the trial
 }
 
 // Trial runs one trial to its record. It never fails otherwise: what went wrong is in the record.
-func (l *Lab) Trial(ctx context.Context, p *suite.Plan, t suite.Trial, s Subject,
-	prov result.Provenance) *result.Record {
+func (l *Lab) Trial(ctx context.Context, e Experiment, t suite.Trial) *result.Record {
 	began := clock.Mono()
-	f := &life{lab: l, plan: p, trial: t, subject: s, rec: newRecord(p, t, s, prov)}
+	f := l.life(e, t)
 	err := f.run(ctx)
 	if err != nil {
 		f.fail(ctx, err)
@@ -155,7 +171,7 @@ func newRecord(p *suite.Plan, t suite.Trial, s Subject, prov result.Provenance) 
 			Runtime: s.Target.Runtime, Mode: s.Target.Mode, Variant: t.Variant, Driver: t.Driver,
 			Arm: t.Arm, Origin: s.Service.Origin,
 		},
-		Scenario: t.Scenario, Contract: p.Suite.Contract, Provenance: prov,
+		Scenario: t.Scenario, Contract: p.Suite.Contract, Provenance: prov, Role: t.Role,
 		Artifact: result.Artifact{
 			SHA256: s.Built.SHA256, SizeBytes: s.Built.SizeBytes, BuildHash: s.Built.Hash,
 			ImageBytes: s.Built.ImageBytes,
@@ -171,6 +187,7 @@ func (l *Lab) tell(e Event) {
 
 func (f *life) at(step string, expect time.Duration) {
 	f.step = step
+	f.mark(telemetry.Phase, step)
 	f.lab.tell(Event{Trial: f.trial.ID, Step: step, Expect: expect})
 }
 
@@ -233,6 +250,7 @@ func (f *life) end() {
 			f.fail(context.Background(), err)
 		}
 	}
+	f.hear()
 	if err := f.saveDetails(); err != nil && f.rec.Failure == nil {
 		f.step = "save"
 		f.fail(context.Background(), err)
@@ -253,19 +271,17 @@ func (f *life) launch(ctx context.Context) error {
 	}
 	bounded, cancel := context.WithTimeout(ctx, launchBound)
 	defer cancel()
-	starter := system.Starter{Launcher: f.lab.Launcher, Dial: f.lab.Dial, Port: f.lab.Port}
-	rides := f.plan.Suite.Variant(f.trial.Variant)
-	env := map[string]string{}
-	for name, value := range rides.Env {
-		env[name] = string(value)
-		f.rec.Provenance.Rides = append(f.rec.Provenance.Rides, name+"="+string(value))
-	}
-	slices.Sort(f.rec.Provenance.Rides)
-	sys, err := starter.Start(bounded, system.Order{
+	ports := system.Distinct(f.lab.Port)
+	starter := system.Starter{Launcher: f.lab.Launcher, Dial: f.lab.Dial, Port: ports}
+	order := system.Order{
 		Name: f.trial.ID, Service: f.subject.Service, Target: f.subject.Target,
 		Built: f.subject.Built, LogFile: f.logFile(), Cores: f.lab.Layout.Service,
-		CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory), Env: env, On: rides.Processes,
-	})
+		CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory),
+	}
+	if err := f.board(bounded, &order, ports); err != nil {
+		return err
+	}
+	sys, err := starter.Start(bounded, order)
 	if sys == nil {
 		return err
 	}
@@ -301,7 +317,7 @@ func (f *life) ready(ctx context.Context) error {
 	if err := f.firstAnswer(bounded); err != nil {
 		return f.orExit(err)
 	}
-	f.watch, err = f.lab.Watch(f.proc)
+	f.watch, err = f.lab.Watch(f.proc, time.Duration(f.watched.Period))
 	return err
 }
 

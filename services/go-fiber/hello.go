@@ -40,7 +40,9 @@ func (e cache) hello(c fiber.Ctx) error {
 	if log {
 		// A goroutine has no name; the connection that it serves is the nearest thing to one.
 		connection := c.RequestCtx().RemoteAddr()
-		fmt.Printf("hello mode=%s key=%s thread=goroutine/%s\n", mode, key, connection)
+		line := fmt.Sprintf("hello mode=%s key=%s thread=goroutine/%s", mode, key, connection)
+		fmt.Println(line)
+		exportLog(c.Context(), line)
 	}
 	time.Sleep(sleep)
 	value, found := e[key]

@@ -29,6 +29,9 @@ func main() {
 }
 
 func run() error {
+	if err := startProfiling(); err != nil {
+		return err
+	}
 	if err := applyBudget(); err != nil {
 		return err
 	}
@@ -39,7 +42,10 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	app := newApp(signals)
+	app, err := newApp(signals)
+	if err != nil {
+		return err
+	}
 	address := net.JoinHostPort(
 		cmp.Or(os.Getenv("HOST"), "127.0.0.1"),
 		cmp.Or(os.Getenv("PORT"), "8080"),

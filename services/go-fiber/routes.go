@@ -7,7 +7,7 @@ import (
 	"github.com/gofiber/fiber/v3"
 )
 
-func newApp(signals telemetry) *fiber.App {
+func newApp(signals telemetry) (*fiber.App, error) {
 	app := fiber.New(fiber.Config{
 		// The first three because what the contract does not name is 404: /Hello, /hello/, HEAD.
 		CaseSensitive:           true,
@@ -21,7 +21,9 @@ func newApp(signals telemetry) *fiber.App {
 		ReadTimeout: time.Minute,
 		IdleTimeout: 2 * time.Minute,
 	})
-	signals.instrument(app)
+	if err := signals.instrument(app); err != nil {
+		return nil, err
+	}
 	app.Get("/hello/"+mode, newCache().hello)
 
 	app.Get("/", ok) // fasthttp has read the body by now.
@@ -36,7 +38,7 @@ func newApp(signals telemetry) *fiber.App {
 
 	app.Get("/healthz", ok)
 	app.Get("/readyz", ok)
-	return app
+	return app, nil
 }
 
 // answerError leaves out Fiber's text. A known path with another method is 405 to Fiber, and

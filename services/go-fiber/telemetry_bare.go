@@ -15,6 +15,8 @@ func newTelemetry(context.Context) (telemetry, error) {
 	return telemetry{}, nil
 }
 
-func (telemetry) instrument(*fiber.App) {}
+func (telemetry) instrument(*fiber.App) error { return nil }
 
 func (telemetry) stop() {}
+
+func exportLog(context.Context, string) {}

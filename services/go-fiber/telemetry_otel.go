@@ -6,104 +6,142 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 	"time"
 
 	fiberotel "github.com/gofiber/contrib/v3/otel"
 	"github.com/gofiber/fiber/v3"
+	"go.opentelemetry.io/contrib/bridges/otelslog"
+	"go.opentelemetry.io/contrib/exporters/autoexport"
+	otelruntime "go.opentelemetry.io/contrib/instrumentation/runtime"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/log/global"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
+	sdklog "go.opentelemetry.io/otel/sdk/log"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// flushGrace comes after shutdownGrace, and the contract allows two seconds for both.
-const flushGrace = 500 * time.Millisecond
+const (
+	serviceName = "go-fiber"
+	// flushGrace comes after shutdownGrace, and the contract allows two seconds for both.
+	flushGrace = 500 * time.Millisecond
+)
 
-// telemetry records spans and metrics, and sends them where OTEL_EXPORTER_OTLP_ENDPOINT says.
+// logger gives its records to the global provider, which drops them unless startLogs sets one.
+var logger = otelslog.NewLogger(serviceName)
+
+// telemetry records spans, metrics and logs, as the variables OTEL_* say.
 type telemetry struct {
-	traces  *sdktrace.TracerProvider
-	metrics *sdkmetric.MeterProvider
-	hellos  metric.Int64Counter
+	stops []func(context.Context) error
 }
 
 func newTelemetry(ctx context.Context) (telemetry, error) {
-	spans, numbers, err := newExporters(ctx)
-	if err != nil {
-		return telemetry{}, err
+	var t telemetry
+	otel.SetTextMapPropagator(propagation.NewCompositeTextMapPropagator(
+		propagation.TraceContext{}, propagation.Baggage{}))
+	// The SDK for Go leaves this variable to the program. What is instrumented stays so, and calls
+	// the API's providers, which do nothing.
+	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
+		return t, nil
 	}
 	origin, err := newResource(ctx)
 	if err != nil {
-		return telemetry{}, err
+		return t, err
 	}
-	t := telemetry{
-		traces: sdktrace.NewTracerProvider(
-			sdktrace.WithBatcher(spans),
-			sdktrace.WithResource(origin),
-		),
-		metrics: sdkmetric.NewMeterProvider(
-			sdkmetric.WithReader(sdkmetric.NewPeriodicReader(numbers)),
-			sdkmetric.WithResource(origin),
-		),
-	}
-	t.hellos, err = t.metrics.Meter("go-fiber").Int64Counter("hello.request.count",
-		metric.WithDescription("Requests of the endpoint hello."),
-		metric.WithUnit("{request}"))
-	if err != nil {
-		return telemetry{}, err
-	}
-	otel.SetTracerProvider(t.traces)
-	otel.SetMeterProvider(t.metrics)
-	otel.SetTextMapPropagator(propagation.NewCompositeTextMapPropagator(
-		propagation.TraceContext{}, propagation.Baggage{}))
-	return t, nil
+	err = errors.Join(
+		t.startTraces(ctx, origin), t.startMetrics(ctx, origin), t.startLogs(ctx, origin))
+	return t, err
 }
 
 // newResource lets the environment, OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES, have the last
 // word.
 func newResource(ctx context.Context) (*resource.Resource, error) {
 	return resource.New(ctx,
-		resource.WithAttributes(attribute.String("service.name", "go-fiber")),
+		resource.WithAttributes(attribute.String("service.name", serviceName)),
 		resource.WithTelemetrySDK(),
 		resource.WithFromEnv(),
 	)
 }
 
-func newExporters(ctx context.Context) (sdktrace.SpanExporter, sdkmetric.Exporter, error) {
-	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" {
-		return discardSpans{}, discardMetrics{}, nil
-	}
-	spans, err := otlptracehttp.New(ctx)
+// startTraces leaves the sampler to the SDK, which reads OTEL_TRACES_SAMPLER itself.
+func (t *telemetry) startTraces(ctx context.Context, origin *resource.Resource) error {
+	exporter, err := autoexport.NewSpanExporter(ctx, discardUnsentSpans()...)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	numbers, err := otlpmetrichttp.New(ctx)
-	return spans, numbers, err
+	options := []sdktrace.TracerProviderOption{sdktrace.WithResource(origin)}
+	if !autoexport.IsNoneSpanExporter(exporter) {
+		options = append(options, sdktrace.WithBatcher(exporter))
+	}
+	provider := sdktrace.NewTracerProvider(options...)
+	otel.SetTracerProvider(provider)
+	t.stops = append(t.stops, provider.Shutdown)
+	return nil
+}
+
+func (t *telemetry) startMetrics(ctx context.Context, origin *resource.Resource) error {
+	reader, err := autoexport.NewMetricReader(ctx, discardUnsentMetrics()...)
+	if err != nil || autoexport.IsNoneMetricReader(reader) {
+		return err
+	}
+	provider := sdkmetric.NewMeterProvider(
+		sdkmetric.WithReader(reader), sdkmetric.WithResource(origin))
+	otel.SetMeterProvider(provider)
+	t.stops = append(t.stops, provider.Shutdown)
+	return otelruntime.Start(otelruntime.WithMeterProvider(provider))
+}
+
+func (t *telemetry) startLogs(ctx context.Context, origin *resource.Resource) error {
+	exporter, err := autoexport.NewLogExporter(ctx, discardUnsentLogs()...)
+	if err != nil || autoexport.IsNoneLogExporter(exporter) {
+		return err
+	}
+	provider := sdklog.NewLoggerProvider(
+		sdklog.WithProcessor(sdklog.NewBatchProcessor(exporter)), sdklog.WithResource(origin))
+	global.SetLoggerProvider(provider)
+	t.stops = append(t.stops, provider.Shutdown)
+	return nil
 }
 
 // instrument comes before the routes, because Fiber runs handlers in the order of registration.
-func (t telemetry) instrument(app *fiber.App) {
+func (t *telemetry) instrument(app *fiber.App) error {
+	hellos, err := otel.Meter(serviceName).Int64Counter("hello.request.count",
+		metric.WithDescription("Requests of the endpoint hello."),
+		metric.WithUnit("{request}"))
+	if err != nil {
+		return err
+	}
 	app.Use(fiberotel.Middleware())
 
 	path := "/hello/" + mode
 	// Made once, as the package metric advises: making a set of attributes allocates.
 	endpoint := metric.WithAttributeSet(attribute.NewSet(attribute.String("endpoint", path)))
 	app.Get(path, func(c fiber.Ctx) error {
-		t.hellos.Add(c.Context(), 1, endpoint)
+		hellos.Add(c.Context(), 1, endpoint)
 		return c.Next()
 	})
+	return nil
 }
 
 // stop sends what is still queued, as far as that can be done in time. What is lost is said on
 // standard error; the service itself has not failed.
-func (t telemetry) stop() {
+func (t *telemetry) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), flushGrace)
 	defer cancel()
-	if err := errors.Join(t.traces.Shutdown(ctx), t.metrics.Shutdown(ctx)); err != nil {
-		otel.Handle(err)
+	var failures error
+	for _, stop := range t.stops {
+		failures = errors.Join(failures, stop(ctx))
 	}
+	if failures != nil {
+		otel.Handle(failures)
+	}
+}
+
+// exportLog adds a line to the log that is sent; the context has the trace that it belongs to.
+func exportLog(ctx context.Context, line string) {
+	logger.InfoContext(ctx, line)
 }

@@ -28,6 +28,9 @@ func main() {
 }
 
 func run() error {
+	if err := startProfiling(); err != nil {
+		return err
+	}
 	if err := applyBudget(); err != nil {
 		return err
 	}

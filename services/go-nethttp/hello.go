@@ -41,7 +41,9 @@ func (c cache) hello(w http.ResponseWriter, r *http.Request) {
 	key := parameter(query, "key", "1")
 	if log {
 		// A goroutine has no name; the connection that it serves is the nearest thing to one.
-		fmt.Printf("hello mode=%s key=%s thread=goroutine/%s\n", mode, key, r.RemoteAddr)
+		line := fmt.Sprintf("hello mode=%s key=%s thread=goroutine/%s", mode, key, r.RemoteAddr)
+		fmt.Println(line)
+		exportLog(r.Context(), line)
 	}
 	time.Sleep(sleep)
 	value, found := c[key]

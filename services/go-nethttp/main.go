@@ -28,15 +28,22 @@ func main() {
 }
 
 func run() error {
+	if err := startProfiling(); err != nil {
+		return err
+	}
 	if err := applyBudget(); err != nil {
 		return err
 	}
 	stop, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 
+	signals, err := newTelemetry(stop)
+	if err != nil {
+		return err
+	}
 	// A server without these two keeps a silent connection for ever.
 	server := &http.Server{
-		Handler:           newHandler(),
+		Handler:           signals.instrument(newHandler()),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 	}
@@ -55,7 +62,9 @@ func run() error {
 	case err := <-failed:
 		return err
 	case <-stop.Done():
-		return shutDown(server)
+		err := shutDown(server)
+		signals.stop()
+		return err
 	}
 }
 

@@ -28,6 +28,29 @@ export function line(k: number): { color: string; dash: number[] } {
   };
 }
 
+const flameColors = 6;
+
+// flame gives the k-th of any number of origins a tint that ink is read on.
+export function flame(k: number): string {
+  return token(`--flame-${(k % flameColors) + 1}`);
+}
+
+export const accent = () => token("--accent");
+export const paper = () => token("--paper");
+export const card = () => token("--card");
+
+// change goes from shade to the color of what grew or shrank; strength is from -1 to 1.
+export function change(strength: number): string {
+  return mix(shade(), token(strength > 0 ? "--grew" : "--shrank"), Math.abs(strength));
+}
+
+// mix is a color between two of six hex digits.
+function mix(from: string, to: string, part: number): string {
+  const digits = (color: string, k: number) => parseInt(color.slice(1 + 2 * k, 3 + 2 * k), 16);
+  const channel = (k: number) => Math.round(digits(from, k) * (1 - part) + digits(to, k) * part);
+  return `rgb(${channel(0)} ${channel(1)} ${channel(2)})`;
+}
+
 // tier gives a step of one ordered ramp; 0 is not ranked.
 export function tier(k: number): string {
   return k === 0 ? muted() : token(`--tier-${Math.min(k, tierColors)}`);

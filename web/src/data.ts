@@ -3,6 +3,7 @@
 
 export interface Page {
   scenarios: Scenario[];
+  flames: Flames | null;
 }
 
 export interface Scenario {
@@ -94,9 +95,29 @@ export interface Warmup {
   levels: { from: number; to: number; perS: number }[];
 }
 
+// Flames are the profiles of all scenarios. Names are shared: the same functions are everywhere.
+export interface Flames {
+  names: string[];
+  shorts: string[]; // without packages; empty: as the name
+  least: number; // the share of a profile below which frames are merged
+  profiles: Profile[];
+}
+
+export interface Profile {
+  scenario: number; // from 0
+  target: string;
+  kind: string;
+  load: string;
+  process: string; // of a system
+  unit: string;
+  about: string; // what took it, of how many samples
+  samples: number; // -1: not known
+  frames: number[]; // parents first, three numbers each: name, value, how many children follow
+}
+
 // read parses the block of JSON in the page.
 export function read(): Page {
   const block = document.getElementById("data");
   const page = JSON.parse(block?.textContent ?? "{}") as Partial<Page>;
-  return { scenarios: page.scenarios ?? [] };
+  return { scenarios: page.scenarios ?? [], flames: page.flames ?? null };
 }

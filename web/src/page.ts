@@ -5,7 +5,8 @@ import "./page.css";
 import "./print.css";
 import { copying } from "./copy";
 import { Cost } from "./cost";
-import { read, type Scenario } from "./data";
+import { type Page, read, type Scenario } from "./data";
+import { Flame } from "./flame";
 import { Loads } from "./loads";
 import { Percentiles } from "./percentiles";
 import type { Plot } from "./plot";
@@ -14,12 +15,17 @@ import { Series } from "./series";
 import * as theme from "./theme";
 
 // kinds are the figures by script, by the class of their section.
-const kinds: [string, (section: HTMLElement, s: Scenario) => Plot | null][] = [
+const kinds: [string, (section: HTMLElement, s: Scenario, page: Page) => Plot | null][] = [
   [".latency", (section, s) => new Percentiles(section, s.latency)],
   [".loads", (section, s) => s.loads && new Loads(section, s.loads)],
   [".series", (section, s) => new Series(section, s.series)],
   [".cost", (section, s) => s.cost && new Cost(section, s.cost)],
+  [".flame", (section, s, page) => page.flames && new Flame(section, page.flames, number(page, s))],
 ];
+
+function number(page: Page, s: Scenario): number {
+  return page.scenarios.indexOf(s);
+}
 
 // Drawn draws a plot when it comes near the screen, and again when all are to be drawn again: a
 // page of forty targets is there at once.
@@ -56,11 +62,11 @@ class Drawn {
 
 function plots(): Drawn[] {
   const out: Drawn[] = [];
-  const { scenarios } = read();
+  const page = read();
   for (const [selector, make] of kinds) {
     for (const section of document.querySelectorAll<HTMLElement>(selector + "[data-scenario]")) {
-      const scenario = scenarios[Number(section.dataset["scenario"]) - 1];
-      const plot = scenario && make(section, scenario);
+      const scenario = page.scenarios[Number(section.dataset["scenario"]) - 1];
+      const plot = scenario && make(section, scenario, page);
       if (plot) {
         out.push(new Drawn(section, plot));
       }

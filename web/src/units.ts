@@ -33,3 +33,38 @@ export function tick(text: string): string {
 export function percentile(q: number): string {
   return String(Number((q * 100).toFixed(4)));
 }
+
+// percent is a share, such as 0.123, as "12.3 %".
+export function percent(share: number): string {
+  return digits(share * 100) + " %";
+}
+
+// points is a change of a share, with its sign: 0.043 is "+4.30 points".
+export function points(delta: number): string {
+  return (delta < 0 ? "−" : "+") + digits(Math.abs(delta) * 100) + " points";
+}
+
+const steps: Record<string, [number, string][]> = {
+  nanoseconds: [
+    [1e9, "s"],
+    [1e6, "ms"],
+    [1e3, "µs"],
+    [1, "ns"],
+  ],
+  bytes: [
+    [2 ** 30, "GiB"],
+    [2 ** 20, "MiB"],
+    [2 ** 10, "KiB"],
+    [1, "B"],
+  ],
+};
+
+// amount is a value of a profile, as internal/profile prints it.
+export function amount(value: number, unit: string): string {
+  for (const [from, name] of steps[unit] ?? []) {
+    if (value >= from) {
+      return digits(value / from) + " " + name;
+    }
+  }
+  return digits(value);
+}

@@ -10,7 +10,10 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,6 +23,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/reflection"
 
 	"prony/internal/load"
@@ -307,4 +311,128 @@ func TestBadConfigs(t *testing.T) {
 	}
 	bad(stack.Config{Protocol: "gopher"}, "no protocol")
 	bad(stack.Config{Protocol: stack.H1TLS, Streams: 4}, "one request at a time")
+}
+
+// parents are the trace ids that a server was sent, and how many requests came without one.
+type parents struct {
+	mu   sync.Mutex
+	ids  []string
+	bare int
+}
+
+var parentRe = regexp.MustCompile("^00-([0-9a-f]{32})-([0-9a-f]{16})-01$")
+
+func (p *parents) take(t *testing.T, parent, state []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(parent)+len(state) == 0 {
+		p.bare++
+		return
+	}
+	if len(parent) != 1 || !slices.Equal(state, []string{"prony=1"}) ||
+		!parentRe.MatchString(parent[0]) {
+		t.Errorf("fields are %q and %q", parent, state)
+		return
+	}
+	p.ids = append(p.ids, parentRe.FindStringSubmatch(parent[0])[1])
+}
+
+// check holds what the server was sent against what the load says of half of its requests: 80 of
+// them, so that 40 are traced, within five standard deviations of √(80/4).
+func (p *parents) check(t *testing.T, c stack.Config, requests ...load.Request) {
+	t.Helper()
+	s := open(200)
+	s.Trace = load.Trace{Share: 0.5, Keep: 80}
+	s.Scenario = load.Scenario{Requests: requests}
+	r := offer(t, c, s)
+	slices.Sort(p.ids)
+	n := len(p.ids)
+	if r.Errors.Total() != 0 || n+p.bare != 80 || n < 40-23 || n > 40+23 ||
+		len(slices.Compact(slices.Clone(p.ids))) != n {
+		t.Errorf("%s: %d with ids, %d without: %+v", c.Protocol, n, p.bare, r.Errors)
+	}
+	kept := 0
+	for _, x := range r.Traced {
+		if x.Why != "uniform" {
+			continue
+		}
+		if kept++; !slices.Contains(p.ids, x.TraceID) || x.FirstByteNs <= 0 {
+			t.Errorf("%s: %+v was not sent", c.Protocol, x)
+		}
+	}
+	if kept != n {
+		t.Errorf("%s: %d of %d kept", c.Protocol, kept, n)
+	}
+}
+
+// Every protocol whose requests have header fields carries trace ids in them.
+func TestTrace(t *testing.T) {
+	hear := func(p *parents, start func(*httptest.Server)) string {
+		server := httptest.NewUnstartedServer(http.HandlerFunc(
+			func(_ http.ResponseWriter, r *http.Request) {
+				p.take(t, r.Header.Values("Traceparent"), r.Header.Values("Tracestate"))
+			}))
+		start(server)
+		t.Cleanup(server.Close)
+		return server.Listener.Addr().String()
+	}
+	both := []load.Request{{Method: "GET", Path: "/{seq}", WantSize: -1},
+		{Method: "POST", Path: "/", Body: "x", WantSize: -1}}
+	var tls, h2, h2c parents
+	tls.check(t, stack.Config{Protocol: stack.H1TLS, Network: "tcp", Host: "a.b", Insecure: true,
+		Address: hear(&tls, (*httptest.Server).StartTLS)}, both...)
+	h2.check(t, stack.Config{Protocol: stack.H2, Network: "tcp", Host: "a.b", Insecure: true,
+		Streams: 4, Address: hear(&h2, func(s *httptest.Server) {
+			s.EnableHTTP2 = true
+			s.StartTLS()
+		})}, both...)
+	h2c.check(t, stack.Config{Protocol: stack.H2C, Network: "tcp", Host: "a.b",
+		Address: hear(&h2c, func(s *httptest.Server) {
+			s.Config.Protocols = &http.Protocols{}
+			s.Config.Protocols.SetUnencryptedHTTP2(true)
+			s.Start()
+		})}, both...)
+
+	var calls parents
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, req any,
+		_ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		calls.take(t, metadata.ValueFromIncomingContext(ctx, "traceparent"),
+			metadata.ValueFromIncomingContext(ctx, "tracestate"))
+		return next(ctx, req)
+	}))
+	healthpb.RegisterHealthServer(server, health.NewServer())
+	go server.Serve(l) //nolint:errcheck // it ends when it is stopped
+	t.Cleanup(server.Stop)
+	calls.check(t, stack.Config{Protocol: stack.GRPC, Network: "tcp", Host: "a.b",
+		Address: l.Addr().String()}, load.Request{Method: "POST",
+		Path: "/grpc.health.v1.Health/Check", Want: "\x08\x01", HasWant: true})
+}
+
+// A message of WebSocket is its payload alone: a share of traced ones is refused, before anything
+// is connected.
+func TestTraceNeedsHeaders(t *testing.T) {
+	for _, protocol := range []string{stack.WS, stack.WSS} {
+		s := open(200)
+		s.Name, s.Window, s.Timeout = "test", time.Second, time.Second
+		s.Address = netip.MustParseAddrPort("127.0.0.1:1")
+		s.Scenario = load.Scenario{Requests: []load.Request{{Method: "POST", Path: "/"}}}
+		s.Engine = func(_ netip.AddrPort, n int) (load.Engine, error) {
+			return stack.New(stack.Config{Protocol: protocol, Network: "tcp",
+				Address: "127.0.0.1:1"}, n)
+		}
+		s.Trace.Share = 0.01
+		if _, err := load.Run(t.Context(), s); err == nil ||
+			!strings.Contains(err.Error(), "no header fields to carry a trace id") {
+			t.Errorf("%s: error %v, want one about header fields", protocol, err)
+		}
+		s.Trace.Share = 0
+		if _, err := load.Run(t.Context(), s); err == nil ||
+			!strings.Contains(err.Error(), "could be opened") {
+			t.Errorf("%s: error %v, want that of connecting", protocol, err)
+		}
+	}
 }

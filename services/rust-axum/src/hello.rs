@@ -12,6 +12,7 @@ use axum::http::StatusCode;
 use serde::de::{Deserialize, Deserializer, Error};
 
 use crate::routes::{get, is_digits};
+use crate::telemetry;
 
 const ENTRIES: u32 = 50_000;
 const MAX_SLEEP: Duration = Duration::from_secs(60);
@@ -42,10 +43,12 @@ async fn hello(
     let Query(Parameters { key, sleep, log }) = query.map_err(|rejection| rejection.status())?;
     if log {
         let thread = std::thread::current();
-        println!(
+        let line = format!(
             "hello mode=reactive key={key} thread={}",
             thread.name().unwrap_or("unnamed")
         );
+        println!("{line}");
+        telemetry::export_log(&line);
     }
     // Even a sleep of nothing would send the task through the timer.
     if !sleep.is_zero() {

@@ -1,9 +1,14 @@
 //! Keeps the contracts hello, http and compute with axum on Tokio's multi-thread runtime.
 
 mod compute;
+#[cfg(feature = "otel")]
+mod discard;
 mod hello;
 mod http;
 mod routes;
+#[cfg_attr(feature = "otel", path = "telemetry_otel.rs")]
+#[cfg_attr(not(feature = "otel"), path = "telemetry_bare.rs")]
+mod telemetry;
 
 use std::env;
 use std::error::Error;
@@ -17,6 +22,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 
+use telemetry::Telemetry;
+
 type Failure = Box<dyn Error + Send + Sync>;
 
 /// Requests still running when this has passed after SIGTERM are cut off.
@@ -24,8 +31,15 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 
 fn main() -> Result<(), Failure> {
     let workers = variable("CPUS", NonZeroUsize::MIN)?;
+    let runtime = runtime(workers)?;
+    let telemetry = {
+        let _within = runtime.enter();
+        Telemetry::start()?
+    };
     // Spawned, as the future given to `block_on` would run on a thread beyond the workers.
-    runtime(workers)?.block_on(async { tokio::spawn(serve()).await? })
+    let served = runtime.block_on(async { tokio::spawn(serve()).await? });
+    telemetry.stop();
+    served
 }
 
 fn runtime(workers: NonZeroUsize) -> std::io::Result<Runtime> {
@@ -43,7 +57,7 @@ async fn serve() -> Result<(), Failure> {
     let mut asked_to_stop = signal(SignalKind::terminate())?;
     let mut out_of_patience = signal(SignalKind::terminate())?;
 
-    let routes = routes::all();
+    let routes = telemetry::instrument(routes::all());
     let listener = TcpListener::bind((host.as_str(), port))
         .await?
         .tap_io(send_at_once);

@@ -7,6 +7,8 @@ import java.time.Duration;
 import java.util.Objects;
 import java.util.OptionalInt;
 import java.util.regex.Pattern;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import org.springframework.beans.factory.annotation.Value;
 import org.springframework.http.MediaType;
 import org.springframework.http.ResponseEntity;
@@ -18,6 +20,7 @@ import org.springframework.web.bind.annotation.RestController;
 @RestController
 class Hello {
 
+    private static final Logger LOG = LoggerFactory.getLogger(Hello.class);
     private static final int ENTRIES = 50_000;
     private static final int MAX_SLEEP_MILLIS = 60_000;
     private static final Pattern SLEEP = Pattern.compile("[0-9]{1,2}(\\.[0-9]{1,3})?");
@@ -49,7 +52,7 @@ class Hello {
         }
         String wanted = Objects.requireNonNullElse(key, "1");
         if (logged.equals("true")) {
-            System.out.println("hello mode=" + mode + " key=" + wanted + " thread=" + threadName());
+            LOG.info("hello mode={} key={} thread={}", mode, wanted, threadName());
         }
         return greeting(cache.getIfPresent(wanted));
     }

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"prony/internal/agent"
+)
+
+func (a *app) agentsCmd() *cobra.Command {
+	c := &cobra.Command{
+		Use: "agents", Short: "List what may ride along with services",
+		Args: arguments(0, 0),
+		Long: `Agents lists what agents.yaml declares: each agent at each of its levels, the
+runtimes that can have it, its version, and whether it was fetched or what it lacks here. A suite
+names one as a variant (agent: NAME/LEVEL); a run fetches what it needs by itself.`,
+		Example: "  prony agents\n  prony agents fetch otel-java",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.listAgents(c.Context())
+		},
+	}
+	c.AddCommand(&cobra.Command{
+		Use: "fetch [NAME...]", Short: "Fetch agents, all that can be had here by default",
+		Args: cobra.ArbitraryArgs,
+		Long: `Fetch gets agents through Maven, npm and pip, as their user has set them up, into
+.prony/agents, and says the digest of each. What was fetched is taken again as long as it is still
+the same to the byte; a file of Maven that has another digest than agents.yaml says is refused.`,
+		Example: "  prony agents fetch\n  prony agents fetch otel-java otel-node",
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.fetchAgents(c.Context(), args)
+		},
+	})
+	return c
+}
+
+func (a *app) listAgents(ctx context.Context) error {
+	root, err := a.root()
+	if err != nil {
+		return err
+	}
+	catalog, err := a.agents(root)
+	if err != nil {
+		return err
+	}
+	f := a.fetcher(root)
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "AGENT\tRUNTIMES\tVERSION\tHERE\tABOUT")
+	for _, x := range catalog.Agents {
+		version, here := agentHere(ctx, f, x)
+		for _, l := range x.Rungs() {
+			state := here
+			if lacks := f.Lacks(x.Variant(l)); len(lacks) > 0 {
+				state = strings.Join(lacks, "; ")
+			}
+			of := strings.Join(x.Runtimes, ",")
+			if len(x.Languages) > 0 {
+				of += " (" + strings.Join(x.Languages, ",") + ")"
+			}
+			fmt.Fprintln(w, strings.Join([]string{x.Full(l), of, version, state, l.About}, "\t"))
+		}
+	}
+	return w.Flush()
+}
+
+// agentHere is an agent's version and what can be said of it on this machine.
+func agentHere(ctx context.Context, f *agent.Fetcher, x agent.Agent) (version, here string) {
+	version, err := x.Version(f.Root)
+	missing := f.Missing(x)
+	got, have := f.Have(ctx, x)
+	switch {
+	case err != nil:
+		here = err.Error()
+	case len(missing) > 0 && !have:
+		here = strings.Join(missing, "; ")
+	case x.Fetch.Build != "":
+		here = "a build of the service"
+	case x.Source() == "":
+		here = "nothing to fetch"
+	case have:
+		version, here = got.Version, "fetched"
+	default:
+		here = "not fetched"
+	}
+	if version == "" {
+		version = "-"
+	}
+	return version, here
+}
+
+func (a *app) fetcher(root string) *agent.Fetcher {
+	return &agent.Fetcher{Root: root, Progress: a.say}
+}
+
+// fetchAgents fetches agents by name, all without names. One that lacks something here is skipped
+// with a line, unless it was named.
+func (a *app) fetchAgents(ctx context.Context, names []string) error {
+	root, err := a.root()
+	if err != nil {
+		return err
+	}
+	catalog, err := a.agents(root)
+	if err != nil {
+		return err
+	}
+	chosen := catalog.Agents
+	if len(names) > 0 {
+		chosen = nil
+	}
+	for _, name := range names {
+		x, err := catalog.Pick(name)
+		if err != nil {
+			return usageError{err}
+		}
+		chosen = append(chosen, x)
+	}
+	f := a.fetcher(root)
+	var errs []error
+	for _, x := range chosen {
+		got, err := f.Fetch(ctx, x)
+		switch {
+		case errors.Is(err, agent.ErrMissing) && len(names) == 0:
+			fmt.Fprintf(a.stdout, "skipped %s: %s\n", x.Name, strings.Join(f.Missing(x), "; "))
+		case err != nil:
+			errs = append(errs, err)
+		case got.Path == "":
+			fmt.Fprintf(a.stdout, "%-16s nothing to fetch\n", x.Name)
+		default:
+			fmt.Fprintf(a.stdout, "%-16s %-8s %s  %s\n", x.Name, got.Version, got.SHA256[:12],
+				fetchedHow(got))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func fetchedHow(f agent.Fetched) string {
+	if f.Cached {
+		return "unchanged"
+	}
+	return "fetched"
+}

@@ -1,0 +1,283 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	pprof "github.com/google/pprof/profile"
+	"github.com/spf13/cobra"
+
+	"prony/internal/gc"
+	"prony/internal/profile"
+	"prony/internal/result"
+	"prony/internal/table"
+	"prony/internal/telemetry"
+	"prony/internal/telemetry/logs"
+	"prony/internal/telemetry/spans"
+	"prony/internal/trial"
+)
+
+// explainFlags choose the request.
+type explainFlags struct{ target, trial, load, id string }
+
+func (a *app) explainCmd() *cobra.Command {
+	f := explainFlags{}
+	c := &cobra.Command{
+		Use: "explain [RUN]", Short: "Tell where the time of a slow request went",
+		Args: arguments(0, 1),
+		Long: `Explain takes a request that carried a trace id, the slowest of the run's observed
+trials unless flags say otherwise, and puts together what is known of it: when it was due, sent and
+answered as the load saw it; its trace, span by span, with the log lines beside; the pauses of the
+collector that it ran into; what the service used at that moment; and where the processor was
+during the load, by the profile.
+
+Such trials come with "prony run --telemetry". RUN is a run's folder or its name in results/;
+without it the newest run that has telemetry is taken.`,
+		Example: "  prony run --telemetry --targets java-spring/virtual\n  prony explain\n" +
+			"  prony explain --target java-spring/virtual --load peak",
+		RunE: func(c *cobra.Command, args []string) error {
+			dir, err := a.storedRun(args, telemetry.Dir)
+			if err != nil {
+				return err
+			}
+			s, err := findStory(dir, f)
+			if err != nil {
+				return err
+			}
+			return s.print(a.stdout)
+		},
+	}
+	fs := c.Flags()
+	fs.StringVar(&f.target, "target", "", "of this target")
+	fs.StringVar(&f.trial, "trial", "", "of this trial")
+	fs.StringVar(&f.load, "load", "", "of this load")
+	fs.StringVar(&f.id, "id", "", "of this trace, or how its id begins")
+	return c
+}
+
+// story is what is known of one request.
+type story struct {
+	dir     string
+	record  *result.Record
+	load    *result.Load
+	request result.Traced
+	trace   *spans.Trace // nil: none was kept
+	lines   []*logs.Record
+	pauses  []gc.Event
+	logged  bool // collections were
+}
+
+// findStory chooses the request and gathers what the run's folder has of it. A request with a trace
+// is preferred to one without, however slow: agents may drop what they cannot send.
+func findStory(dir string, f explainFlags) (*story, error) {
+	_, records, _, err := result.Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	var found []*story
+	for _, r := range records {
+		if (f.target != "" && r.Target.Name != f.target) || (f.trial != "" && r.Trial != f.trial) {
+			continue
+		}
+		for i := range r.Loads {
+			l := &r.Loads[i]
+			for _, t := range l.Traced {
+				if (f.load == "" || l.Name == f.load) && strings.HasPrefix(t.TraceID, f.id) {
+					found = append(found, &story{dir: dir, record: r, load: l, request: t})
+				}
+			}
+		}
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("explain %s: no request of it carried a trace id (or none that the "+
+			"flags ask for); run with --telemetry", dir)
+	}
+	slices.SortStableFunc(found, func(a, b *story) int {
+		return cmp.Compare(b.request.ResponseNs, a.request.ResponseNs)
+	})
+	for _, s := range found {
+		if err := s.gather(); err != nil {
+			return nil, err
+		}
+		if s.trace != nil {
+			return s, nil
+		}
+	}
+	return found[0], nil
+}
+
+func (s *story) gather() error {
+	home := filepath.Join(s.dir, telemetry.Dir)
+	traces, _, err := spans.Read(home, spans.Filter{ID: s.request.TraceID, Limit: 1})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if len(traces) > 0 {
+		s.trace = traces[0]
+	}
+	s.lines, _, err = logs.Read(home, logs.Filter{TraceID: s.request.TraceID, Limit: 50})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return s.collections()
+}
+
+// collections finds the pauses that the request ran into, of any process of the target.
+func (s *story) collections() error {
+	files, err := filepath.Glob(filepath.Join(s.dir, "logs", s.record.Trial+".*gc.log"))
+	if err != nil {
+		return err
+	}
+	from := s.load.OpenedNs + s.request.ScheduledNs
+	for _, file := range files {
+		log, err := gc.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("explain: %w", err)
+		}
+		s.logged = true
+		s.pauses = append(s.pauses, log.During(from, from+s.request.ResponseNs)...)
+	}
+	return nil
+}
+
+func (s *story) print(w io.Writer) error {
+	r, l := s.request, s.load
+	fmt.Fprintf(w, "%s, load %s, request %s\n", s.record.Trial, l.Name, r.TraceID)
+	fmt.Fprintf(w, "  %s; of this load p50 %s, p99 %s, the slowest %s\n\n",
+		whyText(r), ms(l.ResponseTime.P50Ns), ms(l.ResponseTime.P99Ns), ms(l.ResponseTime.MaxNs))
+	fmt.Fprintln(w, "as the load saw it")
+	fmt.Fprintf(w, "  due         %s into the window, %s\n", ms(r.ScheduledNs),
+		clockText(l.OpenedAtNs+r.ScheduledNs))
+	fmt.Fprintf(w, "  sent        %s later%s\n", ms(r.LagNs), waited(r))
+	fmt.Fprintf(w, "  first byte  %s after that\n", ms(r.FirstByteNs))
+	fmt.Fprintf(w, "  answered    %s after it was due\n\n", ms(r.ResponseNs))
+	if err := s.printTrace(w); err != nil {
+		return err
+	}
+	s.printPauses(w)
+	s.printMoment(w)
+	return s.printProfile(w)
+}
+
+func whyText(r result.Traced) string {
+	switch r.Why {
+	case "slowest":
+		return "one of the slowest that carried an id"
+	case "failed":
+		return "it failed"
+	}
+	return "drawn at random"
+}
+
+// waited tells a wait for a free connection from the generator's own lateness.
+func waited(r result.Traced) string {
+	if r.LagNs > r.ResponseNs/2 {
+		return " (every connection was busy: most of its time is that of requests before it)"
+	}
+	return ""
+}
+
+func (s *story) printTrace(w io.Writer) error {
+	if s.trace == nil {
+		fmt.Fprint(w, "its trace\n  none was kept: nothing that traces rode along, or it did not "+
+			"sample this request, or it was lost on its way (see \"What was sent about it\" in "+
+			"prony report)\n\n")
+		return nil
+	}
+	fmt.Fprintln(w, "its trace, █ what decided when it ended")
+	var notes []spans.Note
+	for _, line := range s.lines {
+		notes = append(notes, spans.Note{SpanID: line.SpanID, Ns: line.Ns,
+			Text: strings.ToUpper(line.Severity) + " " + line.Body})
+	}
+	if err := spans.Waterfall(w, s.trace, spans.Drawing{Notes: notes, Rows: 60}); err != nil {
+		return err
+	}
+	outside := s.request.ResponseNs - s.request.LagNs - s.trace.DurationNs
+	fmt.Fprintf(w, "%s of the answer are outside the spans: sockets, the server before it saw the "+
+		"request, the way back\n\n", ms(max(outside, 0)))
+	return nil
+}
+
+func (s *story) printPauses(w io.Writer) {
+	switch {
+	case !s.logged:
+		return
+	case len(s.pauses) == 0:
+		fmt.Fprint(w, "collections\n  none while it was under way\n\n")
+		return
+	}
+	fmt.Fprintln(w, "pauses that it ran into")
+	due := s.load.OpenedNs + s.request.ScheduledNs
+	for _, p := range s.pauses {
+		why := p.Cause
+		if !p.GC {
+			why = "no collection"
+		}
+		if why != "" {
+			why = " (" + why + ")"
+		}
+		fmt.Fprintf(w, "  %s for %s, %s after it was due%s\n", p.Kind, ms(p.PauseNs),
+			ms(p.StartNs-due), why)
+	}
+	fmt.Fprintln(w)
+}
+
+// printMoment tells what the service used when the request was under way.
+func (s *story) printMoment(w io.Writer) {
+	file := filepath.Join(s.dir, "series", s.record.Trial+"."+s.load.Name+".json")
+	data, err := os.ReadFile(file)
+	var samples trial.Samples
+	if err != nil || json.Unmarshal(data, &samples) != nil {
+		return // losing it loses drill-down only
+	}
+	at := slices.IndexFunc(samples.TimeNs, func(t int64) bool {
+		return t >= s.request.ScheduledNs+s.request.ResponseNs
+	})
+	if at < 0 {
+		return
+	}
+	fmt.Fprintf(w, "at that moment\n  the service used %.2f of %g processors, %s of memory and %d "+
+		"threads\n\n", samples.CPUCores[at], s.record.Limits.CPUs,
+		table.Bytes(float64(samples.RSSBytes[at])), samples.Threads[at])
+}
+
+// printProfile lists where the processor was during the load.
+func (s *story) printProfile(w io.Writer) error {
+	for _, p := range s.record.Profiles {
+		if p.Load != s.load.Name || p.Kind != profile.CPU || p.File == "" {
+			continue
+		}
+		in, err := os.Open(filepath.Join(s.dir, p.File))
+		if err != nil {
+			continue // likewise
+		}
+		seen, err := pprof.Parse(in)
+		if err = errors.Join(err, in.Close()); err != nil {
+			return fmt.Errorf("explain: %w", err)
+		}
+		fmt.Fprintf(w, "where the processor was during %s, by %s, all requests together\n", p.Load,
+			p.Tool)
+		for _, row := range profile.Top(seen, 8) {
+			fmt.Fprintf(w, "  %5.1f %%  %s\n", 100*row.FlatShare, row.Name)
+		}
+		fmt.Fprintf(w, "  prony profile %s --trial %s -o flame.html draws it\n", s.dir,
+			s.record.Trial)
+	}
+	return nil
+}
+
+func clockText(unixNs int64) string {
+	return time.Unix(0, unixNs).UTC().Format("15:04:05.000000 UTC")
+}
+
+func ms(ns int64) string { return table.Duration(float64(ns)) }

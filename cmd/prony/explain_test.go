@@ -1,0 +1,49 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+
+	"prony/internal/result"
+)
+
+// A slow request's story, from the load's view to the profile, as far as the run's folder has it.
+func TestExplain(t *testing.T) {
+	root := checkout(t)
+	dir := filepath.Join(root, "results", "run")
+	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--telemetry", "--targets",
+		"go-nethttp", "--blocks", "1", "--out", dir); exit != exitFine {
+		t.Fatal(stderr)
+	}
+	_, stderr, exit := say(t, mock{}, "explain", "--root", root, dir, "--target", "nobody")
+	if exit == exitFine {
+		t.Error("a request of nobody is explained")
+	}
+	has(t, "the error", stderr, "no request of it carried a trace id", "--telemetry")
+	out, stderr, exit := say(t, mock{}, "explain", "--root", root, dir)
+	if exit != exitFine {
+		t.Fatal(stderr)
+	}
+	// Due 250 ms into the window, sent 1 ms later, answered after 9 ms.
+	has(t, "the story", out, "observed-", "request 0123456789abcdef0123456789abcdef",
+		"due         250 ms into the window", "sent        1.00 ms later",
+		"first byte  7.00 ms after that", "answered    9.00 ms after it was due",
+		"none was kept")
+}
+
+// The observed trial is beside the comparison: in its folder, and in none of its tables.
+func TestObservedTrialsAreBeside(t *testing.T) {
+	root := checkout(t)
+	dir := filepath.Join(root, "results", "run")
+	out, stderr, exit := say(t, mock{}, "run", "--root", root, "--telemetry", "--targets",
+		"go-nethttp", "--blocks", "2", "--out", dir)
+	if exit != exitFine {
+		t.Fatal(stderr)
+	}
+	_, records, _, err := result.Read(dir)
+	if err != nil || len(records) != 3 || records[2].Role != result.Observed ||
+		records[2].Loads[0].TraceShare != 0.05 || records[0].Loads[0].TraceShare != 0 {
+		t.Fatalf("%v, records %+v", err, records)
+	}
+	has(t, "the report", out, "VALID 2 trials")
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"prony/internal/load"
+	"prony/internal/pace"
+	"prony/internal/result"
+)
+
+// What --trace and --traces ask for: a file, a share, or both.
+func TestTraceFlag(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "arrivals")
+	if err := os.WriteFile(file, []byte("# prony trace 1\n0\n0.5\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	plan := func(args ...string) (load.Spec, error) {
+		f := &loadFlags{}
+		fs := pflag.NewFlagSet("load", pflag.ContinueOnError)
+		fs.SetOutput(io.Discard)
+		f.add(fs)
+		f.addModel(fs)
+		if err := fs.Parse(args); err != nil {
+			return load.Spec{}, err
+		}
+		o, err := f.plan(t.Context(), "http://127.0.0.1:1/")
+		if err != nil {
+			return load.Spec{}, err
+		}
+		return o.spec, nil
+	}
+	check := func(share float64, arrivals string, args ...string) {
+		t.Helper()
+		s, err := plan(args...)
+		if err != nil || s.Trace.Share != share || s.Schedule.Arrivals != arrivals {
+			t.Errorf("%q: share %g, arrivals %q, %v; want %g and %q", args, s.Trace.Share,
+				s.Schedule.Arrivals, err, share, arrivals)
+		}
+	}
+	check(0, "")
+	check(0.01, "", "--traces", "1%")
+	check(0.0025, pace.Poisson, "--traces=0.25%", "--rate", "100")
+	check(1, "", "--traces", "100%", "--users", "3")
+	check(0, pace.Replay, "--trace", file)
+	check(0.5, pace.Replay, "--trace", file, "--traces", "50%")
+	wrong := func(want string, args ...string) {
+		t.Helper()
+		if _, err := plan(args...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", args, err, want)
+		}
+	}
+	for _, bad := range []string{"101%", "-1%", "NaN%", "one%", "%", "1"} {
+		wrong("share", "--traces", bad)
+	}
+	wrong("are different loads", "--trace", file, "--rate", "1")
+	wrong("no such file", "--trace", file+".gone")
+	// Two loads of one command line are not one in the eyes of whatever keeps traces.
+	a, errA := plan("--traces", "1%")
+	b, errB := plan("--traces", "1%")
+	if errA != nil || errB != nil || a.Trace.Salt == b.Trace.Salt {
+		t.Errorf("salts %d and %d, %v, %v", a.Trace.Salt, b.Trace.Salt, errA, errB)
+	}
+}
+
+// The slowest eight, with what is known of them, and nothing where nobody asked.
+func TestTracedTable(t *testing.T) {
+	check := func(l result.Load, want string) {
+		t.Helper()
+		var out bytes.Buffer
+		if err := (&app{stdout: &out}).traced(&l); err != nil || out.String() != want {
+			t.Errorf("%v; it prints\n%s, want\n%s", err, out.String(), want)
+		}
+	}
+	slow := result.Traced{TraceID: "0123456789abcdef0123456789abcdef", Why: "slowest",
+		ScheduledNs: 1_234_000_000, LagNs: 1500, FirstByteNs: 2e6, ResponseNs: 5e9}
+	late := result.Traced{TraceID: "ff", Why: "slowest", Route: "GET /", ResponseNs: 5e9,
+		Failed: true}
+	const head = "\n  traced: 1.0 % of the requests, the slowest first\n" +
+		"     due at        lag  first byte   response  trace id\n"
+	check(result.Load{Traced: []result.Traced{slow}}, "")
+	check(result.Load{TraceShare: 0.01},
+		"\n  traced: 1.0 % of the requests, the slowest first\n"+
+			"  none has ended within the window and its drain\n")
+	row := "    1.234 s    1.50 µs     2.00 ms     5.00 s  0123456789abcdef0123456789abcdef\n"
+	check(result.Load{TraceShare: 0.01, Traced: []result.Traced{slow, late,
+		{TraceID: "0", Why: "failed"}, {TraceID: "1", Why: "uniform"}}}, head+row+
+		"    0.000 s        0 s           –     5.00 s  ff"+strings.Repeat(" ", 32)+
+		"GET / (failed)\n")
+	var many []result.Traced
+	for range 20 {
+		many = append(many, slow)
+	}
+	check(result.Load{TraceShare: 0.01, Traced: many}, head+strings.Repeat(row, 8))
+}

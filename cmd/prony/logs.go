@@ -1,0 +1,198 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"prony/internal/result"
+	"prony/internal/telemetry"
+	"prony/internal/telemetry/logs"
+	"prony/internal/telemetry/spans"
+)
+
+type logsFlags struct {
+	trial, target, service string
+	trace, grep, severity  string
+	limit                  int
+	files                  bool
+	format                 string
+}
+
+func (a *app) logsCmd() *cobra.Command {
+	f := &logsFlags{}
+	c := &cobra.Command{
+		Use: "logs [RUN]", Short: "Show the log lines that were kept of a run",
+		Args: arguments(0, 1),
+		Long: `Logs shows what the services of a run wrote. RUN is its folder, or the folder's name
+below results/; without one it is the newest run that has any.
+
+Services that send log records by OTLP have a time, a severity and often a trace id for each: of
+those, warnings and worse were kept, what belongs to kept traces, and a uniform sample of the rest;
+how many there were in all stands in the run's records. Of a run without such records the lines come
+from the files below its folder logs/, into which each service's standard output and error went.
+Those are whole, but nothing is known of a line except its words: --severity and --service cannot
+choose among them, and --trace finds those that name the id. With --files they are shown although
+there are records, too.`,
+		Example: `  prony logs --severity warn
+  prony logs results/2026-11-21T03-40-11Z --trace 4bf92f3577b34da6
+  prony logs --target petclinic/jar --grep 'timeout|refused'
+  prony logs --files --trial b1-03-go-nethttp`,
+		RunE: func(_ *cobra.Command, args []string) error { return a.logs(args, *f) },
+	}
+	fs := c.Flags()
+	fs.StringVar(&f.trial, "trial", "", "only of this trial, e.g. b1-03-go-nethttp")
+	fs.StringVar(&f.target, "target", "", "only of this target")
+	fs.StringVar(&f.service, "service", "", "only of this service")
+	fs.StringVar(&f.trace, "trace", "", "only of this trace, by its id or how that begins")
+	fs.StringVar(&f.grep, "grep", "", "only those that match this regular expression (RE2)")
+	fs.StringVar(&f.severity, "severity", "", "only as severe or more: trace, debug, info, warn, "+
+		"error, fatal")
+	fs.IntVar(&f.limit, "limit", 200, "lines; 0: all")
+	fs.BoolVar(&f.files, "files", false, "lines of the services' own files")
+	fs.StringVar(&f.format, "format", "text", "text or json")
+	return c
+}
+
+func (f *logsFlags) filter() (logs.Filter, error) {
+	out := logs.Filter{Trial: f.trial, Target: f.target, Service: f.service, TraceID: f.trace}
+	if f.limit < 0 {
+		return out, usageError{errors.New("--limit: want 0 or more")}
+	}
+	if f.format != "text" && f.format != "json" {
+		return out, usageError{fmt.Errorf("--format %q: there are text, json", f.format)}
+	}
+	if f.severity != "" {
+		if out.MinSeverity = logs.Level(f.severity); out.MinSeverity < 0 {
+			return out, usageError{fmt.Errorf("--severity %q: there are %s", f.severity,
+				strings.Join(logs.Severities[1:], ", "))}
+		}
+	}
+	if f.grep != "" {
+		re, err := regexp.Compile(f.grep)
+		if err != nil {
+			return out, usageError{fmt.Errorf("--grep: %w", err)}
+		}
+		out.Grep = re
+	}
+	return out, nil
+}
+
+func (a *app) logs(args []string, f logsFlags) error {
+	filter, err := f.filter()
+	if err != nil {
+		return err
+	}
+	dir, err := a.storedRun(args, "logs")
+	if err != nil {
+		return err
+	}
+	if !f.files {
+		some, bad, err := logs.Read(filepath.Join(dir, telemetry.Dir), logs.Filter{Limit: 1})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if len(some) > 0 { // an empty file says that there were none
+			a.tellBad(bad)
+			return a.logRecords(dir, filter, f)
+		}
+	}
+	return a.logLines(dir, filter, f)
+}
+
+func (a *app) logRecords(dir string, filter logs.Filter, f logsFlags) error {
+	records, _, err := logs.Read(filepath.Join(dir, telemetry.Dir), filter)
+	if err != nil {
+		return err
+	}
+	n := len(records)
+	records = first(records, f.limit)
+	if f.format == "json" {
+		return a.printJSON(struct {
+			Source  string         `json:"source"`
+			Records []*logs.Record `json:"records"`
+		}{"otlp", orEmpty(records)})
+	}
+	trial := ""
+	for _, r := range records {
+		if r.Trial != trial {
+			trial = r.Trial
+			fmt.Fprintf(a.stdout, "%s (%s)\n", r.Trial, r.Target)
+		}
+		text := fmt.Sprintf("  %s  %-5s  %s  %s",
+			time.Unix(0, r.Ns).UTC().Format("15:04:05.000000"), r.Severity, spans.Line(r.Service),
+			spans.Line(r.Body))
+		if r.TraceID != "" {
+			text += "  trace " + shortID(r.TraceID)
+		}
+		fmt.Fprintln(a.stdout, text)
+	}
+	fmt.Fprintf(a.stdout, "\n%d of %d log records that were kept and fit.\n", len(records), n)
+	return nil
+}
+
+func first[T any](list []T, limit int) []T {
+	if limit > 0 && len(list) > limit {
+		return list[:limit]
+	}
+	return list
+}
+
+// logLines shows the lines of the services' own files.
+func (a *app) logLines(dir string, filter logs.Filter, f logsFlags) error {
+	if f.severity != "" || f.service != "" {
+		fmt.Fprintf(a.stderr, "prony: there are no log records of %s: nothing is known of the "+
+			"severity or service of the lines in its files, all are shown\n", dir)
+	}
+	var keep func(string) bool
+	if f.target != "" {
+		trials, err := trialsOf(dir, f.target)
+		if err != nil {
+			return err
+		}
+		keep = func(trial string) bool {
+			return slices.ContainsFunc(trials, func(id string) bool {
+				return trial == id || strings.HasPrefix(trial, id+".")
+			})
+		}
+	}
+	filter.Limit = f.limit
+	lines, err := logs.ReadFiles(filepath.Join(dir, "logs"), filter, keep)
+	if err != nil {
+		return err
+	}
+	if f.format == "json" {
+		return a.printJSON(struct {
+			Source string      `json:"source"`
+			Lines  []logs.Line `json:"lines"`
+		}{"files", orEmpty(lines)})
+	}
+	file := ""
+	for _, l := range lines {
+		if l.File != file {
+			file = l.File
+			fmt.Fprintf(a.stdout, "%s\n", filepath.Join(dir, "logs", l.File))
+		}
+		fmt.Fprintf(a.stdout, "  %d  %s\n", l.Line, spans.Line(l.Text))
+	}
+	fmt.Fprintf(a.stdout, "\n%d lines of the services' own files.\n", len(lines))
+	return nil
+}
+
+// trialsOf are a run's trials of a target.
+func trialsOf(dir, target string) (ids []string, err error) {
+	_, records, _, err := result.Read(dir)
+	for _, r := range records {
+		if r.Target.Name == target {
+			ids = append(ids, r.Trial)
+		}
+	}
+	return ids, err
+}

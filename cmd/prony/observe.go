@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"prony/internal/agent"
+	"prony/internal/host"
+	"prony/internal/result"
+	"prony/internal/service"
+	"prony/internal/suite"
+	"prony/internal/telemetry"
+	"prony/internal/trial"
+)
+
+// observeFlags say what a run watches beside its samples, and what rides along.
+type observeFlags struct {
+	telemetry []string
+	agents    []string
+	profile   []string
+	inWindow  bool
+	traces    string
+}
+
+const (
+	embedded    = "embedded"
+	otlpPrefix  = "otlp="
+	usualTraces = suite.Percent(0.05)
+)
+
+// observers are what an observed trial runs with: the agent of its runtime, which traces what the
+// load asks it to and nothing else.
+var observers = []string{"otel-java/tagged", "otel-node/tagged", "otel-python/tagged",
+	"otel-sdk/tagged"}
+
+func (f *observeFlags) add(c *cobra.Command) {
+	fs := c.Flags()
+	fs.StringSliceVar(&f.telemetry, "telemetry", nil, "watch a further trial of each target: "+
+		"metrics, logs, traces, a profile. Kept with the run (embedded, the default), sent to "+
+		"another endpoint (otlp=URL), or both (embedded,otlp=URL)")
+	fs.Lookup("telemetry").NoOptDefVal = embedded
+	fs.StringSliceVar(&f.agents, "agent", nil, "ride along with every target that can have it, in "+
+		"trials of its own: NAME/LEVEL, as prony agents lists them")
+	fs.StringSliceVar(&f.profile, "profile", nil, "kinds of profiles that the further trial "+
+		"takes: "+strings.Join(suite.ProfileKinds, ", ")+" (with --telemetry: cpu)")
+	fs.BoolVar(&f.inWindow, "profile-in-window", false, "take the profiles in the windows of the "+
+		"comparison's own trials: what profiling costs is then in its numbers")
+	fs.StringVar(&f.traces, "traces", "", "share of the further trial's requests that carry a "+
+		"trace id (with --telemetry: "+usualTraces.String()+")")
+}
+
+// override is what the flags make of a suite.
+func (f *observeFlags) override(o *suite.Override) error {
+	o.Agents = f.agents
+	w := suite.Observe{Profile: f.profile}
+	if f.traces != "" {
+		if err := w.Traces.UnmarshalText([]byte(f.traces)); err != nil {
+			return usageError{fmt.Errorf("--traces: %w", err)}
+		}
+	}
+	for _, t := range f.telemetry {
+		if t != embedded && !strings.HasPrefix(t, otlpPrefix) {
+			return usageError{fmt.Errorf("--telemetry %s: want %s, %sURL, or both", t, embedded,
+				otlpPrefix)}
+		}
+	}
+	if f.inWindow {
+		if len(f.profile) == 0 {
+			return usageError{errors.New("--profile-in-window: name the kinds with --profile")}
+		}
+		o.InWindow, w.Profile = f.profile, nil
+	}
+	if len(f.telemetry) > 0 {
+		w.Home, w.GC, o.Watching = true, true, observers
+		if w.Traces == 0 {
+			w.Traces = usualTraces
+		}
+		if len(w.Profile) == 0 && !f.inWindow {
+			w.Profile = suite.ProfileKinds[:1]
+		}
+	}
+	o.Observed, o.Watch = !w.IsZero(), w
+	return nil
+}
+
+// home is the wish where telemetry goes.
+func (f *observeFlags) home(spec *telemetry.LaunchSpec) {
+	for _, t := range f.telemetry {
+		if url, ok := strings.CutPrefix(t, otlpPrefix); ok {
+			spec.Forward = url
+		}
+	}
+	spec.ForwardOnly = spec.Forward != "" && !slices.Contains(f.telemetry, embedded)
+}
+
+// agents reads agents.yaml, which a checkout may lack.
+func (a *app) agents(root string) (*agent.Catalog, error) {
+	file := filepath.Join(root, "agents.yaml")
+	data, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return &agent.Catalog{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the agents: %w", err)
+	}
+	return agent.Read("agents.yaml", data)
+}
+
+// attach completes the variants of a suite that name agents.
+func (a *app) attach(root string, s *suite.Suite) error {
+	catalog, err := a.agents(root)
+	if err != nil {
+		return err
+	}
+	return s.Attach(func(name string) (suite.Variant, error) {
+		found, level, err := catalog.Find(name)
+		if err != nil {
+			return suite.Variant{}, err
+		}
+		r := found.Variant(level)
+		v := suite.Variant{Runtimes: r.Runtimes, Languages: r.Languages, Build: r.Build,
+			Scrape: r.Scrape, Home: r.NeedsHome, Version: found.Source(),
+			Env: map[string]suite.Text{}}
+		own, err := r.Own(os.LookupEnv)
+		if errors.Is(err, agent.ErrMissing) {
+			own, err = r.Env, nil // board leaves it out, and says why
+		}
+		for name, value := range own {
+			v.Env[name] = suite.Text(value)
+		}
+		return v, err
+	})
+}
+
+// board fetches what the variants of a suite name. One that cannot be had here is left out of the
+// suite, with the reason; one that fails to be fetched fails its trials.
+func (a *app) board(ctx context.Context, root string, s *suite.Suite, say func(string)) (
+	rides map[string]trial.Ride, lost []result.Skipped, err error) {
+	catalog, err := a.agents(root)
+	if err != nil {
+		return nil, nil, err
+	}
+	rides = map[string]trial.Ride{}
+	keep := func(list []suite.Variant) (kept []suite.Variant) {
+		for _, v := range list {
+			if v.Agent != "" {
+				found, level, err := catalog.Find(v.Agent)
+				if err == nil {
+					_, err = found.Variant(level).Own(os.LookupEnv)
+				}
+				if err == nil {
+					rides[v.Name], err = a.world.fetch(ctx, root, found, say)
+				}
+				if errors.Is(err, agent.ErrMissing) {
+					lost = append(lost, result.Skipped{Target: "+" + v.Name, Reason: err.Error()})
+					continue
+				}
+				if err != nil {
+					rides[v.Name] = trial.Ride{Lacking: err}
+				}
+			}
+			kept = append(kept, v)
+		}
+		return kept
+	}
+	s.Variants, s.Watching = keep(s.Variants), keep(s.Watching)
+	return rides, lost, ctx.Err()
+}
+
+// twins builds the other builds that variants ask for, by target and build.
+func (a *app) twins(ctx context.Context, p *suite.Plan, services []*service.Service,
+	builder *service.Builder, e *trial.Experiment) {
+	e.Twins = map[string]trial.Subject{}
+	for _, t := range p.Trials {
+		build := p.Suite.Variant(t.Variant).Build
+		name := t.Target + "+" + build
+		if _, done := e.Twins[name]; build == "" || done || e.Broken[name] != nil {
+			continue
+		}
+		s, target, _ := find(services, t.Target)
+		other, twin, ok := twinOf(services, s, target, build)
+		if !ok {
+			e.Broken[name] = fmt.Errorf("%s has no build %q for mode %s", s.Name, build,
+				target.Mode)
+			continue
+		}
+		built, err := a.world.build(ctx, builder, other)
+		if err != nil {
+			e.Broken[name] = err
+			continue
+		}
+		subject := e.Subjects[t.Target]
+		subject.Service, subject.Target, subject.Built = other, twin, built
+		e.Twins[name] = subject
+	}
+}
+
+// twinOf is a target as another build of its service has it: in the same mode.
+func twinOf(services []*service.Service, s *service.Service, t service.Target, build string) (
+	*service.Service, service.Target, bool) {
+	for _, other := range services {
+		if other.Name != s.Name || other.Other != build || other.Origin != s.Origin {
+			continue
+		}
+		for _, twin := range other.Targets {
+			if twin.Mode == t.Mode {
+				return other, twin, true
+			}
+		}
+	}
+	return nil, service.Target{}, false
+}
+
+// buildsOf are the further builds in which a target can be had.
+func buildsOf(services []*service.Service, s *service.Service, t service.Target) (out []string) {
+	for _, other := range services {
+		if other.Name == s.Name && other.Other != "" && other.Other != s.Other {
+			if _, _, ok := twinOf(services, s, t, other.Other); ok {
+				out = append(out, other.Other)
+			}
+		}
+	}
+	return out
+}
+
+// withHome gives the home of telemetry a core of the load's where it has more than one.
+func withHome(l host.Layout) (rest host.Layout, home []int) {
+	if len(l.Load) < 2 {
+		return l, l.Load
+	}
+	last := len(l.Load) - 1
+	rest = l
+	rest.Load = slices.Clone(l.Load[:last])
+	return rest, l.Load[last:]
+}

@@ -1,0 +1,330 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	pprof "github.com/google/pprof/profile"
+	"github.com/spf13/cobra"
+
+	"prony/internal/profile"
+	"prony/internal/result"
+	"prony/internal/table"
+)
+
+type profileFlags struct {
+	target, trial, process string
+	kind, load             string
+	diff                   string
+	top                    int
+	out                    string
+}
+
+func (a *app) profileCmd() *cobra.Command {
+	f := &profileFlags{}
+	c := &cobra.Command{
+		Use: "profile RUN", Short: "Show where a run's services spent their time",
+		Args: arguments(1, 1),
+		Long: `Profile shows the profiles that were taken during a run: RUN is its folder. A table
+of the functions that hold most goes to the terminal: flat is what they hold themselves, cum what
+they hold with all that they called. With --output the suffix chooses: a flame graph (.html, .svg),
+pprof's own format for its tools (.pb.gz), folded stacks (.folded), or the flame graph's tree and
+the table (.json).
+
+The profiles of all trials of a target are added up. With --diff it compares: TARGET for another of
+this run, RUN:TARGET or RUN for one of another run, or a trial's id. Changes are in points of the
+profile's total, so that loads of different length compare; positive: a function holds more here
+than in the one that --diff names.`,
+		Example: `  prony profile results/2026-11-21T03-40-11Z --target java-spring/virtual
+  prony profile results/2026-11-21T03-40-11Z --target go-gin --kind alloc --top 40
+  prony profile results/2026-11-21T03-40-11Z --target go-gin -o gin.html
+  prony profile results/2026-11-21T03-40-11Z --target go-gin --diff go-nethttp
+  prony profile results/2026-11-22T03-40-11Z --target go-gin --diff results/2026-11-21T03-40-11Z`,
+		RunE: func(_ *cobra.Command, args []string) error { return a.profile(args[0], *f) },
+	}
+	fs := c.Flags()
+	fs.StringVar(&f.target, "target", "", "whose profiles (default: the run's only one)")
+	fs.StringVar(&f.trial, "trial", "", "of this trial alone, such as b1-03-go-nethttp")
+	fs.StringVar(&f.process, "process", "", "of this process of a system")
+	fs.StringVar(&f.kind, "kind", profile.CPU, strings.Join(profile.Kinds, ", "))
+	fs.StringVar(&f.load, "load", "", "taken during this load")
+	fs.StringVar(&f.diff, "diff", "", "what to compare with: TARGET, RUN, RUN:TARGET or a trial")
+	fs.IntVar(&f.top, "top", 20, "functions in the table; 0: all")
+	fs.StringVarP(&f.out, "output", "o", "", "FILE.html, .svg, .pb.gz, .folded or .json")
+	return c
+}
+
+// suffixes are what a profile can be written as.
+var suffixes = []string{".html", ".svg", ".pb.gz", ".folded", ".json"}
+
+func (f profileFlags) check() error {
+	if !slices.Contains(profile.Kinds, f.kind) {
+		return usageError{fmt.Errorf("--kind %q: there are %s", f.kind,
+			strings.Join(profile.Kinds, ", "))}
+	}
+	if f.top < 0 {
+		return usageError{fmt.Errorf("--top %d: want 0 or more", f.top)}
+	}
+	suffix := f.suffix()
+	if f.out != "" && suffix == "" {
+		return usageError{fmt.Errorf("--output %s: its end says the format: %s", f.out,
+			strings.Join(suffixes, ", "))}
+	}
+	if f.diff != "" && (suffix == ".pb.gz" || suffix == ".folded") {
+		return usageError{fmt.Errorf("--output %s: a difference is no profile; there are .html, "+
+			".svg and .json", f.out)}
+	}
+	return nil
+}
+
+func (f profileFlags) suffix() string {
+	for _, s := range suffixes {
+		if strings.HasSuffix(f.out, s) {
+			return s
+		}
+	}
+	return ""
+}
+
+// taken is a profile, added up from as many as there are, with the names that it goes by.
+type taken struct {
+	name     string // "go-gin, cpu"
+	pprof    *pprof.Profile
+	tools    []string
+	duration time.Duration // all windows together
+}
+
+func (a *app) profile(run string, f profileFlags) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	shown, err := a.readProfile(run, f)
+	if err != nil {
+		return err
+	}
+	var other *taken
+	if f.diff != "" {
+		if other, err = a.readProfile(f.against(run)); err != nil {
+			return fmt.Errorf("--diff %s: %w", f.diff, err)
+		}
+	}
+	out := a.stdout
+	if f.out == "" {
+		return printProfile(out, f, shown, other)
+	}
+	file, err := os.Create(f.out)
+	if err != nil {
+		return fmt.Errorf("write profile: %w", err)
+	}
+	return errors.Join(printProfile(file, f, shown, other), file.Close())
+}
+
+// against is what --diff names: a run and the flags that choose from it.
+func (f profileFlags) against(run string) (string, profileFlags) {
+	g := f
+	name := f.diff
+	if i := strings.LastIndexByte(name, ':'); i >= 0 {
+		run, name = name[:i], name[i+1:]
+	} else if isDir(filepath.Clean(name)) {
+		return name, g // the same target of another run
+	}
+	g.trial, g.target = "", name
+	if _, records, _, err := result.Read(run); err == nil {
+		for _, r := range records {
+			if r.Trial == name {
+				g.trial, g.target = name, ""
+			}
+		}
+	}
+	return run, g
+}
+
+// readProfile adds up the profiles of a run that the flags choose.
+func (a *app) readProfile(run string, f profileFlags) (*taken, error) {
+	_, records, bad, err := result.Read(run)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range bad {
+		fmt.Fprintf(a.stderr, "prony: %v\n", b)
+	}
+	var all []*pprof.Profile
+	out := &taken{}
+	var rows, failed, has []string
+	for _, r := range records {
+		name := table.RowName(r.Target)
+		for _, p := range r.Profiles {
+			if has = append(has, name+" "+p.Kind); !f.wants(r, p) {
+				continue
+			}
+			if p.Failed != "" {
+				failed = append(failed, r.Trial+": "+p.Failed)
+				continue
+			}
+			one, err := openProfile(filepath.Join(run, filepath.FromSlash(p.File)))
+			if err != nil {
+				return nil, err
+			}
+			all, rows = append(all, one), append(rows, name)
+			out.tools = append(out.tools, p.Tool)
+			out.duration += time.Duration(p.DurationNs)
+		}
+	}
+	slices.Sort(rows)
+	if rows = slices.Compact(rows); len(rows) > 1 {
+		return nil, usageError{fmt.Errorf("%s has the profiles of %s: choose one with --target",
+			run, strings.Join(rows, ", "))}
+	}
+	if len(all) == 0 {
+		return nil, noProfile(run, f, failed, has)
+	}
+	slices.Sort(out.tools)
+	out.tools = slices.Compact(out.tools)
+	out.name = rows[0] + ", " + f.kind
+	if out.pprof, err = profile.Merge(all...); err != nil {
+		return nil, fmt.Errorf("%s: %w", run, err)
+	}
+	return out, nil
+}
+
+func (f profileFlags) wants(r *result.Record, p result.Profile) bool {
+	return p.Kind == f.kind && (f.trial == "" || r.Trial == f.trial) &&
+		(f.target == "" || table.RowName(r.Target) == f.target || r.Target.Name == f.target) &&
+		(f.load == "" || p.Load == f.load) && (f.process == "" || p.Process == f.process)
+}
+
+// noProfile says what there is instead, or what would give one.
+func noProfile(run string, f profileFlags, failed, has []string) error {
+	what := strings.Join(strings.Fields(strings.Join([]string{f.target, f.trial, f.process, f.load},
+		" ")), " ")
+	err := fmt.Errorf("%s has no %s profile", run, f.kind)
+	if what != "" {
+		err = fmt.Errorf("%s has no %s profile of %s", run, f.kind, what)
+	}
+	slices.Sort(has)
+	switch has = slices.Compact(has); {
+	case len(failed) > 0:
+		return fmt.Errorf("%w; it could not be taken: %s", err, strings.Join(failed, "; "))
+	case len(has) > 0:
+		return fmt.Errorf("%w; there are %s", err, strings.Join(has, ", "))
+	}
+	return fmt.Errorf("%w: profiles are taken when the suite says so, or by prony run --profile "+
+		"%s", err, f.kind)
+}
+
+func openProfile(file string) (*pprof.Profile, error) {
+	in, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("read profile: %w; details beside the records may have been deleted",
+			err)
+	}
+	p, err := pprof.Parse(in)
+	if err := errors.Join(err, in.Close()); err != nil {
+		return nil, fmt.Errorf("read profile %s: %w", file, err)
+	}
+	return p, nil
+}
+
+func printProfile(w io.Writer, f profileFlags, shown, other *taken) error {
+	if f.suffix() == ".pb.gz" {
+		return shown.pprof.Write(w)
+	}
+	if f.suffix() == ".folded" {
+		_, err := w.Write(profile.Folded(shown.pprof))
+		return err
+	}
+	tree, title := profile.Flame(shown.pprof), shown.name
+	var changes []profile.Change
+	if other != nil {
+		var err error
+		if changes, err = profile.Diff(other.pprof, shown.pprof); err != nil {
+			return err
+		}
+		if tree, err = profile.FlameDiff(other.pprof, shown.pprof); err != nil {
+			return err
+		}
+		title += " against " + other.name
+	}
+	_, unit := profile.Total(shown.pprof)
+	switch f.suffix() {
+	case ".json":
+		e := json.NewEncoder(w)
+		e.SetIndent("", " ")
+		return e.Encode(struct {
+			Name    string           `json:"name"`
+			Tools   []string         `json:"tools"`
+			Notes   []string         `json:"notes"`
+			Unit    string           `json:"unit"`
+			Top     []profile.Row    `json:"top"`
+			Changes []profile.Change `json:"changes,omitempty"`
+			Flame   *profile.Frame   `json:"flame"`
+		}{title, shown.tools, profile.Notes(shown.pprof), unit, profile.Top(shown.pprof, f.top),
+			leading(changes, f.top), tree})
+	case ".html":
+		return profile.HTML(w, title, strings.Join(shown.about(), "; "), unit, tree)
+	case ".svg":
+		return profile.SVG(w, title, unit, tree)
+	}
+	return printTop(w, f, shown, other, changes)
+}
+
+func leading(changes []profile.Change, n int) []profile.Change {
+	if n == 0 || len(changes) < n {
+		return changes
+	}
+	return changes[:n]
+}
+
+// about says what a profile rests on.
+func (t *taken) about() []string {
+	total, unit := profile.Total(t.pprof)
+	line := fmt.Sprintf("%s in all, by %s", profile.Amount(float64(total), unit),
+		strings.Join(t.tools, " and "))
+	if n := profile.Samples(t.pprof); n >= 0 {
+		line = fmt.Sprintf("%d samples, %s", n, line)
+	}
+	if t.duration > 0 {
+		line += fmt.Sprintf(", in windows of %v", t.duration.Round(time.Millisecond))
+	}
+	return append([]string{line}, profile.Notes(t.pprof)...)
+}
+
+func printTop(w io.Writer, f profileFlags, shown, other *taken, changes []profile.Change) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", shown.name, strings.Join(shown.about(), "\n  "))
+	if other == nil {
+		_, unit := profile.Total(shown.pprof)
+		fmt.Fprintf(&b, "\n%10s %7s %10s %7s  function\n", "flat", "", "cum", "")
+		for _, row := range profile.Top(shown.pprof, f.top) {
+			fmt.Fprintf(&b, "%10s %6.1f%% %10s %6.1f%%  %s\n",
+				profile.Amount(float64(row.Flat), unit), 100*row.FlatShare,
+				profile.Amount(float64(row.Cum), unit), 100*row.CumShare, row.Name)
+		}
+	} else {
+		fmt.Fprintf(&b, "against %s: %s\n", other.name, strings.Join(other.about(), "\n  "))
+		fmt.Fprintf(&b, "\n%8s %7s %8s %8s %8s  function\n", "flat", "±", "now", "before", "cum")
+		for _, c := range leading(changes, f.top) {
+			fmt.Fprintf(&b, "%+7.1fp %7s %7.1f%% %7.1f%% %+7.1fp  %s\n", 100*c.Flat(), noise(c),
+				100*c.FlatB, 100*c.FlatA, 100*c.Cum(), c.Name)
+		}
+		b.WriteString("\np: points of the total. ±: two standard errors by the numbers of " +
+			"samples\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// noise is two standard errors of a change, in points.
+func noise(c profile.Change) string {
+	if c.Error < 0 {
+		return "?"
+	}
+	return fmt.Sprintf("%.1f", 200*c.Error)
+}

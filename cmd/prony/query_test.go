@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"prony/internal/result"
+	"prony/internal/telemetry"
+	"prony/internal/telemetry/metrics"
+)
+
+// storeMetrics puts into a run's folder what the services of its trials would have told: 20
+// requests a second each while the trial lasts, and the memory of a JVM.
+func storeMetrics(t *testing.T, dir string) {
+	t.Helper()
+	_, records, _, err := result.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := records[0].Time
+	s, err := metrics.Open(filepath.Join(dir, telemetry.Dir, telemetry.TSDBDir),
+		metrics.Options{Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range records {
+		for second := range seconds(r) + 1 {
+			now = r.Time.Add(time.Duration(second) * time.Second)
+			for name, v := range map[string]float64{
+				"http_server_request_duration_seconds_count": float64(20 * second),
+				"http_server_request_duration_seconds_sum":   float64(second) / 10,
+				"jvm_memory_used_bytes":                      float64(50+second) * (1 << 20),
+				"jvm_memory_committed_bytes":                 128 << 20,
+				"jvm_memory_used_after_last_gc_bytes":        40 << 20,
+			} {
+				lbls := map[string]string{
+					"service_name": r.Target.Service, "prony_trial": r.Trial,
+					"prony_target": r.Target.Name, "area": "heap",
+					"jvm_memory_pool_name": "G1 Old Gen",
+				}
+				if err := s.Append(now, name, lbls, v); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		now = now.Add(time.Millisecond)
+		if err := s.EndTrial(now, r.Trial); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// seconds are the whole ones that a trial took.
+func seconds(r *result.Record) int { return int(time.Duration(r.DurationNs) / time.Second) }
+
+// told makes a run with metrics in a checkout of its own.
+func told(t *testing.T) (root, dir string, records []*result.Record) {
+	t.Helper()
+	root = checkout(t)
+	dir = filepath.Join(root, "results", "2000-01-01T00-00-00Z")
+	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--targets",
+		"go-nethttp,rust-axum", "--blocks", "1", "--out", dir); exit != exitFine {
+		t.Fatal(stderr)
+	}
+	storeMetrics(t, dir)
+	_, records, _, err := result.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root, dir, records
+}
+
+func TestQuery(t *testing.T) {
+	root, dir, records := told(t)
+	t.Chdir(root)
+	first, name := records[0], filepath.Base(dir)
+	const rate = `sum by (service_name) (rate(http_server_request_duration_seconds_count[5s]))`
+	check := func(exit int, args []string, wants ...string) {
+		t.Helper()
+		stdout, stderr, got := say(t, mock{}, append([]string{"query"}, args...)...)
+		if got != exit {
+			t.Errorf("%q exits %d, want %d: %s%s", args, got, exit, stdout, stderr)
+		}
+		has(t, strings.Join(args, " "), stdout+stderr, wants...)
+	}
+	// The folder, its name, and the newest are the same run. The rate is 20 a second at most, as
+	// its window opens and closes at the edges.
+	for _, run := range [][]string{{dir}, {name}, {}} {
+		check(exitFine, append(run, rate), "SERIES", "LAST", "MIN", "MEAN", "MAX", "COURSE",
+			`{service_name="go-nethttp"}  `, "  20  ", "██")
+		check(exitFine, append(run, "--list"), "jvm_memory_used_bytes",
+			"http_server_request_duration_seconds_count")
+	}
+	check(exitFine, []string{filepath.Join(dir, "telemetry"), rate}, "go-nethttp")
+	// 128 - 50 - 1 a second MiB at the trial's end, though its series have ended by the run's.
+	// The steps end with the trial, a fraction of a second after the last value, when its series
+	// have ended a millisecond after it: the step before is a second earlier.
+	atEnd := "  " + strconv.Itoa(78-(seconds(first)-1))
+	const free = `sum by (service_name) (jvm_memory_committed_bytes - jvm_memory_used_bytes)` +
+		` / 1024 / 1024`
+	check(exitFine, []string{name, free, "--at", "end", "--trial", first.Trial},
+		`{service_name="`+first.Target.Service+`"}`+atEnd)
+	check(exitFine, []string{name, free, "--at", "end"}, "  "+strconv.Itoa(78-seconds(records[1])))
+	fifth := strconv.FormatInt(first.Time.Unix()+5, 10)
+	check(exitFine, []string{name, free, "--at", fifth, "--trial", first.Trial}, "  73")
+	check(exitFine, []string{name, free, "--at", first.Time.Add(5 * time.Second).Format(
+		time.RFC3339), "--trial", first.Trial}, "  73")
+	check(exitFine, []string{name, "nothing_of_the_kind"}, "No series", "--list")
+	check(exitFine, []string{name, "jvm_memory_used_bytes", "--trial", first.Trial},
+		first.Target.Service, strconv.Itoa(50<<20+seconds(first)<<19)) // the mean of its ends
+	for _, row := range []struct {
+		args []string
+		exit int
+		says string
+	}{
+		{[]string{}, exitUsage, "what is to be asked?"},
+		{[]string{dir}, exitUsage, "what is to be asked?"},
+		{[]string{name, "sum("}, exitError, "unclosed left parenthesis"},
+		{[]string{"gone", "up"}, exitError, `no such folder`},
+		{[]string{root, "up"}, exitError, "--telemetry"},
+		{[]string{name, "up", "--at", "noon"}, exitUsage, "--at noon: want end"},
+		{[]string{name, "up", "--trial", "b9"}, exitUsage, first.Trial},
+		{[]string{name, "up", "--format", "xml"}, exitUsage, "text, json and csv"},
+		{[]string{name, "up", "--step", "-1s"}, exitUsage, "more than 0"},
+		{[]string{name, "up", "--step", "1ns"}, exitError, "take a step of"},
+		{[]string{name, "up", "--list"}, exitUsage, "take no query"},
+		{[]string{"--list", "--serve", "127.0.0.1:0"}, exitUsage, "one of"},
+		{[]string{"--serve", "127.0.0.1:-1"}, exitError, "name another address"},
+	} {
+		check(row.exit, row.args, row.says)
+	}
+}
+
+func TestQueryForms(t *testing.T) {
+	root, dir, records := told(t)
+	t.Chdir(root)
+	trial := records[0].Trial
+	at := strconv.FormatInt(records[0].Time.Unix()+5, 10)
+	stdout, stderr, exit := say(t, mock{}, "query", dir, "jvm_memory_used_bytes", "--trial", trial,
+		"--at", at, "--format", "json")
+	var answer struct {
+		Data struct {
+			ResultType string
+			Result     []struct {
+				Metric map[string]string
+				Value  [2]any
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &answer); err != nil || exit != exitFine ||
+		answer.Data.ResultType != "vector" || len(answer.Data.Result) != 1 ||
+		answer.Data.Result[0].Value[1] != strconv.Itoa(55<<20) ||
+		answer.Data.Result[0].Metric["__name__"] != "jvm_memory_used_bytes" {
+		t.Errorf("%v: %+v %s%s", err, answer, stdout, stderr)
+	}
+	file := filepath.Join(root, "a.csv")
+	_, stderr, exit = say(t, mock{}, "query", dir, "jvm_memory_used_bytes", "--trial", trial,
+		"--step", "1s", "--format", "csv", "-o", file)
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err, stderr, exit)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	const head = "time,value,metric,area,jvm_memory_pool_name,prony_target,prony_trial,service_name"
+	// A point at each end of each second.
+	if err != nil || strings.Join(rows[0], ",") != head || len(rows) != 1+seconds(records[0])+1 {
+		t.Errorf("%v: %d rows, %v", err, len(rows), rows)
+	}
+}
+
+// A stored run is served until the command is told to end.
+func TestQueryServes(t *testing.T) {
+	root, dir, _ := told(t)
+	t.Chdir(root)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	r, w := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- run(ctx, mock{}, []string{"query", dir, "--serve", "127.0.0.1:0"}, w, io.Discard)
+	}()
+	line := make([]byte, 200)
+	n, err := r.Read(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, _, _ := strings.Cut(string(line[:n]), " ")
+	resp, err := http.Get(url + "/api/v1/label/service_name/values")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if want := `{"status":"success","data":["go-nethttp","rust-axum"]}`; err != nil ||
+		string(body) != want {
+		t.Errorf("%v: %s, want %s", err, body, want)
+	}
+	http.DefaultClient.CloseIdleConnections()
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	pprof "github.com/google/pprof/profile"
+
+	"prony/internal/profile"
+	"prony/internal/result"
+	"prony/internal/telemetry"
+	"prony/internal/telemetry/logs"
+	"prony/internal/telemetry/spans"
+)
+
+// observedSuite asks for a log line with every answer, so that traces have lines to go with.
+const observedSuite = `
+name: observed
+contract: hello
+blocks: 1
+timeout: 5s
+limits: {cpus: 1, memory: 1GiB}
+warmup: {connections: 8, min: 1s, max: 4s}
+scenarios:
+  - name: logged read
+    keys: [1, 50000]
+    requests:
+      - request: GET /hello/{mode}?key={key}&log=true
+        expect: {body: "Hello from REST value-{key}"}
+loads:
+  - {name: busy, model: closed, connections: 8, measure: 2s}
+`
+
+// A real observed trial of each kind: an agent of the JVM, an instrumented build of Go. The ids go
+// all the way: from a request of the load to its trace, to the log line, and the trial has its
+// metrics, its profile and its collections.
+func TestRealObservedRun(t *testing.T) {
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	root := checkout(t)
+	file, dir := filepath.Join(root, "observed.yaml"), filepath.Join(root, "r")
+	if err := os.WriteFile(file, []byte(observedSuite), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	// A process of its own, as the home of telemetry is this very program started anew.
+	p := exec.Command(os.Args[0], "run", file, "--root", root, "--out", dir, "--telemetry",
+		"--targets", "go-nethttp,java-spring/virtual")
+	p.Env = append(os.Environ(), "PRONY_TEST_MAIN=1")
+	said, err := p.CombinedOutput()
+	if err != nil && p.ProcessState.ExitCode() != exitInvalid {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	_, records, bad, err := result.Read(dir)
+	if err != nil || len(bad) > 0 || len(records) != 4 {
+		t.Fatalf("%d records, bad %v, error %v\n%s", len(records), bad, err, said)
+	}
+	for _, r := range records {
+		if r.Role == "" {
+			continue
+		}
+		t.Run(r.Target.Name, func(t *testing.T) { checkReal(t, root, dir, r) })
+	}
+}
+
+func checkReal(t *testing.T, root, dir string, r *result.Record) {
+	t.Helper()
+	if r.Outcome != result.Measured {
+		t.Fatalf("%s: %+v", r.Trial, r.Failure)
+	}
+	l := r.Loads[0]
+	if r.Telemetry == nil || total(r, result.Spans) == 0 || total(r, result.Points) == 0 ||
+		total(r, result.Logs) == 0 {
+		t.Fatalf("telemetry %+v", r.Telemetry)
+	}
+	if l.Told == nil || l.Told.Spans == 0 || len(l.Traced) == 0 {
+		t.Fatalf("told %+v, traced %+v", l.Told, l.Traced)
+	}
+	home := filepath.Join(dir, telemetry.Dir)
+	whole := 0
+	for _, x := range l.Traced {
+		traces, _, err := spans.Read(home, spans.Filter{ID: x.TraceID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, _, err := logs.Read(home, logs.Filter{TraceID: x.TraceID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(traces) == 1 && len(lines) > 0 {
+			whole++
+			// A span may end after its answer has left; it begins while the request is under way.
+			at := traces[0].StartNs - l.OpenedAtNs - x.ScheduledNs
+			if at < -clocks || at > x.ResponseNs+clocks {
+				t.Errorf("the span of %s begins %d ns after it was due; it took %d", x.TraceID, at,
+					x.ResponseNs)
+			}
+		}
+	}
+	if whole == 0 {
+		t.Errorf("none of %d traced requests has a trace and a log line", len(l.Traced))
+	}
+	checkRealProfile(t, dir, r)
+	if r.Target.Language == "Java" && (l.GC == nil || l.GC.Collector != "G1") {
+		t.Errorf("collections %+v", l.GC)
+	}
+	var out, errs bytes.Buffer
+	exit := code(run(context.Background(), machine{}, []string{"query", dir, "--root", root,
+		"--trial", r.Trial, "sum by (service_name) (http_server_request_duration_seconds_count)",
+	}, &out, &errs))
+	if exit != exitFine || !strings.Contains(out.String(), r.Target.Name) {
+		t.Errorf("its request rate: exit %d\n%s%s", exit, &out, &errs)
+	}
+	out.Reset()
+	exit = code(run(context.Background(), machine{}, []string{"explain", dir, "--root", root,
+		"--trial", r.Trial}, &out, &errs))
+	has(t, "the story", out.String(), "its trace", "as the load saw it", "where the processor was")
+	if exit != exitFine {
+		t.Errorf("explain: exit %d, %s", exit, &errs)
+	}
+}
+
+// checkRealProfile wants the service's own handler in the profile.
+func checkRealProfile(t *testing.T, dir string, r *result.Record) {
+	t.Helper()
+	handler := map[string]string{"Go": "main.", "Java": "prony.Hello"}[r.Target.Language]
+	if len(r.Profiles) != 1 || r.Profiles[0].Failed != "" || r.Profiles[0].Samples < 20 {
+		t.Fatalf("profiles %+v", r.Profiles)
+	}
+	in, err := os.Open(filepath.Join(dir, r.Profiles[0].File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	p, err := pprof.Parse(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(profile.Top(p, 0), func(row profile.Row) bool {
+		return strings.HasPrefix(row.Name, handler)
+	}) {
+		t.Errorf("no function %s* in a profile by %s", handler, r.Profiles[0].Tool)
+	}
+}
+
+// clocks is how far the clocks of load and service may be apart: a JVM's is cut to microseconds.
+const clocks = 1e6
+
+// total is what came of a signal.
+func total(r *result.Record, signal string) int64 {
+	for _, s := range r.Telemetry.Signals {
+		if s.Name == signal {
+			return s.Received
+		}
+	}
+	return 0
+}

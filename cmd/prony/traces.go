@@ -1,0 +1,407 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"prony/internal/result"
+	"prony/internal/telemetry"
+	"prony/internal/telemetry/logs"
+	"prony/internal/telemetry/spans"
+)
+
+type tracesFlags struct {
+	trial, target, load string
+	id, service         string
+	errors, asked       bool
+	uniform, services   bool
+	slowest, limit      int
+	least               time.Duration
+	format              string
+}
+
+func (a *app) tracesCmd() *cobra.Command {
+	f := &tracesFlags{}
+	c := &cobra.Command{
+		Use: "traces [RUN]", Short: "Show the traces that were kept of a run",
+		Args: arguments(0, 1),
+		Long: `Traces shows what the services of a run told of single requests. RUN is its folder,
+or the folder's name below results/; without one it is the newest run that has traces. They are
+there if the run was made with --telemetry and the services are instrumented.
+
+Every span was counted; whole traces were kept of the requests that the load had marked (asked), of
+those that failed (error), of the slowest of each load (slow), and of a sample in which every trace
+had the same chance (uniform). Without a flag the table has the slowest ones first. Only the uniform
+ones say what is usual.
+
+With --id it shows one trace: who called whom, when, for how long, how much of that was the span's
+own (SELF), and █ where it was on the critical path, which is what the request waited for. Below it
+are each service's share of that, and the log lines that belong to the trace stand at their spans.
+
+With --services it shows calls, errors and percentiles by service and operation, from the metrics of
+all spans where the run has them, else from the uniform sample; the heading says which.
+
+With --format otlp it prints OTLP JSON, which Jaeger and Grafana Tempo import.`,
+		Example: `  prony traces
+  prony traces results/2026-11-21T03-40-11Z --errors
+  prony traces --target java-jdk/virtual --load half --slowest 5
+  prony traces --id 4bf92f3577b34da6
+  prony traces --services
+  prony traces --uniform --format otlp > traces.json`,
+		RunE: func(_ *cobra.Command, args []string) error { return a.traces(args, *f) },
+	}
+	fs := c.Flags()
+	fs.StringVar(&f.trial, "trial", "", "only of this trial, e.g. b1-03-go-nethttp")
+	fs.StringVar(&f.target, "target", "", "only of this target")
+	fs.StringVar(&f.load, "load", "", "only those that began in the window of this load")
+	fs.StringVar(&f.id, "id", "", "one trace, by its id or how that begins")
+	fs.StringVar(&f.service, "service", "", "only those with a span of this service")
+	fs.BoolVar(&f.errors, "errors", false, "only those with an error")
+	fs.BoolVar(&f.asked, "asked", false, "only those that the load had marked")
+	fs.BoolVar(&f.uniform, "uniform", false, "only those of the uniform sample, by time")
+	fs.IntVar(&f.slowest, "slowest", 0, "only the `N` slowest that the other flags leave")
+	fs.IntVar(&f.limit, "limit", 20, "lines of the table; 0: all")
+	fs.DurationVar(&f.least, "min", 0, "only those that took at least as long")
+	fs.BoolVar(&f.services, "services", false, "services and their operations instead of traces")
+	fs.StringVar(&f.format, "format", "text", "text, json or otlp")
+	return c
+}
+
+func (f *tracesFlags) check() error {
+	classes := 0
+	for _, set := range []bool{f.errors, f.asked, f.uniform} {
+		if set {
+			classes++
+		}
+	}
+	switch {
+	case !slices.Contains([]string{"text", "json", "otlp"}, f.format):
+		return usageError{fmt.Errorf("--format %q: there are text, json, otlp", f.format)}
+	case classes > 1:
+		return usageError{errors.New("--errors, --asked and --uniform: choose one")}
+	case f.services && f.format == "otlp":
+		return usageError{errors.New("--services: OTLP has traces; choose text or json")}
+	case f.slowest < 0 || f.limit < 0 || f.least < 0:
+		return usageError{errors.New("--slowest, --limit and --min: want 0 or more")}
+	}
+	return nil
+}
+
+func (f *tracesFlags) filter() spans.Filter {
+	out := spans.Filter{Trial: f.trial, Target: f.target, Window: f.load, ID: f.id,
+		Service: f.service, Min: int64(f.least), Slowest: !f.uniform, Limit: f.slowest}
+	switch {
+	case f.errors:
+		out.Class = spans.Failed
+	case f.asked:
+		out.Class = spans.Asked
+	case f.uniform:
+		out.Class, out.Slowest = spans.Uniform, f.slowest > 0
+	}
+	return out
+}
+
+func (a *app) traces(args []string, f tracesFlags) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	dir, err := a.storedRun(args, filepath.Join(telemetry.Dir, telemetry.SpansFile))
+	if err != nil {
+		return err
+	}
+	if f.services {
+		return a.operations(dir, f)
+	}
+	traces, bad, err := spans.Read(filepath.Join(dir, telemetry.Dir), f.filter())
+	a.tellBad(bad)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read traces of %s: none were kept; run again with --telemetry", dir)
+	}
+	if err != nil {
+		return err
+	}
+	if f.id != "" {
+		return a.oneTrace(dir, traces, f)
+	}
+	switch f.format {
+	case "otlp":
+		return a.printOTLP(traces)
+	case "json":
+		return a.printJSON(struct {
+			Traces []*spans.Trace `json:"traces"`
+		}{orEmpty(traces)})
+	}
+	return a.traceTable(dir, traces, f)
+}
+
+// storedRun finds the folder of a run that has a file: the one named, as it is or below results/,
+// or the newest that has it, which is told.
+func (a *app) storedRun(args []string, file string) (string, error) {
+	has := func(dir, file string) bool {
+		_, err := os.Stat(filepath.Join(dir, file))
+		return err == nil
+	}
+	if len(args) > 0 && has(args[0], result.RunFile) {
+		return args[0], nil
+	}
+	root, err := a.root()
+	if len(args) > 0 {
+		if dir := filepath.Join(root, "results", args[0]); err == nil && has(dir, result.RunFile) {
+			return dir, nil
+		}
+		return "", fmt.Errorf("find run %s: neither it nor results/%[1]s has a %s", args[0],
+			result.RunFile)
+	}
+	if err != nil {
+		return "", err
+	}
+	runs, err := filepath.Glob(filepath.Join(root, "results", "*", result.RunFile))
+	if err != nil {
+		return "", err
+	}
+	slices.Sort(runs) // named by their time
+	for _, run := range slices.Backward(runs) {
+		if dir := filepath.Dir(run); has(dir, file) {
+			fmt.Fprintf(a.stderr, "prony: the newest is %s\n", dir)
+			return dir, nil
+		}
+	}
+	return "", fmt.Errorf("find the newest run: none below results/ has %s; make one with prony "+
+		"run --telemetry", file)
+}
+
+func (a *app) tellBad(bad []*result.BadRecord) {
+	for _, b := range bad {
+		fmt.Fprintf(a.stderr, "prony: %v\n", b)
+	}
+}
+
+func (a *app) printJSON(v any) error {
+	e := json.NewEncoder(a.stdout)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// orEmpty makes the list of nothing [], not null.
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+func (a *app) printOTLP(traces []*spans.Trace) error {
+	td, err := spans.OTLP(traces)
+	if err != nil {
+		return err
+	}
+	b, err := (&ptrace.JSONMarshaler{}).MarshalTraces(td)
+	if err != nil {
+		return fmt.Errorf("export traces: %w", err)
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s\n", b)
+	return err
+}
+
+func (a *app) traceTable(dir string, traces []*spans.Trace, f tracesFlags) error {
+	if len(traces) == 0 {
+		fmt.Fprintf(a.stdout, "No kept trace of %s fits.\n", dir)
+		return nil
+	}
+	shown := traces
+	if f.limit > 0 && len(shown) > f.limit {
+		shown = shown[:f.limit]
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "TRACE\tTRIAL\tLOAD\tWHY\tROOT\tDURATION\tSPANS\tERRORS")
+	for _, t := range shown {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\n", shortID(t.TraceID), t.Trial,
+			cmp.Or(t.Window, "–"), strings.Join(t.Classes, ","),
+			spans.Line(t.Service+" "+t.Name), spans.Duration(t.DurationNs), len(t.Spans), t.Errors)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stdout, "\n%d of %d traces. Look at one: prony traces %s --id %s\n", len(shown),
+		len(traces), dir, shortID(shown[0].TraceID))
+	return nil
+}
+
+// shortID is enough of an id to find it again in one run.
+func shortID(id string) string {
+	const digits = 16
+	if strings.Trim(id[:min(digits, len(id))], "0") == "" {
+		return id // of 64 bits, as Zipkin has them
+	}
+	return id[:min(digits, len(id))]
+}
+
+// oneTrace shows a trace with the log lines that belong to it.
+func (a *app) oneTrace(dir string, traces []*spans.Trace, f tracesFlags) error {
+	if len(traces) == 0 {
+		return fmt.Errorf("find trace %s: it was not kept; see prony traces %s for those that were",
+			f.id, dir)
+	}
+	if traces[0].TraceID != traces[len(traces)-1].TraceID {
+		return fmt.Errorf("find trace %s: %d begin so; give more of its id", f.id, len(traces))
+	}
+	if f.format == "otlp" {
+		return a.printOTLP(traces)
+	}
+	t := traces[0]
+	lines, bad, err := logs.Read(filepath.Join(dir, telemetry.Dir), logs.Filter{
+		TraceID: t.TraceID})
+	a.tellBad(bad)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var own []logs.Line
+	if len(lines) == 0 {
+		own, err = logs.ReadFiles(filepath.Join(dir, "logs"), logs.Filter{Trial: t.Trial,
+			TraceID: t.TraceID, Limit: maxOwnLines}, nil)
+		if err != nil {
+			return err
+		}
+	}
+	if f.format == "json" {
+		return a.printJSON(struct {
+			Traces []*spans.Trace `json:"traces"`
+			Logs   []*logs.Record `json:"logs"`
+			Lines  []logs.Line    `json:"lines,omitempty"`
+		}{traces, orEmpty(lines), own})
+	}
+	return a.drawTrace(dir, t, lines, own)
+}
+
+// maxOwnLines of a service's own files stand below a trace.
+const maxOwnLines = 50
+
+func (a *app) drawTrace(dir string, t *spans.Trace, lines []*logs.Record, own []logs.Line) error {
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "trace\t%s (%s)\n", t.TraceID, strings.Join(t.Classes, ", "))
+	fmt.Fprintf(w, "trial\t%s of %s, load %s\n", t.Trial, t.Target, cmp.Or(t.Window, "none"))
+	fmt.Fprintf(w, "began\t%s\n", time.Unix(0, t.StartNs).UTC().Format(time.RFC3339Nano))
+	if text := requestOf(dir, t); text != "" {
+		fmt.Fprintf(w, "request\t%s\n", text)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.stdout)
+	notes := make([]spans.Note, len(lines))
+	for i, l := range lines {
+		notes[i] = spans.Note{SpanID: l.SpanID, Ns: l.Ns,
+			Text: spans.Line("log " + l.Severity + " " + l.Body)}
+	}
+	if err := spans.Waterfall(a.stdout, t, spans.Drawing{Notes: notes}); err != nil {
+		return err
+	}
+	fmt.Fprintln(w, "\nSERVICE\tSPANS\tSELF\tCRITICAL PATH\tSHARE")
+	for _, s := range spans.Shares(spans.Tree(t)) {
+		share := "–"
+		if t.DurationNs > 0 {
+			share = fmt.Sprintf("%.1f %%", 100*float64(s.PathNs)/float64(t.DurationNs))
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\n", spans.Line(s.Service), s.Spans,
+			spans.Duration(s.SelfNs), spans.Duration(s.PathNs), share)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if len(own) > 0 {
+		fmt.Fprintln(a.stdout, "\nLines of the services' own files that name the trace:")
+		for _, l := range own {
+			fmt.Fprintf(a.stdout, "%s:%d  %s\n", l.File, l.Line, spans.Line(l.Text))
+		}
+	}
+	return nil
+}
+
+// requestOf is how the load saw the request of a trace, where its record has it.
+func requestOf(dir string, t *spans.Trace) string {
+	_, records, _, err := result.Read(dir)
+	if err != nil {
+		return "" // a trace can be shown without
+	}
+	for _, r := range records {
+		for _, l := range r.Loads {
+			for _, q := range l.Traced {
+				if r.Trial == t.Trial && q.TraceID == t.TraceID {
+					return requestText(l.Name, q)
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func requestText(load string, q result.Traced) string {
+	text := fmt.Sprintf("%s of load %s: due %s into the window, sent %s later", q.Why, load,
+		spans.Duration(q.ScheduledNs), spans.Duration(q.LagNs))
+	if q.Failed {
+		return text + fmt.Sprintf(", failed %s after it was due", spans.Duration(q.ResponseNs))
+	}
+	return text + fmt.Sprintf(", first byte %s after that, answered %s after it was due",
+		spans.Duration(q.FirstByteNs), spans.Duration(q.ResponseNs))
+}
+
+// operations shows services by their operations.
+func (a *app) operations(dir string, f tracesFlags) error {
+	store := filepath.Join(dir, telemetry.Dir)
+	source := "span metrics: of every span, from the trial's begin to its end"
+	calls, bad, err := spans.ReadCalls(store, f.trial, f.target)
+	a.tellBad(bad)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	list := spans.Metered(calls)
+	if len(calls) == 0 || f.load != "" {
+		source = "the uniform sample of kept traces: how many calls there were, it does not say"
+		filter := f.filter()
+		filter.Class = spans.Uniform
+		traces, bad, err := spans.Read(store, filter)
+		a.tellBad(bad)
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("read traces of %s: none were kept; run again with --telemetry", dir)
+		}
+		if err != nil {
+			return err
+		}
+		list = spans.Sampled(traces)
+	}
+	list = slices.DeleteFunc(list, func(o spans.Operation) bool {
+		return f.service != "" && o.Service != f.service
+	})
+	if f.format == "json" {
+		return a.printJSON(struct {
+			Source     string            `json:"source"`
+			Operations []spans.Operation `json:"operations"`
+		}{source, orEmpty(list)})
+	}
+	fmt.Fprintf(a.stdout, "From %s.\n\n", source)
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SERVICE\tOPERATION\tKIND\tCALLS\tCALLS/S\tERRORS\tP50\tP99")
+	for _, o := range list {
+		perS := "–"
+		if o.PerS >= 0 {
+			perS = fmt.Sprintf("%.1f", o.PerS)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%d\t%s\t%s\n", spans.Line(o.Service),
+			spans.Line(o.Name), o.Kind, o.Calls, perS, o.Errors, spans.Duration(o.P50Ns),
+			spans.Duration(o.P99Ns))
+	}
+	return w.Flush()
+}

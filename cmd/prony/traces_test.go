@@ -1,0 +1,326 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"prony/internal/clock"
+	"prony/internal/result"
+	"prony/internal/telemetry"
+	"prony/internal/telemetry/logs"
+	"prony/internal/telemetry/spans"
+	"prony/internal/tidy"
+)
+
+// The trial that placeTelemetry tells of.
+const toldTrial, toldTarget = "b1-01-go-nethttp", "go-nethttp"
+
+// placeTelemetry puts traces, span metrics and log records of a small system into a run's folder,
+// as a home of telemetry would: 40 requests through a gateway and a service to a database, one of
+// which failed, one a second. They are the same every time.
+func placeTelemetry(t *testing.T, dir string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		store := filepath.Join(dir, telemetry.Dir)
+		s, err := spans.Open(store, spans.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := logs.Open(store, logs.Options{Wanted: s.Wanted})
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := clock.Wall().UnixNano()
+		trial := telemetry.Trial{Run: "RUN", ID: toldTrial, Target: toldTarget}
+		mark := telemetry.Mark{Trial: toldTrial, Kind: telemetry.Open, Name: "half", WallNs: began}
+		err = errors.Join(s.Begin(trial), l.Begin(trial), s.Mark(mark), l.Mark(mark))
+		for i := range 40 {
+			at := clock.Wall().UnixNano()
+			err = errors.Join(err, s.ConsumeTraces(context.Background(), toldTrace(i, at)),
+				l.ConsumeLogs(context.Background(), toldLogs(i, at)))
+			time.Sleep(time.Second)
+		}
+		ended, failed := s.End(toldTrial)
+		_, lost := l.End(toldTrial, func(id pcommon.TraceID) bool { return ended.IDs[id] })
+		if err = errors.Join(err, failed, lost, s.Close(), l.Close()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func toldID(i int) (id pcommon.TraceID) {
+	binary.BigEndian.PutUint64(id[:], spans.Mix(uint64(i)))
+	binary.BigEndian.PutUint64(id[8:], spans.Mix(uint64(1000+i)))
+	return id
+}
+
+func toldTrace(i int, at int64) ptrace.Traces {
+	out := ptrace.NewTraces()
+	span := func(service, name string, id, parent byte, kind ptrace.SpanKind, from,
+		to int64) ptrace.Span {
+		r := out.ResourceSpans().AppendEmpty()
+		r.Resource().Attributes().PutStr("service.name", service)
+		s := r.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+		s.SetTraceID(toldID(i))
+		s.SetSpanID(pcommon.SpanID{id})
+		s.SetParentSpanID(pcommon.SpanID{parent})
+		s.SetName(name)
+		s.SetKind(kind)
+		s.SetStartTimestamp(pcommon.Timestamp(at + from))
+		s.SetEndTimestamp(pcommon.Timestamp(at + to))
+		return s
+	}
+	more := int64(i*i) * 10_000 // what the database takes: 0 to 15.2 ms more
+	span("visits", "SELECT petclinic", 4, 3, ptrace.SpanKindClient, 900_000, 1_300_000+more)
+	s := span("visits", "GET /visits", 3, 2, ptrace.SpanKindServer, 600_000, 1_500_000+more)
+	span("gateway", "GET", 2, 1, ptrace.SpanKindClient, 400_000, 1_800_000+more)
+	root := span("gateway", "GET /api/visits", 1, 9, ptrace.SpanKindServer, 0, 2_000_000+more)
+	if i == 7 {
+		s.Status().SetCode(ptrace.StatusCodeError)
+		e := s.Events().AppendEmpty()
+		e.SetName("exception")
+		e.SetTimestamp(pcommon.Timestamp(at + 1_400_000))
+		e.Attributes().PutStr("exception.type", "SQLTransientException")
+		e.Attributes().PutStr("exception.message", "no connection was free")
+	}
+	if i%20 == 19 {
+		root.TraceState().FromRaw("prony=1")
+	}
+	return out
+}
+
+func toldLogs(i int, at int64) plog.Logs {
+	out := plog.NewLogs()
+	r := out.ResourceLogs().AppendEmpty()
+	r.Resource().Attributes().PutStr("service.name", "visits")
+	l := r.ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
+	l.SetTimestamp(pcommon.Timestamp(at + 1_450_000))
+	l.SetSeverityNumber(plog.SeverityNumberInfo)
+	l.Body().SetStr("found the visits of 6 pets")
+	if i == 7 {
+		l.SetSeverityNumber(plog.SeverityNumberError)
+		l.Body().SetStr("no connection was free within 30 ms")
+	}
+	l.SetTraceID(toldID(i))
+	l.SetSpanID(pcommon.SpanID{3})
+	return out
+}
+
+// toldRun is a run with telemetry below results/ of a checkout.
+func toldRun(t *testing.T) (root, dir string) {
+	t.Helper()
+	root = checkout(t)
+	dir = filepath.Join(root, "results", "RUN")
+	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--out", dir); exit != exitFine {
+		t.Fatal(stderr)
+	}
+	placeTelemetry(t, dir)
+	return root, dir
+}
+
+// checker runs a verb in a checkout and holds what it says against parts that bars set apart,
+// and one that must not be there.
+func checker(t *testing.T, root string) func(exit int, has, not string, args ...string) {
+	return func(exit int, has, not string, args ...string) {
+		t.Helper()
+		stdout, stderr, got := say(t, mock{}, append(args, "--root", root)...)
+		all := stdout + stderr
+		lacks := slices.ContainsFunc(strings.Split(has, "|"), func(part string) bool {
+			return !strings.Contains(all, part)
+		})
+		if got != exit || lacks || not != "" && strings.Contains(all, not) {
+			t.Errorf("%q exits %d and says\n%.3000s\nwant %d with %q without %q", args, got, all,
+				exit, has, not)
+		}
+	}
+}
+
+func TestTraces(t *testing.T) {
+	root, dir := toldRun(t)
+	slowest := toldID(39).String()
+	check := checker(t, root)
+	// The slowest is the last: 2 ms and 39² times 10 µs more.
+	check(exitFine, "17.2 ms|half|asked,slow,uniform|gateway GET /api/visits|20 of 40 traces", "",
+		"traces", dir)
+	check(exitFine, "the newest is "+dir, "", "traces")
+	check(exitFine, "20 of 40", "the newest", "traces", "RUN")
+	check(exitFine, "40 of 40", "", "traces", "RUN", "--limit", "0")
+	check(exitFine, "1 of 1 traces|error,slow,uniform  gateway GET /api/visits  2.49 ms", "",
+		"traces", "RUN", "--errors") // 2 ms and 49 times 10 µs
+	check(exitFine, "2 of 2 traces|17.2 ms|5.61 ms", "", "traces", "RUN", "--asked")
+	check(exitFine, "3 of 3 traces|16.4 ms", "2.00 ms", "traces", "RUN", "--slowest", "3")
+	check(exitFine, "3 of 3 traces", "", "traces", "RUN", "--min", "15.6ms") // 37² and more
+	check(exitFine, "No kept trace", "", "traces", "RUN", "--target", "other")
+	check(exitFine, "No kept trace", "", "traces", "RUN", "--load", "peak")
+	check(exitFine, "trace  "+slowest+"|█|visits SELECT petclinic (client)|CRITICAL PATH|"+
+		// of 17.21 ms the database had 0.4 and 15.21
+		"visits   2      16.1 ms  16.1 ms|log info found the visits", "files", "traces", "RUN",
+		"--id", slowest[:9])
+	check(exitFine, "event exception SQLTransientException no connection was free|✗|"+
+		"log error no connection was free within 30 ms", "", "traces", "RUN", "--id",
+		toldID(7).String())
+	check(exitError, "find trace zz: it was not kept", "", "traces", "RUN", "--id", "zz")
+	check(exitFine, "From span metrics|visits   GET /visits       server  40     1.0      1 ", "",
+		"traces", "RUN", "--services") // 40 calls in 40 s
+	check(exitFine,
+		"From the uniform sample|visits   GET /visits       server  40     –        1",
+		"gateway", "traces", "RUN", "--services", "--load", "half", "--service", "visits")
+	check(exitUsage, `--format "xml": there are text, json, otlp`, "", "traces", "--format", "xml")
+	check(exitUsage, "choose one", "", "traces", "--errors", "--uniform")
+	check(exitUsage, "OTLP has traces", "", "traces", "--services", "--format", "otlp")
+	check(exitUsage, "want 0 or more", "", "traces", "--limit", "-1")
+	check(exitError, "find run absent", "", "traces", "absent")
+}
+
+func TestTracesAsJSON(t *testing.T) {
+	root, _ := toldRun(t)
+	for _, row := range []struct {
+		args string
+		into any
+		want func(any) bool
+	}{
+		{"traces RUN --format json --errors", &struct{ Traces []spans.Trace }{}, func(v any) bool {
+			list := v.(*struct{ Traces []spans.Trace }).Traces
+			return len(list) == 1 && len(list[0].Spans) == 4
+		}},
+		{"traces RUN --services --format json", &struct{ Operations []spans.Operation }{},
+			func(v any) bool {
+				return len(v.(*struct{ Operations []spans.Operation }).Operations) == 4
+			}},
+		{"logs RUN --format json --severity warn", &struct{ Records []logs.Record }{},
+			func(v any) bool { return len(v.(*struct{ Records []logs.Record }).Records) == 1 }},
+	} {
+		out, stderr, _ := say(t, mock{}, append(strings.Fields(row.args), "--root", root)...)
+		if err := json.Unmarshal([]byte(out), row.into); err != nil || !row.want(row.into) {
+			t.Errorf("%s: %v, %s\n%.2000s", row.args, err, stderr, out)
+		}
+	}
+	out, _, _ := say(t, mock{}, "traces", "RUN", "--format", "otlp", "--root", root)
+	td, err := (&ptrace.JSONUnmarshaler{}).UnmarshalTraces([]byte(out))
+	if err != nil || td.SpanCount() != 160 { // 40 of 4
+		t.Errorf("%d spans, %v", td.SpanCount(), err)
+	}
+}
+
+func TestLogs(t *testing.T) {
+	root, _ := toldRun(t)
+	check, slowest := checker(t, root), toldID(39).String()
+	check(exitFine, "40 of 40 log records|error  visits  no connection", "", "logs", "RUN")
+	check(exitFine, "1 of 1 log records|trace "+toldID(7).String()[:16], "found", "logs", "RUN",
+		"--severity", "warn")
+	check(exitFine, "1 of 1 log records", "", "logs", "RUN", "--grep", "within 30 ms$")
+	check(exitFine, "1 of 1 log records|found the visits", "", "logs", "RUN", "--trace", slowest)
+	check(exitFine, "0 of 0 log records", "", "logs", "RUN", "--trial", "other")
+	check(exitUsage, `--severity "loud": there are trace, debug`, "", "logs", "--severity", "loud")
+	check(exitUsage, "--grep", "", "logs", "--grep", "(")
+	check(exitUsage, "there are text, json", "", "logs", "--format", "csv")
+}
+
+// Of a run without log records there are the services' own files; without telemetry there are no
+// traces, and that is told.
+func TestLogsOfFiles(t *testing.T) {
+	root := checkout(t)
+	dir := filepath.Join(root, "results", "RUN")
+	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--out", dir); exit != exitFine {
+		t.Fatal(stderr)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, records, _, err := result.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range records[:2] {
+		text := []string{"listening\nsaw abc\n", "up\n"}[i]
+		err := os.WriteFile(filepath.Join(dir, "logs", r.Trial+".log"), []byte(text), 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	stdout, stderr, exit := say(t, mock{}, "logs", dir, "--severity", "warn")
+	has(t, "logs", stdout, "  1  listening", "  2  saw abc", "  1  up",
+		"3 lines of the services' own files")
+	has(t, "stderr", stderr, "nothing is known of the severity")
+	if exit != exitFine {
+		t.Errorf("exit %d", exit)
+	}
+	stdout, _, _ = say(t, mock{}, "logs", dir, "--target", records[1].Target.Name)
+	has(t, "logs", stdout, "  1  up")
+	if strings.Contains(stdout, "abc") != (records[0].Target.Name == records[1].Target.Name) {
+		t.Errorf("lines of another target:\n%s", stdout)
+	}
+	stdout, _, _ = say(t, mock{}, "logs", dir, "--trace", "abc", "--format", "json")
+	has(t, "logs", stdout, `"source": "files"`, `"text": "saw abc"`, `"line": 2`)
+	_, stderr, exit = say(t, mock{}, "traces", dir)
+	has(t, "stderr", stderr, "none were kept; run again with --telemetry")
+	if exit != exitError {
+		t.Errorf("exit %d", exit)
+	}
+	_, stderr, _ = say(t, mock{}, "traces", "--root", root)
+	has(t, "stderr", stderr, "find the newest run: none below results/ has")
+}
+
+func TestRequestText(t *testing.T) {
+	q := result.Traced{Why: "slowest", ScheduledNs: 1.5e9, LagNs: 12_000, FirstByteNs: 3e6,
+		ResponseNs: 4e6}
+	want := "slowest of load half: due 1.5 s into the window, sent 12.0 µs later, first byte " +
+		"3.00 ms after that, answered 4.00 ms after it was due"
+	if got := requestText("half", q); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	q.Failed = true
+	want = "slowest of load half: due 1.5 s into the window, sent 12.0 µs later, failed 4.00 ms " +
+		"after it was due"
+	if got := requestText("half", q); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// What the page shows is what the program says, line by line; an ellipsis leaves lines out.
+func TestTracesPageShowsWhatIsSaid(t *testing.T) {
+	repo, err := tidy.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands, err := tidy.Commands(repo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, _ := toldRun(t)
+	t.Setenv("PRONY_ROOT", root)
+	t.Chdir(root)
+	shown := 0
+	for _, c := range commands {
+		if c.File != "docs/traces.md" {
+			continue
+		}
+		shown++
+		out, errs, _ := say(t, mock{}, c.Args...)
+		said := strings.Split(out, "\n")
+		for i, line := range c.Output {
+			if line != "…" && !slices.Contains(said, line) {
+				t.Errorf("%s:%d: it does not say %q\n%s%s", c.File, c.Line+1+i, line, out, errs)
+			}
+		}
+		if len(c.Output) < 3 {
+			t.Errorf("%s:%d: shows %d lines", c.File, c.Line, len(c.Output))
+		}
+	}
+	if shown < 4 {
+		t.Errorf("the page shows %d commands", shown)
+	}
+}

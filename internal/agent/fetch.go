@@ -1,0 +1,263 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"prony/internal/result"
+)
+
+// Fetcher fetches agents into a cache. Several, in one program or in many, may share the cache.
+type Fetcher struct {
+	Root     string                               // of the checkout
+	Cache    string                               // empty: .prony/agents below Root
+	Look     func(program string) (string, error) // nil: exec.LookPath
+	Lookup   func(variable string) (string, bool) // nil: os.LookupEnv
+	Progress func(line string)                    // nil: silence
+	run      func(context.Context, order) error   // nil: execute
+	version  func(context.Context, string) string // of a tool, nil: ask it
+}
+
+// Fetched is an agent that is ready to ride.
+type Fetched struct {
+	Path    string // of the file or folder, absolute; empty: there was nothing to fetch
+	Files   string // the folder agents/NAME of the checkout, absolute; {files}
+	Version string // empty: unknown
+	SHA256  string // of the file, or over the sorted names and contents of the folder; hex
+	Source  string // e.g. "maven:GROUP:ARTIFACT:VERSION"
+	Cached  bool   // whether it was there already
+}
+
+// Record is what goes into the records of a run.
+func (f Fetched) Record(name string) result.Agent {
+	return result.Agent{Name: name, Source: f.Source, Version: f.Version, SHA256: f.SHA256}
+}
+
+// ErrMissing is the error of Fetch for an agent that lacks a tool or a variable here: who has many
+// targets skips those with one line.
+var ErrMissing = errors.New("cannot be had here")
+
+// markFile says, last of all, that what was fetched is whole.
+const markFile = "fetched.json"
+
+// hashDigits is how much of the hash is in a folder's name, as of builds.
+const hashDigits = 12
+
+type mark struct {
+	Hash   string `json:"hash"`
+	SHA256 string `json:"sha256"`
+}
+
+// Fetch gets an agent, or takes what an earlier Fetch got if it is still the same to the byte. A
+// second fetcher of the same agent waits for the first.
+func (f *Fetcher) Fetch(ctx context.Context, a Agent) (Fetched, error) {
+	out, err := f.fetch(ctx, a, true)
+	if err != nil {
+		return Fetched{}, fmt.Errorf("fetch agent %s: %w", a.Name, err)
+	}
+	return out, nil
+}
+
+// Have is what an earlier Fetch got; nothing is fetched. The second value says whether there is
+// anything.
+func (f *Fetcher) Have(ctx context.Context, a Agent) (Fetched, bool) {
+	out, err := f.fetch(ctx, a, false)
+	return out, err == nil
+}
+
+// errNotFetched is for Have alone.
+var errNotFetched = errors.New("not fetched yet")
+
+func (f *Fetcher) fetch(ctx context.Context, a Agent, get bool) (Fetched, error) {
+	if missing := f.Missing(a); get && len(missing) > 0 {
+		return Fetched{}, fmt.Errorf("%w: %s", ErrMissing, strings.Join(missing, "; "))
+	}
+	version, err := a.Version(f.Root)
+	if err != nil {
+		return Fetched{}, err
+	}
+	out := Fetched{Files: filepath.Join(f.Root, "agents", a.Name), Source: a.Source(),
+		Version: version}
+	switch {
+	case a.Fetch.Path != "":
+		err := f.local(a, &out)
+		return out, err
+	case a.Tool() == "":
+		return out, nil
+	}
+	hash, err := f.hash(ctx, a)
+	if err != nil {
+		return out, err
+	}
+	cache, err := f.cache()
+	if err != nil {
+		return out, err
+	}
+	folder := filepath.Join(cache, a.Name+"-"+hash[:hashDigits])
+	if get {
+		unlock, err := lock(ctx, filepath.Join(cache, a.Name+".lock"), func() {
+			f.say("fetch agent %s: waiting for another fetch of it", a.Name)
+		})
+		if err != nil {
+			return out, err
+		}
+		defer unlock()
+	}
+	if taken, err := f.take(a, folder, hash, &out); taken || err != nil {
+		return out, err
+	}
+	if !get {
+		return out, errNotFetched
+	}
+	err = f.make(ctx, a, folder, hash, &out)
+	return out, err
+}
+
+// local is a file that the user has.
+func (f *Fetcher) local(a Agent, out *Fetched) error {
+	path, ok := f.lookup(variable.FindStringSubmatch(a.Fetch.Path)[1])
+	if !ok || path == "" {
+		return fmt.Errorf("%w: set %s to its path", ErrMissing, a.Fetch.Path)
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	// Only the name: where a file lies on one machine is no part of a record.
+	out.Path, out.Source = path, "path:"+filepath.Base(path)
+	out.SHA256, err = sumFile(path)
+	out.Version = manifestVersion(path)
+	return err
+}
+
+// hash is the identity of what is fetched: what is asked for, and for npm and pip the tool, which
+// takes binaries by its own version.
+func (f *Fetcher) hash(ctx context.Context, a Agent) (string, error) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %s unpack %v %s/%s\n", a.Source(), a.SHA256, a.Fetch.Unpack, runtime.GOOS,
+		runtime.GOARCH)
+	if folder := a.folder(); folder != "" {
+		sum, err := sumTree(filepath.Join(f.Root, filepath.FromSlash(folder)))
+		if err != nil {
+			return "", fmt.Errorf("read what is pinned: %w", err)
+		}
+		fmt.Fprintf(h, "pinned %s by %s\n", sum, f.toolVersion(ctx, a.Tool()))
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+func (f *Fetcher) cache() (string, error) {
+	cache := f.Cache
+	if cache == "" {
+		cache = filepath.Join(f.Root, ".prony", "agents")
+	}
+	cache, err := filepath.Abs(cache)
+	if err == nil {
+		err = os.MkdirAll(cache, 0o755)
+	}
+	if err != nil {
+		return "", fmt.Errorf("make the cache: %w", err)
+	}
+	return cache, nil
+}
+
+// contentDir holds what was fetched, below the folder of its hash.
+const contentDir = "agent"
+
+// take fills in what was fetched earlier, and says whether there is anything whole and unchanged.
+func (f *Fetcher) take(a Agent, folder, hash string, out *Fetched) (bool, error) {
+	data, err := os.ReadFile(filepath.Join(folder, markFile))
+	if err != nil {
+		return false, nil
+	}
+	var m mark
+	if err := json.Unmarshal(data, &m); err != nil || m.Hash != hash {
+		return false, nil
+	}
+	sum, err := sumTree(filepath.Join(folder, contentDir))
+	if err != nil || sum != m.SHA256 {
+		f.say("fetch agent %s: what is in the cache has changed since it was fetched", a.Name)
+		return false, nil
+	}
+	out.Cached = true
+	return true, f.finish(a, folder, sum, out)
+}
+
+// finish fills in path and digest. What Maven brings is one file, whose own digest is the known
+// one.
+func (f *Fetcher) finish(a Agent, folder, sum string, out *Fetched) error {
+	out.Path, out.SHA256 = filepath.Join(folder, contentDir), sum
+	if a.Fetch.Maven == "" {
+		return nil
+	}
+	out.SHA256 = a.SHA256
+	if !a.Fetch.Unpack {
+		out.Path = filepath.Join(out.Path, a.fileName())
+	}
+	return nil
+}
+
+func (f *Fetcher) make(ctx context.Context, a Agent, folder, hash string, out *Fetched) error {
+	if err := os.RemoveAll(folder); err != nil {
+		return fmt.Errorf("remove an earlier fetch: %w", err)
+	}
+	content := filepath.Join(folder, contentDir)
+	if err := os.MkdirAll(content, 0o755); err != nil {
+		return err
+	}
+	if err := f.get(ctx, a, folder, content); err != nil {
+		return err
+	}
+	sum, err := sumTree(content)
+	if err != nil {
+		return fmt.Errorf("read what was fetched: %w", err)
+	}
+	data, err := json.Marshal(mark{hash, sum})
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(folder, markFile)
+	if err := os.WriteFile(path+".new", append(data, '\n'), 0o644); err != nil {
+		return err
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return err
+	}
+	return f.finish(a, folder, sum, out)
+}
+
+func (f *Fetcher) say(format string, args ...any) {
+	if f.Progress != nil {
+		f.Progress(fmt.Sprintf(format, args...))
+	}
+}
+
+func (f *Fetcher) lookup(name string) (string, bool) {
+	if f.Lookup != nil {
+		return f.Lookup(name)
+	}
+	return os.LookupEnv(name)
+}
+
+func (f *Fetcher) look(program string) (string, error) {
+	if f.Look != nil {
+		return f.Look(program)
+	}
+	return exec.LookPath(program)
+}
+
+// firstLine is what a tool says of its version.
+func firstLine(text []byte) string {
+	line, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte("\n"))
+	return string(bytes.TrimSpace(line))
+}

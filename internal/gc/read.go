@@ -1,0 +1,266 @@
+package gc
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	maxLine     = 64 << 10 // bytes; HotSpot's lines are some 200
+	maxProblems = 20       // told of one file, one by one
+)
+
+var (
+	decorated = regexp.MustCompile(`^\[(\d+)ns\](?:\[[^\]]*\])*?\[([a-z0-9,_]+) *\] (.*)$`)
+	twice     = regexp.MustCompile(`\[\d+ns\]\[`)
+	numbered  = regexp.MustCompile(`^GC\((\d+)\) (.*)$`)
+	paused    = regexp.MustCompile(`^Pause (.+?)(?: (\d+[KMG])->(\d+[KMG])\((\d+[KMG])\))? ` +
+		`(\d+\.\d+)ms$`)
+	cleaned = regexp.MustCompile(`^Concurrent cleanup\b.* (\d+[KMG])->(\d+[KMG])\(\d+[KMG]\) ` +
+		`(\d+\.\d+)ms$`)
+	zended    = regexp.MustCompile(`^(?:Minor|Major|Garbage) Collection \(.*\) .*->(\d+M)\(\d+%\)`)
+	safepoint = regexp.MustCompile(`^Safepoint "([^"]+)",.* Total: +(\d+) ns`)
+	using     = regexp.MustCompile(`^Using (?:The )?(\w+)( Garbage Collector)?`)
+)
+
+// Read reads one process's log. Lines that no JVM writes in one piece (torn, interleaved with
+// another's) are told in Problems and skipped; lines that merely say something else are ignored. An
+// error is only one of r.
+func Read(r io.Reader) (Log, error) {
+	p := parser{counted: map[int64]bool{}}
+	in := bufio.NewReaderSize(r, maxLine)
+	for n := 1; ; n++ {
+		line, err := in.ReadSlice('\n')
+		text, long := strings.TrimRight(string(line), "\r\n"), false
+		for errors.Is(err, bufio.ErrBufferFull) { // skip the rest of what is no line
+			long = true
+			_, err = in.ReadSlice('\n')
+		}
+		switch {
+		case err == nil && long:
+			p.problem(n, "longer than %d bytes", maxLine)
+		case err == nil:
+			p.take(n, text)
+		case errors.Is(err, io.EOF) && text != "":
+			p.problem(n, "it is torn, the JVM was ended as it wrote it: %.60q", text)
+		case !errors.Is(err, io.EOF):
+			return Log{}, fmt.Errorf("read GC log, line %d: %w", n, err)
+		}
+		if err != nil {
+			return p.finish(), nil
+		}
+	}
+}
+
+type parser struct {
+	log     Log
+	pending []Event        // pauses whose safepoint has not been told yet
+	counted map[int64]bool // collections by number
+	young   zTable         // of the collection that is at work
+	begun   bool           // a collection has been told of
+}
+
+func (p *parser) problem(line int, format string, args ...any) {
+	p.log.Skipped++
+	if len(p.log.Problems) < maxProblems {
+		p.log.Problems = append(p.log.Problems,
+			fmt.Sprintf("line %d: ", line)+fmt.Sprintf(format, args...))
+	}
+}
+
+// take takes a line that has its end.
+func (p *parser) take(n int, line string) {
+	m := decorated.FindStringSubmatch(line)
+	switch {
+	case m == nil:
+		p.problem(n, "no time and tags at its beginning: %.60q", line)
+	case twice.MatchString(m[3]):
+		p.problem(n, "two lines in one, two JVMs wrote into one file: %.60q", line)
+	default:
+		ns, err := strconv.ParseInt(m[1], 10, 64)
+		if err != nil {
+			p.problem(n, "no time: %v", err)
+			return
+		}
+		p.said(n, ns, m[2], m[3])
+	}
+}
+
+// said takes the text of a line.
+func (p *parser) said(n int, ns int64, tags, text string) {
+	if tags == "safepoint" {
+		if m := safepoint.FindStringSubmatch(text); m != nil {
+			p.safepoint(ns, m[1], whole(m[2]))
+		}
+		return
+	}
+	m := numbered.FindStringSubmatch(text)
+	if m == nil {
+		if m := using.FindStringSubmatch(text); m != nil && tags == "gc" {
+			p.log.Collector = m[1]
+			if m[2] != "" {
+				p.log.Collector += "GC" // "Using The Z Garbage Collector"
+			}
+		}
+		return
+	}
+	id := whole(m[1])
+	if !p.begun && id > 0 {
+		p.problem(n, "the log begins with collection %d, what was before is missing", id)
+	}
+	p.begun = true
+	switch tags {
+	case "gc":
+		p.collector(ns, id, m[2])
+	case "gc,heap":
+		if h, done := p.young.take(ns, m[2]); done {
+			p.log.heaps = append(p.log.heaps, h)
+		}
+	}
+}
+
+// collector takes a line of the collector itself.
+func (p *parser) collector(ns, id int64, text string) {
+	if m := paused.FindStringSubmatch(text); m != nil {
+		length := millis(m[5])
+		e := Event{StartNs: ns - length, PauseNs: length, GC: true, ID: id,
+			BeforeBytes: size(m[2]), AfterBytes: size(m[3]), CommittedBytes: size(m[4])}
+		e.Kind, e.Cause = kindAndCause(m[1])
+		p.pending = append(p.pending, e)
+		p.count(id, e.StartNs)
+		if m[2] != "" {
+			p.heap(heap{beginNs: e.StartNs, endNs: ns, before: e.BeforeBytes, after: e.AfterBytes})
+		}
+		return
+	}
+	if m := cleaned.FindStringSubmatch(text); m != nil { // Shenandoah frees while threads run
+		p.heap(heap{beginNs: ns - millis(m[3]), endNs: ns, before: size(m[1]), after: size(m[2])})
+		return
+	}
+	if m := zended.FindStringSubmatch(text); m != nil {
+		p.count(id, ns)
+		p.log.left = append(p.log.left, left{ns, size(m[1])})
+	}
+}
+
+// heap takes what a collection says of the whole heap.
+func (p *parser) heap(h heap) {
+	p.log.heaps = append(p.log.heaps, h)
+	p.log.left = append(p.log.left, left{h.endNs, h.after})
+}
+
+func (p *parser) count(id, ns int64) {
+	if !p.counted[id] {
+		p.counted[id] = true
+		p.log.counts = append(p.log.counts, ns)
+	}
+}
+
+// safepoint takes the line that ends a pause of all threads. The pauses that the collector told of
+// since the last one took place in it, one after another; together they take all of its time,
+// because threads stood still from its beginning to its end.
+func (p *parser) safepoint(ns int64, name string, total int64) {
+	start := ns - total
+	var within []Event
+	for _, e := range p.pending {
+		if e.EndNs() > start {
+			within = append(within, e)
+		} else { // its safepoint's line is missing
+			p.log.Events = append(p.log.Events, e)
+		}
+	}
+	p.pending = nil
+	if len(within) == 0 {
+		within = []Event{{GC: collects(name), ID: -1, Kind: name}}
+	}
+	for i, e := range within {
+		until := ns
+		if i < len(within)-1 {
+			until = e.EndNs()
+		}
+		e.StartNs, e.PauseNs = start, until-start
+		start = until
+		p.log.Events = append(p.log.Events, e)
+	}
+	if within[0].GC && strings.HasPrefix(name, "ZMarkStart") {
+		p.young.began = ns
+	}
+}
+
+// collects tells whether a safepoint's operation is a collector's, by its name in HotSpot's
+// vmOperation.hpp.
+func collects(operation string) bool {
+	for _, prefix := range []string{"G1", "Serial", "Parallel", "GenCollect", "Z", "Shenandoah"} {
+		if strings.HasPrefix(operation, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *parser) finish() Log {
+	p.log.Events = append(p.log.Events, p.pending...)
+	slices.SortStableFunc(p.log.Events, byTime)
+	slices.SortStableFunc(p.log.heaps, func(a, b heap) int { return cmp.Compare(a.endNs, b.endNs) })
+	return p.log
+}
+
+// kindAndCause takes "Young (Normal) (G1 Evacuation Pause)" apart. G1 names its young pauses with a
+// bracket before the cause's, Shenandoah puts what else it does in one and has no cause there.
+func kindAndCause(text string) (kind, cause string) {
+	kind, rest, bracketed := strings.Cut(text, " (")
+	if !bracketed {
+		return text, ""
+	}
+	first, second, two := strings.Cut(strings.TrimSuffix(rest, ")"), ") (")
+	switch {
+	case two:
+		return kind + " (" + first + ")", second
+	case first == "unload classes" || strings.HasPrefix(kind, "Init ") ||
+		strings.HasPrefix(kind, "Final ") || strings.HasPrefix(kind, "Degenerated"):
+		return text, ""
+	}
+	return kind, first
+}
+
+// whole, millis and size are given what the patterns matched: digits that fit.
+func whole(digits string) int64 {
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return 0 // more than 19 digits: no clock and no heap has them
+	}
+	return n
+}
+
+// millis turns "3.454" into nanoseconds.
+func millis(ms string) int64 {
+	left, right, _ := strings.Cut(ms, ".")
+	return whole(left)*1e6 + whole((right + "000000")[:6])
+}
+
+// size turns "23M" into bytes; "" is 0.
+func size(text string) int64 {
+	if text == "" {
+		return 0
+	}
+	shift := map[byte]int{'K': 10, 'M': 20, 'G': 30}[text[len(text)-1]]
+	return whole(text[:len(text)-1]) << shift
+}
+
+// ReadFile reads a log as Read does.
+func ReadFile(path string) (Log, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Log{}, fmt.Errorf("read a collector's log: %w", err)
+	}
+	defer f.Close()
+	return Read(f)
+}

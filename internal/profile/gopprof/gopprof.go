@@ -1,0 +1,190 @@
+// Package gopprof takes profiles of Go programs that serve net/http/pprof. The processor's is
+// sampled from Start to Stop; the others are sums since the program's start, of which two readings
+// make a difference.
+//
+// Non-goals: a program without that page is no subject; it is profiled from outside.
+package gopprof
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	pprof "github.com/google/pprof/profile"
+
+	"prony/internal/profile"
+)
+
+// Collector asks net/http/pprof.
+type Collector struct{}
+
+// Name is as in records.
+func (Collector) Name() string { return "pprof" }
+
+// Kinds are all of them; lock and offcpu only where the program turned them on.
+func (Collector) Kinds() []string { return profile.Kinds }
+
+// Fits wants the page's address.
+func (Collector) Fits(s profile.Subject) error {
+	if s.PprofURL == "" {
+		return errors.New("the process serves no net/http/pprof")
+	}
+	u, err := url.Parse(s.PprofURL)
+	if err != nil {
+		return err
+	}
+	if u.Scheme != "http" || u.Host == "" {
+		return fmt.Errorf("%s is not an http address", s.PprofURL)
+	}
+	return nil
+}
+
+// profileBytes bounds an answer; the largest seen are below 1 MiB.
+const profileBytes = 256 << 20
+
+// page is how a sum is read, and what of it is kept.
+type page struct {
+	path  string
+	value string // its type
+	note  string
+}
+
+// pages are those of the kinds that are sums. The collection that heap?gc=1 asks for publishes what
+// was allocated up to now; it falls outside of the window, before its start and after its end.
+var pages = map[string]page{
+	profile.Alloc: {"heap?gc=1", "alloc_space", "event: alloc_space of the heap profile, one " +
+		"sample in runtime.MemProfileRate bytes, with a collection before and after the window"},
+	profile.Lock: {"mutex", "delay", "event: mutex profile, by the stacks that unlocked"},
+	profile.OffCPU: {"block", "delay", "event: block profile: channels, select, locks and " +
+		"conditions, without system calls and sleep"},
+}
+
+// enable says what turns a sum on that stayed empty.
+var enable = map[string]string{
+	profile.Lock:   "runtime.SetMutexProfileFraction",
+	profile.OffCPU: "runtime.SetBlockProfileRate",
+}
+
+// Start begins the processor's profile, or reads a sum for the first time.
+func (c Collector) Start(ctx context.Context, s profile.Subject, kind string) (profile.Session,
+	error) {
+	if err := c.Fits(s); err != nil {
+		return nil, fmt.Errorf("start pprof of process %d: %w", s.PID, err)
+	}
+	base := strings.TrimSuffix(s.PprofURL, "/") + "/"
+	if kind == profile.CPU {
+		return startCPU(ctx, base)
+	}
+	from, ok := pages[kind]
+	if !ok {
+		return nil, fmt.Errorf("start pprof of process %d: it takes no %q profiles", s.PID, kind)
+	}
+	before, err := read(ctx, base+from.path)
+	if err != nil {
+		return nil, err
+	}
+	return &sum{kind: kind, page: from, url: base + from.path, before: before}, nil
+}
+
+// get asks for a page of the program.
+func get(ctx context.Context, address string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", address, err)
+	}
+	// A client of its own: a proxy or a connection that is kept would reach into the program.
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", address, err)
+	}
+	return body(address, answer)
+}
+
+func body(address string, answer *http.Response) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(answer.Body, profileBytes))
+	if err := errors.Join(err, answer.Body.Close()); err != nil {
+		return nil, fmt.Errorf("read %s: %w", address, err)
+	}
+	if answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("read %s: status %s: %s", address, answer.Status,
+			bytes.TrimSpace(data))
+	}
+	return data, nil
+}
+
+func read(ctx context.Context, address string) (*pprof.Profile, error) {
+	data, err := get(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	p, err := pprof.ParseData(data)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", address, err)
+	}
+	return p, nil
+}
+
+// sum is a session of a profile that grows from the program's start.
+type sum struct {
+	kind   string
+	page   page
+	url    string
+	before *pprof.Profile
+}
+
+// Stop reads the sum again and takes off what was there before.
+func (s *sum) Stop(ctx context.Context) (*pprof.Profile, error) {
+	after, err := read(ctx, s.url)
+	if err != nil {
+		return nil, err
+	}
+	p, err := difference(s.before, after)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", s.url, err)
+	}
+	keep := len(p.SampleType)
+	for i, t := range p.SampleType {
+		if t.Type == s.page.value {
+			keep = i
+		}
+	}
+	if keep == len(p.SampleType) {
+		return nil, fmt.Errorf("read %s: it has no %s", s.url, s.page.value)
+	}
+	// The value before it counts the same things: objects, contentions.
+	p.SampleType = p.SampleType[keep-1 : keep+1]
+	p.SampleType[1].Type, p.DefaultSampleType = s.kind, s.kind
+	for _, sample := range p.Sample {
+		sample.Value = sample.Value[keep-1 : keep+1]
+	}
+	p = p.Compact()
+	notes := []string{s.page.note}
+	if total, _ := profile.Total(p); total == 0 && enable[s.kind] != "" {
+		notes = append(notes, "empty: the program is to call "+enable[s.kind]+" when it starts")
+	}
+	profile.Describe(p, "pprof of Go", notes...)
+	return p, nil
+}
+
+// difference is what came to a sum. Nothing in it is below zero but by the rounding of estimates.
+func difference(before, after *pprof.Profile) (*pprof.Profile, error) {
+	less := before.Copy()
+	less.Scale(-1)
+	p, err := pprof.Merge([]*pprof.Profile{after, less})
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range p.Sample {
+		for i := range s.Value {
+			s.Value[i] = max(s.Value[i], 0)
+		}
+	}
+	p.TimeNanos, p.DurationNanos = after.TimeNanos, after.TimeNanos-before.TimeNanos
+	return p, nil
+}

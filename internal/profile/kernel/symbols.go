@@ -1,0 +1,191 @@
+package kernel
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"debug/elf"
+	"debug/gosym"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// symbols are functions by address.
+type symbols struct {
+	all   []symbol     // by start, none twice
+	loads []elf.Prog   // of a file: how its bytes come to be in memory
+	table *gosym.Table // of a Go binary without symbols; nil: another
+}
+
+type symbol struct {
+	start, size uint64 // size 0: up to the next
+	name        string
+}
+
+// find returns the function that an address is in.
+func (s *symbols) find(at uint64) (string, bool) {
+	if s == nil {
+		return "", false
+	}
+	i, found := slices.BinarySearchFunc(s.all, at, func(sym symbol, at uint64) int {
+		return cmp.Compare(sym.start, at)
+	})
+	if !found {
+		i--
+	}
+	if i >= 0 && (s.all[i].size == 0 || at < s.all[i].start+s.all[i].size) {
+		return s.all[i].name, true
+	}
+	if s.table != nil {
+		if f := s.table.PCToFunc(at); f != nil {
+			return f.Name, true
+		}
+	}
+	return "", false
+}
+
+// address is where a byte of the file is in the file's own addresses, which those of a process
+// differ from by where it was loaded.
+func (s *symbols) address(offset uint64) uint64 {
+	for _, l := range s.loads {
+		if offset >= l.Off && offset < l.Off+l.Filesz {
+			return offset - l.Off + l.Vaddr
+		}
+	}
+	return offset
+}
+
+// sorted orders symbols. Of those that begin at one place the last counts: code that a process made
+// later lies where it had dropped other code.
+func sorted(all []symbol) []symbol {
+	slices.SortStableFunc(all, func(a, b symbol) int { return cmp.Compare(a.start, b.start) })
+	out := all[:0]
+	for _, s := range all {
+		if len(out) > 0 && out[len(out)-1].start == s.start {
+			out[len(out)-1] = s
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func openELF(path string) (*symbols, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read symbols: %w", err)
+	}
+	s, err := readELF(f)
+	return s, errors.Join(err, f.Close())
+}
+
+// readVDSO reads it from the process's memory: it is in no file.
+func readVDSO(pid int, m mapping) (*symbols, error) {
+	f, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", vdso, err)
+	}
+	data := make([]byte, m.end-m.start)
+	_, err = f.ReadAt(data, int64(m.start))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, fmt.Errorf("read %s: %w", vdso, err)
+	}
+	return readELF(bytes.NewReader(data))
+}
+
+// readELF reads the functions of a program or library: of the table for linkers if it was not
+// stripped, else of what it offers to others, else of what Go's own traces need.
+func readELF(r io.ReaderAt) (*symbols, error) {
+	f, err := elf.NewFile(r)
+	if err != nil {
+		return nil, fmt.Errorf("read symbols: %w", err)
+	}
+	s := &symbols{}
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_LOAD {
+			s.loads = append(s.loads, *p)
+		}
+	}
+	table, err := f.Symbols()
+	if err != nil || len(table) == 0 {
+		// Neither table, an error too, is what a stripped program looks like.
+		table, err = f.DynamicSymbols()
+	}
+	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+		return nil, fmt.Errorf("read symbols: %w", err)
+	}
+	for _, sym := range table {
+		if elf.ST_TYPE(sym.Info) == elf.STT_FUNC && sym.Value != 0 && sym.Section != elf.SHN_UNDEF {
+			s.all = append(s.all, symbol{sym.Value, sym.Size, demangle(sym.Name)})
+		}
+	}
+	s.all = sorted(s.all)
+	if lines := f.Section(".gopclntab"); lines != nil && len(s.all) == 0 {
+		return s, s.readGo(f, lines)
+	}
+	return s, nil
+}
+
+func (s *symbols) readGo(f *elf.File, lines *elf.Section) error {
+	text := f.Section(".text")
+	data, err := lines.Data()
+	if err != nil || text == nil {
+		return errors.Join(err, errors.New("read Go's table of functions: no text"))
+	}
+	s.table, err = gosym.NewTable(nil, gosym.NewLineTable(data, text.Addr))
+	if err != nil {
+		return fmt.Errorf("read Go's table of functions: %w", err)
+	}
+	return nil
+}
+
+// readKallsyms reads the functions of /proc/kallsyms, "ffffffff81000000 T _text [module]". All
+// addresses are 0 where the kernel hides them; then there are none.
+func readKallsyms(r io.Reader) (*symbols, error) {
+	s := &symbols{}
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		f := strings.Fields(lines.Text())
+		if len(f) < 3 || !strings.Contains("tTwW", f[1]) {
+			continue
+		}
+		start, err := strconv.ParseUint(f[0], 16, 64)
+		if err != nil {
+			return nil, fmt.Errorf("read the kernel's symbols, %q: %w", lines.Text(), err)
+		}
+		if start != 0 {
+			s.all = append(s.all, symbol{start, 0, f[2]})
+		}
+	}
+	s.all = sorted(s.all)
+	return s, lines.Err()
+}
+
+// readPerfMap reads what a process says of code it made itself: "7f2140 3c0 name", start and size
+// in hexadecimal (tools/perf/Documentation/jit-interface.txt of the kernel). A process may be
+// writing: lines that are not whole are passed over.
+func readPerfMap(r io.Reader) (*symbols, error) {
+	s := &symbols{}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxName)
+	for lines.Scan() {
+		f := strings.SplitN(lines.Text(), " ", 3)
+		if len(f) < 3 {
+			continue
+		}
+		start, err1 := strconv.ParseUint(strings.TrimPrefix(f[0], "0x"), 16, 64)
+		size, err2 := strconv.ParseUint(strings.TrimPrefix(f[1], "0x"), 16, 64)
+		if err1 == nil && err2 == nil && size > 0 {
+			s.all = append(s.all, symbol{start, size, jitName(f[2])})
+		}
+	}
+	s.all = sorted(s.all)
+	return s, lines.Err()
+}
+
+const maxName = 1 << 20 // bytes of a line; Java's signatures are long

@@ -1,0 +1,251 @@
+package profile
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	pprof "github.com/google/pprof/profile"
+)
+
+// Row is one function in a table.
+type Row struct {
+	Name string `json:"name"`
+	Flat int64  `json:"flat"` // in the function itself
+	Cum  int64  `json:"cum"`  // in it and in all that it called; once a stack if it recurs
+	// The same as shares of all, 0 to 1.
+	FlatShare float64 `json:"flatShare"`
+	CumShare  float64 `json:"cumShare"`
+}
+
+// Top are the n functions that hold most themselves; n below 1: all of them.
+func Top(p *pprof.Profile, n int) []Row {
+	rows := map[string]*Row{}
+	at := Main(p)
+	var total int64
+	for _, s := range p.Sample {
+		v := s.Value[at]
+		total += v
+		names := frames(s)
+		seen := map[string]bool{}
+		for i, name := range names {
+			row := rows[name]
+			if row == nil {
+				row = &Row{Name: name}
+				rows[name] = row
+			}
+			if i == len(names)-1 {
+				row.Flat += v
+			}
+			if !seen[name] {
+				row.Cum += v
+			}
+			seen[name] = true
+		}
+	}
+	var out []Row
+	for _, row := range rows {
+		row.FlatShare, row.CumShare = share(row.Flat, total), share(row.Cum, total)
+		out = append(out, *row)
+	}
+	slices.SortFunc(out, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(b.Flat, a.Flat), cmp.Compare(b.Cum, a.Cum),
+			cmp.Compare(a.Name, b.Name))
+	})
+	if n > 0 && len(out) > n {
+		out = out[:n]
+	}
+	return out
+}
+
+func share(part, total int64) float64 {
+	if total == 0 {
+		return 0
+	}
+	return float64(part) / float64(total)
+}
+
+// Change is what became of one function from a profile a to a profile b, in shares of each.
+type Change struct {
+	Name  string  `json:"name"`
+	FlatA float64 `json:"flatA"`
+	FlatB float64 `json:"flatB"`
+	CumA  float64 `json:"cumA"`
+	CumB  float64 `json:"cumB"`
+	// Error is the standard error of FlatB - FlatA that the numbers of samples alone bring, taking
+	// the samples for independent: sqrt(a(1-a)/nA + b(1-b)/nB); -1: the profiles do not say how
+	// many samples they have.
+	Error float64 `json:"error"`
+}
+
+// Flat is the change in the function itself, positive: it grew. 0.01 is a point.
+func (c Change) Flat() float64 { return c.FlatB - c.FlatA }
+
+// Cum is the change in it and all that it called.
+func (c Change) Cum() float64 { return c.CumB - c.CumA }
+
+// Diff compares two profiles of the same kind, function by function, in shares of their samples,
+// so that runs of different length compare. The largest change is first.
+func Diff(a, b *pprof.Profile) ([]Change, error) {
+	if err := alike(a, b); err != nil {
+		return nil, err
+	}
+	changes := map[string]*Change{}
+	at := func(name string) *Change {
+		if changes[name] == nil {
+			changes[name] = &Change{Name: name}
+		}
+		return changes[name]
+	}
+	for _, row := range Top(a, 0) {
+		at(row.Name).FlatA, at(row.Name).CumA = row.FlatShare, row.CumShare
+	}
+	for _, row := range Top(b, 0) {
+		at(row.Name).FlatB, at(row.Name).CumB = row.FlatShare, row.CumShare
+	}
+	nA, nB := float64(Samples(a)), float64(Samples(b))
+	var out []Change
+	for _, c := range changes {
+		c.Error = -1
+		if nA > 0 && nB > 0 {
+			c.Error = math.Sqrt(c.FlatA*(1-c.FlatA)/nA + c.FlatB*(1-c.FlatB)/nB)
+		}
+		out = append(out, *c)
+	}
+	slices.SortFunc(out, func(a, b Change) int {
+		return cmp.Or(cmp.Compare(math.Abs(b.Flat()), math.Abs(a.Flat())),
+			cmp.Compare(math.Abs(b.Cum()), math.Abs(a.Cum())), cmp.Compare(a.Name, b.Name))
+	})
+	return out, nil
+}
+
+func alike(a, b *pprof.Profile) error {
+	if len(a.SampleType) == 0 || len(b.SampleType) == 0 {
+		return fmt.Errorf("compare profiles: one has no values")
+	}
+	ta, tb := a.SampleType[Main(a)], b.SampleType[Main(b)]
+	if ta.Unit != tb.Unit {
+		return fmt.Errorf("compare profiles: one is of %s in %s, the other of %s in %s",
+			ta.Type, ta.Unit, tb.Type, tb.Unit)
+	}
+	return nil
+}
+
+// Small is the frame that all too small to be drawn go into.
+const Small = "(small)"
+
+// smallest is the share of a profile below which a frame is not drawn: a pixel of a wide screen.
+const smallest = 0.001
+
+// wide is the value of the whole in a tree of changes, whose values are shares.
+const wide = 1e9
+
+// Frame is a function in a flame graph, below those that called it. A tree's value is in the unit
+// that Total says; in FlameDiff's it is a share, in billionths.
+type Frame struct {
+	Name     string   `json:"name"`            // short
+	Full     string   `json:"full,omitempty"`  // its whole name, where that is another
+	Value    int64    `json:"value"`           // in it and in all below it
+	Self     int64    `json:"self,omitempty"`  // in it alone
+	Delta    float64  `json:"delta,omitempty"` // the change of its share, positive: it grew
+	Children []*Frame `json:"children,omitempty"`
+}
+
+// node is a frame while the tree grows.
+type node struct {
+	name     string
+	a, b     float64 // values
+	selfA    float64
+	selfB    float64
+	children map[string]*node
+}
+
+func (n *node) child(name string) *node {
+	if n.children == nil {
+		n.children = map[string]*node{}
+	}
+	if n.children[name] == nil {
+		n.children[name] = &node{name: name}
+	}
+	return n.children[name]
+}
+
+// grow adds a profile's stacks to a tree, each value times the factor.
+func (n *node) grow(p *pprof.Profile, factor float64, value func(*node) (cum, self *float64)) {
+	at := Main(p)
+	for _, s := range p.Sample {
+		v := float64(s.Value[at]) * factor
+		on := n
+		cum, self := value(on)
+		*cum += v
+		for _, name := range frames(s) {
+			on = on.child(name)
+			cum, self = value(on)
+			*cum += v
+		}
+		*self += v
+	}
+}
+
+func first(n *node) (cum, self *float64)  { return &n.a, &n.selfA }
+func second(n *node) (cum, self *float64) { return &n.b, &n.selfB }
+
+// Flame is a profile as a tree, its root named "all". Frames that hold less than a thousandth of
+// it are merged into one beside their siblings, "(small)".
+func Flame(p *pprof.Profile) *Frame {
+	root := &node{name: "all"}
+	root.grow(p, 1, first)
+	return root.frame(root.a*smallest, func(n *node) (value, self, delta float64) {
+		return n.a, n.selfA, 0
+	})
+}
+
+// FlameDiff is two profiles of one kind as one tree. A frame is as wide as the mean of its shares
+// in both, so that what has gone is still seen, and its Delta says what changed.
+func FlameDiff(a, b *pprof.Profile) (*Frame, error) {
+	if err := alike(a, b); err != nil {
+		return nil, err
+	}
+	root := &node{name: "all"}
+	for _, one := range []struct {
+		p     *pprof.Profile
+		value func(*node) (cum, self *float64)
+	}{{a, first}, {b, second}} {
+		if total, _ := Total(one.p); total > 0 {
+			root.grow(one.p, wide/float64(total), one.value)
+		}
+	}
+	return root.frame(wide*smallest, func(n *node) (value, self, delta float64) {
+		return (n.a + n.b) / 2, (n.selfA + n.selfB) / 2, (n.b - n.a) / wide
+	}), nil
+}
+
+// frame is the node as it is drawn: children sorted by name, so that the same function is at the
+// same place in another graph, the merged small ones last.
+func (n *node) frame(least float64, see func(*node) (value, self, delta float64)) *Frame {
+	value, self, delta := see(n)
+	f := &Frame{Name: Short(n.name), Value: int64(value), Self: int64(self), Delta: delta}
+	if f.Name != n.name {
+		f.Full = n.name
+	}
+	var rest *Frame
+	for _, name := range slices.Sorted(maps.Keys(n.children)) {
+		c := n.children[name]
+		if v, _, d := see(c); v < least {
+			if rest == nil {
+				rest = &Frame{Name: Small}
+			}
+			rest.Value += int64(v)
+			rest.Self += int64(v)
+			rest.Delta += d
+			continue
+		}
+		f.Children = append(f.Children, c.frame(least, see))
+	}
+	if rest != nil && rest.Value > 0 {
+		f.Children = append(f.Children, rest)
+	}
+	return f
+}

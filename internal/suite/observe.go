@@ -1,0 +1,199 @@
+package suite
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// CapacityLoad is the name by which rates refer to what the bare target delivered, once, before the
+// blocks, to a closed load: all its variants are then offered the same.
+const CapacityLoad = "capacity"
+
+// Capacity is that closed load, of one trial before the blocks for each target and scenario. The
+// zero Capacity is none.
+type Capacity struct {
+	Connections int      `yaml:"connections" json:"connections"`
+	Measure     Duration `yaml:"measure" json:"measure"`
+}
+
+// Defaults of Capacity, where a rate is a share of it.
+const (
+	capacityConnections = 64
+	capacityMeasure     = Duration(5 * second)
+	capacityLead        = Duration(second)
+)
+
+// Roles of trials beside the comparison; result.Roles has the same.
+const (
+	Pilot    = "pilot"    // measures the capacity
+	Observed = "observed" // runs with Watching and Observe, to explain the comparison's numbers
+)
+
+// ProfileKinds are what a profiler may look at.
+var ProfileKinds = []string{"cpu", "alloc", "lock", "offcpu"}
+
+// Observe is what the lab watches in a trial beside its samples.
+type Observe struct {
+	Home    bool     `yaml:"home" json:"home,omitempty"`       // a home of telemetry runs
+	GC      bool     `yaml:"gc" json:"gc,omitempty"`           // JVMs log their collections
+	Traces  Percent  `yaml:"traces" json:"traces,omitempty"`   // of requests carry a trace id
+	Profile []string `yaml:"profile" json:"profile,omitempty"` // kinds, in each load's window
+	// Profiler is the tool, by name; empty: the best for the runtime.
+	Profiler string   `yaml:"profiler" json:"profiler,omitempty"`
+	Period   Duration `yaml:"period" json:"period,omitempty"` // of the lab's samples; 0: the usual
+}
+
+// IsZero says whether nothing more is watched than usual.
+func (o Observe) IsZero() bool {
+	return !o.Home && !o.GC && o.Traces == 0 && len(o.Profile) == 0 && o.Period == 0
+}
+
+// Percent is a share, 0.01 for 1%.
+type Percent float64
+
+var percentRe = regexp.MustCompile(percentForm)
+
+const percentForm = `^([0-9]+(\.[0-9]+)?)%$`
+
+// String gives "1%".
+func (p Percent) String() string { return strconv.FormatFloat(float64(p)*100, 'g', 12, 64) + "%" }
+
+// MarshalText gives String's form.
+func (p Percent) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText reads a share such as "1%".
+func (p *Percent) UnmarshalText(b []byte) error {
+	m := percentRe.FindStringSubmatch(string(b))
+	if m == nil {
+		return fmt.Errorf("share %q is not a percentage (as in 1%%)", b)
+	}
+	v, err := strconv.ParseFloat(m[1], 64)
+	if err != nil || v > 100 {
+		return fmt.Errorf("share %q is above 100%%", b)
+	}
+	*p = Percent(v / 100)
+	return nil
+}
+
+// UnmarshalYAML reads the node's text; the error names its line.
+func (p *Percent) UnmarshalYAML(n ast.Node) error { return unmarshal(n, p) }
+
+// usesCapacity says whether a load's rate is a share of the bare target's capacity.
+func (s *Suite) usesCapacity() bool {
+	return slices.ContainsFunc(s.Loads, func(l Load) bool { return l.Rate.Of == CapacityLoad })
+}
+
+// fillCapacity sets what a suite that needs the capacity leaves out.
+func (s *Suite) fillCapacity() {
+	if !s.usesCapacity() {
+		return
+	}
+	if s.Capacity.Connections == 0 {
+		s.Capacity.Connections = capacityConnections
+	}
+	if s.Capacity.Measure == 0 {
+		s.Capacity.Measure = capacityMeasure
+	}
+}
+
+// checkCapacity wants what is measured to be used.
+func (c *checker) capacity(s *Suite) {
+	if s.Capacity != (Capacity{}) && !s.usesCapacity() {
+		c.found("capacity", `such as "rate: 50% of capacity"`,
+			"capacity is measured, and no load's rate is a share of it")
+	}
+	for i, l := range s.Loads {
+		if l.Name == CapacityLoad {
+			c.found(fmt.Sprintf("loads[%d].name", i), "another name",
+				"%q is what rates call the bare target's capacity", l.Name)
+		}
+	}
+}
+
+// OfTrial are the loads that a trial offers: those of its scenario, or the one of a pilot.
+func (s *Suite) OfTrial(t Trial) []Load {
+	sc := s.Scenario(t.Scenario)
+	if t.Role != Pilot {
+		return s.LoadsOf(sc)
+	}
+	l := Load{Name: CapacityLoad, Model: Closed, Connections: s.Capacity.Connections,
+		Lead: capacityLead, Measure: s.Capacity.Measure, Drain: capacityLead}
+	if sc.Connections != 0 {
+		l.Connections = sc.Connections
+	}
+	return []Load{l}
+}
+
+// ObserveOf is what is watched in a trial: what its variant asks for, or what the suite does.
+func (s *Suite) ObserveOf(t Trial) Observe {
+	if t.Role == Observed {
+		return s.Watch
+	}
+	if v := s.Variant(t.Variant); !v.Observe.IsZero() {
+		return v.Observe
+	}
+	return s.Observe
+}
+
+// beside are the trials of a role beside the comparison: each target under each scenario once. A
+// pilot is bare; an observed trial has the first of Watching that its target can have.
+func (s *Suite) beside(role string, targets []Target) (out []Trial) {
+	for _, t := range targets {
+		for _, sc := range s.Scenarios {
+			trial := Trial{Role: role, Target: t.Name, Scenario: sc.Name, Variant: none,
+				Driver: Drivers[0], Seed: s.loadSeed(0, sc.Name)}
+			at := slices.IndexFunc(s.Watching, func(v Variant) bool { return v.fits(t) })
+			if role == Observed && at >= 0 {
+				trial.Variant = s.Watching[at].Name
+			}
+			out = append(out, trial)
+		}
+	}
+	return out
+}
+
+// NeedsHome says whether a trial of the suite sends telemetry, or wants its home to run.
+func (s *Suite) NeedsHome() bool {
+	home := s.Observe.Home || s.Watch.Home
+	for _, v := range slices.Concat(s.Variants, s.Watching) {
+		home = home || v.Home || v.Observe.Home
+	}
+	return home
+}
+
+// Attach completes the variants that name an agent, as find has it: its environment under the
+// variant's own, and what it can ride along with.
+func (s *Suite) Attach(find func(agent string) (Variant, error)) error {
+	for _, list := range [][]Variant{s.Variants, s.Watching} {
+		for i := range list {
+			v := &list[i]
+			if v.Agent == "" {
+				continue
+			}
+			found, err := find(v.Agent)
+			if err != nil {
+				return s.source.Problem(fmt.Sprintf("variants[%d].agent", i), err.Error(), "")
+			}
+			env := map[string]Text{}
+			for _, from := range []map[string]Text{found.Env, v.Env} {
+				for name, value := range from {
+					env[name] = value
+				}
+			}
+			v.Env, v.Version, v.Build, v.Home = env, found.Version, found.Build, found.Home
+			v.Languages, v.Scrape = found.Languages, found.Scrape
+			if len(v.Runtimes) == 0 {
+				v.Runtimes = found.Runtimes
+			}
+		}
+	}
+	return nil
+}
+
+// agentName is how a variant is called that names only an agent: otel-java/full is otel-java-full.
+func agentName(agent string) string { return strings.ReplaceAll(agent, "/", "-") }

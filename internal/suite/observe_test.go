@@ -1,0 +1,198 @@
+package suite_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"prony/internal/suite"
+)
+
+const observing = `name: observing
+contract: hello
+blocks: 2
+scenarios:
+  - name: hello
+    connections: 7
+    requests: [{request: GET /hello}]
+loads:
+  - {name: half, model: open, rate: 50%% of capacity}
+%s
+`
+
+func readObserving(t *testing.T, more string) (*suite.Suite, error) {
+	t.Helper()
+	return suite.Read("observing.yaml", fmt.Appendf(nil, observing, more))
+}
+
+func mustRead(t *testing.T, more string) *suite.Suite {
+	t.Helper()
+	s, err := readObserving(t, more)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// A rate that is a share of the capacity brings a pilot of each target, bare and closed, before the
+// blocks.
+func TestPilots(t *testing.T) {
+	s := mustRead(t, "variants: [{name: agent, env: {X: y}}]")
+	p, err := s.Plan([]suite.Target{target("a", "jvm", ""), target("b", "jvm", "")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Trials) != 2+2*2*2 {
+		t.Fatalf("%d trials, want 2 pilots and 2 blocks of 2 targets, bare and with an agent",
+			len(p.Trials))
+	}
+	for i, x := range p.Trials {
+		if pilot := x.Role == suite.Pilot; pilot != (i < 2) || pilot && x.Variant != "none" {
+			t.Errorf("trial %d is %+v", i, x)
+		}
+	}
+	if id := p.Trials[0].ID; id != "pilot-01-a" {
+		t.Errorf("the first pilot is called %s", id)
+	}
+	loads := p.Suite.OfTrial(p.Trials[0])
+	if len(loads) != 1 || loads[0].Model != suite.Closed || loads[0].Connections != 7 ||
+		loads[0].Name != suite.CapacityLoad || loads[0].Measure != s.Capacity.Measure {
+		t.Errorf("a pilot offers %+v", loads)
+	}
+	if loads := p.Suite.OfTrial(p.Trials[2]); len(loads) != 1 || loads[0].Name != "half" {
+		t.Errorf("another trial offers %+v", loads)
+	}
+	if s.Capacity.Connections != 64 || s.Capacity.Measure.String() != "5s" {
+		t.Errorf("the capacity is measured by default as %+v", s.Capacity)
+	}
+}
+
+func TestWrongObserving(t *testing.T) {
+	check := func(more, want string) {
+		t.Helper()
+		if _, err := readObserving(t, more); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", more, err, want)
+		}
+	}
+	check("  - {name: capacity, model: closed}", `"capacity" is what rates call`)
+	check("observe: {traces: 2}", `share "2" is not a percentage`)
+	check("observe: {traces: 101%}", `share "101%" is above 100%`)
+	check("observe: {profile: [time]}", `"time" is none of cpu, alloc, lock, offcpu`)
+	check("variants: [{name: none2}]", `"none2" changes nothing`)
+	check("variants: [{agent: Otel}]", `agent "Otel" is not of the form`)
+	check("variants: [{env: {X: y}}]", `the variant has no name`)
+	_, err := suite.Read("x.yaml", []byte(strings.Replace(fmt.Sprintf(observing,
+		"capacity: {measure: 1s}"), "50% of capacity", "20/s", 1)))
+	if err == nil || !strings.Contains(err.Error(), "no load's rate is a share of it") {
+		t.Errorf("a capacity for nothing: %v", err)
+	}
+}
+
+// Attach lays the variant's own environment over the agent's, and keeps what the variant restricts.
+func TestAttach(t *testing.T) {
+	s := mustRead(t, "variants: [{agent: otel-java/full, env: {A: own}, runtimes: [aot]},"+
+		" {name: mine, agent: x}]")
+	found := func(name string) (suite.Variant, error) {
+		return suite.Variant{Env: map[string]suite.Text{"A": "agent", "B": suite.Text(name)},
+			Runtimes: []string{"jvm"}, Home: true, Version: "1"}, nil
+	}
+	if err := s.Attach(found); err != nil {
+		t.Fatal(err)
+	}
+	v, own := s.Variants[0], s.Variants[1]
+	if v.Name != "otel-java-full" || v.Env["A"] != "own" || v.Env["B"] != "otel-java/full" ||
+		fmt.Sprint(v.Runtimes) != "[aot]" || !v.Home || v.Version != "1" {
+		t.Errorf("attached %+v", v)
+	}
+	if own.Name != "mine" || fmt.Sprint(own.Runtimes) != "[jvm]" {
+		t.Errorf("attached %+v", own)
+	}
+	if !s.NeedsHome() {
+		t.Error("nobody waits for what the agent sends")
+	}
+	err := s.Attach(func(string) (suite.Variant, error) {
+		return suite.Variant{}, errors.New("no x")
+	})
+	if err == nil || !strings.Contains(err.Error(), "observing.yaml:") {
+		t.Errorf("an unknown agent: %v", err)
+	}
+}
+
+// An agent rides with what it can: a runtime, a language, a service that has its build.
+func TestWhatAgentsFit(t *testing.T) {
+	s := mustRead(t, "variants: [{agent: a}]")
+	check := func(want int, v suite.Variant, of suite.Target) {
+		t.Helper()
+		of.Name, of.Service, of.Contracts = "x", "x", []string{"hello"}
+		fits := *s
+		if err := fits.Attach(func(string) (suite.Variant, error) { return v, nil }); err != nil {
+			t.Fatal(err)
+		}
+		other := target("other", "jvm", "")
+		other.Language, other.Builds = "Java", []string{"otel"}
+		p, err := fits.Plan([]suite.Target{of, other})
+		n := 0
+		if err == nil {
+			for _, x := range p.Trials {
+				if x.Target == "x" && x.Variant == "a" {
+					n++
+				}
+			}
+		}
+		if n != want {
+			t.Errorf("%+v rides %d times with %+v (%v), want %d", v, n, of, err, want)
+		}
+	}
+	check(2, suite.Variant{}, suite.Target{Runtime: "native"})
+	check(0, suite.Variant{Languages: []string{"Java"}}, suite.Target{Language: "Go"})
+	check(2, suite.Variant{Languages: []string{"Go", "Java"}}, suite.Target{Language: "Go"})
+	check(0, suite.Variant{Build: "otel"}, suite.Target{})
+	check(2, suite.Variant{Build: "otel"}, suite.Target{Builds: []string{"otel"}})
+	check(0, suite.Variant{Build: "otel"}, suite.Target{Build: "otel", Builds: []string{"otel"}})
+}
+
+// Observed trials come after the blocks, each with the first watcher that its target can have, and
+// watch what the flag says; the others watch what suite or variant says.
+func TestObservedTrials(t *testing.T) {
+	s := mustRead(t, "observe: {gc: true}\nvariants: [{name: quick, observe: {period: 10ms}}]")
+	err := s.Override(suite.Override{Observed: true, Watching: []string{"j/x", "n/x"},
+		Watch: suite.Observe{Traces: 0.5}, InWindow: []string{"alloc"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.Attach(func(name string) (suite.Variant, error) {
+		runtimes := map[string]string{"j/x": "jvm", "n/x": "node"}
+		return suite.Variant{Runtimes: []string{runtimes[name]}}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.Plan([]suite.Target{target("a", "node", ""), target("b", "native", "")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := p.Trials[len(p.Trials)-2:]
+	if last[0].Variant != "n-x" || last[0].Role != suite.Observed || last[1].Variant != "none" ||
+		last[0].ID != "observed-11-a-n-x" {
+		t.Errorf("observed trials %+v", last)
+	}
+	check := func(x suite.Trial, want suite.Observe) {
+		t.Helper()
+		if got := p.Suite.ObserveOf(x); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s watches %+v, want %+v", x.ID, got, want)
+		}
+	}
+	check(last[0], suite.Observe{Traces: 0.5})
+	check(suite.Trial{Variant: "none"}, suite.Observe{GC: true, Profile: []string{"alloc"}})
+	check(suite.Trial{Variant: "quick"}, suite.Observe{Period: suite.Duration(10e6)})
+}
+
+func TestPercent(t *testing.T) {
+	for text, want := range map[string]suite.Percent{"1%": 0.01, "0.5%": 0.005, "100%": 1} {
+		var p suite.Percent
+		if err := p.UnmarshalText([]byte(text)); err != nil || p != want || p.String() != text {
+			t.Errorf("%s is %v, %v", text, p, err)
+		}
+	}
+}

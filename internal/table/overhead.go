@@ -1,0 +1,213 @@
+package table
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"prony/internal/result"
+)
+
+// Names of metrics of what the lab watched beside its samples.
+const (
+	Allocated   = "allocated_per_request"
+	HeapAfterGC = "heap_after_gc"
+	GCPaused    = "gc_paused"
+	GCPauseMax  = "gc_pause_max"
+	SpansEach   = "spans_per_request"
+)
+
+// watchedQuantities are of loads, and only there where something was watched.
+var watchedQuantities = []quantity{
+	{Allocated, unitBytes, "", func(_ *result.Record, l *result.Load) float64 {
+		if l.GC == nil || l.GC.AllocatedBytes < 0 {
+			return math.NaN()
+		}
+		return positive(float64(l.GC.AllocatedBytes) / float64(l.Done+l.Errors.Total()))
+	}, "too few collections in the window (raise --measure)"},
+	{HeapAfterGC, unitBytes, "", func(_ *result.Record, l *result.Load) float64 {
+		if l.GC == nil {
+			return math.NaN()
+		}
+		return positive(float64(l.GC.HeapAfterBytes))
+	}, "no collection in the window (raise --measure)"},
+	{GCPaused, unitOne, "", func(_ *result.Record, l *result.Load) float64 {
+		if l.GC == nil {
+			return math.NaN()
+		}
+		return float64(l.GC.PauseNs) / float64(l.WindowNs)
+	}, "its collections were not logged"},
+	{GCPauseMax, unitNs, "", func(_ *result.Record, l *result.Load) float64 {
+		if l.GC == nil {
+			return math.NaN()
+		}
+		return positive(float64(l.GC.PauseMaxNs))
+	}, "no collection in the window (raise --measure)"},
+	{SpansEach, unitOne, "", func(_ *result.Record, l *result.Load) float64 {
+		if l.Told == nil {
+			return math.NaN()
+		}
+		return float64(l.Told.Spans) / float64(l.Done+l.Errors.Total())
+	}, "nobody listened for spans"},
+}
+
+// overheadTable tells what riding along costs: for each target that ran with variants, each
+// variant under each load, as the change against the bare target, paired within blocks. Without
+// variants it has no rows.
+func (sc *Scenario) overheadTable(o Options) Table {
+	column := func(key, heading, unit string, align Align) Column {
+		return Column{Key: "overhead/" + key, Heading: heading, Unit: unit, Align: align}
+	}
+	t := Table{Kind: OverheadKind, Title: "What riding along costs", Columns: []Column{
+		column("target", "target", "", Left), column("variant", "variant", "", Left),
+		column("load", "load", "", Left),
+	}}
+	for _, d := range overheads {
+		t.Columns = append(t.Columns, column(d.metric, d.heading, unitOne, Right))
+	}
+	for i := range sc.Targets {
+		bare := &sc.Targets[i]
+		riders := sc.ridersOf(bare)
+		if len(riders) == 0 {
+			continue
+		}
+		for _, l := range sc.Loads {
+			t.Rows = append(t.Rows, overheadRow(bare, bare, l, o))
+			for _, r := range riders {
+				t.Rows = append(t.Rows, overheadRow(bare, r, l, o))
+			}
+		}
+	}
+	if len(t.Rows) > 0 {
+		t.Notes = sc.overheadNotes(o)
+	}
+	return t
+}
+
+// ridersOf are the rows whose ratios refer to a bare one, in the order of their names.
+func (sc *Scenario) ridersOf(bare *Target) (out []*Target) {
+	for i := range sc.Targets {
+		t := &sc.Targets[i]
+		if t.Reference == bare.Name && t.Info.Name == bare.Info.Name && t.Info.Variant != "none" &&
+			t.Info.Arm == "" && t.Info.Variant != "" {
+			out = append(out, t)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Target) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// overheads are the columns: a change in per cent, or the value itself where none or little of it
+// is the rule and a ratio would say nothing.
+var overheads = []struct {
+	metric, heading string
+	model           string // of loads that have it; empty: all
+	whole           bool   // of the trial, not of a load
+	absolute        func(float64) string
+	print           func(float64) string // of the bare target
+}{
+	{Throughput, "req/s", closed, false, nil, Rate},
+	{"p50", "p50", open, false, nil, Duration},
+	{"p90", "p90", open, false, nil, Duration},
+	{"p99", "p99", open, false, nil, Duration},
+	{CPU, "CPU/req", "", false, nil, Duration},
+	{Allocated, "alloc/req", "", false, nil, Bytes},
+	{HeapAfterGC, "heap after GC", "", false, nil, Bytes},
+	{GCPaused, "GC paused", "", false, Percent, Percent},
+	{RSS, "RSS", "", false, nil, Bytes},
+	{Ready, "ready", "", true, nil, Duration},
+	{SpansEach, "spans/req", "", false, digits, digits},
+}
+
+// overheadRow is a variant, or the bare target itself, under one load.
+func overheadRow(bare, of *Target, l LoadInfo, o Options) Row {
+	variant := orElse(of.Info.Variant, "none")
+	row := Row{Name: of.Name, Cells: []Cell{words(bare.Name), words(variant), words(l.Title)}}
+	for _, d := range overheads {
+		if d.model != "" && d.model != l.Model {
+			row.Cells = append(row.Cells, words(Absent))
+			continue
+		}
+		load := l.Name
+		if d.whole {
+			load = ""
+		}
+		m, ok := of.Metric(load, d.metric)
+		switch {
+		case !ok || m.Withheld != "" || m.Summary.N == 0:
+			row.Cells = append(row.Cells, words(Absent))
+		case of == bare:
+			row.Cells = append(row.Cells, summaryCell(m, d.print))
+		case d.absolute != nil:
+			row.Cells = append(row.Cells, summaryCell(m, d.absolute))
+		case m.Ratio == nil:
+			row.Cells = append(row.Cells, words(Absent))
+		default:
+			row.Cells = append(row.Cells, changeCell(m))
+		}
+	}
+	return row
+}
+
+func summaryCell(m Metric, print func(float64) string) Cell {
+	s := m.Summary
+	return Cell{Text: print(s.Center), Value: s.Center, Lo: s.Lo, Hi: s.Hi, N: s.N}
+}
+
+// changeCell prints a ratio as a change in per cent with its interval.
+func changeCell(m Metric) Cell {
+	r := m.Ratio
+	c := Cell{Text: change(r.Center), Value: r.Center - 1, Lo: r.Lo - 1, Hi: r.Hi - 1, N: r.N}
+	if r.HasInterval() {
+		c.Interval = fmt.Sprintf("%s to %s", change(r.Lo), change(r.Hi))
+		c.Text += fmt.Sprintf(" [%s, %s]", points(r.Lo), points(r.Hi))
+	}
+	return c
+}
+
+// change prints a ratio as what it is above or below 1: +12 %, −3.1 %.
+func change(ratio float64) string { return points(ratio) + " %" }
+
+func points(ratio float64) string {
+	p := (ratio - 1) * 100
+	decimals := 1
+	if math.Abs(p) >= 9.95 {
+		decimals = 0
+	}
+	text := fmt.Sprintf("%+.*f", decimals, p)
+	return strings.Replace(text, "-", "−", 1)
+}
+
+// overheadNotes say how to read the table, and what its loads cannot say.
+func (sc *Scenario) overheadNotes(o Options) []string {
+	notes := []string{fmt.Sprintf("Changes against the same target bare, paired within blocks, "+
+		"with their %g %% interval; the bare target's own values stand above them. An interval "+
+		"that holds 0 shows no difference.", math.Round(o.Confidence*1000)/10)}
+	for _, l := range sc.Loads {
+		for i := range sc.Targets {
+			if load := loadOfAny(&sc.Targets[i], l.Name); load != nil && load.Think != "" {
+				notes = append(notes, fmt.Sprintf("%s is a closed load whose users think: its "+
+					"throughput follows from its response times alone (users / (response + think "+
+					"time)) and says nothing of capacity; and both arms are not offered the same "+
+					"requests, for the slower one is asked less often.", l.Name))
+				break
+			}
+			if l.Model == closed {
+				notes = append(notes, fmt.Sprintf("%s is closed: its req/s is the capacity with "+
+					"so many connections; response times of it wait for the service.", l.Name))
+				break
+			}
+		}
+	}
+	return notes
+}
+
+func loadOfAny(t *Target, name string) *result.Load {
+	for _, r := range t.Used {
+		if l := loadOf(r, name); l != nil {
+			return l
+		}
+	}
+	return nil
+}

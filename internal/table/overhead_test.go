@@ -1,0 +1,119 @@
+package table
+
+import (
+	"strings"
+	"testing"
+
+	"prony/internal/result"
+)
+
+// watchedTrials are trials of one target, bare and with an agent, with all that was watched: two
+// blocks.
+func watchedTrials() []result.Record {
+	var out []result.Record
+	for _, v := range []struct {
+		variant string
+		perS    []float64
+		alloc   int64
+		spans   int64
+	}{
+		{"none", []float64{100, 200}, 1000, 0},
+		{"agent", []float64{90, 180}, 1500, 300},
+	} {
+		rs := riding("x", v.variant, "", "", v.perS...)
+		for i := range rs {
+			l := &rs[i].Loads[0]
+			l.Done, l.WindowNs = 100, 1e9
+			l.GC = &result.GC{AllocatedBytes: v.alloc * 100, HeapAfterBytes: 1 << 20, PauseNs: 5e6}
+			l.Told = &result.Told{Spans: v.spans}
+			rs[i].Start.ReadyNs = 1e9 + v.spans*1e6
+			rs[i].Telemetry = &result.Telemetry{Signals: []result.Signal{
+				{Name: result.Spans, Received: v.spans, Bytes: v.spans * 100}},
+				Voices: []result.Voice{{Service: "x", LostSpans: -1}, {LostSpans: v.spans / 100}}}
+			rs[i].Warmup.Requests = 50
+		}
+		out = append(out, rs...)
+	}
+	return out
+}
+
+// tableOf is the table of a kind.
+func tableOf(t *testing.T, s Sheet, kind string) Table {
+	t.Helper()
+	for _, tab := range s.Tables {
+		if tab.Kind == kind {
+			return tab
+		}
+	}
+	t.Fatalf("there is no table of kind %s", kind)
+	return Table{}
+}
+
+// Changes are paired within blocks: 90/100 and 180/200 are both −10 %, so that the interval is
+// narrow though the blocks differ by a factor of two; 1500/1000 bytes are +50 %.
+func TestOverhead(t *testing.T) {
+	tab := tableOf(t, Comparison(watchedTrials(), Options{}), OverheadKind)
+	if len(tab.Rows) != 2 || tab.Rows[0].Name != "x" || tab.Rows[1].Name != "x +agent" {
+		t.Fatalf("rows %+v", tab.Rows)
+	}
+	check := func(row, column, want string) {
+		t.Helper()
+		if got := find(t, tab, row, "overhead/"+column).Text; !strings.HasPrefix(got, want) {
+			t.Errorf("%s %s: %q, want %q", row, column, got, want)
+		}
+	}
+	check("x", "throughput", "150")
+	check("x +agent", "throughput", "−10 % [−10, −10]")
+	check("x +agent", Allocated, "+50 %")
+	check("x +agent", HeapAfterGC, "+0.0 %")
+	check("x +agent", GCPaused, "0.5 %") // 5 ms of a second
+	check("x +agent", SpansEach, "3")    // 300 of 100 requests
+	check("x", SpansEach, "0")
+	check("x +agent", "ready", "+30 %") // 1.3 s after 1 s
+	check("x +agent", "p50", Absent)    // the load is closed
+	if said := strings.Join(tab.Notes, " "); !strings.Contains(said, "peak is closed") {
+		t.Errorf("notes %q", said)
+	}
+}
+
+// A closed load whose users think says nothing of capacity, and the table says so.
+func TestThinkingUsersAreLabelled(t *testing.T) {
+	records := watchedTrials()
+	for i := range records {
+		records[i].Loads[0].Think = "constant 1s"
+	}
+	tab := tableOf(t, Comparison(records, Options{}), OverheadKind)
+	if said := strings.Join(tab.Notes, " "); !strings.Contains(said, "nothing of capacity") {
+		t.Errorf("notes %q", said)
+	}
+}
+
+// 30,000 bytes of 150 requests, 50 of them of the warm-up, are 200 each; one process says what it
+// lost, 3, and the other does not.
+func TestTold(t *testing.T) {
+	tab := tableOf(t, Comparison(watchedTrials(), Options{}), ToldKind)
+	for column, want := range map[string]string{
+		"spans": "300", "each": "200 B", "lost": "3", "refused": "0", "logs": "0",
+	} {
+		if got := find(t, tab, "x +agent", "told/"+column).Text; got != want {
+			t.Errorf("%s: %q, want %q", column, got, want)
+		}
+	}
+	records := watchedTrials()[:2] // the bare ones: nobody sends
+	for _, tab := range Comparison(records, Options{}).Tables {
+		if tab.Kind == ToldKind {
+			t.Errorf("a table of silence: %+v", tab)
+		}
+	}
+}
+
+// Trials beside the comparison are in none of its numbers.
+func TestTrialsBeside(t *testing.T) {
+	records := rates("a", 100, 100)
+	pilot := trial("a", 1, 1)
+	pilot.Role = result.Pilot
+	study := Analyze(append(records, pilot), Options{})
+	if n := len(study.Scenarios[0].Targets[0].Trials); n != 2 || len(study.Beside) != 1 {
+		t.Errorf("%d trials in the comparison, %d beside", n, len(study.Beside))
+	}
+}

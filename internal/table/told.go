@@ -1,0 +1,118 @@
+package table
+
+import (
+	"math"
+	"slices"
+
+	"prony/internal/result"
+)
+
+// toldTable tells what targets sent about themselves, and what became of it: equal services under
+// equal loads should say equally much. Without telemetry it has no rows.
+func (sc *Scenario) toldTable(o Options) Table {
+	column := func(key, heading, unit string, align Align) Column {
+		return Column{Key: "told/" + key, Heading: heading, Unit: unit, Align: align}
+	}
+	t := Table{Kind: ToldKind, Title: "What was sent about it", Columns: []Column{
+		column("target", "target", "", Left), column("spans", "spans", unitOne, Right),
+		column("points", "metric points", unitOne, Right), column("logs", "logs", unitOne, Right),
+		column("bytes", "bytes", unitBytes, Right),
+		column("each", "bytes/req", unitBytes, Right),
+		column("refused", "refused", unitOne, Right),
+		column("dropped", "not kept", unitOne, Right),
+		column("lost", "lost by the sender", unitOne, Right),
+		column("home", "home's CPU", unitOne, Right),
+	}}
+	sent := false
+	for i := range sc.Targets {
+		target := &sc.Targets[i]
+		if row, any, ok := toldRow(target, o.Confidence); ok {
+			t.Rows = append(t.Rows, row)
+			sent = sent || any
+		}
+	}
+	if !sent {
+		t.Rows = nil
+	}
+	if len(t.Rows) > 0 {
+		t.Notes = []string{"Medians of whole trials, from start to stop, warm-up included. Bytes " +
+			"are of OTLP before compression, per request that a load or the warm-up has counted. " +
+			"Not kept: counted, and left out of what can be looked at later. Home's CPU: 100 % " +
+			"is one processor, none of the service's."}
+	}
+	return t
+}
+
+func toldRow(t *Target, confidence float64) (row Row, any, ok bool) {
+	var trials []*result.Record
+	for _, r := range t.Used {
+		if r.Telemetry != nil {
+			trials = append(trials, r)
+		}
+	}
+	if len(trials) == 0 {
+		return row, false, false
+	}
+	cell := func(print func(float64) string, of func(*result.Record) float64) Cell {
+		var xs []float64
+		for _, r := range trials {
+			if x := of(r); !math.IsNaN(x) {
+				xs = append(xs, x)
+			}
+		}
+		return medianCell(xs, print, confidence)
+	}
+	signal := func(name string, of func(result.Signal) int64) func(*result.Record) float64 {
+		return func(r *result.Record) float64 { return float64(total(r, name, of)) }
+	}
+	received := func(s result.Signal) int64 { return s.Received }
+	bytes := signal("", func(s result.Signal) int64 { return s.Bytes })
+	row = Row{Name: t.Name, Cells: []Cell{words(t.Name),
+		cell(count, signal(result.Spans, received)),
+		cell(count, signal(result.Points, received)),
+		cell(count, signal(result.Logs, received)),
+		cell(Bytes, bytes),
+		cell(Bytes, func(r *result.Record) float64 { return bytes(r) / asked(r) }),
+		cell(count, signal("", func(s result.Signal) int64 { return s.Refused })),
+		cell(count, signal("", func(s result.Signal) int64 { return s.Dropped })),
+		cell(count, lostSpans),
+		cell(hundredths, func(r *result.Record) float64 { return r.Telemetry.Home.CPUShare }),
+	}}
+	any = slices.ContainsFunc(trials, func(r *result.Record) bool {
+		return total(r, "", received) > 0
+	})
+	return row, any, true
+}
+
+// total adds up a count over the signals, or takes that of one.
+func total(r *result.Record, name string, of func(result.Signal) int64) (n int64) {
+	for _, s := range r.Telemetry.Signals {
+		if name == "" || s.Name == name {
+			n += of(s)
+		}
+	}
+	return n
+}
+
+// asked are the requests of a trial that were counted.
+func asked(r *result.Record) float64 {
+	n := r.Warmup.Requests
+	for i := range r.Loads {
+		n += r.Loads[i].Done + r.Loads[i].Errors.Total()
+	}
+	return positive(float64(n))
+}
+
+// lostSpans are those that senders say they dropped; NaN where none of them says.
+func lostSpans(r *result.Record) float64 {
+	sum := math.NaN()
+	for _, v := range r.Telemetry.Voices {
+		if v.LostSpans >= 0 {
+			if math.IsNaN(sum) {
+				sum = 0
+			}
+			sum += float64(v.LostSpans)
+		}
+	}
+	return sum
+}

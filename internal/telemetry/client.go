@@ -1,0 +1,198 @@
+package telemetry
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Bounds of what the lab waits for: a home that hangs must not hold a trial.
+const (
+	beginWait = 5 * time.Second
+	markWait  = 2 * time.Second
+	endWait   = 15 * time.Second // the home waits up to 3 s for silence, then stores what is open
+	markQueue = 256
+	maxAnswer = 64 << 20
+)
+
+// Client tells a home of trials. A home that does not answer fails no trial: what went wrong is in
+// Telemetry.Partial of the report.
+type Client struct {
+	base  string
+	http  *http.Client
+	queue chan order
+	stop  context.CancelFunc
+	done  sync.WaitGroup
+
+	dropped atomic.Int64
+
+	mu    sync.Mutex
+	began string   // the trial
+	why   []string // what went wrong since
+}
+
+// order is a mark to be sent or, with reached, a place in the queue.
+type order struct {
+	mark    Mark
+	reached chan<- struct{}
+}
+
+// NewClient speaks to the home whose query endpoint, "host:port", is given.
+func NewClient(query string) *Client {
+	ctx, stop := context.WithCancel(context.Background())
+	c := &Client{base: "http://" + query, queue: make(chan order, markQueue), stop: stop,
+		// Without a proxy: it would be asked for this very machine.
+		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1}}}
+	c.done.Go(func() { c.send(ctx) })
+	return c
+}
+
+// Close ends the client; marks that are still queued are lost.
+func (c *Client) Close() {
+	c.stop()
+	c.done.Wait()
+	c.http.CloseIdleConnections()
+}
+
+// Begin tells of a trial, before its processes are started. Its error may be told and forgotten:
+// the trial's report has it.
+func (c *Client) Begin(ctx context.Context, t Trial) error {
+	c.mu.Lock()
+	c.began, c.why = t.ID, nil
+	c.mu.Unlock()
+	c.dropped.Store(0)
+	err := c.post(ctx, "/prony/trial", beginWait, t, nil)
+	if err != nil {
+		err = fmt.Errorf("tell the home of telemetry of trial %s: %w", t.ID, err)
+		c.failed(err)
+	}
+	return err
+}
+
+// Mark tells of a moment. It returns at once, whatever the home does; the order is kept.
+func (c *Client) Mark(m Mark) {
+	select {
+	case c.queue <- order{mark: m}:
+	default:
+		c.dropped.Add(1)
+	}
+}
+
+// End asks for the report of the trial that began last, after all its marks were told. The report
+// is whole or says in Telemetry.Partial what is missing.
+func (c *Client) End(ctx context.Context) Report {
+	ctx, cancel := context.WithTimeout(ctx, endWait)
+	defer cancel()
+	reached := make(chan struct{})
+	select {
+	case c.queue <- order{reached: reached}:
+		select {
+		case <-reached:
+		case <-ctx.Done():
+		}
+	case <-ctx.Done():
+	}
+	var r Report
+	if err := c.post(ctx, "/prony/end", endWait, Over{Trial: c.trial()}, &r); err != nil {
+		c.failed(fmt.Errorf("ask the home of telemetry for its report: %w", err))
+	}
+	if n := c.dropped.Load(); n > 0 {
+		c.failed(fmt.Errorf("%d marks were not told, because the home did not keep up", n))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r.Telemetry.Partial = strings.Join(append(notEmpty(r.Telemetry.Partial), c.why...), "; ")
+	return r
+}
+
+func (c *Client) trial() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.began
+}
+
+func notEmpty(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return []string{s}
+}
+
+// Stats asks for all that the home has taken in on its folder.
+func (c *Client) Stats(ctx context.Context) (Stats, error) {
+	var s Stats
+	err := c.do(ctx, http.MethodGet, "/prony/stats", beginWait, nil, &s)
+	return s, err
+}
+
+func (c *Client) send(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case o := <-c.queue:
+			if o.reached != nil {
+				close(o.reached)
+				continue
+			}
+			if err := c.post(ctx, "/prony/mark", markWait, o.mark, nil); err != nil {
+				c.failed(fmt.Errorf("mark %s %s: %w", o.mark.Kind, o.mark.Name, err))
+			}
+		}
+	}
+}
+
+// failed remembers, but not the same hundred times over.
+func (c *Client) failed(err error) {
+	const atMost = 3
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case len(c.why) < atMost:
+		c.why = append(c.why, err.Error())
+	case len(c.why) == atMost:
+		c.why = append(c.why, "and more went wrong")
+	}
+}
+
+func (c *Client) post(ctx context.Context, path string, wait time.Duration, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	return c.do(ctx, http.MethodPost, path, wait, body, out)
+}
+
+func (c *Client) do(ctx context.Context, method, path string, wait time.Duration, body []byte,
+	out any) error {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := c.http.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	switch {
+	case err != nil:
+		return err
+	case res.StatusCode >= http.StatusBadRequest:
+		return errors.New(strings.TrimSpace(string(answer)))
+	case out == nil:
+		return nil
+	}
+	return json.Unmarshal(answer, out)
+}

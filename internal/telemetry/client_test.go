@@ -1,0 +1,135 @@
+package telemetry
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// fakeHome remembers the orders it is given. A mark waits for hold to be closed.
+type fakeHome struct {
+	mu   sync.Mutex
+	got  []string
+	hold chan struct{}
+}
+
+func (f *fakeHome) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var m struct{ Name, ID, Trial string }
+	if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if r.URL.Path == "/prony/mark" {
+		<-f.hold
+	}
+	f.mu.Lock()
+	f.got = append(f.got, strings.TrimSpace(strings.TrimPrefix(r.URL.Path, "/prony/")+" "+m.Name+
+		m.ID))
+	f.mu.Unlock()
+	if m.Name == "refused" {
+		http.Error(w, "not under way", http.StatusConflict)
+		return
+	}
+	if r.URL.Path == "/prony/end" {
+		_, _ = w.Write([]byte(`{"loads":{"high":{"spans":2}}}`)) // who asked may be gone
+	}
+}
+
+func TestClient(t *testing.T) {
+	f := &fakeHome{hold: make(chan struct{})}
+	server := httptest.NewServer(f)
+	defer server.Close()
+	c := NewClient(strings.TrimPrefix(server.URL, "http://"))
+	defer c.Close()
+	if err := c.Begin(t.Context(), Trial{ID: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	// One is under way, markQueue are queued, and the rest are dropped: nobody waits for hold.
+	for range 2*markQueue + 1 {
+		c.Mark(Mark{Trial: "a", Kind: Open, Name: "x"})
+	}
+	close(f.hold)
+	r := c.End(t.Context())
+	told := len(f.got) - 2 // without trial and end
+	if told < markQueue || told > markQueue+1 || f.got[0] != "trial a" ||
+		f.got[len(f.got)-1] != "end" {
+		t.Errorf("%d marks told, first %q, last %q; want %d or one more between trial and end",
+			told, f.got[0], f.got[len(f.got)-1], markQueue)
+	}
+	if r.Loads["high"].Spans != 2 || !strings.Contains(r.Telemetry.Partial, "marks were not told") {
+		t.Errorf("%+v", r)
+	}
+
+	if err := c.Begin(t.Context(), Trial{ID: "b"}); err != nil {
+		t.Fatal(err)
+	}
+	for range 9 {
+		c.Mark(Mark{Trial: "b", Kind: Open, Name: "refused"})
+	}
+	r = c.End(t.Context())
+	if n := strings.Count(r.Telemetry.Partial, "not under way"); n != 3 ||
+		!strings.Contains(r.Telemetry.Partial, "and more went wrong") {
+		t.Errorf("%q, want 3 of 9 refusals and that there were more", r.Telemetry.Partial)
+	}
+	if err := c.Begin(t.Context(), Trial{ID: "c"}); err != nil {
+		t.Fatal(err)
+	}
+	if r = c.End(t.Context()); r.Telemetry.Partial != "" {
+		t.Errorf("%q of the trial before", r.Telemetry.Partial)
+	}
+}
+
+// A home that does not answer holds nobody longer than the caller allows, and fails nothing.
+func TestHomeThatHangs(t *testing.T) {
+	leave := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		<-leave
+	}))
+	defer server.Close()
+	defer close(leave)
+	c := NewClient(strings.TrimPrefix(server.URL, "http://"))
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := c.Begin(ctx, Trial{ID: "a"}); err == nil {
+		t.Error("it began")
+	}
+	c.Mark(Mark{Trial: "a", Kind: Open, Name: "x"})
+	r := c.End(ctx)
+	if !strings.Contains(r.Telemetry.Partial, "tell the home of telemetry of trial a") ||
+		!strings.Contains(r.Telemetry.Partial, "ask the home of telemetry for its report") {
+		t.Errorf("%q", r.Telemetry.Partial)
+	}
+}
+
+// Fields 14 and 15 after a name that holds brackets and spaces: (250 + 50) ticks of 10 ms.
+func TestCPU(t *testing.T) {
+	dir := t.TempDir()
+	for text, want := range map[string]string{
+		"7 (a) b (c) S 1 7 7 0 -1 0 1 2 3 4 250 50 9 9 30 10": "3s",
+		"7 (a) S 1": "is no stat",
+		"7 (a) S 1 7 7 0 -1 0 1 2 3 4 x 50 9 9 30 10": "read the processor time",
+	} {
+		if err := os.MkdirAll(filepath.Join(dir, "7"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "7", "stat"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		got, err := cpu(dir, 7)
+		if err == nil && got.String() != want ||
+			err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, %v; want %s", text, got, err, want)
+		}
+	}
+	if _, err := cpu(dir, 8); err == nil {
+		t.Error("a process that is gone has no processor time")
+	}
+}

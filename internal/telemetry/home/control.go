@@ -1,0 +1,211 @@
+package home
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"prony/internal/clock"
+	"prony/internal/result"
+	"prony/internal/telemetry"
+)
+
+// maxOrder bounds an order's body; one with hundreds of pages to scrape has some KiB.
+const maxOrder = 1 << 20
+
+func (h *Home) handler() http.Handler {
+	m := http.NewServeMux()
+	m.HandleFunc("GET /prony/health", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
+	})
+	m.HandleFunc("GET /prony/endpoints", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, h.Endpoints(), nil)
+	})
+	m.HandleFunc("GET /prony/stats", func(w http.ResponseWriter, r *http.Request) {
+		h.writing.Lock()
+		s := h.stats(r.Context())
+		h.writing.Unlock()
+		answer(w, s, nil)
+	})
+	m.HandleFunc("POST /prony/trial", func(w http.ResponseWriter, r *http.Request) {
+		order(w, r, func(t telemetry.Trial) (any, error) { return nil, h.begin(r.Context(), t) })
+	})
+	m.HandleFunc("POST /prony/mark", func(w http.ResponseWriter, r *http.Request) {
+		order(w, r, func(m telemetry.Mark) (any, error) { return nil, h.mark(r.Context(), m) })
+	})
+	m.HandleFunc("POST /prony/end", func(w http.ResponseWriter, r *http.Request) {
+		order(w, r, func(o telemetry.Over) (any, error) { return h.end(r.Context(), o.Trial) })
+	})
+	m.Handle("/", h.stores.Handler())
+	return m
+}
+
+// order reads what the lab says. Only JSON that is called so is read: a page in a browser can send
+// any other kind here without being asked whether it may.
+func order[T any](w http.ResponseWriter, r *http.Request, do func(T) (any, error)) {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "application/json" {
+		http.Error(w, "orders are application/json", http.StatusUnsupportedMediaType)
+		return
+	}
+	var in T
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxOrder))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&in); err != nil {
+		http.Error(w, fmt.Sprintf("read the order: %v", err), http.StatusBadRequest)
+		return
+	}
+	out, err := do(in)
+	answer(w, out, err)
+}
+
+func answer(w http.ResponseWriter, out any, err error) {
+	switch {
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusConflict)
+		return
+	case out == nil:
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(out) // who asked is gone
+}
+
+// begin remembers the counts, so that the trial's are those since.
+func (h *Home) begin(ctx context.Context, t telemetry.Trial) error {
+	if t.ID == "" {
+		return errors.New("begin a trial: it has no id")
+	}
+	now := h.counted()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.find(t.ID) != nil {
+		return fmt.Errorf("begin trial %s: it is under way already", t.ID)
+	}
+	u := &telemetry.Under{Trial: t, Before: plus(h.base, now), BeganNs: kernelNs()}
+	for _, other := range h.under {
+		with := "trials ran side by side: counts are those of all of them"
+		u.Partial, other.Partial = with, with
+	}
+	h.under = append(h.under, u)
+	if err := h.stores.Begin(t); err != nil {
+		u.Partial = strings.Join(append(some(u.Partial), err.Error()), "; ")
+	}
+	return nil
+}
+
+func (h *Home) find(id string) *telemetry.Under {
+	for _, u := range h.under {
+		if u.Trial.ID == id {
+			return u
+		}
+	}
+	return nil
+}
+
+// again begins, in the stores, a trial that an earlier home knew.
+func (h *Home) again(ctx context.Context, u *telemetry.Under) {
+	err := h.stores.Begin(u.Trial)
+	for _, m := range u.Marks {
+		err = errors.Join(err, h.stores.Mark(m), h.tellMark(ctx, u.Trial, m, false))
+	}
+	if err != nil {
+		u.Partial = strings.Join(append(some(u.Partial), err.Error()), "; ")
+	}
+}
+
+// maxMarks of one trial are remembered.
+const maxMarks = 10_000
+
+func (h *Home) mark(ctx context.Context, m telemetry.Mark) error {
+	if !slices.Contains([]string{telemetry.Phase, telemetry.Open, telemetry.Close}, m.Kind) {
+		return fmt.Errorf("mark %q: the kinds are phase, open and close", m.Kind)
+	}
+	h.mu.Lock()
+	u := h.find(m.Trial)
+	if u == nil {
+		h.mu.Unlock()
+		return fmt.Errorf("mark %s %s: trial %q is not under way", m.Kind, m.Name, m.Trial)
+	}
+	if len(u.Marks) >= maxMarks {
+		h.mu.Unlock()
+		return fmt.Errorf("mark %s %s: trial %s has %d marks already", m.Kind, m.Name, m.Trial,
+			maxMarks)
+	}
+	u.Marks = append(u.Marks, m)
+	err := h.stores.Mark(m)
+	h.mu.Unlock()
+	return errors.Join(err, h.tellMark(ctx, u.Trial, m, true), h.write(ctx))
+}
+
+// end waits until senders are silent, and reports.
+func (h *Home) end(ctx context.Context, id string) (*telemetry.Report, error) {
+	if err := quiet(ctx, silence, patience, h.intake.Last, h.intake.Busy); err != nil {
+		return nil, fmt.Errorf("end trial %s: %w", id, err)
+	}
+	phases := h.closePhases(ctx, id)
+	h.mu.Lock()
+	at := slices.IndexFunc(h.under, func(u *telemetry.Under) bool { return u.Trial.ID == id })
+	if at < 0 {
+		h.mu.Unlock()
+		return nil, fmt.Errorf("end trial %q: it is not under way", id)
+	}
+	u := h.under[at]
+	h.under = slices.Delete(h.under, at, at+1)
+	loads, fates, err := h.stores.End(id)
+	base := h.base
+	h.mu.Unlock()
+	t := minus(plus(base, h.counted()), u.Before)
+	fill(t.Signals, fates, h.c.ForwardOnly)
+	settle(t.Signals)
+	if ns := kernelNs() - u.BeganNs; ns > 0 {
+		t.Home.CPUShare = float64(t.Home.CPUNs) / float64(ns)
+	}
+	why := some(u.Partial)
+	for _, err := range []error{err, phases, h.write(ctx)} {
+		if err != nil {
+			why = append(why, err.Error())
+		}
+	}
+	t.Partial = strings.Join(why, "; ")
+	return &telemetry.Report{Telemetry: t, Loads: loads}, nil
+}
+
+// settle makes a trial's books add up: what came for no trial, or was lost with a home that was
+// killed, was dropped.
+func settle(signals []result.Signal) {
+	for i := range signals {
+		s := &signals[i]
+		s.Kept = min(s.Kept, s.Received)
+		s.Dropped = s.Received - s.Kept
+	}
+}
+
+// quiet waits until nothing has come for a while, and nothing is on its way, but not for ever.
+func quiet(ctx context.Context, silence, patience time.Duration, last, busy func() int64) error {
+	end := clock.Mono() + int64(patience)
+	for {
+		now := clock.Mono()
+		left := int64(silence) - (now - last())
+		if now >= end || left <= 0 && busy() == 0 {
+			return nil
+		}
+		if left <= 0 {
+			left = int64(silence) / 10 // somebody is still sending
+		}
+		t := time.NewTimer(time.Duration(min(left, end-now)))
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return ctx.Err()
+		}
+	}
+}

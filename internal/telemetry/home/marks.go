@@ -1,0 +1,191 @@
+package home
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"prony/internal/clock"
+	"prony/internal/telemetry"
+)
+
+// MarksFile holds, in the home's folder, a mark a line with its trial. They are kept apart from log
+// records, whose counts are those of services.
+const MarksFile = "marks.ndjson"
+
+// MarkEvent is the name of the log event by which another endpoint hears of a mark. PhaseMetric is
+// a gauge, 1 while a phase or a window is open and 0 when it is over, which dashboards can lay
+// beside everything else; PromQL knows it as prony_phase.
+const (
+	MarkEvent   = "prony.mark"
+	PhaseMetric = "prony.phase"
+)
+
+// window is the kind of phase between open and close; the other is telemetry.Phase, of which a
+// trial has one at a time.
+const window = "window"
+
+type phase struct{ trial, kind, name string }
+
+// line is one of MarksFile.
+type line struct {
+	Run     string `json:"run"`
+	Target  string `json:"target"`
+	Variant string `json:"variant,omitempty"`
+	telemetry.Mark
+}
+
+// tellMark tells everybody of a mark; one that was told by an earlier home is only taken up again.
+func (h *Home) tellMark(ctx context.Context, t telemetry.Trial, m telemetry.Mark,
+	fresh bool) error {
+	d := pmetric.NewMetrics()
+	h.mu.Lock()
+	for _, p := range h.turn(t, m) {
+		_, open := h.phases[p]
+		addPhase(d, t, p, open, pcommon.Timestamp(m.WallNs))
+	}
+	h.mu.Unlock()
+	if !fresh {
+		return nil
+	}
+	if h.forward != nil {
+		h.forward.Logs(ctx, event(t, m))
+	}
+	return errors.Join(h.keepMark(t, m), h.tellMetrics(ctx, d))
+}
+
+// turn changes the open phases as a mark says, and returns those that changed.
+func (h *Home) turn(t telemetry.Trial, m telemetry.Mark) []phase {
+	var changed []phase
+	p := phase{t.ID, window, m.Name}
+	switch m.Kind {
+	case telemetry.Close:
+		delete(h.phases, p)
+		return []phase{p}
+	case telemetry.Phase:
+		p.kind = telemetry.Phase
+		for other := range h.phases {
+			if other.trial == t.ID && other.kind == telemetry.Phase && other != p {
+				delete(h.phases, other)
+				changed = append(changed, other)
+			}
+		}
+	}
+	h.phases[p] = t
+	return append(changed, p)
+}
+
+// closePhases says that all of a trial are over, a moment before its series end: two values for one
+// moment are one too many.
+func (h *Home) closePhases(ctx context.Context, trial string) error {
+	before := clock.Wall().Add(-time.Millisecond)
+	d, now := pmetric.NewMetrics(), pcommon.NewTimestampFromTime(before)
+	h.mu.Lock()
+	for p, t := range h.phases {
+		if p.trial == trial {
+			delete(h.phases, p)
+			addPhase(d, t, p, false, now)
+		}
+	}
+	h.mu.Unlock()
+	return h.tellMetrics(ctx, d)
+}
+
+// tellPhases says once more which are open.
+func (h *Home) tellPhases(ctx context.Context) error {
+	d, now := pmetric.NewMetrics(), pcommon.NewTimestampFromTime(clock.Wall())
+	h.mu.Lock()
+	for p, t := range h.phases {
+		addPhase(d, t, p, true, now)
+	}
+	h.mu.Unlock()
+	return h.tellMetrics(ctx, d)
+}
+
+func (h *Home) tellMetrics(ctx context.Context, d pmetric.Metrics) error {
+	if d.DataPointCount() == 0 {
+		return nil
+	}
+	if h.forward != nil {
+		h.forward.Metrics(ctx, d)
+	}
+	if err := h.stores.ConsumeMetrics(ctx, d); err != nil {
+		return fmt.Errorf("store phases: %w", err)
+	}
+	return nil
+}
+
+func addPhase(d pmetric.Metrics, t telemetry.Trial, p phase, open bool, at pcommon.Timestamp) {
+	r := d.ResourceMetrics().AppendEmpty()
+	describe(r.Resource().Attributes(), t)
+	m := r.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+	m.SetName(PhaseMetric)
+	m.SetDescription("1 while this phase or window of the trial is open")
+	point := m.SetEmptyGauge().DataPoints().AppendEmpty()
+	point.SetTimestamp(at)
+	if open {
+		point.SetIntValue(1)
+	}
+	point.Attributes().PutStr("phase", p.name)
+	point.Attributes().PutStr("kind", p.kind)
+}
+
+// describe names the lab as the sender, and the trial as metrics and spans do theirs.
+func describe(resource pcommon.Map, t telemetry.Trial) {
+	resource.PutStr("service.name", "prony")
+	resource.PutStr("prony.run", t.Run)
+	resource.PutStr("prony.trial", t.ID)
+	resource.PutStr("prony.target", t.Target)
+	resource.PutStr("prony.variant", t.Variant)
+}
+
+// event is a mark as OpenTelemetry's events are: a log record with a name.
+// https://opentelemetry.io/docs/specs/semconv/general/events/
+func event(t telemetry.Trial, m telemetry.Mark) plog.Logs {
+	d := plog.NewLogs()
+	r := d.ResourceLogs().AppendEmpty()
+	describe(r.Resource().Attributes(), t)
+	rec := r.ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
+	rec.SetEventName(MarkEvent)
+	rec.SetTimestamp(pcommon.Timestamp(m.WallNs))
+	rec.SetObservedTimestamp(pcommon.NewTimestampFromTime(clock.Wall()))
+	rec.SetSeverityNumber(plog.SeverityNumberInfo)
+	rec.SetSeverityText("INFO")
+	rec.Body().SetStr(m.Kind + " " + m.Name)
+	a := rec.Attributes()
+	a.PutStr("event.name", MarkEvent) // where it was before it became a field of its own
+	a.PutStr("prony.run", t.Run)
+	a.PutStr("prony.trial", t.ID)
+	a.PutStr("prony.target", t.Target)
+	a.PutStr("prony.phase", m.Name)
+	a.PutStr("prony.kind", m.Kind)
+	return d
+}
+
+// keepMark appends a line. Marks are few: the file need not stay open.
+func (h *Home) keepMark(t telemetry.Trial, m telemetry.Mark) error {
+	data, err := json.Marshal(line{t.Run, t.Target, t.Variant, m})
+	if err != nil {
+		return fmt.Errorf("keep a mark: %w", err)
+	}
+	h.writing.Lock()
+	defer h.writing.Unlock()
+	f, err := os.OpenFile(filepath.Join(h.c.Dir, MarksFile),
+		os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return fmt.Errorf("keep a mark: %w", err)
+	}
+	_, err = f.Write(append(data, '\n'))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("keep a mark: %w", err)
+	}
+	return nil
+}

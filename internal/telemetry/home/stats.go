@@ -1,0 +1,254 @@
+package home
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"prony/internal/clock"
+	"prony/internal/result"
+	"prony/internal/telemetry"
+)
+
+// readStats reads what an earlier home on the folder left; none is no error, and nil.
+func readStats(file string) (*telemetry.Stats, error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the counts of an earlier home: %w", err)
+	}
+	var s telemetry.Stats
+	if err := json.Unmarshal(data, &s); err != nil {
+		return nil, fmt.Errorf("read the counts of an earlier home: %s: %w; move the folder away "+
+			"to begin anew", file, err)
+	}
+	if s.Version != telemetry.StatsVersion {
+		return nil, fmt.Errorf("read the counts of an earlier home: %s is of version %d, this "+
+			"program writes %d; name another folder", file, s.Version, telemetry.StatsVersion)
+	}
+	return &s, nil
+}
+
+// write writes stats.json, so that a reader or a next home never finds half of it.
+func (h *Home) write(ctx context.Context) error {
+	h.writing.Lock()
+	defer h.writing.Unlock()
+	data, err := json.MarshalIndent(h.stats(ctx), "", "  ")
+	if err != nil {
+		return fmt.Errorf("write the counts: %w", err)
+	}
+	file := filepath.Join(h.c.Dir, telemetry.StatsFile)
+	if err = os.WriteFile(file+".new", append(data, '\n'), 0o644); err == nil {
+		err = os.Rename(file+".new", file)
+	}
+	if err != nil {
+		return fmt.Errorf("write the counts: %w", err)
+	}
+	return nil
+}
+
+// stats is called under writing.
+func (h *Home) stats(ctx context.Context) telemetry.Stats {
+	c := h.intake.Counts()
+	h.mu.Lock()
+	s := telemetry.Stats{
+		Version: telemetry.StatsVersion, Broken: h.broken, Ended: h.ended, Odd: c.Odd,
+	}
+	for _, u := range h.under {
+		s.Trials = append(s.Trials, *u)
+	}
+	base := h.base
+	h.mu.Unlock()
+	s.Telemetry = plus(base, h.counted())
+	if s.Broken > 0 {
+		s.Telemetry.Partial = fmt.Sprintf("%d times the home was ended by force", s.Broken)
+	}
+	if h.forward != nil {
+		var err error
+		if s.Forwarded, err = h.forward.Counts(ctx); err != nil {
+			s.Telemetry.Partial = strings.Join(append(some(s.Telemetry.Partial), err.Error()), "; ")
+		}
+	}
+	return s
+}
+
+func some(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return []string{s}
+}
+
+// counted is what this process has counted, not those before it.
+func (h *Home) counted() result.Telemetry {
+	c := h.intake.Counts()
+	t := result.Telemetry{Signals: c.Signals, Voices: c.Voices, Home: cost()}
+	fill(t.Signals, h.stores.Fates(), h.c.ForwardOnly)
+	return t
+}
+
+// fill writes into the signals what the stores made of them. What is neither kept nor dropped is
+// still being looked at.
+func fill(signals []result.Signal, f Fates, only bool) {
+	for i := range signals {
+		s := &signals[i]
+		switch {
+		case only:
+			s.Kept, s.Dropped = 0, s.Received
+		case s.Name == result.Points:
+			s.Dropped = min(f.PointsDropped, s.Received)
+			s.Kept = s.Received - s.Dropped
+		case s.Name == result.Spans:
+			s.Kept, s.Dropped = f.SpansKept, f.SpansDropped
+		case s.Name == result.Logs:
+			s.Kept, s.Dropped = f.LogsKept, f.LogsDropped
+		}
+	}
+}
+
+// cost is what this process has taken: getrusage(2), and proc_pid_statm(5)'s second field, which is
+// in pages.
+func cost() result.HomeCost {
+	var out result.HomeCost
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) == nil { // it only fails for who is not oneself
+		out.CPUNs = u.Utime.Nano() + u.Stime.Nano()
+	}
+	data, err := os.ReadFile("/proc/self/statm")
+	if f := strings.Fields(string(data)); err == nil && len(f) > 1 {
+		if pages, err := strconv.ParseInt(f[1], 10, 64); err == nil {
+			out.RSSBytes = pages * int64(os.Getpagesize())
+		}
+	}
+	return out
+}
+
+// kernelNs is a moment that a process started later can measure from.
+func kernelNs() int64 {
+	offset, err := clock.Kernel()
+	if err != nil {
+		return 0 // there is no Linux without this clock
+	}
+	return clock.Mono() + offset
+}
+
+// plus adds counts; the memory is the second's.
+func plus(a, b result.Telemetry) result.Telemetry {
+	return combine(a, b, func(x, y int64) int64 { return x + y })
+}
+
+// minus says what came between b, earlier, and a.
+func minus(a, b result.Telemetry) result.Telemetry {
+	out := combine(a, b, func(x, y int64) int64 { return x - y })
+	out.Home.RSSBytes = a.Home.RSSBytes
+	silent := func(v result.Voice) bool { return v.Spans+v.Points+v.Logs == 0 && v.LostSpans <= 0 }
+	out.Voices = slices.DeleteFunc(out.Voices, silent)
+	return out
+}
+
+func combine(a, b result.Telemetry, f func(x, y int64) int64) result.Telemetry {
+	signals := map[string]result.Signal{}
+	voices := map[string]result.Voice{}
+	for _, s := range a.Signals {
+		signals[s.Name] = s
+	}
+	for _, s := range b.Signals {
+		x := signals[s.Name]
+		signals[s.Name] = result.Signal{
+			Name: s.Name, Requests: f(x.Requests, s.Requests), Received: f(x.Received, s.Received),
+			Refused: f(x.Refused, s.Refused), Dropped: f(x.Dropped, s.Dropped),
+			Kept: f(x.Kept, s.Kept), Bytes: f(x.Bytes, s.Bytes),
+		}
+	}
+	for _, v := range a.Voices {
+		voices[v.Service] = v
+	}
+	for _, v := range b.Voices {
+		x, ok := voices[v.Service]
+		if !ok {
+			x.LostSpans = -1
+		}
+		lost := int64(-1)
+		if x.LostSpans >= 0 || v.LostSpans >= 0 {
+			lost = f(max(x.LostSpans, 0), max(v.LostSpans, 0))
+		}
+		voices[v.Service] = result.Voice{
+			Service: v.Service, Spans: f(x.Spans, v.Spans), Points: f(x.Points, v.Points),
+			Logs: f(x.Logs, v.Logs), Bytes: f(x.Bytes, v.Bytes), LostSpans: lost,
+		}
+	}
+	out := result.Telemetry{
+		Signals: slices.SortedFunc(maps.Values(signals),
+			func(a, b result.Signal) int { return cmp.Compare(a.Name, b.Name) }),
+		Voices: slices.SortedFunc(maps.Values(voices),
+			func(a, b result.Voice) int { return cmp.Compare(a.Service, b.Service) }),
+	}
+	out.Home.CPUNs = f(a.Home.CPUNs, b.Home.CPUNs)
+	out.Home.RSSBytes = b.Home.RSSBytes
+	return out
+}
+
+// resume goes on where an earlier home on the folder ended.
+func (h *Home) resume(before *telemetry.Stats) {
+	if before == nil {
+		return
+	}
+	h.base, h.broken = before.Telemetry, before.Broken
+	h.base.Partial = ""
+	why := "the home was ended and started again during the trial"
+	if !before.Ended {
+		h.broken++
+		why = "the home was ended by force and started again during the trial; what it held in " +
+			"memory is lost"
+	}
+	for _, u := range before.Trials {
+		u.Partial = strings.Join(append(some(u.Partial), why), "; ")
+		h.under = append(h.under, &u)
+	}
+}
+
+// keep writes the counts as they grow, and says again which phases are open: a series that is
+// silent for five minutes ends, and a load may last longer.
+func (h *Home) keep(ctx context.Context) {
+	const (
+		every = time.Second
+		again = 15 // times every
+	)
+	t := time.NewTicker(every)
+	defer t.Stop()
+	var last int64
+	for n := 1; ; n++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		var err error
+		if at := h.intake.Last(); at != last {
+			last, err = at, h.write(ctx)
+		}
+		if n%again == 0 && err == nil {
+			err = h.tellPhases(ctx)
+		}
+		if err != nil {
+			select {
+			case h.failed <- err: // the disk is full, or gone
+			default:
+			}
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package home
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"prony/internal/clock"
+	"prony/internal/result"
+	"prony/internal/telemetry"
+	"prony/internal/telemetry/logs"
+	"prony/internal/telemetry/metrics"
+	"prony/internal/telemetry/spans"
+)
+
+// Stores are what a home keeps things in. Things come in from many goroutines at once.
+type Stores interface {
+	ConsumeTraces(context.Context, ptrace.Traces) error
+	ConsumeMetrics(context.Context, pmetric.Metrics) error
+	ConsumeLogs(context.Context, plog.Logs) error
+	Handler() http.Handler // Prometheus' HTTP interface
+	Begin(telemetry.Trial) error
+	Mark(telemetry.Mark) error
+	// End returns what a trial told by window, and what was kept of it.
+	End(trial string) (map[string]result.Told, Fates, error)
+	// Fates are those since the stores were opened.
+	Fates() Fates
+	Close() error
+}
+
+// Opener opens the stores in a folder.
+type Opener func(dir string) (Stores, error)
+
+// Fates is what became of items. Points are counted where they were dropped, as samples, of which
+// one point may be several; spans and logs where they were kept.
+type Fates struct {
+	PointsDropped             int64
+	SpansKept, LogsKept       int64
+	SpansDropped, LogsDropped int64
+}
+
+// nothing opens stores that keep nothing.
+func nothing(string) (Stores, error) { return none{}, nil }
+
+type none struct{}
+
+func (none) ConsumeTraces(context.Context, ptrace.Traces) error    { return nil }
+func (none) ConsumeMetrics(context.Context, pmetric.Metrics) error { return nil }
+func (none) ConsumeLogs(context.Context, plog.Logs) error          { return nil }
+func (none) Handler() http.Handler                                 { return http.NotFoundHandler() }
+func (none) Begin(telemetry.Trial) error                           { return nil }
+func (none) Mark(telemetry.Mark) error                             { return nil }
+func (none) End(string) (map[string]result.Told, Fates, error)     { return nil, Fates{}, nil }
+func (none) Fates() Fates                                          { return Fates{} }
+func (none) Close() error                                          { return nil }
+
+// stores are the real ones.
+type stores struct {
+	metrics *metrics.Store
+	spans   *spans.Store
+	logs    *logs.Store
+	dropped map[string]int64 // points when a trial began
+}
+
+func openReal(dir string) (Stores, error) {
+	s := &stores{dropped: map[string]int64{}}
+	var err error
+	s.metrics, err = metrics.Open(filepath.Join(dir, telemetry.TSDBDir), metrics.Options{})
+	if err != nil {
+		return nil, err
+	}
+	s.spans, err = spans.Open(dir, spans.Options{Metrics: s.metrics.ConsumeMetrics})
+	if err != nil {
+		return nil, errors.Join(err, s.metrics.Close())
+	}
+	s.logs, err = logs.Open(dir, logs.Options{Wanted: s.spans.Wanted})
+	if err != nil {
+		return nil, errors.Join(err, s.spans.Close(), s.metrics.Close())
+	}
+	return s, nil
+}
+
+func (s *stores) ConsumeTraces(ctx context.Context, d ptrace.Traces) error {
+	return s.spans.ConsumeTraces(ctx, d)
+}
+
+func (s *stores) ConsumeMetrics(ctx context.Context, d pmetric.Metrics) error {
+	return s.metrics.ConsumeMetrics(ctx, d)
+}
+
+func (s *stores) ConsumeLogs(ctx context.Context, d plog.Logs) error {
+	return s.logs.ConsumeLogs(ctx, d)
+}
+
+func (s *stores) Handler() http.Handler { return s.metrics.Handler() }
+
+func (s *stores) Begin(t telemetry.Trial) error {
+	s.dropped[t.ID] = s.pointsDropped()
+	return errors.Join(s.spans.Begin(t), s.logs.Begin(t), s.metrics.Scrape(t))
+}
+
+func (s *stores) pointsDropped() (n int64) {
+	for _, d := range s.metrics.Stats().Dropped {
+		n += d
+	}
+	return n
+}
+
+func (s *stores) Mark(m telemetry.Mark) error {
+	if m.Kind == telemetry.Phase {
+		return nil // theirs are windows
+	}
+	return errors.Join(s.spans.Mark(m), s.logs.Mark(m))
+}
+
+// End goes by who needs whom: pages are read once more, the spans make their last metrics and know
+// which traces are kept, of which the logs keep the lines.
+func (s *stores) End(trial string) (map[string]result.Told, Fates, error) {
+	s.metrics.StopScrape()
+	of, err1 := s.spans.End(trial)
+	lines, err2 := s.logs.End(trial, func(id pcommon.TraceID) bool { return of.IDs[id] })
+	err3 := s.metrics.EndTrial(clock.Wall(), trial)
+	told := map[string]result.Told{}
+	for name, t := range of.Loads {
+		told[name] = t
+	}
+	for name, t := range lines.Loads {
+		one := told[name]
+		one.Logs = t.Logs
+		told[name] = one
+	}
+	f := Fates{
+		PointsDropped: s.pointsDropped() - s.dropped[trial],
+		SpansKept:     of.Counts.Kept, SpansDropped: of.Counts.Dropped,
+		LogsKept: lines.Counts.Kept, LogsDropped: lines.Counts.Dropped,
+	}
+	delete(s.dropped, trial)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return told, f, fmt.Errorf("end trial %s in the stores: %w", trial, err)
+	}
+	return told, f, nil
+}
+
+func (s *stores) Fates() Fates {
+	of, lines := s.spans.Counts(), s.logs.Counts()
+	return Fates{
+		PointsDropped: s.pointsDropped(),
+		SpansKept:     of.Kept, SpansDropped: of.Dropped,
+		LogsKept: lines.Kept, LogsDropped: lines.Dropped,
+	}
+}
+
+// Close ends the spans before the logs, as End does, and the metrics, which the spans tell theirs,
+// last.
+func (s *stores) Close() error {
+	return errors.Join(s.spans.Close(), s.logs.Close(), s.metrics.Close())
+}

@@ -1,0 +1,286 @@
+package intake
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"prony/internal/clock"
+	"prony/internal/result"
+	"prony/internal/telemetry"
+)
+
+// Counts are of all that came since the intake was opened. They only grow.
+type Counts struct {
+	// Signals have Requests, Received, Refused and Bytes; what stores keep or drop of it is theirs
+	// to say. A request that was refused before it was decoded counts as one item, because nobody
+	// knows how many it held.
+	Signals []result.Signal `json:"signals"`
+	Voices  []result.Voice  `json:"voices"`
+	Odd     telemetry.Odd   `json:"odd"`
+}
+
+const (
+	maxVoices = 1000       // names of services kept apart; all others are one
+	maxName   = 200        // bytes of a service's name that are kept
+	others    = "(others)" // stands for voices beyond the bound
+
+	maxAhead = time.Minute // all clocks are one machine's
+	maxAge   = time.Hour
+)
+
+// tally counts.
+type tally struct {
+	last atomic.Int64 // clock.Mono of the last items taken in
+
+	passing sync.RWMutex // held by who hands on
+	closed  bool         // under passing
+
+	mu      sync.Mutex
+	signals map[string]*result.Signal
+	voices  map[string]*result.Voice
+	odd     telemetry.Odd
+	lost    lost
+}
+
+func newTally() *tally {
+	t := &tally{signals: map[string]*result.Signal{},
+		voices: map[string]*result.Voice{}, lost: lost{}}
+	for _, name := range []string{result.Spans, result.Points, result.Logs} {
+		t.signals[name] = &result.Signal{Name: name}
+	}
+	t.last.Store(clock.Mono())
+	return t
+}
+
+// Last is when (clock.Mono) something was taken in last.
+func (t *tally) Last() int64 { return t.last.Load() }
+
+// Counts are sorted by name.
+func (t *tally) Counts() Counts {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := Counts{Odd: t.odd}
+	for _, s := range t.signals {
+		c.Signals = append(c.Signals, *s)
+	}
+	for v := range maps.Values(t.voices) {
+		c.Voices = append(c.Voices, *v)
+	}
+	slices.SortFunc(c.Signals, func(a, b result.Signal) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(c.Voices,
+		func(a, b result.Voice) int { return cmp.Compare(a.Service, b.Service) })
+	return c
+}
+
+func (t *tally) refuse(signal string, items int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.signals[signal].Refused += items
+}
+
+func (t *tally) stray() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.odd.Stray++
+}
+
+// share is what one resource brought within a request.
+type share struct {
+	service string
+	items   int64
+	bytes   int64
+}
+
+// batch is what one request brought.
+type batch struct {
+	signal string
+	shares []share
+	items  int64
+	odd    telemetry.Odd
+	lost   []loss
+}
+
+func (b *batch) add(resource pcommon.Resource, items, bytes int) {
+	service := "(unnamed)"
+	if v, ok := resource.Attributes().Get("service.name"); ok && v.AsString() != "" {
+		service = v.AsString()
+	}
+	if len(service) > maxName {
+		service = service[:maxName]
+	}
+	b.items += int64(items)
+	b.shares = append(b.shares, share{service, int64(items), int64(bytes)})
+}
+
+// note books a request after it has been handed on, or refused by whom it was handed to.
+func (t *tally) note(b *batch, refused bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.signals[b.signal]
+	if refused {
+		s.Refused += b.items
+		return
+	}
+	t.last.Store(clock.Mono())
+	s.Requests++
+	s.Received += b.items
+	t.odd.Ahead += b.odd.Ahead
+	t.odd.Old += b.odd.Old
+	for _, sh := range b.shares {
+		s.Bytes += sh.bytes
+		v := t.voice(sh.service)
+		v.Bytes += sh.bytes
+		switch b.signal {
+		case result.Spans:
+			v.Spans += sh.items
+		case result.Points:
+			v.Points += sh.items
+		case result.Logs:
+			v.Logs += sh.items
+		}
+	}
+	for _, l := range b.lost {
+		v := t.voice(l.service)
+		v.LostSpans = max(v.LostSpans, 0) + t.lost.grown(l)
+	}
+}
+
+func (t *tally) voice(service string) *result.Voice {
+	v, ok := t.voices[service]
+	if !ok && len(t.voices) >= maxVoices {
+		service = others
+		v, ok = t.voices[service]
+	}
+	if !ok {
+		v = &result.Voice{Service: service, LostSpans: -1}
+		t.voices[service] = v
+	}
+	return v
+}
+
+// date tells what is odd about a time. A log record may have none. Times are compared as they come:
+// beyond the year 2262 they do not fit into a time.Time.
+func date(o *telemetry.Odd, at pcommon.Timestamp, now time.Time) {
+	switch {
+	case at == 0:
+	case at > pcommon.NewTimestampFromTime(now.Add(maxAhead)):
+		o.Ahead++
+	case at < pcommon.NewTimestampFromTime(now.Add(-maxAge)):
+		o.Old++
+	}
+}
+
+// consumers are what the receivers hand things to.
+type consumers struct {
+	traces  consumer.Traces
+	metrics consumer.Metrics
+	logs    consumer.Logs
+}
+
+// hand hands on, unless the intake was closed meanwhile: consumers are closed after it.
+func (t *tally) hand(to func() error) error {
+	t.passing.RLock()
+	defer t.passing.RUnlock()
+	if t.closed {
+		return errClosed
+	}
+	return to()
+}
+
+func (t *tally) shut() {
+	t.passing.Lock()
+	defer t.passing.Unlock()
+	t.closed = true
+}
+
+// counted puts the tally before the consumers of the config.
+func (in *Intake) counted(c Config, slots chan struct{}, wait time.Duration) consumers {
+	t := in.tally
+	pass := func(ctx context.Context, b *batch, to func() error) error {
+		v := visitOf(ctx)
+		if v == nil {
+			v = &visit{}
+		}
+		if v.refused != nil {
+			return v.refused // Zipkin's receiver goes on with what it could read
+		}
+		if v.arrived != nil {
+			v.arrived()
+		}
+		v.counted.Store(true)
+		err := takeSlot(ctx, slots, v, wait)
+		if err == nil {
+			err = t.hand(to)
+			giveSlot(slots, v)
+		}
+		t.note(b, err != nil)
+		return err
+	}
+	var out consumers
+	// The constructors only refuse a function that is nil.
+	out.traces, _ = consumer.NewTraces(func(ctx context.Context, d ptrace.Traces) error {
+		if d.SpanCount() == 0 {
+			return nil
+		}
+		return pass(ctx, t.traces(d), func() error { return c.Traces.ConsumeTraces(ctx, d) })
+	})
+	out.metrics, _ = consumer.NewMetrics(func(ctx context.Context, d pmetric.Metrics) error {
+		return pass(ctx, t.metrics(d), func() error { return c.Metrics.ConsumeMetrics(ctx, d) })
+	})
+	out.logs, _ = consumer.NewLogs(func(ctx context.Context, d plog.Logs) error {
+		return pass(ctx, t.logs(d), func() error { return c.Logs.ConsumeLogs(ctx, d) })
+	})
+	return out
+}
+
+func (t *tally) traces(d ptrace.Traces) *batch {
+	var size ptrace.ProtoMarshaler
+	b := &batch{signal: result.Spans}
+	now := clock.Wall()
+	for _, r := range d.ResourceSpans().All() {
+		one, items := ptrace.NewTraces(), 0
+		for _, s := range r.ScopeSpans().All() {
+			items += s.Spans().Len()
+			for _, span := range s.Spans().All() {
+				date(&b.odd, span.StartTimestamp(), now)
+			}
+		}
+		// Moved, not copied, and back: a resource's size is only told of a whole payload.
+		alone := one.ResourceSpans().AppendEmpty()
+		r.MoveTo(alone)
+		b.add(alone.Resource(), items, size.TracesSize(one))
+		alone.MoveTo(r)
+	}
+	return b
+}
+
+func (t *tally) logs(d plog.Logs) *batch {
+	var size plog.ProtoMarshaler
+	b := &batch{signal: result.Logs}
+	now := clock.Wall()
+	for _, r := range d.ResourceLogs().All() {
+		one, items := plog.NewLogs(), 0
+		for _, s := range r.ScopeLogs().All() {
+			items += s.LogRecords().Len()
+			for _, l := range s.LogRecords().All() {
+				date(&b.odd, l.Timestamp(), now)
+			}
+		}
+		alone := one.ResourceLogs().AppendEmpty()
+		r.MoveTo(alone)
+		b.add(alone.Resource(), items, size.LogsSize(one))
+		alone.MoveTo(r)
+	}
+	return b
+}

@@ -1,0 +1,263 @@
+package telemetry
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// LaunchSpec is a home to be started. Addresses are "host:port"; empty ones are any free port of
+// this machine's.
+type LaunchSpec struct {
+	Program string // that has the verb "telemetry serve"
+	Dir     string // the folder to keep things in, e.g. results/RUN/telemetry
+	Cores   []int  // it may run on; empty: where the lab may
+	Nice    int    // added to its niceness, so that it yields to the generator; 0: 10
+
+	GRPC, HTTP, Zipkin, Query string
+
+	Forward     string // another OTLP endpoint to send all to; empty: none
+	ForwardOnly bool   // and keep nothing here
+	MemoryBytes int64  // that it may take; 0: its own default
+}
+
+// Child is a home that was started.
+type Child struct {
+	endpoints Endpoints
+	cmd       *exec.Cmd
+	life      io.Closer // its standard input: it ends when this does, by whatever death
+	exited    chan struct{}
+	exit      error // after exited
+	log       string
+}
+
+const (
+	launchWait = 20 * time.Second // TSDB reads its log first
+	stopWait   = 20 * time.Second // for it to store what it has
+	killWait   = 5 * time.Second
+	logFile    = "home.log" // in the folder: what it says on standard error
+)
+
+// Launch starts a home and waits until it listens. An error means that nothing is left running.
+func Launch(ctx context.Context, s LaunchSpec) (*Child, error) {
+	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
+		return nil, fmt.Errorf("start the home of telemetry: %w", err)
+	}
+	c := &Child{exited: make(chan struct{}), log: filepath.Join(s.Dir, logFile)}
+	log, err := os.OpenFile(c.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("start the home of telemetry: %w", err)
+	}
+	defer log.Close()
+	c.cmd = exec.Command(s.Program, s.args()...)
+	c.cmd.Stderr = log
+	// Its own group: a Ctrl-C is for the lab, which ends the home after the last trial has told.
+	c.cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
+	out, in, err := pipes(c.cmd)
+	if err != nil {
+		return nil, fmt.Errorf("start the home of telemetry: %w", err)
+	}
+	c.life = in
+	nice := s.Nice
+	if nice == 0 {
+		nice = 10
+	}
+	if err := startOn(c.cmd, s.Cores, nice); err != nil {
+		return nil, errors.Join(fmt.Errorf("start the home of telemetry: %w", err), in.Close())
+	}
+	told := make(chan error, 1)
+	go func() {
+		told <- json.NewDecoder(bufio.NewReader(out)).Decode(&c.endpoints)
+		// A home says nothing more; if it does, it must not block on it.
+		_, _ = io.Copy(io.Discard, out) // its end is the child's, which Wait tells
+		c.exit = c.cmd.Wait()
+		close(c.exited)
+	}()
+	if err := c.ready(ctx, told); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func pipes(cmd *exec.Cmd) (io.Reader, io.Closer, error) {
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	in, err := cmd.StdinPipe()
+	return out, in, err
+}
+
+func (s LaunchSpec) args() []string {
+	args := []string{"telemetry", "serve", "--until-stdin-ends", "--dir", s.Dir}
+	for _, a := range []struct{ flag, address string }{
+		{"--grpc", s.GRPC}, {"--http", s.HTTP}, {"--zipkin", s.Zipkin}, {"--query", s.Query},
+	} {
+		address := a.address
+		if address == "" {
+			address = "127.0.0.1:0"
+		}
+		args = append(args, a.flag, address)
+	}
+	if s.Forward != "" {
+		args = append(args, "--forward", s.Forward)
+	}
+	if s.ForwardOnly {
+		args = append(args, "--forward-only")
+	}
+	if s.MemoryBytes > 0 {
+		args = append(args, "--memory", strconv.FormatInt(s.MemoryBytes>>20, 10)+"MiB")
+	}
+	return args
+}
+
+// ready waits for the child's word where it listens.
+func (c *Child) ready(ctx context.Context, told <-chan error) error {
+	ctx, cancel := context.WithTimeout(ctx, launchWait)
+	defer cancel()
+	var err error
+	select {
+	case err = <-told:
+	case <-ctx.Done():
+		err = fmt.Errorf("it did not say where it listens: %w", ctx.Err())
+	}
+	if err == nil {
+		return nil
+	}
+	kill := c.kill()
+	why := "it listens nowhere"
+	if tail := c.Log(5); len(tail) > 0 {
+		why = strings.Join(tail, "\n")
+	}
+	return errors.Join(fmt.Errorf("start the home of telemetry: %w; %s", err, why), kill)
+}
+
+// startOn starts a command on some cores and with a niceness, both of which a process has from the
+// thread that forks it, so that not one of its threads ever runs elsewhere. That thread is spent
+// for it: a niceness cannot be taken back without privilege, and a goroutine that ends while it is
+// locked to its thread takes the thread with it. Only the first thread of a process cannot end.
+func startOn(cmd *exec.Cmd, cores []int, nice int) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		if unix.Gettid() == unix.Getpid() {
+			done <- startOn(cmd, cores, nice) // on another one, as this is held meanwhile
+			runtime.UnlockOSThread()
+			return
+		}
+		done <- lower(cores, nice, cmd.Start)
+	}()
+	return <-done
+}
+
+func lower(cores []int, nice int, then func() error) error {
+	if len(cores) > 0 {
+		var set unix.CPUSet
+		for _, c := range cores {
+			set.Set(c)
+		}
+		if err := unix.SchedSetaffinity(0, &set); err != nil {
+			return fmt.Errorf("confine it to cores %v: %w", cores, err)
+		}
+	}
+	if err := unix.Setpriority(unix.PRIO_PROCESS, 0, nice); err != nil {
+		return fmt.Errorf("lower its priority to nice %d: %w", nice, err)
+	}
+	return then()
+}
+
+// Endpoints are where it listens.
+func (c *Child) Endpoints() Endpoints { return c.endpoints }
+
+// PID is its process.
+func (c *Child) PID() int { return c.cmd.Process.Pid }
+
+// Exited is closed when it has ended, wanted or not; Exit says how, after that.
+func (c *Child) Exited() <-chan struct{} { return c.exited }
+
+// Exit is nil for a home that ended as it should.
+func (c *Child) Exit() error {
+	<-c.exited
+	return c.exit
+}
+
+// Log returns up to n last lines of what it said.
+func (c *Child) Log(n int) []string {
+	data, err := os.ReadFile(c.log)
+	text := strings.TrimSpace(string(data))
+	if err != nil || text == "" {
+		return nil
+	}
+	lines := strings.Split(text, "\n")
+	return lines[max(0, len(lines)-n):]
+}
+
+// CPU is the processor time that it has taken so far, to the tick of 10 ms.
+func (c *Child) CPU() (time.Duration, error) { return cpu("/proc", c.PID()) }
+
+// cpu reads proc_pid_stat(5): fields 14 and 15, in ticks of USER_HZ, which Linux has fixed at 100
+// for all programs outside the kernel.
+func cpu(proc string, pid int) (time.Duration, error) {
+	const tick = 10 * time.Millisecond
+	data, err := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return 0, fmt.Errorf("read the processor time of the home of telemetry: %w", err)
+	}
+	// The name, field 2, may hold spaces and brackets; nothing after it does.
+	after := string(data)[strings.LastIndexByte(string(data), ')')+1:]
+	f := strings.Fields(after)
+	if len(f) < 13 {
+		return 0, fmt.Errorf("read the processor time of process %d: %q is no stat", pid, data)
+	}
+	user, err1 := strconv.ParseInt(f[11], 10, 64)
+	system, err2 := strconv.ParseInt(f[12], 10, 64)
+	if err := errors.Join(err1, err2); err != nil {
+		return 0, fmt.Errorf("read the processor time of process %d: %w", pid, err)
+	}
+	return time.Duration(user+system) * tick, nil
+}
+
+// Stop lets it store what it has and end: by closing its standard input, then by force.
+func (c *Child) Stop(ctx context.Context) error {
+	err := c.life.Close()
+	if err != nil && !errors.Is(err, os.ErrClosed) {
+		return errors.Join(fmt.Errorf("end the home of telemetry: %w", err), c.kill())
+	}
+	ctx, cancel := context.WithTimeout(ctx, stopWait)
+	defer cancel()
+	select {
+	case <-c.exited:
+	case <-ctx.Done():
+		return errors.Join(fmt.Errorf("end the home of telemetry: it did not, in %v; what it had "+
+			"not yet stored is lost", stopWait), c.kill())
+	}
+	if c.exit != nil {
+		return fmt.Errorf("end the home of telemetry: %w; %s", c.exit,
+			strings.Join(c.Log(5), "\n"))
+	}
+	return nil
+}
+
+func (c *Child) kill() error {
+	if err := c.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("kill the home of telemetry: %w", err)
+	}
+	select {
+	case <-c.exited:
+		return nil
+	case <-time.After(killWait):
+		return fmt.Errorf("kill the home of telemetry: process %d is still there", c.PID())
+	}
+}

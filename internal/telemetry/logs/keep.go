@@ -1,0 +1,240 @@
+package logs
+
+import (
+	"cmp"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"prony/internal/telemetry/spans"
+)
+
+// Classes of kept records. One may be of several.
+const (
+	Warning = "warning" // of severity WARN or above
+	Traced  = "traced"  // belongs to a kept trace
+	Uniform = "uniform" // of a sample of the others in which every one had the same chance
+)
+
+// Severities by their first number in OTLP's data model divided by four, the least first. The first
+// is that of records which do not say.
+var Severities = []string{"unspecified", "trace", "debug", "info", "warn", "error", "fatal"}
+
+const warn = 4 // in Severities
+
+// Record is a kept log record, a line of logs.ndjson.
+type Record struct {
+	Trial      string           `json:"trial"`
+	Target     string           `json:"target"`
+	Window     string           `json:"window,omitempty"` // that it was written in
+	Classes    []string         `json:"classes"`
+	Ns         int64            `json:"ns"` // Unix time
+	Service    string           `json:"service"`
+	Severity   string           `json:"severity"` // one of Severities
+	Logger     string           `json:"logger,omitempty"`
+	Body       string           `json:"body"`
+	TraceID    string           `json:"traceId,omitempty"`
+	SpanID     string           `json:"spanId,omitempty"`
+	Attributes spans.Attributes `json:"attributes,omitempty"`
+	Cut        int64            `json:"cut,omitempty"` // attributes that are not here
+}
+
+// arrival is a record as it came.
+type arrival struct {
+	record  plog.LogRecord
+	service string
+	logger  string
+	wallNs  int64 // when
+}
+
+// time is when it was written, or first seen; if it does not say, the present. Times after the year
+// 2262 are cut to its last moment in int64.
+func (a arrival) time() int64 {
+	for _, t := range []pcommon.Timestamp{a.record.Timestamp(), a.record.ObservedTimestamp()} {
+		if t > 0 {
+			return int64(min(uint64(t), 1<<63-1))
+		}
+	}
+	return a.wallNs
+}
+
+// levelOf is the index in Severities. Some appenders send only the word.
+func levelOf(r plog.LogRecord) int {
+	if n := int(r.SeverityNumber()); n > 0 {
+		return min((n+3)/4, len(Severities)-1)
+	}
+	return max(0, Level(r.SeverityText()))
+}
+
+// Level is the index of a severity by its word, in whatever case, in Severities; -1: there is none.
+func Level(word string) int {
+	word = strings.ToLower(strings.TrimSpace(word))
+	for level, names := range [...]string{"unspecified", "trace", "debug", "info notice",
+		"warn warning", "error err severe", "fatal critical panic"} {
+		if slices.Contains(strings.Fields(names), word) {
+			return level
+		}
+	}
+	return -1
+}
+
+// hash depends on what the record says alone, so that the sample is the same in whatever order
+// records come.
+func (a arrival) hash() uint64 {
+	h := fnv.New64a()
+	trace, span := a.record.TraceID(), a.record.SpanID()
+	var ns [8]byte
+	for i, t := 0, a.time(); i < len(ns); i++ {
+		ns[i] = byte(t >> (8 * i))
+	}
+	const head = 256 // of the body; more tells records apart no better
+	body := ""
+	if a.record.Body().Type() == pcommon.ValueTypeStr {
+		body = a.record.Body().Str()
+	}
+	for _, b := range [][]byte{ns[:], trace[:], span[:], []byte(a.service),
+		[]byte(body[:min(len(body), head)])} {
+		_, _ = h.Write(b) // never fails (package hash)
+	}
+	return spans.Mix(h.Sum64())
+}
+
+// copy makes the record that is kept, and says about how many bytes it takes.
+func (a arrival) copy(t *trial, level int) (Record, int64) {
+	const fixed = 400
+	r := Record{
+		Trial: t.ID, Target: t.Target, Ns: a.time(), Service: a.service,
+		Severity: Severities[level], Logger: spans.CutText(a.logger, spans.MaxNameBytes),
+		Body: bodyOf(a.record.Body()),
+	}
+	if id := a.record.TraceID(); !id.IsEmpty() {
+		r.TraceID = id.String()
+	}
+	if id := a.record.SpanID(); !id.IsEmpty() {
+		r.SpanID = id.String()
+	}
+	r.Attributes, r.Cut = spans.AttributesOf(a.record.Attributes())
+	r.Cut += int64(a.record.DroppedAttributesCount())
+	size := int64(fixed + len(r.Body))
+	for k, v := range r.Attributes {
+		size += int64(len(k)) + spans.SizeOfKept(v)
+	}
+	return r, size
+}
+
+// bodyOf is the text, or what else the body is, as JSON.
+func bodyOf(v pcommon.Value) string {
+	if v.Type() == pcommon.ValueTypeStr {
+		return spans.CutText(v.Str(), spans.MaxValueBytes)
+	}
+	short := pcommon.NewValueEmpty()
+	if err := short.FromRaw(spans.ValueOf(v)); err != nil {
+		return "" // ValueOf makes only what FromRaw knows
+	}
+	return spans.CutText(short.AsString(), spans.MaxValueBytes)
+}
+
+// entry is a record that has a place or is held.
+type entry struct {
+	record Record
+	ns     int64
+	level  int
+	hash   uint64
+	trace  pcommon.TraceID
+	bytes  int64
+	in     uint8
+}
+
+// Where an entry is.
+const (
+	warnings = iota
+	uniform
+	sets
+	isTraced = 1 << sets
+)
+
+func byTime(a, b *entry) int {
+	return cmp.Or(cmp.Compare(a.ns, b.ns), cmp.Compare(a.hash, b.hash))
+}
+
+func (e *entry) classes() (out []string) {
+	for i, name := range []string{Warning, Uniform, Traced} {
+		if e.in&(1<<i) != 0 {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// byValue puts the severest first, of equal ones those of the lowest hash.
+func byValue(a, b *entry) int {
+	return cmp.Or(cmp.Compare(b.level, a.level), cmp.Compare(a.hash, b.hash),
+		cmp.Compare(a.ns, b.ns))
+}
+
+func byHash(a, b *entry) int {
+	return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.ns, b.ns))
+}
+
+// place is a bounded set of the best.
+type place struct {
+	limit int
+	items []*entry // best first
+	order func(a, b *entry) int
+}
+
+// pop takes the worst out.
+func (p *place) pop() *entry {
+	last := len(p.items) - 1
+	e := p.items[last]
+	p.items[last] = nil
+	p.items = p.items[:last]
+	e.in &= isTraced
+	return e
+}
+
+// group is what is kept of one window, traced ones apart: the best of all that were ever offered,
+// in whatever order they came.
+type group struct{ places [sets]place }
+
+func newGroup(o Options) *group {
+	g := &group{}
+	g.places[warnings] = place{limit: o.Warnings, order: byValue}
+	g.places[uniform] = place{limit: o.Uniform, order: byHash}
+	return g
+}
+
+func (g *group) placeOf(e *entry) int {
+	if e.level >= warn {
+		return warnings
+	}
+	return uniform
+}
+
+func (g *group) wants(e *entry) bool {
+	p := &g.places[g.placeOf(e)]
+	return len(p.items) < p.limit || p.limit > 0 && p.order(e, p.items[len(p.items)-1]) < 0
+}
+
+// take puts a wanted entry in and returns the one that lost its place, if any.
+func (g *group) take(e *entry) (out *entry) {
+	set := g.placeOf(e)
+	p := &g.places[set]
+	if len(p.items) >= p.limit {
+		out = p.pop()
+	}
+	at, _ := slices.BinarySearchFunc(p.items, e, p.order)
+	p.items = slices.Insert(p.items, at, e)
+	e.in |= 1 << set
+	return out
+}
+
+func (g *group) entries() []*entry {
+	return append(slices.Clone(g.places[warnings].items), g.places[uniform].items...)
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

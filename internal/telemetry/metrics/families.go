@@ -1,0 +1,170 @@
+package metrics
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/scrape"
+	"github.com/prometheus/prometheus/storage"
+)
+
+// familiesFile is beside the database, whose blocks have no place for it: a family a line.
+const familiesFile = "families.ndjson"
+
+const (
+	maxFamilies  = 10_000
+	maxHelpBytes = 512
+)
+
+// Family is what is known of a metric beside its numbers.
+type Family struct {
+	Name string           `json:"name"`
+	Type model.MetricType `json:"type"`
+	Unit string           `json:"unit,omitempty"`
+	Help string           `json:"help,omitempty"`
+}
+
+// families learns each family once and writes it down at once, so that a crash loses none. It is
+// also what Prometheus' HTTP interface asks for metadata.
+type families struct {
+	mu     sync.RWMutex
+	byName map[string]Family
+	file   *os.File // nil: nothing is written
+}
+
+func openFamilies(dir string) (*families, error) {
+	f, err := readFamilies(dir)
+	if err != nil {
+		return nil, err
+	}
+	f.file, err = os.OpenFile(filepath.Join(dir, familiesFile),
+		os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err == nil && len(f.byName) > 0 {
+		_, err = f.file.WriteString("\n") // ends a line that a crash tore
+	}
+	return f, err
+}
+
+// readFamilies reads what is there. A line that is none was torn by a crash and is left out.
+func readFamilies(dir string) (*families, error) {
+	f := &families{byName: map[string]Family{}}
+	file, err := os.Open(filepath.Join(dir, familiesFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read families of metrics: %w", err)
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	for lines.Scan() && len(f.byName) < maxFamilies {
+		var one Family
+		if json.Unmarshal(lines.Bytes(), &one) == nil && one.Name != "" {
+			f.byName[one.Name] = one
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("read families of metrics: %w", err)
+	}
+	return f, nil
+}
+
+// learn takes what came with a sample. Strings are the sender's buffer and therefore copied. A
+// family that cannot be written is known until the end of the process.
+func (f *families) learn(o storage.AOptions) {
+	if o.MetricFamilyName == "" || o.Metadata.IsEmpty() {
+		return
+	}
+	f.mu.RLock()
+	_, have := f.byName[o.MetricFamilyName]
+	full := len(f.byName) >= maxFamilies
+	f.mu.RUnlock()
+	if have || full || len(o.MetricFamilyName) > maxLabelBytes {
+		return
+	}
+	one := Family{
+		Name: strings.Clone(o.MetricFamilyName), Type: o.Metadata.Type,
+		Unit: strings.Clone(o.Metadata.Unit[:min(len(o.Metadata.Unit), maxHelpBytes)]),
+		Help: strings.Clone(o.Metadata.Help[:min(len(o.Metadata.Help), maxHelpBytes)]),
+	}
+	line, err := json.Marshal(one)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, have := f.byName[one.Name]; have {
+		return
+	}
+	f.byName[one.Name] = one
+	if err == nil && f.file != nil {
+		_, err = f.file.Write(append(line, '\n'))
+		if err != nil { // help is worth no failure, and no second attempt
+			_ = f.file.Close()
+			f.file = nil
+		}
+	}
+}
+
+// suffixes of the series that a family of several has.
+var suffixes = []string{"_bucket", "_count", "_sum", "_total", "_created", "_info"}
+
+// of returns the family of a series' name.
+func (f *families) of(name string) (Family, bool) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	one, ok := f.byName[name]
+	for _, s := range suffixes {
+		if base, cut := strings.CutSuffix(name, s); cut && !ok {
+			one, ok = f.byName[base]
+		}
+	}
+	return one, ok
+}
+
+func (f *families) len() int {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return len(f.byName)
+}
+
+func (f *families) close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.file == nil {
+		return nil
+	}
+	err := f.file.Close()
+	f.file = nil
+	return err
+}
+
+// ListMetadata and the three below are scrape.MetricMetadataStore's.
+func (f *families) ListMetadata() []scrape.MetricMetadata {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	out := make([]scrape.MetricMetadata, 0, len(f.byName))
+	for _, one := range f.byName {
+		out = append(out, one.metadata())
+	}
+	return out
+}
+
+func (f *families) GetMetadata(name string) (scrape.MetricMetadata, bool) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	one, ok := f.byName[name]
+	return one.metadata(), ok
+}
+
+func (f *families) SizeMetadata() int   { return 0 }
+func (f *families) LengthMetadata() int { return f.len() }
+
+func (f Family) metadata() scrape.MetricMetadata {
+	return scrape.MetricMetadata{MetricFamily: f.Name, Type: f.Type, Unit: f.Unit, Help: f.Help}
+}

@@ -1,0 +1,135 @@
+package metrics
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/prometheus/prometheus/tsdb"
+	"github.com/prometheus/prometheus/tsdb/wlog"
+)
+
+// OpenReadOnly opens what is stored in a folder for queries, as it is at this moment, without
+// writing there, also while another process does write there.
+//
+// Prometheus' own read-only database replays the log for every query, and refuses one whose end is
+// just being written. Here the logs are copied and the finished files linked to, once, and what is
+// torn at the copy's end is cut off there. The price is the logs' size in the folder for temporary
+// files, until Close.
+func OpenReadOnly(dir string, o Options) (*Store, error) {
+	if _, err := os.Stat(filepath.Join(dir, "wal")); err != nil {
+		return nil, fmt.Errorf("read metrics: %w; was the run made with --telemetry?", err)
+	}
+	for range copyAttempts {
+		s, err := openCopy(dir, o)
+		if err == nil {
+			return s, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) { // else the writer tidied up under our hands
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("read metrics in %s: files kept vanishing; try again when its writer "+
+		"has ended", dir)
+}
+
+const copyAttempts = 5
+
+func openCopy(dir string, o Options) (*Store, error) {
+	tmp, err := os.MkdirTemp("", "prony-metrics-")
+	if err != nil {
+		return nil, fmt.Errorf("read metrics: %w", err)
+	}
+	clean := func() error { return os.RemoveAll(tmp) }
+	s, err := openAs(dir, tmp, o)
+	if err != nil {
+		return nil, errors.Join(err, clean())
+	}
+	s.clean = clean
+	return s, nil
+}
+
+func openAs(dir, tmp string, o Options) (*Store, error) {
+	if err := mirror(dir, tmp); err != nil {
+		return nil, fmt.Errorf("read metrics: %w", err)
+	}
+	f, err := readFamilies(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{o: o.filled(), dir: dir, dropped: map[string]int64{}, families: f}
+	s.series = &seriesBound{}
+	if err := s.openDB(tmp); err != nil {
+		return nil, err
+	}
+	s.db.DisableCompactions()
+	return s, nil
+}
+
+// mirror makes a database's folder look the same elsewhere. Logs are copied first: what is moved
+// from them into chunks or blocks meanwhile is then there twice, which does no harm.
+func mirror(dir, tmp string) error {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	for _, log := range []string{"wal", wlog.WblDirName} {
+		err := walk(filepath.Join(abs, log), filepath.Join(tmp, log), copyFile)
+		if err != nil && !(log == wlog.WblDirName && errors.Is(err, fs.ErrNotExist)) {
+			return err
+		}
+	}
+	entries, err := os.ReadDir(abs)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !e.IsDir() || strings.HasSuffix(e.Name(), ".tmp") || e.Name() == "wal" ||
+			e.Name() == wlog.WblDirName {
+			continue
+		}
+		err := walk(filepath.Join(abs, e.Name()), filepath.Join(tmp, e.Name()), os.Symlink)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// walk makes a folder's tree again and each file in it by make.
+func walk(from, to string, make func(from, to string) error) error {
+	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		if e.IsDir() {
+			return os.MkdirAll(filepath.Join(to, rel), 0o755)
+		}
+		return make(path, filepath.Join(to, rel))
+	})
+}
+
+func copyFile(from, to string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	_, err = io.Copy(out, in)
+	return err
+}
+
+var _ tsdb.SeriesLifecycleCallback = (*seriesBound)(nil)

@@ -1,0 +1,265 @@
+package spans
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"prony/internal/clock"
+)
+
+// judge ends the assembly of a trace and keeps it if it finds a place.
+func (s *Store) judge(p *pending) {
+	s.pending.remove(p)
+	t := p.trial
+	t.counts.Judged++
+	at, roots := -1, 0
+	if len(p.spans) > 0 {
+		at, roots = root(p.spans)
+	}
+	if at < 0 { // its only span alone is larger than a trace may be
+		t.counts.Dropped += p.cut
+		return
+	}
+	top := p.spans[at]
+	c := &candidate{id: p.id, hash: evenHash(p.id), asked: p.asked, bytes: p.bytes}
+	c.trace = Trace{
+		Trial: t.ID, Target: t.Target, TraceID: p.id.String(), Service: top.service,
+		StartNs: nanos(top.span.StartTimestamp()), DurationNs: duration(top.span),
+		Errors: p.errors, Cut: p.cut, Roots: roots,
+	}
+	g := s.groupOf(t, c)
+	if !g.wants(c) {
+		t.counts.Dropped += int64(len(p.spans)) + p.cut
+		return
+	}
+	c.trace.Name = CutText(top.span.Name(), MaxNameBytes)
+	c.trace.Spans = make([]Span, len(p.spans))
+	for i, h := range p.spans {
+		c.trace.Spans[i] = spanOf(h.span, h.service)
+	}
+	s.keep(t, c)
+}
+
+// groupOf is that of the window that the trace began in, as far as it is known.
+func (s *Store) groupOf(t *trial, c *candidate) *group {
+	c.trace.Window = t.windows.At(c.trace.StartNs)
+	g := t.groups[c.trace.Window]
+	if g == nil {
+		g = newGroup(s.o)
+		t.groups[c.trace.Window] = g
+	}
+	return g
+}
+
+// keep offers a candidate to its group, and makes room where there is none.
+func (s *Store) keep(t *trial, c *candidate) {
+	t.kept[c.id] = c
+	s.keptBytes += c.bytes
+	for _, out := range s.groupOf(t, c).offer(c) {
+		s.drop(t, out)
+	}
+	for s.keptBytes > s.o.KeptBytes && s.evict() {
+	}
+}
+
+func (s *Store) drop(t *trial, c *candidate) {
+	delete(t.kept, c.id)
+	s.keptBytes -= c.bytes
+	t.counts.Dropped += int64(len(c.trace.Spans)) + c.trace.Cut
+}
+
+// evict takes one trace out of a place, of the least valuable class that has any, where the most
+// places of it are taken. It says whether there was one.
+func (s *Store) evict() bool {
+	for set := sets - 1; set >= 0; set-- {
+		var from *trial
+		var most *group
+		for _, t := range s.trials {
+			for _, name := range sortedKeys(t.groups) {
+				g := t.groups[name]
+				n := len(g.places[set].items)
+				if n > 0 && (most == nil || n > len(most.places[set].items)) {
+					from, most = t, g
+				}
+			}
+		}
+		if most == nil {
+			continue
+		}
+		if _, out := most.evict(set); out != nil {
+			from.counts.Evicted++
+			s.drop(from, out)
+		}
+		return true
+	}
+	return false
+}
+
+// late adds a span to a trace that is kept already, and finds its place anew.
+func (s *Store) late(t *trial, c *candidate, span ptrace.Span, service string) {
+	span, size := trim(span)
+	t.groups[c.trace.Window].withdraw(c)
+	s.keptBytes -= c.bytes // keep adds it again
+	if span.Status().Code() == ptrace.StatusCodeError {
+		c.trace.Errors++
+	}
+	c.asked = c.asked || isAsked(span.TraceState().AsRaw())
+	if len(c.trace.Spans) >= s.o.TraceSpans || c.bytes+size > s.o.TraceBytes {
+		c.trace.Cut++
+		t.counts.Cut++
+	} else {
+		c.trace.Spans = append(c.trace.Spans, spanOf(span, service))
+		c.bytes += size
+		c.stale = true
+		if nanos(span.StartTimestamp()) <= c.trace.StartNs { // it may be the root
+			c.settle()
+		}
+	}
+	s.keep(t, c)
+}
+
+// settle finds the root anew. Doing so for every late span would take a time that grows with the
+// square of their number.
+func (c *candidate) settle() {
+	c.trace.settle()
+	c.stale = false
+}
+
+// settle finds the root of the spans and what follows from it.
+func (t *Trace) settle() {
+	at, roots := rootOf(t.Spans)
+	top := t.Spans[at]
+	t.Roots, t.Service, t.Name = roots, top.Service, top.Name
+	t.StartNs, t.DurationNs = top.StartNs, top.DurationNs
+}
+
+// End ends a trial: what is under assembly is judged, the kept traces are written and synced, the
+// metrics told. An error does not make the counts wrong.
+func (s *Store) End(id string) (Ended, error) {
+	nowNs := clock.Wall().UnixNano()
+	t, out, err := s.finish(id, nowNs)
+	if err != nil {
+		return Ended{}, err
+	}
+	// From here on the trial is known to nobody else, so the files and the callback can take their
+	// time without holding up what comes in.
+	ctx, cancel := context.WithTimeout(context.Background(), exportTimeout)
+	defer cancel()
+	s.writing.Lock()
+	written := errors.Join(
+		AppendLines(s.trace, t.sorted()),
+		AppendLines(s.calls, t.metrics.lines(t, nowNs)))
+	s.writing.Unlock()
+	return out, errors.Join(written, s.export(ctx, []*trial{t}, nowNs))
+}
+
+const exportTimeout = 10 * time.Second
+
+// finish judges what is left of a trial and takes it out of those under way.
+func (s *Store) finish(id string, nowNs int64) (*trial, Ended, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.find(id)
+	if t == nil {
+		return nil, Ended{}, fmt.Errorf("end trial %s: it is not under way", id)
+	}
+	for p := s.pending.first; p != nil; {
+		next := p.next
+		if p.trial == t {
+			s.judge(p)
+		}
+		p = next
+	}
+	out := Ended{Loads: t.windows.End(nowNs), IDs: map[pcommon.TraceID]bool{}}
+	s.trials = slices.DeleteFunc(s.trials, func(x *trial) bool { return x == t })
+	t.counts.Overflow = t.metrics.overflow
+	t.counts.Traces = map[string]int64{}
+	for id, c := range t.kept {
+		out.IDs[id] = true
+		if c.stale {
+			c.settle()
+		}
+		s.keptBytes -= c.bytes
+		t.counts.Kept += int64(len(c.trace.Spans))
+		t.counts.Dropped += c.trace.Cut
+		c.trace.Window = t.windows.At(c.trace.StartNs) // marks may have come since
+		c.trace.Classes = c.classes()
+		for _, class := range c.trace.Classes {
+			t.counts.Traces[class]++
+		}
+	}
+	s.total.add(t.counts)
+	out.Counts = t.counts
+	return t, out, nil
+}
+
+// sorted are the kept traces in the order of their start, and so are the spans of each.
+func (t *trial) sorted() (out []*Trace) {
+	for _, c := range t.kept {
+		out = append(out, &c.trace)
+		slices.SortFunc(c.trace.Spans, func(a, b Span) int {
+			return cmp.Or(earlier(&a, &b), cmp.Compare(a.Parent, b.Parent))
+		})
+	}
+	slices.SortFunc(out, func(a, b *Trace) int {
+		return cmp.Or(cmp.Compare(a.StartNs, b.StartNs), cmp.Compare(a.TraceID, b.TraceID))
+	})
+	return out
+}
+
+// OpenLines opens a file of lines to append to. If a crash left its last line torn, that one is
+// closed: it stays an error of its own and harms no other.
+func OpenLines(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return f, err
+	}
+	last := make([]byte, 1)
+	if _, err = f.ReadAt(last, info.Size()-1); err == nil && last[0] != '\n' {
+		_, err = f.WriteString("\n")
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// AppendLines writes values as JSON, a line each, and syncs the file.
+func AppendLines[T any](f *os.File, values []T) error {
+	if len(values) == 0 {
+		return nil
+	}
+	const batch = 1 << 20
+	var buffer []byte
+	for i, v := range values {
+		line, err := json.Marshal(v)
+		if err != nil {
+			return fmt.Errorf("write %s: %w", f.Name(), err)
+		}
+		buffer = append(append(buffer, line...), '\n')
+		if len(buffer) < batch && i < len(values)-1 {
+			continue
+		}
+		if _, err := f.Write(buffer); err != nil {
+			return fmt.Errorf("write %s: %w; free some space", f.Name(), err)
+		}
+		buffer = buffer[:0]
+	}
+	if err := f.Sync(); err != nil {
+		return fmt.Errorf("write %s: %w", f.Name(), err)
+	}
+	return nil
+}

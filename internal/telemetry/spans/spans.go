@@ -1,0 +1,393 @@
+// Package spans keeps what services told of their requests: it counts every span, and keeps whole
+// traces of those that failed, of the slowest, of those that the load asked for, and of a uniform
+// sample, all within bounds.
+//
+//	ptrace.Traces ─► counts by window ─► span metrics ─► callback
+//	             └─► assembly ─► silent or End ─► places of its window ─► spans.ndjson
+//
+// What is not kept is counted. Nothing that comes in can make it take more memory than Options
+// say: when there is too much under assembly, the traces that were silent longest are judged early.
+//
+// The other half reads: Read finds kept traces, Tree orders one, Waterfall draws it.
+//
+// Non-goals: receiving, and judging what it keeps.
+package spans
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"prony/internal/clock"
+	"prony/internal/result"
+	"prony/internal/telemetry"
+)
+
+// MetricsFile holds the span metrics, beside telemetry.SpansFile: a line an operation and trial.
+const MetricsFile = "spanmetrics.ndjson"
+
+// Options bound a store. What is zero has the default.
+type Options struct {
+	// Silence is how long no span of a trace came before it is taken for complete. Senders gather
+	// spans for 5 s (OpenTelemetry's batch processor), so the default is 12 s: two of those apart.
+	Silence      time.Duration
+	Traces       int   // under assembly, 50,000
+	Bytes        int64 // under assembly, 64 MB
+	TraceSpans   int   // of one trace, 5,000
+	TraceBytes   int64 // of one trace, 4 MB
+	KeptBytes    int64 // of kept traces, until their trial ends, 64 MB
+	Asked        int   // kept traces of each class and window: 256, 64, 64, 64
+	Errors       int
+	Slow         int
+	Uniform      int
+	MetricSeries int // of span metrics in one trial, 2,000
+	// Metrics takes the span metrics, cumulative since the trial began. It is called every Every
+	// (5 s) when there is news, at End, and by Flush; never while the store is locked.
+	Metrics func(context.Context, pmetric.Metrics) error
+	Every   time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	o.Silence = cmp.Or(o.Silence, 12*time.Second)
+	o.Traces = cmp.Or(o.Traces, 50_000)
+	o.Bytes = cmp.Or(o.Bytes, 64<<20)
+	o.TraceSpans = cmp.Or(o.TraceSpans, 5000)
+	o.TraceBytes = cmp.Or(o.TraceBytes, 4<<20)
+	o.KeptBytes = cmp.Or(o.KeptBytes, 64<<20)
+	o.Asked = cmp.Or(o.Asked, 256)
+	o.Errors = cmp.Or(o.Errors, 64)
+	o.Slow = cmp.Or(o.Slow, 64)
+	o.Uniform = cmp.Or(o.Uniform, 64)
+	o.MetricSeries = cmp.Or(o.MetricSeries, 2000)
+	o.Every = cmp.Or(o.Every, 5*time.Second)
+	return o
+}
+
+// Counts is what became of spans. Once a trial has ended, Received = Kept + Dropped.
+type Counts struct {
+	Received int64            `json:"received"` // spans
+	Kept     int64            `json:"kept"`     // spans of kept traces
+	Dropped  int64            `json:"dropped"`  // the others
+	Traces   map[string]int64 `json:"traces"`   // kept, by class; one may be of several
+	Judged   int64            `json:"judged"`   // traces that were complete, kept or not
+	Hurried  int64            `json:"hurried"`  // of them, before they were silent: no room
+	Evicted  int64            `json:"evicted"`  // kept at first, then not, for want of bytes
+	Cut      int64            `json:"cut"`      // spans beyond what one trace may have
+	Stray    int64            `json:"stray"`    // spans that belong to no trial under way
+	Overflow int64            `json:"overflow"` // spans that the metrics count as "other"
+}
+
+// Ended is what a store says of a trial that has ended.
+type Ended struct {
+	Loads  map[string]result.Told // by window; without log lines
+	Counts Counts
+	IDs    map[pcommon.TraceID]bool // of the kept traces
+}
+
+// Store takes spans in and writes the traces that it keeps. Its methods may be called from any
+// goroutine.
+type Store struct {
+	o     Options
+	trace *os.File
+	calls *os.File
+
+	writing sync.Mutex // to the files; never taken while mu is held
+	mu      sync.Mutex // for all below
+
+	trials    []*trial // under way, in the order of their beginning
+	pending   assembly
+	asked     map[pcommon.TraceID]bool
+	keptBytes int64
+	total     Counts
+	exportErr error
+
+	stop chan struct{}
+	done chan struct{}
+}
+
+// trial is one under way.
+type trial struct {
+	telemetry.Trial
+	windows Windows
+	metrics *callMetrics
+	news    bool // since the metrics were last told
+	groups  map[string]*group
+	kept    map[pcommon.TraceID]*candidate
+	counts  Counts
+}
+
+// Open makes the folder if it is not there and appends to the files in it. A line that a crash tore
+// is closed, so that the next one is whole.
+func Open(dir string, o Options) (*Store, error) {
+	s := &Store{o: o.withDefaults(), asked: map[pcommon.TraceID]bool{},
+		stop: make(chan struct{}), done: make(chan struct{})}
+	s.pending.byID = map[pcommon.TraceID]*pending{}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("open spans: %w", err)
+	}
+	var err error
+	if s.trace, err = OpenLines(filepath.Join(dir, telemetry.SpansFile)); err != nil {
+		return nil, fmt.Errorf("open spans: %w", err)
+	}
+	if s.calls, err = OpenLines(filepath.Join(dir, MetricsFile)); err != nil {
+		return nil, errors.Join(fmt.Errorf("open spans: %w", err), s.trace.Close())
+	}
+	go s.tell()
+	return s, nil
+}
+
+// tell exports the metrics from time to time, and judges what is silent when nothing comes in.
+func (s *Store) tell() {
+	defer close(s.done)
+	tick := time.NewTicker(s.o.Every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-tick.C:
+		}
+		s.mu.Lock()
+		s.sweep(clock.Mono())
+		s.mu.Unlock()
+		if err := s.Flush(context.Background()); err != nil {
+			s.mu.Lock()
+			s.exportErr = err // the latest stands for all; Close tells it
+			s.mu.Unlock()
+		}
+	}
+}
+
+// Begin tells that a trial begins: spans belong to the latest that did, unless their resource has
+// the attribute TrialAttribute.
+func (s *Store) Begin(t telemetry.Trial) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.find(t.ID) != nil {
+		return fmt.Errorf("begin trial %s: it is under way already", t.ID)
+	}
+	s.trials = append(s.trials, &trial{
+		Trial:   t,
+		metrics: newMetrics(s.o.MetricSeries, clock.Wall().UnixNano()),
+		groups:  map[string]*group{}, kept: map[pcommon.TraceID]*candidate{},
+	})
+	return nil
+}
+
+func (s *Store) find(id string) *trial {
+	for _, t := range s.trials {
+		if t.ID == id {
+			return t
+		}
+	}
+	return nil
+}
+
+// Mark opens or closes a window of a trial.
+func (s *Store) Mark(m telemetry.Mark) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.find(m.Trial)
+	if t == nil {
+		return fmt.Errorf("mark %s %s: trial %q is not under way", m.Kind, m.Name, m.Trial)
+	}
+	return t.windows.Mark(m)
+}
+
+// maxAsked ids are remembered; asking for more forgets all earlier ones that have not come.
+const maxAsked = 100_000
+
+// Ask makes traces count as asked for, whatever they carry themselves.
+func (s *Store) Ask(ids ...pcommon.TraceID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range ids {
+		if len(s.asked) >= maxAsked {
+			clear(s.asked)
+		}
+		s.asked[id] = true
+	}
+}
+
+// Wanted says whether a trace is kept so far or may still be.
+func (s *Store) Wanted(id pcommon.TraceID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pending.byID[id] != nil || s.asked[id] {
+		return true
+	}
+	return slices.ContainsFunc(s.trials, func(t *trial) bool { return t.kept[id] != nil })
+}
+
+// ConsumeTraces takes spans in. It keeps references to them: they must not be changed afterwards.
+func (s *Store) ConsumeTraces(_ context.Context, td ptrace.Traces) error {
+	now, wall := clock.Mono(), clock.Wall().UnixNano()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range td.ResourceSpans().All() {
+		service, t := s.origin(r.Resource().Attributes())
+		for _, scope := range r.ScopeSpans().All() {
+			for _, span := range scope.Spans().All() {
+				s.consume(t, span, service, now, wall)
+			}
+		}
+	}
+	s.sweep(now)
+	return nil
+}
+
+// ServiceOf is the name of the service that a resource describes.
+func ServiceOf(resource pcommon.Map) string {
+	if v, ok := resource.Get("service.name"); ok && v.AsString() != "" {
+		return CutText(v.AsString(), MaxNameBytes)
+	}
+	return "unknown_service"
+}
+
+// origin finds the service and the trial of a resource; nil: it belongs to none.
+func (s *Store) origin(resource pcommon.Map) (string, *trial) {
+	service := ServiceOf(resource)
+	if v, ok := resource.Get(TrialAttribute); ok {
+		return service, s.find(v.AsString())
+	}
+	if len(s.trials) == 0 {
+		return service, nil
+	}
+	return service, s.trials[len(s.trials)-1]
+}
+
+func (s *Store) consume(t *trial, span ptrace.Span, service string, now, wall int64) {
+	if t == nil {
+		s.total.Received++
+		s.total.Dropped++
+		s.total.Stray++
+		return
+	}
+	t.counts.Received++
+	t.news = true
+	t.metrics.add(span, service)
+	add := result.Told{Spans: 1}
+	failed := span.Status().Code() == ptrace.StatusCodeError
+	if failed {
+		add.ErrorSpans = 1
+	}
+	t.windows.Add(nanos(span.StartTimestamp()), wall, add)
+	id := span.TraceID()
+	if c := t.kept[id]; c != nil {
+		s.late(t, c, span, service)
+		return
+	}
+	p := s.pending.byID[id]
+	if p == nil {
+		p = &pending{id: id, trial: t, asked: s.asked[id]}
+		delete(s.asked, id)
+		s.pending.byID[id] = p
+	} else {
+		s.pending.unlink(p)
+	}
+	p.lastNs = now
+	s.pending.push(p)
+	if failed {
+		p.errors++
+	}
+	p.asked = p.asked || isAsked(span.TraceState().AsRaw())
+	if !s.pending.add(p, span, service, s.o) {
+		p.trial.counts.Cut++
+	}
+	for s.pending.bytes > s.o.Bytes || len(s.pending.byID) > s.o.Traces {
+		s.pending.first.trial.counts.Hurried++
+		s.judge(s.pending.first)
+	}
+}
+
+// sweep judges all that were silent long enough.
+func (s *Store) sweep(now int64) {
+	for p := s.pending.first; p != nil && now-p.lastNs >= int64(s.o.Silence); p = s.pending.first {
+		s.judge(p)
+	}
+}
+
+// Flush hands the metrics of the trials under way to the callback.
+func (s *Store) Flush(ctx context.Context) error {
+	s.mu.Lock()
+	under := slices.DeleteFunc(slices.Clone(s.trials), func(t *trial) bool { return !t.news })
+	s.mu.Unlock()
+	return s.export(ctx, under, clock.Wall().UnixNano())
+}
+
+func (s *Store) export(ctx context.Context, trials []*trial, nowNs int64) error {
+	if s.o.Metrics == nil {
+		return nil
+	}
+	out := pmetric.NewMetrics()
+	s.mu.Lock()
+	for _, t := range trials {
+		t.news = false
+		t.metrics.write(out, t.ID, t.Target, nowNs)
+	}
+	s.mu.Unlock()
+	if out.ResourceMetrics().Len() == 0 {
+		return nil
+	}
+	if err := s.o.Metrics(ctx, out); err != nil {
+		return fmt.Errorf("tell span metrics: %w", err)
+	}
+	return nil
+}
+
+// Counts of all trials so far. Kept and Traces are of those that have ended.
+func (s *Store) Counts() Counts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.total
+	out.Traces = maps.Clone(s.total.Traces)
+	for _, t := range s.trials {
+		out.add(t.counts)
+		out.Overflow += t.metrics.overflow
+	}
+	return out
+}
+
+func (c *Counts) add(d Counts) {
+	c.Received += d.Received
+	c.Kept += d.Kept
+	c.Dropped += d.Dropped
+	c.Judged += d.Judged
+	c.Hurried += d.Hurried
+	c.Evicted += d.Evicted
+	c.Cut += d.Cut
+	c.Stray += d.Stray
+	c.Overflow += d.Overflow
+	for class, n := range d.Traces {
+		if c.Traces == nil {
+			c.Traces = map[string]int64{}
+		}
+		c.Traces[class] += n
+	}
+}
+
+// Close ends the trials that are under way and closes the files.
+func (s *Store) Close() error {
+	close(s.stop)
+	<-s.done
+	s.mu.Lock()
+	under := slices.Clone(s.trials)
+	s.mu.Unlock()
+	var errs []error
+	for _, t := range under {
+		_, err := s.End(t.ID)
+		errs = append(errs, err)
+	}
+	return errors.Join(append(errs, s.exportErr, s.trace.Close(), s.calls.Close())...)
+}

@@ -1,0 +1,263 @@
+package spans
+
+import (
+	"cmp"
+	"slices"
+)
+
+// rootOf is root for spans that are kept.
+func rootOf(list []Span) (at, roots int) {
+	here := make(map[string]bool, len(list))
+	for i := range list {
+		here[list[i].ID] = true
+	}
+	at = -1
+	early := 0
+	for i := range list {
+		s := &list[i]
+		if earlier(s, &list[early]) < 0 {
+			early = i
+		}
+		if s.Parent != "" && s.Parent != s.ID && here[s.Parent] {
+			continue
+		}
+		roots++
+		if at < 0 || earlier(s, &list[at]) < 0 {
+			at = i
+		}
+	}
+	if at < 0 {
+		return early, 0
+	}
+	return at, roots
+}
+
+// earlier orders spans by their start; of equal ones the longer is first, then the lower id.
+func earlier(a, b *Span) int {
+	return cmp.Or(cmp.Compare(a.StartNs, b.StartNs), cmp.Compare(b.DurationNs, a.DurationNs),
+		cmp.Compare(a.ID, b.ID))
+}
+
+// Node is a span with those that it caused, in the order of their start.
+type Node struct {
+	Span     *Span
+	Children []*Node
+	Depth    int
+	SelfNs   int64 // of its duration, when none of its children was under way
+	PathNs   int64 // of its self time, what lies on the critical path
+	Steps    []Step
+}
+
+// Step is a stretch of time on the critical path that is a span's own. Unix time in ns.
+type Step struct{ FromNs, ToNs int64 }
+
+// Tree orders the spans of a trace. Its first node is the root of the whole, the others are spans
+// whose parents never came, in the order of their start. Every span is in it once, whatever the
+// spans say of each other: of spans that name each other as parents, the earliest counts as a
+// root, and of several with one id the one of the child's service is the parent, else the first.
+func Tree(t *Trace) []*Node {
+	nodes := make([]*Node, len(t.Spans))
+	byID := make(map[string][]*Node, len(t.Spans))
+	for i := range t.Spans {
+		nodes[i] = &Node{Span: &t.Spans[i]}
+	}
+	byStart(nodes)
+	for _, n := range nodes {
+		byID[n.Span.ID] = append(byID[n.Span.ID], n)
+	}
+	parents := make(map[*Node]*Node, len(nodes))
+	for _, n := range nodes {
+		parents[n] = parentOf(n, byID[n.Span.Parent])
+	}
+	breakCycles(nodes, parents)
+	var roots []*Node
+	for _, n := range nodes {
+		if p := parents[n]; p != nil {
+			p.Children = append(p.Children, n)
+		} else {
+			roots = append(roots, n)
+		}
+	}
+	at, _ := rootOf(t.Spans)
+	for i, n := range roots { // the root of the whole first
+		if n.Span == &t.Spans[at] {
+			copy(roots[1:i+1], roots[:i])
+			roots[0] = n
+			break
+		}
+	}
+	for _, r := range roots {
+		r.walk(func(n *Node) {
+			for _, c := range n.Children {
+				c.Depth = n.Depth + 1
+			}
+			n.SelfNs = selfTime(n)
+		})
+		r.criticalPath()
+	}
+	return roots
+}
+
+func byStart(nodes []*Node) {
+	slices.SortStableFunc(nodes, func(a, b *Node) int { return earlier(a.Span, b.Span) })
+}
+
+func parentOf(n *Node, named []*Node) *Node {
+	var first *Node
+	for _, p := range named {
+		if p == n || p.Span.ID == n.Span.ID {
+			continue
+		}
+		if p.Span.Service == n.Span.Service {
+			return p
+		}
+		if first == nil {
+			first = p
+		}
+	}
+	return first
+}
+
+// breakCycles makes the earliest span of every cycle of parents a root. nodes are in their order.
+func breakCycles(nodes []*Node, parents map[*Node]*Node) {
+	const walking, done = 1, 2
+	state := make(map[*Node]int, len(nodes))
+	for _, n := range nodes {
+		var way []*Node
+		at := n
+		for ; at != nil && state[at] == 0; at = parents[at] {
+			state[at] = walking
+			way = append(way, at)
+		}
+		if at != nil && state[at] == walking { // a cycle that begins and ends with it
+			first := at
+			for c := parents[at]; c != at; c = parents[c] {
+				if earlier(c.Span, first.Span) < 0 {
+					first = c
+				}
+			}
+			parents[first] = nil
+		}
+		for _, passed := range way {
+			state[passed] = done
+		}
+	}
+}
+
+// walk visits a node before its children. It does not recurse: a chain may be as long as a trace.
+func (n *Node) walk(visit func(*Node)) {
+	stack := []*Node{n}
+	for len(stack) > 0 {
+		at := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		visit(at)
+		for _, c := range slices.Backward(at.Children) {
+			stack = append(stack, c)
+		}
+	}
+}
+
+// Walk visits all nodes, each before its children.
+func Walk(roots []*Node, visit func(*Node)) {
+	for _, r := range roots {
+		r.walk(visit)
+	}
+}
+
+// selfTime is the duration less the union of the children's, as far as they lie within.
+func selfTime(n *Node) int64 {
+	self, covered := n.Span.DurationNs, n.Span.StartNs
+	for _, c := range n.Children { // in the order of their start
+		from := max(c.Span.StartNs, covered)
+		to := min(c.Span.EndNs(), n.Span.EndNs())
+		if to > from {
+			self -= to - from
+			covered = to
+		}
+	}
+	return self
+}
+
+// criticalPath finds the stretches that decide when the root ends: going back from its end, time is
+// the child's that ended last, then that of the child that ended last before that one began, and so
+// on; what no such child had is the span's own. Children that end after the point reached are not
+// waited for. The stretches are disjoint and fill the root's duration exactly. The method is that
+// of CRISP (Zhang et al., USENIX ATC 2022), with children cut to their parents, which clocks that
+// disagree would otherwise let stick out.
+func (n *Node) criticalPath() {
+	type part struct {
+		n        *Node
+		from, to int64
+	}
+	stack := []part{{n, n.Span.StartNs, n.Span.EndNs()}}
+	for len(stack) > 0 {
+		p := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		at := p.to
+		for _, c := range byEnd(p.n.Children, p.from, p.to) {
+			from, to := max(c.Span.StartNs, p.from), min(c.Span.EndNs(), p.to)
+			if to > at || from >= to {
+				continue
+			}
+			p.n.own(to, at)
+			stack = append(stack, part{c, from, to})
+			at = from
+		}
+		p.n.own(p.from, at)
+		slices.Reverse(p.n.Steps)
+	}
+}
+
+// byEnd are children in the order of their end as far as it lies in the parent's time, the last
+// first; of equal ones the longer is first.
+func byEnd(children []*Node, from, to int64) []*Node {
+	out := slices.Clone(children)
+	slices.SortStableFunc(out, func(a, b *Node) int {
+		return cmp.Or(cmp.Compare(min(b.Span.EndNs(), to), min(a.Span.EndNs(), to)),
+			cmp.Compare(max(a.Span.StartNs, from), max(b.Span.StartNs, from)))
+	})
+	return out
+}
+
+func (n *Node) own(from, to int64) {
+	if to > from {
+		n.PathNs += to - from
+		n.Steps = append(n.Steps, Step{from, to})
+	}
+}
+
+// Share is how much of a trace is a service's: the sums over its spans.
+type Share struct {
+	Service string
+	Spans   int
+	SelfNs  int64
+	PathNs  int64 // of the critical path of the trace's root
+}
+
+// Shares are those of all services, the greatest part of the critical path first.
+func Shares(roots []*Node) []Share {
+	by := map[string]*Share{}
+	for i, r := range roots {
+		r.walk(func(n *Node) {
+			s := by[n.Span.Service]
+			if s == nil {
+				s = &Share{Service: n.Span.Service}
+				by[n.Span.Service] = s
+			}
+			s.Spans++
+			s.SelfNs += n.SelfNs
+			if i == 0 {
+				s.PathNs += n.PathNs
+			}
+		})
+	}
+	var out []Share
+	for _, s := range by {
+		out = append(out, *s)
+	}
+	slices.SortFunc(out, func(a, b Share) int {
+		return cmp.Or(cmp.Compare(b.PathNs, a.PathNs), cmp.Compare(b.SelfNs, a.SelfNs),
+			cmp.Compare(a.Service, b.Service))
+	})
+	return out
+}

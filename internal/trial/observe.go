@@ -1,0 +1,260 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"prony/internal/clock"
+	"prony/internal/gc"
+	"prony/internal/result"
+	"prony/internal/service"
+	"prony/internal/suite"
+	"prony/internal/system"
+	"prony/internal/telemetry"
+)
+
+// Bounds of watching: none of it may hold up a trial.
+const (
+	homeWait    = 20 * time.Second
+	scrapeEvery = time.Second
+)
+
+// Home takes in what services tell about themselves; *telemetry.Client is the one of real runs.
+type Home interface {
+	Endpoints() telemetry.Endpoints
+	Begin(context.Context, telemetry.Trial) error
+	Mark(telemetry.Mark) // never waits
+	End(context.Context) telemetry.Report
+}
+
+// Ride is what was fetched to ride along with a variant's targets.
+type Ride struct {
+	Path    string        // what {agent} stands for
+	Files   string        // what {files} stands for: the agent's folder in the checkout
+	Agent   *result.Agent // nil: nothing was fetched
+	Lacking error         // why it could not be
+}
+
+// stretch is when a load counted, CLOCK_MONOTONIC.
+type stretch struct {
+	load     string
+	from, to int64
+}
+
+// Variables by which the lab's own options reach a runtime.
+const (
+	javaOptions = "JAVA_TOOL_OPTIONS" // JVM Tool Interface specification, "JAVA_TOOL_OPTIONS"
+	pprofPort   = "PPROF_PORT"        // where the catalog's Go services listen for profilers
+)
+
+// fromOutside are profilers that see a process as the kernel does, and frameOptions what lets them
+// walk and name the frames of runtimes that compile at run time.
+var (
+	fromOutside  = []string{"ebpf", "perf"}
+	frameOptions = map[string]string{
+		javaOptions:    "-XX:+PreserveFramePointer",
+		"NODE_OPTIONS": "--perf-basic-prof --interpreted-frames-native-stack",
+	}
+)
+
+// board puts what rides along, and what the lab itself watches with, into an order, and tells the
+// home of telemetry that a trial begins.
+func (f *life) board(ctx context.Context, o *system.Order, port func() (int, error)) error {
+	rides := f.plan.Suite.Variant(f.trial.Variant)
+	o.On, o.Env, o.Append = rides.Processes, map[string]string{}, map[string]string{}
+	for name, value := range rides.Env {
+		o.Env[name] = string(value)
+		f.rec.Provenance.Rides = append(f.rec.Provenance.Rides, name+"="+string(value))
+	}
+	slices.Sort(f.rec.Provenance.Rides)
+	out, err := filepath.Abs(filepath.Join(f.lab.Dir, "agents", f.trial.ID))
+	if err != nil {
+		return err
+	}
+	o.Words = map[string]string{
+		"agent": f.ride.Path, "files": f.ride.Files,
+		"run": filepath.Base(f.lab.Dir), "trial": f.trial.ID, "target": f.trial.Target,
+		"variant": f.trial.Variant, "out": out,
+	}
+	if strings.Contains(strings.Join(f.rec.Provenance.Rides, " "), "{out}") {
+		if err := os.MkdirAll(out, 0o755); err != nil {
+			return err
+		}
+	}
+	if f.lab.Home != nil {
+		at := f.lab.Home.Endpoints()
+		o.Words["otlpGrpc"], o.Words["otlpHttp"], o.Words["zipkin"] = at.GRPC, at.HTTP, at.Zipkin
+	} else if rides.Home {
+		return &hintError{
+			err:  fmt.Errorf("variant %s sends telemetry, and no home of it runs", rides.Name),
+			hint: "run with --telemetry",
+		}
+	}
+	if err := f.equip(o, port); err != nil {
+		return err
+	}
+	return f.announce(ctx, rides, o.MetricsPorts)
+}
+
+// equip gives the processes the options that the lab's own watching takes.
+func (f *life) equip(o *system.Order, port func() (int, error)) error {
+	w := f.watched
+	profiled := len(w.Profile) > 0 && f.subject.Service.Language == "Go"
+	ported := profiled || strings.Contains(strings.Join(f.rec.Provenance.Rides, " "),
+		"{metricsPort}")
+	for range f.subject.Service.Processes(f.subject.Target) {
+		if !ported {
+			break
+		}
+		p, err := port()
+		if err != nil {
+			return fmt.Errorf("find a free port: %w", err)
+		}
+		o.MetricsPorts = append(o.MetricsPorts, p)
+	}
+	if w.GC && f.onJVM() {
+		path, err := filepath.Abs(f.gcLog("%p")) // which is the JVM's number: each has its own
+		if err != nil {
+			return err
+		}
+		if strings.ContainsAny(path, " ,:") { // HotSpot's option would end there
+			return &hintError{
+				err:  fmt.Errorf("JVMs cannot log their collections into %s", path),
+				hint: "choose a folder without blanks, commas and colons with --out",
+			}
+		}
+		o.Append[javaOptions] = strings.ReplaceAll(gc.LogOption, "{file}", path)
+		f.rec.Watched = append(f.rec.Watched, "GC logs")
+	}
+	if slices.Contains(fromOutside, w.Profiler) {
+		for name, value := range frameOptions {
+			o.Append[name] = strings.TrimSpace(o.Append[name] + " " + value)
+		}
+	}
+	if w.Traces > 0 {
+		f.rec.Watched = append(f.rec.Watched, w.Traces.String()+" of requests traced")
+	}
+	if profiled {
+		o.Append[pprofPort] = "{metricsPort}"
+		f.pprof = o.MetricsPorts[len(o.MetricsPorts)-1]
+	}
+	if w.Period > 0 {
+		f.rec.Watched = append(f.rec.Watched, "sampled every "+w.Period.String())
+	}
+	return nil
+}
+
+func (f *life) onJVM() bool {
+	return f.subject.Target.Runtime == "jvm" || f.subject.Target.Runtime == "aot"
+}
+
+// gcLog is where a JVM's collections are logged, by its number.
+func (f *life) gcLog(pid string) string {
+	return filepath.Join(f.lab.Dir, "logs", f.trial.ID+"."+pid+".gc.log")
+}
+
+// announce tells the home of telemetry that a trial begins. A home that does not answer is no
+// reason not to measure.
+func (f *life) announce(ctx context.Context, rides suite.Variant, ports []int) error {
+	if f.lab.Home == nil {
+		return nil
+	}
+	t := telemetry.Trial{Run: filepath.Base(f.lab.Dir), ID: f.trial.ID, Target: f.trial.Target,
+		Variant: f.trial.Variant, Block: f.trial.Block}
+	for i, p := range f.subject.Service.Processes(f.subject.Target) {
+		on := len(rides.Processes) == 0 || slices.Contains(rides.Processes, p.Name)
+		if rides.Scrape != "" && on && i < len(ports) {
+			t.Scrape = append(t.Scrape, telemetry.ScrapeTarget{
+				URL:     fmt.Sprintf("http://127.0.0.1:%d%s", ports[i], rides.Scrape),
+				Service: service.ProcessName(f.subject.Service, f.subject.Target, p),
+				Every:   scrapeEvery,
+			})
+		}
+	}
+	bounded, cancel := context.WithTimeout(ctx, homeWait)
+	defer cancel()
+	f.heard = true
+	if err := f.lab.Home.Begin(bounded, t); err != nil && ctx.Err() != nil {
+		return ctx.Err() // else the report says it
+	}
+	return nil
+}
+
+// mark tells the home of telemetry a moment.
+func (f *life) mark(kind, name string) {
+	if f.heard {
+		f.lab.Home.Mark(telemetry.Mark{Trial: f.trial.ID, Kind: kind, Name: name,
+			WallNs: clock.Wall().UnixNano()})
+	}
+}
+
+// hear takes in what the home of telemetry and the collectors' logs say of a trial that has ended.
+func (f *life) hear() {
+	f.collections()
+	if !f.heard {
+		return
+	}
+	bounded, cancel := context.WithTimeout(context.Background(), homeWait)
+	defer cancel()
+	report := f.lab.Home.End(bounded)
+	f.rec.Telemetry = &report.Telemetry
+	for i := range f.rec.Loads {
+		if told, ok := report.Loads[f.rec.Loads[i].Name]; ok {
+			f.rec.Loads[i].Told = &told
+		}
+	}
+}
+
+// collections reads the logs of the JVMs' collectors into the loads, all processes together.
+func (f *life) collections() {
+	if !f.watched.GC || !f.onJVM() || f.proc == nil {
+		return
+	}
+	files, err := filepath.Glob(f.gcLog("*"))
+	var logs []gc.Log
+	for _, path := range files {
+		log, failed := gc.ReadFile(path)
+		err = errors.Join(err, failed)
+		logs = append(logs, log)
+	}
+	if err != nil {
+		f.rec.Watched = append(f.rec.Watched, fmt.Sprintf("no collections: %v", err))
+		return
+	}
+	for _, w := range f.windows {
+		var all []result.GC
+		for _, log := range logs {
+			all = append(all, log.Window(w.from, w.to))
+		}
+		for i := range f.rec.Loads {
+			if l := &f.rec.Loads[i]; l.Name == w.load && len(all) > 0 {
+				sum := gc.Sum(all)
+				l.GC = &sum
+			}
+		}
+	}
+}
+
+// kernelNs is a moment of clock.Mono on CLOCK_MONOTONIC, which JVMs log by; 0 where the kernel does
+// not say.
+func kernelNs(mono int64) int64 {
+	offset, err := clock.Kernel()
+	if err != nil {
+		return 0
+	}
+	return mono + offset
+}
+
+// salt keeps the trace ids of trials apart.
+func (f *life) salt() uint64 {
+	h := fnv.New64a()
+	fmt.Fprint(h, f.rec.Time.UnixNano(), f.trial.ID)
+	return h.Sum64()
+}

@@ -1,0 +1,116 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"prony/internal/clock"
+	"prony/internal/profile"
+	"prony/internal/result"
+)
+
+// profileWait bounds the beginning and the end of a profile.
+const profileWait = 30 * time.Second
+
+// shot is a profile being taken of one process, with what the record will say of it.
+type shot struct {
+	session profile.Session
+	began   int64
+	out     result.Profile
+}
+
+// profiles are those of one load.
+type profiles struct {
+	life  *life
+	shots []shot
+}
+
+// profile begins what is to be profiled during a load: each kind, of each process of the target.
+// Sampling begins before the lead-in, since attaching a profiler is work of its own, and ends after
+// the load. A profile that cannot be taken is noted, and no reason to end a trial.
+func (f *life) profile(ctx context.Context, load string) *profiles {
+	p := &profiles{life: f}
+	for _, kind := range f.watched.Profile {
+		for i := range f.proc.Parts {
+			p.shots = append(p.shots, f.begin(ctx, load, kind, i))
+		}
+	}
+	return p
+}
+
+func (f *life) begin(ctx context.Context, load, kind string, part int) shot {
+	process := f.proc.Parts[part]
+	s := shot{out: result.Profile{Kind: kind, Load: load, Process: process.Name}}
+	bounded, cancel := context.WithTimeout(ctx, profileWait)
+	defer cancel()
+	subject, err := f.toProfile(part)
+	if err == nil && f.lab.Profiler == nil {
+		err = errors.New("this lab has no profiler")
+	}
+	if err == nil {
+		var choice profile.Choice
+		if choice, err = f.lab.Profiler(&subject, kind, f.watched.Profiler); err == nil {
+			s.out.Tool = choice.Collector.Name()
+			s.session, err = choice.Collector.Start(bounded, subject, kind)
+		}
+	}
+	if err != nil {
+		s.out.Failed = err.Error()
+	}
+	s.began = clock.Mono()
+	return s
+}
+
+// toProfile is a process of the target as a profiler knows it.
+func (f *life) toProfile(part int) (profile.Subject, error) {
+	dir, err := filepath.Abs(filepath.Join(f.lab.Dir, "profiles"))
+	if err != nil {
+		return profile.Subject{}, err
+	}
+	p := f.proc.Parts[part]
+	s := profile.Subject{PID: p.PID, PIDs: f.proc.PIDs(), Runtime: f.subject.Target.Runtime,
+		Language: f.subject.Service.Language, Dir: dir, Cores: f.lab.Layout.Load}
+	if len(f.proc.Parts) > 1 {
+		s.PIDs = []int{p.PID}
+	}
+	if f.pprof != 0 {
+		s.PprofURL = fmt.Sprintf("http://127.0.0.1:%d/debug/pprof/", f.pprof)
+	}
+	return s, os.MkdirAll(dir, 0o755)
+}
+
+// stop ends all of them and saves what they saw.
+func (p *profiles) stop() {
+	for _, s := range p.shots {
+		if s.session != nil {
+			if err := p.save(&s); err != nil {
+				s.out.File, s.out.Failed = "", err.Error()
+			}
+		}
+		p.life.rec.Profiles = append(p.life.rec.Profiles, s.out)
+	}
+}
+
+func (p *profiles) save(s *shot) error {
+	bounded, cancel := context.WithTimeout(context.Background(), profileWait)
+	defer cancel()
+	s.out.DurationNs = clock.Mono() - s.began
+	seen, err := s.session.Stop(bounded)
+	if err != nil {
+		return err
+	}
+	s.out.Tool, s.out.Samples = profile.Tool(seen), profile.Samples(seen)
+	name := strings.Join([]string{p.life.trial.ID, s.out.Load, s.out.Process, s.out.Kind}, ".")
+	name = strings.ReplaceAll(strings.ReplaceAll(name, "..", "."), " ", "-")
+	s.out.File = filepath.Join("profiles", name+".pb.gz")
+	f, err := os.Create(filepath.Join(p.life.lab.Dir, s.out.File))
+	if err != nil {
+		return err
+	}
+	return firstError(seen.Write(f), f.Close())
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"os"
+	"runtime"
+	"strconv"
+	"time"
+)
+
+// startProfiling serves Go's profiles on 127.0.0.1:PPROF_PORT, for whoever profiles a trial, and
+// does nothing without that variable. The package net/http/pprof registers itself with
+// http.DefaultServeMux too, but nothing here serves that one.
+func startProfiling() error {
+	port := os.Getenv("PPROF_PORT")
+	if port == "" {
+		// The runtime samples allocations in every binary that has a way to write a heap profile,
+		// as this one has by net/http/pprof. Unprofiled it is to be as fast as one without.
+		runtime.MemProfileRate = 0
+		return nil
+	}
+	mutex, err := profileRate("PPROF_MUTEX")
+	if err != nil {
+		return err
+	}
+	block, err := profileRate("PPROF_BLOCK")
+	if err != nil {
+		return err
+	}
+	runtime.SetMutexProfileFraction(mutex)
+	runtime.SetBlockProfileRate(block)
+
+	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port))
+	if err != nil {
+		return fmt.Errorf("PPROF_PORT=%q: %w", port, err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	go func() {
+		// It serves until the process ends, so that it came back at all is the news.
+		fmt.Fprintln(os.Stderr, "cannot serve profiles any more:", server.Serve(listener))
+	}()
+	return nil
+}
+
+// profileRate is of runtime.SetMutexProfileFraction, one event in so many, or of
+// runtime.SetBlockProfileRate, nanoseconds blocked per sample; 0 takes no such profile.
+func profileRate(name string) (int, error) {
+	rate, err := strconv.Atoi(cmp.Or(os.Getenv(name), "0"))
+	if err != nil || rate < 0 {
+		return 0, fmt.Errorf("%s=%q is not a rate", name, os.Getenv(name))
+	}
+	return rate, nil
+}

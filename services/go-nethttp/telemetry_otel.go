@@ -1,0 +1,130 @@
+//go:build otel
+
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/contrib/bridges/otelslog"
+	"go.opentelemetry.io/contrib/exporters/autoexport"
+	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+	otelruntime "go.opentelemetry.io/contrib/instrumentation/runtime"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/log/global"
+	"go.opentelemetry.io/otel/propagation"
+	sdklog "go.opentelemetry.io/otel/sdk/log"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+)
+
+const (
+	serviceName = "go-nethttp"
+	// flushGrace comes after shutdownGrace, and the contract allows two seconds for both.
+	flushGrace = 500 * time.Millisecond
+)
+
+// logger gives its records to the global provider, which drops them unless startLogs sets one.
+var logger = otelslog.NewLogger(serviceName)
+
+// telemetry records spans, metrics and logs, as the variables OTEL_* say.
+type telemetry struct {
+	stops []func(context.Context) error
+}
+
+func newTelemetry(ctx context.Context) (telemetry, error) {
+	var t telemetry
+	otel.SetTextMapPropagator(propagation.NewCompositeTextMapPropagator(
+		propagation.TraceContext{}, propagation.Baggage{}))
+	// The SDK for Go leaves this variable to the program. What is instrumented stays so, and calls
+	// the API's providers, which do nothing.
+	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
+		return t, nil
+	}
+	origin, err := newResource(ctx)
+	if err != nil {
+		return t, err
+	}
+	err = errors.Join(
+		t.startTraces(ctx, origin), t.startMetrics(ctx, origin), t.startLogs(ctx, origin))
+	return t, err
+}
+
+// newResource lets the environment, OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES, have the last
+// word.
+func newResource(ctx context.Context) (*resource.Resource, error) {
+	return resource.New(ctx,
+		resource.WithAttributes(attribute.String("service.name", serviceName)),
+		resource.WithTelemetrySDK(),
+		resource.WithFromEnv(),
+	)
+}
+
+// startTraces leaves the sampler to the SDK, which reads OTEL_TRACES_SAMPLER itself.
+func (t *telemetry) startTraces(ctx context.Context, origin *resource.Resource) error {
+	exporter, err := autoexport.NewSpanExporter(ctx, discardUnsentSpans()...)
+	if err != nil {
+		return err
+	}
+	options := []sdktrace.TracerProviderOption{sdktrace.WithResource(origin)}
+	if !autoexport.IsNoneSpanExporter(exporter) {
+		options = append(options, sdktrace.WithBatcher(exporter))
+	}
+	provider := sdktrace.NewTracerProvider(options...)
+	otel.SetTracerProvider(provider)
+	t.stops = append(t.stops, provider.Shutdown)
+	return nil
+}
+
+func (t *telemetry) startMetrics(ctx context.Context, origin *resource.Resource) error {
+	reader, err := autoexport.NewMetricReader(ctx, discardUnsentMetrics()...)
+	if err != nil || autoexport.IsNoneMetricReader(reader) {
+		return err
+	}
+	provider := sdkmetric.NewMeterProvider(
+		sdkmetric.WithReader(reader), sdkmetric.WithResource(origin))
+	otel.SetMeterProvider(provider)
+	t.stops = append(t.stops, provider.Shutdown)
+	return otelruntime.Start(otelruntime.WithMeterProvider(provider))
+}
+
+func (t *telemetry) startLogs(ctx context.Context, origin *resource.Resource) error {
+	exporter, err := autoexport.NewLogExporter(ctx, discardUnsentLogs()...)
+	if err != nil || autoexport.IsNoneLogExporter(exporter) {
+		return err
+	}
+	provider := sdklog.NewLoggerProvider(
+		sdklog.WithProcessor(sdklog.NewBatchProcessor(exporter)), sdklog.WithResource(origin))
+	global.SetLoggerProvider(provider)
+	t.stops = append(t.stops, provider.Shutdown)
+	return nil
+}
+
+func (t *telemetry) instrument(handler http.Handler) http.Handler {
+	return otelhttp.NewHandler(handler, serviceName)
+}
+
+// stop sends what is still queued, as far as that can be done in time. What is lost is said on
+// standard error; the service itself has not failed.
+func (t *telemetry) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), flushGrace)
+	defer cancel()
+	var failures error
+	for _, stop := range t.stops {
+		failures = errors.Join(failures, stop(ctx))
+	}
+	if failures != nil {
+		otel.Handle(failures)
+	}
+}
+
+// exportLog adds a line to the log that is sent; the context has the trace that it belongs to.
+func exportLog(ctx context.Context, line string) {
+	logger.InfoContext(ctx, line)
+}
