@@ -226,7 +226,7 @@ func (p *proof) lab(dir string, observe func(trial.Event)) *trial.Lab {
 		Driver: func(_, engine string) (trial.Driver, error) {
 			return driver.Prony{Engine: engine}, nil
 		},
-		Watch: func(up launch.Process) (trial.Watcher, error) {
+		Watch: func(up launch.Process, _ time.Duration) (trial.Watcher, error) {
 			subject := probe.Subject{PIDs: up.PIDs}
 			for _, g := range up.Groups() {
 				subject.Groups = append(subject.Groups, probe.Group(g))

@@ -116,7 +116,7 @@ func findStory(dir string, f explainFlags) (*story, error) {
 }
 
 func (s *story) gather() error {
-	home := filepath.Join(s.dir, telemetry.Dir)
+	home := homeIn(s.dir)
 	traces, _, err := spans.Read(home, spans.Filter{ID: s.request.TraceID, Limit: 1})
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -133,16 +133,12 @@ func (s *story) gather() error {
 
 // collections finds the pauses that the request ran into, of any process of the target.
 func (s *story) collections() error {
-	files, err := filepath.Glob(filepath.Join(s.dir, "logs", s.record.Trial+".*gc.log"))
+	logs, err := gc.ReadTrial(filepath.Join(s.dir, "logs"), s.record.Trial)
 	if err != nil {
-		return err
+		return nil // losing them loses drill-down only
 	}
 	from := s.load.OpenedNs + s.request.ScheduledNs
-	for _, file := range files {
-		log, err := gc.ReadFile(file)
-		if err != nil {
-			return fmt.Errorf("explain: %w", err)
-		}
+	for _, log := range logs {
 		s.logged = true
 		s.pauses = append(s.pauses, log.During(from, from+s.request.ResponseNs)...)
 	}
@@ -158,7 +154,9 @@ func (s *story) print(w io.Writer) error {
 	fmt.Fprintf(w, "  due         %s into the window, %s\n", ms(r.ScheduledNs),
 		clockText(l.OpenedAtNs+r.ScheduledNs))
 	fmt.Fprintf(w, "  sent        %s later%s\n", ms(r.LagNs), waited(r))
-	fmt.Fprintf(w, "  first byte  %s after that\n", ms(r.FirstByteNs))
+	if r.FirstByteNs > 0 {
+		fmt.Fprintf(w, "  first byte  %s after that\n", ms(r.FirstByteNs))
+	}
 	fmt.Fprintf(w, "  answered    %s after it was due\n\n", ms(r.ResponseNs))
 	if err := s.printTrace(w); err != nil {
 		return err
@@ -197,7 +195,7 @@ func (s *story) printTrace(w io.Writer) error {
 	var notes []spans.Note
 	for _, line := range s.lines {
 		notes = append(notes, spans.Note{SpanID: line.SpanID, Ns: line.Ns,
-			Text: strings.ToUpper(line.Severity) + " " + line.Body})
+			Text: spans.Line(strings.ToUpper(line.Severity) + " " + line.Body)})
 	}
 	if err := spans.Waterfall(w, s.trace, spans.Drawing{Notes: notes, Rows: 60}); err != nil {
 		return err
@@ -226,7 +224,7 @@ func (s *story) printPauses(w io.Writer) {
 		if why != "" {
 			why = " (" + why + ")"
 		}
-		fmt.Fprintf(w, "  %s for %s, %s after it was due%s\n", p.Kind, ms(p.PauseNs),
+		fmt.Fprintf(w, "  %s for %s, %s after it was due%s\n", spans.Line(p.Kind), ms(p.PauseNs),
 			ms(p.StartNs-due), why)
 	}
 	fmt.Fprintln(w)
@@ -234,8 +232,7 @@ func (s *story) printPauses(w io.Writer) {
 
 // printMoment tells what the service used when the request was under way.
 func (s *story) printMoment(w io.Writer) {
-	file := filepath.Join(s.dir, "series", s.record.Trial+"."+s.load.Name+".json")
-	data, err := os.ReadFile(file)
+	data, err := readInRoot(s.dir, "series/"+s.record.Trial+"."+s.load.Name+".json")
 	var samples trial.Samples
 	if err != nil || json.Unmarshal(data, &samples) != nil {
 		return // losing it loses drill-down only
@@ -243,7 +240,7 @@ func (s *story) printMoment(w io.Writer) {
 	at := slices.IndexFunc(samples.TimeNs, func(t int64) bool {
 		return t >= s.request.ScheduledNs+s.request.ResponseNs
 	})
-	if at < 0 {
+	if at < 0 || at >= min(len(samples.CPUCores), len(samples.RSSBytes), len(samples.Threads)) {
 		return
 	}
 	fmt.Fprintf(w, "at that moment\n  the service used %.2f of %g processors, %s of memory and %d "+
@@ -257,7 +254,7 @@ func (s *story) printProfile(w io.Writer) error {
 		if p.Load != s.load.Name || p.Kind != profile.CPU || p.File == "" {
 			continue
 		}
-		in, err := os.Open(filepath.Join(s.dir, p.File))
+		in, err := os.OpenInRoot(s.dir, p.File) // what a record names lies in its run
 		if err != nil {
 			continue // likewise
 		}
@@ -268,12 +265,21 @@ func (s *story) printProfile(w io.Writer) error {
 		fmt.Fprintf(w, "where the processor was during %s, by %s, all requests together\n", p.Load,
 			p.Tool)
 		for _, row := range profile.Top(seen, 8) {
-			fmt.Fprintf(w, "  %5.1f %%  %s\n", 100*row.FlatShare, row.Name)
+			fmt.Fprintf(w, "  %5.1f %%  %s\n", 100*row.FlatShare, spans.Line(row.Name))
 		}
 		fmt.Fprintf(w, "  prony profile %s --trial %s -o flame.html draws it\n", s.dir,
 			s.record.Trial)
 	}
 	return nil
+}
+
+func readInRoot(dir, name string) ([]byte, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return root.ReadFile(name)
 }
 
 func clockText(unixNs int64) string {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -90,12 +91,15 @@ func (a *app) logs(args []string, f logsFlags) error {
 	if err != nil {
 		return err
 	}
-	dir, err := a.storedRun(args, "logs")
+	dir, err := a.findRun(args, "logs", func(dir string) bool {
+		_, err := os.Stat(filepath.Join(homeIn(dir), telemetry.LogsFile))
+		return err == nil || isDir(filepath.Join(dir, "logs"))
+	})
 	if err != nil {
 		return err
 	}
 	if !f.files {
-		some, bad, err := logs.Read(filepath.Join(dir, telemetry.Dir), logs.Filter{Limit: 1})
+		some, bad, err := logs.Read(homeIn(dir), logs.Filter{Limit: 1})
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -108,7 +112,7 @@ func (a *app) logs(args []string, f logsFlags) error {
 }
 
 func (a *app) logRecords(dir string, filter logs.Filter, f logsFlags) error {
-	records, _, err := logs.Read(filepath.Join(dir, telemetry.Dir), filter)
+	records, _, err := logs.Read(homeIn(dir), filter)
 	if err != nil {
 		return err
 	}

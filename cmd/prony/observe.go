@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,8 +44,8 @@ var observers = []string{"otel-java/tagged", "otel-node/tagged", "otel-python/ta
 func (f *observeFlags) add(c *cobra.Command) {
 	fs := c.Flags()
 	fs.StringSliceVar(&f.telemetry, "telemetry", nil, "watch a further trial of each target: "+
-		"metrics, logs, traces, a profile. Kept with the run (embedded, the default), sent to "+
-		"another endpoint (otlp=URL), or both (embedded,otlp=URL)")
+		"metrics, logs, traces, a profile. Kept with the run (by itself), sent to another "+
+		"endpoint (--telemetry=otlp=URL), or both (--telemetry=embedded,otlp=URL)")
 	fs.Lookup("telemetry").NoOptDefVal = embedded
 	fs.StringSliceVar(&f.agents, "agent", nil, "ride along with every target that can have it, in "+
 		"trials of its own: NAME/LEVEL, as prony agents lists them")
@@ -65,15 +66,22 @@ func (f *observeFlags) override(o *suite.Override) error {
 			return usageError{fmt.Errorf("--traces: %w", err)}
 		}
 	}
-	for _, t := range f.telemetry {
-		if t != embedded && !strings.HasPrefix(t, otlpPrefix) {
-			return usageError{fmt.Errorf("--telemetry %s: want %s, %sURL, or both", t, embedded,
-				otlpPrefix)}
+	if err := f.destinations(); err != nil {
+		return usageError{err}
+	}
+	for _, kind := range f.profile {
+		if !slices.Contains(suite.ProfileKinds, kind) {
+			return usageError{fmt.Errorf("--profile %s: there are %s", kind,
+				strings.Join(suite.ProfileKinds, ", "))}
 		}
 	}
+	if f.traces != "" && len(f.telemetry) == 0 {
+		return usageError{errors.New("--traces: add --telemetry, or nobody takes the traces")}
+	}
 	if f.inWindow {
-		if len(f.profile) == 0 {
-			return usageError{errors.New("--profile-in-window: name the kinds with --profile")}
+		if len(f.profile) != 1 {
+			return usageError{errors.New("--profile-in-window: name one kind with --profile; " +
+				"most profilers can take one at a time")}
 		}
 		o.InWindow, w.Profile = f.profile, nil
 	}
@@ -87,6 +95,58 @@ func (f *observeFlags) override(o *suite.Override) error {
 		}
 	}
 	o.Observed, o.Watch = !w.IsZero(), w
+	return nil
+}
+
+// destinations says what is wrong with where telemetry is to go.
+func (f *observeFlags) destinations() error {
+	others := 0
+	for _, t := range f.telemetry {
+		text, ok := strings.CutPrefix(t, otlpPrefix)
+		if !ok && t != embedded {
+			return fmt.Errorf("--telemetry=%s: want %s, %sURL, or both with a comma", t, embedded,
+				otlpPrefix)
+		}
+		if !ok {
+			continue
+		}
+		at, err := url.Parse(text)
+		if err == nil && at.User != nil {
+			return errors.New("--telemetry: a password on a command line is in every record; use " +
+				"an endpoint on this machine that adds it")
+		}
+		if err != nil || at.Host == "" {
+			return fmt.Errorf("--telemetry=%s: want %shttp://HOST:4318 or %sgrpc://HOST:4317", t,
+				otlpPrefix, otlpPrefix)
+		}
+		if others++; others > 1 {
+			return errors.New("--telemetry: one other endpoint is what there can be")
+		}
+	}
+	return nil
+}
+
+// misplaced is what became of --telemetry otlp=URL with a blank: a suite's name.
+func misplaced(args []string) error {
+	for _, a := range args {
+		if strings.HasPrefix(a, otlpPrefix) || strings.HasPrefix(a, embedded) {
+			return usageError{fmt.Errorf("%s is no suite; write --telemetry=%s, with an equals "+
+				"sign", a, a)}
+		}
+	}
+	return nil
+}
+
+// ride wants every agent that a flag names to ride with some target.
+func (f *observeFlags) ride(p *suite.Plan) error {
+	for _, name := range f.agents {
+		if !slices.ContainsFunc(p.Trials, func(t suite.Trial) bool {
+			return p.Suite.Variant(t.Variant).Agent == name
+		}) {
+			return usageError{fmt.Errorf("--agent %s: none of the targets can have it; prony "+
+				"agents says which runtimes it is for", name)}
+		}
+	}
 	return nil
 }
 
@@ -115,12 +175,23 @@ func (a *app) agents(root string) (*agent.Catalog, error) {
 
 // attach completes the variants of a suite that name agents.
 func (a *app) attach(root string, s *suite.Suite) error {
+	names := func(v suite.Variant) bool { return v.Agent != "" }
+	if !slices.ContainsFunc(s.Variants, names) && len(s.Watching) == 0 {
+		return nil
+	}
 	catalog, err := a.agents(root)
 	if err != nil {
 		return err
 	}
+	s.Watching = slices.DeleteFunc(s.Watching, func(v suite.Variant) bool {
+		_, _, err := catalog.Find(v.Agent)
+		return err != nil // a checkout may have none, or only some of its own
+	})
 	return s.Attach(func(name string) (suite.Variant, error) {
 		found, level, err := catalog.Find(name)
+		if err != nil && len(catalog.Agents) == 0 {
+			err = fmt.Errorf("find agent %q: %s has no agents.yaml", name, root)
+		}
 		if err != nil {
 			return suite.Variant{}, err
 		}
@@ -141,8 +212,8 @@ func (a *app) attach(root string, s *suite.Suite) error {
 
 // board fetches what the variants of a suite name. One that cannot be had here is left out of the
 // suite, with the reason; one that fails to be fetched fails its trials.
-func (a *app) board(ctx context.Context, root string, s *suite.Suite, say func(string)) (
-	rides map[string]trial.Ride, lost []result.Skipped, err error) {
+func (a *app) board(ctx context.Context, root string, s *suite.Suite, p *suite.Plan,
+	say func(string)) (rides map[string]trial.Ride, lost []result.Skipped, err error) {
 	catalog, err := a.agents(root)
 	if err != nil {
 		return nil, nil, err
@@ -150,7 +221,10 @@ func (a *app) board(ctx context.Context, root string, s *suite.Suite, say func(s
 	rides = map[string]trial.Ride{}
 	keep := func(list []suite.Variant) (kept []suite.Variant) {
 		for _, v := range list {
-			if v.Agent != "" {
+			taken := slices.ContainsFunc(p.Trials, func(t suite.Trial) bool {
+				return t.Variant == v.Name
+			})
+			if v.Agent != "" && taken {
 				found, level, err := catalog.Find(v.Agent)
 				if err == nil {
 					_, err = found.Variant(level).Own(os.LookupEnv)
@@ -230,13 +304,7 @@ func buildsOf(services []*service.Service, s *service.Service, t service.Target)
 	return out
 }
 
-// withHome gives the home of telemetry a core of the load's where it has more than one.
-func withHome(l host.Layout) (rest host.Layout, home []int) {
-	if len(l.Load) < 2 {
-		return l, l.Load
-	}
-	last := len(l.Load) - 1
-	rest = l
-	rest.Load = slices.Clone(l.Load[:last])
-	return rest, l.Load[last:]
-}
+// coreOfHome is where the home of telemetry runs: on the last of the load's cores, with a lower
+// priority. A core of its own would take one from the load, and a run with telemetry would be
+// measured by another method than one without.
+func coreOfHome(l host.Layout) []int { return l.Load[len(l.Load)-1:] }

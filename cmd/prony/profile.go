@@ -30,11 +30,12 @@ type profileFlags struct {
 func (a *app) profileCmd() *cobra.Command {
 	f := &profileFlags{}
 	c := &cobra.Command{
-		Use: "profile RUN", Short: "Show where a run's services spent their time",
-		Args: arguments(1, 1),
-		Long: `Profile shows the profiles that were taken during a run: RUN is its folder. A table
-of the functions that hold most goes to the terminal: flat is what they hold themselves, cum what
-they hold with all that they called. With --output the suffix chooses: a flame graph (.html, .svg),
+		Use: "profile [RUN]", Short: "Show where a run's services spent their time",
+		Args: arguments(0, 1),
+		Long: `Profile shows the profiles that were taken during a run: RUN is its folder, or the
+folder's name below results/; without one it is the newest run that has any. A table of the
+functions that hold most goes to the terminal: flat is what they hold themselves, cum what they hold
+with all that they called. With --output the suffix chooses: a flame graph (.html, .svg),
 pprof's own format for its tools (.pb.gz), folded stacks (.folded), or the flame graph's tree and
 the table (.json).
 
@@ -47,7 +48,13 @@ than in the one that --diff names.`,
   prony profile results/2026-11-21T03-40-11Z --target go-gin -o gin.html
   prony profile results/2026-11-21T03-40-11Z --target go-gin --diff go-nethttp
   prony profile results/2026-11-22T03-40-11Z --target go-gin --diff results/2026-11-21T03-40-11Z`,
-		RunE: func(_ *cobra.Command, args []string) error { return a.profile(args[0], *f) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			dir, err := a.storedRun(args, "profiles")
+			if err != nil {
+				return err
+			}
+			return a.profile(dir, *f)
+		},
 	}
 	fs := c.Flags()
 	fs.StringVar(&f.target, "target", "", "whose profiles (default: the run's only one)")

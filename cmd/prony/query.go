@@ -141,37 +141,18 @@ func (a *app) query(ctx context.Context, args []string, f queryFlags) (err error
 
 // metricsOf finds a run's folder and the database in it.
 func (a *app) metricsOf(run string) (dir, db string, err error) {
-	if run != "" && isDir(run) {
-		if db = databaseIn(run); db != "" {
-			return run, db, nil
-		}
-		return "", "", fmt.Errorf("query %s: it has no metrics; was it run with --telemetry?", run)
-	}
-	root, err := a.root()
-	if err != nil {
-		return "", "", err
-	}
+	var args []string
 	if run != "" {
-		dir = filepath.Join(root, "results", run)
-		if db = databaseIn(dir); db != "" {
-			return dir, db, nil
-		}
-		return "", "", fmt.Errorf("query %s: there is no such folder, nor one with metrics of "+
-			"that name below %s", run, filepath.Join(root, "results"))
+		args = []string{run}
 	}
-	runs, err := filepath.Glob(filepath.Join(root, "results", "*"))
+	dir, err = a.findRun(args, "metrics", func(dir string) bool { return databaseIn(dir) != "" })
 	if err != nil {
-		return "", "", err
+		return "", "", fmt.Errorf("query: %w", err)
 	}
-	slices.Sort(runs) // named by their time
-	for _, dir := range slices.Backward(runs) {
-		if db := databaseIn(dir); db != "" {
-			fmt.Fprintf(a.stderr, "prony: the newest run with metrics is %s\n", dir)
-			return dir, db, nil
-		}
+	if db = databaseIn(dir); db == "" {
+		return "", "", fmt.Errorf("query %s: it has no metrics; was it run with --telemetry?", dir)
 	}
-	return "", "", fmt.Errorf("query: no run below %s has metrics; make one with "+
-		"prony run --telemetry", filepath.Join(root, "results"))
+	return dir, db, nil
 }
 
 // databaseIn is the database of a run's folder, or of the folder of a home that served alone.
@@ -245,6 +226,9 @@ func windowOf(dir, trial string, w *metrics.Window) error {
 
 // serveMetrics answers until the command is ended.
 func (a *app) serveMetrics(ctx context.Context, s *metrics.Store, address string) error {
+	if host, _, err := net.SplitHostPort(address); err == nil && !loopback(host) {
+		return usageError{fmt.Errorf("--serve %s: others could reach it; use 127.0.0.1", address)}
+	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return fmt.Errorf("serve metrics: %w; name another address, such as 127.0.0.1:0", err)

@@ -129,7 +129,7 @@ func TestQuery(t *testing.T) {
 		{[]string{dir}, exitUsage, "what is to be asked?"},
 		{[]string{name, "sum("}, exitError, "unclosed left parenthesis"},
 		{[]string{"gone", "up"}, exitError, `no such folder`},
-		{[]string{root, "up"}, exitError, "--telemetry"},
+		{[]string{root, "up"}, exitError, "no such folder"},
 		{[]string{name, "up", "--at", "noon"}, exitUsage, "--at noon: want end"},
 		{[]string{name, "up", "--trial", "b9"}, exitUsage, first.Trial},
 		{[]string{name, "up", "--format", "xml"}, exitUsage, "text, json and csv"},

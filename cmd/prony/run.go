@@ -86,6 +86,10 @@ With --duet targets run two at a time, each on cores of its own under loads that
 that what slows the machine slows both: against the baseline, the other of two, the other checkout
 or, with --aa, itself. It takes four cores for services of one CPU; docs/duet.md says when it helps.
 
+With --telemetry each target runs once more after the blocks, watched from inside by an agent, trace
+ids and a profiler, in no number of the comparison; prony explain, traces, logs, query and profile
+read what came of it. --agent NAME/LEVEL measures what an agent costs, as prony agents lists them.
+
 Before it measures, run grades the machine as "prony doctor" does; with --host fit, or doubtful, it
 refuses a worse one.
 
@@ -98,7 +102,9 @@ sense.`,
   prony run --measure 10s --seed 7
   prony run suites/http.yaml --quick
   prony run --aa --targets go-nethttp --blocks 10
-  prony run --against ../main --targets go-nethttp`,
+  prony run --against ../main --targets go-nethttp
+  prony run --telemetry --targets go-nethttp
+  prony run --agent otel-java/full --targets java-spring/virtual`,
 		RunE: func(c *cobra.Command, args []string) error { return a.runSuite(c, args, f) },
 	}
 	f.suiteFlags(c)
@@ -174,6 +180,9 @@ func (a *app) plan(c *cobra.Command, root string, args []string, f *runFlags) (*
 	if err != nil && (len(f.targets) > 0 || f.duet != "") {
 		err = usageError{err}
 	}
+	if err == nil {
+		err = f.observe.ride(p)
+	}
 	return s, p, services, err
 }
 
@@ -241,6 +250,9 @@ func targetsOf(p *suite.Plan) (out []string) {
 }
 
 func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
+	if err := misplaced(args); err != nil {
+		return err
+	}
 	if !slices.Contains(doctor.Bars, f.host) {
 		return usageError{fmt.Errorf("--host %s: there are %s", f.host,
 			strings.Join(doctor.Bars, ", "))}
@@ -264,7 +276,7 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 	if err != nil {
 		return err
 	}
-	rides, unfetched, err := a.board(ctx, root, s, a.say)
+	rides, unfetched, err := a.board(ctx, root, s, p, a.say)
 	if err != nil {
 		return err
 	}
@@ -320,23 +332,25 @@ type observedRun struct {
 }
 
 // observed measures, with a home of telemetry beside it where one is wanted.
-func (a *app) observed(ctx context.Context, root string, f *runFlags, r observedRun) (err error) {
+func (a *app) observed(ctx context.Context, root string, f *runFlags, r observedRun) error {
 	spec := telemetry.LaunchSpec{Dir: filepath.Join(r.dir, telemetry.Dir)}
 	f.observe.home(&spec)
-	homely := len(f.observe.telemetry) > 0 || r.e.Plan.Suite.NeedsHome()
-	if homely {
-		r.layout, spec.Cores = withHome(r.layout)
-	}
+	spec.Cores = coreOfHome(r.layout)
 	lab := a.world.lab(r.journal, r.layout, r.dir, r.show.event)
 	lab.Sides = r.sides
 	lab.Profiler = a.world.profiler(ctx, root, r.e.Plan, r.services, r.show.line)
-	if homely {
+	if len(f.observe.telemetry) > 0 || r.e.Plan.Suite.NeedsHome() {
 		home, own, end, err := a.world.home(ctx, spec)
-		if err != nil {
-			return err
+		if err != nil { // what sends into it fails, trial by trial; all else goes on
+			r.show.line("no home of telemetry: " + err.Error())
+		} else {
+			defer func() {
+				if err := end(); err != nil {
+					r.show.line("telemetry may not be whole: " + err.Error())
+				}
+			}()
+			lab.Home, lab.Own = home, own
 		}
-		defer func() { err = errors.Join(err, end()) }()
-		lab.Home, lab.Own = home, own
 	}
 	return a.world.measure(ctx, lab, r.e, r.cores, r.show.line)
 }

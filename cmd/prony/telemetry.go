@@ -12,7 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony/internal/clock"
 	"prony/internal/suite"
+	"prony/internal/telemetry"
 	"prony/internal/telemetry/home"
 )
 
@@ -31,8 +33,9 @@ folder, and answers queries about them:
   counts   stats.json, and GET /prony/stats: received, refused, dropped and kept, by service
 
 Point an SDK or an agent at it with OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318, or at
-http://127.0.0.1:4317 for gRPC. Spans and logs are only kept whole for a trial, which one begins and
-ends by POST /prony/trial and /prony/end; without one they are counted.
+http://127.0.0.1:4317 for gRPC. What comes from the start to the end is one trial, called
+served-TIME; prony traces, logs and query read it when it has ended: they take the folder as they
+take a run's.
 
 It takes no more than --memory: what comes too fast, too large or too slowly is refused with the
 status that has exporters try again, and counted. It ends by Ctrl-C or SIGTERM and stores what it
@@ -78,7 +81,7 @@ func (a *app) serveCmd() *cobra.Command {
 				ctx, stop = untilEOF(ctx, os.Stdin)
 				defer stop()
 			}
-			return a.serveTelemetry(ctx, cfg)
+			return a.serveTelemetry(ctx, cfg, !untilEnd)
 		},
 	}
 	f := c.Flags()
@@ -119,12 +122,36 @@ func checkServe(cfg home.Config, memory suite.Size, expose bool) error {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil {
 			return fmt.Errorf("serve telemetry: %s %q: port %q is no number from 0 to 65535",
 				at.flag, at.address, port)
-		} else if ip := net.ParseIP(host); !expose && (ip == nil || !ip.IsLoopback()) {
+		} else if !expose && !loopback(host) {
 			return fmt.Errorf("serve telemetry: %s %s: others could reach it and send or read "+
 				"what they like; use 127.0.0.1:%d, or say --expose", at.flag, at.address, n)
 		}
 	}
 	return nil
+}
+
+// oneTrial makes one trial of a home's whole life, since only a trial has traces and logs that are
+// kept whole, and returns how to end it. The home says itself what it cannot do.
+func oneTrial(ctx context.Context, query string) (end func()) {
+	client := telemetry.NewClient(query)
+	now := clock.Wall()
+	name := "served-" + now.Format("2006-01-02T15-04-05Z")
+	err := client.Begin(ctx, telemetry.Trial{Run: "served", ID: name, Target: name})
+	if err != nil {
+		return client.Close // it is in the home's own counts
+	}
+	client.Mark(telemetry.Mark{Trial: name, Kind: telemetry.Open, Name: "all",
+		WallNs: now.UnixNano()})
+	return func() {
+		client.End(context.WithoutCancel(ctx))
+		client.Close()
+	}
+}
+
+// loopback says whether a host's address is reached from this machine alone.
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
 }
 
 // untilEOF ends the context when nobody holds the other end of a stream any more: a parent that
@@ -138,7 +165,7 @@ func untilEOF(ctx context.Context, from io.Reader) (context.Context, context.Can
 	return ctx, stop
 }
 
-func (a *app) serveTelemetry(ctx context.Context, cfg home.Config) error {
+func (a *app) serveTelemetry(ctx context.Context, cfg home.Config, alone bool) error {
 	dir, err := filepath.Abs(cfg.Dir)
 	if err != nil {
 		return fmt.Errorf("serve telemetry: %w", err)
@@ -154,7 +181,14 @@ func (a *app) serveTelemetry(ctx context.Context, cfg home.Config) error {
 	at := h.Endpoints()
 	fmt.Fprintf(a.stderr, "OTLP on %s (gRPC) and %s (HTTP), Zipkin on %s, queries on http://%s; "+
 		"kept in %s\n", at.GRPC, at.HTTP, at.Zipkin, at.Query, dir)
+	var whole func()
+	if alone {
+		whole = oneTrial(ctx, at.Query)
+	}
 	failed := h.Wait(ctx)
+	if alone {
+		whole()
+	}
 	if err := h.Close(context.WithoutCancel(ctx)); err != nil {
 		fmt.Fprintf(a.stderr, "prony: end the home of telemetry: %v\n", err)
 	}

@@ -53,7 +53,7 @@ are each service's share of that, and the log lines that belong to the trace sta
 With --services it shows calls, errors and percentiles by service and operation, from the metrics of
 all spans where the run has them, else from the uniform sample; the heading says which.
 
-With --format otlp it prints OTLP JSON, which Jaeger and Grafana Tempo import.`,
+With --format otlp it prints OTLP JSON, which Jaeger opens as a file and any OTLP endpoint takes.`,
 		Example: `  prony traces
   prony traces results/2026-11-21T03-40-11Z --errors
   prony traces --target java-jdk/virtual --load half --slowest 5
@@ -117,14 +117,17 @@ func (a *app) traces(args []string, f tracesFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	dir, err := a.storedRun(args, filepath.Join(telemetry.Dir, telemetry.SpansFile))
+	dir, err := a.findRun(args, "traces", func(dir string) bool {
+		_, err := os.Stat(filepath.Join(homeIn(dir), telemetry.SpansFile))
+		return err == nil
+	})
 	if err != nil {
 		return err
 	}
 	if f.services {
 		return a.operations(dir, f)
 	}
-	traces, bad, err := spans.Read(filepath.Join(dir, telemetry.Dir), f.filter())
+	traces, bad, err := spans.Read(homeIn(dir), f.filter())
 	a.tellBad(bad)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read traces of %s: none were kept; run again with --telemetry", dir)
@@ -144,42 +147,6 @@ func (a *app) traces(args []string, f tracesFlags) error {
 		}{orEmpty(traces)})
 	}
 	return a.traceTable(dir, traces, f)
-}
-
-// storedRun finds the folder of a run that has a file: the one named, as it is or below results/,
-// or the newest that has it, which is told.
-func (a *app) storedRun(args []string, file string) (string, error) {
-	has := func(dir, file string) bool {
-		_, err := os.Stat(filepath.Join(dir, file))
-		return err == nil
-	}
-	if len(args) > 0 && has(args[0], result.RunFile) {
-		return args[0], nil
-	}
-	root, err := a.root()
-	if len(args) > 0 {
-		if dir := filepath.Join(root, "results", args[0]); err == nil && has(dir, result.RunFile) {
-			return dir, nil
-		}
-		return "", fmt.Errorf("find run %s: neither it nor results/%[1]s has a %s", args[0],
-			result.RunFile)
-	}
-	if err != nil {
-		return "", err
-	}
-	runs, err := filepath.Glob(filepath.Join(root, "results", "*", result.RunFile))
-	if err != nil {
-		return "", err
-	}
-	slices.Sort(runs) // named by their time
-	for _, run := range slices.Backward(runs) {
-		if dir := filepath.Dir(run); has(dir, file) {
-			fmt.Fprintf(a.stderr, "prony: the newest is %s\n", dir)
-			return dir, nil
-		}
-	}
-	return "", fmt.Errorf("find the newest run: none below results/ has %s; make one with prony "+
-		"run --telemetry", file)
 }
 
 func (a *app) tellBad(bad []*result.BadRecord) {
@@ -262,7 +229,7 @@ func (a *app) oneTrace(dir string, traces []*spans.Trace, f tracesFlags) error {
 		return a.printOTLP(traces)
 	}
 	t := traces[0]
-	lines, bad, err := logs.Read(filepath.Join(dir, telemetry.Dir), logs.Filter{
+	lines, bad, err := logs.Read(homeIn(dir), logs.Filter{
 		TraceID: t.TraceID})
 	a.tellBad(bad)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -360,7 +327,7 @@ func requestText(load string, q result.Traced) string {
 
 // operations shows services by their operations.
 func (a *app) operations(dir string, f tracesFlags) error {
-	store := filepath.Join(dir, telemetry.Dir)
+	store := homeIn(dir)
 	source := "span metrics: of every span, from the trial's begin to its end"
 	calls, bad, err := spans.ReadCalls(store, f.trial, f.target)
 	a.tellBad(bad)

@@ -75,6 +75,9 @@ func (machine) lab(j *process.Journal, l host.Layout, dir string,
 		},
 	}
 	lab.Watch = func(p launch.Process, period time.Duration) (trial.Watcher, error) {
+		if len(lab.Own) == 0 {
+			return watch(p, l, period, nil)
+		}
 		return watch(p, l, period, func() []int { return lab.Own })
 	}
 	return lab

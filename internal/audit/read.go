@@ -155,10 +155,11 @@ func ownRow(l *result.Load, v result.Verdict, line int) *Row {
 
 // openRun reads a run's folder: each load of each trial is a row, each kind of load a table.
 func openRun(dir string) (*Document, error) {
-	_, records, bad, err := result.Read(dir)
+	_, all, bad, err := result.Read(dir)
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
+	records := result.Compared(all)
 	d := &Document{File: filepath.Join(dir, result.TrialsFile), Kind: "a run of Prony"}
 	byLoad := map[string]*Table{}
 	for i, rec := range records {

@@ -75,7 +75,7 @@ func TestCannot(t *testing.T) {
 	check(func(s *load.Spec) { s.Churn = 1 }, "", "hey oha k6 jmeter")
 	check(func(s *load.Spec) { s.Churn = 2 }, "", "")
 	check(func(s *load.Spec) { s.Slow.Clients = 1 }, "", "")
-	check(func(s *load.Spec) { s.Trace.Share = 0.01 }, "trace ids", "")
+	check(func(s *load.Spec) { s.Trace.Share = 0.01 }, "", "")
 	check(func(s *load.Spec) { s.Pacing = load.Precise }, "", "")
 	check(func(s *load.Spec) { s.Pacing = load.Frugal }, "", closed)
 	check(func(s *load.Spec) { s.Watch = func(int64, time.Duration) bool { return true } }, "", "")

@@ -103,8 +103,8 @@ func (l Log) Window(fromNs, toNs int64) result.GC {
 		}
 	}
 	for _, after := range l.left {
-		if after.ns >= fromNs && after.ns < toNs {
-			g.HeapAfterBytes = after.bytes
+		if after.ns < toNs {
+			g.HeapAfterBytes = after.bytes // of before the window, if nothing was collected in it
 		}
 	}
 	g.AllocatedBytes = l.allocated(fromNs, toNs)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -255,12 +256,31 @@ func size(text string) int64 {
 	return whole(text[:len(text)-1]) << shift
 }
 
-// ReadFile reads a log as Read does.
-func ReadFile(path string) (Log, error) {
-	f, err := os.Open(path)
+// LogName is the file of a trial's JVM, by its process's number or %p.
+func LogName(trial, pid string) string { return trial + "." + pid + logSuffix }
+
+const logSuffix = ".gc.log"
+
+// ReadTrial reads the logs of a trial's JVMs in a folder, as LogName calls them.
+func ReadTrial(dir, trial string) (logs []Log, err error) {
+	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return Log{}, fmt.Errorf("read a collector's log: %w", err)
+		return nil, fmt.Errorf("find collectors' logs: %w", err)
 	}
-	defer f.Close()
-	return Read(f)
+	for _, e := range entries {
+		pid, ok := strings.CutPrefix(e.Name(), trial+".")
+		if _, wrong := strconv.Atoi(strings.TrimSuffix(pid, logSuffix)); !ok || wrong != nil {
+			continue
+		}
+		f, err := os.Open(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return nil, fmt.Errorf("read a collector's log: %w", err)
+		}
+		log, err := Read(f)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return nil, err
+		}
+		logs = append(logs, log)
+	}
+	return logs, nil
 }

@@ -33,13 +33,15 @@ func TestWindow(t *testing.T) {
 		{"before all", 0, 100, result.GC{AllocatedBytes: none}},
 		{"one", 90, 190, result.GC{Collections: 1, PauseNs: 10 * ms, PauseMaxNs: 10 * ms,
 			HeapAfterBytes: 5 * mib, AllocatedBytes: none}},
-		// Of the pause from 200 to 220 the part from 200 to 205; its heap is known at 220 only.
+		// Of the pause from 200 to 220 the part from 200 to 205; its heap is known at 220 only, and
+		// what the one before it left still holds.
 		{"ends in a pause", 150, 205, result.GC{Collections: 1, PauseNs: 5 * ms,
-			PauseMaxNs: 5 * ms, AllocatedBytes: none}},
+			PauseMaxNs: 5 * ms, HeapAfterBytes: 5 * mib, AllocatedBytes: none}},
 		// The part from 215 to 220; it is counted where it begins.
 		{"begins in a pause", 215, 240, result.GC{PauseNs: 5 * ms, PauseMaxNs: 5 * ms,
 			HeapAfterBytes: 6 * mib, AllocatedBytes: none}},
-		{"of another part of the JVM", 230, 290, result.GC{AllocatedBytes: none}},
+		{"of another part of the JVM", 230, 290, result.GC{HeapAfterBytes: 6 * mib,
+			AllocatedBytes: none}},
 		// From 110 to 200 it grew by 30-5 = 25, from 220 to 300 by 50-6 = 44; the pauses between
 		// are known to have allocated nothing: 69 in 110 to 305, which is the whole window.
 		{"from end to end", 110, 306, result.GC{Collections: 2, PauseNs: 25 * ms,
@@ -54,7 +56,7 @@ func TestWindow(t *testing.T) {
 		// 195 of 400 are less than half.
 		{"too little to speak for it", 110, 510, result.GC{Collections: 2, PauseNs: 25 * ms,
 			PauseMaxNs: 20 * ms, HeapAfterBytes: 8 * mib, AllocatedBytes: none}},
-		{"after all", 400, 500, result.GC{AllocatedBytes: none}},
+		{"after all", 400, 500, result.GC{HeapAfterBytes: 8 * mib, AllocatedBytes: none}},
 	}
 	l := synthetic(t)
 	for _, tt := range tests {

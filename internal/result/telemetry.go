@@ -48,8 +48,10 @@ type HomeCost struct {
 	RSSBytes int64   `json:"rssBytes"` // at the end
 }
 
-// Told is what was sent about one window: spans that began and log lines written in it.
+// Told is what was sent about one window: spans that began and log lines written between the marks
+// around it, which lie a little outside.
 type Told struct {
+	WindowNs   int64 `json:"windowNs"` // between the marks
 	Spans      int64 `json:"spans"`
 	ErrorSpans int64 `json:"errorSpans"`
 	Logs       int64 `json:"logs"`
@@ -57,12 +59,13 @@ type Told struct {
 
 // GC is what the collectors of the trial's JVMs did in one window, from their logs.
 type GC struct {
-	Collector      string `json:"collector"` // e.g. "G1"
-	Collections    int64  `json:"collections"`
-	PauseNs        int64  `json:"pauseNs"` // all pauses together
-	PauseMaxNs     int64  `json:"pauseMaxNs"`
-	HeapAfterBytes int64  `json:"heapAfterBytes"` // after the last collection; 0: there was none
-	AllocatedBytes int64  `json:"allocatedBytes"` // in the window; -1 unknown
+	Collector   string `json:"collector"` // e.g. "G1"
+	Collections int64  `json:"collections"`
+	PauseNs     int64  `json:"pauseNs"` // all pauses together
+	PauseMaxNs  int64  `json:"pauseMaxNs"`
+	// HeapAfterBytes is the heap after the last collection until the window's end; 0: none so far.
+	HeapAfterBytes int64 `json:"heapAfterBytes"`
+	AllocatedBytes int64 `json:"allocatedBytes"` // in the window; -1 unknown
 }
 
 // Traced is one request whose trace id the load sent along (W3C Trace Context).

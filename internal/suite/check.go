@@ -54,6 +54,12 @@ func (s *Suite) check(c *checker) error {
 		c.variant(fmt.Sprintf("variants[%d]", i), v)
 	}
 	c.capacity(s)
+	c.observe("observe", s.Observe)
+	if s.Observe.Traces > 0 && slices.ContainsFunc(s.Drivers, func(d string) bool {
+		return d != Drivers[0]
+	}) {
+		c.found("observe.traces", "leave out drivers", "only prony itself can send trace ids")
+	}
 	c.unique("columns", "", len(s.Columns), func(i int) string { return s.Columns[i] })
 	return c.err()
 }

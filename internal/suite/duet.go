@@ -36,6 +36,9 @@ func (p *Plan) pair() error {
 	case len(s.Variants) > 0:
 		return fmt.Errorf("plan duets of %s: with what rides along, three and more of a kind "+
 			"would have to be paired; leave out variants, or run without --duet", s.Name)
+	case s.Observed || !s.Observe.IsZero():
+		return fmt.Errorf("plan duets of %s: what the lab watches beside its samples, it watches "+
+			"in one trial at a time; leave out --duet, or what is watched", s.Name)
 	case s.usesCapacity():
 		return fmt.Errorf("plan duets of %s: its rates are shares of a capacity, which a target "+
 			"has alone; leave out --duet", s.Name)

@@ -34,6 +34,9 @@ const (
 	Observed = "observed" // runs with Watching and Observe, to explain the comparison's numbers
 )
 
+// Profilers are the tools that take them, as package profile names them.
+var Profilers = []string{"async-profiler", "jfr", "pprof", "v8", "py-spy", "ebpf", "perf"}
+
 // ProfileKinds are what a profiler may look at.
 var ProfileKinds = []string{"cpu", "alloc", "lock", "offcpu"}
 
@@ -50,7 +53,8 @@ type Observe struct {
 
 // IsZero says whether nothing more is watched than usual.
 func (o Observe) IsZero() bool {
-	return !o.Home && !o.GC && o.Traces == 0 && len(o.Profile) == 0 && o.Period == 0
+	return !o.Home && !o.GC && o.Traces == 0 && len(o.Profile) == 0 && o.Profiler == "" &&
+		o.Period == 0
 }
 
 // Percent is a share, 0.01 for 1%.
@@ -101,7 +105,15 @@ func (s *Suite) fillCapacity() {
 	}
 }
 
-// checkCapacity wants what is measured to be used.
+// observe wants a tool to have something to do.
+func (c *checker) observe(at string, o Observe) {
+	if o.Profiler != "" && len(o.Profile) == 0 {
+		c.found(at+".profiler", "such as profile: [cpu]", "profiler %q has no kind to take",
+			o.Profiler)
+	}
+}
+
+// capacity wants what is measured to be used.
 func (c *checker) capacity(s *Suite) {
 	if s.Capacity != (Capacity{}) && !s.usesCapacity() {
 		c.found("capacity", `such as "rate: 50% of capacity"`,
@@ -132,7 +144,11 @@ func (s *Suite) OfTrial(t Trial) []Load {
 // ObserveOf is what is watched in a trial: what its variant asks for, or what the suite does.
 func (s *Suite) ObserveOf(t Trial) Observe {
 	if t.Role == Observed {
-		return s.Watch
+		w := s.Watch
+		if t.Profile != "" {
+			w.Profile = []string{t.Profile}
+		}
+		return w
 	}
 	if v := s.Variant(t.Variant); !v.Observe.IsZero() {
 		return v.Observe
@@ -148,11 +164,28 @@ func (s *Suite) beside(role string, targets []Target) (out []Trial) {
 			trial := Trial{Role: role, Target: t.Name, Scenario: sc.Name, Variant: none,
 				Driver: Drivers[0], Seed: s.loadSeed(0, sc.Name)}
 			at := slices.IndexFunc(s.Watching, func(v Variant) bool { return v.fits(t) })
-			if role == Observed && at >= 0 {
+			if role != Observed {
+				out = append(out, trial)
+				continue
+			}
+			if at >= 0 {
 				trial.Variant = s.Watching[at].Name
 			}
-			out = append(out, trial)
+			out = append(out, s.observed(trial)...)
 		}
+	}
+	return out
+}
+
+// observed is a trial for each kind of profile that is asked for: most profilers can take one at a
+// time, and two at once would see each other. Without any it is one.
+func (s *Suite) observed(t Trial) (out []Trial) {
+	if len(s.Watch.Profile) < 2 {
+		return []Trial{t}
+	}
+	for _, kind := range s.Watch.Profile {
+		t.Profile = kind
+		out = append(out, t)
 	}
 	return out
 }
@@ -161,7 +194,7 @@ func (s *Suite) beside(role string, targets []Target) (out []Trial) {
 func (s *Suite) NeedsHome() bool {
 	home := s.Observe.Home || s.Watch.Home
 	for _, v := range slices.Concat(s.Variants, s.Watching) {
-		home = home || v.Home || v.Observe.Home
+		home = home || v.Home || v.Observe.Home || v.Scrape != ""
 	}
 	return home
 }
@@ -179,6 +212,10 @@ func (s *Suite) Attach(find func(agent string) (Variant, error)) error {
 			if err != nil {
 				return s.source.Problem(fmt.Sprintf("variants[%d].agent", i), err.Error(), "")
 			}
+			if own := overridden(found.Env, v.Env); own != "" {
+				return s.source.Problem(fmt.Sprintf("variants[%d].env.%s", i, own), fmt.Sprintf(
+					"%s attaches agent %s, and would no longer", own, v.Agent), "leave it out")
+			}
 			env := map[string]Text{}
 			for _, from := range []map[string]Text{found.Env, v.Env} {
 				for name, value := range from {
@@ -193,6 +230,16 @@ func (s *Suite) Attach(find func(agent string) (Variant, error)) error {
 		}
 	}
 	return nil
+}
+
+// overridden is a variable by which an agent is attached, and which a variant would set itself.
+func overridden(agent, own map[string]Text) string {
+	for name, value := range agent {
+		if _, set := own[name]; set && strings.Contains(string(value), "{agent}") {
+			return name
+		}
+	}
+	return ""
 }
 
 // agentName is how a variant is called that names only an agent: otel-java/full is otel-java-full.

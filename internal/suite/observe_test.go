@@ -81,6 +81,10 @@ func TestWrongObserving(t *testing.T) {
 	check("observe: {profile: [time]}", `"time" is none of cpu, alloc, lock, offcpu`)
 	check("variants: [{name: none2}]", `"none2" changes nothing`)
 	check("variants: [{agent: Otel}]", `agent "Otel" is not of the form`)
+	check("observe: {profiler: jfr}", `profiler "jfr" has no kind to take`)
+	check("observe: {profile: [cpu], profiler: jrf}", `did you mean "jfr"?`)
+	check("observe: {profile: [cpu, alloc]}", "profile has 2 items, outside 0 to 1")
+	check("observe: {traces: 1%}\ndrivers: [wrk]", "only prony itself can send trace ids")
 	check("variants: [{env: {X: y}}]", `the variant has no name`)
 	_, err := suite.Read("x.yaml", []byte(strings.Replace(fmt.Sprintf(observing,
 		"capacity: {measure: 1s}"), "50% of capacity", "20/s", 1)))
@@ -173,8 +177,8 @@ func TestObservedTrials(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := p.Trials[len(p.Trials)-2:]
-	if last[0].Variant != "n-x" || last[0].Role != suite.Observed || last[1].Variant != "none" ||
-		last[0].ID != "observed-11-a-n-x" {
+	if last[0].Variant != "n-x+" || last[0].Role != suite.Observed || last[1].Variant != "none" ||
+		last[0].ID != "observed-11-a-n-x+" {
 		t.Errorf("observed trials %+v", last)
 	}
 	check := func(x suite.Trial, want suite.Observe) {
@@ -186,6 +190,72 @@ func TestObservedTrials(t *testing.T) {
 	check(last[0], suite.Observe{Traces: 0.5})
 	check(suite.Trial{Variant: "none"}, suite.Observe{GC: true, Profile: []string{"alloc"}})
 	check(suite.Trial{Variant: "quick"}, suite.Observe{Period: suite.Duration(10e6)})
+}
+
+// Each kind of profile has an observed trial of its own.
+func TestKindsOfProfiles(t *testing.T) {
+	s := mustRead(t, "")
+	err := s.Override(suite.Override{Observed: true,
+		Watch: suite.Observe{Profile: []string{"cpu", "lock"}, GC: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.Plan([]suite.Target{target("a", "jvm", "")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, x := range p.Trials {
+		if x.Role == suite.Observed {
+			got = append(got, fmt.Sprint(x.ID, p.Suite.ObserveOf(x).Profile))
+		}
+	}
+	if want := "[observed-04-a-cpu[cpu] observed-05-a-lock[lock]]"; fmt.Sprint(got) != want {
+		t.Errorf("observed trials %v, want %s", got, want)
+	}
+}
+
+// What sends needs a home, whoever wrote its environment; an agent that would no longer be attached
+// is an error; what watches one trial at a time has no duets.
+func TestLimitsOfRiding(t *testing.T) {
+	s := mustRead(t, `variants: [{name: own, env: {X: "http://{otlpHttp}"}}]`)
+	if !s.Variants[0].Home || !s.NeedsHome() {
+		t.Error("nobody listens to a variant that sends")
+	}
+	s = mustRead(t, "variants: [{agent: a, env: {OPTIONS: -Xss1m}}]")
+	err := s.Attach(func(string) (suite.Variant, error) {
+		return suite.Variant{Env: map[string]suite.Text{"OPTIONS": "-javaagent:{agent}"}}, nil
+	})
+	if err == nil || !strings.Contains(err.Error(), "OPTIONS attaches agent a") {
+		t.Errorf("an agent is lost: %v", err)
+	}
+	page := mustRead(t, "variants: [{agent: a}]")
+	err = page.Attach(func(string) (suite.Variant, error) {
+		return suite.Variant{Scrape: "/metrics"}, nil
+	})
+	if err != nil || !page.NeedsHome() {
+		t.Errorf("nobody reads a page of metrics (%v)", err)
+	}
+	s = mustRead(t, "observe: {gc: true}")
+	if err := s.Override(suite.Override{Duet: suite.Apart, AA: true}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Plan([]suite.Target{target("a", "jvm", "")})
+	if err == nil || !strings.Contains(err.Error(), "one trial at a time") {
+		t.Errorf("a duet that is watched: %v", err)
+	}
+}
+
+// A look and a shorter window shorten the pilot, too.
+func TestShortPilots(t *testing.T) {
+	for want, o := range map[string]suite.Override{
+		"1s": {Quick: true}, "3s": {Measure: suite.Duration(3e9)}, "5s": {Blocks: 1},
+	} {
+		s := mustRead(t, "")
+		if err := s.Override(o); err != nil || s.Capacity.Measure.String() != want {
+			t.Errorf("the pilot takes %v, want %s (%v)", s.Capacity.Measure, want, err)
+		}
+	}
 }
 
 func TestPercent(t *testing.T) {

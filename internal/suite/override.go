@@ -53,6 +53,9 @@ func (s *Suite) Override(o Override) error {
 		for i := range changed.Loads {
 			changed.Loads[i].Measure = o.Measure
 		}
+		if changed.usesCapacity() {
+			changed.Capacity.Measure = o.Measure
+		}
 	}
 	if o.Warmup != 0 {
 		changed.Warmup.Max = o.Warmup
@@ -79,7 +82,8 @@ func (s *Suite) watch(o Override) {
 	if o.Observed {
 		s.Observed, s.Watch, s.Watching = true, o.Watch, nil
 		for _, agent := range o.Watching {
-			s.Watching = append(s.Watching, Variant{Name: agentName(agent), Agent: agent})
+			// A name that no variant of the comparison can have: it may have the same agent.
+			s.Watching = append(s.Watching, Variant{Name: agentName(agent) + "+", Agent: agent})
 		}
 	}
 	for _, kind := range o.InWindow {
@@ -94,6 +98,7 @@ func (s *Suite) hasten() {
 	s.Blocks = min(s.Blocks, quickBlocks)
 	s.Warmup.Max = min(s.Warmup.Max, quickWarmup)
 	s.Warmup.Min = min(s.Warmup.Min, s.Warmup.Max)
+	s.Capacity.Measure = min(s.Capacity.Measure, quickWindow)
 	for i := range s.Loads {
 		s.Loads[i].Measure = min(s.Loads[i].Measure, quickWindow)
 		s.Loads[i].Lead = min(s.Loads[i].Lead, quickWindow/5)

@@ -214,9 +214,11 @@ func observations(prefix string) []parameter {
 		{key: prefix + "gc", about: "JVMs log their collections"},
 		{key: prefix + "traces", about: "share of the requests that carry a trace id, such as " +
 			"`1%`; the slowest of them are in the record"},
-		{key: prefix + "profile", max: 4, choices: ProfileKinds,
-			about: "kinds of profiles taken in each load's window"},
-		{key: prefix + "profiler", about: "the tool; empty: the best one for the runtime"},
+		{key: prefix + "profile", max: 1, choices: ProfileKinds,
+			about: "the kind of profile taken during each load, from before its lead-in on; one " +
+				"at a time"},
+		{key: prefix + "profiler", choices: Profilers,
+			about: "the tool; empty: the best one for the runtime"},
 		{key: prefix + "period", max: second, about: "between samples of the service; 0: 50ms"},
 	}
 }

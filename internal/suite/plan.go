@@ -39,11 +39,12 @@ type Trial struct {
 	Order    int    `json:"order"` // position in the whole plan, from 1
 	Target   string `json:"target"`
 	Scenario string `json:"scenario"`
-	Variant  string `json:"variant"`          // "none": nothing rides along
-	Driver   string `json:"driver,omitempty"` // one of Drivers
-	Arm      string `json:"arm,omitempty"`    // one of Arms where a target meets itself
-	Role     string `json:"role,omitempty"`   // Pilot, Observed; empty: of the comparison
-	Side     string `json:"side,omitempty"`   // of a duet: Left or Right; the two are neighbours
+	Variant  string `json:"variant"`           // "none": nothing rides along
+	Driver   string `json:"driver,omitempty"`  // one of Drivers
+	Arm      string `json:"arm,omitempty"`     // one of Arms where a target meets itself
+	Role     string `json:"role,omitempty"`    // Pilot, Observed; empty: of the comparison
+	Profile  string `json:"profile,omitempty"` // of an observed trial: the kind that it takes
+	Side     string `json:"side,omitempty"`    // of a duet: Left or Right; the two are neighbours
 	// Seed is that of the trial's loads, below 2^53. It is the same for every target within a block
 	// and scenario, so that all contenders meet the same arrivals and the same keys.
 	Seed uint64 `json:"seed"`
@@ -108,6 +109,9 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 		t.ID = fmt.Sprintf("b%d-%0*d-%s", t.Block, width, t.Order, plain(t.Target))
 		if t.Role != "" {
 			t.ID = fmt.Sprintf("%s-%0*d-%s", t.Role, width, t.Order, plain(t.Target))
+		}
+		if t.Profile != "" {
+			t.ID += "-" + t.Profile
 		}
 		if len(s.Scenarios) > 1 {
 			t.ID += "-" + plain(t.Scenario)

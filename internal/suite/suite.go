@@ -220,9 +220,11 @@ func (s *Suite) fill() {
 		s.Scenarios[i].fill()
 	}
 	for i := range s.Variants {
-		if v := &s.Variants[i]; v.Name == "" {
+		v := &s.Variants[i]
+		if v.Name == "" {
 			v.Name = agentName(v.Agent)
 		}
+		v.Home = v.sends()
 	}
 	s.fillCapacity()
 }

@@ -41,6 +41,18 @@ var (
 	braced = regexp.MustCompile(`\{([A-Za-z][A-Za-z0-9_-]*)\}`)
 )
 
+// sends says whether the variant's environment names a door of the home of telemetry.
+func (v Variant) sends() bool {
+	for _, text := range v.Env {
+		for _, door := range []string{"{otlpGrpc}", "{otlpHttp}", "{zipkin}"} {
+			if strings.Contains(string(text), door) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // variants are what a target runs with: nothing, and each variant that its runtime can have.
 func (s *Suite) variants(t Target) []string {
 	names := []string{none}
@@ -127,6 +139,7 @@ func (c *checker) variant(at string, v Variant) {
 			}
 		}
 	}
+	c.observe(at+".observe", v.Observe)
 	for i, p := range v.Processes {
 		if slices.Index(v.Processes, p) < i {
 			c.found(fmt.Sprintf("%s.processes[%d]", at, i), "", "process %q is there twice", p)

@@ -45,10 +45,12 @@ var watchedQuantities = []quantity{
 		return positive(float64(l.GC.PauseMaxNs))
 	}, "no collection in the window (raise --measure)"},
 	{SpansEach, unitOne, "", func(_ *result.Record, l *result.Load) float64 {
-		if l.Told == nil {
+		if l.Told == nil || l.Told.WindowNs == 0 {
 			return math.NaN()
 		}
-		return float64(l.Told.Spans) / float64(l.Done+l.Errors.Total())
+		// The marks lie a little outside the window, under the same load.
+		requests := float64(l.Done+l.Errors.Total()) * float64(l.Told.WindowNs)
+		return float64(l.Told.Spans) / requests * float64(l.WindowNs)
 	}, "nobody listened for spans"},
 }
 
@@ -159,7 +161,12 @@ func summaryCell(m Metric, print func(float64) string) Cell {
 func changeCell(m Metric) Cell {
 	r := m.Ratio
 	c := Cell{Text: change(r.Center), Value: r.Center - 1, Lo: r.Lo - 1, Hi: r.Hi - 1, N: r.N}
-	if r.HasInterval() {
+	switch {
+	case !r.HasInterval():
+		c.Text += " (one block)"
+	case r.Hi > tooWide*r.Lo:
+		c.Text += " [too wide]"
+	default:
 		c.Interval = fmt.Sprintf("%s to %s", change(r.Lo), change(r.Hi))
 		c.Text += fmt.Sprintf(" [%s, %s]", points(r.Lo), points(r.Hi))
 	}
@@ -176,6 +183,9 @@ func points(ratio float64) string {
 		decimals = 0
 	}
 	text := fmt.Sprintf("%+.*f", decimals, p)
+	if text == "-0.0" {
+		text = "+0.0" // rounded from below
+	}
 	return strings.Replace(text, "-", "−", 1)
 }
 
@@ -183,7 +193,8 @@ func points(ratio float64) string {
 func (sc *Scenario) overheadNotes(o Options) []string {
 	notes := []string{fmt.Sprintf("Changes against the same target bare, paired within blocks, "+
 		"with their %g %% interval; the bare target's own values stand above them. An interval "+
-		"that holds 0 shows no difference.", math.Round(o.Confidence*1000)/10)}
+		"that holds 0 shows no difference; one that is too wide spans more than a factor of %d, "+
+		"and more blocks would narrow it.", math.Round(o.Confidence*1000)/10, tooWide)}
 	for _, l := range sc.Loads {
 		for i := range sc.Targets {
 			if load := loadOfAny(&sc.Targets[i], l.Name); load != nil && load.Think != "" {

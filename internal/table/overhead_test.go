@@ -25,7 +25,7 @@ func watchedTrials() []result.Record {
 			l := &rs[i].Loads[0]
 			l.Done, l.WindowNs = 100, 1e9
 			l.GC = &result.GC{AllocatedBytes: v.alloc * 100, HeapAfterBytes: 1 << 20, PauseNs: 5e6}
-			l.Told = &result.Told{Spans: v.spans}
+			l.Told = &result.Told{Spans: v.spans, WindowNs: 1e9}
 			rs[i].Start.ReadyNs = 1e9 + v.spans*1e6
 			rs[i].Telemetry = &result.Telemetry{Signals: []result.Signal{
 				{Name: result.Spans, Received: v.spans, Bytes: v.spans * 100}},
@@ -76,6 +76,22 @@ func TestOverhead(t *testing.T) {
 	}
 }
 
+// What one block found has no interval, and what two found far apart has one that says nothing:
+// ratios of 0.1 and 10.
+func TestDoubtfulChanges(t *testing.T) {
+	check := func(want string, agent ...float64) {
+		t.Helper()
+		records := riding("x", "none", "", "", 100, 100)[:len(agent)]
+		records = append(records, riding("x", "agent", "", "", agent...)...)
+		tab := tableOf(t, Comparison(records, Options{}), OverheadKind)
+		if got := find(t, tab, "x +agent", "overhead/throughput").Text; got != want {
+			t.Errorf("%v: %q, want %q", agent, got, want)
+		}
+	}
+	check("−10 % (one block)", 90)
+	check("+0.0 % [too wide]", 10, 1000)
+}
+
 // A closed load whose users think says nothing of capacity, and the table says so.
 func TestThinkingUsersAreLabelled(t *testing.T) {
 	records := watchedTrials()
@@ -104,6 +120,32 @@ func TestTold(t *testing.T) {
 		if tab.Kind == ToldKind {
 			t.Errorf("a table of silence: %+v", tab)
 		}
+	}
+}
+
+// Observed trials stand in the table of what was sent, failed ones with the reason; what is not
+// whole is told; a home that did not answer counts as nothing, not as silence.
+func TestToldOfObservedTrials(t *testing.T) {
+	records := watchedTrials()
+	mute := records[3] // the agent's second
+	mute.Telemetry = &result.Telemetry{Partial: "it is gone"}
+	records[3] = mute
+	seen, failed := records[2], records[2]
+	seen.Role, seen.Trial = result.Observed, "observed-1"
+	failed.Role, failed.Failure = result.Observed, &result.Failure{Step: "ready", Error: "no"}
+	tab := tableOf(t, Comparison(append(records, seen, failed), Options{}), ToldKind)
+	if got := find(t, tab, "x +agent", "told/spans"); got.Text != "300" || got.N != 1 {
+		t.Errorf("spans %+v, want those of the one trial that was heard", got)
+	}
+	if got := find(t, tab, "x +agent, observed", "told/spans").Text; got != "300" {
+		t.Errorf("spans of the observed trial %q", got)
+	}
+	if last := tab.Rows[len(tab.Rows)-1]; len(last.Cells) != len(tab.Columns) {
+		t.Errorf("the last row is %+v", last)
+	}
+	if said := strings.Join(tab.Notes, " "); !strings.Contains(said, "(it is gone)") ||
+		!strings.Contains(said, "failed in step ready: no.") {
+		t.Errorf("notes %q", said)
 	}
 }
 

@@ -32,6 +32,8 @@ type Scenario struct {
 	// name; empty when there are none.
 	Versus string
 	Floors []Floor // of A/A runs, by target
+	// Observed are the trials beside the comparison that explain it.
+	Observed []*result.Record
 }
 
 // LoadInfo is one load of a scenario as all its records agree on it.
@@ -177,6 +179,11 @@ func (s *Study) scenario(name string, blocks blockOf) Scenario {
 	for i := range s.Records {
 		if r := &s.Records[i]; r.Scenario == name {
 			records = append(records, r)
+		}
+	}
+	for i := range s.Beside {
+		if r := &s.Beside[i]; r.Scenario == name && r.Role == result.Observed {
+			sc.Observed = append(sc.Observed, r)
 		}
 	}
 	sc.Loads = loadInfos(records)

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -34,19 +35,63 @@ func (sc *Scenario) toldTable(o Options) Table {
 	if !sent {
 		t.Rows = nil
 	}
+	partial := sc.partial()
+	for _, r := range sc.Observed {
+		name := RowName(r.Target) + ", observed"
+		if r.Failure != nil {
+			row := Row{Name: name, Cells: []Cell{words(name)}}
+			for len(row.Cells) < len(t.Columns) {
+				row.Cells = append(row.Cells, words(Absent))
+			}
+			t.Rows = append(t.Rows, row)
+			partial = append(partial, fmt.Sprintf("%s failed in step %s: %s.", r.Trial,
+				r.Failure.Step, r.Failure.Error))
+			continue
+		}
+		one := &Target{Name: name, Used: []*result.Record{r}}
+		if row, _, ok := toldRow(one, o.Confidence); ok {
+			t.Rows = append(t.Rows, row)
+		}
+	}
 	if len(t.Rows) > 0 {
 		t.Notes = []string{"Medians of whole trials, from start to stop, warm-up included. Bytes " +
 			"are of OTLP before compression, per request that a load or the warm-up has counted. " +
 			"Not kept: counted, and left out of what can be looked at later. Home's CPU: 100 % " +
 			"is one processor, none of the service's."}
+		t.Notes = append(t.Notes, partial...)
 	}
 	return t
 }
 
+// partial says which trials' telemetry is not whole, and why, each reason once.
+func (sc *Scenario) partial() (notes []string) {
+	add := func(r *result.Record) {
+		if r.Telemetry == nil || r.Telemetry.Partial == "" {
+			return
+		}
+		note := fmt.Sprintf("Not whole: %s (%s).", r.Trial, r.Telemetry.Partial)
+		if len(notes) < partialMax {
+			notes = append(notes, note)
+		}
+	}
+	for i := range sc.Targets {
+		for _, r := range sc.Targets[i].Trials {
+			add(r)
+		}
+	}
+	for _, r := range sc.Observed {
+		add(r)
+	}
+	return notes
+}
+
+// partialMax bounds the notes about telemetry that is not whole.
+const partialMax = 5
+
 func toldRow(t *Target, confidence float64) (row Row, any, ok bool) {
 	var trials []*result.Record
 	for _, r := range t.Used {
-		if r.Telemetry != nil {
+		if r.Telemetry != nil && len(r.Telemetry.Signals) > 0 { // else the home did not answer
 			trials = append(trials, r)
 		}
 	}

@@ -89,17 +89,7 @@ func (c *Client) Mark(m Mark) {
 // End asks for the report of the trial that began last, after all its marks were told. The report
 // is whole or says in Telemetry.Partial what is missing.
 func (c *Client) End(ctx context.Context) Report {
-	ctx, cancel := context.WithTimeout(ctx, endWait)
-	defer cancel()
-	reached := make(chan struct{})
-	select {
-	case c.queue <- order{reached: reached}:
-		select {
-		case <-reached:
-		case <-ctx.Done():
-		}
-	case <-ctx.Done():
-	}
+	c.drain(ctx)
 	var r Report
 	if err := c.post(ctx, "/prony/end", endWait, Over{Trial: c.trial()}, &r); err != nil {
 		c.failed(fmt.Errorf("ask the home of telemetry for its report: %w", err))
@@ -117,6 +107,22 @@ func (c *Client) trial() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.began
+}
+
+// drain waits until all marks were told, as long as one order may take: what follows has time of
+// its own.
+func (c *Client) drain(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, beginWait)
+	defer cancel()
+	reached := make(chan struct{})
+	select {
+	case c.queue <- order{reached: reached}:
+		select {
+		case <-reached:
+		case <-ctx.Done():
+		}
+	case <-ctx.Done():
+	}
 }
 
 func notEmpty(s string) []string {

@@ -70,7 +70,12 @@ func (l *Lab) Calibrate(ctx context.Context, p *suite.Plan, args []string) (err 
 func closedConnections(s *suite.Suite) (out []int) {
 	seen := map[int]bool{}
 	for _, scene := range s.Scenarios {
-		for _, l := range s.LoadsOf(scene) {
+		loads := s.LoadsOf(scene)
+		if s.Capacity.Connections > 0 {
+			pilot := suite.Trial{Role: suite.Pilot, Scenario: scene.Name}
+			loads = append(loads, s.OfTrial(pilot)...)
+		}
+		for _, l := range loads {
 			if l.Model == load.Closed && !seen[l.Connections] {
 				seen[l.Connections] = true
 				out = append(out, l.Connections)

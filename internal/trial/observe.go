@@ -2,7 +2,6 @@ package trial
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"os"
@@ -11,8 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"prony/internal/agent"
 	"prony/internal/clock"
 	"prony/internal/gc"
+	"prony/internal/profile"
 	"prony/internal/result"
 	"prony/internal/service"
 	"prony/internal/suite"
@@ -22,7 +23,7 @@ import (
 
 // Bounds of watching: none of it may hold up a trial.
 const (
-	homeWait    = 20 * time.Second
+	homeWait    = 25 * time.Second
 	scrapeEvery = time.Second
 )
 
@@ -46,6 +47,7 @@ type Ride struct {
 type stretch struct {
 	load     string
 	from, to int64
+	marksNs  int64 // between the marks around it
 }
 
 // Variables by which the lab's own options reach a runtime.
@@ -64,6 +66,13 @@ var (
 	}
 )
 
+// waitRates let a Go service's runtime sample waits: one of so many contended locks (fraction), a
+// wait for each so many ns on average (runtime.SetMutexProfileFraction, SetBlockProfileRate).
+var waitRates = map[string]struct{ name, value string }{
+	profile.Lock:   {"PPROF_MUTEX", "10"},
+	profile.OffCPU: {"PPROF_BLOCK", "10000"},
+}
+
 // board puts what rides along, and what the lab itself watches with, into an order, and tells the
 // home of telemetry that a trial begins.
 func (f *life) board(ctx context.Context, o *system.Order, port func() (int, error)) error {
@@ -79,7 +88,7 @@ func (f *life) board(ctx context.Context, o *system.Order, port func() (int, err
 		return err
 	}
 	o.Words = map[string]string{
-		"agent": f.ride.Path, "files": f.ride.Files,
+		"agent": f.ride.Path, "files": f.ride.Files, "platform": agent.Platform(),
 		"run": filepath.Base(f.lab.Dir), "trial": f.trial.ID, "target": f.trial.Target,
 		"variant": f.trial.Variant, "out": out,
 	}
@@ -120,7 +129,8 @@ func (f *life) equip(o *system.Order, port func() (int, error)) error {
 		o.MetricsPorts = append(o.MetricsPorts, p)
 	}
 	if w.GC && f.onJVM() {
-		path, err := filepath.Abs(f.gcLog("%p")) // which is the JVM's number: each has its own
+		// %p is the JVM's number: each has a log of its own.
+		path, err := filepath.Abs(filepath.Join(f.lab.Dir, "logs", gc.LogName(f.trial.ID, "%p")))
 		if err != nil {
 			return err
 		}
@@ -137,12 +147,18 @@ func (f *life) equip(o *system.Order, port func() (int, error)) error {
 		for name, value := range frameOptions {
 			o.Append[name] = strings.TrimSpace(o.Append[name] + " " + value)
 		}
+		f.rec.Watched = append(f.rec.Watched, "frames kept for profilers")
 	}
 	if w.Traces > 0 {
 		f.rec.Watched = append(f.rec.Watched, w.Traces.String()+" of requests traced")
 	}
 	if profiled {
 		o.Append[pprofPort] = "{metricsPort}"
+		for kind, rate := range waitRates {
+			if slices.Contains(w.Profile, kind) {
+				o.Append[rate.name] = rate.value
+			}
+		}
 		f.pprof = o.MetricsPorts[len(o.MetricsPorts)-1]
 	}
 	if w.Period > 0 {
@@ -155,21 +171,18 @@ func (f *life) onJVM() bool {
 	return f.subject.Target.Runtime == "jvm" || f.subject.Target.Runtime == "aot"
 }
 
-// gcLog is where a JVM's collections are logged, by its number.
-func (f *life) gcLog(pid string) string {
-	return filepath.Join(f.lab.Dir, "logs", f.trial.ID+"."+pid+".gc.log")
-}
-
 // announce tells the home of telemetry that a trial begins. A home that does not answer is no
 // reason not to measure.
 func (f *life) announce(ctx context.Context, rides suite.Variant, ports []int) error {
-	if f.lab.Home == nil {
-		return nil
+	if f.lab.Home == nil || !f.watched.Home && !rides.Home && rides.Scrape == "" {
+		return nil // it would be disturbed for nothing
 	}
+	f.rec.Watched = append(f.rec.Watched, "home of telemetry")
 	t := telemetry.Trial{Run: filepath.Base(f.lab.Dir), ID: f.trial.ID, Target: f.trial.Target,
 		Variant: f.trial.Variant, Block: f.trial.Block}
 	for i, p := range f.subject.Service.Processes(f.subject.Target) {
-		on := len(rides.Processes) == 0 || slices.Contains(rides.Processes, p.Name)
+		on := len(rides.Processes) == 0 || p.Name == "" ||
+			slices.Contains(rides.Processes, p.Name)
 		if rides.Scrape != "" && on && i < len(ports) {
 			t.Scrape = append(t.Scrape, telemetry.ScrapeTarget{
 				URL:     fmt.Sprintf("http://127.0.0.1:%d%s", ports[i], rides.Scrape),
@@ -187,11 +200,12 @@ func (f *life) announce(ctx context.Context, rides suite.Variant, ports []int) e
 	return nil
 }
 
-// mark tells the home of telemetry a moment.
-func (f *life) mark(kind, name string) {
+// mark tells the home of telemetry that a phase begins.
+func (f *life) mark(kind, name string) { f.markAt(kind, name, clock.Wall().UnixNano()) }
+
+func (f *life) markAt(kind, name string, wallNs int64) {
 	if f.heard {
-		f.lab.Home.Mark(telemetry.Mark{Trial: f.trial.ID, Kind: kind, Name: name,
-			WallNs: clock.Wall().UnixNano()})
+		f.lab.Home.Mark(telemetry.Mark{Trial: f.trial.ID, Kind: kind, Name: name, WallNs: wallNs})
 	}
 }
 
@@ -206,8 +220,11 @@ func (f *life) hear() {
 	report := f.lab.Home.End(bounded)
 	f.rec.Telemetry = &report.Telemetry
 	for i := range f.rec.Loads {
-		if told, ok := report.Loads[f.rec.Loads[i].Name]; ok {
-			f.rec.Loads[i].Told = &told
+		l := &f.rec.Loads[i]
+		at := slices.IndexFunc(f.windows, func(w stretch) bool { return w.load == l.Name })
+		if told, ok := report.Loads[l.Name]; ok && at >= 0 {
+			told.WindowNs = f.windows[at].marksNs
+			l.Told = &told
 		}
 	}
 }
@@ -217,18 +234,14 @@ func (f *life) collections() {
 	if !f.watched.GC || !f.onJVM() || f.proc == nil {
 		return
 	}
-	files, err := filepath.Glob(f.gcLog("*"))
-	var logs []gc.Log
-	for _, path := range files {
-		log, failed := gc.ReadFile(path)
-		err = errors.Join(err, failed)
-		logs = append(logs, log)
-	}
+	logs, err := gc.ReadTrial(filepath.Join(f.lab.Dir, "logs"), f.trial.ID)
 	if err != nil {
-		f.rec.Watched = append(f.rec.Watched, fmt.Sprintf("no collections: %v", err))
-		return
+		return // the table says that collections are not known
 	}
 	for _, w := range f.windows {
+		if w.from == 0 {
+			continue // the kernel does not tell its time
+		}
 		var all []result.GC
 		for _, log := range logs {
 			all = append(all, log.Window(w.from, w.to))

@@ -133,7 +133,7 @@ func TestObservedLife(t *testing.T) {
 			}
 			return w.steadyLoad(ctx, s)
 		}
-		e := w.watching("observe: {gc: true, traces: 10%, profile: [cpu]}\nvariants: "+
+		e := w.watching("observe: {home: true, gc: true, traces: 10%, profile: [cpu]}\nvariants: "+
 			"[{name: agent, env: {X: '{otlpGrpc} {trial} {service} {agent}'}}]\n",
 			func(s *suite.Suite) { s.Variants[0].Scrape = "/metrics" })
 		e.Plan.Trials = e.Plan.Trials[slices.IndexFunc(e.Plan.Trials, func(x suite.Trial) bool {
@@ -192,7 +192,9 @@ func checkObserved(t *testing.T, w *world, r *result.Record) {
 	if r.Telemetry == nil || r.Telemetry.Signals[0].Received != 20 {
 		t.Errorf("telemetry %+v", r.Telemetry)
 	}
-	if told := r.Loads[0].Told; told == nil || told.Spans != 10 || r.Loads[1].Told != nil {
+	// The marks lie at the window's edges in this world: a second.
+	if told := r.Loads[0].Told; told == nil || told.Spans != 10 || told.WindowNs != 1e9 ||
+		r.Loads[1].Told != nil {
 		t.Errorf("told of the windows: %+v, %+v", told, r.Loads[1].Told)
 	}
 	if len(r.Profiles) != 2 || r.Profiles[0].Samples != 7 || r.Profiles[0].Tool != "sampler 1" {
@@ -205,7 +207,8 @@ func checkObserved(t *testing.T, w *world, r *result.Record) {
 		g.HeapAfterBytes != 4<<20 {
 		t.Errorf("collections %+v", g)
 	}
-	if len(r.Provenance.Agents) != 1 || len(r.Watched) != 2 {
+	if len(r.Provenance.Agents) != 1 || strings.Join(r.Watched, "; ") !=
+		"GC logs; 10% of requests traced; home of telemetry; profiled: cpu by sampler" {
 		t.Errorf("agents %+v, watched %q", r.Provenance.Agents, r.Watched)
 	}
 	if home := w.lab.Home.(*listener); len(home.trial.Scrape) != 0 {
@@ -278,6 +281,50 @@ func TestSharesOfTheCapacity(t *testing.T) {
 		l := records[1].Loads[2]
 		if l.RatePerS != rate/5 || l.RateOf != "20% of capacity" {
 			t.Errorf("offered %g/s, %s", l.RatePerS, l.RateOf)
+		}
+	})
+}
+
+// The home is not told of trials that have nothing for it.
+func TestHomeLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.lab.Home = &listener{w: w}
+		records, err := w.run(context.Background(), w.watching("observe: {gc: true}\n", nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range w.notes {
+			if n == "end" || strings.HasPrefix(n, "begin") || strings.HasPrefix(n, "open") {
+				t.Errorf("the home was told %q", n)
+			}
+		}
+		if records[0].Telemetry != nil {
+			t.Errorf("telemetry %+v of a trial that sends none", records[0].Telemetry)
+		}
+	})
+}
+
+// What an INVALID pilot found is no capacity: here it delivered half of what was sent.
+func TestInvalidPilot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.offer = func(ctx context.Context, s load.Spec) (*load.Result, error) {
+			res, err := w.steadyLoad(ctx, s)
+			if s.Name == suite.CapacityLoad && err == nil {
+				res.Errors.Status = res.Done
+			}
+			return res, err
+		}
+		records, err := w.run(context.Background(), w.watching(low, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g := records[0].Verdict.Grade; g != result.Invalid {
+			t.Fatalf("the pilot is %s", g)
+		}
+		if f := records[1].Failure; f == nil || !strings.Contains(f.Error, "is INVALID") {
+			t.Errorf("failure %+v", f)
 		}
 	})
 }

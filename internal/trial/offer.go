@@ -99,14 +99,15 @@ func (f *life) measureOne(ctx context.Context, l suite.Load) error {
 	}
 	spec.Trace = load.Trace{Share: float64(f.watched.Traces), Salt: f.salt()}
 	var before, after probe.Mark
-	var from int64
+	var from, opened, closed int64
 	spec.OnWindow = func(open bool) {
 		if open {
 			before = f.watch.Mark()
-			from = kernelNs(clock.Mono())
-			f.mark(telemetry.Open, l.Name)
+			from, opened = kernelNs(clock.Mono()), clock.Wall().UnixNano()
+			f.markAt(telemetry.Open, l.Name, opened)
 		} else {
-			f.mark(telemetry.Close, l.Name)
+			closed = clock.Wall().UnixNano()
+			f.markAt(telemetry.Close, l.Name, closed)
 			after = f.watch.MarkPSS()
 		}
 	}
@@ -116,12 +117,12 @@ func (f *life) measureOne(ctx context.Context, l suite.Load) error {
 	if err != nil {
 		return err
 	}
-	if res.OpenedNs != 0 { // a foreign generator does not say
-		from = kernelNs(res.OpenedNs)
-	}
 	out := res.Load
+	if out.OpenedAtNs != 0 && from != 0 { // a foreign generator does not say
+		from += out.OpenedAtNs - opened
+	}
 	out.RateOf, out.OpenedNs = rateOf, from
-	f.windows = append(f.windows, stretch{l.Name, from, from + out.WindowNs})
+	f.windows = append(f.windows, stretch{l.Name, from, from + out.WindowNs, closed - opened})
 	if out.Model == load.Closed {
 		out.CeilingPerS = f.lab.Ceilings[out.Connections]
 	}
@@ -186,7 +187,7 @@ func (f *life) delivered(load string) (perS float64, err error) {
 			return perS, nil
 		}
 		return 0, errors.New("its rate is a share of the bare target's capacity, and the pilot " +
-			"trial that measures it had no good answer")
+			"trial that measures it failed or is INVALID")
 	}
 	return 0, fmt.Errorf("its rate is a share of %s, which was not offered", load)
 }

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"prony/internal/clock"
@@ -32,7 +34,8 @@ type profiles struct {
 
 // profile begins what is to be profiled during a load: each kind, of each process of the target.
 // Sampling begins before the lead-in, since attaching a profiler is work of its own, and ends after
-// the load. A profile that cannot be taken is noted, and no reason to end a trial.
+// the load, its drain included. A profile that cannot be taken is noted, and no reason to end a
+// trial.
 func (f *life) profile(ctx context.Context, load string) *profiles {
 	p := &profiles{life: f}
 	for _, kind := range f.watched.Profile {
@@ -56,6 +59,7 @@ func (f *life) begin(ctx context.Context, load, kind string, part int) shot {
 		var choice profile.Choice
 		if choice, err = f.lab.Profiler(&subject, kind, f.watched.Profiler); err == nil {
 			s.out.Tool = choice.Collector.Name()
+			f.note("profiled: " + kind + " by " + s.out.Tool)
 			s.session, err = choice.Collector.Start(bounded, subject, kind)
 		}
 	}
@@ -64,6 +68,13 @@ func (f *life) begin(ctx context.Context, load, kind string, part int) shot {
 	}
 	s.began = clock.Mono()
 	return s
+}
+
+// note says once what the lab watches.
+func (f *life) note(what string) {
+	if !slices.Contains(f.rec.Watched, what) {
+		f.rec.Watched = append(f.rec.Watched, what)
+	}
 }
 
 // toProfile is a process of the target as a profiler knows it.
@@ -84,23 +95,32 @@ func (f *life) toProfile(part int) (profile.Subject, error) {
 	return s, os.MkdirAll(dir, 0o755)
 }
 
-// stop ends all of them and saves what they saw.
+// stop ends all of them, side by side, so that none goes on while another is read, and saves what
+// they saw.
 func (p *profiles) stop() {
-	for _, s := range p.shots {
-		if s.session != nil {
-			if err := p.save(&s); err != nil {
+	bounded, cancel := context.WithTimeout(context.Background(), profileWait)
+	defer cancel()
+	var ending sync.WaitGroup
+	for i := range p.shots {
+		s := &p.shots[i]
+		if s.session == nil {
+			continue
+		}
+		ending.Go(func() {
+			s.out.DurationNs = clock.Mono() - s.began
+			if err := p.save(bounded, s); err != nil {
 				s.out.File, s.out.Failed = "", err.Error()
 			}
-		}
+		})
+	}
+	ending.Wait()
+	for _, s := range p.shots {
 		p.life.rec.Profiles = append(p.life.rec.Profiles, s.out)
 	}
 }
 
-func (p *profiles) save(s *shot) error {
-	bounded, cancel := context.WithTimeout(context.Background(), profileWait)
-	defer cancel()
-	s.out.DurationNs = clock.Mono() - s.began
-	seen, err := s.session.Stop(bounded)
+func (p *profiles) save(ctx context.Context, s *shot) error {
+	seen, err := s.session.Stop(ctx)
 	if err != nil {
 		return err
 	}

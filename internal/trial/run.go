@@ -68,7 +68,8 @@ func (l *Lab) one(ctx context.Context, e Experiment, t suite.Trial) *result.Reco
 	cause := e.cause(t)
 	if cause == nil {
 		rec := l.Trial(ctx, e, t)
-		if t.Role == suite.Pilot && len(rec.Loads) > 0 {
+		good := rec.Outcome == result.Measured && rec.Verdict.Grade != result.Invalid
+		if t.Role == suite.Pilot && good {
 			e.Pilots[pilotOf(t)] = rec.Loads[0].ThroughputPerS
 		}
 		return rec

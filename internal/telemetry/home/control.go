@@ -92,7 +92,11 @@ func (h *Home) begin(ctx context.Context, t telemetry.Trial) error {
 	u := &telemetry.Under{Trial: t, Before: plus(h.base, now), BeganNs: kernelNs()}
 	for _, other := range h.under {
 		with := "trials ran side by side: counts are those of all of them"
-		u.Partial, other.Partial = with, with
+		for _, side := range []*telemetry.Under{u, other} {
+			if !strings.Contains(side.Partial, with) {
+				side.Partial = strings.Join(append(some(side.Partial), with), "; ")
+			}
+		}
 	}
 	h.under = append(h.under, u)
 	if err := h.stores.Begin(t); err != nil {

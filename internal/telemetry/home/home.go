@@ -121,11 +121,11 @@ func (h *Home) start(ctx context.Context) error {
 	if err := h.open(ctx); err != nil {
 		return err
 	}
+	for _, u := range h.under { // before orders can come in
+		h.again(ctx, u)
+	}
 	if err := h.serve(ctx); err != nil {
 		return err
-	}
-	for _, u := range h.under {
-		h.again(ctx, u)
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	h.stop = stop

@@ -65,6 +65,10 @@ func (s *Store) Handler() http.Handler {
 	})
 }
 
+// undescribed lets the interface's own description, which is not among reads, have no paths:
+// writing all of it as YAML takes 0.2 s of a core and 25 MB at each start.
+var undescribed = []string{"/-"}
+
 func (s *Store) api() *v1.API {
 	return v1.NewAPI(
 		s.engine, s.db, nil, nil, s.db,
@@ -76,7 +80,7 @@ func (s *Store) api() *v1.API {
 		&v1.PrometheusVersion{Version: promVersion, GoVersion: runtime.Version()},
 		nil, nil, prometheus.NewRegistry(), prometheus.NewRegistry(), nil,
 		false, nil, false, false, false, false, s.o.Lookback, false, false, nil, nil,
-		v1.OpenAPIOptions{}, newParser(),
+		v1.OpenAPIOptions{IncludePaths: undescribed}, newParser(),
 	)
 }
 

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// Flags that make no sense say so before anything is built, with what to do instead.
+func TestWrongObservingFlags(t *testing.T) {
+	root := checkout(t)
+	check := func(want string, args ...string) {
+		t.Helper()
+		args = append([]string{"run", "--root", root, "--out", filepath.Join(root, "r")}, args...)
+		_, stderr, exit := say(t, mock{}, args...)
+		if exit != exitUsage {
+			t.Errorf("%q exits %d, want %d", args, exit, exitUsage)
+		}
+		has(t, "the error", stderr, want)
+	}
+	check("write --telemetry=otlp=http://x:1", "--telemetry", "otlp=http://x:1")
+	check("want otlp=http://HOST:4318", "--telemetry=otlp=")
+	check("one other endpoint", "--telemetry=otlp=http://x:1,otlp=http://y:1")
+	check("a password on a command line", "--telemetry=otlp=http://me:secret@x:1")
+	check("want embedded", "--telemetry=all")
+	check("there are cpu, alloc, lock, offcpu", "--profile", "time")
+	check("name one kind", "--profile-in-window", "--profile", "cpu,alloc")
+	check("add --telemetry", "--traces", "5%")
+	check("not a percentage", "--telemetry", "--traces", "5")
+	check("none of the targets can have it", "--agent", "otel-java/full", "--targets",
+		"go-nethttp")
+}
