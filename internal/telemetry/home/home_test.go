@@ -150,7 +150,7 @@ func TestOrders(t *testing.T) {
 			"phase, open and close"},
 		{"POST", "/prony/mark", jason, `{"trial":"a","kind":"open","name":"x"}`, 204, ""},
 		{"GET", "/prony/stats", "", "", 200, `"marks":[{"trial":"a","kind":"open"`},
-		{"POST", "/prony/end", jason, `{"trial":"a"}`, 200, `"loads":{"high":{"spans":4`},
+		{"POST", "/prony/end", jason, `{"trial":"a"}`, 200, `"high":{"windowNs":0,"spans":4`},
 		{"POST", "/prony/end", jason, `{"trial":"a"}`, 409, "not under way"},
 		{"GET", "/anything", "", "", 404, ""},
 	} {
