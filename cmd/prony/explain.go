@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	pprof "github.com/google/pprof/profile"
 	"github.com/spf13/cobra"
 
 	"prony/internal/gc"
@@ -104,45 +103,41 @@ func findStory(dir string, f explainFlags) (*story, error) {
 	slices.SortStableFunc(found, func(a, b *story) int {
 		return cmp.Compare(b.request.ResponseNs, a.request.ResponseNs)
 	})
-	for _, s := range found {
-		if err := s.gather(); err != nil {
-			return nil, err
-		}
-		if s.trace != nil {
-			return s, nil
-		}
+	traces, _, err := spans.Read(homeIn(dir), spans.Filter{})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
-	return found[0], nil
+	byID := map[string]*spans.Trace{}
+	for _, t := range traces {
+		byID[t.TraceID] = t
+	}
+	at := slices.IndexFunc(found, func(s *story) bool { return byID[s.request.TraceID] != nil })
+	s := found[max(at, 0)]
+	s.trace = byID[s.request.TraceID]
+	return s, s.gather()
 }
 
-func (s *story) gather() error {
-	home := homeIn(s.dir)
-	traces, _, err := spans.Read(home, spans.Filter{ID: s.request.TraceID, Limit: 1})
+// gather reads what there is beside the trace.
+func (s *story) gather() (err error) {
+	s.lines, _, err = logs.Read(homeIn(s.dir), logs.Filter{TraceID: s.request.TraceID, Limit: 50})
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if len(traces) > 0 {
-		s.trace = traces[0]
-	}
-	s.lines, _, err = logs.Read(home, logs.Filter{TraceID: s.request.TraceID, Limit: 50})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return s.collections()
+	s.collections()
+	return nil
 }
 
 // collections finds the pauses that the request ran into, of any process of the target.
-func (s *story) collections() error {
+func (s *story) collections() {
 	logs, err := gc.ReadTrial(filepath.Join(s.dir, "logs"), s.record.Trial)
 	if err != nil {
-		return nil // losing them loses drill-down only
+		return // losing them loses drill-down only
 	}
 	from := s.load.OpenedNs + s.request.ScheduledNs
 	for _, log := range logs {
 		s.logged = true
 		s.pauses = append(s.pauses, log.During(from, from+s.request.ResponseNs)...)
 	}
-	return nil
 }
 
 func (s *story) print(w io.Writer) error {
@@ -163,7 +158,8 @@ func (s *story) print(w io.Writer) error {
 	}
 	s.printPauses(w)
 	s.printMoment(w)
-	return s.printProfile(w)
+	s.printProfile(w)
+	return nil
 }
 
 func whyText(r result.Traced) string {
@@ -232,7 +228,8 @@ func (s *story) printPauses(w io.Writer) {
 
 // printMoment tells what the service used when the request was under way.
 func (s *story) printMoment(w io.Writer) {
-	data, err := readInRoot(s.dir, "series/"+s.record.Trial+"."+s.load.Name+".json")
+	name := "series/" + s.record.Trial + "." + s.load.Name + ".json"
+	data, err := fs.ReadFile(os.DirFS(s.dir), name)
 	var samples trial.Samples
 	if err != nil || json.Unmarshal(data, &samples) != nil {
 		return // losing it loses drill-down only
@@ -249,18 +246,14 @@ func (s *story) printMoment(w io.Writer) {
 }
 
 // printProfile lists where the processor was during the load.
-func (s *story) printProfile(w io.Writer) error {
+func (s *story) printProfile(w io.Writer) {
 	for _, p := range s.record.Profiles {
 		if p.Load != s.load.Name || p.Kind != profile.CPU || p.File == "" {
 			continue
 		}
-		in, err := os.OpenInRoot(s.dir, p.File) // what a record names lies in its run
+		seen, err := profile.Open(os.DirFS(s.dir), p.File)
 		if err != nil {
 			continue // likewise
-		}
-		seen, err := pprof.Parse(in)
-		if err = errors.Join(err, in.Close()); err != nil {
-			return fmt.Errorf("explain: %w", err)
 		}
 		fmt.Fprintf(w, "where the processor was during %s, by %s, all requests together\n", p.Load,
 			p.Tool)
@@ -270,16 +263,6 @@ func (s *story) printProfile(w io.Writer) error {
 		fmt.Fprintf(w, "  prony profile %s --trial %s -o flame.html draws it\n", s.dir,
 			s.record.Trial)
 	}
-	return nil
-}
-
-func readInRoot(dir, name string) ([]byte, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	return root.ReadFile(name)
 }
 
 func clockText(unixNs int64) string {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -122,15 +121,7 @@ func (a *app) profile(run string, f profileFlags) error {
 			return fmt.Errorf("--diff %s: %w", f.diff, err)
 		}
 	}
-	out := a.stdout
-	if f.out == "" {
-		return printProfile(out, f, shown, other)
-	}
-	file, err := os.Create(f.out)
-	if err != nil {
-		return fmt.Errorf("write profile: %w", err)
-	}
-	return errors.Join(printProfile(file, f, shown, other), file.Close())
+	return a.write(f.out, func(w io.Writer) error { return printProfile(w, f, shown, other) })
 }
 
 // against is what --diff names: a run and the flags that choose from it.
@@ -175,7 +166,7 @@ func (a *app) readProfile(run string, f profileFlags) (*taken, error) {
 				failed = append(failed, r.Trial+": "+p.Failed)
 				continue
 			}
-			one, err := openProfile(filepath.Join(run, filepath.FromSlash(p.File)))
+			one, err := profile.Open(os.DirFS(run), p.File)
 			if err != nil {
 				return nil, err
 			}
@@ -224,19 +215,6 @@ func noProfile(run string, f profileFlags, failed, has []string) error {
 	}
 	return fmt.Errorf("%w: profiles are taken when the suite says so, or by prony run --profile "+
 		"%s", err, f.kind)
-}
-
-func openProfile(file string) (*pprof.Profile, error) {
-	in, err := os.Open(file)
-	if err != nil {
-		return nil, fmt.Errorf("read profile: %w; details beside the records may have been deleted",
-			err)
-	}
-	p, err := pprof.Parse(in)
-	if err := errors.Join(err, in.Close()); err != nil {
-		return nil, fmt.Errorf("read profile %s: %w", file, err)
-	}
-	return p, nil
 }
 
 func printProfile(w io.Writer, f profileFlags, shown, other *taken) error {

@@ -98,7 +98,7 @@ func start(ctx context.Context, launcher launch.Launcher, s *service.Service, t 
 	}
 	defer func() { err = errors.Join(err, p.Stop(p.Grace())) }()
 	if err == nil {
-		_, _, err = service.WaitReady(bounded, nil, p.Addr.String(), s.Run.Ready, p.Began(),
+		_, _, err = service.WaitReady(bounded, nil, p.Addr().String(), s.Run.Ready, p.Began(),
 			p.Exited())
 	}
 	if err != nil {
@@ -106,6 +106,6 @@ func start(ctx context.Context, launcher launch.Launcher, s *service.Service, t 
 		return fmt.Errorf("%w; it wrote:\n  %s", err, strings.Join(log[max(0, len(log)-20):],
 			"\n  "))
 	}
-	return see(ctx, s.Full(t), s, service.Checker{Base: p.Addr.String(), Mode: t.Mode,
+	return see(ctx, s.Full(t), s, service.Checker{Base: p.Addr().String(), Mode: t.Mode,
 		Logs: func() []string { return p.Log(10000) }})
 }

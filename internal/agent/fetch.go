@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"strings"
 
+	"prony/internal/cache"
 	"prony/internal/result"
 )
 
@@ -99,13 +100,13 @@ func (f *Fetcher) fetch(ctx context.Context, a Agent, get bool) (Fetched, error)
 	if err != nil {
 		return out, err
 	}
-	cache, err := f.cache()
+	kept, err := cache.Folder(f.Cache, f.Root, "agents")
 	if err != nil {
 		return out, err
 	}
-	folder := filepath.Join(cache, a.Name+"-"+hash[:hashDigits])
+	folder := filepath.Join(kept, a.Name+"-"+hash[:hashDigits])
 	if get {
-		unlock, err := lock(ctx, filepath.Join(cache, a.Name+".lock"), func() {
+		unlock, err := cache.Lock(ctx, filepath.Join(kept, a.Name+".lock"), "fetch", func() {
 			f.say("fetch agent %s: waiting for another fetch of it", a.Name)
 		})
 		if err != nil {
@@ -154,21 +155,6 @@ func (f *Fetcher) hash(ctx context.Context, a Agent) (string, error) {
 		fmt.Fprintf(h, "pinned %s by %s\n", sum, f.toolVersion(ctx, a.Tool()))
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-func (f *Fetcher) cache() (string, error) {
-	cache := f.Cache
-	if cache == "" {
-		cache = filepath.Join(f.Root, ".prony", "agents")
-	}
-	cache, err := filepath.Abs(cache)
-	if err == nil {
-		err = os.MkdirAll(cache, 0o755)
-	}
-	if err != nil {
-		return "", fmt.Errorf("make the cache: %w", err)
-	}
-	return cache, nil
 }
 
 // contentDir holds what was fetched, below the folder of its hash.

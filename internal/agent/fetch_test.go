@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"prony/internal/cache"
 )
 
 // bench is a fetcher whose tools are functions of the test.
@@ -189,11 +191,11 @@ func TestFetchesOfOneAgentWaitForEachOther(t *testing.T) {
 
 func TestWaitingCanBeEnded(t *testing.T) {
 	b := newBench(t, copies(t, "a jar"))
-	cache, err := b.cache()
+	kept, err := cache.Folder(b.Cache, b.Root, "agents")
 	if err != nil {
 		t.Fatal(err)
 	}
-	unlock, err := lock(t.Context(), filepath.Join(cache, "jar.lock"), nil)
+	unlock, err := cache.Lock(t.Context(), filepath.Join(kept, "jar.lock"), "fetch", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -171,7 +172,7 @@ func (k *checker) fetch(at string, a Agent) {
 }
 
 func (k *checker) env(at string, a Agent, env map[string]string) {
-	for _, name := range sortedKeys(env) {
+	for _, name := range slices.Sorted(maps.Keys(env)) {
 		where := at + "." + name
 		switch {
 		case slices.Contains(suite.OwnEnv, name):

@@ -162,13 +162,13 @@ func (w *workshop) ride(t *testing.T, r agent.Ride, f agent.Fetched, name string
 			t.Logf("it wrote:\n%s", text[max(0, len(text)-8000):])
 		}
 	}()
-	_, ready, err := service.WaitReady(ctx, nil, p.Addr.String(), s.Run.Ready, p.Began(),
+	_, ready, err := service.WaitReady(ctx, nil, p.Addr().String(), s.Run.Ready, p.Began(),
 		p.Exited())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("ready after %v", time.Duration(ready).Round(time.Millisecond))
-	report, err := service.Conform(ctx, service.Checker{Base: p.Addr.String(), Mode: target.Mode,
+	report, err := service.Conform(ctx, service.Checker{Base: p.Addr().String(), Mode: target.Mode,
 		Logs: func() []string { return p.Log(10000) }}, "hello")
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +176,7 @@ func (w *workshop) ride(t *testing.T, r agent.Ride, f agent.Fetched, name string
 	for _, failure := range report.Failures() {
 		t.Errorf("answers differ: %s", failure)
 	}
-	x.listen(ctx, t, fmt.Sprintf("http://%s/hello/%s?key=7", p.Addr, target.Mode))
+	x.listen(ctx, t, fmt.Sprintf("http://%s/hello/%s?key=7", p.Addr(), target.Mode))
 	if r.Scrape != "" {
 		text := get(ctx, t, fmt.Sprintf("http://127.0.0.1:%d%s", x.page, r.Scrape), "")
 		if !strings.Contains(text, "jvm_memory_used_bytes") {

@@ -1,19 +1,14 @@
 package agent
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"syscall"
-	"time"
 )
 
 // bytecode is left out of digests: Python writes it where it likes, with times in it.
@@ -79,36 +74,3 @@ func copyFile(from, to string) error {
 	}
 	return os.WriteFile(to, data, 0o644)
 }
-
-const lockPoll = 50 * time.Millisecond
-
-// lock takes an advisory lock on a file (flock(2)), as builds do: the kernel gives it back when the
-// program ends, however that happens, and the file stays. It calls waiting, once, when another one
-// holds it.
-func lock(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("open the lock: %w", err)
-	}
-	for tries := 0; ; tries++ {
-		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return func() { _ = file.Close() }, nil // the last close gives the lock back
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			return nil, errors.Join(fmt.Errorf("lock %s: %w", filepath.Base(path), err),
-				file.Close())
-		}
-		if tries == 0 {
-			waiting()
-		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(fmt.Errorf("wait for another fetch: %w", context.Cause(ctx)),
-				file.Close())
-		case <-time.After(lockPoll):
-		}
-	}
-}
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"runtime"
 	"slices"
@@ -38,7 +39,7 @@ func (r Ride) Own(lookup func(string) (string, bool)) (map[string]string, error)
 
 // lacks says which variables of the user's environment the level needs and are not set.
 func (r Ride) lacks(lookup func(string) (string, bool)) (missing []string) {
-	for _, name := range sortedKeys(r.Env) {
+	for _, name := range slices.Sorted(maps.Keys(r.Env)) {
 		missing = append(missing, unset(r.Env[name], lookup)...)
 	}
 	return missing

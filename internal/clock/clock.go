@@ -37,3 +37,13 @@ func Kernel() (int64, error) {
 	}
 	return offset, nil
 }
+
+// KernelNow is the present on CLOCK_MONOTONIC, by which other processes measure, too; 0 where the
+// kernel does not say.
+func KernelNow() int64 {
+	offset, err := Kernel()
+	if err != nil {
+		return 0
+	}
+	return Mono() + offset
+}

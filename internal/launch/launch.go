@@ -5,6 +5,7 @@ package launch
 
 import (
 	"context"
+	"net/netip"
 	"time"
 )
 
@@ -18,6 +19,13 @@ type Spec struct {
 	CPUs        float64  // at most this much processor time per second
 	MemoryBytes int64    // at most this much memory; 0 for no limit
 	LogFile     string   // standard output and error go there
+	Port        int      // it will take requests there
+
+	// Image is what a launcher of containers starts, Args behind its entry point; Dir is the
+	// image's own. Other launchers know nothing of images.
+	Image string
+	// Mounts are files and folders of the host that a container must have, each at its own place.
+	Mounts []Mount
 
 	// Beside is a process of the same launcher whose limits this one shares: both together may use
 	// what it was given, where one limit can hold several processes, as that of a cgroup does.
@@ -25,6 +33,12 @@ type Spec struct {
 	// ShareBytes is this process's part of MemoryBytes, for limits that hold one process only; 0:
 	// all of it.
 	ShareBytes int64
+}
+
+// Mount is a file or folder that a container shares with the host.
+type Mount struct {
+	Path  string // absolute, the same inside
+	Write bool   // else it can only be read there
 }
 
 // Launcher starts a target. An error means that nothing is left running.
@@ -35,6 +49,8 @@ type Launcher interface {
 
 // Process is a started target, all its processes together.
 type Process interface {
+	// Addr is where it takes requests, if it does.
+	Addr() netip.AddrPort
 	// Began is the moment (clock.Mono) at which the target's own program began to run.
 	Began() int64
 	// Main is the number of its main process, which leads its process group; 0: it has none.
@@ -46,7 +62,8 @@ type Process interface {
 	Groups() []Group
 	// Limits lists what the kernel was seen to enforce and what it would not.
 	Limits() (inForce, missing []string)
-	// Exited is closed when the main process has ended, wanted or not. Exit says how, after that.
+	// Exited is closed when the main process has ended, wanted or not. Exit says how, after that:
+	// "exit status 0", "signal: killed", and what killed it where that was the memory's limit.
 	Exited() <-chan struct{}
 	Exit() string
 	// Log returns up to n last lines of what it wrote.

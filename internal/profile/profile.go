@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -59,6 +60,16 @@ type Subject struct {
 	Dir         string // a scratch folder that the subject may write into; absolute
 	Cores       []int  // where helpers of a profiler may run: not the target's; nil: anywhere
 	Tools       Tools
+}
+
+// Processes are the subject's, each once, the one that takes the requests first.
+func (s Subject) Processes() (out []int) {
+	for _, pid := range append([]int{s.PID}, s.PIDs...) {
+		if pid > 0 && !slices.Contains(out, pid) {
+			out = append(out, pid)
+		}
+	}
+	return out
 }
 
 // Tools are where profilers are that are fetched as agents are. An empty path: not fetched.
@@ -180,4 +191,19 @@ func marked(p *pprof.Profile, mark string) (out []string) {
 		}
 	}
 	return out
+}
+
+// Open reads a profile that a record names, below the run's folder and never outside: io/fs refuses
+// such names.
+func Open(run fs.FS, name string) (*pprof.Profile, error) {
+	file, err := run.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("read profile: %w; details beside the records may have been deleted",
+			err)
+	}
+	p, err := pprof.Parse(file)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return nil, fmt.Errorf("read profile %s: %w", name, err)
+	}
+	return p, nil
 }

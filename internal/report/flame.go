@@ -1,7 +1,6 @@
 package report
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -77,7 +76,11 @@ func addUp(run fs.FS, key profiledKey, taken []result.Profile) Profiled {
 		Process: key.process}
 	var all []*pprof.Profile
 	for _, t := range taken {
-		p, err := openProfile(run, t)
+		if t.Failed != "" {
+			out.Missing = append(out.Missing, t.Failed)
+			continue
+		}
+		p, err := profile.Open(run, t.File)
 		if err != nil {
 			out.Missing = append(out.Missing, err.Error())
 			continue
@@ -101,23 +104,6 @@ func addUp(run fs.FS, key profiledKey, taken []result.Profile) Profiled {
 	out.Tool, out.Notes = profile.Tool(sum), profile.Notes(sum)
 	out.Top, out.Flame = profile.Top(sum, topRows), profile.Flame(sum)
 	return out
-}
-
-// openProfile reads a file below the run's folder, and none outside: io/fs refuses such names.
-func openProfile(run fs.FS, p result.Profile) (*pprof.Profile, error) {
-	if p.Failed != "" {
-		return nil, errors.New(p.Failed)
-	}
-	file, err := run.Open(p.File)
-	if err != nil {
-		return nil, fmt.Errorf("read profile: %w; details beside the records may have been deleted",
-			err)
-	}
-	out, err := pprof.Parse(file)
-	if err := errors.Join(err, file.Close()); err != nil {
-		return nil, fmt.Errorf("read profile %s: %w", p.File, err)
-	}
-	return out, nil
 }
 
 // what names a profile within its scenario.

@@ -11,10 +11,9 @@ type Telemetry struct {
 
 // Signals, as Signal.Name has them.
 const (
-	Spans    = "spans"
-	Points   = "points" // of metrics
-	Logs     = "logs"
-	Profiles = "profiles"
+	Spans  = "spans"
+	Points = "points" // of metrics
+	Logs   = "logs"
 )
 
 // Signal counts the items of one kind. Received = Kept + Dropped; Refused came on top and were

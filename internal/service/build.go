@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"prony/internal/cache"
 	"prony/internal/clock"
 )
 
@@ -118,7 +119,7 @@ func (b *Builder) build(ctx context.Context, s *Service) (*Built, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the sources: %w", err)
 	}
-	cache, err := b.cache()
+	kept, err := cache.Folder(b.Cache, b.Root, "build")
 	if err != nil {
 		return nil, err
 	}
@@ -126,14 +127,14 @@ func (b *Builder) build(ctx context.Context, s *Service) (*Built, error) {
 	if s.Other != "" {
 		name += "-" + s.Other
 	}
-	unlock, err := lock(ctx, filepath.Join(cache, name+".lock"), func() {
+	unlock, err := cache.Lock(ctx, filepath.Join(kept, name+".lock"), "build", func() {
 		b.say("build %s: waiting for another build of it", s.Label())
 	})
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	folder := filepath.Join(cache, name+"-"+hash[:hashDigits])
+	folder := filepath.Join(kept, name+"-"+hash[:hashDigits])
 	built := &Built{Dir: filepath.Join(folder, copyDir), Hash: hash, Tools: tools,
 		Log: filepath.Join(folder, logFile)}
 	if b.take(s, built) {
@@ -143,21 +144,6 @@ func (b *Builder) build(ctx context.Context, s *Service) (*Built, error) {
 		return nil, err
 	}
 	return built, nil
-}
-
-func (b *Builder) cache() (string, error) {
-	cache := b.Cache
-	if cache == "" {
-		cache = filepath.Join(b.Root, ".prony", "build")
-	}
-	cache, err := filepath.Abs(cache)
-	if err == nil {
-		err = os.MkdirAll(cache, 0o755)
-	}
-	if err != nil {
-		return "", fmt.Errorf("make the cache: %w", err)
-	}
-	return cache, nil
 }
 
 // hash is the identity of a build: what goes in, rather than what comes out, which few tools make

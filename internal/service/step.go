@@ -8,16 +8,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
-	"syscall"
-	"time"
 )
 
 const (
 	tailLines = 20       // of the log in an error
 	tailBytes = 64 << 10 // read at most to find them
-	lockPoll  = 50 * time.Millisecond
 )
 
 // steps runs the build's steps one after another, their output in the log.
@@ -77,34 +73,4 @@ func withTail(err error, log *os.File) error {
 	lines := strings.Split(string(bytes.TrimRight(data, "\n")), "\n")
 	lines = lines[max(0, len(lines)-tailLines):]
 	return fmt.Errorf("%w; the end of %s:\n  %s", err, log.Name(), strings.Join(lines, "\n  "))
-}
-
-// lock takes an advisory lock on a file (flock(2)), which the kernel gives back when the program
-// ends, however that happens. It calls waiting, once, when another one holds it. The file stays:
-// removing it would let two builders lock two files of one name.
-func lock(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("open the lock: %w", err)
-	}
-	for tries := 0; ; tries++ {
-		// Asking again and again, because a blocked flock does not see the context.
-		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return func() { _ = file.Close() }, nil // the last close gives the lock back
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			return nil, errors.Join(fmt.Errorf("lock %s: %w", filepath.Base(path), err),
-				file.Close())
-		}
-		if tries == 0 {
-			waiting()
-		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(fmt.Errorf("wait for another build: %w", context.Cause(ctx)),
-				file.Close())
-		case <-time.After(lockPoll):
-		}
-	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"prony/internal/result"
 )
 
 // CapacityLoad is the name by which rates refer to what the bare target delivered, once, before the
@@ -28,10 +30,10 @@ const (
 	capacityLead        = Duration(second)
 )
 
-// Roles of trials beside the comparison; result.Roles has the same.
+// Roles of trials beside the comparison.
 const (
-	Pilot    = "pilot"    // measures the capacity
-	Observed = "observed" // runs with Watching and Observe, to explain the comparison's numbers
+	Pilot    = result.Pilot    // measures the capacity
+	Observed = result.Observed // runs with Watching and Observe, to explain the numbers
 )
 
 // Profilers are the tools that take them, as package profile names them.

@@ -63,7 +63,6 @@ type Part struct {
 
 // System is a target that runs, in the order of its start.
 type System struct {
-	Addr  netip.AddrPort // where it takes requests
 	Parts []Part
 
 	mu     sync.Mutex
@@ -90,11 +89,9 @@ func (s Starter) Start(ctx context.Context, o Order) (*System, error) {
 	if err != nil {
 		return nil, err
 	}
-	front := values.Ports[len(values.Ports)-1]
-	sys := &System{exited: make(chan struct{}), ended: -1,
-		Addr: netip.AddrPortFrom(netip.MustParseAddr(host), uint16(front))}
+	sys := &System{exited: make(chan struct{}), ended: -1}
 	for i, start := range starts {
-		if err := s.add(ctx, sys, o, start); err != nil {
+		if err := s.add(ctx, sys, o, start, i == len(starts)-1); err != nil {
 			return sys.orNil(), err
 		}
 		if i < len(starts)-1 {
@@ -115,14 +112,15 @@ func (s *System) orNil() *System {
 }
 
 // add launches one process beside those that run.
-func (s Starter) add(ctx context.Context, sys *System, o Order, start service.Start) error {
+func (s Starter) add(ctx context.Context, sys *System, o Order, start service.Start,
+	front bool) error {
 	spec := launch.Spec{
 		Name: o.Name, Dir: o.Built.Dir, Args: start.Args, Env: start.Env, LogFile: o.LogFile,
-		Cores: o.Cores, CPUs: o.CPUs, MemoryBytes: o.MemoryBytes,
+		Cores: o.Cores, CPUs: o.CPUs, MemoryBytes: o.MemoryBytes, Port: start.Port,
 	}
 	if start.Name != "" {
 		spec.ShareBytes = start.MemoryBytes
-		if start.Port != int(sys.Addr.Port()) {
+		if !front {
 			spec.LogFile = strings.TrimSuffix(o.LogFile, ".log") + "." + start.Name + ".log"
 		}
 	}
@@ -145,8 +143,8 @@ func (s Starter) add(ctx context.Context, sys *System, o Order, start service.St
 // await waits for the process that was started last.
 func (s Starter) await(ctx context.Context, sys *System, start service.Start) error {
 	part := &sys.Parts[len(sys.Parts)-1]
-	addr := netip.AddrPortFrom(sys.Addr.Addr(), uint16(start.Port)).String()
-	_, ready, err := service.WaitReady(ctx, s.Dial, addr, start.Ready, part.Began(), sys.exited)
+	_, ready, err := service.WaitReady(ctx, s.Dial, part.Addr().String(), start.Ready,
+		part.Began(), sys.exited)
 	if errors.Is(err, service.ErrExited) {
 		return fmt.Errorf("wait for %s: %w; what ended is %s", start.Name, err, sys.Exit())
 	}
@@ -173,6 +171,9 @@ func (s *System) fallen() int {
 	defer s.mu.Unlock()
 	return s.ended
 }
+
+// Addr is where the last part takes requests.
+func (s *System) Addr() netip.AddrPort { return s.Parts[len(s.Parts)-1].Addr() }
 
 // Began is when the first process began.
 func (s *System) Began() int64 { return s.Parts[0].Began() }

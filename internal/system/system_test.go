@@ -106,7 +106,7 @@ func TestSystem(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := service.WaitReady(t.Context(), nil, sys.Addr.String(), "/ready",
+			if _, _, err := service.WaitReady(t.Context(), nil, sys.Addr().String(), "/ready",
 				sys.Began(), sys.Exited()); err != nil {
 				t.Fatal(err)
 			}
@@ -229,7 +229,7 @@ func TestWorkersWithGroupsOfTheirOwn(t *testing.T) {
 				t.Fatal(err)
 			}
 			// A python3 that chooses among several versions has helpers until it listens.
-			if _, _, err := service.WaitReady(t.Context(), nil, sys.Addr.String(), "/ready",
+			if _, _, err := service.WaitReady(t.Context(), nil, sys.Addr().String(), "/ready",
 				sys.Began(), sys.Exited()); err != nil {
 				t.Fatal(err)
 			}

@@ -19,6 +19,7 @@ const (
 	beginWait = 5 * time.Second
 	markWait  = 2 * time.Second
 	endWait   = 15 * time.Second // the home waits up to 3 s for silence, then stores what is open
+	ownWait   = 5 * time.Second
 	markQueue = 256
 	maxAnswer = 64 << 20
 )
@@ -37,6 +38,9 @@ type Client struct {
 	mu    sync.Mutex
 	began string   // the trial
 	why   []string // what went wrong since
+	deaf  bool     // it did not take what the lab measured, and is asked no more
+	lost  string   // why not, until a report has said it
+	told  bool     // a report will have said it
 }
 
 // order is a mark to be sent or, with reached, a place in the queue.
@@ -99,8 +103,35 @@ func (c *Client) End(ctx context.Context) Report {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r.Telemetry.Partial = strings.Join(append(notEmpty(r.Telemetry.Partial), c.why...), "; ")
+	r.Telemetry.Partial = Also(r.Telemetry.Partial, strings.Join(c.why, "; "))
+	r.Telemetry.Partial = Also(r.Telemetry.Partial, c.lost)
+	c.lost = ""
 	return r
+}
+
+// Points tells what the lab itself measured, between windows. It fails nothing: the next report has
+// what went wrong first, once. A home that did not answer is asked no more, since every trial to
+// come would wait for it.
+func (c *Client) Points(ctx context.Context, o Own) {
+	c.mu.Lock()
+	deaf := c.deaf
+	c.mu.Unlock()
+	if deaf {
+		return
+	}
+	err := c.post(ctx, "/prony/points", ownWait, o, nil)
+	if err == nil {
+		return
+	}
+	var no refusal
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.deaf = c.deaf || !errors.As(err, &no)
+	if !c.told {
+		c.told = true
+		c.lost = fmt.Sprintf("tell the home of telemetry what the lab measured in %s: %v",
+			o.Trial.ID, err)
+	}
 }
 
 func (c *Client) trial() string {
@@ -125,11 +156,12 @@ func (c *Client) drain(ctx context.Context) {
 	}
 }
 
-func notEmpty(s string) []string {
-	if s == "" {
-		return nil
+// Also adds a reason to those that there are.
+func Also(reasons, more string) string {
+	if reasons == "" || more == "" {
+		return reasons + more
 	}
-	return []string{s}
+	return reasons + "; " + more
 }
 
 // Stats asks for all that the home has taken in on its folder.
@@ -177,6 +209,11 @@ func (c *Client) post(ctx context.Context, path string, wait time.Duration, in, 
 	return c.do(ctx, http.MethodPost, path, wait, body, out)
 }
 
+// refusal is the answer of a home that is there.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
 func (c *Client) do(ctx context.Context, method, path string, wait time.Duration, body []byte,
 	out any) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
@@ -196,7 +233,7 @@ func (c *Client) do(ctx context.Context, method, path string, wait time.Duration
 	case err != nil:
 		return err
 	case res.StatusCode >= http.StatusBadRequest:
-		return errors.New(strings.TrimSpace(string(answer)))
+		return refusal(strings.TrimSpace(string(answer)))
 	case out == nil:
 		return nil
 	}

@@ -2,11 +2,13 @@ package telemetry
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,6 +29,10 @@ type LaunchSpec struct {
 	Nice    int    // its niceness, so that it yields to the generator; 0: 10
 
 	GRPC, HTTP, Zipkin, Query string
+	// Listen is the host of the addresses that are empty, but for Query's: only the lab asks there,
+	// and whoever could reach it could give it orders. It may be the address of a bridge that
+	// containers have to this machine; empty: 127.0.0.1.
+	Listen string
 
 	Forward     string // another OTLP endpoint to send all to; empty: none
 	ForwardOnly bool   // and keep nothing here
@@ -102,14 +108,16 @@ func pipes(cmd *exec.Cmd) (io.Reader, io.Closer, error) {
 
 func (s LaunchSpec) args() []string {
 	args := []string{"telemetry", "serve", "--until-stdin-ends", "--dir", s.Dir}
-	for _, a := range []struct{ flag, address string }{
-		{"--grpc", s.GRPC}, {"--http", s.HTTP}, {"--zipkin", s.Zipkin}, {"--query", s.Query},
+	const here = "127.0.0.1"
+	listen := cmp.Or(s.Listen, here)
+	for _, a := range []struct{ flag, address, host string }{
+		{"--grpc", s.GRPC, listen}, {"--http", s.HTTP, listen}, {"--zipkin", s.Zipkin, listen},
+		{"--query", s.Query, here},
 	} {
-		address := a.address
-		if address == "" {
-			address = "127.0.0.1:0"
-		}
-		args = append(args, a.flag, address)
+		args = append(args, a.flag, cmp.Or(a.address, net.JoinHostPort(a.host, "0")))
+	}
+	if s.Listen != "" {
+		args = append(args, "--expose")
 	}
 	if s.Forward != "" {
 		args = append(args, "--forward", s.Forward)

@@ -255,16 +255,6 @@ func (f *life) collections() {
 	}
 }
 
-// kernelNs is a moment of clock.Mono on CLOCK_MONOTONIC, which JVMs log by; 0 where the kernel does
-// not say.
-func kernelNs(mono int64) int64 {
-	offset, err := clock.Kernel()
-	if err != nil {
-		return 0
-	}
-	return mono + offset
-}
-
 // salt keeps the trace ids of trials apart.
 func (f *life) salt() uint64 {
 	h := fnv.New64a()

@@ -103,7 +103,7 @@ func (f *life) measureOne(ctx context.Context, l suite.Load) error {
 	spec.OnWindow = func(open bool) {
 		if open {
 			before = f.watch.Mark()
-			from, opened = kernelNs(clock.Mono()), clock.Wall().UnixNano()
+			from, opened = clock.KernelNow(), clock.Wall().UnixNano()
 			f.markAt(telemetry.Open, l.Name, opened)
 		} else {
 			closed = clock.Wall().UnixNano()

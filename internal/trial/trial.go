@@ -285,7 +285,7 @@ func (f *life) launch(ctx context.Context) error {
 	if sys == nil {
 		return err
 	}
-	f.proc, f.addr = sys, sys.Addr
+	f.proc, f.addr = sys, sys.Addr()
 	for _, p := range sys.Parts {
 		f.rec.Provenance.ServiceArgs = p.Args
 		if p.Name != "" {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -130,7 +131,13 @@ func (p *proc) Crash(how string) {
 	p.l.mu.Unlock()
 }
 
-func (p *proc) Began() int64            { return p.began }
+func (p *proc) Began() int64 { return p.began }
+
+// Addr implements launch.Process.
+func (p *proc) Addr() netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(p.spec.Port))
+}
+
 func (p *proc) Main() int               { return 0 }
 func (p *proc) PIDs() []int             { return nil }
 func (p *proc) Groups() []launch.Group  { return nil }

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -285,6 +286,11 @@ func setCores(set *unix.CPUSet) []int {
 		}
 	}
 	return out
+}
+
+// Addr is on the loopback interface, where all plain processes are told to listen.
+func (p *proc) Addr() netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(p.spec.Port))
 }
 
 func (p *proc) Began() int64                        { return p.began }

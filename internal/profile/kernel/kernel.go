@@ -37,18 +37,8 @@ const depth = 127
 // Collectors are all that this package has, better ones first.
 func Collectors() []profile.Collector { return []profile.Collector{Tracing{}, Perf{}} }
 
-// processes are the subject's, each once.
-func processes(s profile.Subject) []int {
-	pids := slices.Clone(s.PIDs)
-	if s.PID > 0 {
-		pids = append(pids, s.PID)
-	}
-	slices.Sort(pids)
-	return slices.Compact(pids)
-}
-
 func running(s profile.Subject) error {
-	pids := processes(s)
+	pids := s.Processes()
 	if len(pids) == 0 {
 		return errors.New("the subject has no process on this machine")
 	}

@@ -93,7 +93,7 @@ func (Perf) Start(ctx context.Context, s profile.Subject, kind string) (profile.
 	if kind != profile.CPU {
 		return nil, fmt.Errorf("start perf: it takes no %s profiles", kind)
 	}
-	p := &perf{pids: processes(s), cores: s.Cores, ended: make(chan error, 1)}
+	p := &perf{pids: s.Processes(), cores: s.Cores, ended: make(chan error, 1)}
 	p.file = filepath.Join(s.Dir, fmt.Sprintf("perf-%d.data", s.PID))
 	p.names = newNames(p.pids, s)
 	if err := p.start(ctx); err != nil {

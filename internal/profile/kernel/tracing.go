@@ -95,7 +95,7 @@ func (Tracing) Start(ctx context.Context, s profile.Subject, kind string) (profi
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	t := &tracing{kind: kind, pids: processes(s)}
+	t := &tracing{kind: kind, pids: s.Processes()}
 	if err := t.start(s); err != nil {
 		return nil, errors.Join(fmt.Errorf("start to profile by eBPF: %w", err), t.close())
 	}

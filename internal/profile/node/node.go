@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	pprof "github.com/google/pprof/profile"
@@ -29,23 +28,12 @@ func (V8) Kinds() []string { return []string{profile.CPU, profile.Alloc} }
 
 // Fits wants Node, with its inspector open or with the signal that opens it.
 func (V8) Fits(s profile.Subject) error {
-	for _, pid := range processes(s) {
+	for _, pid := range s.Processes() {
 		if err := isNode(pid); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// processes are those of a subject, the first one first.
-func processes(s profile.Subject) []int {
-	out := []int{s.PID}
-	for _, pid := range s.PIDs {
-		if !slices.Contains(out, pid) {
-			out = append(out, pid)
-		}
-	}
-	return out
 }
 
 // method is how a kind is sampled: what is said to begin and to end, and what reads the answer.
@@ -86,7 +74,7 @@ func (c V8) Start(ctx context.Context, s profile.Subject, kind string) (profile.
 		return nil, fmt.Errorf("start V8's profiler: it takes no %q profiles", kind)
 	}
 	run := &session{kind: kind, method: m}
-	for _, pid := range processes(s) {
+	for _, pid := range s.Processes() {
 		if err := run.add(ctx, pid, s); err != nil {
 			return nil, errors.Join(fmt.Errorf("start V8's profiler in process %d: %w", pid, err),
 				run.close())

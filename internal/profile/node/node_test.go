@@ -1,7 +1,6 @@
 package node
 
 import (
-	"bufio"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -21,29 +20,7 @@ func split(t *testing.T, flags ...string) profile.Subject {
 		t.Skip("needs Node: ", err)
 	}
 	cmd := exec.Command(program, append(flags, "testdata/split.js")...)
-	cmd.Stderr = t.Output()
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := in.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := cmd.Wait(); err != nil {
-			t.Error(err)
-		}
-	})
-	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
-		t.Fatalf("the program says %q, error %v", line, err)
-	}
+	profiletest.Start(t, cmd)
 	return profile.Subject{PID: cmd.Process.Pid, Runtime: "node", Language: "JavaScript"}
 }
 

@@ -6,6 +6,7 @@ package profiletest
 
 import (
 	"archive/zip"
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -30,6 +31,35 @@ const Limit = time.Minute
 // tick is the kernel's clock of processor time in /proc/PID/stat: 1/100 s on every Linux (proc(5),
 // sysconf(_SC_CLK_TCK)).
 const tick = 10 * time.Millisecond
+
+// Start runs a program that says when it is ready and ends when its standard input does, even if
+// this test is killed.
+func Start(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	cmd.Stderr = t.Output()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := in.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+		t.Fatalf("the program says %q, error %v", line, err)
+	}
+}
 
 // Take profiles a subject while it spends so much processor time: a profile's samples are bought
 // with that, however busy the machine is.

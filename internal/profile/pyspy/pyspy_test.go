@@ -1,7 +1,6 @@
 package pyspy
 
 import (
-	"bufio"
 	"context"
 	"os"
 	"os/exec"
@@ -21,29 +20,7 @@ func split(t *testing.T) profile.Subject {
 		t.Skip("needs Python: ", err)
 	}
 	cmd := exec.Command(python, "testdata/split.py")
-	cmd.Stderr = t.Output()
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := in.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := cmd.Wait(); err != nil {
-			t.Error(err)
-		}
-	})
-	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
-		t.Fatalf("the program says %q, error %v", line, err)
-	}
+	profiletest.Start(t, cmd)
 	return profile.Subject{PID: cmd.Process.Pid, Runtime: "cpython", Language: "Python",
 		Dir: t.TempDir(), Tools: profile.Tools{PySpy: profiletest.PySpy(t)}}
 }

@@ -33,7 +33,7 @@ import (
 
 const (
 	queueBytes = 16 << 20         // of one signal
-	senders    = 2                // of one signal
+	senders    = 2                // of one signal, but for metrics
 	timeout    = 5 * time.Second  // of one request
 	retrying   = 30 * time.Second // of one request, then it has failed
 )
@@ -52,7 +52,12 @@ type Forward struct {
 // /v1/traces and so on below it), grpc://HOST:PORT or grpcs://… for OTLP over gRPC. It does not
 // wait for anybody to be there.
 func Start(ctx context.Context, endpoint string) (*Forward, error) {
-	factory, cfg, err := config(endpoint)
+	factory, cfg, err := config(endpoint, senders)
+	if err != nil {
+		return nil, err
+	}
+	// One at a time: a database may refuse the sample that comes after a later one of its series.
+	_, inOrder, err := config(endpoint, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +70,7 @@ func Start(ctx context.Context, endpoint string) (*Forward, error) {
 	set.MeterProvider = f.provider
 	var errs [3]error
 	f.traces, errs[0] = factory.CreateTraces(ctx, set, cfg)
-	f.metrics, errs[1] = factory.CreateMetrics(ctx, set, cfg)
+	f.metrics, errs[1] = factory.CreateMetrics(ctx, set, inOrder)
 	f.logs, errs[2] = factory.CreateLogs(ctx, set, cfg)
 	err = errors.Join(errs[:]...)
 	host := componenttest.NewNopHost()
@@ -84,7 +89,7 @@ func (f *Forward) parts() []component.Component {
 	return []component.Component{f.traces, f.metrics, f.logs}
 }
 
-func config(endpoint string) (exporter.Factory, component.Config, error) {
+func config(endpoint string, senders int) (exporter.Factory, component.Config, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" {
 		return nil, nil, fmt.Errorf("forward telemetry to %q: it is no endpoint; write "+

@@ -16,8 +16,12 @@ import (
 	"prony/internal/telemetry"
 )
 
-// maxOrder bounds an order's body; one with hundreds of pages to scrape has some KiB.
-const maxOrder = 1 << 20
+// Bounds of an order's body: one with hundreds of pages to scrape has some KiB, 600 seconds of a
+// load in all the lab's metrics half a MiB.
+const (
+	maxOrder = 1 << 20
+	maxOwn   = 8 << 20
+)
 
 func (h *Home) handler() http.Handler {
 	m := http.NewServeMux()
@@ -34,13 +38,20 @@ func (h *Home) handler() http.Handler {
 		answer(w, s, nil)
 	})
 	m.HandleFunc("POST /prony/trial", func(w http.ResponseWriter, r *http.Request) {
-		order(w, r, func(t telemetry.Trial) (any, error) { return nil, h.begin(r.Context(), t) })
+		order(w, r, maxOrder, func(t telemetry.Trial) (any, error) { return nil, h.begin(r.Context(), t) })
 	})
 	m.HandleFunc("POST /prony/mark", func(w http.ResponseWriter, r *http.Request) {
-		order(w, r, func(m telemetry.Mark) (any, error) { return nil, h.mark(r.Context(), m) })
+		order(w, r, maxOrder, func(m telemetry.Mark) (any, error) { return nil, h.mark(r.Context(), m) })
 	})
 	m.HandleFunc("POST /prony/end", func(w http.ResponseWriter, r *http.Request) {
-		order(w, r, func(o telemetry.Over) (any, error) { return h.end(r.Context(), o.Trial) })
+		order(w, r, maxOrder, func(o telemetry.Over) (any, error) {
+			return h.end(r.Context(), o.Trial)
+		})
+	})
+	m.HandleFunc("POST /prony/points", func(w http.ResponseWriter, r *http.Request) {
+		order(w, r, maxOwn, func(o telemetry.Own) (any, error) {
+			return nil, h.own(r.Context(), o)
+		})
 	})
 	m.Handle("/", h.stores.Handler())
 	return m
@@ -48,14 +59,15 @@ func (h *Home) handler() http.Handler {
 
 // order reads what the lab says. Only JSON that is called so is read: a page in a browser can send
 // any other kind here without being asked whether it may.
-func order[T any](w http.ResponseWriter, r *http.Request, do func(T) (any, error)) {
+func order[T any](w http.ResponseWriter, r *http.Request, most int64,
+	do func(T) (any, error)) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
 		http.Error(w, "orders are application/json", http.StatusUnsupportedMediaType)
 		return
 	}
 	var in T
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxOrder))
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&in); err != nil {
 		http.Error(w, fmt.Sprintf("read the order: %v", err), http.StatusBadRequest)
@@ -89,18 +101,18 @@ func (h *Home) begin(ctx context.Context, t telemetry.Trial) error {
 	if h.find(t.ID) != nil {
 		return fmt.Errorf("begin trial %s: it is under way already", t.ID)
 	}
-	u := &telemetry.Under{Trial: t, Before: plus(h.base, now), BeganNs: kernelNs()}
+	u := &telemetry.Under{Trial: t, Before: plus(h.base, now), BeganNs: clock.KernelNow()}
 	for _, other := range h.under {
 		with := "trials ran side by side: counts are those of all of them"
 		for _, side := range []*telemetry.Under{u, other} {
 			if !strings.Contains(side.Partial, with) {
-				side.Partial = strings.Join(append(some(side.Partial), with), "; ")
+				side.Partial = telemetry.Also(side.Partial, with)
 			}
 		}
 	}
 	h.under = append(h.under, u)
 	if err := h.stores.Begin(t); err != nil {
-		u.Partial = strings.Join(append(some(u.Partial), err.Error()), "; ")
+		u.Partial = telemetry.Also(u.Partial, err.Error())
 	}
 	return nil
 }
@@ -121,7 +133,7 @@ func (h *Home) again(ctx context.Context, u *telemetry.Under) {
 		err = errors.Join(err, h.stores.Mark(m), h.tellMark(ctx, u.Trial, m, false))
 	}
 	if err != nil {
-		u.Partial = strings.Join(append(some(u.Partial), err.Error()), "; ")
+		u.Partial = telemetry.Also(u.Partial, err.Error())
 	}
 }
 
@@ -169,16 +181,15 @@ func (h *Home) end(ctx context.Context, id string) (*telemetry.Report, error) {
 	t := minus(plus(base, h.counted()), u.Before)
 	fill(t.Signals, fates, h.c.ForwardOnly)
 	settle(t.Signals)
-	if ns := kernelNs() - u.BeganNs; ns > 0 {
+	if ns := clock.KernelNow() - u.BeganNs; ns > 0 {
 		t.Home.CPUShare = float64(t.Home.CPUNs) / float64(ns)
 	}
-	why := some(u.Partial)
+	t.Partial = u.Partial
 	for _, err := range []error{err, phases, h.write(ctx)} {
 		if err != nil {
-			why = append(why, err.Error())
+			t.Partial = telemetry.Also(t.Partial, err.Error())
 		}
 	}
-	t.Partial = strings.Join(why, "; ")
 	return &telemetry.Report{Telemetry: t, Loads: loads}, nil
 }
 

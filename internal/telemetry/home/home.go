@@ -5,6 +5,7 @@
 //	intake ─┬─► stores: metrics (TSDB, PromQL), spans, logs ─► Dir
 //	        └─► forward ─► any OTLP endpoint
 //	lab ─► /prony/trial, mark, end ─► counts since, ─► telemetry.Report
+//	lab ─► /prony/points ─► metrics, forward, in no count of what services sent
 //
 // It keeps stats.json as it goes. Killed and started again on the same folder it goes on counting,
 // and says of the trials under way that they are not whole.

@@ -57,7 +57,9 @@ func (h *Home) tellMark(ctx context.Context, t telemetry.Trial, m telemetry.Mark
 		return nil
 	}
 	if h.forward != nil {
-		h.forward.Logs(ctx, event(t, m))
+		events := plog.NewLogs()
+		addEvent(events, t, m)
+		h.forward.Logs(ctx, events)
 	}
 	return errors.Join(h.keepMark(t, m), h.tellMetrics(ctx, d))
 }
@@ -114,10 +116,8 @@ func (h *Home) tellMetrics(ctx context.Context, d pmetric.Metrics) error {
 	if d.DataPointCount() == 0 {
 		return nil
 	}
-	if h.forward != nil {
-		h.forward.Metrics(ctx, d)
-	}
-	if err := h.stores.ConsumeMetrics(ctx, d); err != nil {
+	// What is dropped is a phase of no length: two values for one moment.
+	if _, err := h.tellOwn(ctx, d); err != nil {
 		return fmt.Errorf("store phases: %w", err)
 	}
 	return nil
@@ -134,23 +134,35 @@ func addPhase(d pmetric.Metrics, t telemetry.Trial, p phase, open bool, at pcomm
 	if open {
 		point.SetIntValue(1)
 	}
-	point.Attributes().PutStr("phase", p.name)
-	point.Attributes().PutStr("kind", p.kind)
+	a := point.Attributes()
+	name(a, t)
+	a.PutStr("kind", p.kind)
+	a.PutStr("name", p.name)
+}
+
+// name says what a phase or a mark is of, in the words of the lab's own metrics: a receiver need
+// not make labels of a resource's attributes.
+func name(a pcommon.Map, t telemetry.Trial) {
+	a.PutStr("run", t.Run)
+	a.PutStr("trial", t.ID)
+	a.PutStr("target", t.Target)
+	if t.Variant != "" && t.Variant != "none" {
+		a.PutStr("arm", t.Variant)
+	}
 }
 
 // describe names the lab as the sender, and the trial as metrics and spans do theirs.
 func describe(resource pcommon.Map, t telemetry.Trial) {
-	resource.PutStr("service.name", "prony")
+	resource.PutStr("service.name", telemetry.Lab)
 	resource.PutStr("prony.run", t.Run)
 	resource.PutStr("prony.trial", t.ID)
 	resource.PutStr("prony.target", t.Target)
 	resource.PutStr("prony.variant", t.Variant)
 }
 
-// event is a mark as OpenTelemetry's events are: a log record with a name.
+// addEvent adds a mark as OpenTelemetry's events are: a log record with a name.
 // https://opentelemetry.io/docs/specs/semconv/general/events/
-func event(t telemetry.Trial, m telemetry.Mark) plog.Logs {
-	d := plog.NewLogs()
+func addEvent(d plog.Logs, t telemetry.Trial, m telemetry.Mark) {
 	r := d.ResourceLogs().AppendEmpty()
 	describe(r.Resource().Attributes(), t)
 	rec := r.ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
@@ -162,19 +174,20 @@ func event(t telemetry.Trial, m telemetry.Mark) plog.Logs {
 	rec.Body().SetStr(m.Kind + " " + m.Name)
 	a := rec.Attributes()
 	a.PutStr("event.name", MarkEvent) // where it was before it became a field of its own
-	a.PutStr("prony.run", t.Run)
-	a.PutStr("prony.trial", t.ID)
-	a.PutStr("prony.target", t.Target)
-	a.PutStr("prony.phase", m.Name)
-	a.PutStr("prony.kind", m.Kind)
-	return d
+	name(a, t)
+	a.PutStr("kind", m.Kind)
+	a.PutStr("name", m.Name)
 }
 
-// keepMark appends a line. Marks are few: the file need not stay open.
-func (h *Home) keepMark(t telemetry.Trial, m telemetry.Mark) error {
-	data, err := json.Marshal(line{t.Run, t.Target, t.Variant, m})
-	if err != nil {
-		return fmt.Errorf("keep a mark: %w", err)
+// keepMark appends lines. Marks are few: the file need not stay open.
+func (h *Home) keepMark(t telemetry.Trial, marks ...telemetry.Mark) error {
+	var data []byte
+	for _, m := range marks {
+		text, err := json.Marshal(line{t.Run, t.Target, t.Variant, m})
+		if err != nil {
+			return fmt.Errorf("keep a mark: %w", err)
+		}
+		data = append(append(data, text...), '\n')
 	}
 	h.writing.Lock()
 	defer h.writing.Unlock()
@@ -183,7 +196,7 @@ func (h *Home) keepMark(t telemetry.Trial, m telemetry.Mark) error {
 	if err != nil {
 		return fmt.Errorf("keep a mark: %w", err)
 	}
-	_, err = f.Write(append(data, '\n'))
+	_, err = f.Write(data)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("keep a mark: %w", err)
 	}

@@ -17,7 +17,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"prony/internal/clock"
 	"prony/internal/result"
 	"prony/internal/telemetry"
 )
@@ -80,17 +79,10 @@ func (h *Home) stats(ctx context.Context) telemetry.Stats {
 	if h.forward != nil {
 		var err error
 		if s.Forwarded, err = h.forward.Counts(ctx); err != nil {
-			s.Telemetry.Partial = strings.Join(append(some(s.Telemetry.Partial), err.Error()), "; ")
+			s.Telemetry.Partial = telemetry.Also(s.Telemetry.Partial, err.Error())
 		}
 	}
 	return s
-}
-
-func some(s string) []string {
-	if s == "" {
-		return nil
-	}
-	return []string{s}
 }
 
 // counted is what this process has counted, not those before it.
@@ -135,15 +127,6 @@ func cost() result.HomeCost {
 		}
 	}
 	return out
-}
-
-// kernelNs is a moment that a process started later can measure from.
-func kernelNs() int64 {
-	offset, err := clock.Kernel()
-	if err != nil {
-		return 0 // there is no Linux without this clock
-	}
-	return clock.Mono() + offset
 }
 
 // plus adds counts; the memory is the second's.
@@ -216,7 +199,7 @@ func (h *Home) resume(before *telemetry.Stats) {
 			"memory is lost"
 	}
 	for _, u := range before.Trials {
-		u.Partial = strings.Join(append(some(u.Partial), why), "; ")
+		u.Partial = telemetry.Also(u.Partial, why)
 		h.under = append(h.under, &u)
 	}
 }

@@ -25,6 +25,9 @@ type Stores interface {
 	ConsumeTraces(context.Context, ptrace.Traces) error
 	ConsumeMetrics(context.Context, pmetric.Metrics) error
 	ConsumeLogs(context.Context, plog.Logs) error
+	// ConsumeOwn takes the lab's own gauges, which no count is of, and says by reason how many
+	// samples were not kept.
+	ConsumeOwn(context.Context, pmetric.Metrics) (map[string]int64, error)
 	Handler() http.Handler // Prometheus' HTTP interface
 	Begin(telemetry.Trial) error
 	Mark(telemetry.Mark) error
@@ -54,6 +57,9 @@ type none struct{}
 func (none) ConsumeTraces(context.Context, ptrace.Traces) error    { return nil }
 func (none) ConsumeMetrics(context.Context, pmetric.Metrics) error { return nil }
 func (none) ConsumeLogs(context.Context, plog.Logs) error          { return nil }
+func (none) ConsumeOwn(context.Context, pmetric.Metrics) (map[string]int64, error) {
+	return nil, nil
+}
 func (none) Handler() http.Handler                                 { return http.NotFoundHandler() }
 func (none) Begin(telemetry.Trial) error                           { return nil }
 func (none) Mark(telemetry.Mark) error                             { return nil }
@@ -93,6 +99,10 @@ func (s *stores) ConsumeTraces(ctx context.Context, d ptrace.Traces) error {
 
 func (s *stores) ConsumeMetrics(ctx context.Context, d pmetric.Metrics) error {
 	return s.metrics.ConsumeMetrics(ctx, d)
+}
+
+func (s *stores) ConsumeOwn(ctx context.Context, d pmetric.Metrics) (map[string]int64, error) {
+	return s.metrics.ConsumeOwn(ctx, d)
 }
 
 func (s *stores) ConsumeLogs(ctx context.Context, d plog.Logs) error {

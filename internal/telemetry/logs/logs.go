@@ -75,18 +75,17 @@ type Store struct {
 
 	writing   sync.Mutex // to the file; never taken while mu is held
 	mu        sync.Mutex // for all below
-	trials    []*trial   // under way, in the order of their beginning
+	trials    spans.Roll[*trial]
 	total     Counts
 	keptBytes int64
 	heldBytes int64
 }
 
 type trial struct {
-	telemetry.Trial
-	windows spans.Windows
-	groups  map[string]*group
-	held    []*entry // with trace ids, in the order of their arrival
-	counts  Counts
+	spans.Under
+	groups map[string]*group
+	held   []*entry // with trace ids, in the order of their arrival
+	counts Counts
 }
 
 // Open makes the folder if it is not there and appends to the file in it. A line that a crash tore
@@ -107,31 +106,14 @@ func Open(dir string, o Options) (*Store, error) {
 func (s *Store) Begin(t telemetry.Trial) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.find(t.ID) != nil {
-		return fmt.Errorf("begin trial %s: it is under way already", t.ID)
-	}
-	s.trials = append(s.trials, &trial{Trial: t, groups: map[string]*group{}})
-	return nil
-}
-
-func (s *Store) find(id string) *trial {
-	for _, t := range s.trials {
-		if t.ID == id {
-			return t
-		}
-	}
-	return nil
+	return s.trials.Begin(&trial{Under: spans.Under{Trial: t}, groups: map[string]*group{}})
 }
 
 // Mark opens or closes a window of a trial.
 func (s *Store) Mark(m telemetry.Mark) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := s.find(m.Trial)
-	if t == nil {
-		return fmt.Errorf("mark %s %s: trial %q is not under way", m.Kind, m.Name, m.Trial)
-	}
-	return t.windows.Mark(m)
+	return s.trials.Mark(m)
 }
 
 // ConsumeLogs takes records in. It copies what it keeps.
@@ -140,7 +122,7 @@ func (s *Store) ConsumeLogs(_ context.Context, ld plog.Logs) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range ld.ResourceLogs().All() {
-		service, t := s.origin(r.Resource().Attributes())
+		service, t := s.trials.Origin(r.Resource().Attributes())
 		for _, scope := range r.ScopeLogs().All() {
 			for _, record := range scope.LogRecords().All() {
 				s.consume(t, arrival{record, service, scope.Scope().Name(), wall})
@@ -148,17 +130,6 @@ func (s *Store) ConsumeLogs(_ context.Context, ld plog.Logs) error {
 		}
 	}
 	return nil
-}
-
-func (s *Store) origin(resource pcommon.Map) (string, *trial) {
-	service := spans.ServiceOf(resource)
-	if v, ok := resource.Get(spans.TrialAttribute); ok {
-		return service, s.find(v.AsString())
-	}
-	if len(s.trials) == 0 {
-		return service, nil
-	}
-	return service, s.trials[len(s.trials)-1]
 }
 
 func (s *Store) consume(t *trial, a arrival) {
@@ -171,12 +142,12 @@ func (s *Store) consume(t *trial, a arrival) {
 	ns, level := a.time(), levelOf(a.record)
 	t.counts.Received++
 	t.counts.count(a.service, Severities[level])
-	t.windows.Add(ns, a.wallNs, result.Told{Logs: 1})
+	t.Windows.Add(ns, a.wallNs, result.Told{Logs: 1})
 	e := &entry{ns: ns, level: level, hash: a.hash(), trace: a.record.TraceID()}
-	g := t.groups[t.windows.At(ns)]
+	g := t.groups[t.Windows.At(ns)]
 	if g == nil {
 		g = newGroup(s.o)
-		t.groups[t.windows.At(ns)] = g
+		t.groups[t.Windows.At(ns)] = g
 	}
 	if e.trace.IsEmpty() && !g.wants(e) {
 		t.counts.Dropped++
@@ -282,12 +253,12 @@ func (s *Store) End(id string, kept func(pcommon.TraceID) bool) (Ended, error) {
 func (s *Store) finish(id string, kept func(pcommon.TraceID) bool) (Ended, []*Record, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := s.find(id)
+	t := s.trials.Find(id)
 	if t == nil {
 		return Ended{}, nil, fmt.Errorf("end trial %s: it is not under way", id)
 	}
 	s.trials = slices.DeleteFunc(s.trials, func(x *trial) bool { return x == t })
-	loads := t.windows.End(clock.Wall().UnixNano())
+	loads := t.Windows.End(clock.Wall().UnixNano())
 	var entries []*entry
 	for _, e := range t.held {
 		s.heldBytes -= e.bytes
@@ -312,7 +283,7 @@ func (s *Store) finish(id string, kept func(pcommon.TraceID) bool) (Ended, []*Re
 	records := make([]*Record, len(entries))
 	for i, e := range entries {
 		records[i] = &e.record
-		e.record.Window = t.windows.At(e.ns) // marks may have come since
+		e.record.Window = t.Windows.At(e.ns) // marks may have come since
 		e.record.Classes = e.classes()
 		for _, class := range e.record.Classes {
 			t.counts.Classes[class]++

@@ -41,7 +41,7 @@ type gate struct {
 	storage.AppenderV2
 	s         *Store
 	scraped   bool // a page's samples: the scraper's own "up" says how many were asked for
-	quiet     bool // ends of series are no samples that somebody sent
+	quiet     bool // what the lab itself appends is no sample that somebody sent
 	low, high int64
 	full      bool
 
@@ -58,11 +58,7 @@ func (s *Store) gate(ctx context.Context, scraped bool) *gate {
 	}
 }
 
-func (g *gate) drop(why string, n int) {
-	if !g.quiet {
-		g.dropped[why] += int64(n)
-	}
-}
+func (g *gate) drop(why string, n int) { g.dropped[why] += int64(n) }
 
 // Append is storage.AppenderV2's. It returns an error for nothing that a sender can cause.
 func (g *gate) Append(ref storage.SeriesRef, ls labels.Labels, st, t int64, v float64,
@@ -85,9 +81,7 @@ func (g *gate) Append(ref storage.SeriesRef, ls labels.Labels, st, t int64, v fl
 		g.exemplars -= int64(len(partial.ExemplarErrors))
 	}
 	g.exemplars += int64(len(o.Exemplars))
-	if !g.quiet {
-		g.kept++
-	}
+	g.kept++
 	if g.scraped && name == "up" && !value.IsStaleNaN(v) {
 		g.scrapes++
 		if v == 0 {
@@ -132,6 +126,9 @@ func (g *gate) Commit() error {
 	if err != nil {
 		g.drop(DropCommit, int(g.kept))
 		g.kept, g.exemplars = 0, 0
+	}
+	if g.quiet {
+		return err
 	}
 	s := g.s
 	s.kept.Add(g.kept)

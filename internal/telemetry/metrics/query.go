@@ -312,5 +312,25 @@ func (t onlyTrial) Select(ctx context.Context, sorted bool, hints *storage.Selec
 	ms ...*labels.Matcher) storage.SeriesSet {
 	ms = append(slices.Clone(ms), labels.MustNewMatcher(labels.MatchRegexp, LabelTrial,
 		"|"+regexp.QuoteMeta(t.id)))
-	return t.Querier.Select(ctx, sorted, hints, ms...)
+	return ofOne{t.Querier.Select(ctx, sorted, hints, ms...), t.id}
 }
+
+// ofOne passes over what the lab itself says of other trials.
+type ofOne struct {
+	storage.SeriesSet
+	id string
+}
+
+func (s ofOne) Next() bool {
+	for s.SeriesSet.Next() {
+		ls := s.At().Labels()
+		of := ls.Get("trial")
+		if of == "" || of == s.id || !strings.HasPrefix(ls.Get(labels.MetricName), ownPrefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// ownPrefix is that of the lab's own metrics, whose trial is in a label of that name.
+const ownPrefix = "prony_"

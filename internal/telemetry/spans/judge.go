@@ -51,7 +51,7 @@ func (s *Store) judge(p *pending) {
 
 // groupOf is that of the window that the trace began in, as far as it is known.
 func (s *Store) groupOf(t *trial, c *candidate) *group {
-	c.trace.Window = t.windows.At(c.trace.StartNs)
+	c.trace.Window = t.Windows.At(c.trace.StartNs)
 	g := t.groups[c.trace.Window]
 	if g == nil {
 		g = newGroup(s.o)
@@ -168,7 +168,7 @@ const exportTimeout = 10 * time.Second
 func (s *Store) finish(id string, nowNs int64) (*trial, Ended, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := s.find(id)
+	t := s.trials.Find(id)
 	if t == nil {
 		return nil, Ended{}, fmt.Errorf("end trial %s: it is not under way", id)
 	}
@@ -179,7 +179,7 @@ func (s *Store) finish(id string, nowNs int64) (*trial, Ended, error) {
 		}
 		p = next
 	}
-	out := Ended{Loads: t.windows.End(nowNs), IDs: map[pcommon.TraceID]bool{}}
+	out := Ended{Loads: t.Windows.End(nowNs), IDs: map[pcommon.TraceID]bool{}}
 	s.trials = slices.DeleteFunc(s.trials, func(x *trial) bool { return x == t })
 	t.counts.Overflow = t.metrics.overflow
 	t.counts.Traces = map[string]int64{}
@@ -191,7 +191,7 @@ func (s *Store) finish(id string, nowNs int64) (*trial, Ended, error) {
 		s.keptBytes -= c.bytes
 		t.counts.Kept += int64(len(c.trace.Spans))
 		t.counts.Dropped += c.trace.Cut
-		c.trace.Window = t.windows.At(c.trace.StartNs) // marks may have come since
+		c.trace.Window = t.Windows.At(c.trace.StartNs) // marks may have come since
 		c.trace.Classes = c.classes()
 		for _, class := range c.trace.Classes {
 			t.counts.Traces[class]++

@@ -105,7 +105,7 @@ type Store struct {
 	writing sync.Mutex // to the files; never taken while mu is held
 	mu      sync.Mutex // for all below
 
-	trials    []*trial // under way, in the order of their beginning
+	trials    Roll[*trial]
 	pending   assembly
 	asked     map[pcommon.TraceID]bool
 	keptBytes int64
@@ -118,8 +118,7 @@ type Store struct {
 
 // trial is one under way.
 type trial struct {
-	telemetry.Trial
-	windows Windows
+	Under
 	metrics *callMetrics
 	news    bool // since the metrics were last told
 	groups  map[string]*group
@@ -174,35 +173,18 @@ func (s *Store) tell() {
 func (s *Store) Begin(t telemetry.Trial) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.find(t.ID) != nil {
-		return fmt.Errorf("begin trial %s: it is under way already", t.ID)
-	}
-	s.trials = append(s.trials, &trial{
-		Trial:   t,
+	return s.trials.Begin(&trial{
+		Under:   Under{Trial: t},
 		metrics: newMetrics(s.o.MetricSeries, clock.Wall().UnixNano()),
 		groups:  map[string]*group{}, kept: map[pcommon.TraceID]*candidate{},
 	})
-	return nil
-}
-
-func (s *Store) find(id string) *trial {
-	for _, t := range s.trials {
-		if t.ID == id {
-			return t
-		}
-	}
-	return nil
 }
 
 // Mark opens or closes a window of a trial.
 func (s *Store) Mark(m telemetry.Mark) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := s.find(m.Trial)
-	if t == nil {
-		return fmt.Errorf("mark %s %s: trial %q is not under way", m.Kind, m.Name, m.Trial)
-	}
-	return t.windows.Mark(m)
+	return s.trials.Mark(m)
 }
 
 // maxAsked ids are remembered; asking for more forgets all earlier ones that have not come.
@@ -236,7 +218,7 @@ func (s *Store) ConsumeTraces(_ context.Context, td ptrace.Traces) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range td.ResourceSpans().All() {
-		service, t := s.origin(r.Resource().Attributes())
+		service, t := s.trials.Origin(r.Resource().Attributes())
 		for _, scope := range r.ScopeSpans().All() {
 			for _, span := range scope.Spans().All() {
 				s.consume(t, span, service, now, wall)
@@ -255,18 +237,6 @@ func ServiceOf(resource pcommon.Map) string {
 	return "unknown_service"
 }
 
-// origin finds the service and the trial of a resource; nil: it belongs to none.
-func (s *Store) origin(resource pcommon.Map) (string, *trial) {
-	service := ServiceOf(resource)
-	if v, ok := resource.Get(TrialAttribute); ok {
-		return service, s.find(v.AsString())
-	}
-	if len(s.trials) == 0 {
-		return service, nil
-	}
-	return service, s.trials[len(s.trials)-1]
-}
-
 func (s *Store) consume(t *trial, span ptrace.Span, service string, now, wall int64) {
 	if t == nil {
 		s.total.Received++
@@ -282,7 +252,7 @@ func (s *Store) consume(t *trial, span ptrace.Span, service string, now, wall in
 	if failed {
 		add.ErrorSpans = 1
 	}
-	t.windows.Add(nanos(span.StartTimestamp()), wall, add)
+	t.Windows.Add(nanos(span.StartTimestamp()), wall, add)
 	id := span.TraceID()
 	if c := t.kept[id]; c != nil {
 		s.late(t, c, span, service)

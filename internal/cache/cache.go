@@ -1,0 +1,65 @@
+// Package cache has what all that is kept below .prony is kept by: a folder for each kind, and
+// locks between those who fill it. What a kept thing is, and whether it is whole, is its owner's to
+// know.
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// poll is how often a lock is asked for again.
+const poll = 50 * time.Millisecond
+
+// Folder is where things of a kind are kept below root, or own, where that is given. It is made if
+// it is not there, and absolute.
+func Folder(own, root, kind string) (string, error) {
+	folder := own
+	if folder == "" {
+		folder = filepath.Join(root, ".prony", kind)
+	}
+	folder, err := filepath.Abs(folder)
+	if err == nil {
+		err = os.MkdirAll(folder, 0o755)
+	}
+	if err != nil {
+		return "", fmt.Errorf("make the cache: %w", err)
+	}
+	return folder, nil
+}
+
+// Lock takes an advisory lock on a file (flock(2)), which the kernel gives back when the program
+// ends, however that happens. It calls waiting, once, when another one holds it; what they do is
+// called by what, a build or a fetch. The file stays: removing it would let two of them lock two
+// files of one name.
+func Lock(ctx context.Context, path, what string, waiting func()) (unlock func(), err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("open the lock: %w", err)
+	}
+	for tries := 0; ; tries++ {
+		// Asking again and again, because a blocked flock does not see the context.
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() { _ = file.Close() }, nil // the last close gives the lock back
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			return nil, errors.Join(fmt.Errorf("lock %s: %w", filepath.Base(path), err),
+				file.Close())
+		}
+		if tries == 0 {
+			waiting()
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(fmt.Errorf("wait for another %s: %w", what,
+				context.Cause(ctx)), file.Close())
+		case <-time.After(poll):
+		}
+	}
+}

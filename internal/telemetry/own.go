@@ -1,0 +1,123 @@
+package telemetry
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Lab is the service.name by which the lab itself speaks.
+const Lab = "prony"
+
+// Own is what the lab itself measured, of a trial or of a run. It goes the way of all telemetry,
+// and is in no count of what services sent.
+type Own struct {
+	Trial Trial `json:"trial"`
+	// Marks are those of a trial that the home was not told of while it ran, in their order.
+	Marks  []Mark   `json:"marks,omitempty"`
+	Series []Series `json:"series,omitempty"`
+}
+
+// Series is one of the lab's own metrics under one set of labels: a gauge over time.
+type Series struct {
+	Name   string            `json:"name"`   // of one of Metrics
+	Labels map[string]string `json:"labels"` // an empty one is as none
+	WallNs []int64           `json:"wallNs"` // Unix time, ascending
+	Values []float64         `json:"values"` // finite, as many as times
+	// UntilNs is when it has no value any more, so that nobody takes its last one for the present;
+	// 0: nobody could.
+	UntilNs int64 `json:"untilNs,omitempty"`
+}
+
+// Check says what is wrong with a series.
+func (s Series) Check() error {
+	known := slices.ContainsFunc(Metrics, func(m Metric) bool { return m.Name == s.Name })
+	switch {
+	case !known:
+		return fmt.Errorf("series %q: the lab has no such metric", s.Name)
+	case len(s.WallNs) == 0 || len(s.WallNs) != len(s.Values):
+		return fmt.Errorf("series %s: %d times for %d values", s.Name, len(s.WallNs),
+			len(s.Values))
+	case !slices.IsSorted(s.WallNs) || s.UntilNs != 0 && s.UntilNs <= s.WallNs[len(s.WallNs)-1]:
+		return errors.New("series " + s.Name + ": its times do not ascend")
+	}
+	return nil
+}
+
+// Of what a value of a metric is.
+const (
+	Second = "second" // of a window; of windows above 10 minutes, as much as makes 600 of it
+	Window = "window" // a whole one: each of its seconds has the same value
+	Load   = "load"   // one value, told after the trial
+	Whole  = "trial"  // likewise, of all its loads together
+	Run    = "run"    // one value, told at its end
+)
+
+// CommonLabels are those that all of Metrics have, but for what belongs to no load, or to no single
+// trial. An arm is what rode along, as the table's rows have it; a role is why the trial ran beside
+// the comparison. Both are empty, which is as if they were not there, for bare trials of it.
+var CommonLabels = []string{"run", "trial", "target", "scenario", "load", "block", "launcher",
+	"arm", "role"}
+
+// Metric is one that the lab has of its own. All are gauges in base units, named as Prometheus
+// wants it (https://prometheus.io/docs/practices/naming/).
+type Metric struct {
+	Name   string
+	Labels []string // beside CommonLabels
+	Of     string
+	Help   string
+}
+
+// Metrics are all that the lab tells of itself, beside prony_phase. docs/query.md has them, too.
+var Metrics = []Metric{
+	{"prony_load_requests_per_second", []string{"state"}, Second,
+		"requests that were due (open loads), sent, answered and failed"},
+	{"prony_load_latency_seconds", []string{"quantile"}, Second,
+		"response times of the answers that came, from when they were due"},
+	{"prony_load_outstanding", nil, Second,
+		"open loads: due since the window opened and not ended, without what was under way then"},
+	{"prony_generator_lag_seconds", []string{"quantile"}, Window,
+		"how late requests were sent; open loads"},
+	{"prony_generator_cpu_cores", nil, Second,
+		"processors that the lab used, a foreign generator included"},
+	{"prony_generator_busiest_share", nil, Window,
+		"of its core, that the busiest thread of the load used"},
+	{"prony_generator_delayed_share", nil, Window,
+		"of the window, that threads of the load were ready and did not run, all together"},
+	{"prony_generator_ceiling_per_second", nil, Window,
+		"what the generator reaches against a null server; closed loads"},
+	{"prony_service_cpu_cores", nil, Second, "processors that the service used"},
+	{"prony_service_memory_bytes", nil, Second, "resident memory of the service, the most of it"},
+	{"prony_service_threads", nil, Second, "threads of the service, the most of them"},
+	{"prony_service_throttled_share", nil, Window,
+		"of the window, that its limit held the service back"},
+	{"prony_host_cpu_share", []string{"mode"}, Second,
+		"of all processors' time: busy, taken by the hypervisor (steal), by others (of the window)"},
+	{"prony_host_pressure_share", []string{"resource"}, Window,
+		"of the window, that at least one task waited for cpu, memory or io (PSI, some)"},
+	{"prony_trial_throughput_per_second", nil, Load, "good answers"},
+	{"prony_trial_latency_seconds", []string{"quantile"}, Load,
+		"response times, where the load was kept up with"},
+	{"prony_trial_error_share", nil, Load, "of the requests that ended, that failed"},
+	{"prony_trial_cpu_seconds_per_request", nil, Load, "processor time of the service"},
+	{"prony_trial_memory_peak_bytes", nil, Load, "most resident memory of the service"},
+	{"prony_trial_network_bytes_per_request", nil, Load,
+		"through the loopback interface, whoever sent it"},
+	{"prony_trial_allocated_bytes_per_request", nil, Load,
+		"on the heap, where collections were logged"},
+	{"prony_trial_heap_after_gc_bytes", nil, Load, "after the last collection, likewise"},
+	{"prony_trial_gc_paused_share", nil, Load, "of the window, likewise"},
+	{"prony_trial_spans_per_request", nil, Load, "as the home of telemetry took them in"},
+	{"prony_trial_verdict", []string{"grade"}, Whole, "1, for the grade that it has"},
+	{"prony_trial_reason", []string{"reason", "grade"}, Whole,
+		"1, for each rule that it broke, with the load where it is of one"},
+	{"prony_trial_start_seconds", nil, Whole, "from exec to ready"},
+	{"prony_trial_duration_seconds", nil, Whole, "of the whole trial, from first step to last"},
+	{"prony_trial_bytes_per_request", nil, Whole,
+		"that the service sent about itself, OTLP without compression"},
+	{"prony_trial_home_cpu_cores", nil, Whole, "processors that taking it in used"},
+	{"prony_trial_home_memory_bytes", nil, Whole, "of the home of telemetry, at the trial's end"},
+	{"prony_trial_sampler_cpu_cores", nil, Whole, "processors that sampling the service used"},
+	{"prony_result", []string{"metric", "unit", "bound"}, Run,
+		"the table's values: median of trials with its interval, low to high"},
+}
