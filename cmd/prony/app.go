@@ -104,7 +104,7 @@ func targets(services []*service.Service) (out []suite.Target) {
 				Name: s.Full(t), Service: s.Name, Mode: t.Mode, Runtime: t.Runtime,
 				Contracts: s.Contracts, Aside: t.Aside, Startup: startupGuess(s, t),
 				Processes: processNames(s, t), Language: s.Language, Build: s.Other,
-				Builds: buildsOf(services, s, t),
+				Builds: buildsOf(services, s, t), NoImage: s.NoImage(t),
 			})
 		}
 	}

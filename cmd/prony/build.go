@@ -64,9 +64,9 @@ func (a *app) build(ctx context.Context, args []string, jobs int, images bool) e
 	}
 	var errs []error
 	b := a.builder(root, tools)
-	for i, o := range a.buildAll(ctx, b, able, jobs) {
+	for i, o := range a.buildAll(ctx, a.world.build, b, able, jobs) {
 		if o.err == nil && images {
-			o.err = b.Image(ctx, able[i], o.built)
+			o.err = weigh(ctx, b, able[i], o.built)
 		}
 		if o.err != nil {
 			errs = append(errs, o.err)
@@ -88,6 +88,19 @@ func (a *app) build(ctx context.Context, args []string, jobs int, images bool) e
 	return errors.Join(errs...)
 }
 
+// weigh builds the image of a service that has one, and notes its size with the build.
+func weigh(ctx context.Context, b *service.Builder, s *service.Service,
+	built *service.Built) error {
+	if s.Other != "" && s.NoImage(s.Targets[0]) != "" {
+		return nil
+	}
+	image, err := b.Image(ctx, s)
+	if err != nil {
+		return err
+	}
+	return b.Weigh(built, image)
+}
+
 func mebibytes(n int64) float64 { return float64(n) / (1 << 20) }
 
 // builder says what it does, from several goroutines.
@@ -100,6 +113,9 @@ func (a *app) builder(root string, tools *service.Tools) *service.Builder {
 	}}
 }
 
+// maker makes what a service is started from: its artifact, or its image.
+type maker func(context.Context, *service.Builder, *service.Service) (*service.Built, error)
+
 // outcome is what became of one build.
 type outcome struct {
 	built *service.Built
@@ -108,8 +124,8 @@ type outcome struct {
 
 // buildAll builds services side by side and gives what became of each, in their order. One that
 // fails does not stop the others.
-func (a *app) buildAll(ctx context.Context, b *service.Builder, services []*service.Service,
-	jobs int) []outcome {
+func (a *app) buildAll(ctx context.Context, build maker, b *service.Builder,
+	services []*service.Service, jobs int) []outcome {
 	if jobs == 0 {
 		jobs = buildJobs(runtime.NumCPU(), host.AvailableBytes())
 	}
@@ -124,7 +140,7 @@ func (a *app) buildAll(ctx context.Context, b *service.Builder, services []*serv
 				out[i].err = fmt.Errorf("build %s: interrupted", s.Label())
 				return
 			}
-			out[i].built, out[i].err = a.world.build(ctx, b, s)
+			out[i].built, out[i].err = build(ctx, b, s)
 		})
 	}
 	all.Wait()

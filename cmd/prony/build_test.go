@@ -54,7 +54,7 @@ func TestBuildsSideBySide(t *testing.T) {
 			services = append(services, &service.Service{Name: name})
 		}
 		began := time.Now()
-		out := a.buildAll(t.Context(), nil, services, 2)
+		out := a.buildAll(t.Context(), a.world.build, nil, services, 2)
 		if took := time.Since(began); took != 3*time.Second || w.most.Load() != 2 {
 			t.Errorf("5 builds of 1 s took %v, %d at once; want 3 s, 2", took, w.most.Load())
 		}
@@ -69,7 +69,7 @@ func TestBuildsSideBySide(t *testing.T) {
 		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		for _, o := range a.buildAll(ended, nil, services[:1], 1) {
+		for _, o := range a.buildAll(ended, a.world.build, nil, services[:1], 1) {
 			if o.err == nil || !strings.Contains(o.err.Error(), "interrupted") {
 				t.Errorf("error %v", o.err)
 			}

@@ -57,6 +57,9 @@ func watch(p launch.Process, l host.Layout, period time.Duration, other func() [
 	for _, g := range p.Groups() {
 		subject.Groups = append(subject.Groups, probe.Group(g))
 	}
+	if !p.Addr().Addr().IsLoopback() {
+		subject.Network = p.Main()
+	}
 	if s, ok := p.(*system.System); ok && len(s.Parts) > 1 {
 		for _, part := range s.Parts {
 			subject.Parts = append(subject.Parts, probe.Part{Name: part.Name, Group: part.PID})

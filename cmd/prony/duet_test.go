@@ -26,10 +26,10 @@ import (
 // duetMock is the mock world with room for two services at once.
 type duetMock struct{ mock }
 
-func (m duetMock) lab(j *process.Journal, l host.Layout, dir string,
+func (m duetMock) lab(j *process.Journal, f *fleet, l host.Layout, dir string,
 	observe func(trial.Event)) *trial.Lab {
 	h := &hall{one: m.mock, at: map[string]*trial.Lab{}}
-	lab := m.mock.lab(j, l, dir, observe)
+	lab := m.mock.lab(j, f, l, dir, observe)
 	lab.Launcher, lab.Dial = h, h.dial
 	lab.Driver = func(string, string) (trial.Driver, error) { return h, nil }
 	ports := 0
@@ -47,10 +47,12 @@ type hall struct {
 	at  map[string]*trial.Lab
 }
 
+func (*hall) Listen() string { return "127.0.0.1" }
+
 func (*hall) Name() string { return "hall" }
 
 func (h *hall) Launch(ctx context.Context, s launch.Spec) (launch.Process, error) {
-	lab := h.one.lab(nil, host.Layout{}, "", nil)
+	lab := h.one.lab(nil, &fleet{}, host.Layout{}, "", nil)
 	h.mu.Lock()
 	words := strings.Join(append(s.Args, s.Env...), " ")
 	h.at[words[strings.Index(words, "80"):][:4]] = lab

@@ -12,6 +12,7 @@ import (
 
 	"prony/internal/report"
 	"prony/internal/service"
+	"prony/internal/suite"
 )
 
 // fairnessSection is the name of the marks around the table in docs/fairness.md.
@@ -50,7 +51,8 @@ func (a *app) fairRows(ctx context.Context, names []string, too sight) ([]fairRo
 	aside.stdout = a.stderr
 	v := &verifier{app: &aside}
 	var rows []fairRow
-	err := aside.visit(ctx, names, func(ctx context.Context, name string, s *service.Service,
+	plain := suite.Launchers[0]
+	err := aside.visit(ctx, names, plain, func(ctx context.Context, name string, s *service.Service,
 		c service.Checker) error {
 		heads, err := v.conform(ctx, name, s, c)
 		if err != nil {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +36,8 @@ type mock struct {
 	lacks  string         // a service whose toolchain is missing
 	broken string         // a service that cannot be built
 	host   result.Grading // fit when empty
+
+	dockerless bool // no engine answers
 }
 
 func (mock) enter() (*process.Journal, []string, error) { return nil, nil, nil }
@@ -61,7 +65,43 @@ func (m mock) build(_ context.Context, _ *service.Builder,
 	}, nil
 }
 
-func (mock) lab(_ *process.Journal, l host.Layout, dir string,
+func (m mock) container(_ context.Context, name string, f *fleet) error {
+	if m.dockerless {
+		return errors.New("no engine answers")
+	}
+	f.launchers[name] = nil // lab has it
+	return nil
+}
+
+func (m mock) docker(_ context.Context, out, _ io.Writer, args []string) error {
+	if m.dockerless {
+		return errors.New("the stack needs Docker")
+	}
+	if slices.Contains(args, "ps") {
+		fmt.Fprintln(out, `{"Service":"alloy","State":"running","Health":"healthy","Publishers":[`+
+			`{"URL":"","PublishedPort":0},{"URL":"127.0.0.1","PublishedPort":4318}]}`)
+		fmt.Fprintln(out, `{"Service":"mimir","State":"running","Health":""}`)
+	}
+	return nil
+}
+
+func (m mock) reach(context.Context, string) error {
+	if m.dockerless {
+		return errors.New("connection refused")
+	}
+	return nil
+}
+
+func (m mock) image(_ context.Context, _ *service.Builder, s *service.Service) (*service.Built,
+	error) {
+	if s.Name == m.broken {
+		return nil, fmt.Errorf("build the image of %s: exit status 1", s.Name)
+	}
+	return &service.Built{Dir: "/", Hash: "0", SHA256: "1", SizeBytes: 1 << 21, ImageBytes: 1 << 21,
+		Images: map[string]string{"": "prony/x:0"}, Front: "prony/x:0"}, nil
+}
+
+func (mock) lab(_ *process.Journal, ships *fleet, l host.Layout, dir string,
 	observe func(trial.Event)) *trial.Lab {
 	m := &mockLoad{}
 	f := &fake.Launcher{Note: func(string) {}}
@@ -69,8 +109,12 @@ func (mock) lab(_ *process.Journal, l host.Layout, dir string,
 		m.target = s.Name
 		return fake.Hello(modeOf(s.Name)), 20 * time.Millisecond, nil
 	}
+	for name := range ships.launchers {
+		ships.launchers[name] = f
+	}
 	return &trial.Lab{
-		Launcher: f, Driver: func(string, string) (trial.Driver, error) { return m, nil },
+		Containers: ships.launchers,
+		Launcher:   f, Driver: func(string, string) (trial.Driver, error) { return m, nil },
 		Dial: f.Dial, Layout: l, Dir: dir, Observe: observe,
 		Port: func() (int, error) { m.port++; return 8080 + m.port, nil },
 		Watch: func(launch.Process, time.Duration) (trial.Watcher, error) {

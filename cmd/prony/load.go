@@ -104,23 +104,36 @@ func (a *app) offer(ctx context.Context, p *offer, o *outputFlags) error {
 	if err != nil {
 		return usageError{err}
 	}
+	report, res, err := a.measure(ctx, p, o)
+	if err != nil {
+		return err
+	}
+	if err := a.print(report, res, o); err != nil {
+		return err
+	}
+	return a.judge(report, objectives)
+}
+
+// measure offers the load and judges it, and leaves the saying to others.
+func (a *app) measure(ctx context.Context, p *offer, o *outputFlags) (report summary.Report,
+	res *load.Result, err error) {
 	// More connections than the soft limit allows are common; failing to raise it shows as an error
 	// of the connections that lack a socket.
 	_, _ = load.RaiseFiles()
 	if o.saveTrace != "" {
 		if err := saveTrace(o.saveTrace, &p.spec); err != nil {
-			return err
+			return report, nil, err
 		}
 	}
 	var ceiling float64
 	if o.ceiling {
 		if ceiling, err = a.ceiling(ctx, p); err != nil {
-			return err
+			return report, nil, err
 		}
 	}
 	res, cut, err := a.watched(ctx, p, o)
 	if err != nil {
-		return err
+		return report, nil, err
 	}
 	if res.Model == load.Closed {
 		res.CeilingPerS = ceiling
@@ -129,17 +142,14 @@ func (a *app) offer(ctx context.Context, p *offer, o *outputFlags) error {
 		Outcome: result.Measured, Loads: []result.Load{res.Load},
 		Warmup: result.Warmup{Steady: true}, // there was none to judge
 	}
-	report := summary.Report{
+	report = summary.Report{
 		Target: p.url, Load: &rec.Loads[0], Verdict: verdict.Judge(rec), Command: a.command(),
 	}
 	if cut {
 		report.Ran = time.Duration(res.WindowNs)
 		report.Verdict = summary.CutShort(report.Verdict, res.Name, report.Ran, p.spec.Window)
 	}
-	if err := a.print(report, res, o); err != nil {
-		return err
-	}
-	return a.judge(report, objectives)
+	return report, res, nil
 }
 
 // usual offers what another tool's command line asks for.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony/internal/launch/docker"
 	"prony/internal/launch/process"
 )
 
@@ -28,6 +29,7 @@ const (
 
 func main() {
 	process.Enter()
+	docker.Guard()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, machine{}, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
@@ -122,7 +124,8 @@ func newRoot(app *app) *cobra.Command {
 		app.importCmd(), app.truthCmd(), app.selftestCmd(), app.nullCmd(), app.doctorCmd(),
 		app.auditCmd(), app.compareCmd(), app.gateCmd(), app.trendCmd(), app.telemetryCmd(),
 		app.queryCmd(), app.profileCmd())
-	root.AddCommand(app.tracesCmd(), app.logsCmd(), app.explainCmd(), app.agentsCmd())
+	root.AddCommand(app.tracesCmd(), app.logsCmd(), app.explainCmd(), app.agentsCmd(),
+		app.stackCmd(), app.rainCmd())
 	root.AddCommand(app.usualCmds(app.usual)...)
 	app.addManual(root)
 	return root

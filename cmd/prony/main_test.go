@@ -34,7 +34,8 @@ func checkout(t *testing.T) string {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for _, name := range []string{"services", "suites", "agents", "agents.yaml", ".prony"} {
+	for _, name := range []string{"services", "suites", "agents", "agents.yaml", "deploy",
+		".prony"} {
 		if err := os.MkdirAll(filepath.Join(root, ".prony"), 0o755); err != nil {
 			t.Fatal(err)
 		}

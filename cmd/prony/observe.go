@@ -13,10 +13,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"prony/internal/agent"
+	"prony/internal/clock"
 	"prony/internal/host"
 	"prony/internal/result"
 	"prony/internal/service"
 	"prony/internal/suite"
+	"prony/internal/table"
 	"prony/internal/telemetry"
 	"prony/internal/trial"
 )
@@ -28,10 +30,12 @@ type observeFlags struct {
 	profile   []string
 	inWindow  bool
 	traces    string
+	lgtm      bool // Grafana's stack is wanted
 }
 
 const (
 	embedded    = "embedded"
+	lgtm        = "lgtm" // embedded, and Grafana's stack
 	otlpPrefix  = "otlp="
 	usualTraces = suite.Percent(0.05)
 )
@@ -45,7 +49,8 @@ func (f *observeFlags) add(c *cobra.Command) {
 	fs := c.Flags()
 	fs.StringSliceVar(&f.telemetry, "telemetry", nil, "watch a further trial of each target: "+
 		"metrics, logs, traces, a profile. Kept with the run (by itself), sent to another "+
-		"endpoint (--telemetry=otlp=URL), or both (--telemetry=embedded,otlp=URL)")
+		"endpoint (--telemetry=otlp=URL), both (--telemetry=embedded,otlp=URL), or kept and "+
+		"sent to Grafana's stack of prony stack up (--telemetry=lgtm)")
 	fs.Lookup("telemetry").NoOptDefVal = embedded
 	fs.StringSliceVar(&f.agents, "agent", nil, "ride along with every target that can have it, in "+
 		"trials of its own: NAME/LEVEL, as prony agents lists them")
@@ -98,14 +103,31 @@ func (f *observeFlags) override(o *suite.Override) error {
 	return nil
 }
 
+// stack looks whether Grafana's stack is there, before anything is built for it.
+func (f *observeFlags) stack(ctx context.Context, w world) error {
+	if !f.lgtm {
+		return nil
+	}
+	at := strings.TrimPrefix(stackOTLP, "http://")
+	if err := w.reach(ctx, at); err != nil {
+		return fmt.Errorf("send telemetry to Grafana's stack: nobody listens at %s (%w); start "+
+			"it with prony stack up", at, err)
+	}
+	return nil
+}
+
 // destinations says what is wrong with where telemetry is to go.
 func (f *observeFlags) destinations() error {
+	if at := slices.Index(f.telemetry, lgtm); at >= 0 {
+		f.telemetry = slices.Replace(f.telemetry, at, at+1, embedded, otlpPrefix+stackOTLP)
+		f.lgtm = true
+	}
 	others := 0
 	for _, t := range f.telemetry {
 		text, ok := strings.CutPrefix(t, otlpPrefix)
 		if !ok && t != embedded {
-			return fmt.Errorf("--telemetry=%s: want %s, %sURL, or both with a comma", t, embedded,
-				otlpPrefix)
+			return fmt.Errorf("--telemetry=%s: want %s, %sURL, both with a comma, or %s", t,
+				embedded, otlpPrefix, lgtm)
 		}
 		if !ok {
 			continue
@@ -158,6 +180,19 @@ func (f *observeFlags) home(spec *telemetry.LaunchSpec) {
 		}
 	}
 	spec.ForwardOnly = spec.Forward != "" && !slices.Contains(f.telemetry, embedded)
+}
+
+// tellResults sends a run's table after its telemetry, for dashboards. Without trials there is
+// none.
+func (a *app) tellResults(ctx context.Context, meter trial.Meter, dir string) {
+	head, records, _, err := result.Read(dir)
+	if err != nil {
+		return // the report says it
+	}
+	run := filepath.Base(dir)
+	study := table.Analyze(result.Values(records), table.Options{Baseline: head.Baseline})
+	meter.Points(context.WithoutCancel(ctx), telemetry.Own{Trial: telemetry.Trial{Run: run},
+		Series: trial.Results(study, run, clock.Wall().UnixNano())})
 }
 
 // agents reads agents.yaml, which a checkout may lack.

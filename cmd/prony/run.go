@@ -35,6 +35,7 @@ type runFlags struct {
 	duet    string
 	against string
 	host    string
+	started []string // launchers
 	out     string
 	observe observeFlags
 }
@@ -55,13 +56,18 @@ func (f *runFlags) suiteFlags(c *cobra.Command) {
 		"every target against itself: how much differs here when nothing does")
 	fs.StringVar(&f.against, "against", "",
 		"the same targets of another checkout, too: its folder, or NAME=FOLDER")
+	fs.StringSliceVar(&f.started, "launcher", nil,
+		fmt.Sprintf(launcherHelp, strings.Join(suite.Launchers, ", ")))
 	f.observe.add(c)
 }
 
 func (f *runFlags) override(c *cobra.Command) (suite.Override, error) {
 	o := suite.Override{
 		Blocks: f.blocks, Measure: suite.Duration(f.measure), Warmup: suite.Duration(f.warmup),
-		Targets: f.targets, AA: f.aa, Duet: f.duet, Quick: f.quick,
+		Targets: f.targets, AA: f.aa, Duet: f.duet, Quick: f.quick, Launchers: f.started,
+	}
+	if err := checkLaunchers(f.started); err != nil {
+		return o, err
 	}
 	if c.Flags().Changed("seed") {
 		o.Seed = &f.seed
@@ -90,6 +96,10 @@ With --telemetry each target runs once more after the blocks, watched from insid
 ids and a profiler, in no number of the comparison; prony explain, traces, logs, query and profile
 read what came of it. --agent NAME/LEVEL measures what an agent costs, as prony agents lists them.
 
+With --launcher docker each target runs as a container from the image that its Dockerfile makes,
+under the same limits, and needs none of its tools here; with --launcher process,docker in both
+ways, and the ratio is what the container and its network cost. docs/docker.md tells more.
+
 Before it measures, run grades the machine as "prony doctor" does; with --host fit, or doubtful, it
 refuses a worse one.
 
@@ -104,6 +114,7 @@ sense.`,
   prony run --aa --targets go-nethttp --blocks 10
   prony run --against ../main --targets go-nethttp
   prony run --telemetry --targets go-nethttp
+  prony run --launcher process,docker --targets go-nethttp
   prony run --agent otel-java/full --targets java-spring/virtual`,
 		RunE: func(c *cobra.Command, args []string) error { return a.runSuite(c, args, f) },
 	}
@@ -188,7 +199,7 @@ func (a *app) plan(c *cobra.Command, root string, args []string, f *runFlags) (*
 
 // narrow leaves out the targets that lack a tool here, and says which and why.
 func (a *app) narrow(s *suite.Suite, p *suite.Plan, services []*service.Service,
-	tools *service.Tools, unfetched []result.Skipped) (*suite.Plan, []result.Skipped, error) {
+	tools *service.Tools, lost []result.Skipped) (*suite.Plan, []result.Skipped, error) {
 	var kept []string
 	var skipped []result.Skipped
 	for _, t := range p.Aside {
@@ -197,21 +208,21 @@ func (a *app) narrow(s *suite.Suite, p *suite.Plan, services []*service.Service,
 	}
 	for _, name := range targetsOf(p) {
 		x, t, _ := find(services, name)
-		if missing := a.world.missing(tools, x, t); len(missing) > 0 {
+		if missing := a.world.missing(tools, x, t); len(missing) > 0 && plain(s) {
 			reason := fmt.Sprintf("%s (see services/%s/README.md)", missing[0], x.Name)
 			skipped = append(skipped, result.Skipped{Target: name, Reason: reason})
 			continue
 		}
 		kept = append(kept, name)
 	}
-	drivers, lost := a.presentDrivers(s)
-	skipped = slices.Concat(skipped, lost, unfetched)
+	drivers, absent := a.presentDrivers(s)
+	skipped = slices.Concat(skipped, absent, lost, uncontained(s, services, targetsOf(p)))
 	if len(skipped) == len(p.Aside) {
 		return p, skipped, nil
 	}
-	if len(lost) > 0 && len(drivers) == 0 {
+	if len(absent) > 0 && len(drivers) == 0 {
 		return nil, nil, fmt.Errorf("run %s: none of its drivers is installed; %s: %s", s.Name,
-			lost[0].Target, lost[0].Reason)
+			absent[0].Target, absent[0].Reason)
 	}
 	s.Drivers = drivers
 	if len(kept) == 0 {
@@ -249,10 +260,8 @@ func targetsOf(p *suite.Plan) (out []string) {
 	return out
 }
 
-func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
-	if err := misplaced(args); err != nil {
-		return err
-	}
+// check says what is wrong with flags that the suite does not see.
+func (f *runFlags) check(c *cobra.Command) error {
 	if !slices.Contains(doctor.Bars, f.host) {
 		return usageError{fmt.Errorf("--host %s: there are %s", f.host,
 			strings.Join(doctor.Bars, ", "))}
@@ -266,6 +275,13 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 		return usageError{fmt.Errorf("--out %s: it holds a run already; choose another folder, or "+
 			"see it with prony report", f.out)}
 	}
+	return nil
+}
+
+func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) (err error) {
+	if err := errors.Join(misplaced(args), f.check(c)); err != nil {
+		return err
+	}
 	ctx := c.Context()
 	root, err := a.root()
 	if err != nil {
@@ -276,11 +292,19 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := f.observe.stack(ctx, a.world); err != nil {
+		return err
+	}
 	rides, unfetched, err := a.board(ctx, root, s, p, a.say)
 	if err != nil {
 		return err
 	}
-	p, skipped, err := a.narrow(s, p, services, tools, unfetched)
+	ships, adrift, err := a.muster(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ships.close()) }()
+	p, skipped, err := a.narrow(s, p, services, tools, slices.Concat(unfetched, adrift))
 	if err != nil {
 		return err
 	}
@@ -299,7 +323,7 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 	defer journal.Close()
 	show := newProgress(a.stderr, p)
 	defer show.end()
-	show.begin(p, layout, reaped)
+	show.begin(p, layout, append(reaped, ships.reaped...))
 	sayDuets(show.line, sides, p)
 	e := a.experiment(ctx, root, p, tools)
 	e.Head.Skipped, e.Rides = skipped, rides
@@ -314,7 +338,7 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 		e.Head.ID, dir = newFolder(filepath.Join(root, "results"), e.Head.ID)
 	}
 	err = a.observed(ctx, root, f,
-		observedRun{e, services, layout, sides, cores, dir, journal, show})
+		observedRun{e, services, layout, sides, cores, dir, journal, ships, show})
 	show.end()
 	return a.conclude(dir, err)
 }
@@ -328,6 +352,7 @@ type observedRun struct {
 	cores    []int
 	dir      string
 	journal  *process.Journal
+	ships    *fleet
 	show     *progress
 }
 
@@ -336,7 +361,10 @@ func (a *app) observed(ctx context.Context, root string, f *runFlags, r observed
 	spec := telemetry.LaunchSpec{Dir: filepath.Join(r.dir, telemetry.Dir)}
 	f.observe.home(&spec)
 	spec.Cores = coreOfHome(r.layout)
-	lab := a.world.lab(r.journal, r.layout, r.dir, r.show.event)
+	if r.ships.gateway.IsValid() {
+		spec.Listen = r.ships.gateway.String()
+	}
+	lab := a.world.lab(r.journal, r.ships, r.layout, r.dir, r.show.event)
 	lab.Sides = r.sides
 	lab.Profiler = a.world.profiler(ctx, root, r.e.Plan, r.services, r.show.line)
 	if len(f.observe.telemetry) > 0 || r.e.Plan.Suite.NeedsHome() {
@@ -350,6 +378,10 @@ func (a *app) observed(ctx context.Context, root string, f *runFlags, r observed
 				}
 			}()
 			lab.Home, lab.Own = home, own
+			if meter, ok := home.(trial.Meter); ok && len(f.observe.telemetry) > 0 {
+				lab.Meter = meter
+				defer a.tellResults(ctx, meter, r.dir)
+			}
 		}
 	}
 	return a.world.measure(ctx, lab, r.e, r.cores, r.show.line)
@@ -414,12 +446,13 @@ func (a *app) prepare(ctx context.Context, root string, services []*service.Serv
 	tools *service.Tools, e *trial.Experiment, show *progress) error {
 	builder := &service.Builder{Root: root, Tools: tools, Progress: show.line}
 	var wanted []*service.Service
-	for _, name := range targetsOf(e.Plan) {
-		if s, _, _ := find(services, name); !slices.Contains(wanted, s) {
+	for _, t := range e.Plan.Trials {
+		s, _, _ := find(services, t.Target)
+		if t.Launcher == "" && !slices.Contains(wanted, s) {
 			wanted = append(wanted, s)
 		}
 	}
-	outcomes := a.buildAll(ctx, builder, wanted, 0)
+	outcomes := a.buildAll(ctx, a.world.build, builder, wanted, 0)
 	if ctx.Err() != nil {
 		return errors.New("build: interrupted")
 	}
@@ -430,17 +463,20 @@ func (a *app) prepare(ctx context.Context, root string, services []*service.Serv
 	}
 	for _, name := range targetsOf(e.Plan) {
 		s, t, _ := find(services, name)
-		o := outcomes[slices.Index(wanted, s)]
-		x := trial.Subject{Service: s, Target: t, Built: o.built}
+		x := trial.Subject{Service: s, Target: t}
+		if at := slices.Index(wanted, s); at >= 0 {
+			x.Built = outcomes[at].built
+			if outcomes[at].err != nil {
+				e.Broken[name] = outcomes[at].err
+			}
+		}
 		if s.Origin != "" {
 			x.Commit, x.Dirty = commit(ctx, s.Dir)
 		}
 		e.Subjects[name] = x
-		if o.err != nil {
-			e.Broken[name] = o.err
-		}
 	}
 	a.twins(ctx, e.Plan, services, builder, e)
+	a.images(ctx, services, builder, e, show)
 	return ctx.Err()
 }
 

@@ -76,24 +76,31 @@ func unknownService(services []*service.Service, name string) error {
 
 func (a *app) verifyCmd() *cobra.Command {
 	var verbose bool
+	var by string
 	c := &cobra.Command{
 		Use: "verify [SERVICE...]", Short: "Check that services answer as their contracts say",
 		Args: cobra.ArbitraryArgs,
 		Long: `Verify builds a service, starts each of its targets and asks every golden case of
 the contracts that it declares. An answer that differs is named with the place and both versions.
 Without a name it verifies every service that can run here.`,
-		Example: "  prony verify go-nethttp\n  prony verify --verbose java-jdk",
+		Example: "  prony verify go-nethttp\n  prony verify --verbose java-jdk\n" +
+			"  prony verify --launcher docker go-nethttp",
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.verify(c.Context(), args, verbose)
+			if err := checkLaunchers([]string{by}); err != nil {
+				return err
+			}
+			return a.verify(c.Context(), args, by, verbose)
 		},
 	}
 	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "list the cases that pass, too")
+	c.Flags().StringVar(&by, "launcher", suite.Launchers[0],
+		"how targets are started: "+strings.Join(suite.Launchers, ", "))
 	return c
 }
 
-func (a *app) verify(ctx context.Context, args []string, verbose bool) error {
+func (a *app) verify(ctx context.Context, args []string, by string, verbose bool) error {
 	v := &verifier{app: a, verbose: verbose}
-	err := a.visit(ctx, args, func(ctx context.Context, name string, s *service.Service,
+	err := a.visit(ctx, args, by, func(ctx context.Context, name string, s *service.Service,
 		c service.Checker) error {
 		_, err := v.conform(ctx, name, s, c)
 		return err

@@ -45,7 +45,8 @@ With --forward everything is sent to another OTLP endpoint as well, with --forwa
 only. The first line of output, JSON, says where it listens.
 
 The doors have neither passwords nor encryption, so they open to this machine only; --expose takes
-other addresses.`
+other addresses. --listen opens all but the one for queries, where the lab gives its orders, to one
+other address of this machine: that of a bridge, say, by which containers reach it.`
 
 const serveExamples = `  prony telemetry serve --dir here
   prony telemetry serve --dir here --grpc 127.0.0.1:0 --http 127.0.0.1:0   # any free ports
@@ -66,12 +67,17 @@ func (a *app) telemetryCmd() *cobra.Command {
 func (a *app) serveCmd() *cobra.Command {
 	var cfg home.Config
 	memory := suite.Size(home.DefaultMemory)
+	var listen string
 	var expose, untilEnd bool
 	c := &cobra.Command{
 		Use: "serve --dir DIR", Short: "Be a home for OTLP, Zipkin and Prometheus queries",
 		Long: serveAbout, Example: serveExamples, Args: arguments(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := checkServe(cfg, memory, expose); err != nil {
+			var err error
+			if cfg, err = listenOn(cfg, listen, c.Flags().Changed); err == nil {
+				err = checkServe(cfg, memory, expose)
+			}
+			if err != nil {
 				return usageError{err}
 			}
 			cfg.MemoryBytes = int64(memory)
@@ -90,6 +96,8 @@ func (a *app) serveCmd() *cobra.Command {
 	f.StringVar(&cfg.HTTP, "http", "127.0.0.1:4318", "where OTLP over HTTP is taken in")
 	f.StringVar(&cfg.Zipkin, "zipkin", "127.0.0.1:9411", "where Zipkin's v2 spans are taken in")
 	f.StringVar(&cfg.Query, "query", "127.0.0.1:9090", "where queries are answered")
+	f.StringVar(&listen, "listen", "", "this machine's address for gRPC, HTTP and Zipkin, where "+
+		"those do not say theirs; one that others can reach takes --expose, too")
 	f.StringVar(&cfg.Forward, "forward", "", "send everything to this OTLP endpoint, too: "+
 		"http://HOST:4318, https://HOST, grpc://HOST:4317 or grpcs://HOST")
 	f.BoolVar(&cfg.ForwardOnly, "forward-only", false, "keep nothing here but counts")
@@ -98,6 +106,29 @@ func (a *app) serveCmd() *cobra.Command {
 	f.BoolVar(&untilEnd, "until-stdin-ends", false, "end when standard input does, as a child of "+
 		"a run")
 	return c
+}
+
+// listenOn moves the doors that were not given an address to a host's; their ports stay. Who asks
+// for that has to say which address it is: senders are told it.
+func listenOn(cfg home.Config, host string, given func(flag string) bool) (home.Config, error) {
+	if host == "" {
+		return cfg, nil
+	}
+	ip := net.ParseIP(host)
+	if ip == nil || ip.IsUnspecified() {
+		return cfg, fmt.Errorf("serve telemetry: --listen %s: want one address of this machine, "+
+			"as senders are told to send there; ip address lists them", host)
+	}
+	for _, at := range []struct {
+		flag    string
+		address *string
+	}{{"grpc", &cfg.GRPC}, {"http", &cfg.HTTP}, {"zipkin", &cfg.Zipkin}} {
+		_, port, err := net.SplitHostPort(*at.address)
+		if err == nil && !given(at.flag) {
+			*at.address = net.JoinHostPort(host, port)
+		}
+	}
+	return cfg, nil
 }
 
 func checkServe(cfg home.Config, memory suite.Size, expose bool) error {

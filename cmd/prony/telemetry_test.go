@@ -42,6 +42,33 @@ func TestCheckServe(t *testing.T) {
 	}
 }
 
+// A bridge's address is for who sends, not for who gives orders, and goes before none that is said.
+func TestListenOn(t *testing.T) {
+	usual := home.Config{Dir: "d", GRPC: "127.0.0.1:4317", HTTP: "127.0.0.1:4318",
+		Zipkin: "127.0.0.1:9411", Query: "127.0.0.1:9090"}
+	for _, row := range []struct{ host, given, want string }{
+		{"", "", "127.0.0.1:4317 127.0.0.1:4318 127.0.0.1:9411 127.0.0.1:9090"},
+		{"172.18.0.1", "", "172.18.0.1:4317 172.18.0.1:4318 172.18.0.1:9411 127.0.0.1:9090"},
+		{"172.18.0.1", "http", "172.18.0.1:4317 127.0.0.1:4318 172.18.0.1:9411 127.0.0.1:9090"},
+		{"fd00::1", "grpc", "127.0.0.1:4317 [fd00::1]:4318 [fd00::1]:9411 127.0.0.1:9090"},
+		{"0.0.0.0", "", "want one address"}, {"::", "", "want one address"},
+		{"localhost", "", "want one address"},
+	} {
+		c, err := listenOn(usual, row.host, func(flag string) bool { return flag == row.given })
+		got := strings.Join([]string{c.GRPC, c.HTTP, c.Zipkin, c.Query}, " ")
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, row.want) {
+			t.Errorf("%q: %s, want %s", row.host, got, row.want)
+		}
+		away := strings.Contains(got, "172") || strings.Contains(got, "fd00")
+		if err := checkServe(c, 512<<20, false); err == nil == away {
+			t.Errorf("%q: %v without --expose", row.host, err)
+		}
+	}
+}
+
 // A context ends with the stream that it hangs on, and not before.
 func TestUntilEOF(t *testing.T) {
 	r, w := io.Pipe()

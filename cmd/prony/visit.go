@@ -14,6 +14,7 @@ import (
 	"prony/internal/launch"
 	"prony/internal/launch/process"
 	"prony/internal/service"
+	"prony/internal/suite"
 	"prony/internal/system"
 )
 
@@ -28,9 +29,9 @@ const verifyMemory = 1 << 30
 type sight func(ctx context.Context, name string, s *service.Service, c service.Checker) error
 
 // visit builds services, all without names, starts their targets one after another and lets see
-// look at each. What cannot run here is skipped with a line. Errors are joined: a target that does
-// not come up keeps nobody from the next.
-func (a *app) visit(ctx context.Context, names []string, see sight) error {
+// look at each, as processes or by another launcher. What cannot run here is skipped with a line.
+// Errors are joined: a target that does not come up keeps nobody from the next.
+func (a *app) visit(ctx context.Context, names []string, by string, see sight) (err error) {
 	root, err := a.root()
 	if err != nil {
 		return err
@@ -44,10 +45,19 @@ func (a *app) visit(ctx context.Context, names []string, see sight) error {
 		return err
 	}
 	defer journal.Close()
-	launcher := &process.Launcher{Journal: journal}
-	tools := service.FindTools(ctx)
+	v := visitor{launcher: &process.Launcher{Journal: journal}, build: a.world.build,
+		tools: service.FindTools(ctx)}
+	v.missing = v.tools.Missing
+	if by != suite.Launchers[0] {
+		ships := &fleet{launchers: map[string]launch.Launcher{}}
+		if err := a.world.container(ctx, by, ships); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, ships.close()) }()
+		v.launcher, v.build, v.missing = ships.launchers[by], a.world.image, lacksImage
+	}
 	skipped := func(name string, s *service.Service, t ...service.Target) bool {
-		missing := tools.Missing(s, t...)
+		missing := v.missing(s, t...)
 		if len(missing) > 0 {
 			fmt.Fprintf(a.stdout, "skipped %s: %s\n", name, strings.Join(missing, "; "))
 		}
@@ -57,7 +67,7 @@ func (a *app) visit(ctx context.Context, names []string, see sight) error {
 		return skipped(s.Label(), s)
 	})
 	var errs []error
-	for i, o := range a.buildAll(ctx, a.builder(root, tools), services, 0) {
+	for i, o := range a.buildAll(ctx, v.build, a.builder(root, v.tools), services, 0) {
 		if o.err != nil {
 			errs = append(errs, o.err)
 			continue
@@ -70,12 +80,33 @@ func (a *app) visit(ctx context.Context, names []string, see sight) error {
 			if skipped(name, services[i], t) {
 				continue
 			}
-			if err := start(ctx, launcher, services[i], t, o.built, see); err != nil {
+			if err := start(ctx, v.launcher, services[i], t, o.built, see); err != nil {
 				errs = append(errs, fmt.Errorf("verify %s: %w", name, err))
 			}
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// visitor is how targets are started that are only looked at.
+type visitor struct {
+	launcher launch.Launcher
+	build    maker
+	tools    *service.Tools
+	missing  func(*service.Service, ...service.Target) []string
+}
+
+// lacksImage says which of the targets cannot be containers.
+func lacksImage(s *service.Service, targets ...service.Target) (out []string) {
+	if len(targets) == 0 {
+		targets = s.Targets[:1] // of the service: can any?
+	}
+	for _, t := range targets {
+		if why := s.NoImage(t); why != "" {
+			out = append(out, why)
+		}
+	}
+	return out
 }
 
 // start runs one target, lets see look at it and stops it.
@@ -92,6 +123,7 @@ func start(ctx context.Context, launcher launch.Launcher, s *service.Service, t 
 	p, err := system.Starter{Launcher: launcher, Port: freePort}.Start(bounded, system.Order{
 		Name: s.Name, Service: s, Target: t, Built: built, LogFile: filepath.Join(dir, "prony.log"),
 		CPUs: float64(min(n, runtime.NumCPU())), MemoryBytes: verifyMemory * int64(n),
+		Listen: launcher.Listen(),
 	})
 	if p == nil {
 		return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"net"
 	"os"
 	"time"
@@ -28,7 +29,15 @@ type world interface {
 	missing(*service.Tools, *service.Service, service.Target) []string
 	driver(name string) (trial.Driver, error)
 	build(context.Context, *service.Builder, *service.Service) (*service.Built, error)
-	lab(j *process.Journal, l host.Layout, dir string, observe func(trial.Event)) *trial.Lab
+	// container opens a launcher of containers and adds it to the fleet; image makes what they are
+	// started from.
+	container(ctx context.Context, name string, f *fleet) error
+	image(context.Context, *service.Builder, *service.Service) (*service.Built, error)
+	// docker runs Docker's client; reach says whether somebody listens at an address.
+	docker(ctx context.Context, out, talk io.Writer, args []string) error
+	reach(ctx context.Context, addr string) error
+	lab(j *process.Journal, f *fleet, l host.Layout, dir string,
+		observe func(trial.Event)) *trial.Lab
 	measure(ctx context.Context, lab *trial.Lab, e trial.Experiment, cores []int,
 		say func(string)) error
 	examine(context.Context, doctor.Options) result.Grading
@@ -55,6 +64,14 @@ func (machine) missing(t *service.Tools, s *service.Service, of service.Target) 
 	return t.Missing(s, of)
 }
 
+func (machine) reach(ctx context.Context, addr string) error {
+	conn, err := (&net.Dialer{Timeout: 2 * time.Second}).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
 func (machine) driver(name string) (trial.Driver, error) { return driver.Foreign(name) }
 
 func (machine) build(ctx context.Context, b *service.Builder,
@@ -62,10 +79,11 @@ func (machine) build(ctx context.Context, b *service.Builder,
 	return b.Build(ctx, s)
 }
 
-func (machine) lab(j *process.Journal, l host.Layout, dir string,
+func (machine) lab(j *process.Journal, f *fleet, l host.Layout, dir string,
 	observe func(trial.Event)) *trial.Lab {
 	lab := &trial.Lab{
-		Launcher: &process.Launcher{Journal: j}, Driver: drivers, Layout: l, Dir: dir,
+		Containers: f.launchers,
+		Launcher:   &process.Launcher{Journal: j}, Driver: drivers, Layout: l, Dir: dir,
 		Observe: observe, Port: freePort,
 		Quiet: func(ctx context.Context) result.Before {
 			return doctor.Quiet(ctx, doctor.QuietOptions{Bound: quietBound})

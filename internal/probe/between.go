@@ -35,7 +35,7 @@ func Between(a, b Mark, samples Series, requests int64, cores float64) (result.U
 		ThrottledNs:       delta(a.ThrottledNs, b.ThrottledNs),
 		ThrottledPeriods:  delta(a.ThrottledPeriods, b.ThrottledPeriods),
 		PageFaultsMajor:   delta(a.MajorFaults, b.MajorFaults),
-		NetworkBytes:      delta(a.LoBytes, b.LoBytes),
+		NetworkBytes:      delta(a.NetBytes, b.NetBytes),
 	}
 	u.CPUShare = share(u.CPUNs, cores*float64(window))
 	u.CPUPerRequestNs = perRequest(u.CPUNs, requests)

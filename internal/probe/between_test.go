@@ -18,7 +18,7 @@ func edges() (a, b Mark) {
 		LabNs:    1e9,
 		Host:     HostTicks{Busy: 1000, Steal: 10, Total: 5000},
 		Pressure: Pressure{CPUUs: 1000, MemoryUs: 500, IOUs: unknown},
-		LoBytes:  1000,
+		NetBytes: 1000,
 	}
 	b = Mark{
 		TNs: 3e9, Source: "cgroup v1", CPUNs: 6e9, UserNs: 3.5e9, SystemNs: 2.4e9,
@@ -29,7 +29,7 @@ func edges() (a, b Mark) {
 		LabNs:    1.5e9,
 		Host:     HostTicks{Busy: 1190, Steal: 18, Total: 5400},
 		Pressure: Pressure{CPUUs: 201000, MemoryUs: 500, IOUs: unknown},
-		LoBytes:  41000,
+		NetBytes: 41000,
 	}
 	return a, b
 }
@@ -100,7 +100,7 @@ func TestBetween(t *testing.T) {
 		func(u *result.Usage, _ *result.Host) { u.RSSMaxBytes, u.ThreadsMax = 120<<20, 12 })
 	check("PSS not asked for", func(_, b *Mark, _ *Series) { b.PSSBytes = unknown },
 		func(u *result.Usage, _ *result.Host) { u.PSSEndBytes = 0 })
-	check("counters stepped back", func(_, b *Mark, _ *Series) { b.CPUNs, b.LoBytes = 4e9, 0 },
+	check("counters stepped back", func(_, b *Mark, _ *Series) { b.CPUNs, b.NetBytes = 4e9, 0 },
 		func(u *result.Usage, h *result.Host) {
 			u.CPUNs, u.CPUShare, u.CPUPerRequestNs = 0, 0, 0
 			u.NetworkBytes, u.NetworkBytesPerRequest = 0, 0

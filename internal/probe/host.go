@@ -3,6 +3,7 @@ package probe
 import (
 	"bytes"
 	"path/filepath"
+	"strconv"
 )
 
 // HostTicks are the host's CPU times since boot over all cores, in ticks of 10 ms (USER_HZ): on two
@@ -49,15 +50,22 @@ func parsePressure(b []byte) int64 {
 // hostFiles are the open files of the host, shared as groupFiles are.
 type hostFiles struct {
 	stat, cpu, memory, io, network file
+	apart                          bool // the network is the service's own
 }
 
-func openHost(proc string) hostFiles {
+// openHost opens them; network is whose network counts, 0 for our own.
+func openHost(proc string, network int) hostFiles {
+	from := proc
+	if network != 0 {
+		from = filepath.Join(proc, strconv.Itoa(network))
+	}
 	return hostFiles{
+		apart:   network != 0,
 		stat:    optional(filepath.Join(proc, "stat")),
 		cpu:     optional(filepath.Join(proc, "pressure/cpu")),
 		memory:  optional(filepath.Join(proc, "pressure/memory")),
 		io:      optional(filepath.Join(proc, "pressure/io")),
-		network: optional(filepath.Join(proc, "net/dev")),
+		network: optional(filepath.Join(from, "net/dev")),
 	}
 }
 
@@ -77,7 +85,19 @@ func (h *hostFiles) pressure(buf []byte) Pressure {
 	}
 }
 
-// loBytes is what the loopback interface received, which is also what it sent.
-func (h *hostFiles) loBytes(buf []byte) int64 {
-	return keyed(h.network.readAll(buf), "lo:")
+// netBytes is what went to the service and from it: over the loopback interface, which receives
+// both, or over the first interface of its own network in both directions.
+func (h *hostFiles) netBytes(buf []byte) int64 {
+	text := h.network.readAll(buf)
+	if !h.apart {
+		return keyed(text, "lo:")
+	}
+	var f [9]int64 // bytes received, seven more of that direction, bytes sent (proc_pid_net(5))
+	if numbers(after(text, ownInterface), f[:]) < len(f) {
+		return unknown
+	}
+	return f[0] + f[8]
 }
+
+// ownInterface is what container engines call a container's side of its bridge.
+const ownInterface = "eth0:"

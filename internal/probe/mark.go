@@ -31,7 +31,7 @@ type Mark struct {
 	LabNs    int64 // CPU time of this process and of a foreign generator
 	Host     HostTicks
 	Pressure Pressure
-	LoBytes  int64 // received by the loopback interface of this network namespace
+	NetBytes int64 // over the loopback interface, or the service's own, in both directions
 }
 
 // PartMark is one process of a system, with what it forked; -1 and 0 when none of it is there.
@@ -92,7 +92,7 @@ func (k *marker) read(tNs int64, group *groupFiles, host *hostFiles) Mark {
 	m.LabNs = labNs(&k.cpu, k.load != nil, sum(k.stats(processes(k.load))))
 	m.Host = host.ticks(text[:hostBytes])
 	m.Pressure = host.pressure(text)
-	m.LoBytes = host.loBytes(text)
+	m.NetBytes = host.netBytes(text)
 
 	pids := processes(k.service)
 	stats := k.stats(pids)

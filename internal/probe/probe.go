@@ -43,6 +43,10 @@ type Subject struct {
 	// one of the others having waited for it.
 	Groups []Group
 
+	// Network is a process of the service when that has a network of its own, as a container may;
+	// 0: it shares the lab's.
+	Network int
+
 	// Load gives the processes of a foreign generator, nil when this process offers the load. What
 	// they use is the trial's own, not the host's other work.
 	Load func() []int
@@ -132,7 +136,7 @@ func open(cfg Config, subject Subject) (*Sampler, error) {
 		start:   clock.Mono(),
 		group:   group,
 		charged: group.memory != noFile,
-		host:    openHost(cfg.proc),
+		host:    openHost(cfg.proc, subject.Network),
 		wake:    unix.PollFd{Fd: int32(fd), Events: unix.POLLIN},
 		done:    make(chan struct{}),
 		log:     newLog(logRows),

@@ -64,8 +64,10 @@ type Target struct {
 	Mode      string `json:"mode"`
 	Variant   string `json:"variant"`          // "none" when nothing rides along
 	Driver    string `json:"driver,omitempty"` // what offered the loads, where not Prony
-	Arm       string `json:"arm,omitempty"`    // A/A: "a" or "b", the same target twice a block
-	Origin    string `json:"origin,omitempty"` // of another checkout, e.g. "base"; the name ends so
+	// Launcher is what started it, where it was not started as a plain process: "docker".
+	Launcher string `json:"launcher,omitempty"`
+	Arm      string `json:"arm,omitempty"`    // A/A: "a" or "b", the same target twice a block
+	Origin   string `json:"origin,omitempty"` // of another checkout, e.g. "base"; the name ends so
 }
 
 // Failure says where a trial ended early. Step is one of launch, ready, verify, warmup, measure,
@@ -112,6 +114,8 @@ type Artifact struct {
 	SHA256    string `json:"sha256"`
 	SizeBytes int64  `json:"sizeBytes"`
 	BuildHash string `json:"buildHash"` // of sources and tool versions: the cache's key
+	// Image is the container's image that ran, by name and digest; empty: none did.
+	Image string `json:"image,omitempty"`
 	// ImageBytes is the size of its container's image, where one was built; 0: unknown.
 	ImageBytes int64 `json:"imageBytes,omitempty"`
 }
@@ -347,7 +351,7 @@ type Usage struct {
 	ThrottledNs            int64   `json:"throttledNs"`
 	ThrottledPeriods       int64   `json:"throttledPeriods"`
 	PageFaultsMajor        int64   `json:"pageFaultsMajor"`
-	NetworkBytes           int64   `json:"networkBytes"` // lo: both directions are the same bytes
+	NetworkBytes           int64   `json:"networkBytes"` // both directions
 	NetworkBytesPerRequest float64 `json:"networkBytesPerRequest"`
 	Parts                  []Part  `json:"parts,omitempty"` // of a system, by process
 }

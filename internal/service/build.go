@@ -35,6 +35,10 @@ type Built struct {
 	Log        string          // path of what the steps printed
 	DurationNs int64           // of the build itself, also when it was an earlier one
 	Tools      map[string]Tool // what the service needs, by name
+	// Images are those that its containers are started from, by process; "" where there is one.
+	// Without any it is started as a process.
+	Images map[string]string
+	Front  string // that of the process which takes the requests
 }
 
 // values are the placeholders that the build decides.

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -33,13 +34,23 @@ var jvmOptions = []string{
 	"-XX:ActiveProcessorCount={cpus}", "-XX:+ExitOnOutOfMemoryError",
 }
 
+// containedJVM tells the JVM of an image, whose entry point is its own, what {jvm} says of sizes. A
+// JVM in a container sees the limits of the whole container, a system's process only its share. The
+// java launcher reads the variable (JDK 9 and later, "JDK_JAVA_OPTIONS").
+const (
+	containedJVM = "-Xmx{heapMiB}m -XX:ActiveProcessorCount={cpus}"
+	jdkOptions   = "JDK_JAVA_OPTIONS"
+)
+
 // passedOn is all of the lab's own environment that a target sees: what programs need to find each
 // other and their files, and nothing that could tune one target by accident.
 var passedOn = []string{"PATH", "HOME", "LANG", "TMPDIR"}
 
 // Values are the placeholders that a trial decides.
 type Values struct {
-	Host        string
+	Host string // where processes of the target find each other
+	// Listen is where a process in a container takes requests; empty: at Host.
+	Listen      string
 	Ports       []int   // one for each process of the target
 	CPUs        float64 // processor time per second; a service is told whole cores, rounded up
 	MemoryBytes int64   // of all processes together
@@ -65,6 +76,7 @@ func (v Values) env(process string) map[string]string {
 // Start is how one process of a target is started, for the working directory b.Dir.
 type Start struct {
 	Name        string   // of the process in its system; empty: the target is no system
+	Image       string   // that its container is started from; empty: it is a plain process
 	Args        []string // the program is a name to look up in PATH or an absolute path
 	Env         []string // the whole of it, "NAME=value", sorted
 	Port        int
@@ -75,7 +87,8 @@ type Start struct {
 // Starts gives how to start a target of a built service: one process, or those of a system in
 // order, of which the last takes the requests. The environment is HOST, PORT, CPUS and MEMORY_MIB,
 // what the manifest says, the target's before the process's before the service's, and of the lab's
-// own only PATH, HOME, LANG and TMPDIR.
+// own only PATH, HOME, LANG and TMPDIR. A container has those of its image, and its entry point,
+// behind which the arguments are.
 func (s *Service) Starts(b *Built, t Target, v Values) ([]Start, error) {
 	processes := s.Processes(t)
 	if len(v.Ports) != len(processes) {
@@ -97,7 +110,12 @@ func (s *Service) Starts(b *Built, t Target, v Values) ([]Start, error) {
 			}
 			maps.Copy(values, v.words(i, ProcessName(s, t, p)))
 			env := behind(over(s.Run.Env, p.Env, t.Env, v.env(p.Name)), v.Append)
-			err = out[i].fill(b.Dir, p.Command, env, values)
+			if len(b.Images) > 0 {
+				out[i].Image = b.Images[p.Name]
+				err = out[i].contain(s, t, env, values)
+			} else {
+				err = out[i].fill(b.Dir, p.Command, env, values)
+			}
 		}
 		if err != nil {
 			return nil, fmt.Errorf("start %s: %w", s.Full(t), err)
@@ -125,11 +143,15 @@ func (b *Built) valuesOf(v Values, p Start) (map[string]string, error) {
 	}
 	values := b.values()
 	values["host"], values["port"] = v.Host, strconv.Itoa(p.Port)
+	values[listenWord] = cmp.Or(v.Listen, v.Host)
 	values["cpus"] = strconv.FormatFloat(math.Ceil(v.CPUs), 'f', 0, 64)
 	values["memoryMiB"] = strconv.FormatInt(memory, 10)
 	values["heapMiB"] = strconv.FormatInt(memory*3/4, 10)
 	return values, nil
 }
+
+// listenWord is a value that no placeholder can ask for: manifests need not know of containers.
+const listenWord = "listen address"
 
 // fill sets arguments and environment.
 func (s *Start) fill(dir string, command []string, env, values map[string]string) (err error) {
@@ -139,15 +161,8 @@ func (s *Start) fill(dir string, command []string, env, values map[string]string
 			all[name] = value
 		}
 	}
-	for name, value := range env {
-		if all[name], err = expand(value, values); err != nil {
-			return err
-		}
-	}
-	all["HOST"], all["PORT"], all["CPUS"] = values["host"], values["port"], values["cpus"]
-	all["MEMORY_MIB"] = values["memoryMiB"]
-	for _, name := range sortedKeys(all) {
-		s.Env = append(s.Env, name+"="+all[name])
+	if err := s.setEnv(all, env, values); err != nil {
+		return err
 	}
 	if s.Args, err = expandAll(command, values); err != nil {
 		return err
@@ -156,6 +171,36 @@ func (s *Start) fill(dir string, command []string, env, values map[string]string
 		return errors.New("run.command is missing")
 	}
 	s.Args[0] = inside(dir, s.Args[0])
+	return nil
+}
+
+// contain sets arguments and environment of a container.
+func (s *Start) contain(of *Service, t Target, env, values map[string]string) (err error) {
+	if t.Runtime == "jvm" || t.Runtime == "aot" {
+		env = behind(env, map[string]string{jdkOptions: containedJVM})
+	}
+	if err := s.setEnv(map[string]string{}, env, values); err != nil {
+		return err
+	}
+	if s.Image == "" {
+		return fmt.Errorf("process %s of %s has no image", s.Name, of.Name)
+	}
+	s.Args, err = expandAll(t.Args, values)
+	return err
+}
+
+// setEnv sets the environment over what is passed on.
+func (s *Start) setEnv(all, env, values map[string]string) (err error) {
+	for name, value := range env {
+		if all[name], err = expand(value, values); err != nil {
+			return err
+		}
+	}
+	all["HOST"], all["PORT"], all["CPUS"] = values[listenWord], values["port"], values["cpus"]
+	all["MEMORY_MIB"] = values["memoryMiB"]
+	for _, name := range sortedKeys(all) {
+		s.Env = append(s.Env, name+"="+all[name])
+	}
 	return nil
 }
 

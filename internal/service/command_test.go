@@ -101,3 +101,37 @@ func TestJVMOptions(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// A container has nothing of the lab's environment and the image's own program; a JVM in it is told
+// the sizes of {jvm}. It listens where its network wants it, and finds others at the host's name.
+func TestContainerCommand(t *testing.T) {
+	s := goodService(t)
+	t.Setenv("LANG", "its-LANG")
+	b := &Built{Images: map[string]string{"": "prony/good:1"}}
+	v := Values{Host: "127.0.0.1", Listen: "0.0.0.0", Ports: []int{8081}, CPUs: 1.5,
+		MemoryBytes: 1000 << 20}
+	starts, err := s.Starts(b, s.Targets[1], v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := starts[0]
+	if got.Image != "prony/good:1" || strings.Join(got.Args, " ") != "-c2" {
+		t.Errorf("image %s, arguments %q", got.Image, got.Args)
+	}
+	want := "BUDGET=1000\nCPUS=2\nHOST=0.0.0.0\n" +
+		"JDK_JAVA_OPTIONS=-Xmx750m -XX:ActiveProcessorCount=2\nJSON={\"a\": 1}\n" +
+		"MEMORY_MIB=1000\nMODE=virtual\nPORT=8081\nWHERE=here"
+	if env := strings.Join(got.Env, "\n"); env != want {
+		t.Errorf("environment\n%s\nwant\n%s", env, want)
+	}
+	s.Targets[1].Runtime = "native"
+	starts, err = s.Starts(b, s.Targets[1], v)
+	if err != nil || strings.Contains(strings.Join(starts[0].Env, " "), "JDK_JAVA_OPTIONS") {
+		t.Errorf("no JVM, error %v, environment %q", err, starts[0].Env)
+	}
+	b.Images = map[string]string{"back": "x"}
+	if _, err := s.Starts(b, s.Targets[1], v); err == nil ||
+		!strings.Contains(err.Error(), "has no image") {
+		t.Errorf("a process without an image: error %v", err)
+	}
+}

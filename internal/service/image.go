@@ -2,6 +2,8 @@ package service
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -9,61 +11,160 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-)
 
-// imageLog is what the image's build printed, beside the log of the service's own.
-const imageLog = "image.log"
+	"prony/internal/cache"
+)
 
 // ErrNoDocker says that there is nothing to build images with.
 var ErrNoDocker = errors.New("needs docker: not found (install Docker Engine)")
 
-// Image builds the container's image of a built service from its Dockerfile, as prony/SERVICE:HASH,
-// and notes its size with the build. That of a further build is Dockerfile.WORD, of the first word
-// of its name, with the build argument MODE; without one it has no image. An image that is there
-// already is taken. Building uses the host's network, so that the mirrors and proxies which the
-// host's own builds use are reached likewise.
-func (b *Builder) Image(ctx context.Context, s *Service, built *Built) error {
-	docker, err := exec.LookPath("docker")
-	if err != nil {
-		return fmt.Errorf("build the image of %s: %w", s.Label(), ErrNoDocker)
+// noImage is the image of a process that has none.
+const noImage = "none"
+
+// NoImage says why a target cannot be started as a container; empty: it can.
+func (s *Service) NoImage(t Target) string {
+	for _, p := range s.Processes(t) {
+		if p.Image == noImage {
+			return fmt.Sprintf("its process %s has no image", p.Name)
+		}
 	}
-	file := "Dockerfile"
-	if word, _, _ := strings.Cut(s.Other, "-"); word != "" {
-		file += "." + word
-	}
+	file, _ := s.dockerfile()
 	if !isFile(filepath.Join(s.Dir, file)) {
-		if s.Other != "" {
-			return nil
-		}
-		return fmt.Errorf("build the image of %s: it has no %s", s.Label(), file)
+		return "it has no " + file
 	}
-	tag := "prony/" + strings.TrimSuffix(s.Name+"-"+s.Other, "-") + ":" + built.Hash[:hashDigits]
-	if built.ImageBytes = imageSize(ctx, docker, tag); built.ImageBytes == 0 {
-		b.say("build %s: docker build --file %s", s.Label(), file)
-		if err := makeImage(ctx, docker, tag, file, s, built); err != nil {
-			return fmt.Errorf("build the image of %s: %w", s.Label(), err)
-		}
-		if built.ImageBytes = imageSize(ctx, docker, tag); built.ImageBytes == 0 {
-			return fmt.Errorf("build the image of %s: docker built %s and does not know its size",
-				s.Label(), tag)
-		}
-	}
-	m := mark{Hash: built.Hash, SHA256: built.SHA256, SizeBytes: built.SizeBytes,
-		DurationNs: built.DurationNs, ImageBytes: built.ImageBytes}
-	return m.write(filepath.Join(filepath.Dir(built.Dir), markFile))
+	return ""
 }
 
-func makeImage(ctx context.Context, docker, tag, file string, s *Service, built *Built) error {
-	log, err := os.Create(filepath.Join(filepath.Dir(built.Dir), imageLog))
+// dockerfile is what the image of a build is made by, and its arguments. That of a further build is
+// Dockerfile.WORD, of the first word of its name, with the argument MODE, or, where the usual one
+// has an argument BUILD, that with the word.
+func (s *Service) dockerfile() (file string, args []string) {
+	word, _, _ := strings.Cut(s.Other, "-")
+	if word == "" {
+		return "Dockerfile", nil
+	}
+	data, err := os.ReadFile(filepath.Join(s.Dir, "Dockerfile"))
+	if err == nil && strings.Contains(string(data), "\nARG BUILD") {
+		return "Dockerfile", []string{"BUILD=" + word}
+	}
+	return "Dockerfile." + word, []string{"MODE=" + s.Targets[0].Mode}
+}
+
+// Image builds what a service's containers are started from: an image by its Dockerfile, or one for
+// each process of a system, with the build argument SERVICE. They are called prony/SERVICE:HASH, of
+// the sources, and taken again as long as these stay the same. What it gives is a build like that
+// of Build, whose artifact is the image. Building uses the host's network, so that the mirrors and
+// proxies which the host's own builds use are reached likewise.
+func (b *Builder) Image(ctx context.Context, s *Service) (*Built, error) {
+	built, err := b.image(ctx, s)
+	if err != nil {
+		return nil, fmt.Errorf("build the image of %s: %w", s.Label(), err)
+	}
+	return built, nil
+}
+
+func (b *Builder) image(ctx context.Context, s *Service) (*Built, error) {
+	docker, err := exec.LookPath("docker")
+	if err != nil {
+		return nil, ErrNoDocker
+	}
+	if why := s.NoImage(Target{}); why != "" {
+		return nil, errors.New(why)
+	}
+	sources, err := walk(s.Dir, ignored)
+	if err != nil {
+		return nil, fmt.Errorf("read the sources: %w", err)
+	}
+	file, args := s.dockerfile()
+	h := sha256.New()
+	for _, e := range sources {
+		if err := e.addTo(h, s.Dir); err != nil {
+			return nil, fmt.Errorf("read the sources: %w", err)
+		}
+	}
+	fmt.Fprintf(h, "file %q arguments %q\n", file, args)
+	kept, err := cache.Folder("", b.Root, "images")
+	if err != nil {
+		return nil, err
+	}
+	unlock, err := cache.Lock(ctx, filepath.Join(kept, s.Name+".lock"), "build", func() {
+		b.say("build the image of %s: waiting for another build of it", s.Label())
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	built := &Built{Dir: s.Dir, Hash: hex.EncodeToString(h.Sum(nil)), Images: map[string]string{},
+		Tools: map[string]Tool{}, Cached: true}
+	for _, process := range s.imaged() {
+		i := image{docker: docker, dir: s.Dir, file: file, args: args}
+		name := strings.TrimSuffix(s.Name+"-"+s.Other, "-")
+		if process != "" {
+			name, i.args = name+"-"+process, append(args[:len(args):len(args)], "SERVICE="+process)
+		}
+		i.tag = "prony/" + name + ":" + built.Hash[:hashDigits]
+		i.log = filepath.Join(kept, name+"-"+built.Hash[:hashDigits]+".log")
+		if err := b.take1(ctx, &i, built); err != nil {
+			return nil, err
+		}
+		built.Images[process], built.Front, built.Log = i.tag, i.tag, i.log
+	}
+	return built, nil
+}
+
+// imaged are the processes of a service that have an image; a service that is no system has one
+// without a name. The last takes the requests.
+func (s *Service) imaged() (out []string) {
+	if len(s.Run.Processes) == 0 {
+		return []string{""}
+	}
+	for _, p := range s.Run.Processes {
+		if p.Image != noImage {
+			out = append(out, p.Name)
+		}
+	}
+	return out
+}
+
+// image is one image to be made.
+type image struct {
+	docker, dir, file, tag, log string
+	args                        []string
+}
+
+// take1 makes an image, or takes the one that is there, and adds it to what was built. The digest
+// is that of the last one.
+func (b *Builder) take1(ctx context.Context, i *image, built *Built) error {
+	id, size := i.look(ctx)
+	if id == "" {
+		b.say("build %s: docker build --file %s", i.tag, i.file)
+		built.Cached = false
+		if err := i.build(ctx); err != nil {
+			return err
+		}
+		if id, size = i.look(ctx); id == "" {
+			return fmt.Errorf("docker built %s and does not know its size", i.tag)
+		}
+	}
+	built.SHA256 = strings.TrimPrefix(id, "sha256:")
+	built.SizeBytes += size
+	built.ImageBytes = built.SizeBytes
+	return nil
+}
+
+func (i *image) build(ctx context.Context) (err error) {
+	log, err := os.Create(i.log)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = log.Close() }() // what is missing in it is no image's fault
-	args := []string{"build", "--network", "host", "--tag", tag, "--file", file}
-	if s.Other != "" {
-		args = append(args, "--build-arg", "MODE="+s.Targets[0].Mode)
+	defer func() { err = errors.Join(err, log.Close()) }()
+	args := []string{"build", "--network", "host", "--tag", i.tag, "--file", i.file}
+	for _, arg := range i.args {
+		args = append(args, "--build-arg", arg)
 	}
-	cmd := command(ctx, s.Dir, os.Environ(), docker, append(args, ".")...)
+	// The Dockerfiles keep what they fetch in cache mounts, which the older builder lacks.
+	cmd := command(ctx, i.dir, append(os.Environ(), "DOCKER_BUILDKIT=1"), i.docker,
+		append(args, ".")...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Run(); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
@@ -74,16 +175,35 @@ func makeImage(ctx context.Context, docker, tag, file string, s *Service, built 
 	return nil
 }
 
-// imageSize is the size of an image in bytes, 0 where there is none or nobody answers.
-func imageSize(ctx context.Context, docker, tag string) int64 {
-	out, err := command(ctx, os.TempDir(), os.Environ(), docker, "image", "inspect", "--format",
-		"{{.Size}}", tag).Output()
+// look gives an image's identifier and its size in bytes; none where there is none or nobody
+// answers.
+func (i *image) look(ctx context.Context) (id string, size int64) {
+	out, err := command(ctx, os.TempDir(), os.Environ(), i.docker, "image", "inspect", "--format",
+		"{{.Id}} {{.Size}}", i.tag).Output()
 	if err != nil {
-		return 0
+		return "", 0
 	}
-	n, err := strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
+	id, text, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
+	size, err = strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0
+		return "", 0
 	}
-	return n
+	return id, size
+}
+
+// Image names the image of the process that takes the requests, with its digest; empty: there is
+// none.
+func (b *Built) Image() string {
+	if b.Front == "" {
+		return ""
+	}
+	return b.Front + "@sha256:" + b.SHA256
+}
+
+// Weigh notes with a build how large the image of the same service is, for tables.
+func (b *Builder) Weigh(built, image *Built) error {
+	built.ImageBytes = image.ImageBytes
+	m := mark{Hash: built.Hash, SHA256: built.SHA256, SizeBytes: built.SizeBytes,
+		DurationNs: built.DurationNs, ImageBytes: built.ImageBytes}
+	return m.write(filepath.Join(filepath.Dir(built.Dir), markFile))
 }

@@ -3,81 +3,142 @@ package service
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// docker is a program that keeps images as files of their size and fails where the Dockerfile says
-// so.
+// docker is a program that keeps images as files of their identifier and size, and fails where the
+// Dockerfile says so.
 const docker = `#!/bin/sh
 dir=$(dirname "$0")
-echo "$@" >>"$dir/asked"
+echo "$DOCKER_BUILDKIT $@" >>"$dir/asked"
 case $1 in
-build) cd . && grep -q BROKEN Dockerfile && { echo "no such base"; exit 1; }
+build) grep -q BROKEN Dockerfile && { echo "no such base"; exit 1; }
   while [ $# -gt 0 ]; do [ "$1" = --tag ] && tag=$2; shift; done
-  echo "made it"; echo 312000000 >"$dir/$(echo "$tag" | tr /: __)" ;;
+  echo "made $tag"; echo "sha256:ab${tag%%:*} 1000" >"$dir/$(echo "$tag" | tr /: __)" ;;
 image) for tag; do :; done; cat "$dir/$(echo "$tag" | tr /: __)" 2>/dev/null ;;
 esac
 `
 
+// dock puts a docker in front of PATH and gives its folder.
+func dock(t *testing.T, program string) string {
+	t.Helper()
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "docker"), []byte(program), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	return bin
+}
+
 func TestImage(t *testing.T) {
 	w := newWorkshop(t, "out", []string{"touch", "out"})
 	put(t, filepath.Join(w.s.Dir, "Dockerfile"), "FROM scratch\n")
-	bin := t.TempDir()
-	path := os.Getenv("PATH")
-	t.Setenv("PATH", bin+":"+path)
-	if err := os.WriteFile(filepath.Join(bin, "docker"), []byte(docker), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	built := w.build()
-	if built.ImageBytes != 0 {
-		t.Errorf("%d bytes before there was an image", built.ImageBytes)
-	}
-	for range 2 { // made, then taken
-		if err := w.Image(t.Context(), w.s, built); err != nil {
+	bin := dock(t, docker)
+	image := func(cached bool) *Built {
+		t.Helper()
+		built, err := w.Image(t.Context(), w.s)
+		if err != nil {
 			t.Fatal(err)
 		}
+		if built.Cached != cached || built.ImageBytes != 1000 || built.SizeBytes != 1000 {
+			t.Errorf("cached %v, %d bytes, artifact %d", built.Cached, built.ImageBytes,
+				built.SizeBytes)
+		}
+		return built
+	}
+	first := image(false)
+	tag := "prony/sh-none:" + first.Hash[:hashDigits]
+	if again := image(true); again.Hash != first.Hash || again.Images[""] != tag ||
+		again.Image() != tag+"@sha256:abprony/sh-none" {
+		t.Errorf("hash %s, images %v, called %s", again.Hash, again.Images, again.Image())
 	}
 	asked := read(t, bin, "asked")
-	tag := "prony/sh-none:" + built.Hash[:12]
-	if n := strings.Count(asked, "build --network host --tag "+tag+" --file Dockerfile ."); n != 1 {
+	if n := strings.Count(asked, "1 build --network host --tag "+tag+
+		" --file Dockerfile .\n"); n != 1 {
 		t.Errorf("%d builds of %s:\n%s", n, tag, asked)
 	}
-	if again := w.build(); built.ImageBytes != 312000000 || again.ImageBytes != 312000000 ||
-		!again.Cached {
-		t.Errorf("%d bytes, later %d", built.ImageBytes, again.ImageBytes)
+	if log, err := os.ReadFile(first.Log); string(log) != "made "+tag+"\n" {
+		t.Errorf("log %q, error %v", log, err)
 	}
-	if log := read(t, filepath.Dir(built.Dir), imageLog); log != "made it\n" {
-		t.Errorf("log %q", log)
+	put(t, filepath.Join(w.s.Dir, "main.txt"), "other source")
+	if changed := image(false); changed.Hash == first.Hash {
+		t.Error("other sources have the same image")
 	}
+	// A process's own build notes how large the image is.
+	built := w.build()
+	if err := w.Weigh(built, first); err != nil {
+		t.Fatal(err)
+	}
+	if again := w.build(); again.ImageBytes != 1000 || !again.Cached {
+		t.Errorf("%d bytes noted, cached %v", again.ImageBytes, again.Cached)
+	}
+}
+
+// A system has an image for each process but one that has none; a target with that cannot be
+// contained. A further build is made by a Dockerfile of its own, or by the argument BUILD.
+func TestImagesOf(t *testing.T) {
+	bin := dock(t, docker)
+	w := newWorkshop(t, "out", []string{"touch", "out"})
+	put(t, filepath.Join(w.s.Dir, "Dockerfile"), "FROM scratch\n")
+	w.s.Targets = []Target{{Name: "h2", Mode: "platform"}, {Name: "postgres", Mode: "platform"}}
+	w.s.Run.Processes = []Process{{Name: "db", Targets: []string{"postgres"}, Image: "none"},
+		{Name: "back"}, {Name: "front"}}
+	built, err := w.Image(t.Context(), w.s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash := built.Hash[:hashDigits]
+	want := map[string]string{"back": "prony/sh-none-back:" + hash,
+		"front": "prony/sh-none-front:" + hash}
+	if len(built.Images) != 2 || built.Images["back"] != want["back"] ||
+		built.Front != want["front"] || built.ImageBytes != 2000 {
+		t.Errorf("images %v, front %s, %d bytes", built.Images, built.Front, built.ImageBytes)
+	}
+	if asked := read(t, bin, "asked"); !strings.Contains(asked, "--build-arg SERVICE=back .") {
+		t.Errorf("asked for\n%s", asked)
+	}
+	if a, b := w.s.NoImage(w.s.Targets[0]), w.s.NoImage(w.s.Targets[1]); a != "" ||
+		b != "its process db has no image" {
+		t.Errorf("h2: %q, postgres: %q", a, b)
+	}
+	w.s.Run.Processes = nil
+	w.s.Other = "aot-platform"
+	check := func(wantFile string, wantArgs ...string) {
+		t.Helper()
+		file, args := w.s.dockerfile()
+		if file != wantFile || !slices.Equal(args, wantArgs) {
+			t.Errorf("%s with %q, want %s with %q", file, args, wantFile, wantArgs)
+		}
+	}
+	check("Dockerfile.aot", "MODE=platform")
+	if why := w.s.NoImage(w.s.Targets[0]); why != "it has no Dockerfile.aot" {
+		t.Errorf("without its Dockerfile: %q", why)
+	}
+	put(t, filepath.Join(w.s.Dir, "Dockerfile"), "FROM scratch\nARG BUILD=\n")
+	check("Dockerfile", "BUILD=aot")
 }
 
 func TestImageErrors(t *testing.T) {
 	check := func(file, text, program, want string) {
 		t.Helper()
-		w := newWorkshop(t, "out", []string{"touch", "out"})
-		put(t, filepath.Join(w.s.Dir, file), text)
-		built := w.build()
-		bin := t.TempDir()
-		if program != "" {
-			put(t, filepath.Join(bin, "docker"), program)
-			if err := os.Chmod(filepath.Join(bin, "docker"), 0o755); err != nil {
-				t.Fatal(err)
+		t.Run(want, func(t *testing.T) {
+			w := newWorkshop(t, "out", []string{"touch", "out"})
+			put(t, filepath.Join(w.s.Dir, file), text)
+			if program == "" {
+				t.Setenv("PATH", t.TempDir())
+			} else {
+				dock(t, program)
 			}
-			bin += ":" + os.Getenv("PATH")
-		}
-		t.Setenv("PATH", bin)
-		err := w.Image(t.Context(), w.s, built)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %s", err, want)
-		}
+			_, err := w.Image(t.Context(), w.s)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want %s", err, want)
+			}
+		})
 	}
-	path := os.Getenv("PATH")
 	check("Dockerfile", "FROM x\n", "", "build the image of sh-none: needs docker: not found")
-	t.Setenv("PATH", path)
 	check("other", "", docker, "build the image of sh-none: it has no Dockerfile")
-	t.Setenv("PATH", path)
 	check("Dockerfile", "BROKEN\n", docker, "no such base")
-	t.Setenv("PATH", path)
 	check("Dockerfile", "FROM x\n", "#!/bin/sh\n", "and does not know its size")
 }

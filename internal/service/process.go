@@ -61,6 +61,10 @@ func (d *document) checkProcesses(s *Service) {
 		if p.Ready != "" && !urlPath.MatchString(p.Ready) {
 			d.wrong(at+".ready", fmt.Sprintf("ready %q is not a path", p.Ready), "as /health")
 		}
+		if p.Image != "" && p.Image != noImage {
+			d.wrong(at+".image", fmt.Sprintf("there is no image %q", p.Image),
+				"none, or leave it out: it is built by the Dockerfile")
+		}
 		if p.Share < 0 {
 			d.wrong(at+".share", fmt.Sprintf("share %g is negative", p.Share), "")
 		}

@@ -85,6 +85,7 @@ type Process struct {
 	Env     map[string]string `yaml:"env"`   // added to run's, before the target's
 	Ready   string            `yaml:"ready"` // empty: ready when it accepts a connection
 	Share   float64           `yaml:"share"` // parts of the memory; 0 counts as 1
+	Image   string            `yaml:"image"` // "none": it cannot be a container
 }
 
 // Target is one way to run a service.

@@ -49,6 +49,7 @@ func (s *Suite) check(c *checker) error {
 		c.load(fmt.Sprintf("loads[%d]", i), &s.Loads[i], s.Loads[:i])
 	}
 	c.unique("drivers", "", len(s.Drivers), func(i int) string { return s.Drivers[i] })
+	c.unique("launchers", "", len(s.Launchers), func(i int) string { return s.Launchers[i] })
 	c.unique("variants", ".name", len(s.Variants), func(i int) string { return s.Variants[i].Name })
 	for i, v := range s.Variants {
 		c.variant(fmt.Sprintf("variants[%d]", i), v)

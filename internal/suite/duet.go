@@ -42,6 +42,9 @@ func (p *Plan) pair() error {
 	case s.usesCapacity():
 		return fmt.Errorf("plan duets of %s: its rates are shares of a capacity, which a target "+
 			"has alone; leave out --duet", s.Name)
+	case len(s.Launchers) > 1:
+		return fmt.Errorf("plan duets of %s: with several launchers, three and more of a kind "+
+			"would have to be paired; name one, or run without --duet", s.Name)
 	case len(s.Drivers) > 0:
 		return fmt.Errorf("plan duets of %s: only Prony's own generator can begin two loads at "+
 			"the same moment; leave out drivers, or run without --duet", s.Name)

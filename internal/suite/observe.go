@@ -158,13 +158,18 @@ func (s *Suite) ObserveOf(t Trial) Observe {
 	return s.Observe
 }
 
-// beside are the trials of a role beside the comparison: each target under each scenario once. A
-// pilot is bare; an observed trial has the first of Watching that its target can have.
+// beside are the trials of a role beside the comparison: each target under each scenario once, by
+// the first launcher. A pilot is bare; an observed trial has the first of Watching that its target
+// can have.
 func (s *Suite) beside(role string, targets []Target) (out []Trial) {
 	for _, t := range targets {
+		launchers := s.launchers(t)
+		if len(launchers) == 0 {
+			continue
+		}
 		for _, sc := range s.Scenarios {
 			trial := Trial{Role: role, Target: t.Name, Scenario: sc.Name, Variant: none,
-				Driver: Drivers[0], Seed: s.loadSeed(0, sc.Name)}
+				Driver: Drivers[0], Launcher: launchers[0], Seed: s.loadSeed(0, sc.Name)}
 			at := slices.IndexFunc(s.Watching, func(v Variant) bool { return v.fits(t) })
 			if role != Observed {
 				out = append(out, trial)

@@ -14,8 +14,10 @@ type Override struct {
 	Measure Duration // of every load
 	Warmup  Duration // Max; Min is lowered to it where it would be longer
 	Targets []string
-	AA      bool
-	Duet    string
+	// Launchers start the targets; nil: as the suite says.
+	Launchers []string
+	AA        bool
+	Duet      string
 	// Agents ride along as further variants. Observed, Watching and Watch are those of the suite.
 	Agents   []string
 	Observed bool
@@ -62,6 +64,10 @@ func (s *Suite) Override(o Override) error {
 		changed.Warmup.Min = min(changed.Warmup.Min, o.Warmup)
 	}
 	changed.watch(o)
+	if len(o.Launchers) > 0 {
+		changed.Launchers = slices.Clone(o.Launchers)
+		changed.settle()
+	}
 	if len(o.Targets) > 0 {
 		changed.Targets = slices.Clone(o.Targets)
 		changed.retargeted = true

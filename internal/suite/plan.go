@@ -24,6 +24,8 @@ type Target struct {
 	Processes                              []string // of a system, by name
 	// Startup is about how long it takes to come up, for estimates.
 	Startup time.Duration
+	// NoImage says why it cannot be started as a container; empty: it can.
+	NoImage string
 	// Aside says why it stands in no table together with others unless it is named; empty: it does.
 	Aside string
 }
@@ -32,19 +34,20 @@ type Target struct {
 // driver offers.
 type Trial struct {
 	// ID is unique in the plan and fit for a file's name: "b1-03-java-jdk.virtual", which is block
-	// 1, order 3; with several scenarios "-" and the scenario's follow, likewise the driver's and
-	// the arm's.
+	// 1, order 3; with several scenarios "-" and the scenario's follow, likewise the driver's, the
+	// launcher's and the arm's.
 	ID       string `json:"id"`
 	Block    int    `json:"block"` // from 1
 	Order    int    `json:"order"` // position in the whole plan, from 1
 	Target   string `json:"target"`
 	Scenario string `json:"scenario"`
-	Variant  string `json:"variant"`           // "none": nothing rides along
-	Driver   string `json:"driver,omitempty"`  // one of Drivers
-	Arm      string `json:"arm,omitempty"`     // one of Arms where a target meets itself
-	Role     string `json:"role,omitempty"`    // Pilot, Observed; empty: of the comparison
-	Profile  string `json:"profile,omitempty"` // of an observed trial: the kind that it takes
-	Side     string `json:"side,omitempty"`    // of a duet: Left or Right; the two are neighbours
+	Variant  string `json:"variant"`            // "none": nothing rides along
+	Driver   string `json:"driver,omitempty"`   // one of Drivers
+	Launcher string `json:"launcher,omitempty"` // one of Launchers but the first; empty: that
+	Arm      string `json:"arm,omitempty"`      // one of Arms where a target meets itself
+	Role     string `json:"role,omitempty"`     // Pilot, Observed; empty: of the comparison
+	Profile  string `json:"profile,omitempty"`  // of an observed trial: the kind that it takes
+	Side     string `json:"side,omitempty"`     // of a duet: Left or Right; the two are neighbours
 	// Seed is that of the trial's loads, below 2^53. It is the same for every target within a block
 	// and scenario, so that all contenders meet the same arrivals and the same keys.
 	Seed uint64 `json:"seed"`
@@ -119,6 +122,9 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 		if len(s.Drivers) > 1 {
 			t.ID += "-" + t.Driver
 		}
+		if t.Launcher != "" {
+			t.ID += "-" + t.Launcher
+		}
 		if t.Variant != none {
 			t.ID += "-" + t.Variant
 		}
@@ -136,7 +142,7 @@ func (s *Suite) block(block int, targets []Target) []Trial {
 	for _, t := range targets {
 		for _, variant := range s.variants(t) {
 			for _, sc := range s.Scenarios {
-				trials = append(trials, s.trials(block, t.Name, variant, sc.Name)...)
+				trials = append(trials, s.trials(block, t, variant, sc.Name)...)
 			}
 		}
 	}
@@ -147,12 +153,32 @@ func (s *Suite) block(block int, targets []Target) []Trial {
 }
 
 // trials are those of one target with what rides along, under one scenario, in one block.
-func (s *Suite) trials(block int, target, variant, scene string) (out []Trial) {
+func (s *Suite) trials(block int, target Target, variant, scene string) (out []Trial) {
 	for _, driver := range s.drivers() {
-		for _, arm := range s.arms() {
-			out = append(out, Trial{Block: block, Target: target, Scenario: scene,
-				Variant: variant, Driver: driver, Arm: arm, Seed: s.loadSeed(block, scene)})
+		for _, launcher := range s.launchers(target) {
+			for _, arm := range s.arms() {
+				out = append(out, Trial{Block: block, Target: target.Name, Scenario: scene,
+					Variant: variant, Driver: driver, Launcher: launcher, Arm: arm,
+					Seed: s.loadSeed(block, scene)})
+			}
 		}
+	}
+	return out
+}
+
+// launchers are the ways to start a target that the suite wants and the target can have, the usual
+// one without a name.
+func (s *Suite) launchers(t Target) (out []string) {
+	for _, name := range s.Launchers {
+		switch {
+		case name == Launchers[0]:
+			out = append(out, "")
+		case t.NoImage == "":
+			out = append(out, name)
+		}
+	}
+	if len(s.Launchers) == 0 {
+		return []string{""}
 	}
 	return out
 }

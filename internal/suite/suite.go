@@ -60,6 +60,10 @@ var Pacings = []string{"precise", "frugal"}
 // Contracts are what a suite may ask of its targets; contract/README.md describes them.
 var Contracts = []string{"hello", "http", "compute", "petclinic"}
 
+// Launchers are what may start the targets; the first is the default. The others start containers:
+// on a network of their own, or on the host's.
+var Launchers = []string{"process", "docker", "docker-host"}
+
 // Suite is an experiment: targets × scenarios × drivers × loads × blocks. Read makes it; its fields
 // are to be read, and changed by Override only.
 type Suite struct {
@@ -80,6 +84,8 @@ type Suite struct {
 	Loads     []Load     `yaml:"loads" json:"loads"`
 	// Drivers offer the same loads in trials of their own; nil: Prony alone.
 	Drivers []string `yaml:"drivers" json:"drivers,omitempty"`
+	// Launchers start the same targets in trials of their own; nil: as processes alone.
+	Launchers []string `yaml:"launchers" json:"launchers,omitempty"`
 	// Variants ride along with targets, each in trials of its own beside the bare target's.
 	Variants []Variant `yaml:"variants" json:"variants,omitempty"`
 	// Capacity is measured before the blocks, where a rate is a share of it.
@@ -234,6 +240,9 @@ func (s *Suite) fill() {
 func (s *Suite) settle() {
 	if slices.Equal(s.Drivers, Drivers[:1]) {
 		s.Drivers = nil
+	}
+	if slices.Equal(s.Launchers, Launchers[:1]) {
+		s.Launchers = nil
 	}
 	for i := range s.Loads {
 		l := &s.Loads[i]

@@ -40,6 +40,8 @@ type Order struct {
 	Cores       []int
 	CPUs        float64
 	MemoryBytes int64
+	Listen      string            // where containers take requests; empty: at 127.0.0.1
+	Mounts      []launch.Mount    // what they share with the host
 	Env         map[string]string // rides along with the processes On, or with all
 	On          []string
 	Words       map[string]string // placeholders of Env, beside those of every process
@@ -76,8 +78,9 @@ type System struct {
 func (s Starter) Start(ctx context.Context, o Order) (*System, error) {
 	ports := Distinct(s.Port)
 	processes := o.Service.Processes(o.Target)
-	values := service.Values{Host: host, CPUs: o.CPUs, MemoryBytes: o.MemoryBytes, Env: o.Env,
-		On: o.On, Words: o.Words, Append: o.Append, MetricsPorts: o.MetricsPorts}
+	values := service.Values{Host: host, Listen: o.Listen, CPUs: o.CPUs,
+		MemoryBytes: o.MemoryBytes, Env: o.Env, On: o.On, Words: o.Words, Append: o.Append,
+		MetricsPorts: o.MetricsPorts}
 	for range processes {
 		port, err := ports()
 		if err != nil {
@@ -117,6 +120,7 @@ func (s Starter) add(ctx context.Context, sys *System, o Order, start service.St
 	spec := launch.Spec{
 		Name: o.Name, Dir: o.Built.Dir, Args: start.Args, Env: start.Env, LogFile: o.LogFile,
 		Cores: o.Cores, CPUs: o.CPUs, MemoryBytes: o.MemoryBytes, Port: start.Port,
+		Image: start.Image, Mounts: o.Mounts,
 	}
 	if start.Name != "" {
 		spec.ShareBytes = start.MemoryBytes

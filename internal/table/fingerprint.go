@@ -80,6 +80,9 @@ var methodAspects = []aspect{
 		return orElse(strings.Join(r.Watched, ", "), "samples alone")
 	}},
 	{"driver", func(r *result.Record) string { return orElse(r.Target.Driver, "prony") }},
+	{"launcher", func(r *result.Record) string {
+		return orElse(r.Target.Launcher, "process")
+	}},
 	{"duet", func(r *result.Record) string {
 		switch {
 		case r.Duet == nil:

@@ -101,12 +101,15 @@ func (t *Target) Metric(load, name string) (Metric, bool) {
 	return Metric{}, false
 }
 
-// RowName is how a target is called in tables: its name, what rides along, and who offered the
-// loads where it was not Prony.
+// RowName is how a target is called in tables: its name, what rides along, what it was started in
+// where it was no plain process, and who offered the loads where it was not Prony.
 func RowName(t result.Target) string {
 	name := t.Name
 	if t.Variant != "" && t.Variant != "none" {
 		name += " +" + t.Variant
+	}
+	if t.Launcher != "" {
+		name += " in " + t.Launcher
 	}
 	if t.Driver != "" {
 		name += " by " + t.Driver

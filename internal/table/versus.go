@@ -61,6 +61,11 @@ var twins = []struct {
 		b.Variant = a.Variant
 		return bare && RowName(a) == RowName(b)
 	}},
+	{"process", func(a, b result.Target) bool {
+		contained := a.Launcher != "" && b.Launcher == ""
+		b.Launcher = a.Launcher
+		return contained && RowName(a) == RowName(b)
+	}},
 	{"", func(a, b result.Target) bool {
 		other := a.Origin == "" && b.Origin != ""
 		a.Name += "@" + b.Origin
@@ -78,7 +83,11 @@ func (sc *Scenario) ratioNote() []string {
 			"what is not 1 is noise."}
 	case mixedTwins:
 		return []string{"Ratios are target over the same target: arm a for arm b, else bare for " +
-			"what rides along, else the other checkout's; paired within blocks."}
+			"what rides along, else the plain process for a container, else the other " +
+			"checkout's; paired within blocks."}
+	case "process":
+		return []string{"Ratios are target in a container over the same target as a plain " +
+			"process, paired within blocks."}
 	case "bare":
 		return []string{"Ratios are target with what rides along over the same target bare, " +
 			"paired within blocks."}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -107,6 +108,61 @@ func TestHomeThatHangs(t *testing.T) {
 		!strings.Contains(r.Telemetry.Partial, "ask the home of telemetry for its report") {
 		t.Errorf("%q", r.Telemetry.Partial)
 	}
+}
+
+// What the lab measured is told to a home that is there, even where it took no part of it, and to
+// one that does not answer once only. One report says so, whichever comes next.
+func TestPoints(t *testing.T) {
+	var refuse, hang atomic.Bool
+	var asked atomic.Int64
+	leave := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/prony/points" {
+			_, _ = w.Write([]byte(`{}`)) // who asked may be gone
+			return
+		}
+		asked.Add(1)
+		if refuse.Load() {
+			http.Error(w, "3 old", http.StatusConflict)
+		}
+		if hang.Load() {
+			<-leave
+		}
+	}))
+	defer server.Close()
+	defer close(leave)
+	check := func(what string, c *Client, times int64, partial string) {
+		t.Helper()
+		asked.Store(0)
+		for range 3 {
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			c.Points(ctx, Own{Trial: Trial{ID: "a"}})
+			cancel()
+		}
+		if n := asked.Load(); n != times {
+			t.Errorf("%s: asked %d times, want %d", what, n, times)
+		}
+		if err := c.Begin(t.Context(), Trial{ID: "b"}); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{partial, ""} {
+			if got := c.End(t.Context()).Telemetry.Partial; (got == "") != (want == "") ||
+				!strings.Contains(got, want) {
+				t.Errorf("%s: %q, want %q", what, got, want)
+			}
+		}
+	}
+	c := NewClient(strings.TrimPrefix(server.URL, "http://"))
+	defer c.Close()
+	check("a home that takes it", c, 3, "")
+	refuse.Store(true)
+	check("a home that refuses", c, 3, "what the lab measured in a: 3 old")
+	refuse.Store(false)
+	hang.Store(true)
+	check("a home that hangs, after it was said that something is lost", c, 1, "")
+	other := NewClient(strings.TrimPrefix(server.URL, "http://"))
+	defer other.Close()
+	check("a home that hangs", other, 1, "deadline exceeded")
 }
 
 // Fields 14 and 15 after a name that holds brackets and spaces: (250 + 50) ticks of 10 ms.

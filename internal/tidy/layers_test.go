@@ -20,7 +20,7 @@ var layers = []string{
 	"internal/audit internal/comparison internal/trend",
 	"internal/capacity internal/live internal/report internal/selftest internal/summary " +
 		"internal/trial",
-	"bench/... cmd/prony internal/tidy",
+	"bench/... cmd/prony internal/dashboard internal/deploy internal/tidy",
 }
 
 // neighbours are the imports inside one layer: who, what, why.

@@ -139,10 +139,10 @@ func (l *Lab) duet(ctx context.Context, e Experiment, trials [2]suite.Trial) []*
 
 // broken is why a side of a pair cannot begin: its target was not built, or the other's was not.
 func broken(e Experiment, trials [2]suite.Trial, i int) error {
-	if err := e.Broken[trials[i].Target]; err != nil {
+	if err := e.cause(trials[i]); err != nil {
 		return err
 	}
-	if err := e.Broken[trials[1-i].Target]; err != nil {
+	if err := e.cause(trials[1-i]); err != nil {
 		return &fallen{trials[1-i].ID, "build", err}
 	}
 	return nil
@@ -188,7 +188,10 @@ func (s *seat) lab(whole *Lab, port func() (int, error)) *Lab {
 		by, err := whole.Driver(name, engine)
 		return &inStep{by, s}, err
 	}
-	own.Launcher = &beginner{whole.Launcher, s}
+	own.Launcher, own.Containers = &beginner{whole.Launcher, s}, map[string]launch.Launcher{}
+	for name, l := range whole.Containers {
+		own.Containers[name] = &beginner{l, s}
+	}
 	if whole.Beside != nil {
 		own.Watch = func(p launch.Process, _ time.Duration) (Watcher, error) {
 			return whole.Beside(p, own.Layout, s.other.pids)

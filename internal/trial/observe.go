@@ -115,7 +115,7 @@ func (f *life) board(ctx context.Context, o *system.Order, port func() (int, err
 // equip gives the processes the options that the lab's own watching takes.
 func (f *life) equip(o *system.Order, port func() (int, error)) error {
 	w := f.watched
-	profiled := len(w.Profile) > 0 && f.subject.Service.Language == "Go"
+	profiled := len(w.Profile) > 0 && f.subject.Service.Language == "Go" && !f.apart()
 	ported := profiled || strings.Contains(strings.Join(f.rec.Provenance.Rides, " "),
 		"{metricsPort}")
 	for range f.subject.Service.Processes(f.subject.Target) {
@@ -178,8 +178,7 @@ func (f *life) announce(ctx context.Context, rides suite.Variant, ports []int) e
 		return nil // it would be disturbed for nothing
 	}
 	f.rec.Watched = append(f.rec.Watched, "home of telemetry")
-	t := telemetry.Trial{Run: filepath.Base(f.lab.Dir), ID: f.trial.ID, Target: f.trial.Target,
-		Variant: f.trial.Variant, Block: f.trial.Block}
+	t := f.named()
 	for i, p := range f.subject.Service.Processes(f.subject.Target) {
 		on := len(rides.Processes) == 0 || p.Name == "" ||
 			slices.Contains(rides.Processes, p.Name)
@@ -197,6 +196,9 @@ func (f *life) announce(ctx context.Context, rides suite.Variant, ports []int) e
 	if err := f.lab.Home.Begin(bounded, t); err != nil && ctx.Err() != nil {
 		return ctx.Err() // else the report says it
 	}
+	for _, m := range f.unsaid {
+		f.lab.Home.Mark(m)
+	}
 	return nil
 }
 
@@ -204,8 +206,12 @@ func (f *life) announce(ctx context.Context, rides suite.Variant, ports []int) e
 func (f *life) mark(kind, name string) { f.markAt(kind, name, clock.Wall().UnixNano()) }
 
 func (f *life) markAt(kind, name string, wallNs int64) {
-	if f.heard {
-		f.lab.Home.Mark(telemetry.Mark{Trial: f.trial.ID, Kind: kind, Name: name, WallNs: wallNs})
+	m := telemetry.Mark{Trial: f.trial.ID, Kind: kind, Name: name, WallNs: wallNs}
+	switch {
+	case f.heard:
+		f.lab.Home.Mark(m)
+	case f.lab.Meter != nil:
+		f.unsaid = append(f.unsaid, m)
 	}
 }
 

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -130,6 +131,8 @@ func (f *life) measureOne(ctx context.Context, l suite.Load) error {
 	f.rec.Loads = append(f.rec.Loads, out)
 	f.details = append(f.details, detail{name: l.Name, intervals: res.Intervals},
 		detail{name: l.Name, value: f.samples(l.Name, before, after)})
+	f.remember(course{at: len(f.rec.Loads) - 1, intervals: res.Intervals, mark: before.TNs,
+		markWall: opened, openedNs: cmp.Or(out.OpenedAtNs, opened)})
 	return nil
 }
 

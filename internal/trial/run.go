@@ -18,10 +18,17 @@ type Experiment struct {
 	Subjects map[string]Subject // by target
 	Broken   map[string]error   // targets that could not be built, with the cause
 	Twins    map[string]Subject // targets as another of their builds, by target+build
+	Images   map[string]Image   // what containers are started from, by target, or target+build
 	Rides    map[string]Ride    // what was fetched for variants, by name
 	Head     result.Run
 	Prov     result.Provenance
 	Pilots   map[string]float64 // what pilots delivered a second, by target and scenario
+}
+
+// Image is what a target's containers are started from, or why there is none.
+type Image struct {
+	Built   *service.Built
+	Lacking error
 }
 
 // Run runs all trials of an experiment in order and saves each record before the next trial starts.
@@ -86,24 +93,34 @@ func pilotOf(t suite.Trial) string { return t.Target + " " + t.Scenario }
 
 // cause is why there is nothing to run.
 func (e *Experiment) cause(t suite.Trial) error {
-	build := e.Plan.Suite.Variant(t.Variant).Build
-	if build != "" {
-		if err := e.Broken[t.Target+"+"+build]; err != nil {
+	name := e.buildOf(t)
+	if t.Launcher != "" {
+		if err := e.Images[name].Lacking; err != nil {
 			return err
 		}
-	} else if err := e.Broken[t.Target]; err != nil {
+	} else if err := e.Broken[name]; err != nil {
 		return err
 	}
 	return e.Rides[t.Variant].Lacking
 }
 
+// buildOf names what a trial launches: its target, or target+build where its variant asks for
+// another one.
+func (e *Experiment) buildOf(t suite.Trial) string {
+	if build := e.Plan.Suite.Variant(t.Variant).Build; build != "" {
+		return t.Target + "+" + build
+	}
+	return t.Target
+}
+
 // subject is what a trial launches: its target, or the build of it that the variant asks for.
 func (e *Experiment) subject(t suite.Trial) Subject {
 	s := e.Subjects[t.Target]
-	if build := e.Plan.Suite.Variant(t.Variant).Build; build != "" {
-		if twin, ok := e.Twins[t.Target+"+"+build]; ok {
-			s = twin
-		}
+	if twin, ok := e.Twins[e.buildOf(t)]; ok {
+		s = twin
+	}
+	if t.Launcher != "" {
+		s.Built = e.Images[e.buildOf(t)].Built
 	}
 	if s.Built == nil {
 		s.Built = &service.Built{}

@@ -59,6 +59,8 @@ type Watcher interface {
 // Lab is the world that trials run in.
 type Lab struct {
 	Launcher launch.Launcher
+	// Containers are the launchers that start them, by the names that plans have for them.
+	Containers map[string]launch.Launcher
 	// Driver finds what offers a trial's loads. The name is empty for Prony's own generator, and so
 	// may the engine be, which is a wish.
 	Driver func(name, engine string) (Driver, error)
@@ -77,6 +79,8 @@ type Lab struct {
 	Beside func(p launch.Process, side host.Layout, other func() []int) (Watcher, error)
 	// Home takes in what services tell about themselves; nil: there is none.
 	Home Home
+	// Meter takes what the lab itself measured, between windows; nil: nobody wants it.
+	Meter Meter
 	// Profiler finds what takes a profile of a kind, and tells the subject where it has its tools;
 	// the tool's name may be empty, for the best one.
 	Profiler func(s *profile.Subject, kind, tool string) (profile.Choice, error)
@@ -125,6 +129,9 @@ type life struct {
 	windows []stretch
 	pprof   int  // port of a Go service's profiles; 0: it has none
 	heard   bool // the home of telemetry was told of the trial
+
+	courses []course         // loads that the meter was not told of
+	unsaid  []telemetry.Mark // marks that the home was not told of
 }
 
 // Trial runs one trial to its record. It never fails otherwise: what went wrong is in the record.
@@ -151,6 +158,7 @@ func (f *life) measured() {
 // judged gives the finished record its verdict and shows it.
 func (f *life) judged() *result.Record {
 	f.rec.Verdict = verdict.Judge(f.rec)
+	f.tellOwn()
 	f.lab.tell(Event{Trial: f.trial.ID, Step: "done", Record: f.rec})
 	return f.rec
 }
@@ -169,12 +177,12 @@ func newRecord(p *suite.Plan, t suite.Trial, s Subject, prov result.Provenance) 
 			Name: t.Target, Service: s.Service.Name, Language: s.Service.Language,
 			Framework: s.Service.Framework, Version: s.Service.Version,
 			Runtime: s.Target.Runtime, Mode: s.Target.Mode, Variant: t.Variant, Driver: t.Driver,
-			Arm: t.Arm, Origin: s.Service.Origin,
+			Launcher: t.Launcher, Arm: t.Arm, Origin: s.Service.Origin,
 		},
 		Scenario: t.Scenario, Contract: p.Suite.Contract, Provenance: prov, Role: t.Role,
 		Artifact: result.Artifact{
 			SHA256: s.Built.SHA256, SizeBytes: s.Built.SizeBytes, BuildHash: s.Built.Hash,
-			ImageBytes: s.Built.ImageBytes,
+			ImageBytes: s.Built.ImageBytes, Image: s.Built.Image(),
 		},
 	}
 }
@@ -272,13 +280,16 @@ func (f *life) launch(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, launchBound)
 	defer cancel()
 	ports := system.Distinct(f.lab.Port)
-	starter := system.Starter{Launcher: f.lab.Launcher, Dial: f.lab.Dial, Port: ports}
+	starter := system.Starter{Launcher: f.launcher(), Dial: f.lab.Dial, Port: ports}
 	order := system.Order{
 		Name: f.trial.ID, Service: f.subject.Service, Target: f.subject.Target,
 		Built: f.subject.Built, LogFile: f.logFile(), Cores: f.lab.Layout.Service,
 		CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory),
 	}
 	if err := f.board(bounded, &order, ports); err != nil {
+		return err
+	}
+	if err := f.contain(&order); err != nil {
 		return err
 	}
 	sys, err := starter.Start(bounded, order)

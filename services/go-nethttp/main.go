@@ -21,7 +21,11 @@ import (
 const shutdownGrace = time.Second
 
 func main() {
-	if err := run(); err != nil {
+	do := run
+	if len(os.Args) > 1 && os.Args[1] == "health" {
+		do = checkHealth
+	}
+	if err := do(); err != nil {
 		fmt.Fprintln(os.Stderr, "go-nethttp:", err)
 		os.Exit(1)
 	}

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// startProfiling serves Go's profiles on 127.0.0.1:PPROF_PORT, for whoever profiles a trial, and
-// does nothing without that variable. The package net/http/pprof registers itself with
-// http.DefaultServeMux too, but nothing here serves that one.
+// startProfiling serves Go's profiles on PPROF_PORT of PPROF_HOST, or else of 127.0.0.1, for
+// whoever profiles a trial, and does nothing without that port. The package net/http/pprof
+// registers itself with http.DefaultServeMux too, but nothing here serves that one.
 func startProfiling() error {
 	port := os.Getenv("PPROF_PORT")
 	if port == "" {
@@ -34,7 +34,8 @@ func startProfiling() error {
 	runtime.SetMutexProfileFraction(mutex)
 	runtime.SetBlockProfileRate(block)
 
-	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port))
+	host := cmp.Or(os.Getenv("PPROF_HOST"), "127.0.0.1")
+	listener, err := net.Listen("tcp", net.JoinHostPort(host, port))
 	if err != nil {
 		return fmt.Errorf("PPROF_PORT=%q: %w", port, err)
 	}

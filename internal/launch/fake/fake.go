@@ -33,6 +33,9 @@ type Launcher struct {
 // Name implements launch.Launcher.
 func (*Launcher) Name() string { return "fake" }
 
+// Listen implements launch.Launcher.
+func (*Launcher) Listen() string { return "127.0.0.1" }
+
 type proc struct {
 	l      *Launcher
 	spec   launch.Spec

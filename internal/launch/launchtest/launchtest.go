@@ -21,6 +21,16 @@ type Programs struct {
 	Forks   []string // leaves a child in the background and runs until it is ended
 	Fails   []string // writes "cannot begin" and ends with status 3
 	Prints  []string // prints its environment, one variable a line, and ends
+	Listens []string // takes connections at HOST and PORT and says "ready"
+	Dials   []string // connects to PEER and writes "heard " and the answer, then waits for SIGTERM
+	Eats    []string // as Listens, and takes memory from the first connection on
+	Feeds   []string // has a child as Eats, and says "child: signal: killed" when that has ended
+	Burns   []string // uses all processor time until SIGTERM
+
+	Image string // of these programs, for launchers of containers
+	// Peak says that what a target's group knows outlives the target, so that the most memory it
+	// had is always known.
+	Peak bool
 }
 
 // Run runs the suite against launchers that make returns.
@@ -33,6 +43,12 @@ func Run(t *testing.T, make func(t *testing.T) launch.Launcher, p Programs) {
 	t.Run("passes only its own environment", s.passesEnvironment)
 	t.Run("misses a program", s.missesProgram)
 	t.Run("stop may come twice", s.stopsTwice)
+	t.Run("is reached at its address", s.isReached)
+	t.Run("holds its limits", s.holdsLimits)
+	t.Run("says that memory killed it", s.saysMemory)
+	t.Run("tells memory's kill from its own", s.tellsKills)
+	t.Run("shares limits and network", s.shares)
+	t.Run("knows its neighbours", s.knowsNeighbours)
 }
 
 type suite struct {
@@ -42,11 +58,19 @@ type suite struct {
 
 func (s *suite) launch(t *testing.T, args []string) launch.Process {
 	t.Helper()
-	dir := t.TempDir()
-	p, err := s.make(t).Launch(context.Background(), launch.Spec{
-		Name: "t", Dir: dir, Args: args, Env: []string{"PATH=/usr/bin:/bin", "PRONY_TEST=yes"},
-		LogFile: filepath.Join(dir, "log"),
-	})
+	return s.with(t, s.make(t), launch.Spec{Args: args})
+}
+
+// with launches a spec of which it fills in what every one has.
+func (s *suite) with(t *testing.T, l launch.Launcher, spec launch.Spec) launch.Process {
+	t.Helper()
+	spec.Name, spec.Dir, spec.Image = "t", t.TempDir(), s.p.Image
+	spec.LogFile = filepath.Join(spec.Dir, "log")
+	spec.Env = append(spec.Env, "PATH=/usr/bin:/bin", "PRONY_TEST=yes")
+	if spec.Port > 0 {
+		spec.Env = append(spec.Env, "HOST="+l.Listen(), fmt.Sprint("PORT=", spec.Port))
+	}
+	p, err := l.Launch(context.Background(), spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,16 +82,20 @@ func (s *suite) launch(t *testing.T, args []string) launch.Process {
 	return p
 }
 
+// bound is for failures alone: what is waited for takes far less, but on a machine that has much
+// else to do.
+const bound = 20 * time.Second
+
 // eventually waits for a condition that another process brings about.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := clock.Mono() + int64(5*time.Second); clock.Mono() < end; {
+	for end := clock.Mono() + int64(bound); clock.Mono() < end; {
 		if ok() {
 			return
 		}
 		time.Sleep(time.Millisecond)
 	}
-	t.Fatalf("%s did not happen within 5 s", what)
+	t.Fatalf("%s did not happen within %v", what, bound)
 }
 
 func ended(p launch.Process) bool {
@@ -139,8 +167,10 @@ func (s *suite) passesEnvironment(t *testing.T) {
 }
 
 func (s *suite) missesProgram(t *testing.T) {
+	dir := t.TempDir()
 	_, err := s.make(t).Launch(context.Background(), launch.Spec{
-		Name: "t", Dir: t.TempDir(), Args: []string{"./no-such-program"},
+		Name: "t", Dir: dir, Args: []string{"./no-such-program"}, Image: s.p.Image,
+		LogFile: filepath.Join(dir, "log"),
 	})
 	if err == nil || !strings.Contains(err.Error(), "no-such-program") {
 		t.Errorf("error is %v, want one that names the program", err)

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"prony/internal/launch/kernel"
 )
 
 // Journal is the lab's note on disk of what it has running, and the lock that keeps a second lab
@@ -120,7 +122,7 @@ func reap(n note) (reaped []string, err error) {
 // has members the kernel gives its number to no new process, so it is ours unless a process with
 // that number was born at another time.
 func isOurs(r record) bool {
-	born := bornAt(r.PID)
+	born := kernel.Born(r.PID)
 	return born == "" || born == r.Born
 }
 
@@ -130,7 +132,7 @@ func (j *Journal) add(name string, pid int, groups []string) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.note.Processes[name] = record{PID: pid, Born: bornAt(pid), Groups: groups}
+	j.note.Processes[name] = record{PID: pid, Born: kernel.Born(pid), Groups: groups}
 	return j.save()
 }
 

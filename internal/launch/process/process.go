@@ -7,8 +7,6 @@
 package process
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,6 +29,7 @@ import (
 
 	"prony/internal/clock"
 	"prony/internal/launch"
+	"prony/internal/launch/kernel"
 )
 
 // Launcher starts plain processes.
@@ -44,6 +43,9 @@ type Launcher struct {
 // Name implements launch.Launcher.
 func (*Launcher) Name() string { return "process" }
 
+// Listen implements launch.Launcher.
+func (*Launcher) Listen() string { return "127.0.0.1" }
+
 // proc is a running target.
 type proc struct {
 	spec    launch.Spec
@@ -56,6 +58,7 @@ type proc struct {
 	exited  chan struct{}
 	exit    string
 	stop    sync.Mutex
+	ending  atomic.Bool    // Stop has begun
 	workers map[int]string // births of processes seen, by number
 }
 
@@ -199,6 +202,8 @@ func (p *proc) keep(started chan<- error) {
 	if err != nil {
 		p.exit = err.Error()
 	}
+	// The groups are there until the process is stopped.
+	p.exit = kernel.ReadMemory(p.groups.list).Exit(p.exit, p.ending.Load())
 	close(p.exited)
 }
 
@@ -323,7 +328,7 @@ func groupMembers(pgid int) []int {
 		if err != nil {
 			continue
 		}
-		f := statFields(pid)
+		f := kernel.Stat(pid)
 		if len(f) < 3 || f[0] == "Z" {
 			continue
 		}
@@ -341,41 +346,14 @@ func groupMembers(pgid int) []int {
 	})
 }
 
-// statFields are those of /proc/PID/stat from the third on; the second may hold anything.
-func statFields(pid int) []string {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return nil
-	}
-	return strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-}
-
 // Log returns the last lines that the target wrote.
-func (p *proc) Log(n int) []string {
-	f, err := os.Open(p.spec.LogFile)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	const tail = 64 << 10
-	if info, err := f.Stat(); err == nil && info.Size() > tail {
-		if _, err := f.Seek(-tail, io.SeekEnd); err != nil {
-			return nil
-		}
-	}
-	var lines []string
-	scan := bufio.NewScanner(f)
-	scan.Buffer(nil, tail)
-	for scan.Scan() {
-		lines = append(lines, scan.Text())
-	}
-	return lines[max(0, len(lines)-n):]
-}
+func (p *proc) Log(n int) []string { return kernel.Tail(p.spec.LogFile, n) }
 
 // Stop implements launch.Process.
 func (p *proc) Stop(grace time.Duration) error {
 	p.stop.Lock()
 	defer p.stop.Unlock()
+	p.ending.Store(true)
 	if p.cmd != nil && p.cmd.Process != nil {
 		p.noteWorkers()
 		if pgid := p.cmd.Process.Pid; grace > 0 {
@@ -396,7 +374,7 @@ func (p *proc) noteWorkers() {
 		p.workers = map[int]string{}
 	}
 	for _, pid := range groupMembers(p.cmd.Process.Pid) {
-		p.workers[pid] = bornAt(pid)
+		p.workers[pid] = kernel.Born(pid)
 	}
 }
 
@@ -421,7 +399,7 @@ func (p *proc) killProcessGroup() error {
 	pgid := p.cmd.Process.Pid
 	p.noteWorkers()
 	for pid, born := range p.workers {
-		if bornAt(pid) == born {
+		if kernel.Born(pid) == born {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
 	}
@@ -444,12 +422,4 @@ func (p *proc) killProcessGroup() error {
 		case <-time.After(time.Millisecond):
 		}
 	}
-}
-
-// bornAt is the start time of a process in clock ticks since boot (proc(5), field 22).
-func bornAt(pid int) string {
-	if f := statFields(pid); len(f) > 19 {
-		return f[19]
-	}
-	return ""
 }

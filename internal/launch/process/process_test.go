@@ -17,6 +17,7 @@ import (
 
 	"prony/internal/clock"
 	"prony/internal/launch"
+	"prony/internal/launch/kernel"
 	"prony/internal/launch/launchtest"
 )
 
@@ -25,18 +26,20 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv("PRONY_TEST_LAB"); dir != "" {
 		lab(dir)
 	}
+	if status, ok := launchtest.Act(os.Args[1:], os.Stdout, os.Stderr); ok {
+		os.Exit(status)
+	}
 	os.Exit(m.Run())
 }
 
 const forks = "trap '' TERM; sleep 1000 & echo ready; sleep 1000"
 
-var programs = launchtest.Programs{
-	Forever: []string{"sh", "-c", "trap 'kill $!; exit 0' TERM; sleep 1000 & echo ready; wait"},
-	Deaf:    []string{"sh", "-c", "trap '' TERM; echo ready; while :; do sleep 1; done"},
-	Forks:   []string{"sh", "-c", forks},
-	Fails:   []string{"sh", "-c", "echo cannot begin >&2; exit 3"},
-	Prints:  []string{"env"},
-}
+// programs are this test binary's own, which Act makes of it.
+var programs = func() launchtest.Programs {
+	p := launchtest.Acts(os.Args[0])
+	p.Peak = true
+	return p
+}()
 
 func journal(t *testing.T) *Journal {
 	t.Helper()
@@ -186,7 +189,7 @@ func numbers(s string) (out []int) {
 }
 
 func running(pid int) bool {
-	f := statFields(pid)
+	f := kernel.Stat(pid)
 	return unix.Kill(pid, 0) == nil && len(f) > 0 && f[0] != "Z"
 }
 

@@ -38,10 +38,14 @@ func (h *Home) handler() http.Handler {
 		answer(w, s, nil)
 	})
 	m.HandleFunc("POST /prony/trial", func(w http.ResponseWriter, r *http.Request) {
-		order(w, r, maxOrder, func(t telemetry.Trial) (any, error) { return nil, h.begin(r.Context(), t) })
+		order(w, r, maxOrder, func(t telemetry.Trial) (any, error) {
+			return nil, h.begin(r.Context(), t)
+		})
 	})
 	m.HandleFunc("POST /prony/mark", func(w http.ResponseWriter, r *http.Request) {
-		order(w, r, maxOrder, func(m telemetry.Mark) (any, error) { return nil, h.mark(r.Context(), m) })
+		order(w, r, maxOrder, func(m telemetry.Mark) (any, error) {
+			return nil, h.mark(r.Context(), m)
+		})
 	})
 	m.HandleFunc("POST /prony/end", func(w http.ResponseWriter, r *http.Request) {
 		order(w, r, maxOrder, func(o telemetry.Over) (any, error) {

@@ -31,6 +31,7 @@ type fakes struct {
 	mu     sync.Mutex
 	told   []string
 	points []pmetric.Metrics
+	events []plog.Logs
 	fates  Fates
 	broken error
 	ended  error
@@ -44,7 +45,15 @@ func (f *fakes) say(what string) error {
 }
 
 func (f *fakes) ConsumeTraces(context.Context, ptrace.Traces) error { return f.say("traces") }
-func (f *fakes) ConsumeLogs(context.Context, plog.Logs) error       { return f.say("logs") }
+func (f *fakes) ConsumeLogs(_ context.Context, d plog.Logs) error {
+	f.mu.Lock()
+	f.events = append(f.events, d)
+	f.mu.Unlock()
+	return f.say("logs")
+}
+func (f *fakes) ConsumeOwn(ctx context.Context, d pmetric.Metrics) (map[string]int64, error) {
+	return nil, f.ConsumeMetrics(ctx, d)
+}
 func (f *fakes) ConsumeMetrics(_ context.Context, d pmetric.Metrics) error {
 	f.mu.Lock()
 	f.points = append(f.points, d)
@@ -222,7 +231,7 @@ func TestMarks(t *testing.T) {
 			m := r.ScopeMetrics().At(0).Metrics().At(0)
 			p := m.Gauge().DataPoints().At(0)
 			kind, _ := p.Attributes().Get("kind")
-			name, _ := p.Attributes().Get("phase")
+			name, _ := p.Attributes().Get("name")
 			got = append(got, m.Name()+" "+kind.Str()+" "+name.Str()+" "+
 				[]string{"0", "1"}[p.IntValue()])
 		}

@@ -64,6 +64,7 @@ func serve(args []string) error {
 	f.StringVar(&c.Forward, "forward", "", "")
 	f.BoolVar(&c.ForwardOnly, "forward-only", false, "")
 	f.Bool("until-stdin-ends", false, "")
+	f.Bool("expose", false, "")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -240,7 +241,8 @@ func TestKilledInTheMiddle(t *testing.T) {
 	if got := ask(t, second.Endpoints(), "jobs"); got != "7" {
 		t.Errorf("jobs is %s after the kill, want 7", got)
 	}
-	if got := ask(t, second.Endpoints(), `prony_phase{phase="high"}`); got != "1" {
+	const high = `prony_phase{name="high", trial="b1-01-shop", kind="window"}`
+	if got := ask(t, second.Endpoints(), high); got != "1" {
 		t.Errorf("prony_phase is %s after the kill, want 1", got)
 	}
 	send(t, second.Endpoints(), "/v1/traces", spanJSON(trial.ID, 3, clock.Wall().UnixNano()))
@@ -257,7 +259,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 	if got := report.Loads["high"].Spans; got != 3 {
 		t.Errorf("%d spans in the window that the first home saw open, want 3", got)
 	}
-	if got := ask(t, second.Endpoints(), `prony_phase{phase="high"}`); got != "0 series" {
+	if got := ask(t, second.Endpoints(), high); got != "0 series" {
 		t.Errorf("prony_phase is %s after the trial, want none", got)
 	}
 	if err := second.Stop(t.Context()); err != nil {
@@ -393,6 +395,25 @@ func TestCoresAndNice(t *testing.T) {
 	}
 	if cpu, err := c.CPU(); err != nil || cpu <= 0 || cpu > time.Minute {
 		t.Errorf("it took %v of processor time, %v", cpu, err)
+	}
+}
+
+// Containers reach the home by a bridge's address; the lab's own endpoint stays where it was.
+func TestListen(t *testing.T) {
+	c := launched(t, telemetry.LaunchSpec{Dir: t.TempDir(), Listen: "127.0.0.2"})
+	at := c.Endpoints()
+	for name, address := range map[string]string{
+		"127.0.0.2 gRPC": at.GRPC, "127.0.0.2 HTTP": at.HTTP, "127.0.0.2 Zipkin": at.Zipkin,
+		"127.0.0.1 query": at.Query,
+	} {
+		want, _, _ := strings.Cut(name, " ")
+		if host, _, err := net.SplitHostPort(address); err != nil || host != want {
+			t.Errorf("%s is %s, %v", name, address, err)
+		}
+	}
+	send(t, at, "/v1/metrics", pointJSON(7, clock.Wall().UnixNano()))
+	if got := ask(t, at, "jobs"); got != "7" {
+		t.Errorf("jobs is %s, want 7", got)
 	}
 }
 

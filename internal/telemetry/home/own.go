@@ -29,8 +29,8 @@ func (h *Home) own(ctx context.Context, o telemetry.Own) error {
 	under := h.find(o.Trial.ID) != nil
 	h.mu.Unlock()
 	if under && len(o.Marks) > 0 {
-		return fmt.Errorf("take the marks of trial %s: it is under way, so they are told one by one",
-			o.Trial.ID)
+		return fmt.Errorf("take the marks of trial %s: it is under way, so they are told one by "+
+			"one", o.Trial.ID)
 	}
 	events, phases := past(o.Trial, o.Marks, clock.Wall().UnixNano())
 	if h.forward != nil && len(o.Marks) > 0 {

@@ -60,12 +60,12 @@ func (none) ConsumeLogs(context.Context, plog.Logs) error          { return nil 
 func (none) ConsumeOwn(context.Context, pmetric.Metrics) (map[string]int64, error) {
 	return nil, nil
 }
-func (none) Handler() http.Handler                                 { return http.NotFoundHandler() }
-func (none) Begin(telemetry.Trial) error                           { return nil }
-func (none) Mark(telemetry.Mark) error                             { return nil }
-func (none) End(string) (map[string]result.Told, Fates, error)     { return nil, Fates{}, nil }
-func (none) Fates() Fates                                          { return Fates{} }
-func (none) Close() error                                          { return nil }
+func (none) Handler() http.Handler                             { return http.NotFoundHandler() }
+func (none) Begin(telemetry.Trial) error                       { return nil }
+func (none) Mark(telemetry.Mark) error                         { return nil }
+func (none) End(string) (map[string]result.Told, Fates, error) { return nil, Fates{}, nil }
+func (none) Fates() Fates                                      { return Fates{} }
+func (none) Close() error                                      { return nil }
 
 // stores are the real ones.
 type stores struct {

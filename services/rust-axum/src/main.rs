@@ -3,6 +3,7 @@
 mod compute;
 #[cfg(feature = "otel")]
 mod discard;
+mod health;
 mod hello;
 mod http;
 mod routes;
@@ -30,6 +31,9 @@ type Failure = Box<dyn Error + Send + Sync>;
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 
 fn main() -> Result<(), Failure> {
+    if env::args_os().nth(1).is_some_and(|word| word == "health") {
+        return health::check();
+    }
     let workers = variable("CPUS", NonZeroUsize::MIN)?;
     let runtime = runtime(workers)?;
     let telemetry = {

@@ -1,6 +1,7 @@
 //! Keeps the contracts hello, http and compute with ntex on neon, its own runtime.
 
 mod compute;
+mod health;
 mod hello;
 mod http;
 mod routes;
@@ -26,6 +27,9 @@ const SHUTDOWN_GRACE: Seconds = Seconds(1);
 const KEEP_ALIVE: Seconds = Seconds(75);
 
 fn main() -> Result<(), Failure> {
+    if env::args_os().nth(1).is_some_and(|word| word == "health") {
+        return health::check();
+    }
     let workers = variable("CPUS", NonZeroUsize::MIN)?;
     let host = variable("HOST", "127.0.0.1".to_owned())?;
     let port = variable("PORT", 8080)?;

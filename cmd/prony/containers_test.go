@@ -1,0 +1,101 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// Containers are compared with processes of the same target; without an engine they are skipped
+// with a line, and where nothing else was asked for the run says why it cannot be.
+func TestRunInContainers(t *testing.T) {
+	root := checkout(t)
+	run := func(m mock, launchers string) (out, err string, exit int) {
+		t.Helper()
+		return say(t, m, "run", "--root", root, "--out", filepath.Join(t.TempDir(), "r"),
+			"--targets", "go-nethttp", "--quick", "--launcher", launchers)
+	}
+	out, _, _ := run(mock{}, "process,docker")
+	has(t, "the table", out, "go-nethttp in docker")
+	has(t, "the table", out, "vs process")
+	has(t, "the note", out, "Ratios are target in a container over the same target as a plain")
+	out, stderr, exit := run(mock{dockerless: true}, "process,docker")
+	if exit != exitFine {
+		t.Errorf("without an engine exit %d: %s", exit, stderr)
+	}
+	has(t, "the table", out, "launcher docker")
+	has(t, "the table", out, "no engine answers")
+	_, stderr, exit = run(mock{dockerless: true}, "docker")
+	if exit != exitError {
+		t.Errorf("with nothing left exit %d", exit)
+	}
+	has(t, "the error", stderr, "none of its launchers works here; launcher docker: no engine")
+	_, stderr, exit = run(mock{}, "podman")
+	if exit != exitUsage {
+		t.Errorf("an unknown launcher exits %d", exit)
+	}
+	has(t, "the error", stderr, "there are process, docker, docker-host")
+	// What the tools here cannot build can still run from its image.
+	out, stderr, _ = run(mock{lacks: "go-nethttp"}, "docker")
+	has(t, "the table", out+stderr, "go-nethttp in docker")
+	out, _, exit = run(mock{broken: "go-nethttp"}, "docker")
+	if exit != exitInvalid {
+		t.Errorf("an image that cannot be built: exit %d", exit)
+	}
+	has(t, "the table", out, "build (build the image of")
+}
+
+func TestStack(t *testing.T) {
+	root := checkout(t)
+	out, _, exit := say(t, mock{}, "stack", "status", "--root", root)
+	if exit != exitFine {
+		t.Errorf("status exits %d", exit)
+	}
+	has(t, "the status", out, "alloy  running healthy  127.0.0.1:4318")
+	has(t, "the status", out, "mimir  running")
+	out, _, exit = say(t, mock{}, "stack", "up", "--root", root)
+	if exit != exitFine {
+		t.Errorf("up exits %d", exit)
+	}
+	has(t, "up", out, "Grafana is at http://127.0.0.1:3000")
+	_, stderr, exit := say(t, mock{dockerless: true}, "stack", "up", "--root", root)
+	if exit != exitError {
+		t.Errorf("without Docker up exits %d", exit)
+	}
+	has(t, "the error", stderr, "the stack needs Docker")
+	_, stderr, exit = say(t, mock{dockerless: true}, "run", "--root", root, "--telemetry=lgtm",
+		"--out", filepath.Join(t.TempDir(), "r"))
+	if exit != exitError {
+		t.Errorf("without a stack run exits %d", exit)
+	}
+	has(t, "the error", stderr, "start it with prony stack up")
+}
+
+func TestParts(t *testing.T) {
+	check := func(text string, wantExit bool, want string) {
+		t.Helper()
+		parts, err := readParts([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out writer
+		a := &app{stdout: &out}
+		if err := a.printParts(parts); (err != nil) != wantExit {
+			t.Errorf("%s: error %v", text, err)
+		}
+		has(t, text, string(out), want)
+	}
+	check(`{"Service":"loki","State":"exited"}`, true, "loki  exited")
+	check(`{"Service":"loki","State":"running","Health":"unhealthy"}`, true, "running unhealthy")
+	check(`{"Service":"loki","State":"running","Health":"starting"}`, false, "running starting")
+	check("", true, "prony stack up starts it")
+	if _, err := readParts([]byte("no JSON")); err == nil {
+		t.Error("text that is no JSON was read")
+	}
+}
+
+type writer []byte
+
+func (w *writer) Write(p []byte) (int, error) {
+	*w = append(*w, p...)
+	return len(p), nil
+}

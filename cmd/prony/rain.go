@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"prony/internal/clock"
+	"prony/internal/live"
+	"prony/internal/summary"
+)
+
+const rainAbout = `Rain offers the same load to several servers, one after the other, and keeps what
+was found of each as a JSON file of its host's name. Servers whose names nobody knows are left out:
+of a list of containers, those that are not up.
+
+It is what deploy/compose.yaml starts as RAIN_FIRE. It takes no turns and repeats nothing: to
+compare services, use prony run. The flags are those of prony load; --lead is the warm-up.`
+
+// rainCmd loads what is up of a list.
+func (a *app) rainCmd() *cobra.Command {
+	f, o := &loadFlags{}, &outputFlags{view: string(live.None), output: "text"}
+	var into string
+	c := &cobra.Command{
+		Use: "rain URL...", Short: "Load several servers, one after the other",
+		Long: rainAbout, Args: cobra.MinimumNArgs(1),
+		Example: "  prony rain http://127.0.0.1:8080/ http://127.0.0.1:8081/ --rate 1000 -d 1m",
+		RunE: func(c *cobra.Command, urls []string) error {
+			return a.rain(c.Context(), f, o, into, urls)
+		},
+	}
+	fs := c.Flags()
+	f.add(fs)
+	f.addModel(fs)
+	fs.StringVar(&into, "into", "results/rain", "folder for the JSON files, one of each time in it")
+	fs.StringVar(&o.otlp, "otlp", "", "push live metrics there, as http://127.0.0.1:4318")
+	return c
+}
+
+// rain goes on after a server that could not be loaded: the others' numbers are as good without it.
+func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, into string,
+	urls []string) error {
+	folder := filepath.Join(into, clock.Wall().Format("2006-01-02T15-04-05Z"))
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("keep results: %w", err)
+	}
+	var failed []error
+	loaded := 0
+	for _, raw := range urls {
+		u, err := url.Parse(raw)
+		if err != nil || u.Hostname() == "" {
+			return usageError{fmt.Errorf("%q is no URL with a host", raw)}
+		}
+		up, err := known(ctx, u.Hostname())
+		if err != nil {
+			return fmt.Errorf("look up %s: %w", u.Hostname(), err)
+		}
+		if !up {
+			continue
+		}
+		if loaded++; loaded > 1 {
+			fmt.Fprintln(a.stdout)
+		}
+		if err := a.drop(ctx, f, o, filepath.Join(folder, u.Hostname()+".json"), raw); err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", u.Hostname(), err))
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if loaded == 0 {
+		return fmt.Errorf("none of the %d servers is up: start them, or choose others", len(urls))
+	}
+	return errors.Join(failed...)
+}
+
+// lookupWait is how long a resolver may take to know a name or not.
+const lookupWait = 5 * time.Second
+
+// known says whether a name has an address. Any failure but that it has none is an error.
+func known(ctx context.Context, host string) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookupWait)
+	defer cancel()
+	_, err := net.DefaultResolver.LookupHost(ctx, host)
+	var no *net.DNSError
+	if errors.As(err, &no) && no.IsNotFound {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// drop loads one server, prints what was found and keeps it.
+func (a *app) drop(ctx context.Context, f *loadFlags, o *outputFlags, file, url string) error {
+	p, err := f.plan(ctx, url)
+	if err != nil {
+		return err
+	}
+	report, res, err := a.measure(ctx, p, o)
+	if err != nil {
+		return err
+	}
+	out, err := os.Create(file)
+	if err != nil {
+		return fmt.Errorf("keep the result: %w", err)
+	}
+	if err := errors.Join(summary.JSON(out, report), out.Close()); err != nil {
+		return fmt.Errorf("keep the result in %s: %w", file, err)
+	}
+	if err := a.print(report, res, o); err != nil {
+		return err
+	}
+	return a.judge(report, nil)
+}

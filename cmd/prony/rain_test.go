@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// nobody answers every question for a name with: it does not exist (RFC 1035, 4.1.1: QR, RD, RA,
+// RCODE 3).
+func nobody(t *testing.T) {
+	t.Helper()
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	go func() {
+		for query := make([]byte, 512); ; {
+			n, from, err := conn.ReadFrom(query)
+			if err != nil {
+				return
+			}
+			query[2], query[3] = 0x81, 0x83
+			_, _ = conn.WriteTo(query[:n], from) // the resolver asks again
+		}
+	}()
+	before := net.DefaultResolver
+	t.Cleanup(func() { net.DefaultResolver = before })
+	to := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "udp", conn.LocalAddr().String())
+	}
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: to}
+}
+
+// Rain loads what is up, keeps what it found of each, and leaves out names that nobody knows. With
+// nobody up it says so.
+func TestRain(t *testing.T) {
+	nobody(t)
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("hello")) // the load counts what did not come
+	}))
+	defer up.Close()
+	into := t.TempDir()
+	rain := func(urls ...string) (string, string, int) {
+		args := append([]string{"rain", "--into", into, "--connections", "2", "--duration", "200ms",
+			"--lead", "50ms"}, urls...)
+		var out, errs bytes.Buffer
+		exit := code(run(context.Background(), machine{}, args, &out, &errs))
+		return out.String(), errs.String(), exit
+	}
+	out, stderr, exit := rain("http://not-up:8080/", up.URL+"/")
+	if exit != exitFine && exit != exitInvalid { // a busy machine may spoil so short a window
+		t.Fatalf("exit %d: %s", exit, stderr)
+	}
+	has(t, "what was found", out, up.URL)
+	files, err := filepath.Glob(filepath.Join(into, "*", "*.json"))
+	if err != nil || len(files) != 1 || filepath.Base(files[0]) != "127.0.0.1.json" {
+		t.Fatalf("files %q, error %v", files, err)
+	}
+	text, err := os.ReadFile(files[0])
+	var report map[string]any
+	if err := errors.Join(err, json.Unmarshal(text, &report)); err != nil {
+		t.Error(err)
+	}
+	_, stderr, exit = rain("http://not-up:8080/")
+	if exit != exitError {
+		t.Errorf("with nobody up exit %d", exit)
+	}
+	has(t, "the error", stderr, "none of the 1 servers is up")
+	if _, stderr, exit = rain("not-up"); exit != exitUsage {
+		t.Errorf("without a host exit %d: %s", exit, stderr)
+	}
+}

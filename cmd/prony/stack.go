@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// The stack's doors, as deploy/compose.yaml publishes them.
+const (
+	stackOTLP    = "http://127.0.0.1:4318"
+	stackGrafana = "http://127.0.0.1:3000"
+)
+
+func (a *app) stackCmd() *cobra.Command {
+	c := &cobra.Command{
+		Use: "stack", Short: "Start, stop and see Grafana's stack in Docker",
+		Long: `Stack runs docker compose on deploy/compose.yaml: Alloy takes telemetry in and
+passes it to Mimir (metrics), Loki (logs), Tempo (traces) and Pyroscope (profiles); Grafana shows
+it, with dashboards of runs, services, JVMs, the generator and the host. All of it listens on
+127.0.0.1 only. prony run --telemetry=lgtm sends there.
+
+docs/compose.md tells of its other profiles, parameters and versions, docs/dashboards.md of what
+each panel answers.`,
+		Example: "  prony stack up\n  prony run --telemetry=lgtm --targets go-nethttp\n" +
+			"  prony stack down",
+		Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(a.stackUpCmd(), a.stackDownCmd(), a.stackStatusCmd())
+	return c
+}
+
+func (a *app) stackUpCmd() *cobra.Command {
+	var wait time.Duration
+	c := &cobra.Command{
+		Use: "up", Short: "Start it and wait until all of it is healthy", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if wait < time.Second {
+				return usageError{fmt.Errorf("--wait %v: want a second at least", wait)}
+			}
+			err := a.compose(c.Context(), a.stderr, "up", "--detach", "--no-recreate", "--wait",
+				"--wait-timeout", fmt.Sprint(int(wait.Seconds())))
+			if err != nil {
+				return fmt.Errorf("%w; prony stack status says which part, docker logs "+
+					"prony-PART-1 why", err)
+			}
+			fmt.Fprintf(a.stdout, "Grafana is at %s; send to it with prony run "+
+				"--telemetry=lgtm\n", stackGrafana)
+			return nil
+		},
+	}
+	c.Flags().DurationVar(&wait, "wait", 5*time.Minute, "for its parts to be healthy")
+	return c
+}
+
+func (a *app) stackDownCmd() *cobra.Command {
+	volumes := false
+	c := &cobra.Command{
+		Use: "down", Short: "Stop it; what it has stored stays", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			args := []string{"down"}
+			if volumes {
+				args = append(args, "--volumes")
+			}
+			return a.compose(c.Context(), a.stderr, args...)
+		},
+	}
+	c.Flags().BoolVar(&volumes, "volumes", false, "remove what it has stored, too")
+	return c
+}
+
+func (a *app) stackStatusCmd() *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "Say what of it runs, and where", Args: cobra.NoArgs,
+		Long: "Status lists the parts of the stack. The exit code is 0 when all of them run and " +
+			"none is unhealthy, else 1.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			var text bytes.Buffer
+			if err := a.compose(c.Context(), &text, "ps", "--all", "--format", "json"); err != nil {
+				return err
+			}
+			parts, err := readParts(text.Bytes())
+			if err != nil {
+				return err
+			}
+			return a.printParts(parts)
+		},
+	}
+}
+
+// part is a container of the stack, as docker compose ps has it.
+type part struct {
+	Service    string
+	State      string // running, exited
+	Health     string // healthy, unhealthy, starting; empty: nobody asks it
+	Publishers []struct {
+		URL           string
+		PublishedPort int
+	}
+}
+
+// readParts reads a JSON object a line.
+func readParts(text []byte) (parts []part, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	for d.More() {
+		var p part
+		if err := d.Decode(&p); err != nil {
+			return nil, fmt.Errorf("read what docker compose says: %w", err)
+		}
+		parts = append(parts, p)
+	}
+	return parts, nil
+}
+
+func (a *app) printParts(parts []part) error {
+	if len(parts) == 0 {
+		fmt.Fprintln(a.stdout, "nothing of the stack is there; prony stack up starts it")
+		return &exitCode{exitError, "the stack is down"}
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	bad := 0
+	for _, p := range parts {
+		var at []string
+		for _, port := range p.Publishers {
+			if port.PublishedPort != 0 {
+				at = append(at, fmt.Sprintf("%s:%d", port.URL, port.PublishedPort))
+			}
+		}
+		state := strings.TrimSpace(p.State + " " + p.Health)
+		fmt.Fprintf(w, "%s\t%s\t%s\n", p.Service, state, strings.Join(at, " "))
+		if p.State != "running" || p.Health == "unhealthy" {
+			bad++
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if bad > 0 {
+		return &exitCode{exitError, fmt.Sprintf("%d parts do not run well", bad)}
+	}
+	return nil
+}
+
+// compose runs docker compose on the stack's part of the file. What it prints goes to out, what it
+// says beside to the terminal.
+func (a *app) compose(ctx context.Context, out io.Writer, args ...string) error {
+	root, err := a.root()
+	if err != nil {
+		return err
+	}
+	folder := filepath.Join(root, "deploy")
+	if _, err := os.Stat(filepath.Join(folder, "compose.yaml")); err != nil {
+		return fmt.Errorf("find the stack: %w; run it in a checkout of prony, or name one with "+
+			"--root", err)
+	}
+	args = append([]string{"compose", "--project-directory", folder, "--profile", "OBS"}, args...)
+	return a.world.docker(ctx, out, a.stderr, args)
+}
+
+// docker runs Docker's client with Compose.
+func (machine) docker(ctx context.Context, out, talk io.Writer, args []string) error {
+	docker, err := exec.LookPath("docker")
+	if err != nil {
+		return errors.New("the stack needs Docker: docker was not found; install Docker Engine")
+	}
+	// "docker compose" of a Docker without it would take the flags for its own.
+	if err := exec.CommandContext(ctx, docker, "compose", "version").Run(); err != nil {
+		return errors.New("the stack needs Compose, version 2: install Docker's package " +
+			"docker-compose-plugin")
+	}
+	cmd := exec.CommandContext(ctx, docker, args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = interruptBound
+	cmd.Stdout, cmd.Stderr = out, talk
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("docker compose: %w", err)
+	}
+	return nil
+}
+
+// interruptBound is how long Compose may take to leave off.
+const interruptBound = 10 * time.Second

@@ -1,0 +1,168 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/mount"
+	"github.com/moby/moby/client"
+
+	"prony/internal/launch"
+)
+
+const (
+	// cpuPeriodUs is the period of a processor quota, the same as for plain processes.
+	cpuPeriodUs = 100000
+	// pidsLimit is what a runaway of forks meets, and no service: it is the kernel's own bound on
+	// the processes of a machine (pid_max) where nobody has raised it.
+	pidsLimit = 32768
+	// tmpOptions is the one place that a service may write to. It counts as the service's memory.
+	// Programs may be run from it: JVMs and profilers unpack libraries there.
+	tmpOptions = "rw,exec,nosuid,nodev,size=256m,mode=1777"
+	// anybody is who a container runs as whose image names nobody, or root: the user of this
+	// program's own images. Refused: refusing such images, since most that are made elsewhere are
+	// so, and few of them need to be root; one that does says so in its log.
+	anybody = "1001:1001"
+	// polite is the signal that asks a program to end, unless its image names another.
+	polite = "SIGTERM"
+)
+
+// look asks for what the launcher must know of the image.
+func (p *proc) look(ctx context.Context) error {
+	if p.spec.Image == "" {
+		return fmt.Errorf("it has no image; `prony build --images` makes one")
+	}
+	got, err := p.l.engine.ImageInspect(ctx, p.spec.Image)
+	if errdefs.IsNotFound(err) {
+		return fmt.Errorf("image %s is missing; `prony build --images` makes it", p.spec.Image)
+	}
+	if err != nil {
+		return fmt.Errorf("inspect image %s: %w", p.spec.Image, explained(err))
+	}
+	p.user, p.signal = anybody, polite
+	if c := got.Config; c != nil {
+		if !isRoot(c.User) {
+			p.user = c.User
+		}
+		if c.StopSignal != "" {
+			p.signal = c.StopSignal
+		}
+	}
+	return nil
+}
+
+// isRoot says whether a USER of an image is root by what it says; a name that only the image's own
+// list of users makes root is found once it runs.
+func isRoot(user string) bool {
+	name, _, _ := strings.Cut(user, ":")
+	id, err := strconv.Atoi(name)
+	return name == "" || name == "root" || err == nil && id == 0
+}
+
+// create asks the engine for the container. It is not running yet.
+func (p *proc) create(ctx context.Context) error {
+	labels := p.l.self.labels()
+	if p.pod != nil {
+		labels = maps.Clone(labels)
+		labels[labelGroup] = p.pod.name
+	}
+	p.made = true // it may be, whatever comes back
+	got, err := p.l.engine.ContainerCreate(ctx, client.ContainerCreateOptions{
+		Name: p.name,
+		Config: &container.Config{
+			Image: p.spec.Image, Cmd: p.spec.Args, Env: p.spec.Env, User: p.user, Labels: labels,
+			AttachStdout: true, AttachStderr: true,
+			// A check in the middle of a window would take the service's own processor time.
+			Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
+		},
+		HostConfig: p.hostConfig(),
+	})
+	if errdefs.IsConflict(err) {
+		p.made = false // what has the name is not ours to remove
+		return fmt.Errorf("create container %s: %w; another lab's container has its name: end it, "+
+			"or `docker rm -f %s`", p.name, err, p.name)
+	}
+	if err != nil {
+		return fmt.Errorf("create container %s: %w", p.name, explained(err))
+	}
+	p.id = got.ID
+	return nil
+}
+
+func (p *proc) hostConfig() *container.HostConfig {
+	off, pids := false, int64(pidsLimit)
+	h := &container.HostConfig{
+		NetworkMode:    container.NetworkMode(p.network()),
+		RestartPolicy:  container.RestartPolicy{Name: container.RestartPolicyDisabled},
+		CapDrop:        []string{"ALL"},
+		SecurityOpt:    []string{"no-new-privileges"},
+		ReadonlyRootfs: true,
+		Tmpfs:          map[string]string{"/tmp": tmpOptions},
+		Init:           &off, // one more process, between the lab's signals and the service
+		// The lab reads the streams themselves into its own file. Each driver that keeps them would
+		// have the engine write every line once more, with its processor time, next to the window.
+		LogConfig: container.LogConfig{Type: "none"},
+	}
+	h.PidsLimit = &pids
+	for _, m := range p.spec.Mounts {
+		h.Mounts = append(h.Mounts, mount.Mount{
+			Type: mount.TypeBind, Source: m.Path, Target: m.Path, ReadOnly: !m.Write})
+	}
+	p.limit(h)
+	return h
+}
+
+// network is where the container lives: on the lab's bridge, with its neighbour, or with the host.
+func (p *proc) network() string {
+	switch {
+	case p.root != p:
+		return "container:" + p.root.id
+	case p.l.options.Host:
+		return "host"
+	}
+	return p.l.network
+}
+
+// limit sets limits, or leaves them to the group that holds the whole system.
+func (p *proc) limit(h *container.HostConfig) {
+	h.CpusetCpus = coreList(p.spec.Cores)
+	if p.pod != nil {
+		h.CgroupParent = p.pod.parent()
+		return
+	}
+	if needsQuota(p.spec) {
+		h.CPUPeriod, h.CPUQuota = cpuPeriodUs, int64(p.spec.CPUs*cpuPeriodUs)
+	}
+	if own := p.alone(); own > 0 {
+		// The same for memory and for memory with swap is no swap.
+		h.Memory, h.MemorySwap = own, own
+	}
+}
+
+// alone is the memory that this process may have where no limit holds it with others.
+func (p *proc) alone() int64 {
+	if p.spec.ShareBytes > 0 {
+		return p.spec.ShareBytes
+	}
+	return p.spec.MemoryBytes
+}
+
+// needsQuota is the rule for plain processes, too: a core of one's own limits by itself and never
+// throttles.
+func needsQuota(s launch.Spec) bool {
+	return s.CPUs > 0 && (len(s.Cores) == 0 || float64(len(s.Cores)) > s.CPUs)
+}
+
+// coreList writes cores as the kernel reads them: "0,2,3".
+func coreList(cores []int) string {
+	s := make([]string, len(cores))
+	for i, c := range cores {
+		s[i] = strconv.Itoa(c)
+	}
+	return strings.Join(s, ",")
+}

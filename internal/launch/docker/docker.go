@@ -1,0 +1,235 @@
+// Package docker launches a target as a container of the local Docker engine, under limits that the
+// engine sets and that are read back from the kernel, and stops it.
+//
+// New makes one internal bridge for the lab, which nothing leaves or enters but the host itself;
+// Launch creates a container on it, whose own address is where the load goes: no port is published,
+// no proxy stands between. With Options.Host the same container lives in the host's network, which
+// shows what the bridge costs. Processes of one system share the first one's network, so that they
+// find each other on 127.0.0.1 as plain processes do.
+//
+// Nothing survives the lab. In order of what goes wrong: Stop removes the container, also that of a
+// launch that was given up; Close removes the network; a guard (this program again, see Guard)
+// removes both when the lab is killed; New removes what even that has left behind.
+//
+// Non-goals: it neither builds nor pulls images, and knows no engine on another machine.
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/moby/moby/api/types/network"
+	"github.com/moby/moby/client"
+
+	"prony/internal/launch"
+)
+
+// Names of the launchers, as records and flags have them.
+const (
+	Name     = "docker"
+	HostName = "docker-host"
+)
+
+// Options say which engine and which network.
+type Options struct {
+	// Host leaves containers in the host's own network: what is left of a container's cost without
+	// a network of its own.
+	Host bool
+	// Socket is the engine's, a path; empty: that of DOCKER_HOST, or else /var/run/docker.sock.
+	Socket string
+	// Dir is a folder in which the guard notes what it could not remove (docker-guard.log); empty:
+	// nobody hears of it but the next lab, which finds it.
+	Dir string
+}
+
+// Launcher starts containers. It implements launch.Launcher.
+type Launcher struct {
+	engine  *client.Client
+	options Options
+	driver  string // the engine's cgroup driver: cgroupfs or systemd
+	version int    // of cgroups: 1 or 2
+	self    lab
+	guard   *guard
+
+	network string // its name; empty: none was made
+	gateway netip.Addr
+
+	mu   sync.Mutex
+	live map[*proc]bool
+}
+
+var _ launch.Launcher = (*Launcher)(nil)
+
+// Bounds on what the engine is waited for. They are far above what it takes, so that only an engine
+// which hangs meets them.
+const (
+	callBound  = 30 * time.Second // one call, or the removal of all that there is
+	giveUp     = 3 * time.Second  // a call that began before the launch was given up
+	drainBound = 5 * time.Second  // the last words of a container that has ended
+)
+
+// count makes names that no two launchers of this process share.
+var count atomic.Int64
+
+func nextName() string { return fmt.Sprintf("prony-%d-%d", os.Getpid(), count.Add(1)) }
+
+// New finds the engine, removes what labs that are gone have left there, which reaped names in
+// words, and makes the lab's network. Errors say what is wrong with the engine and what to do: it
+// is absent, stopped, forbidden, too old, rootless or on another machine.
+func New(ctx context.Context, o Options) (l *Launcher, reaped []string, err error) {
+	path, err := socketOf(o.Socket, os.Getenv("DOCKER_HOST"))
+	if err != nil {
+		return nil, nil, err
+	}
+	self, err := thisLab()
+	if err != nil {
+		return nil, nil, err
+	}
+	l = &Launcher{options: o, self: self, live: map[*proc]bool{}}
+	if l.engine, err = connect(ctx, path); err != nil {
+		return nil, nil, err
+	}
+	if err = l.know(ctx); err != nil {
+		return nil, nil, errors.Join(err, l.engine.Close())
+	}
+	reaped, err = sweep(ctx, l.engine, self.outlived)
+	if err != nil {
+		err = fmt.Errorf("remove what earlier labs left in the Docker engine: %w", err)
+		return nil, reaped, errors.Join(err, l.engine.Close())
+	}
+	if l.guard, err = startGuard(path, self, o.Dir); err != nil {
+		return nil, reaped, errors.Join(err, l.engine.Close())
+	}
+	if err = l.makeNetwork(ctx); err != nil {
+		return nil, reaped, errors.Join(err, l.Close())
+	}
+	return l, reaped, nil
+}
+
+// know asks the engine what the launcher must know of it.
+func (l *Launcher) know(ctx context.Context) error {
+	got, err := l.engine.Info(ctx, client.InfoOptions{})
+	if err != nil {
+		return fmt.Errorf("ask the Docker engine about itself: %w", explained(err))
+	}
+	l.driver, l.version = got.Info.CgroupDriver, 1
+	if got.Info.CgroupVersion == "2" {
+		l.version = 2
+	}
+	return usable(got.Info)
+}
+
+// makeNetwork makes the lab's bridge. Internal: nothing passes between it and any other network, no
+// address on it is translated, and the host reaches its containers all the same.
+func (l *Launcher) makeNetwork(ctx context.Context) error {
+	if l.options.Host {
+		l.gateway = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+		return nil
+	}
+	ctx, cancel := unhurried(ctx)
+	defer cancel()
+	l.network = nextName()
+	_, err := l.engine.NetworkCreate(ctx, l.network, client.NetworkCreateOptions{
+		Driver: "bridge", Internal: true, Labels: l.self.labels()})
+	if err != nil {
+		return fmt.Errorf("create network %s: %w", l.network, explained(err))
+	}
+	got, err := l.engine.NetworkInspect(ctx, l.network, client.NetworkInspectOptions{})
+	if err != nil {
+		return fmt.Errorf("inspect network %s: %w", l.network, explained(err))
+	}
+	for _, c := range got.Network.IPAM.Config {
+		if c.Gateway.Is4() {
+			l.gateway = c.Gateway
+			return nil
+		}
+	}
+	return fmt.Errorf("inspect network %s: the host has no IPv4 address on it: %s", l.network,
+		ranges(got.Network.IPAM.Config))
+}
+
+func ranges(configs []network.IPAMConfig) string {
+	if len(configs) == 0 {
+		return "the engine gave it no range; look at default-address-pools in its daemon.json"
+	}
+	text := "it has"
+	for _, c := range configs {
+		text += " " + c.Subnet.String()
+	}
+	return text
+}
+
+// Name implements launch.Launcher: "docker", or "docker-host" with Options.Host.
+func (l *Launcher) Name() string {
+	if l.options.Host {
+		return HostName
+	}
+	return Name
+}
+
+// Listen implements launch.Launcher: a container on the lab's bridge has its address from the
+// engine and knows none to listen at but all; one in the host's network must not be reached from
+// elsewhere.
+func (l *Launcher) Listen() string {
+	if l.options.Host {
+		return "127.0.0.1"
+	}
+	return "0.0.0.0"
+}
+
+// Gateway is the host's own address on the lab's bridge, where a container finds what listens on
+// the host for it, as a home of telemetry does. With Options.Host it is 127.0.0.1.
+func (l *Launcher) Gateway() netip.Addr { return l.gateway }
+
+// Close stops what still runs, removes the network and ends the guard. It may be called again.
+func (l *Launcher) Close() error {
+	var errs []error
+	for _, p := range l.running() {
+		errs = append(errs, p.Stop(0))
+	}
+	if l.network != "" {
+		ctx, cancel := context.WithTimeout(context.Background(), callBound)
+		defer cancel()
+		err := removeNetwork(ctx, l.engine, l.network)
+		if err == nil {
+			l.network = ""
+		}
+		errs = append(errs, err)
+	}
+	err := errors.Join(errs...)
+	// What could not be removed is the guard's: it tries again once the lab has gone.
+	return errors.Join(err, l.guard.end(err == nil), l.engine.Close())
+}
+
+func (l *Launcher) running() (out []*proc) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for p := range l.live {
+		out = append(out, p)
+	}
+	return out
+}
+
+func (l *Launcher) note(p *proc, live bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if live {
+		l.live[p] = true
+	} else {
+		delete(l.live, p)
+	}
+}
+
+// unhurried is for calls that make something: given up in the middle, nobody would know whether it
+// was made. So they go on for a moment when their caller is told to stop, and end by themselves.
+func unhurried(ctx context.Context) (context.Context, context.CancelFunc) {
+	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), callBound)
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(giveUp, cancel) })
+	return own, func() { stop(); cancel() }
+}

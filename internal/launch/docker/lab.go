@@ -1,0 +1,116 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/moby/moby/client"
+
+	"prony/internal/launch/kernel"
+)
+
+// Labels of what a lab makes. They tell whose it is, so that nobody removes another's.
+const (
+	labelLab       = "prony.lab"   // PID-BIRTH-COUNT
+	labelBoot      = "prony.boot"  // of the kernel; the next one gives all numbers anew
+	labelNamespace = "prony.pidns" // in which the number is one
+	labelGroup     = "prony.group" // name of the control group that the lab made for a system
+)
+
+// lab is one launcher of one process of this program, told from any other that ever had its number.
+type lab struct {
+	ID        string `json:"id"` // PID-BIRTH-COUNT
+	Boot      string `json:"boot"`
+	Namespace string `json:"namespace"`
+}
+
+func thisLab() (lab, error) {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return lab{}, fmt.Errorf("tell this lab from others: %w", err)
+	}
+	namespace, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		return lab{}, fmt.Errorf("tell this lab from others: %w", err)
+	}
+	pid := os.Getpid()
+	return lab{ID: fmt.Sprintf("%d-%s-%d", pid, kernel.Born(pid), count.Add(1)),
+		Boot: strings.TrimSpace(string(boot)), Namespace: namespace}, nil
+}
+
+func (l lab) labels() map[string]string {
+	return map[string]string{labelLab: l.ID, labelBoot: l.Boot, labelNamespace: l.Namespace}
+}
+
+// owns says whether this launcher made what has these labels.
+func (l lab) owns(labels map[string]string) bool {
+	return labels[labelLab] == l.ID && labels[labelBoot] == l.Boot &&
+		labels[labelNamespace] == l.Namespace
+}
+
+// outlived says whether the lab that made what has these labels is gone. Of one in another PID
+// namespace, as in a container, nobody here can tell, so that it is left alone.
+func (l lab) outlived(labels map[string]string) bool {
+	if labels[labelBoot] != l.Boot {
+		return true
+	}
+	if labels[labelNamespace] != l.Namespace {
+		return false
+	}
+	id := strings.Split(labels[labelLab], "-")
+	pid, err := strconv.Atoi(id[0])
+	if len(id) != 3 || err != nil {
+		return false // no lab writes such a label: it is somebody else's
+	}
+	stat := kernel.Stat(pid)
+	return len(stat) == 0 || stat[0] == "Z" || kernel.Born(pid) != id[1]
+}
+
+// sweep removes the containers, networks and control groups whose labels are of those to remove,
+// and says which.
+func sweep(ctx context.Context, engine *client.Client, of func(labels map[string]string) bool) (
+	removed []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callBound)
+	defer cancel()
+	ours := make(client.Filters).Add("label", labelLab)
+	containers, err := engine.ContainerList(ctx, client.ContainerListOptions{
+		All: true, Filters: ours})
+	if err != nil {
+		return nil, fmt.Errorf("list containers: %w", explained(err))
+	}
+	var errs []error
+	groups := map[string]bool{}
+	for _, c := range containers.Items {
+		if !of(c.Labels) {
+			continue
+		}
+		if g := c.Labels[labelGroup]; g != "" {
+			groups[g] = true
+		}
+		errs = append(errs, removeContainer(ctx, engine, c.ID))
+		removed = append(removed, said("container", strings.Join(c.Names, " "), c.Labels))
+	}
+	for name := range groups {
+		errs = append(errs, removePod(name))
+	}
+	networks, err := engine.NetworkList(ctx, client.NetworkListOptions{Filters: ours})
+	if err != nil {
+		errs = append(errs, fmt.Errorf("list networks: %w", explained(err)))
+	}
+	for _, n := range networks.Items {
+		if of(n.Labels) {
+			errs = append(errs, removeNetwork(ctx, engine, n.Name))
+			removed = append(removed, said("network", n.Name, n.Labels))
+		}
+	}
+	return removed, errors.Join(errs...)
+}
+
+func said(what, name string, labels map[string]string) string {
+	return fmt.Sprintf("%s %s of lab %s", what, filepath.Base(name), labels[labelLab])
+}

@@ -1,0 +1,213 @@
+package docker
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"prony/internal/launch"
+	"prony/internal/launch/kernel"
+)
+
+// labEnv makes this binary a lab of its own, to be killed: its value is the image and a folder.
+const labEnv = "PRONY_TEST_DOCKER_LAB"
+
+// otherLab launches a system of two, says whose they are and waits to be killed.
+func otherLab(text string) error {
+	ref, dir, _ := strings.Cut(text, " ")
+	l, _, err := New(context.Background(), Options{Dir: dir})
+	if err != nil {
+		return err
+	}
+	var first launch.Process
+	for _, name := range []string{"first", "second"} {
+		p, err := l.Launch(context.Background(), launch.Spec{Name: name, Image: ref,
+			Args: []string{"/act", "act-deaf"}, LogFile: filepath.Join(dir, name+".log"),
+			MemoryBytes: 64 << 20, ShareBytes: 32 << 20, Beside: first})
+		if err != nil {
+			return err
+		}
+		if first == nil {
+			first = p
+		}
+	}
+	group := "none"
+	if g := first.Groups(); len(g) > 0 {
+		group = g[0].Dir
+	}
+	guard := l.guard.cmd.Process.Pid
+	if _, err := fmt.Fprintln(os.Stdout, "lab", l.self.ID, guard, group); err != nil {
+		return err
+	}
+	time.Sleep(time.Hour)
+	return nil
+}
+
+// stranger is a lab in another process.
+type stranger struct {
+	cmd   *exec.Cmd
+	id    string
+	guard int
+	group string
+	dir   string
+}
+
+func startLab(t *testing.T) *stranger {
+	t.Helper()
+	s := &stranger{cmd: exec.Command(os.Args[0]), dir: t.TempDir()}
+	s.cmd.Env = append(os.Environ(), labEnv+"="+plainImage(t)+" "+s.dir)
+	s.cmd.Stderr = os.Stderr
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.kill(t) })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	f := strings.Fields(line)
+	if len(f) != 4 {
+		t.Fatalf("the lab said %q: %v", line, err)
+	}
+	s.id, s.group = f[1], f[3]
+	if s.guard, err = strconv.Atoi(f[2]); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s *stranger) kill(t *testing.T) {
+	if s.cmd.ProcessState == nil {
+		if err := s.cmd.Process.Kill(); err != nil {
+			t.Error(err)
+		}
+		_ = s.cmd.Wait() // it was killed
+	}
+}
+
+func (s *stranger) owns(labels map[string]string) bool { return labels[labelLab] == s.id }
+
+func (s *stranger) groupGone() bool {
+	_, err := os.Stat(s.group)
+	return err != nil
+}
+
+// What a killed lab has left its guard removes, with the signals of a Ctrl-C or a shutdown or
+// without them.
+func TestKilledLab(t *testing.T) {
+	e, s := engine(t), startLab(t)
+	if names := left(t, e, s.owns); len(names) != 3 {
+		t.Fatalf("it has %q, want two containers and a network", names)
+	}
+	for _, signal := range []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP} {
+		if err := unix.Kill(s.guard, signal); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.kill(t)
+	eventually(t, "removal", func() bool { return len(left(t, e, s.owns)) == 0 && s.groupGone() })
+	eventually(t, "the guard's end", func() bool { return kernel.Born(s.guard) == "" })
+	b, err := os.ReadFile(filepath.Join(s.dir, "docker-guard.log"))
+	if text := string(b); strings.Count(text, "\n") != 1 || err != nil ||
+		!strings.Contains(text, "lab "+s.id+" is gone: removed [\"container prony-") {
+		t.Errorf("the guard noted %q, error %v", text, err)
+	}
+}
+
+// Where the guard is killed, too, the next lab removes what is left; and as long as it lives, a lab
+// loses nothing to another.
+func TestKilledGuard(t *testing.T) {
+	e, s := engine(t), startLab(t)
+	if err := unix.Kill(s.guard, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []Options{{}, {Host: true}} {
+		l, reaped, err := New(t.Context(), o)
+		if err != nil || len(reaped) > 0 {
+			t.Fatalf("a second lab reaped %q, error %v", reaped, err)
+		}
+		p := start(t, l, launch.Spec{Args: []string{"/act", "act-deaf"}})
+		if err := l.Close(); err != nil || p.Exit() != "signal: killed" {
+			t.Errorf("closed with %v, its container with %q", err, p.Exit())
+		}
+	}
+	if names := left(t, e, s.owns); len(names) != 3 {
+		t.Errorf("the other lab has %q, want all three", names)
+	}
+	s.kill(t)
+	if names := left(t, e, s.owns); len(names) != 3 {
+		t.Fatalf("%q are left without a guard: this test proves nothing", names)
+	}
+	l, reaped, err := New(t.Context(), Options{Host: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if len(reaped) != 3 || !slices.ContainsFunc(reaped, func(text string) bool {
+		return strings.HasPrefix(text, "network prony-") && strings.HasSuffix(text, " of lab "+s.id)
+	}) {
+		t.Errorf("reaped %q, want two containers and the network", reaped)
+	}
+	if names := left(t, e, s.owns); len(names) > 0 || !s.groupGone() {
+		t.Errorf("%q are left, its group %s is gone: %t", names, s.group, s.groupGone())
+	}
+}
+
+// Whose a thing is, from its labels alone.
+func TestOutlived(t *testing.T) {
+	self, err := thisLab()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead := exec.Command("true")
+	if err := dead.Run(); err != nil {
+		t.Fatal(err)
+	}
+	check := func(what string, l lab, want bool) {
+		t.Helper()
+		if got := self.outlived(l.labels()); got != want {
+			t.Errorf("%s: gone is %t, want %t", what, got, want)
+		}
+	}
+	with := func(id string) lab { return lab{ID: id, Boot: self.Boot, Namespace: self.Namespace} }
+	born := kernel.Born(os.Getpid())
+	check("itself", self, false)
+	check("another launcher of this lab", with(fmt.Sprintf("%d-%s-99", os.Getpid(), born)), false)
+	check("an earlier one of its number", with(fmt.Sprintf("%d-%s0-1", os.Getpid(), born)), true)
+	check("one that ended", with(fmt.Sprintf("%d-1-1", dead.Process.Pid)), true)
+	check("one before this boot", lab{ID: self.ID, Boot: "x", Namespace: self.Namespace}, true)
+	check("one in a container", lab{ID: "1-1-1", Boot: self.Boot, Namespace: "pid:[1]"}, false)
+	check("a label of somebody else", with("mine"), false)
+	check("a label of somebody else", with("1-2"), false)
+	if other := with(self.ID + "0"); self.owns(other.labels()) || !self.owns(self.labels()) {
+		t.Error("a launcher owns what is another's, or not what is its own")
+	}
+}
+
+// A guard that was told that nothing is left does not even ask the engine.
+func TestGuardLeaves(t *testing.T) {
+	const w = `{"socket": "/nowhere", "lab": {"id": "1-1-1"}}`
+	if err := stand(w, strings.NewReader(leave), 0); err != nil {
+		t.Errorf("told to leave: %v", err)
+	}
+	if err := stand(w, strings.NewReader(""), 0); err == nil ||
+		!strings.Contains(err.Error(), "no engine is there") {
+		t.Errorf("left without a word: %v, want that the engine is not there", err)
+	}
+	if err := stand("{", strings.NewReader(""), 0); err == nil {
+		t.Error("orders that cannot be read are followed")
+	}
+}

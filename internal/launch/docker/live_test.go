@@ -1,0 +1,385 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+
+	"prony/internal/clock"
+	"prony/internal/launch"
+	"prony/internal/probe"
+)
+
+// start launches a spec of which it fills in what every one has.
+func start(t testing.TB, l *Launcher, s launch.Spec) *proc {
+	t.Helper()
+	p, err := l.Launch(context.Background(), filled(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Stop(0); err != nil {
+			t.Error(err)
+		}
+	})
+	return p.(*proc)
+}
+
+func filled(t testing.TB, s launch.Spec) launch.Spec {
+	t.Helper()
+	s.Name = "t"
+	if s.Image == "" {
+		s.Image = plainImage(t)
+	}
+	if s.LogFile == "" {
+		s.LogFile = filepath.Join(t.TempDir(), "log")
+	}
+	return s
+}
+
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := clock.Mono() + int64(20*time.Second); clock.Mono() < end; {
+		if ok() {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatalf("%s did not happen within 20 s", what)
+}
+
+func says(t testing.TB, p *proc, line string) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%q in its log", line), func() bool {
+		return slices.Contains(p.Log(99), line)
+	})
+}
+
+// left are the containers and networks of this process's labs, or of others' that of names.
+func left(t testing.TB, e *client.Client, of func(labels map[string]string) bool) (names []string) {
+	t.Helper()
+	filter := make(client.Filters).Add("label", labelLab)
+	containers, err := e.ContainerList(t.Context(), client.ContainerListOptions{
+		All: true, Filters: filter})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range containers.Items {
+		if of(c.Labels) {
+			names = append(names, c.Names...)
+		}
+	}
+	networks, err := e.NetworkList(t.Context(), client.NetworkListOptions{Filters: filter})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range networks.Items {
+		if of(n.Labels) {
+			names = append(names, n.Name)
+		}
+	}
+	return names
+}
+
+func inspected(t testing.TB, l *Launcher, p *proc) container.InspectResponse {
+	t.Helper()
+	got, err := l.engine.ContainerInspect(t.Context(), p.id, client.ContainerInspectOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got.Container
+}
+
+// What the container is permitted, as it finds itself.
+func TestIsConfined(t *testing.T) {
+	l := launcher(t, Options{})
+	ref := image(t, "confined", map[string]any{
+		"Volumes":     map[string]any{"/data": map[string]any{}},
+		"Healthcheck": map[string]any{"Test": []string{"CMD", "/act", "act-prints"}}})
+	defer removeImage(ref)
+	open, closed := t.TempDir(), t.TempDir()
+	for _, dir := range []string{open, closed, filepath.Dir(open)} {
+		if err := os.Chmod(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := start(t, l, launch.Spec{
+		Image: ref, Args: []string{"/act", "act-tells", "/open", "/tmp", open, closed},
+		Mounts: []launch.Mount{{Path: open, Write: true}, {Path: closed}},
+	})
+	says(t, p, "done")
+	const none = "0000000000000000"
+	want := []string{
+		"Uid: 1001 1001 1001 1001", "CapBnd: " + none, "NoNewPrivs: 1", "write /open false",
+		"write /tmp true", "write " + open + " true", "write " + closed + " false",
+		"tmp MiB 256", "run from /tmp true", "done",
+	}
+	if got := p.Log(99); !slices.Equal(got, want) {
+		t.Errorf("it says %q, want %q", got, want)
+	}
+	if _, err := os.Stat(filepath.Join(open, "written")); err != nil {
+		t.Error(err)
+	}
+	c := inspected(t, l, p)
+	if c.State.Health != nil && c.State.Health.Status != container.NoHealthcheck {
+		t.Errorf("its health is checked: %+v", c.State.Health)
+	}
+	if h := c.HostConfig; h.LogConfig.Type != "none" || *h.PidsLimit != pidsLimit || *h.Init {
+		t.Errorf("log %q, processes %d, init %t", h.LogConfig.Type, *h.PidsLimit, *h.Init)
+	}
+	if len(c.Mounts) != 3 {
+		t.Fatalf("mounts are %+v, want the volume and both folders", c.Mounts)
+	}
+	if err := p.Stop(0); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range c.Mounts {
+		if m.Name == "" {
+			continue
+		}
+		if _, err := l.engine.VolumeInspect(t.Context(), m.Name,
+			client.VolumeInspectOptions{}); err == nil {
+			t.Errorf("its volume %s is left", m.Name)
+		}
+	}
+}
+
+// What the lab samples of a container is there: processor time, how often the quota held it back,
+// memory.
+func TestIsSampled(t *testing.T) {
+	p := start(t, launcher(t, Options{}), launch.Spec{Args: []string{"/act", "act-burns"},
+		Cores: []int{0}, CPUs: 0.05, MemoryBytes: 64 << 20})
+	says(t, p, "ready")
+	var groups []probe.Group
+	for _, g := range p.Groups() {
+		groups = append(groups, probe.Group(g))
+	}
+	s, err := probe.Start(probe.Config{Period: 10 * time.Millisecond},
+		probe.Subject{PIDs: p.PIDs, Groups: groups})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop()
+	before := s.Mark()
+	eventually(t, "throttling", func() bool {
+		now := s.Mark()
+		return now.CPUNs > before.CPUNs && now.ThrottledNs > before.ThrottledNs &&
+			before.ThrottledNs >= 0 && now.ChargedBytes > 0 && now.Processes == 1 &&
+			strings.HasPrefix(now.Source, "cgroup v")
+	})
+}
+
+func TestUserAndSignal(t *testing.T) {
+	l := launcher(t, Options{})
+	ref := image(t, "user", map[string]any{"User": "service", "StopSignal": "SIGINT",
+		"Entrypoint": []string{"/act"}})
+	defer removeImage(ref)
+	p := start(t, l, launch.Spec{Image: ref, Args: []string{"act-forever"}})
+	says(t, p, "ready")
+	if err := p.Stop(10 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Log(1); !slices.Equal(got, []string{"heard interrupt"}) {
+		t.Errorf("it %q, want it interrupted", got)
+	}
+	if u := p.user; u != "service" {
+		t.Errorf("it ran as %q", u)
+	}
+	// A name that only the image itself knows to be root's.
+	ref = image(t, "toor", map[string]any{"User": "toor"})
+	defer removeImage(ref)
+	_, err := l.Launch(t.Context(), filled(t, launch.Spec{Image: ref,
+		Args: []string{"/act", "act-forever"}}))
+	if err == nil || !strings.Contains(err.Error(), `runs as root: "toor" in its image`) {
+		t.Errorf("error is %v, want one that refuses root", err)
+	}
+	if names := left(t, l.engine, l.self.owns); len(names) > 1 {
+		t.Errorf("%q are left, want the network alone", names)
+	}
+}
+
+// A container finds what listens for it on the host; nothing of it is published.
+func TestNetwork(t *testing.T) {
+	for _, o := range []Options{{}, {Host: true}} {
+		l := launcher(t, o)
+		heard, err := net.Listen("tcp", net.JoinHostPort(l.Gateway().String(), "0"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer heard.Close()
+		go func() {
+			for {
+				c, err := heard.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = c.Write([]byte("hello")) // whether it came the log tells
+				c.Close()
+			}
+		}()
+		p := start(t, l, launch.Spec{Args: []string{"/act", "act-dials"},
+			Env: []string{"PEER=" + heard.Addr().String()}})
+		says(t, p, "heard hello")
+		if o.Host {
+			continue
+		}
+		got, err := l.engine.NetworkInspect(t.Context(), l.network, client.NetworkInspectOptions{})
+		if err != nil || !got.Network.Internal || got.Network.Driver != "bridge" {
+			t.Errorf("network is %+v, error %v; want an internal bridge", got.Network, err)
+		}
+		if bound := inspected(t, l, p).NetworkSettings.Ports; len(bound) > 0 {
+			t.Errorf("ports %v are published", bound)
+		}
+	}
+}
+
+func TestPortTaken(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	_, port, err := net.SplitHostPort(taken.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, launcher(t, Options{Host: true}), launch.Spec{
+		Args: []string{"/act", "act-listens"}, Env: []string{"HOST=127.0.0.1", "PORT=" + port}})
+	<-p.Exited()
+	log := strings.Join(p.Log(9), " ")
+	if p.Exit() != "exit status 1" || !strings.Contains(log, "address already in use") {
+		t.Errorf("it ended with %q and said %q", p.Exit(), log)
+	}
+}
+
+func TestImageMissing(t *testing.T) {
+	l := launcher(t, Options{})
+	for _, row := range []struct{ image, want string }{
+		{"prony/no-such:image", "launch t: image prony/no-such:image is missing; `prony build"},
+		{"Not A Name", "launch t: inspect image Not A Name: "},
+	} {
+		_, err := l.Launch(t.Context(), filled(t, launch.Spec{Image: row.image}))
+		if err == nil || !strings.HasPrefix(err.Error(), row.want) {
+			t.Errorf("error is %v, want %q", err, row.want)
+		}
+	}
+	s := filled(t, launch.Spec{})
+	s.Image = ""
+	_, err := l.Launch(t.Context(), s)
+	if err == nil || !strings.Contains(err.Error(), "no image") {
+		t.Errorf("error is %v, want one that misses the image", err)
+	}
+}
+
+// Somebody else's container of the same name is neither used nor removed.
+func TestNameTaken(t *testing.T) {
+	l := launcher(t, Options{})
+	name := fmt.Sprintf("prony-%d-%d", os.Getpid(), count.Load()+1)
+	other, err := l.engine.ContainerCreate(t.Context(), client.ContainerCreateOptions{
+		Name: name, Config: &container.Config{Image: plainImage(t), Cmd: []string{"/act"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = l.Launch(t.Context(), filled(t, launch.Spec{Args: []string{"/act", "act-forever"}}))
+	if err == nil || !regexp.MustCompile(`create container `+name+`: .*already in use.*; another `+
+		`lab's container has its name`).MatchString(err.Error()) {
+		t.Errorf("error is %v, want one that names the container", err)
+	}
+	_, err = l.engine.ContainerInspect(t.Context(), other.ID, client.ContainerInspectOptions{})
+	if err != nil {
+		t.Errorf("the other container: %v", err)
+	}
+	if err := removeContainer(t.Context(), l.engine, other.ID); err != nil {
+		t.Error(err)
+	}
+}
+
+// A launch that is given up while the engine is at work leaves nothing.
+func TestCancelledLaunch(t *testing.T) {
+	l := launcher(t, Options{})
+	for _, row := range []struct {
+		what string
+		when func(*testing.T) bool
+	}{
+		{"before it began", func(*testing.T) bool { return true }},
+		{"once the container is there", func(t *testing.T) bool {
+			return len(left(t, l.engine, l.self.owns)) > 1
+		}},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			for !row.when(t) {
+			}
+			cancel()
+		}()
+		p, err := l.Launch(ctx, filled(t, launch.Spec{Args: []string{"/act", "act-deaf"}}))
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: error is %v, process %v, want it cancelled", row.what, err, p)
+		}
+		if names := left(t, l.engine, l.self.owns); len(names) != 1 {
+			t.Errorf("%s: %q are left, want the network alone", row.what, names)
+		}
+		cancel()
+	}
+	if n := len(l.running()); n != 0 {
+		t.Errorf("the launcher thinks that %d run", n)
+	}
+}
+
+// Close takes what still runs with it.
+func TestClose(t *testing.T) {
+	l := launcher(t, Options{})
+	p := start(t, l, launch.Spec{Args: []string{"/act", "act-deaf"}})
+	for range 2 {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if names := left(t, engine(t), l.self.owns); len(names) > 0 || p.Exit() != "signal: killed" {
+		t.Errorf("%q are left; the container ended with %q", names, p.Exit())
+	}
+	if l.guard.cmd.ProcessState == nil {
+		t.Error("the guard is still there")
+	}
+}
+
+// The start is dated between the call and the first word of the program, or shortly after that.
+func TestBegan(t *testing.T) {
+	l := launcher(t, Options{Host: true})
+	before := clock.Mono()
+	p := start(t, l, launch.Spec{Args: []string{"/act", "act-forever"}})
+	if b := p.Began(); b <= before || b > clock.Mono() {
+		t.Errorf("began at %d, not between %d and now", b, before)
+	}
+	check := func(at string, want func(got, now int64) bool) {
+		t.Helper()
+		if now := clock.Mono(); !want(beganAt(at, before), now) {
+			t.Errorf("%q is at %d; before is %d, now %d", at, beganAt(at, before), before, now)
+		}
+	}
+	ago := func(d time.Duration) string { return clock.Wall().Add(-d).Format(time.RFC3339Nano) }
+	check("", func(got, now int64) bool { return got >= now })
+	check(ago(-time.Hour), func(got, now int64) bool { return got >= now }) // set back
+	check(ago(time.Hour), func(got, _ int64) bool { return got == before }) // set forward
+	check(ago(0), func(got, now int64) bool { return got > before && got-now < 1e9 })
+}
+
+func dial(t *testing.T, p *proc) {
+	t.Helper()
+	c, err := net.Dial("tcp", p.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+}

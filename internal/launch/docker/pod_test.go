@@ -1,0 +1,145 @@
+package docker
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"prony/internal/launch"
+	"prony/internal/launch/kernel"
+)
+
+func member(args ...string) launch.Spec {
+	return launch.Spec{Args: append([]string{"/act"}, args...), CPUs: 0.5,
+		MemoryBytes: 64 << 20, ShareBytes: 32 << 20}
+}
+
+// podded leaves out what needs a control group that holds several containers.
+func podded(t *testing.T, l *Launcher) {
+	t.Helper()
+	if p, why := l.podFor(); p == nil {
+		t.Skip("no common control group: " + why)
+	}
+}
+
+// The memory of all containers of a system is one limit's, and the most that they had outlives the
+// one that is killed for it.
+func TestSystemOutOfMemory(t *testing.T) {
+	l := launcher(t, Options{})
+	podded(t, l)
+	first := start(t, l, member("act-forever"))
+	says(t, first, "ready")
+	s := member("act-eats")
+	s.Beside, s.Port = first, 8080
+	s.Env = []string{"HOST=0.0.0.0", "PORT=8080"}
+	second := start(t, l, s)
+	says(t, second, "ready")
+	dial(t, second)
+	<-second.Exited()
+	const want = "killed by the kernel: out of memory (limit 64 MiB, peak 64 MiB)"
+	if second.Exit() != want {
+		t.Errorf("it ended with %q, want %q", second.Exit(), want)
+	}
+	dir := filepath.Join(first.Groups()[0].Dir)
+	if err := second.Stop(0); err != nil {
+		t.Error(err)
+	}
+	if err := first.Stop(0); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Errorf("%s is left", dir)
+	}
+}
+
+// Where no group can hold a system, each container has its share, and the record says what is
+// missing.
+func TestSystemWithoutGroup(t *testing.T) {
+	l := launcher(t, Options{})
+	l.driver = "systemd"
+	p := start(t, l, member("act-forever"))
+	inForce, missing := p.Limits()
+	if !slices.ContainsFunc(inForce, func(s string) bool {
+		return strings.HasPrefix(s, "memory 33554432 (cgroup")
+	}) {
+		t.Errorf("in force is %q, want its share of memory", inForce)
+	}
+	const why = "the engine's cgroup driver is systemd, whose groups are systemd's to make"
+	want := []string{
+		"0.5 CPUs for the system as a whole: each container has as many: " + why,
+		"memory 67108864 for the system as a whole: each container has its share of it: " + why,
+	}
+	if !slices.Equal(missing, want) {
+		t.Errorf("missing is %q, want %q", missing, want)
+	}
+	if len(p.Groups()) > 0 || !slices.Contains(p.PIDs(), p.Main()) {
+		t.Errorf("groups are %v, want none; processes %v with %d", p.Groups(), p.PIDs(), p.Main())
+	}
+}
+
+// A process that was started as if it was alone takes no neighbour: nothing would hold both.
+func TestNoNeighbour(t *testing.T) {
+	l := launcher(t, Options{Host: true})
+	first := start(t, l, launch.Spec{Args: []string{"/act", "act-forever"}})
+	_, err := l.Launch(t.Context(), filled(t, launch.Spec{Beside: first}))
+	if err == nil || !strings.Contains(err.Error(), "started without a share of the memory") {
+		t.Errorf("error is %v, want one that refuses the neighbour", err)
+	}
+}
+
+func TestPodGroups(t *testing.T) {
+	check := func(name, mounts string, version int, want string) {
+		t.Helper()
+		if got := fmt.Sprint(podGroups(kernel.Mounts(mounts), "x", version)); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	const v1 = "1 2 0:3 / /c/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n" +
+		"1 2 0:3 / /c/blkio rw - cgroup cgroup rw,blkio\n1 2 0:3 / /c/u rw - cgroup2 cgroup2 rw\n"
+	check("version 1", v1, 1, "[{/c/cpu,cpuacct/x cpu 1} {/c/cpu,cpuacct/x cpuacct 1}]")
+	check("version 2", v1, 2, "[{/c/u/x  2}]")
+	check("in a container", "1 2 0:3 /docker/7 /c/memory ro - cgroup cgroup rw,memory\n", 1, "[]")
+	check("not mounted", "1 2 0:3 / / rw - ext4 /dev/sda rw\n", 1, "[]")
+}
+
+// The limits of a whole system, as both versions want them written.
+func TestPodLimits(t *testing.T) {
+	s := launch.Spec{Cores: []int{0, 1}, CPUs: 1.5, MemoryBytes: 1 << 20}
+	check := func(controller string, version int, files ...string) {
+		t.Helper()
+		above := t.TempDir()
+		p := pod{name: "x", groups: []launch.Group{{
+			Dir: filepath.Join(above, "x"), Controller: controller, Version: version}}}
+		mems := filepath.Join(above, "cpuset.mems")
+		if err := os.WriteFile(mems, []byte("0\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.make(s); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		entries, err := os.ReadDir(p.groups[0].Dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			b, err := os.ReadFile(filepath.Join(p.groups[0].Dir, e.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, e.Name()+"="+string(b))
+		}
+		if !slices.Equal(got, files) {
+			t.Errorf("%s version %d: %q, want %q", controller, version, got, files)
+		}
+	}
+	check("cpu", 1, "cpu.cfs_period_us=100000", "cpu.cfs_quota_us=150000")
+	check("cpuset", 1, "cpuset.cpus=0,1", "cpuset.mems=0")
+	check("memory", 1, "memory.limit_in_bytes=1048576", "memory.memsw.limit_in_bytes=1048576")
+	check("cpuacct", 1)
+	check("", 2, "cpu.max=150000 100000", "cpuset.cpus=0,1", "memory.max=1048576",
+		"memory.swap.max=0")
+}

@@ -1,0 +1,76 @@
+// Package kernel reads what the kernel and the disk tell of a started target, whoever started it:
+// its control groups and what they enforce, what the memory's limit has killed, its birth, its last
+// words. It changes nothing.
+package kernel
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// tailBytes is how much of the end of a log Tail looks at.
+const tailBytes = 64 << 10
+
+// Tail returns up to n last lines of a log, of at most its last 64 KiB; none where there is no log.
+func Tail(file string, n int) []string {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Size() > tailBytes {
+		if _, err := f.Seek(-tailBytes, io.SeekEnd); err != nil {
+			return nil
+		}
+	}
+	var lines []string
+	scan := bufio.NewScanner(f)
+	scan.Buffer(nil, tailBytes)
+	for scan.Scan() {
+		lines = append(lines, scan.Text())
+	}
+	return lines[max(0, len(lines)-n):]
+}
+
+// Stat gives the fields of /proc/PID/stat from the third on (proc(5)); the second may hold
+// anything. There are none when there is no such process.
+func Stat(pid int) []string {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+}
+
+// Born is the start time of a process in clock ticks since boot (proc(5), field 22), which tells it
+// from a later one with the same number; empty when there is no such process.
+func Born(pid int) string {
+	if f := Stat(pid); len(f) > 19 {
+		return f[19]
+	}
+	return ""
+}
+
+func readTrim(path string) string {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// keyed is the number behind a word at the beginning of a line; found is false where there is none.
+func keyed(text, word string) (value int64, found bool) {
+	for line := range strings.Lines(text) {
+		if f := strings.Fields(line); len(f) == 2 && f[0] == word {
+			n, err := strconv.ParseInt(f[1], 10, 64)
+			return n, err == nil
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,173 @@
+package kernel
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"prony/internal/launch"
+)
+
+// folder makes a folder with files, given as name and content in turn.
+func folder(t *testing.T, files ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for i := 0; i < len(files); i += 2 {
+		path := filepath.Join(dir, files[i])
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(files[i+1]+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestGroups(t *testing.T) {
+	dir := folder(t, "cpu/docker/7/x", "", "memory/7/x", "", "u/docker/7/x", "")
+	mounts := Mounts(fmt.Sprintf("1 2 0:3 / %s/cpu rw - cgroup cgroup rw,cpu,cpuacct\n"+
+		"1 2 0:3 /docker %[1]s/memory rw shared:1 - cgroup cgroup rw,memory\n"+
+		"1 2 0:3 / %[1]s/gone rw - cgroup cgroup rw,cpuset\n"+
+		"1 2 0:3 /elsewhere %[1]s/cpu rw - cgroup cgroup rw,cpuset\n"+
+		"1 2 0:3 / %[1]s/u rw - cgroup2 cgroup2 rw\n1 2 8:1 / / rw - ext4 /dev/sda rw\n", dir))
+	paths := Paths("5:cpuset:/docker/7\n4:memory:/docker/7\n2:cpu,cpuacct:/docker/7\n" +
+		"0::/docker/7\n")
+	check := func(version int, want string) {
+		t.Helper()
+		got := strings.ReplaceAll(fmt.Sprint(Groups(mounts, paths, version)), dir, "")
+		if got != want {
+			t.Errorf("version %d: %s, want %s", version, got, want)
+		}
+	}
+	check(1, "[{/cpu/docker/7 cpu 1} {/cpu/docker/7 cpuacct 1} {/memory/7 memory 1}]")
+	check(2, "[{/u/docker/7  2}]")
+	m := Mount{Root: "/docker", Dir: "/memory"}
+	if dir, ok := m.Below("/docker/7"); dir != "/memory/7" || !ok {
+		t.Errorf("a group below the root of a mount is at %s, %t", dir, ok)
+	}
+	if dir, ok := m.Below("/dockers"); ok {
+		t.Errorf("a group beside the root of a mount is seen at %s", dir)
+	}
+}
+
+func TestPIDs(t *testing.T) {
+	dir := folder(t, "cgroup.procs", "4\n5", "below/cgroup.procs", "6", "none/x", "")
+	if got := PIDs(dir); !slices.Equal(got, []int{4, 5, 6}) {
+		t.Errorf("processes are %v, want 4, 5 and 6", got)
+	}
+	if got := PIDs(filepath.Join(dir, "gone")); len(got) > 0 {
+		t.Errorf("a group that is not there has %v", got)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	check := func(name string, groups []launch.Group, want ...string) {
+		t.Helper()
+		if got := Limits(groups); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	one := func(controllers string, dir string) (out []launch.Group) {
+		for c := range strings.SplitSeq(controllers, ",") {
+			out = append(out, launch.Group{Dir: dir, Controller: c, Version: 1})
+		}
+		return out
+	}
+	two := func(dir string) []launch.Group { return []launch.Group{{Dir: dir, Version: 2}} }
+	check("version 1", one("cpu,cpuset,memory", folder(t, "cpuset.cpus", "0-1",
+		"cpu.cfs_quota_us", "50000", "cpu.cfs_period_us", "100000",
+		"memory.limit_in_bytes", "4096")),
+		"cpuset 0-1 (cgroup v1)", "cpu quota 0.5 (cgroup v1)", "memory 4096 (cgroup v1)")
+	check("version 1, none", one("cpu,cpuset,memory", folder(t, "cpuset.cpus", "0-1",
+		"cpu.cfs_quota_us", "-1", "cpu.cfs_period_us", "100000",
+		"memory.limit_in_bytes", "9223372036854771712")), "cpuset 0-1 (cgroup v1)")
+	check("version 1, of one controller", one("memory", folder(t, "cpuset.cpus", "0",
+		"memory.limit_in_bytes", "4096")), "memory 4096 (cgroup v1)")
+	check("version 2", two(folder(t, "cpuset.cpus", "0,2", "cpu.max", "150000 100000",
+		"memory.max", "8192")),
+		"cpuset 0,2 (cgroup v2)", "cpu quota 1.5 (cgroup v2)", "memory 8192 (cgroup v2)")
+	check("version 2, none", two(folder(t, "cpuset.cpus", "", "cpu.max", "max 100000",
+		"memory.max", "max")))
+	check("no group", nil)
+}
+
+func TestMemory(t *testing.T) {
+	const mib = 1 << 20
+	one := folder(t, "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2",
+		"memory.limit_in_bytes", fmt.Sprint(64*mib), "memory.memsw.limit_in_bytes",
+		fmt.Sprint(64*mib), "memory.max_usage_in_bytes", fmt.Sprint(63*mib))
+	two := folder(t, "memory.events", "low 0\noom 7\noom_kill 1\noom_group_kill 0",
+		"memory.max", fmt.Sprint(64*mib), "memory.swap.max", "0", "memory.peak", fmt.Sprint(mib))
+	old := folder(t, "memory.events", "oom 7", "memory.max", "max", "memory.swap.max", "max")
+	check := func(dir string, version int, want Memory, swap bool) {
+		t.Helper()
+		groups := []launch.Group{{Dir: dir, Controller: "memory", Version: version}}
+		if got := ReadMemory(groups); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+		if got := SwapLimited(groups); got != swap {
+			t.Errorf("swap is limited: %t, want %t", got, swap)
+		}
+	}
+	check(one, 1, Memory{2, 64 * mib, 63 * mib}, true)
+	check(two, 2, Memory{1, 64 * mib, mib}, true)
+	check(old, 2, Memory{}, false)
+	check(t.TempDir(), 1, Memory{}, false)
+	if got := ReadMemory(nil); got != (Memory{}) || SwapLimited(nil) {
+		t.Errorf("without groups: %+v", got)
+	}
+}
+
+func TestExit(t *testing.T) {
+	const mib = 1 << 20
+	all := Memory{Kills: 1, LimitBytes: 64 * mib, PeakBytes: 63*mib + 943718} // 63.9 MiB
+	check := func(m Memory, how string, stopped bool, want string) {
+		t.Helper()
+		if got := m.Exit(how, stopped); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	const cause = "out of memory (limit 64 MiB, peak 63.9 MiB)"
+	check(Memory{}, killed, false, killed)
+	check(Memory{LimitBytes: mib, PeakBytes: mib}, killed, false, killed)
+	check(all, killed, false, "killed by the kernel: "+cause)
+	// The lab sends that signal, too; what was killed before it was another process.
+	check(all, killed, true, killed+"; the kernel had killed a process of it: "+cause)
+	check(all, "exit status 1", false,
+		"exit status 1; the kernel had killed a process of it: "+cause)
+	check(Memory{Kills: 3}, "exit status 1", false,
+		"exit status 1; the kernel had killed 3 processes of it: out of memory")
+	check(Memory{Kills: 1, LimitBytes: mib}, killed, false,
+		"killed by the kernel: out of memory (limit 1 MiB)")
+}
+
+func TestTail(t *testing.T) {
+	dir := folder(t, "log", "one\ntwo\nthree",
+		"long", strings.Repeat("0123456789abcde\n", 8192)+"z")
+	check := func(file string, n int, want ...string) {
+		t.Helper()
+		if got := Tail(filepath.Join(dir, file), n); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", file, got, want)
+		}
+	}
+	check("log", 2, "two", "three")
+	check("log", 9, "one", "two", "three")
+	check("long", 2, "0123456789abcde", "z")
+	check("none", 2)
+	if n := len(Tail(filepath.Join(dir, "long"), 1<<20)); n < 4096-1 || n > 4096+1 {
+		t.Errorf("%d lines of 16 bytes, want those of 64 KiB", n)
+	}
+}
+
+func TestBorn(t *testing.T) {
+	if born := Born(os.Getpid()); born == "" || Born(os.Getppid()) == "" {
+		t.Errorf("this process was born at %q", born)
+	}
+	if Born(-1) != "" || Stat(-1) != nil {
+		t.Error("there is a process -1")
+	}
+}

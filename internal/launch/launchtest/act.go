@@ -1,0 +1,171 @@
+package launchtest
+
+import (
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Act is the target of the suite: where the first argument names an act, it does it and gives the
+// status with which the program is to end; else ok is false. It is for test binaries and for
+// programs made for tests.
+func Act(args []string, out, errors io.Writer) (status int, ok bool) {
+	if len(args) == 0 {
+		return 0, false
+	}
+	do, ok := acts[args[0]]
+	if !ok {
+		return 0, false
+	}
+	return do(act{out, errors}), true
+}
+
+// act is where an act's words go.
+type act struct{ out, errors io.Writer }
+
+func (a act) say(text string) { _, _ = io.WriteString(a.out, text+"\n") }
+
+// Acts gives the suite's programs for a program that calls Act.
+func Acts(program string) Programs {
+	args := func(name string) []string { return []string{program, name} }
+	return Programs{
+		Forever: args("act-forever"), Deaf: args("act-deaf"), Forks: args("act-forks"),
+		Fails: args("act-fails"), Prints: args("act-prints"), Listens: args("act-listens"),
+		Dials: args("act-dials"), Eats: args("act-eats"), Burns: args("act-burns"),
+		Feeds: args("act-feeds"),
+	}
+}
+
+var acts = map[string]func(act) int{
+	"act-forever": act.forever, "act-deaf": act.deaf, "act-forks": act.forks,
+	"act-fails": act.fails, "act-prints": act.prints, "act-listens": act.listens,
+	"act-dials": act.dials, "act-eats": act.eats, "act-burns": act.burns,
+	"act-feeds": act.feeds,
+}
+
+func (a act) forever() int {
+	term := make(chan os.Signal, 1)
+	signal.Notify(term, syscall.SIGTERM, syscall.SIGINT)
+	a.say("ready")
+	a.say("heard " + (<-term).String())
+	return 0
+}
+
+func (a act) deaf() int {
+	term := make(chan os.Signal, 1)
+	signal.Notify(term, syscall.SIGTERM)
+	a.say("ready")
+	for {
+		<-term
+	}
+}
+
+func (a act) forks() int {
+	self, err := os.Executable()
+	if err == nil {
+		err = exec.Command(self, "act-deaf").Start()
+	}
+	if err != nil {
+		a.say(err.Error())
+		return 1
+	}
+	return a.deaf()
+}
+
+func (a act) fails() int {
+	_, _ = io.WriteString(a.errors, "cannot begin\n")
+	return 3
+}
+
+func (a act) prints() int {
+	a.say(strings.Join(os.Environ(), "\n"))
+	return 0
+}
+
+// serve answers each connection at HOST and PORT and hears of it.
+func (a act) serve(heard func()) int {
+	l, err := net.Listen("tcp", net.JoinHostPort(os.Getenv("HOST"), os.Getenv("PORT")))
+	if err != nil {
+		a.say(err.Error())
+		return 1
+	}
+	a.say("ready")
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			a.say(err.Error())
+			return 1
+		}
+		_, _ = io.WriteString(c, "hello\n") // who has gone needs no answer
+		c.Close()
+		heard()
+	}
+}
+
+func (a act) listens() int { return a.serve(func() {}) }
+
+// dials says what the program at PEER answers.
+func (a act) dials() int {
+	c, err := net.Dial("tcp", os.Getenv("PEER"))
+	if err != nil {
+		a.say(err.Error())
+		return 1
+	}
+	defer c.Close()
+	b, _ := io.ReadAll(c) // what has come is what it says
+	a.say("heard " + string(b))
+	return a.forever()
+}
+
+// eats takes memory from the first connection on, until something stops it.
+func (a act) eats() int {
+	var eaten [][]byte
+	return a.serve(func() {
+		for {
+			b := make([]byte, 1<<20)
+			for i := 0; i < len(b); i += os.Getpagesize() {
+				b[i] = 1 // memory is given by the page, when it is written to
+			}
+			eaten = append(eaten, b)
+		}
+	})
+}
+
+// feeds has a child that eats, and survives it.
+func (a act) feeds() int {
+	self, err := os.Executable()
+	if err != nil {
+		a.say(err.Error())
+		return 1
+	}
+	child := exec.Command(self, "act-eats")
+	child.Stdout, child.Stderr = a.out, a.errors
+	if err := child.Start(); err != nil {
+		a.say(err.Error())
+		return 1
+	}
+	go func() {
+		_ = child.Wait() // its status says how it ended
+		a.say("child: " + child.ProcessState.String())
+	}()
+	return a.deaf()
+}
+
+// burns uses all the processor time that it gets.
+func (a act) burns() int {
+	term := make(chan os.Signal, 1)
+	signal.Notify(term, syscall.SIGTERM)
+	a.say("ready")
+	for {
+		select {
+		case <-term:
+			return 0
+		case <-time.After(0):
+		}
+	}
+}

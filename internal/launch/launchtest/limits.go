@@ -1,0 +1,169 @@
+package launchtest
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"prony/internal/launch"
+)
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func ready(t *testing.T, p launch.Process) {
+	t.Helper()
+	eventually(t, "start", func() bool {
+		if ended(p) {
+			t.Fatalf("it ended with %q and said %q", p.Exit(), p.Log(9))
+		}
+		return slices.Contains(p.Log(9), "ready")
+	})
+}
+
+// answer is what a target says to who connects.
+func answer(t *testing.T, p launch.Process) string {
+	t.Helper()
+	c, err := net.Dial("tcp", p.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	line, err := bufio.NewReader(c).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return line
+}
+
+func (s *suite) isReached(t *testing.T) {
+	port := freePort(t)
+	p := s.with(t, s.make(t), launch.Spec{Args: s.p.Listens, Port: port})
+	ready(t, p)
+	if got := answer(t, p); got != "hello\n" || int(p.Addr().Port()) != port {
+		t.Errorf("%s answered %q, want hello, at port %d", p.Addr(), got, port)
+	}
+}
+
+// grouped leaves out tests that need a control group where there are none. Other means limit what a
+// program of Go may reserve, which can be too little for it to begin.
+func grouped(t *testing.T, p launch.Process) {
+	t.Helper()
+	if len(p.Groups()) == 0 {
+		t.Skip("no control groups are permitted here")
+	}
+}
+
+// half is a core's half, which only a quota can hold, and a limit on memory.
+func half(args []string) launch.Spec {
+	return launch.Spec{Args: args, Cores: []int{0}, CPUs: 0.5, MemoryBytes: 256 << 20}
+}
+
+func (s *suite) holdsLimits(t *testing.T) {
+	p := s.with(t, s.make(t), half(s.p.Burns))
+	grouped(t, p)
+	ready(t, p)
+	inForce, missing := p.Limits()
+	all := strings.Join(slices.Sorted(slices.Values(inForce)), "; ")
+	const want = `^affinity 0; cpu quota 0.5 \(cgroup v[12]\); cpuset 0 \(cgroup v[12]\); ` +
+		`memory 268435456 \(cgroup v[12]\)$`
+	if !regexp.MustCompile(want).MatchString(all) || len(missing) > 0 {
+		t.Errorf("in force is %q, want %s; missing is %q", all, want, missing)
+	}
+	if !slices.Contains(p.PIDs(), p.Main()) {
+		t.Errorf("its main process %d is not among its processes %v", p.Main(), p.PIDs())
+	}
+}
+
+func (s *suite) saysMemory(t *testing.T) {
+	spec := launch.Spec{Args: s.p.Eats, MemoryBytes: 256 << 20, Port: freePort(t)}
+	p := s.with(t, s.make(t), spec)
+	grouped(t, p)
+	ready(t, p)
+	answer(t, p)
+	eventually(t, "end", func() bool { return ended(p) })
+	want := `^killed by the kernel: out of memory \(limit 256 MiB(, peak 25[56](\.\d)? MiB)?\)$`
+	if s.p.Peak {
+		want = strings.Replace(want, ")?\\)$", ")\\)$", 1)
+	}
+	if !regexp.MustCompile(want).MatchString(p.Exit()) {
+		t.Errorf("it ended with %q, want %s", p.Exit(), want)
+	}
+}
+
+// Memory killed a child, and the lab the rest.
+func (s *suite) tellsKills(t *testing.T) {
+	spec := launch.Spec{Args: s.p.Feeds, MemoryBytes: 256 << 20, Port: freePort(t)}
+	p := s.with(t, s.make(t), spec)
+	grouped(t, p)
+	eventually(t, "start of both", func() bool {
+		return len(slices.DeleteFunc(p.Log(9), func(s string) bool { return s != "ready" })) == 2
+	})
+	answer(t, p)
+	eventually(t, "the child's end", func() bool {
+		return slices.Contains(p.Log(9), "child: signal: killed")
+	})
+	if err := p.Stop(0); err != nil {
+		t.Fatal(err)
+	}
+	const want = "signal: killed; the kernel had killed a process of it: out of memory (limit "
+	if !strings.HasPrefix(p.Exit(), want) {
+		t.Errorf("it ended with %q, want %q", p.Exit(), want)
+	}
+}
+
+// Two processes of a system: one limit holds both, and the second finds the first as a neighbour
+// on the same machine.
+func (s *suite) shares(t *testing.T) {
+	l, port := s.make(t), freePort(t)
+	spec := half(s.p.Listens)
+	spec.ShareBytes, spec.Port = 128<<20, port
+	first := s.with(t, l, spec)
+	grouped(t, first)
+	ready(t, first)
+	spec = half(s.p.Dials)
+	spec.ShareBytes, spec.Beside = 128<<20, first
+	spec.Env = []string{fmt.Sprint("PEER=127.0.0.1:", port)}
+	second := s.with(t, l, spec)
+	eventually(t, "answer", func() bool { return slices.Contains(second.Log(9), "heard hello") })
+	if second.Addr().Addr() != first.Addr().Addr() {
+		t.Errorf("they are at %v and %v, want one address", first.Addr(), second.Addr())
+	}
+	if !slices.Equal(first.Groups(), second.Groups()) {
+		t.Errorf("groups are %v and %v, want the same", first.Groups(), second.Groups())
+	}
+	if all := first.PIDs(); !slices.Contains(all, second.Main()) {
+		t.Errorf("the first one's groups hold %v, without %d", all, second.Main())
+	}
+	if own := second.PIDs(); !slices.Equal(own, []int{second.Main()}) {
+		t.Errorf("the second one's processes are %v, want %d alone", own, second.Main())
+	}
+	for _, p := range []launch.Process{first, second} {
+		inForce, missing := p.Limits()
+		all := strings.Join(inForce, "; ")
+		if !strings.Contains(all, "memory 268435456 (cgroup v") || len(missing) > 0 {
+			t.Errorf("in force is %q, missing %q; want the whole system's memory", all, missing)
+		}
+	}
+}
+
+func (s *suite) knowsNeighbours(t *testing.T) {
+	stranger := s.launch(t, s.p.Forever)
+	spec := half(s.p.Forever)
+	spec.Name, spec.Image, spec.Beside = "t", s.p.Image, struct{ launch.Process }{stranger}
+	if _, err := s.make(t).Launch(t.Context(), spec); err == nil ||
+		!strings.Contains(err.Error(), "did not start") {
+		t.Errorf("error is %v, want one that refuses a stranger's limits", err)
+	}
+}

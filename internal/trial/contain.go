@@ -1,0 +1,54 @@
+package trial
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"prony/internal/launch"
+	"prony/internal/system"
+)
+
+// launcher is the one that the trial asks for.
+func (f *life) launcher() launch.Launcher {
+	if f.trial.Launcher == "" {
+		return f.lab.Launcher
+	}
+	return f.lab.Containers[f.trial.Launcher]
+}
+
+// apart says whether the target has a network of its own, in which nothing of the host is at
+// 127.0.0.1.
+func (f *life) apart() bool { return f.launcher().Listen() != loopback }
+
+const loopback = "127.0.0.1"
+
+// contain gives the containers of an order what they need of the host: where to listen, what rides
+// along, and the folders that they write into for the lab.
+func (f *life) contain(o *system.Order) error {
+	if f.trial.Launcher == "" {
+		return nil
+	}
+	o.Listen = f.launcher().Listen()
+	for _, path := range []string{f.ride.Path, f.ride.Files} {
+		if path != "" {
+			o.Mounts = append(o.Mounts, launch.Mount{Path: path})
+		}
+	}
+	// They run as another user than the lab.
+	const everybody = 0o777 | os.ModeSticky
+	for _, path := range []string{o.Words["out"], filepath.Join(f.lab.Dir, "logs")} {
+		path, err := filepath.Abs(path)
+		if err != nil {
+			return err
+		}
+		if _, err := os.Stat(path); err != nil {
+			continue // nothing is to be written there
+		}
+		if err := os.Chmod(path, everybody); err != nil {
+			return fmt.Errorf("let containers write into a folder: %w", err)
+		}
+		o.Mounts = append(o.Mounts, launch.Mount{Path: path, Write: true})
+	}
+	return nil
+}

@@ -1,0 +1,325 @@
+package trial
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"prony/internal/clock"
+	"prony/internal/load"
+	"prony/internal/probe"
+	"prony/internal/result"
+	"prony/internal/suite"
+	"prony/internal/telemetry"
+)
+
+// Meter takes the lab's own metrics, between windows; *telemetry.Client is the one of real runs. It
+// fails nothing and waits for nobody long.
+type Meter interface {
+	Points(context.Context, telemetry.Own)
+}
+
+// course is a load that was offered and is not told yet.
+type course struct {
+	at        int // in the record's loads
+	intervals []load.Interval
+	mark      int64 // a moment shortly before the window, on the samples' line of time
+	markWall  int64 // the same, Unix time
+	openedNs  int64 // the window's opening, Unix time
+}
+
+// remember keeps what a load's seconds are made of. In a trial of the comparison nothing more is
+// done until its end: the home would be busy with them in the next load's window. One beside it
+// tells at once, so that it can be looked at while it runs.
+func (f *life) remember(c course) {
+	if f.lab.Meter == nil {
+		return
+	}
+	f.courses = append(f.courses, c)
+	if f.rec.Role != "" {
+		f.tellLoads()
+	}
+}
+
+// tellLoads tells of the loads that are not told yet.
+func (f *life) tellLoads() {
+	for _, c := range f.courses {
+		f.lab.Meter.Points(context.Background(), telemetry.Own{
+			Trial: f.named(), Series: f.seconds(c),
+		})
+	}
+	f.courses = nil
+}
+
+// tellOwn tells, after the verdict, all of a trial that is not told yet.
+func (f *life) tellOwn() {
+	if f.lab.Meter == nil {
+		return
+	}
+	f.tellLoads()
+	own := telemetry.Own{Trial: f.named(), Series: f.whole(clock.Wall().UnixNano())}
+	if !f.heard {
+		own.Marks = f.unsaid
+	}
+	f.lab.Meter.Points(context.Background(), own)
+}
+
+// named is the trial as the home knows it.
+func (f *life) named() telemetry.Trial {
+	return telemetry.Trial{Run: filepath.Base(f.lab.Dir), ID: f.trial.ID, Target: f.trial.Target,
+		Variant: f.trial.Variant, Block: f.trial.Block}
+}
+
+// sheet writes series of one load, or of the whole trial.
+type sheet struct {
+	labels map[string]string
+	opened int64   // Unix time
+	edges  []int64 // of the seconds, from the opening; none: one value, at the opening
+	out    []telemetry.Series
+}
+
+// sheet begins one with the labels that all of them have.
+func (f *life) sheet(load string) sheet {
+	t := f.named()
+	return sheet{labels: map[string]string{
+		"run": t.Run, "trial": t.ID, "target": t.Target, "scenario": f.trial.Scenario,
+		"load": load, "block": strconv.Itoa(t.Block), "launcher": launcherOf(f.rec.Target),
+		"arm": armOf(f.rec.Target), "role": f.rec.Role,
+	}}
+}
+
+// launcherOf names what started a target, also where it is the usual one.
+func launcherOf(t result.Target) string { return cmp.Or(t.Launcher, suite.Launchers[0]) }
+
+// armOf is what sets a trial apart from the bare ones of its target.
+func armOf(t result.Target) string {
+	var words []string
+	if t.Variant != "" && t.Variant != "none" {
+		words = append(words, t.Variant)
+	}
+	if t.Driver != "" {
+		words = append(words, "by "+t.Driver)
+	}
+	if t.Arm != "" {
+		words = append(words, t.Arm)
+	}
+	return strings.Join(words, " ")
+}
+
+// add writes a series of what value has for each second; NaN is what is not known.
+func (s *sheet) add(name string, value func(second int) float64, more ...string) {
+	one := telemetry.Series{Name: name, Labels: map[string]string{}}
+	for k, v := range s.labels {
+		one.Labels[k] = v
+	}
+	for i := 0; i+1 < len(more); i += 2 {
+		one.Labels[more[i]] = more[i+1]
+	}
+	put := func(at int64, v float64) {
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			one.WallNs, one.Values = append(one.WallNs, at), append(one.Values, v)
+		}
+	}
+	if len(s.edges) == 0 {
+		put(s.opened, value(0))
+	}
+	for i := 1; i < len(s.edges); i++ {
+		put(s.opened+s.edges[i], value(i-1))
+		one.UntilNs = s.opened + s.edges[i] + int64(time.Second)
+	}
+	if len(one.WallNs) > 0 {
+		s.out = append(s.out, one)
+	}
+}
+
+// one writes a value that is the same for all of them.
+func (s *sheet) one(name string, v float64, more ...string) {
+	s.add(name, func(int) float64 { return v }, more...)
+}
+
+// known is a value of a record that has -1 for what is not.
+func known(v float64) float64 {
+	if v < 0 {
+		return math.NaN()
+	}
+	return v
+}
+
+// some is a value of a record that has 0 for what is not known.
+func some(v float64) float64 {
+	if v <= 0 {
+		return math.NaN()
+	}
+	return v
+}
+
+func inSeconds[N int64 | float64](ns N) float64 { return float64(ns) / 1e9 }
+
+// seconds are the series of a load. Each value is of the second that ends at its time.
+func (f *life) seconds(c course) []telemetry.Series {
+	l := &f.rec.Loads[c.at]
+	s := f.sheet(l.Name)
+	s.opened, s.edges = c.openedNs, edges(l)
+	s.requests(l)
+	s.latency(c.intervals)
+	s.samples(f.watch.Series(), c)
+	s.window(l)
+	return s.out
+}
+
+// edges cuts a window into seconds, or into its intervals where those are longer, from the opening.
+// The last may be shorter. A last interval that the series left out is in none.
+func edges(l *result.Load) []int64 {
+	step, end := int64(time.Second), l.WindowNs
+	if n := int64(len(l.Series.Done)); n > 0 {
+		interval := l.Series.IntervalNs
+		step, end = max(step/interval, 1)*interval, min(end, n*interval)
+	}
+	out := []int64{0}
+	for at := step; at < end; at += step {
+		out = append(out, at)
+	}
+	return append(out, end)
+}
+
+// requests writes what a load's own series has.
+func (s *sheet) requests(l *result.Load) {
+	sum := func(column []int64, i int) (n int64) {
+		for k := s.edges[i] / l.Series.IntervalNs; k*l.Series.IntervalNs < s.edges[i+1]; k++ {
+			n += column[k]
+		}
+		return n
+	}
+	for _, x := range []struct {
+		state  string
+		column []int64
+	}{
+		{"due", l.Series.Scheduled}, {"sent", l.Series.Sent}, {"answered", l.Series.Done},
+		{"failed", l.Series.Failed},
+	} {
+		if len(x.column) == 0 {
+			continue
+		}
+		s.add("prony_load_requests_per_second", func(i int) float64 {
+			return float64(sum(x.column, i)) / inSeconds(s.edges[i+1]-s.edges[i])
+		}, "state", x.state)
+	}
+	if len(l.Series.Scheduled) == 0 || l.FlowTime.Count > 0 {
+		return // closed, or arrivals are of flows and ends of requests
+	}
+	var left int64
+	s.add("prony_load_outstanding", func(i int) float64 {
+		left += sum(l.Series.Scheduled, i) - sum(l.Series.Done, i) - sum(l.Series.Failed, i)
+		return float64(max(left, 0))
+	})
+}
+
+// quantiles are those that the lab tells of.
+var quantiles = []struct {
+	name string
+	of   float64
+}{{"0.5", 50}, {"0.9", 90}, {"0.99", 99}, {"1", 100}}
+
+// latency merges the histograms of each second: no quantile is ever averaged.
+func (s *sheet) latency(intervals []load.Interval) {
+	if len(intervals) == 0 {
+		return // a foreign generator's
+	}
+	h := intervals[0].Response
+	sum := hdrhistogram.New(h.LowestTrackableValue(), h.HighestTrackableValue(),
+		int(h.SignificantFigures()))
+	values := make([][]float64, len(quantiles))
+	for i := 1; i < len(s.edges); i++ {
+		sum.Reset()
+		for _, v := range intervals {
+			if at := int64(v.Offset); at >= s.edges[i-1] && at < s.edges[i] {
+				sum.Merge(v.Response)
+			}
+		}
+		for q, quantile := range quantiles {
+			v := math.NaN()
+			if sum.TotalCount() > 0 {
+				v = inSeconds(sum.ValueAtQuantile(quantile.of))
+			}
+			values[q] = append(values[q], v)
+		}
+	}
+	for q, quantile := range quantiles {
+		s.add("prony_load_latency_seconds", func(i int) float64 { return values[q][i] },
+			"quantile", quantile.name)
+	}
+}
+
+// samples writes what the probe saw.
+func (s *sheet) samples(p probe.Series, c course) {
+	second := make([]int, len(p.TNs)) // of each row; -1: none
+	for i, t := range p.TNs {
+		at := c.markWall + t - c.mark - s.opened
+		second[i] = sort.Search(len(s.edges), func(k int) bool { return s.edges[k] >= at }) - 1
+		if second[i] >= len(s.edges)-1 {
+			second[i] = -1
+		}
+	}
+	mean := func(column []float64) func(int) float64 {
+		return func(of int) float64 {
+			var sum, spent float64
+			for i, k := range second {
+				if k == of && i > 0 && column[i] >= 0 {
+					row := float64(p.TNs[i] - p.TNs[i-1])
+					sum, spent = sum+column[i]*row, spent+row
+				}
+			}
+			return sum / spent
+		}
+	}
+	most := func(column []int64) func(int) float64 {
+		return func(of int) float64 {
+			found := int64(0)
+			for i, k := range second {
+				if k == of {
+					found = max(found, column[i])
+				}
+			}
+			return some(float64(found))
+		}
+	}
+	s.add("prony_generator_cpu_cores", mean(p.LabCores))
+	s.add("prony_service_cpu_cores", mean(p.CPUCores))
+	s.add("prony_service_memory_bytes", most(p.RSSBytes))
+	s.add("prony_service_threads", most(p.Threads))
+	s.add("prony_host_cpu_share", mean(p.BusyShare), "mode", "busy")
+	s.add("prony_host_cpu_share", mean(p.StealShare), "mode", "steal")
+}
+
+// window writes what is known of the whole window only.
+func (s *sheet) window(l *result.Load) {
+	if l.Lag.Count > 0 {
+		for _, x := range []struct {
+			quantile string
+			ns       int64
+		}{{"0.5", l.Lag.P50Ns}, {"0.99", l.Lag.P99Ns}, {"1", l.Lag.MaxNs}} {
+			s.one("prony_generator_lag_seconds", inSeconds(x.ns), "quantile", x.quantile)
+		}
+	}
+	window, g := float64(l.WindowNs), &l.Generator
+	s.one("prony_generator_busiest_share", some(g.CPUShare))
+	if g.Engine != "" {
+		s.one("prony_generator_delayed_share", known(float64(g.RunDelayNs)/window))
+	}
+	s.one("prony_generator_ceiling_per_second", some(l.CeilingPerS))
+	u := &l.Service
+	if u.WindowNs > 0 {
+		s.one("prony_service_throttled_share", known(float64(u.ThrottledNs)/float64(u.WindowNs)))
+	}
+	s.one("prony_host_cpu_share", known(l.Host.OtherCPUShare), "mode", "others")
+	s.one("prony_host_pressure_share", known(l.Host.PressureCPU), "resource", "cpu")
+	s.one("prony_host_pressure_share", known(l.Host.PressureMemory), "resource", "memory")
+	s.one("prony_host_pressure_share", known(l.Host.PressureIO), "resource", "io")
+}
