@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"prony/internal/launch/docker"
+	"prony/internal/result"
+)
+
+// engine skips a test where no Docker engine answers, and gives each its own lab.
+func engine(t *testing.T) {
+	t.Helper()
+	l, _, err := docker.New(t.Context(), docker.Options{})
+	if err != nil {
+		t.Skipf("needs a Docker engine: %v", err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := exec.Command("docker", "buildx", "version").Run(); err != nil {
+		t.Skip("needs BuildKit: docker buildx was not found")
+	}
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+}
+
+func aloud(t *testing.T, args ...string) (stdout, stderr string, exit int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	exit = code(run(context.Background(), machine{}, args, &out, &errs))
+	return out.String(), errs.String(), exit
+}
+
+// An image of each language keeps the contracts that its process keeps: same answers, same log
+// lines, ready and gone in time, without rights and with nothing to write to.
+func TestRealImages(t *testing.T) {
+	engine(t)
+	root := checkout(t)
+	for _, name := range []string{"go-gin", "node-express", "python-flask", "rust-axum",
+		"java-jdk"} {
+		t.Run(name, func(t *testing.T) {
+			out, stderr, exit := aloud(t, "verify", "--root", root, "--launcher", "docker", name)
+			if exit != exitFine || !strings.Contains(out, name) {
+				t.Errorf("exit %d\n%s%s", exit, out, stderr)
+			}
+		})
+	}
+}
+
+// The same target as a process and as containers: whole records, a container's with its image and
+// its limits, and nothing of it left in the engine.
+func TestRealContainers(t *testing.T) {
+	engine(t)
+	root := checkout(t)
+	dir := filepath.Join(root, "r")
+	out, stderr, exit := aloud(t, "run", "--root", root, "--out", dir, "--targets", "go-gin",
+		"--blocks", "1", "--measure", "500ms", "--warmup", "2s",
+		"--launcher", "process,docker,docker-host")
+	if exit != exitFine && exit != exitInvalid { // the machine may be busy
+		t.Fatalf("exit %d\n%s%s", exit, out, stderr)
+	}
+	has(t, "the table", out, "go-gin in docker-host")
+	_, records, bad, err := result.Read(dir)
+	if err != nil || len(bad) > 0 || len(records) != 3 {
+		t.Fatalf("%d records, bad %v, error %v", len(records), bad, err)
+	}
+	for _, r := range records {
+		if r.Outcome != result.Measured {
+			t.Errorf("%s: %+v", r.Trial, r.Failure)
+			continue
+		}
+		contained := r.Target.Launcher != ""
+		a := r.Artifact
+		if contained != strings.HasPrefix(a.Image, "prony/go-gin:") ||
+			contained && (len(a.SHA256) != 64 || a.ImageBytes < 1<<20) {
+			t.Errorf("%s: artifact %+v", r.Trial, a)
+		}
+		limits := strings.Join(r.Limits.InForce, ", ")
+		if len(r.Limits.Missing) > 0 || !strings.Contains(limits, "cpuset") ||
+			!strings.Contains(limits, "memory") {
+			t.Errorf("%s: in force %s, missing %v", r.Trial, limits, r.Limits.Missing)
+		}
+		for _, l := range r.Loads {
+			u := l.Service
+			if u.CPUNs <= 0 || u.RSSMaxBytes < 1<<20 || u.NetworkBytesPerRequest < 100 {
+				t.Errorf("%s, load %s: usage %+v", r.Trial, l.Name, u)
+			}
+		}
+	}
+	left, err := exec.Command("docker", "ps", "--all", "--quiet", "--filter",
+		fmt.Sprintf("name=prony-%d-", os.Getpid())).CombinedOutput()
+	if err != nil || len(left) > 0 {
+		t.Errorf("left in the engine: %s, error %v", left, err)
+	}
+}
+
+// A container whose memory is too small is ended by the kernel, and the record says so.
+func TestRealOutOfMemory(t *testing.T) {
+	engine(t)
+	root := checkout(t)
+	suite := filepath.Join(t.TempDir(), "small.yaml")
+	if err := os.WriteFile(suite, []byte(`name: small
+contract: hello
+targets: [java-jdk/virtual]
+blocks: 1
+launchers: [docker]
+limits: {cpus: 1, memory: 90MiB}
+scenarios:
+  - name: read
+    keys: [1, 9]
+    requests: [{request: "GET /hello/{mode}?key={key}"}]
+loads:
+  - {name: peak, model: closed, connections: 8, measure: 500ms}
+`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(root, "r")
+	out, stderr, exit := aloud(t, "run", suite, "--root", root, "--out", dir)
+	if exit != exitInvalid {
+		t.Fatalf("exit %d\n%s%s", exit, out, stderr)
+	}
+	_, records, _, err := result.Read(dir)
+	if err != nil || len(records) != 1 || records[0].Failure == nil {
+		t.Fatalf("%d records, error %v\n%s", len(records), err, out)
+	}
+	has(t, "the failure", records[0].Failure.Error, "out of memory (limit 90")
+}
