@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -60,7 +62,7 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, into strin
 		}
 		up, err := known(ctx, u.Hostname())
 		if err != nil {
-			return fmt.Errorf("look up %s: %w", u.Hostname(), err)
+			failed = append(failed, fmt.Errorf("look up %s: %w", u.Hostname(), err))
 		}
 		if !up {
 			continue
@@ -76,22 +78,32 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, into strin
 		}
 	}
 	if loaded == 0 {
-		return fmt.Errorf("none of the %d servers is up: start them, or choose others", len(urls))
+		failed = append(failed, fmt.Errorf("none of the %d servers is up: start them, or choose "+
+			"others", len(urls)))
 	}
 	return errors.Join(failed...)
 }
 
-// lookupWait is how long a resolver may take to know a name or not.
-const lookupWait = 5 * time.Second
+// A resolver may take so long to know a name or not, and is asked so often. Docker's asks others
+// about names that are no container's, which a machine without a network waits for in vain.
+const (
+	lookupWait  = 5 * time.Second
+	lookupTries = 3
+)
 
 // known says whether a name has an address. Any failure but that it has none is an error.
-func known(ctx context.Context, host string) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookupWait)
-	defer cancel()
-	_, err := net.DefaultResolver.LookupHost(ctx, host)
-	var no *net.DNSError
-	if errors.As(err, &no) && no.IsNotFound {
-		return false, nil
+func known(ctx context.Context, host string) (up bool, err error) {
+	for range lookupTries {
+		bounded, cancel := context.WithTimeout(ctx, lookupWait)
+		_, err = net.DefaultResolver.LookupHost(bounded, host)
+		cancel()
+		var no *net.DNSError
+		if errors.As(err, &no) && no.IsNotFound {
+			return false, nil
+		}
+		if err == nil || ctx.Err() != nil {
+			break
+		}
 	}
 	return err == nil, err
 }
@@ -106,6 +118,7 @@ func (a *app) drop(ctx context.Context, f *loadFlags, o *outputFlags, file, url 
 	if err != nil {
 		return err
 	}
+	report.Command = alone(report.Command, url)
 	out, err := os.Create(file)
 	if err != nil {
 		return fmt.Errorf("keep the result: %w", err)
@@ -117,4 +130,12 @@ func (a *app) drop(ctx context.Context, f *loadFlags, o *outputFlags, file, url 
 		return err
 	}
 	return a.judge(report, nil)
+}
+
+// alone is a command line with one of its servers left.
+func alone(command []string, url string) []string {
+	return slices.DeleteFunc(slices.Clone(command), func(arg string) bool {
+		return arg != url && (strings.HasPrefix(arg, "http://") ||
+			strings.HasPrefix(arg, "https://"))
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -61,6 +62,9 @@ func TestRain(t *testing.T) {
 		t.Fatalf("exit %d: %s", exit, stderr)
 	}
 	has(t, "what was found", out, up.URL)
+	if strings.Contains(out, "not-up") {
+		t.Errorf("the line that reproduces it names others:\n%s", out)
+	}
 	files, err := filepath.Glob(filepath.Join(into, "*", "*.json"))
 	if err != nil || len(files) != 1 || filepath.Base(files[0]) != "127.0.0.1.json" {
 		t.Fatalf("files %q, error %v", files, err)
