@@ -118,6 +118,14 @@ func TestImagesOf(t *testing.T) {
 	}
 	put(t, filepath.Join(w.s.Dir, "Dockerfile"), "FROM scratch\nARG BUILD=\n")
 	check("Dockerfile", "BUILD=aot")
+	further, err := w.Image(t.Context(), w.s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.s.Other = ""
+	if usual, err := w.Image(t.Context(), w.s); err != nil || usual.Hash == further.Hash {
+		t.Errorf("both builds have the image %s, error %v", further.Hash, err)
+	}
 }
 
 func TestImageErrors(t *testing.T) {

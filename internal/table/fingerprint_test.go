@@ -57,6 +57,7 @@ func TestFingerprints(t *testing.T) {
 	check(false, func(*result.Record) {}, "POST /")
 	check(false, func(r *result.Record) { r.Contract = "http" }, "GET /")
 	check(false, func(r *result.Record) { r.Provenance.Rides = []string{"AGENT=x"} }, "GET /")
+	check(false, func(r *result.Record) { r.Target.Launcher = "docker" }, "GET /")
 	check(false, func(r *result.Record) { r.Loads[0].Connections = 63 }, "GET /")
 	check(false, func(r *result.Record) { r.Loads[0].Name = "top" }, "GET /")
 }

@@ -84,3 +84,29 @@ func TestVersusOrigin(t *testing.T) {
 		t.Errorf("notes %q", tab.Notes)
 	}
 }
+
+// A container refers to the plain process of the same target, whatever the baseline; an agent in it
+// to the bare container.
+func TestVersusProcess(t *testing.T) {
+	plain, contained := rates("x", 100, 101), rates("x", 90, 92)
+	agent, baseline := rates("x", 45, 47), rates("y", 50, 52)
+	for i := range contained {
+		contained[i].Target.Launcher, agent[i].Target.Launcher = "docker", "docker"
+		agent[i].Target.Variant = "otel"
+	}
+	all := append(append(plain, contained...), append(agent, baseline...)...)
+	tab := Comparison(all, Options{Baseline: "y"}).Tables[0]
+	// 90/100 and 92/101 are 0.9 and 0.911; 45/90 and 47/92 are 0.5 and 0.511.
+	if got := find(t, tab, "x in docker", "peak/ratio").Value; math.Abs(got-0.9055) > 1e-3 {
+		t.Errorf("the container over the process is %v, want 0.9055", got)
+	}
+	if got := find(t, tab, "x +otel in docker", "peak/ratio").Value; math.Abs(got-0.5054) > 1e-3 {
+		t.Errorf("the agent over the bare container is %v, want 0.5054", got)
+	}
+	if got := find(t, tab, "x", "peak/ratio").Text; got != "1" {
+		t.Errorf("the process over itself is %q", got)
+	}
+	if !strings.Contains(strings.Join(tab.Notes, " "), "else the plain process for a container") {
+		t.Errorf("notes %q", tab.Notes)
+	}
+}
