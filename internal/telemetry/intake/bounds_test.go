@@ -245,7 +245,9 @@ func TestSlowSenders(t *testing.T) {
 	wg.Wait()
 	until(t, func() bool { return in.Busy() == 0 })
 	stalled()
-	// All that began a request are refused ones: 20 bodies of HTTP, of Zipkin and of gRPC.
+	// All that began a request are refused ones: 20 bodies of HTTP, of Zipkin and of gRPC. A stream
+	// may be told before it is counted.
+	until(t, func() bool { return signal(t, in, result.Spans).Refused >= 60 })
 	if got := signal(t, in, result.Spans); got.Received != 3 || got.Refused != 60 {
 		t.Errorf("%+v, want 3 received and 60 refused", got)
 	}
