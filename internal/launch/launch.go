@@ -35,6 +35,20 @@ type Spec struct {
 	ShareBytes int64
 }
 
+// Alone is the memory that its process may have where no limit holds it with others, in bytes.
+func (s Spec) Alone() int64 {
+	if s.ShareBytes > 0 {
+		return s.ShareBytes
+	}
+	return s.MemoryBytes
+}
+
+// NeedsQuota says whether processor time must be limited by a quota: only where the cores given are
+// more than the time allowed. A core of one's own limits by itself and never throttles.
+func (s Spec) NeedsQuota() bool {
+	return s.CPUs > 0 && (len(s.Cores) == 0 || float64(len(s.Cores)) > s.CPUs)
+}
+
 // Mount is a file or folder that a container shares with the host.
 type Mount struct {
 	Path  string // absolute, the same inside

@@ -12,7 +12,7 @@ import (
 	"github.com/moby/moby/api/types/mount"
 	"github.com/moby/moby/client"
 
-	"prony/internal/launch"
+	"prony/internal/launch/kernel"
 )
 
 const (
@@ -130,39 +130,16 @@ func (p *proc) network() string {
 
 // limit sets limits, or leaves them to the group that holds the whole system.
 func (p *proc) limit(h *container.HostConfig) {
-	h.CpusetCpus = coreList(p.spec.Cores)
+	h.CpusetCpus = kernel.CoreList(p.spec.Cores)
 	if p.pod != nil {
 		h.CgroupParent = p.pod.parent()
 		return
 	}
-	if needsQuota(p.spec) {
+	if p.spec.NeedsQuota() {
 		h.CPUPeriod, h.CPUQuota = cpuPeriodUs, int64(p.spec.CPUs*cpuPeriodUs)
 	}
-	if own := p.alone(); own > 0 {
+	if own := p.spec.Alone(); own > 0 {
 		// The same for memory and for memory with swap is no swap.
 		h.Memory, h.MemorySwap = own, own
 	}
-}
-
-// alone is the memory that this process may have where no limit holds it with others.
-func (p *proc) alone() int64 {
-	if p.spec.ShareBytes > 0 {
-		return p.spec.ShareBytes
-	}
-	return p.spec.MemoryBytes
-}
-
-// needsQuota is the rule for plain processes, too: a core of one's own limits by itself and never
-// throttles.
-func needsQuota(s launch.Spec) bool {
-	return s.CPUs > 0 && (len(s.Cores) == 0 || float64(len(s.Cores)) > s.CPUs)
-}
-
-// coreList writes cores as the kernel reads them: "0,2,3".
-func coreList(cores []int) string {
-	s := make([]string, len(cores))
-	for i, c := range cores {
-		s[i] = strconv.Itoa(c)
-	}
-	return strings.Join(s, ",")
 }

@@ -137,7 +137,7 @@ func (p *proc) memory() kernel.Memory {
 	if err == nil && got.Container.State != nil && got.Container.State.OOMKilled {
 		m.Kills = 1
 		if m.LimitBytes == 0 {
-			m.LimitBytes = p.alone()
+			m.LimitBytes = p.spec.Alone()
 		}
 	}
 	return m

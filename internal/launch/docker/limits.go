@@ -32,7 +32,7 @@ func (p *proc) noteLimits() {
 	}
 	var set unix.CPUSet
 	if p.pid > 0 && unix.SchedGetaffinity(p.pid, &set) == nil && p.isOn(&set) {
-		inForce = append(inForce, "affinity "+coreList(p.spec.Cores))
+		inForce = append(inForce, "affinity "+kernel.CoreList(p.spec.Cores))
 	}
 	p.inForce, p.missing = inForce, p.unenforced(inForce, why)
 }
@@ -56,14 +56,14 @@ func (p *proc) unenforced(inForce []string, why string) (missing []string) {
 	if len(s.Cores) > 0 && !has("cpuset") && !has("affinity") {
 		missing = append(missing, fmt.Sprintf("cores %v%s", s.Cores, why))
 	}
-	if needsQuota(s) && !has("cpu quota") {
+	if s.NeedsQuota() && !has("cpu quota") {
 		missing = append(missing, fmt.Sprintf("%g CPUs%s", s.CPUs, why))
 	}
 	if s.MemoryBytes > 0 && !has("memory") {
 		missing = append(missing, fmt.Sprintf("memory %d%s", s.MemoryBytes, why))
 	}
 	if p.noPod != "" {
-		if needsQuota(s) {
+		if s.NeedsQuota() {
 			missing = append(missing, fmt.Sprintf("%g CPUs for the system as a whole: each "+
 				"container has as many: %s", s.CPUs, p.noPod))
 		}

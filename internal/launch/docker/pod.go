@@ -98,9 +98,9 @@ func podV1(g launch.Group, s launch.Spec) error {
 	case "cpuset":
 		// Nothing may join a group in which either file is empty.
 		return errors.Join(inherit(g.Dir, "cpuset.mems", ""),
-			inherit(g.Dir, "cpuset.cpus", coreList(s.Cores)))
+			inherit(g.Dir, "cpuset.cpus", kernel.CoreList(s.Cores)))
 	case "cpu":
-		if needsQuota(s) {
+		if s.NeedsQuota() {
 			return errors.Join(write(g.Dir, "cpu.cfs_period_us", cpuPeriodUs),
 				write(g.Dir, "cpu.cfs_quota_us", int64(s.CPUs*cpuPeriodUs)))
 		}
@@ -127,9 +127,9 @@ func podV2(dir string, s launch.Spec) error {
 	}
 	var errs []error
 	if len(s.Cores) > 0 {
-		errs = append(errs, write(dir, "cpuset.cpus", coreList(s.Cores)))
+		errs = append(errs, write(dir, "cpuset.cpus", kernel.CoreList(s.Cores)))
 	}
-	if needsQuota(s) {
+	if s.NeedsQuota() {
 		errs = append(errs, write(dir, "cpu.max",
 			fmt.Sprintf("%d %d", int64(s.CPUs*cpuPeriodUs), cpuPeriodUs)))
 	}

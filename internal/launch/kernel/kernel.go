@@ -74,3 +74,12 @@ func keyed(text, word string) (value int64, found bool) {
 	}
 	return 0, false
 }
+
+// CoreList writes cores as the kernel reads them: "0,2,3".
+func CoreList(cores []int) string {
+	s := make([]string, len(cores))
+	for i, c := range cores {
+		s[i] = strconv.Itoa(c)
+	}
+	return strings.Join(s, ",")
+}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"prony/internal/launch"
+	"prony/internal/launch/kernel"
 )
 
 // cpuPeriodUs is the period of a processor quota. The kernel's default: shorter ones throttle in
@@ -151,7 +152,7 @@ func (g *groups) makeV1(name string, s launch.Spec, h hierarchy) {
 
 // cpusetV1 fills both files without which nothing may join the group.
 func (g *groups) cpusetV1(dir, parent string, s launch.Spec) bool {
-	cpus := coreList(s.Cores)
+	cpus := kernel.CoreList(s.Cores)
 	if cpus == "" {
 		cpus = readTrim(filepath.Join(parent, "cpuset.cpus"))
 	}
@@ -185,7 +186,7 @@ func (g *groups) makeV2(name string, s launch.Spec, h hierarchy) {
 		}
 		g.list = append(g.list, launch.Group{Version: 2, Dir: dir})
 		if len(s.Cores) > 0 && slices.Contains(have, "cpuset") {
-			g.limit("cpuset", "cgroup v2", dir, "cpuset.cpus", coreList(s.Cores))
+			g.limit("cpuset", "cgroup v2", dir, "cpuset.cpus", kernel.CoreList(s.Cores))
 		}
 		g.quota(s, dir, "cgroup v2", map[string]string{
 			"cpu.max": fmt.Sprintf("%d %d", int(s.CPUs*cpuPeriodUs), cpuPeriodUs)})
@@ -196,10 +197,9 @@ func (g *groups) makeV2(name string, s launch.Spec, h hierarchy) {
 	}
 }
 
-// quota limits processor time only where the cores given are more than the time allowed: a core of
-// one's own limits by itself and never throttles.
+// quota limits processor time where cores do not.
 func (g *groups) quota(s launch.Spec, dir, version string, files map[string]string) {
-	if s.CPUs <= 0 || len(s.Cores) > 0 && float64(len(s.Cores)) <= s.CPUs {
+	if !s.NeedsQuota() {
 		return
 	}
 	for f, v := range files {
@@ -304,13 +304,4 @@ func readTrim(path string) string {
 		return ""
 	}
 	return strings.TrimSpace(string(b))
-}
-
-// coreList writes cores as the kernel reads them: "0,2,3".
-func coreList(cores []int) string {
-	s := make([]string, len(cores))
-	for i, c := range cores {
-		s[i] = strconv.Itoa(c)
-	}
-	return strings.Join(s, ",")
 }

@@ -106,14 +106,6 @@ func (p *proc) ownDirs() []string {
 	return p.groups.dirs()
 }
 
-// alone is the memory that this process may have where no limit holds it with others.
-func (p *proc) alone() int64 {
-	if p.spec.ShareBytes > 0 {
-		return p.spec.ShareBytes
-	}
-	return p.spec.MemoryBytes
-}
-
 func lookPath(s launch.Spec) (string, error) {
 	if len(s.Args) == 0 {
 		return "", fmt.Errorf("launch %s: it has no command", s.Name)
@@ -155,7 +147,7 @@ func (p *proc) start(ctx context.Context, path string) error {
 		Path: path, Args: p.spec.Args, Env: p.spec.Env,
 	}
 	if !p.groups.has("memory") {
-		e.Data = p.alone()
+		e.Data = p.spec.Alone()
 	}
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -254,11 +246,11 @@ func (p *proc) noteLimits() {
 	if err := unix.SchedGetaffinity(pid, &set); err != nil {
 		g.refused = append(g.refused, "affinity: "+err.Error())
 	} else if slices.Equal(setCores(&set), p.spec.Cores) {
-		g.inForce = append(g.inForce, "affinity "+coreList(p.spec.Cores))
+		g.inForce = append(g.inForce, "affinity "+kernel.CoreList(p.spec.Cores))
 	}
 	var data unix.Rlimit
 	err := unix.Prlimit(pid, unix.RLIMIT_DATA, nil, &data)
-	if own := p.alone(); own > 0 && err == nil && data.Cur == uint64(own) {
+	if own := p.spec.Alone(); own > 0 && err == nil && data.Cur == uint64(own) {
 		g.inForce = append(g.inForce, fmt.Sprintf("private memory %d (rlimit)", data.Cur))
 	}
 	g.missing = g.unenforced(p.spec)
@@ -273,8 +265,7 @@ func (g *groups) unenforced(s launch.Spec) (missing []string) {
 	if len(s.Cores) > 0 && !g.has("cpuset") && !g.has("affinity") {
 		missing = append(missing, fmt.Sprintf("cores %v%s", s.Cores, why))
 	}
-	fits := len(s.Cores) > 0 && float64(len(s.Cores)) <= s.CPUs
-	if s.CPUs > 0 && !fits && !g.has("cpu quota") {
+	if s.NeedsQuota() && !g.has("cpu quota") {
 		missing = append(missing, fmt.Sprintf("%g CPUs%s", s.CPUs, why))
 	}
 	if s.MemoryBytes > 0 && !g.has("memory") && !g.has("private memory") {
