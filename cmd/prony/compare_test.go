@@ -124,7 +124,7 @@ func TestGate(t *testing.T) {
 	check(exitGate, "❌", rust, goBase, "--format", "markdown")
 	check(exitUsage, "want 5% or p99=10%", a, b, "--max-regression", "five")
 	check(exitUsage, `--inconclusive is pass or fail, not "maybe"`, a, b, "--inconclusive", "maybe")
-	check(exitUsage, "there is no format", a, b, "--format", "csv")
+	check(exitUsage, "there is no format", a, b, "--format", "xml")
 	check(exitUsage, "a page goes into a file", a, b, "--format", "html")
 	summary := filepath.Join(root, "summary.md")
 	check(exitGate, "FAIL: peak", rust, goBase, "--format", "markdown", "-o", summary)

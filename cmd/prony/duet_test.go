@@ -49,8 +49,6 @@ type hall struct {
 
 func (*hall) Listen() string { return "127.0.0.1" }
 
-func (*hall) Name() string { return "hall" }
-
 func (h *hall) Launch(ctx context.Context, s launch.Spec) (launch.Process, error) {
 	lab := h.one.lab(nil, &fleet{}, host.Layout{}, "", nil)
 	h.mu.Lock()

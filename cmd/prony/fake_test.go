@@ -134,10 +134,11 @@ func (mock) home(context.Context, telemetry.LaunchSpec) (trial.Home, []int, func
 // quietHome is a home of telemetry that nobody tells anything.
 type quietHome struct{}
 
-func (quietHome) Endpoints() telemetry.Endpoints               { return telemetry.Endpoints{} }
-func (quietHome) Begin(context.Context, telemetry.Trial) error { return nil }
-func (quietHome) Mark(telemetry.Mark)                          {}
-func (quietHome) End(context.Context) (r telemetry.Report)     { return r }
+func (quietHome) Endpoints() telemetry.Endpoints                { return telemetry.Endpoints{} }
+func (quietHome) Begin(context.Context, telemetry.Trial) error  { return nil }
+func (quietHome) Scrape(context.Context, telemetry.Trial) error { return nil }
+func (quietHome) Mark(telemetry.Mark)                           {}
+func (quietHome) End(context.Context) (r telemetry.Report)      { return r }
 
 func (mock) profiler(context.Context, string, *suite.Plan, []*service.Service, func(string)) func(
 	*profile.Subject, string, string) (profile.Choice, error) {

@@ -210,7 +210,7 @@ func (x trip) start(ctx context.Context, t *testing.T, s *service.Service, targe
 		Words: map[string]string{"agent": x.fetched.Path, "files": x.fetched.Files,
 			"otlpGrpc": x.heard.grpc, "otlpHttp": x.heard.http, "zipkin": x.heard.http,
 			"run": "run", "trial": "trial", "target": x.name, "variant": x.ride.Name,
-			"out": x.out},
+			"out": x.out, "metricsHost": "127.0.0.1"},
 	})
 	if err != nil {
 		t.Fatal(err)

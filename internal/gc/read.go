@@ -256,20 +256,28 @@ func size(text string) int64 {
 	return whole(text[:len(text)-1]) << shift
 }
 
-// LogName is the file of a trial's JVM, by its process's number or %p.
-func LogName(trial, pid string) string { return trial + "." + pid + logSuffix }
+// LogName is the file of a trial's JVM, by the name of its part of the target and its process's
+// number or %p. Both are needed: a part may be several JVMs, and in containers each is number 1.
+func LogName(trial, part, pid string) string {
+	return trial + "." + part + "." + pid + logSuffix
+}
 
 const logSuffix = ".gc.log"
 
-// ReadTrial reads the logs of a trial's JVMs in a folder, as LogName calls them.
+// ReadTrial reads the logs of a trial's JVMs in a folder, as LogName calls them; older runs' have
+// no part.
 func ReadTrial(dir, trial string) (logs []Log, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("find collectors' logs: %w", err)
 	}
 	for _, e := range entries {
-		pid, ok := strings.CutPrefix(e.Name(), trial+".")
-		if _, wrong := strconv.Atoi(strings.TrimSuffix(pid, logSuffix)); !ok || wrong != nil {
+		name, ok := strings.CutPrefix(e.Name(), trial+".")
+		_, pid, parted := strings.Cut(strings.TrimSuffix(name, logSuffix), ".")
+		if !parted {
+			pid = strings.TrimSuffix(name, logSuffix)
+		}
+		if _, wrong := strconv.Atoi(pid); !ok || wrong != nil {
 			continue
 		}
 		f, err := os.Open(filepath.Join(dir, e.Name()))

@@ -3,6 +3,7 @@ package gc
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -225,5 +226,21 @@ func TestKindAndCause(t *testing.T) {
 		if kind, cause := kindAndCause(tt[0]); kind != tt[1] || cause != tt[2] {
 			t.Errorf("%s: %q, %q", tt[0], kind, cause)
 		}
+	}
+}
+
+// The logs of a trial's JVMs are told from those of other trials and from other files; runs of
+// earlier versions have no part in the name.
+func TestLogsOfATrial(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{LogName("b1-1-x", "gateway", "1"), LogName("b1-1-x", "vets", "1"),
+		"b1-1-x.77.gc.log", LogName("b1-1-x-agent", "vets", "1"), "b1-1-x.log", "b1-1-x.vets.log",
+		"b1-1-x.vets.1.gc.log.0"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if logs, err := ReadTrial(dir, "b1-1-x"); err != nil || len(logs) != 3 {
+		t.Errorf("%d logs, %v; want three", len(logs), err)
 	}
 }

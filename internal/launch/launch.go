@@ -57,7 +57,6 @@ type Mount struct {
 
 // Launcher starts a target. An error means that nothing is left running.
 type Launcher interface {
-	Name() string
 	// Listen is the address at which what it starts has to listen: 127.0.0.1, or 0.0.0.0 in a
 	// network of its own.
 	Listen() string

@@ -51,15 +51,14 @@ func Unit(kind string) string {
 
 // Subject is a target that runs, to be profiled.
 type Subject struct {
-	PID         int    // of the process that takes the requests
-	PIDs        []int  // of all processes of the target, PID too; workers of a pre-forking server
-	Runtime     string // as the manifest has it: jvm, aot, native, node, cpython
-	Language    string // as the manifest has it: "Java", "Go"
-	PprofURL    string // Go: where net/http/pprof answers, "http://127.0.0.1:6060/debug/pprof/"
-	InspectPort int    // Node: of the inspector; 0: it is opened by SIGUSR1, on port 9229
-	Dir         string // a scratch folder that the subject may write into; absolute
-	Cores       []int  // where helpers of a profiler may run: not the target's; nil: anywhere
-	Tools       Tools
+	PID      int    // of the process that takes the requests
+	PIDs     []int  // of all processes of the target, PID too; workers of a pre-forking server
+	Runtime  string // as the manifest has it: jvm, aot, native, node, cpython
+	Language string // as the manifest has it: "Java", "Go"
+	PprofURL string // Go: where net/http/pprof answers, "http://127.0.0.1:6060/debug/pprof/"
+	Dir      string // a scratch folder that the subject may write into; absolute
+	Cores    []int  // where helpers of a profiler may run: not the target's; nil: anywhere
+	Tools    Tools
 }
 
 // Processes are the subject's, each once, the one that takes the requests first.
@@ -76,7 +75,6 @@ func (s Subject) Processes() (out []int) {
 type Tools struct {
 	AsyncProfiler string // libasyncProfiler.so
 	PySpy         string // the program; empty: looked for in PATH
-	Jcmd          string // the program; empty: looked for beside the subject's java, then in PATH
 }
 
 // Collector is one way to take profiles.

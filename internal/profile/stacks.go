@@ -29,8 +29,8 @@ type Stacks struct {
 }
 
 type stack struct {
-	frames []string // outermost first
-	values []int64
+	frames        []string // outermost first
+	times, weight int64
 }
 
 // NewStacks is for samples of one kind. A sample's values are how often it was seen and how much
@@ -42,9 +42,7 @@ func NewStacks(kind string) *Stacks {
 
 // Add books a stack, outermost frame first, that was seen so often and weighs so much. Frames are
 // made readable by Clean; one that is empty is left out.
-func (s *Stacks) Add(frames []string, times, weight int64) { s.add(frames, times, weight) }
-
-func (s *Stacks) add(frames []string, values ...int64) {
+func (s *Stacks) Add(frames []string, times, weight int64) {
 	cleaned := make([]string, 0, len(frames))
 	for _, f := range frames {
 		if f = Clean(f); f != "" {
@@ -58,12 +56,11 @@ func (s *Stacks) add(frames []string, values ...int64) {
 	key := strings.Join(cleaned, "\x00")
 	at := s.samples[key]
 	if at == nil {
-		at = &stack{frames: cleaned, values: make([]int64, len(s.types))}
+		at = &stack{frames: cleaned}
 		s.samples[key] = at
 	}
-	for i, v := range values {
-		at.values[i] += v
-	}
+	at.times += times
+	at.weight += weight
 }
 
 // Profile is what was added, in an order that depends on nothing else. It has no addresses and no
@@ -75,7 +72,7 @@ func (s *Stacks) Profile() *pprof.Profile {
 	locations := map[string]*pprof.Location{}
 	for _, key := range slices.Sorted(maps.Keys(s.samples)) {
 		from := s.samples[key]
-		sample := &pprof.Sample{Value: slices.Clone(from.values)}
+		sample := &pprof.Sample{Value: []int64{from.times, from.weight}}
 		for _, name := range slices.Backward(from.frames) {
 			if locations[name] == nil {
 				id := uint64(len(p.Location) + 1)
@@ -91,19 +88,8 @@ func (s *Stacks) Profile() *pprof.Profile {
 	return p
 }
 
-// Collapsed reads folded stacks, a line each: frames joined by semicolons, outermost first, a space
-// and a number (Gregg's flamegraph.pl). The profile has one value, of the type kind, in the unit.
-func Collapsed(r io.Reader, kind, unit string) (*pprof.Profile, error) {
-	s := &Stacks{samples: map[string]*stack{}, types: []*pprof.ValueType{
-		{Type: kind, Unit: unit}}}
-	err := EachFolded(r, func(frames []string, n int64) { s.add(frames, n) })
-	if err != nil {
-		return nil, err
-	}
-	return s.Profile(), nil
-}
-
-// EachFolded hands on the lines of folded stacks. A stack that its tool could not read is empty, as
+// EachFolded hands on the lines of folded stacks: frames joined by semicolons, outermost first, a
+// space and a number (Gregg's flamegraph.pl). A stack that its tool could not read is empty, as
 // py-spy has it. An error names the line.
 func EachFolded(r io.Reader, each func(frames []string, n int64)) error {
 	lines := bufio.NewScanner(r)

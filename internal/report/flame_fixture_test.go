@@ -62,11 +62,11 @@ func profiled(t *testing.T) (fs.FS, []result.Record) {
 	}
 	netty := folded(t, profile.CPU, "async-profiler 4.1", deep+" 70",
 		deep+";com.example.App.hello 25", "java.lang.Thread.run;GC 5")
-	alloc, err := profile.Collapsed(strings.NewReader("main.answer 700\nmain.parse 300"),
-		profile.Alloc, profile.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stacks := profile.NewStacks(profile.Alloc)
+	stacks.Add([]string{"main.answer"}, 1, 700)
+	stacks.Add([]string{"main.parse"}, 1, 300)
+	alloc := stacks.Profile()
+	alloc.SampleType[0].Type = "objects" // which are no samples
 	var bytesOf bytes.Buffer
 	if err := alloc.Write(&bytesOf); err != nil {
 		t.Fatal(err)

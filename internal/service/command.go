@@ -57,8 +57,8 @@ type Values struct {
 	// Env rides along, over what the manifest says, with the processes On, or with all.
 	Env map[string]string
 	On  []string
-	// Words are further placeholders of Env, for all processes; {service} and {metricsPort} are
-	// each process's own.
+	// Words are further placeholders of Env, for all processes; {service}, {part} and {metricsPort}
+	// are each process's own.
 	Words        map[string]string
 	MetricsPorts []int // one for each process, where there are any
 	// Append is put behind what a variable holds, after a blank, for all processes: the lab's own
@@ -108,7 +108,7 @@ func (s *Service) Starts(b *Built, t Target, v Values) ([]Start, error) {
 			for k, other := range processes {
 				values[other.Name+".port"] = strconv.Itoa(v.Ports[k])
 			}
-			maps.Copy(values, v.words(i, ProcessName(s, t, p)))
+			maps.Copy(values, v.words(i, ProcessName(s, t, p), cmp.Or(p.Name, s.Name)))
 			env := behind(over(s.Run.Env, p.Env, t.Env, v.env(p.Name)), v.Append)
 			if len(b.Images) > 0 {
 				out[i].Image = b.Images[p.Name]
@@ -124,9 +124,10 @@ func (s *Service) Starts(b *Built, t Target, v Values) ([]Start, error) {
 	return out, nil
 }
 
-// words are the placeholders of what rides along with the i-th process, which is called name.
-func (v Values) words(i int, name string) map[string]string {
-	out := over(v.Words, map[string]string{"service": name})
+// words are the placeholders of what rides along with the i-th process, which is called name; part
+// can be a file's name.
+func (v Values) words(i int, name, part string) map[string]string {
+	out := over(v.Words, map[string]string{"service": name, "part": part})
 	if i < len(v.MetricsPorts) {
 		out["metricsPort"] = strconv.Itoa(v.MetricsPorts[i])
 	}

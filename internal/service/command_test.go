@@ -135,3 +135,27 @@ func TestContainerCommand(t *testing.T) {
 		t.Errorf("a process without an image: error %v", err)
 	}
 }
+
+// What rides along with a process of a system can tell it from the others.
+func TestWordsOfEachProcess(t *testing.T) {
+	s := &Service{Name: "shop", Run: Run{Processes: []Process{
+		{Name: "back", Command: []string{"x"}}, {Name: "front", Command: []string{"x"}}}},
+		Targets: []Target{{Name: "only"}}}
+	v := Values{Ports: []int{1, 2}, MetricsPorts: []int{3, 4}, CPUs: 1, MemoryBytes: 1 << 30,
+		Append: map[string]string{"X": "{part} {service} {metricsPort}"}}
+	check := func(want ...string) {
+		t.Helper()
+		starts, err := s.Starts(&Built{}, s.Targets[0], v)
+		if err != nil || len(starts) != len(want) {
+			t.Fatalf("%d starts, error %v", len(starts), err)
+		}
+		for i, w := range want {
+			if !slices.Contains(starts[i].Env, "X="+w) {
+				t.Errorf("environment %q, want X=%s", starts[i].Env, w)
+			}
+		}
+	}
+	check("back back 3", "front front 4")
+	s.Run, v.Ports = Run{Command: []string{"x"}}, v.Ports[:1]
+	check("shop " + s.Full(s.Targets[0]) + " 3")
+}

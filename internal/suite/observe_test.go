@@ -3,9 +3,11 @@ package suite_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"prony/internal/profile"
 	"prony/internal/suite"
 )
 
@@ -33,6 +35,13 @@ func mustRead(t *testing.T, more string) *suite.Suite {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// What a suite may ask for is what there is: neither package may import the other.
+func TestProfileKinds(t *testing.T) {
+	if !slices.Equal(suite.ProfileKinds, profile.Kinds) {
+		t.Errorf("a suite knows %q, profilers %q", suite.ProfileKinds, profile.Kinds)
+	}
 }
 
 // A rate that is a share of the capacity brings a pilot of each target, bare and closed, before the

@@ -37,7 +37,7 @@ var (
 	RideWords = []string{"dir", "host", "port", "cpus", "memoryMiB", "heapMiB"}
 	// AgentWords are further ones, for agents: docs/formats/agents.md tells of them.
 	AgentWords = []string{"agent", "files", "platform", "otlpGrpc", "otlpHttp", "zipkin",
-		"metricsPort", "service", "run", "trial", "target", "variant", "out"}
+		"metricsHost", "metricsPort", "service", "run", "trial", "target", "variant", "out"}
 	braced = regexp.MustCompile(`\{([A-Za-z][A-Za-z0-9_-]*)\}`)
 )
 

@@ -81,6 +81,17 @@ func (c *Client) Begin(ctx context.Context, t Trial) error {
 	return err
 }
 
+// Scrape has the home read a trial's pages from now on, until the trial has ended. Its error is
+// like that of Begin.
+func (c *Client) Scrape(ctx context.Context, t Trial) error {
+	err := c.post(ctx, "/prony/scrape", beginWait, t, nil)
+	if err != nil {
+		err = fmt.Errorf("tell the home of telemetry of pages of trial %s: %w", t.ID, err)
+		c.failed(err)
+	}
+	return err
+}
+
 // Mark tells of a moment. It returns at once, whatever the home does; the order is kept.
 func (c *Client) Mark(m Mark) {
 	select {

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -163,29 +161,4 @@ func TestPoints(t *testing.T) {
 	other := NewClient(strings.TrimPrefix(server.URL, "http://"))
 	defer other.Close()
 	check("a home that hangs", other, 1, "deadline exceeded")
-}
-
-// Fields 14 and 15 after a name that holds brackets and spaces: (250 + 50) ticks of 10 ms.
-func TestCPU(t *testing.T) {
-	dir := t.TempDir()
-	for text, want := range map[string]string{
-		"7 (a) b (c) S 1 7 7 0 -1 0 1 2 3 4 250 50 9 9 30 10": "3s",
-		"7 (a) S 1": "is no stat",
-		"7 (a) S 1 7 7 0 -1 0 1 2 3 4 x 50 9 9 30 10": "read the processor time",
-	} {
-		if err := os.MkdirAll(filepath.Join(dir, "7"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "7", "stat"), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		got, err := cpu(dir, 7)
-		if err == nil && got.String() != want ||
-			err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, %v; want %s", text, got, err, want)
-		}
-	}
-	if _, err := cpu(dir, 8); err == nil {
-		t.Error("a process that is gone has no processor time")
-	}
 }

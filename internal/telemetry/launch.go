@@ -13,30 +13,25 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// LaunchSpec is a home to be started. Addresses are "host:port"; empty ones are any free port of
-// this machine's.
+// LaunchSpec is a home to be started. It listens on any free ports.
 type LaunchSpec struct {
 	Program string // that has the verb "telemetry serve"
 	Dir     string // the folder to keep things in, e.g. results/RUN/telemetry
 	Cores   []int  // it may run on; empty: where the lab may
-	Nice    int    // its niceness, so that it yields to the generator; 0: 10
 
-	GRPC, HTTP, Zipkin, Query string
-	// Listen is the host of the addresses that are empty, but for Query's: only the lab asks there,
-	// and whoever could reach it could give it orders. It may be the address of a bridge that
-	// containers have to this machine; empty: 127.0.0.1.
+	// Listen is the host of its addresses, but for the one that the lab asks: whoever could reach
+	// that could give it orders. It may be the address of a bridge that containers have to this
+	// machine; empty: 127.0.0.1.
 	Listen string
 
 	Forward     string // another OTLP endpoint to send all to; empty: none
 	ForwardOnly bool   // and keep nothing here
-	MemoryBytes int64  // that it may take; 0: its own default
 }
 
 // Child is a home that was started.
@@ -48,6 +43,9 @@ type Child struct {
 	exit      error // after exited
 	log       string
 }
+
+// niceness of a home, so that it yields to the generator.
+const niceness = 10
 
 const (
 	launchWait = 20 * time.Second // TSDB reads its log first
@@ -76,11 +74,7 @@ func Launch(ctx context.Context, s LaunchSpec) (*Child, error) {
 		return nil, fmt.Errorf("start the home of telemetry: %w", err)
 	}
 	c.life = in
-	nice := s.Nice
-	if nice == 0 {
-		nice = 10
-	}
-	if err := startOn(c.cmd, s.Cores, nice); err != nil {
+	if err := startOn(c.cmd, s.Cores); err != nil {
 		return nil, errors.Join(fmt.Errorf("start the home of telemetry: %w", err), in.Close())
 	}
 	told := make(chan error, 1)
@@ -107,15 +101,10 @@ func pipes(cmd *exec.Cmd) (io.Reader, io.Closer, error) {
 }
 
 func (s LaunchSpec) args() []string {
-	args := []string{"telemetry", "serve", "--until-stdin-ends", "--dir", s.Dir}
 	const here = "127.0.0.1"
-	listen := cmp.Or(s.Listen, here)
-	for _, a := range []struct{ flag, address, host string }{
-		{"--grpc", s.GRPC, listen}, {"--http", s.HTTP, listen}, {"--zipkin", s.Zipkin, listen},
-		{"--query", s.Query, here},
-	} {
-		args = append(args, a.flag, cmp.Or(a.address, net.JoinHostPort(a.host, "0")))
-	}
+	free := net.JoinHostPort(cmp.Or(s.Listen, here), "0")
+	args := []string{"telemetry", "serve", "--until-stdin-ends", "--dir", s.Dir, "--grpc", free,
+		"--http", free, "--zipkin", free, "--query", here + ":0"}
 	if s.Listen != "" {
 		args = append(args, "--expose")
 	}
@@ -124,9 +113,6 @@ func (s LaunchSpec) args() []string {
 	}
 	if s.ForwardOnly {
 		args = append(args, "--forward-only")
-	}
-	if s.MemoryBytes > 0 {
-		args = append(args, "--memory", strconv.FormatInt(s.MemoryBytes>>20, 10)+"MiB")
 	}
 	return args
 }
@@ -152,25 +138,26 @@ func (c *Child) ready(ctx context.Context, told <-chan error) error {
 	return errors.Join(fmt.Errorf("start the home of telemetry: %w; %s", err, why), kill)
 }
 
-// startOn starts a command on some cores and with a niceness, both of which a process has from the
-// thread that forks it, so that not one of its threads ever runs elsewhere. That thread is spent
-// for it: a niceness cannot be taken back without privilege, and a goroutine that ends while it is
-// locked to its thread takes the thread with it. Only the first thread of a process cannot end.
-func startOn(cmd *exec.Cmd, cores []int, nice int) error {
+// startOn starts a command on some cores and with its niceness, both of which a process has from
+// the thread that forks it, so that not one of its threads ever runs elsewhere. That thread is
+// spent for it: a niceness cannot be taken back without privilege, and a goroutine that ends while
+// it is locked to its thread takes the thread with it. Only the first thread of a process cannot
+// end.
+func startOn(cmd *exec.Cmd, cores []int) error {
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
 		if unix.Gettid() == unix.Getpid() {
-			done <- startOn(cmd, cores, nice) // on another one, as this is held meanwhile
+			done <- startOn(cmd, cores) // on another one, as this is held meanwhile
 			runtime.UnlockOSThread()
 			return
 		}
-		done <- lower(cores, nice, cmd.Start)
+		done <- lower(cores, cmd.Start)
 	}()
 	return <-done
 }
 
-func lower(cores []int, nice int, then func() error) error {
+func lower(cores []int, then func() error) error {
 	if len(cores) > 0 {
 		var set unix.CPUSet
 		for _, c := range cores {
@@ -181,9 +168,9 @@ func lower(cores []int, nice int, then func() error) error {
 		}
 	}
 	// Who is nicer already may not become less so, which is no harm.
-	err := unix.Setpriority(unix.PRIO_PROCESS, 0, nice)
+	err := unix.Setpriority(unix.PRIO_PROCESS, 0, niceness)
 	if err != nil && !errors.Is(err, unix.EACCES) && !errors.Is(err, unix.EPERM) {
-		return fmt.Errorf("lower its priority to nice %d: %w", nice, err)
+		return fmt.Errorf("lower its priority to nice %d: %w", niceness, err)
 	}
 	return then()
 }
@@ -212,31 +199,6 @@ func (c *Child) Log(n int) []string {
 	}
 	lines := strings.Split(text, "\n")
 	return lines[max(0, len(lines)-n):]
-}
-
-// CPU is the processor time that it has taken so far, to the tick of 10 ms.
-func (c *Child) CPU() (time.Duration, error) { return cpu("/proc", c.PID()) }
-
-// cpu reads proc_pid_stat(5): fields 14 and 15, in ticks of USER_HZ, which Linux has fixed at 100
-// for all programs outside the kernel.
-func cpu(proc string, pid int) (time.Duration, error) {
-	const tick = 10 * time.Millisecond
-	data, err := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), "stat"))
-	if err != nil {
-		return 0, fmt.Errorf("read the processor time of the home of telemetry: %w", err)
-	}
-	// The name, field 2, may hold spaces and brackets; nothing after it does.
-	after := string(data)[strings.LastIndexByte(string(data), ')')+1:]
-	f := strings.Fields(after)
-	if len(f) < 13 {
-		return 0, fmt.Errorf("read the processor time of process %d: %q is no stat", pid, data)
-	}
-	user, err1 := strconv.ParseInt(f[11], 10, 64)
-	system, err2 := strconv.ParseInt(f[12], 10, 64)
-	if err := errors.Join(err1, err2); err != nil {
-		return 0, fmt.Errorf("read the processor time of process %d: %w", pid, err)
-	}
-	return time.Duration(user+system) * tick, nil
 }
 
 // Stop lets it store what it has and end: by closing its standard input, then by force.

@@ -23,7 +23,8 @@ type Endpoints struct {
 	Query  string `json:"query"`  // Prometheus' HTTP API below /api/v1/, control below /prony/
 }
 
-// Trial is what the home is told when one begins, before its processes are started.
+// Trial is what the home is told when one begins, before its processes are started, and once more
+// with its pages when they are: only then is it known where these are.
 type Trial struct {
 	Run     string         `json:"run"`
 	ID      string         `json:"id"`

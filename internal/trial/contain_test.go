@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,8 +15,10 @@ import (
 
 	"prony/internal/launch"
 	"prony/internal/launch/fake"
+	"prony/internal/profile"
 	"prony/internal/result"
 	"prony/internal/service"
+	"prony/internal/suite"
 	"prony/internal/trial"
 )
 
@@ -23,6 +26,18 @@ import (
 type apart struct{ *fake.Launcher }
 
 func (apart) Listen() string { return "0.0.0.0" }
+
+func (a apart) Launch(ctx context.Context, s launch.Spec) (launch.Process, error) {
+	p, err := a.Launcher.Launch(ctx, s)
+	return elsewhere{p}, err
+}
+
+// elsewhere is a process at another address than this machine's.
+type elsewhere struct{ launch.Process }
+
+func (e elsewhere) Addr() netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 9, 8, 7}), e.Process.Addr().Port())
+}
 
 // A trial of a container starts its image, listens in its own network, and may write only where the
 // lab wants to read; the record names launcher and image.
@@ -85,6 +100,66 @@ func TestLackingImage(t *testing.T) {
 		if f := records[1].Failure; f == nil || f.Step != "build" ||
 			!strings.Contains(f.Error, "no such base") {
 			t.Errorf("in a container: %+v", f)
+		}
+	})
+}
+
+// What serves pages or profiles in a container listens in its network, and is asked there once that
+// is known.
+func TestWatchingAContainer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var env []string
+		start := w.launcher.Start
+		w.launcher.Start = func(s launch.Spec) (http.Handler, time.Duration, error) {
+			env = s.Env
+			return start(s)
+		}
+		home := &listener{w: w}
+		w.lab.Home, w.lab.Containers = home, map[string]launch.Launcher{"docker": apart{w.launcher}}
+		port := 8000
+		w.lab.Port = func() (int, error) { port++; return port, nil }
+		var pprof string
+		w.lab.Profiler = func(s *profile.Subject, _, _ string) (profile.Choice, error) {
+			pprof = s.PprofURL
+			return profile.Choice{Collector: &sampler{w: w}}, nil
+		}
+		e := w.watching("observe: {home: true, gc: true, profile: [cpu]}\nvariants: "+
+			"[{name: agent, env: {X: '{metricsHost}:{metricsPort}'}}]\n",
+			func(s *suite.Suite) { s.Variants[0].Scrape = "/metrics" })
+		e.Plan.Trials = e.Plan.Trials[slices.IndexFunc(e.Plan.Trials, func(x suite.Trial) bool {
+			return x.Variant == "agent"
+		}):][:1]
+		e.Plan.Trials[0].Launcher = "docker"
+		e.Subjects["a"].Service.Language = "Go" // which serves its profiles itself
+		e.Images = map[string]trial.Image{"a": {Built: &service.Built{
+			Images: map[string]string{"": "prony/a:h"}, Front: "prony/a:h"}}}
+		records, err := w.run(context.Background(), e)
+		if err != nil || records[0].Outcome != result.Measured {
+			t.Fatal(err, records[0].Failure)
+		}
+		at := slices.IndexFunc(env, func(v string) bool {
+			return strings.HasPrefix(v, "X=0.0.0.0:")
+		})
+		if at < 0 || !slices.Contains(env, "PPROF_HOST=0.0.0.0") {
+			t.Fatalf("environment %q", env)
+		}
+		page := strings.Replace(env[at], "X=0.0.0.0", "http://10.9.8.7", 1)
+		if len(home.trial.Scrape) != 1 ||
+			home.trial.Scrape[0].URL != page+"/metrics" {
+			t.Errorf("pages %+v", home.trial.Scrape)
+		}
+		if pprof != page+"/debug/pprof/" {
+			t.Errorf("profiles at %s", pprof)
+		}
+		log := "/" + records[0].Trial + ".a.%p.gc.log"
+		if !slices.ContainsFunc(env, func(v string) bool { return strings.Contains(v, log) }) {
+			t.Errorf("no part in the collector's log: %q", env)
+		}
+		if launched := slices.IndexFunc(w.notes, func(n string) bool {
+			return strings.HasPrefix(n, "launch")
+		}); slices.Index(w.notes, "scrape") < launched {
+			t.Errorf("the home is told where to read before that is known: %q", w.notes)
 		}
 	})
 }

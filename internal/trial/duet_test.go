@@ -79,7 +79,6 @@ func (g *stage) note(s string) {
 	g.notes = append(g.notes, s)
 }
 
-func (*stage) Name() string   { return "stage" }
 func (*stage) Listen() string { return "127.0.0.1" }
 
 // Launch implements launch.Launcher: a fake world of its own on each side.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,6 +32,7 @@ const (
 type Home interface {
 	Endpoints() telemetry.Endpoints
 	Begin(context.Context, telemetry.Trial) error
+	Scrape(context.Context, telemetry.Trial) error
 	Mark(telemetry.Mark) // never waits
 	End(context.Context) telemetry.Report
 }
@@ -54,6 +56,7 @@ type stretch struct {
 const (
 	javaOptions = "JAVA_TOOL_OPTIONS" // JVM Tool Interface specification, "JAVA_TOOL_OPTIONS"
 	pprofPort   = "PPROF_PORT"        // where the catalog's Go services listen for profilers
+	pprofHost   = "PPROF_HOST"        // at which address
 )
 
 // fromOutside are profilers that see a process as the kernel does, and frameOptions what lets them
@@ -90,7 +93,7 @@ func (f *life) board(ctx context.Context, o *system.Order, port func() (int, err
 	o.Words = map[string]string{
 		"agent": f.ride.Path, "files": f.ride.Files, "platform": agent.Platform(),
 		"run": filepath.Base(f.lab.Dir), "trial": f.trial.ID, "target": f.trial.Target,
-		"variant": f.trial.Variant, "out": out,
+		"variant": f.trial.Variant, "out": out, "metricsHost": f.launcher().Listen(),
 	}
 	if strings.Contains(strings.Join(f.rec.Provenance.Rides, " "), "{out}") {
 		if err := os.MkdirAll(out, 0o755); err != nil {
@@ -109,13 +112,13 @@ func (f *life) board(ctx context.Context, o *system.Order, port func() (int, err
 	if err := f.equip(o, port); err != nil {
 		return err
 	}
-	return f.announce(ctx, rides, o.MetricsPorts)
+	return f.announce(ctx, rides)
 }
 
 // equip gives the processes the options that the lab's own watching takes.
 func (f *life) equip(o *system.Order, port func() (int, error)) error {
 	w := f.watched
-	profiled := len(w.Profile) > 0 && f.subject.Service.Language == "Go" && !f.apart()
+	profiled := len(w.Profile) > 0 && f.subject.Service.Language == "Go"
 	ported := profiled || strings.Contains(strings.Join(f.rec.Provenance.Rides, " "),
 		"{metricsPort}")
 	for range f.subject.Service.Processes(f.subject.Target) {
@@ -128,9 +131,10 @@ func (f *life) equip(o *system.Order, port func() (int, error)) error {
 		}
 		o.MetricsPorts = append(o.MetricsPorts, p)
 	}
+	f.pages = o.MetricsPorts
 	if w.GC && f.onJVM() {
-		// %p is the JVM's number: each has a log of its own.
-		path, err := filepath.Abs(filepath.Join(f.lab.Dir, "logs", gc.LogName(f.trial.ID, "%p")))
+		path, err := filepath.Abs(filepath.Join(f.lab.Dir, "logs",
+			gc.LogName(f.trial.ID, "{part}", "%p")))
 		if err != nil {
 			return err
 		}
@@ -153,13 +157,13 @@ func (f *life) equip(o *system.Order, port func() (int, error)) error {
 		f.rec.Watched = append(f.rec.Watched, w.Traces.String()+" of requests traced")
 	}
 	if profiled {
-		o.Append[pprofPort] = "{metricsPort}"
+		o.Append[pprofPort], o.Append[pprofHost] = "{metricsPort}", f.launcher().Listen()
 		for kind, rate := range waitRates {
 			if slices.Contains(w.Profile, kind) {
 				o.Append[rate.name] = rate.value
 			}
 		}
-		f.pprof = o.MetricsPorts[len(o.MetricsPorts)-1]
+		f.pprof = true
 	}
 	if w.Period > 0 {
 		f.rec.Watched = append(f.rec.Watched, "sampled every "+w.Period.String())
@@ -173,18 +177,37 @@ func (f *life) onJVM() bool {
 
 // announce tells the home of telemetry that a trial begins. A home that does not answer is no
 // reason not to measure.
-func (f *life) announce(ctx context.Context, rides suite.Variant, ports []int) error {
+func (f *life) announce(ctx context.Context, rides suite.Variant) error {
 	if f.lab.Home == nil || !f.watched.Home && !rides.Home && rides.Scrape == "" {
 		return nil // it would be disturbed for nothing
 	}
 	f.rec.Watched = append(f.rec.Watched, "home of telemetry")
+	bounded, cancel := context.WithTimeout(ctx, homeWait)
+	defer cancel()
+	f.heard = true
+	if err := f.lab.Home.Begin(bounded, f.named()); err != nil && ctx.Err() != nil {
+		return ctx.Err() // else the report says it
+	}
+	for _, m := range f.unsaid {
+		f.lab.Home.Mark(m)
+	}
+	return nil
+}
+
+// scrape has the home of telemetry read the pages of what rides along, of the processes that were
+// started: only now is it known at which addresses.
+func (f *life) scrape(ctx context.Context) error {
+	rides := f.plan.Suite.Variant(f.trial.Variant)
+	if !f.heard || rides.Scrape == "" {
+		return nil
+	}
 	t := f.named()
 	for i, p := range f.subject.Service.Processes(f.subject.Target) {
 		on := len(rides.Processes) == 0 || p.Name == "" ||
 			slices.Contains(rides.Processes, p.Name)
-		if rides.Scrape != "" && on && i < len(ports) {
+		if on && i < len(f.pages) && i < len(f.proc.Parts) {
 			t.Scrape = append(t.Scrape, telemetry.ScrapeTarget{
-				URL:     fmt.Sprintf("http://127.0.0.1:%d%s", ports[i], rides.Scrape),
+				URL:     "http://" + f.address(i, f.pages[i]) + rides.Scrape,
 				Service: service.ProcessName(f.subject.Service, f.subject.Target, p),
 				Every:   scrapeEvery,
 			})
@@ -192,14 +215,16 @@ func (f *life) announce(ctx context.Context, rides suite.Variant, ports []int) e
 	}
 	bounded, cancel := context.WithTimeout(ctx, homeWait)
 	defer cancel()
-	f.heard = true
-	if err := f.lab.Home.Begin(bounded, t); err != nil && ctx.Err() != nil {
+	if err := f.lab.Home.Scrape(bounded, t); err != nil && ctx.Err() != nil {
 		return ctx.Err() // else the report says it
 	}
-	for _, m := range f.unsaid {
-		f.lab.Home.Mark(m)
-	}
 	return nil
+}
+
+// address is a port of a part of the target, where it runs.
+func (f *life) address(part, port int) string {
+	host := f.proc.Parts[part].Addr().Addr()
+	return netip.AddrPortFrom(host, uint16(port)).String()
 }
 
 // mark tells the home of telemetry that a phase begins.

@@ -46,6 +46,12 @@ func (h *listener) Begin(_ context.Context, t telemetry.Trial) error {
 	return nil
 }
 
+func (h *listener) Scrape(_ context.Context, t telemetry.Trial) error {
+	h.trial = t
+	h.w.note("scrape")
+	return nil
+}
+
 func (h *listener) Mark(m telemetry.Mark) { h.w.note(m.Kind + " " + m.Name) }
 
 func (h *listener) End(context.Context) telemetry.Report {
@@ -180,7 +186,8 @@ func (w *world) collect(t *testing.T) {
 		"Total: 4000000 ns\n", at+1000)
 	dir := filepath.Join(w.dir, "logs")
 	for _, id := range []string{"b1-01-a-agent", "b1-02-a-agent"} {
-		err = errors.Join(err, os.WriteFile(filepath.Join(dir, id+".7.gc.log"), []byte(log), 0o644))
+		file := filepath.Join(dir, id+".a.7.gc.log")
+		err = errors.Join(err, os.WriteFile(file, []byte(log), 0o644))
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package trial
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -89,8 +88,8 @@ func (f *life) toProfile(part int) (profile.Subject, error) {
 	if len(f.proc.Parts) > 1 {
 		s.PIDs = []int{p.PID}
 	}
-	if f.pprof != 0 {
-		s.PprofURL = fmt.Sprintf("http://127.0.0.1:%d/debug/pprof/", f.pprof)
+	if f.pprof {
+		s.PprofURL = "http://" + f.address(part, f.pages[part]) + "/debug/pprof/"
 	}
 	return s, os.MkdirAll(dir, 0o755)
 }

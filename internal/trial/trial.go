@@ -127,8 +127,9 @@ type life struct {
 	watched suite.Observe
 	pilots  map[string]float64
 	windows []stretch
-	pprof   int  // port of a Go service's profiles; 0: it has none
-	heard   bool // the home of telemetry was told of the trial
+	pages   []int // further ports of its processes, for pages of metrics or profiles
+	pprof   bool  // it serves Go's profiles there
+	heard   bool  // the home of telemetry was told of the trial
 
 	courses []course         // loads that the meter was not told of
 	unsaid  []telemetry.Mark // marks that the home was not told of
@@ -308,7 +309,7 @@ func (f *life) launch(ctx context.Context) error {
 		return f.orExit(err)
 	}
 	f.rec.Limits.InForce, f.rec.Limits.Missing = f.proc.Limits()
-	return nil
+	return f.scrape(ctx)
 }
 
 // ready waits for the service by asking it, and notes how long each stage took from the exec on.

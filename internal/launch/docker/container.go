@@ -16,8 +16,6 @@ import (
 )
 
 const (
-	// cpuPeriodUs is the period of a processor quota, the same as for plain processes.
-	cpuPeriodUs = 100000
 	// pidsLimit is what a runaway of forks meets, and no service: it is the kernel's own bound on
 	// the processes of a machine (pid_max) where nobody has raised it.
 	pidsLimit = 32768
@@ -136,7 +134,8 @@ func (p *proc) limit(h *container.HostConfig) {
 		return
 	}
 	if p.spec.NeedsQuota() {
-		h.CPUPeriod, h.CPUQuota = cpuPeriodUs, int64(p.spec.CPUs*cpuPeriodUs)
+		h.CPUPeriod = kernel.CPUPeriodUs
+		h.CPUQuota = kernel.QuotaUs(p.spec.CPUs)
 	}
 	if own := p.spec.Alone(); own > 0 {
 		// The same for memory and for memory with swap is no swap.

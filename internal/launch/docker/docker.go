@@ -165,14 +165,6 @@ func ranges(configs []network.IPAMConfig) string {
 	return text
 }
 
-// Name implements launch.Launcher: "docker", or "docker-host" with Options.Host.
-func (l *Launcher) Name() string {
-	if l.options.Host {
-		return HostName
-	}
-	return Name
-}
-
 // Listen implements launch.Launcher: a container on the lab's bridge has its address from the
 // engine and knows none to listen at but all; one in the host's network must not be reached from
 // elsewhere.

@@ -41,11 +41,7 @@ func podGroups(mounts []kernel.Mount, name string, version int) (out []launch.Gr
 		if m.Root != "/" {
 			return nil
 		}
-		controllers := m.Controllers
-		if version == 2 {
-			controllers = []string{""}
-		}
-		for _, c := range controllers {
+		for _, c := range m.Controllers {
 			out = append(out, launch.Group{
 				Dir: filepath.Join(m.Dir, name), Controller: c, Version: version})
 		}
@@ -101,8 +97,8 @@ func podV1(g launch.Group, s launch.Spec) error {
 			inherit(g.Dir, "cpuset.cpus", kernel.CoreList(s.Cores)))
 	case "cpu":
 		if s.NeedsQuota() {
-			return errors.Join(write(g.Dir, "cpu.cfs_period_us", cpuPeriodUs),
-				write(g.Dir, "cpu.cfs_quota_us", int64(s.CPUs*cpuPeriodUs)))
+			return errors.Join(write(g.Dir, "cpu.cfs_period_us", kernel.CPUPeriodUs),
+				write(g.Dir, "cpu.cfs_quota_us", kernel.QuotaUs(s.CPUs)))
 		}
 	case "memory":
 		// Kernels before 5.11 count a child's memory only where they are told to.
@@ -131,7 +127,7 @@ func podV2(dir string, s launch.Spec) error {
 	}
 	if s.NeedsQuota() {
 		errs = append(errs, write(dir, "cpu.max",
-			fmt.Sprintf("%d %d", int64(s.CPUs*cpuPeriodUs), cpuPeriodUs)))
+			fmt.Sprintf("%d %d", kernel.QuotaUs(s.CPUs), kernel.CPUPeriodUs)))
 	}
 	if s.MemoryBytes > 0 {
 		errs = append(errs, write(dir, "memory.max", s.MemoryBytes),
@@ -174,7 +170,7 @@ func removePod(name string) error {
 		return nil // no lab gives such a name, whatever the label says
 	}
 	var errs []error
-	for _, m := range ownMounts() {
+	for _, m := range kernel.OwnMounts() {
 		if m.Root == "/" {
 			errs = append(errs, removeGroup(filepath.Join(m.Dir, name)))
 		}
@@ -193,12 +189,4 @@ func removeGroup(dir string) error {
 		time.Sleep(time.Millisecond)
 	}
 	return err
-}
-
-func ownMounts() []kernel.Mount {
-	text, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return nil // then no group is seen, which Limits tells
-	}
-	return kernel.Mounts(string(text))
 }

@@ -78,7 +78,7 @@ func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, e
 // podFor is a group for a system, or why there can be none.
 func (l *Launcher) podFor() (*pod, string) {
 	name := fmt.Sprintf("%s%d-%d", podPrefix, os.Getpid(), count.Add(1))
-	p := &pod{name: name, groups: podGroups(ownMounts(), name, l.version)}
+	p := &pod{name: name, groups: podGroups(kernel.OwnMounts(), name, l.version)}
 	if why := p.allowed(l.driver); why != "" {
 		return nil, why
 	}
@@ -185,7 +185,7 @@ func (p *proc) recognise() error {
 		return fmt.Errorf("container %s runs as root: %q in its image is root's; give the image "+
 			"another USER", p.name, p.user)
 	}
-	p.groups = kernel.Groups(ownMounts(), kernel.Paths(string(text)), p.l.version)
+	p.groups = kernel.Groups(kernel.OwnMounts(), kernel.Paths(string(text)), p.l.version)
 	return nil
 }
 

@@ -30,9 +30,6 @@ type Launcher struct {
 	running *proc
 }
 
-// Name implements launch.Launcher.
-func (*Launcher) Name() string { return "fake" }
-
 // Listen implements launch.Launcher.
 func (*Launcher) Listen() string { return "127.0.0.1" }
 

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,9 +17,18 @@ var controllersV1 = []string{"cpu", "cpuacct", "cpuset", "memory"}
 // Mount is a mounted tree of control groups (cgroups(7)).
 type Mount struct {
 	Version     int
-	Controllers []string // version 1: of those that the lab reads; it may be none
+	Controllers []string // version 1: of those that the lab reads; version 2: one, without a name
 	Root        string   // the group that is seen at Dir
 	Dir         string
+}
+
+// OwnMounts are those that this process sees; none where it cannot tell.
+func OwnMounts() []Mount {
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil // then no group is seen, which Limits tells
+	}
+	return Mounts(string(text))
 }
 
 // Mounts reads a /proc/PID/mountinfo.
@@ -35,7 +43,7 @@ func Mounts(mountinfo string) (out []Mount) {
 		m := Mount{Root: f[3], Dir: f[4]}
 		switch g[0] {
 		case "cgroup2":
-			m.Version = 2
+			m.Version, m.Controllers = 2, []string{""}
 		case "cgroup":
 			m.Version = 1
 			for c := range strings.SplitSeq(g[2], ",") {
@@ -81,11 +89,7 @@ func Groups(mounts []Mount, paths map[string]string, version int) (out []launch.
 		if m.Version != version {
 			continue
 		}
-		controllers := m.Controllers
-		if version == 2 {
-			controllers = []string{""}
-		}
-		for _, c := range controllers {
+		for _, c := range m.Controllers {
 			path, has := paths[c]
 			dir, seen := m.Below(path)
 			if !has || !seen {
@@ -106,7 +110,7 @@ func PIDs(dir string) (out []int) {
 		if err != nil || !e.IsDir() {
 			return nil
 		}
-		for f := range strings.FieldsSeq(readTrim(filepath.Join(path, "cgroup.procs"))) {
+		for f := range strings.FieldsSeq(Value(path, "cgroup.procs")) {
 			if pid, err := strconv.Atoi(f); err == nil {
 				out = append(out, pid)
 			}
@@ -124,63 +128,4 @@ func find(groups []launch.Group, controller string) (dir string, version int) {
 		}
 	}
 	return "", 0
-}
-
-// Limits reads back which limits on cores, processor time and memory the groups enforce, as
-// launch.Process.Limits says them.
-func Limits(groups []launch.Group) (inForce []string) {
-	say := func(version int, format string, args ...any) {
-		text := fmt.Sprintf(format, args...)
-		inForce = append(inForce, fmt.Sprintf("%s (cgroup v%d)", text, version))
-	}
-	if dir, v := find(groups, "cpuset"); dir != "" {
-		if cores := readTrim(filepath.Join(dir, "cpuset.cpus")); cores != "" {
-			say(v, "cpuset %s", cores)
-		}
-	}
-	if dir, v := find(groups, "cpu"); dir != "" {
-		if cpus := quota(dir, v); cpus > 0 {
-			say(v, "cpu quota %g", cpus)
-		}
-	}
-	if dir, v := find(groups, "memory"); dir != "" {
-		if limit := memoryLimit(dir, v); limit > 0 {
-			say(v, "memory %d", limit)
-		}
-	}
-	return inForce
-}
-
-// quota is processor time per second; 0 for no quota. Its files: scheduler/sched-bwc.rst for
-// version 1, admin-guide/cgroup-v2.rst for version 2, both of the kernel's documentation.
-func quota(dir string, version int) float64 {
-	text := readTrim(filepath.Join(dir, "cpu.max"))
-	if version == 1 {
-		text = readTrim(filepath.Join(dir, "cpu.cfs_quota_us")) + " " +
-			readTrim(filepath.Join(dir, "cpu.cfs_period_us"))
-	}
-	time, period, _ := strings.Cut(text, " ")
-	t, err1 := strconv.ParseFloat(time, 64)
-	p, err2 := strconv.ParseFloat(period, 64)
-	if err1 != nil || err2 != nil || t <= 0 || p <= 0 {
-		return 0 // "max" and -1 are no quota
-	}
-	return t / p
-}
-
-// unlimitedV1 is above every limit that somebody set: without one version 1 gives the largest
-// number of whole pages.
-const unlimitedV1 = 1 << 62
-
-// memoryLimit is in bytes; 0 for none.
-func memoryLimit(dir string, version int) int64 {
-	file := "memory.max"
-	if version == 1 {
-		file = "memory.limit_in_bytes"
-	}
-	n, err := strconv.ParseInt(readTrim(filepath.Join(dir, file)), 10, 64)
-	if err != nil || n >= unlimitedV1 {
-		return 0
-	}
-	return n
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -56,8 +57,9 @@ func Born(pid int) string {
 	return ""
 }
 
-func readTrim(path string) string {
-	b, err := os.ReadFile(path)
+// Value is what a file of a control group says; empty where there is none.
+func Value(dir, file string) string {
+	b, err := os.ReadFile(filepath.Join(dir, file))
 	if err != nil {
 		return ""
 	}

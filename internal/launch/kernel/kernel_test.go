@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"prony/internal/launch"
 )
 
@@ -67,8 +69,9 @@ func TestPIDs(t *testing.T) {
 func TestLimits(t *testing.T) {
 	check := func(name string, groups []launch.Group, want ...string) {
 		t.Helper()
-		if got := Limits(groups); !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q", name, got, want)
+		got, err := Limits(groups, 0, launch.Spec{Cores: []int{0}})
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, %v, want %q", name, got, err, want)
 		}
 	}
 	one := func(controllers string, dir string) (out []launch.Group) {
@@ -93,6 +96,51 @@ func TestLimits(t *testing.T) {
 	check("version 2, none", two(folder(t, "cpuset.cpus", "", "cpu.max", "max 100000",
 		"memory.max", "max")))
 	check("no group", nil)
+	above := two(folder(t, "cpuset.cpus", "0-1"))
+	if got, err := Limits(above, 0, launch.Spec{}); err != nil || len(got) > 0 {
+		t.Errorf("a group with the cores of the one above: %q, %v", got, err)
+	}
+}
+
+func TestAffinity(t *testing.T) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		t.Fatal(err)
+	}
+	var own []int
+	for i := range 1024 {
+		if set.IsSet(i) {
+			own = append(own, i)
+		}
+	}
+	check := func(pid int, cores []int, want string) {
+		t.Helper()
+		got, err := Limits(nil, pid, launch.Spec{Cores: cores})
+		if text := fmt.Sprint(got, err); text != want {
+			t.Errorf("cores %v: %s, want %s", cores, text, want)
+		}
+	}
+	check(os.Getpid(), own, "[affinity "+CoreList(own)+"] <nil>")
+	check(os.Getpid(), own[1:], "[] <nil>")
+	check(os.Getpid(), append([]int{1023}, own[1:]...), "[] <nil>")
+	check(-1, own, "[] affinity: no such process")
+}
+
+func TestUnenforced(t *testing.T) {
+	check := func(inForce, why string, s launch.Spec, want ...string) {
+		t.Helper()
+		if got := Unenforced(s, strings.Split(inForce, "; "), why); !slices.Equal(got, want) {
+			t.Errorf("of %s: %q, want %q", inForce, got, want)
+		}
+	}
+	s := launch.Spec{Cores: []int{0}, CPUs: 0.5, MemoryBytes: 1 << 20}
+	check("", "no", s, "cores [0]: no", "0.5 CPUs: no", "memory 1048576: no")
+	check("affinity 0; cpu quota 0.5", "", s, "memory 1048576")
+	check("cpuset 0; private memory 1048576", "", s, "0.5 CPUs")
+	check("memory 1048576", "", s, "cores [0]", "0.5 CPUs")
+	s.CPUs = 1 // its one core holds it
+	check("cpuset 0; memory 1048576", "no", s)
+	check("", "no", launch.Spec{})
 }
 
 func TestMemory(t *testing.T) {
@@ -169,5 +217,14 @@ func TestBorn(t *testing.T) {
 	}
 	if Born(-1) != "" || Stat(-1) != nil {
 		t.Error("there is a process -1")
+	}
+}
+
+// 0.29 of a core is 29 ms of 100: cut off, as binary fractions are, it would be told as 0.28999.
+func TestQuotaIsTheNearest(t *testing.T) {
+	for cpus, want := range map[float64]int64{0.29: 29000, 1: 100000, 1.5: 150000, 0.001: 100} {
+		if got := QuotaUs(cpus); got != want {
+			t.Errorf("%g cores: %d µs, want %d", cpus, got, want)
+		}
 	}
 }

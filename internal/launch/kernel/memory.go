@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -29,8 +28,8 @@ func ReadMemory(groups []launch.Group) (m Memory) {
 		events, peak = "memory.oom_control", "memory.max_usage_in_bytes"
 	}
 	// Either number is 0 where the kernel does not have it.
-	m.Kills, _ = keyed(readTrim(filepath.Join(dir, events)), "oom_kill")
-	m.PeakBytes, _ = strconv.ParseInt(readTrim(filepath.Join(dir, peak)), 10, 64)
+	m.Kills, _ = keyed(Value(dir, events), "oom_kill")
+	m.PeakBytes, _ = strconv.ParseInt(Value(dir, peak), 10, 64)
 	m.LimitBytes = memoryLimit(dir, version)
 	return m
 }
@@ -79,9 +78,9 @@ func SwapLimited(groups []launch.Group) bool {
 		return false
 	}
 	if version == 2 {
-		return readTrim(filepath.Join(dir, "memory.swap.max")) == "0"
+		return Value(dir, "memory.swap.max") == "0"
 	}
 	limit := memoryLimit(dir, version)
-	both := readTrim(filepath.Join(dir, "memory.memsw.limit_in_bytes"))
+	both := Value(dir, "memory.memsw.limit_in_bytes")
 	return limit > 0 && both == strconv.FormatInt(limit, 10)
 }

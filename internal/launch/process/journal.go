@@ -105,7 +105,7 @@ func reap(n note) (reaped []string, err error) {
 			if !strings.HasPrefix(filepath.Base(dir), "prony-") || filepath.Base(dir) != name {
 				continue
 			}
-			if pids := pidsIn(dir); len(pids) > 0 {
+			if pids := kernel.PIDs(dir); len(pids) > 0 {
 				reaped = append(reaped, fmt.Sprintf("processes %v", pids))
 			}
 			errs = append(errs, killGroup(dir), removeGroup(dir))

@@ -40,9 +40,6 @@ type Launcher struct {
 	count atomic.Int64 // two may be launched at once
 }
 
-// Name implements launch.Launcher.
-func (*Launcher) Name() string { return "process" }
-
 // Listen implements launch.Launcher.
 func (*Launcher) Listen() string { return "127.0.0.1" }
 
@@ -52,6 +49,8 @@ type proc struct {
 	cmd     *exec.Cmd
 	groups  *groups
 	guest   bool // in the groups of another, who removes them
+	inForce []string
+	missing []string
 	journal *Journal
 	name    string
 	began   int64
@@ -78,7 +77,7 @@ func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, e
 			"launcher did not start", s.Name)
 	}
 	if host != nil {
-		p.guest, p.groups = true, host.groups.shared()
+		p.guest, p.groups = true, host.groups
 	} else if l.NoGroup {
 		p.groups.refused = []string{"cgroup: left alone as asked"}
 	} else {
@@ -128,12 +127,11 @@ func lookPath(s launch.Spec) (string, error) {
 }
 
 func ownHierarchies() []hierarchy {
-	mounts, err1 := os.ReadFile("/proc/self/mountinfo")
-	own, err2 := os.ReadFile("/proc/self/cgroup")
-	if err1 != nil || err2 != nil {
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
 		return nil
 	}
-	return hierarchies(string(mounts), string(own))
+	return hierarchies(kernel.OwnMounts(), kernel.Paths(string(own)))
 }
 
 // start runs this very program again, which becomes the target (see Enter).
@@ -146,7 +144,7 @@ func (p *proc) start(ctx context.Context, path string) error {
 		Parent: os.Getpid(), Groups: p.groups.dirs(), Cores: p.spec.Cores,
 		Path: path, Args: p.spec.Args, Env: p.spec.Env,
 	}
-	if !p.groups.has("memory") {
+	if kernel.ReadMemory(p.groups.list).LimitBytes == 0 {
 		e.Data = p.spec.Alone()
 	}
 	text, err := json.Marshal(e)
@@ -238,50 +236,20 @@ func lastLine(s string) string {
 	return s[strings.LastIndexByte(s, '\n')+1:]
 }
 
-// noteLimits reads back from the kernel what the means other than cgroups have set, and notes which
-// limits nothing enforces.
+// noteLimits reads back from the kernel what is in force, and notes which limits nothing enforces.
 func (p *proc) noteLimits() {
-	g, pid := p.groups, p.cmd.Process.Pid
-	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(pid, &set); err != nil {
-		g.refused = append(g.refused, "affinity: "+err.Error())
-	} else if slices.Equal(setCores(&set), p.spec.Cores) {
-		g.inForce = append(g.inForce, "affinity "+kernel.CoreList(p.spec.Cores))
+	pid, refused := p.cmd.Process.Pid, slices.Clone(p.groups.refused)
+	inForce, err := kernel.Limits(p.groups.list, pid, p.spec)
+	if err != nil {
+		refused = append(refused, err.Error())
 	}
 	var data unix.Rlimit
-	err := unix.Prlimit(pid, unix.RLIMIT_DATA, nil, &data)
+	err = unix.Prlimit(pid, unix.RLIMIT_DATA, nil, &data)
 	if own := p.spec.Alone(); own > 0 && err == nil && data.Cur == uint64(own) {
-		g.inForce = append(g.inForce, fmt.Sprintf("private memory %d (rlimit)", data.Cur))
+		inForce = append(inForce, fmt.Sprintf("private memory %d (rlimit)", data.Cur))
 	}
-	g.missing = g.unenforced(p.spec)
-}
-
-// unenforced lists the limits of a spec that nothing in force holds, each with what was refused.
-func (g *groups) unenforced(s launch.Spec) (missing []string) {
-	why := ""
-	if len(g.refused) > 0 {
-		why = ": " + strings.Join(g.refused, "; ")
-	}
-	if len(s.Cores) > 0 && !g.has("cpuset") && !g.has("affinity") {
-		missing = append(missing, fmt.Sprintf("cores %v%s", s.Cores, why))
-	}
-	if s.NeedsQuota() && !g.has("cpu quota") {
-		missing = append(missing, fmt.Sprintf("%g CPUs%s", s.CPUs, why))
-	}
-	if s.MemoryBytes > 0 && !g.has("memory") && !g.has("private memory") {
-		missing = append(missing, fmt.Sprintf("memory %d%s", s.MemoryBytes, why))
-	}
-	return missing
-}
-
-func setCores(set *unix.CPUSet) []int {
-	var out []int
-	for i := range len(set) * 64 {
-		if set.IsSet(i) {
-			out = append(out, i)
-		}
-	}
-	return out
+	p.inForce = inForce
+	p.missing = kernel.Unenforced(p.spec, inForce, strings.Join(refused, "; "))
 }
 
 // Addr is on the loopback interface, where all plain processes are told to listen.
@@ -292,7 +260,7 @@ func (p *proc) Addr() netip.AddrPort {
 func (p *proc) Began() int64                        { return p.began }
 func (p *proc) Main() int                           { return p.cmd.Process.Pid }
 func (p *proc) Groups() []launch.Group              { return p.groups.list }
-func (p *proc) Limits() (inForce, missing []string) { return p.groups.inForce, p.groups.missing }
+func (p *proc) Limits() (inForce, missing []string) { return p.inForce, p.missing }
 func (p *proc) Exited() <-chan struct{}             { return p.exited }
 func (p *proc) Exit() string                        { return p.exit }
 
@@ -300,7 +268,7 @@ func (p *proc) Exit() string                        { return p.exit }
 // own processes by their group only.
 func (p *proc) PIDs() []int {
 	if len(p.groups.list) > 0 && !p.guest {
-		return pidsIn(p.groups.list[0].Dir)
+		return kernel.PIDs(p.groups.list[0].Dir)
 	}
 	return groupMembers(p.cmd.Process.Pid)
 }

@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-
-	"prony/internal/profile"
 )
 
 // jcmdLimit bounds what a JVM may take to write down its methods.
@@ -19,11 +17,11 @@ const jcmdLimit = 20 * time.Second
 
 // readJIT reads the names of code that the process made itself. Node.js writes them down as it
 // goes, a JVM when it is asked to, which is after the sampling has ended.
-func (p *process) readJIT(ctx context.Context, s profile.Subject) (note string) {
+func (p *process) readJIT(ctx context.Context) (note string) {
 	id := p.inner()
 	path := fmt.Sprintf("/proc/%d/root/tmp/perf-%s.map", p.pid, id)
 	if p.isJVM() {
-		if err := p.askJVM(ctx, s); err != nil {
+		if err := p.askJVM(ctx); err != nil {
 			return fmt.Sprintf("Java's methods have no names: %v", err)
 		}
 	}
@@ -69,12 +67,10 @@ func (p *process) isJVM() bool {
 }
 
 // askJVM has a JVM of 17 or newer write its map of methods.
-func (p *process) askJVM(ctx context.Context, s profile.Subject) error {
-	jcmd := s.Tools.Jcmd
-	if jcmd == "" {
-		if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.pid)); err == nil {
-			jcmd = filepath.Join(filepath.Dir(exe), "jcmd")
-		}
+func (p *process) askJVM(ctx context.Context) error {
+	jcmd := "" // beside the process's java, or else in PATH
+	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.pid)); err == nil {
+		jcmd = filepath.Join(filepath.Dir(exe), "jcmd")
 	}
 	if _, err := os.Stat(jcmd); err != nil {
 		if jcmd, err = exec.LookPath("jcmd"); err != nil {

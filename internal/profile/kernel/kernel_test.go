@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -45,24 +44,7 @@ func build(t *testing.T, language string) string {
 func run(t *testing.T, program string, args ...string) (profile.Subject, io.Reader) {
 	t.Helper()
 	cmd := exec.Command(program, args...)
-	in, err := cmd.StdinPipe() // Go's ends with it, even if this test is killed
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		var killed *exec.ExitError
-		err := errors.Join(in.Close(), cmd.Process.Kill())
-		if ended := cmd.Wait(); err != nil || ended != nil && !errors.As(ended, &killed) {
-			t.Error(err, ended)
-		}
-	})
+	out := profiletest.Run(t, cmd)
 	return profile.Subject{PID: cmd.Process.Pid, Runtime: "native", Dir: t.TempDir()}, out
 }
 

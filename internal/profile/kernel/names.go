@@ -10,15 +10,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"prony/internal/profile"
 )
 
 // names turns addresses into names of functions. What has none is named by its file, "[libc.so.6]",
 // or by what the kernel calls its memory, "[anon]"; a name is never guessed. The place in the file
 // is left out: it would make a thousand frames of one that says no more.
 type names struct {
-	subject   profile.Subject
 	processes map[int]*process
 	files     map[string]*symbols // by path; nil: it could not be read
 	kernel    *symbols
@@ -39,8 +36,8 @@ type mapping struct {
 
 // newNames reads what the processes have in memory, in case they have ended when the names are
 // wanted.
-func newNames(pids []int, s profile.Subject) *names {
-	n := &names{subject: s, processes: map[int]*process{}, files: map[string]*symbols{}}
+func newNames(pids []int) *names {
+	n := &names{processes: map[int]*process{}, files: map[string]*symbols{}}
 	for _, pid := range pids {
 		n.processes[pid] = &process{pid: pid}
 		if maps, err := readMappings(pid); err == nil { // else refresh tells
@@ -60,7 +57,7 @@ func (n *names) refresh(ctx context.Context) (notes []string) {
 			continue
 		}
 		p.mappings = maps
-		if note := p.readJIT(ctx, n.subject); note != "" {
+		if note := p.readJIT(ctx); note != "" {
 			notes = append(notes, note)
 		}
 	}

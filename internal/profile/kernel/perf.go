@@ -95,7 +95,7 @@ func (Perf) Start(ctx context.Context, s profile.Subject, kind string) (profile.
 	}
 	p := &perf{pids: s.Processes(), cores: s.Cores, ended: make(chan error, 1)}
 	p.file = filepath.Join(s.Dir, fmt.Sprintf("perf-%d.data", s.PID))
-	p.names = newNames(p.pids, s)
+	p.names = newNames(p.pids)
 	if err := p.start(ctx); err != nil {
 		return nil, fmt.Errorf("start perf: %w", err)
 	}

@@ -134,7 +134,7 @@ func (t *tracing) start(s profile.Subject) error {
 	if err := spec.Variables["least"].Set(uint64(leastAway)); err != nil {
 		return fmt.Errorf("set the shortest time that counts: %w", err)
 	}
-	t.names = newNames(t.pids, s)
+	t.names = newNames(t.pids)
 	if t.all, err = ebpf.NewCollection(spec); err != nil {
 		return fmt.Errorf("load the program: %w", err)
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	defaultPort  = 9229 // where SIGUSR1 opens the inspector (nodejs.org/api/debugger)
+	firstPort    = 9229 // where SIGUSR1 opens the inspector (nodejs.org/api/debugger)
 	portsPerNode = 64   // a cluster's processes take the ports after the first one's
 	answerBytes  = 256 << 20
 	openPoll     = 10 * time.Millisecond
@@ -43,28 +43,19 @@ type inspector struct {
 	last    int
 }
 
-// connect finds the inspector of a process among the ports that it listens on, from the given one
-// upwards. Where there is none it is opened by SIGUSR1.
-func connect(ctx context.Context, pid, port int) (one *inspector, opened bool, err error) {
-	if port == 0 {
-		port = defaultPort
-	}
-	from := []int{port}
-	if port != defaultPort {
-		from = append(from, defaultPort)
-	}
+// connect finds the inspector of a process among the ports that it listens on. Where there is none
+// it is opened by SIGUSR1.
+func connect(ctx context.Context, pid int) (one *inspector, opened bool, err error) {
 	tick := time.NewTicker(openPoll)
 	defer tick.Stop()
 	for {
-		for _, first := range from {
-			at, err := listening(pid, first)
-			if err != nil {
-				return nil, opened, err
-			}
-			if at > 0 {
-				one, err := dial(ctx, at)
-				return one, opened, err
-			}
+		at, err := listening(pid)
+		if err != nil {
+			return nil, opened, err
+		}
+		if at > 0 {
+			one, err := dial(ctx, at)
+			return one, opened, err
 		}
 		if !opened {
 			if err := signal(pid); err != nil {
@@ -75,7 +66,7 @@ func connect(ctx context.Context, pid, port int) (one *inspector, opened bool, e
 		select {
 		case <-ctx.Done():
 			return nil, opened, fmt.Errorf("find the inspector of process %d: it listens on no "+
-				"port from %d or %d upwards: %w", pid, port, defaultPort, ctx.Err())
+				"port from %d upwards: %w", pid, firstPort, ctx.Err())
 		case <-tick.C:
 		}
 	}
@@ -100,8 +91,8 @@ func signal(pid int) error {
 	return nil
 }
 
-// listening is the lowest port, of so many from the first one, that a process listens on; 0: none.
-func listening(pid, first int) (int, error) {
+// listening is the lowest port of an inspector that a process listens on; 0: none.
+func listening(pid int) (int, error) {
 	fds, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 	if err != nil || len(fds) == 0 {
 		return 0, fmt.Errorf("read the sockets of process %d: it has none, or is gone", pid)
@@ -129,7 +120,7 @@ func listening(pid, first int) (int, error) {
 			return 0, fmt.Errorf("read the sockets of process %d: port %q: %w", pid, hex, err)
 		}
 		at := int(port)
-		if at >= first && at < first+portsPerNode && (found == 0 || at < found) {
+		if at >= firstPort && at < firstPort+portsPerNode && (found == 0 || at < found) {
 			found = at
 		}
 	}

@@ -75,7 +75,7 @@ func (c V8) Start(ctx context.Context, s profile.Subject, kind string) (profile.
 	}
 	run := &session{kind: kind, method: m}
 	for _, pid := range s.Processes() {
-		if err := run.add(ctx, pid, s); err != nil {
+		if err := run.add(ctx, pid); err != nil {
 			return nil, errors.Join(fmt.Errorf("start V8's profiler in process %d: %w", pid, err),
 				run.close())
 		}
@@ -95,8 +95,8 @@ type session struct {
 	opened     int // of them, by the signal
 }
 
-func (s *session) add(ctx context.Context, pid int, subject profile.Subject) error {
-	one, opened, err := connect(ctx, pid, subject.InspectPort)
+func (s *session) add(ctx context.Context, pid int) error {
+	one, opened, err := connect(ctx, pid)
 	if err != nil {
 		return err
 	}

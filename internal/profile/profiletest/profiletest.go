@@ -8,6 +8,7 @@ import (
 	"archive/zip"
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -36,6 +37,25 @@ const tick = 10 * time.Millisecond
 // this test is killed.
 func Start(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
+	out := run(t, cmd, cmd.Wait)
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+		t.Fatalf("the program says %q, error %v", line, err)
+	}
+}
+
+// Run runs any program, kills it in the end, and returns what it says.
+func Run(t *testing.T, cmd *exec.Cmd) io.Reader {
+	t.Helper()
+	return run(t, cmd, func() error {
+		err := cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+		return err
+	})
+}
+
+// run runs a program whose standard input ends with the test; end waits for it then.
+func run(t *testing.T, cmd *exec.Cmd, end func() error) io.Reader {
+	t.Helper()
 	cmd.Stderr = t.Output()
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -49,16 +69,11 @@ func Start(t *testing.T, cmd *exec.Cmd) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := in.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := cmd.Wait(); err != nil {
+		if err := errors.Join(in.Close(), end()); err != nil {
 			t.Error(err)
 		}
 	})
-	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
-		t.Fatalf("the program says %q, error %v", line, err)
-	}
+	return out
 }
 
 // Take profiles a subject while it spends so much processor time: a profile's samples are bought

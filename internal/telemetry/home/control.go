@@ -42,6 +42,11 @@ func (h *Home) handler() http.Handler {
 			return nil, h.begin(r.Context(), t)
 		})
 	})
+	m.HandleFunc("POST /prony/scrape", func(w http.ResponseWriter, r *http.Request) {
+		order(w, r, maxOrder, func(t telemetry.Trial) (any, error) {
+			return nil, h.scrape(t)
+		})
+	})
 	m.HandleFunc("POST /prony/mark", func(w http.ResponseWriter, r *http.Request) {
 		order(w, r, maxOrder, func(m telemetry.Mark) (any, error) {
 			return nil, h.mark(r.Context(), m)
@@ -119,6 +124,18 @@ func (h *Home) begin(ctx context.Context, t telemetry.Trial) error {
 		u.Partial = telemetry.Also(u.Partial, err.Error())
 	}
 	return nil
+}
+
+// scrape reads a trial's pages, and remembers them for a home that goes on after this one.
+func (h *Home) scrape(t telemetry.Trial) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	u := h.find(t.ID)
+	if u == nil {
+		return fmt.Errorf("scrape trial %s: it is not under way", t.ID)
+	}
+	u.Trial.Scrape = t.Scrape
+	return h.stores.Scrape(u.Trial)
 }
 
 func (h *Home) find(id string) *telemetry.Under {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -61,8 +62,18 @@ func (f *fakes) ConsumeMetrics(_ context.Context, d pmetric.Metrics) error {
 	return f.say("metrics")
 }
 func (f *fakes) Handler() http.Handler         { return http.NotFoundHandler() }
-func (f *fakes) Begin(t telemetry.Trial) error { return f.say("begin " + t.ID) }
-func (f *fakes) Mark(m telemetry.Mark) error   { return f.say(m.Kind + " " + m.Name) }
+func (f *fakes) Begin(t telemetry.Trial) error { return f.say(f.pages("begin", t)) }
+
+func (f *fakes) Scrape(t telemetry.Trial) error { return f.say(f.pages("scrape", t)) }
+
+// pages is what is said of a trial, with its pages.
+func (f *fakes) pages(what string, t telemetry.Trial) string {
+	for _, page := range t.Scrape {
+		what += " " + page.URL
+	}
+	return what + " " + t.ID
+}
+func (f *fakes) Mark(m telemetry.Mark) error { return f.say(m.Kind + " " + m.Name) }
 func (f *fakes) End(id string) (map[string]result.Told, Fates, error) {
 	told := map[string]result.Told{"high": {Spans: 4}}
 	return told, f.fates, errors.Join(f.say("end "+id), f.ended)
@@ -247,6 +258,32 @@ func TestMarks(t *testing.T) {
 	if err != nil || strings.Count(string(data), "\n") != 4 ||
 		!strings.HasPrefix(first, `{"run":"r","target":"shop","trial":"a","kind":"phase"`) {
 		t.Errorf("%s, %v", data, err)
+	}
+}
+
+// Pages are read from when their trial's processes were started, and remembered for a home that
+// goes on; nobody else's are.
+func TestPages(t *testing.T) {
+	f := &fakes{}
+	h := up(t, Config{Open: func(string) (Stores, error) { return f, nil }})
+	if err := h.begin(t.Context(), telemetry.Trial{ID: "a", Target: "shop"}); err != nil {
+		t.Fatal(err)
+	}
+	there := []telemetry.ScrapeTarget{{URL: "http://10.9.8.7:1/metrics"}}
+	if err := h.scrape(telemetry.Trial{ID: "b", Scrape: there}); err == nil {
+		t.Error("a trial that is not under way is scraped")
+	}
+	if err := h.scrape(telemetry.Trial{ID: "a", Scrape: there}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "scrape http://10.9.8.7:1/metrics a"; !slices.Contains(f.told, want) {
+		t.Errorf("the stores were told %q, not %q", f.told, want)
+	}
+	h.writing.Lock()
+	defer h.writing.Unlock()
+	u := h.stats(t.Context()).Trials
+	if len(u) != 1 || len(u[0].Trial.Scrape) != 1 || u[0].Trial.Target != "shop" {
+		t.Errorf("a home that goes on would know of %+v", u)
 	}
 }
 

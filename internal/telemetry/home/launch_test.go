@@ -368,7 +368,7 @@ func TestCoresAndNice(t *testing.T) {
 	if len(cores) < 2 {
 		t.Skip("there is one core only")
 	}
-	c := launched(t, telemetry.LaunchSpec{Dir: t.TempDir(), Cores: cores[1:2], Nice: 7})
+	c := launched(t, telemetry.LaunchSpec{Dir: t.TempDir(), Cores: cores[1:2]})
 	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", c.PID()))
 	if err != nil {
 		t.Fatal(err)
@@ -383,8 +383,8 @@ func TestCoresAndNice(t *testing.T) {
 				cores[1])
 		}
 		// The system call counts from 20 downwards (getpriority(2)).
-		if nice, err := unix.Getpriority(unix.PRIO_PROCESS, tid); err != nil || 20-nice != 7 {
-			t.Errorf("thread %d has niceness %d, %v; want 7", tid, 20-nice, err)
+		if nice, err := unix.Getpriority(unix.PRIO_PROCESS, tid); err != nil || 20-nice != 10 {
+			t.Errorf("thread %d has niceness %d, %v; want 10", tid, 20-nice, err)
 		}
 	}
 	runtime.LockOSThread()
@@ -392,9 +392,6 @@ func TestCoresAndNice(t *testing.T) {
 	var after unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &after); err != nil || after != mine {
 		t.Errorf("the lab itself was moved, %v", err)
-	}
-	if cpu, err := c.CPU(); err != nil || cpu <= 0 || cpu > time.Minute {
-		t.Errorf("it took %v of processor time, %v", cpu, err)
 	}
 }
 
@@ -423,15 +420,10 @@ func TestDoesNotComeUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
-	at := taken.Addr().String()
+	const nobodys = "192.0.2.1" // of no machine (RFC 5737)
 	_, err = telemetry.Launch(t.Context(), telemetry.LaunchSpec{Program: self, Dir: t.TempDir(),
-		HTTP: at})
-	if err == nil || !strings.Contains(err.Error(), "listen for telemetry on "+at) {
+		Listen: nobodys})
+	if err == nil || !strings.Contains(err.Error(), "listen for telemetry on "+nobodys) {
 		t.Errorf("%v, want the home's own words", err)
 	}
 	_, err = telemetry.Launch(t.Context(),

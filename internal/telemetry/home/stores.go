@@ -30,6 +30,7 @@ type Stores interface {
 	ConsumeOwn(context.Context, pmetric.Metrics) (map[string]int64, error)
 	Handler() http.Handler // Prometheus' HTTP interface
 	Begin(telemetry.Trial) error
+	Scrape(telemetry.Trial) error // from now on
 	Mark(telemetry.Mark) error
 	// End returns what a trial told by window, and what was kept of it.
 	End(trial string) (map[string]result.Told, Fates, error)
@@ -62,6 +63,7 @@ func (none) ConsumeOwn(context.Context, pmetric.Metrics) (map[string]int64, erro
 }
 func (none) Handler() http.Handler                             { return http.NotFoundHandler() }
 func (none) Begin(telemetry.Trial) error                       { return nil }
+func (none) Scrape(telemetry.Trial) error                      { return nil }
 func (none) Mark(telemetry.Mark) error                         { return nil }
 func (none) End(string) (map[string]result.Told, Fates, error) { return nil, Fates{}, nil }
 func (none) Fates() Fates                                      { return Fates{} }
@@ -115,6 +117,8 @@ func (s *stores) Begin(t telemetry.Trial) error {
 	s.dropped[t.ID] = s.pointsDropped()
 	return errors.Join(s.spans.Begin(t), s.logs.Begin(t), s.metrics.Scrape(t))
 }
+
+func (s *stores) Scrape(t telemetry.Trial) error { return s.metrics.Scrape(t) }
 
 func (s *stores) pointsDropped() (n int64) {
 	for _, d := range s.metrics.Stats().Dropped {

@@ -17,9 +17,6 @@ const (
 	Uniform = "uniform" // of a sample in which every trace had the same chance
 )
 
-// Classes are all of them, the weightiest first.
-var Classes = []string{Asked, Failed, Slow, Uniform}
-
 // The sets of a window in which a trace may find a place. Asked ones have two, so that neither the
 // slow nor the usual ones are lost when there are more of them than places.
 const (

@@ -23,10 +23,9 @@ type Filter struct {
 	Target  string
 	Window  string
 	ID      string // of the trace, or how it begins
-	Class   string // one of Classes
+	Class   string // one of those of kept traces, as Failed
 	Service string // that has a span in it
 	Min     int64  // duration in ns, inclusive
-	Max     int64  // likewise
 	Slowest bool   // the slowest first; otherwise by their start
 	Limit   int
 }
@@ -37,7 +36,7 @@ func (f *Filter) holds(t *Trace) bool {
 		(f.Window == "" || f.Window == t.Window) &&
 		strings.HasPrefix(t.TraceID, strings.ToLower(f.ID)) &&
 		(f.Class == "" || slices.Contains(t.Classes, f.Class)) &&
-		t.DurationNs >= f.Min && (f.Max == 0 || t.DurationNs <= f.Max) &&
+		t.DurationNs >= f.Min &&
 		(f.Service == "" || slices.ContainsFunc(t.Spans, func(s Span) bool {
 			return s.Service == f.Service
 		}))

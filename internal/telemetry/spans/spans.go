@@ -107,7 +107,6 @@ type Store struct {
 
 	trials    Roll[*trial]
 	pending   assembly
-	asked     map[pcommon.TraceID]bool
 	keptBytes int64
 	total     Counts
 	exportErr error
@@ -129,8 +128,7 @@ type trial struct {
 // Open makes the folder if it is not there and appends to the files in it. A line that a crash tore
 // is closed, so that the next one is whole.
 func Open(dir string, o Options) (*Store, error) {
-	s := &Store{o: o.withDefaults(), asked: map[pcommon.TraceID]bool{},
-		stop: make(chan struct{}), done: make(chan struct{})}
+	s := &Store{o: o.withDefaults(), stop: make(chan struct{}), done: make(chan struct{})}
 	s.pending.byID = map[pcommon.TraceID]*pending{}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("open spans: %w", err)
@@ -187,29 +185,12 @@ func (s *Store) Mark(m telemetry.Mark) error {
 	return s.trials.Mark(m)
 }
 
-// maxAsked ids are remembered; asking for more forgets all earlier ones that have not come.
-const maxAsked = 100_000
-
-// Ask makes traces count as asked for, whatever they carry themselves.
-func (s *Store) Ask(ids ...pcommon.TraceID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, id := range ids {
-		if len(s.asked) >= maxAsked {
-			clear(s.asked)
-		}
-		s.asked[id] = true
-	}
-}
-
 // Wanted says whether a trace is kept so far or may still be.
 func (s *Store) Wanted(id pcommon.TraceID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.pending.byID[id] != nil || s.asked[id] {
-		return true
-	}
-	return slices.ContainsFunc(s.trials, func(t *trial) bool { return t.kept[id] != nil })
+	return s.pending.byID[id] != nil ||
+		slices.ContainsFunc(s.trials, func(t *trial) bool { return t.kept[id] != nil })
 }
 
 // ConsumeTraces takes spans in. It keeps references to them: they must not be changed afterwards.
@@ -260,8 +241,7 @@ func (s *Store) consume(t *trial, span ptrace.Span, service string, now, wall in
 	}
 	p := s.pending.byID[id]
 	if p == nil {
-		p = &pending{id: id, trial: t, asked: s.asked[id]}
-		delete(s.asked, id)
+		p = &pending{id: id, trial: t}
 		s.pending.byID[id] = p
 	} else {
 		s.pending.unlink(p)

@@ -1,0 +1,115 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"prony/internal/launch"
+)
+
+// CPUPeriodUs is the period of a processor quota. The kernel's default: shorter ones throttle in
+// smaller pieces at a higher price (Documentation/scheduler/sched-bwc.rst).
+const CPUPeriodUs = 100000
+
+// QuotaUs is the processor time in a period of so many cores, the nearest that there is.
+func QuotaUs(cpus float64) int64 { return int64(math.Round(cpus * CPUPeriodUs)) }
+
+// Limits reads back which limits of a spec are in force, as launch.Process.Limits says them: on
+// cores, processor time and memory by the groups, and on cores by the affinity of a process. With
+// process 0 only the groups are looked at; the error is about the affinity alone.
+func Limits(groups []launch.Group, pid int, s launch.Spec) (inForce []string, err error) {
+	say := func(version int, format string, args ...any) {
+		text := fmt.Sprintf(format, args...)
+		inForce = append(inForce, fmt.Sprintf("%s (cgroup v%d)", text, version))
+	}
+	// A group that was given no cores has all those of the group above.
+	if dir, v := find(groups, "cpuset"); dir != "" && len(s.Cores) > 0 {
+		if cores := Value(dir, "cpuset.cpus"); cores != "" {
+			say(v, "cpuset %s", cores)
+		}
+	}
+	if dir, v := find(groups, "cpu"); dir != "" {
+		if cpus := quota(dir, v); cpus > 0 {
+			say(v, "cpu quota %g", cpus)
+		}
+	}
+	if dir, v := find(groups, "memory"); dir != "" {
+		if limit := memoryLimit(dir, v); limit > 0 {
+			say(v, "memory %d", limit)
+		}
+	}
+	if pid == 0 {
+		return inForce, nil
+	}
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(pid, &set); err != nil {
+		return inForce, fmt.Errorf("affinity: %w", err)
+	}
+	other := func(core int) bool { return !set.IsSet(core) }
+	if set.Count() == len(s.Cores) && !slices.ContainsFunc(s.Cores, other) {
+		inForce = append(inForce, "affinity "+CoreList(s.Cores))
+	}
+	return inForce, nil
+}
+
+// Unenforced lists the limits of a spec that nothing in force holds, each with the reason if there
+// is one. Private memory is what rlimits hold.
+func Unenforced(s launch.Spec, inForce []string, why string) (missing []string) {
+	if why != "" {
+		why = ": " + why
+	}
+	has := func(what string) bool {
+		return slices.ContainsFunc(inForce, func(s string) bool {
+			return strings.HasPrefix(s, what)
+		})
+	}
+	if len(s.Cores) > 0 && !has("cpuset") && !has("affinity") {
+		missing = append(missing, fmt.Sprintf("cores %v%s", s.Cores, why))
+	}
+	if s.NeedsQuota() && !has("cpu quota") {
+		missing = append(missing, fmt.Sprintf("%g CPUs%s", s.CPUs, why))
+	}
+	if s.MemoryBytes > 0 && !has("memory") && !has("private memory") {
+		missing = append(missing, fmt.Sprintf("memory %d%s", s.MemoryBytes, why))
+	}
+	return missing
+}
+
+// quota is processor time per second; 0 for no quota. Its files: scheduler/sched-bwc.rst for
+// version 1, admin-guide/cgroup-v2.rst for version 2, both of the kernel's documentation.
+func quota(dir string, version int) float64 {
+	text := Value(dir, "cpu.max")
+	if version == 1 {
+		text = Value(dir, "cpu.cfs_quota_us") + " " +
+			Value(dir, "cpu.cfs_period_us")
+	}
+	time, period, _ := strings.Cut(text, " ")
+	t, err1 := strconv.ParseFloat(time, 64)
+	p, err2 := strconv.ParseFloat(period, 64)
+	if err1 != nil || err2 != nil || t <= 0 || p <= 0 {
+		return 0 // "max" and -1 are no quota
+	}
+	return t / p
+}
+
+// unlimitedV1 is above every limit that somebody set: without one version 1 gives the largest
+// number of whole pages.
+const unlimitedV1 = 1 << 62
+
+// memoryLimit is in bytes; 0 for none.
+func memoryLimit(dir string, version int) int64 {
+	file := "memory.max"
+	if version == 1 {
+		file = "memory.limit_in_bytes"
+	}
+	n, err := strconv.ParseInt(Value(dir, file), 10, 64)
+	if err != nil || n >= unlimitedV1 {
+		return 0
+	}
+	return n
+}
