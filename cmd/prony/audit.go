@@ -45,6 +45,9 @@ what others are, as in "Lat=p99:ms" where a unit is in none of the cells; meanin
 
   ` + meanings() + `
 
+Lines of a table that it cannot read are told first, with why. A column that is in none of the files
+is an error.
+
 It exits with 4 when there is a contradiction, with 1 when a file could not be read.`,
 		Example: `  prony audit README.md
   prony audit results/RUN wrk.txt k6-summary.json
@@ -82,14 +85,21 @@ type audited struct {
 }
 
 // audit reads each file; one that cannot be read keeps none of the others from being told.
-func (a *app) audit(files []string, cols audit.Columns, asJSON bool) error {
+func (a *app) audit(files []string, cols *audit.Columns, asJSON bool) error {
 	all, errs, contradictions := audited{auditVersion, []*audit.Result{}}, []error{}, 0
+	var documents []*audit.Document
 	for _, file := range files {
 		d, err := audit.Open(file, cols)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
+		documents = append(documents, d)
+	}
+	if err := cols.Unknown(); err != nil {
+		return usageError{errors.Join(append(errs, err)...)}
+	}
+	for _, d := range documents {
 		r := audit.Audit(d)
 		contradictions += r.Count(audit.Contradiction)
 		all.Files = append(all.Files, r)

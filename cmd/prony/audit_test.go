@@ -45,6 +45,11 @@ func TestAuditExitsAsItFinds(t *testing.T) {
 	check(exitError, []string{"holds no results", "--column NAME=MEANING"}, words)
 	check(exitError, []string{"no such file"}, "absent.md")
 	check(exitUsage, []string{"want NAME=MEANING"}, "--column", "Speed", contradicts)
+	check(exitUsage, []string{`there is no column "Speed"; there are `, "Requests/s"}, "--column",
+		"Speed=rate", contradicts)
+	check(exitUsage, []string{`no column "Speed"`, "no such file"}, "--column", "Speed=rate",
+		"absent.csv")
+	check(exitInvalid, []string{"could not read 3 lines:", `Requests/s "TOO SLOW"`}, contradicts)
 	check(exitUsage, []string{"want prony audit FILE"})
 	check(exitFine, []string{"p99.9", "exits with 4", "trials.ndjson"}, "--help")
 }

@@ -25,7 +25,8 @@ func (a *app) buildCmd() *cobra.Command {
 		Long: `Build makes the artifacts of services, each in a private copy of its folder below
 .prony/build, several at once as processors and memory allow. A build is taken again as long as
 sources, steps and tool versions stay the same. What the steps printed is in build.log beside the
-copy. Run does it by itself.
+copy. Run does it by itself. A build that succeeds removes earlier copies of the same build that
+nothing has used for 7 days and no lab holds.
 
 With --images it also builds the container's image of each from its Dockerfile, with Docker, and
 notes how large it is: tables that ask for the column "image" have it then.`,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +13,7 @@ import (
 	"prony/internal/pace"
 	"prony/internal/result"
 	"prony/internal/slo"
+	"prony/internal/summary"
 )
 
 // capacityFlags say what is looked for, beside the load itself.
@@ -153,7 +153,7 @@ func (a *app) capacity(ctx context.Context, target string, f *capacityFlags) err
 	}
 	p.options.Offer = o.step
 	p.options.Progress = func(t capacity.Tried) { a.say(t.Line()) }
-	r := &capacityReport{Target: target, Reproduce: shellLine(a.command())}
+	r := &capacityReport{Target: target, Reproduce: summary.Shell(a.command())}
 	err = r.measure(ctx, p, f)
 	if e := a.printCapacity(r, p.options.SLO, f.asJSON); err == nil {
 		err = e
@@ -238,15 +238,4 @@ func (a *app) printCapacity(r *capacityReport, objectives []slo.Objective, asJSO
 	}
 	_, err := fmt.Fprintf(w, "reproduce  %s\n", r.Reproduce)
 	return err
-}
-
-// shellLine quotes what a shell would not leave alone.
-func shellLine(args []string) string {
-	out := make([]string, len(args))
-	for i, arg := range args {
-		if out[i] = arg; arg == "" || strings.ContainsAny(arg, " \t\n'\"\\<>|&;$`(){}[]*?!#~%") {
-			out[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(out, " ")
 }

@@ -103,10 +103,3 @@ func TestCapacityNobodyListens(t *testing.T) {
 	}
 	has(t, "stdout", stdout, "not found: offer step 1 (warm-up)", "reproduce")
 }
-
-func TestShellLine(t *testing.T) {
-	got := shellLine([]string{"prony", "capacity", "a b", "p99<5ms", "it's", ""})
-	if want := `prony capacity 'a b' 'p99<5ms' 'it'\''s' ''`; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-}

@@ -42,7 +42,7 @@ func (f *compareFlags) add(c *cobra.Command) {
 		"metrics, such as throughput, p99 or half/p99 (that of one load); all shows all")
 	fs.StringVar(&f.control, "control", "", "row of both runs, of the same artifact, to divide by")
 	fs.BoolVar(&f.unlike, "unlike", false, "compare even what was not measured in the same way")
-	fs.StringVarP(&f.out, "output", "o", "", "file to write (default: standard output)")
+	addOutput(fs, &f.format, &f.out, "text, markdown, csv, json or html")
 }
 
 func (a *app) compareCmd() *cobra.Command {
@@ -72,7 +72,6 @@ faster, slower or cannot be told apart; and where not, how small a difference so
 		},
 	}
 	f.add(c)
-	c.Flags().StringVar(&f.format, "format", "text", "text, markdown, csv, json or html")
 	return c
 }
 

@@ -109,8 +109,9 @@ func TestHostIsRefused(t *testing.T) {
 			t.Errorf("--host %s: exit %d, want %d; %s", bar, got, exit, stderr)
 		}
 	}
-	check("fit", exitInvalid, "steal (31 % stolen)")
-	check("doubtful", exitInvalid, "prony doctor")
+	check("fit", exitError, "prony: refuse to measure: the host is unfit and fit is demanded: "+
+		"steal (31 % stolen)")
+	check("doubtful", exitError, "prony doctor")
 	check("any", exitFine, "the host is unfit")
 	check("good", exitUsage, "fit, doubtful, any")
 	runs, err := filepath.Glob(filepath.Join(root, "results", "*"))
@@ -147,4 +148,5 @@ func TestNothingIsRefused(t *testing.T) {
 	check("--latest -1", "trend", run, "--latest", "-1")
 	check("--allow-invalid -1", "gate", run, "--allow-invalid", "-1")
 	check("add -o FILE", "gate", run, "--format", "json", "--github")
+	check("add -o FILE", "gate", run, "--format", "csv", "--github")
 }

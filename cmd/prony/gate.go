@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
@@ -53,7 +52,6 @@ their own. What only one side has is an error: name rows then.
 	fs.IntVar(&f.invalid, "allow-invalid", 0, "trials of a side that may be INVALID or failed")
 	fs.StringVar(&f.inconclusive, "inconclusive", "",
 		"what the exit code makes of it: pass or fail")
-	fs.StringVar(&f.format, "format", "text", "text, markdown, json or html")
 	fs.BoolVar(&f.github, "github", false, "annotate the change on GitHub, too (workflow commands)")
 	return c
 }
@@ -67,10 +65,11 @@ func (a *app) gate(args []string, f *gateFlags) error {
 	printGate, known := map[string]func(io.Writer, comparison.Gate) error{
 		"": comparison.GateText, "text": comparison.GateText, "json": comparison.GateJSON,
 		"markdown": comparison.GateMarkdown, "md": comparison.GateMarkdown, "html": gatePage,
+		"csv": comparison.GateCSV,
 	}[f.format]
 	if !known {
-		return usageError{fmt.Errorf("there is no format %q; there are text, markdown, json "+
-			"and html", f.format)}
+		return usageError{fmt.Errorf("there is no format %q; there are text, markdown, csv, "+
+			"json and html", f.format)}
 	}
 	if err := f.page(); err != nil {
 		return err
@@ -78,9 +77,9 @@ func (a *app) gate(args []string, f *gateFlags) error {
 	if f.invalid < 0 {
 		return usageError{fmt.Errorf("--allow-invalid %d: want 0 or more", f.invalid)}
 	}
-	if f.github && f.format == "json" && f.out == "" {
-		return usageError{errors.New("--github and --format json would both be written to " +
-			"standard output: add -o FILE")}
+	if f.github && (f.format == "json" || f.format == "csv") && f.out == "" {
+		return usageError{fmt.Errorf("--github and --format %s would both be written to "+
+			"standard output: add -o FILE", f.format)}
 	}
 	limits, err := comparison.ParseLimits(f.metrics, f.limits)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
@@ -282,6 +283,9 @@ func (f *loadFlags) request(path string, s *load.Spec) error {
 			s.Connections = sc.Connections
 		}
 		return err
+	}
+	if f.method == http.MethodHead && f.given("want") {
+		return fmt.Errorf("--want: the answer to a HEAD has no body")
 	}
 	r := load.Request{
 		Method: f.method, Path: path, Type: f.kind, Status: f.status, Want: f.want,

@@ -72,10 +72,9 @@ func (a *app) queryCmd() *cobra.Command {
 	fs.StringVar(&f.at, "at", "", "one moment: end, a time (RFC 3339), or Unix time in seconds")
 	fs.StringVar(&f.trial, "trial", "", "look at this trial's time and series alone")
 	fs.DurationVar(&f.step, "step", 0, "between points (default: 1s, or more in a long run)")
-	fs.StringVar(&f.format, "format", "text", "text, json (as Prometheus answers) or csv")
 	fs.BoolVar(&f.list, "list", false, "list the metrics that there are")
 	fs.StringVar(&f.serve, "serve", "", "serve Prometheus' HTTP API on this address instead")
-	fs.StringVarP(&f.out, "output", "o", "", "file to write (default: standard output)")
+	addOutput(fs, &f.format, &f.out, "text, json (as Prometheus answers) or csv")
 	return c
 }
 

@@ -48,23 +48,22 @@ For a spreadsheet there is csv: a row a target, load and metric. For a notebook 
 is parquet, one table a file: trials has a row a trial and load with all that its record says,
 summary the rows of csv, series a row an interval.`,
 		Example: `  prony report results/2026-11-21T03-40-11Z
-  prony report results/2026-11-21T03-40-11Z --format html -o report.html
+  prony report results/2026-11-21T03-40-11Z -o report.html
   prony report results/2026-11-21T03-40-11Z --update README.md --columns essential --fold
-  prony report results/2026-11-21T03-40-11Z --format parquet --table series -o series.parquet`,
+  prony report results/2026-11-21T03-40-11Z -o series.parquet --table series`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			_, err := a.report(args[0], *f)
 			return err
 		},
 	}
 	fs := c.Flags()
-	fs.StringVar(&f.format, "format", "text", "text, markdown, csv, json, html or parquet")
 	fs.StringVar(&f.table, "table", "trials", "of parquet: trials, summary or series")
 	fs.StringVar(&f.columns, "columns", "all", "of markdown: all or essential")
 	fs.BoolVar(&f.fold, "fold", false, "of markdown: footnotes are opened by a click")
 	fs.StringVar(&f.update, "update", "", "Markdown file whose section is to be rewritten")
 	fs.StringVar(&f.section, "section", "", "name of that section (default: the suite's name)")
 	fs.StringVar(&f.baseline, "baseline", "", "target that ratios refer to (default: the run's)")
-	fs.StringVarP(&f.out, "output", "o", "", "file to write (default: standard output)")
+	addOutput(fs, &f.format, &f.out, "text, markdown, csv, json, html or parquet")
 	return c
 }
 

@@ -101,7 +101,7 @@ under the same limits, and needs none of its tools here; with --launcher process
 ways, and the ratio is what the container and its network cost. docs/docker.md tells more.
 
 Before it measures, run grades the machine as "prony doctor" does; with --host fit, or doubtful, it
-refuses a worse one.
+refuses a worse one: nothing is measured, and the exit code is 1.
 
 Each trial is one record in results/RUN/trials.ndjson, saved before the next one starts, so that an
 interrupted run keeps all it has. The exit code is 0 when every trial is VALID or SUSPECT, 4 when
@@ -394,8 +394,8 @@ func (a *app) grade(ctx context.Context, e *trial.Experiment, bar string, show *
 	g := a.world.examine(ctx, doctor.Options{CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory)})
 	e.Head.Host = &g
 	if err := doctor.Refuse(g, bar); err != nil {
-		show.line("prony: " + err.Error())
-		return &exitCode{exitInvalid, "the host is " + g.Grade}
+		// Not the status of INVALID trials, which scripts pass on to a gate: there is no run.
+		return err
 	}
 	if g.Grade != result.Fit {
 		show.line("the host is " + g.Grade + ": prony doctor says why, and what to do")

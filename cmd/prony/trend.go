@@ -45,8 +45,7 @@ before and began within the --latest runs.`,
 	fs.StringSliceVar(&f.metrics, "metric", nil,
 		"metrics, such as throughput, p99 or half/p99 (that of one load); all shows all")
 	fs.StringSliceVar(&f.targets, "targets", nil, "rows to look at (default: all)")
-	fs.StringVar(&f.format, "format", "text", "text, markdown, csv or json")
-	fs.StringVarP(&f.out, "output", "o", "", "file to write (default: standard output)")
+	addOutput(fs, &f.format, &f.out, "text, markdown, csv or json")
 	fs.BoolVar(&f.fail, "fail-on-regression", false, "exit with 3 when the latest change is a loss")
 	fs.IntVar(&f.latest, "latest", 10, "runs within which a loss began that fails; 0: at any time")
 	fs.Float64Var(&f.alpha, "alpha", 0.05, "probability of a false alarm, all series together")

@@ -68,6 +68,7 @@ type Table struct {
 	Title   string
 	Line    int
 	Rows    []*Row
+	Unread  []Unread
 	Command *command // that is said to have made it
 	context string   // headings above it and the text before it
 	spread  bool     // it tells of repetitions or a spread
@@ -79,7 +80,8 @@ type Document struct {
 	Kind     string // in words: "Markdown", "wrk: its text"
 	Tables   []*Table
 	commands []*command
-	Notes    []string // what could not be read
+	Unread   []Unread // of tables without any row that could be read
+	Notes    []string // what else could not be read
 }
 
 // Case is where a finding shows.
@@ -116,6 +118,7 @@ type Result struct {
 	Checked   int         `json:"checked"` // of them, that had what they need in some row
 	Findings  []Finding   `json:"findings"`
 	Unchecked []Unchecked `json:"unchecked"`
+	Unread    []Unread    `json:"unread,omitempty"`
 	Notes     []string    `json:"notes,omitempty"`
 }
 
@@ -132,7 +135,7 @@ func (r *Result) Count(s Severity) (n int) {
 // Audit applies every rule to a document.
 func Audit(d *Document) *Result {
 	out := &Result{File: d.File, Kind: d.Kind, Tables: len(d.Tables), Rules: len(rules),
-		Findings: []Finding{}, Unchecked: []Unchecked{}, Notes: d.Notes}
+		Findings: []Finding{}, Unchecked: []Unchecked{}, Unread: d.unread(), Notes: d.Notes}
 	for _, t := range d.Tables {
 		out.Rows += len(t.Rows)
 	}

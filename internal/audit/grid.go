@@ -22,58 +22,6 @@ type gridRow struct {
 	cells []string
 }
 
-// Columns are what a caller says of heads that are not understood, from head to quantity.
-type Columns map[string]Quantity
-
-// ParseColumns reads NAME=MEANING, where a meaning may carry a unit: "Lat=p99:ms".
-func ParseColumns(args []string) (Columns, error) {
-	out := Columns{}
-	for _, a := range args {
-		name, meaning, ok := strings.Cut(a, "=")
-		q, unit, _ := strings.Cut(strings.TrimSpace(meaning), ":")
-		_, known := kinds[Quantity(q)]
-		if q == "name" {
-			known = true
-		}
-		if !ok || !known {
-			return nil, fmt.Errorf("read --column %q: want NAME=MEANING or NAME=MEANING:UNIT; "+
-				"meanings are %s", a, strings.Join(Meanings(), ", "))
-		}
-		out[strings.ToLower(strings.TrimSpace(name))] = Quantity(q + ":" + unit)
-	}
-	return out, nil
-}
-
-// Meanings are the quantities that a column may be of.
-func Meanings() (out []string) {
-	for q := range kinds {
-		if q != rateWithSpread && q != InFlight {
-			out = append(out, string(q))
-		}
-	}
-	slices.Sort(out)
-	return append(out, "name")
-}
-
-func (c Columns) headOf(text, sample string) (head, bool) {
-	if q, ok := c[strings.ToLower(plain(text))]; ok {
-		name, unit, _ := strings.Cut(string(q), ":")
-		return head{Quantity(name), unit}, true
-	}
-	h, ok := headOf(text)
-	if !ok && against.MatchString(plain(text)) && ratioCell.MatchString(plain(sample)) {
-		return head{Relative, ""}, true
-	}
-	if !ok {
-		// "Avg" alone says nothing; beside "2.6ms" it does.
-		if m := numberHead.FindStringSubmatch(plain(sample)); m != nil && m[4] != "" {
-			h, ok = headOf(text + " (" + m[4] + ")")
-		}
-		return head{h.quantity, ""}, ok
-	}
-	return h, true
-}
-
 // A column of ratios to one of the rows: "vs java-http", with 97.3% or 1.02x in its cells.
 var (
 	against   = regexp.MustCompile(`(?i)^(vs\.?|versus|relative to|compared (to|with)) .+`)
@@ -90,11 +38,18 @@ var (
 	measured       = []Quantity{Rate, Mean, P50, P90, P95, P99, P999, Max, IterationRate, ByteRate}
 )
 
-// table makes rows of a grid, whichever way it lies; nil when it holds no results.
-func (g *grid) table(cols Columns) *Table {
+// table makes rows of a grid, whichever way it lies; nil when it holds no results. A table without
+// rows has heads of results, and lines of which none could be read.
+func (g *grid) table(cols *Columns) *Table {
+	cols.meet(g.heads...)
 	t := g.upright(cols)
-	if t == nil {
-		t = g.turned().upright(cols)
+	if t != nil && len(t.Rows) > 0 {
+		return t
+	}
+	turned := g.turned()
+	if other := turned.upright(cols); other != nil && len(other.Rows) > 0 {
+		cols.meet(turned.heads...)
+		return other
 	}
 	return t
 }
@@ -134,7 +89,7 @@ func first(s []string) string {
 	return s[0]
 }
 
-func (g *grid) upright(cols Columns) *Table {
+func (g *grid) upright(cols *Columns) *Table {
 	heads, at := make([]head, len(g.heads)), make([]int, len(g.heads))
 	found := false
 	for i, text := range g.heads {
@@ -159,9 +114,6 @@ func (g *grid) upright(cols Columns) *Table {
 			t.Rows = append(t.Rows, row)
 		}
 	}
-	if len(t.Rows) == 0 {
-		return nil
-	}
 	return t
 }
 
@@ -175,15 +127,17 @@ func (g *grid) sample(i int) string {
 	return ""
 }
 
-// row reads one row; nil when no cell of it is a measured number.
+// row reads one row; nil when no cell of it is a measured number. What it cannot read it notes
+// with the table.
 func (g *grid) row(r gridRow, heads []head, at []int, t *Table) *Row {
+	if why := g.shifted(r); why != "" {
+		t.Unread = append(t.Unread, Unread{Line: r.line, Why: why})
+		return nil
+	}
 	row := &Row{Line: r.line, Values: map[Quantity]Value{}}
 	var names, key []string
 	numbers := 0
-	for i, cell := range r.cells {
-		if i >= len(heads) {
-			break
-		}
+	for i, cell := range r.cells[:min(len(r.cells), len(heads))] {
 		q := heads[i].quantity
 		if q == "" {
 			_, isNumber := parseValue(cell, "", Requests)
@@ -212,6 +166,7 @@ func (g *grid) row(r gridRow, heads []head, at []int, t *Table) *Row {
 			}
 		}
 	}
+	g.unread(r, heads, at, t, numbers > 0)
 	if numbers == 0 {
 		return nil
 	}
@@ -225,7 +180,7 @@ func (g *grid) row(r gridRow, heads []head, at []int, t *Table) *Row {
 }
 
 // readSeparated reads CSV or TSV with a line of heads.
-func readSeparated(text string, cols Columns) (*Table, error) {
+func readSeparated(text string, cols *Columns) (*Table, error) {
 	r := csv.NewReader(strings.NewReader(text))
 	r.FieldsPerRecord, r.LazyQuotes, r.TrimLeadingSpace = -1, true, true
 	line, _, _ := strings.Cut(text, "\n")

@@ -18,7 +18,7 @@ var connectionsIn = regexp.MustCompile(`(?i)(\d[\d,]*) (?:concurrent )?(?:connec
 // scanner walks a Markdown text and keeps what a table below may be explained by.
 type scanner struct {
 	doc      *Document
-	cols     Columns
+	cols     *Columns
 	lines    []string
 	headings [7]string
 	text     []string   // since the last heading
@@ -28,7 +28,7 @@ type scanner struct {
 }
 
 // readMarkdown finds tables, and outputs and JSON in fences.
-func readMarkdown(name, text string, cols Columns) *Document {
+func readMarkdown(name, text string, cols *Columns) *Document {
 	s := &scanner{doc: &Document{File: name, Kind: "Markdown"}, cols: cols,
 		lines: strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")}
 	for i := 0; i < len(s.lines); {
@@ -122,8 +122,15 @@ func (s *scanner) table(i int) int {
 	for ; end < len(s.lines) && strings.Contains(s.lines[end], "|"); end++ {
 		g.rows = append(g.rows, gridRow{end + 1, cells(s.lines[end])})
 	}
-	if t := g.table(s.cols); t != nil {
+	switch t := g.table(s.cols); {
+	case t == nil:
+	case len(t.Rows) > 0:
 		s.add(t)
+	default:
+		for _, u := range t.Unread {
+			u.Table = s.title()
+			s.doc.Unread = append(s.doc.Unread, u)
+		}
 	}
 	return end
 }

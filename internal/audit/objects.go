@@ -90,7 +90,7 @@ func (p *parser) inside(n *node, open json.Delim, depth int) error {
 
 // readObjects finds lists of results in a JSON text: objects with metrics, or flat ones whose keys
 // are understood. Lines are counted from after line.
-func readObjects(text string, line int, cols Columns) (out []*Table) {
+func readObjects(text string, line int, cols *Columns) (out []*Table) {
 	root, err := parseJSON([]byte(text), line+1)
 	if err != nil {
 		return nil
@@ -113,7 +113,7 @@ func readObjects(text string, line int, cols Columns) (out []*Table) {
 }
 
 // objects is a table of a list of results; nil when it is none.
-func objects(n *node, cols Columns) *Table {
+func objects(n *node, cols *Columns) *Table {
 	list := n.items
 	if _, ok := n.fields["metrics"]; ok {
 		list = []*node{n}
@@ -122,6 +122,9 @@ func objects(n *node, cols Columns) *Table {
 	for _, item := range list {
 		if r := object(item, cols); r != nil {
 			t.Rows = append(t.Rows, r)
+		} else if item.fields != nil {
+			t.Unread = append(t.Unread, Unread{Line: item.line,
+				Why: "this object has neither a rate nor a mean latency"})
 		}
 	}
 	if len(t.Rows) == 0 {
@@ -131,7 +134,7 @@ func objects(n *node, cols Columns) *Table {
 }
 
 // object reads one result. What its config says of the time was asked for, not measured.
-func object(n *node, cols Columns) *Row {
+func object(n *node, cols *Columns) *Row {
 	r := &Row{Line: n.line, Values: map[Quantity]Value{}}
 	r.fields(n, cols, false)
 	if c := n.fields["config"]; c != nil {
@@ -169,9 +172,12 @@ func object(n *node, cols Columns) *Row {
 	return r
 }
 
-func (r *Row) fields(n *node, cols Columns, asked bool) {
+func (r *Row) fields(n *node, cols *Columns, asked bool) {
 	for _, key := range n.order {
 		f := n.fields[key]
+		if f.text != "" {
+			cols.meet(key)
+		}
 		h, ok := cols.headOf(key, f.text)
 		if !ok || f.text == "" {
 			continue

@@ -30,7 +30,7 @@ type ownRecord struct {
 }
 
 // Open reads a file or a run's folder. The error of what is no result names what is known.
-func Open(name string, cols Columns) (*Document, error) {
+func Open(name string, cols *Columns) (*Document, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
@@ -49,7 +49,7 @@ func Open(name string, cols Columns) (*Document, error) {
 }
 
 // Read tells a file's format by its content; name is the file's.
-func Read(name string, data []byte, cols Columns) (*Document, error) {
+func Read(name string, data []byte, cols *Columns) (*Document, error) {
 	text := string(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
 	if strings.TrimSpace(text) == "" {
 		return nil, fmt.Errorf("audit %s: it is empty", name)
@@ -64,6 +64,9 @@ func Read(name string, data []byte, cols Columns) (*Document, error) {
 		d := readMarkdown(name, text, cols)
 		if len(d.Tables) == 0 && strings.Contains(text, "$ prony run") {
 			return nil, ownReport(name)
+		}
+		if len(d.Tables) == 0 && len(d.Unread) > 0 {
+			return nil, fmt.Errorf("audit %s: %w", name, none(d.Unread))
 		}
 		if len(d.Tables) == 0 {
 			return nil, fmt.Errorf("audit %s: this Markdown holds no results: no table with a "+
@@ -82,7 +85,10 @@ func Read(name string, data []byte, cols Columns) (*Document, error) {
 			Tables: []*Table{{Title: base, Line: 1, Rows: []*Row{row}}}}, nil
 	}
 	t, err := readSeparated(text, cols)
-	if err == nil && t != nil {
+	if err == nil && t != nil && len(t.Rows) == 0 && len(t.Unread) > 0 {
+		return nil, fmt.Errorf("audit %s: %w", name, none(t.Unread))
+	}
+	if err == nil && t != nil && len(t.Rows) > 0 {
 		t.Title = base
 		return &Document{File: name, Kind: "CSV or TSV", Tables: []*Table{t}}, nil
 	}
@@ -115,7 +121,7 @@ func isMarkdown(name, text string) bool {
 }
 
 // readOwn reads JSON: Prony's load, or results in objects; nil when it is neither.
-func readOwn(name, text string, cols Columns) *Document {
+func readOwn(name, text string, cols *Columns) *Document {
 	trimmed := strings.TrimSpace(text)
 	if trimmed[0] != '{' && trimmed[0] != '[' {
 		return nil

@@ -65,6 +65,7 @@ func (r *Result) Write(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s, %s in %s\n", r.File, r.Kind, several(r.Rows, "result"),
 		several(r.Tables, "table"))
+	r.writeUnread(&b)
 	for _, n := range r.Notes {
 		fmt.Fprintf(&b, "  left out: %s\n", n)
 	}

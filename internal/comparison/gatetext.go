@@ -1,8 +1,11 @@
 package comparison
 
 import (
+	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 
 	"prony/internal/stats"
@@ -117,6 +120,33 @@ func GateJSON(w io.Writer, g Gate) error {
 			k.Row.Metric, k.Most, k.Outcome, blocks(k.More), k.Why})
 	}
 	return encode(w, out)
+}
+
+// gateHeader is what GateCSV has beside the columns of a comparison.
+var gateHeader = []string{"allowed", "gate", "more", "why"}
+
+// GateCSV prints a gate in long form, a line for each check: the columns of CSV, then the ratio of
+// B to A that is still allowed, the outcome, further blocks that would decide, and why.
+func GateCSV(w io.Writer, g Gate) error {
+	out := csv.NewWriter(w)
+	if err := out.Write(slices.Concat(csvHeader, gateHeader)); err != nil {
+		return err
+	}
+	for _, k := range g.Checks {
+		most, more := k.Most, ""
+		if k.Row.Better == Higher {
+			most = -most
+		}
+		if n := blocks(k.More); n > 0 {
+			more = strconv.Itoa(n)
+		}
+		row := append(g.Comparison.csvRow(*k.Pair, *k.Row), number(1+most), k.Outcome, more, k.Why)
+		if err := out.Write(row); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
 }
 
 // blocks is a number of further blocks, or 0 where none is known that would do.

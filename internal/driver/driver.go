@@ -76,6 +76,7 @@ type ability struct {
 	mix     bool
 	renew   bool // a connection for each request
 	methods []string
+	waits   bool   // for the body that the head of an answer to a HEAD announces
 	checks  string // which answers it takes for good: "exact", "class" or "none"
 }
 

@@ -19,7 +19,7 @@ func h2load() *tool {
 	return &tool{
 		name: "h2load", get: "apt install nghttp2-client, or brew install nghttp2",
 		ask: []string{"--version"}, version: regexp.MustCompile(`nghttp2/(\S+)`), says: "nghttp2/",
-		can:   ability{closed: true, open: true, counts: true, checks: "exact"},
+		can:   ability{closed: true, open: true, counts: true, checks: "exact", waits: true},
 		grain: time.Millisecond,
 		measures: "closed clients, a rate as a timer for each; its clock starts when it submits, " +
 			"so that waiting for a turn is in no time; it logs each request",

@@ -74,6 +74,9 @@ func (t *tool) cannotSend(s *load.Spec) error {
 		case t.can.methods != nil && !slices.Contains(t.can.methods, r.Method):
 			return fmt.Errorf("%s cannot send %s; it knows %s", t.name, name,
 				strings.Join(t.can.methods, ", "))
+		case t.can.waits && r.Method == http.MethodHead:
+			return fmt.Errorf("%s waits for a body after the answer to %s, and none comes; use "+
+				"prony", t.name, name)
 		case t.can.checks == "class" && r.Status >= 400:
 			return fmt.Errorf("%s takes status %d for an error; %s wants it", t.name, r.Status,
 				name)

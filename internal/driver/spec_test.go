@@ -91,6 +91,8 @@ func TestCannot(t *testing.T) {
 	check(first(func(r *load.Request) { r.Checks = make([]extract.Check, 1) }), "", "")
 	check(first(func(r *load.Request) { r.Status = 404 }), "", "hey oha k6 h2load jmeter")
 	check(first(func(r *load.Request) { r.Method = "PATCH" }), "", "wrk oha k6 h2load jmeter")
+	check(first(func(r *load.Request) { r.Method = "OPTIONS" }), "", closed)
+	check(first(func(r *load.Request) { r.Method = "HEAD" }), "", "hey oha k6 jmeter")
 }
 
 func TestSplit(t *testing.T) {

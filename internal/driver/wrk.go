@@ -33,7 +33,7 @@ func wrk() *tool {
 	return &tool{
 		name: "wrk", get: "apt install wrk, brew install wrk, or build github.com/wg/wrk",
 		ask: []string{"-v"}, version: wrkVersion, says: "wrk", other: "--rate",
-		can:      ability{closed: true, keys: true, mix: true, checks: "class"},
+		can:      ability{closed: true, keys: true, mix: true, checks: "class", waits: true},
 		grain:    time.Second,
 		measures: wrkClock,
 		start:    func(j *job) (command, error) { return startWrk(j, false) },
@@ -49,7 +49,8 @@ func wrk2() *tool {
 		name: "wrk2",
 		get:  "build github.com/giltene/wrk2 with make, and put its wrk on the PATH as wrk2",
 		ask:  []string{"-v"}, version: wrkVersion, says: "--rate",
-		can:   ability{open: true, whole: true, keys: true, mix: true, checks: "class"},
+		can: ability{open: true, whole: true, keys: true, mix: true, checks: "class",
+			waits: true},
 		grain: time.Second,
 		own:   calibration,
 		measures: "constant, a schedule of its own for each connection, timers in whole " +

@@ -87,7 +87,8 @@ var droppedEnv = []string{
 }
 
 // Build makes the service's artifact, or takes an earlier build with the same hash whose artifact
-// still has the same digest. A second builder of the same service waits for the first. The error
+// still has the same digest. A second builder of the same service waits for the first. The copy is
+// held until the program ends; earlier ones that were not used for a week are removed. The error
 // names the step that failed, its status and the end of its log. When ctx ends, so do all processes
 // of the step under way.
 func (b *Builder) Build(ctx context.Context, s *Service) (*Built, error) {
@@ -141,13 +142,12 @@ func (b *Builder) build(ctx context.Context, s *Service) (*Built, error) {
 	folder := filepath.Join(kept, name+"-"+hash[:hashDigits])
 	built := &Built{Dir: filepath.Join(folder, copyDir), Hash: hash, Tools: tools,
 		Log: filepath.Join(folder, logFile)}
-	if b.take(s, built) {
-		return built, nil
+	if !b.take(s, built) {
+		if err := b.make(ctx, s, built, sources); err != nil {
+			return nil, err
+		}
 	}
-	if err := b.make(ctx, s, built, sources); err != nil {
-		return nil, err
-	}
-	return built, nil
+	return built, b.keep(s, kept, name, folder)
 }
 
 // hash is the identity of a build: what goes in, rather than what comes out, which few tools make
@@ -196,7 +196,7 @@ func (b *Builder) take(s *Service, built *Built) bool {
 func (b *Builder) make(ctx context.Context, s *Service, built *Built, sources []entry) error {
 	began := clock.Mono()
 	folder := filepath.Dir(built.Dir)
-	if err := os.RemoveAll(folder); err != nil {
+	if err := discard(folder); err != nil {
 		return fmt.Errorf("remove an earlier build: %w", err)
 	}
 	if err := copyTree(s.Dir, built.Dir, sources); err != nil {

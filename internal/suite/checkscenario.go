@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -86,10 +87,37 @@ func (c *checker) request(at string, s *scene, r *Request) {
 		c.sends(at+".bodyFile", s, r.Content())
 	}
 	c.expect(at+".expect", s, &r.Expect)
+	c.bodiless(at, r)
 	for i := range r.Checks {
 		c.check(fmt.Sprintf("%s.checks[%d]", at, i), s, &r.Checks[i])
 	}
 	c.steps(at, s, r)
+}
+
+// bodiless reports what looks into the body of an answer that has none: what follows the head of an
+// answer to HEAD is the next answer, whatever length the head announces (RFC 9112, section 6.3).
+func (c *checker) bodiless(at string, r *Request) {
+	if method, _ := r.Line(""); method != http.MethodHead {
+		return
+	}
+	report := func(at string) {
+		c.found(at, "look at a header, or at the status", "the answer to a HEAD has no body")
+	}
+	e := &r.Expect
+	for _, name := range present(key{"body", e.Body != nil}, key{"size", e.Size != nil},
+		key{"lorem", e.Lorem != nil}) {
+		report(at + ".expect." + name)
+	}
+	for i := range r.Checks {
+		if r.Checks[i].Header == "" {
+			report(fmt.Sprintf("%s.checks[%d]", at, i))
+		}
+	}
+	for _, name := range sortedNames(r.Extract) {
+		if r.Extract[name].Header == "" {
+			report(step(at+".extract", name))
+		}
+	}
 }
 
 var varRe = regexp.MustCompile(varForm)

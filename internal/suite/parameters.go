@@ -34,7 +34,8 @@ const (
 
 	suiteForm = `^[a-z0-9][a-z0-9-]{0,39}$`
 	nameForm  = `^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,38}[A-Za-z0-9])?$`
-	lineForm  = `^(GET|POST|PUT|PATCH|DELETE) /([!-"$-~]|\{[a-z][A-Za-z0-9_]* [ -z|~]*\})*$`
+	lineForm  = `^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) ` +
+		`/([!-"$-~]|\{[a-z][A-Za-z0-9_]* [ -z|~]*\})*$`
 	fieldForm = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$" // RFC 9110, section 5.6.2
 	agentForm = `^[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9-]*)?$`
 	envForm   = `^[A-Za-z_][A-Za-z0-9_]*$`
@@ -88,8 +89,8 @@ var parameters = slices.Concat([]parameter{
 		about: "in results, unique; without it, method and path"},
 	{key: "scenarios[].requests[].request", required: true, form: lineForm,
 		such: "GET /hello/{mode}?key={key}",
-		about: "method and path, with placeholders; `{mode}` is the target's mode, `{key}` a key " +
-			"drawn for each request"},
+		about: "method (GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS) and path, with " +
+			"placeholders; `{mode}` is the target's mode, `{key}` a key drawn for each request"},
 	{key: "scenarios[].requests[].headers", max: 100, form: fieldForm, such: "accept",
 		about: "a mapping of names to values, with placeholders"},
 	{key: "scenarios[].requests[].body", about: "sent with it, with placeholders"},

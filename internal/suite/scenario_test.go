@@ -96,3 +96,33 @@ func TestTextsAreAsTheyStand(t *testing.T) {
 	check("''", "")
 	check("|-\n        in a block", "in a block")
 }
+
+// HEAD and OPTIONS can be sent. What the body of an answer to HEAD should be cannot be said: there
+// is none.
+func TestMethods(t *testing.T) {
+	check := func(want, request string) {
+		t.Helper()
+		_, err := suite.ReadScenario("s.yaml", []byte("name: a\nflow: true\nrequests:\n"+
+			"  - request: "+request+"\n  - request: GET /\n"))
+		if want == "" && err != nil || want != "" && (err == nil ||
+			!strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: error %v, want %q", request, err, want)
+		}
+	}
+	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
+		check("", method+" /a")
+	}
+	for _, method := range []string{"TRACE", "CONNECT", "head", "GETS"} {
+		check(`"- request: `+method+` /a"`, method+" /a")
+	}
+	check("", "HEAD /\n    checks: [{header: etag, exists: true}]")
+	check("", "HEAD /\n    extract: {tag: {header: etag}}\n    expect: {status: 204}")
+	check("", "OPTIONS /\n    expect: {body: \"\"}")
+	const none = "the answer to a HEAD has no body in "
+	check(none+`"body: a"`, "HEAD /\n    expect:\n      body: a")
+	check(none+`"size: 0"`, "HEAD /\n    expect:\n      size: 0")
+	check(none+`"lorem: 5"`, "HEAD /\n    expect:\n      lorem: 5")
+	check(none, "HEAD /\n    checks: [{header: a, exists: true}, {json: a, is: b}]")
+	check(none, "HEAD /\n    checks: [{body: true, is: b}]")
+	check(none, "HEAD /\n    extract: {tag: {regex: a}}")
+}

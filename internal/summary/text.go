@@ -56,7 +56,7 @@ func Text(w io.Writer, r Report, o Options) error {
 	p.verdict(r.Verdict)
 	if len(r.Command) > 0 {
 		p.line("")
-		p.row("reproduce", "%s", shell(r.Command))
+		p.row("reproduce", "%s", Shell(r.Command))
 	}
 	if o.Spectrum && withheld == nil && l.ResponseTime.Count > 0 {
 		p.line("\n  Response time in ms, percentile spectrum:")
@@ -241,8 +241,8 @@ func (p *page) verdict(v result.Verdict) {
 // plain are the characters that no shell looks at.
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_"
 
-// shell quotes words so that a POSIX shell hands them back as they are.
-func shell(words []string) string {
+// Shell quotes words so that a POSIX shell hands them back as they are.
+func Shell(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
 		if quoted[i] = w; w == "" || strings.Trim(w, plain) != "" {

@@ -57,8 +57,10 @@ func (s *Series) head() string {
 // says is the state of a series in words.
 func (s *Series) says() string {
 	switch n := len(s.Points); {
+	case n == 1:
+		return "1 run" // a note says once what is lacking
 	case n < Least:
-		return fmt.Sprintf("needs %d runs of one method, has %d", Least, n)
+		return fmt.Sprintf("%d runs", n)
 	case len(s.Changes) == 0:
 		return "no change"
 	case len(s.Changes) == 1:

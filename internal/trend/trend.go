@@ -105,6 +105,7 @@ func Find(runs []Run, o Options) Trend {
 	for i := range t.Series {
 		t.Series[i].find(o.Alpha / float64(max(1, long)))
 	}
+	t.short(len(t.Series) - long)
 	t.apart()
 	return t
 }
@@ -210,6 +211,20 @@ func (t *Trend) Regressions(latest int) (out []*Series) {
 		}
 	}
 	return out
+}
+
+// short says that some series are too short for a change to be seen: once, because in a young
+// history it is true of hundreds.
+func (t *Trend) short(n int) {
+	if n == 0 {
+		return
+	}
+	has := "have"
+	if n == 1 {
+		has = "has"
+	}
+	t.Notes = append(t.Notes, fmt.Sprintf("%d of %d series %s fewer than the %d runs of one "+
+		"method from which on a change can be seen.", n, len(t.Series), has, Least))
 }
 
 // apart says which series of one target were not joined, and in what their methods differ.

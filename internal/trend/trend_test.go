@@ -3,6 +3,7 @@ package trend
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -109,7 +110,7 @@ func TestUnlikeRunsAreKeptApart(t *testing.T) {
 	if len(trend.Series) != 2 || len(trend.Series[0].Points) != 5 || len(trend.Regressions(0)) > 0 {
 		t.Fatalf("%d series, regressions %v", len(trend.Series), trend.Regressions(0))
 	}
-	if len(trend.Notes) != 1 || !strings.HasSuffix(trend.Notes[0],
+	if len(trend.Notes) != 2 || !strings.HasSuffix(trend.Notes[1],
 		"are kept apart: kernel: Linux 6.18 against Linux 6.19.") {
 		t.Errorf("notes are %q", trend.Notes)
 	}
@@ -117,9 +118,41 @@ func TestUnlikeRunsAreKeptApart(t *testing.T) {
 	if err := Text(&text, trend); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(text.String(), "needs 6 runs of one method, has 5"); n != 2 {
+	if n := strings.Count(text.String(), "  5 runs\n"); n != 2 {
 		t.Errorf("%d series say that they are short:\n%s", n, &text)
 	}
+}
+
+// That series are too short for a change is said once, however many they are.
+func TestShortSeriesAreToldOnce(t *testing.T) {
+	check := func(want string, targets int, perS ...float64) {
+		t.Helper()
+		runs := history(perS...)
+		for i := range runs {
+			for k := range targets - 1 {
+				other := *runs[i].Records[0]
+				other.Target.Name = fmt.Sprintf("y%02d", k)
+				runs[i].Records = append(runs[i].Records, &other)
+			}
+		}
+		trend := Find(runs, throughput)
+		for name, print := range map[string]func(io.Writer, Trend) error{
+			"text": Text, "Markdown": Markdown, "JSON": JSON} {
+			var out strings.Builder
+			if err := print(&out, trend); err != nil {
+				t.Fatal(err)
+			}
+			n := strings.Count(out.String(), "the 6 runs of one method")
+			if want == "" && n != 0 || want != "" && (n != 1 || !strings.Contains(out.String(),
+				want)) {
+				t.Errorf("%s of %d runs says it %d times, want %q:\n%s", name, len(perS), n, want,
+					&out)
+			}
+		}
+	}
+	check("1 of 1 series has fewer than the 6 runs", 1, 1000, 1000)
+	check("20 of 20 series have fewer than the 6 runs", 20, 1000)
+	check("", 20, steps(1000, 1000)...)
 }
 
 // A loss counts while it is recent and nothing came after it.

@@ -70,7 +70,7 @@ func open(perS float64) load.Spec {
 		Schedule: pace.Schedule{Arrivals: pace.Constant, Rate: pace.Flat(perS)}}
 }
 
-// check offers a mix of which a third is answered 404, and holds counts and times against what the
+// check offers a mix of which a fifth is answered 404, and holds counts and times against what the
 // server does.
 func check(t *testing.T, c stack.Config, s load.Spec) *load.Result {
 	t.Helper()
@@ -78,6 +78,8 @@ func check(t *testing.T, c stack.Config, s load.Spec) *load.Result {
 		{Method: "GET", Path: "/?k={key}", Want: "hello k={key}", HasWant: true},
 		{Method: "POST", Path: "/echo", Body: strings.Repeat("x", 100_000), WantSize: 100_000},
 		{Method: "GET", Path: "/missing", Status: 404, WantSize: -1},
+		{Method: "HEAD", Path: "/?h={key}", WantSize: -1},
+		{Method: "OPTIONS", Path: "/?o={key}", Want: "hello o={key}", HasWant: true},
 	}}
 	r := offer(t, c, s)
 	if r.Errors.Total() != 0 || r.Answered != r.Scheduled || r.Answered < 50 {

@@ -1,0 +1,116 @@
+package audit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What a table has and cannot be read is told by line, with why.
+func TestUnreadLinesAreTold(t *testing.T) {
+	check := func(name, text string, rows int, want ...string) {
+		t.Helper()
+		d, err := Read(name, []byte(text), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := Audit(d)
+		var got []string
+		for _, u := range r.Unread {
+			got = append(got, fmt.Sprintf("%d %t %s: %s", u.Line, u.Partial, u.Table, u.Why))
+		}
+		if r.Rows != rows || !slices.Equal(got, want) {
+			t.Errorf("%s has %d results and lacks\n  %s\nwant %d and\n  %s", name, r.Rows,
+				strings.Join(got, "\n  "), rows, strings.Join(want, "\n  "))
+		}
+	}
+	const head = "server,rps,p99 (ms)\ngo,1001,5\n"
+	const bad = "no number, or one without a unit: "
+	check("a.csv", head+"rust,1002,4\n", 2)
+	check("a.csv", head+"node,fast,\n", 1, "3 false a: "+bad+`rps "fast"`)
+	check("a.csv", head+"php,-,\n", 1, "3 false a: no value of rps, p99 (ms)")
+	check("a.csv", head+"c,900,<1\n", 2, "3 true a: "+bad+`p99 (ms) "<1"`)
+	check("a.csv", head+"d,900,n/a\ne,901\n,,\n", 3) // nothing there, and said so
+	check("a.csv", head+"java,1,200,7\n", 1, "3 false a: it has 4 cells below 3 heads")
+	check("a.csv", head+"java,1200,7,,\n", 2)
+	check("a.csv", head+"ruby,\"800,1\nperl,700,1\nawk,600,1\n", 1,
+		"3 false a: a quote is not closed, and hides what follows, 2 lines")
+	check("a.md", "# Speed\n| who | RPS |\n|--|--|\n| a | WIP |\n| b | 7 |\n# More\n"+
+		"| who | RPS |\n|--|--|\n| a | none |\n", 1, "4 false Speed: "+bad+`RPS "WIP"`,
+		"9 false More: no value of RPS")
+	// A table that lies on its side names the column.
+	check("a.md", "| | Go | Py |\n|--|--|--|\n| Requests/s | 10 | TOO SLOW |\n", 1,
+		`3 false : column "Py": `+bad+`Requests/s "TOO SLOW"`)
+	check("a.json", "[{\"name\": \"a\", \"rps\": 5},\n {\"name\": \"b\"}]", 1,
+		"2 false results: this object has neither a rate nor a mean latency")
+}
+
+// In text there are the first few, and their number; where nothing could be read it is an error.
+func TestUnreadLinesAreCounted(t *testing.T) {
+	text := "server,rps\ngo,1001\n" + strings.Repeat("x,soon\n", 7)
+	d, err := Read("a.csv", []byte(text), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := Audit(d).Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "  could not read 7 lines:\n    a.csv:3: no number") ||
+		!strings.Contains(b.String(), "    a.csv:7: no number") ||
+		!strings.Contains(b.String(), "\n    and 2 more\n") ||
+		strings.Contains(b.String(), "csv:8") {
+		t.Errorf("it says\n%s", &b)
+	}
+	for name, text := range map[string]string{"a.csv": "who,rps\nx,soon\ny,late\n",
+		"a.md": "| who | RPS |\n|--|--|\n| x | soon |\n| y | late |\n"} {
+		_, err := Read(name, []byte(text), nil)
+		if err == nil || !strings.Contains(err.Error(), "no line that could be read\n  line ") ||
+			!strings.Contains(err.Error(), `"late"`) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A column that no file has is told with those that there are.
+func TestUnknownColumns(t *testing.T) {
+	check := func(want string, columns []string, files ...string) {
+		t.Helper()
+		cols, err := ParseColumns(columns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range files {
+			_, err := Read("a.csv", []byte(text), cols)
+			if err != nil && !strings.Contains(err.Error(), "nothing that is known") {
+				t.Error(err)
+			}
+		}
+		got := ""
+		if err := cols.Unknown(); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", columns, got, want)
+		}
+	}
+	const table, other = "Who,Speed,Lat\na,5,7\n", "who,rps\na,5\n"
+	check("", nil, table)
+	check("", []string{"speed=rate", "LAT=p99:ms"}, table)
+	check("", []string{"Speed=rate"}, other, table) // one of the files is enough
+	check(`--column: there is no column "Spede"; there are Who, Speed, Lat`,
+		[]string{"Spede=rate"}, table)
+	check(`--column: there is no column "x" or "y"; there are who, rps`,
+		[]string{"x=rate", "y=name"}, other)
+	check(`--column: there is no column "x"; there are name, rps, deep`, []string{"x=p50"},
+		`[{"name": "a", "rps": 5, "deep": 1}]`)
+	check(`--column: there is no column "x"; what was read has no columns`, []string{"x=p50"})
+	wide := "rps"
+	for i := range 2 * headsMost {
+		wide += fmt.Sprintf(",h%d", i)
+	}
+	check(`--column: there is no column "x"; there are `+
+		strings.ReplaceAll(wide[:strings.Index(wide, ",h49")], ",", ", ")+" and more",
+		[]string{"x=p50"}, wide+"\n5\n")
+}
