@@ -29,7 +29,7 @@ func TestHeld(t *testing.T) {
 			t.Errorf("%s keeps capabilities", name)
 		case !slices.Contains(c.SecurityOpt, "no-new-privileges:true"):
 			t.Errorf("%s could gain privileges", name)
-		case c.CPUs <= 0 || c.MemLimit == "" || c.PidsLimit <= 0:
+		case c.CPUs <= 0 != (name == "control") || c.MemLimit == "" || c.PidsLimit <= 0:
 			t.Errorf("%s lacks a limit: cpus %v, memory %q, processes %d",
 				name, c.CPUs, c.MemLimit, c.PidsLimit)
 		case c.Cpuset == "" && name != "control":

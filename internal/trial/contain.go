@@ -30,10 +30,12 @@ func (f *life) contain(o *system.Order) error {
 		return nil
 	}
 	o.Listen = f.launcher().Listen()
-	for _, path := range []string{f.ride.Path, f.ride.Files} {
-		if path != "" {
-			o.Mounts = append(o.Mounts, launch.Mount{Path: path})
-		}
+	if f.ride.Path != "" {
+		o.Mounts = append(o.Mounts, launch.Mount{Path: f.ride.Path})
+	}
+	// Few agents have files of our own, and Docker refuses to mount what is not there.
+	if _, err := os.Stat(f.ride.Files); err == nil {
+		o.Mounts = append(o.Mounts, launch.Mount{Path: f.ride.Files})
 	}
 	// They run as another user than the lab.
 	const everybody = 0o777 | os.ModeSticky

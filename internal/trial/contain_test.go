@@ -53,7 +53,8 @@ func TestLifeOfAContainer(t *testing.T) {
 		w.lab.Containers = map[string]launch.Launcher{"docker": apart{w.launcher}}
 		e := w.experiment("a")
 		e.Plan.Trials[0].Launcher = "docker"
-		e.Rides = map[string]trial.Ride{e.Plan.Trials[0].Variant: {Path: "/agents/x.jar"}}
+		e.Rides = map[string]trial.Ride{e.Plan.Trials[0].Variant: {Path: "/agents/x.jar",
+			Files: filepath.Join(w.dir, "agents", "none")}} // of which there are none
 		e.Images = map[string]trial.Image{"a": {Built: &service.Built{Hash: "h", SHA256: "5a",
 			ImageBytes: 7, Images: map[string]string{"": "prony/a:h"}, Front: "prony/a:h"}}}
 		records, err := w.run(context.Background(), e)
@@ -110,9 +111,10 @@ func TestWatchingAContainer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		var env []string
+		var mounts []launch.Mount
 		start := w.launcher.Start
 		w.launcher.Start = func(s launch.Spec) (http.Handler, time.Duration, error) {
-			env = s.Env
+			env, mounts = s.Env, s.Mounts
 			return start(s)
 		}
 		home := &listener{w: w}
@@ -131,6 +133,8 @@ func TestWatchingAContainer(t *testing.T) {
 			return x.Variant == "agent"
 		}):][:1]
 		e.Plan.Trials[0].Launcher = "docker"
+		own := w.dir // a folder that is there
+		e.Rides = map[string]trial.Ride{"agent": {Files: own}}
 		e.Subjects["a"].Service.Language = "Go" // which serves its profiles itself
 		e.Images = map[string]trial.Image{"a": {Built: &service.Built{
 			Images: map[string]string{"": "prony/a:h"}, Front: "prony/a:h"}}}
@@ -151,6 +155,9 @@ func TestWatchingAContainer(t *testing.T) {
 		}
 		if pprof != page+"/debug/pprof/" {
 			t.Errorf("profiles at %s", pprof)
+		}
+		if !slices.Contains(mounts, launch.Mount{Path: own}) {
+			t.Errorf("an agent's own files are not mounted: %v", mounts)
 		}
 		log := "/" + records[0].Trial + ".a.%p.gc.log"
 		if !slices.ContainsFunc(env, func(v string) bool { return strings.Contains(v, log) }) {
