@@ -47,7 +47,7 @@ func open(t *testing.T, file string) *data {
 	d := &data{db: db, parser: parser.NewParser(parser.Options{}), end: noon}
 	d.engine = promql.NewEngine(promql.EngineOpts{
 		MaxSamples: 10_000_000, Timeout: time.Minute, LookbackDelta: 5 * time.Minute,
-		Parser: d.parser,
+		Parser: d.parser, NoStepSubqueryIntervalFn: func(int64) int64 { return 1000 },
 	})
 	if err := d.read(file); err != nil {
 		t.Fatal(err)

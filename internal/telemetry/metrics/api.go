@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"regexp"
 	"runtime"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/route"
@@ -26,6 +27,8 @@ func newEngine(o Options) *promql.Engine {
 	return promql.NewEngine(promql.EngineOpts{
 		Logger: o.Log, MaxSamples: o.QuerySize, Timeout: o.QueryTime, LookbackDelta: o.Lookback,
 		EnableAtModifier: true, EnableNegativeOffset: true, Parser: newParser(),
+		// Of a subquery without a step, such as rate(x[5s])[1m:]. The engine has no default.
+		NoStepSubqueryIntervalFn: func(int64) int64 { return time.Second.Milliseconds() },
 	})
 }
 

@@ -49,6 +49,9 @@ func TestQueriesAsPrinted(t *testing.T) {
 			`(spring_request_count_total)`,
 			map[string]float64{`{prony_target="spring-jvm/virtual", prony_trial="b1-01", ` +
 				`prony_variant="otel-java", telemetry_sdk_language="java"}`: 1}},
+		// A subquery without a step has a point a second.
+		{`max_over_time(sum(spring_request_count_total)[10s:])`, map[string]float64{`{}`: 30}},
+		{`count_over_time(sum(spring_request_count_total)[10s:])`, map[string]float64{`{}`: 10}},
 		{`count by (process_runtime_version) (target_info)`,
 			map[string]float64{`{process_runtime_version="25.0.1"}`: 2}},
 	} {
