@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"prony/internal/launch"
+	"prony/internal/profile"
 	"prony/internal/system"
 )
 
@@ -37,9 +38,17 @@ func (f *life) contain(o *system.Order) error {
 	if _, err := os.Stat(f.ride.Files); err == nil {
 		o.Mounts = append(o.Mounts, launch.Mount{Path: f.ride.Files})
 	}
+	written := []string{o.Words["out"], filepath.Join(f.lab.Dir, "logs")}
+	if tool := f.loaded(); tool != "" {
+		o.Mounts = append(o.Mounts, launch.Mount{Path: filepath.Dir(tool)})
+		written = append(written, filepath.Join(f.lab.Dir, profileDir))
+		if err := os.MkdirAll(written[len(written)-1], 0o755); err != nil {
+			return err
+		}
+	}
 	// They run as another user than the lab.
 	const everybody = 0o777 | os.ModeSticky
-	for _, path := range []string{o.Words["out"], filepath.Join(f.lab.Dir, "logs")} {
+	for _, path := range written {
 		path, err := filepath.Abs(path)
 		if err != nil {
 			return err
@@ -53,4 +62,15 @@ func (f *life) contain(o *system.Order) error {
 		o.Mounts = append(o.Mounts, launch.Mount{Path: path, Write: true})
 	}
 	return nil
+}
+
+// loaded is the library that a profiler will load into the target's JVMs; empty: none.
+func (f *life) loaded() string {
+	if len(f.watched.Profile) == 0 || f.lab.Profiler == nil || !f.onJVM() {
+		return ""
+	}
+	var s profile.Subject
+	// No profiler fits what does not run yet, but they all say where their tools are.
+	_, _ = f.lab.Profiler(&s, f.watched.Profile[0], f.watched.Profiler)
+	return s.Tools.AsyncProfiler
 }

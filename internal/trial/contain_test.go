@@ -123,7 +123,7 @@ func TestWatchingAContainer(t *testing.T) {
 		w.lab.Port = func() (int, error) { port++; return port, nil }
 		var pprof string
 		w.lab.Profiler = func(s *profile.Subject, _, _ string) (profile.Choice, error) {
-			pprof = s.PprofURL
+			pprof, s.Tools.AsyncProfiler = s.PprofURL, "/tools/linux/lib.so"
 			return profile.Choice{Collector: &sampler{w: w}}, nil
 		}
 		e := w.watching("observe: {home: true, gc: true, profile: [cpu]}\nvariants: "+
@@ -156,8 +156,11 @@ func TestWatchingAContainer(t *testing.T) {
 		if pprof != page+"/debug/pprof/" {
 			t.Errorf("profiles at %s", pprof)
 		}
-		if !slices.Contains(mounts, launch.Mount{Path: own}) {
-			t.Errorf("an agent's own files are not mounted: %v", mounts)
+		for _, want := range []launch.Mount{{Path: own}, {Path: "/tools/linux"},
+			{Path: filepath.Join(w.dir, "profiles"), Write: true}} {
+			if !slices.Contains(mounts, want) {
+				t.Errorf("no %+v among the mounts %v", want, mounts)
+			}
 		}
 		log := "/" + records[0].Trial + ".a.%p.gc.log"
 		if !slices.ContainsFunc(env, func(v string) bool { return strings.Contains(v, log) }) {

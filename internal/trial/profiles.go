@@ -25,6 +25,9 @@ type shot struct {
 	out     result.Profile
 }
 
+// profileDir is where they are kept in a run's folder.
+const profileDir = "profiles"
+
 // profiles are those of one load.
 type profiles struct {
 	life  *life
@@ -78,7 +81,7 @@ func (f *life) note(what string) {
 
 // toProfile is a process of the target as a profiler knows it.
 func (f *life) toProfile(part int) (profile.Subject, error) {
-	dir, err := filepath.Abs(filepath.Join(f.lab.Dir, "profiles"))
+	dir, err := filepath.Abs(filepath.Join(f.lab.Dir, profileDir))
 	if err != nil {
 		return profile.Subject{}, err
 	}
@@ -126,7 +129,7 @@ func (p *profiles) save(ctx context.Context, s *shot) error {
 	s.out.Tool, s.out.Samples = profile.Tool(seen), profile.Samples(seen)
 	name := strings.Join([]string{p.life.trial.ID, s.out.Load, s.out.Process, s.out.Kind}, ".")
 	name = strings.ReplaceAll(strings.ReplaceAll(name, "..", "."), " ", "-")
-	s.out.File = filepath.Join("profiles", name+".pb.gz")
+	s.out.File = filepath.Join(profileDir, name+".pb.gz")
 	f, err := os.Create(filepath.Join(p.life.lab.Dir, s.out.File))
 	if err != nil {
 		return err

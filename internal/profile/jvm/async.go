@@ -84,7 +84,7 @@ func (a AsyncProfiler) Start(ctx context.Context, s profile.Subject, kind string
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(s.Dir, "async-profiler-")
+	dir, err := t.scratch(s.Dir, "async-profiler-")
 	if err != nil {
 		return nil, fmt.Errorf("start async-profiler in JVM %d: %w", s.PID, err)
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // attachPoll is how often it is looked whether a JVM has opened its socket; it does so within
@@ -155,6 +157,19 @@ func (t target) command(ctx context.Context, name string, args ...string) (strin
 // jcmd runs a diagnostic command, as the tool of that name does.
 func (t target) jcmd(ctx context.Context, command string) (string, error) {
 	return t.command(ctx, "jcmd", command)
+}
+
+// scratch makes a folder that the JVM can write into, which may be another user's.
+func (t target) scratch(dir, pattern string) (string, error) {
+	var owner unix.Stat_t
+	if err := unix.Stat(fmt.Sprintf("/proc/%d", t.pid), &owner); err != nil {
+		return "", fmt.Errorf("find JVM %d: %w", t.pid, err)
+	}
+	made, err := os.MkdirTemp(dir, pattern)
+	if err == nil && int(owner.Uid) != os.Geteuid() {
+		err = os.Chmod(made, 0o777)
+	}
+	return made, err
 }
 
 // agent loads an agent's library, or calls its Agent_OnAttach again.

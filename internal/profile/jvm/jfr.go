@@ -101,7 +101,7 @@ func (j JFR) Start(ctx context.Context, s profile.Subject, kind string) (profile
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(s.Dir, "jfr-")
+	dir, err := t.scratch(s.Dir, "jfr-")
 	if err != nil {
 		return nil, fmt.Errorf("start JFR in JVM %d: %w", s.PID, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -108,4 +109,32 @@ func TestAttach(t *testing.T) {
 	check("-Xrs", "", profiletest.Limit)
 	check("-XX:+DisableAttachMechanism", "it may run with -XX:+DisableAttachMechanism",
 		2*time.Second)
+}
+
+// A JVM of another user, as in a container, writes into its folder, too.
+func TestScratch(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root, to be somebody else")
+	}
+	for uid, want := range map[uint32]os.FileMode{0: 0o700, 65534: 0o777} {
+		cmd := exec.Command("sleep", "60")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid}}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		dir, err := target{pid: cmd.Process.Pid}.scratch(t.TempDir(), "x-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(dir)
+		if err != nil || info.Mode().Perm() != want {
+			t.Errorf("user %d: mode %v, error %v; want %v", uid, info.Mode(), err, want)
+		}
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); err == nil {
+			t.Error("it was not killed")
+		}
+	}
 }

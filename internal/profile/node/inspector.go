@@ -54,7 +54,7 @@ func connect(ctx context.Context, pid int) (one *inspector, opened bool, err err
 			return nil, opened, err
 		}
 		if at > 0 {
-			one, err := dial(ctx, at)
+			one, err := dial(ctx, client(pid), at)
 			return one, opened, err
 		}
 		if !opened {
@@ -128,16 +128,16 @@ func listening(pid int) (int, error) {
 }
 
 // dial opens the one target that an inspector of Node has.
-func dial(ctx context.Context, port int) (*inspector, error) {
+func dial(ctx context.Context, c *http.Client, port int) (*inspector, error) {
 	base := "http://127.0.0.1:" + strconv.Itoa(port)
 	var version struct{ Browser string }
-	if err := get(ctx, base+"/json/version", &version); err != nil {
+	if err := get(ctx, c, base+"/json/version", &version); err != nil {
 		return nil, err
 	}
 	var targets []struct {
 		URL string `json:"webSocketDebuggerUrl"`
 	}
-	if err := get(ctx, base+"/json/list", &targets); err != nil {
+	if err := get(ctx, c, base+"/json/list", &targets); err != nil {
 		return nil, err
 	}
 	if len(targets) != 1 || targets[0].URL == "" {
@@ -145,7 +145,7 @@ func dial(ctx context.Context, port int) (*inspector, error) {
 			base, len(targets))
 	}
 	conn, _, err := websocket.Dial(ctx, targets[0].URL, &websocket.DialOptions{
-		CompressionMode: websocket.CompressionDisabled})
+		HTTPClient: c, CompressionMode: websocket.CompressionDisabled})
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", targets[0].URL, err)
 	}
@@ -153,13 +153,12 @@ func dial(ctx context.Context, port int) (*inspector, error) {
 	return &inspector{conn: conn, version: "v8 of " + version.Browser}, nil
 }
 
-func get(ctx context.Context, address string, into any) error {
+func get(ctx context.Context, c *http.Client, address string, into any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", address, err)
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	answer, err := client.Do(request)
+	answer, err := c.Do(request)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", address, err)
 	}

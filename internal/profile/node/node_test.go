@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -38,6 +39,24 @@ func TestTruth(t *testing.T) {
 	alloc := profiletest.Take(t, V8{}, s, profile.Alloc, time.Second) // it is open by now
 	profiletest.Split(t, alloc, "allocThree (testdata/split.js)", "allocOne (testdata/split.js)",
 		profile.Samples(alloc))
+}
+
+// A container has a network of its own, whose 127.0.0.1 is not ours.
+func TestOwnNetwork(t *testing.T) {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("needs Node: ", err)
+	}
+	if _, err := exec.LookPath("ip"); err != nil || os.Getuid() != 0 {
+		t.Skip("needs root and ip of iproute2, to make a network")
+	}
+	cmd := exec.Command("sh", "-c", `ip link set lo up && exec "$0" testdata/split.js`, node)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+	profiletest.Start(t, cmd)
+	s := profile.Subject{PID: cmd.Process.Pid, Runtime: "node", Language: "JavaScript"}
+	cpu := profiletest.Take(t, V8{}, s, profile.CPU, time.Second)
+	profiletest.Split(t, cpu, "three (testdata/split.js)", "one (testdata/split.js)",
+		profile.Samples(cpu))
 }
 
 func TestFrames(t *testing.T) {
