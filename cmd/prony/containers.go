@@ -10,6 +10,7 @@ import (
 
 	"prony/internal/launch"
 	"prony/internal/launch/docker"
+	"prony/internal/launch/process"
 	"prony/internal/result"
 	"prony/internal/service"
 	"prony/internal/suite"
@@ -127,7 +128,8 @@ func (machine) image(ctx context.Context, b *service.Builder, s *service.Service
 }
 
 func (machine) container(ctx context.Context, name string, f *fleet) error {
-	l, reaped, err := docker.New(ctx, docker.Options{Host: name == docker.HostName})
+	l, reaped, err := docker.New(ctx, docker.Options{Host: name == docker.HostName,
+		Dir: process.DefaultDir()})
 	if err != nil {
 		return err
 	}
