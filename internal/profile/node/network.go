@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -33,22 +34,38 @@ func inNetworkOf(pid int, connect func() (net.Conn, error)) (conn net.Conn, err 
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		// Never unlocked: the thread, which has another network than the rest, ends with this.
 		runtime.LockOSThread()
-		var namespace *os.File
-		if namespace, err = os.Open(there); err != nil {
+		if unix.Gettid() == unix.Getpid() {
+			// Its network is what /proc/self shows of the program: as long as the main thread is
+			// held here, the next goroutine has another one.
+			defer runtime.UnlockOSThread()
+			conn, err = inNetworkOf(pid, connect)
 			return
 		}
-		err = unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNET)
-		if closed := namespace.Close(); err == nil {
-			err = closed
-		}
-		if err != nil {
-			err = fmt.Errorf("enter the network of process %d: %w", pid, err)
-			return
-		}
-		conn, err = connect()
+		conn, err = visit(there, connect)
 	}()
 	<-done
+	return conn, err
+}
+
+// visit connects from within a namespace and comes back. The thread must not end, as long as it can
+// come back: processes that it has started would end with it (PR_SET_PDEATHSIG, prctl(2)).
+func visit(there string, connect func() (net.Conn, error)) (net.Conn, error) {
+	home, err1 := os.Open("/proc/thread-self/ns/net")
+	away, err2 := os.Open(there)
+	defer func() { _, _ = home.Close(), away.Close() }() // nil ones say so, and nobody asks
+	if err := errors.Join(err1, err2); err != nil {
+		runtime.UnlockOSThread()
+		return nil, err
+	}
+	if err := unix.Setns(int(away.Fd()), unix.CLONE_NEWNET); err != nil {
+		runtime.UnlockOSThread()
+		return nil, fmt.Errorf("enter %s: %w", there, err)
+	}
+	conn, err := connect()
+	if back := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); back != nil {
+		return conn, errors.Join(err, fmt.Errorf("leave %s: %w", there, back))
+	}
+	runtime.UnlockOSThread()
 	return conn, err
 }

@@ -2,8 +2,10 @@ package node
 
 import (
 	"encoding/json"
+	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -57,6 +59,41 @@ func TestOwnNetwork(t *testing.T) {
 	cpu := profiletest.Take(t, V8{}, s, profile.CPU, time.Second)
 	profiletest.Split(t, cpu, "three (testdata/split.js)", "one (testdata/split.js)",
 		profile.Samples(cpu))
+	home := network(t, "self")
+	for range 300 {
+		_, err := inNetworkOf(s.PID, func() (net.Conn, error) {
+			if now := network(t, "thread-self"); now == home {
+				t.Error("it is not in the other network")
+			}
+			if now := network(t, "self"); now != home {
+				t.Error("it took the main thread, by which others read counters of this network")
+			}
+			return nil, nil
+		})
+		if err != nil || t.Failed() {
+			t.Fatal(err)
+		}
+	}
+	threads, err := filepath.Glob("/proc/self/task/*")
+	if err != nil || len(threads) == 0 {
+		t.Fatal(threads, err)
+	}
+	for _, thread := range threads {
+		now, err := os.Readlink(filepath.Join(thread, "ns", "net"))
+		if err == nil && now != home { // else it has ended
+			t.Errorf("%s stayed away", thread)
+		}
+	}
+}
+
+// network is that of this program or thread.
+func network(t *testing.T, of string) string {
+	t.Helper()
+	name, err := os.Readlink("/proc/" + of + "/ns/net")
+	if err != nil {
+		t.Error(err)
+	}
+	return name
 }
 
 func TestFrames(t *testing.T) {
