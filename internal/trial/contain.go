@@ -39,11 +39,14 @@ func (f *life) contain(o *system.Order) error {
 		o.Mounts = append(o.Mounts, launch.Mount{Path: f.ride.Files})
 	}
 	written := []string{o.Words["out"], filepath.Join(f.lab.Dir, "logs")}
-	if tool := f.loaded(); tool != "" {
-		o.Mounts = append(o.Mounts, launch.Mount{Path: filepath.Dir(tool)})
-		written = append(written, filepath.Join(f.lab.Dir, profileDir))
-		if err := os.MkdirAll(written[len(written)-1], 0o755); err != nil {
+	if len(f.watched.Profile) > 0 && f.onJVM() { // which writes what a profiler reads
+		dir := filepath.Join(f.lab.Dir, profileDir)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
+		}
+		written = append(written, dir)
+		if tool := f.loaded(); tool != "" {
+			o.Mounts = append(o.Mounts, launch.Mount{Path: filepath.Dir(tool)})
 		}
 	}
 	// They run as another user than the lab.
@@ -66,7 +69,7 @@ func (f *life) contain(o *system.Order) error {
 
 // loaded is the library that a profiler will load into the target's JVMs; empty: none.
 func (f *life) loaded() string {
-	if len(f.watched.Profile) == 0 || f.lab.Profiler == nil || !f.onJVM() {
+	if f.lab.Profiler == nil {
 		return ""
 	}
 	var s profile.Subject
