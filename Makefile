@@ -2,7 +2,7 @@
 
 .PHONY: bench test build setup bench-load
 
-bench: build ## compare all services that can run here, three to five minutes
+bench: build ## compare all services that can run here, about five minutes
 	./bin/prony run
 
 test: setup ## every test, the real services and a real browser included

@@ -140,9 +140,9 @@ func (quietHome) Scrape(context.Context, telemetry.Trial) error { return nil }
 func (quietHome) Mark(telemetry.Mark)                           {}
 func (quietHome) End(context.Context) (r telemetry.Report)      { return r }
 
-func (mock) profiler(context.Context, string, *suite.Plan, []*service.Service, func(string)) func(
-	*profile.Subject, string, string) (profile.Choice, error) {
-	return nil
+func (mock) profiler(context.Context, string, *suite.Plan, []*service.Service, func(string)) (
+	t profile.Tools, c chooser) {
+	return t, c
 }
 
 func (mock) measure(ctx context.Context, lab *trial.Lab, e trial.Experiment, _ []int,

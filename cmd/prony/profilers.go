@@ -39,15 +39,17 @@ var profilerAgents = []struct {
 	}},
 }
 
-// profiler fetches the profilers that the plan's targets take, and chooses among all. One that
-// cannot be fetched is told, and another takes its place.
+// chooser finds what takes a profile of a kind, as trial.Lab's Profiler does.
+type chooser func(s profile.Subject, kind, tool string) (profile.Choice, error)
+
+// profiler fetches the profilers that the plan's targets take, and gives what chooses among all.
+// One that cannot be fetched is told, and another takes its place.
 func (w machine) profiler(ctx context.Context, root string, p *suite.Plan,
-	services []*service.Service, say func(string)) func(*profile.Subject, string, string) (
-	profile.Choice, error) {
-	if !profiles(p) {
-		return nil
-	}
+	services []*service.Service, say func(string)) (profile.Tools, chooser) {
 	tools := profile.Tools{}
+	if !profiles(p) {
+		return tools, nil
+	}
 	catalog, err := (&app{}).agents(root)
 	if err != nil {
 		say(err.Error())
@@ -72,8 +74,7 @@ func (w machine) profiler(ctx context.Context, root string, p *suite.Plan,
 			say(fmt.Sprintf("no %s: %v", t.agent, err))
 		}
 	}
-	return func(s *profile.Subject, kind, tool string) (profile.Choice, error) {
-		s.Tools = tools
+	return tools, func(s profile.Subject, kind, tool string) (profile.Choice, error) {
 		all := collectors()
 		if tool != "" {
 			all = slices.DeleteFunc(all, func(c profile.Collector) bool { return c.Name() != tool })
@@ -81,7 +82,7 @@ func (w machine) profiler(ctx context.Context, root string, p *suite.Plan,
 				return profile.Choice{}, errors.New("there is no profiler " + tool)
 			}
 		}
-		return profile.Choose(all, *s, kind)
+		return profile.Choose(all, s, kind)
 	}
 }
 

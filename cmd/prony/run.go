@@ -366,7 +366,7 @@ func (a *app) observed(ctx context.Context, root string, f *runFlags, r observed
 	}
 	lab := a.world.lab(r.journal, r.ships, r.layout, r.dir, r.show.event)
 	lab.Sides = r.sides
-	lab.Profiler = a.world.profiler(ctx, root, r.e.Plan, r.services, r.show.line)
+	lab.Tools, lab.Profiler = a.world.profiler(ctx, root, r.e.Plan, r.services, r.show.line)
 	if len(f.observe.telemetry) > 0 || r.e.Plan.Suite.NeedsHome() {
 		home, own, end, err := a.world.home(ctx, spec)
 		if err != nil { // what sends into it fails, trial by trial; all else goes on

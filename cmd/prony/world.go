@@ -46,7 +46,7 @@ type world interface {
 	fetch(ctx context.Context, root string, a agent.Agent, say func(string)) (trial.Ride, error)
 	home(context.Context, telemetry.LaunchSpec) (trial.Home, []int, func() error, error)
 	profiler(ctx context.Context, root string, p *suite.Plan, services []*service.Service,
-		say func(string)) func(*profile.Subject, string, string) (profile.Choice, error)
+		say func(string)) (profile.Tools, chooser)
 }
 
 // quietBound is how long a trial waits for a quiet host. Where the neighbours never rest, a run

@@ -272,12 +272,12 @@ func ReadTrial(dir, trial string) (logs []Log, err error) {
 		return nil, fmt.Errorf("find collectors' logs: %w", err)
 	}
 	for _, e := range entries {
-		name, ok := strings.CutPrefix(e.Name(), trial+".")
-		_, pid, parted := strings.Cut(strings.TrimSuffix(name, logSuffix), ".")
-		if !parted {
-			pid = strings.TrimSuffix(name, logSuffix)
+		rest, ours := strings.CutPrefix(e.Name(), trial+".")
+		rest, whole := strings.CutSuffix(rest, logSuffix)
+		if !ours || !whole {
+			continue
 		}
-		if _, wrong := strconv.Atoi(pid); !ok || wrong != nil {
+		if _, err := strconv.Atoi(rest[strings.LastIndexByte(rest, '.')+1:]); err != nil {
 			continue
 		}
 		f, err := os.Open(filepath.Join(dir, e.Name()))

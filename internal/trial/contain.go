@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 
 	"prony/internal/launch"
-	"prony/internal/profile"
 	"prony/internal/system"
 )
 
@@ -45,7 +44,7 @@ func (f *life) contain(o *system.Order) error {
 			return err
 		}
 		written = append(written, dir)
-		if tool := f.loaded(); tool != "" {
+		if tool := f.lab.Tools.AsyncProfiler; tool != "" {
 			o.Mounts = append(o.Mounts, launch.Mount{Path: filepath.Dir(tool)})
 		}
 	}
@@ -65,15 +64,4 @@ func (f *life) contain(o *system.Order) error {
 		o.Mounts = append(o.Mounts, launch.Mount{Path: path, Write: true})
 	}
 	return nil
-}
-
-// loaded is the library that a profiler will load into the target's JVMs; empty: none.
-func (f *life) loaded() string {
-	if f.lab.Profiler == nil {
-		return ""
-	}
-	var s profile.Subject
-	// No profiler fits what does not run yet, but they all say where their tools are.
-	_, _ = f.lab.Profiler(&s, f.watched.Profile[0], f.watched.Profiler)
-	return s.Tools.AsyncProfiler
 }

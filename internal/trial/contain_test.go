@@ -121,9 +121,10 @@ func TestWatchingAContainer(t *testing.T) {
 		w.lab.Home, w.lab.Containers = home, map[string]launch.Launcher{"docker": apart{w.launcher}}
 		port := 8000
 		w.lab.Port = func() (int, error) { port++; return port, nil }
-		var pprof string
-		w.lab.Profiler = func(s *profile.Subject, _, _ string) (profile.Choice, error) {
-			pprof, s.Tools.AsyncProfiler = s.PprofURL, "/tools/linux/lib.so"
+		w.lab.Tools.AsyncProfiler = "/tools/linux/lib.so"
+		var pprof, library string
+		w.lab.Profiler = func(s profile.Subject, _, _ string) (profile.Choice, error) {
+			pprof, library = s.PprofURL, s.Tools.AsyncProfiler
 			return profile.Choice{Collector: &sampler{w: w}}, nil
 		}
 		e := w.watching("observe: {home: true, gc: true, profile: [cpu]}\nvariants: "+
@@ -155,6 +156,9 @@ func TestWatchingAContainer(t *testing.T) {
 		}
 		if pprof != page+"/debug/pprof/" {
 			t.Errorf("profiles at %s", pprof)
+		}
+		if library != w.lab.Tools.AsyncProfiler {
+			t.Errorf("the profiler looks for its library at %q", library)
 		}
 		for _, want := range []launch.Mount{{Path: own}, {Path: "/tools/linux"},
 			{Path: filepath.Join(w.dir, "profiles"), Write: true}} {

@@ -116,7 +116,7 @@ func TestObservedLife(t *testing.T) {
 		w := newWorld(t)
 		home := &listener{w: w}
 		w.lab.Home = home
-		w.lab.Profiler = func(*profile.Subject, string, string) (profile.Choice, error) {
+		w.lab.Profiler = func(profile.Subject, string, string) (profile.Choice, error) {
 			return profile.Choice{Collector: &sampler{w: w}}, nil
 		}
 		var env []string
@@ -228,7 +228,7 @@ func TestWatchingFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.lab.Home = &listener{w: w, fails: true}
-		w.lab.Profiler = func(*profile.Subject, string, string) (profile.Choice, error) {
+		w.lab.Profiler = func(profile.Subject, string, string) (profile.Choice, error) {
 			return profile.Choice{Collector: &sampler{w: w, fails: true}}, nil
 		}
 		records, err := w.run(context.Background(),

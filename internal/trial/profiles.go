@@ -59,7 +59,7 @@ func (f *life) begin(ctx context.Context, load, kind string, part int) shot {
 	}
 	if err == nil {
 		var choice profile.Choice
-		if choice, err = f.lab.Profiler(&subject, kind, f.watched.Profiler); err == nil {
+		if choice, err = f.lab.Profiler(subject, kind, f.watched.Profiler); err == nil {
 			s.out.Tool = choice.Collector.Name()
 			f.note("profiled: " + kind + " by " + s.out.Tool)
 			s.session, err = choice.Collector.Start(bounded, subject, kind)
@@ -87,7 +87,8 @@ func (f *life) toProfile(part int) (profile.Subject, error) {
 	}
 	p := f.proc.Parts[part]
 	s := profile.Subject{PID: p.PID, PIDs: f.proc.PIDs(), Runtime: f.subject.Target.Runtime,
-		Language: f.subject.Service.Language, Dir: dir, Cores: f.lab.Layout.Load}
+		Language: f.subject.Service.Language, Dir: dir, Cores: f.lab.Layout.Load,
+		Tools: f.lab.Tools}
 	if len(f.proc.Parts) > 1 {
 		s.PIDs = []int{p.PID}
 	}

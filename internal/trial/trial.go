@@ -81,9 +81,9 @@ type Lab struct {
 	Home Home
 	// Meter takes what the lab itself measured, between windows; nil: nobody wants it.
 	Meter Meter
-	// Profiler finds what takes a profile of a kind, and tells the subject where it has its tools;
-	// the tool's name may be empty, for the best one.
-	Profiler func(s *profile.Subject, kind, tool string) (profile.Choice, error)
+	// Profiler finds what takes a profile of a kind; the tool's name may be empty: the best one.
+	Profiler func(s profile.Subject, kind, tool string) (profile.Choice, error)
+	Tools    profile.Tools // that profilers need
 	// Own are the lab's processes beside this one, such as a home's: they are no strangers.
 	Own []int
 	// Ceilings are the generator's own rates against a null server, by number of connections.
