@@ -17,6 +17,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"prony/internal/shell"
 )
 
 // mavenCopy is the goal that brings one artifact, of a fixed version of its plugin: that which a
@@ -269,6 +271,7 @@ func execute(ctx context.Context, o order) (err error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = killGrace
+	shell.Command(cmd)
 	if err := cmd.Run(); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause

@@ -16,6 +16,7 @@ import (
 
 	"prony/internal/clock"
 	"prony/internal/result"
+	"prony/internal/shell"
 )
 
 // command is a program to run.
@@ -76,6 +77,7 @@ func run(ctx context.Context, c command, dir string, cores []int) (*output, erro
 	// which therefore stays until the end.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
+	shell.Command(cmd)
 	began := clock.Mono()
 	err = pinned(cores, func() error {
 		if err := cmd.Start(); err != nil {

@@ -22,6 +22,7 @@ var checks = []struct {
 	{"imports", func(t tree) []problem { return findImports(t, layers, neighbours) }},
 	{"rules", findRules},
 	{"limits", findLimits},
+	{"shown", findShown},
 	{"bans", findBans},
 	{"map", findMap},
 	{"dependencies", findDependencies},

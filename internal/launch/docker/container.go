@@ -13,6 +13,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"prony/internal/launch/kernel"
+	"prony/internal/shell"
 )
 
 const (
@@ -69,17 +70,13 @@ func (p *proc) create(ctx context.Context) error {
 		labels = maps.Clone(labels)
 		labels[labelGroup] = p.pod.name
 	}
+	c, h := p.config(labels), p.hostConfig()
+	if shell.Watched() {
+		shell.Say(line(p.name, c, h))
+	}
 	p.made = true // it may be, whatever comes back
 	got, err := p.l.engine.ContainerCreate(ctx, client.ContainerCreateOptions{
-		Name: p.name,
-		Config: &container.Config{
-			Image: p.spec.Image, Cmd: p.spec.Args, Env: p.spec.Env, User: p.user, Labels: labels,
-			AttachStdout: true, AttachStderr: true,
-			// A check in the middle of a window would take the service's own processor time.
-			Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
-		},
-		HostConfig: p.hostConfig(),
-	})
+		Name: p.name, Config: c, HostConfig: h})
 	if errdefs.IsConflict(err) {
 		p.made = false // what has the name is not ours to remove
 		return fmt.Errorf("create container %s: %w; another lab's container has its name: end it, "+
@@ -90,6 +87,15 @@ func (p *proc) create(ctx context.Context) error {
 	}
 	p.id = got.ID
 	return nil
+}
+
+func (p *proc) config(labels map[string]string) *container.Config {
+	return &container.Config{
+		Image: p.spec.Image, Cmd: p.spec.Args, Env: p.spec.Env, User: p.user, Labels: labels,
+		AttachStdout: true, AttachStderr: true,
+		// A check in the middle of a window would take the service's own processor time.
+		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
+	}
 }
 
 func (p *proc) hostConfig() *container.HostConfig {

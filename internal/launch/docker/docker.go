@@ -28,6 +28,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"prony/internal/launch"
+	"prony/internal/shell"
 )
 
 // Names of the launchers, as records and flags have them.
@@ -135,6 +136,7 @@ func (l *Launcher) makeNetwork(ctx context.Context) error {
 	ctx, cancel := unhurried(ctx)
 	defer cancel()
 	l.network = nextName()
+	shell.Run("docker", "network", "create", "--internal", l.network)
 	_, err := l.engine.NetworkCreate(ctx, l.network, client.NetworkCreateOptions{
 		Driver: "bridge", Internal: true, Labels: l.self.labels()})
 	if err != nil {

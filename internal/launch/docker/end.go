@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"prony/internal/launch/kernel"
+	"prony/internal/shell"
 )
 
 // logCopy carries what the container writes into its log file.
@@ -204,6 +205,7 @@ func (p *proc) Stop(grace time.Duration) error {
 // send sends a signal. What is wrong with the engine the removal tells; a container that has just
 // ended takes no signal.
 func (p *proc) send(ctx context.Context, signal string) {
+	shell.Run("docker", "kill", "--signal", signal, p.id)
 	_, _ = p.l.engine.ContainerKill(ctx, p.id, client.ContainerKillOptions{Signal: signal})
 }
 

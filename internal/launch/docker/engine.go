@@ -13,6 +13,8 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/system"
 	"github.com/moby/moby/client"
+
+	"prony/internal/shell"
 )
 
 // defaultSocket is where the engine listens unless it is told otherwise.
@@ -120,6 +122,7 @@ func usable(info system.Info) error {
 // not there is removed already; one that somebody else removes is waited for.
 func removeContainer(ctx context.Context, engine *client.Client, id string) error {
 	gone := engine.ContainerWait(ctx, id, client.ContainerWaitOptions{Condition: "removed"})
+	shell.Run("docker", "rm", "--force", "--volumes", id)
 	_, err := engine.ContainerRemove(ctx, id, client.ContainerRemoveOptions{
 		Force: true, RemoveVolumes: true})
 	if errdefs.IsConflict(err) {
@@ -138,6 +141,7 @@ func removeContainer(ctx context.Context, engine *client.Client, id string) erro
 
 // removeNetwork removes a network that has no containers any more.
 func removeNetwork(ctx context.Context, engine *client.Client, name string) error {
+	shell.Run("docker", "network", "rm", name)
 	_, err := engine.NetworkRemove(ctx, name, client.NetworkRemoveOptions{})
 	if err != nil && !errdefs.IsNotFound(err) {
 		return fmt.Errorf("remove network %s: %w", name, explained(err))

@@ -14,6 +14,7 @@ import (
 
 	"prony/internal/launch"
 	"prony/internal/launch/kernel"
+	"prony/internal/shell"
 )
 
 // pod is a control group that holds all containers of a system, so that one limit holds them
@@ -71,6 +72,7 @@ func (p *pod) make(s launch.Spec) error {
 	made := map[string]bool{} // controllers that are mounted together share one folder
 	for _, g := range p.groups {
 		if !made[g.Dir] {
+			shell.Run("mkdir", g.Dir)
 			if err := os.Mkdir(g.Dir, 0o755); err != nil {
 				return err
 			}
@@ -149,6 +151,7 @@ func inherit(dir, file, value string) error {
 }
 
 func write(dir, file string, value any) error {
+	shell.Write(filepath.Join(dir, file), fmt.Sprint(value))
 	return os.WriteFile(filepath.Join(dir, file), fmt.Append(nil, value), 0o644)
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"prony/internal/launch"
 	"prony/internal/launch/kernel"
+	"prony/internal/shell"
 )
 
 // hierarchy is a mounted cgroup tree and the groups in it that new groups go below.
@@ -85,6 +86,7 @@ func (g *groups) cause(trees []hierarchy) string {
 
 func (g *groups) makeV1(name string, s launch.Spec, h hierarchy) {
 	dir := filepath.Join(h.parents[0], name)
+	shell.Run("mkdir", dir)
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return
 	}
@@ -136,6 +138,7 @@ func (g *groups) makeV2(name string, s launch.Spec, h hierarchy) {
 			_ = write(parent, "cgroup.subtree_control", c)
 		}
 		dir := filepath.Join(parent, name)
+		shell.Run("mkdir", dir)
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			continue
 		}
@@ -206,6 +209,7 @@ func removeGroup(dir string) error {
 	var err error
 	for range 100 {
 		if err = os.Remove(dir); err == nil || errors.Is(err, os.ErrNotExist) {
+			shell.Run("rmdir", dir)
 			return nil
 		}
 		time.Sleep(time.Millisecond)
@@ -214,5 +218,6 @@ func removeGroup(dir string) error {
 }
 
 func write(dir, file, value string) error {
+	shell.Write(filepath.Join(dir, file), value)
 	return os.WriteFile(filepath.Join(dir, file), []byte(value), 0o644)
 }

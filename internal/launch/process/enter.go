@@ -9,6 +9,9 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"prony/internal/launch/kernel"
+	"prony/internal/shell"
 )
 
 // enterEnv marks a process of this program as one that is about to become a service.
@@ -81,4 +84,25 @@ func become(text string, report *os.File) error {
 	}
 	fmt.Fprintf(report, "exec %d\n", now.Nano())
 	return fmt.Errorf("execute %s: %w", e.Path, syscall.Exec(e.Path, e.Args, e.Env))
+}
+
+// line is what this comes to in a shell. A process that writes 0 into a group's list joins it
+// (cgroups(7)).
+func (e entry) line(dir string) string {
+	var parts []string
+	for _, group := range e.Groups {
+		parts = append(parts, "echo 0 >", shell.Quote(group+"/cgroup.procs"), "&&")
+	}
+	parts = append(parts, "exec env -i")
+	for _, pair := range e.Env {
+		parts = append(parts, shell.Variable(pair))
+	}
+	if len(e.Cores) > 0 {
+		parts = append(parts, "taskset -c", kernel.CoreList(e.Cores))
+	}
+	if e.Data > 0 {
+		parts = append(parts, fmt.Sprintf("prlimit --data=%d", e.Data))
+	}
+	args := append([]string{e.Path}, e.Args[1:]...)
+	return shell.In(dir, append(parts, shell.Join(args))...)
 }

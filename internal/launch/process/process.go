@@ -30,6 +30,7 @@ import (
 	"prony/internal/clock"
 	"prony/internal/launch"
 	"prony/internal/launch/kernel"
+	"prony/internal/shell"
 )
 
 // Launcher starts plain processes.
@@ -166,6 +167,7 @@ func (p *proc) start(ctx context.Context, path string) error {
 	p.cmd.Stdout, p.cmd.Stderr = out, out
 	p.cmd.ExtraFiles = []*os.File{w}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	shell.Say(e.line(p.spec.Dir))
 	started := make(chan error)
 	go p.keep(started)
 	err = <-started
@@ -316,6 +318,7 @@ func (p *proc) Stop(grace time.Duration) error {
 	if p.cmd != nil && p.cmd.Process != nil {
 		p.noteWorkers()
 		if pgid := p.cmd.Process.Pid; grace > 0 {
+			shell.Run("kill", "-TERM", "--", strconv.Itoa(-pgid))
 			_ = unix.Kill(-pgid, unix.SIGTERM) // it may have gone already
 			select {
 			case <-p.exited:

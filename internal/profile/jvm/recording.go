@@ -16,6 +16,7 @@ import (
 	pprof "github.com/google/pprof/profile"
 
 	"prony/internal/profile"
+	"prony/internal/shell"
 )
 
 // event is an event of a recording as the JDK's jfr prints it, with the fields that are read here.
@@ -137,6 +138,7 @@ func eachEvent(ctx context.Context, pid int, file string, names []string,
 	}
 	cmd := exec.CommandContext(ctx, program, "print", "--json", "--stack-depth", "2048",
 		"--events", strings.Join(names, ","), file)
+	shell.Command(cmd)
 	var said strings.Builder
 	cmd.Stderr = &said
 	out, err := cmd.StdoutPipe()

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"prony/internal/shell"
 )
 
 // jcmdLimit bounds what a JVM may take to write down its methods.
@@ -80,6 +82,7 @@ func (p *process) askJVM(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, jcmdLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, jcmd, fmt.Sprint(p.pid), "Compiler.perfmap")
+	shell.Command(cmd)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("ask process %d for them: %w: %.200s", p.pid, err, out)

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"prony/internal/profile"
+	"prony/internal/shell"
 )
 
 // Perf takes profiles by the kernel's own tool, perf, where this process may not load programs into
@@ -130,6 +131,7 @@ func (p *perf) start(ctx context.Context) error {
 		"--control", "fd:3,4", "-o", p.file)
 	p.cmd.ExtraFiles = theirs
 	p.cmd.Stdout, p.cmd.Stderr = &p.said, &p.said
+	shell.Command(p.cmd)
 	err = p.cmd.Start()
 	closeAll(theirs)
 	if err != nil {
@@ -223,6 +225,7 @@ func (p *perf) Stop(ctx context.Context) (_ *pprof.Profile, err error) {
 		"pid,ip,sym,dso")
 	var said bytes.Buffer
 	script.Stderr = &said
+	shell.Command(script)
 	text, err := script.Output()
 	if err != nil {
 		return nil, fmt.Errorf("read what perf wrote: %w: %.400s%.400s", err, said.String(),

@@ -24,6 +24,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"prony/internal/profile"
+	"prony/internal/shell"
 )
 
 // PySpy runs the program of that name.
@@ -135,6 +136,7 @@ const (
 
 func (r *recording) begin(ctx context.Context, path string, args []string, cores []int) error {
 	r.cmd = exec.Command(path, args...) // not by the context, which ends the beginning only
+	shell.Command(r.cmd)
 	says, err := r.cmd.StdoutPipe()
 	if err != nil {
 		return err

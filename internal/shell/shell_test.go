@@ -1,0 +1,67 @@
+package shell
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+func TestQuote(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                  `''`,
+		"a/b-c.d=e:f@g%h,i": "a/b-c.d=e:f@g%h,i",
+		"a b":               `'a b'`,
+		"it's":              `'it'\''s'`,
+		"$HOME;`x`":         "'$HOME;`x`'",
+		"a\nb":              "'a\nb'",
+		"*":                 "'*'",
+		"~":                 "'~'",
+	} {
+		if got := Quote(text); got != want {
+			t.Errorf("Quote(%q) = %s, want %s", text, got, want)
+		}
+	}
+}
+
+// A real shell reads the words back as they were.
+func TestAShellReadsTheWordsBack(t *testing.T) {
+	words := []string{"a b", "", "it's", `"$X"`, "tab\there", "*", `back\slash`, "-n", "é", "!x"}
+	out, err := exec.Command("sh", "-c", `printf '<%s>' `+Join(words)).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "<" + strings.Join(words, "><") + ">"; string(out) != want {
+		t.Errorf("the shell read %s, want %s", out, want)
+	}
+}
+
+func shown(t *testing.T, act func()) string {
+	t.Helper()
+	var lines []string
+	Show(func(line string) { lines = append(lines, line) })
+	defer Show(nil)
+	act()
+	return strings.Join(lines, "\n")
+}
+
+func TestWhatIsShown(t *testing.T) {
+	t.Setenv("PRONY_TEST_SAME", "1")
+	cmd := exec.Command("/bin/echo", "a b", "$x")
+	cmd.Dir = "/a dir"
+	cmd.Env = []string{"PRONY_TEST_SAME=1", "MODE=x y", "API_TOKEN=hush", "db_password=hush"}
+	for _, row := range []struct {
+		act  func()
+		want string
+	}{
+		{func() { Command(cmd) }, `(cd '/a dir' && MODE='x y' API_TOKEN="$API_TOKEN" ` +
+			`db_password="$db_password" /bin/echo 'a b' '$x')`},
+		{func() { Write("/sys/fs/cgroup/x y", "100000 100000") },
+			"echo '100000 100000' > '/sys/fs/cgroup/x y'"},
+		{func() { Run("docker", "rm", "-f", "a") }, "docker rm -f a"},
+	} {
+		if got := shown(t, row.act); got != row.want {
+			t.Errorf("shown\n%s, want\n%s", got, row.want)
+		}
+	}
+	Run("nobody", "looks") // and nothing happens
+}
