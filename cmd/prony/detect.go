@@ -17,6 +17,7 @@ import (
 	"prony/internal/stats"
 	"prony/internal/suite"
 	"prony/internal/table"
+	"prony/internal/unit"
 )
 
 // Planning a difference.
@@ -75,15 +76,15 @@ func (d detection) print(w io.Writer, study table.Study) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	heads := []string{"TARGET", "METRIC", "SD OF A PAIR", plainBlocks(d.blocks) + " RESOLVE"}
 	for _, e := range effects {
-		heads = append(heads, strings.ToUpper(table.Percent(e))+" OF TWO")
+		heads = append(heads, strings.ToUpper(unit.Percent(e))+" OF TWO")
 	}
-	heads = append(heads, table.Percent(d.asked)+" OF ALL", "")
+	heads = append(heads, unit.Percent(d.asked)+" OF ALL", "")
 	fmt.Fprintln(t, strings.Join(heads, "\t"))
 	alpha := 1 - detectConfidence
 	for _, sc := range study.Scenarios {
 		for _, f := range sc.Floors {
 			sd := f.Ratio.SDLog
-			row := []string{f.Target, f.Load + " " + f.Metric, table.Percent(sd),
+			row := []string{f.Target, f.Load + " " + f.Metric, unit.Percent(sd),
 				percentOr(stats.Detectable(sd, d.blocks, alpha, detectPower))}
 			for _, e := range effects {
 				row = append(row, blocksOr(stats.BlocksToResolve(sd, e, alpha, detectPower)))
@@ -105,9 +106,9 @@ func plainBlocks(n int) string {
 
 func percentOr(x float64) string {
 	if !(x > 0 && x < 10) {
-		return table.Absent
+		return unit.Absent
 	}
-	return table.Percent(x)
+	return unit.Percent(x)
 }
 
 func blocksOr(n int) string {

@@ -18,11 +18,11 @@ import (
 	"prony/internal/gc"
 	"prony/internal/profile"
 	"prony/internal/result"
-	"prony/internal/table"
 	"prony/internal/telemetry"
 	"prony/internal/telemetry/logs"
 	"prony/internal/telemetry/spans"
 	"prony/internal/trial"
+	"prony/internal/unit"
 )
 
 // explainFlags choose the request.
@@ -242,7 +242,7 @@ func (s *story) printMoment(w io.Writer) {
 	}
 	fmt.Fprintf(w, "at that moment\n  the service used %.2f of %g processors, %s of memory and %d "+
 		"threads\n\n", samples.CPUCores[at], s.record.Limits.CPUs,
-		table.Bytes(float64(samples.RSSBytes[at])), samples.Threads[at])
+		unit.Bytes(float64(samples.RSSBytes[at])), samples.Threads[at])
 }
 
 // printProfile lists where the processor was during the load.
@@ -269,4 +269,4 @@ func clockText(unixNs int64) string {
 	return time.Unix(0, unixNs).UTC().Format("15:04:05.000000 UTC")
 }
 
-func ms(ns int64) string { return table.Duration(float64(ns)) }
+func ms(ns int64) string { return unit.Duration(float64(ns)) }

@@ -15,7 +15,7 @@ import (
 	"prony/internal/driver"
 	"prony/internal/host"
 	"prony/internal/result"
-	"prony/internal/table"
+	"prony/internal/unit"
 )
 
 // compat offers what another tool's command line came to, with our own engine, and prints the
@@ -154,7 +154,7 @@ func printImported(w io.Writer, one imported) {
 		text  string
 	}{
 		{l.Model != "", ", " + l.Model},
-		{l.RatePerS > 0, " at " + table.Rate(l.RatePerS) + "/s"},
+		{l.RatePerS > 0, " at " + unit.Rate(l.RatePerS) + "/s"},
 		{l.Connections > 0, fmt.Sprintf(", %d connections", l.Connections)},
 		{l.WindowNs > 0, fmt.Sprintf(" for %v", time.Duration(l.WindowNs).Round(time.Millisecond))},
 	} {
@@ -163,9 +163,9 @@ func printImported(w io.Writer, one imported) {
 		}
 	}
 	e := l.Errors
-	perS := table.Absent
+	perS := unit.Absent
 	if l.WindowNs > 0 {
-		perS = table.Rate(l.ThroughputPerS)
+		perS = unit.Rate(l.ThroughputPerS)
 	}
 	fmt.Fprintf(w, "\n\n  throughput   %s good answers/s (%d good, %d failed, %d unanswered)\n",
 		perS, l.Done, e.Total(), l.Censored)
@@ -187,7 +187,7 @@ func printImported(w io.Writer, one imported) {
 
 func orAbsent(s string) string {
 	if s == "" {
-		return table.Absent
+		return unit.Absent
 	}
 	return s
 }
@@ -199,9 +199,9 @@ func printKnown(w io.Writer, name string, d *result.Dist) {
 	}
 	value := func(ns float64) string {
 		if ns <= 0 {
-			return table.Absent
+			return unit.Absent
 		}
-		return table.Duration(ns)
+		return unit.Duration(ns)
 	}
 	fmt.Fprintf(w, "  %-12s", name)
 	for _, v := range []struct {

@@ -19,8 +19,8 @@ import (
 	"prony/internal/result"
 	"prony/internal/slo"
 	"prony/internal/summary"
-	"prony/internal/table"
 	"prony/internal/truth"
+	"prony/internal/unit"
 	"prony/internal/verdict"
 )
 
@@ -283,22 +283,22 @@ func (a *app) traced(l *result.Load) error {
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "\n  traced: %s of the requests, the slowest first",
-		table.Percent(l.TraceShare))
+		unit.Percent(l.TraceShare))
 	rows := [][]string{{"due at", "lag", "first byte", "response", "trace id", ""}}
 	for _, x := range l.Traced {
 		if x.Why != "slowest" || len(rows) > tracedShown {
 			continue
 		}
-		first := table.Absent
+		first := unit.Absent
 		if x.FirstByteNs > 0 {
-			first = table.Duration(float64(x.FirstByteNs))
+			first = unit.Duration(float64(x.FirstByteNs))
 		}
 		rest := x.Route
 		if x.Failed {
 			rest = strings.TrimSpace(rest + " (failed)")
 		}
 		rows = append(rows, []string{fmt.Sprintf("%.3f s", float64(x.ScheduledNs)/1e9),
-			table.Duration(float64(x.LagNs)), first, table.Duration(float64(x.ResponseNs)),
+			unit.Duration(float64(x.LagNs)), first, unit.Duration(float64(x.ResponseNs)),
 			x.TraceID, rest})
 	}
 	if len(rows) == 1 {

@@ -15,8 +15,8 @@ import (
 	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/suite"
-	"prony/internal/table"
 	"prony/internal/trial"
+	"prony/internal/unit"
 	"prony/internal/verdict"
 )
 
@@ -109,11 +109,11 @@ func digest(r *result.Record) string {
 	}
 	for _, l := range r.Loads {
 		if l.Model == "closed" {
-			fmt.Fprintf(&b, " %s %s/s", l.Name, table.Rate(l.ThroughputPerS))
+			fmt.Fprintf(&b, " %s %s/s", l.Name, unit.Rate(l.ThroughputPerS))
 		} else {
-			p99 := table.Absent
+			p99 := unit.Absent
 			if verdict.Withheld(r.Verdict, l.Name) == nil {
-				p99 = table.Duration(float64(l.ResponseTime.P99Ns))
+				p99 = unit.Duration(float64(l.ResponseTime.P99Ns))
 			}
 			fmt.Fprintf(&b, " · %s p99 %s", l.Name, p99)
 		}

@@ -24,8 +24,8 @@ import (
 	"prony/internal/load"
 	"prony/internal/probe"
 	"prony/internal/selftest"
-	"prony/internal/table"
 	"prony/internal/truth/exact"
+	"prony/internal/unit"
 )
 
 const truthAbout = `Truth serves answers whose times and kinds are known by arithmetic, on
@@ -159,14 +159,14 @@ func (a *app) truth(ctx context.Context, k exact.Kind, p exact.Params, f *truthF
 	if f.asJSON {
 		return json.NewEncoder(a.stdout).Encode(r)
 	}
-	fmt.Fprintf(a.stdout, "served %s requests", table.Count(r.Requests))
+	fmt.Fprintf(a.stdout, "served %s requests", unit.Count(r.Requests))
 	if r.Delayed > 0 {
 		fmt.Fprintf(a.stdout, "; what was to wait left %s late on average, %s at most",
-			table.Duration(r.LateMeanNs), table.Duration(float64(r.LateMaxNs)))
+			unit.Duration(r.LateMeanNs), unit.Duration(float64(r.LateMaxNs)))
 	}
 	if r.RunDelayNs > 0 {
 		fmt.Fprintf(a.stdout, "; its thread waited %s in all for a processor",
-			table.Duration(float64(r.RunDelayNs)))
+			unit.Duration(float64(r.RunDelayNs)))
 	}
 	fmt.Fprintln(a.stdout)
 	return nil
@@ -437,18 +437,18 @@ func (a *app) printOutcomes(outcomes []selftest.Outcome) {
 		tookNs += o.TookNs
 	}
 	fmt.Fprintf(w, "%d of %d cases are as they must be; they took %s\n", ok, len(outcomes),
-		table.Duration(float64(tookNs)))
+		unit.Duration(float64(tookNs)))
 }
 
 // amount prints a value with its unit; counts in full, for one more or less matters.
-func amount(v float64, unit string) string {
+func amount(v float64, of string) string {
 	switch {
-	case unit == selftest.Ns:
-		return table.Duration(v)
-	case unit == selftest.PerS:
+	case of == selftest.Ns:
+		return unit.Duration(v)
+	case of == selftest.PerS:
 		return fmt.Sprintf("%.1f/s", v)
 	case v == math.Trunc(v):
-		return table.Count(int64(v))
+		return unit.Count(int64(v))
 	}
 	return fmt.Sprintf("%.2f", v)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"prony/internal/unit"
 )
 
 var percentiles = []struct {
@@ -116,14 +118,14 @@ func checkMean(r *Row) (hit, bool) {
 	case s.hi < lo*(1-oddShare):
 		return hit{severity: Contradiction, line: m.Line,
 			arithmetic: fmt.Sprintf("the percentiles alone add up to a mean of %s, and it says %s",
-				duration(lo), said(m)),
+				unit.Duration(lo), said(m)),
 			means: "mean and percentiles are not of the same requests",
 			do:    orderDo}, true
 	case s.lo > hi*(1+oddShare):
 		return hit{severity: Contradiction, line: m.Line,
 			arithmetic: fmt.Sprintf("percentiles and max allow a mean of %s at most, and it "+
 				"says %s",
-				duration(hi), said(m)),
+				unit.Duration(hi), said(m)),
 			means: "mean and percentiles are not of the same requests",
 			do:    orderDo}, true
 	}
@@ -144,7 +146,7 @@ func heavyTail(r *Row, m Value) hit {
 		least := (m.span().lo - p.q*v.span().hi) / (1 - p.q)
 		return hit{severity: Note, line: m.Line,
 			arithmetic: fmt.Sprintf("mean %s is above %s %s: the slowest %s took %s on average at "+
-				"least", said(m), p.quantity, said(v), percent(1-p.q), duration(least)),
+				"least", said(m), p.quantity, said(v), percent(1-p.q), unit.Duration(least)),
 			means: "a few very slow requests make the mean; it describes nobody's request",
 			do:    "quote percentiles, and look for the cause of the slow ones"}
 	}
@@ -176,8 +178,8 @@ func checkDeviation(r *Row) (hit, bool) {
 	reach := s.span().hi * math.Sqrt(max(v[1].span().hi-1, 0))
 	if over := v[0].span().lo - m.span().hi; over > reach*(1+cannotShare) {
 		h.arithmetic = fmt.Sprintf("max %s is %s above the mean; with a deviation of %s and %s "+
-			"requests it can be %s at most", said(v[0]), duration(over), said(s), v[1].Text,
-			duration(reach))
+			"requests it can be %s at most", said(v[0]), unit.Duration(over), said(s), v[1].Text,
+			unit.Duration(reach))
 		return h, true
 	}
 	return hit{}, true
@@ -248,13 +250,13 @@ func checkTail(r *Row) (hit, bool) {
 	took, ok := r.get(Duration)
 	if rate, known := r.get(Rate); known {
 		h.arithmetic += fmt.Sprintf("; a stall of %s hides %s × %s = %s requests", said(v),
-			rate.Text, said(v), count(rate.V*v.V/second))
+			rate.Text, said(v), unit.Whole(rate.V*v.V/second))
 	}
 	if share := v.V / took.V; ok && share > 1-q {
 		h.severity = Doubt
 		h.arithmetic += fmt.Sprintf(", %s of the run of %s, so that on a schedule %s would be "+
 			"up to "+
-			"%s", percent(share), said(took), of, duration(v.V-(1-q)*took.V))
+			"%s", percent(share), said(took), of, unit.Duration(v.V-(1-q)*took.V))
 		h.do = "repeat it with an open load (prony load --rate) below its capacity"
 	}
 	return h, true
@@ -313,7 +315,8 @@ func checkOverload(r *Row) (hit, bool) {
 	if ok {
 		behind := took.V * (1 - share)
 		h.arithmetic += fmt.Sprintf("; after %s it is %s × (1 − %.3g) = %s behind, %s on average",
-			duration(took.V), duration(took.V), share, duration(behind), duration(behind/2))
+			unit.Duration(took.V), unit.Duration(took.V), share, unit.Duration(behind),
+			unit.Duration(behind/2))
 	}
 	if latency {
 		h.severity = Doubt

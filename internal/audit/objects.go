@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"prony/internal/unit"
 )
 
 // node is a value of a JSON text that knows its line.
@@ -211,6 +213,6 @@ func (r *Row) failed(n *node) {
 		}
 	}
 	if line > 0 {
-		r.Values[Errors] = Value{V: sum, Text: count(sum), Line: line}
+		r.Values[Errors] = Value{V: sum, Text: unit.Whole(sum), Line: line}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"prony/internal/driver"
 	"prony/internal/result"
+	"prony/internal/unit"
 )
 
 // Kinds are what Read understands, in words.
@@ -146,7 +147,7 @@ func ownRow(l *result.Load, v result.Verdict, line int) *Row {
 	r := &Row{Name: l.Name, Line: line, Tool: "prony", Model: l.Model,
 		Values: map[Quantity]Value{}, own: &ownRecord{l, v}}
 	r.take(l, line)
-	r.Values[Requests] = Value{V: float64(l.Done), Text: count(float64(l.Done)), Line: line}
+	r.Values[Requests] = Value{V: float64(l.Done), Text: unit.Whole(float64(l.Done)), Line: line}
 	for _, q := range []Quantity{Duration, Rate} {
 		if v, ok := r.Values[q]; ok {
 			v.made = false

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"prony/internal/stats"
+	"prony/internal/unit"
 )
 
 // rules are all checks, in the order in which a reader would make them.
@@ -151,7 +152,7 @@ func checkCount(r *Row) (hit, bool) {
 	n := v[0].V * v[1].V / second
 	return hit{severity: severity, line: v[2].Line,
 		arithmetic: fmt.Sprintf("%s × %s = %s requests, and it says %s: %s", v[0].Text, v[1].Text,
-			count(n), v[2].Text, times(n, v[2].V)),
+			unit.Whole(n), v[2].Text, times(n, v[2].V)),
 		means: "rate, time and number of requests are not of the same run, or one of them is " +
 			"mistyped",
 		do: "take none of the three before the raw output is seen"}, true
@@ -168,7 +169,7 @@ func impliedRequests(r *Row) (span, string, bool) {
 	}
 	return v[0].span().times(v[1].span()).by(1 / second),
 		fmt.Sprintf("%s × %s = %s requests", v[0].Text, v[1].Text,
-			count(v[0].V*v[1].V/second)), true
+			unit.Whole(v[0].V*v[1].V/second)), true
 }
 
 func checkAskedRequests(r *Row) (hit, bool) {
@@ -199,7 +200,7 @@ func checkAskedRequests(r *Row) (hit, bool) {
 	}
 	return hit{severity: severity, line: line,
 		arithmetic: fmt.Sprintf("%s, and the command (line %d) asks for %s: %s", words, asked.Line,
-			count(asked.V), times(middle, asked.V)),
+			unit.Whole(asked.V), times(middle, asked.V)),
 		means: means,
 		do: "run the printed command, or ask for the real one; nobody can repeat it as it " +
 			"stands",
@@ -217,12 +218,12 @@ func checkAskedDuration(r *Row) (hit, bool) {
 	} else if v, ok := r.all(Requests, Rate); ok {
 		took = v[0].span().per(v[1].span()).by(second)
 		words = fmt.Sprintf("%s / %s = %s", v[0].Text, v[1].Text,
-			duration(v[0].V/v[1].V*second))
+			unit.Duration(v[0].V/v[1].V*second))
 	} else {
 		return hit{}, false
 	}
 	h := hit{arithmetic: fmt.Sprintf("%s, and %s was asked for (line %d)", words,
-		duration(asked.V), asked.Line)}
+		unit.Duration(asked.V), asked.Line)}
 	switch {
 	case took.hi < asked.V*0.9:
 		h.severity = Contradiction
@@ -252,7 +253,7 @@ func checkIterations(r *Row) (hit, bool) {
 	if severity, odd := graded(v[0].span(), implied); odd {
 		return hit{severity: severity, line: v[0].Line,
 			arithmetic: fmt.Sprintf("%s × %s = %s iterations, and it says %s", v[1].Text, v[2].Text,
-				count(v[1].V*v[2].V/second), v[0].Text),
+				unit.Whole(v[1].V*v[2].V/second), v[0].Text),
 			means: "iterations, their rate and the time are not of the same run",
 			do:    "take none of the three before the raw output is seen"}, true
 	}
@@ -266,7 +267,7 @@ func checkIterations(r *Row) (hit, bool) {
 	}
 	return hit{severity: Contradiction, line: u[1].Line,
 		arithmetic: fmt.Sprintf("%s × %s = %s users at once, and there were %s at most",
-			v[1].Text, u[1].Text, count(v[1].V*u[1].V/second), u[0].Text),
+			v[1].Text, u[1].Text, unit.Whole(v[1].V*u[1].V/second), u[0].Text),
 		means: "users cannot be in more iterations than one each",
 		do:    "ask which of the three is of another run"}, true
 }
@@ -280,7 +281,7 @@ func meanOf(r *Row) (s span, words string, stated, ok bool) {
 	if lo <= 0 {
 		return span{}, "", false, false
 	}
-	return span{lo, math.Inf(1)}, "a mean of at least " + duration(lo) + " by the percentiles",
+	return span{lo, math.Inf(1)}, "a mean of at least " + unit.Duration(lo) + " by the percentiles",
 		false, true
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"prony/internal/driver"
 	"prony/internal/result"
+	"prony/internal/unit"
 )
 
 // mark is where a tool prints a value that driver.Import leaves out, or gives without its digits.
@@ -175,11 +176,11 @@ func (r *Row) take(l *result.Load, line int) {
 		}
 	}
 	ended := float64(l.Done + l.Errors.Total())
-	set(Requests, ended, count(ended), false)
-	set(Duration, float64(l.WindowNs), duration(float64(l.WindowNs)), true)
+	set(Requests, ended, unit.Whole(ended), false)
+	set(Duration, float64(l.WindowNs), unit.Duration(float64(l.WindowNs)), true)
 	set(Rate, l.ThroughputPerS, rateText(l.ThroughputPerS), true)
-	set(Connections, float64(l.Connections), count(float64(l.Connections)), false)
-	set(Streams, float64(l.Streams), count(float64(l.Streams)), false)
+	set(Connections, float64(l.Connections), unit.Whole(float64(l.Connections)), false)
+	set(Streams, float64(l.Streams), unit.Whole(float64(l.Streams)), false)
 	offered := l.RatePerS
 	if l.Driver == "" && l.Scheduled > 0 && l.WindowNs > 0 && offered > 0 {
 		// What was really due in the window: Poisson arrivals are not as many as asked for.
@@ -187,10 +188,10 @@ func (r *Row) take(l *result.Load, line int) {
 	}
 	set(Offered, offered, rateText(offered), false)
 	failed := float64(l.Errors.Total())
-	r.Values[Errors] = Value{V: failed, Text: count(failed), Line: line}
+	r.Values[Errors] = Value{V: failed, Text: unit.Whole(failed), Line: line}
 	for q, ns := range map[Quantity]float64{Mean: d.MeanNs, Min: float64(d.MinNs),
 		P50: float64(d.P50Ns), P90: float64(d.P90Ns), P99: float64(d.P99Ns),
 		P999: float64(d.P999Ns), Max: float64(d.MaxNs)} {
-		set(q, ns, duration(ns), false)
+		set(q, ns, unit.Duration(ns), false)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"prony/internal/result"
+	"prony/internal/unit"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
@@ -66,7 +67,7 @@ func checkErrors(r *Row) (hit, bool) {
 	v, ok := r.all(Rate, Requests)
 	if ok && r.counted > 0 && !v[0].made && v[1].V > 0 {
 		h.arithmetic += fmt.Sprintf("; %s counts %s of them in its %s, of which %s/s are good",
-			r.Tool, count(r.counted), v[0].Text, count(v[0].V*(1-r.counted/v[1].V)))
+			r.Tool, unit.Whole(r.counted), v[0].Text, unit.Whole(v[0].V*(1-r.counted/v[1].V)))
 	}
 	return h, true
 }
@@ -103,7 +104,7 @@ func miscounted(r *Row) (hit, bool) {
 		if sum := e.V + g.V; math.Abs(sum-n.V) > e.Slack+g.Slack+n.Slack+n.V*1e-3 {
 			h.line = g.Line
 			h.arithmetic = fmt.Sprintf("%s good + %s failed = %s, and there were %s requests",
-				g.Text, e.Text, count(sum), n.Text)
+				g.Text, e.Text, unit.Whole(sum), n.Text)
 			return h, true
 		}
 	}
@@ -247,15 +248,15 @@ func checkOverloadElsewhere(d *Document) (hits []hit, checked bool) {
 		h := hit{severity: Note, line: t.Line,
 			arithmetic: fmt.Sprintf("the command in line %d offers %s/s, and the table has %s "+
 				"to %s/s,"+
-				" %s to %s of it", most.line, count(offered.V), count(lo), count(hi),
+				" %s to %s of it", most.line, unit.Whole(offered.V), unit.Whole(lo), unit.Whole(hi),
 				percent(lo/offered.V), percent(hi/offered.V)),
 			means: "if that command made the table, every row is far above capacity: its rates " +
 				"are rates at saturation, and any latency of those runs says how long they were",
 			do: "name the command beside the table; take no latency from such runs"}
 		if took.V > 0 {
 			h.arithmetic += fmt.Sprintf("; after %s the fastest is %s × (1 − %.2g) = %s behind",
-				duration(took.V), duration(took.V), hi/offered.V,
-				duration(took.V*(1-hi/offered.V)))
+				unit.Duration(took.V), unit.Duration(took.V), hi/offered.V,
+				unit.Duration(took.V*(1-hi/offered.V)))
 		}
 		hits = append(hits, h)
 	}
@@ -284,7 +285,7 @@ func checkHistogram(r *Row) (hit, bool) {
 				d.Count)
 		case math.Abs(float64(h.ValueAtQuantile(99)-d.P99Ns)) > 0.01*float64(d.P99Ns)+1e3:
 			sum = fmt.Sprintf("the histogram's p99 is %s, and p99Ns says %s",
-				duration(float64(h.ValueAtQuantile(99))), duration(float64(d.P99Ns)))
+				unit.Duration(float64(h.ValueAtQuantile(99))), unit.Duration(float64(d.P99Ns)))
 		}
 		if sum != "" {
 			return hit{severity: Contradiction, arithmetic: sum,

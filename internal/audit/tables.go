@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"prony/internal/unit"
 )
 
 // comparable are the rows of one key, those with a rate, fastest first. A name that stands there
@@ -57,7 +59,7 @@ func checkThink(t *Table) (hits []hit, checked bool) {
 		hits = append(hits, hit{severity: Doubt, row: r.Name, line: v[0].Line,
 			arithmetic: fmt.Sprintf("no iteration took less than %s and requests as little as %s: "+
 				"about %s of the mean iteration of %s is waiting, %s", said(v[1]), said(fastest),
-				duration(think), said(v[0]), percent(think/v[0].V)),
+				unit.Duration(think), said(v[0]), percent(think/v[0].V)),
 			means: "users seem to wait on purpose most of the time, so that the rate is users / " +
 				"(think time + latency) and no capacity",
 			do: "take capacity from a load without think time, or from a search (prony capacity)"})
@@ -162,7 +164,7 @@ func checkWindows(t *Table) (hits []hit, checked bool) {
 		least, most = min(least, ns), max(most, ns)
 		if ns < shortest {
 			at = cmp.Or(at, r)
-			short = append(short, strings.TrimSpace(r.Name+" "+duration(ns)))
+			short = append(short, strings.TrimSpace(r.Name+" "+unit.Duration(ns)))
 		}
 	}
 	if at == nil {
@@ -171,7 +173,7 @@ func checkWindows(t *Table) (hits []hit, checked bool) {
 	sum := strings.Join(short, ", ")
 	if most > 3*least {
 		sum += fmt.Sprintf("; the longest run took %.2g times as long, %s", most/least,
-			duration(most))
+			unit.Duration(most))
 	}
 	return []hit{{severity: Doubt, line: at.Line, arithmetic: "measured for " + sum,
 		means: "so short a run may be mostly warm-up, if none came before it, and runs of unlike " +
@@ -435,7 +437,8 @@ func checkSums(t *Table) (hits []hit, checked bool) {
 			continue
 		}
 		hits = append(hits, hit{severity: Contradiction, row: total.Name, line: stated.Line,
-			arithmetic: fmt.Sprintf("the rows add up to %s %s, and it says %s", count(middle), q,
+			arithmetic: fmt.Sprintf("the rows add up to %s %s, and it says %s",
+				unit.Whole(middle), q,
 				stated.Text),
 			means: "rows are missing, counted twice, or of another run",
 			do:    "ask for the missing rows"})

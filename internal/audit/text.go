@@ -8,28 +8,15 @@ import (
 	"strings"
 	"unicode"
 
-	"prony/internal/table"
+	"prony/internal/unit"
 )
-
-// count prints a whole number with commas.
-func count(n float64) string {
-	s := strconv.FormatFloat(math.Round(n), 'f', 0, 64)
-	var b strings.Builder
-	for i, c := range s {
-		if i > 0 && (len(s)-i)%3 == 0 && unicode.IsDigit(rune(s[i-1])) {
-			b.WriteByte(',')
-		}
-		b.WriteRune(c)
-	}
-	return b.String()
-}
 
 // few prints a number of requests under way, which need not be whole.
 func few(n float64) string {
 	if n < 10 {
 		return strconv.FormatFloat(n, 'g', 2, 64)
 	}
-	return count(n)
+	return unit.Whole(n)
 }
 
 func rateText(perS float64) string { return strconv.FormatFloat(perS, 'g', 6, 64) + "/s" }
@@ -46,15 +33,13 @@ func percent(share float64) string {
 	return strconv.FormatFloat(share*100, 'g', digits, 64) + " %"
 }
 
-func duration(ns float64) string { return table.Duration(ns) }
-
 // said is a time as printed where that is short, else in three digits.
 func said(v Value) string {
 	if strings.ContainsFunc(v.Text, unicode.IsLetter) && len(v.Text) < 9 &&
 		!strings.Contains(v.Text, " us") && !strings.Contains(v.Text, " ns") {
 		return v.Text
 	}
-	return duration(v.V)
+	return unit.Duration(v.V)
 }
 
 // wide is where text is broken.
@@ -63,8 +48,8 @@ const wide = 96
 // Write prints a result for people.
 func (r *Result) Write(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s, %s in %s\n", r.File, r.Kind, several(r.Rows, "result"),
-		several(r.Tables, "table"))
+	fmt.Fprintf(&b, "%s: %s, %s in %s\n", r.File, r.Kind, unit.Plural(r.Rows, "result"),
+		unit.Plural(r.Tables, "table"))
 	r.writeUnread(&b)
 	for _, n := range r.Notes {
 		fmt.Fprintf(&b, "  left out: %s\n", n)
@@ -83,20 +68,13 @@ func (r *Result) Write(w io.Writer) error {
 	return err
 }
 
-func several(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
-}
-
 func (r *Result) summary() string {
 	var parts []string
 	for _, s := range severities {
-		parts = append(parts, several(r.Count(s), string(s)))
+		parts = append(parts, unit.Plural(r.Count(s), string(s)))
 	}
 	return fmt.Sprintf("%s; checked %d of %d rules on %s", strings.Join(parts, ", "), r.Checked,
-		r.Rules, several(r.Rows, "result"))
+		r.Rules, unit.Plural(r.Rows, "result"))
 }
 
 // casesMax bounds what is printed of one finding; JSON has them all.

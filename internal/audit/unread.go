@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"prony/internal/unit"
 )
 
 // Unread is a line of a table of results that was left out, or a value in it.
@@ -34,7 +36,7 @@ func (g *grid) shifted(r gridRow) string {
 		// A quoted cell may have lines of its own, but does not take the place of others.
 		if hidden := strings.Count(strings.TrimSpace(r.cells[n-1]), "\n"); hidden > 0 {
 			return fmt.Sprintf("a quote is not closed, and hides what follows, %s",
-				several(hidden, "line"))
+				unit.Plural(hidden, "line"))
 		}
 	}
 	return ""
@@ -111,10 +113,10 @@ func (r *Result) writeUnread(b *strings.Builder) {
 	}
 	var parts []string
 	if lines := len(r.Unread) - values; lines > 0 {
-		parts = append(parts, several(lines, "line"))
+		parts = append(parts, unit.Plural(lines, "line"))
 	}
 	if values > 0 {
-		parts = append(parts, "values in "+several(values, "other line"))
+		parts = append(parts, "values in "+unit.Plural(values, "other line"))
 	}
 	if parts == nil {
 		return

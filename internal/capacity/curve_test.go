@@ -225,14 +225,3 @@ func TestTextHysteresis(t *testing.T) {
 		}
 	}
 }
-
-func TestFine(t *testing.T) {
-	for perS, want := range map[float64]string{
-		0.5: "0.5", 98.76: "98.76", 907.94: "907.9", 1234.4: "1234", 9999.4: "9999",
-		9999.6: "10k", 48213: "48.21k", 1.2e6: "1.2M", 999_960: "1M",
-	} {
-		if got := fine(perS); got != want {
-			t.Errorf("fine(%v) = %s, want %s", perS, got, want)
-		}
-	}
-}

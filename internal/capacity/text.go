@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"prony/internal/slo"
-	"prony/internal/table"
+	"prony/internal/unit"
 )
 
 // What the plots look like.
@@ -19,7 +19,7 @@ const (
 
 // Line says what came of a step, on one line.
 func (t Tried) Line() string {
-	what := table.Rate(t.RatePerS) + "/s"
+	what := unit.Rate(t.RatePerS) + "/s"
 	if t.RatePerS == 0 {
 		what = "closed"
 		if t.Connections > 0 {
@@ -29,9 +29,9 @@ func (t Tried) Line() string {
 	out := fmt.Sprintf("%3d  %-9s %9s  %-7s", t.N, t.Phase, what, t.Word)
 	switch {
 	case t.Phase == Warmup:
-		out += "  " + table.Rate(t.ThroughputPerS) + "/s"
+		out += "  " + unit.Rate(t.ThroughputPerS) + "/s"
 	case t.P99Ns > 0:
-		out += "  p99 " + table.Duration(float64(t.P99Ns))
+		out += "  p99 " + unit.Duration(float64(t.P99Ns))
 	}
 	if t.Why != "" {
 		out += "  " + t.Why
@@ -56,17 +56,17 @@ func (f *Found) Text(w io.Writer) error {
 	p := &lines{w: w}
 	window := time.Duration(f.WindowNs).Round(100 * time.Millisecond)
 	if f.Found {
-		p.f("capacity    %s/s  [%s – %s] at %g %% confidence", fine(f.PerS), fine(f.LoPerS),
-			fine(f.HiPerS), 100*f.Confidence)
+		p.f("capacity    %s/s  [%s – %s] at %g %% confidence", unit.FineRate(f.PerS),
+			unit.FineRate(f.LoPerS), unit.FineRate(f.HiPerS), 100*f.Confidence)
 		p.f("            keeps %s in half of the windows of %v;", f.SLO, window)
-		p.f("            in 95 %% of them up to %s/s", fine(f.SurePerS))
+		p.f("            in 95 %% of them up to %s/s", unit.FineRate(f.SurePerS))
 	} else {
 		p.f("capacity    not found: %s", f.Reason)
 		p.f("            objectives %s, windows of %v", f.SLO, window)
 	}
-	p.f("peak        %s/s, closed", table.Rate(f.PeakPerS))
+	p.f("peak        %s/s, closed", unit.Rate(f.PeakPerS))
 	if f.CeilingPerS > 0 {
-		p.f("ceiling     %s/s, the generator against a null server", table.Rate(f.CeilingPerS))
+		p.f("ceiling     %s/s, the generator against a null server", unit.Rate(f.CeilingPerS))
 	}
 	f.hysteresis(p)
 	p.f("effort      %d steps, %d of them about the boundary, in %v; seed %d", len(f.Steps),
@@ -87,27 +87,11 @@ func (f *Found) hysteresis(p *lines) {
 		p.f("hysteresis  not checked: too few steps from below and from above")
 	case h.Differs:
 		p.f("hysteresis  %s/s from below, %s/s from above: %+.1f %% [%+.1f – %+.1f]",
-			fine(h.BelowPerS), fine(h.AbovePerS), 100*h.Shift, 100*h.Lo, 100*h.Hi)
+			unit.FineRate(h.BelowPerS), unit.FineRate(h.AbovePerS), 100*h.Shift, 100*h.Lo, 100*h.Hi)
 	default:
 		p.f("hysteresis  none seen: from below %+.1f %% [%+.1f – %+.1f] against from above",
 			100*h.Shift, 100*h.Lo, 100*h.Hi)
 	}
-}
-
-// fine prints a rate with four digits, for the ends of an interval often agree in three.
-func fine(perS float64) string {
-	for _, unit := range []struct {
-		from, by float64
-		name     string
-	}{{999_950, 1e6, "M"}, {9_999.5, 1e3, "k"}} {
-		if perS >= unit.from {
-			return fmt.Sprintf("%.4g%s", perS/unit.by, unit.name)
-		}
-	}
-	if perS >= 1000 {
-		return fmt.Sprintf("%.0f", perS)
-	}
-	return fmt.Sprintf("%.4g", perS)
 }
 
 // about are the judged steps about the boundary.
@@ -169,8 +153,8 @@ func boundary(p *lines, steps []Tried) {
 			continue
 		}
 		from, to := lo+(hi-lo)*float64(i)/boundBins, lo+(hi-lo)*float64(i+1)/boundBins
-		p.f("%7s – %7s  %-9s %s", fine(from), fine(to), fmt.Sprintf("%d of %d", held[i], all[i]),
-			bar(float64(held[i])/float64(all[i])))
+		p.f("%7s – %7s  %-9s %s", unit.FineRate(from), unit.FineRate(to),
+			fmt.Sprintf("%d of %d", held[i], all[i]), bar(float64(held[i])/float64(all[i])))
 	}
 }
 
@@ -212,22 +196,22 @@ func CurveText(w io.Writer, points []Point) error {
 		cells := map[string]string{}
 		ns := map[string]int64{}
 		for _, q := range point.Quantiles {
-			cells[q.Name], ns[q.Name] = table.Absent, q.Ns
+			cells[q.Name], ns[q.Name] = unit.Absent, q.Ns
 			if q.Ns > 0 {
-				cells[q.Name] = table.Duration(float64(q.Ns))
+				cells[q.Name] = unit.Duration(float64(q.Ns))
 			} else if point.N > 0 {
 				lacking[q.Name] = q.Needs
 			}
 		}
 		full := at(ns["p50"])
 		p.f("%3.0f %% %9s %10s %10s %10s %10s %8.2f  %s%s", 100*point.Share,
-			table.Rate(point.RatePerS), cells["p50"], cells["p90"], cells["p99"], cells["p99.9"],
+			unit.Rate(point.RatePerS), cells["p50"], cells["p90"], cells["p99"], cells["p99.9"],
 			point.CPUPerRequest/1e3, strings.Repeat("█", full),
 			strings.Repeat("░", max(at(ns["p99"])-full, 0)))
 	}
 	for _, q := range curveQuantiles {
 		if need := lacking[q.name]; need > 0 {
-			p.f("%s %s: needs n ≥ %s", table.Absent, q.name, table.Count(need))
+			p.f("%s %s: needs n ≥ %s", unit.Absent, q.name, unit.Count(need))
 		}
 	}
 	for _, point := range points {
@@ -251,18 +235,18 @@ func SweepText(w io.Writer, rows []Tried, objectives []slo.Objective) error {
 	}
 	p.f("%9s %11s %10s %10s %8s  %-7s", "offered", "answered/s", "p50", "p99", "CPU µs", "")
 	for _, t := range rows {
-		offered, p50, p99 := table.Rate(t.RatePerS)+"/s", table.Absent, table.Absent
+		offered, p50, p99 := unit.Rate(t.RatePerS)+"/s", unit.Absent, unit.Absent
 		if t.RatePerS == 0 {
 			offered = fmt.Sprintf("%d conn", t.Connections)
 		}
 		if t.P99Ns > 0 {
-			p50, p99 = table.Duration(float64(t.P50Ns)), table.Duration(float64(t.P99Ns))
+			p50, p99 = unit.Duration(float64(t.P50Ns)), unit.Duration(float64(t.P99Ns))
 		}
-		p.f("%9s %11s %10s %10s %8.2f  %-7s %s", offered, table.Rate(t.ThroughputPerS), p50, p99,
+		p.f("%9s %11s %10s %10s %8.2f  %-7s %s", offered, unit.Rate(t.ThroughputPerS), p50, p99,
 			t.CPUPerRequest/1e3, t.Word, bar(t.ThroughputPerS/max(most, 1e-9)))
 	}
 	if n := len(rows); n > 0 && rows[n-1].Word != Held && rows[n-1].RatePerS > 0 {
-		p.f("ended at %s/s: %s", table.Rate(rows[n-1].RatePerS), rows[n-1].Why)
+		p.f("ended at %s/s: %s", unit.Rate(rows[n-1].RatePerS), rows[n-1].Why)
 	}
 	if n := len(rows); n > 0 && rows[n-1].RatePerS == 0 {
 		p.f("closed: latency follows from connections and throughput (Little's law)")

@@ -11,6 +11,7 @@ import (
 
 	"prony/internal/stats"
 	"prony/internal/table"
+	"prony/internal/unit"
 )
 
 // Markdown prints a comparison for a pull request or a job's summary.
@@ -95,24 +96,16 @@ func (c Comparison) csvRow(p Pair, r Row) []string {
 		v Value
 	}{{p.A, r.A}, {p.B, r.B}} {
 		row = append(row, s.x.Run, s.x.Target, strconv.Itoa(len(s.v.Points)),
-			number(s.v.Summary.Center), number(s.v.Summary.Lo), number(s.v.Summary.Hi))
+			unit.Raw(s.v.Summary.Center), unit.Raw(s.v.Summary.Lo), unit.Raw(s.v.Summary.Hi))
 	}
 	lo, hi, p1 := math.NaN(), math.NaN(), math.NaN()
 	if r.HasRatio() {
 		lo, hi, p1 = r.Ratio.Lo, r.Ratio.Hi, r.Ratio.P
 	}
 	withheld := strings.Trim(r.A.Withheld+"; "+r.B.Withheld, "; ")
-	return append(row, number(1+r.Change()), number(lo), number(hi), number(c.Confidence),
-		number(p1), number(r.PHolm), strconv.Itoa(c.Tests), r.Outcome, number(r.Detectable),
+	return append(row, unit.Raw(1+r.Change()), unit.Raw(lo), unit.Raw(hi), unit.Raw(c.Confidence),
+		unit.Raw(p1), unit.Raw(r.PHolm), strconv.Itoa(c.Tests), r.Outcome, unit.Raw(r.Detectable),
 		strconv.FormatBool(c.Paired), c.Control, differences(c.Unlike), withheld)
-}
-
-// number prints the shortest text that reads back as x; nothing when x is no number.
-func number(x float64) string {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return ""
-	}
-	return strconv.FormatFloat(x, 'f', -1, 64)
 }
 
 const jsonVersion = 1

@@ -9,6 +9,7 @@ import (
 
 	"prony/internal/stats"
 	"prony/internal/table"
+	"prony/internal/unit"
 )
 
 // Limit is how much worse a metric may get.
@@ -309,9 +310,9 @@ func upright(r stats.Ratio, better string) stats.Ratio {
 // allowed is a limit with the sign of a change for the worse.
 func allowed(most float64, better string) string {
 	if better == Higher {
-		return table.Change(1 - most)
+		return unit.Change(1 - most)
 	}
-	return table.Change(1 + most)
+	return unit.Change(1 + most)
 }
 
 // more says what would decide.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"prony/internal/stats"
+	"prony/internal/unit"
 )
 
 var gateHeadings = []string{"", "A", "B", "B to A", "allowed", "gate"}
@@ -20,7 +21,7 @@ func (g Gate) cells() (out [][]string) {
 			name = k.Pair.B.Target + " " + name
 		}
 		out = append(out, []string{
-			name, level(k.Row.A, k.Row.Unit), level(k.Row.B, k.Row.Unit), changeText(*k.Row),
+			name, Level(k.Row.A, k.Row.Unit), Level(k.Row.B, k.Row.Unit), changeText(*k.Row),
 			allowed(k.Most, k.Row.Better), k.Outcome,
 		})
 	}
@@ -140,7 +141,8 @@ func GateCSV(w io.Writer, g Gate) error {
 		if n := blocks(k.More); n > 0 {
 			more = strconv.Itoa(n)
 		}
-		row := append(g.Comparison.csvRow(*k.Pair, *k.Row), number(1+most), k.Outcome, more, k.Why)
+		row := append(g.Comparison.csvRow(*k.Pair, *k.Row), unit.Raw(1+most), k.Outcome,
+			more, k.Why)
 		if err := out.Write(row); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"prony/internal/stats"
 	"prony/internal/table"
+	"prony/internal/unit"
 )
 
 const (
@@ -121,7 +122,7 @@ func artifacts(s *side, name string) string {
 			continue
 		}
 		for _, r := range t.Trials {
-			h := short(r.Artifact.SHA256)
+			h := unit.Hash(r.Artifact.SHA256)
 			if h != "" && !slices.Contains(hashes, h) {
 				hashes = append(hashes, h)
 			}
@@ -243,7 +244,7 @@ func (c *Comparison) warnRates(p pairing, say func(string, ...any)) {
 		}
 		say("%s: %s were each offered %s, %s/s and %s/s: latencies compare at "+
 			"equal strain, not at an equal rate.", l.Name, who,
-			strings.Replace(l.RateOf, "%", " %", 1), table.Rate(x), table.Rate(y))
+			strings.Replace(l.RateOf, "%", " %", 1), unit.Rate(x), unit.Rate(y))
 	}
 }
 

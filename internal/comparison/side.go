@@ -8,6 +8,7 @@ import (
 
 	"prony/internal/result"
 	"prony/internal/table"
+	"prony/internal/unit"
 )
 
 // Side is what a caller wants compared: the records of a run, and which of its rows.
@@ -204,7 +205,7 @@ func (s *side) subject(scenario string, t *table.Target) Subject {
 	r := measured(t)[0]
 	p := r.Provenance
 	x.Time, x.Prony = r.Time.UTC().Format(time.RFC3339), p.Prony
-	x.Commit, x.Artifact = p.Commit, short(r.Artifact.SHA256)
+	x.Commit, x.Artifact = p.Commit, unit.Hash(r.Artifact.SHA256)
 	if p.Dirty {
 		x.Commit += " (modified)"
 	}
@@ -244,10 +245,4 @@ func reasons(r *result.Record) string {
 		return "no finding says why"
 	}
 	return strings.Join(out, "; ")
-}
-
-// short is enough of a hash to tell two apart.
-func short(hash string) string {
-	const enough = 12
-	return hash[:min(enough, len(hash))]
 }

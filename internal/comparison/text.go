@@ -10,6 +10,7 @@ import (
 
 	"prony/internal/stats"
 	"prony/internal/table"
+	"prony/internal/unit"
 )
 
 // headings of the table that text and Markdown print; cellsOf makes its rows.
@@ -71,12 +72,12 @@ func (x Subject) line() string {
 	words := []string{x.Target, "run " + x.Run}
 	if x.Commit != "" {
 		commit, modified, _ := strings.Cut(x.Commit, " ")
-		words = append(words, strings.TrimSpace("commit "+short(commit)+" "+modified))
+		words = append(words, strings.TrimSpace("commit "+unit.Hash(commit)+" "+modified))
 	}
 	if x.Artifact != "" {
 		words = append(words, "artifact "+x.Artifact)
 	}
-	return strings.Join(append(words, count(x.Blocks, "block"), x.counts()), " · ")
+	return strings.Join(append(words, unit.Plural(x.Blocks, "block"), x.counts()), " · ")
 }
 
 func (x Subject) counts() string {
@@ -92,18 +93,11 @@ func (x Subject) counts() string {
 	return strings.Join(words, ", ")
 }
 
-func count(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
-}
-
 // cellsOf are a pair's rows in words, under headings.
 func cellsOf(p Pair) (out [][]string) {
 	for _, r := range p.Rows {
 		out = append(out, []string{
-			r.name(), level(r.A, r.Unit), level(r.B, r.Unit), changeText(r), pText(r.PHolm),
+			r.name(), Level(r.A, r.Unit), Level(r.B, r.Unit), changeText(r), unit.P(r.PHolm),
 			r.Says(),
 		})
 	}
@@ -123,29 +117,29 @@ func (r Row) Says() string {
 	case r.Detectable > blind:
 		return r.Word + " (too noisy)"
 	}
-	return fmt.Sprintf("%s (sees %s)", r.Word, table.Percent(r.Detectable))
+	return fmt.Sprintf("%s (sees %s)", r.Word, unit.Percent(r.Detectable))
 }
 
-// level is a centre with the larger arm of its interval.
-func level(v Value, unit string) string {
+// Level is a centre with the larger arm of its interval.
+func Level(v Value, base string) string {
 	s := v.Summary
 	if v.Withheld != "" || math.IsNaN(s.Center) {
-		return table.Absent
+		return unit.Absent
 	}
-	text := table.Quantity(s.Center, unit)
-	if !s.HasInterval() || s.Assumption == table.Exact || s.Center == 0 {
+	text := unit.Quantity(s.Center, base)
+	if !s.HasInterval() || s.Lo == s.Hi || s.Center == 0 {
 		return text
 	}
 	arm := max(s.Hi-s.Center, s.Center-s.Lo) / s.Center
-	return text + " ±" + table.Percent(arm)
+	return text + " ±" + unit.Percent(arm)
 }
 
 // changeText is B to A as a difference, with its interval.
 func changeText(r Row) string {
 	if r.Outcome == Silent && (r.A.Withheld != "" || r.B.Withheld != "") {
-		return table.Absent
+		return unit.Absent
 	}
-	text := table.Change(1 + r.Change())
+	text := unit.Change(1 + r.Change())
 	if r.HasRatio() {
 		text += fmt.Sprintf(" (%s)", Interval(*r.Ratio))
 	}
@@ -153,18 +147,7 @@ func changeText(r Row) string {
 }
 
 // Interval is a ratio's interval as differences: "−6.1 % to −4.4 %".
-func Interval(r stats.Ratio) string { return table.Change(r.Lo) + " to " + table.Change(r.Hi) }
-
-func pText(p float64) string {
-	const least = 0.001
-	switch {
-	case math.IsNaN(p):
-		return ""
-	case p < least:
-		return "<0.001"
-	}
-	return fmt.Sprintf("%.3f", p)
-}
+func Interval(r stats.Ratio) string { return unit.Change(r.Lo) + " to " + unit.Change(r.Hi) }
 
 // grid aligns cells in columns.
 func grid(rows [][]string) string {
@@ -227,7 +210,7 @@ func notes(p Pair) (out []string) {
 	for _, r := range p.Rows {
 		if r.Control != nil && r.Control.HasInterval() {
 			out = append(out, fmt.Sprintf("the control's own %s: %s (%s)", r.name(),
-				table.Change(r.Control.Center), Interval(*r.Control)))
+				unit.Change(r.Control.Center), Interval(*r.Control)))
 		}
 	}
 	return out
@@ -260,7 +243,7 @@ func (c Comparison) closing() (out []string) {
 		how = "t on logs, paired within blocks"
 	}
 	how = fmt.Sprintf("B to A is the ratio of geometric means with its %s interval (%s).",
-		table.Percent(c.Confidence), how)
+		unit.Percent(c.Confidence), how)
 	if c.Tests > 1 {
 		how += fmt.Sprintf(" p is corrected for %d rows (Holm); --metric asks for fewer and sees "+
 			"more.", c.Tests)

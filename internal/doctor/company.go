@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"prony/internal/host"
+	"prony/internal/unit"
 )
 
 // companyRules are about who else uses the machine.
@@ -74,7 +75,8 @@ func steal(m *machine) finding {
 	if s.steal < 0 {
 		return unknown("the kernel does not say")
 	}
-	observed := fmt.Sprintf("%s now, %s since boot", percent(s.steal), percent(s.stealEver))
+	observed := fmt.Sprintf("%s now, %s since boot", unit.PercentTo(s.steal, 1),
+		unit.PercentTo(s.stealEver, 1))
 	const fix = "wait, or use an instance of its own: dedicated, metal"
 	switch {
 	case s.steal > stealUnfit:
@@ -90,7 +92,7 @@ func otherLoad(m *machine) finding {
 	if s.other < 0 {
 		return unknown("the kernel does not say")
 	}
-	observed := percent(s.other) + s.names()
+	observed := unit.PercentTo(s.other, 1) + s.names()
 	const fix = "end what else is running"
 	switch {
 	case s.other > otherUnfit:

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"prony/internal/probe"
+	"prony/internal/unit"
 )
 
 // What is still quiet. The shares are those above which internal/verdict finds a trial SUSPECT
@@ -110,10 +111,10 @@ func between(a, b edge) sight {
 func (s sight) unrest() string {
 	var why []string
 	if s.steal > max(stealMax, s.tick) {
-		why = append(why, fmt.Sprintf("%s stolen by the hypervisor", percent(s.steal)))
+		why = append(why, fmt.Sprintf("%s stolen by the hypervisor", unit.PercentTo(s.steal, 1)))
 	}
 	if s.other > max(otherMax, s.tick) {
-		why = append(why, fmt.Sprintf("%s used by others%s", percent(s.other), s.names()))
+		why = append(why, fmt.Sprintf("%s used by others%s", unit.PercentTo(s.other, 1), s.names()))
 	}
 	if s.throttledNow > 0 {
 		why = append(why, fmt.Sprintf("throttled by heat %d times", s.throttledNow))
@@ -131,12 +132,10 @@ func (s sight) names() string {
 	}
 	var parts []string
 	for _, u := range s.top {
-		parts = append(parts, u.name+" "+percent(u.share))
+		parts = append(parts, u.name+" "+unit.PercentTo(u.share, 1))
 	}
 	return " (" + strings.Join(parts, ", ") + ")"
 }
-
-func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
 
 // throttled counts the thermal throttle events since boot: of the cores in sum, of packages those
 // of the one that had most, because each of its cores tells the same number; -1 where the kernel

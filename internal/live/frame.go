@@ -11,7 +11,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"prony/internal/load"
-	"prony/internal/table"
+	"prony/internal/unit"
 )
 
 // The styles are of the sixteen colours that the user's own theme defines, and of faint and bold.
@@ -102,7 +102,7 @@ func (s *state) progressText() string {
 	}
 	over, all := seconds(s.elapsed-s.Lead), seconds(s.Window)
 	if s.Requests > 0 {
-		over, all = table.Count(s.ended()), table.Count(s.Requests)+" requests"
+		over, all = unit.Count(s.ended()), unit.Count(s.Requests)+" requests"
 	}
 	return fmt.Sprintf("%s of %s · %s left", over, all, seconds(left))
 }
@@ -145,16 +145,16 @@ func (s *state) numbers(width int) []string {
 
 func rateOf(perS float64) string {
 	if perS == 0 {
-		return table.Absent
+		return unit.Absent
 	}
-	return table.Rate(perS) + "/s"
+	return unit.Rate(perS) + "/s"
 }
 
 func timeOf(ns int64) string {
 	if ns == 0 {
-		return table.Absent
+		return unit.Absent
 	}
-	return table.Duration(float64(ns))
+	return unit.Duration(float64(ns))
 }
 
 // bars is the histogram of the window's response times in so many rows at most. Its bars are
@@ -162,7 +162,7 @@ func timeOf(ns int64) string {
 func (s *state) bars(width, rows int) []string {
 	window := s.window()
 	title := fmt.Sprintf("response times of %s answers, bars logarithmic",
-		table.Count(window.count))
+		unit.Count(window.count))
 	lines := []string{faint.Render(title)}
 	bins := binsOf(&window, rows)
 	most := int64(0)
@@ -170,7 +170,7 @@ func (s *state) bars(width, rows int) []string {
 		most = max(most, b.count)
 	}
 	for _, b := range bins {
-		count := table.Count(b.count)
+		count := unit.Count(b.count)
 		room := max(width-label-value-len(gap), 1)
 		long := 0
 		if b.count > 0 {
@@ -213,7 +213,7 @@ func binsOf(t *tally, rows int) []bin {
 		b := bin{name: "more"}
 		last := min(g*step, len(edgesNs))
 		if last < len(edgesNs) {
-			b.name = "≤ " + table.Duration(float64(edgesNs[last]))
+			b.name = "≤ " + unit.Duration(float64(edgesNs[last]))
 		}
 		for i := max((g-1)*step+1, 0); i <= last; i++ {
 			b.count += t.classic[i]
@@ -237,18 +237,18 @@ func (s *state) foot() []string {
 		var kinds []string
 		for i, n := range byClass {
 			if n > 0 {
-				kinds = append(kinds, load.ClassNames[i]+" "+table.Count(n))
+				kinds = append(kinds, load.ClassNames[i]+" "+unit.Count(n))
 			}
 		}
 		errors = alarm.Render(cell("errors", label) + strings.Join(kinds, " · "))
 	}
-	state := fmt.Sprintf("%s%s in flight", cell("state", label), table.Count(s.totals.InFlight))
+	state := fmt.Sprintf("%s%s in flight", cell("state", label), unit.Count(s.totals.InFlight))
 	if s.Open {
-		state += fmt.Sprintf(" · backlog %s · lag p99 %s", table.Count(s.backlog()),
+		state += fmt.Sprintf(" · backlog %s · lag p99 %s", unit.Count(s.backlog()),
 			timeOf(s.now.lagP99Ns))
 	}
 	if s.failures > 0 {
-		state += fmt.Sprintf(" · %s pushes failed", table.Count(s.failures))
+		state += fmt.Sprintf(" · %s pushes failed", unit.Count(s.failures))
 	}
 	help := "q ends the load and keeps its result so far"
 	if s.ending {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"prony/internal/load"
-	"prony/internal/table"
+	"prony/internal/unit"
 )
 
 // lines writes a line for each point. Where the reader is slow, points are left out, never queued.
@@ -44,20 +44,20 @@ func (*lines) close() error { return nil }
 // line is the last point in words.
 func line(s *state) string {
 	p := s.now
-	rate := table.Rate(p.perS(p.done)) + "/s"
+	rate := unit.Rate(p.perS(p.done)) + "/s"
 	if s.Open {
-		rate += " of " + table.Rate(p.perS(p.due)) + "/s"
+		rate += " of " + unit.Rate(p.perS(p.due)) + "/s"
 	}
 	_, failed := s.failed()
 	fields := []string{
 		fmt.Sprintf("%7.1f s", s.elapsed.Seconds()), cell(rate, 20),
 		"p50 " + cell(timeOf(p.quantileNs[0]), 8), "p99 " + cell(timeOf(p.quantileNs[2]), 8),
-		"errors " + table.Count(failed),
+		"errors " + unit.Count(failed),
 	}
 	if s.Open {
-		fields = append(fields, "backlog "+table.Count(s.backlog()))
+		fields = append(fields, "backlog "+unit.Count(s.backlog()))
 	} else {
-		fields = append(fields, "in flight "+table.Count(s.totals.InFlight))
+		fields = append(fields, "in flight "+unit.Count(s.totals.InFlight))
 	}
 	if phase := s.phase(); phase != measuring {
 		fields = append(fields, "("+phase+")")

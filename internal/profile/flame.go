@@ -9,6 +9,8 @@ import (
 	"io"
 	"math"
 	"strings"
+
+	"prony/internal/unit"
 )
 
 // page is a flame graph as a page of its own: nothing is fetched, and it works from a disk.
@@ -121,18 +123,12 @@ func color(f *Frame) string {
 }
 
 // Amount is a value with its unit, as people read it: "1.25 s", "3.4 MiB".
-func Amount(v float64, unit string) string {
-	steps := map[string][]struct {
-		from float64
-		name string
-	}{
-		Nanoseconds: {{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}, {1, "ns"}},
-		Bytes:       {{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}, {1, "B"}},
-	}[unit]
-	for _, s := range steps {
-		if math.Abs(v) >= s.from {
-			return fmt.Sprintf("%.3g %s", v/s.from, s.name)
-		}
+func Amount(v float64, of string) string {
+	switch of {
+	case Nanoseconds:
+		return unit.Duration(v)
+	case Bytes:
+		return unit.Bytes(v)
 	}
 	return fmt.Sprintf("%.4g", v)
 }

@@ -268,8 +268,8 @@ func TestAmount(t *testing.T) {
 		n    float64
 		unit string
 	}{
-		"1.25 s": {1.25e9, Nanoseconds}, "3 ms": {3e6, Nanoseconds}, "0": {0, Nanoseconds},
-		"1.5 KiB": {1536, Bytes}, "12": {12, Count}, "-2 µs": {-2000, Nanoseconds},
+		"1.25 s": {1.25e9, Nanoseconds}, "3.00 ms": {3e6, Nanoseconds}, "0 s": {0, Nanoseconds},
+		"1.5 KiB": {1536, Bytes}, "12": {12, Count}, "-2.00 µs": {-2000, Nanoseconds},
 	} {
 		if got := Amount(v.n, v.unit); got != want {
 			t.Errorf("%v %s is %q, want %q", v.n, v.unit, got, want)

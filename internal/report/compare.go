@@ -10,6 +10,7 @@ import (
 
 	"prony/internal/comparison"
 	"prony/internal/table"
+	"prony/internal/unit"
 )
 
 //go:embed page_compare.gohtml
@@ -85,7 +86,7 @@ func compareSays(c comparison.Comparison) string {
 		for _, r := range p.Rows {
 			switch r.Outcome {
 			case comparison.Better, comparison.Worse:
-				text := fmt.Sprintf("%s %s (%s)", rowName(r), table.Change(1+r.Change()), r.Word)
+				text := fmt.Sprintf("%s %s (%s)", rowName(r), unit.Change(1+r.Change()), r.Word)
 				if len(c.Pairs) > 1 {
 					text = p.B.Target + ": " + text
 				}
@@ -133,7 +134,7 @@ func pairOf(c comparison.Comparison, p comparison.Pair, number int, g *compariso
 		}
 		if r.Control != nil && r.Control.HasInterval() {
 			v.Notes = append(v.Notes, fmt.Sprintf("the control's own %s: %s (%s)", rowName(r),
-				table.Change(r.Control.Center), comparison.Interval(*r.Control)))
+				unit.Change(r.Control.Center), comparison.Interval(*r.Control)))
 		}
 	}
 	return v
@@ -205,7 +206,7 @@ func forestRow(row comparison.Row, r ruler, blocks int, g *comparison.Gate,
 	p comparison.Pair) stripRow {
 	out := ratioRow(rowName(row), *row.Ratio, r)
 	out.Class, out.Note = row.Outcome, row.Better+" is better"
-	out.Text = table.Change(row.Ratio.Center)
+	out.Text = unit.Change(row.Ratio.Center)
 	if row.Ratio.HasInterval() {
 		out.Range = comparison.Interval(*row.Ratio)
 	}
@@ -214,7 +215,7 @@ func forestRow(row comparison.Row, r ruler, blocks int, g *comparison.Gate,
 			continue // at the edge it would stand for a value that it has not
 		}
 		out.Dots = append(out.Dots, stripDot{X: r.place(b.Ratio), Y: blockPlace(b.Block, blocks),
-			Title: fmt.Sprintf("block %d: %s", b.Block, table.Change(b.Ratio))})
+			Title: fmt.Sprintf("block %d: %s", b.Block, unit.Change(b.Ratio))})
 	}
 	if most, ok := marginOf(g, p, row); ok {
 		lo, hi := 1-most, 1.0
@@ -223,7 +224,7 @@ func forestRow(row comparison.Row, r ruler, blocks int, g *comparison.Gate,
 		}
 		from, width := r.between(lo, hi)
 		out.Shade = &shade{From: from, Width: width}
-		out.Note += ", the gate allows " + table.Percent(most)
+		out.Note += ", the gate allows " + unit.Percent(most)
 	}
 	return out
 }
@@ -272,7 +273,7 @@ func levels(row comparison.Row) (strip, bool) {
 	}
 	r := near(all)
 	s := strip{Caption: rowName(row), Name: "side", Axis: row.Label + beginsAt(r), Blocks: blocks,
-		Value: "median, interval", Ticks: r.marks(onAxis(unitPrinter(row.Unit)))}
+		Value: "median, interval", Ticks: r.marks(onAxis(unit.Printer(row.Unit)))}
 	side := func(name string, v comparison.Value) stripRow {
 		return metricRow(name, table.Metric{Unit: row.Unit, Points: v.Points,
 			Summary: v.Summary}, r, blocks)
@@ -297,35 +298,16 @@ func beginsAt(r ruler) string {
 }
 
 func compareRowOf(r comparison.Row) compareRow {
-	out := compareRow{Name: rowName(r), A: sideText(r.A, r.Unit), B: sideText(r.B, r.Unit),
-		Change: table.Absent, Word: r.Says(), Outcome: r.Outcome}
+	out := compareRow{Name: rowName(r), A: comparison.Level(r.A, r.Unit),
+		B: comparison.Level(r.B, r.Unit), Change: unit.Absent, P: unit.P(r.PHolm), Word: r.Says(),
+		Outcome: r.Outcome}
 	if r.A.Withheld == "" && r.B.Withheld == "" {
-		out.Change = table.Change(1 + r.Change())
+		out.Change = unit.Change(1 + r.Change())
 	}
 	if r.HasRatio() {
 		out.Interval = comparison.Interval(*r.Ratio)
 	}
-	const least = 0.001
-	switch {
-	case math.IsNaN(r.PHolm):
-	case r.PHolm < least:
-		out.P = "<0.001"
-	default:
-		out.P = fmt.Sprintf("%.3f", r.PHolm)
-	}
 	return out
-}
-
-func sideText(v comparison.Value, unit string) string {
-	s := v.Summary
-	if v.Withheld != "" || math.IsNaN(s.Center) {
-		return table.Absent
-	}
-	text := table.Quantity(s.Center, unit)
-	if s.HasInterval() && s.Lo < s.Hi && s.Center != 0 {
-		text += " ±" + table.Percent(max(s.Hi-s.Center, s.Center-s.Lo)/s.Center)
-	}
-	return text
 }
 
 // methodLines say what the numbers are.
@@ -335,7 +317,7 @@ func methodLines(c comparison.Comparison) []string {
 		how = "paired within the blocks of one run; Student's t on logarithms"
 	}
 	out := []string{fmt.Sprintf("B to A is the ratio of geometric means with its %s interval "+
-		"(%s). The unit is the trial, never the request.", table.Percent(c.Confidence), how)}
+		"(%s). The unit is the trial, never the request.", unit.Percent(c.Confidence), how)}
 	if c.Control != "" {
 		out = append(out, "Ratios are divided by those of the control "+c.Control+
 			", so that what the machine did to everybody cancels.")

@@ -9,6 +9,7 @@ import (
 
 	"prony/internal/result"
 	"prony/internal/table"
+	"prony/internal/unit"
 )
 
 // What the numbers were made under: warnings, the host before each trial, and what trials share.
@@ -90,7 +91,7 @@ func timelineOf(records []result.Record) timeline {
 		t.Looks = t.Looks || b.WindowNs > 0
 		t.Heat = t.Heat || b.TemperatureC > 0
 	}
-	t.Most = table.Percent(most)
+	t.Most = unit.Percent(most)
 	noisy := 0
 	for i := range records {
 		r := &records[i]
@@ -120,17 +121,17 @@ func barOf(r *result.Record, i, n int, most float64) bar {
 		Y: place(100 - high), Height: place(high), Class: strings.ToLower(table.Grade(r)),
 		Title: fmt.Sprintf("%s, block %d: %s; %s of the host busy before it",
 			table.RowName(r.Target), r.Block, table.Grade(r),
-			table.Percent(r.Before.StealShare+r.Before.OtherCPUShare))}
+			unit.Percent(r.Before.StealShare+r.Before.OtherCPUShare))}
 }
 
 func momentOf(r *result.Record, i int) moment {
 	b := r.Before
 	m := moment{Order: fmt.Sprint(r.Order), Clock: r.Time.UTC().Format("15:04:05"),
 		Block: fmt.Sprint(r.Block), Target: table.RowName(r.Target), Grade: table.Grade(r),
-		Steal: table.Absent, Others: table.Absent, Waited: table.Absent, Heat: table.Absent,
-		Quiet: table.Absent, Anchor: fmt.Sprintf("trial-%d", i+1)}
+		Steal: unit.Absent, Others: unit.Absent, Waited: unit.Absent, Heat: unit.Absent,
+		Quiet: unit.Absent, Anchor: fmt.Sprintf("trial-%d", i+1)}
 	if b.WindowNs > 0 {
-		m.Steal, m.Others = table.Percent(b.StealShare), table.Percent(b.OtherCPUShare)
+		m.Steal, m.Others = unit.Percent(b.StealShare), unit.Percent(b.OtherCPUShare)
 		m.Waited = time.Duration(b.WaitedNs).Round(100 * time.Millisecond).String()
 		m.Quiet = "yes"
 		if !b.Quiet {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"prony/internal/table"
+	"prony/internal/unit"
 )
 
 // figuresView is what a scenario's section draws beside its table. A plot by script has its finding
@@ -90,7 +91,7 @@ func rankingSays(sc table.Scenario) string {
 		for _, t := range sc.Targets {
 			m, ok := t.Metric(sc.Ranking.Load, sc.Ranking.Metric)
 			if ok && slices.Contains(names, t.Name) {
-				words = append(words, t.Name+" "+unitPrinter(m.Unit)(m.Summary.Center))
+				words = append(words, t.Name+" "+unit.Printer(m.Unit)(m.Summary.Center))
 			}
 		}
 		text := fmt.Sprintf("tier %d: %s", k+1, strings.Join(words, ", "))
@@ -119,10 +120,10 @@ func trialsTable(sc table.Scenario, blocks int) *dataTable {
 		row := make([]string, blocks+1)
 		row[0] = target.Name
 		for b := range blocks {
-			row[b+1] = table.Absent
+			row[b+1] = unit.Absent
 		}
 		for _, p := range m.Points {
-			row[p.Block] = unitPrinter(m.Unit)(p.Value)
+			row[p.Block] = unit.Printer(m.Unit)(p.Value)
 			if p.Verdict != "VALID" {
 				row[p.Block] += " " + p.Verdict
 			}
@@ -179,7 +180,7 @@ func floorStrip(sc table.Scenario, blocks int) *strip {
 		row := ratioRow(f.Target, f.Ratio, r)
 		row.Note = f.Load + " " + metricName(f.Metric, f.Unit)
 		if !math.IsNaN(f.Detects) {
-			row.Range += "; resolves " + table.Percent(f.Detects)
+			row.Range += "; resolves " + unit.Percent(f.Detects)
 			worst = max(worst, f.Detects)
 		}
 		if f.Ratio.HasInterval() && (f.Ratio.Lo > 1 || f.Ratio.Hi < 1) {
@@ -192,7 +193,7 @@ func floorStrip(sc table.Scenario, blocks int) *strip {
 	s.Says = fmt.Sprintf("%d of %d intervals leave out 1, though nothing differs.", alarms,
 		len(sc.Floors))
 	if !math.IsInf(worst, 0) {
-		s.Says += " At worst a difference of " + table.Percent(worst) + " is what these blocks " +
+		s.Says += " At worst a difference of " + unit.Percent(worst) + " is what these blocks " +
 			"resolve; smaller ones are noise here."
 	}
 	return s
@@ -219,7 +220,7 @@ func latencySays(sc table.Scenario, l pageLatency) string {
 	words := []string{}
 	for i, n := range at {
 		if i < saidTargets || i == len(at)-1 {
-			words = append(words, n.name+" "+table.Duration(n.ns))
+			words = append(words, n.name+" "+unit.Duration(n.ns))
 		}
 	}
 	return fmt.Sprintf("At %s, p99 from the shortest: %s.", l.Title, strings.Join(words, ", "))
@@ -234,7 +235,7 @@ func latencyTables(sc table.Scenario, ls []pageLatency) []dataTable {
 			row := []string{target.Name}
 			for _, name := range t.Columns[1:] {
 				m, ok := target.Metric(l.Load, name)
-				text := table.Absent
+				text := unit.Absent
 				if ok && m.Withheld == "" {
 					text = withInterval(m)
 				}
@@ -249,7 +250,7 @@ func latencyTables(sc table.Scenario, ls []pageLatency) []dataTable {
 
 // withInterval prints a level as "1.20 ms [1.15 ms – 1.28 ms]".
 func withInterval(m table.Metric) string {
-	print := unitPrinter(m.Unit)
+	print := unit.Printer(m.Unit)
 	text := print(m.Summary.Center)
 	if m.Summary.HasInterval() {
 		text += " [" + print(m.Summary.Lo) + " – " + print(m.Summary.Hi) + "]"

@@ -10,6 +10,7 @@ import (
 	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/table"
+	"prony/internal/unit"
 )
 
 // ratioText prints a ratio on an axis: 0.95, 1, 1.05.
@@ -19,7 +20,7 @@ func ratioText(x float64) string {
 
 // ratioRow is a row of a forest plot.
 func ratioRow(name string, x stats.Ratio, r ruler) stripRow {
-	row := stripRow{Name: name, Text: table.Absent, Range: x.Warning}
+	row := stripRow{Name: name, Text: unit.Absent, Range: x.Warning}
 	if math.IsNaN(x.Center) {
 		return row
 	}
@@ -44,8 +45,8 @@ func noiseTable(sc table.Scenario) *dataTable {
 		if math.IsNaN(v.Share) || v.Between == 0 && v.Within == 0 {
 			continue
 		}
-		t.Rows = append(t.Rows, []string{target.Name, table.Percent(v.Between),
-			table.Percent(v.Within), table.Percent(v.Share)})
+		t.Rows = append(t.Rows, []string{target.Name, unit.Percent(v.Between),
+			unit.Percent(v.Within), unit.Percent(v.Share)})
 	}
 	if len(t.Rows) == 0 {
 		return nil
@@ -129,7 +130,7 @@ func loadLine(sc table.Scenario, t table.Target) pageLoadLine {
 	})
 	if len(over) > 0 && len(line.Points) > 0 {
 		line.Knee = fmt.Sprintf("keeps %s/s, not the load %s",
-			table.Rate(line.Points[len(line.Points)-1].PerS), strings.Join(over, ", "))
+			unit.Rate(line.Points[len(line.Points)-1].PerS), strings.Join(over, ", "))
 	}
 	return line
 }
@@ -159,7 +160,7 @@ func loadsSays(l pageLoads) string {
 		}
 		first, last := t.Points[0], t.Points[len(t.Points)-1]
 		text := fmt.Sprintf("%s from p99 %s at %s/s to %s at %s/s", t.Target, msText(first.P99Ms),
-			table.Rate(first.PerS), msText(last.P99Ms), table.Rate(last.PerS))
+			unit.Rate(first.PerS), msText(last.P99Ms), unit.Rate(last.PerS))
 		if t.Knee != "" {
 			text += " (" + t.Knee + ")"
 		}
@@ -170,9 +171,9 @@ func loadsSays(l pageLoads) string {
 
 func msText(ms *float64) string {
 	if ms == nil {
-		return table.Absent
+		return unit.Absent
 	}
-	return table.Duration(*ms * 1e6)
+	return unit.Duration(*ms * 1e6)
 }
 
 func loadsTable(l pageLoads) dataTable {
@@ -180,7 +181,7 @@ func loadsTable(l pageLoads) dataTable {
 		Columns: []string{"target", "load", "achieved", "p50", "p99", "limit"}}
 	for _, line := range l.Targets {
 		for _, p := range line.Points {
-			t.Rows = append(t.Rows, []string{line.Target, p.Load, table.Rate(p.PerS) + "/s",
+			t.Rows = append(t.Rows, []string{line.Target, p.Load, unit.Rate(p.PerS) + "/s",
 				msText(p.P50Ms), msText(p.P99Ms), line.Knee})
 		}
 	}
@@ -217,16 +218,16 @@ func costOf(sc table.Scenario) *pageCost {
 		var words []string
 		if hasCPU && cpu.Withheld == "" {
 			p.CPUUs = finite(roundTo(cpu.Summary.Center/1e3, 3))
-			words = append(words, table.Duration(cpu.Summary.Center)+" of CPU a request")
+			words = append(words, unit.Duration(cpu.Summary.Center)+" of CPU a request")
 		}
 		if hasRSS && rss.Withheld == "" {
 			p.RSSMiB = finite(roundTo(rss.Summary.Center/(1<<20), 2))
-			words = append(words, table.Bytes(rss.Summary.Center)+" resident")
+			words = append(words, unit.Bytes(rss.Summary.Center)+" resident")
 		}
 		if len(words) == 0 {
 			continue
 		}
-		p.Text = table.Rate(rate.Summary.Center) + "/s, " + strings.Join(words, ", ")
+		p.Text = unit.Rate(rate.Summary.Center) + "/s, " + strings.Join(words, ", ")
 		out.Points = append(out.Points, p)
 	}
 	if len(out.Points) == 0 {
@@ -327,7 +328,7 @@ func peaked(w result.Warmup) bool { return w.Kind != "" && w.Kind != stats.Unste
 
 func secondsOr(ns int64, known bool) string {
 	if !known {
-		return table.Absent
+		return unit.Absent
 	}
 	return time.Duration(ns).Round(100 * time.Millisecond).String()
 }
@@ -341,11 +342,11 @@ func levelsText(levels []result.Level) string {
 			words = append(words, "…")
 			break
 		}
-		words = append(words, fmt.Sprintf("%s/s to %s", table.Rate(l.MeanPerS),
+		words = append(words, fmt.Sprintf("%s/s to %s", unit.Rate(l.MeanPerS),
 			time.Duration(l.ToNs).Round(100*time.Millisecond)))
 	}
 	if len(words) == 0 {
-		return table.Absent
+		return unit.Absent
 	}
 	return strings.Join(words, ", ")
 }

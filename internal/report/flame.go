@@ -10,6 +10,7 @@ import (
 	"prony/internal/profile"
 	"prony/internal/result"
 	"prony/internal/table"
+	"prony/internal/unit"
 )
 
 // topRows is how many functions of a profile stand in its table.
@@ -119,21 +120,14 @@ func (p *Profiled) what() string {
 func (p *Profiled) about() string {
 	words := []string{p.Tool}
 	if p.Samples >= 0 {
-		words = append(words, counted(p.Samples, "sample"))
+		words = append(words, unit.Plural(p.Samples, "sample"))
 	}
-	words = append(words, fmt.Sprintf("%s in %s", table.Duration(float64(p.DurationNs)),
-		counted(int64(p.Trials), "trial")))
+	words = append(words, fmt.Sprintf("%s in %s", unit.Duration(float64(p.DurationNs)),
+		unit.Plural(p.Trials, "trial")))
 	if p.Beside {
 		words[len(words)-1] += " beside the comparison"
 	}
 	return strings.Join(words, ", ")
-}
-
-func counted(n int64, word string) string {
-	if n != 1 {
-		word += "s"
-	}
-	return table.Count(n) + " " + word
 }
 
 // kindName is a kind in words.

@@ -8,6 +8,7 @@ import (
 
 	"prony/internal/profile"
 	"prony/internal/table"
+	"prony/internal/unit"
 )
 
 // flameView is a scenario's profiles without scripts: findings in words, functions in tables.
@@ -41,7 +42,7 @@ func flameViewOf(s table.Study, sc table.Scenario, o HTMLOptions, d pageData) *f
 				Columns: []string{"function", "of", "itself", "share", "with what it calls"}}
 			if len(says) < saidTiers && len(p.Top) > 0 {
 				says = append(says, fmt.Sprintf("%s: %s itself, %s", p.what(),
-					profile.Short(p.Top[0].Name), table.Percent(p.Top[0].FlatShare)))
+					profile.Short(p.Top[0].Name), unit.Percent(p.Top[0].FlatShare)))
 			}
 		}
 		tables[p.Target].Rows = append(tables[p.Target].Rows, topOf(p)...)
@@ -63,7 +64,7 @@ func flameViewOf(s table.Study, sc table.Scenario, o HTMLOptions, d pageData) *f
 		v.Notes = append(v.Notes, n+" ("+strings.Join(notes[n], "; ")+")")
 	}
 	if d.Flames != nil {
-		v.Least = table.Percent(d.Flames.Least)
+		v.Least = unit.Percent(d.Flames.Least)
 	}
 	if len(says) > 0 {
 		v.Says = "Most is held by: " + strings.Join(says, "; ") + "."
@@ -79,7 +80,7 @@ func topOf(p Profiled) (out [][]string) {
 	}
 	for _, r := range p.Top {
 		out = append(out, []string{r.Name, of, profile.Amount(float64(r.Flat), p.Unit),
-			table.Percent(r.FlatShare), table.Percent(r.CumShare)})
+			unit.Percent(r.FlatShare), unit.Percent(r.CumShare)})
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"prony/internal/table"
+	"prony/internal/unit"
 )
 
 // MarkdownOptions fit the tables to where they go.
@@ -65,8 +66,8 @@ func MethodLine(s table.Study, link string) string {
 	if len(targets) == 0 {
 		return ""
 	}
-	parts := []string{fmt.Sprintf("%s × %s in random order", several(len(targets), "target"),
-		several(len(blocks), "block"))}
+	parts := []string{fmt.Sprintf("%s × %s in random order", unit.Plural(len(targets), "target"),
+		unit.Plural(len(blocks), "block"))}
 	level := fmt.Sprintf("%g %%", 100*s.Options.Confidence)
 	if len(blocks) > 1 {
 		parts = append(parts, "medians of trials with "+level+" intervals")
@@ -84,13 +85,6 @@ func MethodLine(s table.Study, link string) string {
 		line += "; [how the numbers are made](" + link + ")"
 	}
 	return line + "."
-}
-
-func several(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // essential is a table without the columns that can give way, its footnotes numbered anew.
@@ -184,7 +178,7 @@ func (p *printer) footnotes(tab table.Table, fold bool) {
 // foldedWords say what is below: doubts that nobody sees are none.
 func foldedWords(tab table.Table) string {
 	if n := len(tab.Footnotes); n > 0 {
-		return several(n, "footnote") + ": what is in doubt, and what is not in the numbers"
+		return unit.Plural(n, "footnote") + ": what is in doubt, and what is not in the numbers"
 	}
 	return "Notes"
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"prony/internal/table"
+	"prony/internal/unit"
 )
 
 // A strip figure is a table whose middle column is drawn: a row has an interval, a centre and a dot
@@ -179,19 +180,6 @@ func (r ruler) marks(print func(float64) string) []tick {
 	return out
 }
 
-// printer of a metric's unit, for axes and cells.
-func unitPrinter(unit string) func(float64) string {
-	switch unit {
-	case "1/s":
-		return table.Rate
-	case "ns":
-		return table.Duration
-	case "B":
-		return table.Bytes
-	}
-	return table.Percent
-}
-
 // onAxis drops what an axis does not need: 20.0k is 20k there.
 func onAxis(print func(float64) string) func(float64) string {
 	return func(v float64) string {
@@ -232,11 +220,11 @@ func blockPlace(block, blocks int) string {
 
 // metricRow is a target's row.
 func metricRow(name string, m table.Metric, r ruler, blocks int) stripRow {
-	print := unitPrinter(m.Unit)
+	print := unit.Printer(m.Unit)
 	row := stripRow{Name: name, Dots: dots(m.Points, blocks, r, print)}
 	s := m.Summary
 	if m.Withheld != "" || math.IsNaN(s.Center) {
-		row.Text, row.Range, row.Class = table.Absent, m.Withheld, "withheld"
+		row.Text, row.Range, row.Class = unit.Absent, m.Withheld, "withheld"
 		row.Dots = nil
 		return row
 	}
@@ -252,10 +240,10 @@ func metricRow(name string, m table.Metric, r ruler, blocks int) stripRow {
 // metricStrip draws one metric of all targets, in their order and in their tiers where it ranks.
 func metricStrip(sc table.Scenario, load, metric string, blocks int) (strip, bool) {
 	var all, seen []float64
-	unit, title := "", loadName(sc, load)
+	base, title := "", loadName(sc, load)
 	for _, t := range sc.Targets {
 		if m, ok := t.Metric(load, metric); ok && m.Withheld == "" {
-			unit = m.Unit
+			base = m.Unit
 			seen = append(seen, m.Summary.Center)
 			all = append(all, m.Summary.Lo, m.Summary.Hi)
 			for _, p := range m.Points {
@@ -270,13 +258,13 @@ func metricStrip(sc table.Scenario, load, metric string, blocks int) (strip, boo
 	all = append(all, seen...)
 	most := min(slices.MaxFunc(all, byValue), intervalRoom*slices.Max(seen))
 	r := span(slices.DeleteFunc(all, func(x float64) bool { return !(x <= most) }), false)
-	if unit == "1/s" { // the few per cent that part the best are what a ranking is read for
+	if base == unit.PerS { // the few per cent that part the best are what a ranking is read for
 		r = ruler{0, most, false}
 	}
 	ranks := load == sc.Ranking.Load && metric == sc.Ranking.Metric
-	s := strip{Caption: metricName(metric, unit) + title, Name: "target", Blocks: blocks,
-		Axis: axisName(metric, unit) + scaleWord(r), Value: "median, interval",
-		Ticks: r.marks(onAxis(unitPrinter(unit)))}
+	s := strip{Caption: metricName(metric, base) + title, Name: "target", Blocks: blocks,
+		Axis: axisName(metric, base) + scaleWord(r), Value: "median, interval",
+		Ticks: r.marks(onAxis(unit.Printer(base)))}
 	tier := -1
 	for _, t := range sc.Targets {
 		m, ok := t.Metric(load, metric)
@@ -317,13 +305,13 @@ func tierTitle(tier, rows int) string {
 }
 
 // metricName is a metric's name for people.
-func metricName(name, unit string) string { return table.MeaningOf(name, unit).Label }
+func metricName(name, base string) string { return table.MeaningOf(name, base).Label }
 
-func axisName(metric, unit string) string {
-	if unit == "1/s" {
-		return metricName(metric, unit) + ", requests/s"
+func axisName(metric, base string) string {
+	if base == unit.PerS {
+		return metricName(metric, base) + ", requests/s"
 	}
-	return metricName(metric, unit)
+	return metricName(metric, base)
 }
 
 func loadName(sc table.Scenario, load string) string {

@@ -9,6 +9,7 @@ import (
 	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/table"
+	"prony/internal/unit"
 )
 
 // view is what the page's template prints.
@@ -212,7 +213,7 @@ func trialViewOf(r *result.Record) trialView {
 		v.Headline = "failed at " + r.Failure.Step
 	}
 	if v.Failure == nil && len(r.Loads) > 0 {
-		v.Headline = table.Rate(r.Loads[0].ThroughputPerS) + "/s at " + r.Loads[0].Name
+		v.Headline = unit.Rate(r.Loads[0].ThroughputPerS) + "/s at " + r.Loads[0].Name
 	}
 	for i := range r.Loads {
 		facts := loadFacts(&r.Loads[i])
@@ -243,21 +244,21 @@ func ordinal(n int) string {
 func loadFacts(l *result.Load) factsView {
 	ns := func(x int64) string {
 		if x == 0 { // a foreign generator does not tell
-			return table.Absent
+			return unit.Absent
 		}
-		return table.Duration(float64(x))
+		return unit.Duration(float64(x))
 	}
 	d := l.ResponseTime
 	v := factsView{Title: l.Name + ", " + l.Model}
-	v.add("requests", fmt.Sprintf("%s good answers in %v, %s/s", table.Count(l.Done),
-		time.Duration(l.WindowNs), table.Rate(l.ThroughputPerS)))
+	v.add("requests", fmt.Sprintf("%s good answers in %v, %s/s", unit.Count(l.Done),
+		time.Duration(l.WindowNs), unit.Rate(l.ThroughputPerS)))
 	if l.Model == "open" {
 		v.add("arrivals", fmt.Sprintf("%s due, %s sent, %s unanswered; asked for %s/s",
-			table.Count(l.Scheduled), table.Count(l.Sent), table.Count(l.Censored),
-			table.Rate(l.RatePerS)))
+			unit.Count(l.Scheduled), unit.Count(l.Sent), unit.Count(l.Censored),
+			unit.Rate(l.RatePerS)))
 	}
 	if n := l.Errors.Total(); n > 0 {
-		v.add("errors", fmt.Sprintf("%s, the first: %s", table.Count(n), l.Errors.Example))
+		v.add("errors", fmt.Sprintf("%s, the first: %s", unit.Count(n), l.Errors.Example))
 	} else {
 		v.add("errors", "none")
 	}
@@ -267,18 +268,18 @@ func loadFacts(l *result.Load) factsView {
 	}
 	if l.Service.CPUPerRequestNs > 0 {
 		v.add("service", fmt.Sprintf("%s of CPU a request, %s of its cores, at most %s in memory",
-			table.Duration(l.Service.CPUPerRequestNs), table.Percent(l.Service.CPUShare),
-			table.Bytes(float64(l.Service.RSSMaxBytes))))
+			unit.Duration(l.Service.CPUPerRequestNs), unit.Percent(l.Service.CPUShare),
+			unit.Bytes(float64(l.Service.RSSMaxBytes))))
 	}
 	g := l.Generator
 	text := fmt.Sprintf("%s, %s of CPU a request, busiest thread %s", g.Engine,
-		table.Duration(g.CPUPerRequestNs), table.Percent(g.CPUShare))
+		unit.Duration(g.CPUPerRequestNs), unit.Percent(g.CPUShare))
 	if l.OwnLag.Count > 0 {
 		text += ", own lag p99 " + ns(l.OwnLag.P99Ns)
 	}
 	v.add("generator", text)
-	v.add("host", fmt.Sprintf("%s stolen, %s used by others", table.Percent(l.Host.StealShare),
-		table.Percent(l.Host.OtherCPUShare)))
+	v.add("host", fmt.Sprintf("%s stolen, %s used by others", unit.Percent(l.Host.StealShare),
+		unit.Percent(l.Host.OtherCPUShare)))
 	return v
 }
 
@@ -297,8 +298,8 @@ func provenanceFacts(r *result.Record) []fact {
 		"variant "+t.Variant), ", "))
 	if r.Start.ReadyNs > 0 {
 		add("start", fmt.Sprintf("listened after %s, ready after %s, first response in %s",
-			table.Duration(float64(r.Start.ListenNs)), table.Duration(float64(r.Start.ReadyNs)),
-			table.Duration(float64(r.Start.FirstResponseNs))))
+			unit.Duration(float64(r.Start.ListenNs)), unit.Duration(float64(r.Start.ReadyNs)),
+			unit.Duration(float64(r.Start.FirstResponseNs))))
 	}
 	if r.Warmup.DurationNs > 0 {
 		add("warm-up", warmupText(r.Warmup))
@@ -307,7 +308,7 @@ func provenanceFacts(r *result.Record) []fact {
 	add("limits missing", strings.Join(r.Limits.Missing, ", "))
 	add("cores", fmt.Sprintf("service %v, load %v", r.Limits.ServiceCores, r.Limits.LoadCores))
 	add("artifact", strings.TrimSpace(r.Artifact.SHA256+" "+
-		table.Bytes(float64(r.Artifact.SizeBytes))))
+		unit.Bytes(float64(r.Artifact.SizeBytes))))
 	add("service command", strings.Join(p.ServiceArgs, " "))
 	commit := p.Commit
 	if p.Dirty {
@@ -317,7 +318,7 @@ func provenanceFacts(r *result.Record) []fact {
 	add("seed", fmt.Sprint(p.Seed))
 	add("suite, plan", strings.Join(notEmpty(p.SuiteHash, p.PlanHash), ", "))
 	add("machine", fmt.Sprintf("%s, %d cores, %s, %s %s, governor %s, cgroup %s%s", p.CPUModel,
-		p.Cores, table.Bytes(float64(p.MemoryBytes)), p.OS, p.Kernel, p.Governor, p.Cgroup,
+		p.Cores, unit.Bytes(float64(p.MemoryBytes)), p.OS, p.Kernel, p.Governor, p.Cgroup,
 		map[bool]string{true: ", virtual"}[p.Hypervisor]))
 	add("tools", toolsText(p))
 	return v.Facts
@@ -326,17 +327,17 @@ func provenanceFacts(r *result.Record) []fact {
 func warmupText(w result.Warmup) string {
 	took := time.Duration(w.DurationNs).Round(100 * time.Millisecond)
 	if !w.Steady {
-		return fmt.Sprintf("never steady in %v, %s requests", took, table.Count(w.Requests))
+		return fmt.Sprintf("never steady in %v, %s requests", took, unit.Count(w.Requests))
 	}
 	switch {
 	case w.Kind == stats.Unsteady:
 		return fmt.Sprintf("looked steady after %v, but was not in the window", took)
 	case w.Kind == stats.Slowed:
-		return fmt.Sprintf("got slower; took %v, %s requests", took, table.Count(w.Requests))
+		return fmt.Sprintf("got slower; took %v, %s requests", took, unit.Count(w.Requests))
 	}
 	at := time.Duration(w.SteadyAtNs).Round(100 * time.Millisecond)
 	return fmt.Sprintf("steady after %v; took %v, %s requests", at, took,
-		table.Count(w.Requests))
+		unit.Count(w.Requests))
 }
 
 func toolsText(p result.Provenance) string {

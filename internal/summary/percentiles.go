@@ -9,6 +9,7 @@ import (
 	"prony/internal/load"
 	"prony/internal/result"
 	"prony/internal/table"
+	"prony/internal/unit"
 	"prony/internal/verdict"
 )
 
@@ -141,11 +142,11 @@ func (c column) lines(l *result.Load, asks *refusals) []string {
 		}
 		numbers, ends = append(numbers, number), append(ends, interval)
 	}
-	most, mean := table.Absent, table.Absent
+	most, mean := unit.Absent, unit.Absent
 	if c.dist.Count > 0 {
 		most, mean = known(float64(c.dist.MaxNs)), known(c.dist.MeanNs)
 	}
-	numbers = append(numbers, most, mean, table.Count(c.dist.Count))
+	numbers = append(numbers, most, mean, unit.Count(c.dist.Count))
 	return beside(numbers, append(ends, "", "", ""))
 }
 
@@ -153,11 +154,11 @@ func (c column) lines(l *result.Load, asks *refusals) []string {
 func parts(q table.Percentile) (number, interval string) {
 	switch {
 	case q.Refused() || math.IsNaN(q.Ns):
-		return table.Absent, ""
+		return unit.Absent, ""
 	case !q.HasInterval():
 		return known(q.Ns), ""
 	}
-	return known(q.Ns), table.Ends(q.Ns, q.Lo, q.Hi)
+	return known(q.Ns), unit.Ends(q.Ns, q.Lo, q.Hi)
 }
 
 // beside sets numbers flush right and what follows them flush left, all to one width.
@@ -199,8 +200,8 @@ func (p *page) worth(l *result.Load, columns []column) {
 		text += "; they assume that answers are independent"
 	case share < 1:
 		n := l.ResponseTime.Count
-		text += fmt.Sprintf("; its %s answers are worth %s independent ones", table.Count(n),
-			table.Count(int64(share*float64(n))))
+		text += fmt.Sprintf("; its %s answers are worth %s independent ones", unit.Count(n),
+			unit.Count(int64(share*float64(n))))
 	}
 	p.row("", "%s", text)
 }
@@ -275,7 +276,7 @@ func (p *page) dist(name string, d *result.Dist, share float64) {
 		words = append(words, strings.TrimSpace(q.Name+" "+number+" "+interval))
 	}
 	words = append(words, "max "+known(float64(d.MaxNs)))
-	p.row(name, "%s of %s", strings.Join(words, ", "), table.Count(d.Count))
+	p.row(name, "%s of %s", strings.Join(words, ", "), unit.Count(d.Count))
 }
 
 // routes prints a row for each kind of request or step of a flow.
@@ -285,16 +286,16 @@ func (p *page) routes(l *result.Load, withheld bool) {
 	p50, p50Ends, p99, p99Ends := []string{"p50"}, []string{""}, []string{"p99"}, []string{""}
 	for i := range l.Routes {
 		r := &l.Routes[i]
-		names, sent = append(names, r.Name), append(sent, table.Count(r.Sent))
-		answered = append(answered, table.Count(r.Answered))
-		failed = append(failed, table.Count(r.Failed))
-		cells := []string{table.Absent, "", table.Absent, "", table.Absent}
+		names, sent = append(names, r.Name), append(sent, unit.Count(r.Sent))
+		answered = append(answered, unit.Count(r.Answered))
+		failed = append(failed, unit.Count(r.Failed))
+		cells := []string{unit.Absent, "", unit.Absent, "", unit.Absent}
 		if !withheld {
 			qs := table.Percentiles(l, &r.ResponseTime, confidence)
 			cells[0], cells[1] = parts(qs[0])
 			cells[2], cells[3] = parts(qs[2])
 			if qs[2].Needs > 0 {
-				cells[3] = fmt.Sprintf("(needs n ≥ %s)", table.Count(qs[2].Needs))
+				cells[3] = fmt.Sprintf("(needs n ≥ %s)", unit.Count(qs[2].Needs))
 			}
 			cells[4] = known(float64(r.ResponseTime.MaxNs))
 		}

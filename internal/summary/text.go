@@ -10,6 +10,7 @@ import (
 	"prony/internal/load"
 	"prony/internal/result"
 	"prony/internal/table"
+	"prony/internal/unit"
 	"prony/internal/verdict"
 )
 
@@ -26,7 +27,7 @@ func Text(w io.Writer, r Report, o Options) error {
 		p.line("%s", r.Target)
 	}
 	p.line("%s", what(l))
-	p.line("%s, %s, for %v after %v of lead-in", plural(int64(l.Threads), "thread"),
+	p.line("%s, %s, for %v after %v of lead-in", unit.Plural(int64(l.Threads), "thread"),
 		connections(l), time.Duration(l.WindowNs).Round(time.Millisecond),
 		time.Duration(l.LeadNs))
 	if r.Ran > 0 {
@@ -93,18 +94,18 @@ func what(l *result.Load) string {
 }
 
 func connections(l *result.Load) string {
-	text := plural(int64(l.Connections), "connection")
+	text := unit.Plural(int64(l.Connections), "connection")
 	if l.Streams > 1 {
 		text += fmt.Sprintf(" of %d streams", l.Streams)
 	}
 	if l.Churn > 0 {
-		text += " renewed every " + plural(int64(l.Churn), "answer")
+		text += " renewed every " + unit.Plural(l.Churn, "answer")
 	}
 	return text
 }
 
 func arrivals(l *result.Load) string {
-	text := l.Arrivals + " at " + table.Rate(l.RatePerS) + "/s"
+	text := l.Arrivals + " at " + unit.Rate(l.RatePerS) + "/s"
 	if l.Shape != "" {
 		text += " on average, " + l.Shape
 	}
@@ -114,19 +115,12 @@ func arrivals(l *result.Load) string {
 	return text
 }
 
-func plural(n int64, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return table.Count(n) + " " + thing + "s"
-}
-
 // known is a time, or a dash for what a foreign generator does not say.
 func known(ns float64) string {
 	if ns == 0 {
-		return table.Absent
+		return unit.Absent
 	}
-	return table.Duration(ns)
+	return unit.Duration(ns)
 }
 
 // grid prints rows in columns: the first flush left, the others right.
@@ -150,24 +144,24 @@ func (p *page) grid(rows [][]string) {
 // counts prints what was offered and what came of it.
 func (p *page) counts(l *result.Load) {
 	if l.WindowNs > 0 {
-		rate := table.Rate(l.ThroughputPerS) + " requests/s"
+		rate := unit.Rate(l.ThroughputPerS) + " requests/s"
 		if l.Model == load.Open {
-			rate += " of " + table.Rate(l.RatePerS) + "/s offered"
+			rate += " of " + unit.Rate(l.RatePerS) + "/s offered"
 		}
 		p.row("throughput", "%s", rate)
 		s := float64(l.WindowNs) / 1e9
-		p.row("transfer", "%s/s in, %s/s out", table.Bytes(float64(l.BytesIn)/s),
-			table.Bytes(float64(l.BytesOut)/s))
+		p.row("transfer", "%s/s in, %s/s out", unit.Bytes(float64(l.BytesIn)/s),
+			unit.Bytes(float64(l.BytesOut)/s))
 	}
 	due := ""
 	if l.Model == load.Open {
-		due = table.Count(l.Scheduled) + " due, "
+		due = unit.Count(l.Scheduled) + " due, "
 	}
 	p.row("requests", "%s%s sent, %s answered well, %s failed, %s unanswered", due,
-		table.Count(l.Sent), table.Count(l.Answered),
-		table.Count(l.Errors.Total()-l.Errors.Connect), table.Count(l.Censored))
+		unit.Count(l.Sent), unit.Count(l.Answered),
+		unit.Count(l.Errors.Total()-l.Errors.Connect), unit.Count(l.Censored))
 	if l.Waited > 0 {
-		p.row("", "%s of them found every connection busy", table.Count(l.Waited))
+		p.row("", "%s of them found every connection busy", unit.Count(l.Waited))
 	}
 }
 
@@ -185,7 +179,7 @@ func (p *page) failures(l *result.Load) {
 		{"parse", e.Parse}, {"status", e.Status}, {"body", e.Body},
 	} {
 		if c.n > 0 {
-			kinds = append(kinds, c.name+" "+table.Count(c.n))
+			kinds = append(kinds, c.name+" "+unit.Count(c.n))
 		}
 	}
 	p.row("errors", "%s", strings.Join(kinds, ", "))
@@ -199,13 +193,13 @@ func (p *page) conditions(l *result.Load) {
 	p.dist("connect", &l.ConnectTime, 1)
 	p.dist("TLS", &l.TLSTime, 1)
 	if l.Reconnects > 0 {
-		p.row("reconnects", "%s", table.Count(l.Reconnects))
+		p.row("reconnects", "%s", unit.Count(l.Reconnects))
 	}
 	if s := &l.Slow; s.Clients > 0 {
 		text := fmt.Sprintf("%s asked for, %s opened, %s dropped by the server",
-			table.Count(int64(s.Clients)), table.Count(s.Opened), table.Count(s.Dropped))
+			unit.Count(int64(s.Clients)), unit.Count(s.Opened), unit.Count(s.Dropped))
 		if s.Dropped > 0 {
-			text += fmt.Sprintf(", the first after %s", table.Duration(float64(s.FirstNs)))
+			text += fmt.Sprintf(", the first after %s", unit.Duration(float64(s.FirstNs)))
 		}
 		p.row("slow clients", "%s", text)
 	}
@@ -221,10 +215,10 @@ func (p *page) conditions(l *result.Load) {
 		text += " (" + g.EngineReason + ")"
 	}
 	p.row("generator", "%s", text)
-	text = fmt.Sprintf("%s of CPU a request, busiest thread %s", table.Duration(g.CPUPerRequestNs),
-		table.Percent(g.CPUShare))
+	text = fmt.Sprintf("%s of CPU a request, busiest thread %s", unit.Duration(g.CPUPerRequestNs),
+		unit.Percent(g.CPUShare))
 	if g.MemoryBytes > 0 {
-		text += ", " + table.Bytes(float64(g.MemoryBytes))
+		text += ", " + unit.Bytes(float64(g.MemoryBytes))
 	}
 	p.row("", "%s", text)
 	p.row("", "pacing %s", g.Pacing)

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"prony/internal/unit"
 )
 
 // spec is a column with the way to fill it.
@@ -40,30 +42,30 @@ func confidenceText(o Options) string {
 // closedSpecs: how much was served, how sure that is, and how it compares. The latency of a closed
 // loop waits politely for the service, so it is labelled and gives way first.
 func (sc *Scenario) closedSpecs(l LoadInfo, o Options) []spec {
-	column := func(key, heading, unit string, weight int) Column {
-		return Column{l.Name + "/" + key, l.Title, l.Name, heading, unit, Right, weight}
+	column := func(key, heading, base string, weight int) Column {
+		return Column{l.Name + "/" + key, l.Title, l.Name, heading, base, Right, weight}
 	}
 	out := []spec{
-		{column: column(Throughput, "req/s", unitRate, Essential),
+		{column: column(Throughput, "req/s", unit.PerS, Essential),
 			cell: func(t *Target, n *noteBook) Cell {
-				return metricCell(t, n, l.Name, Throughput, same(Rate))
+				return metricCell(t, n, l.Name, Throughput, same(unit.Rate))
 			}},
-		{column: column("interval", confidenceText(o), unitOne, Essential),
+		{column: column("interval", confidenceText(o), unit.One, Essential),
 			cell: func(t *Target, n *noteBook) Cell {
 				return widthCell(t, n, l.Name, Throughput)
 			}},
 	}
 	if sc.hasBaseline() {
-		c := column("ratio", "vs "+sc.Versus, unitOne, Detail)
+		c := column("ratio", "vs "+sc.Versus, unit.One, Detail)
 		out = append(out, spec{column: c, cell: func(t *Target, n *noteBook) Cell {
 			return ratioCell(t, n, l.Name, Throughput, o)
 		}})
 	}
 	s := sc.latencyScale(l)
 	for _, p := range []string{"p50", "p99"} {
-		c := column(p, p+" closed", unitNs, Extra)
+		c := column(p, p+" closed", unit.Ns, Extra)
 		out = append(out, spec{column: c, cell: func(t *Target, n *noteBook) Cell {
-			return metricCell(t, n, l.Name, p, s.printer())
+			return metricCell(t, n, l.Name, p, scaled(s))
 		}})
 	}
 	return out
@@ -71,25 +73,25 @@ func (sc *Scenario) closedSpecs(l LoadInfo, o Options) []spec {
 
 // openSpecs: response times at a given load, and whether that load was kept up with.
 func (sc *Scenario) openSpecs(l LoadInfo, o Options) []spec {
-	column := func(key, heading, unit string, weight int) Column {
-		return Column{l.Name + "/" + key, l.Title, l.Name, heading, unit, Right, weight}
+	column := func(key, heading, base string, weight int) Column {
+		return Column{l.Name + "/" + key, l.Title, l.Name, heading, base, Right, weight}
 	}
 	var out []spec
 	s := sc.latencyScale(l)
 	for _, p := range []string{"p50", "p99", "p99.9"} {
-		c := column(p, p, unitNs, Essential)
+		c := column(p, p, unit.Ns, Essential)
 		out = append(out, spec{column: c, cell: func(t *Target, n *noteBook) Cell {
-			return metricCell(t, n, l.Name, p, s.printer())
+			return metricCell(t, n, l.Name, p, scaled(s))
 		}})
 	}
 	if sc.hasBaseline() {
-		c := column("p99 ratio", "p99 ratio", unitOne, Extra)
+		c := column("p99 ratio", "p99 ratio", unit.One, Extra)
 		out = append(out, spec{column: c, cell: func(t *Target, n *noteBook) Cell {
 			return ratioCell(t, n, l.Name, "p99", o)
 		}})
 	}
-	c := column(Achieved, "achieved", unitOne, sc.achievedWeight(l))
-	tenths := func(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
+	c := column(Achieved, "achieved", unit.One, sc.achievedWeight(l))
+	tenths := func(share float64) string { return unit.PercentTo(share, 1) }
 	return append(out, spec{column: c, cell: func(t *Target, n *noteBook) Cell {
 		return metricCell(t, n, l.Name, Achieved, same(tenths))
 	}})
@@ -107,17 +109,17 @@ func (sc *Scenario) costSpecs(load string) []spec {
 	}
 	decimals := 1
 	if len(least) > 0 {
-		decimals = min(decimalsFor(slices.Min(least), 3), 2)
+		decimals = min(unit.DecimalsFor(slices.Min(least), 3), 2)
 	}
 	perRequest := printer{micros(decimals), micros(decimals + 1)}
-	cpu := Column{"cost/cpu", group, "cost", "CPU µs/req", unitNs, Right, Essential}
-	rss := Column{"cost/rss", group, "cost", "RSS", unitBytes, Right, Detail}
+	cpu := Column{"cost/cpu", group, "cost", "CPU µs/req", unit.Ns, Right, Essential}
+	rss := Column{"cost/rss", group, "cost", "RSS", unit.Octet, Right, Detail}
 	return []spec{
 		{column: cpu, cell: func(t *Target, n *noteBook) Cell {
 			return metricCell(t, n, load, CPU, perRequest)
 		}},
 		{column: rss, cell: func(t *Target, n *noteBook) Cell {
-			return metricCell(t, n, load, RSS, same(Bytes))
+			return metricCell(t, n, load, RSS, same(unit.Bytes))
 		}},
 	}
 }
@@ -131,9 +133,9 @@ func micros(decimals int) func(float64) string {
 // would be.
 func (sc *Scenario) startSpecs() []spec {
 	column := func(key, heading, metric string, weight int) spec {
-		c := Column{"start/" + key, "start", "", heading, unitNs, Right, weight}
+		c := Column{"start/" + key, "start", "", heading, unit.Ns, Right, weight}
 		return spec{column: c, cell: func(t *Target, n *noteBook) Cell {
-			return metricCell(t, n, "", metric, same(Duration))
+			return metricCell(t, n, "", metric, same(unit.Duration))
 		}}
 	}
 	return []spec{column("ready", Ready, Ready, Detail),
@@ -156,7 +158,7 @@ func (sc *Scenario) achievedWeight(l LoadInfo) int {
 }
 
 // latencyScale is common to all percentiles of a load.
-func (sc *Scenario) latencyScale(l LoadInfo) scale {
+func (sc *Scenario) latencyScale(l LoadInfo) unit.Scale {
 	var ns []float64
 	for i := range sc.Targets {
 		for _, p := range shown {
@@ -165,12 +167,12 @@ func (sc *Scenario) latencyScale(l LoadInfo) scale {
 			}
 		}
 	}
-	return scaleFor(ns)
+	return unit.ScaleFor(ns)
 }
 
 // absent is a cell without a number, with the reason as a footnote.
 func absent(n *noteBook, why string) Cell {
-	c := words(Absent)
+	c := words(unit.Absent)
 	c.Refs = n.refs([]string{why})
 	return c
 }
@@ -186,7 +188,7 @@ type printer struct{ value, ends func(float64) string }
 
 func same(print func(float64) string) printer { return printer{print, print} }
 
-func (s scale) printer() printer { return printer{s.print, s.finer().print} }
+func scaled(s unit.Scale) printer { return printer{s.Print, s.Finer().Print} }
 
 const neverOffered = "no trial of this target offered that load"
 
@@ -211,7 +213,7 @@ func metricCell(t *Target, n *noteBook, load, name string, p printer) Cell {
 	s := m.Summary
 	c := Cell{Text: p.value(s.Center), Value: s.Center, Lo: s.Lo, Hi: s.Hi, N: s.N}
 	if s.HasInterval() {
-		c.Interval = between(p.ends(s.Lo), p.ends(s.Hi))
+		c.Interval = unit.Between(p.ends(s.Lo), p.ends(s.Hi))
 	}
 	return c
 }
@@ -230,7 +232,7 @@ func widthCell(t *Target, n *noteBook, load, name string) Cell {
 		return absent(n, noInterval(s.N, s.Warning))
 	}
 	w := halfWidth(s.Center, s.Lo, s.Hi)
-	c := Cell{Text: "±" + Percent(w), Value: w, Lo: math.NaN(), Hi: math.NaN(), N: s.N}
+	c := Cell{Text: "±" + unit.Percent(w), Value: w, Lo: math.NaN(), Hi: math.NaN(), N: s.N}
 	if s.Warning != "" {
 		c.Refs = n.refs([]string{s.Warning})
 	}

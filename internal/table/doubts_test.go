@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"prony/internal/result"
+	"prony/internal/unit"
 )
 
 // finding is one on a load (empty: the whole trial).
@@ -117,7 +118,7 @@ func TestInvalidLoadIsSaid(t *testing.T) {
 	one := []result.Record{judged(with(trial("a", 1, 1000), 5000, 1e6), capacity)}
 	const why = "half INVALID: capacity (backlog grows by 80/s > 52/s)"
 	for _, key := range []string{"half/p50", "half/p99", "half/p99.9", "half/achieved"} {
-		check("one trial", one, key, Absent, why)
+		check("one trial", one, key, unit.Absent, why)
 	}
 	check("one trial", one, "peak/throughput", "1.00k", "")
 	check("one trial", one, "target", "a", "")
@@ -146,7 +147,7 @@ func TestInvalidLoadIsSaid(t *testing.T) {
 	for i := range all {
 		all[i] = judged(all[i], invalid([]string{"half", "peak", "half"}[i]))
 	}
-	check("all", all, "half/p50", Absent, "half INVALID in blocks 1–3: errors in blocks 1, 3 "+
+	check("all", all, "half/p50", unit.Absent, "half INVALID in blocks 1–3: errors in blocks 1, 3 "+
 		"(7 went wrong, limit 0.1 %), rate in block 2 (50 % of peak, INVALID by errors)")
 	for i := range all {
 		all[i] = judged(all[i], invalid("peak"))
@@ -176,7 +177,7 @@ func TestLostPeak(t *testing.T) {
 	for _, key := range []string{
 		"peak/throughput", "peak/interval", "peak/ratio", "cost/cpu", "cost/rss", "start/ready",
 	} {
-		if c := find(t, tab, "a", key); c.Text != Absent || notes(tab, c) != why {
+		if c := find(t, tab, "a", key); c.Text != unit.Absent || notes(tab, c) != why {
 			t.Errorf("%s is %s: %q", key, c.Text, notes(tab, c))
 		}
 	}
@@ -393,7 +394,7 @@ func TestLoadGrade(t *testing.T) {
 	if got := LoadGrade(&r, "half"); got != result.Suspect {
 		t.Errorf("unjudged: %s", got)
 	}
-	if m := lostMetric("x", unitNs, "why"); !math.IsNaN(m.Summary.Center) || m.Summary.N != 0 {
+	if m := lostMetric("x", unit.Ns, "why"); !math.IsNaN(m.Summary.Center) || m.Summary.N != 0 {
 		t.Errorf("lost metric %+v", m)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"prony/internal/result"
 	"prony/internal/stats"
+	"prony/internal/unit"
 )
 
 // Duet is what the duets of two rows say by the ranking metric, for what the paired ratio of the
@@ -153,7 +154,7 @@ func (sc *Scenario) duetNotes(o Options) (out []string) {
 
 func (d *Duet) note() string {
 	text := fmt.Sprintf("%s against %s, %d duets, %s, windows of %s", d.B, d.A, d.N, d.By,
-		Duration(float64(d.WindowNs)))
+		unit.Duration(float64(d.WindowNs)))
 	w := d.pooled()
 	if left := w.Left(); !math.IsNaN(left) {
 		text += fmt.Sprintf(": alone the sides vary by %.1f %% and %.1f %% from window to window, "+

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"prony/internal/result"
+	"prony/internal/unit"
 )
 
 // Method is how trials were measured, as far as it bears on their numbers: an aspect at a time.
@@ -72,7 +73,7 @@ var methodAspects = []aspect{
 	{"what rides along", func(r *result.Record) string {
 		along := slices.Clone(r.Provenance.Rides)
 		for _, a := range r.Provenance.Agents {
-			along = append(along, a.Source+" "+short(a.SHA256))
+			along = append(along, a.Source+" "+unit.Hash(a.SHA256))
 		}
 		return orElse(strings.Join(along, " "), "nothing")
 	}},
@@ -94,7 +95,7 @@ var methodAspects = []aspect{
 	}},
 	{"limits asked", func(r *result.Record) string {
 		return fmt.Sprintf("%g CPUs, %s, %d cores, load on %d", r.Limits.CPUs,
-			Bytes(float64(r.Limits.MemoryBytes)), len(r.Limits.ServiceCores),
+			unit.Bytes(float64(r.Limits.MemoryBytes)), len(r.Limits.ServiceCores),
 			len(r.Limits.LoadCores))
 	}},
 	{"limits in force", func(r *result.Record) string {
@@ -117,7 +118,7 @@ const ToolsAspect = "tools"
 var toldAspects = []aspect{
 	{"kernel's build", func(r *result.Record) string { return r.Provenance.Kernel }},
 	{"prony's build", func(r *result.Record) string { return r.Provenance.Prony }},
-	{"suite's hash", func(r *result.Record) string { return short(r.Provenance.SuiteHash) }},
+	{"suite's hash", func(r *result.Record) string { return unit.Hash(r.Provenance.SuiteHash) }},
 	{ToolsAspect, func(r *result.Record) string { return toolsText(r) }},
 }
 

@@ -1,7 +1,6 @@
 package table
 
 import (
-	"math"
 	"testing"
 
 	"prony/internal/result"
@@ -60,23 +59,6 @@ func TestFingerprints(t *testing.T) {
 	check(false, func(r *result.Record) { r.Target.Launcher = "docker" }, "GET /")
 	check(false, func(r *result.Record) { r.Loads[0].Connections = 63 }, "GET /")
 	check(false, func(r *result.Record) { r.Loads[0].Name = "top" }, "GET /")
-}
-
-func TestChangesArePrinted(t *testing.T) {
-	check := func(ratio float64, want string) {
-		t.Helper()
-		if got := Change(ratio); got != want {
-			t.Errorf("%v is %q, want %q", ratio, got, want)
-		}
-	}
-	check(1.05, "+5.0 %")
-	check(0.95, "−5.0 %")
-	check(1, "+0 %")
-	check(0.9996, "−0.04 %")
-	check(3.05, "+205 %")
-	check(14, "×14.0")
-	check(math.NaN(), Absent)
-	check(math.Inf(1), Absent)
 }
 
 func TestWhatIsShownUnasked(t *testing.T) {

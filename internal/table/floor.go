@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"prony/internal/stats"
+	"prony/internal/unit"
 )
 
 // Floor is what a target against itself (A/A) says of the noise in one metric: whatever differs
@@ -51,16 +52,16 @@ func (sc *Scenario) headline(m Metric) bool {
 
 // floorTable prints the floors, a row each.
 func (sc *Scenario) floorTable(o Options) Table {
-	effect := Percent(o.Effect)
+	effect := unit.Percent(o.Effect)
 	column := func(key, heading, unit string, align Align) Column {
 		return Column{Key: "floor/" + key, Heading: heading, Unit: unit, Align: align}
 	}
 	t := Table{Kind: FloorKind, Title: "Noise floor: each target against itself", Columns: []Column{
 		column("target", "target", "", Left), column("metric", "metric", "", Left),
-		column("ratio", "b over a", unitOne, Right), column("blocks", "blocks", unitOne, Right),
-		column("sd", "SD of a pair", unitOne, Right),
-		column("detects", "resolves", unitOne, Right),
-		column("needed", "blocks for "+effect, unitOne, Right),
+		column("ratio", "b over a", unit.One, Right), column("blocks", "blocks", unit.One, Right),
+		column("sd", "SD of a pair", unit.One, Right),
+		column("detects", "resolves", unit.One, Right),
+		column("needed", "blocks for "+effect, unit.One, Right),
 	}}
 	number := func(text string, x float64) Cell {
 		c := words(text)
@@ -71,7 +72,7 @@ func (sc *Scenario) floorTable(o Options) Table {
 	for _, f := range sc.Floors {
 		r := f.Ratio
 		needed := stats.BlocksToResolve(r.SDLog, o.Effect, 1-o.Confidence, planPower)
-		ratio := Cell{Text: Absent, Value: r.Center, Lo: r.Lo, Hi: r.Hi, N: r.N}
+		ratio := Cell{Text: unit.Absent, Value: r.Center, Lo: r.Lo, Hi: r.Hi, N: r.N}
 		if r.HasInterval() {
 			ratio.Text = fmt.Sprintf("%.3f [%.3f, %.3f]", r.Center, r.Lo, r.Hi)
 		} else {
@@ -92,7 +93,7 @@ func (sc *Scenario) floorTable(o Options) Table {
 	t.Footnotes = notes.texts
 	t.Notes = []string{fmt.Sprintf("Resolves: the smallest difference between two targets that so "+
 		"many blocks find in %.0f %% of runs, at %s confidence, on this machine as it was.",
-		100*planPower, Percent(o.Confidence))}
+		100*planPower, unit.Percent(o.Confidence))}
 	return t
 }
 
@@ -106,9 +107,9 @@ func metricWords(f Floor) string {
 
 func shareOr(x float64) string {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return Absent
+		return unit.Absent
 	}
-	return Percent(x)
+	return unit.Percent(x)
 }
 
 func neededText(n int) string {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"prony/internal/result"
+	"prony/internal/unit"
 )
 
 // head is the line over everything: what ran, how often, on what. Versions of tools stand on a line
@@ -26,7 +27,7 @@ func (s *Study) head() string {
 		blocks[fmt.Sprint(s.Records[i].Run, s.Records[i].Block)] = true
 	}
 	parts = append(parts,
-		plural(strings.Count(rows, "+ ")+1, "target")+" × "+plural(len(blocks), "block"),
+		unit.Plural(strings.Count(rows, "+ ")+1, "target")+" × "+unit.Plural(len(blocks), "block"),
 		"seed "+join(s.Records, func(r *result.Record) string {
 			return fmt.Sprint(r.Provenance.Seed)
 		}),
@@ -36,7 +37,7 @@ func (s *Study) head() string {
 
 // hostLine is the machine in a few words: "2 cores, Linux 6.18".
 func hostLine(p result.Provenance) string {
-	words := []string{plural(p.Cores, "core")}
+	words := []string{unit.Plural(p.Cores, "core")}
 	if p.OS != "" || p.Kernel != "" {
 		words = append(words, strings.TrimSpace(osName(p.OS)+" "+p.Kernel))
 	}

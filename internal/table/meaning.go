@@ -1,9 +1,10 @@
 package table
 
 import (
-	"math"
 	"slices"
 	"strings"
+
+	"prony/internal/unit"
 )
 
 // Meaning is what a metric stands for, in words that fit it.
@@ -42,52 +43,18 @@ var meanings = map[string]Meaning{
 
 // MeaningOf is that of a metric of Study, by its name and unit. Names that it does not know are
 // called by themselves; of their values, rates are better when higher and all else when lower.
-func MeaningOf(name, unit string) Meaning {
+func MeaningOf(name, base string) Meaning {
 	if m, ok := meanings[name]; ok {
 		return m
 	}
 	m := Meaning{Label: strings.ReplaceAll(name, "_", " "), Better: "less", Worse: "more"}
 	switch {
-	case unit == unitRate:
+	case base == unit.PerS:
 		m.Higher, m.Better, m.Worse = true, "faster", "slower"
-	case unit == unitNs:
+	case base == unit.Ns:
 		m.Better, m.Worse = "faster", "slower"
 	}
 	return m
-}
-
-// Quantity prints a value in the unit of its metric; Absent where it is no number.
-func Quantity(x float64, unit string) string {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return Absent
-	}
-	switch unit {
-	case unitRate:
-		return Rate(x) + "/s"
-	case unitNs:
-		return Duration(x)
-	case unitBytes:
-		return Bytes(x)
-	}
-	return Percent(x)
-}
-
-// Change prints a ratio as a difference, with its sign: "+5.0 %", "−0.31 %", "+0.0 %". Absent where
-// it is no number. Below ten times three digits are enough; above, "×14".
-func Change(ratio float64) string {
-	if math.IsNaN(ratio) || math.IsInf(ratio, 0) {
-		return Absent
-	}
-	const large = 10
-	if ratio >= large {
-		return "×" + digits(ratio)
-	}
-	text := Percent(math.Abs(ratio - 1))
-	switch {
-	case ratio >= 1:
-		return "+" + text
-	}
-	return "−" + text
 }
 
 // unusual are shown where somebody asks for them: they say again what others say better.

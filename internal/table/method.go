@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"prony/internal/result"
+	"prony/internal/unit"
 )
 
 // aspect is a part of the method that must be equal for numbers to be comparable. The idea is
@@ -17,10 +18,10 @@ type aspect struct {
 
 // aspects are what any two compared trials must share.
 var aspects = []aspect{
-	{"planHash", func(r *result.Record) string { return short(r.Provenance.PlanHash) }},
+	{"planHash", func(r *result.Record) string { return unit.Hash(r.Provenance.PlanHash) }},
 	{"limits in force", inForce}, {"company", manner},
 	{"limits asked", func(r *result.Record) string {
-		return fmt.Sprintf("%g CPUs, %s", r.Limits.CPUs, Bytes(float64(r.Limits.MemoryBytes)))
+		return fmt.Sprintf("%g CPUs, %s", r.Limits.CPUs, unit.Bytes(float64(r.Limits.MemoryBytes)))
 	}},
 	{"machine", func(r *result.Record) string {
 		p := r.Provenance
@@ -41,12 +42,12 @@ var aspects = []aspect{
 
 // ownAspects are what trials of one target must share, beyond aspects.
 var ownAspects = []aspect{
-	{"artifact", func(r *result.Record) string { return short(r.Artifact.SHA256) }},
+	{"artifact", func(r *result.Record) string { return unit.Hash(r.Artifact.SHA256) }},
 	{"service arguments", func(r *result.Record) string {
 		return strings.Join(r.Provenance.ServiceArgs, " ")
 	}},
 	{"framework version", func(r *result.Record) string { return r.Target.Version }},
-	{"commit", func(r *result.Record) string { return short(r.Provenance.Commit) }},
+	{"commit", func(r *result.Record) string { return unit.Hash(r.Provenance.Commit) }},
 }
 
 // differences says in what a target's own trials vary, a sentence each.
@@ -122,15 +123,6 @@ func list(words []string) string {
 	sorted := slices.Clone(words)
 	slices.Sort(sorted)
 	return strings.Join(sorted, ", ")
-}
-
-// short is enough of a hash to tell two apart.
-func short(hash string) string {
-	const enough = 12
-	if len(hash) > enough {
-		return hash[:enough]
-	}
-	return hash
 }
 
 // few lists at most n names and counts the rest.

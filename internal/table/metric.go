@@ -8,20 +8,13 @@ import (
 
 	"prony/internal/result"
 	"prony/internal/stats"
+	"prony/internal/unit"
 )
 
 // Load models, as records name them.
 const (
 	closed = "closed"
 	open   = "open"
-)
-
-// Units of metrics.
-const (
-	unitRate  = "1/s"
-	unitNs    = "ns"
-	unitBytes = "B"
-	unitOne   = "1"
 )
 
 // Names of metrics that the table shows; docs/formats/report-csv.md lists them all.
@@ -70,47 +63,47 @@ const Exact = "exact"
 const noProbe = "the service was not sampled in that window (see limits and probe in the record)"
 
 var loadQuantities = []quantity{
-	{Throughput, unitRate, "", func(_ *result.Record, l *result.Load) float64 {
+	{Throughput, unit.PerS, "", func(_ *result.Record, l *result.Load) float64 {
 		return l.ThroughputPerS
 	}, ""},
-	{Achieved, unitOne, open, func(_ *result.Record, l *result.Load) float64 {
+	{Achieved, unit.One, open, func(_ *result.Record, l *result.Load) float64 {
 		return positive(float64(l.Done) / float64(l.Scheduled))
 	}, "no arrival was due in the window"},
-	{ErrorShare, unitOne, "", func(_ *result.Record, l *result.Load) float64 {
+	{ErrorShare, unit.One, "", func(_ *result.Record, l *result.Load) float64 {
 		failed := float64(l.Errors.Total())
 		return failed / (failed + float64(l.Done))
 	}, "no request ended in the window"},
-	{CPU, unitNs, "", func(_ *result.Record, l *result.Load) float64 {
+	{CPU, unit.Ns, "", func(_ *result.Record, l *result.Load) float64 {
 		return positive(l.Service.CPUPerRequestNs)
 	}, noProbe},
-	{RSS, unitBytes, "", func(_ *result.Record, l *result.Load) float64 {
+	{RSS, unit.Octet, "", func(_ *result.Record, l *result.Load) float64 {
 		return positive(float64(l.Service.RSSMaxBytes))
 	}, noProbe},
-	{"generator_cpu_per_request", unitNs, "", func(_ *result.Record, l *result.Load) float64 {
+	{"generator_cpu_per_request", unit.Ns, "", func(_ *result.Record, l *result.Load) float64 {
 		return positive(l.Generator.CPUPerRequestNs)
 	}, "the generator did not report its CPU time"},
-	{Mean, unitNs, "", func(_ *result.Record, l *result.Load) float64 {
+	{Mean, unit.Ns, "", func(_ *result.Record, l *result.Load) float64 {
 		return ofTimes(l, l.ResponseTime.MeanNs)
 	}, notKeptUp},
-	{Max, unitNs, "", func(_ *result.Record, l *result.Load) float64 {
+	{Max, unit.Ns, "", func(_ *result.Record, l *result.Load) float64 {
 		return ofTimes(l, float64(l.ResponseTime.MaxNs))
 	}, notKeptUp},
-	{Requests, unitOne, "", func(_ *result.Record, l *result.Load) float64 {
+	{Requests, unit.One, "", func(_ *result.Record, l *result.Load) float64 {
 		return positive(float64(l.Done))
 	}, "no request ended in the window"},
-	{CPUUsed, unitOne, "", func(_ *result.Record, l *result.Load) float64 {
+	{CPUUsed, unit.One, "", func(_ *result.Record, l *result.Load) float64 {
 		return positive(float64(l.Service.CPUNs) / float64(l.Service.WindowNs))
 	}, noProbe},
-	{Threads, unitOne, "", func(_ *result.Record, l *result.Load) float64 {
+	{Threads, unit.One, "", func(_ *result.Record, l *result.Load) float64 {
 		return positive(float64(l.Service.ThreadsMax))
 	}, noProbe},
-	{"lag_p99", unitNs, open, func(_ *result.Record, l *result.Load) float64 {
+	{"lag_p99", unit.Ns, open, func(_ *result.Record, l *result.Load) float64 {
 		if l.Lag.Count == 0 {
 			return math.NaN()
 		}
 		return float64(l.Lag.P99Ns)
 	}, "the generator did not report its lag"},
-	{"own_lag_p99", unitNs, open, func(_ *result.Record, l *result.Load) float64 {
+	{"own_lag_p99", unit.Ns, open, func(_ *result.Record, l *result.Load) float64 {
 		if l.OwnLag.Count == 0 {
 			return math.NaN()
 		}
@@ -119,31 +112,31 @@ var loadQuantities = []quantity{
 }
 
 var trialQuantities = []quantity{
-	{Listen, unitNs, "", func(r *result.Record, _ *result.Load) float64 {
+	{Listen, unit.Ns, "", func(r *result.Record, _ *result.Load) float64 {
 		return positive(float64(r.Start.ListenNs))
 	}, "the start was not timed"},
-	{Ready, unitNs, "", func(r *result.Record, _ *result.Load) float64 {
+	{Ready, unit.Ns, "", func(r *result.Record, _ *result.Load) float64 {
 		return positive(float64(r.Start.ReadyNs))
 	}, "the start was not timed"},
-	{FirstResponse, unitNs, "", func(r *result.Record, _ *result.Load) float64 {
+	{FirstResponse, unit.Ns, "", func(r *result.Record, _ *result.Load) float64 {
 		return positive(float64(r.Start.FirstResponseNs))
 	}, "the start was not timed"},
-	{SteadyAt, unitNs, "", func(r *result.Record, _ *result.Load) float64 {
+	{SteadyAt, unit.Ns, "", func(r *result.Record, _ *result.Load) float64 {
 		if w := r.Warmup; !w.Steady || w.Kind == stats.Unsteady {
 			return math.NaN()
 		}
 		return float64(r.Warmup.SteadyAtNs)
 	}, "no steady state is known (allow it a longer warm-up)"},
-	{"time_to_peak", unitNs, "", func(r *result.Record, _ *result.Load) float64 {
+	{"time_to_peak", unit.Ns, "", func(r *result.Record, _ *result.Load) float64 {
 		return afterWarmup(r, r.Warmup.PeakAtNs)
 	}, "no steady state is known (allow it a longer warm-up)"},
-	{"warmup_cost", unitNs, "", func(r *result.Record, _ *result.Load) float64 {
+	{"warmup_cost", unit.Ns, "", func(r *result.Record, _ *result.Load) float64 {
 		return afterWarmup(r, r.Warmup.CostNs)
 	}, "no steady state is known (allow it a longer warm-up)"},
-	{ArtifactSize, unitBytes, "", func(r *result.Record, _ *result.Load) float64 {
+	{ArtifactSize, unit.Octet, "", func(r *result.Record, _ *result.Load) float64 {
 		return positive(float64(r.Artifact.SizeBytes))
 	}, "the artifact was not measured"},
-	{ImageSize, unitBytes, "", func(r *result.Record, _ *result.Load) float64 {
+	{ImageSize, unit.Octet, "", func(r *result.Record, _ *result.Load) float64 {
 		return positive(float64(r.Artifact.ImageBytes))
 	}, "no image of it was built (prony build --images)"},
 }
@@ -232,7 +225,7 @@ func (t *Target) summarizeLoad(info LoadInfo, offered []offer, confidence float6
 	}
 	if why != "" {
 		for _, p := range shown {
-			add(lostMetric(p.name, unitNs, why))
+			add(lostMetric(p.name, unit.Ns, why))
 		}
 		return
 	}
@@ -247,8 +240,8 @@ func (t *Target) summarizeLoad(info LoadInfo, offered []offer, confidence float6
 }
 
 // lostMetric is one that no trial is left for.
-func lostMetric(name, unit, why string) Metric {
-	m := Metric{Name: name, Unit: unit}
+func lostMetric(name, base, why string) Metric {
+	m := Metric{Name: name, Unit: base}
 	m.withhold(why)
 	return m
 }
@@ -355,13 +348,13 @@ func loadTitle(ls []*result.Load) string {
 	return ls[0].Name + " (" + strings.Join(words, ", ") + ")"
 }
 
-func rateText(l *result.Load) string { return Rate(l.RatePerS) + "/s" }
+func rateText(l *result.Load) string { return unit.Rate(l.RatePerS) + "/s" }
 
 func connectionsText(l *result.Load) string {
 	if l.Connections == 1 {
 		return "1 connection"
 	}
-	return Count(int64(l.Connections)) + " connections"
+	return unit.Count(int64(l.Connections)) + " connections"
 }
 
 func arrivalsWord(a string) string {
@@ -380,4 +373,9 @@ func shared(ls []*result.Load, of func(*result.Load) string) string {
 		}
 	}
 	return first
+}
+
+// halfWidth is the larger arm of an interval relative to its centre.
+func halfWidth(center, lo, hi float64) float64 {
+	return max(hi-center, center-lo) / math.Abs(center)
 }

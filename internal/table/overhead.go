@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"prony/internal/result"
+	"prony/internal/unit"
 )
 
 // Names of metrics of what the lab watched beside its samples.
@@ -20,31 +21,31 @@ const (
 
 // watchedQuantities are of loads, and only there where something was watched.
 var watchedQuantities = []quantity{
-	{Allocated, unitBytes, "", func(_ *result.Record, l *result.Load) float64 {
+	{Allocated, unit.Octet, "", func(_ *result.Record, l *result.Load) float64 {
 		if l.GC == nil || l.GC.AllocatedBytes < 0 {
 			return math.NaN()
 		}
 		return positive(float64(l.GC.AllocatedBytes) / float64(l.Done+l.Errors.Total()))
 	}, "too few collections in the window (raise --measure)"},
-	{HeapAfterGC, unitBytes, "", func(_ *result.Record, l *result.Load) float64 {
+	{HeapAfterGC, unit.Octet, "", func(_ *result.Record, l *result.Load) float64 {
 		if l.GC == nil {
 			return math.NaN()
 		}
 		return positive(float64(l.GC.HeapAfterBytes))
 	}, "no collection in the window (raise --measure)"},
-	{GCPaused, unitOne, "", func(_ *result.Record, l *result.Load) float64 {
+	{GCPaused, unit.One, "", func(_ *result.Record, l *result.Load) float64 {
 		if l.GC == nil {
 			return math.NaN()
 		}
 		return float64(l.GC.PauseNs) / float64(l.WindowNs)
 	}, "its collections were not logged"},
-	{GCPauseMax, unitNs, "", func(_ *result.Record, l *result.Load) float64 {
+	{GCPauseMax, unit.Ns, "", func(_ *result.Record, l *result.Load) float64 {
 		if l.GC == nil {
 			return math.NaN()
 		}
 		return positive(float64(l.GC.PauseMaxNs))
 	}, "no collection in the window (raise --measure)"},
-	{SpansEach, unitOne, "", func(_ *result.Record, l *result.Load) float64 {
+	{SpansEach, unit.One, "", func(_ *result.Record, l *result.Load) float64 {
 		if l.Told == nil || l.Told.WindowNs == 0 {
 			return math.NaN()
 		}
@@ -66,7 +67,7 @@ func (sc *Scenario) overheadTable(o Options) Table {
 		column("load", "load", "", Left),
 	}}
 	for _, d := range overheads {
-		t.Columns = append(t.Columns, column(d.metric, d.heading, unitOne, Right))
+		t.Columns = append(t.Columns, column(d.metric, d.heading, unit.One, Right))
 	}
 	for i := range sc.Targets {
 		bare := &sc.Targets[i]
@@ -109,17 +110,17 @@ var overheads = []struct {
 	absolute        func(float64) string
 	print           func(float64) string // of the bare target
 }{
-	{Throughput, "req/s", closed, false, nil, Rate},
-	{"p50", "p50", open, false, nil, Duration},
-	{"p90", "p90", open, false, nil, Duration},
-	{"p99", "p99", open, false, nil, Duration},
-	{CPU, "CPU/req", "", false, nil, Duration},
-	{Allocated, "alloc/req", "", false, nil, Bytes},
-	{HeapAfterGC, "heap after GC", "", false, nil, Bytes},
-	{GCPaused, "GC paused", "", false, Percent, Percent},
-	{RSS, "RSS", "", false, nil, Bytes},
-	{Ready, "ready", "", true, nil, Duration},
-	{SpansEach, "spans/req", "", false, digits, digits},
+	{Throughput, "req/s", closed, false, nil, unit.Rate},
+	{"p50", "p50", open, false, nil, unit.Duration},
+	{"p90", "p90", open, false, nil, unit.Duration},
+	{"p99", "p99", open, false, nil, unit.Duration},
+	{CPU, "CPU/req", "", false, nil, unit.Duration},
+	{Allocated, "alloc/req", "", false, nil, unit.Bytes},
+	{HeapAfterGC, "heap after GC", "", false, nil, unit.Bytes},
+	{GCPaused, "GC paused", "", false, unit.Percent, unit.Percent},
+	{RSS, "RSS", "", false, nil, unit.Bytes},
+	{Ready, "ready", "", true, nil, unit.Duration},
+	{SpansEach, "spans/req", "", false, figures, figures},
 }
 
 // overheadRow is a variant, or the bare target itself, under one load.
@@ -128,7 +129,7 @@ func overheadRow(bare, of *Target, l LoadInfo, o Options) Row {
 	row := Row{Name: of.Name, Cells: []Cell{words(bare.Name), words(variant), words(l.Title)}}
 	for _, d := range overheads {
 		if d.model != "" && d.model != l.Model {
-			row.Cells = append(row.Cells, words(Absent))
+			row.Cells = append(row.Cells, words(unit.Absent))
 			continue
 		}
 		load := l.Name
@@ -138,13 +139,13 @@ func overheadRow(bare, of *Target, l LoadInfo, o Options) Row {
 		m, ok := of.Metric(load, d.metric)
 		switch {
 		case !ok || m.Withheld != "" || m.Summary.N == 0:
-			row.Cells = append(row.Cells, words(Absent))
+			row.Cells = append(row.Cells, words(unit.Absent))
 		case of == bare:
 			row.Cells = append(row.Cells, summaryCell(m, d.print))
 		case d.absolute != nil:
 			row.Cells = append(row.Cells, summaryCell(m, d.absolute))
 		case m.Ratio == nil:
-			row.Cells = append(row.Cells, words(Absent))
+			row.Cells = append(row.Cells, words(unit.Absent))
 		default:
 			row.Cells = append(row.Cells, changeCell(m))
 		}
@@ -222,3 +223,5 @@ func loadOfAny(t *Target, name string) *result.Load {
 	}
 	return nil
 }
+
+func figures(x float64) string { return unit.Digits(x, 3) }

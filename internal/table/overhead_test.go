@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"prony/internal/result"
+	"prony/internal/unit"
 )
 
 // watchedTrials are trials of one target, bare and with an agent, with all that was watched: two
@@ -69,8 +70,8 @@ func TestOverhead(t *testing.T) {
 	check("x +agent", GCPaused, "0.5 %") // 5 ms of a second
 	check("x +agent", SpansEach, "3")    // 300 of 100 requests
 	check("x", SpansEach, "0")
-	check("x +agent", "ready", "+30 %") // 1.3 s after 1 s
-	check("x +agent", "p50", Absent)    // the load is closed
+	check("x +agent", "ready", "+30 %")   // 1.3 s after 1 s
+	check("x +agent", "p50", unit.Absent) // the load is closed
 	if said := strings.Join(tab.Notes, " "); !strings.Contains(said, "peak is closed") {
 		t.Errorf("notes %q", said)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"prony/internal/result"
 	"prony/internal/stats"
+	"prony/internal/unit"
 )
 
 // partsTable tells what each process of the targets that are systems used under the load that
@@ -18,9 +19,9 @@ func (sc *Scenario) partsTable(o Options) Table {
 	load := sc.anchor()
 	t := Table{Kind: PartsKind, Title: "Where it goes: each process of a system", Columns: []Column{
 		column("target", "target", "", Left), column("process", "process", "", Left),
-		column("share", "of its CPU", unitOne, Right), column("cpu", "CPU", unitOne, Right),
-		column("request", "CPU µs/req", unitNs, Right), column("rss", "RSS", unitBytes, Right),
-		column("threads", "threads", unitOne, Right), column("ready", "ready", unitNs, Right),
+		column("share", "of its CPU", unit.One, Right), column("cpu", "CPU", unit.One, Right),
+		column("request", "CPU µs/req", unit.Ns, Right), column("rss", "RSS", unit.Octet, Right),
+		column("threads", "threads", unit.One, Right), column("ready", "ready", unit.Ns, Right),
 	}}
 	for i := range sc.Targets {
 		target := &sc.Targets[i]
@@ -76,9 +77,13 @@ func partRow(target, name string, trials []offer, confidence float64) Row {
 			u := o.load.Service
 			return known(p.CPUNs) * u.CPUPerRequestNs / float64(u.CPUNs)
 		}),
-		cell(Bytes, func(_ offer, p result.Part) float64 { return positive(float64(p.RSSBytes)) }),
-		cell(count, func(_ offer, p result.Part) float64 { return positive(float64(p.Threads)) }),
-		cell(Duration, func(o offer, _ result.Part) float64 {
+		cell(unit.Bytes, func(_ offer, p result.Part) float64 {
+			return positive(float64(p.RSSBytes))
+		}),
+		cell(unit.Whole, func(_ offer, p result.Part) float64 {
+			return positive(float64(p.Threads))
+		}),
+		cell(unit.Duration, func(o offer, _ result.Part) float64 {
 			for _, s := range o.record.Processes {
 				if s.Name == name {
 					return positive(float64(s.ReadyNs))
@@ -92,7 +97,7 @@ func partRow(target, name string, trials []offer, confidence float64) Row {
 // medianCell is the centre of what the trials say; without any it is absent.
 func medianCell(xs []float64, print func(float64) string, confidence float64) Cell {
 	if len(xs) == 0 {
-		return words(Absent)
+		return words(unit.Absent)
 	}
 	s := stats.Summarize(xs, confidence)
 	return Cell{Text: print(s.Center), Value: s.Center, Lo: s.Lo, Hi: s.Hi, N: s.N}

@@ -9,6 +9,7 @@ import (
 
 	"prony/internal/result"
 	"prony/internal/stats"
+	"prony/internal/unit"
 )
 
 // shown are the percentiles with a metric of their own.
@@ -123,8 +124,8 @@ func (p Percentile) Refusal(flag string, windowNs int64) string {
 	if p.Unanswered != "" || p.Needs == 0 {
 		return p.Unanswered
 	}
-	return fmt.Sprintf("needs n ≥ %s independent answers; had %s%s", Count(p.Needs),
-		Count(p.Had), measureLonger(flag, p.Needs, p.Had, windowNs))
+	return fmt.Sprintf("needs n ≥ %s independent answers; had %s%s", unit.Count(p.Needs),
+		unit.Count(p.Had), measureLonger(flag, p.Needs, p.Had, windowNs))
 }
 
 // unanswered says that a quantile is one of the requests that were never answered. They are slower
@@ -135,13 +136,7 @@ func unanswered(l *result.Load, q float64) string {
 		return ""
 	}
 	return fmt.Sprintf("%s of %s requests were never answered, more than lie above "+
-		"this percentile", Count(l.Censored), Count(all))
-}
-
-// Ends prints an interval in the unit of its centre, which is said there: "[11.8, 12.6]".
-func Ends(centerNs, lo, hi float64) string {
-	u := unitOf(centerNs)
-	return "[" + digits(lo/u.ns) + ", " + digits(hi/u.ns) + "]"
+		"this percentile", unit.Count(l.Censored), unit.Count(all))
 }
 
 // grid is where a latency curve is drawn: nine steps a decade of 1/(1-q), from the median to
@@ -177,7 +172,7 @@ func percentiles(info LoadInfo, offered []offer, confidence float64) ([]Metric, 
 	backlog := overload(info, offered)
 	var metrics []Metric
 	for _, p := range shown {
-		m := Metric{Load: info.Name, Model: info.Model, Name: p.name, Unit: unitNs}
+		m := Metric{Load: info.Name, Model: info.Model, Name: p.name, Unit: unit.Ns}
 		for i, o := range offered {
 			m.Samples += o.load.ResponseTime.Count
 			if v := quantile(o.load.ResponseTime, hists[i], p.q); !math.IsNaN(v) {
@@ -272,7 +267,7 @@ func tooFew(q float64, offered []offer, confidence float64) string {
 		return "no response time was recorded"
 	}
 	return fmt.Sprintf("needs n ≥ %s a trial for an interval; had %s%s",
-		Count(needs), Count(had), measureLonger("--measure", needs, had, fewest.WindowNs))
+		unit.Count(needs), unit.Count(had), measureLonger("--measure", needs, had, fewest.WindowNs))
 }
 
 // measureLonger is the hint that would give the percentile: the window, in whole seconds, in which
@@ -311,8 +306,8 @@ func overload(info LoadInfo, offered []offer) string {
 		seconds := float64(l.WindowNs) / 1e9
 		return fmt.Sprintf("offered %s/s, of which %s ended in the window: the backlog grew by "+
 			"%s/s, so latency would tell the length of the test (offer less than the capacity)",
-			Rate(float64(l.Scheduled)/seconds), Percent(ended/float64(l.Scheduled)),
-			Rate(backlogPerS(l, ended, seconds)))
+			unit.Rate(float64(l.Scheduled)/seconds), unit.Percent(ended/float64(l.Scheduled)),
+			unit.Rate(backlogPerS(l, ended, seconds)))
 	}
 	return ""
 }

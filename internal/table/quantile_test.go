@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"prony/internal/result"
+	"prony/internal/unit"
 )
 
 // TestPercentilesWithoutHistogram: what a foreign tool says is a number, and has no interval.
@@ -30,7 +31,7 @@ func TestPercentilesWithoutHistogram(t *testing.T) {
 func TestEnds(t *testing.T) {
 	check := func(center, lo, hi float64, want string) {
 		t.Helper()
-		if got := Ends(center, lo, hi); got != want {
+		if got := unit.Ends(center, lo, hi); got != want {
 			t.Errorf("%v, %v to %v: %s, want %s", center, lo, hi, got, want)
 		}
 	}
@@ -50,7 +51,7 @@ func TestWarmupMetrics(t *testing.T) {
 			m, ok := study.Scenarios[0].Targets[0].Metric("", name)
 			got := m.Summary.Center
 			same := got == want || math.IsNaN(want) && math.IsNaN(got)
-			if !ok || !same || m.Withheld != withheld || m.Unit != unitNs {
+			if !ok || !same || m.Withheld != withheld || m.Unit != unit.Ns {
 				t.Errorf("%q: %s is %v %s (%s), wanted %v", kind, name, got, m.Unit, m.Withheld,
 					want)
 			}

@@ -7,6 +7,7 @@ import (
 
 	"prony/internal/result"
 	"prony/internal/stats"
+	"prony/internal/unit"
 )
 
 // rank puts the targets in tiers by the first closed load's throughput, or, in a run without one,
@@ -55,7 +56,7 @@ func (sc *Scenario) center(t Target) float64 {
 	if !ok || m.Withheld != "" {
 		return -1
 	}
-	if m.Unit == unitNs {
+	if m.Unit == unit.Ns {
 		return 1 / m.Summary.Center
 	}
 	return m.Summary.Center
@@ -94,7 +95,7 @@ func isClosed(l LoadInfo) bool { return l.Model == closed }
 // paired ratio of reciprocals is the reciprocal of the paired ratio.
 func goodness(m Metric) map[int]float64 {
 	values := byBlock(m.Points)
-	if m.Unit != unitNs {
+	if m.Unit != unit.Ns {
 		return values
 	}
 	for block, v := range values {

@@ -7,6 +7,7 @@ import (
 
 	"prony/internal/result"
 	"prony/internal/stats"
+	"prony/internal/unit"
 )
 
 // Sheet projects the study to printed tables.
@@ -100,7 +101,7 @@ func nameColumns() []Column {
 }
 
 func nameCells(t *Target) []Cell {
-	tier, name := words(Absent), words(t.Name)
+	tier, name := words(unit.Absent), words(t.Name)
 	if t.Tier > 0 {
 		tier.Text, tier.Value = fmt.Sprint(t.Tier), float64(t.Tier)
 	}
@@ -109,7 +110,7 @@ func nameCells(t *Target) []Cell {
 }
 
 func spanRow(name, text string) Row {
-	return Row{Name: name, Span: text, Cells: []Cell{words(Absent), words(name)}}
+	return Row{Name: name, Span: text, Cells: []Cell{words(unit.Absent), words(name)}}
 }
 
 // noTrial says why a target has no number at all.
@@ -195,13 +196,6 @@ func (sc *Scenario) assumptionNote() []string {
 		}
 	}
 	return nil
-}
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
 }
 
 // join is the different values of all records, in order, with " + " between.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"prony/internal/result"
+	"prony/internal/unit"
 )
 
 // trial is a record with one closed load, "peak", of so many requests/s, good and VALID.
@@ -142,7 +143,7 @@ func TestTooFewSamples(t *testing.T) {
 	}
 	c := find(t, tab, "a", "half/p99.9")
 	const want = "needs n ≥ 3,838 a trial for an interval; had 2,900 (raise --measure to 13s)"
-	if c.Text != Absent || !math.IsNaN(c.Value) || notes(tab, c) != want {
+	if c.Text != unit.Absent || !math.IsNaN(c.Value) || notes(tab, c) != want {
 		t.Errorf("p99.9 %+v: %s", c, notes(tab, c))
 	}
 }
@@ -158,10 +159,10 @@ func TestUnanswered(t *testing.T) {
 			t.Errorf("%d censored: %s is %s (%s)", censored, key, c.Text, notes(tab, c))
 		}
 	}
-	check(9, "half/p99.9", "3.0 ms") // 9 of 9999 are less than 0.1 %
-	check(11, "half/p99.9", Absent)  // 11 of 10001 are more
+	check(9, "half/p99.9", "3.0 ms")     // 9 of 9999 are less than 0.1 %
+	check(11, "half/p99.9", unit.Absent) // 11 of 10001 are more
 	check(11, "half/p99", "2.0 ms")
-	check(102, "half/p99", Absent) // 102 of 10092 are more than 1 %
+	check(102, "half/p99", unit.Absent) // 102 of 10092 are more than 1 %
 }
 
 // TestOverload: an open load that was not kept up with has no latency. Where somebody has judged
@@ -177,8 +178,9 @@ func TestOverload(t *testing.T) {
 	r.Loads[1].Done = 6300 // 70 %; 2,700 in 9 s stay behind: 300/s
 	tab := only(t, Comparison([]result.Record{r}, Options{}))
 	c := find(t, tab, "a", "half/p50")
-	if c.Text != Absent || !strings.Contains(notes(tab, c), "offered 1.00k/s, of which 70 % ended "+
-		"in the window: the backlog grew by 300/s") {
+	if c.Text != unit.Absent ||
+		!strings.Contains(notes(tab, c), "offered 1.00k/s, of which 70 % ended "+
+			"in the window: the backlog grew by 300/s") {
 		t.Errorf("p50 %+v: %s", c, notes(tab, c))
 	}
 	if got := find(t, tab, "a", "half/achieved").Text; got != "70.0 %" {

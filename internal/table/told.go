@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"prony/internal/result"
+	"prony/internal/unit"
 )
 
 // toldTable tells what targets sent about themselves, and what became of it: equal services under
@@ -15,14 +16,14 @@ func (sc *Scenario) toldTable(o Options) Table {
 		return Column{Key: "told/" + key, Heading: heading, Unit: unit, Align: align}
 	}
 	t := Table{Kind: ToldKind, Title: "What was sent about it", Columns: []Column{
-		column("target", "target", "", Left), column("spans", "spans", unitOne, Right),
-		column("points", "metric points", unitOne, Right), column("logs", "logs", unitOne, Right),
-		column("bytes", "bytes", unitBytes, Right),
-		column("each", "bytes/req", unitBytes, Right),
-		column("refused", "refused", unitOne, Right),
-		column("dropped", "not kept", unitOne, Right),
-		column("lost", "lost by the sender", unitOne, Right),
-		column("home", "home's CPU", unitOne, Right),
+		column("target", "target", "", Left), column("spans", "spans", unit.One, Right),
+		column("points", "metric points", unit.One, Right), column("logs", "logs", unit.One, Right),
+		column("bytes", "bytes", unit.Octet, Right),
+		column("each", "bytes/req", unit.Octet, Right),
+		column("refused", "refused", unit.One, Right),
+		column("dropped", "not kept", unit.One, Right),
+		column("lost", "lost by the sender", unit.One, Right),
+		column("home", "home's CPU", unit.One, Right),
 	}}
 	sent := false
 	for i := range sc.Targets {
@@ -41,7 +42,7 @@ func (sc *Scenario) toldTable(o Options) Table {
 		if r.Failure != nil {
 			row := Row{Name: name, Cells: []Cell{words(name)}}
 			for len(row.Cells) < len(t.Columns) {
-				row.Cells = append(row.Cells, words(Absent))
+				row.Cells = append(row.Cells, words(unit.Absent))
 			}
 			t.Rows = append(t.Rows, row)
 			partial = append(partial, fmt.Sprintf("%s failed in step %s: %s.", r.Trial,
@@ -113,14 +114,14 @@ func toldRow(t *Target, confidence float64) (row Row, any, ok bool) {
 	received := func(s result.Signal) int64 { return s.Received }
 	bytes := signal("", func(s result.Signal) int64 { return s.Bytes })
 	row = Row{Name: t.Name, Cells: []Cell{words(t.Name),
-		cell(count, signal(result.Spans, received)),
-		cell(count, signal(result.Points, received)),
-		cell(count, signal(result.Logs, received)),
-		cell(Bytes, bytes),
-		cell(Bytes, func(r *result.Record) float64 { return bytes(r) / asked(r) }),
-		cell(count, signal("", func(s result.Signal) int64 { return s.Refused })),
-		cell(count, signal("", func(s result.Signal) int64 { return s.Dropped })),
-		cell(count, lostSpans),
+		cell(unit.Whole, signal(result.Spans, received)),
+		cell(unit.Whole, signal(result.Points, received)),
+		cell(unit.Whole, signal(result.Logs, received)),
+		cell(unit.Bytes, bytes),
+		cell(unit.Bytes, func(r *result.Record) float64 { return bytes(r) / asked(r) }),
+		cell(unit.Whole, signal("", func(s result.Signal) int64 { return s.Refused })),
+		cell(unit.Whole, signal("", func(s result.Signal) int64 { return s.Dropped })),
+		cell(unit.Whole, lostSpans),
 		cell(hundredths, func(r *result.Record) float64 { return r.Telemetry.Home.CPUShare }),
 	}}
 	any = slices.ContainsFunc(trials, func(r *result.Record) bool {

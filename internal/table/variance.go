@@ -7,6 +7,7 @@ import (
 
 	"prony/internal/result"
 	"prony/internal/stats"
+	"prony/internal/unit"
 )
 
 // leastIntervals is how many intervals a trial's series must have for its own noise to be known: of
@@ -84,7 +85,7 @@ func (sc *Scenario) noiseNote() []string {
 	}
 	share := stats.Median(shares)
 	note := fmt.Sprintf("Of the noise in %s req/s, %s is between trials: ", sc.Ranking.Load,
-		Percent(share))
+		unit.Percent(share))
 	switch {
 	case share >= mostlyBetween:
 		note += "longer windows would not help, more blocks would."

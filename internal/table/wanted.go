@@ -1,8 +1,9 @@
 package table
 
 import (
-	"fmt"
 	"slices"
+
+	"prony/internal/unit"
 )
 
 // wanted is a column that a suite may ask for beside the usual ones. Its metric is that of each
@@ -20,17 +21,17 @@ const (
 )
 
 var wantable = []wanted{
-	{"mean", Mean, "mean", unitNs, ofLoad, nil},
-	{"p90", "p90", "p90", unitNs, ofLoad, nil},
-	{"max", Max, "max", unitNs, ofLoad, nil},
-	{"requests", Requests, "requests", unitOne, ofLoad, count},
-	{"errors", ErrorShare, "errors", unitOne, ofLoad, Percent},
-	{"cpu", CPUUsed, "CPU", unitOne, ofCost, hundredths},
-	{"threads", Threads, "threads", unitOne, ofCost, count},
-	{"listen", Listen, "listens", unitNs, ofTrial, Duration},
-	{"first", FirstResponse, "first answer", unitNs, ofTrial, Duration},
-	{"size", ArtifactSize, "size", unitBytes, ofTrial, Bytes},
-	{"image", ImageSize, "image", unitBytes, ofTrial, Bytes},
+	{"mean", Mean, "mean", unit.Ns, ofLoad, nil},
+	{"p90", "p90", "p90", unit.Ns, ofLoad, nil},
+	{"max", Max, "max", unit.Ns, ofLoad, nil},
+	{"requests", Requests, "requests", unit.One, ofLoad, unit.Whole},
+	{"errors", ErrorShare, "errors", unit.One, ofLoad, unit.Percent},
+	{"cpu", CPUUsed, "CPU", unit.One, ofCost, hundredths},
+	{"threads", Threads, "threads", unit.One, ofCost, unit.Whole},
+	{"listen", Listen, "listens", unit.Ns, ofTrial, unit.Duration},
+	{"first", FirstResponse, "first answer", unit.Ns, ofTrial, unit.Duration},
+	{"size", ArtifactSize, "size", unit.Octet, ofTrial, unit.Bytes},
+	{"image", ImageSize, "image", unit.Octet, ofTrial, unit.Bytes},
 }
 
 // Columns are the names of all columns that can be asked for.
@@ -41,17 +42,15 @@ func Columns() (names []string) {
 	return names
 }
 
-func count(x float64) string { return Count(int64(x + 0.5)) }
-
 // hundredths is how containers' processors are counted: 100 % is one.
-func hundredths(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }
+func hundredths(x float64) string { return unit.PercentTo(x, 0) }
 
 // wantedOf are the columns of a load that the suite asks for.
 func (sc *Scenario) wantedOf(l LoadInfo, o Options) []spec {
-	times := sc.latencyScale(l).printer()
+	times := scaled(sc.latencyScale(l))
 	return o.specs(ofLoad, l.Name, times, func(w wanted) Column {
 		c := Column{l.Name + "/" + w.name, l.Title, l.Name, w.heading, w.unit, Right, Detail}
-		if l.Model == closed && w.unit == unitNs {
+		if l.Model == closed && w.unit == unit.Ns {
 			c.Heading += " closed"
 		}
 		return c
@@ -70,7 +69,7 @@ func wantedCost(load string, o Options) []spec {
 func wantedWhole(o Options) []spec {
 	return o.specs(ofTrial, "", printer{}, func(w wanted) Column {
 		group := "start"
-		if w.unit == unitBytes {
+		if w.unit == unit.Octet {
 			group = "artifact"
 		}
 		return Column{group + "/" + w.name, group, "", w.heading, w.unit, Right, Detail}

@@ -7,6 +7,7 @@ import (
 
 	"prony/internal/result"
 	"prony/internal/suite"
+	"prony/internal/unit"
 )
 
 // A suite can ask for every column that there is, and for no other.
@@ -75,7 +76,7 @@ func TestNoMeanOfABacklog(t *testing.T) {
 		}
 	}
 	check(990, "2.0 ms")
-	check(980, Absent)
+	check(980, unit.Absent)
 }
 
 // system is a trial whose gateway used 6 s and whose back used 2 s of 8 s, in 10 s of 800 requests.
@@ -119,7 +120,7 @@ func TestPartsOfASystem(t *testing.T) {
 	broken := system(3)
 	broken.Loads[0].Service.Parts[0].CPUNs = -1 // it ended
 	tab := Comparison([]result.Record{broken}, Options{}).Tables[1]
-	if got := tab.Rows[0].Cells[3].Text; got != Absent {
+	if got := tab.Rows[0].Cells[3].Text; got != unit.Absent {
 		t.Errorf("CPU of a process that is gone: %s", got)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"prony/internal/table"
+	"prony/internal/unit"
 )
 
 // sparks are the heights of a sparkline, and wide is how many of the latest runs it shows.
@@ -72,8 +73,8 @@ func (s *Series) says() string {
 // tell is one change in a sentence.
 func (s *Series) tell(c Change) string {
 	before, after := s.Points[c.At-1], s.Points[c.At]
-	return fmt.Sprintf("%s: %s, %s → %s, p %s, between %s and %s", c.Word, table.Change(c.Ratio()),
-		table.Quantity(c.Before, s.Unit), table.Quantity(c.After, s.Unit), pText(c.P),
+	return fmt.Sprintf("%s: %s, %s → %s, p %s, between %s and %s", c.Word, unit.Change(c.Ratio()),
+		unit.Quantity(c.Before, s.Unit), unit.Quantity(c.After, s.Unit), unit.P(c.P),
 		before.name(), after.name())
 }
 
@@ -81,14 +82,7 @@ func (p Point) name() string {
 	if p.Commit == "" || p.Commit == table.Unknown {
 		return p.Run
 	}
-	return fmt.Sprintf("%s (%s)", p.Run, p.Commit[:min(12, len(p.Commit))])
-}
-
-func pText(p float64) string {
-	if p < 0.001 {
-		return "<0.001"
-	}
-	return fmt.Sprintf("%.3f", p)
+	return fmt.Sprintf("%s (%s)", p.Run, unit.Hash(p.Commit))
 }
 
 // Text prints a trend for a terminal.
@@ -96,7 +90,7 @@ func Text(w io.Writer, t Trend) error {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("%d runs, %d series; a history without a change shows one in at most %s of cases", t.Runs,
-		len(t.Series), table.Percent(t.Alpha))
+		len(t.Series), unit.Percent(t.Alpha))
 	for i := 0; i < len(t.Series); {
 		head, group := t.Series[i].head(), i
 		for ; i < len(t.Series) && t.Series[i].head() == head; i++ {
@@ -121,7 +115,7 @@ func Text(w io.Writer, t Trend) error {
 // cells are a series' line and one for each change.
 func (s *Series) cells() [][]string {
 	last := s.Points[len(s.Points)-1]
-	rows := [][]string{{"  " + s.name(), Sparkline(s.values()), table.Quantity(last.Value, s.Unit),
+	rows := [][]string{{"  " + s.name(), Sparkline(s.values()), unit.Quantity(last.Value, s.Unit),
 		s.says()}}
 	for _, c := range s.Changes {
 		rows = append(rows, []string{"    " + s.tell(c)})
@@ -158,13 +152,13 @@ func Markdown(w io.Writer, t Trend) error {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("%d runs, %d series; a history without a change shows one in at most %s of cases.\n",
-		t.Runs, len(t.Series), table.Percent(t.Alpha))
+		t.Runs, len(t.Series), unit.Percent(t.Alpha))
 	line("| target | metric | history | latest | |\n| :-- | :-- | :-- | --: | :-- |")
 	for i := range t.Series {
 		s := &t.Series[i]
 		last := s.Points[len(s.Points)-1]
 		line("| %s | %s | %s | %s | %s |", escape(s.head()), escape(s.name()),
-			Sparkline(s.values()), table.Quantity(last.Value, s.Unit), s.says())
+			Sparkline(s.values()), unit.Quantity(last.Value, s.Unit), s.says())
 	}
 	for i := range t.Series {
 		for _, c := range t.Series[i].Changes {
@@ -201,11 +195,11 @@ func CSV(w io.Writer, t Trend) error {
 		for k, p := range s.Points {
 			row := []string{s.Scenario, s.Target, s.Method, s.Load, s.Model, s.Metric, s.Unit,
 				p.Run, p.Commit, p.Time.UTC().Format(time.RFC3339), strconv.Itoa(p.N),
-				number(p.Value), number(p.Lo), number(p.Hi), "", "", "", ""}
+				unit.Raw(p.Value), unit.Raw(p.Lo), unit.Raw(p.Hi), "", "", "", ""}
 			for _, c := range s.Changes {
 				if c.At == k {
-					copy(row[len(row)-4:], []string{c.Word, number(c.Before), number(c.After),
-						number(c.P)})
+					copy(row[len(row)-4:], []string{c.Word, unit.Raw(c.Before), unit.Raw(c.After),
+						unit.Raw(c.P)})
 				}
 			}
 			if err := out.Write(row); err != nil {
@@ -215,13 +209,6 @@ func CSV(w io.Writer, t Trend) error {
 	}
 	out.Flush()
 	return out.Error()
-}
-
-func number(x float64) string {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return ""
-	}
-	return strconv.FormatFloat(x, 'f', -1, 64)
 }
 
 const jsonVersion = 1

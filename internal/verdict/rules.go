@@ -1,6 +1,8 @@
 package verdict
 
-import "slices"
+import (
+	"slices"
+)
 
 // ended stands before the others: what a trial that failed has measured is not looked at.
 var ended = Rule{"failed", "every step of the trial went well", "INVALID",

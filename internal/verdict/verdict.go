@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"prony/internal/result"
+	"prony/internal/unit"
 )
 
 // Rule is one condition that a measurement must meet.
@@ -84,7 +85,7 @@ func invalid(observed, limit, hint string) *result.Finding {
 	return &result.Finding{Grade: result.Invalid, Observed: observed, Limit: limit, Hint: hint}
 }
 
-func percent(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) }
+func percent(x float64) string { return unit.PercentTo(x, 1) }
 
 // beside is a share with as many digits as it takes to tell it from its limit.
 func beside(x, limit float64) string { return apart(100*x, 100*limit, 1) + " %" }

@@ -1,10 +1,9 @@
-package table
+package unit
 
 import (
+	"math"
 	"strings"
 	"testing"
-
-	"prony/internal/result"
 )
 
 func TestFormat(t *testing.T) {
@@ -58,9 +57,9 @@ func TestScale(t *testing.T) {
 		{[]float64{1e3, 1e6, 2e6}, "0.001 ms 1.000 ms 2.000 ms"}, // at most three decimals
 	} {
 		var got []string
-		s := scaleFor(row.ns)
+		s := ScaleFor(row.ns)
 		for _, x := range row.ns {
-			got = append(got, s.print(x))
+			got = append(got, s.Print(x))
 		}
 		if text := strings.Join(got, " "); text != row.want {
 			t.Errorf("%v: %s, wanted %s", row.ns, text, row.want)
@@ -68,42 +67,52 @@ func TestScale(t *testing.T) {
 	}
 }
 
-func TestBlocksText(t *testing.T) {
-	for _, row := range []struct {
-		blocks []int
-		want   string
-	}{
-		{[]int{3}, "block 3"}, {[]int{2, 1}, "blocks 1, 2"}, {[]int{1, 2, 3}, "blocks 1–3"},
-		{[]int{5, 1, 2, 3, 3, 8}, "blocks 1–3, 5, 8"},
-	} {
-		if got := blocksText(row.blocks); got != row.want {
-			t.Errorf("%v: %s, wanted %s", row.blocks, got, row.want)
-		}
-	}
-}
-
-// TestGrid: ascending, and even on the axis log(1/(1-q)) from the median to 99.99 %.
-func TestGrid(t *testing.T) {
-	if grid[0] != 0.5 || grid[len(grid)-1] != 0.9999 {
-		t.Errorf("from %v to %v", grid[0], grid[len(grid)-1])
-	}
-	for i := 1; i < len(grid); i++ {
-		if step := (1 - grid[i-1]) / (1 - grid[i]); step <= 1 || step > 1.7 {
-			t.Errorf("step %d, %v to %v, is %v", i, grid[i-1], grid[i], step)
-		}
-	}
-}
-
-// A row names who offered the loads, where that was not Prony.
-func TestRowNames(t *testing.T) {
-	check := func(target result.Target, want string) {
+func TestChangesArePrinted(t *testing.T) {
+	check := func(ratio float64, want string) {
 		t.Helper()
-		if got := RowName(target); got != want {
-			t.Errorf("%+v is called %q, want %q", target, got, want)
+		if got := Change(ratio); got != want {
+			t.Errorf("%v is %q, want %q", ratio, got, want)
 		}
 	}
-	check(result.Target{Name: "a", Variant: "none"}, "a")
-	check(result.Target{Name: "a", Variant: "noop"}, "a +noop")
-	check(result.Target{Name: "a", Variant: "none", Driver: "wrk"}, "a by wrk")
-	check(result.Target{Name: "a", Variant: "noop", Driver: "hey"}, "a +noop by hey")
+	check(1.05, "+5.0 %")
+	check(0.95, "−5.0 %")
+	check(1, "+0 %")
+	check(0.9996, "−0.04 %")
+	check(3.05, "+205 %")
+	check(14, "×14.0")
+	check(math.NaN(), Absent)
+	check(math.Inf(1), Absent)
+}
+
+func TestDigits(t *testing.T) {
+	check := func(got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	check(Digits(0.099, 3), "0.099")
+	check(Digits(0.1, 3), "0.10")
+	check(Digits(99.949, 3), "99.9")
+	check(Digits(99.951, 3), "100")
+	check(Duration(-4_120), "-4.12 µs")
+	check(Bytes(-2048), "-2.0 KiB")
+	check(Plural(1, "core"), "1 core")
+	check(Plural(1000, "core"), "1,000 cores")
+	check(P(0.0004), "<0.001")
+	check(Raw(math.NaN()), "")
+	check(Hash("0123456789abcdef"), "0123456789ab")
+	check(Quantity(math.Inf(1), Ns), Absent)
+	check(Quantity(2048, Octet), "2.0 KiB")
+}
+
+func TestFine(t *testing.T) {
+	for perS, want := range map[float64]string{
+		0.5: "0.5", 98.76: "98.76", 907.94: "907.9", 1234.4: "1234", 9999.4: "9999",
+		9999.6: "10k", 48213: "48.21k", 1.2e6: "1.2M", 999_960: "1M",
+	} {
+		if got := FineRate(perS); got != want {
+			t.Errorf("FineRate(%v) = %s, want %s", perS, got, want)
+		}
+	}
 }
