@@ -19,6 +19,8 @@ import (
 	common "go.opentelemetry.io/proto/otlp/common/v1"
 	metrics "go.opentelemetry.io/proto/otlp/metrics/v1"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/stats"
 	"google.golang.org/protobuf/proto"
 
 	"prony/internal/load"
@@ -219,13 +221,43 @@ func TestMetricsAddress(t *testing.T) {
 type receiver struct {
 	otlp.UnimplementedMetricsServiceServer
 	pushes chan *otlp.ExportMetricsServiceRequest
+	heads  chan http.Header                   // of pushes; nil: nobody asks
+	zipped string                             // how the last call by gRPC was compressed
+	answer *otlp.ExportMetricsServiceResponse // nil: all was taken
 }
 
-func (r *receiver) Export(_ context.Context, q *otlp.ExportMetricsServiceRequest) (
+func (r *receiver) take(push *otlp.ExportMetricsServiceRequest, head http.Header) {
+	r.pushes <- push
+	if r.heads != nil {
+		r.heads <- head
+	}
+}
+
+func (r *receiver) Export(ctx context.Context, q *otlp.ExportMetricsServiceRequest) (
 	*otlp.ExportMetricsServiceResponse, error) {
-	r.pushes <- q
+	head := http.Header{}
+	in, _ := metadata.FromIncomingContext(ctx)
+	head.Set("Content-Encoding", r.zipped)
+	for name, values := range in {
+		head[http.CanonicalHeaderKey(name)] = values
+	}
+	r.take(q, head)
+	if r.answer != nil {
+		return r.answer, nil
+	}
 	return &otlp.ExportMetricsServiceResponse{}, nil
 }
+
+// HandleRPC and its neighbours see what gRPC's own headers say, which no handler is told.
+func (r *receiver) HandleRPC(_ context.Context, s stats.RPCStats) {
+	if in, ok := s.(*stats.InHeader); ok {
+		r.zipped = in.Compression
+	}
+}
+
+func (r *receiver) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context   { return ctx }
+func (r *receiver) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+func (r *receiver) HandleConn(context.Context, stats.ConnStats)                       {}
 
 func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	body := io.Reader(q.Body)
@@ -246,7 +278,11 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		http.Error(w, fmt.Sprint(q.URL, err), http.StatusBadRequest)
 		return
 	}
-	r.pushes <- push
+	r.take(push, q.Header)
+	w.Header().Set("Content-Type", "application/x-protobuf")
+	if b, err := proto.Marshal(r.answer); err == nil {
+		w.Write(b) //nolint:errcheck // what it did not get, its reader says
+	}
 }
 
 func TestPush(t *testing.T) {
@@ -272,20 +308,24 @@ func TestPush(t *testing.T) {
 			wantPush(t, c, last)
 		})
 	}
-	check("http", func(r *receiver) (string, func()) {
-		s := httptest.NewServer(r)
-		return s.Listener.Addr().String(), s.Close
-	})
-	check("grpc", func(r *receiver) (string, func()) {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := grpc.NewServer()
-		otlp.RegisterMetricsServiceServer(s, r)
-		go s.Serve(l) //nolint:errcheck // it ends with stop
-		return l.Addr().String(), s.Stop
-	})
+	check("http", overHTTPTo)
+	check("grpc", overGRPCTo)
+}
+
+func overHTTPTo(r *receiver) (address string, stop func()) {
+	s := httptest.NewServer(r)
+	return s.Listener.Addr().String(), s.Close
+}
+
+func overGRPCTo(r *receiver) (address string, stop func()) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	s := grpc.NewServer(grpc.StatsHandler(r))
+	otlp.RegisterMetricsServiceServer(s, r)
+	go s.Serve(l) //nolint:errcheck // it ends with stop
+	return l.Addr().String(), s.Stop
 }
 
 func labels(all []*common.KeyValue) string {
@@ -338,6 +378,76 @@ func wantPush(t *testing.T, c Config, push *otlp.ExportMetricsServiceRequest) {
 		b.GetBucketCounts()[at] != 8*45 || math.Abs(response.GetMax()/8e-3-1) > 1e-3 {
 		t.Errorf("the histogram is %v", response)
 	}
+}
+
+// OpenTelemetry's variables are heeded, those for metrics before those for all signals.
+func TestPushSettings(t *testing.T) {
+	check := func(scheme string, serve func(*receiver) (address string, stop func())) {
+		t.Run(scheme, func(t *testing.T) {
+			r := &receiver{pushes: make(chan *otlp.ExportMetricsServiceRequest, 100),
+				heads: make(chan http.Header, 100)}
+			address, stop := serve(r)
+			defer stop()
+			c := openLoad
+			c.OTLP = scheme + "://" + address
+			c.Env = []string{"OTEL_EXPORTER_OTLP_HEADERS=x-tenant=one",
+				"OTEL_EXPORTER_OTLP_METRICS_HEADERS=x-tenant=a%20b, x-other = 2",
+				"OTEL_EXPORTER_OTLP_COMPRESSION=gzip",
+				"OTEL_RESOURCE_ATTRIBUTES=site=lab,service.name=other"}
+			if err := exporting(t, c).Close(); err != nil {
+				t.Fatal(err)
+			}
+			push, head := <-r.pushes, <-r.heads
+			if head.Get("X-Tenant") != "a b" || head.Get("X-Other") != "2" ||
+				head.Get("Content-Encoding") != "gzip" {
+				t.Errorf("headers are %v", head)
+			}
+			got := labels(push.GetResourceMetrics()[0].GetResource().GetAttributes())
+			if !strings.HasPrefix(got, "site=lab,prony.") || strings.Contains(got, "other") {
+				t.Errorf("the resource is %s", got)
+			}
+		})
+	}
+	check("http", overHTTPTo)
+	check("grpc", overGRPCTo)
+}
+
+func TestBadSettings(t *testing.T) {
+	check := func(variable, want string) {
+		t.Helper()
+		c := openLoad
+		c.Kind, c.OTLP, c.Env = None, "http://127.0.0.1:1", []string{variable}
+		_, err := New(c)
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: error is %v, want %q", variable, err, want)
+		}
+	}
+	check("OTEL_EXPORTER_OTLP_HEADERS=a", `push metrics: read OTEL_EXPORTER_OTLP_HEADERS: "a" is`)
+	check("OTEL_RESOURCE_ATTRIBUTES=a=%", `push metrics: read OTEL_RESOURCE_ATTRIBUTES: "a=%" is`)
+	for _, name := range []string{"CERTIFICATE", "CLIENT_CERTIFICATE"} {
+		check("OTEL_EXPORTER_OTLP_"+name+"=export_test.go",
+			"push metrics: read OTEL_EXPORTER_OTLP_"+name+": ")
+	}
+}
+
+// A receiver that took only a part says so in its answer.
+func TestPushesInPart(t *testing.T) {
+	part := &otlp.ExportMetricsServiceResponse{PartialSuccess: &otlp.ExportMetricsPartialSuccess{
+		RejectedDataPoints: 3, ErrorMessage: "too old"}}
+	check := func(scheme string, serve func(*receiver) (address string, stop func())) {
+		r := &receiver{pushes: make(chan *otlp.ExportMetricsServiceRequest, 100), answer: part}
+		address, stop := serve(r)
+		defer stop()
+		c := openLoad
+		c.OTLP = scheme + "://" + address
+		err := exporting(t, c).Close()
+		const want = `the first one: it took a part: 3 points were rejected: "too old"`
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: error is %v, want %q", scheme, err, want)
+		}
+	}
+	check("http", overHTTPTo)
+	check("grpc", overGRPCTo)
 }
 
 // A receiver that is not there, or says no, costs the load nothing, and is told of once.

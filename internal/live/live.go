@@ -58,7 +58,7 @@ type Config struct {
 	Kind Kind
 	Out  io.Writer // of page and lines; a page needs an *os.File that is a terminal
 	In   io.Reader // keys; when it is no terminal, the process's own is opened
-	Env  []string  // TERM, NO_COLOR and the like
+	Env  []string  // TERM, NO_COLOR, OTEL_EXPORTER_OTLP_HEADERS and the like
 
 	// Cancel ends the load without a result. It is called when the load is to end before its window
 	// has opened, or when somebody asks a second time.
@@ -107,7 +107,7 @@ func New(cfg Config) (*View, error) {
 		}
 	}
 	if cfg.OTLP != "" {
-		if v.push, err = startPushes(cfg.OTLP, v.measure); err != nil {
+		if v.push, err = startPushes(cfg.OTLP, cfg.Env, v.measure); err != nil {
 			return nil, errors.Join(err, v.page.close())
 		}
 	}

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,12 +9,13 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"prony/internal/load"
 )
@@ -40,15 +42,9 @@ func serveMetrics(address string, measure func() measures) (*metricsPage, error)
 	if err != nil {
 		return nil, fmt.Errorf("serve metrics: %w; choose another address", err)
 	}
-	registry := prometheus.NewRegistry()
-	if err := registry.Register(collector{measure}); err != nil {
-		panic("live: the collector of metrics cannot be registered: " + err.Error())
-	}
 	silent := log.New(io.Discard, "", 0) // a broken connection is the reader's business
 	mux := http.NewServeMux()
-	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
-		EnableOpenMetrics: true, ErrorLog: silent,
-	}))
+	mux.Handle("/metrics", scraped(measure))
 	mux.Handle("/{$}", http.RedirectHandler("/metrics", http.StatusFound))
 	p := &metricsPage{
 		listener: l, ended: make(chan struct{}),
@@ -82,84 +78,111 @@ func (p *metricsPage) close() error {
 	return err
 }
 
-// collector makes Prometheus metrics of measures when it is asked.
-type collector struct{ measure func() measures }
-
-// Describe promises nothing: the metrics are made as they are asked for.
-func (collector) Describe(chan<- *prometheus.Desc) {}
-
-func (c collector) Collect(out chan<- prometheus.Metric) {
-	m := c.measure()
-	send := func(name, help string, kind prometheus.ValueType, v float64, labels ...string) {
-		names, values := pairs(labels)
-		out <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, names, nil), kind, v,
-			values...)
-	}
-	for _, x := range counters {
-		send(x.name, x.help, prometheus.CounterValue, float64(x.of(&m.totals)))
-	}
-	for i, class := range load.ClassNames {
-		send(failedName, failedHelp, prometheus.CounterValue, float64(m.totals.Errors[i]),
-			"class", class)
-	}
-	for _, x := range gauges {
-		send(x.name, x.help, prometheus.GaugeValue, x.of(&m))
-	}
-	for i, q := range lagNames {
-		if m.lagNs[i] > 0 {
-			send(lagName, lagHelp, prometheus.GaugeValue, inSeconds(float64(m.lagNs[i])),
-				"quantile", q)
+// scraped writes measures in the format that the reader asks for: text, OpenMetrics or protobuf.
+func scraped(measure func() measures) http.HandlerFunc {
+	return func(w http.ResponseWriter, q *http.Request) {
+		m := measure()
+		format := expfmt.NegotiateAccept(q.Header, expfmt.DefaultOpenMetricsAcceptedFormats()...)
+		w.Header().Set("Content-Type", string(format))
+		e := expfmt.NewEncoder(w, format)
+		for _, f := range m.families() {
+			if e.Encode(f) != nil {
+				return // a broken connection is the reader's business
+			}
+		}
+		if c, ok := e.(expfmt.Closer); ok {
+			_ = c.Close() // likewise
 		}
 	}
-	send(infoName, infoHelp, prometheus.GaugeValue, 1,
-		"target", m.target, "model", m.model, "engine", m.engine)
-	out <- newHistogram(&m)
 }
 
-// pairs parts names from values.
-func pairs(labels []string) (names, values []string) {
-	for i := 0; i < len(labels); i += 2 {
-		names, values = append(names, labels[i]), append(values, labels[i+1])
+// families are the metrics as Prometheus' protobuf has them, from which all its formats are made.
+func (m *measures) families() []*dto.MetricFamily {
+	var out []*dto.MetricFamily
+	add := func(name, help string, kind dto.MetricType, samples ...*dto.Metric) {
+		out = append(out, &dto.MetricFamily{Name: &name, Help: &help, Type: &kind, Metric: samples})
 	}
-	return names, values
+	for _, x := range counters {
+		add(x.name, x.help, dto.MetricType_COUNTER, counter(x.of(&m.totals)))
+	}
+	var failed []*dto.Metric
+	for i, class := range load.ClassNames {
+		failed = append(failed, counter(m.totals.Errors[i], "class", class))
+	}
+	add(failedName, failedHelp, dto.MetricType_COUNTER, failed...)
+	for _, x := range gauges {
+		add(x.name, x.help, dto.MetricType_GAUGE, gauge(x.of(m)))
+	}
+	var lag []*dto.Metric
+	for i, q := range lagNames {
+		if m.lagNs[i] > 0 {
+			lag = append(lag, gauge(inSeconds(float64(m.lagNs[i])), "quantile", q))
+		}
+	}
+	if len(lag) > 0 {
+		add(lagName, lagHelp, dto.MetricType_GAUGE, lag...)
+	}
+	add(infoName, infoHelp, dto.MetricType_GAUGE,
+		gauge(1, "engine", m.engine, "model", m.model, "target", m.target))
+	add(responseName, responseHelp, dto.MetricType_HISTOGRAM,
+		&dto.Metric{Histogram: m.histogram()})
+	slices.SortFunc(out, func(a, b *dto.MetricFamily) int {
+		return cmp.Compare(a.GetName(), b.GetName())
+	})
+	return out
 }
 
-// histogram is one metric with both kinds of buckets: those of 1, 2 and 5 for everybody, the
-// exponential ones for a server that asks for native histograms.
-type histogram struct{ classic, native prometheus.Metric }
+func counter(n int64, labels ...string) *dto.Metric {
+	return &dto.Metric{Label: pairs(labels), Counter: &dto.Counter{Value: new(float64(n))}}
+}
 
-func newHistogram(m *measures) histogram {
+func gauge(v float64, labels ...string) *dto.Metric {
+	return &dto.Metric{Label: pairs(labels), Gauge: &dto.Gauge{Value: &v}}
+}
+
+// pairs makes labels of names, in their order, and values.
+func pairs(labels []string) []*dto.LabelPair {
+	var out []*dto.LabelPair
+	for i := 0; i < len(labels); i += 2 {
+		out = append(out, &dto.LabelPair{Name: &labels[i], Value: &labels[i+1]})
+	}
+	return out
+}
+
+// histogram has both kinds of buckets: those of 1, 2 and 5 for everybody, the exponential ones for a
+// server that asks for native histograms. Of those, spans say which are not empty, each by its
+// distance from the end of the one before, and deltas how much each count differs from the last.
+func (m *measures) histogram() *dto.Histogram {
 	t := &m.response
-	desc := prometheus.NewDesc(responseName, responseHelp, nil, nil)
-	buckets := make(map[float64]uint64, len(edgesNs))
+	h := &dto.Histogram{
+		SampleCount: new(uint64(t.count)), SampleSum: new(inSeconds(t.sumNs)),
+		Schema: new(int32(schema)), ZeroThreshold: new(0.0), ZeroCount: new(uint64(0)),
+		CreatedTimestamp: timestamppb.New(m.began),
+	}
 	below := int64(0)
 	for i, edge := range edgesNs {
 		below += t.classic[i]
-		buckets[inSeconds(float64(edge))] = uint64(below)
+		h.Bucket = append(h.Bucket, &dto.Bucket{
+			UpperBound: new(inSeconds(float64(edge))), CumulativeCount: new(uint64(below)),
+		})
 	}
-	exponential := map[int]int64{}
+	end, last := 0, int64(0)
 	for i, n := range t.eighths {
-		if n > 0 {
-			exponential[i+eighthsFrom] = n
+		if n == 0 {
+			continue
 		}
+		key := i + eighthsFrom
+		if len(h.PositiveSpan) == 0 || key > end {
+			h.PositiveSpan = append(h.PositiveSpan, &dto.BucketSpan{
+				Offset: new(int32(key - end)), Length: new(uint32(0)),
+			})
+		}
+		*h.PositiveSpan[len(h.PositiveSpan)-1].Length++
+		h.PositiveDelta = append(h.PositiveDelta, n-last)
+		end, last = key+1, n
 	}
-	count, sum := uint64(t.count), inSeconds(t.sumNs)
-	native, err := prometheus.NewConstNativeHistogram(desc, count, sum, exponential, nil, 0, schema,
-		0, m.began)
-	if err != nil {
-		panic("live: the native histogram does not hold what it counted: " + err.Error())
+	if len(h.PositiveSpan) == 0 { // an empty one tells that this is a native histogram
+		h.PositiveSpan = []*dto.BucketSpan{{Offset: new(int32(0)), Length: new(uint32(0))}}
 	}
-	return histogram{prometheus.MustNewConstHistogram(desc, count, sum, buckets), native}
-}
-
-func (h histogram) Desc() *prometheus.Desc { return h.classic.Desc() }
-
-func (h histogram) Write(out *dto.Metric) error {
-	var native dto.Metric
-	if err := errors.Join(h.native.Write(&native), h.classic.Write(out)); err != nil {
-		return err
-	}
-	native.Histogram.Bucket = out.Histogram.Bucket
-	out.Histogram = native.Histogram
-	return nil
+	return h
 }

@@ -1,0 +1,289 @@
+package live
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	grpczip "google.golang.org/grpc/encoding/gzip"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/emptypb"
+)
+
+// A push must be over before the next is due. One that failed is not repeated: the next one, whose
+// counters are cumulative, tells all that it would have told.
+const (
+	pushEvery   = time.Second
+	pushTimeout = 900 * time.Millisecond
+)
+
+// carrier takes a message of OTLP to its receiver and returns what that answered.
+type carrier interface {
+	carry(ctx context.Context, m proto.Message) (answer []byte, err error)
+	close() error
+}
+
+// pusher pushes what a view has measured to a receiver of OTLP.
+type pusher struct {
+	endpoint   string
+	measure    func() measures
+	attributes []*common.KeyValue // of the resource, besides ours
+	carrier    carrier
+	stop       chan struct{}
+	ended      chan struct{}
+
+	mu     sync.Mutex
+	pushed int64
+	failed int64
+	first  error
+}
+
+// startPushes begins to push. The endpoint's scheme says how: http or https for protobuf over HTTP,
+// grpc or grpcs for gRPC without and with TLS. Nothing is sent to find out whether anybody listens.
+func startPushes(endpoint string, env []string, measure func() measures) (*pusher, error) {
+	s, err := readSettings(env)
+	if err != nil {
+		return nil, fmt.Errorf("push metrics: %w", err)
+	}
+	c, err := newCarrier(endpoint, s)
+	if err != nil {
+		return nil, fmt.Errorf("push metrics to %q: %w", endpoint, err)
+	}
+	p := &pusher{
+		endpoint: endpoint, measure: measure, attributes: s.attributes, carrier: c,
+		stop: make(chan struct{}), ended: make(chan struct{}),
+	}
+	go p.run()
+	return p, nil
+}
+
+func newCarrier(endpoint string, s settings) (carrier, error) {
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Host == "" {
+		return nil, errors.New("want an endpoint such as http://127.0.0.1:4318")
+	}
+	switch u.Scheme {
+	case "http", "https":
+		if u.Path == "" || u.Path == "/" {
+			u.Path = "/v1/metrics"
+		}
+		t := http.DefaultTransport.(*http.Transport).Clone()
+		t.TLSClientConfig = s.tls
+		return &overHTTP{url: u.String(), settings: s, client: http.Client{Transport: t}}, nil
+	case "grpc", "grpcs":
+		secure := credentials.NewTLS(s.tls)
+		if u.Scheme == "grpc" {
+			secure = insecure.NewCredentials()
+		}
+		conn, err := grpc.NewClient(u.Host, grpc.WithTransportCredentials(secure),
+			grpc.WithUserAgent("prony"), grpc.WithDisableRetry())
+		return &overGRPC{conn: conn, settings: s}, err
+	}
+	return nil, fmt.Errorf("%s is no scheme of OTLP; there are http, https, grpc and grpcs",
+		u.Scheme)
+}
+
+func (p *pusher) run() {
+	defer close(p.ended)
+	due := time.NewTicker(pushEvery)
+	defer due.Stop()
+	for ending := false; !ending; {
+		select {
+		case <-due.C:
+		case <-p.stop:
+			ending = true // with a last push, for the receiver to know all
+		}
+		err := p.push()
+		p.mu.Lock()
+		p.pushed++
+		if err != nil {
+			p.failed++
+			if p.first == nil {
+				p.first = err
+			}
+		}
+		p.mu.Unlock()
+	}
+}
+
+func (p *pusher) push() error {
+	ctx, cancel := context.WithTimeout(context.Background(), pushTimeout)
+	defer cancel()
+	m := p.measure()
+	answer, err := p.carrier.carry(ctx, m.otlp(p.attributes))
+	if err != nil {
+		return err
+	}
+	return refused(answer)
+}
+
+func (p *pusher) failures() int64 {
+	if p == nil {
+		return 0
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.failed
+}
+
+// close pushes a last time and tells what went wrong. It takes two pushes' time at most: one that
+// is under way, and the last.
+func (p *pusher) close() error {
+	if p == nil {
+		return nil
+	}
+	close(p.stop)
+	<-p.ended
+	if err := p.carrier.close(); p.failed == 0 && err != nil {
+		return fmt.Errorf("end the pushes to %s: %w", p.endpoint, err)
+	}
+	if p.failed == 0 {
+		return nil
+	}
+	return fmt.Errorf("push metrics to %s: %d of %d pushes failed, the first one: %w", p.endpoint,
+		p.failed, p.pushed, p.first)
+}
+
+// overHTTP posts protobuf (OTLP's specification, "OTLP/HTTP").
+type overHTTP struct {
+	url      string
+	settings settings
+	client   http.Client
+}
+
+// answerBytes bounds what is read of an answer.
+const answerBytes = 64 << 10
+
+func (h *overHTTP) carry(ctx context.Context, m proto.Message) ([]byte, error) {
+	body, err := proto.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	if h.settings.zip {
+		var zipped bytes.Buffer
+		z := gzip.NewWriter(&zipped)
+		_, err := z.Write(body)
+		if err := errors.Join(err, z.Close()); err != nil {
+			return nil, err
+		}
+		body = zipped.Bytes()
+	}
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	q.Header.Set("User-Agent", "prony")
+	for name, value := range h.settings.headers {
+		q.Header.Set(name, value)
+	}
+	q.Header.Set("Content-Type", "application/x-protobuf")
+	if h.settings.zip {
+		q.Header.Set("Content-Encoding", "gzip")
+	}
+	r, err := h.client.Do(q)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(r.Body, answerBytes))
+	switch {
+	case r.StatusCode/100 != 2:
+		return nil, fmt.Errorf("it answered %s: %q", r.Status, strings.TrimSpace(string(answer)))
+	case err == nil && r.Header.Get("Content-Type") == "application/x-protobuf":
+		return answer, nil
+	}
+	return nil, err
+}
+
+func (h *overHTTP) close() error {
+	h.client.CloseIdleConnections()
+	return nil
+}
+
+// overGRPC calls MetricsService.Export.
+type overGRPC struct {
+	conn     *grpc.ClientConn
+	settings settings
+}
+
+func (g *overGRPC) carry(ctx context.Context, m proto.Message) ([]byte, error) {
+	var options []grpc.CallOption
+	if g.settings.zip {
+		options = append(options, grpc.UseCompressor(grpczip.Name))
+	}
+	ctx = metadata.NewOutgoingContext(ctx, metadata.New(g.settings.headers))
+	var answer emptypb.Empty // which keeps the bytes of what it does not know
+	err := g.conn.Invoke(ctx, "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export", m,
+		&answer, options...)
+	return answer.ProtoReflect().GetUnknown(), err
+}
+
+func (g *overGRPC) close() error { return g.conn.Close() }
+
+// refused is an error when a receiver took only a part of a push: field 1 of its answer, an
+// ExportMetricsServiceResponse, says in its fields how many points it did not take (1) and why (2).
+func refused(answer []byte) error {
+	var points uint64
+	var why []byte
+	err := fields(answer, func(number protowire.Number, _ uint64, partial []byte) error {
+		if number != 1 {
+			return nil
+		}
+		return fields(partial, func(number protowire.Number, n uint64, text []byte) error {
+			switch number {
+			case 1:
+				points = n
+			case 2:
+				why = text
+			}
+			return nil
+		})
+	})
+	if err == nil && (points > 0 || len(why) > 0) {
+		err = fmt.Errorf("it took a part: %d points were rejected: %q", points, why)
+	}
+	return err
+}
+
+// fields calls f with each field of a message: its number and its value as a number or as bytes.
+func fields(b []byte, f func(protowire.Number, uint64, []byte) error) error {
+	for len(b) > 0 {
+		number, kind, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return fmt.Errorf("read its answer: %w", protowire.ParseError(n))
+		}
+		b = b[n:]
+		var v uint64
+		var text []byte
+		switch kind {
+		case protowire.VarintType:
+			v, n = protowire.ConsumeVarint(b)
+		case protowire.BytesType:
+			text, n = protowire.ConsumeBytes(b)
+		default:
+			n = protowire.ConsumeFieldValue(number, kind, b)
+		}
+		if n < 0 {
+			return fmt.Errorf("read its answer: %w", protowire.ParseError(n))
+		}
+		if err := f(number, v, text); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}
