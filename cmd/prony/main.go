@@ -126,7 +126,7 @@ func newRoot(app *app) *cobra.Command {
 		app.auditCmd(), app.compareCmd(), app.gateCmd(), app.trendCmd(), app.telemetryCmd(),
 		app.queryCmd(), app.profileCmd())
 	root.AddCommand(app.tracesCmd(), app.logsCmd(), app.explainCmd(), app.agentsCmd(),
-		app.stackCmd(), app.rainCmd())
+		app.stackCmd(), app.rainCmd(), app.newCmd())
 	root.AddCommand(app.usualCmds(app.usual)...)
 	app.addManual(root)
 	return root

@@ -68,6 +68,16 @@ func ignored(name string) bool {
 	return slices.Contains(leftOutAtTop, top) || slices.Contains(leftOut, last)
 }
 
+// Sources names the files of the service's folder that are its source, sorted, with slashes: all
+// but what builds by hand leave there.
+func (s *Service) Sources() (names []string, err error) {
+	entries, err := walk(s.Dir, ignored)
+	for _, e := range entries {
+		names = append(names, e.name)
+	}
+	return names, err
+}
+
 // addTo feeds an entry to a digest: its kind, name, length and content, so that no two trees give
 // the same bytes. Of the mode only the right to execute counts, as in git; of a link, where it
 // points.

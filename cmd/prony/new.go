@@ -1,0 +1,67 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"prony/internal/scaffold"
+)
+
+func (a *app) newCmd() *cobra.Command {
+	c := &cobra.Command{
+		Use: "new", Short: "Lay out something new in a checkout", Args: arguments(0, 0),
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(a.newServiceCmd())
+	return c
+}
+
+func (a *app) newServiceCmd() *cobra.Command {
+	var like string
+	c := &cobra.Command{
+		Use: "service LANGUAGE-FRAMEWORK", Short: "Lay out a service that keeps its contracts",
+		Args: arguments(1, 1),
+		Long: `Service makes services/LANGUAGE-FRAMEWORK, for the languages ` +
+			strings.Join(scaffold.Languages(), ", ") + `: the simplest service of that
+language, or the one of --like, under the new name, and a line for it wherever the checkout lists
+its services. It keeps its contracts at once; the framework is then changed step by step, with prony
+verify after each. What is there is never overwritten: all is written, or nothing.`,
+		Example: "  prony new service go-chi\n  prony new service java-robaho --like java-javahttp",
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.newService(args[0], like)
+		},
+	}
+	c.Flags().StringVar(&like, "like", "",
+		"lay it out after this service of the catalog (default: the language's simplest)")
+	return c
+}
+
+func (a *app) newService(name, like string) error {
+	simplest, err := scaffold.Pattern(name)
+	if err != nil {
+		return usageError{err}
+	}
+	if like == "" {
+		like = simplest
+	}
+	root, err := a.root()
+	if err != nil {
+		return err
+	}
+	l, err := scaffold.Plan(root, name, like)
+	if errors.Is(err, fs.ErrExist) {
+		return usageError{err}
+	}
+	if err != nil {
+		return err
+	}
+	if err := l.Write(root); err != nil {
+		return err
+	}
+	fmt.Fprint(a.stdout, l.Next())
+	return nil
+}

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// The verb writes, so it gets a checkout that is no link to this one: a catalog of one service.
+func TestNewService(t *testing.T) {
+	root := t.TempDir()
+	const pattern = "services/go-gin"
+	if err := os.CopyFS(filepath.Join(root, pattern),
+		os.DirFS(filepath.Join(checkout(t), pattern))); err != nil {
+		t.Fatal(err)
+	}
+	check := func(want int, wants []string, args ...string) {
+		t.Helper()
+		stdout, stderr, exit := say(t, mock{}, append([]string{"new", "service"}, args...)...)
+		if exit != want {
+			t.Errorf("%q: exit %d, want %d", args, exit, want)
+		}
+		has(t, "what it says", stdout+stderr, wants...)
+	}
+	at := []string{"--root", root}
+	check(exitUsage, []string{`no language "cobol"; there are go, rust, java, node, python`},
+		append(at, "cobol-web")...)
+	check(exitUsage, []string{"want prony new service"}, at...)
+	check(exitError, []string{"lay out java-x after java-jdk"}, append(at, "java-x")...)
+	check(exitFine, []string{"services/go-x: ", "after go-gin", "prony verify go-x"},
+		append(at, "go-x")...)
+	check(exitFine, []string{"after go-x"}, append(at, "go-y", "--like", "go-x")...)
+	check(exitUsage, []string{"services/go-x is there", "never overwritten"},
+		append(at, "go-x")...)
+	listed, _, _ := say(t, mock{}, "services", "--root", root)
+	has(t, "the catalog", listed, "go-gin ", "go-x ", "go-y ")
+}

@@ -1,0 +1,229 @@
+// Package scaffold lays out a new service after one of the catalog: the same files under another
+// name, and a line more wherever the checkout lists its services. What comes out keeps the
+// contracts before anybody has changed a line, and there is no second copy of the services' code
+// that could fall behind them.
+//
+// It plans everything first and then writes all of it or nothing. It neither builds nor starts what
+// it lays out.
+package scaffold
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"text/template"
+
+	"prony/internal/service"
+)
+
+// patterns are the simplest service of each language: of one build, with the fewest lines.
+var patterns = []struct{ language, service string }{
+	{"go", "go-gin"}, {"rust", "rust-ntex"}, {"java", "java-jdk"}, {"node", "node-express"},
+	{"python", "python-flask"},
+}
+
+// Languages are those that a name may begin with.
+func Languages() (all []string) {
+	for _, p := range patterns {
+		all = append(all, p.language)
+	}
+	return all
+}
+
+// The framework has no dash, for what follows a second one is the target.
+var validName = regexp.MustCompile(`^([a-z]+)-[a-z0-9]+$`)
+
+// Pattern is the service that one of a name is laid out after.
+func Pattern(name string) (string, error) {
+	m := validName.FindStringSubmatch(name)
+	if m == nil {
+		return "", fmt.Errorf("%q is no LANGUAGE-FRAMEWORK in small letters and digits; try go-chi",
+			name)
+	}
+	for _, p := range patterns {
+		if p.language == m[1] {
+			return p.service, nil
+		}
+	}
+	return "", fmt.Errorf("there is no language %q; there are %s", m[1],
+		strings.Join(Languages(), ", "))
+}
+
+// Layout is what a new service changes, planned and not yet written. Files are named from the
+// checkout's root, with slashes.
+type Layout struct {
+	Name, Like string
+	Framework  string   // of the pattern, until the manifest says another
+	Folder     string   // services/NAME
+	Files      []File   // new ones, below Folder
+	Changed    []File   // those that list the catalog
+	Missing    []string // those that would list it but are not in this checkout
+
+	old []File // of Changed, as they were
+}
+
+// File is a file's new text.
+type File struct {
+	Path string
+	Text []byte
+	Mode fs.FileMode
+}
+
+// Plan reads the checkout at root and lays out name after the service like. A folder of that name
+// is an error that is fs.ErrExist.
+func Plan(root, name, like string) (*Layout, error) {
+	l := &Layout{Name: name, Like: like, Folder: "services/" + name}
+	wrong := func(err error) (*Layout, error) {
+		return nil, fmt.Errorf("lay out %s after %s: %w", name, like, err)
+	}
+	if _, err := os.Lstat(filepath.Join(root, l.Folder)); err == nil {
+		return nil, fmt.Errorf("lay out %s: %s is there: %w; what is there is never overwritten",
+			name, l.Folder, fs.ErrExist)
+	}
+	pattern, err := service.Load(filepath.Join(root, "services", like))
+	if err != nil {
+		return wrong(err)
+	}
+	l.Framework = pattern.Framework
+	sources, err := pattern.Sources()
+	if err != nil {
+		return wrong(err)
+	}
+	for _, file := range sources {
+		if err := l.take(pattern.Dir, file); err != nil {
+			return wrong(err)
+		}
+	}
+	for _, p := range places {
+		if err := l.list(root, p); err != nil {
+			return wrong(err)
+		}
+	}
+	return l, nil
+}
+
+// take plans one of the pattern's files. The README is made anew, as the pattern's tells of
+// decisions that nobody has taken here.
+func (l *Layout) take(dir, file string) error {
+	at := filepath.Join(dir, filepath.FromSlash(file))
+	info, err := os.Stat(at)
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(at)
+	if err != nil {
+		return err
+	}
+	switch path.Base(file) {
+	case "README.md":
+		if text, err = l.readme(); err != nil {
+			return err
+		}
+	case "Cargo.lock":
+		text = []byte(crates.move(string(text), l.Like, l.Name))
+	default:
+		text = []byte(renamed(string(text), l.Like, l.Name))
+	}
+	l.Files = append(l.Files, File{path.Join(l.Folder, file), text, info.Mode().Perm()})
+	return nil
+}
+
+//go:embed readme.tmpl
+var readmeText string
+
+var readmeTemplate = template.Must(template.New("readme").Parse(readmeText))
+
+func (l *Layout) readme() ([]byte, error) {
+	var text bytes.Buffer
+	err := readmeTemplate.Execute(&text, l)
+	return text.Bytes(), err
+}
+
+// list plans a line, or more, for the new service in a file that lists the catalog's. One that this
+// checkout does not have is noted; one that does not list the pattern stays as it is.
+func (l *Layout) list(root string, p place) error {
+	at := slices.IndexFunc(l.Changed, func(f File) bool { return f.Path == p.file })
+	if at < 0 {
+		old, err := read(root, p.file)
+		if errors.Is(err, fs.ErrNotExist) {
+			if !slices.Contains(l.Missing, p.file) {
+				l.Missing = append(l.Missing, p.file)
+			}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if p.add(string(old.Text), l.Like, l.Name) == string(old.Text) {
+			return nil
+		}
+		at = len(l.Changed)
+		l.old, l.Changed = append(l.old, old), append(l.Changed, old)
+	}
+	text := &l.Changed[at].Text
+	*text = []byte(p.add(string(*text), l.Like, l.Name))
+	return nil
+}
+
+func read(root, file string) (File, error) {
+	at := filepath.Join(root, filepath.FromSlash(file))
+	info, err := os.Stat(at)
+	if err != nil {
+		return File{}, err
+	}
+	text, err := os.ReadFile(at)
+	return File{file, text, info.Mode().Perm()}, err
+}
+
+// Write puts everything into the checkout at root, or leaves it as it was.
+func (l *Layout) Write(root string) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("lay out %s: %w", l.Name, err)
+		}
+	}()
+	draft, err := os.MkdirTemp(root, ".new-"+l.Name+"-") // not in services/, where it would be read
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(draft)) }()
+	if err := os.Chmod(draft, 0o755); err != nil {
+		return err
+	}
+	for _, f := range l.Files {
+		inside := strings.TrimPrefix(f.Path, l.Folder+"/")
+		if err := write(draft, File{inside, f.Text, f.Mode}); err != nil {
+			return err
+		}
+	}
+	// Where somebody made the folder since, only an empty one gives way.
+	folder := filepath.Join(root, l.Folder)
+	if err := os.Rename(draft, folder); err != nil {
+		return err
+	}
+	for i, f := range l.Changed {
+		if err := write(root, f); err != nil {
+			for _, was := range l.old[:i+1] {
+				err = errors.Join(err, write(root, was))
+			}
+			return errors.Join(err, os.RemoveAll(folder))
+		}
+	}
+	return nil
+}
+
+func write(dir string, f File) error {
+	at := filepath.Join(dir, filepath.FromSlash(f.Path))
+	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(at, f.Text, f.Mode)
+}
