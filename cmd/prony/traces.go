@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"prony/internal/result"
 	"prony/internal/telemetry"
@@ -140,7 +139,7 @@ func (a *app) traces(args []string, f tracesFlags) error {
 	}
 	switch f.format {
 	case "otlp":
-		return a.printOTLP(traces)
+		return spans.WriteOTLP(a.stdout, traces)
 	case "json":
 		return a.printJSON(struct {
 			Traces []*spans.Trace `json:"traces"`
@@ -168,19 +167,6 @@ func orEmpty[T any](list []T) []T {
 		return []T{}
 	}
 	return list
-}
-
-func (a *app) printOTLP(traces []*spans.Trace) error {
-	td, err := spans.OTLP(traces)
-	if err != nil {
-		return err
-	}
-	b, err := (&ptrace.JSONMarshaler{}).MarshalTraces(td)
-	if err != nil {
-		return fmt.Errorf("export traces: %w", err)
-	}
-	_, err = fmt.Fprintf(a.stdout, "%s\n", b)
-	return err
 }
 
 func (a *app) traceTable(dir string, traces []*spans.Trace, f tracesFlags) error {
@@ -226,7 +212,7 @@ func (a *app) oneTrace(dir string, traces []*spans.Trace, f tracesFlags) error {
 		return fmt.Errorf("find trace %s: %d begin so; give more of its id", f.id, len(traces))
 	}
 	if f.format == "otlp" {
-		return a.printOTLP(traces)
+		return spans.WriteOTLP(a.stdout, traces)
 	}
 	t := traces[0]
 	lines, bad, err := logs.Read(homeIn(dir), logs.Filter{

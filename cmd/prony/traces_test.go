@@ -21,7 +21,9 @@ import (
 	"prony/internal/result"
 	"prony/internal/telemetry"
 	"prony/internal/telemetry/logs"
+	"prony/internal/telemetry/logstore"
 	"prony/internal/telemetry/spans"
+	"prony/internal/telemetry/spanstore"
 	"prony/internal/tidy"
 )
 
@@ -35,11 +37,11 @@ func placeTelemetry(t *testing.T, dir string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		store := filepath.Join(dir, telemetry.Dir)
-		s, err := spans.Open(store, spans.Options{})
+		s, err := spanstore.Open(store, spanstore.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := logs.Open(store, logs.Options{Wanted: s.Wanted})
+		l, err := logstore.Open(store, logstore.Options{Wanted: s.Wanted})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,8 +64,8 @@ func placeTelemetry(t *testing.T, dir string) {
 }
 
 func toldID(i int) (id pcommon.TraceID) {
-	binary.BigEndian.PutUint64(id[:], spans.Mix(uint64(i)))
-	binary.BigEndian.PutUint64(id[8:], spans.Mix(uint64(1000+i)))
+	binary.BigEndian.PutUint64(id[:], spanstore.Mix(uint64(i)))
+	binary.BigEndian.PutUint64(id[8:], spanstore.Mix(uint64(1000+i)))
 	return id
 }
 

@@ -15,9 +15,9 @@ import (
 	"prony/internal/clock"
 	"prony/internal/result"
 	"prony/internal/telemetry"
-	"prony/internal/telemetry/logs"
+	"prony/internal/telemetry/logstore"
 	"prony/internal/telemetry/metrics"
-	"prony/internal/telemetry/spans"
+	"prony/internal/telemetry/spanstore"
 )
 
 // Stores are what a home keeps things in. Things come in from many goroutines at once.
@@ -72,8 +72,8 @@ func (none) Close() error                                      { return nil }
 // stores are the real ones.
 type stores struct {
 	metrics *metrics.Store
-	spans   *spans.Store
-	logs    *logs.Store
+	spans   *spanstore.Store
+	logs    *logstore.Store
 	dropped map[string]int64 // points when a trial began
 }
 
@@ -84,11 +84,11 @@ func openReal(dir string) (Stores, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.spans, err = spans.Open(dir, spans.Options{Metrics: s.metrics.ConsumeMetrics})
+	s.spans, err = spanstore.Open(dir, spanstore.Options{Metrics: s.metrics.ConsumeMetrics})
 	if err != nil {
 		return nil, errors.Join(err, s.metrics.Close())
 	}
-	s.logs, err = logs.Open(dir, logs.Options{Wanted: s.spans.Wanted})
+	s.logs, err = logstore.Open(dir, logstore.Options{Wanted: s.spans.Wanted})
 	if err != nil {
 		return nil, errors.Join(err, s.spans.Close(), s.metrics.Close())
 	}

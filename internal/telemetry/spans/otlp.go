@@ -2,107 +2,156 @@ package spans
 
 import (
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
-
-	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/pdata/ptrace"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
 )
 
-// OTLP makes kept traces what they came as: a resource for each service of each trial, and in the
+// WriteOTLP writes kept traces as what they came as, in OTLP's JSON form (OpenTelemetry protocol,
+// "JSON Protobuf Encoding"), on one line: a resource for each service of each trial, and in the
 // spans the attribute names of OpenTelemetry. What was cut stays cut. An id that is none is an
 // error: the line was not written by a store.
-func OTLP(traces []*Trace) (ptrace.Traces, error) {
-	out := ptrace.NewTraces()
-	scopes := map[[2]string]ptrace.ScopeSpans{}
+func WriteOTLP(w io.Writer, traces []*Trace) error {
+	out := otlpTraces{ResourceSpans: []*otlpResource{}}
+	by := map[[2]string]*otlpScope{}
 	for _, t := range traces {
 		for i := range t.Spans {
 			key := [2]string{t.Trial, t.Spans[i].Service}
-			scope, ok := scopes[key]
-			if !ok {
-				r := out.ResourceSpans().AppendEmpty()
-				r.Resource().Attributes().PutStr("service.name", t.Spans[i].Service)
-				r.Resource().Attributes().PutStr(TrialAttribute, t.Trial)
-				r.Resource().Attributes().PutStr(TargetAttribute, t.Target)
-				scope = r.ScopeSpans().AppendEmpty()
-				scope.Scope().SetName("prony/spans")
-				scopes[key] = scope
+			scope := by[key]
+			if scope == nil {
+				r := &otlpResource{ScopeSpans: make([]otlpScope, 1)}
+				r.Resource.Attributes = []otlpPair{{"service.name", otlpValue(t.Spans[i].Service)},
+					{TrialAttribute, otlpValue(t.Trial)}, {TargetAttribute, otlpValue(t.Target)}}
+				out.ResourceSpans = append(out.ResourceSpans, r)
+				scope = &r.ScopeSpans[0]
+				scope.Scope.Name = "prony/spans"
+				by[key] = scope
 			}
-			if err := fill(scope.Spans().AppendEmpty(), t, &t.Spans[i]); err != nil {
-				return out, fmt.Errorf("export trace %s: %w", t.TraceID, err)
+			span, err := otlpOf(t, &t.Spans[i])
+			if err != nil {
+				return fmt.Errorf("export trace %s: %w", t.TraceID, err)
 			}
+			scope.Spans = append(scope.Spans, span)
+		}
+	}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(out)
+}
+
+type otlpTraces struct {
+	ResourceSpans []*otlpResource `json:"resourceSpans"`
+}
+
+type otlpResource struct {
+	Resource struct {
+		Attributes []otlpPair `json:"attributes"`
+	} `json:"resource"`
+	ScopeSpans []otlpScope `json:"scopeSpans"`
+}
+
+type otlpScope struct {
+	Scope struct {
+		Name string `json:"name"`
+	} `json:"scope"`
+	Spans []otlpSpan `json:"spans"`
+}
+
+type otlpSpan struct {
+	TraceID    string      `json:"traceId,omitempty"`
+	SpanID     string      `json:"spanId,omitempty"`
+	State      string      `json:"traceState,omitempty"`
+	Parent     string      `json:"parentSpanId,omitempty"`
+	Name       string      `json:"name,omitempty"`
+	Kind       int         `json:"kind,omitempty"`
+	Start      int64       `json:"startTimeUnixNano,string,omitempty"`
+	End        int64       `json:"endTimeUnixNano,string,omitempty"`
+	Attributes []otlpPair  `json:"attributes,omitempty"`
+	Dropped    uint32      `json:"droppedAttributesCount,omitempty"`
+	Events     []otlpEvent `json:"events,omitempty"`
+	Links      []otlpLink  `json:"links,omitempty"`
+	Status     struct {
+		Message string `json:"message,omitempty"`
+		Code    int    `json:"code,omitempty"`
+	} `json:"status"`
+}
+
+type otlpEvent struct {
+	Ns         int64      `json:"timeUnixNano,string,omitempty"`
+	Name       string     `json:"name,omitempty"`
+	Attributes []otlpPair `json:"attributes,omitempty"`
+}
+
+type otlpLink struct {
+	TraceID    string     `json:"traceId,omitempty"`
+	SpanID     string     `json:"spanId,omitempty"`
+	Attributes []otlpPair `json:"attributes,omitempty"`
+}
+
+type otlpPair struct {
+	Key   string         `json:"key"`
+	Value map[string]any `json:"value"`
+}
+
+func otlpOf(t *Trace, s *Span) (out otlpSpan, err error) {
+	out = otlpSpan{
+		TraceID: t.TraceID, SpanID: s.ID, Parent: s.Parent, State: s.State, Name: s.Name,
+		Kind: max(0, slices.Index(kinds, s.Kind)), Start: s.StartNs, End: s.EndNs(),
+		Attributes: otlpPairs(s.Attributes), Dropped: uint32(max(0, min(s.Cut, 1<<31))),
+	}
+	out.Status.Code, out.Status.Message = max(0, slices.Index(statuses, s.Status)), s.Message
+	for _, e := range s.Events {
+		out.Events = append(out.Events, otlpEvent{e.Ns, e.Name, otlpPairs(e.Attributes)})
+	}
+	ids := []string{t.TraceID, s.ID, s.Parent}
+	for _, l := range s.Links {
+		out.Links = append(out.Links, otlpLink{l.TraceID, l.SpanID, otlpPairs(l.Attributes)})
+		ids = append(ids, l.TraceID, l.SpanID, "")
+	}
+	for i, id := range ids {
+		digits := 16
+		if i%3 == 0 {
+			digits = 32 // of a trace
+		}
+		if _, err := hex.DecodeString(id); err != nil || len(id) != digits && id != "" {
+			return out, fmt.Errorf("id %q: want %d hexadecimal digits", id, digits)
 		}
 	}
 	return out, nil
 }
 
-func fill(out ptrace.Span, t *Trace, s *Span) error {
-	var trace pcommon.TraceID
-	var span, parent pcommon.SpanID
-	for _, id := range []struct {
-		to   []byte
-		text string
-	}{{trace[:], t.TraceID}, {span[:], s.ID}, {parent[:], s.Parent}} {
-		if err := decodeID(id.to, id.text); err != nil {
-			return err
-		}
+// otlpPairs are in the order of their names, so that equal traces make equal texts.
+func otlpPairs(of map[string]any) []otlpPair {
+	out := make([]otlpPair, 0, len(of)) // where it is shown empty, it is no null
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		out = append(out, otlpPair{name, otlpValue(of[name])})
 	}
-	out.SetTraceID(trace)
-	out.SetSpanID(span)
-	out.SetParentSpanID(parent)
-	out.TraceState().FromRaw(s.State)
-	out.SetName(s.Name)
-	out.SetKind(ptrace.SpanKind(indexOf(kinds, s.Kind)))
-	out.SetStartTimestamp(pcommon.Timestamp(s.StartNs))
-	out.SetEndTimestamp(pcommon.Timestamp(s.EndNs()))
-	out.Status().SetCode(ptrace.StatusCode(indexOf(statuses, s.Status)))
-	out.Status().SetMessage(s.Message)
-	out.SetDroppedAttributesCount(uint32(max(0, min(s.Cut, 1<<31))))
-	if err := out.Attributes().FromRaw(s.Attributes); err != nil {
-		return err
-	}
-	for _, e := range s.Events {
-		event := out.Events().AppendEmpty()
-		event.SetName(e.Name)
-		event.SetTimestamp(pcommon.Timestamp(e.Ns))
-		if err := event.Attributes().FromRaw(e.Attributes); err != nil {
-			return err
-		}
-	}
-	for _, l := range s.Links {
-		link := out.Links().AppendEmpty()
-		if err := decodeID(trace[:], l.TraceID); err != nil {
-			return err
-		}
-		if err := decodeID(span[:], l.SpanID); err != nil {
-			return err
-		}
-		link.SetTraceID(trace)
-		link.SetSpanID(span)
-		if err := link.Attributes().FromRaw(l.Attributes); err != nil {
-			return err
-		}
-	}
-	return nil
+	return out
 }
 
-func decodeID(to []byte, text string) error {
-	clear(to)
-	if text == "" {
-		return nil
-	}
-	b, err := hex.DecodeString(text)
-	if err != nil || len(b) != len(to) {
-		return fmt.Errorf("id %q: want %d hexadecimal digits", text, 2*len(to))
-	}
-	copy(to, b)
-	return nil
-}
-
-func indexOf(words []string, word string) int {
-	for i, w := range words {
-		if w == word {
-			return i
+// otlpValue says of a value of Attributes what kind it is. Whole numbers are texts: those of 64
+// bits would not survive a reader's float64.
+func otlpValue(v any) map[string]any {
+	switch v := v.(type) {
+	case string:
+		return map[string]any{"stringValue": v}
+	case bool:
+		return map[string]any{"boolValue": v}
+	case int64:
+		return map[string]any{"intValue": strconv.FormatInt(v, 10)}
+	case float64:
+		return map[string]any{"doubleValue": v}
+	case []any:
+		list := []any{}
+		for _, e := range v {
+			list = append(list, otlpValue(e))
 		}
+		return map[string]any{"arrayValue": map[string]any{"values": list}}
+	case map[string]any:
+		return map[string]any{"kvlistValue": map[string]any{"values": otlpPairs(v)}}
 	}
-	return 0
+	return map[string]any{} // null, which JSON has and no store writes
 }

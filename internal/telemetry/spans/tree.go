@@ -5,7 +5,24 @@ import (
 	"slices"
 )
 
-// rootOf is root for spans that are kept.
+// Settle finds the root of the spans and what follows from it.
+func (t *Trace) Settle() {
+	at, roots := rootOf(t.Spans)
+	top := t.Spans[at]
+	t.Roots, t.Service, t.Name = roots, top.Service, top.Name
+	t.StartNs, t.DurationNs = top.StartNs, top.DurationNs
+}
+
+// Sort puts the spans in the order of their start.
+func (t *Trace) Sort() {
+	slices.SortFunc(t.Spans, func(a, b Span) int {
+		return cmp.Or(earlier(&a, &b), cmp.Compare(a.Parent, b.Parent))
+	})
+}
+
+// rootOf finds the span that stands for the whole: of those whose parent is not here the one that
+// began first. Of spans that are all each other's parents (nobody honest sends that) it is the
+// earliest. It also says how many have no parent here.
 func rootOf(list []Span) (at, roots int) {
 	here := make(map[string]bool, len(list))
 	for i := range list {

@@ -23,7 +23,7 @@ func parse(t *testing.T, text string) *Trace {
 		s.Name, s.DurationNs, s.Kind = "op", end-s.StartNs, "internal"
 		out.Spans = append(out.Spans, s)
 	}
-	out.settle()
+	out.Settle()
 	return out
 }
 
@@ -116,7 +116,7 @@ func TestTreeHoldsWhatever(t *testing.T) {
 			}
 			trace.Spans = append(trace.Spans, s)
 		}
-		trace.settle()
+		trace.Settle()
 		roots := Tree(trace)
 		seen := map[*Span]int{}
 		var steps []Step

@@ -1,6 +1,6 @@
-// Package spans keeps what services told of their requests: it counts every span, and keeps whole
-// traces of those that failed, of the slowest, of those that the load asked for, and of a uniform
-// sample, all within bounds.
+// Package spanstore keeps what services told of their requests: it counts every span, and keeps
+// whole traces of those that failed, of the slowest, of those that the load asked for, and of a
+// uniform sample, all within bounds.
 //
 //	ptrace.Traces ─► counts by window ─► span metrics ─► callback
 //	             └─► assembly ─► silent or End ─► places of its window ─► spans.ndjson
@@ -8,10 +8,8 @@
 // What is not kept is counted. Nothing that comes in can make it take more memory than Options
 // say: when there is too much under assembly, the traces that were silent longest are judged early.
 //
-// The other half reads: Read finds kept traces, Tree orders one, Waterfall draws it.
-//
-// Non-goals: receiving, and judging what it keeps.
-package spans
+// Non-goals: receiving, judging what it keeps, and reading it again, which is spans.
+package spanstore
 
 import (
 	"cmp"
@@ -32,10 +30,8 @@ import (
 	"prony/internal/clock"
 	"prony/internal/result"
 	"prony/internal/telemetry"
+	"prony/internal/telemetry/spans"
 )
-
-// MetricsFile holds the span metrics, beside telemetry.SpansFile: a line an operation and trial.
-const MetricsFile = "spanmetrics.ndjson"
 
 // Options bound a store. What is zero has the default.
 type Options struct {
@@ -137,7 +133,7 @@ func Open(dir string, o Options) (*Store, error) {
 	if s.trace, err = OpenLines(filepath.Join(dir, telemetry.SpansFile)); err != nil {
 		return nil, fmt.Errorf("open spans: %w", err)
 	}
-	if s.calls, err = OpenLines(filepath.Join(dir, MetricsFile)); err != nil {
+	if s.calls, err = OpenLines(filepath.Join(dir, spans.MetricsFile)); err != nil {
 		return nil, errors.Join(fmt.Errorf("open spans: %w", err), s.trace.Close())
 	}
 	go s.tell()
@@ -167,7 +163,7 @@ func (s *Store) tell() {
 }
 
 // Begin tells that a trial begins: spans belong to the latest that did, unless their resource has
-// the attribute TrialAttribute.
+// the attribute spans.TrialAttribute.
 func (s *Store) Begin(t telemetry.Trial) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,7 +209,7 @@ func (s *Store) ConsumeTraces(_ context.Context, td ptrace.Traces) error {
 // ServiceOf is the name of the service that a resource describes.
 func ServiceOf(resource pcommon.Map) string {
 	if v, ok := resource.Get("service.name"); ok && v.AsString() != "" {
-		return CutText(v.AsString(), MaxNameBytes)
+		return spans.CutText(v.AsString(), spans.MaxNameBytes)
 	}
 	return "unknown_service"
 }

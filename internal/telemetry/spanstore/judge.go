@@ -1,4 +1,4 @@
-package spans
+package spanstore
 
 import (
 	"cmp"
@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"prony/internal/clock"
+	"prony/internal/telemetry/spans"
 )
 
 // judge ends the assembly of a trace and keeps it if it finds a place.
@@ -31,7 +32,7 @@ func (s *Store) judge(p *pending) {
 	}
 	top := p.spans[at]
 	c := &candidate{id: p.id, hash: evenHash(p.id), asked: p.asked, bytes: p.bytes}
-	c.trace = Trace{
+	c.trace = spans.Trace{
 		Trial: t.ID, Target: t.Target, TraceID: p.id.String(), Service: top.service,
 		StartNs: nanos(top.span.StartTimestamp()), DurationNs: duration(top.span),
 		Errors: p.errors, Cut: p.cut, Roots: roots,
@@ -41,8 +42,8 @@ func (s *Store) judge(p *pending) {
 		t.counts.Dropped += int64(len(p.spans)) + p.cut
 		return
 	}
-	c.trace.Name = CutText(top.span.Name(), MaxNameBytes)
-	c.trace.Spans = make([]Span, len(p.spans))
+	c.trace.Name = spans.CutText(top.span.Name(), spans.MaxNameBytes)
+	c.trace.Spans = make([]spans.Span, len(p.spans))
 	for i, h := range p.spans {
 		c.trace.Spans[i] = spanOf(h.span, h.service)
 	}
@@ -130,16 +131,8 @@ func (s *Store) late(t *trial, c *candidate, span ptrace.Span, service string) {
 // settle finds the root anew. Doing so for every late span would take a time that grows with the
 // square of their number.
 func (c *candidate) settle() {
-	c.trace.settle()
+	c.trace.Settle()
 	c.stale = false
-}
-
-// settle finds the root of the spans and what follows from it.
-func (t *Trace) settle() {
-	at, roots := rootOf(t.Spans)
-	top := t.Spans[at]
-	t.Roots, t.Service, t.Name = roots, top.Service, top.Name
-	t.StartNs, t.DurationNs = top.StartNs, top.DurationNs
 }
 
 // End ends a trial: what is under assembly is judged, the kept traces are written and synced, the
@@ -203,14 +196,12 @@ func (s *Store) finish(id string, nowNs int64) (*trial, Ended, error) {
 }
 
 // sorted are the kept traces in the order of their start, and so are the spans of each.
-func (t *trial) sorted() (out []*Trace) {
+func (t *trial) sorted() (out []*spans.Trace) {
 	for _, c := range t.kept {
 		out = append(out, &c.trace)
-		slices.SortFunc(c.trace.Spans, func(a, b Span) int {
-			return cmp.Or(earlier(&a, &b), cmp.Compare(a.Parent, b.Parent))
-		})
+		c.trace.Sort()
 	}
-	slices.SortFunc(out, func(a, b *Trace) int {
+	slices.SortFunc(out, func(a, b *spans.Trace) int {
 		return cmp.Or(cmp.Compare(a.StartNs, b.StartNs), cmp.Compare(a.TraceID, b.TraceID))
 	})
 	return out

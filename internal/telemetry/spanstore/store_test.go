@@ -1,4 +1,4 @@
-package spans
+package spanstore
 
 import (
 	"bytes"
@@ -23,6 +23,7 @@ import (
 
 	"prony/internal/clock"
 	"prony/internal/telemetry"
+	"prony/internal/telemetry/spans"
 )
 
 // one span to send.
@@ -104,9 +105,9 @@ func end(t *testing.T, s *Store, trial string) Ended {
 	return out
 }
 
-func read(t *testing.T, dir string, f Filter) []*Trace {
+func read(t *testing.T, dir string, f spans.Filter) []*spans.Trace {
 	t.Helper()
-	out, bad, err := Read(dir, f)
+	out, bad, err := spans.Read(dir, f)
 	must(t, err)
 	for _, b := range bad {
 		t.Error(b)
@@ -143,7 +144,7 @@ func TestKeepsTheRightOnes(t *testing.T) {
 		end(t, s, "t")
 		must(t, s.Close())
 		got := map[string]string{}
-		for _, k := range read(t, dir, Filter{}) {
+		for _, k := range read(t, dir, spans.Filter{}) {
 			got[k.TraceID] = k.Window + " " + strings.Join(k.Classes, ",")
 		}
 		if !maps.Equal(got, want) {
@@ -192,11 +193,11 @@ func brute(all []spec, o Options, from, to int64) map[string]string {
 		}
 		asked := func(s spec) bool { return s.asked }
 		every := func(spec) bool { return true }
-		take(Asked, (o.Asked+1)/2, slowest, asked)
-		take(Asked, o.Asked/2, even, asked)
-		take(Failed, o.Errors, even, func(s spec) bool { return s.failed })
-		take(Slow, o.Slow, slowest, every)
-		take(Uniform, o.Uniform, even, every)
+		take(spans.Asked, (o.Asked+1)/2, slowest, asked)
+		take(spans.Asked, o.Asked/2, even, asked)
+		take(spans.Failed, o.Errors, even, func(s spec) bool { return s.failed })
+		take(spans.Slow, o.Slow, slowest, every)
+		take(spans.Uniform, o.Uniform, even, every)
 	}
 	return out
 }
@@ -221,13 +222,13 @@ func TestAssembly(t *testing.T) {
 		}
 		end(t, s, "t")
 		must(t, s.Close())
-		got := read(t, dir, Filter{})
+		got := read(t, dir, spans.Filter{})
 		if len(got) != 1 {
 			t.Fatalf("%d traces, want 1", len(got))
 		}
 		g := got[0]
 		if g.Service != "web" || g.Name != "GET /owners" || g.DurationNs != 100 || g.Roots != 1 ||
-			len(g.Spans) != 4 || !slices.Contains(g.Classes, Asked) {
+			len(g.Spans) != 4 || !slices.Contains(g.Classes, spans.Asked) {
 			t.Errorf("%+v", g)
 		}
 		r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
@@ -263,7 +264,7 @@ func TestSilenceAndLateSpans(t *testing.T) {
 			t.Errorf("the window had %+v, want 2 spans, 1 of them an error", got)
 		}
 		must(t, s.Close())
-		got := read(t, dir, Filter{Class: Failed})
+		got := read(t, dir, spans.Filter{Class: spans.Failed})
 		if len(got) != 1 || len(got[0].Spans) != 3 || got[0].Window != "a" || got[0].Errors != 1 {
 			t.Errorf("%+v", got)
 		}
@@ -277,7 +278,7 @@ func TestTrials(t *testing.T) {
 	for i, trial := range []string{"left", "right", "", "gone"} {
 		td := traces(spec{trace: uint64(i + 1), id: 1, start: 1})
 		if trial != "" {
-			td.ResourceSpans().At(0).Resource().Attributes().PutStr(TrialAttribute, trial)
+			td.ResourceSpans().At(0).Resource().Attributes().PutStr(spans.TrialAttribute, trial)
 		}
 		must(t, s.ConsumeTraces(context.Background(), td))
 	}
@@ -342,12 +343,12 @@ func TestTornLine(t *testing.T) {
 		_, err = f.WriteString(`{"trial":"torn","tr`)
 		must(t, err, f.Close())
 	}
-	got, bad, err := Read(dir, Filter{})
+	got, bad, err := spans.Read(dir, spans.Filter{})
 	must(t, err)
 	if len(got) != 2 || len(bad) != 1 || bad[0].Line != 2 {
 		t.Errorf("%d traces and %v", len(got), bad)
 	}
-	if _, _, err := Read(t.TempDir(), Filter{}); !errors.Is(err, fs.ErrNotExist) {
+	if _, _, err := spans.Read(t.TempDir(), spans.Filter{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("an empty folder: %v", err)
 	}
 }
@@ -363,7 +364,7 @@ func TestFilter(t *testing.T) {
 		end(t, s, trial.ID)
 	}
 	must(t, s.Close())
-	check := func(want string, f Filter) {
+	check := func(want string, f spans.Filter) {
 		t.Helper()
 		var ids []string
 		for _, k := range read(t, dir, f) {
@@ -373,16 +374,16 @@ func TestFilter(t *testing.T) {
 			t.Errorf("%+v: %s, want %s", f, got, want)
 		}
 	}
-	check("1234", Filter{})
-	check("4321", Filter{Slowest: true})
-	check("43", Filter{Slowest: true, Limit: 2})
-	check("13", Filter{Trial: "t0"})
-	check("34", Filter{Target: "x1"})
-	check("4", Filter{Class: Failed})
-	check("1234", Filter{Class: Uniform})
-	check("234", Filter{Min: 20}) // inclusive
-	check("3", Filter{ID: idOf(3)})
-	check("1234", Filter{ID: idOf(3)[:31]})
-	check("2", Filter{Service: "s1"})
-	check("", Filter{Window: "a"})
+	check("1234", spans.Filter{})
+	check("4321", spans.Filter{Slowest: true})
+	check("43", spans.Filter{Slowest: true, Limit: 2})
+	check("13", spans.Filter{Trial: "t0"})
+	check("34", spans.Filter{Target: "x1"})
+	check("4", spans.Filter{Class: spans.Failed})
+	check("1234", spans.Filter{Class: spans.Uniform})
+	check("234", spans.Filter{Min: 20}) // inclusive
+	check("3", spans.Filter{ID: idOf(3)})
+	check("1234", spans.Filter{ID: idOf(3)[:31]})
+	check("2", spans.Filter{Service: "s1"})
+	check("", spans.Filter{Window: "a"})
 }

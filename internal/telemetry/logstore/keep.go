@@ -1,47 +1,18 @@
-package logs
+package logstore
 
 import (
 	"cmp"
 	"hash/fnv"
 	"maps"
 	"slices"
-	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
+	"prony/internal/telemetry/logs"
 	"prony/internal/telemetry/spans"
+	"prony/internal/telemetry/spanstore"
 )
-
-// Classes of kept records. One may be of several.
-const (
-	Warning = "warning" // of severity WARN or above
-	Traced  = "traced"  // belongs to a kept trace
-	Uniform = "uniform" // of a sample of the others in which every one had the same chance
-)
-
-// Severities by their first number in OTLP's data model divided by four, the least first. The first
-// is that of records which do not say.
-var Severities = []string{"unspecified", "trace", "debug", "info", "warn", "error", "fatal"}
-
-const warn = 4 // in Severities
-
-// Record is a kept log record, a line of logs.ndjson.
-type Record struct {
-	Trial      string           `json:"trial"`
-	Target     string           `json:"target"`
-	Window     string           `json:"window,omitempty"` // that it was written in
-	Classes    []string         `json:"classes"`
-	Ns         int64            `json:"ns"` // Unix time
-	Service    string           `json:"service"`
-	Severity   string           `json:"severity"` // one of Severities
-	Logger     string           `json:"logger,omitempty"`
-	Body       string           `json:"body"`
-	TraceID    string           `json:"traceId,omitempty"`
-	SpanID     string           `json:"spanId,omitempty"`
-	Attributes spans.Attributes `json:"attributes,omitempty"`
-	Cut        int64            `json:"cut,omitempty"` // attributes that are not here
-}
 
 // arrival is a record as it came.
 type arrival struct {
@@ -62,24 +33,12 @@ func (a arrival) time() int64 {
 	return a.wallNs
 }
 
-// levelOf is the index in Severities. Some appenders send only the word.
+// levelOf is the index in logs.Severities. Some appenders send only the word.
 func levelOf(r plog.LogRecord) int {
 	if n := int(r.SeverityNumber()); n > 0 {
-		return min((n+3)/4, len(Severities)-1)
+		return min((n+3)/4, len(logs.Severities)-1)
 	}
-	return max(0, Level(r.SeverityText()))
-}
-
-// Level is the index of a severity by its word, in whatever case, in Severities; -1: there is none.
-func Level(word string) int {
-	word = strings.ToLower(strings.TrimSpace(word))
-	for level, names := range [...]string{"unspecified", "trace", "debug", "info notice",
-		"warn warning", "error err severe", "fatal critical panic"} {
-		if slices.Contains(strings.Fields(names), word) {
-			return level
-		}
-	}
-	return -1
+	return max(0, logs.Level(r.SeverityText()))
 }
 
 // hash depends on what the record says alone, so that the sample is the same in whatever order
@@ -100,15 +59,15 @@ func (a arrival) hash() uint64 {
 		[]byte(body[:min(len(body), head)])} {
 		_, _ = h.Write(b) // never fails (package hash)
 	}
-	return spans.Mix(h.Sum64())
+	return spanstore.Mix(h.Sum64())
 }
 
 // copy makes the record that is kept, and says about how many bytes it takes.
-func (a arrival) copy(t *trial, level int) (Record, int64) {
+func (a arrival) copy(t *trial, level int) (logs.Record, int64) {
 	const fixed = 400
-	r := Record{
+	r := logs.Record{
 		Trial: t.ID, Target: t.Target, Ns: a.time(), Service: a.service,
-		Severity: Severities[level], Logger: spans.CutText(a.logger, spans.MaxNameBytes),
+		Severity: logs.Severities[level], Logger: spans.CutText(a.logger, spans.MaxNameBytes),
 		Body: bodyOf(a.record.Body()),
 	}
 	if id := a.record.TraceID(); !id.IsEmpty() {
@@ -117,11 +76,11 @@ func (a arrival) copy(t *trial, level int) (Record, int64) {
 	if id := a.record.SpanID(); !id.IsEmpty() {
 		r.SpanID = id.String()
 	}
-	r.Attributes, r.Cut = spans.AttributesOf(a.record.Attributes())
+	r.Attributes, r.Cut = spanstore.AttributesOf(a.record.Attributes())
 	r.Cut += int64(a.record.DroppedAttributesCount())
 	size := int64(fixed + len(r.Body))
 	for k, v := range r.Attributes {
-		size += int64(len(k)) + spans.SizeOfKept(v)
+		size += int64(len(k)) + spanstore.SizeOfKept(v)
 	}
 	return r, size
 }
@@ -132,7 +91,7 @@ func bodyOf(v pcommon.Value) string {
 		return spans.CutText(v.Str(), spans.MaxValueBytes)
 	}
 	short := pcommon.NewValueEmpty()
-	if err := short.FromRaw(spans.ValueOf(v)); err != nil {
+	if err := short.FromRaw(spanstore.ValueOf(v)); err != nil {
 		return "" // ValueOf makes only what FromRaw knows
 	}
 	return spans.CutText(short.AsString(), spans.MaxValueBytes)
@@ -140,7 +99,7 @@ func bodyOf(v pcommon.Value) string {
 
 // entry is a record that has a place or is held.
 type entry struct {
-	record Record
+	record logs.Record
 	ns     int64
 	level  int
 	hash   uint64
@@ -162,7 +121,7 @@ func byTime(a, b *entry) int {
 }
 
 func (e *entry) classes() (out []string) {
-	for i, name := range []string{Warning, Uniform, Traced} {
+	for i, name := range []string{logs.Warning, logs.Uniform, logs.Traced} {
 		if e.in&(1<<i) != 0 {
 			out = append(out, name)
 		}
@@ -209,7 +168,7 @@ func newGroup(o Options) *group {
 }
 
 func (g *group) placeOf(e *entry) int {
-	if e.level >= warn {
+	if e.level >= logs.Warn {
 		return warnings
 	}
 	return uniform

@@ -1,12 +1,13 @@
-package spans
+package spanstore
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"math"
 	"reflect"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"prony/internal/telemetry"
+	"prony/internal/telemetry/spans"
 )
 
 // heap is what is in use, in bytes.
@@ -55,7 +57,7 @@ func TestFloodOfTraces(t *testing.T) {
 	if got.Received != flood || got.Judged != flood || got.Hurried < flood/2 {
 		t.Errorf("%+v", got)
 	}
-	slow := read(t, dir, Filter{Slowest: true, Limit: 1})
+	slow := read(t, dir, spans.Filter{Slowest: true, Limit: 1})
 	if len(slow) != 1 || slow[0].TraceID != idOf(300*part+500+1) {
 		t.Errorf("the slowest is %+v", slow)
 	}
@@ -86,7 +88,8 @@ func TestFloodOfLargeTraces(t *testing.T) {
 	got := end(t, s, "t").Counts
 	must(t, s.Close())
 	// 1 MiB / 10.5 kB = 99 at most, all of them asked for.
-	if n := got.Traces[Asked]; n < 90 || n > 99 || got.Traces[Uniform] > 0 || got.Evicted == 0 {
+	if n := got.Traces[spans.Asked]; n < 90 || n > 99 || got.Traces[spans.Uniform] > 0 ||
+		got.Evicted == 0 {
 		t.Errorf("%+v", got)
 	}
 	if s.keptBytes != 0 || s.pending.bytes != 0 {
@@ -97,12 +100,12 @@ func TestFloodOfLargeTraces(t *testing.T) {
 // A trace of a million spans: some are kept, its root among them although it comes last, the rest
 // is told.
 func TestTraceOfAMillionSpans(t *testing.T) {
-	const spans, part = 1_000_000, 1000
+	const million, part = 1_000_000, 1000
 	dir := t.TempDir()
 	s := open(t, dir, Options{})
 	must(t, s.Begin(telemetry.Trial{ID: "t"}))
 	list := make([]spec, part)
-	for i := range spans / part {
+	for i := range million / part {
 		for j := range list {
 			n := uint64(i*part + j + 2)
 			list[j] = spec{trace: 1, id: n, parent: n / 2, start: 100 + int64(n), ns: 1}
@@ -112,13 +115,13 @@ func TestTraceOfAMillionSpans(t *testing.T) {
 	send(t, s, spec{trace: 1, id: 1, start: 100, ns: 1e9, name: "root"})
 	got := end(t, s, "t").Counts
 	must(t, s.Close())
-	trace := read(t, dir, Filter{})[0]
+	trace := read(t, dir, spans.Filter{})[0]
 	n := int64(len(trace.Spans))
-	if n != 5001 || trace.Cut != spans+1-n || trace.Name != "root" || trace.DurationNs != 1e9 ||
+	if n != 5001 || trace.Cut != million+1-n || trace.Name != "root" || trace.DurationNs != 1e9 ||
 		got.Cut != trace.Cut || got.Kept != n {
 		t.Errorf("%d spans of %q are kept, %d cut, %+v", n, trace.Name, trace.Cut, got)
 	}
-	roots := Tree(trace)
+	roots := spans.Tree(trace)
 	if len(roots) != trace.Roots || roots[0].Span.Name != "root" {
 		t.Errorf("%d roots, the trace says %d", len(roots), trace.Roots)
 	}
@@ -126,14 +129,14 @@ func TestTraceOfAMillionSpans(t *testing.T) {
 
 // A chain as long as a trace may be is ordered and drawn without end of stack.
 func TestLongChain(t *testing.T) {
-	trace := &Trace{}
+	trace := &spans.Trace{}
 	for i := range 50_000 {
-		trace.Spans = append(trace.Spans, Span{ID: idOf(uint64(i + 1)), StartNs: int64(i),
+		trace.Spans = append(trace.Spans, spans.Span{ID: idOf(uint64(i + 1)), StartNs: int64(i),
 			Parent: idOf(uint64(i)), DurationNs: 500_000})
 	}
-	trace.settle()
+	trace.Settle()
 	depth := 0
-	Walk(Tree(trace), func(n *Node) { depth = max(depth, n.Depth) })
+	spans.Walk(spans.Tree(trace), func(n *spans.Node) { depth = max(depth, n.Depth) })
 	if depth != 49_999 {
 		t.Errorf("depth %d", depth)
 	}
@@ -165,7 +168,7 @@ func TestCut(t *testing.T) {
 		{"10,000 attributes", 10_000, "v", 10_000 - MaxAttributes, "v"},
 		{"10,000 long ones", 10_000, strings.Repeat("y", 400), 10_000 - MaxAttributes, "yyy"},
 		{"a value of 10 MB", 1, huge, 0, "xää|… (cut from 10485761 bytes)"},
-		{"a value just within", 1, strings.Repeat("z", MaxValueBytes), 0, "z"},
+		{"a value just within", 1, strings.Repeat("z", spans.MaxValueBytes), 0, "z"},
 	} {
 		dir := t.TempDir()
 		s := open(t, dir, Options{})
@@ -177,7 +180,7 @@ func TestCut(t *testing.T) {
 		}
 		end(t, s, "t")
 		must(t, s.Close())
-		span := read(t, dir, Filter{})[0].Spans[0]
+		span := read(t, dir, spans.Filter{})[0].Spans[0]
 		if span.Cut != row.cut || len(span.Attributes) != min(row.attributes, MaxAttributes) {
 			t.Errorf("%s: %d attributes, %d cut", row.name, len(span.Attributes), span.Cut)
 		}
@@ -186,7 +189,7 @@ func TestCut(t *testing.T) {
 			span.Events[0].Attributes["exception.stacktrace"]} {
 			text, _ := v.(string)
 			if !strings.HasPrefix(text, head) || !strings.HasSuffix(text, mark) ||
-				len(text) > MaxValueBytes+64 || strings.Contains(text, "\ufffd") {
+				len(text) > spans.MaxValueBytes+64 || strings.Contains(text, "\ufffd") {
 				t.Errorf("%s: %d bytes %.20q…", row.name, len(text), text)
 			}
 		}
@@ -228,8 +231,8 @@ func TestOddValues(t *testing.T) {
 	must(t, s.Begin(telemetry.Trial{ID: "t"}), s.ConsumeTraces(context.Background(), td))
 	end(t, s, "t")
 	must(t, s.Close())
-	got := read(t, dir, Filter{})
-	want := Attributes{"int": int64(math.MaxInt64), "half": .5, "nan": "NaN", "inf": "-Inf",
+	got := read(t, dir, spans.Filter{})
+	want := spans.Attributes{"int": int64(math.MaxInt64), "half": .5, "nan": "NaN", "inf": "-Inf",
 		"bool": true, "broken": "a\ufffdb", "bytes": "01ff",
 		"map":  map[string]any{"n": int64(1 << 60)},
 		"deep": []any{int64(7), []any{[]any{[]any{"…"}}}}}
@@ -316,95 +319,49 @@ func TestMetrics(t *testing.T) {
 	if len(told) != 2 {
 		t.Errorf("told %d times, want at the end too", len(told))
 	}
-	calls, bad, err := ReadCalls(dir, "t", "x")
+	calls, bad, err := spans.ReadCalls(dir, "t", "x")
 	if err != nil || len(bad) > 0 || len(calls) != 2 || calls[0].Calls != 3 ||
 		calls[1].Status != "error" || calls[0].MaxNs != 20e9 {
 		t.Errorf("%+v %v %v", calls, bad, err)
 	}
 }
 
-func TestQuantile(t *testing.T) {
-	c := Calls{Calls: 10, MinNs: 60_000, MaxNs: 250_000, Buckets: make([]uint64, len(Bounds)+1)}
-	c.Buckets[1], c.Buckets[3] = 4, 6 // 0.05 to 0.1 ms, 0.2 to 0.3 ms
-	for _, row := range []struct {
-		q    float64
-		want int64
-	}{
-		{0, 60_000},   // the least
-		{.2, 80_000},  // 2 of 4 between 60 (the least) and 100 µs
-		{.4, 100_000}, // all 4
-		{.7, 225_000}, // 3 of 6 between 200 and 250 µs (the greatest)
-		{1, 250_000},
-	} {
-		if got := c.Quantile(row.q); got != row.want {
-			t.Errorf("%g: %d, want %d", row.q, got, row.want)
-		}
-	}
-}
-
-func TestOperations(t *testing.T) {
-	buckets := func(at, n int) []uint64 {
-		b := make([]uint64, len(Bounds)+1)
-		b[at] = uint64(n)
-		return b
-	}
-	calls := []*Calls{
-		{Trial: "a", ToNs: 4e9, Service: "web", Name: "x", Kind: "server", Calls: 6, MinNs: 1e6,
-			MaxNs: 1e6, Buckets: buckets(6, 6)},
-		{Trial: "a", ToNs: 4e9, Service: "web", Name: "x", Kind: "server", Status: "error",
-			Calls: 2, MinNs: 1e6, MaxNs: 1e6, Buckets: buckets(6, 2)},
-		{Trial: "b", FromNs: 1e9, ToNs: 2e9, Service: "web", Name: "x", Kind: "server", Calls: 2,
-			MinNs: 1e6, MaxNs: 1e6, Buckets: buckets(6, 2)},
-	}
-	// 10 calls in 4 s and 1 s.
-	want := []Operation{{"web", "x", "server", 10, 2, 2, 1e6, 1e6}}
-	if got := Metered(calls); !slices.Equal(got, want) || calls[0].Calls != 6 {
-		t.Errorf("%+v, want %+v", got, want)
-	}
-	trace := &Trace{}
-	for i := range 100 {
-		trace.Spans = append(trace.Spans, Span{Service: "web", Name: "x",
-			DurationNs: int64(100 - i)})
-	}
-	trace.Spans[0].Status = "error"
-	// By nearest rank of 1 to 100.
-	want = []Operation{{"web", "x", "", 100, 1, -1, 50, 99}}
-	if got := Sampled([]*Trace{trace}); !slices.Equal(got, want) {
-		t.Errorf("%+v, want %+v", got, want)
-	}
-}
-
 // What is exported and taken in again is the same.
 func TestOTLP(t *testing.T) {
-	send := func(td ptrace.Traces) []*Trace {
+	send := func(td ptrace.Traces) []*spans.Trace {
 		dir := t.TempDir()
 		s := open(t, dir, Options{})
 		must(t, s.Begin(telemetry.Trial{ID: "t"}), s.ConsumeTraces(context.Background(), td))
 		end(t, s, "t")
 		must(t, s.Close())
-		return read(t, dir, Filter{})
+		return read(t, dir, spans.Filter{})
 	}
 	td := traces(spec{trace: 1, id: 1, start: 10, ns: 9, failed: true, asked: true},
 		spec{trace: 1, id: 2, parent: 1, start: 11, ns: 2, service: "db"})
 	s := td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0)
-	s.Attributes().PutInt("n", 7)
+	must(t, s.Attributes().FromRaw(map[string]any{"n": 1<<62 + 1, "f": .5, "b": true, "s": "<é>",
+		"list": []any{"x", int64(2), []any{false}}, "map": map[string]any{"k": "v", "l": 1.25}}))
 	s.Status().SetMessage("no")
 	s.Events().AppendEmpty().SetName("e")
 	s.Links().AppendEmpty().SetTraceID(pcommon.TraceID{9})
 	first := send(td)
-	out, err := OTLP(first)
+	// By way of the JSON that other tools import, as the collector itself would write it.
+	var text bytes.Buffer
+	must(t, spans.WriteOTLP(&text, first))
+	again, err := (&ptrace.JSONUnmarshaler{}).UnmarshalTraces(text.Bytes())
 	must(t, err)
-	// By way of the JSON that other tools import.
-	text, err := (&ptrace.JSONMarshaler{}).MarshalTraces(out)
+	own, err := (&ptrace.JSONMarshaler{}).MarshalTraces(again)
 	must(t, err)
-	again, err := (&ptrace.JSONUnmarshaler{}).UnmarshalTraces(text)
-	must(t, err)
+	if text.String() != string(own)+"\n" {
+		t.Errorf("%s\nwant %s", &text, own)
+	}
 	if second := send(again); !reflect.DeepEqual(first, second) || len(first) != 1 {
 		a, _ := json.Marshal(first)
 		b, _ := json.Marshal(second)
 		t.Errorf("%s\nwant %s", b, a)
 	}
-	if _, err := OTLP([]*Trace{{TraceID: "xyz", Spans: []Span{{}}}}); err == nil {
+	none := []*spans.Trace{{TraceID: "xyz", Spans: []spans.Span{{}}}}
+	if err := spans.WriteOTLP(io.Discard, none); err == nil {
 		t.Error("an id that is none is exported")
 	}
 }

@@ -1,4 +1,4 @@
-package logs
+package logstore
 
 import (
 	"bytes"
@@ -23,6 +23,7 @@ import (
 
 	"prony/internal/clock"
 	"prony/internal/telemetry"
+	"prony/internal/telemetry/logs"
 	"prony/internal/telemetry/spans"
 )
 
@@ -93,9 +94,9 @@ func end(t *testing.T, s *Store, trial string, kept func(pcommon.TraceID) bool) 
 	return out
 }
 
-func read(t *testing.T, dir string, f Filter) []*Record {
+func read(t *testing.T, dir string, f logs.Filter) []*logs.Record {
 	t.Helper()
-	out, bad, err := Read(dir, f)
+	out, bad, err := logs.Read(dir, f)
 	must(t, err)
 	for _, b := range bad {
 		t.Error(b)
@@ -133,7 +134,7 @@ func TestKeepsTheRightOnes(t *testing.T) {
 		told := end(t, s, "t", kept).Loads["a"].Logs
 		must(t, s.Close())
 		got := map[string]string{}
-		for _, k := range read(t, dir, Filter{}) {
+		for _, k := range read(t, dir, logs.Filter{}) {
 			got[k.Body] = k.Window + " " + strings.Join(k.Classes, ",")
 		}
 		if !maps.Equal(got, want) {
@@ -178,7 +179,7 @@ func brute(all []spec, o Options, from, to int64) map[string]string {
 		take := func(class string, n int, holds func(spec) bool) {
 			fit := slices.DeleteFunc(slices.Clone(list), func(s spec) bool { return !holds(s) })
 			slices.SortFunc(fit, func(a, b spec) int {
-				if class == Warning && grade(a) != grade(b) {
+				if class == logs.Warning && grade(a) != grade(b) {
 					return grade(b) - grade(a)
 				}
 				return cmp.Compare(hash(a), hash(b))
@@ -192,9 +193,9 @@ func brute(all []spec, o Options, from, to int64) map[string]string {
 			}
 		}
 		bad := func(s spec) bool { return s.severity >= plog.SeverityNumberWarn }
-		take(Warning, o.Warnings, bad)
-		take(Uniform, o.Uniform, func(s spec) bool { return !bad(s) })
-		take(Traced, len(list), func(s spec) bool { return s.trace != 0 && s.trace%4 == 0 })
+		take(logs.Warning, o.Warnings, bad)
+		take(logs.Uniform, o.Uniform, func(s spec) bool { return !bad(s) })
+		take(logs.Traced, len(list), func(s spec) bool { return s.trace != 0 && s.trace%4 == 0 })
 	}
 	return out
 }
@@ -234,11 +235,11 @@ func TestFlood(t *testing.T) {
 	}
 	got := end(t, s, "t", func(id pcommon.TraceID) bool { return id == idOf(7) }).Counts
 	must(t, s.Close())
-	if got.Received != flood || got.Evicted < flood/2 || got.Classes[Traced] != 1 ||
+	if got.Received != flood || got.Evicted < flood/2 || got.Classes[logs.Traced] != 1 ||
 		got.BySeverity["web"]["info"] != flood {
 		t.Errorf("%+v", got)
 	}
-	if r := read(t, dir, Filter{TraceID: idOf(7).String()}); len(r) != 1 {
+	if r := read(t, dir, logs.Filter{TraceID: idOf(7).String()}); len(r) != 1 {
 		t.Errorf("%d records of the wanted trace", len(r))
 	}
 }
@@ -259,7 +260,7 @@ func TestFloodOfLargeWarnings(t *testing.T) {
 	got := end(t, s, "t", nil).Counts
 	must(t, s.Close())
 	// 1 MiB / 10.4 kB = 100 at most.
-	if n := got.Classes[Warning]; n < 90 || n > 100 || got.Classes[Uniform] > 0 {
+	if n := got.Classes[logs.Warning]; n < 90 || n > 100 || got.Classes[logs.Uniform] > 0 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -283,7 +284,7 @@ func TestOddRecords(t *testing.T) {
 	end(t, s, "t", nil)
 	must(t, s.Close())
 	var got []string
-	for _, r := range read(t, dir, Filter{}) {
+	for _, r := range read(t, dir, logs.Filter{}) {
 		got = append(got, fmt.Sprintf("%s %.12s %d %d", r.Severity, r.Body, len(r.Body)/100, r.Cut))
 	}
 	want := []string{"warn by its word 0 0", "fatal beyond fatal 0 0", "unspecified below 0 0",
@@ -305,7 +306,7 @@ func TestFilter(t *testing.T) {
 		end(t, s, trial, func(pcommon.TraceID) bool { return true })
 	}
 	must(t, s.Close())
-	check := func(want string, f Filter) {
+	check := func(want string, f logs.Filter) {
 		t.Helper()
 		var got []string
 		for _, r := range read(t, dir, f) {
@@ -315,16 +316,16 @@ func TestFilter(t *testing.T) {
 			t.Errorf("%+v: %s, want %s", f, text, want)
 		}
 	}
-	check("1 2 3 11 12 13", Filter{})
-	check("1 2", Filter{Limit: 2})
-	check("11 12 13", Filter{Trial: "t1"})
-	check("1 2 3", Filter{Target: "x0"})
-	check("2 12", Filter{Service: "db"})
-	check("2 3 12 13", Filter{MinSeverity: Level("WARN")})
-	check("3 13", Filter{MinSeverity: Level("error")})
-	check("11", Filter{TraceID: idOf(2).String()})
-	check("2 3 12 13", Filter{Grep: regexp.MustCompile("^t")})
-	check("1 2 3 11 12 13", Filter{Grep: regexp.MustCompile(`app\.Main`)})
+	check("1 2 3 11 12 13", logs.Filter{})
+	check("1 2", logs.Filter{Limit: 2})
+	check("11 12 13", logs.Filter{Trial: "t1"})
+	check("1 2 3", logs.Filter{Target: "x0"})
+	check("2 12", logs.Filter{Service: "db"})
+	check("2 3 12 13", logs.Filter{MinSeverity: logs.Level("WARN")})
+	check("3 13", logs.Filter{MinSeverity: logs.Level("error")})
+	check("11", logs.Filter{TraceID: idOf(2).String()})
+	check("2 3 12 13", logs.Filter{Grep: regexp.MustCompile("^t")})
+	check("1 2 3 11 12 13", logs.Filter{Grep: regexp.MustCompile(`app\.Main`)})
 }
 
 func TestTornLine(t *testing.T) {
@@ -334,12 +335,12 @@ func TestTornLine(t *testing.T) {
 	must(t, s.Begin(telemetry.Trial{ID: "t"}))
 	send(t, s, spec{ns: 1, body: "whole"})
 	must(t, s.Close()) // ends the trial
-	got, bad, err := Read(dir, Filter{})
+	got, bad, err := logs.Read(dir, logs.Filter{})
 	must(t, err)
 	if len(got) != 1 || len(bad) != 1 || bad[0].Line != 1 {
 		t.Errorf("%d records and %v", len(got), bad)
 	}
-	if _, _, err := Read(t.TempDir(), Filter{}); !errors.Is(err, fs.ErrNotExist) {
+	if _, _, err := logs.Read(t.TempDir(), logs.Filter{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("an empty folder: %v", err)
 	}
 }
@@ -379,37 +380,4 @@ func TestTrials(t *testing.T) {
 		t.Errorf("%d services, %+v", len(all.BySeverity), all.BySeverity["other"])
 	}
 	must(t, s.Close())
-}
-
-func TestReadFiles(t *testing.T) {
-	dir := t.TempDir()
-	long := strings.Repeat("l", 3*spans.MaxValueBytes)
-	for name, text := range map[string]string{
-		"b1-01-a.log": "one\ntwo abc\n", "b1-02-b.log": "three\n" + long + "\nlast",
-		"b1-02-b.gc.log": "gc\n", "other.txt": "no",
-	} {
-		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
-	}
-	check := func(want string, f Filter, keep func(string) bool) {
-		t.Helper()
-		list, err := ReadFiles(dir, f, keep)
-		must(t, err)
-		var got []string
-		for _, l := range list {
-			got = append(got, fmt.Sprintf("%s:%d %.5s %d", l.File, l.Line, l.Text, len(l.Text)))
-		}
-		if text := strings.Join(got, ", "); text != want {
-			t.Errorf("%+v: %s\nwant %s", f, text, want)
-		}
-	}
-	// The long line keeps what is shown of one, 16 KiB, and an ellipsis of 3 bytes.
-	const b = "b1-02-b.gc.log:1 gc 2, b1-02-b.log:1 three 5, b1-02-b.log:2 lllll 16387, " +
-		"b1-02-b.log:3 last 4"
-	check("b1-01-a.log:1 one 3, b1-01-a.log:2 two a 7, "+b, Filter{}, nil)
-	check(b, Filter{Trial: "b1-02-b"}, nil)
-	check("b1-01-a.log:2 two a 7", Filter{TraceID: "abc"}, nil)
-	check("b1-01-a.log:1 one 3, b1-02-b.log:1 three 5", Filter{Grep: regexp.MustCompile("e$")}, nil)
-	check("b1-01-a.log:1 one 3", Filter{Limit: 1}, nil)
-	check("b1-01-a.log:1 one 3, b1-01-a.log:2 two a 7", Filter{},
-		func(trial string) bool { return trial == "b1-01-a" })
 }

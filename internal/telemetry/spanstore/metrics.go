@@ -1,4 +1,4 @@
-package spans
+package spanstore
 
 import (
 	"cmp"
@@ -8,6 +8,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"prony/internal/telemetry/spans"
 )
 
 // Names of the span metrics, those of the OpenTelemetry collector's spanmetrics connector; in
@@ -16,11 +18,6 @@ const (
 	CallsName    = "traces.span.metrics.calls"
 	DurationName = "traces.span.metrics.duration"
 )
-
-// Bounds of the duration's buckets in ms: the connector's own, which begin at 2, and finer ones
-// below and between, because answers within 100 µs are usual here.
-var Bounds = []float64{.05, .1, .2, .3, .5, .7, 1, 1.5, 2, 3, 4, 6, 8, 10, 15, 20, 30, 50, 70, 100,
-	150, 200, 300, 400, 600, 800, 1000, 1400, 2000, 5000, 10000, 15000}
 
 // other is what services and names are counted as when there are too many of them.
 const other = "other"
@@ -37,7 +34,7 @@ type series struct {
 	sumNs   float64
 	minNs   int64
 	maxNs   int64
-	buckets []uint64 // one more than Bounds
+	buckets []uint64 // one more than spans.Bounds
 }
 
 // callMetrics are the span metrics of one trial.
@@ -70,7 +67,7 @@ func (m *callMetrics) add(s ptrace.Span, service string) {
 	v.calls++
 	v.sumNs += float64(ns)
 	v.minNs, v.maxNs = min(v.minNs, ns), max(v.maxNs, ns)
-	at, _ := slices.BinarySearch(Bounds, float64(ns)/1e6)
+	at, _ := slices.BinarySearch(spans.Bounds, float64(ns)/1e6)
 	v.buckets[at]++
 }
 
@@ -79,8 +76,8 @@ func (m *callMetrics) add(s ptrace.Span, service string) {
 func (m *callMetrics) open(key seriesKey) *series {
 	key.kind = max(0, min(key.kind, ptrace.SpanKindConsumer))
 	key.status = max(0, min(key.status, ptrace.StatusCodeError))
-	key.service = CutText(strings.Clone(key.service), MaxNameBytes)
-	key.name = CutText(strings.Clone(key.name), MaxNameBytes)
+	key.service = spans.CutText(strings.Clone(key.service), spans.MaxNameBytes)
+	key.name = spans.CutText(strings.Clone(key.name), spans.MaxNameBytes)
 	if !m.services[key.service] && len(m.services) >= maxServices {
 		key.service = other
 	}
@@ -91,7 +88,7 @@ func (m *callMetrics) open(key seriesKey) *series {
 	m.services[key.service] = true
 	v := m.series[key]
 	if v == nil {
-		v = &series{buckets: make([]uint64, len(Bounds)+1)}
+		v = &series{buckets: make([]uint64, len(spans.Bounds)+1)}
 		m.series[key] = v
 	}
 	return v
@@ -109,13 +106,6 @@ func (m *callMetrics) keys() []seriesKey {
 	})
 	return out
 }
-
-// Attributes of a resource that name the trial: on what comes in, when several trials run at once;
-// on span metrics always.
-const (
-	TrialAttribute  = "prony.trial"
-	TargetAttribute = "prony.target"
-)
 
 // write appends the metrics, a resource for each service, as cumulative sums and histograms.
 func (m *callMetrics) write(out pmetric.Metrics, trial, target string, nowNs int64) {
@@ -140,7 +130,7 @@ func (m *callMetrics) write(out pmetric.Metrics, trial, target string, nowNs int
 		h.SetSum(v.sumNs / 1e6)
 		h.SetMin(float64(v.minNs) / 1e6)
 		h.SetMax(float64(v.maxNs) / 1e6)
-		h.ExplicitBounds().FromRaw(Bounds)
+		h.ExplicitBounds().FromRaw(spans.Bounds)
 		h.BucketCounts().FromRaw(v.buckets)
 		k.describe(h.Attributes())
 	}
@@ -151,8 +141,8 @@ func resource(out pmetric.Metrics, service, trial, target string) (pmetric.Numbe
 	r := out.ResourceMetrics().AppendEmpty()
 	r.Resource().Attributes().PutStr("service.name", service)
 	if trial != "" {
-		r.Resource().Attributes().PutStr(TrialAttribute, trial)
-		r.Resource().Attributes().PutStr(TargetAttribute, target)
+		r.Resource().Attributes().PutStr(spans.TrialAttribute, trial)
+		r.Resource().Attributes().PutStr(spans.TargetAttribute, target)
 	}
 	scope := r.ScopeMetrics().AppendEmpty()
 	scope.Scope().SetName("prony/spanmetrics")
@@ -177,55 +167,15 @@ func (k seriesKey) describe(m pcommon.Map) {
 	m.PutStr("status.code", "STATUS_CODE_"+strings.ToUpper(k.status.String()))
 }
 
-// Calls are the span metrics of one operation in one trial, a line of spanmetrics.ndjson.
-type Calls struct {
-	Trial   string `json:"trial"`
-	Target  string `json:"target"`
-	FromNs  int64  `json:"fromNs"` // the trial's begin and end, Unix time
-	ToNs    int64  `json:"toNs"`
-	Service string `json:"service"`
-	Name    string `json:"name"`
-	Kind    string `json:"kind"`
-	Status  string `json:"status,omitempty"`
-	Calls   int64  `json:"calls"`
-	SumNs   int64  `json:"sumNs"`
-	MinNs   int64  `json:"minNs"`
-	MaxNs   int64  `json:"maxNs"`
-	// Buckets count the calls by duration, bucket i those up to Bounds[i] ms, the last the others.
-	Buckets []uint64 `json:"buckets"`
-}
-
-func (m *callMetrics) lines(t *trial, nowNs int64) (out []Calls) {
+func (m *callMetrics) lines(t *trial, nowNs int64) (out []spans.Calls) {
 	for _, k := range m.keys() {
 		v := m.series[k]
-		out = append(out, Calls{
+		out = append(out, spans.Calls{
 			Trial: t.ID, Target: t.Target, FromNs: m.sinceNs, ToNs: nowNs, Service: k.service,
-			Name: k.name, Kind: word(kinds, int32(k.kind)),
-			Status: word(statuses, int32(k.status)), Calls: v.calls, SumNs: int64(v.sumNs),
+			Name: k.name, Kind: spans.Kind(int32(k.kind)),
+			Status: spans.Status(int32(k.status)), Calls: v.calls, SumNs: int64(v.sumNs),
 			MinNs: v.minNs, MaxNs: v.maxNs, Buckets: v.buckets,
 		})
 	}
 	return out
-}
-
-// Quantile of durations in ns, 0 to 1, by interpolation inside the bucket that holds it, as
-// Prometheus' histogram_quantile does; the outermost buckets end at the least and the greatest.
-func (c *Calls) Quantile(q float64) int64 {
-	rank := q * float64(c.Calls)
-	var below float64
-	for i, n := range c.Buckets {
-		if n == 0 || below+float64(n) < rank {
-			below += float64(n)
-			continue
-		}
-		lo, hi := c.MinNs, c.MaxNs
-		if i > 0 {
-			lo = max(lo, int64(Bounds[i-1]*1e6))
-		}
-		if i < len(Bounds) {
-			hi = min(hi, int64(Bounds[i]*1e6))
-		}
-		return lo + int64(float64(hi-lo)*(rank-below)/float64(n))
-	}
-	return c.MaxNs
 }

@@ -1,4 +1,4 @@
-package spans
+package spanstore
 
 import (
 	"cmp"
@@ -7,14 +7,8 @@ import (
 	"slices"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
-)
 
-// Classes of kept traces, the weightiest first. A trace may be of several.
-const (
-	Asked   = "asked"   // a request of the load carried its id
-	Failed  = "error"   // a span in it says that it failed
-	Slow    = "slow"    // among the slowest of its window
-	Uniform = "uniform" // of a sample in which every trace had the same chance
+	"prony/internal/telemetry/spans"
 )
 
 // The sets of a window in which a trace may find a place. Asked ones have two, so that neither the
@@ -29,11 +23,12 @@ const (
 )
 
 // classOf has the class of each set.
-var classOf = [sets]string{Asked, Asked, Failed, Slow, Uniform}
+var classOf = [sets]string{spans.Asked, spans.Asked, spans.Failed, spans.Slow,
+	spans.Uniform}
 
 // candidate is a trace that is kept at present.
 type candidate struct {
-	trace Trace
+	trace spans.Trace
 	id    pcommon.TraceID
 	hash  uint64
 	asked bool
@@ -128,9 +123,9 @@ func newGroup(o Options) *group {
 // eligible says which places a trace may have at all.
 func (c *candidate) eligible(set int) bool {
 	switch classOf[set] {
-	case Asked:
+	case spans.Asked:
 		return c.asked
-	case Failed:
+	case spans.Failed:
 		return c.trace.Errors > 0
 	}
 	return true

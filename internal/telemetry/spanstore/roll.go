@@ -1,4 +1,4 @@
-package spans
+package spanstore
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"prony/internal/telemetry"
+	"prony/internal/telemetry/spans"
 )
 
 // Under is a trial under way as every store knows it; what a store has beside it lies around it.
@@ -53,10 +54,10 @@ func (r Roll[T]) Mark(m telemetry.Mark) error {
 }
 
 // Origin is the service that a resource describes, and its trial: the one that its attribute
-// TrialAttribute names, else the one that began last.
+// spans.TrialAttribute names, else the one that began last.
 func (r Roll[T]) Origin(resource pcommon.Map) (service string, t T) {
 	service = ServiceOf(resource)
-	if v, ok := resource.Get(TrialAttribute); ok {
+	if v, ok := resource.Get(spans.TrialAttribute); ok {
 		return service, r.Find(v.AsString())
 	}
 	if len(r) == 0 {

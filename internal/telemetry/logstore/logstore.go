@@ -1,0 +1,364 @@
+// Package logstore keeps what services wrote about a trial as log records: it counts all by service
+// and severity, and keeps warnings and worse, those that belong to kept traces, and a uniform
+// sample of the rest, all within bounds.
+//
+//	plog.Logs ─► counts by window, service, severity
+//	         └─► places of its window, or held until its trace is known to be kept ─► logs.ndjson
+//
+// What is not kept is counted.
+//
+// Non-goals: receiving, reading again, which is logs, and understanding what a line says.
+package logstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"prony/internal/clock"
+	"prony/internal/result"
+	"prony/internal/telemetry"
+	"prony/internal/telemetry/logs"
+	"prony/internal/telemetry/spanstore"
+)
+
+// Options bound a store. What is zero has the default.
+type Options struct {
+	Warnings  int   // kept in each window of severity WARN and above, the severest first: 1,000
+	Uniform   int   // kept in each window of the others: 200
+	HeldBytes int64 // of records with a trace id, until it is known which traces are kept: 32 MB
+	KeptBytes int64 // of the others that are kept, until their trial ends: 32 MB
+	// Wanted says whether a trace may still be kept (spanstore.Store.Wanted). When held records are
+	// too many, those whose trace is not wanted go first. Nil: all may.
+	Wanted func(pcommon.TraceID) bool
+}
+
+func (o Options) withDefaults() Options {
+	o.Warnings = cmp.Or(o.Warnings, 1000)
+	o.Uniform = cmp.Or(o.Uniform, 200)
+	o.HeldBytes = cmp.Or(o.HeldBytes, 32<<20)
+	o.KeptBytes = cmp.Or(o.KeptBytes, 32<<20)
+	return o
+}
+
+// Counts is what became of log records. Once a trial has ended, Received = Kept + Dropped.
+type Counts struct {
+	Received int64            `json:"received"`
+	Kept     int64            `json:"kept"`
+	Dropped  int64            `json:"dropped"`
+	Classes  map[string]int64 `json:"classes"` // kept, by class; one may be of several
+	Evicted  int64            `json:"evicted"` // kept or held at first, then not, for want of bytes
+	Stray    int64            `json:"stray"`   // of no trial under way
+	// BySeverity counts what was received by service and severity; beyond 64 services: "other".
+	BySeverity map[string]map[string]int64 `json:"bySeverity"`
+}
+
+// Ended is what a store says of a trial that has ended.
+type Ended struct {
+	Loads  map[string]result.Told // by window; without spans
+	Counts Counts
+}
+
+// Store takes records in and writes those that it keeps. Its methods may be called from any
+// goroutine.
+type Store struct {
+	o    Options
+	file *os.File
+
+	writing   sync.Mutex // to the file; never taken while mu is held
+	mu        sync.Mutex // for all below
+	trials    spanstore.Roll[*trial]
+	total     Counts
+	keptBytes int64
+	heldBytes int64
+}
+
+type trial struct {
+	spanstore.Under
+	groups map[string]*group
+	held   []*entry // with trace ids, in the order of their arrival
+	counts Counts
+}
+
+// Open makes the folder if it is not there and appends to the file in it. A line that a crash tore
+// is closed, so that the next one is whole.
+func Open(dir string, o Options) (*Store, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("open logs: %w", err)
+	}
+	f, err := spanstore.OpenLines(filepath.Join(dir, telemetry.LogsFile))
+	if err != nil {
+		return nil, fmt.Errorf("open logs: %w", err)
+	}
+	return &Store{o: o.withDefaults(), file: f}, nil
+}
+
+// Begin tells that a trial begins: records belong to the latest that did, unless their resource has
+// the attribute spans.TrialAttribute.
+func (s *Store) Begin(t telemetry.Trial) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.trials.Begin(&trial{Under: spanstore.Under{Trial: t}, groups: map[string]*group{}})
+}
+
+// Mark opens or closes a window of a trial.
+func (s *Store) Mark(m telemetry.Mark) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.trials.Mark(m)
+}
+
+// ConsumeLogs takes records in. It copies what it keeps.
+func (s *Store) ConsumeLogs(_ context.Context, ld plog.Logs) error {
+	wall := clock.Wall().UnixNano()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range ld.ResourceLogs().All() {
+		service, t := s.trials.Origin(r.Resource().Attributes())
+		for _, scope := range r.ScopeLogs().All() {
+			for _, record := range scope.LogRecords().All() {
+				s.consume(t, arrival{record, service, scope.Scope().Name(), wall})
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Store) consume(t *trial, a arrival) {
+	if t == nil {
+		s.total.Received++
+		s.total.Dropped++
+		s.total.Stray++
+		return
+	}
+	ns, level := a.time(), levelOf(a.record)
+	t.counts.Received++
+	t.counts.count(a.service, logs.Severities[level])
+	t.Windows.Add(ns, a.wallNs, result.Told{Logs: 1})
+	e := &entry{ns: ns, level: level, hash: a.hash(), trace: a.record.TraceID()}
+	g := t.groups[t.Windows.At(ns)]
+	if g == nil {
+		g = newGroup(s.o)
+		t.groups[t.Windows.At(ns)] = g
+	}
+	if e.trace.IsEmpty() && !g.wants(e) {
+		t.counts.Dropped++
+		return
+	}
+	e.record, e.bytes = a.copy(t, level)
+	if !e.trace.IsEmpty() {
+		e.in |= isTraced
+		t.held = append(t.held, e)
+		s.heldBytes += e.bytes
+	}
+	if g.wants(e) {
+		s.keptBytes += e.bytes
+		if out := g.take(e); out != nil {
+			s.drop(t, out)
+		}
+	}
+	for s.keptBytes > s.o.KeptBytes && s.evict() {
+	}
+	if s.heldBytes > s.o.HeldBytes {
+		s.relieve()
+	}
+}
+
+// drop is told that an entry lost its place in a group.
+func (s *Store) drop(t *trial, e *entry) {
+	s.keptBytes -= e.bytes
+	if e.in == 0 {
+		t.counts.Dropped++
+	}
+}
+
+// evict takes the least valuable entry out: of the sample first, then of the warnings, from where
+// there are most of them. It says whether there was one.
+func (s *Store) evict() bool {
+	for set := sets - 1; set >= 0; set-- {
+		var from *trial
+		var most *group
+		for _, t := range s.trials {
+			for _, name := range sortedKeys(t.groups) {
+				g, n := t.groups[name], len(t.groups[name].places[set].items)
+				if n > 0 && (most == nil || n > len(most.places[set].items)) {
+					from, most = t, g
+				}
+			}
+		}
+		if most == nil {
+			continue
+		}
+		p := &most.places[set]
+		e := p.pop()
+		p.limit = len(p.items) // there is no room for another
+		from.counts.Evicted++
+		s.drop(from, e)
+		return true
+	}
+	return false
+}
+
+// relieve lets go of held records: those of traces that nobody wants, and if that does not free a
+// quarter, the oldest ones as well.
+func (s *Store) relieve() {
+	enough := s.o.HeldBytes / 4 * 3
+	for _, t := range s.trials {
+		t.held = slices.DeleteFunc(t.held, func(e *entry) bool {
+			if s.o.Wanted == nil || s.o.Wanted(e.trace) {
+				return false
+			}
+			s.release(t, e)
+			return true
+		})
+	}
+	for _, t := range s.trials {
+		n := 0
+		for n < len(t.held) && s.heldBytes > enough {
+			s.release(t, t.held[n])
+			n++
+		}
+		t.held = slices.Delete(t.held, 0, n)
+	}
+}
+
+func (s *Store) release(t *trial, e *entry) {
+	s.heldBytes -= e.bytes
+	t.counts.Evicted++
+	if e.in &^= isTraced; e.in == 0 {
+		t.counts.Dropped++
+	}
+}
+
+// End ends a trial: what is kept is written and synced. kept says which traces are
+// (spanstore.Ended.IDs, so the spans end first). An error does not make the counts wrong.
+func (s *Store) End(id string, kept func(pcommon.TraceID) bool) (Ended, error) {
+	out, records, err := s.finish(id, kept)
+	if err != nil {
+		return Ended{}, err
+	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	return out, spanstore.AppendLines(s.file, records)
+}
+
+func (s *Store) finish(id string, kept func(pcommon.TraceID) bool) (Ended, []*logs.Record, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.trials.Find(id)
+	if t == nil {
+		return Ended{}, nil, fmt.Errorf("end trial %s: it is not under way", id)
+	}
+	s.trials = slices.DeleteFunc(s.trials, func(x *trial) bool { return x == t })
+	loads := t.Windows.End(clock.Wall().UnixNano())
+	var entries []*entry
+	for _, e := range t.held {
+		s.heldBytes -= e.bytes
+		if kept == nil || !kept(e.trace) {
+			if e.in &^= isTraced; e.in == 0 {
+				t.counts.Dropped++
+			}
+			continue
+		}
+		entries = append(entries, e)
+	}
+	for _, g := range t.groups {
+		for _, e := range g.entries() {
+			s.keptBytes -= e.bytes
+			if e.in&isTraced == 0 { // those are there already
+				entries = append(entries, e)
+			}
+		}
+	}
+	slices.SortFunc(entries, byTime)
+	t.counts.Classes = map[string]int64{}
+	records := make([]*logs.Record, len(entries))
+	for i, e := range entries {
+		records[i] = &e.record
+		e.record.Window = t.Windows.At(e.ns) // marks may have come since
+		e.record.Classes = e.classes()
+		for _, class := range e.record.Classes {
+			t.counts.Classes[class]++
+		}
+	}
+	t.counts.Kept = int64(len(entries))
+	s.total.add(t.counts)
+	return Ended{loads, t.counts}, records, nil
+}
+
+// Counts of all trials so far. Kept and Classes are of those that have ended.
+func (s *Store) Counts() Counts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out Counts
+	out.add(s.total)
+	for _, t := range s.trials {
+		out.add(t.counts)
+	}
+	return out
+}
+
+// Close ends the trials that are under way, without knowing which traces are kept, and closes the
+// file.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	under := slices.Clone(s.trials)
+	s.mu.Unlock()
+	var errs []error
+	for _, t := range under {
+		_, err := s.End(t.ID, s.o.Wanted)
+		errs = append(errs, err)
+	}
+	return errors.Join(append(errs, s.file.Close())...)
+}
+
+// maxServices that are counted by their names.
+const maxServices = 64
+
+func (c *Counts) count(service, severity string) {
+	if c.BySeverity == nil {
+		c.BySeverity = map[string]map[string]int64{}
+	}
+	by := c.BySeverity[service]
+	if by == nil {
+		if len(c.BySeverity) >= maxServices {
+			service = "other"
+		}
+		if by = c.BySeverity[service]; by == nil {
+			by = map[string]int64{}
+			c.BySeverity[service] = by
+		}
+	}
+	by[severity]++
+}
+
+func (c *Counts) add(d Counts) {
+	c.Received += d.Received
+	c.Kept += d.Kept
+	c.Dropped += d.Dropped
+	c.Evicted += d.Evicted
+	c.Stray += d.Stray
+	for class, n := range d.Classes {
+		if c.Classes == nil {
+			c.Classes = map[string]int64{}
+		}
+		c.Classes[class] += n
+	}
+	for service, by := range d.BySeverity {
+		for severity, n := range by {
+			c.count(service, severity)
+			if c.BySeverity[service] == nil {
+				service = "other"
+			}
+			c.BySeverity[service][severity] += n - 1
+		}
+	}
+}
