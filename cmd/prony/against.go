@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"prony/internal/cli"
 	"prony/internal/service"
 )
 
@@ -24,8 +25,8 @@ func (a *app) rivals(f *runFlags) ([]*service.Service, error) {
 		name, dir = rivalName, f.against
 	}
 	if !rivalNames.MatchString(name) {
-		return nil, usageError{fmt.Errorf("--against %s: %q is no name; use letters, digits, dots "+
-			"and dashes before the =", f.against, name)}
+		return nil, cli.Usagef("--against %s: %q is no name; use letters, digits, dots "+
+			"and dashes before the =", f.against, name)
 	}
 	services, err := a.catalog(dir)
 	if err != nil {

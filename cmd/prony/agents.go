@@ -10,12 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"prony/internal/agent"
+	"prony/internal/cli"
 )
 
 func (a *app) agentsCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "agents", Short: "List what may ride along with services",
-		Args: arguments(0, 0),
+		Args: cli.Arguments(0, 0),
 		Long: `Agents lists what agents.yaml declares: each agent at each of its levels, the
 runtimes that can have it, its version, and whether it was fetched or what it lacks here. A suite
 names one as a variant (agent: NAME/LEVEL); a run fetches what it needs by itself.`,
@@ -114,7 +115,7 @@ func (a *app) fetchAgents(ctx context.Context, names []string) error {
 	for _, name := range names {
 		x, err := catalog.Pick(name)
 		if err != nil {
-			return usageError{err}
+			return cli.Usage(err)
 		}
 		chosen = append(chosen, x)
 	}

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"prony/internal/cli"
 )
 
 // agentsApp is the program in a folder with these agents.
@@ -75,8 +77,8 @@ func TestAgentsAreFetched(t *testing.T) {
 	}
 	const unknown = `find agent "owm": there is none; did you mean "own"?`
 	err := a.fetchAgents(t.Context(), []string{"owm"})
-	if err == nil || err.Error() != unknown || code(err) != exitUsage {
-		t.Errorf("got %v, code %d, want %s as usage", err, code(err), unknown)
+	if err == nil || err.Error() != unknown || cli.Code(err) != cli.Misused {
+		t.Errorf("got %v, code %d, want %s as usage", err, cli.Code(err), unknown)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"prony/internal/audit"
+	"prony/internal/cli"
 )
 
 // auditCmd checks published results for numbers that cannot be true together.
@@ -18,7 +19,7 @@ func (a *app) auditCmd() *cobra.Command {
 	asJSON := false
 	c := &cobra.Command{
 		Use: "audit FILE...", Short: "Check published results for numbers that cannot be true",
-		Args: arguments(1, 1<<10),
+		Args: cli.Arguments(1, 1<<10),
 		Long: `Audit reads results that somebody has published and looks for numbers that cannot be
 true together, or do not say what they seem to: requests that are not rate × time, more requests
 under way than connections, percentiles that fall, a run that was not as long as its command says,
@@ -56,7 +57,7 @@ It exits with 4 when there is a contradiction, with 1 when a file could not be r
 		RunE: func(c *cobra.Command, args []string) error {
 			cols, err := audit.ParseColumns(columns)
 			if err != nil {
-				return usageError{err}
+				return cli.Usage(err)
 			}
 			return a.audit(args, cols, asJSON)
 		},
@@ -97,7 +98,7 @@ func (a *app) audit(files []string, cols *audit.Columns, asJSON bool) error {
 		documents = append(documents, d)
 	}
 	if err := cols.Unknown(); err != nil {
-		return usageError{errors.Join(append(errs, err)...)}
+		return cli.Usage(errors.Join(append(errs, err)...))
 	}
 	for _, d := range documents {
 		r := audit.Audit(d)
@@ -111,7 +112,7 @@ func (a *app) audit(files []string, cols *audit.Columns, asJSON bool) error {
 		return errors.Join(errs...)
 	}
 	if contradictions > 0 {
-		return &exitCode{exitInvalid, "the results contradict themselves"}
+		return cli.End(cli.Invalid, "the results contradict themselves")
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"prony/internal/audit"
+	"prony/internal/cli"
 	"prony/internal/tidy"
 )
 
@@ -34,30 +35,30 @@ func TestAuditExitsAsItFinds(t *testing.T) {
 		}
 	}
 	contradicts, doubtful := published("docker-microservices.md"), published("easeagent-k6.md")
-	check(exitInvalid, []string{"CONTRADICTION: asked requests", "999,979",
+	check(cli.Invalid, []string{"CONTRADICTION: asked requests", "999,979",
 		"docker-microservices.md:20",
 		"5 contradictions", "Not checked, for want of numbers"}, contradicts)
-	check(exitFine, []string{"iterations of 1.43s and then 1.6s alone", "0 contradictions"},
+	check(cli.Fine, []string{"iterations of 1.43s and then 1.6s alone", "0 contradictions"},
 		doubtful)
-	check(exitInvalid, []string{"5 contradictions", "0 contradictions"}, doubtful, contradicts)
+	check(cli.Invalid, []string{"5 contradictions", "0 contradictions"}, doubtful, contradicts)
 	// A file that cannot be read keeps none of the others from being told.
-	check(exitError, []string{"5 contradictions", "is empty"}, empty, contradicts)
-	check(exitError, []string{"holds no results", "--column NAME=MEANING"}, words)
-	check(exitError, []string{"no such file"}, "absent.md")
-	check(exitUsage, []string{"want NAME=MEANING"}, "--column", "Speed", contradicts)
-	check(exitUsage, []string{`there is no column "Speed"; there are `, "Requests/s"}, "--column",
+	check(cli.Failed, []string{"5 contradictions", "is empty"}, empty, contradicts)
+	check(cli.Failed, []string{"holds no results", "--column NAME=MEANING"}, words)
+	check(cli.Failed, []string{"no such file"}, "absent.md")
+	check(cli.Misused, []string{"want NAME=MEANING"}, "--column", "Speed", contradicts)
+	check(cli.Misused, []string{`there is no column "Speed"; there are `, "Requests/s"}, "--column",
 		"Speed=rate", contradicts)
-	check(exitUsage, []string{`no column "Speed"`, "no such file"}, "--column", "Speed=rate",
+	check(cli.Misused, []string{`no column "Speed"`, "no such file"}, "--column", "Speed=rate",
 		"absent.csv")
-	check(exitInvalid, []string{"could not read 3 lines:", `Requests/s "TOO SLOW"`}, contradicts)
-	check(exitUsage, []string{"want prony audit FILE"})
-	check(exitFine, []string{"p99.9", "exits with 4", "trials.ndjson"}, "--help")
+	check(cli.Invalid, []string{"could not read 3 lines:", `Requests/s "TOO SLOW"`}, contradicts)
+	check(cli.Misused, []string{"want prony audit FILE"})
+	check(cli.Fine, []string{"p99.9", "exits with 4", "trials.ndjson"}, "--help")
 }
 
 func TestAuditPrintsJSON(t *testing.T) {
 	out, errs, exit := say(t, mock{}, "audit", "--json", published("java-http.json"))
 	var got audited
-	if err := json.Unmarshal([]byte(out), &got); err != nil || exit != exitInvalid {
+	if err := json.Unmarshal([]byte(out), &got); err != nil || exit != cli.Invalid {
 		t.Fatalf("exit %d, %v\n%s%s", exit, err, out, errs)
 	}
 	if got.Version != auditVersion || len(got.Files) != 1 {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"prony/internal/cli"
 	"prony/internal/tidy"
 )
 
@@ -70,10 +71,10 @@ func drawnKey(how string) string {
 func TestVerifyFindsWhatIsBroken(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	var stdout, stderr bytes.Buffer
-	exit := code(run(context.Background(), machine{},
+	exit := cli.Code(run(context.Background(), machine{},
 		[]string{"verify", "--root", brokenCatalog(t)}, &stdout, &stderr))
-	if exit != exitInvalid {
-		t.Errorf("exit %d, want %d\n%s", exit, exitInvalid, &stderr)
+	if exit != cli.Invalid {
+		t.Errorf("exit %d, want %d\n%s", exit, cli.Invalid, &stderr)
 	}
 	found, verified := map[string][]string{}, map[string]bool{}
 	var failures []string

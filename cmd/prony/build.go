@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony/internal/cli"
 	"prony/internal/host"
 	"prony/internal/service"
 )
@@ -33,7 +34,7 @@ notes how large it is: tables that ask for the column "image" have it then.`,
 		Example: "  prony build\n  prony build java-netty rust-axum\n  prony build --jobs 1",
 		RunE: func(c *cobra.Command, args []string) error {
 			if jobs < 0 {
-				return usageError{fmt.Errorf("--jobs %d: want 1 or more", jobs)}
+				return cli.Usagef("--jobs %d: want 1 or more", jobs)
 			}
 			return a.build(c.Context(), args, jobs, images)
 		},

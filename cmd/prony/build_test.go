@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"prony/internal/cli"
 	"prony/internal/service"
 )
 
@@ -82,7 +83,7 @@ func TestKeptAside(t *testing.T) {
 	const name = "go-fiber/otel"
 	out, _, exit := say(t, mock{}, "run", "--root", checkout(t), "--targets",
 		"go-fiber,go-nethttp", "--blocks", "1")
-	if exit != exitFine || !strings.Contains(out, "kept aside: it is instrumented") ||
+	if exit != cli.Fine || !strings.Contains(out, "kept aside: it is instrumented") ||
 		!strings.Contains(out, "(--targets "+name+" measures it)") {
 		t.Errorf("exit %d\n%s", exit, out)
 	}
@@ -90,7 +91,7 @@ func TestKeptAside(t *testing.T) {
 		t.Errorf("%s has %d rows:\n%s", name, n, out)
 	}
 	out, _, exit = say(t, mock{}, "run", "--root", checkout(t), "--targets", name, "--blocks", "1")
-	if exit != exitFine || strings.Contains(out, "kept aside") {
+	if exit != cli.Fine || strings.Contains(out, "kept aside") {
 		t.Errorf("named, exit %d\n%s", exit, out)
 	}
 }
@@ -120,9 +121,9 @@ func TestNamedBuilds(t *testing.T) {
 		t.Fatal(err)
 	}
 	var stdout, stderr bytes.Buffer
-	exit := code(run(t.Context(), whole{}, []string{"build", "--root", root, "java-helidon"},
+	exit := cli.Code(run(t.Context(), whole{}, []string{"build", "--root", root, "java-helidon"},
 		&stdout, &stderr))
-	if exit != exitFine {
+	if exit != cli.Fine {
 		t.Fatalf("exit %d\n%s", exit, &stderr)
 	}
 	tools := service.FindTools(t.Context())

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"prony/internal/capacity"
+	"prony/internal/cli"
 	"prony/internal/load"
 	"prony/internal/pace"
 	"prony/internal/result"
@@ -55,13 +56,13 @@ func (a *app) capacityCmd() *cobra.Command {
 	f := &capacityFlags{}
 	c := &cobra.Command{
 		Use: "capacity URL", Short: "Find the highest rate that keeps the objectives",
-		Args: arguments(1, 1), Long: capacityAbout, Example: capacityExamples,
+		Args: cli.Arguments(1, 1), Long: capacityAbout, Example: capacityExamples,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.capacity(c.Context(), args[0], f)
 		},
 	}
 	fs := c.Flags()
-	f.load.add(fs)
+	f.load.add(c)
 	// The window is that of a step here, and has a flag with another default.
 	if err := fs.MarkHidden("duration"); err != nil {
 		panic("capacity: loadFlags no longer declares --duration: " + err.Error())
@@ -139,11 +140,11 @@ type capacityReport struct {
 func (a *app) capacity(ctx context.Context, target string, f *capacityFlags) error {
 	p, err := f.check()
 	if err != nil {
-		return usageError{err}
+		return cli.Usage(err)
 	}
 	o, err := f.load.plan(ctx, target)
 	if err != nil {
-		return usageError{err}
+		return cli.Usage(err)
 	}
 	_, _ = load.RaiseFiles() // as load does
 	if f.slo != "" && o.by.Stack == nil {
@@ -159,7 +160,7 @@ func (a *app) capacity(ctx context.Context, target string, f *capacityFlags) err
 		err = e
 	}
 	if err == nil && r.Capacity != nil && !r.Capacity.Found {
-		return &exitCode{exitInvalid, "no capacity was found"}
+		return cli.End(cli.Invalid, "no capacity was found")
 	}
 	return err
 }

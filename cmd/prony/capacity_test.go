@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"prony/internal/cli"
 	"prony/internal/truth"
 )
 
@@ -28,7 +29,7 @@ func TestCapacityUsage(t *testing.T) {
 	check := func(want string, args ...string) {
 		t.Helper()
 		_, _, err := capacityOf(t, append([]string{"http://127.0.0.1:1/"}, args...)...)
-		if code(err) != exitUsage || !strings.Contains(err.Error(), want) {
+		if cli.Code(err) != cli.Misused || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", args, err, want)
 		}
 	}
@@ -45,7 +46,7 @@ func TestCapacityUsage(t *testing.T) {
 	check("--stress: \"5..1\": the numbers must rise", "--stress", "5..1")
 	check("got 2 arguments", "http://127.0.0.1:1/", "--slo", "p99<5ms")
 	_, _, err := capacityOf(t, "nothing", "--slo", "p99<5ms")
-	if code(err) != exitUsage || !strings.Contains(err.Error(), "want a URL") {
+	if cli.Code(err) != cli.Misused || !strings.Contains(err.Error(), "want a URL") {
 		t.Errorf("%v", err)
 	}
 }
@@ -84,7 +85,7 @@ func TestCapacityNotFound(t *testing.T) {
 	defer s.Close()
 	stdout, stderr, err := capacityOf(t, "http://"+s.Addr.String()+"/", "--slo", "p99<50ms",
 		"--window", "50ms", "--lead", "10ms", "--budget", "1ms")
-	if code(err) != exitInvalid {
+	if cli.Code(err) != cli.Invalid {
 		t.Fatalf("%v\n%s", err, stderr)
 	}
 	has(t, "stdout", stdout, "capacity    not found: the budget ended", "ceiling ", "p99<50ms",
@@ -98,7 +99,7 @@ func TestCapacityNobodyListens(t *testing.T) {
 	}
 	l.Close()
 	stdout, _, err := capacityOf(t, "http://"+l.Addr().String()+"/", "--slo", "p99<50ms")
-	if code(err) != exitError {
+	if cli.Code(err) != cli.Failed {
 		t.Errorf("%v", err)
 	}
 	has(t, "stdout", stdout, "not found: offer step 1 (warm-up)", "reproduce")

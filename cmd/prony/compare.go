@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony/internal/cli"
 	"prony/internal/comparison"
 	"prony/internal/report"
 	"prony/internal/result"
@@ -42,14 +43,14 @@ func (f *compareFlags) add(c *cobra.Command) {
 		"metrics, such as throughput, p99 or half/p99 (that of one load); all shows all")
 	fs.StringVar(&f.control, "control", "", "row of both runs, of the same artifact, to divide by")
 	fs.BoolVar(&f.unlike, "unlike", false, "compare even what was not measured in the same way")
-	addOutput(fs, &f.format, &f.out, "text, markdown, csv, json or html")
+	cli.Output(c, &f.format, &f.out, "text", "markdown", "csv", "json", "html")
 }
 
 func (a *app) compareCmd() *cobra.Command {
 	f := &compareFlags{}
 	c := &cobra.Command{
 		Use: "compare A [B]", Short: "Compare two runs, or two targets, metric by metric",
-		Args: arguments(1, 2),
+		Args: cli.Arguments(1, 2),
 		Long: `Compare says of each metric how B differs from A, with an interval, and whether it is
 faster, slower or cannot be told apart; and where not, how small a difference so many blocks see.
 
@@ -78,16 +79,14 @@ faster, slower or cannot be told apart; and where not, how small a difference so
 // page refuses to print a page on a terminal.
 func (f *compareFlags) page() error {
 	if f.format == "html" && f.out == "" {
-		return usageError{errors.New("a page goes into a file: name it with -o page.html")}
+		return cli.Usagef("a page goes into a file: name it with -o page.html")
 	}
 	return nil
 }
 
 func printComparison(w io.Writer, c comparison.Comparison, format string) error {
 	switch format {
-	case "", "text":
-		return comparison.Text(w, c)
-	case "markdown", "md":
+	case "markdown":
 		return comparison.Markdown(w, c)
 	case "csv":
 		return comparison.CSV(w, c)
@@ -96,8 +95,7 @@ func printComparison(w io.Writer, c comparison.Comparison, format string) error 
 	case "html":
 		return report.Compare(w, c, report.HTMLOptions{})
 	}
-	return usageError{fmt.Errorf("there is no format %q; there are text, markdown, csv, json and "+
-		"html", format)}
+	return comparison.Text(w, c)
 }
 
 // write prints into a file, or to standard output where none is named.
@@ -131,11 +129,11 @@ func compareSides(from, to comparison.Side, f compareFlags, metrics []string) (
 	})
 	var none *comparison.NoTargetError
 	if errors.As(err, &none) {
-		return c, usageError{err}
+		return c, cli.Usage(err)
 	}
 	if err == nil && len(metrics) > 0 && empty(c) {
-		err = usageError{fmt.Errorf("no row has a metric %s; see --metric all",
-			strings.Join(metrics, " or "))}
+		err = cli.Usagef("no row has a metric %s; see --metric all",
+			strings.Join(metrics, " or "))
 	}
 	return c, err
 }
@@ -152,8 +150,8 @@ func empty(c comparison.Comparison) bool {
 // sides reads what one or two arguments name.
 func (a *app) sides(args, targets []string) (from, to comparison.Side, err error) {
 	if len(targets) > 0 && (len(args) != 1 || len(targets) != 2) {
-		return from, to, usageError{errors.New("--targets names two rows, A,B, of one run; of " +
-			"two runs name them as RUN:TARGET")}
+		return from, to, cli.Usagef("--targets names two rows, A,B, of one run; of " +
+			"two runs name them as RUN:TARGET")
 	}
 	if from, err = a.side(args[0]); err != nil {
 		return from, to, err
@@ -163,8 +161,8 @@ func (a *app) sides(args, targets []string) (from, to comparison.Side, err error
 		if len(targets) == 2 {
 			from.Target, to.Target = targets[0], targets[1]
 		} else if from.Target != "" {
-			err = usageError{fmt.Errorf("compare %s with what? name a second one, or the run alone",
-				args[0])}
+			err = cli.Usagef("compare %s with what? name a second one, or the run alone",
+				args[0])
 		}
 		return from, to, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"prony/internal/cli"
 	"prony/internal/result"
 	"prony/internal/tidy"
 )
@@ -20,7 +21,7 @@ func measured(t *testing.T, root, name string, args ...string) string {
 	dir := filepath.Join(root, name)
 	_, stderr, exit := say(t, mock{}, append([]string{"run", "--root", root, "--out", dir,
 		"--targets", "go-nethttp,rust-axum", "--blocks", "4"}, args...)...)
-	if exit != exitFine {
+	if exit != cli.Fine {
 		t.Fatal(stderr)
 	}
 	return dir
@@ -67,24 +68,24 @@ func TestCompare(t *testing.T) {
 				stderr)
 		}
 	}
-	check(exitFine, "rust-axum against go-nethttp", a, "--targets", "go-nethttp,rust-axum")
-	check(exitFine, "paired within blocks", a+":go-nethttp", a+":rust-axum")
-	check(exitFine, "Nothing pairs these runs", a, b)
-	check(exitFine, "rust-axum: run", a+":rust-axum", b)
-	check(exitFine, "divided by those of the control go-nethttp", a, b, "--control", "go-nethttp")
-	check(exitFine, "| peak throughput |", a, b, "--format", "markdown")
-	check(exitFine, `"paired": true`, a, "--format", "json")
-	check(exitFine, "\ncached read,half,open,p99,", a, b, "--format", "csv", "--metric", "p99")
-	check(exitUsage, "no such row; there are go-nethttp, rust-axum", a+":go", b)
-	check(exitUsage, "compare "+a+":go-nethttp with what?", a+":go-nethttp")
-	check(exitUsage, "--targets names two rows", a, b, "--targets", "go-nethttp")
-	check(exitUsage, "there is no format", a, "--format", "xml")
-	check(exitUsage, "no row has a metric p98; see --metric all", a, "--metric", "p98")
-	check(exitUsage, "got 0 arguments")
-	check(exitError, "it has no run.json", filepath.Join(root, "c"), b)
+	check(cli.Fine, "rust-axum against go-nethttp", a, "--targets", "go-nethttp,rust-axum")
+	check(cli.Fine, "paired within blocks", a+":go-nethttp", a+":rust-axum")
+	check(cli.Fine, "Nothing pairs these runs", a, b)
+	check(cli.Fine, "rust-axum: run", a+":rust-axum", b)
+	check(cli.Fine, "divided by those of the control go-nethttp", a, b, "--control", "go-nethttp")
+	check(cli.Fine, "| peak throughput |", a, b, "--format", "markdown")
+	check(cli.Fine, `"paired": true`, a, "--format", "json")
+	check(cli.Fine, "\ncached read,half,open,p99,", a, b, "--format", "csv", "--metric", "p99")
+	check(cli.Misused, "no such row; there are go-nethttp, rust-axum", a+":go", b)
+	check(cli.Misused, "compare "+a+":go-nethttp with what?", a+":go-nethttp")
+	check(cli.Misused, "--targets names two rows", a, b, "--targets", "go-nethttp")
+	check(cli.Misused, `--format "xml": there are text, `, a, "--format", "xml")
+	check(cli.Misused, "no row has a metric p98; see --metric all", a, "--metric", "p98")
+	check(cli.Misused, "got 0 arguments")
+	check(cli.Failed, "it has no run.json", filepath.Join(root, "c"), b)
 	edit(t, b, func(r *result.Record) { r.Loads[0].Connections = 7 })
-	check(exitError, "peak connections: 64 against 7\nto compare them all the same", a, b)
-	check(exitFine, "!! UNLIKE METHODS", a, b, "--unlike")
+	check(cli.Failed, "peak connections: 64 against 7\nto compare them all the same", a, b)
+	check(cli.Fine, "!! UNLIKE METHODS", a, b, "--unlike")
 }
 
 // The page is a file; what it holds is tested where it is made.
@@ -92,14 +93,14 @@ func TestComparePage(t *testing.T) {
 	root := checkout(t)
 	dir, page := measured(t, root, "a"), filepath.Join(root, "page.html")
 	_, stderr, exit := say(t, mock{}, "compare", dir, "--format", "html", "-o", page)
-	if exit != exitFine {
+	if exit != cli.Fine {
 		t.Fatal(stderr)
 	}
 	b, err := os.ReadFile(page)
 	if err != nil || !strings.HasPrefix(strings.ToLower(string(b)), "<!doctype html>") {
 		t.Errorf("the page begins with %.40q, error %v", b, err)
 	}
-	if _, _, exit := say(t, mock{}, "compare", dir, "--format", "html"); exit != exitUsage {
+	if _, _, exit := say(t, mock{}, "compare", dir, "--format", "html"); exit != cli.Misused {
 		t.Errorf("a page on the terminal exits with %d", exit)
 	}
 }
@@ -116,33 +117,35 @@ func TestGate(t *testing.T) {
 		}
 	}
 	goBase, rust := a+":go-nethttp", a+":rust-axum"
-	check(exitFine, "PASS: peak throughput", goBase, rust)
-	check(exitGate, "FAIL: peak throughput", rust, goBase)
-	check(exitGate, "::error title=prony gate fail%3A go-nethttp peak throughput::", rust, goBase,
+	check(cli.Fine, "PASS: peak throughput", goBase, rust)
+	check(cli.GateFailed, "FAIL: peak throughput", rust, goBase)
+	check(cli.GateFailed, "::error title=prony gate fail%3A go-nethttp peak throughput::", rust,
+		goBase,
 		"--github")
-	check(exitGate, `"outcome": "fail"`, rust, goBase, "--format", "json")
-	check(exitGate, "❌", rust, goBase, "--format", "markdown")
-	check(exitUsage, "want 5% or p99=10%", a, b, "--max-regression", "five")
-	check(exitUsage, `--inconclusive is pass or fail, not "maybe"`, a, b, "--inconclusive", "maybe")
-	check(exitUsage, "there is no format", a, b, "--format", "xml")
-	check(exitUsage, "a page goes into a file", a, b, "--format", "html")
+	check(cli.GateFailed, `"outcome": "fail"`, rust, goBase, "--format", "json")
+	check(cli.GateFailed, "❌", rust, goBase, "--format", "markdown")
+	check(cli.Misused, "want 5% or p99=10%", a, b, "--max-regression", "five")
+	check(cli.Misused, `--inconclusive "maybe": there are pass, fail`, a, b,
+		"--inconclusive", "maybe")
+	check(cli.Misused, `--format "xml": there are text, `, a, b, "--format", "xml")
+	check(cli.Misused, "a page goes into a file", a, b, "--format", "html")
 	summary := filepath.Join(root, "summary.md")
-	check(exitGate, "FAIL: peak", rust, goBase, "--format", "markdown", "-o", summary)
+	check(cli.GateFailed, "FAIL: peak", rust, goBase, "--format", "markdown", "-o", summary)
 	if md, err := os.ReadFile(summary); err != nil || !strings.HasPrefix(string(md), "❌") {
 		t.Errorf("the summary is %s, error %v", md, err)
 	}
 	edit(t, b, throughputOf("go-nethttp", 0.95))
 	close := []string{goBase, b + ":go-nethttp", "--max-regression", "5%"}
-	check(exitInconclusive, "INCONCLUSIVE: peak throughput", close...)
-	check(exitFine, "INCONCLUSIVE", append(close, "--inconclusive", "pass")...)
-	check(exitGate, "INCONCLUSIVE", append(close, "--inconclusive", "fail")...)
+	check(cli.Inconclusive, "INCONCLUSIVE: peak throughput", close...)
+	check(cli.Fine, "INCONCLUSIVE", append(close, "--inconclusive", "pass")...)
+	check(cli.GateFailed, "INCONCLUSIVE", append(close, "--inconclusive", "fail")...)
 	edit(t, b, func(r *result.Record) {
 		if r.Block == 2 {
 			r.Verdict.Grade = result.Invalid
 		}
 	})
-	check(exitInvalid, "UNFIT: 1 trial of a side was INVALID", close...)
-	check(exitInconclusive, "INCONCLUSIVE", append(close, "--allow-invalid", "1")...)
+	check(cli.Invalid, "UNFIT: 1 trial of a side was INVALID", close...)
+	check(cli.Inconclusive, "INCONCLUSIVE", append(close, "--allow-invalid", "1")...)
 }
 
 func TestTrend(t *testing.T) {
@@ -155,7 +158,7 @@ func TestTrend(t *testing.T) {
 				stderr)
 		}
 	}
-	check(exitError, "find runs: ", "--root", root)
+	check(cli.Failed, "find runs: ", "--root", root)
 	dir := filepath.Join(root, "results")
 	first := measured(t, root, filepath.Join("results", "run-0"))
 	_, records, _, err := result.Read(first)
@@ -181,22 +184,22 @@ func TestTrend(t *testing.T) {
 	if err := os.WriteFile(head, []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	check(exitFine, "slower: −10 %", "--root", root)
-	check(exitFine, "prony: left out: read run", dir)
-	check(exitGate, "9 runs", dir, "--fail-on-regression", "--metric", "throughput")
-	check(exitFine, "no change", dir, "--fail-on-regression", "--targets", "rust-axum")
-	check(exitFine, "| 1 change |", dir, "--format", "markdown")
-	check(exitFine, `"worse": true`, dir, "--format", "json")
-	check(exitFine, "scenario,target,method", dir, "--format", "csv")
-	check(exitUsage, "--alpha is a probability", dir, "--alpha", "2")
-	check(exitUsage, "there is no format", dir, "--format", "html")
-	check(exitError, "find runs", filepath.Join(root, "nowhere"))
+	check(cli.Fine, "slower: −10 %", "--root", root)
+	check(cli.Fine, "prony: left out: read run", dir)
+	check(cli.GateFailed, "9 runs", dir, "--fail-on-regression", "--metric", "throughput")
+	check(cli.Fine, "no change", dir, "--fail-on-regression", "--targets", "rust-axum")
+	check(cli.Fine, "| 1 change |", dir, "--format", "markdown")
+	check(cli.Fine, `"worse": true`, dir, "--format", "json")
+	check(cli.Fine, "scenario,target,method", dir, "--format", "csv")
+	check(cli.Misused, "--alpha is a probability", dir, "--alpha", "2")
+	check(cli.Misused, `--format "html": there are text, `, dir, "--format", "html")
+	check(cli.Failed, "find runs", filepath.Join(root, "nowhere"))
 }
 
 func TestHelpOfComparisonTeaches(t *testing.T) {
 	for _, verb := range []string{"compare", "gate", "trend"} {
 		stdout, _, exit := say(t, mock{}, verb, "--help")
-		if exit != exitFine || !strings.Contains(stdout, "Examples:\n  prony "+verb) {
+		if exit != cli.Fine || !strings.Contains(stdout, "Examples:\n  prony "+verb) {
 			t.Errorf("help of %s (exit %d) teaches little:\n%s", verb, exit, stdout)
 		}
 	}
@@ -256,12 +259,12 @@ func TestGateAgainstAnotherCheckout(t *testing.T) {
 	dir := filepath.Join(root, "run")
 	_, stderr, exit := say(t, mock{}, "run", "--root", root, "--against", base, "--out", dir,
 		"--targets", "go-nethttp", "--blocks", "3")
-	if exit != exitFine {
+	if exit != cli.Fine {
 		t.Fatal(stderr)
 	}
 	for _, args := range [][]string{{dir}, {dir + ":go-nethttp@base", dir + ":go-nethttp"}} {
 		stdout, stderr, exit := say(t, mock{}, append([]string{"gate"}, args...)...)
-		if exit != exitFine && exit != exitGate {
+		if exit != cli.Fine && exit != cli.GateFailed {
 			t.Errorf("%q exits with %d: %s", args, exit, stderr)
 		}
 		has(t, "the gate", stdout, "go-nethttp against go-nethttp@base", "peak throughput")

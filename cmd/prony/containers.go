@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"prony/internal/launch"
 	"prony/internal/launch/docker"
@@ -31,19 +30,6 @@ func (f *fleet) close() error {
 		errs = append(errs, end())
 	}
 	return errors.Join(errs...)
-}
-
-const launcherHelp = "how targets are started, instead of the suite's: %s; several are compared"
-
-// checkLaunchers wants launchers that there are.
-func checkLaunchers(names []string) error {
-	for _, name := range names {
-		if !slices.Contains(suite.Launchers, name) {
-			return usageError{fmt.Errorf("--launcher %s: there are %s", name,
-				strings.Join(suite.Launchers, ", "))}
-		}
-	}
-	return nil
 }
 
 // muster opens the launchers that a suite asks for. One that cannot be had here is left out of the

@@ -3,6 +3,8 @@ package main
 import (
 	"path/filepath"
 	"testing"
+
+	"prony/internal/cli"
 )
 
 // Containers are compared with processes of the same target; without an engine they are skipped
@@ -19,18 +21,18 @@ func TestRunInContainers(t *testing.T) {
 	has(t, "the table", out, "vs process")
 	has(t, "the note", out, "Ratios are target in a container over the same target as a plain")
 	out, stderr, exit := run(mock{dockerless: true}, "process,docker")
-	if exit != exitFine {
+	if exit != cli.Fine {
 		t.Errorf("without an engine exit %d: %s", exit, stderr)
 	}
 	has(t, "the table", out, "launcher docker")
 	has(t, "the table", out, "no engine answers")
 	_, stderr, exit = run(mock{dockerless: true}, "docker")
-	if exit != exitError {
+	if exit != cli.Failed {
 		t.Errorf("with nothing left exit %d", exit)
 	}
 	has(t, "the error", stderr, "none of its launchers works here; launcher docker: no engine")
 	_, stderr, exit = run(mock{}, "podman")
-	if exit != exitUsage {
+	if exit != cli.Misused {
 		t.Errorf("an unknown launcher exits %d", exit)
 	}
 	has(t, "the error", stderr, "there are process, docker, docker-host")
@@ -38,7 +40,7 @@ func TestRunInContainers(t *testing.T) {
 	out, stderr, _ = run(mock{lacks: "go-nethttp"}, "docker")
 	has(t, "the table", out+stderr, "go-nethttp in docker")
 	out, _, exit = run(mock{broken: "go-nethttp"}, "docker")
-	if exit != exitInvalid {
+	if exit != cli.Invalid {
 		t.Errorf("an image that cannot be built: exit %d", exit)
 	}
 	has(t, "the table", out, "build (build the image of")
@@ -47,24 +49,24 @@ func TestRunInContainers(t *testing.T) {
 func TestStack(t *testing.T) {
 	root := checkout(t)
 	out, _, exit := say(t, mock{}, "stack", "status", "--root", root)
-	if exit != exitFine {
+	if exit != cli.Fine {
 		t.Errorf("status exits %d", exit)
 	}
 	has(t, "the status", out, "alloy  running healthy  127.0.0.1:4318")
 	has(t, "the status", out, "mimir  running")
 	out, _, exit = say(t, mock{}, "stack", "up", "--root", root)
-	if exit != exitFine {
+	if exit != cli.Fine {
 		t.Errorf("up exits %d", exit)
 	}
 	has(t, "up", out, "Grafana is at http://127.0.0.1:3000")
 	_, stderr, exit := say(t, mock{dockerless: true}, "stack", "up", "--root", root)
-	if exit != exitError {
+	if exit != cli.Failed {
 		t.Errorf("without Docker up exits %d", exit)
 	}
 	has(t, "the error", stderr, "the stack needs Docker")
 	_, stderr, exit = say(t, mock{dockerless: true}, "run", "--root", root, "--telemetry=lgtm",
 		"--out", filepath.Join(t.TempDir(), "r"))
-	if exit != exitError {
+	if exit != cli.Failed {
 		t.Errorf("without a stack run exits %d", exit)
 	}
 	has(t, "the error", stderr, "start it with prony stack up")

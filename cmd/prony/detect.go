@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"prony/internal/cli"
 	"prony/internal/comparison"
 	"prony/internal/host"
 	"prony/internal/result"
@@ -37,7 +38,7 @@ func (a *app) detect(root string, p *suite.Plan, effect, from string) error {
 		err = errors.New("no number of blocks finds a difference of nothing")
 	}
 	if err != nil {
-		return usageError{fmt.Errorf("--detect %s: %w", effect, err)}
+		return cli.Usagef("--detect %s: %w", effect, err)
 	}
 	dir, study, err := floorRun(root, from)
 	if err != nil {

@@ -3,11 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
+	"prony/internal/cli"
 	"prony/internal/doctor"
 	"prony/internal/result"
 )
@@ -20,7 +20,8 @@ type doctorOptions struct {
 func (a *app) doctorCmd() *cobra.Command {
 	var o doctorOptions
 	c := &cobra.Command{
-		Use: "doctor", Short: "Grade this machine as a place to measure on", Args: arguments(0, 0),
+		Use: "doctor", Short: "Grade this machine as a place to measure on",
+		Args: cli.Arguments(0, 0),
 		Long: `Doctor looks at this machine for a second and grades it as a place to measure on:
 processors, clock, who else is busy, memory, network, permissions. For whatever may move numbers it
 says what it saw, what is wanted, why, and the command that mends it. It changes nothing.
@@ -45,14 +46,14 @@ Exit codes: 0 fit or doubtful, 4 unfit; with --strict also 4 when doubtful.`,
 
 func (a *app) doctor(ctx context.Context, o doctorOptions) error {
 	if o.cpus <= 0 {
-		return usageError{fmt.Errorf("--cpus %g: want more than 0, such as 1 or 0.5", o.cpus)}
+		return cli.Usagef("--cpus %g: want more than 0, such as 1 or 0.5", o.cpus)
 	}
 	g := a.world.examine(ctx, doctor.Options{CPUs: o.cpus})
 	if err := writeGrading(a.stdout, g, o); err != nil {
 		return err
 	}
 	if g.Grade == result.Unfit || o.strict && g.Grade != result.Fit {
-		return &exitCode{exitInvalid, "the host is " + g.Grade}
+		return cli.End(cli.Invalid, "%s", "the host is "+g.Grade)
 	}
 	return nil
 }

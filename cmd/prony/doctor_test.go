@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"prony/internal/cli"
 	"prony/internal/doctor"
 	"prony/internal/result"
 )
@@ -38,15 +39,15 @@ func TestDoctorExits(t *testing.T) {
 			has(t, "stdout", stdout, "This host is "+grade)
 		}
 	}
-	check(result.Fit, exitFine)
-	check(result.Doubtful, exitFine)
-	check(result.Unfit, exitInvalid)
-	check(result.Fit, exitFine, "--strict")
-	check(result.Doubtful, exitInvalid, "--strict")
-	check(result.Unfit, exitInvalid, "--strict")
-	check(result.Unfit, exitInvalid, "--json", "--all") // what it prints does not decide
+	check(result.Fit, cli.Fine)
+	check(result.Doubtful, cli.Fine)
+	check(result.Unfit, cli.Invalid)
+	check(result.Fit, cli.Fine, "--strict")
+	check(result.Doubtful, cli.Invalid, "--strict")
+	check(result.Unfit, cli.Invalid, "--strict")
+	check(result.Unfit, cli.Invalid, "--json", "--all") // what it prints does not decide
 	_, stderr, exit := say(t, mock{}, "doctor", "--cpus", "0")
-	if exit != exitUsage {
+	if exit != cli.Misused {
 		t.Errorf("exit %d, %q; want a usage error", exit, stderr)
 	}
 	has(t, "stderr", stderr, "--cpus 0: want more than 0")
@@ -111,7 +112,7 @@ func (a *asked) examine(_ context.Context, o doctor.Options) result.Grading {
 
 func TestDoctorHelpTeaches(t *testing.T) {
 	stdout, _, exit := say(t, mock{}, "doctor", "--help")
-	if exit != exitFine {
+	if exit != cli.Fine {
 		t.Errorf("exit %d", exit)
 	}
 	has(t, "help", stdout, "Examples:\n  prony doctor", "Exit codes: 0 fit or doubtful, 4 unfit")

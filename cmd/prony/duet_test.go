@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"prony/internal/cli"
 	"prony/internal/clock"
 	"prony/internal/host"
 	"prony/internal/launch"
@@ -102,12 +103,12 @@ func TestRunDuets(t *testing.T) {
 	exit := 0
 	synctest.Test(t, func(t *testing.T) {
 		var out, errs bytes.Buffer
-		exit = code(run(context.Background(), duetMock{}, []string{"run", "--root", root,
+		exit = cli.Code(run(context.Background(), duetMock{}, []string{"run", "--root", root,
 			"--duet=shared", "--targets", "go-nethttp,java-jdk/virtual", "--blocks", "3"},
 			&out, &errs))
 		stdout, stderr = out.String(), errs.String()
 	})
-	if exit != exitFine {
+	if exit != cli.Fine {
 		t.Fatalf("exit %d:\n%s", exit, stderr)
 	}
 	has(t, "progress", stderr, "6 trials in 3", "duets, two targets at a time: left on cores [",
@@ -146,8 +147,8 @@ func TestDuetMistakes(t *testing.T) {
 			t.Errorf("%q: exit %d, want %d; stderr %q, want %q", args, got, exit, stderr, words)
 		}
 	}
-	check(exitUsage, "name two targets with --targets", "--duet", "--targets", "rust-axum")
-	check(exitUsage, `"twice" is no way`, "--duet=twice")
+	check(cli.Misused, "name two targets with --targets", "--duet", "--targets", "rust-axum")
+	check(cli.Misused, `"twice" is no way`, "--duet=twice")
 	p := &suite.Plan{Suite: &suite.Suite{Duet: suite.Apart, Limits: suite.Limits{CPUs: 1}}}
 	if _, _, err := divide([]int{0, 1}, p); err == nil ||
 		!strings.Contains(err.Error(), "takes 4") {
@@ -167,7 +168,7 @@ func TestDuetMistakes(t *testing.T) {
 func TestDuetsInThePlan(t *testing.T) {
 	stdout, stderr, exit := say(t, mock{}, "plan", "--root", checkout(t), "--duet", "--targets",
 		"go-nethttp,rust-axum", "--blocks", "2")
-	if exit != exitFine {
+	if exit != cli.Fine {
 		t.Fatalf("exit %d: %s", exit, stderr)
 	}
 	has(t, "plan", stdout, "4 trials in 2 passes of duets", "go-nethttp, left", "rust-axum, right",

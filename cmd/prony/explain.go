@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony/internal/cli"
 	"prony/internal/gc"
 	"prony/internal/profile"
 	"prony/internal/result"
@@ -32,7 +33,7 @@ func (a *app) explainCmd() *cobra.Command {
 	f := explainFlags{}
 	c := &cobra.Command{
 		Use: "explain [RUN]", Short: "Tell where the time of a slow request went",
-		Args: arguments(0, 1),
+		Args: cli.Arguments(0, 1),
 		Long: `Explain takes a request that carried a trace id, the slowest of the run's observed
 trials unless flags say otherwise, and puts together what is known of it: when it was due, sent and
 answered as the load saw it; its trace, span by span, with the log lines beside; the pauses of the

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"prony/internal/cli"
 	"prony/internal/result"
 )
 
@@ -12,16 +13,16 @@ func TestExplain(t *testing.T) {
 	root := checkout(t)
 	dir := filepath.Join(root, "results", "run")
 	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--telemetry", "--targets",
-		"go-nethttp", "--blocks", "1", "--out", dir); exit != exitFine {
+		"go-nethttp", "--blocks", "1", "--out", dir); exit != cli.Fine {
 		t.Fatal(stderr)
 	}
 	_, stderr, exit := say(t, mock{}, "explain", "--root", root, dir, "--target", "nobody")
-	if exit == exitFine {
+	if exit == cli.Fine {
 		t.Error("a request of nobody is explained")
 	}
 	has(t, "the error", stderr, "no request of it carried a trace id", "--telemetry")
 	out, stderr, exit := say(t, mock{}, "explain", "--root", root, dir)
-	if exit != exitFine {
+	if exit != cli.Fine {
 		t.Fatal(stderr)
 	}
 	// Due 250 ms into the window, sent 1 ms later, answered after 9 ms.
@@ -37,7 +38,7 @@ func TestObservedTrialsAreBeside(t *testing.T) {
 	dir := filepath.Join(root, "results", "run")
 	out, stderr, exit := say(t, mock{}, "run", "--root", root, "--telemetry", "--targets",
 		"go-nethttp", "--blocks", "2", "--out", dir)
-	if exit != exitFine {
+	if exit != cli.Fine {
 		t.Fatal(stderr)
 	}
 	_, records, _, err := result.Read(dir)

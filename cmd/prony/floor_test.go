@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"prony/internal/cli"
 	"prony/internal/result"
 )
 
@@ -14,14 +15,14 @@ import (
 func TestNoiseFloor(t *testing.T) {
 	root := checkout(t)
 	_, stderr, exit := say(t, mock{}, "plan", "--root", root, "--detect", "3%")
-	if exit != exitError {
+	if exit != cli.Failed {
 		t.Errorf("exit %d without an A/A run", exit)
 	}
 	has(t, "stderr", stderr, "no A/A run of this machine", "prony run --aa")
 
 	stdout, stderr, exit := say(t, mock{}, "run", "--root", root, "--aa", "--targets",
 		"go-nethttp", "--blocks", "6")
-	if exit != exitFine {
+	if exit != cli.Fine {
 		t.Fatalf("exit %d: %s", exit, stderr)
 	}
 	has(t, "report", stdout, "go-nethttp (a)", "go-nethttp (b)", "Noise floor", "peak req/s",
@@ -29,7 +30,7 @@ func TestNoiseFloor(t *testing.T) {
 	has(t, "progress", stderr, "12 trials in 6 blocks")
 
 	stdout, stderr, exit = say(t, mock{}, "plan", "--root", root, "--detect", "3%")
-	if exit != exitFine {
+	if exit != cli.Fine {
 		t.Fatalf("exit %d: %s", exit, stderr)
 	}
 	has(t, "plan", stdout, "noise floor of", "go-nethttp", "peak throughput", "3.0 % OF TWO",
@@ -51,18 +52,18 @@ func TestNoiseFloor(t *testing.T) {
 
 	for _, bad := range []string{"3", "0", "-1%", "x", "100%"} {
 		_, _, exit := say(t, mock{}, "plan", "--root", root, "--detect", bad)
-		if exit != exitUsage {
-			t.Errorf("--detect %s: exit %d, want %d", bad, exit, exitUsage)
+		if exit != cli.Misused {
+			t.Errorf("--detect %s: exit %d, want %d", bad, exit, cli.Misused)
 		}
 	}
 	_, _, exit = say(t, mock{}, "run", "--root", root, "--targets", "go-nethttp", "--blocks", "2",
 		"--out", filepath.Join(root, "plain"))
-	if exit != exitFine {
+	if exit != cli.Fine {
 		t.Fatal("a plain run")
 	}
 	_, stderr, exit = say(t, mock{}, "plan", "--root", root, "--detect", "3%", "--from",
 		filepath.Join(root, "plain"))
-	if exit != exitError {
+	if exit != cli.Failed {
 		t.Errorf("exit %d by a run that is no A/A run", exit)
 	}
 	has(t, "stderr", stderr, "is no A/A run")
@@ -73,7 +74,7 @@ func TestRunAgainst(t *testing.T) {
 	root, other := checkout(t), checkout(t)
 	stdout, stderr, exit := say(t, mock{}, "run", "--root", root, "--against", "main="+other,
 		"--targets", "go-nethttp,java-jdk", "--blocks", "3")
-	if exit != exitFine {
+	if exit != cli.Fine {
 		t.Fatalf("exit %d: %s", exit, stderr)
 	}
 	has(t, "report", stdout, "go-nethttp@main", "java-jdk/virtual@main", "vs main",
@@ -81,12 +82,12 @@ func TestRunAgainst(t *testing.T) {
 	has(t, "progress", stderr, "18 trials in 3 blocks")
 
 	_, stderr, exit = say(t, mock{}, "run", "--root", root, "--against", "a b="+other)
-	if exit != exitUsage {
+	if exit != cli.Misused {
 		t.Errorf("exit %d for a name with a space: %s", exit, stderr)
 	}
 	_, stderr, exit = say(t, mock{}, "run", "--root", root, "--against",
 		filepath.Join(root, "suites"))
-	if exit != exitError {
+	if exit != cli.Failed {
 		t.Errorf("exit %d for a folder without services", exit)
 	}
 	has(t, "stderr", stderr, "the checkout to run against")
@@ -109,11 +110,11 @@ func TestHostIsRefused(t *testing.T) {
 			t.Errorf("--host %s: exit %d, want %d; %s", bar, got, exit, stderr)
 		}
 	}
-	check("fit", exitError, "prony: refuse to measure: the host is unfit and fit is demanded: "+
+	check("fit", cli.Failed, "prony: refuse to measure: the host is unfit and fit is demanded: "+
 		"steal (31 % stolen)")
-	check("doubtful", exitError, "prony doctor")
-	check("any", exitFine, "the host is unfit")
-	check("good", exitUsage, "fit, doubtful, any")
+	check("doubtful", cli.Failed, "prony doctor")
+	check("any", cli.Fine, "the host is unfit")
+	check("good", cli.Misused, "fit, doubtful, any")
 	runs, err := filepath.Glob(filepath.Join(root, "results", "*"))
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("runs %v: %v", runs, err)
@@ -129,13 +130,13 @@ func TestNothingIsRefused(t *testing.T) {
 	root := checkout(t)
 	run := filepath.Join(root, "results", "one")
 	one := []string{"run", "--root", root, "--targets", "go-nethttp", "--blocks", "2", "--out", run}
-	if _, stderr, exit := say(t, mock{}, one...); exit != exitFine {
+	if _, stderr, exit := say(t, mock{}, one...); exit != cli.Fine {
 		t.Fatal(stderr)
 	}
 	check := func(words string, args ...string) {
 		t.Helper()
 		stdout, stderr, exit := say(t, mock{}, args...)
-		if exit != exitUsage || !strings.Contains(stderr, words) || stdout != "" {
+		if exit != cli.Misused || !strings.Contains(stderr, words) || stdout != "" {
 			t.Errorf("%q: exit %d, said %q and %q, want %q", args, exit, stdout, stderr, words)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony/internal/cli"
 	"prony/internal/driver"
 	"prony/internal/host"
 	"prony/internal/result"
@@ -55,7 +56,7 @@ understood: %s. Besides, --status names the status of a good answer.`, tool, usu
 				return c.Help()
 			}
 			if err != nil {
-				return usageError{err}
+				return cli.Usage(err)
 			}
 			if err := pinThreads(call); err != nil {
 				return err
@@ -90,7 +91,7 @@ func (a *app) importCmd() *cobra.Command {
 	asJSON := false
 	c := &cobra.Command{
 		Use: "import FILE...", Short: "Read the saved output of another load generator",
-		Args: arguments(1, 1<<10),
+		Args: cli.Arguments(1, 1<<10),
 		Long: `Import reads what wrk, wrk2, hey, oha, k6, h2load, JMeter or vegeta have printed or
 saved, tells the format by the content, and says it in the terms of prony: under which model the
 numbers came to be, what counts as an error, and what the output cannot say. A dash is a value that

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony/internal/cli"
 	"prony/internal/driver"
 	"prony/internal/load"
 )
@@ -82,8 +83,7 @@ func TestUsualVerbs(t *testing.T) {
 	if _, err := say("wrk -t2 -c7 http://127.0.0.1:1/x"); err != nil || len(got.Spec.Cores) == 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	var usage usageError
-	if _, err := say("hey -x y http://127.0.0.1:1/x"); !errors.As(err, &usage) {
+	if _, err := say("hey -x y http://127.0.0.1:1/x"); cli.Code(err) != cli.Misused {
 		t.Errorf("error %v, want one of usage", err)
 	}
 	help, err := say("hey --help")

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"prony/internal/cli"
 )
 
 // The suffix of --output chooses the format of every verb that has several, unless --format does.
@@ -24,12 +26,12 @@ func TestFormatBySuffix(t *testing.T) {
 		got, err := os.ReadFile(path)
 		if begins == "" { // refused, before a file is begun
 			want := "there is no format for " + filepath.Ext(file)
-			if exit != exitUsage || err == nil || !strings.Contains(stderr, want) {
+			if exit != cli.Misused || err == nil || !strings.Contains(stderr, want) {
 				t.Errorf("%s -o %s exits %d, said %s, wrote %.40q", verb, file, exit, stderr, got)
 			}
 			return
 		}
-		if exit != exitFine && exit != exitGate || !strings.HasPrefix(string(got), begins) {
+		if exit != cli.Fine && exit != cli.GateFailed || !strings.HasPrefix(string(got), begins) {
 			t.Errorf("%s -o %s %v exits %d (%s) and wrote %.40q (%v), want %q", verb, file, flags,
 				exit, stderr, got, err, begins)
 		}
@@ -71,7 +73,7 @@ func TestEachOutputFollowsItsSuffix(t *testing.T) {
 		if err := fs.Set("output", "y.csv"); err != nil {
 			t.Fatal(err)
 		}
-		if err := formatOf(fs); err != nil || format.Value.String() != "csv" {
+		if err := cli.FollowSuffix(fs); err != nil || format.Value.String() != "csv" {
 			t.Errorf("%s -o y.csv: format %s, %v", c.Name(), format.Value, err)
 		}
 	}
@@ -86,7 +88,7 @@ func TestGateCSV(t *testing.T) {
 	dir := measured(t, root, "r")
 	stdout, stderr, exit := say(t, mock{}, "gate", dir+":rust-axum", dir+":go-nethttp", "--format",
 		"csv", "--metric", "throughput,half/p99", "--max-regression", "4%")
-	if exit != exitGate {
+	if exit != cli.GateFailed {
 		t.Fatalf("exit %d: %s", exit, stderr)
 	}
 	lines, err := csv.NewReader(strings.NewReader(stdout)).ReadAll()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony/internal/cli"
 	"prony/internal/comparison"
 	"prony/internal/report"
 	"prony/internal/stats"
@@ -23,7 +24,7 @@ func (a *app) gateCmd() *cobra.Command {
 	f := &gateFlags{}
 	c := &cobra.Command{
 		Use: "gate BASE [NEW]", Short: "Fail when a run is a regression, and only then",
-		Args: arguments(1, 2),
+		Args: cli.Arguments(1, 2),
 		Long: `Gate asks of each metric whether NEW is worse than BASE by more than the limit of
 --max-regression, and answers by the interval of the difference, not by the difference:
 
@@ -50,40 +51,30 @@ their own. What only one side has is an error: name rows then.
 	fs.StringSliceVar(&f.limits, "max-regression", []string{"5%"},
 		"how much worse is allowed: of all metrics (5%) or of one (p99=10%)")
 	fs.IntVar(&f.invalid, "allow-invalid", 0, "trials of a side that may be INVALID or failed")
-	fs.StringVar(&f.inconclusive, "inconclusive", "",
-		"what the exit code makes of it: pass or fail")
+	cli.OneOf(c, &f.inconclusive, "inconclusive", "what the exit code makes of it", stats.Pass,
+		stats.Fail)
 	fs.BoolVar(&f.github, "github", false, "annotate the change on GitHub, too (workflow commands)")
 	return c
 }
 
 func (a *app) gate(args []string, f *gateFlags) error {
-	switch f.inconclusive {
-	case "", stats.Pass, stats.Fail:
-	default:
-		return usageError{fmt.Errorf("--inconclusive is pass or fail, not %q", f.inconclusive)}
-	}
-	printGate, known := map[string]func(io.Writer, comparison.Gate) error{
-		"": comparison.GateText, "text": comparison.GateText, "json": comparison.GateJSON,
-		"markdown": comparison.GateMarkdown, "md": comparison.GateMarkdown, "html": gatePage,
-		"csv": comparison.GateCSV,
+	printGate := map[string]func(io.Writer, comparison.Gate) error{
+		"text": comparison.GateText, "json": comparison.GateJSON,
+		"markdown": comparison.GateMarkdown, "html": gatePage, "csv": comparison.GateCSV,
 	}[f.format]
-	if !known {
-		return usageError{fmt.Errorf("there is no format %q; there are text, markdown, csv, "+
-			"json and html", f.format)}
-	}
 	if err := f.page(); err != nil {
 		return err
 	}
 	if f.invalid < 0 {
-		return usageError{fmt.Errorf("--allow-invalid %d: want 0 or more", f.invalid)}
+		return cli.Usagef("--allow-invalid %d: want 0 or more", f.invalid)
 	}
 	if f.github && (f.format == "json" || f.format == "csv") && f.out == "" {
-		return usageError{fmt.Errorf("--github and --format %s would both be written to "+
-			"standard output: add -o FILE", f.format)}
+		return cli.Usagef("--github and --format %s would both be written to "+
+			"standard output: add -o FILE", f.format)
 	}
 	limits, err := comparison.ParseLimits(f.metrics, f.limits)
 	if err != nil {
-		return usageError{err}
+		return cli.Usage(err)
 	}
 	from, to, err := a.sides(args, f.targets)
 	if err != nil {
@@ -95,7 +86,7 @@ func (a *app) gate(args []string, f *gateFlags) error {
 	}
 	names, err := comparison.Judged(all, limits)
 	if err != nil {
-		return usageError{err}
+		return cli.Usage(err)
 	}
 	c, err := compareSides(from, to, f.compareFlags, names)
 	if err != nil {
@@ -129,10 +120,10 @@ func (f *gateFlags) exit(g comparison.Gate) error {
 	if outcome == stats.Inconclusive && f.inconclusive != "" {
 		outcome = f.inconclusive
 	}
-	codes := map[string]int{stats.Fail: exitGate, stats.Inconclusive: exitInconclusive,
-		comparison.Unfit: exitInvalid}
+	codes := map[string]int{stats.Fail: cli.GateFailed, stats.Inconclusive: cli.Inconclusive,
+		comparison.Unfit: cli.Invalid}
 	if code, bad := codes[outcome]; bad {
-		return &exitCode{code, g.Sentence()}
+		return cli.End(code, "%s", g.Sentence())
 	}
 	return nil
 }

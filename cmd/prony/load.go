@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony/internal/cli"
 	"prony/internal/driver"
 	"prony/internal/live"
 	"prony/internal/load"
@@ -71,23 +72,24 @@ const loadExamples = `  prony load http://127.0.0.1:8080/hello -c 64 -d 10s
 func (a *app) loadCmd() *cobra.Command {
 	f, o := &loadFlags{}, &outputFlags{}
 	c := &cobra.Command{
-		Use: "load URL", Short: "Load a server and say what it answered", Args: arguments(1, 1),
+		Use: "load URL", Short: "Load a server and say what it answered", Args: cli.Arguments(1, 1),
 		Long: loadAbout, Example: loadExamples,
 		RunE: func(c *cobra.Command, args []string) error {
 			p, err := f.plan(c.Context(), args[0])
 			if err != nil {
-				return usageError{err}
+				return cli.Usage(err)
 			}
 			return a.offer(c.Context(), p, o)
 		},
 	}
 	fs := c.Flags()
-	f.add(fs)
-	f.addModel(fs)
+	f.add(c)
+	f.addModel(c)
 	fs.StringVar(&o.threshold, "threshold", "", "objectives such as 'p99<50ms,errors<0.1%'; "+
 		"exit code 3 when one is broken")
-	fs.StringVar(&o.view, "view", string(live.Auto), "meanwhile: auto, live, plain, json or none")
-	fs.StringVarP(&o.output, "output", "o", "text", "in the end: text, json, csv or hlog")
+	o.view, o.output = string(live.Auto), "text"
+	cli.OneOf(c, &o.view, "view", "meanwhile", "auto", "live", "plain", "json", "none")
+	cli.OneOf(c, &o.output, "output,o", "in the end", "text", "json", "csv", "hlog")
 	fs.BoolVar(&o.asJSON, "json", false, "the same as --output json")
 	fs.BoolVar(&o.spectrum, "spectrum", false, "print the whole percentile spectrum too")
 	fs.StringVar(&o.saveTrace, "save-trace", "", "write the arrivals to this file, for --trace")
@@ -102,7 +104,7 @@ func (a *app) loadCmd() *cobra.Command {
 func (a *app) offer(ctx context.Context, p *offer, o *outputFlags) error {
 	objectives, err := o.check()
 	if err != nil {
-		return usageError{err}
+		return cli.Usage(err)
 	}
 	report, res, err := a.measure(ctx, p, o)
 	if err != nil {
@@ -157,7 +159,7 @@ func (a *app) usual(ctx context.Context, c *driver.Call) error {
 	f := &loadFlags{http2: c.HTTP2, insecure: c.Insecure, given: func(string) bool { return false }}
 	p := &offer{url: c.URL, spec: c.Spec}
 	if _, err := f.aim(ctx, p); err != nil {
-		return usageError{err}
+		return cli.Usage(err)
 	}
 	if c.Spec.Host != "" {
 		p.spec.Host = c.Spec.Host
@@ -168,14 +170,6 @@ func (a *app) usual(ctx context.Context, c *driver.Call) error {
 func (o *outputFlags) check() ([]slo.Objective, error) {
 	if o.asJSON {
 		o.output = "json"
-	}
-	switch o.output {
-	case "text", "json", "csv", "hlog":
-	default:
-		return nil, fmt.Errorf("--output %q: there are text, json, csv and hlog", o.output)
-	}
-	if _, err := live.KindOf(o.view); err != nil {
-		return nil, fmt.Errorf("--%w", err)
 	}
 	if o.threshold == "" {
 		return nil, nil
@@ -195,7 +189,7 @@ func (a *app) watched(ctx context.Context, p *offer, o *outputFlags) (res *load.
 	defer cancel()
 	engine, err := p.by.Describe()
 	if err != nil {
-		return nil, false, usageError{err}
+		return nil, false, cli.Usage(err)
 	}
 	kind := live.Kind(o.view)
 	if o.output != "text" && kind == live.Auto {
@@ -326,10 +320,10 @@ func (a *app) judge(r summary.Report, objectives []slo.Objective) error {
 	}
 	switch {
 	case r.Verdict.Grade == result.Invalid:
-		return &exitCode{exitInvalid, "the load is INVALID"}
+		return cli.End(cli.Invalid, "the load is INVALID")
 	case broken > 0:
-		return &exitCode{exitGate, fmt.Sprintf("%d of %d thresholds were not held", broken,
-			len(objectives))}
+		return cli.End(cli.GateFailed, "%d of %d thresholds were not held", broken,
+			len(objectives))
 	}
 	return nil
 }
@@ -369,11 +363,11 @@ func (a *app) ceiling(ctx context.Context, p *offer) (float64, error) {
 
 func saveTrace(file string, s *load.Spec) error {
 	if s.Model != load.Open {
-		return usageError{fmt.Errorf("--save-trace: a closed load has no arrivals; see --rate")}
+		return cli.Usagef("--save-trace: a closed load has no arrivals; see --rate")
 	}
 	p, err := s.Schedule.Process(s.Seed)
 	if err != nil {
-		return usageError{err}
+		return cli.Usage(err)
 	}
 	return writeTrace(file, p, int64(s.Lead+s.Window))
 }

@@ -14,8 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
+	"prony/internal/cli"
 	"prony/internal/clock"
 	"prony/internal/driver"
 	"prony/internal/host"
@@ -66,7 +67,8 @@ type loadFlags struct {
 }
 
 // add declares the flags. What a verb sets by itself, it leaves out.
-func (f *loadFlags) add(fs *pflag.FlagSet) {
+func (f *loadFlags) add(c *cobra.Command) {
+	fs := c.Flags()
 	f.given = fs.Changed
 	fs.IntVarP(&f.connections, "connections", "c", 64, "connections")
 	fs.IntVar(&f.streams, "streams", 1, "requests at once on each connection (HTTP/2, gRPC)")
@@ -90,17 +92,20 @@ func (f *loadFlags) add(fs *pflag.FlagSet) {
 	fs.IntSliceVar(&f.cores, "cores", nil,
 		"a load thread on each of these cores (default: one thread, not pinned)")
 	fs.Uint64Var(&f.seed, "seed", 1, "of arrivals, keys, mix and pauses")
-	fs.StringVar(&f.engine, "engine", driver.Auto, "auto, uring or epoll")
+	f.engine = driver.Auto
+	cli.OneOf(c, &f.engine, "engine", "", driver.Engines...)
 	fs.BoolVar(&f.http2, "http2", false, "HTTP/2: over TLS with https, else in the clear")
 	fs.StringVar(&f.unix, "unix", "", "connect to this Unix socket")
 	fs.BoolVarP(&f.insecure, "insecure", "k", false, "accept any certificate")
 }
 
 // addModel declares the flags that say how much is offered when.
-func (f *loadFlags) addModel(fs *pflag.FlagSet) {
+func (f *loadFlags) addModel(c *cobra.Command) {
+	fs := c.Flags()
 	fs.StringVarP(&f.rate, "rate", "r", "",
 		"open model: requests a second, as 5000 or 'ramp 100..2000 in 30s' (default: closed model)")
-	fs.StringVar(&f.arrivals, "arrivals", pace.Poisson, "of the open model: poisson or constant")
+	f.arrivals = pace.Poisson
+	cli.OneOf(c, &f.arrivals, "arrivals", "of the open model", pace.Poisson, pace.Constant)
 	fs.StringVar(&f.trace, "trace", "", "open model: replay the arrivals of this file")
 	fs.StringVar(&f.traces, "traces", "", "share of the requests, as 1%, that carry a trace id "+
 		"(traceparent); the slowest are listed")
@@ -113,8 +118,9 @@ func (f *loadFlags) addModel(fs *pflag.FlagSet) {
 	fs.IntVar(&f.slow.Clients, "slow", 0, "clients beside the load that never end their request")
 	fs.StringVar(&f.slow.Text, "slow-text", "GET", "what each of them sends")
 	fs.DurationVar(&f.slow.Drip, "slow-drip", 0, "between its bytes (default: all at once)")
-	fs.StringVar(&f.pacing, "pacing", "", "of the open model: frugal sleeps until an arrival is "+
-		"due, precise polls shortly before\n(default: precise where the load has cores to itself)")
+	cli.OneOf(c, &f.pacing, "pacing", "of the open model: sleep until an arrival is due, or poll "+
+		"shortly before\n(default: precise where the load has cores to itself)", load.Frugal,
+		load.Precise)
 }
 
 // offer is a load and the generator that it needs.
@@ -139,7 +145,7 @@ func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
 	var traces suite.Percent
 	if f.traces != "" {
 		if err := traces.UnmarshalText([]byte(f.traces)); err != nil {
-			return nil, usageError{fmt.Errorf("--traces: %w", err)}
+			return nil, cli.Usagef("--traces: %w", err)
 		}
 	}
 	// The same load offered twice is other traces: their ids must not meet in whatever keeps them.

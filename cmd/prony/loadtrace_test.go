@@ -2,13 +2,12 @@ package main
 
 import (
 	"bytes"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"prony/internal/load"
 	"prony/internal/pace"
@@ -23,11 +22,10 @@ func TestTraceFlag(t *testing.T) {
 	}
 	plan := func(args ...string) (load.Spec, error) {
 		f := &loadFlags{}
-		fs := pflag.NewFlagSet("load", pflag.ContinueOnError)
-		fs.SetOutput(io.Discard)
-		f.add(fs)
-		f.addModel(fs)
-		if err := fs.Parse(args); err != nil {
+		c := &cobra.Command{Use: "load"}
+		f.add(c)
+		f.addModel(c)
+		if err := c.ParseFlags(args); err != nil {
 			return load.Spec{}, err
 		}
 		o, err := f.plan(t.Context(), "http://127.0.0.1:1/")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony/internal/cli"
 	"prony/internal/result"
 	"prony/internal/telemetry"
 	"prony/internal/telemetry/logs"
@@ -31,7 +32,7 @@ func (a *app) logsCmd() *cobra.Command {
 	f := &logsFlags{}
 	c := &cobra.Command{
 		Use: "logs [RUN]", Short: "Show the log lines that were kept of a run",
-		Args: arguments(0, 1),
+		Args: cli.Arguments(0, 1),
 		Long: `Logs shows what the services of a run wrote. RUN is its folder, or the folder's name
 below results/; without one it is the newest run that has any.
 
@@ -58,28 +59,26 @@ there are records, too.`,
 		"error, fatal")
 	fs.IntVar(&f.limit, "limit", 200, "lines; 0: all")
 	fs.BoolVar(&f.files, "files", false, "lines of the services' own files")
-	fs.StringVar(&f.format, "format", "text", "text or json")
+	f.format = "text"
+	cli.OneOf(c, &f.format, "format", "", "text", "json")
 	return c
 }
 
 func (f *logsFlags) filter() (logs.Filter, error) {
 	out := logs.Filter{Trial: f.trial, Target: f.target, Service: f.service, TraceID: f.trace}
 	if f.limit < 0 {
-		return out, usageError{errors.New("--limit: want 0 or more")}
-	}
-	if f.format != "text" && f.format != "json" {
-		return out, usageError{fmt.Errorf("--format %q: there are text, json", f.format)}
+		return out, cli.Usagef("--limit: want 0 or more")
 	}
 	if f.severity != "" {
 		if out.MinSeverity = logs.Level(f.severity); out.MinSeverity < 0 {
-			return out, usageError{fmt.Errorf("--severity %q: there are %s", f.severity,
-				strings.Join(logs.Severities[1:], ", "))}
+			return out, cli.Usagef("--severity %q: there are %s", f.severity,
+				strings.Join(logs.Severities[1:], ", "))
 		}
 	}
 	if f.grep != "" {
 		re, err := regexp.Compile(f.grep)
 		if err != nil {
-			return out, usageError{fmt.Errorf("--grep: %w", err)}
+			return out, cli.Usagef("--grep: %w", err)
 		}
 		out.Grep = re
 	}

@@ -3,7 +3,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,19 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony/internal/cli"
 	"prony/internal/launch/docker"
 	"prony/internal/launch/process"
-)
-
-// Exit codes. Scripts rely on them.
-const (
-	exitFine    = 0
-	exitError   = 1
-	exitUsage   = 2
-	exitGate    = 3 // an objective was not held, or a gate failed
-	exitInvalid = 4 // a trial failed or its numbers are INVALID
-
-	exitInconclusive = 5 // a gate cannot say: the limit lies inside the interval
 )
 
 func main() {
@@ -33,7 +22,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, machine{}, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
-	os.Exit(code(err))
+	os.Exit(cli.Code(err))
 }
 
 // run is the whole program but for its end: everything that it says goes to the writers.
@@ -43,38 +32,10 @@ func run(ctx context.Context, w world, args []string, stdout, stderr io.Writer) 
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
-	var quiet *exitCode
-	if err != nil && !errors.As(err, &quiet) {
+	if err != nil && !cli.Told(err) {
 		fmt.Fprintf(stderr, "prony: %v\n", err)
 	}
 	return err
-}
-
-// exitCode ends the program with a code after everything has been said.
-type exitCode struct {
-	code int
-	why  string
-}
-
-func (e *exitCode) Error() string { return e.why }
-
-// usageError is a command line that makes no sense.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-func code(err error) int {
-	var exit *exitCode
-	var usage usageError
-	switch {
-	case err == nil:
-		return exitFine
-	case errors.As(err, &exit):
-		return exit.code
-	case errors.As(err, &usage):
-		return exitUsage
-	}
-	return exitError
 }
 
 const about = `Prony puts HTTP services under a precisely known load, under equal limits, and says
@@ -112,12 +73,12 @@ func newRoot(app *app) *cobra.Command {
 		if near := c.SuggestionsFor(args[0]); len(near) > 0 {
 			hint = fmt.Sprintf("did you mean %q?", near[0])
 		}
-		return usageError{fmt.Errorf("there is no verb %q; %s", args[0], hint)}
+		return cli.Usagef("there is no verb %q; %s", args[0], hint)
 	}
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
-	})
-	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return formatOf(c.Flags()) }
+	root.SetFlagErrorFunc(cli.FlagError)
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
+		return cli.FollowSuffix(c.Flags())
+	}
 	root.PersistentFlags().StringVar(&app.rootFlag, "root", os.Getenv("PRONY_ROOT"),
 		"folder that holds services/ and suites/ (default: found upwards from here)")
 	root.AddCommand(app.runCmd(), app.planCmd(), app.servicesCmd(), app.verifyCmd(),
@@ -130,15 +91,4 @@ func newRoot(app *app) *cobra.Command {
 	root.AddCommand(app.usualCmds(app.usual)...)
 	app.addManual(root)
 	return root
-}
-
-// arguments checks the number of arguments and names the usage when it is wrong.
-func arguments(lowest, highest int) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if len(args) < lowest || len(args) > highest {
-			return usageError{fmt.Errorf("want %s, got %d arguments; see %s --help", c.UseLine(),
-				len(args), c.CommandPath())}
-		}
-		return nil
-	}
 }

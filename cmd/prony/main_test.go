@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"prony/internal/cli"
 	"prony/internal/launch/docker"
 	"prony/internal/launch/process"
 	"prony/internal/result"
@@ -53,7 +54,7 @@ func say(t *testing.T, m mock, args ...string) (stdout, stderr string, exit int)
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		var out, errs bytes.Buffer
-		exit = code(run(context.Background(), m, args, &out, &errs))
+		exit = cli.Code(run(context.Background(), m, args, &out, &errs))
 		stdout, stderr = out.String(), errs.String()
 	})
 	return stdout, stderr, exit
@@ -71,7 +72,7 @@ func has(t *testing.T, what, text string, wants ...string) {
 func TestRunWithNoArgumentsIsTheCanonicalComparison(t *testing.T) {
 	root := checkout(t)
 	stdout, stderr, exit := say(t, mock{lacks: "java-netty"}, "run", "--root", root)
-	if exit != exitFine {
+	if exit != cli.Fine {
 		t.Errorf("exit %d:\n%s", exit, stderr)
 	}
 	has(t, "report", stdout, "canonical", "rust-axum", "java-jdk/virtual", "VALID 18 trials",
@@ -98,7 +99,7 @@ func TestRunWithNoArgumentsIsTheCanonicalComparison(t *testing.T) {
 	}
 	has(t, "report.json", string(doc), `"endpoint": "GET /hello/{mode}?key={key}"`)
 	again, _, exit := say(t, mock{}, "report", dirs[0])
-	if exit != exitFine || again != stdout {
+	if exit != cli.Fine || again != stdout {
 		t.Errorf("the report made again differs (exit %d):\n%s", exit, again)
 	}
 }
@@ -106,8 +107,8 @@ func TestRunWithNoArgumentsIsTheCanonicalComparison(t *testing.T) {
 func TestABrokenServiceDoesNotStopTheOthers(t *testing.T) {
 	stdout, stderr, exit := say(t, mock{broken: "node-express"}, "run", "--root", checkout(t),
 		"--targets", "node-express,go-nethttp", "--blocks", "2")
-	if exit != exitInvalid {
-		t.Errorf("exit %d, want %d", exit, exitInvalid)
+	if exit != cli.Invalid {
+		t.Errorf("exit %d, want %d", exit, cli.Invalid)
 	}
 	has(t, "progress", stderr, "build node-express: step 1: exit status 1", "4/4")
 	has(t, "report", stdout, "go-nethttp", "node-express", "VALID 2 trials")
@@ -117,13 +118,13 @@ func TestATargetAskedForByNameIsSkippedAloud(t *testing.T) {
 	root := checkout(t)
 	stdout, _, exit := say(t, mock{lacks: "rust-axum"}, "run", "--root", root, "--blocks", "2",
 		"--targets", "rust-axum,go-nethttp")
-	if exit != exitFine {
+	if exit != cli.Fine {
 		t.Errorf("exit %d, want fine", exit)
 	}
 	has(t, "report", stdout, "rust-axum", "skipped: needs unobtainium >= 1: not found")
 	_, stderr, exit := say(t, mock{lacks: "rust-axum"}, "run", "--root", root, "--targets",
 		"rust-axum")
-	if exit != exitError {
+	if exit != cli.Failed {
 		t.Errorf("exit %d with nothing left to run, want an error", exit)
 	}
 	has(t, "stderr", stderr, "none of its targets can run here", "unobtainium")
@@ -144,24 +145,24 @@ func TestMistakesGetASentenceAndACode(t *testing.T) {
 			}
 		})
 	}
-	check(exitUsage, `no verb "rnu"; did you mean "run"?`, "rnu")
-	check(exitUsage, "unknown flag: --blokcs; see prony run --help", "run", "--blokcs", "3")
-	check(exitUsage, "got 2 arguments", "run", "a", "b")
-	check(exitError, "no such file or directory; suites live in", "run", "no-such.yaml")
-	check(exitError, `s.yaml:3: unknown key "conections"`, "run", broken)
-	check(exitUsage, `did you mean "go-nethttp"?`, "run", "--targets", "go-nethtp")
-	check(exitUsage, "blocks", "run", "--blocks", "-1")
-	check(exitError, "it has no run.json", "report", root)
-	check(exitUsage, "want a URL such as", "load", "127.0.0.1:80")
-	check(exitUsage, "want a range such as", "load", "http://127.0.0.1:1/", "--keys", "5")
-	check(exitUsage, "core 4096 is not one of", "load", "http://127.0.0.1:1/", "--cores", "4096")
-	check(exitUsage, `no service "go-nethtp"; did you mean "go-nethttp"?`, "verify", "go-nethtp")
+	check(cli.Misused, `no verb "rnu"; did you mean "run"?`, "rnu")
+	check(cli.Misused, "unknown flag: --blokcs; see prony run --help", "run", "--blokcs", "3")
+	check(cli.Misused, "got 2 arguments", "run", "a", "b")
+	check(cli.Failed, "no such file or directory; suites live in", "run", "no-such.yaml")
+	check(cli.Failed, `s.yaml:3: unknown key "conections"`, "run", broken)
+	check(cli.Misused, `did you mean "go-nethttp"?`, "run", "--targets", "go-nethtp")
+	check(cli.Misused, "blocks", "run", "--blocks", "-1")
+	check(cli.Failed, "it has no run.json", "report", root)
+	check(cli.Misused, "want a URL such as", "load", "127.0.0.1:80")
+	check(cli.Misused, "want a range such as", "load", "http://127.0.0.1:1/", "--keys", "5")
+	check(cli.Misused, "core 4096 is not one of", "load", "http://127.0.0.1:1/", "--cores", "4096")
+	check(cli.Misused, `no service "go-nethtp"; did you mean "go-nethttp"?`, "verify", "go-nethtp")
 }
 
 func TestHelpTeaches(t *testing.T) {
 	for _, verb := range []string{"run", "plan", "services", "build", "verify", "load", "report"} {
 		stdout, _, exit := say(t, mock{}, verb, "--help")
-		if exit != exitFine || !strings.Contains(stdout, "Examples:\n  prony "+verb) ||
+		if exit != cli.Fine || !strings.Contains(stdout, "Examples:\n  prony "+verb) ||
 			len(stdout) < 300 {
 			t.Errorf("help of %s (exit %d) teaches little:\n%s", verb, exit, stdout)
 		}
@@ -172,7 +173,7 @@ func TestReportIntoAFile(t *testing.T) {
 	root := checkout(t)
 	dir := filepath.Join(root, "r")
 	_, stderr, exit := say(t, mock{}, "run", "--root", root, "--blocks", "1", "--out", dir)
-	if exit != exitFine {
+	if exit != cli.Fine {
 		t.Fatal(stderr)
 	}
 	readme := filepath.Join(root, "README.md")
@@ -192,14 +193,14 @@ func TestReportIntoAFile(t *testing.T) {
 		t.Error("the old section is still there")
 	}
 	_, stderr, exit = say(t, mock{}, "report", dir, "--update", readme, "--section", "other")
-	if exit != exitError || !strings.Contains(stderr, "other") {
+	if exit != cli.Failed || !strings.Contains(stderr, "other") {
 		t.Errorf("exit %d, %q", exit, stderr)
 	}
 	for format, mark := range map[string]string{
 		"markdown": "| tier", "csv": "target,", "json": `"version": 1`, "html": "<!doctype html>",
 	} {
 		stdout, _, exit := say(t, mock{}, "report", dir, "--format", format)
-		if exit != exitFine || !strings.Contains(strings.ToLower(stdout), mark) {
+		if exit != cli.Fine || !strings.Contains(strings.ToLower(stdout), mark) {
 			t.Errorf("format %s (exit %d) begins %.80q", format, exit, stdout)
 		}
 	}
@@ -221,7 +222,7 @@ func TestCommandsInTheDocuments(t *testing.T) {
 	}
 	root := checkout(t)
 	old := filepath.Join(root, "results", "RUN")
-	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--out", old); exit != exitFine {
+	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--out", old); exit != cli.Fine {
 		t.Fatal(stderr)
 	}
 	placeTelemetry(t, old)
@@ -241,7 +242,7 @@ func TestCommandsInTheDocuments(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			exit := 0
 			if c.Args[0] == "load" || c.Args[0] == "verify" {
-				exit = code(run(context.Background(), machine{}, args, &stdout, &stderr))
+				exit = cli.Code(run(context.Background(), machine{}, args, &stdout, &stderr))
 			} else {
 				out, errs, got := say(t, mock{}, args...)
 				stdout.WriteString(out)
@@ -250,11 +251,11 @@ func TestCommandsInTheDocuments(t *testing.T) {
 			}
 			// A busy machine may make a load INVALID, and so short a one cannot decide about a
 			// threshold, which is no fault of the document's.
-			known := exit == exitInvalid ||
-				exit == exitGate && slices.Contains(c.Args, "--threshold")
+			known := exit == cli.Invalid ||
+				exit == cli.GateFailed && slices.Contains(c.Args, "--threshold")
 			// An audit that finds a contradiction is what its page shows.
-			found := c.Args[0] == "audit" && exit == exitInvalid
-			if exit != exitFine && !(c.Args[0] == "load" && known) && !found {
+			found := c.Args[0] == "audit" && exit == cli.Invalid
+			if exit != cli.Fine && !(c.Args[0] == "load" && known) && !found {
 				t.Errorf("%s:%d: exit %d\n%s%s", c.File, c.Line, exit, &stdout, &stderr)
 			}
 		})
@@ -287,9 +288,9 @@ func bind(args []string, addr string) []string {
 
 func TestErrorsMakeTheirExitCodes(t *testing.T) {
 	for err, want := range map[error]int{
-		nil: 0, errors.New("x"): 1, usageError{errors.New("x")}: 2, &exitCode{4, "x"}: 4,
+		nil: 0, errors.New("x"): 1, cli.Usagef("x"): 2, cli.End(4, "x"): 4,
 	} {
-		if got := code(err); got != want {
+		if got := cli.Code(err); got != want {
 			t.Errorf("%v exits %d, want %d", err, got, want)
 		}
 	}

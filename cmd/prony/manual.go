@@ -11,9 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"prony/internal/doctor"
-	"prony/internal/load"
-	"prony/internal/pace"
+	"prony/internal/cli"
 	"prony/internal/result"
 	"prony/internal/service"
 )
@@ -21,7 +19,7 @@ import (
 // manCmd writes the manual from what --help is made of.
 func (a *app) manCmd() *cobra.Command {
 	return &cobra.Command{
-		Use: "man [DIR]", Short: "Write the manual's pages", Args: arguments(0, 1),
+		Use: "man [DIR]", Short: "Write the manual's pages", Args: cli.Arguments(0, 1),
 		Long: `Man writes a page for each verb, in the form of man(7), into a folder, which is made
 if it is not there. A folder man1 below one of MANPATH makes them known to man. Without a folder it
 prints all pages, one after the other.`,
@@ -191,41 +189,12 @@ func (a *app) addManual(root *cobra.Command) {
 		if f := arguments[c.Name()]; f != nil {
 			c.ValidArgsFunction = f
 		}
-		c.Flags().VisitAll(func(f *pflag.Flag) {
-			if offer := a.completeFlag(f); offer != nil {
-				if err := c.RegisterFlagCompletionFunc(f.Name, offer); err != nil {
-					panic("prony: a flag is completed twice: " + err.Error())
-				}
+		if c.Flags().Lookup("targets") != nil {
+			if err := c.RegisterFlagCompletionFunc("targets", a.completeTargets); err != nil {
+				panic("prony: a flag is completed twice: " + err.Error())
 			}
-		})
-	}
-}
-
-// flagWords are the values of flags that have few. A flag has those that its usage names.
-var flagWords = map[string][]string{
-	"arrivals": {pace.Poisson, pace.Constant}, "pacing": {load.Frugal, load.Precise},
-	"engine": {"auto", "uring", "epoll"}, "output": {"text", "json", "csv", "hlog"},
-	"format": {"text", "markdown", "csv", "json", "html", "parquet", "otlp"},
-	"table":  {"trials", "summary", "series"}, "columns": {"all", "essential"},
-	"host": doctor.Bars,
-	"view": {"auto", "live", "plain", "json", "none"},
-}
-
-// completeFlag offers values for a flag, or is nil.
-func (a *app) completeFlag(f *pflag.Flag) cobra.CompletionFunc {
-	if f.Name == "targets" {
-		return a.completeTargets
-	}
-	var words []string
-	for _, w := range flagWords[f.Name] {
-		if strings.Contains(f.Usage, w) {
-			words = append(words, w)
 		}
 	}
-	if len(words) < 2 { // a word that happens to be there
-		return nil
-	}
-	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 }
 
 // completeSuites offers the catalog's suites, as they are reached from here, and files.

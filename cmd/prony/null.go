@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony/internal/cli"
 	"prony/internal/pace"
 	"prony/internal/truth"
 )
@@ -18,7 +19,7 @@ var nullAnswer = []byte(
 func (a *app) nullCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "null PORT", Short: "Serve the same few bytes as cheaply as one thread can",
-		Args: arguments(1, 1), Hidden: true,
+		Args: cli.Arguments(1, 1), Hidden: true,
 		RunE: func(c *cobra.Command, args []string) error {
 			l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", args[0]))
 			if err != nil {

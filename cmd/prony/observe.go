@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"prony/internal/agent"
+	"prony/internal/cli"
 	"prony/internal/clock"
 	"prony/internal/host"
 	"prony/internal/result"
@@ -54,8 +55,8 @@ func (f *observeFlags) add(c *cobra.Command) {
 	fs.Lookup("telemetry").NoOptDefVal = embedded
 	fs.StringSliceVar(&f.agents, "agent", nil, "ride along with every target that can have it, in "+
 		"trials of its own: NAME/LEVEL, as prony agents lists them")
-	fs.StringSliceVar(&f.profile, "profile", nil, "kinds of profiles that the further trial "+
-		"takes: "+strings.Join(suite.ProfileKinds, ", ")+" (with --telemetry: cpu)")
+	cli.SomeOf(c, &f.profile, "profile", "kinds of profiles that the further trial takes (with "+
+		"--telemetry: cpu)", suite.ProfileKinds...)
 	fs.BoolVar(&f.inWindow, "profile-in-window", false, "take the profiles in the windows of the "+
 		"comparison's own trials: what profiling costs is then in its numbers")
 	fs.StringVar(&f.traces, "traces", "", "share of the further trial's requests that carry a "+
@@ -68,25 +69,19 @@ func (f *observeFlags) override(o *suite.Override) error {
 	w := suite.Observe{Profile: f.profile}
 	if f.traces != "" {
 		if err := w.Traces.UnmarshalText([]byte(f.traces)); err != nil {
-			return usageError{fmt.Errorf("--traces: %w", err)}
+			return cli.Usagef("--traces: %w", err)
 		}
 	}
 	if err := f.destinations(); err != nil {
-		return usageError{err}
-	}
-	for _, kind := range f.profile {
-		if !slices.Contains(suite.ProfileKinds, kind) {
-			return usageError{fmt.Errorf("--profile %s: there are %s", kind,
-				strings.Join(suite.ProfileKinds, ", "))}
-		}
+		return cli.Usage(err)
 	}
 	if f.traces != "" && len(f.telemetry) == 0 {
-		return usageError{errors.New("--traces: add --telemetry, or nobody takes the traces")}
+		return cli.Usagef("--traces: add --telemetry, or nobody takes the traces")
 	}
 	if f.inWindow {
 		if len(f.profile) != 1 {
-			return usageError{errors.New("--profile-in-window: name one kind with --profile; " +
-				"most profilers can take one at a time")}
+			return cli.Usagef("--profile-in-window: name one kind with --profile; " +
+				"most profilers can take one at a time")
 		}
 		o.InWindow, w.Profile = f.profile, nil
 	}
@@ -152,8 +147,8 @@ func (f *observeFlags) destinations() error {
 func misplaced(args []string) error {
 	for _, a := range args {
 		if strings.HasPrefix(a, otlpPrefix) || strings.HasPrefix(a, embedded) {
-			return usageError{fmt.Errorf("%s is no suite; write --telemetry=%s, with an equals "+
-				"sign", a, a)}
+			return cli.Usagef("%s is no suite; write --telemetry=%s, with an equals "+
+				"sign", a, a)
 		}
 	}
 	return nil
@@ -165,8 +160,8 @@ func (f *observeFlags) ride(p *suite.Plan) error {
 		if !slices.ContainsFunc(p.Trials, func(t suite.Trial) bool {
 			return p.Suite.Variant(t.Variant).Agent == name
 		}) {
-			return usageError{fmt.Errorf("--agent %s: none of the targets can have it; prony "+
-				"agents says which runtimes it is for", name)}
+			return cli.Usagef("--agent %s: none of the targets can have it; prony "+
+				"agents says which runtimes it is for", name)
 		}
 	}
 	return nil

@@ -3,6 +3,8 @@ package main
 import (
 	"path/filepath"
 	"testing"
+
+	"prony/internal/cli"
 )
 
 // Flags that make no sense say so before anything is built, with what to do instead.
@@ -12,8 +14,8 @@ func TestWrongObservingFlags(t *testing.T) {
 		t.Helper()
 		args = append([]string{"run", "--root", root, "--out", filepath.Join(root, "r")}, args...)
 		_, stderr, exit := say(t, mock{}, args...)
-		if exit != exitUsage {
-			t.Errorf("%q exits %d, want %d", args, exit, exitUsage)
+		if exit != cli.Misused {
+			t.Errorf("%q exits %d, want %d", args, exit, cli.Misused)
 		}
 		has(t, "the error", stderr, want)
 	}

@@ -13,6 +13,7 @@ import (
 	pprof "github.com/google/pprof/profile"
 	"github.com/spf13/cobra"
 
+	"prony/internal/cli"
 	"prony/internal/profile"
 	"prony/internal/result"
 	"prony/internal/table"
@@ -30,7 +31,7 @@ func (a *app) profileCmd() *cobra.Command {
 	f := &profileFlags{}
 	c := &cobra.Command{
 		Use: "profile [RUN]", Short: "Show where a run's services spent their time",
-		Args: arguments(0, 1),
+		Args: cli.Arguments(0, 1),
 		Long: `Profile shows the profiles that were taken during a run: RUN is its folder, or the
 folder's name below results/; without one it is the newest run that has any. A table of the
 functions that hold most goes to the terminal: flat is what they hold themselves, cum what they hold
@@ -59,7 +60,8 @@ than in the one that --diff names.`,
 	fs.StringVar(&f.target, "target", "", "whose profiles (default: the run's only one)")
 	fs.StringVar(&f.trial, "trial", "", "of this trial alone, such as b1-03-go-nethttp")
 	fs.StringVar(&f.process, "process", "", "of this process of a system")
-	fs.StringVar(&f.kind, "kind", profile.CPU, strings.Join(profile.Kinds, ", "))
+	f.kind = profile.CPU
+	cli.OneOf(c, &f.kind, "kind", "", profile.Kinds...)
 	fs.StringVar(&f.load, "load", "", "taken during this load")
 	fs.StringVar(&f.diff, "diff", "", "what to compare with: TARGET, RUN, RUN:TARGET or a trial")
 	fs.IntVar(&f.top, "top", 20, "functions in the table; 0: all")
@@ -71,21 +73,17 @@ than in the one that --diff names.`,
 var suffixes = []string{".html", ".svg", ".pb.gz", ".folded", ".json"}
 
 func (f profileFlags) check() error {
-	if !slices.Contains(profile.Kinds, f.kind) {
-		return usageError{fmt.Errorf("--kind %q: there are %s", f.kind,
-			strings.Join(profile.Kinds, ", "))}
-	}
 	if f.top < 0 {
-		return usageError{fmt.Errorf("--top %d: want 0 or more", f.top)}
+		return cli.Usagef("--top %d: want 0 or more", f.top)
 	}
 	suffix := f.suffix()
 	if f.out != "" && suffix == "" {
-		return usageError{fmt.Errorf("--output %s: its end says the format: %s", f.out,
-			strings.Join(suffixes, ", "))}
+		return cli.Usagef("--output %s: its end says the format: %s", f.out,
+			strings.Join(suffixes, ", "))
 	}
 	if f.diff != "" && (suffix == ".pb.gz" || suffix == ".folded") {
-		return usageError{fmt.Errorf("--output %s: a difference is no profile; there are .html, "+
-			".svg and .json", f.out)}
+		return cli.Usagef("--output %s: a difference is no profile; there are .html, "+
+			".svg and .json", f.out)
 	}
 	return nil
 }
@@ -177,8 +175,8 @@ func (a *app) readProfile(run string, f profileFlags) (*taken, error) {
 	}
 	slices.Sort(rows)
 	if rows = slices.Compact(rows); len(rows) > 1 {
-		return nil, usageError{fmt.Errorf("%s has the profiles of %s: choose one with --target",
-			run, strings.Join(rows, ", "))}
+		return nil, cli.Usagef("%s has the profiles of %s: choose one with --target",
+			run, strings.Join(rows, ", "))
 	}
 	if len(all) == 0 {
 		return nil, noProfile(run, f, failed, has)

@@ -10,6 +10,7 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
+	"prony/internal/cli"
 	"prony/internal/profile"
 	"prony/internal/result"
 )
@@ -68,7 +69,7 @@ func profiled(t *testing.T) (run string, records []*result.Record) {
 	t.Helper()
 	root := checkout(t)
 	run = filepath.Join(root, "results", "RUN")
-	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--out", run); exit != exitFine {
+	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--out", run); exit != cli.Fine {
 		t.Fatal(stderr)
 	}
 	addProfiles(t, run)
@@ -106,29 +107,29 @@ func TestProfile(t *testing.T) {
 		has(t, strings.Join(args, " "), strings.Join(strings.Fields(stdout+stderr), " "), want...)
 	}
 	// The blocks of a target are added up: 60 samples of 10 ms in each of, e.g., 5 are 3 s.
-	check(exitFine, []string{"java-jdk/virtual, cpu:", "by test 1", "60.0%", "handle",
+	check(cli.Fine, []string{"java-jdk/virtual, cpu:", "by test 1", "60.0%", "handle",
 		"100.0% serve"}, "--target", virtual)
-	check(exitFine, []string{"100 samples, 1 s in all, by test 1, in windows of 2s", "event: none",
+	check(cli.Fine, []string{"100 samples, 1 s in all, by test 1, in windows of 2s", "event: none",
 		"600 ms 60.0% 600 ms 60.0% handle"}, "--trial", trial)
 	// 60 % here, 30 % there: +30 points, and the reader has what the handler took more.
-	check(exitFine, []string{"against java-jdk/platform, cpu:", "+30.0p",
+	check(cli.Fine, []string{"against java-jdk/platform, cpu:", "+30.0p",
 		"60.0% 30.0% +30.0p handle", "-30.0p", "40.0% 70.0% -30.0p read"},
 		"--target", virtual, "--diff", platform)
-	check(exitFine, []string{"-30.0p"}, "--target", platform, "--diff", run+":"+virtual)
-	check(exitFine, []string{"+0.0p"}, "--target", platform, "--diff", run)
-	check(exitFine, []string{"+30.0p"}, "--trial", trial, "--diff", platform)
-	check(exitFine, []string{"-30.0p"}, "--target", platform, "--diff", trial)
-	check(exitUsage, []string{"choose one with --target", platform, virtual})
-	check(exitUsage, []string{`--kind "heat": there are cpu, alloc, lock, offcpu`}, "--kind",
+	check(cli.Fine, []string{"-30.0p"}, "--target", platform, "--diff", run+":"+virtual)
+	check(cli.Fine, []string{"+0.0p"}, "--target", platform, "--diff", run)
+	check(cli.Fine, []string{"+30.0p"}, "--trial", trial, "--diff", platform)
+	check(cli.Fine, []string{"-30.0p"}, "--target", platform, "--diff", trial)
+	check(cli.Misused, []string{"choose one with --target", platform, virtual})
+	check(cli.Misused, []string{`--kind "heat": there are cpu, alloc, lock, offcpu`}, "--kind",
 		"heat")
-	check(exitUsage, []string{"its end says the format"}, "-o", "x.png")
-	check(exitUsage, []string{"a difference is no profile"}, "-o", "x.folded", "--diff", virtual)
-	check(exitUsage, []string{"--top -1"}, "--top", "-1")
-	check(exitError, []string{"has no alloc profile of java-jdk/virtual", "could not be taken",
+	check(cli.Misused, []string{"its end says the format"}, "-o", "x.png")
+	check(cli.Misused, []string{"a difference is no profile"}, "-o", "x.folded", "--diff", virtual)
+	check(cli.Misused, []string{"--top -1"}, "--top", "-1")
+	check(cli.Failed, []string{"has no alloc profile of java-jdk/virtual", "could not be taken",
 		"no such event"}, "--target", virtual, "--kind", "alloc")
-	check(exitError, []string{"has no lock profile; there are", "java-jdk/virtual alloc"},
+	check(cli.Failed, []string{"has no lock profile; there are", "java-jdk/virtual alloc"},
 		"--kind", "lock")
-	check(exitError, []string{"--diff gone: ", "has no cpu profile of gone"}, "--target", virtual,
+	check(cli.Failed, []string{"--diff gone: ", "has no cpu profile of gone"}, "--target", virtual,
 		"--diff", "gone")
 }
 
@@ -139,7 +140,7 @@ func TestProfileFiles(t *testing.T) {
 		t.Helper()
 		file := filepath.Join(dir, name)
 		args = append([]string{"profile", run, "--target", virtual, "-o", file}, args...)
-		if _, stderr, exit := say(t, mock{}, args...); exit != exitFine {
+		if _, stderr, exit := say(t, mock{}, args...); exit != cli.Fine {
 			t.Fatalf("%q: exit %d: %s", args, exit, stderr)
 		}
 		data, err := os.ReadFile(file)
@@ -174,11 +175,11 @@ func TestProfileFiles(t *testing.T) {
 func TestProfileOfNothing(t *testing.T) {
 	root := checkout(t)
 	run := filepath.Join(root, "results", "RUN")
-	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--out", run); exit != exitFine {
+	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--out", run); exit != cli.Fine {
 		t.Fatal(stderr)
 	}
 	_, stderr, exit := say(t, mock{}, "profile", run)
-	if exit != exitError {
+	if exit != cli.Failed {
 		t.Errorf("exit %d", exit)
 	}
 	has(t, "a run without", stderr, "has no cpu profile", "prony run --profile cpu")
@@ -187,7 +188,7 @@ func TestProfileOfNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, stderr, exit = say(t, mock{}, "profile", run, "--target", virtual)
-	if exit != exitError {
+	if exit != cli.Failed {
 		t.Errorf("exit %d", exit)
 	}
 	has(t, "a run whose files are gone", stderr, "may have been deleted")

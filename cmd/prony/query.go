@@ -8,13 +8,13 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"prony/internal/cli"
 	"prony/internal/result"
 	"prony/internal/telemetry"
 	"prony/internal/telemetry/metrics"
@@ -63,7 +63,7 @@ func (a *app) queryCmd() *cobra.Command {
 	f := &queryFlags{}
 	c := &cobra.Command{
 		Use: "query [RUN] 'PROMQL'", Short: "Ask the metrics that a run's services told",
-		Args: arguments(0, 2), Long: queryAbout, Example: queryExamples,
+		Args: cli.Arguments(0, 2), Long: queryAbout, Example: queryExamples,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.query(c.Context(), args, *f)
 		},
@@ -74,23 +74,20 @@ func (a *app) queryCmd() *cobra.Command {
 	fs.DurationVar(&f.step, "step", 0, "between points (default: 1s, or more in a long run)")
 	fs.BoolVar(&f.list, "list", false, "list the metrics that there are")
 	fs.StringVar(&f.serve, "serve", "", "serve Prometheus' HTTP API on this address instead")
-	addOutput(fs, &f.format, &f.out, "text, json (as Prometheus answers) or csv")
+	cli.Output(c, &f.format, &f.out, "text", "json", "csv")
 	return c
 }
 
 // split tells the run from the query: without one, either may stand alone.
 func (f *queryFlags) split(args []string) (run, expr string, err error) {
-	if !slices.Contains([]string{"text", "json", "csv"}, f.format) {
-		return "", "", usageError{fmt.Errorf("--format %q: there are text, json and csv", f.format)}
-	}
 	if f.step < 0 {
-		return "", "", usageError{fmt.Errorf("--step %s: want more than 0", f.step)}
+		return "", "", cli.Usagef("--step %s: want more than 0", f.step)
 	}
 	switch alone := f.list || f.serve != ""; {
 	case alone && len(args) == 2:
-		return "", "", usageError{errors.New("--list and --serve take no query")}
+		return "", "", cli.Usagef("--list and --serve take no query")
 	case alone && f.list && f.serve != "":
-		return "", "", usageError{errors.New("choose one of --list and --serve")}
+		return "", "", cli.Usagef("choose one of --list and --serve")
 	case alone && len(args) == 1:
 		return args[0], "", nil
 	case alone:
@@ -100,8 +97,8 @@ func (f *queryFlags) split(args []string) (run, expr string, err error) {
 	case len(args) == 1 && !isDir(args[0]):
 		return "", args[0], nil
 	}
-	return "", "", usageError{errors.New("what is to be asked? Such as " +
-		"prony query RUN --list, or prony query RUN 'jvm_memory_used_bytes'")}
+	return "", "", cli.Usagef("what is to be asked? Such as " +
+		"prony query RUN --list, or prony query RUN 'jvm_memory_used_bytes'")
 }
 
 func (a *app) query(ctx context.Context, args []string, f queryFlags) (err error) {
@@ -189,7 +186,7 @@ func askMetrics(ctx context.Context, s *metrics.Store, dir, expr string, f query
 	}
 	moment, err := parseMoment(f.at)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, cli.Usage(err)
 	}
 	return s.Query(ctx, expr, metrics.Window{From: moment, To: moment, Trial: f.trial})
 }
@@ -220,13 +217,13 @@ func windowOf(dir, trial string, w *metrics.Window) error {
 		}
 		ids = append(ids, r.Trial)
 	}
-	return usageError{fmt.Errorf("--trial %s: there are %s", trial, strings.Join(ids, ", "))}
+	return cli.Usagef("--trial %s: there are %s", trial, strings.Join(ids, ", "))
 }
 
 // serveMetrics answers until the command is ended.
 func (a *app) serveMetrics(ctx context.Context, s *metrics.Store, address string) error {
 	if host, _, err := net.SplitHostPort(address); err == nil && !loopback(host) {
-		return usageError{fmt.Errorf("--serve %s: others could reach it; use 127.0.0.1", address)}
+		return cli.Usagef("--serve %s: others could reach it; use 127.0.0.1", address)
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {

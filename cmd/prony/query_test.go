@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"prony/internal/cli"
 	"prony/internal/result"
 	"prony/internal/telemetry"
 	"prony/internal/telemetry/metrics"
@@ -71,7 +72,7 @@ func told(t *testing.T) (root, dir string, records []*result.Record) {
 	root = checkout(t)
 	dir = filepath.Join(root, "results", "2000-01-01T00-00-00Z")
 	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--targets",
-		"go-nethttp,rust-axum", "--blocks", "1", "--out", dir); exit != exitFine {
+		"go-nethttp,rust-axum", "--blocks", "1", "--out", dir); exit != cli.Fine {
 		t.Fatal(stderr)
 	}
 	storeMetrics(t, dir)
@@ -98,46 +99,46 @@ func TestQuery(t *testing.T) {
 	// The folder, its name, and the newest are the same run. The rate is 20 a second at most, as
 	// its window opens and closes at the edges.
 	for _, run := range [][]string{{dir}, {name}, {}} {
-		check(exitFine, append(run, rate), "SERIES", "LAST", "MIN", "MEAN", "MAX", "COURSE",
+		check(cli.Fine, append(run, rate), "SERIES", "LAST", "MIN", "MEAN", "MAX", "COURSE",
 			`{service_name="go-nethttp"}  `, "  20  ", "██")
-		check(exitFine, append(run, "--list"), "jvm_memory_used_bytes",
+		check(cli.Fine, append(run, "--list"), "jvm_memory_used_bytes",
 			"http_server_request_duration_seconds_count")
 	}
-	check(exitFine, []string{filepath.Join(dir, "telemetry"), rate}, "go-nethttp")
+	check(cli.Fine, []string{filepath.Join(dir, "telemetry"), rate}, "go-nethttp")
 	// 128 - 50 - 1 a second MiB at the trial's end, though its series have ended by the run's.
 	// The steps end with the trial, a fraction of a second after the last value, when its series
 	// have ended a millisecond after it: the step before is a second earlier.
 	atEnd := "  " + strconv.Itoa(78-(seconds(first)-1))
 	const free = `sum by (service_name) (jvm_memory_committed_bytes - jvm_memory_used_bytes)` +
 		` / 1024 / 1024`
-	check(exitFine, []string{name, free, "--at", "end", "--trial", first.Trial},
+	check(cli.Fine, []string{name, free, "--at", "end", "--trial", first.Trial},
 		`{service_name="`+first.Target.Service+`"}`+atEnd)
-	check(exitFine, []string{name, free, "--at", "end"}, "  "+strconv.Itoa(78-seconds(records[1])))
+	check(cli.Fine, []string{name, free, "--at", "end"}, "  "+strconv.Itoa(78-seconds(records[1])))
 	fifth := strconv.FormatInt(first.Time.Unix()+5, 10)
-	check(exitFine, []string{name, free, "--at", fifth, "--trial", first.Trial}, "  73")
-	check(exitFine, []string{name, free, "--at", first.Time.Add(5 * time.Second).Format(
+	check(cli.Fine, []string{name, free, "--at", fifth, "--trial", first.Trial}, "  73")
+	check(cli.Fine, []string{name, free, "--at", first.Time.Add(5 * time.Second).Format(
 		time.RFC3339), "--trial", first.Trial}, "  73")
-	check(exitFine, []string{name, "nothing_of_the_kind"}, "No series", "--list")
-	check(exitFine, []string{name, "jvm_memory_used_bytes", "--trial", first.Trial},
+	check(cli.Fine, []string{name, "nothing_of_the_kind"}, "No series", "--list")
+	check(cli.Fine, []string{name, "jvm_memory_used_bytes", "--trial", first.Trial},
 		first.Target.Service, strconv.Itoa(50<<20+seconds(first)<<19)) // the mean of its ends
 	for _, row := range []struct {
 		args []string
 		exit int
 		says string
 	}{
-		{[]string{}, exitUsage, "what is to be asked?"},
-		{[]string{dir}, exitUsage, "what is to be asked?"},
-		{[]string{name, "sum("}, exitError, "unclosed left parenthesis"},
-		{[]string{"gone", "up"}, exitError, `no such folder`},
-		{[]string{root, "up"}, exitError, "no such folder"},
-		{[]string{name, "up", "--at", "noon"}, exitUsage, "--at noon: want end"},
-		{[]string{name, "up", "--trial", "b9"}, exitUsage, first.Trial},
-		{[]string{name, "up", "--format", "xml"}, exitUsage, "text, json and csv"},
-		{[]string{name, "up", "--step", "-1s"}, exitUsage, "more than 0"},
-		{[]string{name, "up", "--step", "1ns"}, exitError, "take a step of"},
-		{[]string{name, "up", "--list"}, exitUsage, "take no query"},
-		{[]string{"--list", "--serve", "127.0.0.1:0"}, exitUsage, "one of"},
-		{[]string{"--serve", "127.0.0.1:-1"}, exitError, "name another address"},
+		{[]string{}, cli.Misused, "what is to be asked?"},
+		{[]string{dir}, cli.Misused, "what is to be asked?"},
+		{[]string{name, "sum("}, cli.Failed, "unclosed left parenthesis"},
+		{[]string{"gone", "up"}, cli.Failed, `no such folder`},
+		{[]string{root, "up"}, cli.Failed, "no such folder"},
+		{[]string{name, "up", "--at", "noon"}, cli.Misused, "--at noon: want end"},
+		{[]string{name, "up", "--trial", "b9"}, cli.Misused, first.Trial},
+		{[]string{name, "up", "--format", "xml"}, cli.Misused, "text, json, csv"},
+		{[]string{name, "up", "--step", "-1s"}, cli.Misused, "more than 0"},
+		{[]string{name, "up", "--step", "1ns"}, cli.Failed, "take a step of"},
+		{[]string{name, "up", "--list"}, cli.Misused, "take no query"},
+		{[]string{"--list", "--serve", "127.0.0.1:0"}, cli.Misused, "one of"},
+		{[]string{"--serve", "127.0.0.1:-1"}, cli.Failed, "name another address"},
 	} {
 		check(row.exit, row.args, row.says)
 	}
@@ -159,7 +160,7 @@ func TestQueryForms(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(stdout), &answer); err != nil || exit != exitFine ||
+	if err := json.Unmarshal([]byte(stdout), &answer); err != nil || exit != cli.Fine ||
 		answer.Data.ResultType != "vector" || len(answer.Data.Result) != 1 ||
 		answer.Data.Result[0].Value[1] != strconv.Itoa(55<<20) ||
 		answer.Data.Result[0].Metric["__name__"] != "jvm_memory_used_bytes" {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony/internal/cli"
 	"prony/internal/clock"
 	"prony/internal/live"
 	"prony/internal/summary"
@@ -39,8 +40,8 @@ func (a *app) rainCmd() *cobra.Command {
 		},
 	}
 	fs := c.Flags()
-	f.add(fs)
-	f.addModel(fs)
+	f.add(c)
+	f.addModel(c)
 	fs.StringVar(&into, "into", "results/rain", "folder for the JSON files, one of each time in it")
 	fs.StringVar(&o.otlp, "otlp", "", "push live metrics there, as http://127.0.0.1:4318")
 	return c
@@ -58,7 +59,7 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, into strin
 	for _, raw := range urls {
 		u, err := url.Parse(raw)
 		if err != nil || u.Hostname() == "" {
-			return usageError{fmt.Errorf("%q is no URL with a host", raw)}
+			return cli.Usagef("%q is no URL with a host", raw)
 		}
 		up, err := known(ctx, u.Hostname())
 		if err != nil {

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"prony/internal/cli"
 )
 
 // nobody answers every question for a name with: it does not exist (RFC 1035, 4.1.1: QR, RD, RA,
@@ -54,11 +56,11 @@ func TestRain(t *testing.T) {
 		args := append([]string{"rain", "--into", into, "--connections", "2", "--duration", "200ms",
 			"--lead", "50ms"}, urls...)
 		var out, errs bytes.Buffer
-		exit := code(run(context.Background(), machine{}, args, &out, &errs))
+		exit := cli.Code(run(context.Background(), machine{}, args, &out, &errs))
 		return out.String(), errs.String(), exit
 	}
 	out, stderr, exit := rain("http://not-up:8080/", up.URL+"/")
-	if exit != exitFine && exit != exitInvalid { // a busy machine may spoil so short a window
+	if exit != cli.Fine && exit != cli.Invalid { // a busy machine may spoil so short a window
 		t.Fatalf("exit %d: %s", exit, stderr)
 	}
 	has(t, "what was found", out, up.URL)
@@ -75,11 +77,11 @@ func TestRain(t *testing.T) {
 		t.Error(err)
 	}
 	_, stderr, exit = rain("http://not-up:8080/")
-	if exit != exitError {
+	if exit != cli.Failed {
 		t.Errorf("with nobody up exit %d", exit)
 	}
 	has(t, "the error", stderr, "none of the 1 servers is up")
-	if _, stderr, exit = rain("not-up"); exit != exitUsage {
+	if _, stderr, exit = rain("not-up"); exit != cli.Misused {
 		t.Errorf("without a host exit %d: %s", exit, stderr)
 	}
 }

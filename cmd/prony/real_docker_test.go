@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"prony/internal/cli"
 	"prony/internal/launch/docker"
 	"prony/internal/result"
 )
@@ -33,7 +34,7 @@ func engine(t *testing.T) {
 func aloud(t *testing.T, args ...string) (stdout, stderr string, exit int) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	exit = code(run(context.Background(), machine{}, args, &out, &errs))
+	exit = cli.Code(run(context.Background(), machine{}, args, &out, &errs))
 	return out.String(), errs.String(), exit
 }
 
@@ -46,7 +47,7 @@ func TestRealImages(t *testing.T) {
 		"java-jdk"} {
 		t.Run(name, func(t *testing.T) {
 			out, stderr, exit := aloud(t, "verify", "--root", root, "--launcher", "docker", name)
-			if exit != exitFine || !strings.Contains(out, name) {
+			if exit != cli.Fine || !strings.Contains(out, name) {
 				t.Errorf("exit %d\n%s%s", exit, out, stderr)
 			}
 		})
@@ -62,7 +63,7 @@ func TestRealContainers(t *testing.T) {
 	out, stderr, exit := aloud(t, "run", "--root", root, "--out", dir, "--targets", "go-gin",
 		"--blocks", "1", "--measure", "500ms", "--warmup", "2s",
 		"--launcher", "process,docker,docker-host")
-	if exit != exitFine && exit != exitInvalid { // the machine may be busy
+	if exit != cli.Fine && exit != cli.Invalid { // the machine may be busy
 		t.Fatalf("exit %d\n%s%s", exit, out, stderr)
 	}
 	has(t, "the table", out, "go-gin in docker-host")
@@ -122,7 +123,7 @@ loads:
 	}
 	dir := filepath.Join(root, "r")
 	out, stderr, exit := aloud(t, "run", suite, "--root", root, "--out", dir)
-	if exit != exitInvalid {
+	if exit != cli.Invalid {
 		t.Fatalf("exit %d\n%s%s", exit, out, stderr)
 	}
 	_, records, _, err := result.Read(dir)

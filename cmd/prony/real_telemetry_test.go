@@ -12,6 +12,7 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
+	"prony/internal/cli"
 	"prony/internal/profile"
 	"prony/internal/result"
 	"prony/internal/telemetry"
@@ -52,7 +53,7 @@ func TestRealObservedRun(t *testing.T) {
 		"--targets", "go-nethttp,java-spring/virtual")
 	p.Env = append(os.Environ(), "PRONY_TEST_MAIN=1")
 	said, err := p.CombinedOutput()
-	if err != nil && p.ProcessState.ExitCode() != exitInvalid {
+	if err != nil && p.ProcessState.ExitCode() != cli.Invalid {
 		t.Fatalf("%v\n%s", err, said)
 	}
 	_, records, bad, err := result.Read(dir)
@@ -109,17 +110,17 @@ func checkReal(t *testing.T, root, dir string, r *result.Record) {
 		t.Errorf("collections %+v", l.GC)
 	}
 	var out, errs bytes.Buffer
-	exit := code(run(context.Background(), machine{}, []string{"query", dir, "--root", root,
+	exit := cli.Code(run(context.Background(), machine{}, []string{"query", dir, "--root", root,
 		"--trial", r.Trial, "sum by (service_name) (http_server_request_duration_seconds_count)",
 	}, &out, &errs))
-	if exit != exitFine || !strings.Contains(out.String(), r.Target.Name) {
+	if exit != cli.Fine || !strings.Contains(out.String(), r.Target.Name) {
 		t.Errorf("its request rate: exit %d\n%s%s", exit, &out, &errs)
 	}
 	out.Reset()
-	exit = code(run(context.Background(), machine{}, []string{"explain", dir, "--root", root,
+	exit = cli.Code(run(context.Background(), machine{}, []string{"explain", dir, "--root", root,
 		"--trial", r.Trial}, &out, &errs))
 	has(t, "the story", out.String(), "its trace", "as the load saw it", "where the processor was")
-	if exit != exitFine {
+	if exit != cli.Fine {
 		t.Errorf("explain: exit %d, %s", exit, &errs)
 	}
 }

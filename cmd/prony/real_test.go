@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"prony/internal/cli"
 	"prony/internal/clock"
 	"prony/internal/result"
 )
@@ -22,11 +23,12 @@ func TestRealRun(t *testing.T) {
 	root := checkout(t)
 	dir := filepath.Join(root, "r")
 	var stdout, stderr bytes.Buffer
-	exit := code(run(context.Background(), machine{}, []string{"run", "--root", root, "--out", dir,
+	exit := cli.Code(run(context.Background(), machine{}, []string{"run", "--root", root,
+		"--out", dir,
 		"--targets", "go-nethttp", "--blocks", "1", "--measure", "500ms", "--warmup", "2s"},
 		&stdout, &stderr))
 	// The machine may be busy, which the verdict then says; the run itself must work.
-	if exit != exitFine && exit != exitInvalid {
+	if exit != cli.Fine && exit != cli.Invalid {
 		t.Fatalf("exit %d\n%s%s", exit, &stdout, &stderr)
 	}
 	_, records, bad, err := result.Read(dir)
@@ -146,8 +148,8 @@ func TestInterruptEndsInOrder(t *testing.T) {
 				t.Fatal(err)
 			}
 			err := p.Wait()
-			if p.ProcessState.ExitCode() != exitError {
-				t.Errorf("ended with %v, want exit %d\n%s", err, exitError, p.errs)
+			if p.ProcessState.ExitCode() != cli.Failed {
+				t.Errorf("ended with %v, want exit %d\n%s", err, cli.Failed, p.errs)
 			}
 			gone(t, pid)
 			_, records, bad, err := result.Read(p.dir)
@@ -172,9 +174,9 @@ func TestKilledLab(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	t.Setenv("XDG_RUNTIME_DIR", runtime)
 	second := []string{"verify", "go-nethttp", "--root", root}
-	exit := code(run(context.Background(), machine{}, second, &stdout, &stderr))
-	if exit != exitError {
-		t.Errorf("a second lab exits %d, want %d", exit, exitError)
+	exit := cli.Code(run(context.Background(), machine{}, second, &stdout, &stderr))
+	if exit != cli.Failed {
+		t.Errorf("a second lab exits %d, want %d", exit, cli.Failed)
 	}
 	has(t, "stderr", stderr.String(), "wait for it",
 		"another prony is measuring on this machine: process "+itoa(p.Process.Pid))
@@ -184,8 +186,8 @@ func TestKilledLab(t *testing.T) {
 	p.Wait() //nolint:errcheck // it was killed
 	gone(t, pid)
 	stderr.Reset()
-	exit = code(run(context.Background(), machine{}, second, &stdout, &stderr))
-	if exit != exitFine {
+	exit = cli.Code(run(context.Background(), machine{}, second, &stdout, &stderr))
+	if exit != cli.Fine {
 		t.Errorf("the next lab exits %d\n%s", exit, &stderr)
 	}
 	left, err := filepath.Glob("/sys/fs/cgroup/*/prony-" + itoa(p.Process.Pid) + "-*")

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"prony/internal/cli"
 	"prony/internal/report"
 	"prony/internal/result"
 	"prony/internal/table"
@@ -36,7 +37,7 @@ type reportFlags struct {
 func (a *app) reportCmd() *cobra.Command {
 	f := &reportFlags{}
 	c := &cobra.Command{
-		Use: "report RUN", Short: "Make the report of a run again", Args: arguments(1, 1),
+		Use: "report RUN", Short: "Make the report of a run again", Args: cli.Arguments(1, 1),
 		Long: `Report prints what the records of a run say: RUN is its folder. A report is a
 function of the records alone, so it can be made again at any time, on any machine.
 
@@ -57,13 +58,14 @@ summary the rows of csv, series a row an interval.`,
 		},
 	}
 	fs := c.Flags()
-	fs.StringVar(&f.table, "table", "trials", "of parquet: trials, summary or series")
-	fs.StringVar(&f.columns, "columns", "all", "of markdown: all or essential")
+	f.table, f.columns = report.ParquetTables[0], "all"
+	cli.OneOf(c, &f.table, "table", "of parquet", report.ParquetTables...)
+	cli.OneOf(c, &f.columns, "columns", "of markdown", "all", "essential")
 	fs.BoolVar(&f.fold, "fold", false, "of markdown: footnotes are opened by a click")
 	fs.StringVar(&f.update, "update", "", "Markdown file whose section is to be rewritten")
 	fs.StringVar(&f.section, "section", "", "name of that section (default: the suite's name)")
 	fs.StringVar(&f.baseline, "baseline", "", "target that ratios refer to (default: the run's)")
-	addOutput(fs, &f.format, &f.out, "text, markdown, csv, json, html or parquet")
+	cli.Output(c, &f.format, &f.out, "text", "markdown", "csv", "json", "html", "parquet")
 	return c
 }
 
@@ -76,9 +78,6 @@ type reported struct {
 }
 
 func (a *app) report(dir string, f reportFlags) (*reported, error) {
-	if err := f.check(); err != nil {
-		return nil, err
-	}
 	r, err := a.study(dir, f)
 	if err != nil {
 		return nil, err
@@ -93,7 +92,7 @@ func (a *app) report(dir string, f reportFlags) (*reported, error) {
 	}
 	out := a.stdout
 	if f.format == "parquet" && f.out == "" && isTerminal(out) {
-		return nil, usageError{errors.New("a terminal cannot show parquet: add -o FILE")}
+		return nil, cli.Usagef("a terminal cannot show parquet: add -o FILE")
 	}
 	var file *os.File
 	if f.out != "" {
@@ -124,7 +123,7 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 	if f.baseline != "" && !slices.ContainsFunc(records, func(r *result.Record) bool {
 		return table.RowName(r.Target) == f.baseline
 	}) {
-		return nil, usageError{fmt.Errorf("--baseline %s: the run has no such row", f.baseline)}
+		return nil, cli.Usagef("--baseline %s: the run has no such row", f.baseline)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "report.html")); err == nil || f.save {
 		o.Report = filepath.Join(dir, "report.html")
@@ -162,24 +161,9 @@ func reproduce(head result.Run) string {
 	return fmt.Sprintf("%s --seed %d --blocks %d", strings.Join(args, " "), head.Seed, head.Blocks)
 }
 
-// check refuses what is not there before a file is opened for it.
-func (f *reportFlags) check() error {
-	for _, choice := range []struct{ flag, value, words string }{
-		{"--format", f.format, "text, markdown, md, csv, json, html, parquet"},
-		{"--table", f.table, strings.Join(report.ParquetTables, ", ")},
-		{"--columns", f.columns, "all, essential"},
-	} {
-		if choice.value != "" && !slices.Contains(strings.Split(choice.words, ", "), choice.value) {
-			return usageError{fmt.Errorf("%s %q: there are %s", choice.flag, choice.value,
-				choice.words)}
-		}
-	}
-	return nil
-}
-
 func (r *reported) print(w io.Writer, f reportFlags, dir string) error {
 	switch f.format {
-	case "markdown", "md":
+	case "markdown":
 		return r.markdown(w, f)
 	case "csv":
 		return report.CSV(w, r.study)

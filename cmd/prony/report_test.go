@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"prony/internal/cli"
 )
 
 // The forms of a report that take flags of their own, and what they refuse.
@@ -12,7 +14,7 @@ func TestReportForms(t *testing.T) {
 	root := checkout(t)
 	dir := filepath.Join(root, "r")
 	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--blocks", "2", "--out",
-		dir); exit != exitFine {
+		dir); exit != cli.Fine {
 		t.Fatal(stderr)
 	}
 	check := func(exit int, has, not string, args ...string) {
@@ -25,16 +27,16 @@ func TestReportForms(t *testing.T) {
 		}
 	}
 	const method = "[how the numbers are made](docs/method.md)"
-	check(exitFine, method, "<details>", "--format", "markdown")
-	check(exitFine, " RSS |", "", "--format", "markdown", "--columns", "all")
-	check(exitFine, method, " RSS |", "--format", "markdown", "--columns", "essential")
-	check(exitFine, "<details>", "", "--format", "markdown", "--fold")
-	check(exitUsage, `--columns "few": there are all, essential`, "", "--columns", "few")
-	check(exitUsage, `--table "rows": there are trials, summary, series`, "", "--table", "rows")
-	check(exitUsage, `--format "xml": there are text, `, "", "--format", "xml")
+	check(cli.Fine, method, "<details>", "--format", "markdown")
+	check(cli.Fine, " RSS |", "", "--format", "markdown", "--columns", "all")
+	check(cli.Fine, method, " RSS |", "--format", "markdown", "--columns", "essential")
+	check(cli.Fine, "<details>", "", "--format", "markdown", "--fold")
+	check(cli.Misused, `--columns "few": there are all, essential`, "", "--columns", "few")
+	check(cli.Misused, `--table "rows": there are trials, summary, series`, "", "--table", "rows")
+	check(cli.Misused, `--format "xml": there are text, `, "", "--format", "xml")
 	for _, table := range []string{"trials", "summary", "series"} {
 		file := filepath.Join(root, table+".parquet")
-		check(exitFine, "", "PAR1", "--format", "parquet", "--table", table, "-o", file)
+		check(cli.Fine, "", "PAR1", "--format", "parquet", "--table", table, "-o", file)
 		b, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

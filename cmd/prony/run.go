@@ -7,11 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"prony/internal/cli"
 	"prony/internal/clock"
 	"prony/internal/doctor"
 	"prony/internal/host"
@@ -56,8 +56,8 @@ func (f *runFlags) suiteFlags(c *cobra.Command) {
 		"every target against itself: how much differs here when nothing does")
 	fs.StringVar(&f.against, "against", "",
 		"the same targets of another checkout, too: its folder, or NAME=FOLDER")
-	fs.StringSliceVar(&f.started, "launcher", nil,
-		fmt.Sprintf(launcherHelp, strings.Join(suite.Launchers, ", ")))
+	cli.SomeOf(c, &f.started, "launcher", "how targets are started, instead of the suite's; "+
+		"several are compared", suite.Launchers...)
 	f.observe.add(c)
 }
 
@@ -65,9 +65,6 @@ func (f *runFlags) override(c *cobra.Command) (suite.Override, error) {
 	o := suite.Override{
 		Blocks: f.blocks, Measure: suite.Duration(f.measure), Warmup: suite.Duration(f.warmup),
 		Targets: f.targets, AA: f.aa, Duet: f.duet, Quick: f.quick, Launchers: f.started,
-	}
-	if err := checkLaunchers(f.started); err != nil {
-		return o, err
 	}
 	if c.Flags().Changed("seed") {
 		o.Seed = &f.seed
@@ -78,7 +75,8 @@ func (f *runFlags) override(c *cobra.Command) (suite.Override, error) {
 func (a *app) runCmd() *cobra.Command {
 	f := &runFlags{}
 	c := &cobra.Command{
-		Use: "run [SUITE]", Short: "Run a suite and report what it found", Args: arguments(0, 1),
+		Use: "run [SUITE]", Short: "Run a suite and report what it found",
+		Args: cli.Arguments(0, 1),
 		Long: `Run builds the services of a suite that can be built here, puts each target under
 the suite's loads, block by block in shuffled order, and reports. Without a suite it runs
 suites/canonical.yaml.
@@ -119,8 +117,9 @@ sense.`,
 		RunE: func(c *cobra.Command, args []string) error { return a.runSuite(c, args, f) },
 	}
 	f.suiteFlags(c)
-	c.Flags().StringVar(&f.host, "host", "any", "what the machine must be, as prony doctor grades "+
-		"it: "+strings.Join(doctor.Bars, ", "))
+	f.host = "any"
+	cli.OneOf(c, &f.host, "host", "what the machine must be, as prony doctor grades it",
+		doctor.Bars...)
 	c.Flags().StringVar(&f.out, "out", "",
 		"folder of the results (default: results/TIME below the root)")
 	return c
@@ -130,7 +129,8 @@ func (a *app) planCmd() *cobra.Command {
 	f := &runFlags{}
 	var effect, from string
 	c := &cobra.Command{
-		Use: "plan [SUITE]", Short: "Print what a suite would run, in order", Args: arguments(0, 1),
+		Use: "plan [SUITE]", Short: "Print what a suite would run, in order",
+		Args: cli.Arguments(0, 1),
 		Long: `Plan expands a suite into its trials: targets × scenarios in blocks, each block in
 an order shuffled from the seed. The same suite, seed and catalog give the same plan, byte for
 byte.
@@ -173,7 +173,7 @@ func (a *app) plan(c *cobra.Command, root string, args []string, f *runFlags) (*
 		return nil, nil, nil, err
 	}
 	if err := s.Override(o); err != nil {
-		return nil, nil, nil, usageError{err}
+		return nil, nil, nil, cli.Usage(err)
 	}
 	if err := a.attach(root, s); err != nil {
 		return nil, nil, nil, err
@@ -189,7 +189,7 @@ func (a *app) plan(c *cobra.Command, root string, args []string, f *runFlags) (*
 	services = append(services, others...)
 	p, err := s.Plan(targets(services))
 	if err != nil && (len(f.targets) > 0 || f.duet != "") {
-		err = usageError{err}
+		err = cli.Usage(err)
 	}
 	if err == nil {
 		err = f.observe.ride(p)
@@ -262,18 +262,14 @@ func targetsOf(p *suite.Plan) (out []string) {
 
 // check says what is wrong with flags that the suite does not see.
 func (f *runFlags) check(c *cobra.Command) error {
-	if !slices.Contains(doctor.Bars, f.host) {
-		return usageError{fmt.Errorf("--host %s: there are %s", f.host,
-			strings.Join(doctor.Bars, ", "))}
-	}
 	for _, name := range []string{"blocks", "measure", "warmup"} {
 		if v := c.Flag(name).Value.String(); c.Flag(name).Changed && (v == "0" || v == "0s") {
-			return usageError{fmt.Errorf("--%s %s: want more than nothing", name, v)}
+			return cli.Usagef("--%s %s: want more than nothing", name, v)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(f.out, result.RunFile)); f.out != "" && err == nil {
-		return usageError{fmt.Errorf("--out %s: it holds a run already; choose another folder, or "+
-			"see it with prony report", f.out)}
+		return cli.Usagef("--out %s: it holds a run already; choose another folder, or "+
+			"see it with prony report", f.out)
 	}
 	return nil
 }
@@ -493,7 +489,7 @@ func (a *app) conclude(dir string, runErr error) error {
 		return runErr
 	}
 	if rep.bad > 0 {
-		return &exitCode{exitInvalid, fmt.Sprintf("%d trials are INVALID or failed", rep.bad)}
+		return cli.End(cli.Invalid, "%d trials are INVALID or failed", rep.bad)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony/internal/cli"
 	"prony/internal/config"
 	"prony/internal/service"
 	"prony/internal/suite"
@@ -17,7 +18,7 @@ import (
 func (a *app) servicesCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "services", Short: "List the catalog and what is missing to run each here",
-		Args: arguments(0, 0),
+		Args: cli.Arguments(0, 0),
 		Long: `Services lists every target of the catalog with its contracts, and what this machine
 lacks to build and run it. A suite skips what cannot run, with the same words.`,
 		Example: "  prony services",
@@ -68,15 +69,15 @@ func unknownService(services []*service.Service, name string) error {
 		known = append(known, s.Name)
 	}
 	if near := config.Nearest(name, known); near != "" {
-		return usageError{fmt.Errorf("there is no service %q; did you mean %q?", name, near)}
+		return cli.Usagef("there is no service %q; did you mean %q?", name, near)
 	}
-	return usageError{fmt.Errorf("there is no service %q; there are %s", name,
-		strings.Join(known, ", "))}
+	return cli.Usagef("there is no service %q; there are %s", name,
+		strings.Join(known, ", "))
 }
 
 func (a *app) verifyCmd() *cobra.Command {
 	var verbose bool
-	var by string
+	by := suite.Launchers[0]
 	c := &cobra.Command{
 		Use: "verify [SERVICE...]", Short: "Check that services answer as their contracts say",
 		Args: cobra.ArbitraryArgs,
@@ -86,15 +87,11 @@ Without a name it verifies every service that can run here.`,
 		Example: "  prony verify go-nethttp\n  prony verify --verbose java-jdk\n" +
 			"  prony verify --launcher docker go-nethttp",
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := checkLaunchers([]string{by}); err != nil {
-				return err
-			}
 			return a.verify(c.Context(), args, by, verbose)
 		},
 	}
 	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "list the cases that pass, too")
-	c.Flags().StringVar(&by, "launcher", suite.Launchers[0],
-		"how targets are started: "+strings.Join(suite.Launchers, ", "))
+	cli.OneOf(c, &by, "launcher", "how targets are started", suite.Launchers...)
 	return c
 }
 
@@ -132,7 +129,7 @@ func (v *verifier) conform(ctx context.Context, name string, s *service.Service,
 // conclude is the error of the whole: err, or that answers differ.
 func (v *verifier) conclude(err error) error {
 	if err == nil && v.bad > 0 {
-		err = &exitCode{exitInvalid, fmt.Sprintf("%d answers differ", v.bad)}
+		err = cli.End(cli.Invalid, "%d answers differ", v.bad)
 	}
 	return err
 }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"prony/internal/cli"
 )
 
 // The stack's doors, as deploy/compose.yaml publishes them.
@@ -47,7 +49,7 @@ func (a *app) stackUpCmd() *cobra.Command {
 		Use: "up", Short: "Start it and wait until all of it is healthy", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if wait < time.Second {
-				return usageError{fmt.Errorf("--wait %v: want a second at least", wait)}
+				return cli.Usagef("--wait %v: want a second at least", wait)
 			}
 			err := a.compose(c.Context(), a.stderr, "up", "--detach", "--no-recreate", "--wait",
 				"--wait-timeout", fmt.Sprint(int(wait.Seconds())))
@@ -126,7 +128,7 @@ func readParts(text []byte) (parts []part, err error) {
 func (a *app) printParts(parts []part) error {
 	if len(parts) == 0 {
 		fmt.Fprintln(a.stdout, "nothing of the stack is there; prony stack up starts it")
-		return &exitCode{exitError, "the stack is down"}
+		return cli.End(cli.Failed, "the stack is down")
 	}
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	bad := 0
@@ -147,7 +149,7 @@ func (a *app) printParts(parts []part) error {
 		return err
 	}
 	if bad > 0 {
-		return &exitCode{exitError, fmt.Sprintf("%d parts do not run well", bad)}
+		return cli.End(cli.Failed, "%d parts do not run well", bad)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony/internal/cli"
 	"prony/internal/clock"
 	"prony/internal/suite"
 	"prony/internal/telemetry"
@@ -57,7 +58,7 @@ const serveExamples = `  prony telemetry serve --dir here
 func (a *app) telemetryCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "telemetry", Short: "Take in traces, metrics and logs, and answer queries about them",
-		Long: telemetryAbout, Args: arguments(0, 0),
+		Long: telemetryAbout, Args: cli.Arguments(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(a.serveCmd())
@@ -71,14 +72,14 @@ func (a *app) serveCmd() *cobra.Command {
 	var expose, untilEnd bool
 	c := &cobra.Command{
 		Use: "serve --dir DIR", Short: "Be a home for OTLP, Zipkin and Prometheus queries",
-		Long: serveAbout, Example: serveExamples, Args: arguments(0, 0),
+		Long: serveAbout, Example: serveExamples, Args: cli.Arguments(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			var err error
 			if cfg, err = listenOn(cfg, listen, c.Flags().Changed); err == nil {
 				err = checkServe(cfg, memory, expose)
 			}
 			if err != nil {
-				return usageError{err}
+				return cli.Usage(err)
 			}
 			cfg.MemoryBytes = int64(memory)
 			ctx := c.Context()

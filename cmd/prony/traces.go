@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony/internal/cli"
 	"prony/internal/result"
 	"prony/internal/telemetry"
 	"prony/internal/telemetry/logs"
@@ -35,7 +36,7 @@ func (a *app) tracesCmd() *cobra.Command {
 	f := &tracesFlags{}
 	c := &cobra.Command{
 		Use: "traces [RUN]", Short: "Show the traces that were kept of a run",
-		Args: arguments(0, 1),
+		Args: cli.Arguments(0, 1),
 		Long: `Traces shows what the services of a run told of single requests. RUN is its folder,
 or the folder's name below results/; without one it is the newest run that has traces. They are
 there if the run was made with --telemetry and the services are instrumented.
@@ -74,7 +75,8 @@ With --format otlp it prints OTLP JSON, which Jaeger opens as a file and any OTL
 	fs.IntVar(&f.limit, "limit", 20, "lines of the table; 0: all")
 	fs.DurationVar(&f.least, "min", 0, "only those that took at least as long")
 	fs.BoolVar(&f.services, "services", false, "services and their operations instead of traces")
-	fs.StringVar(&f.format, "format", "text", "text, json or otlp")
+	f.format = "text"
+	cli.OneOf(c, &f.format, "format", "", "text", "json", "otlp")
 	return c
 }
 
@@ -86,14 +88,12 @@ func (f *tracesFlags) check() error {
 		}
 	}
 	switch {
-	case !slices.Contains([]string{"text", "json", "otlp"}, f.format):
-		return usageError{fmt.Errorf("--format %q: there are text, json, otlp", f.format)}
 	case classes > 1:
-		return usageError{errors.New("--errors, --asked and --uniform: choose one")}
+		return cli.Usagef("--errors, --asked and --uniform: choose one")
 	case f.services && f.format == "otlp":
-		return usageError{errors.New("--services: OTLP has traces; choose text or json")}
+		return cli.Usagef("--services: OTLP has traces; choose text or json")
 	case f.slowest < 0 || f.limit < 0 || f.least < 0:
-		return usageError{errors.New("--slowest, --limit and --min: want 0 or more")}
+		return cli.Usagef("--slowest, --limit and --min: want 0 or more")
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"prony/internal/cli"
 	"prony/internal/clock"
 	"prony/internal/result"
 	"prony/internal/telemetry"
@@ -126,7 +127,7 @@ func toldRun(t *testing.T) (root, dir string) {
 	t.Helper()
 	root = checkout(t)
 	dir = filepath.Join(root, "results", "RUN")
-	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--out", dir); exit != exitFine {
+	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--out", dir); exit != cli.Fine {
 		t.Fatal(stderr)
 	}
 	placeTelemetry(t, dir)
@@ -155,36 +156,37 @@ func TestTraces(t *testing.T) {
 	slowest := toldID(39).String()
 	check := checker(t, root)
 	// The slowest is the last: 2 ms and 39² times 10 µs more.
-	check(exitFine, "17.2 ms|half|asked,slow,uniform|gateway GET /api/visits|20 of 40 traces", "",
+	check(cli.Fine, "17.2 ms|half|asked,slow,uniform|gateway GET /api/visits|20 of 40 traces", "",
 		"traces", dir)
-	check(exitFine, "the newest is "+dir, "", "traces")
-	check(exitFine, "20 of 40", "the newest", "traces", "RUN")
-	check(exitFine, "40 of 40", "", "traces", "RUN", "--limit", "0")
-	check(exitFine, "1 of 1 traces|error,slow,uniform  gateway GET /api/visits  2.49 ms", "",
+	check(cli.Fine, "the newest is "+dir, "", "traces")
+	check(cli.Fine, "20 of 40", "the newest", "traces", "RUN")
+	check(cli.Fine, "40 of 40", "", "traces", "RUN", "--limit", "0")
+	check(cli.Fine, "1 of 1 traces|error,slow,uniform  gateway GET /api/visits  2.49 ms", "",
 		"traces", "RUN", "--errors") // 2 ms and 49 times 10 µs
-	check(exitFine, "2 of 2 traces|17.2 ms|5.61 ms", "", "traces", "RUN", "--asked")
-	check(exitFine, "3 of 3 traces|16.4 ms", "2.00 ms", "traces", "RUN", "--slowest", "3")
-	check(exitFine, "3 of 3 traces", "", "traces", "RUN", "--min", "15.6ms") // 37² and more
-	check(exitFine, "No kept trace", "", "traces", "RUN", "--target", "other")
-	check(exitFine, "No kept trace", "", "traces", "RUN", "--load", "peak")
-	check(exitFine, "trace  "+slowest+"|█|visits SELECT petclinic (client)|CRITICAL PATH|"+
+	check(cli.Fine, "2 of 2 traces|17.2 ms|5.61 ms", "", "traces", "RUN", "--asked")
+	check(cli.Fine, "3 of 3 traces|16.4 ms", "2.00 ms", "traces", "RUN", "--slowest", "3")
+	check(cli.Fine, "3 of 3 traces", "", "traces", "RUN", "--min", "15.6ms") // 37² and more
+	check(cli.Fine, "No kept trace", "", "traces", "RUN", "--target", "other")
+	check(cli.Fine, "No kept trace", "", "traces", "RUN", "--load", "peak")
+	check(cli.Fine, "trace  "+slowest+"|█|visits SELECT petclinic (client)|CRITICAL PATH|"+
 		// of 17.21 ms the database had 0.4 and 15.21
 		"visits   2      16.1 ms  16.1 ms|log info found the visits", "files", "traces", "RUN",
 		"--id", slowest[:9])
-	check(exitFine, "event exception SQLTransientException no connection was free|✗|"+
+	check(cli.Fine, "event exception SQLTransientException no connection was free|✗|"+
 		"log error no connection was free within 30 ms", "", "traces", "RUN", "--id",
 		toldID(7).String())
-	check(exitError, "find trace zz: it was not kept", "", "traces", "RUN", "--id", "zz")
-	check(exitFine, "From span metrics|visits   GET /visits       server  40     1.0      1 ", "",
+	check(cli.Failed, "find trace zz: it was not kept", "", "traces", "RUN", "--id", "zz")
+	check(cli.Fine, "From span metrics|visits   GET /visits       server  40     1.0      1 ", "",
 		"traces", "RUN", "--services") // 40 calls in 40 s
-	check(exitFine,
+	check(cli.Fine,
 		"From the uniform sample|visits   GET /visits       server  40     –        1",
 		"gateway", "traces", "RUN", "--services", "--load", "half", "--service", "visits")
-	check(exitUsage, `--format "xml": there are text, json, otlp`, "", "traces", "--format", "xml")
-	check(exitUsage, "choose one", "", "traces", "--errors", "--uniform")
-	check(exitUsage, "OTLP has traces", "", "traces", "--services", "--format", "otlp")
-	check(exitUsage, "want 0 or more", "", "traces", "--limit", "-1")
-	check(exitError, "find run absent", "", "traces", "absent")
+	check(cli.Misused, `--format "xml": there are text, json, otlp`, "", "traces", "--format",
+		"xml")
+	check(cli.Misused, "choose one", "", "traces", "--errors", "--uniform")
+	check(cli.Misused, "OTLP has traces", "", "traces", "--services", "--format", "otlp")
+	check(cli.Misused, "want 0 or more", "", "traces", "--limit", "-1")
+	check(cli.Failed, "find run absent", "", "traces", "absent")
 }
 
 func TestTracesAsJSON(t *testing.T) {
@@ -220,15 +222,16 @@ func TestTracesAsJSON(t *testing.T) {
 func TestLogs(t *testing.T) {
 	root, _ := toldRun(t)
 	check, slowest := checker(t, root), toldID(39).String()
-	check(exitFine, "40 of 40 log records|error  visits  no connection", "", "logs", "RUN")
-	check(exitFine, "1 of 1 log records|trace "+toldID(7).String()[:16], "found", "logs", "RUN",
+	check(cli.Fine, "40 of 40 log records|error  visits  no connection", "", "logs", "RUN")
+	check(cli.Fine, "1 of 1 log records|trace "+toldID(7).String()[:16], "found", "logs", "RUN",
 		"--severity", "warn")
-	check(exitFine, "1 of 1 log records", "", "logs", "RUN", "--grep", "within 30 ms$")
-	check(exitFine, "1 of 1 log records|found the visits", "", "logs", "RUN", "--trace", slowest)
-	check(exitFine, "0 of 0 log records", "", "logs", "RUN", "--trial", "other")
-	check(exitUsage, `--severity "loud": there are trace, debug`, "", "logs", "--severity", "loud")
-	check(exitUsage, "--grep", "", "logs", "--grep", "(")
-	check(exitUsage, "there are text, json", "", "logs", "--format", "csv")
+	check(cli.Fine, "1 of 1 log records", "", "logs", "RUN", "--grep", "within 30 ms$")
+	check(cli.Fine, "1 of 1 log records|found the visits", "", "logs", "RUN", "--trace", slowest)
+	check(cli.Fine, "0 of 0 log records", "", "logs", "RUN", "--trial", "other")
+	check(cli.Misused, `--severity "loud": there are trace, debug`, "", "logs", "--severity",
+		"loud")
+	check(cli.Misused, "--grep", "", "logs", "--grep", "(")
+	check(cli.Misused, "there are text, json", "", "logs", "--format", "csv")
 }
 
 // Of a run without log records there are the services' own files; without telemetry there are no
@@ -236,7 +239,7 @@ func TestLogs(t *testing.T) {
 func TestLogsOfFiles(t *testing.T) {
 	root := checkout(t)
 	dir := filepath.Join(root, "results", "RUN")
-	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--out", dir); exit != exitFine {
+	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--out", dir); exit != cli.Fine {
 		t.Fatal(stderr)
 	}
 	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o755); err != nil {
@@ -257,7 +260,7 @@ func TestLogsOfFiles(t *testing.T) {
 	has(t, "logs", stdout, "  1  listening", "  2  saw abc", "  1  up",
 		"3 lines of the services' own files")
 	has(t, "stderr", stderr, "nothing is known of the severity")
-	if exit != exitFine {
+	if exit != cli.Fine {
 		t.Errorf("exit %d", exit)
 	}
 	stdout, _, _ = say(t, mock{}, "logs", dir, "--target", records[1].Target.Name)
@@ -269,7 +272,7 @@ func TestLogsOfFiles(t *testing.T) {
 	has(t, "logs", stdout, `"source": "files"`, `"text": "saw abc"`, `"line": 2`)
 	_, stderr, exit = say(t, mock{}, "traces", dir)
 	has(t, "stderr", stderr, "none were kept; run again with --telemetry")
-	if exit != exitError {
+	if exit != cli.Failed {
 		t.Errorf("exit %d", exit)
 	}
 	_, stderr, _ = say(t, mock{}, "traces", "--root", root)

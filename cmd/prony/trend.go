@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony/internal/cli"
 	"prony/internal/result"
 	"prony/internal/trend"
 )
@@ -45,7 +46,7 @@ before and began within the --latest runs.`,
 	fs.StringSliceVar(&f.metrics, "metric", nil,
 		"metrics, such as throughput, p99 or half/p99 (that of one load); all shows all")
 	fs.StringSliceVar(&f.targets, "targets", nil, "rows to look at (default: all)")
-	addOutput(fs, &f.format, &f.out, "text, markdown, csv or json")
+	cli.Output(c, &f.format, &f.out, "text", "markdown", "csv", "json")
 	fs.BoolVar(&f.fail, "fail-on-regression", false, "exit with 3 when the latest change is a loss")
 	fs.IntVar(&f.latest, "latest", 10, "runs within which a loss began that fails; 0: at any time")
 	fs.Float64Var(&f.alpha, "alpha", 0.05, "probability of a false alarm, all series together")
@@ -54,19 +55,15 @@ before and began within the --latest runs.`,
 
 func (a *app) trend(args []string, f *trendFlags) error {
 	if !(f.alpha > 0 && f.alpha < 1) {
-		return usageError{fmt.Errorf("--alpha is a probability between 0 and 1, not %v", f.alpha)}
+		return cli.Usagef("--alpha is a probability between 0 and 1, not %v", f.alpha)
 	}
 	if f.latest < 0 {
-		return usageError{fmt.Errorf("--latest %d: want 0 or more", f.latest)}
+		return cli.Usagef("--latest %d: want 0 or more", f.latest)
 	}
-	print, known := map[string]func(io.Writer, trend.Trend) error{
-		"": trend.Text, "text": trend.Text, "markdown": trend.Markdown, "md": trend.Markdown,
-		"csv": trend.CSV, "json": trend.JSON,
+	print := map[string]func(io.Writer, trend.Trend) error{
+		"text": trend.Text, "markdown": trend.Markdown, "csv": trend.CSV,
+		"json": trend.JSON,
 	}[f.format]
-	if !known {
-		return usageError{fmt.Errorf("there is no format %q; there are text, markdown, csv "+
-			"and json", f.format)}
-	}
 	if len(args) == 0 {
 		root, err := a.root()
 		if err != nil {
@@ -81,15 +78,15 @@ func (a *app) trend(args []string, f *trendFlags) error {
 	t := trend.Find(runs, trend.Options{Metrics: f.metrics, Targets: f.targets, Alpha: f.alpha})
 	if len(t.Series) == 0 && len(f.metrics)+len(f.targets) > 0 {
 		// A watch that watches nothing must not be content.
-		return usageError{fmt.Errorf("trend: no run has a number of metric %s and target %s; "+
+		return cli.Usagef("trend: no run has a number of metric %s and target %s; "+
 			"prony report RUN --format csv lists those that there are", orAny(f.metrics),
-			orAny(f.targets))}
+			orAny(f.targets))
 	}
 	if err := a.write(f.out, func(w io.Writer) error { return print(w, t) }); err != nil {
 		return err
 	}
 	if lost := t.Regressions(f.latest); f.fail && len(lost) > 0 {
-		return &exitCode{exitGate, fmt.Sprintf("%d series got worse", len(lost))}
+		return cli.End(cli.GateFailed, "%d series got worse", len(lost))
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony/internal/cli"
 	"prony/internal/config"
 	"prony/internal/driver"
 	"prony/internal/host"
@@ -65,10 +66,10 @@ func unknownKind(name string) error {
 		known = append(known, k.Name)
 	}
 	if near := config.Nearest(name, known); near != "" {
-		return usageError{fmt.Errorf("there is no truth server %q; did you mean %q?", name, near)}
+		return cli.Usagef("there is no truth server %q; did you mean %q?", name, near)
 	}
-	return usageError{fmt.Errorf("there is no truth server %q; there are %s", name,
-		strings.Join(known, ", "))}
+	return cli.Usagef("there is no truth server %q; there are %s", name,
+		strings.Join(known, ", "))
 }
 
 // wrap breaks a text into lines of a width, each with an indent.
@@ -105,7 +106,7 @@ func (a *app) truthKind(k exact.Kind) *cobra.Command {
 	f := &truthFlags{}
 	p := k.Zero
 	c := &cobra.Command{
-		Use: k.Name, Short: k.Does, Args: arguments(0, 0),
+		Use: k.Name, Short: k.Does, Args: cli.Arguments(0, 0),
 		Long: wrap("The server "+k.Does+".", "", 92) + "\n\n" +
 			wrap("What a right generator reads: "+k.Reads, "", 92),
 		RunE: func(c *cobra.Command, _ []string) error { return a.truth(c.Context(), k, p, f) },
@@ -131,7 +132,7 @@ func (a *app) truthKind(k exact.Kind) *cobra.Command {
 func (a *app) truth(ctx context.Context, k exact.Kind, p exact.Params, f *truthFlags) error {
 	plan, err := k.Plan(p)
 	if err != nil {
-		return usageError{err}
+		return cli.Usage(err)
 	}
 	l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(f.port))))
 	if err != nil {
@@ -202,9 +203,9 @@ The exit code is 0 when every number is within its limit, 1 when one is not.`,
 		},
 	}
 	fs := c.Flags()
-	fs.StringVar(&f.engine, "engine", driver.Auto, "engine to prove")
-	fs.StringVar(&f.pacing, "pacing", load.Frugal, "way to wait for the next arrival: "+
-		load.Frugal+" or "+load.Precise)
+	f.engine, f.pacing = driver.Auto, load.Frugal
+	cli.OneOf(c, &f.engine, "engine", "engine to prove", driver.Engines...)
+	cli.OneOf(c, &f.pacing, "pacing", "way to wait for the next arrival", load.Frugal, load.Precise)
 	fs.BoolVar(&f.asJSON, "json", false, "print all outcomes as JSON")
 	return c
 }
@@ -266,8 +267,8 @@ func (a *app) selftest(ctx context.Context, names []string, f *selftestFlags) er
 		}
 	}
 	if err == nil && bad > 0 {
-		return &exitCode{exitError, fmt.Sprintf("%d of %d cases are not as they must be", bad,
-			len(outcomes))}
+		return cli.End(cli.Failed, "%d of %d cases are not as they must be", bad,
+			len(outcomes))
 	}
 	return err
 }
@@ -288,8 +289,8 @@ func chooseCases(names []string) ([]selftest.Case, error) {
 	for _, n := range names {
 		c, ok := byName[n]
 		if !ok {
-			return nil, usageError{fmt.Errorf("there is no case %q; there are %s", n,
-				strings.Join(known, ", "))}
+			return nil, cli.Usagef("there is no case %q; there are %s", n,
+				strings.Join(known, ", "))
 		}
 		out = append(out, c)
 	}

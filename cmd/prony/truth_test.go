@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"prony/internal/cli"
 	"prony/internal/selftest"
 	"prony/internal/truth/exact"
 )
@@ -20,8 +21,9 @@ func TestTruthUsage(t *testing.T) {
 		t.Helper()
 		var stdout, stderr bytes.Buffer
 		err := run(context.Background(), machine{}, args, &stdout, &stderr)
-		if code(err) != exitUsage || !strings.Contains(stderr.String(), want) {
-			t.Errorf("%q: exit %d, %s; want %d, %q", args, code(err), &stderr, exitUsage, want)
+		if cli.Code(err) != cli.Misused || !strings.Contains(stderr.String(), want) {
+			t.Errorf("%q: exit %d, %s; want %d, %q", args, cli.Code(err), &stderr, cli.Misused,
+				want)
 		}
 	}
 	check(`there is no truth server "stal"; did you mean "stall"?`, "truth", "stal")

@@ -19,6 +19,9 @@ const (
 	Epoll = "epoll"
 )
 
+// Engines are their names.
+var Engines = []string{Auto, Uring, Epoll}
+
 // Prony is the built-in generator.
 type Prony struct {
 	Engine string        // Auto, which is the default, or another of the names above

@@ -159,17 +159,6 @@ func TestSnapshotWithoutHistograms(t *testing.T) {
 	}
 }
 
-func TestKindOf(t *testing.T) {
-	for _, k := range Kinds {
-		if got, err := KindOf(string(k)); got != k || err != nil {
-			t.Errorf("%s is %q, %v", k, got, err)
-		}
-	}
-	if _, err := KindOf("tui"); err == nil || !strings.Contains(err.Error(), `view "tui": there`) {
-		t.Errorf("error is %v", err)
-	}
-}
-
 // A view may be closed twice, and interrupted afterwards by a signal that came late.
 func TestCloseTwice(t *testing.T) {
 	c := openLoad

@@ -16,7 +16,6 @@ package live
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -223,13 +222,3 @@ type nothing struct{}
 
 func (nothing) draw()        {}
 func (nothing) close() error { return nil }
-
-// KindOf reads a kind as the command line has it.
-func KindOf(text string) (Kind, error) {
-	for _, k := range Kinds {
-		if text == string(k) {
-			return k, nil
-		}
-	}
-	return "", fmt.Errorf("view %q: there are auto, live, plain, json and none", text)
-}

@@ -1,0 +1,83 @@
+// Package cli is what programs of this module have in common on their command line: what they end
+// with, how they refuse a line that makes no sense, and flags that know their choices. It prints
+// nothing and knows no verb.
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes. Scripts rely on them.
+const (
+	Fine         = 0
+	Failed       = 1
+	Misused      = 2
+	GateFailed   = 3 // an objective was not held, or a gate failed
+	Invalid      = 4 // a trial failed or its numbers are INVALID
+	Inconclusive = 5 // a gate cannot say: the limit lies inside the interval
+)
+
+// ended ends a program with a code after everything has been said.
+type ended struct {
+	code int
+	why  string
+}
+
+func (e *ended) Error() string { return e.why }
+
+// End is an error that ends the program with a code and that nobody needs to be told of: all has
+// been said.
+func End(code int, format string, args ...any) error {
+	return &ended{code, fmt.Sprintf(format, args...)}
+}
+
+// Told says whether an error was made by End.
+func Told(err error) bool {
+	var e *ended
+	return errors.As(err, &e)
+}
+
+// misused is a command line that makes no sense.
+type misused struct{ error }
+
+func (e misused) Unwrap() error { return e.error }
+
+// Usage makes an error one of the command line; nil stays nil.
+func Usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return misused{err}
+}
+
+// Usagef says what makes no sense about a command line, in fmt.Errorf's words.
+func Usagef(format string, args ...any) error { return misused{fmt.Errorf(format, args...)} }
+
+// Code is what a program ends with.
+func Code(err error) int {
+	var e *ended
+	var m misused
+	switch {
+	case err == nil:
+		return Fine
+	case errors.As(err, &e):
+		return e.code
+	case errors.As(err, &m):
+		return Misused
+	}
+	return Failed
+}
+
+// Arguments checks the number of arguments and names the usage when it is wrong.
+func Arguments(lowest, highest int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) < lowest || len(args) > highest {
+			return Usagef("want %s, got %d arguments; see %s --help", c.UseLine(), len(args),
+				c.CommandPath())
+		}
+		return nil
+	}
+}
