@@ -8,12 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony/internal/cli"
 	"prony/internal/scaffold"
 )
 
 func (a *app) newCmd() *cobra.Command {
 	c := &cobra.Command{
-		Use: "new", Short: "Lay out something new in a checkout", Args: arguments(0, 0),
+		Use: "new", Short: "Lay out something new in a checkout", Args: cli.Arguments(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(a.newServiceCmd())
@@ -24,7 +25,7 @@ func (a *app) newServiceCmd() *cobra.Command {
 	var like string
 	c := &cobra.Command{
 		Use: "service LANGUAGE-FRAMEWORK", Short: "Lay out a service that keeps its contracts",
-		Args: arguments(1, 1),
+		Args: cli.Arguments(1, 1),
 		Long: `Service makes services/LANGUAGE-FRAMEWORK, for the languages ` +
 			strings.Join(scaffold.Languages(), ", ") + `: the simplest service of that
 language, or the one of --like, under the new name, and a line for it wherever the checkout lists
@@ -43,7 +44,7 @@ verify after each. What is there is never overwritten: all is written, or nothin
 func (a *app) newService(name, like string) error {
 	simplest, err := scaffold.Pattern(name)
 	if err != nil {
-		return usageError{err}
+		return cli.Usage(err)
 	}
 	if like == "" {
 		like = simplest
@@ -54,7 +55,7 @@ func (a *app) newService(name, like string) error {
 	}
 	l, err := scaffold.Plan(root, name, like)
 	if errors.Is(err, fs.ErrExist) {
-		return usageError{err}
+		return cli.Usage(err)
 	}
 	if err != nil {
 		return err

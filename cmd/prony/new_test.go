@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"prony/internal/cli"
 )
 
 // The verb writes, so it gets a checkout that is no link to this one: a catalog of one service.
@@ -23,14 +25,14 @@ func TestNewService(t *testing.T) {
 		has(t, "what it says", stdout+stderr, wants...)
 	}
 	at := []string{"--root", root}
-	check(exitUsage, []string{`no language "cobol"; there are go, rust, java, node, python`},
+	check(cli.Misused, []string{`no language "cobol"; there are go, rust, java, node, python`},
 		append(at, "cobol-web")...)
-	check(exitUsage, []string{"want prony new service"}, at...)
-	check(exitError, []string{"lay out java-x after java-jdk"}, append(at, "java-x")...)
-	check(exitFine, []string{"services/go-x: ", "after go-gin", "prony verify go-x"},
+	check(cli.Misused, []string{"want prony new service"}, at...)
+	check(cli.Failed, []string{"lay out java-x after java-jdk"}, append(at, "java-x")...)
+	check(cli.Fine, []string{"services/go-x: ", "after go-gin", "prony verify go-x"},
 		append(at, "go-x")...)
-	check(exitFine, []string{"after go-x"}, append(at, "go-y", "--like", "go-x")...)
-	check(exitUsage, []string{"services/go-x is there", "never overwritten"},
+	check(cli.Fine, []string{"after go-x"}, append(at, "go-y", "--like", "go-x")...)
+	check(cli.Misused, []string{"services/go-x is there", "never overwritten"},
 		append(at, "go-x")...)
 	listed, _, _ := say(t, mock{}, "services", "--root", root)
 	has(t, "the catalog", listed, "go-gin ", "go-x ", "go-y ")
