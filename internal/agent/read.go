@@ -5,20 +5,20 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"prony/internal/config"
+	"prony/internal/pattern"
 	"prony/internal/suite"
 )
 
 var (
-	agentName   = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
-	envName     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	coordinates = regexp.MustCompile(`^[\w.-]+:[\w.-]+:[\w.+-]+(:[\w.-]+)?$`)
-	digest      = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	pagePath    = regexp.MustCompile(`^/[!-~]*$`)
+	agentName   = pattern.New(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+	envName     = pattern.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	coordinates = pattern.New(`^[\w.-]+:[\w.-]+:[\w.+-]+(:[\w.-]+)?$`)
+	digest      = pattern.New(`^[0-9a-f]{64}$`)
+	pagePath    = pattern.New(`^/[!-~]*$`)
 )
 
 // Read reads agents.yaml. All its problems are joined into the error, each with file and line.

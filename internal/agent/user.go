@@ -3,11 +3,11 @@ package agent
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 
+	"prony/internal/pattern"
 	"prony/internal/suite"
 )
 
@@ -15,8 +15,8 @@ import (
 var Words = slices.Concat(suite.AgentWords, suite.RideWords)
 
 var (
-	word     = regexp.MustCompile(`\{([A-Za-z][A-Za-z0-9_-]*)\}`)
-	variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+	word     = pattern.New(`\{([A-Za-z][A-Za-z0-9_-]*)\}`)
+	variable = pattern.New(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 )
 
 // Own puts what is the same for every process on this machine: for ${NAME} what lookup

@@ -1,8 +1,9 @@
 package audit
 
 import (
-	"regexp"
 	"strings"
+
+	"prony/internal/pattern"
 )
 
 // command is a command line of a load generator, as far as it is found and its flags are plain.
@@ -36,10 +37,10 @@ var asks = map[string]map[string]Quantity{
 const closed = "wrk hey oha ab bombardier h2load autocannon"
 
 var (
-	commandHead = regexp.MustCompile(
+	commandHead = pattern.New(
 		"(?:^|[\\s$>`/])(wrk2?|hey|oha|ab|bombardier|h2load|k6 run|vegeta attack|autocannon)" +
 			`\s+-?-?\S`)
-	goesOn = regexp.MustCompile(`\\\s*(#.*)?$`)
+	goesOn = pattern.New(`\\\s*(#.*)?$`)
 )
 
 // commandAt reads a command that begins in a line; more are the lines after it.

@@ -5,9 +5,10 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
+
+	"prony/internal/pattern"
 )
 
 // grid is a table as it is printed: heads, then rows of cells.
@@ -24,17 +25,17 @@ type gridRow struct {
 
 // A column of ratios to one of the rows: "vs java-http", with 97.3% or 1.02x in its cells.
 var (
-	against   = regexp.MustCompile(`(?i)^(vs\.?|versus|relative to|compared (to|with)) .+`)
-	ratioCell = regexp.MustCompile(`^[\d.,]+\s*[%x×]$`)
+	against   = pattern.New(`(?i)^(vs\.?|versus|relative to|compared (to|with)) .+`)
+	ratioCell = pattern.New(`^[\d.,]+\s*[%x×]$`)
 )
 
 // keyHead names what must be equal for rows to be compared.
-var keyHead = regexp.MustCompile(
+var keyHead = pattern.New(
 	`(?i)^(scenario|test|endpoint|benchmark|route|url|path|workload|payload|protocol|profile|` +
 		`case)s?$`)
 
 var (
-	failuresBeside = regexp.MustCompile(`\(\+?\s*([\d.,]+)\s*(?:failures|errors|failed)/s(?:ec)?\)`)
+	failuresBeside = pattern.New(`\(\+?\s*([\d.,]+)\s*(?:failures|errors|failed)/s(?:ec)?\)`)
 	measured       = []Quantity{Rate, Mean, P50, P90, P95, P99, P999, Max, IterationRate, ByteRate}
 )
 

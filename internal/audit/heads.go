@@ -1,9 +1,10 @@
 package audit
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"prony/internal/pattern"
 )
 
 // head is what a column is of.
@@ -66,11 +67,11 @@ var byHead = func() map[string]Quantity {
 }()
 
 var (
-	unitAtEnd = regexp.MustCompile(`^(.*?)\s*[\[(,]\s*([^\[\](),]*)[\])]?\s*$`)
-	unitTail  = regexp.MustCompile(`^(.+)[_ ](ns|us|µs|ms|sec|secs|s|mb|kb|mib|kib|bytes)$`)
+	unitAtEnd = pattern.New(`^(.*?)\s*[\[(,]\s*([^\[\](),]*)[\])]?\s*$`)
+	unitTail  = pattern.New(`^(.+)[_ ](ns|us|µs|ms|sec|secs|s|mb|kb|mib|kib|bytes)$`)
 	quantiles = map[string]Quantity{"50": P50, "75": P75, "90": P90, "95": P95, "99": P99,
 		"99.9": P999, "999": P999, "99.99": P9999, "9999": P9999}
-	quantileWord = regexp.MustCompile(`^p?\(?(\d{2}(?:\.\d+)?|999|9999)\)?(?:th|%|pct|%ile)?$`)
+	quantileWord = pattern.New(`^p?\(?(\d{2}(?:\.\d+)?|999|9999)\)?(?:th|%|pct|%ile)?$`)
 )
 
 // latencyWords may stand beside a statistic of latency and change nothing.
@@ -92,7 +93,7 @@ func headOf(text string) (head, bool) {
 	if h, ok := latencyHead(low, ""); ok {
 		return h, ok
 	}
-	for _, form := range []*regexp.Regexp{unitAtEnd, unitTail} {
+	for _, form := range []*pattern.Pattern{unitAtEnd, unitTail} {
 		m := form.FindStringSubmatch(low)
 		if m == nil {
 			continue

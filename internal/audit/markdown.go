@@ -1,19 +1,20 @@
 package audit
 
 import (
-	"regexp"
 	"strings"
+
+	"prony/internal/pattern"
 )
 
 var (
-	fenceMark = regexp.MustCompile("^\\s*(```+|~~~+)\\s*(\\S*)")
-	ruleLine  = regexp.MustCompile(`^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$`)
-	heading   = regexp.MustCompile(`^(#{1,6})\s+(.*?)\s*#*\s*$`)
-	runStart  = regexp.MustCompile(`(?m)^(Running \d|Summary:)`)
+	fenceMark = pattern.New("^\\s*(```+|~~~+)\\s*(\\S*)")
+	ruleLine  = pattern.New(`^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$`)
+	heading   = pattern.New(`^(#{1,6})\s+(.*?)\s*#*\s*$`)
+	runStart  = pattern.New(`(?m)^(Running \d|Summary:)`)
 )
 
 // connectionsIn finds what a heading says for the whole table below it.
-var connectionsIn = regexp.MustCompile(`(?i)(\d[\d,]*) (?:concurrent )?(?:connections|clients)\b`)
+var connectionsIn = pattern.New(`(?i)(\d[\d,]*) (?:concurrent )?(?:connections|clients)\b`)
 
 // scanner walks a Markdown text and keeps what a table below may be explained by.
 type scanner struct {

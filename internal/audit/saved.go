@@ -1,10 +1,10 @@
 package audit
 
 import (
-	"regexp"
 	"strings"
 
 	"prony/internal/driver"
+	"prony/internal/pattern"
 	"prony/internal/result"
 	"prony/internal/unit"
 )
@@ -12,13 +12,13 @@ import (
 // mark is where a tool prints a value that driver.Import leaves out, or gives without its digits.
 type mark struct {
 	quantity Quantity
-	at       *regexp.Regexp
+	at       *pattern.Pattern
 	unit     string
 }
 
 func marksOf(pairs ...string) (out []mark) {
 	for i := 0; i+2 < len(pairs); i += 3 {
-		out = append(out, mark{Quantity(pairs[i]), regexp.MustCompile(pairs[i+1]), pairs[i+2]})
+		out = append(out, mark{Quantity(pairs[i]), pattern.New(pairs[i+1]), pairs[i+2]})
 	}
 	return out
 }
@@ -103,7 +103,7 @@ var printed = map[string][]mark{
 }
 
 // sizes of wrk and h2load are powers of 1024, whatever they call them.
-var binarySize = regexp.MustCompile(`([KMGT])B`)
+var binarySize = pattern.New(`([KMGT])B`)
 
 // readSaved reads what a tool printed; nil when it is no tool's. Its first line is number line.
 func readSaved(name, text string, line int) *Row {

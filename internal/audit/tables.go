@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"prony/internal/pattern"
 	"prony/internal/unit"
 )
 
@@ -181,7 +181,7 @@ func checkWindows(t *Table) (hits []hit, checked bool) {
 		do: "ask whether it was warmed up; load each for the same time, 30 s or more"}}, true
 }
 
-var bestOf = regexp.MustCompile(
+var bestOf = pattern.New(
 	`(?i)\b(best|fastest|highest|max(?:imum)?)\s+(?:out )?of\s+(?:the )?` +
 		`(\d+|two|three|four|five|ten)\b[^.\n)]*`)
 
@@ -408,7 +408,7 @@ func checkRelative(t *Table) (hits []hit, checked bool) {
 	return hits, checked
 }
 
-var totals = regexp.MustCompile(`(?i)^(total|totals|sum|all|overall|aggregated)$`)
+var totals = pattern.New(`(?i)^(total|totals|sum|all|overall|aggregated)$`)
 
 func checkSums(t *Table) (hits []hit, checked bool) {
 	i := slices.IndexFunc(t.Rows, func(r *Row) bool { return totals.MatchString(r.Name) })

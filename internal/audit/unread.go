@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"prony/internal/pattern"
 	"prony/internal/unit"
 )
 
@@ -20,7 +20,7 @@ type Unread struct {
 }
 
 // nothing is what stands where there is no value, and says so.
-var nothing = regexp.MustCompile(
+var nothing = pattern.New(
 	`(?i)^([-–—/?.*]*|n/?a|none|null|nil|nan|tb[ad]|not tested|skipped)$`)
 
 // shifted says why nobody knows which cell of a row belongs to which head; empty: it is known.

@@ -3,11 +3,12 @@ package audit
 import (
 	"cmp"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
+
+	"prony/internal/pattern"
 )
 
 // Quantity is what a value is of; the names are those of --column and of the documentation.
@@ -131,17 +132,17 @@ var units = map[kind]map[string]float64{
 }
 
 // perSecond are what may follow the number of a rate.
-var perSecond = regexp.MustCompile(
+var perSecond = pattern.New(
 	`(?i)\s*(reqs?|requests?|ops|queries|failures|errors|iters|it)?\s*` +
 		`(/\s*(s|sec|second)|rps|qps|tps|/min)?\.?$`)
 
 var (
-	numberHead = regexp.MustCompile(
+	numberHead = pattern.New(
 		`^([~≈]?)\s*\+?(\d(?:[\d.,'’_\x{00a0}\x{202f} ]*\d)?)(e[+-]?\d+)?\s*(.*)$`)
 	marks = strings.NewReplacer("*", "", "`", "", "__", "", "~~", "", "&nbsp;", " ", "<br>",
 		" ")
-	brackets  = regexp.MustCompile(`\s*[\[(][^\])]*[\])]\s*$`)
-	clockTime = regexp.MustCompile(`^(?:(\d+):)?(\d{1,2}):(\d{2}(?:\.\d+)?)$`)
+	brackets  = pattern.New(`\s*[\[(][^\])]*[\])]\s*$`)
+	clockTime = pattern.New(`^(?:(\d+):)?(\d{1,2}):(\d{2}(?:\.\d+)?)$`)
 )
 
 // plain takes Markdown's marks, footnotes and medals off a cell.

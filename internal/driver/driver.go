@@ -28,12 +28,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"prony/internal/load"
+	"prony/internal/pattern"
 	"prony/internal/result"
 )
 
@@ -48,7 +48,7 @@ type tool struct {
 	name    string
 	get     string   // how it is had
 	ask     []string // arguments that make it say its version
-	version *regexp.Regexp
+	version *pattern.Pattern
 	other   string // what only another tool of the same name says then
 	says    string // what it must say then; empty: anything
 

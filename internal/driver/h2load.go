@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"prony/internal/pattern"
 	"prony/internal/result"
 )
 
@@ -18,7 +18,7 @@ import (
 func h2load() *tool {
 	return &tool{
 		name: "h2load", get: "apt install nghttp2-client, or brew install nghttp2",
-		ask: []string{"--version"}, version: regexp.MustCompile(`nghttp2/(\S+)`), says: "nghttp2/",
+		ask: []string{"--version"}, version: pattern.New(`nghttp2/(\S+)`), says: "nghttp2/",
 		can:   ability{closed: true, open: true, counts: true, checks: "exact", waits: true},
 		grain: time.Millisecond,
 		measures: "closed clients, a rate as a timer for each; its clock starts when it submits, " +
@@ -70,14 +70,14 @@ func startH2load(j *job) (command, error) {
 
 // Text of h2load.
 var (
-	h2Finished = regexp.MustCompile(`finished in ([\d.]+\w+), ([\d.]+) req/s`)
-	h2Requests = regexp.MustCompile(`requests: (\d+) total, (\d+) started, (\d+) done, ` +
+	h2Finished = pattern.New(`finished in ([\d.]+\w+), ([\d.]+) req/s`)
+	h2Requests = pattern.New(`requests: (\d+) total, (\d+) started, (\d+) done, ` +
 		`(\d+) succeeded, (\d+) failed, (\d+) errored, (\d+) timeout`)
-	h2Status  = regexp.MustCompile(`status codes: (\d+) 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx`)
-	h2Traffic = regexp.MustCompile(`traffic: \S+ \((\d+)\) total`)
-	h2Clients = regexp.MustCompile(`(\d+) total client\(s\)`)
-	h2Names   = regexp.MustCompile(`(?m)^\s+min\s+max\s+.*$`)
-	h2Row     = regexp.MustCompile(`(?m)^(time for request|time for connect|request\s*):\s+(.*)$`)
+	h2Status  = pattern.New(`status codes: (\d+) 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx`)
+	h2Traffic = pattern.New(`traffic: \S+ \((\d+)\) total`)
+	h2Clients = pattern.New(`(\d+) total client\(s\)`)
+	h2Names   = pattern.New(`(?m)^\s+min\s+max\s+.*$`)
+	h2Row     = pattern.New(`(?m)^(time for request|time for connect|request\s*):\s+(.*)$`)
 )
 
 func readH2load(j *job, out *output) (*tally, error) {

@@ -8,12 +8,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"prony/internal/pattern"
 	"prony/internal/result"
 )
 
@@ -147,13 +147,13 @@ func readHey(j *job, out *output) (*tally, error) {
 
 // Text of hey.
 var (
-	heyTotal   = regexp.MustCompile(`(?m)^\s*Total:\s+([\d.]+) secs`)
-	heyRate    = regexp.MustCompile(`(?m)^\s*Requests/sec:\s+([\d.]+)`)
-	heyData    = regexp.MustCompile(`(?m)^\s*Total data:\s+(\d+) bytes`)
-	heyStat    = regexp.MustCompile(`(?m)^\s*(Slowest|Fastest|Average):\s+([\d.]+) secs`)
-	heyPercent = regexp.MustCompile(`(?m)^\s*([\d.]+)%+ in ([\d.]+) secs`)
-	heyStatus  = regexp.MustCompile(`(?m)^\s*\[(\d{3})\]\s+(\d+) responses`)
-	heyError   = regexp.MustCompile(`(?m)^\s*\[(\d+)\]\s+(\S.*)$`)
+	heyTotal   = pattern.New(`(?m)^\s*Total:\s+([\d.]+) secs`)
+	heyRate    = pattern.New(`(?m)^\s*Requests/sec:\s+([\d.]+)`)
+	heyData    = pattern.New(`(?m)^\s*Total data:\s+(\d+) bytes`)
+	heyStat    = pattern.New(`(?m)^\s*(Slowest|Fastest|Average):\s+([\d.]+) secs`)
+	heyPercent = pattern.New(`(?m)^\s*([\d.]+)%+ in ([\d.]+) secs`)
+	heyStatus  = pattern.New(`(?m)^\s*\[(\d{3})\]\s+(\d+) responses`)
+	heyError   = pattern.New(`(?m)^\s*\[(\d+)\]\s+(\S.*)$`)
 )
 
 // importHey reads hey's summary.

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"prony/internal/load"
+	"prony/internal/pattern"
 	"prony/internal/result"
 )
 
@@ -39,9 +39,9 @@ func (c *content) key(name string) bool {
 }
 
 var (
-	h2Log      = regexp.MustCompile(`^\d{12,}\t-?\d+\t\d+`)
-	wrk2Signs  = regexp.MustCompile(`HdrHistogram - |Thread calibration: |Req/Sec\s+-nan\s+-nan`)
-	jmeterSign = regexp.MustCompile(`summary [=+]\s+\d+ in `)
+	h2Log      = pattern.New(`^\d{12,}\t-?\d+\t\d+`)
+	wrk2Signs  = pattern.New(`HdrHistogram - |Thread calibration: |Req/Sec\s+-nan\s+-nan`)
+	jmeterSign = pattern.New(`summary [=+]\s+\d+ in `)
 )
 
 // formats are tried in this order; those that look closer come first.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"text/template"
@@ -15,6 +14,7 @@ import (
 
 	"prony/internal/load"
 	"prony/internal/pace"
+	"prony/internal/pattern"
 	"prony/internal/result"
 )
 
@@ -29,7 +29,7 @@ func jmeter() *tool {
 	return &tool{
 		name: "jmeter", get: "download it from jmeter.apache.org, and put its bin on the PATH",
 		ask:     []string{"--version"},
-		version: regexp.MustCompile(`(?m)(\d+\.\d+(?:\.\d+)?)\s*$`), says: "Apache",
+		version: pattern.New(`(?m)(\d+\.\d+(?:\.\d+)?)\s*$`), says: "Apache",
 		can: ability{closed: true, open: true, poisson: true, keys: true, renew: true,
 			checks: "exact"},
 		grain: time.Second,
@@ -186,7 +186,7 @@ func importJTL(text string) (*tally, error) {
 }
 
 // jmeterLine is what the summariser prints; the lines with + are parts, those with = the sums.
-var jmeterLine = regexp.MustCompile(`summary =\s+(\d+) in (\S+) =\s+([\d.]+)/s Avg:\s+(\d+) ` +
+var jmeterLine = pattern.New(`summary =\s+(\d+) in (\S+) =\s+([\d.]+)/s Avg:\s+(\d+) ` +
 	`Min:\s+(\d+) Max:\s+(\d+) Err:\s+(\d+)`)
 
 // importJMeter reads the last sum of JMeter's summariser.

@@ -7,13 +7,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"prony/internal/load"
 	"prony/internal/pace"
+	"prony/internal/pattern"
 	"prony/internal/result"
 )
 
@@ -27,7 +27,7 @@ var k6Script string
 func k6() *tool {
 	return &tool{
 		name: "k6", get: "go install go.k6.io/k6@latest, or brew install k6",
-		ask: []string{"version"}, version: regexp.MustCompile(`k6 v(\S+)`), says: "k6 v",
+		ask: []string{"version"}, version: pattern.New(`k6 v(\S+)`), says: "k6 v",
 		can: ability{closed: true, open: true, shaped: true, users: true, counts: true, keys: true,
 			mix: true, renew: true, checks: "exact"},
 		grain: time.Millisecond, least: time.Second,
@@ -325,12 +325,12 @@ func importK6(b []byte) (*tally, error) {
 
 // Text of k6. A line is "name....: values".
 var (
-	k6Line = regexp.MustCompile(
+	k6Line = pattern.New(
 		`(?m)^\s*[✓✗]?\s*(\{ ?expected_response:true ?\}|[a-z_]+)\.+:\s*(.*)$`)
-	k6Pair = regexp.MustCompile(`(avg|min|med|max|p\(90\)|p\(99\)|p\(99\.9\)|count)=(\S+)`)
+	k6Pair = pattern.New(`(avg|min|med|max|p\(90\)|p\(99\)|p\(99\.9\)|count)=(\S+)`)
 	// Before version 1.0 "✓ 27 ✗ 526": ticked is what failed, since "failed" is what is asked.
-	k6Share = regexp.MustCompile(`(\d+)\s+(?:out of|✗)\s+(\d+)`)
-	k6Count = regexp.MustCompile(`^(\d+)\s+([\d.]+)/s`)
+	k6Share = pattern.New(`(\d+)\s+(?:out of|✗)\s+(\d+)`)
+	k6Count = pattern.New(`^(\d+)\s+([\d.]+)/s`)
 )
 
 // importK6Text reads the summary that k6 prints.

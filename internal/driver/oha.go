@@ -3,12 +3,12 @@ package driver
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"prony/internal/load"
+	"prony/internal/pattern"
 	"prony/internal/result"
 )
 
@@ -17,7 +17,7 @@ import (
 func oha() *tool {
 	return &tool{
 		name: "oha", get: "cargo install oha, or brew install oha",
-		ask: []string{"--version"}, says: "oha", version: regexp.MustCompile(`oha (\S+)`),
+		ask: []string{"--version"}, says: "oha", version: pattern.New(`oha (\S+)`),
 		can:   ability{closed: true, open: true, counts: true, renew: true, checks: "exact"},
 		grain: time.Millisecond,
 		measures: "constant, permits from one timer of 1 ms; its clock starts when a permit was " +
@@ -183,8 +183,8 @@ func importOhaRows(text string) (*tally, error) {
 
 // Text of oha.
 var (
-	ohaStat    = regexp.MustCompile(`(?m)^\s*(Slowest|Fastest|Average|Total):\s+([\d.]+) (\w+)`)
-	ohaPercent = regexp.MustCompile(`(?m)^\s*([\d.]+)% in ([\d.]+) (\w+)`)
+	ohaStat    = pattern.New(`(?m)^\s*(Slowest|Fastest|Average|Total):\s+([\d.]+) (\w+)`)
+	ohaPercent = pattern.New(`(?m)^\s*([\d.]+)% in ([\d.]+) (\w+)`)
 )
 
 // ohaUnits are what oha's text measures in, in nanoseconds.

@@ -9,13 +9,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"prony/internal/load"
+	"prony/internal/pattern"
 	"prony/internal/result"
 )
 
@@ -24,7 +24,7 @@ import (
 //go:embed wrk.lua
 var wrkScript string
 
-var wrkVersion = regexp.MustCompile(`wrk (?:\w+/)?(\d+(?:\.\d+)+)`)
+var wrkVersion = pattern.New(`wrk (?:\w+/)?(\d+(?:\.\d+)+)`)
 
 // wrk is github.com/wg/wrk: closed, one histogram in microseconds, which it fills up with invented
 // samples before it prints it (stats_correct in its stats.c). Its script takes the histogram as it
@@ -258,17 +258,17 @@ func readWrk2(j *job, out *output) (*tally, error) {
 
 // Text of wrk and wrk2.
 var (
-	wrkHead     = regexp.MustCompile(`(\d+) threads and (\d+) connections`)
-	wrkRequests = regexp.MustCompile(
+	wrkHead     = pattern.New(`(\d+) threads and (\d+) connections`)
+	wrkRequests = pattern.New(
 		`(?m)^\s*(\d+) requests in ([\d.]+\w+), ([\d.]+)([KMGT]?)B read`)
-	wrkSockets = regexp.MustCompile(
+	wrkSockets = pattern.New(
 		`Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)`)
-	wrkStatus   = regexp.MustCompile(`Non-2xx or 3xx responses: (\d+)`)
-	wrkLatency  = regexp.MustCompile(`(?m)^\s*Latency\s+([\d.]+\w+)\s+([\d.]+\w+)\s+([\d.]+\w+)`)
-	wrkPercent  = regexp.MustCompile(`(?m)^\s*([\d.]+)%\s+([\d.]+\w+)\s*$`)
-	spectrumRow = regexp.MustCompile(`(?m)^\s*([\d.]+)\s+([01]\.\d+)\s+(\d+)\s+[\d.a-z]+\s*$`)
-	spectrumSum = regexp.MustCompile(`#\[Mean\s*=\s*([\d.]+)`)
-	spectrumMax = regexp.MustCompile(`#\[Max\s*=\s*([\d.]+), Total count\s*=\s*(\d+)`)
+	wrkStatus   = pattern.New(`Non-2xx or 3xx responses: (\d+)`)
+	wrkLatency  = pattern.New(`(?m)^\s*Latency\s+([\d.]+\w+)\s+([\d.]+\w+)\s+([\d.]+\w+)`)
+	wrkPercent  = pattern.New(`(?m)^\s*([\d.]+)%\s+([\d.]+\w+)\s*$`)
+	spectrumRow = pattern.New(`(?m)^\s*([\d.]+)\s+([01]\.\d+)\s+(\d+)\s+[\d.a-z]+\s*$`)
+	spectrumSum = pattern.New(`#\[Mean\s*=\s*([\d.]+)`)
+	spectrumMax = pattern.New(`#\[Max\s*=\s*([\d.]+), Total count\s*=\s*(\d+)`)
 )
 
 // importWrk reads what wrk or wrk2 printed.

@@ -8,10 +8,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"prony/internal/pattern"
 )
 
 const (
@@ -20,16 +21,16 @@ const (
 )
 
 var (
-	decorated = regexp.MustCompile(`^\[(\d+)ns\](?:\[[^\]]*\])*?\[([a-z0-9,_]+) *\] (.*)$`)
-	twice     = regexp.MustCompile(`\[\d+ns\]\[`)
-	numbered  = regexp.MustCompile(`^GC\((\d+)\) (.*)$`)
-	paused    = regexp.MustCompile(`^Pause (.+?)(?: (\d+[KMG])->(\d+[KMG])\((\d+[KMG])\))? ` +
+	decorated = pattern.New(`^\[(\d+)ns\](?:\[[^\]]*\])*?\[([a-z0-9,_]+) *\] (.*)$`)
+	twice     = pattern.New(`\[\d+ns\]\[`)
+	numbered  = pattern.New(`^GC\((\d+)\) (.*)$`)
+	paused    = pattern.New(`^Pause (.+?)(?: (\d+[KMG])->(\d+[KMG])\((\d+[KMG])\))? ` +
 		`(\d+\.\d+)ms$`)
-	cleaned = regexp.MustCompile(`^Concurrent cleanup\b.* (\d+[KMG])->(\d+[KMG])\(\d+[KMG]\) ` +
+	cleaned = pattern.New(`^Concurrent cleanup\b.* (\d+[KMG])->(\d+[KMG])\(\d+[KMG]\) ` +
 		`(\d+\.\d+)ms$`)
-	zended    = regexp.MustCompile(`^(?:Minor|Major|Garbage) Collection \(.*\) .*->(\d+M)\(\d+%\)`)
-	safepoint = regexp.MustCompile(`^Safepoint "([^"]+)",.* Total: +(\d+) ns`)
-	using     = regexp.MustCompile(`^Using (?:The )?(\w+)( Garbage Collector)?`)
+	zended    = pattern.New(`^(?:Minor|Major|Garbage) Collection \(.*\) .*->(\d+M)\(\d+%\)`)
+	safepoint = pattern.New(`^Safepoint "([^"]+)",.* Total: +(\d+) ns`)
+	using     = pattern.New(`^Using (?:The )?(\w+)( Garbage Collector)?`)
 )
 
 // Read reads one process's log. Lines that no JVM writes in one piece (torn, interleaved with

@@ -1,10 +1,10 @@
 package gc
 
-import "regexp"
+import "prony/internal/pattern"
 
 var (
-	zRow  = regexp.MustCompile(`^(?:[Yy]: )? *(Used|Allocated): +(.*)$`)
-	zCell = regexp.MustCompile(`(\d+[KMG]) \(\d+%\)|-`)
+	zRow  = pattern.New(`^(?:[Yy]: )? *(Used|Allocated): +(.*)$`)
+	zCell = pattern.New(`(\d+[KMG]) \(\d+%\)|-`)
 )
 
 const zColumns = 4 // mark start, mark end, relocate start, relocate end; two more for extremes

@@ -149,8 +149,8 @@ func pairs(labels []string) []*dto.LabelPair {
 	return out
 }
 
-// histogram has both kinds of buckets: those of 1, 2 and 5 for everybody, the exponential ones for a
-// server that asks for native histograms. Of those, spans say which are not empty, each by its
+// histogram has both kinds of buckets: those of 1, 2 and 5 for everybody, the exponential ones for
+// a server that asks for native histograms. Of those, spans say which are not empty, each by its
 // distance from the end of the one before, and deltas how much each count differs from the last.
 func (m *measures) histogram() *dto.Histogram {
 	t := &m.response

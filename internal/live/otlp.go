@@ -13,8 +13,8 @@ import (
 
 const cumulative = metrics.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE
 
-// otlp makes the message of a push. MetricsData stands for ExportMetricsServiceRequest, which is the
-// same on the wire and comes with a gateway to gRPC that nobody here needs.
+// otlp makes the message of a push. MetricsData stands for ExportMetricsServiceRequest, which is
+// the same on the wire and comes with a gateway to gRPC that nobody here needs.
 func (m *measures) otlp(with []*common.KeyValue) *metrics.MetricsData {
 	attributes := slices.Concat(with, []*common.KeyValue{attribute("prony.engine", m.engine),
 		attribute("prony.model", m.model), attribute("prony.target", m.target),

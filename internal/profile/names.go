@@ -1,16 +1,17 @@
 package profile
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
+
+	"prony/internal/pattern"
 )
 
 // hidden and numbered are the parts of names that differ from one start of a JVM to the next, so
 // that the same function would be two: addresses and counters of hidden and of generated classes.
 var (
-	hidden   = regexp.MustCompile(`[./+]0x[0-9a-f]+`)
-	numbered = regexp.MustCompile(`(\$\$Lambda|LambdaForm\$D?MH|GeneratedMethodAccessor|` +
+	hidden   = pattern.New(`[./+]0x[0-9a-f]+`)
+	numbered = pattern.New(`(\$\$Lambda|LambdaForm\$D?MH|GeneratedMethodAccessor|` +
 		`GeneratedConstructorAccessor|GeneratedSerializationConstructorAccessor|\$Proxy)` +
 		`[$./]?[0-9]+`)
 )

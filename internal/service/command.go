@@ -8,15 +8,16 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"prony/internal/pattern"
 )
 
 // placeholder is a word in braces; other braces, as those of JSON, are left alone.
 // That of another process's port has a dot.
-var placeholder = regexp.MustCompile(`\{([A-Za-z][A-Za-z0-9_-]*(?:\.[a-z]+)?)\}`)
+var placeholder = pattern.New(`\{([A-Za-z][A-Za-z0-9_-]*(?:\.[a-z]+)?)\}`)
 
 var (
 	buildPlaceholders = []string{"dir", "java", "python", "node"}

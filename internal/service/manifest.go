@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 
 	"prony/internal/config"
+	"prony/internal/pattern"
 )
 
 // Modes are the ways in which a handler runs, Runtimes what runs it.
@@ -23,10 +23,10 @@ var (
 var Reserved = []string{"HOST", "PORT", "CPUS", "MEMORY_MIB"}
 
 var (
-	serviceName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)+$`)
-	targetName  = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
-	envName     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	urlPath     = regexp.MustCompile(`^/[!-~]*$`)
+	serviceName = pattern.New(`^[a-z0-9]+(-[a-z0-9]+)+$`)
+	targetName  = pattern.New(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+	envName     = pattern.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	urlPath     = pattern.New(`^/[!-~]*$`)
 )
 
 // Load reads the manifest of one service's folder. All its problems are joined into the error, each

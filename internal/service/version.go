@@ -1,18 +1,19 @@
 package service
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"prony/internal/pattern"
 )
 
 var (
 	// versionWord is the first version in what a tool prints: "go1.26.8", "v20.20.2", "17.0.15".
-	versionWord = regexp.MustCompile(`\b(?:go|v)?(\d+(?:\.\d+)*)`)
+	versionWord = pattern.New(`\b(?:go|v)?(\d+(?:\.\d+)*)`)
 	// colour is an escape sequence of ECMA-48 8.3.117: Maven prints its name in bold even into a
 	// pipe, and the 1 of ESC[1m would be taken for its version.
-	colour = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+	colour = pattern.New(`\x1b\[[0-9;]*m`)
 )
 
 // versionIn finds the version in a tool's output, or "".

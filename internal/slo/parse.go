@@ -2,10 +2,11 @@ package slo
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"prony/internal/pattern"
 )
 
 // What an error about a piece lists.
@@ -23,8 +24,8 @@ const (
 )
 
 var (
-	percentileForm = regexp.MustCompile(`^p([0-9]{1,2})(?:\.([0-9]{1,4}))?$`)
-	numberForm     = regexp.MustCompile(`^[0-9]{1,15}(\.[0-9]{1,15})?$`)
+	percentileForm = pattern.New(`^p([0-9]{1,2})(?:\.([0-9]{1,4}))?$`)
+	numberForm     = pattern.New(`^[0-9]{1,15}(\.[0-9]{1,15})?$`)
 )
 
 // Parse reads objectives separated by commas, all of which must hold:

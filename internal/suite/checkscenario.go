@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 
 	"prony/internal/load/text"
+	"prony/internal/pattern"
 )
 
 // mode is the placeholder for the target's mode, which only paths have. It is filled in before the
@@ -120,7 +120,7 @@ func (c *checker) bodiless(at string, r *Request) {
 	}
 }
 
-var varRe = regexp.MustCompile(varForm)
+var varRe = pattern.New(varForm)
 
 // hasMeaning says whether a placeholder of that name is no variable.
 func hasMeaning(name string) bool {

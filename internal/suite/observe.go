@@ -2,13 +2,13 @@ package suite
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 
+	"prony/internal/pattern"
 	"prony/internal/result"
 )
 
@@ -62,7 +62,7 @@ func (o Observe) IsZero() bool {
 // Percent is a share, 0.01 for 1%.
 type Percent float64
 
-var percentRe = regexp.MustCompile(percentForm)
+var percentRe = pattern.New(percentForm)
 
 const percentForm = `^([0-9]+(\.[0-9]+)?)%$`
 

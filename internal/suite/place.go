@@ -3,13 +3,13 @@ package suite
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 
 	"prony/internal/config"
+	"prony/internal/pattern"
 )
 
 // newSource is a suite file, or a scenario's, with the places of its values. It is one YAML
@@ -60,7 +60,7 @@ func last(path string) string {
 }
 
 // plainName are names that a path can hold.
-var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+var plainName = pattern.New(`^[A-Za-z0-9_-]+$`)
 
 // step is the path of an entry of the mapping at a path, or of the mapping where no path can hold
 // the entry's name.

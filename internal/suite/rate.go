@@ -3,13 +3,13 @@ package suite
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 
 	"prony/internal/pace"
+	"prony/internal/pattern"
 )
 
 // The forms of what changes over time. shapeForm is only the beginning of a shape: package pace
@@ -23,8 +23,8 @@ const (
 )
 
 var (
-	rateRe  = regexp.MustCompile(rateForm)
-	shareRe = regexp.MustCompile(shareForm)
+	rateRe  = pattern.New(rateForm)
+	shareRe = pattern.New(shareForm)
 )
 
 // Bounds. The upper ones keep a slip of the finger from becoming an experiment.

@@ -3,13 +3,14 @@ package suite
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+
+	"prony/internal/pattern"
 )
 
 // The forms of values with a unit. The schema publishes the same expressions that the parsers use.
@@ -19,8 +20,8 @@ const (
 )
 
 var (
-	durationRe = regexp.MustCompile(durationForm)
-	sizeRe     = regexp.MustCompile(sizeForm)
+	durationRe = pattern.New(durationForm)
+	sizeRe     = pattern.New(sizeForm)
 )
 
 // Duration is a time in nanoseconds, written as Go writes it: "200ms", "1m30s".

@@ -3,11 +3,11 @@ package suite
 import (
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	"prony/internal/config"
+	"prony/internal/pattern"
 )
 
 // Variant is something that rides along with targets, such as an agent: each target runs with it
@@ -38,7 +38,7 @@ var (
 	// AgentWords are further ones, for agents: docs/formats/agents.md tells of them.
 	AgentWords = []string{"agent", "files", "platform", "otlpGrpc", "otlpHttp", "zipkin",
 		"metricsHost", "metricsPort", "service", "run", "trial", "target", "variant", "out"}
-	braced = regexp.MustCompile(`\{([A-Za-z][A-Za-z0-9_-]*)\}`)
+	braced = pattern.New(`\{([A-Za-z][A-Za-z0-9_-]*)\}`)
 )
 
 // sends says whether the variant's environment names a door of the home of telemetry.

@@ -3,9 +3,9 @@ package table
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 
+	"prony/internal/pattern"
 	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/unit"
@@ -179,7 +179,7 @@ func worth(left float64) string {
 }
 
 // coresIn are the numbers of cores in a limit in force.
-var coresIn = regexp.MustCompile(`^(affinity|cpuset) \[?[0-9]+([ ,-][0-9]+)*\]?`)
+var coresIn = pattern.New(`^(affinity|cpuset) \[?[0-9]+([ ,-][0-9]+)*\]?`)
 
 // inForce are a record's limits in force. In a duet the sides swap, so that which cores it were is
 // no difference of method; that there were cores is.

@@ -2,10 +2,10 @@ package table
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"prony/internal/pattern"
 	"prony/internal/result"
 	"prony/internal/unit"
 )
@@ -51,7 +51,7 @@ func osName(goos string) string {
 	return strings.ToUpper(goos[:1]) + goos[1:]
 }
 
-var versionIn = regexp.MustCompile(`\d+(\.\d+)+\S*|\d+`)
+var versionIn = pattern.New(`\d+(\.\d+)+\S*|\d+`)
 
 // tools lists what compiled or ran the targets that are present, with versions: "go 1.26.8, java
 // 25.0.3". All that the machine has is in the records.

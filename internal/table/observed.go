@@ -2,11 +2,11 @@ package table
 
 import (
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"prony/internal/pattern"
 	"prony/internal/result"
 )
 
@@ -92,7 +92,7 @@ type amount struct {
 }
 
 // amountIn finds numbers with the units that rules print, durations as Go prints them.
-var amountIn = regexp.MustCompile(
+var amountIn = pattern.New(
 	`\d[\d.]*(?: ?%|/s\b|(?:(?:ns|µs|ms|s|m|h)[\d.]*)+\b)?`)
 
 // amountOf reads the first amount in a text.

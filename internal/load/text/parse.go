@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"prony/internal/config"
 	"prony/internal/pace"
+	"prony/internal/pattern"
 )
 
 // hexMax bounds {hex N}: more digits than that are a body, which a file holds better.
@@ -35,7 +35,7 @@ type word struct {
 func (w word) bare() bool { return !strings.Contains(w.example, " ") }
 
 // placeholderRe is a placeholder's inside and the brace that closes it.
-var placeholderRe = regexp.MustCompile(`^([a-z][A-Za-z0-9_]*)( [^{}\r\n]*)?}`)
+var placeholderRe = pattern.New(`^([a-z][A-Za-z0-9_]*)( [^{}\r\n]*)?}`)
 
 // Error is what is wrong with a placeholder, in words for whoever wrote it.
 type Error struct {

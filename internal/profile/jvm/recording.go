@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
+	"prony/internal/pattern"
 	"prony/internal/profile"
 	"prony/internal/shell"
 )
@@ -91,7 +91,7 @@ func (s stackTrace) frames() (out []string) {
 // duration is one in ISO 8601 as java.time.Duration writes it: "PT1M0.5S".
 type duration time.Duration
 
-var iso = regexp.MustCompile(`^PT(?:(-?[0-9]+)H)?(?:(-?[0-9]+)M)?(?:(-?[0-9.]+)S)?$`)
+var iso = pattern.New(`^PT(?:(-?[0-9]+)H)?(?:(-?[0-9]+)M)?(?:(-?[0-9.]+)S)?$`)
 
 // UnmarshalJSON reads a duration. One that the JDK calls forever, or not there, is 0.
 func (d *duration) UnmarshalJSON(data []byte) error {
