@@ -17,7 +17,7 @@ public class NamedMethods implements ContainerRequestFilter {
         switch (request.getMethod()) {
             case HttpMethod.HEAD, HttpMethod.OPTIONS ->
                     request.abortWith(Response.status(Response.Status.NOT_FOUND).build());
-            default -> { }
+            default -> {}
         }
     }
 }

@@ -47,7 +47,7 @@ public final class Main {
     private static QueuedThreadPool threadPool(String mode) {
         QueuedThreadPool pool = new QueuedThreadPool();
         switch (mode) {
-            case "platform" -> { }
+            case "platform" -> {}
             // Selectors stay on the pool; what may block, as handlers do, gets a virtual thread.
             case "virtual" -> pool.setVirtualThreadsExecutor(
                     Executors.newVirtualThreadPerTaskExecutor());
