@@ -23,6 +23,7 @@ import (
 	"prony/internal/launch"
 	"prony/internal/launch/process"
 	"prony/internal/load"
+	"prony/internal/print"
 	"prony/internal/probe"
 	"prony/internal/selftest"
 	"prony/internal/truth/exact"
@@ -40,7 +41,7 @@ func (a *app) truthCmd() *cobra.Command {
 	var about strings.Builder
 	about.WriteString(truthAbout)
 	for _, k := range exact.Kinds() {
-		fmt.Fprintf(&about, "  %s\n%s\n", k.Name, wrap(k.Does+". "+k.Reads, "      ", 92))
+		fmt.Fprintf(&about, "  %s\n%s\n", k.Name, print.Wrap("      ", k.Does+". "+k.Reads, 92, 6))
 	}
 	c := &cobra.Command{
 		Use: "truth KIND", Short: "Serve known answers, to test any load generator with",
@@ -72,29 +73,6 @@ func unknownKind(name string) error {
 		strings.Join(known, ", "))
 }
 
-// wrap breaks a text into lines of a width, each with an indent.
-func wrap(text, indent string, width int) string {
-	var out strings.Builder
-	at := 0
-	for word := range strings.FieldsSeq(text) {
-		n := len([]rune(word))
-		switch {
-		case at == 0:
-			out.WriteString(indent)
-			at = len(indent)
-		case at+1+n > width:
-			out.WriteString("\n" + indent)
-			at = len(indent)
-		default:
-			out.WriteString(" ")
-			at++
-		}
-		out.WriteString(word)
-		at += n
-	}
-	return out.String()
-}
-
 // truthFlags are those of every kind.
 type truthFlags struct {
 	port     uint16
@@ -107,8 +85,8 @@ func (a *app) truthKind(k exact.Kind) *cobra.Command {
 	p := k.Zero
 	c := &cobra.Command{
 		Use: k.Name, Short: k.Does, Args: cli.Arguments(0, 0),
-		Long: wrap("The server "+k.Does+".", "", 92) + "\n\n" +
-			wrap("What a right generator reads: "+k.Reads, "", 92),
+		Long: print.Wrap("", "The server "+k.Does+".", 92, 0) + "\n\n" +
+			print.Wrap("", "What a right generator reads: "+k.Reads, 92, 0),
 		RunE: func(c *cobra.Command, _ []string) error { return a.truth(c.Context(), k, p, f) },
 	}
 	fs := c.Flags()
@@ -149,7 +127,7 @@ func (a *app) truth(ctx context.Context, k exact.Kind, p exact.Params, f *truthF
 		for _, n := range k.Needs {
 			fmt.Fprintf(a.stdout, "  --%s %s\n", n.Name, fieldText(&p, n.Name))
 		}
-		fmt.Fprintln(a.stdout, wrap("A right generator reads: "+k.Reads, "  ", 92))
+		fmt.Fprintln(a.stdout, print.Wrap("  ", "A right generator reads: "+k.Reads, 92, 2))
 	}
 	// More connections than the soft limit allows are common; those over it are refused.
 	_, _ = load.RaiseFiles()

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode"
 
+	"prony/internal/print"
 	"prony/internal/unit"
 )
 
@@ -47,26 +48,28 @@ const wide = 96
 
 // Write prints a result for people.
 func (r *Result) Write(w io.Writer) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s, %s in %s\n", r.File, r.Kind, unit.Plural(r.Rows, "result"),
+	p := &print.Page{}
+	p.Line("%s: %s, %s in %s", r.File, r.Kind, unit.Plural(r.Rows, "result"),
 		unit.Plural(r.Tables, "table"))
-	r.writeUnread(&b)
+	r.writeUnread(p)
 	for _, n := range r.Notes {
-		fmt.Fprintf(&b, "  left out: %s\n", n)
+		p.Line("  left out: %s", n)
 	}
 	for i := range r.Findings {
-		r.Findings[i].write(&b, r)
+		r.Findings[i].write(p, r)
 	}
-	fmt.Fprintf(&b, "\n%s\n", r.summary())
+	p.Line("\n%s", r.summary())
 	if len(r.Unchecked) > 0 {
-		b.WriteString("\nNot checked, for want of numbers:\n")
+		p.Line("\nNot checked, for want of numbers:")
 		for _, u := range r.Unchecked {
-			b.WriteString(filled("  "+u.Rule+": needs ", u.Needs, "    "))
+			fill(p, "  "+u.Rule+": needs ", u.Needs)
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return p.To(w)
 }
+
+// fill breaks a text into lines after its head.
+func fill(p *print.Page, head, text string) { p.Line("%s", print.Wrap(head, text, wide, 4)) }
 
 func (r *Result) summary() string {
 	var parts []string
@@ -80,11 +83,11 @@ func (r *Result) summary() string {
 // casesMax bounds what is printed of one finding; JSON has them all.
 const casesMax = 8
 
-func (f *Finding) write(b *strings.Builder, r *Result) {
-	fmt.Fprintf(b, "\n%s: %s\n", strings.ToUpper(string(f.Severity)), f.Rule)
+func (f *Finding) write(p *print.Page, r *Result) {
+	p.Line("\n%s: %s", strings.ToUpper(string(f.Severity)), f.Rule)
 	for i, c := range f.Cases {
 		if i == casesMax {
-			fmt.Fprintf(b, "  and %d more\n", len(f.Cases)-i)
+			p.Line("  and %d more", len(f.Cases)-i)
 			break
 		}
 		at := fmt.Sprintf("  %s:%d: ", r.File, c.Line)
@@ -94,23 +97,8 @@ func (f *Finding) write(b *strings.Builder, r *Result) {
 		if c.Row != "" && (r.Rows > 1 || c.Row != c.Table) {
 			at += c.Row + ": "
 		}
-		b.WriteString(filled(at, c.Arithmetic, "    "))
+		fill(p, at, c.Arithmetic)
 	}
-	b.WriteString(filled("  means: ", f.Means+".", "    "))
-	b.WriteString(filled("  do:    ", f.Do+".", "    "))
-}
-
-// filled breaks a text into lines.
-func filled(head, text, indent string) string {
-	var b strings.Builder
-	line := strings.TrimRight(head, " ")
-	for i, word := range strings.Fields(text) {
-		if len([]rune(line))+1+len([]rune(word)) > wide && (i > 0 || len(head) > wide/2) {
-			b.WriteString(line + "\n")
-			line = indent + word
-			continue
-		}
-		line += " " + word
-	}
-	return b.String() + line + "\n"
+	fill(p, "  means: ", f.Means+".")
+	fill(p, "  do: ", f.Do+".")
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"prony/internal/pattern"
+	"prony/internal/print"
 	"prony/internal/unit"
 )
 
@@ -104,7 +105,7 @@ func none(unread []Unread) error {
 }
 
 // writeUnread tells what was left out before anything is said of the rest.
-func (r *Result) writeUnread(b *strings.Builder) {
+func (r *Result) writeUnread(p *print.Page) {
 	values := 0
 	for _, u := range r.Unread {
 		if u.Partial {
@@ -121,13 +122,13 @@ func (r *Result) writeUnread(b *strings.Builder) {
 	if parts == nil {
 		return
 	}
-	fmt.Fprintf(b, "  could not read %s:\n", strings.Join(parts, " and "))
+	p.Line("  could not read %s:", strings.Join(parts, " and "))
 	for i, u := range r.Unread {
 		if i == unreadShown {
-			fmt.Fprintf(b, "    and %d more\n", len(r.Unread)-i)
+			p.Line("    and %d more", len(r.Unread)-i)
 			break
 		}
-		b.WriteString(filled(fmt.Sprintf("    %s:%d:", r.File, u.Line), u.Why, "      "))
+		p.Line("%s", print.Wrap(fmt.Sprintf("    %s:%d: ", r.File, u.Line), u.Why, wide, 6))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"prony/internal/print"
 	"prony/internal/slo"
 	"prony/internal/unit"
 )
@@ -39,57 +40,45 @@ func (t Tried) Line() string {
 	return strings.TrimRight(out, " ")
 }
 
-// lines collects text for a writer, whose first error counts.
-type lines struct {
-	w   io.Writer
-	err error
-}
-
-func (p *lines) f(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
-	}
-}
-
 // Text prints a search's result for people.
 func (f *Found) Text(w io.Writer) error {
-	p := &lines{w: w}
+	p := &print.Page{}
 	window := time.Duration(f.WindowNs).Round(100 * time.Millisecond)
 	if f.Found {
-		p.f("capacity    %s/s  [%s – %s] at %g %% confidence", unit.FineRate(f.PerS),
+		p.Line("capacity    %s/s  [%s – %s] at %g %% confidence", unit.FineRate(f.PerS),
 			unit.FineRate(f.LoPerS), unit.FineRate(f.HiPerS), 100*f.Confidence)
-		p.f("            keeps %s in half of the windows of %v;", f.SLO, window)
-		p.f("            in 95 %% of them up to %s/s", unit.FineRate(f.SurePerS))
+		p.Line("            keeps %s in half of the windows of %v;", f.SLO, window)
+		p.Line("            in 95 %% of them up to %s/s", unit.FineRate(f.SurePerS))
 	} else {
-		p.f("capacity    not found: %s", f.Reason)
-		p.f("            objectives %s, windows of %v", f.SLO, window)
+		p.Line("capacity    not found: %s", f.Reason)
+		p.Line("            objectives %s, windows of %v", f.SLO, window)
 	}
-	p.f("peak        %s/s, closed", unit.Rate(f.PeakPerS))
+	p.Line("peak        %s/s, closed", unit.Rate(f.PeakPerS))
 	if f.CeilingPerS > 0 {
-		p.f("ceiling     %s/s, the generator against a null server", unit.Rate(f.CeilingPerS))
+		p.Line("ceiling     %s/s, the generator against a null server", unit.Rate(f.CeilingPerS))
 	}
 	f.hysteresis(p)
-	p.f("effort      %d steps, %d of them about the boundary, in %v; seed %d", len(f.Steps),
+	p.Line("effort      %d steps, %d of them about the boundary, in %v; seed %d", len(f.Steps),
 		len(about(f.Steps)), time.Duration(f.ElapsedNs).Round(time.Second), f.Seed)
 	for _, line := range doubts(f.Steps) {
-		p.f("doubt       %s", line)
+		p.Line("doubt       %s", line)
 	}
 	for _, line := range f.Warnings {
-		p.f("warning     %s", line)
+		p.Line("warning     %s", line)
 	}
 	boundary(p, f.Steps)
-	return p.err
+	return p.To(w)
 }
 
-func (f *Found) hysteresis(p *lines) {
+func (f *Found) hysteresis(p *print.Page) {
 	switch h := f.Hysteresis; {
 	case !h.Checked:
-		p.f("hysteresis  not checked: too few steps from below and from above")
+		p.Line("hysteresis  not checked: too few steps from below and from above")
 	case h.Differs:
-		p.f("hysteresis  %s/s from below, %s/s from above: %+.1f %% [%+.1f – %+.1f]",
+		p.Line("hysteresis  %s/s from below, %s/s from above: %+.1f %% [%+.1f – %+.1f]",
 			unit.FineRate(h.BelowPerS), unit.FineRate(h.AbovePerS), 100*h.Shift, 100*h.Lo, 100*h.Hi)
 	default:
-		p.f("hysteresis  none seen: from below %+.1f %% [%+.1f – %+.1f] against from above",
+		p.Line("hysteresis  none seen: from below %+.1f %% [%+.1f – %+.1f] against from above",
 			100*h.Shift, 100*h.Lo, 100*h.Hi)
 	}
 }
@@ -129,7 +118,7 @@ func doubts(steps []Tried) []string {
 }
 
 // boundary plots how many steps held, by rate.
-func boundary(p *lines, steps []Tried) {
+func boundary(p *print.Page, steps []Tried) {
 	steps = about(steps)
 	if len(steps) == 0 {
 		return
@@ -147,13 +136,13 @@ func boundary(p *lines, steps []Tried) {
 			held[i]++
 		}
 	}
-	p.f("\n%17s  held", "rate")
+	p.Line("\n%17s  held", "rate")
 	for i := range all {
 		if all[i] == 0 {
 			continue
 		}
 		from, to := lo+(hi-lo)*float64(i)/boundBins, lo+(hi-lo)*float64(i+1)/boundBins
-		p.f("%7s – %7s  %-9s %s", unit.FineRate(from), unit.FineRate(to),
+		p.Line("%7s – %7s  %-9s %s", unit.FineRate(from), unit.FineRate(to),
 			fmt.Sprintf("%d of %d", held[i], all[i]), bar(float64(held[i])/float64(all[i])))
 	}
 }
@@ -171,9 +160,9 @@ func bar(share float64) string {
 // CurveText prints the latency-load curve, with a plot: full bars reach to p50, shaded ones to p99,
 // on a logarithmic scale.
 func CurveText(w io.Writer, points []Point) error {
-	p := &lines{w: w}
-	p.f("%5s %9s %10s %10s %10s %10s %8s  p50 █ and p99 ░, logarithmic", "share", "rate/s", "p50",
-		"p90", "p99", "p99.9", "CPU µs")
+	p := &print.Page{}
+	p.Line("%5s %9s %10s %10s %10s %10s %8s  p50 █ and p99 ░, logarithmic", "share", "rate/s",
+		"p50", "p90", "p99", "p99.9", "CPU µs")
 	lo, hi := math.Inf(1), 0.0
 	for _, point := range points {
 		for _, q := range point.Quantiles {
@@ -204,36 +193,36 @@ func CurveText(w io.Writer, points []Point) error {
 			}
 		}
 		full := at(ns["p50"])
-		p.f("%3.0f %% %9s %10s %10s %10s %10s %8.2f  %s%s", 100*point.Share,
+		p.Line("%3.0f %% %9s %10s %10s %10s %10s %8.2f  %s%s", 100*point.Share,
 			unit.Rate(point.RatePerS), cells["p50"], cells["p90"], cells["p99"], cells["p99.9"],
 			point.CPUPerRequest/1e3, strings.Repeat("█", full),
 			strings.Repeat("░", max(at(ns["p99"])-full, 0)))
 	}
 	for _, q := range curveQuantiles {
 		if need := lacking[q.name]; need > 0 {
-			p.f("%s %s: needs n ≥ %s", unit.Absent, q.name, unit.Count(need))
+			p.Line("%s %s: needs n ≥ %s", unit.Absent, q.name, unit.Count(need))
 		}
 	}
 	for _, point := range points {
 		if len(point.Suspect) > 0 {
-			p.f("doubt at %.0f %%: %s", 100*point.Share, strings.Join(point.Suspect, ", "))
+			p.Line("doubt at %.0f %%: %s", 100*point.Share, strings.Join(point.Suspect, ", "))
 		}
 		if point.LeftOut > 0 {
-			p.f("left out at %.0f %%: %d of %d windows: %s", 100*point.Share, point.LeftOut,
+			p.Line("left out at %.0f %%: %d of %d windows: %s", 100*point.Share, point.LeftOut,
 				point.LeftOut+point.Replicates, point.Why)
 		}
 	}
-	return p.err
+	return p.To(w)
 }
 
 // SweepText prints a sweep of connections or rates.
 func SweepText(w io.Writer, rows []Tried, objectives []slo.Objective) error {
-	p := &lines{w: w}
+	p := &print.Page{}
 	most := 0.0
 	for _, t := range rows {
 		most = max(most, t.ThroughputPerS)
 	}
-	p.f("%9s %11s %10s %10s %8s  %-7s", "offered", "answered/s", "p50", "p99", "CPU µs", "")
+	p.Line("%9s %11s %10s %10s %8s  %-7s", "offered", "answered/s", "p50", "p99", "CPU µs", "")
 	for _, t := range rows {
 		offered, p50, p99 := unit.Rate(t.RatePerS)+"/s", unit.Absent, unit.Absent
 		if t.RatePerS == 0 {
@@ -242,17 +231,17 @@ func SweepText(w io.Writer, rows []Tried, objectives []slo.Objective) error {
 		if t.P99Ns > 0 {
 			p50, p99 = unit.Duration(float64(t.P50Ns)), unit.Duration(float64(t.P99Ns))
 		}
-		p.f("%9s %11s %10s %10s %8.2f  %-7s %s", offered, unit.Rate(t.ThroughputPerS), p50, p99,
+		p.Line("%9s %11s %10s %10s %8.2f  %-7s %s", offered, unit.Rate(t.ThroughputPerS), p50, p99,
 			t.CPUPerRequest/1e3, t.Word, bar(t.ThroughputPerS/max(most, 1e-9)))
 	}
 	if n := len(rows); n > 0 && rows[n-1].Word != Held && rows[n-1].RatePerS > 0 {
-		p.f("ended at %s/s: %s", unit.Rate(rows[n-1].RatePerS), rows[n-1].Why)
+		p.Line("ended at %s/s: %s", unit.Rate(rows[n-1].RatePerS), rows[n-1].Why)
 	}
 	if n := len(rows); n > 0 && rows[n-1].RatePerS == 0 {
-		p.f("closed: latency follows from connections and throughput (Little's law)")
+		p.Line("closed: latency follows from connections and throughput (Little's law)")
 	}
 	if len(objectives) > 0 {
-		p.f("held and broken are by %s", slo.Text(objectives))
+		p.Line("held and broken are by %s", slo.Text(objectives))
 	}
-	return p.err
+	return p.To(w)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"prony/internal/print"
 	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/table"
@@ -138,13 +139,13 @@ func TestUnlikeRunsAreRefused(t *testing.T) {
 			if len(c.Unlike) != 1 || c.Fingerprint != "" || c.Banner() == "" {
 				t.Errorf("unlike is %v, the method %q", c.Unlike, c.Fingerprint)
 			}
-			for name, print := range printers {
+			for name, printer := range printers {
 				var out strings.Builder
-				if err := print(&out, c); err != nil {
+				if err := printer(&out, c); err != nil {
 					t.Fatal(err)
 				}
 				d := unlike.Differences[0]
-				has(t, name, out.String(), d.Aspect, escape(d.A), escape(d.B))
+				has(t, name, out.String(), d.Aspect, print.Markdown(d.A), print.Markdown(d.B))
 			}
 		})
 	}

@@ -1,14 +1,14 @@
 package comparison
 
 import (
-	"encoding/csv"
 	"encoding/json"
-	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
+	"prony/internal/print"
 	"prony/internal/stats"
 	"prony/internal/table"
 	"prony/internal/unit"
@@ -16,53 +16,42 @@ import (
 
 // Markdown prints a comparison for a pull request or a job's summary.
 func Markdown(w io.Writer, c Comparison) error {
-	var b strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("**%s**", escape(c.Title))
-	if banner := c.Banner(); banner != "" {
-		line("\n> **%s**", escape(banner))
-		for _, d := range c.Unlike {
-			line("> - %s", escape(d.String()))
-		}
-	}
-	for _, warning := range c.Warnings {
-		line("\n> %s", escape(warning))
-	}
-	for _, p := range c.Pairs {
-		line("\n%s\n", escape(p.heading()))
-		line("- A: %s\n- B: %s\n", escape(p.A.line()), escape(p.B.line()))
-		b.WriteString(pipes(headings, cellsOf(p)))
-		for _, note := range notes(p) {
-			line("\n%s", escape(note))
+	p := &print.Page{}
+	p.Line("**%s**", print.Markdown(c.Title))
+	c.banner(p)
+	for _, pair := range c.Pairs {
+		p.Line("\n%s\n", print.Markdown(pair.heading()))
+		p.Line("- A: %s\n- B: %s\n", print.Markdown(pair.A.line()), print.Markdown(pair.B.line()))
+		p.WriteString(pipes(headings, cellsOf(pair)))
+		for _, note := range notes(pair) {
+			p.Line("\n%s", print.Markdown(note))
 		}
 	}
 	for _, note := range c.closing() {
-		line("\n%s", escape(note))
+		p.Line("\n%s", print.Markdown(note))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return p.To(w)
+}
+
+// banner prints what must not be missed, in Markdown.
+func (c Comparison) banner(p *print.Page) {
+	if banner := c.Banner(); banner != "" {
+		p.Line("\n> **%s**", print.Markdown(banner))
+		for _, d := range c.Unlike {
+			p.Line("> - %s", print.Markdown(d.String()))
+		}
+	}
+	for _, warning := range c.Warnings {
+		p.Line("\n> %s", print.Markdown(warning))
+	}
 }
 
 // pipes is a Markdown table, its first and last columns to the left.
 func pipes(headings []string, rows [][]string) string {
-	var b strings.Builder
-	rule := strings.Repeat("--: | ", len(headings)-2)
-	fmt.Fprintf(&b, "| %s |\n| :-- | %s:-- |\n", strings.Join(headings, " | "), rule)
-	for _, cells := range rows {
-		for i := range cells {
-			cells[i] = escape(cells[i])
-		}
-		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
-	}
-	return b.String()
+	aligns := slices.Repeat([]print.Align{print.Right}, len(headings))
+	aligns[0], aligns[len(aligns)-1] = print.Left, print.Left
+	return print.Pipes(headings, rows, aligns...)
 }
-
-// escape keeps text text: names come from files that others wrote.
-func escape(text string) string { return markup.Replace(text) }
-
-var markup = strings.NewReplacer(`\`, `\\`, "|", `\|`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "*",
-	`\*`, "_", `\_`, "`", "\\`", "](", `]\(`, "~", `\~`, "#", `\#`, "\n", " ",
-	"\r", " ")
 
 var csvHeader = []string{
 	"scenario", "load", "model", "metric", "unit", "better", "a_run", "a_target", "a_n", "a_centre",
@@ -74,19 +63,13 @@ var csvHeader = []string{
 // CSV prints a comparison in long form, a line for each row; docs/formats/compare-json.md says what
 // the columns are.
 func CSV(w io.Writer, c Comparison) error {
-	out := csv.NewWriter(w)
-	if err := out.Write(csvHeader); err != nil {
-		return err
-	}
+	rows := [][]string{csvHeader}
 	for _, p := range c.Pairs {
 		for _, r := range p.Rows {
-			if err := out.Write(c.csvRow(p, r)); err != nil {
-				return err
-			}
+			rows = append(rows, c.csvRow(p, r))
 		}
 	}
-	out.Flush()
-	return out.Error()
+	return print.CSV(w, rows)
 }
 
 func (c Comparison) csvRow(p Pair, r Row) []string {

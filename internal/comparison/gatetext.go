@@ -1,13 +1,13 @@
 package comparison
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
 
+	"prony/internal/print"
 	"prony/internal/stats"
 	"prony/internal/unit"
 )
@@ -48,52 +48,41 @@ func (g Gate) Sentence() string {
 
 // GateText prints a gate for a log.
 func GateText(w io.Writer, g Gate) error {
-	var b strings.Builder
+	p := &print.Page{}
 	c := g.Comparison
-	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("%s", c.Title)
+	p.Line("%s", c.Title)
 	if banner := c.Banner(); banner != "" {
-		line("!! %s", banner)
+		p.Line("!! %s", banner)
 		for _, d := range c.Unlike {
-			line("!!   %s", d)
+			p.Line("!!   %s", d)
 		}
 	}
 	for _, warning := range c.Warnings {
-		line("%s", wrap("! "+warning))
+		p.Line("%s", sentence("! ", warning))
 	}
-	line("")
-	b.WriteString(grid(append([][]string{gateHeadings}, g.cells()...)))
-	line("\n%s", wrap(g.Sentence()))
-	_, err := io.WriteString(w, b.String())
-	return err
+	p.Line("")
+	p.WriteString(print.Grid("  ", append([][]string{gateHeadings}, g.cells()...), print.Left))
+	p.Line("\n%s", sentence("", g.Sentence()))
+	return p.To(w)
 }
 
 // GateMarkdown prints a gate for the summary of a job.
 func GateMarkdown(w io.Writer, g Gate) error {
-	var b strings.Builder
+	p := &print.Page{}
 	c := g.Comparison
 	sign := map[string]string{stats.Pass: "✅", stats.Fail: "❌"}[g.Outcome]
 	if sign == "" {
 		sign = "⚠️"
 	}
-	fmt.Fprintf(&b, "%s **%s**\n\n%s\n\n", sign, escape(c.Title), escape(g.Sentence()))
-	b.WriteString(pipes(gateHeadings, g.cells()))
-	if banner := c.Banner(); banner != "" {
-		fmt.Fprintf(&b, "\n> **%s**\n", escape(banner))
-		for _, d := range c.Unlike {
-			fmt.Fprintf(&b, "> - %s\n", escape(d.String()))
-		}
-	}
-	for _, warning := range c.Warnings {
-		fmt.Fprintf(&b, "\n> %s\n", escape(warning))
-	}
+	p.Line("%s **%s**\n\n%s\n", sign, print.Markdown(c.Title), print.Markdown(g.Sentence()))
+	p.WriteString(pipes(gateHeadings, g.cells()))
+	c.banner(p)
 	for _, r := range c.Reproduce {
 		if r != "" {
-			fmt.Fprintf(&b, "\n```\n$ %s\n```\n", r)
+			p.Line("\n```\n$ %s\n```", r)
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return p.To(w)
 }
 
 // GateJSON prints a gate for programs: what it says, and the comparison below it.
@@ -129,10 +118,7 @@ var gateHeader = []string{"allowed", "gate", "more", "why"}
 // GateCSV prints a gate in long form, a line for each check: the columns of CSV, then the ratio of
 // B to A that is still allowed, the outcome, further blocks that would decide, and why.
 func GateCSV(w io.Writer, g Gate) error {
-	out := csv.NewWriter(w)
-	if err := out.Write(slices.Concat(csvHeader, gateHeader)); err != nil {
-		return err
-	}
+	rows := [][]string{slices.Concat(csvHeader, gateHeader)}
 	for _, k := range g.Checks {
 		most, more := k.Most, ""
 		if k.Row.Better == Higher {
@@ -141,14 +127,10 @@ func GateCSV(w io.Writer, g Gate) error {
 		if n := blocks(k.More); n > 0 {
 			more = strconv.Itoa(n)
 		}
-		row := append(g.Comparison.csvRow(*k.Pair, *k.Row), unit.Raw(1+most), k.Outcome,
-			more, k.Why)
-		if err := out.Write(row); err != nil {
-			return err
-		}
+		rows = append(rows, append(g.Comparison.csvRow(*k.Pair, *k.Row), unit.Raw(1+most),
+			k.Outcome, more, k.Why))
 	}
-	out.Flush()
-	return out.Error()
+	return print.CSV(w, rows)
 }
 
 // blocks is a number of further blocks, or 0 where none is known that would do.

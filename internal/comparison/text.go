@@ -5,9 +5,8 @@ import (
 	"io"
 	"math"
 	"strings"
-	"text/tabwriter"
-	"unicode/utf8"
 
+	"prony/internal/print"
 	"prony/internal/stats"
 	"prony/internal/table"
 	"prony/internal/unit"
@@ -18,37 +17,34 @@ var headings = []string{"", "A", "B", "B to A", "p", "B is"}
 
 // Text prints a comparison for a terminal.
 func Text(w io.Writer, c Comparison) error {
-	var b strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("%s", c.Title)
+	p := &print.Page{}
+	p.Line("%s", c.Title)
 	if banner := c.Banner(); banner != "" {
-		line("\n!! %s", banner)
+		p.Line("\n!! %s", banner)
 		for _, d := range c.Unlike {
-			line("!!   %s", d)
+			p.Line("!!   %s", d)
 		}
 	}
 	for _, w := range c.Warnings {
-		line("%s", wrap("! "+w))
+		p.Line("%s", sentence("! ", w))
 	}
-	for _, p := range c.Pairs {
-		line("")
-		if len(c.Pairs) > 1 || p.Scenario != "" {
-			line("%s", p.heading())
+	for _, pair := range c.Pairs {
+		p.Line("")
+		if len(c.Pairs) > 1 || pair.Scenario != "" {
+			p.Line("%s", pair.heading())
 		}
-		line("A  %s", p.A.line())
-		line("B  %s", p.B.line())
-		line("")
-		b.WriteString(grid(append([][]string{headings}, cellsOf(p)...)))
-		for _, note := range notes(p) {
-			line("%s", wrap("  "+note))
+		p.Line("A  %s\nB  %s\n", pair.A.line(), pair.B.line())
+		rows := append([][]string{headings}, cellsOf(pair)...)
+		p.WriteString(print.Grid("  ", rows, print.Left))
+		for _, note := range notes(pair) {
+			p.Line("%s", sentence("  ", note))
 		}
 	}
-	line("")
+	p.Line("")
 	for _, note := range c.closing() {
-		line("%s", wrap(note))
+		p.Line("%s", sentence("", note))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return p.To(w)
 }
 
 // Banner is what must stand over everything where unlike methods are compared; empty otherwise.
@@ -149,47 +145,12 @@ func changeText(r Row) string {
 // Interval is a ratio's interval as differences: "−6.1 % to −4.4 %".
 func Interval(r stats.Ratio) string { return unit.Change(r.Lo) + " to " + unit.Change(r.Hi) }
 
-// grid aligns cells in columns.
-func grid(rows [][]string) string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, cells := range rows {
-		// A strings.Builder takes all that is written.
-		_, _ = fmt.Fprintln(w, "  "+strings.Join(cells, "\t"))
-	}
-	_ = w.Flush()
-	lines := strings.Split(b.String(), "\n")
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], " ")
-	}
-	return strings.Join(lines, "\n")
-}
-
-// wrap breaks a sentence between words, at a width that terminals have; further lines are indented.
-// A command to be copied stays whole.
-func wrap(text string) string {
-	const width, indent = 100, "  "
-	if strings.HasPrefix(text, "reproduce ") {
+// sentence is wrapped after its head; a command to be copied stays whole.
+func sentence(head, text string) string {
+	if strings.HasPrefix(text, "reproduce ") || strings.HasPrefix(text, "method ") {
 		return text
 	}
-	words := strings.Split(text, " ")
-	var b strings.Builder
-	used := 0
-	for i, w := range words {
-		n := utf8.RuneCountInString(w)
-		switch {
-		case i == 0:
-		case used+1+n > width && w != "%":
-			b.WriteString("\n" + indent)
-			used = len(indent)
-		default:
-			b.WriteByte(' ')
-			used++
-		}
-		b.WriteString(w)
-		used += n
-	}
-	return b.String()
+	return print.Wrap(head, text, print.Width, 2)
 }
 
 // notes say why numbers are missing, each reason once, and what the control did.

@@ -1,12 +1,11 @@
 package doctor
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
+	"prony/internal/print"
 	"prony/internal/result"
 )
 
@@ -39,7 +38,7 @@ func Text(w io.Writer, g result.Grading, o TextOptions) error {
 	o.Width = max(o.Width, widthMin)
 	t := texter{o: o}
 	for _, c := range g.Checks {
-		t.name = max(t.name, utf8.RuneCountInString(c.Name))
+		t.name = max(t.name, print.Columns(c.Name))
 	}
 	t.head(g)
 	var fine []string
@@ -58,22 +57,16 @@ func Text(w io.Writer, g result.Grading, o TextOptions) error {
 		t.wrapped("  "+t.mark(result.Fit), 5, "fine: "+strings.Join(fine, ", "))
 	}
 	t.fixes(g.Checks)
-	_, err := w.Write(t.Bytes())
-	return err
+	return t.To(w)
 }
 
 type texter struct {
-	bytes.Buffer
+	print.Page
 	o    TextOptions
 	name int // columns of the longest name
 }
 
-func (t *texter) paint(sgr, text string) string {
-	if !t.o.Color {
-		return text
-	}
-	return "\x1b[" + sgr + "m" + text + "\x1b[0m"
-}
+func (t *texter) paint(sgr, text string) string { return print.Paint(t.o.Color, sgr, text) }
 
 // mark is a grade's sign in two columns.
 func (t *texter) mark(grade string) string {
@@ -104,7 +97,7 @@ func (t *texter) check(c result.Check) {
 	if c.Grade == result.Doubtful || c.Grade == result.Unfit {
 		text += " → " + c.Wanted
 	}
-	name := c.Name + strings.Repeat(" ", t.name-utf8.RuneCountInString(c.Name)+1)
+	name := c.Name + strings.Repeat(" ", t.name-print.Columns(c.Name)+1)
 	t.wrapped("  "+t.mark(c.Grade)+" "+name, indent, text)
 	if t.o.All {
 		blank := strings.Repeat(" ", indent-1)
@@ -135,32 +128,7 @@ func (t *texter) fixes(checks []result.Check) {
 	}
 }
 
-// wrapped prints a text after what stands at the line's beginning, broken between words; further
-// lines are indented so far. A longer word, as in a command, is left whole.
+// wrapped prints a text after what stands at the line's beginning; further lines are indented.
 func (t *texter) wrapped(begin string, indent int, text string) {
-	line, used := begin, visible(begin)
-	for _, word := range strings.Fields(text) {
-		n := visible(word)
-		if used > indent && used+1+n > t.o.Width {
-			t.WriteString(strings.TrimRight(line, " ") + "\n")
-			line, used = strings.Repeat(" ", max(indent-1, 0)), max(indent-1, 0)
-		}
-		if line != "" {
-			line, used = line+" ", used+1
-		}
-		line, used = line+word, used+n
-	}
-	t.WriteString(line + "\n")
-}
-
-// visible counts columns without colour codes.
-func visible(text string) int {
-	n := 0
-	for i, part := range strings.Split(text, "\x1b[") {
-		if i > 0 {
-			_, part, _ = strings.Cut(part, "m")
-		}
-		n += utf8.RuneCountInString(part)
-	}
-	return n
+	t.Line("%s", print.Wrap(begin+" ", text, t.o.Width, indent))
 }

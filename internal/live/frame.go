@@ -11,6 +11,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"prony/internal/load"
+	"prony/internal/print"
 	"prony/internal/unit"
 )
 
@@ -257,14 +258,9 @@ func (s *state) foot() []string {
 	return []string{errors, state, faint.Render(help)}
 }
 
-// cell pads a text to its column.
-func cell(text string, width int) string {
-	return text + strings.Repeat(" ", max(width-ansi.StringWidth(text), 0))
-}
+func cell(text string, width int) string { return print.Pad(text, width, print.Left) }
 
-func right(text string, width int) string {
-	return strings.Repeat(" ", max(width-ansi.StringWidth(text), 0)) + text
-}
+func right(text string, width int) string { return print.Pad(text, width, print.Right) }
 
 var sparks = []rune("▁▂▃▄▅▆▇█")
 

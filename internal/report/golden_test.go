@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"prony/internal/print"
 	"prony/internal/result"
 	"prony/internal/table"
 )
@@ -66,7 +67,7 @@ func TestText(t *testing.T) {
 		}
 		check(t, name, b.Bytes())
 		for i, line := range strings.Split(b.String(), "\n") {
-			if w := columnsOf(line); o.Width > 0 && w > o.Width {
+			if w := print.Columns(line); o.Width > 0 && w > o.Width {
 				t.Errorf("%s:%d is %d columns wide", name, i+1, w)
 			}
 		}
@@ -115,8 +116,8 @@ func TestMarkdown(t *testing.T) {
 		// Every mark in the table has its footnote, and every footnote its mark.
 		above, below, _ := strings.Cut(b.String(), "\n\nLoads: ")
 		for n := 1; n < 20; n++ {
-			said := strings.Contains(below, "\n"+superscript(n)+" ")
-			if said != strings.Contains(above, superscript(n)) {
+			said := strings.Contains(below, "\n"+print.Mark(n)+" ")
+			if said != strings.Contains(above, print.Mark(n)) {
 				t.Errorf("%s: footnote %d is said %v, and marked otherwise", name, n, said)
 			}
 		}

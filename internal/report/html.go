@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"prony/internal/comparison"
+	"prony/internal/print"
 	"prony/internal/result"
 	"prony/internal/table"
 )
@@ -126,7 +127,7 @@ var pageFuncs = template.FuncMap{
 		if c.Key == "tier" {
 			classes = append(classes, "tier")
 		}
-		if c.Align == table.Left && c.Key != "tier" {
+		if c.Align == print.Left && c.Key != "tier" {
 			classes = append(classes, "left")
 		}
 		if first {

@@ -1,9 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"strings"
-	"unicode/utf8"
 
+	"prony/internal/print"
 	"prony/internal/table"
 )
 
@@ -20,14 +21,14 @@ type layout struct {
 func newLayout(tab table.Table, columns []int) layout {
 	l := layout{tab: tab, columns: columns, spans: true}
 	for _, c := range columns {
-		text, gutter := utf8.RuneCountInString(tab.Columns[c].Heading), 0
+		text, gutter := print.Columns(tab.Columns[c].Heading), 0
 		for _, row := range tab.Rows {
 			if c >= len(row.Cells) {
 				continue // a row that is said in words
 			}
 			words, marks := l.cell(row, c)
-			text = max(text, utf8.RuneCountInString(words))
-			gutter = max(gutter, utf8.RuneCountInString(marks))
+			text = max(text, print.Columns(words))
+			gutter = max(gutter, print.Columns(marks))
 		}
 		l.texts, l.gutters = append(l.texts, text), append(l.gutters, gutter)
 	}
@@ -38,10 +39,10 @@ func newLayout(tab table.Table, columns []int) layout {
 // cell is a cell's text and what hangs beside it.
 func (l *layout) cell(row table.Row, column int) (text, marks string) {
 	c := row.Cells[column]
-	if l.tab.Columns[column].Align == table.Right {
-		return c.Text, superscripts(c.Refs)
+	if l.tab.Columns[column].Align == print.Right {
+		return c.Text, print.Marks(c.Refs)
 	}
-	return c.Text + superscripts(c.Refs), ""
+	return c.Text + print.Marks(c.Refs), ""
 }
 
 // run is adjacent columns under one group heading.
@@ -63,7 +64,7 @@ func (l *layout) runs() []run {
 // widenForGroups lets a group's first column take the room that a long group heading needs.
 func (l *layout) widenForGroups() {
 	for _, r := range l.runs() {
-		heading := utf8.RuneCountInString(l.tab.Columns[l.columns[r.first]].Group)
+		heading := print.Columns(l.tab.Columns[l.columns[r.first]].Group)
 		if lack := heading - l.span(r); lack > 0 {
 			l.texts[r.first] += lack
 		}
@@ -101,13 +102,14 @@ func (t texter) grid(l layout) {
 			groups.WriteString(gap + " ")
 			headings.WriteString(gap + " ")
 		}
-		groups.WriteString(pad(l.tab.Columns[l.columns[r.first]].Group, l.span(r), table.Left))
+		group := l.tab.Columns[l.columns[r.first]].Group
+		groups.WriteString(print.Pad(group, l.span(r), print.Left))
 		for k := r.first; k <= r.last; k++ {
 			if k > r.first {
 				headings.WriteString(gap)
 			}
 			c := l.tab.Columns[l.columns[k]]
-			headings.WriteString(pad(c.Heading, l.texts[k], c.Align))
+			headings.WriteString(print.Pad(c.Heading, l.texts[k], c.Align))
 			headings.WriteString(strings.Repeat(" ", l.gutters[k]))
 		}
 	}
@@ -135,8 +137,8 @@ func (l *layout) row(row table.Row) string {
 				b.WriteString(gap)
 			}
 			text, marks := l.cell(row, l.columns[k])
-			b.WriteString(pad(text, l.texts[k], l.tab.Columns[l.columns[k]].Align))
-			b.WriteString(pad(marks, l.gutters[k], table.Left))
+			b.WriteString(print.Pad(text, l.texts[k], l.tab.Columns[l.columns[k]].Align))
+			b.WriteString(print.Pad(marks, l.gutters[k], print.Left))
 		}
 	}
 	return b.String()
@@ -148,38 +150,14 @@ func (t texter) spanned(l layout, row table.Row) {
 	indent := 0
 	for k := range nameCount {
 		cell := row.Cells[l.columns[k]]
-		b.WriteString(pad(cell.Text, l.texts[k]+l.gutters[k], l.tab.Columns[l.columns[k]].Align))
+		align := l.tab.Columns[l.columns[k]].Align
+		b.WriteString(print.Pad(cell.Text, l.texts[k]+l.gutters[k], align))
 		b.WriteString(gap)
 		indent += l.texts[k] + l.gutters[k] + len(gap)
 	}
-	width := t.o.Width
-	if width == 0 {
-		width = proseWidth
-	}
-	width = max(width-indent, minSpan)
-	for i, line := range wrap(row.Span, width, width) {
-		if i == 0 {
-			t.line(b.String(), line)
-		} else {
-			t.line(strings.Repeat(" ", indent), line)
-		}
-	}
+	width := max(cmp.Or(t.o.Width, print.Width), indent+minSpan)
+	t.line(print.Wrap(b.String(), row.Span, width, indent))
 }
 
 // minSpan is the least width that words beside a name are wrapped to.
 const minSpan = 24
-
-// pad fills text to a width; longer text is left whole.
-func pad(text string, width int, a table.Align) string {
-	lack := width - utf8.RuneCountInString(text)
-	if lack <= 0 {
-		return text
-	}
-	switch a {
-	case table.Right:
-		return strings.Repeat(" ", lack) + text
-	case table.Center:
-		return strings.Repeat(" ", lack/2) + text + strings.Repeat(" ", lack-lack/2)
-	}
-	return text + strings.Repeat(" ", lack)
-}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"prony/internal/print"
 	"prony/internal/table"
 	"prony/internal/unit"
 )
@@ -21,15 +22,15 @@ type MarkdownOptions struct {
 // tables have no headings that span, so each column carries its load's name.
 func Markdown(w io.Writer, s table.Sheet, o MarkdownOptions) error {
 	p := &printer{w: w}
-	p.line(escapeMarkdown(s.Head))
+	p.line(print.Markdown(s.Head))
 	if s.Tools != "" {
 		p.line()
-		p.line(escapeMarkdown(s.Tools))
+		p.line(print.Markdown(s.Tools))
 	}
 	for _, tab := range s.Tables {
 		p.line()
 		if tab.Title != "" {
-			p.line("### ", escapeMarkdown(tab.Title))
+			p.line("### ", print.Markdown(tab.Title))
 			p.line()
 		}
 		if o.Essential {
@@ -43,7 +44,7 @@ func Markdown(w io.Writer, s table.Sheet, o MarkdownOptions) error {
 	}
 	p.line()
 	plain := func(_, text string) string { return text }
-	p.line(escapeMarkdown(verdictLine(s.Verdicts, plain)))
+	p.line(print.Markdown(verdictLine(s.Verdicts, plain)))
 	if s.Reproduce != "" {
 		p.line()
 		p.line("```")
@@ -80,7 +81,7 @@ func MethodLine(s table.Study, link string) string {
 			break
 		}
 	}
-	line := escapeMarkdown(strings.Join(parts, ", "))
+	line := print.Markdown(strings.Join(parts, ", "))
 	if link != "" {
 		line += "; [how the numbers are made](" + link + ")"
 	}
@@ -136,21 +137,20 @@ func (p *printer) markdownTable(tab table.Table, fold bool) {
 	if len(tab.Columns) == 0 {
 		return
 	}
-	var heads, rules []string
+	var heads []string
+	var aligns []print.Align
 	for _, c := range tab.Columns {
-		heads = append(heads, escapeMarkdown(strings.TrimSpace(c.Short+" "+c.Heading)))
-		rules = append(rules, map[table.Align]string{
-			table.Left: ":--", table.Right: "--:", table.Center: ":-:",
-		}[c.Align])
+		heads = append(heads, strings.TrimSpace(c.Short+" "+c.Heading))
+		aligns = append(aligns, c.Align)
 	}
-	p.line("| ", strings.Join(heads, " | "), " |")
-	p.line("| ", strings.Join(rules, " | "), " |")
+	var rows [][]string
 	for _, row := range tab.Rows {
-		p.line(markdownRow(row))
+		rows = append(rows, markdownRow(row))
 	}
+	p.text(print.Pipes(heads, rows, aligns...))
 	for _, text := range loadLegend(tab) {
 		p.line()
-		p.line(escapeMarkdown(text))
+		p.line(print.Markdown(text))
 	}
 	p.footnotes(tab, fold)
 }
@@ -163,11 +163,11 @@ func (p *printer) footnotes(tab table.Table, fold bool) {
 	}
 	for i, note := range tab.Footnotes {
 		p.line()
-		p.line(superscript(i+1), " ", escapeMarkdown(note))
+		p.line(print.Mark(i+1), " ", print.Markdown(note))
 	}
 	for _, note := range tab.Notes {
 		p.line()
-		p.line(escapeMarkdown(note))
+		p.line(print.Markdown(note))
 	}
 	if fold {
 		p.line()
@@ -183,15 +183,14 @@ func foldedWords(tab table.Table) string {
 	return "Notes"
 }
 
-func markdownRow(row table.Row) string {
-	var cells []string
+func markdownRow(row table.Row) (cells []string) {
 	for _, c := range row.Cells {
-		cells = append(cells, escapeMarkdown(c.Text)+superscripts(c.Refs))
+		cells = append(cells, c.Text+print.Marks(c.Refs))
 	}
 	if row.Span != "" {
-		cells = append(cells, escapeMarkdown(row.Span))
+		cells = append(cells, row.Span)
 	}
-	return "| " + strings.Join(cells, " | ") + " |"
+	return cells
 }
 
 // loadLegend says in a sentence what the short names in the headings stand for.
@@ -209,16 +208,6 @@ func loadLegend(tab table.Table) []string {
 	}
 	return []string{"Loads: " + strings.Join(groups, "; ") + "."}
 }
-
-// escapeMarkdown keeps text text: a service's error message must not become markup.
-func escapeMarkdown(text string) string {
-	return markdownEscapes.Replace(text)
-}
-
-var markdownEscapes = strings.NewReplacer(
-	`\`, `\\`, "|", `\|`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "*", `\*`, "_", `\_`,
-	"`", "\\`", "](", `]\(`, "~", `\~`, "#", `\#`, "\n", " ", "\r", " ",
-)
 
 // Update replaces what stands between the lines `<!-- prony:begin NAME -->` and
 // `<!-- prony:end NAME -->` in a Markdown file by section, and leaves every other byte as it is.

@@ -24,31 +24,12 @@ type printer struct {
 }
 
 // line prints words and a line end; format verbs in the words are not read.
-func (p *printer) line(words ...string) {
+func (p *printer) line(words ...string) { p.text(strings.Join(words, "") + "\n") }
+
+func (p *printer) text(text string) {
 	if p.err == nil {
-		_, p.err = io.WriteString(p.w, strings.Join(words, "")+"\n")
+		_, p.err = io.WriteString(p.w, text)
 	}
-}
-
-// superscripts prints footnote numbers as ¹ ² ¹².
-func superscripts(refs []int) string {
-	var b strings.Builder
-	for i, ref := range refs {
-		if i > 0 {
-			b.WriteString("˒")
-		}
-		b.WriteString(superscript(ref))
-	}
-	return b.String()
-}
-
-func superscript(ref int) string {
-	raised := []rune("⁰¹²³⁴⁵⁶⁷⁸⁹")
-	var b strings.Builder
-	for _, d := range fmt.Sprint(ref) {
-		b.WriteRune(raised[d-'0'])
-	}
-	return b.String()
 }
 
 // verdictLine says how the trials ended: "VALID 16 trials · SUSPECT 2 (…) · INVALID 0".

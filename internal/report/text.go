@@ -1,11 +1,12 @@
 package report
 
 import (
+	"cmp"
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"prony/internal/print"
 	"prony/internal/result"
 	"prony/internal/table"
 )
@@ -18,9 +19,6 @@ type TextOptions struct {
 
 // gap is the space between two columns; groups stand one further apart.
 const gap = "  "
-
-// proseWidth is where sentences wrap when the terminal sets no limit.
-const proseWidth = 100
 
 // Text prints the sheet for a terminal. A table that is too wide loses its Extra columns first, and
 // says so; if that is not enough, its groups of columns are set one below the other, all of them.
@@ -60,12 +58,7 @@ const (
 	sgrYellow = "33"
 )
 
-func (t texter) paint(sgr, text string) string {
-	if !t.o.Color || text == "" {
-		return text
-	}
-	return "\x1b[" + sgr + "m" + text + "\x1b[0m"
-}
+func (t texter) paint(sgr, text string) string { return print.Paint(t.o.Color, sgr, text) }
 
 func (t texter) grade(grade, text string) string {
 	switch grade {
@@ -79,62 +72,7 @@ func (t texter) grade(grade, text string) string {
 
 // prose prints a sentence, wrapped; further lines are indented so far.
 func (t texter) prose(text string, indent int) {
-	width := t.o.Width
-	if width == 0 {
-		width = proseWidth
-	}
-	for i, line := range wrap(text, width, width-indent) {
-		if i > 0 {
-			line = strings.Repeat(" ", indent) + line
-		}
-		t.line(line)
-	}
-}
-
-// wrap breaks text between words into lines of at most first columns, then rest columns; a longer
-// word is left whole. Colour codes have no width.
-func wrap(text string, first, rest int) []string {
-	var lines []string
-	line, used, width := "", 0, first
-	for _, word := range words(text) {
-		n := columnsOf(word)
-		if line != "" && used+1+n > width {
-			lines = append(lines, line)
-			line, used, width = "", 0, rest
-		}
-		if line != "" {
-			line += " "
-			used++
-		}
-		line += word
-		used += n
-	}
-	return append(lines, line)
-}
-
-// words cuts at spaces, but leaves a percent sign with its number.
-func words(text string) []string {
-	var all []string
-	for _, w := range strings.Fields(text) {
-		if len(all) > 0 && strings.HasPrefix(w, "%") {
-			all[len(all)-1] += " " + w
-			continue
-		}
-		all = append(all, w)
-	}
-	return all
-}
-
-// columnsOf counts the columns of a word, without colour codes.
-func columnsOf(word string) int {
-	for {
-		before, rest, found := strings.Cut(word, "\x1b[")
-		if !found {
-			return utf8.RuneCountInString(word)
-		}
-		_, after, _ := strings.Cut(rest, "m")
-		word = before + after
-	}
+	t.line(print.Wrap("", text, cmp.Or(t.o.Width, print.Width), indent))
 }
 
 func (t texter) table(tab table.Table) {
@@ -157,7 +95,7 @@ func (t texter) table(tab table.Table) {
 		t.line()
 	}
 	for i, note := range tab.Footnotes {
-		t.prose(superscript(i+1)+" "+note, 2)
+		t.prose(print.Mark(i+1)+" "+note, 2)
 	}
 	if len(tab.Notes) > 0 {
 		t.line()

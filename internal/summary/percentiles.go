@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"unicode/utf8"
 
 	"prony/internal/load"
+	"prony/internal/print"
 	"prony/internal/result"
 	"prony/internal/table"
 	"prony/internal/unit"
@@ -163,24 +163,21 @@ func parts(q table.Percentile) (number, interval string) {
 
 // beside sets numbers flush right and what follows them flush left, all to one width.
 func beside(numbers, ends []string) []string {
-	left, right := widest(numbers), widest(ends)
-	out := make([]string, len(numbers))
+	out, tails := print.PadAll(numbers, print.Right), print.PadAll(ends, print.Left)
 	for i := range out {
-		out[i] = strings.Repeat(" ", left-utf8.RuneCountInString(numbers[i])) + numbers[i]
-		if right > 0 {
-			lack := right - utf8.RuneCountInString(ends[i])
-			out[i] += " " + ends[i] + strings.Repeat(" ", lack)
+		if tails[i] != "" {
+			out[i] += " " + tails[i]
 		}
 	}
 	return out
 }
 
-func widest(texts []string) int {
-	n := 0
-	for _, t := range texts {
-		n = max(n, utf8.RuneCountInString(t))
-	}
-	return n
+// nameWidth is the least that the first column of a grid has, that of the names beside sentences.
+const nameWidth = 12
+
+func (p *page) grid(rows [][]string) {
+	rows[0][0] = print.Pad(rows[0][0], nameWidth, print.Left)
+	p.WriteString(print.Grid("  ", rows, print.Left, print.Right))
 }
 
 // worth says what the intervals are of, where there is one.

@@ -5,7 +5,6 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"prony/internal/load"
 	"prony/internal/result"
@@ -121,24 +120,6 @@ func known(ns float64) string {
 		return unit.Absent
 	}
 	return unit.Duration(ns)
-}
-
-// grid prints rows in columns: the first flush left, the others right.
-func (p *page) grid(rows [][]string) {
-	widths := make([]int, len(rows[0]))
-	for _, r := range rows {
-		for i, cell := range r {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	widths[0] = max(widths[0], 12)
-	for _, r := range rows {
-		text := "  " + r[0] + strings.Repeat(" ", widths[0]-utf8.RuneCountInString(r[0]))
-		for i, cell := range r[1:] {
-			text += "  " + strings.Repeat(" ", widths[i+1]-utf8.RuneCountInString(cell)) + cell
-		}
-		p.line("%s", strings.TrimRight(text, " "))
-	}
 }
 
 // counts prints what was offered and what came of it.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"prony/internal/print"
 	"prony/internal/unit"
 )
 
@@ -43,7 +44,7 @@ func confidenceText(o Options) string {
 // loop waits politely for the service, so it is labelled and gives way first.
 func (sc *Scenario) closedSpecs(l LoadInfo, o Options) []spec {
 	column := func(key, heading, base string, weight int) Column {
-		return Column{l.Name + "/" + key, l.Title, l.Name, heading, base, Right, weight}
+		return Column{l.Name + "/" + key, l.Title, l.Name, heading, base, print.Right, weight}
 	}
 	out := []spec{
 		{column: column(Throughput, "req/s", unit.PerS, Essential),
@@ -74,7 +75,7 @@ func (sc *Scenario) closedSpecs(l LoadInfo, o Options) []spec {
 // openSpecs: response times at a given load, and whether that load was kept up with.
 func (sc *Scenario) openSpecs(l LoadInfo, o Options) []spec {
 	column := func(key, heading, base string, weight int) Column {
-		return Column{l.Name + "/" + key, l.Title, l.Name, heading, base, Right, weight}
+		return Column{l.Name + "/" + key, l.Title, l.Name, heading, base, print.Right, weight}
 	}
 	var out []spec
 	s := sc.latencyScale(l)
@@ -112,8 +113,8 @@ func (sc *Scenario) costSpecs(load string) []spec {
 		decimals = min(unit.DecimalsFor(slices.Min(least), 3), 2)
 	}
 	perRequest := printer{micros(decimals), micros(decimals + 1)}
-	cpu := Column{"cost/cpu", group, "cost", "CPU µs/req", unit.Ns, Right, Essential}
-	rss := Column{"cost/rss", group, "cost", "RSS", unit.Octet, Right, Detail}
+	cpu := Column{"cost/cpu", group, "cost", "CPU µs/req", unit.Ns, print.Right, Essential}
+	rss := Column{"cost/rss", group, "cost", "RSS", unit.Octet, print.Right, Detail}
 	return []spec{
 		{column: cpu, cell: func(t *Target, n *noteBook) Cell {
 			return metricCell(t, n, load, CPU, perRequest)
@@ -133,7 +134,7 @@ func micros(decimals int) func(float64) string {
 // would be.
 func (sc *Scenario) startSpecs() []spec {
 	column := func(key, heading, metric string, weight int) spec {
-		c := Column{"start/" + key, "start", "", heading, unit.Ns, Right, weight}
+		c := Column{"start/" + key, "start", "", heading, unit.Ns, print.Right, weight}
 		return spec{column: c, cell: func(t *Target, n *noteBook) Cell {
 			return metricCell(t, n, "", metric, same(unit.Duration))
 		}}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"prony/internal/print"
 	"prony/internal/stats"
 	"prony/internal/unit"
 )
@@ -53,15 +54,16 @@ func (sc *Scenario) headline(m Metric) bool {
 // floorTable prints the floors, a row each.
 func (sc *Scenario) floorTable(o Options) Table {
 	effect := unit.Percent(o.Effect)
-	column := func(key, heading, unit string, align Align) Column {
+	column := func(key, heading, unit string, align print.Align) Column {
 		return Column{Key: "floor/" + key, Heading: heading, Unit: unit, Align: align}
 	}
 	t := Table{Kind: FloorKind, Title: "Noise floor: each target against itself", Columns: []Column{
-		column("target", "target", "", Left), column("metric", "metric", "", Left),
-		column("ratio", "b over a", unit.One, Right), column("blocks", "blocks", unit.One, Right),
-		column("sd", "SD of a pair", unit.One, Right),
-		column("detects", "resolves", unit.One, Right),
-		column("needed", "blocks for "+effect, unit.One, Right),
+		column("target", "target", "", print.Left), column("metric", "metric", "", print.Left),
+		column("ratio", "b over a", unit.One, print.Right),
+		column("blocks", "blocks", unit.One, print.Right),
+		column("sd", "SD of a pair", unit.One, print.Right),
+		column("detects", "resolves", unit.One, print.Right),
+		column("needed", "blocks for "+effect, unit.One, print.Right),
 	}}
 	number := func(text string, x float64) Cell {
 		c := words(text)

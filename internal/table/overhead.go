@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"prony/internal/print"
 	"prony/internal/result"
 	"prony/internal/unit"
 )
@@ -59,15 +60,15 @@ var watchedQuantities = []quantity{
 // variant under each load, as the change against the bare target, paired within blocks. Without
 // variants it has no rows.
 func (sc *Scenario) overheadTable(o Options) Table {
-	column := func(key, heading, unit string, align Align) Column {
+	column := func(key, heading, unit string, align print.Align) Column {
 		return Column{Key: "overhead/" + key, Heading: heading, Unit: unit, Align: align}
 	}
 	t := Table{Kind: OverheadKind, Title: "What riding along costs", Columns: []Column{
-		column("target", "target", "", Left), column("variant", "variant", "", Left),
-		column("load", "load", "", Left),
+		column("target", "target", "", print.Left), column("variant", "variant", "", print.Left),
+		column("load", "load", "", print.Left),
 	}}
 	for _, d := range overheads {
-		t.Columns = append(t.Columns, column(d.metric, d.heading, unit.One, Right))
+		t.Columns = append(t.Columns, column(d.metric, d.heading, unit.One, print.Right))
 	}
 	for i := range sc.Targets {
 		bare := &sc.Targets[i]

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"prony/internal/print"
 	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/unit"
@@ -13,15 +14,18 @@ import (
 // ranks, a row a process; without systems it has no rows. Shares are of what all of them used, so
 // that a glance shows where the time goes.
 func (sc *Scenario) partsTable(o Options) Table {
-	column := func(key, heading, unit string, align Align) Column {
+	column := func(key, heading, unit string, align print.Align) Column {
 		return Column{Key: "parts/" + key, Heading: heading, Unit: unit, Align: align}
 	}
 	load := sc.anchor()
 	t := Table{Kind: PartsKind, Title: "Where it goes: each process of a system", Columns: []Column{
-		column("target", "target", "", Left), column("process", "process", "", Left),
-		column("share", "of its CPU", unit.One, Right), column("cpu", "CPU", unit.One, Right),
-		column("request", "CPU µs/req", unit.Ns, Right), column("rss", "RSS", unit.Octet, Right),
-		column("threads", "threads", unit.One, Right), column("ready", "ready", unit.Ns, Right),
+		column("target", "target", "", print.Left), column("process", "process", "", print.Left),
+		column("share", "of its CPU", unit.One, print.Right),
+		column("cpu", "CPU", unit.One, print.Right),
+		column("request", "CPU µs/req", unit.Ns, print.Right),
+		column("rss", "RSS", unit.Octet, print.Right),
+		column("threads", "threads", unit.One, print.Right),
+		column("ready", "ready", unit.Ns, print.Right),
 	}}
 	for i := range sc.Targets {
 		target := &sc.Targets[i]

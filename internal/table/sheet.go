@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"prony/internal/print"
 	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/unit"
@@ -95,8 +96,8 @@ func (sc *Scenario) table(o Options) Table {
 
 func nameColumns() []Column {
 	return []Column{
-		{Key: "tier", Heading: "tier", Align: Center},
-		{Key: "target", Heading: "target", Align: Left},
+		{Key: "tier", Heading: "tier", Align: print.Center},
+		{Key: "target", Heading: "target", Align: print.Left},
 	}
 }
 

@@ -11,7 +11,10 @@
 // Non-goals: it renders nothing, reads no files, and judges no trial (verdicts come in records).
 package table
 
-import "prony/internal/result"
+import (
+	"prony/internal/print"
+	"prony/internal/result"
+)
 
 // Options say what to compare with and what to put around the numbers.
 type Options struct {
@@ -74,16 +77,6 @@ const (
 	FloorKind    = "floor"    // A/A
 )
 
-// Align is where a column's text stands.
-type Align int
-
-// Alignments.
-const (
-	Left Align = iota
-	Right
-	Center
-)
-
 // Column is a heading, with what a renderer needs to set it.
 type Column struct {
 	Key     string // stable name for programs: "peak/throughput"
@@ -91,7 +84,7 @@ type Column struct {
 	Short   string // the same in a word, for renderers without spanning headings
 	Heading string
 	Unit    string // base unit of Cell.Value: "1/s", "ns", "B", "1"; empty for text
-	Align   Align
+	Align   print.Align
 	Weight  int // 0 stays; a narrow terminal leaves out the highest first
 }
 

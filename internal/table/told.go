@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"prony/internal/print"
 	"prony/internal/result"
 	"prony/internal/unit"
 )
@@ -12,18 +13,19 @@ import (
 // toldTable tells what targets sent about themselves, and what became of it: equal services under
 // equal loads should say equally much. Without telemetry it has no rows.
 func (sc *Scenario) toldTable(o Options) Table {
-	column := func(key, heading, unit string, align Align) Column {
+	column := func(key, heading, unit string, align print.Align) Column {
 		return Column{Key: "told/" + key, Heading: heading, Unit: unit, Align: align}
 	}
 	t := Table{Kind: ToldKind, Title: "What was sent about it", Columns: []Column{
-		column("target", "target", "", Left), column("spans", "spans", unit.One, Right),
-		column("points", "metric points", unit.One, Right), column("logs", "logs", unit.One, Right),
-		column("bytes", "bytes", unit.Octet, Right),
-		column("each", "bytes/req", unit.Octet, Right),
-		column("refused", "refused", unit.One, Right),
-		column("dropped", "not kept", unit.One, Right),
-		column("lost", "lost by the sender", unit.One, Right),
-		column("home", "home's CPU", unit.One, Right),
+		column("target", "target", "", print.Left), column("spans", "spans", unit.One, print.Right),
+		column("points", "metric points", unit.One, print.Right),
+		column("logs", "logs", unit.One, print.Right),
+		column("bytes", "bytes", unit.Octet, print.Right),
+		column("each", "bytes/req", unit.Octet, print.Right),
+		column("refused", "refused", unit.One, print.Right),
+		column("dropped", "not kept", unit.One, print.Right),
+		column("lost", "lost by the sender", unit.One, print.Right),
+		column("home", "home's CPU", unit.One, print.Right),
 	}}
 	sent := false
 	for i := range sc.Targets {

@@ -3,6 +3,7 @@ package table
 import (
 	"slices"
 
+	"prony/internal/print"
 	"prony/internal/unit"
 )
 
@@ -49,7 +50,7 @@ func hundredths(x float64) string { return unit.PercentTo(x, 0) }
 func (sc *Scenario) wantedOf(l LoadInfo, o Options) []spec {
 	times := scaled(sc.latencyScale(l))
 	return o.specs(ofLoad, l.Name, times, func(w wanted) Column {
-		c := Column{l.Name + "/" + w.name, l.Title, l.Name, w.heading, w.unit, Right, Detail}
+		c := Column{l.Name + "/" + w.name, l.Title, l.Name, w.heading, w.unit, print.Right, Detail}
 		if l.Model == closed && w.unit == unit.Ns {
 			c.Heading += " closed"
 		}
@@ -61,7 +62,7 @@ func (sc *Scenario) wantedOf(l LoadInfo, o Options) []spec {
 func wantedCost(load string, o Options) []spec {
 	return o.specs(ofCost, load, printer{}, func(w wanted) Column {
 		group := "cost at " + load
-		return Column{"cost/" + w.metric, group, "cost", w.heading, w.unit, Right, Detail}
+		return Column{"cost/" + w.metric, group, "cost", w.heading, w.unit, print.Right, Detail}
 	})
 }
 
@@ -72,7 +73,7 @@ func wantedWhole(o Options) []spec {
 		if w.unit == unit.Octet {
 			group = "artifact"
 		}
-		return Column{group + "/" + w.name, group, "", w.heading, w.unit, Right, Detail}
+		return Column{group + "/" + w.name, group, "", w.heading, w.unit, print.Right, Detail}
 	})
 }
 

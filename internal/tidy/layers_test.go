@@ -12,7 +12,7 @@ import (
 // layers), within its own family (/...), and what neighbours grants. Tests may import anything.
 var layers = []string{
 	"contract internal/cache internal/cli internal/clock internal/config " +
-		"internal/pattern internal/result internal/shell internal/unit",
+		"internal/pattern internal/print internal/result internal/shell internal/unit",
 	"internal/gc internal/host internal/launch/... internal/load/... internal/pace " +
 		"internal/probe internal/profile/... internal/service internal/stats internal/suite " +
 		"internal/telemetry/... internal/truth/...",

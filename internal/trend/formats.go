@@ -1,7 +1,6 @@
 package trend
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,9 +8,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
+	"prony/internal/print"
 	"prony/internal/table"
 	"prony/internal/unit"
 )
@@ -87,29 +86,28 @@ func (p Point) name() string {
 
 // Text prints a trend for a terminal.
 func Text(w io.Writer, t Trend) error {
-	var b strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("%d runs, %d series; a history without a change shows one in at most %s of cases", t.Runs,
-		len(t.Series), unit.Percent(t.Alpha))
+	p := &print.Page{}
+	p.Line("%s", t.head())
 	for i := 0; i < len(t.Series); {
 		head, group := t.Series[i].head(), i
 		for ; i < len(t.Series) && t.Series[i].head() == head; i++ {
 		}
-		line("\n%s", head)
+		p.Line("\n%s", head)
 		var rows [][]string
 		for k := group; k < i; k++ {
 			rows = append(rows, t.Series[k].cells()...)
 		}
-		b.WriteString(grid(rows))
+		p.WriteString(print.Grid("", rows, print.Left))
 	}
 	if len(t.Notes) > 0 {
-		line("")
+		p.Line("\n%s", strings.Join(t.Notes, "\n"))
 	}
-	for _, note := range t.Notes {
-		line("%s", note)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return p.To(w)
+}
+
+func (t Trend) head() string {
+	return fmt.Sprintf("%d runs, %d series; a history without a change shows one in at most %s of "+
+		"cases", t.Runs, len(t.Series), unit.Percent(t.Alpha))
 }
 
 // cells are a series' line and one for each change.
@@ -123,60 +121,30 @@ func (s *Series) cells() [][]string {
 	return rows
 }
 
-// grid aligns the cells of rows that have several; a single cell stands as it is.
-func grid(rows [][]string) string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	var lines []string
-	for _, cells := range rows {
-		if len(cells) > 1 {
-			// A strings.Builder takes all that is written.
-			_, _ = fmt.Fprintln(w, strings.Join(cells, "\t"))
-		}
-	}
-	_ = w.Flush()
-	aligned := strings.Split(b.String(), "\n")
-	for _, cells := range rows {
-		if len(cells) == 1 {
-			lines = append(lines, cells[0])
-			continue
-		}
-		lines = append(lines, strings.TrimRight(aligned[0], " "))
-		aligned = aligned[1:]
-	}
-	return strings.Join(lines, "\n") + "\n"
-}
-
 // Markdown prints a trend for a job's summary: changes first, and only then the series.
 func Markdown(w io.Writer, t Trend) error {
-	var b strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("%d runs, %d series; a history without a change shows one in at most %s of cases.\n",
-		t.Runs, len(t.Series), unit.Percent(t.Alpha))
-	line("| target | metric | history | latest | |\n| :-- | :-- | :-- | --: | :-- |")
+	p := &print.Page{}
+	p.Line("%s.\n", t.head())
+	var rows, changes [][]string
 	for i := range t.Series {
 		s := &t.Series[i]
 		last := s.Points[len(s.Points)-1]
-		line("| %s | %s | %s | %s | %s |", escape(s.head()), escape(s.name()),
-			Sparkline(s.values()), unit.Quantity(last.Value, s.Unit), s.says())
-	}
-	for i := range t.Series {
-		for _, c := range t.Series[i].Changes {
-			s := &t.Series[i]
-			line("\n- %s, %s, %s", escape(s.Target), escape(s.name()), escape(s.tell(c)))
+		rows = append(rows, []string{s.head(), s.name(), Sparkline(s.values()),
+			unit.Quantity(last.Value, s.Unit), s.says()})
+		for _, c := range s.Changes {
+			changes = append(changes, []string{s.Target, s.name(), s.tell(c)})
 		}
 	}
-	for _, note := range t.Notes {
-		line("\n%s", escape(note))
+	p.WriteString(print.Pipes([]string{"target", "metric", "history", "latest", ""}, rows,
+		print.Left, print.Left, print.Left, print.Right, print.Left))
+	for _, c := range changes {
+		p.Line("\n- %s", print.Markdown(strings.Join(c, ", ")))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	for _, note := range t.Notes {
+		p.Line("\n%s", print.Markdown(note))
+	}
+	return p.To(w)
 }
-
-func escape(text string) string { return markup.Replace(text) }
-
-var markup = strings.NewReplacer(`\`, `\\`, "|", `\|`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "*",
-	`\*`, "_", `\_`, "`", "\\`", "](", `]\(`, "~", `\~`, "#", `\#`, "\n", " ", "\r", " ")
 
 var csvHeader = []string{
 	"scenario", "target", "method", "load", "model", "metric", "unit", "run", "commit", "time", "n",
@@ -186,10 +154,7 @@ var csvHeader = []string{
 // CSV prints a line for each run of each series; the columns after hi are filled where the level
 // changes.
 func CSV(w io.Writer, t Trend) error {
-	out := csv.NewWriter(w)
-	if err := out.Write(csvHeader); err != nil {
-		return err
-	}
+	rows := [][]string{csvHeader}
 	for i := range t.Series {
 		s := &t.Series[i]
 		for k, p := range s.Points {
@@ -202,13 +167,10 @@ func CSV(w io.Writer, t Trend) error {
 						unit.Raw(c.P)})
 				}
 			}
-			if err := out.Write(row); err != nil {
-				return err
-			}
+			rows = append(rows, row)
 		}
 	}
-	out.Flush()
-	return out.Error()
+	return print.CSV(w, rows)
 }
 
 const jsonVersion = 1

@@ -1,0 +1,157 @@
+// Package print sets text: words in lines, cells in columns, marks of footnotes, in Markdown, and
+// documents of JSON and CSV for programs.
+//
+// Non-goals: it knows no value (package unit prints those) and no table's meaning (package table).
+package print
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Width is where sentences wrap where no terminal says how wide it is.
+const Width = 100
+
+// Page collects what is printed, so that only its end can fail.
+type Page struct{ strings.Builder }
+
+// Line adds a line.
+func (p *Page) Line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
+
+// To writes the page.
+func (p *Page) To(w io.Writer) error {
+	_, err := io.WriteString(w, p.String())
+	return err
+}
+
+// Columns counts the columns that a text takes, without colour codes.
+func Columns(text string) int { return ansi.StringWidth(text) }
+
+// Wrap prints a text after the head of its first line, broken between words into lines of at most
+// so many columns; further lines are indented so far. A longer word is left whole, and a percent
+// sign stays with its number.
+func Wrap(head, text string, width, indent int) string {
+	var b strings.Builder
+	line, used, gap := head, Columns(head), ""
+	for _, word := range words(text) {
+		n := Columns(word)
+		if used > indent && used+len(gap)+n > width {
+			b.WriteString(strings.TrimRight(line, " ") + "\n")
+			line, used, gap = strings.Repeat(" ", indent), indent, ""
+		}
+		line += gap + word
+		used += len(gap) + n
+		gap = " "
+	}
+	return b.String() + line
+}
+
+// words cuts at spaces, but leaves a percent sign with its number.
+func words(text string) []string {
+	var all []string
+	for _, w := range strings.Fields(text) {
+		if len(all) > 0 && strings.HasPrefix(w, "%") {
+			all[len(all)-1] += " " + w
+			continue
+		}
+		all = append(all, w)
+	}
+	return all
+}
+
+// Align is where a column's text stands.
+type Align int
+
+// Alignments.
+const (
+	Left Align = iota
+	Right
+	Center
+)
+
+// Pad fills a text to a width; a longer one is left whole.
+func Pad(text string, width int, a Align) string {
+	lack := max(width-Columns(text), 0)
+	before := map[Align]int{Right: lack, Center: lack / 2}[a]
+	return strings.Repeat(" ", before) + text + strings.Repeat(" ", lack-before)
+}
+
+// PadAll makes a column's texts equally wide.
+func PadAll(texts []string, a Align) []string {
+	width := 0
+	for _, t := range texts {
+		width = max(width, Columns(t))
+	}
+	out := make([]string, len(texts))
+	for i, t := range texts {
+		out[i] = Pad(t, width, a)
+	}
+	return out
+}
+
+// Grid sets rows in columns, two spaces apart: the columns that aligns has, the last of them for
+// all further ones. A row of one cell stands as it is and widens nothing.
+func Grid(indent string, rows [][]string, aligns ...Align) string {
+	var columns [][]string // padded
+	for _, row := range rows {
+		for len(row) > max(len(columns), 1) {
+			columns = append(columns, nil)
+		}
+	}
+	for i := range columns {
+		cells := make([]string, len(rows))
+		for k, row := range rows {
+			if len(row) > 1 && i < len(row) {
+				cells[k] = row[i]
+			}
+		}
+		columns[i] = PadAll(cells, aligns[min(i, len(aligns)-1)])
+	}
+	var b strings.Builder
+	for k, row := range rows {
+		line := indent + strings.Join(row, "")
+		if len(row) > 1 {
+			cells := make([]string, len(row))
+			for i := range row {
+				cells[i] = columns[i][k]
+			}
+			line = indent + strings.Join(cells, "  ")
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return b.String()
+}
+
+// Mark is the mark of a footnote, by its number.
+func Mark(number int) string {
+	raised := []rune("⁰¹²³⁴⁵⁶⁷⁸⁹")
+	var b strings.Builder
+	for _, d := range fmt.Sprint(number) {
+		b.WriteRune(raised[d-'0'])
+	}
+	return b.String()
+}
+
+// Marks are those of several footnotes: ¹˒¹².
+func Marks(numbers []int) string {
+	all := make([]string, len(numbers))
+	for i, n := range numbers {
+		all[i] = Mark(n)
+	}
+	return strings.Join(all, "˒")
+}
+
+// Paint gives a text a look, by parameters of Select Graphic Rendition (ECMA-48 §8.3.117).
+func Paint(color bool, sgr, text string) string {
+	if !color || text == "" {
+		return text
+	}
+	return "\x1b[" + sgr + "m" + text + "\x1b[0m"
+}
+
+// CSV writes rows for programs.
+func CSV(w io.Writer, rows [][]string) error { return csv.NewWriter(w).WriteAll(rows) }

@@ -1,0 +1,44 @@
+package print
+
+import "testing"
+
+func same(t *testing.T, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+func TestWrap(t *testing.T) {
+	same(t, Wrap("", "one two three four", 9, 2), "one two\n  three\n  four") // 9 columns in all
+	same(t, Wrap("", "¹ no interval", 40, 2), "¹ no interval")
+	same(t, Wrap("", "one two", 7, 0), "one two")
+	same(t, Wrap("! ", "one two three", 9, 2), "! one two\n  three")
+	same(t, Wrap("a long head: ", "word", 14, 4), "a long head:\n    word")
+	same(t, Wrap("  ", "longest word", 8, 2), "  longest\n  word") // left whole
+	same(t, Wrap("", "at most 3 % of it", 10, 0), "at most\n3 % of it")
+	same(t, Wrap("", Paint(true, "1", "bold")+" text", 9, 0), "\x1b[1mbold\x1b[0m text")
+}
+
+func TestGrid(t *testing.T) {
+	rows := [][]string{{"name", "µs", ""}, {"a", "1.25", "x"}, {"a note that stands as it is"},
+		{"longer", "10", "y"}}
+	same(t, Grid("  ", rows, Left, Right), "  name      µs\n  a       1.25  x\n"+
+		"  a note that stands as it is\n  longer    10  y\n")
+	same(t, Grid("", rows[:2], Left), "name  µs\na     1.25  x\n")
+}
+
+func TestPad(t *testing.T) {
+	same(t, Pad("✗", 4, Left)+"|", "✗   |")
+	same(t, Pad("ab", 5, Center)+"|", " ab  |")
+	same(t, Pad("ab", 3, Right)+"|", " ab|")
+	same(t, Pad("long", 3, Right), "long")
+}
+
+func TestMarks(t *testing.T) { same(t, Marks([]int{1, 20}), "¹˒²⁰") }
+
+// What a service says in an error must not become markup.
+func TestPipes(t *testing.T) {
+	same(t, Pipes([]string{"a", "b"}, [][]string{{"x|y", "<b>"}, {"_z_", "2"}}, Left, Right),
+		"| a | b |\n| :-- | --: |\n| x\\|y | &lt;b&gt; |\n| \\_z\\_ | 2 |\n")
+}
