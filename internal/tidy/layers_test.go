@@ -15,7 +15,7 @@ var layers = []string{
 		"internal/pattern internal/print internal/result internal/shell internal/unit",
 	"internal/gc internal/host internal/launch/... internal/load/... internal/pace " +
 		"internal/probe internal/profile/... internal/service internal/stats internal/suite " +
-		"internal/telemetry/... internal/truth/...",
+		"internal/telemetry/... internal/tests/... internal/truth/...",
 	"internal/agent internal/doctor internal/driver internal/scaffold internal/slo " +
 		"internal/system internal/table internal/verdict",
 	"internal/audit internal/comparison internal/trend",
@@ -52,7 +52,8 @@ var rules = []rule{
 	{from: "...", butFrom: "internal/truth/... internal/selftest bench/... cmd/...",
 		to:  "internal/truth/...",
 		why: "a server made for tests is no part of a measurement"},
-	{from: "...", to: "internal/tidy", why: "it is for tests alone"},
+	{from: "...", butFrom: "internal/tests/...", to: "internal/tidy internal/tests",
+		why: "it is for tests alone"},
 	{from: "...", to: "cmd/...", why: "commands are wired, not used"},
 }
 

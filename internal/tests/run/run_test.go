@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"prony/internal/tests"
+)
+
+// A test is of the other set by its own call, by that of a function that it calls, or of a subtest.
+func TestLeaving(t *testing.T) {
+	const head = "package p\n\nimport \"prony/internal/tests\"\n"
+	check := func(name string, want []string, texts ...string) {
+		t.Helper()
+		var files []*ast.File
+		for _, text := range texts {
+			file, err := parser.ParseFile(token.NewFileSet(), "a_test.go", text, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, file)
+		}
+		if got := leaving(files); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	const whole = "func TestA(t *testing.T) { tests.Whole(t, \"\") }\n"
+	check("its own", []string{"TestA"}, head+whole)
+	check("by another name", []string{"TestA"}, "package p\nimport x \"prony/internal/tests\"\n"+
+		"func TestA(t *testing.T) { x.Once(t, \"\", x.Needs{}) }")
+	check("a subtest's", []string{"TestA"}, head+
+		"func TestA(t *testing.T) { t.Run(\"\", func(t *testing.T) { tests.Once(t) }) }")
+	check("a function's of a function's", []string{"TestA", "TestB"}, head+whole+
+		"func f(t *testing.T) { g(t) }\nfunc TestC(t *testing.T) {}", head+
+		"func g(t *testing.T) { tests.Once(t) }\nfunc TestB(t *testing.T) { f(t) }")
+	check("a method's", []string{"TestB"}, head+"func (w w) ride() { tests.Once(w.t) }\n"+
+		"func TestB(t *testing.T) { w{t}.ride() }")
+	check("the cores alone", nil, head+"func TestA(t *testing.T) { tests.Cores(t) }")
+	check("another package's", nil, "package p\nimport \"x/tests\"\n"+whole)
+	check("none", nil, head+"func f(t *testing.T) { tests.Whole(t) }\n"+
+		"func TestMain(m *testing.M) { f(nil) }")
+}
+
+const stream = `{"Action":"start","Package":"p"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"=== RUN   TestA\n"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:3: fine\n"}
+{"Action":"pass","Package":"p","Test":"TestA","Elapsed":2.5}
+{"Action":"output","Package":"p","Test":"TestB","Output":"    a_test.go:9: so it fails\n"}
+{"Action":"output","Package":"p","Test":"TestB","Output":"--- FAIL: TestB (3.00s)\n"}
+{"Action":"fail","Package":"p","Test":"TestB","Elapsed":3}
+{"Action":"output","Package":"p","Test":"TestC","Output":"    a_test.go:5: needs Node: not found\n"}
+{"Action":"output","Package":"p","Test":"TestC","Output":"--- SKIP: TestC (0.00s)\n"}
+{"Action":"skip","Package":"p","Test":"TestC","Elapsed":0}
+{"Action":"output","Package":"p","Test":"TestD/x","Output":"    a_test.go:6: %sthen (FRESH)\n"}
+{"Action":"skip","Package":"p","Test":"TestD/x","Elapsed":0}
+{"Action":"output","Package":"p","Test":"TestE","Output":"    a_test.go:6: %sall\n"}
+{"Action":"skip","Package":"p","Test":"TestE","Elapsed":0}
+{"Action":"output","Package":"p","Test":"TestF","Output":"panic: it never ends\n"}
+{"Action":"output","Package":"p","Output":"FAIL\tp\t5.6s\n"}
+{"Action":"fail","Package":"p","Elapsed":5.6}
+# no event
+{"Action":"pass","Package":"q","Test":"TestZ","Elapsed":99}
+{"Action":"output","Package":"q","Output":"PASS\n"}
+{"Action":"output","Package":"q","Output":"ok  \tq\t(cached)\n"}
+{"Action":"pass","Package":"q","Elapsed":0}
+{"Action":"build-output","ImportPath":"r","Output":"r.go:1: no\n"}
+`
+
+// What failed is printed whole, what passed is not; the rest is told in the end.
+func TestTold(t *testing.T) {
+	var out bytes.Buffer
+	told := newTold(&out)
+	said := fmt.Sprintf(stream, tests.Before+", ", tests.Elsewhere)
+	if err := told.read(strings.NewReader(said)); err != nil {
+		t.Fatal(err)
+	}
+	told.close()
+	const want = `    a_test.go:9: so it fails
+--- FAIL: TestB (3.00s)
+panic: it never ends
+FAIL	p	5.6s
+# no event
+ok  	q	(cached)
+r.go:1: no
+took longest: 4
+      3.0 s  p TestB
+      2.5 s  p TestA
+      0.0 s  p TestC
+      0.0 s  p TestE
+left out here: 1
+  p TestC: needs Node: not found
+not run again: 1
+  p TestD/x: passed before for these very bytes, then (FRESH)
+1 tests, and what is below them, are make test-all's
+`
+	if got := out.String(); got != want {
+		t.Errorf("it says\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A module whose one test fails, or is left out, goes through all of it.
+func TestRun(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":    "module m\n\ngo 1.26\n",
+		"a_test.go": "package m\nimport \"testing\"\nfunc TestA(t *testing.T) { t.Error(\"\") }\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	check := func(want, failure string, args ...string) {
+		t.Helper()
+		var out, errs bytes.Buffer
+		err := run(context.Background(), args, &out, &errs)
+		if (err == nil) != (failure == "") || !strings.Contains(fmt.Sprint(err), failure) {
+			t.Errorf("%q: error %v, want %q\n%s", args, err, failure, &errs)
+		}
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q says\n%s\nwant %q", args, &out, want)
+		}
+	}
+	check("--- FAIL: TestA", "exit status 1")
+	check("FAIL\tm", "exit status 1", ".")
+	check("", "leaves out nothing", "-all")
+	check("", "flag provided but not defined", "-no-such-flag")
+	if err := os.WriteFile("a_test.go", []byte("package m\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	check("ok  \tm\t", "")
+}

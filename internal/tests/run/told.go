@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"prony/internal/tests"
+)
+
+// longest is how many tests are named as those that took longest.
+const longest = 10
+
+// event is a line of go test -json (go doc test2json; of a build, go help buildjson).
+type event struct {
+	Action, Package, Test, Output string
+	Elapsed                       float64 // seconds
+}
+
+// took is one test that ran.
+type took struct {
+	name    string
+	seconds float64
+}
+
+// told is what go test has told so far.
+type told struct {
+	out    io.Writer
+	said   map[string][]string // by package and test, until it ends
+	ran    map[string][]took   // by package, until that ends
+	took   []took
+	memory []string // taken from it
+	left   []string // left out, with the reason
+	others int      // of make test-all
+}
+
+func newTold(out io.Writer) *told {
+	return &told{out: out, said: map[string][]string{}, ran: map[string][]took{}}
+}
+
+// read takes in all that go test tells. What is no event is printed as it is.
+func (t *told) read(in io.Reader) error {
+	for r := bufio.NewReader(in); ; {
+		line, err := r.ReadString('\n')
+		var e event
+		if json.Unmarshal([]byte(line), &e) == nil && e.Action != "" {
+			t.hear(e)
+		} else if line != "" {
+			fmt.Fprint(t.out, line)
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("read what go test tells: %w", err)
+		}
+	}
+}
+
+func (t *told) hear(e event) {
+	key := e.Package + " " + e.Test
+	switch e.Action {
+	case "build-output":
+		fmt.Fprint(t.out, e.Output)
+	case "output":
+		if !strings.HasPrefix(e.Output, "=== ") {
+			t.said[key] = append(t.said[key], e.Output)
+		}
+	case "pass", "fail", "skip":
+		said := t.said[key]
+		delete(t.said, key)
+		if e.Test == "" {
+			t.ended(e, said)
+			return
+		}
+		if e.Action == "fail" {
+			fmt.Fprint(t.out, strings.Join(said, ""))
+		}
+		if e.Action == "skip" {
+			t.leave(key, strings.Join(said, ""))
+		}
+		if !strings.Contains(e.Test, "/") {
+			t.ran[e.Package] = append(t.ran[e.Package], took{key, e.Elapsed})
+		}
+	}
+}
+
+// ended prints the last lines of a package, and, where it failed, of tests that never ended. The
+// tests of a result that go test kept took no time now.
+func (t *told) ended(e event, said []string) {
+	cached := false
+	for key, lines := range t.said {
+		if strings.HasPrefix(key, e.Package+" ") {
+			if e.Action == "fail" {
+				fmt.Fprint(t.out, strings.Join(lines, ""))
+			}
+			delete(t.said, key)
+		}
+	}
+	for _, line := range said {
+		cached = cached || strings.HasSuffix(line, "\t(cached)\n")
+		if line != "PASS\n" {
+			fmt.Fprint(t.out, line)
+		}
+	}
+	if !cached {
+		t.took = append(t.took, t.ran[e.Package]...)
+	}
+	delete(t.ran, e.Package)
+}
+
+// leave takes down why a test was left out: the last line that it said before that it was.
+func (t *told) leave(name, said string) {
+	why := ""
+	for line := range strings.Lines(said) {
+		if !strings.Contains(line, "--- SKIP: ") {
+			why = strings.TrimSpace(line)
+		}
+	}
+	if _, reason, ok := strings.Cut(why, ".go:"); ok {
+		_, why, _ = strings.Cut(reason, ": ")
+	}
+	line := name + ": " + why
+	switch {
+	case strings.Contains(said, tests.Elsewhere):
+		t.others++
+	case strings.Contains(said, tests.Before), strings.Contains(said, tests.Untouched):
+		t.memory = append(t.memory, line)
+	default:
+		t.left = append(t.left, line)
+	}
+}
+
+// close prints what is to be said of all.
+func (t *told) close() {
+	slices.SortStableFunc(t.took, func(a, b took) int { return cmp.Compare(b.seconds, a.seconds) })
+	printList(t.out, "took longest", t.took[:min(longest, len(t.took))], func(x took) string {
+		return fmt.Sprintf("%7.1f s  %s", x.seconds, x.name)
+	})
+	say := func(line string) string { return line }
+	printList(t.out, "left out here", t.left, say)
+	printList(t.out, "not run again", t.memory, say)
+	if t.others > 0 {
+		fmt.Fprintf(t.out, "%d tests, and what is below them, are make test-all's\n", t.others)
+	}
+}
+
+// printList prints a heading with a number, and a line for each.
+func printList[T any](out io.Writer, what string, of []T, say func(T) string) {
+	if len(of) == 0 {
+		return
+	}
+	fmt.Fprintf(out, "%s: %d\n", what, len(of))
+	for _, x := range of {
+		fmt.Fprintf(out, "  %s\n", say(x))
+	}
+}

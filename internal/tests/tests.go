@@ -1,0 +1,132 @@
+// Package tests has what tests say of themselves. There are two sets: what `make test` runs, in
+// minutes, and what `make test-all` adds, every service, agent, profiler, image and system. A test
+// of the second set says so in its first line, by Whole, or by Once, which also remembers that it
+// has passed. A test of either set that measures, or that a busy neighbour would break, takes the
+// cores for itself among such tests, by Cores. What a test starts another program on, which go test
+// cannot see, it names by Reads, so that a kept result is of these very files.
+//
+// It is for tests alone. How the sets are run is internal/tests/run's to know.
+package tests
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"prony/internal/cache"
+)
+
+// What the environment says: which set, that what has passed runs again, and the commit that what
+// is here is held against.
+const (
+	Set   = "PRONY_TEST" // All, or nothing
+	All   = "all"
+	Fresh = "FRESH"
+	Base  = "PRONY_BASE"
+)
+
+// What the lines of tests that are left out say, for those who collect them.
+const (
+	Elsewhere = "make test-all runs this: "
+	Before    = "passed before for these very bytes"
+	Untouched = "nothing that it depends on differs from "
+)
+
+// Whole leaves a test out of make test; what it takes is said in the line.
+func Whole(t testing.TB, what string) {
+	t.Helper()
+	if os.Getenv(Set) != All {
+		t.Skip(Elsewhere + what)
+	}
+}
+
+// cores are who has the cores in this program.
+var cores struct {
+	sync.Mutex
+	by string
+}
+
+// Cores gives the processors to one test at a time, of all that ask for them, in whatever program
+// they run: those that measure. A test below one that has them has them already.
+func Cores(t testing.TB) {
+	t.Helper()
+	cores.Lock()
+	mine := cores.by != "" && strings.HasPrefix(t.Name(), cores.by+"/")
+	cores.Unlock()
+	if mine {
+		return
+	}
+	unlock, err := take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cores.Lock()
+	cores.by = t.Name()
+	cores.Unlock()
+	t.Cleanup(func() {
+		cores.Lock()
+		cores.by = ""
+		cores.Unlock()
+		unlock()
+	})
+}
+
+// take waits for the cores, however long that takes: go test ends what waits for ever.
+func take() (release func(), err error) {
+	dir, err := folder()
+	if err != nil {
+		return nil, err
+	}
+	return cache.Lock(context.Background(), filepath.Join(dir, "cores.lock"),
+		"test that measures", func() {})
+}
+
+// Reads looks at files, or all files below folders, that other programs will read for a test: go
+// test keeps a result until something changes that the test's own program has looked at.
+func Reads(t testing.TB, paths ...string) {
+	t.Helper()
+	for _, path := range paths {
+		err := filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
+			if err == nil {
+				_, err = os.Stat(name)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// folder is the user's own, for what tests keep: nobody else may write to it or look into it.
+func folder() (string, error) {
+	above, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the folder of what tests keep: %w", err)
+	}
+	dir := filepath.Join(above, "prony", "tests")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("make the folder of what tests keep: %w", err)
+	}
+	return dir, own(dir)
+}
+
+// own wants a folder that is this user's alone. A link is nobody's.
+func own(dir string) error {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return fmt.Errorf("look at what tests keep: %w", err)
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.IsDir() || stat.Uid != uint32(os.Geteuid()) || info.Mode().Perm()&0o077 != 0 {
+		return fmt.Errorf("use what tests keep: %s (%s) is not this user's alone, and what it "+
+			"holds may be somebody else's; remove it", dir, info.Mode())
+	}
+	return nil
+}
