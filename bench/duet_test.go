@@ -18,6 +18,7 @@ import (
 	"prony/internal/host"
 	"prony/internal/load"
 	"prony/internal/stats"
+	"prony/internal/tests"
 )
 
 var (
@@ -213,6 +214,7 @@ func (s *scope) end() {
 
 // It works, in small.
 func TestDuetInSmall(t *testing.T) {
+	tests.Cores(t)
 	noise, how := duetNoise(t, 3, 50*time.Millisecond)
 	for _, name := range []string{"duet", "alone", "usual"} {
 		if sd, ok := noise[name]; !ok || math.IsNaN(sd) || sd <= 0 {

@@ -21,6 +21,7 @@ import (
 	"prony/internal/load/epoll"
 	"prony/internal/load/uring"
 	"prony/internal/stats"
+	"prony/internal/tests"
 	"prony/internal/truth"
 )
 
@@ -184,6 +185,7 @@ func offer(tb testing.TB, s load.Spec, c contender, addr netip.AddrPort, core,
 
 // The parts work, in small: a benchmark that nobody runs rots.
 func TestEnginesInSmall(t *testing.T) {
+	tests.Cores(t)
 	serverCore, core := twoCores(t)
 	small, large := sized(t, serverCore, 2), sized(t, serverCore, 1<<20)
 	all := slices.Concat(others[:1], choices)

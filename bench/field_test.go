@@ -24,6 +24,7 @@ import (
 	"prony/internal/load"
 	"prony/internal/pace"
 	"prony/internal/stats"
+	"prony/internal/tests"
 )
 
 // The field: every generator that is installed, against the same server, in alternating runs. Each
@@ -372,6 +373,7 @@ func model() string {
 
 // The bench's parts work, in small, with every generator that is installed.
 func TestFieldInSmall(t *testing.T) {
+	tests.Cores(t)
 	serverCore, core := twoCores(t)
 	addr := server(t, serverCore)
 	for _, g := range field() {

@@ -18,6 +18,7 @@ import (
 	"prony/internal/host"
 	"prony/internal/result"
 	"prony/internal/telemetry/home"
+	"prony/internal/tests"
 )
 
 // ingestPerS is the fixed rate, in items a second.
@@ -184,6 +185,7 @@ func homeHere(tb testing.TB) *home.Home {
 
 // What the sender counts, the home has; and each payload is another one.
 func TestIngestInSmall(t *testing.T) {
+	tests.Cores(t)
 	h := homeHere(t)
 	for signal, items := range perPayload {
 		s := newSending(t, h.Endpoints().GRPC, signal)

@@ -24,6 +24,7 @@ import (
 	"prony/internal/load"
 	"prony/internal/load/epoll"
 	"prony/internal/stats"
+	"prony/internal/tests"
 	"prony/internal/truth"
 )
 
@@ -236,6 +237,7 @@ func compare(b *testing.B, conns, rounds int, d time.Duration) {
 
 // The benchmark's parts work, in small: a benchmark that nobody runs rots.
 func TestPeersInSmall(t *testing.T) {
+	tests.Cores(t)
 	serverCore, core := twoCores(t)
 	addr := server(t, serverCore)
 	if c := prony(t, addr, core, 4, 200*time.Millisecond); c.cpuNsPerRequest <= 0 || c.perS <= 0 {

@@ -19,6 +19,7 @@ import (
 	"prony/internal/result"
 	"prony/internal/service"
 	"prony/internal/suite"
+	"prony/internal/tests"
 	"prony/internal/trial"
 )
 
@@ -275,6 +276,7 @@ func proofReport(tb testing.TB, dir string) string {
 
 // The proof runs, in small: whole trials of every server, and the tables from their records.
 func TestProofInSmall(t *testing.T) {
+	tests.Cores(t)
 	if testing.Short() {
 		t.Skip("skipped: starts some twenty servers")
 	}

@@ -19,6 +19,7 @@ import (
 	"prony/internal/load"
 	"prony/internal/pace"
 	"prony/internal/result"
+	"prony/internal/tests"
 )
 
 // service answers slowly, refuses every tenth request, and remembers what it was asked.
@@ -37,6 +38,7 @@ const answerTime = 5 * time.Millisecond
 
 func serve(t *testing.T) *service {
 	t.Helper()
+	tests.Cores(t)
 	s := &service{asked: map[string]int64{}, addrs: map[string]bool{}}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)

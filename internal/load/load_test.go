@@ -11,6 +11,7 @@ import (
 	"prony/internal/load"
 	"prony/internal/load/epoll"
 	"prony/internal/pace"
+	"prony/internal/tests"
 	"prony/internal/truth"
 )
 
@@ -26,6 +27,7 @@ func get(path, want string) load.Scenario {
 // offer runs a load against a truth server, with plain defaults for what the spec leaves out.
 func offer(t *testing.T, h truth.Handler, s load.Spec) *load.Result {
 	t.Helper()
+	tests.Cores(t)
 	srv, err := truth.Serve(h)
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"prony/internal/load"
 	"prony/internal/pace"
+	"prony/internal/tests"
 	"prony/internal/truth"
 )
 
@@ -43,6 +44,7 @@ func (d *diary) keep(h truth.Handler) truth.Handler {
 // A closed loop has exactly as many requests under way as connections: never more, and all of them
 // while the server takes its time.
 func TestClosedLoopKeepsAllConnectionsBusy(t *testing.T) {
+	tests.Cores(t)
 	const connections = 12
 	var d diary
 	r := offer(t, d.keep(truth.After(20*time.Millisecond, truth.Hello("ok"))), load.Spec{
@@ -80,6 +82,7 @@ func cores(t *testing.T, n int) []int {
 // Two threads on their own processors send one schedule: what the server sees is the whole of it,
 // each arrival's key once.
 func TestTwoThreadsSendOneSchedule(t *testing.T) {
+	tests.Cores(t)
 	const ratePerS, seed = 3000, 5
 	const lead, window = 50 * time.Millisecond, 250 * time.Millisecond
 	var d diary

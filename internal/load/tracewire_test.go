@@ -16,6 +16,7 @@ import (
 	"prony/internal/load/uring"
 	"prony/internal/pace"
 	"prony/internal/result"
+	"prony/internal/tests"
 )
 
 var parentRe = regexp.MustCompile("^00-([0-9a-f]{32})-([0-9a-f]{16})-01$")
@@ -67,6 +68,7 @@ func (l *listener) note(parent, state []string) bool {
 // Over real sockets, so many requests as the share comes to carry an id that a server can read,
 // each its own, and those that the server took its time for are among the slowest ones kept.
 func TestTraceOverTheWire(t *testing.T) {
+	tests.Cores(t)
 	check := func(name string, share float64,
 		engine func(netip.AddrPort, int) (load.Engine, error)) {
 		t.Run(name, func(t *testing.T) {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"prony/internal/tests"
 )
 
 // burnNs is what the child uses; grain is the kernel's tick, by which its sources may differ.
@@ -59,6 +61,7 @@ type burner struct {
 
 func startBurner(t *testing.T) *burner {
 	t.Helper()
+	tests.Cores(t)
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childEnv+"=1")
 	in, toChild, err := os.Pipe()

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -53,11 +54,11 @@ var cores struct {
 }
 
 // Cores gives the processors to one test at a time, of all that ask for them, in whatever program
-// they run: those that measure. A test below one that has them has them already.
+// they run: those that measure. Who has them already, itself or by the test above, does not wait.
 func Cores(t testing.TB) {
 	t.Helper()
 	cores.Lock()
-	mine := cores.by != "" && strings.HasPrefix(t.Name(), cores.by+"/")
+	mine := cores.by != "" && strings.HasPrefix(t.Name()+"/", cores.by+"/")
 	cores.Unlock()
 	if mine {
 		return
@@ -102,6 +103,13 @@ func Reads(t testing.TB, paths ...string) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// Version is what a program says when it is asked for its version, or why it says nothing: a fact
+// that Needs may hold.
+func Version(program string, args ...string) string {
+	out, err := exec.Command(program, args...).CombinedOutput()
+	return fmt.Sprintf("%s %s %v", program, out, err)
 }
 
 // folder is the user's own, for what tests keep: nobody else may write to it or look into it.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -89,6 +90,7 @@ func TestCores(t *testing.T) {
 	got := make(chan error, 1)
 	t.Run("first", func(t *testing.T) {
 		Cores(t)
+		Cores(t)
 		t.Run("below", func(t *testing.T) { Cores(t) })
 		go func() {
 			release, err := take() // as another program would
@@ -113,4 +115,13 @@ func TestReads(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a", "b"), "")
 	Reads(t, dir, filepath.Join(dir, "a", "b"))
+}
+
+func TestVersion(t *testing.T) {
+	if got := Version("go", "version"); !strings.Contains(got, runtime.Version()) {
+		t.Errorf("go says %q", got)
+	}
+	if got := Version("no-such-program"); !strings.Contains(got, "not found") {
+		t.Errorf("nothing says %q", got)
+	}
 }

@@ -19,7 +19,7 @@ func findShown(t tree) []problem {
 	for _, s := range t.sources() {
 		if s.test || !s.module || s.generated || unseen[s.name] != "" ||
 			matches("internal/tidy/... internal/launch/launchtest internal/profile/profiletest "+
-				"internal/load/enginetest cmd/prony", s.dir) {
+				"internal/load/enginetest internal/tests/... cmd/prony", s.dir) {
 			continue
 		}
 		called := calls(s.file)

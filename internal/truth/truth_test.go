@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"prony/internal/clock"
+	"prony/internal/tests"
 	"prony/internal/truth"
 )
 
@@ -88,6 +89,7 @@ func (c *client) ended() error {
 
 func serve(t *testing.T, h truth.Handler) *truth.Server {
 	t.Helper()
+	tests.Cores(t)
 	s, err := truth.Serve(h)
 	if err != nil {
 		t.Fatal(err)

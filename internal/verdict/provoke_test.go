@@ -12,6 +12,7 @@ import (
 	"prony/internal/load/epoll"
 	"prony/internal/pace"
 	"prony/internal/result"
+	"prony/internal/tests"
 	"prony/internal/truth"
 	"prony/internal/verdict"
 )
@@ -56,6 +57,7 @@ func provoke(t *testing.T, server func() truth.Handler, s load.Spec, want ...str
 // offered is a record as of a trial whose only load was s.
 func offered(t *testing.T, h truth.Handler, s load.Spec) *result.Record {
 	t.Helper()
+	tests.Cores(t)
 	server, err := truth.Serve(h)
 	if err != nil {
 		t.Fatal(err)

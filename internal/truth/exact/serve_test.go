@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"prony/internal/clock"
+	"prony/internal/tests"
 	"prony/internal/truth/exact"
 )
 
@@ -30,6 +31,7 @@ type server struct {
 
 func serve(t *testing.T, p exact.Plan) *server {
 	t.Helper()
+	tests.Cores(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
