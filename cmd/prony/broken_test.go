@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"prony/internal/cli"
+	"prony/internal/tests"
 	"prony/internal/tidy"
 )
 
@@ -69,6 +70,8 @@ func drawnKey(how string) string {
 
 // Every broken service is built and started, and verify finds what is wrong with it.
 func TestVerifyFindsWhatIsBroken(t *testing.T) {
+	tests.Once(t, "every broken service", tests.Needs{
+		Files: []string{"internal/service/testdata/broken"}})
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	var stdout, stderr bytes.Buffer
 	exit := cli.Code(run(context.Background(), machine{},

@@ -17,32 +17,84 @@ import (
 	"prony/internal/load"
 	"prony/internal/service"
 	"prony/internal/suite"
+	"prony/internal/tests"
 	"prony/internal/tidy"
 	"prony/internal/trial"
 )
 
-// Every service that can run here keeps its contracts, bears a load, and its answers look as
-// docs/fairness.md says.
+// canonical are the services that are compared when nobody says which.
+func canonical(t *testing.T, root string) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "suites", "canonical.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	of, err := suite.Read("canonical.yaml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return of.Targets
+}
+
+// They keep their contracts, bear a load, and their answers look as docs/fairness.md says.
 func TestFairness(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds every service")
+		t.Skip("builds services")
 	}
+	root, _ := fairnessPage(t)
+	for _, name := range canonical(t, root) {
+		t.Run(name, func(t *testing.T) {
+			tests.Reads(t, filepath.Join(root, "services", name))
+			isFair(t, name)
+		})
+	}
+}
+
+// So does every other service that can run here.
+func TestFairnessOfAll(t *testing.T) {
+	tests.Whole(t, "every service")
+	root, page := fairnessPage(t)
+	services, err := service.Catalog(root)
+	if err != nil {
+		t.Error(err)
+	}
+	known := canonical(t, root)
+	for _, s := range services {
+		if slices.Contains(known, s.Name) {
+			continue // TestFairness has it
+		}
+		t.Run(s.Name, func(t *testing.T) {
+			var rows []string
+			for line := range strings.Lines(page) {
+				if strings.HasPrefix(line, "| "+s.Name) {
+					rows = append(rows, line)
+				}
+			}
+			tests.Once(t, "every service", needs(t, strings.Join(rows, ""), s.Name))
+			isFair(t, s.Name)
+		})
+	}
+}
+
+// isFair verifies and drives the targets of a service. One that cannot run here is left out.
+func isFair(t *testing.T, name string) {
+	t.Helper()
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	root, page := fairnessPage(t)
 	var stderr bytes.Buffer
 	a := &app{world: machine{}, stdout: &stderr, stderr: &stderr, rootFlag: checkout(t)}
-	rows, err := a.fairRows(context.Background(), nil, func(ctx context.Context, _ string,
-		s *service.Service, c service.Checker) error {
+	rows, err := a.fairRows(context.Background(), []string{name}, func(ctx context.Context,
+		_ string, s *service.Service, c service.Checker) error {
 		return drive(ctx, root, s, c)
 	})
-	if err != nil {
-		t.Errorf("%v\n%s", err, &stderr)
+	if len(rows) == 0 && strings.Contains(stderr.String(), "skipped") {
+		t.Skip(stderr.String())
+	}
+	if err != nil || len(rows) == 0 {
+		t.Errorf("%d targets, %v\n%s", len(rows), err, &stderr)
 	}
 	for _, line := range unfair(rows, readFairness(page)) {
 		t.Errorf("%s; see prony fairness --update docs/fairness.md", line)
-	}
-	if len(rows) == 0 {
-		t.Errorf("no service can run here:\n%s", &stderr)
 	}
 }
 

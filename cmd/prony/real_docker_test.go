@@ -7,17 +7,23 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"prony/internal/cli"
 	"prony/internal/launch/docker"
 	"prony/internal/result"
+	"prony/internal/service"
+	"prony/internal/tests"
+	"prony/internal/tidy"
 )
 
-// engine skips a test where no Docker engine answers, and gives each its own lab.
-func engine(t *testing.T) {
+// engine skips a test where no Docker engine answers, and gives each its own lab. It is remembered
+// with the services that it starts.
+func engine(t *testing.T, services ...string) {
 	t.Helper()
+	tests.Whole(t, "services in containers")
 	l, _, err := docker.New(t.Context(), docker.Options{})
 	if err != nil {
 		t.Skipf("needs a Docker engine: %v", err)
@@ -28,7 +34,37 @@ func engine(t *testing.T) {
 	if err := exec.Command("docker", "buildx", "version").Run(); err != nil {
 		t.Skip("needs BuildKit: docker buildx was not found")
 	}
+	tests.Once(t, "services in containers", needs(t,
+		tests.Version("docker", "version")+tests.Version("docker", "buildx", "version"),
+		services...))
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+}
+
+// needs are what a run of services depends on beside the program: their sources, the suites, and
+// what they are built and run with.
+func needs(t *testing.T, fact string, services ...string) tests.Needs {
+	t.Helper()
+	root, err := tidy.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalog, err := service.Catalog(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools := service.FindTools(t.Context())
+	n := tests.Needs{Files: []string{"suites"}}
+	for _, s := range catalog {
+		if slices.Contains(services, s.Name) {
+			n.Files = append(n.Files, "services/"+s.Name)
+			fact += strings.Join(tools.Missing(s, s.Targets...), "; ")
+		}
+	}
+	if len(n.Files) != 1+len(services) {
+		t.Fatalf("the catalog lacks some of %q", services)
+	}
+	n.Facts = []string{fact, fmt.Sprint(tools.Versions())}
+	return n
 }
 
 func aloud(t *testing.T, args ...string) (stdout, stderr string, exit int) {
@@ -41,11 +77,12 @@ func aloud(t *testing.T, args ...string) (stdout, stderr string, exit int) {
 // An image of each language keeps the contracts that its process keeps: same answers, same log
 // lines, ready and gone in time, without rights and with nothing to write to.
 func TestRealImages(t *testing.T) {
-	engine(t)
+	tests.Whole(t, "services in containers")
 	root := checkout(t)
 	for _, name := range []string{"go-gin", "node-express", "python-flask", "rust-axum",
 		"java-jdk"} {
 		t.Run(name, func(t *testing.T) {
+			engine(t, name)
 			out, stderr, exit := aloud(t, "verify", "--root", root, "--launcher", "docker", name)
 			if exit != cli.Fine || !strings.Contains(out, name) {
 				t.Errorf("exit %d\n%s%s", exit, out, stderr)
@@ -57,7 +94,8 @@ func TestRealImages(t *testing.T) {
 // The same target as a process and as containers: whole records, a container's with its image and
 // its limits, and nothing of it left in the engine.
 func TestRealContainers(t *testing.T) {
-	engine(t)
+	engine(t, "go-gin")
+	tests.Cores(t)
 	root := checkout(t)
 	dir := filepath.Join(root, "r")
 	out, stderr, exit := aloud(t, "run", "--root", root, "--out", dir, "--targets", "go-gin",
@@ -103,7 +141,7 @@ func TestRealContainers(t *testing.T) {
 
 // A container whose memory is too small is ended by the kernel, and the record says so.
 func TestRealOutOfMemory(t *testing.T) {
-	engine(t)
+	engine(t, "java-jdk")
 	root := checkout(t)
 	suite := filepath.Join(t.TempDir(), "small.yaml")
 	if err := os.WriteFile(suite, []byte(`name: small

@@ -18,6 +18,7 @@ import (
 	"prony/internal/telemetry"
 	"prony/internal/telemetry/logs"
 	"prony/internal/telemetry/spans"
+	"prony/internal/tests"
 )
 
 // observedSuite asks for a log line with every answer, so that traces have lines to go with.
@@ -42,6 +43,10 @@ loads:
 // all the way: from a request of the load to its trace, to the log line, and the trial has its
 // metrics, its profile and its collections.
 func TestRealObservedRun(t *testing.T) {
+	n := needs(t, "", "go-nethttp", "java-spring")
+	n.Files = append(n.Files, "agents", "agents.yaml")
+	tests.Once(t, "real services that are observed", n)
+	tests.Cores(t)
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	root := checkout(t)
 	file, dir := filepath.Join(root, "observed.yaml"), filepath.Join(root, "r")

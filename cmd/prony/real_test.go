@@ -15,10 +15,18 @@ import (
 	"prony/internal/cli"
 	"prony/internal/clock"
 	"prony/internal/result"
+	"prony/internal/tests"
+	"prony/internal/tidy"
 )
 
 // A real run of a real service, short: everything that a record promises is in it.
 func TestRealRun(t *testing.T) {
+	tests.Cores(t)
+	repo, err := tidy.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests.Reads(t, filepath.Join(repo, "services", "go-nethttp"))
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	root := checkout(t)
 	dir := filepath.Join(root, "r")

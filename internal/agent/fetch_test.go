@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"prony/internal/cache"
+	"prony/internal/tests"
 )
 
 // bench is a fetcher whose tools are functions of the test.
@@ -335,9 +336,7 @@ func TestAToolThatFails(t *testing.T) {
 
 // What agents.yaml declares can be had, wherever its tool is: a second time without it.
 func TestEveryAgentIsFetched(t *testing.T) {
-	if testing.Short() {
-		t.Skip("asks registries")
-	}
+	tests.Once(t, "every agent, fetched", tests.Needs{Files: []string{"agents.yaml", "agents"}})
 	data, err := os.ReadFile("../../agents.yaml")
 	if err != nil {
 		t.Fatal(err)

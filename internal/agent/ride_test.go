@@ -18,6 +18,7 @@ import (
 	"prony/internal/launch/process"
 	"prony/internal/service"
 	"prony/internal/system"
+	"prony/internal/tests"
 )
 
 func TestMain(m *testing.M) {
@@ -56,9 +57,7 @@ const (
 // Every agent that can be had here, at every level, leaves the answers of a real service as they
 // are to the byte, and sends what its level says.
 func TestAgentsRide(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts real services with every agent")
-	}
+	tests.Whole(t, "real services with every agent")
 	catalog := declared(t)
 	w := newWorkshop(t)
 	for _, a := range catalog.Agents {
@@ -136,10 +135,6 @@ type trip struct {
 
 // ride starts a target with an agent and looks at what it answers and sends.
 func (w *workshop) ride(t *testing.T, r agent.Ride, f agent.Fetched, name string) {
-	ctx, cancel := context.WithTimeout(t.Context(), rideLimit)
-	defer cancel()
-	x := trip{ride: r, fetched: f, name: name, heard: newSink(t), page: port(t), out: t.TempDir(),
-		log: filepath.Join(t.TempDir(), "service.log")}
 	s, target := w.find(name)
 	if s == nil {
 		t.Fatalf("there is no target %s", name)
@@ -147,6 +142,14 @@ func (w *workshop) ride(t *testing.T, r agent.Ride, f agent.Fetched, name string
 	if missing := w.tools.Missing(s, target); len(missing) > 0 {
 		t.Skipf("%s: %s", name, strings.Join(missing, "; "))
 	}
+	tests.Once(t, "real services with every agent", tests.Needs{
+		Files: []string{"agents.yaml", "agents", "services/" + s.Name},
+		Facts: []string{fmt.Sprint(w.tools.Versions(), f)},
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), rideLimit)
+	defer cancel()
+	x := trip{ride: r, fetched: f, name: name, heard: newSink(t), page: port(t), out: t.TempDir(),
+		log: filepath.Join(t.TempDir(), "service.log")}
 	built, err := w.builder.Build(ctx, s)
 	if err != nil {
 		t.Fatal(err)

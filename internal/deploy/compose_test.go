@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"prony/internal/tests"
 )
 
 const root = "../.."
@@ -74,6 +76,7 @@ type mount struct {
 // environment it gets only what it needs to be found, and env, so that .env has the word.
 func compose(t *testing.T, env []string, flags ...string) ([]byte, error) {
 	t.Helper()
+	composed(t)
 	if err := havePlugin(); err != nil {
 		t.Skipf("no Docker Compose here: %v", err)
 	}
@@ -96,6 +99,15 @@ func compose(t *testing.T, env []string, flags ...string) ([]byte, error) {
 var havePlugin = sync.OnceValue(func() error {
 	return exec.Command("docker", "compose", "version").Run()
 })
+
+// composed is of every test that asks Compose.
+func composed(t *testing.T) {
+	t.Helper()
+	tests.Once(t, "systems that Compose starts", tests.Needs{
+		Files: []string{"agents.yaml", "deploy", "docs", "examples", "services", "suites"},
+		Facts: []string{tests.Version("docker", "compose", "version")},
+	})
+}
 
 func parse(t *testing.T, env []string, profiles ...string) project {
 	t.Helper()
@@ -127,6 +139,7 @@ func (p project) names() []string {
 // everything is the project with all its services; it is asked for once.
 func everything(t *testing.T) project {
 	t.Helper()
+	composed(t)
 	all.once.Do(func() { all.project = parse(t, nil, "*") })
 	if all.project.Name == "" {
 		t.Skip("Compose did not answer the test before this one")

@@ -20,6 +20,7 @@ import (
 
 	"prony/internal/launch"
 	"prony/internal/launch/launchtest"
+	"prony/internal/tests"
 )
 
 func TestMain(m *testing.M) {
@@ -29,11 +30,11 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	os.Exit(tests(m))
+	os.Exit(runAll(m))
 }
 
-// tests runs the tests and removes the images that they have made.
-func tests(m *testing.M) int {
+// runAll runs the tests and removes the images that they have made.
+func runAll(m *testing.M) int {
 	defer func() {
 		for _, remove := range cleanups {
 			remove()
@@ -47,6 +48,7 @@ var cleanups []func()
 // engine is a client of the engine of this machine; without one a test is left out.
 func engine(t testing.TB) *client.Client {
 	t.Helper()
+	tests.Whole(t, "containers")
 	path, err := socketOf("", os.Getenv("DOCKER_HOST"))
 	if err != nil {
 		t.Skip(err)
@@ -56,6 +58,11 @@ func engine(t testing.TB) *client.Client {
 		t.Skip(err)
 	}
 	t.Cleanup(func() { e.Close() })
+	v, err := e.ServerVersion(context.Background(), client.ServerVersionOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests.Once(t, "containers", tests.Needs{Facts: []string{fmt.Sprintf("engine %+v", v)}})
 	return e
 }
 

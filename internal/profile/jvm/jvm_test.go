@@ -14,11 +14,14 @@ import (
 
 	"prony/internal/profile"
 	"prony/internal/profile/profiletest"
+	"prony/internal/tests"
 )
 
 // split starts the program of the truth, which ends when its input does.
 func split(t *testing.T, flags ...string) profile.Subject {
 	t.Helper()
+	tests.Once(t, "a profiler of JVMs", tests.Needs{Facts: []string{
+		tests.Version("java", "-version")}})
 	java, err := exec.LookPath("java")
 	if err != nil {
 		t.Skip("needs a JDK: ", err)

@@ -18,11 +18,14 @@ import (
 	"prony/internal/clock"
 	"prony/internal/profile"
 	"prony/internal/profile/profiletest"
+	"prony/internal/tests"
 )
 
 // build compiles one of the programs of testdata.
 func build(t *testing.T, language string) string {
 	t.Helper()
+	tests.Once(t, "a profiler of the kernel", tests.Needs{Facts: []string{
+		tests.Version("cc", "--version"), tests.Version("perf", "--version")}})
 	program := filepath.Join(t.TempDir(), "split")
 	args := map[string][]string{
 		"Go": {"go", "build", "-o", program, "./testdata/split"},

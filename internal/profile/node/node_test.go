@@ -13,11 +13,14 @@ import (
 
 	"prony/internal/profile"
 	"prony/internal/profile/profiletest"
+	"prony/internal/tests"
 )
 
 // split starts the program of the truth, which ends when its input does.
 func split(t *testing.T, flags ...string) profile.Subject {
 	t.Helper()
+	tests.Once(t, "a profiler of Node", tests.Needs{Facts: []string{
+		tests.Version("node", "--version")}})
 	program, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip("needs Node: ", err)
@@ -45,6 +48,8 @@ func TestTruth(t *testing.T) {
 
 // A container has a network of its own, whose 127.0.0.1 is not ours.
 func TestOwnNetwork(t *testing.T) {
+	tests.Once(t, "a profiler of Node", tests.Needs{Facts: []string{
+		tests.Version("node", "--version")}})
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip("needs Node: ", err)

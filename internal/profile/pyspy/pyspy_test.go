@@ -10,11 +10,14 @@ import (
 
 	"prony/internal/profile"
 	"prony/internal/profile/profiletest"
+	"prony/internal/tests"
 )
 
 // split starts the program of the truth, which ends when its input does.
 func split(t *testing.T) profile.Subject {
 	t.Helper()
+	tests.Once(t, "a profiler of Python", tests.Needs{Facts: []string{
+		tests.Version("python3", "--version")}})
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("needs Python: ", err)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -44,6 +45,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		packages = []string{"./..."}
 	}
 	order := append([]string{"test", "-json", "-vet=all", "-timeout=20m"}, packages...)
+	if os.Getenv(tests.Fresh) != "" {
+		order = slices.Insert(order, 2, "-count=1")
+	}
 	if *all {
 		found, err := others(ctx, packages)
 		if err != nil {
