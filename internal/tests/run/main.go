@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -44,41 +43,77 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(packages) == 0 {
 		packages = []string{"./..."}
 	}
-	order := append([]string{"test", "-json", "-vet=all", "-timeout=20m"}, packages...)
+	suites, err := scan(ctx, packages)
+	if err != nil {
+		return err
+	}
+	var orders []order
+	if *all {
+		orders, err = rest(suites)
+	} else {
+		orders = small(suites, packages)
+	}
+	if err != nil {
+		return err
+	}
+	told := newTold(stdout)
+	for _, o := range orders {
+		// What fails does not keep the others from being tried.
+		err = errors.Join(err, o.run(ctx, told, stderr))
+	}
+	told.close()
+	return err
+}
+
+// order is what go test is run with.
+type order struct {
+	args []string
+	env  []string // beside the environment
+}
+
+// small is the small set: first what does not measure, as wide as go test runs by itself, then what
+// does, while nothing else is built or run.
+func small(suites []suite, packages []string) []order {
+	base := []string{"-vet=all", "-timeout=20m"}
 	if os.Getenv(tests.Fresh) != "" {
-		order = slices.Insert(order, 2, "-count=1")
+		base = append(base, "-count=1")
 	}
-	if *all {
-		found, err := others(ctx, packages)
-		if err != nil {
-			return err
-		}
-		if len(found.names) == 0 {
-			return fmt.Errorf("run the other tests: make test leaves out nothing of %q",
-				packages)
-		}
-		// What has passed is known by the sums, which know more than go test's own.
-		order = append([]string{"test", "-json", "-vet=off", "-count=1", "-timeout=60m",
-			"-run=^(" + strings.Join(found.names, "|") + ")$"}, found.packages...)
+	in, names := named(suites, func(s suite) []string { return s.measuring })
+	if len(names) == 0 {
+		return []order{{args: append(base, packages...)}}
 	}
-	cmd := exec.CommandContext(ctx, "go", order...)
-	if *all {
-		cmd.Env = append(os.Environ(), tests.Set+"="+tests.All)
+	return []order{
+		{args: slices.Concat(base, []string{"-skip=" + pattern(names)}, packages)},
+		{args: slices.Concat(base, []string{"-p=1", "-run=" + pattern(names)}, in)},
 	}
+}
+
+// rest is what the small set leaves out. What of it has passed is known by its sums, which know
+// more than go test does.
+func rest(suites []suite) ([]order, error) {
+	in, names := named(suites, func(s suite) []string { return s.left })
+	if len(names) == 0 {
+		return nil, errors.New("run the other tests: make test leaves out none of these packages'")
+	}
+	return []order{{args: slices.Concat([]string{"-vet=off", "-count=1", "-timeout=60m",
+		"-run=" + pattern(names)}, in), env: []string{tests.Set + "=" + tests.All}}}, nil
+}
+
+// run runs go test and tells what it says.
+func (o order) run(ctx context.Context, told *told, stderr io.Writer) error {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, o.args...)...)
+	cmd.Env = append(os.Environ(), o.env...)
 	cmd.Stderr = stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = patience
 	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
 	if err != nil {
 		return fmt.Errorf("run go test: %w", err)
 	}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("run go test: %w", err)
-	}
-	told := newTold(stdout)
-	err = errors.Join(told.read(out), cmd.Wait())
-	told.close()
-	if err != nil {
+	if err := errors.Join(told.read(out), cmd.Wait()); err != nil {
 		return fmt.Errorf("run go test: %w", err)
 	}
 	return nil

@@ -17,7 +17,7 @@ import (
 )
 
 // A test is of the other set by its own call, by that of a function that it calls, or of a subtest.
-func TestLeaving(t *testing.T) {
+func TestCalling(t *testing.T) {
 	const head = "package p\n\nimport \"prony/internal/tests\"\n"
 	check := func(name string, want []string, texts ...string) {
 		t.Helper()
@@ -29,7 +29,7 @@ func TestLeaving(t *testing.T) {
 			}
 			files = append(files, file)
 		}
-		if got := leaving(files); !slices.Equal(got, want) {
+		if got := calling(files, leave); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
@@ -50,6 +50,29 @@ func TestLeaving(t *testing.T) {
 		"func TestMain(m *testing.M) { f(nil) }")
 }
 
+// No test is lost where two packages have one of a name, and one of them measures.
+func TestNamed(t *testing.T) {
+	suites := []suite{
+		{path: "a", all: []string{"TestX", "TestY"}, measuring: []string{"TestX"}},
+		{path: "b", all: []string{"TestX"}},
+		{path: "c", all: []string{"TestZ"}},
+	}
+	packages, names := named(suites, func(s suite) []string { return s.measuring })
+	if !slices.Equal(packages, []string{"a", "b"}) || pattern(names) != "^(TestX)$" {
+		t.Errorf("%q of %q", names, packages)
+	}
+	found, err := scan(t.Context(), []string{"prony/internal/tests/...", "prony/internal/load"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range found {
+		if measures := slices.Contains(s.measuring, "TestFramings"); len(s.all) == 0 ||
+			measures != (s.path == "prony/internal/load") || len(s.left) > 0 {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
 const stream = `{"Action":"start","Package":"p"}
 {"Action":"output","Package":"p","Test":"TestA","Output":"=== RUN   TestA\n"}
 {"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:3: fine\n"}
@@ -60,6 +83,8 @@ const stream = `{"Action":"start","Package":"p"}
 {"Action":"output","Package":"p","Test":"TestC","Output":"    a_test.go:5: needs Node: not found\n"}
 {"Action":"output","Package":"p","Test":"TestC","Output":"--- SKIP: TestC (0.00s)\n"}
 {"Action":"skip","Package":"p","Test":"TestC","Elapsed":0}
+{"Action":"output","Package":"p","Test":"TestC/x","Output":"    b.go:7: needs Node: not found\n"}
+{"Action":"skip","Package":"p","Test":"TestC/x","Elapsed":0}
 {"Action":"output","Package":"p","Test":"TestD/x","Output":"    a_test.go:6: %sthen (FRESH)\n"}
 {"Action":"skip","Package":"p","Test":"TestD/x","Elapsed":0}
 {"Action":"output","Package":"p","Test":"TestE","Output":"    a_test.go:6: %sall\n"}
@@ -96,8 +121,8 @@ took longest: 4
       2.5 s  p TestA
       0.0 s  p TestC
       0.0 s  p TestE
-left out here: 1
-  p TestC: needs Node: not found
+left out here, by reasons: 1
+  p TestC and 1 more: needs Node: not found
 not run again: 1
   p TestD/x: passed before for these very bytes, then (FRESH)
 1 tests, and what is below them, are make test-all's
@@ -132,7 +157,7 @@ func TestRun(t *testing.T) {
 	}
 	check("--- FAIL: TestA", "exit status 1")
 	check("FAIL\tm", "exit status 1", ".")
-	check("", "leaves out nothing", "-all")
+	check("", "leaves out none", "-all")
 	check("", "flag provided but not defined", "-no-such-flag")
 	if err := os.WriteFile("a_test.go", []byte("package m\n"), 0o644); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -34,13 +35,14 @@ type told struct {
 	said   map[string][]string // by package and test, until it ends
 	ran    map[string][]took   // by package, until that ends
 	took   []took
-	memory []string // taken from it
-	left   []string // left out, with the reason
-	others int      // of make test-all
+	memory []string            // taken from it
+	left   map[string][]string // left out, by the reason
+	others int                 // of make test-all
 }
 
 func newTold(out io.Writer) *told {
-	return &told{out: out, said: map[string][]string{}, ran: map[string][]took{}}
+	return &told{out: out, said: map[string][]string{}, ran: map[string][]took{},
+		left: map[string][]string{}}
 }
 
 // read takes in all that go test tells. What is no event is printed as it is.
@@ -124,14 +126,13 @@ func (t *told) leave(name, said string) {
 	if _, reason, ok := strings.Cut(why, ".go:"); ok {
 		_, why, _ = strings.Cut(reason, ": ")
 	}
-	line := name + ": " + why
 	switch {
 	case strings.Contains(said, tests.Elsewhere):
 		t.others++
 	case strings.Contains(said, tests.Before), strings.Contains(said, tests.Untouched):
-		t.memory = append(t.memory, line)
+		t.memory = append(t.memory, name+": "+why)
 	default:
-		t.left = append(t.left, line)
+		t.left[why] = append(t.left[why], name)
 	}
 }
 
@@ -141,9 +142,15 @@ func (t *told) close() {
 	printList(t.out, "took longest", t.took[:min(longest, len(t.took))], func(x took) string {
 		return fmt.Sprintf("%7.1f s  %s", x.seconds, x.name)
 	})
-	say := func(line string) string { return line }
-	printList(t.out, "left out here", t.left, say)
-	printList(t.out, "not run again", t.memory, say)
+	printList(t.out, "left out here, by reasons", slices.Sorted(maps.Keys(t.left)),
+		func(why string) string {
+			more := ""
+			if n := len(t.left[why]) - 1; n > 0 {
+				more = fmt.Sprintf(" and %d more", n)
+			}
+			return fmt.Sprintf("%s%s: %s", t.left[why][0], more, why)
+		})
+	printList(t.out, "not run again", t.memory, func(line string) string { return line })
 	if t.others > 0 {
 		fmt.Fprintf(t.out, "%d tests, and what is below them, are make test-all's\n", t.others)
 	}

@@ -20,54 +20,80 @@ import (
 // library is the package whose calls put a test into the other set.
 const library = "prony/internal/tests"
 
-// leaves are its functions that do.
-var leaves = []string{"Whole", "Once"}
+// The functions of it that put a test into the other set, and that say it measures.
+var (
+	leave   = []string{"Whole", "Once"}
+	measure = []string{"Cores"}
+)
 
-// left are the tests that make test leaves out, and their packages.
-type left struct{ packages, names []string }
+// suite is the tests of a package, and those of them that call, or whose helpers call, a function
+// of the library.
+type suite struct {
+	path                 string
+	all, left, measuring []string
+}
 
-// others finds the tests that make test leaves out, in whole or in part: those that call what
-// leaves them out, or a function of their package that does.
-func others(ctx context.Context, patterns []string) (left, error) {
+// scan reads the tests of packages.
+func scan(ctx context.Context, patterns []string) ([]suite, error) {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"list",
 		"-json=ImportPath,Dir,TestGoFiles,XTestGoFiles"}, patterns...)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return left{}, fmt.Errorf("list the packages: %w: %s", err, &stderr)
+		return nil, fmt.Errorf("list the packages: %w: %s", err, &stderr)
 	}
-	var found left
+	var suites []suite
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p struct {
 			ImportPath, Dir           string
 			TestGoFiles, XTestGoFiles []string
 		}
 		if err := d.Decode(&p); errors.Is(err, io.EOF) {
-			break
+			return suites, nil
 		} else if err != nil {
-			return left{}, fmt.Errorf("read the list of packages: %w", err)
+			return nil, fmt.Errorf("read the list of packages: %w", err)
 		}
 		var files []*ast.File
 		for _, name := range append(p.TestGoFiles, p.XTestGoFiles...) {
 			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, 0)
 			if err != nil {
-				return left{}, fmt.Errorf("read the tests of %s: %w", p.ImportPath, err)
+				return nil, fmt.Errorf("read the tests of %s: %w", p.ImportPath, err)
 			}
 			files = append(files, file)
 		}
-		if names := leaving(files); len(names) > 0 && p.ImportPath != library {
-			found.packages = append(found.packages, p.ImportPath)
-			found.names = append(found.names, names...)
+		s := suite{path: p.ImportPath, all: calling(files, nil)}
+		if s.path != library { // whose own tests are of these functions
+			s.left, s.measuring = calling(files, leave), calling(files, measure)
 		}
+		suites = append(suites, s)
 	}
-	slices.Sort(found.names)
-	found.names = slices.Compact(found.names)
-	return found, nil
 }
 
-// leaving names the tests among a package's functions that may leave themselves out.
-func leaving(files []*ast.File) []string {
+// named are the tests that of picks, and the packages that have a test of one of these names: go
+// test takes one pattern for all packages, and none may be lost where two have one name.
+func named(suites []suite, of func(suite) []string) (packages, names []string) {
+	for _, s := range suites {
+		names = append(names, of(s)...)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	for _, s := range suites {
+		if slices.ContainsFunc(s.all, func(test string) bool {
+			return slices.Contains(names, test)
+		}) {
+			packages = append(packages, s.path)
+		}
+	}
+	return packages, names
+}
+
+// pattern matches tests by name, for -run and -skip.
+func pattern(names []string) string { return "^(" + strings.Join(names, "|") + ")$" }
+
+// calling names the tests among a package's functions that name one of the library's, or a function
+// that does; without any to look for, all tests.
+func calling(files []*ast.File, wanted []string) []string {
 	calls := map[string][]string{} // by function: those of its package that it names
 	reached := map[string]bool{}
 	for _, file := range files {
@@ -77,11 +103,12 @@ func leaving(files []*ast.File) []string {
 			if !ok || f.Body == nil {
 				continue
 			}
+			reached[f.Name.Name] = wanted == nil
 			ast.Inspect(f.Body, func(n ast.Node) bool {
 				switch n := n.(type) {
 				case *ast.SelectorExpr:
 					if x, ok := n.X.(*ast.Ident); ok && local != "" && x.Name == local &&
-						slices.Contains(leaves, n.Sel.Name) {
+						slices.Contains(wanted, n.Sel.Name) {
 						reached[f.Name.Name] = true
 					}
 					calls[f.Name.Name] = append(calls[f.Name.Name], n.Sel.Name)
@@ -102,8 +129,8 @@ func leaving(files []*ast.File) []string {
 		}
 	}
 	var names []string
-	for name := range reached {
-		if strings.HasPrefix(name, "Test") && name != "TestMain" {
+	for name, reaches := range reached {
+		if reaches && strings.HasPrefix(name, "Test") && name != "TestMain" {
 			names = append(names, name)
 		}
 	}
