@@ -1,6 +1,6 @@
 # Two commands matter: make bench and make test. Everything else is in the program itself.
 
-.PHONY: bench test test-all build setup bench-load
+.PHONY: bench test test-all build setup bench-load bench-cost
 
 bench: build ## compare all services that can run here, about five minutes
 	./bin/prony run
@@ -22,3 +22,6 @@ setup:
 
 bench-load: build ## our generator against every other that is installed, on two quiet cores
 	go test ./bench -run '^$$' -bench '^BenchmarkLoad$$' -benchtime 1x -timeout 2h -v
+
+bench-cost: ## what a request costs our generator, as a line more of its history; a minute, two quiet cores
+	go test ./bench -run '^$$' -bench '^BenchmarkCost$$' -benchtime 1x -v

@@ -1,5 +1,6 @@
 // Package bench measures the instrument itself. Its generator beside its peers: what a request
-// costs and how late it leaves (`make bench-load`). Its statistics on data whose truth is known:
+// costs and how late it leaves (`make bench-load`); what it cost at each commit that was measured
+// is in cost.ndjson, to which `make bench-cost` adds. Its statistics on data whose truth is known:
 // simulated (TestInferenceTables), and real runs of a server that is made slower by a known share
 // (BenchmarkProof), and whether duets are quieter here (BenchmarkDuet); docs/proof.md has what came
 // out. Its home of telemetry beside an OpenTelemetry collector on one stream (BenchmarkIngest);

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -39,6 +40,7 @@ type figures struct {
 	ProcessCPUNs    int64   `json:"processCPUNs,omitempty"` // ours: of the whole load
 	PerS            float64 `json:"perS"`
 	MemoryBytes     int64   `json:"memoryBytes"`
+	AllocsPerAnswer float64 `json:"allocsPerAnswer,omitempty"` // ours: of the whole load
 	LagP50Ns        int64   `json:"lagP50Ns,omitempty"`
 	LagP99Ns        int64   `json:"lagP99Ns,omitempty"`
 }
@@ -56,7 +58,7 @@ type entry struct {
 	figures
 }
 
-// historyFile keeps every run, so that a change of the generator is seen against all before it.
+// historyFile keeps every run on this machine; what is kept for everybody is costFile.
 const historyFile = "history.ndjson"
 
 // childLoad is how a run of our own generator is asked for.
@@ -92,7 +94,9 @@ func offerAsChild(text string) error {
 		s.Model = load.Open
 		s.Schedule = pace.Schedule{Arrivals: pace.Constant, Rate: pace.Flat(c.RatePerS)}
 	}
-	before := processCPU()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	took := processCPU()
 	r, err := driver.Prony{Engine: c.Engine}.Offer(context.Background(), s)
 	if err != nil {
 		return err
@@ -100,10 +104,12 @@ func offerAsChild(text string) error {
 	if n := r.Errors.Total(); n > 0 {
 		return fmt.Errorf("%d errors: %s", n, r.Errors.Example)
 	}
+	took = processCPU() - took
+	runtime.ReadMemStats(&after)
 	return json.NewEncoder(os.Stdout).Encode(figures{
-		PerS: r.ThroughputPerS, CPUNsPerRequest: r.Generator.CPUPerRequestNs,
-		ProcessCPUNs: processCPU() - before,
-		LagP50Ns:     r.Lag.P50Ns, LagP99Ns: r.Lag.P99Ns,
+		PerS: r.ThroughputPerS, CPUNsPerRequest: r.Generator.CPUPerRequestNs, ProcessCPUNs: took,
+		AllocsPerAnswer: float64(after.Mallocs-before.Mallocs) / float64(max(r.Answered, 1)),
+		LagP50Ns:        r.Lag.P50Ns, LagP99Ns: r.Lag.P99Ns,
 	})
 }
 
@@ -320,18 +326,29 @@ func punctuality(tb testing.TB, out *bytes.Buffer, addr netip.AddrPort, core, ro
 // remember appends a run to the history.
 func remember(tb testing.TB, name string, conns int, perS float64, round int, f figures) {
 	tb.Helper()
+	appendTo(tb, historyFile, entry{
+		Time: clock.Wall(), Commit: commit(), Kernel: kernel(tb), CPU: model(), Generator: name,
+		Connections: conns, RatePerS: perS, Round: round, figures: f,
+	})
+}
+
+func kernel(tb testing.TB) string {
+	tb.Helper()
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
 		tb.Fatal(err)
 	}
-	line, err := json.Marshal(entry{
-		Time: clock.Wall(), Commit: commit(), Kernel: unix.ByteSliceToString(u.Release[:]),
-		CPU: model(), Generator: name, Connections: conns, RatePerS: perS, Round: round, figures: f,
-	})
+	return unix.ByteSliceToString(u.Release[:])
+}
+
+// appendTo adds a line of JSON to a file.
+func appendTo(tb testing.TB, name string, value any) {
+	tb.Helper()
+	line, err := json.Marshal(value)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	file, err := os.OpenFile(historyFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	file, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"regexp"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,10 +20,6 @@ import (
 
 	"prony/internal/host"
 	"prony/internal/launch/process"
-	"prony/internal/load"
-	"prony/internal/load/epoll"
-	"prony/internal/stats"
-	"prony/internal/tests"
 	"prony/internal/truth"
 )
 
@@ -126,24 +121,6 @@ func twoCores(tb testing.TB) (server, generator int) {
 // cost is what one run of a generator came to.
 type cost struct{ cpuNsPerRequest, perS float64 }
 
-func prony(tb testing.TB, addr netip.AddrPort, core, conns int, d time.Duration) cost {
-	tb.Helper()
-	r, err := load.Run(context.Background(), load.Spec{
-		Name: "bench", Address: addr, Model: load.Closed, Connections: conns, Cores: []int{core},
-		Lead: d / 10, Window: d, Drain: time.Second, Timeout: 2 * time.Second,
-		Scenario: load.Scenario{KeyLo: 1, KeyHi: 50000, Requests: []load.Request{
-			{Method: "GET", Path: "/hello?key={key}", Want: "ok", HasWant: true}}},
-		Engine: func(a netip.AddrPort, n int) (load.Engine, error) { return epoll.New(a, n) },
-	})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if n := r.Errors.Total(); n > 0 {
-		tb.Fatalf("%d errors: %s", n, r.Errors.Example)
-	}
-	return cost{r.Generator.CPUPerRequestNs, r.ThroughputPerS}
-}
-
 var requestsIn = regexp.MustCompile(`(\d+) requests in ([0-9.]+)s`)
 
 // wrk is one thread on the same core; its processor time is what wait4 says of the whole process.
@@ -186,67 +163,4 @@ func onCore(core int, cmd *exec.Cmd) ([]byte, error) {
 	}()
 	o := <-done
 	return o.text, o.err
-}
-
-// BenchmarkPeers alternates the two and reports medians and the median of the paired ratios. One
-// iteration is a whole comparison.
-func BenchmarkPeers(b *testing.B) {
-	if _, err := exec.LookPath("wrk"); err != nil {
-		b.Skip("skipped: wrk is not installed")
-	}
-	for _, conns := range []int{64, 256} {
-		b.Run(fmt.Sprintf("connections=%d", conns), func(b *testing.B) {
-			for range b.N {
-				compare(b, conns, rounds, 3*time.Second)
-			}
-		})
-	}
-}
-
-// rounds of a comparison: an odd number has a median of its own.
-const rounds = 9
-
-func compare(b *testing.B, conns, rounds int, d time.Duration) {
-	b.Helper()
-	serverCore, core := twoCores(b)
-	addr := server(b, serverCore)
-	var ours, theirs, ratios, rates []float64
-	for i := range rounds {
-		var p, w cost
-		if i%2 == 0 {
-			p, w = prony(b, addr, core, conns, d), wrk(b, addr, core, conns, d)
-		} else {
-			w, p = wrk(b, addr, core, conns, d), prony(b, addr, core, conns, d)
-		}
-		b.Logf("round %d: prony %.2f µs %.0f/s, wrk %.2f µs %.0f/s", i+1, p.cpuNsPerRequest/1e3,
-			p.perS, w.cpuNsPerRequest/1e3, w.perS)
-		ours = append(ours, p.cpuNsPerRequest)
-		theirs = append(theirs, w.cpuNsPerRequest)
-		ratios = append(ratios, p.cpuNsPerRequest/w.cpuNsPerRequest)
-		rates = append(rates, p.perS/w.perS)
-	}
-	slices.Sort(ratios)
-	b.ReportMetric(0, "ns/op") // the time of a comparison says nothing
-	b.ReportMetric(stats.Median(ours)/1e3, "prony-cpu-µs/req")
-	b.ReportMetric(stats.Median(theirs)/1e3, "wrk-cpu-µs/req")
-	b.ReportMetric(stats.Median(ratios), "cpu-ratio")
-	b.ReportMetric(ratios[0], "cpu-ratio-min")
-	b.ReportMetric(ratios[len(ratios)-1], "cpu-ratio-max")
-	b.ReportMetric(stats.Median(rates), "rate-ratio")
-}
-
-// The benchmark's parts work, in small: a benchmark that nobody runs rots.
-func TestPeersInSmall(t *testing.T) {
-	tests.Cores(t)
-	serverCore, core := twoCores(t)
-	addr := server(t, serverCore)
-	if c := prony(t, addr, core, 4, 200*time.Millisecond); c.cpuNsPerRequest <= 0 || c.perS <= 0 {
-		t.Errorf("prony came to %+v", c)
-	}
-	if _, err := exec.LookPath("wrk"); err != nil {
-		t.Skip("skipped: wrk is not installed")
-	}
-	if c := wrk(t, addr, core, 4, time.Second); c.cpuNsPerRequest <= 0 || c.perS <= 0 {
-		t.Errorf("wrk came to %+v", c)
-	}
 }
