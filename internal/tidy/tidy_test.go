@@ -21,6 +21,7 @@ var checks = []struct {
 }{
 	{"imports", func(t tree) []problem { return findImports(t, layers, neighbours) }},
 	{"rules", findRules},
+	{"security", findSecurity},
 	{"limits", findLimits},
 	{"shown", findShown},
 	{"bans", findBans},
