@@ -55,6 +55,9 @@ func OpenJournal(dir string) (j *Journal, reaped []string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, nil, fmt.Errorf("open journal: %w", err)
 	}
+	if err := private(dir); err != nil {
+		return nil, nil, fmt.Errorf("open journal: %w", err)
+	}
 	path := filepath.Join(dir, "lab.json")
 	lock, err := os.OpenFile(filepath.Join(dir, "lab.lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -77,6 +80,20 @@ func OpenJournal(dir string) (j *Journal, reaped []string, err error) {
 		return nil, nil, err
 	}
 	return j, reaped, nil
+}
+
+// private refuses a folder that somebody else made or everybody may write to: its name can be guessed, and
+// what a journal notes is killed.
+func private(dir string) error {
+	var s unix.Stat_t
+	if err := unix.Lstat(dir, &s); err != nil {
+		return fmt.Errorf("look at %s: %w", dir, err)
+	}
+	if s.Mode&unix.S_IFMT != unix.S_IFDIR || int(s.Uid) != os.Getuid() || s.Mode&0o002 != 0 {
+		return fmt.Errorf("%s is not this user's alone: remove it, or set XDG_RUNTIME_DIR to a "+
+			"folder that is", dir)
+	}
+	return nil
 }
 
 // readNote reads a note; one that is missing or torn is as good as empty, since a process is noted

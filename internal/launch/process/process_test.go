@@ -259,3 +259,32 @@ func TestCgroupsNotPermitted(t *testing.T) {
 	check("v2", "no such file", []hierarchy{
 		{version: 2, parents: []string{"/proc/self", "/proc/1"}}})
 }
+
+// A journal's folder has a name that others can guess, and what it notes is killed: one that is not
+// this user's alone is refused.
+func TestJournalOfOthers(t *testing.T) {
+	check := func(what, dir string) {
+		t.Helper()
+		_, _, err := OpenJournal(dir)
+		if err == nil || !strings.Contains(err.Error(), "is not this user's alone") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	open := t.TempDir()
+	if err := os.Chmod(open, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	check("everybody's", open)
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(t.TempDir(), link); err != nil {
+		t.Fatal(err)
+	}
+	check("a link", link)
+	if os.Getuid() == 0 {
+		theirs := t.TempDir()
+		if err := os.Chown(theirs, 12345, -1); err != nil {
+			t.Fatal(err)
+		}
+		check("somebody else's", theirs)
+	}
+}
