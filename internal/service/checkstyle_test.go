@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"prony/internal/tests"
 )
 
 // checkstyle runs Maven on the pom of all services, as CONTRIBUTING.md tells; it gives what that
@@ -29,10 +31,9 @@ func checkstyle(t *testing.T, folder string) (string, error) {
 
 // The services' Java is written in Google's style, with our deviations.
 func TestCheckstyle(t *testing.T) {
-	if os.Getenv("PRONY_TEST") != "all" {
-		t.Skip("starts Maven: PRONY_TEST=all runs it")
-	}
 	const services = "../../services"
+	tests.Once(t, "Checkstyle on all of the services' Java", tests.Needs{Files: []string{"services"},
+		Facts: []string{tests.Version("mvn", "--version")}})
 	if out, err := checkstyle(t, services); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

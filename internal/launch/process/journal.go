@@ -82,8 +82,8 @@ func OpenJournal(dir string) (j *Journal, reaped []string, err error) {
 	return j, reaped, nil
 }
 
-// private refuses a folder that somebody else made or everybody may write to: its name can be guessed, and
-// what a journal notes is killed.
+// private refuses a folder that somebody else made or everybody may write to: its name can be
+// guessed, and what a journal notes is killed.
 func private(dir string) error {
 	var s unix.Stat_t
 	if err := unix.Lstat(dir, &s); err != nil {
