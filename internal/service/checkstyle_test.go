@@ -31,6 +31,8 @@ func checkstyle(t *testing.T, folder string) (string, error) {
 
 // The services' Java is written in Google's style, with our deviations.
 func TestCheckstyle(t *testing.T) {
+	tests.Once(t, "every Java service's style", tests.Needs{Files: []string{"services"},
+		Facts: []string{tests.Version("mvn", "--version")}})
 	const services = "../../services"
 	tests.Once(t, "Checkstyle on all of the services' Java", tests.Needs{Files: []string{"services"},
 		Facts: []string{tests.Version("mvn", "--version")}})

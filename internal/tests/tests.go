@@ -93,16 +93,22 @@ func take() (release func(), err error) {
 func Reads(t testing.TB, paths ...string) {
 	t.Helper()
 	for _, path := range paths {
-		err := filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
-			if err == nil {
-				_, err = os.Stat(name)
-			}
-			return err
-		})
-		if err != nil {
+		if _, err := lookBelow(path); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// lookBelow looks at a file, or a folder and all below it, and counts what it has looked at.
+func lookBelow(path string) (seen int, err error) {
+	err = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
+		if err == nil {
+			_, err = os.Stat(name)
+			seen++
+		}
+		return err
+	})
+	return seen, err
 }
 
 // Version is what a program says when it is asked for its version, or why it says nothing: a fact

@@ -110,11 +110,17 @@ func TestCores(t *testing.T) {
 	}
 }
 
-// What another program will read is looked at, so that go test sees it change.
+// What another program will read is looked at, each folder and file, so that go test sees a change.
 func TestReads(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a", "b"), "")
-	Reads(t, dir, filepath.Join(dir, "a", "b"))
+	for path, want := range map[string]int{"": 3, "a": 2, "a/b": 1, "c": 0} {
+		seen, err := lookBelow(filepath.Join(dir, path))
+		if seen != want || (err == nil) != (want > 0) {
+			t.Errorf("%q: looked at %d, %v; want %d", path, seen, err, want)
+		}
+	}
+	Reads(t, dir)
 }
 
 func TestVersion(t *testing.T) {
