@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"prony/internal/metric"
 	"prony/internal/stats"
 	"prony/internal/table"
 )
@@ -160,7 +161,7 @@ const (
 
 // row compares one metric.
 func (c *Comparison) row(a, b table.Metric) Row {
-	meaning := table.MeaningOf(b.Name, b.Unit)
+	meaning := metric.Named(b.Name, b.Unit)
 	r := Row{
 		Load: b.Load, Model: b.Model, Metric: b.Name, Label: meaning.Label, Unit: b.Unit,
 		Better: Lower, A: Value{a.Summary, a.Points, a.Withheld},

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"prony/internal/metric"
 	"prony/internal/stats"
 	"prony/internal/table"
 	"prony/internal/unit"
@@ -197,7 +198,7 @@ func (g *Gate) add(p *Pair, l Limit) {
 // ranking is the row that tables rank by: throughput of the first closed load, else p99 of the
 // first open one.
 func ranking(p *Pair) []*Row {
-	for _, want := range []Row{{Model: closed, Metric: table.Throughput},
+	for _, want := range []Row{{Model: closed, Metric: metric.Throughput},
 		{Model: open, Metric: "p99"}} {
 		for i := range p.Rows {
 			if r := &p.Rows[i]; r.Model == want.Model && r.Metric == want.Metric {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"prony/internal/metric"
 	"prony/internal/stats"
 	"prony/internal/table"
 	"prony/internal/unit"
@@ -63,7 +64,7 @@ func holm(rows []*Row) {
 }
 
 func (r *Row) speak(alpha float64) {
-	meaning := table.MeaningOf(r.Metric, r.Unit)
+	meaning := metric.Named(r.Metric, r.Unit)
 	a, b := r.A.Summary.Center, r.B.Summary.Center
 	change := b - a
 	switch {

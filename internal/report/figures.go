@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"prony/internal/metric"
 	"prony/internal/table"
 	"prony/internal/unit"
 )
@@ -149,13 +150,13 @@ func moreStrips(sc table.Scenario, blocks int) []strip {
 			add(l.Name, "p50")
 			add(l.Name, "p99")
 		} else {
-			add(l.Name, table.Throughput)
+			add(l.Name, metric.Throughput)
 		}
 	}
-	for _, metric := range []string{table.CPU, table.RSS} {
+	for _, metric := range []string{metric.CPU, metric.RSS} {
 		add(sc.Ranking.Load, metric)
 	}
-	for _, metric := range []string{table.Ready, "time_to_peak", "warmup_cost"} {
+	for _, metric := range []string{metric.Ready, "time_to_peak", "warmup_cost"} {
 		add("", metric)
 	}
 	return out

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"prony/internal/metric"
 	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/table"
@@ -98,7 +99,7 @@ func loadLine(sc table.Scenario, t table.Target) pageLoadLine {
 	line := pageLoadLine{Target: t.Name}
 	var over []string
 	for _, l := range sc.Loads {
-		rate, ok := t.Metric(l.Name, table.Throughput)
+		rate, ok := t.Metric(l.Name, metric.Throughput)
 		if !ok || rate.Withheld != "" {
 			if ok && l.Model == "open" {
 				over = append(over, l.Name)
@@ -208,9 +209,9 @@ func costOf(sc table.Scenario) *pageCost {
 	load := sc.Ranking.Load
 	out := &pageCost{Title: strings.TrimPrefix(loadName(sc, load), " at ")}
 	for _, t := range sc.Targets {
-		rate, ok := t.Metric(load, table.Throughput)
-		cpu, hasCPU := t.Metric(load, table.CPU)
-		rss, hasRSS := t.Metric(load, table.RSS)
+		rate, ok := t.Metric(load, metric.Throughput)
+		cpu, hasCPU := t.Metric(load, metric.CPU)
+		rss, hasRSS := t.Metric(load, metric.RSS)
 		if !ok || rate.Withheld != "" {
 			continue
 		}

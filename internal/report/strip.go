@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"prony/internal/metric"
 	"prony/internal/table"
 	"prony/internal/unit"
 )
@@ -305,7 +306,7 @@ func tierTitle(tier, rows int) string {
 }
 
 // metricName is a metric's name for people.
-func metricName(name, base string) string { return table.MeaningOf(name, base).Label }
+func metricName(name, base string) string { return metric.Named(name, base).Label }
 
 func axisName(metric, base string) string {
 	if base == unit.PerS {

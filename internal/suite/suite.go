@@ -25,6 +25,7 @@ import (
 	"slices"
 
 	"prony/internal/config"
+	"prony/internal/metric"
 	"prony/internal/pace"
 )
 
@@ -48,8 +49,7 @@ var Drivers = []string{"prony", "wrk", "wrk2", "hey", "oha", "k6", "h2load", "jm
 var Runtimes = []string{"jvm", "aot", "native", "node", "cpython"}
 
 // Columns are what a suite may want in its table beside the usual; docs/report.md tells of them.
-var Columns = []string{"mean", "p90", "max", "requests", "errors", "cpu", "threads", "listen",
-	"first", "size", "image"}
+var Columns = metric.ColumnNames()
 
 // Engines of Prony's generator; the first is the default and takes what the machine offers.
 var Engines = []string{"auto", "uring", "epoll"}

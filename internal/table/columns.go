@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"prony/internal/metric"
 	"prony/internal/print"
 	"prony/internal/unit"
 )
@@ -47,19 +48,19 @@ func (sc *Scenario) closedSpecs(l LoadInfo, o Options) []spec {
 		return Column{l.Name + "/" + key, l.Title, l.Name, heading, base, print.Right, weight}
 	}
 	out := []spec{
-		{column: column(Throughput, "req/s", unit.PerS, Essential),
+		{column: column(metric.Throughput, "req/s", unit.PerS, Essential),
 			cell: func(t *Target, n *noteBook) Cell {
-				return metricCell(t, n, l.Name, Throughput, same(unit.Rate))
+				return metricCell(t, n, l.Name, metric.Throughput, same(unit.Rate))
 			}},
 		{column: column("interval", confidenceText(o), unit.One, Essential),
 			cell: func(t *Target, n *noteBook) Cell {
-				return widthCell(t, n, l.Name, Throughput)
+				return widthCell(t, n, l.Name, metric.Throughput)
 			}},
 	}
 	if sc.hasBaseline() {
 		c := column("ratio", "vs "+sc.Versus, unit.One, Detail)
 		out = append(out, spec{column: c, cell: func(t *Target, n *noteBook) Cell {
-			return ratioCell(t, n, l.Name, Throughput, o)
+			return ratioCell(t, n, l.Name, metric.Throughput, o)
 		}})
 	}
 	s := sc.latencyScale(l)
@@ -91,10 +92,10 @@ func (sc *Scenario) openSpecs(l LoadInfo, o Options) []spec {
 			return ratioCell(t, n, l.Name, "p99", o)
 		}})
 	}
-	c := column(Achieved, "achieved", unit.One, sc.achievedWeight(l))
+	c := column(metric.Achieved, "achieved", unit.One, sc.achievedWeight(l))
 	tenths := func(share float64) string { return unit.PercentTo(share, 1) }
 	return append(out, spec{column: c, cell: func(t *Target, n *noteBook) Cell {
-		return metricCell(t, n, l.Name, Achieved, same(tenths))
+		return metricCell(t, n, l.Name, metric.Achieved, same(tenths))
 	}})
 }
 
@@ -104,7 +105,7 @@ func (sc *Scenario) costSpecs(load string) []spec {
 	group := "cost at " + load
 	var least []float64
 	for i := range sc.Targets {
-		if m, ok := sc.Targets[i].Metric(load, CPU); ok && m.Withheld == "" {
+		if m, ok := sc.Targets[i].Metric(load, metric.CPU); ok && m.Withheld == "" {
 			least = append(least, m.Summary.Center/1e3)
 		}
 	}
@@ -117,10 +118,10 @@ func (sc *Scenario) costSpecs(load string) []spec {
 	rss := Column{"cost/rss", group, "cost", "RSS", unit.Octet, print.Right, Detail}
 	return []spec{
 		{column: cpu, cell: func(t *Target, n *noteBook) Cell {
-			return metricCell(t, n, load, CPU, perRequest)
+			return metricCell(t, n, load, metric.CPU, perRequest)
 		}},
 		{column: rss, cell: func(t *Target, n *noteBook) Cell {
-			return metricCell(t, n, load, RSS, same(unit.Bytes))
+			return metricCell(t, n, load, metric.RSS, same(unit.Bytes))
 		}},
 	}
 }
@@ -139,8 +140,8 @@ func (sc *Scenario) startSpecs() []spec {
 			return metricCell(t, n, "", metric, same(unit.Duration))
 		}}
 	}
-	return []spec{column("ready", Ready, Ready, Detail),
-		column("steady", "steady after", SteadyAt, Extra)}
+	return []spec{column("ready", metric.Ready, metric.Ready, Detail),
+		column("steady", "steady after", metric.SteadyAt, Extra)}
 }
 
 func (sc *Scenario) hasBaseline() bool {
@@ -150,8 +151,8 @@ func (sc *Scenario) hasBaseline() bool {
 // achievedWeight lets the column give way where every target kept up: then it says nothing.
 func (sc *Scenario) achievedWeight(l LoadInfo) int {
 	for i := range sc.Targets {
-		m, ok := sc.Targets[i].Metric(l.Name, Achieved)
-		if ok && m.Withheld == "" && m.Summary.Center < KeptUp {
+		m, ok := sc.Targets[i].Metric(l.Name, metric.Achieved)
+		if ok && m.Withheld == "" && m.Summary.Center < metric.KeptUp {
 			return Essential
 		}
 	}
@@ -163,7 +164,7 @@ func (sc *Scenario) latencyScale(l LoadInfo) unit.Scale {
 	var ns []float64
 	for i := range sc.Targets {
 		for _, p := range shown {
-			if m, ok := sc.Targets[i].Metric(l.Name, p.name); ok && m.Withheld == "" {
+			if m, ok := sc.Targets[i].Metric(l.Name, p.Name); ok && m.Withheld == "" {
 				ns = append(ns, m.Summary.Center)
 			}
 		}

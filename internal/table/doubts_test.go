@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"prony/internal/metric"
 	"prony/internal/result"
 	"prony/internal/unit"
 )
@@ -58,8 +59,8 @@ func TestWhatFalls(t *testing.T) {
 			load, metric string
 			want         float64
 		}{
-			{"peak", Throughput, peak}, {"peak", CPU, peak},
-			{"half", "p50", half * 1e6}, {"half", "p99", half * 2e6}, {"", Ready, start},
+			{"peak", metric.Throughput, peak}, {"peak", metric.CPU, peak},
+			{"half", "p50", half * 1e6}, {"half", "p99", half * 2e6}, {"", metric.Ready, start},
 		} {
 			got, ok := target.Metric(m.load, m.metric)
 			if !ok || got.Summary.Center != m.want {
@@ -240,7 +241,7 @@ func TestDoubtsOnTheirLoad(t *testing.T) {
 		return words
 	}
 	const v, s = result.Valid, result.Suspect
-	if got := grades("peak", Throughput); !slices.Equal(got, []string{v, v, s}) {
+	if got := grades("peak", metric.Throughput); !slices.Equal(got, []string{v, v, s}) {
 		t.Errorf("dots of peak %v", got)
 	}
 	if got := grades("half", "p50"); !slices.Equal(got, []string{v, s, s}) {
@@ -394,7 +395,8 @@ func TestLoadGrade(t *testing.T) {
 	if got := LoadGrade(&r, "half"); got != result.Suspect {
 		t.Errorf("unjudged: %s", got)
 	}
-	if m := lostMetric("x", unit.Ns, "why"); !math.IsNaN(m.Summary.Center) || m.Summary.N != 0 {
+	m := lostMetric(metric.Metric{Name: "x", Unit: unit.Ns}, "why")
+	if !math.IsNaN(m.Summary.Center) || m.Summary.N != 0 {
 		t.Errorf("lost metric %+v", m)
 	}
 }

@@ -3,6 +3,7 @@ package table
 import (
 	"testing"
 
+	"prony/internal/metric"
 	"prony/internal/result"
 )
 
@@ -69,16 +70,16 @@ func TestWhatIsShownUnasked(t *testing.T) {
 			t.Errorf("%s of %s is shown: %v, want %v", name, model, got, want)
 		}
 	}
-	check(true, Throughput, closed, both)
-	check(false, Throughput, open, both)
+	check(true, metric.Throughput, closed, both)
+	check(false, metric.Throughput, open, both)
 	check(false, "p99", closed, both)
 	check(true, "p99", closed, both[:1])
 	check(true, "p99", open, both)
-	check(true, Achieved, open, both)
-	check(true, CPU, closed, both)
-	check(false, CPU, open, both)
-	check(true, CPU, open, both[1:])
-	check(true, Ready, "", both)
+	check(true, metric.Achieved, open, both)
+	check(true, metric.CPU, closed, both)
+	check(false, metric.CPU, open, both)
+	check(true, metric.CPU, open, both[1:])
+	check(true, metric.Ready, "", both)
 	check(false, "own_lag_p99", open, both)
 	check(false, "error_share", closed, both)
 }

@@ -1,9 +1,11 @@
 package table
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
+	"prony/internal/metric"
 	"prony/internal/print"
 	"prony/internal/stats"
 	"prony/internal/unit"
@@ -45,7 +47,7 @@ func (sc *Scenario) floors(o Options) []Floor {
 }
 
 func (sc *Scenario) headline(m Metric) bool {
-	if m.Load == sc.Ranking.Load && (m.Name == sc.Ranking.Metric || m.Name == CPU) {
+	if m.Load == sc.Ranking.Load && (m.Name == sc.Ranking.Metric || m.Name == metric.CPU) {
 		return true
 	}
 	return m.Model == open && (m.Name == "p50" || m.Name == "p99")
@@ -100,11 +102,7 @@ func (sc *Scenario) floorTable(o Options) Table {
 }
 
 func metricWords(f Floor) string {
-	name := map[string]string{Throughput: "req/s", CPU: "CPU/request"}[f.Metric]
-	if name == "" {
-		name = f.Metric
-	}
-	return f.Load + " " + name
+	return f.Load + " " + cmp.Or(metric.Named(f.Metric, f.Unit).Short, f.Metric)
 }
 
 func shareOr(x float64) string {

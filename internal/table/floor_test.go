@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"prony/internal/metric"
 )
 
 // In each block arm b is 1 % above, then 1 % below arm a, turn by turn: the log ratios are
@@ -25,7 +27,7 @@ func TestFloor(t *testing.T) {
 		t.Fatalf("floors %+v, want the one of throughput", sc.Floors)
 	}
 	f := sc.Floors[0]
-	if f.Target != "x" || f.Metric != Throughput || f.Ratio.N != 10 {
+	if f.Target != "x" || f.Metric != metric.Throughput || f.Ratio.N != 10 {
 		t.Errorf("floor %+v", f)
 	}
 	if math.Abs(f.Ratio.Center-1) > 1e-9 || math.Abs(f.Ratio.SDLog-0.01049) > 1e-4 {

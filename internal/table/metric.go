@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"prony/internal/metric"
 	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/unit"
@@ -13,160 +14,12 @@ import (
 
 // Load models, as records name them.
 const (
-	closed = "closed"
-	open   = "open"
+	closed = metric.Closed
+	open   = metric.Open
 )
 
-// Names of metrics that the table shows; docs/formats/report-csv.md lists them all.
-const (
-	Throughput = "throughput"
-	Achieved   = "achieved"
-	CPU        = "cpu_per_request"
-	RSS        = "rss_max"
-	Ready      = "ready"
-	SteadyAt   = "steady_at"
-)
-
-// Names of metrics that a suite may ask for as columns.
-const (
-	Mean          = "mean"
-	Max           = "max"
-	Requests      = "requests"
-	ErrorShare    = "error_share"
-	CPUUsed       = "cpu_used"
-	Threads       = "threads_max"
-	ArtifactSize  = "artifact_size"
-	ImageSize     = "image_size"
-	Listen        = "listen"
-	FirstResponse = "first_response"
-)
-
-// KeptUp is the share of an open load's arrivals that must be answered within the window. Below it
-// the backlog grows, and a response time says how long the test was, not how fast the service is
-// (Schroeder et al., "Open Versus Closed", NSDI 2006).
-const KeptUp = 0.99
-
-// quantity is a metric that each trial has one value of.
-type quantity struct {
-	name, unit string
-	model      string // empty: of any load
-	of         func(r *result.Record, l *result.Load) float64
-	missing    string // what to say when a trial has no value (NaN)
-}
-
-// noiseless are the quantities of which one trial is enough, and equal values are no surprise.
-var noiseless = []string{ArtifactSize, ImageSize}
-
-// Exact is the assumption of a noiseless quantity, beside those of package stats.
+// Exact is the assumption of a noiseless metric, beside those of package stats.
 const Exact = "exact"
-
-const noProbe = "the service was not sampled in that window (see limits and probe in the record)"
-
-var loadQuantities = []quantity{
-	{Throughput, unit.PerS, "", func(_ *result.Record, l *result.Load) float64 {
-		return l.ThroughputPerS
-	}, ""},
-	{Achieved, unit.One, open, func(_ *result.Record, l *result.Load) float64 {
-		return positive(float64(l.Done) / float64(l.Scheduled))
-	}, "no arrival was due in the window"},
-	{ErrorShare, unit.One, "", func(_ *result.Record, l *result.Load) float64 {
-		failed := float64(l.Errors.Total())
-		return failed / (failed + float64(l.Done))
-	}, "no request ended in the window"},
-	{CPU, unit.Ns, "", func(_ *result.Record, l *result.Load) float64 {
-		return positive(l.Service.CPUPerRequestNs)
-	}, noProbe},
-	{RSS, unit.Octet, "", func(_ *result.Record, l *result.Load) float64 {
-		return positive(float64(l.Service.RSSMaxBytes))
-	}, noProbe},
-	{"generator_cpu_per_request", unit.Ns, "", func(_ *result.Record, l *result.Load) float64 {
-		return positive(l.Generator.CPUPerRequestNs)
-	}, "the generator did not report its CPU time"},
-	{Mean, unit.Ns, "", func(_ *result.Record, l *result.Load) float64 {
-		return ofTimes(l, l.ResponseTime.MeanNs)
-	}, notKeptUp},
-	{Max, unit.Ns, "", func(_ *result.Record, l *result.Load) float64 {
-		return ofTimes(l, float64(l.ResponseTime.MaxNs))
-	}, notKeptUp},
-	{Requests, unit.One, "", func(_ *result.Record, l *result.Load) float64 {
-		return positive(float64(l.Done))
-	}, "no request ended in the window"},
-	{CPUUsed, unit.One, "", func(_ *result.Record, l *result.Load) float64 {
-		return positive(float64(l.Service.CPUNs) / float64(l.Service.WindowNs))
-	}, noProbe},
-	{Threads, unit.One, "", func(_ *result.Record, l *result.Load) float64 {
-		return positive(float64(l.Service.ThreadsMax))
-	}, noProbe},
-	{"lag_p99", unit.Ns, open, func(_ *result.Record, l *result.Load) float64 {
-		if l.Lag.Count == 0 {
-			return math.NaN()
-		}
-		return float64(l.Lag.P99Ns)
-	}, "the generator did not report its lag"},
-	{"own_lag_p99", unit.Ns, open, func(_ *result.Record, l *result.Load) float64 {
-		if l.OwnLag.Count == 0 {
-			return math.NaN()
-		}
-		return float64(l.OwnLag.P99Ns)
-	}, "the generator did not report its own lag"},
-}
-
-var trialQuantities = []quantity{
-	{Listen, unit.Ns, "", func(r *result.Record, _ *result.Load) float64 {
-		return positive(float64(r.Start.ListenNs))
-	}, "the start was not timed"},
-	{Ready, unit.Ns, "", func(r *result.Record, _ *result.Load) float64 {
-		return positive(float64(r.Start.ReadyNs))
-	}, "the start was not timed"},
-	{FirstResponse, unit.Ns, "", func(r *result.Record, _ *result.Load) float64 {
-		return positive(float64(r.Start.FirstResponseNs))
-	}, "the start was not timed"},
-	{SteadyAt, unit.Ns, "", func(r *result.Record, _ *result.Load) float64 {
-		if w := r.Warmup; !w.Steady || w.Kind == stats.Unsteady {
-			return math.NaN()
-		}
-		return float64(r.Warmup.SteadyAtNs)
-	}, "no steady state is known (allow it a longer warm-up)"},
-	{"time_to_peak", unit.Ns, "", func(r *result.Record, _ *result.Load) float64 {
-		return afterWarmup(r, r.Warmup.PeakAtNs)
-	}, "no steady state is known (allow it a longer warm-up)"},
-	{"warmup_cost", unit.Ns, "", func(r *result.Record, _ *result.Load) float64 {
-		return afterWarmup(r, r.Warmup.CostNs)
-	}, "no steady state is known (allow it a longer warm-up)"},
-	{ArtifactSize, unit.Octet, "", func(r *result.Record, _ *result.Load) float64 {
-		return positive(float64(r.Artifact.SizeBytes))
-	}, "the artifact was not measured"},
-	{ImageSize, unit.Octet, "", func(r *result.Record, _ *result.Load) float64 {
-		return positive(float64(r.Artifact.ImageBytes))
-	}, "no image of it was built (prony build --images)"},
-}
-
-const notKeptUp = "the load was not kept up with, and times grow with the test's length"
-
-// ofTimes is a figure of response times, where they are not those of a growing backlog.
-func ofTimes(l *result.Load, ns float64) float64 {
-	if l.Model == open && float64(l.Done) < KeptUp*float64(l.Scheduled) {
-		return math.NaN()
-	}
-	return positive(ns)
-}
-
-// afterWarmup is what the series of a trial's start says, where it has a steady state to compare
-// with. A record without a kind was not looked at in that way.
-func afterWarmup(r *result.Record, ns int64) float64 {
-	if r.Warmup.Kind == "" || r.Warmup.Kind == stats.Unsteady {
-		return math.NaN()
-	}
-	return float64(ns)
-}
-
-// positive is x, or NaN when x is zero (the record's way to say "unknown") or no number.
-func positive(x float64) float64 {
-	if x > 0 && !math.IsInf(x, 0) {
-		return x
-	}
-	return math.NaN()
-}
 
 // summarize fills Metrics and Curves. A load's metrics are made of the trials in which that load is
 // not INVALID; those of the whole trial go with the load that ranks, as its cost does.
@@ -195,53 +48,50 @@ func (t *Target) summarize(sc *Scenario, blocks blockOf, confidence float64) {
 			whole = append(whole, offer{r, nil, blocks(r), grade})
 		}
 	}
-	for _, q := range trialQuantities {
-		if len(whole) > 0 {
-			t.Metrics = append(t.Metrics, q.across(whole, confidence))
-		} else {
-			t.Metrics = append(t.Metrics, lostMetric(q.name, q.unit, t.lost(anchor)))
+	for _, q := range metric.All {
+		switch {
+		case q.Of != metric.Trial:
+		case len(whole) > 0:
+			t.Metrics = append(t.Metrics, across(q, whole, confidence))
+		default:
+			t.Metrics = append(t.Metrics, lostMetric(q, t.lost(anchor)))
 		}
 	}
 }
 
 func (t *Target) summarizeLoad(info LoadInfo, offered []offer, confidence float64) {
-	why := ""
-	if len(offered) == 0 {
-		why = t.lost(info.Name)
-	}
 	add := func(m Metric) {
 		m.Load, m.Model = info.Name, info.Model
 		t.Metrics = append(t.Metrics, m)
 	}
-	for _, q := range loadQuantities {
-		if q.model != "" && q.model != info.Model {
+	for _, q := range metric.All {
+		if q.Of == metric.Trial || q.Model != "" && q.Model != info.Model {
 			continue
 		}
-		if why != "" {
-			add(lostMetric(q.name, q.unit, why))
-		} else {
-			add(q.across(offered, confidence))
+		switch {
+		case q.Of == metric.Watched:
+			if len(offered) == 0 {
+				continue
+			}
+			if m := across(q, offered, confidence); len(m.Points) > 0 {
+				add(m)
+			}
+		case len(offered) == 0:
+			add(lostMetric(q, t.lost(info.Name)))
+		case q.Quantile == 0:
+			add(across(q, offered, confidence))
 		}
 	}
-	if why != "" {
-		for _, p := range shown {
-			add(lostMetric(p.name, unit.Ns, why))
-		}
-		return
+	if len(offered) > 0 {
+		ms, curve := percentiles(info, offered, confidence)
+		t.Metrics = append(t.Metrics, ms...)
+		t.Curves = append(t.Curves, curve)
 	}
-	for _, q := range watchedQuantities {
-		if m := q.across(offered, confidence); len(m.Points) > 0 {
-			add(m)
-		}
-	}
-	ms, curve := percentiles(info, offered, confidence)
-	t.Metrics = append(t.Metrics, ms...)
-	t.Curves = append(t.Curves, curve)
 }
 
 // lostMetric is one that no trial is left for.
-func lostMetric(name, base, why string) Metric {
-	m := Metric{Name: name, Unit: base}
+func lostMetric(q metric.Metric, why string) Metric {
+	m := Metric{Name: q.Name, Unit: q.Unit}
 	m.withhold(why)
 	return m
 }
@@ -258,13 +108,13 @@ func (o offer) point(value float64) Point {
 	return Point{o.record.Trial, o.block, value, o.grade}
 }
 
-// across summarises a quantity over trials. A single trial without a value withholds the metric:
+// across summarises a metric over trials. A single trial without a value withholds the metric:
 // the trials that have one may be the lucky ones.
-func (q quantity) across(offered []offer, confidence float64) Metric {
-	m := Metric{Name: q.name, Unit: q.unit}
+func across(q metric.Metric, offered []offer, confidence float64) Metric {
+	m := Metric{Name: q.Name, Unit: q.Unit}
 	lacking := 0
 	for _, o := range offered {
-		v := q.of(o.record, o.load)
+		v := q.Value(o.record, o.load)
 		if math.IsNaN(v) {
 			lacking++
 			continue
@@ -272,13 +122,13 @@ func (q quantity) across(offered []offer, confidence float64) Metric {
 		m.Points = append(m.Points, o.point(v))
 	}
 	if lacking > 0 {
-		m.withhold(fmt.Sprintf("in %s %s", ofTrials(lacking, len(offered)), q.missing))
+		m.withhold(fmt.Sprintf("in %s %s", ofTrials(lacking, len(offered)), q.Missing))
 		return m
 	}
 	m.Summary = stats.Summarize(values(m.Points), confidence)
 	x := m.Summary.Center
 	equal := slices.Min(values(m.Points)) == x && slices.Max(values(m.Points)) == x
-	if equal && slices.Contains(noiseless, q.name) {
+	if equal && q.Exact {
 		m.Summary = stats.Summary{
 			N: len(m.Points), Center: x, Lo: x, Hi: x, Confidence: 1, Assumption: Exact,
 		}

@@ -6,55 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"prony/internal/metric"
 	"prony/internal/print"
 	"prony/internal/result"
 	"prony/internal/unit"
 )
-
-// Names of metrics of what the lab watched beside its samples.
-const (
-	Allocated   = "allocated_per_request"
-	HeapAfterGC = "heap_after_gc"
-	GCPaused    = "gc_paused"
-	GCPauseMax  = "gc_pause_max"
-	SpansEach   = "spans_per_request"
-)
-
-// watchedQuantities are of loads, and only there where something was watched.
-var watchedQuantities = []quantity{
-	{Allocated, unit.Octet, "", func(_ *result.Record, l *result.Load) float64 {
-		if l.GC == nil || l.GC.AllocatedBytes < 0 {
-			return math.NaN()
-		}
-		return positive(float64(l.GC.AllocatedBytes) / float64(l.Done+l.Errors.Total()))
-	}, "too few collections in the window (raise --measure)"},
-	{HeapAfterGC, unit.Octet, "", func(_ *result.Record, l *result.Load) float64 {
-		if l.GC == nil {
-			return math.NaN()
-		}
-		return positive(float64(l.GC.HeapAfterBytes))
-	}, "no collection in the window (raise --measure)"},
-	{GCPaused, unit.One, "", func(_ *result.Record, l *result.Load) float64 {
-		if l.GC == nil {
-			return math.NaN()
-		}
-		return float64(l.GC.PauseNs) / float64(l.WindowNs)
-	}, "its collections were not logged"},
-	{GCPauseMax, unit.Ns, "", func(_ *result.Record, l *result.Load) float64 {
-		if l.GC == nil {
-			return math.NaN()
-		}
-		return positive(float64(l.GC.PauseMaxNs))
-	}, "no collection in the window (raise --measure)"},
-	{SpansEach, unit.One, "", func(_ *result.Record, l *result.Load) float64 {
-		if l.Told == nil || l.Told.WindowNs == 0 {
-			return math.NaN()
-		}
-		// The marks lie a little outside the window, under the same load.
-		requests := float64(l.Done+l.Errors.Total()) * float64(l.Told.WindowNs)
-		return float64(l.Told.Spans) / requests * float64(l.WindowNs)
-	}, "nobody listened for spans"},
-}
 
 // overheadTable tells what riding along costs: for each target that ran with variants, each
 // variant under each load, as the change against the bare target, paired within blocks. Without
@@ -111,17 +67,17 @@ var overheads = []struct {
 	absolute        func(float64) string
 	print           func(float64) string // of the bare target
 }{
-	{Throughput, "req/s", closed, false, nil, unit.Rate},
+	{metric.Throughput, "req/s", closed, false, nil, unit.Rate},
 	{"p50", "p50", open, false, nil, unit.Duration},
 	{"p90", "p90", open, false, nil, unit.Duration},
 	{"p99", "p99", open, false, nil, unit.Duration},
-	{CPU, "CPU/req", "", false, nil, unit.Duration},
-	{Allocated, "alloc/req", "", false, nil, unit.Bytes},
-	{HeapAfterGC, "heap after GC", "", false, nil, unit.Bytes},
-	{GCPaused, "GC paused", "", false, unit.Percent, unit.Percent},
-	{RSS, "RSS", "", false, nil, unit.Bytes},
-	{Ready, "ready", "", true, nil, unit.Duration},
-	{SpansEach, "spans/req", "", false, figures, figures},
+	{metric.CPU, "CPU/req", "", false, nil, unit.Duration},
+	{metric.Allocated, "alloc/req", "", false, nil, unit.Bytes},
+	{metric.HeapAfterGC, "heap after GC", "", false, nil, unit.Bytes},
+	{metric.GCPaused, "GC paused", "", false, unit.Percent, unit.Percent},
+	{metric.RSS, "RSS", "", false, nil, unit.Bytes},
+	{metric.Ready, "ready", "", true, nil, unit.Duration},
+	{metric.SpansEach, "spans/req", "", false, figures, figures},
 }
 
 // overheadRow is a variant, or the bare target itself, under one load.

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"prony/internal/metric"
 	"prony/internal/result"
 	"prony/internal/unit"
 )
@@ -65,11 +66,11 @@ func TestOverhead(t *testing.T) {
 	}
 	check("x", "throughput", "150")
 	check("x +agent", "throughput", "−10 % [−10, −10]")
-	check("x +agent", Allocated, "+50 %")
-	check("x +agent", HeapAfterGC, "+0.0 %")
-	check("x +agent", GCPaused, "0.5 %") // 5 ms of a second
-	check("x +agent", SpansEach, "3")    // 300 of 100 requests
-	check("x", SpansEach, "0")
+	check("x +agent", metric.Allocated, "+50 %")
+	check("x +agent", metric.HeapAfterGC, "+0.0 %")
+	check("x +agent", metric.GCPaused, "0.5 %") // 5 ms of a second
+	check("x +agent", metric.SpansEach, "3")    // 300 of 100 requests
+	check("x", metric.SpansEach, "0")
 	check("x +agent", "ready", "+30 %")   // 1.3 s after 1 s
 	check("x +agent", "p50", unit.Absent) // the load is closed
 	if said := strings.Join(tab.Notes, " "); !strings.Contains(said, "peak is closed") {

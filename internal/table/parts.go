@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"prony/internal/metric"
 	"prony/internal/print"
 	"prony/internal/result"
 	"prony/internal/stats"
@@ -67,14 +68,14 @@ func partRow(target, name string, trials []offer, confidence float64) Row {
 	}
 	return Row{Name: target, Cells: []Cell{
 		words(target), words(name),
-		cell(hundredths, func(o offer, p result.Part) float64 {
+		cell(unit.Processors, func(o offer, p result.Part) float64 {
 			all := 0.0
 			for _, other := range o.load.Service.Parts {
 				all += known(other.CPUNs)
 			}
 			return known(p.CPUNs) / all
 		}),
-		cell(hundredths, func(o offer, p result.Part) float64 {
+		cell(unit.Processors, func(o offer, p result.Part) float64 {
 			return known(p.CPUNs) / float64(o.load.Service.WindowNs)
 		}),
 		cell(micros(1), func(o offer, p result.Part) float64 {
@@ -82,15 +83,15 @@ func partRow(target, name string, trials []offer, confidence float64) Row {
 			return known(p.CPUNs) * u.CPUPerRequestNs / float64(u.CPUNs)
 		}),
 		cell(unit.Bytes, func(_ offer, p result.Part) float64 {
-			return positive(float64(p.RSSBytes))
+			return metric.Positive(float64(p.RSSBytes))
 		}),
 		cell(unit.Whole, func(_ offer, p result.Part) float64 {
-			return positive(float64(p.Threads))
+			return metric.Positive(float64(p.Threads))
 		}),
 		cell(unit.Duration, func(o offer, _ result.Part) float64 {
 			for _, s := range o.record.Processes {
 				if s.Name == name {
-					return positive(float64(s.ReadyNs))
+					return metric.Positive(float64(s.ReadyNs))
 				}
 			}
 			return math.NaN()

@@ -7,16 +7,14 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"prony/internal/metric"
 	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/unit"
 )
 
-// shown are the percentiles with a metric of their own.
-var shown = []struct {
-	name string
-	q    float64
-}{{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}}
+// shown are the percentiles that are metrics.
+var shown = metric.Percentiles()
 
 // noisyShare is how small the share of independent answers must be to count: a larger one may be
 // chance, and then all answers do (docs/method.md, "What answers are worth").
@@ -90,11 +88,11 @@ func PercentilesIn(h *hdrhistogram.Histogram, share, confidence float64) []Perce
 	n := h.TotalCount()
 	out := make([]Percentile, len(shown))
 	for i, s := range shown {
-		out[i] = percentile(s.name, s.q, n, share, confidence)
+		out[i] = percentile(s.Name, s.Quantile, n, share, confidence)
 		if n > 0 {
-			out[i].Ns = float64(h.ValueAtPercentile(100 * s.q))
+			out[i].Ns = float64(h.ValueAtPercentile(100 * s.Quantile))
 		}
-		if lo, hi, ok := stats.QuantileRanksOf(n, share, s.q, confidence); ok {
+		if lo, hi, ok := stats.QuantileRanksOf(n, share, s.Quantile, confidence); ok {
 			out[i].Lo, out[i].Hi = atRank(h, lo), atRank(h, hi)
 		}
 	}
@@ -172,14 +170,14 @@ func percentiles(info LoadInfo, offered []offer, confidence float64) ([]Metric, 
 	backlog := overload(info, offered)
 	var metrics []Metric
 	for _, p := range shown {
-		m := Metric{Load: info.Name, Model: info.Model, Name: p.name, Unit: unit.Ns}
+		m := Metric{Load: info.Name, Model: info.Model, Name: p.Name, Unit: p.Unit}
 		for i, o := range offered {
 			m.Samples += o.load.ResponseTime.Count
-			if v := quantile(o.load.ResponseTime, hists[i], p.q); !math.IsNaN(v) {
+			if v := quantile(o.load.ResponseTime, hists[i], p.Quantile); !math.IsNaN(v) {
 				m.Points = append(m.Points, o.point(v))
 			}
 		}
-		switch why := tooFew(p.q, offered, confidence); {
+		switch why := tooFew(p.Quantile, offered, confidence); {
 		case backlog != "":
 			m.withhold(backlog)
 		case why != "":
@@ -239,7 +237,7 @@ func quantile(d result.Dist, h *hdrhistogram.Histogram, q float64) float64 {
 		return float64(h.ValueAtPercentile(q * 100))
 	}
 	for k, ns := range []int64{d.P50Ns, d.P90Ns, d.P99Ns, d.P999Ns} {
-		if shown[k].q == q && ns > 0 { // foreign generators do not tell all of them
+		if shown[k].Quantile == q && ns > 0 { // foreign generators do not tell all of them
 			return float64(ns)
 		}
 	}
@@ -300,7 +298,7 @@ func overload(info LoadInfo, offered []offer) string {
 		l := o.load
 		ended := float64(l.Done + l.Errors.Total())
 		if o.record.Verdict.Grade != "" || l.Scheduled == 0 || l.WindowNs == 0 ||
-			ended >= KeptUp*float64(l.Scheduled) {
+			ended >= metric.KeptUp*float64(l.Scheduled) {
 			continue
 		}
 		seconds := float64(l.WindowNs) / 1e9

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"prony/internal/metric"
 	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/unit"
@@ -62,10 +63,10 @@ func (sc *Scenario) center(t Target) float64 {
 	return m.Summary.Center
 }
 
-func (sc *Scenario) rankingMetric() (load, metric string) {
+func (sc *Scenario) rankingMetric() (load, name string) {
 	load = sc.anchor()
 	if at := slices.IndexFunc(sc.Loads, isClosed); at >= 0 || load == "" {
-		return load, Throughput
+		return load, metric.Throughput
 	}
 	for i := range sc.Targets {
 		// A target that lost the load has no points, and would have no p50 either.

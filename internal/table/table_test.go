@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"prony/internal/metric"
 	"prony/internal/result"
 	"prony/internal/unit"
 )
@@ -268,7 +269,7 @@ func TestRatio(t *testing.T) {
 	}
 	study := Analyze(records, Options{Baseline: "a"})
 	b := &study.Scenarios[0].Targets[0]
-	m, _ := b.Metric("peak", Throughput)
+	m, _ := b.Metric("peak", metric.Throughput)
 	if b.Name != "b" || m.Ratio == nil || m.Ratio.N != 4 || math.Abs(m.Ratio.Center-2) > 1e-9 {
 		t.Errorf("%s: %+v", b.Name, m.Ratio)
 	}

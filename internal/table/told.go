@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"prony/internal/metric"
 	"prony/internal/print"
 	"prony/internal/result"
 	"prony/internal/unit"
@@ -124,7 +125,7 @@ func toldRow(t *Target, confidence float64) (row Row, any, ok bool) {
 		cell(unit.Whole, signal("", func(s result.Signal) int64 { return s.Refused })),
 		cell(unit.Whole, signal("", func(s result.Signal) int64 { return s.Dropped })),
 		cell(unit.Whole, lostSpans),
-		cell(hundredths, func(r *result.Record) float64 { return r.Telemetry.Home.CPUShare }),
+		cell(unit.Processors, func(r *result.Record) float64 { return r.Telemetry.Home.CPUShare }),
 	}}
 	any = slices.ContainsFunc(trials, func(r *result.Record) bool {
 		return total(r, "", received) > 0
@@ -148,7 +149,7 @@ func asked(r *result.Record) float64 {
 	for i := range r.Loads {
 		n += r.Loads[i].Done + r.Loads[i].Errors.Total()
 	}
-	return positive(float64(n))
+	return metric.Positive(float64(n))
 }
 
 // lostSpans are those that senders say they dropped; NaN where none of them says.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"prony/internal/metric"
 	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/unit"
@@ -23,7 +24,7 @@ func (sc *Scenario) splitNoise(blocks blockOf) {
 		t := &sc.Targets[i]
 		t.Variance = unknownVariance()
 		m, ok := t.Metric(sc.Ranking.Load, sc.Ranking.Metric)
-		if !ok || m.Withheld != "" || m.Name != Throughput {
+		if !ok || m.Withheld != "" || m.Name != metric.Throughput {
 			continue // what an open load serves is what was offered: it ranks by response time
 		}
 		var trials [][]float64

@@ -5,17 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"prony/internal/metric"
 	"prony/internal/result"
-	"prony/internal/suite"
 	"prony/internal/unit"
 )
-
-// A suite can ask for every column that there is, and for no other.
-func TestColumnsOfSuites(t *testing.T) {
-	if !slices.Equal(suite.Columns, Columns()) {
-		t.Errorf("suites know %v, the table %v", suite.Columns, Columns())
-	}
-}
 
 // full is a trial in which everything is known: 100/s for 10 s, 1.5 processors, 7 threads.
 func full(block int) result.Record {
@@ -33,7 +26,7 @@ func full(block int) result.Record {
 
 func TestWantedColumns(t *testing.T) {
 	records := []result.Record{full(1), full(2)}
-	tab := only(t, Comparison(records, Options{Columns: Columns()}))
+	tab := only(t, Comparison(records, Options{Columns: metric.ColumnNames()}))
 	check := func(key, heading, want string) {
 		t.Helper()
 		if got := find(t, tab, "a", key).Text; got != want {

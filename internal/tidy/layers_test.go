@@ -11,13 +11,14 @@ import (
 // layers are the module's packages, lowest first. A package imports from rows above its own (lower
 // layers), within its own family (/...), and what neighbours grants. Tests may import anything.
 var layers = []string{
-	"contract internal/cache internal/cli internal/clock internal/config " +
-		"internal/pattern internal/print internal/result internal/shell internal/unit",
-	"internal/gc internal/host internal/launch/... internal/load/... internal/pace " +
-		"internal/probe internal/profile/... internal/service internal/stats internal/suite " +
-		"internal/telemetry/... internal/tests/... internal/truth/...",
-	"internal/agent internal/doctor internal/driver internal/scaffold internal/slo " +
-		"internal/system internal/table internal/verdict",
+	"contract internal/agent internal/cache internal/cli internal/clock " +
+		"internal/config internal/doctor internal/driver internal/gc internal/host " +
+		"internal/launch/... internal/load/... internal/metric internal/pace " +
+		"internal/pattern internal/print internal/probe internal/profile/... " +
+		"internal/result internal/scaffold internal/service internal/shell internal/slo " +
+		"internal/stats internal/suite internal/system internal/table " +
+		"internal/telemetry/... internal/tests/... internal/truth/... internal/unit " +
+		"internal/verdict",
 	"internal/audit internal/comparison internal/trend",
 	"internal/capacity internal/live internal/report internal/selftest internal/summary " +
 		"internal/trial",
@@ -27,6 +28,8 @@ var layers = []string{
 // neighbours are the imports inside one layer: who, what, why.
 var neighbours = []neighbour{
 	{"internal/load/...", "internal/pace", "arrivals are drawn as they fall due"},
+	{"internal/metric", "internal/stats", "a start that was never steady has its word there"},
+	{"internal/suite", "internal/metric", "a column is checked where it is asked for"},
 	{"internal/suite", "internal/pace", "a shape is read where it is written, with its line"},
 	{"internal/suite", "internal/load/...", "so are texts and what looks into answers"},
 	{"internal/trial", "internal/summary", "a load's log has one form, in a trial or alone"},

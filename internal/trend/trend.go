@@ -15,6 +15,7 @@ import (
 	"slices"
 	"time"
 
+	"prony/internal/metric"
 	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/table"
@@ -169,7 +170,7 @@ func (t *Trend) series(scenario, target string, m table.Metric, method table.Met
 	}
 	t.Series = append(t.Series, Series{
 		Scenario: scenario, Target: target, Load: m.Load, Model: m.Model, Metric: m.Name,
-		Unit: m.Unit, Label: table.MeaningOf(m.Name, m.Unit).Label, Method: print, method: method,
+		Unit: m.Unit, Label: metric.Named(m.Name, m.Unit).Label, Method: print, method: method,
 	})
 	return &t.Series[len(t.Series)-1]
 }
@@ -183,7 +184,7 @@ func (s *Series) find(alpha float64) {
 	for i, p := range s.Points {
 		xs[i] = p.Value
 	}
-	meaning := table.MeaningOf(s.Metric, s.Unit)
+	meaning := metric.Named(s.Metric, s.Unit)
 	for _, c := range stats.Changes(xs, alpha) {
 		out := Change{At: c.At, Before: c.Before, After: c.After, P: c.P, Word: meaning.Better}
 		if c.After > c.Before != meaning.Higher {

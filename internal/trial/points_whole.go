@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"prony/internal/load"
+	"prony/internal/metric"
 	"prony/internal/result"
 	"prony/internal/table"
 	"prony/internal/telemetry"
@@ -49,14 +50,14 @@ func ended(l *result.Load) int64 { return l.Done + l.Errors.Total() }
 
 // load writes what one came to.
 func (s *sheet) load(l *result.Load) {
-	requests := float64(ended(l))
-	s.one("prony_trial_throughput_per_second", l.ThroughputPerS)
-	s.one("prony_trial_error_share", float64(l.Errors.Total())/requests)
-	s.one("prony_trial_cpu_seconds_per_request", some(inSeconds(l.Service.CPUPerRequestNs)))
-	s.one("prony_trial_memory_peak_bytes", some(float64(l.Service.RSSMaxBytes)))
+	for _, m := range metric.All {
+		if m.Told != "" {
+			s.one(m.Told, m.Value(nil, l)/units[m.Unit].each)
+		}
+	}
 	s.one("prony_trial_network_bytes_per_request", some(l.Service.NetworkBytesPerRequest))
 	// What is not kept up with has no response times, but those of a queue that grows.
-	keptUp := l.Model != load.Open || float64(l.Done) >= table.KeptUp*float64(l.Scheduled)
+	keptUp := l.Model != load.Open || float64(l.Done) >= metric.KeptUp*float64(l.Scheduled)
 	if d := l.ResponseTime; keptUp && d.Count > 0 {
 		for _, x := range []struct {
 			quantile string
@@ -65,17 +66,6 @@ func (s *sheet) load(l *result.Load) {
 			{"1", d.MaxNs}} {
 			s.one("prony_trial_latency_seconds", some(inSeconds(x.ns)), "quantile", x.quantile)
 		}
-	}
-	if g := l.GC; g != nil {
-		s.one("prony_trial_allocated_bytes_per_request",
-			some(float64(g.AllocatedBytes)/requests))
-		s.one("prony_trial_heap_after_gc_bytes", some(float64(g.HeapAfterBytes)))
-		s.one("prony_trial_gc_paused_share", float64(g.PauseNs)/float64(l.WindowNs))
-	}
-	if t := l.Told; t != nil && t.WindowNs > 0 {
-		// The marks lie a little outside the window, under the same load.
-		within := float64(l.WindowNs) / float64(t.WindowNs)
-		s.one("prony_trial_spans_per_request", float64(t.Spans)*within/requests)
 	}
 }
 

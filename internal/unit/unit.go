@@ -116,6 +116,9 @@ func PercentTo(share float64, decimals int) string {
 	return fmt.Sprintf("%.*f %%", decimals, 100*share)
 }
 
+// Processors prints how many are used as containers count them: 100 % is one.
+func Processors(x float64) string { return PercentTo(x, 0) }
+
 // Change prints a ratio as a difference, with its sign: "+5.0 %", "−0.31 %", "+0.0 %". Absent where
 // it is no number. Below ten times three digits are enough; above, "×14".
 func Change(ratio float64) string {
