@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 	"prony/internal/cli"
 	"prony/internal/launch/docker"
 	"prony/internal/launch/process"
+	"prony/internal/shell"
 )
 
 func main() {
@@ -42,9 +44,10 @@ const about = `Prony puts HTTP services under a precisely known load, under equa
 what every number is worth: an interval, a verdict (VALID, SUSPECT or INVALID, with reasons) and a
 line that reproduces it.
 
-With no arguments, "prony run" compares every service of the catalog whose toolchain is present.`
+In a checkout, "prony" alone is "prony run": it compares the services of the canonical suite whose
+toolchains are present.`
 
-const examples = `  prony run                          the canonical comparison, 3 to 5 minutes
+const examples = `  prony                              in a checkout: the canonical comparison
   prony run --targets 'java-*'       only some of it
   prony plan suites/canonical.yaml   what would run, in which order
   prony services                     the catalog, and what is missing to run each here
@@ -66,7 +69,7 @@ func newRoot(app *app) *cobra.Command {
 	root.Args = cobra.ArbitraryArgs
 	root.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return c.Help()
+			return app.bare(c)
 		}
 		c.SuggestionsMinimumDistance = 2
 		hint := "see prony --help"
@@ -76,9 +79,21 @@ func newRoot(app *app) *cobra.Command {
 		return cli.Usagef("there is no verb %q; %s", args[0], hint)
 	}
 	root.SetFlagErrorFunc(cli.FlagError)
+	var show bool
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
+		shell.Show(nil)
+		if show {
+			var turn sync.Mutex // builds are side by side
+			shell.Show(func(line string) {
+				turn.Lock()
+				defer turn.Unlock()
+				app.say("+ " + line)
+			})
+		}
 		return cli.FollowSuffix(c.Flags())
 	}
+	root.PersistentFlags().BoolVarP(&show, "show", "x", false, "print each outside action "+
+		"(commands, cgroup writes, containers) as a line to paste into a shell")
 	root.PersistentFlags().StringVar(&app.rootFlag, "root", os.Getenv("PRONY_ROOT"),
 		"folder that holds services/ and suites/ (default: found upwards from here)")
 	root.AddCommand(app.runCmd(), app.planCmd(), app.servicesCmd(), app.verifyCmd(),
@@ -91,4 +106,18 @@ func newRoot(app *app) *cobra.Command {
 	root.AddCommand(app.usualCmds(app.usual)...)
 	app.addManual(root)
 	return root
+}
+
+// bare is the program without a verb: the main job where there is a catalog, help where there is
+// none.
+func (a *app) bare(c *cobra.Command) error {
+	if _, err := a.root(); err != nil {
+		return c.Help()
+	}
+	main, _, err := c.Find([]string{"run"})
+	if err != nil {
+		return err
+	}
+	main.SetContext(c.Context())
+	return main.RunE(main, nil)
 }

@@ -104,6 +104,22 @@ func TestRunWithNoArgumentsIsTheCanonicalComparison(t *testing.T) {
 	}
 }
 
+// The program alone does the main job in a checkout, and says what it is for elsewhere.
+func TestBare(t *testing.T) {
+	t.Chdir(checkout(t))
+	stdout, stderr, exit := say(t, mock{})
+	if exit != cli.Fine {
+		t.Errorf("exit %d:\n%s", exit, stderr)
+	}
+	has(t, "report", stdout, "canonical", "rust-axum", "VALID 21 trials")
+	t.Chdir(t.TempDir())
+	stdout, _, exit = say(t, mock{})
+	if exit != cli.Fine {
+		t.Errorf("exit %d outside of a checkout", exit)
+	}
+	has(t, "help", stdout, "Usage:", "Available Commands:", "-x, --show")
+}
+
 func TestABrokenServiceDoesNotStopTheOthers(t *testing.T) {
 	stdout, stderr, exit := say(t, mock{broken: "node-express"}, "run", "--root", checkout(t),
 		"--targets", "node-express,go-nethttp", "--blocks", "2")

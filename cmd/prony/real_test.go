@@ -33,12 +33,13 @@ func TestRealRun(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	exit := cli.Code(run(context.Background(), machine{}, []string{"run", "--root", root,
 		"--out", dir,
-		"--targets", "go-nethttp", "--blocks", "1", "--measure", "500ms", "--warmup", "2s"},
+		"--targets", "go-nethttp", "--blocks", "1", "--measure", "500ms", "--warmup", "2s", "-x"},
 		&stdout, &stderr))
 	// The machine may be busy, which the verdict then says; the run itself must work.
 	if exit != cli.Fine && exit != cli.Invalid {
 		t.Fatalf("exit %d\n%s%s", exit, &stdout, &stderr)
 	}
+	has(t, "what is done outside", stderr.String(), "+ (cd ", "/bin/go-nethttp)", "+ kill -TERM -- -")
 	_, records, bad, err := result.Read(dir)
 	if err != nil || len(bad) > 0 || len(records) != 1 {
 		t.Fatalf("%d records, bad %v, error %v", len(records), bad, err)
