@@ -164,8 +164,8 @@ func (c *Comparison) row(a, b table.Metric) Row {
 	meaning := metric.Named(b.Name, b.Unit)
 	r := Row{
 		Load: b.Load, Model: b.Model, Metric: b.Name, Label: meaning.Label, Unit: b.Unit,
-		Better: Lower, A: Value{a.Summary, a.Points, a.Withheld},
-		B:     Value{b.Summary, b.Points, b.Withheld},
+		Better: Lower, A: Value{a.Summary, a.Withheld, a.Points},
+		B:     Value{b.Summary, b.Withheld, b.Points},
 		PHolm: math.NaN(), Detectable: math.NaN(), Outcome: Silent,
 	}
 	if meaning.Higher {

@@ -21,90 +21,92 @@ import (
 
 // Comparison is everything that is said about B against A, in base units.
 type Comparison struct {
-	Title      string  // e.g. "go-nethttp@base against go-nethttp"
-	Paired     bool    // both sides come from one run, and are paired within its blocks
-	Confidence float64 // of all intervals; the error rate of the outcomes is 1 - Confidence
-	Control    string  // a target that ratios are divided by, run by run; empty: none
-	Tests      int     // rows with a P: what Holm's procedure corrects for
+	Title      string  `json:"title"`             // e.g. "go-nethttp@base against go-nethttp"
+	Paired     bool    `json:"paired"`            // within the blocks of one run
+	Confidence float64 `json:"confidence"`        // of intervals; outcomes err in 1 - it
+	Control    string  `json:"control,omitempty"` // a target that ratios are divided by, run by run
+	Tests      int     `json:"tests"`             // rows with a P: what Holm corrects for
 
 	// Fingerprint is that of the method both sides share; empty when they do not.
-	Fingerprint string
+	Fingerprint string `json:"fingerprint,omitempty"`
 	// Unlike is what the sides' methods do not share though they should; all renderings carry it
 	// as a banner. Told are differences that a reader should know and that forbid nothing.
-	Unlike []table.Difference
-	Told   []table.Difference
+	Unlike []table.Difference `json:"unlike"`
+	Told   []table.Difference `json:"told"`
 
-	Warnings  []string // sentences, the gravest first
-	Pairs     []Pair   // one for each scenario and pair of targets
-	Missing   []string // targets and scenarios that only one side has, in words
-	Reproduce []string // the commands that made the runs of both sides, A's first
+	Warnings  []string `json:"warnings"`  // sentences, the gravest first
+	Missing   []string `json:"missing"`   // targets and scenarios that only one side has, in words
+	Reproduce []string `json:"reproduce"` // what made the runs of both sides, A's first
+	Pairs     []Pair   `json:"pairs"`     // one for each scenario and pair of targets
 }
 
 // Pair is two rows of tables that are compared, under one scenario.
 type Pair struct {
-	Scenario string
-	A, B     Subject
-	Rows     []Row
+	Scenario string  `json:"scenario"`
+	A        Subject `json:"a"`
+	B        Subject `json:"b"`
+	Rows     []Row   `json:"rows"`
 }
 
 // Subject is one side of a pair: which target, of which run, built from what.
 type Subject struct {
-	Run      string // its id
-	Dir      string // its folder, as the caller named it
-	Suite    string
-	Time     string // the run's first trial, RFC 3339
-	Target   string // the row's name
-	Commit   string // of the checkout; with " (modified)" when it was not clean
-	Artifact string // SHA-256 of what was built, the first 12 digits
-	Prony    string // version
-	Machine  string // "Xeon, 2 cores, Linux 6.18"
-	Blocks   int    // with a usable trial
-	Counts   table.Counts
-	Method   string   // fingerprint
-	Excluded []string // why trials are not in the numbers, a sentence each
+	Dir      string `json:"-"`   // the run's folder, as the caller named it
+	Run      string `json:"run"` // its id
+	Suite    string `json:"suite"`
+	Time     string `json:"time,omitempty"`     // the run's first trial, RFC 3339
+	Target   string `json:"target"`             // the row's name
+	Commit   string `json:"commit,omitempty"`   // of the checkout; " (modified)" when not clean
+	Artifact string `json:"artifact,omitempty"` // SHA-256 of what was built, the first 12 digits
+	Prony    string `json:"prony,omitempty"`    // version
+	Machine  string `json:"machine,omitempty"`  // "Xeon, 2 cores, Linux 6.18"
+	Method   string `json:"method"`             // fingerprint
+	Blocks   int    `json:"blocks"`             // with a usable trial
+	table.Counts
+	Excluded []string `json:"excluded"` // why trials are not in the numbers, a sentence each
 }
 
 // Row is one metric of a pair.
 type Row struct {
-	Load   string // empty: of the whole trial
-	Title  string // of the load, e.g. "peak (closed, 64 connections)"
-	Model  string // "closed", "open", or empty
-	Metric string // as package table names it, e.g. "throughput", "p99"
-	Label  string // for people: "CPU per request"
-	Unit   string // "1/s", "ns", "B" or "1" (a share)
-	Better string // Higher or Lower
-	A, B   Value
+	Load   string `json:"load"`   // empty: of the whole trial
+	Title  string `json:"-"`      // of the load, e.g. "peak (closed, 64 connections)"
+	Model  string `json:"model"`  // "closed", "open", or empty
+	Metric string `json:"metric"` // as package metric names it, e.g. "throughput", "p99"
+	Label  string `json:"-"`      // for people: "CPU per request"
+	Unit   string `json:"unit"`   // "1/s", "ns", "B" or "1" (a share)
+	Better string `json:"better"` // Higher or Lower
+	A      Value  `json:"a"`
+	B      Value  `json:"b"`
 
 	// Ratio is B to A: paired within blocks, or between runs, or with the control divided out.
 	// Nil where one side has no number, or where the values are exact and need no test.
-	Ratio *stats.Ratio
-	// Blocks are the ratios of single blocks, where trials are paired; else empty.
-	Blocks []BlockRatio
+	Ratio *stats.Ratio `json:"ratio"`
 	// Control is the control's own ratio between the two runs, which Ratio is divided by; else nil.
-	Control *stats.Ratio
-	PHolm   float64 // Ratio.P corrected for the number of rows; NaN without a test
+	Control *stats.Ratio `json:"control,omitempty"`
+	// Blocks are the ratios of single blocks, where trials are paired; else empty.
+	Blocks []BlockRatio `json:"blocks,omitempty"`
+	PHolm  float64      `json:"pHolm"` // Ratio.P corrected for the number of rows; NaN without test
 
-	Outcome string // one of the outcomes below
-	Word    string // the outcome in words that fit the metric, with B as subject: "slower"
+	Outcome string `json:"outcome"` // one of the outcomes below
+	Word    string `json:"word"`    // the outcome in words that fit the metric: B is "slower"
 	// Detectable is the smallest relative difference that this many blocks would have told from
 	// none in 8 of 10 cases (0.03 is 3 %), at the error rate that Holm leaves in the worst case;
 	// NaN when unknown.
-	Detectable float64
+	Detectable float64 `json:"detectable"`
 
 	a, b []float64 // what Ratio was computed from
 }
 
-// Value is what one side has of a metric.
+// Value is what one side has of a metric: its level is the median of the trials with an interval.
 type Value struct {
-	Summary  stats.Summary // level: median of the trials with its interval; NaN when withheld
-	Points   []table.Point // one a trial, with block and verdict
-	Withheld string        // why there is no number; empty when there is one
+	stats.Summary
+	Withheld string        `json:"withheld,omitempty"` // why there is none; empty: there is
+	Points   []table.Point `json:"points"`             // one a trial, with block and verdict
 }
 
 // BlockRatio is B to A in one block.
 type BlockRatio struct {
-	Block int
-	Ratio float64
+	Block int     `json:"block"`
+	Ratio float64 `json:"ratio"`
 }
 
 // Directions of metrics.

@@ -98,18 +98,18 @@ func GateJSON(w io.Writer, g Gate) error {
 		Why      string  `json:"why"`
 	}
 	out := struct {
-		Version    int          `json:"version"`
-		Outcome    string       `json:"outcome"`
-		More       int          `json:"more,omitempty"`
-		Sentence   string       `json:"sentence"`
-		Checks     []check      `json:"checks"`
-		Comparison jsonDocument `json:"comparison"`
-	}{jsonVersion, g.Outcome, blocks(g.More), g.Sentence(), []check{}, document(g.Comparison)}
+		Version    int      `json:"version"`
+		Outcome    string   `json:"outcome"`
+		More       int      `json:"more,omitempty"`
+		Sentence   string   `json:"sentence"`
+		Checks     []check  `json:"checks"`
+		Comparison document `json:"comparison"`
+	}{jsonVersion, g.Outcome, blocks(g.More), g.Sentence(), []check{}, versioned(g.Comparison)}
 	for _, k := range g.Checks {
 		out.Checks = append(out.Checks, check{k.Pair.Scenario, k.Pair.B.Target, k.Row.Load,
 			k.Row.Metric, k.Most, k.Outcome, blocks(k.More), k.Why})
 	}
-	return encode(w, out)
+	return print.JSON(w, out)
 }
 
 // gateHeader is what GateCSV has beside the columns of a comparison.

@@ -1,6 +1,11 @@
 package print
 
-import "testing"
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
 
 func same(t *testing.T, got, want string) {
 	t.Helper()
@@ -41,4 +46,44 @@ func TestMarks(t *testing.T) { same(t, Marks([]int{1, 20}), "¹˒²⁰") }
 func TestPipes(t *testing.T) {
 	same(t, Pipes([]string{"a", "b"}, [][]string{{"x|y", "<b>"}, {"_z_", "2"}}, Left, Right),
 		"| a | b |\n| :-- | --: |\n| x\\|y | &lt;b&gt; |\n| \\_z\\_ | 2 |\n")
+}
+
+// What is no number is null, what has no members is a list all the same, and no text is changed.
+func TestJSON(t *testing.T) {
+	type inner struct {
+		X float64 `json:"x"`
+		Y float64 `json:"y,omitempty"`
+	}
+	one := 1.5
+	var b strings.Builder
+	if err := JSON(&b, struct {
+		Version int `json:"version"`
+		inner
+		Hidden string
+		Text   string             `json:"text"`
+		List   []string           `json:"list"`
+		Rows   []inner            `json:"rows,omitempty"`
+		None   *float64           `json:"none"`
+		One    *float64           `json:"one"`
+		Map    map[string]float64 `json:"map"`
+		Time   time.Time          `json:"time"`
+	}{Version: 1, inner: inner{math.NaN(), 0}, Hidden: "x", Text: "≥ 5 <b>", One: &one,
+		Map:  map[string]float64{"b": math.Inf(1), "a": 2},
+		Time: time.Unix(0, 0).UTC()}); err != nil {
+		t.Fatal(err)
+	}
+	same(t, b.String(), `{
+  "version": 1,
+  "x": null,
+  "text": "≥ 5 <b>",
+  "list": [],
+  "none": null,
+  "one": 1.5,
+  "map": {
+    "a": 2,
+    "b": null
+  },
+  "time": "1970-01-01T00:00:00Z"
+}
+`)
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"prony/internal/print"
 	"prony/internal/result"
 	"prony/internal/table"
 )
@@ -134,7 +135,7 @@ func latencyOf(sc table.Scenario, l table.LoadInfo) pageLatency {
 		line := pageLine{Target: names[i], Ms: make([]*float64, n), Lo: make([]*float64, n),
 			Hi: make([]*float64, n)}
 		for k := range c.Quantiles { // every curve starts at the median, on the same grid
-			line.Ms[k] = finite(c.Ns[k] / 1e6)
+			line.Ms[k] = print.Finite(c.Ns[k] / 1e6)
 			line.Lo[k], line.Hi[k] = milli(c.Lo[k]), milli(c.Hi[k])
 		}
 		out.Lines = append(out.Lines, line)
@@ -174,7 +175,7 @@ func seriesOfLoad(r *result.Record, l *result.Load, samples []Samples) (pageTria
 		if i < len(l.Series.P99Ns) {
 			var ms *float64
 			if ns := l.Series.P99Ns[i]; ns > 0 {
-				ms = finite(float64(ns) / 1e6)
+				ms = print.Finite(float64(ns) / 1e6)
 			}
 			out.P99Ms = append(out.P99Ms, ms)
 		}
@@ -197,7 +198,7 @@ func warmOf(w result.Warmup) *pageWarm {
 		if !known {
 			return nil
 		}
-		return finite(roundTo(float64(ns)/1e9-whole, 3))
+		return print.Finite(roundTo(float64(ns)/1e9-whole, 3))
 	}
 	out.Steady, out.Peak = at(w.SteadyAtNs, w.Steady), at(w.PeakAtNs, peaked(w))
 	for _, l := range w.Levels {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"prony/internal/metric"
+	"prony/internal/print"
 	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/table"
@@ -108,7 +109,7 @@ func loadLine(sc table.Scenario, t table.Target) pageLoadLine {
 		}
 		if l.Model != "open" {
 			if line.Peak == nil {
-				line.Peak = finite(rate.Summary.Center)
+				line.Peak = print.Finite(rate.Summary.Center)
 			}
 			continue
 		}
@@ -136,7 +137,7 @@ func loadLine(sc table.Scenario, t table.Target) pageLoadLine {
 	return line
 }
 
-func milli(ns float64) *float64 { return finite(roundTo(ns/1e6, 4)) }
+func milli(ns float64) *float64 { return print.Finite(roundTo(ns/1e6, 4)) }
 
 func noLoads(sc table.Scenario) string {
 	open := 0
@@ -218,11 +219,11 @@ func costOf(sc table.Scenario) *pageCost {
 		p := pageCostPoint{Target: t.Name, Tier: t.Tier, PerS: roundTo(rate.Summary.Center, 1)}
 		var words []string
 		if hasCPU && cpu.Withheld == "" {
-			p.CPUUs = finite(roundTo(cpu.Summary.Center/1e3, 3))
+			p.CPUUs = print.Finite(roundTo(cpu.Summary.Center/1e3, 3))
 			words = append(words, unit.Duration(cpu.Summary.Center)+" of CPU a request")
 		}
 		if hasRSS && rss.Withheld == "" {
-			p.RSSMiB = finite(roundTo(rss.Summary.Center/(1<<20), 2))
+			p.RSSMiB = print.Finite(roundTo(rss.Summary.Center/(1<<20), 2))
 			words = append(words, unit.Bytes(rss.Summary.Center)+" resident")
 		}
 		if len(words) == 0 {

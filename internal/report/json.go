@@ -1,12 +1,13 @@
 package report
 
 import (
-	"encoding/json"
 	"io"
 	"math"
 	"strings"
 	"time"
 
+	"prony/internal/metric"
+	"prony/internal/print"
 	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/table"
@@ -27,10 +28,7 @@ func JSON(w io.Writer, s table.Study, o JSONOptions) error {
 	if o.Tool == "" {
 		o.Tool = "prony"
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(document(s, o))
+	return print.JSON(w, document(s, o))
 }
 
 type jsonDocument struct {
@@ -84,17 +82,17 @@ type jsonConfig struct {
 	Rate        float64 `json:"rate,omitempty"`
 }
 
-// jsonMetrics has latencies as pointers: a trial without answers has none, and 0 µs would lie.
+// jsonMetrics has NaN where nothing is known, which is printed as null: 0 µs would lie.
 type jsonMetrics struct {
-	Requests   int64    `json:"requests"`
-	DurationUs float64  `json:"duration_us"`
-	RPS        float64  `json:"rps"`
-	AvgUs      *float64 `json:"avg_latency_us"`
-	P50Us      *float64 `json:"p50_us"`
-	P90Us      *float64 `json:"p90_us"`
-	P99Us      *float64 `json:"p99_us"`
-	P999Us     *float64 `json:"p999_us"`
-	MaxUs      *float64 `json:"max_us"`
+	Requests   int64   `json:"requests"`
+	DurationUs float64 `json:"duration_us"`
+	RPS        float64 `json:"rps"`
+	AvgUs      float64 `json:"avg_latency_us"`
+	P50Us      float64 `json:"p50_us"`
+	P90Us      float64 `json:"p90_us"`
+	P99Us      float64 `json:"p99_us"`
+	P999Us     float64 `json:"p999_us"`
+	MaxUs      float64 `json:"max_us"`
 
 	// Intervals of the response times within the trial, by the percentile's name.
 	Intervals map[string]jsonInterval `json:"intervals,omitempty"`
@@ -102,23 +100,23 @@ type jsonMetrics struct {
 	Independent        int64 `json:"independent_answers"`
 	IndependentAssumed bool  `json:"independence_assumed"`
 
-	ErrorsConnect int64    `json:"errors_connect"`
-	ErrorsRead    int64    `json:"errors_read"`
-	ErrorsWrite   int64    `json:"errors_write"`
-	ErrorsTimeout int64    `json:"errors_timeout"`
-	ErrorsStatus  int64    `json:"errors_status"`
-	ErrorsBody    int64    `json:"errors_body"`
-	ErrorsParse   int64    `json:"errors_parse"`
-	Censored      int64    `json:"censored"`
-	CPUUs         *float64 `json:"cpu_us_per_request"`
-	RSSBytes      *float64 `json:"rss_bytes"`
+	ErrorsConnect int64   `json:"errors_connect"`
+	ErrorsRead    int64   `json:"errors_read"`
+	ErrorsWrite   int64   `json:"errors_write"`
+	ErrorsTimeout int64   `json:"errors_timeout"`
+	ErrorsStatus  int64   `json:"errors_status"`
+	ErrorsBody    int64   `json:"errors_body"`
+	ErrorsParse   int64   `json:"errors_parse"`
+	Censored      int64   `json:"censored"`
+	CPUUs         float64 `json:"cpu_us_per_request"`
+	RSSBytes      float64 `json:"rss_bytes"`
 }
 
 // jsonInterval is that of one percentile in one trial, or why there is none.
 type jsonInterval struct {
-	LoUs     *float64 `json:"lo_us"`
-	HiUs     *float64 `json:"hi_us"`
-	Withheld string   `json:"withheld,omitempty"`
+	LoUs     float64 `json:"lo_us"`
+	HiUs     float64 `json:"hi_us"`
+	Withheld string  `json:"withheld,omitempty"`
 }
 
 type jsonFailure struct {
@@ -145,10 +143,10 @@ type jsonSummary struct {
 	Unit       string     `json:"unit"`
 	N          int        `json:"n"`
 	Samples    int64      `json:"samples,omitempty"`
-	Center     *float64   `json:"centre"`
-	Lo         *float64   `json:"lo"`
-	Hi         *float64   `json:"hi"`
-	Confidence *float64   `json:"confidence"`
+	Center     float64    `json:"centre"`
+	Lo         float64    `json:"lo"`
+	Hi         float64    `json:"hi"`
+	Confidence float64    `json:"confidence"`
 	Assumption string     `json:"assumption,omitempty"`
 	Warning    string     `json:"warning,omitempty"`
 	Tier       int        `json:"tier,omitempty"`
@@ -158,15 +156,15 @@ type jsonSummary struct {
 }
 
 type jsonRatio struct {
-	Baseline   string   `json:"baseline"`
-	N          int      `json:"n"`
-	Center     *float64 `json:"centre"`
-	Lo         *float64 `json:"lo"`
-	Hi         *float64 `json:"hi"`
-	Confidence float64  `json:"confidence"`
-	P          *float64 `json:"p"`
-	Assumption string   `json:"assumption,omitempty"`
-	Warning    string   `json:"warning,omitempty"`
+	Baseline   string  `json:"baseline"`
+	N          int     `json:"n"`
+	Center     float64 `json:"centre"`
+	Lo         float64 `json:"lo"`
+	Hi         float64 `json:"hi"`
+	Confidence float64 `json:"confidence"`
+	P          float64 `json:"p"`
+	Assumption string  `json:"assumption,omitempty"`
+	Warning    string  `json:"warning,omitempty"`
 }
 
 // jsonNoise is where the noise of the metric that ranks comes from, standard deviations of logs.
@@ -191,15 +189,12 @@ type jsonTiers struct {
 	Tiers    [][]string `json:"tiers"`
 }
 
-// document fills everything; empty lists are [] and not null, so that readers can loop.
 func document(s table.Study, o JSONOptions) jsonDocument {
 	suite, run := origins(s)
 	sheet := s.Sheet()
 	d := jsonDocument{
 		Version: jsonVersion, Suite: suite, Run: run, Reproduce: sheet.Reproduce,
 		Tools: map[string]string{"selected": o.Tool}, Verdicts: map[string]int{},
-		Results: []jsonResult{}, Failures: []jsonFailure{}, Skipped: []jsonSkipped{},
-		Summary: []jsonSummary{}, Tiers: []jsonTiers{}, Notes: []string{},
 	}
 	for _, t := range s.Verdicts {
 		d.Verdicts[strings.ToLower(t.Grade)] = t.Trials
@@ -262,39 +257,31 @@ func (d *jsonDocument) record(r *result.Record, o JSONOptions) {
 			},
 			Metrics: metricsOf(l), Trial: r.Trial, Block: r.Block, Order: r.Order,
 			Load: l.Name, Model: l.Model, Verdict: table.LoadGrade(r, l.Name),
-			Findings: append([]result.Finding{}, table.Bearing(r, l.Name)...),
+			Findings: table.Bearing(r, l.Name),
 		}
 		d.Results = append(d.Results, out)
 	}
 }
 
 func metricsOf(l *result.Load) jsonMetrics {
+	rt := &l.ResponseTime
 	m := jsonMetrics{
 		Requests: l.Done, DurationUs: micros(float64(l.WindowNs)), RPS: l.ThroughputPerS,
+		AvgUs: known(rt.MeanNs), P50Us: known(float64(rt.P50Ns)), P90Us: known(float64(rt.P90Ns)),
+		P99Us: known(float64(rt.P99Ns)), P999Us: known(float64(rt.P999Ns)),
+		MaxUs:         known(float64(rt.MaxNs)),
 		ErrorsConnect: l.Errors.Connect, ErrorsRead: l.Errors.Read, ErrorsWrite: l.Errors.Write,
 		ErrorsTimeout: l.Errors.Timeout, ErrorsStatus: l.Errors.Status, ErrorsBody: l.Errors.Body,
 		ErrorsParse: l.Errors.Parse, Censored: l.Censored,
-	}
-	if rt := l.ResponseTime; rt.Count > 0 {
-		us := func(ns float64) *float64 {
-			if ns == 0 { // a foreign generator does not tell
-				return nil
-			}
-			return finite(micros(ns))
-		}
-		m.AvgUs, m.P50Us, m.P90Us = us(rt.MeanNs), us(float64(rt.P50Ns)), us(float64(rt.P90Ns))
-		m.P99Us, m.P999Us = us(float64(rt.P99Ns)), us(float64(rt.P999Ns))
-		m.MaxUs = us(float64(rt.MaxNs))
+		CPUUs:    known(l.Service.CPUPerRequestNs),
+		RSSBytes: metric.Positive(float64(l.Service.RSSMaxBytes)),
 	}
 	m.intervals(l)
-	if l.Service.CPUPerRequestNs > 0 {
-		m.CPUUs = finite(micros(l.Service.CPUPerRequestNs))
-	}
-	if l.Service.RSSMaxBytes > 0 {
-		m.RSSBytes = finite(float64(l.Service.RSSMaxBytes))
-	}
 	return m
 }
+
+// known turns ns into µs; a foreign generator does not tell all of them.
+func known(ns float64) float64 { return micros(metric.Positive(ns)) }
 
 func (m *jsonMetrics) intervals(l *result.Load) {
 	_, known := table.Worth(l)
@@ -304,12 +291,9 @@ func (m *jsonMetrics) intervals(l *result.Load) {
 	}
 	m.Intervals = map[string]jsonInterval{}
 	for _, p := range percentilesOf(l) {
-		out := jsonInterval{Withheld: p.Refusal("--measure", l.WindowNs)}
+		out := jsonInterval{micros(p.Lo), micros(p.Hi), p.Refusal("--measure", l.WindowNs)}
 		if out.Withheld == "" && !p.HasInterval() {
 			out.Withheld = "there is no histogram"
-		}
-		if p.HasInterval() {
-			out.LoUs, out.HiUs = finite(micros(p.Lo)), finite(micros(p.Hi))
 		}
 		m.Intervals[p.Name] = out
 	}
@@ -325,36 +309,23 @@ func (d *jsonDocument) scenario(s table.Study, sc table.Scenario) {
 			out := jsonSummary{
 				Scenario: sc.Name, Target: t.Name, Load: m.Load, Model: m.Model, Metric: m.Name,
 				Unit: m.Unit, N: m.Summary.N, Samples: m.Samples, Withheld: m.Withheld,
+				Center: m.Summary.Center, Lo: m.Summary.Lo, Hi: m.Summary.Hi,
+				Confidence: math.NaN(), Assumption: m.Summary.Assumption,
+				Warning: m.Summary.Warning,
 			}
-			if m.Withheld == "" {
-				out.fill(m.Summary)
+			if m.Summary.HasInterval() {
+				out.Confidence = m.Summary.Confidence
 			}
 			if m.Load == sc.Ranking.Load && m.Name == sc.Ranking.Metric {
 				out.Tier, out.Noise = t.Tier, noiseOf(t.Variance)
 			}
 			if r := m.Ratio; r != nil {
-				out.Ratio = &jsonRatio{t.Reference, r.N, finite(r.Center), finite(r.Lo),
-					finite(r.Hi), r.Confidence, finite(r.P), r.Assumption, r.Warning}
+				out.Ratio = &jsonRatio{t.Reference, r.N, r.Center, r.Lo, r.Hi, r.Confidence, r.P,
+					r.Assumption, r.Warning}
 			}
 			d.Summary = append(d.Summary, out)
 		}
 	}
-}
-
-func (out *jsonSummary) fill(s stats.Summary) {
-	out.Center, out.Lo, out.Hi = finite(s.Center), finite(s.Lo), finite(s.Hi)
-	out.Assumption, out.Warning = s.Assumption, s.Warning
-	if s.HasInterval() {
-		out.Confidence = finite(s.Confidence)
-	}
-}
-
-// finite is a pointer to x, or nil (null) when x is no number: JSON has no NaN.
-func finite(x float64) *float64 {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return nil
-	}
-	return &x
 }
 
 // micros turns ns into µs with three decimals, all that ns have.

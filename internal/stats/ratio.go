@@ -17,14 +17,17 @@ import (
 // Lo and Hi are both numbers or both NaN; then Warning says what would give them. A Warning beside
 // an interval is a doubt about it. encoding/json refuses NaN: ask HasInterval before writing.
 type Ratio struct {
-	N          int     // pairs
-	Center     float64 // geometric mean of b/a; NaN when N is 0 or a value has no logarithm
-	Lo, Hi     float64
-	Confidence float64
-	P          float64 // two-sided, of "the ratio is 1"; 1 when nothing can be said
-	SDLog      float64 // SD of the paired log ratios, for BlocksToResolve; NaN without an interval
-	Assumption string  // LogNormal; "" when there is no interval
-	Warning    string
+	N int `json:"n"` // pairs
+	// Center is the geometric mean of b/a; NaN when N is 0 or a value has no logarithm.
+	Center     float64 `json:"centre"`
+	Lo         float64 `json:"lo"`
+	Hi         float64 `json:"hi"`
+	Confidence float64 `json:"-"`
+	P          float64 `json:"p"` // two-sided, of "the ratio is 1"; 1 when nothing can be said
+	// SDLog is the SD of the paired log ratios, for BlocksToResolve; NaN without an interval.
+	SDLog      float64 `json:"sdLog"`
+	Assumption string  `json:"assumption,omitempty"` // LogNormal; "" when there is no interval
+	Warning    string  `json:"warning,omitempty"`
 }
 
 // HasInterval tells whether Lo and Hi are numbers.

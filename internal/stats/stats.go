@@ -38,12 +38,15 @@ const (
 // what would give one, e.g. "needs n >= 2". A Warning beside an interval is a doubt about it.
 // encoding/json refuses NaN: ask HasInterval before writing.
 type Summary struct {
-	N          int
-	Center     float64 // the median; NaN only when N is 0 or a value is not finite
-	Lo, Hi     float64
-	Confidence float64 // of the interval: as asked, or higher where ranks come only in steps
-	Assumption string  // Nothing or LogNormal; "" when there is no interval
-	Warning    string
+	N int `json:"n"`
+	// Center is the median; NaN only when N is 0 or a value is not finite.
+	Center float64 `json:"centre"`
+	Lo     float64 `json:"lo"`
+	Hi     float64 `json:"hi"`
+	// Confidence of the interval: as asked, or higher where ranks come only in steps.
+	Confidence float64 `json:"-"`
+	Assumption string  `json:"assumption,omitempty"` // Nothing or LogNormal; "" without interval
+	Warning    string  `json:"warning,omitempty"`
 }
 
 // HasInterval tells whether Lo and Hi are numbers.

@@ -62,20 +62,12 @@ func percentiles(r Report) []Percentile {
 				q.Withheld = above.Rule + ": " + above.Observed + "; " + above.Hint
 			}
 			if q.Withheld == "" {
-				q.Ns, q.LoNs, q.HiNs = finite(p.Ns), finite(p.Lo), finite(p.Hi)
+				q.Ns, q.LoNs, q.HiNs = print.Finite(p.Ns), print.Finite(p.Lo), print.Finite(p.Hi)
 			}
 			out = append(out, q)
 		}
 	}
 	return out
-}
-
-// finite is nil (null) when x is no number: JSON has none for that.
-func finite(x float64) *float64 {
-	if math.IsNaN(x) {
-		return nil
-	}
-	return &x
 }
 
 // column is a distribution with its name. Of what the load's users wait for, percentiles carry

@@ -67,7 +67,12 @@ type Target struct {
 
 // Counts is how the trials of a target ended. A trial with an INVALID load counts as INVALID,
 // though its other loads are in the numbers.
-type Counts struct{ Valid, Suspect, Invalid, Failed int }
+type Counts struct {
+	Valid   int `json:"valid"`
+	Suspect int `json:"suspect"`
+	Invalid int `json:"invalid"`
+	Failed  int `json:"failed"`
+}
 
 // Metric is one quantity of one target, across its used trials.
 type Metric struct {
@@ -85,10 +90,11 @@ type Metric struct {
 
 // Point is a trial's value. Block counts the blocks of all runs in the records, from 1.
 type Point struct {
-	Trial   string
-	Block   int
-	Value   float64
-	Verdict string // of the load; of the whole trial's metrics, that of the load that ranks
+	Trial string  `json:"trial"`
+	Block int     `json:"block"`
+	Value float64 `json:"value"`
+	// Verdict of the load; of the whole trial's metrics, that of the load that ranks.
+	Verdict string `json:"verdict"`
 }
 
 // Metric returns the target's metric under a load (empty: of the whole trial).

@@ -1,7 +1,6 @@
 package trend
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -175,74 +174,10 @@ func CSV(w io.Writer, t Trend) error {
 
 const jsonVersion = 1
 
-type jsonTrend struct {
-	Version int          `json:"version"`
-	Runs    int          `json:"runs"`
-	Alpha   float64      `json:"alpha"`
-	Series  []jsonSeries `json:"series"`
-	Notes   []string     `json:"notes"`
-}
-
-type jsonSeries struct {
-	Scenario string       `json:"scenario"`
-	Target   string       `json:"target"`
-	Method   string       `json:"method"`
-	Load     string       `json:"load"`
-	Model    string       `json:"model"`
-	Metric   string       `json:"metric"`
-	Unit     string       `json:"unit"`
-	Points   []jsonPoint  `json:"points"`
-	Changes  []jsonChange `json:"changes"`
-}
-
-type jsonPoint struct {
-	Run    string   `json:"run"`
-	Commit string   `json:"commit"`
-	Time   string   `json:"time"`
-	N      int      `json:"n"`
-	Value  float64  `json:"value"`
-	Lo     *float64 `json:"lo"`
-	Hi     *float64 `json:"hi"`
-}
-
-type jsonChange struct {
-	At     int     `json:"at"`
-	Run    string  `json:"run"`
-	Commit string  `json:"commit"`
-	Before float64 `json:"before"`
-	After  float64 `json:"after"`
-	P      float64 `json:"p"`
-	Worse  bool    `json:"worse"`
-	Word   string  `json:"word"`
-}
-
 // JSON prints a trend for programs; docs/formats/trend-json.md describes it.
 func JSON(w io.Writer, t Trend) error {
-	d := jsonTrend{jsonVersion, t.Runs, t.Alpha, []jsonSeries{}, append([]string{}, t.Notes...)}
-	for i := range t.Series {
-		s := &t.Series[i]
-		out := jsonSeries{s.Scenario, s.Target, s.Method, s.Load, s.Model, s.Metric, s.Unit,
-			[]jsonPoint{}, []jsonChange{}}
-		for _, p := range s.Points {
-			out.Points = append(out.Points, jsonPoint{p.Run, p.Commit,
-				p.Time.UTC().Format(time.RFC3339), p.N, p.Value, finite(p.Lo), finite(p.Hi)})
-		}
-		for _, c := range s.Changes {
-			at := s.Points[c.At]
-			out.Changes = append(out.Changes, jsonChange{c.At, at.Run, at.Commit, c.Before, c.After,
-				c.P, c.Worse, c.Word})
-		}
-		d.Series = append(d.Series, out)
-	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(d)
-}
-
-func finite(x float64) *float64 {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return nil
-	}
-	return &x
+	return print.JSON(w, struct {
+		Version int `json:"version"`
+		Trend
+	}{jsonVersion, t})
 }

@@ -44,42 +44,50 @@ const defaultAlpha = 0.05
 
 // Trend is what the runs say together.
 type Trend struct {
-	Runs   int
-	Alpha  float64
-	Series []Series
-	Notes  []string // sentences on what was kept apart or left out
+	Runs   int      `json:"runs"`
+	Alpha  float64  `json:"alpha"`
+	Series []Series `json:"series"`
+	Notes  []string `json:"notes"` // sentences on what was kept apart or left out
 }
 
 // Series is one metric of one target under one scenario and one method, oldest first.
 type Series struct {
-	Scenario, Target string
-	Load, Model      string
-	Metric, Unit     string
-	Label            string // of the metric, for people
-	Method           string // fingerprint
-	Points           []Point
-	Changes          []Change
+	Scenario string   `json:"scenario"`
+	Target   string   `json:"target"`
+	Method   string   `json:"method"` // fingerprint
+	Load     string   `json:"load"`
+	Model    string   `json:"model"`
+	Metric   string   `json:"metric"`
+	Unit     string   `json:"unit"`
+	Label    string   `json:"-"` // of the metric, for people
+	Points   []Point  `json:"points"`
+	Changes  []Change `json:"changes"`
 
 	method table.Method
 }
 
 // Point is a run's value: the centre of its trials.
 type Point struct {
-	Run, Dir string
-	Commit   string
-	Time     time.Time
-	Value    float64
-	Lo, Hi   float64 // NaN where there is no interval
-	N        int     // trials
+	Dir    string    `json:"-"`
+	Run    string    `json:"run"`
+	Commit string    `json:"commit"`
+	Time   time.Time `json:"time"` // UTC, whole seconds
+	N      int       `json:"n"`    // trials
+	Value  float64   `json:"value"`
+	Lo     float64   `json:"lo"` // NaN where there is no interval
+	Hi     float64   `json:"hi"`
 }
 
 // Change is a point from which on the level is another.
 type Change struct {
-	At            int // index of the first point of the new level
-	Before, After float64
-	P             float64
-	Worse         bool
-	Word          string // "slower"
+	At     int     `json:"at"` // index of the first point of the new level; Run and Commit are its
+	Run    string  `json:"run"`
+	Commit string  `json:"commit"`
+	Before float64 `json:"before"`
+	After  float64 `json:"after"`
+	P      float64 `json:"p"`
+	Worse  bool    `json:"worse"`
+	Word   string  `json:"word"` // "slower"
 }
 
 // Ratio is the new level to the old one.
@@ -153,7 +161,8 @@ func (t *Trend) add(r Run, o Options) {
 func pointOf(r Run, first *result.Record, m table.Metric) Point {
 	s := m.Summary
 	return Point{
-		Run: r.Head.ID, Dir: r.Dir, Commit: first.Provenance.Commit, Time: began(r),
+		Run: r.Head.ID, Dir: r.Dir, Commit: first.Provenance.Commit,
+		Time:  began(r).UTC().Truncate(time.Second),
 		Value: s.Center, Lo: s.Lo, Hi: s.Hi, N: s.N,
 	}
 }
@@ -186,7 +195,9 @@ func (s *Series) find(alpha float64) {
 	}
 	meaning := metric.Named(s.Metric, s.Unit)
 	for _, c := range stats.Changes(xs, alpha) {
-		out := Change{At: c.At, Before: c.Before, After: c.After, P: c.P, Word: meaning.Better}
+		at := s.Points[c.At]
+		out := Change{At: c.At, Run: at.Run, Commit: at.Commit, Before: c.Before, After: c.After,
+			P: c.P, Word: meaning.Better}
 		if c.After > c.Before != meaning.Higher {
 			out.Worse, out.Word = true, meaning.Worse
 		}

@@ -1,0 +1,125 @@
+package print
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"io"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// JSON writes a value for programs by its fields' tags, as encoding/json does, but that a number
+// that is none is null, a list without members is [], so that readers can loop, and < and > stand
+// as they are, for documents are read by people too. Fields without a tag are left out.
+func JSON(w io.Writer, v any) error {
+	var b, indented bytes.Buffer
+	if err := encode(&b, reflect.ValueOf(v)); err != nil {
+		return err
+	}
+	if err := json.Indent(&indented, b.Bytes(), "", "  "); err != nil {
+		return err
+	}
+	indented.WriteByte('\n')
+	_, err := w.Write(indented.Bytes())
+	return err
+}
+
+// Finite is a pointer to x, or nil (null) when x is no number, where encoding/json itself writes.
+func Finite(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
+}
+
+func encode(b *bytes.Buffer, v reflect.Value) error {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			return encode(b, v.Elem())
+		}
+	case reflect.Float64:
+		if x := v.Float(); math.IsNaN(x) || math.IsInf(x, 0) {
+			b.WriteString("null")
+			return nil
+		}
+	case reflect.Slice:
+		return members(b, "[]", v.Len(), func(i int) error { return encode(b, v.Index(i)) })
+	case reflect.Map:
+		keys := v.MapKeys()
+		slices.SortFunc(keys, func(x, y reflect.Value) int {
+			return strings.Compare(x.String(), y.String())
+		})
+		return members(b, "{}", len(keys), func(i int) error {
+			return named(b, keys[i].String(), v.MapIndex(keys[i]))
+		})
+	case reflect.Struct:
+		if _, ok := v.Interface().(encoding.TextMarshaler); ok {
+			break // a time
+		}
+		fields := fieldsOf(v)
+		return members(b, "{}", len(fields), func(i int) error {
+			return named(b, fields[i].name, fields[i].value)
+		})
+	}
+	if !v.IsValid() {
+		b.WriteString("null")
+		return nil
+	}
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	return e.Encode(v.Interface())
+}
+
+func members(b *bytes.Buffer, brackets string, n int, write func(int) error) error {
+	b.WriteByte(brackets[0])
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if err := write(i); err != nil {
+			return err
+		}
+	}
+	b.WriteByte(brackets[1])
+	return nil
+}
+
+func named(b *bytes.Buffer, name string, v reflect.Value) error {
+	if err := encode(b, reflect.ValueOf(name)); err != nil {
+		return err
+	}
+	b.WriteByte(':')
+	return encode(b, v)
+}
+
+type field struct {
+	name  string
+	value reflect.Value
+}
+
+// fieldsOf are those that a struct has a name for, and in their place those of what it embeds.
+func fieldsOf(v reflect.Value) (out []field) {
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous && name == "":
+			out = append(out, fieldsOf(v.Field(i))...)
+		case name == "" || name == "-", options == "omitempty" && empty(v.Field(i)):
+		default:
+			out = append(out, field{name, v.Field(i)})
+		}
+	}
+	return out
+}
+
+func empty(v reflect.Value) bool {
+	if v.Kind() == reflect.Slice || v.Kind() == reflect.Map {
+		return v.Len() == 0
+	}
+	return v.Kind() != reflect.Struct && v.IsZero()
+}
