@@ -145,21 +145,6 @@ func drive(ctx context.Context, root string, s *service.Service, c service.Check
 	return nil
 }
 
-// Whoever adds a service says there what is different about it, if only "none known".
-func TestEveryServiceHasItsDeviations(t *testing.T) {
-	root, page := fairnessPage(t)
-	_, table, _ := strings.Cut(page, "\n## Deviations\n")
-	services, err := service.Catalog(root)
-	if err != nil {
-		t.Error(err)
-	}
-	for _, s := range services {
-		if !strings.Contains(table, "\n| "+s.Name+" | ") {
-			t.Errorf("docs/fairness.md, Deviations: %s has no row", s.Name)
-		}
-	}
-}
-
 func fairHeads(bytes int64, kept bool, headers ...string) []service.Head {
 	headers = append([]string{"Content-Length", "Content-Type"}, headers...)
 	return []service.Head{

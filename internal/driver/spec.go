@@ -34,6 +34,8 @@ func (t *tool) cannot(s *load.Spec) error {
 		{open && poisson, can.poisson,
 			"it cannot draw Poisson arrivals; use arrivals constant, or prony"},
 		{open && s.Schedule.Arrivals == pace.Replay, false, "it cannot replay a trace; use prony"},
+		{open && !poisson && s.Schedule.Arrivals != pace.Constant, false,
+			"it has no " + s.Schedule.Arrivals + " arrivals; use prony"},
 		{shaped, can.shaped, "its rate cannot change over time; use k6 or prony"},
 		{shaped && s.Lead > 0, false,
 			"a lead would have to be part of the shape; set lead to 0 and give the shape one"},

@@ -34,8 +34,8 @@ func TestCheckstyle(t *testing.T) {
 	tests.Once(t, "every Java service's style", tests.Needs{Files: []string{"services"},
 		Facts: []string{tests.Version("mvn", "--version")}})
 	const services = "../../services"
-	tests.Once(t, "Checkstyle on all of the services' Java", tests.Needs{Files: []string{"services"},
-		Facts: []string{tests.Version("mvn", "--version")}})
+	tests.Once(t, "Checkstyle on all of the services' Java", tests.Needs{
+		Files: []string{"services"}, Facts: []string{tests.Version("mvn", "--version")}})
 	if out, err := checkstyle(t, services); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -46,6 +46,48 @@ func findServices(t tree) []problem {
 	return problems
 }
 
+// lists are where each service of the catalog is named, and what names it there; internal/deploy
+// looks closer at those of Compose, where that is there to be asked.
+var lists = []struct{ files, after, name string }{
+	{"docs/fairness.md", "\n## Deviations\n", "\n| %s | "},
+	{"deploy/*.yaml", "", "\n  %s-"},
+	{"deploy/rain.yaml", "", "- http://%s-"},
+}
+
+func findListed(t tree) []problem {
+	var problems []problem
+	for _, manifest := range t.glob("services/*/service.yaml") {
+		service := path.Base(path.Dir(manifest))
+		for _, list := range lists {
+			name := strings.ReplaceAll(list.name, "%s", service)
+			if !slices.ContainsFunc(t.glob(list.files), func(file string) bool {
+				_, text, ok := strings.Cut(t[file], list.after)
+				return ok && strings.Contains(text, name)
+			}) {
+				problems = append(problems, problem{list.files, 0, "does not list " + service +
+					", as " + strings.TrimSpace(name)})
+			}
+		}
+	}
+	return problems
+}
+
+func TestListed(t *testing.T) {
+	const deviations = "| go-x | 1 |\n\n## Deviations\n\n|---|---|\n"
+	files := func(row, service, rain string) tree {
+		return tree{"services/go-x/service.yaml": "", "services/go-xy/README.md": "",
+			"docs/fairness.md": deviations + row, "deploy/services.yaml": "services:\n" + service,
+			"deploy/rain.yaml": rain}
+	}
+	const row, service, rain = "| go-x | none |\n", "  go-x-a:\n", "  - http://go-x-a:8080\n"
+	red(t, findListed, files(row, service, rain))
+	red(t, findListed, files("", service, rain),
+		"docs/fairness.md: does not list go-x, as | go-x |")
+	red(t, findListed, files(row, "  go-xy-a:\n", rain),
+		"deploy/*.yaml: does not list go-x, as go-x-")
+	red(t, findListed, files(row, service, ""), "deploy/rain.yaml: does not list go-x, as - http")
+}
+
 func TestServices(t *testing.T) {
 	whole := func(without string) tree {
 		files := tree{"services/README.md": "", "suites/a.yaml": ""}

@@ -32,6 +32,7 @@ var checks = []struct {
 	{"links", findLinks},
 	{"commands", findCommands},
 	{"services", findServices},
+	{"listed", findListed},
 	{"versions", findVersions}, {"modules", findModules},
 	{"scripts", findScripts},
 	{"comments", findComments},
