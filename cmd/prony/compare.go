@@ -12,6 +12,7 @@ import (
 
 	"prony/internal/cli"
 	"prony/internal/comparison"
+	"prony/internal/print"
 	"prony/internal/report"
 	"prony/internal/result"
 )
@@ -43,7 +44,7 @@ func (f *compareFlags) add(c *cobra.Command) {
 		"metrics, such as throughput, p99 or half/p99 (that of one load); all shows all")
 	fs.StringVar(&f.control, "control", "", "row of both runs, of the same artifact, to divide by")
 	fs.BoolVar(&f.unlike, "unlike", false, "compare even what was not measured in the same way")
-	cli.Output(c, &f.format, &f.out, "text", "markdown", "csv", "json", "html")
+	cli.Output(c, &f.format, &f.out, compareForms.Names()...)
 }
 
 func (a *app) compareCmd() *cobra.Command {
@@ -68,7 +69,7 @@ faster, slower or cannot be told apart; and where not, how small a difference so
 				return err
 			}
 			return a.write(f.out, func(w io.Writer) error {
-				return printComparison(w, x, f.format)
+				return compareForms.Write(w, f.format, x)
 			})
 		},
 	}
@@ -84,19 +85,15 @@ func (f *compareFlags) page() error {
 	return nil
 }
 
-func printComparison(w io.Writer, c comparison.Comparison, format string) error {
-	switch format {
-	case "markdown":
-		return comparison.Markdown(w, c)
-	case "csv":
-		return comparison.CSV(w, c)
-	case "json":
-		return comparison.JSON(w, c)
-	case "html":
-		return report.Compare(w, c, report.HTMLOptions{})
-	}
-	return comparison.Text(w, c)
-}
+// compareForms are those of a comparison, and gateForms those of a gate: the same formats.
+var (
+	compareForms = append(comparison.Forms, print.Form[comparison.Comparison]{Format: "html",
+		Write: func(w io.Writer, c comparison.Comparison) error {
+			return report.Compare(w, c, report.HTMLOptions{})
+		}})
+	gateForms = append(comparison.GateForms, print.Form[comparison.Gate]{Format: "html",
+		Write: gatePage})
+)
 
 // write prints into a file, or to standard output where none is named.
 func (a *app) write(file string, printTo func(io.Writer) error) error {

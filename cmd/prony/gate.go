@@ -58,10 +58,6 @@ their own. What only one side has is an error: name rows then.
 }
 
 func (a *app) gate(args []string, f *gateFlags) error {
-	printGate := map[string]func(io.Writer, comparison.Gate) error{
-		"text": comparison.GateText, "json": comparison.GateJSON,
-		"markdown": comparison.GateMarkdown, "html": gatePage, "csv": comparison.GateCSV,
-	}[f.format]
 	if err := f.page(); err != nil {
 		return err
 	}
@@ -96,7 +92,8 @@ func (a *app) gate(args []string, f *gateFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := a.write(f.out, func(w io.Writer) error { return printGate(w, g) }); err != nil {
+	err = a.write(f.out, func(w io.Writer) error { return gateForms.Write(w, f.format, g) })
+	if err != nil {
 		return err
 	}
 	if f.out != "" { // the log says it, too

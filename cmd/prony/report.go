@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"prony/internal/cli"
+	"prony/internal/print"
 	"prony/internal/report"
 	"prony/internal/result"
 	"prony/internal/table"
@@ -65,7 +66,7 @@ summary the rows of csv, series a row an interval.`,
 	fs.StringVar(&f.update, "update", "", "Markdown file whose section is to be rewritten")
 	fs.StringVar(&f.section, "section", "", "name of that section (default: the suite's name)")
 	fs.StringVar(&f.baseline, "baseline", "", "target that ratios refer to (default: the run's)")
-	cli.Output(c, &f.format, &f.out, "text", "markdown", "csv", "json", "html", "parquet")
+	cli.Output(c, &f.format, &f.out, reportForms.Names()...)
 	return c
 }
 
@@ -162,28 +163,43 @@ func reproduce(head result.Run) string {
 }
 
 func (r *reported) print(w io.Writer, f reportFlags, dir string) error {
-	switch f.format {
-	case "markdown":
-		return r.markdown(w, f)
-	case "csv":
-		return report.CSV(w, r.study)
-	case "json":
+	return reportForms.Write(w, cmp.Or(f.format, "text"), printing{r, f, dir})
+}
+
+// printing is what is reported, how, and the run's folder.
+type printing struct {
+	*reported
+	reportFlags
+	dir string
+}
+
+// reportForms are those of a run; all but the last are saved beside it.
+var reportForms = print.Forms[printing]{
+	{Format: "text", Write: func(w io.Writer, p printing) error {
+		if err := report.Text(w, p.sheet, textOptions(w)); err != nil {
+			return err
+		}
+		return printDisagreements(w, disagreements(p.study.Records))
+	}},
+	{Format: "markdown", Write: func(w io.Writer, p printing) error {
+		return p.markdown(w, p.reportFlags)
+	}},
+	{Format: "csv", Write: func(w io.Writer, p printing) error { return report.CSV(w, p.study) }},
+	{Format: "json", Write: func(w io.Writer, p printing) error {
 		endpoints := map[string]string{}
-		for scene, requests := range r.head.Requests {
+		for scene, requests := range p.head.Requests {
 			endpoints[scene] = strings.Join(requests, ", ")
 		}
-		return report.JSON(w, r.study, report.JSONOptions{Endpoints: endpoints})
-	case "html":
-		all := slices.Concat(r.study.Records, r.study.Beside)
-		return report.HTML(w, r.study, report.HTMLOptions{Samples: readSamples(dir),
-			Host: r.head.Host, Profiles: report.ReadProfiles(os.DirFS(dir), all)})
-	case "parquet":
-		return report.Parquet(w, r.study, cmp.Or(f.table, "trials"))
-	}
-	if err := report.Text(w, r.sheet, textOptions(w)); err != nil {
-		return err
-	}
-	return printDisagreements(w, disagreements(r.study.Records))
+		return report.JSON(w, p.study, report.JSONOptions{Endpoints: endpoints})
+	}},
+	{Format: "html", Write: func(w io.Writer, p printing) error {
+		all := slices.Concat(p.study.Records, p.study.Beside)
+		return report.HTML(w, p.study, report.HTMLOptions{Samples: readSamples(p.dir),
+			Host: p.head.Host, Profiles: report.ReadProfiles(os.DirFS(p.dir), all)})
+	}},
+	{Format: "parquet", Write: func(w io.Writer, p printing) error {
+		return report.Parquet(w, p.study, cmp.Or(p.table, "trials"))
+	}},
 }
 
 // methodPage is where a README beside docs/ finds how numbers are made.
@@ -220,10 +236,9 @@ func textOptions(w io.Writer) report.TextOptions {
 
 // save writes the reports into the run's folder.
 func (r *reported) save(dir string) error {
-	for file, format := range map[string]string{
-		"report.txt": "text", "report.md": "markdown", "report.csv": "csv", "report.json": "json",
-		"report.html": "html",
-	} {
+	saved := reportForms.Names()
+	for _, format := range saved[:len(saved)-1] {
+		file := "report." + print.Ending(format)
 		var b bytes.Buffer
 		if err := r.print(&b, reportFlags{format: format, save: true}, dir); err != nil {
 			return fmt.Errorf("write %s: %w", file, err)

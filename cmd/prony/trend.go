@@ -46,7 +46,7 @@ before and began within the --latest runs.`,
 	fs.StringSliceVar(&f.metrics, "metric", nil,
 		"metrics, such as throughput, p99 or half/p99 (that of one load); all shows all")
 	fs.StringSliceVar(&f.targets, "targets", nil, "rows to look at (default: all)")
-	cli.Output(c, &f.format, &f.out, "text", "markdown", "csv", "json")
+	cli.Output(c, &f.format, &f.out, trend.Forms.Names()...)
 	fs.BoolVar(&f.fail, "fail-on-regression", false, "exit with 3 when the latest change is a loss")
 	fs.IntVar(&f.latest, "latest", 10, "runs within which a loss began that fails; 0: at any time")
 	fs.Float64Var(&f.alpha, "alpha", 0.05, "probability of a false alarm, all series together")
@@ -60,10 +60,6 @@ func (a *app) trend(args []string, f *trendFlags) error {
 	if f.latest < 0 {
 		return cli.Usagef("--latest %d: want 0 or more", f.latest)
 	}
-	print := map[string]func(io.Writer, trend.Trend) error{
-		"text": trend.Text, "markdown": trend.Markdown, "csv": trend.CSV,
-		"json": trend.JSON,
-	}[f.format]
 	if len(args) == 0 {
 		root, err := a.root()
 		if err != nil {
@@ -82,7 +78,8 @@ func (a *app) trend(args []string, f *trendFlags) error {
 			"prony report RUN --format csv lists those that there are", orAny(f.metrics),
 			orAny(f.targets))
 	}
-	if err := a.write(f.out, func(w io.Writer) error { return print(w, t) }); err != nil {
+	err = a.write(f.out, func(w io.Writer) error { return trend.Forms.Write(w, f.format, t) })
+	if err != nil {
 		return err
 	}
 	if lost := t.Regressions(f.latest); f.fail && len(lost) > 0 {

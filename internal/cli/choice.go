@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"path/filepath"
 	"slices"
@@ -8,19 +9,21 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"prony/internal/print"
 )
 
 // Choice is the value of a flag that takes one of a few words.
 type Choice struct {
 	to    *string
 	words []string
-	also  map[string]string // other names of some
+	also  func(string) string // the word that another name of it stands for; nil: none has one
 }
 
 // Set implements pflag.Value.
 func (v *Choice) Set(word string) error {
-	if known := v.also[word]; known != "" {
-		word = known
+	if v.also != nil {
+		word = cmp.Or(v.also(word), word)
 	}
 	if err := check(v.words, word); err != nil {
 		return err
@@ -122,15 +125,9 @@ func FlagError(c *cobra.Command, err error) error {
 // standard output.
 func Output(c *cobra.Command, format, file *string, formats ...string) {
 	*format = formats[0]
-	declare(c, &Choice{format, formats, suffixes}, "format", "", formats)
+	declare(c, &Choice{format, formats, print.FormatOf}, "format", "", formats)
 	c.Flags().StringVarP(file, "output", "o", "",
 		"file to write, in the format of its suffix (default: standard output)")
-}
-
-// suffixes are the formats that the end of a file's name asks for.
-var suffixes = map[string]string{
-	"txt": "text", "md": "markdown", "markdown": "markdown", "csv": "csv", "json": "json",
-	"html": "html", "htm": "html", "parquet": "parquet",
 }
 
 // FollowSuffix sets --format by the suffix of --output, for all verbs that have both, where the
@@ -143,7 +140,7 @@ func FollowSuffix(fs *pflag.FlagSet) error {
 		return nil
 	}
 	suffix := strings.ToLower(filepath.Ext(out.Value.String()))
-	wanted := suffixes[strings.TrimPrefix(suffix, ".")]
+	wanted := print.FormatOf(suffix)
 	if wanted == "" {
 		return nil
 	}

@@ -21,9 +21,10 @@ import (
 
 // Comparison is everything that is said about B against A, in base units.
 type Comparison struct {
-	Title      string  `json:"title"`             // e.g. "go-nethttp@base against go-nethttp"
-	Paired     bool    `json:"paired"`            // within the blocks of one run
-	Confidence float64 `json:"confidence"`        // of intervals; outcomes err in 1 - it
+	Title  string `json:"title"`  // e.g. "go-nethttp@base against go-nethttp"
+	Paired bool   `json:"paired"` // within the blocks of one run
+	// Confidence of all intervals; the error rate of the outcomes is 1 - Confidence.
+	Confidence float64 `json:"confidence"`
 	Control    string  `json:"control,omitempty"` // a target that ratios are divided by, run by run
 	Tests      int     `json:"tests"`             // rows with a P: what Holm corrects for
 

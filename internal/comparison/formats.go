@@ -11,6 +11,18 @@ import (
 	"prony/internal/unit"
 )
 
+// Forms are those of a comparison; its page is package report's.
+var Forms = print.Forms[Comparison]{
+	{Format: "text", Write: Text}, {Format: "markdown", Write: Markdown},
+	{Format: "csv", Write: CSV}, {Format: "json", Write: JSON},
+}
+
+// GateForms are those of a gate, likewise.
+var GateForms = print.Forms[Gate]{
+	{Format: "text", Write: GateText}, {Format: "markdown", Write: GateMarkdown},
+	{Format: "csv", Write: GateCSV}, {Format: "json", Write: GateJSON},
+}
+
 // Markdown prints a comparison for a pull request or a job's summary.
 func Markdown(w io.Writer, c Comparison) error {
 	p := &print.Page{}

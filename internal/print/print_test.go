@@ -1,6 +1,8 @@
 package print
 
 import (
+	"fmt"
+	"io"
 	"math"
 	"strings"
 	"testing"
@@ -86,4 +88,25 @@ func TestJSON(t *testing.T) {
   "time": "1970-01-01T00:00:00Z"
 }
 `)
+}
+
+// A file's ending and a format's other name ask for the same; what is no format is none.
+func TestFormats(t *testing.T) {
+	same(t, FormatOf(".MD")+FormatOf("htm")+FormatOf("text"), "markdownhtml")
+	same(t, FormatOf("xml"), "")
+	same(t, Ending("markdown"), "md")
+	forms := Forms[int]{{"csv", func(w io.Writer, n int) error {
+		_, err := fmt.Fprint(w, n)
+		return err
+	}}}
+	var b strings.Builder
+	if err := forms.Write(&b, forms.Names()[0], 7); err != nil || b.String() != "7" {
+		t.Errorf("%q, error %v", b.String(), err)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a form of no format is nobody's error")
+		}
+	}()
+	Forms[int]{{"tex", nil}}.Names()
 }

@@ -1,10 +1,11 @@
 package report
 
 import (
-	"encoding/csv"
 	"io"
+	"slices"
 	"strings"
 
+	"prony/internal/print"
 	"prony/internal/table"
 )
 
@@ -12,25 +13,17 @@ import (
 // describes it. A target without a usable trial has one row, which says so.
 func CSV(w io.Writer, s table.Study) error {
 	columns := summaryColumns()
-	out := csv.NewWriter(w)
-	row := make([]string, len(columns))
-	for i, c := range columns {
-		row[i] = c.name
-	}
-	if err := out.Write(row); err != nil {
-		return err
-	}
-	rows := summaryRows(&s)
-	for k := range rows {
-		for i, c := range columns {
-			row[i] = printed(c.of(&rows[k]))
+	row := func(cell func(column[summaryRow]) string) (cells []string) {
+		for _, c := range columns {
+			cells = append(cells, cell(c))
 		}
-		if err := out.Write(row); err != nil {
-			return err
-		}
+		return cells
 	}
-	out.Flush()
-	return out.Error()
+	rows := [][]string{row(func(c column[summaryRow]) string { return c.name })}
+	for _, r := range summaryRows(&s) {
+		rows = append(rows, row(func(c column[summaryRow]) string { return printed(c.of(&r)) }))
+	}
+	return print.CSV(w, rows)
 }
 
 // summaryRow is a metric of a target.
@@ -140,10 +133,8 @@ func origins(s table.Study) (suite, run string) {
 }
 
 func appendNew(words []string, w string) []string {
-	for _, have := range words {
-		if have == w {
-			return words
-		}
+	if slices.Contains(words, w) {
+		return words
 	}
 	return append(words, w)
 }

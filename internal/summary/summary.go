@@ -12,7 +12,6 @@
 package summary
 
 import (
-	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -23,6 +22,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"prony/internal/load"
+	"prony/internal/print"
 	"prony/internal/result"
 	"prony/internal/table"
 )
@@ -155,15 +155,10 @@ func Spectrum(w io.Writer, l *result.Load) error {
 	return err
 }
 
-// page gathers text, so that there is one place where writing can fail.
-type page struct{ bytes.Buffer }
-
-func (p *page) line(format string, args ...any) {
-	// A buffer never fails.
-	_, _ = fmt.Fprintf(p, format+"\n", args...)
-}
+// page is what a load's text is gathered on.
+type page struct{ print.Page }
 
 // row is a line with a name before it.
 func (p *page) row(name, format string, args ...any) {
-	p.line("  %-12s "+format, append([]any{name}, args...)...)
+	p.Line("  %-12s "+format, append([]any{name}, args...)...)
 }

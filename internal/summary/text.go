@@ -23,17 +23,17 @@ func Text(w io.Writer, r Report, o Options) error {
 	p := &page{}
 	l := r.Load
 	if r.Target != "" {
-		p.line("%s", r.Target)
+		p.Line("%s", r.Target)
 	}
-	p.line("%s", what(l))
-	p.line("%s, %s, for %v after %v of lead-in", unit.Plural(int64(l.Threads), "thread"),
+	p.Line("%s", what(l))
+	p.Line("%s, %s, for %v after %v of lead-in", unit.Plural(int64(l.Threads), "thread"),
 		connections(l), time.Duration(l.WindowNs).Round(time.Millisecond),
 		time.Duration(l.LeadNs))
 	if r.Ran > 0 {
-		p.line("CUT SHORT after %v of the window: this is of that part, and what was under way "+
+		p.Line("CUT SHORT after %v of the window: this is of that part, and what was under way "+
 			"is unanswered", r.Ran.Round(time.Millisecond))
 	}
-	p.line("")
+	p.Line("")
 	withheld := verdict.Withheld(r.Verdict, r.Load.Name)
 	if withheld != nil {
 		p.row("latency", "withheld: %s (limit %s);", withheld.Observed, withheld.Limit)
@@ -41,7 +41,7 @@ func Text(w io.Writer, r Report, o Options) error {
 	} else {
 		p.latency(l)
 	}
-	p.line("")
+	p.Line("")
 	p.counts(l)
 	p.failures(l)
 	if withheld == nil {
@@ -50,22 +50,21 @@ func Text(w io.Writer, r Report, o Options) error {
 	}
 	p.conditions(l)
 	if len(l.Routes) > 0 {
-		p.line("")
+		p.Line("")
 		p.routes(l, withheld != nil)
 	}
 	p.verdict(r.Verdict)
 	if len(r.Command) > 0 {
-		p.line("")
+		p.Line("")
 		p.row("reproduce", "%s", Shell(r.Command))
 	}
 	if o.Spectrum && withheld == nil && l.ResponseTime.Count > 0 {
-		p.line("\n  Response time in ms, percentile spectrum:")
+		p.Line("\n  Response time in ms, percentile spectrum:")
 		if err := Spectrum(p, l); err != nil {
 			return err
 		}
 	}
-	_, err := w.Write(p.Bytes())
-	return err
+	return p.To(w)
 }
 
 // Model says in words what was asked for: it needs the fields of a load that are known before it.
@@ -206,10 +205,10 @@ func (p *page) conditions(l *result.Load) {
 }
 
 func (p *page) verdict(v result.Verdict) {
-	p.line("")
-	p.line("%s", v.Grade)
+	p.Line("")
+	p.Line("%s", v.Grade)
 	for _, f := range v.Findings {
-		p.line("  %s: %s (limit %s)\n    %s", f.Rule, f.Observed, f.Limit, f.Hint)
+		p.Line("  %s: %s (limit %s)\n    %s", f.Rule, f.Observed, f.Limit, f.Hint)
 	}
 }
 

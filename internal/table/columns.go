@@ -172,6 +172,13 @@ func (sc *Scenario) latencyScale(l LoadInfo) unit.Scale {
 	return unit.ScaleFor(ns)
 }
 
+// columnOf makes columns of a table that is of one kind and has no groups.
+func columnOf(kind string) func(key, heading, base string, align print.Align) Column {
+	return func(key, heading, base string, align print.Align) Column {
+		return Column{Key: kind + "/" + key, Heading: heading, Unit: base, Align: align}
+	}
+}
+
 // absent is a cell without a number, with the reason as a footnote.
 func absent(n *noteBook, why string) Cell {
 	c := words(unit.Absent)
@@ -192,7 +199,13 @@ func same(print func(float64) string) printer { return printer{print, print} }
 
 func scaled(s unit.Scale) printer { return printer{s.Print, s.Finer().Print} }
 
-const neverOffered = "no trial of this target offered that load"
+// metric is one of a target, or one that says that there is none.
+func (t *Target) metric(load, name string) Metric {
+	if m, ok := t.Metric(load, name); ok {
+		return m
+	}
+	return Metric{Withheld: "no trial of this target offered that load"}
+}
 
 // noInterval says what would give one. The commonest cause, a single trial, is the same for a value
 // and for a ratio, so that both share a footnote.
@@ -205,10 +218,7 @@ func noInterval(n int, warning string) string {
 
 // metricCell prints a metric's centre.
 func metricCell(t *Target, n *noteBook, load, name string, p printer) Cell {
-	m, ok := t.Metric(load, name)
-	if !ok {
-		return absent(n, neverOffered)
-	}
+	m := t.metric(load, name)
 	if m.Withheld != "" {
 		return absent(n, m.Withheld)
 	}
@@ -222,10 +232,7 @@ func metricCell(t *Target, n *noteBook, load, name string, p printer) Cell {
 
 // widthCell prints the interval of a metric as its larger arm relative to the centre.
 func widthCell(t *Target, n *noteBook, load, name string) Cell {
-	m, ok := t.Metric(load, name)
-	if !ok {
-		return absent(n, neverOffered)
-	}
+	m := t.metric(load, name)
 	if m.Withheld != "" {
 		return absent(n, m.Withheld)
 	}

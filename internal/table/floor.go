@@ -56,9 +56,7 @@ func (sc *Scenario) headline(m Metric) bool {
 // floorTable prints the floors, a row each.
 func (sc *Scenario) floorTable(o Options) Table {
 	effect := unit.Percent(o.Effect)
-	column := func(key, heading, unit string, align print.Align) Column {
-		return Column{Key: "floor/" + key, Heading: heading, Unit: unit, Align: align}
-	}
+	column := columnOf("floor")
 	t := Table{Kind: FloorKind, Title: "Noise floor: each target against itself", Columns: []Column{
 		column("target", "target", "", print.Left), column("metric", "metric", "", print.Left),
 		column("ratio", "b over a", unit.One, print.Right),

@@ -16,9 +16,7 @@ import (
 // variant under each load, as the change against the bare target, paired within blocks. Without
 // variants it has no rows.
 func (sc *Scenario) overheadTable(o Options) Table {
-	column := func(key, heading, unit string, align print.Align) Column {
-		return Column{Key: "overhead/" + key, Heading: heading, Unit: unit, Align: align}
-	}
+	column := columnOf("overhead")
 	t := Table{Kind: OverheadKind, Title: "What riding along costs", Columns: []Column{
 		column("target", "target", "", print.Left), column("variant", "variant", "", print.Left),
 		column("load", "load", "", print.Left),

@@ -15,9 +15,7 @@ import (
 // ranks, a row a process; without systems it has no rows. Shares are of what all of them used, so
 // that a glance shows where the time goes.
 func (sc *Scenario) partsTable(o Options) Table {
-	column := func(key, heading, unit string, align print.Align) Column {
-		return Column{Key: "parts/" + key, Heading: heading, Unit: unit, Align: align}
-	}
+	column := columnOf("parts")
 	load := sc.anchor()
 	t := Table{Kind: PartsKind, Title: "Where it goes: each process of a system", Columns: []Column{
 		column("target", "target", "", print.Left), column("process", "process", "", print.Left),

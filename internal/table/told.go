@@ -14,9 +14,7 @@ import (
 // toldTable tells what targets sent about themselves, and what became of it: equal services under
 // equal loads should say equally much. Without telemetry it has no rows.
 func (sc *Scenario) toldTable(o Options) Table {
-	column := func(key, heading, unit string, align print.Align) Column {
-		return Column{Key: "told/" + key, Heading: heading, Unit: unit, Align: align}
-	}
+	column := columnOf("told")
 	t := Table{Kind: ToldKind, Title: "What was sent about it", Columns: []Column{
 		column("target", "target", "", print.Left), column("spans", "spans", unit.One, print.Right),
 		column("points", "metric points", unit.One, print.Right),

@@ -83,6 +83,12 @@ func (p Point) name() string {
 	return fmt.Sprintf("%s (%s)", p.Run, unit.Hash(p.Commit))
 }
 
+// Forms are those of a trend.
+var Forms = print.Forms[Trend]{
+	{Format: "text", Write: Text}, {Format: "markdown", Write: Markdown},
+	{Format: "csv", Write: CSV}, {Format: "json", Write: JSON},
+}
+
 // Text prints a trend for a terminal.
 func Text(w io.Writer, t Trend) error {
 	p := &print.Page{}
