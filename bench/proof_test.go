@@ -172,21 +172,23 @@ func (p *proof) run(name string, blocks int, least, most, window time.Duration,
 	if err != nil {
 		p.tb.Fatal(err)
 	}
-	e := trial.Experiment{Subjects: map[string]trial.Subject{}, Head: result.Run{
+	e := trial.Experiment{Head: result.Run{
 		ID: name, Suite: s.Name, Question: s.Question, Blocks: blocks, Seed: p.seed,
 		Command: os.Args,
 	}, Prov: result.Provenance{Seed: p.seed, Command: os.Args}}
 	var catalog []suite.Target
-	for arm, b := range servers {
-		e.Subjects[arm] = p.subject(arm, b)
+	for arm := range servers {
 		catalog = append(catalog, suite.Target{Name: arm, Service: arm, Mode: "virtual",
 			Contracts: []string{s.Contract}})
 	}
-	if e.Plan, err = s.Plan(catalog); err != nil {
+	plan, err := s.Plan(catalog)
+	if err != nil {
 		p.tb.Fatal(err)
 	}
-	for _, t := range e.Plan.Trials {
-		e.Head.Trials = append(e.Head.Trials, t.ID)
+	for _, t := range plan.Trials {
+		spec := trial.Resolve(plan.Suite, t)
+		spec.Subject = p.subject(t.Target, servers[t.Target])
+		e.Trials, e.Head.Trials = append(e.Trials, spec), append(e.Head.Trials, t.ID)
 	}
 	lab := p.lab(filepath.Join(p.dir, name), func(ev trial.Event) {
 		if r := ev.Record; r != nil && r.Order%len(servers) == 0 {

@@ -6,12 +6,12 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"prony/internal/launch"
 	"prony/internal/load"
 	"prony/internal/service"
-	"prony/internal/suite"
 	"prony/internal/system"
 )
 
@@ -19,10 +19,10 @@ import (
 const calibration = time.Second
 
 // Calibrate measures what the generator reaches against a server that does nothing, on the cores
-// and with the connections of the suite's closed loads. A service near that ceiling may be faster
+// and with the connections of the experiment's closed loads. A service near that ceiling may be faster
 // than anybody here can tell. args starts the null server, which gets the port as its last
 // argument.
-func (l *Lab) Calibrate(ctx context.Context, p *suite.Plan, args []string) (err error) {
+func (l *Lab) Calibrate(ctx context.Context, e Experiment, args []string) (err error) {
 	port, err := l.Port()
 	if err != nil {
 		return fmt.Errorf("calibrate: find a free port: %w", err)
@@ -32,7 +32,7 @@ func (l *Lab) Calibrate(ctx context.Context, p *suite.Plan, args []string) (err 
 	}
 	proc, err := l.Launcher.Launch(ctx, launch.Spec{
 		Name: "null", Dir: l.Dir, Args: append(args, fmt.Sprint(port)),
-		Cores: l.place().Service, CPUs: p.Suite.Limits.CPUs,
+		Cores: l.place().Service, CPUs: e.Trials[0].Limits.CPUs,
 		LogFile: filepath.Join(l.Dir, "logs", "null.log"),
 	})
 	if err != nil {
@@ -52,11 +52,11 @@ func (l *Lab) Calibrate(ctx context.Context, p *suite.Plan, args []string) (err 
 		return fmt.Errorf("calibrate: %w", err)
 	}
 	l.Ceilings = map[int]float64{}
-	for _, c := range closedConnections(p.Suite) {
+	for _, c := range closedConnections(e.Trials) {
 		res, err := by.Offer(ctx, load.Spec{
 			Name: "calibration", Address: addr, Model: load.Closed, Connections: c,
 			Lead: calibration / 5, Window: calibration, Drain: calibration, Timeout: calibration,
-			Cores: l.place().Load, Seed: p.Suite.Seed,
+			Cores: l.place().Load, Seed: e.Head.Seed,
 			Scenario: load.Scenario{Requests: []load.Request{anything}},
 		})
 		if err != nil {
@@ -67,17 +67,10 @@ func (l *Lab) Calibrate(ctx context.Context, p *suite.Plan, args []string) (err 
 	return nil
 }
 
-func closedConnections(s *suite.Suite) (out []int) {
-	seen := map[int]bool{}
-	for _, scene := range s.Scenarios {
-		loads := s.LoadsOf(scene)
-		if s.Capacity.Connections > 0 {
-			pilot := suite.Trial{Role: suite.Pilot, Scenario: scene.Name}
-			loads = append(loads, s.OfTrial(pilot)...)
-		}
-		for _, l := range loads {
-			if l.Model == load.Closed && !seen[l.Connections] {
-				seen[l.Connections] = true
+func closedConnections(trials []Spec) (out []int) {
+	for _, t := range trials {
+		for _, l := range t.Loads {
+			if l.Model == load.Closed && !slices.Contains(out, l.Connections) {
 				out = append(out, l.Connections)
 			}
 		}

@@ -30,15 +30,15 @@ func (f *life) contain(o *system.Order) error {
 		return nil
 	}
 	o.Listen = f.launcher().Listen()
-	if f.ride.Path != "" {
-		o.Mounts = append(o.Mounts, launch.Mount{Path: f.ride.Path})
+	if f.trial.Ride.Path != "" {
+		o.Mounts = append(o.Mounts, launch.Mount{Path: f.trial.Ride.Path})
 	}
 	// Few agents have files of our own, and Docker refuses to mount what is not there.
-	if _, err := os.Stat(f.ride.Files); err == nil {
-		o.Mounts = append(o.Mounts, launch.Mount{Path: f.ride.Files})
+	if _, err := os.Stat(f.trial.Ride.Files); err == nil {
+		o.Mounts = append(o.Mounts, launch.Mount{Path: f.trial.Ride.Files})
 	}
 	written := []string{o.Words["out"], filepath.Join(f.lab.Dir, "logs")}
-	if len(f.watched.Profile) > 0 && f.onJVM() { // which writes what a profiler reads
+	if len(f.trial.Watched.Profile) > 0 && f.onJVM() { // which writes what a profiler reads
 		dir := filepath.Join(f.lab.Dir, profileDir)
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err

@@ -55,8 +55,8 @@ func TestLifeOfAContainer(t *testing.T) {
 		e.Plan.Trials[0].Launcher = "docker"
 		e.Rides = map[string]trial.Ride{e.Plan.Trials[0].Variant: {Path: "/agents/x.jar",
 			Files: filepath.Join(w.dir, "agents", "none")}} // of which there are none
-		e.Images = map[string]trial.Image{"a": {Built: &service.Built{Hash: "h", SHA256: "5a",
-			ImageBytes: 7, Images: map[string]string{"": "prony/a:h"}, Front: "prony/a:h"}}}
+		*e.Subjects["a"].Built = service.Built{Hash: "h", SHA256: "5a", ImageBytes: 7,
+			Images: map[string]string{"": "prony/a:h"}, Front: "prony/a:h"}
 		records, err := w.run(context.Background(), e)
 		if err != nil || len(records) != 1 || records[0].Outcome != result.Measured {
 			t.Fatalf("%d records, error %v", len(records), err)
@@ -90,7 +90,7 @@ func TestLackingImage(t *testing.T) {
 		contained := e.Plan.Trials[0]
 		contained.Launcher, contained.ID = "docker", contained.ID+"-docker"
 		e.Plan.Trials = append(e.Plan.Trials[:1], contained)
-		e.Images = map[string]trial.Image{"a": {Lacking: fmt.Errorf("no such base")}}
+		e.Lacking[contained.ID] = fmt.Errorf("no such base")
 		records, err := w.run(context.Background(), e)
 		if err != nil || len(records) != 2 {
 			t.Fatalf("%d records, error %v", len(records), err)
@@ -137,8 +137,8 @@ func TestWatchingAContainer(t *testing.T) {
 		own := w.dir // a folder that is there
 		e.Rides = map[string]trial.Ride{"agent": {Files: own}}
 		e.Subjects["a"].Service.Language = "Go" // which serves its profiles itself
-		e.Images = map[string]trial.Image{"a": {Built: &service.Built{
-			Images: map[string]string{"": "prony/a:h"}, Front: "prony/a:h"}}}
+		*e.Subjects["a"].Built = service.Built{Images: map[string]string{"": "prony/a:h"},
+			Front: "prony/a:h"}
 		records, err := w.run(context.Background(), e)
 		if err != nil || records[0].Outcome != result.Measured {
 			t.Fatal(err, records[0].Failure)

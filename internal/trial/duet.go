@@ -112,7 +112,7 @@ type seat struct {
 }
 
 // duet runs the two trials of a pair to their records, which come in the order of the plan.
-func (l *Lab) duet(ctx context.Context, e Experiment, trials [2]suite.Trial) []*result.Record {
+func (l *Lab) duet(ctx context.Context, e Experiment, trials [2]Spec) []*result.Record {
 	both, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	p := &pair{end: end, meeting: newMeeting()}
@@ -127,7 +127,7 @@ func (l *Lab) duet(ctx context.Context, e Experiment, trials [2]suite.Trial) []*
 		if quieted {
 			s.rec.Before = before
 		}
-		cause := broken(e, trials, i)
+		cause := broken(trials, i)
 		playing.Go(func() { s.play(ctx, both, cause) })
 	}
 	playing.Wait()
@@ -138,18 +138,18 @@ func (l *Lab) duet(ctx context.Context, e Experiment, trials [2]suite.Trial) []*
 }
 
 // broken is why a side of a pair cannot begin: its target was not built, or the other's was not.
-func broken(e Experiment, trials [2]suite.Trial, i int) error {
-	if err := e.cause(trials[i]); err != nil {
+func broken(trials [2]Spec, i int) error {
+	if err := trials[i].Lacking; err != nil {
 		return err
 	}
-	if err := e.cause(trials[1-i]); err != nil {
+	if err := trials[1-i].Lacking; err != nil {
 		return &fallen{trials[1-i].ID, "build", err}
 	}
 	return nil
 }
 
 // seats are the two sides: a life each, in a lab of its own.
-func (l *Lab) seats(p *pair, e Experiment, trials [2]suite.Trial) (seats [2]*seat) {
+func (l *Lab) seats(p *pair, e Experiment, trials [2]Spec) (seats [2]*seat) {
 	ports := system.Distinct(l.Port) // the two may be launched at the same moment
 	for i, t := range trials {
 		f := l.life(e, t)

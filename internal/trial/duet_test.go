@@ -165,7 +165,7 @@ func (g *stage) paced(ctx context.Context, core int, s load.Spec,
 }
 
 // duets plans the targets bad and good two at a time.
-func (g *stage) duets(blocks int) trial.Experiment {
+func (g *stage) duets(blocks int) experiment {
 	g.t.Helper()
 	w := &world{t: g.t, dir: g.dir}
 	e := w.experiment("bad", "good")
@@ -184,7 +184,7 @@ func (g *stage) duets(blocks int) trial.Experiment {
 	return e
 }
 
-func (g *stage) run(ctx context.Context, e trial.Experiment) ([]*result.Record, error) {
+func (g *stage) run(ctx context.Context, e experiment) ([]*result.Record, error) {
 	return (&world{t: g.t, dir: g.dir, lab: g.lab}).run(ctx, e)
 }
 
@@ -292,16 +292,16 @@ func TestDuetWarmsUpTogether(t *testing.T) {
 
 // Whatever ends one side ends the other, both records say why, and the next duet has its turn.
 func TestDuetFaults(t *testing.T) {
-	check := func(name, step, words string, arrange func(*stage, *trial.Experiment)) {
+	check := func(name, step, words string, arrange func(*stage, *experiment)) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { checkDuetFault(t, step, words, arrange) })
 		})
 	}
-	check("does not build", "build", "step 1 failed", func(_ *stage, e *trial.Experiment) {
-		e.Broken["bad"] = errors.New("build bad: step 1 failed")
+	check("does not build", "build", "step 1 failed", func(_ *stage, e *experiment) {
+		e.Lacking["bad"] = errors.New("build bad: step 1 failed")
 	})
-	serving := func(h http.Handler, err error) func(*stage, *trial.Experiment) {
-		return func(g *stage, _ *trial.Experiment) {
+	serving := func(h http.Handler, err error) func(*stage, *experiment) {
+		return func(g *stage, _ *experiment) {
 			fine := g.serve
 			g.serve = func(target string) (http.Handler, time.Duration, error) {
 				if target == "bad" {
@@ -314,14 +314,14 @@ func TestDuetFaults(t *testing.T) {
 	check("ends at once", "ready", "exit status 1", serving(nil, errors.New("no memory")))
 	check("answers wrongly", "verify", "body differs", serving(lying(), nil))
 	check("dies in the middle", "measure", "signal: killed",
-		func(g *stage, _ *trial.Experiment) {
+		func(g *stage, _ *experiment) {
 			g.offer = g.during("peak", func(ctx context.Context, l *fake.Launcher) {
 				l.Crash("signal: killed")
 				<-ctx.Done()
 			})
 		})
 	check("answers wrongly once warm", "reverify", "body differs",
-		func(g *stage, _ *trial.Experiment) {
+		func(g *stage, _ *experiment) {
 			g.offer = g.during("half", func(_ context.Context, l *fake.Launcher) {
 				l.Replace(lying())
 			})
@@ -342,7 +342,7 @@ func (g *stage) during(name string, do func(context.Context, *fake.Launcher)) fu
 	}
 }
 
-func checkDuetFault(t *testing.T, step, words string, arrange func(*stage, *trial.Experiment)) {
+func checkDuetFault(t *testing.T, step, words string, arrange func(*stage, *experiment)) {
 	t.Helper()
 	g := newStage(t)
 	e := g.duets(2)

@@ -1,6 +1,7 @@
 package trial_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -155,14 +156,32 @@ loads:
   - {name: half, model: open, rate: 50% of peak, connections: 2, measure: 1s}
 `
 
-func (w *world) experiment(names ...string) trial.Experiment {
+// experiment is one whose parts a test may still change: its trials are resolved when it runs.
+type experiment struct {
+	Plan     *suite.Plan
+	Subjects map[string]trial.Subject // by target
+	Rides    map[string]trial.Ride    // by variant
+	Lacking  map[string]error         // by target or trial
+}
+
+func (e experiment) resolve() trial.Experiment {
+	out := trial.Experiment{Head: result.Run{ID: "r"}}
+	for _, t := range e.Plan.Trials {
+		x := trial.Resolve(e.Plan.Suite, t)
+		x.Subject, x.Ride = e.Subjects[t.Target], e.Rides[t.Variant]
+		x.Lacking = cmp.Or(e.Lacking[t.Target], e.Lacking[t.ID])
+		out.Trials = append(out.Trials, x)
+	}
+	return out
+}
+
+func (w *world) experiment(names ...string) experiment {
 	w.t.Helper()
 	s, err := suite.Read("test.yaml", []byte(suiteText))
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	e := trial.Experiment{Subjects: map[string]trial.Subject{}, Broken: map[string]error{},
-		Head: result.Run{ID: "r"}}
+	e := experiment{Subjects: map[string]trial.Subject{}, Lacking: map[string]error{}}
 	var catalog []suite.Target
 	for _, n := range names {
 		svc := &service.Service{Name: n, Contracts: []string{"hello"}, Run: service.Run{
@@ -180,9 +199,9 @@ func (w *world) experiment(names ...string) trial.Experiment {
 }
 
 // run runs the experiment in a bubble and returns its records as they are on disk.
-func (w *world) run(ctx context.Context, e trial.Experiment) ([]*result.Record, error) {
+func (w *world) run(ctx context.Context, e experiment) ([]*result.Record, error) {
 	w.t.Helper()
-	_, err := w.lab.Run(ctx, e)
+	_, err := w.lab.Run(ctx, e.resolve())
 	_, records, bad, readErr := result.Read(w.dir)
 	if readErr != nil || len(bad) > 0 {
 		w.t.Fatal(readErr, bad)
@@ -252,7 +271,7 @@ func TestLifeInOrder(t *testing.T) {
 }
 
 // fault breaks something in a world, or in the experiment that it will see.
-type fault func(*world, *trial.Experiment)
+type fault func(*world, *experiment)
 
 // Every way in which a trial can go wrong: it ends as one record that says so, the service is
 // stopped, and the next target has its turn.
@@ -262,8 +281,8 @@ func TestFaults(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { checkFault(t, f, step, words, hint) })
 		})
 	}
-	check("does not build", func(_ *world, e *trial.Experiment) {
-		e.Broken["bad"] = errors.New("build bad: step 1 failed")
+	check("does not build", func(_ *world, e *experiment) {
+		e.Lacking["bad"] = errors.New("build bad: step 1 failed")
 	}, "build", "step 1 failed", "")
 	check("ends at once", serves(nil, 0, errors.New("address already in use")),
 		"ready", "the service ended (exit status 1)", "the whole log is")
@@ -332,7 +351,7 @@ func isBad(name string) bool { return strings.HasSuffix(name, "-bad") }
 
 // serves makes the bad target this handler, which listens after the delay or cannot start.
 func serves(h http.Handler, delay time.Duration, err error) fault {
-	return func(w *world, _ *trial.Experiment) {
+	return func(w *world, _ *experiment) {
 		fine := w.handler
 		w.handler = func(name string) (http.Handler, time.Duration, error) {
 			if isBad(name) {
@@ -348,7 +367,7 @@ type offering func(*world, context.Context, load.Spec) (*load.Result, error)
 
 // during offers one load of the bad target in another way.
 func during(name string, offer offering) fault {
-	return func(w *world, _ *trial.Experiment) {
+	return func(w *world, _ *experiment) {
 		w.offer = func(ctx context.Context, s load.Spec) (*load.Result, error) {
 			if isBad(lastLaunch(w.notes)) && s.Name == name {
 				return offer(w, ctx, s)

@@ -39,10 +39,9 @@ type Home interface {
 
 // Ride is what was fetched to ride along with a variant's targets.
 type Ride struct {
-	Path    string        // what {agent} stands for
-	Files   string        // what {files} stands for: the agent's folder in the checkout
-	Agent   *result.Agent // nil: nothing was fetched
-	Lacking error         // why it could not be
+	Path  string        // what {agent} stands for
+	Files string        // what {files} stands for: the agent's folder in the checkout
+	Agent *result.Agent // nil: nothing was fetched
 }
 
 // stretch is when a load counted, CLOCK_MONOTONIC.
@@ -79,7 +78,7 @@ var waitRates = map[string]struct{ name, value string }{
 // board puts what rides along, and what the lab itself watches with, into an order, and tells the
 // home of telemetry that a trial begins.
 func (f *life) board(ctx context.Context, o *system.Order, port func() (int, error)) error {
-	rides := f.plan.Suite.Variant(f.trial.Variant)
+	rides := f.trial.With
 	o.On, o.Env, o.Append = rides.Processes, map[string]string{}, map[string]string{}
 	for name, value := range rides.Env {
 		o.Env[name] = string(value)
@@ -91,7 +90,7 @@ func (f *life) board(ctx context.Context, o *system.Order, port func() (int, err
 		return err
 	}
 	o.Words = map[string]string{
-		"agent": f.ride.Path, "files": f.ride.Files, "platform": agent.Platform(),
+		"agent": f.trial.Ride.Path, "files": f.trial.Ride.Files, "platform": agent.Platform(),
 		"run": filepath.Base(f.lab.Dir), "trial": f.trial.ID, "target": f.trial.Target,
 		"variant": f.trial.Variant, "out": out, "metricsHost": f.launcher().Listen(),
 	}
@@ -117,11 +116,11 @@ func (f *life) board(ctx context.Context, o *system.Order, port func() (int, err
 
 // equip gives the processes the options that the lab's own watching takes.
 func (f *life) equip(o *system.Order, port func() (int, error)) error {
-	w := f.watched
-	profiled := len(w.Profile) > 0 && f.subject.Service.Language == "Go"
+	w := f.trial.Watched
+	profiled := len(w.Profile) > 0 && f.trial.Subject.Service.Language == "Go"
 	ported := profiled || strings.Contains(strings.Join(f.rec.Provenance.Rides, " "),
 		"{metricsPort}")
-	for range f.subject.Service.Processes(f.subject.Target) {
+	for range f.trial.Subject.Service.Processes(f.trial.Subject.Target) {
 		if !ported {
 			break
 		}
@@ -172,13 +171,13 @@ func (f *life) equip(o *system.Order, port func() (int, error)) error {
 }
 
 func (f *life) onJVM() bool {
-	return f.subject.Target.Runtime == "jvm" || f.subject.Target.Runtime == "aot"
+	return f.trial.Subject.Target.Runtime == "jvm" || f.trial.Subject.Target.Runtime == "aot"
 }
 
 // announce tells the home of telemetry that a trial begins. A home that does not answer is no
 // reason not to measure.
 func (f *life) announce(ctx context.Context, rides suite.Variant) error {
-	if f.lab.Home == nil || !f.watched.Home && !rides.Home && rides.Scrape == "" {
+	if f.lab.Home == nil || !f.trial.Watched.Home && !rides.Home && rides.Scrape == "" {
 		return nil // it would be disturbed for nothing
 	}
 	f.rec.Watched = append(f.rec.Watched, "home of telemetry")
@@ -197,18 +196,18 @@ func (f *life) announce(ctx context.Context, rides suite.Variant) error {
 // scrape has the home of telemetry read the pages of what rides along, of the processes that were
 // started: only now is it known at which addresses.
 func (f *life) scrape(ctx context.Context) error {
-	rides := f.plan.Suite.Variant(f.trial.Variant)
+	rides := f.trial.With
 	if !f.heard || rides.Scrape == "" {
 		return nil
 	}
 	t := f.named()
-	for i, p := range f.subject.Service.Processes(f.subject.Target) {
+	for i, p := range f.trial.Subject.Service.Processes(f.trial.Subject.Target) {
 		on := len(rides.Processes) == 0 || p.Name == "" ||
 			slices.Contains(rides.Processes, p.Name)
 		if on && i < len(f.pages) && i < len(f.proc.Parts) {
 			t.Scrape = append(t.Scrape, telemetry.ScrapeTarget{
 				URL:     "http://" + f.address(i, f.pages[i]) + rides.Scrape,
-				Service: service.ProcessName(f.subject.Service, f.subject.Target, p),
+				Service: service.ProcessName(f.trial.Subject.Service, f.trial.Subject.Target, p),
 				Every:   scrapeEvery,
 			})
 		}
@@ -262,7 +261,7 @@ func (f *life) hear() {
 
 // collections reads the logs of the JVMs' collectors into the loads, all processes together.
 func (f *life) collections() {
-	if !f.watched.GC || !f.onJVM() || f.proc == nil {
+	if !f.trial.Watched.GC || !f.onJVM() || f.proc == nil {
 		return
 	}
 	logs, err := gc.ReadTrial(filepath.Join(f.lab.Dir, "logs"), f.trial.ID)

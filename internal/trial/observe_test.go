@@ -89,7 +89,7 @@ func (s *sampler) Stop(context.Context) (*pprof.Profile, error) {
 }
 
 // watching is an experiment whose suite has more to it.
-func (w *world) watching(more string, change func(*suite.Suite)) trial.Experiment {
+func (w *world) watching(more string, change func(*suite.Suite)) experiment {
 	w.t.Helper()
 	e := w.experiment("a")
 	s, err := suite.Read("test.yaml", []byte(suiteText+more))
@@ -355,39 +355,6 @@ func TestFailedPilot(t *testing.T) {
 		}
 		if f := records[1].Failure; f == nil || !strings.Contains(f.Error, "the pilot trial") {
 			t.Errorf("failure %+v", f)
-		}
-	})
-}
-
-// A variant of another build launches that build; one that could not be fetched launches nothing.
-func TestTwinsAndLackingRides(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		e := w.watching("variants: [{name: other, env: {X: y}}, {name: lost, env: {X: y}}]\n",
-			func(s *suite.Suite) { s.Variants[0].Build = "otel" })
-		e.Plan.Suite.Variants[0].Build = "otel"
-		twin := e.Subjects["a"]
-		built := *twin.Built
-		built.SHA256, twin.Built = "twin", &built
-		e.Twins = map[string]trial.Subject{"a+otel": twin}
-		e.Rides = map[string]trial.Ride{"lost": {Lacking: errors.New("no such artifact")}}
-		e.Plan.Trials = append(e.Plan.Trials, suite.Trial{ID: "x", Target: "a", Variant: "other",
-			Scenario: "read", Driver: "prony"})
-		records, err := w.run(context.Background(), e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range records {
-			switch r.Target.Variant {
-			case "other":
-				if r.Artifact.SHA256 != "twin" {
-					t.Errorf("%s launched %q", r.Trial, r.Artifact.SHA256)
-				}
-			case "lost":
-				if r.Failure == nil || r.Failure.Step != "build" {
-					t.Errorf("%s: %+v", r.Trial, r.Failure)
-				}
-			}
 		}
 	})
 }

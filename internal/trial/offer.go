@@ -28,7 +28,7 @@ const (
 
 // warmUp offers the closed load until its rate is steady or the bound is hit, and notes which.
 func (f *life) warmUp(ctx context.Context) error {
-	w := f.plan.Suite.WarmupOf(f.scene)
+	w := f.trial.Warmup
 	f.at("warmup", time.Duration(w.Max))
 	var counts []int64
 	f.rec.Warmup.IntervalNs, f.rec.Warmup.Connections = int64(warmInterval), w.Connections
@@ -73,7 +73,7 @@ func orText(s, other string) string {
 
 // measure offers the suite's loads one after another.
 func (f *life) measure(ctx context.Context) error {
-	for _, l := range f.plan.Suite.OfTrial(f.trial) {
+	for _, l := range f.trial.Loads {
 		if err := f.measureOne(ctx, l); err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func (f *life) measureOne(ctx context.Context, l suite.Load) error {
 			rateOf = l.Rate.String()
 		}
 	}
-	spec.Trace = load.Trace{Share: float64(f.watched.Traces), Salt: f.salt()}
+	spec.Trace = load.Trace{Share: float64(f.trial.Watched.Traces), Salt: f.salt()}
 	var before, after probe.Mark
 	var from, opened, closed int64
 	spec.OnWindow = func(open bool) {
@@ -225,13 +225,13 @@ func (f *life) offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 func (f *life) spec(name, model string, connections int) load.Spec {
 	return load.Spec{
 		Name: name, Address: f.addr, Model: model, Connections: connections, Seed: f.trial.Seed,
-		Timeout: time.Duration(f.plan.Suite.Timeout), Cores: f.lab.Layout.Load,
+		Timeout: f.trial.Timeout, Cores: f.lab.Layout.Load,
 		Scenario: f.scenario(),
 	}
 }
 
 func (f *life) scenario() load.Scenario {
-	s, err := Scenario(f.scene, f.subject.Target.Mode)
+	s, err := Scenario(f.trial.Scene, f.trial.Subject.Target.Mode)
 	if err != nil {
 		panic("trial: a scenario of a suite that was checked cannot be sent: " + err.Error())
 	}
@@ -261,7 +261,7 @@ func (f *life) firstAnswer(ctx context.Context) error {
 // firstRequest is what the load sends first when it draws the first key.
 func (f *life) firstRequest(ctx context.Context) (*http.Request, error) {
 	r := f.scenario().Requests[0]
-	v := &text.Values{Seed: f.trial.Seed, Key: f.scene.Keys[0]}
+	v := &text.Values{Seed: f.trial.Seed, Key: f.trial.Scene.Keys[0]}
 	path, err := render(r.Path, v)
 	if err != nil {
 		return nil, err

@@ -288,7 +288,7 @@ func TestBrokenIsTold(t *testing.T) {
 		m := &meter{w: w}
 		w.lab.Meter = m
 		e := w.experiment("a")
-		e.Broken["a"] = context.DeadlineExceeded
+		e.Lacking["a"] = context.DeadlineExceeded
 		if _, err := w.run(context.Background(), e); err != nil {
 			t.Fatal(err)
 		}

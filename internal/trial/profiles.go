@@ -40,7 +40,7 @@ type profiles struct {
 // trial.
 func (f *life) profile(ctx context.Context, load string) *profiles {
 	p := &profiles{life: f}
-	for _, kind := range f.watched.Profile {
+	for _, kind := range f.trial.Watched.Profile {
 		for i := range f.proc.Parts {
 			p.shots = append(p.shots, f.begin(ctx, load, kind, i))
 		}
@@ -59,7 +59,7 @@ func (f *life) begin(ctx context.Context, load, kind string, part int) shot {
 	}
 	if err == nil {
 		var choice profile.Choice
-		if choice, err = f.lab.Profiler(subject, kind, f.watched.Profiler); err == nil {
+		if choice, err = f.lab.Profiler(subject, kind, f.trial.Watched.Profiler); err == nil {
 			s.out.Tool = choice.Collector.Name()
 			f.note("profiled: " + kind + " by " + s.out.Tool)
 			s.session, err = choice.Collector.Start(bounded, subject, kind)
@@ -86,8 +86,8 @@ func (f *life) toProfile(part int) (profile.Subject, error) {
 		return profile.Subject{}, err
 	}
 	p := f.proc.Parts[part]
-	s := profile.Subject{PID: p.PID, PIDs: f.proc.PIDs(), Runtime: f.subject.Target.Runtime,
-		Language: f.subject.Service.Language, Dir: dir, Cores: f.lab.Layout.Load,
+	s := profile.Subject{PID: p.PID, PIDs: f.proc.PIDs(), Runtime: f.trial.Subject.Target.Runtime,
+		Language: f.trial.Subject.Service.Language, Dir: dir, Cores: f.lab.Layout.Load,
 		Tools: f.lab.Tools}
 	if len(f.proc.Parts) > 1 {
 		s.PIDs = []int{p.PID}

@@ -6,29 +6,47 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"prony/internal/result"
 	"prony/internal/service"
 	"prony/internal/suite"
 )
 
-// Experiment is a plan with everything that it needs.
+// Experiment is the trials of a run, in order, and what its records say of their origin.
 type Experiment struct {
-	Plan     *suite.Plan
-	Subjects map[string]Subject // by target
-	Broken   map[string]error   // targets that could not be built, with the cause
-	Twins    map[string]Subject // targets as another of their builds, by target+build
-	Images   map[string]Image   // what containers are started from, by target, or target+build
-	Rides    map[string]Ride    // what was fetched for variants, by name
-	Head     result.Run
-	Prov     result.Provenance
-	Pilots   map[string]float64 // what pilots delivered a second, by target and scenario
+	Trials []Spec
+	Head   result.Run
+	Prov   result.Provenance
+	Pilots map[string]float64 // what pilots delivered a second, by target and scenario
 }
 
-// Image is what a target's containers are started from, or why there is none.
-type Image struct {
-	Built   *service.Built
-	Lacking error
+// Spec is a trial with all that its life needs, found once, before it begins.
+type Spec struct {
+	suite.Trial
+	Subject Subject
+	Lacking error // why there is nothing to run; nil: it can begin
+	Ride    Ride
+
+	With      suite.Variant // what rides along, in the suite's words
+	Watched   suite.Observe
+	Scene     suite.Scenario
+	Warmup    suite.Warmup
+	Loads     []suite.Load
+	Limits    suite.Limits
+	Timeout   time.Duration // of a request
+	Contract  string
+	Suite     string
+	SceneHash string
+}
+
+// Resolve finds what a suite says of one of its trials. What is launched comes from elsewhere.
+func Resolve(s *suite.Suite, t suite.Trial) Spec {
+	scene := s.Scenario(t.Scenario)
+	return Spec{Trial: t, With: s.Variant(t.Variant), Watched: s.ObserveOf(t), Scene: scene,
+		Warmup: s.WarmupOf(scene), Loads: s.OfTrial(t), Limits: s.Limits,
+		Timeout: time.Duration(s.Timeout), Contract: s.Contract, Suite: s.Name,
+		SceneHash: s.SceneHash(scene)}
 }
 
 // Run runs all trials of an experiment in order and saves each record before the next trial starts.
@@ -46,7 +64,7 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*result.Record, 
 	if e.Pilots == nil {
 		e.Pilots = map[string]float64{}
 	}
-	for left := e.Plan.Trials; len(left) > 0; left = e.Plan.Trials[len(records):] {
+	for left := e.Trials; len(left) > 0; left = e.Trials[len(records):] {
 		for _, rec := range l.next(ctx, e, left) {
 			rec.Run = e.Head.ID
 			if err := w.Append(rec); err != nil {
@@ -56,24 +74,23 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*result.Record, 
 		}
 		if ctx.Err() != nil {
 			return records, fmt.Errorf("run %s: interrupted after %d of %d trials",
-				e.Head.ID, len(records), len(e.Plan.Trials))
+				e.Head.ID, len(records), len(e.Trials))
 		}
 	}
 	return records, nil
 }
 
 // next runs the first of the trials that are left, or the first two where they are a duet.
-func (l *Lab) next(ctx context.Context, e Experiment, left []suite.Trial) []*result.Record {
+func (l *Lab) next(ctx context.Context, e Experiment, left []Spec) []*result.Record {
 	if left[0].Side != "" {
-		return l.duet(ctx, e, [2]suite.Trial(left))
+		return l.duet(ctx, e, [2]Spec(left))
 	}
 	return []*result.Record{l.one(ctx, e, left[0])}
 }
 
 // one runs a trial, or records why there is nothing to run.
-func (l *Lab) one(ctx context.Context, e Experiment, t suite.Trial) *result.Record {
-	cause := e.cause(t)
-	if cause == nil {
+func (l *Lab) one(ctx context.Context, e Experiment, t Spec) *result.Record {
+	if t.Lacking == nil {
 		rec := l.Trial(ctx, e, t)
 		good := rec.Outcome == result.Measured && rec.Verdict.Grade != result.Invalid
 		if t.Role == suite.Pilot && good {
@@ -83,59 +100,22 @@ func (l *Lab) one(ctx context.Context, e Experiment, t suite.Trial) *result.Reco
 	}
 	f := l.life(e, t)
 	f.step = "build"
-	f.fail(context.Background(), cause)
+	f.fail(context.Background(), t.Lacking)
 	f.end()
 	return f.judged()
 }
 
 // pilotOf names what a pilot stands for.
-func pilotOf(t suite.Trial) string { return t.Target + " " + t.Scenario }
-
-// cause is why there is nothing to run.
-func (e *Experiment) cause(t suite.Trial) error {
-	name := e.buildOf(t)
-	if t.Launcher != "" {
-		if err := e.Images[name].Lacking; err != nil {
-			return err
-		}
-	} else if err := e.Broken[name]; err != nil {
-		return err
-	}
-	return e.Rides[t.Variant].Lacking
-}
-
-// buildOf names what a trial launches: its target, or target+build where its variant asks for
-// another one.
-func (e *Experiment) buildOf(t suite.Trial) string {
-	if build := e.Plan.Suite.Variant(t.Variant).Build; build != "" {
-		return t.Target + "+" + build
-	}
-	return t.Target
-}
-
-// subject is what a trial launches: its target, or the build of it that the variant asks for.
-func (e *Experiment) subject(t suite.Trial) Subject {
-	s := e.Subjects[t.Target]
-	if twin, ok := e.Twins[e.buildOf(t)]; ok {
-		s = twin
-	}
-	if t.Launcher != "" {
-		s.Built = e.Images[e.buildOf(t)].Built
-	}
-	if s.Built == nil {
-		s.Built = &service.Built{}
-	}
-	return s
-}
+func pilotOf(t Spec) string { return t.Target + " " + t.Scenario }
 
 // life begins that of a trial.
-func (l *Lab) life(e Experiment, t suite.Trial) *life {
-	s := e.subject(t)
-	f := &life{lab: l, plan: e.Plan, trial: t, subject: s, pilots: e.Pilots,
-		ride: e.Rides[t.Variant], watched: e.Plan.Suite.ObserveOf(t),
-		rec: newRecord(e.Plan, t, s, e.Prov)}
-	if f.ride.Agent != nil {
-		f.rec.Provenance.Agents = []result.Agent{*f.ride.Agent}
+func (l *Lab) life(e Experiment, t Spec) *life {
+	if t.Subject.Built == nil { // it was not built
+		t.Subject.Built = &service.Built{}
+	}
+	f := &life{lab: l, trial: t, pilots: e.Pilots, rec: newRecord(t, e.Prov)}
+	if t.Ride.Agent != nil {
+		f.rec.Provenance.Agents = []result.Agent{*t.Ride.Agent}
 	}
 	return f
 }

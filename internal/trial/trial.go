@@ -112,10 +112,7 @@ type Event struct {
 // life is one trial under way.
 type life struct {
 	lab     *Lab
-	plan    *suite.Plan
-	trial   suite.Trial
-	subject Subject
-	scene   suite.Scenario
+	trial   Spec
 	rec     *result.Record
 	proc    *system.System
 	watch   Watcher
@@ -123,8 +120,6 @@ type life struct {
 	details []detail
 	step    string
 
-	ride    Ride
-	watched suite.Observe
 	pilots  map[string]float64
 	windows []stretch
 	pages   []int // further ports of its processes, for pages of metrics or profiles
@@ -136,7 +131,7 @@ type life struct {
 }
 
 // Trial runs one trial to its record. It never fails otherwise: what went wrong is in the record.
-func (l *Lab) Trial(ctx context.Context, e Experiment, t suite.Trial) *result.Record {
+func (l *Lab) Trial(ctx context.Context, e Experiment, t Spec) *result.Record {
 	began := clock.Mono()
 	f := l.life(e, t)
 	err := f.run(ctx)
@@ -164,23 +159,24 @@ func (f *life) judged() *result.Record {
 	return f.rec
 }
 
-func newRecord(p *suite.Plan, t suite.Trial, s Subject, prov result.Provenance) *result.Record {
+func newRecord(t Spec, prov result.Provenance) *result.Record {
+	s := t.Subject
 	if t.Driver == suite.Drivers[0] {
 		t.Driver = "" // our own
 	}
 	if s.Commit != "" {
 		prov.Commit, prov.Dirty = s.Commit, s.Dirty
 	}
-	prov.SceneHash = p.Suite.SceneHash(p.Suite.Scenario(t.Scenario))
+	prov.SceneHash = t.SceneHash
 	return &result.Record{
-		Trial: t.ID, Time: clock.Wall(), Suite: p.Suite.Name, Block: t.Block, Order: t.Order,
+		Trial: t.ID, Time: clock.Wall(), Suite: t.Suite, Block: t.Block, Order: t.Order,
 		Target: result.Target{
 			Name: t.Target, Service: s.Service.Name, Language: s.Service.Language,
 			Framework: s.Service.Framework, Version: s.Service.Version,
 			Runtime: s.Target.Runtime, Mode: s.Target.Mode, Variant: t.Variant, Driver: t.Driver,
 			Launcher: t.Launcher, Arm: t.Arm, Origin: s.Service.Origin,
 		},
-		Scenario: t.Scenario, Contract: p.Suite.Contract, Provenance: prov, Role: t.Role,
+		Scenario: t.Scenario, Contract: t.Contract, Provenance: prov, Role: t.Role,
 		Artifact: result.Artifact{
 			SHA256: s.Built.SHA256, SizeBytes: s.Built.SizeBytes, BuildHash: s.Built.Hash,
 			ImageBytes: s.Built.ImageBytes, Image: s.Built.Image(),
@@ -272,8 +268,7 @@ func (f *life) logFile() string {
 
 // launch starts the target's processes. Of a system all but the last are ready then.
 func (f *life) launch(ctx context.Context) error {
-	f.scene = f.plan.Suite.Scenario(f.trial.Scenario)
-	limits := f.plan.Suite.Limits
+	limits := f.trial.Limits
 	f.rec.Limits = result.Limits{
 		CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory),
 		ServiceCores: f.lab.Layout.Service, LoadCores: f.lab.Layout.Load,
@@ -283,8 +278,8 @@ func (f *life) launch(ctx context.Context) error {
 	ports := system.Distinct(f.lab.Port)
 	starter := system.Starter{Launcher: f.launcher(), Dial: f.lab.Dial, Port: ports}
 	order := system.Order{
-		Name: f.trial.ID, Service: f.subject.Service, Target: f.subject.Target,
-		Built: f.subject.Built, LogFile: f.logFile(), Cores: f.lab.Layout.Service,
+		Name: f.trial.ID, Service: f.trial.Subject.Service, Target: f.trial.Subject.Target,
+		Built: f.trial.Subject.Built, LogFile: f.logFile(), Cores: f.lab.Layout.Service,
 		CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory),
 	}
 	if err := f.board(bounded, &order, ports); err != nil {
@@ -317,7 +312,7 @@ func (f *life) ready(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, readyBound)
 	defer cancel()
 	listen, ready, err := service.WaitReady(bounded, f.lab.Dial, f.addr.String(),
-		f.subject.Service.Run.Ready, f.proc.Began(), f.proc.Exited())
+		f.trial.Subject.Service.Run.Ready, f.proc.Began(), f.proc.Exited())
 	if err != nil {
 		return f.orExit(fmt.Errorf("wait for %s to be ready: %w", f.trial.Target, err))
 	}
@@ -329,7 +324,7 @@ func (f *life) ready(ctx context.Context) error {
 	if err := f.firstAnswer(bounded); err != nil {
 		return f.orExit(err)
 	}
-	f.watch, err = f.lab.Watch(f.proc, time.Duration(f.watched.Period))
+	f.watch, err = f.lab.Watch(f.proc, time.Duration(f.trial.Watched.Period))
 	return err
 }
 
@@ -361,16 +356,16 @@ func (f *life) verify(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, verifyWait)
 	defer cancel()
 	report, err := service.Quick(bounded, service.Checker{
-		Dial: f.lab.Dial, Base: f.addr.String(), Mode: f.subject.Target.Mode,
-	}, f.plan.Suite.Contract)
+		Dial: f.lab.Dial, Base: f.addr.String(), Mode: f.trial.Subject.Target.Mode,
+	}, f.trial.Contract)
 	if err != nil {
 		return f.orExit(fmt.Errorf("verify %s: %w", f.trial.Target, err))
 	}
 	if bad := report.Failures(); len(bad) > 0 {
 		return &hintError{
-			err: fmt.Errorf("%s breaks the contract %s: %s", f.trial.Target, f.plan.Suite.Contract,
+			err: fmt.Errorf("%s breaks the contract %s: %s", f.trial.Target, f.trial.Contract,
 				strings.Join(bad, "; ")),
-			hint: "prony verify " + f.subject.Service.Name + " lists every answer",
+			hint: "prony verify " + f.trial.Subject.Service.Name + " lists every answer",
 		}
 	}
 	return nil
