@@ -40,15 +40,15 @@ the same to the byte; a file of Maven that has another digest than agents.yaml s
 }
 
 func (a *app) listAgents(ctx context.Context) error {
-	root, err := a.root()
+	l, _, err := a.lab()
 	if err != nil {
 		return err
 	}
-	catalog, err := a.agents(root)
+	catalog, err := l.Agents()
 	if err != nil {
 		return err
 	}
-	f := a.fetcher(root)
+	f := a.fetcher(l.Root)
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "AGENT\tRUNTIMES\tVERSION\tHERE\tABOUT")
 	for _, x := range catalog.Agents {
@@ -100,11 +100,11 @@ func (a *app) fetcher(root string) *agent.Fetcher {
 // fetchAgents fetches agents by name, all without names. One that lacks something here is skipped
 // with a line, unless it was named.
 func (a *app) fetchAgents(ctx context.Context, names []string) error {
-	root, err := a.root()
+	l, _, err := a.lab()
 	if err != nil {
 		return err
 	}
-	catalog, err := a.agents(root)
+	catalog, err := l.Agents()
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (a *app) fetchAgents(ctx context.Context, names []string) error {
 		}
 		chosen = append(chosen, x)
 	}
-	f := a.fetcher(root)
+	f := a.fetcher(l.Root)
 	var errs []error
 	for _, x := range chosen {
 		got, err := f.Fetch(ctx, x)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"prony/internal/cli"
+	"prony/internal/lab"
 )
 
 // agentsApp is the program in a folder with these agents.
@@ -84,7 +85,7 @@ func TestAgentsAreFetched(t *testing.T) {
 
 func TestTheCheckoutsAgentsAreRead(t *testing.T) {
 	root, _ := fairnessPage(t)
-	catalog, err := (&app{}).agents(root)
+	catalog, err := (&lab.Lab{Root: root}).Agents()
 	if err != nil {
 		t.Fatal(err)
 	}

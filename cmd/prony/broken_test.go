@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"prony/internal/cli"
+	"prony/internal/lab/machine"
 	"prony/internal/tests"
 	"prony/internal/tidy"
 )
@@ -74,7 +75,7 @@ func TestVerifyFindsWhatIsBroken(t *testing.T) {
 		Files: []string{"internal/service/testdata/broken"}})
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	var stdout, stderr bytes.Buffer
-	exit := cli.Code(run(context.Background(), machine{},
+	exit := cli.Code(run(context.Background(), machine.World{},
 		[]string{"verify", "--root", brokenCatalog(t)}, &stdout, &stderr))
 	if exit != cli.Invalid {
 		t.Errorf("exit %d, want %d\n%s", exit, cli.Invalid, &stderr)

@@ -4,19 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
-	"sync"
 
 	"github.com/spf13/cobra"
 
 	"prony/internal/cli"
-	"prony/internal/host"
+	"prony/internal/lab"
 	"prony/internal/service"
 )
-
-// buildBytes is the memory that one build may take: a Maven or Cargo build of the catalog stays
-// below it.
-const buildBytes = 2 << 30
 
 func (a *app) buildCmd() *cobra.Command {
 	jobs, images := 0, false
@@ -46,16 +40,16 @@ notes how large it is: tables that ask for the column "image" have it then.`,
 }
 
 func (a *app) build(ctx context.Context, args []string, jobs int, images bool) error {
-	root, err := a.root()
+	l, _, err := a.lab()
 	if err != nil {
 		return err
 	}
-	services, err := a.choose(root, args)
+	services, err := a.catalog(args...)
 	if err != nil {
 		return err
 	}
 	tools := service.FindTools(ctx)
-	var able []*service.Service
+	var able lab.Catalog
 	for _, s := range services {
 		// A further build, such as a native one, is skipped even where its service is named.
 		if missing := tools.Missing(s); len(missing) > 0 && (len(args) == 0 || s.Other != "") {
@@ -65,27 +59,27 @@ func (a *app) build(ctx context.Context, args []string, jobs int, images bool) e
 		able = append(able, s)
 	}
 	var errs []error
-	b := a.builder(root, tools)
-	for i, o := range a.buildAll(ctx, a.world.build, b, able, jobs) {
-		if o.err == nil && images {
-			o.err = weigh(ctx, b, able[i], o.built)
+	b := l.Builder(tools)
+	for i, o := range lab.BuildAll(ctx, a.world.Build, b, able, jobs) {
+		if o.Err == nil && images {
+			o.Err = weigh(ctx, b, able[i], o.Built)
 		}
-		if o.err != nil {
-			errs = append(errs, o.err)
-			if errors.Is(o.err, service.ErrNoDocker) {
+		if o.Err != nil {
+			errs = append(errs, o.Err)
+			if errors.Is(o.Err, service.ErrNoDocker) {
 				break // the others would say the same
 			}
 			continue
 		}
-		how := fmt.Sprintf("built in %.1f s", float64(o.built.DurationNs)/1e9)
-		if o.built.Cached {
+		how := fmt.Sprintf("built in %.1f s", float64(o.Built.DurationNs)/1e9)
+		if o.Built.Cached {
 			how = "unchanged"
 		}
-		if o.built.ImageBytes > 0 {
-			how += fmt.Sprintf(", image %.1f MiB", mebibytes(o.built.ImageBytes))
+		if o.Built.ImageBytes > 0 {
+			how += fmt.Sprintf(", image %.1f MiB", mebibytes(o.Built.ImageBytes))
 		}
 		fmt.Fprintf(a.stdout, "%-22s %8.1f MiB  %s  %s\n", able[i].Label(),
-			mebibytes(o.built.SizeBytes), o.built.SHA256[:12], how)
+			mebibytes(o.Built.SizeBytes), o.Built.SHA256[:12], how)
 	}
 	return errors.Join(errs...)
 }
@@ -104,52 +98,3 @@ func weigh(ctx context.Context, b *service.Builder, s *service.Service,
 }
 
 func mebibytes(n int64) float64 { return float64(n) / (1 << 20) }
-
-// builder says what it does, from several goroutines.
-func (a *app) builder(root string, tools *service.Tools) *service.Builder {
-	var mu sync.Mutex
-	return &service.Builder{Root: root, Tools: tools, Progress: func(line string) {
-		mu.Lock()
-		defer mu.Unlock()
-		a.say(line)
-	}}
-}
-
-// maker makes what a service is started from: its artifact, or its image.
-type maker func(context.Context, *service.Builder, *service.Service) (*service.Built, error)
-
-// outcome is what became of one build.
-type outcome struct {
-	built *service.Built
-	err   error
-}
-
-// buildAll builds services side by side and gives what became of each, in their order. One that
-// fails does not stop the others.
-func (a *app) buildAll(ctx context.Context, build maker, b *service.Builder,
-	services []*service.Service, jobs int) []outcome {
-	if jobs == 0 {
-		jobs = buildJobs(runtime.NumCPU(), host.AvailableBytes())
-	}
-	out := make([]outcome, len(services))
-	free := make(chan struct{}, jobs)
-	var all sync.WaitGroup
-	for i, s := range services {
-		free <- struct{}{}
-		all.Go(func() {
-			defer func() { <-free }()
-			if ctx.Err() != nil {
-				out[i].err = fmt.Errorf("build %s: interrupted", s.Label())
-				return
-			}
-			out[i].built, out[i].err = build(ctx, b, s)
-		})
-	}
-	all.Wait()
-	return out
-}
-
-// buildJobs is how many builds a machine bears at once.
-func buildJobs(cores int, availableBytes int64) int {
-	return max(1, min(cores, int(availableBytes/buildBytes)))
-}

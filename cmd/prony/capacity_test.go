@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"prony/internal/cli"
+	"prony/internal/lab/machine"
 	"prony/internal/truth"
 )
 
@@ -16,7 +17,7 @@ import (
 func capacityOf(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	a := &app{world: machine{}, args: append([]string{"capacity"}, args...), stdout: &out,
+	a := &app{world: machine.World{}, args: append([]string{"capacity"}, args...), stdout: &out,
 		stderr: &errs}
 	c := a.capacityCmd()
 	c.SilenceErrors, c.SilenceUsage = true, true

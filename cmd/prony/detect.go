@@ -44,7 +44,7 @@ func (a *app) detect(root string, p *suite.Plan, effect, from string) error {
 	if err != nil {
 		return err
 	}
-	names := targetsOf(p)
+	names := p.Targets()
 	targets := len(names)
 	fmt.Fprintf(a.stdout, "noise floor of %s: each target against itself, %s\n\n", dir,
 		age(study.Records))

@@ -48,7 +48,7 @@ func (a *app) doctor(ctx context.Context, o doctorOptions) error {
 	if o.cpus <= 0 {
 		return cli.Usagef("--cpus %g: want more than 0, such as 1 or 0.5", o.cpus)
 	}
-	g := a.world.examine(ctx, doctor.Options{CPUs: o.cpus})
+	g := a.world.Examine(ctx, doctor.Options{CPUs: o.cpus})
 	if err := writeGrading(a.stdout, g, o); err != nil {
 		return err
 	}
@@ -68,9 +68,4 @@ func writeGrading(w io.Writer, g result.Grading, o doctorOptions) error {
 	fit := textOptions(w)
 	text := doctor.TextOptions{Width: fit.Width, Color: fit.Color, All: o.all}
 	return doctor.Text(w, g, text)
-}
-
-// examine grades this machine.
-func (machine) examine(ctx context.Context, o doctor.Options) result.Grading {
-	return doctor.Examine(ctx, o)
 }

@@ -105,7 +105,7 @@ type asked struct {
 	options doctor.Options
 }
 
-func (a *asked) examine(_ context.Context, o doctor.Options) result.Grading {
+func (a *asked) Examine(_ context.Context, o doctor.Options) result.Grading {
 	a.options = o
 	return result.Grading{Grade: result.Fit}
 }

@@ -15,6 +15,7 @@ import (
 	"prony/internal/cli"
 	"prony/internal/clock"
 	"prony/internal/host"
+	"prony/internal/lab"
 	"prony/internal/launch"
 	"prony/internal/launch/fake"
 	"prony/internal/launch/process"
@@ -27,18 +28,18 @@ import (
 // duetMock is the mock world with room for two services at once.
 type duetMock struct{ mock }
 
-func (m duetMock) lab(j *process.Journal, f *fleet, l host.Layout, dir string,
+func (m duetMock) Lab(j *process.Journal, by *lab.Launchers, l host.Layout, dir string,
 	observe func(trial.Event)) *trial.Lab {
 	h := &hall{one: m.mock, at: map[string]*trial.Lab{}}
-	lab := m.mock.lab(j, f, l, dir, observe)
-	lab.Launcher, lab.Dial = h, h.dial
-	lab.Driver = func(string, string) (trial.Driver, error) { return h, nil }
+	own := m.mock.Lab(j, by, l, dir, observe)
+	own.Launcher, own.Dial = h, h.dial
+	own.Driver = func(string, string) (trial.Driver, error) { return h, nil }
 	ports := 0
-	lab.Port = func() (int, error) {
+	own.Port = func() (int, error) {
 		ports++
 		return 8000 + ports%10, nil
 	}
-	return lab
+	return own
 }
 
 // hall gives each service a mock lab of its own: found by its port, and by its first core.
@@ -51,13 +52,13 @@ type hall struct {
 func (*hall) Listen() string { return "127.0.0.1" }
 
 func (h *hall) Launch(ctx context.Context, s launch.Spec) (launch.Process, error) {
-	lab := h.one.lab(nil, &fleet{}, host.Layout{}, "", nil)
+	own := h.one.Lab(nil, &lab.Launchers{}, host.Layout{}, "", nil)
 	h.mu.Lock()
 	words := strings.Join(append(s.Args, s.Env...), " ")
-	h.at[words[strings.Index(words, "80"):][:4]] = lab
-	h.at[fmt.Sprint("core ", s.Cores[0])] = lab
+	h.at[words[strings.Index(words, "80"):][:4]] = own
+	h.at[fmt.Sprint("core ", s.Cores[0])] = own
 	h.mu.Unlock()
-	return lab.Launcher.(*fake.Launcher).Launch(ctx, s)
+	return own.Launcher.(*fake.Launcher).Launch(ctx, s)
 }
 
 func (h *hall) find(name string) *trial.Lab {
@@ -67,11 +68,11 @@ func (h *hall) find(name string) *trial.Lab {
 }
 
 func (h *hall) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	lab := h.find(address[len(address)-4:])
-	if lab == nil {
+	own := h.find(address[len(address)-4:])
+	if own == nil {
 		return nil, fmt.Errorf("dial %s: connection refused", address)
 	}
-	return lab.Dial(ctx, network, address)
+	return own.Dial(ctx, network, address)
 }
 
 // Offer implements trial.Driver. The sides share cores with their loads here.
@@ -149,20 +150,6 @@ func TestDuetMistakes(t *testing.T) {
 	}
 	check(cli.Misused, "name two targets with --targets", "--duet", "--targets", "rust-axum")
 	check(cli.Misused, `"twice" is no way`, "--duet=twice")
-	p := &suite.Plan{Suite: &suite.Suite{Duet: suite.Apart, Limits: suite.Limits{CPUs: 1}}}
-	if _, _, err := divide([]int{0, 1}, p); err == nil ||
-		!strings.Contains(err.Error(), "takes 4") {
-		t.Errorf("two cores for a duet: %v", err)
-	}
-	l, sides, err := divide([]int{0, 1, 2, 3}, p)
-	if err != nil || sides == nil || fmt.Sprint(l) != "{[1 3] [0 2] false}" {
-		t.Errorf("four cores for a duet: %v, %v, error %v", l, sides, err)
-	}
-	p.Suite.Duet = ""
-	if l, sides, err = divide([]int{0, 1}, p); err != nil || sides != nil ||
-		fmt.Sprint(l) != "{[1] [0] false}" {
-		t.Errorf("two cores for single trials: %v, %v, error %v", l, sides, err)
-	}
 }
 
 func TestDuetsInThePlan(t *testing.T) {

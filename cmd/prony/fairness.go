@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony/internal/lab"
 	"prony/internal/report"
 	"prony/internal/service"
 	"prony/internal/suite"
@@ -46,7 +47,7 @@ With --update it rewrites the part of a Markdown file between <!-- prony:begin h
 
 // fairRows verifies services and gives a row for each of their targets. What verify would print
 // goes beside the table, as progress does. Tests look at each target themselves, too (nil: nobody).
-func (a *app) fairRows(ctx context.Context, names []string, too sight) ([]fairRow, error) {
+func (a *app) fairRows(ctx context.Context, names []string, too lab.Sight) ([]fairRow, error) {
 	aside := *a
 	aside.stdout = a.stderr
 	v := &verifier{app: &aside}
@@ -74,16 +75,12 @@ func (a *app) updateFairness(page string, rows []fairRow) error {
 	if err != nil {
 		return fmt.Errorf("update %s: %w", page, err)
 	}
-	root, err := a.root()
-	if err != nil {
-		return err
-	}
-	services, err := a.choose(root, nil)
+	services, err := a.catalog()
 	if err != nil {
 		return err
 	}
 	for _, had := range readFairness(string(old)) {
-		_, _, there := find(services, had.target)
+		_, _, there := services.Find(had.target)
 		seen := slices.ContainsFunc(rows, func(r fairRow) bool { return r.target == had.target })
 		if there && !seen {
 			rows = append(rows, had)

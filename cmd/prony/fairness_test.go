@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"prony/internal/driver"
+	"prony/internal/lab/machine"
 	"prony/internal/load"
 	"prony/internal/service"
 	"prony/internal/suite"
@@ -82,7 +83,7 @@ func isFair(t *testing.T, name string) {
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	root, page := fairnessPage(t)
 	var stderr bytes.Buffer
-	a := &app{world: machine{}, stdout: &stderr, stderr: &stderr, rootFlag: checkout(t)}
+	a := &app{world: machine.World{}, stdout: &stderr, stderr: &stderr, rootFlag: checkout(t)}
 	rows, err := a.fairRows(context.Background(), []string{name}, func(ctx context.Context,
 		_ string, s *service.Service, c service.Checker) error {
 		return drive(ctx, root, s, c)

@@ -16,16 +16,15 @@ import (
 	"prony/internal/clock"
 	"prony/internal/doctor"
 	"prony/internal/host"
+	"prony/internal/lab"
 	"prony/internal/launch"
 	"prony/internal/launch/fake"
 	"prony/internal/launch/process"
 	"prony/internal/load"
 	"prony/internal/pace"
 	"prony/internal/probe"
-	"prony/internal/profile"
 	"prony/internal/result"
 	"prony/internal/service"
-	"prony/internal/suite"
 	"prony/internal/telemetry"
 	"prony/internal/trial"
 )
@@ -40,20 +39,20 @@ type mock struct {
 	dockerless bool // no engine answers
 }
 
-func (mock) enter() (*process.Journal, []string, error) { return nil, nil, nil }
+func (mock) Enter() (*process.Journal, []string, error) { return nil, nil, nil }
 
-func (m mock) driver(string) (trial.Driver, error) {
+func (m mock) Driver(string) (trial.Driver, error) {
 	return nil, errors.New("it is not installed")
 }
 
-func (m mock) missing(_ *service.Tools, s *service.Service, _ service.Target) []string {
+func (m mock) Missing(_ *service.Tools, s *service.Service, _ ...service.Target) []string {
 	if s.Name == m.lacks {
 		return []string{"needs unobtainium >= 1: not found"}
 	}
 	return nil
 }
 
-func (m mock) build(_ context.Context, _ *service.Builder,
+func (m mock) Build(_ context.Context, _ *service.Builder,
 	s *service.Service) (*service.Built, error) {
 	if s.Name == m.broken {
 		return nil, fmt.Errorf("build %s: step 1: exit status 1", s.Name)
@@ -65,15 +64,15 @@ func (m mock) build(_ context.Context, _ *service.Builder,
 	}, nil
 }
 
-func (m mock) container(_ context.Context, name string, f *fleet) error {
+func (m mock) Container(_ context.Context, name string, to *lab.Launchers) error {
 	if m.dockerless {
 		return errors.New("no engine answers")
 	}
-	f.launchers[name] = nil // lab has it
+	to.By[name] = nil // Lab has it
 	return nil
 }
 
-func (m mock) docker(_ context.Context, out, _ io.Writer, args []string) error {
+func (m mock) Docker(_ context.Context, out, _ io.Writer, args []string) error {
 	if m.dockerless {
 		return errors.New("the stack needs Docker")
 	}
@@ -85,14 +84,14 @@ func (m mock) docker(_ context.Context, out, _ io.Writer, args []string) error {
 	return nil
 }
 
-func (m mock) reach(context.Context, string) error {
+func (m mock) Reach(context.Context, string) error {
 	if m.dockerless {
 		return errors.New("connection refused")
 	}
 	return nil
 }
 
-func (m mock) image(_ context.Context, _ *service.Builder, s *service.Service) (*service.Built,
+func (m mock) Image(_ context.Context, _ *service.Builder, s *service.Service) (*service.Built,
 	error) {
 	if s.Name == m.broken {
 		return nil, fmt.Errorf("build the image of %s: exit status 1", s.Name)
@@ -101,7 +100,7 @@ func (m mock) image(_ context.Context, _ *service.Builder, s *service.Service) (
 		Images: map[string]string{"": "prony/x:0"}, Front: "prony/x:0"}, nil
 }
 
-func (mock) lab(_ *process.Journal, ships *fleet, l host.Layout, dir string,
+func (mock) Lab(_ *process.Journal, by *lab.Launchers, l host.Layout, dir string,
 	observe func(trial.Event)) *trial.Lab {
 	m := &mockLoad{}
 	f := &fake.Launcher{Note: func(string) {}}
@@ -109,11 +108,11 @@ func (mock) lab(_ *process.Journal, ships *fleet, l host.Layout, dir string,
 		m.target = s.Name
 		return fake.Hello(modeOf(s.Name)), 20 * time.Millisecond, nil
 	}
-	for name := range ships.launchers {
-		ships.launchers[name] = f
+	for name := range by.By {
+		by.By[name] = f
 	}
 	return &trial.Lab{
-		Containers: ships.launchers,
+		Containers: by.By,
 		Launcher:   f, Driver: func(string, string) (trial.Driver, error) { return m, nil },
 		Dial: f.Dial, Layout: l, Dir: dir, Observe: observe,
 		Port: func() (int, error) { m.port++; return 8080 + m.port, nil },
@@ -123,11 +122,11 @@ func (mock) lab(_ *process.Journal, ships *fleet, l host.Layout, dir string,
 	}
 }
 
-func (mock) fetch(context.Context, string, agent.Agent, func(string)) (trial.Ride, error) {
+func (mock) Fetch(context.Context, string, agent.Agent, func(string)) (trial.Ride, error) {
 	return trial.Ride{}, nil
 }
 
-func (mock) home(context.Context, telemetry.LaunchSpec) (trial.Home, []int, func() error, error) {
+func (mock) Home(context.Context, telemetry.LaunchSpec) (trial.Home, []int, func() error, error) {
 	return quietHome{}, nil, func() error { return nil }, nil
 }
 
@@ -140,18 +139,13 @@ func (quietHome) Scrape(context.Context, telemetry.Trial) error { return nil }
 func (quietHome) Mark(telemetry.Mark)                           {}
 func (quietHome) End(context.Context) (r telemetry.Report)      { return r }
 
-func (mock) profiler(context.Context, string, *suite.Plan, []*service.Service, func(string)) (
-	t profile.Tools, c chooser) {
-	return t, c
-}
-
-func (mock) measure(ctx context.Context, lab *trial.Lab, e trial.Experiment, _ []int,
+func (mock) Measure(ctx context.Context, lab *trial.Lab, e trial.Experiment, _ []int,
 	_ func(string)) error {
 	_, err := lab.Run(ctx, e)
 	return err
 }
 
-func (m mock) examine(context.Context, doctor.Options) result.Grading {
+func (m mock) Examine(context.Context, doctor.Options) result.Grading {
 	if m.host.Grade == "" {
 		return result.Grading{Grade: result.Fit}
 	}

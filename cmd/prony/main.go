@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"prony/internal/cli"
+	"prony/internal/lab"
+	"prony/internal/lab/machine"
 	"prony/internal/launch/docker"
 	"prony/internal/launch/process"
 	"prony/internal/shell"
@@ -22,13 +24,13 @@ func main() {
 	process.Enter()
 	docker.Guard()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, machine{}, os.Args[1:], os.Stdout, os.Stderr)
+	err := run(ctx, machine.World{}, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(cli.Code(err))
 }
 
 // run is the whole program but for its end: everything that it says goes to the writers.
-func run(ctx context.Context, w world, args []string, stdout, stderr io.Writer) error {
+func run(ctx context.Context, w lab.World, args []string, stdout, stderr io.Writer) error {
 	root := newRoot(&app{world: w, args: args, stdout: stdout, stderr: stderr})
 	root.SetArgs(args)
 	root.SetOut(stdout)

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 
 	"prony/internal/cli"
+	"prony/internal/lab/machine"
 	"prony/internal/launch/docker"
 	"prony/internal/launch/process"
 	"prony/internal/result"
@@ -258,7 +259,7 @@ func TestCommandsInTheDocuments(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			exit := 0
 			if c.Args[0] == "load" || c.Args[0] == "verify" {
-				exit = cli.Code(run(context.Background(), machine{}, args, &stdout, &stderr))
+				exit = cli.Code(run(context.Background(), machine.World{}, args, &stdout, &stderr))
 			} else {
 				out, errs, got := say(t, mock{}, args...)
 				stdout.WriteString(out)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"prony/internal/cli"
+	"prony/internal/lab"
 	"prony/internal/result"
 	"prony/internal/service"
 )
@@ -261,7 +262,7 @@ func (a *app) completeTargets(_ *cobra.Command, _ []string, typed string) ([]str
 	cobra.ShellCompDirective) {
 	done := typed[:strings.LastIndex(typed, ",")+1]
 	var out []string
-	for _, t := range targets(a.known()) {
+	for _, t := range lab.Catalog(a.known()).Targets() {
 		if !slices.Contains(strings.Split(done, ","), t.Name) {
 			out = append(out, done+t.Name)
 		}

@@ -1,27 +1,17 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"prony/internal/agent"
 	"prony/internal/cli"
-	"prony/internal/clock"
-	"prony/internal/host"
-	"prony/internal/result"
-	"prony/internal/service"
+	"prony/internal/lab"
 	"prony/internal/suite"
-	"prony/internal/table"
-	"prony/internal/telemetry"
-	"prony/internal/trial"
 )
 
 // observeFlags say what a run watches beside its samples, and what rides along.
@@ -40,11 +30,6 @@ const (
 	otlpPrefix  = "otlp="
 	usualTraces = suite.Percent(0.05)
 )
-
-// observers are what an observed trial runs with: the agent of its runtime, which traces what the
-// load asks it to and nothing else.
-var observers = []string{"otel-java/tagged", "otel-node/tagged", "otel-python/tagged",
-	"otel-sdk/tagged"}
 
 func (f *observeFlags) add(c *cobra.Command) {
 	fs := c.Flags()
@@ -86,7 +71,7 @@ func (f *observeFlags) override(o *suite.Override) error {
 		o.InWindow, w.Profile = f.profile, nil
 	}
 	if len(f.telemetry) > 0 {
-		w.Home, w.GC, o.Watching = true, true, observers
+		w.Home, w.GC, o.Watching = true, true, lab.Observers
 		if w.Traces == 0 {
 			w.Traces = usualTraces
 		}
@@ -95,19 +80,6 @@ func (f *observeFlags) override(o *suite.Override) error {
 		}
 	}
 	o.Observed, o.Watch = !w.IsZero(), w
-	return nil
-}
-
-// stack looks whether Grafana's stack is there, before anything is built for it.
-func (f *observeFlags) stack(ctx context.Context, w world) error {
-	if !f.lgtm {
-		return nil
-	}
-	at := strings.TrimPrefix(stackOTLP, "http://")
-	if err := w.reach(ctx, at); err != nil {
-		return fmt.Errorf("send telemetry to Grafana's stack: nobody listens at %s (%w); start "+
-			"it with prony stack up", at, err)
-	}
 	return nil
 }
 
@@ -154,187 +126,17 @@ func misplaced(args []string) error {
 	return nil
 }
 
-// ride wants every agent that a flag names to ride with some target.
-func (f *observeFlags) ride(p *suite.Plan) error {
-	for _, name := range f.agents {
-		if !slices.ContainsFunc(p.Trials, func(t suite.Trial) bool {
-			return p.Suite.Variant(t.Variant).Agent == name
-		}) {
-			return cli.Usagef("--agent %s: none of the targets can have it; prony "+
-				"agents says which runtimes it is for", name)
-		}
-	}
-	return nil
-}
-
-// home is the wish where telemetry goes.
-func (f *observeFlags) home(spec *telemetry.LaunchSpec) {
+// destination is where telemetry goes.
+func (f *observeFlags) destination() lab.Telemetry {
+	out := lab.Telemetry{Wanted: len(f.telemetry) > 0}
 	for _, t := range f.telemetry {
 		if url, ok := strings.CutPrefix(t, otlpPrefix); ok {
-			spec.Forward = url
+			out.Forward = url
 		}
 	}
-	spec.ForwardOnly = spec.Forward != "" && !slices.Contains(f.telemetry, embedded)
-}
-
-// tellResults sends a run's table after its telemetry, for dashboards. Without trials there is
-// none.
-func (a *app) tellResults(ctx context.Context, meter trial.Meter, dir string) {
-	head, records, _, err := result.Read(dir)
-	if err != nil {
-		return // the report says it
-	}
-	run := filepath.Base(dir)
-	study := table.Analyze(result.Values(records), table.Options{Baseline: head.Baseline})
-	meter.Points(context.WithoutCancel(ctx), telemetry.Own{Trial: telemetry.Trial{Run: run},
-		Series: trial.Results(study, run, clock.Wall().UnixNano())})
-}
-
-// agents reads agents.yaml, which a checkout may lack.
-func (a *app) agents(root string) (*agent.Catalog, error) {
-	file := filepath.Join(root, "agents.yaml")
-	data, err := os.ReadFile(file)
-	if errors.Is(err, os.ErrNotExist) {
-		return &agent.Catalog{}, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the agents: %w", err)
-	}
-	return agent.Read("agents.yaml", data)
-}
-
-// attach completes the variants of a suite that name agents.
-func (a *app) attach(root string, s *suite.Suite) error {
-	names := func(v suite.Variant) bool { return v.Agent != "" }
-	if !slices.ContainsFunc(s.Variants, names) && len(s.Watching) == 0 {
-		return nil
-	}
-	catalog, err := a.agents(root)
-	if err != nil {
-		return err
-	}
-	s.Watching = slices.DeleteFunc(s.Watching, func(v suite.Variant) bool {
-		_, _, err := catalog.Find(v.Agent)
-		return err != nil // a checkout may have none, or only some of its own
-	})
-	return s.Attach(func(name string) (suite.Variant, error) {
-		found, level, err := catalog.Find(name)
-		if err != nil && len(catalog.Agents) == 0 {
-			err = fmt.Errorf("find agent %q: %s has no agents.yaml", name, root)
-		}
-		if err != nil {
-			return suite.Variant{}, err
-		}
-		r := found.Variant(level)
-		v := suite.Variant{Runtimes: r.Runtimes, Languages: r.Languages, Build: r.Build,
-			Scrape: r.Scrape, Home: r.NeedsHome, Version: found.Source(),
-			Env: map[string]suite.Text{}}
-		own, err := r.Own(os.LookupEnv)
-		if errors.Is(err, agent.ErrMissing) {
-			own, err = r.Env, nil // board leaves it out, and says why
-		}
-		for name, value := range own {
-			v.Env[name] = suite.Text(value)
-		}
-		return v, err
-	})
-}
-
-// board fetches what the variants of a suite name. One that cannot be had here is left out of the
-// suite, with the reason; one that fails to be fetched fails its trials.
-func (a *app) board(ctx context.Context, root string, s *suite.Suite, p *suite.Plan,
-	say func(string)) (rides map[string]trial.Ride, lost []result.Skipped, err error) {
-	catalog, err := a.agents(root)
-	if err != nil {
-		return nil, nil, err
-	}
-	rides = map[string]trial.Ride{}
-	keep := func(list []suite.Variant) (kept []suite.Variant) {
-		for _, v := range list {
-			taken := slices.ContainsFunc(p.Trials, func(t suite.Trial) bool {
-				return t.Variant == v.Name
-			})
-			if v.Agent != "" && taken {
-				found, level, err := catalog.Find(v.Agent)
-				if err == nil {
-					_, err = found.Variant(level).Own(os.LookupEnv)
-				}
-				if err == nil {
-					rides[v.Name], err = a.world.fetch(ctx, root, found, say)
-				}
-				if errors.Is(err, agent.ErrMissing) {
-					lost = append(lost, result.Skipped{Target: "+" + v.Name, Reason: err.Error()})
-					continue
-				}
-				if err != nil {
-					rides[v.Name] = trial.Ride{Lacking: err}
-				}
-			}
-			kept = append(kept, v)
-		}
-		return kept
-	}
-	s.Variants, s.Watching = keep(s.Variants), keep(s.Watching)
-	return rides, lost, ctx.Err()
-}
-
-// twins builds the other builds that variants ask for, by target and build.
-func (a *app) twins(ctx context.Context, p *suite.Plan, services []*service.Service,
-	builder *service.Builder, e *trial.Experiment) {
-	e.Twins = map[string]trial.Subject{}
-	for _, t := range p.Trials {
-		build := p.Suite.Variant(t.Variant).Build
-		name := t.Target + "+" + build
-		if _, done := e.Twins[name]; build == "" || done || e.Broken[name] != nil {
-			continue
-		}
-		s, target, _ := find(services, t.Target)
-		other, twin, ok := twinOf(services, s, target, build)
-		if !ok {
-			e.Broken[name] = fmt.Errorf("%s has no build %q for mode %s", s.Name, build,
-				target.Mode)
-			continue
-		}
-		built, err := a.world.build(ctx, builder, other)
-		if err != nil {
-			e.Broken[name] = err
-			continue
-		}
-		subject := e.Subjects[t.Target]
-		subject.Service, subject.Target, subject.Built = other, twin, built
-		e.Twins[name] = subject
-	}
-}
-
-// twinOf is a target as another build of its service has it: in the same mode.
-func twinOf(services []*service.Service, s *service.Service, t service.Target, build string) (
-	*service.Service, service.Target, bool) {
-	for _, other := range services {
-		if other.Name != s.Name || other.Other != build || other.Origin != s.Origin {
-			continue
-		}
-		for _, twin := range other.Targets {
-			if twin.Mode == t.Mode {
-				return other, twin, true
-			}
-		}
-	}
-	return nil, service.Target{}, false
-}
-
-// buildsOf are the further builds in which a target can be had.
-func buildsOf(services []*service.Service, s *service.Service, t service.Target) (out []string) {
-	for _, other := range services {
-		if other.Name == s.Name && other.Other != "" && other.Other != s.Other {
-			if _, _, ok := twinOf(services, s, t, other.Other); ok {
-				out = append(out, other.Other)
-			}
-		}
+	out.ForwardOnly = out.Forward != "" && !slices.Contains(f.telemetry, embedded)
+	if f.lgtm {
+		out.Stack = stackOTLP
 	}
 	return out
 }
-
-// coreOfHome is where the home of telemetry runs: on the last of the load's cores, with a lower
-// priority. A core of its own would take one from the load, and a run with telemetry would be
-// measured by another method than one without.
-func coreOfHome(l host.Layout) []int { return l.Load[len(l.Load)-1:] }

@@ -12,6 +12,7 @@ import (
 
 	"prony/internal/clock"
 	"prony/internal/host"
+	"prony/internal/lab"
 	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/suite"
@@ -39,33 +40,54 @@ type progress struct {
 	stop     chan struct{}
 }
 
-func newProgress(w io.Writer, p *suite.Plan) *progress {
-	s := &progress{w: w, total: len(p.Trials), estimate: p.Estimate()}
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+// Begin implements lab.Observer: it says what is going to happen.
+func (s *progress) Begin(b lab.Begun) {
+	p := b.Plan
+	s.total, s.estimate = len(p.Trials), p.Estimate()
+	if f, ok := s.w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		s.live = true
 		s.width = 80
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 20 {
 			s.width = width
 		}
 	}
-	return s
-}
-
-// begin says what is going to happen.
-func (s *progress) begin(p *suite.Plan, l host.Layout, reaped []string) {
-	for _, r := range reaped {
-		s.line("ended " + r + ", left over by an earlier run that was killed")
+	for _, r := range b.Reaped {
+		s.Say("ended " + r + ", left over by an earlier run that was killed")
 	}
-	where := fmt.Sprintf("service on cores %v, load on %v", l.Service, l.Load)
-	if l.Shared {
-		where = fmt.Sprintf("service and load share core %v", l.Load)
+	where := fmt.Sprintf("service on cores %v, load on %v", b.Layout.Service, b.Layout.Load)
+	if b.Layout.Shared {
+		where = fmt.Sprintf("service and load share core %v", b.Layout.Load)
 	}
-	s.line(fmt.Sprintf("%s: %d trials in %d %s, seed %d; %s; about %s", p.Suite.Name,
+	s.Say(fmt.Sprintf("%s: %d trials in %d %s, seed %d; %s; about %s", p.Suite.Name,
 		len(p.Trials), p.Suite.Blocks, passes(p), p.Suite.Seed, where, roughly(s.estimate)))
+	if b.Sides != nil {
+		s.duets(b.Sides, p.Suite.Blocks)
+	}
 }
 
-// line prints a line for good.
-func (s *progress) line(text string) {
+// duets says what two targets at a time means for a run.
+func (s *progress) duets(of *host.Sides, passes int) {
+	s.Say(fmt.Sprintf("duets, two targets at a time: left on cores %v, right on %v; "+
+		"sides swap from pass to pass", of.Left.Cores(), of.Right.Cores()))
+	if passes%2 == 1 {
+		s.Say(fmt.Sprintf("  an odd number of passes leaves one target on the left once more than "+
+			"the other: --blocks %d would not", passes+1))
+	}
+	if of.Left.Shared {
+		s.Say("  each service shares its cores with its own load, so every trial is SUSPECT")
+	}
+}
+
+// passes is what a plan's blocks are called: with duets, a block is a duet.
+func passes(p *suite.Plan) string {
+	if p.Suite.Duet != "" {
+		return "passes of duets"
+	}
+	return "blocks"
+}
+
+// Say implements lab.Observer: it prints a line for good.
+func (s *progress) Say(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wipe()
@@ -73,8 +95,8 @@ func (s *progress) line(text string) {
 	s.draw()
 }
 
-// event follows a run.
-func (s *progress) event(e trial.Event) {
+// Trial implements lab.Observer: it follows a run.
+func (s *progress) Trial(e trial.Event) {
 	s.mu.Lock()
 	if s.began == 0 {
 		s.began = clock.Mono()
@@ -91,7 +113,7 @@ func (s *progress) event(e trial.Event) {
 		s.doing = ""
 		s.mu.Unlock()
 		width := len(fmt.Sprint(s.total))
-		s.line(fmt.Sprintf("%*d/%d %s", width, s.ended, s.total, digest(e.Record)))
+		s.Say(fmt.Sprintf("%*d/%d %s", width, s.ended, s.total, digest(e.Record)))
 		return
 	}
 	s.mu.Lock()

@@ -71,7 +71,7 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, into strin
 		if loaded++; loaded > 1 {
 			fmt.Fprintln(a.stdout)
 		}
-		if err := a.drop(ctx, f, o, filepath.Join(folder, u.Hostname()+".json"), raw); err != nil {
+		if err := a.one(ctx, f, o, filepath.Join(folder, u.Hostname()+".json"), raw); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", u.Hostname(), err))
 		}
 		if ctx.Err() != nil {
@@ -109,8 +109,8 @@ func known(ctx context.Context, host string) (up bool, err error) {
 	return err == nil, err
 }
 
-// drop loads one server, prints what was found and keeps it.
-func (a *app) drop(ctx context.Context, f *loadFlags, o *outputFlags, file, url string) error {
+// one loads one server, prints what was found and keeps it.
+func (a *app) one(ctx context.Context, f *loadFlags, o *outputFlags, file, url string) error {
 	p, err := f.plan(ctx, url)
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"prony/internal/cli"
+	"prony/internal/lab/machine"
 )
 
 // nobody answers every question for a name with: it does not exist (RFC 1035, 4.1.1: QR, RD, RA,
@@ -56,7 +57,7 @@ func TestRain(t *testing.T) {
 		args := append([]string{"rain", "--into", into, "--connections", "2", "--duration", "200ms",
 			"--lead", "50ms"}, urls...)
 		var out, errs bytes.Buffer
-		exit := cli.Code(run(context.Background(), machine{}, args, &out, &errs))
+		exit := cli.Code(run(context.Background(), machine.World{}, args, &out, &errs))
 		return out.String(), errs.String(), exit
 	}
 	out, stderr, exit := rain("http://not-up:8080/", up.URL+"/")

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"prony/internal/cli"
+	"prony/internal/lab/machine"
 	"prony/internal/launch/docker"
 	"prony/internal/result"
 	"prony/internal/service"
@@ -70,7 +71,7 @@ func needs(t *testing.T, fact string, services ...string) tests.Needs {
 func aloud(t *testing.T, args ...string) (stdout, stderr string, exit int) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	exit = cli.Code(run(context.Background(), machine{}, args, &out, &errs))
+	exit = cli.Code(run(context.Background(), machine.World{}, args, &out, &errs))
 	return out.String(), errs.String(), exit
 }
 

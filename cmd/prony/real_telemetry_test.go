@@ -13,6 +13,7 @@ import (
 	pprof "github.com/google/pprof/profile"
 
 	"prony/internal/cli"
+	"prony/internal/lab/machine"
 	"prony/internal/profile"
 	"prony/internal/result"
 	"prony/internal/telemetry"
@@ -115,14 +116,16 @@ func checkReal(t *testing.T, root, dir string, r *result.Record) {
 		t.Errorf("collections %+v", l.GC)
 	}
 	var out, errs bytes.Buffer
-	exit := cli.Code(run(context.Background(), machine{}, []string{"query", dir, "--root", root,
+	exit := cli.Code(run(context.Background(), machine.World{}, []string{"query", dir,
+		"--root", root,
 		"--trial", r.Trial, "sum by (service_name) (http_server_request_duration_seconds_count)",
 	}, &out, &errs))
 	if exit != cli.Fine || !strings.Contains(out.String(), r.Target.Name) {
 		t.Errorf("its request rate: exit %d\n%s%s", exit, &out, &errs)
 	}
 	out.Reset()
-	exit = cli.Code(run(context.Background(), machine{}, []string{"explain", dir, "--root", root,
+	exit = cli.Code(run(context.Background(), machine.World{}, []string{"explain", dir,
+		"--root", root,
 		"--trial", r.Trial}, &out, &errs))
 	has(t, "the story", out.String(), "its trace", "as the load saw it", "where the processor was")
 	if exit != cli.Fine {

@@ -14,6 +14,7 @@ import (
 
 	"prony/internal/cli"
 	"prony/internal/clock"
+	"prony/internal/lab/machine"
 	"prony/internal/result"
 	"prony/internal/tests"
 	"prony/internal/tidy"
@@ -31,7 +32,7 @@ func TestRealRun(t *testing.T) {
 	root := checkout(t)
 	dir := filepath.Join(root, "r")
 	var stdout, stderr bytes.Buffer
-	exit := cli.Code(run(context.Background(), machine{}, []string{"run", "--root", root,
+	exit := cli.Code(run(context.Background(), machine.World{}, []string{"run", "--root", root,
 		"--out", dir,
 		"--targets", "go-nethttp", "--blocks", "1", "--measure", "500ms", "--warmup", "2s", "-x"},
 		&stdout, &stderr))
@@ -183,7 +184,7 @@ func TestKilledLab(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	t.Setenv("XDG_RUNTIME_DIR", runtime)
 	second := []string{"verify", "go-nethttp", "--root", root}
-	exit := cli.Code(run(context.Background(), machine{}, second, &stdout, &stderr))
+	exit := cli.Code(run(context.Background(), machine.World{}, second, &stdout, &stderr))
 	if exit != cli.Failed {
 		t.Errorf("a second lab exits %d, want %d", exit, cli.Failed)
 	}
@@ -195,7 +196,7 @@ func TestKilledLab(t *testing.T) {
 	p.Wait() //nolint:errcheck // it was killed
 	gone(t, pid)
 	stderr.Reset()
-	exit = cli.Code(run(context.Background(), machine{}, second, &stdout, &stderr))
+	exit = cli.Code(run(context.Background(), machine.World{}, second, &stdout, &stderr))
 	if exit != cli.Fine {
 		t.Errorf("the next lab exits %d\n%s", exit, &stderr)
 	}

@@ -1,26 +1,18 @@
 package main
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"prony/internal/cli"
-	"prony/internal/clock"
 	"prony/internal/doctor"
-	"prony/internal/host"
-	"prony/internal/launch/process"
+	"prony/internal/lab"
 	"prony/internal/result"
-	"prony/internal/service"
 	"prony/internal/suite"
-	"prony/internal/telemetry"
-	"prony/internal/trial"
 )
 
 // runFlags change a suite from the command line, or where results go.
@@ -39,6 +31,9 @@ type runFlags struct {
 	out     string
 	observe observeFlags
 }
+
+const duetHelp = "two targets at a time, on cores of their own, under loads that begin together; " +
+	"=shared: a service and its load on the same cores, where there are few"
 
 func (f *runFlags) suiteFlags(c *cobra.Command) {
 	fs := c.Flags()
@@ -61,7 +56,8 @@ func (f *runFlags) suiteFlags(c *cobra.Command) {
 	f.observe.add(c)
 }
 
-func (f *runFlags) override(c *cobra.Command) (suite.Override, error) {
+// wish is what the flags that choose and change a suite say.
+func (f *runFlags) wish(c *cobra.Command, args []string) (lab.Wish, error) {
 	o := suite.Override{
 		Blocks: f.blocks, Measure: suite.Duration(f.measure), Warmup: suite.Duration(f.warmup),
 		Targets: f.targets, AA: f.aa, Duet: f.duet, Quick: f.quick, Launchers: f.started,
@@ -69,7 +65,12 @@ func (f *runFlags) override(c *cobra.Command) (suite.Override, error) {
 	if c.Flags().Changed("seed") {
 		o.Seed = &f.seed
 	}
-	return o, f.observe.override(&o)
+	err := f.observe.override(&o)
+	out := lab.Wish{Override: o, Against: f.against}
+	if len(args) > 0 {
+		out.Suite = args[0]
+	}
+	return out, err
 }
 
 func (a *app) runCmd() *cobra.Command {
@@ -125,141 +126,6 @@ sense.`,
 	return c
 }
 
-func (a *app) planCmd() *cobra.Command {
-	f := &runFlags{}
-	var effect, from string
-	c := &cobra.Command{
-		Use: "plan [SUITE]", Short: "Print what a suite would run, in order",
-		Args: cli.Arguments(0, 1),
-		Long: `Plan expands a suite into its trials: targets × scenarios in blocks, each block in
-an order shuffled from the seed. The same suite, seed and catalog give the same plan, byte for
-byte.
-
-With --detect it says how many blocks it takes to see such a difference on this machine, from the
-noise of an A/A run ("prony run --aa"): the newest in results/, or the one that --from names.`,
-		Example: "  prony plan\n  prony plan suites/http.yaml --blocks 2 --seed 7\n" +
-			"  prony plan --detect 3%",
-		RunE: func(c *cobra.Command, args []string) error {
-			root, err := a.root()
-			if err != nil {
-				return err
-			}
-			_, p, _, err := a.plan(c, root, args, f)
-			if err != nil {
-				return err
-			}
-			if effect != "" {
-				return a.detect(root, p, effect, from)
-			}
-			return printPlan(a.stdout, p)
-		},
-	}
-	f.suiteFlags(c)
-	c.Flags().StringVar(&effect, "detect", "",
-		"instead of the plan: the blocks that such a difference takes here, as in 3%")
-	c.Flags().StringVar(&from, "from", "", "folder of the A/A run that --detect goes by")
-	return c
-}
-
-// plan reads and expands a suite against the whole catalog, so that a missing toolchain is no typo.
-func (a *app) plan(c *cobra.Command, root string, args []string, f *runFlags) (*suite.Suite,
-	*suite.Plan, []*service.Service, error) {
-	s, err := a.readSuite(root, args)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	o, err := f.override(c)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	if err := s.Override(o); err != nil {
-		return nil, nil, nil, cli.Usage(err)
-	}
-	if err := a.attach(root, s); err != nil {
-		return nil, nil, nil, err
-	}
-	services, err := a.catalog(root)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	others, err := a.rivals(f)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	services = append(services, others...)
-	p, err := s.Plan(targets(services))
-	if err != nil && (len(f.targets) > 0 || f.duet != "") {
-		err = cli.Usage(err)
-	}
-	if err == nil {
-		err = f.observe.ride(p)
-	}
-	return s, p, services, err
-}
-
-// narrow leaves out the targets that lack a tool here, and says which and why.
-func (a *app) narrow(s *suite.Suite, p *suite.Plan, services []*service.Service,
-	tools *service.Tools, lost []result.Skipped) (*suite.Plan, []result.Skipped, error) {
-	var kept []string
-	var skipped []result.Skipped
-	for _, t := range p.Aside {
-		skipped = append(skipped, result.Skipped{Target: t.Name,
-			Reason: "kept aside: " + t.Aside + " (--targets " + t.Name + " measures it)"})
-	}
-	for _, name := range targetsOf(p) {
-		x, t, _ := find(services, name)
-		if missing := a.world.missing(tools, x, t); len(missing) > 0 && plain(s) {
-			reason := fmt.Sprintf("%s (see services/%s/README.md)", missing[0], x.Name)
-			skipped = append(skipped, result.Skipped{Target: name, Reason: reason})
-			continue
-		}
-		kept = append(kept, name)
-	}
-	drivers, absent := a.presentDrivers(s)
-	skipped = slices.Concat(skipped, absent, lost, uncontained(s, services, targetsOf(p)))
-	if len(skipped) == len(p.Aside) {
-		return p, skipped, nil
-	}
-	if len(absent) > 0 && len(drivers) == 0 {
-		return nil, nil, fmt.Errorf("run %s: none of its drivers is installed; %s: %s", s.Name,
-			absent[0].Target, absent[0].Reason)
-	}
-	s.Drivers = drivers
-	if len(kept) == 0 {
-		return nil, nil, fmt.Errorf("run %s: none of its targets can run here; %s: %s", s.Name,
-			skipped[len(p.Aside)].Target, skipped[len(p.Aside)].Reason)
-	}
-	if err := s.Override(suite.Override{Targets: kept}); err != nil {
-		return nil, nil, err
-	}
-	p, err := s.Plan(targets(services))
-	return p, skipped, err
-}
-
-// presentDrivers are those of the suite that can be had here, and those that cannot.
-func (a *app) presentDrivers(s *suite.Suite) (kept []string, lost []result.Skipped) {
-	for _, name := range s.Drivers {
-		if name != suite.Drivers[0] {
-			if _, err := a.world.driver(name); err != nil {
-				lost = append(lost, result.Skipped{Target: "driver " + name, Reason: err.Error()})
-				continue
-			}
-		}
-		kept = append(kept, name)
-	}
-	return kept, lost
-}
-
-// targetsOf lists a plan's targets, each once.
-func targetsOf(p *suite.Plan) (out []string) {
-	for _, t := range p.Trials {
-		if !slices.Contains(out, t.Target) {
-			out = append(out, t.Target)
-		}
-	}
-	return out
-}
-
 // check says what is wrong with flags that the suite does not see.
 func (f *runFlags) check(c *cobra.Command) error {
 	for _, name := range []string{"blocks", "measure", "warmup"} {
@@ -274,206 +140,23 @@ func (f *runFlags) check(c *cobra.Command) error {
 	return nil
 }
 
-func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) (err error) {
+func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 	if err := errors.Join(misplaced(args), f.check(c)); err != nil {
 		return err
 	}
-	ctx := c.Context()
-	root, err := a.root()
+	l, show, err := a.lab()
 	if err != nil {
 		return err
 	}
-	tools := service.FindTools(ctx)
-	s, p, services, err := a.plan(c, root, args, f)
+	wish, err := f.wish(c, args)
 	if err != nil {
 		return err
 	}
-	if err := f.observe.stack(ctx, a.world); err != nil {
-		return err
-	}
-	rides, unfetched, err := a.board(ctx, root, s, p, a.say)
-	if err != nil {
-		return err
-	}
-	ships, adrift, err := a.muster(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, ships.close()) }()
-	p, skipped, err := a.narrow(s, p, services, tools, slices.Concat(unfetched, adrift))
-	if err != nil {
-		return err
-	}
-	cores, err := host.Cores()
-	if err != nil {
-		return err
-	}
-	layout, sides, err := divide(cores, p)
-	if err != nil {
-		return fmt.Errorf("run %s: %w", p.Suite.Name, err)
-	}
-	journal, reaped, err := a.world.enter()
-	if err != nil {
-		return err
-	}
-	defer journal.Close()
-	show := newProgress(a.stderr, p)
-	defer show.end()
-	show.begin(p, layout, append(reaped, ships.reaped...))
-	sayDuets(show.line, sides, p)
-	e := a.experiment(ctx, root, p, tools)
-	e.Head.Skipped, e.Rides = skipped, rides
-	if err := a.prepare(ctx, root, services, tools, &e, show); err != nil {
-		return err
-	}
-	if err := a.grade(ctx, &e, f.host, show); err != nil {
-		return err
-	}
-	dir := f.out
-	if dir == "" {
-		e.Head.ID, dir = newFolder(filepath.Join(root, "results"), e.Head.ID)
-	}
-	err = a.observed(ctx, root, f,
-		observedRun{e, services, layout, sides, cores, dir, journal, ships, show})
+	wish.Host, wish.Out, wish.Telemetry = f.host, f.out, f.observe.destination()
+	wish.Command, wish.Version = append([]string{"prony"}, a.args...), version()
+	dir, err := l.Run(c.Context(), wish)
 	show.end()
 	return a.conclude(dir, err)
-}
-
-// observedRun is all that is ready before the first trial.
-type observedRun struct {
-	e        trial.Experiment
-	services []*service.Service
-	layout   host.Layout
-	sides    *host.Sides
-	cores    []int
-	dir      string
-	journal  *process.Journal
-	ships    *fleet
-	show     *progress
-}
-
-// observed measures, with a home of telemetry beside it where one is wanted.
-func (a *app) observed(ctx context.Context, root string, f *runFlags, r observedRun) error {
-	spec := telemetry.LaunchSpec{Dir: filepath.Join(r.dir, telemetry.Dir)}
-	f.observe.home(&spec)
-	spec.Cores = coreOfHome(r.layout)
-	if r.ships.gateway.IsValid() {
-		spec.Listen = r.ships.gateway.String()
-	}
-	lab := a.world.lab(r.journal, r.ships, r.layout, r.dir, r.show.event)
-	lab.Sides = r.sides
-	lab.Tools, lab.Profiler = a.world.profiler(ctx, root, r.e.Plan, r.services, r.show.line)
-	if len(f.observe.telemetry) > 0 || r.e.Plan.Suite.NeedsHome() {
-		home, own, end, err := a.world.home(ctx, spec)
-		if err != nil { // what sends into it fails, trial by trial; all else goes on
-			r.show.line("no home of telemetry: " + err.Error())
-		} else {
-			defer func() {
-				if err := end(); err != nil {
-					r.show.line("telemetry may not be whole: " + err.Error())
-				}
-			}()
-			lab.Home, lab.Own = home, own
-			if meter, ok := home.(trial.Meter); ok && len(f.observe.telemetry) > 0 {
-				lab.Meter = meter
-				defer a.tellResults(ctx, meter, r.dir)
-			}
-		}
-	}
-	return a.world.measure(ctx, lab, r.e, r.cores, r.show.line)
-}
-
-// grade looks at the host, after all builds and before anything is measured, and refuses one that
-// is not what was demanded.
-func (a *app) grade(ctx context.Context, e *trial.Experiment, bar string, show *progress) error {
-	limits := e.Plan.Suite.Limits
-	g := a.world.examine(ctx, doctor.Options{CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory)})
-	e.Head.Host = &g
-	if err := doctor.Refuse(g, bar); err != nil {
-		// Not the status of INVALID trials, which scripts pass on to a gate: there is no run.
-		return err
-	}
-	if g.Grade != result.Fit {
-		show.line("the host is " + g.Grade + ": prony doctor says why, and what to do")
-	}
-	return nil
-}
-
-// newFolder names a run's folder by its start; runs that begin within a second get a number.
-func newFolder(results, start string) (id, dir string) {
-	id = start
-	for n := 2; ; n++ {
-		dir = filepath.Join(results, id)
-		if _, err := os.Stat(dir); err != nil {
-			return id, dir
-		}
-		id = fmt.Sprintf("%s-%d", start, n)
-	}
-}
-
-// experiment is the plan with the head of its run and where it all comes from.
-func (a *app) experiment(ctx context.Context, root string, p *suite.Plan,
-	tools *service.Tools) trial.Experiment {
-	e := trial.Experiment{
-		Plan: p, Subjects: map[string]trial.Subject{}, Broken: map[string]error{},
-		Prov: a.provenance(ctx, root, p, tools),
-		Head: result.Run{
-			ID: clock.Wall().Format("2006-01-02T15-04-05Z"), Suite: p.Suite.Name,
-			Question: p.Suite.Question, File: p.Suite.File, Baseline: p.Baseline,
-			Blocks: p.Suite.Blocks, Seed: p.Suite.Seed, PlanHash: p.Hash,
-			Command: append([]string{"prony"}, a.args...), AA: p.Suite.AA,
-			Duet: p.Suite.Duet != "", Columns: p.Suite.Columns,
-		},
-	}
-	for _, t := range p.Trials {
-		e.Head.Trials = append(e.Head.Trials, t.ID)
-	}
-	e.Head.Requests = map[string][]string{}
-	for _, scene := range p.Suite.Scenarios {
-		for _, r := range scene.Requests {
-			e.Head.Requests[scene.Name] = append(e.Head.Requests[scene.Name], r.Request)
-		}
-	}
-	return e
-}
-
-// prepare builds what the plan needs. What cannot be built does not stop the others.
-func (a *app) prepare(ctx context.Context, root string, services []*service.Service,
-	tools *service.Tools, e *trial.Experiment, show *progress) error {
-	builder := &service.Builder{Root: root, Tools: tools, Progress: show.line}
-	var wanted []*service.Service
-	for _, t := range e.Plan.Trials {
-		s, _, _ := find(services, t.Target)
-		if t.Launcher == "" && !slices.Contains(wanted, s) {
-			wanted = append(wanted, s)
-		}
-	}
-	outcomes := a.buildAll(ctx, a.world.build, builder, wanted, 0)
-	if ctx.Err() != nil {
-		return errors.New("build: interrupted")
-	}
-	for _, o := range outcomes {
-		if o.err != nil {
-			show.line(o.err.Error())
-		}
-	}
-	for _, name := range targetsOf(e.Plan) {
-		s, t, _ := find(services, name)
-		x := trial.Subject{Service: s, Target: t}
-		if at := slices.Index(wanted, s); at >= 0 {
-			x.Built = outcomes[at].built
-			if outcomes[at].err != nil {
-				e.Broken[name] = outcomes[at].err
-			}
-		}
-		if s.Origin != "" {
-			x.Commit, x.Dirty = commit(ctx, s.Dir)
-		}
-		e.Subjects[name] = x
-	}
-	a.twins(ctx, e.Plan, services, builder, e)
-	a.images(ctx, services, builder, e, show)
-	return ctx.Err()
 }
 
 // conclude prints what the records say and gives the exit code that fits.

@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
@@ -167,29 +165,5 @@ func (a *app) compose(ctx context.Context, out io.Writer, args ...string) error 
 			"--root", err)
 	}
 	args = append([]string{"compose", "--project-directory", folder, "--profile", "OBS"}, args...)
-	return a.world.docker(ctx, out, a.stderr, args)
+	return a.world.Docker(ctx, out, a.stderr, args)
 }
-
-// docker runs Docker's client with Compose.
-func (machine) docker(ctx context.Context, out, talk io.Writer, args []string) error {
-	docker, err := exec.LookPath("docker")
-	if err != nil {
-		return errors.New("the stack needs Docker: docker was not found; install Docker Engine")
-	}
-	// "docker compose" of a Docker without it would take the flags for its own.
-	if err := exec.CommandContext(ctx, docker, "compose", "version").Run(); err != nil {
-		return errors.New("the stack needs Compose, version 2: install Docker's package " +
-			"docker-compose-plugin")
-	}
-	cmd := exec.CommandContext(ctx, docker, args...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = interruptBound
-	cmd.Stdout, cmd.Stderr = out, talk
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("docker compose: %w", err)
-	}
-	return nil
-}
-
-// interruptBound is how long Compose may take to leave off.
-const interruptBound = 10 * time.Second

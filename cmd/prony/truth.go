@@ -26,6 +26,7 @@ import (
 	"prony/internal/print"
 	"prony/internal/probe"
 	"prony/internal/selftest"
+	"prony/internal/system"
 	"prony/internal/truth/exact"
 	"prony/internal/unit"
 )
@@ -206,7 +207,7 @@ func (a *app) selftest(ctx context.Context, names []string, f *selftestFlags) er
 	if err != nil {
 		return fmt.Errorf("selftest: %w", err)
 	}
-	journal, _, err := a.world.enter()
+	journal, _, err := a.world.Enter()
 	if err != nil {
 		return err
 	}
@@ -292,7 +293,7 @@ func (t *truthStarter) start(ctx context.Context, kind string, p exact.Params) (
 	if err != nil {
 		return nil, err
 	}
-	port, err := freePort()
+	port, err := system.FreePort()
 	if err != nil {
 		return nil, err
 	}

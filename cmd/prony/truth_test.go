@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"prony/internal/cli"
+	"prony/internal/lab/machine"
 	"prony/internal/selftest"
+	"prony/internal/system"
 	"prony/internal/truth/exact"
 )
 
@@ -20,7 +22,7 @@ func TestTruthUsage(t *testing.T) {
 	check := func(want string, args ...string) {
 		t.Helper()
 		var stdout, stderr bytes.Buffer
-		err := run(context.Background(), machine{}, args, &stdout, &stderr)
+		err := run(context.Background(), machine.World{}, args, &stdout, &stderr)
 		if cli.Code(err) != cli.Misused || !strings.Contains(stderr.String(), want) {
 			t.Errorf("%q: exit %d, %s; want %d, %q", args, cli.Code(err), &stderr, cli.Misused,
 				want)
@@ -38,7 +40,7 @@ func TestTruthUsage(t *testing.T) {
 func TestTruthTeaches(t *testing.T) {
 	help := func(args ...string) string {
 		var stdout, stderr bytes.Buffer
-		if err := run(context.Background(), machine{}, args, &stdout, &stderr); err != nil {
+		if err := run(context.Background(), machine.World{}, args, &stdout, &stderr); err != nil {
 			t.Fatalf("%q: %v", args, err)
 		}
 		return strings.Join(strings.Fields(stdout.String()), " ")
@@ -63,7 +65,7 @@ func TestTruthTeaches(t *testing.T) {
 // A server of kind wrong answers every second request wrongly, until it is told to stop, and says
 // how many there were.
 func TestTruthServes(t *testing.T) {
-	port, err := freePort()
+	port, err := system.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +74,7 @@ func TestTruthServes(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	done := make(chan error)
 	go func() {
-		done <- run(ctx, machine{}, []string{"truth", "wrong", "--n", "2", "--json", "--port",
+		done <- run(ctx, machine.World{}, []string{"truth", "wrong", "--n", "2", "--json", "--port",
 			fmt.Sprint(port)}, &stdout, &stderr)
 	}()
 	for _, want := range []string{"ok", "no", "ok"} {
@@ -90,7 +92,8 @@ func TestTruthServes(t *testing.T) {
 	}
 
 	stdout.Reset()
-	err = run(context.Background(), machine{}, []string{"truth", "stall", "-d", "1ms"}, &stdout,
+	err = run(context.Background(), machine.World{}, []string{"truth", "stall", "-d", "1ms"},
+		&stdout,
 		&stderr)
 	for _, want := range []string{"stall on http://127.0.0.1:", "--after 3s", "--stall 1s",
 		"served 0 requests"} {

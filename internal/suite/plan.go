@@ -67,6 +67,16 @@ type Plan struct {
 	startup map[string]time.Duration // of targets
 }
 
+// Targets are the names of a plan's targets, each once, in the order of their first trials.
+func (p *Plan) Targets() (out []string) {
+	for _, t := range p.Trials {
+		if !slices.Contains(out, t.Target) {
+			out = append(out, t.Target)
+		}
+	}
+	return out
+}
+
 // none is the variant of a bare target.
 const none = "none"
 

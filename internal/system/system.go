@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -322,4 +323,14 @@ func Distinct(port func() (int, error)) func() (int, error) {
 		}
 		return 0, errors.New("the kernel gives the same port again and again")
 	}
+}
+
+// FreePort asks the kernel for a port that nobody uses.
+func FreePort() (int, error) {
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		return 0, err
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	return port, l.Close()
 }

@@ -19,8 +19,8 @@ import (
 const calibration = time.Second
 
 // Calibrate measures what the generator reaches against a server that does nothing, on the cores
-// and with the connections of the experiment's closed loads. A service near that ceiling may be faster
-// than anybody here can tell. args starts the null server, which gets the port as its last
+// and with the connections of the experiment's closed loads. A service near that ceiling may be
+// faster than anybody here can tell. args starts the null server, which gets the port as its last
 // argument.
 func (l *Lab) Calibrate(ctx context.Context, e Experiment, args []string) (err error) {
 	port, err := l.Port()

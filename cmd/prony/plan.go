@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"prony/internal/cli"
+	"prony/internal/suite"
+)
+
+func (a *app) planCmd() *cobra.Command {
+	f := &runFlags{}
+	var effect, from string
+	c := &cobra.Command{
+		Use: "plan [SUITE]", Short: "Print what a suite would run, in order",
+		Args: cli.Arguments(0, 1),
+		Long: `Plan expands a suite into its trials: targets × scenarios in blocks, each block in
+an order shuffled from the seed. The same suite, seed and catalog give the same plan, byte for
+byte.
+
+With --detect it says how many blocks it takes to see such a difference on this machine, from the
+noise of an A/A run ("prony run --aa"): the newest in results/, or the one that --from names.`,
+		Example: "  prony plan\n  prony plan suites/http.yaml --blocks 2 --seed 7\n" +
+			"  prony plan --detect 3%",
+		RunE: func(c *cobra.Command, args []string) error {
+			l, _, err := a.lab()
+			if err != nil {
+				return err
+			}
+			wish, err := f.wish(c, args)
+			if err != nil {
+				return err
+			}
+			p, err := l.Plan(wish)
+			if err != nil {
+				return err
+			}
+			if effect != "" {
+				return a.detect(l.Root, p, effect, from)
+			}
+			return printPlan(a.stdout, p)
+		},
+	}
+	f.suiteFlags(c)
+	c.Flags().StringVar(&effect, "detect", "",
+		"instead of the plan: the blocks that such a difference takes here, as in 3%")
+	c.Flags().StringVar(&from, "from", "", "folder of the A/A run that --detect goes by")
+	return c
+}
+
+func printPlan(w interface{ Write([]byte) (int, error) }, p *suite.Plan) error {
+	fmt.Fprintf(w, "%s: %s\n", p.Suite.Name, p.Suite.Question)
+	fmt.Fprintf(w, "plan %s · seed %d · %d trials in %d %s · about %s\n\n", p.Hash,
+		p.Suite.Seed, len(p.Trials), p.Suite.Blocks, passes(p), roughly(p.Estimate()))
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "BLOCK\tORDER\tTARGET\tSCENARIO\tLOADS")
+	for _, x := range p.Trials {
+		var loads []string
+		for _, l := range p.Suite.OfTrial(x) {
+			loads = append(loads, fmt.Sprintf("%s (%s, %v)", l.Name, loadText(l),
+				time.Duration(l.Measure)))
+		}
+		by := x.Target
+		if x.Driver != "" && x.Driver != suite.Drivers[0] {
+			by += " by " + x.Driver
+		}
+		if x.Variant != "" && x.Variant != "none" {
+			by += " +" + x.Variant
+		}
+		if x.Role != "" {
+			by += ", " + x.Role
+		}
+		if x.Arm != "" {
+			by += " (" + x.Arm + ")"
+		}
+		if x.Side != "" {
+			by += ", " + x.Side
+		}
+		fmt.Fprintf(t, "%d\t%d\t%s\t%s\t%s\n", x.Block, x.Order, by, x.Scenario,
+			strings.Join(loads, ", "))
+	}
+	return t.Flush()
+}
+
+// loadText is a load's model in words.
+func loadText(l suite.Load) string {
+	switch {
+	case l.Model == suite.Open && l.Trace != "":
+		return "open, replay of " + l.Trace
+	case l.Model == suite.Open:
+		return fmt.Sprintf("open, %s, %s", l.Arrivals, l.Rate)
+	case !l.Users.IsZero():
+		text := fmt.Sprintf("closed, users %s", l.Users)
+		if l.Think != (suite.Think{}) {
+			text += fmt.Sprintf(" thinking %s", l.Think)
+		}
+		return text
+	}
+	return fmt.Sprintf("closed, %d connections", l.Connections)
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"prony/internal/cli"
+	"prony/internal/lab"
+	"prony/internal/service"
+	"prony/internal/suite"
+)
+
+func (a *app) verifyCmd() *cobra.Command {
+	var verbose bool
+	by := suite.Launchers[0]
+	c := &cobra.Command{
+		Use: "verify [SERVICE...]", Short: "Check that services answer as their contracts say",
+		Args: cobra.ArbitraryArgs,
+		Long: `Verify builds a service, starts each of its targets and asks every golden case of
+the contracts that it declares. An answer that differs is named with the place and both versions.
+Without a name it verifies every service that can run here.`,
+		Example: "  prony verify go-nethttp\n  prony verify --verbose java-jdk\n" +
+			"  prony verify --launcher docker go-nethttp",
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.verify(c.Context(), args, by, verbose)
+		},
+	}
+	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "list the cases that pass, too")
+	cli.OneOf(c, &by, "launcher", "how targets are started", suite.Launchers...)
+	return c
+}
+
+func (a *app) verify(ctx context.Context, args []string, by string, verbose bool) error {
+	v := &verifier{app: a, verbose: verbose}
+	err := v.visit(ctx, args, by, func(ctx context.Context, name string, s *service.Service,
+		c service.Checker) error {
+		_, err := v.conform(ctx, name, s, c)
+		return err
+	})
+	return v.conclude(err)
+}
+
+// visit looks at services, all without names. What cannot run here is skipped with a line.
+func (a *app) visit(ctx context.Context, names []string, by string, see lab.Sight) error {
+	l, _, err := a.lab()
+	if err != nil {
+		return err
+	}
+	skipped := func(name string, missing []string) {
+		fmt.Fprintf(a.stdout, "skipped %s: %s\n", name, strings.Join(missing, "; "))
+	}
+	return lab.Visitor{Lab: l, Launcher: by, See: see, Skipped: skipped}.Visit(ctx, names)
+}
+
+// verifier holds targets against their contracts and prints what it finds.
+type verifier struct {
+	*app
+	verbose bool
+	bad     int
+}
+
+// conform asks for all contracts of a running target and returns the heads of its answers.
+func (v *verifier) conform(ctx context.Context, name string, s *service.Service,
+	c service.Checker) (heads []service.Head, err error) {
+	for _, contract := range s.Contracts {
+		r, err := service.Conform(ctx, c, contract)
+		if err != nil {
+			return nil, err
+		}
+		v.print(name, r)
+		heads = append(heads, r.Heads...)
+	}
+	return heads, nil
+}
+
+// conclude is the error of the whole: err, or that answers differ.
+func (v *verifier) conclude(err error) error {
+	if err == nil && v.bad > 0 {
+		err = cli.End(cli.Invalid, "%d answers differ", v.bad)
+	}
+	return err
+}
+
+func (v *verifier) print(target string, r service.Report) {
+	bad, skipped := r.Failures(), 0
+	for _, c := range r.Cases {
+		if c.Skipped != "" {
+			skipped++
+		} else if v.verbose && len(c.Differences) == 0 {
+			fmt.Fprintf(v.stdout, "  pass  %s (%s)\n", c.Name, c.Request)
+		}
+	}
+	for _, f := range bad {
+		fmt.Fprintf(v.stdout, "  FAIL  %s\n", f)
+	}
+	v.bad += len(bad)
+	verdict := "as the contract says"
+	if len(bad) > 0 {
+		verdict = fmt.Sprintf("%d answers differ", len(bad))
+	}
+	fmt.Fprintf(v.stdout, "%s · %s: %d cases, %d skipped: %s\n", target, r.Contract, len(r.Cases),
+		skipped, verdict)
+}

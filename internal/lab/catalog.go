@@ -1,0 +1,122 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"prony/internal/cli"
+	"prony/internal/config"
+	"prony/internal/service"
+	"prony/internal/suite"
+)
+
+// Catalog is the services that there are, each of their builds for itself.
+type Catalog []*service.Service
+
+// Targets lists what the catalog offers to a plan.
+func (c Catalog) Targets() (out []suite.Target) {
+	for _, s := range c {
+		for _, t := range s.Targets {
+			out = append(out, suite.Target{
+				Name: s.Full(t), Service: s.Name, Mode: t.Mode, Runtime: t.Runtime,
+				Contracts: s.Contracts, Aside: t.Aside, Startup: startupGuess(s, t),
+				Processes: processNames(s, t), Language: s.Language, Build: s.Other,
+				Builds: c.builds(s, t), NoImage: s.NoImage(t),
+			})
+		}
+	}
+	return out
+}
+
+// processNames are those of a target that is a system.
+func processNames(s *service.Service, t service.Target) (names []string) {
+	for _, p := range s.Processes(t) {
+		if p.Name != "" {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// startupGuess is about how long a target takes to come up, for the first estimate of a run only;
+// afterwards the trials themselves tell. Systems are JVMs on one core.
+func startupGuess(s *service.Service, t service.Target) time.Duration {
+	if n := len(s.Processes(t)); n > 1 {
+		return time.Duration(n) * 8 * time.Second
+	}
+	return time.Second
+}
+
+// Find looks a target up by its full name.
+func (c Catalog) Find(target string) (*service.Service, service.Target, bool) {
+	for _, s := range c {
+		for _, t := range s.Targets {
+			if s.Full(t) == target {
+				return s, t, true
+			}
+		}
+	}
+	return nil, service.Target{}, false
+}
+
+// Pick chooses services by name, all when none is named; each comes with all of its builds.
+func (c Catalog) Pick(names []string) (Catalog, error) {
+	if len(names) == 0 {
+		return c, nil
+	}
+	var out Catalog
+	var errs []error
+	for _, n := range names {
+		before := len(out)
+		for _, s := range c {
+			if s.Name == n {
+				out = append(out, s)
+			}
+		}
+		if len(out) == before {
+			errs = append(errs, c.unknown(n))
+		}
+	}
+	return out, errors.Join(errs...)
+}
+
+func (c Catalog) unknown(name string) error {
+	var known []string
+	for _, s := range c {
+		known = append(known, s.Name)
+	}
+	if near := config.Nearest(name, known); near != "" {
+		return cli.Usagef("there is no service %q; did you mean %q?", name, near)
+	}
+	return cli.Usagef("there is no service %q; there are %s", name, strings.Join(known, ", "))
+}
+
+// twin is a target as another build of its service has it: in the same mode.
+func (c Catalog) twin(s *service.Service, t service.Target, build string) (*service.Service,
+	service.Target, error) {
+	for _, other := range c {
+		if other.Name != s.Name || other.Other != build || other.Origin != s.Origin {
+			continue
+		}
+		for _, twin := range other.Targets {
+			if twin.Mode == t.Mode {
+				return other, twin, nil
+			}
+		}
+	}
+	return s, t, fmt.Errorf("%s has no build %q for mode %s", s.Name, build, t.Mode)
+}
+
+// builds are the further ones in which a target can be had.
+func (c Catalog) builds(s *service.Service, t service.Target) (out []string) {
+	for _, other := range c {
+		if other.Name == s.Name && other.Other != "" && other.Other != s.Other {
+			if _, _, err := c.twin(s, t, other.Other); err == nil {
+				out = append(out, other.Other)
+			}
+		}
+	}
+	return out
+}

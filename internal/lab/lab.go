@@ -1,0 +1,88 @@
+// Package lab assembles a run: it reads a suite, plans it against the catalog, leaves out what
+// cannot be had here, builds services, fetches what rides along, divides the cores, and hands all
+// of it over as a list of resolved trials, which internal/trial lives one after another.
+//
+//	Wish ─ plan ─ board ─ launchers ─ narrow ─ cores ─ build ─ grade ─ trials, observed ─ records
+//
+// All that reaches outside of the program goes through World, of which internal/lab/machine is the
+// real one; how it gets on is told to an Observer. It prints nothing and knows no flag.
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"prony/internal/agent"
+	"prony/internal/host"
+	"prony/internal/service"
+	"prony/internal/suite"
+	"prony/internal/trial"
+)
+
+// Lab is a checkout and the world in which its services run.
+type Lab struct {
+	Root  string // of the checkout: the folder of services/ and suites/
+	World World
+	Tell  Observer
+}
+
+// Observer is told how things get on.
+type Observer interface {
+	Say(line string) // from several goroutines
+	Begin(Begun)     // of a run: nothing is built yet
+	Trial(trial.Event)
+}
+
+// Begun is what is known of a run before it builds anything.
+type Begun struct {
+	Plan   *suite.Plan
+	Layout host.Layout
+	Sides  *host.Sides // nil: no duets
+	Reaped []string    // what an earlier run that was killed had left, in words
+}
+
+// Suite reads a suite file, or the canonical one where none is named.
+func (l *Lab) Suite(file string) (*suite.Suite, error) {
+	if file == "" {
+		file = filepath.Join(l.Root, "suites", "canonical.yaml")
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read suite: %w; suites live in %s", err,
+			filepath.Join(l.Root, "suites"))
+	}
+	if rel, err := filepath.Rel(l.Root, file); err == nil && !strings.HasPrefix(rel, "..") {
+		file = rel
+	}
+	return suite.Read(file, data)
+}
+
+// Catalog reads the manifests of the checkout. One that is broken is told and left out: the other
+// services go on.
+func (l *Lab) Catalog() (Catalog, error) { return l.servicesOf(l.Root) }
+
+func (l *Lab) servicesOf(root string) (Catalog, error) {
+	services, err := service.Catalog(root)
+	if err != nil && len(services) == 0 {
+		return nil, err
+	}
+	if err != nil {
+		l.Tell.Say(fmt.Sprintf("prony: left out of the catalog: %v", err))
+	}
+	return services, nil
+}
+
+// Agents reads agents.yaml, which a checkout may lack.
+func (l *Lab) Agents() (*agent.Catalog, error) {
+	data, err := os.ReadFile(filepath.Join(l.Root, "agents.yaml"))
+	if errors.Is(err, os.ErrNotExist) {
+		return &agent.Catalog{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the agents: %w", err)
+	}
+	return agent.Read("agents.yaml", data)
+}

@@ -1,0 +1,252 @@
+// Package machine is the world of this machine: processes, containers, sockets, the kernel's
+// counters. All that a lab does outside of the program is done here.
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"time"
+
+	"prony/internal/agent"
+	"prony/internal/doctor"
+	"prony/internal/driver"
+	"prony/internal/host"
+	"prony/internal/lab"
+	"prony/internal/launch"
+	"prony/internal/launch/docker"
+	"prony/internal/launch/process"
+	"prony/internal/probe"
+	"prony/internal/profile"
+	"prony/internal/profile/gopprof"
+	"prony/internal/profile/jvm"
+	"prony/internal/profile/kernel"
+	"prony/internal/profile/node"
+	"prony/internal/profile/pyspy"
+	"prony/internal/result"
+	"prony/internal/service"
+	"prony/internal/shell"
+	"prony/internal/system"
+	"prony/internal/telemetry"
+	"prony/internal/trial"
+)
+
+const (
+	// quietBound is how long a trial waits for a quiet host. Where the neighbours never rest, a run
+	// must still end in its time: what they did in a window is judged after it in any case.
+	quietBound = 2 * time.Second
+	// interruptBound is how long Compose may take to leave off.
+	interruptBound = 10 * time.Second
+	dialBound      = 2 * time.Second
+)
+
+// World is that of this machine.
+type World struct{}
+
+var _ lab.World = World{}
+
+// Enter implements lab.World.
+func (World) Enter() (j *process.Journal, reaped []string, err error) {
+	return process.OpenJournal(process.DefaultDir())
+}
+
+// Missing implements lab.World.
+func (World) Missing(t *service.Tools, s *service.Service, of ...service.Target) []string {
+	return t.Missing(s, of...)
+}
+
+// Driver implements lab.World.
+func (World) Driver(name string) (trial.Driver, error) { return driver.Foreign(name) }
+
+// Build implements lab.World.
+func (World) Build(ctx context.Context, b *service.Builder, s *service.Service) (*service.Built,
+	error) {
+	return b.Build(ctx, s)
+}
+
+// Image implements lab.World.
+func (World) Image(ctx context.Context, b *service.Builder, s *service.Service) (*service.Built,
+	error) {
+	return b.Image(ctx, s)
+}
+
+// Container implements lab.World.
+func (World) Container(ctx context.Context, name string, to *lab.Launchers) error {
+	l, reaped, err := docker.New(ctx, docker.Options{Host: name == docker.HostName,
+		Dir: process.DefaultDir()})
+	if err != nil {
+		return err
+	}
+	to.By[name], to.Reaped = l, append(to.Reaped, reaped...)
+	to.Ends = append(to.Ends, l.Close)
+	if name == docker.Name {
+		to.Gateway = l.Gateway()
+	}
+	return nil
+}
+
+// Docker implements lab.World; it needs Compose, too.
+func (World) Docker(ctx context.Context, out, talk io.Writer, args []string) error {
+	docker, err := exec.LookPath("docker")
+	if err != nil {
+		return errors.New("the stack needs Docker: docker was not found; install Docker Engine")
+	}
+	// "docker compose" of a Docker without it would take the flags for its own.
+	if err := exec.CommandContext(ctx, docker, "compose", "version").Run(); err != nil {
+		return errors.New("the stack needs Compose, version 2: install Docker's package " +
+			"docker-compose-plugin")
+	}
+	cmd := exec.CommandContext(ctx, docker, args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = interruptBound
+	cmd.Stdout, cmd.Stderr = out, talk
+	shell.Command(cmd)
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("docker compose: %w", err)
+	}
+	return nil
+}
+
+// Reach implements lab.World.
+func (World) Reach(ctx context.Context, addr string) error {
+	conn, err := (&net.Dialer{Timeout: dialBound}).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// Examine implements lab.World.
+func (World) Examine(ctx context.Context, o doctor.Options) result.Grading {
+	return doctor.Examine(ctx, o)
+}
+
+// Fetch implements lab.World.
+func (World) Fetch(ctx context.Context, root string, a agent.Agent, say func(string)) (trial.Ride,
+	error) {
+	f := agent.Fetcher{Root: root, Progress: say}
+	got, err := f.Fetch(ctx, a)
+	if err != nil {
+		return trial.Ride{}, err
+	}
+	ride := trial.Ride{Path: got.Path, Files: got.Files}
+	if got.Source != "" {
+		record := got.Record(a.Name)
+		ride.Agent = &record
+	}
+	return ride, nil
+}
+
+// home is one of telemetry in a process of its own.
+type home struct {
+	*telemetry.Client
+	*telemetry.Child
+}
+
+// Home implements lab.World.
+func (World) Home(ctx context.Context, spec telemetry.LaunchSpec) (trial.Home, []int, func() error,
+	error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	spec.Program = self
+	child, err := telemetry.Launch(ctx, spec)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	client := telemetry.NewClient(child.Endpoints().Query)
+	end := func() error {
+		client.Close()
+		return child.Stop(context.Background())
+	}
+	return home{client, child}, []int{child.PID()}, end, nil
+}
+
+// Lab implements lab.World.
+func (World) Lab(j *process.Journal, by *lab.Launchers, l host.Layout, dir string,
+	observe func(trial.Event)) *trial.Lab {
+	out := &trial.Lab{
+		Containers: by.By, Launcher: &process.Launcher{Journal: j}, Driver: drivers, Layout: l,
+		Dir: dir, Observe: observe, Port: system.FreePort, Profiler: profiler,
+		Quiet: func(ctx context.Context) result.Before {
+			return doctor.Quiet(ctx, doctor.QuietOptions{Bound: quietBound})
+		},
+		Beside: func(p launch.Process, l host.Layout, other func() []int) (trial.Watcher, error) {
+			return watch(p, l, 0, other)
+		},
+	}
+	out.Watch = func(p launch.Process, period time.Duration) (trial.Watcher, error) {
+		if len(out.Own) == 0 {
+			return watch(p, l, period, nil)
+		}
+		return watch(p, l, period, func() []int { return out.Own })
+	}
+	return out
+}
+
+// drivers finds what offers a trial's loads.
+func drivers(name, engine string) (trial.Driver, error) {
+	if name == "" {
+		return driver.Prony{Engine: engine}, nil
+	}
+	return driver.Foreign(name)
+}
+
+// profiler finds what takes a profile of a kind; profile.Choose has the order.
+func profiler(s profile.Subject, kind, tool string) (profile.Choice, error) {
+	all := append([]profile.Collector{jvm.AsyncProfiler{}, jvm.JFR{}, gopprof.Collector{},
+		node.V8{}, pyspy.PySpy{}}, kernel.Collectors()...)
+	if tool != "" {
+		all = slices.DeleteFunc(all, func(c profile.Collector) bool { return c.Name() != tool })
+		if len(all) == 0 {
+			return profile.Choice{}, errors.New("there is no profiler " + tool)
+		}
+	}
+	return profile.Choose(all, s, kind)
+}
+
+// watch samples a service from the load's cores. Processes that other tells are not taken for
+// strangers. A period of 0 is the usual one.
+func watch(p launch.Process, l host.Layout, period time.Duration, other func() []int) (
+	trial.Watcher, error) {
+	subject := probe.Subject{PIDs: p.PIDs, Load: other}
+	for _, g := range p.Groups() {
+		subject.Groups = append(subject.Groups, probe.Group(g))
+	}
+	if !p.Addr().Addr().IsLoopback() {
+		subject.Network = p.Main()
+	}
+	if s, ok := p.(*system.System); ok && len(s.Parts) > 1 {
+		for _, part := range s.Parts {
+			subject.Parts = append(subject.Parts, probe.Part{Name: part.Name, Group: part.PID})
+		}
+	}
+	return probe.Start(probe.Config{Cores: l.Load, Period: period}, subject)
+}
+
+// Measure implements lab.World: it quiets the lab, finds the generator's ceiling and runs the
+// trials.
+func (World) Measure(ctx context.Context, l *trial.Lab, e trial.Experiment, cores []int,
+	say func(string)) error {
+	if err := host.Confine(l.Layout.Load); err != nil {
+		return err
+	}
+	// The report comes next; give the lab its processors back.
+	defer host.Confine(cores) //nolint:errcheck // it was allowed to run there before
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	say("calibrate the generator against a null server")
+	if err := l.Calibrate(ctx, e, []string{self, "null"}); err != nil {
+		return err
+	}
+	_, err = l.Run(ctx, e)
+	return err
+}

@@ -1,0 +1,163 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"prony/internal/agent"
+	"prony/internal/launch"
+	"prony/internal/result"
+	"prony/internal/suite"
+	"prony/internal/trial"
+)
+
+// ride is what was fetched for a variant, or why it could not be.
+type ride struct {
+	trial.Ride
+	lacking error
+}
+
+// board fetches what the variants of a suite name. One that cannot be had here is left out of the
+// suite, with the reason; one that fails to be fetched fails its trials.
+func (r *run) board(ctx context.Context) error {
+	catalog, err := r.Agents()
+	if err != nil {
+		return err
+	}
+	r.rides = map[string]ride{}
+	keep := func(list []suite.Variant) (kept []suite.Variant) {
+		for _, v := range list {
+			taken := slices.ContainsFunc(r.plan.Trials, func(t suite.Trial) bool {
+				return t.Variant == v.Name
+			})
+			if v.Agent != "" && taken {
+				got := r.fetch(ctx, catalog, v.Agent)
+				if errors.Is(got.lacking, agent.ErrMissing) {
+					r.skip("+"+v.Name, got.lacking)
+					continue
+				}
+				r.rides[v.Name] = got
+			}
+			kept = append(kept, v)
+		}
+		return kept
+	}
+	r.suite.Variants, r.suite.Watching = keep(r.suite.Variants), keep(r.suite.Watching)
+	return ctx.Err()
+}
+
+// fetch brings an agent, named with its level.
+func (r *run) fetch(ctx context.Context, catalog *agent.Catalog, name string) (out ride) {
+	found, level, err := catalog.Find(name)
+	if err == nil {
+		_, err = found.Variant(level).Own(os.LookupEnv)
+	}
+	if err == nil {
+		out.Ride, err = r.World.Fetch(ctx, r.Root, found, r.Tell.Say)
+	}
+	out.lacking = err
+	return out
+}
+
+// skip notes what is left out of the run.
+func (r *run) skip(what string, why error) {
+	r.skipped = append(r.skipped, result.Skipped{Target: what, Reason: why.Error()})
+}
+
+// open opens the launchers that the suite asks for. One that cannot be had here is left out of the
+// suite, with the reason.
+func (r *run) open(ctx context.Context) error {
+	r.launchers = &Launchers{By: map[string]launch.Launcher{}}
+	var kept []string
+	var first error
+	for _, name := range r.suite.Launchers {
+		if name != suite.Launchers[0] {
+			if err := r.World.Container(ctx, name, r.launchers); err != nil {
+				r.skip("launcher "+name, err)
+				if first == nil {
+					first = fmt.Errorf("launcher %s: %w", name, err)
+				}
+				continue
+			}
+		}
+		kept = append(kept, name)
+	}
+	if first == nil {
+		return nil
+	}
+	if len(kept) == 0 {
+		return fmt.Errorf("run %s: none of its launchers works here; %w", r.suite.Name, first)
+	}
+	return r.suite.Override(suite.Override{Launchers: kept})
+}
+
+// plain says whether a suite starts plain processes, too.
+func plain(s *suite.Suite) bool {
+	return len(s.Launchers) == 0 || slices.Contains(s.Launchers, suite.Launchers[0])
+}
+
+// contained says whether a suite starts containers.
+func contained(s *suite.Suite) bool {
+	return slices.ContainsFunc(s.Launchers, func(l string) bool { return l != suite.Launchers[0] })
+}
+
+// narrow leaves out the targets that lack a tool here, and says which and why.
+func (r *run) narrow() (err error) {
+	var kept []string
+	var skipped, uncontained []result.Skipped
+	p := r.plan
+	for _, t := range p.Aside {
+		skipped = append(skipped, result.Skipped{Target: t.Name,
+			Reason: "kept aside: " + t.Aside + " (--targets " + t.Name + " measures it)"})
+	}
+	for _, name := range p.Targets() {
+		s, t, _ := r.catalog.Find(name)
+		if why := s.NoImage(t); why != "" && contained(r.suite) {
+			uncontained = append(uncontained, result.Skipped{Target: name + " in a container",
+				Reason: why})
+		}
+		if missing := r.World.Missing(r.tools, s, t); len(missing) > 0 && plain(r.suite) {
+			reason := fmt.Sprintf("%s (see services/%s/README.md)", missing[0], s.Name)
+			skipped = append(skipped, result.Skipped{Target: name, Reason: reason})
+			continue
+		}
+		kept = append(kept, name)
+	}
+	drivers, absent := r.drivers()
+	r.skipped = slices.Concat(skipped, absent, r.skipped, uncontained)
+	if len(r.skipped) == len(p.Aside) {
+		return nil
+	}
+	if len(absent) > 0 && len(drivers) == 0 {
+		return fmt.Errorf("run %s: none of its drivers is installed; %s: %s", r.suite.Name,
+			absent[0].Target, absent[0].Reason)
+	}
+	r.suite.Drivers = drivers
+	if len(kept) == 0 {
+		lost := r.skipped[len(p.Aside)]
+		return fmt.Errorf("run %s: none of its targets can run here; %s: %s", r.suite.Name,
+			lost.Target, lost.Reason)
+	}
+	if err := r.suite.Override(suite.Override{Targets: kept}); err != nil {
+		return err
+	}
+	r.plan, err = r.suite.Plan(r.catalog.Targets())
+	return err
+}
+
+// drivers are those of the suite that can be had here, and those that cannot.
+func (r *run) drivers() (kept []string, lost []result.Skipped) {
+	for _, name := range r.suite.Drivers {
+		if name != suite.Drivers[0] {
+			if _, err := r.World.Driver(name); err != nil {
+				lost = append(lost, result.Skipped{Target: "driver " + name, Reason: err.Error()})
+				continue
+			}
+		}
+		kept = append(kept, name)
+	}
+	return kept, lost
+}

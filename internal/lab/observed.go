@@ -1,0 +1,129 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"prony/internal/agent"
+	"prony/internal/clock"
+	"prony/internal/profile"
+	"prony/internal/result"
+	"prony/internal/table"
+	"prony/internal/telemetry"
+	"prony/internal/trial"
+)
+
+// stack looks whether Grafana's stack is there, before anything is built for it.
+func (r *run) stack(ctx context.Context) error {
+	if r.wish.Telemetry.Stack == "" {
+		return nil
+	}
+	at := strings.TrimPrefix(r.wish.Telemetry.Stack, "http://")
+	if err := r.World.Reach(ctx, at); err != nil {
+		return fmt.Errorf("send telemetry to Grafana's stack: nobody listens at %s (%w); start "+
+			"it with prony stack up", at, err)
+	}
+	return nil
+}
+
+// measure runs the trials, with a home of telemetry beside them where one is wanted.
+func (r *run) measure(ctx context.Context) error {
+	say, wanted := r.Tell.Say, r.wish.Telemetry.Wanted
+	lab := r.World.Lab(r.journal, r.launchers, r.layout, r.dir, r.Tell.Trial)
+	lab.Sides, lab.Tools = r.sides, r.profilers(ctx)
+	if wanted || r.plan.Suite.NeedsHome() {
+		home, own, end, err := r.World.Home(ctx, r.homeSpec())
+		if err != nil { // what sends into it fails, trial by trial; all else goes on
+			say("no home of telemetry: " + err.Error())
+		} else {
+			defer func() {
+				if err := end(); err != nil {
+					say("telemetry may not be whole: " + err.Error())
+				}
+			}()
+			lab.Home, lab.Own = home, own
+			if meter, ok := home.(trial.Meter); ok && wanted {
+				lab.Meter = meter
+				defer tellResults(ctx, meter, r.dir)
+			}
+		}
+	}
+	return r.World.Measure(ctx, lab, r.experiment, r.cores, say)
+}
+
+// homeSpec is what the home of telemetry is to do, and where. It runs on the last of the load's
+// cores, with a lower priority: a core of its own would take one from the load, and a run with
+// telemetry would be measured by another method than one without.
+func (r *run) homeSpec() telemetry.LaunchSpec {
+	out := telemetry.LaunchSpec{Dir: filepath.Join(r.dir, telemetry.Dir),
+		Forward: r.wish.Telemetry.Forward, ForwardOnly: r.wish.Telemetry.ForwardOnly,
+		Cores: r.layout.Load[len(r.layout.Load)-1:]}
+	if r.launchers.Gateway.IsValid() {
+		out.Listen = r.launchers.Gateway.String()
+	}
+	return out
+}
+
+// tellResults sends a run's table after its telemetry, for dashboards. Without trials there is
+// none.
+func tellResults(ctx context.Context, meter trial.Meter, dir string) {
+	head, records, _, err := result.Read(dir)
+	if err != nil {
+		return // the report says it
+	}
+	run := filepath.Base(dir)
+	study := table.Analyze(result.Values(records), table.Options{Baseline: head.Baseline})
+	meter.Points(context.WithoutCancel(ctx), telemetry.Own{Trial: telemetry.Trial{Run: run},
+		Series: trial.Results(study, run, clock.Wall().UnixNano())})
+}
+
+// profilerAgents are profilers that are fetched as agents are, by the runtime that they are for,
+// with the place of the program in what was fetched.
+var profilerAgents = []struct {
+	runtimes []string
+	agent    string
+	set      func(*profile.Tools, string)
+}{
+	{[]string{"jvm", "aot"}, "async-profiler", func(t *profile.Tools, dir string) {
+		t.AsyncProfiler = filepath.Join(dir, agent.Platform(), "libasyncProfiler.so")
+	}},
+	{[]string{"cpython"}, "py-spy", func(t *profile.Tools, dir string) {
+		t.PySpy = filepath.Join(dir, "bin", "py-spy")
+	}},
+}
+
+// profilers fetches those that the plan's targets take, where a trial takes profiles at all. One
+// that cannot be fetched is told, and another takes its place.
+func (r *run) profilers(ctx context.Context) (tools profile.Tools) {
+	if !slices.ContainsFunc(r.experiment.Trials, func(t trial.Spec) bool {
+		return len(t.Watched.Profile) > 0
+	}) {
+		return tools
+	}
+	catalog, err := r.Agents()
+	if err != nil {
+		r.Tell.Say(err.Error())
+		catalog = &agent.Catalog{}
+	}
+	for _, p := range profilerAgents {
+		if !slices.ContainsFunc(r.experiment.Trials, func(t trial.Spec) bool {
+			return slices.Contains(p.runtimes, t.Subject.Target.Runtime)
+		}) {
+			continue
+		}
+		found, err := catalog.Pick(p.agent)
+		var got trial.Ride
+		if err == nil {
+			got, err = r.World.Fetch(ctx, r.Root, found, r.Tell.Say)
+		}
+		if err != nil {
+			r.Tell.Say(fmt.Sprintf("no %s: %v", p.agent, err))
+			continue
+		}
+		p.set(&tools, got.Path)
+	}
+	return tools
+}

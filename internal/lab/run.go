@@ -1,0 +1,153 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"prony/internal/clock"
+	"prony/internal/doctor"
+	"prony/internal/host"
+	"prony/internal/launch/process"
+	"prony/internal/result"
+	"prony/internal/service"
+	"prony/internal/suite"
+	"prony/internal/trial"
+)
+
+// run is one under way, filled in from top to bottom.
+type run struct {
+	*Lab
+	wish  Wish
+	tools *service.Tools
+	planned
+	rides     map[string]ride // by variant
+	launchers *Launchers
+	skipped   []result.Skipped
+
+	cores  []int
+	layout host.Layout
+	sides  *host.Sides // nil: no duets
+
+	journal    *process.Journal
+	checkouts  map[string]checkout // by folder
+	experiment trial.Experiment
+	dir        string
+}
+
+// Run does what is wished and returns the folder of the records, which is empty when it ended
+// before there was one. The error says nothing about what trials came to.
+func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
+	r := &run{Lab: l, wish: w, checkouts: map[string]checkout{}, tools: service.FindTools(ctx)}
+	if r.planned, err = l.expand(w); err != nil {
+		return "", err
+	}
+	if err := r.stack(ctx); err != nil {
+		return "", err
+	}
+	if err := r.board(ctx); err != nil {
+		return "", err
+	}
+	if err := r.open(ctx); err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, r.launchers.close()) }()
+	if err := r.narrow(); err != nil {
+		return "", err
+	}
+	if r.cores, err = host.Cores(); err != nil {
+		return "", err
+	}
+	if err := r.divide(); err != nil {
+		return "", err
+	}
+	var reaped []string
+	if r.journal, reaped, err = l.World.Enter(); err != nil {
+		return "", err
+	}
+	defer r.journal.Close()
+	l.Tell.Begin(Begun{r.plan, r.layout, r.sides, append(reaped, r.launchers.Reaped...)})
+	r.head(ctx)
+	if err := r.prepare(ctx); err != nil {
+		return "", err
+	}
+	if err := r.grade(ctx); err != nil {
+		return "", err
+	}
+	if r.dir = w.Out; r.dir == "" {
+		r.experiment.Head.ID, r.dir = newFolder(filepath.Join(l.Root, "results"),
+			r.experiment.Head.ID)
+	}
+	return r.dir, r.measure(ctx)
+}
+
+// divide gives the run's services and loads their cores.
+func (r *run) divide() (err error) {
+	s := r.plan.Suite
+	if s.Duet == "" {
+		r.layout, err = host.Divide(r.cores, s.Limits.CPUs)
+	} else {
+		var sides host.Sides
+		sides, err = host.DivideSides(r.cores, s.Limits.CPUs, s.Duet == suite.Shared)
+		r.layout, r.sides = sides.Whole(), &sides
+	}
+	if err != nil {
+		return fmt.Errorf("run %s: %w", s.Name, err)
+	}
+	return nil
+}
+
+// head says what the run is and where all of it comes from.
+func (r *run) head(ctx context.Context) {
+	p, s := r.plan, r.plan.Suite
+	head := result.Run{
+		ID: clock.Wall().Format("2006-01-02T15-04-05Z"), Suite: s.Name, Question: s.Question,
+		File: s.File, Baseline: p.Baseline, Blocks: s.Blocks, Seed: s.Seed, PlanHash: p.Hash,
+		Command: r.wish.Command, AA: s.AA, Duet: s.Duet != "", Columns: s.Columns,
+		Requests: map[string][]string{}, Skipped: r.skipped,
+	}
+	for _, t := range p.Trials {
+		head.Trials = append(head.Trials, t.ID)
+	}
+	for _, scene := range s.Scenarios {
+		for _, q := range scene.Requests {
+			head.Requests[scene.Name] = append(head.Requests[scene.Name], q.Request)
+		}
+	}
+	at := r.checkoutOf(ctx, r.Root)
+	prov := result.Provenance{Prony: r.wish.Version, Command: r.wish.Command, Seed: s.Seed,
+		SuiteHash: s.Hash, PlanHash: p.Hash, Tools: r.tools.Versions(), Commit: at.commit,
+		Dirty: at.dirty}
+	host.Describe(&prov)
+	r.experiment.Head, r.experiment.Prov = head, prov
+}
+
+// grade looks at the host, after all builds and before anything is measured, and refuses one that
+// is not what was demanded.
+func (r *run) grade(ctx context.Context) error {
+	limits := r.plan.Suite.Limits
+	g := r.World.Examine(ctx, doctor.Options{CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory)})
+	r.experiment.Head.Host = &g
+	if err := doctor.Refuse(g, r.wish.Host); err != nil {
+		// Not the status of INVALID trials, which scripts pass on to a gate: there is no run.
+		return err
+	}
+	if g.Grade != result.Fit {
+		r.Tell.Say("the host is " + g.Grade + ": prony doctor says why, and what to do")
+	}
+	return nil
+}
+
+// newFolder names a run's folder by its start; runs that begin within a second get a number.
+func newFolder(results, start string) (id, dir string) {
+	id = start
+	for n := 2; ; n++ {
+		dir = filepath.Join(results, id)
+		if _, err := os.Stat(dir); err != nil {
+			return id, dir
+		}
+		id = fmt.Sprintf("%s-%d", start, n)
+	}
+}

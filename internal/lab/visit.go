@@ -1,0 +1,148 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"prony/internal/launch"
+	"prony/internal/launch/process"
+	"prony/internal/service"
+	"prony/internal/suite"
+	"prony/internal/system"
+)
+
+// readyBound is how long a service may take to come up when it is only looked at, a system as a
+// whole.
+const readyBound = 8 * time.Minute
+
+// verifyMemory is the budget of a process that is only looked at.
+const verifyMemory = 1 << 30
+
+// Sight looks at a running target, whose name in the catalog is given.
+type Sight func(ctx context.Context, name string, s *service.Service, c service.Checker) error
+
+// Visitor looks at targets without measuring them.
+type Visitor struct {
+	*Lab
+	Launcher string // by its name in suites
+	See      Sight
+	Skipped  func(name string, missing []string) // is told of what cannot run here
+
+	launcher launch.Launcher
+	build    Maker
+	missing  func(*service.Service, ...service.Target) []string
+}
+
+// Visit builds services, all without names, starts their targets one after another and lets See
+// look at each. Errors are joined: a target that does not come up keeps nobody from the next.
+func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
+	catalog, err := v.Catalog()
+	if err != nil {
+		return err
+	}
+	services, err := catalog.Pick(names)
+	if err != nil {
+		return err
+	}
+	journal, _, err := v.World.Enter()
+	if err != nil {
+		return err
+	}
+	defer journal.Close()
+	tools := service.FindTools(ctx)
+	v.launcher, v.build = &process.Launcher{Journal: journal}, v.World.Build
+	v.missing = tools.Missing
+	if v.Launcher != suite.Launchers[0] {
+		containers := &Launchers{By: map[string]launch.Launcher{}}
+		if err := v.World.Container(ctx, v.Launcher, containers); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, containers.close()) }()
+		v.launcher, v.build, v.missing = containers.By[v.Launcher], v.World.Image, lacksImage
+	}
+	services = slices.DeleteFunc(slices.Clone(services), func(s *service.Service) bool {
+		return v.skips(s.Label(), s)
+	})
+	var errs []error
+	for i, o := range BuildAll(ctx, v.build, v.Builder(tools), services, 0) {
+		if o.Err != nil {
+			errs = append(errs, o.Err)
+			continue
+		}
+		for _, t := range services[i].Targets {
+			name := services[i].Full(t)
+			if ctx.Err() != nil {
+				return errors.Join(append(errs, ctx.Err())...)
+			}
+			if v.skips(name, services[i], t) {
+				continue
+			}
+			if err := v.look(ctx, services[i], t, o.Built); err != nil {
+				errs = append(errs, fmt.Errorf("verify %s: %w", name, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (v Visitor) skips(name string, s *service.Service, t ...service.Target) bool {
+	missing := v.missing(s, t...)
+	if len(missing) > 0 {
+		v.Skipped(name, missing)
+	}
+	return len(missing) > 0
+}
+
+// lacksImage says which of the targets cannot be containers.
+func lacksImage(s *service.Service, targets ...service.Target) (out []string) {
+	if len(targets) == 0 {
+		targets = s.Targets[:1] // of the service: can any?
+	}
+	for _, t := range targets {
+		if why := s.NoImage(t); why != "" {
+			out = append(out, why)
+		}
+	}
+	return out
+}
+
+// look starts one target, lets See look at it and stops it.
+func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
+	built *service.Built) (err error) {
+	dir, err := os.MkdirTemp("", "prony-verify-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // only the log of a service that was looked at
+	bounded, cancel := context.WithTimeout(ctx, readyBound)
+	defer cancel()
+	n := len(s.Processes(t)) // a system of many starts in minutes on one core
+	starter := system.Starter{Launcher: v.launcher, Port: system.FreePort}
+	p, err := starter.Start(bounded, system.Order{
+		Name: s.Name, Service: s, Target: t, Built: built, LogFile: filepath.Join(dir, "prony.log"),
+		CPUs: float64(min(n, runtime.NumCPU())), MemoryBytes: verifyMemory * int64(n),
+		Listen: v.launcher.Listen(),
+	})
+	if p == nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Stop(p.Grace())) }()
+	if err == nil {
+		_, _, err = service.WaitReady(bounded, nil, p.Addr().String(), s.Run.Ready, p.Began(),
+			p.Exited())
+	}
+	if err != nil {
+		log := p.Log(20)
+		return fmt.Errorf("%w; it wrote:\n  %s", err, strings.Join(log[max(0, len(log)-20):],
+			"\n  "))
+	}
+	return v.See(ctx, s.Full(t), s, service.Checker{Base: p.Addr().String(), Mode: t.Mode,
+		Logs: func() []string { return p.Log(10000) }})
+}
