@@ -10,6 +10,7 @@ import (
 
 	"prony/internal/config"
 	"prony/internal/pattern"
+	"prony/internal/runtimes"
 	"prony/internal/suite"
 )
 
@@ -75,12 +76,12 @@ func (k *checker) agent(at string, a Agent) {
 		k.wrong(at, "about is missing", "what it is, in one sentence")
 	}
 	if len(a.Runtimes) == 0 {
-		k.wrong(at, "runtimes is missing", "one of "+strings.Join(suite.Runtimes, ", "))
+		k.wrong(at, "runtimes is missing", "one of "+strings.Join(runtimes.Names, ", "))
 	}
 	for i, r := range a.Runtimes {
-		if !slices.Contains(suite.Runtimes, r) {
-			hint := "one of " + strings.Join(suite.Runtimes, ", ")
-			if near := config.Nearest(r, suite.Runtimes); near != "" {
+		if !slices.Contains(runtimes.Names, r) {
+			hint := "one of " + strings.Join(runtimes.Names, ", ")
+			if near := config.Nearest(r, runtimes.Names); near != "" {
 				hint = fmt.Sprintf("did you mean %q?", near)
 			}
 			k.wrong(fmt.Sprintf("%s.runtimes[%d]", at, i), fmt.Sprintf("unknown runtime %q", r),

@@ -11,6 +11,7 @@ import (
 	"prony/internal/clock"
 	"prony/internal/profile"
 	"prony/internal/result"
+	"prony/internal/runtimes"
 	"prony/internal/table"
 	"prony/internal/telemetry"
 	"prony/internal/trial"
@@ -80,17 +81,16 @@ func tellResults(ctx context.Context, meter trial.Meter, dir string) {
 		Series: trial.Results(study, run, clock.Wall().UnixNano())})
 }
 
-// profilerAgents are profilers that are fetched as agents are, by the runtime that they are for,
-// with the place of the program in what was fetched.
+// profilerAgents are profilers that are fetched as agents are, with the place of the program in what
+// was fetched.
 var profilerAgents = []struct {
-	runtimes []string
-	agent    string
-	set      func(*profile.Tools, string)
+	agent string
+	set   func(*profile.Tools, string)
 }{
-	{[]string{"jvm", "aot"}, "async-profiler", func(t *profile.Tools, dir string) {
+	{"async-profiler", func(t *profile.Tools, dir string) {
 		t.AsyncProfiler = filepath.Join(dir, agent.Platform(), "libasyncProfiler.so")
 	}},
-	{[]string{"cpython"}, "py-spy", func(t *profile.Tools, dir string) {
+	{"py-spy", func(t *profile.Tools, dir string) {
 		t.PySpy = filepath.Join(dir, "bin", "py-spy")
 	}},
 }
@@ -110,7 +110,8 @@ func (r *run) profilers(ctx context.Context) (tools profile.Tools) {
 	}
 	for _, p := range profilerAgents {
 		if !slices.ContainsFunc(r.experiment.Trials, func(t trial.Spec) bool {
-			return slices.Contains(p.runtimes, t.Subject.Target.Runtime)
+			of := runtimes.Of(t.Subject.Target.Runtime)
+			return slices.Contains(of.Profilers, p.agent)
 		}) {
 			continue
 		}

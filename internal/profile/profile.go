@@ -21,6 +21,8 @@ import (
 	"strings"
 
 	pprof "github.com/google/pprof/profile"
+
+	"prony/internal/runtimes"
 )
 
 // Kinds of profiles.
@@ -97,16 +99,6 @@ type Session interface {
 	Stop(ctx context.Context) (*pprof.Profile, error)
 }
 
-// preferred are the collectors by runtime, best first: those that know the runtime's own frames
-// before those that see it from outside. Go's binaries and native images both are "native".
-var preferred = map[string][]string{
-	"jvm":     {"async-profiler", "jfr"},
-	"aot":     {"async-profiler", "jfr"},
-	"native":  {"pprof"},
-	"node":    {"v8"},
-	"cpython": {"py-spy"},
-}
-
 // Choice is the collector that is to take a profile, and why that one.
 type Choice struct {
 	Collector Collector
@@ -120,11 +112,12 @@ func Choose(collectors []Collector, s Subject, kind string) (Choice, error) {
 		return Choice{}, fmt.Errorf("choose a profiler for %q: there are the kinds %s", kind,
 			strings.Join(Kinds, ", "))
 	}
+	preferred := runtimes.Of(s.Runtime).Profilers
 	rank := func(c Collector) int {
-		if i := slices.Index(preferred[s.Runtime], c.Name()); i >= 0 {
+		if i := slices.Index(preferred, c.Name()); i >= 0 {
 			return i
 		}
-		return len(preferred[s.Runtime])
+		return len(preferred)
 	}
 	ordered := slices.Clone(collectors)
 	slices.SortStableFunc(ordered, func(a, b Collector) int { return rank(a) - rank(b) })
@@ -144,7 +137,7 @@ func Choose(collectors []Collector, s Subject, kind string) (Choice, error) {
 			continue
 		}
 		reason := fmt.Sprintf("%s knows the frames of %s", c.Name(), s.Runtime)
-		if rank(c) == len(preferred[s.Runtime]) {
+		if rank(c) == len(preferred) {
 			reason = fmt.Sprintf("%s takes any process", c.Name())
 		}
 		return Choice{c, strings.Join(append([]string{reason}, passed...), "; ")}, nil

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"prony/internal/pattern"
+	"prony/internal/runtimes"
 )
 
 // placeholder is a word in braces; other braces, as those of JSON, are left alone.
@@ -178,7 +179,7 @@ func (s *Start) fill(dir string, command []string, env, values map[string]string
 
 // contain sets arguments and environment of a container.
 func (s *Start) contain(of *Service, t Target, env, values map[string]string) (err error) {
-	if t.Runtime == "jvm" || t.Runtime == "aot" {
+	if runtimes.Of(t.Runtime).HotSpot {
 		env = behind(env, map[string]string{jdkOptions: containedJVM})
 	}
 	if err := s.setEnv(map[string]string{}, env, values); err != nil {

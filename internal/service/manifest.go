@@ -11,13 +11,11 @@ import (
 
 	"prony/internal/config"
 	"prony/internal/pattern"
+	"prony/internal/runtimes"
 )
 
-// Modes are the ways in which a handler runs, Runtimes what runs it.
-var (
-	Modes    = []string{"platform", "virtual", "reactive"}
-	Runtimes = []string{"jvm", "aot", "native", "node", "cpython"}
-)
+// Modes are the ways in which a handler runs.
+var Modes = []string{"platform", "virtual", "reactive"}
 
 // Reserved is what the lab itself puts into the environment of a target.
 var Reserved = []string{"HOST", "PORT", "CPUS", "MEMORY_MIB"}
@@ -165,7 +163,7 @@ func (d *document) checkTargets(s *Service) {
 	for i, t := range s.Targets {
 		at := fmt.Sprintf("$.targets[%d]", i)
 		d.named(at, "target", t.Name, seen)
-		d.known(at+".runtime", "runtime", t.Runtime, Runtimes)
+		d.known(at+".runtime", "runtime", t.Runtime, runtimes.Names)
 		d.known(at+".mode", "mode", t.Mode, Modes)
 		own := *s
 		own.Needs = slices.Concat(s.Needs, t.Needs)

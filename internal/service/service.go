@@ -91,7 +91,7 @@ type Process struct {
 // Target is one way to run a service.
 type Target struct {
 	Name    string            `yaml:"name"`    // as in the manifest; Full gives the catalog's name
-	Runtime string            `yaml:"runtime"` // one of Runtimes
+	Runtime string            `yaml:"runtime"` // one of runtimes.Names
 	Mode    string            `yaml:"mode"`    // platform, virtual or reactive
 	Env     map[string]string `yaml:"env"`     // added to the service's
 	Args    []string          `yaml:"args"`    // added to the service's command

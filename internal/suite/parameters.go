@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"prony/internal/runtimes"
 )
 
 // parameter is one key of a suite file. Defaults, ranges, the table in docs/formats/suite.md and
@@ -188,7 +190,7 @@ var parameters = slices.Concat([]parameter{
 		about: "one of [agents.yaml](agents.md), and its level"},
 	{key: "variants[].env", max: 100, form: envForm, such: "JAVA_TOOL_OPTIONS",
 		about: "variables of the target's processes, over those of its manifest"},
-	{key: "variants[].runtimes", max: 10, choices: Runtimes,
+	{key: "variants[].runtimes", max: 10, choices: runtimes.Names,
 		about: "that can have it; none: all. Other targets run bare only"},
 	{key: "variants[].processes", max: 100,
 		about: "of systems that have it; none: all"},

@@ -45,9 +45,6 @@ const (
 // Drivers are what may offer the loads; the first is Prony's own generator and the default.
 var Drivers = []string{"prony", "wrk", "wrk2", "hey", "oha", "k6", "h2load", "jmeter"}
 
-// Runtimes are what runs targets; service.Runtimes has the same.
-var Runtimes = []string{"jvm", "aot", "native", "node", "cpython"}
-
 // Columns are what a suite may want in its table beside the usual; docs/report.md tells of them.
 var Columns = metric.ColumnNames()
 

@@ -9,12 +9,6 @@ import (
 	"prony/internal/suite"
 )
 
-func TestRuntimesOfSuites(t *testing.T) {
-	if got, want := fmt.Sprint(suite.Runtimes), fmt.Sprint(service.Runtimes); got != want {
-		t.Errorf("suites know %s, services %s", got, want)
-	}
-}
-
 const riding = `name: riding
 contract: hello
 targets: [%s]

@@ -15,8 +15,8 @@ var layers = []string{
 		"internal/config internal/doctor internal/driver internal/gc internal/host " +
 		"internal/launch/... internal/load/... internal/metric internal/pace " +
 		"internal/pattern internal/print internal/probe internal/profile/... " +
-		"internal/result internal/scaffold internal/service internal/shell internal/slo " +
-		"internal/stats internal/suite internal/system internal/table " +
+		"internal/result internal/runtimes internal/scaffold internal/service internal/shell " +
+		"internal/slo internal/stats internal/suite internal/system internal/table " +
 		"internal/telemetry/... internal/tests/... internal/truth/... internal/unit " +
 		"internal/verdict",
 	"internal/audit internal/comparison internal/trend",

@@ -16,6 +16,7 @@ import (
 	"prony/internal/gc"
 	"prony/internal/profile"
 	"prony/internal/result"
+	"prony/internal/runtimes"
 	"prony/internal/service"
 	"prony/internal/suite"
 	"prony/internal/system"
@@ -171,7 +172,7 @@ func (f *life) equip(o *system.Order, port func() (int, error)) error {
 }
 
 func (f *life) onJVM() bool {
-	return f.trial.Subject.Target.Runtime == "jvm" || f.trial.Subject.Target.Runtime == "aot"
+	return runtimes.Of(f.trial.Subject.Target.Runtime).HotSpot
 }
 
 // announce tells the home of telemetry that a trial begins. A home that does not answer is no

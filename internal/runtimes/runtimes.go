@@ -1,0 +1,42 @@
+// Package runtimes is what the lab knows of that which runs targets. Whatever else depends on a
+// runtime asks here; tools and versions of languages are those of internal/service.
+package runtimes
+
+import "slices"
+
+// Runtime is one of them.
+type Runtime struct {
+	Name string
+	// HotSpot is a JVM: it takes options from its environment and logs its collections.
+	HotSpot bool
+	// Profilers know the runtime's own frames, best first; others see a process from outside.
+	Profilers []string
+}
+
+// all has Go's binaries and native images both as "native".
+var all = []Runtime{
+	{"jvm", true, []string{"async-profiler", "jfr"}},
+	{"aot", true, []string{"async-profiler", "jfr"}}, // a JVM that starts from a cache
+	{"native", false, []string{"pprof"}},
+	{"node", false, []string{"v8"}},
+	{"cpython", false, []string{"py-spy"}},
+}
+
+// Names are those of all, as manifests and suites have them.
+var Names = names()
+
+func names() (out []string) {
+	for _, r := range all {
+		out = append(out, r.Name)
+	}
+	return out
+}
+
+// Of is the runtime of a name; of one that is not known nothing is known.
+func Of(name string) Runtime {
+	at := slices.IndexFunc(all, func(r Runtime) bool { return r.Name == name })
+	if at < 0 {
+		return Runtime{Name: name}
+	}
+	return all[at]
+}
