@@ -11,14 +11,13 @@ import (
 // layers are the module's packages, lowest first. A package imports from rows above its own (lower
 // layers), within its own family (/...), and what neighbours grants. Tests may import anything.
 var layers = []string{
-	"contract internal/agent internal/cache internal/cli internal/clock " +
-		"internal/config internal/doctor internal/driver internal/gc internal/host " +
-		"internal/launch/... internal/load/... internal/metric internal/pace " +
-		"internal/pattern internal/print internal/probe internal/profile/... " +
-		"internal/result internal/runtimes internal/scaffold internal/service internal/shell " +
-		"internal/slo internal/stats internal/suite internal/system internal/table " +
-		"internal/telemetry/... internal/tests/... internal/truth/... internal/unit " +
-		"internal/verdict",
+	"contract internal/cache internal/cli internal/clock internal/config internal/pattern " +
+		"internal/print internal/result internal/runtimes internal/shell internal/unit",
+	"internal/gc internal/host internal/launch/... internal/load/... internal/metric " +
+		"internal/pace internal/probe internal/profile/... internal/service internal/stats " +
+		"internal/suite internal/telemetry/... internal/tests/... internal/truth/...",
+	"internal/agent internal/doctor internal/driver internal/scaffold internal/slo " +
+		"internal/system internal/table internal/verdict",
 	"internal/audit internal/comparison internal/trend",
 	"internal/capacity internal/live internal/report internal/selftest internal/summary " +
 		"internal/trial",
