@@ -17,6 +17,7 @@ import (
 	"prony/internal/driver"
 	"prony/internal/host"
 	"prony/internal/load"
+	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/tests"
 )
@@ -154,7 +155,7 @@ func inTurn(tb testing.TB, l host.Layout, swapped bool, window time.Duration) fl
 func plainLoad(addr netip.AddrPort, core int, window time.Duration,
 	together func(context.Context) (int64, error)) (*load.Result, error) {
 	r, err := driver.Prony{}.Offer(context.Background(), load.Spec{
-		Name: "duet", Address: addr, Model: load.Closed, Connections: 16, Cores: []int{core},
+		Name: "duet", Address: addr, Model: result.Closed, Connections: 16, Cores: []int{core},
 		Lead: window / 4, Window: window, Drain: time.Second, Timeout: 5 * time.Second,
 		Together: together, Scenario: load.Scenario{Requests: []load.Request{
 			{Method: "GET", Path: "/", WantSize: 2}}},

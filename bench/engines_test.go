@@ -20,6 +20,7 @@ import (
 	"prony/internal/load"
 	"prony/internal/load/epoll"
 	"prony/internal/load/uring"
+	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/tests"
 	"prony/internal/truth"
@@ -167,7 +168,7 @@ func engage(tb testing.TB, c contender, addr netip.AddrPort, core, conns, size i
 func offer(tb testing.TB, s load.Spec, c contender, addr netip.AddrPort, core,
 	size int) *load.Result {
 	tb.Helper()
-	s.Name, s.Address, s.Model, s.Cores, s.Engine = "bench", addr, load.Closed, []int{core},
+	s.Name, s.Address, s.Model, s.Cores, s.Engine = "bench", addr, result.Closed, []int{core},
 		c.engine
 	s.Drain, s.Timeout = time.Second, 5*time.Second
 	s.Scenario = load.Scenario{KeyLo: 1, KeyHi: 50000, Requests: []load.Request{{

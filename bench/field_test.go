@@ -24,6 +24,7 @@ import (
 	"prony/internal/driver"
 	"prony/internal/load"
 	"prony/internal/pace"
+	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/tests"
 )
@@ -84,14 +85,14 @@ func offerAsChild(text string) error {
 		return err
 	}
 	s := load.Spec{
-		Name: "bench", Model: load.Closed, Connections: c.Connections, Cores: []int{c.Core},
+		Name: "bench", Model: result.Closed, Connections: c.Connections, Cores: []int{c.Core},
 		Address: netip.MustParseAddrPort(c.Addr), Window: c.For, Drain: time.Second,
 		Timeout: 5 * time.Second, Pacing: c.Pacing, Seed: 1,
 		Scenario: load.Scenario{KeyLo: 1, KeyHi: 50000, Requests: []load.Request{
 			{Method: "GET", Path: "/hello?key={key}", Want: "ok", HasWant: true}}},
 	}
 	if c.RatePerS > 0 {
-		s.Model = load.Open
+		s.Model = result.Open
 		s.Schedule = pace.Schedule{Arrivals: pace.Constant, Rate: pace.Flat(c.RatePerS)}
 	}
 	var before, after runtime.MemStats
@@ -156,7 +157,7 @@ func runForeign(tb testing.TB, name string, addr netip.AddrPort, core, conns int
 		tb.Fatal(err)
 	}
 	r, err := by.Offer(context.Background(), load.Spec{
-		Name: "bench", Model: load.Closed, Connections: conns, Cores: []int{core}, Address: addr,
+		Name: "bench", Model: result.Closed, Connections: conns, Cores: []int{core}, Address: addr,
 		Window: d, Drain: time.Second, Timeout: 5 * time.Second,
 		Scenario: load.Scenario{KeyLo: 12345, KeyHi: 12345, Requests: []load.Request{
 			{Method: "GET", Path: "/hello?key=12345", WantSize: -1}}},

@@ -16,6 +16,7 @@ import (
 	"prony/internal/driver"
 	"prony/internal/launch"
 	"prony/internal/load"
+	"prony/internal/result"
 	"prony/internal/service"
 	"prony/internal/stats"
 )
@@ -182,7 +183,7 @@ func (p *proof) costs(rounds []int64, requests int64) (slices [][]int64) {
 		p.tb.Fatal(err)
 	}
 	if _, err := (driver.Prony{}).Offer(ctx, load.Spec{
-		Name: "costs", Address: addr, Model: load.Closed, Connections: 16, Cores: p.layout.Load,
+		Name: "costs", Address: addr, Model: result.Closed, Connections: 16, Cores: p.layout.Load,
 		Requests: requests, Window: costsBound, Drain: time.Second, Timeout: time.Second,
 		Scenario: load.Scenario{Requests: []load.Request{
 			{Method: "GET", Path: "/burn", Want: "ok", HasWant: true}}},

@@ -195,12 +195,12 @@ func (r *capacityReport) measure(ctx context.Context, p capacityPlan,
 func (o *offer) step(ctx context.Context, step capacity.Step) (*result.Load, error) {
 	s := o.spec
 	s.Name, s.Seed, s.Lead, s.Window = step.Phase, step.Seed, step.Lead, step.Window
-	s.Model = load.Closed
+	s.Model = result.Closed
 	if step.Connections > 0 {
 		s.Connections = step.Connections
 	}
 	if step.RatePerS > 0 {
-		s.Model = load.Open
+		s.Model = result.Open
 		s.Schedule = pace.Schedule{Arrivals: pace.Poisson, Rate: pace.Flat(step.RatePerS)}
 	}
 	res, err := o.by.Offer(ctx, s)

@@ -16,6 +16,7 @@ import (
 	"prony/internal/driver"
 	"prony/internal/lab/machine"
 	"prony/internal/load"
+	"prony/internal/result"
 	"prony/internal/service"
 	"prony/internal/suite"
 	"prony/internal/tests"
@@ -133,8 +134,9 @@ func drive(ctx context.Context, root string, s *service.Service, c service.Check
 		return err
 	}
 	r, err := driver.Prony{}.Offer(ctx, load.Spec{
-		Name: "brief", Address: netip.MustParseAddrPort(c.Base), Model: load.Closed, Connections: 8,
-		Window: 300 * time.Millisecond, Drain: 20 * time.Second, Timeout: 20 * time.Second, Seed: 1,
+		Name: "brief", Address: netip.MustParseAddrPort(c.Base), Model: result.Closed,
+		Connections: 8,
+		Window:      300 * time.Millisecond, Drain: 20 * time.Second, Timeout: 20 * time.Second, Seed: 1,
 		Scenario: scenario,
 	})
 	if err != nil {

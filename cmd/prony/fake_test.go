@@ -214,7 +214,7 @@ func (m *mockLoad) Offer(ctx context.Context, s load.Spec) (*load.Result, error)
 // mockResult is a flawless load: every request took a millisecond.
 func mockResult(s load.Spec, rate float64) result.Load {
 	asked := 0.0
-	if s.Model == load.Open {
+	if s.Model == result.Open {
 		asked = s.Schedule.Rate.At(0)
 		rate = asked
 	}

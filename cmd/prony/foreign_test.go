@@ -14,7 +14,7 @@ import (
 
 	"prony/internal/cli"
 	"prony/internal/driver"
-	"prony/internal/load"
+	"prony/internal/result"
 )
 
 // saved is a real output of another tool.
@@ -75,7 +75,7 @@ func TestUsualVerbs(t *testing.T) {
 		return errs.String() + out.String(), err
 	}
 	stderr, err := say("wrk2 -t1 -c7 -d3s -R50 --latency http://127.0.0.1:1/x")
-	if err != nil || got.Spec.Model != load.Open || got.Spec.Connections != 7 ||
+	if err != nil || got.Spec.Model != result.Open || got.Spec.Connections != 7 ||
 		got.URL != "http://127.0.0.1:1/x" || len(got.Spec.Cores) != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -137,7 +137,7 @@ func (a *app) measure(ctx context.Context, p *offer, o *outputFlags) (report sum
 	if err != nil {
 		return report, nil, err
 	}
-	if res.Model == load.Closed {
+	if res.Model == result.Closed {
 		res.CeilingPerS = ceiling
 	}
 	rec := &result.Record{
@@ -197,7 +197,7 @@ func (a *app) watched(ctx context.Context, p *offer, o *outputFlags) (res *load.
 	}
 	view, err := live.New(live.Config{
 		Target: p.url, Model: summary.Model(outline(&s, engine)), Engine: engine.Name,
-		Open: s.Model == load.Open, Lead: s.Lead, Window: s.Window, Drain: s.Drain,
+		Open: s.Model == result.Open, Lead: s.Lead, Window: s.Window, Drain: s.Drain,
 		Requests: s.Requests * steps(&s), Kind: kind, Out: a.stderr, In: os.Stdin,
 		Env:    os.Environ(),
 		Cancel: cancel, Metrics: o.metrics, OTLP: o.otlp,
@@ -234,7 +234,7 @@ func outline(s *load.Spec, engine load.EngineInfo) *result.Load {
 		}
 	case s.Schedule.Arrivals == pace.Replay:
 		l.RatePerS = float64(len(s.Schedule.Trace)) / s.Window.Seconds()
-	case s.Model == load.Open:
+	case s.Model == result.Open:
 		l.RatePerS = s.Schedule.Rate.Mean(int64(s.Lead), int64(s.Lead+s.Window))
 		if !s.Schedule.Rate.IsFlat() {
 			l.Shape = s.Schedule.Rate.String()
@@ -344,7 +344,7 @@ func (a *app) ceiling(ctx context.Context, p *offer) (float64, error) {
 	go func() { done <- truth.Null(serving, l.(*net.TCPListener), nullAnswer) }()
 	a.say("calibrate the generator against a null server")
 	s := load.Spec{
-		Name: "ceiling", Address: l.Addr().(*net.TCPAddr).AddrPort(), Model: load.Closed,
+		Name: "ceiling", Address: l.Addr().(*net.TCPAddr).AddrPort(), Model: result.Closed,
 		Connections: p.spec.Connections, Cores: p.spec.Cores, Seed: p.spec.Seed,
 		Lead: ceilingFor / 5, Window: ceilingFor, Drain: ceilingFor, Timeout: ceilingFor,
 		Scenario: load.Scenario{Requests: []load.Request{
@@ -362,7 +362,7 @@ func (a *app) ceiling(ctx context.Context, p *offer) (float64, error) {
 }
 
 func saveTrace(file string, s *load.Spec) error {
-	if s.Model != load.Open {
+	if s.Model != result.Open {
 		return cli.Usagef("--save-trace: a closed load has no arrivals; see --rate")
 	}
 	p, err := s.Schedule.Process(s.Seed)

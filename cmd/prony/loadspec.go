@@ -24,6 +24,7 @@ import (
 	"prony/internal/load/stack"
 	"prony/internal/load/text"
 	"prony/internal/pace"
+	"prony/internal/result"
 	"prony/internal/suite"
 	"prony/internal/trial"
 )
@@ -138,7 +139,7 @@ func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
 		return nil, err
 	}
 	s := &o.spec
-	s.Name, s.Seed, s.Cores, s.Model = "load", f.seed, f.cores, load.Closed
+	s.Name, s.Seed, s.Cores, s.Model = "load", f.seed, f.cores, result.Closed
 	s.Connections = f.connections * max(f.streams, 1)
 	s.Lead, s.Window, s.Drain, s.Timeout = f.lead, f.duration, f.timeout, f.timeout
 	s.Requests, s.Churn, s.Pacing = f.requests, f.churn, f.pacing
@@ -208,14 +209,14 @@ func (f *loadFlags) model(s *load.Spec) error {
 		if err != nil {
 			return fmt.Errorf("--rate: %w", err)
 		}
-		s.Model, s.Schedule = load.Open, pace.Schedule{Arrivals: f.arrivals, Rate: rate}
+		s.Model, s.Schedule = result.Open, pace.Schedule{Arrivals: f.arrivals, Rate: rate}
 		f.fit(s, time.Duration(rate.Duration()))
 	case f.trace != "":
 		trace, err := readTrace(f.trace)
 		if err != nil {
 			return err
 		}
-		s.Model, s.Schedule = load.Open, pace.Schedule{Arrivals: pace.Replay, Trace: trace}
+		s.Model, s.Schedule = result.Open, pace.Schedule{Arrivals: pace.Replay, Trace: trace}
 		f.fit(s, time.Duration(trace[len(trace)-1]+1))
 	case f.users != "":
 		return f.people(s)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"prony/internal/cli"
+	"prony/internal/result"
 	"prony/internal/suite"
 )
 
@@ -89,9 +90,9 @@ func printPlan(w interface{ Write([]byte) (int, error) }, p *suite.Plan) error {
 // loadText is a load's model in words.
 func loadText(l suite.Load) string {
 	switch {
-	case l.Model == suite.Open && l.Trace != "":
+	case l.Model == result.Open && l.Trace != "":
 		return "open, replay of " + l.Trace
-	case l.Model == suite.Open:
+	case l.Model == result.Open:
 		return fmt.Sprintf("open, %s, %s", l.Arrivals, l.Rate)
 	case !l.Users.IsZero():
 		text := fmt.Sprintf("closed, users %s", l.Users)

@@ -130,7 +130,7 @@ func digest(r *result.Record) string {
 		fmt.Fprintf(&b, " %-19s", warmth(r.Warmup))
 	}
 	for _, l := range r.Loads {
-		if l.Model == "closed" {
+		if l.Model == result.Closed {
 			fmt.Fprintf(&b, " %s %s/s", l.Name, unit.Rate(l.ThroughputPerS))
 		} else {
 			p99 := unit.Absent

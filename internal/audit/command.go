@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"prony/internal/pattern"
+	"prony/internal/result"
 )
 
 // command is a command line of a load generator, as far as it is found and its flags are plain.
@@ -105,9 +106,9 @@ func (c *command) model() string {
 	_, rated := c.values[Offered]
 	switch {
 	case c.tool == "wrk2" || c.tool == "vegeta" || rated:
-		return "open"
+		return result.Open
 	case strings.Contains(" "+closed+" ", " "+c.tool+" "):
-		return "closed"
+		return result.Closed
 	}
 	return ""
 }

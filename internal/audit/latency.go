@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"prony/internal/result"
 	"prony/internal/unit"
 )
 
@@ -242,7 +243,7 @@ func checkTail(r *Row) (hit, bool) {
 			retransmission(v.V)),
 		means: "a stall, a timeout or a lost packet",
 		do:    "look at latency over time; one number cannot tell a stall from a single request"}
-	if r.Model == "open" {
+	if r.Model == result.Open {
 		return h, true
 	}
 	h.means += "; if it stalled all connections of a closed load, the requests that would have " +

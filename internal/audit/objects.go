@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"prony/internal/result"
 	"prony/internal/unit"
 )
 
@@ -166,9 +167,9 @@ func object(n *node, cols *Columns) *Row {
 	r.Name, r.Key = strings.Join(names, " "), word("scenario")+" "+word("load")
 	r.Tool, r.Model = word("tool"), word("model")
 	if r.Model == "" && strings.Contains(" "+closed+" ", " "+r.Tool+" ") {
-		r.Model = "closed"
+		r.Model = result.Closed
 		if _, ok := r.Values[Offered]; ok {
-			r.Model = "open"
+			r.Model = result.Open
 		}
 	}
 	return r

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/unit"
 )
@@ -290,7 +291,7 @@ const idleShare = 0.2
 
 func checkLittle(r *Row) (hit, bool) {
 	v, ok := r.all(Rate, Connections)
-	if !ok || r.Model == "open" {
+	if !ok || r.Model == result.Open {
 		return hit{}, false
 	}
 	mean, words, stated, ok := meanOf(r)
@@ -326,7 +327,7 @@ func checkLittle(r *Row) (hit, bool) {
 			means: "a connection carries one request at a time, so rate, latency and connections " +
 				"are not of the same run",
 			do: "ask which of the three is of another run; pipelining would explain it"}
-		if r.Model != "closed" {
+		if r.Model != result.Closed {
 			h.severity = Doubt
 			h.means = "in a closed load this cannot be: the latency holds time outside of the " +
 				"connections, or it is an open load, or pipelined"

@@ -189,7 +189,7 @@ func checkCPU(d *Document) (hits []hit, checked bool) {
 			if stated {
 				limit = cores.V
 			}
-			if _, rated := r.get(Rate); rated && r.Model != "open" && v.V < idleCPU*limit {
+			if _, rated := r.get(Rate); rated && r.Model != result.Open && v.V < idleCPU*limit {
 				idle = append(idle, r.Name+" "+v.Text)
 				line = v.Line
 			}

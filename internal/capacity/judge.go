@@ -111,7 +111,7 @@ func blame(l *result.Load, objectives []slo.Objective, findings []result.Finding
 // short says by how much the answers fell short of what was offered. Some requests are under way
 // at both ends of the window, so that small numbers differ by chance.
 func short(l *result.Load, promisesErrors bool) string {
-	if l.Model != "open" || l.Scheduled == 0 {
+	if l.Model != result.Open || l.Scheduled == 0 {
 		return ""
 	}
 	good := l.Done
@@ -129,7 +129,7 @@ func short(l *result.Load, promisesErrors bool) string {
 // own says by how much the generator was late. What matters is not its lag beside this answer's
 // time, as in the verdict, but beside the time promised: that is what is decided here.
 func own(l *result.Load, objectives []slo.Objective) string {
-	if l.Model != "open" || l.OwnLag.Count == 0 {
+	if l.Model != result.Open || l.OwnLag.Count == 0 {
 		return ""
 	}
 	promised := math.Inf(1)

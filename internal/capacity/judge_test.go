@@ -110,7 +110,7 @@ func TestJudgeInstrument(t *testing.T) {
 	check("p99<50ms", Broken, "capacity", func(l *result.Load) {
 		l.InFlightMean, l.BacklogPerS = 50, 100
 	})
-	check("errors<1%", Held, "", func(l *result.Load) { l.Model = "closed" })
+	check("errors<1%", Held, "", func(l *result.Load) { l.Model = result.Closed })
 	check("p99<50ms", Broken, "answers: no good answer", func(l *result.Load) {
 		*l = result.Load{Model: "closed", WindowNs: 2e9, Threads: 1}
 	})

@@ -76,7 +76,7 @@ func (s *server) offer(_ context.Context, step Step) (*result.Load, error) {
 	w := step.Window.Seconds()
 	switch {
 	case rate == 0: // closed: the queue is busy all the time
-		l.Model = "closed"
+		l.Model = result.Closed
 		l.Connections = max(step.Connections, 1)
 		if step.Connections == 0 {
 			l.Connections = 64

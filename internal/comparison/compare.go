@@ -153,12 +153,6 @@ func of(t *table.Target, m table.Metric) table.Metric {
 	return m
 }
 
-// Load models, as records name them.
-const (
-	closed = "closed"
-	open   = "open"
-)
-
 // row compares one metric.
 func (c *Comparison) row(a, b table.Metric) Row {
 	meaning := metric.Named(b.Name, b.Unit)

@@ -50,9 +50,10 @@ func trialOf(run, name string, block int, rate float64) *result.Record {
 	r.Warmup = result.Warmup{Steady: true, SteadyAtNs: 4e9}
 	n := int64(rate * 10)
 	r.Loads = []result.Load{
-		{Name: "peak", Model: closed, Connections: 64, Threads: 1, WindowNs: 10e9, Scheduled: n,
-			Sent: n, Done: n, Answered: n, ThroughputPerS: rate, ResponseTime: rt},
-		{Name: "half", Model: open, Arrivals: "poisson", Connections: 64, Threads: 1,
+		{Name: "peak", Model: result.Closed, Connections: 64, Threads: 1, WindowNs: 10e9,
+			Scheduled: n,
+			Sent:      n, Done: n, Answered: n, ThroughputPerS: rate, ResponseTime: rt},
+		{Name: "half", Model: result.Open, Arrivals: "poisson", Connections: 64, Threads: 1,
 			RatePerS: rate / 2, RateOf: "50% of peak", WindowNs: 10e9, Scheduled: n / 2,
 			Sent: n / 2, Done: n / 2, Answered: n / 2, ThroughputPerS: rate / 2, ResponseTime: rt},
 	}

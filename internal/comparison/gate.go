@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"prony/internal/metric"
+	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/table"
 	"prony/internal/unit"
@@ -198,8 +199,8 @@ func (g *Gate) add(p *Pair, l Limit) {
 // ranking is the row that tables rank by: throughput of the first closed load, else p99 of the
 // first open one.
 func ranking(p *Pair) []*Row {
-	for _, want := range []Row{{Model: closed, Metric: metric.Throughput},
-		{Model: open, Metric: "p99"}} {
+	for _, want := range []Row{{Model: result.Closed, Metric: metric.Throughput},
+		{Model: result.Open, Metric: "p99"}} {
 		for i := range p.Rows {
 			if r := &p.Rows[i]; r.Model == want.Model && r.Metric == want.Metric {
 				return []*Row{r}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"prony/internal/metric"
+	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/table"
 	"prony/internal/unit"
@@ -232,7 +233,7 @@ func (c *Comparison) warnControl(a, b *side, say func(string, ...any)) {
 // warnRates tells of open loads that were offered each side's own share of its own peak.
 func (c *Comparison) warnRates(p pairing, say func(string, ...any)) {
 	for _, l := range measured(p.a)[0].Loads {
-		if l.Model != open || l.RateOf == "" || !c.shows(l.Name) {
+		if l.Model != result.Open || l.RateOf == "" || !c.shows(l.Name) {
 			continue
 		}
 		x, y := rates(p.a, l.Name), rates(p.b, l.Name)

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/load"
 	"prony/internal/result"
 )
 
@@ -67,7 +66,7 @@ func unlike(a, b *result.Load) (out []string) {
 	if a.RatePerS > 0 && b.RatePerS > 0 && apart(a.RatePerS, b.RatePerS) > 1-delivered {
 		say("%s was asked for %g/s, %s for %g/s", who(a), a.RatePerS, who(b), b.RatePerS)
 	}
-	if a.Arrivals != b.Arrivals && a.Model == load.Open && b.Model == load.Open {
+	if a.Arrivals != b.Arrivals && a.Model == result.Open && b.Model == result.Open {
 		say("%s had %s arrivals, %s %s: bunches wait longer", who(a), a.Arrivals, who(b),
 			b.Arrivals)
 	}
@@ -78,7 +77,7 @@ func unlike(a, b *result.Load) (out []string) {
 }
 
 func article(model string) string {
-	if model == load.Open {
+	if model == result.Open {
 		return "an open"
 	}
 	return "a " + model
@@ -163,7 +162,7 @@ var causes = []cause{
 			return fmt.Sprintf("itself counts answers whatever their status: %s of its requests "+
 				"had one that is an error", share(of))
 		}},
-	{"", func(l *result.Load) bool { return l.Model == load.Open && l.ResponseTime.Count == 0 },
+	{"", func(l *result.Load) bool { return l.Model == result.Open && l.ResponseTime.Count == 0 },
 		just("starts its clock when a request is really sent: what waited before that is in no " +
 			"time (coordinated omission)")},
 	{"", func(l *result.Load) bool {
@@ -198,13 +197,13 @@ var causes = []cause{
 	{"hey", func(l *result.Load) bool {
 		return l.ServiceTime.Count+l.ErrorTime.Count >= heyMost
 	}, just("keeps its first million answers: of the others neither time nor status is known")},
-	{"hey", func(l *result.Load) bool { return l.Model == load.Open },
+	{"hey", func(l *result.Load) bool { return l.Model == result.Open },
 		just("drops what was due while a worker waited for an answer")},
-	{"oha", func(l *result.Load) bool { return l.Model == load.Open },
+	{"oha", func(l *result.Load) bool { return l.Model == result.Open },
 		just("gives out what is due from a timer of 1 ms, so that requests come in bunches")},
 	{"k6", always, just("leaves waiting for a connection and connecting out of its times, and " +
 		"its script takes processor time for each request")},
-	{"h2load", func(l *result.Load) bool { return l.Model == load.Open },
+	{"h2load", func(l *result.Load) bool { return l.Model == result.Open },
 		just("paces each connection for itself: a slow one delays only its own requests")},
 	{"jmeter", always, just("counts whole milliseconds")},
 	{"jmeter", always, just("runs in a Java machine that warms up while it measures")},

@@ -4,14 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/load"
 	"prony/internal/result"
 )
 
 // closed100 is a closed load of ours: 10,000 good answers in 10 s after a lead.
 func closed100() *result.Load {
 	d := result.Dist{Count: 10000, P50Ns: 1 * ms, P99Ns: 5 * ms, MaxNs: 9 * ms, HDR: "x"}
-	return &result.Load{Model: load.Closed, Connections: 10, WindowNs: 10e9, LeadNs: 1e9,
+	return &result.Load{Model: result.Closed, Connections: 10, WindowNs: 10e9, LeadNs: 1e9,
 		Done: 10000, Answered: 10000, Scheduled: 10000, ThroughputPerS: 1000,
 		ResponseTime: d, ServiceTime: d}
 }
@@ -54,7 +53,7 @@ func TestDisagree(t *testing.T) {
 	}, "p50 of response time: prony 1ms, hey 2ms", "hey used 97.0 % of its cores",
 		"hey counts from its first request", "hey keeps its first million answers")
 	check("k6 1.8.1", func(l *result.Load) {
-		l.Model, l.ResponseTime, l.Censored, l.RatePerS = load.Open, result.Dist{}, 500, 2000
+		l.Model, l.ResponseTime, l.Censored, l.RatePerS = result.Open, result.Dist{}, 500, 2000
 	}, "prony offered a closed load, k6 1.8.1 an open one", "starts its clock when a request is",
 		"came to 50.0 % of the rate", "had no answer to 500 requests", "leaves waiting for a conn")
 	check("wrk2 4.0.0", func(l *result.Load) { l.ResponseTime.MaxNs, l.LeadNs = 20*ms, 0 },
@@ -77,7 +76,7 @@ func TestDisagree(t *testing.T) {
 // used.
 func TestDisagreeOfOpenLoads(t *testing.T) {
 	a, b := closed100(), closed100()
-	a.Model, b.Model, b.Driver = load.Open, load.Open, "h2load 1.52.0"
+	a.Model, b.Model, b.Driver = result.Open, result.Open, "h2load 1.52.0"
 	a.RatePerS, b.RatePerS, a.Arrivals, b.Arrivals = 1000, 1020, "poisson", "constant"
 	b.ResponseTime, b.ServiceTime.P99Ns = result.Dist{}, 50*ms
 	got := strings.Join(Disagree(a, b), "\n")

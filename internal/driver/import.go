@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/load"
 	"prony/internal/pattern"
 	"prony/internal/result"
 )
@@ -137,10 +136,10 @@ func (t *tally) finish(name, tool string) (*result.Load, []string, error) {
 	first := "its model is unknown: were it closed, a stall would hide the requests that it kept " +
 		"from being sent (coordinated omission)"
 	switch t.model {
-	case load.Closed:
+	case result.Closed:
 		first = "closed: a connection sends when its last answer is back, so that a stall hides " +
 			"the requests that it kept from being sent (coordinated omission)"
-	case load.Open:
+	case result.Open:
 		first = "open: requests on a schedule"
 		if l.ResponseTime.Count == 0 {
 			first += ", and its clock starts when one is really sent: waiting before that is in " +

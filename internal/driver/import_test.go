@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/load"
 	"prony/internal/result"
 )
 
@@ -42,25 +41,25 @@ const (
 )
 
 var files = []saved{
-	{file: "wrk-latency.txt", tool: "wrk", model: load.Closed, window: 2.49,
+	{file: "wrk-latency.txt", tool: "wrk", model: result.Closed, window: 2.49,
 		good: 16517 - 826, errors: result.Errors{Status: 826}, notes: "synthetic",
 		service: result.Dist{Count: 16517, MeanNs: 230.51 * ms, P50Ns: 738 * us,
 			P90Ns: 945_550 * us, P99Ns: 1410 * ms, MaxNs: 1490 * ms}},
-	{file: "wrk-plain.txt", tool: "wrk", model: load.Closed, window: 2.41, good: 14695,
+	{file: "wrk-plain.txt", tool: "wrk", model: result.Closed, window: 2.41, good: 14695,
 		service: result.Dist{Count: 14695, MeanNs: 185.60 * ms, MaxNs: 1030 * ms}},
-	{file: "wrk-timeout.txt", tool: "wrk", model: load.Closed, window: 4.03,
+	{file: "wrk-timeout.txt", tool: "wrk", model: result.Closed, window: 4.03,
 		good: 3669 - 4, errors: result.Errors{Timeout: 4}, notes: "later than its timeout",
 		service: result.Dist{Count: 3665, MeanNs: 2.57 * ms, P50Ns: 98 * us, P90Ns: 476 * us,
 			P99Ns: 66_830 * us, MaxNs: 145_940 * us}},
 	// Its timeout is of an idle connection.
-	{file: "wrk2-full.txt", tool: "wrk2", model: load.Open, window: 12,
+	{file: "wrk2-full.txt", tool: "wrk2", model: result.Open, window: 12,
 		good: 11923 - 597, errors: result.Errors{Status: 597}, notes: "leaves out the first 10 s",
 		response: result.Dist{Count: 2382, MinNs: 109 * us, MeanNs: 615.920 * ms,
 			P50Ns: 496_130 * us, P90Ns: 1540 * ms, P99Ns: 2050 * ms, P999Ns: 2100 * ms,
 			MaxNs: 2_101_248 * us},
 		service: result.Dist{Count: 2382, MinNs: 34 * us, MeanNs: 0.351 * ms, P50Ns: 234 * us,
 			P90Ns: 558 * us, P99Ns: 1460 * us, P999Ns: 15_950 * us, MaxNs: 20_928 * us}},
-	{file: "wrk2-short.txt", tool: "wrk2", model: load.Open, window: 2,
+	{file: "wrk2-short.txt", tool: "wrk2", model: result.Open, window: 2,
 		good: 201 - 10, errors: result.Errors{Status: 10},
 		response: result.Dist{Count: 201, MeanNs: 1.24 * ms, MaxNs: 3720 * us}},
 	{file: "hey.txt", tool: "hey", window: 0.1747, good: 1900,
@@ -83,15 +82,15 @@ var files = []saved{
 		errors: result.Errors{Status: 518},
 		service: result.Dist{Count: 10349, MinNs: 44_100, MeanNs: 191_100, P50Ns: 139_700,
 			P90Ns: 309_100, P99Ns: 1_024_900, P999Ns: 2_673_300, MaxNs: 7_913_700}},
-	{file: "k6-export.json", tool: "k6", model: load.Open, window: 2.001019, good: 526,
+	{file: "k6-export.json", tool: "k6", model: result.Open, window: 2.001019, good: 526,
 		censored: 448, errors: result.Errors{Status: 27}, notes: "were dropped",
 		service: result.Dist{Count: 526, MinNs: 123_660, MeanNs: 437_609, P50Ns: 348_421,
 			P90Ns: 523_867, P99Ns: 3_081_646, P999Ns: 7_186_007, MaxNs: 7_220_490}},
-	{file: "k6-summary.json", tool: "k6", model: load.Open, window: 2.000498676, good: 626,
+	{file: "k6-summary.json", tool: "k6", model: result.Open, window: 2.000498676, good: 626,
 		censored: 342, errors: result.Errors{Status: 33},
 		service: result.Dist{Count: 626, MinNs: 108_312, MeanNs: 2_032_007, P50Ns: 248_685,
 			P90Ns: 606_713, P99Ns: 32_090_259, P999Ns: 162_522_943, MaxNs: 162_987_786}},
-	{file: "k6-text.txt", tool: "k6", model: load.Open, window: 2.001019, good: 526,
+	{file: "k6-text.txt", tool: "k6", model: result.Open, window: 2.001019, good: 526,
 		censored: 448, errors: result.Errors{Status: 27},
 		service: result.Dist{Count: 526, MinNs: 123_660, MeanNs: 437_600, P50Ns: 348_420,
 			P90Ns: 523_860, P99Ns: 3080 * us, P999Ns: 7180 * us, MaxNs: 7220 * us}},
@@ -104,7 +103,7 @@ var files = []saved{
 		errors:  result.Errors{Status: 1105},
 		service: result.Dist{Count: 22109, MinNs: 25 * us, MeanNs: 269 * us, MaxNs: 479_190 * us}},
 	// 400 in all over 1.989972 s, and 5.466 ms for the last answer.
-	{file: "vegeta.json", tool: "vegeta", model: load.Open, window: 1.995438359, good: 380,
+	{file: "vegeta.json", tool: "vegeta", model: result.Open, window: 1.995438359, good: 380,
 		errors: result.Errors{Status: 20}, notes: "t-digest",
 		service: result.Dist{Count: 400, MinNs: 177_050, MeanNs: 483_652, P50Ns: 422_661,
 			P90Ns: 601_127, P99Ns: 1_934_341, MaxNs: 10_381_767}},
@@ -147,7 +146,7 @@ func TestImport(t *testing.T) {
 		if got := float64(l.WindowNs) / 1e9; math.Abs(got-row.window) > 1e-6*row.window+1e-9 {
 			fail("window", got, row.window)
 		}
-		if row.model == load.Closed {
+		if row.model == result.Closed {
 			row.response = row.service // one and the same
 		}
 		rows := strings.HasSuffix(row.file, ".csv") || strings.HasSuffix(row.file, ".jtl") ||

@@ -12,7 +12,6 @@ import (
 	"text/template"
 	"time"
 
-	"prony/internal/load"
 	"prony/internal/pace"
 	"prony/internal/pattern"
 	"prony/internal/result"
@@ -70,7 +69,7 @@ func startJMeter(j *job) (command, error) {
 		Path: fill(r.path), Method: escape(r.method), Body: fill(r.body),
 		Threads: s.Connections, TimeoutMs: int(s.Timeout.Milliseconds()), KeepAlive: s.Churn == 0,
 	}
-	if s.Model == load.Open {
+	if s.Model == result.Open {
 		how := map[string]string{pace.Poisson: "random_arrivals", pace.Constant: "even_arrivals"}
 		rate := strconv.FormatFloat(j.perS(), 'f', -1, 64)
 		v.Schedule = fmt.Sprintf("rate(%s/s) %s(%s s)", rate, how[s.Schedule.Arrivals], v.Seconds)
@@ -120,7 +119,7 @@ func readJMeter(j *job, _ *output) (*tally, error) {
 	if j.spec.Host != "" && !strings.Contains(j.spec.Host, ":") {
 		t.note("it sends Host with the port at its end")
 	}
-	if span := time.Duration(t.durationNs); j.spec.Model == load.Open && span < j.length {
+	if span := time.Duration(t.durationNs); j.spec.Model == result.Open && span < j.length {
 		// What was due while it started leaves in a heap, of which its own log says nothing.
 		if span < j.length*9/10 {
 			t.note("it sent what was due in %v within %v", j.length, span)

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/load"
 	"prony/internal/pace"
 	"prony/internal/pattern"
 	"prony/internal/result"
@@ -134,7 +133,7 @@ func (j *job) k6Scenario() (map[string]any, error) {
 		return out
 	}
 	switch {
-	case s.Model == load.Open:
+	case s.Model == result.Open:
 		set("preAllocatedVUs", s.Connections, "maxVUs", s.Connections)
 		if s.Schedule.Rate.IsFlat() {
 			// It takes whole rates, so a fraction needs a longer unit of time.
@@ -301,7 +300,7 @@ func parseK6(b []byte) (*tally, *k6Summary, error) {
 // k6 dropped iterations only where there was a schedule; no other line tells of one.
 func k6Notes(t *tally) {
 	if t.dropped > 0 {
-		t.model = load.Open
+		t.model = result.Open
 		t.note("open: %d iterations were due and found no free user; they were dropped and are in "+
 			"no percentile (coordinated omission)", t.dropped)
 	} else {

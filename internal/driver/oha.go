@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/load"
 	"prony/internal/pattern"
 	"prony/internal/result"
 )
@@ -90,7 +89,7 @@ func readOha(j *job, out *output) (*tally, error) {
 	if err != nil {
 		return nil, err
 	}
-	if j.spec.Model == load.Open {
+	if j.spec.Model == result.Open {
 		t.response = d
 	} else {
 		t.service = d

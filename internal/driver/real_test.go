@@ -91,7 +91,7 @@ const sentBody = `{"a": "1, 2", "b": "$x\\n"}`
 // specFor is a load that every tool can offer in its own model.
 func specFor(s *service, name string) load.Spec {
 	spec := load.Spec{
-		Name: "test", Address: s.addr, Host: "prony.test", Model: load.Closed, Connections: 4,
+		Name: "test", Address: s.addr, Host: "prony.test", Model: result.Closed, Connections: 4,
 		Lead: 100 * time.Millisecond, Window: time.Second, Drain: time.Second,
 		Timeout: 5 * time.Second, Seed: 7,
 		Scenario: load.Scenario{KeyLo: 1, KeyHi: 1, Requests: []load.Request{{
@@ -106,7 +106,7 @@ func specFor(s *service, name string) load.Spec {
 }
 
 func rated(s load.Spec, perS float64) load.Spec {
-	s.Model = load.Open
+	s.Model = result.Open
 	s.Schedule = pace.Schedule{Arrivals: pace.Constant, Rate: pace.Flat(perS)}
 	return s
 }
@@ -198,7 +198,7 @@ func TestToolsWithARate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Model != load.Open || r.Arrivals != pace.Constant || r.RatePerS != 40 {
+			if r.Model != result.Open || r.Arrivals != pace.Constant || r.RatePerS != 40 {
 				t.Errorf("it was %s %s at %v/s", r.Model, r.Arrivals, r.RatePerS)
 			}
 			if counts := name == "oha"; counts != (r.ResponseTime.Count > 0) {
@@ -273,7 +273,7 @@ func TestToolsEndAfterSomeRequests(t *testing.T) {
 			if name == "h2load" {
 				return
 			}
-			spec.Churn, spec.Model = 1, load.Closed
+			spec.Churn, spec.Model = 1, result.Closed
 			if _, err := d.Offer(context.Background(), spec); err != nil {
 				t.Fatal(err)
 			}

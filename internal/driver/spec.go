@@ -11,19 +11,20 @@ import (
 	"prony/internal/load"
 	"prony/internal/load/text"
 	"prony/internal/pace"
+	"prony/internal/result"
 )
 
 // cannot says what in the load is beyond the tool. Nothing is left out silently.
 func (t *tool) cannot(s *load.Spec) error {
 	can := &t.can
 	rate := 0.0
-	if s.Model == load.Open && len(s.Schedule.Rate.Pieces) > 0 {
+	if s.Model == result.Open && len(s.Schedule.Rate.Pieces) > 0 {
 		rate = s.Schedule.Rate.Pieces[0].From
 	}
-	shaped := s.Model == load.Open && !s.Schedule.Rate.IsFlat() ||
+	shaped := s.Model == result.Open && !s.Schedule.Rate.IsFlat() ||
 		s.Users != nil && !s.Users.Number.IsFlat()
 	poisson := s.Schedule.Arrivals == pace.Poisson
-	open := s.Model == load.Open
+	open := s.Model == result.Open
 	for _, c := range []struct {
 		want bool
 		have bool
@@ -193,7 +194,7 @@ func (j *job) url(r *request) string {
 
 // perS is the flat rate that was asked for; 0 for a closed load.
 func (j *job) perS() float64 {
-	if j.spec.Model != load.Open {
+	if j.spec.Model != result.Open {
 		return 0
 	}
 	return j.spec.Schedule.Rate.At(0)

@@ -44,7 +44,7 @@ func (t *tally) note(format string, args ...any) {
 func (t *tally) load(s *load.Spec) *result.Load {
 	t.model = s.Model
 	var rate float64
-	if s.Model == load.Open {
+	if s.Model == result.Open {
 		rate = s.Schedule.Rate.Mean(int64(s.Lead), int64(s.Lead+s.Window))
 		// What was due and never sent was not offered as asked; tools that do not count it let the
 		// rate tell.
@@ -58,7 +58,7 @@ func (t *tally) load(s *load.Spec) *result.Load {
 	if s.Users != nil {
 		l.Users, l.Think = s.Users.Number.String(), s.Users.Think.String()
 	}
-	if s.Model == load.Open {
+	if s.Model == result.Open {
 		l.Arrivals = s.Schedule.Arrivals
 		if !s.Schedule.Rate.IsFlat() {
 			l.Shape = s.Schedule.Rate.String()
@@ -89,11 +89,11 @@ func (t *tally) imported() *result.Load {
 	if t.durationNs > 0 {
 		l.ThroughputPerS = float64(t.good) / (float64(t.durationNs) / 1e9)
 	}
-	if t.model == load.Closed {
+	if t.model == result.Closed {
 		// A closed request is due when its connection is free: the two are one.
 		l.ResponseTime = l.ServiceTime
 	}
-	if t.model == load.Open {
+	if t.model == result.Open {
 		l.Arrivals = pace.Constant
 	}
 	return l

@@ -19,6 +19,7 @@ import (
 	"prony/internal/load"
 	"prony/internal/load/text"
 	"prony/internal/pace"
+	"prony/internal/result"
 )
 
 // Call is a command line of another tool in our terms.
@@ -44,7 +45,7 @@ func Usuals() []string { return []string{"wrk", "wrk2", "hey", "oha"} }
 // and what there is instead. Each of them knows --status besides, the status of a good answer.
 func Usual(tool string, args []string) (*Call, error) {
 	u := &usual{tool: tool, call: &Call{Insecure: tool != "oha", Spec: load.Spec{
-		Name: "load", Model: load.Closed, Lead: usualLead, Seed: 1}}}
+		Name: "load", Model: result.Closed, Lead: usualLead, Seed: 1}}}
 	u.request = load.Request{Method: http.MethodGet, WantSize: -1, Status: http.StatusOK}
 	var err error
 	switch tool {
@@ -366,7 +367,7 @@ func (u *usual) finish() error {
 		return fmt.Errorf("a rate of %g/s is none", u.rate)
 	}
 	if u.rate > 0 {
-		s.Model = load.Open
+		s.Model = result.Open
 		s.Schedule = pace.Schedule{Arrivals: pace.Constant, Rate: pace.Flat(u.rate)}
 	}
 	u.note("an answer with another status than %d is an error (see --status); %s %s",

@@ -11,6 +11,7 @@ import (
 
 	"prony/internal/load"
 	"prony/internal/pace"
+	"prony/internal/result"
 )
 
 // words cuts a command line at its blanks; ~ stands for a blank inside of a word.
@@ -26,7 +27,7 @@ const at = " http://127.0.0.1:8080/a?b={c}"
 
 // usually is what a line of a tool comes to without a flag.
 func usually(tool string) load.Spec {
-	s := load.Spec{Name: "load", Model: load.Closed, Connections: 50, Lead: usualLead, Seed: 1,
+	s := load.Spec{Name: "load", Model: result.Closed, Connections: 50, Lead: usualLead, Seed: 1,
 		Requests: 200, Window: forever, Timeout: 20 * time.Second, Drain: longestDrain,
 		Scenario: load.Scenario{KeyLo: 1, KeyHi: 1, Requests: []load.Request{
 			{Method: "GET", Path: "/a?b={{c}}", Status: 200, WantSize: -1}}}}

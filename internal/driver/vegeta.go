@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"prony/internal/load"
 	"prony/internal/result"
 )
 
@@ -40,7 +39,7 @@ func importVegeta(b []byte) (*tally, error) {
 	}
 	whole := func(f float64) int64 { return int64(max(min(f, countMax), 0)) }
 	ns := func(f float64) int64 { return scaled(f, 1) }
-	t := &tally{model: load.Open, ratePerS: s.Rate, durationNs: ns(s.Duration + s.Wait),
+	t := &tally{model: result.Open, ratePerS: s.Rate, durationNs: ns(s.Duration + s.Wait),
 		bytesIn: whole(s.BytesIn.Total), bytesOut: whole(s.BytesOut.Total)}
 	var none int64
 	for code, n := range s.StatusCodes {

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/load"
 	"prony/internal/pattern"
 	"prony/internal/result"
 )
@@ -292,11 +291,11 @@ func importWrk(name, text string) (*tally, error) {
 		example(&t.errors, "a status above 399")
 	}
 	if name == "wrk2" {
-		t.model, t.errors.Timeout = load.Open, 0
+		t.model, t.errors.Timeout = result.Open, 0
 		wrk2Latency(t, text, requests)
 		return t, nil
 	}
-	t.model = load.Closed
+	t.model = result.Closed
 	t.good = max(requests-t.errors.Status-t.errors.Timeout, 0)
 	t.service = printed(text, requests-t.errors.Timeout)
 	t.note("%s", backfilled)

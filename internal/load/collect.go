@@ -80,7 +80,7 @@ func (r *run) collect() *Result {
 		l.Lag, l.OwnLag, l.Waited = dist(total.lag), dist(total.ownLag), total.waited
 		l.Generator.Pacing = r.pacing()
 	}
-	if s.Model == Open {
+	if s.Model == result.Open {
 		r.collectOpen(&l, total, singles)
 	}
 	l.OpenedAtNs, l.TraceShare, l.Traced = r.wall, s.Trace.Share, r.traced()

@@ -12,6 +12,7 @@ import (
 	"prony/internal/load"
 	"prony/internal/load/epoll"
 	"prony/internal/pace"
+	"prony/internal/result"
 )
 
 // greet is a server that a load can be offered to.
@@ -30,7 +31,7 @@ func ExampleRun() {
 	at, end := greet()
 	defer end()
 	r, err := load.Run(context.Background(), load.Spec{
-		Name: "hello", Address: at, Model: load.Closed, Connections: 2, Engine: byEpoll, Seed: 1,
+		Name: "hello", Address: at, Model: result.Closed, Connections: 2, Engine: byEpoll, Seed: 1,
 		Requests: 100, Window: time.Minute, Timeout: 10 * time.Second,
 		Scenario: load.Scenario{KeyLo: 1, KeyHi: 9, Requests: []load.Request{
 			{Method: "GET", Path: "/?key={key}", Want: "hello {key}", HasWant: true},
@@ -49,7 +50,7 @@ func ExampleRun_open() {
 	at, end := greet()
 	defer end()
 	r, err := load.Run(context.Background(), load.Spec{
-		Name: "hello", Address: at, Model: load.Open, Connections: 2, Engine: byEpoll, Seed: 1,
+		Name: "hello", Address: at, Model: result.Open, Connections: 2, Engine: byEpoll, Seed: 1,
 		Window: 500 * time.Millisecond, Drain: 10 * time.Second, Timeout: 10 * time.Second,
 		Schedule: pace.Schedule{Arrivals: pace.Constant, Rate: pace.Flat(200)},
 		Scenario: load.Scenario{Requests: []load.Request{

@@ -28,8 +28,8 @@ func tenth(t *testing.T, wrong reply, of func(result.Errors) int64, want string)
 		}
 		return answer(time.Millisecond, "ok")
 	}}
-	r := good(t, w, Spec{Model: Open, Schedule: even(200), Connections: 8, Drain: time.Second,
-		Timeout: 50 * time.Millisecond})
+	r := good(t, w, Spec{Model: result.Open, Schedule: even(200), Connections: 8,
+		Drain: time.Second, Timeout: 50 * time.Millisecond})
 	if got := of(r.Errors); got != 20 {
 		t.Errorf("%d of its class, want 20: %+v", got, r.Errors)
 	}
@@ -103,7 +103,7 @@ func TestTheExampleIsCounted(t *testing.T) {
 			return answer(time.Millisecond, "ok")
 		},
 	}
-	r := good(t, w, Spec{Model: Open, Schedule: even(100), Connections: 4,
+	r := good(t, w, Spec{Model: result.Open, Schedule: even(100), Connections: 4,
 		Lead:  100 * time.Millisecond,
 		Drain: time.Second})
 	if r.Errors != (result.Errors{}) {
@@ -138,8 +138,8 @@ func TestRetriesAreSpaced(t *testing.T) {
 	}
 	ends := func(call) reply { return reply{end: true, op: Reading} }
 	for _, s := range []Spec{
-		{Model: Closed, Connections: 2},
-		{Model: Open, Schedule: even(5000), Connections: 2},
+		{Model: result.Closed, Connections: 2},
+		{Model: result.Open, Schedule: even(5000), Connections: 2},
 	} {
 		r := check(s.Model, &world{serve: ends}, s, func(e result.Errors) int64 { return e.Read },
 			102)
@@ -154,7 +154,7 @@ func TestRetriesAreSpaced(t *testing.T) {
 		}
 		return 0, nil
 	}}
-	r := good(t, refuses, Spec{Model: Open, Schedule: even(1000), Connections: 2})
+	r := good(t, refuses, Spec{Model: result.Open, Schedule: even(1000), Connections: 2})
 	// Two requests are lost with their connections; nothing else was sent, and 998 wait.
 	counts{scheduled: 1000, sent: 2, failed: 2, censored: 998}.check(t, r)
 	if e := r.Errors; e.Connect < 60 || e.Connect > 100 || e.Read != 2 {
@@ -173,8 +173,8 @@ func TestHangingConnectsAreGivenUp(t *testing.T) {
 		}
 		return 0, nil
 	}}
-	r := good(t, w, Spec{Model: Open, Schedule: even(100), Connections: 2, Drain: time.Second,
-		Timeout: 100 * time.Millisecond})
+	r := good(t, w, Spec{Model: result.Open, Schedule: even(100), Connections: 2,
+		Drain: time.Second, Timeout: 100 * time.Millisecond})
 	counts{scheduled: 100, sent: 100, done: 100, answered: 100}.check(t, r)
 	if w.attempts != 3 || r.Errors.Connect != 1 {
 		t.Errorf("%d attempts, %+v; want a second one for the connect that hung", w.attempts,
@@ -187,7 +187,8 @@ func TestConnectionsAreRenewed(t *testing.T) {
 	check := func(name string, serve func(c call) reply, requests, renewed int64) {
 		t.Helper()
 		w := &world{serve: serve}
-		r := good(t, w, Spec{Model: Open, Schedule: even(100), Connections: 1, Drain: time.Second})
+		r := good(t, w, Spec{Model: result.Open, Schedule: even(100), Connections: 1,
+			Drain: time.Second})
 		if r.Answered != requests || r.Errors.Total() != 0 || r.Reconnects != renewed ||
 			r.OwnLag.MaxNs != 1 {
 			t.Errorf("%s: %d answered, %d renewed, %+v, own lag %d; want %d and %d", name,
@@ -228,7 +229,8 @@ func TestPiecesOfAnAnswer(t *testing.T) {
 	w := &world{serve: func(call) reply {
 		return reply{after: time.Millisecond, gap: 2 * time.Millisecond, pieces: pieces}
 	}}
-	r := good(t, w, Spec{Model: Open, Schedule: even(50), Connections: 1, Drain: time.Second})
+	r := good(t, w, Spec{Model: result.Open, Schedule: even(50), Connections: 1,
+		Drain: time.Second})
 	counts{scheduled: 50, sent: 50, done: 50, answered: 50}.check(t, r)
 	about(t, "first byte", r.FirstByte.P50Ns, 1*ms)
 	about(t, "service", r.ServiceTime.P50Ns, 9*ms)
@@ -244,7 +246,8 @@ func TestPiecesOfAnAnswer(t *testing.T) {
 func TestBrokenEngine(t *testing.T) {
 	w := &world{serve: after(time.Millisecond),
 		broken: errors.New("epoll_wait: bad file descriptor")}
-	_, err := simulate(t, w, Spec{Name: "peak", Model: Closed, Connections: 4, Cores: []int{0, 0}})
+	_, err := simulate(t, w, Spec{Name: "peak", Model: result.Closed, Connections: 4,
+		Cores: []int{0, 0}})
 	if err == nil || !strings.Contains(err.Error(), "load peak: epoll_wait: bad file") {
 		t.Errorf("error is %v", err)
 	}
@@ -252,7 +255,7 @@ func TestBrokenEngine(t *testing.T) {
 
 func TestNoConnection(t *testing.T) {
 	w := &world{connect: refuse}
-	_, err := simulate(t, w, Spec{Name: "peak", Model: Closed, Connections: 4})
+	_, err := simulate(t, w, Spec{Name: "peak", Model: result.Closed, Connections: 4})
 	const want = "load peak: no connection to 127.0.0.1:1 could be opened: connect: " +
 		"connection refused; is the service running?"
 	if err == nil || err.Error() != want {
@@ -265,7 +268,7 @@ func TestNoConnection(t *testing.T) {
 		}
 		return 0, nil
 	}}
-	r := good(t, w, Spec{Model: Closed, Connections: 4, Lead: 100 * time.Millisecond})
+	r := good(t, w, Spec{Model: result.Closed, Connections: 4, Lead: 100 * time.Millisecond})
 	if w.attempts != 7 || r.Errors.Total() != 0 || w.most != 4 {
 		t.Errorf("%d attempts, %+v, %d at once", w.attempts, r.Errors, w.most)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"prony/internal/load"
 	"prony/internal/load/uring"
+	"prony/internal/result"
 	"prony/internal/truth"
 )
 
@@ -33,7 +34,7 @@ func TestHeadHasNoBody(t *testing.T) {
 				asked[2].Add(1)
 				return c.Answer(200, "ok")
 			}, load.Spec{
-				Model: load.Open, Schedule: even(300), Connections: 2, Seed: 3, Engine: make,
+				Model: result.Open, Schedule: even(300), Connections: 2, Seed: 3, Engine: make,
 				Window: 200 * time.Millisecond, Scenario: load.Scenario{Requests: []load.Request{
 					{Method: "HEAD", Path: "/", WantSize: -1, Weight: 2},
 					{Method: "OPTIONS", Path: "/", Status: 204, WantSize: 0},
@@ -65,7 +66,7 @@ func TestHeadHasNoBody(t *testing.T) {
 // A server that sends a body all the same is not read on: its bytes would be taken for an answer.
 func TestBodyAfterHead(t *testing.T) {
 	r := offer(t, truth.Hello("body"), load.Spec{
-		Model: load.Open, Schedule: even(100), Connections: 1, Window: 200 * time.Millisecond,
+		Model: result.Open, Schedule: even(100), Connections: 1, Window: 200 * time.Millisecond,
 		Scenario: load.Scenario{Requests: []load.Request{
 			{Method: "HEAD", Path: "/", WantSize: -1}}},
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"prony/internal/pace"
+	"prony/internal/result"
 )
 
 // live is what a worker shows while it runs and what it is told, on cache lines of its own.
@@ -80,7 +81,7 @@ func (r *run) watch() *spectacle {
 	for i := range v.spare {
 		v.spare[i], v.seen[i] = newPart(), r.cfg.start
 	}
-	if r.spec.Model == Open {
+	if r.spec.Model == result.Open {
 		v.due = r.schedule()
 		v.next = v.due.Next()
 	}

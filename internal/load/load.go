@@ -36,12 +36,6 @@ import (
 	"prony/internal/result"
 )
 
-// Load models.
-const (
-	Closed = "closed" // N connections, the next request when the last was answered
-	Open   = "open"   // arrivals on a schedule, whatever the answers do
-)
-
 // Spec says what to offer.
 type Spec struct {
 	Name        string
@@ -188,8 +182,9 @@ func (s *Spec) threads() int { return min(max(len(s.Cores), 1), s.Connections) }
 
 func (s *Spec) check() error {
 	switch {
-	case s.Model != Closed && s.Model != Open:
-		return fmt.Errorf("load %s: model %q is neither %s nor %s", s.Name, s.Model, Closed, Open)
+	case s.Model != result.Closed && s.Model != result.Open:
+		return fmt.Errorf("load %s: model %q is neither %s nor %s", s.Name, s.Model,
+			result.Closed, result.Open)
 	case s.Connections < 1:
 		return fmt.Errorf("load %s: %d connections; it needs at least 1", s.Name, s.Connections)
 	case s.Window <= 0:
@@ -219,10 +214,10 @@ func (s *Spec) checkModel() error {
 	case s.Churn < 0 || s.Requests < 0 || s.Slow.Clients < 0 || s.Slow.Drip < 0:
 		return fmt.Errorf("load %s: churn, requests, and number and drip of slow clients cannot "+
 			"be negative", s.Name)
-	case s.Model == Open && s.Users != nil:
+	case s.Model == result.Open && s.Users != nil:
 		return fmt.Errorf("load %s: virtual users are a closed model; leave out the rate or the "+
 			"users", s.Name)
-	case s.Model == Open:
+	case s.Model == result.Open:
 		_, err := s.Schedule.Process(s.Seed)
 		return err
 	case s.Users != nil:
@@ -276,7 +271,7 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 	r.cfg = config{
 		threads: n, timeoutNs: int64(r.spec.Timeout), users: r.spec.Users,
 		churn: int32(min(r.spec.Churn, math.MaxInt32)),
-		plain: r.spec.Model == Closed && r.spec.Users == nil,
+		plain: r.spec.Model == result.Closed && r.spec.Users == nil,
 		trace: newTracer(r.spec.Trace, r.spec.Name, r.spec.Seed),
 		start: never, openAt: never, closeAt: never, endAt: never,
 	}
@@ -416,7 +411,7 @@ func (r *run) prepare(i int, w *worker) error {
 	if r.cfg.trace.limit > 0 {
 		w.book.traced = newShelves(r.cfg.trace.keep)
 	}
-	if r.spec.Model == Open {
+	if r.spec.Model == result.Open {
 		w.arrivals = pace.Share(r.schedule(), i, r.cfg.threads)
 	}
 	// Kept only when good: a nil pointer in an interface is not nil, and would be released.
@@ -428,7 +423,7 @@ func (r *run) prepare(i int, w *worker) error {
 	if err := r.spec.Trace.carries(e); err != nil {
 		return fmt.Errorf("load %s: %w", r.spec.Name, err)
 	}
-	if r.spec.Model == Open {
+	if r.spec.Model == result.Open {
 		if err := w.wakeups(r.spec.Pacing); err != nil {
 			return fmt.Errorf("load %s: %w", r.spec.Name, err)
 		}

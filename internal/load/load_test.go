@@ -11,6 +11,7 @@ import (
 	"prony/internal/load"
 	"prony/internal/load/epoll"
 	"prony/internal/pace"
+	"prony/internal/result"
 	"prony/internal/tests"
 	"prony/internal/truth"
 )
@@ -65,7 +66,7 @@ const ms = 1e6
 // Eight connections, each answered after 20 ms: 8/0.02 = 400 requests a second, never more.
 func TestClosedThroughputIsConnectionsOverServiceTime(t *testing.T) {
 	r := offer(t, truth.After(20*time.Millisecond, truth.Hello("ok")), load.Spec{
-		Model: load.Closed, Connections: 8, Window: time.Second, Lead: 100 * time.Millisecond,
+		Model: result.Closed, Connections: 8, Window: time.Second, Lead: 100 * time.Millisecond,
 	})
 	if r.ThroughputPerS > 400+8 || r.ThroughputPerS < 300 {
 		t.Errorf("throughput is %g/s, want just under 400", r.ThroughputPerS)
@@ -88,7 +89,7 @@ func TestClosedThroughputIsConnectionsOverServiceTime(t *testing.T) {
 func TestStallIsSeenByEveryRequestThatItHeldUp(t *testing.T) {
 	r := offer(t, truth.Stall(300*time.Millisecond, 400*time.Millisecond, truth.Hello("ok")),
 		load.Spec{
-			Model: load.Open, Schedule: even(500), Connections: 4, Window: time.Second,
+			Model: result.Open, Schedule: even(500), Connections: 4, Window: time.Second,
 		})
 	if r.Scheduled != 500 || r.Answered != 500 {
 		t.Fatalf("scheduled %d, answered %d, want 500 of both", r.Scheduled, r.Answered)
@@ -108,7 +109,7 @@ func TestStallIsSeenByEveryRequestThatItHeldUp(t *testing.T) {
 // is not answered by the end of the drain is censored, not forgotten.
 func TestOverloadShowsAsBacklogAndCensoring(t *testing.T) {
 	r := offer(t, truth.OneAtATime(truth.After(10*time.Millisecond, truth.Hello("ok"))), load.Spec{
-		Model: load.Open, Schedule: even(200), Connections: 4, Window: time.Second,
+		Model: result.Open, Schedule: even(200), Connections: 4, Window: time.Second,
 		Drain: 200 * time.Millisecond,
 	})
 	if r.Scheduled != 200 {
@@ -130,7 +131,7 @@ func TestErrorsByClass(t *testing.T) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) {
 			r := offer(t, truth.Every(10, h, truth.Hello("ok")), load.Spec{
-				Model: load.Open, Schedule: even(500), Connections: 4,
+				Model: result.Open, Schedule: even(500), Connections: 4,
 				Window:  400 * time.Millisecond,
 				Timeout: 100 * time.Millisecond,
 			})
@@ -172,7 +173,7 @@ func TestFramings(t *testing.T) {
 	check := func(name, raw string, keep bool) {
 		t.Run(name, func(t *testing.T) {
 			r := offer(t, truth.Raw(raw, keep), load.Spec{
-				Model: load.Open, Schedule: even(200), Connections: 4,
+				Model: result.Open, Schedule: even(200), Connections: 4,
 				Window: 200 * time.Millisecond,
 			})
 			if r.Answered != 40 || r.Errors.Total() != 0 {
@@ -201,7 +202,7 @@ func TestNobodyListens(t *testing.T) {
 	}
 	srv.Close()
 	_, err = load.Run(context.Background(), load.Spec{
-		Address: srv.Addr, Scenario: get("/", "ok"), Model: load.Closed, Connections: 2,
+		Address: srv.Addr, Scenario: get("/", "ok"), Model: result.Closed, Connections: 2,
 		Window: time.Second, Timeout: time.Second, Engine: epollEngine,
 	})
 	if err == nil || !strings.Contains(err.Error(), "refused") ||
@@ -221,7 +222,7 @@ func TestKeysAreDrawnAndChecked(t *testing.T) {
 	s := get("/k?key={key}", "value-{key}")
 	s.KeyLo, s.KeyHi = 1, 50000
 	r := offer(t, echo, load.Spec{
-		Model: load.Open, Schedule: even(500), Connections: 1, Window: 400 * time.Millisecond,
+		Model: result.Open, Schedule: even(500), Connections: 1, Window: 400 * time.Millisecond,
 		Scenario: s, Seed: 7,
 	})
 	if r.Errors.Total() != 0 || r.Answered != 200 {

@@ -13,6 +13,7 @@ import (
 
 	"prony/internal/load"
 	"prony/internal/pace"
+	"prony/internal/result"
 	"prony/internal/tests"
 	"prony/internal/truth"
 )
@@ -48,7 +49,7 @@ func TestClosedLoopKeepsAllConnectionsBusy(t *testing.T) {
 	const connections = 12
 	var d diary
 	r := offer(t, d.keep(truth.After(20*time.Millisecond, truth.Hello("ok"))), load.Spec{
-		Model: load.Closed, Connections: connections, Window: 300 * time.Millisecond,
+		Model: result.Closed, Connections: connections, Window: 300 * time.Millisecond,
 	})
 	if d.most != connections {
 		t.Errorf("%d requests at once, want %d", d.most, connections)
@@ -89,7 +90,7 @@ func TestTwoThreadsSendOneSchedule(t *testing.T) {
 	s := get("/k?key={key}", "ok")
 	s.KeyLo, s.KeyHi = 1, 1<<60 // so many that none is drawn twice
 	r := offer(t, d.keep(truth.Hello("ok")), load.Spec{
-		Model: load.Open, Schedule: at(pace.Poisson, ratePerS), Seed: seed, Connections: 16,
+		Model: result.Open, Schedule: at(pace.Poisson, ratePerS), Seed: seed, Connections: 16,
 		Lead: lead, Window: window, Drain: 5 * time.Second, Scenario: s, Cores: cores(t, 2),
 	})
 	if r.Threads != 2 || r.Errors.Total() != 0 || r.Answered != r.Scheduled {
@@ -109,7 +110,7 @@ func TestTwoThreadsSendOneSchedule(t *testing.T) {
 	// One thread alone asks for the very same keys.
 	var alone diary
 	offer(t, alone.keep(truth.Hello("ok")), load.Spec{
-		Model: load.Open, Schedule: at(pace.Poisson, ratePerS), Seed: seed, Connections: 16,
+		Model: result.Open, Schedule: at(pace.Poisson, ratePerS), Seed: seed, Connections: 16,
 		Lead: lead, Window: window, Drain: 5 * time.Second, Scenario: s,
 	})
 	slices.Sort(alone.paths)
@@ -127,7 +128,7 @@ func TestOneSeedOneOrder(t *testing.T) {
 			WantSize: -1})
 		s.KeyLo, s.KeyHi = 1, 50_000
 		offer(t, d.keep(h), load.Spec{
-			Model: load.Closed, Connections: 1, Window: 100 * time.Millisecond, Seed: seed,
+			Model: result.Closed, Connections: 1, Window: 100 * time.Millisecond, Seed: seed,
 			Scenario: s,
 		})
 		return d.paths
@@ -150,7 +151,7 @@ func TestLargeBodies(t *testing.T) {
 	s := load.Scenario{Requests: []load.Request{{
 		Method: "POST", Path: "/", Body: body, Want: body, HasWant: true}}}
 	r := offer(t, mirror, load.Spec{
-		Model: load.Open, Schedule: even(20), Connections: 2, Window: 200 * time.Millisecond,
+		Model: result.Open, Schedule: even(20), Connections: 2, Window: 200 * time.Millisecond,
 		Scenario: s,
 		Drain:    10 * time.Second, Timeout: 10 * time.Second,
 	})
@@ -163,7 +164,7 @@ func TestLargeBodies(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	_, err := load.Run(context.Background(), load.Spec{
 		Address:  netip.MustParseAddrPort("127.255.255.255:80"),
-		Scenario: get("/", "ok"), Model: load.Closed, Connections: 2, Window: time.Second,
+		Scenario: get("/", "ok"), Model: result.Closed, Connections: 2, Window: time.Second,
 		Timeout: time.Second, Engine: epollEngine,
 	})
 	if err == nil || !strings.Contains(err.Error(), "could be opened: connect: ") {

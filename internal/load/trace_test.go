@@ -145,8 +145,9 @@ func TestOtherRequestsAreUnchanged(t *testing.T) {
 			if s.Flow {
 				w.serve = clinic("", 0)
 			}
-			good(t, w, Spec{Model: Open, Schedule: at(pace.Poisson, 200), Seed: 7, Connections: 9,
-				Drain: 2 * time.Second, Lead: 100 * time.Millisecond, Scenario: s, Trace: trace})
+			good(t, w, Spec{Model: result.Open, Schedule: at(pace.Poisson, 200), Seed: 7,
+				Connections: 9,
+				Drain:       2 * time.Second, Lead: 100 * time.Millisecond, Scenario: s, Trace: trace})
 			return w.requests()
 		}
 		plain, some := send(Trace{}), send(Trace{Share: 0.3, Salt: 1})
@@ -258,7 +259,7 @@ func TestKeptRequests(t *testing.T) {
 		t.Helper()
 		var start int64
 		w, saw := tale(&start, int64(lead), int64(timeout))
-		r := good(t, w, Spec{Model: Open, Schedule: even(1000), Connections: 400, Seed: 5,
+		r := good(t, w, Spec{Model: result.Open, Schedule: even(1000), Connections: 400, Seed: 5,
 			Lead: lead, Drain: time.Second, Timeout: timeout,
 			Trace: Trace{Share: share, Keep: keep},
 			Together: func(context.Context) (int64, error) {
@@ -306,7 +307,8 @@ func TestKeptRequests(t *testing.T) {
 		t.Errorf("the same load keeps\n%v and\n%v", a, b)
 	}
 	w := &world{serve: after(time.Millisecond)}
-	if r := good(t, w, Spec{Model: Closed, Connections: 2}); r.Traced != nil || r.TraceShare != 0 {
+	if r := good(t, w, Spec{Model: result.Closed, Connections: 2}); r.Traced != nil ||
+		r.TraceShare != 0 {
 		t.Errorf("without a share it keeps %v", r.Traced)
 	}
 }
@@ -326,7 +328,8 @@ func TestThreadsKeepTheSame(t *testing.T) {
 			}
 			return answer(time.Duration(k), body)
 		}}
-		s := Spec{Model: Open, Schedule: even(1000), Connections: 30, Cores: make([]int, threads),
+		s := Spec{Model: result.Open, Schedule: even(1000), Connections: 30, Cores: make([]int,
+			threads),
 			Drain: time.Second, Trace: Trace{Share: 0.5, Keep: 20}}
 		s.Scenario = Scenario{KeyLo: 1, KeyHi: 500_000, Requests: []Request{
 			{Method: "GET", Path: "/{key}", Want: "ok", HasWant: true}}}
@@ -357,7 +360,7 @@ func TestTimesOfTracedRequests(t *testing.T) {
 		}
 		return r
 	}}
-	r := good(t, w, Spec{Model: Open, Schedule: even(10), Connections: 1, Drain: time.Second,
+	r := good(t, w, Spec{Model: result.Open, Schedule: even(10), Connections: 1, Drain: time.Second,
 		Trace: Trace{Share: 1, Keep: 3}})
 	offset := r.Traced[0].ScheduledNs // of the first arrival in the window
 	want := []result.Traced{
@@ -379,8 +382,8 @@ func TestTimesOfTracedRequests(t *testing.T) {
 	}
 	// Of a closed load a request is due when it is sent, and steps bear their names.
 	w = &world{serve: clinic("read", 3)}
-	r = good(t, w, Spec{Model: Closed, Connections: 2, Scenario: owners(), Drain: time.Second,
-		Trace: Trace{Share: 1}})
+	r = good(t, w, Spec{Model: result.Closed, Connections: 2, Scenario: owners(),
+		Drain: time.Second, Trace: Trace{Share: 1}})
 	routes := map[string]int{}
 	for _, x := range r.Traced {
 		routes[x.Why+" "+x.Route]++
@@ -398,7 +401,7 @@ func TestTracedWithoutFirstByte(t *testing.T) {
 	w := &world{serve: func(call) reply {
 		return reply{after: time.Millisecond, end: true, err: errRefused, op: Reading}
 	}}
-	r := good(t, w, Spec{Model: Open, Schedule: even(100), Connections: 4,
+	r := good(t, w, Spec{Model: result.Open, Schedule: even(100), Connections: 4,
 		Trace: Trace{Share: 1, Keep: 1}})
 	if len(r.Traced) != 2 {
 		t.Fatalf("%+v, want one failed and one uniform", r.Traced)
@@ -427,7 +430,7 @@ func TestBadTraces(t *testing.T) {
 	check := func(want string, trace Trace, headers ...Header) {
 		t.Helper()
 		w := &world{serve: after(time.Millisecond)}
-		_, err := simulate(t, w, Spec{Name: "x", Model: Closed, Connections: 1, Trace: trace,
+		_, err := simulate(t, w, Spec{Name: "x", Model: result.Closed, Connections: 1, Trace: trace,
 			Scenario: Scenario{Requests: []Request{
 				{Method: "GET", Path: "/", Headers: headers, WantSize: -1}}}})
 		if want == "" && err != nil || want != "" &&

@@ -80,7 +80,8 @@ func TestTraceOverTheWire(t *testing.T) {
 				Want: "ok", HasWant: true})
 			s.KeyHi = 1000
 			r, err := load.Run(t.Context(), load.Spec{
-				Address: netip.MustParseAddrPort(server.Listener.Addr().String()), Model: load.Open,
+				Address:  netip.MustParseAddrPort(server.Listener.Addr().String()),
+				Model:    result.Open,
 				Schedule: at(pace.Poisson, 800), Seed: 3, Connections: 64, Engine: engine,
 				Window: time.Second, Drain: 5 * time.Second, Timeout: 5 * time.Second, Scenario: s,
 				Trace: load.Trace{Share: share, Keep: 64},

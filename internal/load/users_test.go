@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"prony/internal/pace"
+	"prony/internal/result"
 )
 
 // Timers fire in the order of their moments, whatever the order in which they were set.
@@ -41,7 +42,7 @@ func TestUsersThink(t *testing.T) {
 		t.Helper()
 		w := &world{serve: after(50 * time.Millisecond)}
 		cores := make([]int, threads)
-		r := good(t, w, Spec{Model: Closed, Connections: 10, Window: 100 * time.Second,
+		r := good(t, w, Spec{Model: result.Closed, Connections: 10, Window: 100 * time.Second,
 			Users: users(pace.Flat(10), think), Cores: cores, Seed: 3})
 		if d := r.Scheduled - want; d < -want/40 || d > want/40 {
 			t.Errorf("%v: %d requests, want %d", think, r.Scheduled, want)
@@ -74,7 +75,7 @@ func TestUsersComeAndGo(t *testing.T) {
 		{ForNs: 4000 * ms, From: 8, To: 0}, {ForNs: 1, From: 0, To: 0}}}
 	for _, threads := range []int{1, 2} {
 		w := &world{serve: after(0)}
-		r := good(t, w, Spec{Model: Closed, Connections: 8, Window: 10 * time.Second,
+		r := good(t, w, Spec{Model: result.Closed, Connections: 8, Window: 10 * time.Second,
 			Users: users(shape, Think{Kind: "constant", Lo: time.Second}),
 			Cores: make([]int, threads)})
 		// User i is there for 7 − i seconds, both ends included: 8 + 7 + … + 1 requests.
@@ -109,7 +110,7 @@ func TestUsersWaitForTheirConnection(t *testing.T) {
 		}
 		return 0, nil
 	}}
-	r := good(t, w, Spec{Model: Closed, Connections: 1, Window: 2 * time.Second,
+	r := good(t, w, Spec{Model: result.Closed, Connections: 1, Window: 2 * time.Second,
 		Users: users(pace.Flat(1), Think{Kind: "constant", Lo: 100 * time.Millisecond})})
 	// Every 300 ms: 100 ms of thought are over while the connection takes 300 ms to come.
 	if r.Scheduled != 7 || r.Waited != 6 {
@@ -128,7 +129,7 @@ func TestUsersWaitForTheirConnection(t *testing.T) {
 // as a loss.
 func TestChurn(t *testing.T) {
 	w := &world{serve: after(10 * time.Millisecond)}
-	r := good(t, w, Spec{Model: Closed, Connections: 2, Churn: 5})
+	r := good(t, w, Spec{Model: result.Closed, Connections: 2, Churn: 5})
 	if n := len(w.calls); n != 200 || w.attempts < 40 || w.attempts > 42 || r.Reconnects != 0 {
 		t.Errorf("%d requests over %d connections, %d reconnects", n, w.attempts, r.Reconnects)
 	}
@@ -146,12 +147,12 @@ func TestSoManyRequests(t *testing.T) {
 		w := &world{serve: after(10 * time.Millisecond)}
 		s := Spec{Model: model, Connections: connections, Requests: 100, Window: time.Hour,
 			Cores: make([]int, threads), Drain: time.Second}
-		if model == Open {
+		if model == result.Open {
 			s.Schedule = even(1000)
 		}
 		r := good(t, w, s)
 		want := int64(100/connections) * 10 * ms
-		if model == Open {
+		if model == result.Open {
 			want = 109 * ms // the hundredth is due at 99 ms
 		}
 		if len(w.calls) != 100 || r.Answered != 100 || r.Done < 99 || r.Censored != 0 {
@@ -162,9 +163,9 @@ func TestSoManyRequests(t *testing.T) {
 			t.Errorf("%s: the window was %d, want %d", model, r.WindowNs, want)
 		}
 	}
-	check(Closed, 4, 1)
-	check(Closed, 4, 2)
-	check(Open, 50, 1)
+	check(result.Closed, 4, 1)
+	check(result.Closed, 4, 2)
+	check(result.Open, 50, 1)
 }
 
 func flat(n float64) pace.Profile { return pace.Flat(n) }

@@ -31,7 +31,7 @@ var All = []Metric{
 		Value: ofLoad(func(l *result.Load) float64 { return l.ThroughputPerS }),
 		Told:  "prony_trial_throughput_per_second",
 		Doc:   "good answers inside the window over the window"},
-	{Name: Achieved, Unit: unit.One, Model: Open,
+	{Name: Achieved, Unit: unit.One, Model: result.Open,
 		Label: "answered in time", Higher: true, Better: "more", Worse: "less",
 		Value: ofLoad(func(l *result.Load) float64 {
 			return Positive(float64(l.Done) / float64(l.Scheduled))
@@ -99,12 +99,12 @@ var All = []Metric{
 		}),
 		Missing: noProbe, Column: &Column{"threads", "threads", OfCost, 2, unit.Whole},
 		Doc: "threads of all the service's processes"},
-	{Name: "lag_p99", Unit: unit.Ns, Model: Open, Lab: true,
+	{Name: "lag_p99", Unit: unit.Ns, Model: result.Open, Lab: true,
 		Label: "generator's lag p99", Better: "less", Worse: "more",
 		Value:   ofLoad(func(l *result.Load) float64 { return p99Of(l.Lag) }),
 		Missing: "the generator did not report its lag",
 		Doc:     "open loads: sent − scheduled, the wait for a free connection included"},
-	{Name: "own_lag_p99", Unit: unit.Ns, Model: Open, Lab: true,
+	{Name: "own_lag_p99", Unit: unit.Ns, Model: result.Open, Lab: true,
 		Label: "generator's own lag p99", Better: "less", Worse: "more",
 		Value:   ofLoad(func(l *result.Load) float64 { return p99Of(l.OwnLag) }),
 		Missing: "the generator did not report its own lag",
@@ -244,7 +244,7 @@ func ofWarmup(of func(result.Warmup) int64) value {
 
 // ofTimes is a figure of response times, where they are not those of a growing backlog.
 func ofTimes(l *result.Load, ns float64) float64 {
-	if l.Model == Open && float64(l.Done) < KeptUp*float64(l.Scheduled) {
+	if l.Model == result.Open && float64(l.Done) < KeptUp*float64(l.Scheduled) {
 		return math.NaN()
 	}
 	return Positive(ns)

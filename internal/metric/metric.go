@@ -33,12 +33,6 @@ const (
 	SpansEach   = "spans_per_request"
 )
 
-// Load models, as records name them.
-const (
-	Closed = "closed"
-	Open   = "open"
-)
-
 // Of is what a metric has a value of.
 type Of int
 

@@ -107,7 +107,7 @@ func dataOf(s table.Study, o HTMLOptions) pageData {
 
 func modelRank(sc table.Scenario, load string) int {
 	for _, l := range sc.Loads {
-		if l.Name == load && l.Model == "open" {
+		if l.Name == load && l.Model == result.Open {
 			return 0
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"prony/internal/metric"
+	"prony/internal/result"
 	"prony/internal/table"
 	"prony/internal/unit"
 )
@@ -146,7 +147,7 @@ func moreStrips(sc table.Scenario, blocks int) []strip {
 		}
 	}
 	for _, l := range sc.Loads {
-		if l.Model == "open" {
+		if l.Model == result.Open {
 			add(l.Name, "p50")
 			add(l.Name, "p99")
 		} else {

@@ -102,12 +102,12 @@ func loadLine(sc table.Scenario, t table.Target) pageLoadLine {
 	for _, l := range sc.Loads {
 		rate, ok := t.Metric(l.Name, metric.Throughput)
 		if !ok || rate.Withheld != "" {
-			if ok && l.Model == "open" {
+			if ok && l.Model == result.Open {
 				over = append(over, l.Name)
 			}
 			continue
 		}
-		if l.Model != "open" {
+		if l.Model != result.Open {
 			if line.Peak == nil {
 				line.Peak = print.Finite(rate.Summary.Center)
 			}
@@ -142,7 +142,7 @@ func milli(ns float64) *float64 { return print.Finite(roundTo(ns/1e6, 4)) }
 func noLoads(sc table.Scenario) string {
 	open := 0
 	for _, l := range sc.Loads {
-		if l.Model == "open" {
+		if l.Model == result.Open {
 			open++
 		}
 	}

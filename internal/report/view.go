@@ -252,7 +252,7 @@ func loadFacts(l *result.Load) factsView {
 	v := factsView{Title: l.Name + ", " + l.Model}
 	v.add("requests", fmt.Sprintf("%s good answers in %v, %s/s", unit.Count(l.Done),
 		time.Duration(l.WindowNs), unit.Rate(l.ThroughputPerS)))
-	if l.Model == "open" {
+	if l.Model == result.Open {
 		v.add("arrivals", fmt.Sprintf("%s due, %s sent, %s unanswered; asked for %s/s",
 			unit.Count(l.Scheduled), unit.Count(l.Sent), unit.Count(l.Censored),
 			unit.Rate(l.RatePerS)))

@@ -162,12 +162,18 @@ type Level struct {
 // Rates is a series of requests per second at equal intervals.
 type Rates []float64
 
+// Load models.
+const (
+	Closed = "closed" // N connections, the next request when the last was answered
+	Open   = "open"   // arrivals on a schedule, whatever the answers do
+)
+
 // Load is one load of the trial: its model, what was offered, what came back.
 type Load struct {
 	Name        string  `json:"name"`               // from the suite, e.g. "peak"
 	Driver      string  `json:"driver,omitempty"`   // foreign, with its version: "wrk 4.1.0"
 	Protocol    string  `json:"protocol,omitempty"` // empty: HTTP/1.1 without TLS
-	Model       string  `json:"model"`              // "closed" or "open"
+	Model       string  `json:"model"`              // Closed or Open
 	Arrivals    string  `json:"arrivals,omitempty"` // "poisson", "constant" or "replay"
 	Shape       string  `json:"shape,omitempty"`    // of the rate over time, where it changes
 	Users       string  `json:"users,omitempty"`    // closed: virtual users over time

@@ -8,6 +8,7 @@ import (
 
 	"prony/internal/load"
 	"prony/internal/pace"
+	"prony/internal/result"
 	"prony/internal/truth/exact"
 )
 
@@ -40,7 +41,7 @@ func Cases() []Case {
 // open is a load of arrivals on a schedule.
 func open(arrivals string, perS float64, connections int, window time.Duration) load.Spec {
 	return load.Spec{
-		Model: load.Open, Schedule: pace.Schedule{Arrivals: arrivals, Rate: pace.Flat(perS)},
+		Model: result.Open, Schedule: pace.Schedule{Arrivals: arrivals, Rate: pace.Flat(perS)},
 		Connections: connections, Seed: seed, Window: window, Drain: sec, Timeout: 5 * sec,
 		Scenario: asking(exact.Body),
 	}
@@ -49,7 +50,7 @@ func open(arrivals string, perS float64, connections int, window time.Duration) 
 // closed is a load of connections that always ask.
 func closed(connections int, window time.Duration) load.Spec {
 	return load.Spec{
-		Model: load.Closed, Connections: connections, Seed: seed, Window: window, Drain: sec,
+		Model: result.Closed, Connections: connections, Seed: seed, Window: window, Drain: sec,
 		Timeout: 5 * sec, Scenario: asking(exact.Body),
 	}
 }

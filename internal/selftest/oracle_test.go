@@ -168,7 +168,7 @@ func TestSpecsAreWhole(t *testing.T) {
 		if s.Window <= 0 || s.Timeout <= 0 || s.Drain <= 0 || s.Connections < 1 || c.Known == "" {
 			t.Errorf("%s: %+v", c.Name, s)
 		}
-		if _, err := s.Schedule.Process(s.Seed); s.Model == load.Open && err != nil {
+		if _, err := s.Schedule.Process(s.Seed); s.Model == result.Open && err != nil {
 			t.Errorf("%s: %v", c.Name, err)
 		}
 	}

@@ -140,7 +140,7 @@ func (w *world) offer(_ context.Context, s load.Spec) (*load.Result, error) {
 func (w *world) simulate(s load.Spec) result.Load {
 	b := &book{spec: &s, openAt: int64(s.Lead), closeAt: int64(s.Lead + s.Window)}
 	b.endAt = b.closeAt + int64(s.Drain)
-	if s.Model == load.Open {
+	if s.Model == result.Open {
 		w.offerOpen(&s, b)
 	} else {
 		w.offerClosed(&s, b)
@@ -302,7 +302,7 @@ func (b *book) result() result.Load {
 		l.Series.P50Ns = append(l.Series.P50Ns, dist(b.times[i]).P50Ns)
 		l.BacklogPerS += float64(b.due[i]-b.done[i]-b.failed[i]) / seconds
 	}
-	if l.Model == load.Open {
+	if l.Model == result.Open {
 		l.Lag = dist(b.lag)
 		// None of the waiting is the generator's own.
 		l.OwnLag = dist(make([]int64, len(b.lag)))

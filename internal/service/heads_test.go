@@ -17,6 +17,7 @@ import (
 
 	"prony/internal/load"
 	"prony/internal/load/epoll"
+	"prony/internal/result"
 )
 
 // checkHeads wants what the honest server's answers look like.
@@ -105,7 +106,7 @@ func TestRequestsAreThoseOfTheLoadGenerator(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			_, _ = load.Run(ctx, load.Spec{Name: "one", Model: load.Closed, Address: addr,
+			_, _ = load.Run(ctx, load.Spec{Name: "one", Model: result.Closed, Address: addr,
 				Connections: 1, Requests: 1, Window: time.Second, Timeout: time.Second,
 				Scenario: load.Scenario{Requests: []load.Request{r}},
 				Engine: func(a netip.AddrPort, slots int) (load.Engine, error) {

@@ -5,17 +5,18 @@ import (
 	"strings"
 
 	"prony/internal/config"
+	"prony/internal/result"
 )
 
 // load checks one load against the earlier ones.
 func (c *checker) load(at string, l *Load, earlier []Load) {
-	if l.Model == Closed {
+	if l.Model == result.Closed {
 		c.closed(at, l)
 	}
-	if l.Model == Open {
+	if l.Model == result.Open {
 		c.open(at, l)
 	}
-	if l.Rate.Of != "" && l.Model == Open {
+	if l.Rate.Of != "" && l.Model == result.Open {
 		c.share(at+".rate", l, earlier)
 	}
 	if l.Slow.Clients == 0 && l.Slow != (Slow{}) {
@@ -72,13 +73,13 @@ func (c *checker) share(at string, l *Load, earlier []Load) {
 	var closed []string
 	for _, e := range earlier {
 		switch {
-		case e.Name == l.Rate.Of && e.Model != Open:
+		case e.Name == l.Rate.Of && e.Model != result.Open:
 			return // closed, or of no model, which was found already
 		case e.Name == l.Rate.Of:
 			c.found(at, "", "rate is a share of %q, which is not closed: what it delivers was "+
 				"asked for", l.Rate.Of)
 			return
-		case e.Model == Closed:
+		case e.Model == result.Closed:
 			closed = append(closed, e.Name)
 		}
 	}

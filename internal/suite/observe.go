@@ -135,7 +135,7 @@ func (s *Suite) OfTrial(t Trial) []Load {
 	if t.Role != Pilot {
 		return s.LoadsOf(sc)
 	}
-	l := Load{Name: CapacityLoad, Model: Closed, Connections: s.Capacity.Connections,
+	l := Load{Name: CapacityLoad, Model: result.Closed, Connections: s.Capacity.Connections,
 		Lead: capacityLead, Measure: s.Capacity.Measure, Drain: capacityLead}
 	if sc.Connections != 0 {
 		l.Connections = sc.Connections

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"prony/internal/profile"
+	"prony/internal/result"
 	"prony/internal/suite"
 )
 
@@ -65,7 +66,7 @@ func TestPilots(t *testing.T) {
 		t.Errorf("the first pilot is called %s", id)
 	}
 	loads := p.Suite.OfTrial(p.Trials[0])
-	if len(loads) != 1 || loads[0].Model != suite.Closed || loads[0].Connections != 7 ||
+	if len(loads) != 1 || loads[0].Model != result.Closed || loads[0].Connections != 7 ||
 		loads[0].Name != suite.CapacityLoad || loads[0].Measure != s.Capacity.Measure {
 		t.Errorf("a pilot offers %+v", loads)
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"prony/internal/result"
+
 	"github.com/goccy/go-yaml"
 
 	"prony/internal/runtimes"
@@ -133,7 +135,7 @@ var parameters = slices.Concat([]parameter{
 	{key: "loads", required: true, min: 1, max: 20,
 		about: "offered one after another in every trial"},
 	{key: "loads[].name", required: true, form: nameForm, such: "peak", about: "unique"},
-	{key: "loads[].model", required: true, choices: []string{Closed, Open},
+	{key: "loads[].model", required: true, choices: []string{result.Closed, result.Open},
 		about: "closed: each connection sends its next request when the last was answered. " +
 			"open: requests fall due on a schedule, whatever the answers do"},
 	{key: "loads[].connections", def: "64", min: 1, max: 65535,
@@ -150,7 +152,7 @@ var parameters = slices.Concat([]parameter{
 		about: "open only, and wanted there: requests per second, `20000/s` or `20000`, or a " +
 			"share of what an earlier closed load of the trial delivered, `50% of peak`, or a " +
 			"shape of either, `ramp 100..2000 in 30s` or `ramp 10..90 in 30s % of peak`"},
-	{key: "loads[].arrivals", def: Poisson, when: "open",
+	{key: "loads[].arrivals", def: Poisson, when: result.Open,
 		choices: []string{Poisson, Constant, Replay},
 		about:   "open only: how the gaps fall; replay takes them from a trace"},
 	{key: "loads[].trace",

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"prony/internal/result"
+
 	"github.com/goccy/go-yaml"
 )
 
@@ -30,7 +32,7 @@ var together = map[reflect.Type]object{
 	reflect.TypeFor[Expect](): {"allOf": []object{
 		atMostOne("body", "size"), atMostOne("body", "lorem"), atMostOne("size", "lorem")}},
 	reflect.TypeFor[Load](): {
-		"if": object{"properties": object{"model": object{"const": Open}}},
+		"if": object{"properties": object{"model": object{"const": result.Open}}},
 		"then": object{
 			"oneOf": oneOf("rate", "trace"),
 			"allOf": []object{without("users"), without("think")},

@@ -27,12 +27,7 @@ import (
 	"prony/internal/config"
 	"prony/internal/metric"
 	"prony/internal/pace"
-)
-
-// Load models.
-const (
-	Closed = "closed" // N connections, the next request when the last was answered
-	Open   = "open"   // arrivals on a schedule, whatever the answers do
+	"prony/internal/result"
 )
 
 // Arrival processes of open loads.
@@ -208,7 +203,7 @@ func short(sum []byte) string { return hex.EncodeToString(sum)[:16] }
 func (s *Suite) fill() {
 	for i := range s.Loads {
 		l := &s.Loads[i]
-		if l.Model == Open && l.Arrivals == "" {
+		if l.Model == result.Open && l.Arrivals == "" {
 			l.Arrivals = Poisson
 		}
 		given := s.source.Node(fmt.Sprintf("loads[%d].connections", i)) != nil

@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 
-	"prony/internal/load"
 	"prony/internal/print"
 	"prony/internal/result"
 	"prony/internal/table"
@@ -82,7 +81,7 @@ type column struct {
 // free, response and service time are one, and there is no lag.
 func (p *page) latency(l *result.Load) {
 	columns := []column{{"service", &l.ServiceTime, true}}
-	if l.Model == load.Open || l.Lag.Count > 0 {
+	if l.Model == result.Open || l.Lag.Count > 0 {
 		columns = []column{{"response", &l.ResponseTime, true}, {"service", &l.ServiceTime, true},
 			{"lag", &l.Lag, false}}
 	}
@@ -109,7 +108,7 @@ func (p *page) latency(l *result.Load) {
 	for _, text := range asks.texts(columns) {
 		p.row("", "%s", text)
 	}
-	if l.Model == load.Closed {
+	if l.Model == result.Closed {
 		p.row("", "a closed load waits for the server: this is no user's waiting time")
 	}
 }

@@ -72,7 +72,7 @@ func dist(n, lo int64) result.Dist {
 // open is a load at 5,000/s for 2 s: 10,000 requests, two of which fail.
 func open() *result.Load {
 	return &result.Load{
-		Name: "load", Model: load.Open, Arrivals: "poisson", Connections: 64, Threads: 1,
+		Name: "load", Model: result.Open, Arrivals: "poisson", Connections: 64, Threads: 1,
 		RatePerS: 5000, Seed: 1, TraceHash: "bf66f99f16deb680", WindowNs: 2e9, LeadNs: 5e8,
 		DrainNs: 5e9, Scheduled: 10_000, Sent: 9_999, Done: 9_990, Answered: 9_998,
 		BytesIn: 3_000_000, BytesOut: 800_000, ThroughputPerS: 4995,
@@ -97,7 +97,7 @@ func open() *result.Load {
 
 func closed() *result.Load {
 	l := open()
-	l.Model, l.Arrivals, l.RatePerS, l.TraceHash, l.Waited = load.Closed, "", 0, "", 0
+	l.Model, l.Arrivals, l.RatePerS, l.TraceHash, l.Waited = result.Closed, "", 0, "", 0
 	l.ResponseTime, l.Lag, l.OwnLag = l.ServiceTime, result.Dist{}, result.Dist{}
 	l.Errors, l.Sent, l.Answered, l.Reconnects = result.Errors{}, 10_000, 10_000, 0
 	return l
@@ -218,13 +218,13 @@ func TestModel(t *testing.T) {
 			t.Errorf("%+v is %q, want %q", l, got, want)
 		}
 	}
-	check(result.Load{Model: load.Closed, Connections: 1}, "closed, 1 connection")
-	check(result.Load{Model: load.Closed, Connections: 1000, Users: "0..1000 in 30 s",
+	check(result.Load{Model: result.Closed, Connections: 1}, "closed, 1 connection")
+	check(result.Load{Model: result.Closed, Connections: 1000, Users: "0..1000 in 30 s",
 		Think: "exponential 1 s"}, "closed, users 0..1000 in 30 s, think exponential 1 s, "+
 		"1,000 connections")
-	check(result.Load{Model: load.Open, Arrivals: "replay", RatePerS: 0.5, Connections: 2,
+	check(result.Load{Model: result.Open, Arrivals: "replay", RatePerS: 0.5, Connections: 2,
 		Churn: 1}, "open, replay at 0.50/s, 2 connections renewed every 1 answer")
-	check(result.Load{Driver: "wrk 4.1.0", Model: load.Closed, Connections: 8},
+	check(result.Load{Driver: "wrk 4.1.0", Model: result.Closed, Connections: 8},
 		"wrk 4.1.0, closed, 8 connections")
 }
 

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"prony/internal/load"
 	"prony/internal/result"
 	"prony/internal/table"
 	"prony/internal/unit"
@@ -79,7 +78,7 @@ func what(l *result.Load) string {
 		parts = append(parts, l.Protocol)
 	}
 	parts = append(parts, l.Model)
-	if l.Model == load.Open {
+	if l.Model == result.Open {
 		parts = append(parts, arrivals(l))
 	}
 	if l.Users != "" {
@@ -125,7 +124,7 @@ func known(ns float64) string {
 func (p *page) counts(l *result.Load) {
 	if l.WindowNs > 0 {
 		rate := unit.Rate(l.ThroughputPerS) + " requests/s"
-		if l.Model == load.Open {
+		if l.Model == result.Open {
 			rate += " of " + unit.Rate(l.RatePerS) + "/s offered"
 		}
 		p.row("throughput", "%s", rate)
@@ -134,7 +133,7 @@ func (p *page) counts(l *result.Load) {
 			unit.Bytes(float64(l.BytesOut)/s))
 	}
 	due := ""
-	if l.Model == load.Open {
+	if l.Model == result.Open {
 		due = unit.Count(l.Scheduled) + " due, "
 	}
 	p.row("requests", "%s%s sent, %s answered well, %s failed, %s unanswered", due,

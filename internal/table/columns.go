@@ -8,6 +8,7 @@ import (
 
 	"prony/internal/metric"
 	"prony/internal/print"
+	"prony/internal/result"
 	"prony/internal/unit"
 )
 
@@ -23,7 +24,7 @@ func (sc *Scenario) specs(o Options) []spec {
 	var out []spec
 	for _, l := range sc.Loads {
 		of := sc.closedSpecs
-		if l.Model == open {
+		if l.Model == result.Open {
 			of = sc.openSpecs
 		}
 		specs := append(of(l, o), sc.wantedOf(l, o)...)

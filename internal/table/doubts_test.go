@@ -88,7 +88,7 @@ func TestWhatFalls(t *testing.T) {
 	}, two, all, two)
 	check("peak, and it is open", func(r *result.Record) {
 		*r = judged(*r, invalid("peak"))
-		r.Loads[0].Model = open // the scenario's is that of the first block
+		r.Loads[0].Model = result.Open // the scenario's is that of the first block
 	}, two, all, two)
 	check("the trial", findings(invalid("")), two, two, two)
 	check("a load that the record has not", findings(invalid("ramp")), two, two, two)

@@ -84,7 +84,7 @@ func (d *Duet) add(a, b *result.Load, onLeft bool) {
 // windows are the values of a load by which rows are ranked, window by window, higher is better: of
 // a closed load the good answers, of an open one, whose rate is given, the speed of the median.
 func windows(l *result.Load) (out []float64) {
-	if l.Model == closed {
+	if l.Model == result.Closed {
 		for _, n := range l.Series.Done {
 			out = append(out, float64(n))
 		}
@@ -101,7 +101,7 @@ func windows(l *result.Load) (out []float64) {
 }
 
 func by(l *result.Load) string {
-	if l.Model == closed {
+	if l.Model == result.Closed {
 		return l.Name + " answers"
 	}
 	return l.Name + " 1/p50"

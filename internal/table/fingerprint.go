@@ -136,7 +136,7 @@ var loadAspects = []loadAspect{
 	{"connections", func(l *result.Load) string { return fmt.Sprint(l.Connections) }},
 	{"threads", func(l *result.Load) string { return fmt.Sprint(l.Threads) }},
 	{"rate", func(l *result.Load) string {
-		if l.Model != open || l.RateOf != "" {
+		if l.Model != result.Open || l.RateOf != "" {
 			return orElse(l.RateOf, "as answers come")
 		}
 		return fmt.Sprintf("%g/s", l.RatePerS)

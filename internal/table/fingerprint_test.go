@@ -36,7 +36,7 @@ func TestWhatBindsOfLimits(t *testing.T) {
 
 func TestFingerprints(t *testing.T) {
 	r := &result.Record{Contract: "hello", Scenario: "read",
-		Loads: []result.Load{{Name: "peak", Model: closed, Connections: 64}}}
+		Loads: []result.Load{{Name: "peak", Model: result.Closed, Connections: 64}}}
 	base := MethodOf([]*result.Record{r}, []string{"GET /"})
 	if len(base.Fingerprint()) != 8 {
 		t.Errorf("the fingerprint is %q", base.Fingerprint())
@@ -63,23 +63,23 @@ func TestFingerprints(t *testing.T) {
 }
 
 func TestWhatIsShownUnasked(t *testing.T) {
-	both := []LoadInfo{{Name: "peak", Model: closed}, {Name: "half", Model: open}}
+	both := []LoadInfo{{Name: "peak", Model: result.Closed}, {Name: "half", Model: result.Open}}
 	check := func(want bool, name, model string, loads []LoadInfo) {
 		t.Helper()
 		if got := Usual(Metric{Name: name, Model: model}, loads); got != want {
 			t.Errorf("%s of %s is shown: %v, want %v", name, model, got, want)
 		}
 	}
-	check(true, metric.Throughput, closed, both)
-	check(false, metric.Throughput, open, both)
-	check(false, "p99", closed, both)
-	check(true, "p99", closed, both[:1])
-	check(true, "p99", open, both)
-	check(true, metric.Achieved, open, both)
-	check(true, metric.CPU, closed, both)
-	check(false, metric.CPU, open, both)
-	check(true, metric.CPU, open, both[1:])
+	check(true, metric.Throughput, result.Closed, both)
+	check(false, metric.Throughput, result.Open, both)
+	check(false, "p99", result.Closed, both)
+	check(true, "p99", result.Closed, both[:1])
+	check(true, "p99", result.Open, both)
+	check(true, metric.Achieved, result.Open, both)
+	check(true, metric.CPU, result.Closed, both)
+	check(false, metric.CPU, result.Open, both)
+	check(true, metric.CPU, result.Open, both[1:])
 	check(true, metric.Ready, "", both)
-	check(false, "own_lag_p99", open, both)
-	check(false, "error_share", closed, both)
+	check(false, "own_lag_p99", result.Open, both)
+	check(false, "error_share", result.Closed, both)
 }

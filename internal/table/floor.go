@@ -7,6 +7,7 @@ import (
 
 	"prony/internal/metric"
 	"prony/internal/print"
+	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/unit"
 )
@@ -50,7 +51,7 @@ func (sc *Scenario) headline(m Metric) bool {
 	if m.Load == sc.Ranking.Load && (m.Name == sc.Ranking.Metric || m.Name == metric.CPU) {
 		return true
 	}
-	return m.Model == open && (m.Name == "p50" || m.Name == "p99")
+	return m.Model == result.Open && (m.Name == "p50" || m.Name == "p99")
 }
 
 // floorTable prints the floors, a row each.

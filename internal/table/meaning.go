@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"prony/internal/metric"
+	"prony/internal/result"
 )
 
 // Usual tells whether a comparison shows a metric without being asked. A latency at the peak it
@@ -19,10 +20,11 @@ func Usual(m Metric, loads []LoadInfo) bool {
 	switch {
 	case of.Lab, of.Asked:
 		return false
-	case m.Model == closed:
-		return !latency || !has(open)
-	case m.Model == open:
-		return latency || m.Name == metric.Achieved || !has(closed) && m.Name != metric.Throughput
+	case m.Model == result.Closed:
+		return !latency || !has(result.Open)
+	case m.Model == result.Open:
+		return latency || m.Name == metric.Achieved ||
+			!has(result.Closed) && m.Name != metric.Throughput
 	}
 	return true
 }
@@ -31,9 +33,9 @@ func Usual(m Metric, loads []LoadInfo) bool {
 // closed loads, percentiles at open ones, where there are such loads. The others follow from the
 // load: half of a peak is served at half of that peak's rate.
 func Tells(m Metric, loads []LoadInfo) bool {
-	model := open
+	model := result.Open
 	if metric.Named(m.Name, m.Unit).Peak {
-		model = closed
+		model = result.Closed
 	}
 	has := slices.ContainsFunc(loads, func(l LoadInfo) bool { return l.Model == model })
 	return m.Model == "" || m.Model == model || !has

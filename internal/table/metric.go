@@ -12,12 +12,6 @@ import (
 	"prony/internal/unit"
 )
 
-// Load models, as records name them.
-const (
-	closed = metric.Closed
-	open   = metric.Open
-)
-
 // Exact is the assumption of a noiseless metric, beside those of package stats.
 const Exact = "exact"
 
@@ -183,7 +177,7 @@ func loadInfos(records []*result.Record) []LoadInfo {
 // (open, Poisson, 50 % of peak)". What they do not share is left out and footnoted as residue.
 func loadTitle(ls []*result.Load) string {
 	words := []string{ls[0].Model}
-	if ls[0].Model == open {
+	if ls[0].Model == result.Open {
 		if a := shared(ls, func(l *result.Load) string { return l.Arrivals }); a != "" {
 			words = append(words, arrivalsWord(a))
 		}

@@ -65,10 +65,10 @@ var overheads = []struct {
 	absolute        func(float64) string
 	print           func(float64) string // of the bare target
 }{
-	{metric.Throughput, "req/s", closed, false, nil, unit.Rate},
-	{"p50", "p50", open, false, nil, unit.Duration},
-	{"p90", "p90", open, false, nil, unit.Duration},
-	{"p99", "p99", open, false, nil, unit.Duration},
+	{metric.Throughput, "req/s", result.Closed, false, nil, unit.Rate},
+	{"p50", "p50", result.Open, false, nil, unit.Duration},
+	{"p90", "p90", result.Open, false, nil, unit.Duration},
+	{"p99", "p99", result.Open, false, nil, unit.Duration},
 	{metric.CPU, "CPU/req", "", false, nil, unit.Duration},
 	{metric.Allocated, "alloc/req", "", false, nil, unit.Bytes},
 	{metric.HeapAfterGC, "heap after GC", "", false, nil, unit.Bytes},
@@ -160,7 +160,7 @@ func (sc *Scenario) overheadNotes(o Options) []string {
 					"requests, for the slower one is asked less often.", l.Name))
 				break
 			}
-			if l.Model == closed {
+			if l.Model == result.Closed {
 				notes = append(notes, fmt.Sprintf("%s is closed: its req/s is the capacity with "+
 					"so many connections; response times of it wait for the service.", l.Name))
 				break

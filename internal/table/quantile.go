@@ -291,7 +291,7 @@ func wholeSeconds(s float64) string {
 // for records that nobody has judged: the verdict allows for randomness and for what a window's
 // edge cuts off, and takes a load that fell behind out of the numbers by itself.
 func overload(info LoadInfo, offered []offer) string {
-	if info.Model != open {
+	if info.Model != result.Open {
 		return ""
 	}
 	for _, o := range offered {

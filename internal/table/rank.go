@@ -90,7 +90,7 @@ func (sc *Scenario) anchor() string {
 	return sc.Loads[0].Name
 }
 
-func isClosed(l LoadInfo) bool { return l.Model == closed }
+func isClosed(l LoadInfo) bool { return l.Model == result.Closed }
 
 // goodness is a metric's values by block, larger is better: stats.Tiers ranks that way, and the
 // paired ratio of reciprocals is the reciprocal of the paired ratio.

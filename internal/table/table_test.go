@@ -23,7 +23,7 @@ func trial(target string, block int, perS float64) result.Record {
 		Block: block, Target: result.Target{Name: target, Variant: "none"},
 		Outcome: result.Measured, Verdict: result.Verdict{Grade: result.Valid},
 		Loads: []result.Load{{
-			Name: "peak", Model: closed, Connections: 64, WindowNs: 10e9,
+			Name: "peak", Model: result.Closed, Connections: 64, WindowNs: 10e9,
 			ThroughputPerS: perS, Done: int64(10 * perS),
 		}},
 	}
@@ -32,7 +32,7 @@ func trial(target string, block int, perS float64) result.Record {
 // with adds an open load, "half", whose response times are so many samples of the same value.
 func with(r result.Record, samples int64, ns int64) result.Record {
 	r.Loads = append(r.Loads, result.Load{
-		Name: "half", Model: open, Arrivals: "poisson", RateOf: "50% of peak", WindowNs: 9e9,
+		Name: "half", Model: result.Open, Arrivals: "poisson", RateOf: "50% of peak", WindowNs: 9e9,
 		Scheduled: samples, Done: samples,
 		ResponseTime: result.Dist{
 			Count: samples, P50Ns: ns, P90Ns: ns, P99Ns: 2 * ns, P999Ns: 3 * ns,

@@ -87,7 +87,8 @@ func TestNoise(t *testing.T) {
 	check("a shorter last interval", tail, 0.99, 1, none)
 	for i := range apart {
 		l := &apart[i].Loads[0]
-		l.Model, l.ResponseTime = open, result.Dist{Count: 5000, P50Ns: 1, P90Ns: 2, P99Ns: 3}
+		l.Model, l.ResponseTime = result.Open, result.Dist{Count: 5000, P50Ns: 1, P90Ns: 2,
+			P99Ns: 3}
 	}
 	check("an open load ranks by its p99", apart, nan, nan, "")
 }

@@ -51,11 +51,11 @@ func Bearing(r *result.Record, load string) []result.Finding {
 // baseOf names the closed load that an open load's rate is a share of; empty when there is none.
 func baseOf(r *result.Record, load string) string {
 	l := loadOf(r, load)
-	if l == nil || l.Model != open {
+	if l == nil || l.Model != result.Open {
 		return ""
 	}
 	_, name, _ := strings.Cut(l.RateOf, " of ")
-	if base := loadOf(r, name); base == nil || base.Model != closed {
+	if base := loadOf(r, name); base == nil || base.Model != result.Closed {
 		return ""
 	}
 	return name

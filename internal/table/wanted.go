@@ -5,6 +5,7 @@ import (
 
 	"prony/internal/metric"
 	"prony/internal/print"
+	"prony/internal/result"
 	"prony/internal/unit"
 )
 
@@ -14,7 +15,7 @@ func (sc *Scenario) wantedOf(l LoadInfo, o Options) []spec {
 	return o.specs(metric.OfLoad, l.Name, times, func(m metric.Metric) Column {
 		c := Column{l.Name + "/" + m.Column.Name, l.Title, l.Name, m.Column.Heading, m.Unit,
 			print.Right, Detail}
-		if l.Model == closed && m.Unit == unit.Ns {
+		if l.Model == result.Closed && m.Unit == unit.Ns {
 			c.Heading += " closed"
 		}
 		return c

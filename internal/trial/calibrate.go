@@ -11,6 +11,7 @@ import (
 
 	"prony/internal/launch"
 	"prony/internal/load"
+	"prony/internal/result"
 	"prony/internal/service"
 	"prony/internal/system"
 )
@@ -54,7 +55,7 @@ func (l *Lab) Calibrate(ctx context.Context, e Experiment, args []string) (err e
 	l.Ceilings = map[int]float64{}
 	for _, c := range closedConnections(e.Trials) {
 		res, err := by.Offer(ctx, load.Spec{
-			Name: "calibration", Address: addr, Model: load.Closed, Connections: c,
+			Name: "calibration", Address: addr, Model: result.Closed, Connections: c,
 			Lead: calibration / 5, Window: calibration, Drain: calibration, Timeout: calibration,
 			Cores: l.place().Load, Seed: e.Head.Seed,
 			Scenario: load.Scenario{Requests: []load.Request{anything}},
@@ -70,7 +71,7 @@ func (l *Lab) Calibrate(ctx context.Context, e Experiment, args []string) (err e
 func closedConnections(trials []Spec) (out []int) {
 	for _, t := range trials {
 		for _, l := range t.Loads {
-			if l.Model == load.Closed && !slices.Contains(out, l.Connections) {
+			if l.Model == result.Closed && !slices.Contains(out, l.Connections) {
 				out = append(out, l.Connections)
 			}
 		}

@@ -32,7 +32,7 @@ func (f *life) warmUp(ctx context.Context) error {
 	f.at("warmup", time.Duration(w.Max))
 	var counts []int64
 	f.rec.Warmup.IntervalNs, f.rec.Warmup.Connections = int64(warmInterval), w.Connections
-	spec := f.spec("warmup", load.Closed, w.Connections)
+	spec := f.spec("warmup", result.Closed, w.Connections)
 	spec.Window, spec.Drain = time.Duration(w.Max), warmDrain
 	spec.Every = warmInterval
 	spec.Watch = func(done int64, elapsed time.Duration) bool {
@@ -88,7 +88,7 @@ func (f *life) measureOne(ctx context.Context, l suite.Load) error {
 	spec.Lead, spec.Window, spec.Drain = lead, window, time.Duration(l.Drain)
 	model(&spec, l)
 	rateOf := ""
-	if l.Model == load.Open {
+	if l.Model == result.Open {
 		ofPerS, err := f.delivered(l.Rate.Of)
 		if err != nil {
 			return fmt.Errorf("offer load %s: %w", l.Name, err)
@@ -124,7 +124,7 @@ func (f *life) measureOne(ctx context.Context, l suite.Load) error {
 	}
 	out.RateOf, out.OpenedNs = rateOf, from
 	f.windows = append(f.windows, stretch{l.Name, from, from + out.WindowNs, closed - opened})
-	if out.Model == load.Closed {
+	if out.Model == result.Closed {
 		out.CeilingPerS = f.lab.Ceilings[out.Connections]
 	}
 	f.use(&out, before, after)

@@ -331,7 +331,7 @@ func TestResults(t *testing.T) {
 	// Every metric that a run has is of a unit that is known here.
 	for _, s := range trial.Results(table.Analyze([]result.Record{{Trial: "b1", Block: 1,
 		Outcome: result.Measured, Scenario: "read", Target: result.Target{Name: "a"},
-		Loads: []result.Load{{Name: "peak", Model: load.Closed, ThroughputPerS: 5}},
+		Loads: []result.Load{{Name: "peak", Model: result.Closed, ThroughputPerS: 5}},
 	}}, table.Options{}), "r", 1) {
 		if err := s.Check(); err != nil {
 			t.Error(err)

@@ -3,7 +3,6 @@ package trial
 import (
 	"math"
 
-	"prony/internal/load"
 	"prony/internal/metric"
 	"prony/internal/result"
 	"prony/internal/table"
@@ -57,7 +56,7 @@ func (s *sheet) load(l *result.Load) {
 	}
 	s.one("prony_trial_network_bytes_per_request", some(l.Service.NetworkBytesPerRequest))
 	// What is not kept up with has no response times, but those of a queue that grows.
-	keptUp := l.Model != load.Open || float64(l.Done) >= metric.KeptUp*float64(l.Scheduled)
+	keptUp := l.Model != result.Open || float64(l.Done) >= metric.KeptUp*float64(l.Scheduled)
 	if d := l.ResponseTime; keptUp && d.Count > 0 {
 		for _, x := range []struct {
 			quantile string

@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"prony/internal/load"
 	"prony/internal/result"
 	"prony/internal/stats"
 )
@@ -64,7 +63,7 @@ func continued(rec *result.Record) *result.Load {
 		return nil
 	}
 	l := &rec.Loads[0]
-	plain := l.Model == load.Closed && l.Users == "" && l.Driver == "" && l.Churn == 0 &&
+	plain := l.Model == result.Closed && l.Users == "" && l.Driver == "" && l.Churn == 0 &&
 		l.Connections == rec.Warmup.Connections && l.Slow.Clients == 0
 	if !plain || l.Series.IntervalNs == 0 {
 		return nil

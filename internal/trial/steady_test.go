@@ -78,7 +78,7 @@ func TestSettle(t *testing.T) {
 	mid := repeat(5, 1000, 15, 2000)
 	check("mid", recorded(repeat(30, 1000), mid...), stats.Warmed, 4e9, 4e9, 2e9, 2)
 	open := recorded(repeat(10, 500, 20, 1000), repeat(20, 100)...)
-	open.Loads[0].Model = "open"
+	open.Loads[0].Model = result.Open
 	check("another model", open, stats.Warmed, 1e9, 1e9, 5e8, 2)
 	more := recorded(repeat(10, 500, 20, 1000), repeat(20, 100)...)
 	more.Loads[0].Connections = 9

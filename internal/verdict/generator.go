@@ -95,7 +95,7 @@ func ceiling(_ *result.Record, l *result.Load) *result.Finding {
 // large batch counts too, where it is enough to move p99.
 func batch(_ *result.Record, l *result.Load) *result.Finding {
 	g := &l.Generator
-	if l.Model != open || g.Turns == 0 {
+	if l.Model != result.Open || g.Turns == 0 {
 		return nil
 	}
 	mean := float64(l.Done) / float64(g.Turns)
@@ -124,7 +124,7 @@ func foreign(_ *result.Record, l *result.Load) *result.Finding {
 		return suspect(l.Driver+" adds invented samples to its percentiles", "measured ones only",
 			"it takes the mean latency for the time between requests"+hint)
 	}
-	if l.Model != open || l.OwnLag.Count > 0 {
+	if l.Model != result.Open || l.OwnLag.Count > 0 {
 		return nil
 	}
 	why := "its own lateness is in its times"

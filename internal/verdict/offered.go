@@ -24,15 +24,10 @@ const (
 	burstSigmas   = 4                      // standard errors of the index of dispersion
 )
 
-const (
-	closed = "closed"
-	open   = "open"
-)
-
 // delivered lets a few arrivals be unsent whatever their share: in a steady state too some of them
 // wait at the moment at which the window closes, and of few arrivals they are many.
 func delivered(_ *result.Record, l *result.Load) *result.Finding {
-	if l.Model != open || l.Scheduled == 0 {
+	if l.Model != result.Open || l.Scheduled == 0 {
 		return nil
 	}
 	unsent := float64(l.Scheduled - l.Sent)
@@ -53,7 +48,7 @@ func delivered(_ *result.Record, l *result.Load) *result.Finding {
 // where the rate changes, as many more are under way as the higher rate needs: a step in the middle
 // of the window has 3/2 of its height for a slope, and no other rise has more.
 func capacity(_ *result.Record, l *result.Load) *result.Finding {
-	if l.Model != open || l.WindowNs <= 0 {
+	if l.Model != result.Open || l.WindowNs <= 0 {
 		return nil
 	}
 	noise := backlogNoise + backlogSigmas*math.Sqrt(max(l.InFlightMean, 0))
@@ -97,7 +92,8 @@ func steady(l *result.Load) bool {
 }
 
 func waited(_ *result.Record, l *result.Load) *result.Finding {
-	if l.Model != open || float64(l.Waited) <= max(waitedMax*float64(l.Scheduled), backlogNoise) {
+	if l.Model != result.Open || float64(l.Waited) <= max(waitedMax*float64(l.Scheduled),
+		backlogNoise) {
 		return nil
 	}
 	share := float64(l.Waited) / float64(l.Scheduled)
@@ -109,7 +105,7 @@ func waited(_ *result.Record, l *result.Load) *result.Finding {
 // An arrival that waited for a connection may have left in any second after its own.
 func rate(_ *result.Record, l *result.Load) *result.Finding {
 	s := &l.Series
-	if l.Model != open || s.IntervalNs <= 0 || l.FlowTime.Count > 0 {
+	if l.Model != result.Open || s.IntervalNs <= 0 || l.FlowTime.Count > 0 {
 		return nil // a flow is one arrival and many requests
 	}
 	n := min(len(s.Scheduled), len(s.Sent))

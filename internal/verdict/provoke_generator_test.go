@@ -14,6 +14,7 @@ import (
 	"prony/internal/clock"
 	"prony/internal/load"
 	"prony/internal/pace"
+	"prony/internal/result"
 	"prony/internal/truth"
 	"prony/internal/verdict"
 )
@@ -44,7 +45,7 @@ func ticking(a netip.AddrPort, slots int) (load.Engine, error) {
 // exponential; in 1 of 5 bins of 1 ms lie 10, in the others none: variance by mean is 8.
 func TestTimerProvoked(t *testing.T) {
 	provoke(t, hello, load.Spec{
-		Model: load.Open, Schedule: poisson(2000), Connections: 256, Window: time.Second,
+		Model: result.Open, Schedule: poisson(2000), Connections: 256, Window: time.Second,
 		Lead: 50 * time.Millisecond, Engine: ticking,
 	}, "timer SUSPECT", "lag SUSPECT", "arrivals SUSPECT", "bursts SUSPECT")
 }
@@ -52,7 +53,7 @@ func TestTimerProvoked(t *testing.T) {
 // 10 of the constant arrivals leave at each tick: no gap is the 0.5 ms that was asked for.
 func TestArrivalsProvokedByConstantOnes(t *testing.T) {
 	provoke(t, hello, load.Spec{
-		Model: load.Open, Schedule: constant(2000), Connections: 256,
+		Model: result.Open, Schedule: constant(2000), Connections: 256,
 		Window: 600 * time.Millisecond, Engine: ticking,
 	}, "arrivals SUSPECT")
 }
@@ -62,7 +63,7 @@ func TestArrivalsOfARamp(t *testing.T) {
 	const window = 600 * time.Millisecond
 	for n := 1; ; n++ {
 		r := offered(t, hello(), load.Spec{
-			Model: load.Open, Connections: 256, Window: window, Schedule: pace.Schedule{
+			Model: result.Open, Connections: 256, Window: window, Schedule: pace.Schedule{
 				Arrivals: pace.Poisson, Rate: ramping(200, 3000, window)},
 		})
 		found := verdict.Judge(r).Findings
@@ -114,7 +115,7 @@ func (l *late) Wait(deadline int64, h load.Handler) error {
 // together with its own. The whole is right.
 func TestRateProvoked(t *testing.T) {
 	provoke(t, hello, load.Spec{
-		Model: load.Open, Schedule: constant(1000), Connections: 512, Window: 2 * time.Second,
+		Model: result.Open, Schedule: constant(1000), Connections: 512, Window: 2 * time.Second,
 		Engine: sleeping(850*time.Millisecond, 300*time.Millisecond),
 	}, "rate SUSPECT")
 }
@@ -123,7 +124,7 @@ func TestRateProvoked(t *testing.T) {
 // and it takes them in one turn: a tenth of all.
 func TestBatchProvoked(t *testing.T) {
 	provoke(t, after(60*time.Millisecond), load.Spec{
-		Model: load.Open, Schedule: constant(1000), Connections: 256,
+		Model: result.Open, Schedule: constant(1000), Connections: 256,
 		Window: 600 * time.Millisecond, Lead: 100 * time.Millisecond,
 		Engine: sleeping(350*time.Millisecond, 80*time.Millisecond),
 	}, "batch SUSPECT")
@@ -156,7 +157,7 @@ func (f *few) Wait(deadline int64, h load.Handler) error {
 // Of 50 slow clients 40 get a socket. The load has its own 8 connections.
 func TestSlowClientsProvoked(t *testing.T) {
 	s := load.Spec{
-		Model: load.Closed, Connections: 8, Window: 250 * time.Millisecond,
+		Model: result.Closed, Connections: 8, Window: 250 * time.Millisecond,
 		Slow: load.Slow{Clients: 50, Text: "GET"},
 	}
 	server := after(2 * time.Millisecond)
@@ -197,7 +198,7 @@ func TestRunDelayProvoked(t *testing.T) {
 	}
 	// 16 connections that are answered at once leave the load no time to rest either.
 	r := offered(t, hello(), load.Spec{
-		Model: load.Closed, Connections: 16, Window: 500 * time.Millisecond, Cores: []int{core},
+		Model: result.Closed, Connections: 16, Window: 500 * time.Millisecond, Cores: []int{core},
 	})
 	if r.Loads[0].Generator.RunDelayNs == 0 {
 		t.Skip("the kernel does not say how long threads wait for a processor")
@@ -216,7 +217,7 @@ func TestWaitedProvoked(t *testing.T) {
 		return truth.Stall(300*time.Millisecond, 60*time.Millisecond, truth.Hello("ok"))
 	}
 	provoke(t, server, load.Spec{
-		Model: load.Open, Schedule: constant(800), Connections: 4, Window: 800 * time.Millisecond,
+		Model: result.Open, Schedule: constant(800), Connections: 4, Window: 800 * time.Millisecond,
 	}, "waited SUSPECT")
 }
 
@@ -229,7 +230,7 @@ func TestSamplesProvokedByCompany(t *testing.T) {
 		return truth.Stall(400*time.Millisecond, 50*time.Millisecond, truth.Hello("ok"))
 	}
 	provoke(t, server, load.Spec{
-		Model: load.Open, Schedule: constant(1000), Connections: 128, Window: time.Second,
+		Model: result.Open, Schedule: constant(1000), Connections: 128, Window: time.Second,
 	}, "samples SUSPECT")
 }
 
@@ -242,7 +243,7 @@ func TestSettledProvoked(t *testing.T) {
 			after(60*time.Millisecond)())
 	}
 	provoke(t, server, load.Spec{
-		Model: load.Open, Schedule: constant(100), Connections: 64, Window: 2 * time.Second,
+		Model: result.Open, Schedule: constant(100), Connections: 64, Window: 2 * time.Second,
 	}, "settled SUSPECT")
 }
 
@@ -252,7 +253,7 @@ func TestSettledProvoked(t *testing.T) {
 func TestCapacityProvokedByARamp(t *testing.T) {
 	const window = 600 * time.Millisecond
 	r := offered(t, truth.Queue(time.Second/1200, truth.Hello("ok")), load.Spec{
-		Name: "ramp", Model: load.Open, Connections: 1024, Window: window,
+		Name: "ramp", Model: result.Open, Connections: 1024, Window: window,
 		Schedule: pace.Schedule{Arrivals: pace.Constant, Rate: ramping(500, 3000, window)},
 	})
 	v := verdict.Judge(r)

@@ -113,27 +113,28 @@ func TestGoodServersProvokeNothing(t *testing.T) {
 	// 800/s for 0.5 s make 400 answers, of 2 ms and more.
 	for _, s := range []pace.Schedule{constant(800), poisson(800)} {
 		provoke(t, after(2*time.Millisecond), load.Spec{
-			Model: load.Open, Schedule: s, Connections: 64, Window: 500 * time.Millisecond,
+			Model: result.Open, Schedule: s, Connections: 64, Window: 500 * time.Millisecond,
 			Lead: 50 * time.Millisecond,
 		})
 	}
 	// 8 connections and 10 ms make just under 800/s, and 8 intervals of 100 ms to look for drift
 	// in. Every 20th answer is followed by a new connection, as was asked for.
 	provoke(t, after(10*time.Millisecond), load.Spec{
-		Model: load.Closed, Connections: 8, Window: 800 * time.Millisecond, Churn: 20,
+		Model: result.Closed, Connections: 8, Window: 800 * time.Millisecond, Churn: 20,
 		Lead: 50 * time.Millisecond,
 	})
 	// From 4 to 60 users, who think for 40 ms of 50: from 80/s to 1,200/s. Only the tenth that
 	// waits for an answer is under way, or Little's law would be off by far.
 	provoke(t, after(10*time.Millisecond), load.Spec{
-		Model: load.Closed, Connections: 60, Window: 800 * time.Millisecond, Users: &load.Users{
+		Model: result.Closed, Connections: 60, Window: 800 * time.Millisecond, Users: &load.Users{
 			Number: ramping(4, 60, 800*time.Millisecond),
 			Think:  load.Think{Kind: "constant", Lo: 40 * time.Millisecond},
 		},
 	})
 	// From 100/s to 2,000/s: a tenth of a second each, so that 10 are under way first and 200 last.
 	provoke(t, after(100*time.Millisecond), load.Spec{
-		Model: load.Open, Connections: 400, Window: 800 * time.Millisecond, Schedule: pace.Schedule{
+		Model: result.Open, Connections: 400, Window: 800 * time.Millisecond,
+		Schedule: pace.Schedule{
 			Arrivals: pace.Poisson, Rate: ramping(100, 2000, 800*time.Millisecond)},
 	})
 }
@@ -142,7 +143,7 @@ func TestGoodServersProvokeNothing(t *testing.T) {
 func TestAnswersProvoked(t *testing.T) {
 	server := func() truth.Handler { return truth.After(605*time.Millisecond, truth.Hello("ok")) }
 	provoke(t, server, load.Spec{
-		Model: load.Closed, Connections: 400, Window: 600 * time.Millisecond,
+		Model: result.Closed, Connections: 400, Window: 600 * time.Millisecond,
 	}, "answers "+invalid)
 }
 
@@ -156,7 +157,7 @@ func TestDeliveredProvoked(t *testing.T) {
 			truth.Queue(time.Second/820, truth.Hello("ok")))
 	}
 	f := provoke(t, server, load.Spec{
-		Model: load.Open, Schedule: constant(800), Connections: 8, Window: 500 * time.Millisecond,
+		Model: result.Open, Schedule: constant(800), Connections: 8, Window: 500 * time.Millisecond,
 		Lead: 350 * time.Millisecond,
 	}, "delivered "+invalid)
 	if want := "all connections were busy"; !strings.Contains(f[0].Hint, want) {
@@ -172,7 +173,7 @@ func TestCapacityProvoked(t *testing.T) {
 		return truth.Queue(time.Second/1940, truth.Hello("ok"))
 	}
 	provoke(t, server, load.Spec{
-		Model: load.Open, Schedule: constant(2000), Connections: 128, Window: time.Second,
+		Model: result.Open, Schedule: constant(2000), Connections: 128, Window: time.Second,
 	}, "capacity "+invalid)
 }
 
@@ -181,7 +182,7 @@ func TestCapacityProvoked(t *testing.T) {
 func TestLittleProvokedByAShortWindow(t *testing.T) {
 	server := func() truth.Handler { return truth.After(140*time.Millisecond, truth.Hello("ok")) }
 	provoke(t, server, load.Spec{
-		Model: load.Closed, Connections: 100, Window: 500 * time.Millisecond,
+		Model: result.Closed, Connections: 100, Window: 500 * time.Millisecond,
 	}, "little "+suspect)
 }
 
@@ -192,7 +193,7 @@ func TestLittleProvokedByHangingConnections(t *testing.T) {
 		return first(4, truth.Silent(), truth.After(2*time.Millisecond, truth.Hello("ok")))
 	}
 	provoke(t, server, load.Spec{
-		Model: load.Closed, Connections: 8, Window: 500 * time.Millisecond,
+		Model: result.Closed, Connections: 8, Window: 500 * time.Millisecond,
 		Lead: 50 * time.Millisecond, Drain: 50 * time.Millisecond,
 	}, "little "+invalid)
 }
@@ -213,7 +214,7 @@ func TestErrorsProvoked(t *testing.T) {
 		t.Helper()
 		provoke(t, func() truth.Handler { return truth.Every(every, wrong, truth.Hello("ok")) },
 			load.Spec{
-				Model: load.Open, Schedule: constant(3000), Connections: 256,
+				Model: result.Open, Schedule: constant(3000), Connections: 256,
 				Window: 400 * time.Millisecond,
 			}, "errors "+grade)
 	}
@@ -228,7 +229,7 @@ func TestCensoredProvoked(t *testing.T) {
 		t.Helper()
 		server := func() truth.Handler { return first(n, truth.Silent(), truth.Hello("ok")) }
 		provoke(t, server, load.Spec{
-			Model: load.Open, Schedule: constant(1000), Connections: 64,
+			Model: result.Open, Schedule: constant(1000), Connections: 64,
 			Window: 400 * time.Millisecond, Drain: 50 * time.Millisecond,
 		}, "censored "+grade)
 	}
@@ -239,14 +240,15 @@ func TestCensoredProvoked(t *testing.T) {
 // Closing after 50 answers costs 2 % of the requests a connection.
 func TestConnectionsProvoked(t *testing.T) {
 	provoke(t, func() truth.Handler { return truth.KeepAlive(50, "ok") }, load.Spec{
-		Model: load.Closed, Connections: 4, Window: 300 * time.Millisecond,
+		Model: result.Closed, Connections: 4, Window: 300 * time.Millisecond,
 	}, "connections "+suspect)
 }
 
 // 500/s for 0.3 s are 150 answers.
 func TestSamplesProvoked(t *testing.T) {
 	provoke(t, func() truth.Handler { return truth.Hello("ok") }, load.Spec{
-		Model: load.Open, Schedule: constant(500), Connections: 16, Window: 300 * time.Millisecond,
+		Model: result.Open, Schedule: constant(500), Connections: 16,
+		Window: 300 * time.Millisecond,
 	}, "samples "+suspect)
 }
 
@@ -260,7 +262,7 @@ func TestDriftProvoked(t *testing.T) {
 				truth.After(after, truth.Hello("ok")))
 		}
 		provoke(t, server, load.Spec{
-			Model: load.Closed, Connections: 8, Window: 800 * time.Millisecond,
+			Model: result.Closed, Connections: 8, Window: 800 * time.Millisecond,
 		}, "drift "+suspect)
 	}
 	check(5*time.Millisecond, 10*time.Millisecond)

@@ -46,7 +46,7 @@ func drift(_ *result.Record, l *result.Load) *result.Finding {
 		n = min(n, int(l.WindowNs/l.Series.IntervalNs))
 	}
 	half := n / 2
-	if l.Model != closed || !steady(l) || half < driftHalf {
+	if l.Model != result.Closed || !steady(l) || half < driftHalf {
 		return nil
 	}
 	var first, second float64
@@ -75,7 +75,7 @@ func drift(_ *result.Record, l *result.Load) *result.Finding {
 func settled(_ *result.Record, l *result.Load) *result.Finding {
 	p50 := l.Series.P50Ns
 	half := len(p50) / 2
-	if l.Model != open || !steady(l) || half < settledHalf {
+	if l.Model != result.Open || !steady(l) || half < settledHalf {
 		return nil
 	}
 	first, second := slices.Clone(p50[:half]), slices.Clone(p50[len(p50)-half:])

@@ -29,6 +29,7 @@ import (
 	"prony/internal/load"
 	"prony/internal/load/stack"
 	"prony/internal/pace"
+	"prony/internal/result"
 )
 
 // service waits 2 ms, so that a time below that is a lie, and answers /echo with the body,
@@ -66,7 +67,7 @@ func offer(t *testing.T, c stack.Config, s load.Spec) *load.Result {
 }
 
 func open(perS float64) load.Spec {
-	return load.Spec{Model: load.Open, Connections: 8,
+	return load.Spec{Model: result.Open, Connections: 8,
 		Schedule: pace.Schedule{Arrivals: pace.Constant, Rate: pace.Flat(perS)}}
 }
 
@@ -149,7 +150,7 @@ func TestHTTP2(t *testing.T) {
 	server.Start()
 	t.Cleanup(server.Close)
 	check(t, stack.Config{Protocol: stack.H2C, Network: "tcp",
-		Address: server.Listener.Addr().String(), Host: "a.b"}, load.Spec{Model: load.Closed,
+		Address: server.Listener.Addr().String(), Host: "a.b"}, load.Spec{Model: result.Closed,
 		Connections: 8})
 	if plain.Load() != 2 {
 		t.Errorf("HTTP/%d was spoken in the clear", plain.Load())
