@@ -81,8 +81,8 @@ func tellResults(ctx context.Context, meter trial.Meter, dir string) {
 		Series: trial.Results(study, run, clock.Wall().UnixNano())})
 }
 
-// profilerAgents are profilers that are fetched as agents are, with the place of the program in what
-// was fetched.
+// profilerAgents are profilers that are fetched as agents are, with the place of the program in
+// what was fetched.
 var profilerAgents = []struct {
 	agent string
 	set   func(*profile.Tools, string)
