@@ -184,7 +184,7 @@ func (n *names) in(p *process, m mapping, at uint64) string {
 	if syms != nil {
 		at = syms.address(at)
 		if name, ok := syms.find(at); ok {
-			return name
+			return demangle(name) // here, since a JVM's library has 100,000 names and few are met
 		}
 	}
 	base := m.path[strings.LastIndexByte(m.path, '/')+1:]

@@ -87,14 +87,14 @@ func TestDemangle(t *testing.T) {
 		"_ZN29_$LT$a..B$u20$as$u20$c..D$GT$4poll17h0123456789abcdefE": "<a::B as c::D>::poll",
 		"_ZNK2v88Function4CallEv":                                     "v8::Function::Call",
 		"_ZN2v88internal14LookupIteratorILb0EE4NextEv": "" +
-			"_ZN2v88internal14LookupIteratorILb0EE4NextEv",
+			"v8::internal::LookupIterator<false>::Next",
 		"_ZN":                                 "_ZN",
 		"_ZNE":                                "_ZNE",
 		"_ZN4co":                              "_ZN4co",
-		"_ZL19thread_native_entryP6Thread":    "_ZL19thread_native_entryP6Thread",
+		"_ZL19thread_native_entryP6Thread":    "thread_native_entry",
 		"_RNvNtCsj4CZ6flxxfE_4core3fmt5write": "core::fmt::write",
-		"_RNCNvCs1_3app4main0B3_":             "app::main::{closure}",
-		"_RINvNtC3std3mem8align_ofjdE":        "_RINvNtC3std3mem8align_ofjdE",
+		"_RNCNvCs1_3app4main0B3_":             "app::main::{closure#0}",
+		"_RINvNtC3std3mem8align_ofjdE":        "std::mem::align_of::<usize, f64>",
 		"_RNvC3app99main":                     "_RNvC3app99main",
 		"_R":                                  "_R",
 	} {

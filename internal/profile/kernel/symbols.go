@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	mangled "github.com/ianlancetaylor/demangle"
 )
 
 // symbols are functions by address.
@@ -121,7 +123,7 @@ func readELF(r io.ReaderAt) (*symbols, error) {
 	}
 	for _, sym := range table {
 		if elf.ST_TYPE(sym.Info) == elf.STT_FUNC && sym.Value != 0 && sym.Section != elf.SHN_UNDEF {
-			s.all = append(s.all, symbol{sym.Value, sym.Size, demangle(sym.Name)})
+			s.all = append(s.all, symbol{sym.Value, sym.Size, sym.Name})
 		}
 	}
 	s.all = sorted(s.all)
@@ -189,3 +191,10 @@ func readPerfMap(r io.Reader) (*symbols, error) {
 }
 
 const maxName = 1 << 20 // bytes of a line; Java's signatures are long
+
+// demangle makes names of C++ and Rust readable, without types of parameters and Rust's hashes:
+// "_ZN4core3ptr4drop17h0…E" is core::ptr::drop. What is none stays as it is. The bound is for names
+// that were made to grow.
+func demangle(name string) string {
+	return mangled.Filter(name, mangled.NoParams, mangled.MaxLength(12))
+}
