@@ -19,7 +19,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"prony/internal/host"
-	"prony/internal/launch/process"
 	"prony/internal/truth"
 )
 
@@ -28,7 +27,6 @@ const answer = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2
 
 // TestMain also is the server, as a process of its own on a core of its own.
 func TestMain(m *testing.M) {
-	process.Enter()
 	if text := os.Getenv(burnEnv); text != "" {
 		if err := burnAsChild(text); err != nil {
 			fmt.Fprintln(os.Stderr, err)

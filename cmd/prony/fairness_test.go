@@ -136,7 +136,8 @@ func drive(ctx context.Context, root string, s *service.Service, c service.Check
 	r, err := driver.Prony{}.Offer(ctx, load.Spec{
 		Name: "brief", Address: netip.MustParseAddrPort(c.Base), Model: result.Closed,
 		Connections: 8,
-		Window:      300 * time.Millisecond, Drain: 20 * time.Second, Timeout: 20 * time.Second, Seed: 1,
+		Window:      300 * time.Millisecond, Drain: 20 * time.Second, Timeout: 20 * time.Second,
+		Seed:     1,
 		Scenario: scenario,
 	})
 	if err != nil {

@@ -16,12 +16,10 @@ import (
 	"prony/internal/lab"
 	"prony/internal/lab/machine"
 	"prony/internal/launch/docker"
-	"prony/internal/launch/process"
 	"prony/internal/shell"
 )
 
 func main() {
-	process.Enter()
 	docker.Guard()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, machine.World{}, os.Args[1:], os.Stdout, os.Stderr)

@@ -14,14 +14,12 @@ import (
 	"prony/internal/cli"
 	"prony/internal/lab/machine"
 	"prony/internal/launch/docker"
-	"prony/internal/launch/process"
 	"prony/internal/result"
 	"prony/internal/tidy"
 	"prony/internal/truth"
 )
 
 func TestMain(m *testing.M) {
-	process.Enter()
 	docker.Guard()
 	// This binary is prony itself where a test starts it as such, or a run its null server.
 	if os.Getenv("PRONY_TEST_MAIN") != "" || len(os.Args) > 1 && os.Args[1] == "null" {

@@ -22,7 +22,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	process.Enter()
 	os.Exit(m.Run())
 }
 

@@ -147,7 +147,8 @@ func TestOtherRequestsAreUnchanged(t *testing.T) {
 			}
 			good(t, w, Spec{Model: result.Open, Schedule: at(pace.Poisson, 200), Seed: 7,
 				Connections: 9,
-				Drain:       2 * time.Second, Lead: 100 * time.Millisecond, Scenario: s, Trace: trace})
+				Drain:       2 * time.Second, Lead: 100 * time.Millisecond, Scenario: s,
+				Trace: trace})
 			return w.requests()
 		}
 		plain, some := send(Trace{}), send(Trace{Share: 0.3, Salt: 1})

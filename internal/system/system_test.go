@@ -21,7 +21,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	process.Enter()
 	os.Exit(m.Run())
 }
 

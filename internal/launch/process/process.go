@@ -8,7 +8,6 @@ package process
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -30,6 +29,7 @@ import (
 	"prony/internal/clock"
 	"prony/internal/launch"
 	"prony/internal/launch/kernel"
+	"prony/internal/launch/process/entry"
 	"prony/internal/shell"
 )
 
@@ -135,22 +135,18 @@ func ownHierarchies() []hierarchy {
 	return hierarchies(kernel.OwnMounts(), kernel.Paths(string(own)))
 }
 
-// start runs this very program again, which becomes the target (see Enter).
+// start runs this very program again, which becomes the target (see package entry).
 func (p *proc) start(ctx context.Context, path string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	e := entry{
+	e := entry.Entry{
 		Parent: os.Getpid(), Groups: p.groups.dirs(), Cores: p.spec.Cores,
 		Path: path, Args: p.spec.Args, Env: p.spec.Env,
 	}
 	if kernel.ReadMemory(p.groups.list).LimitBytes == 0 {
 		e.Data = p.spec.Alone()
-	}
-	text, err := json.Marshal(e)
-	if err != nil {
-		return err
 	}
 	out, err := os.OpenFile(p.spec.LogFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
@@ -163,11 +159,11 @@ func (p *proc) start(ctx context.Context, path string) error {
 	}
 	defer r.Close()
 	p.cmd = exec.Command(self)
-	p.cmd.Dir, p.cmd.Env = p.spec.Dir, []string{enterEnv + "=" + string(text)}
+	p.cmd.Dir, p.cmd.Env = p.spec.Dir, []string{entry.Variable + "=" + e.String()}
 	p.cmd.Stdout, p.cmd.Stderr = out, out
 	p.cmd.ExtraFiles = []*os.File{w}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	shell.Say(e.line(p.spec.Dir))
+	shell.Say(line(e, p.spec.Dir))
 	started := make(chan error)
 	go p.keep(started)
 	err = <-started
@@ -384,4 +380,25 @@ func (p *proc) killProcessGroup() error {
 		case <-time.After(time.Millisecond):
 		}
 	}
+}
+
+// line is what an entry comes to in a shell. A process that writes 0 into a group's list joins it
+// (cgroups(7)).
+func line(e entry.Entry, dir string) string {
+	var parts []string
+	for _, group := range e.Groups {
+		parts = append(parts, "echo 0 >", shell.Quote(group+"/cgroup.procs"), "&&")
+	}
+	parts = append(parts, "exec env -i")
+	for _, pair := range e.Env {
+		parts = append(parts, shell.Variable(pair))
+	}
+	if len(e.Cores) > 0 {
+		parts = append(parts, "taskset -c", kernel.CoreList(e.Cores))
+	}
+	if e.Data > 0 {
+		parts = append(parts, fmt.Sprintf("prlimit --data=%d", e.Data))
+	}
+	args := append([]string{e.Path}, e.Args[1:]...)
+	return shell.In(dir, append(parts, shell.Join(args))...)
 }

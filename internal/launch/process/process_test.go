@@ -23,7 +23,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	Enter()
 	if dir := os.Getenv("PRONY_TEST_LAB"); dir != "" {
 		lab(dir)
 	}

@@ -1,0 +1,203 @@
+// Package entry makes a process of this program a service. It acts before main, as the first of all
+// packages that are not the runtime's: packages are initialised in the order of their paths, each
+// after those that it imports (the Go specification, "Program initialization"), and this one
+// imports next to nothing. What the others make ready, tables and protocols, a service never needs,
+// and would pay for at each start.
+//
+// So it speaks to the kernel by package syscall alone. An import that is not there yet (fmt, os,
+// unix) would put half of the program before it; a test sees to that.
+package entry
+
+import (
+	"errors"
+	"runtime"
+	"strconv"
+	"syscall"
+	"unsafe"
+)
+
+// Variable marks a process of this program as one that is about to become a service: its value is
+// that of an Entry.
+const Variable = "PRONY_ENTER"
+
+// Report is the file descriptor at which such a process says "exec NS", the moment on the monotonic
+// clock, or "error: " and what is wrong.
+const Report = 3
+
+// Entry is what that process must do before it becomes the service.
+type Entry struct {
+	Parent int      // the lab; when it is gone, nobody would stop the service
+	Groups []string // directories of cgroups to join
+	Cores  []int
+	Data   int64 // limit on private memory, bytes; 0 for none
+	Path   string
+	Args   []string
+	Env    []string
+}
+
+// String is the entry as Variable has it: each value behind its length, lists behind theirs.
+func (e Entry) String() string {
+	var out []byte
+	put := func(s string) {
+		out = append(append(strconv.AppendInt(out, int64(len(s)), 10), ':'),
+			s...)
+	}
+	list := func(all []string) {
+		put(strconv.Itoa(len(all)))
+		for _, s := range all {
+			put(s)
+		}
+	}
+	cores := make([]string, len(e.Cores))
+	for i, c := range e.Cores {
+		cores[i] = strconv.Itoa(c)
+	}
+	put(strconv.Itoa(e.Parent))
+	list(e.Groups)
+	list(cores)
+	put(strconv.FormatInt(e.Data, 10))
+	put(e.Path)
+	list(e.Args)
+	list(e.Env)
+	return string(out)
+}
+
+// reader takes an entry apart. After an error all that it reads is empty.
+type reader struct {
+	rest string
+	err  error
+}
+
+func (r *reader) text() string {
+	for i := range len(r.rest) {
+		if r.rest[i] != ':' {
+			continue
+		}
+		n, err := strconv.Atoi(r.rest[:i])
+		if err != nil || n < 0 || i+1+n > len(r.rest) {
+			break
+		}
+		s := r.rest[i+1 : i+1+n]
+		r.rest = r.rest[i+1+n:]
+		return s
+	}
+	r.rest, r.err = "", errors.New("it is cut short")
+	return ""
+}
+
+func (r *reader) number() int64 {
+	n, err := strconv.ParseInt(r.text(), 10, 64)
+	if r.err == nil {
+		r.err = err
+	}
+	return n
+}
+
+func (r *reader) list() (out []string) {
+	for n := r.number(); n > 0 && r.err == nil; n-- {
+		out = append(out, r.text())
+	}
+	return out
+}
+
+func parse(text string) (e Entry, err error) {
+	r := &reader{rest: text}
+	e.Parent, e.Groups = int(r.number()), r.list()
+	for n := r.number(); n > 0 && r.err == nil; n-- {
+		e.Cores = append(e.Cores, int(r.number()))
+	}
+	e.Data, e.Path, e.Args, e.Env = r.number(), r.text(), r.list(), r.list()
+	return e, r.err
+}
+
+// In a process that was started to become a service this joins the service's cgroups, takes on its
+// limits and executes its program, so that not one instruction of the service runs outside its
+// limits. In any other process it does nothing.
+func init() {
+	text, ok := syscall.Getenv(Variable)
+	if !ok {
+		return
+	}
+	say("error: " + become(text).Error() + "\n")
+	syscall.Exit(127)
+}
+
+// say tells the lab. If that is not there any more, nobody is to be told.
+func say(text string) { _, _ = syscall.Write(Report, []byte(text)) }
+
+func failed(what string, err error) error { return errors.New(what + ": " + err.Error()) }
+
+// become does not return unless it fails.
+func become(text string) error {
+	e, err := parse(text)
+	if err != nil {
+		return failed("read entry", err)
+	}
+	runtime.LockOSThread()
+	// The signal is bound to this process and survives the exec (prctl(2)). The parent may have
+	// died before it was set.
+	const killed = uintptr(syscall.SIGKILL)
+	if err := call(syscall.SYS_PRCTL, syscall.PR_SET_PDEATHSIG, killed, 0); err != nil {
+		return failed("set parent-death signal", err)
+	}
+	if syscall.Getppid() != e.Parent {
+		return errors.New("the lab has gone")
+	}
+	for _, dir := range e.Groups {
+		if err := write(dir+"/cgroup.procs", strconv.Itoa(syscall.Getpid())); err != nil {
+			return failed("join cgroup "+dir, err)
+		}
+	}
+	if err := pin(e.Cores); err != nil {
+		return failed("set affinity", err)
+	}
+	if e.Data > 0 {
+		const data = 2 // RLIMIT_DATA of setrlimit(2)
+		l := syscall.Rlimit{Cur: uint64(e.Data), Max: uint64(e.Data)}
+		if err := syscall.Setrlimit(data, &l); err != nil {
+			return failed("limit private memory", err)
+		}
+	}
+	syscall.CloseOnExec(Report)
+	const monotonic = 1 // CLOCK_MONOTONIC of clock_gettime(2)
+	var now syscall.Timespec
+	err = call(syscall.SYS_CLOCK_GETTIME, monotonic, uintptr(unsafe.Pointer(&now)), 0)
+	if err != nil {
+		return failed("read clock", err)
+	}
+	say("exec " + strconv.FormatInt(now.Nano(), 10) + "\n")
+	return failed("execute "+e.Path, syscall.Exec(e.Path, e.Args, e.Env))
+}
+
+func call(number, a, b, c uintptr) error {
+	if _, _, errno := syscall.RawSyscall(number, a, b, c); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+func write(path, text string) error {
+	fd, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	_, err = syscall.Write(fd, []byte(text))
+	return errors.Join(err, syscall.Close(fd))
+}
+
+// pin binds this thread, and so the program that it executes, to cores; none: it stays free.
+func pin(cores []int) error {
+	if len(cores) == 0 {
+		return nil
+	}
+	const word = 64
+	var set [16]uint64 // 1,024 processors, as many as the C library's own set
+	for _, c := range cores {
+		if c < 0 || c >= len(set)*word {
+			return errors.New("there is no core " + strconv.Itoa(c))
+		}
+		set[c/word] |= 1 << (c % word)
+	}
+	return call(syscall.SYS_SCHED_SETAFFINITY, 0, unsafe.Sizeof(set),
+		uintptr(unsafe.Pointer(&set)))
+}
