@@ -16,7 +16,6 @@ package audit
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 )
 
@@ -218,14 +217,6 @@ func merge(out []Finding, title string, hits []hit) []Finding {
 		}
 		out = append(out, Finding{Severity: h.severity, Cases: []Case{c}, Means: h.means,
 			Do: h.do})
-	}
-	return out
-}
-
-// Rules lists the checks as "name: needs".
-func Rules() (out []string) {
-	for _, r := range rules {
-		out = append(out, fmt.Sprintf("%s: %s", r.name, r.needs))
 	}
 	return out
 }

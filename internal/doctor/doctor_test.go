@@ -94,7 +94,7 @@ func TestRules(t *testing.T) {
 	heatRows(check)
 	speedRows(check)
 
-	for _, r := range Rules() {
+	for _, r := range rules {
 		want := []string{result.Fit}
 		if r.Doubtful != "" {
 			want = append(want, result.Doubtful)
@@ -127,8 +127,8 @@ func TestExamineEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	g := Examine(ctx, Options{Window: time.Hour})
-	if len(g.Checks) != len(Rules()) {
-		t.Errorf("%d checks, want %d", len(g.Checks), len(Rules()))
+	if len(g.Checks) != len(rules) {
+		t.Errorf("%d checks, want %d", len(g.Checks), len(rules))
 	}
 }
 
@@ -214,7 +214,7 @@ func ruleTable() []byte {
 	var b bytes.Buffer
 	b.WriteString("| check | fit | doubtful | unfit | what it does to numbers | source |\n" +
 		"|---|---|---|---|---|---|\n")
-	for _, r := range Rules() {
+	for _, r := range rules {
 		name := r.Name
 		if r.Vital {
 			name += " (vital)"

@@ -21,11 +21,9 @@ type Rule struct {
 	look func(*machine) finding
 }
 
+// rules are all checks, in the order in which they are shown.
 var rules = slices.Concat(processorRules, timeRules, companyRules, memoryRules, networkRules,
 	permissionRules)
-
-// Rules are all checks, in the order in which they are shown.
-func Rules() []Rule { return rules }
 
 // finding is what a rule saw.
 type finding struct{ grade, observed, fix string }

@@ -116,16 +116,6 @@ func Foreign(name string) (Driver, error) {
 	return &foreign{tool: t, path: path}, nil
 }
 
-// Version returns the version of an installed tool, "unknown" when it does not tell.
-func Version(ctx context.Context, name string) (string, error) {
-	t, err := named(name)
-	if err != nil {
-		return "", err
-	}
-	_, version, err := t.find(ctx)
-	return version, err
-}
-
 // askFor bounds the time that a tool has to say its version; a Java machine needs some.
 const askFor = 20 * time.Second
 

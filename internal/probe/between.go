@@ -93,18 +93,6 @@ func Shares(a, b HostTicks, ownNs int64) (steal, others float64) {
 	return steal, others
 }
 
-// Covered is the share of the service's CPU time between two marks that threads alive at b account
-// for: 1 when no thread ended in between, and so nothing is missing in switches and run delay; -1
-// unknown. It may pass 1 by what ran while the marks were taken.
-func Covered(a, b Mark) float64 {
-	cpu := delta(a.CPUNs, b.CPUNs)
-	run := difference(a.Threads, b.Threads).RunNs
-	if cpu <= 0 || run < 0 {
-		return unknown
-	}
-	return float64(run) / float64(cpu)
-}
-
 // difference sums over b's threads what they did since a; both are in order of PID and TID. A
 // thread whose counters are below those of its namesake in a is a new one with a reused number.
 func difference(a, b []Thread) Thread {

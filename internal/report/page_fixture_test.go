@@ -97,26 +97,6 @@ func itself(blocks int) []result.Record {
 	return records
 }
 
-// many is a catalog's worth: forty targets in ten blocks.
-func many() []result.Record {
-	rng := rand.New(rand.NewPCG(7, 8))
-	start := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
-	var records []result.Record
-	for block := 1; block <= 10; block++ {
-		for k := range 40 {
-			s := subjects[k%4]
-			s.target.Name = fmt.Sprintf("%s-%02d", s.target.Name, k)
-			s.peakPerS *= 1 - 0.02*float64(k)
-			order := len(records) + 1
-			r := trialOf(s, block, order, start.Add(time.Duration(order)*time.Minute))
-			measure(&r, s, 1+0.01*rng.NormFloat64(), rng)
-			enrich(&r, rng)
-			records = append(records, r)
-		}
-	}
-	return records
-}
-
 // graded is a host with one check of each grade.
 func graded() *result.Grading {
 	return &result.Grading{Grade: result.Doubtful, Checks: []result.Check{

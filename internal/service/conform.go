@@ -65,9 +65,6 @@ func (r Report) Failures() []string {
 	return out
 }
 
-// OK says whether every case that was asked passed.
-func (r Report) OK() bool { return len(r.Failures()) == 0 }
-
 // Conform asks a running service all golden cases of a contract and reports each difference, so
 // that no service can know that it is being checked. It asks with the bytes that the load generator
 // sends, over one connection unless the service closes it. Cases that are quick and change nothing

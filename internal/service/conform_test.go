@@ -44,7 +44,7 @@ func TestHonestServicePasses(t *testing.T) {
 			if took != want {
 				t.Errorf("%s: took %v, want %v", name, took, want)
 			}
-			if err != nil || !report.OK() {
+			if err != nil || len(report.Failures()) > 0 {
 				t.Errorf("%s: %v, %q", name, err, report.Failures())
 			}
 			for _, c := range report.Cases {
@@ -336,17 +336,19 @@ func TestLinesOfAnEarlierCheckDoNotCount(t *testing.T) {
 		p := serve(t, h)
 		c := Checker{Dial: p.dial, Base: "service:1", Mode: "virtual", Logs: h.logs}
 		for range 2 {
-			if report, err := Conform(t.Context(), c, "hello"); err != nil || !report.OK() {
+			report, err := Conform(t.Context(), c, "hello")
+			if err != nil || len(report.Failures()) > 0 {
 				t.Errorf("%v, %q", err, report.Failures())
 			}
 		}
 		lines := h.logs()
 		c.Logs = func() []string { return lines } // silent from now on
-		if report, err := Conform(t.Context(), c, "hello"); err != nil || report.OK() {
+		report, err := Conform(t.Context(), c, "hello")
+		if err != nil || len(report.Failures()) == 0 {
 			t.Errorf("%v, the lines of before were taken", err)
 		}
 		c.Logs = nil
-		report, err := Conform(t.Context(), c, "hello")
+		report, err = Conform(t.Context(), c, "hello")
 		i := slices.IndexFunc(report.Cases, func(c Case) bool { return c.Skipped != "" })
 		if err != nil || i < 0 || report.Cases[i].Name != "logs one line" ||
 			report.Cases[i].Skipped != "the service's log is not at hand" {
@@ -365,7 +367,7 @@ func TestQuick(t *testing.T) {
 			p := serve(t, &honest{})
 			report, err := Quick(t.Context(), Checker{Dial: p.dial, Base: "service:1",
 				Mode: "virtual", Logs: func() []string { return nil }}, name)
-			if err != nil || !report.OK() {
+			if err != nil || len(report.Failures()) > 0 {
 				t.Errorf("%s: %v, %q", name, err, report.Failures())
 			}
 			var skipped []string

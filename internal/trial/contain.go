@@ -17,12 +17,6 @@ func (f *life) launcher() launch.Launcher {
 	return f.lab.Containers[f.trial.Launcher]
 }
 
-// apart says whether the target has a network of its own, in which nothing of the host is at
-// 127.0.0.1.
-func (f *life) apart() bool { return f.launcher().Listen() != loopback }
-
-const loopback = "127.0.0.1"
-
 // contain gives the containers of an order what they need of the host: where to listen, what rides
 // along, and the folders that they write into for the lab.
 func (f *life) contain(o *system.Order) error {
