@@ -277,8 +277,8 @@ func homeProgram(tb testing.TB) []string {
 	if list := filepath.SplitList(os.Getenv("PRONY_HOME")); len(list) > 0 {
 		return list
 	}
-	program := filepath.Join(tb.TempDir(), "prony")
-	out, err := exec.Command("go", "build", "-o", program, "prony/cmd/prony").CombinedOutput()
+	program := filepath.Join(tb.TempDir(), "prony-home")
+	out, err := exec.Command("go", "build", "-o", program, "prony/cmd/prony-home").CombinedOutput()
 	if err != nil {
 		tb.Fatalf("build the program: %v: %s", err, out)
 	}

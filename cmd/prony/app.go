@@ -5,10 +5,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime/debug"
-	"strings"
 
 	"prony/internal/lab"
+	"prony/internal/telemetry"
 )
 
 // app is what the verbs share.
@@ -20,19 +19,7 @@ type app struct {
 }
 
 // version is that of the module, or of the commit it was built from.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	out := strings.Trim(info.Main.Version, "()")
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-			out += " " + s.Value[:12]
-		}
-	}
-	return out
-}
+func version() string { return telemetry.OwnVersion().Version }
 
 // root is the folder of the catalog: the flag's, or the nearest one upwards that has services/ and
 // suites/.

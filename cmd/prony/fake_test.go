@@ -37,6 +37,8 @@ type mock struct {
 	host   result.Grading // fit when empty
 
 	dockerless bool // no engine answers
+
+	handed *[]string // gets what the home's program would: the checkout, and the arguments
 }
 
 func (mock) Enter() (*process.Journal, []string, error) { return nil, nil, nil }
@@ -126,7 +128,15 @@ func (mock) Fetch(context.Context, string, agent.Agent, func(string)) (trial.Rid
 	return trial.Ride{}, nil
 }
 
-func (mock) Home(context.Context, telemetry.LaunchSpec) (trial.Home, []int, func() error, error) {
+func (m mock) HandOver(_ context.Context, root string, args []string, _ func(string)) error {
+	if m.handed != nil {
+		*m.handed = append([]string{root}, args...)
+	}
+	return nil
+}
+
+func (mock) Home(context.Context, string, telemetry.LaunchSpec, func(string)) (trial.Home, []int,
+	func() error, error) {
 	return quietHome{}, nil, func() error { return nil }, nil
 }
 

@@ -241,7 +241,7 @@ func TestCommandsInTheDocuments(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	placeTelemetry(t, old)
-	storeMetrics(t, old)
+	placeMetrics(t, old)
 	addProfiles(t, old)
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	t.Setenv("PRONY_ROOT", root)

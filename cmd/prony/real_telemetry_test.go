@@ -18,8 +18,10 @@ import (
 	"prony/internal/result"
 	"prony/internal/telemetry"
 	"prony/internal/telemetry/logs"
+	"prony/internal/telemetry/program"
 	"prony/internal/telemetry/spans"
 	"prony/internal/tests"
+	"prony/internal/tidy"
 )
 
 // observedSuite asks for a log line with every answer, so that traces have lines to go with.
@@ -49,12 +51,12 @@ func TestRealObservedRun(t *testing.T) {
 	tests.Once(t, "real services that are observed", n)
 	tests.Cores(t)
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	onPath(t)
 	root := checkout(t)
 	file, dir := filepath.Join(root, "observed.yaml"), filepath.Join(root, "r")
 	if err := os.WriteFile(file, []byte(observedSuite), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// A process of its own, as the home of telemetry is this very program started anew.
 	p := exec.Command(os.Args[0], "run", file, "--root", root, "--out", dir, "--telemetry",
 		"--targets", "go-nethttp,java-spring/virtual")
 	p.Env = append(os.Environ(), "PRONY_TEST_MAIN=1")
@@ -72,6 +74,21 @@ func TestRealObservedRun(t *testing.T) {
 		}
 		t.Run(r.Target.Name, func(t *testing.T) { checkReal(t, root, dir, r) })
 	}
+}
+
+// onPath builds prony-home as a run does, where it was not built yet, and puts it on the PATH: the
+// checkouts of tests have no sources of it.
+func onPath(t *testing.T) {
+	t.Helper()
+	root, err := tidy.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, err := program.Finder{Root: root}.Find(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", filepath.Dir(home)+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
 func checkReal(t *testing.T, root, dir string, r *result.Record) {
@@ -115,16 +132,15 @@ func checkReal(t *testing.T, root, dir string, r *result.Record) {
 	if r.Target.Language == "Java" && (l.GC == nil || l.GC.Collector != "G1") {
 		t.Errorf("collections %+v", l.GC)
 	}
-	var out, errs bytes.Buffer
-	exit := cli.Code(run(context.Background(), machine.World{}, []string{"query", dir,
-		"--root", root,
-		"--trial", r.Trial, "sum by (service_name) (http_server_request_duration_seconds_count)",
-	}, &out, &errs))
-	if exit != cli.Fine || !strings.Contains(out.String(), r.Target.Name) {
-		t.Errorf("its request rate: exit %d\n%s%s", exit, &out, &errs)
+	query := exec.Command(os.Args[0], "query", dir, "--root", root, "--trial", r.Trial,
+		"sum by (service_name) (http_server_request_duration_seconds_count)")
+	query.Env = append(os.Environ(), "PRONY_TEST_MAIN=1")
+	answer, err := query.CombinedOutput()
+	if err != nil || !strings.Contains(string(answer), r.Target.Name) {
+		t.Errorf("its request rate: %v\n%s", err, answer)
 	}
-	out.Reset()
-	exit = cli.Code(run(context.Background(), machine.World{}, []string{"explain", dir,
+	var out, errs bytes.Buffer
+	exit := cli.Code(run(context.Background(), machine.World{}, []string{"explain", dir,
 		"--root", root,
 		"--trial", r.Trial}, &out, &errs))
 	has(t, "the story", out.String(), "its trace", "as the load saw it", "where the processor was")

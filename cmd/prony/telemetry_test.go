@@ -1,82 +1,84 @@
 package main
 
 import (
-	"io"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
-	"prony/internal/suite"
-	"prony/internal/telemetry/home"
+	"prony/internal/cli"
+	"prony/internal/telemetry"
 )
 
-// Addresses that others can reach are opened for those only who say so.
-func TestCheckServe(t *testing.T) {
-	const most = suite.Size(512 << 20)
+// placeMetrics makes a run's folder look as if services had told metrics: whether there are some is
+// for this program to say, what they are is not.
+func placeMetrics(t *testing.T, dir string) {
+	t.Helper()
+	wal := filepath.Join(dir, telemetry.Dir, telemetry.TSDBDir, "wal")
+	if err := os.MkdirAll(wal, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What makes no sense, or asks a run that is not there, is refused without the home's program; the
+// rest is handed over, with the run that was found.
+func TestHandedOver(t *testing.T) {
+	root := checkout(t)
+	dir := filepath.Join(root, "results", "2000-01-01T00-00-00Z")
+	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--targets", "go-nethttp",
+		"--blocks", "1", "--out", dir); exit != cli.Fine {
+		t.Fatal(stderr)
+	}
+	placeMetrics(t, dir)
+	t.Chdir(root)
+	name := filepath.Base(dir)
+	asked := []string{root, "query", "--at=end", "--trial=", "--step=0s", "--list=false",
+		"--serve=", "--format=csv", "--output=a.csv", "--", dir, "up"}
+	listed := slices.Clone(asked[:len(asked)-1])
+	listed[2], listed[5], listed[7], listed[8] = "--at=", "--list=true", "--format=text",
+		"--output="
+	told := filepath.Join(dir, telemetry.Dir)
 	for _, row := range []struct {
-		name   string
-		change func(*home.Config)
-		memory suite.Size
-		expose bool
-		want   string
+		args []string
+		exit int
+		says string
+		want []string
 	}{
-		{"usual", func(*home.Config) {}, most, false, ""},
-		{"no folder", func(c *home.Config) { c.Dir = "" }, most, false, "--dir"},
-		{"IPv6", func(c *home.Config) { c.GRPC = "[::1]:0" }, most, false, ""},
-		{"all", func(c *home.Config) { c.HTTP = ":4318" }, most, false, "127.0.0.1:4318, or say"},
-		{"all", func(c *home.Config) { c.Query = "0.0.0.0:9090" }, most, false, "--query 0.0.0.0"},
-		{"a name", func(c *home.Config) { c.Zipkin = "localhost:1" }, most, false, "--zipkin"},
-		{"exposed", func(c *home.Config) { c.HTTP = "0.0.0.0:4318" }, most, true, ""},
-		{"no port", func(c *home.Config) { c.HTTP = "127.0.0.1" }, most, false, "HOST:PORT"},
-		{"bad port", func(c *home.Config) { c.HTTP = "127.0.0.1:99999" }, most, true, "99999"},
-		{"small", func(*home.Config) {}, 127 << 20, false, "128MiB"},
-		{"only", func(c *home.Config) { c.ForwardOnly = true }, most, false, "needs a --forward"},
+		{args: []string{"query", dir, "up", "--at", "end", "-o", "a.csv"}, want: asked},
+		{args: []string{"query", name, "up", "--at", "end", "-o", "a.csv"}, want: asked},
+		{args: []string{"query", "up", "--at", "end", "-o", "a.csv"}, want: asked,
+			says: "the newest is"},
+		{args: []string{"query", "--list"}, want: listed},
+		{args: []string{"query", told, "--list"},
+			want: append(slices.Clone(listed[:len(listed)-1]), told)},
+		{args: []string{"telemetry", "serve", "--dir", "d", "--grpc", "127.0.0.1:0"},
+			want: []string{root, "telemetry", "serve", "--dir=d", "--grpc=127.0.0.1:0",
+				"--http=127.0.0.1:4318", "--zipkin=127.0.0.1:9411", "--query=127.0.0.1:9090",
+				"--forward=", "--forward-only=false", "--memory=512MiB", "--expose=false",
+				"--until-stdin-ends=false"}},
+		{args: []string{"query"}, exit: cli.Misused, says: "what is to be asked?"},
+		{args: []string{"query", dir}, exit: cli.Misused, says: "what is to be asked?"},
+		{args: []string{"query", "gone", "up"}, exit: cli.Failed, says: "no such folder"},
+		{args: []string{"query", root, "up"}, exit: cli.Failed, says: "no such folder"},
+		{args: []string{"query", "up", "--at", "noon"}, exit: cli.Misused,
+			says: "--at noon: want end"},
+		{args: []string{"query", "up", "--format", "xml"}, exit: cli.Misused,
+			says: "text, json, csv"},
+		{args: []string{"query", "up", "--step", "-1s"}, exit: cli.Misused, says: "more than 0"},
+		{args: []string{"query", name, "up", "--list"}, exit: cli.Misused, says: "take no query"},
+		{args: []string{"query", "--list", "--serve", "127.0.0.1:0"}, exit: cli.Misused,
+			says: "one of"},
+		{args: []string{"query", "--serve", "0.0.0.0:1"}, exit: cli.Misused,
+			says: "others could reach it"},
+		{args: []string{"telemetry", "serve"}, exit: cli.Misused, says: "--dir"},
 	} {
-		const free = "127.0.0.1:0"
-		c := home.Config{Dir: "d", GRPC: free, HTTP: free, Zipkin: free, Query: free}
-		row.change(&c)
-		err := checkServe(c, row.memory, row.expose)
-		if (err == nil) != (row.want == "") ||
-			err != nil && !strings.Contains(err.Error(), row.want) {
-			t.Errorf("%s: %v, want %q", row.name, err, row.want)
+		var handed []string
+		out, stderr, exit := say(t, mock{handed: &handed}, row.args...)
+		if exit != row.exit || !strings.Contains(out+stderr, row.says) ||
+			!slices.Equal(handed, row.want) {
+			t.Errorf("%q: exit %d, %q\nhanded over %q\nwant        %q", row.args, exit, out+stderr,
+				handed, row.want)
 		}
 	}
-}
-
-// A bridge's address is for who sends, not for who gives orders, and goes before none that is said.
-func TestListenOn(t *testing.T) {
-	usual := home.Config{Dir: "d", GRPC: "127.0.0.1:4317", HTTP: "127.0.0.1:4318",
-		Zipkin: "127.0.0.1:9411", Query: "127.0.0.1:9090"}
-	for _, row := range []struct{ host, given, want string }{
-		{"", "", "127.0.0.1:4317 127.0.0.1:4318 127.0.0.1:9411 127.0.0.1:9090"},
-		{"172.18.0.1", "", "172.18.0.1:4317 172.18.0.1:4318 172.18.0.1:9411 127.0.0.1:9090"},
-		{"172.18.0.1", "http", "172.18.0.1:4317 127.0.0.1:4318 172.18.0.1:9411 127.0.0.1:9090"},
-		{"fd00::1", "grpc", "127.0.0.1:4317 [fd00::1]:4318 [fd00::1]:9411 127.0.0.1:9090"},
-		{"0.0.0.0", "", "want one address"}, {"::", "", "want one address"},
-		{"localhost", "", "want one address"},
-	} {
-		c, err := listenOn(usual, row.host, func(flag string) bool { return flag == row.given })
-		got := strings.Join([]string{c.GRPC, c.HTTP, c.Zipkin, c.Query}, " ")
-		if err != nil {
-			got = err.Error()
-		}
-		if !strings.Contains(got, row.want) {
-			t.Errorf("%q: %s, want %s", row.host, got, row.want)
-		}
-		away := strings.Contains(got, "172") || strings.Contains(got, "fd00")
-		if err := checkServe(c, 512<<20, false); err == nil == away {
-			t.Errorf("%q: %v without --expose", row.host, err)
-		}
-	}
-}
-
-// A context ends with the stream that it hangs on, and not before.
-func TestUntilEOF(t *testing.T) {
-	r, w := io.Pipe()
-	ctx, stop := untilEOF(t.Context(), r)
-	defer stop()
-	if _, err := w.Write([]byte("still here")); err != nil || ctx.Err() != nil {
-		t.Fatal(err, ctx.Err())
-	}
-	w.Close()
-	<-ctx.Done()
 }

@@ -36,7 +36,7 @@ func (r *run) measure(ctx context.Context) error {
 	lab := r.World.Lab(r.journal, r.launchers, r.layout, r.dir, r.Tell.Trial)
 	lab.Sides, lab.Tools = r.sides, r.profilers(ctx)
 	if wanted || r.plan.Suite.NeedsHome() {
-		home, own, end, err := r.World.Home(ctx, r.homeSpec())
+		home, own, end, err := r.World.Home(ctx, r.Root, r.homeSpec(), say)
 		if err != nil { // what sends into it fails, trial by trial; all else goes on
 			say("no home of telemetry: " + err.Error())
 		} else {

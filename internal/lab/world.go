@@ -38,8 +38,11 @@ type World interface {
 	Examine(context.Context, doctor.Options) result.Grading
 	// Fetch brings what rides along.
 	Fetch(ctx context.Context, root string, a agent.Agent, say func(string)) (trial.Ride, error)
-	// Home starts one of telemetry; its processes and its end come with it.
-	Home(context.Context, telemetry.LaunchSpec) (trial.Home, []int, func() error, error)
+	// Home starts one of telemetry; its processes and its end come with it. HandOver lets the home's
+	// program go on in place of this one.
+	Home(ctx context.Context, root string, s telemetry.LaunchSpec, say func(string)) (trial.Home,
+		[]int, func() error, error)
+	HandOver(ctx context.Context, root string, args []string, say func(string)) error
 	// Lab is the one that trials run in.
 	Lab(j *process.Journal, by *Launchers, l host.Layout, dir string,
 		observe func(trial.Event)) *trial.Lab

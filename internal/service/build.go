@@ -116,7 +116,7 @@ func (b *Builder) build(ctx context.Context, s *Service) (*Built, error) {
 		}
 		tools[need.Tool] = tool
 	}
-	sources, err := walk(s.Dir, ignored)
+	sources, err := walk(s.Dir, s.ignored)
 	if err != nil {
 		return nil, fmt.Errorf("read the sources: %w", err)
 	}

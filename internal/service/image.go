@@ -71,7 +71,7 @@ func (b *Builder) image(ctx context.Context, s *Service) (*Built, error) {
 	if why := s.NoImage(Target{}); why != "" {
 		return nil, errors.New(why)
 	}
-	sources, err := walk(s.Dir, ignored)
+	sources, err := walk(s.Dir, s.ignored)
 	if err != nil {
 		return nil, fmt.Errorf("read the sources: %w", err)
 	}

@@ -34,6 +34,9 @@ type Service struct {
 	Origin string `yaml:"-"`
 	// Other is the name of the further build that this is, as "native"; empty: the first one.
 	Other string `yaml:"-"`
+	// Only says of a file or folder below Dir whether it is source; nil: all are but what builds by
+	// hand leave there.
+	Only func(name string) bool `yaml:"-"`
 
 	several bool // the manifest has more targets than one that are not kept aside
 }

@@ -68,10 +68,14 @@ func ignored(name string) bool {
 	return slices.Contains(leftOutAtTop, top) || slices.Contains(leftOut, last)
 }
 
+func (s *Service) ignored(name string) bool {
+	return ignored(name) || s.Only != nil && !s.Only(name)
+}
+
 // Sources names the files of the service's folder that are its source, sorted, with slashes: all
 // but what builds by hand leave there.
 func (s *Service) Sources() (names []string, err error) {
-	entries, err := walk(s.Dir, ignored)
+	entries, err := walk(s.Dir, s.ignored)
 	for _, e := range entries {
 		names = append(names, e.name)
 	}

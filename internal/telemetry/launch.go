@@ -17,11 +17,13 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"prony/internal/shell"
 )
 
 // LaunchSpec is a home to be started. It listens on any free ports.
 type LaunchSpec struct {
-	Program string // that has the verb "telemetry serve"
+	Program string // prony-home, as internal/telemetry/program finds it
 	Dir     string // the folder to keep things in, e.g. results/RUN/telemetry
 	Cores   []int  // it may run on; empty: where the lab may
 
@@ -66,6 +68,7 @@ func Launch(ctx context.Context, s LaunchSpec) (*Child, error) {
 	}
 	defer log.Close()
 	c.cmd = exec.Command(s.Program, s.args()...)
+	shell.Command(c.cmd)
 	c.cmd.Stderr = log
 	// Its own group: a Ctrl-C is for the lab, which ends the home after the last trial has told.
 	c.cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}

@@ -1,6 +1,6 @@
 // Package telemetry is what the lab knows of its home for telemetry: where it listens, how it is
 // told of trials and their phases, and what it answers about them. The home itself is
-// internal/telemetry/home, a process of its own ("prony telemetry"), so that taking in what a
+// internal/telemetry/home, a process of its own (cmd/prony-home), so that taking in what a
 // service tells about itself never shares a heap with the generator that measures it.
 //
 //	target ── OTLP, Zipkin, scrape ─► home ─► results/RUN/telemetry/{tsdb,spans,logs}
@@ -10,6 +10,8 @@
 package telemetry
 
 import (
+	"os"
+	"path/filepath"
 	"time"
 
 	"prony/internal/result"
@@ -75,6 +77,18 @@ const (
 	LogsFile  = "logs.ndjson"  // a kept log record a line
 	StatsFile = "stats.json"   // counts of the whole run, written as it goes
 )
+
+// DatabaseIn is the database of a run's folder, or of the folder of a home that served alone;
+// empty: there is none.
+func DatabaseIn(dir string) string {
+	for _, at := range []string{filepath.Join(Dir, TSDBDir), TSDBDir, "."} {
+		db := filepath.Join(dir, at)
+		if info, err := os.Stat(filepath.Join(db, "wal")); err == nil && info.IsDir() {
+			return db
+		}
+	}
+	return ""
+}
 
 // Stats is what a home has taken in since its folder began, in StatsFile and at /prony/stats.
 type Stats struct {

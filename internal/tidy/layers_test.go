@@ -22,7 +22,7 @@ var layers = []string{
 	"internal/capacity internal/live internal/report internal/selftest internal/summary " +
 		"internal/trial",
 	"internal/lab/...",
-	"bench/... cmd/prony internal/dashboard internal/deploy internal/tidy",
+	"bench/... cmd/prony cmd/prony-home internal/dashboard internal/deploy internal/tidy",
 }
 
 // neighbours are the imports inside one layer: who, what, why.
@@ -33,6 +33,8 @@ var neighbours = []neighbour{
 	{"internal/suite", "internal/metric", "a column is checked where it is asked for"},
 	{"internal/suite", "internal/pace", "a shape is read where it is written, with its line"},
 	{"internal/suite", "internal/load/...", "so are texts and what looks into answers"},
+	{"internal/telemetry/...", "internal/service", "the home's program is built as services are"},
+	{"internal/telemetry/...", "internal/suite", "a size is written in one way"},
 	{"internal/trial", "internal/summary", "a load's log has one form, in a trial or alone"},
 	{"internal/truth/...", "internal/pace", "service times are drawn as arrivals are"},
 }

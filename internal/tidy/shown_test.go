@@ -10,7 +10,6 @@ import (
 var unseen = map[string]string{
 	"internal/launch/process/process.go": "it shows what its command becomes instead",
 	"internal/launch/docker/guard.go":    "the guard is this program, idle until the lab dies",
-	"internal/telemetry/launch.go":       "likewise the home",
 }
 
 // findShown wants every file that starts commands to show them.

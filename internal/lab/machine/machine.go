@@ -32,7 +32,6 @@ import (
 	"prony/internal/service"
 	"prony/internal/shell"
 	"prony/internal/system"
-	"prony/internal/telemetry"
 	"prony/internal/trial"
 )
 
@@ -140,32 +139,6 @@ func (World) Fetch(ctx context.Context, root string, a agent.Agent, say func(str
 		ride.Agent = &record
 	}
 	return ride, nil
-}
-
-// home is one of telemetry in a process of its own.
-type home struct {
-	*telemetry.Client
-	*telemetry.Child
-}
-
-// Home implements lab.World.
-func (World) Home(ctx context.Context, spec telemetry.LaunchSpec) (trial.Home, []int, func() error,
-	error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	spec.Program = self
-	child, err := telemetry.Launch(ctx, spec)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	client := telemetry.NewClient(child.Endpoints().Query)
-	end := func() error {
-		client.Close()
-		return child.Stop(context.Background())
-	}
-	return home{client, child}, []int{child.PID()}, end, nil
 }
 
 // Lab implements lab.World.

@@ -1,4 +1,4 @@
-// Package home is the lab's home for telemetry, the process behind "prony telemetry serve": it
+// Package home is the lab's home for telemetry, what cmd/prony-home serves: it
 // opens the doors (internal/telemetry/intake), hands what comes to the stores and, when asked to,
 // to another endpoint, and answers the lab what a trial has told.
 //
@@ -34,6 +34,7 @@ import (
 	"prony/internal/telemetry"
 	"prony/internal/telemetry/forward"
 	"prony/internal/telemetry/intake"
+	"prony/internal/telemetry/verb"
 )
 
 // Config is how a home is to be. Addresses are "host:port"; the port 0 is any that is free.
@@ -45,15 +46,12 @@ type Config struct {
 	ForwardOnly bool   // keep nothing here but counts
 
 	// MemoryBytes is what the process should stay within: the garbage collector works towards it,
-	// and above three quarters of it nothing more is taken in. 0: DefaultMemory.
+	// and above three quarters of it nothing more is taken in. 0: verb.DefaultMemory.
 	MemoryBytes int64
 	Limits      intake.Limits // HeapBytes comes from MemoryBytes
 
 	Open Opener // the stores; nil: the real ones
 }
-
-// DefaultMemory holds the stores with their default bounds several times over.
-const DefaultMemory = 512 << 20
 
 // Silence is how long nothing must have come before a trial's report is made, and how long that is
 // waited for: exporters send what they still have within a second of a polite end.
@@ -88,7 +86,7 @@ type Home struct {
 // Start opens the stores and the doors. An error leaves nothing open.
 func Start(ctx context.Context, c Config) (*Home, error) {
 	if c.MemoryBytes == 0 {
-		c.MemoryBytes = DefaultMemory
+		c.MemoryBytes = verb.DefaultMemory
 	}
 	debug.SetMemoryLimit(c.MemoryBytes)
 	c.Limits.HeapBytes = c.MemoryBytes / 4 * 3

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -13,7 +12,6 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -27,16 +25,15 @@ import (
 	"prony/internal/clock"
 	"prony/internal/result"
 	"prony/internal/telemetry"
-	"prony/internal/telemetry/home"
+	"prony/internal/telemetry/program"
+	"prony/internal/tidy"
 )
 
 // TestMain lets the tests start this very program as the processes that they need.
 func TestMain(m *testing.M) {
 	switch {
-	case len(os.Args) > 2 && os.Args[1] == "telemetry":
-		exit(serve(os.Args[3:]))
-	case len(os.Args) > 2 && os.Args[1] == "lab":
-		exit(lab(os.Args[2]))
+	case len(os.Args) > 3 && os.Args[1] == "lab":
+		exit(lab(os.Args[2], os.Args[3]))
 	case len(os.Args) > 2 && os.Args[1] == "mute": // never says where it listens
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
@@ -52,45 +49,10 @@ func exit(err error) {
 	os.Exit(0)
 }
 
-// serve is what "prony telemetry serve" does, by the flags that Launch gives it.
-func serve(args []string) error {
-	var c home.Config
-	f := flag.NewFlagSet("serve", flag.ContinueOnError)
-	f.StringVar(&c.Dir, "dir", "", "")
-	f.StringVar(&c.GRPC, "grpc", "", "")
-	f.StringVar(&c.HTTP, "http", "", "")
-	f.StringVar(&c.Zipkin, "zipkin", "", "")
-	f.StringVar(&c.Query, "query", "", "")
-	f.StringVar(&c.Forward, "forward", "", "")
-	f.BoolVar(&c.ForwardOnly, "forward-only", false, "")
-	f.Bool("until-stdin-ends", false, "")
-	f.Bool("expose", false, "")
-	if err := f.Parse(args); err != nil {
-		return err
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		stop()
-	}()
-	h, err := home.Start(ctx, c)
-	if err != nil {
-		return err
-	}
-	if err := json.NewEncoder(os.Stdout).Encode(h.Endpoints()); err != nil {
-		return err
-	}
-	return errors.Join(h.Wait(ctx), h.Close(context.Background()))
-}
-
 // lab launches a home, says which process it is, and waits to be killed.
-func lab(dir string) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	c, err := telemetry.Launch(context.Background(), telemetry.LaunchSpec{Program: self, Dir: dir})
+func lab(program, dir string) error {
+	c, err := telemetry.Launch(context.Background(),
+		telemetry.LaunchSpec{Program: program, Dir: dir})
 	if err != nil {
 		return err
 	}
@@ -99,13 +61,23 @@ func lab(dir string) error {
 	return nil
 }
 
-func launched(t *testing.T, s telemetry.LaunchSpec) *telemetry.Child {
+// homeProgram is prony-home itself, of this checkout, built by whoever needs it first.
+func homeProgram(t *testing.T) string {
 	t.Helper()
-	self, err := os.Executable()
+	root, err := tidy.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Program = self
+	path, err := program.Finder{Root: root}.Find(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func launched(t *testing.T, s telemetry.LaunchSpec) *telemetry.Child {
+	t.Helper()
+	s.Program = homeProgram(t)
 	c, err := telemetry.Launch(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
@@ -325,7 +297,7 @@ func TestEndsWithTheLab(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parent := exec.Command(self, "lab", t.TempDir())
+	parent := exec.Command(self, "lab", homeProgram(t), t.TempDir())
 	out, err := parent.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -421,8 +393,8 @@ func TestDoesNotComeUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	const nobodys = "192.0.2.1" // of no machine (RFC 5737)
-	_, err = telemetry.Launch(t.Context(), telemetry.LaunchSpec{Program: self, Dir: t.TempDir(),
-		Listen: nobodys})
+	_, err = telemetry.Launch(t.Context(), telemetry.LaunchSpec{Program: homeProgram(t),
+		Dir: t.TempDir(), Listen: nobodys})
 	if err == nil || !strings.Contains(err.Error(), "listen for telemetry on "+nobodys) {
 		t.Errorf("%v, want the home's own words", err)
 	}

@@ -1,0 +1,59 @@
+// Command prony-home takes in what services tell about themselves and answers queries about it. It
+// is the other half of prony's verbs "telemetry serve" and "query", which start it: a program of
+// its own, so that what measures links no database and no receiver.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"prony/internal/cli"
+	"prony/internal/telemetry"
+	"prony/internal/telemetry/verb"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(cli.Code(err))
+}
+
+const about = `Prony-home takes in what services tell about themselves and answers queries about it.
+Prony starts it when it is needed; to do so by hand, say "prony telemetry serve" or "prony query".`
+
+// program is where the verbs read and write.
+type program struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+// run is the whole program but for its end. It speaks as prony, which people have called.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	p := &program{stdin, stdout, stderr}
+	root := &cobra.Command{Use: telemetry.HomeName, Long: about, SilenceErrors: true,
+		SilenceUsage: true, CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true}}
+	root.SetFlagErrorFunc(cli.FlagError)
+	root.AddCommand(verb.Telemetry(p.serve), verb.Ask(p.query), &cobra.Command{
+		Use: "version", Short: "Say which prony this belongs to, as JSON",
+		Args: cli.Arguments(0, 0),
+		RunE: func(*cobra.Command, []string) error {
+			return json.NewEncoder(stdout).Encode(telemetry.OwnVersion())
+		},
+	})
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !cli.Told(err) {
+		fmt.Fprintf(stderr, "prony: %v\n", err)
+	}
+	return err
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+
+	"prony/internal/cli"
+	"prony/internal/telemetry"
+)
+
+// say runs the program.
+func say(t *testing.T, args ...string) (stdout, stderr string, exit int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	exit = cli.Code(run(context.Background(), args, strings.NewReader(""), &out, &errs))
+	return out.String(), errs.String(), exit
+}
+
+// Whoever asks for the version gets what telemetry.Version reads; what makes no sense is refused as
+// prony refuses it.
+func TestVersion(t *testing.T) {
+	out, _, exit := say(t, "version")
+	var v telemetry.Version
+	if err := json.Unmarshal([]byte(out), &v); err != nil || v != telemetry.OwnVersion() ||
+		exit != cli.Fine {
+		t.Errorf("exit %d, %v: %q", exit, err, out)
+	}
+	for _, row := range []struct{ line, says string }{
+		{"telemetry serve", "prony: serve telemetry: name a folder"},
+		{"telemetry serve --dir d --grpc 0.0.0.0:1", "or say --expose"},
+		{"query --step -1s x", "prony: --step -1s: want more than 0"},
+		{"version more", "want prony-home version"},
+	} {
+		_, errs, exit := say(t, strings.Fields(row.line)...)
+		if exit != cli.Misused || !strings.Contains(errs, row.says) {
+			t.Errorf("%s: exit %d, %s, want %q", row.line, exit, errs, row.says)
+		}
+	}
+}
+
+// A context ends with the stream that it hangs on, and not before.
+func TestUntilEOF(t *testing.T) {
+	r, w := io.Pipe()
+	ctx, stop := untilEOF(t.Context(), r)
+	defer stop()
+	if _, err := w.Write([]byte("still here")); err != nil || ctx.Err() != nil {
+		t.Fatal(err, ctx.Err())
+	}
+	w.Close()
+	<-ctx.Done()
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"prony/internal/cli"
+	"prony/internal/result"
+	"prony/internal/telemetry"
+	"prony/internal/telemetry/metrics"
+	"prony/internal/telemetry/verb"
+)
+
+// query asks the database of a run's folder, which q.Run is.
+func (p *program) query(ctx context.Context, q verb.Query) (err error) {
+	db := telemetry.DatabaseIn(q.Run)
+	if db == "" {
+		return fmt.Errorf("query %s: it has no metrics; was it run with --telemetry?", q.Run)
+	}
+	s, err := metrics.OpenReadOnly(db, metrics.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	switch {
+	case q.List:
+		list, err := s.List(ctx)
+		if err != nil {
+			return err
+		}
+		return p.write(q.Out, func(w io.Writer) error { return metrics.PrintList(w, list) })
+	case q.Serve != "":
+		return p.serveMetrics(ctx, s, q.Serve)
+	}
+	answer, err := ask(ctx, s, q)
+	if err != nil {
+		return err
+	}
+	print := map[string]func(io.Writer) error{
+		"text": answer.Text, "json": answer.JSON, "csv": answer.CSV,
+	}[q.Format]
+	return p.write(q.Out, print)
+}
+
+// write prints to a file, or to standard output where none is named.
+func (p *program) write(file string, print func(io.Writer) error) error {
+	if file == "" {
+		return print(p.stdout)
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return errors.Join(print(f), f.Close())
+}
+
+func ask(ctx context.Context, s *metrics.Store, q verb.Query) (*metrics.Answer, error) {
+	w := metrics.Window{Trial: q.Trial}
+	var ok bool
+	if w.From, w.To, ok = s.Bounds(); !ok {
+		return nil, fmt.Errorf("query %s: it has no samples", q.Run)
+	}
+	if q.Trial != "" {
+		if err := windowOf(q.Run, q.Trial, &w); err != nil {
+			return nil, err
+		}
+	}
+	w.Step = q.Step
+	if w.Step == 0 {
+		w.Step = metrics.StepFor(w.To.Sub(w.From))
+	}
+	switch q.At {
+	case "":
+		return s.Query(ctx, q.Expr, w)
+	case "end":
+		return s.QueryEnd(ctx, q.Expr, w)
+	}
+	moment, err := q.Moment()
+	if err != nil {
+		return nil, err
+	}
+	return s.Query(ctx, q.Expr, metrics.Window{From: moment, To: moment, Trial: q.Trial})
+}
+
+// windowOf is the time of a trial, by its record.
+func windowOf(dir, trial string, w *metrics.Window) error {
+	_, records, _, err := result.Read(dir)
+	if err != nil {
+		return err
+	}
+	var ids []string
+	for _, r := range records {
+		if r.Trial == trial {
+			w.From, w.To = r.Time, r.Time.Add(time.Duration(r.DurationNs))
+			return nil
+		}
+		ids = append(ids, r.Trial)
+	}
+	return cli.Usagef("--trial %s: there are %s", trial, strings.Join(ids, ", "))
+}
+
+// serveMetrics answers until the command is ended.
+func (p *program) serveMetrics(ctx context.Context, s *metrics.Store, address string) error {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return fmt.Errorf("serve metrics: %w; name another address, such as 127.0.0.1:0", err)
+	}
+	from, to, _ := s.Bounds()
+	fmt.Fprintf(p.stdout, "http://%s answers as Prometheus does, from %s to %s; Ctrl-C ends it\n",
+		l.Addr(), from.Format(time.RFC3339), to.Format(time.RFC3339))
+	srv := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	ended := context.AfterFunc(ctx, func() { srv.Close() })
+	defer ended()
+	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve metrics: %w", err)
+	}
+	return nil
+}

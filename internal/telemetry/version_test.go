@@ -1,0 +1,57 @@
+package telemetry
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"reflect"
+	"runtime/debug"
+	"strings"
+	"testing"
+)
+
+// said is the form of all that lab and home tell each other, as JSON has it.
+func said(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Struct:
+		var b strings.Builder
+		for f := range t.Fields() {
+			fmt.Fprintf(&b, "%s %s;", f.Tag.Get("json"), said(f.Type))
+		}
+		return "{" + b.String() + "}"
+	case reflect.Slice, reflect.Pointer:
+		return t.Kind().String() + " " + said(t.Elem())
+	case reflect.Map:
+		return "map " + said(t.Elem())
+	}
+	return t.Kind().String()
+}
+
+// Two programs that say other things than they used to are told apart by their protocol's number.
+func TestProtocol(t *testing.T) {
+	const protocol, form = 1, "e23724789de8"
+	var all strings.Builder
+	for _, v := range []any{Endpoints{}, Trial{}, Mark{}, Over{}, Report{}, Own{}, Stats{}} {
+		all.WriteString(said(reflect.TypeOf(v)))
+	}
+	all.WriteString(strings.Join(LaunchSpec{Listen: "a", Forward: "b", ForwardOnly: true}.args(),
+		" "))
+	if got := fmt.Sprintf("%.12x", sha256.Sum256([]byte(all.String())))[:12]; got != form ||
+		Protocol != protocol {
+		t.Errorf("protocol %d has the form %s, and %d had %s: make Protocol one more where an "+
+			"older side would misread this one, and write both here", Protocol, got, protocol, form)
+	}
+}
+
+func TestVersionOf(t *testing.T) {
+	info := &debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}
+	check := func(info *debug.BuildInfo, ok bool, want string) {
+		t.Helper()
+		if got := versionOf(info, ok); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	check(nil, false, "unknown")
+	check(info, true, "devel")
+	info.Settings = []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef"}}
+	check(info, true, "devel 0123456789ab")
+}
