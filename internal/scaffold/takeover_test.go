@@ -179,17 +179,19 @@ func TestTOML(t *testing.T) {
 	}
 }
 `)},
-			{file: "cmd/prony/report.go", change: func(t *testing.T, text string) string {
-				text = put(`"html", "parquet")`, `"html", "parquet", "toml")`)(t, text)
-				return put("	case \"csv\":\n", "	case \"toml\":\n"+
-					"		return report.TOML(w, r.study)\n	case \"csv\":\n")(t, text)
-			}},
-			{file: "internal/cli/choice.go", change: put(`"parquet": "parquet",`,
-				`"parquet": "parquet", "toml": "toml",`)},
+			{file: "internal/print/format.go", change: put("	{\"parquet\",",
+				"	{\"toml\", []string{\"toml\"}},\n	{\"parquet\",")},
+			{file: "internal/print/print_test.go", change: put(
+				"	same(t, FormatOf(\"xml\"), \"\")\n",
+				"	same(t, FormatOf(\"xml\"), \"\")\n	same(t, Ending(\"toml\"), \"toml\")\n")},
+			{file: "cmd/prony/report.go", change: put("	{Format: \"parquet\", Write:",
+				"	{Format: \"toml\", Write: func(w io.Writer, p printing) error {\n"+
+					"		return report.TOML(w, p.study)\n	}},\n"+
+					"	{Format: \"parquet\", Write:")},
 		},
-		checks: []check{{"./internal/report", "TOML"}, {"./internal/cli", "."},
+		checks: []check{{"./internal/report", "TOML"}, {"./internal/print", "Formats"},
 			{"./internal/tidy", "TestTidy/(formats|links|imports|map)"}, {"./cmd/prony", vet}},
-		asked: []string{"ARCHITECTURE.md", "internal/report/toml.go"},
+		asked: []string{"ARCHITECTURE.md", "internal/print/format.go", "internal/report/toml.go"},
 	},
 }
 
@@ -292,7 +294,7 @@ func names(text, file string) bool {
 
 func TestAdditions(t *testing.T) {
 	tests.Once(t, "additions to copies of the repository", tests.Needs{
-		Files: []string{"internal", "docs", "cmd", "CONTRIBUTING.md", "ARCHITECTURE.md"}})
+		Files: []string{"internal", "docs", "cmd", "suites", "CONTRIBUTING.md", "ARCHITECTURE.md"}})
 	for _, a := range additions {
 		t.Run(a.section, func(t *testing.T) {
 			root, text := repository(t), section(t, a.section)
