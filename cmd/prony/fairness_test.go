@@ -63,8 +63,9 @@ func TestFairnessOfAll(t *testing.T) {
 	known := canonical(t, root)
 	for _, s := range services {
 		if slices.Contains(known, s.Name) {
-			continue // TestFairness has it
+			continue // TestFairness has it, or it is another build of the one before
 		}
+		known = append(known, s.Name)
 		t.Run(s.Name, func(t *testing.T) {
 			var rows []string
 			for line := range strings.Lines(page) {

@@ -15,6 +15,7 @@ import (
 	"prony/internal/lab/machine"
 	"prony/internal/launch/docker"
 	"prony/internal/result"
+	"prony/internal/tests"
 	"prony/internal/tidy"
 	"prony/internal/truth"
 )
@@ -43,6 +44,9 @@ func checkout(t *testing.T) string {
 		}
 		if err := os.Symlink(filepath.Join(root, name), filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
+		}
+		if name != ".prony" { // the links are gone when go test looks at what was read by them
+			tests.Reads(t, filepath.Join(root, name))
 		}
 	}
 	return dir

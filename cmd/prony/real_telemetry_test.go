@@ -46,6 +46,7 @@ loads:
 // all the way: from a request of the load to its trace, to the log line, and the trial has its
 // metrics, its profile and its collections.
 func TestRealObservedRun(t *testing.T) {
+	tests.Whole(t, "real services that are observed")
 	n := needs(t, "", "go-nethttp", "java-spring")
 	n.Files = append(n.Files, "agents", "agents.yaml")
 	tests.Once(t, "real services that are observed", n)

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"prony/internal/tests"
 )
 
 // Grafana is not started where others can reach it with a password that they would guess. There is
@@ -24,7 +26,9 @@ func TestGrafanaRefuses(t *testing.T) {
 		{"192.168.1.127", "a", true}, // 127 elsewhere is not loopback
 		{"", "a", true},              // Docker takes no address for all of them
 	} {
-		cmd := exec.Command("sh", filepath.Join(root, "deploy/grafana/start.sh"))
+		script := filepath.Join(root, "deploy/grafana/start.sh")
+		tests.Reads(t, script)
+		cmd := exec.Command("sh", script)
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "BIND=" + row.bind,
 			"GF_SECURITY_ADMIN_PASSWORD=" + row.password}
 		out, err := cmd.CombinedOutput()
@@ -63,8 +67,9 @@ func TestReady(t *testing.T) {
 		{host + "/b " + host + "/a/ready", false},
 		{strings.TrimPrefix(closed.URL, "http://") + "/a/ready", false},
 	} {
-		args := append([]string{filepath.Join(root, "deploy/alloy/ready.sh")},
-			strings.Fields(row.urls)...)
+		script := filepath.Join(root, "deploy/alloy/ready.sh")
+		tests.Reads(t, script)
+		args := append([]string{script}, strings.Fields(row.urls)...)
 		out, err := exec.Command(bash, args...).CombinedOutput()
 		if (err == nil) != row.want {
 			t.Errorf("%s: %v %s, want ready: %v", row.urls, err, out, row.want)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"prony/internal/tests"
 )
 
 // java finds a JDK: the one of JAVA_HOME or, newest first, those where
@@ -34,6 +36,7 @@ func java(t *testing.T) string {
 // this is also what shows that the log's times are those of System.nanoTime, because the window is.
 func TestAgainstTheJVMsOwnCounts(t *testing.T) {
 	java, classes := java(t), t.TempDir()
+	tests.Reads(t, "testdata/Allocate.java")
 	javac := exec.CommandContext(t.Context(), filepath.Join(filepath.Dir(java), "javac"), "-d",
 		classes, "testdata/Allocate.java")
 	if out, err := javac.CombinedOutput(); err != nil {
