@@ -98,6 +98,8 @@ func TestDigits(t *testing.T) {
 	check(Duration(-4_120), "-4.12 µs")
 	check(Bytes(-2048), "-2.0 KiB")
 	check(Plural(1, "core"), "1 core")
+	check(Plural(0, "core"), "0 cores")
+	check(Plural(2, "core"), "2 cores")
 	check(Plural(1000, "core"), "1,000 cores")
 	check(P(0.0004), "<0.001")
 	check(Raw(math.NaN()), "")
