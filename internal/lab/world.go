@@ -38,7 +38,7 @@ type World interface {
 	Examine(context.Context, doctor.Options) result.Grading
 	// Fetch brings what rides along.
 	Fetch(ctx context.Context, root string, a agent.Agent, say func(string)) (trial.Ride, error)
-	// Home starts one of telemetry; its processes and its end come with it. HandOver lets the home's
+	// Home starts one of telemetry; its processes and its end come with it. HandOver lets its
 	// program go on in place of this one.
 	Home(ctx context.Context, root string, s telemetry.LaunchSpec, say func(string)) (trial.Home,
 		[]int, func() error, error)

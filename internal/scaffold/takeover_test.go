@@ -188,14 +188,6 @@ func TestTOML(t *testing.T) {
 					"	{Format: \"parquet\", Write:")},
 		},
 		checks: []check{{"./internal/report", "TOML"}, {"./internal/print", "Formats"},
-			{file: "internal/print/format.go", change: put("	{\"json\", ",
-				"	{\"toml\", []string{\"toml\"}},\n	{\"json\", ")},
-			{file: "cmd/prony/report.go", change: put("	{Format: \"html\", Write:",
-				"	{Format: \"toml\", Write: func(w io.Writer, p printing) error {\n"+
-					"		return report.TOML(w, p.study)\n	}},\n	{Format: \"html\", "+
-					"Write:")},
-		},
-		checks: []check{{"./internal/report", "TOML"}, {"./internal/print", "."},
 			{"./internal/tidy", "TestTidy/(formats|links|imports|map)"}, {"./cmd/prony", vet}},
 		asked: []string{"ARCHITECTURE.md", "internal/print/format.go", "internal/report/toml.go"},
 	},

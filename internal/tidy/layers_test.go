@@ -53,7 +53,7 @@ var rules = []rule{
 	{from: "...", butFrom: "internal/lab/... internal/trial cmd/...",
 		to:  "internal/launch/process",
 		why: "the others start targets through the interface of internal/launch"},
-	{from: "...", butFrom: "internal/telemetry/... cmd/... bench/...",
+	{from: "...", butFrom: "internal/telemetry/... internal/lab/machine cmd/... bench/...",
 		to: "internal/telemetry/...", butTo: "internal/telemetry",
 		why: "the home of telemetry is another process: what measures knows only how to tell it"},
 	{from: "...", butFrom: "internal/truth/... internal/selftest bench/... cmd/...",
