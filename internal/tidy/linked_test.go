@@ -1,0 +1,140 @@
+package tidy
+
+import (
+	"fmt"
+	"os/exec"
+	"path"
+	"strings"
+	"testing"
+)
+
+// maxLinked is how many packages, the standard library's included, the program that measures may
+// link. Its build from nothing is the first minute of everybody's first run.
+const maxLinked = 670
+
+// mayLink are the modules that the program may link, and what for. What one brings along stands
+// with it.
+var mayLink = []struct{ modules, why string }{
+	{"github.com/spf13/...", "verbs and flags"},
+	{"golang.org/x/...", "the kernel's interface, HTTP/2, statistics of benchmarks"},
+	{"google.golang.org/...", "gRPC, which is load, and OTLP, which is pushed"},
+	{"go.opentelemetry.io/proto/otlp", "likewise"},
+	{"github.com/HdrHistogram/hdrhistogram-go", "latencies"},
+	{"gonum.org/v1/gonum github.com/aclements/go-moremath", "statistics"},
+	{"github.com/cilium/ebpf", "profiles by the kernel"},
+	{"github.com/chromedp/cdproto github.com/go-json-experiment/json", "Node's inspector"},
+	{"github.com/coder/websocket", "WebSocket, as load and to that inspector"},
+	{"github.com/google/pprof", "profiles"},
+	{"github.com/goccy/go-yaml github.com/tidwall/...", "suites, manifests and answers are read"},
+	{"github.com/parquet-go/... github.com/andybalholm/brotli github.com/google/uuid " +
+		"github.com/klauspost/compress github.com/pierrec/lz4/v4 github.com/twpayne/go-geom",
+		"reports as Parquet"},
+	{"charm.land/... github.com/charmbracelet/... github.com/clipperhouse/... " +
+		"github.com/lucasb-eyer/go-colorful github.com/mattn/go-runewidth " +
+		"github.com/muesli/cancelreader github.com/rivo/uniseg github.com/xo/terminfo",
+		"the page of a load under way"},
+	{"github.com/prometheus/client_model github.com/prometheus/common " +
+		"github.com/munnerz/goautoneg", "that page for Prometheus"},
+	{"github.com/moby/... github.com/containerd/errdefs/... github.com/distribution/reference " +
+		"github.com/docker/... github.com/opencontainers/... github.com/felixge/httpsnoop " +
+		"github.com/cespare/xxhash/v2 github.com/go-logr/... go.opentelemetry.io/auto/sdk " +
+		"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp " +
+		"go.opentelemetry.io/otel/...", "containers; Docker's client traces itself"},
+}
+
+// mayNotLink are modules that would be needed again as soon as somebody forgets why they are not.
+var mayNotLink = []struct{ modules, why string }{
+	{"github.com/prometheus/prometheus", "a database is the home's: cmd/prony-home"},
+	{"go.opentelemetry.io/collector/... github.com/open-telemetry/...",
+		"OTLP is taken in by the home: cmd/prony-home; what was kept has formats of its own"},
+	{"go.opentelemetry.io/otel/sdk/... go.opentelemetry.io/otel/exporters/...",
+		"what is pushed is protobuf messages of go.opentelemetry.io/proto/otlp"},
+	{"github.com/prometheus/client_golang", "pages are written by github.com/prometheus/common"},
+}
+
+// findLinked judges what a program links: lines of a package and its module, which the standard
+// library's have not.
+func findLinked(lines []string, most int) (problems []string) {
+	first := map[string]string{} // package of each module
+	var modules []string
+	for _, line := range lines {
+		name, module, ok := strings.Cut(line, " ")
+		if ok && module != Module && first[module] == "" {
+			first[module] = name
+			modules = append(modules, module)
+		}
+	}
+	for _, m := range modules {
+		why := "argue it in docs/decisions and in mayLink in internal/tidy/linked_test.go"
+		for _, may := range mayLink {
+			if matches(may.modules, m) {
+				why = ""
+			}
+		}
+		for _, not := range mayNotLink {
+			if matches(not.modules, m) {
+				why = not.why
+			}
+		}
+		if why != "" {
+			problems = append(problems, fmt.Sprintf("cmd/prony links %s of %s: %s", first[m], m,
+				why))
+		}
+	}
+	if len(lines) > most {
+		problems = append(problems, fmt.Sprintf("cmd/prony links %d packages, limit %d: everybody "+
+			"builds them before the first run", len(lines), most))
+	}
+	for _, may := range mayLink {
+		for pattern := range strings.FieldsSeq(may.modules) {
+			used := false
+			for _, m := range modules {
+				used = used || matches(pattern, m)
+			}
+			if !used {
+				problems = append(problems, "mayLink has "+pattern+", which is not linked")
+			}
+		}
+	}
+	return problems
+}
+
+func TestLinked(t *testing.T) {
+	root, err := Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("go", "list", "-deps", "-f",
+		"{{.ImportPath}}{{with .Module}} {{.Path}}{{end}}", "./cmd/prony")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	for _, p := range findLinked(lines, maxLinked) {
+		t.Error(p)
+	}
+	check := func(line, want string) {
+		t.Helper()
+		var got []string
+		for _, p := range findLinked(append(lines, line), len(lines)+1) {
+			if strings.HasPrefix(p, "cmd/prony links") {
+				got = append(got, p)
+			}
+		}
+		if text := strings.Join(got, "\n"); (text == "") != (want == "") ||
+			!strings.Contains(text, want) {
+			t.Errorf("%s: %q, want %q", line, text, want)
+		}
+	}
+	check("example.org/new/x example.org/new", "links example.org/new/x of example.org/new: argue")
+	check("github.com/prometheus/prometheus/tsdb github.com/prometheus/prometheus", "the home's")
+	check("go.opentelemetry.io/otel/sdk/metric go.opentelemetry.io/otel/sdk/metric", "protobuf")
+	check("go.opentelemetry.io/collector/pdata/ptrace go.opentelemetry.io/collector/pdata",
+		"formats of its own")
+	check(path.Join(Module, "internal/x")+" "+Module, "")
+	if got := findLinked(lines, len(lines)-1); len(got) != 1 || !strings.Contains(got[0], "limit") {
+		t.Errorf("one package too many: %q", got)
+	}
+}
