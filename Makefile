@@ -1,9 +1,12 @@
 # Two commands matter: make bench and make test. Everything else is in the program itself.
 
-.PHONY: bench test test-all build setup bench-load bench-cost
+# As prony itself is built by both (internal/first says why), so that it is compiled once.
+FLAGS = -trimpath -tags=netgo,osusergo,grpcnotrace '-ldflags=-s -w'
 
-bench: build ## compare all services that can run here, about five minutes
-	./bin/prony run
+.PHONY: go bench test test-all build setup bench-load bench-cost
+
+bench: go ## compare the services of the canonical suite, about five minutes
+	@go run $(FLAGS) ./internal/first
 
 test: setup ## what a change is tried with, five minutes the first time
 	go run ./internal/tests/run
@@ -11,9 +14,11 @@ test: setup ## what a change is tried with, five minutes the first time
 test-all: test ## and every service, agent, profiler, image and system, once for the same bytes
 	go run ./internal/tests/run -all
 
-build:
+build: go ## prony; the home of telemetry is built when it is first needed
+	go build $(FLAGS) -o bin/prony ./cmd/prony
+
+go:
 	@command -v go >/dev/null || { echo "prony is written in Go: install Go 1.26 or newer" >&2; exit 1; }
-	go build -o bin/prony ./cmd/prony
 
 # The tests of the page need a browser. Where it cannot be installed, they are skipped with a line.
 setup:

@@ -22,7 +22,8 @@ var layers = []string{
 	"internal/capacity internal/live internal/report internal/selftest internal/summary " +
 		"internal/trial",
 	"internal/lab/...",
-	"bench/... cmd/prony cmd/prony-home internal/dashboard internal/deploy internal/tidy",
+	"bench/... cmd/prony cmd/prony-home internal/dashboard internal/deploy internal/first " +
+		"internal/tidy",
 }
 
 // neighbours are the imports inside one layer: who, what, why.

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"syscall"
+
+	"prony/internal/shell"
+)
+
+// step is after how many compiled packages a line says so.
+const step = 100
+
+// flags build one static file without what only a debugger reads: a third of its size, and of the
+// linker's time. The names of functions, which profiles and panics need, stay. net and os/user are
+// Go's own, as in the services, so that both compile them once; grpc's pages about itself are not
+// used, and would keep a template engine.
+var flags = []string{"-v", "-trimpath", "-tags=netgo,osusergo,grpcnotrace", "-ldflags=-s -w"}
+
+// compile builds prony and counts the packages as they come, of which there may be fewer to do.
+func compile(ctx context.Context, root string, say func(string)) error {
+	all, err := goTool(ctx, root, "list", "-deps", "./cmd/prony").Output()
+	if err != nil {
+		return fmt.Errorf("build prony: go list: %w; it takes Go 1.26 or newer", err)
+	}
+	words := append([]string{"build"}, flags...)
+	cmd := goTool(ctx, root, append(words, "-o", program, "./cmd/prony")...)
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		return fmt.Errorf("build prony: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("build prony: %w", err)
+	}
+	wrong := count(said, bytes.Count(all, []byte("\n")), say)
+	if err := cmd.Wait(); err != nil {
+		return fmt.Errorf("build prony: %w\n%s", err, wrong)
+	}
+	return nil
+}
+
+// count tells how far go build -v is, and returns what else it said: its errors.
+func count(said io.Reader, all int, say func(string)) (rest string) {
+	var other strings.Builder
+	done, fetched := 0, false
+	for lines := bufio.NewScanner(said); lines.Scan(); {
+		line := lines.Text()
+		switch {
+		case strings.HasPrefix(line, "go: downloading "):
+			if !fetched {
+				say("build prony: fetch the modules that it is made of")
+			}
+			fetched = true
+		case strings.ContainsAny(line, " #:"):
+			other.WriteString(line + "\n")
+		default:
+			if done++; done%step == 0 {
+				say(fmt.Sprintf("build prony: %d of at most %d packages", done, all))
+			}
+		}
+	}
+	return other.String()
+}
+
+// goTool is Go's own command, which ends with all that it has forked.
+func goTool(ctx context.Context, root string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = root
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	shell.Command(cmd)
+	return cmd
+}

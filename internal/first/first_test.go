@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"prony/internal/service"
+)
+
+func TestCount(t *testing.T) {
+	var lines, told []string
+	for range 2*step + 1 {
+		lines = append(lines, "example/package")
+	}
+	lines = append(lines, "go: downloading a v1", "go: downloading b v1", "# example/x",
+		"x.go:3:1: syntax error")
+	rest := count(strings.NewReader(strings.Join(lines, "\n")), 300, func(line string) {
+		told = append(told, line)
+	})
+	want := []string{"build prony: 100 of at most 300 packages",
+		"build prony: 200 of at most 300 packages",
+		"build prony: fetch the modules that it is made of"}
+	if !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+	if want := "# example/x\nx.go:3:1: syntax error\n"; rest != want {
+		t.Errorf("the errors are %q, want %q", rest, want)
+	}
+}
+
+// make bench and make build compile the same, or a first run compiles twice.
+func TestFlagsAreThoseOfTheMakefile(t *testing.T) {
+	text, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	quoted := strings.Replace(strings.Join(flags[1:], " "), "-ldflags=-s -w", "'-ldflags=-s -w'", 1)
+	if want := "FLAGS = " + quoted + "\n"; !strings.Contains(string(text), want) {
+		t.Errorf("the Makefile has not the line %s", want)
+	}
+}
+
+// What the suite of make bench names is in the catalog, in its order, each once and bare.
+func TestWhatTheSuiteNamesIsBuilt(t *testing.T) {
+	targets, err := wanted("../../" + canonical)
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalog, err := service.Catalog("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, s := range order(catalog, targets) {
+		names = append(names, s.Label())
+	}
+	if len(targets) == 0 || !slices.Equal(names, targets) {
+		t.Errorf("it builds %q, want %q", names, targets)
+	}
+	if names := order(catalog, []string{"go-*", "go-gin"}); len(names) != 3 {
+		t.Errorf("a glob names %d services, want Go's 3, each once", len(names))
+	}
+}
+
+// The status of numbers that are INVALID is no failure of make's; others are.
+func TestStatus(t *testing.T) {
+	for status, fails := range map[string]bool{"0": false, "4": false, "1": true, "2": true} {
+		root := t.TempDir()
+		if err := os.Mkdir(filepath.Join(root, "bin"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		text := "#!/bin/sh\necho \"$@\"\nexit " + status + "\n"
+		if err := os.WriteFile(filepath.Join(root, program), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		err := run(t.Context(), root, []string{"--blocks", "1"}, &out, &out)
+		if (err != nil) != fails || out.String() != "run --blocks 1\n" {
+			t.Errorf("status %s: %v, said %q", status, err, &out)
+		}
+	}
+}

@@ -1,0 +1,145 @@
+// Command first is the first minute of make bench: it says at once what is going to happen, builds
+// prony and, while the compiler works, the services of the canonical suite, and then lets prony run
+// it. It links little, so that it is there within seconds of an empty build cache, and what it
+// compiles prony needs too.
+//
+//	go run ./internal/first [FLAG OF PRONY RUN...]
+//
+// It ends well when there is a table. That some of its numbers are INVALID, which a neighbour's
+// load does, is in the table; a script that must know asks prony run, whose status 4 says so.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+
+	"github.com/goccy/go-yaml"
+
+	"prony/internal/service"
+	"prony/internal/shell"
+)
+
+const (
+	program   = "bin/prony"
+	canonical = "suites/canonical.yaml"
+	// invalid is prony run's status where it has a table with numbers that are INVALID.
+	invalid = 4
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := first(ctx, ".", os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// first builds and runs in a checkout.
+func first(ctx context.Context, root string, args []string, stdout, stderr io.Writer) error {
+	say := speaker(stderr)
+	say("Compare the services of " + canonical + ": about 4 minutes, and a minute or two more\n" +
+		"the first time, when prony and they are built; later runs take all that as it is.")
+	targets, err := wanted(filepath.Join(root, canonical))
+	if err != nil {
+		return err
+	}
+	var services sync.WaitGroup
+	meanwhile, enough := context.WithCancel(ctx)
+	defer enough()
+	services.Go(func() { build(meanwhile, root, targets, say) })
+	if err := compile(ctx, root, say); err != nil {
+		enough()
+		services.Wait()
+		return err
+	}
+	services.Wait()
+	if ctx.Err() != nil {
+		return errors.New("interrupted")
+	}
+	return run(ctx, root, args, stdout, stderr)
+}
+
+// speaker prints lines of several goroutines, each whole.
+func speaker(to io.Writer) func(string) {
+	var turn sync.Mutex
+	return func(line string) {
+		turn.Lock()
+		defer turn.Unlock()
+		fmt.Fprintln(to, line)
+	}
+}
+
+// wanted are the services that a suite names. The suite is checked by who runs it.
+func wanted(file string) (names []string, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the suite: %w; is this a checkout of Prony?", err)
+	}
+	var s struct {
+		Targets []string `yaml:"targets"`
+	}
+	if err := yaml.Unmarshal(text, &s); err != nil {
+		return nil, fmt.Errorf("read the suite %s: %w", file, err)
+	}
+	return s.Targets, nil
+}
+
+// build makes the services, one after the other, as the compiler leaves little of the cores. Which
+// fails or lacks a tool is told by the run, which knows what that means for it.
+func build(ctx context.Context, root string, targets []string, say func(string)) {
+	catalog, err := service.Catalog(root)
+	if err != nil && len(catalog) == 0 {
+		return
+	}
+	tools := service.FindTools(ctx)
+	b := &service.Builder{Root: root, Tools: tools, Progress: say}
+	for _, s := range order(catalog, targets) {
+		if ctx.Err() == nil && len(tools.Missing(s)) == 0 {
+			_, _ = b.Build(ctx, s)
+		}
+	}
+}
+
+// order is the catalog's services that targets name, in the order of the targets, without further
+// builds of them.
+func order(catalog []*service.Service, targets []string) (out []*service.Service) {
+	for _, pattern := range targets {
+		for _, s := range catalog {
+			named, _ := path.Match(pattern, s.Name)
+			if named && s.Other == "" && !slices.Contains(out, s) {
+				out = append(out, s)
+			}
+		}
+	}
+	return out
+}
+
+// run lets prony go on.
+func run(ctx context.Context, root string, args []string, stdout, stderr io.Writer) error {
+	words := append([]string{"run"}, args...)
+	cmd := exec.CommandContext(ctx, filepath.Join(root, program), words...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = root, stdout, stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	shell.Command(cmd)
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == invalid {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("prony run: %w", err)
+	}
+	return nil
+}
