@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/api"
 	promapi "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/model"
+	"go.opentelemetry.io/collector/pdata/pmetric"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -25,6 +26,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func TestAPIGolden(t *testing.T) {
 	s := open(t, Options{})
 	two(t, s)
+	native(t, s)
 	h := s.Handler()
 	const noonUnix = "1795262400" // 2026-11-21T12:00:00Z
 	for _, row := range []struct{ name, path string }{
@@ -42,6 +44,13 @@ func TestAPIGolden(t *testing.T) {
 		{"series", "series?match[]=" + url.QueryEscape(`spring_request_count_total`)},
 		{"metadata", "metadata?metric=http_server_request_duration_seconds"},
 		{"format_query", "format_query?query=sum(a)by(b)"},
+		{"parse_query", "parse_query?query=" +
+			url.QueryEscape(`topk by (a) (3, -rate(x{b!="<c>"}[5m] offset 1m)) / on (d) `+
+				`group_left (e) max_over_time((y @ end())[1h:30s]) > bool 2`)},
+		{"query_histogram", "query?limit=1&time=" + noonUnix + "&query=" +
+			url.QueryEscape(`rpc_duration`)},
+		{"labels_limited", "labels?limit=2&match[]=up&match[]=spring_request_count_total"},
+		{"series_error", "series?match[]=sum("},
 	} {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/"+row.path, nil))
@@ -62,6 +71,23 @@ func TestAPIGolden(t *testing.T) {
 			t.Errorf("%s, %v: got\n%s\nwant\n%s", row.name, err, &got, want)
 		}
 	}
+}
+
+// native sends a histogram of exponential buckets.
+func native(t *testing.T, s *Store) {
+	t.Helper()
+	md := pmetric.NewMetrics()
+	m := resource(md, "rpc", "b1-03").AppendEmpty()
+	m.SetName("rpc.duration")
+	h := m.SetEmptyExponentialHistogram()
+	h.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	p := h.DataPoints().AppendEmpty()
+	p.SetTimestamp(at(0))
+	p.SetCount(6)
+	p.SetSum(7.5)
+	p.SetZeroCount(1)
+	p.Positive().BucketCounts().FromRaw([]uint64{2, 0, 3})
+	consume(t, s, md)
 }
 
 // Prometheus' own client, which promtool is made of, reads all that it knows to ask for.

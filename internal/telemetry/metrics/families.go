@@ -12,7 +12,6 @@ import (
 	"sync"
 
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/scrape"
 	"github.com/prometheus/prometheus/storage"
 )
 
@@ -32,8 +31,7 @@ type Family struct {
 	Help string           `json:"help,omitempty"`
 }
 
-// families learns each family once and writes it down at once, so that a crash loses none. It is
-// also what Prometheus' HTTP interface asks for metadata.
+// families learns each family once and writes it down at once, so that a crash loses none.
 type families struct {
 	mu     sync.RWMutex
 	byName map[string]Family
@@ -144,27 +142,26 @@ func (f *families) close() error {
 	return err
 }
 
-// ListMetadata and the three below are scrape.MetricMetadataStore's.
-func (f *families) ListMetadata() []scrape.MetricMetadata {
+// described is a family as Prometheus' HTTP interface has it.
+type described struct {
+	Type model.MetricType `json:"type"`
+	Unit string           `json:"unit"`
+	Help string           `json:"help"`
+}
+
+// list is what the interface answers of one family, or of all; of so many at most, unless most is
+// below 0.
+func (f *families) list(name string, most int) map[string][]described {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	out := make([]scrape.MetricMetadata, 0, len(f.byName))
+	out := map[string][]described{}
 	for _, one := range f.byName {
-		out = append(out, one.metadata())
+		if most >= 0 && len(out) >= most {
+			break
+		}
+		if name == "" || name == one.Name {
+			out[one.Name] = []described{{one.Type, one.Unit, one.Help}}
+		}
 	}
 	return out
-}
-
-func (f *families) GetMetadata(name string) (scrape.MetricMetadata, bool) {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	one, ok := f.byName[name]
-	return one.metadata(), ok
-}
-
-func (f *families) SizeMetadata() int   { return 0 }
-func (f *families) LengthMetadata() int { return f.len() }
-
-func (f Family) metadata() scrape.MetricMetadata {
-	return scrape.MetricMetadata{MetricFamily: f.Name, Type: f.Type, Unit: f.Unit, Help: f.Help}
 }

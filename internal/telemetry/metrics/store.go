@@ -1,6 +1,7 @@
 // Package metrics stores what services tell in numbers while they are measured, and answers PromQL
-// about it, during the run and afterwards. It is Prometheus' own database, translator, scraper and
-// HTTP interface, held within bounds, because what a service sends is nobody's promise.
+// about it, during the run and afterwards. It is Prometheus' own database, engine, translator and
+// scraper, held within bounds, because what a service sends is nobody's promise, behind what reads
+// of Prometheus' HTTP interface.
 //
 //	OTLP ── ConsumeMetrics ─┐                       ┌─ Handler ──── Grafana, promtool
 //	pages ── Scrape ────────┼─► gate ─► TSDB ─► PromQL
