@@ -17,8 +17,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -143,16 +141,14 @@ func ask(ctx context.Context, path string) (v telemetry.Version, err error) {
 	return v, nil
 }
 
-// sources are the folders and files of a checkout that the program is made of. A test holds them
-// to what Go says.
-var sources = strings.Fields(`go.mod go.sum cmd/prony-home internal/cli internal/clock
-	internal/config internal/load/extract internal/load/text internal/pace internal/result
-	internal/shell internal/suite internal/telemetry`)
-
 // build makes the program from the checkout, or takes an earlier build of the same sources. These
 // are its version, so that only the protocol is compared.
 func (f Finder) build(ctx context.Context) (string, error) {
 	const made = "bin/" + telemetry.HomeName
+	of, err := sourcesOf(f.Root, "cmd/"+telemetry.HomeName)
+	if err != nil {
+		return "", fmt.Errorf("build %s: %w", telemetry.HomeName, err)
+	}
 	b := service.Builder{Root: f.Root, Tools: service.FindTools(ctx), Progress: func(line string) {
 		// Every query would say that there was nothing to build.
 		if f.Progress != nil && line != "build "+telemetry.HomeName+": cached" {
@@ -160,7 +156,7 @@ func (f Finder) build(ctx context.Context) (string, error) {
 		}
 	}}
 	built, err := b.Build(ctx, &service.Service{
-		Name: telemetry.HomeName, Dir: f.Root, Only: isSource,
+		Name: telemetry.HomeName, Dir: f.Root, Only: of.has,
 		Needs: []service.Need{{Tool: "go", Version: "1.26"}},
 		Build: service.Build{Artifact: made, Steps: [][]string{{"go", "build", "-buildvcs=false",
 			"-o", made, "./cmd/" + telemetry.HomeName}}},
@@ -178,16 +174,6 @@ func (f Finder) build(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("use %s: %w", path, err)
 	}
 	return path, nil
-}
-
-// isSource says of a path below the checkout whether the program is made of it.
-func isSource(name string) bool {
-	if strings.HasSuffix(name, "_test.go") || strings.Contains(name, "/testdata") {
-		return false
-	}
-	return slices.ContainsFunc(sources, func(of string) bool {
-		return of == name || strings.HasPrefix(name, of+"/") || strings.HasPrefix(of, name+"/")
-	})
 }
 
 func isThere(path string) bool {

@@ -162,24 +162,34 @@ func TestBuild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	used := map[string]bool{"go.mod": true, "go.sum": true}
-	for name := range strings.FieldsSeq(string(out)) {
-		dir, ours := strings.CutPrefix(name, tidy.Module+"/")
-		if !ours {
-			continue
-		}
-		i := slices.IndexFunc(sources, func(of string) bool {
-			return dir == of || strings.HasPrefix(dir, of+"/")
-		})
-		if i < 0 {
-			t.Errorf("sources lacks %s", dir)
-			continue
-		}
-		used[sources[i]] = true
+	of, err := sourcesOf(root, "cmd/"+telemetry.HomeName)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, of := range sources {
-		if !used[of] {
-			t.Errorf("sources has %s, which the program does not link", of)
+	for name := range strings.FieldsSeq(string(out)) {
+		dir, ours := strings.CutPrefix(name, module+"/")
+		if ours && !of[dir] {
+			t.Errorf("the sources lack %s", dir)
+		}
+		delete(of, dir)
+	}
+	for dir := range of {
+		t.Errorf("the sources have %s, which is not linked", dir)
+	}
+}
+
+func TestSources(t *testing.T) {
+	of := sources{"cmd/a": true, "internal/b": true, "internal/b/c": true}
+	for name, want := range map[string]bool{
+		"go.mod": true, "go.sum": true, "README.md": false, "cmd": true, "cmd/a": true,
+		"cmd/a/main.go": true, "cmd/a/main_test.go": false, "cmd/other": false,
+		"cmd/other/main.go": false, "internal": true, "internal/b/b.go": true,
+		"internal/b/page/x.css": true, "internal/b/page": true, "internal/b/testdata": false,
+		"internal/b/d/d.go": false, "internal/b/c/c.go": true, "internal/bb": false,
+		"internal/bb/b.go": false, "services": false,
+	} {
+		if got := of.has(name); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}
 }

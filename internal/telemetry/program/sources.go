@@ -1,0 +1,73 @@
+package program
+
+import (
+	"go/parser"
+	"go/token"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// module is the path of this module.
+const module = "prony"
+
+// sources are the folders of a checkout's packages that a program links, all of this module. They
+// are read from the imports, as Go's own answer takes a second, which every query would wait.
+type sources map[string]bool
+
+func sourcesOf(root, program string) (sources, error) {
+	of := sources{}
+	for todo := []string{program}; len(todo) > 0; todo = todo[1:] {
+		dir := todo[0]
+		if of[dir] {
+			continue
+		}
+		of[dir] = true
+		files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(dir), "*.go"))
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			read, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+			if err != nil {
+				return nil, err
+			}
+			for _, i := range read.Imports {
+				name, err := strconv.Unquote(i.Path.Value)
+				if below, ours := strings.CutPrefix(name, module+"/"); err == nil && ours {
+					todo = append(todo, below)
+				}
+			}
+		}
+	}
+	return of, nil
+}
+
+// has says of a path below the checkout whether the program is made of it: the module's own files,
+// those of the packages, and what lies below a package in folders that are none, which it may embed.
+func (of sources) has(name string) bool {
+	if name == "go.mod" || name == "go.sum" {
+		return true
+	}
+	if strings.HasSuffix(name, "_test.go") || path.Base(name) == "testdata" {
+		return false
+	}
+	for dir := range of {
+		if strings.HasPrefix(dir, name+"/") {
+			return true // a folder on the way
+		}
+	}
+	if strings.HasSuffix(name, ".go") {
+		return of[path.Dir(name)]
+	}
+	for at := name; at != "."; at = path.Dir(at) {
+		if of[at] {
+			return true
+		}
+	}
+	return false
+}
