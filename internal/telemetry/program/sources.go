@@ -48,7 +48,7 @@ func sourcesOf(root, program string) (sources, error) {
 }
 
 // has says of a path below the checkout whether the program is made of it: the module's own files,
-// those of the packages, and what lies below a package in folders that are none, which it may embed.
+// those of the packages, and what lies below a package and is no Go, which it may embed.
 func (of sources) has(name string) bool {
 	if name == "go.mod" || name == "go.sum" {
 		return true
