@@ -48,7 +48,9 @@ loads:
 func TestRealObservedRun(t *testing.T) {
 	tests.Whole(t, "real services that are observed")
 	n := needs(t, "", "go-nethttp", "java-spring")
-	n.Files = append(n.Files, "agents", "agents.yaml")
+	// The other program is in none of this one's bytes.
+	n.Files = append(n.Files, "agents", "agents.yaml", "cmd/prony-home", "internal/telemetry",
+		"go.sum")
 	tests.Once(t, "real services that are observed", n)
 	tests.Cores(t)
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
