@@ -96,8 +96,12 @@ func wanted(file string) (names []string, err error) {
 	return s.Targets, nil
 }
 
-// build makes the services, one after the other, as the compiler leaves little of the cores. Which
-// fails or lacks a tool is told by the run, which knows what that means for it.
+// atOnce is how many services are built at once: one that waits for the disk, or for a linker on
+// one core, leaves room for another, and the compiler of prony takes the rest.
+const atOnce = 2
+
+// build makes the services. Which fails or lacks a tool is told by the run, which knows what that
+// means for it.
 func build(ctx context.Context, root string, targets []string, say func(string)) {
 	catalog, err := service.Catalog(root)
 	if err != nil && len(catalog) == 0 {
@@ -105,11 +109,18 @@ func build(ctx context.Context, root string, targets []string, say func(string))
 	}
 	tools := service.FindTools(ctx)
 	b := &service.Builder{Root: root, Tools: tools, Progress: say}
+	free := make(chan struct{}, atOnce)
+	var all sync.WaitGroup
 	for _, s := range order(catalog, targets) {
-		if ctx.Err() == nil && len(tools.Missing(s)) == 0 {
-			_, _ = b.Build(ctx, s)
-		}
+		free <- struct{}{}
+		all.Go(func() {
+			defer func() { <-free }()
+			if ctx.Err() == nil && len(tools.Missing(s)) == 0 {
+				_, _ = b.Build(ctx, s)
+			}
+		})
 	}
+	all.Wait()
 }
 
 // order is the catalog's services that targets name, in the order of the targets, without further
