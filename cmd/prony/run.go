@@ -29,6 +29,7 @@ type runFlags struct {
 	host    string
 	started []string // launchers
 	out     string
+	retain  bool
 	observe observeFlags
 }
 
@@ -102,6 +103,10 @@ ways, and the ratio is what the container and its network cost. docs/docker.md t
 Before it measures, run grades the machine as "prony doctor" does; with --host fit, or doubtful, it
 refuses a worse one: nothing is measured, and the exit code is 1.
 
+With --retain the service of a trial that fails is not stopped at once: run says where it listens,
+its process, log and folder, and waits until Enter, which goes on, or Ctrl-C, which ends the run.
+With -x every outside action is shown as a line for a shell, builds and starts above all.
+
 Each trial is one record in results/RUN/trials.ndjson, saved before the next one starts, so that an
 interrupted run keeps all it has. The exit code is 0 when every trial is VALID or SUSPECT, 4 when
 one is INVALID or failed, 1 when the run itself went wrong, 2 for a command line that makes no
@@ -114,6 +119,7 @@ sense.`,
   prony run --against ../main --targets go-nethttp
   prony run --telemetry --targets go-nethttp
   prony run --launcher process,docker --targets go-nethttp
+  prony run --retain --targets go-nethttp
   prony run --agent otel-java/full --targets java-spring/virtual`,
 		RunE: func(c *cobra.Command, args []string) error { return a.runSuite(c, args, f) },
 	}
@@ -123,6 +129,8 @@ sense.`,
 		doctor.Bars...)
 	c.Flags().StringVar(&f.out, "out", "",
 		"folder of the results (default: results/TIME below the root)")
+	c.Flags().BoolVar(&f.retain, "retain", false,
+		"keep the service of a trial that fails, to look at, until Enter or Ctrl-C")
 	return c
 }
 
@@ -154,6 +162,9 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 	}
 	wish.Host, wish.Out, wish.Telemetry = f.host, f.out, f.observe.destination()
 	wish.Command, wish.Version = append([]string{"prony"}, a.args...), version()
+	if f.retain {
+		wish.Hold = (&retainer{tell: show, in: os.Stdin}).hold
+	}
 	dir, err := l.Run(c.Context(), wish)
 	show.end()
 	return a.conclude(dir, err)

@@ -34,7 +34,7 @@ func (r *run) stack(ctx context.Context) error {
 func (r *run) measure(ctx context.Context) error {
 	say, wanted := r.Tell.Say, r.wish.Telemetry.Wanted
 	lab := r.World.Lab(r.journal, r.launchers, r.layout, r.dir, r.Tell.Trial)
-	lab.Sides, lab.Tools = r.sides, r.profilers(ctx)
+	lab.Sides, lab.Tools, lab.Hold = r.sides, r.profilers(ctx), r.wish.Hold
 	if wanted || r.plan.Suite.NeedsHome() {
 		home, own, end, err := r.World.Home(ctx, r.Root, r.homeSpec(), say)
 		if err != nil { // what sends into it fails, trial by trial; all else goes on

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"prony/internal/agent"
 	"prony/internal/cli"
 	"prony/internal/suite"
+	"prony/internal/trial"
 )
 
 // Wish is what somebody wants of a run.
@@ -23,6 +25,8 @@ type Wish struct {
 	Telemetry Telemetry
 	Command   []string // for the records
 	Version   string   // of this program, likewise
+	// Hold is shown the service of a failed trial before it is stopped; nil: nobody looks.
+	Hold func(context.Context, trial.Held)
 }
 
 // Telemetry is where what services tell about themselves goes.

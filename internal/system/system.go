@@ -201,6 +201,16 @@ func (s *System) PIDs() (out []int) {
 // Groups are those that hold all parts.
 func (s *System) Groups() []launch.Group { return s.Parts[0].Groups() }
 
+// Containers are the names of those parts that are one.
+func (s *System) Containers() (names []string) {
+	for _, p := range s.Parts {
+		if c, ok := p.Process.(interface{ Container() string }); ok {
+			names = append(names, c.Container())
+		}
+	}
+	return names
+}
+
 // Limits are what holds all parts, and with its name what holds or misses one of them.
 func (s *System) Limits() (inForce, missing []string) {
 	held, lacking := make([][]string, len(s.Parts)), make([][]string, len(s.Parts))

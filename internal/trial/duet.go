@@ -239,7 +239,7 @@ func (s *seat) pids() []int {
 // play is the life of a side. The cause is why it cannot begin.
 func (s *seat) play(ctx, both context.Context, cause error) {
 	began := clock.Mono()
-	defer func() { s.rec.DurationNs = clock.Mono() - began }()
+	defer func() { s.rec.DurationNs = clock.Mono() - began - s.heldNs }()
 	s.step = "build"
 	err := cause
 	if err == nil {
@@ -254,7 +254,7 @@ func (s *seat) play(ctx, both context.Context, cause error) {
 		s.fall(ctx, both, err)
 	}
 	s.pair.leave()
-	s.life.end()
+	s.life.end(ctx)
 	for i := range s.rec.Loads {
 		// The kernel counts loopback's bytes of both sides together.
 		u := &s.rec.Loads[i].Service
@@ -270,7 +270,7 @@ func (s *seat) fall(ctx, both context.Context, err error) {
 		err = other
 	}
 	s.fail(ctx, err)
-	if !errors.As(err, &other) {
+	if s.taken = errors.As(err, &other); !s.taken {
 		s.pair.end(&fallen{s.trial.ID, s.step, errors.New(s.rec.Failure.Error)})
 	}
 }

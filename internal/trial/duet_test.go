@@ -347,6 +347,7 @@ func checkDuetFault(t *testing.T, step, words string, arrange func(*stage, *expe
 	g := newStage(t)
 	e := g.duets(2)
 	arrange(g, &e)
+	g.lab.Hold = func(_ context.Context, h trial.Held) { g.note("held " + h.Trial) }
 	records, err := g.run(context.Background(), e)
 	if err != nil || len(records) != 4 {
 		t.Fatalf("%d records, error %v; want 4 and none", len(records), err)
@@ -360,6 +361,10 @@ func checkDuetFault(t *testing.T, step, words string, arrange func(*stage, *expe
 		if blames := strings.Contains(f.Error, "the other side of the duet, "+r.Duet.With+
 			", failed in step "+step); blames != (r.Target.Name == "good") {
 			t.Errorf("%s says %q", r.Trial, f.Error)
+		}
+		if held := slices.Contains(g.notes, "held "+r.Trial); held !=
+			(r.Target.Name == "bad" && step != "build") {
+			t.Errorf("%s, which failed in %s, was held: %t", r.Trial, step, held)
 		}
 		if r.Target.Name == "bad" && f.Step != step {
 			t.Errorf("%s failed in %s, want %s", r.Trial, f.Step, step)

@@ -101,7 +101,7 @@ func (l *Lab) one(ctx context.Context, e Experiment, t Spec) *result.Record {
 	f := l.life(e, t)
 	f.step = "build"
 	f.fail(context.Background(), t.Lacking)
-	f.end()
+	f.end(context.Background())
 	return f.judged()
 }
 

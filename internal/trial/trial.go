@@ -71,6 +71,9 @@ type Lab struct {
 	Layout  host.Layout
 	Dir     string // the run's folder
 	Observe func(Event)
+	// Hold keeps the service of a failed trial until it returns; nil: nobody looks.
+	// Two sides of a duet may be held at once.
+	Hold func(context.Context, Held)
 	// Quiet looks at the host before each trial, and may wait for it; nil: nobody looks.
 	Quiet func(context.Context) result.Before
 	// Sides and Beside are for duets: who gets which cores, and how a service is watched that has a
@@ -125,6 +128,8 @@ type life struct {
 	pages   []int // further ports of its processes, for pages of metrics or profiles
 	pprof   bool  // it serves Go's profiles there
 	heard   bool  // the home of telemetry was told of the trial
+	taken   bool  // its failure is that of the other side of its duet
+	heldNs  int64 // for somebody to look at, which is no part of the trial
 
 	courses []course         // loads that the meter was not told of
 	unsaid  []telemetry.Mark // marks that the home was not told of
@@ -140,8 +145,8 @@ func (l *Lab) Trial(ctx context.Context, e Experiment, t Spec) *result.Record {
 	} else {
 		f.measured()
 	}
-	f.end()
-	f.rec.DurationNs = clock.Mono() - began
+	f.end(ctx)
+	f.rec.DurationNs = clock.Mono() - began - f.heldNs
 	return f.judged()
 }
 
@@ -241,15 +246,17 @@ func (f *life) fail(ctx context.Context, err error) {
 	f.rec.Outcome, f.rec.Failure = result.Failed, out
 }
 
-// end stops what runs and writes the details beside the record. A failure here makes a good trial a
-// failed one, since something may still be running.
-func (f *life) end() {
+// end stops what runs, once somebody had a look who wants one at what failed, and writes the
+// details beside the record. A failure here makes a good trial a failed one, since something may
+// still be running.
+func (f *life) end(ctx context.Context) {
 	if f.watch != nil {
 		series, cost := f.watch.Stop()
 		f.rec.Probe = cost
 		f.details = append(f.details, detail{name: "probe", value: series})
 	}
 	if f.proc != nil {
+		f.hold(ctx)
 		f.at("stop", 0)
 		if err := f.proc.Stop(f.proc.Grace()); err != nil && f.rec.Failure == nil {
 			f.fail(context.Background(), err)

@@ -234,6 +234,9 @@ func (p *proc) Began() int64 { return p.began }
 // could be met.
 func (p *proc) Main() int { return p.pid }
 
+// Container is its name in the engine.
+func (p *proc) Container() string { return p.name }
+
 // PIDs lists the processes of the container, or of the whole system if it is the system's first.
 func (p *proc) PIDs() []int {
 	groups := p.groups

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+
+	"prony/internal/trial"
+)
+
+// retainer shows what a failed trial left, and keeps a service that still runs until somebody has
+// looked at it.
+type retainer struct {
+	tell *progress
+	in   *os.File
+
+	turn  sync.Mutex    // sides of a duet fail at the same time
+	typed chan struct{} // lines; nil: nobody is at a terminal, or nothing was held yet
+}
+
+// hold is a trial.Lab's Hold.
+func (r *retainer) hold(ctx context.Context, h trial.Held) {
+	r.turn.Lock()
+	defer r.turn.Unlock()
+	if ctx.Err() != nil {
+		return
+	}
+	text := remains(h)
+	if exit := h.Service.Exit(); exit != "" {
+		r.tell.Say(text + "\n  it has ended: " + exit)
+		return
+	}
+	r.listen()
+	how := "Ctrl-C ends it and the run"
+	if r.typed != nil {
+		how = "Enter ends it and goes on, " + how
+	}
+	r.tell.Say(text + "\n  it runs on; " + how)
+	select {
+	case <-ctx.Done():
+	case <-r.typed:
+	case <-h.Service.Exited():
+		r.tell.Say("  it has ended: " + h.Service.Exit())
+	}
+}
+
+// listen begins to wait for lines where somebody can type them. What was typed before there was a
+// question is no answer.
+func (r *retainer) listen() {
+	in := int(r.in.Fd())
+	if r.typed != nil || !term.IsTerminal(in) {
+		return
+	}
+	unix.IoctlSetInt(in, unix.TCFLSH, unix.TCIFLUSH) //nolint:errcheck // then it is an answer
+	r.typed = make(chan struct{})
+	go func() {
+		for s := bufio.NewScanner(r.in); s.Scan(); {
+			select {
+			case r.typed <- struct{}{}:
+			default:
+			}
+		}
+	}()
+}
+
+// remains says what failed and where to look at it.
+func remains(h trial.Held) string {
+	s := h.Service
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s failed in step %s: %s", h.Trial, h.Failure.Step, h.Failure.Error)
+	line := func(name, text string) { fmt.Fprintf(&b, "\n  %-8s %s", name, text) }
+	if s.Exit() == "" {
+		line("listens", s.Addr().String())
+		if pid := s.Main(); pid > 0 {
+			line("process", fmt.Sprint(pid))
+		}
+	}
+	line("log", s.LogFile())
+	names := s.Containers()
+	for _, name := range names {
+		line("named", name)
+	}
+	if len(names) == 0 {
+		line("folder", h.Dir)
+	}
+	for _, g := range s.Groups() {
+		line("cgroup", g.Dir)
+	}
+	return b.String()
+}
