@@ -34,7 +34,10 @@ import (
 type mock struct {
 	lacks  string         // a service whose toolchain is missing
 	broken string         // a service that cannot be built
+	lying  string         // a service that answers wrongly
 	host   result.Grading // fit when empty
+
+	interrupt time.Duration // when Ctrl-C comes, from the program's start on; 0: never
 
 	dockerless bool // no engine answers
 
@@ -102,13 +105,17 @@ func (m mock) Image(_ context.Context, _ *service.Builder, s *service.Service) (
 		Images: map[string]string{"": "prony/x:0"}, Front: "prony/x:0"}, nil
 }
 
-func (mock) Lab(_ *process.Journal, by *lab.Launchers, l host.Layout, dir string,
+func (world mock) Lab(_ *process.Journal, by *lab.Launchers, l host.Layout, dir string,
 	observe func(trial.Event)) *trial.Lab {
 	m := &mockLoad{}
 	f := &fake.Launcher{Note: func(string) {}}
 	f.Start = func(s launch.Spec) (http.Handler, time.Duration, error) {
 		m.target = s.Name
-		return fake.Hello(modeOf(s.Name)), 20 * time.Millisecond, nil
+		mode := modeOf(s.Name)
+		if world.lying != "" && strings.Contains(s.Name, world.lying) {
+			mode = "nowhere"
+		}
+		return fake.Hello(mode), 20 * time.Millisecond, nil
 	}
 	for name := range by.By {
 		by.By[name] = f
