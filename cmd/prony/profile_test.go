@@ -109,7 +109,8 @@ func TestProfile(t *testing.T) {
 	// The blocks of a target are added up: 60 samples of 10 ms in each of, e.g., 5 are 3 s.
 	check(cli.Fine, []string{"java-jdk/virtual, cpu:", "by test 1", "60.0%", "handle",
 		"100.0% serve"}, "--target", virtual)
-	check(cli.Fine, []string{"100 samples, 1.00 s in all, by test 1, in windows of 2s", "event: none",
+	check(cli.Fine, []string{"100 samples, 1.00 s in all, by test 1, in windows of 2s",
+		"event: none",
 		"600 ms 60.0% 600 ms 60.0% handle"}, "--trial", trial)
 	// 60 % here, 30 % there: +30 points, and the reader has what the handler took more.
 	check(cli.Fine, []string{"against java-jdk/platform, cpu:", "+30.0p",

@@ -58,7 +58,9 @@ func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 	defer journal.Close()
 	tools := service.FindTools(ctx)
 	v.launcher, v.build = &process.Launcher{Journal: journal}, v.World.Build
-	v.missing = tools.Missing
+	v.missing = func(s *service.Service, of ...service.Target) []string {
+		return v.World.Missing(tools, s, of...)
+	}
 	if v.Launcher != suite.Launchers[0] {
 		containers := &Launchers{By: map[string]launch.Launcher{}}
 		if err := v.World.Container(ctx, v.Launcher, containers); err != nil {
