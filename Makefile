@@ -8,7 +8,7 @@ FLAGS = -trimpath -tags=netgo,osusergo,grpcnotrace '-ldflags=-s -w'
 bench: go ## compare the services of the canonical suite, about five minutes
 	@go run $(FLAGS) ./internal/first
 
-test: setup ## what a change is tried with, five minutes the first time
+test: setup ## what a change is tried with, minutes
 	go run ./internal/tests/run
 
 test-all: test ## and every service, agent, profiler, image and system, once for the same bytes
