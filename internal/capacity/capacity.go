@@ -71,6 +71,7 @@ type Tried struct {
 	CPUPerRequest  float64       `json:"generatorNsPerRequest,omitempty"`
 	Objectives     []slo.Outcome `json:"objectives,omitempty"`
 	Suspect        []string      `json:"suspect,omitempty"` // rules of the verdict that it broke
+	named          []string      // rules that said something, of any grade
 
 	// How service or instrument fell behind, which makes a latency worth nothing.
 	overload, instrument string

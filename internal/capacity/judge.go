@@ -37,6 +37,7 @@ func judge(l *result.Load, objectives []slo.Objective) Tried {
 	})
 	service, instrument := blame(l, objectives, v.Findings)
 	for _, f := range v.Findings {
+		t.named = append(t.named, f.Rule)
 		if f.Grade == result.Suspect {
 			t.Suspect = append(t.Suspect, f.Rule)
 		}

@@ -210,7 +210,7 @@ func (s *search) step(ctx context.Context, phase string, rate, way float64) (str
 		if err != nil {
 			return "", err
 		}
-		word, why, doubt := t.Word, t.Why, t.Suspect
+		word, why, doubt := t.Word, t.Why, t.named
 		if word != Held {
 			if err := s.rest(ctx, rate); err != nil {
 				return "", err
@@ -420,7 +420,7 @@ func (s *search) conclude(p *posterior) {
 // ones.
 func memory(steps []Tried) (n int) {
 	for _, t := range steps {
-		if slices.Contains(t.Suspect, "samples") {
+		if slices.Contains(t.named, "samples") {
 			n++
 		}
 	}

@@ -5,7 +5,10 @@
 // All times are nanoseconds, all sizes bytes, all rates per second.
 package result
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Version is the format's version; a reader refuses a newer one.
 const Version = 1
@@ -416,7 +419,15 @@ type Provenance struct {
 type Verdict struct {
 	Grade    string    `json:"grade"` // VALID, SUSPECT or INVALID
 	Findings []Finding `json:"findings,omitempty"`
+	// Resolution is the share of a number below which nobody asked; 0: Resolution.
+	Resolution float64 `json:"resolution,omitempty"`
 }
+
+// Resolution is the usual one: a difference of 3 % is what people look for.
+const Resolution = 0.03
+
+// Resolves is the resolution that holds.
+func (v *Verdict) Resolves() float64 { return cmp.Or(v.Resolution, Resolution) }
 
 // Grades, in order of trust.
 const (
@@ -425,12 +436,21 @@ const (
 	Invalid = "INVALID"
 )
 
-// Finding is one rule that did not hold.
+// Finding is one rule that did not hold. Where its grade is VALID it moves no number by what
+// counts: alone and with the others it stays below the number's own uncertainty, or it is only the
+// cause of what others found.
 type Finding struct {
 	Rule     string `json:"rule"`
 	Load     string `json:"load,omitempty"` // which of the trial's loads; empty: the trial
 	Grade    string `json:"grade"`          // what it makes of the trial
 	Observed string `json:"observed"`
-	Limit    string `json:"limit"`
+	Limit    string `json:"limit,omitempty"` // empty where Moves says what counts
 	Hint     string `json:"hint"`
+	Moves    []Move `json:"moves,omitempty"` // what it can have moved; empty: nobody can say
+}
+
+// Move is how far a finding can have moved a number, up or down.
+type Move struct {
+	Number string  `json:"number"` // a metric's name: "throughput", "p99"
+	By     float64 `json:"by"`     // at most, as a share of the number
 }

@@ -9,17 +9,19 @@ type Runtime struct {
 	Name string
 	// HotSpot is a JVM: it takes options from its environment and logs its collections.
 	HotSpot bool
+	// Compiles is one that compiles while it serves, so that it gets faster for a while.
+	Compiles bool
 	// Profilers know the runtime's own frames, best first; others see a process from outside.
 	Profilers []string
 }
 
 // all has Go's binaries and native images both as "native".
 var all = []Runtime{
-	{"jvm", true, []string{"async-profiler", "jfr"}},
-	{"aot", true, []string{"async-profiler", "jfr"}}, // a JVM that starts from a cache
-	{"native", false, []string{"pprof"}},
-	{"node", false, []string{"v8"}},
-	{"cpython", false, []string{"py-spy"}},
+	{"jvm", true, true, []string{"async-profiler", "jfr"}},
+	{"aot", true, true, []string{"async-profiler", "jfr"}}, // a JVM that starts from a cache
+	{"native", false, false, []string{"pprof"}},
+	{"node", false, true, []string{"v8"}},
+	{"cpython", false, false, []string{"py-spy"}},
 }
 
 // Names are those of all, as manifests and suites have them.
@@ -32,11 +34,11 @@ func names() (out []string) {
 	return out
 }
 
-// Of is the runtime of a name; of one that is not known nothing is known.
+// Of is the runtime of a name; of one that is not known nothing is known, but that it may compile.
 func Of(name string) Runtime {
 	at := slices.IndexFunc(all, func(r Runtime) bool { return r.Name == name })
 	if at < 0 {
-		return Runtime{Name: name}
+		return Runtime{Name: name, Compiles: true}
 	}
 	return all[at]
 }

@@ -249,7 +249,7 @@ func TestCutShort(t *testing.T) {
 		findings := append([]result.Finding{{Rule: "whole", Load: "load", Grade: result.Suspect,
 			Observed: "ended after 1.5s of the window", Limit: "10s",
 			Hint: "let it run to its end"}}, also...)
-		if v.Grade != want || !slices.Equal(v.Findings, findings) {
+		if v.Grade != want || !reflect.DeepEqual(v.Findings, findings) {
 			t.Errorf("%s became %+v, want %s with %+v", grade, v, want, findings)
 		}
 	}

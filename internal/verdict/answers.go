@@ -106,7 +106,11 @@ func failures(_ *result.Record, l *result.Load) *result.Finding {
 		return invalid(observed, percent(errorsMax),
 			"an error is not an answer; read the service's log")
 	}
-	return suspect(observed, "none", "read the service's log")
+	share := float64(n) / float64(l.Answered+n)
+	times := ranksOf(&l.ResponseTime)
+	return orCause(observed, "read the service's log", moves(l, share, func(q float64) float64 {
+		return max(times.below(q, share), times.beyond(q, share))
+	}))
 }
 
 func censored(_ *result.Record, l *result.Load) *result.Finding {
@@ -118,7 +122,11 @@ func censored(_ *result.Record, l *result.Load) *result.Finding {
 	if float64(l.Censored) > censoredMax*float64(l.Scheduled) {
 		return invalid(observed, percent(censoredMax), hint)
 	}
-	return suspect(observed, "none", hint)
+	share := float64(l.Censored) / float64(l.Scheduled)
+	times := ranksOf(&l.ResponseTime)
+	return orCause(observed, hint, moves(l, 0, func(q float64) float64 {
+		return times.beyond(q, share)
+	}))
 }
 
 // little holds the requests under way against the time that requests took, over the window. Two

@@ -9,50 +9,67 @@ import (
 )
 
 const (
-	lagFloor     = 50 * time.Microsecond // p99
-	lagShare     = 0.05                  // of the response time's p99
-	generatorMax = 0.80                  // of a core
-	runDelayMax  = 0.05                  // of the window
-	ceilingMax   = 0.70                  // of the generator's rate against a null server
-	batchMax     = 32                    // answers
-	batchShare   = 0.01                  // of all answers
+	generatorMax = 0.80 // of a core
+	runDelayMax  = 0.05 // of the window
+	ceilingMax   = 0.70 // of the generator's rate against a null server
+	batchMax     = 32   // answers
+	batchShare   = 0.01 // of all answers
 )
 
-// lagLimit is how late a load may leave: what neither a person nor p99 would notice.
-func lagLimit(l *result.Load) time.Duration {
-	return max(lagFloor, time.Duration(lagShare*float64(l.ResponseTime.P99Ns)))
-}
-
-func late(p99Ns int64, l *result.Load) *result.Finding {
-	limit := lagLimit(l)
-	if time.Duration(p99Ns) <= limit {
+// lag is about every load that has moments to send at: the arrivals of an open one, and the ends of
+// users' pauses. A request that left late is answered as much later, and behind it come those that
+// were held up with it: once more the lag, and as many requests again until what they left is
+// worked off, at half of capacity or below. So where a share of the requests left later than some
+// lag, a percentile is at least the one below it by twice that share, less twice that lag.
+func lag(_ *result.Record, l *result.Load) *result.Finding {
+	if l.OwnLag.Count == 0 || l.ResponseTime.MeanNs <= 0 {
 		return nil
 	}
-	return suspect(fmt.Sprintf("p99 %v", time.Duration(p99Ns).Round(time.Microsecond)),
-		limit.Round(time.Microsecond).String(), "")
+	times, lags := ranksOf(&l.ResponseTime), ranksOf(&l.OwnLag)
+	by := func(q float64) float64 {
+		v := times.at(q)
+		if v <= 0 {
+			return 0
+		}
+		kept := v - 2*lags.at(1)
+		for _, part := range []float64{0.01, 0.03, 0.1, 0.3, 0.6} {
+			late := part * (1 - q)
+			kept = max(kept, times.at(q-2*late)-2*lags.at(1-late))
+		}
+		return max(v-kept, 0) / v
+	}
+	return bounded(fmt.Sprintf("p99 %v, at most %v", short(l.OwnLag.P99Ns), short(l.OwnLag.MaxNs)),
+		"the generator's core was not its own, or is slow to wake: quiet the machine",
+		moves(l, 2*l.OwnLag.MeanNs/l.ResponseTime.MeanNs, by))
 }
 
-// lag is about every load that has moments to send at: the arrivals of an open one, and the ends of
-// users' pauses.
-func lag(_ *result.Record, l *result.Load) *result.Finding {
-	f := late(l.OwnLag.P99Ns, l)
-	if f != nil {
-		f.Hint = "the generator's core was not its own, or is slow to wake: quiet the machine"
-	}
-	return f
-}
+func short(ns int64) time.Duration { return time.Duration(ns).Round(time.Microsecond) }
 
 // timer tells a timer that is coarse from a core that was disturbed. Lag is what counts: a machine
 // that sleeps deeply when nothing runs wakes late before the load, and need not during it.
 func timer(r *result.Record, l *result.Load) *result.Finding {
-	if lag(r, l) == nil {
+	before := l.Generator.Wakeup.P99Ns
+	if before < l.OwnLag.P99Ns/2 || before == 0 || lag(r, l) == nil {
 		return nil
 	}
-	f := late(l.Generator.Wakeup.P99Ns, l)
-	if f != nil {
-		f.Hint = "its timer was as late before the load: use --pacing precise, or another machine"
+	return cause(fmt.Sprintf("p99 %v before the load", short(before)), "",
+		"its timer was as late before the load: use --pacing precise, or another machine")
+}
+
+// withinRoom bounds what a faster generator would have found: a service cannot serve more than the
+// processor time allows that it left unused. Where that is not known, or an open load asked for no
+// more, the threshold counts.
+func withinRoom(l *result.Load, observed, limit, hint string) *result.Finding {
+	left, known := room(l)
+	if !known || l.Model == result.Open {
+		return suspect(observed, limit, hint)
 	}
-	return f
+	observed += fmt.Sprintf(", and the service had %s of its processor time left",
+		percent(1-l.Service.CPUShare))
+	if f := bounded(observed, hint, evenly(l, left)); f != nil {
+		return f
+	}
+	return cause(observed, limit, hint)
 }
 
 // generator leaves out the time that a thread polls because nothing is due yet: it would have been
@@ -65,20 +82,29 @@ func generator(_ *result.Record, l *result.Load) *result.Finding {
 	if busy <= generatorMax {
 		return nil
 	}
-	return suspect(beside(busy, generatorMax)+" of a core", percent(generatorMax),
+	return withinRoom(l, beside(busy, generatorMax)+" of a core", percent(generatorMax),
 		"the generator may be what was measured: give the load more cores")
 }
 
+// runDelay takes from a closed load what the threads waited, but no more than the service could
+// have served. What it did to an open one is its lag.
 func runDelay(_ *result.Record, l *result.Load) *result.Finding {
 	if l.WindowNs <= 0 || l.Threads < 1 {
 		return nil
 	}
-	share := float64(l.Generator.RunDelayNs) / float64(l.WindowNs) / float64(l.Threads)
+	share := min(float64(l.Generator.RunDelayNs)/float64(l.WindowNs)/float64(l.Threads), 0.9)
+	by := share / (1 - share)
+	if left, known := room(l); known {
+		by = min(by, left)
+	}
+	observed, hint := percent(share)+" of the window", "something else ran on the load's cores"
+	if l.Model == result.Closed {
+		return bounded(observed, hint, evenly(l, by))
+	}
 	if share <= runDelayMax {
 		return nil
 	}
-	return suspect(beside(share, runDelayMax)+" of the window", percent(runDelayMax),
-		"something else ran on the load's cores")
+	return cause(observed, percent(runDelayMax), hint) // of what lag sees
 }
 
 func ceiling(_ *result.Record, l *result.Load) *result.Finding {
@@ -86,7 +112,7 @@ func ceiling(_ *result.Record, l *result.Load) *result.Finding {
 		return nil
 	}
 	share := l.ThroughputPerS / l.CeilingPerS
-	return suspect(beside(share, ceilingMax)+" of the null server's", percent(ceilingMax),
+	return withinRoom(l, beside(share, ceilingMax)+" of the null server's", percent(ceilingMax),
 		"the service may be faster than this: give the load more cores")
 }
 

@@ -3,23 +3,18 @@ package verdict
 import "prony/internal/result"
 
 const (
-	stealMax     = 0.01 // of the processors' time; suspect above
-	stealWrong   = 0.10 // invalid above
+	stealWrong   = 0.10 // of the processors' time; invalid above
 	throttledMax = 0.01 // of the window
-	othersMax    = 0.05 // of the machine
-	memoryMax    = 0.01 // of the window
 )
 
-func steal(_ *result.Record, l *result.Load) *result.Finding {
-	observed := beside(l.Host.StealShare, stealMax) + " stolen by the hypervisor"
+func steal(r *result.Record, l *result.Load) *result.Finding {
+	s := l.Host.StealShare
+	observed := beside(s, stealWrong) + " stolen by the hypervisor"
 	hint := "the machine's own host is busy: run again, or elsewhere"
-	switch s := l.Host.StealShare; {
-	case s > stealWrong:
-		return invalid(observed, percent(stealMax), hint)
-	case s > stealMax:
-		return suspect(observed, percent(stealMax), hint)
+	if s > stealWrong {
+		return invalid(observed, percent(stealWrong), hint)
 	}
-	return nil
+	return bounded(observed, hint, taken(l, onService(r, s)))
 }
 
 func throttled(_ *result.Record, l *result.Load) *result.Finding {
@@ -32,18 +27,17 @@ func throttled(_ *result.Record, l *result.Load) *result.Finding {
 		"its quota cut the service off: give it whole cores")
 }
 
-func neighbours(_ *result.Record, l *result.Load) *result.Finding {
-	if l.Host.OtherCPUShare <= othersMax {
-		return nil
+// neighbours cannot have taken from the service what it used itself.
+func neighbours(r *result.Record, l *result.Load) *result.Finding {
+	share := onService(r, l.Host.OtherCPUShare)
+	if used := l.Service.CPUShare; used > 0 {
+		share = min(share, max(1-used, 0))
 	}
-	return suspect(beside(l.Host.OtherCPUShare, othersMax)+" of the machine", percent(othersMax),
-		"end what else is running")
+	return bounded(percent(l.Host.OtherCPUShare)+" of the machine used by others",
+		"end what else is running", taken(l, share))
 }
 
 func memory(_ *result.Record, l *result.Load) *result.Finding {
-	if l.Host.PressureMemory <= memoryMax {
-		return nil
-	}
-	return suspect(beside(l.Host.PressureMemory, memoryMax)+" of the window", percent(memoryMax),
-		"memory is short: raise limits.memory, or free some")
+	return bounded(percent(l.Host.PressureMemory)+" of the window stalled on memory",
+		"memory is short: raise limits.memory, or free some", taken(l, l.Host.PressureMemory))
 }

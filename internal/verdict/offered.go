@@ -7,7 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"prony/internal/pace"
 	"prony/internal/result"
+	"prony/internal/stats"
 )
 
 const (
@@ -16,11 +18,13 @@ const (
 	backlogNoise  = 5                      // arrivals that may wait at any moment of a steady state
 	backlogSigmas = 3                      // standard deviations of the requests under way
 	stepSlope     = 1.5                    // least squares' of a step, see capacity
-	waitedMax     = 0.01                   // of the arrivals
+	pauseMoments  = 8                      // intervals; of fewer nothing is said
 	adMax         = 2 * 1.957              // twice the 1 % point of A², as in Lancet
+	adShare       = 0.02                   // of the gaps of a test: A² grows with them
+	adGaps        = 1000                   // of a test, of which the median counts
+	evenMax       = 0.25                   // of the variance of Poisson arrivals, below it
 	gapFloor      = 100 * time.Microsecond // two lags that are just good enough
 	gapShare      = 0.10                   // of the mean gap
-	burstMax      = 1.25                   // of the variance of Poisson arrivals
 	burstSigmas   = 4                      // standard errors of the index of dispersion
 )
 
@@ -53,12 +57,38 @@ func capacity(_ *result.Record, l *result.Load) *result.Finding {
 	}
 	noise := backlogNoise + backlogSigmas*math.Sqrt(max(l.InFlightMean, 0))
 	limit := max(backlogMax*l.RatePerS, (noise+stepSlope*swell(l))/(float64(l.WindowNs)/1e9))
-	if l.BacklogPerS <= limit {
+	if l.BacklogPerS <= limit || paused(l, limit) {
 		return nil
 	}
 	observed := fmt.Sprintf("backlog grows by %.1f/s", l.BacklogPerS)
 	return invalid(observed, fmt.Sprintf("%.1f/s", limit),
 		"above capacity, latency says only how long the test was: lower the rate")
+}
+
+// paused tells a service that stood still for a while, for which open loads are made, from one that
+// cannot keep up: between most moments of the window the backlog does not grow. The median of the
+// slopes between all pairs (Theil 1950, Sen 1968) does not see what less than 29 % of the moments
+// are part of.
+func paused(l *result.Load, limit float64) bool {
+	s := &l.Series
+	n := min(len(s.Scheduled), len(s.Done))
+	if n < pauseMoments || s.IntervalNs <= 0 {
+		return false
+	}
+	var slopes []float64
+	backlog := make([]float64, n)
+	level := 0.0
+	for i := range n {
+		level += float64(s.Scheduled[i] - s.Done[i])
+		if i < len(s.Failed) {
+			level -= float64(s.Failed[i])
+		}
+		backlog[i] = level
+		for k := range i {
+			slopes = append(slopes, (level-backlog[k])/float64(i-k))
+		}
+	}
+	return stats.Median(slopes)*1e9/float64(s.IntervalNs) <= limit/2
 }
 
 // swell is how many more requests are under way at the highest rate of a load whose rate changes
@@ -91,14 +121,17 @@ func steady(l *result.Load) bool {
 	return l.Shape == "" && l.Arrivals != "replay" && !changing
 }
 
+// waited bounds what the waits for a connection did by leaving those requests out: whatever their
+// times would have been, the percentile is then one of a lower rank.
 func waited(_ *result.Record, l *result.Load) *result.Finding {
-	if l.Model != result.Open || float64(l.Waited) <= max(waitedMax*float64(l.Scheduled),
-		backlogNoise) {
+	if l.Model != result.Open || l.Waited <= 0 || l.Scheduled == 0 {
 		return nil
 	}
 	share := float64(l.Waited) / float64(l.Scheduled)
-	return suspect(beside(share, waitedMax)+" of the arrivals", percent(waitedMax),
-		"the tail holds waits for a connection: raise connections, or lower the rate")
+	times := ranksOf(&l.ResponseTime)
+	return bounded(percent(share)+" of the arrivals found every connection busy",
+		"the tail holds waits for a connection: raise connections, or lower the rate",
+		moves(l, 0, func(q float64) float64 { return times.below(q, share) }))
 }
 
 // rate looks for a second in which too few left, made up for in another so that the whole is right.
@@ -125,6 +158,9 @@ func rate(_ *result.Record, l *result.Load) *result.Finding {
 	return nil
 }
 
+// arrivals tells another process from one whose gaps are off by the generator's lag: of the latter
+// lag says what it did, of the former nobody can. A² grows with the number of gaps, so that many of
+// them show a difference that is too small to matter.
 func arrivals(_ *result.Record, l *result.Load) *result.Finding {
 	p := &l.Process
 	hint := "the generator sends in another rhythm than it says: use --pacing precise, or a core " +
@@ -133,40 +169,62 @@ func arrivals(_ *result.Record, l *result.Load) *result.Finding {
 		return nil // the steps of a flow are no arrivals
 	}
 	switch l.Arrivals {
-	case "poisson":
-		if p.AndersonDarling > adMax {
-			return suspect("A² = "+apart(p.AndersonDarling, adMax, 3),
-				fmt.Sprintf("%.3f", adMax), hint)
+	case pace.Poisson:
+		limit := max(adMax, adShare*float64(min(p.Samples, adGaps)))
+		if p.AndersonDarling > limit {
+			return suspect("A² = "+apart(p.AndersonDarling, limit, 3),
+				fmt.Sprintf("%.3f", limit), hint)
 		}
-	case "constant":
+	case pace.Constant:
 		limit := max(gapFloor, time.Duration(gapShare*1e9/l.RatePerS)).Round(time.Microsecond)
-		if off := time.Duration(p.GapDeviationNs); off > limit {
-			return suspect(fmt.Sprintf("p99 of the gaps is off by %v", off), limit.String(), hint)
+		off := time.Duration(p.GapDeviationNs)
+		observed := fmt.Sprintf("p99 of the gaps is off by %v", off)
+		switch {
+		case off <= limit:
+		case off <= 2*time.Duration(l.OwnLag.MaxNs): // each gap has a lag at either end
+			return cause(observed, limit.String(), hint)
+		default:
+			return suspect(observed, limit.String(), hint)
 		}
 	}
 	return nil
 }
 
 // bursts allows for the index of dispersion's own randomness: of n bins, its standard error is
-// sqrt(2/(n − 1)). Of evenly spaced arrivals it is below 1 in bins of any length.
+// sqrt(2/(n − 1)). Of evenly spaced arrivals it is below 1 in bins of any length. What queues,
+// waits in proportion to the sum of two indices, that of arrivals and that of service times
+// (Kingman 1961), so that an excess adds at most half of itself to what is more than the shortest
+// time. Of Poisson arrivals that come too evenly the share that is missing is the bound, up to a
+// quarter; beyond it queues may be missing altogether.
 func bursts(_ *result.Record, l *result.Load) *result.Finding {
 	p := &l.Process
 	if l.FlowTime.Count > 0 || l.RatePerS <= 0 || l.Arrivals == "replay" {
 		return nil
 	}
+	var found *result.Finding
+	worst := 0.0
 	for _, in := range []struct {
 		width time.Duration
 		index float64
 	}{{time.Millisecond, p.Dispersion1ms}, {10 * time.Millisecond, p.Dispersion10ms},
 		{100 * time.Millisecond, p.Dispersion100ms}} {
 		bins := float64(p.Samples) / l.RatePerS / in.width.Seconds()
-		limit := burstMax + burstSigmas*math.Sqrt(2/max(bins-1, 1))
-		if in.index > limit {
-			return suspect(fmt.Sprintf("variance is %s of the mean in bins of %v",
-				apart(in.index, limit, 2), in.width),
-				fmt.Sprintf("%.2f of the mean", limit),
-				"the generator sends in bunches: give it a quieter core")
+		excess, chance := in.index-1, burstSigmas*math.Sqrt(2/max(bins-1, 1))
+		observed := fmt.Sprintf("variance is %.2f of the mean in bins of %v", in.index, in.width)
+		switch even := -excess; {
+		case excess > max(worst, chance):
+			worst = excess
+			times := ranksOf(&l.ResponseTime)
+			found = bounded(observed, "the generator sends in bunches: give it a quieter core",
+				moves(l, 0, func(q float64) float64 { return excess / 2 * times.below(q, 1) }))
+		case l.Arrivals != pace.Poisson:
+		case even > max(evenMax, chance):
+			return suspect(observed, "1.00 of the mean", "the generator sends too evenly")
+		case even > max(worst, chance):
+			worst = even
+			found = bounded(observed, "the generator sends too evenly",
+				moves(l, 0, func(float64) float64 { return even }))
 		}
 	}
-	return nil
+	return found
 }

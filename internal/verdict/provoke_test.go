@@ -40,7 +40,7 @@ func provoke(t *testing.T, server func() truth.Handler, s load.Spec, want ...str
 		for _, f := range v.Findings {
 			if i := slices.Index(want, f.Rule+" "+f.Grade); i >= 0 {
 				found[i] = f
-			} else if !slices.Contains(machine, f.Rule) {
+			} else if f.Grade != valid && !slices.Contains(machine, f.Rule) {
 				others = append(others, f)
 			}
 		}
@@ -218,12 +218,12 @@ func TestErrorsProvoked(t *testing.T) {
 				Window: 400 * time.Millisecond,
 			}, "errors "+grade)
 	}
-	check(1000, truth.Hello("no"), suspect)
+	check(1000, truth.Hello("no"), valid) // no number hangs on it
 	check(500, func(c *truth.Conn, _ *truth.Request) bool { return c.Answer(503, "ok") }, invalid)
 }
 
 // 1,000/s for 0.4 s are 400 requests. The first ones hang: the backlog is there from the start and
-// does not grow. 4 are 1 %, 8 are 2 %; the rest are enough for an interval of p99.
+// does not grow. One is less than what p99 hangs on, 8 are 2 %.
 func TestCensoredProvoked(t *testing.T) {
 	check := func(n int64, grade string) {
 		t.Helper()
@@ -233,7 +233,7 @@ func TestCensoredProvoked(t *testing.T) {
 			Window: 400 * time.Millisecond, Drain: 50 * time.Millisecond,
 		}, "censored "+grade)
 	}
-	check(4, suspect)
+	check(1, valid)
 	check(8, invalid)
 }
 
@@ -249,7 +249,7 @@ func TestSamplesProvoked(t *testing.T) {
 	provoke(t, func() truth.Handler { return truth.Hello("ok") }, load.Spec{
 		Model: result.Open, Schedule: constant(500), Connections: 16,
 		Window: 300 * time.Millisecond,
-	}, "samples "+suspect)
+	}, "samples "+valid)
 }
 
 // 8 connections answered after 5 ms and, from the middle of the window on, after 10: 1,600/s become

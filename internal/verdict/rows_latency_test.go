@@ -1,15 +1,18 @@
 package verdict_test
 
 import (
+	"cmp"
 	"slices"
 
 	"prony/internal/result"
 )
 
 var arrivalRows = []row{
-	// Twice 1.957.
-	{"arrivals", half, valid, process(result.Process{AndersonDarling: 3.914})},
-	{"arrivals", half, suspect, process(result.Process{AndersonDarling: 3.915})},
+	// 2 % of 1,000 gaps; of 100 twice 1.957.
+	{"arrivals", half, valid, process(10000, result.Process{AndersonDarling: 20})},
+	{"arrivals", half, suspect, process(10000, result.Process{AndersonDarling: 20.1})},
+	{"arrivals", half, valid, process(100, result.Process{AndersonDarling: 3.914})},
+	{"arrivals", half, suspect, process(100, result.Process{AndersonDarling: 3.915})},
 	// Of 1,000/s the gap is 1 ms, a tenth of it 0.1 ms; of 100/s it is 1 ms.
 	{"arrivals", half, valid, spaced(1000, 0.1*ms)},
 	{"arrivals", half, suspect, spaced(1000, 0.1*ms+1)},
@@ -26,17 +29,24 @@ var arrivalRows = []row{
 		l.FlowTime, l.Process = flat(5000, 6*ms), result.Process{AndersonDarling: 99}
 	}},
 
-	// 10,000 of 1,000/s lie in 10,000 bins of 1 ms: 1.25 + 4·√(2/9,999) = 1.3066.
-	{"bursts", half, valid, process(result.Process{Dispersion1ms: 1.306})},
-	{"bursts", half, suspect, process(result.Process{Dispersion1ms: 1.307})},
-	// In 1,000 of 10 ms: 1.25 + 4·√(2/999) = 1.4290.
-	{"bursts", half, valid, process(result.Process{Dispersion10ms: 1.428})},
-	{"bursts", half, suspect, process(result.Process{Dispersion10ms: 1.430})},
-	// In 100 of 100 ms: 1.25 + 4·√(2/99) = 1.8185.
-	{"bursts", half, valid, process(result.Process{Dispersion100ms: 1.818})},
-	{"bursts", half, suspect, process(result.Process{Dispersion100ms: 1.819})},
-	// Equal gaps are no bursts, and a trace may have some.
-	{"bursts", half, valid, process(result.Process{})},
+	// Of times of 1 and 2 ms the half that is more than the least counts by half of the excess:
+	// 12 % make 3 %. 10,000 of 1,000/s lie in 10,000 bins of 1 ms: 4·√(2/9,999) = 5.7 % are chance.
+	{"bursts", half, valid, process(10000, result.Process{Dispersion1ms: 1.119})},
+	{"bursts", half, suspect, process(10000, result.Process{Dispersion1ms: 1.123})},
+	// In 1,000 of 10 ms: 4·√(2/999) = 0.1790.
+	{"bursts", half, valid, process(10000, result.Process{Dispersion10ms: 1.178})},
+	{"bursts", half, suspect, process(10000, result.Process{Dispersion10ms: 1.180})},
+	// In 100 of 100 ms: 4·√(2/99) = 0.5685.
+	{"bursts", half, valid, process(10000, result.Process{Dispersion100ms: 1.568})},
+	{"bursts", half, suspect, process(10000, result.Process{Dispersion100ms: 1.570})},
+	// Too even by less than chance, by 8 % and by more than a quarter.
+	{"bursts", half, valid, process(10000, result.Process{Dispersion1ms: 0.95})},
+	{"bursts", half, suspect, process(10000, result.Process{Dispersion1ms: 0.92})},
+	{"bursts", half, suspect, process(10000, result.Process{Dispersion1ms: 0.01})},
+	// Equal gaps are none where they were asked for, and a trace may have some.
+	{"bursts", half, valid, func(_ rec, l ld) {
+		l.Arrivals, l.Process = "constant", result.Process{Samples: 10000}
+	}},
 	{"bursts", half, valid, func(_ rec, l ld) {
 		l.Arrivals, l.Process = "replay", result.Process{Samples: 10000, Dispersion1ms: 9}
 	}},
@@ -45,10 +55,19 @@ var arrivalRows = []row{
 	}},
 }
 
-func process(p result.Process) func(rec, ld) {
-	return func(_ rec, l ld) {
-		l.Process = p
-		l.Process.Samples = 10000
+// process is of so many arrivals, the fastest of which took half as long as the others.
+func process(samples int64, p result.Process) func(rec, ld) {
+	return func(r rec, l ld) {
+		l.ResponseTime = flat(10000, ms)
+		slowest(9900, 2*ms, func(l ld) {
+			for _, index := range []*float64{
+				&p.Dispersion1ms, &p.Dispersion10ms, &p.Dispersion100ms,
+			} {
+				*index = cmp.Or(*index, 1)
+			}
+			l.Process = p
+			l.Process.Samples = samples
+		})(r, l)
 	}
 }
 
@@ -63,20 +82,20 @@ func spaced(rate float64, offNs int64) func(rec, ld) {
 var sampleRows = []row{
 	// An interval of p99 needs n(1 - 0.99) >= 1.96²·0.99: n >= 380.3.
 	{"samples", half, valid, answered(381, 0)}, // what they are worth is not known
-	{"samples", half, suspect, answered(380, 0)},
-	{"samples", peak, suspect, answered(380, 1)},
+	{"samples", half, valid, answered(380, 0)},
+	{"samples", peak, valid, answered(380, 1)},
 	// 10,000 × 0.0381 = 381.
 	{"samples", half, valid, answered(10000, 0.0381)},
-	{"samples", half, suspect, answered(10000, 0.038)},
+	{"samples", half, valid, answered(10000, 0.038)},
 	// 600 × 0.5 = 300, but a share of half may be chance; 600 × 0.49 = 294.
 	{"samples", half, valid, answered(600, 0.5)},
-	{"samples", half, suspect, answered(600, 0.49)},
+	{"samples", half, valid, answered(600, 0.49)},
 
-	// 1.25 times 2 ms are 2.5 ms.
-	{"settled", half, valid, medians(2*ms, 2.5*ms, 20)},
-	{"settled", half, suspect, medians(2*ms, 2.5*ms+1, 20)},
-	{"settled", half, valid, medians(2.5*ms, 2*ms, 20)},
-	{"settled", half, suspect, medians(2.5*ms+1, 2*ms, 20)},
+	// Half the difference of 2 ms and 2.1237 is 3 % of their mean.
+	{"settled", half, valid, medians(2*ms, 2.1237*ms, 20)},
+	{"settled", half, suspect, medians(2*ms, 2.124*ms, 20)},
+	{"settled", half, valid, medians(2.1237*ms, 2*ms, 20)},
+	{"settled", half, suspect, medians(2.124*ms, 2*ms, 20)},
 	// 7 intervals a half are too few.
 	{"settled", half, valid, medians(2*ms, 9*ms, 7)},
 	{"settled", half, suspect, medians(2*ms, 9*ms, 8)},

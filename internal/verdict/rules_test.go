@@ -52,7 +52,7 @@ func healthy() *result.Record {
 			Series:    result.Series{IntervalNs: 250 * ms, Done: every(250)},
 			Generator: result.Gen{CPUShare: 0.2, RunDelayNs: 20 * ms},
 			Service:   result.Usage{WindowNs: 10.1 * sec, ThrottledNs: 20 * ms},
-			Host:      result.Host{StealShare: 0.001, OtherCPUShare: 0.01, PressureMemory: 0.001},
+			Host:      result.Host{StealShare: 0.001, OtherCPUShare: 0.001, PressureMemory: 0.001},
 		}
 	}
 	r := &result.Record{
@@ -63,7 +63,7 @@ func healthy() *result.Record {
 		},
 	}
 	l := &r.Loads[0]
-	l.RatePerS, l.Lag, l.OwnLag = 1000, flat(10000, ms/100), flat(10000, ms/100)
+	l.RatePerS, l.Lag, l.OwnLag = 1000, flat(10000, ms/500), flat(10000, ms/500)
 	l.Arrivals = "poisson"
 	l.Process = result.Process{Samples: 10000, AndersonDarling: 0.6, Dispersion1ms: 1.01,
 		Dispersion10ms: 0.98, Dispersion100ms: 1.1}
@@ -101,6 +101,7 @@ func check(t *testing.T, i int, w row) {
 		switch {
 		case f.Rule == w.rule:
 			got = f
+		case f.Grade == valid: // named, and no doubt
 		case slices.Contains(aside[w.rule], f.Rule):
 			others++
 		default:
@@ -120,9 +121,9 @@ func check(t *testing.T, i int, w row) {
 		t.Errorf("row %d (%s): found at %q, want %q", i, w.rule, got.Load, w.load)
 	}
 	// What is said to be off must not read like its own limit, as 98.96 % in one digit does.
-	same := strings.HasPrefix(got.Observed, got.Limit)
+	same := got.Limit != "" && strings.HasPrefix(got.Observed, got.Limit)
 	mute := got.Hint == "" || strings.HasPrefix(got.Hint, ":")
-	if got.Observed == "" || got.Limit == "" || mute || same {
+	if got.Observed == "" || got.Limit == "" && len(got.Moves) == 0 || mute || same {
 		t.Errorf("row %d (%s): the finding does not explain itself: %+v", i, w.rule, got)
 	}
 }
@@ -212,7 +213,7 @@ func TestFailed(t *testing.T) {
 		r.Warmup.Steady = false
 		r.Loads[0].Done = 0
 		v := verdict.Judge(r)
-		if v.Grade != invalid || !slices.Equal(v.Findings, []result.Finding{want}) {
+		if v.Grade != invalid || !reflect.DeepEqual(v.Findings, []result.Finding{want}) {
 			t.Errorf("verdict is %+v\nwant INVALID with %+v", v, want)
 		}
 	}
@@ -239,17 +240,17 @@ func TestGradeIsTheWorst(t *testing.T) {
 	}
 	check(func(r *result.Record) {
 		r.Warmup.Steady = false
-		r.Loads[1].Host.StealShare = 0.02
+		r.Loads[1].Host.StealShare = 0.05
 	}, suspect, "/warm-up", "peak/steal")
 	// The worst comes first, in the middle, last.
 	check(func(r *result.Record) {
 		r.Loads[0].Done = 0
-		r.Loads[1].Host.StealShare = 0.02
+		r.Loads[1].Host.StealShare = 0.05
 	}, invalid, "half/answers", "peak/steal")
 	check(func(r *result.Record) {
 		r.Warmup.Steady = false
 		r.Loads[0].Host.StealShare = 0.2
-		r.Loads[1].Host.StealShare = 0.02
+		r.Loads[1].Host.StealShare = 0.05
 	}, invalid, "/warm-up", "half/steal", "peak/steal")
 	check(func(r *result.Record) {
 		r.Warmup.Steady = false

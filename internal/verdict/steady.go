@@ -10,36 +10,36 @@ import (
 )
 
 const (
-	p99Needs     = 381  // samples
-	noisyShare   = 0.5  // an effective share above it may be chance
-	driftMax     = 0.05 // between the halves of a window
-	driftSigmas  = 3    // of the counts' difference
-	driftHalf    = 4    // intervals; of fewer nothing is said
-	settledMax   = 1.25 // between the halves' medians
-	settledPairs = 0.9  // of the pairs of intervals that must agree which half is slower
-	settledHalf  = 8    // intervals; of fewer nothing is said
+	p99Needs     = 381 // samples
+	noisyShare   = 0.5 // an effective share above it may be chance
+	driftSigmas  = 3   // of the counts' difference
+	driftHalf    = 4   // intervals; of fewer nothing is said
+	settledPairs = 0.9 // of the pairs of intervals that must agree which half is slower
+	settledHalf  = 8   // intervals; of fewer nothing is said
 )
 
 // samples counts answers by what they are worth together: answers that are slow in company say less
-// about the tail than as many that are slow alone.
+// about the tail than as many that are slow alone. A percentile with too few is withheld, which is
+// all there is to say: it is no doubt about anything else.
 func samples(_ *result.Record, l *result.Load) *result.Finding {
 	n := l.ResponseTime.Count
 	if n < p99Needs && (n > 0 || l.Driver == "") {
-		return suspect(fmt.Sprintf("%d answers", n), fmt.Sprint(p99Needs), "raise measure")
+		return cause(fmt.Sprintf("%d answers", n), fmt.Sprint(p99Needs), "raise measure")
 	}
 	share := l.Memory.Effective
 	worth := int64(share * float64(n))
 	if share <= 0 || share >= noisyShare || worth >= p99Needs {
 		return nil
 	}
-	return suspect(fmt.Sprintf("%d answers, worth %d independent ones", n, worth),
+	return cause(fmt.Sprintf("%d answers, worth %d independent ones", n, worth),
 		fmt.Sprint(p99Needs), "slow answers came in company, so that p99 rests on a few events: "+
 			"raise measure")
 }
 
 // drift allows for the counts' own randomness: the difference of two counts has a variance of at
 // most their sum in a steady state, and three standard deviations are let pass. A shorter last
-// interval is left out.
+// interval is left out. The window's mean is off by half the difference of its halves where one of
+// them is what was asked for.
 func drift(_ *result.Record, l *result.Load) *result.Finding {
 	n := len(l.Series.Done)
 	if l.Series.IntervalNs > 0 {
@@ -55,23 +55,25 @@ func drift(_ *result.Record, l *result.Load) *result.Finding {
 		second += float64(l.Series.Done[n-half+i])
 	}
 	change := second - first
-	if math.Abs(change) <= driftMax*first+driftSigmas*math.Sqrt(first+second) {
+	if math.Abs(change) <= driftSigmas*math.Sqrt(first+second) {
 		return nil
 	}
 	observed := "no answer in the first half"
 	switch {
 	case first > 0 && change > 0:
-		observed = "got faster by " + beside(change/first, driftMax)
+		observed = "got faster by " + percent(change/first)
 	case first > 0:
-		observed = "got slower by " + beside(-change/first, driftMax)
+		observed = "got slower by " + percent(-change/first)
 	}
-	return suspect(observed, percent(driftMax),
-		"not in a steady state: raise warmup.max and measure")
+	return bounded(observed, unsettled, evenly(l, math.Abs(change)/(first+second)))
 }
+
+const unsettled = "not in a steady state: raise warmup.max and measure"
 
 // settled compares response times, interval by interval, between the halves of an open window. A
 // queue's own ups and downs make the halves differ too, so that two things are asked for: a
-// difference worth speaking of, and that nearly all pairs of intervals agree on it.
+// difference worth speaking of, and that nearly all pairs of intervals agree on it. The window's
+// times are off by half the difference, as with drift.
 func settled(_ *result.Record, l *result.Load) *result.Finding {
 	p50 := l.Series.P50Ns
 	half := len(p50) / 2
@@ -99,11 +101,10 @@ func settled(_ *result.Record, l *result.Load) *result.Finding {
 	a, b := first[half/2], second[half/2]
 	low, high := min(a, b), max(a, b)
 	agree := max(slower, pairs-slower)
-	if float64(high) <= settledMax*float64(low) || agree < settledPairs*pairs || pairs == 0 {
+	if agree < settledPairs*pairs || pairs == 0 || high == 0 {
 		return nil
 	}
 	show := func(ns int64) time.Duration { return time.Duration(ns).Round(time.Microsecond) }
-	return suspect(fmt.Sprintf("median %v in the first half, %v in the second", show(a), show(b)),
-		fmt.Sprintf("a factor of %.2f", settledMax),
-		"not in a steady state: raise warmup.max and measure")
+	return bounded(fmt.Sprintf("median %v in the first half, %v in the second", show(a), show(b)),
+		unsettled, evenly(l, float64(high-low)/float64(high+low)))
 }

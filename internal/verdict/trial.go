@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"prony/internal/result"
+	"prony/internal/runtimes"
 	"prony/internal/stats"
 )
 
@@ -22,8 +23,18 @@ func failed(r *result.Record, _ *result.Load) *result.Finding {
 	return f
 }
 
+// warmup is no doubt of its own where nothing compiles while it serves: what such a service has not
+// settled to shows in the window, where drift and settled bound it. A compiler may fall silent and
+// begin again, and how much faster it would make the service no window says.
 func warmup(r *result.Record, _ *result.Load) *result.Finding {
-	w := r.Warmup
+	f := unsteady(r.Warmup)
+	if f != nil && !runtimes.Of(r.Target.Runtime).Compiles {
+		f.Grade = result.Valid
+	}
+	return f
+}
+
+func unsteady(w result.Warmup) *result.Finding {
 	seconds := func(ns int64) time.Duration {
 		return time.Duration(ns).Round(100 * time.Millisecond)
 	}
@@ -41,13 +52,14 @@ func warmup(r *result.Record, _ *result.Load) *result.Finding {
 	return nil
 }
 
-// quiet is silent where nobody looked.
+// quiet is silent where nobody looked. What the machine did before it may not do in the window, and
+// what it does there has rules of its own.
 func quiet(r *result.Record, _ *result.Load) *result.Finding {
 	if r.Before.WindowNs == 0 || r.Before.Quiet {
 		return nil
 	}
 	waited := time.Duration(r.Before.WaitedNs).Round(100 * time.Millisecond)
-	return suspect(fmt.Sprintf("before the trial %s, and %v did not help", r.Before.Why, waited),
+	return cause(fmt.Sprintf("before the trial %s, and %v did not help", r.Before.Why, waited),
 		"a quiet host", "end what else runs; see prony doctor")
 }
 

@@ -20,9 +20,10 @@ type Rule struct {
 	check  func(*result.Record, *result.Load) *result.Finding
 }
 
-// Judge applies all rules to a record.
+// Judge applies all rules to a record. What a rule can bound counts where all bounds of a number
+// together exceed its uncertainty (see weigh), the rest wherever it does not hold.
 func Judge(r *result.Record) result.Verdict {
-	v := result.Verdict{Grade: result.Valid}
+	v := result.Verdict{Grade: result.Valid, Resolution: r.Verdict.Resolution}
 	apply := func(l *result.Load, rules ...Rule) {
 		for _, rule := range rules {
 			f := rule.check(r, l)
@@ -34,11 +35,11 @@ func Judge(r *result.Record) result.Verdict {
 				f.Load = l.Name
 			}
 			v.Findings = append(v.Findings, *f)
-			v.Grade = worse(v.Grade, f.Grade)
 		}
 	}
 	apply(nil, ended)
 	if len(v.Findings) > 0 {
+		v.Grade = result.Invalid
 		return v
 	}
 	apply(nil, trialRules...)
@@ -49,6 +50,10 @@ func Judge(r *result.Record) result.Verdict {
 		if Withheld(v, l.Name) == nil {
 			apply(l, latencyRules...)
 		}
+		weigh(&v, l)
+	}
+	for _, f := range v.Findings {
+		v.Grade = worse(v.Grade, f.Grade)
 	}
 	return v
 }

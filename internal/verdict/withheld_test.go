@@ -30,9 +30,10 @@ func TestWithheld(t *testing.T) {
 		}
 	}
 	check("healthy", "", "", func(rec, ld) {})
-	check("above capacity", "capacity", half, func(_ rec, l ld) { l.BacklogPerS = 100 })
-	check("above capacity, and not sent", "capacity", half, func(_ rec, l ld) {
-		l.BacklogPerS, l.Sent = 100, 5000
+	check("above capacity", "capacity", half, backlog(100, 1000, 2))
+	check("above capacity, and not sent", "capacity", half, func(r rec, l ld) {
+		backlog(100, 1000, 2)(r, l)
+		l.Sent = 5000
 	})
 	check("not sent", "delivered", half, func(_ rec, l ld) { l.Sent = 5000 })
 	check("no answers", "answers", half, func(_ rec, l ld) { l.Done = 0 })
@@ -46,8 +47,9 @@ func TestWithheld(t *testing.T) {
 
 	r := healthy()
 	l := &r.Loads[0]
-	l.BacklogPerS, l.Waited, l.OwnLag, l.Memory.Effective = 100, 9000, flat(10000, sec), 0.001
-	l.Host.StealShare = 0.05 // which is not about latency alone
+	backlog(100, 1000, 2)(r, l)
+	l.Waited, l.OwnLag, l.Memory.Effective = 9000, flat(10000, sec), 0.001
+	l.Host.StealShare = 0.2 // which is not about latency alone
 	var rules []string
 	for _, f := range verdict.Judge(r).Findings {
 		rules = append(rules, f.Rule)

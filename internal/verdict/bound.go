@@ -1,0 +1,250 @@
+package verdict
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"prony/internal/metric"
+	"prony/internal/result"
+	"prony/internal/stats"
+)
+
+const (
+	// least is the part of the resolution below which a bound is not worth a finding.
+	least = 0.1
+	// most is where a bound ends: ten times the number is as good as any.
+	most = 10
+	// confidence is that of the intervals of a trial's own percentiles.
+	confidence = 0.95
+)
+
+// bounded is a finding of which is known how far it can move which numbers. Whether that counts is
+// decided when all bounds are known (see weigh).
+func bounded(observed, hint string, moves []result.Move) *result.Finding {
+	if !slices.ContainsFunc(moves, func(m result.Move) bool {
+		return m.By >= least*result.Resolution
+	}) {
+		return nil
+	}
+	return &result.Finding{Grade: result.Valid, Observed: observed, Hint: hint, Moves: moves}
+}
+
+// cause is a finding that moves no number by itself: what it does to one, another rule bounds.
+func cause(observed, limit, hint string) *result.Finding {
+	return &result.Finding{Grade: result.Valid, Observed: observed, Limit: limit, Hint: hint}
+}
+
+// orCause keeps what is worth telling though it is too little to count.
+func orCause(observed, hint string, moves []result.Move) *result.Finding {
+	if f := bounded(observed, hint, moves); f != nil {
+		return f
+	}
+	return cause(observed, "none", hint)
+}
+
+// moves are bounds of what a load has for numbers: of the throughput of a closed one, and of the
+// response times. An open load's throughput is what was offered.
+func moves(l *result.Load, throughput float64, time func(q float64) float64) []result.Move {
+	var out []result.Move
+	add := func(number string, by float64) {
+		if by > 0 {
+			out = append(out, result.Move{Number: number, By: math.Ceil(1e4*min(by, most)) / 1e4})
+		}
+	}
+	if l.Model == result.Closed {
+		add(metric.Throughput, throughput)
+	}
+	mean := 0.0
+	for _, p := range metric.Percentiles() {
+		by := time(p.Quantile)
+		mean = max(mean, by)
+		add(p.Name, by)
+	}
+	add("mean", mean)
+	return out
+}
+
+// evenly moves throughput and times by the same share: in a closed loop one is the other's inverse.
+func evenly(l *result.Load, by float64) []result.Move {
+	return moves(l, by, func(float64) float64 { return by })
+}
+
+// taken bounds what a share of the service's time can have done that somebody else had. A closed
+// load lost as much throughput. Of an open one's requests those were delayed that came then or
+// while what they left was worked off, at most as long again; without them a percentile would be
+// one of a lower rank.
+func taken(l *result.Load, share float64) []result.Move {
+	share = min(share, 0.9)
+	lost := share / (1 - share)
+	times := ranksOf(&l.ResponseTime)
+	return moves(l, lost, func(q float64) float64 {
+		by := times.below(q, 2*share)
+		if l.Model == result.Closed {
+			by = max(by, lost)
+		}
+		return by
+	})
+}
+
+// onService is a share of the machine's time as one of the service's cores, if all of it was there.
+func onService(r *result.Record, share float64) float64 {
+	if n := len(r.Limits.ServiceCores); n > 0 && r.Provenance.Cores > n {
+		return share * float64(r.Provenance.Cores) / float64(n)
+	}
+	return share
+}
+
+// room is how much faster the service could be at most with the processor time that it left unused;
+// false where nobody looked.
+func room(l *result.Load) (float64, bool) {
+	used := l.Service.CPUShare
+	if used <= 0 {
+		return 0, false
+	}
+	return max(1/used-1, 0), true
+}
+
+// ranks reads values by their rank: from the histogram, else from what the record has.
+type ranks struct {
+	d *result.Dist
+	h *hdrhistogram.Histogram
+}
+
+func ranksOf(d *result.Dist) ranks {
+	r := ranks{d: d}
+	if h, err := hdrhistogram.Decode([]byte(d.HDR)); err == nil && h.TotalCount() > 0 {
+		r.h = h
+	}
+	return r
+}
+
+// at is the value at a rank; without a histogram, on a line between those that the record has.
+func (r ranks) at(q float64) float64 {
+	q = min(max(q, 0), 1)
+	if r.h != nil {
+		return float64(r.h.ValueAtPercentile(100 * q))
+	}
+	d := r.d
+	qs := []float64{0, 0.5, 0.9, 0.99, 0.999, 1}
+	ns := []int64{d.MinNs, d.P50Ns, d.P90Ns, d.P99Ns, d.P999Ns, d.MaxNs}
+	i := 1
+	for i < len(qs)-1 && qs[i] < q {
+		i++
+	}
+	part := (q - qs[i-1]) / (qs[i] - qs[i-1])
+	return float64(ns[i-1]) + part*float64(ns[i]-ns[i-1])
+}
+
+// below is the share by which a percentile falls where this share of the values does not count.
+func (r ranks) below(q, share float64) float64 {
+	v := r.at(q)
+	if v <= 0 || share <= 0 {
+		return 0
+	}
+	return max(v-r.at(q-share), 0) / v
+}
+
+// beyond is the share by which it rises where as many larger ones are missing.
+func (r ranks) beyond(q, share float64) float64 {
+	v := r.at(q)
+	switch {
+	case v <= 0 || share <= 0:
+		return 0
+	case q+share >= 1:
+		return most
+	}
+	return max(r.at(q+share)-v, 0) / v
+}
+
+// weigh decides which bounds count: a number's findings are SUSPECT, largest first, until what the
+// others can have moved it by is less than what the number is uncertain by itself.
+func weigh(v *result.Verdict, l *result.Load) {
+	for _, number := range numbersOf(l) {
+		type part struct {
+			finding int
+			by      float64
+		}
+		var parts []part
+		sum := 0.0
+		for i, f := range v.Findings {
+			if f.Load != l.Name {
+				continue
+			}
+			for _, m := range f.Moves {
+				if m.Number == number {
+					parts, sum = append(parts, part{i, m.By}), sum+m.By
+				}
+			}
+		}
+		slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.by, a.by) })
+		limit := tolerance(v, l, number)
+		for _, p := range parts {
+			if sum <= limit {
+				break
+			}
+			sum -= p.by
+			f := &v.Findings[p.finding]
+			f.Grade = worse(f.Grade, result.Suspect)
+		}
+	}
+}
+
+// numbersOf are those of a load that a table shows.
+func numbersOf(l *result.Load) []string {
+	names := []string{"p50", "p99", "p99.9"}
+	if l.Model == result.Closed {
+		names = []string{metric.Throughput, "p50", "p99"}
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return withheldIn(l, name) })
+}
+
+// withheldIn tells whether a percentile is not to be quoted of this trial: too few answers, or one
+// that was not answered. That is enough.
+func withheldIn(l *result.Load, name string) bool {
+	q := quantileOf(name)
+	if q == 0 {
+		return false
+	}
+	if l.Censored > 0 && float64(l.Censored) >= (1-q)*float64(l.ResponseTime.Count+l.Censored) {
+		return true
+	}
+	_, _, ok := stats.QuantileRanksOf(l.ResponseTime.Count, worth(l), q, confidence)
+	return !ok
+}
+
+// worth is the share of as many independent answers that a load's are; a larger one may be chance.
+func worth(l *result.Load) float64 {
+	if s := l.Memory.Effective; s > 0 && s < noisyShare {
+		return s
+	}
+	return 1
+}
+
+func quantileOf(name string) float64 {
+	for _, p := range metric.Percentiles() {
+		if p.Name == name {
+			return p.Quantile
+		}
+	}
+	return 0
+}
+
+// tolerance is by how much a number of a trial is uncertain anyway, as a share: the resolution, or
+// half the width of a percentile's own interval.
+func tolerance(v *result.Verdict, l *result.Load, number string) float64 {
+	limit := v.Resolves()
+	q, d := quantileOf(number), &l.ResponseTime
+	if q == 0 || d.HDR == "" {
+		return limit
+	}
+	lo, hi, ok := stats.QuantileRanksOf(d.Count, worth(l), q, confidence)
+	r := ranksOf(d)
+	if v := r.at(q); ok && v > 0 && d.Count > 0 {
+		n := float64(d.Count)
+		return max(limit, (r.at(float64(hi)/n)-r.at(float64(lo)/n))/2/v)
+	}
+	return limit
+}
