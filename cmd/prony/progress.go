@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -152,7 +153,10 @@ func digest(r *result.Record) string {
 			break
 		}
 	}
-	if n := len(r.Verdict.Findings); n > 1 {
+	counted := slices.DeleteFunc(slices.Clone(r.Verdict.Findings), func(f result.Finding) bool {
+		return f.Grade == result.Valid
+	})
+	if n := len(counted); n > 1 {
 		fmt.Fprintf(&b, " and %d more", n-1)
 	}
 	return b.String()

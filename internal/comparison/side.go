@@ -238,7 +238,7 @@ func reasons(r *result.Record) string {
 			if f.Load != "" {
 				where = f.Load + ": " + where
 			}
-			out = append(out, fmt.Sprintf("%s (%s, limit %s)", where, f.Observed, f.Limit))
+			out = append(out, fmt.Sprintf("%s (%s, %s)", where, f.Observed, f.Against()))
 		}
 	}
 	if len(out) == 0 {

@@ -31,10 +31,13 @@ func warningsOf(records []result.Record) []warning {
 	for i := range records {
 		r := &records[i]
 		for _, f := range r.Verdict.Findings {
+			if f.Grade == result.Valid {
+				continue // it moves no number; the trial's own list has it
+			}
 			k := key{f.Rule, f.Load, f.Grade}
 			w := groups[k]
 			if w == nil {
-				w = &warning{Rule: f.Rule, Grade: f.Grade, Observed: f.Observed, Limit: f.Limit,
+				w = &warning{Rule: f.Rule, Grade: f.Grade, Observed: f.Observed, Limit: f.Against(),
 					Hint: f.Hint}
 				groups[k], keys = w, append(keys, k)
 			}
@@ -147,7 +150,7 @@ func momentOf(r *result.Record, i int) moment {
 		if f.Load != "" {
 			words += " at " + f.Load
 		}
-		if !slices.Contains(rules, words) {
+		if f.Grade != result.Valid && !slices.Contains(rules, words) {
 			rules = append(rules, words)
 		}
 	}

@@ -41,6 +41,7 @@ type jsonDocument struct {
 	Results   []jsonResult      `json:"results"`
 	Failures  []jsonFailure     `json:"failures"`
 	Skipped   []jsonSkipped     `json:"skipped"`
+	Numbers   table.Numbers     `json:"numbers"`
 	Verdicts  map[string]int    `json:"verdicts"`
 	Summary   []jsonSummary     `json:"summary"`
 	Tiers     []jsonTiers       `json:"tiers"`
@@ -153,6 +154,8 @@ type jsonSummary struct {
 	Ratio      *jsonRatio `json:"ratio,omitempty"`
 	Noise      *jsonNoise `json:"noise,omitempty"`
 	Withheld   string     `json:"withheld,omitempty"`
+
+	Doubt *table.Doubt `json:"doubt,omitempty"`
 }
 
 type jsonRatio struct {
@@ -195,6 +198,7 @@ func document(s table.Study, o JSONOptions) jsonDocument {
 	d := jsonDocument{
 		Version: jsonVersion, Suite: suite, Run: run, Reproduce: sheet.Reproduce,
 		Tools: map[string]string{"selected": o.Tool}, Verdicts: map[string]int{},
+		Numbers: sheet.Numbers,
 	}
 	for _, t := range s.Verdicts {
 		d.Verdicts[strings.ToLower(t.Grade)] = t.Trials
@@ -309,6 +313,7 @@ func (d *jsonDocument) scenario(s table.Study, sc table.Scenario) {
 			out := jsonSummary{
 				Scenario: sc.Name, Target: t.Name, Load: m.Load, Model: m.Model, Metric: m.Name,
 				Unit: m.Unit, N: m.Summary.N, Samples: m.Samples, Withheld: m.Withheld,
+				Doubt:  m.Doubt,
 				Center: m.Summary.Center, Lo: m.Summary.Lo, Hi: m.Summary.Hi,
 				Confidence: math.NaN(), Assumption: m.Summary.Assumption,
 				Warning: m.Summary.Warning,

@@ -44,7 +44,7 @@ func Markdown(w io.Writer, s table.Sheet, o MarkdownOptions) error {
 	}
 	p.line()
 	plain := func(_, text string) string { return text }
-	p.line(print.Markdown(verdictLine(s.Verdicts, plain)))
+	p.line(print.Markdown(verdictLine(s.Numbers, s.Verdicts, plain)))
 	if s.Reproduce != "" {
 		p.line()
 		p.line("```")

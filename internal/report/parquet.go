@@ -112,7 +112,7 @@ func (r *trialRow) findings() string {
 		found = table.Bearing(r.record, r.load.Name)
 	}
 	for _, f := range found {
-		out = append(out, fmt.Sprintf("%s %s: %s (limit %s)", f.Grade, f.Rule, f.Observed, f.Limit))
+		out = append(out, fmt.Sprintf("%s %s: %s (%s)", f.Grade, f.Rule, f.Observed, f.Against()))
 	}
 	return strings.Join(out, "; ")
 }

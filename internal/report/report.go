@@ -12,8 +12,10 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
+	"prony/internal/result"
 	"prony/internal/table"
 )
 
@@ -32,16 +34,22 @@ func (p *printer) text(text string) {
 	}
 }
 
-// verdictLine says how the trials ended: "VALID 16 trials · SUSPECT 2 (…) · INVALID 0".
-func verdictLine(tallies []table.Tally, paint func(grade, text string) string) string {
+// verdictLine says what the numbers are worth, and which trials are not in them: "38 of 40 numbers
+// VALID · 2 SUSPECT; 21 trials: 0 INVALID · 1 failed (ready)".
+func verdictLine(n table.Numbers, tallies []table.Tally, paint func(grade, text string) string,
+) string {
+	trials := 0
+	for _, t := range tallies {
+		trials += t.Trials
+	}
+	numbers := fmt.Sprintf("%d of %s VALID", n.Valid, counted(n.Valid+n.Suspect, "number"))
+	out := paint(result.Valid, numbers)
+	if n.Suspect > 0 {
+		out += " · " + paint(result.Suspect, fmt.Sprintf("%d SUSPECT", n.Suspect))
+	}
 	var parts []string
-	for i, t := range tallies {
-		count := fmt.Sprintf("%s %d", t.Grade, t.Trials)
-		if i == 0 && t.Trials == 1 {
-			count += " trial"
-		} else if i == 0 {
-			count += " trials"
-		}
+	for _, t := range excluded(tallies) {
+		count := fmt.Sprintf("%d %s", t.Trials, t.Grade)
 		if t.Trials > 0 {
 			count = paint(t.Grade, count)
 		}
@@ -50,5 +58,20 @@ func verdictLine(tallies []table.Tally, paint func(grade, text string) string) s
 		}
 		parts = append(parts, count)
 	}
-	return strings.Join(parts, " · ")
+	return out + "; " + counted(trials, "trial") + ": " + strings.Join(parts, " · ")
+}
+
+// excluded are the tallies of trials that no number is made of, or not every one; what the others
+// are worth their numbers say.
+func excluded(tallies []table.Tally) []table.Tally {
+	return slices.DeleteFunc(slices.Clone(tallies), func(t table.Tally) bool {
+		return t.Grade == result.Valid || t.Grade == result.Suspect
+	})
+}
+
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }

@@ -34,7 +34,7 @@ func Text(w io.Writer, s table.Sheet, o TextOptions) error {
 		t.table(tab)
 	}
 	p.line()
-	t.prose(verdictLine(s.Verdicts, t.grade), 0)
+	t.prose(verdictLine(s.Numbers, s.Verdicts, t.grade), 0)
 	if s.Reproduce != "" {
 		p.line("reproduce  ", s.Reproduce)
 	}

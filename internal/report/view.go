@@ -20,7 +20,8 @@ type view struct {
 	Date      string
 	Head      string
 	Tools     string
-	Tallies   []table.Tally
+	Numbers   table.Numbers
+	Excluded  []table.Tally // trials that no number is made of
 	Reproduce string
 	Scenarios []scenarioView
 	Trials    []trialView
@@ -76,7 +77,7 @@ func viewOf(s table.Study, o HTMLOptions, d pageData) view {
 	suite, run := origins(s)
 	v := view{
 		Title: o.Title, Run: run, Head: sheet.Head, Tools: sheet.Tools,
-		Tallies: sheet.Verdicts, Reproduce: sheet.Reproduce,
+		Numbers: sheet.Numbers, Excluded: excluded(sheet.Verdicts), Reproduce: sheet.Reproduce,
 	}
 	if v.Title == "" {
 		v.Title = suite

@@ -7,6 +7,8 @@ package result
 
 import (
 	"cmp"
+	"fmt"
+	"slices"
 	"time"
 )
 
@@ -447,6 +449,18 @@ type Finding struct {
 	Limit    string `json:"limit,omitempty"` // empty where Moves says what counts
 	Hint     string `json:"hint"`
 	Moves    []Move `json:"moves,omitempty"` // what it can have moved; empty: nobody can say
+}
+
+// Against says what a finding was held to: "limit 5.0 %", or what it can have moved most.
+func (f *Finding) Against() string {
+	switch {
+	case f.Limit != "":
+		return "limit " + f.Limit
+	case len(f.Moves) == 0:
+		return "no limit"
+	}
+	m := slices.MaxFunc(f.Moves, func(a, b Move) int { return cmp.Compare(a.By, b.By) })
+	return fmt.Sprintf("can have moved %s by %.2g %%", m.Number, 100*m.By)
 }
 
 // Move is how far a finding can have moved a number, up or down.

@@ -206,8 +206,16 @@ func (p *page) conditions(l *result.Load) {
 func (p *page) verdict(v result.Verdict) {
 	p.Line("")
 	p.Line("%s", v.Grade)
+	var noted []string
 	for _, f := range v.Findings {
-		p.Line("  %s: %s (limit %s)\n    %s", f.Rule, f.Observed, f.Limit, f.Hint)
+		if f.Grade == result.Valid {
+			noted = append(noted, f.Rule)
+			continue
+		}
+		p.Line("  %s: %s (%s)\n    %s", f.Rule, f.Observed, f.Against(), f.Hint)
+	}
+	if len(noted) > 0 {
+		p.Line("  noted, too little to move a number: %s", strings.Join(noted, ", "))
 	}
 }
 

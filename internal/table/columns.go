@@ -224,7 +224,11 @@ func metricCell(t *Target, n *noteBook, load, name string, p printer) Cell {
 		return absent(n, m.Withheld)
 	}
 	s := m.Summary
-	c := Cell{Text: p.value(s.Center), Value: s.Center, Lo: s.Lo, Hi: s.Hi, N: s.N}
+	c := Cell{Text: p.value(s.Center), Value: s.Center, Lo: s.Lo, Hi: s.Hi, N: s.N,
+		Grade: m.Grade()}
+	if m.Doubt != nil && m.Doubt.By > 0 {
+		n.doubted = append(n.doubted, m)
+	}
 	if s.HasInterval() {
 		c.Interval = unit.Between(p.ends(s.Lo), p.ends(s.Hi))
 	}

@@ -37,9 +37,8 @@ func (d *doubt) add(r *result.Record, events []event) {
 const mostRules = 5
 
 // text says it: "half INVALID in block 3, not in the numbers: delivered (96.2 % sent < 99.0 %)". A
-// rule's blocks are named where they are not all of the footnote's; a limit that is said for the
-// whole table is not repeated.
-func (d *doubt) text(fate string, said limits) string {
+// rule's blocks are named where they are not all of the footnote's.
+func (d *doubt) text(fate string) string {
 	where := d.where()
 	var parts []string
 	for _, rule := range d.rules() {
@@ -54,7 +53,7 @@ func (d *doubt) text(fate string, said limits) string {
 		if at := blocksText(blocks); d.trials > 1 && " in "+at != where {
 			part += " in " + at
 		}
-		if what := several(seen, d.grade != result.Suspect || !said.has(rule)); what != "" {
+		if what := several(seen); what != "" {
 			part += " (" + what + ")"
 		}
 		parts = append(parts, part)
@@ -103,11 +102,13 @@ func wholeEvents(r *result.Record, grade string) []event {
 	return events(r, grade, func(f result.Finding) bool { return ofWhole(r, f) })
 }
 
-// events are a record's findings of one grade, of those that are asked for.
+// events are a record's findings of one grade, of those that are asked for. What bounds its doubt
+// is said with the numbers that it moves (see Target.doubt).
 func events(r *result.Record, grade string, wanted func(result.Finding) bool) []event {
 	var out []event
 	for _, f := range r.Verdict.Findings {
-		if findingGrade(r, f) == grade && wanted(f) {
+		if findingGrade(r, f) == grade && wanted(f) &&
+			(grade != result.Suspect || len(f.Moves) == 0) {
 			out = append(out, event{rule: f.Rule, seen: observe(f, grade == result.Suspect)})
 		}
 	}
@@ -162,26 +163,26 @@ const (
 )
 
 // nameNotes are the footnotes on a target's name: what befell whole trials.
-func (t *Target) nameNotes(said limits) []string {
+func (t *Target) nameNotes() []string {
 	var notes []string
 	for _, way := range []struct{ grade, fate string }{
 		{result.Invalid, excluded}, {FailedGrade, excluded}, {result.Suspect, kept},
 	} {
-		if d := t.wholeDoubt(way.grade); len(d.blocks) > 0 {
-			notes = append(notes, d.text(way.fate, said))
+		if d := t.wholeDoubt(way.grade); len(d.events) > 0 {
+			notes = append(notes, d.text(way.fate))
 		}
 	}
 	return append(notes, t.Method...)
 }
 
 // loadNotes are the footnotes on the first of a load's numbers.
-func (t *Target) loadNotes(load string, said limits) []string {
+func (t *Target) loadNotes(load string) []string {
 	var notes []string
 	if d := t.loadDoubt(load, result.Invalid); len(d.blocks) > 0 && t.offered(load) {
-		notes = append(notes, d.text(excluded, said))
+		notes = append(notes, d.text(excluded))
 	}
 	if d := t.loadDoubt(load, result.Suspect); len(d.blocks) > 0 {
-		notes = append(notes, d.text(kept, said))
+		notes = append(notes, d.text(kept))
 	}
 	return notes
 }
@@ -196,7 +197,7 @@ func (t *Target) offered(load string) bool {
 // lost says why no number can be made of a load that was offered.
 func (t *Target) lost(load string) string {
 	if d := t.loadDoubt(load, result.Invalid); len(d.blocks) > 0 {
-		return d.text("", nil)
+		return d.text("")
 	}
 	return "every trial that offered " + load + " is INVALID"
 }
@@ -206,7 +207,7 @@ func (t *Target) endings() []string {
 	var notes []string
 	for _, grade := range []string{result.Invalid, FailedGrade} {
 		if d := t.wholeDoubt(grade); len(d.blocks) > 0 {
-			notes = append(notes, d.text("", nil))
+			notes = append(notes, d.text(""))
 		}
 	}
 	var loads []string
@@ -219,81 +220,10 @@ func (t *Target) endings() []string {
 	}
 	for _, load := range loads {
 		if d := t.loadDoubt(load, result.Invalid); len(d.blocks) > 0 {
-			notes = append(notes, d.text("", nil))
+			notes = append(notes, d.text(""))
 		}
 	}
 	return notes
-}
-
-// limits are those of rules that several SUSPECT footnotes of a table name, the same each time, so
-// that they are said once, below.
-type limits []ruleLimit
-
-type ruleLimit struct {
-	rule, limit string
-	notes       int // footnotes that name it
-}
-
-func (ls limits) has(rule string) bool {
-	return slices.ContainsFunc(ls, func(l ruleLimit) bool { return l.rule == rule })
-}
-
-// commonLimits finds them, in reading order.
-func (sc *Scenario) commonLimits() limits {
-	var all limits
-	for i := range sc.Targets {
-		t := &sc.Targets[i]
-		if len(t.Used) == 0 {
-			continue
-		}
-		all = all.count(t.wholeDoubt(result.Suspect))
-		for _, l := range sc.Loads {
-			all = all.count(t.loadDoubt(l.Name, result.Suspect))
-		}
-	}
-	var common limits
-	for _, l := range all {
-		differ := func(o ruleLimit) bool { return o.rule == l.rule && o.limit != l.limit }
-		if l.notes > 1 && l.limit != "" && !slices.ContainsFunc(all, differ) {
-			common = append(common, l)
-		}
-	}
-	return common
-}
-
-// count notes the rules of one footnote.
-func (ls limits) count(d doubt) limits {
-	seen := map[ruleLimit]bool{}
-	for _, e := range d.events {
-		key := ruleLimit{rule: e.rule, limit: e.seen.limit}
-		if e.seen.sign == "" {
-			key.limit = "" // its limit has to stand beside it
-		}
-		if seen[key] {
-			continue
-		}
-		seen[key] = true
-		at := slices.IndexFunc(ls, func(l ruleLimit) bool {
-			return l.rule == key.rule && l.limit == key.limit
-		})
-		if at < 0 {
-			ls, at = append(ls, key), len(ls)
-		}
-		ls[at].notes++
-	}
-	return ls
-}
-
-// note is the sentence with the limits under a table's footnotes.
-func (ls limits) note() []string {
-	if len(ls) == 0 {
-		return nil
-	}
-	var parts []string
-	for _, l := range ls {
-		parts = append(parts, l.rule+" "+l.limit)
-	}
-	return []string{"Limits: " + strings.Join(parts, ", ") + "."}
 }
 
 // blocksText lists blocks, with a dash where three or more follow each other: "blocks 1–3, 5".

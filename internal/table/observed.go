@@ -50,10 +50,10 @@ func observe(f result.Finding, brief bool) observed {
 	return o
 }
 
-// text prints it with its limit, "31.5 % > 2.0 %", or without, where the limit is said elsewhere.
-func (o observed) text(withLimit bool) string {
+// text prints it with its limit, "31.5 % > 2.0 %".
+func (o observed) text() string {
 	switch {
-	case !withLimit || o.limit == "":
+	case o.limit == "":
 		return o.words
 	case o.sign == "": // beyond the limit by less than is printed, or no number of its kind
 		return strings.TrimPrefix(o.words+", limit "+o.limit, ", ")
@@ -63,25 +63,25 @@ func (o observed) text(withLimit bool) string {
 
 // several prints what one rule saw in several trials: the worst where numbers compare, else the
 // first as an example.
-func several(all []observed, withLimit bool) string {
+func several(all []observed) string {
 	worst := all[0]
 	same, comparable := true, true
 	for _, o := range all {
-		same = same && o.text(withLimit) == worst.text(withLimit)
+		same = same && o.text() == worst.text()
 		comparable = comparable && o.sign != "" && o.sign == all[0].sign
 	}
 	if same {
-		return worst.text(withLimit)
+		return worst.text()
 	}
 	if !comparable {
-		return "e.g. " + all[0].text(withLimit)
+		return "e.g. " + all[0].text()
 	}
 	for _, o := range all {
 		if o.over > worst.over {
 			worst = o
 		}
 	}
-	return "at worst " + worst.text(withLimit)
+	return "at worst " + worst.text()
 }
 
 // amount is a number with its unit.

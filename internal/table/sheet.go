@@ -22,6 +22,7 @@ func (s *Study) Sheet() Sheet {
 	}
 	for i := range s.Scenarios {
 		sh.Tables = append(sh.Tables, s.Scenarios[i].table(s.Options))
+		sh.Numbers.count(sh.Tables[i].Rows)
 		sh.Tables[i].Scenario = s.Scenarios[i].Name
 		if len(s.Scenarios) > 1 {
 			sh.Tables[i].Title = s.Scenarios[i].Name
@@ -69,7 +70,7 @@ func (sc *Scenario) table(o Options) Table {
 	for _, s := range specs {
 		t.Columns = append(t.Columns, s.column)
 	}
-	notes := noteBook{limits: sc.commonLimits()}
+	var notes noteBook
 	for i := range sc.Targets {
 		target := &sc.Targets[i]
 		if len(target.Used) == 0 {
@@ -77,21 +78,54 @@ func (sc *Scenario) table(o Options) Table {
 			continue
 		}
 		row := Row{Name: target.Name, Tier: target.Tier, Cells: nameCells(target)}
-		row.Cells[1].Refs = notes.refs(target.nameNotes(notes.limits))
+		var own noteBook
+		row.Cells[1].Notes = target.nameNotes()
 		for _, s := range specs {
-			c := s.cell(target, &notes)
+			c := s.cell(target, &own)
 			if s.leads != "" {
-				doubts := notes.refs(target.loadNotes(s.leads, notes.limits))
-				c.Refs = union(doubts, c.Refs)
+				c.Notes = target.loadNotes(s.leads)
 			}
+			for _, ref := range c.Refs {
+				if text := own.texts[ref-1]; !slices.Contains(c.Notes, text) {
+					c.Notes = append(c.Notes, text)
+				}
+			}
+			c.Refs = nil
 			row.Cells = append(row.Cells, c)
+		}
+		// A row has one mark: what is to be said of its numbers is said together.
+		if said := append(own.doubts(), row.notes(t.Columns)...); len(said) > 0 {
+			row.Cells[1].Refs = notes.refs([]string{strings.Join(said, "; ")})
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	t.Footnotes = notes.texts
-	t.Notes = slices.Concat(notes.limits.note(), sc.Method, sc.ratioNote(), sc.tierNote(o),
-		sc.noiseNote(), sc.assumptionNote())
+	t.Notes = slices.Concat(sc.Method, sc.ratioNote(), sc.tierNote(o), sc.noiseNote(),
+		sc.assumptionNote())
 	return t
+}
+
+// notes are what the cells of a row say, each thing once. Where a number is missing, the reason has
+// the headings before it: "half p99, p99.9: needs …".
+func (r *Row) notes(columns []Column) []string {
+	var texts []string
+	missing := map[string][]string{}
+	for i, c := range r.Cells {
+		for _, text := range c.Notes {
+			if !slices.Contains(texts, text) {
+				texts = append(texts, text)
+			}
+			if c.Text == unit.Absent && !strings.HasPrefix(text, columns[i].Short+" ") {
+				missing[text] = append(missing[text], columns[i].Heading)
+			}
+		}
+	}
+	for i, text := range texts {
+		if of := missing[text]; len(of) > 0 {
+			texts[i] = strings.Join(of, ", ") + ": " + text
+		}
+	}
+	return texts
 }
 
 func nameColumns() []Column {
@@ -121,15 +155,8 @@ func noTrial(t *Target) string {
 
 // noteBook numbers footnotes by first use; equal texts share a number.
 type noteBook struct {
-	texts  []string
-	limits limits // said once, under the notes
-}
-
-// union merges two ascending lists of footnotes.
-func union(a, b []int) []int {
-	all := slices.Concat(a, b)
-	slices.Sort(all)
-	return slices.Compact(all)
+	texts   []string
+	doubted []Metric // of one row, in the order of its columns
 }
 
 func (n *noteBook) refs(texts []string) []int {

@@ -84,6 +84,7 @@ type Metric struct {
 	Samples int64 // percentiles: requests in all trials together
 	Summary stats.Summary
 	Ratio   *stats.Ratio // to the baseline, paired within blocks; nil without one
+	Doubt   *Doubt       // nil: it is what it is, within its interval
 	// Withheld says why there is no centre and what would give it; empty when there is one.
 	Withheld string
 }
@@ -207,6 +208,12 @@ func (s *Study) scenario(name string, blocks blockOf) Scenario {
 	sc.compareTo(s.Options)
 	sc.rank(s.Options)
 	sc.splitNoise(blocks)
+	for i := range sc.Targets {
+		t := &sc.Targets[i]
+		for k := range t.Metrics {
+			t.doubt(&t.Metrics[k])
+		}
+	}
 	sc.Floors = sc.floors(s.Options)
 	sc.Method = slices.Concat(sc.unlikeRows(), sc.duetNotes(s.Options))
 	return sc

@@ -53,6 +53,7 @@ type Sheet struct {
 	Head      string
 	Tools     string // versions of what compiled or ran the targets; empty when none is known
 	Tables    []Table
+	Numbers   Numbers
 	Verdicts  []Tally
 	Reproduce string
 	Report    string
@@ -109,8 +110,11 @@ type Cell struct {
 	Interval string // in words, for renderers that have room; empty when there is none
 	Value    float64
 	Lo, Hi   float64
-	N        int   // trials
-	Refs     []int // footnotes, ascending
+	N        int    // trials
+	Grade    string // VALID or SUSPECT; empty: no measured number
+	Refs     []int  // footnotes, ascending
+	// Notes are what is said of this number in the row's footnote, each for itself.
+	Notes []string
 }
 
 // Tally is how many trials ended in one way, and why.

@@ -63,8 +63,11 @@ func find(t *testing.T, tab Table, row, key string) Cell {
 	return Cell{}
 }
 
-// notes are the footnotes of a cell.
+// notes is what is said of a cell; the footnotes of a table that has no rows' notes.
 func notes(tab Table, c Cell) string {
+	if len(c.Notes) > 0 {
+		return strings.Join(c.Notes, "\n")
+	}
 	var texts []string
 	for _, ref := range c.Refs {
 		texts = append(texts, tab.Footnotes[ref-1])
