@@ -79,6 +79,25 @@ func TestRowsOfTwoRunsAreNot(t *testing.T) {
 	}
 }
 
+// One artifact in two modes, or with other arguments, is two subjects.
+func TestTheSameArtifactRunInAnotherWay(t *testing.T) {
+	check := func(want bool, change func(*result.Record)) {
+		t.Helper()
+		a, b := runOf("a", noon, rows{"x": drifting}), runOf("b", noon, rows{"x": drifting})
+		for i := range b.Records {
+			change(b.Records[i])
+		}
+		c := compare(t, at(a, "x"), at(b, "x"), Options{})
+		const noise = "the same artifact: what differs is noise"
+		if got := strings.Contains(strings.Join(c.Warnings, "\n"), noise); got != want {
+			t.Errorf("warnings %q", c.Warnings)
+		}
+	}
+	check(true, func(*result.Record) {})
+	check(false, func(r *result.Record) { r.Provenance.ServiceArgs = []string{"app", "-fast"} })
+	check(false, func(r *result.Record) { r.Target.Mode = "virtual" })
+}
+
 // Both runs hold the same control. In the second the machine is slower by 20 % and the target by
 // another 5 %: the ratio is 0.76, and 0.95 with the control divided out.
 func TestControlTakesTheMachineOut(t *testing.T) {

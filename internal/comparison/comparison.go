@@ -64,6 +64,8 @@ type Subject struct {
 	Blocks   int    `json:"blocks"`             // with a usable trial
 	table.Counts
 	Excluded []string `json:"excluded"` // why trials are not in the numbers, a sentence each
+
+	ran string // how the artifact was run
 }
 
 // Row is one metric of a pair.

@@ -192,7 +192,7 @@ func (c *Comparison) warn(a, b *side, pairs []pairing) {
 				say("Not in all numbers: %s.", why)
 			}
 		}
-		same := p.A.Artifact != "" && p.A.Artifact == p.B.Artifact
+		same := p.A.Artifact != "" && p.A.Artifact == p.B.Artifact && p.A.ran == p.B.ran
 		if same && !slices.Contains(alike, p.B.Target) {
 			alike = append(alike, p.B.Target)
 		}

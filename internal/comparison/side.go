@@ -206,6 +206,8 @@ func (s *side) subject(scenario string, t *table.Target) Subject {
 	p := r.Provenance
 	x.Time, x.Prony = r.Time.UTC().Format(time.RFC3339), p.Prony
 	x.Commit, x.Artifact = p.Commit, unit.Hash(r.Artifact.SHA256)
+	x.ran = fmt.Sprintf("%q", []any{p.ServiceArgs, p.Rides, r.Target.Mode, r.Target.Variant,
+		r.Target.Launcher, r.Target.Runtime})
 	if p.Dirty {
 		x.Commit += " (modified)"
 	}
