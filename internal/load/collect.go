@@ -78,6 +78,9 @@ func (r *run) collect() *Result {
 	if !r.cfg.plain {
 		l.ResponseTime = dist(total.response)
 		l.Lag, l.OwnLag, l.Waited = dist(total.lag), dist(total.ownLag), total.waited
+		for _, w := range r.workers {
+			l.Grown += w.used - w.first
+		}
 		l.Generator.Pacing = r.pacing()
 	}
 	if s.Model == result.Open {

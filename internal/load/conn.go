@@ -28,6 +28,7 @@ type conn struct {
 	task   task
 	dirty  bool // the body differs from what it should be
 	served bool // has answered since it was opened
+	met    bool // has been open before
 	traced bool // the request carries a trace id
 	route  *route
 	due    int64 // when the request was to be sent
@@ -64,6 +65,10 @@ func (w *worker) Opened(i int, at int64) {
 	w.book.connected(at - c.since)
 	c.resp.Reset()
 	w.alive++
+	if i >= w.first && !c.met {
+		w.coming--
+	}
+	c.met = true
 	c.phase, c.since, c.answers = idle, at, 0
 	w.available(i, at)
 }
@@ -140,6 +145,10 @@ func (w *worker) Closed(i int, at int64, op Op, err error) {
 		w.reopen(i, at)
 		w.next(i, at, false)
 	case opening:
+		if i >= w.first && !c.met {
+			w.turnedAway(i, at)
+			return
+		}
 		w.book.refused(at, cause)
 		c.phase, c.since = dead, at+retryAfterNs
 	case idle:

@@ -44,6 +44,7 @@ type Spec struct {
 	Scenario    Scenario
 	Model       string
 	Connections int
+	Most        int           // open: connections that it may grow to; 0: it does not grow
 	Schedule    pace.Schedule // open: its offsets count from the beginning of the lead-in
 	Users       *Users        // closed: virtual users; nil: each connection always sends
 	Requests    int64         // turns after which the load ends; 0: when the window closes
@@ -187,6 +188,9 @@ func (s *Spec) check() error {
 			result.Closed, result.Open)
 	case s.Connections < 1:
 		return fmt.Errorf("load %s: %d connections; it needs at least 1", s.Name, s.Connections)
+	case s.Most != 0 && s.Most < s.Connections:
+		return fmt.Errorf("load %s: at most %d connections, and it begins with %d", s.Name, s.Most,
+			s.Connections)
 	case s.Window <= 0:
 		return fmt.Errorf("load %s: window %v is not positive", s.Name, s.Window)
 	case s.Timeout <= 0:
@@ -279,12 +283,10 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 	r.workers = make([]*worker, n) // not appended to: the threads read it
 	r.errs = make([]error, n)
 	r.begin = make(chan struct{})
+	most := r.most()
 	for i := range n {
-		conns := r.spec.Connections / n
-		if i < r.spec.Connections%n {
-			conns++
-		}
-		w := newWorker(&r.cfg, r.plan, i, conns)
+		conns := int(share(int64(r.spec.Connections), i, n))
+		w := newWorker(&r.cfg, r.plan, i, conns, max(conns, int(share(int64(most), i, n))))
 		w.live = &r.lives[i]
 		w.left = share(r.spec.Requests, i, n)
 		r.workers[i] = w
@@ -316,6 +318,22 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	return r.collect(), nil
+}
+
+// filesLeft is how many descriptors are left to others than connections.
+const filesLeft = 256
+
+// most is how many connections an open load may come to have: no more than there are descriptors
+// for. A closed one has as many as it was asked for, and so has one whose requests share them.
+func (r *run) most() int {
+	s := &r.spec
+	var l unix.Rlimit
+	if s.Model != result.Open || s.Describe.Streams > 1 || unix.Getrlimit(unix.RLIMIT_NOFILE,
+		&l) != nil {
+		return s.Connections
+	}
+	files := int(min(l.Cur, math.MaxInt32)) - filesLeft - s.Slow.Clients
+	return max(min(s.Most, files), s.Connections)
 }
 
 // share is the i-th of n parts of a number of turns; negative where there is no bound.

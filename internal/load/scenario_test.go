@@ -17,7 +17,7 @@ func TestRequestsAsSent(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := &p.routes[0]
-		w := newWorker(&config{threads: 1}, p, 0, 1)
+		w := newWorker(&config{threads: 1}, p, 0, 1, 1)
 		x := &w.conns[0]
 		x.route, x.key = c, key
 		w.make(x)

@@ -15,7 +15,11 @@ type worker struct {
 	cfg    *config
 	engine Engine
 	plan   *plan
-	conns  []conn
+	conns  []conn // as many as there can be
+	first  int    // of them, that the load begins with
+	used   int    // of them, that were opened so far
+	coming int    // of them, that are being opened because more are needed
+	growAt int64  // not before this moment more are opened
 	book   *book
 	live   *live
 	id     int
@@ -54,34 +58,43 @@ const retryAfterNs = 20e6
 // tickNs bounds how late timeouts, retries and a stop are noticed.
 const tickNs = 10e6
 
-func newWorker(cfg *config, p *plan, id, conns int) *worker {
+func newWorker(cfg *config, p *plan, id, conns, most int) *worker {
 	w := &worker{
-		cfg: cfg, plan: p, id: id, conns: make([]conn, conns), free: make([]int32, conns),
+		cfg: cfg, plan: p, id: id, conns: make([]conn, most), free: make([]int32, most),
+		first:  conns,
 		oldest: none, newest: none, k: uint64(id), left: -1, schedstat: -1,
 		scratch: make([]byte, 0, p.outMax), caches: make([]h1.Cache,
 			len(p.routes)), timers: make(timers, 0, conns),
 		values: text.Values{Seed: p.seed},
 	}
-	sends := p.outMax
 	if cfg.trace.limit > 0 {
 		w.field = []byte(traceText)
-		sends = max(p.outMax, p.fixedMax) + len(traceText)
 	}
-	for i := range w.conns {
-		c := &w.conns[i]
-		c.sends = make([]byte, 0, sends)
-		c.wants = make([]byte, 0, p.inMax)
-		if len(p.vars) > 0 {
-			c.vars = make([][]byte, len(p.vars))
-		}
+	for range conns {
+		w.equip()
 	}
 	return w
+}
+
+// equip makes the next connection ready to be opened.
+func (w *worker) equip() {
+	p, c := w.plan, &w.conns[w.used]
+	sends := p.outMax
+	if w.field != nil {
+		sends = max(p.outMax, p.fixedMax) + len(traceText)
+	}
+	c.sends = make([]byte, 0, sends)
+	c.wants = make([]byte, 0, p.inMax)
+	if len(p.vars) > 0 {
+		c.vars = make([][]byte, len(p.vars))
+	}
+	w.used++
 }
 
 // connect opens all connections and serves the engine until each is open or has failed, or the
 // bound is hit.
 func (w *worker) connect(deadline int64) error {
-	for i := range w.conns {
+	for i := range w.used {
 		w.open(i, clock.Mono())
 	}
 	for w.pending() && clock.Mono() < deadline {
@@ -93,7 +106,7 @@ func (w *worker) connect(deadline int64) error {
 }
 
 func (w *worker) pending() bool {
-	for i := range w.conns {
+	for i := range w.used {
 		if w.conns[i].phase == opening {
 			return true
 		}
@@ -197,6 +210,37 @@ func (w *worker) dispatch(now int64) {
 		w.begin(w.pop(), w.nextDue, now)
 		w.nextDue = w.due(w.arrivals.Next())
 	}
+	if w.freeN+w.coming < w.used/spareOf+1 && w.used < len(w.conns) && now >= w.growAt {
+		w.grow(now)
+	}
+}
+
+const (
+	spareOf = 8  // one of so many connections is to be free
+	growMax = 64 // connections opened in one turn: a server's queue of new ones is not endless
+)
+
+// grow opens more connections, ahead of need: arrivals do not stop when the server does, and a
+// stall is to be met by as many users as would meet it. The more there are, the more come at once.
+func (w *worker) grow(now int64) {
+	if now >= w.cfg.closeAt {
+		return
+	}
+	for range min(w.used/spareOf+1, growMax, len(w.conns)-w.used) {
+		i := w.used
+		w.equip()
+		w.coming++
+		w.open(i, now)
+	}
+}
+
+// turnedAway is a connection that was not to be had beyond those that the load began with: no
+// request is lost by it, and no more are asked for until a while later.
+func (w *worker) turnedAway(i int, now int64) {
+	w.coming--
+	w.growAt = now + retryAfterNs
+	c := &w.conns[i]
+	c.phase, c.since = dead, w.growAt
 }
 
 // deadline is when the loop must turn again even if no answer comes. Shortly before something is
@@ -223,15 +267,22 @@ func (w *worker) tick(now int64) {
 		}
 		w.fail(int(w.oldest), now, failTimeout, "")
 	}
-	if w.alive == len(w.conns) {
+	if w.alive == w.used {
 		return
 	}
-	for i := range w.conns {
+	for i := range w.used {
 		c := &w.conns[i]
 		if c.phase == dead && now >= c.since {
+			if i >= w.first && !c.met {
+				w.coming++
+			}
 			w.open(i, now)
 		} else if c.phase == opening && now-c.since > w.cfg.timeoutNs {
 			w.engine.Close(i)
+			if i >= w.first && !c.met {
+				w.turnedAway(i, now)
+				continue
+			}
 			w.book.refused(now, "no answer within the timeout")
 			c.phase, c.since = dead, now+retryAfterNs
 		}

@@ -38,7 +38,7 @@ func hotly(t testing.TB, s Scenario, conns int, arrivals pace.Process, trace Tra
 	now := clock.Mono()
 	cfg := &config{threads: 1, timeoutNs: 1 << 60, start: now, openAt: now, closeAt: 1 << 61,
 		endAt: 1 << 62, trace: newTracer(trace, "hot", 42)}
-	w := newWorker(cfg, p, 0, conns)
+	w := newWorker(cfg, p, 0, conns, conns)
 	w.engine, w.live, w.arrivals = &sink{}, &live{}, arrivals
 	w.book = newBook(100, 100, func() threadUsage { return threadUsage{} })
 	w.book.schedule(now, 1<<61)
@@ -73,7 +73,7 @@ func TestRing(t *testing.T) {
 			continue
 		}
 		rng := rand.New(rand.NewPCG(1, uint64(size)))
-		w := newWorker(&config{}, &plan{}, 0, size)
+		w := newWorker(&config{}, &plan{}, 0, size, size)
 		var want []int32
 		for step := range 2000 {
 			i := int32(rng.IntN(size))
@@ -121,7 +121,7 @@ func TestList(t *testing.T) {
 		}
 	}
 	rng := rand.New(rand.NewPCG(2, 3))
-	w := newWorker(&config{}, &plan{}, 0, 6)
+	w := newWorker(&config{}, &plan{}, 0, 6, 6)
 	var want []int32
 	check(w, nil)
 	for range 2000 {
@@ -210,7 +210,7 @@ func TestRequestsDoNotAllocate(t *testing.T) {
 			t.Errorf("%s: %g allocations for %d requests", name, n, each)
 		}
 		// AllocsPerRun does not count the first run, in which room would have grown.
-		room := cap(newWorker(w.cfg, w.plan, 0, 1).conns[0].sends)
+		room := cap(newWorker(w.cfg, w.plan, 0, 1, 1).conns[0].sends)
 		if now := cap(w.conns[0].sends); now != room {
 			t.Errorf("%s: requests had room of %d bytes and took %d", name, room, now)
 		}
@@ -298,4 +298,61 @@ func BenchmarkRequest(b *testing.B) {
 	run("closed with keys", keyed, nil, 0)
 	run("closed with keys, all traced", keyed, nil, 1)
 	run("open", hello, poisson, 0)
+}
+
+// crowding is arrivals of which one is due each nanosecond.
+type crowding int64
+
+func (c *crowding) Next() int64 {
+	*c++
+	return int64(*c)
+}
+
+// An open load that runs out of connections opens more before it has none, answers what is due on
+// them, stops at its bound, and takes a refusal for what it is: no error of any request.
+func TestGrow(t *testing.T) {
+	const hour = 3600e9
+	arrivals := crowding(hour)
+	w := hot(t, hello, 8, &arrivals)
+	w.conns = append(w.conns, make([]conn, 24)...)
+	w.free = append(w.free, make([]int32, 24)...)
+	engine := w.engine.(*sink)
+	now := w.cfg.start + hour + 6
+	w.dispatch(now) // 6 are due: 2 stay free, which is one of eight and one more
+	if w.inFlight != 6 || w.used != 8 {
+		t.Fatalf("%d under way on %d connections, want 6 on 8", w.inFlight, w.used)
+	}
+	now += 3
+	w.dispatch(now) // 2 more find one, the third does not
+	if w.inFlight != 8 || w.used != 10 || w.coming != 2 {
+		t.Fatalf("%d under way on %d connections, %d coming, want 8 on 10, 2 coming", w.inFlight,
+			w.used, w.coming)
+	}
+	w.Closed(9, now, Connecting, nil)
+	if w.coming != 1 || w.book.all.Errors[failConnect] != 0 || w.conns[9].phase != dead {
+		t.Errorf("%d coming, %d errors: a refusal is no error of a request", w.coming,
+			w.book.all.Errors[failConnect])
+	}
+	w.dispatch(now)
+	if w.used != 10 {
+		t.Errorf("%d connections right after a refusal", w.used)
+	}
+	w.Opened(8, now)
+	if w.inFlight != 9 || w.coming != 0 {
+		t.Errorf("%d under way, %d coming: what was due did not leave on the new one", w.inFlight,
+			w.coming)
+	}
+	for range 100 {
+		now += retryAfterNs
+		w.tick(now)
+		w.dispatch(now)
+		for i := range w.used {
+			if w.conns[i].phase == opening {
+				w.Opened(i, now)
+			}
+		}
+	}
+	if w.used != 32 || w.inFlight != 32 || w.coming != 0 || engine.opens < 32 {
+		t.Errorf("%d under way on %d connections of 32, %d coming", w.inFlight, w.used, w.coming)
+	}
 }

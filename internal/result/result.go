@@ -185,7 +185,8 @@ type Load struct {
 	Think       string  `json:"think,omitempty"`    // closed: their pause between requests
 	Churn       int     `json:"churn,omitempty"`    // answers after which a connection is renewed
 	Streams     int     `json:"streams,omitempty"`  // requests at once on one connection
-	Connections int     `json:"connections"`
+	Connections int     `json:"connections"`        // that it begins with
+	Grown       int     `json:"grown,omitempty"`    // open: opened beyond those, as needed
 	Threads     int     `json:"threads"`
 	RatePerS    float64 `json:"ratePerS,omitempty"` // open: asked for, the window's mean
 	RateOf      string  `json:"rateOf,omitempty"`   // e.g. "50% of peak"

@@ -144,7 +144,7 @@ func little(_ *result.Record, l *result.Load) *result.Finding {
 	wrong := float64(max(l.ErrorTime.Count-l.Errors.Timeout, 0))
 	least := l.ServiceTime.MeanNs * float64(l.ServiceTime.Count) / float64(l.WindowNs)
 	most := least + l.ErrorTime.MeanNs*wrong/float64(l.WindowNs) +
-		float64(min(max(l.Censored, 0), int64(l.Connections)*int64(max(l.Streams, 1))))
+		float64(min(max(l.Censored, 0), int64(l.Connections+l.Grown)*int64(max(l.Streams, 1))))
 	edge := swell(l) * l.ServiceTime.MeanNs / float64(l.WindowNs)
 	want := min(max(l.InFlightMean, least-edge), most+edge)
 	off := math.Abs(l.InFlightMean-want) / l.InFlightMean
