@@ -1,17 +1,17 @@
 package bench
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"prony/internal/clock"
 	"prony/internal/pace"
-	"prony/internal/truth"
+	"prony/internal/truth/exact"
 )
 
 // burnEnv makes this program the server of the proof, listening on the PORT of the environment.
@@ -34,7 +34,6 @@ const proofSlice = 200
 // burning is a burner at work.
 type burning struct {
 	burner
-	mu      sync.Mutex
 	n       int64 // requests so far
 	began   int64 // of the load
 	sliceAt int64 // the process's CPU time when the slice began
@@ -52,30 +51,30 @@ func burnAsChild(text string) error {
 	if err != nil {
 		return err
 	}
-	truth.ServeOn(l, b.answer)
-	select {}
+	_, err = exact.Serve(context.Background(), l.(*net.TCPListener), b.answer)
+	return err
 }
 
 // answer keeps the contract compute as far as the lab asks for it, and has two paths of its own.
-func (b *burning) answer(c *truth.Conn, r *truth.Request) bool {
+func (b *burning) answer(now int64, r exact.Request) exact.Reply {
 	const data = `{"data":[{"id":"prod3568","name":"Egg Whisk","price":3.99,"weight":150},` +
 		`{"id":"prod7340","name":"Tea Cosy","price":5.99,"weight":100},` +
 		`{"id":"prod8643","name":"Spatula","price":1,"weight":80}]}`
-	switch r.Method + " " + r.Path {
+	reply := func(text []byte) exact.Reply { return exact.Reply{At: now, Text: text} }
+	switch string(r.Method) + " " + string(r.Path) {
 	case "GET /burn":
 		spend(b.rounds())
-		return c.Answer(200, "ok")
+		return reply(exact.Answer("200 OK", "", "ok"))
 	case "GET /cost":
-		return reply(c, b.costs())
+		return reply(object(b.costs()))
 	case "GET /data":
-		return reply(c, data)
+		return reply(object(data))
 	case "GET /concat":
-		return reply(c, `{"concat":"`+drawn(uint64(r.N))+`"}`)
+		return reply(object(`{"concat":"` + drawn(uint64(r.N)) + `"}`))
 	case "GET /fibonacci":
-		return reply(c, `{"fibonacci":832040}`)
+		return reply(object(`{"fibonacci":832040}`))
 	}
-	_, err := c.W.Write([]byte("HTTP/1.1 404 X\r\nContent-Length: 0\r\n\r\n"))
-	return err == nil
+	return reply(exact.Answer("404 X", "", ""))
 }
 
 // drawn are 10,000 letters, others for each request.
@@ -88,16 +87,14 @@ func drawn(request uint64) string {
 	return string(text)
 }
 
-func reply(c *truth.Conn, body string) bool {
-	_, err := fmt.Fprintf(c.W, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"+
+// object is an answer of JSON.
+func object(body string) []byte {
+	return fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"+
 		"Content-Length: %d\r\n\r\n%s", len(body), body)
-	return err == nil
 }
 
 // rounds is what the next request costs.
 func (b *burning) rounds() int64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	turn := int(b.n / proofSlice % int64(len(b.Rounds)))
 	if len(b.Rounds) > 1 && b.n%proofSlice == 0 {
 		b.endSlice(turn)
@@ -127,8 +124,6 @@ func (b *burning) endSlice(next int) {
 
 // costs are the ns of processor time a request, by slice, for each of the Rounds.
 func (b *burning) costs() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	text, err := json.Marshal(b.slices)
 	if err != nil {
 		panic("bench: numbers cannot be written as JSON: " + err.Error())

@@ -10,7 +10,7 @@ import (
 
 	"prony/internal/cli"
 	"prony/internal/lab/machine"
-	"prony/internal/truth"
+	"prony/internal/truth/exact"
 )
 
 // capacityOf runs the verb by itself.
@@ -54,12 +54,12 @@ func TestCapacityUsage(t *testing.T) {
 
 // TestCapacitySweeps offers a few short loads to a real server; how fast it is does not matter.
 func TestCapacitySweeps(t *testing.T) {
-	s, err := truth.Serve(truth.Hello("ok"))
+	addr, stop, err := exact.Start(exact.Fixed(0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
-	stdout, stderr, err := capacityOf(t, "http://"+s.Addr.String()+"/", "--concurrency", "1,2",
+	defer stop()
+	stdout, stderr, err := capacityOf(t, "http://"+addr.String()+"/", "--concurrency", "1,2",
 		"--stress", "50,100", "--window", "100ms", "--lead", "10ms", "--json", "--want", "ok")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, stderr)
@@ -79,12 +79,12 @@ func TestCapacitySweeps(t *testing.T) {
 
 // TestCapacityNotFound has a budget that no search fits into: the exit code tells it from a result.
 func TestCapacityNotFound(t *testing.T) {
-	s, err := truth.Serve(truth.Hello("ok"))
+	addr, stop, err := exact.Start(exact.Fixed(0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
-	stdout, stderr, err := capacityOf(t, "http://"+s.Addr.String()+"/", "--slo", "p99<50ms",
+	defer stop()
+	stdout, stderr, err := capacityOf(t, "http://"+addr.String()+"/", "--slo", "p99<50ms",
 		"--window", "50ms", "--lead", "10ms", "--budget", "1ms")
 	if cli.Code(err) != cli.Invalid {
 		t.Fatalf("%v\n%s", err, stderr)

@@ -17,7 +17,7 @@ import (
 	"prony/internal/launch/docker"
 	"prony/internal/tests"
 	"prony/internal/tidy"
-	"prony/internal/truth"
+	"prony/internal/truth/exact"
 )
 
 func TestMain(m *testing.M) {
@@ -122,14 +122,14 @@ func TestCommandsInTheDocuments(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	t.Setenv("PRONY_ROOT", root)
 	t.Chdir(root)
-	srv, err := truth.Serve(truth.Hello("ok"))
+	addr, stop, err := exact.Start(exact.Fixed(0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer srv.Close()
+	defer stop()
 	for _, c := range commands {
 		t.Run(strings.Join(c.Args, " "), func(t *testing.T) {
-			args := fromRoot(bind(c.Args, srv.Addr.String()), repo)
+			args := fromRoot(bind(c.Args, addr.String()), repo)
 			var stdout, stderr bytes.Buffer
 			exit := 0
 			if c.Args[0] == "load" || c.Args[0] == "verify" {

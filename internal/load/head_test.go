@@ -1,16 +1,14 @@
 package load_test
 
 import (
-	"fmt"
 	"net/netip"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"prony/internal/load"
 	"prony/internal/load/uring"
 	"prony/internal/result"
-	"prony/internal/truth"
+	"prony/internal/truth/exact"
 )
 
 // The answer to a HEAD has a length and no body (RFC 9112, section 6.3): the next answer on the
@@ -19,20 +17,20 @@ func TestHeadHasNoBody(t *testing.T) {
 	check := func(name, head string, keep bool) {
 		t.Helper()
 		for engine, make := range engines(t) {
-			var asked [3]atomic.Int64
-			r := offer(t, func(c *truth.Conn, r *truth.Request) bool {
-				switch r.Method {
+			asked := map[string]int{"HEAD": 0, "OPTIONS": 0, "GET": 0}
+			r := offer(t, func(now int64, r exact.Request) exact.Reply {
+				asked[string(r.Method)]++
+				out := exact.Reply{At: now, Text: exact.Answer("200 OK", "", "ok")}
+				switch string(r.Method) {
 				case "HEAD":
-					asked[0].Add(1)
-					_, err := fmt.Fprint(c.W, head)
-					return keep && err == nil
+					out.Text = []byte(head)
+					if !keep {
+						out.Then = exact.Close
+					}
 				case "OPTIONS":
-					asked[1].Add(1)
-					_, err := fmt.Fprint(c.W, "HTTP/1.1 204 No Content\r\nAllow: GET\r\n\r\n")
-					return err == nil
+					out.Text = []byte("HTTP/1.1 204 No Content\r\nAllow: GET\r\n\r\n")
 				}
-				asked[2].Add(1)
-				return c.Answer(200, "ok")
+				return out
 			}, load.Spec{
 				Model: result.Open, Schedule: even(300), Connections: 2, Seed: 3, Engine: make,
 				Window: 200 * time.Millisecond, Scenario: load.Scenario{Requests: []load.Request{
@@ -48,9 +46,9 @@ func TestHeadHasNoBody(t *testing.T) {
 				t.Errorf("%s, %s: %d reconnects with keep-alive %v", engine, name, r.Reconnects,
 					keep)
 			}
-			for i := range asked {
-				if asked[i].Load() == 0 {
-					t.Errorf("%s, %s: method %d was never asked", engine, name, i)
+			for method, n := range asked {
+				if n == 0 {
+					t.Errorf("%s, %s: method %s was never asked", engine, name, method)
 				}
 			}
 		}
@@ -65,7 +63,7 @@ func TestHeadHasNoBody(t *testing.T) {
 
 // A server that sends a body all the same is not read on: its bytes would be taken for an answer.
 func TestBodyAfterHead(t *testing.T) {
-	r := offer(t, truth.Hello("body"), load.Spec{
+	r := offer(t, exact.Every(1, body("body"), exact.Fixed(0)), load.Spec{
 		Model: result.Open, Schedule: even(100), Connections: 1, Window: 200 * time.Millisecond,
 		Scenario: load.Scenario{Requests: []load.Request{
 			{Method: "HEAD", Path: "/", WantSize: -1}}},

@@ -13,7 +13,7 @@ import (
 	"prony/internal/pace"
 	"prony/internal/result"
 	"prony/internal/tests"
-	"prony/internal/truth"
+	"prony/internal/truth/exact"
 )
 
 func epollEngine(a netip.AddrPort, n int) (load.Engine, error) { return epoll.New(a, n) }
@@ -26,15 +26,20 @@ func get(path, want string) load.Scenario {
 }
 
 // offer runs a load against a truth server, with plain defaults for what the spec leaves out.
-func offer(t *testing.T, h truth.Handler, s load.Spec) *load.Result {
+func offer(t *testing.T, p exact.Plan, s load.Spec) *load.Result {
 	t.Helper()
 	tests.Cores(t)
-	srv, err := truth.Serve(h)
+	addr, stop, err := exact.Start(p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer srv.Close()
-	s.Address = srv.Addr
+	defer stop()
+	return offerTo(t, addr, s)
+}
+
+func offerTo(t *testing.T, addr netip.AddrPort, s load.Spec) *load.Result {
+	t.Helper()
+	s.Address = addr
 	if s.Engine == nil {
 		s.Engine = epollEngine
 	}
@@ -54,6 +59,15 @@ func offer(t *testing.T, h truth.Handler, s load.Spec) *load.Result {
 	return r
 }
 
+// says is another answer than that of the plan, and what becomes of the connection then.
+func says(text string, then exact.End) func(*exact.Reply) {
+	return func(r *exact.Reply) { r.Text, r.Then = []byte(text), then }
+}
+
+func body(text string) func(*exact.Reply) {
+	return says(string(exact.Answer("200 OK", "", text)), exact.Keep)
+}
+
 func near(t *testing.T, what string, got, want, tolerance float64) {
 	t.Helper()
 	if math.Abs(got-want) > tolerance {
@@ -65,7 +79,7 @@ const ms = 1e6
 
 // Eight connections, each answered after 20 ms: 8/0.02 = 400 requests a second, never more.
 func TestClosedThroughputIsConnectionsOverServiceTime(t *testing.T) {
-	r := offer(t, truth.After(20*time.Millisecond, truth.Hello("ok")), load.Spec{
+	r := offer(t, exact.Fixed(20*time.Millisecond), load.Spec{
 		Model: result.Closed, Connections: 8, Window: time.Second, Lead: 100 * time.Millisecond,
 	})
 	if r.ThroughputPerS > 400+8 || r.ThroughputPerS < 300 {
@@ -87,7 +101,7 @@ func TestClosedThroughputIsConnectionsOverServiceTime(t *testing.T) {
 // uniformly spread over (0, 400 ms): mean response 0.4²/(2·1) s = 80 ms over all, maximum 400 ms. A
 // generator with coordinated omission would see one slow request per connection.
 func TestStallIsSeenByEveryRequestThatItHeldUp(t *testing.T) {
-	r := offer(t, truth.Stall(300*time.Millisecond, 400*time.Millisecond, truth.Hello("ok")),
+	r := offer(t, exact.Stall(300*time.Millisecond, 400*time.Millisecond, exact.Fixed(0)),
 		load.Spec{
 			Model: result.Open, Schedule: even(500), Connections: 4, Window: time.Second,
 		})
@@ -108,7 +122,7 @@ func TestStallIsSeenByEveryRequestThatItHeldUp(t *testing.T) {
 // A server of capacity 100/s is offered 200/s for a second: a backlog that grows by 100/s, and what
 // is not answered by the end of the drain is censored, not forgotten.
 func TestOverloadShowsAsBacklogAndCensoring(t *testing.T) {
-	r := offer(t, truth.OneAtATime(truth.After(10*time.Millisecond, truth.Hello("ok"))), load.Spec{
+	r := offer(t, exact.Cap(1, 10*time.Millisecond), load.Spec{
 		Model: result.Open, Schedule: even(200), Connections: 4, Window: time.Second,
 		Drain: 200 * time.Millisecond,
 	})
@@ -116,7 +130,7 @@ func TestOverloadShowsAsBacklogAndCensoring(t *testing.T) {
 		t.Errorf("scheduled %d, want 200", r.Scheduled)
 	}
 	near(t, "backlog per second", r.BacklogPerS, 102, 15)
-	// 1.2 s at under 100/s answers at most 120; the other 80 and more are censored.
+	// 1.2 s at 100/s answers at most 120; the other 80 and more are censored.
 	if r.Censored < 80 || r.Censored+r.Answered != r.Scheduled {
 		t.Errorf("answered %d, censored %d of %d", r.Answered, r.Censored, r.Scheduled)
 	}
@@ -127,10 +141,11 @@ func TestOverloadShowsAsBacklogAndCensoring(t *testing.T) {
 }
 
 func TestErrorsByClass(t *testing.T) {
-	check := func(name string, h truth.Handler, count func(*load.Result) int64, want string) {
+	check := func(name string, change func(*exact.Reply), count func(*load.Result) int64,
+		want string) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) {
-			r := offer(t, truth.Every(10, h, truth.Hello("ok")), load.Spec{
+			r := offer(t, exact.Every(10, change, exact.Fixed(0)), load.Spec{
 				Model: result.Open, Schedule: even(500), Connections: 4,
 				Window:  400 * time.Millisecond,
 				Timeout: 100 * time.Millisecond,
@@ -150,21 +165,21 @@ func TestErrorsByClass(t *testing.T) {
 			}
 		})
 	}
-	status := func(c *truth.Conn, _ *truth.Request) bool { return c.Answer(500, "ok") }
+	status := says(string(exact.Answer("500 X", "", "ok")), exact.Keep)
 	check("status", status, func(r *load.Result) int64 { return r.Errors.Status },
 		"status 500, want 200")
-	check("body", truth.Hello("no"), func(r *load.Result) int64 { return r.Errors.Body },
+	check("body", exact.Wrong, func(r *load.Result) int64 { return r.Errors.Body },
 		"GET / HTTP/1.1")
-	check("short body", truth.Hello("o"), func(r *load.Result) int64 { return r.Errors.Body },
+	check("short body", body("o"), func(r *load.Result) int64 { return r.Errors.Body },
 		"1 bytes")
-	check("long body", truth.Hello("okay"), func(r *load.Result) int64 { return r.Errors.Body },
+	check("long body", body("okay"), func(r *load.Result) int64 { return r.Errors.Body },
 		"4 bytes")
-	check("no HTTP", truth.Raw("hello there, this is no HTTP\r\n\r\n", true),
+	check("no HTTP", says("hello there, this is no HTTP\r\n\r\n", exact.Keep),
 		func(r *load.Result) int64 { return r.Errors.Parse }, "not HTTP")
-	check("closed early", truth.Raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok", false),
+	check("closed early", says("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok", exact.Close),
 		func(r *load.Result) int64 { return r.Errors.Read }, "closed the connection")
-	check("reset", truth.Reset(), func(r *load.Result) int64 { return r.Errors.Read }, "reset")
-	check("silent", truth.Silent(), func(r *load.Result) int64 { return r.Errors.Timeout },
+	check("reset", exact.Gone, func(r *load.Result) int64 { return r.Errors.Read }, "reset")
+	check("silent", exact.Silent, func(r *load.Result) int64 { return r.Errors.Timeout },
 		"timeout")
 }
 
@@ -172,7 +187,11 @@ func TestErrorsByClass(t *testing.T) {
 func TestFramings(t *testing.T) {
 	check := func(name, raw string, keep bool) {
 		t.Run(name, func(t *testing.T) {
-			r := offer(t, truth.Raw(raw, keep), load.Spec{
+			then := exact.Close
+			if keep {
+				then = exact.Keep
+			}
+			r := offer(t, exact.Every(1, says(raw, then), exact.Fixed(0)), load.Spec{
 				Model: result.Open, Schedule: even(200), Connections: 4,
 				Window: 200 * time.Millisecond,
 			})
@@ -196,13 +215,13 @@ func TestFramings(t *testing.T) {
 }
 
 func TestNobodyListens(t *testing.T) {
-	srv, err := truth.Serve(truth.Hello("ok"))
+	addr, stop, err := exact.Start(exact.Fixed(0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv.Close()
+	stop()
 	_, err = load.Run(context.Background(), load.Spec{
-		Address: srv.Addr, Scenario: get("/", "ok"), Model: result.Closed, Connections: 2,
+		Address: addr, Scenario: get("/", "ok"), Model: result.Closed, Connections: 2,
 		Window: time.Second, Timeout: time.Second, Engine: epollEngine,
 	})
 	if err == nil || !strings.Contains(err.Error(), "refused") ||
@@ -215,9 +234,11 @@ func TestNobodyListens(t *testing.T) {
 // key.
 func TestKeysAreDrawnAndChecked(t *testing.T) {
 	seen := make(chan string, 1000)
-	echo := func(c *truth.Conn, r *truth.Request) bool {
-		seen <- r.Path
-		return c.Answer(200, "value-"+strings.TrimPrefix(r.Path, "/k?key="))
+	echo := func(now int64, r exact.Request) exact.Reply {
+		path := string(r.Path)
+		seen <- path
+		return exact.Reply{At: now,
+			Text: exact.Answer("200 OK", "", "value-"+strings.TrimPrefix(path, "/k?key="))}
 	}
 	s := get("/k?key={key}", "value-{key}")
 	s.KeyLo, s.KeyHi = 1, 50000

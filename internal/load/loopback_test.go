@@ -2,10 +2,14 @@ package load_test
 
 import (
 	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,30 +19,24 @@ import (
 	"prony/internal/pace"
 	"prony/internal/result"
 	"prony/internal/tests"
-	"prony/internal/truth"
+	"prony/internal/truth/exact"
 )
 
 // diary is what a server saw: the paths in their order, and how many requests it had at once.
 type diary struct {
-	mu    sync.Mutex
 	paths []string
-	under int
+	ends  []int64 // of requests under way
 	most  int
 }
 
-func (d *diary) keep(h truth.Handler) truth.Handler {
-	return func(c *truth.Conn, r *truth.Request) bool {
-		d.mu.Lock()
-		d.under++
-		d.most = max(d.most, d.under)
-		d.paths = append(d.paths, r.Path)
-		d.mu.Unlock()
-		defer func() {
-			d.mu.Lock()
-			d.under--
-			d.mu.Unlock()
-		}()
-		return h(c, r)
+func (d *diary) keep(p exact.Plan) exact.Plan {
+	return func(now int64, r exact.Request) exact.Reply {
+		out := p(now, r)
+		d.ends = slices.DeleteFunc(d.ends, func(at int64) bool { return at <= now })
+		d.ends = append(d.ends, out.At)
+		d.most = max(d.most, len(d.ends))
+		d.paths = append(d.paths, string(r.Path))
+		return out
 	}
 }
 
@@ -48,7 +46,7 @@ func TestClosedLoopKeepsAllConnectionsBusy(t *testing.T) {
 	tests.Cores(t)
 	const connections = 12
 	var d diary
-	r := offer(t, d.keep(truth.After(20*time.Millisecond, truth.Hello("ok"))), load.Spec{
+	r := offer(t, d.keep(exact.Fixed(20*time.Millisecond)), load.Spec{
 		Model: result.Closed, Connections: connections, Window: 300 * time.Millisecond,
 	})
 	if d.most != connections {
@@ -89,7 +87,7 @@ func TestTwoThreadsSendOneSchedule(t *testing.T) {
 	var d diary
 	s := get("/k?key={key}", "ok")
 	s.KeyLo, s.KeyHi = 1, 1<<60 // so many that none is drawn twice
-	r := offer(t, d.keep(truth.Hello("ok")), load.Spec{
+	r := offer(t, d.keep(exact.Fixed(0)), load.Spec{
 		Model: result.Open, Schedule: at(pace.Poisson, ratePerS), Seed: seed, Connections: 16,
 		Lead: lead, Window: window, Drain: 5 * time.Second, Scenario: s, Cores: cores(t, 2),
 	})
@@ -109,7 +107,7 @@ func TestTwoThreadsSendOneSchedule(t *testing.T) {
 	}
 	// One thread alone asks for the very same keys.
 	var alone diary
-	offer(t, alone.keep(truth.Hello("ok")), load.Spec{
+	offer(t, alone.keep(exact.Fixed(0)), load.Spec{
 		Model: result.Open, Schedule: at(pace.Poisson, ratePerS), Seed: seed, Connections: 16,
 		Lead: lead, Window: window, Drain: 5 * time.Second, Scenario: s,
 	})
@@ -121,25 +119,25 @@ func TestTwoThreadsSendOneSchedule(t *testing.T) {
 
 // With one connection a seed decides what is asked, in which order, however fast the server is.
 func TestOneSeedOneOrder(t *testing.T) {
-	ask := func(seed uint64, h truth.Handler) []string {
+	ask := func(seed uint64, p exact.Plan) []string {
 		var d diary
 		s := get("/a?k={key}", "ok")
 		s.Requests = append(s.Requests, load.Request{Method: "GET", Path: "/b?k={key}",
 			WantSize: -1})
 		s.KeyLo, s.KeyHi = 1, 50_000
-		offer(t, d.keep(h), load.Spec{
+		offer(t, d.keep(p), load.Spec{
 			Model: result.Closed, Connections: 1, Window: 100 * time.Millisecond, Seed: seed,
 			Scenario: s,
 		})
 		return d.paths
 	}
-	fast := ask(7, truth.Hello("ok"))
-	slow := ask(7, truth.After(time.Millisecond, truth.Hello("ok")))
+	fast := ask(7, exact.Fixed(0))
+	slow := ask(7, exact.Fixed(time.Millisecond))
 	n := min(len(fast), len(slow))
 	if n < 10 || !slices.Equal(fast[:n], slow[:n]) {
 		t.Errorf("one seed asked\n%q and\n%q", fast[:n], slow[:n])
 	}
-	if other := ask(8, truth.Hello("ok")); slices.Equal(fast[:10], other[:10]) {
+	if other := ask(8, exact.Fixed(0)); slices.Equal(fast[:10], other[:10]) {
 		t.Errorf("two seeds asked the same: %q", other[:10])
 	}
 }
@@ -147,10 +145,15 @@ func TestOneSeedOneOrder(t *testing.T) {
 // Large bodies go out in parts and come back in parts, and are compared to the last byte.
 func TestLargeBodies(t *testing.T) {
 	body := strings.Repeat("0123456789abcdef", 1<<18) // 4 MiB
-	mirror := func(c *truth.Conn, r *truth.Request) bool { return c.Answer(200, string(r.Body)) }
+	mirror := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", strconv.FormatInt(r.ContentLength, 10))
+		_, _ = io.Copy(w, r.Body) // what is lost is missed by the load
+	}))
+	defer mirror.Close()
 	s := load.Scenario{Requests: []load.Request{{
 		Method: "POST", Path: "/", Body: body, Want: body, HasWant: true}}}
-	r := offer(t, mirror, load.Spec{
+	tests.Cores(t)
+	r := offerTo(t, mirror.Listener.Addr().(*net.TCPAddr).AddrPort(), load.Spec{
 		Model: result.Open, Schedule: even(20), Connections: 2, Window: 200 * time.Millisecond,
 		Scenario: s,
 		Drain:    10 * time.Second, Timeout: 10 * time.Second,

@@ -1,3 +1,6 @@
+// Package truth holds servers whose behaviour is known exactly, so that the lab can be tested
+// against arithmetic instead of against itself. Here is Null, which does nothing, and so is the
+// floor under every measurement; package exact below it has those that answer by a formula.
 package truth
 
 import (

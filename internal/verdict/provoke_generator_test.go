@@ -15,7 +15,7 @@ import (
 	"prony/internal/load"
 	"prony/internal/pace"
 	"prony/internal/result"
-	"prony/internal/truth"
+	"prony/internal/truth/exact"
 	"prony/internal/verdict"
 )
 
@@ -215,8 +215,8 @@ func TestRunDelayProvoked(t *testing.T) {
 // it, of which 44 find no connection, and more while those are worked off: without them p99 would
 // be a fraction of what it is. Whether that counts depends on whether so few pauses make a p99.
 func TestWaitedProvoked(t *testing.T) {
-	server := func() truth.Handler {
-		return truth.Stall(300*time.Millisecond, 60*time.Millisecond, truth.Hello("ok"))
+	server := func() exact.Plan {
+		return exact.Stall(300*time.Millisecond, 60*time.Millisecond, exact.Fixed(0))
 	}
 	f := provoke(t, server, load.Spec{
 		Model: result.Open, Schedule: constant(800), Connections: 4, Window: 800 * time.Millisecond,
@@ -233,8 +233,8 @@ func TestWaitedProvoked(t *testing.T) {
 // window. In 32 batches of 31, 10²·(1 − 1/32)/31 = 3.1 instead of 10/32 = 0.31: 1,000 are worth
 // 100.
 func TestSamplesProvokedByCompany(t *testing.T) {
-	server := func() truth.Handler {
-		return truth.Stall(400*time.Millisecond, 50*time.Millisecond, truth.Hello("ok"))
+	server := func() exact.Plan {
+		return exact.Stall(400*time.Millisecond, 50*time.Millisecond, exact.Fixed(0))
 	}
 	provoke(t, server, load.Spec{
 		Model: result.Open, Schedule: constant(1000), Connections: 128, Window: time.Second,
@@ -245,8 +245,8 @@ func TestSamplesProvokedByCompany(t *testing.T) {
 // and then 6 are under way, which is no backlog. The change comes 50 ms before the middle, so that
 // fast answers come in the first half and slow ones in the second.
 func TestSettledProvoked(t *testing.T) {
-	server := func() truth.Handler {
-		return truth.Change(950*time.Millisecond, after(20*time.Millisecond)(),
+	server := func() exact.Plan {
+		return change(950*time.Millisecond, after(20*time.Millisecond)(),
 			after(60*time.Millisecond)())
 	}
 	provoke(t, server, load.Spec{
@@ -259,7 +259,7 @@ func TestSettledProvoked(t *testing.T) {
 // are explained by the rate.
 func TestCapacityProvokedByARamp(t *testing.T) {
 	const window = 600 * time.Millisecond
-	r := offered(t, truth.Queue(time.Second/1200, truth.Hello("ok")), load.Spec{
+	r := offered(t, exact.Cap(1, time.Second/1200), load.Spec{
 		Name: "ramp", Model: result.Open, Connections: 1024, Window: window,
 		Schedule: pace.Schedule{Arrivals: pace.Constant, Rate: ramping(500, 3000, window)},
 	})

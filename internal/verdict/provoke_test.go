@@ -13,7 +13,7 @@ import (
 	"prony/internal/pace"
 	"prony/internal/result"
 	"prony/internal/tests"
-	"prony/internal/truth"
+	"prony/internal/truth/exact"
 	"prony/internal/verdict"
 )
 
@@ -30,7 +30,7 @@ const attempts = 4
 
 // provoke offers the load to a server and wants the findings, each as "RULE GRADE", and no other,
 // leaving the machine's aside. The server is made anew for each attempt: some have a past.
-func provoke(t *testing.T, server func() truth.Handler, s load.Spec, want ...string,
+func provoke(t *testing.T, server func() exact.Plan, s load.Spec, want ...string,
 ) []result.Finding {
 	t.Helper()
 	for range attempts {
@@ -55,15 +55,15 @@ func provoke(t *testing.T, server func() truth.Handler, s load.Spec, want ...str
 }
 
 // offered is a record as of a trial whose only load was s.
-func offered(t *testing.T, h truth.Handler, s load.Spec) *result.Record {
+func offered(t *testing.T, p exact.Plan, s load.Spec) *result.Record {
 	t.Helper()
 	tests.Cores(t)
-	server, err := truth.Serve(h)
+	addr, stop, err := exact.Start(p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer server.Close()
-	s.Address = server.Addr
+	defer stop()
+	s.Address = addr
 	s.Scenario = load.Scenario{KeyLo: 1, KeyHi: 1, Requests: []load.Request{
 		{Method: "GET", Path: "/", Want: "ok", HasWant: true}}}
 	if s.Timeout == 0 {
@@ -88,10 +88,10 @@ func offered(t *testing.T, h truth.Handler, s load.Spec) *result.Record {
 func newEngine(a netip.AddrPort, slots int) (load.Engine, error) { return epoll.New(a, slots) }
 
 // hello answers at once, after a known time.
-func hello() truth.Handler { return truth.Hello("ok") }
+func hello() exact.Plan { return exact.Fixed(0) }
 
-func after(d time.Duration) func() truth.Handler {
-	return func() truth.Handler { return truth.After(d, truth.Hello("ok")) }
+func after(d time.Duration) func() exact.Plan {
+	return func() exact.Plan { return exact.Fixed(d) }
 }
 
 // constant and poisson are steady schedules.
@@ -141,7 +141,7 @@ func TestGoodServersProvokeNothing(t *testing.T) {
 
 // Every answer comes 5 ms after the window of 600 ms closes: all 400 are good and none is inside.
 func TestAnswersProvoked(t *testing.T) {
-	server := func() truth.Handler { return truth.After(605*time.Millisecond, truth.Hello("ok")) }
+	server := func() exact.Plan { return exact.Fixed(605 * time.Millisecond) }
 	provoke(t, server, load.Spec{
 		Model: result.Closed, Connections: 400, Window: 600 * time.Millisecond,
 	}, "answers "+invalid)
@@ -152,9 +152,9 @@ func TestAnswersProvoked(t *testing.T) {
 // window's 400 arrivals are not sent in it. As many come over from before, so that Little's law
 // holds.
 func TestDeliveredProvoked(t *testing.T) {
-	server := func() truth.Handler {
-		return truth.Stall(50*time.Millisecond, 300*time.Millisecond,
-			truth.Queue(time.Second/820, truth.Hello("ok")))
+	server := func() exact.Plan {
+		return exact.Stall(50*time.Millisecond, 300*time.Millisecond,
+			exact.Cap(1, time.Second/820))
 	}
 	f := provoke(t, server, load.Spec{
 		Model: result.Open, Schedule: constant(800), Connections: 8, Window: 500 * time.Millisecond,
@@ -169,8 +169,8 @@ func TestDeliveredProvoked(t *testing.T) {
 // 60 of the 128 connections are busy, so that all is sent. The limit is (5 + 3·√30)/1 s = 21/s.
 // Little's law is off by 2,000/1,940 - 1 = 3 %, since later requests wait longer.
 func TestCapacityProvoked(t *testing.T) {
-	server := func() truth.Handler {
-		return truth.Queue(time.Second/1940, truth.Hello("ok"))
+	server := func() exact.Plan {
+		return exact.Cap(1, time.Second/1940)
 	}
 	provoke(t, server, load.Spec{
 		Model: result.Open, Schedule: constant(2000), Connections: 128, Window: time.Second,
@@ -180,7 +180,7 @@ func TestCapacityProvoked(t *testing.T) {
 // 100 connections with answers after 140 ms send at 0, 140, 280 and 420 ms of a window of 500 ms:
 // the requests take 4 × 140 = 560 ms of each connection's 500, 12 % more than there is.
 func TestLittleProvokedByAShortWindow(t *testing.T) {
-	server := func() truth.Handler { return truth.After(140*time.Millisecond, truth.Hello("ok")) }
+	server := func() exact.Plan { return exact.Fixed(140 * time.Millisecond) }
 	provoke(t, server, load.Spec{
 		Model: result.Closed, Connections: 100, Window: 500 * time.Millisecond,
 	}, "little "+suspect)
@@ -189,8 +189,8 @@ func TestLittleProvokedByAShortWindow(t *testing.T) {
 // Half of the connections hang from the lead-in on. Nothing was due on them in the window, so that
 // no count is wrong; only that 8 are under way where the answers account for 4 gives them away.
 func TestLittleProvokedByHangingConnections(t *testing.T) {
-	server := func() truth.Handler {
-		return first(4, truth.Silent(), truth.After(2*time.Millisecond, truth.Hello("ok")))
+	server := func() exact.Plan {
+		return first(4, exact.Silent, exact.Fixed(2*time.Millisecond))
 	}
 	provoke(t, server, load.Spec{
 		Model: result.Closed, Connections: 8, Window: 500 * time.Millisecond,
@@ -198,28 +198,45 @@ func TestLittleProvokedByHangingConnections(t *testing.T) {
 	}, "little "+invalid)
 }
 
-// first gives the first n requests of the server to other.
-func first(n int64, other, h truth.Handler) truth.Handler {
-	return func(c *truth.Conn, r *truth.Request) bool {
+// first changes the answers of the first n requests of the server.
+func first(n int64, change func(*exact.Reply), p exact.Plan) exact.Plan {
+	return func(now int64, r exact.Request) exact.Reply {
+		out := p(now, r)
 		if r.N <= n {
-			return other(c, r)
+			change(&out)
 		}
-		return h(c, r)
+		return out
+	}
+}
+
+// change gives requests that come within at of the first one to before, later ones to after.
+func change(at time.Duration, before, after exact.Plan) exact.Plan {
+	var began int64
+	return func(now int64, r exact.Request) exact.Reply {
+		if r.N == 1 {
+			began = now
+		}
+		if now-began < int64(at) {
+			return before(now, r)
+		}
+		return after(now, r)
 	}
 }
 
 // 3,000/s for 0.4 s are 1,200 requests: one wrong one of them is 0.08 %, two are 0.17 %.
 func TestErrorsProvoked(t *testing.T) {
-	check := func(every int64, wrong truth.Handler, grade string) {
+	check := func(every int64, wrong func(*exact.Reply), grade string) {
 		t.Helper()
-		provoke(t, func() truth.Handler { return truth.Every(every, wrong, truth.Hello("ok")) },
+		provoke(t, func() exact.Plan { return exact.Every(every, wrong, exact.Fixed(0)) },
 			load.Spec{
 				Model: result.Open, Schedule: constant(3000), Connections: 256,
 				Window: 400 * time.Millisecond,
 			}, "errors "+grade)
 	}
-	check(1000, truth.Hello("no"), valid) // no number hangs on it
-	check(500, func(c *truth.Conn, _ *truth.Request) bool { return c.Answer(503, "ok") }, invalid)
+	check(1000, exact.Wrong, valid) // no number hangs on it
+	check(500, func(r *exact.Reply) {
+		r.Text = exact.Answer("503 X", "", "ok")
+	}, invalid)
 }
 
 // 1,000/s for 0.4 s are 400 requests. The first ones hang: the backlog is there from the start and
@@ -227,7 +244,7 @@ func TestErrorsProvoked(t *testing.T) {
 func TestCensoredProvoked(t *testing.T) {
 	check := func(n int64, grade string) {
 		t.Helper()
-		server := func() truth.Handler { return first(n, truth.Silent(), truth.Hello("ok")) }
+		server := func() exact.Plan { return first(n, exact.Silent, exact.Fixed(0)) }
 		provoke(t, server, load.Spec{
 			Model: result.Open, Schedule: constant(1000), Connections: 64,
 			Window: 400 * time.Millisecond, Drain: 50 * time.Millisecond,
@@ -239,14 +256,14 @@ func TestCensoredProvoked(t *testing.T) {
 
 // Closing after 50 answers costs 2 % of the requests a connection.
 func TestConnectionsProvoked(t *testing.T) {
-	provoke(t, func() truth.Handler { return truth.KeepAlive(50, "ok") }, load.Spec{
+	provoke(t, func() exact.Plan { return exact.Renew(50, exact.Fixed(0)) }, load.Spec{
 		Model: result.Closed, Connections: 4, Window: 300 * time.Millisecond,
 	}, "connections "+suspect)
 }
 
 // 500/s for 0.3 s are 150 answers.
 func TestSamplesProvoked(t *testing.T) {
-	provoke(t, func() truth.Handler { return truth.Hello("ok") }, load.Spec{
+	provoke(t, func() exact.Plan { return exact.Fixed(0) }, load.Spec{
 		Model: result.Open, Schedule: constant(500), Connections: 16,
 		Window: 300 * time.Millisecond,
 	}, "samples "+valid)
@@ -257,9 +274,9 @@ func TestSamplesProvoked(t *testing.T) {
 func TestDriftProvoked(t *testing.T) {
 	check := func(before, after time.Duration) {
 		t.Helper()
-		server := func() truth.Handler {
-			return truth.Change(400*time.Millisecond, truth.After(before, truth.Hello("ok")),
-				truth.After(after, truth.Hello("ok")))
+		server := func() exact.Plan {
+			return change(400*time.Millisecond, exact.Fixed(before),
+				exact.Fixed(after))
 		}
 		provoke(t, server, load.Spec{
 			Model: result.Closed, Connections: 8, Window: 800 * time.Millisecond,

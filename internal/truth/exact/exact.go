@@ -8,9 +8,8 @@
 // tested without one. Serve runs a Plan: one thread, which polls shortly before each moment, since
 // a sleeping thread wakes too late (see Serve).
 //
-// Non-goals: speed, HTTP at large (a request is whatever ends in an empty line, with a body when
-// Content-Length says so), and what package truth does with a goroutine a connection, where a
-// millisecond does not matter.
+// Non-goals: speed, and HTTP at large: a request is whatever ends in an empty line, with a body
+// when Content-Length says so.
 package exact
 
 import (
@@ -25,6 +24,9 @@ import (
 type Request struct {
 	N      int64 // its number on the whole server, from 1
 	OnConn int64 // likewise on its connection
+
+	// The server's own bytes, which it takes back when the Plan returns.
+	Method, Path, Body []byte
 }
 
 // Reply says what becomes of a request.
@@ -57,10 +59,10 @@ type Plan func(now int64, r Request) Reply
 // The good answer and the one that is wrong, of the same length: only who looks at the bytes can
 // tell.
 var (
-	good  = answer("200 OK", "", Body)
-	wrong = answer("200 OK", "", bad)
-	last  = answer("200 OK", "Connection: close\r\n", Body)
-	full  = answer("503 Service Unavailable", "", bad)
+	good  = Answer("200 OK", "", Body)
+	wrong = Answer("200 OK", "", bad)
+	last  = Answer("200 OK", "Connection: close\r\n", Body)
+	full  = Answer("503 Service Unavailable", "", bad)
 )
 
 // Body is the body of a good answer.
@@ -68,7 +70,8 @@ const Body = "ok"
 
 const bad = "no"
 
-func answer(status, header, body string) []byte {
+// Answer is a whole one, of plain text; header has further lines, each with its CRLF.
+func Answer(status, header, body string) []byte {
 	const form = "HTTP/1.1 %s\r\nContent-Type: text/plain\r\n%sContent-Length: %d\r\n\r\n%s"
 	return fmt.Appendf(nil, form, status, header, len(body), body)
 }
@@ -208,7 +211,7 @@ func Hang(after time.Duration, p Plan) Plan {
 // Drip answers with a body of n bytes: the first one d after the request came, each further one a
 // step later. The last byte comes d + (n−1)·step after the request.
 func Drip(d time.Duration, n int64, step time.Duration) Plan {
-	text := answer("200 OK", "", string(bytes.Repeat([]byte("."), int(n))))
+	text := Answer("200 OK", "", string(bytes.Repeat([]byte("."), int(n))))
 	first := len(text) - int(n) + 1
 	return func(now int64, _ Request) Reply {
 		return Reply{At: now + int64(d), Text: text, First: first, Step: step}

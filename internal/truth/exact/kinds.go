@@ -158,9 +158,7 @@ var kinds = []Kind{
 			1/service: a backlog that grows by R − 1/service, and no latency worth the name.`,
 		Needs: []Need{{Service, saysService, 1, 0}},
 		Zero:  Params{Service: 2 * ms},
-		plan: func(p Params) Plan {
-			return Queue(func(int64) time.Duration { return p.Service })
-		},
+		plan:  func(p Params) Plan { return Cap(1, p.Service) },
 	}, {
 		Name: "mm1",
 		Does: "serves one request at a time, for a random, exponential time of mean --service",

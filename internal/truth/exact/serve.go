@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"container/heap"
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"runtime"
 	"strconv"
@@ -23,8 +25,9 @@ import (
 // core.
 const spin = 100 * time.Microsecond
 
-// idle bounds a sleep, so that the end of the context is noticed.
-const idle = 100 * time.Millisecond
+// idleMs bounds a wait: who stops all threads for a moment, as Go's collector does, waits for one
+// whose wait Go does not know of.
+const idleMs = 100
 
 // Bounds of what a client may send.
 const (
@@ -41,25 +44,58 @@ type Report struct {
 	RunDelayNs int64   `json:"runDelayNs"` // its thread was ready to run and had to wait
 }
 
-// Serve runs a Plan on a listener, which is the caller's to close, until ctx ends. It locks one
-// thread, which does everything. That thread is woken for a moment by a timerfd, the kernel's
-// high-resolution timer, set shortly before it, and polls the rest: Go's own timers wait in
-// epoll_wait, whose grain is a millisecond, and are up to that late when nothing else runs.
+// Serve runs a Plan on a listener until ctx ends, which shuts the listener down; it is the caller's
+// to close. It locks one thread, which does everything. That thread is woken for a moment by a
+// timerfd, the kernel's high-resolution timer, set shortly before it, and polls the rest: Go's own
+// timers wait in epoll_wait, whose grain is a millisecond, and are up to that late when nothing
+// else runs.
 //
 // A client that does not take its answers is dropped.
 func Serve(ctx context.Context, l *net.TCPListener, p Plan) (Report, error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	// The thread never gives its processor of the Go scheduler back; what ends ctx needs another.
 	processors(+1)
 	defer processors(-1)
-	f, err := l.File()
+	return serve(ctx, l, &server{plan: p})
+}
+
+// Start serves a Plan on a free port of 127.0.0.1, beside a load that the same process offers. The
+// waits of its thread are known to Go's runtime: a load stops all threads for a moment when it
+// begins, and one that waits unknown would hold up the others until it wakes. Stop ends it.
+func Start(p Plan) (addr netip.AddrPort, stop func() (Report, error), err error) {
+	l, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
+		return addr, nil, fmt.Errorf("serve truth: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var report Report
+	var failed error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		report, failed = serve(ctx, l, &server{plan: p, known: true})
+		l.Close()
+	}()
+	return l.Addr().(*net.TCPAddr).AddrPort(), func() (Report, error) {
+		cancel()
+		<-done
+		return report, failed
+	}, nil
+}
+
+func serve(ctx context.Context, l *net.TCPListener, s *server) (Report, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	f, err := l.File()
+	raw, errRaw := l.SyscallConn()
+	if err := errors.Join(err, errRaw); err != nil {
 		return Report{}, fmt.Errorf("serve truth: %w", err)
 	}
 	defer f.Close()
-	s := &server{plan: p, conns: map[int32]*conn{}, listener: int32(f.Fd()), epfd: -1, timer: -1,
-		in: make([]byte, headMax)}
+	defer context.AfterFunc(ctx, func() { // wakes the thread
+		_ = raw.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_RDWR) })
+	})()
+	s.conns, s.in = map[int32]*conn{}, make([]byte, headMax)
+	s.listener, s.epfd, s.timer = int32(f.Fd()), -1, -1
 	defer s.close()
 	if err := s.open(); err != nil {
 		return Report{}, fmt.Errorf("serve truth: %w", err)
@@ -85,6 +121,7 @@ func processors(change int) {
 
 type server struct {
 	plan     Plan
+	known    bool // to Go's runtime are its waits
 	epfd     int
 	timer    int
 	listener int32
@@ -179,26 +216,21 @@ func (s *server) turn() error {
 	for len(s.due) > 0 && s.due[0].at <= clock.Mono() {
 		s.act(heap.Pop(&s.due).(*action))
 	}
-	wait := idle
+	timeout := idleMs
 	if len(s.due) > 0 {
-		wait = time.Duration(s.due[0].at-clock.Mono()) - spin
-	}
-	timeout := 0
-	if wait > 0 {
-		timeout = int(idle / time.Millisecond)
-		if err := s.arm(wait); err != nil {
+		wait := time.Duration(s.due[0].at-clock.Mono()) - spin
+		if wait <= 0 {
+			timeout = 0
+		} else if err := s.arm(wait); err != nil {
 			return err
 		}
 	}
-	// A raw call: told of it, Go's runtime would watch the thread wait, from another thread that it
-	// wakes up to 50,000 times a second for that.
-	k, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(s.epfd),
-		uintptr(unsafe.Pointer(&s.events[0])), uintptr(len(s.events)), uintptr(timeout), 0, 0)
-	if errno == unix.EINTR {
+	k, err := s.wait(timeout)
+	if err == unix.EINTR {
 		return nil
 	}
-	if errno != 0 {
-		return errno
+	if err != nil {
+		return err
 	}
 	for _, ev := range s.events[:k] {
 		switch ev.Fd {
@@ -215,10 +247,23 @@ func (s *server) turn() error {
 	return nil
 }
 
-// arm sets the timer for the head of the queue, unless it is. Past idle, epoll_wait's own timeout
-// ends the wait.
+// wait waits for events. Told of it, Go's runtime watches the thread wait, from another thread that
+// it wakes up to 50,000 times a second for that: a raw call leaves it alone.
+func (s *server) wait(timeoutMs int) (int, error) {
+	if s.known {
+		return unix.EpollWait(s.epfd, s.events[:], timeoutMs)
+	}
+	k, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(s.epfd),
+		uintptr(unsafe.Pointer(&s.events[0])), uintptr(len(s.events)), uintptr(timeoutMs), 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(k), nil
+}
+
+// arm sets the timer for the head of the queue, unless it is.
 func (s *server) arm(wait time.Duration) error {
-	if wait >= idle || s.armed == s.due[0].at {
+	if s.armed == s.due[0].at {
 		return nil
 	}
 	s.armed = s.due[0].at
@@ -283,8 +328,8 @@ func (s *server) read(c *conn) {
 		if m.size == 0 || m.size > len(b) {
 			break
 		}
+		s.request(c, b[:m.size], m, now)
 		b = b[m.size:]
-		s.request(c, m, now)
 	}
 	c.part = append(c.part[:0], b...)
 }
@@ -292,7 +337,10 @@ func (s *server) read(c *conn) {
 // message is what is understood of a request.
 type message struct {
 	size int  // with its body; 0: the head has not come whole
+	head int  // without it
 	last bool // the client wants the connection closed after the answer
+
+	method, path []byte
 }
 
 var emptyLine = []byte("\r\n\r\n")
@@ -304,7 +352,10 @@ func parse(b []byte) (m message, ok bool) {
 		return m, len(b) <= headMax
 	}
 	line, rest, _ := bytes.Cut(b[:end], emptyLine[:2])
-	m.size = end + len(emptyLine)
+	m.head = end + len(emptyLine)
+	m.size = m.head
+	m.method, m.path, _ = bytes.Cut(line, []byte(" "))
+	m.path, _, _ = bytes.Cut(m.path, []byte(" "))
 	m.last = bytes.HasSuffix(line, []byte("HTTP/1.0")) // a request to keep it is not heard
 	for len(rest) > 0 {
 		line, rest, _ = bytes.Cut(rest, emptyLine[:2])
@@ -324,10 +375,11 @@ func parse(b []byte) (m message, ok bool) {
 	return m, true
 }
 
-func (s *server) request(c *conn, m message, now int64) {
+func (s *server) request(c *conn, text []byte, m message, now int64) {
 	s.n++
 	c.n++
-	r := s.plan(now, Request{N: s.n, OnConn: c.n})
+	r := s.plan(now, Request{N: s.n, OnConn: c.n, Method: m.method, Path: m.path,
+		Body: text[m.head:]})
 	if r.At == Never {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -142,6 +143,49 @@ func TestRequestsAreTakenApart(t *testing.T) {
 	check("a body and another", 2, post+"abc", "de"+request)
 	if n := s.stop().Requests; n != 12 {
 		t.Errorf("%d requests, want 12", n) // 1 + 5 + 1 + 1 + 1 + 1 + 0 + 2
+	}
+}
+
+// What a plan is told of a request, by a server that runs beside its client.
+func TestPlanKnowsRequest(t *testing.T) {
+	tests.Cores(t)
+	var seen []string
+	addr, stop, err := exact.Start(func(now int64, r exact.Request) exact.Reply {
+		seen = append(seen, fmt.Sprintf("%d %d %s %s %s", r.N, r.OnConn, r.Method, r.Path, r.Body))
+		return exact.Reply{At: now + int64(ms), Text: exact.Answer("200 OK", "A: b\r\n", "made")}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{t: t, addr: addr.String()}
+	a, b := s.dial(), s.dial()
+	for _, of := range []struct {
+		c    *client
+		text string
+	}{
+		{a, request}, {a, "POST /p?q=1 HTTP/1.1\r\ncontent-length: 3\r\n\r\nabc" + request},
+		{b, request},
+	} {
+		of.c.send(of.text)
+		of.c.want("made")
+	}
+	a.want("made")
+	for _, length := range []string{"-1", "1e3", "16777216"} { // the last is 2^24, a byte too many
+		c := s.dial()
+		c.send("POST / HTTP/1.1\r\nContent-Length: " + length + "\r\n\r\n")
+		c.ended(nil)
+	}
+	r, err := stop()
+	if err != nil || r.Requests != 4 || r.Delayed != 4 {
+		t.Errorf("the server says %+v, %v", r, err)
+	}
+	want := []string{"1 1 GET / ", "2 2 POST /p?q=1 abc", "3 3 GET / ", "4 1 GET / "}
+	if !slices.Equal(seen, want) {
+		t.Errorf("seen is %q, want %q", seen, want)
+	}
+	if c, err := net.Dial("tcp", addr.String()); err == nil {
+		c.Close()
+		t.Error("something still listens")
 	}
 }
 
