@@ -121,9 +121,6 @@ const askFor = 20 * time.Second
 
 // find looks the tool up and asks who it is: wrk2 calls itself wrk, so the name alone says little.
 func (t *tool) find(ctx context.Context) (path, version string, err error) {
-	missing := func(why error) error {
-		return fmt.Errorf("find %s: %w; to get it: %s", t.name, why, t.get)
-	}
 	// What goes by the name of wrk may be wrk2: its makefile calls it so.
 	names := []string{t.name}
 	if t.name == "wrk2" {
@@ -139,15 +136,13 @@ func (t *tool) find(ctx context.Context) (path, version string, err error) {
 		switch {
 		case err != nil:
 			return "", "", err
-		case t.other != "" && strings.Contains(said, t.other):
-			why = fmt.Errorf("%s is another tool of that name", path)
-		case !strings.Contains(said, t.says):
+		case t.other != "" && strings.Contains(said, t.other), !strings.Contains(said, t.says):
 			why = fmt.Errorf("%s is another tool of that name", path)
 		default:
 			return path, t.versionIn(path, said), nil
 		}
 	}
-	return "", "", missing(why)
+	return "", "", fmt.Errorf("find %s: %w; to get it: %s", t.name, why, t.get)
 }
 
 // said is what the tool answers to being asked who it is. Its exit status says nothing: wrk's is 1.

@@ -47,25 +47,20 @@ func startH2load(j *job) (command, error) {
 		each := rate / float64(s.Connections)
 		argv = append(argv, "--rps="+strconv.FormatFloat(each, 'f', -1, 64))
 	}
-	body, err := j.bodyFile(r)
-	if err != nil {
-		return command{}, err
-	}
-	if body != "" {
-		argv = append(argv, "-d", body)
-	}
+	argv, err := j.bodyFile(argv, "-d", r)
 	// With a body it sends POST of itself, without one GET.
-	if usual := map[bool]string{true: "POST", false: "GET"}[body != ""]; r.method != usual {
-		argv = append(argv, "-H", ":method: "+r.method)
+	usual := map[bool]string{true: "POST", false: "GET"}[r.Body.String() != ""]
+	if r.Method != usual {
+		argv = append(argv, "-H", ":method: "+r.Method)
 	}
-	for _, h := range r.heads {
-		name := h.name
+	for _, h := range r.Headers {
+		name := h.Name
 		if strings.EqualFold(name, "host") {
 			name = ":authority"
 		}
-		argv = append(argv, "-H", name+": "+h.value.String())
+		argv = append(argv, "-H", name+": "+h.Value.String())
 	}
-	return command{argv: append(argv, j.url(r))}, nil
+	return command{argv: append(argv, j.url(r))}, err
 }
 
 // Text of h2load.
@@ -90,8 +85,7 @@ func readH2load(j *job, out *output) (*tally, error) {
 	if err != nil {
 		return nil, err
 	}
-	want := j.requests[0].status
-	rows := h2Rows(string(log), func(status int) bool { return status == want })
+	rows := h2Rows(string(log), j.requests[0].Status)
 	t.notes, t.conns, t.threads = nil, 0, 0
 	t.good, t.service, t.errored = rows.good, rows.service, rows.errored
 	t.errors.Status, t.errors.Example = rows.errors.Status, rows.errors.Example
@@ -101,42 +95,27 @@ func readH2load(j *job, out *output) (*tally, error) {
 
 // h2Rows reads the log of h2load: when a request began, in microseconds since 1970, its status, -1
 // for none, and how many microseconds it took.
-func h2Rows(log string, isGood func(status int) bool) *tally {
-	t := &tally{}
-	var good, bad samples
-	var first, last int64
+func h2Rows(log string, want int) *tally {
+	r := &rows{unit: 1e3}
 	for line := range strings.Lines(log) {
 		c := strings.Fields(line)
 		if len(c) < 3 {
 			continue
 		}
-		at, status, took := integer(c[0]), int(integer(c[1])), integer(c[2])
-		if first == 0 || at < first {
-			first = at
+		status, good := int(integer(c[1])), false
+		if status == 0 {
+			r.errors.Read++
+			example(&r.errors, "a request had no answer")
+		} else {
+			good = r.answered(status, want, 1)
 		}
-		last = max(last, at+took)
-		ns := scaled(float64(took), 1e3)
-		switch {
-		case status == 0:
-			t.errors.Read++
-			example(&t.errors, "a request had no answer")
-			bad.add(ns, 1)
-		case isGood(status):
-			t.good++
-			good.add(ns, 1)
-		default:
-			t.errors.Status++
-			example(&t.errors, "status %d", status)
-			bad.add(ns, 1)
-		}
+		r.add(integer(c[0]), integer(c[2]), good)
 	}
-	t.durationNs = scaled(float64(last-first), 1e3)
-	t.service, t.errored = good.dist(), bad.dist()
-	return t
+	return r.sum()
 }
 
 func importH2Log(text string) (*tally, error) {
-	t := h2Rows(text, func(status int) bool { return status >= 200 && status < 400 })
+	t := h2Rows(text, 0)
 	t.note("whether it had a rate (--rps) is not in it")
 	return t, nil
 }
@@ -194,21 +173,8 @@ func importH2load(text string) (*tally, error) {
 
 func h2Dist(columns, cells []string) (d result.Dist) {
 	for i, name := range columns {
-		if i >= len(cells) {
-			break
-		}
-		ns := nanoseconds(cells[i])
-		switch name {
-		case "min":
-			d.MinNs = ns
-		case "max":
-			d.MaxNs = ns
-		case "mean":
-			d.MeanNs = float64(ns)
-		case "median":
-			d.P50Ns = ns
-		case "p99":
-			d.P99Ns = ns
+		if i < len(cells) {
+			put(&d, name, nanoseconds(cells[i]))
 		}
 	}
 	return d

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"prony/internal/pattern"
-	"prony/internal/result"
 )
 
 // hey is github.com/rakyll/hey: closed workers; with a rate each worker waits for a ticker of its
@@ -46,7 +45,7 @@ const heyMost = 1000000
 func startHey(j *job) (command, error) {
 	s, r := j.spec, &j.requests[0]
 	argv := []string{j.path, "-o", heyTemplate, "-c", strconv.Itoa(s.Connections),
-		"-m", r.method, "-t", seconds(int64(s.Timeout)), "-cpus", strconv.Itoa(j.threads),
+		"-m", r.Method, "-t", seconds(int64(s.Timeout)), "-cpus", strconv.Itoa(j.threads),
 		"-disable-compression", "-disable-redirects"}
 	if s.Requests > 0 {
 		argv = append(argv, "-n", strconv.FormatInt(s.Requests, 10))
@@ -61,44 +60,38 @@ func startHey(j *job) (command, error) {
 		argv = append(argv, "-disable-keepalive")
 	}
 	argv = goHeaders(argv, r, "-host", "-T")
-	body, err := j.bodyFile(r)
-	if err != nil {
-		return command{}, err
-	}
-	if body != "" {
-		argv = append(argv, "-D", body)
-	}
-	return command{argv: append(argv, j.url(r))}, nil
+	argv, err := j.bodyFile(argv, "-D", r)
+	return command{argv: append(argv, j.url(r))}, err
 }
 
 // goHeaders appends the headers, two of which have flags of their own.
 func goHeaders(argv []string, r *request, host, kind string) []string {
-	for _, h := range r.heads {
-		switch strings.ToLower(h.name) {
+	for _, h := range r.Headers {
+		switch strings.ToLower(h.Name) {
 		case "host":
-			argv = append(argv, host, h.value.String())
+			argv = append(argv, host, h.Value.String())
 		case "content-type":
-			argv = append(argv, kind, h.value.String())
+			argv = append(argv, kind, h.Value.String())
 		default:
-			argv = append(argv, "-H", h.name+": "+h.value.String())
+			argv = append(argv, "-H", h.Name+": "+h.Value.String())
 		}
 	}
 	return argv
 }
 
-// bodyFile writes the body to a file and returns its path; "" when there is none.
-func (j *job) bodyFile(r *request) (string, error) {
-	body := r.body.String()
+// bodyFile writes the body to a file, if there is one, and names it by a flag.
+func (j *job) bodyFile(argv []string, flag string, r *request) ([]string, error) {
+	body := r.Body.String()
 	if body == "" {
-		return "", nil
+		return argv, nil
 	}
 	path := filepath.Join(j.dir, "body")
-	return path, os.WriteFile(path, []byte(body), 0o600)
+	return append(argv, flag, path), os.WriteFile(path, []byte(body), 0o600)
 }
 
 func readHey(j *job, out *output) (*tally, error) {
 	lines := bufio.NewScanner(bytes.NewReader(out.text))
-	t := &tally{}
+	t := &rows{}
 	var total, size, seen int64
 	var took float64
 	if !lines.Scan() {
@@ -108,7 +101,7 @@ func readHey(j *job, out *output) (*tally, error) {
 		return nil, fmt.Errorf("%q is not its first line: %w", lines.Text(), err)
 	}
 	t.durationNs, t.bytesIn = secondsOf(took), size
-	var good, bad, connect samples
+	var connect samples
 	for lines.Scan() {
 		if text, ok := strings.CutPrefix(lines.Text(), "error "); ok {
 			n, what, _ := strings.Cut(text, " ")
@@ -121,13 +114,7 @@ func readHey(j *job, out *output) (*tally, error) {
 		}
 		seen++
 		status := int(integer(f[1]))
-		t.answered(status, j.requests[0].status, 1)
-		ns := secondsOf(number(f[0]))
-		if status == j.requests[0].status {
-			good.add(ns, 1)
-		} else {
-			bad.add(ns, 1)
-		}
+		t.book(secondsOf(number(f[0])), t.answered(status, j.requests[0].Status, 1))
 		if c := secondsOf(number(f[2])); c > 0 {
 			connect.add(c, 1)
 		}
@@ -141,47 +128,72 @@ func readHey(j *job, out *output) (*tally, error) {
 		t.note("it keeps its first %d answers: times and statuses of the last %d are unknown",
 			heyMost, rest)
 	}
-	t.service, t.errored, t.connect = good.dist(), bad.dist(), connect.dist()
-	return t, nil
+	t.connect = connect.dist()
+	return t.sum(), nil
 }
 
-// Text of hey.
+// Text of hey and of oha, which writes as hey does, in other units.
 var (
-	heyTotal   = pattern.New(`(?m)^\s*Total:\s+([\d.]+) secs`)
-	heyRate    = pattern.New(`(?m)^\s*Requests/sec:\s+([\d.]+)`)
-	heyData    = pattern.New(`(?m)^\s*Total data:\s+(\d+) bytes`)
-	heyStat    = pattern.New(`(?m)^\s*(Slowest|Fastest|Average):\s+([\d.]+) secs`)
-	heyPercent = pattern.New(`(?m)^\s*([\d.]+)%+ in ([\d.]+) secs`)
-	heyStatus  = pattern.New(`(?m)^\s*\[(\d{3})\]\s+(\d+) responses`)
-	heyError   = pattern.New(`(?m)^\s*\[(\d+)\]\s+(\S.*)$`)
+	heyRate      = pattern.New(`(?m)^\s*Requests/sec:\s+([\d.]+)`)
+	heyData      = pattern.New(`(?m)^\s*Total data:\s+(\d+) bytes`)
+	summaryStat  = pattern.New(`(?m)^\s*(Slowest|Fastest|Average|Total):\s+([\d.]+) (\w+)`)
+	summaryShare = pattern.New(`(?m)^\s*([\d.]+)%+ in ([\d.]+) (\w+)`)
+	summaryCode  = pattern.New(`(?m)^\s*\[(\d{3})\]\s+(\d+) responses`)
+	summaryError = pattern.New(`(?m)^\s*\[(\d+)\]\s+(\S.*)$`)
 )
 
-// importHey reads hey's summary.
-func importHey(text string) (*tally, error) {
-	m := heyTotal.FindStringSubmatch(text)
-	if m == nil {
-		return nil, fmt.Errorf("it has no line such as \"Total: 2.0000 secs\"; is it whole?")
+// summaryUnits are what they measure in, in nanoseconds.
+var summaryUnits = map[string]float64{"ns": 1, "us": 1e3, "ms": 1e6, "sec": 1e9, "secs": 1e9,
+	"m": 60e9, "min": 60e9, "h": 3600e9, "hr": 3600e9}
+
+// importSummary reads the summary of either; usual is the unit in an example of it.
+func importSummary(text, usual string) (*tally, error) {
+	t := &tally{}
+	d := &t.service
+	for _, s := range summaryStat.FindAllStringSubmatch(text, -1) {
+		ns := scaled(number(s[2]), summaryUnits[s[3]])
+		if s[1] == "Total" {
+			t.durationNs = ns
+		} else {
+			put(d, s[1], ns)
+		}
 	}
-	t := &tally{durationNs: secondsOf(number(m[1]))}
-	if d := heyData.FindStringSubmatch(text); d != nil {
-		t.bytesIn = integer(d[1])
+	if t.durationNs == 0 {
+		return nil, fmt.Errorf("it has no line such as \"Total: 2.0000 %s\"; is it whole?", usual)
 	}
-	var seen int64
-	for _, s := range heyStatus.FindAllStringSubmatch(text, -1) {
-		seen += integer(s[2])
-		t.answeredClass(int(integer(s[1])), integer(s[2]))
+	for _, s := range summaryCode.FindAllStringSubmatch(text, -1) {
+		d.Count += integer(s[2])
+		t.answered(int(integer(s[1])), 0, integer(s[2]))
 	}
-	if _, failed, ok := strings.Cut(text, "Error distribution:"); ok {
-		for _, e := range heyError.FindAllStringSubmatch(failed, -1) {
+	_, failed, _ := strings.Cut(text, "Error distribution:")
+	for _, e := range summaryError.FindAllStringSubmatch(failed, -1) {
+		if e[2] == ohaEnd {
+			t.censored += integer(e[1])
+		} else {
 			blame(&t.errors, e[2], integer(e[1]))
 		}
 	}
-	t.service = heyDist(text, seen)
-	if seen >= heyMost {
+	for _, p := range summaryShare.FindAllStringSubmatch(text, -1) {
+		put(d, p[1], scaled(number(p[2]), summaryUnits[p[3]]))
+	}
+	return t, nil
+}
+
+// importHey reads hey's summary.
+func importHey(text string) (*tally, error) {
+	t, err := importSummary(text, "secs")
+	if err != nil {
+		return nil, err
+	}
+	if d := heyData.FindStringSubmatch(text); d != nil {
+		t.bytesIn = integer(d[1])
+	}
+	if t.service.Count >= heyMost {
 		if r := heyRate.FindStringSubmatch(text); r != nil {
 			all := int64(number(r[1]) * float64(t.durationNs) / 1e9)
 			t.note("it keeps its first %d answers; its rate tells of some %d, of which nothing "+
-				"more is known, and it divides their sum of times by too few: no mean", seen, all)
+				"more is known, and it divides their sum of times by too few: no mean",
+				t.service.Count, all)
 			t.service.MeanNs = 0
 		}
 	}
@@ -191,54 +203,24 @@ func importHey(text string) (*tally, error) {
 	return t, nil
 }
 
-func heyDist(text string, n int64) result.Dist {
-	d := result.Dist{Count: n}
-	for _, s := range heyStat.FindAllStringSubmatch(text, -1) {
-		ns := secondsOf(number(s[2]))
-		switch s[1] {
-		case "Slowest":
-			d.MaxNs = ns
-		case "Fastest":
-			d.MinNs = ns
-		default:
-			d.MeanNs = float64(ns)
-		}
-	}
-	for _, p := range heyPercent.FindAllStringSubmatch(text, -1) {
-		if to := percentile(&d, number(p[1])); to != nil {
-			*to = secondsOf(number(p[2]))
-		}
-	}
-	return d
-}
-
-// table is a CSV file with a first line of names.
-type table struct {
-	names []string
-	rows  *csv.Reader
-}
-
-func newTable(text string) (*table, error) {
+// eachRow calls f with the named columns of every row of a CSV file whose first line has names;
+// rows that lack one are counted as bad.
+func eachRow(text string, names []string, f func(cells []string)) (bad int64, err error) {
 	r := csv.NewReader(strings.NewReader(text))
 	r.ReuseRecord, r.FieldsPerRecord, r.LazyQuotes = true, -1, true
-	first, err := r.Read()
+	heads, err := r.Read()
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	return &table{slices.Clone(first), r}, nil
-}
-
-// each calls f with the named columns of every row; rows that lack one are counted as bad.
-func (t *table) each(names []string, f func(cells []string)) (bad int64, err error) {
 	at := make([]int, len(names))
 	for i, n := range names {
-		if at[i] = slices.Index(t.names, n); at[i] < 0 {
+		if at[i] = slices.Index(heads, n); at[i] < 0 {
 			return 0, fmt.Errorf("it has no column %q", n)
 		}
 	}
 	cells := make([]string, len(names))
 	for {
-		row, err := t.rows.Read()
+		row, err := r.Read()
 		if err == io.EOF {
 			return bad, nil
 		}
@@ -256,32 +238,21 @@ func (t *table) each(names []string, f func(cells []string)) (bad int64, err err
 // importRows reads the CSV of hey and of oha: a row for each answer, with times in seconds. The
 // columns are named in the order when it began, how long it took, its status.
 func importRows(text string, columns ...string) (*tally, error) {
-	rows, err := newTable(text)
-	if err != nil {
-		return nil, err
-	}
-	t := &tally{}
-	var good, bad samples
+	r := &rows{}
 	end := 0.0
-	broken, err := rows.each(columns, func(c []string) {
-		took, status := number(c[1]), int(integer(c[2]))
+	broken, err := eachRow(text, columns, func(c []string) {
+		took := number(c[1])
 		end = max(end, number(c[0])+took)
-		t.answeredClass(status, 1)
-		if status >= 200 && status < 400 {
-			good.add(secondsOf(took), 1)
-		} else {
-			bad.add(secondsOf(took), 1)
-		}
+		r.book(secondsOf(took), r.answered(int(integer(c[2])), 0, 1))
 	})
 	if err != nil {
 		return nil, err
 	}
-	t.durationNs = secondsOf(end)
-	t.service, t.errored = good.dist(), bad.dist()
+	r.durationNs = secondsOf(end)
 	if broken > 0 {
-		t.note("%d of its lines are no rows and were left out", broken)
+		r.note("%d of its lines are no rows and were left out", broken)
 	}
-	return t, nil
+	return r.sum(), nil
 }
 
 func importHeyRows(text string) (*tally, error) {

@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -17,24 +16,29 @@ type format struct {
 	tool string
 	what string
 	is   func(*content) bool
-	read func(*content) (*tally, error)
+	read func(text string) (*tally, error)
 }
 
 // content is a file, as the formats look at it.
 type content struct {
-	data  []byte
 	text  string
-	first string              // its first line
-	keys  map[string]struct{} // of a JSON object
+	first string                     // its first line
+	keys  map[string]json.RawMessage // of a JSON object
 }
 
-func (c *content) has(texts ...string) bool {
-	return !slices.ContainsFunc(texts, func(t string) bool { return !strings.Contains(c.text, t) })
+func has(texts ...string) func(*content) bool {
+	return func(c *content) bool {
+		lacks := func(t string) bool { return !strings.Contains(c.text, t) }
+		return !slices.ContainsFunc(texts, lacks)
+	}
 }
 
-func (c *content) key(name string) bool {
-	_, ok := c.keys[name]
-	return ok
+func key(name string) func(*content) bool {
+	return func(c *content) bool { return c.keys[name] != nil }
+}
+
+func starts(s string) func(*content) bool {
+	return func(c *content) bool { return strings.HasPrefix(c.first, s) }
 }
 
 var (
@@ -45,41 +49,25 @@ var (
 
 // formats are tried in this order; those that look closer come first.
 var formats = []format{
-	{"oha", "its JSON", func(c *content) bool { return c.key("statusCodeDistribution") },
-		func(c *content) (*tally, error) { return importOha(c.data) }},
-	{"k6", "its JSON summary", func(c *content) bool { return c.key("metrics") },
-		func(c *content) (*tally, error) { return importK6(c.data) }},
-	{"vegeta", "its JSON report", func(c *content) bool { return c.key("latencies") },
-		func(c *content) (*tally, error) { return importVegeta(c.data) }},
-	{"hey", "its CSV", starts("response-time,DNS+dialup"),
-		func(c *content) (*tally, error) { return importHeyRows(c.text) }},
-	{"oha", "its CSV", starts("request-start,DNS"),
-		func(c *content) (*tally, error) { return importOhaRows(c.text) }},
+	{"oha", "its JSON", key("statusCodeDistribution"), importOha},
+	{"k6", "its JSON summary", key("metrics"), importK6},
+	{"vegeta", "its JSON report", key("latencies"), importVegeta},
+	{"hey", "its CSV", starts("response-time,DNS+dialup"), importHeyRows},
+	{"oha", "its CSV", starts("request-start,DNS"), importOhaRows},
 	{"jmeter", "its log (JTL) as CSV", func(c *content) bool {
 		return strings.Contains(c.first, "timeStamp") && strings.Contains(c.first, "elapsed")
-	}, func(c *content) (*tally, error) { return importJTL(c.text) }},
-	{"h2load", "its log", func(c *content) bool { return h2Log.MatchString(c.first) },
-		func(c *content) (*tally, error) { return importH2Log(c.text) }},
+	}, importJTL},
+	{"h2load", "its log", func(c *content) bool { return h2Log.MatchString(c.first) }, importH2Log},
 	{"wrk2", "its text", func(c *content) bool {
-		return c.has("Thread Stats", "requests in ") && wrk2Signs.MatchString(c.text)
-	}, func(c *content) (*tally, error) { return importWrk("wrk2", c.text) }},
-	{"wrk", "its text", func(c *content) bool { return c.has("Thread Stats", "requests in ") },
-		func(c *content) (*tally, error) { return importWrk("wrk", c.text) }},
-	{"oha", "its text", func(c *content) bool { return c.has("Summary:", "Success rate:") },
-		func(c *content) (*tally, error) { return importOhaText(c.text) }},
-	{"hey", "its text", func(c *content) bool { return c.has("Summary:", "Requests/sec:") },
-		func(c *content) (*tally, error) { return importHey(c.text) }},
-	{"h2load", "its text", func(c *content) bool { return c.has("finished in ", "status codes: ") },
-		func(c *content) (*tally, error) { return importH2load(c.text) }},
-	{"k6", "its text", func(c *content) bool { return c.has("http_req_duration", "http_reqs") },
-		func(c *content) (*tally, error) { return importK6Text(c.text) }},
+		return has("Thread Stats", "requests in ")(c) && wrk2Signs.MatchString(c.text)
+	}, importWrk2},
+	{"wrk", "its text", has("Thread Stats", "requests in "), importWrk},
+	{"oha", "its text", has("Summary:", "Success rate:"), importOhaText},
+	{"hey", "its text", has("Summary:", "Requests/sec:"), importHey},
+	{"h2load", "its text", has("finished in ", "status codes: "), importH2load},
+	{"k6", "its text", has("http_req_duration", "http_reqs"), importK6Text},
 	{"jmeter", "the text of its summariser",
-		func(c *content) bool { return jmeterSign.MatchString(c.text) },
-		func(c *content) (*tally, error) { return importJMeter(c.text) }},
-}
-
-func starts(s string) func(*content) bool {
-	return func(c *content) bool { return strings.HasPrefix(c.first, s) }
+		func(c *content) bool { return jmeterSign.MatchString(c.text) }, importJMeter},
 }
 
 // Formats lists what Import reads, as "wrk: its text".
@@ -94,28 +82,22 @@ func Formats() (out []string) {
 // the file's, for errors. The notes say what the output cannot tell, and what is wrong with what it
 // tells. What is unknown is 0, an unknown model is empty; answers of 2xx and 3xx count as good.
 func Import(name string, data []byte) (*result.Load, []string, error) {
-	c := &content{data: bytes.TrimPrefix(bytes.TrimSpace(data), []byte("\xef\xbb\xbf"))}
-	c.text = string(c.data)
+	c := &content{text: strings.TrimPrefix(strings.TrimSpace(string(data)), "\ufeff")}
 	c.first, _, _ = strings.Cut(c.text, "\n")
 	if strings.HasPrefix(c.first, "<?xml") || strings.HasPrefix(c.first, "<testResults") {
 		return nil, nil, fmt.Errorf("import %s: it is XML; let JMeter save CSV, with "+
 			"-Jjmeter.save.saveservice.output_format=csv", name)
 	}
 	if strings.HasPrefix(c.first, "{") {
-		object := map[string]json.RawMessage{}
-		if err := json.Unmarshal(c.data, &object); err != nil {
+		if err := json.Unmarshal([]byte(c.text), &c.keys); err != nil {
 			return nil, nil, fmt.Errorf("import %s: it begins as JSON and is not: %w", name, err)
-		}
-		c.keys = map[string]struct{}{}
-		for k := range object {
-			c.keys[k] = struct{}{}
 		}
 	}
 	for _, f := range formats {
 		if !f.is(c) {
 			continue
 		}
-		t, err := f.read(c)
+		t, err := f.read(c.text)
 		if err != nil {
 			return nil, nil, fmt.Errorf("import %s as %s of %s: %w", name, f.what, f.tool, err)
 		}

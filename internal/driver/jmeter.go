@@ -66,7 +66,7 @@ func startJMeter(j *job) (command, error) {
 	v := jmeterVars{
 		Seed: strconv.FormatUint(s.Seed%(1<<31), 10), Seconds: seconds(int64(j.length)),
 		Address: s.Address.Addr().String(), Port: strconv.Itoa(int(s.Address.Port())),
-		Path: fill(r.path), Method: escape(r.method), Body: fill(r.body),
+		Path: fill(r.Path), Method: escape(r.Method), Body: fill(r.Body),
 		Threads: s.Connections, TimeoutMs: int(s.Timeout.Milliseconds()), KeepAlive: s.Churn == 0,
 	}
 	if s.Model == result.Open {
@@ -74,8 +74,8 @@ func startJMeter(j *job) (command, error) {
 		rate := strconv.FormatFloat(j.perS(), 'f', -1, 64)
 		v.Schedule = fmt.Sprintf("rate(%s/s) %s(%s s)", rate, how[s.Schedule.Arrivals], v.Seconds)
 	}
-	for _, h := range r.heads {
-		v.Headers = append(v.Headers, struct{ Name, Value string }{escape(h.name), fill(h.value)})
+	for _, h := range r.Headers {
+		v.Headers = append(v.Headers, struct{ Name, Value string }{escape(h.Name), fill(h.Value)})
 	}
 	var plan bytes.Buffer
 	if err := template.Must(template.New("").Parse(jmeterPlan)).Execute(&plan, v); err != nil {
@@ -111,8 +111,7 @@ func readJMeter(j *job, _ *output) (*tally, error) {
 		end := &output{text: log}
 		return nil, fmt.Errorf("it logged nothing: %w; it said: %s", err, end.tail())
 	}
-	want := j.requests[0].status
-	t, err := jmeterRows(string(b), func(status int) bool { return status == want })
+	t, err := jmeterRows(string(b), j.requests[0].Status)
 	if err != nil {
 		return nil, err
 	}
@@ -131,51 +130,34 @@ func readJMeter(j *job, _ *output) (*tally, error) {
 
 // jmeterRows reads a log with a row for each sample (JTL). A code that is no number says what went
 // wrong instead of an answer.
-func jmeterRows(text string, isGood func(status int) bool) (*tally, error) {
-	rows, err := newTable(text)
-	if err != nil {
-		return nil, err
-	}
-	t := &tally{}
-	var good, bad samples
-	first, last := int64(0), int64(0)
-	broken, err := rows.each([]string{"timeStamp", "elapsed", "responseCode"}, func(c []string) {
-		at, took := integer(c[0]), integer(c[1])
-		if first == 0 || at < first {
-			first = at
-		}
-		last = max(last, at+took)
+func jmeterRows(text string, want int) (*tally, error) {
+	r := &rows{unit: 1e6}
+	names := []string{"timeStamp", "elapsed", "responseCode"}
+	broken, err := eachRow(text, names, func(c []string) {
 		status, err := strconv.Atoi(c[2])
-		switch {
-		case err != nil:
-			blame(&t.errors, c[2], 1)
-			bad.add(scaled(float64(took), 1e6), 1)
-		case isGood(status):
-			t.good++
-			good.add(scaled(float64(took), 1e6), 1)
-		default:
-			t.errors.Status++
-			example(&t.errors, "status %d", status)
-			bad.add(scaled(float64(took), 1e6), 1)
+		good := false
+		if err != nil {
+			blame(&r.errors, c[2], 1)
+		} else {
+			good = r.answered(status, want, 1)
 		}
+		r.add(integer(c[0]), integer(c[1]), good)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w; save it with -Jjmeter.save.saveservice.output_format=csv and "+
 			"print_field_names=true", err)
 	}
-	t.durationNs = scaled(float64(last-first), 1e6)
-	t.service, t.errored = good.dist(), bad.dist()
 	if broken > 0 {
-		t.note("%d of its lines are no rows and were left out", broken)
+		r.note("%d of its lines are no rows and were left out", broken)
 	}
-	if good.n > 0 && good.least < 1 {
-		t.note("its times are in whole milliseconds, so what took less than one has none")
+	if r.ok.n > 0 && r.ok.least < 1 {
+		r.note("its times are in whole milliseconds, so what took less than one has none")
 	}
-	return t, nil
+	return r.sum(), nil
 }
 
 func importJTL(text string) (*tally, error) {
-	t, err := jmeterRows(text, func(status int) bool { return status >= 200 && status < 400 })
+	t, err := jmeterRows(text, 0)
 	if err != nil {
 		return nil, err
 	}

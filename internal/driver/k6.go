@@ -58,20 +58,10 @@ type k6Think struct {
 }
 
 type k6Request struct {
-	Index   int      `json:"index"`
-	Method  string   `json:"method"`
-	Path    texts    `json:"path"`
-	Headers []k6Head `json:"headers"`
-	Body    texts    `json:"body"`
-	Want    texts    `json:"want"`
-	HasWant bool     `json:"hasWant"`
-	Weight  int      `json:"weight"`
-	Status  int      `json:"status"`
-}
-
-type k6Head struct {
-	Name  string `json:"name"`
-	Value texts  `json:"value"`
+	request
+	Index   int   `json:"index"`
+	Want    texts `json:"want"`
+	HasWant bool  `json:"hasWant"`
 }
 
 func startK6(j *job) (command, error) {
@@ -91,13 +81,9 @@ func startK6(j *job) (command, error) {
 		spec.Think = &k6Think{th.Kind, th.Lo.Seconds(), th.Hi.Seconds()}
 	}
 	for i, r := range j.requests {
-		to := k6Request{Index: i, Method: r.method, Path: r.path, Body: r.body, Weight: r.weight,
-			Status: r.status, HasWant: s.Scenario.Requests[i].HasWant, Headers: []k6Head{}}
+		to := k6Request{request: r, Index: i, HasWant: s.Scenario.Requests[i].HasWant}
 		if to.Want, err = split(s.Scenario.Requests[i].Want); err != nil {
 			return command{}, err
-		}
-		for _, h := range r.heads {
-			to.Headers = append(to.Headers, k6Head{h.name, h.value})
 		}
 		spec.Requests = append(spec.Requests, to)
 	}
@@ -234,9 +220,11 @@ func (s *k6Summary) count(name string) int64 {
 // dist reads a trend.
 func (s *k6Summary) dist(name string, n int64) result.Dist {
 	v := s.values(name)
-	ns := func(k string) int64 { return scaled(v[k], 1e6) }
-	d := result.Dist{Count: n, MinNs: ns("min"), MeanNs: v["avg"] * 1e6, MaxNs: ns("max"),
-		P50Ns: ns("med"), P90Ns: ns("p(90)"), P99Ns: ns("p(99)"), P999Ns: ns("p(99.9)")}
+	d := result.Dist{Count: n}
+	for k, ms := range v {
+		put(&d, k, scaled(ms, 1e6))
+	}
+	d.MeanNs = v["avg"] * 1e6
 	if c := int64(min(v["count"], countMax)); c > 0 {
 		d.Count = c
 	}
@@ -313,8 +301,8 @@ func k6Notes(t *tally) {
 	}
 }
 
-func importK6(b []byte) (*tally, error) {
-	t, _, err := parseK6(b)
+func importK6(text string) (*tally, error) {
+	t, _, err := parseK6([]byte(text))
 	if err != nil {
 		return nil, err
 	}
@@ -386,22 +374,10 @@ func importK6Text(text string) (*tally, error) {
 func k6Dist(values string) result.Dist {
 	d := result.Dist{}
 	for _, p := range k6Pair.FindAllStringSubmatch(values, -1) {
-		ns := nanoseconds(p[2])
-		switch p[1] {
-		case "avg":
-			d.MeanNs = float64(ns)
-		case "min":
-			d.MinNs = ns
-		case "max":
-			d.MaxNs = ns
-		case "med":
-			d.P50Ns = ns
-		case "count":
+		if p[1] == "count" {
 			d.Count = integer(p[2])
-		default:
-			if to := percentile(&d, number(p[1][2:len(p[1])-1])); to != nil {
-				*to = ns
-			}
+		} else {
+			put(&d, p[1], nanoseconds(p[2]))
 		}
 	}
 	return d

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"prony/internal/pattern"
@@ -29,7 +28,7 @@ func oha() *tool {
 func startOha(j *job) (command, error) {
 	s, r := j.spec, &j.requests[0]
 	argv := []string{j.path, "--no-tui", "--output-format", "json", "--stats-success-breakdown",
-		"-c", strconv.Itoa(s.Connections), "-m", r.method, "-t", s.Timeout.String(),
+		"-c", strconv.Itoa(s.Connections), "-m", r.Method, "-t", s.Timeout.String(),
 		"--redirect", "0", "--disable-compression"}
 	if s.Requests > 0 {
 		argv = append(argv, "-n", strconv.FormatInt(s.Requests, 10))
@@ -43,15 +42,9 @@ func startOha(j *job) (command, error) {
 		argv = append(argv, "--disable-keepalive")
 	}
 	argv = goHeaders(argv, r, "--host", "-T")
-	body, err := j.bodyFile(r)
-	if err != nil {
-		return command{}, err
-	}
-	if body != "" {
-		argv = append(argv, "-D", body)
-	}
+	argv, err := j.bodyFile(argv, "-D", r)
 	env := []string{"TOKIO_WORKER_THREADS=" + strconv.Itoa(j.threads), "NO_COLOR=1"}
-	return command{argv: append(argv, j.url(r)), env: env}, nil
+	return command{argv: append(argv, j.url(r)), env: env}, err
 }
 
 // ohaSaid is oha's JSON. Times are seconds; what it could not compute is null.
@@ -82,10 +75,7 @@ func value(f *float64) float64 {
 const ohaEnd = "aborted due to deadline"
 
 func readOha(j *job, out *output) (*tally, error) {
-	want := j.requests[0].status
-	t, d, err := parseOha(out.text, func(t *tally, status int, n int64) {
-		t.answered(status, want, n)
-	})
+	t, d, err := parseOha(out.text, j.requests[0].Status)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +87,7 @@ func readOha(j *job, out *output) (*tally, error) {
 	return t, nil
 }
 
-func parseOha(b []byte, book func(*tally, int, int64)) (*tally, result.Dist, error) {
+func parseOha(b []byte, want int) (*tally, result.Dist, error) {
 	said := &ohaSaid{}
 	if err := json.Unmarshal(b, said); err != nil {
 		return nil, result.Dist{}, fmt.Errorf("its JSON: %w", err)
@@ -110,7 +100,7 @@ func parseOha(b []byte, book func(*tally, int, int64)) (*tally, result.Dist, err
 	var answers int64
 	for status, n := range said.StatusCodeDistribution {
 		answers += max(n, 0)
-		book(t, int(integer(status)), max(n, 0))
+		t.answered(int(integer(status)), want, max(n, 0))
 	}
 	for what, n := range said.ErrorDistribution {
 		if what == ohaEnd {
@@ -146,14 +136,12 @@ func parseOha(b []byte, book func(*tally, int, int64)) (*tally, result.Dist, err
 
 func ohaPercentiles(d *result.Dist, from map[string]*float64) {
 	for name, v := range from {
-		if to := percentile(d, number(strings.TrimPrefix(name, "p"))); to != nil {
-			*to = secondsOf(value(v))
-		}
+		put(d, name, secondsOf(value(v)))
 	}
 }
 
-func importOha(b []byte) (*tally, error) {
-	t, d, err := parseOha(b, (*tally).answeredClass)
+func importOha(text string) (*tally, error) {
+	t, d, err := parseOha([]byte(text), 0)
 	if err != nil {
 		return nil, err
 	}
@@ -180,55 +168,12 @@ func importOhaRows(text string) (*tally, error) {
 	return t, nil
 }
 
-// Text of oha.
-var (
-	ohaStat    = pattern.New(`(?m)^\s*(Slowest|Fastest|Average|Total):\s+([\d.]+) (\w+)`)
-	ohaPercent = pattern.New(`(?m)^\s*([\d.]+)% in ([\d.]+) (\w+)`)
-)
-
-// ohaUnits are what oha's text measures in, in nanoseconds.
-var ohaUnits = map[string]float64{"ns": 1, "us": 1e3, "ms": 1e6, "sec": 1e9, "secs": 1e9, "m": 60e9,
-	"min": 60e9, "h": 3600e9, "hr": 3600e9}
-
 // importOhaText reads oha's summary.
 func importOhaText(text string) (*tally, error) {
-	t := &tally{}
-	d := result.Dist{}
-	for _, s := range ohaStat.FindAllStringSubmatch(text, -1) {
-		ns := scaled(number(s[2]), ohaUnits[s[3]])
-		switch s[1] {
-		case "Slowest":
-			d.MaxNs = ns
-		case "Fastest":
-			d.MinNs = ns
-		case "Average":
-			d.MeanNs = float64(ns)
-		default:
-			t.durationNs = ns
-		}
+	t, err := importSummary(text, "sec")
+	if err != nil {
+		return nil, err
 	}
-	if t.durationNs == 0 {
-		return nil, fmt.Errorf("it has no line such as \"Total: 2.0000 sec\"; is it whole?")
-	}
-	for _, s := range heyStatus.FindAllStringSubmatch(text, -1) {
-		d.Count += integer(s[2])
-		t.answeredClass(int(integer(s[1])), integer(s[2]))
-	}
-	if _, failed, ok := strings.Cut(text, "Error distribution:"); ok {
-		for _, e := range heyError.FindAllStringSubmatch(failed, -1) {
-			if e[2] == ohaEnd {
-				t.censored += integer(e[1])
-			} else {
-				blame(&t.errors, e[2], integer(e[1]))
-			}
-		}
-	}
-	for _, p := range ohaPercent.FindAllStringSubmatch(text, -1) {
-		if to := percentile(&d, number(p[1])); to != nil {
-			*to = scaled(number(p[2]), ohaUnits[p[3]])
-		}
-	}
-	t.service = d
 	if t.errors.Status > 0 {
 		t.note("its times are of all answers, also of those with an error status")
 	}

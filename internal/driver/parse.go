@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"prony/internal/result"
 )
 
 // binary are the units of tools that count bytes in powers of 1024.
@@ -53,4 +55,29 @@ func scaled(f, unit float64) int64 {
 		return 0
 	}
 	return int64(ns)
+}
+
+// put fills in a time under the name that a tool has for it, a percentage for one of the record's
+// percentiles; others are left out.
+func put(d *result.Dist, name string, ns int64) {
+	switch strings.ToLower(name) {
+	case "min", "fastest":
+		d.MinNs = ns
+	case "avg", "mean", "average":
+		d.MeanNs = float64(ns)
+	case "max", "slowest":
+		d.MaxNs = ns
+	case "med", "median":
+		d.P50Ns = ns
+	}
+	switch number(strings.Trim(name, "p()%")) {
+	case 50:
+		d.P50Ns = ns
+	case 90:
+		d.P90Ns = ns
+	case 99:
+		d.P99Ns = ns
+	case 99.9:
+		d.P999Ns = ns
+	}
 }

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -101,36 +102,34 @@ func (t texts) String() string { return strings.Join(t, "{key}") }
 
 // request is one kind of request, ready to be written in a tool's own language.
 type request struct {
-	method string
-	path   texts
-	heads  []head
-	body   texts
-	weight int
-	status int
+	Method  string `json:"method"`
+	Path    texts  `json:"path"`
+	Headers []head `json:"headers"`
+	Body    texts  `json:"body"`
+	Weight  int    `json:"weight"`
+	Status  int    `json:"status"`
 }
 
 type head struct {
-	name  string
-	value texts
+	Name  string `json:"name"`
+	Value texts  `json:"value"`
 }
 
 func (r *request) fixed() bool {
-	for _, h := range r.heads {
-		if !h.value.fixed() {
+	for _, h := range r.Headers {
+		if !h.Value.fixed() {
 			return false
 		}
 	}
-	return r.path.fixed() && r.body.fixed()
+	return r.Path.fixed() && r.Body.fixed()
 }
 
 // requests reads the scenario's texts. A tool that draws no keys gets none.
 func requests(s *load.Spec, keys bool) ([]request, error) {
 	var out []request
 	for _, r := range s.Scenario.Requests {
-		to := request{method: r.Method, weight: max(r.Weight, 1), status: r.Status}
-		if to.status == 0 {
-			to.status = http.StatusOK
-		}
+		to := request{Method: r.Method, Weight: max(r.Weight, 1),
+			Status: cmp.Or(r.Status, http.StatusOK), Headers: []head{}}
 		var err error
 		cut := func(t string) (out texts) {
 			if err == nil {
@@ -138,19 +137,16 @@ func requests(s *load.Spec, keys bool) ([]request, error) {
 			}
 			return out
 		}
-		to.path, to.body = cut(r.Path), cut(r.Body)
+		to.Path, to.Body = cut(r.Path), cut(r.Body)
 		for _, h := range r.Headers {
-			to.heads = append(to.heads, head{h.Name, cut(h.Value)})
+			to.Headers = append(to.Headers, head{h.Name, cut(h.Value)})
 		}
 		if r.Body != "" {
-			kind := r.Type
-			if kind == "" {
-				kind = "text/plain"
-			}
-			to.heads = append(to.heads, head{"Content-Type", texts{kind}})
+			kind := texts{cmp.Or(r.Type, "text/plain")}
+			to.Headers = append(to.Headers, head{"Content-Type", kind})
 		}
 		if s.Host != "" && s.Host != s.Address.String() {
-			to.heads = append(to.heads, head{"Host", texts{s.Host}})
+			to.Headers = append(to.Headers, head{"Host", texts{s.Host}})
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", r.Method, r.Path, err)
@@ -189,7 +185,7 @@ func split(s string) (texts, error) {
 
 // url is where the tool sends a request: the address itself; the host's name is a header.
 func (j *job) url(r *request) string {
-	return "http://" + j.spec.Address.String() + r.path.String()
+	return "http://" + j.spec.Address.String() + r.Path.String()
 }
 
 // perS is the flat rate that was asked for; 0 for a closed load.

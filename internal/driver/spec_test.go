@@ -133,13 +133,13 @@ func TestRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := got[0]
-	if r.method != "PUT" || r.weight != 1 || r.status != 200 || r.fixed() ||
-		r.body.String() != "x" {
+	if r.Method != "PUT" || r.Weight != 1 || r.Status != 200 || r.fixed() ||
+		r.Body.String() != "x" {
 		t.Errorf("it is %+v", r)
 	}
 	var heads []string
-	for _, h := range r.heads {
-		heads = append(heads, h.name+"="+h.value.String())
+	for _, h := range r.Headers {
+		heads = append(heads, h.Name+"="+h.Value.String())
 	}
 	if want := []string{"A=b", "Content-Type=text/plain", "Host=prony.test"}; !slices.Equal(heads,
 		want) {
@@ -150,8 +150,8 @@ func TestRequests(t *testing.T) {
 	}
 	// The address is no host of its own.
 	s.Host = s.Address.String()
-	if got, err := requests(&s, true); err != nil || len(got[0].heads) != 2 {
-		t.Errorf("headers are %v, %v", got[0].heads, err)
+	if got, err := requests(&s, true); err != nil || len(got[0].Headers) != 2 {
+		t.Errorf("headers are %v, %v", got[0].Headers, err)
 	}
 }
 

@@ -190,23 +190,50 @@ func example(e *result.Errors, format string, args ...any) {
 	}
 }
 
-// books books n answers of a status.
-func (t *tally) answered(status, want int, n int64) {
-	if status == want {
+// answered books n answers of a status, and says whether they are good. Where none was asked for,
+// those of 2xx and 3xx are, as the tools themselves have it.
+func (t *tally) answered(status, want int, n int64) bool {
+	switch {
+	case status == want, want == 0 && status >= 200 && status < 400:
 		t.good += n
-		return
+		return true
+	case want == 0:
+		example(&t.errors, "status %d", status)
+	default:
+		example(&t.errors, "status %d instead of %d", status, want)
 	}
 	t.errors.Status += n
-	example(&t.errors, "status %d instead of %d", status, want)
+	return false
 }
 
-// answeredClass books n answers where no status was asked for: 2xx and 3xx are good, as the tools
-// themselves have it.
-func (t *tally) answeredClass(status int, n int64) {
-	if status >= 200 && status < 400 {
-		t.good += n
-		return
+// rows are single answers, as a log has them.
+type rows struct {
+	tally
+	unit        float64 // of the log's numbers, in ns
+	ok, bad     samples
+	first, last int64 // when the first began and the last ended, in that unit
+}
+
+// add books the times of an answer, or of a failure, that began at a moment.
+func (r *rows) add(at, took int64, good bool) {
+	if r.first == 0 || at < r.first {
+		r.first = at
 	}
-	t.errors.Status += n
-	example(&t.errors, "status %d", status)
+	r.last = max(r.last, at+took)
+	r.book(scaled(float64(took), r.unit), good)
+	r.durationNs = scaled(float64(r.last-r.first), r.unit)
+}
+
+func (r *rows) book(ns int64, good bool) {
+	if good {
+		r.ok.add(ns, 1)
+	} else {
+		r.bad.add(ns, 1)
+	}
+}
+
+// sum is the tally of all that was added.
+func (r *rows) sum() *tally {
+	r.service, r.errored = r.ok.dist(), r.bad.dist()
+	return &r.tally
 }

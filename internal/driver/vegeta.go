@@ -29,9 +29,9 @@ type vegetaSaid struct {
 }
 
 // importVegeta reads a report of vegeta, which has no driver: it is github.com/tsenart/vegeta.
-func importVegeta(b []byte) (*tally, error) {
+func importVegeta(text string) (*tally, error) {
 	s := &vegetaSaid{}
-	if err := json.Unmarshal(b, s); err != nil {
+	if err := json.Unmarshal([]byte(text), s); err != nil {
 		return nil, fmt.Errorf("its JSON: %w", err)
 	}
 	if s.Latencies == nil {
@@ -48,7 +48,7 @@ func importVegeta(b []byte) (*tally, error) {
 			none += whole(n)
 			continue
 		}
-		t.answeredClass(status, whole(n))
+		t.answered(status, 0, whole(n))
 	}
 	// Why some had no answer is told once for each text, without a count: the first one stands for
 	// all of them.

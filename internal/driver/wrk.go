@@ -93,9 +93,9 @@ func wrkSettings(j *job, raw bool) string {
 	b.WriteString("local requests = {\n")
 	for _, r := range j.requests {
 		fmt.Fprintf(&b, "  { method = %s, path = %s, body = %s, weight = %d, fixed = %v, "+
-			"headers = {", lua(r.method), luaTexts(r.path), luaTexts(r.body), r.weight, r.fixed())
-		for _, h := range r.heads {
-			fmt.Fprintf(&b, " { %s, %s },", lua(h.name), luaTexts(h.value))
+			"headers = {", lua(r.Method), luaTexts(r.Path), luaTexts(r.Body), r.Weight, r.fixed())
+		for _, h := range r.Headers {
+			fmt.Fprintf(&b, " { %s, %s },", lua(h.Name), luaTexts(h.Value))
 		}
 		b.WriteString(" } },\n")
 	}
@@ -158,8 +158,8 @@ func readReport(j *job, out *output) (*wrkSaid, *tally, error) {
 		example(&t.errors, "a status above 399")
 	}
 	for _, r := range j.requests {
-		if r.status != http.StatusOK {
-			t.note("it takes every status up to 399 for good, not %d alone", r.status)
+		if r.Status != http.StatusOK {
+			t.note("it takes every status up to 399 for good, not %d alone", r.Status)
 		}
 	}
 	return said, t, nil
@@ -270,15 +270,14 @@ var (
 	spectrumMax = pattern.New(`#\[Max\s*=\s*([\d.]+), Total count\s*=\s*(\d+)`)
 )
 
-// importWrk reads what wrk or wrk2 printed.
-func importWrk(name, text string) (*tally, error) {
+// wrkCounts reads what both print alike, and how many requests there were.
+func wrkCounts(text string) (*tally, int64, error) {
 	m := wrkRequests.FindStringSubmatch(text)
 	if m == nil {
-		return nil, fmt.Errorf("it has no line such as \"1000 requests in 2.00s, 1.00MB read\"; " +
-			"is it whole?")
+		return nil, 0, fmt.Errorf("it has no line such as \"1000 requests in 2.00s, 1.00MB " +
+			"read\"; is it whole?")
 	}
 	t := &tally{durationNs: nanoseconds(m[2]), bytesIn: int64(number(m[3]) * binary[m[4]])}
-	requests := integer(m[1])
 	if h := wrkHead.FindStringSubmatch(text); h != nil {
 		t.threads, t.conns = int(integer(h[1])), int(integer(h[2]))
 	}
@@ -290,10 +289,13 @@ func importWrk(name, text string) (*tally, error) {
 		t.errors.Status = integer(e[1])
 		example(&t.errors, "a status above 399")
 	}
-	if name == "wrk2" {
-		t.model, t.errors.Timeout = result.Open, 0
-		wrk2Latency(t, text, requests)
-		return t, nil
+	return t, integer(m[1]), nil
+}
+
+func importWrk(text string) (*tally, error) {
+	t, requests, err := wrkCounts(text)
+	if err != nil {
+		return nil, err
 	}
 	t.model = result.Closed
 	t.good = max(requests-t.errors.Status-t.errors.Timeout, 0)
@@ -305,7 +307,12 @@ func importWrk(name, text string) (*tally, error) {
 	return t, nil
 }
 
-func wrk2Latency(t *tally, text string, requests int64) {
+func importWrk2(text string) (*tally, error) {
+	t, requests, err := wrkCounts(text)
+	if err != nil {
+		return nil, err
+	}
+	t.model, t.errors.Timeout = result.Open, 0
 	t.good = max(requests-t.errors.Status, 0)
 	corrected, uncorrected, both := strings.Cut(text, "Uncorrected Latency")
 	t.response = spectrum(corrected)
@@ -317,6 +324,7 @@ func wrk2Latency(t *tally, text string, requests int64) {
 	}
 	t.note("its latency leaves out the first 10 s and 5 ms a connection, its counts do not")
 	t.note("the rate that was asked for is not in it")
+	return t, nil
 }
 
 // printed is the short text of a distribution: mean and largest, and the percentiles of --latency.
@@ -331,25 +339,8 @@ func printed(text string, n int64) result.Dist {
 
 func percents(d *result.Dist, text string) {
 	for _, m := range wrkPercent.FindAllStringSubmatch(text, -1) {
-		if to := percentile(d, number(m[1])); to != nil {
-			*to = nanoseconds(m[2])
-		}
+		put(d, m[1], nanoseconds(m[2]))
 	}
-}
-
-// percentile is the field for a percentage; nil when the record has none.
-func percentile(d *result.Dist, p float64) *int64 {
-	switch p {
-	case 50:
-		return &d.P50Ns
-	case 90:
-		return &d.P90Ns
-	case 99:
-		return &d.P99Ns
-	case 99.9:
-		return &d.P999Ns
-	}
-	return nil
 }
 
 // spectrum reads HdrHistogram's table of percentiles, in milliseconds, and the lines about it.
