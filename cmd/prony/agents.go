@@ -94,7 +94,7 @@ func agentHere(ctx context.Context, f *agent.Fetcher, x agent.Agent) (version, h
 }
 
 func (a *app) fetcher(root string) *agent.Fetcher {
-	return &agent.Fetcher{Root: root, Progress: a.say}
+	return agent.New(root, a.say)
 }
 
 // fetchAgents fetches agents by name, all without names. One that lacks something here is skipped

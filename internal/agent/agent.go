@@ -126,11 +126,7 @@ func (c *Catalog) Find(name string) (Agent, Level, error) {
 	if i := slices.IndexFunc(c.Agents, func(a Agent) bool { return a.Name == of }); i >= 0 {
 		known = (&Catalog{Agents: c.Agents[i : i+1]}).Names()
 	}
-	hint := "there are " + strings.Join(known, ", ")
-	if near := config.Nearest(name, known); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
-	}
-	return Agent{}, Level{}, fmt.Errorf("find agent %q: there is none; %s", name, hint)
+	return Agent{}, Level{}, absent(name, known)
 }
 
 // Pick looks up one agent by its name alone.
@@ -142,9 +138,13 @@ func (c *Catalog) Pick(name string) (Agent, error) {
 		}
 		known = append(known, a.Name)
 	}
+	return Agent{}, absent(name, known)
+}
+
+func absent(name string, known []string) error {
 	hint := "there are " + strings.Join(known, ", ")
 	if near := config.Nearest(name, known); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
-	return Agent{}, fmt.Errorf("find agent %q: there is none; %s", name, hint)
+	return fmt.Errorf("find agent %q: there is none; %s", name, hint)
 }

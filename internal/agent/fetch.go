@@ -20,13 +20,20 @@ import (
 
 // Fetcher fetches agents into a cache. Several, in one program or in many, may share the cache.
 type Fetcher struct {
-	Root     string                               // of the checkout
-	Cache    string                               // empty: .prony/agents below Root
-	Look     func(program string) (string, error) // nil: exec.LookPath
-	Lookup   func(variable string) (string, bool) // nil: os.LookupEnv
-	Progress func(line string)                    // nil: silence
-	run      func(context.Context, order) error   // nil: execute
-	version  func(context.Context, string) string // of a tool, nil: ask it
+	Root  string // of the checkout
+	Cache string // empty: .prony/agents below Root
+
+	progress func(line string)
+	look     func(program string) (string, error)
+	lookup   func(variable string) (string, bool)
+	run      func(context.Context, order) error
+	version  func(ctx context.Context, program string) string
+}
+
+// New returns a Fetcher for a checkout, which tells a line of what it does.
+func New(root string, progress func(line string)) *Fetcher {
+	return &Fetcher{Root: root, progress: progress, look: exec.LookPath, lookup: os.LookupEnv,
+		run: execute, version: toolVersion}
 }
 
 // Fetched is an agent that is ready to ride.
@@ -152,7 +159,7 @@ func (f *Fetcher) hash(ctx context.Context, a Agent) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("read what is pinned: %w", err)
 		}
-		fmt.Fprintf(h, "pinned %s by %s\n", sum, f.toolVersion(ctx, a.Tool()))
+		fmt.Fprintf(h, "pinned %s by %s\n", sum, f.version(ctx, f.program(a.Tool())))
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
@@ -223,23 +230,7 @@ func (f *Fetcher) make(ctx context.Context, a Agent, folder, hash string, out *F
 }
 
 func (f *Fetcher) say(format string, args ...any) {
-	if f.Progress != nil {
-		f.Progress(fmt.Sprintf(format, args...))
-	}
-}
-
-func (f *Fetcher) lookup(name string) (string, bool) {
-	if f.Lookup != nil {
-		return f.Lookup(name)
-	}
-	return os.LookupEnv(name)
-}
-
-func (f *Fetcher) look(program string) (string, error) {
-	if f.Look != nil {
-		return f.Look(program)
-	}
-	return exec.LookPath(program)
+	f.progress(fmt.Sprintf(format, args...))
 }
 
 // firstLine is what a tool says of its version.

@@ -31,10 +31,10 @@ type bench struct {
 func newBench(t *testing.T, bring func(o order) error) *bench {
 	b := &bench{t: t, bring: bring}
 	b.Fetcher = &Fetcher{Root: t.TempDir(),
-		Look:    func(program string) (string, error) { return "/bin/" + program, nil },
-		Lookup:  func(string) (string, bool) { return "", false },
+		look:    func(program string) (string, error) { return "/bin/" + program, nil },
+		lookup:  func(string) (string, bool) { return "", false },
 		version: func(context.Context, string) string { return "tool 1" },
-		Progress: func(line string) {
+		progress: func(line string) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			b.lines = append(b.lines, line)
@@ -169,9 +169,9 @@ func TestFetchesOfOneAgentWaitForEachOther(t *testing.T) {
 	both.Go(func() { results[0], errs[0] = b.Fetch(t.Context(), jar("a jar")) })
 	<-entered
 	waits := make(chan struct{})
-	say := b.Progress
+	say := b.progress
 	second := *b.Fetcher
-	second.Progress = func(line string) {
+	second.progress = func(line string) {
 		say(line)
 		close(waits)
 	}
@@ -202,7 +202,7 @@ func TestWaitingCanBeEnded(t *testing.T) {
 	}
 	defer unlock()
 	ctx, cancel := context.WithCancel(t.Context())
-	b.Progress = func(string) { cancel() }
+	b.progress = func(string) { cancel() }
 	if _, err := b.Fetch(ctx, jar("a jar")); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want the context's end", err)
 	}
@@ -297,7 +297,7 @@ func TestPinnedPackages(t *testing.T) {
 
 func TestWhatIsMissingIsTold(t *testing.T) {
 	b := newBench(t, copies(t, "a jar"))
-	b.Look = func(string) (string, error) { return "", errors.New("nowhere") }
+	b.look = func(string) (string, error) { return "", errors.New("nowhere") }
 	own := Agent{Name: "own", Fetch: Fetch{Path: "${JAR}"}}
 	check := func(a Agent, want string) {
 		t.Helper()
@@ -312,7 +312,7 @@ func TestWhatIsMissingIsTold(t *testing.T) {
 
 	path := filepath.Join(t.TempDir(), "own.jar")
 	put(t, path, "own")
-	b.Lookup = func(name string) (string, bool) { return path, name == "JAR" }
+	b.lookup = func(name string) (string, bool) { return path, name == "JAR" }
 	got := b.fetch1(own)
 	if got.Path != path || got.Source != "path:own.jar" || got.SHA256 != sha("own") {
 		t.Errorf("got %+v", got)
@@ -349,7 +349,7 @@ func TestEveryAgentIsFetched(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &Fetcher{Root: root}
+	f := New(root, func(string) {})
 	for _, a := range c.Agents {
 		got, err := f.Fetch(t.Context(), a)
 		switch {

@@ -130,12 +130,7 @@ func (a Agent) uses(name string) bool {
 
 func (k *checker) fetch(at string, a Agent) {
 	f := a.Fetch
-	n := 0
-	for _, way := range []string{f.Maven, f.Npm, f.Pip, f.Path, f.Build} {
-		if way != "" {
-			n++
-		}
-	}
+	n := len(f.ways())
 	if n > 1 {
 		k.wrong(at+".fetch", "several ways to fetch one agent",
 			"at most one of maven, npm, pip, path and build")

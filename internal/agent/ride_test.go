@@ -107,7 +107,7 @@ func newWorkshop(t *testing.T) *workshop {
 	}
 	tools := service.FindTools(t.Context())
 	return &workshop{tools: tools, builder: &service.Builder{Root: root, Tools: tools},
-		fetcher: &agent.Fetcher{Root: root}, services: services}
+		fetcher: agent.New(root, func(string) {}), services: services}
 }
 
 func (w *workshop) find(name string) (*service.Service, service.Target) {

@@ -14,6 +14,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -44,15 +45,20 @@ var programs = map[string][]string{
 	"mvn": {"mvn"}, "npm": {"npm"}, "python": {"python3", "python"},
 }
 
+// way is one that an agent may be fetched in, by its key, and the tool that does it.
+type way struct{ key, value, tool string }
+
+// ways are those that are given: one, or none, of an agent that has been checked.
+func (f Fetch) ways() []way {
+	all := []way{{"maven", f.Maven, "mvn"}, {"npm", f.Npm, "npm"}, {"pip", f.Pip, "python"},
+		{"path", f.Path, ""}, {"build", f.Build, ""}}
+	return slices.DeleteFunc(all, func(w way) bool { return w.value == "" })
+}
+
 // Tool is what fetches the agent: mvn, npm or python; empty: nothing is fetched.
 func (a Agent) Tool() string {
-	switch {
-	case a.Fetch.Maven != "":
-		return "mvn"
-	case a.Fetch.Npm != "":
-		return "npm"
-	case a.Fetch.Pip != "":
-		return "python"
+	for _, w := range a.Fetch.ways() {
+		return w.tool
 	}
 	return ""
 }
@@ -60,13 +66,8 @@ func (a Agent) Tool() string {
 // Source is where the agent comes from, in one word, "maven:GROUP:ARTIFACT:VERSION"; empty where
 // there is nothing to fetch.
 func (a Agent) Source() string {
-	for _, way := range []struct{ name, value string }{
-		{"maven", a.Fetch.Maven}, {"npm", a.Fetch.Npm}, {"pip", a.Fetch.Pip},
-		{"path", a.Fetch.Path}, {"build", a.Fetch.Build},
-	} {
-		if way.value != "" {
-			return way.name + ":" + way.value
-		}
+	for _, w := range a.Fetch.ways() {
+		return w.key + ":" + w.value
 	}
 	return ""
 }
@@ -199,11 +200,7 @@ func (f *Fetcher) get(ctx context.Context, a Agent, folder, content string) erro
 			filepath.Join(pinned, requirements)}
 	}
 	f.say("fetch agent %s: %s", a.Name, a.Source())
-	run := f.run
-	if run == nil {
-		run = execute
-	}
-	if err := run(ctx, o); err != nil {
+	if err := f.run(ctx, o); err != nil {
 		return err
 	}
 	if a.Fetch.Pip != "" {
@@ -286,14 +283,7 @@ func execute(ctx context.Context, o order) (err error) {
 }
 
 // toolVersion is a tool's own word for its version; it is part of what npm and pip choose.
-func (f *Fetcher) toolVersion(ctx context.Context, tool string) string {
-	if f.version != nil {
-		return f.version(ctx, tool)
-	}
-	program := f.program(tool)
-	if program == "" {
-		return ""
-	}
+func toolVersion(ctx context.Context, program string) string {
 	text, err := exec.CommandContext(ctx, program, "--version").CombinedOutput()
 	if err != nil {
 		return "" // fetching will say what is wrong with it

@@ -128,8 +128,7 @@ func (World) Examine(ctx context.Context, o doctor.Options) result.Grading {
 // Fetch implements lab.World.
 func (World) Fetch(ctx context.Context, root string, a agent.Agent, say func(string)) (trial.Ride,
 	error) {
-	f := agent.Fetcher{Root: root, Progress: say}
-	got, err := f.Fetch(ctx, a)
+	got, err := agent.New(root, say).Fetch(ctx, a)
 	if err != nil {
 		return trial.Ride{}, err
 	}
