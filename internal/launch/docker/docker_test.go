@@ -193,8 +193,7 @@ func launcher(t testing.TB, o Options) *Launcher {
 
 func TestConformance(t *testing.T) {
 	for _, o := range []Options{{}, {Host: true}} {
-		programs := launchtest.Acts("/act")
-		programs.Image = plainImage(t)
+		target := launchtest.Target{Program: "/act", Image: plainImage(t)}
 		name := Name
 		if o.Host {
 			name = HostName
@@ -202,7 +201,7 @@ func TestConformance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			launchtest.Run(t, func(t *testing.T) launch.Launcher {
 				return launcher(t, o)
-			}, programs)
+			}, target)
 		})
 	}
 }

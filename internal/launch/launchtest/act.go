@@ -22,7 +22,13 @@ func Act(args []string, out, errors io.Writer) (status int, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	return do(act{out, errors}), true
+	a := act{out, errors}
+	status, err := do(a)
+	if err != nil {
+		a.say(err.Error())
+		return 1, true
+	}
+	return status, true
 }
 
 // act is where an act's words go.
@@ -30,33 +36,24 @@ type act struct{ out, errors io.Writer }
 
 func (a act) say(text string) { _, _ = io.WriteString(a.out, text+"\n") }
 
-// Acts gives the suite's programs for a program that calls Act.
-func Acts(program string) Programs {
-	args := func(name string) []string { return []string{program, name} }
-	return Programs{
-		Forever: args("act-forever"), Deaf: args("act-deaf"), Forks: args("act-forks"),
-		Fails: args("act-fails"), Prints: args("act-prints"), Listens: args("act-listens"),
-		Dials: args("act-dials"), Eats: args("act-eats"), Burns: args("act-burns"),
-		Feeds: args("act-feeds"),
-	}
-}
-
-var acts = map[string]func(act) int{
+var acts = map[string]func(act) (int, error){
 	"act-forever": act.forever, "act-deaf": act.deaf, "act-forks": act.forks,
 	"act-fails": act.fails, "act-prints": act.prints, "act-listens": act.listens,
 	"act-dials": act.dials, "act-eats": act.eats, "act-burns": act.burns,
 	"act-feeds": act.feeds,
 }
 
-func (a act) forever() int {
+// forever runs until SIGTERM, then ends with status 0.
+func (a act) forever() (int, error) {
 	term := make(chan os.Signal, 1)
 	signal.Notify(term, syscall.SIGTERM, syscall.SIGINT)
 	a.say("ready")
 	a.say("heard " + (<-term).String())
-	return 0
+	return 0, nil
 }
 
-func (a act) deaf() int {
+// deaf ignores SIGTERM.
+func (a act) deaf() (int, error) {
 	term := make(chan os.Signal, 1)
 	signal.Notify(term, syscall.SIGTERM)
 	a.say("ready")
@@ -65,41 +62,41 @@ func (a act) deaf() int {
 	}
 }
 
-func (a act) forks() int {
+// forks leaves a child in the background and runs until it is ended.
+func (a act) forks() (int, error) {
 	self, err := os.Executable()
 	if err == nil {
 		err = exec.Command(self, "act-deaf").Start()
 	}
 	if err != nil {
-		a.say(err.Error())
-		return 1
+		return 0, err
 	}
 	return a.deaf()
 }
 
-func (a act) fails() int {
+// fails writes "cannot begin" and ends with status 3.
+func (a act) fails() (int, error) {
 	_, _ = io.WriteString(a.errors, "cannot begin\n")
-	return 3
+	return 3, nil
 }
 
-func (a act) prints() int {
+// prints its environment, one variable a line, and ends.
+func (a act) prints() (int, error) {
 	a.say(strings.Join(os.Environ(), "\n"))
-	return 0
+	return 0, nil
 }
 
 // serve answers each connection at HOST and PORT and hears of it.
-func (a act) serve(heard func()) int {
+func (a act) serve(heard func()) (int, error) {
 	l, err := net.Listen("tcp", net.JoinHostPort(os.Getenv("HOST"), os.Getenv("PORT")))
 	if err != nil {
-		a.say(err.Error())
-		return 1
+		return 0, err
 	}
 	a.say("ready")
 	for {
 		c, err := l.Accept()
 		if err != nil {
-			a.say(err.Error())
-			return 1
+			return 0, err
 		}
 		_, _ = io.WriteString(c, "hello\n") // who has gone needs no answer
 		c.Close()
@@ -107,14 +104,13 @@ func (a act) serve(heard func()) int {
 	}
 }
 
-func (a act) listens() int { return a.serve(func() {}) }
+func (a act) listens() (int, error) { return a.serve(func() {}) }
 
 // dials says what the program at PEER answers.
-func (a act) dials() int {
+func (a act) dials() (int, error) {
 	c, err := net.Dial("tcp", os.Getenv("PEER"))
 	if err != nil {
-		a.say(err.Error())
-		return 1
+		return 0, err
 	}
 	defer c.Close()
 	b, _ := io.ReadAll(c) // what has come is what it says
@@ -123,7 +119,7 @@ func (a act) dials() int {
 }
 
 // eats takes memory from the first connection on, until something stops it.
-func (a act) eats() int {
+func (a act) eats() (int, error) {
 	var eaten [][]byte
 	return a.serve(func() {
 		for {
@@ -137,17 +133,15 @@ func (a act) eats() int {
 }
 
 // feeds has a child that eats, and survives it.
-func (a act) feeds() int {
+func (a act) feeds() (int, error) {
 	self, err := os.Executable()
 	if err != nil {
-		a.say(err.Error())
-		return 1
+		return 0, err
 	}
 	child := exec.Command(self, "act-eats")
 	child.Stdout, child.Stderr = a.out, a.errors
 	if err := child.Start(); err != nil {
-		a.say(err.Error())
-		return 1
+		return 0, err
 	}
 	go func() {
 		_ = child.Wait() // its status says how it ended
@@ -157,14 +151,14 @@ func (a act) feeds() int {
 }
 
 // burns uses all the processor time that it gets.
-func (a act) burns() int {
+func (a act) burns() (int, error) {
 	term := make(chan os.Signal, 1)
 	signal.Notify(term, syscall.SIGTERM)
 	a.say("ready")
 	for {
 		select {
 		case <-term:
-			return 0
+			return 0, nil
 		case <-time.After(0):
 		}
 	}

@@ -14,28 +14,18 @@ import (
 	"prony/internal/launch"
 )
 
-// Programs gives the suite something to launch: argument lists for a launcher's world.
-type Programs struct {
-	Forever []string // runs until SIGTERM, then ends with status 0
-	Deaf    []string // ignores SIGTERM
-	Forks   []string // leaves a child in the background and runs until it is ended
-	Fails   []string // writes "cannot begin" and ends with status 3
-	Prints  []string // prints its environment, one variable a line, and ends
-	Listens []string // takes connections at HOST and PORT and says "ready"
-	Dials   []string // connects to PEER and writes "heard " and the answer, then waits for SIGTERM
-	Eats    []string // as Listens, and takes memory from the first connection on
-	Feeds   []string // has a child as Eats, and says "child: signal: killed" when that has ended
-	Burns   []string // uses all processor time until SIGTERM
-
-	Image string // of these programs, for launchers of containers
+// Target is what the suite launches.
+type Target struct {
+	Program string // one that calls Act, in the launcher's world
+	Image   string // of it, for launchers of containers
 	// Peak says that what a target's group knows outlives the target, so that the most memory it
 	// had is always known.
 	Peak bool
 }
 
 // Run runs the suite against launchers that make returns.
-func Run(t *testing.T, make func(t *testing.T) launch.Launcher, p Programs) {
-	s := &suite{make: make, p: p}
+func Run(t *testing.T, make func(t *testing.T) launch.Launcher, of Target) {
+	s := &suite{make, of}
 	t.Run("stops politely", s.stopsPolitely)
 	t.Run("stops by force", s.stopsByForce)
 	t.Run("leaves no child", s.leavesNoChild)
@@ -53,18 +43,19 @@ func Run(t *testing.T, make func(t *testing.T) launch.Launcher, p Programs) {
 
 type suite struct {
 	make func(t *testing.T) launch.Launcher
-	p    Programs
+	of   Target
 }
 
-func (s *suite) launch(t *testing.T, args []string) launch.Process {
+func (s *suite) launch(t *testing.T, act string) launch.Process {
 	t.Helper()
-	return s.with(t, s.make(t), launch.Spec{Args: args})
+	return s.with(t, s.make(t), act, launch.Spec{})
 }
 
-// with launches a spec of which it fills in what every one has.
-func (s *suite) with(t *testing.T, l launch.Launcher, spec launch.Spec) launch.Process {
+// with launches an act with a spec of which it fills in what every one has.
+func (s *suite) with(t *testing.T, l launch.Launcher, act string, spec launch.Spec) launch.Process {
 	t.Helper()
-	spec.Name, spec.Dir, spec.Image = "t", t.TempDir(), s.p.Image
+	spec.Name, spec.Dir, spec.Image = "t", t.TempDir(), s.of.Image
+	spec.Args = []string{s.of.Program, act}
 	spec.LogFile = filepath.Join(spec.Dir, "log")
 	spec.Env = append(spec.Env, "PATH=/usr/bin:/bin", "PRONY_TEST=yes")
 	if spec.Port > 0 {
@@ -109,7 +100,7 @@ func ended(p launch.Process) bool {
 
 func (s *suite) stopsPolitely(t *testing.T) {
 	before := clock.Mono()
-	p := s.launch(t, s.p.Forever)
+	p := s.launch(t, "act-forever")
 	if b := p.Began(); b < before || b > clock.Mono() {
 		t.Errorf("began at %d, not between %d and now", b, before)
 	}
@@ -123,7 +114,7 @@ func (s *suite) stopsPolitely(t *testing.T) {
 }
 
 func (s *suite) stopsByForce(t *testing.T) {
-	p := s.launch(t, s.p.Deaf)
+	p := s.launch(t, "act-deaf")
 	eventually(t, "start", func() bool { return slices.Contains(p.Log(9), "ready") })
 	if err := p.Stop(50 * time.Millisecond); err != nil {
 		t.Fatal(err)
@@ -134,7 +125,7 @@ func (s *suite) stopsByForce(t *testing.T) {
 }
 
 func (s *suite) leavesNoChild(t *testing.T) {
-	p := s.launch(t, s.p.Forks)
+	p := s.launch(t, "act-forks")
 	eventually(t, "fork", func() bool { return len(p.PIDs()) >= 2 })
 	if err := p.Stop(20 * time.Millisecond); err != nil {
 		t.Fatal(err)
@@ -145,7 +136,7 @@ func (s *suite) leavesNoChild(t *testing.T) {
 }
 
 func (s *suite) saysHowItEnded(t *testing.T) {
-	p := s.launch(t, s.p.Fails)
+	p := s.launch(t, "act-fails")
 	eventually(t, "end", func() bool { return ended(p) })
 	if p.Exit() != "exit status 3" {
 		t.Errorf("exit is %q, want status 3", p.Exit())
@@ -157,7 +148,7 @@ func (s *suite) saysHowItEnded(t *testing.T) {
 
 func (s *suite) passesEnvironment(t *testing.T) {
 	t.Setenv("PRONY_SECRET", "x")
-	p := s.launch(t, s.p.Prints)
+	p := s.launch(t, "act-prints")
 	eventually(t, "end", func() bool { return ended(p) })
 	log := fmt.Sprint(p.Log(50))
 	// Its own variable, and none of the lab's, whether secret or meant for the way to here.
@@ -169,7 +160,7 @@ func (s *suite) passesEnvironment(t *testing.T) {
 func (s *suite) missesProgram(t *testing.T) {
 	dir := t.TempDir()
 	_, err := s.make(t).Launch(context.Background(), launch.Spec{
-		Name: "t", Dir: dir, Args: []string{"./no-such-program"}, Image: s.p.Image,
+		Name: "t", Dir: dir, Args: []string{"./no-such-program"}, Image: s.of.Image,
 		LogFile: filepath.Join(dir, "log"),
 	})
 	if err == nil || !strings.Contains(err.Error(), "no-such-program") {
@@ -178,7 +169,7 @@ func (s *suite) missesProgram(t *testing.T) {
 }
 
 func (s *suite) stopsTwice(t *testing.T) {
-	p := s.launch(t, s.p.Forever)
+	p := s.launch(t, "act-forever")
 	for range 2 {
 		if err := p.Stop(0); err != nil {
 			t.Error(err)

@@ -49,7 +49,7 @@ func answer(t *testing.T, p launch.Process) string {
 
 func (s *suite) isReached(t *testing.T) {
 	port := freePort(t)
-	p := s.with(t, s.make(t), launch.Spec{Args: s.p.Listens, Port: port})
+	p := s.with(t, s.make(t), "act-listens", launch.Spec{Port: port})
 	ready(t, p)
 	if got := answer(t, p); got != "hello\n" || int(p.Addr().Port()) != port {
 		t.Errorf("%s answered %q, want hello, at port %d", p.Addr(), got, port)
@@ -66,12 +66,10 @@ func grouped(t *testing.T, p launch.Process) {
 }
 
 // half is a core's half, which only a quota can hold, and a limit on memory.
-func half(args []string) launch.Spec {
-	return launch.Spec{Args: args, Cores: []int{0}, CPUs: 0.5, MemoryBytes: 256 << 20}
-}
+var half = launch.Spec{Cores: []int{0}, CPUs: 0.5, MemoryBytes: 256 << 20}
 
 func (s *suite) holdsLimits(t *testing.T) {
-	p := s.with(t, s.make(t), half(s.p.Burns))
+	p := s.with(t, s.make(t), "act-burns", half)
 	grouped(t, p)
 	ready(t, p)
 	inForce, missing := p.Limits()
@@ -87,14 +85,14 @@ func (s *suite) holdsLimits(t *testing.T) {
 }
 
 func (s *suite) saysMemory(t *testing.T) {
-	spec := launch.Spec{Args: s.p.Eats, MemoryBytes: 256 << 20, Port: freePort(t)}
-	p := s.with(t, s.make(t), spec)
+	spec := launch.Spec{MemoryBytes: 256 << 20, Port: freePort(t)}
+	p := s.with(t, s.make(t), "act-eats", spec)
 	grouped(t, p)
 	ready(t, p)
 	answer(t, p)
 	eventually(t, "end", func() bool { return ended(p) })
 	want := `^killed by the kernel: out of memory \(limit 256 MiB(, peak 25[56](\.\d)? MiB)?\)$`
-	if s.p.Peak {
+	if s.of.Peak {
 		want = strings.Replace(want, ")?\\)$", ")\\)$", 1)
 	}
 	if !regexp.MustCompile(want).MatchString(p.Exit()) {
@@ -104,8 +102,8 @@ func (s *suite) saysMemory(t *testing.T) {
 
 // Memory killed a child, and the lab the rest.
 func (s *suite) tellsKills(t *testing.T) {
-	spec := launch.Spec{Args: s.p.Feeds, MemoryBytes: 256 << 20, Port: freePort(t)}
-	p := s.with(t, s.make(t), spec)
+	spec := launch.Spec{MemoryBytes: 256 << 20, Port: freePort(t)}
+	p := s.with(t, s.make(t), "act-feeds", spec)
 	grouped(t, p)
 	eventually(t, "start of both", func() bool {
 		return len(slices.DeleteFunc(p.Log(9), func(s string) bool { return s != "ready" })) == 2
@@ -127,15 +125,14 @@ func (s *suite) tellsKills(t *testing.T) {
 // on the same machine.
 func (s *suite) shares(t *testing.T) {
 	l, port := s.make(t), freePort(t)
-	spec := half(s.p.Listens)
+	spec := half
 	spec.ShareBytes, spec.Port = 128<<20, port
-	first := s.with(t, l, spec)
+	first := s.with(t, l, "act-listens", spec)
 	grouped(t, first)
 	ready(t, first)
-	spec = half(s.p.Dials)
-	spec.ShareBytes, spec.Beside = 128<<20, first
+	spec.Port, spec.Beside = 0, first
 	spec.Env = []string{fmt.Sprint("PEER=127.0.0.1:", port)}
-	second := s.with(t, l, spec)
+	second := s.with(t, l, "act-dials", spec)
 	eventually(t, "answer", func() bool { return slices.Contains(second.Log(9), "heard hello") })
 	if second.Addr().Addr() != first.Addr().Addr() {
 		t.Errorf("they are at %v and %v, want one address", first.Addr(), second.Addr())
@@ -159,9 +156,10 @@ func (s *suite) shares(t *testing.T) {
 }
 
 func (s *suite) knowsNeighbours(t *testing.T) {
-	stranger := s.launch(t, s.p.Forever)
-	spec := half(s.p.Forever)
-	spec.Name, spec.Image, spec.Beside = "t", s.p.Image, struct{ launch.Process }{stranger}
+	stranger := s.launch(t, "act-forever")
+	spec := half
+	spec.Args = []string{s.of.Program, "act-forever"}
+	spec.Name, spec.Image, spec.Beside = "t", s.of.Image, struct{ launch.Process }{stranger}
 	if _, err := s.make(t).Launch(t.Context(), spec); err == nil ||
 		!strings.Contains(err.Error(), "did not start") {
 		t.Errorf("error is %v, want one that refuses a stranger's limits", err)

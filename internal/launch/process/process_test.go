@@ -34,12 +34,8 @@ func TestMain(m *testing.M) {
 
 const forks = "trap '' TERM; sleep 1000 & echo ready; sleep 1000"
 
-// programs are this test binary's own, which Act makes of it.
-var programs = func() launchtest.Programs {
-	p := launchtest.Acts(os.Args[0])
-	p.Peak = true
-	return p
-}()
+// target is this test binary itself, which Act makes it.
+var target = launchtest.Target{Program: os.Args[0], Peak: true}
 
 func journal(t *testing.T) *Journal {
 	t.Helper()
@@ -54,13 +50,13 @@ func journal(t *testing.T) *Journal {
 func TestWithGroups(t *testing.T) {
 	launchtest.Run(t, func(t *testing.T) launch.Launcher {
 		return &Launcher{Journal: journal(t)}
-	}, programs)
+	}, target)
 }
 
 func TestWithoutGroups(t *testing.T) {
 	launchtest.Run(t, func(t *testing.T) launch.Launcher {
 		return &Launcher{Journal: journal(t), NoGroup: true}
-	}, programs)
+	}, target)
 }
 
 // Limits are claimed only when the kernel says so itself, seen from inside the target.
