@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"prony/internal/result"
@@ -13,6 +14,23 @@ var percentiles = []struct {
 	quantity Quantity
 	q        float64
 }{{P50, .5}, {P75, .75}, {P90, .9}, {P95, .95}, {P99, .99}, {P999, .999}, {P9999, .9999}}
+
+// point is a percentile that a row has.
+type point struct {
+	Value
+	of Quantity
+	q  float64
+}
+
+// points are the row's percentiles, ascending.
+func (r *Row) points() (out []point) {
+	for _, p := range percentiles {
+		if v, ok := r.get(p.quantity); ok {
+			out = append(out, point{v, p.quantity, p.q})
+		}
+	}
+	return out
+}
 
 // unordered is how driver.Import says that times make no sense.
 var unordered = []string{"its times do not ascend", "its mean is above its largest time"}
@@ -26,34 +44,36 @@ func checkOrder(r *Row) (hit, bool) {
 			}
 		}
 	}
-	order := []Quantity{Min}
-	for _, p := range percentiles {
-		order = append(order, p.quantity)
+	order := r.points()
+	least, okMin := r.get(Min)
+	most, okMax := r.get(Max)
+	if okMin {
+		order = slices.Insert(order, 0, point{Value: least, of: Min})
 	}
-	order = append(order, Max)
-	var last Value
-	lastOf, known := Quantity(""), 0
-	for _, q := range order {
-		v, ok := r.get(q)
-		if !ok {
-			continue
-		}
-		if known++; known > 1 && last.span().lo > v.span().hi*(1+roundingShare) {
-			return disordered(lastOf, last, q, v), true
-		}
-		last, lastOf = v, q
+	if okMax {
+		order = append(order, point{Value: most, of: Max})
+	}
+	pairs := [][2]point{}
+	for i := 1; i < len(order); i++ {
+		pairs = append(pairs, [2]point{order[i-1], order[i]})
 	}
 	m, ok := r.get(Mean)
-	if !ok {
-		return hit{}, known > 1
+	mean := point{Value: m, of: Mean}
+	if ok && okMax {
+		pairs = append(pairs, [2]point{mean, {Value: most, of: Max}})
 	}
-	if v, ok := r.get(Max); ok && m.span().lo > v.span().hi*(1+roundingShare) {
-		return disordered(Mean, m, Max, v), true
+	if ok && okMin {
+		pairs = append(pairs, [2]point{{Value: least, of: Min}, mean})
 	}
-	if v, ok := r.get(Min); ok && v.span().lo > m.span().hi*(1+roundingShare) {
-		return disordered(Min, v, Mean, m), true
+	for _, p := range pairs {
+		if a, b := p[0], p[1]; a.span().lo > b.span().hi*(1+roundingShare) {
+			return hit{severity: Contradiction, line: b.Line,
+				arithmetic: fmt.Sprintf("%s %s is above %s %s", a.of, said(a.Value), b.of,
+					said(b.Value)),
+				means: orderMeans, do: orderDo}, true
+		}
 	}
-	return hit{}, known > 0
+	return hit{}, len(order) > 1 || ok && len(order) > 0
 }
 
 // roundingShare covers histograms of two digits and tools that round each value their own way.
@@ -65,12 +85,6 @@ const (
 	orderDo = "take none of these latencies before the raw output is seen"
 )
 
-func disordered(a Quantity, va Value, b Quantity, vb Value) hit {
-	return hit{severity: Contradiction, line: vb.Line,
-		arithmetic: fmt.Sprintf("%s %s is above %s %s", a, said(va), b, said(vb)),
-		means:      orderMeans, do: orderDo}
-}
-
 // meanBounds are the least and the largest mean that the percentiles allow: every part of the
 // requests between two of them is at least as slow as the lower and at most as slow as the upper.
 // Without a largest time the mean has no upper bound.
@@ -79,12 +93,8 @@ func meanBounds(r *Row) (lo, hi float64) {
 	if v, ok := r.get(Min); ok {
 		atLo = v.span().lo
 	}
-	for _, p := range percentiles {
-		v, ok := r.get(p.quantity)
-		if !ok {
-			continue
-		}
-		s := v.span()
+	for _, p := range r.points() {
+		s := p.span()
 		lo += (p.q - done) * atLo
 		hi += (p.q - done) * s.hi
 		atLo, at, done = s.lo, s.hi, p.q
@@ -114,44 +124,37 @@ func checkMean(r *Row) (hit, bool) {
 	if n, ok := r.get(Requests); ok && n.V < fewRequests {
 		return hit{}, true
 	}
-	s := m.span()
-	switch {
+	h := hit{severity: Contradiction, line: m.Line,
+		means: "mean and percentiles are not of the same requests", do: orderDo}
+	switch s := m.span(); {
 	case s.hi < lo*(1-oddShare):
-		return hit{severity: Contradiction, line: m.Line,
-			arithmetic: fmt.Sprintf("the percentiles alone add up to a mean of %s, and it says %s",
-				unit.Duration(lo), said(m)),
-			means: "mean and percentiles are not of the same requests",
-			do:    orderDo}, true
+		h.arithmetic = fmt.Sprintf("the percentiles alone add up to a mean of %s, and it says %s",
+			unit.Duration(lo), said(m))
 	case s.lo > hi*(1+oddShare):
-		return hit{severity: Contradiction, line: m.Line,
-			arithmetic: fmt.Sprintf("percentiles and max allow a mean of %s at most, and it "+
-				"says %s",
-				unit.Duration(hi), said(m)),
-			means: "mean and percentiles are not of the same requests",
-			do:    orderDo}, true
+		h.arithmetic = fmt.Sprintf("percentiles and max allow a mean of %s at most, and it says %s",
+			unit.Duration(hi), said(m))
+	default:
+		h = heavyTail(r, m)
 	}
-	return heavyTail(r, m), true
+	return h, true
 }
 
 // heavyTail says what a mean above a high percentile takes.
 func heavyTail(r *Row, m Value) hit {
-	for i := len(percentiles) - 1; i >= 0; i-- {
-		p := percentiles[i]
-		v, ok := r.get(p.quantity)
-		if !ok {
-			continue
-		}
-		if p.q < 0.9 || v.V <= 0 || m.span().lo <= v.span().hi {
-			return hit{}
-		}
-		least := (m.span().lo - p.q*v.span().hi) / (1 - p.q)
-		return hit{severity: Note, line: m.Line,
-			arithmetic: fmt.Sprintf("mean %s is above %s %s: the slowest %s took %s on average at "+
-				"least", said(m), p.quantity, said(v), percent(1-p.q), unit.Duration(least)),
-			means: "a few very slow requests make the mean; it describes nobody's request",
-			do:    "quote percentiles, and look for the cause of the slow ones"}
+	all := r.points()
+	if len(all) == 0 {
+		return hit{}
 	}
-	return hit{}
+	p := all[len(all)-1]
+	if p.q < 0.9 || p.V <= 0 || m.span().lo <= p.span().hi {
+		return hit{}
+	}
+	least := (m.span().lo - p.q*p.span().hi) / (1 - p.q)
+	return hit{severity: Note, line: m.Line,
+		arithmetic: fmt.Sprintf("mean %s is above %s %s: the slowest %s took %s on average at "+
+			"least", said(m), p.of, said(p.Value), percent(1-p.q), unit.Duration(least)),
+		means: "a few very slow requests make the mean; it describes nobody's request",
+		do:    "quote percentiles, and look for the cause of the slow ones"}
 }
 
 func checkDeviation(r *Row) (hit, bool) {
@@ -187,27 +190,16 @@ func checkDeviation(r *Row) (hit, bool) {
 }
 
 func checkFlat(r *Row) (hit, bool) {
-	var lowest, highest Value
-	var of [2]Quantity
-	n := 0
-	for _, p := range percentiles {
-		v, ok := r.get(p.quantity)
-		if !ok {
-			continue
-		}
-		if n++; n == 1 {
-			lowest, of[0] = v, p.quantity
-		}
-		highest, of[1] = v, p.quantity
-	}
-	if n < 2 {
+	all := r.points()
+	if len(all) < 2 {
 		return hit{}, false
 	}
-	if lowest.V != highest.V || of[1] == P75 || highest.V == 0 {
+	lowest, highest := all[0], all[len(all)-1]
+	if lowest.V != highest.V || highest.of == P75 || highest.V == 0 {
 		return hit{}, true
 	}
 	return hit{severity: Doubt, line: highest.Line,
-		arithmetic: fmt.Sprintf("%s = %s = %s", of[0], of[1], said(highest)),
+		arithmetic: fmt.Sprintf("%s = %s = %s", lowest.of, highest.of, said(highest.Value)),
 		means: "no service answers all requests alike: the clock or the histogram is coarser " +
 			"than what it measured, or a column was copied",
 		do: "ask for the resolution of the clock, and for the raw output"}, true
@@ -224,23 +216,21 @@ func checkTail(r *Row) (hit, bool) {
 	if !ok {
 		return hit{}, false
 	}
-	var high Value
-	var of Quantity
-	q := 0.0
-	for _, p := range percentiles {
-		if h, ok := r.get(p.quantity); ok && p.q <= 0.99 {
-			high, of, q = h, p.quantity, p.q
+	var high point
+	for _, p := range r.points() {
+		if p.q <= 0.99 {
+			high = p
 		}
 	}
-	if q < 0.9 || high.V <= 0 {
-		return hit{}, q >= 0.9
+	if high.q < 0.9 || high.V <= 0 {
+		return hit{}, high.q >= 0.9
 	}
 	if v.V < tailLeast || v.V < tailTimes*high.V {
 		return hit{}, true
 	}
 	h := hit{severity: Note, line: v.Line,
-		arithmetic: fmt.Sprintf("max %s is %.0f times %s %s%s", said(v), v.V/high.V, of, said(high),
-			retransmission(v.V)),
+		arithmetic: fmt.Sprintf("max %s is %.0f times %s %s%s", said(v), v.V/high.V, high.of,
+			said(high.Value), retransmission(v.V)),
 		means: "a stall, a timeout or a lost packet",
 		do:    "look at latency over time; one number cannot tell a stall from a single request"}
 	if r.Model == result.Open {
@@ -253,11 +243,10 @@ func checkTail(r *Row) (hit, bool) {
 		h.arithmetic += fmt.Sprintf("; a stall of %s hides %s × %s = %s requests", said(v),
 			rate.Text, said(v), unit.Whole(rate.V*v.V/second))
 	}
-	if share := v.V / took.V; ok && share > 1-q {
+	if share := v.V / took.V; ok && share > 1-high.q {
 		h.severity = Doubt
-		h.arithmetic += fmt.Sprintf(", %s of the run of %s, so that on a schedule %s would be "+
-			"up to "+
-			"%s", percent(share), said(took), of, unit.Duration(v.V-(1-q)*took.V))
+		h.arithmetic += fmt.Sprintf(", %s of the run of %s, so that on a schedule %s would be up "+
+			"to %s", percent(share), said(took), high.of, unit.Duration(v.V-(1-high.q)*took.V))
 		h.do = "repeat it with an open load (prony load --rate) below its capacity"
 	}
 	return h, true
@@ -298,21 +287,20 @@ func checkOverload(r *Row) (hit, bool) {
 			"that run would be one",
 		do: "measure latency at rates below the capacity"}
 	if share >= overShare {
-		return hit{severity: Doubt, line: v[1].Line,
-			arithmetic: fmt.Sprintf("%s of %s offered is %s", v[1].Text, v[0].Text, percent(share)),
-			means: "the rate was not kept up: requests waited or were not sent, and the latency " +
-				"holds that waiting or leaves it out",
-			do: "ask what was not sent; measure at a lower rate"}, true
+		h.severity = Doubt
+		h.means = "the rate was not kept up: requests waited or were not sent, and the latency " +
+			"holds that waiting or leaves it out"
+		h.do = "ask what was not sent; measure at a lower rate"
+		return h, true
 	}
 	took, ok := r.get(Duration)
 	if !ok {
 		took, ok = r.get(AskedDuration)
 	}
-	latency := false
-	for _, q := range []Quantity{Mean, P50, P99, Max} {
+	latency := slices.ContainsFunc([]Quantity{Mean, P50, P99, Max}, func(q Quantity) bool {
 		_, known := r.get(q)
-		latency = latency || known
-	}
+		return known
+	})
 	if ok {
 		behind := took.V * (1 - share)
 		h.arithmetic += fmt.Sprintf("; after %s it is %s × (1 − %.3g) = %s behind, %s on average",

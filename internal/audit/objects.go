@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"prony/internal/result"
@@ -13,11 +14,20 @@ import (
 // node is a value of a JSON text that knows its line.
 type node struct {
 	line   int
-	fields map[string]*node
-	order  []string
-	items  []*node
-	text   string // of a leaf
-	number bool
+	key    string // in its object
+	object bool
+	inside []*node // an object or a list
+	text   string  // of a leaf
+}
+
+// field is a member of an object; nil: there is none.
+func (n *node) field(key string) *node {
+	for _, f := range slices.Backward(n.inside) {
+		if n.object && f.key == key {
+			return f
+		}
+	}
+	return nil
 }
 
 // maxDepth bounds nesting: nobody's results go deeper.
@@ -49,46 +59,32 @@ func (p *parser) value(depth int) (*node, error) {
 		return nil, fmt.Errorf("nested deeper than %d", maxDepth)
 	}
 	tok, err := p.dec.Token()
-	if err != nil {
-		return nil, err
-	}
 	n := &node{line: p.here()}
 	switch t := tok.(type) {
-	case json.Delim:
-		return n, p.inside(n, t, depth)
 	case json.Number:
-		n.text, n.number = t.String(), true
+		n.text = t.String()
 	case string:
 		n.text = t
-	}
-	return n, nil
-}
-
-func (p *parser) inside(n *node, open json.Delim, depth int) error {
-	if open == '{' {
-		n.fields = map[string]*node{}
-	}
-	for p.dec.More() {
-		key := ""
-		if open == '{' {
-			tok, err := p.dec.Token()
-			if err != nil {
-				return err
+	case json.Delim:
+		n.object = t == '{'
+		for err == nil && p.dec.More() {
+			var key json.Token
+			if n.object {
+				if key, err = p.dec.Token(); err != nil {
+					break
+				}
 			}
-			key = fmt.Sprint(tok)
+			var v *node
+			if v, err = p.value(depth + 1); err == nil {
+				v.key, _ = key.(string)
+				n.inside = append(n.inside, v)
+			}
 		}
-		v, err := p.value(depth + 1)
-		if err != nil {
-			return err
-		}
-		if open == '{' {
-			n.fields[key], n.order = v, append(n.order, key)
-		} else {
-			n.items = append(n.items, v)
+		if err == nil {
+			_, err = p.dec.Token()
 		}
 	}
-	_, err := p.dec.Token()
-	return err
+	return n, err
 }
 
 // readObjects finds lists of results in a JSON text: objects with metrics, or flat ones whose keys
@@ -104,10 +100,7 @@ func readObjects(text string, line int, cols *Columns) (out []*Table) {
 			out = append(out, t)
 			return
 		}
-		for _, key := range n.order {
-			walk(n.fields[key])
-		}
-		for _, item := range n.items {
+		for _, item := range n.inside {
 			walk(item)
 		}
 	}
@@ -117,15 +110,17 @@ func readObjects(text string, line int, cols *Columns) (out []*Table) {
 
 // objects is a table of a list of results; nil when it is none.
 func objects(n *node, cols *Columns) *Table {
-	list := n.items
-	if _, ok := n.fields["metrics"]; ok {
+	list := n.inside
+	if n.field("metrics") != nil {
 		list = []*node{n}
+	} else if n.object {
+		return nil
 	}
 	t := &Table{Line: n.line, Title: "results"}
 	for _, item := range list {
 		if r := object(item, cols); r != nil {
 			t.Rows = append(t.Rows, r)
-		} else if item.fields != nil {
+		} else if item.object {
 			t.Unread = append(t.Unread, Unread{Line: item.line,
 				Why: "this object has neither a rate nor a mean latency"})
 		}
@@ -140,10 +135,10 @@ func objects(n *node, cols *Columns) *Table {
 func object(n *node, cols *Columns) *Row {
 	r := &Row{Line: n.line, Values: map[Quantity]Value{}}
 	r.fields(n, cols, false)
-	if c := n.fields["config"]; c != nil {
+	if c := n.field("config"); c != nil {
 		r.fields(c, cols, true)
 	}
-	if m := n.fields["metrics"]; m != nil {
+	if m := n.field("metrics"); m != nil {
 		r.fields(m, cols, false)
 		r.failed(m)
 	}
@@ -153,7 +148,7 @@ func object(n *node, cols *Columns) *Row {
 		}
 	}
 	word := func(key string) string {
-		if f := n.fields[key]; f != nil {
+		if f := n.field(key); f != nil {
 			return f.text
 		}
 		return ""
@@ -176,12 +171,11 @@ func object(n *node, cols *Columns) *Row {
 }
 
 func (r *Row) fields(n *node, cols *Columns, asked bool) {
-	for _, key := range n.order {
-		f := n.fields[key]
+	for _, f := range n.inside {
 		if f.text != "" {
-			cols.meet(key)
+			cols.meet(f.key)
 		}
-		h, ok := cols.headOf(key, f.text)
+		h, ok := cols.headOf(f.key, f.text)
 		if !ok || f.text == "" {
 			continue
 		}
@@ -208,9 +202,9 @@ func (r *Row) fields(n *node, cols *Columns, asked bool) {
 // failed sums the classes of errors.
 func (r *Row) failed(n *node) {
 	sum, line := 0.0, 0
-	for _, key := range n.order {
-		if strings.HasPrefix(key, "errors_") {
-			sum, line = sum+number(n.fields[key].text), n.fields[key].line
+	for _, f := range n.inside {
+		if strings.HasPrefix(f.key, "errors_") {
+			sum, line = sum+number(f.text), f.line
 		}
 	}
 	if line > 0 {

@@ -274,16 +274,15 @@ func checkIterations(r *Row) (hit, bool) {
 }
 
 // meanOf is the mean latency, or what the percentiles leave as its least.
-func meanOf(r *Row) (s span, words string, stated, ok bool) {
+func meanOf(r *Row) (s span, words string, stated bool) {
 	if m, ok := r.get(Mean); ok {
-		return m.span(), "a mean of " + m.Text, true, true
+		return m.span(), m.Text, true
 	}
-	lo, _ := meanBounds(r)
-	if lo <= 0 {
-		return span{}, "", false, false
+	if lo, _ := meanBounds(r); lo > 0 {
+		return span{lo, math.Inf(1)}, "a mean of at least " + unit.Duration(lo) +
+			" by the percentiles", false
 	}
-	return span{lo, math.Inf(1)}, "a mean of at least " + unit.Duration(lo) + " by the percentiles",
-		false, true
+	return span{}, "", false
 }
 
 // idleShare is how much of the connections' time may be outside of the latency before it is odd.
@@ -294,8 +293,8 @@ func checkLittle(r *Row) (hit, bool) {
 	if !ok || r.Model == result.Open {
 		return hit{}, false
 	}
-	mean, words, stated, ok := meanOf(r)
-	if !ok {
+	mean, words, stated := meanOf(r)
+	if words == "" {
 		return hit{}, false
 	}
 	n, places := v[1].V, v[1].Text+" connections"
@@ -305,15 +304,10 @@ func checkLittle(r *Row) (hit, bool) {
 	think, _ := r.get(Think)
 	busy := v[0].span().times(span{mean.lo + think.V, mean.hi + think.V}).by(1 / second)
 	sum := fmt.Sprintf("%s × %s = %s requests under way, on %s", v[0].Text, words,
-		few((busy.lo+min(busy.hi, busy.lo*1e3))/2), places)
+		few(v[0].V*(r.Values[Mean].V+think.V)/second), places)
 	if !stated {
 		sum = fmt.Sprintf("%s × %s = %s requests under way at least, on %s", v[0].Text, words,
 			few(busy.lo), places)
-	}
-	if stated {
-		m, _ := r.get(Mean)
-		sum = fmt.Sprintf("%s × %s = %s requests under way, on %s", v[0].Text,
-			strings.TrimPrefix(words, "a mean of "), few(v[0].V*(m.V+think.V)/second), places)
 	}
 	switch {
 	case busy.lo > n*(1+cannotShare) && r.Tool == "wrk" && stated:
@@ -353,14 +347,13 @@ func checkSamples(r *Row) (hit, bool) {
 	}
 	var words []string
 	checked, needs := false, int64(0)
-	for _, p := range percentiles {
-		v, ok := r.get(p.quantity)
-		if !ok || p.q < 0.99 {
+	for _, p := range r.points() {
+		if p.q < 0.99 {
 			continue
 		}
 		checked = true
 		if need := stats.QuantileNeeds(p.q, confidence); n.V < float64(need) {
-			words = append(words, fmt.Sprintf("%s %s", p.quantity, v.Text))
+			words = append(words, fmt.Sprintf("%s %s", p.of, p.Text))
 			needs = need
 		}
 	}
@@ -368,9 +361,8 @@ func checkSamples(r *Row) (hit, bool) {
 		return hit{}, checked
 	}
 	return hit{severity: Doubt,
-		arithmetic: fmt.Sprintf("%s of %s requests; an interval needs %d", strings.Join(words,
-			", "),
-			n.Text, needs),
+		arithmetic: fmt.Sprintf("%s of %s requests; an interval needs %d",
+			strings.Join(words, ", "), n.Text, needs),
 		means: "so far out there are too few requests to say where the percentile is",
 		do:    "leave it out, or load longer"}, true
 }

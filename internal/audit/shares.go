@@ -21,9 +21,8 @@ func failures(r *Row) (share float64, words string, ok bool) {
 	if v, ok := r.all(ErrorRate, Rate); ok && v[0].V+v[1].V > 0 {
 		// A rate of good answers beside one of failures: the two are all there were.
 		share := v[0].V / (v[0].V + v[1].V)
-		return share, fmt.Sprintf("%s failures/s beside %s: %s of all failed, %s if they are "+
-			"in the "+
-			"rate", strings.TrimSuffix(v[0].Text, "/s"), v[1].Text, percent(share),
+		return share, fmt.Sprintf("%s failures/s beside %s: %s of all failed, %s if they are in "+
+			"the rate", strings.TrimSuffix(v[0].Text, "/s"), v[1].Text, percent(share),
 			percent(v[0].V/v[1].V)), true
 	}
 	if v, ok := r.get(ErrorShare); ok {
@@ -246,10 +245,9 @@ func checkOverloadElsewhere(d *Document) (hits []hit, checked bool) {
 			continue
 		}
 		h := hit{severity: Note, line: t.Line,
-			arithmetic: fmt.Sprintf("the command in line %d offers %s/s, and the table has %s "+
-				"to %s/s,"+
-				" %s to %s of it", most.line, unit.Whole(offered.V), unit.Whole(lo), unit.Whole(hi),
-				percent(lo/offered.V), percent(hi/offered.V)),
+			arithmetic: fmt.Sprintf("the command in line %d offers %s/s, and the table has %s to "+
+				"%s/s, %s to %s of it", most.line, unit.Whole(offered.V), unit.Whole(lo),
+				unit.Whole(hi), percent(lo/offered.V), percent(hi/offered.V)),
 			means: "if that command made the table, every row is far above capacity: its rates " +
 				"are rates at saturation, and any latency of those runs says how long they were",
 			do: "name the command beside the table; take no latency from such runs"}

@@ -5,42 +5,45 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"prony/internal/pattern"
 	"prony/internal/unit"
 )
 
+// alike puts those of one key together, in the order in which the keys come.
+func alike[K comparable](rows []*Row, key func(*Row) K) (out [][]*Row) {
+	at := map[K]int{}
+	for _, r := range rows {
+		k := key(r)
+		i, ok := at[k]
+		if !ok {
+			i = len(out)
+			at[k], out = i, append(out, nil)
+		}
+		out[i] = append(out[i], r)
+	}
+	return out
+}
+
 // comparable are the rows of one key, those with a rate, fastest first. A name that stands there
 // twice is a repetition, and repetitions are not ranked.
-func (t *Table) comparable() (out [][]*Row) {
-	var keys []string
-	by := map[string][]*Row{}
-	for _, r := range t.Rows {
-		if _, ok := r.get(Rate); !ok {
-			continue
-		}
-		if by[r.Key] == nil {
-			keys = append(keys, r.Key)
-		}
-		by[r.Key] = append(by[r.Key], r)
-	}
-	for _, key := range keys {
-		rows := by[key]
-		names := map[string]bool{}
-		for _, r := range rows {
-			names[r.Name] = true
-		}
-		if len(rows) < 2 || len(names) < len(rows) {
-			continue
-		}
+func (t *Table) comparable() [][]*Row {
+	rated := slices.DeleteFunc(slices.Clone(t.Rows), func(r *Row) bool {
+		_, ok := r.get(Rate)
+		return !ok
+	})
+	groups := alike(rated, func(r *Row) string { return r.Key })
+	groups = slices.DeleteFunc(groups, func(rows []*Row) bool {
+		names := alike(rows, func(r *Row) string { return r.Name })
+		return len(rows) < 2 || len(names) < len(rows)
+	})
+	for _, rows := range groups {
 		slices.SortStableFunc(rows, func(a, b *Row) int {
 			return cmp.Compare(b.Values[Rate].V, a.Values[Rate].V)
 		})
-		out = append(out, rows)
 	}
-	return out
+	return groups
 }
 
 func checkThink(t *Table) (hits []hit, checked bool) {
@@ -101,8 +104,7 @@ func explained(a, b *Row) (hit, bool) {
 	mb, okB := b.get(Mean)
 	if okA && okB {
 		h.arithmetic += fmt.Sprintf("; under way were %s × %s = %s requests and then %s × %s = "+
-			"%s, "+
-			"so the two were not under the same load", va[0].Text, said(ma),
+			"%s, so the two were not under the same load", va[0].Text, said(ma),
 			few(va[0].V*ma.V/second), vb[0].Text, said(mb), few(vb[0].V*mb.V/second))
 	}
 	return h, true
@@ -334,20 +336,11 @@ func checkIdentical(t *Table) (hits []hit, checked bool) {
 // identical finds values that too many rows share: of n values in m places as many as k are
 // expected to coincide by chance in n over k / m^(k-1) groups.
 func identical(q Quantity, rows []*Row, places float64) (hits []hit) {
-	var order []string
-	by := map[string][]*Row{}
-	for _, r := range rows {
-		// By value: a record knows more digits than are shown of it.
-		text := strconv.FormatFloat(r.Values[q].V, 'g', -1, 64)
-		if by[text] == nil {
-			order = append(order, text)
-		}
-		by[text] = append(by[text], r)
-	}
-	for _, text := range order {
-		k := float64(len(by[text]))
+	// By value: a record knows more digits than are shown of it.
+	for _, equal := range alike(rows, func(r *Row) float64 { return r.Values[q].V }) {
+		k := float64(len(equal))
 		chance := 1.0
-		for i := range len(by[text]) {
+		for i := range len(equal) {
 			chance *= (float64(len(rows)) - float64(i)) / float64(i+1)
 		}
 		chance /= math.Pow(places, k-1)
@@ -355,12 +348,12 @@ func identical(q Quantity, rows []*Row, places float64) (hits []hit) {
 			continue
 		}
 		var names []string
-		for _, r := range by[text] {
+		for _, r := range equal {
 			names = append(names, r.Name)
 		}
-		hits = append(hits, hit{severity: Doubt, line: by[text][0].Values[q].Line,
-			arithmetic: fmt.Sprintf("%s %s stands in %d rows: %s", q,
-				by[text][0].Values[q].Text, len(names),
+		v := equal[0].Values[q]
+		hits = append(hits, hit{severity: Doubt, line: v.Line,
+			arithmetic: fmt.Sprintf("%s %s stands in %d rows: %s", q, v.Text, len(names),
 				strings.Join(names, ", ")),
 			means: "hardly by chance: not each of these rows has a measurement of its own; one " +
 				"value was copied, or is of a process that several share",
@@ -438,8 +431,7 @@ func checkSums(t *Table) (hits []hit, checked bool) {
 		}
 		hits = append(hits, hit{severity: Contradiction, row: total.Name, line: stated.Line,
 			arithmetic: fmt.Sprintf("the rows add up to %s %s, and it says %s",
-				unit.Whole(middle), q,
-				stated.Text),
+				unit.Whole(middle), q, stated.Text),
 			means: "rows are missing, counted twice, or of another run",
 			do:    "ask for the missing rows"})
 	}
