@@ -23,7 +23,7 @@ import (
 	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/tests"
-	"prony/internal/truth"
+	"prony/internal/truth/exact"
 )
 
 // contender is a generator. No engine: wrk.
@@ -261,7 +261,7 @@ func TestSizedServer(t *testing.T) {
 	answer := []byte("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: " +
 		strconv.Itoa(size) + "\r\n\r\n" + strings.Repeat("x", size))
 	if size < 4<<10 {
-		if err := truth.Null(ctx, l.(*net.TCPListener), answer); err != nil {
+		if err := exact.Null(ctx, l.(*net.TCPListener), answer); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -275,7 +275,7 @@ func TestSizedServer(t *testing.T) {
 	}
 }
 
-// repeat does for a connection what truth.Null does, with answers that a socket does not take at
+// repeat does for a connection what exact.Null does, with answers that a socket does not take at
 // once. It costs more; it only has to be the same for all generators.
 func repeat(c net.Conn, answer []byte) {
 	defer c.Close()

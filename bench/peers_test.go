@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"prony/internal/host"
-	"prony/internal/truth"
+	"prony/internal/truth/exact"
 )
 
 // answer is what the server under both generators sends.
@@ -69,7 +69,7 @@ func serve(core string) error {
 		io.Copy(io.Discard, os.Stdin) //nolint:errcheck // any end of it will do
 		cancel()
 	}()
-	return truth.Null(ctx, l.(*net.TCPListener), []byte(answer))
+	return exact.Null(ctx, l.(*net.TCPListener), []byte(answer))
 }
 
 // server starts it and returns its address.

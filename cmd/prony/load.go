@@ -20,7 +20,7 @@ import (
 	"prony/internal/result"
 	"prony/internal/slo"
 	"prony/internal/summary"
-	"prony/internal/truth"
+	"prony/internal/truth/exact"
 	"prony/internal/unit"
 	"prony/internal/verdict"
 )
@@ -341,7 +341,7 @@ func (a *app) ceiling(ctx context.Context, p *offer) (float64, error) {
 	defer l.Close()
 	serving, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
-	go func() { done <- truth.Null(serving, l.(*net.TCPListener), nullAnswer) }()
+	go func() { done <- exact.Null(serving, l.(*net.TCPListener), nullAnswer) }()
 	a.say("calibrate the generator against a null server")
 	s := load.Spec{
 		Name: "ceiling", Address: l.Addr().(*net.TCPAddr).AddrPort(), Model: result.Closed,

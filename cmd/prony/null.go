@@ -9,7 +9,7 @@ import (
 
 	"prony/internal/cli"
 	"prony/internal/pace"
-	"prony/internal/truth"
+	"prony/internal/truth/exact"
 )
 
 var nullAnswer = []byte(
@@ -27,7 +27,7 @@ func (a *app) nullCmd() *cobra.Command {
 			}
 			defer l.Close()
 			fmt.Fprintf(os.Stderr, "null server on %s\n", l.Addr())
-			return truth.Null(c.Context(), l.(*net.TCPListener), nullAnswer)
+			return exact.Null(c.Context(), l.(*net.TCPListener), nullAnswer)
 		},
 	}
 }

@@ -224,8 +224,8 @@ func TestRules(t *testing.T) {
 		{"cmd/prony", "prony/internal/launch/process", ""},
 		{"internal/web", "prony/internal/launch/process", "through the interface"},
 		{"internal/web", "prony/internal/launch/docker", ""},
-		{"internal/trial", "prony/internal/truth", "made for tests"},
-		{"bench", "prony/internal/truth", ""},
+		{"internal/trial", "prony/internal/truth/exact", "made for tests"},
+		{"bench", "prony/internal/truth/exact", ""},
 		{"cmd/prony", "prony/internal/tidy", "for tests alone"},
 		{"bench/peers", "prony/cmd/prony", "commands are wired"},
 	} {

@@ -2,14 +2,14 @@ package exact
 
 import (
 	"bytes"
-	"container/heap"
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -85,19 +85,16 @@ func Start(p Plan) (addr netip.AddrPort, stop func() (Report, error), err error)
 func serve(ctx context.Context, l *net.TCPListener, s *server) (Report, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	f, err := l.File()
-	raw, errRaw := l.SyscallConn()
-	if err := errors.Join(err, errRaw); err != nil {
+	raw, err := l.SyscallConn()
+	if err != nil {
 		return Report{}, fmt.Errorf("serve truth: %w", err)
 	}
-	defer f.Close()
 	defer context.AfterFunc(ctx, func() { // wakes the thread
 		_ = raw.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_RDWR) })
 	})()
-	s.conns, s.in = map[int32]*conn{}, make([]byte, headMax)
-	s.listener, s.epfd, s.timer = int32(f.Fd()), -1, -1
+	s.conns, s.in, s.timer = map[int32]*conn{}, make([]byte, headMax), -1
 	defer s.close()
-	if err := s.open(); err != nil {
+	if err := s.open(l); err != nil {
 		return Report{}, fmt.Errorf("serve truth: %w", err)
 	}
 	before := runDelay()
@@ -120,17 +117,15 @@ func processors(change int) {
 }
 
 type server struct {
-	plan     Plan
-	known    bool // to Go's runtime are its waits
-	epfd     int
-	timer    int
-	listener int32
-	conns    map[int32]*conn
-	in       []byte
-	events   [64]unix.EpollEvent
+	poller
+	plan  Plan
+	known bool // to Go's runtime are its waits
+	timer int
+	conns map[int32]*conn
+	in    []byte
 
-	due     queue
-	armed   int64 // what the timer is set to, 0 for not at all
+	due     []*action // the next one first
+	armed   int64     // what the timer is set to, 0 for not at all
 	seq     int64
 	n       int64
 	delayed int64
@@ -158,40 +153,23 @@ type action struct {
 	delayed bool // its moment was still to come when it was known
 }
 
-type queue []*action
-
-func (q queue) Len() int      { return len(q) }
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q queue) Less(i, j int) bool {
-	if q[i].at != q[j].at {
-		return q[i].at < q[j].at
-	}
-	return q[i].seq < q[j].seq
-}
-func (q *queue) Push(x any) { *q = append(*q, x.(*action)) }
-func (q *queue) Pop() any {
-	old := *q
-	x := old[len(old)-1]
-	old[len(old)-1] = nil
-	*q = old[:len(old)-1]
-	return x
+// push puts an action behind all that are due before it or with it.
+func (s *server) push(a *action) {
+	at, _ := slices.BinarySearchFunc(s.due, a, func(x, y *action) int {
+		return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.seq, y.seq))
+	})
+	s.due = slices.Insert(s.due, at, a)
 }
 
-func (s *server) open() (err error) {
-	if s.epfd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+func (s *server) open(l *net.TCPListener) (err error) {
+	if err = s.poller.open(l); err != nil {
 		return err
 	}
 	s.timer, err = unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
 	if err != nil {
 		return err
 	}
-	if err := s.watch(int32(s.timer), unix.EPOLLIN|unix.EPOLLET); err != nil {
-		return err
-	}
-	if err := unix.SetNonblock(int(s.listener), true); err != nil {
-		return err
-	}
-	return s.watch(s.listener, unix.EPOLLIN)
+	return s.watch(int32(s.timer), unix.EPOLLIN|unix.EPOLLET)
 }
 
 func (s *server) close() {
@@ -201,20 +179,15 @@ func (s *server) close() {
 	if s.timer >= 0 {
 		unix.Close(s.timer)
 	}
-	if s.epfd >= 0 {
-		unix.Close(s.epfd)
-	}
-}
-
-func (s *server) watch(fd int32, events uint32) error {
-	ev := unix.EpollEvent{Events: events, Fd: fd}
-	return unix.EpollCtl(s.epfd, unix.EPOLL_CTL_ADD, int(fd), &ev)
+	s.poller.close()
 }
 
 // turn sends what is due and then waits for whichever comes first, a request or the next moment.
 func (s *server) turn() error {
 	for len(s.due) > 0 && s.due[0].at <= clock.Mono() {
-		s.act(heap.Pop(&s.due).(*action))
+		a := s.due[0]
+		s.due[0], s.due = nil, s.due[1:]
+		s.act(a)
 	}
 	timeout := idleMs
 	if len(s.due) > 0 {
@@ -237,7 +210,7 @@ func (s *server) turn() error {
 		case int32(s.timer):
 			s.armed = 0
 		case s.listener:
-			s.accept()
+			s.accept(unix.EPOLLIN, func(fd int32) { s.conns[fd] = &conn{fd: fd} })
 		default:
 			if c := s.conns[ev.Fd]; c != nil {
 				s.read(c)
@@ -269,22 +242,6 @@ func (s *server) arm(wait time.Duration) error {
 	s.armed = s.due[0].at
 	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(wait))}
 	return unix.TimerfdSettime(s.timer, 0, &spec, nil)
-}
-
-func (s *server) accept() {
-	for {
-		fd, _, err := unix.Accept4(int(s.listener), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
-		if err != nil {
-			return
-		}
-		// Without it, the bytes of a drip would wait for each other's acknowledgement.
-		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-		c := &conn{fd: int32(fd)}
-		s.conns[c.fd] = c
-		if s.watch(c.fd, unix.EPOLLIN) != nil {
-			s.drop(c, Close)
-		}
-	}
 }
 
 // drop ends a connection; what is still due on it will find it gone.
@@ -343,8 +300,6 @@ type message struct {
 	method, path []byte
 }
 
-var emptyLine = []byte("\r\n\r\n")
-
 // parse reads the request that b begins with; it is not ok when it is too long, or no request.
 func parse(b []byte) (m message, ok bool) {
 	end := bytes.Index(b, emptyLine)
@@ -394,7 +349,7 @@ func (s *server) request(c *conn, text []byte, m message, now int64) {
 	s.seq++
 	a := &action{at: r.At, seq: s.seq, c: c, r: r, delayed: r.At > now}
 	if a.delayed {
-		heap.Push(&s.due, a)
+		s.push(a)
 		return
 	}
 	s.act(a)
@@ -431,7 +386,7 @@ func (s *server) act(a *action) {
 	if a.sent < len(a.r.Text) {
 		a.at += int64(a.r.Step)
 		a.delayed = true
-		heap.Push(&s.due, a)
+		s.push(a)
 		return
 	}
 	if a.r.Then != Keep {

@@ -1,81 +1,21 @@
-package truth_test
+package exact_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"io"
 	"net"
-	"net/http"
-	"net/netip"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"prony/internal/clock"
-	"prony/internal/truth"
+	"prony/internal/truth/exact"
 )
-
-const ms = time.Millisecond
-
-// client is a connection that does nothing of its own accord.
-type client struct {
-	t *testing.T
-	net.Conn
-	in *bufio.Reader
-}
-
-func dial(t *testing.T, to netip.AddrPort) *client {
-	t.Helper()
-	c, err := net.Dial("tcp", to.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	// A server that does not answer must fail the test, not hang it.
-	if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	return &client{t, c, bufio.NewReader(c)}
-}
-
-func (c *client) send(text string) {
-	c.t.Helper()
-	if _, err := io.WriteString(c, text); err != nil {
-		c.t.Fatal(err)
-	}
-}
-
-const request = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
-
-// answer reads one answer as net/http understands it.
-func (c *client) answer() (status int, body string, last bool, err error) {
-	r, err := http.ReadResponse(c.in, nil)
-	if err != nil {
-		return 0, "", false, err
-	}
-	defer r.Body.Close()
-	b, err := io.ReadAll(r.Body)
-	return r.StatusCode, string(b), r.Close, err
-}
-
-// want asks once, demands status 200 and the body, and returns how long that took.
-func (c *client) want(body string) time.Duration {
-	c.t.Helper()
-	began := clock.Mono()
-	c.send(request)
-	status, got, _, err := c.answer()
-	if err != nil || status != 200 || got != body {
-		c.t.Fatalf("answer is %d %q, %v; want 200 %q", status, got, err, body)
-	}
-	return time.Duration(clock.Mono() - began)
-}
 
 const nothing = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 // null runs a null server until the test ends, and then wants it gone without an error.
-func null(t *testing.T) netip.AddrPort {
+func null(t *testing.T) *server {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -83,7 +23,7 @@ func null(t *testing.T) netip.AddrPort {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
-	go func() { done <- truth.Null(ctx, l.(*net.TCPListener), []byte(nothing)) }()
+	go func() { done <- exact.Null(ctx, l.(*net.TCPListener), []byte(nothing)) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -91,26 +31,23 @@ func null(t *testing.T) netip.AddrPort {
 		}
 		l.Close()
 	})
-	return l.Addr().(*net.TCPAddr).AddrPort()
+	return &server{t: t, addr: l.Addr().String()}
 }
 
 // Null owes one answer for each empty line, however the network cuts and glues the requests.
 func TestNullAnswersEachOnce(t *testing.T) {
-	addr := null(t)
+	s := null(t)
 	check := func(name string, n int, pieces ...string) {
 		t.Helper()
-		c := dial(t, addr)
+		c := s.dial()
 		for i, p := range pieces {
 			if i > 0 {
 				time.Sleep(5 * ms) // so that the pieces are read apart, most likely
 			}
 			c.send(p)
 		}
-		for i := range n {
-			status, body, _, err := c.answer()
-			if err != nil || status != 200 || body != "ok" {
-				t.Fatalf("%s: answer %d of %d is %d %q, %v", name, i+1, n, status, body, err)
-			}
+		for range n {
+			c.want("ok")
 		}
 		if err := c.SetReadDeadline(time.Now().Add(10 * ms)); err != nil {
 			t.Fatal(err)
@@ -136,20 +73,25 @@ func TestNullAnswersEachOnce(t *testing.T) {
 }
 
 func TestNullSurvivesClients(t *testing.T) {
-	addr := null(t)
-	steady := dial(t, addr)
-	steady.want("ok")
+	s := null(t)
+	steady := s.dial()
+	ask := func(c *client) {
+		t.Helper()
+		c.send(request)
+		c.want("ok")
+	}
+	ask(steady)
 	for range 20 {
-		c := dial(t, addr)
+		c := s.dial()
 		c.send(strings.Repeat(request, 3))
 		if err := c.Conn.(*net.TCPConn).SetLinger(0); err != nil { // a close is a reset
 			t.Fatal(err)
 		}
 		c.Close()
-		half := dial(t, addr)
+		half := s.dial()
 		half.send(request[:7])
 		half.Close()
 	}
-	steady.want("ok")
-	dial(t, addr).want("ok")
+	ask(steady)
+	ask(s.dial())
 }

@@ -1,7 +1,4 @@
-// Package truth holds servers whose behaviour is known exactly, so that the lab can be tested
-// against arithmetic instead of against itself. Here is Null, which does nothing, and so is the
-// floor under every measurement; package exact below it has those that answer by a formula.
-package truth
+package exact
 
 import (
 	"bytes"
@@ -20,47 +17,25 @@ import (
 func Null(ctx context.Context, l *net.TCPListener, answer []byte) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	f, err := l.File()
+	n := &null{answer: answer, buf: make([]byte, len(emptyLine)-1+64<<10), open: map[int]bool{},
+		part: map[int][]byte{}}
+	defer n.closeAll()
+	err := n.poller.open(l)
+	for err == nil && ctx.Err() == nil {
+		err = n.turn()
+	}
 	if err != nil {
 		return fmt.Errorf("serve null: %w", err)
-	}
-	defer f.Close()
-	n := &null{
-		answer: answer, listener: int(f.Fd()), buf: make([]byte, len(emptyLine)-1+64<<10),
-		open: map[int]bool{}, part: map[int][]byte{},
-	}
-	if n.epfd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
-		return fmt.Errorf("serve null: %w", err)
-	}
-	defer unix.Close(n.epfd)
-	if err := n.watch(n.listener, unix.EPOLLIN); err != nil {
-		return fmt.Errorf("serve null: %w", err)
-	}
-	if err := unix.SetNonblock(n.listener, true); err != nil {
-		return fmt.Errorf("serve null: %w", err)
-	}
-	defer n.closeAll()
-	for ctx.Err() == nil {
-		if err := n.turn(); err != nil {
-			return err
-		}
 	}
 	return nil
 }
 
 type null struct {
-	answer   []byte
-	epfd     int
-	listener int
-	buf      []byte
-	open     map[int]bool
-	part     map[int][]byte // the last bytes of a request that has not come whole, at most three
-	events   [128]unix.EpollEvent
-}
-
-func (n *null) watch(fd int, events uint32) error {
-	ev := unix.EpollEvent{Events: events, Fd: int32(fd)}
-	return unix.EpollCtl(n.epfd, unix.EPOLL_CTL_ADD, fd, &ev)
+	poller
+	answer []byte
+	buf    []byte
+	open   map[int]bool
+	part   map[int][]byte // the last bytes of a request that has not come whole, at most three
 }
 
 // turn waits half a second at most, so that the end of the context is noticed.
@@ -70,31 +45,16 @@ func (n *null) turn() error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("serve null: %w", err)
+		return err
 	}
 	for _, ev := range n.events[:k] {
-		if int(ev.Fd) == n.listener {
-			n.accept()
+		if ev.Fd == n.listener {
+			n.accept(unix.EPOLLIN|unix.EPOLLET, func(fd int32) { n.open[int(fd)] = true })
 		} else {
 			n.serve(int(ev.Fd))
 		}
 	}
 	return nil
-}
-
-func (n *null) accept() {
-	for {
-		fd, _, err := unix.Accept4(n.listener, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
-		if err != nil {
-			return
-		}
-		n.open[fd] = true
-		// The socket lives on without the option; only a later answer in two parts would be slower.
-		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-		if n.watch(fd, unix.EPOLLIN|unix.EPOLLET) != nil {
-			n.drop(fd)
-		}
-	}
 }
 
 func (n *null) drop(fd int) {
@@ -107,9 +67,8 @@ func (n *null) closeAll() {
 	for fd := range n.open {
 		n.drop(fd)
 	}
+	n.poller.close()
 }
-
-var emptyLine = []byte("\r\n\r\n")
 
 // serve reads until a read does not fill the buffer: the event is told once (EPOLLET), and what is
 // left unread would be left for good.

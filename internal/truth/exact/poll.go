@@ -1,0 +1,64 @@
+package exact
+
+import (
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// poller is what a server of one thread has of the kernel: a listener and the events of it and of
+// its connections.
+type poller struct {
+	file     *os.File // of the listener
+	listener int32
+	epfd     int
+	events   [128]unix.EpollEvent
+}
+
+func (p *poller) open(l *net.TCPListener) (err error) {
+	if p.file, err = l.File(); err != nil {
+		return err
+	}
+	p.listener = int32(p.file.Fd())
+	if p.epfd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return err
+	}
+	if err = unix.SetNonblock(int(p.listener), true); err != nil {
+		return err
+	}
+	return p.watch(p.listener, unix.EPOLLIN)
+}
+
+func (p *poller) close() {
+	if p.epfd > 0 {
+		unix.Close(p.epfd)
+	}
+	if p.file != nil {
+		p.file.Close()
+	}
+}
+
+func (p *poller) watch(fd int32, events uint32) error {
+	ev := unix.EpollEvent{Events: events, Fd: fd}
+	return unix.EpollCtl(p.epfd, unix.EPOLL_CTL_ADD, int(fd), &ev)
+}
+
+// accept takes the connections that wait, watches them, and hands them over.
+func (p *poller) accept(events uint32, take func(fd int32)) {
+	for {
+		fd, _, err := unix.Accept4(int(p.listener), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+		if err != nil {
+			return
+		}
+		// Without it, the bytes of a drip would wait for each other's acknowledgement.
+		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+		if p.watch(int32(fd), events) != nil {
+			unix.Close(fd)
+			continue
+		}
+		take(int32(fd))
+	}
+}
+
+var emptyLine = []byte("\r\n\r\n")
