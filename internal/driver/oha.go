@@ -30,21 +30,13 @@ func startOha(j *job) (command, error) {
 	argv := []string{j.path, "--no-tui", "--output-format", "json", "--stats-success-breakdown",
 		"-c", strconv.Itoa(s.Connections), "-m", r.Method, "-t", s.Timeout.String(),
 		"--redirect", "0", "--disable-compression"}
-	if s.Requests > 0 {
-		argv = append(argv, "-n", strconv.FormatInt(s.Requests, 10))
-	} else {
-		argv = append(argv, "-z", j.length.String())
+	var rate []string
+	if perS := j.perS(); perS > 0 {
+		rate = []string{"--latency-correction", "-q", strconv.FormatFloat(perS, 'f', -1, 64)}
 	}
-	if rate := j.perS(); rate > 0 {
-		argv = append(argv, "--latency-correction", "-q", strconv.FormatFloat(rate, 'f', -1, 64))
-	}
-	if s.Churn == 1 {
-		argv = append(argv, "--disable-keepalive")
-	}
-	argv = goHeaders(argv, r, "--host", "-T")
-	argv, err := j.bodyFile(argv, "-D", r)
+	argv, err := j.common(argv, "--", rate)
 	env := []string{"TOKIO_WORKER_THREADS=" + strconv.Itoa(j.threads), "NO_COLOR=1"}
-	return command{argv: append(argv, j.url(r)), env: env}, err
+	return command{argv: argv, env: env}, err
 }
 
 // ohaSaid is oha's JSON. Times are seconds; what it could not compute is null.
