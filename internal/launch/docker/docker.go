@@ -61,8 +61,7 @@ type Launcher struct {
 	network string // its name; empty: none was made
 	gateway netip.Addr
 
-	mu   sync.Mutex
-	live map[*proc]bool
+	live sync.Map // of *proc
 }
 
 var _ launch.Launcher = (*Launcher)(nil)
@@ -92,7 +91,7 @@ func New(ctx context.Context, o Options) (l *Launcher, reaped []string, err erro
 	if err != nil {
 		return nil, nil, err
 	}
-	l = &Launcher{options: o, self: self, live: map[*proc]bool{}}
+	l = &Launcher{options: o, self: self}
 	if l.engine, err = connect(ctx, path); err != nil {
 		return nil, nil, err
 	}
@@ -104,7 +103,8 @@ func New(ctx context.Context, o Options) (l *Launcher, reaped []string, err erro
 		err = fmt.Errorf("remove what earlier labs left in the Docker engine: %w", err)
 		return nil, reaped, errors.Join(err, l.engine.Close())
 	}
-	if l.guard, err = startGuard(path, self, o.Dir); err != nil {
+	if l.guard, err = startGuard(watch{Socket: path, Lab: self, Dir: o.Dir}); err != nil {
+		err = fmt.Errorf("start the guard that removes containers if this lab is killed: %w", err)
 		return nil, reaped, errors.Join(err, l.engine.Close())
 	}
 	if err = l.makeNetwork(ctx); err != nil {
@@ -184,9 +184,10 @@ func (l *Launcher) Gateway() netip.Addr { return l.gateway }
 // Close stops what still runs, removes the network and ends the guard. It may be called again.
 func (l *Launcher) Close() error {
 	var errs []error
-	for _, p := range l.running() {
-		errs = append(errs, p.Stop(0))
-	}
+	l.live.Range(func(p, _ any) bool {
+		errs = append(errs, p.(*proc).Stop(0))
+		return true
+	})
 	if l.network != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), callBound)
 		defer cancel()
@@ -199,25 +200,6 @@ func (l *Launcher) Close() error {
 	err := errors.Join(errs...)
 	// What could not be removed is the guard's: it tries again once the lab has gone.
 	return errors.Join(err, l.guard.end(err == nil), l.engine.Close())
-}
-
-func (l *Launcher) running() (out []*proc) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for p := range l.live {
-		out = append(out, p)
-	}
-	return out
-}
-
-func (l *Launcher) note(p *proc, live bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if live {
-		l.live[p] = true
-	} else {
-		delete(l.live, p)
-	}
 }
 
 // unhurried is for calls that make something: given up in the middle, nobody would know whether it

@@ -219,5 +219,5 @@ func (p *proc) over() {
 		<-p.log.done
 	}
 	p.made = false
-	p.l.note(p, false)
+	p.l.live.Delete(p)
 }

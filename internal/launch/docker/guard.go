@@ -112,22 +112,10 @@ type guard struct {
 	pipe *os.File
 }
 
-func startGuard(socket string, of lab, dir string) (*guard, error) {
-	g, err := newGuard(watch{Socket: socket, Lab: of, Dir: dir})
-	if err != nil {
-		return nil, fmt.Errorf("start the guard that removes containers if this lab is killed: %w",
-			err)
-	}
-	return g, nil
-}
-
-func newGuard(w watch) (*guard, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	text, err := json.Marshal(w)
-	if err != nil {
+func startGuard(w watch) (*guard, error) {
+	self, err1 := os.Executable()
+	text, err2 := json.Marshal(w)
+	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
 	theirs, ours, err := os.Pipe()

@@ -332,7 +332,9 @@ func TestCancelledLaunch(t *testing.T) {
 		}
 		cancel()
 	}
-	if n := len(l.running()); n != 0 {
+	n := 0
+	l.live.Range(func(any, any) bool { n++; return true })
+	if n != 0 {
 		t.Errorf("the launcher thinks that %d run", n)
 	}
 }

@@ -68,7 +68,7 @@ func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, e
 	} else if s.ShareBytes > 0 {
 		p.pod, p.noPod = l.podFor()
 	}
-	l.note(p, true)
+	l.live.Store(p, true)
 	if err := p.run(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("launch %s: %w", s.Name, err), p.Stop(0))
 	}
