@@ -21,35 +21,24 @@ import (
 	"prony/internal/load"
 )
 
-// The peer resets while a large request is half written: told once, as a write.
-func (s *suite) resetWhileWriting(t *testing.T) {
-	h := s.engine(t, listen(t, "127.0.0.1:0", func(c *net.TCPConn) {
-		_, _ = io.ReadFull(c, make([]byte, 1<<20)) // short or not, it is reset now
-		_ = c.SetLinger(0)
-	}), 1)
-	h.open()
-	h.Send(0, pattern(32<<20))
-	end := h.end(0)
-	reset := errors.Is(end.err, syscall.ECONNRESET) || errors.Is(end.err, syscall.EPIPE)
-	if end.op != load.Writing || !reset {
-		t.Errorf("told %v, %v; want a failed write", end.op, end.err)
+// The peer resets while a request of so many bytes is half written, or is answered: told once, as
+// the operation that it ends.
+func (s *suite) reset(size int, op load.Op) func(t *testing.T) {
+	return func(t *testing.T) {
+		h := s.engine(t, listen(t, "127.0.0.1:0", func(c *net.TCPConn) {
+			_, _ = io.ReadFull(c, make([]byte, min(size, 1<<20))) // short or not, it is reset now
+			_ = c.SetLinger(0)
+		}), 1)
+		h.open()
+		h.Send(0, pattern(size))
+		end := h.end(0)
+		reset := errors.Is(end.err, syscall.ECONNRESET) ||
+			op == load.Writing && errors.Is(end.err, syscall.EPIPE)
+		if end.op != op || !reset {
+			t.Errorf("told %v, %v; want it reset in %v", end.op, end.err, op)
+		}
+		h.quiet()
 	}
-	h.quiet()
-}
-
-// The peer resets a connection that waits for an answer: a read.
-func (s *suite) resetWhileReading(t *testing.T) {
-	h := s.engine(t, listen(t, "127.0.0.1:0", func(c *net.TCPConn) {
-		_, _ = c.Read(make([]byte, 10))
-		_ = c.SetLinger(0)
-	}), 1)
-	h.open()
-	h.Send(0, []byte("hello"))
-	end := h.end(0)
-	if end.op != load.Reading || !errors.Is(end.err, syscall.ECONNRESET) {
-		t.Errorf("told %v, %v; want a reset read", end.op, end.err)
-	}
-	h.quiet()
 }
 
 // An answer and the end of the connection, in one go: both are told, in order, and no error.

@@ -173,18 +173,7 @@ func (s *suite) version6(t *testing.T) {
 
 // From the write to the answer nothing is allocated.
 func (s *suite) noAllocations(t *testing.T) {
-	h := s.engine(t, listen(t, "127.0.0.1:0", func(c *net.TCPConn) {
-		b := make([]byte, 100)
-		for {
-			n, err := c.Read(b)
-			if err != nil {
-				return
-			}
-			if _, err := c.Write(b[:n]); err != nil {
-				return
-			}
-		}
-	}), 1)
+	h := s.engine(t, listen(t, "127.0.0.1:0", echo), 1)
 	h.open()
 	h.slots[0].got = make([]byte, 0, 1<<20)
 	request := []byte("hello")
