@@ -86,12 +86,15 @@ func listWalk(root string) ([]string, error) {
 }
 
 // touchFolders opens each folder, because go test keeps a result until a file or folder that the
-// test itself opened changes, and a new file would go unseen behind git's answer.
+// test itself opened changes, and a new file would go unseen behind git's answer. Of the root it
+// looks at git's index instead: in it are .git, which every git status and so every go run touches,
+// and results, by which no result would ever be kept.
 func touchFolders(root string, names []string) error {
-	last := ""
+	_, _ = os.Stat(filepath.Join(root, ".git", "index")) // absent in a worktree or an archive
+	last := "."
 	for _, name := range names {
 		dir := path.Dir(name)
-		if dir == last {
+		if dir == last || dir == "." {
 			continue
 		}
 		last = dir
