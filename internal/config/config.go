@@ -58,11 +58,7 @@ func Decode(file string, data []byte, v any) error {
 		key := unknown.Token.Value
 		out.Problem = fmt.Sprintf("unknown key %q", key)
 		known := Keys(v)
-		if near := Nearest(key, known); near != "" {
-			out.Hint = fmt.Sprintf("did you mean %q?", near)
-		} else {
-			out.Hint = "known keys are " + strings.Join(known, ", ")
-		}
+		out.Hint = Meant(key, known, "known keys are "+strings.Join(known, ", "))
 	}
 	return out
 }
@@ -118,6 +114,14 @@ func Keys(v any) []string {
 	}
 	walk(reflect.TypeOf(v))
 	return out
+}
+
+// Meant asks whether the nearest known word was meant; where none is near, it is otherwise.
+func Meant(word string, known []string, otherwise string) string {
+	if near := Nearest(word, known); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return otherwise
 }
 
 // Nearest returns the known word within an edit distance of a third of the word's length, at least

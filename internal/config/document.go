@@ -1,6 +1,8 @@
 package config
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -76,6 +78,30 @@ func begins(n ast.Node) int {
 	}
 	return 0
 }
+
+// Check is a file under check. It collects what is wrong, so that a file with three mistakes is
+// mended in one go.
+type Check struct {
+	*Document
+	problems []error
+}
+
+// Read decodes a file as Decode does, and gives it to be checked.
+func Read(file string, data []byte, v any) (*Check, error) {
+	if err := Decode(file, data, v); err != nil {
+		return nil, err
+	}
+	d, err := Parse(file, data)
+	return &Check{Document: d}, err
+}
+
+// Wrong notes a problem about the value at a path, in fmt.Sprintf's words.
+func (c *Check) Wrong(at, hint, format string, args ...any) {
+	c.problems = append(c.problems, c.Problem(at, fmt.Sprintf(format, args...), hint))
+}
+
+// Err joins what was noted, each with its line; nil: nothing.
+func (c *Check) Err() error { return errors.Join(c.problems...) }
 
 func bare(path string) string { return strings.TrimPrefix(strings.TrimPrefix(path, "$"), ".") }
 

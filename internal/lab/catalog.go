@@ -87,10 +87,8 @@ func (c Catalog) unknown(name string) error {
 	for _, s := range c {
 		known = append(known, s.Name)
 	}
-	if near := config.Nearest(name, known); near != "" {
-		return cli.Usagef("there is no service %q; did you mean %q?", name, near)
-	}
-	return cli.Usagef("there is no service %q; there are %s", name, strings.Join(known, ", "))
+	return cli.Usagef("there is no service %q; %s", name, config.Meant(name, known,
+		"there are "+strings.Join(known, ", ")))
 }
 
 // twin is a target as another build of its service has it: in the same mode.

@@ -2,7 +2,6 @@ package service
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -84,21 +83,19 @@ func readGoldens(files fs.FS) (map[string]golden, error) {
 			return nil, err
 		}
 		var g golden
-		if err := config.Decode(file, data, &g); err != nil {
-			return nil, err
-		}
-		d, err := newDocument(file, data)
+		check, err := config.Read(file, data, &g)
 		if err != nil {
 			return nil, err
 		}
+		d := document{check}
 		if g.Contract != strings.TrimSuffix(file, ".yaml") {
-			d.wrong("$.contract", fmt.Sprintf("contract %q is not the file's name", g.Contract), "")
+			d.Wrong("$.contract", "", "contract %q is not the file's name", g.Contract)
 		}
 		for i, c := range g.Cases {
 			d.checkCase(fmt.Sprintf("$.cases[%d]", i), c)
 		}
-		if len(d.errs) > 0 {
-			return nil, errors.Join(d.errs...)
+		if err := d.Err(); err != nil {
+			return nil, err
 		}
 		all[g.Contract] = g
 	}
@@ -107,29 +104,29 @@ func readGoldens(files fs.FS) (map[string]golden, error) {
 
 var requestLine = regexp.MustCompile(`^[A-Z]+ /\S*$`)
 
-func (d *document) checkCase(at string, c goldenCase) {
+func (d document) checkCase(at string, c goldenCase) {
 	if c.Name == "" || c.Status < 100 || c.Status > 599 {
-		d.wrong(at, "a case has a name and a status", "")
+		d.Wrong(at, "", "a case has a name and a status")
 	}
 	if !requestLine.MatchString(c.Request) {
-		d.wrong(at+".request", fmt.Sprintf("request %q is not METHOD /path", c.Request), "")
+		d.Wrong(at+".request", "", "request %q is not METHOD /path", c.Request)
 	}
 	if c.Send != "" && c.SendLorem != 0 {
-		d.wrong(at+".send", "send and sendLorem exclude each other", "")
+		d.Wrong(at+".send", "", "send and sendLorem exclude each other")
 	}
 	if c.SendType != "" {
 		if c.Send == "" && c.SendLorem == 0 {
-			d.wrong(at+".sendType", "sendType is there and nothing to send", "send or sendLorem")
+			d.Wrong(at+".sendType", "send or sendLorem", "sendType is there and nothing to send")
 		}
 		if media, _, err := mime.ParseMediaType(c.SendType); err != nil ||
 			!strings.Contains(media, "/") {
-			d.wrong(at+".sendType", fmt.Sprintf("sendType %q is no media type", c.SendType),
-				"as application/json")
+			d.Wrong(at+".sendType", "as application/json", "sendType %q is no media type",
+				c.SendType)
 		}
 	}
 	if c.Changes && c.Differs {
-		d.wrong(at+".changes", "changes and differs exclude each other",
-			"what differs is asked several times")
+		d.Wrong(at+".changes", "what differs is asked several times",
+			"changes and differs exclude each other")
 	}
 	bodies := 0
 	for _, there := range []bool{
@@ -140,14 +137,14 @@ func (d *document) checkCase(at string, c goldenCase) {
 		}
 	}
 	if bodies != 1 {
-		d.wrong(at, "a case has one of body, lorem, base64Lorem and pattern", "")
+		d.Wrong(at, "", "a case has one of body, lorem, base64Lorem and pattern")
 	}
 	if (c.Pattern == "") != (c.Length == 0) {
-		d.wrong(at, "pattern and length go together", "")
+		d.Wrong(at, "", "pattern and length go together")
 	}
 	for key, pattern := range map[string]string{"pattern": c.Pattern, "logs": c.Logs} {
 		if _, err := regexp.Compile(pattern); err != nil {
-			d.wrong(at+"."+key, err.Error(), "")
+			d.Wrong(at+"."+key, "", "%v", err)
 		}
 	}
 }

@@ -39,27 +39,28 @@ func Load(dir string) (*Service, error) {
 		return nil, fmt.Errorf("read the manifest: %w", err)
 	}
 	s := &Service{}
-	if err := config.Decode(file, data, s); err != nil {
-		return nil, err
-	}
-	s.Dir = dir
-	d, err := newDocument(file, data)
+	check, err := config.Read(file, data, s)
 	if err != nil {
 		return nil, err
 	}
+	s.Dir = dir
+	d := document{check}
 	d.checkHead(s)
 	d.checkNeeds("$.needs", s.Needs)
 	d.checkBuild("$.build", s, s.Build)
 	d.checkBuilds(s)
 	d.checkRun(s)
 	d.checkTargets(s)
-	if len(d.errs) > 0 {
-		return nil, errors.Join(d.errs...)
+	if err := d.Err(); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
 
-func (d *document) checkHead(s *Service) {
+// document is a file under check.
+type document struct{ *config.Check }
+
+func (d document) checkHead(s *Service) {
 	for _, field := range []struct{ key, value string }{
 		{"name", s.Name}, {"language", s.Language}, {"framework", s.Framework},
 		{"version", s.Version}, {"about", s.About},
@@ -67,64 +68,63 @@ func (d *document) checkHead(s *Service) {
 		d.present("$."+field.key, field.key, field.value)
 	}
 	if folder := filepath.Base(s.Dir); s.Name != "" && s.Name != folder {
-		d.wrong("$.name", fmt.Sprintf("name %q is not the folder's, %q", s.Name, folder), "")
+		d.Wrong("$.name", "", "name %q is not the folder's, %q", s.Name, folder)
 	} else if s.Name != "" && !serviceName.MatchString(s.Name) {
-		d.wrong("$.name", fmt.Sprintf("name %q is not language-framework", s.Name),
-			"small letters, digits and dashes, as java-netty")
+		d.Wrong("$.name", "small letters, digits and dashes, as java-netty",
+			"name %q is not language-framework", s.Name)
 	}
 	if len(s.Contracts) == 0 {
-		d.wrong("$.contracts", "contracts is missing", oneOf(Contracts()))
+		d.Wrong("$.contracts", oneOf(Contracts()), "contracts is missing")
 	}
 	for i, name := range s.Contracts {
 		at := fmt.Sprintf("$.contracts[%d]", i)
 		d.known(at, "contract", name, Contracts())
 		if slices.Index(s.Contracts, name) < i {
-			d.wrong(at, fmt.Sprintf("contract %q is there twice", name), "")
+			d.Wrong(at, "", "contract %q is there twice", name)
 		}
 	}
 }
 
-func (d *document) checkNeeds(where string, needs []Need) {
+func (d document) checkNeeds(where string, needs []Need) {
 	for i, need := range needs {
 		at := fmt.Sprintf("%s[%d]", where, i)
 		if d.known(at+".tool", "tool", need.Tool, toolNames()) && index(needs, need.Tool) < i {
-			d.wrong(at, fmt.Sprintf("tool %q is there twice", need.Tool), "")
+			d.Wrong(at, "", "tool %q is there twice", need.Tool)
 		}
 		if _, ok := parseVersion(need.Version); need.Version != "" && !ok {
-			d.wrong(at+".version", fmt.Sprintf("version %q is not dotted numbers", need.Version),
-				"as 25 or 3.11")
+			d.Wrong(at+".version", "as 25 or 3.11", "version %q is not dotted numbers",
+				need.Version)
 		}
 	}
 }
 
-func (d *document) checkBuild(where string, s *Service, b Build) {
+func (d document) checkBuild(where string, s *Service, b Build) {
 	for i, step := range b.Steps {
 		at := fmt.Sprintf("%s.steps[%d]", where, i)
 		if len(step) == 0 || step[0] == "" {
-			d.wrong(at, "the step is empty", "a program and its arguments, as [mvn, -q, package]")
+			d.Wrong(at, "a program and its arguments, as [mvn, -q, package]", "the step is empty")
 			continue
 		}
 		if slices.Contains(toolNames(), step[0]) && s.needs(step[0]) < 0 {
-			d.wrong(at, fmt.Sprintf("the step runs %s, which is not among needs", step[0]), "")
+			d.Wrong(at, "", "the step runs %s, which is not among needs", step[0])
 		}
 		d.placeholders(at, s, step, buildPlaceholders)
 	}
 	at, what := where+".artifact", strings.TrimPrefix(where, "$.")+".artifact"
 	if d.present(at, what, b.Artifact) && !filepath.IsLocal(b.Artifact) {
-		d.wrong(at, fmt.Sprintf("artifact %q is outside the folder", b.Artifact),
-			"a relative path without ..")
+		d.Wrong(at, "a relative path without ..", "artifact %q is outside the folder", b.Artifact)
 	}
 }
 
 // checkBuilds checks each further build as if it were the only one.
-func (d *document) checkBuilds(s *Service) {
+func (d document) checkBuilds(s *Service) {
 	seen := map[string]bool{}
 	for i, b := range s.Builds {
 		at := fmt.Sprintf("$.builds[%d]", i)
 		d.named(at, "build", b.Name, seen)
 		used := slices.ContainsFunc(s.Targets, func(t Target) bool { return t.Build == b.Name })
 		if !used {
-			d.wrong(at+".name", fmt.Sprintf("no target is of build %q", b.Name), "")
+			d.Wrong(at+".name", "", "no target is of build %q", b.Name)
 		}
 		own := *s
 		own.Needs = slices.Concat(s.Needs, b.Needs)
@@ -132,16 +132,16 @@ func (d *document) checkBuilds(s *Service) {
 		d.checkBuild(at, &own, b.Build)
 		d.placeholders(at+".command", &own, b.Command, runPlaceholders)
 		if len(b.Command) > 0 && len(s.Run.Processes) > 0 {
-			d.wrong(at+".command", "a system has a command for each process", "")
+			d.Wrong(at+".command", "", "a system has a command for each process")
 		}
 	}
 }
 
-func (d *document) checkRun(s *Service) {
+func (d document) checkRun(s *Service) {
 	if len(s.Run.Processes) > 0 {
 		d.checkProcesses(s)
 	} else if len(s.Run.Command) == 0 || s.Run.Command[0] == "" {
-		d.wrong("$.run.command", "run.command is missing", "a program and its arguments")
+		d.Wrong("$.run.command", "a program and its arguments", "run.command is missing")
 	}
 	d.placeholders("$.run.command", s, s.Run.Command, runPlaceholders)
 	d.checkEnv("$.run.env", s, s.Run.Env)
@@ -149,15 +149,14 @@ func (d *document) checkRun(s *Service) {
 		{"run.health", s.Run.Health}, {"run.ready", s.Run.Ready},
 	} {
 		if d.present("$."+path.key, path.key, path.value) && !urlPath.MatchString(path.value) {
-			d.wrong("$."+path.key, fmt.Sprintf("%s %q is not a path", path.key, path.value),
-				"as /health")
+			d.Wrong("$."+path.key, "as /health", "%s %q is not a path", path.key, path.value)
 		}
 	}
 }
 
-func (d *document) checkTargets(s *Service) {
+func (d document) checkTargets(s *Service) {
 	if len(s.Targets) == 0 {
-		d.wrong("$.targets", "targets is missing", "at least one, with name, runtime and mode")
+		d.Wrong("$.targets", "at least one, with name, runtime and mode", "targets is missing")
 	}
 	seen := map[string]bool{}
 	for i, t := range s.Targets {
@@ -171,21 +170,21 @@ func (d *document) checkTargets(s *Service) {
 		d.placeholders(at+".args", &own, t.Args, runPlaceholders)
 		d.checkEnv(at+".env", &own, t.Env)
 		if len(t.Args) > 0 && len(s.Run.Processes) > 0 {
-			d.wrong(at+".args", "a system has a command for each process", "use env")
+			d.Wrong(at+".args", "use env", "a system has a command for each process")
 		}
 		if builds := s.builds(); t.Build != "" && !slices.Contains(builds, t.Build) {
-			d.wrong(at+".build", fmt.Sprintf("there is no build %q", t.Build), oneOf(builds))
+			d.Wrong(at+".build", oneOf(builds), "there is no build %q", t.Build)
 		}
 	}
 }
 
-func (d *document) checkEnv(at string, s *Service, env map[string]string) {
+func (d document) checkEnv(at string, s *Service, env map[string]string) {
 	for _, name := range sortedKeys(env) {
 		switch {
 		case slices.Contains(Reserved, name):
-			d.wrong(at+"."+name, "the lab itself sets "+name, "")
+			d.Wrong(at+"."+name, "", "the lab itself sets %s", name)
 		case !envName.MatchString(name):
-			d.wrong(at, fmt.Sprintf("%q is no name of an environment variable", name), "")
+			d.Wrong(at, "", "%q is no name of an environment variable", name)
 		}
 		d.placeholders(at+"."+name, s, []string{env[name]}, envPlaceholders)
 	}
@@ -193,7 +192,7 @@ func (d *document) checkEnv(at string, s *Service, env map[string]string) {
 
 // placeholders wants every {word} to have a value where it stands, and those that are tools to be
 // among the needs.
-func (d *document) placeholders(at string, s *Service, texts, known []string) {
+func (d document) placeholders(at string, s *Service, texts, known []string) {
 	for _, text := range texts {
 		for _, match := range placeholder.FindAllStringSubmatch(text, -1) {
 			name := match[1]
@@ -201,7 +200,7 @@ func (d *document) placeholders(at string, s *Service, texts, known []string) {
 				continue
 			}
 			if name == "jvm" && text != "{jvm}" {
-				d.wrong(at, "{jvm} is an argument of its own", "it becomes several")
+				d.Wrong(at, "it becomes several", "{jvm} is an argument of its own")
 			}
 			if !slices.Contains(known, name) {
 				hint := oneOf(known)
@@ -210,46 +209,42 @@ func (d *document) placeholders(at string, s *Service, texts, known []string) {
 				} else if slices.Contains(runPlaceholders, name) {
 					hint = "a build knows no trial; it knows " + strings.Join(known, ", ")
 				}
-				d.wrong(at, fmt.Sprintf("{%s} has no value here", name), hint)
+				d.Wrong(at, hint, "{%s} has no value here", name)
 			} else if slices.Contains(toolNames(), name) && !s.mayNeed(name) {
-				d.wrong(at, fmt.Sprintf("{%s} is used, and %s is not among needs", name, name), "")
+				d.Wrong(at, "", "{%s} is used, and %s is not among needs", name, name)
 			}
 		}
 	}
 }
 
 // named wants an item of a list to have a name that no other has.
-func (d *document) named(at, what, name string, seen map[string]bool) {
+func (d document) named(at, what, name string, seen map[string]bool) {
 	at += ".name"
 	if d.present(at, "the "+what+"'s name", name) && !targetName.MatchString(name) {
-		d.wrong(at, fmt.Sprintf("%s %q is no name", what, name), "small letters, digits and dashes")
+		d.Wrong(at, "small letters, digits and dashes", "%s %q is no name", what, name)
 	}
 	if seen[name] {
-		d.wrong(at, fmt.Sprintf("%s %q is there twice", what, name), "")
+		d.Wrong(at, "", "%s %q is there twice", what, name)
 	}
 	seen[name] = true
 }
 
-func (d *document) present(at, what, value string) bool {
+func (d document) present(at, what, value string) bool {
 	if value == "" {
-		d.wrong(at, what+" is missing", "")
+		d.Wrong(at, "", "%s is missing", what)
 	}
 	return value != ""
 }
 
-func (d *document) known(at, what, value string, known []string) bool {
+func (d document) known(at, what, value string, known []string) bool {
 	if value == "" {
-		d.wrong(at, what+" is missing", oneOf(known))
+		d.Wrong(at, oneOf(known), "%s is missing", what)
 		return false
 	}
 	if slices.Contains(known, value) {
 		return true
 	}
-	hint := oneOf(known)
-	if near := config.Nearest(value, known); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
-	}
-	d.wrong(at, fmt.Sprintf("unknown %s %q", what, value), hint)
+	d.Wrong(at, config.Meant(value, known, oneOf(known)), "unknown %s %q", what, value)
 	return false
 }
 

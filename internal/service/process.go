@@ -47,26 +47,26 @@ func (s *Service) mayNeed(tool string) bool {
 	})
 }
 
-func (d *document) checkProcesses(s *Service) {
+func (d document) checkProcesses(s *Service) {
 	if len(s.Run.Command) > 0 {
-		d.wrong("$.run.command", "a system has a command for each process", "")
+		d.Wrong("$.run.command", "", "a system has a command for each process")
 	}
 	seen := map[string]bool{}
 	for i, p := range s.Run.Processes {
 		at := fmt.Sprintf("$.run.processes[%d]", i)
 		d.named(at, "process", p.Name, seen)
 		if len(p.Command) == 0 || p.Command[0] == "" {
-			d.wrong(at+".command", "the process has no command", "a program and its arguments")
+			d.Wrong(at+".command", "a program and its arguments", "the process has no command")
 		}
 		if p.Ready != "" && !urlPath.MatchString(p.Ready) {
-			d.wrong(at+".ready", fmt.Sprintf("ready %q is not a path", p.Ready), "as /health")
+			d.Wrong(at+".ready", "as /health", "ready %q is not a path", p.Ready)
 		}
 		if p.Image != "" && p.Image != noImage {
-			d.wrong(at+".image", fmt.Sprintf("there is no image %q", p.Image),
-				"none, or leave it out: it is built by the Dockerfile")
+			d.Wrong(at+".image", "none, or leave it out: it is built by the Dockerfile",
+				"there is no image %q", p.Image)
 		}
 		if p.Share < 0 {
-			d.wrong(at+".share", fmt.Sprintf("share %g is negative", p.Share), "")
+			d.Wrong(at+".share", "", "share %g is negative", p.Share)
 		}
 		d.placeholders(at+".command", s, p.Command, runPlaceholders)
 		d.checkEnv(at+".env", s, p.Env)
@@ -78,7 +78,7 @@ func (d *document) checkProcesses(s *Service) {
 }
 
 // checkPorts wants each process whose port is named to be a part of the target.
-func (d *document) checkPorts(s *Service, t Target) {
+func (d document) checkPorts(s *Service, t Target) {
 	parts := s.Processes(t)
 	for _, p := range parts {
 		texts := slices.Clone(p.Command)
@@ -89,8 +89,8 @@ func (d *document) checkPorts(s *Service, t Target) {
 			name, port, _ := strings.Cut(match[1], ".")
 			there := slices.ContainsFunc(parts, func(p Process) bool { return p.Name == name })
 			if port == "port" && !there && s.process(match[1]) {
-				d.wrong("$.run.processes", fmt.Sprintf("%s needs {%s}, and target %s has no %s",
-					p.Name, match[1], t.Name, name), "name it in env of the targets that have it")
+				d.Wrong("$.run.processes", "name it in env of the targets that have it",
+					"%s needs {%s}, and target %s has no %s", p.Name, match[1], t.Name, name)
 			}
 		}
 	}
@@ -98,19 +98,18 @@ func (d *document) checkPorts(s *Service, t Target) {
 
 // checkProcessTargets wants targets that there are; the last process, which takes the requests, is
 // part of all.
-func (d *document) checkProcessTargets(at string, s *Service, p Process, last bool) {
+func (d document) checkProcessTargets(at string, s *Service, p Process, last bool) {
 	for i, name := range p.Targets {
 		known := slices.ContainsFunc(s.Targets, func(t Target) bool { return t.Name == name })
 		if !known {
-			d.wrong(fmt.Sprintf("%s.targets[%d]", at, i),
-				fmt.Sprintf("there is no target %q", name), "")
+			d.Wrong(fmt.Sprintf("%s.targets[%d]", at, i), "", "there is no target %q", name)
 		}
 	}
 	if last && len(p.Targets) > 0 {
-		d.wrong(at+".targets", "the last process takes the requests of every target", "")
+		d.Wrong(at+".targets", "", "the last process takes the requests of every target")
 	}
 	if last && p.Ready != s.Run.Ready {
-		d.wrong(at+".ready", "the last process is ready when run.ready says so",
-			"give both the same path")
+		d.Wrong(at+".ready", "give both the same path",
+			"the last process is ready when run.ready says so")
 	}
 }

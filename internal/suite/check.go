@@ -1,7 +1,6 @@
 package suite
 
 import (
-	"errors"
 	"fmt"
 	"path"
 	"reflect"
@@ -12,31 +11,23 @@ import (
 	"prony/internal/config"
 )
 
-// checker collects what is wrong, so that a file with three mistakes is mended in one go.
+// checker is a suite or a scenario under check.
 type checker struct {
-	src    *config.Document
+	config.Check
 	noMode bool // {mode} stands for nothing
-	errs   []error
 }
-
-// found records a problem about what stands at the path.
-func (c *checker) found(at, hint, format string, args ...any) {
-	c.errs = append(c.errs, c.src.Problem(at, fmt.Sprintf(format, args...), hint))
-}
-
-func (c *checker) err() error { return errors.Join(c.errs...) }
 
 // check says what is wrong with the suite, one error per problem, in the order of the file's keys:
 // first each value by its row, then how values fit together.
 func (s *Suite) check(c *checker) error {
 	walk(reflect.ValueOf(s).Elem(), "", "", c.value)
 	if s.Warmup.Min > s.Warmup.Max {
-		c.found("warmup.min", "", "warmup.min %v is above warmup.max %v",
+		c.Wrong("warmup.min", "", "warmup.min %v is above warmup.max %v",
 			s.Warmup.Min, s.Warmup.Max)
 	}
 	for i, pattern := range s.Targets {
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-			c.found(fmt.Sprintf("targets[%d]", i), "", "target pattern %q is malformed", pattern)
+			c.Wrong(fmt.Sprintf("targets[%d]", i), "", "target pattern %q is malformed", pattern)
 		}
 	}
 	c.unique("scenarios", ".name", len(s.Scenarios),
@@ -59,19 +50,19 @@ func (s *Suite) check(c *checker) error {
 	if s.Observe.Traces > 0 && slices.ContainsFunc(s.Drivers, func(d string) bool {
 		return d != Drivers[0]
 	}) {
-		c.found("observe.traces", "leave out drivers", "only prony itself can send trace ids")
+		c.Wrong("observe.traces", "leave out drivers", "only prony itself can send trace ids")
 	}
 	c.unique("columns", "", len(s.Columns), func(i int) string { return s.Columns[i] })
-	return c.err()
+	return c.Err()
 }
 
 // value checks one value by its row. A key that the file leaves out and that needs no value is
 // fine; one that it gives as zero is checked like any other.
 func (c *checker) value(row *parameter, v reflect.Value, at string) {
-	name, given := last(at), c.src.Node(at) != nil
+	name, given := last(at), c.Node(at) != nil
 	switch {
 	case v.IsZero() && row.required && !given:
-		c.found(at, "", "%s is missing", name)
+		c.Wrong(at, "", "%s is missing", name)
 		return
 	case v.IsZero() && !row.required && !given && (row.def == "" || row.when != "" || row.late):
 		return
@@ -100,14 +91,11 @@ func (c *checker) value(row *parameter, v reflect.Value, at string) {
 func (c *checker) text(row *parameter, text, at string) {
 	name := last(row.key)
 	if len(row.choices) > 0 && !slices.Contains(row.choices, text) {
-		hint := ""
-		if near := config.Nearest(text, row.choices); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
-		}
-		c.found(at, hint, "%s %q is none of %s", name, text, strings.Join(row.choices, ", "))
+		c.Wrong(at, config.Meant(text, row.choices, ""), "%s %q is none of %s", name, text,
+			strings.Join(row.choices, ", "))
 	}
 	if row.form != "" && !regexp.MustCompile(row.form).MatchString(text) {
-		c.found(at, "", "%s %q is not of the form of %q", name, text, row.such)
+		c.Wrong(at, "", "%s %q is not of the form of %q", name, text, row.such)
 	}
 }
 
@@ -120,10 +108,10 @@ func (c *checker) bounds(row *parameter, v reflect.Value, at string) {
 		return
 	}
 	if v.Kind() == reflect.Slice || v.Kind() == reflect.Map {
-		c.found(at, "", "%s has %s items, outside %s", last(at), text, row.bounds(v.Type()))
+		c.Wrong(at, "", "%s has %s items, outside %s", last(at), text, row.bounds(v.Type()))
 		return
 	}
-	c.found(at, "", "%s %s is outside %s", last(at), text, row.bounds(v.Type()))
+	c.Wrong(at, "", "%s %s is outside %s", last(at), text, row.bounds(v.Type()))
 }
 
 // number is a value as the rows bound it, and as it is printed: of a list its length, of keys the
@@ -166,7 +154,7 @@ func (c *checker) unique(list, key string, n int, name func(int) string) {
 	seen := map[string]bool{}
 	for i := range n {
 		if seen[name(i)] {
-			c.found(fmt.Sprintf("%s[%d]%s", list, i, key), "",
+			c.Wrong(fmt.Sprintf("%s[%d]%s", list, i, key), "",
 				"%s holds %q already; names are unique", list, name(i))
 		}
 		seen[name(i)] = true

@@ -1,7 +1,6 @@
 package suite
 
 import (
-	"fmt"
 	"strings"
 
 	"prony/internal/config"
@@ -20,23 +19,23 @@ func (c *checker) load(at string, l *Load, earlier []Load) {
 		c.share(at+".rate", l, earlier)
 	}
 	if l.Slow.Clients == 0 && l.Slow != (Slow{}) {
-		c.found(at+".slow", "such as clients: 1000", "slow has no clients")
+		c.Wrong(at+".slow", "such as clients: 1000", "slow has no clients")
 	}
 }
 
 func (c *checker) closed(at string, l *Load) {
 	switch {
 	case !l.Rate.IsZero():
-		c.found(at+".rate", "make it open, or take the rate out",
+		c.Wrong(at+".rate", "make it open, or take the rate out",
 			"closed load %q has a rate; its rate is whatever comes of its connections", l.Name)
 	case l.Arrivals != "":
-		c.found(at+".arrivals", "make it open, or take them out",
+		c.Wrong(at+".arrivals", "make it open, or take them out",
 			"closed load %q has arrivals; it sends when it was answered", l.Name)
 	case l.Trace != "":
-		c.found(at+".trace", "make it open, or take the trace out",
+		c.Wrong(at+".trace", "make it open, or take the trace out",
 			"closed load %q has a trace; it sends when it was answered", l.Name)
 	case !l.Users.IsZero() && l.Users.Max() > float64(l.Connections):
-		c.found(at+".connections", "leave them out",
+		c.Wrong(at+".connections", "leave them out",
 			"%d connections are too few for up to %g users, each with one of its own",
 			l.Connections, l.Users.Max())
 	}
@@ -44,24 +43,24 @@ func (c *checker) closed(at string, l *Load) {
 
 func (c *checker) open(at string, l *Load) {
 	if !l.Users.IsZero() {
-		c.found(at+".users", "make it closed, or take them out",
+		c.Wrong(at+".users", "make it closed, or take them out",
 			"open load %q has users; its requests come on a schedule", l.Name)
 	}
 	if l.Think != (Think{}) {
-		c.found(at+".think", "make it closed, or take it out",
+		c.Wrong(at+".think", "make it closed, or take it out",
 			"open load %q has a think time; its requests come on a schedule", l.Name)
 	}
 	replay := l.Arrivals == Replay
 	switch {
 	case replay && l.Trace == "":
-		c.found(at+".arrivals", "name its file with trace", "replay lacks a trace")
+		c.Wrong(at+".arrivals", "name its file with trace", "replay lacks a trace")
 	case replay && !l.Rate.IsZero():
-		c.found(at+".rate", "take it out", "a replay has no rate but its trace's")
+		c.Wrong(at+".rate", "take it out", "a replay has no rate but its trace's")
 	case replay:
 	case l.Trace != "":
-		c.found(at+".trace", `say "arrivals: replay"`, "the trace is not replayed")
+		c.Wrong(at+".trace", `say "arrivals: replay"`, "the trace is not replayed")
 	case l.Rate.IsZero():
-		c.found(at, `such as "rate: 20000/s" or "rate: 50% of peak"`,
+		c.Wrong(at, `such as "rate: 20000/s" or "rate: 50% of peak"`,
 			"open load %q has no rate", l.Name)
 	}
 }
@@ -76,7 +75,7 @@ func (c *checker) share(at string, l *Load, earlier []Load) {
 		case e.Name == l.Rate.Of && e.Model != result.Open:
 			return // closed, or of no model, which was found already
 		case e.Name == l.Rate.Of:
-			c.found(at, "", "rate is a share of %q, which is not closed: what it delivers was "+
+			c.Wrong(at, "", "rate is a share of %q, which is not closed: what it delivers was "+
 				"asked for", l.Rate.Of)
 			return
 		case e.Model == result.Closed:
@@ -84,10 +83,9 @@ func (c *checker) share(at string, l *Load, earlier []Load) {
 		}
 	}
 	hint := "put a closed load before it"
-	if near := config.Nearest(l.Rate.Of, closed); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
-	} else if len(closed) > 0 {
+	if len(closed) > 0 {
 		hint = "earlier closed loads are " + strings.Join(closed, ", ")
 	}
-	c.found(at, hint, "rate is a share of %q, which is no earlier load", l.Rate.Of)
+	c.Wrong(at, config.Meant(l.Rate.Of, closed, hint),
+		"rate is a share of %q, which is no earlier load", l.Rate.Of)
 }

@@ -30,10 +30,10 @@ type scene struct {
 func (c *checker) scenario(at string, sc *Scenario) {
 	given := sc.Keys != Keys{}
 	if sc.Keys[1] < sc.Keys[0] {
-		c.found(at+"keys", "", "keys from %d to %d are none", sc.Keys[0], sc.Keys[1])
+		c.Wrong(at+"keys", "", "keys from %d to %d are none", sc.Keys[0], sc.Keys[1])
 	}
 	if sc.Zipf != 0 && !given {
-		c.found(at+"zipf", "give the scenario keys, such as [1, 50000]",
+		c.Wrong(at+"zipf", "give the scenario keys, such as [1, 50000]",
 			"zipf is of the keys, and there are none")
 	}
 	c.routes(at, sc)
@@ -50,7 +50,7 @@ func (c *checker) scenario(at string, sc *Scenario) {
 		used = used || s.sent
 	}
 	if given && !used {
-		c.found(at+"keys", "take them out, or put {key} into a path",
+		c.Wrong(at+"keys", "take them out, or put {key} into a path",
 			"keys are given and not used")
 	}
 }
@@ -61,7 +61,7 @@ func (c *checker) routes(at string, sc *Scenario) {
 	for i := range sc.Requests {
 		name := sc.Requests[i].Name
 		if name != "" && seen[name] {
-			c.found(fmt.Sprintf("%srequests[%d].name", at, i), "",
+			c.Wrong(fmt.Sprintf("%srequests[%d].name", at, i), "",
 				"requests hold %q already; names are unique", name)
 		}
 		seen[name] = true
@@ -76,11 +76,11 @@ func (c *checker) request(at string, s *scene, r *Request) {
 	own := r.header("content-type")
 	switch {
 	case r.Body != "" && r.BodyFile != "":
-		c.found(at+".bodyFile", "keep one", "there are two bodies, body and bodyFile")
+		c.Wrong(at+".bodyFile", "keep one", "there are two bodies, body and bodyFile")
 	case r.Body == "" && r.BodyFile == "" && r.Type != "":
-		c.found(at+".type", "", "type is the body's, and there is no body")
+		c.Wrong(at+".type", "", "type is the body's, and there is no body")
 	case own != "" && r.Type != "":
-		c.found(step(at+".headers", own), "keep one", "type says the same as %s", own)
+		c.Wrong(step(at+".headers", own), "keep one", "type says the same as %s", own)
 	case r.Body != "":
 		c.sends(at+".body", s, r.Body)
 	default:
@@ -101,7 +101,7 @@ func (c *checker) bodiless(at string, r *Request) {
 		return
 	}
 	report := func(at string) {
-		c.found(at, "look at a header, or at the status", "the answer to a HEAD has no body")
+		c.Wrong(at, "look at a header, or at the status", "the answer to a HEAD has no body")
 	}
 	e := &r.Expect
 	for _, name := range present(key{"body", e.Body != nil}, key{"size", e.Size != nil},
@@ -133,19 +133,19 @@ func (c *checker) steps(at string, s *scene, r *Request) {
 	for _, name := range sortedNames(r.Extract) {
 		here := step(at+".extract", name)
 		if hasMeaning(name) {
-			c.found(here, "choose another name", "{%s} has a meaning of its own", name)
+			c.Wrong(here, "choose another name", "{%s} has a meaning of its own", name)
 		}
 		c.place(here, r.Extract[name].Place)
 	}
 	switch {
 	case !s.Flow && len(r.Extract) > 0:
-		c.found(at+".extract", `say "flow: true" if the requests are steps`,
+		c.Wrong(at+".extract", `say "flow: true" if the requests are steps`,
 			"only a later step of a flow could use what is extracted")
 	case !s.Flow && r.Pause != 0:
-		c.found(at+".pause", `say "flow: true" if the requests are steps`,
+		c.Wrong(at+".pause", `say "flow: true" if the requests are steps`,
 			"only a flow has steps to pause between")
-	case s.Flow && (r.Weight > 1 || c.src.Node(at+".weight") != nil):
-		c.found(at+".weight", "take it out", "each step of a flow is sent once; it has no weight")
+	case s.Flow && (r.Weight > 1 || c.Node(at+".weight") != nil):
+		c.Wrong(at+".weight", "take it out", "each step of a flow is sent once; it has no weight")
 	}
 }
 
@@ -162,7 +162,7 @@ func (c *checker) parse(at string, s *scene, in string, modes bool) *text.Text {
 	}
 	for _, i := range t.Vars() {
 		if i >= s.known && i < len(s.names) {
-			c.found(at, "use it in a later step", "{%s} is used before a step has set it", names[i])
+			c.Wrong(at, "use it in a later step", "{%s} is used before a step has set it", names[i])
 		}
 	}
 	return t
@@ -173,13 +173,13 @@ func (c *checker) misread(at string, err error, path bool) {
 	var e *text.Error
 	switch {
 	case !errors.As(err, &e):
-		c.found(at, "", "%v", err)
+		c.Wrong(at, "", "%v", err)
 	case e.Text == "{"+mode+"}":
-		c.found(at, "only paths have it, of requests to a target", "{mode} stands for nothing here")
+		c.Wrong(at, "only paths have it, of requests to a target", "{mode} stands for nothing here")
 	case path || e.Literal == "":
-		c.found(at, e.Hint, "%s: %s", e.Text, e.Problem)
+		c.Wrong(at, e.Hint, "%s: %s", e.Text, e.Problem)
 	default:
-		c.found(at, e.Hint+" The text itself is "+e.Literal, "%s: %s", e.Text, e.Problem)
+		c.Wrong(at, e.Hint+" The text itself is "+e.Literal, "%s: %s", e.Text, e.Problem)
 	}
 }
 
@@ -201,7 +201,7 @@ func (c *checker) key(at string, s *scene, in string, t *text.Text) {
 	}
 	s.sent = true
 	if s.Keys == (Keys{}) {
-		c.found(at, "give the scenario keys, such as [1, 50000]",
+		c.Wrong(at, "give the scenario keys, such as [1, 50000]",
 			"{key} stands for nothing: the scenario has no keys")
 	}
 }
@@ -210,7 +210,7 @@ func (c *checker) key(at string, s *scene, in string, t *text.Text) {
 func (c *checker) wants(at string, s *scene, in string) {
 	t := c.parse(at, s, in, false)
 	if t != nil && t.HasKey() && !s.sent {
-		c.found(at, "", "{key} stands for nothing: no request before the answer has it")
+		c.Wrong(at, "", "{key} stands for nothing: no request before the answer has it")
 	}
 }
 
@@ -223,7 +223,7 @@ func (c *checker) path(at string, s *scene, in string) {
 	}
 	for _, literal := range t.Literals() {
 		if i := bytes.IndexAny(literal, "{} #"); i >= 0 {
-			c.found(at, fmt.Sprintf("write %%%X if it is meant", literal[i]),
+			c.Wrong(at, fmt.Sprintf("write %%%X if it is meant", literal[i]),
 				"a path cannot hold %q", literal[i])
 			return
 		}
@@ -237,16 +237,16 @@ func (c *checker) headers(at string, s *scene, r *Request) {
 		here, lower := step(at, name), strings.ToLower(name)
 		switch {
 		case lower == "content-length" || lower == "transfer-encoding":
-			c.found(here, "leave it out", "header %s follows from the body", name)
+			c.Wrong(here, "leave it out", "header %s follows from the body", name)
 		case seen[lower]:
-			c.found(here, "keep one", "header %s is given twice", name)
+			c.Wrong(here, "keep one", "header %s is given twice", name)
 		}
 		seen[lower] = true
-		if _, null := c.src.Node(here).(*ast.NullNode); null {
-			c.found(here, `write "" if that is meant`, "header %s has no value", name)
+		if _, null := c.Node(here).(*ast.NullNode); null {
+			c.Wrong(here, `write "" if that is meant`, "header %s has no value", name)
 		}
 		if t := c.sends(here, s, string(r.Headers[name])); t != nil && holdsControl(t) {
-			c.found(here, "", "header %s cannot hold line ends or other control characters", name)
+			c.Wrong(here, "", "header %s cannot hold line ends or other control characters", name)
 		}
 	}
 }
@@ -262,7 +262,7 @@ func (c *checker) expect(at string, s *scene, e *Expect) {
 	given := present(key{"body", e.Body != nil}, key{"size", e.Size != nil},
 		key{"lorem", e.Lorem != nil})
 	if len(given) > 1 {
-		c.found(at+"."+given[1], "keep one", "expect has %s, which are checks of the same body",
+		c.Wrong(at+"."+given[1], "keep one", "expect has %s, which are checks of the same body",
 			strings.Join(given, " and "))
 	}
 	if e.Body != nil {
@@ -290,12 +290,12 @@ func (c *checker) place(at string, p Place) bool {
 	given := present(key{"json", p.JSON != ""}, key{"header", p.Header != ""},
 		key{"regex", p.Regex != ""}, key{"body", p.Body})
 	if len(given) != 1 {
-		c.found(at, "give one of json, header, regex, and body: true", "%d places to look at",
+		c.Wrong(at, "give one of json, header, regex, and body: true", "%d places to look at",
 			len(given))
 		return false
 	}
 	if _, err := p.Finder(); err != nil {
-		c.found(at+"."+given[0], "", "%v", err)
+		c.Wrong(at+"."+given[0], "", "%v", err)
 		return false
 	}
 	return true
@@ -306,7 +306,7 @@ func (c *checker) check(at string, s *scene, k *Check) {
 	given := present(key{"is", k.Is != nil}, key{"contains", k.Contains != nil},
 		key{"matches", k.Matches != ""}, key{"exists", k.Exists != nil})
 	if len(given) != 1 {
-		c.found(at, "give one of is, contains, matches and exists", "%d things to hold", len(given))
+		c.Wrong(at, "give one of is, contains, matches and exists", "%d things to hold", len(given))
 		return
 	}
 	if !c.place(at, k.Place) {

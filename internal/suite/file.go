@@ -38,7 +38,7 @@ func (c *checker) attach(s *Suite, dir string, sum hash.Hash) {
 		}
 		trace, err := pace.ReadTrace(bytes.NewReader(data))
 		if err != nil {
-			c.found(at, "", "%v", err)
+			c.Wrong(at, "", "%v", err)
 			continue
 		}
 		own := sha256.Sum256(data)
@@ -75,7 +75,7 @@ func (c *checker) read(at, dir, name string, limit int64, sum hash.Hash) ([]byte
 		if errors.As(err, &inner) {
 			err = inner.Err // the name comes once
 		}
-		c.found(at, "files are named from the suite's folder, and lie in it", "read %s: %v", name,
+		c.Wrong(at, "files are named from the suite's folder, and lie in it", "read %s: %v", name,
 			err)
 		return nil, false
 	}

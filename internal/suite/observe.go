@@ -110,7 +110,7 @@ func (s *Suite) fillCapacity() {
 // observe wants a tool to have something to do.
 func (c *checker) observe(at string, o Observe) {
 	if o.Profiler != "" && len(o.Profile) == 0 {
-		c.found(at+".profiler", "such as profile: [cpu]", "profiler %q has no kind to take",
+		c.Wrong(at+".profiler", "such as profile: [cpu]", "profiler %q has no kind to take",
 			o.Profiler)
 	}
 }
@@ -118,12 +118,12 @@ func (c *checker) observe(at string, o Observe) {
 // capacity wants what is measured to be used.
 func (c *checker) capacity(s *Suite) {
 	if s.Capacity != (Capacity{}) && !s.usesCapacity() {
-		c.found("capacity", `such as "rate: 50% of capacity"`,
+		c.Wrong("capacity", `such as "rate: 50% of capacity"`,
 			"capacity is measured, and no load's rate is a share of it")
 	}
 	for i, l := range s.Loads {
 		if l.Name == CapacityLoad {
-			c.found(fmt.Sprintf("loads[%d].name", i), "another name",
+			c.Wrong(fmt.Sprintf("loads[%d].name", i), "another name",
 				"%q is what rates call the bare target's capacity", l.Name)
 		}
 	}

@@ -321,12 +321,11 @@ func noTarget(src *config.Document, at, pattern string, catalog []Target) error 
 	slices.Sort(names)
 	names = slices.Compact(names)
 	hint := "there are " + strings.Join(names, ", ")
-	if near := config.Nearest(pattern, names); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
-	} else if len(names) == 0 {
+	if len(names) == 0 {
 		hint = "the catalog is empty"
 	}
-	return src.Problem(at, fmt.Sprintf("no target or service matches %q", pattern), hint)
+	return src.Problem(at, fmt.Sprintf("no target or service matches %q", pattern),
+		config.Meant(pattern, names, hint))
 }
 
 // baseline returns the name of the target that the suite compares with. A service's name will do

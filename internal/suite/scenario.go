@@ -98,11 +98,11 @@ func ReadScenario(file string, data []byte) (*Scenario, error) {
 		return nil, err
 	}
 	s.fill()
-	c := &checker{src: src, noMode: true}
+	c := &checker{Check: config.Check{Document: src}, noMode: true}
 	c.bodies(s, "", filepath.Dir(file), nil)
 	walk(reflect.ValueOf(s).Elem(), "scenarios[].", "", c.value)
 	c.scenario("", s)
-	if err := c.err(); err != nil {
+	if err := c.Err(); err != nil {
 		return nil, err
 	}
 	return s, nil

@@ -184,7 +184,7 @@ func Read(file string, data []byte) (*Suite, error) {
 	}
 	s.File, s.source = file, src
 	s.fill()
-	c := &checker{src: src}
+	c := &checker{Check: config.Check{Document: src}}
 	sum := sha256.New()
 	sum.Write(data)
 	c.attach(s, filepath.Dir(file), sum)

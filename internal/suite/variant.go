@@ -93,12 +93,8 @@ func (s *Suite) fits(targets []Target) error {
 			if slices.Contains(names, p) {
 				continue
 			}
-			hint := ""
-			if near := config.Nearest(p, names); near != "" {
-				hint = fmt.Sprintf("did you mean %q?", near)
-			}
 			return s.source.Problem(fmt.Sprintf("%s.processes[%d]", at, k),
-				fmt.Sprintf("no target has a process %q", p), hint)
+				fmt.Sprintf("no target has a process %q", p), config.Meant(p, names, ""))
 		}
 	}
 	return nil
@@ -117,24 +113,24 @@ func (s *Suite) Variant(name string) Variant {
 // variant checks what the rows of the table cannot.
 func (c *checker) variant(at string, v Variant) {
 	if v.Name == "" {
-		c.found(at, "or name an agent with agent", "the variant has no name")
+		c.Wrong(at, "or name an agent with agent", "the variant has no name")
 	}
 	if v.Name == none {
-		c.found(at+".name", "every target runs bare anyway", "variant %q is no variant", none)
+		c.Wrong(at+".name", "every target runs bare anyway", "variant %q is no variant", none)
 	}
 	if len(v.Env) == 0 && v.Agent == "" && v.Observe.IsZero() {
-		c.found(at, "an agent of the JVM rides in JAVA_TOOL_OPTIONS, or is named with agent",
+		c.Wrong(at, "an agent of the JVM rides in JAVA_TOOL_OPTIONS, or is named with agent",
 			"variant %q changes nothing", v.Name)
 	}
 	for _, name := range keysOf(reflect.ValueOf(v.Env)) {
 		where := at + ".env." + name
 		if slices.Contains(OwnEnv, name) {
-			c.found(where, "", "the lab itself sets %s", name)
+			c.Wrong(where, "", "the lab itself sets %s", name)
 		}
 		for _, match := range braced.FindAllStringSubmatch(string(v.Env[name]), -1) {
 			words := slices.Concat(RideWords, AgentWords)
 			if !slices.Contains(words, match[1]) {
-				c.found(where, "one of "+strings.Join(words, ", "), "{%s} has no value here",
+				c.Wrong(where, "one of "+strings.Join(words, ", "), "{%s} has no value here",
 					match[1])
 			}
 		}
@@ -142,7 +138,7 @@ func (c *checker) variant(at string, v Variant) {
 	c.observe(at+".observe", v.Observe)
 	for i, p := range v.Processes {
 		if slices.Index(v.Processes, p) < i {
-			c.found(fmt.Sprintf("%s.processes[%d]", at, i), "", "process %q is there twice", p)
+			c.Wrong(fmt.Sprintf("%s.processes[%d]", at, i), "", "process %q is there twice", p)
 		}
 	}
 }
