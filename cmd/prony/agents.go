@@ -1,11 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -49,8 +49,7 @@ func (a *app) listAgents(ctx context.Context) error {
 		return err
 	}
 	f := a.fetcher(l.Root)
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "AGENT\tRUNTIMES\tVERSION\tHERE\tABOUT")
+	rows := [][]string{{"AGENT", "RUNTIMES", "VERSION", "HERE", "ABOUT"}}
 	for _, x := range catalog.Agents {
 		version, here := agentHere(ctx, f, x)
 		for _, l := range x.Rungs() {
@@ -62,10 +61,10 @@ func (a *app) listAgents(ctx context.Context) error {
 			if len(x.Languages) > 0 {
 				of += " (" + strings.Join(x.Languages, ",") + ")"
 			}
-			fmt.Fprintln(w, strings.Join([]string{x.Full(l), of, version, state, l.About}, "\t"))
+			rows = append(rows, []string{x.Full(l), of, version, state, l.About})
 		}
 	}
-	return w.Flush()
+	return a.grid(rows)
 }
 
 // agentHere is an agent's version and what can be said of it on this machine.
@@ -87,10 +86,7 @@ func agentHere(ctx context.Context, f *agent.Fetcher, x agent.Agent) (version, h
 	default:
 		here = "not fetched"
 	}
-	if version == "" {
-		version = "-"
-	}
-	return version, here
+	return cmp.Or(version, "-"), here
 }
 
 func (a *app) fetcher(root string) *agent.Fetcher {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"prony/internal/lab"
+	"prony/internal/print"
 	"prony/internal/telemetry"
 )
 
@@ -42,6 +43,12 @@ func (a *app) root() (string, error) {
 	}
 }
 
+// exists says whether there is a file or a folder at the end of a path's elements.
+func exists(path ...string) bool {
+	_, err := os.Stat(filepath.Join(path...))
+	return err == nil
+}
+
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
@@ -55,6 +62,12 @@ func (a *app) lab() (*lab.Lab, *progress, error) {
 }
 
 func (a *app) say(line string) { fmt.Fprintln(a.stderr, line) }
+
+// grid prints rows in columns.
+func (a *app) grid(rows [][]string) error {
+	_, err := io.WriteString(a.stdout, print.Grid("", rows, print.Left))
+	return err
+}
 
 // catalog reads the services, all or those that are named.
 func (a *app) catalog(names ...string) (lab.Catalog, error) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -119,10 +118,7 @@ func (a *app) audit(files []string, cols *audit.Columns, asJSON bool) error {
 
 func (a *app) printAudit(all *audited, asJSON bool) error {
 	if asJSON {
-		enc := json.NewEncoder(a.stdout)
-		enc.SetIndent("", "  ")
-		enc.SetEscapeHTML(false)
-		return enc.Encode(all)
+		return a.printJSON(all)
 	}
 	for i, r := range all.Files {
 		if i > 0 {

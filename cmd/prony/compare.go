@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -128,20 +128,12 @@ func compareSides(from, to comparison.Side, f compareFlags, metrics []string) (
 	if errors.As(err, &none) {
 		return c, cli.Usage(err)
 	}
-	if err == nil && len(metrics) > 0 && empty(c) {
+	some := func(p comparison.Pair) bool { return len(p.Rows) > 0 }
+	if err == nil && len(metrics) > 0 && !slices.ContainsFunc(c.Pairs, some) {
 		err = cli.Usagef("no row has a metric %s; see --metric all",
 			strings.Join(metrics, " or "))
 	}
 	return c, err
-}
-
-func empty(c comparison.Comparison) bool {
-	for _, p := range c.Pairs {
-		if len(p.Rows) > 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // sides reads what one or two arguments name.
@@ -185,9 +177,7 @@ func (a *app) side(arg string) (comparison.Side, error) {
 	if err != nil {
 		return comparison.Side{}, err
 	}
-	for _, b := range bad {
-		fmt.Fprintf(a.stderr, "prony: %v\n", b)
-	}
+	a.tellBad(bad)
 	if len(records) == 0 {
 		return comparison.Side{}, fmt.Errorf("read run %s: it has no records; was it ended before "+
 			"its first trial?", dir)
@@ -209,7 +199,4 @@ func address(arg string) (dir, target string) {
 	return arg, ""
 }
 
-func isRun(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, result.RunFile))
-	return err == nil
-}
+func isRun(dir string) bool { return exists(dir, result.RunFile) }

@@ -8,12 +8,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"prony/internal/cli"
 	"prony/internal/comparison"
 	"prony/internal/host"
+	"prony/internal/print"
 	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/suite"
@@ -74,13 +74,11 @@ func (d detection) print(w io.Writer, study table.Study) {
 	slices.Sort(effects)
 	effects = slices.Compact(effects)
 	pairs := max(d.targets*(d.targets-1)/2, 1)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	heads := []string{"TARGET", "METRIC", "SD OF A PAIR", plainBlocks(d.blocks) + " RESOLVE"}
 	for _, e := range effects {
 		heads = append(heads, strings.ToUpper(unit.Percent(e))+" OF TWO")
 	}
-	heads = append(heads, unit.Percent(d.asked)+" OF ALL", "")
-	fmt.Fprintln(t, strings.Join(heads, "\t"))
+	rows := [][]string{append(heads, unit.Percent(d.asked)+" OF ALL")}
 	alpha := 1 - detectConfidence
 	for _, sc := range study.Scenarios {
 		for _, f := range sc.Floors {
@@ -90,12 +88,11 @@ func (d detection) print(w io.Writer, study table.Study) {
 			for _, e := range effects {
 				row = append(row, blocksOr(stats.BlocksToResolve(sd, e, alpha, detectPower)))
 			}
-			row = append(row, blocksOr(stats.BlocksToResolve(sd, d.asked, alpha/float64(pairs),
-				detectPower)), "")
-			fmt.Fprintln(t, strings.Join(row, "\t"))
+			rows = append(rows, append(row, blocksOr(stats.BlocksToResolve(sd, d.asked,
+				alpha/float64(pairs), detectPower))))
 		}
 	}
-	_ = t.Flush() // writing to the terminal: nobody is left to tell
+	fmt.Fprint(w, print.Grid("  ", rows, print.Right))
 }
 
 func plainBlocks(n int) string {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strings"
 
 	"prony/internal/driver"
 	"prony/internal/result"
@@ -76,13 +77,7 @@ func printDisagreements(w io.Writer, lines []string) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	if _, err := fmt.Fprintln(w, "\nwhere the generators disagree, and why:"); err != nil {
-		return err
-	}
-	for _, line := range lines {
-		if _, err := fmt.Fprintln(w, "  "+line); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := fmt.Fprintf(w, "\nwhere the generators disagree, and why:\n  %s\n",
+		strings.Join(lines, "\n  "))
+	return err
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -49,7 +47,7 @@ func (a *app) doctor(ctx context.Context, o doctorOptions) error {
 		return cli.Usagef("--cpus %g: want more than 0, such as 1 or 0.5", o.cpus)
 	}
 	g := a.world.Examine(ctx, doctor.Options{CPUs: o.cpus})
-	if err := writeGrading(a.stdout, g, o); err != nil {
+	if err := a.writeGrading(g, o); err != nil {
 		return err
 	}
 	if g.Grade == result.Unfit || o.strict && g.Grade != result.Fit {
@@ -58,14 +56,11 @@ func (a *app) doctor(ctx context.Context, o doctorOptions) error {
 	return nil
 }
 
-func writeGrading(w io.Writer, g result.Grading, o doctorOptions) error {
+func (a *app) writeGrading(g result.Grading, o doctorOptions) error {
 	if o.json {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		e.SetEscapeHTML(false) // commands have > in them
-		return e.Encode(g)
+		return a.printJSON(g)
 	}
-	fit := textOptions(w)
+	fit := textOptions(a.stdout)
 	text := doctor.TextOptions{Width: fit.Width, Color: fit.Color, All: o.all}
-	return doctor.Text(w, g, text)
+	return doctor.Text(a.stdout, g, text)
 }

@@ -3,15 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"prony/internal/lab"
-	"prony/internal/report"
 	"prony/internal/service"
 	"prony/internal/suite"
 )
@@ -71,25 +68,19 @@ func (a *app) fairRows(ctx context.Context, names []string, too lab.Sight) ([]fa
 
 // updateFairness rewrites the section of a page.
 func (a *app) updateFairness(page string, rows []fairRow) error {
-	old, err := os.ReadFile(page)
-	if err != nil {
-		return fmt.Errorf("update %s: %w", page, err)
-	}
 	services, err := a.catalog()
 	if err != nil {
 		return err
 	}
-	for _, had := range readFairness(string(old)) {
-		_, _, there := services.Find(had.target)
-		seen := slices.ContainsFunc(rows, func(r fairRow) bool { return r.target == had.target })
-		if there && !seen {
-			rows = append(rows, had)
+	return updatePage(page, fairnessSection, func(old []byte) ([]byte, error) {
+		for _, had := range readFairness(string(old)) {
+			_, _, there := services.Find(had.target)
+			same := func(r fairRow) bool { return r.target == had.target }
+			if there && !slices.ContainsFunc(rows, same) {
+				rows = append(rows, had)
+			}
 		}
-	}
-	slices.SortFunc(rows, func(a, b fairRow) int { return strings.Compare(a.target, b.target) })
-	text, err := report.Update(old, fairnessSection, []byte(fairnessMarkdown(rows)))
-	if err != nil {
-		return fmt.Errorf("update %s: %w", page, err)
-	}
-	return os.WriteFile(page, text, 0o644)
+		slices.SortFunc(rows, func(a, b fairRow) int { return strings.Compare(a.target, b.target) })
+		return []byte(fairnessMarkdown(rows)), nil
+	})
 }

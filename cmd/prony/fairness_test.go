@@ -255,3 +255,27 @@ func TestUpdateFairness(t *testing.T) {
 		t.Error("a target that is gone kept its row")
 	}
 }
+
+// unfair holds rows that were just seen against those of the page, in words; none when they agree.
+// Rows of the page whose target was not seen are taken on trust: it cannot run here.
+func unfair(seen, page []fairRow) (out []string) {
+	for _, r := range seen {
+		i := slices.IndexFunc(page, func(p fairRow) bool { return p.target == r.target })
+		if i < 0 {
+			out = append(out, r.target+": the page has no row of it")
+			continue
+		}
+		say := func(what, got, want string) {
+			if got != want {
+				out = append(out, fmt.Sprintf("%s: %s: %s, the page says %s", r.target, what, got,
+					want))
+			}
+		}
+		columns := fairColumns([]fairRow{r, page[i]})
+		header, got, want := fairHeader(columns), r.cells(columns), page[i].cells(columns)
+		for j := 1; j < len(got); j++ {
+			say(header[j], got[j], want[j])
+		}
+	}
+	return out
+}

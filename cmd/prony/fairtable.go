@@ -1,12 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
+	"prony/internal/print"
 	"prony/internal/service"
 )
 
@@ -82,37 +83,23 @@ func fairHeader(columns []int) []string {
 func (r fairRow) cells(columns []int) []string {
 	cells := []string{r.target}
 	for _, i := range columns {
-		size := r.sizes[i]
-		if size == "" {
-			size = "-"
-		}
-		cells = append(cells, size)
+		cells = append(cells, cmp.Or(r.sizes[i], "-"))
 	}
-	beyond := strings.Join(r.beyond, ", ")
-	if beyond == "" {
-		beyond = "none"
-	}
-	return append(cells, r.kept, beyond)
+	return append(cells, r.kept, cmp.Or(strings.Join(r.beyond, ", "), "none"))
 }
 
 func printFairness(out io.Writer, rows []fairRow) error {
 	fmt.Fprintln(out, "bytes of head + body = whole answer to each measured request")
 	columns := fairColumns(rows)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	header := fairHeader(columns)
 	header[0] = "TARGET"
-	fmt.Fprintln(w, strings.Join(header, "\t"))
+	table := [][]string{header}
 	for _, r := range rows {
-		fmt.Fprintln(w, strings.Join(r.cells(columns), "\t"))
+		table = append(table, r.cells(columns))
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintln(out)
-	for _, line := range fairDifferences(rows) {
-		fmt.Fprintln(out, line)
-	}
-	return nil
+	_, err := fmt.Fprintf(out, "%s\n%s\n", print.Grid("", table, print.Left),
+		strings.Join(fairDifferences(rows), "\n"))
+	return err
 }
 
 func fairnessMarkdown(rows []fairRow) string {
@@ -242,28 +229,4 @@ func among(rows []fairRow, is func(fairRow) bool) string {
 		return "all but " + strings.Join(without, ", ")
 	}
 	return strings.Join(with, ", ")
-}
-
-// unfair holds rows that were just seen against those of the page, in words; none when they agree.
-// Rows of the page whose target was not seen are taken on trust: it cannot run here.
-func unfair(seen, page []fairRow) (out []string) {
-	for _, r := range seen {
-		i := slices.IndexFunc(page, func(p fairRow) bool { return p.target == r.target })
-		if i < 0 {
-			out = append(out, r.target+": the page has no row of it")
-			continue
-		}
-		say := func(what, got, want string) {
-			if got != want {
-				out = append(out, fmt.Sprintf("%s: %s: %s, the page says %s", r.target, what, got,
-					want))
-			}
-		}
-		columns := fairColumns([]fairRow{r, page[i]})
-		header, got, want := fairHeader(columns), r.cells(columns), page[i].cells(columns)
-		for j := 1; j < len(got); j++ {
-			say(header[j], got[j], want[j])
-		}
-	}
-	return out
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -179,18 +180,11 @@ func printImported(w io.Writer, one imported) {
 		fmt.Fprintf(w, "  errors       connect %d, write %d, read %d, timeout %d, parse %d, "+
 			"status %d, body %d\n", e.Connect, e.Write, e.Read, e.Timeout, e.Parse, e.Status,
 			e.Body)
-		fmt.Fprintf(w, "               first: %s\n", orAbsent(e.Example))
+		fmt.Fprintf(w, "               first: %s\n", cmp.Or(e.Example, unit.Absent))
 	}
 	for _, n := range one.Notes {
 		fmt.Fprintf(w, "  - %s\n", n)
 	}
-}
-
-func orAbsent(s string) string {
-	if s == "" {
-		return unit.Absent
-	}
-	return s
 }
 
 // printKnown prints a distribution of which only some values are known: 0 is unknown.

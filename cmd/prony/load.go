@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -161,9 +162,7 @@ func (a *app) usual(ctx context.Context, c *driver.Call) error {
 	if _, err := f.aim(ctx, p); err != nil {
 		return cli.Usage(err)
 	}
-	if c.Spec.Host != "" {
-		p.spec.Host = c.Spec.Host
-	}
+	p.spec.Host = cmp.Or(c.Spec.Host, p.spec.Host)
 	return a.offer(ctx, p, &outputFlags{view: string(live.Auto), output: "text"})
 }
 

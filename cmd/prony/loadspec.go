@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -368,10 +369,8 @@ func (f *loadFlags) aim(ctx context.Context, o *offer) (path string, err error) 
 	}
 	o.spec.Host = u.Host
 	if f.unix == "" {
-		port := u.Port()
-		if port == "" {
-			port = map[bool]string{true: "443", false: "80"}[strings.HasSuffix(u.Scheme, "s")]
-		}
+		usual := map[bool]string{true: "443", false: "80"}[strings.HasSuffix(u.Scheme, "s")]
+		port := cmp.Or(u.Port(), usual)
 		if o.spec.Address, err = resolve(ctx, u.Hostname(), port); err != nil {
 			return "", err
 		}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -91,8 +90,7 @@ func (a *app) logs(args []string, f logsFlags) error {
 		return err
 	}
 	dir, err := a.findRun(args, "logs", func(dir string) bool {
-		_, err := os.Stat(filepath.Join(homeIn(dir), telemetry.LogsFile))
-		return err == nil || isDir(filepath.Join(dir, "logs"))
+		return exists(homeIn(dir), telemetry.LogsFile) || isDir(filepath.Join(dir, "logs"))
 	})
 	if err != nil {
 		return err
@@ -141,6 +139,7 @@ func (a *app) logRecords(dir string, filter logs.Filter, f logsFlags) error {
 	return nil
 }
 
+// first are so many, or all with 0.
 func first[T any](list []T, limit int) []T {
 	if limit > 0 && len(list) > limit {
 		return list[:limit]

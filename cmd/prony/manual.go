@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,8 +30,12 @@ prints all pages, one after the other.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			pages := manual(c.Root())
 			if len(args) == 0 {
-				_, err := a.stdout.Write(bytes.Join(texts(pages), nil))
-				return err
+				for _, p := range pages {
+					if _, err := a.stdout.Write(p.text); err != nil {
+						return err
+					}
+				}
+				return nil
 			}
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return fmt.Errorf("write manual: %w", err)
@@ -50,13 +55,6 @@ prints all pages, one after the other.`,
 type manPage struct {
 	name string
 	text []byte
-}
-
-func texts(pages []manPage) (out [][]byte) {
-	for _, p := range pages {
-		out = append(out, p.text)
-	}
-	return out
 }
 
 // manual is a page for a verb and for each below it.
@@ -88,11 +86,7 @@ func manText(c *cobra.Command) []byte {
 		roff(c.Root().Version))
 	line(".SH NAME\n%s \\- %s", roff(dashed(c)), roff(c.Short))
 	line(".SH SYNOPSIS\n.B %s", roff(c.UseLine()))
-	long := c.Long
-	if long == "" {
-		long = c.Short + "."
-	}
-	line(".SH DESCRIPTION\n%s", paragraphs(long))
+	line(".SH DESCRIPTION\n%s", paragraphs(cmp.Or(c.Long, c.Short+".")))
 	section := func(title string, flags *pflag.FlagSet) {
 		if flags.HasAvailableFlags() {
 			line(".SH %s", title)

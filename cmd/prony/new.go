@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -46,9 +47,7 @@ func (a *app) newService(name, like string) error {
 	if err != nil {
 		return cli.Usage(err)
 	}
-	if like == "" {
-		like = simplest
-	}
+	like = cmp.Or(like, simplest)
 	root, err := a.root()
 	if err != nil {
 		return err

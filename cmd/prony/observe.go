@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -72,9 +73,7 @@ func (f *observeFlags) override(o *suite.Override) error {
 	}
 	if len(f.telemetry) > 0 {
 		w.Home, w.GC, o.Watching = true, true, lab.Observers
-		if w.Traces == 0 {
-			w.Traces = usualTraces
-		}
+		w.Traces = cmp.Or(w.Traces, usualTraces)
 		if len(w.Profile) == 0 && !f.inWindow {
 			w.Profile = suite.ProfileKinds[:1]
 		}

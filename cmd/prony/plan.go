@@ -2,13 +2,15 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"prony/internal/cli"
+	"prony/internal/print"
 	"prony/internal/result"
 	"prony/internal/suite"
 )
@@ -53,12 +55,11 @@ noise of an A/A run ("prony run --aa"): the newest in results/, or the one that 
 	return c
 }
 
-func printPlan(w interface{ Write([]byte) (int, error) }, p *suite.Plan) error {
+func printPlan(w io.Writer, p *suite.Plan) error {
 	fmt.Fprintf(w, "%s: %s\n", p.Suite.Name, p.Suite.Question)
 	fmt.Fprintf(w, "plan %s · seed %d · %d trials in %d %s · about %s\n\n", p.Hash,
 		p.Suite.Seed, len(p.Trials), p.Suite.Blocks, passes(p), roughly(p.Estimate()))
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "BLOCK\tORDER\tTARGET\tSCENARIO\tLOADS")
+	rows := [][]string{{"BLOCK", "ORDER", "TARGET", "SCENARIO", "LOADS"}}
 	for _, x := range p.Trials {
 		var loads []string
 		for _, l := range p.Suite.OfTrial(x) {
@@ -81,10 +82,11 @@ func printPlan(w interface{ Write([]byte) (int, error) }, p *suite.Plan) error {
 		if x.Side != "" {
 			by += ", " + x.Side
 		}
-		fmt.Fprintf(t, "%d\t%d\t%s\t%s\t%s\n", x.Block, x.Order, by, x.Scenario,
-			strings.Join(loads, ", "))
+		rows = append(rows, []string{strconv.Itoa(x.Block), strconv.Itoa(x.Order), by, x.Scenario,
+			strings.Join(loads, ", ")})
 	}
-	return t.Flush()
+	_, err := io.WriteString(w, print.Grid("", rows, print.Left))
+	return err
 }
 
 // loadText is a load's model in words.

@@ -148,9 +148,7 @@ func (a *app) readProfile(run string, f profileFlags) (*taken, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, b := range bad {
-		fmt.Fprintf(a.stderr, "prony: %v\n", b)
-	}
+	a.tellBad(bad)
 	var all []*pprof.Profile
 	out := &taken{}
 	var rows, failed, has []string
@@ -249,20 +247,13 @@ func printProfile(w io.Writer, f profileFlags, shown, other *taken) error {
 			Changes []profile.Change `json:"changes,omitempty"`
 			Flame   *profile.Frame   `json:"flame"`
 		}{title, shown.tools, profile.Notes(shown.pprof), unit, profile.Top(shown.pprof, f.top),
-			leading(changes, f.top), tree})
+			first(changes, f.top), tree})
 	case ".html":
 		return profile.HTML(w, title, strings.Join(shown.about(), "; "), unit, tree)
 	case ".svg":
 		return profile.SVG(w, title, unit, tree)
 	}
 	return printTop(w, f, shown, other, changes)
-}
-
-func leading(changes []profile.Change, n int) []profile.Change {
-	if n == 0 || len(changes) < n {
-		return changes
-	}
-	return changes[:n]
 }
 
 // about says what a profile rests on.
@@ -293,7 +284,7 @@ func printTop(w io.Writer, f profileFlags, shown, other *taken, changes []profil
 	} else {
 		fmt.Fprintf(&b, "against %s: %s\n", other.name, strings.Join(other.about(), "\n  "))
 		fmt.Fprintf(&b, "\n%8s %7s %8s %8s %8s  function\n", "flat", "±", "now", "before", "cum")
-		for _, c := range leading(changes, f.top) {
+		for _, c := range first(changes, f.top) {
 			fmt.Fprintf(&b, "%+7.1fp %7s %7.1f%% %7.1f%% %+7.1fp  %s\n", 100*c.Flat(), noise(c),
 				100*c.FlatB, 100*c.FlatA, 100*c.Cum(), c.Name)
 		}

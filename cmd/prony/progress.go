@@ -91,14 +91,20 @@ func passes(p *suite.Plan) string {
 func (s *progress) Say(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.renew(text + "\n")
+}
+
+// renew prints a text for good where the line was that says what is going on, which comes below.
+func (s *progress) renew(text string) {
 	s.wipe()
-	fmt.Fprintln(s.w, text)
+	fmt.Fprint(s.w, text)
 	s.draw()
 }
 
 // Trial implements lab.Observer: it follows a run.
 func (s *progress) Trial(e trial.Event) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.began == 0 {
 		s.began = clock.Mono()
 		if s.live {
@@ -107,20 +113,14 @@ func (s *progress) Trial(e trial.Event) {
 		}
 	}
 	s.doing, s.since, s.expect = e.Trial+" · "+e.Step, clock.Mono(), e.Expect
-	s.mu.Unlock()
+	text := ""
 	if e.Record != nil {
-		s.mu.Lock()
 		s.ended++
 		s.doing = ""
-		s.mu.Unlock()
 		width := len(fmt.Sprint(s.total))
-		s.Say(fmt.Sprintf("%*d/%d %s", width, s.ended, s.total, digest(e.Record)))
-		return
+		text = fmt.Sprintf("%*d/%d %s\n", width, s.ended, s.total, digest(e.Record))
 	}
-	s.mu.Lock()
-	s.wipe()
-	s.draw()
-	s.mu.Unlock()
+	s.renew(text)
 }
 
 // digest is a trial in a line: its name, the first numbers, the verdict and why.
@@ -185,8 +185,7 @@ func (s *progress) tick(stop chan struct{}) {
 			return
 		case <-t.C:
 			s.mu.Lock()
-			s.wipe()
-			s.draw()
+			s.renew("")
 			s.mu.Unlock()
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -91,22 +90,10 @@ func (a *app) report(dir string, f reportFlags) (*reported, error) {
 	if f.update != "" {
 		return r, r.update(f)
 	}
-	out := a.stdout
-	if f.format == "parquet" && f.out == "" && isTerminal(out) {
+	if f.format == "parquet" && f.out == "" && isTerminal(a.stdout) {
 		return nil, cli.Usagef("a terminal cannot show parquet: add -o FILE")
 	}
-	var file *os.File
-	if f.out != "" {
-		if file, err = os.Create(f.out); err != nil {
-			return nil, fmt.Errorf("write report: %w", err)
-		}
-		out = file
-	}
-	err = r.print(out, f, dir)
-	if file != nil {
-		err = errors.Join(err, file.Close())
-	}
-	return r, err
+	return r, a.write(f.out, func(w io.Writer) error { return r.print(w, f, dir) })
 }
 
 func (a *app) study(dir string, f reportFlags) (*reported, error) {
@@ -114,19 +101,15 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, b := range bad {
-		fmt.Fprintf(a.stderr, "prony: %v\n", b)
-	}
+	a.tellBad(bad)
 	o := table.Options{Baseline: head.Baseline, Columns: head.Columns, Reproduce: reproduce(head)}
-	if f.baseline != "" {
-		o.Baseline = f.baseline
-	}
+	o.Baseline = cmp.Or(f.baseline, o.Baseline)
 	if f.baseline != "" && !slices.ContainsFunc(records, func(r *result.Record) bool {
 		return table.RowName(r.Target) == f.baseline
 	}) {
 		return nil, cli.Usagef("--baseline %s: the run has no such row", f.baseline)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "report.html")); err == nil || f.save {
+	if exists(dir, "report.html") || f.save {
 		o.Report = filepath.Join(dir, "report.html")
 	}
 	for _, s := range head.Skipped {
@@ -251,23 +234,27 @@ func (r *reported) save(dir string) error {
 }
 
 func (r *reported) update(f reportFlags) error {
-	old, err := os.ReadFile(f.update)
+	return updatePage(f.update, cmp.Or(f.section, r.head.Suite), func([]byte) ([]byte, error) {
+		var b bytes.Buffer
+		err := r.markdown(&b, f)
+		return b.Bytes(), err
+	})
+}
+
+// updatePage rewrites a section of a Markdown file by what the file was.
+func updatePage(page, section string, anew func(old []byte) ([]byte, error)) error {
+	old, err := os.ReadFile(page)
 	if err != nil {
-		return fmt.Errorf("update %s: %w", f.update, err)
+		return fmt.Errorf("update %s: %w", page, err)
 	}
-	section := f.section
-	if section == "" {
-		section = r.head.Suite
-	}
-	var b bytes.Buffer
-	if err := r.markdown(&b, f); err != nil {
+	text, err := anew(old)
+	if err != nil {
 		return err
 	}
-	text, err := report.Update(old, section, b.Bytes())
-	if err != nil {
-		return fmt.Errorf("update %s: %w", f.update, err)
+	if text, err = report.Update(old, section, text); err != nil {
+		return fmt.Errorf("update %s: %w", page, err)
 	}
-	return os.WriteFile(f.update, text, 0o644)
+	return os.WriteFile(page, text, 0o644)
 }
 
 // readSamples reads what the probe saw, for the page's plots. What is missing is not plotted.

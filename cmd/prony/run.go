@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,7 +10,6 @@ import (
 	"prony/internal/cli"
 	"prony/internal/doctor"
 	"prony/internal/lab"
-	"prony/internal/result"
 	"prony/internal/suite"
 )
 
@@ -141,7 +139,7 @@ func (f *runFlags) check(c *cobra.Command) error {
 			return cli.Usagef("--%s %s: want more than nothing", name, v)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(f.out, result.RunFile)); f.out != "" && err == nil {
+	if f.out != "" && isRun(f.out) {
 		return cli.Usagef("--out %s: it holds a run already; choose another folder, or "+
 			"see it with prony report", f.out)
 	}
@@ -172,7 +170,7 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 
 // conclude prints what the records say and gives the exit code that fits.
 func (a *app) conclude(dir string, runErr error) error {
-	if _, err := os.Stat(filepath.Join(dir, result.RunFile)); err != nil && runErr != nil {
+	if !isRun(dir) && runErr != nil {
 		return runErr // it ended before there was anything to report
 	}
 	rep, err := a.report(dir, reportFlags{save: true})

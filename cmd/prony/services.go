@@ -1,9 +1,7 @@
 package main
 
 import (
-	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -24,8 +22,8 @@ lacks to build and run it. A suite skips what cannot run, with the same words.`,
 				return err
 			}
 			tools := service.FindTools(c.Context())
-			w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "TARGET\tLANGUAGE\tFRAMEWORK\tRUNTIME\tMODE\tCONTRACTS\tHERE")
+			rows := [][]string{{"TARGET", "LANGUAGE", "FRAMEWORK", "RUNTIME", "MODE", "CONTRACTS",
+				"HERE"}}
 			for _, s := range services {
 				for _, t := range s.Targets {
 					here := "ready"
@@ -34,12 +32,12 @@ lacks to build and run it. A suite skips what cannot run, with the same words.`,
 					} else if t.Aside != "" {
 						here += ", aside: " + t.Aside
 					}
-					row := []string{s.Full(t), s.Language, s.Framework + " " + s.Version, t.Runtime,
-						t.Mode, strings.Join(s.Contracts, ","), here}
-					fmt.Fprintln(w, strings.Join(row, "\t"))
+					rows = append(rows, []string{s.Full(t), s.Language,
+						s.Framework + " " + s.Version, t.Runtime, t.Mode,
+						strings.Join(s.Contracts, ","), here})
 				}
 			}
-			return w.Flush()
+			return a.grid(rows)
 		},
 	}
 }

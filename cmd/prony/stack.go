@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -128,7 +127,7 @@ func (a *app) printParts(parts []part) error {
 		fmt.Fprintln(a.stdout, "nothing of the stack is there; prony stack up starts it")
 		return cli.End(cli.Failed, "the stack is down")
 	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	var rows [][]string
 	bad := 0
 	for _, p := range parts {
 		var at []string
@@ -138,12 +137,12 @@ func (a *app) printParts(parts []part) error {
 			}
 		}
 		state := strings.TrimSpace(p.State + " " + p.Health)
-		fmt.Fprintf(w, "%s\t%s\t%s\n", p.Service, state, strings.Join(at, " "))
+		rows = append(rows, []string{p.Service, state, strings.Join(at, " ")})
 		if p.State != "running" || p.Health == "unhealthy" {
 			bad++
 		}
 	}
-	if err := w.Flush(); err != nil {
+	if err := a.grid(rows); err != nil {
 		return err
 	}
 	if bad > 0 {

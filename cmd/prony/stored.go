@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -14,8 +13,7 @@ import (
 // name, as it is or below results/, or the newest that has it, which is told.
 func (a *app) storedRun(args []string, file string) (string, error) {
 	return a.findRun(args, file, func(dir string) bool {
-		_, err := os.Stat(filepath.Join(dir, file))
-		return err == nil
+		return exists(dir, file)
 	})
 }
 
@@ -55,7 +53,7 @@ func (a *app) findRun(args []string, what string, has func(dir string) bool) (st
 // homeIn is the folder in which a home of telemetry kept what it took in: of a run, or of a home
 // that served alone.
 func homeIn(dir string) string {
-	if _, err := os.Stat(filepath.Join(dir, telemetry.StatsFile)); err == nil {
+	if exists(dir, telemetry.StatsFile) {
 		return dir
 	}
 	return filepath.Join(dir, telemetry.Dir)

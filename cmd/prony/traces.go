@@ -6,11 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -117,8 +116,7 @@ func (a *app) traces(args []string, f tracesFlags) error {
 		return err
 	}
 	dir, err := a.findRun(args, "traces", func(dir string) bool {
-		_, err := os.Stat(filepath.Join(homeIn(dir), telemetry.SpansFile))
-		return err == nil
+		return exists(homeIn(dir), telemetry.SpansFile)
 	})
 	if err != nil {
 		return err
@@ -126,11 +124,7 @@ func (a *app) traces(args []string, f tracesFlags) error {
 	if f.services {
 		return a.operations(dir, f)
 	}
-	traces, bad, err := spans.Read(homeIn(dir), f.filter())
-	a.tellBad(bad)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("read traces of %s: none were kept; run again with --telemetry", dir)
-	}
+	traces, err := a.kept(dir, f.filter())
 	if err != nil {
 		return err
 	}
@@ -146,6 +140,16 @@ func (a *app) traces(args []string, f tracesFlags) error {
 		}{orEmpty(traces)})
 	}
 	return a.traceTable(dir, traces, f)
+}
+
+// kept reads traces of a run that has some.
+func (a *app) kept(dir string, f spans.Filter) ([]*spans.Trace, error) {
+	traces, bad, err := spans.Read(homeIn(dir), f)
+	a.tellBad(bad)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read traces of %s: none were kept; run again with --telemetry", dir)
+	}
+	return traces, err
 }
 
 func (a *app) tellBad(bad []*result.BadRecord) {
@@ -174,18 +178,14 @@ func (a *app) traceTable(dir string, traces []*spans.Trace, f tracesFlags) error
 		fmt.Fprintf(a.stdout, "No kept trace of %s fits.\n", dir)
 		return nil
 	}
-	shown := traces
-	if f.limit > 0 && len(shown) > f.limit {
-		shown = shown[:f.limit]
-	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "TRACE\tTRIAL\tLOAD\tWHY\tROOT\tDURATION\tSPANS\tERRORS")
+	shown := first(traces, f.limit)
+	rows := [][]string{{"TRACE", "TRIAL", "LOAD", "WHY", "ROOT", "DURATION", "SPANS", "ERRORS"}}
 	for _, t := range shown {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\n", shortID(t.TraceID), t.Trial,
-			cmp.Or(t.Window, "–"), strings.Join(t.Classes, ","),
-			spans.Line(t.Service+" "+t.Name), spans.Duration(t.DurationNs), len(t.Spans), t.Errors)
+		rows = append(rows, []string{shortID(t.TraceID), t.Trial, cmp.Or(t.Window, "–"),
+			strings.Join(t.Classes, ","), spans.Line(t.Service + " " + t.Name),
+			spans.Duration(t.DurationNs), strconv.Itoa(len(t.Spans)), strconv.Itoa(t.Errors)})
 	}
-	if err := w.Flush(); err != nil {
+	if err := a.grid(rows); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.stdout, "\n%d of %d traces. Look at one: prony traces %s --id %s\n", len(shown),
@@ -215,8 +215,7 @@ func (a *app) oneTrace(dir string, traces []*spans.Trace, f tracesFlags) error {
 		return spans.WriteOTLP(a.stdout, traces)
 	}
 	t := traces[0]
-	lines, bad, err := logs.Read(homeIn(dir), logs.Filter{
-		TraceID: t.TraceID})
+	lines, bad, err := logs.Read(homeIn(dir), logs.Filter{TraceID: t.TraceID})
 	a.tellBad(bad)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -243,14 +242,15 @@ func (a *app) oneTrace(dir string, traces []*spans.Trace, f tracesFlags) error {
 const maxOwnLines = 50
 
 func (a *app) drawTrace(dir string, t *spans.Trace, lines []*logs.Record, own []logs.Line) error {
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "trace\t%s (%s)\n", t.TraceID, strings.Join(t.Classes, ", "))
-	fmt.Fprintf(w, "trial\t%s of %s, load %s\n", t.Trial, t.Target, cmp.Or(t.Window, "none"))
-	fmt.Fprintf(w, "began\t%s\n", time.Unix(0, t.StartNs).UTC().Format(time.RFC3339Nano))
-	if text := requestOf(dir, t); text != "" {
-		fmt.Fprintf(w, "request\t%s\n", text)
+	head := [][]string{
+		{"trace", fmt.Sprintf("%s (%s)", t.TraceID, strings.Join(t.Classes, ", "))},
+		{"trial", fmt.Sprintf("%s of %s, load %s", t.Trial, t.Target, cmp.Or(t.Window, "none"))},
+		{"began", time.Unix(0, t.StartNs).UTC().Format(time.RFC3339Nano)},
 	}
-	if err := w.Flush(); err != nil {
+	if text := requestOf(dir, t); text != "" {
+		head = append(head, []string{"request", text})
+	}
+	if err := a.grid(head); err != nil {
 		return err
 	}
 	fmt.Fprintln(a.stdout)
@@ -262,16 +262,17 @@ func (a *app) drawTrace(dir string, t *spans.Trace, lines []*logs.Record, own []
 	if err := spans.Waterfall(a.stdout, t, spans.Drawing{Notes: notes}); err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "\nSERVICE\tSPANS\tSELF\tCRITICAL PATH\tSHARE")
+	rows := [][]string{{"SERVICE", "SPANS", "SELF", "CRITICAL PATH", "SHARE"}}
 	for _, s := range spans.Shares(spans.Tree(t)) {
 		share := "–"
 		if t.DurationNs > 0 {
 			share = fmt.Sprintf("%.1f %%", 100*float64(s.PathNs)/float64(t.DurationNs))
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\n", spans.Line(s.Service), s.Spans,
-			spans.Duration(s.SelfNs), spans.Duration(s.PathNs), share)
+		rows = append(rows, []string{spans.Line(s.Service), strconv.Itoa(s.Spans),
+			spans.Duration(s.SelfNs), spans.Duration(s.PathNs), share})
 	}
-	if err := w.Flush(); err != nil {
+	fmt.Fprintln(a.stdout)
+	if err := a.grid(rows); err != nil {
 		return err
 	}
 	if len(own) > 0 {
@@ -313,9 +314,8 @@ func requestText(load string, q result.Traced) string {
 
 // operations shows services by their operations.
 func (a *app) operations(dir string, f tracesFlags) error {
-	store := homeIn(dir)
 	source := "span metrics: of every span, from the trial's begin to its end"
-	calls, bad, err := spans.ReadCalls(store, f.trial, f.target)
+	calls, bad, err := spans.ReadCalls(homeIn(dir), f.trial, f.target)
 	a.tellBad(bad)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -325,11 +325,7 @@ func (a *app) operations(dir string, f tracesFlags) error {
 		source = "the uniform sample of kept traces: how many calls there were, it does not say"
 		filter := f.filter()
 		filter.Class = spans.Uniform
-		traces, bad, err := spans.Read(store, filter)
-		a.tellBad(bad)
-		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("read traces of %s: none were kept; run again with --telemetry", dir)
-		}
+		traces, err := a.kept(dir, filter)
 		if err != nil {
 			return err
 		}
@@ -345,16 +341,15 @@ func (a *app) operations(dir string, f tracesFlags) error {
 		}{source, orEmpty(list)})
 	}
 	fmt.Fprintf(a.stdout, "From %s.\n\n", source)
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SERVICE\tOPERATION\tKIND\tCALLS\tCALLS/S\tERRORS\tP50\tP99")
+	rows := [][]string{{"SERVICE", "OPERATION", "KIND", "CALLS", "CALLS/S", "ERRORS", "P50", "P99"}}
 	for _, o := range list {
 		perS := "–"
 		if o.PerS >= 0 {
 			perS = fmt.Sprintf("%.1f", o.PerS)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%d\t%s\t%s\n", spans.Line(o.Service),
-			spans.Line(o.Name), o.Kind, o.Calls, perS, o.Errors, spans.Duration(o.P50Ns),
-			spans.Duration(o.P99Ns))
+		rows = append(rows, []string{spans.Line(o.Service), spans.Line(o.Name), o.Kind,
+			fmt.Sprint(o.Calls), perS, fmt.Sprint(o.Errors), spans.Duration(o.P50Ns),
+			spans.Duration(o.P99Ns)})
 	}
-	return w.Flush()
+	return a.grid(rows)
 }

@@ -122,9 +122,7 @@ func (a *app) runsBelow(folders []string) (runs []trend.Run, err error) {
 			fmt.Fprintf(a.stderr, "prony: left out: %v\n", err)
 			continue
 		}
-		for _, b := range bad {
-			fmt.Fprintf(a.stderr, "prony: %v\n", b)
-		}
+		a.tellBad(bad)
 		runs = append(runs, trend.Run{Dir: dir, Head: head, Records: result.Compared(records)})
 	}
 	if len(runs) == 0 {

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -26,6 +27,7 @@ import (
 	"prony/internal/print"
 	"prony/internal/probe"
 	"prony/internal/selftest"
+	"prony/internal/service"
 	"prony/internal/system"
 	"prony/internal/truth/exact"
 	"prony/internal/unit"
@@ -67,11 +69,8 @@ func unknownKind(name string) error {
 	for _, k := range exact.Kinds() {
 		known = append(known, k.Name)
 	}
-	if near := config.Nearest(name, known); near != "" {
-		return cli.Usagef("there is no truth server %q; did you mean %q?", name, near)
-	}
-	return cli.Usagef("there is no truth server %q; there are %s", name,
-		strings.Join(known, ", "))
+	return cli.Usagef("there is no truth server %q; %s", name, config.Meant(name, known,
+		"there are "+strings.Join(known, ", ")))
 }
 
 // truthFlags are those of every kind.
@@ -154,15 +153,7 @@ func (a *app) truth(ctx context.Context, k exact.Kind, p exact.Params, f *truthF
 
 // fieldText is a parameter as a flag takes it.
 func fieldText(p *exact.Params, name string) string {
-	switch v := p.Field(name).(type) {
-	case *time.Duration:
-		return v.String()
-	case *int64:
-		return strconv.FormatInt(*v, 10)
-	case *uint64:
-		return strconv.FormatUint(*v, 10)
-	}
-	panic("truth: parameter " + name + " is of no type that a flag has")
+	return fmt.Sprint(reflect.ValueOf(p.Field(name)).Elem())
 }
 
 func (a *app) selftestCmd() *cobra.Command {
@@ -316,8 +307,14 @@ func (t *truthStarter) start(ctx context.Context, kind string, p exact.Params) (
 	}
 	s := &truthServer{proc: proc, cores: t.layout.Load,
 		addr: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port))}
-	if err := s.listens(ctx); err != nil {
-		return nil, errors.Join(err, proc.Stop(0))
+	bounded, cancel := context.WithTimeout(ctx, truthWait)
+	defer cancel()
+	// It asks nothing: the first request is the load's.
+	if _, _, err := service.WaitReady(bounded, nil, s.addr.String(), "", proc.Began(),
+		proc.Exited()); err != nil {
+		said := append(proc.Log(10), proc.Exit())
+		return nil, errors.Join(fmt.Errorf("start truth server: %w\n  %s", err,
+			strings.Join(said, "\n  ")), proc.Stop(0))
 	}
 	return s, nil
 }
@@ -331,28 +328,6 @@ type truthServer struct {
 }
 
 func (s *truthServer) Addr() netip.AddrPort { return s.addr }
-
-// listens waits for a connection to be accepted. It asks nothing: the first request is the load's.
-func (s *truthServer) listens(ctx context.Context) error {
-	bounded, cancel := context.WithTimeout(ctx, truthWait)
-	defer cancel()
-	poll := time.NewTicker(5 * time.Millisecond)
-	defer poll.Stop()
-	for {
-		c, err := (&net.Dialer{}).DialContext(bounded, "tcp", s.addr.String())
-		if err == nil {
-			return c.Close()
-		}
-		select {
-		case <-poll.C:
-		case <-s.proc.Exited():
-			return fmt.Errorf("start truth server: it ended: %s:\n  %s", s.proc.Exit(),
-				strings.Join(s.proc.Log(10), "\n  "))
-		case <-bounded.Done():
-			return fmt.Errorf("start truth server: %w", err)
-		}
-	}
-}
 
 // CPU reads what a trial would read.
 func (s *truthServer) CPU() (time.Duration, error) {
