@@ -17,6 +17,7 @@
 package capacity
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -104,12 +105,8 @@ func (o *Options) check() error {
 	case o.Lead < 0:
 		return fmt.Errorf("find capacity: lead %v is negative", o.Lead)
 	}
-	if o.Lead == 0 {
-		o.Lead = o.Window / 4
-	}
-	if o.Precision == 0 {
-		o.Precision = 0.01
-	}
+	o.Lead = cmp.Or(o.Lead, o.Window/4)
+	o.Precision = cmp.Or(o.Precision, 0.01)
 	if o.Now == nil {
 		o.Now = clock.Mono
 	}
@@ -199,11 +196,8 @@ func (s *session) warmUp(ctx context.Context) (peak float64, steady bool, err er
 			peak = float64(n) / s.Window.Seconds()
 		}
 		if peak <= 0 {
-			why := "every request is still waiting"
-			if l.Errors.Example != "" {
-				why = l.Errors.Example
-			}
-			return 0, false, fmt.Errorf("warm up: no good answer in %v: %s", s.Window, why)
+			return 0, false, fmt.Errorf("warm up: no good answer in %v: %s", s.Window,
+				cmp.Or(l.Errors.Example, "every request is still waiting"))
 		}
 		if i > 0 && math.Abs(peak/before-1) < warmChange {
 			return peak, true, nil

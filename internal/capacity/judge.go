@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -55,9 +56,7 @@ func judge(l *result.Load, objectives []slo.Objective) Tried {
 			unknown = line
 		}
 	}
-	if service == "" {
-		service = broken
-	}
+	service = cmp.Or(service, broken)
 	switch {
 	case instrument != "":
 		t.Word, t.Why = Invalid, instrument
@@ -89,9 +88,7 @@ func blame(l *result.Load, objectives []slo.Objective, findings []result.Finding
 		case f.Rule == "delivered" && float64(l.Waited) > waitedMax*float64(l.Scheduled),
 			f.Rule == "answers", f.Rule == "capacity", f.Rule == "censored",
 			f.Rule == "errors" && !promisesErrors:
-			if service == "" {
-				service = text
-			}
+			service = cmp.Or(service, text)
 		case f.Rule == "errors":
 			// The objective says how many are too many.
 		case f.Rule == "little":

@@ -12,6 +12,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -145,21 +146,11 @@ type machine struct {
 }
 
 func newMachine(o Options) *machine {
-	if o.Root == "" {
-		o.Root = "/"
-	}
-	if o.CPUs == 0 {
-		o.CPUs = 1
-	}
-	if o.MemoryBytes == 0 {
-		o.MemoryBytes = memoryDefault
-	}
-	if o.Window == 0 {
-		o.Window = windowDefault
-	}
-	if o.senses == nil {
-		o.senses = realSenses()
-	}
+	o.Root = cmp.Or(o.Root, "/")
+	o.CPUs = cmp.Or(o.CPUs, 1)
+	o.MemoryBytes = cmp.Or(o.MemoryBytes, memoryDefault)
+	o.Window = cmp.Or(o.Window, windowDefault)
+	o.senses = cmp.Or(o.senses, realSenses())
 	m := &machine{Options: o}
 	m.cores = parseList(host.Field(m.text("proc/self/status"), "Cpus_allowed_list"))
 	m.layout, m.refused = host.Divide(m.cores, o.CPUs)

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -28,18 +29,10 @@ type QuietOptions struct {
 // host counts as not quiet then. A look reads a handful of small files twice; once it waits, all
 // processes too, to name who disturbs.
 func Quiet(ctx context.Context, o QuietOptions) result.Before {
-	if o.Root == "" {
-		o.Root = "/"
-	}
-	if o.Window == 0 {
-		o.Window = quietWindow
-	}
-	if o.Bound == 0 {
-		o.Bound = quietBound
-	}
-	if o.senses == nil {
-		o.senses = realSenses()
-	}
+	o.Root = cmp.Or(o.Root, "/")
+	o.Window = cmp.Or(o.Window, quietWindow)
+	o.Bound = cmp.Or(o.Bound, quietBound)
+	o.senses = cmp.Or(o.senses, realSenses())
 	var began int64
 	var before result.Before
 	for look := range looksMax {

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -32,9 +33,7 @@ var marks = map[string]struct{ sign, sgr string }{
 // Text prints a grading for a terminal: a line for each check with what was observed and wanted,
 // the worst first, then what to do about them.
 func Text(w io.Writer, g result.Grading, o TextOptions) error {
-	if o.Width == 0 {
-		o.Width = widthDefault
-	}
+	o.Width = cmp.Or(o.Width, widthDefault)
 	o.Width = max(o.Width, widthMin)
 	t := texter{o: o}
 	for _, c := range g.Checks {

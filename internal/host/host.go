@@ -3,7 +3,9 @@
 package host
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -41,10 +43,7 @@ type Layout struct {
 // load, which keeps at least one. The service gets the higher numbers: interrupts of devices
 // usually arrive at the lower ones.
 func Divide(cores []int, cpus float64) (Layout, error) {
-	want := int(cpus)
-	if float64(want) < cpus {
-		want++
-	}
+	want := int(math.Ceil(cpus))
 	switch {
 	case len(cores) == 0 || want < 1:
 		return Layout{}, fmt.Errorf("divide %d cores: a service of %g CPUs does not fit",
@@ -90,16 +89,13 @@ func Describe(p *result.Provenance) {
 	}
 	p.Arch = runtime.GOARCH
 	cpuinfo := read("/proc/cpuinfo")
-	p.CPUModel = orUnknown(Field(cpuinfo, "model name"))
+	p.CPUModel = cmp.Or(Field(cpuinfo, "model name"), "unknown")
 	p.Hypervisor = strings.Contains(" "+Field(cpuinfo, "flags")+" ", " hypervisor ")
 	if cores, err := Cores(); err == nil {
 		p.Cores = len(cores)
 	}
 	p.MemoryBytes = KiB(Field(read("/proc/meminfo"), "MemTotal"))
-	p.Governor = "none"
-	if g := read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"); g != "" {
-		p.Governor = g
-	}
+	p.Governor = cmp.Or(read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"), "none")
 	p.Cgroup = CgroupVersion("/sys/fs/cgroup")
 }
 
@@ -153,11 +149,4 @@ func KiB(s string) int64 {
 		return 0
 	}
 	return n << 10
-}
-
-func orUnknown(s string) string {
-	if s == "" {
-		return "unknown"
-	}
-	return s
 }

@@ -9,6 +9,7 @@
 package lab
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -46,9 +47,7 @@ type Begun struct {
 
 // Suite reads a suite file, or the canonical one where none is named.
 func (l *Lab) Suite(file string) (*suite.Suite, error) {
-	if file == "" {
-		file = filepath.Join(l.Root, "suites", "canonical.yaml")
-	}
+	file = cmp.Or(file, filepath.Join(l.Root, "suites", "canonical.yaml"))
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("read suite: %w; suites live in %s", err,

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,9 +78,7 @@ func (r *run) open(ctx context.Context) error {
 		if name != suite.Launchers[0] {
 			if err := r.World.Container(ctx, name, r.launchers); err != nil {
 				r.skip("launcher "+name, err)
-				if first == nil {
-					first = fmt.Errorf("launcher %s: %w", name, err)
-				}
+				first = cmp.Or(first, fmt.Errorf("launcher %s: %w", name, err))
 				continue
 			}
 		}

@@ -14,6 +14,7 @@
 package probe
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"slices"
@@ -113,15 +114,11 @@ func Start(cfg Config, subject Subject) (*Sampler, error) {
 
 // open makes a sampler without its thread.
 func open(cfg Config, subject Subject) (*Sampler, error) {
-	if cfg.Period == 0 {
-		cfg.Period = periodDefault
-	}
+	cfg.Period = cmp.Or(cfg.Period, periodDefault)
 	if cfg.Period < periodMin {
 		return nil, fmt.Errorf("period %v, want at least %v", cfg.Period, periodMin)
 	}
-	if cfg.proc == "" {
-		cfg.proc = "/proc"
-	}
+	cfg.proc = cmp.Or(cfg.proc, "/proc")
 	group, err := openGroups(subject.Groups)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,12 +55,8 @@ type Case struct {
 func (r Report) Failures() []string {
 	var out []string
 	for _, c := range r.Cases {
-		what := c.Request
-		if what == "" {
-			what = c.Name
-		}
 		for _, difference := range c.Differences {
-			out = append(out, what+": "+difference)
+			out = append(out, cmp.Or(c.Request, c.Name)+": "+difference)
 		}
 	}
 	return out

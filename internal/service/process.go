@@ -27,12 +27,7 @@ func (s *Service) Processes(t Target) []Process {
 // in a system, else as the target.
 func ProcessName(s *Service, t Target, p Process) string { return cmp.Or(p.Name, s.Full(t)) }
 
-func (p Process) share() float64 {
-	if p.Share == 0 {
-		return 1
-	}
-	return p.Share
-}
+func (p Process) share() float64 { return cmp.Or(p.Share, 1) }
 
 // process says whether a placeholder such as config.port names a process.
 func (s *Service) process(name string) bool {

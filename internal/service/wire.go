@@ -2,6 +2,7 @@ package service
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -172,11 +173,7 @@ func requestText(c goldenCase, base string, d *dress) []byte {
 		}
 	}
 	if len(body) > 0 {
-		media := c.SendType
-		if media == "" {
-			media = "text/plain"
-		}
-		fmt.Fprintf(&b, "Content-Type: %s\r\n", media)
+		fmt.Fprintf(&b, "Content-Type: %s\r\n", cmp.Or(c.SendType, "text/plain"))
 	}
 	if len(body) > 0 || method == http.MethodPost || method == http.MethodPut {
 		fmt.Fprintf(&b, "Content-Length: %d\r\n", len(body))

@@ -1,7 +1,9 @@
 package suite
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -99,12 +101,8 @@ func (s *Suite) fillCapacity() {
 	if !s.usesCapacity() {
 		return
 	}
-	if s.Capacity.Connections == 0 {
-		s.Capacity.Connections = capacityConnections
-	}
-	if s.Capacity.Measure == 0 {
-		s.Capacity.Measure = capacityMeasure
-	}
+	s.Capacity.Connections = cmp.Or(s.Capacity.Connections, capacityConnections)
+	s.Capacity.Measure = cmp.Or(s.Capacity.Measure, capacityMeasure)
 }
 
 // observe wants a tool to have something to do.
@@ -137,9 +135,7 @@ func (s *Suite) OfTrial(t Trial) []Load {
 	}
 	l := Load{Name: CapacityLoad, Model: result.Closed, Connections: s.Capacity.Connections,
 		Lead: capacityLead, Measure: s.Capacity.Measure, Drain: capacityLead}
-	if sc.Connections != 0 {
-		l.Connections = sc.Connections
-	}
+	l.Connections = cmp.Or(sc.Connections, l.Connections)
 	return []Load{l}
 }
 
@@ -224,11 +220,8 @@ func (s *Suite) Attach(find func(agent string) (Variant, error)) error {
 					"%s attaches agent %s, and would no longer", own, v.Agent), "leave it out")
 			}
 			env := map[string]Text{}
-			for _, from := range []map[string]Text{found.Env, v.Env} {
-				for name, value := range from {
-					env[name] = value
-				}
-			}
+			maps.Copy(env, found.Env)
+			maps.Copy(env, v.Env)
 			v.Env, v.Version, v.Build, v.Home = env, found.Version, found.Build, found.Home
 			v.Languages, v.Scrape = found.Languages, found.Scrape
 			if len(v.Runtimes) == 0 {

@@ -45,9 +45,7 @@ func (s *Suite) Override(o Override) error {
 	if o.Quick {
 		changed.hasten()
 	}
-	if o.Blocks != 0 {
-		changed.Blocks = o.Blocks
-	}
+	changed.Blocks = cmp.Or(o.Blocks, changed.Blocks)
 	if o.Seed != nil {
 		changed.Seed = *o.Seed
 	}

@@ -317,3 +317,10 @@ func preset(v reflect.Value, key string) {
 		}
 	})
 }
+
+// defaulted fills in the defaults of what stands at key before the file's own keys. into is a
+// pointer to a type without a decoder of its own.
+func defaulted(key string, into any, decode func(any) error) error {
+	preset(reflect.ValueOf(into).Elem(), key)
+	return decode(into)
+}

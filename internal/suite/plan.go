@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -119,27 +120,19 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 	for i := range p.Trials {
 		t := &p.Trials[i]
 		t.Order = i + 1
-		t.ID = fmt.Sprintf("b%d-%0*d-%s", t.Block, width, t.Order, plain(t.Target))
-		if t.Role != "" {
-			t.ID = fmt.Sprintf("%s-%0*d-%s", t.Role, width, t.Order, plain(t.Target))
-		}
-		if t.Profile != "" {
-			t.ID += "-" + t.Profile
-		}
-		if len(s.Scenarios) > 1 {
-			t.ID += "-" + plain(t.Scenario)
-		}
-		if len(s.Drivers) > 1 {
-			t.ID += "-" + t.Driver
-		}
-		if t.Launcher != "" {
-			t.ID += "-" + t.Launcher
-		}
-		if t.Variant != none {
-			t.ID += "-" + t.Variant
-		}
-		if t.Arm != "" {
-			t.ID += "-" + t.Arm
+		t.ID = fmt.Sprintf("%s-%0*d-%s", cmp.Or(t.Role, fmt.Sprintf("b%d", t.Block)), width,
+			t.Order, plain(t.Target))
+		for _, part := range []struct {
+			tells bool
+			name  string
+		}{
+			{t.Profile != "", t.Profile}, {len(s.Scenarios) > 1, plain(t.Scenario)},
+			{len(s.Drivers) > 1, t.Driver}, {t.Launcher != "", t.Launcher},
+			{t.Variant != none, t.Variant}, {t.Arm != "", t.Arm},
+		} {
+			if part.tells {
+				t.ID += "-" + part.name
+			}
 		}
 	}
 	p.Hash = p.hash()

@@ -77,13 +77,7 @@ type Check struct {
 // UnmarshalYAML fills in the defaults before the file's own keys.
 func (r *Request) UnmarshalYAML(decode func(any) error) error {
 	type request Request
-	var in request
-	preset(reflect.ValueOf(&in).Elem(), "scenarios[].requests[].")
-	if err := decode(&in); err != nil {
-		return err
-	}
-	*r = Request(in)
-	return nil
+	return defaulted("scenarios[].requests[].", (*request)(r), decode)
 }
 
 // ReadScenario reads a file that holds one scenario, with the keys that each of a suite's has.

@@ -15,6 +15,7 @@
 package suite
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -161,13 +162,7 @@ func (l Load) Schedule(ofPerS float64) pace.Schedule {
 // UnmarshalYAML fills in the defaults before the file's own keys, so that an explicit zero stays.
 func (l *Load) UnmarshalYAML(decode func(any) error) error {
 	type load Load
-	var in load
-	preset(reflect.ValueOf(&in).Elem(), "loads[].")
-	if err := decode(&in); err != nil {
-		return err
-	}
-	*l = Load(in)
-	return nil
+	return defaulted("loads[].", (*load)(l), decode)
 }
 
 // Read decodes and checks data, the content of the named file, and fills in what it leaves out. The
@@ -219,9 +214,7 @@ func (s *Suite) fill() {
 	}
 	for i := range s.Variants {
 		v := &s.Variants[i]
-		if v.Name == "" {
-			v.Name = agentName(v.Agent)
-		}
+		v.Name = cmp.Or(v.Name, agentName(v.Agent))
 		v.Home = v.sends()
 	}
 	s.fillCapacity()
@@ -288,8 +281,6 @@ func (s *Suite) LoadsOf(sc Scenario) []Load {
 // that it prepares for.
 func (s *Suite) WarmupOf(sc Scenario) Warmup {
 	w := s.Warmup
-	if sc.Connections != 0 {
-		w.Connections = sc.Connections
-	}
+	w.Connections = cmp.Or(sc.Connections, w.Connections)
 	return w
 }

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -39,7 +40,7 @@ func (l *Lab) Calibrate(ctx context.Context, e Experiment, args []string) (err e
 	if err != nil {
 		return fmt.Errorf("calibrate: %w", err)
 	}
-	defer func() { err = firstError(err, proc.Stop(system.OneGrace)) }()
+	defer func() { err = cmp.Or(err, proc.Stop(system.OneGrace)) }()
 	addr := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port))
 	bounded, cancel := context.WithTimeout(ctx, verifyWait)
 	defer cancel()

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -61,14 +62,5 @@ func (f *life) saveLog(d detail) error {
 		return err
 	}
 	err = summary.HLog(out, summary.HLogTitle(f.trial.ID), d.intervals)
-	return firstError(err, out.Close())
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(err, out.Close())
 }

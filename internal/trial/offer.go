@@ -48,7 +48,7 @@ func (f *life) warmUp(ctx context.Context) error {
 	f.warm(counts) // at the bound, which may be as early as the minimum
 	if f.rec.Warmup.Requests == 0 && res.Done == 0 {
 		return fmt.Errorf("warm up %s: no good answer in %v: %s", f.trial.Target,
-			time.Duration(w.Max), orText(res.Errors.Example, "every request is still waiting"))
+			time.Duration(w.Max), cmp.Or(res.Errors.Example, "every request is still waiting"))
 	}
 	return nil
 }
@@ -62,13 +62,6 @@ func (f *life) warm(counts []int64) bool {
 	f.rec.Warmup.Steady = true
 	f.rec.Warmup.SteadyAtNs = int64(s.At) * int64(warmInterval)
 	return true
-}
-
-func orText(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
 
 // measure offers the suite's loads one after another.

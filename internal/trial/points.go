@@ -3,6 +3,7 @@ package trial
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"path/filepath"
 	"sort"
@@ -115,10 +116,7 @@ func armOf(t result.Target) string {
 
 // add writes a series of what value has for each second; NaN is what is not known.
 func (s *sheet) add(name string, value func(second int) float64, more ...string) {
-	one := telemetry.Series{Name: name, Labels: map[string]string{}}
-	for k, v := range s.labels {
-		one.Labels[k] = v
-	}
+	one := telemetry.Series{Name: name, Labels: maps.Clone(s.labels)}
 	for i := 0; i+1 < len(more); i += 2 {
 		one.Labels[more[i]] = more[i+1]
 	}

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -135,5 +136,5 @@ func (p *profiles) save(ctx context.Context, s *shot) error {
 	if err != nil {
 		return err
 	}
-	return firstError(seen.Write(f), f.Close())
+	return cmp.Or(seen.Write(f), f.Close())
 }

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -69,9 +70,7 @@ func request(r suite.Request, mode string, vars []string) (load.Request, error) 
 // which the driver fulfils.
 func model(spec *load.Spec, l suite.Load) {
 	spec.Churn, spec.Pacing, spec.Describe.Name = l.Churn, l.Pacing, l.Engine
-	if spec.Pacing == "" {
-		spec.Pacing = load.Precise // the load has cores of its own
-	}
+	spec.Pacing = cmp.Or(spec.Pacing, load.Precise) // the load has cores of its own
 	spec.Slow = load.Slow{Clients: l.Slow.Clients, Text: string(l.Slow.Text),
 		Drip: time.Duration(l.Slow.Drip)}
 	if l.Users.IsZero() && l.Think == (suite.Think{}) {

@@ -10,6 +10,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -239,9 +240,7 @@ func (f *life) fail(ctx context.Context, err error) {
 	if f.proc != nil {
 		log := f.proc.Log(logTail)
 		out.Log = log[max(0, len(log)-logTail):]
-		if out.Hint == "" {
-			out.Hint = "see " + f.proc.LogFile()
-		}
+		out.Hint = cmp.Or(out.Hint, "see "+f.proc.LogFile())
 	}
 	f.rec.Outcome, f.rec.Failure = result.Failed, out
 }
