@@ -52,10 +52,8 @@ var companyRules = []Rule{
 func hypervisor(m *machine) finding {
 	virtual, vendor := m.hypervisor()
 	switch {
-	case virtual && vendor != "":
-		return doubtful("virtual machine: "+vendor, elsewhere)
 	case virtual:
-		return doubtful("virtual machine", elsewhere)
+		return doubtful(strings.TrimSuffix("virtual machine: "+vendor, ": "), elsewhere)
 	case host.Field(m.text("proc/cpuinfo"), "flags") == "":
 		return unknown("processors of this kind have no flag for it")
 	}
@@ -73,46 +71,31 @@ const (
 func steal(m *machine) finding {
 	s := m.sight
 	if s.steal < 0 {
-		return unknown("the kernel does not say")
+		return unsaid()
 	}
 	observed := fmt.Sprintf("%s now, %s since boot", unit.PercentTo(s.steal, 1),
 		unit.PercentTo(s.stealEver, 1))
-	const fix = "wait, or use an instance of its own: dedicated, metal"
-	switch {
-	case s.steal > stealUnfit:
-		return unfit(observed, fix)
-	case s.steal > stealMax:
-		return doubtful(observed, fix)
-	}
-	return fit(observed)
+	return worst(s.steal > stealUnfit, s.steal > stealMax, observed,
+		"wait, or use an instance of its own: dedicated, metal")
 }
 
 func otherLoad(m *machine) finding {
 	s := m.sight
 	if s.other < 0 {
-		return unknown("the kernel does not say")
+		return unsaid()
 	}
-	observed := unit.PercentTo(s.other, 1) + s.names()
-	const fix = "end what else is running"
-	switch {
-	case s.other > otherUnfit:
-		return unfit(observed, fix)
-	case s.other > otherMax:
-		return doubtful(observed, fix)
-	}
-	return fit(observed)
+	return worst(s.other > otherUnfit, s.other > otherMax, unit.PercentTo(s.other, 1)+s.names(),
+		"end what else is running")
 }
 
 func loadAverage(m *machine) finding {
 	var tasks float64
 	if n, _ := fmt.Sscan(m.text("proc/loadavg"), &tasks); n != 1 || len(m.cores) == 0 {
-		return unknown("the kernel does not say")
+		return unsaid()
 	}
-	observed := fmt.Sprintf("%.2f on %d cores", tasks, len(m.cores))
-	if tasks > float64(len(m.cores))/2 {
-		return doubtful(observed, "wait a minute after work; top shows what goes on")
-	}
-	return fit(observed)
+	return doubtfulIf(tasks > float64(len(m.cores))/2,
+		fmt.Sprintf("%.2f on %d cores", tasks, len(m.cores)),
+		"wait a minute after work; top shows what goes on")
 }
 
 const pressureMax = 1.0 // %
@@ -123,11 +106,8 @@ func pressure(m *machine) finding {
 	if n, _ := fmt.Sscanf(line, "some avg10=%f", &percent10); n != 1 {
 		return unknown("the kernel does not account for it; boot with psi=1 if it could")
 	}
-	observed := fmt.Sprintf("%.1f %% of the last 10 s", percent10)
-	if percent10 > pressureMax {
-		return doubtful(observed, "free memory, or lower what the service may use")
-	}
-	return fit(observed)
+	return doubtfulIf(percent10 > pressureMax, fmt.Sprintf("%.1f %% of the last 10 s", percent10),
+		"free memory, or lower what the service may use")
 }
 
 func container(m *machine) finding {

@@ -40,17 +40,11 @@ var memoryRules = []Rule{
 func memory(m *machine) finding {
 	free := host.KiB(host.Field(m.text("proc/meminfo"), "MemAvailable"))
 	if free == 0 {
-		return unknown("the kernel does not say")
+		return unsaid()
 	}
 	observed := fmt.Sprintf("%s available, %s for the service", gib(free), gib(m.MemoryBytes))
-	const fix = "end what uses it, or lower limits.memory"
-	switch {
-	case free < m.MemoryBytes:
-		return unfit(observed, fix)
-	case free < 2*m.MemoryBytes:
-		return doubtful(observed, fix)
-	}
-	return fit(observed)
+	return worst(free < m.MemoryBytes, free < 2*m.MemoryBytes, observed,
+		"end what uses it, or lower limits.memory")
 }
 
 func gib(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
@@ -58,7 +52,7 @@ func gib(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<
 func swap(m *machine) finding {
 	info := m.text("proc/meminfo")
 	if host.Field(info, "SwapTotal") == "" {
-		return unknown("the kernel does not say")
+		return unsaid()
 	}
 	used := host.KiB(host.Field(info, "SwapTotal")) - host.KiB(host.Field(info, "SwapFree"))
 	if used > 0 {
@@ -72,20 +66,17 @@ func hugePages(m *machine) finding {
 	// The choice in force is in brackets: "always [madvise] never".
 	_, chosen, _ := strings.Cut(m.text(file), "[")
 	chosen, _, found := strings.Cut(chosen, "]")
-	switch {
-	case !found:
-		return unknown("the kernel does not say")
-	case chosen == "always":
-		return doubtful(chosen, asRoot("echo madvise > /"+file))
+	if !found {
+		return unsaid()
 	}
-	return fit(chosen)
+	return doubtfulIf(chosen == "always", chosen, asRoot("echo madvise > /"+file))
 }
 
 func addressLayout(m *machine) finding {
 	const sysctl = "kernel.randomize_va_space"
 	switch n := m.number("proc/sys/kernel/randomize_va_space"); n {
 	case -1:
-		return unknown("the kernel does not say")
+		return unsaid()
 	case 2:
 		return fit("random")
 	default:

@@ -53,35 +53,29 @@ func openFiles(m *machine) finding {
 		}
 		soft, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
 		n, err := strconv.ParseInt(soft, 10, 64)
-		if err == nil && n < filesMin {
-			return doubtful(soft, fmt.Sprintf("ulimit -n %d; beyond the hard limit in "+
-				"/etc/security/limits.conf, LimitNOFILE= or docker run --ulimit", filesMin))
-		}
-		return fit(soft)
+		return doubtfulIf(err == nil && n < filesMin, soft, fmt.Sprintf("ulimit -n %d; beyond the "+
+			"hard limit in /etc/security/limits.conf, LimitNOFILE= or docker run --ulimit",
+			filesMin))
 	}
-	return unknown("the kernel does not say")
+	return unsaid()
 }
 
 func ports(m *machine) finding {
 	var first, last int
 	if n, _ := fmt.Sscan(m.text("proc/sys/net/ipv4/ip_local_port_range"), &first, &last); n != 2 {
-		return unknown("the kernel does not say")
+		return unsaid()
 	}
 	observed := fmt.Sprintf("%d: %d to %d", last-first+1, first, last)
-	if last-first+1 < portsMin {
-		return doubtful(observed,
-			asRoot(`sysctl -w net.ipv4.ip_local_port_range="32768 60999"`))
-	}
-	return fit(observed)
+	return doubtfulIf(last-first+1 < portsMin, observed,
+		asRoot(`sysctl -w net.ipv4.ip_local_port_range="32768 60999"`))
 }
 
 func timeWait(m *machine) finding {
-	const sysctl = "net.ipv4.tcp_tw_reuse"
 	switch n := m.number("proc/sys/net/ipv4/tcp_tw_reuse"); n {
 	case -1:
-		return unknown("the kernel does not say")
+		return unsaid()
 	case 0:
-		return doubtful("never used again", asRoot("sysctl -w "+sysctl+"=2"))
+		return doubtful("never used again", asRoot("sysctl -w net.ipv4.tcp_tw_reuse=2"))
 	case 2:
 		return fit("used again on loopback")
 	}
@@ -89,16 +83,12 @@ func timeWait(m *machine) finding {
 }
 
 func backlog(m *machine) finding {
-	const sysctl = "net.core.somaxconn"
 	n := m.number("proc/sys/net/core/somaxconn")
 	if n < 0 {
-		return unknown("the kernel does not say")
+		return unsaid()
 	}
-	observed := strconv.FormatInt(n, 10)
-	if n < backlogMin {
-		return doubtful(observed, asRoot("sysctl -w "+sysctl+"=4096"))
-	}
-	return fit(observed)
+	return doubtfulIf(n < backlogMin, strconv.FormatInt(n, 10),
+		asRoot("sysctl -w net.core.somaxconn=4096"))
 }
 
 func conntrack(m *machine) finding {
@@ -108,11 +98,8 @@ func conntrack(m *machine) finding {
 	case most < 0 && m.exists("proc/sys/net"):
 		return fit("not loaded")
 	case most < 0 || now < 0:
-		return unknown("the kernel does not say")
+		return unsaid()
 	}
-	observed := fmt.Sprintf("%d of %d entries in use", now, most)
-	if most-now < conntrackMin {
-		return doubtful(observed, asRoot("sysctl -w net.netfilter.nf_conntrack_max=262144"))
-	}
-	return fit(observed)
+	return doubtfulIf(most-now < conntrackMin, fmt.Sprintf("%d of %d entries in use", now, most),
+		asRoot("sysctl -w net.netfilter.nf_conntrack_max=262144"))
 }

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -99,8 +98,7 @@ func cgroups(m *machine) finding {
 		}
 	}
 	if len(cannot) > 0 {
-		return doubtful(fmt.Sprintf("%s, no group for %s", g.version, strings.Join(cannot, ", ")),
-			fix)
+		return doubtful(g.version+", no group for "+strings.Join(cannot, ", "), fix)
 	}
 	return fit(g.version + ": " + strings.Join(can, ", "))
 }

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -94,10 +95,7 @@ func cores(m *machine) finding {
 	}
 	observed := fmt.Sprintf("%d: %d for the service, %d for load and all else", n,
 		len(m.layout.Service), len(m.layout.Load))
-	if len(m.layout.Load) == 1 {
-		return doubtful(observed, more+"; end whatever else runs")
-	}
-	return fit(observed)
+	return doubtfulIf(len(m.layout.Load) == 1, observed, more+"; end whatever else runs")
 }
 
 func siblings(m *machine) finding {
@@ -149,14 +147,12 @@ func quota(m *machine) finding {
 			}
 		}
 	}
-	wanted := float64(len(m.layout.Service) + len(m.layout.Load))
-	switch {
-	case cpus < 0:
+	if cpus < 0 {
 		return fit("none")
-	case cpus < min(m.CPUs+1, wanted):
-		return unfit(fmt.Sprintf("%g CPUs for everything", cpus), fix)
 	}
-	return doubtful(fmt.Sprintf("%g CPUs for everything", cpus), fix)
+	wanted := float64(len(m.layout.Service) + len(m.layout.Load))
+	return worst(cpus < min(m.CPUs+1, wanted), true, fmt.Sprintf("%g CPUs for everything", cpus),
+		fix)
 }
 
 func governor(m *machine) finding {
@@ -173,13 +169,11 @@ func governor(m *machine) finding {
 		least := m.number(ofCore(core, "cpufreq/scaling_min_freq"))
 		fixed = fixed && least > 0 && least == m.number(ofCore(core, "cpufreq/scaling_max_freq"))
 	}
-	switch {
-	case fixed:
+	if fixed {
 		return fit(observed + ", frequency fixed")
-	case slices.Equal(all, []string{"performance"}):
-		return fit(observed)
 	}
-	return doubtful(observed, asRoot("cpupower frequency-set -g performance"))
+	return doubtfulIf(!slices.Equal(all, []string{"performance"}), observed,
+		asRoot("cpupower frequency-set -g performance"))
 }
 
 func turbo(m *machine) finding {
@@ -195,7 +189,7 @@ func turbo(m *machine) finding {
 		boosts = m.match("sys/devices/system/cpu/cpufreq/policy*/boost")
 	}
 	if len(boosts) == 0 {
-		return unknown("the kernel does not say")
+		return unsaid()
 	}
 	for _, boost := range boosts {
 		if m.text(boost) != "0" {
@@ -224,11 +218,8 @@ func idleStates(m *machine) finding {
 		return unknown("the kernel shows none")
 	}
 	observed := fmt.Sprintf("%s by %s, left in %d µs", deepest, driver, max(latency, 0))
-	if latency > idleUsMax {
-		return doubtful(observed, asRoot(fmt.Sprintf("cpupower idle-set -D %d", idleUsMax+1))+
-			" (undo: cpupower idle-set -E)")
-	}
-	return fit(observed)
+	return doubtfulIf(latency > idleUsMax, observed, asRoot(fmt.Sprintf("cpupower idle-set -D %d",
+		idleUsMax+1))+" (undo: cpupower idle-set -E)")
 }
 
 func numa(m *machine) finding {
@@ -243,11 +234,8 @@ func numa(m *machine) finding {
 			used++
 		}
 	}
-	observed := fmt.Sprintf("%d of %d nodes", used, len(dirs))
-	if used > 1 {
-		return doubtful(observed, "numactl --cpunodebind=0 --membind=0 prony run")
-	}
-	return fit(observed)
+	return doubtfulIf(used > 1, fmt.Sprintf("%d of %d nodes", used, len(dirs)),
+		"numactl --cpunodebind=0 --membind=0 prony run")
 }
 
 func throttling(m *machine) finding {
@@ -268,16 +256,13 @@ func temperature(m *machine) finding {
 	if celsius == 0 {
 		return unknown("no sensor")
 	}
-	observed := fmt.Sprintf("%.0f °C (%s)", celsius, name)
-	if celsius >= hotC {
-		return doubtful(observed, "let it cool; clean fans and filters, turn turbo off")
-	}
-	return fit(observed)
+	return doubtfulIf(celsius >= hotC, fmt.Sprintf("%.0f °C (%s)", celsius, name),
+		"let it cool; clean fans and filters, turn turbo off")
 }
 
 func power(m *machine) finding {
 	if !m.exists("sys/class/power_supply") {
-		return unknown("the kernel does not say")
+		return unsaid()
 	}
 	battery := ""
 	for _, dir := range m.match("sys/class/power_supply/*") {
@@ -292,16 +277,13 @@ func power(m *machine) finding {
 			}
 		}
 	}
-	if battery != "" {
-		return doubtful(battery, "plug it in")
-	}
-	return fit("no battery in use")
+	return doubtfulIf(battery != "", cmp.Or(battery, "no battery in use"), "plug it in")
 }
 
 func mitigations(m *machine) finding {
 	files := m.match("sys/devices/system/cpu/vulnerabilities/*")
 	if len(files) == 0 {
-		return unknown("the kernel does not say")
+		return unsaid()
 	}
 	active := 0
 	for _, f := range files {
@@ -310,10 +292,9 @@ func mitigations(m *machine) finding {
 		}
 	}
 	observed := fmt.Sprintf("%d in force", active)
-	for _, word := range strings.Fields(m.text("proc/cmdline")) {
-		if word == "mitigations=off" {
-			return doubtful(observed+", "+word, "boot without mitigations=off")
-		}
+	const off = "mitigations=off"
+	if slices.Contains(strings.Fields(m.text("proc/cmdline")), off) {
+		return doubtful(observed+", "+off, "boot without "+off)
 	}
 	return fit(observed)
 }

@@ -33,6 +33,23 @@ func doubtful(observed, fix string) finding { return finding{result.Doubtful, ob
 func unfit(observed, fix string) finding    { return finding{result.Unfit, observed, fix} }
 func unknown(observed string) finding       { return finding{result.Unknown, observed, ""} }
 
+// unsaid is what most rules find where a file is not there.
+func unsaid() finding { return unknown("the kernel does not say") }
+
+// doubtfulIf is fit otherwise.
+func doubtfulIf(so bool, observed, fix string) finding { return worst(false, so, observed, fix) }
+
+// worst is unfit or doubtful where that is so, and fit otherwise.
+func worst(isUnfit, isDoubtful bool, observed, fix string) finding {
+	switch {
+	case isUnfit:
+		return unfit(observed, fix)
+	case isDoubtful:
+		return doubtful(observed, fix)
+	}
+	return fit(observed)
+}
+
 // text is a file's text without blanks around it, "" where there is none.
 func (m *machine) text(path string) string {
 	b, err := os.ReadFile(filepath.Join(m.Root, path))

@@ -41,7 +41,7 @@ func clockSource(m *machine) finding {
 	const dir = "sys/devices/system/clocksource/clocksource0/"
 	name := m.text(dir + "current_clocksource")
 	if name == "" {
-		return unknown("the kernel does not say")
+		return unsaid()
 	}
 	others := strings.Fields(m.text(dir + "available_clocksource"))
 	isFast := func(o string) bool { return slices.Contains(clocksFast, o) }
@@ -51,13 +51,7 @@ func clockSource(m *machine) finding {
 	if better >= 0 {
 		fix = asRoot("echo " + others[better] + " > /" + dir + "current_clocksource")
 	}
-	switch {
-	case slices.Contains(clocksFast, name):
-		return fit(name)
-	case slices.Contains(clocksSlow, name):
-		return unfit(name, fix)
-	}
-	return doubtful(name, fix)
+	return worst(slices.Contains(clocksSlow, name), !isFast(name), name, fix)
 }
 
 const slackMax = 50 * time.Microsecond
@@ -65,14 +59,10 @@ const slackMax = 50 * time.Microsecond
 func timerSlack(m *machine) finding {
 	ns := m.number("proc/self/timerslack_ns")
 	if ns < 0 {
-		return unknown("the kernel does not say")
+		return unsaid()
 	}
-	observed := inUs(ns)
-	if ns > int64(slackMax) {
-		return doubtful(observed, "start prony from a shell whose slack is not raised; "+
-			"a service of systemd gets it from TimerSlackNSec=")
-	}
-	return fit(observed)
+	return doubtfulIf(ns > int64(slackMax), inUs(ns), "start prony from a shell whose slack is "+
+		"not raised; a service of systemd gets it from TimerSlackNSec=")
 }
 
 const (
@@ -88,14 +78,11 @@ func wakeUps(m *machine) finding {
 	// Nearest ranks: of 200, the 100th and the 198th.
 	p50, p99 := m.lateNs[(n+1)/2-1], m.lateNs[(99*n+99)/100-1]
 	observed := fmt.Sprintf("%s late at p50, %s at p99", inUs(p50), inUs(p99))
-	switch {
-	case p50 >= int64(lateTick):
+	if p50 >= int64(lateTick) {
 		return unfit(observed, "boot without highres=off; use a kernel with CONFIG_HIGH_RES_TIMERS")
-	case p99 > int64(lateMax):
-		return doubtful(observed, "end what else runs; limit idle states; in a virtual machine, "+
-			"its host decides")
 	}
-	return fit(observed)
+	return doubtfulIf(p99 > int64(lateMax), observed, "end what else runs; limit idle states; in "+
+		"a virtual machine, its host decides")
 }
 
 func inUs(ns int64) string { return fmt.Sprintf("%.0f µs", float64(ns)/1e3) }
