@@ -24,21 +24,25 @@ type Builder struct {
 	Progress func(line string) // one line per step; nil: silence
 }
 
-// Built is a service that is ready to run.
+// Built is a service that is ready to run. What has a name in JSON is in the file that says, last
+// of all, that a build is whole.
 type Built struct {
-	Dir        string          // the built copy, absolute: the working directory of its targets
-	SHA256     string          // of the artifact: over its sorted names and contents, hex
-	SizeBytes  int64           // of the artifact: the sum of its regular files
-	ImageBytes int64           // of the image that was made of these sources; 0: none was
-	Hash       string          // of sources, steps, tool versions and build environment, hex
-	Cached     bool            // whether an earlier build was taken
-	Log        string          // path of what the steps printed
-	DurationNs int64           // of the build itself, also when it was an earlier one
-	Tools      map[string]Tool // what the service needs, by name
+	// Hash is over sources, steps, tool versions and build environment, SHA256 over the sorted
+	// names and contents of the artifact; both in hex.
+	Hash       string `json:"hash"`
+	SHA256     string `json:"sha256"`
+	SizeBytes  int64  `json:"sizeBytes"`            // the sum of the artifact's regular files
+	DurationNs int64  `json:"durationNs"`           // of the build, also of an earlier one
+	ImageBytes int64  `json:"imageBytes,omitempty"` // of these sources' image; 0: none was made
+
+	Dir    string          `json:"-"` // the built copy, absolute: where its targets work
+	Cached bool            `json:"-"` // whether an earlier build was taken
+	Log    string          `json:"-"` // path of what the steps printed
+	Tools  map[string]Tool `json:"-"` // what the service needs, by name
 	// Images are those that its containers are started from, by process; "" where there is one.
 	// Without any it is started as a process.
-	Images map[string]string
-	Front  string // that of the process which takes the requests
+	Images map[string]string `json:"-"`
+	Front  string            `json:"-"` // that of the process which takes the requests
 }
 
 // values are the placeholders that the build decides.
@@ -50,15 +54,6 @@ func (b *Built) values() map[string]string {
 		}
 	}
 	return values
-}
-
-// mark is the file that says, last of all, that a build is whole, and what it made.
-type mark struct {
-	Hash       string `json:"hash"`
-	SHA256     string `json:"sha256"`
-	SizeBytes  int64  `json:"sizeBytes"`
-	DurationNs int64  `json:"durationNs"`
-	ImageBytes int64  `json:"imageBytes,omitempty"`
 }
 
 // The names in a build's folder. A virtual environment of Python knows its own path and cannot be
@@ -177,26 +172,25 @@ func (b *Builder) take(s *Service, built *Built) bool {
 	if err != nil {
 		return false
 	}
-	var m mark
-	if err := json.Unmarshal(data, &m); err != nil || m.Hash != built.Hash {
+	earlier := *built
+	if err := json.Unmarshal(data, &earlier); err != nil || earlier.Hash != built.Hash {
 		return false
 	}
 	sum, size, err := digest(filepath.Join(built.Dir, s.Build.Artifact))
-	if err != nil || sum != m.SHA256 || size != m.SizeBytes {
+	if err != nil || sum != earlier.SHA256 || size != earlier.SizeBytes {
 		// A record names the artifact by its digest: one that was written to since is not it.
 		b.say("build %s: the artifact in the cache has changed since it was built", s.Label())
 		return false
 	}
-	built.SHA256, built.SizeBytes, built.DurationNs = m.SHA256, m.SizeBytes, m.DurationNs
-	built.Cached, built.ImageBytes = true, m.ImageBytes
+	*built = earlier
+	built.Cached = true
 	b.say("build %s: cached", s.Label())
 	return true
 }
 
 func (b *Builder) make(ctx context.Context, s *Service, built *Built, sources []entry) error {
 	began := clock.Mono()
-	folder := filepath.Dir(built.Dir)
-	if err := discard(folder); err != nil {
+	if err := discard(filepath.Dir(built.Dir)); err != nil {
 		return fmt.Errorf("remove an earlier build: %w", err)
 	}
 	if err := copyTree(s.Dir, built.Dir, sources); err != nil {
@@ -213,19 +207,19 @@ func (b *Builder) make(ctx context.Context, s *Service, built *Built, sources []
 		return fmt.Errorf("read the artifact: %w", err)
 	}
 	built.SHA256, built.SizeBytes, built.DurationNs = sum, size, clock.Mono()-began
-	m := mark{Hash: built.Hash, SHA256: sum, SizeBytes: size, DurationNs: built.DurationNs}
-	if err := m.write(filepath.Join(folder, markFile)); err != nil {
+	if err := built.mark(); err != nil {
 		return fmt.Errorf("finish: %w", err)
 	}
 	return nil
 }
 
-// write puts the mark there whole or not at all.
-func (m mark) write(path string) error {
-	data, err := json.Marshal(m)
+// mark puts the file there that says that the build is whole, as a whole or not at all.
+func (b *Built) mark() error {
+	data, err := json.Marshal(b)
 	if err != nil {
 		return err
 	}
+	path := filepath.Join(filepath.Dir(b.Dir), markFile)
 	if err := os.WriteFile(path+".new", append(data, '\n'), 0o644); err != nil {
 		return err
 	}

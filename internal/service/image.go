@@ -203,7 +203,5 @@ func (b *Built) Image() string {
 // Weigh notes with a build how large the image of the same service is, for tables.
 func (b *Builder) Weigh(built, image *Built) error {
 	built.ImageBytes = image.ImageBytes
-	m := mark{Hash: built.Hash, SHA256: built.SHA256, SizeBytes: built.SizeBytes,
-		DurationNs: built.DurationNs, ImageBytes: built.ImageBytes}
-	return m.write(filepath.Join(filepath.Dir(built.Dir), markFile))
+	return built.mark()
 }

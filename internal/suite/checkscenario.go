@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -104,8 +105,7 @@ func (c *checker) bodiless(at string, r *Request) {
 		c.Wrong(at, "look at a header, or at the status", "the answer to a HEAD has no body")
 	}
 	e := &r.Expect
-	for _, name := range present(key{"body", e.Body != nil}, key{"size", e.Size != nil},
-		key{"lorem", e.Lorem != nil}) {
+	for _, name := range e.bodies() {
 		report(at + ".expect." + name)
 	}
 	for i := range r.Checks {
@@ -259,8 +259,7 @@ func holdsControl(t *text.Text) bool {
 }
 
 func (c *checker) expect(at string, s *scene, e *Expect) {
-	given := present(key{"body", e.Body != nil}, key{"size", e.Size != nil},
-		key{"lorem", e.Lorem != nil})
+	given := e.bodies()
 	if len(given) > 1 {
 		c.Wrong(at+"."+given[1], "keep one", "expect has %s, which are checks of the same body",
 			strings.Join(given, " and "))
@@ -270,25 +269,26 @@ func (c *checker) expect(at string, s *scene, e *Expect) {
 	}
 }
 
-// key is one, and whether the file gives it.
-type key struct {
-	name string
-	here bool
+// bodies are the checks of the body.
+func (e Expect) bodies() []string {
+	e.Status = 0
+	return present(e)
 }
 
-func present(all ...key) (out []string) {
-	for _, k := range all {
-		if k.here {
-			out = append(out, k.name)
+// present are the keys of a struct that have a value, without those of what it embeds.
+func present(of any) (keys []string) {
+	v := reflect.ValueOf(of)
+	for i := range v.NumField() {
+		if f := v.Type().Field(i); !f.Anonymous && !v.Field(i).IsZero() {
+			keys = append(keys, f.Tag.Get("yaml"))
 		}
 	}
-	return out
+	return keys
 }
 
 // place checks that it is one, and can be looked for.
 func (c *checker) place(at string, p Place) bool {
-	given := present(key{"json", p.JSON != ""}, key{"header", p.Header != ""},
-		key{"regex", p.Regex != ""}, key{"body", p.Body})
+	given := present(p)
 	if len(given) != 1 {
 		c.Wrong(at, "give one of json, header, regex, and body: true", "%d places to look at",
 			len(given))
@@ -303,8 +303,7 @@ func (c *checker) place(at string, p Place) bool {
 
 // check checks a check of an answer.
 func (c *checker) check(at string, s *scene, k *Check) {
-	given := present(key{"is", k.Is != nil}, key{"contains", k.Contains != nil},
-		key{"matches", k.Matches != ""}, key{"exists", k.Exists != nil})
+	given := present(*k)
 	if len(given) != 1 {
 		c.Wrong(at, "give one of is, contains, matches and exists", "%d things to hold", len(given))
 		return
