@@ -81,13 +81,13 @@ func stall() Case {
 			const above = 50 * ms
 			return []Line{
 				line("held up > 50 ms", "R·(s−50 ms)", Plain, perS*(freeze-above).Seconds(),
-					float64(countAbove(r, above)), close2),
+					countAbove(r, above), close2),
 				line("mean", "s²/2T", Ns, square(freeze)/(2*float64(window)), r.MeanNs, close2),
-				line("p90", "s−0.1·T", Ns, float64(freeze-window/10), float64(r.P90Ns), close2),
-				line("p99", "s−0.01·T", Ns, float64(freeze-window/100), float64(r.P99Ns), close2),
-				line("longest", "s", Ns, float64(freeze), float64(r.MaxNs), close2),
-				line("lag + service", "response", Ns, r.MeanNs,
-					m.Lag.MeanNs+m.ServiceTime.MeanNs, close2),
+				line("p90", "s−0.1·T", Ns, freeze-window/10, r.P90Ns, close2),
+				line("p99", "s−0.01·T", Ns, freeze-window/100, r.P99Ns, close2),
+				line("longest", "s", Ns, freeze, r.MaxNs, close2),
+				line("lag + service", "response", Ns, r.MeanNs, m.Lag.MeanNs+m.ServiceTime.MeanNs,
+					close2),
 			}
 		},
 	}
@@ -107,10 +107,10 @@ func pause() Case {
 			return []Line{
 				line("held up > 20 ms", "R·T·(d−20 ms)/P", Plain,
 					perS*window.Seconds()*float64(freeze-above)/float64(period),
-					float64(countAbove(r, above)), close2),
+					countAbove(r, above), close2),
 				line("mean", "d²/2P", Ns, square(freeze)/(2*float64(period)), r.MeanNs, close2),
-				line("p90", "d−0.1·P", Ns, float64(freeze-period/10), float64(r.P90Ns), close2),
-				line("longest", "d", Ns, float64(freeze), float64(r.MaxNs), close2),
+				line("p90", "d−0.1·P", Ns, freeze-period/10, r.P90Ns, close2),
+				line("longest", "d", Ns, freeze, r.MaxNs, close2),
 			}
 		},
 	}
@@ -133,13 +133,12 @@ func queue(name, kind string, service time.Duration, rho float64, window time.Du
 		want := distribution(lindley(due, draw)[before(due, c.Spec.Lead):])
 		const of = "Lindley"
 		return []Line{
-			line("answered", "all that were due", Plain, float64(want.TotalCount()),
-				float64(r.Count), exactly),
+			line("answered", "all that were due", Plain, want.TotalCount(), r.Count, exactly),
 			line("mean", of, Ns, want.Mean(), r.MeanNs, close2),
-			line("p50", of, Ns, float64(want.ValueAtQuantile(50)), float64(r.P50Ns), 2*close2),
-			line("p90", of, Ns, float64(want.ValueAtQuantile(90)), float64(r.P90Ns), close2),
-			line("p99", of, Ns, float64(want.ValueAtQuantile(99)), float64(r.P99Ns), close2),
-			line("longest", of, Ns, float64(want.Max()), float64(r.MaxNs), close2),
+			line("p50", of, Ns, want.ValueAtQuantile(50), r.P50Ns, 2*close2),
+			line("p90", of, Ns, want.ValueAtQuantile(90), r.P90Ns, close2),
+			line("p99", of, Ns, want.ValueAtQuantile(99), r.P99Ns, close2),
+			line("longest", of, Ns, want.Max(), r.MaxNs, close2),
 		}
 	}
 	return c
@@ -191,7 +190,7 @@ func overload() Case {
 			return []Line{
 				line("throughput", "1/d", PerS, 1/service.Seconds(), m.ThroughputPerS, close3),
 				line("backlog", "R−1/d", PerS, perS-1/service.Seconds(), m.BacklogPerS, close3),
-				line("due", "R·T", Plain, perS*window.Seconds(), float64(m.Scheduled), exactly),
+				line("due", "R·T", Plain, perS*window.Seconds(), m.Scheduled, exactly),
 			}
 		},
 	}
@@ -207,8 +206,8 @@ func fixed() Case {
 			return []Line{
 				line("throughput", "N/d", PerS, connections/service.Seconds(), m.ThroughputPerS,
 					close3),
-				line("mean", "d", Ns, float64(service), m.ResponseTime.MeanNs, close2),
-				line("p99", "d", Ns, float64(service), float64(m.ResponseTime.P99Ns), 4*close3),
+				line("mean", "d", Ns, service, m.ResponseTime.MeanNs, close2),
+				line("p99", "d", Ns, service, m.ResponseTime.P99Ns, 4*close3),
 			}
 		},
 	}
@@ -241,7 +240,7 @@ func warmup() Case {
 		lines: func(c *Case, m *measured) []Line {
 			want := medians(arrivals(&c.Spec), p, m.Series.IntervalNs, int64(window))
 			const formula = "A−(A−B)·t/2 s"
-			worst := line("median", formula, Ns, float64(p.Cold), 0, close3)
+			worst := line("median", formula, Ns, p.Cold, 0, close3)
 			known, compared := 0, 0
 			for i, ns := range want {
 				if ns == 0 {
@@ -252,15 +251,15 @@ func warmup() Case {
 					continue
 				}
 				at := time.Duration(int64(i) * m.Series.IntervalNs)
-				l := line(fmt.Sprintf("worst median, at %v", at), formula, Ns, float64(ns),
-					float64(m.Series.P50Ns[i]), close3)
+				l := line(fmt.Sprintf("worst median, at %v", at), formula, Ns, ns,
+					m.Series.P50Ns[i], close3)
 				if compared == 0 || math.Abs(l.OffBy) > math.Abs(worst.OffBy) {
 					worst = l
 				}
 				compared++
 			}
-			return []Line{worst, line("intervals", "all with ten answers or more", Plain,
-				float64(known), float64(compared), exactly)}
+			return []Line{worst, line("intervals", "all with ten answers or more", Plain, known,
+				compared, exactly)}
 		},
 	}
 }
@@ -272,8 +271,8 @@ func requests(m *measured) float64 {
 
 // tally compares the two counts of requests, the generator's and the server's.
 func tally(m *measured) Line {
-	return line("requests", "the server's own count", Plain, float64(m.server.Requests),
-		requests(m), exactly)
+	return line("requests", "the server's own count", Plain, m.server.Requests, requests(m),
+		exactly)
 }
 
 // share is how many of the requests that a server has counted it treated differently. A load so
@@ -287,10 +286,8 @@ func wrong() Case {
 		Known: "one body in n = 10,000 has a wrong letter",
 		lines: func(_ *Case, m *measured) []Line {
 			return []Line{tally(m),
-				line("body errors", "⌊requests/n⌋", Plain, share(m, n), float64(m.Errors.Body),
-					exactly),
-				line("all errors", "body errors", Plain, share(m, n), float64(m.Errors.Total()),
-					exactly),
+				line("body errors", "⌊requests/n⌋", Plain, share(m, n), m.Errors.Body, exactly),
+				line("all errors", "body errors", Plain, share(m, n), m.Errors.Total(), exactly),
 			}
 		},
 	}
@@ -306,8 +303,8 @@ func reset() Case {
 		lines: func(_ *Case, m *measured) []Line {
 			want := share(m, n)
 			return []Line{tally(m),
-				line("read errors", "⌊requests/n⌋", Plain, want, float64(m.Errors.Read), exactly),
-				line("new connections", "read errors", Plain, want, float64(m.Reconnects),
+				line("read errors", "⌊requests/n⌋", Plain, want, m.Errors.Read, exactly),
+				line("new connections", "read errors", Plain, want, m.Reconnects,
 					min(connections/want, half)),
 			}
 		},
@@ -326,10 +323,9 @@ func silent() Case {
 		lines: func(_ *Case, m *measured) []Line {
 			r := &m.ResponseTime
 			return []Line{tally(m),
-				line("timeouts", "⌊requests/n⌋", Plain, share(m, n), float64(m.Errors.Timeout),
-					exactly),
+				line("timeouts", "⌊requests/n⌋", Plain, share(m, n), m.Errors.Timeout, exactly),
 				line("mean", "t/n", Ns, float64(timeout)/n, r.MeanNs, close3),
-				line("p99", "t", Ns, float64(timeout), float64(r.P99Ns), close3),
+				line("p99", "t", Ns, timeout, r.P99Ns, close3),
 			}
 		},
 	}
@@ -347,9 +343,9 @@ func hang() Case {
 		Known: "after 1 s nothing is answered any more; R = 300/s, T = 2 s",
 		lines: func(_ *Case, m *measured) []Line {
 			return []Line{
-				line("answered", "R·1 s", Plain, perS, float64(m.Answered), 0.01),
-				line("unanswered", "R·(T−1 s)", Plain, perS, float64(m.Censored), 0.01),
-				line("errors", "none", Plain, 0, float64(m.Errors.Total()), exactly),
+				line("answered", "R·1 s", Plain, perS, m.Answered, 0.01),
+				line("unanswered", "R·(T−1 s)", Plain, perS, m.Censored, 0.01),
+				line("errors", "none", Plain, 0, m.Errors.Total(), exactly),
 			}
 		},
 	}
@@ -367,11 +363,11 @@ func shed() Case {
 			due := arrivals(&c.Spec)
 			refused := float64(refusals(due, atOnce, int64(service)))
 			return []Line{tally(m),
-				line("status errors", "arrivals that find n", Plain, refused,
-					float64(m.Errors.Status), close3),
-				line("answered", "the others", Plain, float64(len(due))-refused,
-					float64(m.Answered), close3),
-				line("mean of the good", "d", Ns, float64(service), m.ResponseTime.MeanNs, close2),
+				line("status errors", "arrivals that find n", Plain, refused, m.Errors.Status,
+					close3),
+				line("answered", "the others", Plain, float64(len(due))-refused, m.Answered,
+					close3),
+				line("mean of the good", "d", Ns, service, m.ResponseTime.MeanNs, close2),
 			}
 		},
 	}
@@ -385,9 +381,9 @@ func keepalive() Case {
 		lines: func(_ *Case, m *measured) []Line {
 			want := share(m, n)
 			return []Line{tally(m),
-				line("new connections", "requests/n", Plain, want, float64(m.Reconnects),
+				line("new connections", "requests/n", Plain, want, m.Reconnects,
 					min((connections+1)/want, half)),
-				line("errors", "none", Plain, 0, float64(m.Errors.Total()), exactly),
+				line("errors", "none", Plain, 0, m.Errors.Total(), exactly),
 			}
 		},
 	}
@@ -403,9 +399,9 @@ func drip() Case {
 		Known: "the first byte after a = 40 ms, nine more of the body 5 ms apart",
 		lines: func(_ *Case, m *measured) []Line {
 			return []Line{
-				line("first byte", "a", Ns, float64(first), m.FirstByte.MeanNs, close2),
-				line("whole answer", "a + 9·5 ms", Ns, float64(first+(n-1)*step),
-					m.ServiceTime.MeanNs, close2),
+				line("first byte", "a", Ns, first, m.FirstByte.MeanNs, close2),
+				line("whole answer", "a + 9·5 ms", Ns, first+(n-1)*step, m.ServiceTime.MeanNs,
+					close2),
 			}
 		},
 	}
@@ -420,8 +416,8 @@ func ownLag() Case {
 		Known: "a server that takes no time: each request has a lag, which its response time holds",
 		lines: func(c *Case, m *measured) []Line {
 			return []Line{
-				line("lags", "all that were due", Plain, float64(len(arrivals(&c.Spec))),
-					float64(m.Lag.Count), exactly),
+				line("lags", "all that were due", Plain, len(arrivals(&c.Spec)), m.Lag.Count,
+					exactly),
 				line("lag + service", "response", Ns, m.ResponseTime.MeanNs,
 					m.Lag.MeanNs+m.ServiceTime.MeanNs, close2),
 			}
@@ -439,7 +435,7 @@ func spin() Case {
 		Known: "each request burns 10 ms of the server's processor time",
 		lines: func(_ *Case, m *measured) []Line {
 			return []Line{tally(m),
-				line("a request", "10 ms", Ns, float64(burn),
+				line("a request", "10 ms", Ns, burn,
 					float64(m.cpu)/max(float64(m.server.Requests), 1), close5),
 			}
 		},

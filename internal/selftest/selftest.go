@@ -83,11 +83,12 @@ type Line struct {
 }
 
 // line compares. What is no number is not OK.
-func line(what, formula, unit string, known, got, limit float64) Line {
-	l := Line{What: what, Formula: formula, Unit: unit, Known: known, Measured: got, Limit: limit}
-	l.OffBy = got
+func line[K, G ~int | ~int64 | ~float64](what, formula, unit string, known K, got G,
+	limit float64) Line {
+	l := Line{What: what, Formula: formula, Unit: unit, Known: float64(known),
+		Measured: float64(got), OffBy: float64(got), Limit: limit}
 	if known != 0 {
-		l.OffBy = got/known - 1
+		l.OffBy = l.Measured/l.Known - 1
 	}
 	// The slack is for the last bits of sums: a count that must be exact is still exact.
 	l.OK = math.Abs(l.OffBy) <= limit+1e-12
