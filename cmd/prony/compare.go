@@ -64,7 +64,11 @@ faster, slower or cannot be told apart; and where not, how small a difference so
 			if err := f.page(); err != nil {
 				return err
 			}
-			x, err := a.comparison(args, *f, f.metrics)
+			from, to, err := a.sides(args, f.targets)
+			if err != nil {
+				return err
+			}
+			x, err := compareSides(from, to, *f, f.metrics)
 			if err != nil {
 				return err
 			}
@@ -105,16 +109,6 @@ func (a *app) write(file string, printTo func(io.Writer) error) error {
 		return fmt.Errorf("write report: %w", err)
 	}
 	return errors.Join(printTo(f), f.Close())
-}
-
-// comparison reads both sides and compares them.
-func (a *app) comparison(args []string, f compareFlags, metrics []string) (
-	c comparison.Comparison, err error) {
-	from, to, err := a.sides(args, f.targets)
-	if err != nil {
-		return c, err
-	}
-	return compareSides(from, to, f, metrics)
 }
 
 // compareSides compares what has been read.

@@ -44,6 +44,19 @@ func Decode(file string, data []byte, v any) error {
 	if err == nil {
 		return nil
 	}
+	out := placed(file, data, err)
+	var unknown *yaml.UnknownFieldError
+	if errors.As(err, &unknown) && unknown.Token != nil {
+		key := unknown.Token.Value
+		out.Problem = fmt.Sprintf("unknown key %q", key)
+		known := Keys(v)
+		out.Hint = Meant(key, known, "known keys are "+strings.Join(known, ", "))
+	}
+	return out
+}
+
+// placed is an error of the YAML library with file and line.
+func placed(file string, data []byte, err error) *Error {
 	out := &Error{File: file, Problem: err.Error()}
 	var at yaml.Error
 	if errors.As(err, &at) {
@@ -52,13 +65,6 @@ func Decode(file string, data []byte, v any) error {
 			out.Line = t.Position.Line
 			out.Source = line(data, out.Line)
 		}
-	}
-	var unknown *yaml.UnknownFieldError
-	if errors.As(err, &unknown) && unknown.Token != nil {
-		key := unknown.Token.Value
-		out.Problem = fmt.Sprintf("unknown key %q", key)
-		known := Keys(v)
-		out.Hint = Meant(key, known, "known keys are "+strings.Join(known, ", "))
 	}
 	return out
 }

@@ -25,7 +25,7 @@ type Document struct {
 func Parse(file string, data []byte) (*Document, error) {
 	tree, err := parser.ParseBytes(data, 0)
 	if err != nil {
-		return nil, err
+		return nil, placed(file, data, err)
 	}
 	return &Document{file, data, tree}, nil
 }

@@ -44,14 +44,10 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 	if r.planned, err = l.expand(w); err != nil {
 		return "", err
 	}
-	if err := r.stack(ctx); err != nil {
-		return "", err
-	}
-	if err := r.board(ctx); err != nil {
-		return "", err
-	}
-	if err := r.open(ctx); err != nil {
-		return "", err
+	for _, step := range []func(context.Context) error{r.stack, r.board, r.open} {
+		if err := step(ctx); err != nil {
+			return "", err
+		}
 	}
 	defer func() { err = errors.Join(err, r.launchers.close()) }()
 	if err := r.narrow(); err != nil {
@@ -70,11 +66,10 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 	defer r.journal.Close()
 	l.Tell.Begin(Begun{r.plan, r.layout, r.sides, append(reaped, r.launchers.Reaped...)})
 	r.head(ctx)
-	if err := r.prepare(ctx); err != nil {
-		return "", err
-	}
-	if err := r.grade(ctx); err != nil {
-		return "", err
+	for _, step := range []func(context.Context) error{r.prepare, r.grade} {
+		if err := step(ctx); err != nil {
+			return "", err
+		}
 	}
 	if r.dir = w.Out; r.dir == "" {
 		r.experiment.Head.ID, r.dir = newFolder(filepath.Join(l.Root, "results"),

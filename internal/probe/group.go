@@ -109,11 +109,7 @@ func (g *groupFiles) close() {
 func (g *groupFiles) cpuNs(buf []byte) int64 {
 	switch g.source {
 	case sourceV1:
-		value, _, ok := number(g.usage.read(buf))
-		if !ok {
-			return unknown
-		}
-		return value
+		return leading(g.usage.read(buf))
 	case sourceV2:
 		return scaled(keyed(g.usage.read(buf), "usage_usec "), 1000)
 	}
@@ -143,9 +139,5 @@ func (g *groupFiles) throttled(buf []byte) (periods, ns int64) {
 // memoryBytes is what the memory controller charges to the group: page cache and kernel memory too,
 // so it is not RSS; but it is what the limit acts on.
 func (g *groupFiles) memoryBytes(buf []byte) int64 {
-	value, _, ok := number(g.memory.read(buf))
-	if !ok {
-		return unknown
-	}
-	return value
+	return leading(g.memory.read(buf))
 }

@@ -38,13 +38,8 @@ type Pressure struct{ CPUUs, MemoryUs, IOUs int64 }
 
 // parsePressure takes the running total, not the averages, which look back 10 s or more.
 func parsePressure(b []byte) int64 {
-	line := after(b, "some ")
-	if i := bytes.Index(line, []byte("total=")); i >= 0 {
-		if value, _, ok := number(line[i+len("total="):]); ok {
-			return value
-		}
-	}
-	return unknown
+	_, total, _ := bytes.Cut(after(b, "some "), []byte("total="))
+	return leading(total)
 }
 
 // hostFiles are the open files of the host, shared as groupFiles are.

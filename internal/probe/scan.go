@@ -64,7 +64,12 @@ func after(b []byte, key string) []byte {
 // keyed is the number after key on its line, or unknown. The key holds its own separator ("Rss:",
 // "usage_usec "), else "nr" would find nr_periods.
 func keyed(b []byte, key string) int64 {
-	value, _, ok := number(after(b, key))
+	return leading(after(b, key))
+}
+
+// leading is the number at the beginning, or unknown.
+func leading(b []byte) int64 {
+	value, _, ok := number(b)
 	if !ok {
 		return unknown
 	}

@@ -82,11 +82,10 @@ func Quick(ctx context.Context, c Checker, contractName string) (Report, error) 
 }
 
 func conform(ctx context.Context, c Checker, contractName string, quick bool) (Report, error) {
-	report := Report{Contract: contractName}
 	g, ok := goldens()[contractName]
 	if !ok {
-		return report, fmt.Errorf("check contract %s: there is no such contract; %s",
-			contractName, oneOf(Contracts()))
+		return Report{Contract: contractName}, fmt.Errorf("check contract %s: there is no such "+
+			"contract; %s", contractName, oneOf(Contracts()))
 	}
 	k := newCheck(c, contractName, quick)
 	c = k.Checker
@@ -95,8 +94,8 @@ func conform(ctx context.Context, c Checker, contractName string, quick bool) (R
 	for i, gc := range slices.Concat(g.Cases, k.drawnCases(contractName)) {
 		template := gc.Request
 		gc = gc.filled(c.Mode)
-		k.cases = append(k.cases, Case{Name: gc.Name, Request: gc.Request})
-		result := &k.cases[len(k.cases)-1]
+		k.Cases = append(k.Cases, Case{Name: gc.Name, Request: gc.Request})
+		result := &k.Cases[len(k.Cases)-1]
 		switch {
 		case quick && !gc.quick():
 			result.Skipped = "not part of the quick check"
@@ -106,8 +105,7 @@ func conform(ctx context.Context, c Checker, contractName string, quick bool) (R
 			continue
 		}
 		if err := k.askCase(ctx, gc, template, result); err != nil {
-			report.Cases = k.cases
-			return report, fmt.Errorf("check contract %s: %s: %w", contractName, gc.Request, err)
+			return k.Report, fmt.Errorf("check contract %s: %s: %w", contractName, gc.Request, err)
 		}
 		for j := range result.Differences {
 			if i >= len(g.Cases) {
@@ -116,22 +114,19 @@ func conform(ctx context.Context, c Checker, contractName string, quick bool) (R
 		}
 	}
 	if c.Logs != nil && !quick {
-		k.cases = k.judgeLogs(ctx, k.cases)
+		k.judgeLogs(ctx)
 	}
-	report.Cases, report.Heads = k.cases, k.heads
-	return report, nil
+	return k.Report, nil
 }
 
 // check is one run through the cases of a contract.
 type check struct {
 	Checker
+	Report
 	quick    bool
-	contract string
 	plain    *wire // asks as the load generator does
 	other    *wire // asks as others do
 	dressed  int   // questions by others
-	cases    []Case
-	heads    []Head
 	headCase []int // index of the case of each head
 	asked    int   // requests
 	linesAt  int   // lines in the log at the start
@@ -152,7 +147,7 @@ func newCheck(c Checker, contractName string, quick bool) *check {
 	for c.Seed == 0 {
 		c.Seed = freshSeed()
 	}
-	k := &check{Checker: c, contract: contractName, quick: quick,
+	k := &check{Checker: c, Report: Report{Contract: contractName}, quick: quick,
 		plain: &wire{dial: c.Dial, base: c.Base}, other: &wire{dial: c.Dial, base: c.Base}}
 	if c.Logs != nil {
 		k.linesAt = len(c.Logs())
@@ -166,7 +161,7 @@ const notKept = "the connection was closed after the answer, want keep-alive"
 // askCase asks one case, as often as it takes, and fills in the result.
 func (k *check) askCase(ctx context.Context, c goldenCase, template string, result *Case) error {
 	if c.Logs != "" {
-		l := logged{index: len(k.cases) - 1, line: regexp.MustCompile(`^(?:` + c.Logs + `)$`)}
+		l := logged{index: len(k.Cases) - 1, line: regexp.MustCompile(`^(?:` + c.Logs + `)$`)}
 		l.before = l.count(k.Logs())
 		k.logged = append(k.logged, l)
 	}
@@ -174,10 +169,10 @@ func (k *check) askCase(ctx context.Context, c goldenCase, template string, resu
 	if err != nil || len(result.Differences) > 0 {
 		return err
 	}
-	headline := slices.Contains(headlines[k.contract], template)
+	headline := slices.Contains(headlines[k.Contract], template)
 	if headline {
-		k.heads = append(k.heads, newHead(template, a))
-		k.headCase = append(k.headCase, len(k.cases)-1)
+		k.Heads = append(k.Heads, newHead(template, a))
+		k.headCase = append(k.headCase, len(k.Cases)-1)
 	}
 	if c.Differs {
 		if err := k.drawAgain(ctx, c, a.body, result); err != nil {
@@ -263,7 +258,7 @@ func (k *check) ask(ctx context.Context, w *wire, c goldenCase, d *dress,
 		}
 	}
 	kept, last := w.kept, w.last
-	w.kept, w.last = false, len(k.cases)-1
+	w.kept, w.last = false, len(k.Cases)-1
 	k.asked++
 	began := clock.Mono()
 	method, _, _ := strings.Cut(c.Request, " ")
@@ -307,13 +302,13 @@ func (k *check) ask(ctx context.Context, w *wire, c goldenCase, d *dress,
 
 // closed tells of a connection that the service should have kept after a case.
 func (k *check) closed(last int) {
-	differences := &k.cases[last].Differences
+	differences := &k.Cases[last].Differences
 	if !slices.Contains(*differences, notKept) {
 		*differences = append(*differences, notKept)
 	}
 	for i, at := range k.headCase {
 		if at == last {
-			k.heads[i].Kept = false
+			k.Heads[i].Kept = false
 		}
 	}
 }

@@ -18,11 +18,11 @@ func (l logged) count(lines []string) int {
 
 // judgeLogs waits until the lines that were asked for are there, or their time is over, and adds
 // what is wrong to the cases, last the rule that nothing else is logged for a request.
-func (k *check) judgeLogs(ctx context.Context, cases []Case) []Case {
+func (k *check) judgeLogs(ctx context.Context) {
 	lines := k.awaitLogs(ctx)
 	for _, l := range k.logged {
 		n := l.count(lines) - l.before
-		c := &cases[l.index]
+		c := &k.Cases[l.index]
 		switch {
 		case n < 1:
 			c.Differences = append(c.Differences, fmt.Sprintf(
@@ -40,7 +40,7 @@ func (k *check) judgeLogs(ctx context.Context, cases []Case) []Case {
 			"for one; the last: %q", unasked+len(k.logged), k.asked, len(k.logged),
 			lines[len(lines)-1])}
 	}
-	return append(cases, silent)
+	k.Cases = append(k.Cases, silent)
 }
 
 func (k *check) awaitLogs(ctx context.Context) []string {

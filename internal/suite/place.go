@@ -13,13 +13,10 @@ import (
 )
 
 // newSource is a suite file, or a scenario's, with the places of its values. It is one YAML
-// document without tags. into is of the type that it will be decoded into.
-func newSource(file string, data []byte, into any) (*config.Document, error) {
+// document without tags.
+func newSource(file string, data []byte) (*config.Document, error) {
 	d, err := config.Parse(file, data)
 	if err != nil {
-		if withLine := config.Decode(file, data, into); withLine != nil {
-			err = withLine
-		}
 		return nil, err
 	}
 	bodies := d.Bodies()

@@ -83,7 +83,7 @@ func (r *Request) UnmarshalYAML(decode func(any) error) error {
 // ReadScenario reads a file that holds one scenario, with the keys that each of a suite's has.
 // There is no target whose mode could stand for {mode}.
 func ReadScenario(file string, data []byte) (*Scenario, error) {
-	src, err := newSource(file, data, &Scenario{})
+	src, err := newSource(file, data)
 	if err != nil {
 		return nil, err
 	}

@@ -168,7 +168,7 @@ func (l *Load) UnmarshalYAML(decode func(any) error) error {
 // Read decodes and checks data, the content of the named file, and fills in what it leaves out. The
 // error joins one *config.Error per problem, each with file and line.
 func Read(file string, data []byte) (*Suite, error) {
-	src, err := newSource(file, data, &Suite{})
+	src, err := newSource(file, data)
 	if err != nil {
 		return nil, err
 	}
