@@ -20,11 +20,8 @@ import (
 // capacityFlags say what is looked for, beside the load itself.
 type capacityFlags struct {
 	load        loadFlags
+	options     capacity.Options
 	slo         string
-	window      time.Duration
-	budget      time.Duration
-	confidence  float64
-	precision   float64
 	curve       bool
 	replicates  int
 	concurrency string
@@ -61,18 +58,18 @@ func (a *app) capacityCmd() *cobra.Command {
 			return a.capacity(c.Context(), args[0], f)
 		},
 	}
-	fs := c.Flags()
+	fs, o := c.Flags(), &f.options
 	f.load.add(c)
 	// The window is that of a step here, and has a flag with another default.
 	if err := fs.MarkHidden("duration"); err != nil {
 		panic("capacity: loadFlags no longer declares --duration: " + err.Error())
 	}
 	fs.StringVar(&f.slo, "slo", "", "objectives to keep, as 'p99<50ms,errors<0.1%'")
-	fs.DurationVar(&f.window, "window", 2*time.Second,
+	fs.DurationVar(&o.Window, "window", 2*time.Second,
 		"of a step, at least; longer as the budget allows")
-	fs.DurationVar(&f.budget, "budget", 2*time.Minute, "for the whole search")
-	fs.Float64Var(&f.confidence, "confidence", 0.95, "of the interval")
-	fs.Float64Var(&f.precision, "precision", 0.01, "half the interval by the rate; then it ends")
+	fs.DurationVar(&o.Budget, "budget", 2*time.Minute, "for the whole search")
+	fs.Float64Var(&o.Confidence, "confidence", 0.95, "of the interval")
+	fs.Float64Var(&o.Precision, "precision", 0.01, "half the interval by the rate; then it ends")
 	fs.BoolVar(&f.curve, "curve", false, "then measure latency at 10 to 95 % of the capacity")
 	fs.IntVar(&f.replicates, "replicates", capacity.Replicates, "windows at each of its shares")
 	fs.StringVar(&f.concurrency, "concurrency", "", "sweep connections, as 1..256 or 50,100,200")
@@ -89,6 +86,7 @@ type capacityPlan struct {
 }
 
 func (f *capacityFlags) check() (p capacityPlan, err error) {
+	p.options = f.options
 	if f.slo != "" {
 		if p.options.SLO, err = slo.Parse(f.slo); err != nil {
 			return p, fmt.Errorf("--slo: %w", err)
@@ -115,16 +113,14 @@ func (f *capacityFlags) check() (p capacityPlan, err error) {
 	case f.replicates < 1:
 		return p, fmt.Errorf("--replicates %d: want at least 1", f.replicates)
 	}
-	o := &p.options
-	o.Seed, o.Window, o.Budget = f.load.seed, f.window, f.budget
-	o.Confidence, o.Precision = f.confidence, f.precision
+	p.options.Seed = f.load.spec.Seed
 	if f.load.given("lead") {
-		o.Lead = f.load.lead
+		p.options.Lead = f.load.spec.Lead
 	}
 	if f.slo == "" {
 		return p, nil
 	}
-	return p, o.CheckSearch()
+	return p, p.options.CheckSearch()
 }
 
 // capacityReport is the verb's whole result.

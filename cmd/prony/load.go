@@ -21,6 +21,7 @@ import (
 	"prony/internal/result"
 	"prony/internal/slo"
 	"prony/internal/summary"
+	"prony/internal/trial"
 	"prony/internal/truth/exact"
 	"prony/internal/unit"
 	"prony/internal/verdict"
@@ -327,9 +328,6 @@ func (a *app) judge(r summary.Report, objectives []slo.Objective) error {
 	return nil
 }
 
-// ceilingFor is how long the generator is held against the null server.
-const ceilingFor = time.Second
-
 // ceiling is what the generator reaches with these connections against a server that does nothing,
 // on a core of its own where there is one. It is a bound for servers on this machine only.
 func (a *app) ceiling(ctx context.Context, p *offer) (float64, error) {
@@ -342,14 +340,10 @@ func (a *app) ceiling(ctx context.Context, p *offer) (float64, error) {
 	done := make(chan error, 1)
 	go func() { done <- exact.Null(serving, l.(*net.TCPListener), nullAnswer) }()
 	a.say("calibrate the generator against a null server")
-	s := load.Spec{
-		Name: "ceiling", Address: l.Addr().(*net.TCPAddr).AddrPort(), Model: result.Closed,
+	res, err := p.by.Offer(ctx, trial.Calibration(load.Spec{
+		Name: "ceiling", Address: l.Addr().(*net.TCPAddr).AddrPort(),
 		Connections: p.spec.Connections, Cores: p.spec.Cores, Seed: p.spec.Seed,
-		Lead: ceilingFor / 5, Window: ceilingFor, Drain: ceilingFor, Timeout: ceilingFor,
-		Scenario: load.Scenario{Requests: []load.Request{
-			{Method: "GET", Path: "/", WantSize: -1}}},
-	}
-	res, err := p.by.Offer(ctx, s)
+	}))
 	cancel()
 	if e := <-done; err == nil {
 		err = e

@@ -32,34 +32,24 @@ import (
 
 // loadFlags say what is offered, and to whom.
 type loadFlags struct {
-	connections int
-	streams     int
-	rate        string
-	arrivals    string
-	trace       string
-	traces      string
-	users       string
-	think       string
-	requests    int64
-	churn       int
-	slow        load.Slow
-	duration    time.Duration
-	lead        time.Duration
-	timeout     time.Duration
+	spec     load.Spec // of which plan makes the whole
+	streams  int
+	rate     string
+	arrivals string
+	trace    string
+	traces   string
+	users    string
+	think    string
 
 	method   string
 	headers  []string
 	body     string
 	kind     string
 	keys     string
-	zipf     float64
 	status   int
 	want     string
 	scenario string
 
-	cores    []int
-	seed     uint64
-	pacing   string
 	engine   string
 	http2    bool
 	unix     string
@@ -70,30 +60,31 @@ type loadFlags struct {
 
 // add declares the flags. What a verb sets by itself, it leaves out.
 func (f *loadFlags) add(c *cobra.Command) {
-	fs := c.Flags()
+	fs, s := c.Flags(), &f.spec
 	f.given = fs.Changed
-	fs.IntVarP(&f.connections, "connections", "c", 64, "connections")
+	fs.IntVarP(&s.Connections, "connections", "c", 64, "connections")
 	fs.IntVar(&f.streams, "streams", 1, "requests at once on each connection (HTTP/2, gRPC)")
-	fs.DurationVarP(&f.duration, "duration", "d", 10*time.Second,
+	fs.DurationVarP(&s.Window, "duration", "d", 10*time.Second,
 		"length of the window (default: of the shape of --rate or --users, else 10s)")
-	fs.DurationVar(&f.lead, "lead", 500*time.Millisecond,
+	fs.DurationVar(&s.Lead, "lead", 500*time.Millisecond,
 		"offered before the window, not counted (default: none before a shape, else 500ms)")
-	fs.DurationVar(&f.timeout, "timeout", 5*time.Second, "of a request, and of the drain")
+	fs.DurationVar(&s.Timeout, "timeout", 5*time.Second, "of a request, and of the drain")
 
 	fs.StringVarP(&f.method, "method", "X", "GET", "method")
 	fs.StringArrayVarP(&f.headers, "header", "H", nil, "header field, as 'Name: value'; repeatable")
 	fs.StringVar(&f.body, "body", "", "body of each request, or @FILE")
 	fs.StringVar(&f.kind, "type", "", "media type of the body (default text/plain)")
 	fs.StringVar(&f.keys, "keys", "1-1", "range that {key} is drawn from, as 1-50000")
-	fs.Float64Var(&f.zipf, "zipf", 0, "draw keys by popularity with this exponent; 0: uniformly")
+	fs.Float64Var(&s.Scenario.Zipf, "zipf", 0,
+		"draw keys by popularity with this exponent; 0: uniformly")
 	fs.IntVar(&f.status, "status", 200, "status of a good answer")
 	fs.StringVar(&f.want, "want", "", "body of a good answer, byte for byte (default: any)")
 	fs.StringVar(&f.scenario, "scenario", "",
 		"YAML file of a mix or a flow, instead of one request")
 
-	fs.IntSliceVar(&f.cores, "cores", nil,
+	fs.IntSliceVar(&s.Cores, "cores", nil,
 		"a load thread on each of these cores (default: one thread, not pinned)")
-	fs.Uint64Var(&f.seed, "seed", 1, "of arrivals, keys, mix and pauses")
+	fs.Uint64Var(&s.Seed, "seed", 1, "of arrivals, keys, mix and pauses")
 	f.engine = driver.Auto
 	cli.OneOf(c, &f.engine, "engine", "", driver.Engines...)
 	fs.BoolVar(&f.http2, "http2", false, "HTTP/2: over TLS with https, else in the clear")
@@ -103,7 +94,7 @@ func (f *loadFlags) add(c *cobra.Command) {
 
 // addModel declares the flags that say how much is offered when.
 func (f *loadFlags) addModel(c *cobra.Command) {
-	fs := c.Flags()
+	fs, s := c.Flags(), &f.spec
 	fs.StringVarP(&f.rate, "rate", "r", "",
 		"open model: requests a second, as 5000 or 'ramp 100..2000 in 30s' (default: closed model)")
 	f.arrivals = pace.Poisson
@@ -115,12 +106,12 @@ func (f *loadFlags) addModel(c *cobra.Command) {
 		"closed model: virtual users, as 700 or 'ramp 0..700 in 5m, 700 for 5m'")
 	fs.StringVar(&f.think, "think", "",
 		"pause of a user: 1s, 'uniform 500ms..2s' or 'exponential 1s'")
-	fs.Int64VarP(&f.requests, "requests", "n", 0, "end after so many requests or flows")
-	fs.IntVar(&f.churn, "churn", 0, "renew each connection after so many answers")
-	fs.IntVar(&f.slow.Clients, "slow", 0, "clients beside the load that never end their request")
-	fs.StringVar(&f.slow.Text, "slow-text", "GET", "what each of them sends")
-	fs.DurationVar(&f.slow.Drip, "slow-drip", 0, "between its bytes (default: all at once)")
-	cli.OneOf(c, &f.pacing, "pacing", "of the open model: sleep until an arrival is due, or poll "+
+	fs.Int64VarP(&s.Requests, "requests", "n", 0, "end after so many requests or flows")
+	fs.IntVar(&s.Churn, "churn", 0, "renew each connection after so many answers")
+	fs.IntVar(&s.Slow.Clients, "slow", 0, "clients beside the load that never end their request")
+	fs.StringVar(&s.Slow.Text, "slow-text", "GET", "what each of them sends")
+	fs.DurationVar(&s.Slow.Drip, "slow-drip", 0, "between its bytes (default: all at once)")
+	cli.OneOf(c, &s.Pacing, "pacing", "of the open model: sleep until an arrival is due, or poll "+
 		"shortly before\n(default: precise where the load has cores to itself)", load.Frugal,
 		load.Precise)
 }
@@ -134,16 +125,14 @@ type offer struct {
 
 // plan turns the flags into a load.
 func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
-	o := &offer{url: target, by: driver.Prony{Engine: f.engine}}
+	o := &offer{spec: f.spec, url: target, by: driver.Prony{Engine: f.engine}}
 	path, err := f.aim(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	s := &o.spec
-	s.Name, s.Seed, s.Cores, s.Model = "load", f.seed, f.cores, result.Closed
-	s.Connections = f.connections * max(f.streams, 1)
-	s.Lead, s.Window, s.Drain, s.Timeout = f.lead, f.duration, f.timeout, f.timeout
-	s.Requests, s.Churn, s.Pacing = f.requests, f.churn, f.pacing
+	s.Name, s.Model, s.Drain = "load", result.Closed, s.Timeout
+	s.Connections *= max(f.streams, 1)
 	var traces suite.Percent
 	if f.traces != "" {
 		if err := traces.UnmarshalText([]byte(f.traces)); err != nil {
@@ -152,12 +141,12 @@ func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
 	}
 	// The same load offered twice is other traces: their ids must not meet in whatever keeps them.
 	s.Trace = load.Trace{Share: float64(traces), Salt: uint64(clock.Wall().UnixNano())}
-	if f.slow.Clients > 0 {
-		s.Slow = f.slow
+	if s.Slow.Clients == 0 {
+		s.Slow = load.Slow{}
 	}
 	if s.Pacing == "" {
 		s.Pacing = load.Frugal
-		if len(f.cores) > 0 || runtime.NumCPU() >= 4 {
+		if len(s.Cores) > 0 || runtime.NumCPU() >= 4 {
 			s.Pacing = load.Precise
 		}
 	}
@@ -173,7 +162,7 @@ func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
 	if s.Requests > 0 {
 		f.fit(s, 24*time.Hour) // its end is the last answer
 	}
-	return o, checkCores(f.cores)
+	return o, checkCores(s.Cores)
 }
 
 // messages turns gRPC bodies in JSON into what goes over the wire.
@@ -317,7 +306,6 @@ func (f *loadFlags) request(path string, s *load.Spec) error {
 	if err != nil || !ok {
 		return fmt.Errorf("keys %q: want a range such as 1-50000", f.keys)
 	}
-	s.Scenario.Zipf = f.zipf
 	s.Scenario.Requests = []load.Request{r}
 	return nil
 }

@@ -20,11 +20,11 @@ import (
 )
 
 type logsFlags struct {
-	trial, target, service string
-	trace, grep, severity  string
-	limit                  int
-	files                  bool
-	format                 string
+	logs.Filter    // but for its limit, which the table has
+	grep, severity string
+	limit          int
+	files          bool
+	format         string
 }
 
 func (a *app) logsCmd() *cobra.Command {
@@ -49,10 +49,10 @@ there are records, too.`,
 		RunE: func(_ *cobra.Command, args []string) error { return a.logs(args, *f) },
 	}
 	fs := c.Flags()
-	fs.StringVar(&f.trial, "trial", "", "only of this trial, e.g. b1-03-go-nethttp")
-	fs.StringVar(&f.target, "target", "", "only of this target")
-	fs.StringVar(&f.service, "service", "", "only of this service")
-	fs.StringVar(&f.trace, "trace", "", "only of this trace, by its id or how that begins")
+	fs.StringVar(&f.Trial, "trial", "", "only of this trial, e.g. b1-03-go-nethttp")
+	fs.StringVar(&f.Target, "target", "", "only of this target")
+	fs.StringVar(&f.Service, "service", "", "only of this service")
+	fs.StringVar(&f.TraceID, "trace", "", "only of this trace, by its id or how that begins")
 	fs.StringVar(&f.grep, "grep", "", "only those that match this regular expression (RE2)")
 	fs.StringVar(&f.severity, "severity", "", "only as severe or more: trace, debug, info, warn, "+
 		"error, fatal")
@@ -64,7 +64,7 @@ there are records, too.`,
 }
 
 func (f *logsFlags) filter() (logs.Filter, error) {
-	out := logs.Filter{Trial: f.trial, Target: f.target, Service: f.service, TraceID: f.trace}
+	out := f.Filter
 	if f.limit < 0 {
 		return out, cli.Usagef("--limit: want 0 or more")
 	}
@@ -149,13 +149,13 @@ func first[T any](list []T, limit int) []T {
 
 // logLines shows the lines of the services' own files.
 func (a *app) logLines(dir string, filter logs.Filter, f logsFlags) error {
-	if f.severity != "" || f.service != "" {
+	if f.severity != "" || f.Service != "" {
 		fmt.Fprintf(a.stderr, "prony: there are no log records of %s: nothing is known of the "+
 			"severity or service of the lines in its files, all are shown\n", dir)
 	}
 	var keep func(string) bool
-	if f.target != "" {
-		trials, err := trialsOf(dir, f.target)
+	if f.Target != "" {
+		trials, err := trialsOf(dir, f.Target)
 		if err != nil {
 			return err
 		}

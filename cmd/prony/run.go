@@ -15,18 +15,8 @@ import (
 
 // runFlags change a suite from the command line, or where results go.
 type runFlags struct {
-	blocks  int
+	asked   lab.Wish // but for the seed and what is observed
 	seed    uint64
-	measure time.Duration
-	warmup  time.Duration
-	targets []string
-	quick   bool
-	aa      bool
-	duet    string
-	against string
-	host    string
-	started []string // launchers
-	out     string
 	retain  bool
 	observe observeFlags
 }
@@ -35,41 +25,38 @@ const duetHelp = "two targets at a time, on cores of their own, under loads that
 	"=shared: a service and its load on the same cores, where there are few"
 
 func (f *runFlags) suiteFlags(c *cobra.Command) {
-	fs := c.Flags()
-	fs.IntVar(&f.blocks, "blocks", 0, "blocks, instead of the suite's")
+	fs, o := c.Flags(), &f.asked.Override
+	fs.IntVar(&o.Blocks, "blocks", 0, "blocks, instead of the suite's")
 	fs.Uint64Var(&f.seed, "seed", 0, "seed of order, arrivals and keys, instead of the suite's")
-	fs.DurationVar(&f.measure, "measure", 0, "length of every window, instead of the suite's")
-	fs.DurationVar(&f.warmup, "warmup", 0, "longest warm-up, instead of the suite's")
-	fs.StringSliceVar(&f.targets, "targets", nil,
+	fs.DurationVar((*time.Duration)(&o.Measure), "measure", 0,
+		"length of every window, instead of the suite's")
+	fs.DurationVar((*time.Duration)(&o.Warmup), "warmup", 0,
+		"longest warm-up, instead of the suite's")
+	fs.StringSliceVar(&o.Targets, "targets", nil,
 		"targets or services, as globs, instead of the suite's")
-	fs.StringVar(&f.duet, "duet", "", duetHelp)
+	fs.StringVar(&o.Duet, "duet", "", duetHelp)
 	fs.Lookup("duet").NoOptDefVal = suite.Apart
-	fs.BoolVar(&f.quick, "quick", false,
+	fs.BoolVar(&o.Quick, "quick", false,
 		"a look: 2 blocks, windows of 1s, warm-ups of 6s at most, unless flags say otherwise")
-	fs.BoolVar(&f.aa, "aa", false,
+	fs.BoolVar(&o.AA, "aa", false,
 		"every target against itself: how much differs here when nothing does")
-	fs.StringVar(&f.against, "against", "",
+	fs.StringVar(&f.asked.Against, "against", "",
 		"the same targets of another checkout, too: its folder, or NAME=FOLDER")
-	cli.SomeOf(c, &f.started, "launcher", "how targets are started, instead of the suite's; "+
+	cli.SomeOf(c, &o.Launchers, "launcher", "how targets are started, instead of the suite's; "+
 		"several are compared", suite.Launchers...)
 	f.observe.add(c)
 }
 
 // wish is what the flags that choose and change a suite say.
 func (f *runFlags) wish(c *cobra.Command, args []string) (lab.Wish, error) {
-	o := suite.Override{
-		Blocks: f.blocks, Measure: suite.Duration(f.measure), Warmup: suite.Duration(f.warmup),
-		Targets: f.targets, AA: f.aa, Duet: f.duet, Quick: f.quick, Launchers: f.started,
-	}
+	out := f.asked
 	if c.Flags().Changed("seed") {
-		o.Seed = &f.seed
+		out.Override.Seed = &f.seed
 	}
-	err := f.observe.override(&o)
-	out := lab.Wish{Override: o, Against: f.against}
 	if len(args) > 0 {
 		out.Suite = args[0]
 	}
-	return out, err
+	return out, f.observe.override(&out.Override)
 }
 
 func (a *app) runCmd() *cobra.Command {
@@ -122,10 +109,10 @@ sense.`,
 		RunE: func(c *cobra.Command, args []string) error { return a.runSuite(c, args, f) },
 	}
 	f.suiteFlags(c)
-	f.host = "any"
-	cli.OneOf(c, &f.host, "host", "what the machine must be, as prony doctor grades it",
+	f.asked.Host = "any"
+	cli.OneOf(c, &f.asked.Host, "host", "what the machine must be, as prony doctor grades it",
 		doctor.Bars...)
-	c.Flags().StringVar(&f.out, "out", "",
+	c.Flags().StringVar(&f.asked.Out, "out", "",
 		"folder of the results (default: results/TIME below the root)")
 	c.Flags().BoolVar(&f.retain, "retain", false,
 		"keep the service of a trial that fails, to look at, until Enter or Ctrl-C")
@@ -139,9 +126,9 @@ func (f *runFlags) check(c *cobra.Command) error {
 			return cli.Usagef("--%s %s: want more than nothing", name, v)
 		}
 	}
-	if f.out != "" && isRun(f.out) {
+	if out := f.asked.Out; out != "" && isRun(out) {
 		return cli.Usagef("--out %s: it holds a run already; choose another folder, or "+
-			"see it with prony report", f.out)
+			"see it with prony report", out)
 	}
 	return nil
 }
@@ -158,7 +145,7 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 	if err != nil {
 		return err
 	}
-	wish.Host, wish.Out, wish.Telemetry = f.host, f.out, f.observe.destination()
+	wish.Telemetry = f.observe.destination()
 	wish.Command, wish.Version = append([]string{"prony"}, a.args...), version()
 	if f.retain {
 		wish.Hold = (&retainer{tell: show, in: os.Stdin}).hold

@@ -22,13 +22,11 @@ import (
 )
 
 type tracesFlags struct {
-	trial, target, load string
-	id, service         string
-	errors, asked       bool
-	uniform, services   bool
-	slowest, limit      int
-	least               time.Duration
-	format              string
+	spans.Filter      // but for the class and the order, which these say
+	errors, asked     bool
+	uniform, services bool
+	limit             int
+	format            string
 }
 
 func (a *app) tracesCmd() *cobra.Command {
@@ -62,17 +60,17 @@ With --format otlp it prints OTLP JSON, which Jaeger opens as a file and any OTL
 		RunE: func(_ *cobra.Command, args []string) error { return a.traces(args, *f) },
 	}
 	fs := c.Flags()
-	fs.StringVar(&f.trial, "trial", "", "only of this trial, e.g. b1-03-go-nethttp")
-	fs.StringVar(&f.target, "target", "", "only of this target")
-	fs.StringVar(&f.load, "load", "", "only those that began in the window of this load")
-	fs.StringVar(&f.id, "id", "", "one trace, by its id or how that begins")
-	fs.StringVar(&f.service, "service", "", "only those with a span of this service")
+	fs.StringVar(&f.Trial, "trial", "", "only of this trial, e.g. b1-03-go-nethttp")
+	fs.StringVar(&f.Target, "target", "", "only of this target")
+	fs.StringVar(&f.Window, "load", "", "only those that began in the window of this load")
+	fs.StringVar(&f.ID, "id", "", "one trace, by its id or how that begins")
+	fs.StringVar(&f.Service, "service", "", "only those with a span of this service")
 	fs.BoolVar(&f.errors, "errors", false, "only those with an error")
 	fs.BoolVar(&f.asked, "asked", false, "only those that the load had marked")
 	fs.BoolVar(&f.uniform, "uniform", false, "only those of the uniform sample, by time")
-	fs.IntVar(&f.slowest, "slowest", 0, "only the `N` slowest that the other flags leave")
+	fs.IntVar(&f.Limit, "slowest", 0, "only the `N` slowest that the other flags leave")
 	fs.IntVar(&f.limit, "limit", 20, "lines of the table; 0: all")
-	fs.DurationVar(&f.least, "min", 0, "only those that took at least as long")
+	fs.DurationVar((*time.Duration)(&f.Min), "min", 0, "only those that took at least as long")
 	fs.BoolVar(&f.services, "services", false, "services and their operations instead of traces")
 	f.format = "text"
 	cli.OneOf(c, &f.format, "format", "", "text", "json", "otlp")
@@ -91,22 +89,22 @@ func (f *tracesFlags) check() error {
 		return cli.Usagef("--errors, --asked and --uniform: choose one")
 	case f.services && f.format == "otlp":
 		return cli.Usagef("--services: OTLP has traces; choose text or json")
-	case f.slowest < 0 || f.limit < 0 || f.least < 0:
+	case f.Limit < 0 || f.limit < 0 || f.Min < 0:
 		return cli.Usagef("--slowest, --limit and --min: want 0 or more")
 	}
 	return nil
 }
 
 func (f *tracesFlags) filter() spans.Filter {
-	out := spans.Filter{Trial: f.trial, Target: f.target, Window: f.load, ID: f.id,
-		Service: f.service, Min: int64(f.least), Slowest: !f.uniform, Limit: f.slowest}
+	out := f.Filter
+	out.Slowest = !f.uniform
 	switch {
 	case f.errors:
 		out.Class = spans.Failed
 	case f.asked:
 		out.Class = spans.Asked
 	case f.uniform:
-		out.Class, out.Slowest = spans.Uniform, f.slowest > 0
+		out.Class, out.Slowest = spans.Uniform, f.Limit > 0
 	}
 	return out
 }
@@ -128,7 +126,7 @@ func (a *app) traces(args []string, f tracesFlags) error {
 	if err != nil {
 		return err
 	}
-	if f.id != "" {
+	if f.ID != "" {
 		return a.oneTrace(dir, traces, f)
 	}
 	switch f.format {
@@ -206,10 +204,10 @@ func shortID(id string) string {
 func (a *app) oneTrace(dir string, traces []*spans.Trace, f tracesFlags) error {
 	if len(traces) == 0 {
 		return fmt.Errorf("find trace %s: it was not kept; see prony traces %s for those that were",
-			f.id, dir)
+			f.ID, dir)
 	}
 	if traces[0].TraceID != traces[len(traces)-1].TraceID {
-		return fmt.Errorf("find trace %s: %d begin so; give more of its id", f.id, len(traces))
+		return fmt.Errorf("find trace %s: %d begin so; give more of its id", f.ID, len(traces))
 	}
 	if f.format == "otlp" {
 		return spans.WriteOTLP(a.stdout, traces)
@@ -315,13 +313,13 @@ func requestText(load string, q result.Traced) string {
 // operations shows services by their operations.
 func (a *app) operations(dir string, f tracesFlags) error {
 	source := "span metrics: of every span, from the trial's begin to its end"
-	calls, bad, err := spans.ReadCalls(homeIn(dir), f.trial, f.target)
+	calls, bad, err := spans.ReadCalls(homeIn(dir), f.Trial, f.Target)
 	a.tellBad(bad)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	list := spans.Metered(calls)
-	if len(calls) == 0 || f.load != "" {
+	if len(calls) == 0 || f.Window != "" {
 		source = "the uniform sample of kept traces: how many calls there were, it does not say"
 		filter := f.filter()
 		filter.Class = spans.Uniform
@@ -332,7 +330,7 @@ func (a *app) operations(dir string, f tracesFlags) error {
 		list = spans.Sampled(traces)
 	}
 	list = slices.DeleteFunc(list, func(o spans.Operation) bool {
-		return f.service != "" && o.Service != f.service
+		return f.Service != "" && o.Service != f.Service
 	})
 	if f.format == "json" {
 		return a.printJSON(struct {

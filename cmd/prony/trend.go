@@ -17,11 +17,10 @@ import (
 )
 
 type trendFlags struct {
-	metrics, targets []string
-	format, out      string
-	fail             bool
-	latest           int
-	alpha            float64
+	trend.Options
+	format, out string
+	fail        bool
+	latest      int
 }
 
 func (a *app) trendCmd() *cobra.Command {
@@ -43,19 +42,19 @@ before and began within the --latest runs.`,
 		RunE: func(_ *cobra.Command, args []string) error { return a.trend(args, f) },
 	}
 	fs := c.Flags()
-	fs.StringSliceVar(&f.metrics, "metric", nil,
+	fs.StringSliceVar(&f.Metrics, "metric", nil,
 		"metrics, such as throughput, p99 or half/p99 (that of one load); all shows all")
-	fs.StringSliceVar(&f.targets, "targets", nil, "rows to look at (default: all)")
+	fs.StringSliceVar(&f.Targets, "targets", nil, "rows to look at (default: all)")
 	cli.Output(c, &f.format, &f.out, trend.Forms.Names()...)
 	fs.BoolVar(&f.fail, "fail-on-regression", false, "exit with 3 when the latest change is a loss")
 	fs.IntVar(&f.latest, "latest", 10, "runs within which a loss began that fails; 0: at any time")
-	fs.Float64Var(&f.alpha, "alpha", 0.05, "probability of a false alarm, all series together")
+	fs.Float64Var(&f.Alpha, "alpha", 0.05, "probability of a false alarm, all series together")
 	return c
 }
 
 func (a *app) trend(args []string, f *trendFlags) error {
-	if !(f.alpha > 0 && f.alpha < 1) {
-		return cli.Usagef("--alpha is a probability between 0 and 1, not %v", f.alpha)
+	if !(f.Alpha > 0 && f.Alpha < 1) {
+		return cli.Usagef("--alpha is a probability between 0 and 1, not %v", f.Alpha)
 	}
 	if f.latest < 0 {
 		return cli.Usagef("--latest %d: want 0 or more", f.latest)
@@ -71,12 +70,12 @@ func (a *app) trend(args []string, f *trendFlags) error {
 	if err != nil {
 		return err
 	}
-	t := trend.Find(runs, trend.Options{Metrics: f.metrics, Targets: f.targets, Alpha: f.alpha})
-	if len(t.Series) == 0 && len(f.metrics)+len(f.targets) > 0 {
+	t := trend.Find(runs, f.Options)
+	if len(t.Series) == 0 && len(f.Metrics)+len(f.Targets) > 0 {
 		// A watch that watches nothing must not be content.
 		return cli.Usagef("trend: no run has a number of metric %s and target %s; "+
-			"prony report RUN --format csv lists those that there are", orAny(f.metrics),
-			orAny(f.targets))
+			"prony report RUN --format csv lists those that there are", orAny(f.Metrics),
+			orAny(f.Targets))
 	}
 	err = a.write(f.out, func(w io.Writer) error { return trend.Forms.Write(w, f.format, t) })
 	if err != nil {

@@ -48,25 +48,29 @@ func (l *Lab) Calibrate(ctx context.Context, e Experiment, args []string) (err e
 		proc.Exited()); err != nil {
 		return fmt.Errorf("calibrate: wait for the null server: %w", err)
 	}
-	anything := load.Request{Method: "GET", Path: "/", WantSize: -1}
 	by, err := l.Driver("", "")
 	if err != nil {
 		return fmt.Errorf("calibrate: %w", err)
 	}
 	l.Ceilings = map[int]float64{}
 	for _, c := range closedConnections(e.Trials) {
-		res, err := by.Offer(ctx, load.Spec{
-			Name: "calibration", Address: addr, Model: result.Closed, Connections: c,
-			Lead: calibration / 5, Window: calibration, Drain: calibration, Timeout: calibration,
-			Cores: l.place().Load, Seed: e.Head.Seed,
-			Scenario: load.Scenario{Requests: []load.Request{anything}},
-		})
+		res, err := by.Offer(ctx, Calibration(load.Spec{Name: "calibration", Address: addr,
+			Connections: c, Cores: l.place().Load, Seed: e.Head.Seed}))
 		if err != nil {
 			return fmt.Errorf("calibrate: %w", err)
 		}
 		l.Ceilings[c] = res.ThroughputPerS
 	}
 	return nil
+}
+
+// Calibration makes a load one that finds the generator's ceiling, on the cores and connections
+// that it has, against a null server at its address.
+func Calibration(s load.Spec) load.Spec {
+	s.Model, s.Lead, s.Window = result.Closed, calibration/5, calibration
+	s.Drain, s.Timeout = calibration, calibration
+	s.Scenario = load.Scenario{Requests: []load.Request{{Method: "GET", Path: "/", WantSize: -1}}}
+	return s
 }
 
 func closedConnections(trials []Spec) (out []int) {

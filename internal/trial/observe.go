@@ -104,10 +104,8 @@ func (f *life) board(ctx context.Context, o *system.Order, port func() (int, err
 		at := f.lab.Home.Endpoints()
 		o.Words["otlpGrpc"], o.Words["otlpHttp"], o.Words["zipkin"] = at.GRPC, at.HTTP, at.Zipkin
 	} else if rides.Home {
-		return &hintError{
-			err:  fmt.Errorf("variant %s sends telemetry, and no home of it runs", rides.Name),
-			hint: "run with --telemetry",
-		}
+		return hinted("run with --telemetry",
+			"variant %s sends telemetry, and no home of it runs", rides.Name)
 	}
 	if err := f.equip(o, port); err != nil {
 		return err
@@ -139,10 +137,8 @@ func (f *life) equip(o *system.Order, port func() (int, error)) error {
 			return err
 		}
 		if strings.ContainsAny(path, " ,:") { // HotSpot's option would end there
-			return &hintError{
-				err:  fmt.Errorf("JVMs cannot log their collections into %s", path),
-				hint: "choose a folder without blanks, commas and colons with --out",
-			}
+			return hinted("choose a folder without blanks, commas and colons with --out",
+				"JVMs cannot log their collections into %s", path)
 		}
 		o.Append[javaOptions] = strings.ReplaceAll(gc.LogOption, "{file}", path)
 		f.rec.Watched = append(f.rec.Watched, "GC logs")
@@ -182,11 +178,9 @@ func (f *life) announce(ctx context.Context, rides suite.Variant) error {
 		return nil // it would be disturbed for nothing
 	}
 	f.rec.Watched = append(f.rec.Watched, "home of telemetry")
-	bounded, cancel := context.WithTimeout(ctx, homeWait)
-	defer cancel()
 	f.heard = true
-	if err := f.lab.Home.Begin(bounded, f.named()); err != nil && ctx.Err() != nil {
-		return ctx.Err() // else the report says it
+	if err := toHome(ctx, f.lab.Home.Begin, f.named()); err != nil {
+		return err
 	}
 	for _, m := range f.unsaid {
 		f.lab.Home.Mark(m)
@@ -213,10 +207,17 @@ func (f *life) scrape(ctx context.Context) error {
 			})
 		}
 	}
+	return toHome(ctx, f.lab.Home.Scrape, t)
+}
+
+// toHome tells the home of telemetry something. Only the end of ctx is an error: what else fails,
+// the report says.
+func toHome(ctx context.Context, tell func(context.Context, telemetry.Trial) error,
+	t telemetry.Trial) error {
 	bounded, cancel := context.WithTimeout(ctx, homeWait)
 	defer cancel()
-	if err := f.lab.Home.Scrape(bounded, t); err != nil && ctx.Err() != nil {
-		return ctx.Err() // else the report says it
+	if err := tell(bounded, t); err != nil {
+		return ctx.Err()
 	}
 	return nil
 }

@@ -338,23 +338,25 @@ func (f *life) ready(ctx context.Context) error {
 func (f *life) orExit(err error) error {
 	select {
 	case <-f.proc.Exited():
-		return &hintError{
-			err:  fmt.Errorf("the service ended (%s) during step %s", f.proc.Exit(), f.step),
-			hint: "its last words are below; the whole log is " + f.proc.LogFile(),
-		}
+		return hinted("its last words are below; the whole log is "+f.proc.LogFile(),
+			"the service ended (%s) during step %s", f.proc.Exit(), f.step)
 	default:
 		return err
 	}
 }
 
 type hintError struct {
-	err  error
+	error
 	hint string
 }
 
-func (e *hintError) Error() string { return e.err.Error() }
-func (e *hintError) Unwrap() error { return e.err }
+func (e *hintError) Unwrap() error { return e.error }
 func (e *hintError) Hint() string  { return e.hint }
+
+// hinted is an error, in fmt.Errorf's words, that says what to do.
+func hinted(hint, format string, args ...any) error {
+	return &hintError{fmt.Errorf(format, args...), hint}
+}
 
 // verify checks the contract, before the load and after it: a service that answers wrongly once it
 // is warm must not be in a table either.
@@ -368,11 +370,9 @@ func (f *life) verify(ctx context.Context) error {
 		return f.orExit(fmt.Errorf("verify %s: %w", f.trial.Target, err))
 	}
 	if bad := report.Failures(); len(bad) > 0 {
-		return &hintError{
-			err: fmt.Errorf("%s breaks the contract %s: %s", f.trial.Target, f.trial.Contract,
-				strings.Join(bad, "; ")),
-			hint: "prony verify " + f.trial.Subject.Service.Name + " lists every answer",
-		}
+		return hinted("prony verify "+f.trial.Subject.Service.Name+" lists every answer",
+			"%s breaks the contract %s: %s", f.trial.Target, f.trial.Contract,
+			strings.Join(bad, "; "))
 	}
 	return nil
 }
