@@ -43,7 +43,7 @@ func heldOf(t *testing.T, wrap func(launch.Process) launch.Process, err error) t
 		return 8080, nil
 	}}.Start(t.Context(), system.Order{Name: "b1-01-a", Service: s, Target: s.Targets[0],
 		Built: &service.Built{Dir: "/built"}, LogFile: "/run/a.log",
-		CPUs: 1, MemoryBytes: 1 << 20})
+		Values: service.Values{CPUs: 1, MemoryBytes: 1 << 20}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -207,12 +207,13 @@ func (x trip) start(ctx context.Context, t *testing.T, s *service.Service, targe
 		cores = 1
 	}
 	p, err := system.Starter{Launcher: &process.Launcher{}, Port: free}.Start(ctx, system.Order{
-		Name: "agent", Service: s, Target: target, Built: built, LogFile: x.log, CPUs: cores,
-		MemoryBytes: 1 << 30, Env: env, MetricsPorts: []int{x.page},
-		Words: map[string]string{"agent": x.fetched.Path, "files": x.fetched.Files,
-			"otlpGrpc": x.heard.grpc, "otlpHttp": x.heard.http, "zipkin": x.heard.http,
-			"run": "run", "trial": "trial", "target": x.name, "variant": x.ride.Name,
-			"out": x.out, "metricsHost": "127.0.0.1"},
+		Name: "agent", Service: s, Target: target, Built: built, LogFile: x.log,
+		Values: service.Values{CPUs: cores, MemoryBytes: 1 << 30, Env: env,
+			MetricsPorts: []int{x.page},
+			Words: map[string]string{"agent": x.fetched.Path, "files": x.fetched.Files,
+				"otlpGrpc": x.heard.grpc, "otlpHttp": x.heard.http, "zipkin": x.heard.http,
+				"run": "run", "trial": "trial", "target": x.name, "variant": x.ride.Name,
+				"out": x.out, "metricsHost": "127.0.0.1"}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -129,8 +129,8 @@ func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
 	starter := system.Starter{Launcher: v.launcher, Port: system.FreePort}
 	p, err := starter.Start(bounded, system.Order{
 		Name: s.Name, Service: s, Target: t, Built: built, LogFile: filepath.Join(dir, "prony.log"),
-		CPUs: float64(min(n, runtime.NumCPU())), MemoryBytes: verifyMemory * int64(n),
-		Listen: v.launcher.Listen(),
+		Values: service.Values{CPUs: float64(min(n, runtime.NumCPU())),
+			MemoryBytes: verifyMemory * int64(n), Listen: v.launcher.Listen()},
 	})
 	if p == nil {
 		return err

@@ -34,21 +34,13 @@ type Starter struct {
 
 // Order is a target and what it may use.
 type Order struct {
-	Name        string // for messages, cgroups and the journal
-	Service     *service.Service
-	Target      service.Target
-	Built       *service.Built
-	Cores       []int
-	CPUs        float64
-	MemoryBytes int64
-	Listen      string            // where containers take requests; empty: at 127.0.0.1
-	Mounts      []launch.Mount    // what they share with the host
-	Env         map[string]string // rides along with the processes On, or with all
-	On          []string
-	Words       map[string]string // placeholders of Env, beside those of every process
-	Append      map[string]string // behind what variables of all processes hold
-	// MetricsPorts are further ports, one for each process, which {metricsPort} stands for.
-	MetricsPorts []int
+	Name           string // for messages, cgroups and the journal
+	Service        *service.Service
+	Target         service.Target
+	Built          *service.Built
+	Cores          []int
+	Mounts         []launch.Mount // what containers share with the host
+	service.Values                // but for the host and the ports, which Start finds
 	// LogFile is that of the process that takes the requests; others have their names before .log.
 	LogFile string
 }
@@ -79,9 +71,8 @@ type System struct {
 func (s Starter) Start(ctx context.Context, o Order) (*System, error) {
 	ports := Distinct(s.Port)
 	processes := o.Service.Processes(o.Target)
-	values := service.Values{Host: host, Listen: o.Listen, CPUs: o.CPUs,
-		MemoryBytes: o.MemoryBytes, Env: o.Env, On: o.On, Words: o.Words, Append: o.Append,
-		MetricsPorts: o.MetricsPorts}
+	values := o.Values
+	values.Host = host
 	for range processes {
 		port, err := ports()
 		if err != nil {

@@ -54,8 +54,9 @@ func three(t *testing.T, change func(*service.Service)) system.Order {
 		of("front", "/ready", 1)}
 	change(s)
 	return system.Order{
-		Name: "t", Service: s, Target: s.Targets[0], Built: &service.Built{Dir: dir}, CPUs: 1,
-		MemoryBytes: 400 << 20, LogFile: filepath.Join(dir, "t.log"),
+		Name: "t", Service: s, Target: s.Targets[0], Built: &service.Built{Dir: dir},
+		Values:  service.Values{CPUs: 1, MemoryBytes: 400 << 20},
+		LogFile: filepath.Join(dir, "t.log"),
 	}
 }
 

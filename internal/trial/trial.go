@@ -286,7 +286,7 @@ func (f *life) launch(ctx context.Context) error {
 	order := system.Order{
 		Name: f.trial.ID, Service: f.trial.Subject.Service, Target: f.trial.Subject.Target,
 		Built: f.trial.Subject.Built, LogFile: f.logFile(), Cores: f.lab.Layout.Service,
-		CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory),
+		Values: service.Values{CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory)},
 	}
 	if err := f.board(bounded, &order, ports); err != nil {
 		return err
