@@ -40,15 +40,10 @@ the same to the byte; a file of Maven that has another digest than agents.yaml s
 }
 
 func (a *app) listAgents(ctx context.Context) error {
-	l, _, err := a.lab()
+	f, catalog, err := a.agents()
 	if err != nil {
 		return err
 	}
-	catalog, err := l.Agents()
-	if err != nil {
-		return err
-	}
-	f := a.fetcher(l.Root)
 	rows := [][]string{{"AGENT", "RUNTIMES", "VERSION", "HERE", "ABOUT"}}
 	for _, x := range catalog.Agents {
 		version, here := agentHere(ctx, f, x)
@@ -89,18 +84,20 @@ func agentHere(ctx context.Context, f *agent.Fetcher, x agent.Agent) (version, h
 	return cmp.Or(version, "-"), here
 }
 
-func (a *app) fetcher(root string) *agent.Fetcher {
-	return agent.New(root, a.say)
+// agents are those that are declared, and what fetches them.
+func (a *app) agents() (*agent.Fetcher, *agent.Catalog, error) {
+	l, _, err := a.lab()
+	if err != nil {
+		return nil, nil, err
+	}
+	catalog, err := l.Agents()
+	return agent.New(l.Root, a.say), catalog, err
 }
 
 // fetchAgents fetches agents by name, all without names. One that lacks something here is skipped
 // with a line, unless it was named.
 func (a *app) fetchAgents(ctx context.Context, names []string) error {
-	l, _, err := a.lab()
-	if err != nil {
-		return err
-	}
-	catalog, err := l.Agents()
+	f, catalog, err := a.agents()
 	if err != nil {
 		return err
 	}
@@ -115,7 +112,6 @@ func (a *app) fetchAgents(ctx context.Context, names []string) error {
 		}
 		chosen = append(chosen, x)
 	}
-	f := a.fetcher(l.Root)
 	var errs []error
 	for _, x := range chosen {
 		got, err := f.Fetch(ctx, x)

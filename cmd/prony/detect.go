@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -125,15 +124,10 @@ func floorRun(root, from string) (dir string, study table.Study, err error) {
 	}
 	var here result.Provenance
 	host.Describe(&here)
-	runs, err := filepath.Glob(filepath.Join(root, "results", "*", result.RunFile))
-	if err != nil {
-		return "", study, err
-	}
-	slices.Sort(runs) // named by their time
-	for _, run := range slices.Backward(runs) {
-		study, err := readFloor(filepath.Dir(run))
+	for _, run := range newest(root) {
+		study, err := readFloor(run)
 		if err == nil && sameMachine(study.Records[0].Provenance, here) {
-			return filepath.Dir(run), study, nil
+			return run, study, nil
 		}
 	}
 	return "", study, errors.New("plan a difference: no A/A run of this machine in results/, so " +

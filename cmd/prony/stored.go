@@ -35,19 +35,26 @@ func (a *app) findRun(args []string, what string, has func(dir string) bool) (st
 	if err != nil {
 		return "", err
 	}
-	runs, err := filepath.Glob(filepath.Join(root, "results", "*"))
-	if err != nil {
-		return "", err
-	}
-	slices.Sort(runs) // named by their time
-	for _, dir := range slices.Backward(runs) {
-		if isRun(dir) && has(dir) { // a run that ended before its first trial has no head
+	for _, dir := range newest(root) {
+		if has(dir) {
 			fmt.Fprintf(a.stderr, "prony: the newest is %s\n", dir)
 			return dir, nil
 		}
 	}
 	return "", fmt.Errorf("find the newest run: none below results/ has %s; make one with "+
 		"prony run --telemetry", what)
+}
+
+// newest are the folders of runs below results/, the newest first. A run that ended before its
+// first trial has no head.
+func newest(root string) (dirs []string) {
+	heads, _ := filepath.Glob(filepath.Join(root, "results", "*", result.RunFile))
+	for _, head := range heads {
+		dirs = append(dirs, filepath.Dir(head))
+	}
+	slices.Sort(dirs) // named by their time
+	slices.Reverse(dirs)
+	return dirs
 }
 
 // homeIn is the folder in which a home of telemetry kept what it took in: of a run, or of a home

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -249,20 +250,18 @@ func chooseCases(names []string) ([]selftest.Case, error) {
 	if len(names) == 0 {
 		return all, nil
 	}
-	var known []string
-	byName := map[string]selftest.Case{}
-	for _, c := range all {
-		known = append(known, c.Name)
-		byName[c.Name] = c
-	}
 	var out []selftest.Case
 	for _, n := range names {
-		c, ok := byName[n]
-		if !ok {
+		i := slices.IndexFunc(all, func(c selftest.Case) bool { return c.Name == n })
+		if i < 0 {
+			var known []string
+			for _, c := range all {
+				known = append(known, c.Name)
+			}
 			return nil, cli.Usagef("there is no case %q; there are %s", n,
 				strings.Join(known, ", "))
 		}
-		out = append(out, c)
+		out = append(out, all[i])
 	}
 	return out, nil
 }
