@@ -73,7 +73,8 @@ func (d detection) print(w io.Writer, study table.Study) {
 	slices.Sort(effects)
 	effects = slices.Compact(effects)
 	pairs := max(d.targets*(d.targets-1)/2, 1)
-	heads := []string{"TARGET", "METRIC", "SD OF A PAIR", plainBlocks(d.blocks) + " RESOLVE"}
+	heads := []string{"TARGET", "METRIC", "SD OF A PAIR",
+		strings.ToUpper(unit.Plural(d.blocks, "block")) + " RESOLVE"}
 	for _, e := range effects {
 		heads = append(heads, strings.ToUpper(unit.Percent(e))+" OF TWO")
 	}
@@ -92,13 +93,6 @@ func (d detection) print(w io.Writer, study table.Study) {
 		}
 	}
 	fmt.Fprint(w, print.Grid("  ", rows, print.Right))
-}
-
-func plainBlocks(n int) string {
-	if n == 1 {
-		return "1 BLOCK"
-	}
-	return fmt.Sprintf("%d BLOCKS", n)
 }
 
 func percentOr(x float64) string {

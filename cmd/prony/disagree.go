@@ -9,6 +9,7 @@ import (
 
 	"prony/internal/driver"
 	"prony/internal/result"
+	"prony/internal/unit"
 )
 
 // disagreements say where two generators read different things from the same target in the same
@@ -58,20 +59,14 @@ func disagreements(records []result.Record) []string {
 			out = append(out, fmt.Sprintf("%s, %s, %s: prony and %s", s.target, s.scenario, s.load,
 				s.driver))
 		}
-		out = append(out, fmt.Sprintf("  %s (%s)", s.example, times(blocks[s.spot])))
+		out = append(out, fmt.Sprintf("  %s (in %s)", s.example,
+			unit.Plural(blocks[s.spot], "block")))
 	}
 	return out
 }
 
 // numbers differ from block to block and make no other finding.
 var numbers = regexp.MustCompile(`[0-9][0-9.,]*`)
-
-func times(n int) string {
-	if n == 1 {
-		return "in 1 block"
-	}
-	return fmt.Sprintf("in %d blocks", n)
-}
 
 func printDisagreements(w io.Writer, lines []string) error {
 	if len(lines) == 0 {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -83,12 +82,8 @@ func newRoot(app *app) *cobra.Command {
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
 		shell.Show(nil)
 		if show {
-			var turn sync.Mutex // builds are side by side
-			shell.Show(func(line string) {
-				turn.Lock()
-				defer turn.Unlock()
-				app.say("+ " + line)
-			})
+			say := shell.Lines(app.stderr)
+			shell.Show(func(line string) { say("+ " + line) })
 		}
 		return cli.FollowSuffix(c.Flags())
 	}

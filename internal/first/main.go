@@ -48,7 +48,7 @@ func main() {
 
 // first builds and runs in a checkout.
 func first(ctx context.Context, root string, args []string, stdout, stderr io.Writer) error {
-	say := speaker(stderr)
+	say := shell.Lines(stderr)
 	say("Compare the services of " + canonical + ": about 4 minutes, and a minute or two more\n" +
 		"the first time, when prony and they are built; later runs take all that as it is.")
 	targets, err := wanted(filepath.Join(root, canonical))
@@ -69,16 +69,6 @@ func first(ctx context.Context, root string, args []string, stdout, stderr io.Wr
 		return errors.New("interrupted")
 	}
 	return run(ctx, root, args, stdout, stderr)
-}
-
-// speaker prints lines of several goroutines, each whole.
-func speaker(to io.Writer) func(string) {
-	var turn sync.Mutex
-	return func(line string) {
-		turn.Lock()
-		defer turn.Unlock()
-		fmt.Fprintln(to, line)
-	}
 }
 
 // wanted are the services that a suite names. The suite is checked by who runs it.

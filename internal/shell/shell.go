@@ -11,11 +11,13 @@ package shell
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 )
 
@@ -29,6 +31,16 @@ func Show(to func(line string)) {
 		return
 	}
 	viewer.Store(&to)
+}
+
+// Lines prints those of several goroutines, each whole.
+func Lines(to io.Writer) func(line string) {
+	var turn sync.Mutex
+	return func(line string) {
+		turn.Lock()
+		defer turn.Unlock()
+		fmt.Fprintln(to, line)
+	}
 }
 
 // Say shows a line that is ready to paste.
