@@ -10,75 +10,79 @@ import (
 // measures is what monitoring gets. Counters count since the beginning of the lead-in, for they may
 // not go back; gauges are of the last point.
 type measures struct {
-	target, model, engine string
-	began, now            time.Time
-	totals                load.Totals
-	inWindow              bool
-	backlog               int64
-	response              tally
-	lagNs                 [3]int64 // by lagNames; 0: unknown
+	began, now time.Time
+	metrics    []metric
+	about      []string // engine, model and target, each before its value
+	response   tally
 }
 
-var lagNames = [3]string{"0.5", "0.99", "1"}
-
-func (s *state) measures() measures {
-	return measures{
-		target: s.Target, model: s.Model, engine: s.Engine, began: s.began, now: clock.Wall(),
-		totals: s.totals, inWindow: s.inWindow, backlog: s.backlog(),
-		response: s.ever,
-		lagNs:    [3]int64{s.now.lagP50Ns, s.now.lagP99Ns, s.now.lagMaxNs},
-	}
-}
-
-// Names of the metrics, by the conventions of Prometheus; OpenTelemetry's have dots and no units in
-// them. docs/formats/load-live.md lists both.
-var counters = []struct {
+// metric has a name by the conventions of Prometheus, and one of OpenTelemetry, with dots and no
+// unit in it. docs/formats/load-live.md lists both.
+type metric struct {
 	name, otel, unit, help string
-	of                     func(*load.Totals) int64
-}{
-	{"prony_load_due_total", "prony.load.due", "{request}",
-		"Requests whose time has come.", func(t *load.Totals) int64 { return t.Due }},
-	{"prony_load_sent_total", "prony.load.sent", "{request}",
-		"Requests sent.", func(t *load.Totals) int64 { return t.Sent }},
-	{"prony_load_done_total", "prony.load.done", "{request}",
-		"Requests answered well.", func(t *load.Totals) int64 { return t.Done }},
-	{"prony_load_received_bytes_total", "prony.load.received", "By",
-		"Bytes received.", func(t *load.Totals) int64 { return t.BytesIn }},
+	counter                bool // else a gauge
+	samples                []sample
 }
 
-var gauges = []struct {
-	name, otel, unit, help string
-	of                     func(*measures) float64
-}{
-	{"prony_load_in_flight", "prony.load.in_flight", "{request}",
-		"Requests sent and not yet ended.",
-		func(m *measures) float64 { return float64(m.totals.InFlight) }},
-	{"prony_load_backlog", "prony.load.backlog", "{request}",
-		"Requests whose time has come and that have not ended.",
-		func(m *measures) float64 { return float64(m.backlog) }},
-	{"prony_load_window", "prony.load.window", "1",
-		"1 while the window is open, whose requests make the result.",
-		func(m *measures) float64 {
-			if m.inWindow {
-				return 1
-			}
-			return 0
-		}},
+// sample is a value with what it is told apart by: a name, then its value.
+type sample struct {
+	value  float64
+	labels []string
 }
 
-// The metrics that have labels, or buckets.
+// The metrics that are no metric above: one has buckets, the other nothing but labels.
 const (
-	failedName, failedOtel = "prony_load_failed_total", "prony.load.failed"
-	failedHelp             = "Requests that failed, by class."
-
 	responseName, responseOtel = "prony_load_response_seconds", "prony.load.response"
 	responseHelp               = "Response time, from when a request was due to its last byte."
-
-	lagName, lagOtel = "prony_load_lag_seconds", "prony.load.lag"
-	lagHelp          = "Lateness of sending in the last interval, by quantile; 1 is the largest."
 
 	infoName = "prony_load_info"
 	infoHelp = "What is offered, to what, and how."
 )
+
+func (s *state) measures() measures {
+	t := &s.totals
+	one := func(n int64) []sample { return []sample{{value: float64(n)}} }
+	window := int64(0)
+	if s.inWindow {
+		window = 1
+	}
+	var failed, lag []sample
+	for i, class := range load.ClassNames {
+		failed = append(failed, sample{float64(t.Errors[i]), []string{"class", class}})
+	}
+	for i, ns := range []int64{s.now.lagP50Ns, s.now.lagP99Ns, s.now.lagMaxNs} {
+		if ns > 0 { // else it is unknown
+			lag = append(lag, sample{inSeconds(float64(ns)),
+				[]string{"quantile", []string{"0.5", "0.99", "1"}[i]}})
+		}
+	}
+	m := measures{
+		began: s.began, now: clock.Wall(), response: s.ever,
+		about: []string{"engine", s.Engine, "model", s.Model, "target", s.Target},
+		metrics: []metric{
+			{"prony_load_due_total", "prony.load.due", "{request}",
+				"Requests whose time has come.", true, one(t.Due)},
+			{"prony_load_sent_total", "prony.load.sent", "{request}",
+				"Requests sent.", true, one(t.Sent)},
+			{"prony_load_done_total", "prony.load.done", "{request}",
+				"Requests answered well.", true, one(t.Done)},
+			{"prony_load_received_bytes_total", "prony.load.received", "By",
+				"Bytes received.", true, one(t.BytesIn)},
+			{"prony_load_failed_total", "prony.load.failed", "{request}",
+				"Requests that failed, by class.", true, failed},
+			{"prony_load_in_flight", "prony.load.in_flight", "{request}",
+				"Requests sent and not yet ended.", false, one(t.InFlight)},
+			{"prony_load_backlog", "prony.load.backlog", "{request}",
+				"Requests whose time has come and that have not ended.", false, one(s.backlog())},
+			{"prony_load_window", "prony.load.window", "1",
+				"1 while the window is open, whose requests make the result.", false, one(window)},
+		},
+	}
+	if len(lag) > 0 {
+		m.metrics = append(m.metrics, metric{"prony_load_lag_seconds", "prony.load.lag", "s",
+			"Lateness of sending in the last interval, by quantile; 1 is the largest.", false, lag})
+	}
+	return m
+}
 
 func inSeconds(ns float64) float64 { return ns / 1e9 }

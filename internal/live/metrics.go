@@ -16,8 +16,6 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"google.golang.org/protobuf/types/known/timestamppb"
-
-	"prony/internal/load"
 )
 
 // patience is how long the page's last readers may take, and the last push.
@@ -98,53 +96,40 @@ func scraped(measure func() measures) http.HandlerFunc {
 
 // families are the metrics as Prometheus' protobuf has them, from which all its formats are made.
 func (m *measures) families() []*dto.MetricFamily {
-	var out []*dto.MetricFamily
-	add := func(name, help string, kind dto.MetricType, samples ...*dto.Metric) {
-		out = append(out, &dto.MetricFamily{Name: &name, Help: &help, Type: &kind, Metric: samples})
+	family := func(name, help string, kind dto.MetricType) *dto.MetricFamily {
+		return &dto.MetricFamily{Name: &name, Help: &help, Type: &kind}
 	}
-	for _, x := range counters {
-		add(x.name, x.help, dto.MetricType_COUNTER, counter(x.of(&m.totals)))
-	}
-	var failed []*dto.Metric
-	for i, class := range load.ClassNames {
-		failed = append(failed, counter(m.totals.Errors[i], "class", class))
-	}
-	add(failedName, failedHelp, dto.MetricType_COUNTER, failed...)
-	for _, x := range gauges {
-		add(x.name, x.help, dto.MetricType_GAUGE, gauge(x.of(m)))
-	}
-	var lag []*dto.Metric
-	for i, q := range lagNames {
-		if m.lagNs[i] > 0 {
-			lag = append(lag, gauge(inSeconds(float64(m.lagNs[i])), "quantile", q))
+	info := family(infoName, infoHelp, dto.MetricType_GAUGE)
+	info.Metric = []*dto.Metric{{Label: pairs(m.about), Gauge: &dto.Gauge{Value: new(1.0)}}}
+	response := family(responseName, responseHelp, dto.MetricType_HISTOGRAM)
+	response.Metric = []*dto.Metric{{Histogram: m.histogram()}}
+	out := []*dto.MetricFamily{info, response}
+	for _, x := range m.metrics {
+		f := family(x.name, x.help, dto.MetricType_GAUGE)
+		if x.counter {
+			f.Type = dto.MetricType_COUNTER.Enum()
 		}
+		for _, s := range x.samples {
+			one := &dto.Metric{Label: pairs(s.labels)}
+			if x.counter {
+				one.Counter = &dto.Counter{Value: &s.value}
+			} else {
+				one.Gauge = &dto.Gauge{Value: &s.value}
+			}
+			f.Metric = append(f.Metric, one)
+		}
+		out = append(out, f)
 	}
-	if len(lag) > 0 {
-		add(lagName, lagHelp, dto.MetricType_GAUGE, lag...)
-	}
-	add(infoName, infoHelp, dto.MetricType_GAUGE,
-		gauge(1, "engine", m.engine, "model", m.model, "target", m.target))
-	add(responseName, responseHelp, dto.MetricType_HISTOGRAM,
-		&dto.Metric{Histogram: m.histogram()})
 	slices.SortFunc(out, func(a, b *dto.MetricFamily) int {
 		return cmp.Compare(a.GetName(), b.GetName())
 	})
 	return out
 }
 
-func counter(n int64, labels ...string) *dto.Metric {
-	return &dto.Metric{Label: pairs(labels), Counter: &dto.Counter{Value: new(float64(n))}}
-}
-
-func gauge(v float64, labels ...string) *dto.Metric {
-	return &dto.Metric{Label: pairs(labels), Gauge: &dto.Gauge{Value: &v}}
-}
-
 // pairs makes labels of names, in their order, and values.
-func pairs(labels []string) []*dto.LabelPair {
-	var out []*dto.LabelPair
-	for i := 0; i < len(labels); i += 2 {
-		out = append(out, &dto.LabelPair{Name: &labels[i], Value: &labels[i+1]})
+func pairs(labels []string) (out []*dto.LabelPair) {
+	for pair := range slices.Chunk(labels, 2) {
+		out = append(out, &dto.LabelPair{Name: &pair[0], Value: &pair[1]})
 	}
 	return out
 }

@@ -7,8 +7,6 @@ import (
 	common "go.opentelemetry.io/proto/otlp/common/v1"
 	metrics "go.opentelemetry.io/proto/otlp/metrics/v1"
 	resource "go.opentelemetry.io/proto/otlp/resource/v1"
-
-	"prony/internal/load"
 )
 
 const cumulative = metrics.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE
@@ -16,11 +14,9 @@ const cumulative = metrics.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULA
 // otlp makes the message of a push. MetricsData stands for ExportMetricsServiceRequest, which is
 // the same on the wire and comes with a gateway to gRPC that nobody here needs.
 func (m *measures) otlp(with []*common.KeyValue) *metrics.MetricsData {
-	attributes := slices.Concat(with, []*common.KeyValue{attribute("prony.engine", m.engine),
-		attribute("prony.model", m.model), attribute("prony.target", m.target),
-		attribute("service.name", "prony")})
+	about := append(attributes("prony.", m.about), attribute("service.name", "prony"))
 	return &metrics.MetricsData{ResourceMetrics: []*metrics.ResourceMetrics{{
-		Resource: &resource.Resource{Attributes: attributes},
+		Resource: &resource.Resource{Attributes: slices.Concat(with, about)},
 		ScopeMetrics: []*metrics.ScopeMetrics{{
 			Scope:   &common.InstrumentationScope{Name: "prony/internal/live"},
 			Metrics: m.otlpMetrics(),
@@ -30,34 +26,24 @@ func (m *measures) otlp(with []*common.KeyValue) *metrics.MetricsData {
 
 func (m *measures) otlpMetrics() []*metrics.Metric {
 	var out []*metrics.Metric
-	sum := func(name, help, unit string, points ...*metrics.NumberDataPoint) {
-		out = append(out, &metrics.Metric{Name: name, Description: help, Unit: unit,
-			Data: &metrics.Metric_Sum{Sum: &metrics.Sum{DataPoints: points, IsMonotonic: true,
-				AggregationTemporality: cumulative}}})
-	}
-	gauge := func(name, help, unit string, points ...*metrics.NumberDataPoint) {
-		out = append(out, &metrics.Metric{Name: name, Description: help, Unit: unit,
-			Data: &metrics.Metric_Gauge{Gauge: &metrics.Gauge{DataPoints: points}}})
-	}
-	for _, x := range counters {
-		sum(x.otel, x.help, x.unit, m.count(x.of(&m.totals)))
-	}
-	var failed []*metrics.NumberDataPoint
-	for i, class := range load.ClassNames {
-		failed = append(failed, m.count(m.totals.Errors[i], attribute("class", class)))
-	}
-	sum(failedOtel, failedHelp, "{request}", failed...)
-	for _, x := range gauges {
-		gauge(x.otel, x.help, x.unit, m.value(x.of(m)))
-	}
-	var lag []*metrics.NumberDataPoint
-	for i, q := range lagNames {
-		if m.lagNs[i] > 0 {
-			lag = append(lag, m.value(inSeconds(float64(m.lagNs[i])), attribute("quantile", q)))
+	for _, x := range m.metrics {
+		var points []*metrics.NumberDataPoint
+		for _, s := range x.samples {
+			p := &metrics.NumberDataPoint{Attributes: attributes("", s.labels),
+				StartTimeUnixNano: unixNs(m.began), TimeUnixNano: unixNs(m.now)}
+			p.Value = &metrics.NumberDataPoint_AsDouble{AsDouble: s.value}
+			if x.counter {
+				p.Value = &metrics.NumberDataPoint_AsInt{AsInt: int64(s.value)}
+			}
+			points = append(points, p)
 		}
-	}
-	if len(lag) > 0 {
-		gauge(lagOtel, lagHelp, "s", lag...)
+		one := &metrics.Metric{Name: x.otel, Description: x.help, Unit: x.unit,
+			Data: &metrics.Metric_Gauge{Gauge: &metrics.Gauge{DataPoints: points}}}
+		if x.counter {
+			one.Data = &metrics.Metric_Sum{Sum: &metrics.Sum{DataPoints: points, IsMonotonic: true,
+				AggregationTemporality: cumulative}}
+		}
+		out = append(out, one)
 	}
 	return append(out, &metrics.Metric{Name: responseOtel, Description: responseHelp, Unit: "s",
 		Data: &metrics.Metric_ExponentialHistogram{
@@ -68,27 +54,17 @@ func (m *measures) otlpMetrics() []*metrics.Metric {
 		}})
 }
 
+// attributes are those of names and values by turns, each name after a prefix.
+func attributes(prefix string, of []string) (out []*common.KeyValue) {
+	for pair := range slices.Chunk(of, 2) {
+		out = append(out, attribute(prefix+pair[0], pair[1]))
+	}
+	return out
+}
+
 func attribute(key, value string) *common.KeyValue {
 	return &common.KeyValue{Key: key, Value: &common.AnyValue{
 		Value: &common.AnyValue_StringValue{StringValue: value}}}
-}
-
-func (m *measures) point(labels []*common.KeyValue) *metrics.NumberDataPoint {
-	return &metrics.NumberDataPoint{
-		Attributes: labels, StartTimeUnixNano: unixNs(m.began), TimeUnixNano: unixNs(m.now),
-	}
-}
-
-func (m *measures) count(n int64, labels ...*common.KeyValue) *metrics.NumberDataPoint {
-	p := m.point(labels)
-	p.Value = &metrics.NumberDataPoint_AsInt{AsInt: n}
-	return p
-}
-
-func (m *measures) value(v float64, labels ...*common.KeyValue) *metrics.NumberDataPoint {
-	p := m.point(labels)
-	p.Value = &metrics.NumberDataPoint_AsDouble{AsDouble: v}
-	return p
 }
 
 func unixNs(t time.Time) uint64 { return uint64(t.UnixNano()) }

@@ -14,14 +14,14 @@ import (
 	"time"
 
 	common "go.opentelemetry.io/proto/otlp/common/v1"
+	"google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	grpczip "google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/emptypb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
 // A push must be over before the next is due. One that failed is not repeated: the next one, whose
@@ -31,9 +31,9 @@ const (
 	pushTimeout = 900 * time.Millisecond
 )
 
-// carrier takes a message of OTLP to its receiver and returns what that answered.
+// carrier takes a message of OTLP to its receiver and reads what that answers.
 type carrier interface {
-	carry(ctx context.Context, m proto.Message) (answer []byte, err error)
+	carry(ctx context.Context, m, answer proto.Message) error
 	close() error
 }
 
@@ -124,11 +124,23 @@ func (p *pusher) push() error {
 	ctx, cancel := context.WithTimeout(context.Background(), pushTimeout)
 	defer cancel()
 	m := p.measure()
-	answer, err := p.carrier.carry(ctx, m.otlp(p.attributes))
-	if err != nil {
+	// The answer is an ExportMetricsServiceResponse, whose only field is a message, or bytes, which
+	// is the same on the wire. There is one where the receiver took only a part.
+	var answer wrapperspb.BytesValue
+	if err := p.carrier.carry(ctx, m.otlp(p.attributes), &answer); err != nil {
 		return err
 	}
-	return refused(answer)
+	// It says in its fields how many points were not taken (1) and why (2), where that one has its
+	// code and its message.
+	var refused status.Status
+	if err := proto.Unmarshal(answer.GetValue(), &refused); err != nil {
+		return fmt.Errorf("read its answer: %w", err)
+	}
+	if refused.GetCode() == 0 && refused.GetMessage() == "" {
+		return nil
+	}
+	return fmt.Errorf("it took a part: %d points were rejected: %q", refused.GetCode(),
+		refused.GetMessage())
 }
 
 func (p *pusher) failures() int64 {
@@ -168,23 +180,23 @@ type overHTTP struct {
 // answerBytes bounds what is read of an answer.
 const answerBytes = 64 << 10
 
-func (h *overHTTP) carry(ctx context.Context, m proto.Message) ([]byte, error) {
+func (h *overHTTP) carry(ctx context.Context, m, answer proto.Message) error {
 	body, err := proto.Marshal(m)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if h.settings.zip {
 		var zipped bytes.Buffer
 		z := gzip.NewWriter(&zipped)
 		_, err := z.Write(body)
 		if err := errors.Join(err, z.Close()); err != nil {
-			return nil, err
+			return err
 		}
 		body = zipped.Bytes()
 	}
 	q, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url, bytes.NewReader(body))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	q.Header.Set("User-Agent", "prony")
 	for name, value := range h.settings.headers {
@@ -196,17 +208,19 @@ func (h *overHTTP) carry(ctx context.Context, m proto.Message) ([]byte, error) {
 	}
 	r, err := h.client.Do(q)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer r.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(r.Body, answerBytes))
-	switch {
-	case r.StatusCode/100 != 2:
-		return nil, fmt.Errorf("it answered %s: %q", r.Status, strings.TrimSpace(string(answer)))
-	case err == nil && r.Header.Get("Content-Type") == "application/x-protobuf":
-		return answer, nil
+	text, err := io.ReadAll(io.LimitReader(r.Body, answerBytes))
+	if r.StatusCode/100 != 2 {
+		return fmt.Errorf("it answered %s: %q", r.Status, strings.TrimSpace(string(text)))
 	}
-	return nil, err
+	if err == nil && r.Header.Get("Content-Type") == "application/x-protobuf" {
+		if err = proto.Unmarshal(text, answer); err != nil {
+			err = fmt.Errorf("read its answer: %w", err)
+		}
+	}
+	return err
 }
 
 func (h *overHTTP) close() error {
@@ -220,70 +234,14 @@ type overGRPC struct {
 	settings settings
 }
 
-func (g *overGRPC) carry(ctx context.Context, m proto.Message) ([]byte, error) {
+func (g *overGRPC) carry(ctx context.Context, m, answer proto.Message) error {
 	var options []grpc.CallOption
 	if g.settings.zip {
 		options = append(options, grpc.UseCompressor(grpczip.Name))
 	}
 	ctx = metadata.NewOutgoingContext(ctx, metadata.New(g.settings.headers))
-	var answer emptypb.Empty // which keeps the bytes of what it does not know
-	err := g.conn.Invoke(ctx, "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export", m,
-		&answer, options...)
-	return answer.ProtoReflect().GetUnknown(), err
+	return g.conn.Invoke(ctx, "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export", m,
+		answer, options...)
 }
 
 func (g *overGRPC) close() error { return g.conn.Close() }
-
-// refused is an error when a receiver took only a part of a push: field 1 of its answer, an
-// ExportMetricsServiceResponse, says in its fields how many points it did not take (1) and why (2).
-func refused(answer []byte) error {
-	var points uint64
-	var why []byte
-	err := fields(answer, func(number protowire.Number, _ uint64, partial []byte) error {
-		if number != 1 {
-			return nil
-		}
-		return fields(partial, func(number protowire.Number, n uint64, text []byte) error {
-			switch number {
-			case 1:
-				points = n
-			case 2:
-				why = text
-			}
-			return nil
-		})
-	})
-	if err == nil && (points > 0 || len(why) > 0) {
-		err = fmt.Errorf("it took a part: %d points were rejected: %q", points, why)
-	}
-	return err
-}
-
-// fields calls f with each field of a message: its number and its value as a number or as bytes.
-func fields(b []byte, f func(protowire.Number, uint64, []byte) error) error {
-	for len(b) > 0 {
-		number, kind, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			return fmt.Errorf("read its answer: %w", protowire.ParseError(n))
-		}
-		b = b[n:]
-		var v uint64
-		var text []byte
-		switch kind {
-		case protowire.VarintType:
-			v, n = protowire.ConsumeVarint(b)
-		case protowire.BytesType:
-			text, n = protowire.ConsumeBytes(b)
-		default:
-			n = protowire.ConsumeFieldValue(number, kind, b)
-		}
-		if n < 0 {
-			return fmt.Errorf("read its answer: %w", protowire.ParseError(n))
-		}
-		if err := f(number, v, text); err != nil {
-			return err
-		}
-		b = b[n:]
-	}
-	return nil
-}
