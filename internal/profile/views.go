@@ -155,11 +155,9 @@ type Frame struct {
 
 // node is a frame while the tree grows.
 type node struct {
-	name     string
-	a, b     float64 // values
-	selfA    float64
-	selfB    float64
-	children map[string]*node
+	name      string
+	cum, self [2]float64 // of a first and a second profile
+	children  map[string]*node
 }
 
 func (n *node) child(name string) *node {
@@ -172,33 +170,28 @@ func (n *node) child(name string) *node {
 	return n.children[name]
 }
 
-// grow adds a profile's stacks to a tree, each value times the factor.
-func (n *node) grow(p *pprof.Profile, factor float64, value func(*node) (cum, self *float64)) {
+// grow adds the stacks of the first profile or the second, 0 or 1, each value times the factor.
+func (n *node) grow(p *pprof.Profile, factor float64, which int) {
 	at := Main(p)
 	for _, s := range p.Sample {
 		v := float64(s.Value[at]) * factor
 		on := n
-		cum, self := value(on)
-		*cum += v
+		on.cum[which] += v
 		for _, name := range frames(s) {
 			on = on.child(name)
-			cum, self = value(on)
-			*cum += v
+			on.cum[which] += v
 		}
-		*self += v
+		on.self[which] += v
 	}
 }
-
-func first(n *node) (cum, self *float64)  { return &n.a, &n.selfA }
-func second(n *node) (cum, self *float64) { return &n.b, &n.selfB }
 
 // Flame is a profile as a tree, its root named "all". Frames that hold less than a thousandth of
 // it are merged into one beside their siblings, "(small)".
 func Flame(p *pprof.Profile) *Frame {
 	root := &node{name: "all"}
-	root.grow(p, 1, first)
-	return root.frame(root.a*smallest, func(n *node) (value, self, delta float64) {
-		return n.a, n.selfA, 0
+	root.grow(p, 1, 0)
+	return root.frame(root.cum[0]*smallest, func(n *node) (value, self, delta float64) {
+		return n.cum[0], n.self[0], 0
 	})
 }
 
@@ -209,16 +202,14 @@ func FlameDiff(a, b *pprof.Profile) (*Frame, error) {
 		return nil, err
 	}
 	root := &node{name: "all"}
-	for _, one := range []struct {
-		p     *pprof.Profile
-		value func(*node) (cum, self *float64)
-	}{{a, first}, {b, second}} {
-		if total, _ := Total(one.p); total > 0 {
-			root.grow(one.p, wide/float64(total), one.value)
+	for which, p := range []*pprof.Profile{a, b} {
+		if total, _ := Total(p); total > 0 {
+			root.grow(p, wide/float64(total), which)
 		}
 	}
 	return root.frame(wide*smallest, func(n *node) (value, self, delta float64) {
-		return (n.a + n.b) / 2, (n.selfA + n.selfB) / 2, (n.b - n.a) / wide
+		return (n.cum[0] + n.cum[1]) / 2, (n.self[0] + n.self[1]) / 2,
+			(n.cum[1] - n.cum[0]) / wide
 	}), nil
 }
 

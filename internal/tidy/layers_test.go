@@ -30,6 +30,7 @@ var layers = []string{
 var neighbours = []neighbour{
 	{"internal/load/...", "internal/pace", "arrivals are drawn as they fall due"},
 	{"internal/cli", "internal/print", "the end of a file's name asks for a format"},
+	{"internal/profile/...", "internal/host", "what /proc says of a process is read in one way"},
 	{"internal/metric", "internal/stats", "a start that was never steady has its word there"},
 	{"internal/suite", "internal/metric", "a column is checked where it is asked for"},
 	{"internal/suite", "internal/pace", "a shape is read where it is written, with its line"},

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -73,22 +74,11 @@ var events = map[string][]try{
 // Start loads the library, or wakes it up, and begins to sample.
 func (a AsyncProfiler) Start(ctx context.Context, s profile.Subject, kind string) (
 	profile.Session, error) {
-	if err := a.Fits(s); err != nil {
-		return nil, fmt.Errorf("start async-profiler in JVM %d: %w", s.PID, err)
-	}
-	if len(events[kind]) == 0 {
-		return nil, fmt.Errorf("start async-profiler in JVM %d: it takes no %q profiles", s.PID,
-			kind)
-	}
-	t, err := find(s.PID)
-	if err != nil {
-		return nil, err
-	}
-	dir, err := t.scratch(s.Dir, "async-profiler-")
+	begun, err := begin(a, s, kind, len(events[kind]) > 0)
 	if err != nil {
 		return nil, fmt.Errorf("start async-profiler in JVM %d: %w", s.PID, err)
 	}
-	run := &asyncSession{target: t, dir: dir, kind: kind, library: s.Tools.AsyncProfiler}
+	run := &asyncSession{session: begun, library: s.Tools.AsyncProfiler}
 	var failed []error
 	for _, e := range events[kind] {
 		command := "start,event=" + e.event
@@ -102,18 +92,39 @@ func (a AsyncProfiler) Start(ctx context.Context, s profile.Subject, kind string
 		run.note = e.note
 		return run, nil
 	}
-	return nil, errors.Join(errors.Join(failed...), os.RemoveAll(dir))
+	return nil, errors.Join(errors.Join(failed...), os.RemoveAll(run.dir))
 }
 
 type asyncSession struct {
-	target  target
-	dir     string
-	kind    string
+	session
 	library string
 	note    string
 }
 
-func (s *asyncSession) path(name string) string { return filepath.Join(s.dir, name) }
+// session is of one JVM, by either tool.
+type session struct {
+	target target
+	dir    string // its own
+	kind   string
+}
+
+// begin makes ready for a session of a kind, if the tool fits and knows it.
+func begin(c profile.Collector, s profile.Subject, kind string, known bool) (out session,
+	err error) {
+	if err := c.Fits(s); err != nil {
+		return out, err
+	}
+	if !known {
+		return out, fmt.Errorf("it takes no %q profiles", kind)
+	}
+	out.kind = kind
+	if out.target, err = find(s.PID); err == nil {
+		out.dir, err = out.target.scratch(s.Dir, c.Name()+"-")
+	}
+	return out, err
+}
+
+func (s *session) path(name string) string { return filepath.Join(s.dir, name) }
 
 // ask gives the library a command. What it says goes to a log, whose lines are the error's cause.
 func (s *asyncSession) ask(ctx context.Context, command string) error {
@@ -230,5 +241,10 @@ func tool(pid int, name string) (string, error) {
 			return beside, nil
 		}
 	}
-	return lookPath(name)
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", fmt.Errorf("find the JDK's %s: it is neither beside the JVM's java, which may "+
+			"be of a JRE, nor in PATH", name)
+	}
+	return path, nil
 }

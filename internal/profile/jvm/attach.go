@@ -8,12 +8,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"prony/internal/profile"
 )
 
 // attachPoll is how often it is looked whether a JVM has opened its socket; it does so within
@@ -28,17 +29,13 @@ const answerBytes = 16 << 20
 // would take half a second of processor time next to a measurement.
 type target struct {
 	pid   int
-	inner int    // its pid in its own namespace, by which it names its files
+	inner string // its pid in its own namespace, by which it names its files
 	tmp   string // its /tmp, as seen from here
 }
 
 // find looks a JVM up. It refuses what is none: the signal that opens the socket ends any other
 // process.
 func find(pid int) (target, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return target{}, fmt.Errorf("find JVM %d: %w", pid, err)
-	}
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
 		return target{}, fmt.Errorf("find JVM %d: %w", pid, err)
@@ -47,36 +44,16 @@ func find(pid int) (target, error) {
 		return target{}, fmt.Errorf("find JVM %d: it has no libjvm.so mapped; a native image is "+
 			"no JVM, and a wrapper script has the JVM as its child", pid)
 	}
-	t := target{pid: pid, inner: pid, tmp: fmt.Sprintf("/proc/%d/root/tmp", pid)}
-	if ids := strings.Fields(field(string(status), "NSpid")); len(ids) > 0 {
-		if t.inner, err = strconv.Atoi(ids[len(ids)-1]); err != nil {
-			return target{}, fmt.Errorf("find JVM %d: read its NSpid: %w", pid, err)
-		}
-	}
-	if !t.listens() && !catchesQuit(string(status)) {
+	t := target{pid: pid, inner: profile.Inner(pid), tmp: fmt.Sprintf("/proc/%d/root/tmp", pid)}
+	if !t.listens() && !profile.Handles(pid, syscall.SIGQUIT) {
 		return target{}, fmt.Errorf("attach to JVM %d: it does not handle SIGQUIT yet: it has "+
 			"only begun to start", pid)
 	}
 	return t, nil
 }
 
-// field is the value of a line of /proc/PID/status.
-func field(status, name string) string {
-	for line := range strings.Lines(status) {
-		if rest, ok := strings.CutPrefix(line, name+":"); ok {
-			return strings.TrimSpace(rest)
-		}
-	}
-	return ""
-}
-
-func catchesQuit(status string) bool {
-	mask, err := strconv.ParseUint(field(status, "SigCgt"), 16, 64)
-	return err == nil && mask&(1<<(syscall.SIGQUIT-1)) != 0
-}
-
 func (t target) socket() string {
-	return filepath.Join(t.tmp, ".java_pid"+strconv.Itoa(t.inner))
+	return filepath.Join(t.tmp, ".java_pid"+t.inner)
 }
 
 // listens is whether the JVM has its socket open. The file alone says nothing: one that was killed,
@@ -95,7 +72,7 @@ func (t target) open(ctx context.Context) error {
 	if t.listens() {
 		return nil
 	}
-	ask := filepath.Join(t.tmp, ".attach_pid"+strconv.Itoa(t.inner))
+	ask := filepath.Join(t.tmp, ".attach_pid"+t.inner)
 	f, err := os.OpenFile(ask, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("attach to JVM %d: %w", t.pid, err)
@@ -157,6 +134,15 @@ func (t target) command(ctx context.Context, name string, args ...string) (strin
 // jcmd runs a diagnostic command, as the tool of that name does.
 func (t target) jcmd(ctx context.Context, command string) (string, error) {
 	return t.command(ctx, "jcmd", command)
+}
+
+// PerfMap has a JVM of 17 or newer write its compiled methods into perf's file of them.
+func PerfMap(ctx context.Context, pid int) error {
+	t, err := find(pid)
+	if err == nil {
+		_, err = t.jcmd(ctx, "Compiler.perfmap")
+	}
+	return err
 }
 
 // scratch makes a folder that the JVM can write into, which may be another user's.

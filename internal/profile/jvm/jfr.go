@@ -90,40 +90,24 @@ func configuration(settings []setting) []byte {
 
 // Start begins a recording.
 func (j JFR) Start(ctx context.Context, s profile.Subject, kind string) (profile.Session, error) {
-	if err := j.Fits(s); err != nil {
-		return nil, fmt.Errorf("start JFR in JVM %d: %w", s.PID, err)
-	}
 	settings := recorded[kind]
-	if len(settings) == 0 {
-		return nil, fmt.Errorf("start JFR in JVM %d: it takes no %q profiles", s.PID, kind)
-	}
-	t, err := find(s.PID)
-	if err != nil {
-		return nil, err
-	}
-	dir, err := t.scratch(s.Dir, "jfr-")
+	begun, err := begin(j, s, kind, len(settings) > 0)
 	if err != nil {
 		return nil, fmt.Errorf("start JFR in JVM %d: %w", s.PID, err)
 	}
-	run := &jfrSession{target: t, dir: dir, kind: kind}
+	run := &jfrSession{begun}
 	file := run.path("settings.jfc")
 	if err = os.WriteFile(file, configuration(append(settings, pauses)), 0o644); err == nil {
 		err = run.begin(ctx, file)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start JFR in JVM %d: %w", s.PID, err),
-			os.RemoveAll(dir))
+			os.RemoveAll(run.dir))
 	}
 	return run, nil
 }
 
-type jfrSession struct {
-	target target
-	dir    string
-	kind   string
-}
-
-func (s *jfrSession) path(name string) string { return filepath.Join(s.dir, name) }
+type jfrSession struct{ session }
 
 // begin starts the recording. Its stacks are to be whole, which can be said only before the first
 // recording of a JVM; where it was too late, stacks that were cut say so.

@@ -1,7 +1,9 @@
 package jvm
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -112,6 +114,21 @@ func TestAttach(t *testing.T) {
 	check("-Xrs", "", profiletest.Limit)
 	check("-XX:+DisableAttachMechanism", "it may run with -XX:+DisableAttachMechanism",
 		2*time.Second)
+}
+
+// A JVM writes what code it made into the file that perf reads.
+func TestPerfMap(t *testing.T) {
+	s := split(t)
+	path := fmt.Sprintf("/tmp/perf-%d.map", s.PID)
+	t.Cleanup(func() { _ = os.Remove(path) }) // it may not be there
+	ctx, cancel := context.WithTimeout(t.Context(), profiletest.Limit)
+	defer cancel()
+	if err := PerfMap(ctx, s.PID); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || !bytes.Contains(text, []byte("Interpreter")) {
+		t.Errorf("it wrote %.200q, error %v", text, err)
+	}
 }
 
 // A JVM of another user, as in a container, writes into its folder, too.

@@ -118,16 +118,6 @@ func (d *duration) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// lookPath finds a program of a JDK in PATH.
-func lookPath(name string) (string, error) {
-	path, err := exec.LookPath(name)
-	if err != nil {
-		return "", fmt.Errorf("find the JDK's %s: it is neither beside the JVM's java, which may "+
-			"be of a JRE, nor in PATH", name)
-	}
-	return path, nil
-}
-
 // eachEvent reads a recording by the jfr of the JDK that wrote it, event by event. Only those of
 // the names are read.
 func eachEvent(ctx context.Context, pid int, file string, names []string,

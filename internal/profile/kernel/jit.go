@@ -6,24 +6,26 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
-	"prony/internal/shell"
+	"prony/internal/profile"
+	"prony/internal/profile/jvm"
 )
 
-// jcmdLimit bounds what a JVM may take to write down its methods.
-const jcmdLimit = 20 * time.Second
+// mapLimit bounds what a JVM may take to write down its methods.
+const mapLimit = 20 * time.Second
 
 // readJIT reads the names of code that the process made itself. Node.js writes them down as it
 // goes, a JVM when it is asked to, which is after the sampling has ended.
 func (p *process) readJIT(ctx context.Context) (note string) {
-	id := p.inner()
-	path := fmt.Sprintf("/proc/%d/root/tmp/perf-%s.map", p.pid, id)
+	path := fmt.Sprintf("/proc/%d/root/tmp/perf-%s.map", p.pid, profile.Inner(p.pid))
 	if p.isJVM() {
-		if err := p.askJVM(ctx); err != nil {
+		ctx, cancel := context.WithTimeout(ctx, mapLimit)
+		defer cancel()
+		if err := jvm.PerfMap(ctx, p.pid); err != nil {
 			return fmt.Sprintf("Java's methods have no names: %v", err)
 		}
 	}
@@ -45,49 +47,10 @@ func (p *process) readJIT(ctx context.Context) (note string) {
 	return ""
 }
 
-// inner is the process's id as it knows it itself, in a container.
-func (p *process) inner() string {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
-	if err == nil { // else it has ended, and its file is not found
-		for line := range strings.Lines(string(status)) {
-			if ids, ok := strings.CutPrefix(line, "NSpid:"); ok {
-				all := strings.Fields(ids)
-				return all[len(all)-1]
-			}
-		}
-	}
-	return fmt.Sprint(p.pid)
-}
-
 func (p *process) isJVM() bool {
-	for _, m := range p.mappings {
-		if filepath.Base(m.path) == "libjvm.so" {
-			return true
-		}
-	}
-	return false
-}
-
-// askJVM has a JVM of 17 or newer write its map of methods.
-func (p *process) askJVM(ctx context.Context) error {
-	jcmd := "" // beside the process's java, or else in PATH
-	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.pid)); err == nil {
-		jcmd = filepath.Join(filepath.Dir(exe), "jcmd")
-	}
-	if _, err := os.Stat(jcmd); err != nil {
-		if jcmd, err = exec.LookPath("jcmd"); err != nil {
-			return fmt.Errorf("ask process %d for them: %w: it is part of a JDK", p.pid, err)
-		}
-	}
-	ctx, cancel := context.WithTimeout(ctx, jcmdLimit)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, jcmd, fmt.Sprint(p.pid), "Compiler.perfmap")
-	shell.Command(cmd)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("ask process %d for them: %w: %.200s", p.pid, err, out)
-	}
-	return nil
+	return slices.ContainsFunc(p.mappings, func(m mapping) bool {
+		return filepath.Base(m.path) == "libjvm.so"
+	})
 }
 
 // jitName makes what a JVM and V8 write into what people call the function. A JVM writes the return

@@ -147,14 +147,8 @@ func (p *perf) start(ctx context.Context) error {
 
 // enable puts perf aside from the subject's cores and has it sample.
 func (p *perf) enable(ctx context.Context) error {
-	if len(p.cores) > 0 {
-		var set unix.CPUSet
-		for _, core := range p.cores {
-			set.Set(core)
-		}
-		if err := unix.SchedSetaffinity(p.cmd.Process.Pid, &set); err != nil {
-			return fmt.Errorf("keep it to cores %v: %w", p.cores, err)
-		}
+	if err := profile.Confine(p.cmd.Process.Pid, p.cores); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, perfLimit)
 	defer cancel()

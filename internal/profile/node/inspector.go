@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"prony/internal/profile"
 )
 
 const (
@@ -74,14 +76,7 @@ func connect(ctx context.Context, pid int) (one *inspector, opened bool, err err
 
 // signal opens the inspector. A process that does not handle it would end.
 func signal(pid int) error {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return fmt.Errorf("open the inspector of process %d: %w", pid, err)
-	}
-	_, rest, _ := strings.Cut(string(status), "SigCgt:")
-	word, _, _ := strings.Cut(strings.TrimSpace(rest), "\n")
-	mask, err := strconv.ParseUint(word, 16, 64)
-	if err != nil || mask&(1<<(syscall.SIGUSR1-1)) == 0 {
+	if !profile.Handles(pid, syscall.SIGUSR1) {
 		return fmt.Errorf("open the inspector of process %d: it does not handle SIGUSR1: it has "+
 			"only begun to start, or uses the signal otherwise", pid)
 	}

@@ -21,7 +21,6 @@ import (
 	"time"
 
 	pprof "github.com/google/pprof/profile"
-	"golang.org/x/sys/unix"
 
 	"prony/internal/profile"
 	"prony/internal/shell"
@@ -147,7 +146,7 @@ func (r *recording) begin(ctx context.Context, path string, args []string, cores
 	}
 	started := make(chan struct{})
 	go r.listen(says, started)
-	if err := pin(r.cmd.Process.Pid, cores); err != nil {
+	if err := profile.Confine(r.cmd.Process.Pid, cores); err != nil {
 		return errors.Join(err, r.end(ctx))
 	}
 	select {
@@ -199,31 +198,6 @@ func (r *recording) end(ctx context.Context) error {
 	kill := context.AfterFunc(ctx, func() { _ = r.cmd.Process.Kill() }) // wait tells
 	defer kill()
 	return r.wait()
-}
-
-// pin keeps a helper to the cores that it may run on.
-func pin(pid int, cores []int) error {
-	if len(cores) == 0 {
-		return nil
-	}
-	var set unix.CPUSet
-	for _, c := range cores {
-		set.Set(c)
-	}
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
-	if err != nil {
-		return err
-	}
-	for _, t := range threads {
-		id, err := strconv.Atoi(filepath.Base(t))
-		if err != nil {
-			return err
-		}
-		if err := unix.SchedSetaffinity(id, &set); err != nil && !errors.Is(err, unix.ESRCH) {
-			return fmt.Errorf("keep process %d to cores %v: %w", pid, cores, err)
-		}
-	}
-	return nil
 }
 
 func (s *session) end(ctx context.Context) error {
