@@ -82,7 +82,7 @@ func (s *Store) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) error {
 	delta := false
 	each(md, func(m pmetric.Metric) {
 		delta = delta || isDelta(m)
-		look(m, bad)
+		look(m, bad, false)
 	})
 	if delta || old+future > 0 {
 		own := pmetric.NewMetrics()
@@ -91,7 +91,7 @@ func (s *Store) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) error {
 	}
 	if old+future > 0 {
 		s.count(map[string]int64{DropOld: old, DropFuture: future})
-		each(md, func(m pmetric.Metric) { weed(m, bad) })
+		each(md, func(m pmetric.Metric) { look(m, bad, true) })
 	}
 	if !delta {
 		return s.translate(ctx, md)
@@ -184,44 +184,29 @@ type points[P stamped] interface {
 
 type stamped interface{ Timestamp() pcommon.Timestamp }
 
-func lookAt[P stamped](ps points[P], bad func(pcommon.Timestamp) bool) {
+func lookAt[P stamped](ps points[P], bad func(pcommon.Timestamp) bool, weed bool) {
+	if weed {
+		ps.RemoveIf(func(p P) bool { return bad(p.Timestamp()) })
+		return
+	}
 	for i := range ps.Len() {
 		bad(ps.At(i).Timestamp())
 	}
 }
 
-func weedOut[P stamped](ps points[P], bad func(pcommon.Timestamp) bool) {
-	ps.RemoveIf(func(p P) bool { return bad(p.Timestamp()) })
-}
-
-// look calls bad with each timestamp; it does not write, so that others may read the same data.
-func look(m pmetric.Metric, bad func(pcommon.Timestamp) bool) {
+// look calls bad with each timestamp. It removes the points whose are bad where it is to weed, else
+// it does not write, so that others may read the same data.
+func look(m pmetric.Metric, bad func(pcommon.Timestamp) bool, weed bool) {
 	switch m.Type() {
 	case pmetric.MetricTypeGauge:
-		lookAt(m.Gauge().DataPoints(), bad)
+		lookAt(m.Gauge().DataPoints(), bad, weed)
 	case pmetric.MetricTypeSum:
-		lookAt(m.Sum().DataPoints(), bad)
+		lookAt(m.Sum().DataPoints(), bad, weed)
 	case pmetric.MetricTypeHistogram:
-		lookAt(m.Histogram().DataPoints(), bad)
+		lookAt(m.Histogram().DataPoints(), bad, weed)
 	case pmetric.MetricTypeExponentialHistogram:
-		lookAt(m.ExponentialHistogram().DataPoints(), bad)
+		lookAt(m.ExponentialHistogram().DataPoints(), bad, weed)
 	case pmetric.MetricTypeSummary:
-		lookAt(m.Summary().DataPoints(), bad)
-	}
-}
-
-// weed removes the points whose timestamps are bad.
-func weed(m pmetric.Metric, bad func(pcommon.Timestamp) bool) {
-	switch m.Type() {
-	case pmetric.MetricTypeGauge:
-		weedOut(m.Gauge().DataPoints(), bad)
-	case pmetric.MetricTypeSum:
-		weedOut(m.Sum().DataPoints(), bad)
-	case pmetric.MetricTypeHistogram:
-		weedOut(m.Histogram().DataPoints(), bad)
-	case pmetric.MetricTypeExponentialHistogram:
-		weedOut(m.ExponentialHistogram().DataPoints(), bad)
-	case pmetric.MetricTypeSummary:
-		weedOut(m.Summary().DataPoints(), bad)
+		lookAt(m.Summary().DataPoints(), bad, weed)
 	}
 }

@@ -83,24 +83,18 @@ func number(v float64) string {
 // JSON prints what Prometheus' HTTP interface would answer (its documentation, "HTTP API"): a
 // matrix, or a vector for one moment.
 func (a *Answer) JSON(w io.Writer) error {
-	type series struct {
-		Metric map[string]string `json:"metric"`
-		Value  *[2]any           `json:"value,omitempty"`
-		Values [][2]any          `json:"values,omitempty"`
-	}
-	result := []series{}
+	result := []any{}
 	for i, r := range a.Rows {
-		one := series{Metric: a.labels(i)}
+		var values []point
 		for _, p := range r.Points {
-			pair := [2]any{float64(p.Time.UnixMilli()) / 1000,
-				strconv.FormatFloat(p.Value, 'f', -1, 64)}
-			if a.Step == 0 {
-				one.Value = &pair
-			} else {
-				one.Values = append(one.Values, pair)
-			}
+			values = append(values, point{moment(p.Time.UnixMilli()), float(p.Value)})
 		}
-		result = append(result, one)
+		of := labels.FromMap(a.labels(i))
+		if a.Step == 0 {
+			result = append(result, instant{Metric: of, Value: &values[0]})
+		} else {
+			result = append(result, course{Metric: of, Values: values})
+		}
 	}
 	kind := "matrix"
 	if a.Step == 0 {

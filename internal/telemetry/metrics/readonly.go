@@ -3,7 +3,6 @@ package metrics
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -78,7 +77,7 @@ func mirror(dir, tmp string) error {
 		return err
 	}
 	for _, log := range []string{"wal", wlog.WblDirName} {
-		err := walk(filepath.Join(abs, log), filepath.Join(tmp, log), copyFile)
+		err := os.CopyFS(filepath.Join(tmp, log), os.DirFS(filepath.Join(abs, log)))
 		if err != nil && !(log == wlog.WblDirName && errors.Is(err, fs.ErrNotExist)) {
 			return err
 		}
@@ -92,7 +91,7 @@ func mirror(dir, tmp string) error {
 			e.Name() == wlog.WblDirName {
 			continue
 		}
-		err := walk(filepath.Join(abs, e.Name()), filepath.Join(tmp, e.Name()), os.Symlink)
+		err := link(filepath.Join(abs, e.Name()), filepath.Join(tmp, e.Name()))
 		if err != nil {
 			return err
 		}
@@ -100,8 +99,8 @@ func mirror(dir, tmp string) error {
 	return nil
 }
 
-// walk makes a folder's tree again and each file in it by make.
-func walk(from, to string, make func(from, to string) error) error {
+// link makes a folder's tree again, with links to its files.
+func link(from, to string) error {
 	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -113,23 +112,8 @@ func walk(from, to string, make func(from, to string) error) error {
 		if e.IsDir() {
 			return os.MkdirAll(filepath.Join(to, rel), 0o755)
 		}
-		return make(path, filepath.Join(to, rel))
+		return os.Symlink(path, filepath.Join(to, rel))
 	})
-}
-
-func copyFile(from, to string) (err error) {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.Create(to)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	_, err = io.Copy(out, in)
-	return err
 }
 
 var _ tsdb.SeriesLifecycleCallback = (*seriesBound)(nil)
