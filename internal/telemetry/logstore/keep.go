@@ -3,8 +3,6 @@ package logstore
 import (
 	"cmp"
 	"hash/fnv"
-	"maps"
-	"slices"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
@@ -99,21 +97,20 @@ func bodyOf(v pcommon.Value) string {
 
 // entry is a record that has a place or is held.
 type entry struct {
+	spanstore.Seat
 	record logs.Record
 	ns     int64
 	level  int
 	hash   uint64
 	trace  pcommon.TraceID
-	bytes  int64
-	in     uint8
 }
 
-// Where an entry is.
+// Where an entry is: in which place, and whether it is held for its trace.
 const (
 	warnings = iota
 	uniform
-	sets
-	isTraced = 1 << sets
+	places
+	isTraced = 1 << places
 )
 
 func byTime(a, b *entry) int {
@@ -122,7 +119,7 @@ func byTime(a, b *entry) int {
 
 func (e *entry) classes() (out []string) {
 	for i, name := range []string{logs.Warning, logs.Uniform, logs.Traced} {
-		if e.in&(1<<i) != 0 {
+		if e.In&(1<<i) != 0 {
 			out = append(out, name)
 		}
 	}
@@ -139,61 +136,13 @@ func byHash(a, b *entry) int {
 	return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.ns, b.ns))
 }
 
-// place is a bounded set of the best.
-type place struct {
-	limit int
-	items []*entry // best first
-	order func(a, b *entry) int
+// newGroup has the places of one window, traced records apart.
+func newGroup(o Options) spanstore.Group[*entry] {
+	return spanstore.Group[*entry]{warnings: {Limit: o.Warnings, Order: byValue},
+		uniform: {Limit: o.Uniform, Order: byHash}}
 }
 
-// pop takes the worst out.
-func (p *place) pop() *entry {
-	last := len(p.items) - 1
-	e := p.items[last]
-	p.items[last] = nil
-	p.items = p.items[:last]
-	e.in &= isTraced
-	return e
+// Eligible says which place a record may have.
+func (e *entry) Eligible(place int) bool {
+	return (place == warnings) == (e.level >= logs.Warn)
 }
-
-// group is what is kept of one window, traced ones apart: the best of all that were ever offered,
-// in whatever order they came.
-type group struct{ places [sets]place }
-
-func newGroup(o Options) *group {
-	g := &group{}
-	g.places[warnings] = place{limit: o.Warnings, order: byValue}
-	g.places[uniform] = place{limit: o.Uniform, order: byHash}
-	return g
-}
-
-func (g *group) placeOf(e *entry) int {
-	if e.level >= logs.Warn {
-		return warnings
-	}
-	return uniform
-}
-
-func (g *group) wants(e *entry) bool {
-	p := &g.places[g.placeOf(e)]
-	return len(p.items) < p.limit || p.limit > 0 && p.order(e, p.items[len(p.items)-1]) < 0
-}
-
-// take puts a wanted entry in and returns the one that lost its place, if any.
-func (g *group) take(e *entry) (out *entry) {
-	set := g.placeOf(e)
-	p := &g.places[set]
-	if len(p.items) >= p.limit {
-		out = p.pop()
-	}
-	at, _ := slices.BinarySearchFunc(p.items, e, p.order)
-	p.items = slices.Insert(p.items, at, e)
-	e.in |= 1 << set
-	return out
-}
-
-func (g *group) entries() []*entry {
-	return append(slices.Clone(g.places[warnings].items), g.places[uniform].items...)
-}
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

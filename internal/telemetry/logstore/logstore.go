@@ -75,15 +75,14 @@ type Store struct {
 
 	writing   sync.Mutex // to the file; never taken while mu is held
 	mu        sync.Mutex // for all below
-	trials    spanstore.Roll[*trial]
+	trials    spanstore.Roll[*trial, *entry]
 	total     Counts
 	keptBytes int64
 	heldBytes int64
 }
 
 type trial struct {
-	spanstore.Under
-	groups map[string]*group
+	spanstore.Under[*entry]
 	held   []*entry // with trace ids, in the order of their arrival
 	counts Counts
 }
@@ -106,7 +105,8 @@ func Open(dir string, o Options) (*Store, error) {
 func (s *Store) Begin(t telemetry.Trial) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.trials.Begin(&trial{Under: spanstore.Under{Trial: t}, groups: map[string]*group{}})
+	return s.trials.Begin(&trial{Under: spanstore.Under[*entry]{Trial: t,
+		Places: func() spanstore.Group[*entry] { return newGroup(s.o) }}})
 }
 
 // Mark opens or closes a window of a trial.
@@ -144,28 +144,31 @@ func (s *Store) consume(t *trial, a arrival) {
 	t.counts.count(a.service, logs.Severities[level])
 	t.Windows.Add(ns, a.wallNs, result.Told{Logs: 1})
 	e := &entry{ns: ns, level: level, hash: a.hash(), trace: a.record.TraceID()}
-	g := t.groups[t.Windows.At(ns)]
-	if g == nil {
-		g = newGroup(s.o)
-		t.groups[t.Windows.At(ns)] = g
-	}
-	if e.trace.IsEmpty() && !g.wants(e) {
+	g := t.Group(t.Windows.At(ns))
+	wanted := g.Wants(e)
+	if e.trace.IsEmpty() && !wanted {
 		t.counts.Dropped++
 		return
 	}
-	e.record, e.bytes = a.copy(t, level)
+	e.record, e.Bytes = a.copy(t, level)
 	if !e.trace.IsEmpty() {
-		e.in |= isTraced
+		e.In |= isTraced
 		t.held = append(t.held, e)
-		s.heldBytes += e.bytes
+		s.heldBytes += e.Bytes
 	}
-	if g.wants(e) {
-		s.keptBytes += e.bytes
-		if out := g.take(e); out != nil {
+	if wanted {
+		s.keptBytes += e.Bytes
+		for _, out := range g.Offer(e) {
 			s.drop(t, out)
 		}
 	}
-	for s.keptBytes > s.o.KeptBytes && s.evict() {
+	for s.keptBytes > s.o.KeptBytes {
+		from, out, ok := s.trials.Evict()
+		if !ok {
+			break
+		}
+		from.counts.Evicted++
+		s.drop(from, out)
 	}
 	if s.heldBytes > s.o.HeldBytes {
 		s.relieve()
@@ -174,37 +177,10 @@ func (s *Store) consume(t *trial, a arrival) {
 
 // drop is told that an entry lost its place in a group.
 func (s *Store) drop(t *trial, e *entry) {
-	s.keptBytes -= e.bytes
-	if e.in == 0 {
+	s.keptBytes -= e.Bytes
+	if e.In == 0 {
 		t.counts.Dropped++
 	}
-}
-
-// evict takes the least valuable entry out: of the sample first, then of the warnings, from where
-// there are most of them. It says whether there was one.
-func (s *Store) evict() bool {
-	for set := sets - 1; set >= 0; set-- {
-		var from *trial
-		var most *group
-		for _, t := range s.trials {
-			for _, name := range sortedKeys(t.groups) {
-				g, n := t.groups[name], len(t.groups[name].places[set].items)
-				if n > 0 && (most == nil || n > len(most.places[set].items)) {
-					from, most = t, g
-				}
-			}
-		}
-		if most == nil {
-			continue
-		}
-		p := &most.places[set]
-		e := p.pop()
-		p.limit = len(p.items) // there is no room for another
-		from.counts.Evicted++
-		s.drop(from, e)
-		return true
-	}
-	return false
 }
 
 // relieve lets go of held records: those of traces that nobody wants, and if that does not free a
@@ -231,9 +207,9 @@ func (s *Store) relieve() {
 }
 
 func (s *Store) release(t *trial, e *entry) {
-	s.heldBytes -= e.bytes
+	s.heldBytes -= e.Bytes
 	t.counts.Evicted++
-	if e.in &^= isTraced; e.in == 0 {
+	if e.In &^= isTraced; e.In == 0 {
 		t.counts.Dropped++
 	}
 }
@@ -261,21 +237,19 @@ func (s *Store) finish(id string, kept func(pcommon.TraceID) bool) (Ended, []*lo
 	loads := t.Windows.End(clock.Wall().UnixNano())
 	var entries []*entry
 	for _, e := range t.held {
-		s.heldBytes -= e.bytes
+		s.heldBytes -= e.Bytes
 		if kept == nil || !kept(e.trace) {
-			if e.in &^= isTraced; e.in == 0 {
+			if e.In &^= isTraced; e.In == 0 {
 				t.counts.Dropped++
 			}
 			continue
 		}
 		entries = append(entries, e)
 	}
-	for _, g := range t.groups {
-		for _, e := range g.entries() {
-			s.keptBytes -= e.bytes
-			if e.in&isTraced == 0 { // those are there already
-				entries = append(entries, e)
-			}
+	for _, e := range t.Items() {
+		s.keptBytes -= e.Bytes
+		if e.In&isTraced == 0 { // those are there already
+			entries = append(entries, e)
 		}
 	}
 	slices.SortFunc(entries, byTime)

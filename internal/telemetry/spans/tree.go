@@ -20,26 +20,29 @@ func (t *Trace) Sort() {
 	})
 }
 
-// rootOf finds the span that stands for the whole: of those whose parent is not here the one that
-// began first. Of spans that are all each other's parents (nobody honest sends that) it is the
-// earliest. It also says how many have no parent here.
 func rootOf(list []Span) (at, roots int) {
-	here := make(map[string]bool, len(list))
-	for i := range list {
-		here[list[i].ID] = true
-	}
+	return Root(len(list), func(i int) (id, parent string) { return list[i].ID, list[i].Parent },
+		func(i, j int) bool { return earlier(&list[i], &list[j]) < 0 })
+}
+
+// Root finds, of n spans, the one that stands for the whole: of those whose parent is not here the
+// one that began first. Of spans that are all each other's parents (nobody honest sends that) it is
+// the earliest. It also says how many have no parent here.
+func Root[ID comparable](n int, ids func(i int) (id, parent ID), before func(i, j int) bool) (at,
+	roots int) {
+	var none ID
+	here := members(n, ids)
 	at = -1
 	early := 0
-	for i := range list {
-		s := &list[i]
-		if earlier(s, &list[early]) < 0 {
+	for i := range n {
+		if before(i, early) {
 			early = i
 		}
-		if s.Parent != "" && s.Parent != s.ID && here[s.Parent] {
+		if id, parent := ids(i); parent != none && parent != id && here(parent) {
 			continue
 		}
 		roots++
-		if at < 0 || earlier(s, &list[at]) < 0 {
+		if at < 0 || before(i, at) {
 			at = i
 		}
 	}
@@ -47,6 +50,28 @@ func rootOf(list []Span) (at, roots int) {
 		return early, 0
 	}
 	return at, roots
+}
+
+// members tells which spans are here. Most traces are so short that looking through them is faster
+// than making a map.
+func members[ID comparable](n int, ids func(i int) (id, parent ID)) func(ID) bool {
+	const short = 16
+	if n <= short {
+		return func(wanted ID) bool {
+			for i := range n {
+				if id, _ := ids(i); id == wanted {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	here := make(map[ID]bool, n)
+	for i := range n {
+		id, _ := ids(i)
+		here[id] = true
+	}
+	return func(wanted ID) bool { return here[wanted] }
 }
 
 // earlier orders spans by their start; of equal ones the longer is first, then the lower id.

@@ -1,11 +1,12 @@
 package spanstore
 
 import (
-	"slices"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"prony/internal/telemetry/spans"
 )
 
 // held is a span of a trace under assembly. It is not copied: the memory of one span stays, not
@@ -100,48 +101,11 @@ func isAsked(state string) bool {
 
 const stateKey = "prony="
 
-// root finds the span that stands for the whole: of those whose parent is not here the one that
-// began first. A trace whose spans are all each other's parents (nobody honest sends that) has the
-// earliest. It also says how many have no parent here.
+// root finds the span that stands for the whole.
 func root(list []held) (at, roots int) {
-	here := members(list)
-	at = -1
-	for i, h := range list {
-		parent := h.span.ParentSpanID()
-		if !parent.IsEmpty() && parent != h.span.SpanID() && here(parent) {
-			continue
-		}
-		roots++
-		if at < 0 || before(h.span, list[at].span) {
-			at = i
-		}
-	}
-	if at >= 0 {
-		return at, roots
-	}
-	at = 0
-	for i, h := range list {
-		if before(h.span, list[at].span) {
-			at = i
-		}
-	}
-	return at, 0
-}
-
-// members tells which spans are in the list. Most traces are so short that looking through them is
-// faster than making a map.
-func members(list []held) func(pcommon.SpanID) bool {
-	const short = 16
-	if len(list) <= short {
-		return func(id pcommon.SpanID) bool {
-			return slices.ContainsFunc(list, func(h held) bool { return h.span.SpanID() == id })
-		}
-	}
-	here := make(map[pcommon.SpanID]bool, len(list))
-	for _, h := range list {
-		here[h.span.SpanID()] = true
-	}
-	return func(id pcommon.SpanID) bool { return here[id] }
+	return spans.Root(len(list), func(i int) (id, parent pcommon.SpanID) {
+		return list[i].span.SpanID(), list[i].span.ParentSpanID()
+	}, func(i, j int) bool { return before(list[i].span, list[j].span) })
 }
 
 // before orders spans by their start; of equal ones the longer is first, then the lower id.

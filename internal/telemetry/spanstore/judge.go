@@ -31,14 +31,13 @@ func (s *Store) judge(p *pending) {
 		return
 	}
 	top := p.spans[at]
-	c := &candidate{id: p.id, hash: evenHash(p.id), asked: p.asked, bytes: p.bytes}
+	c := &candidate{id: p.id, hash: evenHash(p.id), asked: p.asked, Seat: Seat{Bytes: p.bytes}}
 	c.trace = spans.Trace{
 		Trial: t.ID, Target: t.Target, TraceID: p.id.String(), Service: top.service,
 		StartNs: nanos(top.span.StartTimestamp()), DurationNs: duration(top.span),
 		Errors: p.errors, Cut: p.cut, Roots: roots,
 	}
-	g := s.groupOf(t, c)
-	if !g.wants(c) {
+	if !t.groupOf(c).Wants(c) {
 		t.counts.Dropped += int64(len(p.spans)) + p.cut
 		return
 	}
@@ -51,75 +50,51 @@ func (s *Store) judge(p *pending) {
 }
 
 // groupOf is that of the window that the trace began in, as far as it is known.
-func (s *Store) groupOf(t *trial, c *candidate) *group {
+func (t *trial) groupOf(c *candidate) Group[*candidate] {
 	c.trace.Window = t.Windows.At(c.trace.StartNs)
-	g := t.groups[c.trace.Window]
-	if g == nil {
-		g = newGroup(s.o)
-		t.groups[c.trace.Window] = g
-	}
-	return g
+	return t.Group(c.trace.Window)
 }
 
 // keep offers a candidate to its group, and makes room where there is none.
 func (s *Store) keep(t *trial, c *candidate) {
 	t.kept[c.id] = c
-	s.keptBytes += c.bytes
-	for _, out := range s.groupOf(t, c).offer(c) {
+	s.keptBytes += c.Bytes
+	for _, out := range t.groupOf(c).Offer(c) {
 		s.drop(t, out)
 	}
-	for s.keptBytes > s.o.KeptBytes && s.evict() {
+	for s.keptBytes > s.o.KeptBytes {
+		from, out, ok := s.trials.Evict()
+		if !ok {
+			break
+		}
+		if out.In == 0 {
+			from.counts.Evicted++
+			s.drop(from, out)
+		}
 	}
 }
 
 func (s *Store) drop(t *trial, c *candidate) {
 	delete(t.kept, c.id)
-	s.keptBytes -= c.bytes
+	s.keptBytes -= c.Bytes
 	t.counts.Dropped += int64(len(c.trace.Spans)) + c.trace.Cut
-}
-
-// evict takes one trace out of a place, of the least valuable class that has any, where the most
-// places of it are taken. It says whether there was one.
-func (s *Store) evict() bool {
-	for set := sets - 1; set >= 0; set-- {
-		var from *trial
-		var most *group
-		for _, t := range s.trials {
-			for _, name := range sortedKeys(t.groups) {
-				g := t.groups[name]
-				n := len(g.places[set].items)
-				if n > 0 && (most == nil || n > len(most.places[set].items)) {
-					from, most = t, g
-				}
-			}
-		}
-		if most == nil {
-			continue
-		}
-		if _, out := most.evict(set); out != nil {
-			from.counts.Evicted++
-			s.drop(from, out)
-		}
-		return true
-	}
-	return false
 }
 
 // late adds a span to a trace that is kept already, and finds its place anew.
 func (s *Store) late(t *trial, c *candidate, span ptrace.Span, service string) {
 	span, size := trim(span)
-	t.groups[c.trace.Window].withdraw(c)
-	s.keptBytes -= c.bytes // keep adds it again
+	t.Group(c.trace.Window).Withdraw(c)
+	s.keptBytes -= c.Bytes // keep adds it again
 	if span.Status().Code() == ptrace.StatusCodeError {
 		c.trace.Errors++
 	}
 	c.asked = c.asked || isAsked(span.TraceState().AsRaw())
-	if len(c.trace.Spans) >= s.o.TraceSpans || c.bytes+size > s.o.TraceBytes {
+	if len(c.trace.Spans) >= s.o.TraceSpans || c.Bytes+size > s.o.TraceBytes {
 		c.trace.Cut++
 		t.counts.Cut++
 	} else {
 		c.trace.Spans = append(c.trace.Spans, spanOf(span, service))
-		c.bytes += size
+		c.Bytes += size
 		c.stale = true
 		if nanos(span.StartTimestamp()) <= c.trace.StartNs { // it may be the root
 			c.settle()
@@ -181,7 +156,7 @@ func (s *Store) finish(id string, nowNs int64) (*trial, Ended, error) {
 		if c.stale {
 			c.settle()
 		}
-		s.keptBytes -= c.bytes
+		s.keptBytes -= c.Bytes
 		t.counts.Kept += int64(len(c.trace.Spans))
 		t.counts.Dropped += c.trace.Cut
 		c.trace.Window = t.Windows.At(c.trace.StartNs) // marks may have come since

@@ -2,6 +2,7 @@ package spanstore
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -10,32 +11,83 @@ import (
 	"prony/internal/telemetry/spans"
 )
 
-// Under is a trial under way as every store knows it; what a store has beside it lies around it.
-type Under struct {
+// Under is a trial under way as every store knows it, with what is kept of it; what a store has
+// beside it lies around it.
+type Under[T Seated] struct {
 	telemetry.Trial
 	Windows Windows
+	Places  func() Group[T] // those of a window, empty
+	groups  map[string]Group[T]
 }
 
-func (u *Under) under() *Under { return u }
+func (u *Under[T]) under() *Under[T] { return u }
 
-// Roll are the trials under way, in the order of their beginning. T is a pointer to a struct that
+// Group is that of a window.
+func (u *Under[T]) Group(window string) Group[T] {
+	g, ok := u.groups[window]
+	if !ok {
+		if u.groups == nil {
+			u.groups = map[string]Group[T]{}
+		}
+		g = u.Places()
+		u.groups[window] = g
+	}
+	return g
+}
+
+// Items are all that have places, once for each.
+func (u *Under[T]) Items() (out []T) {
+	for _, g := range u.groups {
+		for _, p := range g {
+			out = append(out, p.items...)
+		}
+	}
+	return out
+}
+
+// Roll are the trials under way, in the order of their beginning. U is a pointer to a struct that
 // embeds Under; its zero value stands for no trial.
-type Roll[T interface {
+type Roll[U interface {
 	comparable
-	under() *Under
-}] []T
+	under() *Under[T]
+}, T Seated] []U
+
+// Evict takes one item out of a place, of the least valuable place that has any, where there are
+// most of them, and never lets the place that became free be filled again: there is no room for it.
+func (r Roll[U, T]) Evict() (from U, out T, ok bool) {
+	var most Group[T]
+	place := -1
+	for _, t := range r {
+		groups := t.under().groups
+		for _, name := range slices.Sorted(maps.Keys(groups)) {
+			g := groups[name]
+			for i := range g {
+				n := len(g[i].items)
+				if n > 0 && (i > place || i == place && n > len(most[i].items)) {
+					from, most, place = t, g, i
+				}
+			}
+		}
+	}
+	if place < 0 {
+		return from, out, false
+	}
+	out = most.pop(place)
+	most[place].Limit = len(most[place].items)
+	return from, out, true
+}
 
 // Find is the trial of that id.
-func (r Roll[T]) Find(id string) (t T) {
-	if i := slices.IndexFunc(r, func(t T) bool { return t.under().ID == id }); i >= 0 {
+func (r Roll[U, T]) Find(id string) (t U) {
+	if i := slices.IndexFunc(r, func(t U) bool { return t.under().ID == id }); i >= 0 {
 		return r[i]
 	}
 	return t
 }
 
 // Begin adds a trial.
-func (r *Roll[T]) Begin(t T) error {
-	var none T
+func (r *Roll[U, T]) Begin(t U) error {
+	var none U
 	if id := t.under().ID; r.Find(id) != none {
 		return fmt.Errorf("begin trial %s: it is under way already", id)
 	}
@@ -44,8 +96,8 @@ func (r *Roll[T]) Begin(t T) error {
 }
 
 // Mark opens or closes a window of a trial.
-func (r Roll[T]) Mark(m telemetry.Mark) error {
-	var none T
+func (r Roll[U, T]) Mark(m telemetry.Mark) error {
+	var none U
 	t := r.Find(m.Trial)
 	if t == none {
 		return fmt.Errorf("mark %s %s: trial %q is not under way", m.Kind, m.Name, m.Trial)
@@ -55,7 +107,7 @@ func (r Roll[T]) Mark(m telemetry.Mark) error {
 
 // Origin is the service that a resource describes, and its trial: the one that its attribute
 // spans.TrialAttribute names, else the one that began last.
-func (r Roll[T]) Origin(resource pcommon.Map) (service string, t T) {
+func (r Roll[U, T]) Origin(resource pcommon.Map) (service string, t U) {
 	service = ServiceOf(resource)
 	if v, ok := resource.Get(spans.TrialAttribute); ok {
 		return service, r.Find(v.AsString())

@@ -101,7 +101,7 @@ type Store struct {
 	writing sync.Mutex // to the files; never taken while mu is held
 	mu      sync.Mutex // for all below
 
-	trials    Roll[*trial]
+	trials    Roll[*trial, *candidate]
 	pending   assembly
 	keptBytes int64
 	total     Counts
@@ -113,10 +113,9 @@ type Store struct {
 
 // trial is one under way.
 type trial struct {
-	Under
+	Under[*candidate]
 	metrics *callMetrics
 	news    bool // since the metrics were last told
-	groups  map[string]*group
 	kept    map[pcommon.TraceID]*candidate
 	counts  Counts
 }
@@ -168,9 +167,10 @@ func (s *Store) Begin(t telemetry.Trial) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.trials.Begin(&trial{
-		Under:   Under{Trial: t},
+		Under: Under[*candidate]{Trial: t,
+			Places: func() Group[*candidate] { return newGroup(s.o) }},
 		metrics: newMetrics(s.o.MetricSeries, clock.Wall().UnixNano()),
-		groups:  map[string]*group{}, kept: map[pcommon.TraceID]*candidate{},
+		kept:    map[pcommon.TraceID]*candidate{},
 	})
 }
 
