@@ -49,22 +49,10 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Counts is what became of log records. Once a trial has ended, Received = Kept + Dropped.
-type Counts struct {
-	Received int64            `json:"received"`
-	Kept     int64            `json:"kept"`
-	Dropped  int64            `json:"dropped"`
-	Classes  map[string]int64 `json:"classes"` // kept, by class; one may be of several
-	Evicted  int64            `json:"evicted"` // kept or held at first, then not, for want of bytes
-	Stray    int64            `json:"stray"`   // of no trial under way
-	// BySeverity counts what was received by service and severity; beyond 64 services: "other".
-	BySeverity map[string]map[string]int64 `json:"bySeverity"`
-}
-
 // Ended is what a store says of a trial that has ended.
 type Ended struct {
 	Loads  map[string]result.Told // by window; without spans
-	Counts Counts
+	Counts spanstore.Counts
 }
 
 // Store takes records in and writes those that it keeps. Its methods may be called from any
@@ -76,7 +64,7 @@ type Store struct {
 	writing   sync.Mutex // to the file; never taken while mu is held
 	mu        sync.Mutex // for all below
 	trials    spanstore.Roll[*trial, *entry]
-	total     Counts
+	total     spanstore.Counts
 	keptBytes int64
 	heldBytes int64
 }
@@ -84,7 +72,7 @@ type Store struct {
 type trial struct {
 	spanstore.Under[*entry]
 	held   []*entry // with trace ids, in the order of their arrival
-	counts Counts
+	counts spanstore.Counts
 }
 
 // Open makes the folder if it is not there and appends to the file in it. A line that a crash tore
@@ -141,7 +129,7 @@ func (s *Store) consume(t *trial, a arrival) {
 	}
 	ns, level := a.time(), levelOf(a.record)
 	t.counts.Received++
-	t.counts.count(a.service, logs.Severities[level])
+	t.counts.Severity(a.service, logs.Severities[level], 1)
 	t.Windows.Add(ns, a.wallNs, result.Told{Logs: 1})
 	e := &entry{ns: ns, level: level, hash: a.hash(), trace: a.record.TraceID()}
 	g := t.Group(t.Windows.At(ns))
@@ -253,29 +241,26 @@ func (s *Store) finish(id string, kept func(pcommon.TraceID) bool) (Ended, []*lo
 		}
 	}
 	slices.SortFunc(entries, byTime)
-	t.counts.Classes = map[string]int64{}
 	records := make([]*logs.Record, len(entries))
 	for i, e := range entries {
 		records[i] = &e.record
 		e.record.Window = t.Windows.At(e.ns) // marks may have come since
 		e.record.Classes = e.classes()
-		for _, class := range e.record.Classes {
-			t.counts.Classes[class]++
-		}
+		t.counts.Class(1, e.record.Classes...)
 	}
 	t.counts.Kept = int64(len(entries))
-	s.total.add(t.counts)
+	s.total.Add(t.counts)
 	return Ended{loads, t.counts}, records, nil
 }
 
 // Counts of all trials so far. Kept and Classes are of those that have ended.
-func (s *Store) Counts() Counts {
+func (s *Store) Counts() spanstore.Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out Counts
-	out.add(s.total)
+	var out spanstore.Counts
+	out.Add(s.total)
 	for _, t := range s.trials {
-		out.add(t.counts)
+		out.Add(t.counts)
 	}
 	return out
 }
@@ -292,47 +277,4 @@ func (s *Store) Close() error {
 		errs = append(errs, err)
 	}
 	return errors.Join(append(errs, s.file.Close())...)
-}
-
-// maxServices that are counted by their names.
-const maxServices = 64
-
-func (c *Counts) count(service, severity string) {
-	if c.BySeverity == nil {
-		c.BySeverity = map[string]map[string]int64{}
-	}
-	by := c.BySeverity[service]
-	if by == nil {
-		if len(c.BySeverity) >= maxServices {
-			service = "other"
-		}
-		if by = c.BySeverity[service]; by == nil {
-			by = map[string]int64{}
-			c.BySeverity[service] = by
-		}
-	}
-	by[severity]++
-}
-
-func (c *Counts) add(d Counts) {
-	c.Received += d.Received
-	c.Kept += d.Kept
-	c.Dropped += d.Dropped
-	c.Evicted += d.Evicted
-	c.Stray += d.Stray
-	for class, n := range d.Classes {
-		if c.Classes == nil {
-			c.Classes = map[string]int64{}
-		}
-		c.Classes[class] += n
-	}
-	for service, by := range d.BySeverity {
-		for severity, n := range by {
-			c.count(service, severity)
-			if c.BySeverity[service] == nil {
-				service = "other"
-			}
-			c.BySeverity[service][severity] += n - 1
-		}
-	}
 }

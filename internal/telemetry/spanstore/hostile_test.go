@@ -88,7 +88,7 @@ func TestFloodOfLargeTraces(t *testing.T) {
 	got := end(t, s, "t").Counts
 	must(t, s.Close())
 	// 1 MiB / 10.5 kB = 99 at most, all of them asked for.
-	if n := got.Traces[spans.Asked]; n < 90 || n > 99 || got.Traces[spans.Uniform] > 0 ||
+	if n := got.Classes[spans.Asked]; n < 90 || n > 99 || got.Classes[spans.Uniform] > 0 ||
 		got.Evicted == 0 {
 		t.Errorf("%+v", got)
 	}

@@ -150,7 +150,6 @@ func (s *Store) finish(id string, nowNs int64) (*trial, Ended, error) {
 	out := Ended{Loads: t.Windows.End(nowNs), IDs: map[pcommon.TraceID]bool{}}
 	s.trials = slices.DeleteFunc(s.trials, func(x *trial) bool { return x == t })
 	t.counts.Overflow = t.metrics.overflow
-	t.counts.Traces = map[string]int64{}
 	for id, c := range t.kept {
 		out.IDs[id] = true
 		if c.stale {
@@ -161,11 +160,9 @@ func (s *Store) finish(id string, nowNs int64) (*trial, Ended, error) {
 		t.counts.Dropped += c.trace.Cut
 		c.trace.Window = t.Windows.At(c.trace.StartNs) // marks may have come since
 		c.trace.Classes = c.classes()
-		for _, class := range c.trace.Classes {
-			t.counts.Traces[class]++
-		}
+		t.counts.Class(1, c.trace.Classes...)
 	}
-	s.total.add(t.counts)
+	s.total.Add(t.counts)
 	out.Counts = t.counts
 	return t, out, nil
 }

@@ -16,7 +16,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -68,20 +67,6 @@ func (o Options) withDefaults() Options {
 	o.MetricSeries = cmp.Or(o.MetricSeries, 2000)
 	o.Every = cmp.Or(o.Every, 5*time.Second)
 	return o
-}
-
-// Counts is what became of spans. Once a trial has ended, Received = Kept + Dropped.
-type Counts struct {
-	Received int64            `json:"received"` // spans
-	Kept     int64            `json:"kept"`     // spans of kept traces
-	Dropped  int64            `json:"dropped"`  // the others
-	Traces   map[string]int64 `json:"traces"`   // kept, by class; one may be of several
-	Judged   int64            `json:"judged"`   // traces that were complete, kept or not
-	Hurried  int64            `json:"hurried"`  // of them, before they were silent: no room
-	Evicted  int64            `json:"evicted"`  // kept at first, then not, for want of bytes
-	Cut      int64            `json:"cut"`      // spans beyond what one trace may have
-	Stray    int64            `json:"stray"`    // spans that belong to no trial under way
-	Overflow int64            `json:"overflow"` // spans that the metrics count as "other"
 }
 
 // Ended is what a store says of a trial that has ended.
@@ -292,35 +277,17 @@ func (s *Store) export(ctx context.Context, trials []*trial, nowNs int64) error 
 	return nil
 }
 
-// Counts of all trials so far. Kept and Traces are of those that have ended.
+// Counts of all trials so far. Kept and Classes are of those that have ended.
 func (s *Store) Counts() Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := s.total
-	out.Traces = maps.Clone(s.total.Traces)
+	var out Counts
+	out.Add(s.total)
 	for _, t := range s.trials {
-		out.add(t.counts)
+		out.Add(t.counts)
 		out.Overflow += t.metrics.overflow
 	}
 	return out
-}
-
-func (c *Counts) add(d Counts) {
-	c.Received += d.Received
-	c.Kept += d.Kept
-	c.Dropped += d.Dropped
-	c.Judged += d.Judged
-	c.Hurried += d.Hurried
-	c.Evicted += d.Evicted
-	c.Cut += d.Cut
-	c.Stray += d.Stray
-	c.Overflow += d.Overflow
-	for class, n := range d.Traces {
-		if c.Traces == nil {
-			c.Traces = map[string]int64{}
-		}
-		c.Traces[class] += n
-	}
 }
 
 // Close ends the trials that are under way and closes the files.
