@@ -14,6 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
 	"prony/internal/cli"
 	"prony/internal/result"
 	"prony/internal/telemetry"
@@ -36,8 +39,12 @@ func storeMetrics(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	for _, r := range records {
+		labels := map[string]string{"service_name": r.Target.Service, "prony_trial": r.Trial,
+			"prony_target": r.Target.Name, "area": "heap", "jvm_memory_pool_name": "G1 Old Gen"}
 		for second := range seconds(r) + 1 {
 			now = r.Time.Add(time.Duration(second) * time.Second)
+			md := pmetric.NewMetrics()
+			list := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics()
 			for name, v := range map[string]float64{
 				"http_server_request_duration_seconds_count": float64(20 * second),
 				"http_server_request_duration_seconds_sum":   float64(second) / 10,
@@ -45,14 +52,17 @@ func storeMetrics(t *testing.T, dir string) {
 				"jvm_memory_committed_bytes":                 128 << 20,
 				"jvm_memory_used_after_last_gc_bytes":        40 << 20,
 			} {
-				lbls := map[string]string{
-					"service_name": r.Target.Service, "prony_trial": r.Trial,
-					"prony_target": r.Target.Name, "area": "heap",
-					"jvm_memory_pool_name": "G1 Old Gen",
+				m := list.AppendEmpty()
+				m.SetName(name)
+				p := m.SetEmptyGauge().DataPoints().AppendEmpty()
+				p.SetTimestamp(pcommon.NewTimestampFromTime(now))
+				p.SetDoubleValue(v)
+				for k, v := range labels {
+					p.Attributes().PutStr(k, v)
 				}
-				if err := s.Append(now, name, lbls, v); err != nil {
-					t.Fatal(err)
-				}
+			}
+			if err := s.ConsumeMetrics(t.Context(), md); err != nil {
+				t.Fatal(err)
 			}
 		}
 		now = now.Add(time.Millisecond)

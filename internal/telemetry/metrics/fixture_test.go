@@ -151,6 +151,15 @@ func gauge(ms pmetric.MetricSlice, name string, ts pcommon.Timestamp, v float64,
 	}
 }
 
+// put sends one point of a gauge, by who does not say who it is.
+func put(t testing.TB, s *Store, when time.Duration, name string, v float64, attrs ...string) {
+	t.Helper()
+	md := pmetric.NewMetrics()
+	gauge(md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics(), name,
+		at(when), v, attrs...)
+	consume(t, s, md)
+}
+
 // two is a run of two trials, one service each, with an export every 10 s up to noon.
 func two(t testing.TB, s *Store) {
 	t.Helper()

@@ -5,7 +5,7 @@
 //
 //	OTLP ── ConsumeMetrics ─┐                       ┌─ Handler ──── Grafana, promtool
 //	pages ── Scrape ────────┼─► gate ─► TSDB ─► PromQL
-//	lab ──── Append ────────┘   (bounds, counts)    └─ Instant, Range, List ── prony query
+//	lab ── ConsumeOwn ──────┘   (bounds, counts)    └─ Instant, Range, List ── prony query
 //
 // Non-goals: nothing here receives OTLP, judges a number, or is part of a measurement: losing the
 // store loses no result.
@@ -168,19 +168,6 @@ func (s *Store) openDB(dir string) error {
 	}
 	s.db, s.engine = db, newEngine(s.o)
 	return nil
-}
-
-// Append adds one sample of the lab's own. Labels are given as name, value, name, value; a sample
-// that is out of bounds is counted and dropped, as everybody's.
-func (s *Store) Append(now time.Time, name string, lbls map[string]string, v float64) error {
-	b := labels.NewBuilder(labels.FromMap(lbls))
-	b.Set(labels.MetricName, name)
-	g := s.gate(context.Background(), false)
-	if _, err := g.Append(0, b.Labels(), 0, now.UnixMilli(), v, nil, nil,
-		storage.AOptions{}); err != nil {
-		return errors.Join(err, g.Rollback())
-	}
-	return g.Commit()
 }
 
 // EndTrial ends all series that carry the label prony_trial with this id: Prometheus' staleness

@@ -71,27 +71,20 @@ func TestFloodOfSeries(t *testing.T) {
 func TestFullStore(t *testing.T) {
 	s := open(t, Options{MaxSamples: 2})
 	for i := range 4 {
-		when := noon.Add(time.Duration(i-3) * time.Second)
-		if err := s.Append(when, "x", nil, float64(i)); err != nil {
-			t.Fatal(err)
-		}
+		put(t, s, time.Duration(i-3)*time.Second, "x", float64(i))
 	}
 	wantDropped(t, s, map[string]int64{DropFull: 2})
 	answers(t, s, "x", map[string]float64{"x{}": 1})
 }
 
-// What the lab itself appends is bounded as what others send.
-func TestAppend(t *testing.T) {
+// Points that come one by one are bounded, and so is what they tell of.
+func TestPoints(t *testing.T) {
 	s := open(t, Options{})
 	for _, row := range []struct {
 		after time.Duration
 		v     float64
 	}{{-time.Second, 1}, {0, 2}, {0, 3}, {time.Hour, 4}, {-2 * time.Hour, 5}} {
-		err := s.Append(noon.Add(row.after), "prony_rate",
-			map[string]string{"load": "half", "none": ""}, row.v)
-		if err != nil {
-			t.Error(err)
-		}
+		put(t, s, row.after, "prony_rate", row.v, "load", "half", "none", "")
 	}
 	answers(t, s, "prony_rate", map[string]float64{`prony_rate{load="half"}`: 2})
 	wantDropped(t, s, map[string]int64{DropDuplicate: 1, DropFuture: 1, DropOld: 1})
