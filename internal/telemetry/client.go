@@ -73,20 +73,19 @@ func (c *Client) Begin(ctx context.Context, t Trial) error {
 	c.began, c.why = t.ID, nil
 	c.mu.Unlock()
 	c.dropped.Store(0)
-	err := c.post(ctx, "/prony/trial", beginWait, t, nil)
-	if err != nil {
-		err = fmt.Errorf("tell the home of telemetry of trial %s: %w", t.ID, err)
-		c.failed(err)
-	}
-	return err
+	return c.tell(ctx, "/prony/trial", "trial", t)
 }
 
 // Scrape has the home read a trial's pages from now on, until the trial has ended. Its error is
 // like that of Begin.
 func (c *Client) Scrape(ctx context.Context, t Trial) error {
-	err := c.post(ctx, "/prony/scrape", beginWait, t, nil)
+	return c.tell(ctx, "/prony/scrape", "pages of trial", t)
+}
+
+func (c *Client) tell(ctx context.Context, path, what string, t Trial) error {
+	err := c.post(ctx, path, beginWait, t, nil)
 	if err != nil {
-		err = fmt.Errorf("tell the home of telemetry of pages of trial %s: %w", t.ID, err)
+		err = fmt.Errorf("tell the home of telemetry of %s %s: %w", what, t.ID, err)
 		c.failed(err)
 	}
 	return err
@@ -175,13 +174,6 @@ func Also(reasons, more string) string {
 	return reasons + "; " + more
 }
 
-// Stats asks for all that the home has taken in on its folder.
-func (c *Client) Stats(ctx context.Context) (Stats, error) {
-	var s Stats
-	err := c.do(ctx, http.MethodGet, "/prony/stats", beginWait, nil, &s)
-	return s, err
-}
-
 func (c *Client) send(ctx context.Context) {
 	for {
 		select {
@@ -212,24 +204,20 @@ func (c *Client) failed(err error) {
 	}
 }
 
-func (c *Client) post(ctx context.Context, path string, wait time.Duration, in, out any) error {
-	body, err := json.Marshal(in)
-	if err != nil {
-		return err
-	}
-	return c.do(ctx, http.MethodPost, path, wait, body, out)
-}
-
 // refusal is the answer of a home that is there.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-func (c *Client) do(ctx context.Context, method, path string, wait time.Duration, body []byte,
-	out any) error {
+func (c *Client) post(ctx context.Context, path string, wait time.Duration, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+path,
+		bytes.NewReader(body))
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"compress/zlib"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -356,5 +355,3 @@ func (g *gate) cancelAll() {
 		v.cancel()
 	}
 }
-
-func (g *gate) String() string { return fmt.Sprintf("gate, %d requests in it", g.busy.Load()) }

@@ -8,6 +8,7 @@
 package intake
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,19 +64,13 @@ var DefaultLimits = Limits{
 
 func (l Limits) orDefault() Limits {
 	d := DefaultLimits
-	return Limits{
-		MessageBytes: or(l.MessageBytes, d.MessageBytes), HeldBytes: or(l.HeldBytes, d.HeldBytes),
-		Streams: or(l.Streams, d.Streams), Slots: or(l.Slots, d.Slots), Wait: or(l.Wait, d.Wait),
-		Read: or(l.Read, d.Read), HeapBytes: l.HeapBytes,
-	}
-}
-
-func or[T comparable](given, otherwise T) T {
-	var zero T
-	if given == zero {
-		return otherwise
-	}
-	return given
+	l.MessageBytes = cmp.Or(l.MessageBytes, d.MessageBytes)
+	l.HeldBytes = cmp.Or(l.HeldBytes, d.HeldBytes)
+	l.Streams = cmp.Or(l.Streams, d.Streams)
+	l.Slots = cmp.Or(l.Slots, d.Slots)
+	l.Wait = cmp.Or(l.Wait, d.Wait)
+	l.Read = cmp.Or(l.Read, d.Read)
+	return l
 }
 
 // Intake is open doors.

@@ -125,12 +125,6 @@ func (f *families) of(name string) (Family, bool) {
 	return one, ok
 }
 
-func (f *families) len() int {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	return len(f.byName)
-}
-
 func (f *families) close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

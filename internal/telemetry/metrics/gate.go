@@ -8,7 +8,6 @@ import (
 
 	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/tsdb/chunks"
 )
@@ -40,19 +39,18 @@ func (b *seriesBound) PostDeletion(gone map[chunks.HeadSeriesRef]labels.Labels) 
 type gate struct {
 	storage.AppenderV2
 	s         *Store
-	scraped   bool // a page's samples: the scraper's own "up" says how many were asked for
 	quiet     bool // what the lab itself appends is no sample that somebody sent
 	low, high int64
 	full      bool
 
-	kept, exemplars, scrapes, scrapesFailed int64
-	dropped                                 map[string]int64
+	kept    int64
+	dropped map[string]int64
 }
 
-func (s *Store) gate(ctx context.Context, scraped bool) *gate {
+func (s *Store) gate(ctx context.Context) *gate {
 	now := s.o.Now()
 	return &gate{
-		AppenderV2: s.db.AppenderV2(ctx), s: s, scraped: scraped,
+		AppenderV2: s.db.AppenderV2(ctx), s: s,
 		low: now.Add(-s.o.MaxAge).UnixMilli(), high: now.Add(s.o.MaxAhead).UnixMilli(),
 		full: s.kept.Load() >= s.o.MaxSamples, dropped: map[string]int64{},
 	}
@@ -68,8 +66,7 @@ func (g *gate) Append(ref storage.SeriesRef, ls labels.Labels, st, t int64, v fl
 		g.drop(why, 1)
 		return 0, nil
 	}
-	name := ls.Get(labels.MetricName)
-	ls = withArea(name, ls)
+	ls = withArea(ls)
 	ref, err := g.AppenderV2.Append(ref, ls, st, t, v, h, fh, o)
 	var partial *storage.AppendPartialError
 	if err != nil && !errors.As(err, &partial) {
@@ -78,16 +75,8 @@ func (g *gate) Append(ref storage.SeriesRef, ls labels.Labels, st, t int64, v fl
 	}
 	if partial != nil {
 		g.drop(DropExemplar, len(partial.ExemplarErrors))
-		g.exemplars -= int64(len(partial.ExemplarErrors))
 	}
-	g.exemplars += int64(len(o.Exemplars))
 	g.kept++
-	if g.scraped && name == "up" && !value.IsStaleNaN(v) {
-		g.scrapes++
-		if v == 0 {
-			g.scrapesFailed++
-		}
-	}
 	g.s.families.learn(o)
 	return ref, nil
 }
@@ -125,17 +114,13 @@ func (g *gate) Commit() error {
 	err := g.AppenderV2.Commit()
 	if err != nil {
 		g.drop(DropCommit, int(g.kept))
-		g.kept, g.exemplars = 0, 0
+		g.kept = 0
 	}
 	if g.quiet {
 		return err
 	}
-	s := g.s
-	s.kept.Add(g.kept)
-	s.exemplars.Add(g.exemplars)
-	s.scrapes.Add(g.scrapes)
-	s.scrapesFailed.Add(g.scrapesFailed)
-	s.count(g.dropped)
+	g.s.kept.Add(g.kept)
+	g.s.count(g.dropped)
 	return err
 }
 
@@ -153,8 +138,8 @@ var areas = map[string]string{"heap": "heap", "non_heap": "nonheap"}
 
 // withArea gives series of the JVM's memory the label that Micrometer has for the same thing, so
 // that one query reads services of both kinds.
-func withArea(name string, ls labels.Labels) labels.Labels {
-	if !strings.HasPrefix(name, "jvm_memory_") || ls.Has("area") {
+func withArea(ls labels.Labels) labels.Labels {
+	if !strings.HasPrefix(ls.Get(labels.MetricName), "jvm_memory_") || ls.Has("area") {
 		return ls
 	}
 	area, ok := areas[ls.Get("jvm_memory_type")]
@@ -170,5 +155,5 @@ func withArea(name string, ls labels.Labels) labels.Labels {
 type appendable struct{ s *Store }
 
 func (a appendable) AppenderV2(ctx context.Context) storage.AppenderV2 {
-	return a.s.gate(ctx, true)
+	return a.s.gate(ctx)
 }

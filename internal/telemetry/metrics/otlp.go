@@ -110,13 +110,13 @@ func (s *Store) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) error {
 // translate appends in one transaction. Timestamps have been looked at before, because the
 // translator writes target_info for all the time between the first and the last.
 func (s *Store) translate(ctx context.Context, md pmetric.Metrics) error {
-	return s.convert(ctx, md, s.gate(ctx, false))
+	return s.convert(ctx, md, s.gate(ctx))
 }
 
 // ConsumeOwn is ConsumeMetrics for gauges of the lab's own: they are in no count of what somebody
 // sent. It returns by reason how many samples it did not keep.
 func (s *Store) ConsumeOwn(ctx context.Context, md pmetric.Metrics) (map[string]int64, error) {
-	g := s.gate(ctx, false)
+	g := s.gate(ctx)
 	g.quiet = true
 	return g.dropped, s.convert(ctx, md, g)
 }

@@ -117,9 +117,6 @@ func TestScrapedPages(t *testing.T) {
 			<-asked
 			s.StopScrape()
 			st := s.Stats()
-			if st.Scrapes < 1 || (st.ScrapesFailed > 0) != (row.up == 0) {
-				t.Errorf("%+v", st)
-			}
 			_, now, _ := s.Bounds()
 			answersAt(t, s, `sum(up)`, now, map[string]float64{`{}`: row.up})
 			answersAt(t, s, row.query, now, row.want)

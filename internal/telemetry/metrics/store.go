@@ -105,7 +105,7 @@ type Store struct {
 	series   *seriesBound
 	clean    func() error // of a read-only store's copy
 
-	kept, exemplars, scrapes, scrapesFailed atomic.Int64
+	kept atomic.Int64
 
 	mu      sync.Mutex
 	dropped map[string]int64
@@ -122,13 +122,9 @@ type Store struct {
 // Stats counts what a store has taken in since it was opened. Of values for the same moment of the
 // same series in one message the last one stays, and all count as kept.
 type Stats struct {
-	Series        int64            `json:"series"`  // known now, those of an earlier opening too
-	Samples       int64            `json:"samples"` // kept; a classic histogram's point is several
-	Exemplars     int64            `json:"exemplars"`
-	Dropped       map[string]int64 `json:"dropped"`  // samples, by reason
-	Families      int              `json:"families"` // metric names with type, unit or help
-	Scrapes       int64            `json:"scrapes"`  // pages asked for
-	ScrapesFailed int64            `json:"scrapesFailed"`
+	Series  int64            `json:"series"`  // known now, those of an earlier opening too
+	Samples int64            `json:"samples"` // kept; a classic histogram's point is several
+	Dropped map[string]int64 `json:"dropped"` // samples, by reason
 }
 
 // Open opens the database in a folder, which is made if it is missing, for this process alone. What
@@ -180,7 +176,7 @@ func (s *Store) EndTrial(now time.Time, id string) error {
 		return fmt.Errorf("end the series of trial %s: %w", id, err)
 	}
 	defer q.Close()
-	g := s.gate(context.Background(), false)
+	g := s.gate(context.Background())
 	g.quiet = true
 	stale := math.Float64frombits(value.StaleNaN)
 	set := q.Select(context.Background(), false, nil,
@@ -202,11 +198,7 @@ func (s *Store) Stats() Stats {
 	s.mu.Lock()
 	dropped := maps.Clone(s.dropped)
 	s.mu.Unlock()
-	return Stats{
-		Series: s.series.now.Load(), Samples: s.kept.Load(), Exemplars: s.exemplars.Load(),
-		Dropped: dropped, Families: s.families.len(),
-		Scrapes: s.scrapes.Load(), ScrapesFailed: s.scrapesFailed.Load(),
-	}
+	return Stats{Series: s.series.now.Load(), Samples: s.kept.Load(), Dropped: dropped}
 }
 
 // Bounds returns the times of the first and the last sample; ok is false when there is none.
