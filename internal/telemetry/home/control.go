@@ -37,53 +37,42 @@ func (h *Home) handler() http.Handler {
 		h.writing.Unlock()
 		answer(w, s, nil)
 	})
-	m.HandleFunc("POST /prony/trial", func(w http.ResponseWriter, r *http.Request) {
-		order(w, r, maxOrder, func(t telemetry.Trial) (any, error) {
-			return nil, h.begin(r.Context(), t)
-		})
-	})
-	m.HandleFunc("POST /prony/scrape", func(w http.ResponseWriter, r *http.Request) {
-		order(w, r, maxOrder, func(t telemetry.Trial) (any, error) {
-			return nil, h.scrape(t)
-		})
-	})
-	m.HandleFunc("POST /prony/mark", func(w http.ResponseWriter, r *http.Request) {
-		order(w, r, maxOrder, func(m telemetry.Mark) (any, error) {
-			return nil, h.mark(r.Context(), m)
-		})
-	})
-	m.HandleFunc("POST /prony/end", func(w http.ResponseWriter, r *http.Request) {
-		order(w, r, maxOrder, func(o telemetry.Over) (any, error) {
-			return h.end(r.Context(), o.Trial)
-		})
-	})
-	m.HandleFunc("POST /prony/points", func(w http.ResponseWriter, r *http.Request) {
-		order(w, r, maxOwn, func(o telemetry.Own) (any, error) {
-			return nil, h.own(r.Context(), o)
-		})
-	})
+	m.Handle("POST /prony/trial", order(maxOrder, done(h.begin)))
+	m.Handle("POST /prony/scrape", order(maxOrder, done(h.scrape)))
+	m.Handle("POST /prony/mark", order(maxOrder, done(h.mark)))
+	m.Handle("POST /prony/end", order(maxOrder, func(ctx context.Context, o telemetry.Over) (any,
+		error) {
+		return h.end(ctx, o.Trial)
+	}))
+	m.Handle("POST /prony/points", order(maxOwn, done(h.own)))
 	m.Handle("/", h.stores.Handler())
 	return m
 }
 
 // order reads what the lab says. Only JSON that is called so is read: a page in a browser can send
 // any other kind here without being asked whether it may.
-func order[T any](w http.ResponseWriter, r *http.Request, most int64,
-	do func(T) (any, error)) {
-	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || kind != "application/json" {
-		http.Error(w, "orders are application/json", http.StatusUnsupportedMediaType)
-		return
+func order[T any](most int64, do func(context.Context, T) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+		if err != nil || kind != "application/json" {
+			http.Error(w, "orders are application/json", http.StatusUnsupportedMediaType)
+			return
+		}
+		var in T
+		d := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&in); err != nil {
+			http.Error(w, fmt.Sprintf("read the order: %v", err), http.StatusBadRequest)
+			return
+		}
+		out, err := do(r.Context(), in)
+		answer(w, out, err)
 	}
-	var in T
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&in); err != nil {
-		http.Error(w, fmt.Sprintf("read the order: %v", err), http.StatusBadRequest)
-		return
-	}
-	out, err := do(in)
-	answer(w, out, err)
+}
+
+// done is an order that is not answered.
+func done[T any](do func(context.Context, T) error) func(context.Context, T) (any, error) {
+	return func(ctx context.Context, in T) (any, error) { return nil, do(ctx, in) }
 }
 
 func answer(w http.ResponseWriter, out any, err error) {
@@ -100,7 +89,7 @@ func answer(w http.ResponseWriter, out any, err error) {
 }
 
 // begin remembers the counts, so that the trial's are those since.
-func (h *Home) begin(ctx context.Context, t telemetry.Trial) error {
+func (h *Home) begin(_ context.Context, t telemetry.Trial) error {
 	if t.ID == "" {
 		return errors.New("begin a trial: it has no id")
 	}
@@ -127,7 +116,7 @@ func (h *Home) begin(ctx context.Context, t telemetry.Trial) error {
 }
 
 // scrape reads a trial's pages, and remembers them for a home that goes on after this one.
-func (h *Home) scrape(t telemetry.Trial) error {
+func (h *Home) scrape(_ context.Context, t telemetry.Trial) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	u := h.find(t.ID)
@@ -189,13 +178,12 @@ func (h *Home) end(ctx context.Context, id string) (*telemetry.Report, error) {
 	}
 	phases := h.closePhases(ctx, id)
 	h.mu.Lock()
-	at := slices.IndexFunc(h.under, func(u *telemetry.Under) bool { return u.Trial.ID == id })
-	if at < 0 {
+	u := h.find(id)
+	if u == nil {
 		h.mu.Unlock()
 		return nil, fmt.Errorf("end trial %q: it is not under way", id)
 	}
-	u := h.under[at]
-	h.under = slices.Delete(h.under, at, at+1)
+	h.under = slices.DeleteFunc(h.under, func(o *telemetry.Under) bool { return o == u })
 	loads, fates, err := h.stores.End(id)
 	base := h.base
 	h.mu.Unlock()

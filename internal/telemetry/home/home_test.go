@@ -270,10 +270,10 @@ func TestPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	there := []telemetry.ScrapeTarget{{URL: "http://10.9.8.7:1/metrics"}}
-	if err := h.scrape(telemetry.Trial{ID: "b", Scrape: there}); err == nil {
+	if err := h.scrape(t.Context(), telemetry.Trial{ID: "b", Scrape: there}); err == nil {
 		t.Error("a trial that is not under way is scraped")
 	}
-	if err := h.scrape(telemetry.Trial{ID: "a", Scrape: there}); err != nil {
+	if err := h.scrape(t.Context(), telemetry.Trial{ID: "a", Scrape: there}); err != nil {
 		t.Fatal(err)
 	}
 	if want := "scrape http://10.9.8.7:1/metrics a"; !slices.Contains(f.told, want) {

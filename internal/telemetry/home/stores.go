@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"path/filepath"
 
@@ -69,59 +70,45 @@ func (none) End(string) (map[string]result.Told, Fates, error) { return nil, Fat
 func (none) Fates() Fates                                      { return Fates{} }
 func (none) Close() error                                      { return nil }
 
-// stores are the real ones.
+// stores are the real ones. What one of them alone can do, it does.
 type stores struct {
-	metrics *metrics.Store
-	spans   *spanstore.Store
-	logs    *logstore.Store
+	*metricStore
+	*spanStore
+	*logStore
 	dropped map[string]int64 // points when a trial began
 }
+
+type (
+	metricStore = metrics.Store
+	spanStore   = spanstore.Store
+	logStore    = logstore.Store
+)
 
 func openReal(dir string) (Stores, error) {
 	s := &stores{dropped: map[string]int64{}}
 	var err error
-	s.metrics, err = metrics.Open(filepath.Join(dir, telemetry.TSDBDir), metrics.Options{})
+	s.metricStore, err = metrics.Open(filepath.Join(dir, telemetry.TSDBDir), metrics.Options{})
 	if err != nil {
 		return nil, err
 	}
-	s.spans, err = spanstore.Open(dir, spanstore.Options{Metrics: s.metrics.ConsumeMetrics})
+	s.spanStore, err = spanstore.Open(dir, spanstore.Options{Metrics: s.metricStore.ConsumeMetrics})
 	if err != nil {
-		return nil, errors.Join(err, s.metrics.Close())
+		return nil, errors.Join(err, s.metricStore.Close())
 	}
-	s.logs, err = logstore.Open(dir, logstore.Options{Wanted: s.spans.Wanted})
+	s.logStore, err = logstore.Open(dir, logstore.Options{Wanted: s.spanStore.Wanted})
 	if err != nil {
-		return nil, errors.Join(err, s.spans.Close(), s.metrics.Close())
+		return nil, errors.Join(err, s.spanStore.Close(), s.metricStore.Close())
 	}
 	return s, nil
 }
 
-func (s *stores) ConsumeTraces(ctx context.Context, d ptrace.Traces) error {
-	return s.spans.ConsumeTraces(ctx, d)
-}
-
-func (s *stores) ConsumeMetrics(ctx context.Context, d pmetric.Metrics) error {
-	return s.metrics.ConsumeMetrics(ctx, d)
-}
-
-func (s *stores) ConsumeOwn(ctx context.Context, d pmetric.Metrics) (map[string]int64, error) {
-	return s.metrics.ConsumeOwn(ctx, d)
-}
-
-func (s *stores) ConsumeLogs(ctx context.Context, d plog.Logs) error {
-	return s.logs.ConsumeLogs(ctx, d)
-}
-
-func (s *stores) Handler() http.Handler { return s.metrics.Handler() }
-
 func (s *stores) Begin(t telemetry.Trial) error {
 	s.dropped[t.ID] = s.pointsDropped()
-	return errors.Join(s.spans.Begin(t), s.logs.Begin(t), s.metrics.Scrape(t))
+	return errors.Join(s.spanStore.Begin(t), s.logStore.Begin(t), s.metricStore.Scrape(t))
 }
 
-func (s *stores) Scrape(t telemetry.Trial) error { return s.metrics.Scrape(t) }
-
 func (s *stores) pointsDropped() (n int64) {
-	for _, d := range s.metrics.Stats().Dropped {
+	for _, d := range s.metricStore.Stats().Dropped {
 		n += d
 	}
 	return n
@@ -131,30 +118,25 @@ func (s *stores) Mark(m telemetry.Mark) error {
 	if m.Kind == telemetry.Phase {
 		return nil // theirs are windows
 	}
-	return errors.Join(s.spans.Mark(m), s.logs.Mark(m))
+	return errors.Join(s.spanStore.Mark(m), s.logStore.Mark(m))
 }
 
 // End goes by who needs whom: pages are read once more, the spans make their last metrics and know
 // which traces are kept, of which the logs keep the lines.
 func (s *stores) End(trial string) (map[string]result.Told, Fates, error) {
-	s.metrics.StopScrape()
-	of, err1 := s.spans.End(trial)
-	lines, err2 := s.logs.End(trial, func(id pcommon.TraceID) bool { return of.IDs[id] })
-	err3 := s.metrics.EndTrial(clock.Wall(), trial)
+	s.metricStore.StopScrape()
+	of, err1 := s.spanStore.End(trial)
+	lines, err2 := s.logStore.End(trial, func(id pcommon.TraceID) bool { return of.IDs[id] })
+	err3 := s.metricStore.EndTrial(clock.Wall(), trial)
 	told := map[string]result.Told{}
-	for name, t := range of.Loads {
-		told[name] = t
-	}
+	maps.Copy(told, of.Loads)
 	for name, t := range lines.Loads {
 		one := told[name]
 		one.Logs = t.Logs
 		told[name] = one
 	}
-	f := Fates{
-		PointsDropped: s.pointsDropped() - s.dropped[trial],
-		SpansKept:     of.Counts.Kept, SpansDropped: of.Counts.Dropped,
-		LogsKept: lines.Counts.Kept, LogsDropped: lines.Counts.Dropped,
-	}
+	f := s.fates(of.Counts, lines.Counts)
+	f.PointsDropped -= s.dropped[trial]
 	delete(s.dropped, trial)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return told, f, fmt.Errorf("end trial %s in the stores: %w", trial, err)
@@ -163,7 +145,10 @@ func (s *stores) End(trial string) (map[string]result.Told, Fates, error) {
 }
 
 func (s *stores) Fates() Fates {
-	of, lines := s.spans.Counts(), s.logs.Counts()
+	return s.fates(s.spanStore.Counts(), s.logStore.Counts())
+}
+
+func (s *stores) fates(of, lines spanstore.Counts) Fates {
 	return Fates{
 		PointsDropped: s.pointsDropped(),
 		SpansKept:     of.Kept, SpansDropped: of.Dropped,
@@ -174,5 +159,5 @@ func (s *stores) Fates() Fates {
 // Close ends the spans before the logs, as End does, and the metrics, which the spans tell theirs,
 // last.
 func (s *stores) Close() error {
-	return errors.Join(s.spans.Close(), s.logs.Close(), s.metrics.Close())
+	return errors.Join(s.spanStore.Close(), s.logStore.Close(), s.metricStore.Close())
 }

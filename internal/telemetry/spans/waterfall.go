@@ -7,6 +7,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"prony/internal/unit"
 )
 
 // Note is a line beside a span, such as one of a log.
@@ -178,19 +180,9 @@ func Duration(ns int64) string {
 	case d >= time.Second:
 		return fmt.Sprintf("%.3g s", min(d.Seconds(), 9.99e9))
 	case d >= 999500*time.Nanosecond:
-		return fmt.Sprintf("%s ms", three(float64(ns)/1e6))
+		return fmt.Sprintf("%s ms", unit.Digits(float64(ns)/1e6, 3))
 	case d >= 1000:
-		return fmt.Sprintf("%s µs", three(float64(ns)/1e3))
+		return fmt.Sprintf("%s µs", unit.Digits(float64(ns)/1e3, 3))
 	}
 	return fmt.Sprintf("%d ns", ns)
-}
-
-func three(f float64) string {
-	switch {
-	case f >= 99.95:
-		return fmt.Sprintf("%.0f", f)
-	case f >= 9.995:
-		return fmt.Sprintf("%.1f", f)
-	}
-	return fmt.Sprintf("%.2f", f)
 }
