@@ -122,25 +122,31 @@ func config(endpoint string, senders int) (exporter.Factory, component.Config, e
 }
 
 // Traces sends a copy: what the caller does to its own afterwards, the queue does not see. An error
-// would only say that the queue is full, which Counts says, too.
+// would only say that the queue is full, which Counts says, too. Nil sends nothing to anybody.
 func (f *Forward) Traces(ctx context.Context, d ptrace.Traces) {
-	c := ptrace.NewTraces()
-	d.CopyTo(c)
-	_ = f.traces.ConsumeTraces(context.WithoutCancel(ctx), c) // counted, see above
+	if f != nil {
+		c := ptrace.NewTraces()
+		d.CopyTo(c)
+		_ = f.traces.ConsumeTraces(context.WithoutCancel(ctx), c) // counted, see above
+	}
 }
 
 // Metrics is as Traces.
 func (f *Forward) Metrics(ctx context.Context, d pmetric.Metrics) {
-	c := pmetric.NewMetrics()
-	d.CopyTo(c)
-	_ = f.metrics.ConsumeMetrics(context.WithoutCancel(ctx), c) // counted, see Traces
+	if f != nil {
+		c := pmetric.NewMetrics()
+		d.CopyTo(c)
+		_ = f.metrics.ConsumeMetrics(context.WithoutCancel(ctx), c) // counted, see Traces
+	}
 }
 
 // Logs is as Traces.
 func (f *Forward) Logs(ctx context.Context, d plog.Logs) {
-	c := plog.NewLogs()
-	d.CopyTo(c)
-	_ = f.logs.ConsumeLogs(context.WithoutCancel(ctx), c) // counted, see Traces
+	if f != nil {
+		c := plog.NewLogs()
+		d.CopyTo(c)
+		_ = f.logs.ConsumeLogs(context.WithoutCancel(ctx), c) // counted, see Traces
+	}
 }
 
 // items are what the exporters' own metrics call the signals.

@@ -150,21 +150,15 @@ func (h *Home) open(ctx context.Context) error {
 	in := intake.Config{GRPC: h.c.GRPC, HTTP: h.c.HTTP, Zipkin: h.c.Zipkin, Limits: h.c.Limits}
 	// The constructors only refuse a function that is nil.
 	in.Traces, _ = consumer.NewTraces(func(ctx context.Context, d ptrace.Traces) error {
-		if h.forward != nil {
-			h.forward.Traces(ctx, d)
-		}
+		h.forward.Traces(ctx, d)
 		return h.stores.ConsumeTraces(ctx, d)
 	})
 	in.Metrics, _ = consumer.NewMetrics(func(ctx context.Context, d pmetric.Metrics) error {
-		if h.forward != nil {
-			h.forward.Metrics(ctx, d)
-		}
+		h.forward.Metrics(ctx, d)
 		return h.stores.ConsumeMetrics(ctx, d)
 	})
 	in.Logs, _ = consumer.NewLogs(func(ctx context.Context, d plog.Logs) error {
-		if h.forward != nil {
-			h.forward.Logs(ctx, d)
-		}
+		h.forward.Logs(ctx, d)
 		return h.stores.ConsumeLogs(ctx, d)
 	})
 	var err error

@@ -56,11 +56,9 @@ func (h *Home) tellMark(ctx context.Context, t telemetry.Trial, m telemetry.Mark
 	if !fresh {
 		return nil
 	}
-	if h.forward != nil {
-		events := plog.NewLogs()
-		addEvent(events, t, m)
-		h.forward.Logs(ctx, events)
-	}
+	events := plog.NewLogs()
+	addEvent(events, t, m)
+	h.forward.Logs(ctx, events)
 	return errors.Join(h.keepMark(t, m), h.tellMetrics(ctx, d))
 }
 

@@ -33,15 +33,14 @@ func (h *Home) own(ctx context.Context, o telemetry.Own) error {
 			"one", o.Trial.ID)
 	}
 	events, phases := past(o.Trial, o.Marks, clock.Wall().UnixNano())
-	if h.forward != nil && len(o.Marks) > 0 {
-		h.forward.Logs(ctx, events)
-	}
-	errs := []error{h.tellMetrics(ctx, phases)}
+	var kept error
 	if len(o.Marks) > 0 {
-		errs = append(errs, h.keepMark(o.Trial, o.Marks...))
+		h.forward.Logs(ctx, events)
+		kept = h.keepMark(o.Trial, o.Marks...)
 	}
+	told := h.tellMetrics(ctx, phases)
 	dropped, err := h.tellOwn(ctx, gauges(o.Series))
-	return errors.Join(append(errs, err, refused(dropped))...)
+	return errors.Join(told, kept, err, refused(dropped))
 }
 
 // tellOwn stores gauges of the lab's own and sends them on.
@@ -49,9 +48,7 @@ func (h *Home) tellOwn(ctx context.Context, d pmetric.Metrics) (map[string]int64
 	if d.DataPointCount() == 0 {
 		return nil, nil
 	}
-	if h.forward != nil {
-		h.forward.Metrics(ctx, d)
-	}
+	h.forward.Metrics(ctx, d)
 	return h.stores.ConsumeOwn(ctx, d)
 }
 

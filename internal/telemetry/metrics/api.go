@@ -24,7 +24,7 @@ const maxQueries = 4 // at once; the others wait
 
 func newEngine(o Options) *promql.Engine {
 	return promql.NewEngine(promql.EngineOpts{
-		Logger: o.Log, MaxSamples: o.QuerySize, Timeout: o.QueryTime, LookbackDelta: o.Lookback,
+		Logger: silent, MaxSamples: o.QuerySize, Timeout: o.QueryTime, LookbackDelta: lookback,
 		EnableAtModifier: true, EnableNegativeOffset: true, Parser: newParser(),
 		// Of a subquery without a step, such as rate(x[5s])[1m:]. The engine has no default.
 		NoStepSubqueryIntervalFn: func(int64) int64 { return time.Second.Milliseconds() },

@@ -51,7 +51,7 @@ func (s *Store) gate(ctx context.Context) *gate {
 	now := s.o.Now()
 	return &gate{
 		AppenderV2: s.db.AppenderV2(ctx), s: s,
-		low: now.Add(-s.o.MaxAge).UnixMilli(), high: now.Add(s.o.MaxAhead).UnixMilli(),
+		low: now.Add(-maxAge).UnixMilli(), high: now.Add(maxAhead).UnixMilli(),
 		full: s.kept.Load() >= s.o.MaxSamples, dropped: map[string]int64{},
 	}
 }

@@ -29,7 +29,7 @@ var promoted = []string{
 
 func (s *Store) settings() otlp.Settings {
 	return otlp.Settings{
-		AddMetricSuffixes: true, LookbackDelta: s.o.Lookback,
+		AddMetricSuffixes: true, LookbackDelta: lookback,
 		PromoteResourceAttributes: otlp.NewPromoteResourceAttributes(config.OTLPConfig{
 			PromoteResourceAttributes: promoted,
 		}),
@@ -68,8 +68,8 @@ func (s *Store) openDeltas() error {
 // histograms. md is not changed. The error is that of a cancelled context or of the disk: what is
 // wrong with the data is counted instead.
 func (s *Store) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) error {
-	low := pcommon.NewTimestampFromTime(s.o.Now().Add(-s.o.MaxAge))
-	high := pcommon.NewTimestampFromTime(s.o.Now().Add(s.o.MaxAhead))
+	low := pcommon.NewTimestampFromTime(s.o.Now().Add(-maxAge))
+	high := pcommon.NewTimestampFromTime(s.o.Now().Add(maxAhead))
 	var old, future int64
 	bad := func(ts pcommon.Timestamp) bool {
 		if ts < low {

@@ -43,7 +43,7 @@ func (s *Store) Scrape(t telemetry.Trial) error {
 	if len(t.Scrape) == 0 {
 		return nil
 	}
-	cfg, err := config.Load("", s.o.Log)
+	cfg, err := config.Load("", silent)
 	if err != nil {
 		return fmt.Errorf("scrape trial %s: %w", t.ID, err)
 	}
@@ -59,7 +59,7 @@ func (s *Store) Scrape(t telemetry.Trial) error {
 	counts := prometheus.NewRegistry()
 	m, err := scrape.NewManager(&scrape.Options{
 		AppendMetadata: true, DiscoveryReloadOnStartup: true, ScrapeOnShutdown: true,
-	}, s.o.Log, nil, nil, appendable{s}, counts)
+	}, silent, nil, nil, appendable{s}, counts)
 	if err == nil {
 		err = m.ApplyConfig(cfg)
 	}

@@ -16,7 +16,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"math"
 	"os"
@@ -41,8 +40,8 @@ import (
 const (
 	DropSeries         = "series"         // it would begin a series beyond Options.MaxSeries
 	DropFull           = "full"           // Options.MaxSamples are stored
-	DropFuture         = "future"         // later than Options.MaxAhead from now
-	DropOld            = "old"            // earlier than Options.MaxAge, or the database's bound
+	DropFuture         = "future"         // later than maxAhead from now
+	DropOld            = "old"            // earlier than maxAge, or the database's bound
 	DropOrder          = "order"          // out of order where that is not allowed
 	DropDuplicate      = "duplicate"      // another value for the same moment
 	DropLabels         = "labels"         // its labels are longer than maxLabelBytes
@@ -55,40 +54,37 @@ const (
 
 // Bounds of what is not an option.
 const (
+	maxAhead = time.Minute     // of a timestamp before now: all clocks are one machine's
+	maxAge   = time.Hour       // of a timestamp
+	lookback = 5 * time.Minute // for which a sample holds: Prometheus' own
+
 	maxLabelBytes = 4 << 10 // of one series, names and values together
 	maxExemplars  = 10_000  // kept in memory
 	stripes       = 1 << 11 // of the series' hash table; Prometheus' 1 << 14 are for millions
 )
 
+// silent logs nothing: what goes wrong is an error or a count.
+var silent = promslog.NewNopLogger()
+
 // Options of a store; what is zero is as said.
 type Options struct {
 	MaxSeries  int64         // 50,000
 	MaxSamples int64         // 200,000,000, about 2 GB on the disk
-	MaxAhead   time.Duration // of a timestamp before now: 1 min, as all clocks are one machine's
-	MaxAge     time.Duration // of a timestamp: 1 h
 	OutOfOrder time.Duration // within which samples of a series may come in any order: 10 min
-	Lookback   time.Duration // for which a sample holds: 5 min, Prometheus' own
 	QueryTime  time.Duration // that a query may take: 30 s
 	QuerySize  int           // samples that a query may hold at once: 20,000,000
 
 	Now func() time.Time // clock.Wall
-	Log *slog.Logger     // nothing is logged
 }
 
 func (o Options) filled() Options {
 	o.MaxSeries = cmp.Or(o.MaxSeries, 50_000)
 	o.MaxSamples = cmp.Or(o.MaxSamples, 200_000_000)
-	o.MaxAhead = cmp.Or(o.MaxAhead, time.Minute)
-	o.MaxAge = cmp.Or(o.MaxAge, time.Hour)
 	o.OutOfOrder = cmp.Or(o.OutOfOrder, 10*time.Minute)
-	o.Lookback = cmp.Or(o.Lookback, 5*time.Minute)
 	o.QueryTime = cmp.Or(o.QueryTime, 30*time.Second)
 	o.QuerySize = cmp.Or(o.QuerySize, 20_000_000)
 	if o.Now == nil {
 		o.Now = clock.Wall
-	}
-	if o.Log == nil {
-		o.Log = promslog.NewNopLogger()
 	}
 	return o
 }
@@ -158,7 +154,7 @@ func (s *Store) openDB(dir string) error {
 	o.OutOfOrderTimeWindow = s.o.OutOfOrder.Milliseconds()
 	o.FloatChunkEncoding = chunkenc.EncXOR
 	o.SeriesLifecycleCallback = s.series
-	db, err := tsdb.Open(dir, s.o.Log, nil, o, tsdb.NewDBStats())
+	db, err := tsdb.Open(dir, silent, nil, o, tsdb.NewDBStats())
 	if err != nil {
 		return fmt.Errorf("open metrics in %s: %w; may another process have it open?", dir, err)
 	}
@@ -171,7 +167,7 @@ func (s *Store) openDB(dir string) error {
 // this one until the lookback has passed.
 func (s *Store) EndTrial(now time.Time, id string) error {
 	to := now.UnixMilli()
-	q, err := s.db.Querier(to-s.o.Lookback.Milliseconds(), to)
+	q, err := s.db.Querier(to-lookback.Milliseconds(), to)
 	if err != nil {
 		return fmt.Errorf("end the series of trial %s: %w", id, err)
 	}

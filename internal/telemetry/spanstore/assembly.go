@@ -65,11 +65,11 @@ func (a *assembly) unlink(p *pending) {
 const extraRoots = 8
 
 // add takes a span in, unless the trace has as much as it may; it says whether it did.
-func (a *assembly) add(p *pending, s ptrace.Span, service string, o Options) bool {
+func (a *assembly) add(p *pending, s ptrace.Span, service string) bool {
 	s, size := trim(s)
-	full := len(p.spans) >= o.TraceSpans || p.bytes+size > o.TraceBytes
-	if full && (!s.ParentSpanID().IsEmpty() || len(p.spans) >= o.TraceSpans+extraRoots ||
-		p.bytes+size > 2*o.TraceBytes) {
+	full := len(p.spans) >= maxSpans || p.bytes+size > traceBytes
+	if full && (!s.ParentSpanID().IsEmpty() || len(p.spans) >= maxSpans+extraRoots ||
+		p.bytes+size > 2*traceBytes) {
 		p.cut++
 		return false
 	}

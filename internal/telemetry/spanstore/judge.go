@@ -89,7 +89,7 @@ func (s *Store) late(t *trial, c *candidate, span ptrace.Span, service string) {
 		c.trace.Errors++
 	}
 	c.asked = c.asked || isAsked(span.TraceState().AsRaw())
-	if len(c.trace.Spans) >= s.o.TraceSpans || c.Bytes+size > s.o.TraceBytes {
+	if len(c.trace.Spans) >= maxSpans || c.Bytes+size > traceBytes {
 		c.trace.Cut++
 		t.counts.Cut++
 	} else {

@@ -32,15 +32,19 @@ import (
 	"prony/internal/telemetry/spans"
 )
 
+// Bounds of what is under assembly, beside Options.Bytes.
+const (
+	maxTraces  = 50_000
+	maxSpans   = 5000    // of one trace
+	traceBytes = 4 << 20 // of one trace
+)
+
 // Options bound a store. What is zero has the default.
 type Options struct {
 	// Silence is how long no span of a trace came before it is taken for complete. Senders gather
 	// spans for 5 s (OpenTelemetry's batch processor), so the default is 12 s: two of those apart.
 	Silence      time.Duration
-	Traces       int   // under assembly, 50,000
 	Bytes        int64 // under assembly, 64 MB
-	TraceSpans   int   // of one trace, 5,000
-	TraceBytes   int64 // of one trace, 4 MB
 	KeptBytes    int64 // of kept traces, until their trial ends, 64 MB
 	Asked        int   // kept traces of each class and window: 256, 64, 64, 64
 	Errors       int
@@ -55,10 +59,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.Silence = cmp.Or(o.Silence, 12*time.Second)
-	o.Traces = cmp.Or(o.Traces, 50_000)
 	o.Bytes = cmp.Or(o.Bytes, 64<<20)
-	o.TraceSpans = cmp.Or(o.TraceSpans, 5000)
-	o.TraceBytes = cmp.Or(o.TraceBytes, 4<<20)
 	o.KeptBytes = cmp.Or(o.KeptBytes, 64<<20)
 	o.Asked = cmp.Or(o.Asked, 256)
 	o.Errors = cmp.Or(o.Errors, 64)
@@ -233,10 +234,10 @@ func (s *Store) consume(t *trial, span ptrace.Span, service string, now, wall in
 		p.errors++
 	}
 	p.asked = p.asked || isAsked(span.TraceState().AsRaw())
-	if !s.pending.add(p, span, service, s.o) {
+	if !s.pending.add(p, span, service) {
 		p.trial.counts.Cut++
 	}
-	for s.pending.bytes > s.o.Bytes || len(s.pending.byID) > s.o.Traces {
+	for s.pending.bytes > s.o.Bytes || len(s.pending.byID) > maxTraces {
 		s.pending.first.trial.counts.Hurried++
 		s.judge(s.pending.first)
 	}
