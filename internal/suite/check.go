@@ -138,8 +138,8 @@ func (p *parameter) bounds(t reflect.Type) string {
 		switch t {
 		case reflect.TypeFor[Duration]():
 			return Duration(n).String()
-		case reflect.TypeFor[Size]():
-			return Size(n).String()
+		case reflect.TypeFor[config.Size]():
+			return config.Size(n).String()
 		}
 		if n == float64(int64(n)) {
 			return fmt.Sprint(int64(n))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"prony/internal/config"
 	"prony/internal/pattern"
 	"prony/internal/result"
 )
@@ -89,7 +90,7 @@ func (p *Percent) UnmarshalText(b []byte) error {
 }
 
 // UnmarshalYAML reads the node's text; the error names its line.
-func (p *Percent) UnmarshalYAML(n ast.Node) error { return unmarshal(n, p) }
+func (p *Percent) UnmarshalYAML(n ast.Node) error { return config.Text(n, p) }
 
 // usesCapacity says whether a load's rate is a share of the bare target's capacity.
 func (s *Suite) usesCapacity() bool {

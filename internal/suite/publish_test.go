@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"prony/internal/config"
 	"prony/internal/result"
 
 	"github.com/goccy/go-yaml"
@@ -129,8 +130,8 @@ func unit(o object, t reflect.Type, row *parameter) bool {
 	switch t {
 	case reflect.TypeFor[Duration]():
 		o["anyOf"] = []object{{"type": "string", "pattern": durationForm}, {"const": 0}}
-	case reflect.TypeFor[Size]():
-		o["type"], o["pattern"] = "string", sizeForm
+	case reflect.TypeFor[config.Size]():
+		o["type"], o["pattern"] = "string", config.SizeForm
 	case reflect.TypeFor[Percent]():
 		o["type"], o["pattern"] = "string", percentForm
 	case reflect.TypeFor[Rate]():

@@ -8,6 +8,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"prony/internal/config"
 	"prony/internal/pace"
 	"prony/internal/pattern"
 )
@@ -143,7 +144,7 @@ func cause(err error) error {
 }
 
 // UnmarshalYAML reads the node's text; the error names its line.
-func (r *Rate) UnmarshalYAML(n ast.Node) error { return unmarshal(n, r) }
+func (r *Rate) UnmarshalYAML(n ast.Node) error { return config.Text(n, r) }
 
 // Users are the active users of a closed load over time, from the beginning of the lead-in. The
 // zero value is none: as many as there are connections, all the time.
@@ -171,7 +172,7 @@ func (u *Users) UnmarshalText(b []byte) error {
 }
 
 // UnmarshalYAML reads the node's text; the error names its line.
-func (u *Users) UnmarshalYAML(n ast.Node) error { return unmarshal(n, u) }
+func (u *Users) UnmarshalYAML(n ast.Node) error { return config.Text(n, u) }
 
 // Kinds of think times.
 const (
@@ -235,4 +236,4 @@ func (t *Think) UnmarshalText(b []byte) error {
 }
 
 // UnmarshalYAML reads the node's text; the error names its line.
-func (t *Think) UnmarshalYAML(n ast.Node) error { return unmarshal(n, t) }
+func (t *Think) UnmarshalYAML(n ast.Node) error { return config.Text(n, t) }

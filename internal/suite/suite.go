@@ -111,8 +111,8 @@ type Suite struct {
 
 // Limits are what each target may use while it is measured.
 type Limits struct {
-	CPUs   float64 `yaml:"cpus" json:"cpus"`     // cores
-	Memory Size    `yaml:"memory" json:"memory"` // bytes
+	CPUs   float64     `yaml:"cpus" json:"cpus"`     // cores
+	Memory config.Size `yaml:"memory" json:"memory"` // bytes
 }
 
 // Warmup is a closed load before the first window: at least Min, then until steady, at most Max.

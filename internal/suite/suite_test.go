@@ -76,7 +76,7 @@ func TestReadKeepsWhatIsGivenAndFillsInTheRest(t *testing.T) {
 	}
 	check("file", s.File, "s.yaml")
 	check("cpus", s.Limits.CPUs, 0.5)
-	check("memory", s.Limits.Memory, suite.Size(832<<20)) // M is MiB
+	check("memory", s.Limits.Memory, config.Size(832<<20)) // M is MiB
 	check("timeout", s.Timeout, suite.Duration(3*time.Second))
 	check("warmup", s.Warmup, suite.Warmup{Connections: 8, Max: suite.Duration(90 * time.Second)})
 	check("seed", s.Seed, uint64(7))

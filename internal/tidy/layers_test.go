@@ -29,6 +29,7 @@ var layers = []string{
 // neighbours are the imports inside one layer: who, what, why.
 var neighbours = []neighbour{
 	{"internal/load/...", "internal/pace", "arrivals are drawn as they fall due"},
+	{"internal/config", "internal/pattern", "the form of a size"},
 	{"internal/cli", "internal/print", "the end of a file's name asks for a format"},
 	{"internal/profile/...", "internal/host", "what /proc says of a process is read in one way"},
 	{"internal/metric", "internal/stats", "a start that was never steady has its word there"},
@@ -36,7 +37,6 @@ var neighbours = []neighbour{
 	{"internal/suite", "internal/pace", "a shape is read where it is written, with its line"},
 	{"internal/suite", "internal/load/...", "so are texts and what looks into answers"},
 	{"internal/telemetry/...", "internal/service", "the home's program is built as services are"},
-	{"internal/telemetry/...", "internal/suite", "a size is written in one way"},
 	{"internal/trial", "internal/summary", "a load's log has one form, in a trial or alone"},
 	{"internal/truth/...", "internal/pace", "service times are drawn as arrivals are"},
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"prony/internal/cli"
-	"prony/internal/suite"
+	"prony/internal/config"
 )
 
 const telemetryAbout = `Telemetry is what a service tells about itself: traces, metrics, logs.
@@ -56,7 +56,7 @@ type Serve struct {
 	GRPC, HTTP, Zipkin, Query string
 	Forward                   string // another OTLP endpoint; empty: none
 	ForwardOnly               bool   // keep nothing here but counts
-	Memory                    suite.Size
+	Memory                    config.Size
 	Expose                    bool // doors may be open to others
 	UntilEnd                  bool // it ends with its standard input, as a child of a run
 }
@@ -141,7 +141,7 @@ func listenOn(s Serve, host string, given func(flag string) bool) (Serve, error)
 }
 
 func (s Serve) check() error {
-	const least = suite.Size(128 << 20)
+	const least = config.Size(128 << 20)
 	switch {
 	case s.Dir == "":
 		return fmt.Errorf("serve telemetry: name a folder to keep things in with --dir")

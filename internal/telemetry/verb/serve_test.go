@@ -6,16 +6,16 @@ import (
 	"testing"
 	"time"
 
-	"prony/internal/suite"
+	"prony/internal/config"
 )
 
 // Addresses that others can reach are opened for those only who say so.
 func TestCheckServe(t *testing.T) {
-	const most = suite.Size(512 << 20)
+	const most = config.Size(512 << 20)
 	for _, row := range []struct {
 		name   string
 		change func(*Serve)
-		memory suite.Size
+		memory config.Size
 		expose bool
 		want   string
 	}{
