@@ -72,13 +72,15 @@ func Launch(ctx context.Context, s LaunchSpec) (*Child, error) {
 	c.cmd.Stderr = log
 	// Its own group: a Ctrl-C is for the lab, which ends the home after the last trial has told.
 	c.cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
-	out, in, err := pipes(c.cmd)
+	out, err := c.cmd.StdoutPipe()
+	if err == nil {
+		c.life, err = c.cmd.StdinPipe()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("start the home of telemetry: %w", err)
 	}
-	c.life = in
 	if err := startOn(c.cmd, s.Cores); err != nil {
-		return nil, errors.Join(fmt.Errorf("start the home of telemetry: %w", err), in.Close())
+		return nil, errors.Join(fmt.Errorf("start the home of telemetry: %w", err), c.life.Close())
 	}
 	told := make(chan error, 1)
 	go func() {
@@ -92,15 +94,6 @@ func Launch(ctx context.Context, s LaunchSpec) (*Child, error) {
 		return nil, err
 	}
 	return c, nil
-}
-
-func pipes(cmd *exec.Cmd) (io.Reader, io.Closer, error) {
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, nil, err
-	}
-	in, err := cmd.StdinPipe()
-	return out, in, err
 }
 
 func (s LaunchSpec) args() []string {

@@ -17,7 +17,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	pprof "github.com/google/pprof/profile"
@@ -123,8 +122,7 @@ type recording struct {
 	file string
 	cmd  *exec.Cmd
 	said chan struct{} // closed when all that it says was read
-	mu   sync.Mutex
-	log  bytes.Buffer
+	log  bytes.Buffer  // of that; whole once it was
 }
 
 // begun is what py-spy says when it samples, finished what it does when it has written its file.
@@ -164,9 +162,7 @@ func (r *recording) listen(from io.Reader, started chan<- struct{}) {
 	defer close(r.said)
 	lines := bufio.NewScanner(from)
 	for lines.Scan() {
-		r.mu.Lock()
 		fmt.Fprintln(&r.log, lines.Text())
-		r.mu.Unlock()
 		if strings.Contains(lines.Text(), begun) && started != nil {
 			close(started)
 			started = nil
@@ -174,18 +170,13 @@ func (r *recording) listen(from io.Reader, started chan<- struct{}) {
 	}
 }
 
-func (r *recording) text() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return strings.TrimSpace(r.log.String())
-}
-
 // wait is for a program that is about to end. What it said is its error's cause.
 func (r *recording) wait() error {
 	<-r.said
 	err := r.cmd.Wait()
-	if text := r.text(); err != nil || !strings.Contains(text, finished) {
-		return fmt.Errorf("it wrote no profile: %w", errors.Join(err, errors.New(text)))
+	if text := r.log.String(); err != nil || !strings.Contains(text, finished) {
+		return fmt.Errorf("it wrote no profile: %w", errors.Join(err,
+			errors.New(strings.TrimSpace(text))))
 	}
 	return nil
 }
@@ -239,7 +230,7 @@ func (s *session) Stop(ctx context.Context) (p *pprof.Profile, err error) {
 	p = stacks.Profile()
 	said := []string{notes[s.kind]}
 	for _, r := range s.recordings {
-		said = append(said, lost(r.text())...)
+		said = append(said, lost(r.log.String())...)
 	}
 	profile.Describe(p, version(ctx, s.path), said...)
 	return p, nil

@@ -125,10 +125,10 @@ func (a *Answer) CSV(w io.Writer) error {
 	names := map[string]bool{}
 	for i := range a.Rows {
 		for name := range a.labels(i) {
-			names[name] = name != labels.MetricName
+			names[name] = true
 		}
 	}
-	maps.DeleteFunc(names, func(_ string, label bool) bool { return !label })
+	delete(names, labels.MetricName)
 	columns := slices.Sorted(maps.Keys(names))
 	out := csv.NewWriter(w)
 	if err := out.Write(append([]string{"time", "value", "metric"}, columns...)); err != nil {

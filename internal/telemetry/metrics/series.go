@@ -71,11 +71,16 @@ func (c *selection) union(ask func(*storage.LabelHints, []*labels.Matcher) ([]st
 		notes.Merge(more)
 	}
 	slices.Sort(all)
-	all, cut := first(slices.Compact(all), c.limit)
+	return listed(slices.Compact(all), c.limit, notes)
+}
+
+// listed answers a list, encoded: what the database hands out is its own until it is closed.
+func listed[T any](all []T, limit int, notes annotations.Annotations) (any,
+	annotations.Annotations, error) {
+	all, cut := first(all, limit)
 	if cut {
-		notes = notes.Add(errTruncated)
+		notes.Add(errTruncated)
 	}
-	// What the database hands out is its own until it is closed.
 	text, err := encode(all)
 	return text, notes, err
 }
@@ -140,11 +145,5 @@ func (s *Store) readSeries(r *http.Request) (any, annotations.Annotations, error
 	if err := errors.Join(set.Err(), r.Context().Err()); err != nil {
 		return nil, nil, err
 	}
-	notes := set.Warnings()
-	all, cut := first(all, c.limit)
-	if cut {
-		notes.Add(errTruncated)
-	}
-	text, err := encode(all)
-	return text, notes, err
+	return listed(all, c.limit, set.Warnings())
 }
