@@ -53,9 +53,15 @@ func (c *selection) hint() int {
 	return 0
 }
 
-// union is what ask finds by any of the sets of matchers, or without one, sorted.
-func (c *selection) union(ask func(*storage.LabelHints, []*labels.Matcher) ([]string,
-	annotations.Annotations, error)) (any, annotations.Annotations, error) {
+// union is what ask finds by any of the request's sets of matchers, or without one, sorted.
+func (s *Store) union(r *http.Request, ask func(storage.LabelQuerier, *storage.LabelHints,
+	[]*labels.Matcher) ([]string, annotations.Annotations, error)) (any, annotations.Annotations,
+	error) {
+	c, err := s.choose(r, "%w")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer c.Close()
 	all := []string{}
 	var notes annotations.Annotations
 	sets := c.sets
@@ -63,7 +69,7 @@ func (c *selection) union(ask func(*storage.LabelHints, []*labels.Matcher) ([]st
 		sets = [][]*labels.Matcher{nil}
 	}
 	for _, set := range sets {
-		some, more, err := ask(&storage.LabelHints{Limit: c.hint()}, set)
+		some, more, err := ask(c, &storage.LabelHints{Limit: c.hint()}, set)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -86,14 +92,9 @@ func listed[T any](all []T, limit int, notes annotations.Annotations) (any,
 }
 
 func (s *Store) readLabels(r *http.Request) (any, annotations.Annotations, error) {
-	c, err := s.choose(r, "%w")
-	if err != nil {
-		return nil, nil, err
-	}
-	defer c.Close()
-	return c.union(func(h *storage.LabelHints, set []*labels.Matcher) ([]string,
-		annotations.Annotations, error) {
-		return c.LabelNames(r.Context(), h, set...)
+	return s.union(r, func(q storage.LabelQuerier, h *storage.LabelHints, set []*labels.Matcher) (
+		[]string, annotations.Annotations, error) {
+		return q.LabelNames(r.Context(), h, set...)
 	})
 }
 
@@ -105,14 +106,9 @@ func (s *Store) readValues(r *http.Request) (any, annotations.Annotations, error
 	if !model.UTF8Validation.IsValidLabelName(name) {
 		return nil, nil, badData(fmt.Errorf("invalid label name: %q", name))
 	}
-	c, err := s.choose(r, "%w")
-	if err != nil {
-		return nil, nil, err
-	}
-	defer c.Close()
-	return c.union(func(h *storage.LabelHints, set []*labels.Matcher) ([]string,
-		annotations.Annotations, error) {
-		return c.LabelValues(r.Context(), name, h, set...)
+	return s.union(r, func(q storage.LabelQuerier, h *storage.LabelHints, set []*labels.Matcher) (
+		[]string, annotations.Annotations, error) {
+		return q.LabelValues(r.Context(), name, h, set...)
 	})
 }
 
