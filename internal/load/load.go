@@ -188,7 +188,7 @@ func (s *Spec) check() error {
 			result.Closed, result.Open)
 	case s.Connections < 1:
 		return fmt.Errorf("load %s: %d connections; it needs at least 1", s.Name, s.Connections)
-	case s.Most != 0 && s.Most < s.Connections:
+	case s.Model == result.Open && s.Most != 0 && s.Most < s.Connections:
 		return fmt.Errorf("load %s: at most %d connections, and it begins with %d", s.Name, s.Most,
 			s.Connections)
 	case s.Window <= 0:
@@ -319,6 +319,9 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 	}
 	return r.collect(), nil
 }
+
+// Most is how many connections an open load usually may grow to.
+const Most = 16384
 
 // filesLeft is how many descriptors are left to others than connections.
 const filesLeft = 256

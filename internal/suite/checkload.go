@@ -34,6 +34,9 @@ func (c *checker) closed(at string, l *Load) {
 	case l.Trace != "":
 		c.Wrong(at+".trace", "make it open, or take the trace out",
 			"closed load %q has a trace; it sends when it was answered", l.Name)
+	case l.Most != 0:
+		c.Wrong(at+".maxConnections", "make it open, or take it out",
+			"closed load %q has maxConnections; it has as many as it keeps busy", l.Name)
 	case !l.Users.IsZero() && l.Users.Max() > float64(l.Connections):
 		c.Wrong(at+".connections", "leave them out",
 			"%d connections are too few for up to %g users, each with one of its own",
@@ -42,6 +45,10 @@ func (c *checker) closed(at string, l *Load) {
 }
 
 func (c *checker) open(at string, l *Load) {
+	if l.Most != 0 && l.Most < l.Connections {
+		c.Wrong(at+".maxConnections", "raise it, or leave it out",
+			"open load %q begins with %d connections, more than %d", l.Name, l.Connections, l.Most)
+	}
 	if !l.Users.IsZero() {
 		c.Wrong(at+".users", "make it closed, or take them out",
 			"open load %q has users; its requests come on a schedule", l.Name)

@@ -67,6 +67,8 @@ var parameters = slices.Concat([]parameter{
 		about: "with a binary unit: `1GiB`, `832M` (M is MiB, as Docker has it)"},
 	{key: "timeout", def: "5s", min: 1e6, max: hour,
 		about: "for one request, from its sending"},
+	{key: "resolution", about: "what may have moved a number by less is no doubt about it " +
+		"(`3%`); see [the method](../method.md#what-makes-a-number-doubtful)"},
 	{key: "warmup", about: "a closed load before the first window, in no result"},
 	{key: "warmup.connections", def: "64", min: 1, max: 65535,
 		about: "each sends its next request when the last was answered"},
@@ -139,8 +141,11 @@ var parameters = slices.Concat([]parameter{
 		about: "closed: each connection sends its next request when the last was answered. " +
 			"open: requests fall due on a schedule, whatever the answers do"},
 	{key: "loads[].connections", def: "64", min: 1, max: 65535,
-		about: "open: at most so many requests are under way; more wait, and their wait counts. " +
-			"With users, as many as those come to, unless it is given"},
+		about: "open: what it begins with. With users, as many as those come to, unless it is " +
+			"given"},
+	{key: "loads[].maxConnections", min: 1, max: 65535,
+		about: "open only: more are opened ahead of need up to so many (16384, and as many as " +
+			"files may be open); arrivals beyond them wait, and their wait counts"},
 	{key: "loads[].users",
 		about: "closed only: virtual users over time, each with a connection of its own, such as " +
 			"`ramp 0..700 in 5m, 700 for 5m, ramp 700..0 in 3m20s`; without it, every connection " +

@@ -71,7 +71,10 @@ type Suite struct {
 	Seed     uint64   `yaml:"seed" json:"seed"` // below 2^53
 	Limits   Limits   `yaml:"limits" json:"limits"`
 	// Timeout is for one request, from its sending.
-	Timeout   Duration   `yaml:"timeout" json:"timeout"`
+	Timeout Duration `yaml:"timeout" json:"timeout"`
+	// Resolution is the share of a number that nobody asks about; 0: result.Resolution.
+	Resolution Percent `yaml:"resolution" json:"resolution,omitempty"`
+
 	Warmup    Warmup     `yaml:"warmup" json:"warmup"`
 	Scenarios []Scenario `yaml:"scenarios" json:"scenarios"`
 	Loads     []Load     `yaml:"loads" json:"loads"`
@@ -124,21 +127,23 @@ type Warmup struct {
 
 // Load is one load of a trial; a trial offers those of its suite one after another.
 type Load struct {
-	Name        string   `yaml:"name" json:"name"`
-	Model       string   `yaml:"model" json:"model"` // Closed or Open
-	Connections int      `yaml:"connections" json:"connections"`
-	Users       Users    `yaml:"users" json:"users,omitzero"`        // closed only
-	Think       Think    `yaml:"think" json:"think,omitzero"`        // closed only
-	Rate        Rate     `yaml:"rate" json:"rate,omitzero"`          // open only
-	Arrivals    string   `yaml:"arrivals" json:"arrivals,omitempty"` // open only
-	Trace       string   `yaml:"trace" json:"trace,omitempty"`       // a file; Replay only
-	Churn       int      `yaml:"churn" json:"churn,omitempty"`       // requests a connection
-	Slow        Slow     `yaml:"slow" json:"slow,omitzero"`
-	Pacing      string   `yaml:"pacing" json:"pacing,omitempty"` // empty: the first of Pacings
-	Engine      string   `yaml:"engine" json:"engine,omitempty"` // empty: the first of Engines
-	Lead        Duration `yaml:"lead" json:"lead"`               // before the window
-	Measure     Duration `yaml:"measure" json:"measure"`         // the window
-	Drain       Duration `yaml:"drain" json:"drain"`             // after it, at most
+	Name        string `yaml:"name" json:"name"`
+	Model       string `yaml:"model" json:"model"` // Closed or Open
+	Connections int    `yaml:"connections" json:"connections"`
+	// Most is how many connections an open load may come to have; 0: load.Most.
+	Most     int      `yaml:"maxConnections" json:"maxConnections,omitempty"`
+	Users    Users    `yaml:"users" json:"users,omitzero"`        // closed only
+	Think    Think    `yaml:"think" json:"think,omitzero"`        // closed only
+	Rate     Rate     `yaml:"rate" json:"rate,omitzero"`          // open only
+	Arrivals string   `yaml:"arrivals" json:"arrivals,omitempty"` // open only
+	Trace    string   `yaml:"trace" json:"trace,omitempty"`       // a file; Replay only
+	Churn    int      `yaml:"churn" json:"churn,omitempty"`       // requests a connection
+	Slow     Slow     `yaml:"slow" json:"slow,omitzero"`
+	Pacing   string   `yaml:"pacing" json:"pacing,omitempty"` // empty: the first of Pacings
+	Engine   string   `yaml:"engine" json:"engine,omitempty"` // empty: the first of Engines
+	Lead     Duration `yaml:"lead" json:"lead"`               // before the window
+	Measure  Duration `yaml:"measure" json:"measure"`         // the window
+	Drain    Duration `yaml:"drain" json:"drain"`             // after it, at most
 
 	TraceHash string `yaml:"-" json:"traceHash,omitempty"` // of the file, as Suite.Hash
 	trace     []int64

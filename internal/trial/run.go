@@ -35,6 +35,7 @@ type Spec struct {
 	Loads     []suite.Load
 	Limits    suite.Limits
 	Timeout   time.Duration // of a request
+	Resolves  float64       // of the suite; 0: the usual resolution
 	Contract  string
 	Suite     string
 	SceneHash string
@@ -45,8 +46,8 @@ func Resolve(s *suite.Suite, t suite.Trial) Spec {
 	scene := s.Scenario(t.Scenario)
 	return Spec{Trial: t, With: s.Variant(t.Variant), Watched: s.ObserveOf(t), Scene: scene,
 		Warmup: s.WarmupOf(scene), Loads: s.OfTrial(t), Limits: s.Limits,
-		Timeout: time.Duration(s.Timeout), Contract: s.Contract, Suite: s.Name,
-		SceneHash: s.SceneHash(scene)}
+		Timeout: time.Duration(s.Timeout), Resolves: float64(s.Resolution),
+		Contract: s.Contract, Suite: s.Name, SceneHash: s.SceneHash(scene)}
 }
 
 // Run runs all trials of an experiment in order and saves each record before the next trial starts.

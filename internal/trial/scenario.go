@@ -12,6 +12,7 @@ import (
 	"prony/internal/load/extract"
 	"prony/internal/load/text"
 	"prony/internal/pace"
+	"prony/internal/result"
 	"prony/internal/suite"
 )
 
@@ -71,6 +72,9 @@ func request(r suite.Request, mode string, vars []string) (load.Request, error) 
 func model(spec *load.Spec, l suite.Load) {
 	spec.Churn, spec.Pacing, spec.Describe.Name = l.Churn, l.Pacing, l.Engine
 	spec.Pacing = cmp.Or(spec.Pacing, load.Precise) // the load has cores of its own
+	if spec.Model == result.Open {
+		spec.Most = max(cmp.Or(l.Most, load.Most), l.Connections)
+	}
 	spec.Slow = load.Slow{Clients: l.Slow.Clients, Text: string(l.Slow.Text),
 		Drip: time.Duration(l.Slow.Drip)}
 	if l.Users.IsZero() && l.Think == (suite.Think{}) {

@@ -183,6 +183,7 @@ func newRecord(t Spec, prov result.Provenance) *result.Record {
 			Launcher: t.Launcher, Arm: t.Arm, Origin: s.Service.Origin,
 		},
 		Scenario: t.Scenario, Contract: t.Contract, Provenance: prov, Role: t.Role,
+		Verdict: result.Verdict{Resolution: t.Resolves},
 		Artifact: result.Artifact{
 			SHA256: s.Built.SHA256, SizeBytes: s.Built.SizeBytes, BuildHash: s.Built.Hash,
 			ImageBytes: s.Built.ImageBytes, Image: s.Built.Image(),
