@@ -2,11 +2,11 @@ package service
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"os"
 	"path/filepath"
 	"slices"
@@ -111,14 +111,11 @@ func (b *Builder) build(ctx context.Context, s *Service) (*Built, error) {
 		}
 		tools[need.Tool] = tool
 	}
-	sources, err := walk(s.Dir, s.ignored)
+	sources, h, err := hashed(s.Dir, s.ignored)
 	if err != nil {
 		return nil, fmt.Errorf("read the sources: %w", err)
 	}
-	hash, err := s.hash(sources, tools)
-	if err != nil {
-		return nil, fmt.Errorf("read the sources: %w", err)
-	}
+	hash := s.hash(h, tools)
 	kept, err := cache.Folder(b.Cache, b.Root, "build")
 	if err != nil {
 		return nil, err
@@ -146,14 +143,8 @@ func (b *Builder) build(ctx context.Context, s *Service) (*Built, error) {
 }
 
 // hash is the identity of a build: what goes in, rather than what comes out, which few tools make
-// the same twice.
-func (s *Service) hash(sources []entry, tools map[string]Tool) (string, error) {
-	h := sha256.New()
-	for _, e := range sources {
-		if err := e.addTo(h, s.Dir); err != nil {
-			return "", err
-		}
-	}
+// the same twice. h has the sources.
+func (s *Service) hash(h hash.Hash, tools map[string]Tool) string {
 	fmt.Fprintf(h, "steps %q artifact %q\n", s.Build.Steps, s.Build.Artifact)
 	for _, name := range sortedKeys(tools) {
 		fmt.Fprintf(h, "tool %q %q\n", name, tools[name].Version)
@@ -163,7 +154,7 @@ func (s *Service) hash(sources []entry, tools map[string]Tool) (string, error) {
 			fmt.Fprintf(h, "env %q %q\n", name, value)
 		}
 	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // take fills in an earlier build, and says whether there is one that is whole and unchanged.

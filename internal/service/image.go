@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -71,17 +70,11 @@ func (b *Builder) image(ctx context.Context, s *Service) (*Built, error) {
 	if why := s.NoImage(Target{}); why != "" {
 		return nil, errors.New(why)
 	}
-	sources, err := walk(s.Dir, s.ignored)
+	_, h, err := hashed(s.Dir, s.ignored)
 	if err != nil {
 		return nil, fmt.Errorf("read the sources: %w", err)
 	}
 	file, args := s.dockerfile()
-	h := sha256.New()
-	for _, e := range sources {
-		if err := e.addTo(h, s.Dir); err != nil {
-			return nil, fmt.Errorf("read the sources: %w", err)
-		}
-	}
 	fmt.Fprintf(h, "file %q arguments %q\n", file, args)
 	kept, err := cache.Folder("", b.Root, "images")
 	if err != nil {

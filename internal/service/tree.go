@@ -109,20 +109,31 @@ func (e entry) addTo(h hash.Hash, root string) error {
 // or one file), and the sum of their sizes in bytes. Links count by where they point, and nothing
 // in the size.
 func digest(root string) (sum string, sizeBytes int64, err error) {
-	entries, err := walk(root, nothing)
+	entries, h, err := hashed(root, nothing)
 	if err != nil {
 		return "", 0, err
 	}
-	h := sha256.New()
 	for _, e := range entries {
-		if err := e.addTo(h, root); err != nil {
-			return "", 0, err
-		}
 		if e.info.Mode().IsRegular() {
 			sizeBytes += e.info.Size()
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil)), sizeBytes, nil
+}
+
+// hashed walks, and feeds what it finds to a digest.
+func hashed(root string, skip func(name string) bool) ([]entry, hash.Hash, error) {
+	entries, err := walk(root, skip)
+	if err != nil {
+		return nil, nil, err
+	}
+	h := sha256.New()
+	for _, e := range entries {
+		if err := e.addTo(h, root); err != nil {
+			return nil, nil, err
+		}
+	}
+	return entries, h, nil
 }
 
 // copyTree copies entries from one folder to another, which may not exist yet. Files become

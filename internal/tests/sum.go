@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -40,24 +39,35 @@ type listed struct {
 	GoFiles, CgoFiles, CFiles, HFiles, SFiles, EmbedFiles []string
 }
 
+// List gives what go list, asked in a folder for JSON, says of each package.
+func List[T any](ctx context.Context, dir string, args ...string) (all []T, err error) {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"list"}, args...)...)
+	cmd.Dir = dir
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w: %s", err, &stderr)
+	}
+	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
+		var one T
+		if err := d.Decode(&one); err != nil {
+			return nil, fmt.Errorf("read what go list says: %w", err)
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
 // look asks go list what the tests of the package in dir link.
 func look(ctx context.Context, dir string) (*program, error) {
-	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-test", "-json=ImportPath,Dir,Module,"+
+	all, err := List[listed](ctx, dir, "-deps", "-test", "-json=ImportPath,Dir,Module,"+
 		"GoFiles,CgoFiles,CFiles,HFiles,SFiles,EmbedFiles", ".")
-	cmd.Dir = dir
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("list what a test links: %w: %s", err, stderr.String())
+	if err != nil {
+		return nil, fmt.Errorf("list what a test links: %w", err)
 	}
 	p := &program{}
-	for d := json.NewDecoder(&stdout); ; {
-		var l listed
-		if err := d.Decode(&l); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return nil, fmt.Errorf("read what a test links: %w", err)
-		}
+	for _, l := range all {
 		if l.Module != nil && l.Module.Main && !strings.HasSuffix(l.ImportPath, ".test") {
 			p.add(l, l.Dir == dir)
 		}

@@ -1,20 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"prony/internal/tests"
 )
 
 // library is the package whose calls put a test into the other set.
@@ -35,25 +32,15 @@ type suite struct {
 
 // scan reads the tests of packages.
 func scan(ctx context.Context, patterns []string) ([]suite, error) {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"list",
-		"-json=ImportPath,Dir,TestGoFiles,XTestGoFiles"}, patterns...)...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
+	packages, err := tests.List[struct {
+		ImportPath, Dir           string
+		TestGoFiles, XTestGoFiles []string
+	}](ctx, ".", append([]string{"-json=ImportPath,Dir,TestGoFiles,XTestGoFiles"}, patterns...)...)
 	if err != nil {
-		return nil, fmt.Errorf("list the packages: %w: %s", err, &stderr)
+		return nil, fmt.Errorf("list the packages: %w", err)
 	}
 	var suites []suite
-	for d := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p struct {
-			ImportPath, Dir           string
-			TestGoFiles, XTestGoFiles []string
-		}
-		if err := d.Decode(&p); errors.Is(err, io.EOF) {
-			return suites, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("read the list of packages: %w", err)
-		}
+	for _, p := range packages {
 		var files []*ast.File
 		for _, name := range append(p.TestGoFiles, p.XTestGoFiles...) {
 			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, 0)
@@ -68,6 +55,7 @@ func scan(ctx context.Context, patterns []string) ([]suite, error) {
 		}
 		suites = append(suites, s)
 	}
+	return suites, nil
 }
 
 // named are the tests that of picks, and the packages that have a test of one of these names: go
