@@ -20,10 +20,6 @@ import (
 	"prony/internal/unit"
 )
 
-// compat offers what another tool's command line came to, with our own engine, and prints the
-// result as prony load does. It resolves the call's URL; a host in its spec goes before the URL's.
-type compat func(ctx context.Context, c *driver.Call) error
-
 // usualHelp is what each of the verbs says of itself.
 var usualHelp = map[string]string{
 	"wrk":  "-t -c -d -H -L --timeout",
@@ -34,15 +30,10 @@ var usualHelp = map[string]string{
 		"--latency-correction",
 }
 
-// usualCmds are verbs that take the command lines of other generators and run them with ours.
-func (a *app) usualCmds(run compat) (out []*cobra.Command) {
-	for _, tool := range driver.Usuals() {
-		out = append(out, a.usualCmd(tool, run))
-	}
-	return out
-}
-
-func (a *app) usualCmd(tool string, run compat) *cobra.Command {
+// usualCmd is a verb that takes the command line of another generator. run offers what that came to
+// with our own engine, and prints the result as prony load does; it resolves the call's URL, and a
+// host in its spec goes before the URL's.
+func (a *app) usualCmd(tool string, run func(context.Context, *driver.Call) error) *cobra.Command {
 	return &cobra.Command{
 		Use:   tool + " [FLAGS OF " + strings.ToUpper(tool) + "] URL",
 		Short: "Load a server, with the flags of " + tool,

@@ -64,10 +64,12 @@ func TestUsualVerbs(t *testing.T) {
 		var out, errs bytes.Buffer
 		a := &app{stdout: &out, stderr: &errs}
 		root := &cobra.Command{Use: "prony", SilenceErrors: true, SilenceUsage: true}
-		root.AddCommand(a.usualCmds(func(_ context.Context, c *driver.Call) error {
-			got = c
-			return nil
-		})...)
+		for _, tool := range driver.Usuals() {
+			root.AddCommand(a.usualCmd(tool, func(_ context.Context, c *driver.Call) error {
+				got = c
+				return nil
+			}))
+		}
 		root.SetArgs(strings.Fields(line))
 		root.SetOut(&out)
 		root.SetErr(&errs)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"prony/internal/cli"
+	"prony/internal/driver"
 	"prony/internal/lab"
 	"prony/internal/lab/machine"
 	"prony/internal/launch/docker"
@@ -98,7 +99,9 @@ func newRoot(app *app) *cobra.Command {
 		app.queryCmd(), app.profileCmd())
 	root.AddCommand(app.tracesCmd(), app.logsCmd(), app.explainCmd(), app.agentsCmd(),
 		app.stackCmd(), app.rainCmd(), app.newCmd())
-	root.AddCommand(app.usualCmds(app.usual)...)
+	for _, tool := range driver.Usuals() {
+		root.AddCommand(app.usualCmd(tool, app.usual))
+	}
 	app.addManual(root)
 	return root
 }

@@ -120,10 +120,7 @@ func (b *Builder) build(ctx context.Context, s *Service) (*Built, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := s.Name
-	if s.Other != "" {
-		name += "-" + s.Other
-	}
+	name := s.buildName()
 	unlock, err := cache.Lock(ctx, filepath.Join(kept, name+".lock"), "build", func() {
 		b.say("build %s: waiting for another build of it", s.Label())
 	})

@@ -91,7 +91,7 @@ func (b *Builder) image(ctx context.Context, s *Service) (*Built, error) {
 		Tools: map[string]Tool{}, Cached: true}
 	for _, process := range s.imaged() {
 		i := image{docker: docker, dir: s.Dir, file: file, args: args}
-		name := strings.TrimSuffix(s.Name+"-"+s.Other, "-")
+		name := s.buildName()
 		if process != "" {
 			name, i.args = name+"-"+process, append(args[:len(args):len(args)], "SERVICE="+process)
 		}

@@ -49,6 +49,9 @@ func (s *Service) Label() string {
 	return s.Name + " (" + s.Other + ")"
 }
 
+// buildName is what files of the build are named after, as "java-spring-native".
+func (s *Service) buildName() string { return strings.TrimSuffix(s.Name+"-"+s.Other, "-") }
+
 // Need is a tool that building or running takes.
 type Need struct {
 	Tool    string `yaml:"tool"`
