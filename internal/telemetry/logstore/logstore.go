@@ -61,18 +61,15 @@ type Store struct {
 	o    Options
 	file *os.File
 
-	writing   sync.Mutex // to the file; never taken while mu is held
-	mu        sync.Mutex // for all below
-	trials    spanstore.Roll[*trial, *entry]
-	total     spanstore.Counts
+	writing   sync.Mutex                     // to the file; never taken while trials are locked
+	trials    spanstore.Roll[*trial, *entry] // its lock is for all below, too
 	keptBytes int64
 	heldBytes int64
 }
 
 type trial struct {
 	spanstore.Under[*entry]
-	held   []*entry // with trace ids, in the order of their arrival
-	counts spanstore.Counts
+	held []*entry // with trace ids, in the order of their arrival
 }
 
 // Open makes the folder if it is not there and appends to the file in it. A line that a crash tore
@@ -91,24 +88,18 @@ func Open(dir string, o Options) (*Store, error) {
 // Begin tells that a trial begins: records belong to the latest that did, unless their resource has
 // the attribute spans.TrialAttribute.
 func (s *Store) Begin(t telemetry.Trial) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	return s.trials.Begin(&trial{Under: spanstore.Under[*entry]{Trial: t,
 		Places: func() spanstore.Group[*entry] { return newGroup(s.o) }}})
 }
 
 // Mark opens or closes a window of a trial.
-func (s *Store) Mark(m telemetry.Mark) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.trials.Mark(m)
-}
+func (s *Store) Mark(m telemetry.Mark) error { return s.trials.Mark(m) }
 
 // ConsumeLogs takes records in. It copies what it keeps.
 func (s *Store) ConsumeLogs(_ context.Context, ld plog.Logs) error {
 	wall := clock.Wall().UnixNano()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.trials.Lock()
+	defer s.trials.Unlock()
 	for _, r := range ld.ResourceLogs().All() {
 		service, t := s.trials.Origin(r.Resource().Attributes())
 		for _, scope := range r.ScopeLogs().All() {
@@ -122,20 +113,18 @@ func (s *Store) ConsumeLogs(_ context.Context, ld plog.Logs) error {
 
 func (s *Store) consume(t *trial, a arrival) {
 	if t == nil {
-		s.total.Received++
-		s.total.Dropped++
-		s.total.Stray++
+		s.trials.Stray()
 		return
 	}
 	ns, level := a.time(), levelOf(a.record)
-	t.counts.Received++
-	t.counts.Severity(a.service, logs.Severities[level], 1)
+	t.Counts.Received++
+	t.Counts.Severity(a.service, logs.Severities[level], 1)
 	t.Windows.Add(ns, a.wallNs, result.Told{Logs: 1})
 	e := &entry{ns: ns, level: level, hash: a.hash(), trace: a.record.TraceID()}
 	g := t.Group(t.Windows.At(ns))
 	wanted := g.Wants(e)
 	if e.trace.IsEmpty() && !wanted {
-		t.counts.Dropped++
+		t.Counts.Dropped++
 		return
 	}
 	e.record, e.Bytes = a.copy(t, level)
@@ -155,7 +144,7 @@ func (s *Store) consume(t *trial, a arrival) {
 		if !ok {
 			break
 		}
-		from.counts.Evicted++
+		from.Counts.Evicted++
 		s.drop(from, out)
 	}
 	if s.heldBytes > s.o.HeldBytes {
@@ -167,7 +156,7 @@ func (s *Store) consume(t *trial, a arrival) {
 func (s *Store) drop(t *trial, e *entry) {
 	s.keptBytes -= e.Bytes
 	if e.In == 0 {
-		t.counts.Dropped++
+		t.Counts.Dropped++
 	}
 }
 
@@ -175,7 +164,7 @@ func (s *Store) drop(t *trial, e *entry) {
 // quarter, the oldest ones as well.
 func (s *Store) relieve() {
 	enough := s.o.HeldBytes / 4 * 3
-	for _, t := range s.trials {
+	for _, t := range s.trials.Trials {
 		t.held = slices.DeleteFunc(t.held, func(e *entry) bool {
 			if s.o.Wanted == nil || s.o.Wanted(e.trace) {
 				return false
@@ -184,7 +173,7 @@ func (s *Store) relieve() {
 			return true
 		})
 	}
-	for _, t := range s.trials {
+	for _, t := range s.trials.Trials {
 		n := 0
 		for n < len(t.held) && s.heldBytes > enough {
 			s.release(t, t.held[n])
@@ -196,9 +185,9 @@ func (s *Store) relieve() {
 
 func (s *Store) release(t *trial, e *entry) {
 	s.heldBytes -= e.Bytes
-	t.counts.Evicted++
+	t.Counts.Evicted++
 	if e.In &^= isTraced; e.In == 0 {
-		t.counts.Dropped++
+		t.Counts.Dropped++
 	}
 }
 
@@ -215,20 +204,19 @@ func (s *Store) End(id string, kept func(pcommon.TraceID) bool) (Ended, error) {
 }
 
 func (s *Store) finish(id string, kept func(pcommon.TraceID) bool) (Ended, []*logs.Record, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.trials.Lock()
+	defer s.trials.Unlock()
 	t := s.trials.Find(id)
 	if t == nil {
 		return Ended{}, nil, fmt.Errorf("end trial %s: it is not under way", id)
 	}
-	s.trials = slices.DeleteFunc(s.trials, func(x *trial) bool { return x == t })
 	loads := t.Windows.End(clock.Wall().UnixNano())
 	var entries []*entry
 	for _, e := range t.held {
 		s.heldBytes -= e.Bytes
 		if kept == nil || !kept(e.trace) {
 			if e.In &^= isTraced; e.In == 0 {
-				t.counts.Dropped++
+				t.Counts.Dropped++
 			}
 			continue
 		}
@@ -246,34 +234,22 @@ func (s *Store) finish(id string, kept func(pcommon.TraceID) bool) (Ended, []*lo
 		records[i] = &e.record
 		e.record.Window = t.Windows.At(e.ns) // marks may have come since
 		e.record.Classes = e.classes()
-		t.counts.Class(1, e.record.Classes...)
+		t.Counts.Class(1, e.record.Classes...)
 	}
-	t.counts.Kept = int64(len(entries))
-	s.total.Add(t.counts)
-	return Ended{loads, t.counts}, records, nil
+	t.Counts.Kept = int64(len(entries))
+	s.trials.End(t)
+	return Ended{loads, t.Counts}, records, nil
 }
 
 // Counts of all trials so far. Kept and Classes are of those that have ended.
-func (s *Store) Counts() spanstore.Counts {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var out spanstore.Counts
-	out.Add(s.total)
-	for _, t := range s.trials {
-		out.Add(t.counts)
-	}
-	return out
-}
+func (s *Store) Counts() spanstore.Counts { return s.trials.Counts() }
 
 // Close ends the trials that are under way, without knowing which traces are kept, and closes the
 // file.
 func (s *Store) Close() error {
-	s.mu.Lock()
-	under := slices.Clone(s.trials)
-	s.mu.Unlock()
 	var errs []error
-	for _, t := range under {
-		_, err := s.End(t.ID, s.o.Wanted)
+	for _, id := range s.trials.IDs() {
+		_, err := s.End(id, s.o.Wanted)
 		errs = append(errs, err)
 	}
 	return errors.Join(append(errs, s.file.Close())...)

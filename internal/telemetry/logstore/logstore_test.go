@@ -88,7 +88,7 @@ func end(t *testing.T, s *Store, trial string, kept func(pcommon.TraceID) bool) 
 	if c := out.Counts; c.Received != c.Kept+c.Dropped {
 		t.Errorf("received %d, kept %d and dropped %d", c.Received, c.Kept, c.Dropped)
 	}
-	if len(s.trials) == 0 && (s.heldBytes != 0 || s.keptBytes != 0) {
+	if len(s.trials.Trials) == 0 && (s.heldBytes != 0 || s.keptBytes != 0) {
 		t.Errorf("%d and %d bytes after the end", s.heldBytes, s.keptBytes)
 	}
 	return out

@@ -75,12 +75,12 @@ func TestFloodOfLargeTraces(t *testing.T) {
 		td := traces(spec{trace: uint64(i + 1), id: 1, start: 1, ns: int64(i), asked: i%2 == 0})
 		td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).Attributes().PutStr("x", text)
 		must(t, s.ConsumeTraces(context.Background(), td))
-		s.mu.Lock()
+		s.trials.Lock()
 		kept := s.keptBytes
 		for s.pending.first != nil {
 			s.judge(s.pending.first)
 		}
-		s.mu.Unlock()
+		s.trials.Unlock()
 		if kept > 1<<20 {
 			t.Fatalf("%d bytes are kept", kept)
 		}

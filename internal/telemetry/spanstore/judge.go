@@ -21,13 +21,13 @@ import (
 func (s *Store) judge(p *pending) {
 	s.pending.remove(p)
 	t := p.trial
-	t.counts.Judged++
+	t.Counts.Judged++
 	at, roots := -1, 0
 	if len(p.spans) > 0 {
 		at, roots = root(p.spans)
 	}
 	if at < 0 { // its only span alone is larger than a trace may be
-		t.counts.Dropped += p.cut
+		t.Counts.Dropped += p.cut
 		return
 	}
 	top := p.spans[at]
@@ -38,7 +38,7 @@ func (s *Store) judge(p *pending) {
 		Errors: p.errors, Cut: p.cut, Roots: roots,
 	}
 	if !t.groupOf(c).Wants(c) {
-		t.counts.Dropped += int64(len(p.spans)) + p.cut
+		t.Counts.Dropped += int64(len(p.spans)) + p.cut
 		return
 	}
 	c.trace.Name = spans.CutText(top.span.Name(), spans.MaxNameBytes)
@@ -68,7 +68,7 @@ func (s *Store) keep(t *trial, c *candidate) {
 			break
 		}
 		if out.In == 0 {
-			from.counts.Evicted++
+			from.Counts.Evicted++
 			s.drop(from, out)
 		}
 	}
@@ -77,7 +77,7 @@ func (s *Store) keep(t *trial, c *candidate) {
 func (s *Store) drop(t *trial, c *candidate) {
 	delete(t.kept, c.id)
 	s.keptBytes -= c.Bytes
-	t.counts.Dropped += int64(len(c.trace.Spans)) + c.trace.Cut
+	t.Counts.Dropped += int64(len(c.trace.Spans)) + c.trace.Cut
 }
 
 // late adds a span to a trace that is kept already, and finds its place anew.
@@ -91,7 +91,7 @@ func (s *Store) late(t *trial, c *candidate, span ptrace.Span, service string) {
 	c.asked = c.asked || isAsked(span.TraceState().AsRaw())
 	if len(c.trace.Spans) >= maxSpans || c.Bytes+size > traceBytes {
 		c.trace.Cut++
-		t.counts.Cut++
+		t.Counts.Cut++
 	} else {
 		c.trace.Spans = append(c.trace.Spans, spanOf(span, service))
 		c.Bytes += size
@@ -134,8 +134,8 @@ const exportTimeout = 10 * time.Second
 
 // finish judges what is left of a trial and takes it out of those under way.
 func (s *Store) finish(id string, nowNs int64) (*trial, Ended, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.trials.Lock()
+	defer s.trials.Unlock()
 	t := s.trials.Find(id)
 	if t == nil {
 		return nil, Ended{}, fmt.Errorf("end trial %s: it is not under way", id)
@@ -148,22 +148,20 @@ func (s *Store) finish(id string, nowNs int64) (*trial, Ended, error) {
 		p = next
 	}
 	out := Ended{Loads: t.Windows.End(nowNs), IDs: map[pcommon.TraceID]bool{}}
-	s.trials = slices.DeleteFunc(s.trials, func(x *trial) bool { return x == t })
-	t.counts.Overflow = t.metrics.overflow
 	for id, c := range t.kept {
 		out.IDs[id] = true
 		if c.stale {
 			c.settle()
 		}
 		s.keptBytes -= c.Bytes
-		t.counts.Kept += int64(len(c.trace.Spans))
-		t.counts.Dropped += c.trace.Cut
+		t.Counts.Kept += int64(len(c.trace.Spans))
+		t.Counts.Dropped += c.trace.Cut
 		c.trace.Window = t.Windows.At(c.trace.StartNs) // marks may have come since
 		c.trace.Classes = c.classes()
-		t.counts.Class(1, c.trace.Classes...)
+		t.Counts.Class(1, c.trace.Classes...)
 	}
-	s.total.Add(t.counts)
-	out.Counts = t.counts
+	s.trials.End(t)
+	out.Counts = t.Counts
 	return t, out, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
@@ -17,6 +18,7 @@ type Under[T Seated] struct {
 	telemetry.Trial
 	Windows Windows
 	Places  func() Group[T] // those of a window, empty
+	Counts  Counts
 	groups  map[string]Group[T]
 }
 
@@ -45,19 +47,24 @@ func (u *Under[T]) Items() (out []T) {
 	return out
 }
 
-// Roll are the trials under way, in the order of their beginning. U is a pointer to a struct that
-// embeds Under; its zero value stands for no trial.
+// Roll are the trials under way, and what became of all that came. Begin, Mark, Counts and IDs lock
+// it; whoever calls anything else does so before. U is a pointer to a struct that embeds Under; its
+// zero value stands for no trial.
 type Roll[U interface {
 	comparable
 	under() *Under[T]
-}, T Seated] []U
+}, T Seated] struct {
+	sync.Mutex
+	Trials []U    // in the order of their beginning
+	ended  Counts // of those that have ended, and of what came for none
+}
 
 // Evict takes one item out of a place, of the least valuable place that has any, where there are
 // most of them, and never lets the place that became free be filled again: there is no room for it.
-func (r Roll[U, T]) Evict() (from U, out T, ok bool) {
+func (r *Roll[U, T]) Evict() (from U, out T, ok bool) {
 	var most Group[T]
 	place := -1
-	for _, t := range r {
+	for _, t := range r.Trials {
 		groups := t.under().groups
 		for _, name := range slices.Sorted(maps.Keys(groups)) {
 			g := groups[name]
@@ -78,25 +85,29 @@ func (r Roll[U, T]) Evict() (from U, out T, ok bool) {
 }
 
 // Find is the trial of that id.
-func (r Roll[U, T]) Find(id string) (t U) {
-	if i := slices.IndexFunc(r, func(t U) bool { return t.under().ID == id }); i >= 0 {
-		return r[i]
+func (r *Roll[U, T]) Find(id string) (t U) {
+	if i := slices.IndexFunc(r.Trials, func(t U) bool { return t.under().ID == id }); i >= 0 {
+		return r.Trials[i]
 	}
 	return t
 }
 
 // Begin adds a trial.
 func (r *Roll[U, T]) Begin(t U) error {
+	r.Lock()
+	defer r.Unlock()
 	var none U
 	if id := t.under().ID; r.Find(id) != none {
 		return fmt.Errorf("begin trial %s: it is under way already", id)
 	}
-	*r = append(*r, t)
+	r.Trials = append(r.Trials, t)
 	return nil
 }
 
 // Mark opens or closes a window of a trial.
-func (r Roll[U, T]) Mark(m telemetry.Mark) error {
+func (r *Roll[U, T]) Mark(m telemetry.Mark) error {
+	r.Lock()
+	defer r.Unlock()
 	var none U
 	t := r.Find(m.Trial)
 	if t == none {
@@ -107,13 +118,47 @@ func (r Roll[U, T]) Mark(m telemetry.Mark) error {
 
 // Origin is the service that a resource describes, and its trial: the one that its attribute
 // spans.TrialAttribute names, else the one that began last.
-func (r Roll[U, T]) Origin(resource pcommon.Map) (service string, t U) {
+func (r *Roll[U, T]) Origin(resource pcommon.Map) (service string, t U) {
 	service = ServiceOf(resource)
 	if v, ok := resource.Get(spans.TrialAttribute); ok {
 		return service, r.Find(v.AsString())
 	}
-	if len(r) == 0 {
+	if len(r.Trials) == 0 {
 		return service, t
 	}
-	return service, r[len(r)-1]
+	return service, r.Trials[len(r.Trials)-1]
+}
+
+// Stray counts an item that belongs to no trial.
+func (r *Roll[U, T]) Stray() {
+	r.ended.Received++
+	r.ended.Dropped++
+	r.ended.Stray++
+}
+
+// End takes a trial out.
+func (r *Roll[U, T]) End(t U) {
+	r.ended.Add(t.under().Counts)
+	r.Trials = slices.DeleteFunc(r.Trials, func(x U) bool { return x == t })
+}
+
+// Counts of all trials so far. Kept and Classes are of those that have ended.
+func (r *Roll[U, T]) Counts() (out Counts) {
+	r.Lock()
+	defer r.Unlock()
+	out.Add(r.ended)
+	for _, t := range r.Trials {
+		out.Add(t.under().Counts)
+	}
+	return out
+}
+
+// IDs are those of the trials under way.
+func (r *Roll[U, T]) IDs() (out []string) {
+	r.Lock()
+	defer r.Unlock()
+	for _, t := range r.Trials {
+		out = append(out, t.under().ID)
+	}
+	return out
 }

@@ -84,13 +84,11 @@ type Store struct {
 	trace *os.File
 	calls *os.File
 
-	writing sync.Mutex // to the files; never taken while mu is held
-	mu      sync.Mutex // for all below
+	writing sync.Mutex // to the files; never taken while trials are locked
 
-	trials    Roll[*trial, *candidate]
+	trials    Roll[*trial, *candidate] // its lock is for all below, too
 	pending   assembly
 	keptBytes int64
-	total     Counts
 	exportErr error
 
 	stop chan struct{}
@@ -103,7 +101,6 @@ type trial struct {
 	metrics *callMetrics
 	news    bool // since the metrics were last told
 	kept    map[pcommon.TraceID]*candidate
-	counts  Counts
 }
 
 // Open makes the folder if it is not there and appends to the files in it. A line that a crash tore
@@ -136,13 +133,13 @@ func (s *Store) tell() {
 			return
 		case <-tick.C:
 		}
-		s.mu.Lock()
+		s.trials.Lock()
 		s.sweep(clock.Mono())
-		s.mu.Unlock()
+		s.trials.Unlock()
 		if err := s.Flush(context.Background()); err != nil {
-			s.mu.Lock()
+			s.trials.Lock()
 			s.exportErr = err // the latest stands for all; Close tells it
-			s.mu.Unlock()
+			s.trials.Unlock()
 		}
 	}
 }
@@ -150,8 +147,6 @@ func (s *Store) tell() {
 // Begin tells that a trial begins: spans belong to the latest that did, unless their resource has
 // the attribute spans.TrialAttribute.
 func (s *Store) Begin(t telemetry.Trial) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	return s.trials.Begin(&trial{
 		Under: Under[*candidate]{Trial: t,
 			Places: func() Group[*candidate] { return newGroup(s.o) }},
@@ -161,25 +156,21 @@ func (s *Store) Begin(t telemetry.Trial) error {
 }
 
 // Mark opens or closes a window of a trial.
-func (s *Store) Mark(m telemetry.Mark) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.trials.Mark(m)
-}
+func (s *Store) Mark(m telemetry.Mark) error { return s.trials.Mark(m) }
 
 // Wanted says whether a trace is kept so far or may still be.
 func (s *Store) Wanted(id pcommon.TraceID) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.trials.Lock()
+	defer s.trials.Unlock()
 	return s.pending.byID[id] != nil ||
-		slices.ContainsFunc(s.trials, func(t *trial) bool { return t.kept[id] != nil })
+		slices.ContainsFunc(s.trials.Trials, func(t *trial) bool { return t.kept[id] != nil })
 }
 
 // ConsumeTraces takes spans in. It keeps references to them: they must not be changed afterwards.
 func (s *Store) ConsumeTraces(_ context.Context, td ptrace.Traces) error {
 	now, wall := clock.Mono(), clock.Wall().UnixNano()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.trials.Lock()
+	defer s.trials.Unlock()
 	for _, r := range td.ResourceSpans().All() {
 		service, t := s.trials.Origin(r.Resource().Attributes())
 		for _, scope := range r.ScopeSpans().All() {
@@ -202,14 +193,13 @@ func ServiceOf(resource pcommon.Map) string {
 
 func (s *Store) consume(t *trial, span ptrace.Span, service string, now, wall int64) {
 	if t == nil {
-		s.total.Received++
-		s.total.Dropped++
-		s.total.Stray++
+		s.trials.Stray()
 		return
 	}
-	t.counts.Received++
+	t.Counts.Received++
 	t.news = true
 	t.metrics.add(span, service)
+	t.Counts.Overflow = t.metrics.overflow
 	add := result.Told{Spans: 1}
 	failed := span.Status().Code() == ptrace.StatusCodeError
 	if failed {
@@ -235,10 +225,10 @@ func (s *Store) consume(t *trial, span ptrace.Span, service string, now, wall in
 	}
 	p.asked = p.asked || isAsked(span.TraceState().AsRaw())
 	if !s.pending.add(p, span, service) {
-		p.trial.counts.Cut++
+		p.trial.Counts.Cut++
 	}
 	for s.pending.bytes > s.o.Bytes || len(s.pending.byID) > maxTraces {
-		s.pending.first.trial.counts.Hurried++
+		s.pending.first.trial.Counts.Hurried++
 		s.judge(s.pending.first)
 	}
 }
@@ -252,9 +242,10 @@ func (s *Store) sweep(now int64) {
 
 // Flush hands the metrics of the trials under way to the callback.
 func (s *Store) Flush(ctx context.Context) error {
-	s.mu.Lock()
-	under := slices.DeleteFunc(slices.Clone(s.trials), func(t *trial) bool { return !t.news })
-	s.mu.Unlock()
+	s.trials.Lock()
+	under := slices.Clone(s.trials.Trials)
+	under = slices.DeleteFunc(under, func(t *trial) bool { return !t.news })
+	s.trials.Unlock()
 	return s.export(ctx, under, clock.Wall().UnixNano())
 }
 
@@ -263,12 +254,12 @@ func (s *Store) export(ctx context.Context, trials []*trial, nowNs int64) error 
 		return nil
 	}
 	out := pmetric.NewMetrics()
-	s.mu.Lock()
+	s.trials.Lock()
 	for _, t := range trials {
 		t.news = false
 		t.metrics.write(out, t.ID, t.Target, nowNs)
 	}
-	s.mu.Unlock()
+	s.trials.Unlock()
 	if out.ResourceMetrics().Len() == 0 {
 		return nil
 	}
@@ -279,28 +270,15 @@ func (s *Store) export(ctx context.Context, trials []*trial, nowNs int64) error 
 }
 
 // Counts of all trials so far. Kept and Classes are of those that have ended.
-func (s *Store) Counts() Counts {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var out Counts
-	out.Add(s.total)
-	for _, t := range s.trials {
-		out.Add(t.counts)
-		out.Overflow += t.metrics.overflow
-	}
-	return out
-}
+func (s *Store) Counts() Counts { return s.trials.Counts() }
 
 // Close ends the trials that are under way and closes the files.
 func (s *Store) Close() error {
 	close(s.stop)
 	<-s.done
-	s.mu.Lock()
-	under := slices.Clone(s.trials)
-	s.mu.Unlock()
 	var errs []error
-	for _, t := range under {
-		_, err := s.End(t.ID)
+	for _, id := range s.trials.IDs() {
+		_, err := s.End(id)
 		errs = append(errs, err)
 	}
 	return errors.Join(append(errs, s.exportErr, s.trace.Close(), s.calls.Close())...)
