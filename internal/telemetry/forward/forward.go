@@ -125,28 +125,28 @@ func config(endpoint string, senders int) (exporter.Factory, component.Config, e
 // would only say that the queue is full, which Counts says, too. Nil sends nothing to anybody.
 func (f *Forward) Traces(ctx context.Context, d ptrace.Traces) {
 	if f != nil {
-		c := ptrace.NewTraces()
-		d.CopyTo(c)
-		_ = f.traces.ConsumeTraces(context.WithoutCancel(ctx), c) // counted, see above
+		send(ctx, d, ptrace.NewTraces(), f.traces.ConsumeTraces)
 	}
 }
 
 // Metrics is as Traces.
 func (f *Forward) Metrics(ctx context.Context, d pmetric.Metrics) {
 	if f != nil {
-		c := pmetric.NewMetrics()
-		d.CopyTo(c)
-		_ = f.metrics.ConsumeMetrics(context.WithoutCancel(ctx), c) // counted, see Traces
+		send(ctx, d, pmetric.NewMetrics(), f.metrics.ConsumeMetrics)
 	}
 }
 
 // Logs is as Traces.
 func (f *Forward) Logs(ctx context.Context, d plog.Logs) {
 	if f != nil {
-		c := plog.NewLogs()
-		d.CopyTo(c)
-		_ = f.logs.ConsumeLogs(context.WithoutCancel(ctx), c) // counted, see Traces
+		send(ctx, d, plog.NewLogs(), f.logs.ConsumeLogs)
 	}
+}
+
+func send[D interface{ CopyTo(D) }](ctx context.Context, d, own D,
+	to func(context.Context, D) error) {
+	d.CopyTo(own)
+	_ = to(context.WithoutCancel(ctx), own) // counted, see Traces
 }
 
 // items are what the exporters' own metrics call the signals.

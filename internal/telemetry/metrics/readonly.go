@@ -43,27 +43,15 @@ func openCopy(dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read metrics: %w", err)
 	}
-	clean := func() error { return os.RemoveAll(tmp) }
-	s, err := openAs(dir, tmp, o)
+	s := &Store{o: o.filled(), dir: dir, dropped: map[string]int64{}, series: &seriesBound{},
+		clean: func() error { return os.RemoveAll(tmp) }}
+	if err = mirror(dir, tmp); err != nil {
+		err = fmt.Errorf("read metrics: %w", err)
+	} else if s.families, err = readFamilies(dir); err == nil {
+		err = s.openDB(tmp)
+	}
 	if err != nil {
-		return nil, errors.Join(err, clean())
-	}
-	s.clean = clean
-	return s, nil
-}
-
-func openAs(dir, tmp string, o Options) (*Store, error) {
-	if err := mirror(dir, tmp); err != nil {
-		return nil, fmt.Errorf("read metrics: %w", err)
-	}
-	f, err := readFamilies(dir)
-	if err != nil {
-		return nil, err
-	}
-	s := &Store{o: o.filled(), dir: dir, dropped: map[string]int64{}, families: f}
-	s.series = &seriesBound{}
-	if err := s.openDB(tmp); err != nil {
-		return nil, err
+		return nil, errors.Join(err, s.clean())
 	}
 	s.db.DisableCompactions()
 	return s, nil
