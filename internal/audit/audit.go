@@ -163,7 +163,8 @@ type rule struct {
 	needs  string // in words
 	source string
 
-	row      func(*Row) (hit, bool)
+	of       []Quantity // that a row must have; their values are given
+	row      func(r *Row, v []Value) (hit, bool)
 	table    func(*Table) ([]hit, bool)
 	document func(*Document) ([]hit, bool)
 }
@@ -191,7 +192,11 @@ func (r *rule) apply(d *Document) (out []Finding, checked bool) {
 			hits, checked = found, checked || ok
 		} else {
 			for _, row := range t.Rows {
-				h, ok := r.row(row)
+				v, ok := row.all(r.of...)
+				if !ok {
+					continue
+				}
+				h, ok := r.row(row, v)
 				checked = checked || ok
 				h.row, h.line = row.Name, cmp.Or(h.line, row.Line)
 				hits = append(hits, h)

@@ -35,7 +35,7 @@ func (r *Row) points() (out []point) {
 // unordered is how driver.Import says that times make no sense.
 var unordered = []string{"its times do not ascend", "its mean is above its largest time"}
 
-func checkOrder(r *Row) (hit, bool) {
+func checkOrder(r *Row, _ []Value) (hit, bool) {
 	for _, n := range r.Notes {
 		for _, u := range unordered {
 			if strings.HasPrefix(n, u) {
@@ -112,13 +112,13 @@ func meanBounds(r *Row) (lo, hi float64) {
 // fewRequests: below, a percentile's rank is too coarse for bounds.
 const fewRequests = 200
 
-func checkMean(r *Row) (hit, bool) {
-	m, ok := r.get(Mean)
+func checkMean(r *Row, v []Value) (hit, bool) {
+	m := v[0]
 	lo, hi := meanBounds(r)
-	if !ok || lo <= 0 {
+	if lo <= 0 {
 		return hit{}, false
 	}
-	if h, _ := checkOrder(r); h.arithmetic != "" {
+	if h, _ := checkOrder(r, nil); h.arithmetic != "" {
 		return hit{}, true // percentiles that fall have no mean
 	}
 	if n, ok := r.get(Requests); ok && n.V < fewRequests {
@@ -157,12 +157,8 @@ func heavyTail(r *Row, m Value) hit {
 		do:    "quote percentiles, and look for the cause of the slow ones"}
 }
 
-func checkDeviation(r *Row) (hit, bool) {
-	s, ok := r.get(Deviation)
-	m, okM := r.get(Mean)
-	if !ok || !okM {
-		return hit{}, false
-	}
+func checkDeviation(r *Row, v []Value) (hit, bool) {
+	s, m := v[0], v[1]
 	h := hit{severity: Contradiction, line: s.Line,
 		means: "standard deviation and the other values are not of the same requests", do: orderDo}
 	checked := false
@@ -175,21 +171,21 @@ func checkDeviation(r *Row) (hit, bool) {
 			return h, true
 		}
 	}
-	v, ok := r.all(Max, Requests)
+	most, ok := r.all(Max, Requests)
 	if !ok || r.Tool == "wrk" { // its samples are more than its requests
 		return hit{}, checked
 	}
-	reach := s.span().hi * math.Sqrt(max(v[1].span().hi-1, 0))
-	if over := v[0].span().lo - m.span().hi; over > reach*(1+cannotShare) {
+	reach := s.span().hi * math.Sqrt(max(most[1].span().hi-1, 0))
+	if over := most[0].span().lo - m.span().hi; over > reach*(1+cannotShare) {
 		h.arithmetic = fmt.Sprintf("max %s is %s above the mean; with a deviation of %s and %s "+
-			"requests it can be %s at most", said(v[0]), unit.Duration(over), said(s), v[1].Text,
-			unit.Duration(reach))
+			"requests it can be %s at most", said(most[0]), unit.Duration(over), said(s),
+			most[1].Text, unit.Duration(reach))
 		return h, true
 	}
 	return hit{}, true
 }
 
-func checkFlat(r *Row) (hit, bool) {
+func checkFlat(r *Row, _ []Value) (hit, bool) {
 	all := r.points()
 	if len(all) < 2 {
 		return hit{}, false
@@ -211,11 +207,8 @@ const (
 	tailLeast = 50e6 // ns; below it a slow request is an ordinary pause of a machine
 )
 
-func checkTail(r *Row) (hit, bool) {
-	v, ok := r.get(Max)
-	if !ok {
-		return hit{}, false
-	}
+func checkTail(r *Row, v []Value) (hit, bool) {
+	most := v[0]
 	var high point
 	for _, p := range r.points() {
 		if p.q <= 0.99 {
@@ -225,12 +218,12 @@ func checkTail(r *Row) (hit, bool) {
 	if high.q < 0.9 || high.V <= 0 {
 		return hit{}, high.q >= 0.9
 	}
-	if v.V < tailLeast || v.V < tailTimes*high.V {
+	if most.V < tailLeast || most.V < tailTimes*high.V {
 		return hit{}, true
 	}
-	h := hit{severity: Note, line: v.Line,
-		arithmetic: fmt.Sprintf("max %s is %.0f times %s %s%s", said(v), v.V/high.V, high.of,
-			said(high.Value), retransmission(v.V)),
+	h := hit{severity: Note, line: most.Line,
+		arithmetic: fmt.Sprintf("max %s is %.0f times %s %s%s", said(most), most.V/high.V, high.of,
+			said(high.Value), retransmission(most.V)),
 		means: "a stall, a timeout or a lost packet",
 		do:    "look at latency over time; one number cannot tell a stall from a single request"}
 	if r.Model == result.Open {
@@ -240,13 +233,13 @@ func checkTail(r *Row) (hit, bool) {
 		"come meanwhile were never sent and are in no percentile (coordinated omission)"
 	took, ok := r.get(Duration)
 	if rate, known := r.get(Rate); known {
-		h.arithmetic += fmt.Sprintf("; a stall of %s hides %s × %s = %s requests", said(v),
-			rate.Text, said(v), unit.Whole(rate.V*v.V/second))
+		h.arithmetic += fmt.Sprintf("; a stall of %s hides %s × %s = %s requests", said(most),
+			rate.Text, said(most), unit.Whole(rate.V*most.V/second))
 	}
-	if share := v.V / took.V; ok && share > 1-high.q {
+	if share := most.V / took.V; ok && share > 1-high.q {
 		h.severity = Doubt
 		h.arithmetic += fmt.Sprintf(", %s of the run of %s, so that on a schedule %s would be up "+
-			"to %s", percent(share), said(took), high.of, unit.Duration(v.V-(1-high.q)*took.V))
+			"to %s", percent(share), said(took), high.of, unit.Duration(most.V-(1-high.q)*took.V))
 		h.do = "repeat it with an open load (prony load --rate) below its capacity"
 	}
 	return h, true
@@ -268,11 +261,7 @@ const (
 	overShare = 0.95
 )
 
-func checkOverload(r *Row) (hit, bool) {
-	v, ok := r.all(Offered, Rate)
-	if !ok {
-		return hit{}, false
-	}
+func checkOverload(r *Row, v []Value) (hit, bool) {
 	failed := r.Values[ErrorRate].V
 	if n, ok := r.all(Errors, Duration); ok && n[1].V > 0 {
 		failed = n[0].V / n[1].V * second

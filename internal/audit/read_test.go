@@ -317,7 +317,11 @@ func TestOwnLoadIsHeldToItsArrivals(t *testing.T) {
 		l.Done, l.ThroughputPerS, l.ResponseTime.Count = 980, 980, 980
 		r := &Row{Values: map[Quantity]Value{}}
 		r.take(&l, 1)
-		h, ok := checkOverload(r)
+		v, known := r.all(Offered, Rate)
+		if !known {
+			t.Fatalf("%d due: %v lacks what was offered", scheduled, r.Values)
+		}
+		h, ok := checkOverload(r, v)
 		if !ok || (h.arithmetic != "") != (want > 0) {
 			t.Errorf("%d due: %v, %+v", scheduled, ok, h)
 		}

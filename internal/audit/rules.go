@@ -13,30 +13,30 @@ import (
 
 // rules are all checks, in the order in which a reader would make them.
 var rules = []rule{
-	{name: "count", row: checkCount,
+	{name: "count", row: checkCount, of: []Quantity{Rate, Duration, Requests},
 		needs:  "rate, requests and duration, all three as printed",
 		source: "requests = rate × time, by definition"},
-	{name: "asked requests", row: checkAskedRequests,
+	{name: "asked requests", row: checkAskedRequests, of: []Quantity{AskedRequests},
 		needs: "a number of requests in the command beside it (-n), and requests or rate × " +
 			"duration",
 		source: "hey, oha, ab and h2load end after -n requests"},
-	{name: "asked duration", row: checkAskedDuration,
+	{name: "asked duration", row: checkAskedDuration, of: []Quantity{AskedDuration},
 		needs:  "a configured duration (-d, -z), and duration or requests / rate",
 		source: "wrk, wrk2, hey -z, oha -z and k6 end after the time that is asked for"},
-	{name: "iterations", row: checkIterations,
+	{name: "iterations", row: checkIterations, of: []Quantity{Iterations, IterationRate, Duration},
 		needs:  "iterations, their rate and duration",
 		source: "iterations = rate × time; virtual users = rate × iteration time (Little 1961)"},
-	{name: "little", row: checkLittle,
+	{name: "little", row: checkLittle, of: []Quantity{Rate, Connections},
 		needs: "rate, connections, and a mean or percentiles, of a closed load",
 		source: "J. D. C. Little, A Proof for the Queuing Formula L = λW, Operations Research " +
 			"9(3), 1961"},
 	{name: "order", row: checkOrder,
 		needs:  "two of min, mean, percentiles, max",
 		source: "a percentile never falls as its rank rises; a mean is between min and max"},
-	{name: "mean", row: checkMean,
+	{name: "mean", row: checkMean, of: []Quantity{Mean},
 		needs:  "a mean and percentiles",
 		source: "a mean is the area under the quantiles (Markov's inequality is one point of it)"},
-	{name: "deviation", row: checkDeviation,
+	{name: "deviation", row: checkDeviation, of: []Quantity{Deviation, Mean},
 		needs: "a standard deviation, with mean and median, or max and requests",
 		source: "|mean − median| ≤ s (Hotelling and Solomons 1932); max − mean ≤ s·√(n−1) " +
 			"(Samuelson 1968)"},
@@ -46,14 +46,14 @@ var rules = []rule{
 	{name: "errors", row: checkErrors,
 		needs:  "errors, with requests or rate; or an error share",
 		source: "docs/checks.md, number 13; wrk counts answers of 4xx and 5xx as requests"},
-	{name: "tail", row: checkTail,
+	{name: "tail", row: checkTail, of: []Quantity{Max},
 		needs: "max and a percentile; how much of the run it is needs a duration too",
 		source: "coordinated omission: G. Tene, How NOT to Measure Latency, 2013; RFC 6298, 2.1, " +
 			"for 1 s and its doublings"},
-	{name: "samples", row: checkSamples,
+	{name: "samples", row: checkSamples, of: []Quantity{Requests},
 		needs:  "requests and p99 or above",
 		source: "order statistics, 95 %: Conover, Practical Nonparametric Statistics, 3.2"},
-	{name: "overload", row: checkOverload,
+	{name: "overload", row: checkOverload, of: []Quantity{Offered, Rate},
 		needs:  "an offered rate (wrk2 -R, --rate) and the rate achieved",
 		source: "backlog of an open load = (offered − achieved) × time; G. Tene, wrk2"},
 	{name: "overload elsewhere", document: checkOverloadElsewhere,
@@ -135,9 +135,8 @@ func times(a, b float64) string {
 	}
 }
 
-func checkCount(r *Row) (hit, bool) {
-	v, ok := r.all(Rate, Duration, Requests)
-	if !ok || v[0].made || v[1].made {
+func checkCount(r *Row, v []Value) (hit, bool) {
+	if v[0].made || v[1].made {
 		return hit{}, false
 	}
 	implied := v[0].span().times(v[1].span()).by(1 / second)
@@ -173,11 +172,8 @@ func impliedRequests(r *Row) (span, string, bool) {
 			unit.Whole(v[0].V*v[1].V/second)), true
 }
 
-func checkAskedRequests(r *Row) (hit, bool) {
-	asked, ok := r.get(AskedRequests)
-	if !ok {
-		return hit{}, false
-	}
+func checkAskedRequests(r *Row, v []Value) (hit, bool) {
+	asked := v[0]
 	n, words, ok := impliedRequests(r)
 	if !ok {
 		return hit{}, false
@@ -208,18 +204,15 @@ func checkAskedRequests(r *Row) (hit, bool) {
 	}, true
 }
 
-func checkAskedDuration(r *Row) (hit, bool) {
-	asked, ok := r.get(AskedDuration)
-	if !ok {
-		return hit{}, false
-	}
+func checkAskedDuration(r *Row, v []Value) (hit, bool) {
+	asked := v[0]
 	took, words := span{}, ""
 	if d, ok := r.get(Duration); ok {
 		took, words = d.span(), "it took "+said(d)
-	} else if v, ok := r.all(Requests, Rate); ok {
-		took = v[0].span().per(v[1].span()).by(second)
-		words = fmt.Sprintf("%s / %s = %s", v[0].Text, v[1].Text,
-			unit.Duration(v[0].V/v[1].V*second))
+	} else if n, ok := r.all(Requests, Rate); ok {
+		took = n[0].span().per(n[1].span()).by(second)
+		words = fmt.Sprintf("%s / %s = %s", n[0].Text, n[1].Text,
+			unit.Duration(n[0].V/n[1].V*second))
 	} else {
 		return hit{}, false
 	}
@@ -245,11 +238,7 @@ func checkAskedDuration(r *Row) (hit, bool) {
 	return h, true
 }
 
-func checkIterations(r *Row) (hit, bool) {
-	v, ok := r.all(Iterations, IterationRate, Duration)
-	if !ok {
-		return hit{}, false
-	}
+func checkIterations(r *Row, v []Value) (hit, bool) {
 	implied := v[1].span().times(v[2].span()).by(1 / second)
 	if severity, odd := graded(v[0].span(), implied); odd {
 		return hit{severity: severity, line: v[0].Line,
@@ -288,13 +277,9 @@ func meanOf(r *Row) (s span, words string, stated bool) {
 // idleShare is how much of the connections' time may be outside of the latency before it is odd.
 const idleShare = 0.2
 
-func checkLittle(r *Row) (hit, bool) {
-	v, ok := r.all(Rate, Connections)
-	if !ok || r.Model == result.Open {
-		return hit{}, false
-	}
+func checkLittle(r *Row, v []Value) (hit, bool) {
 	mean, words, stated := meanOf(r)
-	if words == "" {
+	if words == "" || r.Model == result.Open {
 		return hit{}, false
 	}
 	n, places := v[1].V, v[1].Text+" connections"
@@ -340,11 +325,8 @@ func checkLittle(r *Row) (hit, bool) {
 // confidence of the percentiles' intervals.
 const confidence = 0.95
 
-func checkSamples(r *Row) (hit, bool) {
-	n, ok := r.get(Requests)
-	if !ok {
-		return hit{}, false
-	}
+func checkSamples(r *Row, v []Value) (hit, bool) {
+	n := v[0]
 	var words []string
 	checked, needs := false, int64(0)
 	for _, p := range r.points() {

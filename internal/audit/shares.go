@@ -42,7 +42,7 @@ const (
 	manyFailures = 0.01
 )
 
-func checkErrors(r *Row) (hit, bool) {
+func checkErrors(r *Row, _ []Value) (hit, bool) {
 	share, words, ok := failures(r)
 	if !ok {
 		return hit{}, false
@@ -110,7 +110,7 @@ func miscounted(r *Row) (hit, bool) {
 	return hit{}, false
 }
 
-func checkBytes(r *Row) (hit, bool) {
+func checkBytes(r *Row, _ []Value) (hit, bool) {
 	h := hit{severity: Contradiction, means: "bytes, requests and time are not of the same run",
 		do: "take none of them before the raw output is seen"}
 	v, ok := r.all(ByteRate, Duration, Bytes)
@@ -262,7 +262,7 @@ func checkOverloadElsewhere(d *Document) (hits []hit, checked bool) {
 }
 
 // checkHistogram decodes a record's histograms and holds the printed fields against them.
-func checkHistogram(r *Row) (hit, bool) {
+func checkHistogram(r *Row, _ []Value) (hit, bool) {
 	if r.own == nil {
 		return hit{}, false
 	}
@@ -295,7 +295,7 @@ func checkHistogram(r *Row) (hit, bool) {
 }
 
 // checkVerdict passes on what Prony itself said of the measurement.
-func checkVerdict(r *Row) (hit, bool) {
+func checkVerdict(r *Row, _ []Value) (hit, bool) {
 	if r.own == nil || r.own.verdict.Grade == "" {
 		return hit{}, false
 	}
