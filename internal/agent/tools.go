@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path"
@@ -294,49 +293,24 @@ func toolVersion(ctx context.Context, program string) string {
 // unpackBytes bounds what one file may unpack to: no agent's jar is near it.
 const unpackBytes = 256 << 20
 
+// unpack goes by the sizes that the jar names: reading more of a file than that is an error.
 func unpack(jar, to string) error {
 	files, err := zip.OpenReader(jar)
 	if err != nil {
 		return err
 	}
 	defer files.Close()
-	left := int64(unpackBytes)
+	left := uint64(unpackBytes)
 	for _, file := range files.File {
-		if strings.HasSuffix(file.Name, "/") {
-			continue
-		}
 		if !filepath.IsLocal(file.Name) {
 			return fmt.Errorf("%q is outside the folder", file.Name)
 		}
-		n, err := unpackFile(file, filepath.Join(to, filepath.FromSlash(file.Name)), left)
-		if err != nil {
-			return err
-		}
-		if left -= n; left <= 0 {
+		if file.UncompressedSize64 > left {
 			return fmt.Errorf("more than %d bytes", int64(unpackBytes))
 		}
+		left -= file.UncompressedSize64
 	}
-	return nil
-}
-
-func unpackFile(file *zip.File, to string, limit int64) (n int64, err error) {
-	from, err := file.Open()
-	if err != nil {
-		return 0, err
-	}
-	defer from.Close()
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return 0, err
-	}
-	out, err := os.Create(to)
-	if err != nil {
-		return 0, err
-	}
-	n, err = io.CopyN(out, from, limit)
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return n, errors.Join(err, out.Close())
+	return os.CopyFS(to, files)
 }
 
 // manifestVersion is what a jar says of its version; empty: nothing.
