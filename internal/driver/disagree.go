@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -40,12 +41,7 @@ func Disagree(a, b *result.Load) []string {
 	return out
 }
 
-func who(l *result.Load) string {
-	if l.Driver == "" {
-		return "prony"
-	}
-	return l.Driver
-}
+func who(l *result.Load) string { return cmp.Or(l.Driver, "prony") }
 
 // brand is the tool without its version.
 func brand(l *result.Load) string {
@@ -55,23 +51,24 @@ func brand(l *result.Load) string {
 
 // unlike says what makes a comparison meaningless.
 func unlike(a, b *result.Load) (out []string) {
+	x, y := who(a), who(b)
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if a.Model != b.Model && a.Model != "" && b.Model != "" {
 		say("%s offered a %s load, %s %s one: only an open one counts what waits before it is sent",
-			who(a), a.Model, who(b), article(b.Model))
+			x, a.Model, y, article(b.Model))
 	}
 	if a.Connections != b.Connections && a.Connections > 0 && b.Connections > 0 {
-		say("%s used %d connections, %s %d", who(a), a.Connections, who(b), b.Connections)
+		say("%s used %d connections, %s %d", x, a.Connections, y, b.Connections)
 	}
 	if a.RatePerS > 0 && b.RatePerS > 0 && apart(a.RatePerS, b.RatePerS) > 1-delivered {
-		say("%s was asked for %g/s, %s for %g/s", who(a), a.RatePerS, who(b), b.RatePerS)
+		say("%s was asked for %g/s, %s for %g/s", x, a.RatePerS, y, b.RatePerS)
 	}
 	if a.Arrivals != b.Arrivals && a.Model == result.Open && b.Model == result.Open {
-		say("%s had %s arrivals, %s %s: bunches wait longer", who(a), a.Arrivals, who(b),
-			b.Arrivals)
+		say("%s had %s arrivals, %s %s: bunches wait longer", x, a.Arrivals, y, b.Arrivals)
 	}
 	if a.Protocol != b.Protocol {
-		say("%s spoke %s, %s %s", who(a), protocol(a), who(b), protocol(b))
+		say("%s spoke %s, %s %s", x, cmp.Or(a.Protocol, "HTTP/1.1"), y,
+			cmp.Or(b.Protocol, "HTTP/1.1"))
 	}
 	return out
 }
@@ -83,24 +80,17 @@ func article(model string) string {
 	return "a " + model
 }
 
-func protocol(l *result.Load) string {
-	if l.Protocol == "" {
-		return "HTTP/1.1"
-	}
-	return l.Protocol
-}
-
 // apart is the relative difference of two positive numbers.
 func apart(a, b float64) float64 { return math.Abs(a-b) / max(a, b) }
 
 func differences(a, b *result.Load) (out []string) {
+	one, other := who(a), who(b)
+	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if x, y := a.ThroughputPerS, b.ThroughputPerS; x > 0 && y > 0 && apart(x, y) > differs {
-		out = append(out, fmt.Sprintf("throughput: %s %.0f/s, %s %.0f/s (%.2f of it)", who(a), x,
-			who(b), y, y/x))
+		say("throughput: %s %.0f/s, %s %.0f/s (%.2f of it)", one, x, other, y, y/x)
 	}
 	if x, y := failed(a), failed(b); math.Abs(x-y) > differsRate {
-		out = append(out, fmt.Sprintf("failed requests: %s %s, %s %s", who(a), share(x), who(b),
-			share(y)))
+		say("failed requests: %s %s, %s %s", one, share(x), other, share(y))
 	}
 	what, x, y := "response time", &a.ResponseTime, &b.ResponseTime
 	if x.Count == 0 || y.Count == 0 {
@@ -111,11 +101,9 @@ func differences(a, b *result.Load) (out []string) {
 		name string
 		a, b int64
 	}{{"p50", x.P50Ns, y.P50Ns}, {"p99", x.P99Ns, y.P99Ns}, {"largest", x.MaxNs, y.MaxNs}} {
-		if q.a <= 0 || q.b <= 0 || apart(float64(q.a), float64(q.b)) <= differsTime {
-			continue
+		if q.a > 0 && q.b > 0 && apart(float64(q.a), float64(q.b)) > differsTime {
+			say("%s of %s: %s %v, %s %v", q.name, what, one, short(q.a), other, short(q.b))
 		}
-		out = append(out, fmt.Sprintf("%s of %s: %s %v, %s %v", q.name, what, who(a),
-			short(q.a), who(b), short(q.b)))
 	}
 	return out
 }

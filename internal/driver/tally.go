@@ -3,6 +3,7 @@ package driver
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -155,12 +156,7 @@ func (s *samples) dist() result.Dist {
 func blame(e *result.Errors, text string, n int64) {
 	low := strings.ToLower(text)
 	has := func(words ...string) bool {
-		for _, w := range words {
-			if strings.Contains(low, w) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(low, w) })
 	}
 	switch {
 	case has("broken pipe"):

@@ -146,16 +146,15 @@ func (o *Objective) metric(name string) error {
 
 // direction refuses a bound on the side on which nobody promises anything: it is a slip.
 func (o *Objective) direction() error {
-	upper := o.Op[0] == '<'
-	switch {
-	case (o.Metric == throughput || o.Metric == delivered) && upper:
-		return fmt.Errorf("%s is promised from below; write %s> or %s>=", o.Metric, o.Metric,
-			o.Metric)
-	case o.Metric != throughput && o.Metric != delivered && !upper:
-		return fmt.Errorf("%s is promised from above; write %s< or %s<=", o.Metric, o.Metric,
-			o.Metric)
+	side, op := "above", "<"
+	if o.Metric == throughput || o.Metric == delivered {
+		side, op = "below", ">"
 	}
-	return nil
+	if o.Op[:1] == op {
+		return nil
+	}
+	return fmt.Errorf("%[1]s is promised from %[2]s; write %[1]s%[3]s or %[1]s%[3]s=", o.Metric,
+		side, op)
 }
 
 func (o *Objective) limit(text string) (err error) {

@@ -104,14 +104,11 @@ func (c *Check) Text() *text.Text { return c.want }
 // String says what is checked, in words, for the example of a failure: "json id is 7".
 func (c *Check) String() string {
 	switch {
-	case c.kind == is:
-		return fmt.Sprintf("%s is %s", c.Of, word(c.said))
-	case c.kind == contains:
-		return fmt.Sprintf("%s contains %s", c.Of, word(c.said))
-	case c.kind == matches:
-		return fmt.Sprintf("%s matches %s", c.Of, word(c.said))
 	case c.not:
 		return fmt.Sprintf("%s does not exist", c.Of)
+	case c.kind == exists:
+		return fmt.Sprintf("%s exists", c.Of)
 	}
-	return fmt.Sprintf("%s exists", c.Of)
+	verb := [...]string{is: "is", contains: "contains", matches: "matches"}[c.kind]
+	return fmt.Sprintf("%s %s %s", c.Of, verb, word(c.said))
 }
