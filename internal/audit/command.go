@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"strings"
 
 	"prony/internal/pattern"
@@ -123,10 +124,5 @@ func (c *command) give(r *Row) {
 			r.Values[q] = v
 		}
 	}
-	if r.Tool == "" {
-		r.Tool = c.tool
-	}
-	if r.Model == "" {
-		r.Model = c.model()
-	}
+	r.Tool, r.Model = cmp.Or(r.Tool, c.tool), cmp.Or(r.Model, c.model())
 }

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"strings"
 
 	"prony/internal/pattern"
@@ -92,9 +93,7 @@ func (s *scanner) title() string {
 func (s *scanner) add(t *Table) {
 	t.Title = s.title()
 	t.context = strings.Join(append(s.headings[:], s.text...), "\n")
-	if t.Command == nil {
-		t.Command = s.only()
-	}
+	t.Command = cmp.Or(t.Command, s.only())
 	for _, r := range t.Rows {
 		t.Command.give(r)
 		if _, ok := r.get(Connections); !ok && connectionsIn.MatchString(t.Title) {
@@ -158,16 +157,13 @@ func (s *scanner) fence(i int, mark string) int {
 func (s *scanner) output(body string, line int) {
 	starts := runStart.FindAllStringIndex(body, -1)
 	if len(starts) < 2 {
-		starts = [][]int{{0, 0}}
+		starts = [][]int{nil}
 	}
+	starts[0] = []int{0}
 	for i, at := range starts {
-		end := len(body)
+		from, end := at[0], len(body)
 		if i+1 < len(starts) {
 			end = starts[i+1][0]
-		}
-		from := at[0]
-		if i == 0 {
-			from = 0
 		}
 		row := readSaved(s.title(), body[from:end], line+strings.Count(body[:from], "\n"))
 		if row == nil {

@@ -244,12 +244,10 @@ func scaleOf(k kind, said, unit string) (float64, bool) {
 		}
 		unit = strings.TrimPrefix(unit, "count")
 	}
-	if said == "" {
-		said = unit
-		if k == aRate {
-			said = perSecond.ReplaceAllString(unit, "")
-		}
+	if k == aRate {
+		unit = perSecond.ReplaceAllString(unit, "")
 	}
+	said = cmp.Or(said, unit)
 	if said == "" && (k == aShare || k == aRate || k == aCount) {
 		return 1, true
 	}

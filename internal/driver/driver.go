@@ -22,6 +22,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"debug/buildinfo"
 	"fmt"
@@ -306,9 +307,7 @@ func (t *tool) result(j *job, out *output) (*result.Load, error) {
 	if j.version != "unknown" {
 		l.Driver += " " + j.version
 	}
-	if l.Connections == 0 {
-		l.Connections = s.Connections
-	}
+	l.Connections = cmp.Or(l.Connections, s.Connections)
 	if t.own == nil {
 		l.LeadNs = int64(t.upTo(s.Lead))
 	}
