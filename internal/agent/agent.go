@@ -142,9 +142,6 @@ func (c *Catalog) Pick(name string) (Agent, error) {
 }
 
 func absent(name string, known []string) error {
-	hint := "there are " + strings.Join(known, ", ")
-	if near := config.Nearest(name, known); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
-	}
-	return fmt.Errorf("find agent %q: there is none; %s", name, hint)
+	return fmt.Errorf("find agent %q: there is none; %s", name,
+		config.Meant(name, known, "there are "+strings.Join(known, ", ")))
 }

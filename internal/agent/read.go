@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -25,16 +24,13 @@ var (
 // Read reads agents.yaml. All its problems are joined into the error, each with file and line.
 func Read(file string, data []byte) (*Catalog, error) {
 	c := &Catalog{}
-	if err := config.Decode(file, data, c); err != nil {
-		return nil, err
-	}
-	places, err := config.Parse(file, data)
+	places, err := config.Read(file, data, c)
 	if err != nil {
 		return nil, err
 	}
-	k := &checker{places: places}
+	k := &checker{places}
 	if len(c.Agents) == 0 {
-		k.wrong("agents", "agents is missing", "at least one, with name, about and runtimes")
+		k.Wrong("agents", "at least one, with name, about and runtimes", "agents is missing")
 	}
 	seen := map[string]bool{}
 	for i, a := range c.Agents {
@@ -42,50 +38,38 @@ func Read(file string, data []byte) (*Catalog, error) {
 		k.named(at, "agent", a.Name, seen)
 		k.agent(at, a)
 	}
-	if len(k.errs) > 0 {
-		return nil, errors.Join(k.errs...)
+	if err := k.Err(); err != nil {
+		return nil, err
 	}
 	return c, nil
 }
 
-// checker is a file under check, with what is wrong with it so far.
-type checker struct {
-	places *config.Document
-	errs   []error
-}
-
-func (k *checker) wrong(at, problem, hint string) {
-	k.errs = append(k.errs, k.places.Problem(at, problem, hint))
-}
+// checker is a file under check.
+type checker struct{ *config.Check }
 
 func (k *checker) named(at, what, name string, seen map[string]bool) {
 	switch {
 	case name == "":
-		k.wrong(at, "the "+what+"'s name is missing", "")
+		k.Wrong(at, "", "the %s's name is missing", what)
 	case !agentName.MatchString(name):
-		k.wrong(at+".name", fmt.Sprintf("%s %q is no name", what, name),
-			"small letters, digits and dashes")
+		k.Wrong(at+".name", "small letters, digits and dashes", "%s %q is no name", what, name)
 	case seen[name]:
-		k.wrong(at+".name", fmt.Sprintf("%s %q is there twice", what, name), "")
+		k.Wrong(at+".name", "", "%s %q is there twice", what, name)
 	}
 	seen[name] = true
 }
 
 func (k *checker) agent(at string, a Agent) {
 	if a.About == "" {
-		k.wrong(at, "about is missing", "what it is, in one sentence")
+		k.Wrong(at, "what it is, in one sentence", "about is missing")
 	}
 	if len(a.Runtimes) == 0 {
-		k.wrong(at, "runtimes is missing", "one of "+strings.Join(runtimes.Names, ", "))
+		k.Wrong(at, "one of "+strings.Join(runtimes.Names, ", "), "runtimes is missing")
 	}
 	for i, r := range a.Runtimes {
 		if !slices.Contains(runtimes.Names, r) {
-			hint := "one of " + strings.Join(runtimes.Names, ", ")
-			if near := config.Nearest(r, runtimes.Names); near != "" {
-				hint = fmt.Sprintf("did you mean %q?", near)
-			}
-			k.wrong(fmt.Sprintf("%s.runtimes[%d]", at, i), fmt.Sprintf("unknown runtime %q", r),
-				hint)
+			hint := config.Meant(r, runtimes.Names, "one of "+strings.Join(runtimes.Names, ", "))
+			k.Wrong(fmt.Sprintf("%s.runtimes[%d]", at, i), hint, "unknown runtime %q", r)
 		}
 	}
 	k.fetch(at, a)
@@ -95,20 +79,20 @@ func (k *checker) agent(at string, a Agent) {
 		where := fmt.Sprintf("%s.levels[%d]", at, i)
 		k.named(where, "level", l.Name, seen)
 		if l.About == "" {
-			k.wrong(where, "about is missing", "what the agent does at this level")
+			k.Wrong(where, "what the agent does at this level", "about is missing")
 		}
 		k.env(where+".env", a, l.Env)
 	}
 	if a.Scrape != "" && !pagePath.MatchString(a.Scrape) {
-		k.wrong(at+".scrape", fmt.Sprintf("scrape %q is not a path", a.Scrape), "as /metrics")
+		k.Wrong(at+".scrape", "as /metrics", "scrape %q is not a path", a.Scrape)
 	}
 	if a.Scrape != "" && !a.uses("metricsPort") {
-		k.wrong(at+".scrape", "nothing serves that page", "name {metricsPort} in env")
+		k.Wrong(at+".scrape", "name {metricsPort} in env", "nothing serves that page")
 	}
 	home := a.uses("otlpGrpc") || a.uses("otlpHttp") || a.uses("zipkin")
 	if home != a.NeedsHome {
-		k.wrong(at, fmt.Sprintf("needsHome is %v", a.NeedsHome),
-			"true where env names {otlpGrpc}, {otlpHttp} or {zipkin}, and only there")
+		k.Wrong(at, "true where env names {otlpGrpc}, {otlpHttp} or {zipkin}, and only there",
+			"needsHome is %v", a.NeedsHome)
 	}
 }
 
@@ -132,38 +116,38 @@ func (k *checker) fetch(at string, a Agent) {
 	f := a.Fetch
 	n := len(f.ways())
 	if n > 1 {
-		k.wrong(at+".fetch", "several ways to fetch one agent",
-			"at most one of maven, npm, pip, path and build")
+		k.Wrong(at+".fetch", "at most one of maven, npm, pip, path and build",
+			"several ways to fetch one agent")
 	}
 	if f.Maven != "" && !coordinates.MatchString(f.Maven) {
-		k.wrong(at+".fetch.maven", fmt.Sprintf("%q is no artifact of Maven", f.Maven),
-			"group:artifact:version, or with :classifier")
+		k.Wrong(at+".fetch.maven", "group:artifact:version, or with :classifier",
+			"%q is no artifact of Maven", f.Maven)
 	}
 	for _, folder := range []struct{ key, value string }{{"npm", f.Npm}, {"pip", f.Pip}} {
 		if folder.value != "" && !filepath.IsLocal(folder.value) {
-			k.wrong(at+".fetch."+folder.key, fmt.Sprintf("folder %q is outside the checkout",
-				folder.value), "a relative path without ..")
+			k.Wrong(at+".fetch."+folder.key, "a relative path without ..",
+				"folder %q is outside the checkout", folder.value)
 		}
 	}
 	if pinned := f.Npm != "" || f.Pip != ""; pinned != (f.Package != "") {
-		k.wrong(at+".fetch", "package belongs to npm and pip, and both need it",
-			"whose version is the agent's")
+		k.Wrong(at+".fetch", "whose version is the agent's",
+			"package belongs to npm and pip, and both need it")
 	}
 	if f.Path != "" && variable.FindString(f.Path) != f.Path {
-		k.wrong(at+".fetch.path", fmt.Sprintf("path %q is not a variable", f.Path),
-			"${NAME}: where a file is differs between machines")
+		k.Wrong(at+".fetch.path", "${NAME}: where a file is differs between machines",
+			"path %q is not a variable", f.Path)
 	}
 	if (f.Maven != "") != (a.SHA256 != "") {
-		k.wrong(at, "sha256 belongs to maven, and maven needs one",
-			"npm's lock file has digests of its own")
+		k.Wrong(at, "npm's lock file has digests of its own",
+			"sha256 belongs to maven, and maven needs one")
 	} else if a.SHA256 != "" && !digest.MatchString(a.SHA256) {
-		k.wrong(at+".sha256", fmt.Sprintf("%q is no SHA-256", a.SHA256), "64 digits in hex")
+		k.Wrong(at+".sha256", "64 digits in hex", "%q is no SHA-256", a.SHA256)
 	}
 	if f.Unpack && f.Maven == "" {
-		k.wrong(at+".fetch.unpack", "unpack is for maven", "")
+		k.Wrong(at+".fetch.unpack", "", "unpack is for maven")
 	}
 	if a.uses("agent") && (n == 0 || f.Build != "") {
-		k.wrong(at+".fetch", "{agent} is used, and nothing is fetched", "")
+		k.Wrong(at+".fetch", "", "{agent} is used, and nothing is fetched")
 	}
 }
 
@@ -172,9 +156,9 @@ func (k *checker) env(at string, a Agent, env map[string]string) {
 		where := at + "." + name
 		switch {
 		case slices.Contains(suite.OwnEnv, name):
-			k.wrong(where, "the lab itself sets "+name, "")
+			k.Wrong(where, "", "the lab itself sets %s", name)
 		case !envName.MatchString(name):
-			k.wrong(at, fmt.Sprintf("%q is no name of an environment variable", name), "")
+			k.Wrong(at, "", "%q is no name of an environment variable", name)
 		}
 		bare := variable.ReplaceAllString(env[name], "")
 		for _, match := range word.FindAllStringSubmatch(bare, -1) {
@@ -185,7 +169,7 @@ func (k *checker) env(at string, a Agent, env map[string]string) {
 			if near := config.Nearest(match[1], Words); near != "" {
 				hint = fmt.Sprintf("did you mean {%s}?", near)
 			}
-			k.wrong(where, fmt.Sprintf("{%s} has no value here", match[1]), hint)
+			k.Wrong(where, hint, "{%s} has no value here", match[1])
 		}
 	}
 }
