@@ -46,5 +46,5 @@ func TestObservedTrialsAreBeside(t *testing.T) {
 		records[2].Loads[0].TraceShare != 0.05 || records[0].Loads[0].TraceShare != 0 {
 		t.Fatalf("%v, records %+v", err, records)
 	}
-	has(t, "the report", out, "VALID 2 trials")
+	has(t, "the report", out, "; 2 trials: 0 INVALID")
 }

@@ -109,8 +109,7 @@ func (r *run) narrow() (err error) {
 	var skipped, uncontained []result.Skipped
 	p := r.plan
 	for _, t := range p.Aside {
-		skipped = append(skipped, result.Skipped{Target: t.Name,
-			Reason: "kept aside: " + t.Aside + " (--targets " + t.Name + " measures it)"})
+		r.Tell.Say(t.Name + " is kept aside (--targets " + t.Name + " measures it): " + t.Aside)
 	}
 	for _, name := range p.Targets() {
 		s, t, _ := r.catalog.Find(name)
@@ -127,7 +126,7 @@ func (r *run) narrow() (err error) {
 	}
 	drivers, absent := r.drivers()
 	r.skipped = slices.Concat(skipped, absent, r.skipped, uncontained)
-	if len(r.skipped) == len(p.Aside) {
+	if len(r.skipped) == 0 {
 		return nil
 	}
 	if len(absent) > 0 && len(drivers) == 0 {
@@ -136,7 +135,7 @@ func (r *run) narrow() (err error) {
 	}
 	r.suite.Drivers = drivers
 	if len(kept) == 0 {
-		lost := r.skipped[len(p.Aside)]
+		lost := r.skipped[0]
 		return fmt.Errorf("run %s: none of its targets can run here; %s: %s", r.suite.Name,
 			lost.Target, lost.Reason)
 	}
