@@ -4,9 +4,9 @@
 // start of the service, one heap, one placement, and say nothing about the next start (Kalibera &
 // Jones, "Rigorous benchmarking in reasonable time", ISMM 2013, pp. 63-74). The flow is: values of
 // one target, one per trial -> Summarize; values of two targets in the same blocks -> PairedRatio;
-// all targets -> Compare and Tiers; what is still undecided -> BlocksToResolve. QuantileRanks and
-// QuantileNeeds are the exception: they speak of the requests inside one trial, that is of how well
-// that trial knows its own percentile.
+// all targets of a run -> Blocks, which knows more of both, Compare and Tiers; what is still
+// undecided -> BlocksToResolve. QuantileRanks and QuantileNeeds are the exception: they speak of
+// the requests inside one trial, that is of how well that trial knows its own percentile.
 //
 // Not its job: reading records, choosing which trials count, rounding, wording for a table. It has
 // no clock, no network, no state, and it never changes a slice that it is given.
@@ -30,6 +30,8 @@ const (
 	Nothing = "nothing"
 	// LogNormal: the values' logarithms are normal. Three trials cannot check that.
 	LogNormal = "log-normal"
+	// Moderated: log-normal, and targets' noise is alike as far as it looks alike (Blocks).
+	Moderated = "log-normal, moderated"
 )
 
 // Summary is a level (requests/s, ns, bytes) over trials, in the unit of its values.
@@ -45,7 +47,7 @@ type Summary struct {
 	Hi     float64 `json:"hi"`
 	// Confidence of the interval: as asked, or higher where ranks come only in steps.
 	Confidence float64 `json:"-"`
-	Assumption string  `json:"assumption,omitempty"` // Nothing or LogNormal; "" without interval
+	Assumption string  `json:"assumption,omitempty"` // one of the above; "" without interval
 	Warning    string  `json:"warning,omitempty"`
 }
 

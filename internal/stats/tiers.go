@@ -2,7 +2,6 @@ package stats
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
@@ -26,31 +25,24 @@ type Comparison struct {
 	Apart bool    // PHolm <= alpha: the two were told apart
 }
 
-// Compare compares every pair of items by PairedRatio, in the order given, and corrects for the
+// Compare compares every pair of items by Blocks' Ratio, in the order given, and corrects for the
 // number of pairs by Holm's step-down procedure ("A simple sequentially rejective multiple test
 // procedure", Scandinavian Journal of Statistics 6, 1979, pp. 65-70): the probability that even one
 // pair of targets that are in truth alike is told apart is at most alpha, however the pairs depend
 // on each other. Benjamini-Hochberg was refused: it controls the share of false claims, not whether
-// there is one, and a table is read claim by claim. A variance pooled over all targets was refused
-// too: it would see smaller differences in three blocks, but lends a quiet target's precision to a
-// noisy one.
+// there is one, and a table is read claim by claim. One variance pooled over all targets was
+// refused, too: it lends a quiet target's precision to a noisy one. What Blocks lends has a limit;
+// three blocks of targets of which some are five times as noisy give up to 6 % instead of 5 %.
 //
 // Pairs that have fewer than two common blocks, or a value without logarithm, are never apart and
 // do not count among the pairs. It panics when two items share a name.
 func Compare(items []Item, alpha float64) []Comparison {
 	mustBeShare("alpha", alpha)
-	seen := make(map[string]bool)
-	for _, item := range items {
-		if seen[item.Name] {
-			panic(fmt.Sprintf("stats: two items are named %q", item.Name))
-		}
-		seen[item.Name] = true
-	}
+	design := NewBlocks(items, 1-alpha)
 	var pairs []Comparison
 	for i, a := range items {
 		for _, b := range items[i+1:] {
-			as, bs := Align(a, b)
-			r := PairedRatio(as, bs, 1-alpha)
+			r := design.Ratio(a, b)
 			pairs = append(pairs, Comparison{A: a.Name, B: b.Name, Ratio: r, PHolm: 1})
 		}
 	}
