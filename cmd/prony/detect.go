@@ -96,10 +96,10 @@ func (d detection) print(w io.Writer, study table.Study) {
 }
 
 func percentOr(x float64) string {
-	if !(x > 0 && x < 10) {
+	if !(x > 0) {
 		return unit.Absent
 	}
-	return unit.Percent(x)
+	return table.Resolution(x)
 }
 
 func blocksOr(n int) string {

@@ -16,7 +16,7 @@ func TestSays(t *testing.T) {
 	}
 	check(Better, 0.03, "w")
 	check(Alike, 0.03, "w (sees 3.0 %)")
-	check(Alike, 9, "w (sees 900 %)")
-	check(Alike, 9.01, "w (too noisy)")
+	check(Alike, 2, "w (sees 200 %)")
+	check(Alike, 2.01, "w (too noisy)")
 	check(Alike, math.NaN(), "w")
 }

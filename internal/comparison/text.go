@@ -102,8 +102,8 @@ func cellsOf(p Pair) (out [][]string) {
 
 func (r Row) name() string { return strings.TrimSpace(r.Load + " " + r.Label) }
 
-// blind is the difference from which one that is seen no better says nothing: tenfold.
-const blind = 9
+// blind is the difference from which one that is seen no better says nothing: threefold.
+const blind = 2
 
 // Says is the outcome, and where nothing could be told, how much would have been.
 func (r Row) Says() string {
@@ -125,6 +125,9 @@ func Level(v Value, base string) string {
 	text := unit.Quantity(s.Center, base)
 	if !s.HasInterval() || s.Lo == s.Hi || s.Center == 0 {
 		return text
+	}
+	if table.Wide(s.Lo, s.Hi) {
+		return text + " ±unknown"
 	}
 	arm := max(s.Hi-s.Center, s.Center-s.Lo) / s.Center
 	return text + " ±" + unit.Percent(arm)

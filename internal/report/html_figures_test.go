@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -105,8 +106,17 @@ func TestRankingFigure(t *testing.T) {
 	if tiers := len(sc.Ranking.Tiers); len(f.Ranking.Groups) != tiers || ranked != 6 {
 		t.Errorf("%d bands of %d rows, wanted %d of 6", len(f.Ranking.Groups), ranked, tiers)
 	}
-	if !strings.Contains(f.Ranking.Says, "rust-axum 48.4k, java-netty 47.8k (not told apart)") {
+	if !strings.Contains(f.Ranking.Says, "tier 1: rust-axum 48.4k; tier 2: java-netty 47.8k") {
 		t.Errorf("the ranking says %q", f.Ranking.Says)
+	}
+	// What all trials tell apart these two alone do not.
+	two := slices.DeleteFunc(slices.Clone(rich()), func(r result.Record) bool {
+		return r.Target.Name != "rust-axum" && r.Target.Name != "java-netty"
+	})
+	s = table.Analyze(two, fixtureOptions())
+	f = figuresOf(s, s.Scenarios[0], dataOf(s, HTMLOptions{}).Scenarios[0])
+	if !strings.Contains(f.Ranking.Says, "rust-axum 48.4k, java-netty 47.8k (not told apart)") {
+		t.Errorf("the ranking of two says %q", f.Ranking.Says)
 	}
 }
 

@@ -31,7 +31,7 @@ const (
 	// LogNormal: the values' logarithms are normal. Three trials cannot check that.
 	LogNormal = "log-normal"
 	// Moderated: log-normal, and targets' noise is alike as far as it looks alike (Blocks).
-	Moderated = "log-normal, moderated"
+	Moderated = "moderated"
 )
 
 // Summary is a level (requests/s, ns, bytes) over trials, in the unit of its values.

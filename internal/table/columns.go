@@ -229,7 +229,11 @@ func metricCell(t *Target, n *noteBook, load, name string, p printer) Cell {
 	if m.Doubt != nil && m.Doubt.By > 0 {
 		n.doubted = append(n.doubted, m)
 	}
-	if s.HasInterval() {
+	switch {
+	case !s.HasInterval():
+	case Wide(s.Lo, s.Hi):
+		c.Interval = notKnown
+	default:
 		c.Interval = unit.Between(p.ends(s.Lo), p.ends(s.Hi))
 	}
 	return c
@@ -246,6 +250,11 @@ func widthCell(t *Target, n *noteBook, load, name string) Cell {
 		return absent(n, noInterval(s.N, s.Warning))
 	}
 	w := halfWidth(s.Center, s.Lo, s.Hi)
+	if Wide(s.Lo, s.Hi) {
+		c := Cell{Text: tooFewBlocks, Value: w, Lo: math.NaN(), Hi: math.NaN(), N: s.N}
+		c.Refs = n.refs([]string{unknownNote})
+		return c
+	}
 	c := Cell{Text: "±" + unit.Percent(w), Value: w, Lo: math.NaN(), Hi: math.NaN(), N: s.N}
 	if s.Warning != "" {
 		c.Refs = n.refs([]string{s.Warning})
@@ -274,11 +283,9 @@ func ratioCell(t *Target, n *noteBook, load, name string, o Options) Cell {
 		c.Refs = n.refs([]string{noInterval(r.N, r.Warning)})
 		return c
 	}
-	if r.Hi > tooWide*r.Lo {
-		c.Text = fmt.Sprintf("%.2f", r.Center)
-		why := fmt.Sprintf("the ratio's interval spans more than a factor of %d (raise --blocks)",
-			tooWide)
-		c.Refs = n.refs([]string{why})
+	if Wide(r.Lo, r.Hi) {
+		c.Text = tooFewBlocks
+		c.Refs = n.refs([]string{unknownNote})
 		return c
 	}
 	decimals := ratioDecimals(r.Lo, r.Hi)
@@ -290,8 +297,32 @@ func ratioCell(t *Target, n *noteBook, load, name string, o Options) Cell {
 	return c
 }
 
-// tooWide is when an interval says so little that its ends would only confuse.
-const tooWide = 100
+// tooFewBlocks stands for a number whose interval is Wide; the notes say why, once.
+const tooFewBlocks = "unknown"
+
+// tooWide is the factor between an interval's ends from which on it is no finding: its numbers
+// would be read as one.
+const tooWide = 3
+
+const notKnown = "not known with so few blocks"
+
+var unknownNote = fmt.Sprintf(notKnown+": the interval spans more than a factor of %d (raise "+
+	"--blocks)", tooWide)
+
+// Wide tells whether an interval, of a level or a ratio, says too little to be printed.
+func Wide(lo, hi float64) bool { return hi > tooWide*lo }
+
+// Resolution is the smallest difference that is found, in words: 0.03 is 3 %. One beyond tooWide is
+// none.
+func Resolution(x float64) string {
+	switch {
+	case !unit.Known(x):
+		return unit.Absent
+	case 1+x > tooWide:
+		return tooFewBlocks
+	}
+	return unit.Percent(x)
+}
 
 // ratioDecimals is two, or three where two would not show the interval's ends apart.
 func ratioDecimals(lo, hi float64) int {

@@ -76,19 +76,28 @@ func (sc *Scenario) floorTable(o Options) Table {
 		r := f.Ratio
 		needed := stats.BlocksToResolve(r.SDLog, o.Effect, 1-o.Confidence, planPower)
 		ratio := Cell{Text: unit.Absent, Value: r.Center, Lo: r.Lo, Hi: r.Hi, N: r.N}
-		if r.HasInterval() {
-			ratio.Text = fmt.Sprintf("%.3f [%.3f, %.3f]", r.Center, r.Lo, r.Hi)
-		} else {
+		switch {
+		case !r.HasInterval():
 			ratio.Refs = notes.refs([]string{noInterval(r.N, r.Warning)})
+		case Wide(r.Lo, r.Hi):
+			ratio.Text = tooFewBlocks
+			ratio.Refs = notes.refs([]string{unknownNote})
+		default:
+			ratio.Text = fmt.Sprintf("%.3f [%.3f, %.3f]", r.Center, r.Lo, r.Hi)
+		}
+		detects := number(Resolution(f.Detects), f.Detects)
+		if detects.Text == tooFewBlocks {
+			detects.Refs = notes.refs([]string{unresolvedNote})
 		}
 		if r.HasInterval() && (r.Lo > 1 || r.Hi < 1) {
-			ratio.Refs = notes.refs([]string{"a false alarm: the interval leaves out 1 though " +
-				"nothing differs; so does one in " + fmt.Sprintf("%.0f", 1/(1-o.Confidence)) +
-				" by design, more of them would mean a broken method"})
+			alarm := fmt.Sprintf("a false alarm: the interval leaves out 1 though nothing "+
+				"differs; so does one in %.0f by design, more of them would mean a broken method",
+				1/(1-o.Confidence))
+			ratio.Refs = append(ratio.Refs, notes.refs([]string{alarm})...)
 		}
 		row := Row{Name: f.Target, Cells: []Cell{
 			words(f.Target), words(metricWords(f)), ratio, number(fmt.Sprint(r.N), float64(r.N)),
-			number(shareOr(r.SDLog), r.SDLog), number(shareOr(f.Detects), f.Detects),
+			number(shareOr(r.SDLog), r.SDLog), detects,
 			number(neededText(needed), float64(needed)),
 		}}
 		t.Rows = append(t.Rows, row)
@@ -103,6 +112,9 @@ func (sc *Scenario) floorTable(o Options) Table {
 func metricWords(f Floor) string {
 	return f.Load + " " + cmp.Or(metric.Named(f.Metric, f.Unit).Short, f.Metric)
 }
+
+var unresolvedNote = fmt.Sprintf(notKnown+": differences below a factor of %d are not told "+
+	"from none (raise --blocks)", tooWide)
 
 func shareOr(x float64) string {
 	if math.IsNaN(x) || math.IsInf(x, 0) {

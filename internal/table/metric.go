@@ -221,5 +221,8 @@ func shared(ls []*result.Load, of func(*result.Load) string) string {
 
 // halfWidth is the larger arm of an interval relative to its centre.
 func halfWidth(center, lo, hi float64) float64 {
+	if lo == hi {
+		return 0 // also about 0, where nothing is relative
+	}
 	return max(hi-center, center-lo) / math.Abs(center)
 }

@@ -120,8 +120,8 @@ func changeCell(m Metric) Cell {
 	switch {
 	case !r.HasInterval():
 		c.Text += " (one block)"
-	case r.Hi > tooWide*r.Lo:
-		c.Text += " [too wide]"
+	case Wide(r.Lo, r.Hi):
+		c.Text = tooFewBlocks
 	default:
 		c.Interval = fmt.Sprintf("%s to %s", change(r.Lo), change(r.Hi))
 		c.Text += fmt.Sprintf(" [%s, %s]", points(r.Lo), points(r.Hi))
@@ -149,7 +149,7 @@ func points(ratio float64) string {
 func (sc *Scenario) overheadNotes(o Options) []string {
 	notes := []string{fmt.Sprintf("Changes against the same target bare, paired within blocks, "+
 		"with their %g %% interval; the bare target's own values stand above them. An interval "+
-		"that holds 0 shows no difference; one that is too wide spans more than a factor of %d, "+
+		"that holds 0 shows no difference; unknown is one that spans more than a factor of %d, "+
 		"and more blocks would narrow it.", math.Round(o.Confidence*1000)/10, tooWide)}
 	for _, l := range sc.Loads {
 		for i := range sc.Targets {

@@ -91,7 +91,7 @@ func TestDoubtfulChanges(t *testing.T) {
 		}
 	}
 	check("−10 % (one block)", 90)
-	check("+0.0 % [too wide]", 10, 1000)
+	check("unknown", 10, 1000)
 }
 
 // A closed load whose users think says nothing of capacity, and the table says so.

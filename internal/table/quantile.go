@@ -158,6 +158,9 @@ type Curve struct {
 	Quantiles []float64 // ascending, in (0,1)
 	Ns        []float64
 	Lo, Hi    []float64 // of Ns, the interval across trials; NaN where there is none
+
+	at   []map[int]float64 // by quantile: the trials' values by block
+	once bool              // one trial a block
 }
 
 // percentiles makes the metrics and the curve of a load's response time.
@@ -201,13 +204,16 @@ func (c *Curve) draw(offered []offer, hists []*hdrhistogram.Histogram, confidenc
 			return
 		}
 		var at []float64
+		byBlock := make(map[int]float64, len(offered))
 		for i := range offered {
 			if hists[i] == nil {
 				return
 			}
 			at = append(at, quantile(offered[i].load.ResponseTime, hists[i], q))
+			byBlock[offered[i].block] = at[i]
 		}
 		c.Quantiles = append(c.Quantiles, q)
+		c.at, c.once = append(c.at, byBlock), len(byBlock) == len(at)
 		across := stats.Summarize(at, confidence)
 		c.Ns = append(c.Ns, across.Center)
 		c.Lo, c.Hi = append(c.Lo, across.Lo), append(c.Hi, across.Hi)

@@ -219,8 +219,15 @@ func (sc *Scenario) plan(o Options) string {
 func (sc *Scenario) assumptionNote() []string {
 	for i := range sc.Targets {
 		m, ok := sc.Targets[i].Metric(sc.Ranking.Load, sc.Ranking.Metric)
-		if ok && m.Summary.Assumption == stats.LogNormal {
+		if !ok {
+			continue
+		}
+		switch m.Summary.Assumption {
+		case stats.LogNormal:
 			return []string{"Intervals from so few trials assume that trials are log-normal."}
+		case stats.Moderated:
+			return []string{"Intervals from so few trials assume that trials are log-normal, and " +
+				"that targets are as alike in noise as they look; each uses the trials of all."}
 		}
 	}
 	return nil

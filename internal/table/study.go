@@ -250,6 +250,7 @@ func (t *Target) add(r *result.Record) {
 
 // compareTo adds to every metric its ratio to the reference row's, paired within blocks.
 func (sc *Scenario) compareTo(o Options) {
+	fits := sc.shareNoise(o.Confidence)
 	sc.versus(o)
 	for i := range sc.Targets {
 		t := &sc.Targets[i]
@@ -259,29 +260,21 @@ func (sc *Scenario) compareTo(o Options) {
 		}
 		for k := range t.Metrics {
 			m := &t.Metrics[k]
-			if b, ok := sc.Targets[at].Metric(m.Load, m.Name); ok {
-				m.Ratio = ratio(b, *m, o.Confidence)
+			b, ok := sc.Targets[at].Metric(m.Load, m.Name)
+			if ok && b.Withheld == "" && m.Withheld == "" {
+				m.Ratio = ratio(fits[quantity{m.Load, m.Name}], positives(t.Reference, b),
+					positives(t.Name, *m))
 			}
 		}
 	}
 }
 
 // ratio is nil when no block has a positive value of both.
-func ratio(base, of Metric, confidence float64) *stats.Ratio {
-	if base.Withheld != "" || of.Withheld != "" {
+func ratio(fit *stats.Blocks, base, of stats.Item) *stats.Ratio {
+	if both, _ := stats.Align(base, of); len(both) == 0 {
 		return nil
 	}
-	var a, b []float64
-	bases := byBlock(base.Points)
-	for _, p := range of.Points {
-		if v, ok := bases[p.Block]; ok && v > 0 && p.Value > 0 {
-			a, b = append(a, v), append(b, p.Value)
-		}
-	}
-	if len(a) == 0 {
-		return nil
-	}
-	r := stats.PairedRatio(a, b, confidence)
+	r := fit.Ratio(base, of)
 	return &r
 }
 

@@ -113,6 +113,9 @@ func Percent(share float64) string {
 
 // PercentTo prints a share with so many decimals, whatever its size.
 func PercentTo(share float64, decimals int) string {
+	if !Known(share) {
+		return Absent
+	}
 	return fmt.Sprintf("%.*f %%", decimals, 100*share)
 }
 
