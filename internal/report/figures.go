@@ -182,7 +182,7 @@ func floorStrip(sc table.Scenario, blocks int) *strip {
 		row := ratioRow(f.Target, f.Ratio, r)
 		row.Note = f.Load + " " + metricName(f.Metric, f.Unit)
 		if !math.IsNaN(f.Detects) {
-			row.Range += "; resolves " + unit.Percent(f.Detects)
+			row.Range += "; resolves " + table.Resolution(f.Detects)
 			worst = max(worst, f.Detects)
 		}
 		if f.Ratio.HasInterval() && (f.Ratio.Lo > 1 || f.Ratio.Hi < 1) {
@@ -194,7 +194,11 @@ func floorStrip(sc table.Scenario, blocks int) *strip {
 	s.Groups = []stripGroup{g}
 	s.Says = fmt.Sprintf("%d of %d intervals leave out 1, though nothing differs.", alarms,
 		len(sc.Floors))
-	if !math.IsInf(worst, 0) {
+	switch {
+	case math.IsInf(worst, -1):
+	case table.Wide(1, 1+worst):
+		s.Says += " What these blocks resolve is not known: they are too few."
+	default:
 		s.Says += " At worst a difference of " + unit.Percent(worst) + " is what these blocks " +
 			"resolve; smaller ones are noise here."
 	}
@@ -250,11 +254,16 @@ func latencyTables(sc table.Scenario, ls []pageLatency) []dataTable {
 	return out
 }
 
-// withInterval prints a level as "1.20 ms [1.15 ms – 1.28 ms]".
+// withInterval prints a level as "1.20 ms [1.15 ms – 1.28 ms]"; an interval that is no finding is
+// unknown, as in the table.
 func withInterval(m table.Metric) string {
 	print := unit.Printer(m.Unit)
 	text := print(m.Summary.Center)
-	if m.Summary.HasInterval() {
+	switch {
+	case !m.Summary.HasInterval():
+	case table.Wide(m.Summary.Lo, m.Summary.Hi):
+		text += " [unknown]"
+	default:
 		text += " [" + print(m.Summary.Lo) + " – " + print(m.Summary.Hi) + "]"
 	}
 	return text
