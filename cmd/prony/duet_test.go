@@ -118,7 +118,8 @@ func TestRunDuets(t *testing.T) {
 	report := strings.Join(strings.Fields(stdout), " ")
 	has(t, "report", report, "Duets: trials ran two at a time",
 		"java-jdk/virtual against go-nethttp, 3 duets, peak answers, windows of 100 ms",
-		"takes 100 % of the noise away", "Left over right: ", "0 of 18 numbers VALID · 18 SUSPECT", "cores (e.g. both on core")
+		"takes 100 % of the noise away", "Left over right: ",
+		"0 of 18 numbers VALID · 18 SUSPECT", "cores (e.g. both on core")
 	if strings.Contains(report, "varies in limits") {
 		t.Errorf("swapped sides are taken for a difference of method:\n%s", report)
 	}
