@@ -71,6 +71,8 @@ type book struct {
 	outBytes  int64
 	renewed   int64
 	waited    int64
+	carriedNs int64 // time in the window of requests that were due before it
+	leftNs    int64 // time after it of those that were due in it
 	area      int64 // ∫ requests under way dt over the window, ns
 	levelAt   int64
 	flows     flowCounts // of flows that were due in the window
@@ -275,8 +277,23 @@ func (b *book) bytesIn(now int64, n int) {
 	}
 }
 
+// edges books what of a request's time lies beyond the window, or came into it from before:
+// without both, the number of requests under way is not what the times of those that count add up
+// to.
+func (b *book) edges(c *conn, now int64) {
+	if b.openAt == never {
+		return
+	}
+	if c.due < b.openAt {
+		b.carriedNs += max(min(now, b.closeAt)-max(c.sent, b.openAt), 0)
+	} else if c.due < b.closeAt {
+		b.leftNs += max(now-max(c.sent, b.closeAt), 0)
+	}
+}
+
 func (b *book) done(c *conn, now int64) {
 	b.total++
+	b.edges(c, now)
 	if b.shown != nil {
 		record(b.shown.response, now-c.due)
 	}
@@ -319,6 +336,7 @@ func (b *book) took(c *conn, now int64) {
 func (b *book) failed(c *conn, now int64, f class, cause string) {
 	b.all.Failed++
 	b.all.Errors[f]++
+	b.edges(c, now)
 	if b.inside(now) {
 		b.at(now).failed++
 	}

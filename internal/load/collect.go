@@ -48,6 +48,8 @@ func (r *run) collect() *Result {
 		ThroughputPerS: float64(total.doneInWin) / (float64(windowNs) / 1e9),
 		Errors:         total.errors(), Reconnects: total.renewed,
 		InFlightMean: float64(total.area) / float64(windowNs),
+		CarriedMean:  float64(total.carriedNs) / float64(windowNs),
+		LeftMean:     float64(total.leftNs) / float64(windowNs),
 		ServiceTime:  dist(total.service), FirstByte: dist(total.first),
 		ErrorTime: dist(total.errored), ConnectTime: dist(total.connectT),
 		TLSTime: r.handshakes(), FlowTime: distOf(total.flowTime), Slow: r.crowd.result(),
@@ -248,6 +250,8 @@ func (b *book) add(o *book) {
 	b.lag.Merge(o.lag)
 	b.ownLag.Merge(o.ownLag)
 	b.waited += o.waited
+	b.carriedNs += o.carriedNs
+	b.leftNs += o.leftNs
 	b.errored.Merge(o.errored)
 	b.connectT.Merge(o.connectT)
 	if b.flowTime != nil {

@@ -2,6 +2,7 @@ package load
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -376,5 +377,32 @@ func TestLoadSpreadsOverConnections(t *testing.T) {
 		if c.slot != k%5 {
 			t.Fatalf("request %d went to connection %d, want %d", k, c.slot, k%5)
 		}
+	}
+}
+
+// A service that stands still for 100 ms just before the window answers what it held up inside it,
+// and what is due in the last 10 ms is answered after it: with both told, as many were under way as
+// the times of those that count add up to.
+func TestWhatReachesOverTheEdges(t *testing.T) {
+	var begin int64
+	w := &world{}
+	w.serve = func(c call) reply {
+		if c.n == 1 {
+			begin = c.at
+		}
+		if at := c.at - begin; at >= 400*ms && at < 500*ms {
+			return answer(time.Duration(550*ms-at), "ok") // all at 550 ms, 50 ms into the window
+		}
+		return answer(15*time.Millisecond, "ok")
+	}
+	r := good(t, w, Spec{Model: result.Open, Schedule: even(100), Connections: 64,
+		Lead: 500 * time.Millisecond, Drain: time.Second})
+	// 10 were held up, 50 ms of each in the window.
+	exactly(t, "carried", r.CarriedMean, 10*0.05)
+	// Of those due at 990 ms 5 ms, of none other any.
+	exactly(t, "left", r.LeftMean, 0.005)
+	sum := r.ServiceTime.MeanNs * float64(r.ServiceTime.Count) / float64(r.WindowNs)
+	if law := sum + r.CarriedMean - r.LeftMean; math.Abs(law-r.InFlightMean) > 0.002*law {
+		t.Errorf("%.4f under way, the times add up to %.4f", r.InFlightMean, law)
 	}
 }

@@ -280,6 +280,9 @@ var littleRows = []row{
 	{"little", half, invalid, underWay(1.666)}, // 0.334/1.666 = 20.05 %
 	{"little", peak, invalid, underWay(128)},   // half of them lost
 	{"little", peak, valid, underWay(0)},       // not counted
+	// What came in from before and went out at the end is told: 2 + 1.5 − 0.5.
+	{"little", half, valid, carried(3, 1.5, 0.5)},
+	{"little", half, invalid, carried(2, 1.5, 0.5)}, // 1/2
 	// A mean of fewer than 100 says nothing.
 	{"little", half, valid, func(_ rec, l ld) { l.ServiceTime.Count = 99 }},
 	{"little", half, invalid, func(_ rec, l ld) { l.ServiceTime.Count = 100 }},
@@ -310,6 +313,10 @@ var littleRows = []row{
 	// 64 users of whom 60 think at any moment: 1,000/s of 4 ms make the 4 that are under way.
 	{"little", peak, valid, thinking(4)},
 	{"little", peak, invalid, thinking(64)}, // the pauses are counted
+}
+
+func carried(underWay, in, out float64) func(rec, ld) {
+	return func(_ rec, l ld) { l.InFlightMean, l.CarriedMean, l.LeftMean = underWay, in, out }
 }
 
 func swelling(underWay float64) func(rec, ld) {
