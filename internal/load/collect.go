@@ -22,21 +22,7 @@ type Interval struct {
 // averaged.
 func (r *run) collect() *Result {
 	s := &r.spec
-	total := r.workers[0].book
-	busiest := threadUsage{}
-	var sum threadUsage
-	for i, w := range r.workers {
-		u := w.book.cpuClose.minus(w.book.cpuOpen)
-		sum.cpuNs += u.cpuNs
-		sum.delayNs += u.delayNs
-		sum.switches += u.switches
-		if u.cpuNs > busiest.cpuNs {
-			busiest = u
-		}
-		if i > 0 {
-			total.add(w.book)
-		}
-	}
+	total, sum, busiest := r.merged()
 	windowNs := r.window()
 	l := result.Load{
 		Name: s.Name, Protocol: s.Describe.Protocol, Model: s.Model,
@@ -91,6 +77,24 @@ func (r *run) collect() *Result {
 	l.OpenedAtNs, l.TraceShare, l.Traced = r.wall, s.Trace.Share, r.traced()
 	l.Censored = l.Scheduled - l.Answered - failedRequests(l.Errors)
 	return &Result{Load: l, Intervals: total.histograms(windowNs), OpenedNs: r.opened()}
+}
+
+// merged are the books of all workers in one, what all load threads used, and the busiest of them.
+func (r *run) merged() (total *book, sum, busiest threadUsage) {
+	total = r.workers[0].book
+	for i, w := range r.workers {
+		u := w.book.cpuClose.minus(w.book.cpuOpen)
+		sum.cpuNs += u.cpuNs
+		sum.delayNs += u.delayNs
+		sum.switches += u.switches
+		if u.cpuNs > busiest.cpuNs {
+			busiest = u
+		}
+		if i > 0 {
+			total.add(w.book)
+		}
+	}
+	return total, sum, busiest
 }
 
 // opened is when the last of the threads saw the window open.

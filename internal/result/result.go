@@ -209,7 +209,7 @@ type Load struct {
 	Reconnects     int64   `json:"reconnects"`
 	InFlightMean   float64 `json:"inFlightMean"`      // time integral over the window
 	CarriedMean    float64 `json:"carriedMean"`       // of them, those due before the window
-	LeftMean       float64 `json:"leftMean"`          // as many more were left to be answered after it
+	LeftMean       float64 `json:"leftMean"`          // likewise, answered after it
 	BacklogPerS    float64 `json:"backlogPerS"`       // open: slope of scheduled - done, per second
 	CeilingPerS    float64 `json:"ceilingPerS"`       // generator against a null server; 0 unknown
 	ResponseTime   Dist    `json:"responseTime"`      // done - scheduled

@@ -134,9 +134,10 @@ func censored(_ *result.Record, l *result.Load) *result.Finding {
 // is from when they were due and may hold a wait for a connection, and censored ones, each of which
 // holds a connection, or one of its streams, for the whole window at most. Timeouts have their
 // service time like good answers. Thinking users are not under way, and their pauses in no time.
-// What came into the window from before, as after a pause of the service, is counted, and so is what
-// reaches over its end. A generator that does not say so has edges that make up for each other, but
-// where the rate changes: then they differ by as many as came or went, for as long as one takes.
+// What came into the window from before, as after a pause of the service, is counted, and so is
+// what reaches over its end. A generator that does not say so has edges that make up for each
+// other, but where the rate changes: then they differ by as many as came or went, for as long as
+// one takes.
 func little(_ *result.Record, l *result.Load) *result.Finding {
 	requests := l.ServiceTime.Count + l.ErrorTime.Count
 	if requests < littleAnswers || l.WindowNs <= 0 || l.InFlightMean <= 0 {

@@ -16,8 +16,9 @@ var ended = Rule{"failed", "every step of the trial went well", "INVALID",
 
 var trialRules = []Rule{
 	{"warm-up", "a steady state was reached before the first window, and " +
-		"the closed one is part of it, or the runtime compiles nothing while it serves: drift " +
-		"and settled bound the rest", "SUSPECT",
+		"the closed one is part of it; where it seemed to be, the window's end against its mean " +
+		"is the bound, and where nothing compiles while it serves drift and settled are",
+		"SUSPECT",
 		"HttpArena #1417, spring-quarkus-perf-comparison #633", warmup},
 	{"quiet", "nothing else used the machine in the moments before the trial, or it was quiet " +
 		"again soon", aCause, "postrust #11; bencher noise", quiet},

@@ -85,7 +85,8 @@ type row struct {
 // requests, which have rules of their own, as timeouts and foreign tools have; and a timer is too
 // coarse only where lag is too large.
 var aside = map[string][]string{
-	"little": {"errors", "censored"}, "sums": {"errors", "foreign"}, "timer": {"lag"},
+	"warm-up": {"drift"}, "little": {"errors", "censored"}, "sums": {"errors", "foreign"},
+	"timer": {"lag"},
 }
 
 // check judges a row: one finding of its rule, at its load, and no other finding.

@@ -41,18 +41,16 @@ func samples(_ *result.Record, l *result.Load) *result.Finding {
 // interval is left out. The window's mean is off by half the difference of its halves where one of
 // them is what was asked for.
 func drift(_ *result.Record, l *result.Load) *result.Finding {
-	n := len(l.Series.Done)
-	if l.Series.IntervalNs > 0 {
-		n = min(n, int(l.WindowNs/l.Series.IntervalNs))
-	}
+	done := whole(l)
+	n := len(done)
 	half := n / 2
 	if l.Model != result.Closed || !steady(l) || half < driftHalf {
 		return nil
 	}
 	var first, second float64
 	for i := range half {
-		first += float64(l.Series.Done[i])
-		second += float64(l.Series.Done[n-half+i])
+		first += float64(done[i])
+		second += float64(done[n-half+i])
 	}
 	change := second - first
 	if math.Abs(change) <= driftSigmas*math.Sqrt(first+second) {
@@ -66,6 +64,15 @@ func drift(_ *result.Record, l *result.Load) *result.Finding {
 		observed = "got slower by " + percent(-change/first)
 	}
 	return bounded(observed, unsettled, evenly(l, math.Abs(change)/(first+second)))
+}
+
+// whole are the answers of the intervals that are as long as the others.
+func whole(l *result.Load) []int64 {
+	n := len(l.Series.Done)
+	if l.Series.IntervalNs > 0 {
+		n = min(n, int(l.WindowNs/l.Series.IntervalNs))
+	}
+	return l.Series.Done[:n]
 }
 
 const unsettled = "not in a steady state: raise warmup.max and measure"

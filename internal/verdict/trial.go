@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -25,13 +26,44 @@ func failed(r *result.Record, _ *result.Load) *result.Finding {
 
 // warmup is no doubt of its own where nothing compiles while it serves: what such a service has not
 // settled to shows in the window, where drift and settled bound it. A compiler may fall silent and
-// begin again, and how much faster it would make the service no window says.
+// begin again: where it once was silent for as long as a steady state takes, the closed window is
+// off by what its end differs from its mean, and where it never was, nobody can say.
 func warmup(r *result.Record, _ *result.Load) *result.Finding {
 	f := unsteady(r.Warmup)
-	if f != nil && !runtimes.Of(r.Target.Runtime).Compiles {
+	switch {
+	case f == nil:
+	case !runtimes.Of(r.Target.Runtime).Compiles:
 		f.Grade = result.Valid
+	case r.Warmup.Steady:
+		for i := range r.Loads {
+			l := &r.Loads[i]
+			if by, ok := atEnd(l); ok {
+				f = orCause(f.Observed, f.Hint, evenly(l, by))
+				f.Load = l.Name
+				break
+			}
+		}
 	}
 	return f
+}
+
+// atEnd is by which share the last quarter of a closed window differs from the whole; false where
+// it has too few intervals, or none that should be alike.
+func atEnd(l *result.Load) (share float64, ok bool) {
+	done := whole(l)
+	quarter := len(done) / 4
+	if l.Model != result.Closed || !steady(l) || quarter < driftHalf/2 || l.Done == 0 {
+		return 0, false
+	}
+	sum, last := 0.0, 0.0
+	for i, n := range done {
+		sum += float64(n)
+		if i >= len(done)-quarter {
+			last += float64(n)
+		}
+	}
+	mean := sum / float64(len(done))
+	return math.Abs(last/float64(quarter)-mean) / mean, mean > 0
 }
 
 func unsteady(w result.Warmup) *result.Finding {
