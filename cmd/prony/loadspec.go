@@ -99,8 +99,8 @@ func (f *loadFlags) addModel(c *cobra.Command) {
 		"open model: requests a second, as 5000 or 'ramp 100..2000 in 30s' (default: closed model)")
 	f.arrivals = pace.Poisson
 	cli.OneOf(c, &f.arrivals, "arrivals", "of the open model", pace.Poisson, pace.Constant)
-	fs.IntVar(&s.Most, "max-connections", load.Most,
-		"open model: more than -c are opened, ahead of need, up to so many")
+	fs.IntVar(&s.Most, "max-connections", 0,
+		"open model: more than -c are opened as they are needed, up to so many")
 	fs.StringVar(&f.trace, "trace", "", "open model: replay the arrivals of this file")
 	fs.StringVar(&f.traces, "traces", "", "share of the requests, as 1%, that carry a trace id "+
 		"(traceparent); the slowest are listed")
@@ -163,9 +163,6 @@ func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
 	}
 	if s.Requests > 0 {
 		f.fit(s, 24*time.Hour) // its end is the last answer
-	}
-	if !f.given("max-connections") {
-		s.Most = max(s.Most, s.Connections)
 	}
 	return o, checkCores(s.Cores)
 }

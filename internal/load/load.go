@@ -320,9 +320,6 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 	return r.collect(), nil
 }
 
-// Most is how many connections an open load usually may grow to.
-const Most = 16384
-
 // filesLeft is how many descriptors are left to others than connections.
 const filesLeft = 256
 

@@ -88,6 +88,7 @@ func (w *worker) flow(now int64, change int) {
 func (w *worker) Received(i int, at int64, b []byte) {
 	c := &w.conns[i]
 	w.events++
+	w.heard = at
 	w.book.bytesIn(at, len(b))
 	if c.phase != busy {
 		w.drop(i, at) // bytes that no request asked for: the stream cannot be trusted

@@ -20,6 +20,7 @@ type worker struct {
 	used   int    // of them, that were opened so far
 	coming int    // of them, that are being opened because more are needed
 	growAt int64  // not before this moment more are opened
+	heard  int64  // when the server was last heard of
 	book   *book
 	live   *live
 	id     int
@@ -210,23 +211,36 @@ func (w *worker) dispatch(now int64) {
 		w.begin(w.pop(), w.nextDue, now)
 		w.nextDue = w.due(w.arrivals.Next())
 	}
-	if w.freeN+w.coming < w.used/spareOf+1 && w.used < len(w.conns) && now >= w.growAt {
+	if w.freeN+w.coming <= w.used/spareOf && w.used < len(w.conns) && now >= w.growAt {
 		w.grow(now)
 	}
 }
 
 const (
-	spareOf = 8  // one of so many connections is to be free
-	growMax = 64 // connections opened in one turn: a server's queue of new ones is not endless
+	spareOf  = 8     // one of so many connections is to be free
+	growNs   = 200e3 // between connections that are opened because more are needed
+	growIdle = 100e3 // what there must be time for before the next arrival, where one is free
+	growMany = 8     // opened at once where the server has been silent for
+	silentNs = 1e6
 )
 
-// grow opens more connections, ahead of need: arrivals do not stop when the server does, and a
-// stall is to be met by as many users as would meet it. The more there are, the more come at once.
+// grow opens more connections: arrivals do not stop when the server does, and a stall is to be met
+// by as many users as would meet it. To connect takes longer than to send, so that a thread with
+// requests to send opens none ahead of need but in an idle moment, and one at a time without:
+// connecting must not make late what it is for. While the server stands still there is all the time
+// in the world.
 func (w *worker) grow(now int64) {
-	if now >= w.cfg.closeAt {
+	n := 1
+	switch {
+	case now >= w.cfg.closeAt:
 		return
+	case w.freeN > 0 && w.nextDue-now < growIdle:
+		return
+	case now-w.heard > silentNs:
+		n = min(growMany, len(w.conns)-w.used)
 	}
-	for range min(w.used/spareOf+1, growMax, len(w.conns)-w.used) {
+	w.growAt = now + growNs
+	for range n {
 		i := w.used
 		w.equip()
 		w.coming++
@@ -252,6 +266,9 @@ func (w *worker) deadline(nextTick int64) int64 {
 	}
 	if len(w.timers) > 0 {
 		d = min(d, w.timers[0].at-w.spin)
+	}
+	if w.arrivals != nil && w.freeN == 0 && w.coming <= w.used/spareOf && w.used < len(w.conns) {
+		d = min(d, max(w.growAt, w.nextDue))
 	}
 	return d
 }

@@ -318,30 +318,33 @@ func TestGrow(t *testing.T) {
 	w.free = append(w.free, make([]int32, 24)...)
 	engine := w.engine.(*sink)
 	now := w.cfg.start + hour + 6
-	w.dispatch(now) // 6 are due: 2 stay free, which is one of eight and one more
-	if w.inFlight != 6 || w.used != 8 {
-		t.Fatalf("%d under way on %d connections, want 6 on 8", w.inFlight, w.used)
+	want := func(what string, inFlight, used, coming int) {
+		t.Helper()
+		if w.inFlight != inFlight || w.used != used || w.coming != coming {
+			t.Fatalf("%s: %d under way on %d connections, %d coming, want %d on %d, %d coming",
+				what, w.inFlight, w.used, w.coming, inFlight, used, coming)
+		}
 	}
-	now += 3
-	w.dispatch(now) // 2 more find one, the third does not
-	if w.inFlight != 8 || w.used != 10 || w.coming != 2 {
-		t.Fatalf("%d under way on %d connections, %d coming, want 8 on 10, 2 coming", w.inFlight,
-			w.used, w.coming)
-	}
-	w.Closed(9, now, Connecting, nil)
-	if w.coming != 1 || w.book.all.Errors[failConnect] != 0 || w.conns[9].phase != dead {
-		t.Errorf("%d coming, %d errors: a refusal is no error of a request", w.coming,
-			w.book.all.Errors[failConnect])
-	}
+	w.heard = now // the server answers: its requests come first
 	w.dispatch(now)
-	if w.used != 10 {
-		t.Errorf("%d connections right after a refusal", w.used)
+	want("six are due, and more than one of eight stays free", 6, 8, 0)
+	now += 3
+	w.dispatch(now)
+	want("the third of three more finds none", 8, 9, 1)
+	w.dispatch(now + growNs/2)
+	want("at once again", 8, 9, 1)
+	w.Closed(8, now, Connecting, nil)
+	if w.book.all.Errors[failConnect] != 0 || w.conns[8].phase != dead {
+		t.Error("a refusal is no error of a request")
 	}
+	now += growNs
+	w.dispatch(now)
+	want("after a refusal", 8, 9, 0)
+	now += retryAfterNs
+	w.tick(now)
+	want("the refused one is tried again", 8, 9, 1)
 	w.Opened(8, now)
-	if w.inFlight != 9 || w.coming != 0 {
-		t.Errorf("%d under way, %d coming: what was due did not leave on the new one", w.inFlight,
-			w.coming)
-	}
+	want("what was due leaves on it, and the server is silent", 9, 17, 8)
 	for range 100 {
 		now += retryAfterNs
 		w.tick(now)

@@ -144,8 +144,10 @@ var parameters = slices.Concat([]parameter{
 		about: "open: what it begins with. With users, as many as those come to, unless it is " +
 			"given"},
 	{key: "loads[].maxConnections", min: 1, max: 65535,
-		about: "open only: more are opened ahead of need up to so many (16384, and as many as " +
-			"files may be open); arrivals beyond them wait, and their wait counts"},
+		about: "open only: more are opened as they are needed, up to so many and as many as " +
+			"files may be open; without it arrivals that find no connection wait, and their wait " +
+			"counts. To open them costs service and generator time in the very moment that they " +
+			"have none"},
 	{key: "loads[].users",
 		about: "closed only: virtual users over time, each with a connection of its own, such as " +
 			"`ramp 0..700 in 5m, 700 for 5m, ramp 700..0 in 3m20s`; without it, every connection " +

@@ -130,7 +130,7 @@ type Load struct {
 	Name        string `yaml:"name" json:"name"`
 	Model       string `yaml:"model" json:"model"` // Closed or Open
 	Connections int    `yaml:"connections" json:"connections"`
-	// Most is how many connections an open load may come to have; 0: load.Most.
+	// Most is how many connections an open load may come to have; 0: it does not grow.
 	Most     int      `yaml:"maxConnections" json:"maxConnections,omitempty"`
 	Users    Users    `yaml:"users" json:"users,omitzero"`        // closed only
 	Think    Think    `yaml:"think" json:"think,omitzero"`        // closed only

@@ -73,7 +73,7 @@ func model(spec *load.Spec, l suite.Load) {
 	spec.Churn, spec.Pacing, spec.Describe.Name = l.Churn, l.Pacing, l.Engine
 	spec.Pacing = cmp.Or(spec.Pacing, load.Precise) // the load has cores of its own
 	if spec.Model == result.Open {
-		spec.Most = max(cmp.Or(l.Most, load.Most), l.Connections)
+		spec.Most = l.Most
 	}
 	spec.Slow = load.Slow{Clients: l.Slow.Clients, Text: string(l.Slow.Text),
 		Drip: time.Duration(l.Slow.Drip)}

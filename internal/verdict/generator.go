@@ -25,22 +25,27 @@ func lag(_ *result.Record, l *result.Load) *result.Finding {
 	if l.OwnLag.Count == 0 || l.ResponseTime.MeanNs <= 0 {
 		return nil
 	}
-	times, lags := ranksOf(&l.ResponseTime), ranksOf(&l.OwnLag)
-	by := func(q float64) float64 {
-		v := times.at(q)
-		if v <= 0 {
-			return 0
-		}
-		kept := v - 2*lags.at(1)
-		for _, part := range []float64{0.01, 0.03, 0.1, 0.3, 0.6} {
-			late := part * (1 - q)
-			kept = max(kept, times.at(q-2*late)-2*lags.at(1-late))
-		}
-		return max(v-kept, 0) / v
-	}
+	by := lateBy(&l.ResponseTime, &l.OwnLag)
 	return bounded(fmt.Sprintf("p99 %v, at most %v", short(l.OwnLag.P99Ns), short(l.OwnLag.MaxNs)),
 		"the generator's core was not its own, or is slow to wake: quiet the machine",
 		moves(l, 2*l.OwnLag.MeanNs/l.ResponseTime.MeanNs, by))
+}
+
+// lateBy bounds by which share a percentile of times is too high that began later than they should.
+func lateBy(times, lags *result.Dist) func(q float64) float64 {
+	t, late := ranksOf(times), ranksOf(lags)
+	return func(q float64) float64 {
+		v := t.at(q)
+		if v <= 0 {
+			return 0
+		}
+		kept := v - 2*late.at(1)
+		for _, part := range []float64{0.01, 0.03, 0.1, 0.3, 0.6} {
+			p := part * (1 - q)
+			kept = max(kept, t.at(q-2*p)-2*late.at(1-p))
+		}
+		return max(v-kept, 0) / v
+	}
 }
 
 func short(ns int64) time.Duration { return time.Duration(ns).Round(time.Microsecond) }

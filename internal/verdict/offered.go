@@ -122,16 +122,20 @@ func steady(l *result.Load) bool {
 }
 
 // waited bounds what the waits for a connection did by leaving those requests out: whatever their
-// times would have been, the percentile is then one of a lower rank.
+// times would have been, the percentile is then one of a lower rank. Where they were short, how
+// late the requests left is less.
 func waited(_ *result.Record, l *result.Load) *result.Finding {
 	if l.Model != result.Open || l.Waited <= 0 || l.Scheduled == 0 {
 		return nil
 	}
 	share := float64(l.Waited) / float64(l.Scheduled)
-	times := ranksOf(&l.ResponseTime)
+	times, late := ranksOf(&l.ResponseTime), func(float64) float64 { return most }
+	if l.Lag.Count > 0 {
+		late = lateBy(&l.ResponseTime, &l.Lag)
+	}
 	return bounded(percent(share)+" of the arrivals found every connection busy",
 		"the tail holds waits for a connection: raise connections, or lower the rate",
-		moves(l, 0, func(q float64) float64 { return times.below(q, share) }))
+		moves(l, 0, func(q float64) float64 { return min(times.below(q, share), late(q)) }))
 }
 
 // rate looks for a second in which too few left, made up for in another so that the whole is right.

@@ -35,7 +35,7 @@ var trialRows = []row{
 	{"warm-up", trial, valid, func(r rec, _ ld) { // nothing compiles: the windows tell
 		r.Warmup.Steady, r.Target.Runtime = false, "native"
 	}},
-	{"warm-up", trial, valid, func(r rec, _ ld) { r.Warmup.Kind = stats.Unsteady }}, // ends as it is
+	{"warm-up", trial, valid, func(r rec, _ ld) { r.Warmup.Kind = stats.Unsteady }}, // as it ends
 	// The last 10 of 40 intervals: 261 of a mean of 252.75, 3.3 %.
 	{"warm-up", peak, suspect, func(r rec, l ld) {
 		r.Warmup.Kind = stats.Unsteady
@@ -124,9 +124,12 @@ var openRows = []row{
 
 	// Of 200 times of 4 ms without 50 p99 is one of them, and without 100 one of 2 ms.
 	{"waited", half, valid, slowest(200, 4*ms, func(l ld) { l.Waited = 50 })},
-	{"waited", half, suspect, slowest(200, 4*ms, func(l ld) { l.Waited = 101 })},
-	{"waited", half, valid, func(_ rec, l ld) { l.Waited = 5000 }}, // whose times are all alike
-	{"waited", peak, valid, func(_ rec, l ld) { l.Waited = 5000 }}, // users
+	{"waited", half, suspect, slowest(200, 4*ms, func(l ld) {
+		l.Waited, l.Lag = 101, flat(10000, ms)
+	})},
+	{"waited", half, valid, slowest(200, 4*ms, func(l ld) { l.Waited = 101 })}, // but for 2 µs
+	{"waited", half, valid, func(_ rec, l ld) { l.Waited = 5000 }},             // all alike
+	{"waited", peak, valid, func(_ rec, l ld) { l.Waited = 5000 }},             // users
 
 	// 1 % of the second's 1,000 may leave in the next one, and those that waited.
 	{"rate", half, valid, behind(10, 0)},
