@@ -116,7 +116,8 @@ func (n *Numbers) count(rows []Row) {
 	}
 }
 
-// doubts says of a row's numbers, load by load, how far they may be off: "half: p99 by 40 % (lag)".
+// doubts says of a row's numbers, load by load, how far they may be off: "half may be off: p99 by
+// up to 40 % (lag)".
 func (n *noteBook) doubts() []string {
 	var out []string
 	for i := 0; i < len(n.doubted); {
@@ -125,7 +126,7 @@ func (n *noteBook) doubts() []string {
 		for ; i < len(n.doubted) && n.doubted[i].Load == load; i++ {
 			m := n.doubted[i]
 			name := cmp.Or(metric.Named(m.Name, m.Unit).Short, m.Name)
-			parts = append(parts, fmt.Sprintf("%s by %s (%s)", name, atMost(m.Doubt.By),
+			parts = append(parts, fmt.Sprintf("%s by up to %s (%s)", name, atMost(m.Doubt.By),
 				strings.Join(m.Doubt.Rules, ", ")))
 		}
 		out = append(out, strings.TrimPrefix(load+" may be off: ", " ")+strings.Join(parts, ", "))
@@ -136,7 +137,7 @@ func (n *noteBook) doubts() []string {
 // atMost prints a bound; beyond twice the number it says only that.
 func atMost(by float64) string {
 	if by > 2 {
-		return "more than a factor of 3"
+		return "more than twice its size"
 	}
 	return unit.Percent(math.Ceil(1000*by) / 1000)
 }

@@ -47,7 +47,7 @@ func TestDoubt(t *testing.T) {
 			t.Errorf("%s: numbers %+v", name, sheet.Numbers)
 		}
 		said := strings.Join(sheet.Tables[0].Footnotes, "\n")
-		if by > 0 && !strings.Contains(said, "peak may be off: req/s by ") {
+		if by > 0 && !strings.Contains(said, "peak may be off: req/s by up to ") {
 			t.Errorf("%s: footnotes %q", name, said)
 		}
 	}
