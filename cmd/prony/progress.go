@@ -142,8 +142,11 @@ func digest(r *result.Record) string {
 		}
 	}
 	fmt.Fprintf(&b, "  %s", r.Verdict.Grade)
+	counted := slices.DeleteFunc(slices.Clone(r.Verdict.Findings), func(f result.Finding) bool {
+		return f.Grade == result.Valid
+	})
 	// The first of the worst: what made the grade.
-	for _, f := range r.Verdict.Findings {
+	for _, f := range counted {
 		if f.Grade == r.Verdict.Grade {
 			of := f.Rule
 			if f.Load != "" {
@@ -153,9 +156,6 @@ func digest(r *result.Record) string {
 			break
 		}
 	}
-	counted := slices.DeleteFunc(slices.Clone(r.Verdict.Findings), func(f result.Finding) bool {
-		return f.Grade == result.Valid
-	})
 	if n := len(counted); n > 1 {
 		fmt.Fprintf(&b, " and %d more", n-1)
 	}

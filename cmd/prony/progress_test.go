@@ -26,4 +26,5 @@ func TestDigest(t *testing.T) {
 	check(result.Invalid, "half p99 –", "139 ms")
 	check(result.Suspect, "SUSPECT: quiet: others and 1 more", "delivered")
 	check(result.Suspect, "half p99 139 ms", "p99 –")
+	check(result.Valid, "VALID", "delivered") // what moves no number is not told here
 }

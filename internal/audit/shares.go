@@ -304,7 +304,9 @@ func checkVerdict(r *Row, _ []Value) (hit, bool) {
 	}
 	var words []string
 	for _, f := range r.own.verdict.Findings {
-		words = append(words, fmt.Sprintf("%s: %s, limit %s", f.Rule, f.Observed, f.Limit))
+		if f.Grade != result.Valid {
+			words = append(words, fmt.Sprintf("%s: %s, %s", f.Rule, f.Observed, f.Against()))
+		}
 	}
 	h := hit{severity: Note, arithmetic: r.own.verdict.Grade + ": " + strings.Join(words, "; "),
 		means: "the lab itself doubts this measurement", do: "quote it with its verdict"}

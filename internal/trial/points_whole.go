@@ -16,6 +16,9 @@ func (f *life) whole(nowNs int64) []telemetry.Series {
 	s.opened = nowNs
 	s.one("prony_trial_verdict", 1, "grade", r.Verdict.Grade)
 	for _, x := range r.Verdict.Findings {
+		if x.Grade == result.Valid {
+			continue // too little to move a number is no reason
+		}
 		s.one("prony_trial_reason", 1, "reason", x.Rule, "load", x.Load, "grade", x.Grade)
 	}
 	s.one("prony_trial_start_seconds", some(inSeconds(r.Start.ReadyNs)))
