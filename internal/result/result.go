@@ -463,7 +463,11 @@ func (f *Finding) Against() string {
 		return "no limit"
 	}
 	m := slices.MaxFunc(f.Moves, func(a, b Move) int { return cmp.Compare(a.By, b.By) })
-	return fmt.Sprintf("can have moved %s by %.2g %%", m.Number, 100*m.By)
+	share := 100 * m.By
+	if share >= 10 {
+		return fmt.Sprintf("can have moved %s by %.0f %%", m.Number, share)
+	}
+	return fmt.Sprintf("can have moved %s by %.1f %%", m.Number, share)
 }
 
 // Move is how far a finding can have moved a number, up or down.
