@@ -54,6 +54,7 @@ type proc struct {
 	missing []string
 	journal *Journal
 	name    string
+	log     string // of the spec, as the kernel names it
 	began   int64
 	exited  chan struct{}
 	exit    string
@@ -84,14 +85,16 @@ func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, e
 	} else {
 		p.groups = makeGroups(p.name, s, ownHierarchies())
 	}
-	if err := l.Journal.add(p.name, 0, p.ownDirs()); err != nil {
+	if err := l.Journal.add(p.name, record{Groups: p.ownDirs()}); err != nil {
 		p.clean()
 		return nil, err
 	}
 	if err := p.start(ctx, path); err != nil {
 		return nil, errors.Join(fmt.Errorf("launch %s: %w", s.Name, err), p.Stop(0))
 	}
-	if err := l.Journal.add(p.name, p.cmd.Process.Pid, p.ownDirs()); err != nil {
+	pid := p.cmd.Process.Pid
+	started := record{PID: pid, Born: kernel.Born(pid), Log: p.log, Groups: p.ownDirs()}
+	if err := l.Journal.add(p.name, started); err != nil {
 		return nil, errors.Join(err, p.Stop(0))
 	}
 	p.noteLimits()
@@ -153,6 +156,7 @@ func (p *proc) start(ctx context.Context, path string) error {
 		return fmt.Errorf("open its log: %w", err)
 	}
 	defer out.Close()
+	p.log, _ = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", out.Fd())) // where there is a /proc
 	r, w, err := os.Pipe()
 	if err != nil {
 		return err
