@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"prony/internal/cli"
+	"prony/internal/door"
 	"prony/internal/result"
 	"prony/internal/telemetry"
 	"prony/internal/telemetry/metrics"
@@ -115,7 +116,7 @@ func (p *program) serveMetrics(ctx context.Context, s *metrics.Store, address st
 	from, to, _ := s.Bounds()
 	fmt.Fprintf(p.stdout, "http://%s answers as Prometheus does, from %s to %s; Ctrl-C ends it\n",
 		l.Addr(), from.Format(time.RFC3339), to.Format(time.RFC3339))
-	srv := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	srv := &http.Server{Handler: door.Guard(s.Handler()), ReadHeaderTimeout: 10 * time.Second}
 	ended := context.AfterFunc(ctx, func() { srv.Close() })
 	defer ended()
 	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {

@@ -223,6 +223,19 @@ func TestQueryServes(t *testing.T) {
 		string(body) != want {
 		t.Errorf("%v: %s, want %s", err, body, want)
 	}
+	rebound, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/api/v1/labels",
+		http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rebound.Host = "rebound.example"
+	if resp, err = http.DefaultClient.Do(rebound); err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusMisdirectedRequest {
+		t.Errorf("a host of anybody's: %s", resp.Status)
+	}
 	http.DefaultClient.CloseIdleConnections()
 	cancel()
 	if err := <-ended; err != nil {

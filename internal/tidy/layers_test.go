@@ -11,8 +11,9 @@ import (
 // layers are the module's packages, lowest first. A package imports from rows above its own (lower
 // layers), within its own family (/...), and what neighbours grants. Tests may import anything.
 var layers = []string{
-	"contract internal/cache internal/cli internal/clock internal/config internal/pattern " +
-		"internal/print internal/result internal/runtimes internal/shell internal/unit",
+	"contract internal/cache internal/cli internal/clock internal/config internal/door " +
+		"internal/pattern internal/print internal/result internal/runtimes internal/shell " +
+		"internal/unit",
 	"internal/gc internal/host internal/launch/... internal/load/... internal/metric " +
 		"internal/pace internal/probe internal/profile/... internal/service internal/stats " +
 		"internal/suite internal/telemetry/... internal/tests/... internal/truth/...",
