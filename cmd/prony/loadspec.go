@@ -26,6 +26,7 @@ import (
 	"prony/internal/load/text"
 	"prony/internal/pace"
 	"prony/internal/result"
+	"prony/internal/shell"
 	"prony/internal/suite"
 	"prony/internal/trial"
 )
@@ -334,12 +335,14 @@ var schemes = map[string]string{
 // aim finds out where the load goes and what is spoken there. It returns the path as it was typed,
 // braces and all.
 func (f *loadFlags) aim(ctx context.Context, o *offer) (path string, err error) {
-	u, err := url.Parse(o.url)
+	at := o.url
+	o.url = shell.Hush(at) // from here on it is only told
+	u, err := url.Parse(at)
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && schemes[u.Scheme] == "" {
 		return "", fmt.Errorf("load %q: want a URL such as http://127.0.0.1:8080/path; "+
 			"there are http, https, h2c, grpc, grpcs, ws and wss", o.url)
 	}
-	_, rest, _ := strings.Cut(o.url, "://")
+	_, rest, _ := strings.Cut(at, "://")
 	path = "/"
 	if i := strings.IndexByte(rest, '/'); i >= 0 {
 		path = rest[i:]

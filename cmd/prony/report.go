@@ -18,6 +18,7 @@ import (
 	"prony/internal/print"
 	"prony/internal/report"
 	"prony/internal/result"
+	"prony/internal/shell"
 	"prony/internal/table"
 	"prony/internal/trial"
 )
@@ -142,7 +143,8 @@ func reproduce(head result.Run) string {
 			args = append(args, a)
 		}
 	}
-	return fmt.Sprintf("%s --seed %d --blocks %d", strings.Join(args, " "), head.Seed, head.Blocks)
+	return fmt.Sprintf("%s --seed %d --blocks %d", shell.Join(shell.Hushed(args)), head.Seed,
+		head.Blocks)
 }
 
 func (r *reported) print(w io.Writer, f reportFlags, dir string) error {
@@ -200,13 +202,13 @@ func (r *reported) markdown(w io.Writer, f reportFlags) error {
 }
 
 func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := print.Raw(w).(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // textOptions fit a text to the terminal, if it goes to one.
 func textOptions(w io.Writer) report.TextOptions {
-	f, ok := w.(*os.File)
+	f, ok := print.Raw(w).(*os.File)
 	if !ok || !isTerminal(w) {
 		return report.TextOptions{}
 	}
