@@ -47,11 +47,12 @@ func Service(dir string, needs ...string) User {
 	return itself()
 }
 
-// Build is who builds what is in a checkout: who called sudo, or the checkout's owner. The tools
-// keep their caches in that user's home, so that nobody cannot.
-func Build(checkout string) User {
+// Build is who builds what is in a checkout with some tools: who called sudo, or the checkout's
+// owner, where they get to the tools. Those keep their caches in that user's home, so that nobody
+// cannot.
+func Build(checkout string, tools ...string) User {
 	for _, u := range others(checkout) {
-		if u.Home != "" && u.reaches([]string{checkout}) {
+		if u.Home != "" && u.reaches(append(tools, checkout)) {
 			return u
 		}
 	}
