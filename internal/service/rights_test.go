@@ -17,10 +17,17 @@ func TestStepsRights(t *testing.T) {
 		t.Skip("only root's steps are another user's")
 	}
 	const tell = "cat /proc/self/status >out; echo $HOME >home; test ! -w .. || touch ../planted"
+	outer := t.TempDir() // as a container's home is, of whoever it was mounted by
+	if err := os.Chown(outer, 4242424, 4242424); err != nil {
+		t.Fatal(err)
+	}
 	check := func(name, sudo string, owner int, mode os.FileMode, uid int, home string) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("SUDO_UID", sudo)
 			t.Setenv("HOME", "/root")
+			if owner > 1 {
+				t.Setenv("HOME", outer)
+			}
 			w := newWorkshop(t, "out", []string{"sh", "-c", tell})
 			if err := errors.Join(os.Chmod(filepath.Dir(w.Root), 0o755), os.Chmod(w.Root, mode),
 				os.Chown(w.Root, owner, owner)); err != nil {
@@ -53,6 +60,7 @@ func TestStepsRights(t *testing.T) {
 	}
 	check("who called sudo", "1", 0, 0o755, 1, "/usr/sbin") // daemon, on every system
 	check("whose the checkout is", "", 1, 0o755, 1, "/usr/sbin")
+	check("who is not known", "", 4242424, 0o755, 4242424, outer)
 	check("root's own", "", 0, 0o755, 0, "/root") // nobody has no caches
 	check("closed", "1", 0, 0o700, 0, "/root")
 }
