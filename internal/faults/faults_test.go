@@ -27,7 +27,8 @@ func TestEveryVerbIsAsked(t *testing.T) {
 	}
 	asked := map[string]bool{}
 	for _, v := range verbs {
-		page := s.path("man/" + strings.ReplaceAll(strings.TrimSpace("prony "+v.name), " ", "-") + ".1")
+		name := strings.ReplaceAll(strings.TrimSpace("prony "+v.name), " ", "-")
+		page := s.path("man/" + name + ".1")
 		if asked[page] = true; v.none == "" && len(v.reads)+len(v.writes)+len(v.wrong) == 0 {
 			t.Errorf("%s is asked nothing and does not say why", v.name)
 		}

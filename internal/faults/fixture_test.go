@@ -122,9 +122,9 @@ blocks: 1
 seed: 1
 scenarios:
   - name: hello
-    requests: [{path: /hello}]
+    requests: [{request: GET /hello}]
 loads:
-  - {name: peak, model: closed, connections: 1}
+  - {name: peak, model: closed, connections: 1, measure: 1s}
 `)
 }
 
@@ -133,7 +133,8 @@ func (s *scene) run() {
 	s.t.Helper()
 	dir := s.path("RUN")
 	out, err := result.Create(dir, result.Run{ID: "one", Suite: "x", Question: "Is it read?",
-		File: "suites/canonical.yaml", Baseline: "a/b", Blocks: 3, Command: []string{"prony", "run"}})
+		File: "suites/canonical.yaml", Baseline: "a/b", Blocks: 3,
+		Command: []string{"prony", "run"}})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -144,6 +145,7 @@ func (s *scene) run() {
 				Block: block, Order: i, Scenario: "hello",
 				Verdict: result.Verdict{Grade: result.Valid}}
 			r.Target.Name = name
+			r.Profiles = []result.Profile{{Kind: profile.CPU, File: "profiles/one.cpu.pb.gz"}}
 			r.Loads = []result.Load{{Name: "peak", Model: result.Closed, Connections: 1,
 				WindowNs: 1e9, Scheduled: 1000, Sent: 1000, Done: 1000, Answered: 1000,
 				ThroughputPerS: 1000, InFlightMean: 1}}
@@ -152,6 +154,12 @@ func (s *scene) run() {
 			}
 		}
 	}
+	s.kept(dir)
+}
+
+// kept is what was kept beside the records.
+func (s *scene) kept(dir string) {
+	s.t.Helper()
 	stacks := profile.NewStacks(profile.CPU)
 	stacks.Add([]string{"main", "serve"}, 100, 1e9)
 	if err := os.MkdirAll(filepath.Join(dir, "profiles"), 0o755); err != nil {

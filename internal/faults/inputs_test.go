@@ -27,7 +27,9 @@ var inputs = []input{
 	{name: "folder", make: func(path string, _ []byte) error { return os.Mkdir(path, 0o755) }},
 	{name: "empty", make: holds("", 1)},
 	{name: "zeros", make: links("/dev/zero")},
-	{name: "unwritten", make: func(path string, _ []byte) error { return syscall.Mkfifo(path, 0o644) }},
+	{name: "unwritten", make: func(path string, _ []byte) error {
+		return syscall.Mkfifo(path, 0o644)
+	}},
 	{name: "nul", make: holds("\x00", 4096)},
 	{name: "bom", make: func(path string, sound []byte) error {
 		return os.WriteFile(path, append([]byte("\xef\xbb\xbf"), sound...), 0o644)

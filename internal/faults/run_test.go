@@ -226,8 +226,11 @@ func (s *scene) look() map[string]string {
 	s.t.Helper()
 	seen := map[string]string{}
 	err := filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || path == s.path("home") {
-			return errors.Join(err, skipHome(path, s))
+		if err != nil {
+			return err
+		}
+		if path == s.path("home") {
+			return fs.SkipDir
 		}
 		info, err := d.Info()
 		if err != nil {
@@ -247,13 +250,6 @@ func (s *scene) look() map[string]string {
 		s.t.Fatal(err)
 	}
 	return seen
-}
-
-func skipHome(path string, s *scene) error {
-	if path == s.path("home") {
-		return fs.SkipDir
-	}
-	return nil
 }
 
 // same wants the files to be what they were.

@@ -137,7 +137,8 @@ var verbs = []verb{
 	{name: "verify", reads: []line{
 		{args: "--root ROOT verify go-one", at: "ROOT/services/go-one/service.yaml"}}},
 	{name: "wrk", reads: []line{
-		{args: "wrk -d1 -c1 -t1 -s BAD URL", codes: []int{2}}}, wrong: []string{"wrk", "wrk -c0 URL"}},
+		{args: "wrk -d1 -c1 -t1 -s BAD URL", codes: []int{2}}},
+		wrong: []string{"wrk", "wrk -c0 URL"}},
 	{name: "wrk2", reads: []line{
 		{args: "wrk2 -d1 -c1 -t1 -R10 -s BAD URL", codes: []int{2}}},
 		wrong: []string{"wrk2", "wrk2 -c0 URL"}},
