@@ -8,8 +8,6 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mathext"
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Blocks is a run seen as the randomised block design that it is: a trial's log value is its
@@ -89,7 +87,7 @@ func NewBlocks(items []Item, confidence float64) *Blocks {
 			weigh(rows)
 		}
 		moods := fit(rows, blocks)
-		b.mood = spread{stat.Variance(moods, nil), float64(len(moods) - 1)}
+		b.mood = spread{variance(moods), float64(len(moods) - 1)}
 		if !moderate(rows) {
 			return b
 		}
@@ -208,11 +206,10 @@ func moderate(rows []*row) bool {
 		es = append(es, math.Log(max(r.own.variance, least))-mathext.Digamma(half)+math.Log(half))
 		chance += mathext.Zeta(2, half) / k
 	}
-	mean, variance := stat.MeanVariance(es, nil)
 	prior := spread{pooled.variance / pooled.free, math.Inf(1)}
-	if excess := variance - chance; excess > 0 {
+	if excess := variance(es) - chance; excess > 0 {
 		half := trigammaInverse(excess)
-		prior = spread{math.Exp(mean + mathext.Digamma(half) - math.Log(half)), 2 * half}
+		prior = spread{math.Exp(mean(es) + mathext.Digamma(half) - math.Log(half)), 2 * half}
 	}
 	for _, r := range rows {
 		s := spread{prior.variance, r.own.free + min(prior.free, r.own.free)}
@@ -243,7 +240,7 @@ func weigh(rows []*row) {
 				continue
 			}
 			if limits[pair.free] == 0 {
-				limits[pair.free] = distuv.F{D1: pair.free, D2: pair.free}.Quantile(plainlyLoud)
+				limits[pair.free] = quantileOfF(pair.free, pair.free, plainlyLoud)
 			}
 			quietest := limits[pair.free] * max(pair.variance, noNoise)
 			r.shared.variance = min(r.shared.variance, quietest)
@@ -272,7 +269,7 @@ func difference(a, b *row) spread {
 	if len(ds) < 2 {
 		return spread{}
 	}
-	return spread{stat.Variance(ds, nil), float64(len(ds) - 1)}
+	return spread{variance(ds), float64(len(ds) - 1)}
 }
 
 // trigammaInverse solves trigamma(y) = x > 0 by Newton's method, as in Smyth's appendix.
@@ -321,7 +318,7 @@ func (b *Blocks) Level(item Item) Summary {
 		t = (b.mood.variance*b.mood.quantile(b.confidence) +
 			own.variance*own.quantile(b.confidence)) / sum.variance
 	}
-	mean, half := stat.Mean(logs(xs), nil), t*math.Sqrt(sum.variance/float64(s.N))
+	mean, half := mean(logs(xs)), t*math.Sqrt(sum.variance/float64(s.N))
 	s.Lo, s.Hi = min(math.Exp(mean-half), s.Center), max(math.Exp(mean+half), s.Center)
 	s.Assumption = Moderated
 	return s
@@ -343,7 +340,7 @@ func (b *Blocks) Ratio(x, y Item) Ratio {
 	mean, se := math.Log(r.Center), r.SDLog/math.Sqrt(float64(r.N))
 	half := sum.quantile(b.confidence) * se
 	r.Lo, r.Hi = math.Exp(mean-half), math.Exp(mean+half)
-	r.P = 2 * sum.student().CDF(-math.Abs(mean)/se)
+	r.P = 2 * student(sum.free).CDF(-math.Abs(mean)/se)
 	r.Assumption = Moderated
 	return r
 }
@@ -354,10 +351,8 @@ func freedom(a, b spread) float64 {
 	return sum * sum / (a.variance*a.variance/a.free + b.variance*b.variance/b.free)
 }
 
-func (s spread) student() distuv.StudentsT { return distuv.StudentsT{Sigma: 1, Nu: s.free} }
-
 func (s spread) quantile(confidence float64) float64 {
-	return s.student().Quantile((1 + confidence) / 2)
+	return student(s.free).Quantile((1 + confidence) / 2)
 }
 
 // mustDiffer panics where two items share a name: they are told apart by it.

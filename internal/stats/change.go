@@ -3,10 +3,6 @@ package stats
 import (
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/combin"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Change is a point where a history changes its level.
@@ -68,8 +64,8 @@ func Changes(xs []float64, alpha float64) []Change {
 	var changes []Change
 	for i, p := range ps {
 		changes = append(changes, Change{At: skipped + cuts[i+1], P: p,
-			Before: stat.Mean(xs[cuts[i]:cuts[i+1]], nil),
-			After:  stat.Mean(xs[cuts[i+1]:cuts[i+2]], nil)})
+			Before: mean(xs[cuts[i]:cuts[i+1]]),
+			After:  mean(xs[cuts[i+1]:cuts[i+2]])})
 	}
 	return changes
 }
@@ -128,8 +124,8 @@ func cutAll(d distances, from, to int, cuts []int) []int {
 // too often be small by chance.
 func differ(as, bs []float64) float64 {
 	n, m := float64(len(as)), float64(len(bs))
-	meanA, varianceA := stat.MeanVariance(as, nil)
-	meanB, varianceB := stat.MeanVariance(bs, nil)
+	meanA, varianceA := mean(as), variance(as)
+	meanB, varianceB := mean(bs), variance(bs)
 	pooled := ((n-1)*varianceA + (m-1)*varianceB) / (n + m - 2)
 	switch {
 	case slices.Min(as) == slices.Max(bs) && slices.Max(as) == slices.Min(bs):
@@ -137,8 +133,8 @@ func differ(as, bs []float64) float64 {
 	case meanA == meanB:
 		return 1
 	case pooled == 0: // only the order speaks, as in UnpairedRatio
-		return min(1, 2*math.Exp(-combin.LogGeneralizedBinomial(n+m, n)))
+		return min(1, 2/orders(n+m, n))
 	}
 	t := math.Abs(meanA-meanB) / math.Sqrt(pooled*(1/n+1/m))
-	return 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n + m - 2}.CDF(-t)
+	return 2 * student(n+m-2).CDF(-t)
 }

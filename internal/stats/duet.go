@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/stat"
 )
 
 // Windows is what two trials that ran at the same time say of each other, window by window: Bulej,
@@ -56,18 +53,18 @@ func DuetWindows(a, b []float64) Windows {
 		la, lb, ds = append(la, x), append(lb, y), append(ds, y-x)
 	}
 	w.N = len(ds)
-	switch sumA, sumB := floats.Sum(a), floats.Sum(b); {
-	case w.Skipped > 0 && !notPositive(sumA) && !notPositive(sumB):
-		w.LogRatio = math.Log(sumB / sumA)
+	switch meanA, meanB := mean(a), mean(b); {
+	case w.Skipped > 0 && !notPositive(meanA) && !notPositive(meanB):
+		w.LogRatio = math.Log(meanB / meanA)
 	case w.Skipped == 0 && w.N > 0:
-		w.LogRatio = stat.Mean(ds, nil)
+		w.LogRatio = mean(ds)
 	}
 	if w.N < 2 {
 		return w
 	}
-	w.SD, w.SDA, w.SDB = stat.StdDev(ds, nil), stat.StdDev(la, nil), stat.StdDev(lb, nil)
+	w.SD, w.SDA, w.SDB = sd(ds), sd(la), sd(lb)
 	if w.SDA > 0 && w.SDB > 0 {
-		w.Correlation = stat.Correlation(la, lb, nil)
+		w.Correlation = correlation(la, lb)
 	}
 	return w
 }
@@ -124,7 +121,7 @@ func SwappedRatio(logRatios []float64, onLeft []bool, confidence float64) Swappe
 // fill computes the two effects from the groups.
 func (s *Swapped) fill(left, right []float64) {
 	r := &s.Ratio
-	l, t := stat.Mean(left, nil), stat.Mean(right, nil)
+	l, t := mean(left), mean(right)
 	nl, nr := float64(len(left)), float64(len(right))
 	free := r.N - 2
 	squares := 0.0
@@ -138,7 +135,7 @@ func (s *Swapped) fill(left, right []float64) {
 	r.Assumption = LogNormal
 	mean, side := (l+t)/2, (l-t)/2
 	se := r.SDLog * math.Sqrt(1/nl+1/nr) / 2
-	dist := student(free + 1) // of free degrees of freedom
+	dist := student(free) // of free degrees of freedom
 	half := dist.Quantile((1+r.Confidence)/2) * se
 	r.Center, r.Lo, r.Hi = math.Exp(mean), math.Exp(mean-half), math.Exp(mean+half)
 	s.Side, s.SideLo, s.SideHi = math.Exp(side), math.Exp(side-half), math.Exp(side+half)

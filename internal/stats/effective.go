@@ -3,7 +3,7 @@ package stats
 import (
 	"math"
 
-	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/gonum/mathext"
 )
 
 // QuantileRanksOf is QuantileRanks where n requests are worth share x n independent ones: slow
@@ -20,7 +20,7 @@ func QuantileRanksOf(n int64, share, q, confidence float64) (lo, hi int64, ok bo
 	if n < 1 || !(share > 0) {
 		return 0, 0, false
 	}
-	z := distuv.UnitNormal.Quantile((1 + confidence) / 2)
+	z := mathext.NormalQuantile((1 + confidence) / 2)
 	mean := float64(n) * q
 	reach := z * math.Sqrt(mean*(1-q)/min(share, 1))
 	below, above := math.Floor(mean-reach), math.Ceil(mean+reach)

@@ -7,8 +7,6 @@ import (
 	"sort"
 
 	"gonum.org/v1/gonum/integrate/quad"
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Ratio compares two targets over the blocks in which both were measured. 1.1 means that b's value
@@ -99,9 +97,9 @@ func (r Ratio) fill(ds []float64) Ratio {
 	}
 	mean, lo, hi := logInterval(ds, r.Confidence)
 	r.Center, r.Lo, r.Hi = math.Exp(mean), math.Exp(lo), math.Exp(hi)
-	r.SDLog = stat.StdDev(ds, nil)
+	r.SDLog = sd(ds)
 	t := mean / (r.SDLog / math.Sqrt(float64(r.N)))
-	r.P = 2 * student(r.N).CDF(-math.Abs(t))
+	r.P = 2 * ofMean(r.N).CDF(-math.Abs(t))
 	return r
 }
 
@@ -166,12 +164,11 @@ func BlocksToResolve(ratioSDLog float64, effect, alpha, power float64) int {
 // variance's distribution, whose probabilities u run from 0 to 1.
 func powerOfT(n int, d, alpha float64) float64 {
 	const points = 256 // within 1e-3 of 4000 points at n = 2, within 1e-4 from n = 3 on
-	critical := student(n).Quantile(1 - alpha/2)
+	critical := ofMean(n).Quantile(1 - alpha/2)
 	delta := d * math.Sqrt(float64(n))
-	variance := distuv.ChiSquared{K: float64(n - 1)}
 	given := func(u float64) float64 {
-		edge := critical * math.Sqrt(variance.Quantile(u)/float64(n-1))
-		return distuv.UnitNormal.CDF(delta-edge) + distuv.UnitNormal.CDF(-delta-edge)
+		edge := critical * math.Sqrt(quantileOfChiSquared(float64(n-1), u)/float64(n-1))
+		return normal(delta-edge) + normal(-delta-edge)
 	}
 	return quad.Fixed(given, 0, 1, points, quad.Legendre{}, 0)
 }

@@ -3,8 +3,6 @@ package stats
 import (
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/stat"
 )
 
 // sums are cumulative sums of a series, from which the cost of any stretch follows in a few steps:
@@ -16,7 +14,7 @@ type sums struct {
 }
 
 func sum(ys []float64) *sums {
-	s, middle := &sums{}, stat.Mean(ys, nil)
+	s, middle := &sums{}, mean(ys)
 	n := len(ys) + 1
 	s.y, s.yy, s.ty = make([]float64, n), make([]float64, n), make([]float64, n)
 	s.per = make([]float64, n+1)

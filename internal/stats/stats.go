@@ -20,8 +20,6 @@ import (
 	"slices"
 
 	"golang.org/x/perf/benchmath"
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Assumptions that a Summary's interval can rest on.
@@ -129,16 +127,9 @@ func ranksNeed(confidence float64) int {
 }
 
 // logInterval is Student's t interval about the mean of ls, for two values or more.
-func logInterval(ls []float64, confidence float64) (mean, lo, hi float64) {
-	mean, sd := stat.MeanStdDev(ls, nil)
-	n := float64(len(ls))
-	half := student(len(ls)).Quantile((1+confidence)/2) * sd / math.Sqrt(n)
-	return mean, mean - half, mean + half
-}
-
-// student is the t distribution that belongs to the mean of n values.
-func student(n int) distuv.StudentsT {
-	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}
+func logInterval(ls []float64, confidence float64) (center, lo, hi float64) {
+	half := ofMean(len(ls)).Quantile((1+confidence)/2) * sd(ls) / math.Sqrt(float64(len(ls)))
+	return mean(ls), mean(ls) - half, mean(ls) + half
 }
 
 func logs(xs []float64) []float64 {

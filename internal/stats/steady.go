@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/stat"
 )
 
 // Kinds of series, after Barrett et al. (OOPSLA 2017), in the words of reports.
@@ -86,9 +84,9 @@ func SteadyState(rates []float64, rule SteadyRule) Steady {
 		return s
 	}
 	last := rates[max(0, n-rule.Tail):]
-	floor := rule.Same * floorOfSame * stat.Mean(last, nil)
+	floor := rule.Same * floorOfSame * mean(last)
 	if floor == 0 { // it stands still: only cuts between still and moving matter
-		floor = rule.Same*floorOfSame*stat.Mean(rates, nil) + math.SmallestNonzeroFloat64
+		floor = rule.Same*floorOfSame*mean(rates) + math.SmallestNonzeroFloat64
 	}
 	sd, correlated := noiseOf(rates, floor)
 	middle := neighbours(rates)
@@ -188,7 +186,7 @@ func levelsOf(calm []float64, begins []int) []Level {
 		}
 		levels[i] = Level{From: from, To: to, Mean: calm[from]}
 		if to-from > 1 {
-			levels[i].Mean, levels[i].SD = stat.MeanStdDev(calm[from:to], nil)
+			levels[i].Mean, levels[i].SD = mean(calm[from:to]), sd(calm[from:to])
 		}
 	}
 	return levels

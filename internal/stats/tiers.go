@@ -3,8 +3,6 @@ package stats
 import (
 	"cmp"
 	"slices"
-
-	"gonum.org/v1/gonum/stat"
 )
 
 // Item is one target's values, block -> value, in any unit where higher is better. For times give
@@ -136,7 +134,7 @@ func meanLogLead(a, b Item) float64 {
 	if len(as) == 0 {
 		as, bs = values(a), values(b)
 	}
-	return stat.Mean(logs(as), nil) - stat.Mean(logs(bs), nil)
+	return mean(logs(as)) - mean(logs(bs))
 }
 
 // values is an item's values in block order, so that sums are the same in every process.

@@ -4,10 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/combin"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // UnpairedRatio compares trials that nothing pairs, such as those of two runs: b to a, as
@@ -38,7 +34,7 @@ func UnpairedRatio(a, b []float64, confidence float64) Ratio {
 		}
 	}
 	as, bs := logs(a), logs(b)
-	shift := stat.Mean(bs, nil) - stat.Mean(as, nil)
+	shift := mean(bs) - mean(as)
 	r.Center = math.Exp(shift)
 	if r.N == 1 {
 		r.Warning = "needs n >= 2 of each"
@@ -56,16 +52,16 @@ func (r Ratio) welch(as, bs []float64, shift float64) Ratio {
 		// would lie wholly above the other with 2 in as many cases as there are orders.
 		r.Center, r.Lo, r.Hi, r.SDLog = r.exactly(bs[0] - as[0])
 		if as[0] != bs[0] {
-			r.P = min(1, 2*math.Exp(-combin.LogGeneralizedBinomial(na+nb, na)))
+			r.P = min(1, 2/orders(na+nb, na))
 		}
 		r.Warning = "all values of a side are equal: a spread below the resolution is unknown"
 		return r
 	}
-	va, vb := stat.Variance(as, nil), stat.Variance(bs, nil)
+	va, vb := variance(as), variance(bs)
 	r.SDLog = math.Sqrt(va + vb)
 	va, vb = va/na, vb/nb
 	freedom := (va + vb) * (va + vb) / (va*va/(na-1) + vb*vb/(nb-1))
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: freedom}
+	t := student(freedom)
 	se := math.Sqrt(va + vb)
 	half := t.Quantile((1+r.Confidence)/2) * se
 	r.Lo, r.Hi = math.Exp(shift-half), math.Exp(shift+half)

@@ -3,8 +3,6 @@ package stats
 import (
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/stat"
 )
 
 // Variance says where the noise of a level comes from. Its SDs are of logarithms, so 0.02 is 2 %.
@@ -40,7 +38,7 @@ func Components(trials [][]float64) Variance {
 	nan := math.NaN()
 	var means, variances []float64
 	for _, xs := range trials {
-		if mean := stat.Mean(xs, nil); len(xs) >= leastBatches && !notPositive(mean) {
+		if mean := mean(xs); len(xs) >= leastBatches && !notPositive(mean) {
 			means = append(means, mean)
 			variances = append(variances, varianceOfMean(xs)/(mean*mean))
 		}
@@ -48,12 +46,12 @@ func Components(trials [][]float64) Variance {
 	if len(means) == 0 {
 		return Variance{nan, nan, nan}
 	}
-	within := stat.Mean(variances, nil)
+	within := mean(variances)
 	v := Variance{Between: nan, Within: math.Sqrt(within), Share: nan}
 	if len(means) < 2 {
 		return v
 	}
-	between := max(0, stat.Variance(logs(means), nil)-within)
+	between := max(0, variance(logs(means))-within)
 	v.Between = math.Sqrt(between)
 	if between+within > 0 {
 		v.Share = between / (between + within)
@@ -67,7 +65,7 @@ func varianceOfMean(xs []float64) float64 {
 	size := max(1, len(xs)/batches)
 	var means []float64
 	for batch := range slices.Chunk(xs[:len(xs)/size*size], size) {
-		means = append(means, stat.Mean(batch, nil))
+		means = append(means, mean(batch))
 	}
-	return stat.Variance(means, nil) / float64(len(means))
+	return variance(means) / float64(len(means))
 }

@@ -3,7 +3,9 @@ package tidy
 import (
 	"fmt"
 	"go/ast"
+	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -15,6 +17,7 @@ const (
 	maxFuncLines = 70
 	maxColumns   = 100
 	tabColumns   = 4
+	maxBytes     = 256 << 10 // of any file: every clone has it for ever
 )
 
 // limited are the endings of the other languages' files, which have the limits on files and lines
@@ -42,6 +45,38 @@ func findLimits(t tree) []problem {
 		}
 	}
 	return problems
+}
+
+// TestLarge looks at files that are no text too, such as a program that a build left at the root.
+func TestLarge(t *testing.T) {
+	root, err := Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := list(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		info, err := os.Stat(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := large(name, info.Size()); p != "" {
+			t.Error(p)
+		}
+	}
+	if large("a", maxBytes) != "" || large("a", maxBytes+1) == "" {
+		t.Error("the limit is not where it is said to be")
+	}
+}
+
+func large(name string, size int64) string {
+	if size <= maxBytes {
+		return ""
+	}
+	return fmt.Sprintf("%s: %d bytes, limit %d: what a build made is in .gitignore", name, size,
+		maxBytes)
 }
 
 func longFile(name, text string) []problem {

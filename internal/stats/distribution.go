@@ -1,0 +1,86 @@
+package stats
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mathext"
+)
+
+// Means, variances and quantiles by gonum's special functions alone: its packages of statistics
+// bring linear algebra with them, a twelfth of the program that nothing here calls. The tests hold
+// each of these against those packages.
+
+// mean is NaN of no values.
+func mean(xs []float64) float64 {
+	sum := 0.0
+	for _, x := range xs {
+		sum += x
+	}
+	return sum / float64(len(xs))
+}
+
+// variance is that of a sample, by two passes, corrected for the mean's rounding (Chan, Golub and
+// LeVeque 1983, equation 1.7); NaN of fewer than two values.
+func variance(xs []float64) float64 {
+	n, m := float64(len(xs)), mean(xs)
+	var squares, rest float64
+	for _, x := range xs {
+		squares += (x - m) * (x - m)
+		rest += x - m
+	}
+	return (squares - rest*rest/n) / (n - 1)
+}
+
+func sd(xs []float64) float64 { return math.Sqrt(variance(xs)) }
+
+// correlation is Pearson's, of two or more pairs with a spread on both sides.
+func correlation(xs, ys []float64) float64 {
+	mx, my := mean(xs), mean(ys)
+	var xx, yy, xy float64
+	for i := range xs {
+		xx, yy = xx+(xs[i]-mx)*(xs[i]-mx), yy+(ys[i]-my)*(ys[i]-my)
+		xy += (xs[i] - mx) * (ys[i] - my)
+	}
+	return max(-1, min(1, xy/math.Sqrt(xx*yy)))
+}
+
+// student is the t distribution, by its degrees of freedom.
+type student float64
+
+// ofMean is the t distribution that belongs to the mean of n values.
+func ofMean(n int) student { return student(n - 1) }
+
+func (free student) CDF(t float64) float64 {
+	nu := float64(free)
+	tail := mathext.RegIncBeta(nu/2, 0.5, nu/(nu+t*t)) / 2
+	if t > 0 {
+		return 1 - tail
+	}
+	return tail
+}
+
+func (free student) Quantile(p float64) float64 {
+	if p < 0.5 {
+		return -free.Quantile(1 - p)
+	}
+	x := mathext.InvRegIncBeta(float64(free)/2, 0.5, 2*(1-p))
+	return math.Sqrt(float64(free) * (1 - x) / x)
+}
+
+// quantileOfF is that of the ratio of two variances with a and b degrees of freedom.
+func quantileOfF(a, b, p float64) float64 {
+	x := mathext.InvRegIncBeta(a/2, b/2, p)
+	return b * x / (a * (1 - x))
+}
+
+func quantileOfChiSquared(free, p float64) float64 {
+	return 2 * mathext.GammaIncRegInv(free/2, p)
+}
+
+// normal is the standard normal distribution's CDF.
+func normal(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
+
+// orders is in how many ways n of all values can be the least ones: "all over n".
+func orders(all, n float64) float64 {
+	return math.Exp(-math.Log(all+1) - mathext.Lbeta(all-n+1, n+1))
+}
