@@ -16,6 +16,7 @@ const (
 	notTimed  = "the start was not timed"
 	notSteady = "no steady state is known (allow it a longer warm-up)"
 	fewGCs    = "too few collections in the window (raise --measure)"
+	noRole    = "no thread's name tells (HotSpot's and .NET's do)"
 	noGC      = "no collection in the window (raise --measure)"
 )
 
@@ -99,6 +100,17 @@ var All = []Metric{
 		}),
 		Missing: noProbe, Column: &Column{"threads", "threads", OfCost, 2, unit.Whole},
 		Doc: "threads of all the service's processes"},
+	{Name: "compiler_share", Unit: unit.One, Asked: true,
+		Label: "compiler", Better: "less", Worse: "more",
+		Value:   ofRoles(func(r result.Roles) int64 { return r.CompilerNs }),
+		Missing: noRole, Column: &Column{"compiler", "compiler", OfCost, 3, unit.Percent},
+		Doc: "share of the service's CPU time that compilers took, by the names of threads, at " +
+			"least; withheld where they tell nothing"},
+	{Name: "collector_share", Unit: unit.One, Asked: true,
+		Label: "collector", Better: "less", Worse: "more",
+		Value:   ofRoles(func(r result.Roles) int64 { return r.CollectorNs }),
+		Missing: noRole, Column: &Column{"collector", "collector", OfCost, 4, unit.Percent},
+		Doc: "likewise, collectors of garbage"},
 	{Name: "lag_p99", Unit: unit.Ns, Model: result.Open, Lab: true,
 		Label: "generator's lag p99", Better: "less", Worse: "more",
 		Value:   ofLoad(func(l *result.Load) float64 { return p99Of(l.Lag) }),
@@ -218,6 +230,18 @@ func ofGC(of func(*result.Load) float64) value {
 			return math.NaN()
 		}
 		return of(l)
+	})
+}
+
+// ofRoles is a share of the service's processor time. V8's workers compile and collect, and nobody
+// can say which.
+func ofRoles(of func(result.Roles) int64) value {
+	return ofLoad(func(l *result.Load) float64 {
+		r, all := l.Service.Roles, l.Service.CPUNs
+		if r == nil || r.EitherNs > 0 || all <= 0 {
+			return math.NaN()
+		}
+		return float64(of(*r)) / float64(all)
 	})
 }
 

@@ -367,7 +367,17 @@ type Usage struct {
 	PageFaultsMajor        int64   `json:"pageFaultsMajor"`
 	NetworkBytes           int64   `json:"networkBytes"` // both directions
 	NetworkBytesPerRequest float64 `json:"networkBytesPerRequest"`
+	Roles                  *Roles  `json:"roles,omitempty"` // nil: no thread's name tells one
 	Parts                  []Part  `json:"parts,omitempty"` // of a system, by process
+}
+
+// Roles are the parts of Usage.CPUNs that threads used which do not serve, by their names: lower
+// bounds, since what a thread did between its last sample and its end is not known.
+type Roles struct {
+	CompilerNs     int64 `json:"compilerNs"`
+	CompilerWaitNs int64 `json:"compilerWaitNs"` // no processor time: they waited for a core
+	CollectorNs    int64 `json:"collectorNs"`
+	EitherNs       int64 `json:"eitherNs,omitempty"` // of V8's workers, which do both
 }
 
 // Part is what one process of a system, with all that it forked, used of the whole.

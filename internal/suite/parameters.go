@@ -218,7 +218,8 @@ var parameters = slices.Concat([]parameter{
 }, observations("observe."), []parameter{
 	{key: "columns", max: 20, choices: Columns,
 		about: "in the table beside the usual ones: of each load mean, p90, max, requests and " +
-			"errors; at the cost, processors used and threads; of the start, when it listens and " +
+			"errors; at the cost, processors used, threads, and what compiler and collector " +
+			"took of it; of the start, when it listens and " +
 			"its first answer; the sizes of artifact and image"},
 })
 
@@ -234,7 +235,7 @@ func observations(prefix string) []parameter {
 				"at a time"},
 		{key: prefix + "profiler", choices: Profilers,
 			about: "the tool; empty: the best one for the runtime"},
-		{key: prefix + "period", max: second, about: "between samples of the service; 0: 50ms"},
+		{key: prefix + "period", max: second, about: "between samples of the service; 0: 100ms"},
 	}
 }
 
