@@ -155,6 +155,9 @@ type Warmup struct {
 	Levels   []Level `json:"levels,omitempty"`
 
 	Connections int `json:"connections,omitempty"` // of its load
+	// SilentAtNs is from when on compilers had hardly anything to do; -1: they had; 0: no thread's
+	// name tells.
+	SilentAtNs int64 `json:"silentAtNs,omitempty"`
 }
 
 // Level is a stretch of a series that keeps one mean.

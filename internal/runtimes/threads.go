@@ -1,6 +1,9 @@
 package runtimes
 
-import "bytes"
+import (
+	"bytes"
+	"time"
+)
 
 // Role is what a thread of a runtime is there for.
 type Role int
@@ -38,4 +41,33 @@ func RoleOf(thread []byte) Role {
 		}
 	}
 	return Serves
+}
+
+// When compilers have fallen silent.
+const (
+	// SilentFor is how long they must be: as long as a steady state's tail.
+	SilentFor = 2 * time.Second
+	// silentRun is the share of one core that they may still use. A warm JVM compiles a method now
+	// and then.
+	silentRun = 0.02
+	// silentWant is the share of the time for which they may have run or waited for a core. Beside
+	// 60 runnable threads a compiler with much to do gets less than silentRun of a core, and is not
+	// silent. One with a short task waits for as long as a few turns of the others take, so that
+	// this must be more.
+	silentWant = 0.1
+	// behindWant is the share from which on there may always have been something to compile.
+	behindWant = 0.5
+)
+
+// Silent says whether compilers that ran and waited for a core for so long, in ns, in a stretch of
+// time had hardly anything to do.
+func Silent(runNs, waitNs, ofNs int64) bool {
+	of := float64(ofNs)
+	return float64(runNs) < silentRun*of && float64(runNs+waitNs) < silentWant*of
+}
+
+// Behind says whether they may have had something to do all the time: then nobody knows what is
+// still to come.
+func Behind(runNs, waitNs, ofNs int64) bool {
+	return float64(runNs+waitNs) >= behindWant*float64(ofNs)
 }

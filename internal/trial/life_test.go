@@ -37,6 +37,7 @@ type world struct {
 	handler  func(name string) (http.Handler, time.Duration, error)
 	launcher *fake.Launcher
 	offer    func(ctx context.Context, s load.Spec) (*load.Result, error)
+	roles    func() probe.Roles // what compilers have used; nil: nothing tells
 	lab      *trial.Lab
 }
 
@@ -132,6 +133,12 @@ func (x *watcher) Mark() probe.Mark {
 }
 func (x *watcher) MarkPSS() probe.Mark  { return x.Mark() }
 func (x *watcher) Series() probe.Series { return probe.Series{} }
+func (x *watcher) Roles() probe.Roles {
+	if x.w.roles == nil {
+		return probe.Roles{}
+	}
+	return x.w.roles()
+}
 func (x *watcher) Stop() (probe.Series, result.Cost) {
 	x.w.note("unwatch")
 	return probe.Series{}, result.Cost{}
@@ -225,6 +232,38 @@ func TestWarmUpOfAFixedLength(t *testing.T) {
 			t.Errorf("warm-up %+v, want steady after all of it", got)
 		}
 	})
+}
+
+// The rate is steady from the first moment on; the compilers are busy for a while.
+func TestWarmUpWaitsForCompilers(t *testing.T) {
+	check := func(busy, want time.Duration, steady bool, silentAt time.Duration) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			began := int64(0)
+			w.roles = func() probe.Roles { // half a core for as long as they are busy
+				if began == 0 {
+					began = clock.Mono()
+				}
+				ran := min(clock.Mono()-began, int64(busy))
+				return probe.Roles{Named: true, CompilerNs: 1 + ran/2}
+			}
+			records, err := w.run(context.Background(), w.experiment("a"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := records[0].Warmup
+			if took := time.Duration(got.DurationNs); took != want || got.Steady != steady ||
+				got.SilentAtNs != int64(silentAt) {
+				t.Errorf("busy for %v: warm after %v, want %v; %+v", busy, took, want, got)
+			}
+		})
+	}
+	const tick = 100 * time.Millisecond // from the load's begin to the first reading
+	check(0, 2*time.Second+tick, true, tick)
+	// Their last 100 ms take 50 ms of a core, which is more than 2 % of two seconds.
+	check(time.Second, 3*time.Second+tick, true, time.Second+tick)
+	check(time.Minute, 5*time.Second, false, -1)
 }
 
 func TestLifeInOrder(t *testing.T) {

@@ -31,6 +31,7 @@ func (f *life) warmUp(ctx context.Context) error {
 	w := f.trial.Warmup
 	f.at("warmup", time.Duration(w.Max))
 	var counts []int64
+	var heard compilers
 	f.rec.Warmup.IntervalNs, f.rec.Warmup.Connections = int64(warmInterval), w.Connections
 	spec := f.spec("warmup", result.Closed, w.Connections)
 	spec.Window, spec.Drain = time.Duration(w.Max), warmDrain
@@ -38,6 +39,7 @@ func (f *life) warmUp(ctx context.Context) error {
 	spec.Watch = func(done int64, elapsed time.Duration) bool {
 		counts = append(counts, done)
 		f.rec.Warmup.Requests, f.rec.Warmup.DurationNs = done, int64(elapsed)
+		f.rec.Warmup.SilentAtNs = heard.hear(f.watch.Roles(), int64(elapsed))
 		return elapsed < time.Duration(w.Min) || !f.warm(counts)
 	}
 	res, err := f.offer(ctx, spec)
@@ -53,10 +55,11 @@ func (f *life) warmUp(ctx context.Context) error {
 	return nil
 }
 
-// warm notes whether the service is, by the good answers so far at the end of each interval.
+// warm notes whether the service is, by the good answers so far at the end of each interval, and by
+// its compilers: a plateau between two stages of them is none.
 func (f *life) warm(counts []int64) bool {
 	s := stats.SteadyState(rates(counts), warmRule)
-	if s.At < 0 {
+	if s.At < 0 || f.rec.Warmup.SilentAtNs < 0 {
 		return false
 	}
 	f.rec.Warmup.Steady = true
