@@ -103,6 +103,11 @@ func (b *Builder) Build(ctx context.Context, s *Service) (*Built, error) {
 }
 
 func (b *Builder) build(ctx context.Context, s *Service) (*Built, error) {
+	if s.Made != nil {
+		made := *s.Made
+		made.Tools = map[string]Tool{}
+		return &made, nil
+	}
 	tools := map[string]Tool{}
 	for _, need := range s.Needs {
 		tool, err := b.Tools.resolve(need)
