@@ -14,7 +14,7 @@ const (
 	notKeptUp = "the load was not kept up with, and times grow with the test's length"
 	noRequest = "no request ended in the window"
 	notTimed  = "the start was not timed"
-	notSteady = "no steady state is known (allow it a longer warm-up)"
+	notSteady = "no steady state is known (allow it a longer warm-up, on its own cores)"
 	fewGCs    = "too few collections in the window (raise --measure)"
 	noRole    = "no thread's name tells (HotSpot's and .NET's do)"
 	noGC      = "no collection in the window (raise --measure)"
@@ -186,7 +186,7 @@ var All = []Metric{
 	{Name: SteadyAt, Unit: unit.Ns, Of: Trial,
 		Label: "time to steady", Better: "faster", Worse: "slower",
 		Value: func(r *result.Record, _ *result.Load) float64 {
-			if w := r.Warmup; !w.Steady || w.Kind == stats.Unsteady {
+			if w := r.Warmup; !w.Steady || w.Kind == stats.Unsteady || len(w.Cores) > 0 {
 				return math.NaN()
 			}
 			return float64(r.Warmup.SteadyAtNs)
@@ -259,7 +259,7 @@ func ofArtifact(of func(result.Artifact) int64) value {
 // A record without a kind was not looked at in that way.
 func ofWarmup(of func(result.Warmup) int64) value {
 	return func(r *result.Record, _ *result.Load) float64 {
-		if r.Warmup.Kind == "" || r.Warmup.Kind == stats.Unsteady {
+		if w := r.Warmup; w.Kind == "" || w.Kind == stats.Unsteady || len(w.Cores) > 0 {
 			return math.NaN()
 		}
 		return float64(of(r.Warmup))

@@ -158,6 +158,11 @@ type Warmup struct {
 	// SilentAtNs is from when on compilers had hardly anything to do; -1: they had; 0: no thread's
 	// name tells.
 	SilentAtNs int64 `json:"silentAtNs,omitempty"`
+	// Cores are more than the service's own, which it had until NarrowedAtNs, with what was then
+	// seen to be in force; none: it had no others. Then Kind and Levels are of what came after.
+	Cores        []int    `json:"cores,omitempty"`
+	InForce      []string `json:"inForce,omitempty"`
+	NarrowedAtNs int64    `json:"narrowedAtNs,omitempty"`
 }
 
 // Level is a stretch of a series that keeps one mean.

@@ -75,7 +75,10 @@ var parameters = slices.Concat([]parameter{
 		about: "each sends its next request when the last was answered"},
 	{key: "warmup.min", def: "1s", max: hour, about: "it lasts at least so long"},
 	{key: "warmup.max", def: "5s", max: hour,
-		about: "and ends when the rate is steady, or after so long"},
+		about: "and ends when the rate is steady and compilers are silent, or after so long"},
+	{key: "warmup.cores", def: "own", late: true, choices: WarmupCores,
+		about: "all: a service that compiles while it serves (JVM, Node) has those of the load, " +
+			"too, until its compilers are silent, and then its own until it is steady on them"},
 	{key: "scenarios", required: true, min: 1, max: 100,
 		about: "each is offered to each target, in trials of its own"},
 	{key: "scenarios[].name", required: true, form: nameForm, such: "cached read",

@@ -62,12 +62,15 @@ func rates(cumulative []int64) []float64 {
 // the window. SteadyAtNs may then lie in the window, in time of load.
 func settle(rec *result.Record) {
 	w := &rec.Warmup
-	series, step, scale, origin := []float64(w.RatePerS), w.IntervalNs, 1, int64(0)
+	series, step, scale, origin := []float64(w.RatePerS), w.IntervalNs, 1, w.NarrowedAtNs
+	if origin > 0 { // what it did on other cores is no part of the series
+		series = series[origin/step:]
+	}
 	rule := warmRule
 	if l := continued(rec); l != nil && l.Series.IntervalNs%w.IntervalNs == 0 {
 		scale = int(l.Series.IntervalNs / w.IntervalNs)
 		step = l.Series.IntervalNs
-		origin = int64(len(series)%scale) * w.IntervalNs
+		origin += int64(len(series)%scale) * w.IntervalNs
 		window := windowRates(l)
 		series = append(merged(series, scale), window...)
 		rule.Tail = max(warmRule.Tail/scale, len(window)/2, leastTail)
@@ -81,10 +84,10 @@ func settle(rec *result.Record) {
 		})
 	}
 	w.SteadyAtNs, w.PeakAtNs, w.CostNs = 0, 0, 0
-	if s.At > 0 {
+	if s.At > 0 || s.At == 0 && w.NarrowedAtNs > 0 {
 		w.SteadyAtNs = origin + int64(s.At)*step
 	}
-	if s.At >= 0 {
+	if s.At >= 0 && w.NarrowedAtNs == 0 {
 		w.PeakAtNs, w.CostNs = origin+int64(s.PeakAt)*step, int64(s.Lost*float64(step))
 	}
 }

@@ -84,6 +84,13 @@ func TestSettle(t *testing.T) {
 	more := recorded(repeat(10, 500, 20, 1000), repeat(20, 100)...)
 	more.Loads[0].Connections = 9
 	check("other connections", more, stats.Warmed, 1e9, 1e9, 5e8, 2)
+	// A second at twice the rate, on other cores, is no part of it: steady from then on, no peak.
+	wide := recorded(repeat(10, 2000, 20, 1000), window...)
+	wide.Warmup.NarrowedAtNs = 1e9
+	check("on all cores at first", wide, stats.Flat, 1e9, 0, 0, 1)
+	slower := recorded(repeat(10, 2000, 10, 500, 20, 1000), window...)
+	slower.Warmup.NarrowedAtNs = 1e9
+	check("and slower then", slower, stats.Warmed, 2e9, 0, 0, 2)
 	none := &result.Record{Warmup: recorded(repeat(20, 1000)).Warmup}
 	check("no load", none, stats.Flat, 0, 0, 0, 1)
 	check("no warm-up", recorded(nil, window...), stats.Flat, 0, 0, 0, 1)
