@@ -138,6 +138,11 @@ func TestCommandsInTheDocuments(t *testing.T) {
 			exit := 0
 			if c.Args[0] == "versus" {
 				ownFolder(t)
+				for i, a := range args {
+					if strings.HasPrefix(a, "http://127.0.0.1:") { // no two of the test's own
+						args[i] = "http://" + addr.String()
+					}
+				}
 				out, errs, got := versus(t, append(args[1:], "--plan")...)
 				stdout.WriteString(out)
 				stderr.WriteString(errs)

@@ -25,6 +25,7 @@ import (
 type versusFlags struct {
 	names     []string
 	revisions []string
+	urls      []string
 	build     string
 	command   string
 
@@ -54,7 +55,8 @@ sure that is, and what each number is worth.
 A service gets its port in $PORT, or where its command says {port}, and listens on 127.0.0.1. It
 sees your environment. Variables in front of a command are set, and a command that does more than
 name a program and its arguments is handed to sh. With --git each revision of the repository is
-cloned, built by --build and started by --run in its own folder.
+cloned, built by --build and started by --run in its own folder. With --url services that run
+already on this machine are compared as they are: nothing is started, limited or stopped.
 
 Before anything is measured each service is asked three times. What all answers have in common,
 status and body, is what every answer under load is held against: one that differs is an error, not
@@ -71,6 +73,7 @@ services could not be compared, 2 for a command line that makes no sense.`
 const versusExamples = `  prony versus './app' 'GOGC=400 ./app' --get /items/1
   prony versus 'python3 -m http.server --bind 127.0.0.1 {port}' --get /
   prony versus --git main --git HEAD --build 'go build -o app .' --run ./app --get /items/1
+  prony versus --url http://127.0.0.1:8081 --url http://127.0.0.1:8082 --get /items/1
   prony versus -n old -n new './old -p {port}' './new -p {port}' --request 'POST /sum' \
       --body '{"a":1}' --type application/json`
 
@@ -90,6 +93,8 @@ func (a *app) versusCmd() *cobra.Command {
 	fs.StringArrayVarP(&f.names, "name", "n", nil, "name of a service, in their order; repeatable")
 	fs.StringArrayVar(&f.revisions, "git", nil,
 		"revision of the repository that is worked in, to be compared; repeatable")
+	fs.StringArrayVar(&f.urls, "url", nil, "service that runs already on this machine, as "+
+		"http://127.0.0.1:8081; repeatable")
 	fs.StringVar(&f.build, "build", "", "with --git: what builds a revision, for sh")
 	fs.StringVar(&f.command, "run", "", "with --git: what starts it")
 	fs.StringArrayVar(&f.gets, "get", nil,
@@ -130,6 +135,9 @@ func (f *versusFlags) check(args []string) ([]own.Source, []suite.Request, error
 	var sources []own.Source
 	for _, command := range args {
 		sources = append(sources, own.Source{Command: command, Dir: dir})
+	}
+	for _, url := range f.urls {
+		sources = append(sources, own.Source{URL: url, Dir: dir})
 	}
 	for _, revision := range f.revisions {
 		sources = append(sources, own.Source{Command: f.command, Revision: revision, Dir: dir,

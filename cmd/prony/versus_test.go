@@ -17,6 +17,7 @@ import (
 	"prony/internal/lab/machine"
 	"prony/internal/result"
 	"prony/internal/tests"
+	"prony/internal/truth/exact"
 )
 
 // serve is a small service of somebody's: this test binary answers what its variable says, at the
@@ -102,6 +103,10 @@ func TestVersusRefuses(t *testing.T) {
 	check(2, "say what builds a revision", "--git", "main", "--get", "/")
 	check(2, "name the revisions", "./app", "--build", "x", "--get", "/")
 	check(2, "--git nothing: ", "--git", "nothing", "--build", "x", "--run", "./app", "--get", "/")
+	check(2, "--url https://127.0.0.1: only http://", "--url", "https://127.0.0.1", "--get", "/")
+	check(2, "want http://HOST:PORT alone", "--url", "http://127.0.0.1:8/x", "--get", "/")
+	check(2, "it is another machine's", "--url", "http://192.0.2.1:80", "--get", "/")
+	check(1, "connection refused; start it first", "--url", "http://127.0.0.1:1", "--get", "/")
 	check(1, "start echo-bye-exit-3: ", "echo bye; exit 3", "--get", "/")
 	check(1, "it wrote:\n  bye", "echo bye; exit 3", "--get", "/")
 	check(1, "the service exited before it was ready", "false", "--get", "/")
@@ -137,6 +142,13 @@ func TestVersusPlans(t *testing.T) {
 		`SAYS='{"a":1,"t":"{now}"}' ./app`, "--request", "POST /x", "--body", "y")
 	check([]string{"held against its status alone"}, "./app", "SAYS=bye ./app", "--get", "/",
 		"--ignore-body")
+	addr, stop, err := exact.Start(exact.Fixed(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	check([]string{"GET / is held against", " running "}, "--url", "http://"+addr.String(), "-n",
+		"running", "--get", "/")
 	check([]string{" app ", " x "}, "./app", "./app", "--get", "/", "-n", "x")
 }
 

@@ -13,8 +13,12 @@ import (
 	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/netip"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,6 +38,7 @@ type Source struct {
 	Dir      string
 	Revision string     // of the repository there; empty: what is there
 	Steps    [][]string // that build a revision
+	URL      string     // where it runs already, instead of a command
 	// Again marks a second one of the same, beside the first: what differs between the two is
 	// noise.
 	Again bool
@@ -62,7 +67,7 @@ func Services(sources []Source, environ []string, ready string) ([]*service.Serv
 	}
 	out := make([]*service.Service, len(sources))
 	for i, from := range sources {
-		args, err := Words(from.Command)
+		args, err := Words(cmp.Or(from.Command, from.URL))
 		if err != nil {
 			return nil, cli.Usagef("%s: %w", from.Command, err)
 		}
@@ -72,7 +77,12 @@ func Services(sources []Source, environ []string, ready string) ([]*service.Serv
 			BuiltAs: strings.TrimSuffix(names[i], again),
 			Only:    func(name string) bool { return name != ".git" }}
 		target := service.Target{Name: names[i]}
-		if len(from.Steps) == 0 {
+		if from.URL != "" {
+			s.Made = &service.Built{Dir: from.Dir}
+			if s.Made.Attached, err = address(from.URL); err != nil {
+				return nil, cli.Usagef("--url %s: %w", from.URL, err)
+			}
+		} else if len(from.Steps) == 0 {
 			if s.Made, err = made(from.Dir, args); err != nil {
 				return nil, cli.Usagef("%s: %w", from.Command, err)
 			}
@@ -82,6 +92,35 @@ func Services(sources []Source, environ []string, ready string) ([]*service.Serv
 		out[i] = s
 	}
 	return out, nil
+}
+
+// address is where a URL's service listens: at a port of this machine.
+func address(text string) (out netip.AddrPort, err error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return out, err
+	case u.Scheme != "http":
+		return out, errors.New("only http:// is compared so far; prony load takes https, too")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "":
+		return out, errors.New("want http://HOST:PORT alone; --get has the path")
+	}
+	at, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80")))
+	if err != nil {
+		return out, err
+	}
+	out = netip.AddrPortFrom(at.AddrPort().Addr().Unmap(), uint16(at.Port))
+	local, err := net.InterfaceAddrs()
+	if err != nil {
+		return out, err
+	}
+	for _, a := range local {
+		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr() == out.Addr() {
+			return out, nil
+		}
+	}
+	return out, errors.New("it is another machine's; services are compared on this one, and " +
+		"prony load loads any")
 }
 
 // named gives each source a name of its own.
@@ -94,8 +133,9 @@ func named(sources []Source) ([]string, error) {
 				maxName)
 		}
 		if name == "" {
-			text := cmp.Or(from.Revision, noPort.ReplaceAllString(folders.ReplaceAllString(
-				from.Command, "$1"), ""))
+			text := cmp.Or(from.Revision, strings.TrimPrefix(from.URL, "http://"),
+				noPort.ReplaceAllString(folders.ReplaceAllString(
+					from.Command, "$1"), ""))
 			name = strings.Trim(notName.ReplaceAllString(text, "-"), ".-_")
 			name = strings.TrimRight(name[:min(len(name), maxName-len(again))], ".-_")
 		}
