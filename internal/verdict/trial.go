@@ -37,11 +37,15 @@ func warmup(r *result.Record, _ *result.Load) *result.Finding {
 	}
 	l, end, ok := ending(r)
 	c := compiled(l)
+	hint := "raise warmup.max, or warm up on all cores"
+	if r.Warmup.SilentAtNs > 0 { // they were silent, and began again
+		hint = "raise warmup.min and measure"
+	}
 	switch {
 	case c.behind:
-		return suspect(c.told, "silent", "raise warmup.max, or warm up on all cores")
+		return suspect(c.told, "silent", hint)
 	case f == nil && c.busy:
-		f = suspect(c.told, "silent", "raise warmup.max and measure, or warm up on all cores")
+		f = suspect(c.told, "silent", hint)
 	}
 	switch {
 	case f == nil:
