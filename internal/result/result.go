@@ -155,6 +155,14 @@ type Warmup struct {
 	Levels   []Level `json:"levels,omitempty"`
 
 	Connections int `json:"connections,omitempty"` // of its load
+	// SilentAtNs is from when on compilers had hardly anything to do; -1: they had; 0: no thread's
+	// name tells.
+	SilentAtNs int64 `json:"silentAtNs,omitempty"`
+	// Cores are more than the service's own, which it had until NarrowedAtNs, with what was then
+	// seen to be in force; none: it had no others. Then Kind and Levels are of what came after.
+	Cores        []int    `json:"cores,omitempty"`
+	InForce      []string `json:"inForce,omitempty"`
+	NarrowedAtNs int64    `json:"narrowedAtNs,omitempty"`
 }
 
 // Level is a stretch of a series that keeps one mean.
@@ -367,7 +375,17 @@ type Usage struct {
 	PageFaultsMajor        int64   `json:"pageFaultsMajor"`
 	NetworkBytes           int64   `json:"networkBytes"` // both directions
 	NetworkBytesPerRequest float64 `json:"networkBytesPerRequest"`
+	Roles                  *Roles  `json:"roles,omitempty"` // nil: no thread's name tells one
 	Parts                  []Part  `json:"parts,omitempty"` // of a system, by process
+}
+
+// Roles are the parts of Usage.CPUNs that threads used which do not serve, by their names: lower
+// bounds, since what a thread did between its last sample and its end is not known.
+type Roles struct {
+	CompilerNs     int64 `json:"compilerNs"`
+	CompilerWaitNs int64 `json:"compilerWaitNs"` // no processor time: they waited for a core
+	CollectorNs    int64 `json:"collectorNs"`
+	EitherNs       int64 `json:"eitherNs,omitempty"` // of V8's workers, which do both
 }
 
 // Part is what one process of a system, with all that it forked, used of the whole.

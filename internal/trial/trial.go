@@ -54,6 +54,7 @@ type Watcher interface {
 	Mark() probe.Mark
 	MarkPSS() probe.Mark
 	Series() probe.Series
+	Roles() probe.Roles
 	Stop() (probe.Series, result.Cost)
 }
 
