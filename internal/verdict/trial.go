@@ -12,7 +12,7 @@ import (
 	"prony/internal/stats"
 )
 
-func failed(r *result.Record, _ *result.Load) *result.Finding {
+func failed(r *result.Record, _ *load) *result.Finding {
 	if r.Outcome == result.Measured {
 		return nil
 	}
@@ -28,7 +28,7 @@ func failed(r *result.Record, _ *result.Load) *result.Finding {
 // settled to shows in the window, where drift and settled bound it. A compiler may fall silent and
 // begin again: where it once was silent for as long as a steady state takes, the closed window is
 // off by what its end differs from its mean, and where it never was, nobody can say.
-func warmup(r *result.Record, _ *result.Load) *result.Finding {
+func warmup(r *result.Record, _ *load) *result.Finding {
 	f := unsteady(r.Warmup)
 	switch {
 	case f == nil:
@@ -86,7 +86,7 @@ func unsteady(w result.Warmup) *result.Finding {
 
 // quiet is silent where nobody looked. What the machine did before it may not do in the window, and
 // what it does there has rules of its own.
-func quiet(r *result.Record, _ *result.Load) *result.Finding {
+func quiet(r *result.Record, _ *load) *result.Finding {
 	if r.Before.WindowNs == 0 || r.Before.Quiet {
 		return nil
 	}
@@ -95,7 +95,7 @@ func quiet(r *result.Record, _ *result.Load) *result.Finding {
 		"a quiet host", "end what else runs; see prony doctor")
 }
 
-func limits(r *result.Record, _ *result.Load) *result.Finding {
+func limits(r *result.Record, _ *load) *result.Finding {
 	if len(r.Limits.Missing) == 0 {
 		return nil
 	}
@@ -103,7 +103,7 @@ func limits(r *result.Record, _ *result.Load) *result.Finding {
 		"run as root, or have cgroups delegated to you")
 }
 
-func cores(r *result.Record, _ *result.Load) *result.Finding {
+func cores(r *result.Record, _ *load) *result.Finding {
 	for _, c := range r.Limits.ServiceCores {
 		if slices.Contains(r.Limits.LoadCores, c) {
 			return suspect(fmt.Sprintf("both on core %d", c), "disjoint cores",
