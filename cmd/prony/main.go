@@ -44,10 +44,11 @@ const about = `Prony puts HTTP services under a precisely known load, under equa
 what every number is worth: an interval, a verdict (VALID, SUSPECT or INVALID, with reasons) and a
 line that reproduces it.
 
-In a checkout, "prony" alone is "prony run": it compares the services of the canonical suite whose
-toolchains are present.`
+"prony versus" compares services of your own, anywhere. In a checkout, "prony" alone is "prony run":
+it compares the services of the canonical suite whose toolchains are present.`
 
 const examples = `  prony                              in a checkout: the canonical comparison
+  prony versus ./old ./new --get /   services of your own: which is faster?
   prony run --targets 'java-*'       only some of it
   prony plan suites/canonical.yaml   what would run, in which order
   prony services                     the catalog, and what is missing to run each here
@@ -98,7 +99,7 @@ func newRoot(app *app) *cobra.Command {
 		app.auditCmd(), app.compareCmd(), app.gateCmd(), app.trendCmd(), app.telemetryCmd(),
 		app.queryCmd(), app.profileCmd())
 	root.AddCommand(app.tracesCmd(), app.logsCmd(), app.explainCmd(), app.agentsCmd(),
-		app.stackCmd(), app.rainCmd(), app.newCmd())
+		app.stackCmd(), app.rainCmd(), app.newCmd(), app.versusCmd())
 	for _, tool := range driver.Usuals() {
 		root.AddCommand(app.usualCmd(tool, app.usual))
 	}

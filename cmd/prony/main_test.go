@@ -22,6 +22,9 @@ import (
 
 func TestMain(m *testing.M) {
 	docker.Guard()
+	if text := os.Getenv("PRONY_TEST_SERVE"); text != "" {
+		serve(text)
+	}
 	// This binary is prony itself where a test starts it as such, or a run its null server.
 	if os.Getenv("PRONY_TEST_MAIN") != "" || len(os.Args) > 1 && os.Args[1] == "null" {
 		main()
@@ -98,7 +101,8 @@ func TestHelpTeaches(t *testing.T) {
 }
 
 // Every `$ prony …` line of the documents does what it shows. Runs happen in a mock world; what
-// loads or verifies does so for real, against servers of the test's own.
+// loads or verifies does so for real, against servers of the test's own; what compares services of
+// somebody's own starts and asks them.
 func TestCommandsInTheDocuments(t *testing.T) {
 	repo, err := tidy.Root()
 	if err != nil {
@@ -132,7 +136,18 @@ func TestCommandsInTheDocuments(t *testing.T) {
 			args := fromRoot(bind(c.Args, addr.String()), repo)
 			var stdout, stderr bytes.Buffer
 			exit := 0
-			if c.Args[0] == "load" || c.Args[0] == "verify" {
+			if c.Args[0] == "versus" {
+				ownFolder(t)
+				for i, a := range args {
+					if strings.HasPrefix(a, "http://127.0.0.1:") { // no two of the test's own
+						args[i] = "http://" + addr.String()
+					}
+				}
+				out, errs, got := versus(t, append(args[1:], "--plan")...)
+				stdout.WriteString(out)
+				stderr.WriteString(errs)
+				exit = got
+			} else if c.Args[0] == "load" || c.Args[0] == "verify" {
 				exit = cli.Code(run(context.Background(), machine.World{}, args, &stdout, &stderr))
 			} else {
 				out, errs, got := say(t, mock{}, args...)

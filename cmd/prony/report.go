@@ -18,6 +18,7 @@ import (
 	"prony/internal/print"
 	"prony/internal/report"
 	"prony/internal/result"
+	"prony/internal/shell"
 	"prony/internal/table"
 	"prony/internal/trial"
 )
@@ -129,6 +130,9 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 // reproduce is the command that repeats a run: what was typed, with suite, seed and blocks spelt
 // out.
 func reproduce(head result.Run) string {
+	if head.File == "" { // all of it is on the command line
+		return shell.Join(head.Command)
+	}
 	args := []string{"prony", "run", head.File}
 	skip := false
 	for _, a := range head.Command[min(2, len(head.Command)):] {

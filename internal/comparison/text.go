@@ -100,6 +100,16 @@ func cellsOf(p Pair) (out [][]string) {
 	return out
 }
 
+// Answers are what a comparison says of each measure in two texts: its name, and how B differs.
+func (c Comparison) Answers() (out [][2]string) {
+	for _, p := range c.Pairs {
+		for _, r := range p.Rows {
+			out = append(out, [2]string{r.name(), changeText(r) + ": " + r.Says()})
+		}
+	}
+	return out
+}
+
 func (r Row) name() string { return strings.TrimSpace(r.Load + " " + r.Label) }
 
 // blind is the difference from which one that is seen no better says nothing: threefold.

@@ -122,7 +122,7 @@ func (r *run) resolve(ctx context.Context, t suite.Trial, made built) trial.Spec
 		from = made.images[s]
 	}
 	out.Subject = trial.Subject{Service: s, Target: target, Built: from.Built}
-	if s.Origin != "" {
+	if s.Origin != "" || r.wish.Own != nil {
 		at := r.checkoutOf(ctx, s.Dir)
 		out.Subject.Commit, out.Subject.Dirty = at.commit, at.dirty
 	}

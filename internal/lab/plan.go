@@ -18,6 +18,7 @@ import (
 // Wish is what somebody wants of a run.
 type Wish struct {
 	Suite     string // file; empty: the canonical one
+	Own       *Own   // instead of a file and the checkout's catalog
 	Override  suite.Override
 	Against   string // another checkout whose services run, too: FOLDER or NAME=FOLDER
 	Host      string // what the machine must be: one of doctor.Bars
@@ -27,6 +28,12 @@ type Wish struct {
 	Version   string   // of this program, likewise
 	// Hold is shown the service of a failed trial before it is stopped; nil: nobody looks.
 	Hold func(context.Context, trial.Held)
+}
+
+// Own is an experiment that no checkout has the parts of.
+type Own struct {
+	Suite    *suite.Suite
+	Services Catalog
 }
 
 // Telemetry is where what services tell about themselves goes.
@@ -58,6 +65,11 @@ func (l *Lab) Plan(w Wish) (*suite.Plan, error) {
 // expand reads a suite and expands it against the whole catalog, so that a missing toolchain is no
 // typo.
 func (l *Lab) expand(w Wish) (p planned, err error) {
+	if w.Own != nil {
+		p.suite, p.catalog = w.Own.Suite, w.Own.Services
+		p.plan, err = p.suite.Plan(p.catalog.Targets())
+		return p, err
+	}
 	if p.suite, err = l.Suite(w.Suite); err != nil {
 		return p, err
 	}

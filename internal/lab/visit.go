@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,10 @@ type Sight func(ctx context.Context, name string, s *service.Service, c service.
 // Visitor looks at targets without measuring them.
 type Visitor struct {
 	*Lab
-	Launcher string // by its name in suites
+	Launcher string        // by its name in suites
+	Of       Catalog       // nil: the checkout's
+	Bound    time.Duration // for a target to come up; 0: for those of the catalog
+	Doing    string        // in errors: what is done to targets; empty: verify
 	See      Sight
 	Skipped  func(name string, missing []string) // is told of what cannot run here
 
@@ -43,9 +47,11 @@ type Visitor struct {
 // Visit builds services, all without names, starts their targets one after another and lets See
 // look at each. Errors are joined: a target that does not come up keeps nobody from the next.
 func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
-	catalog, err := v.Catalog()
-	if err != nil {
-		return err
+	catalog := v.Of
+	if catalog == nil {
+		if catalog, err = v.Catalog(); err != nil {
+			return err
+		}
 	}
 	services, err := catalog.Pick(names)
 	if err != nil {
@@ -87,7 +93,7 @@ func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 				continue
 			}
 			if err := v.look(ctx, services[i], t, o.Built); err != nil {
-				errs = append(errs, fmt.Errorf("verify %s: %w", name, err))
+				errs = append(errs, fmt.Errorf("%s %s: %w", cmp.Or(v.Doing, "verify"), name, err))
 			}
 		}
 	}
@@ -123,7 +129,7 @@ func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
 		return err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // only the log of a service that was looked at
-	bounded, cancel := context.WithTimeout(ctx, readyBound)
+	bounded, cancel := context.WithTimeout(ctx, cmp.Or(v.Bound, readyBound))
 	defer cancel()
 	n := len(s.Processes(t)) // a system of many starts in minutes on one core
 	starter := system.Starter{Launcher: v.launcher, Port: system.FreePort}
@@ -142,6 +148,9 @@ func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
 	}
 	if err != nil {
 		log := p.Log(20)
+		if len(log) == 0 {
+			return fmt.Errorf("%w; it wrote nothing", err)
+		}
 		return fmt.Errorf("%w; it wrote:\n  %s", err, strings.Join(log[max(0, len(log)-20):],
 			"\n  "))
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,6 +44,8 @@ type Built struct {
 	// Without any it is started as a process.
 	Images map[string]string `json:"-"`
 	Front  string            `json:"-"` // that of the process which takes the requests
+	// Attached is where it runs already; the zero value: nowhere.
+	Attached netip.AddrPort `json:"-"`
 }
 
 // values are the placeholders that the build decides.
@@ -103,6 +106,11 @@ func (b *Builder) Build(ctx context.Context, s *Service) (*Built, error) {
 }
 
 func (b *Builder) build(ctx context.Context, s *Service) (*Built, error) {
+	if s.Made != nil {
+		made := *s.Made
+		made.Tools = map[string]Tool{}
+		return &made, nil
+	}
 	tools := map[string]Tool{}
 	for _, need := range s.Needs {
 		tool, err := b.Tools.resolve(need)

@@ -110,13 +110,16 @@ func (s *Service) Starts(b *Built, t Target, v Values) ([]Start, error) {
 			for k, other := range processes {
 				values[other.Name+".port"] = strconv.Itoa(v.Ports[k])
 			}
+			if s.Environ != nil {
+				keepBraces(p.Command, values)
+			}
 			maps.Copy(values, v.words(i, ProcessName(s, t, p), cmp.Or(p.Name, s.Name)))
 			env := behind(over(s.Run.Env, p.Env, t.Env, v.env(p.Name)), v.Append)
 			if len(b.Images) > 0 {
 				out[i].Image = b.Images[p.Name]
 				err = out[i].contain(s, t, env, values)
 			} else {
-				err = out[i].fill(b.Dir, p.Command, env, values)
+				err = out[i].fill(b.Dir, p.Command, s.passes(), env, values)
 			}
 		}
 		if err != nil {
@@ -124,6 +127,18 @@ func (s *Service) Starts(b *Built, t Target, v Values) ([]Start, error) {
 		}
 	}
 	return out, nil
+}
+
+// keepBraces lets words in braces that mean nothing here stand for themselves: a command that was
+// written for something else may have its own.
+func keepBraces(command []string, values map[string]string) {
+	for _, text := range command {
+		for _, match := range placeholder.FindAllStringSubmatch(text, -1) {
+			if _, ok := values[match[1]]; !ok {
+				values[match[1]] = match[0]
+			}
+		}
+	}
 }
 
 // words are the placeholders of what rides along with the i-th process, which is called name; part
@@ -156,14 +171,23 @@ func (b *Built) valuesOf(v Values, p Start) (map[string]string, error) {
 // listenWord is a value that no placeholder can ask for: manifests need not know of containers.
 const listenWord = "listen address"
 
-// fill sets arguments and environment.
-func (s *Start) fill(dir string, command []string, env, values map[string]string) (err error) {
-	all := map[string]string{}
+// passes is what a process sees of the environment that its service is started from.
+func (s *Service) passes() map[string]string {
+	out := map[string]string{}
+	for _, pair := range s.Environ {
+		name, value, _ := strings.Cut(pair, "=")
+		out[name] = value
+	}
 	for _, name := range passedOn {
-		if value, ok := os.LookupEnv(name); ok {
-			all[name] = value
+		if value, ok := os.LookupEnv(name); ok && s.Environ == nil {
+			out[name] = value
 		}
 	}
+	return out
+}
+
+// fill sets arguments and environment, over what is passed on.
+func (s *Start) fill(dir string, command []string, all, env, values map[string]string) (err error) {
 	if err := s.setEnv(all, env, values); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@
 package service
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -37,6 +38,12 @@ type Service struct {
 	// Only says of a file or folder below Dir whether it is source; nil: all are but what builds by
 	// hand leave there.
 	Only func(name string) bool `yaml:"-"`
+	// Made is what needs no build, and Environ what its processes see of an environment beside what
+	// a manifest says; nil: as of a catalog's service. Both are of services without a manifest.
+	Made    *Built   `yaml:"-"`
+	Environ []string `yaml:"-"`
+	// BuiltAs names its builds instead of Name, for services that share one.
+	BuiltAs string `yaml:"-"`
 
 	several bool // the manifest has more targets than one that are not kept aside
 }
@@ -50,7 +57,9 @@ func (s *Service) Label() string {
 }
 
 // buildName is what files of the build are named after, as "java-spring-native".
-func (s *Service) buildName() string { return strings.TrimSuffix(s.Name+"-"+s.Other, "-") }
+func (s *Service) buildName() string {
+	return strings.TrimSuffix(cmp.Or(s.BuiltAs, s.Name)+"-"+s.Other, "-")
+}
 
 // Need is a tool that building or running takes.
 type Need struct {

@@ -69,7 +69,10 @@ func ignored(name string) bool {
 }
 
 func (s *Service) ignored(name string) bool {
-	return ignored(name) || s.Only != nil && !s.Only(name)
+	if s.Only != nil {
+		return !s.Only(name)
+	}
+	return ignored(name)
 }
 
 // Sources names the files of the service's folder that are its source, sorted, with slashes: all

@@ -51,8 +51,9 @@ var parameters = slices.Concat([]parameter{
 	{key: "name", required: true, form: suiteForm, such: "canonical",
 		about: "of the suite; records and folders carry it"},
 	{key: "question", about: "what the suite is to answer, in one sentence"},
-	{key: "contract", required: true, choices: Contracts,
-		about: "what the targets must answer; see contract/README.md"},
+	{key: "contract", choices: Contracts,
+		about: "what the targets must answer, asked before and after the loads; see " +
+			"contract/README.md. Without one they are held by what the scenarios expect alone"},
 	{key: "targets", max: 1000,
 		about: "globs over names of targets and of services, such as `java-*` or `*/virtual` " +
 			"(`*` stops at `/`); none, or `all`: every target that keeps the contract"},

@@ -253,7 +253,7 @@ func (s *Suite) choose(catalog []Target) (chosen, aside []Target, err error) {
 			return !t.matches(pattern)
 		})
 		kept := slices.DeleteFunc(slices.Clone(matched), func(t Target) bool {
-			return !slices.Contains(t.Contracts, s.Contract)
+			return s.Contract != "" && !slices.Contains(t.Contracts, s.Contract)
 		})
 		at := fmt.Sprintf("targets[%d]", i)
 		switch {

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"prony/internal/launch"
+	"prony/internal/launch/attached"
 	"prony/internal/service"
 )
 
@@ -69,6 +70,9 @@ type System struct {
 // is also returned with an error when something of it runs or has left a log: whoever asked stops
 // it in any case.
 func (s Starter) Start(ctx context.Context, o Order) (*System, error) {
+	if o.Built.Attached.IsValid() {
+		s.Launcher = attached.Launcher{At: o.Built.Attached}
+	}
 	ports := Distinct(s.Port)
 	processes := o.Service.Processes(o.Target)
 	values := o.Values

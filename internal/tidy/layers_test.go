@@ -16,7 +16,7 @@ var layers = []string{
 	"internal/gc internal/host internal/launch/... internal/load/... internal/metric " +
 		"internal/pace internal/probe internal/profile/... internal/service internal/stats " +
 		"internal/suite internal/telemetry/... internal/tests/... internal/truth/...",
-	"internal/agent internal/doctor internal/driver internal/scaffold internal/slo " +
+	"internal/agent internal/doctor internal/driver internal/own internal/scaffold internal/slo " +
 		"internal/system internal/table internal/verdict",
 	"internal/audit internal/comparison internal/trend",
 	"internal/capacity internal/live internal/report internal/selftest internal/summary " +
@@ -32,6 +32,7 @@ var neighbours = []neighbour{
 	{"internal/config", "internal/pattern", "the form of a size"},
 	{"internal/cli", "internal/print", "the end of a file's name asks for a format"},
 	{"internal/profile/...", "internal/host", "what /proc says of a process is read in one way"},
+	{"internal/launch/attached", "internal/host", "whose a port is, the kernel says"},
 	{"internal/metric", "internal/stats", "a start that was never steady has its word there"},
 	{"internal/suite", "internal/metric", "a column is checked where it is asked for"},
 	{"internal/suite", "internal/pace", "a shape is read where it is written, with its line"},

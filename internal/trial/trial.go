@@ -362,6 +362,9 @@ func hinted(hint, format string, args ...any) error {
 // verify checks the contract, before the load and after it: a service that answers wrongly once it
 // is warm must not be in a table either.
 func (f *life) verify(ctx context.Context) error {
+	if f.trial.Contract == "" {
+		return nil // what the scenario expects is checked on every answer
+	}
 	bounded, cancel := context.WithTimeout(ctx, verifyWait)
 	defer cancel()
 	report, err := service.Quick(bounded, service.Checker{

@@ -10,7 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
+
+	"prony/internal/host"
 	"syscall"
 	"time"
 
@@ -92,29 +93,14 @@ func listening(pid int) (int, error) {
 	if err != nil || len(fds) == 0 {
 		return 0, fmt.Errorf("read the sockets of process %d: it has none, or is gone", pid)
 	}
-	var sockets []string
-	for _, fd := range fds {
-		if to, err := os.Readlink(fd); err == nil { // else closed meanwhile
-			sockets = append(sockets, to)
-		}
-	}
-	table, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/tcp", pid))
+	ports, err := host.Sockets(fmt.Sprintf("/proc/%d/net/tcp", pid))
 	if err != nil {
 		return 0, fmt.Errorf("read the sockets of process %d: %w", pid, err)
 	}
-	const listen = "0A" // TCP_LISTEN, include/net/tcp_states.h
 	found := 0
-	for line := range strings.Lines(string(table)) {
-		f := strings.Fields(line) // sl local remote state … inode
-		if len(f) < 10 || f[3] != listen || !slices.Contains(sockets, "socket:["+f[9]+"]") {
-			continue
-		}
-		_, hex, _ := strings.Cut(f[1], ":")
-		port, err := strconv.ParseInt(hex, 16, 32)
-		if err != nil {
-			return 0, fmt.Errorf("read the sockets of process %d: port %q: %w", pid, hex, err)
-		}
-		at := int(port)
+	for _, fd := range fds {
+		to, _ := os.Readlink(fd) // empty where it was closed meanwhile
+		at := ports[to]
 		if at >= firstPort && at < firstPort+portsPerNode && (found == 0 || at < found) {
 			found = at
 		}

@@ -1,0 +1,348 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"prony/internal/cli"
+	"prony/internal/clock"
+	"prony/internal/config"
+	"prony/internal/host"
+	"prony/internal/lab"
+	"prony/internal/own"
+	"prony/internal/service"
+	"prony/internal/suite"
+)
+
+// versusFlags say what is compared, and how.
+type versusFlags struct {
+	names     []string
+	revisions []string
+	urls      []string
+	build     string
+	command   string
+
+	gets     []string
+	requests []string
+	headers  []string
+	body     string
+	kind     string
+	ignore   bool
+
+	ready   string
+	startup time.Duration
+	memory  config.Size
+	again   bool
+	plan    bool
+	options own.Options
+	change  suite.Override
+	seed    uint64
+	out     string
+}
+
+const versusAbout = `Versus compares services of your own, in any language, with nothing to write
+and nothing to install into them: each is started by its command under equal limits, warmed up, and
+put under the same load, block by block in shuffled order; the report says how much they differ, how
+sure that is, and what each number is worth.
+
+A service gets its port in $PORT, or where its command says {port}, and listens on 127.0.0.1. It
+sees your environment. Variables in front of a command are set, and a command that does more than
+name a program and its arguments is handed to sh. With --git each revision of the repository is
+cloned, built by --build and started by --run in its own folder. With --url services that run
+already on this machine are compared as they are: nothing is started, limited or stopped.
+
+Before anything is measured each service is asked three times. What all answers have in common,
+status and body, is what every answer under load is held against: one that differs is an error, not
+a fast answer. Where bodies vary, versus says where, and holds JSON by the fields that stay the
+same. Services that answer differently are not compared, unless --ignore-body says that only the
+status counts.
+
+The first one also runs a second time in each block, as NAME-again: what differs between the two
+differs by chance, and stands beside the answer. One service alone is a valid use.
+
+The exit code is 0 when every trial is VALID or SUSPECT, 4 when one is INVALID or failed, 1 when the
+services could not be compared, 2 for a command line that makes no sense.`
+
+const versusExamples = `  prony versus './app' 'GOGC=400 ./app' --get /items/1
+  prony versus 'python3 -m http.server --bind 127.0.0.1 {port}' --get /
+  prony versus --git main --git HEAD --build 'go build -o app .' --run ./app --get /items/1
+  prony versus --url http://127.0.0.1:8081 --url http://127.0.0.1:8082 --get /items/1
+  prony versus -n old -n new './old -p {port}' './new -p {port}' --request 'POST /sum' \
+      --body '{"a":1}' --type application/json`
+
+func (a *app) versusCmd() *cobra.Command {
+	f := &versusFlags{}
+	c := &cobra.Command{
+		Use: "versus [COMMAND...]", Short: "Compare services of your own: which is faster?",
+		Args: cobra.ArbitraryArgs, Long: versusAbout, Example: versusExamples,
+		RunE: func(c *cobra.Command, args []string) error {
+			if c.Flags().Changed("seed") {
+				f.change.Seed = &f.seed
+			}
+			return a.versus(c.Context(), args, f)
+		},
+	}
+	fs := c.Flags()
+	fs.StringArrayVarP(&f.names, "name", "n", nil, "name of a service, in their order; repeatable")
+	fs.StringArrayVar(&f.revisions, "git", nil,
+		"revision of the repository that is worked in, to be compared; repeatable")
+	fs.StringArrayVar(&f.urls, "url", nil, "service that runs already on this machine, as "+
+		"http://127.0.0.1:8081; repeatable")
+	fs.StringVar(&f.build, "build", "", "with --git: what builds a revision, for sh")
+	fs.StringVar(&f.command, "run", "", "with --git: what starts it")
+	fs.StringArrayVar(&f.gets, "get", nil,
+		"path to ask for; repeatable, then a mix of equal parts")
+	fs.StringArrayVar(&f.requests, "request", nil, "likewise with a method, as 'POST /items'")
+	fs.StringArrayVarP(&f.headers, "header", "H", nil,
+		"header field, as 'Name: value'; repeatable")
+	fs.StringVar(&f.body, "body", "", "body of the requests that are no GET")
+	fs.StringVar(&f.kind, "type", "", "media type of the body (default text/plain)")
+	fs.BoolVar(&f.ignore, "ignore-body", false, "hold answers by their status alone")
+	fs.StringVar(&f.ready, "ready", "", "path that answers 200 once a service serves, or - for "+
+		"its first connection (default: the first path of --get, else the connection)")
+	fs.DurationVar(&f.startup, "startup", 30*time.Second,
+		"how long a service may take to come up")
+	fs.IntVarP(&f.options.Connections, "connections", "c", 64, "connections of the loads")
+	fs.IntVar(&f.options.Blocks, "blocks", 5, "how often each service is measured")
+	fs.DurationVar((*time.Duration)(&f.change.Measure), "measure", 0,
+		"length of every window (default 3s)")
+	fs.DurationVar((*time.Duration)(&f.change.Warmup), "warmup", 0,
+		"longest warm-up (default 10s)")
+	fs.Uint64Var(&f.seed, "seed", 42, "of order and arrivals")
+	fs.Float64Var(&f.options.CPUs, "cpus", 0, "cores of a service (default: half of all)")
+	fs.TextVar(&f.memory, "memory", config.Size(0),
+		"memory of a service, as 512MiB (default: half of what is free)")
+	fs.BoolVar(&f.again, "again", true,
+		"measure the first service twice a block, to see the noise")
+	fs.BoolVar(&f.plan, "plan", false, "start and ask each service, then print what would run")
+	fs.StringVar(&f.out, "out", "", "folder of the results (default: .prony/versus/TIME)")
+	return c
+}
+
+// check says what is wrong with the line, or gives what it asks for.
+func (f *versusFlags) check(args []string) ([]own.Source, []suite.Request, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, nil, err
+	}
+	var sources []own.Source
+	for _, command := range args {
+		sources = append(sources, own.Source{Command: command, Dir: dir})
+	}
+	for _, url := range f.urls {
+		sources = append(sources, own.Source{URL: url, Dir: dir})
+	}
+	for _, revision := range f.revisions {
+		sources = append(sources, own.Source{Command: f.command, Revision: revision, Dir: dir,
+			Steps: [][]string{{"sh", "-c", f.build}}})
+	}
+	switch {
+	case len(sources) == 0:
+		return nil, nil, cli.Usagef("name a service by the command that starts it, as prony " +
+			"versus './app' --get /; see prony versus --help")
+	case len(f.revisions) > 0 && (f.build == "" || f.command == ""):
+		return nil, nil, cli.Usagef("--git: say what builds a revision with --build, and what " +
+			"starts it with --run")
+	case len(f.revisions) == 0 && f.build+f.command != "":
+		return nil, nil, cli.Usagef("--build and --run are for --git: name the revisions")
+	case len(f.names) > len(sources):
+		return nil, nil, cli.Usagef("-n: %d names for %d services", len(f.names), len(sources))
+	case len(f.gets)+len(f.requests) == 0:
+		return nil, nil, cli.Usagef("say what to ask for: --get /path, or --request 'POST /path'")
+	case f.options.Blocks < 1 || f.options.Connections < 1 || f.startup <= 0:
+		return nil, nil, cli.Usagef("--blocks, --connections and --startup: want more than nothing")
+	}
+	for i, name := range f.names {
+		sources[i].Name = name
+	}
+	if f.again {
+		first := sources[0]
+		first.Again = true
+		sources = append(sources, first)
+	}
+	requests, err := f.asked()
+	return sources, requests, err
+}
+
+// asked are the requests, as the flags have them.
+func (f *versusFlags) asked() (out []suite.Request, err error) {
+	headers := map[string]suite.Text{}
+	for _, field := range f.headers {
+		name, value, ok := strings.Cut(field, ":")
+		if !ok {
+			return nil, cli.Usagef("-H %q: want 'Name: value'", field)
+		}
+		headers[strings.TrimSpace(name)] = suite.Text(strings.TrimSpace(value))
+	}
+	for _, text := range append(append([]string{}, f.gets...), f.requests...) {
+		r, err := own.ParseRequest(text)
+		if err != nil {
+			return nil, cli.Usage(err)
+		}
+		r.Headers = headers
+		if !strings.HasPrefix(r.Request, "GET ") && !strings.HasPrefix(r.Request, "HEAD ") {
+			r.Body, r.Type = f.body, f.kind
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// limits fills in what the machine decides.
+func (f *versusFlags) limits() error {
+	cores, err := host.Cores()
+	if err != nil {
+		return err
+	}
+	if f.options.CPUs == 0 {
+		f.options.CPUs = float64(max(1, len(cores)/2))
+	}
+	if f.options.MemoryBytes = int64(f.memory); f.memory == 0 {
+		f.options.MemoryBytes = host.AvailableBytes() / 2
+	}
+	return nil
+}
+
+func (a *app) versus(ctx context.Context, args []string, f *versusFlags) error {
+	sources, requests, err := f.check(args)
+	if err != nil {
+		return err
+	}
+	if err := f.limits(); err != nil {
+		return err
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	kept, err := own.Folder(dir)
+	if err != nil {
+		return err
+	}
+	show := &progress{w: a.stderr}
+	l := &lab.Lab{Root: dir, World: a.world, Tell: show}
+	for i := range sources {
+		note, err := sources[i].Clone(ctx, filepath.Join(kept, "git"))
+		if err != nil {
+			return err
+		}
+		if note != "" && !sources[i].Again {
+			show.Say(note)
+		}
+	}
+	ready := f.ready
+	if ready == "" && len(f.gets) > 0 {
+		ready = f.gets[0]
+	}
+	services, err := own.Services(sources, os.Environ(), strings.TrimPrefix(ready, "-"))
+	if err != nil {
+		return err
+	}
+	wish := lab.Wish{Own: &lab.Own{Services: services}, Host: "any", Version: version(),
+		Command: append([]string{"prony"}, a.args...), Out: f.out}
+	if wish.Own.Suite, err = f.meet(ctx, l, services, requests); err != nil {
+		return err
+	}
+	if f.plan {
+		p, err := l.Plan(wish)
+		if err != nil {
+			return err
+		}
+		return printPlan(a.stdout, p)
+	}
+	if wish.Out == "" {
+		wish.Out = filepath.Join(kept, own.Name, clock.Wall().Format("2006-01-02T15-04-05Z"))
+	}
+	results, err := l.Run(ctx, wish)
+	show.end()
+	ended := a.conclude(results, err)
+	if err == nil && isRun(results) && len(services) > 1 {
+		ended = errors.Join(ended, a.answer(results, services))
+	}
+	return ended
+}
+
+// measures are what an answer gives, of all that compare has.
+var measures = []string{"peak/throughput", "peak/cpu_per_request", "half/p99"}
+
+// answer says of each service how it stands to the first one, the first's second self among them.
+func (a *app) answer(dir string, services lab.Catalog) error {
+	side, err := a.side(dir)
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"against " + services[0].Name}}
+	for _, s := range services[1:] {
+		from, to := side, side
+		from.Target, to.Target = services[0].Name, s.Name
+		c, err := compareSides(from, to, compareFlags{}, measures)
+		if err != nil {
+			return err
+		}
+		row := []string{s.Name}
+		for i, text := range c.Answers() {
+			if i+1 == len(rows[0]) {
+				rows[0] = append(rows[0], text[0])
+			}
+			row = append(row, text[1])
+		}
+		rows = append(rows, row)
+	}
+	fmt.Fprintln(a.stdout)
+	return a.grid(rows)
+}
+
+// portHint is for services that start and cannot be asked.
+const portHint = "a service listens at $PORT of 127.0.0.1, or where its command says {port}, " +
+	"and is ready when --ready, or else the first path of --get, answers 200 within --startup"
+
+// meet starts each service once, asks it, and makes the suite that holds all of them against what
+// they have in common.
+func (f *versusFlags) meet(ctx context.Context, l *lab.Lab, services lab.Catalog,
+	requests []suite.Request) (*suite.Suite, error) {
+	var names []string
+	var answers [][][]own.Answer
+	distinct := services[:len(services)]
+	if f.again {
+		distinct = services[:len(services)-1]
+	}
+	see := func(ctx context.Context, name string, _ *service.Service, c service.Checker) error {
+		of, err := own.Ask(ctx, c.Base, requests)
+		names, answers = append(names, name), append(answers, of)
+		return err
+	}
+	visit := lab.Visitor{Lab: l, Of: distinct, Bound: f.startup, Launcher: suite.Launchers[0],
+		Doing: "start", Skipped: func(string, []string) {}, See: see}
+	if err := visit.Visit(ctx, nil); err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, portHint)
+	}
+	held, err := own.Hold(requests, names, answers, f.ignore)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range held {
+		says := fmt.Sprintf("status %d and every byte of the body", h.Request.Expect.Status)
+		if h.Says != "" {
+			says = fmt.Sprintf("%s (status %d)", h.Says, h.Request.Expect.Status)
+		}
+		l.Tell.Say(h.Request.Request + " is held against " + strings.TrimPrefix(says, "by "))
+	}
+	if len(services) > 1 {
+		f.options.Baseline = services[0].Name
+	}
+	s, err := own.Suite(held, f.options)
+	if err != nil {
+		return nil, cli.Usage(err)
+	}
+	if err := s.Override(f.change); err != nil {
+		return nil, cli.Usage(err)
+	}
+	return s, nil
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"prony/internal/cli"
+	"prony/internal/lab/machine"
+	"prony/internal/result"
+	"prony/internal/tests"
+	"prony/internal/truth/exact"
+)
+
+// serve is a small service of somebody's: this test binary answers what its variable says, at the
+// port that it is given. {now} in it is another text each time.
+func serve(text string) {
+	addr := net.JoinHostPort("127.0.0.1", os.Getenv("PORT"))
+	err := http.ListenAndServe(addr, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, strings.ReplaceAll(text, "{now}", fmt.Sprint(time.Now().UnixNano())))
+	}))
+	fmt.Println(err)
+	os.Exit(1)
+}
+
+// ownFolder is a folder of somebody's with a service ./app, whose answer SAYS tells, and a
+// repository with the same as a program to build.
+func ownFolder(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	const source = `package main
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+)
+
+func main() {
+	http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") })
+	panic(http.ListenAndServe("127.0.0.1:"+os.Getenv("PORT"), nil))
+}
+`
+	app := "#!/bin/sh\nPRONY_TEST_SERVE=${SAYS:-hello} exec " + self + "\n"
+	for name, text := range map[string]string{"app": app, "new": app, "old": app,
+		"main.go": source, "go.mod": "module app\n\ngo 1.24\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, line := range []string{"init -q -b main", "add main.go go.mod",
+		"-c user.name=a -c user.email=a@b commit -q -m one"} {
+		cmd := exec.Command("git", strings.Fields(line)...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %s: %v\n%s", line, err, out)
+		}
+	}
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	t.Chdir(dir)
+	return dir
+}
+
+// versus runs the verb for real.
+func versus(t *testing.T, args ...string) (stdout, stderr string, exit int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	exit = cli.Code(run(context.Background(), machine.World{}, append([]string{"versus"}, args...),
+		&out, &errs))
+	return out.String(), errs.String(), exit
+}
+
+// What is wrong with services is found before anything is measured, said with what to do, and
+// leaves nothing.
+func TestVersusRefuses(t *testing.T) {
+	dir := ownFolder(t)
+	check := func(exit int, says string, args ...string) {
+		t.Helper()
+		stdout, stderr, got := versus(t, append(args, "--startup", "2s")...)
+		if got != exit || !strings.Contains(stderr, says) || stdout != "" {
+			t.Errorf("%q: exit %d, want %d; it says\n%s%swant %q", args, got, exit, stdout, stderr,
+				says)
+		}
+	}
+	check(2, "name a service by the command", "--get", "/")
+	check(2, "say what to ask for", "./app")
+	check(2, `"x" is no request: a path begins with /`, "./app", "--get", "x")
+	check(2, "there is no program ./none", "./none", "--get", "/")
+	check(2, "a quote is not closed", "./app 'x", "--get", "/")
+	check(2, "2 names for 1 services", "./app", "--get", "/", "-n", "a", "-n", "b")
+	check(2, "say what builds a revision", "--git", "main", "--get", "/")
+	check(2, "name the revisions", "./app", "--build", "x", "--get", "/")
+	check(2, "--git nothing: ", "--git", "nothing", "--build", "x", "--run", "./app", "--get", "/")
+	check(2, "--url https://127.0.0.1: only http://", "--url", "https://127.0.0.1", "--get", "/")
+	check(2, "want http://HOST:PORT alone", "--url", "http://127.0.0.1:8/x", "--get", "/")
+	check(2, "it is another machine's", "--url", "http://192.0.2.1:80", "--get", "/")
+	check(1, "connection refused; start it first", "--url", "http://127.0.0.1:1", "--get", "/")
+	check(1, "start echo-bye-exit-3: ", "echo bye; exit 3", "--get", "/")
+	check(1, "it wrote:\n  bye", "echo bye; exit 3", "--get", "/")
+	check(1, "the service exited before it was ready", "false", "--get", "/")
+	check(1, "listens at $PORT of 127.0.0.1", "sleep 60", "--get", "/")
+	check(1, "listens at $PORT of 127.0.0.1", "PORT=1 ./app", "--get", "/")
+	check(1, `app answers "hello", SAYS-bye-app "bye"`, "./app", "SAYS=bye ./app", "--get", "/")
+	check(1, "exit status 7", "--git", "main", "--build", "echo broken; exit 7", "--run", "./app",
+		"--get", "/")
+	if entries, err := os.ReadDir(filepath.Join(dir, ".prony", "versus")); err == nil {
+		t.Errorf("it left %v", entries)
+	}
+	if out, err := exec.Command("git", "status", "--porcelain", ".prony").Output(); err != nil ||
+		len(out) > 0 {
+		t.Errorf("git sees %q, error %v", out, err)
+	}
+}
+
+// A plan starts and asks, and says what would run.
+func TestVersusPlans(t *testing.T) {
+	ownFolder(t)
+	check := func(wants []string, args ...string) {
+		t.Helper()
+		stdout, stderr, exit := versus(t, append(args, "--plan", "--blocks", "2")...)
+		if exit != cli.Fine {
+			t.Fatalf("%q: exit %d\n%s", args, exit, stderr)
+		}
+		has(t, "the plan", stderr+stdout, wants...)
+	}
+	check([]string{"GET / is held against status 200 and every byte of the body",
+		"6 trials in 2 blocks", "app-again"}, "./app", "SAYS=hello ./app", "--get", "/")
+	check([]string{"2 trials in 2 blocks"}, "./app", "--again=false", "--get", "/")
+	check([]string{"held against what stays the same, 1 field; what varies: t", "POST /x"},
+		`SAYS='{"a":1,"t":"{now}"}' ./app`, "--request", "POST /x", "--body", "y")
+	check([]string{"held against its status alone"}, "./app", "SAYS=bye ./app", "--get", "/",
+		"--ignore-body")
+	addr, stop, err := exact.Start(exact.Fixed(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	check([]string{"GET / is held against", " running "}, "--url", "http://"+addr.String(), "-n",
+		"running", "--get", "/")
+	check([]string{" app ", " x "}, "./app", "./app", "--get", "/", "-n", "x")
+}
+
+// A real comparison of a service with itself under another name.
+func TestVersusMeasures(t *testing.T) {
+	tests.Cores(t)
+	dir := ownFolder(t)
+	stdout, stderr, exit := versus(t, "--git", "main", "--git", "main~0", "-n", "a", "-n", "b",
+		"--build", "go build -o app .", "--run", "./app", "--get", "/", "--blocks", "1",
+		"--measure", "300ms", "--warmup", "300ms", "--out", "r", "--memory", "512MiB")
+	// The machine may be busy, which the verdict then says; the run itself must work.
+	if exit != cli.Fine && exit != cli.Invalid {
+		t.Fatalf("exit %d\n%s%s", exit, stdout, stderr)
+	}
+	has(t, "the report", stdout, "versus · 3 targets × 1 block", "a-again", "against a ",
+		"reproduce  prony versus --git main", "--build 'go build -o app .'")
+	_, records, bad, err := result.Read(filepath.Join(dir, "r"))
+	if err != nil || len(bad) > 0 || len(records) != 3 {
+		t.Fatalf("%d records, bad %v, error %v", len(records), bad, err)
+	}
+	for _, r := range records {
+		if r.Outcome != result.Measured || len(r.Artifact.SHA256) != 64 ||
+			len(r.Provenance.Commit) != 40 || r.Loads[0].Errors.Total() != 0 {
+			t.Errorf("%s: %s, artifact %q, commit %q, errors %+v", r.Target.Name, r.Outcome,
+				r.Artifact.SHA256, r.Provenance.Commit, r.Loads[0].Errors)
+		}
+	}
+}
+
+// An answer that changes once the service was asked is an error in every number.
+func TestVersusHoldsAnswers(t *testing.T) {
+	tests.Cores(t)
+	dir := ownFolder(t)
+	// It tells the truth three times a start: as often as it is asked before.
+	lie := `SAYS="$(cat said; echo bye > said)" exec ./app`
+	if err := os.WriteFile("said", []byte("hello"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, stderr, exit := versus(t, lie, "--get", "/", "--again=false", "--blocks", "1", "--measure",
+		"300ms", "--warmup", "300ms", "--out", "r")
+	if exit != cli.Invalid {
+		t.Errorf("exit %d\n%s", exit, stderr)
+	}
+	_, records, _, err := result.Read(filepath.Join(dir, "r"))
+	if err != nil || len(records) != 1 ||
+		records[0].Verdict.Grade != result.Invalid {
+		t.Errorf("records %+v, error %v", records, err)
+	}
+}

@@ -1,0 +1,73 @@
+// Package attached takes a service that runs already for one that was launched. Nothing of it is
+// started, limited or stopped: it runs as whoever started it wants, and the record says so. Its
+// processes are those that listen at its port.
+package attached
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"prony/internal/clock"
+	"prony/internal/host"
+	"prony/internal/launch"
+)
+
+// Launcher has one service.
+type Launcher struct{ At netip.AddrPort }
+
+// Listen implements launch.Launcher.
+func (l Launcher) Listen() string { return l.At.Addr().String() }
+
+// Launch implements launch.Launcher: somebody listens there.
+func (l Launcher) Launch(ctx context.Context, _ launch.Spec) (launch.Process, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", l.At.String())
+	if err != nil {
+		return nil, fmt.Errorf("attach to a service that runs: %w; start it first", err)
+	}
+	p := &process{exited: make(chan struct{}), at: l.At, began: clock.Mono(),
+		pids: host.Listening(int(l.At.Port()))}
+	if err := conn.Close(); err != nil {
+		return nil, err
+	}
+	if len(p.pids) == 0 {
+		return nil, errors.New("attach to a service that runs: none of this machine's processes " +
+			"that can be seen here listens at " + l.At.String() + "; run as its user, or as root")
+	}
+	return p, nil
+}
+
+type process struct {
+	at    netip.AddrPort
+	began int64
+	pids  []int // that listened when the trial began
+
+	once   sync.Once
+	exited chan struct{}
+}
+
+func (p *process) Addr() netip.AddrPort   { return p.at }
+func (p *process) Began() int64           { return p.began }
+func (p *process) Main() int              { return p.pids[0] }
+func (p *process) PIDs() []int            { return p.pids }
+func (p *process) Groups() []launch.Group { return nil }
+
+// Limits are those of whoever started it.
+func (p *process) Limits() (inForce, missing []string) {
+	return []string{"attached: as it was started"}, nil
+}
+
+// Exited is closed by Stop alone: of a service that ends, connections that are refused say as much.
+func (p *process) Exited() <-chan struct{} { return p.exited }
+func (p *process) Exit() string            { return "left alone" }
+func (p *process) Log(int) []string        { return nil }
+
+// Stop leaves the service as it is.
+func (p *process) Stop(time.Duration) error {
+	p.once.Do(func() { close(p.exited) })
+	return nil
+}

@@ -1,0 +1,289 @@
+package own
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"prony/internal/load/text"
+	"prony/internal/suite"
+	"prony/internal/unit"
+)
+
+const (
+	// asks is how often each service is asked before it is measured: what differs between two
+	// answers of one service differs by itself.
+	asks = 3
+	// askBound is for one answer.
+	askBound = 10 * time.Second
+	// maxBody is the longest answer that is held byte for byte.
+	maxBody = 4 << 20
+	// maxFields is how many fields of an answer that varies are held: each is looked for in every
+	// answer.
+	maxFields = 16
+)
+
+// Answer is what a service said.
+type Answer struct {
+	Status int
+	Type   string // media type
+	Body   []byte
+}
+
+// Ask asks a service a few times for what it will be asked under load, and gives for each request
+// the answers in order.
+func Ask(ctx context.Context, base string, requests []suite.Request) ([][]Answer, error) {
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	client := http.Client{Timeout: askBound, CheckRedirect: stay,
+		Transport: &http.Transport{DisableCompression: true}}
+	defer client.CloseIdleConnections()
+	out := make([][]Answer, len(requests))
+	for range asks {
+		for i, r := range requests {
+			a, err := ask(ctx, &client, base, r)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", r.Request, err)
+			}
+			out[i] = append(out[i], a)
+		}
+	}
+	return out, nil
+}
+
+func ask(ctx context.Context, client *http.Client, base string, r suite.Request) (Answer, error) {
+	method, path := r.Line("")
+	q, err := http.NewRequestWithContext(ctx, method, "http://"+base+path,
+		strings.NewReader(r.Body))
+	if err != nil {
+		return Answer{}, err
+	}
+	if r.Type != "" {
+		q.Header.Set("Content-Type", r.Type)
+	}
+	for name, value := range r.Headers {
+		q.Header.Set(name, string(value))
+		if strings.EqualFold(name, "host") {
+			q.Host = string(value)
+		}
+	}
+	res, err := client.Do(q)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxBody+1))
+	media, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";")
+	return Answer{res.StatusCode, media, body}, err
+}
+
+// Held is what every answer to a request is held against.
+type Held struct {
+	Request suite.Request
+	Says    string // in words, where it is less than every byte
+}
+
+// Hold finds what all answers to each request have in common: by[service][request] are those of
+// each. Services that answer differently are not compared, and the error says how they do; with
+// only the status wanted, bodies are not looked at.
+func Hold(requests []suite.Request, names []string, by [][][]Answer, statusOnly bool) ([]Held,
+	error) {
+	var out []Held
+	var errs []error
+	for i, r := range requests {
+		of := make([][]Answer, len(by))
+		for k := range by {
+			of[k] = by[k][i]
+		}
+		h, err := hold(r, names, of, statusOnly)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", r.Request, err)
+		}
+		out, errs = append(out, h), append(errs, err)
+	}
+	return out, errors.Join(errs...)
+}
+
+// apart is what is done about services that do not the same.
+const apart = "services that do not do the same are not compared: mend one, or hold them by " +
+	"their status alone with --ignore-body"
+
+// hold is what the answers to one request have in common.
+func hold(r suite.Request, names []string, by [][]Answer, statusOnly bool) (Held, error) {
+	first := by[0][0]
+	all := slices.Concat(by...)
+	for k, answers := range by {
+		for _, a := range answers {
+			if a.Status != first.Status {
+				return Held{}, fmt.Errorf("%s answers with status %d, %s with %d", names[0],
+					first.Status, names[k], a.Status)
+			}
+		}
+	}
+	if first.Status >= http.StatusInternalServerError {
+		return Held{}, fmt.Errorf("%s answers with status %d: %s", names[0], first.Status,
+			excerpt(first.Body))
+	}
+	r.Expect.Status = first.Status
+	method, _, _ := strings.Cut(r.Request, " ")
+	if statusOnly || method == http.MethodHead {
+		return Held{r, "by its status alone"}, nil
+	}
+	if err := differ(names, by); err != nil {
+		return Held{}, err
+	}
+	if odd := odd(all); odd == nil && len(first.Body) <= maxBody {
+		body := text.Escape(string(first.Body))
+		r.Expect.Body = &body
+		return Held{r, ""}, nil
+	} else if fields := alike(all); len(fields) > 0 {
+		for _, path := range slices.Sorted(maps.Keys(fields)) {
+			value := suite.Text(text.Escape(fields[path]))
+			r.Checks = append(r.Checks, suite.Check{Place: suite.Place{JSON: path}, Is: &value})
+		}
+		r.Checks = r.Checks[:min(len(r.Checks), maxFields)]
+		return Held{r, fmt.Sprintf("by what stays the same, %s; what varies: %s",
+			unit.Plural(len(r.Checks), "field"), vary(fields, all))}, nil
+	}
+	size := int64(len(first.Body))
+	if size > maxBody || slices.ContainsFunc(all, func(a Answer) bool {
+		return int64(len(a.Body)) != size
+	}) {
+		return Held{r, "by its status alone: bodies vary, or are longer than " +
+			unit.Bytes(maxBody)}, nil
+	}
+	r.Expect.Size = &size
+	return Held{r, fmt.Sprintf("by status and length, %d bytes: its bytes vary", size)}, nil
+}
+
+// differ refuses services each of which keeps to an answer, or to fields of one, that others have
+// not.
+func differ(names []string, by [][]Answer) error {
+	for k := 1; k < len(by); k++ {
+		a, b := by[0], by[k]
+		here, there := alike(a), alike(b)
+		if odd(a) == nil && odd(b) == nil && !bytes.Equal(a[0].Body, b[0].Body) {
+			return fmt.Errorf("%s answers %s, %s %s; %s", names[0], excerpt(a[0].Body), names[k],
+				excerpt(b[0].Body), apart)
+		}
+		for _, path := range slices.Sorted(maps.Keys(here)) {
+			if value, ok := there[path]; ok && value != here[path] {
+				return fmt.Errorf("%s has %q at %s, %s %q; %s", names[0], here[path], path,
+					names[k], value, apart)
+			}
+		}
+		if path := lacks(a, b); path != "" {
+			return fmt.Errorf("%s has no field %s, %s has; %s", names[k], path, names[0], apart)
+		}
+		if path := lacks(b, a); path != "" {
+			return fmt.Errorf("%s has no field %s, %s has; %s", names[0], path, names[k], apart)
+		}
+	}
+	return nil
+}
+
+// lacks is a field that all answers of one service have and none of another's; empty: there is
+// none.
+func lacks(of, other []Answer) string {
+	fields := leaves(of[0].Body)
+	for _, a := range of[1:] {
+		next := leaves(a.Body)
+		maps.DeleteFunc(fields, func(path, _ string) bool { _, ok := next[path]; return !ok })
+	}
+	for _, a := range other {
+		next := leaves(a.Body)
+		maps.DeleteFunc(fields, func(path, _ string) bool { _, ok := next[path]; return ok })
+	}
+	for _, path := range slices.Sorted(maps.Keys(fields)) {
+		return path
+	}
+	return ""
+}
+
+// odd is the first answer that is not the first one; nil: all are.
+func odd(answers []Answer) *Answer {
+	for i, a := range answers {
+		if !bytes.Equal(a.Body, answers[0].Body) {
+			return &answers[i]
+		}
+	}
+	return nil
+}
+
+// excerpt is the beginning of a body, quoted.
+func excerpt(body []byte) string {
+	const most = 60
+	if len(body) > most {
+		return fmt.Sprintf("%q… (%d bytes)", body[:most], len(body))
+	}
+	return fmt.Sprintf("%q", body)
+}
+
+// alike are the fields of JSON answers that all of them have, with one value.
+func alike(answers []Answer) map[string]string {
+	out := leaves(answers[0].Body)
+	for _, a := range answers[1:] {
+		other := leaves(a.Body)
+		maps.DeleteFunc(out, func(path, value string) bool {
+			there, ok := other[path]
+			return !ok || there != value
+		})
+	}
+	return out
+}
+
+// vary says which fields do that are not the same in all.
+func vary(same map[string]string, answers []Answer) string {
+	var out []string
+	for path := range leaves(answers[0].Body) {
+		if _, ok := same[path]; !ok {
+			out = append(out, path)
+		}
+	}
+	slices.Sort(out)
+	const most = 5
+	if len(out) > most {
+		out = append(out[:most], fmt.Sprintf("%d more", len(out)-most))
+	}
+	return strings.Join(out, ", ")
+}
+
+// leaves are the values of a JSON document by their paths, in gjson's syntax; none of another one.
+func leaves(body []byte) map[string]string {
+	out := map[string]string{}
+	if !gjson.ValidBytes(body) {
+		return out
+	}
+	var walk func(prefix string, v gjson.Result)
+	walk = func(prefix string, v gjson.Result) {
+		index := 0
+		v.ForEach(func(key, value gjson.Result) bool {
+			name := gjson.Escape(key.String())
+			if v.IsArray() {
+				name = fmt.Sprint(index)
+				index++
+			}
+			if prefix != "" {
+				name = prefix + "." + name
+			}
+			if value.IsObject() || value.IsArray() {
+				walk(name, value)
+			} else {
+				out[name] = value.String()
+			}
+			return true
+		})
+	}
+	if root := gjson.ParseBytes(body); root.IsObject() || root.IsArray() {
+		walk("", root)
+	}
+	return out
+}

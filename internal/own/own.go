@@ -1,0 +1,240 @@
+// Package own makes targets of services that no catalog has: a user's own, named on a command line
+// by the command that starts them or by a revision of a repository. What comes out are the same
+// services and the same suite that a checkout would have had, so that a run of them is any other
+// run:
+//
+//	Source ─ Services ─► ask each what it answers ─► Hold ─ Suite ─► internal/lab
+//
+// Non-goals: nothing is started, built or measured here.
+package own
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"debug/buildinfo"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"prony/internal/cli"
+	"prony/internal/service"
+)
+
+// Source is where a target comes from.
+type Source struct {
+	Name    string // empty: made of what it is
+	Command string // as a shell has it; the service listens on $PORT, or on {port} of the command
+	// Dir is where it is started: of a revision, where the user works, until Clone.
+	Dir      string
+	Revision string     // of the repository there; empty: what is there
+	Steps    [][]string // that build a revision
+	URL      string     // where it runs already, instead of a command
+	// Again marks a second one of the same, beside the first: what differs between the two is
+	// noise.
+	Again bool
+}
+
+// maxName keeps a name short enough for files, cgroups and the first column of a table.
+const maxName = 32
+
+// again is the end of the name of a source that is measured a second time.
+const again = "-again"
+
+var (
+	notName = regexp.MustCompile(`[^A-Za-z0-9._]+`)
+	folders = regexp.MustCompile(`(^|[ =])[^ =]*/`) // of a program or a file
+	noPort  = regexp.MustCompile(`\{port\}|\$\{?PORT\}?`)
+	isName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+)
+
+// Services makes one of each source, in order. Environ is what they see of the user's environment,
+// all of it, since what starts by hand must start here, too; ready is the path that answers 200
+// once they serve, empty for a first connection. The error is a usage error that names the source.
+func Services(sources []Source, environ []string, ready string) ([]*service.Service, error) {
+	names, err := named(sources)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*service.Service, len(sources))
+	for i, from := range sources {
+		args, err := Words(cmp.Or(from.Command, from.URL))
+		if err != nil {
+			return nil, cli.Usagef("%s: %w", from.Command, err)
+		}
+		s := &service.Service{Name: names[i], About: from.Command, Contracts: []string{""},
+			Dir: from.Dir, Environ: environ, Run: service.Run{Command: args, Ready: ready},
+			Build:   service.Build{Steps: from.Steps, Artifact: artifact(args)},
+			BuiltAs: strings.TrimSuffix(names[i], again),
+			Only:    func(name string) bool { return name != ".git" }}
+		target := service.Target{Name: names[i]}
+		if from.URL != "" {
+			s.Made = &service.Built{Dir: from.Dir}
+			if s.Made.Attached, err = address(from.URL); err != nil {
+				return nil, cli.Usagef("--url %s: %w", from.URL, err)
+			}
+		} else if len(from.Steps) == 0 {
+			if s.Made, err = made(from.Dir, args); err != nil {
+				return nil, cli.Usagef("%s: %w", from.Command, err)
+			}
+			target.Runtime = guess(from.Dir, args)
+		}
+		s.Targets = []service.Target{target}
+		out[i] = s
+	}
+	return out, nil
+}
+
+// address is where a URL's service listens: at a port of this machine.
+func address(text string) (out netip.AddrPort, err error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return out, err
+	case u.Scheme != "http":
+		return out, errors.New("only http:// is compared so far; prony load takes https, too")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "":
+		return out, errors.New("want http://HOST:PORT alone; --get has the path")
+	}
+	at, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80")))
+	if err != nil {
+		return out, err
+	}
+	out = netip.AddrPortFrom(at.AddrPort().Addr().Unmap(), uint16(at.Port))
+	local, err := net.InterfaceAddrs()
+	if err != nil {
+		return out, err
+	}
+	for _, a := range local {
+		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr() == out.Addr() {
+			return out, nil
+		}
+	}
+	return out, errors.New("it is another machine's; services are compared on this one, and " +
+		"prony load loads any")
+}
+
+// named gives each source a name of its own.
+func named(sources []Source) ([]string, error) {
+	var out []string
+	for _, from := range sources {
+		name := from.Name
+		if name != "" && (!isName.MatchString(name) || len(name) > maxName) {
+			return nil, cli.Usagef("-n %s: want at most %d letters, digits, dots and dashes", name,
+				maxName)
+		}
+		if name == "" {
+			text := cmp.Or(from.Revision, strings.TrimPrefix(from.URL, "http://"),
+				noPort.ReplaceAllString(folders.ReplaceAllString(
+					from.Command, "$1"), ""))
+			name = strings.Trim(notName.ReplaceAllString(text, "-"), ".-_")
+			name = strings.TrimRight(name[:min(len(name), maxName-len(again))], ".-_")
+		}
+		if from.Again {
+			name += again
+		}
+		base := name
+		for n := 2; slices.Contains(out, name) || name == ""; n++ {
+			name = strings.TrimPrefix(fmt.Sprintf("%s-%d", base, n), "-")
+		}
+		out = append(out, name)
+	}
+	return out, nil
+}
+
+// shells are programs that start another one, which is the service.
+var shells = []string{"env", "sh", "exec", "nice", "taskset", "time"}
+
+// made says what is started, for the record: the digest of the program and of every file that the
+// command names, as a jar or a script.
+func made(dir string, args []string) (*service.Built, error) {
+	out := &service.Built{Dir: dir}
+	sum := sha256.New()
+	for _, path := range files(dir, args) {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		n, err := io.Copy(sum, f)
+		_ = f.Close() // it was only read
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", path, err)
+		}
+		out.SizeBytes += n
+	}
+	if out.SizeBytes == 0 && args[0] != "sh" {
+		return nil, fmt.Errorf("there is no program %s in %s, nor on the PATH", program(args), dir)
+	}
+	out.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	return out, nil
+}
+
+// files are those that a command names: the program, wherever the PATH has it, and arguments.
+func files(dir string, args []string) (out []string) {
+	for i, word := range args {
+		if slices.Contains(shells, word) || strings.HasPrefix(word, "-") {
+			continue
+		}
+		path := word
+		if !strings.ContainsRune(word, filepath.Separator) && word == program(args) {
+			path, _ = exec.LookPath(word)
+		}
+		if path != "" && !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			out = append(out, path)
+		} else if i > 0 && args[0] == "sh" {
+			out = append(out, files(dir, strings.Fields(word))...)
+		}
+	}
+	return out
+}
+
+// program is the first word of a command that starts something itself.
+func program(args []string) string {
+	for _, word := range args {
+		if !slices.Contains(shells, word) && !assignment.MatchString(word) &&
+			!strings.HasPrefix(word, "-") {
+			return word
+		}
+	}
+	return args[0]
+}
+
+// artifact is what a build must have made: the program, where the command names one of the folder.
+func artifact(args []string) string {
+	p := program(args)
+	if strings.ContainsRune(p, filepath.Separator) && filepath.IsLocal(p) {
+		return filepath.Clean(p)
+	}
+	return "."
+}
+
+// guess is the runtime of a program, where it shows: what compiles while it serves is warmed up for
+// longer, and what is not known is taken for such a one.
+func guess(dir string, args []string) string {
+	name := filepath.Base(program(args))
+	for _, known := range []struct{ prefix, runtime string }{
+		{"java", "jvm"}, {"node", "node"}, {"python", "cpython"},
+	} {
+		if strings.HasPrefix(name, known.prefix) {
+			return known.runtime
+		}
+	}
+	for _, path := range files(dir, args) {
+		if _, err := buildinfo.ReadFile(path); err == nil { // a Go program
+			return "native"
+		}
+	}
+	return ""
+}
