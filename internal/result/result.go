@@ -292,6 +292,20 @@ type Memory struct {
 	Effective float64 `json:"effective"` // share of as many independent ones that p99 rests on
 }
 
+// noisyShare is how small the share of independent answers must be to count: a larger one may be
+// chance, and then all answers do (docs/method.md, "What answers are worth").
+const noisyShare = 0.5
+
+// Worth is the share of as many independent answers that a load's answers are worth together; 1
+// where that is as good as all. known is false where nothing was found out, and then 1 is an
+// assumption.
+func (m Memory) Worth() (share float64, known bool) {
+	if m.Effective > 0 && m.Effective < noisyShare {
+		return m.Effective, true
+	}
+	return 1, m.Effective > 0
+}
+
 // Errors counts requests that did not end as the scenario expects, by class.
 type Errors struct {
 	Connect int64 `json:"connect"`

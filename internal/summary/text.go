@@ -8,7 +8,6 @@ import (
 
 	"prony/internal/result"
 	"prony/internal/shell"
-	"prony/internal/table"
 	"prony/internal/unit"
 	"prony/internal/verdict"
 )
@@ -45,7 +44,7 @@ func Text(w io.Writer, r Report, o Options) error {
 	p.counts(l)
 	p.failures(l)
 	if withheld == nil {
-		share, _ := table.Worth(l)
+		share, _ := l.Memory.Worth()
 		p.dist("first byte", &l.FirstByte, share)
 	}
 	p.conditions(l)
