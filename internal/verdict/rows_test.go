@@ -224,7 +224,26 @@ func backlog(growth, rate, inFlight float64) func(rec, ld) {
 	}
 }
 
+func still(ns, delay int64, resolution float64) func(rec, ld) {
+	return func(r rec, l ld) {
+		l.Generator.StillMaxNs, l.Generator.RunDelayNs, l.Threads = ns, delay, 2
+		r.Verdict.Resolution = resolution
+	}
+}
+
 var generatorRows = []row{
+	// 0.28 s of 10 s are 2.9 % of the rest, 0.3 s 3.1 %.
+	{"stood still", peak, valid, still(0.28*sec, 0, 0)},
+	{"stood still", peak, suspect, still(0.3*sec, 0, 0)},
+	// What was waited for a processor is run delay: 1 % of each of two.
+	{"stood still", peak, valid, still(0.38*sec, 0.2*sec, 0.04)},
+	{"stood still", peak, suspect, still(0.42*sec, 0.2*sec, 0.04)},
+	{"stood still", peak, valid, still(0.0999*sec, 0, 0.005)}, // as any machine may
+	{"stood still", peak, suspect, still(0.1*sec, 0, 0.005)},
+	{"stood still", half, valid, func(_ rec, l ld) { l.Generator.StillMaxNs = 0.4999 * sec }},
+	{"stood still", half, invalid, func(_ rec, l ld) { l.Generator.StillMaxNs = 0.5 * sec }},
+	{"stood still", peak, invalid, func(_ rec, l ld) { l.Generator.StillMaxNs = 0.5 * sec }},
+
 	{"generator", peak, valid, func(_ rec, l ld) { l.Generator.CPUShare = 0.8 }},
 	{"generator", peak, suspect, func(_ rec, l ld) { l.Generator.CPUShare = 0.8001 }},
 	// A service that used all its time but 2 % would have served 2.04 % more, with 4 % 4.2 % more.
