@@ -3,10 +3,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -21,7 +21,7 @@ import (
 
 func main() {
 	docker.Guard()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := cli.Context()
 	err := run(ctx, machine.World{}, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(cli.Code(err))
@@ -34,7 +34,7 @@ func run(ctx context.Context, w lab.World, args []string, stdout, stderr io.Writ
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
-	if err != nil && !cli.Told(err) {
+	if err != nil && !cli.Told(err) && !errors.Is(err, syscall.EPIPE) { // the reader has enough
 		fmt.Fprintf(stderr, "prony: %v\n", err)
 	}
 	return err
