@@ -79,6 +79,7 @@ type book struct {
 	spinNs    int64
 	turns     int64
 	batchMax  int64
+	stillNs   int64 // longest time that the loop stood still, from the window's opening on
 
 	response, service, first, lag, ownLag, errored, connectT *hdrhistogram.Histogram
 
@@ -262,6 +263,11 @@ func (b *book) turn(now, n int64) {
 		b.batchMax = max(b.batchMax, n)
 	}
 }
+
+// stood books a turn of the loop that was to begin at a moment and began later. Nothing in the loop
+// or in an engine waits for longer than a tick, so that somebody held the whole thread. What is
+// under way when the window closes is held up like all else.
+func (b *book) stood(from, to int64) { b.stillNs = max(b.stillNs, to-max(from, b.openAt)) }
 
 // spun books the time of a poll that found nothing.
 func (b *book) spun(from, to int64) {

@@ -44,6 +44,7 @@ func (r *run) collect() *Result {
 			CPUNs: sum.cpuNs, CPUShare: float64(busiest.cpuNs) / float64(windowNs),
 			RunDelayNs: sum.delayNs, SwitchesForced: sum.switches, Priority: r.priority,
 			SpinNs: total.spinNs, Turns: total.turns, BatchMax: total.batchMax,
+			StillMaxNs:  total.stillNs,
 			MemoryBytes: resident(),
 		},
 	}
@@ -242,6 +243,7 @@ func (b *book) add(o *book) {
 	b.spinNs += o.spinNs
 	b.turns += o.turns
 	b.batchMax = max(b.batchMax, o.batchMax)
+	b.stillNs = max(b.stillNs, o.stillNs)
 	for i := range b.failures {
 		b.failures[i] += o.failures[i]
 	}

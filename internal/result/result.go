@@ -358,6 +358,7 @@ type Gen struct {
 	Wakeup          Dist    `json:"wakeup,omitzero"`       // lateness of its timer, before the load
 	Turns           int64   `json:"turns,omitempty"`       // of its loop in the window
 	BatchMax        int64   `json:"batchMax,omitempty"`    // most answers taken in one turn
+	StillMaxNs      int64   `json:"stillMaxNs,omitempty"`  // longest that its loop stood still
 	MemoryBytes     int64   `json:"memoryBytes,omitempty"` // resident, of the whole process
 	CPUNs           int64   `json:"cpuNs"`                 // user and system of the load threads
 	CPUPerRequestNs float64 `json:"cpuPerRequestNs"`
