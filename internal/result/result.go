@@ -112,6 +112,9 @@ type Limits struct {
 	LoadCores    []int    `json:"loadCores"`
 	InForce      []string `json:"inForce"`           // e.g. "cpuset cgroup v1", "memory cgroup v1"
 	Missing      []string `json:"missing,omitempty"` // asked for and not enforced, with the cause
+	// Rights are whose process it was and what it might: "user 1000, no capabilities, no new
+	// privileges".
+	Rights string `json:"rights,omitempty"`
 }
 
 // Artifact is what the build made.

@@ -12,8 +12,8 @@ import (
 // layers), within its own family (/...), and what neighbours grants. Tests may import anything.
 var layers = []string{
 	"contract internal/cache internal/cli internal/clock internal/config internal/door " +
-		"internal/file internal/pattern internal/print internal/result internal/runtimes " +
-		"internal/shell internal/unit",
+		"internal/file internal/pattern internal/print internal/result internal/rights " +
+		"internal/runtimes internal/shell internal/unit",
 	"internal/gc internal/host internal/launch/... internal/load/... internal/metric " +
 		"internal/pace internal/probe internal/profile/... internal/service internal/stats " +
 		"internal/suite internal/telemetry/... internal/tests/... internal/truth/...",
