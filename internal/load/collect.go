@@ -76,7 +76,7 @@ func (r *run) collect() *Result {
 		r.collectOpen(&l, total, singles)
 	}
 	l.OpenedAtNs, l.TraceShare, l.Traced = r.wall, s.Trace.Share, r.traced()
-	l.Censored = l.Scheduled - l.Answered - failedRequests(l.Errors)
+	l.Censored = l.Scheduled - l.Answered - l.Errors.Requests()
 	return &Result{Load: l, Intervals: total.histograms(windowNs), OpenedNs: r.opened()}
 }
 
@@ -106,9 +106,6 @@ func (r *run) opened() int64 {
 	}
 	return at
 }
-
-// failedRequests leaves out failed connects, which were no requests yet.
-func failedRequests(e result.Errors) int64 { return e.Total() - e.Connect }
 
 // collectOpen adds what only a schedule has. What was due is counted from the schedule itself, so
 // that arrivals which never left are in it.

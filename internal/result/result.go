@@ -317,14 +317,18 @@ type Errors struct {
 	Timeout int64 `json:"timeout"` // no whole answer within the scenario's timeout
 	Parse   int64 `json:"parse"`   // not HTTP
 	Status  int64 `json:"status"`
-	Body    int64 `json:"body"` // wrong length or wrong bytes
+	Body    int64 `json:"body"`              // wrong length or wrong bytes
+	Unasked int64 `json:"unasked,omitempty"` // answers without a request
 
 	Example string `json:"example,omitempty"` // the first one, in words
 }
 
-// Total is the number of failed requests.
-func (e Errors) Total() int64 {
-	return e.Connect + e.Write + e.Read + e.Timeout + e.Parse + e.Status + e.Body
+// Total is the number of all that went wrong.
+func (e Errors) Total() int64 { return e.Connect + e.Unasked + e.Requests() }
+
+// Requests is the number of failed requests.
+func (e Errors) Requests() int64 {
+	return e.Write + e.Read + e.Timeout + e.Parse + e.Status + e.Body
 }
 
 // Dist is a distribution of durations. The histogram is the truth, the fields a convenience.

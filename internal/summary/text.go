@@ -138,7 +138,7 @@ func (p *page) counts(l *result.Load) {
 	}
 	p.row("requests", "%s%s sent, %s answered well, %s failed, %s unanswered", due,
 		unit.Count(l.Sent), unit.Count(l.Answered),
-		unit.Count(l.Errors.Total()-l.Errors.Connect), unit.Count(l.Censored))
+		unit.Count(l.Errors.Requests()), unit.Count(l.Censored))
 	if l.Waited > 0 {
 		p.row("", "%s of them found every connection busy", unit.Count(l.Waited))
 	}
@@ -155,7 +155,7 @@ func (p *page) failures(l *result.Load) {
 		n    int64
 	}{
 		{"connect", e.Connect}, {"write", e.Write}, {"read", e.Read}, {"timeout", e.Timeout},
-		{"parse", e.Parse}, {"status", e.Status}, {"body", e.Body},
+		{"parse", e.Parse}, {"status", e.Status}, {"body", e.Body}, {"unasked", e.Unasked},
 	} {
 		if c.n > 0 {
 			kinds = append(kinds, c.name+" "+unit.Count(c.n))
