@@ -77,7 +77,8 @@ func (r *run) collect() *Result {
 	}
 	l.OpenedAtNs, l.TraceShare, l.Traced = r.wall, s.Trace.Share, r.traced()
 	l.Censored = l.Scheduled - l.Answered - l.Errors.Requests()
-	return &Result{Load: l, Intervals: total.histograms(windowNs), OpenedNs: r.opened()}
+	return &Result{Load: l, Intervals: total.histograms(windowNs), FromNs: r.cfg.openAt,
+		OpenedNs: r.opened()}
 }
 
 // merged are the books of all workers in one, what all load threads used, and the busiest of them.
