@@ -156,7 +156,8 @@ func distribution(t *testing.T, values []int64) result.Dist {
 // disturbance: no number may have moved by more than the rule says. It tells how the load is graded
 // and the largest share that p99 moved by. Where plain, the record does not say what was punctual.
 func disturbed(t *testing.T, seeds uint64, rule string, plain bool,
-	of func(*rand.Rand) (was, truth station), change func(*result.Record, station)) (grade string, moved float64) {
+	of func(*rand.Rand) (was, truth station),
+	change func(*result.Record, station)) (grade string, moved float64) {
 	t.Helper()
 	grade = valid
 	for seed := range seeds {
