@@ -187,7 +187,7 @@ func (sc *Scenario) tierNote(o Options) []string {
 		return nil
 	}
 	note := "Targets in one tier cannot be told apart with these blocks"
-	if sc.SDLog > 0 {
+	if sc.Typical.SDLog > 0 {
 		note += "; " + sc.plan(o)
 	} else if sc.blocksUsed() < 2 {
 		note += "; one block tells nothing apart, two are the least that can"
@@ -203,7 +203,7 @@ func (sc *Scenario) plan(o Options) string {
 		k += len(names)
 	}
 	alpha := (1 - o.Confidence) / float64(max(k*(k-1)/2, 1))
-	needed := stats.BlocksToResolve(sc.SDLog, o.Effect, alpha, planPower)
+	needed := sc.Typical.Resolves(o.Effect, alpha, planPower)
 	effect := fmt.Sprintf("%.3g %%", 100*o.Effect)
 	switch more := needed - sc.blocksUsed(); {
 	case needed > planBlocks:

@@ -25,9 +25,9 @@ type Scenario struct {
 	Targets []Target   // best first; those without numbers last
 	Ranking Ranking
 	Method  []string // how rows differ in method, a sentence each
-	// SDLog is the standard deviation, across blocks, of the logarithm of the ratio of a usual pair
-	// of targets by the ranking metric; 0 when no two targets share two blocks.
-	SDLog float64
+	// Typical is the ratio of a usual pair of targets by the ranking metric: the one whose SDLog is
+	// in the middle, or next below it; zero when no two targets share two blocks.
+	Typical stats.Ratio
 	// Versus is what the rows' ratios refer to: a row, "itself" in A/A runs, another checkout's
 	// name; empty when there are none.
 	Versus string
