@@ -48,15 +48,16 @@ func (f *life) measureOne(ctx context.Context, l suite.Load) error {
 	}
 	spec.Trace = load.Trace{Share: float64(f.trial.Watched.Traces), Salt: f.salt()}
 	var before, after probe.Mark
-	var from, opened, closed int64
+	// The wall clock dates, and may step in the window: lengths are of the other two.
+	var from, opened, openedMono, closedMono int64
 	spec.OnWindow = func(open bool) {
 		if open {
 			before = f.watch.Mark()
-			from, opened = clock.KernelNow(), clock.Wall().UnixNano()
+			from, openedMono, opened = clock.KernelNow(), clock.Mono(), clock.Wall().UnixNano()
 			f.markAt(telemetry.Open, l.Name, opened)
 		} else {
-			closed = clock.Wall().UnixNano()
-			f.markAt(telemetry.Close, l.Name, closed)
+			closedMono = clock.Mono()
+			f.mark(telemetry.Close, l.Name)
 			after = f.watch.MarkPSS()
 		}
 	}
@@ -67,11 +68,12 @@ func (f *life) measureOne(ctx context.Context, l suite.Load) error {
 		return err
 	}
 	out := res.Load
-	if out.OpenedAtNs != 0 && from != 0 { // a foreign generator does not say
-		from += out.OpenedAtNs - opened
+	if res.FromNs != 0 && from != 0 {
+		from += res.FromNs - openedMono
 	}
 	out.RateOf, out.OpenedNs = rateOf, from
-	f.windows = append(f.windows, stretch{l.Name, from, from + out.WindowNs, closed - opened})
+	f.windows = append(f.windows, stretch{l.Name, from, from + out.WindowNs,
+		closedMono - openedMono})
 	if out.Model == result.Closed {
 		out.CeilingPerS = f.lab.Ceilings[out.Connections]
 	}

@@ -262,7 +262,26 @@ func backlog(growth, rate, inFlight float64) func(rec, ld) {
 	}
 }
 
+func still(ns, delay int64, resolution float64) func(rec, ld) {
+	return func(r rec, l ld) {
+		l.Generator.StillMaxNs, l.Generator.RunDelayNs, l.Threads = ns, delay, 2
+		r.Verdict.Resolution = resolution
+	}
+}
+
 var generatorRows = []row{
+	// 0.28 s of 10 s are 2.9 % of the rest, 0.3 s 3.1 %.
+	{"stood still", peak, valid, still(0.28*sec, 0, 0)},
+	{"stood still", peak, suspect, still(0.3*sec, 0, 0)},
+	// What was waited for a processor is run delay: 1 % of each of two.
+	{"stood still", peak, valid, still(0.38*sec, 0.2*sec, 0.04)},
+	{"stood still", peak, suspect, still(0.42*sec, 0.2*sec, 0.04)},
+	{"stood still", peak, valid, still(0.0999*sec, 0, 0.005)}, // as any machine may
+	{"stood still", peak, suspect, still(0.1*sec, 0, 0.005)},
+	{"stood still", half, valid, func(_ rec, l ld) { l.Generator.StillMaxNs = 0.4999 * sec }},
+	{"stood still", half, invalid, func(_ rec, l ld) { l.Generator.StillMaxNs = 0.5 * sec }},
+	{"stood still", peak, invalid, func(_ rec, l ld) { l.Generator.StillMaxNs = 0.5 * sec }},
+
 	{"generator", peak, valid, func(_ rec, l ld) { l.Generator.CPUShare = 0.8 }},
 	{"generator", peak, suspect, func(_ rec, l ld) { l.Generator.CPUShare = 0.8001 }},
 	// A service that used all its time but 2 % would have served 2.04 % more, with 4 % 4.2 % more.
@@ -549,35 +568,6 @@ func halves(first, second int64) func(rec, ld) {
 
 func steps(done ...int64) func(rec, ld) {
 	return func(_ rec, l ld) { l.Series.Done = done }
-}
-
-var machineRows = []row{
-	// 2.91 % of the time are 2.997 % of what it would have been without.
-	{"steal", peak, valid, func(_ rec, l ld) { l.Host.StealShare = 0.0291 }},
-	{"steal", peak, suspect, func(_ rec, l ld) { l.Host.StealShare = 0.0292 }},
-	{"steal", peak, suspect, func(_ rec, l ld) { l.Host.StealShare = 0.1 }},
-	{"steal", peak, invalid, func(_ rec, l ld) { l.Host.StealShare = 0.1001 }},
-	// All of it may have been the service's, on one of two cores.
-	{"steal", peak, valid, stolen(0.0145)},
-	{"steal", peak, suspect, stolen(0.0147)},
-	// Of 200 times of 4 ms without 80 p99 is one of them, and without 102 one of 2 ms.
-	{"steal", half, valid, slowest(200, 4*ms, func(l ld) { l.Host.StealShare = 0.004 })},
-	{"steal", half, suspect, slowest(200, 4*ms, func(l ld) { l.Host.StealShare = 0.0051 })},
-
-	// 1 % of the probe's 10.1 s is 101 ms; without a probe's window, of the load's 10 s.
-	{"throttled", peak, valid, throttled(10.1*sec, 101*ms)},
-	{"throttled", peak, suspect, throttled(10.1*sec, 101.1*ms)},
-	{"throttled", peak, valid, throttled(0, 100*ms)},
-	{"throttled", peak, suspect, throttled(0, 100.1*ms)},
-
-	{"neighbours", peak, valid, func(_ rec, l ld) { l.Host.OtherCPUShare = 0.0291 }},
-	{"neighbours", peak, suspect, func(_ rec, l ld) { l.Host.OtherCPUShare = 0.0292 }},
-	{"neighbours", peak, valid, func(_ rec, l ld) { // what the service used they had not
-		l.Host.OtherCPUShare, l.Service.CPUShare = 0.5, 0.98
-	}},
-
-	{"memory", peak, valid, func(_ rec, l ld) { l.Host.PressureMemory = 0.0291 }},
-	{"memory", peak, suspect, func(_ rec, l ld) { l.Host.PressureMemory = 0.0292 }},
 }
 
 func stolen(share float64) func(rec, ld) {

@@ -37,6 +37,9 @@ var boundRules = []Rule{
 	{"sums", "each answer and each timeout is in the response times once, and nothing else is; " +
 		"of a foreign tool, within 1 %", "INVALID, of a foreign tool SUSPECT",
 		"wrk #485; hey #112, #227", sums},
+	{"stood still", "no load thread stood still for 0.1 s; of a closed load the share of the " +
+		"window is the bound, beside run delay, and of an open one lag is",
+		ifMoved + ", from 0.5 s on INVALID", "signal(7), SIGSTOP; Tene's jHiccup", stoodStill},
 	{"order", "percentiles do not decrease and lie between minimum and maximum", "INVALID",
 		"locust #331, #777", order},
 	{"capacity", "the backlog grows by less than 1 % of the rate, beside randomness and what a " +

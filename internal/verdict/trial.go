@@ -12,7 +12,7 @@ import (
 	"prony/internal/stats"
 )
 
-func failed(r *result.Record, _ *result.Load) *result.Finding {
+func failed(r *result.Record, _ *load) *result.Finding {
 	if r.Outcome == result.Measured {
 		return nil
 	}
@@ -30,7 +30,7 @@ func failed(r *result.Record, _ *result.Load) *result.Finding {
 // matters most: the window is off by the time that it took from the service, and by what the
 // window's end differs from its mean. So it is where a compiler fell silent and began again, though
 // nobody can hear it. Where it never was silent, or always had something to do, nobody can say.
-func warmup(r *result.Record, _ *result.Load) *result.Finding {
+func warmup(r *result.Record, _ *load) *result.Finding {
 	f := unsteady(r.Warmup)
 	if !runtimes.Of(r.Target.Runtime).Compiles {
 		return named(f)
@@ -147,7 +147,7 @@ func unsteady(w result.Warmup) *result.Finding {
 
 // quiet is silent where nobody looked. What the machine did before it may not do in the window, and
 // what it does there has rules of its own.
-func quiet(r *result.Record, _ *result.Load) *result.Finding {
+func quiet(r *result.Record, _ *load) *result.Finding {
 	if r.Before.WindowNs == 0 || r.Before.Quiet {
 		return nil
 	}
@@ -156,7 +156,7 @@ func quiet(r *result.Record, _ *result.Load) *result.Finding {
 		"a quiet host", "end what else runs; see prony doctor")
 }
 
-func limits(r *result.Record, _ *result.Load) *result.Finding {
+func limits(r *result.Record, _ *load) *result.Finding {
 	if len(r.Limits.Missing) == 0 {
 		return nil
 	}
@@ -164,7 +164,7 @@ func limits(r *result.Record, _ *result.Load) *result.Finding {
 		"run as root, or have cgroups delegated to you")
 }
 
-func cores(r *result.Record, _ *result.Load) *result.Finding {
+func cores(r *result.Record, _ *load) *result.Finding {
 	for _, c := range r.Limits.ServiceCores {
 		if slices.Contains(r.Limits.LoadCores, c) {
 			return suspect(fmt.Sprintf("both on core %d", c), "disjoint cores",

@@ -105,14 +105,15 @@ func (l *Launcher) Replace(h http.Handler) {
 	}
 }
 
-// Crash ends the running service as if by itself.
-func (l *Launcher) Crash(how string) {
+// Crash ends the running service as if by itself, and says whether there was one.
+func (l *Launcher) Crash(how string) bool {
 	l.mu.Lock()
 	p := l.running
 	l.mu.Unlock()
 	if p != nil {
 		p.Crash(how)
 	}
+	return p != nil
 }
 
 // Crash ends the process.
