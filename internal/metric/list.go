@@ -245,6 +245,22 @@ func ofRoles(of func(result.Roles) int64) value {
 	})
 }
 
+// Split is how a service's processor time in a window went to what its threads are for, in words:
+// "91 % service, 6 % compiler, 3 % collector". Empty where their names do not tell.
+func Split(u result.Usage) string {
+	r := u.Roles
+	if r == nil || u.CPUNs <= 0 {
+		return ""
+	}
+	share := func(ns int64) string { return unit.PercentTo(float64(ns)/float64(u.CPUNs), 0) }
+	rest := max(u.CPUNs-r.CompilerNs-r.CollectorNs-r.EitherNs, 0)
+	if r.EitherNs > 0 {
+		return share(rest) + " service, " + share(r.EitherNs) + " compiler or collector"
+	}
+	return share(rest) + " service, " + share(r.CompilerNs) + " compiler, " +
+		share(r.CollectorNs) + " collector"
+}
+
 func ofStart(of func(result.Start) int64) value {
 	return func(r *result.Record, _ *result.Load) float64 { return Positive(float64(of(r.Start))) }
 }

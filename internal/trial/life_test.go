@@ -134,7 +134,7 @@ func (x *watcher) Mark() probe.Mark {
 func (x *watcher) MarkPSS() probe.Mark  { return x.Mark() }
 func (x *watcher) Series() probe.Series { return probe.Series{} }
 func (x *watcher) Roles() probe.Roles {
-	if x.w.roles == nil {
+	if x.w == nil || x.w.roles == nil {
 		return probe.Roles{}
 	}
 	return x.w.roles()
