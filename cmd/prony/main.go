@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +19,7 @@ import (
 
 func main() {
 	docker.Guard()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := cli.Ends(context.Background())
 	err := run(ctx, machine.World{}, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(cli.Code(err))

@@ -94,18 +94,27 @@ type prony struct {
 	errs *bytes.Buffer
 }
 
-func startRun(t *testing.T, root, runtime string) *prony {
+// startRun starts it; piped, with all that it says in a pipe whose reading end comes back.
+func startRun(t *testing.T, root, runtime string, piped bool) (*prony, *os.File) {
 	t.Helper()
 	p := &prony{t: t, root: root, dir: filepath.Join(root, "r"), errs: &bytes.Buffer{}}
 	p.Cmd = exec.Command(os.Args[0], "run", "--root", root, "--out", p.dir,
 		"--targets", "go-nethttp", "--blocks", "1", "--measure", "60s")
 	p.Env = append(os.Environ(), "PRONY_TEST_MAIN=1", "XDG_RUNTIME_DIR="+runtime)
 	p.Stderr = p.errs
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	if piped {
+		p.Stdout, p.Stderr = writer, writer
+	}
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { p.Process.Kill() }) //nolint:errcheck // it may have ended
-	return p
+	t.Cleanup(func() { p.Process.Kill(); reader.Close() }) //nolint:errcheck // it may have ended
+	return p, reader
 }
 
 // service waits until the journal names a running service and returns its process.
@@ -150,11 +159,14 @@ func gone(t *testing.T, pid int) {
 }
 
 func TestInterruptEndsInOrder(t *testing.T) {
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		t.Run(sig.String(), func(t *testing.T) {
+	check := func(name string, sig syscall.Signal, piped bool) {
+		t.Run(name, func(t *testing.T) {
 			runtime := t.TempDir()
-			p := startRun(t, checkout(t), runtime)
+			p, reader := startRun(t, checkout(t), runtime, piped)
 			pid := service1(t, runtime)
+			if piped { // the terminal's Ctrl-C has ended the tee behind it
+				reader.Close()
+			}
 			if err := p.Process.Signal(sig); err != nil {
 				t.Fatal(err)
 			}
@@ -168,19 +180,25 @@ func TestInterruptEndsInOrder(t *testing.T) {
 				records[0].Failure.Error != "interrupted" {
 				t.Errorf("records %v, bad %v, error %v", records, bad, err)
 			}
-			has(t, "stderr", p.errs.String(), "interrupted after 1 of 1 trials")
+			if !piped {
+				has(t, "stderr", p.errs.String(), "interrupted after 1 of 1 trials")
+			}
 			if _, err := os.Stat(filepath.Join(p.dir, "report.html")); err != nil {
 				t.Error("no report of what there is:", err)
 			}
 		})
 	}
+	check("Ctrl-C", syscall.SIGINT, false)
+	check("SIGTERM", syscall.SIGTERM, false)
+	check("the terminal has gone", syscall.SIGHUP, false)
+	check("Ctrl-C for it and its tee", syscall.SIGINT, true)
 }
 
 // SIGKILL cannot be heard; the service goes all the same, and the next lab finds nothing in its
 // way.
 func TestKilledLab(t *testing.T) {
 	runtime, root := t.TempDir(), checkout(t)
-	p := startRun(t, root, runtime)
+	p, _ := startRun(t, root, runtime, false)
 	pid := service1(t, runtime)
 	var stdout, stderr bytes.Buffer
 	t.Setenv("XDG_RUNTIME_DIR", runtime)

@@ -40,13 +40,12 @@ type Report struct {
 }
 
 // CutShort adds to a verdict that only a part of the window was offered. What there is of it was
-// measured as well as any other window; whether it is long enough the other rules say.
+// measured as well as any other window and is shown; it is not what was asked for, so nothing that
+// was to be held against the whole has been.
 func CutShort(v result.Verdict, load string, ran, window time.Duration) result.Verdict {
-	if v.Grade == result.Valid {
-		v.Grade = result.Suspect
-	}
+	v.Grade = result.Invalid
 	v.Findings = append([]result.Finding{{
-		Rule: "whole", Load: load, Grade: result.Suspect,
+		Rule: "whole", Load: load, Grade: result.Invalid,
 		Observed: fmt.Sprintf("ended after %v of the window", ran.Round(time.Millisecond)),
 		Limit:    window.String(), Hint: "let it run to its end",
 	}}, v.Findings...)

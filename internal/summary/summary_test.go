@@ -246,15 +246,15 @@ func TestCutShort(t *testing.T) {
 		t.Helper()
 		before := result.Verdict{Grade: grade, Findings: also}
 		v := CutShort(before, "load", 1500*time.Millisecond, 10*time.Second)
-		findings := append([]result.Finding{{Rule: "whole", Load: "load", Grade: result.Suspect,
+		findings := append([]result.Finding{{Rule: "whole", Load: "load", Grade: result.Invalid,
 			Observed: "ended after 1.5s of the window", Limit: "10s",
 			Hint: "let it run to its end"}}, also...)
 		if v.Grade != want || !reflect.DeepEqual(v.Findings, findings) {
 			t.Errorf("%s became %+v, want %s with %+v", grade, v, want, findings)
 		}
 	}
-	check(result.Valid, result.Suspect)
-	check(result.Suspect, result.Suspect, wrong)
+	check(result.Valid, result.Invalid)
+	check(result.Suspect, result.Invalid, wrong)
 	check(result.Invalid, result.Invalid, wrong, tooMuch)
 }
 
