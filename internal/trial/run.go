@@ -67,7 +67,6 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*result.Record, 
 	}
 	for left := e.Trials; len(left) > 0; left = e.Trials[len(records):] {
 		for _, rec := range l.next(ctx, e, left) {
-			rec.Run = e.Head.ID
 			if err := w.Append(rec); err != nil {
 				return records, err
 			}
