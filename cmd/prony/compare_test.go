@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -114,52 +115,75 @@ func TestHelpOfComparisonTeaches(t *testing.T) {
 	}
 }
 
-// Every prony command of the example workflow parses: verbs, flags and their values are real.
-func TestExampleWorkflow(t *testing.T) {
+// Every prony command of the examples parses: verbs, flags and their values are real.
+func TestExamples(t *testing.T) {
 	repo, err := tidy.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(repo, "examples", "github-actions.yml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var flow struct {
-		Jobs map[string]struct {
-			Steps []struct {
-				Name, Uses, Run string
-			}
+	check := func(file string, want map[string]int) {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(repo, "examples", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var flow map[string]any
+		if err := yaml.Unmarshal(text, &flow); err != nil {
+			t.Fatal(err)
+		}
+		if got := parseAll(t, flow); !maps.Equal(got, want) {
+			t.Errorf("%s uses %v, want %v", file, got, want)
 		}
 	}
-	if err := yaml.Unmarshal(text, &flow); err != nil {
-		t.Fatal(err)
-	}
+	check("github-actions.yml", map[string]int{"run": 1, "gate": 1, "compare": 1})
+	check("gitlab-ci.yml", map[string]int{"versus": 1, "gate": 1, "compare": 1})
+}
+
+// parseAll parses the commands of prony in all texts of a document, and counts their verbs.
+func parseAll(t *testing.T, v any) map[string]int {
+	t.Helper()
 	verbs := map[string]int{}
-	for _, s := range flow.Jobs["gate"].Steps {
-		joined := strings.ReplaceAll(strings.ReplaceAll(s.Run, "\\\n", " "), "||\n", "||")
+	switch v := v.(type) {
+	case map[string]any:
+		for _, part := range v {
+			for verb, n := range parseAll(t, part) {
+				verbs[verb] += n
+			}
+		}
+	case []any:
+		for _, part := range v {
+			for verb, n := range parseAll(t, part) {
+				verbs[verb] += n
+			}
+		}
+	case string:
+		joined := strings.ReplaceAll(strings.ReplaceAll(v, "\\\n", " "), "||\n", "||")
 		for line := range strings.Lines(joined) {
 			command, _, _ := strings.Cut(strings.ReplaceAll(line, `"`, ""), "||")
 			words := strings.Fields(strings.ReplaceAll(command, "$BLOCKS", "10"))
-			if len(words) == 0 || words[0] != "prony" {
-				continue
+			if len(words) > 1 && words[0] == "prony" {
+				verbs[parseLine(t, line, words[1:])]++
 			}
-			root := newRoot(&app{world: mock{}, stdout: io.Discard, stderr: io.Discard})
-			c, args, err := root.Find(words[1:])
-			if err != nil || c == root {
-				t.Fatalf("%q: %v", line, err)
-			}
-			if err := c.ParseFlags(args); err != nil {
-				t.Errorf("%q: %v", line, err)
-			}
-			if err := c.ValidateArgs(c.Flags().Args()); err != nil {
-				t.Errorf("%q: %v", line, err)
-			}
-			verbs[c.Name()]++
 		}
 	}
-	if verbs["run"] != 1 || verbs["gate"] != 1 || verbs["compare"] != 1 {
-		t.Errorf("the workflow uses %v", verbs)
+	return verbs
+}
+
+// parseLine parses one command and gives its verb.
+func parseLine(t *testing.T, line string, words []string) string {
+	t.Helper()
+	root := newRoot(&app{world: mock{}, stdout: io.Discard, stderr: io.Discard})
+	c, args, err := root.Find(words)
+	if err != nil || c == root {
+		t.Fatalf("%q: %v", line, err)
 	}
+	if err := c.ParseFlags(args); err != nil {
+		t.Errorf("%q: %v", line, err)
+	}
+	if err := c.ValidateArgs(c.Flags().Args()); err != nil {
+		t.Errorf("%q: %v", line, err)
+	}
+	return c.Name()
 }
 
 // Another checkout's targets run in the same blocks, and the run alone is what the gate needs.

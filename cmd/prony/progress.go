@@ -14,6 +14,7 @@ import (
 	"prony/internal/clock"
 	"prony/internal/host"
 	"prony/internal/lab"
+	"prony/internal/print"
 	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/suite"
@@ -45,7 +46,7 @@ type progress struct {
 func (s *progress) Begin(b lab.Begun) {
 	p := b.Plan
 	s.total, s.estimate = len(p.Trials), p.Estimate()
-	if f, ok := s.w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if f, ok := print.Raw(s.w).(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		s.live = true
 		s.width = 80
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 20 {
@@ -193,7 +194,7 @@ func (s *progress) tick(stop chan struct{}) {
 
 func (s *progress) wipe() {
 	if s.live {
-		fmt.Fprint(s.w, "\r\x1b[K")
+		fmt.Fprint(print.Raw(s.w), "\r\x1b[K")
 	}
 }
 

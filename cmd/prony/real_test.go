@@ -15,6 +15,7 @@ import (
 	"prony/internal/cli"
 	"prony/internal/clock"
 	"prony/internal/lab/machine"
+	"prony/internal/launch/process"
 	"prony/internal/result"
 	"prony/internal/tests"
 	"prony/internal/tidy"
@@ -94,27 +95,25 @@ type prony struct {
 	errs *bytes.Buffer
 }
 
-// startRun starts it; piped, with all that it says in a pipe whose reading end comes back.
-func startRun(t *testing.T, root, runtime string, piped bool) (*prony, *os.File) {
+// command1 is ready to be started.
+func command1(t *testing.T, root, runtime string) *prony {
 	t.Helper()
 	p := &prony{t: t, root: root, dir: filepath.Join(root, "r"), errs: &bytes.Buffer{}}
 	p.Cmd = exec.Command(os.Args[0], "run", "--root", root, "--out", p.dir,
 		"--targets", "go-nethttp", "--blocks", "1", "--measure", "60s")
 	p.Env = append(os.Environ(), "PRONY_TEST_MAIN=1", "XDG_RUNTIME_DIR="+runtime)
 	p.Stderr = p.errs
-	reader, writer, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer writer.Close()
-	if piped {
-		p.Stdout, p.Stderr = writer, writer
-	}
+	return p
+}
+
+func startRun(t *testing.T, root, runtime string) *prony {
+	t.Helper()
+	p := command1(t, root, runtime)
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { p.Process.Kill(); reader.Close() }) //nolint:errcheck // it may have ended
-	return p, reader
+	t.Cleanup(func() { p.Process.Kill() }) //nolint:errcheck // it may have ended
+	return p
 }
 
 // service waits until the journal names a running service and returns its process.
@@ -159,14 +158,11 @@ func gone(t *testing.T, pid int) {
 }
 
 func TestInterruptEndsInOrder(t *testing.T) {
-	check := func(name string, sig syscall.Signal, piped bool) {
-		t.Run(name, func(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		t.Run(sig.String(), func(t *testing.T) {
 			runtime := t.TempDir()
-			p, reader := startRun(t, checkout(t), runtime, piped)
+			p := startRun(t, checkout(t), runtime)
 			pid := service1(t, runtime)
-			if piped { // the terminal's Ctrl-C has ended the tee behind it
-				reader.Close()
-			}
 			if err := p.Process.Signal(sig); err != nil {
 				t.Fatal(err)
 			}
@@ -180,25 +176,41 @@ func TestInterruptEndsInOrder(t *testing.T) {
 				records[0].Failure.Error != "interrupted" {
 				t.Errorf("records %v, bad %v, error %v", records, bad, err)
 			}
-			if !piped {
-				has(t, "stderr", p.errs.String(), "interrupted after 1 of 1 trials")
-			}
+			has(t, "stderr", p.errs.String(), "interrupted after 1 of 1 trials")
 			if _, err := os.Stat(filepath.Join(p.dir, "report.html")); err != nil {
 				t.Error("no report of what there is:", err)
 			}
 		})
 	}
-	check("Ctrl-C", syscall.SIGINT, false)
-	check("SIGTERM", syscall.SIGTERM, false)
-	check("the terminal has gone", syscall.SIGHUP, false)
-	check("Ctrl-C for it and its tee", syscall.SIGINT, true)
+}
+
+// Labs of other users, who have journals of their own, take turns as well.
+func TestLabOfAnotherUser(t *testing.T) {
+	other, err := os.Open(process.Processors)
+	if err != nil {
+		t.Skip("no lab can be kept out: ", err)
+	}
+	defer other.Close()
+	if err := syscall.Flock(int(other.Fd()), syscall.LOCK_EX); err != nil { // it waits its turn
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	t.Setenv(process.Beside, "")
+	var stdout, stderr bytes.Buffer
+	exit := cli.Code(run(context.Background(), machine.World{},
+		[]string{"verify", "go-nethttp", "--root", checkout(t)}, &stdout, &stderr))
+	if exit != cli.Failed {
+		t.Errorf("it exits %d, want %d", exit, cli.Failed)
+	}
+	has(t, "stderr", stderr.String(), "another prony is measuring on this machine: process "+
+		itoa(os.Getpid())+" of user "+itoa(os.Getuid()), "say PRONY_BESIDE=1")
 }
 
 // SIGKILL cannot be heard; the service goes all the same, and the next lab finds nothing in its
 // way.
 func TestKilledLab(t *testing.T) {
 	runtime, root := t.TempDir(), checkout(t)
-	p, _ := startRun(t, root, runtime, false)
+	p := startRun(t, root, runtime)
 	pid := service1(t, runtime)
 	var stdout, stderr bytes.Buffer
 	t.Setenv("XDG_RUNTIME_DIR", runtime)

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"prony/internal/cli"
+	"prony/internal/file"
 	"prony/internal/print"
 	"prony/internal/report"
 	"prony/internal/result"
@@ -159,7 +160,8 @@ func reproduce(head result.Run) string {
 			args = append(args, a)
 		}
 	}
-	return fmt.Sprintf("%s --seed %d --blocks %d", strings.Join(args, " "), head.Seed, head.Blocks)
+	return fmt.Sprintf("%s --seed %d --blocks %d", shell.Join(shell.Hushed(args)), head.Seed,
+		head.Blocks)
 }
 
 func (r *reported) print(w io.Writer, f reportFlags, dir string) error {
@@ -217,13 +219,13 @@ func (r *reported) markdown(w io.Writer, f reportFlags) error {
 }
 
 func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := print.Raw(w).(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // textOptions fit a text to the terminal, if it goes to one.
 func textOptions(w io.Writer) report.TextOptions {
-	f, ok := w.(*os.File)
+	f, ok := print.Raw(w).(*os.File)
 	if !ok || !isTerminal(w) {
 		return report.TextOptions{}
 	}
@@ -238,12 +240,12 @@ func textOptions(w io.Writer) report.TextOptions {
 func (r *reported) save(dir string) error {
 	saved := reportForms.Names()
 	for _, format := range saved[:len(saved)-1] {
-		file := "report." + print.Ending(format)
+		name := "report." + print.Ending(format)
 		var b bytes.Buffer
 		if err := r.print(&b, reportFlags{format: format, save: true}, dir); err != nil {
-			return fmt.Errorf("write %s: %w", file, err)
+			return fmt.Errorf("write %s: %w", name, err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, file), b.Bytes(), 0o644); err != nil {
+		if err := file.Put(filepath.Join(dir, name), b.Bytes()); err != nil {
 			return fmt.Errorf("write report: %w", err)
 		}
 	}
@@ -260,7 +262,7 @@ func (r *reported) update(f reportFlags) error {
 
 // updatePage rewrites a section of a Markdown file by what the file was.
 func updatePage(page, section string, anew func(old []byte) ([]byte, error)) error {
-	old, err := os.ReadFile(page)
+	old, err := file.Read(page, file.Page)
 	if err != nil {
 		return fmt.Errorf("update %s: %w", page, err)
 	}
@@ -271,7 +273,10 @@ func updatePage(page, section string, anew func(old []byte) ([]byte, error)) err
 	if text, err = report.Update(old, section, text); err != nil {
 		return fmt.Errorf("update %s: %w", page, err)
 	}
-	return os.WriteFile(page, text, 0o644)
+	if err := file.Put(page, text); err != nil {
+		return fmt.Errorf("update %s: %w; it is as it was", page, err)
+	}
+	return nil
 }
 
 // readSamples reads what the probe saw, for the page's plots. What is missing is not plotted.
@@ -280,8 +285,8 @@ func readSamples(dir string) (out []report.Samples) {
 	if err != nil {
 		return nil
 	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
+	for _, name := range files {
+		data, err := file.Read(name, file.Page)
 		var s trial.Samples
 		if err != nil || json.Unmarshal(data, &s) != nil || s.Load == "" {
 			continue

@@ -2,6 +2,7 @@ package suite
 
 import (
 	"fmt"
+	"math"
 	"path"
 	"reflect"
 	"regexp"
@@ -25,6 +26,7 @@ func (s *Suite) check(c *checker) error {
 		c.Wrong("warmup.min", "", "warmup.min %v is above warmup.max %v",
 			s.Warmup.Min, s.Warmup.Max)
 	}
+	c.widens(s)
 	for i, pattern := range s.Targets {
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
 			c.Wrong(fmt.Sprintf("targets[%d]", i), "", "target pattern %q is malformed", pattern)
@@ -54,6 +56,25 @@ func (s *Suite) check(c *checker) error {
 	}
 	c.unique("columns", "", len(s.Columns), func(i int) string { return s.Columns[i] })
 	return c.Err()
+}
+
+// widens checks that a warm-up on all cores is possible, and of use.
+func (c *checker) widens(s *Suite) {
+	wrong := func(hint, text string, args ...any) {
+		c.Wrong("warmup.cores", hint, "warmup.cores "+AllCores+": "+text, args...)
+	}
+	contained := slices.IndexFunc(s.Launchers, func(l string) bool { return l != Launchers[0] })
+	switch {
+	case s.Warmup.Cores != AllCores:
+	case contained >= 0:
+		wrong("leave it out", "what %s starts cannot be moved to other cores",
+			s.Launchers[contained])
+	case s.Duet != "":
+		wrong("leave it out, or --duet", "the other side of a duet has them")
+	case s.Limits.CPUs != math.Trunc(s.Limits.CPUs):
+		wrong("leave it out, or give whole cores", "limits.cpus %g is a quota, which holds on any "+
+			"number of them", s.Limits.CPUs)
+	}
 }
 
 // value checks one value by its row. A key that the file leaves out and that needs no value is

@@ -75,7 +75,10 @@ var parameters = slices.Concat([]parameter{
 		about: "each sends its next request when the last was answered"},
 	{key: "warmup.min", def: "1s", max: hour, about: "it lasts at least so long"},
 	{key: "warmup.max", def: "5s", max: hour,
-		about: "and ends when the rate is steady, or after so long"},
+		about: "and ends when the rate is steady and compilers are silent, or after so long"},
+	{key: "warmup.cores", def: "own", late: true, choices: WarmupCores,
+		about: "all: a service that compiles while it serves (JVM, Node) has those of the load, " +
+			"too, until its compilers are silent, and then its own until it is steady on them"},
 	{key: "scenarios", required: true, min: 1, max: 100,
 		about: "each is offered to each target, in trials of its own"},
 	{key: "scenarios[].name", required: true, form: nameForm, such: "cached read",
@@ -219,7 +222,8 @@ var parameters = slices.Concat([]parameter{
 }, observations("observe."), []parameter{
 	{key: "columns", max: 20, choices: Columns,
 		about: "in the table beside the usual ones: of each load mean, p90, max, requests and " +
-			"errors; at the cost, processors used and threads; of the start, when it listens and " +
+			"errors; at the cost, processors used, threads, and what compiler and collector " +
+			"took of it; of the start, when it listens and " +
 			"its first answer; the sizes of artifact and image"},
 })
 
@@ -235,7 +239,7 @@ func observations(prefix string) []parameter {
 				"at a time"},
 		{key: prefix + "profiler", choices: Profilers,
 			about: "the tool; empty: the best one for the runtime"},
-		{key: prefix + "period", max: second, about: "between samples of the service; 0: 50ms"},
+		{key: prefix + "period", max: second, about: "between samples of the service; 0: 100ms"},
 	}
 }
 

@@ -39,9 +39,8 @@ type Report struct {
 	Ran time.Duration
 }
 
-// CutShort adds to a verdict that only a part of the window was offered. What there is of it was
-// measured as well as any other window and is shown; it is not what was asked for, so nothing that
-// was to be held against the whole has been.
+// CutShort adds to a verdict that only a part of the window was offered: whoever ended it may have
+// seen how it went, and a threshold that held so far says nothing of the window that was asked for.
 func CutShort(v result.Verdict, load string, ran, window time.Duration) result.Verdict {
 	v.Grade = result.Invalid
 	v.Findings = append([]result.Finding{{
@@ -95,7 +94,7 @@ func endsAt(l *result.Load, intervals []load.Interval, offsetNs int64) []string 
 		if int64(iv.Offset) != offsetNs || iv.Response == nil {
 			continue
 		}
-		share, _ := table.Worth(l)
+		share, _ := l.Memory.Worth()
 		qs := table.PercentilesIn(iv.Response, share, confidence)
 		for k, q := range []table.Percentile{qs[0], qs[2]} {
 			if q.HasInterval() {

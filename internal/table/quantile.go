@@ -17,23 +17,6 @@ import (
 // shown are the percentiles that are metrics.
 var shown = metric.Percentiles()
 
-// noisyShare is how small the share of independent answers must be to count: a larger one may be
-// chance, and then all answers do (docs/method.md, "What answers are worth").
-const noisyShare = 0.5
-
-// Worth is the share of as many independent answers that a load's answers are worth together, as
-// the load's own memory says; 1 where that is as good as all. known is false where nothing was
-// found out, and then 1 is an assumption.
-func Worth(l *result.Load) (share float64, known bool) {
-	switch share = l.Memory.Effective; {
-	case share <= 0:
-		return 1, false
-	case share >= noisyShare:
-		return 1, true
-	}
-	return share, true
-}
-
 // Percentile is one percentile of one trial, in ns, with its interval by order statistics. It says
 // how well the trial knows its own percentile; what a second trial would find is no part of it.
 type Percentile struct {
@@ -55,7 +38,7 @@ func (p Percentile) Refused() bool { return p.Needs > 0 || p.Unanswered != "" }
 // Percentiles are those of a distribution of a load's answers. What the answers are worth together
 // was found of response times beyond p99, and is taken for all.
 func Percentiles(l *result.Load, d *result.Dist, confidence float64) []Percentile {
-	share, _ := Worth(l)
+	share, _ := l.Memory.Worth()
 	out := PercentilesOf(d, share, confidence)
 	for i := range out {
 		out[i].Unanswered = unanswered(l, out[i].Q)

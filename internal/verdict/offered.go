@@ -30,7 +30,7 @@ const (
 
 // delivered lets a few arrivals be unsent whatever their share: in a steady state too some of them
 // wait at the moment at which the window closes, and of few arrivals they are many.
-func delivered(_ *result.Record, l *result.Load) *result.Finding {
+func delivered(_ *result.Record, l *load) *result.Finding {
 	if l.Model != result.Open || l.Scheduled == 0 {
 		return nil
 	}
@@ -51,13 +51,13 @@ func delivered(_ *result.Record, l *result.Load) *result.Finding {
 // there is no queue), so that a short window may begin low and end high by a few of those. And
 // where the rate changes, as many more are under way as the higher rate needs: a step in the middle
 // of the window has 3/2 of its height for a slope, and no other rise has more.
-func capacity(_ *result.Record, l *result.Load) *result.Finding {
+func capacity(_ *result.Record, l *load) *result.Finding {
 	if l.Model != result.Open || l.WindowNs <= 0 {
 		return nil
 	}
 	noise := backlogNoise + backlogSigmas*math.Sqrt(max(l.InFlightMean, 0))
-	limit := max(backlogMax*l.RatePerS, (noise+stepSlope*swell(l))/(float64(l.WindowNs)/1e9))
-	if l.BacklogPerS <= limit || paused(l, limit) {
+	limit := max(backlogMax*l.RatePerS, (noise+stepSlope*swell(l.Load))/(float64(l.WindowNs)/1e9))
+	if l.BacklogPerS <= limit || paused(l.Load, limit) {
 		return nil
 	}
 	observed := fmt.Sprintf("backlog grows by %.1f/s", l.BacklogPerS)
@@ -124,23 +124,23 @@ func steady(l *result.Load) bool {
 // waited bounds what the waits for a connection did by leaving those requests out: whatever their
 // times would have been, the percentile is then one of a lower rank. Where they were short, how
 // late the requests left is less.
-func waited(_ *result.Record, l *result.Load) *result.Finding {
+func waited(_ *result.Record, l *load) *result.Finding {
 	if l.Model != result.Open || l.Waited <= 0 || l.Scheduled == 0 {
 		return nil
 	}
 	share := float64(l.Waited) / float64(l.Scheduled)
-	times, late := ranksOf(&l.ResponseTime), func(float64) float64 { return most }
+	times, late := l.times(), func(float64) float64 { return most }
 	if l.Lag.Count > 0 {
-		late = lateBy(&l.ResponseTime, &l.Lag)
+		late = lateBy(l.times(), l.late())
 	}
 	return bounded(percent(share)+" of the arrivals found every connection busy",
 		"the tail holds waits for a connection: raise connections, or lower the rate",
-		moves(l, 0, func(q float64) float64 { return min(times.below(q, share), late(q)) }))
+		moves(l.Load, 0, func(q float64) float64 { return min(times.below(q, share), late(q)) }))
 }
 
 // rate looks for a second in which too few left, made up for in another so that the whole is right.
 // An arrival that waited for a connection may have left in any second after its own.
-func rate(_ *result.Record, l *result.Load) *result.Finding {
+func rate(_ *result.Record, l *load) *result.Finding {
 	s := &l.Series
 	if l.Model != result.Open || s.IntervalNs <= 0 || l.FlowTime.Count > 0 {
 		return nil // a flow is one arrival and many requests
@@ -165,7 +165,7 @@ func rate(_ *result.Record, l *result.Load) *result.Finding {
 // arrivals tells another process from one whose gaps are off by the generator's lag: of the latter
 // lag says what it did, of the former nobody can. A² grows with the number of gaps, so that many of
 // them show a difference that is too small to matter.
-func arrivals(_ *result.Record, l *result.Load) *result.Finding {
+func arrivals(_ *result.Record, l *load) *result.Finding {
 	p := &l.Process
 	hint := "the generator sends in another rhythm than it says: use --pacing precise, or a core " +
 		"of its own"
@@ -200,7 +200,7 @@ func arrivals(_ *result.Record, l *result.Load) *result.Finding {
 // (Kingman 1961), so that an excess adds at most half of itself to what is more than the shortest
 // time. Of Poisson arrivals that come too evenly the share that is missing is the bound, up to a
 // quarter; beyond it queues may be missing altogether.
-func bursts(_ *result.Record, l *result.Load) *result.Finding {
+func bursts(_ *result.Record, l *load) *result.Finding {
 	p := &l.Process
 	if l.FlowTime.Count > 0 || l.RatePerS <= 0 || l.Arrivals == "replay" {
 		return nil
@@ -218,16 +218,16 @@ func bursts(_ *result.Record, l *result.Load) *result.Finding {
 		switch even := -excess; {
 		case excess > max(worst, chance):
 			worst = excess
-			times := ranksOf(&l.ResponseTime)
+			times := l.times()
 			found = bounded(observed, "the generator sends in bunches: give it a quieter core",
-				moves(l, 0, func(q float64) float64 { return excess / 2 * times.below(q, 1) }))
+				moves(l.Load, 0, func(q float64) float64 { return excess / 2 * times.below(q, 1) }))
 		case l.Arrivals != pace.Poisson:
 		case even > max(evenMax, chance):
 			return suspect(observed, "1.00 of the mean", "the generator sends too evenly")
 		case even > max(worst, chance):
 			worst = even
 			found = bounded(observed, "the generator sends too evenly",
-				moves(l, 0, func(float64) float64 { return even }))
+				moves(l.Load, 0, func(float64) float64 { return even }))
 		}
 	}
 	return found

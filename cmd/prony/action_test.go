@@ -1,0 +1,150 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"prony/internal/cli"
+	"prony/internal/tests"
+	"prony/internal/tidy"
+)
+
+// TestAction runs the action's own scripts, as a runner would, in a repository with a service in
+// another language than ours: all of them but the one that builds prony.
+func TestAction(t *testing.T) {
+	tests.Cores(t)
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("needs python3: ", err)
+	}
+	action := readAction(t)
+	dir := ownFolder(t)
+	executable(t, dir, "app.py", otherApp)
+	for _, line := range []string{"add app.py", "-c user.name=a -c user.email=a@b commit -qm two"} {
+		if out, err := exec.Command("git", strings.Fields(line)...).CombinedOutput(); err != nil {
+			t.Fatalf("git %s: %v\n%s", line, err, out)
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	executable(t, bin, "prony", "#!/bin/sh\nPRONY_TEST_MAIN=1 exec "+self+" \"$@\"\n")
+	summary := filepath.Join(bin, "summary.md")
+	inputs := map[string]string{"build": "true", "run": python + " app.py", "get": "/",
+		"base": "HEAD", "blocks": "2", "options": "--measure 300ms --warmup 300ms -c 8"}
+	ran := ""
+	for _, step := range action.Runs.Steps {
+		if step.Run == "" || step.Name == "Build Prony" {
+			continue
+		}
+		cmd := exec.Command("bash", "-eo", "pipefail", "-c", step.Run)
+		cmd.Env = append(os.Environ(), "GITHUB_STEP_SUMMARY="+summary,
+			"PATH="+bin+":"+os.Getenv("PATH"))
+		for name, value := range step.Env {
+			cmd.Env = append(cmd.Env, name+"="+action.fill(t, value, inputs))
+		}
+		out, err := cmd.CombinedOutput()
+		var exit *exec.ExitError
+		// On a busy machine a gate may say what it likes; that it was asked is what counts.
+		judged := errors.As(err, &exit) && step.Name == "Gate" &&
+			(exit.ExitCode() == cli.GateFailed || exit.ExitCode() == cli.Invalid)
+		if err != nil && !judged {
+			t.Fatalf("%s: %v\n%s", step.Name, err, out)
+		}
+		ran += step.Name + "; "
+	}
+	if ran != "Measure base and head; Page; Gate; " {
+		t.Errorf("ran %s", ran)
+	}
+	for _, file := range []string{summary, filepath.Join(dir, "prony-run", "compare.html")} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		has(t, file, string(text), "head", "base", "throughput")
+	}
+}
+
+// otherApp is a service that no toolchain of ours builds.
+const otherApp = `import os
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "5")
+        self.end_headers()
+        self.wfile.write(b"hello")
+
+    def log_message(self, *args):
+        pass
+
+ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Handler).serve_forever()
+`
+
+// executable writes a file that can be run.
+func executable(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+type actionFile struct {
+	Inputs map[string]struct {
+		Default  string
+		Required bool
+	}
+	Runs struct {
+		Steps []struct {
+			Name, Run string
+			Env       map[string]string
+		}
+	}
+}
+
+func readAction(t *testing.T) (out actionFile) {
+	t.Helper()
+	repo, err := tidy.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(repo, "action.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(text, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// fill puts inputs, or their defaults, for GitHub's expressions.
+func (a actionFile) fill(t *testing.T, text string, inputs map[string]string) string {
+	t.Helper()
+	for name, input := range a.Inputs {
+		value, given := inputs[name]
+		if input.Required && !given {
+			t.Errorf("input %s is not given", name)
+		}
+		if !given {
+			value = input.Default
+		}
+		text = strings.ReplaceAll(text, fmt.Sprintf("${{ inputs.%s }}", name), value)
+	}
+	if strings.Contains(text, "${{") {
+		t.Errorf("what is %s?", text)
+	}
+	return text
+}
