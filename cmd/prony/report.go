@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -154,14 +155,18 @@ func reproduce(head result.Run) string {
 		switch {
 		case skip:
 			skip = false
-		case name == "--seed" || name == "--blocks" || name == "--out" || name == "--root":
+		case name == "--seed" || name == "--blocks" || name == "--out" || name == "--root" ||
+			name == "--for":
 			skip = !joined
 		case strings.HasPrefix(a, "-") || strings.HasPrefix(args[len(args)-1], "--"):
 			args = append(args, a)
 		}
 	}
-	return fmt.Sprintf("%s --seed %d --blocks %d", shell.Join(shell.Hushed(args)), head.Seed,
-		head.Blocks)
+	length := fmt.Sprintf("--blocks %d", head.Blocks)
+	if head.ForNs > 0 {
+		length = fmt.Sprintf("--for %v", time.Duration(head.ForNs))
+	}
+	return fmt.Sprintf("%s --seed %d %s", shell.Join(shell.Hushed(args)), head.Seed, length)
 }
 
 func (r *reported) print(w io.Writer, f reportFlags, dir string) error {

@@ -26,7 +26,7 @@ type Run struct {
 	Question string    `json:"question"`
 	File     string    `json:"file"` // of the suite
 	Baseline string    `json:"baseline"`
-	Blocks   int       `json:"blocks"`
+	Blocks   int       `json:"blocks"` // at most, where the run goes on for a time
 	Seed     uint64    `json:"seed"`
 	PlanHash string    `json:"planHash"`
 	Trials   []string  `json:"trials"` // ids, in order
@@ -35,6 +35,7 @@ type Run struct {
 	Command  []string  `json:"command"`
 	AA       bool      `json:"aa,omitempty"`      // every target against itself
 	Duet     bool      `json:"duet,omitempty"`    // targets two at a time, side by side
+	ForNs    int64     `json:"forNs,omitempty"`   // the run goes on for so long, instead of blocks
 	Host     *Grading  `json:"host,omitempty"`    // what prony doctor said before the first trial
 	Columns  []string  `json:"columns,omitempty"` // that the suite wants in its table, too
 	// Requests are what each scenario sends, as the suite has it, for readers of reports.

@@ -27,6 +27,10 @@ func (s *Suite) check(c *checker) error {
 			s.Warmup.Min, s.Warmup.Max)
 	}
 	c.widens(s)
+	if s.For > 0 && (s.AA || s.Duet != "") {
+		c.Wrong("blocks", "give --blocks", "a run for a time decides between targets: of a "+
+			"target against itself, and of duets, it knows nothing")
+	}
 	for i, pattern := range s.Targets {
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
 			c.Wrong(fmt.Sprintf("targets[%d]", i), "", "target pattern %q is malformed", pattern)

@@ -36,6 +36,8 @@ const (
 	// maxExact keeps seeds and keys whole in every reader of JSON, whose numbers may be doubles.
 	maxExact = 1<<53 - 1
 
+	blocksMax = 1000
+
 	suiteForm = `^[a-z0-9][a-z0-9-]{0,39}$`
 	nameForm  = `^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,38}[A-Za-z0-9])?$`
 	lineForm  = `^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) ` +
@@ -58,7 +60,7 @@ var parameters = slices.Concat([]parameter{
 		about: "globs over names of targets and of services, such as `java-*` or `*/virtual` " +
 			"(`*` stops at `/`); none, or `all`: every target that keeps the contract"},
 	{key: "baseline", about: "the target that the others are compared with; empty: none"},
-	{key: "blocks", def: "3", min: 1, max: 1000,
+	{key: "blocks", def: "3", min: 1, max: blocksMax,
 		about: "passes over all targets and scenarios, each in an order of its own"},
 	{key: "seed", def: "42", max: maxExact,
 		about: "of the order, the arrivals, the keys and the mix"},

@@ -96,6 +96,9 @@ type Suite struct {
 	// Duet runs the targets two at a time: Apart or Shared; empty: one at a time. A flag's, too.
 	Duet string `yaml:"-" json:"duet,omitempty"`
 
+	// For is how long the run goes on, block by block; 0: for Blocks. A flag's, too.
+	For Duration `yaml:"-" json:"for,omitempty"`
+
 	// Observed asks for a trial beside the comparison for each target and scenario, with what fits
 	// of Watching, in which the lab watches Watch. A flag's, too.
 	Observed bool      `yaml:"-" json:"observed,omitempty"`
