@@ -7,12 +7,12 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
 	"prony/internal/cli"
 	"prony/internal/door"
+	"prony/internal/file"
 	"prony/internal/result"
 	"prony/internal/telemetry"
 	"prony/internal/telemetry/metrics"
@@ -51,15 +51,14 @@ func (p *program) query(ctx context.Context, q verb.Query) (err error) {
 }
 
 // write prints to a file, or to standard output where none is named.
-func (p *program) write(file string, print func(io.Writer) error) error {
-	if file == "" {
+func (p *program) write(name string, print func(io.Writer) error) error {
+	if name == "" {
 		return print(p.stdout)
 	}
-	f, err := os.Create(file)
-	if err != nil {
+	if err := file.Write(name, print); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
-	return errors.Join(print(f), f.Close())
+	return nil
 }
 
 func ask(ctx context.Context, s *metrics.Store, q verb.Query) (*metrics.Answer, error) {

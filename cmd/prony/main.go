@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -23,7 +22,7 @@ import (
 
 func main() {
 	docker.Guard()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := cli.Context()
 	err := run(ctx, machine.World{}, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(cli.Code(err))
@@ -37,7 +36,7 @@ func run(ctx context.Context, w lab.World, args []string, stdout, stderr io.Writ
 	root.SetOut(out)
 	root.SetErr(errs)
 	err := root.ExecuteContext(ctx)
-	if err != nil && !cli.Told(err) {
+	if err != nil && !cli.Told(err) && !errors.Is(err, syscall.EPIPE) { // the reader has enough
 		fmt.Fprintf(errs, "prony: %s\n", shell.Hush(err.Error()))
 	}
 	if cut := errors.Join(out.Close(), errs.Close()); cut != nil {

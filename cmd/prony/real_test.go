@@ -96,13 +96,20 @@ type prony struct {
 	errs *bytes.Buffer
 }
 
-func startRun(t *testing.T, root, runtime string) *prony {
+// command1 is ready to be started.
+func command1(t *testing.T, root, runtime string) *prony {
 	t.Helper()
 	p := &prony{t: t, root: root, dir: filepath.Join(root, "r"), errs: &bytes.Buffer{}}
 	p.Cmd = exec.Command(os.Args[0], "run", "--root", root, "--out", p.dir,
 		"--targets", "go-nethttp", "--blocks", "1", "--measure", "60s")
 	p.Env = append(os.Environ(), "PRONY_TEST_MAIN=1", "XDG_RUNTIME_DIR="+runtime)
 	p.Stderr = p.errs
+	return p
+}
+
+func startRun(t *testing.T, root, runtime string) *prony {
+	t.Helper()
+	p := command1(t, root, runtime)
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}

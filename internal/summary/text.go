@@ -8,7 +8,6 @@ import (
 
 	"prony/internal/result"
 	"prony/internal/shell"
-	"prony/internal/table"
 	"prony/internal/unit"
 	"prony/internal/verdict"
 )
@@ -45,7 +44,7 @@ func Text(w io.Writer, r Report, o Options) error {
 	p.counts(l)
 	p.failures(l)
 	if withheld == nil {
-		share, _ := table.Worth(l)
+		share, _ := l.Memory.Worth()
 		p.dist("first byte", &l.FirstByte, share)
 	}
 	p.conditions(l)
@@ -139,7 +138,7 @@ func (p *page) counts(l *result.Load) {
 	}
 	p.row("requests", "%s%s sent, %s answered well, %s failed, %s unanswered", due,
 		unit.Count(l.Sent), unit.Count(l.Answered),
-		unit.Count(l.Errors.Total()-l.Errors.Connect), unit.Count(l.Censored))
+		unit.Count(l.Errors.Requests()), unit.Count(l.Censored))
 	if l.Waited > 0 {
 		p.row("", "%s of them found every connection busy", unit.Count(l.Waited))
 	}
@@ -156,7 +155,7 @@ func (p *page) failures(l *result.Load) {
 		n    int64
 	}{
 		{"connect", e.Connect}, {"write", e.Write}, {"read", e.Read}, {"timeout", e.Timeout},
-		{"parse", e.Parse}, {"status", e.Status}, {"body", e.Body},
+		{"parse", e.Parse}, {"status", e.Status}, {"body", e.Body}, {"unasked", e.Unasked},
 	} {
 		if c.n > 0 {
 			kinds = append(kinds, c.name+" "+unit.Count(c.n))

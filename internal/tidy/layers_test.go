@@ -12,8 +12,8 @@ import (
 // layers), within its own family (/...), and what neighbours grants. Tests may import anything.
 var layers = []string{
 	"contract internal/cache internal/cli internal/clock internal/config internal/door " +
-		"internal/pattern internal/print internal/result internal/rights internal/runtimes " +
-		"internal/shell internal/unit",
+		"internal/file internal/pattern internal/print internal/result internal/rights " +
+		"internal/runtimes internal/shell internal/unit",
 	"internal/gc internal/host internal/launch/... internal/load/... internal/metric " +
 		"internal/pace internal/probe internal/profile/... internal/service internal/stats " +
 		"internal/suite internal/telemetry/... internal/tests/... internal/truth/...",
@@ -23,14 +23,15 @@ var layers = []string{
 	"internal/capacity internal/live internal/report internal/selftest internal/summary " +
 		"internal/trial",
 	"internal/lab/...",
-	"bench/... cmd/prony cmd/prony-home internal/dashboard internal/deploy internal/first " +
-		"internal/tidy",
+	"bench/... cmd/prony cmd/prony-home internal/dashboard internal/deploy internal/faults " +
+		"internal/first internal/tidy",
 }
 
 // neighbours are the imports inside one layer: who, what, why.
 var neighbours = []neighbour{
 	{"internal/load/...", "internal/pace", "arrivals are drawn as they fall due"},
 	{"internal/config", "internal/pattern", "the form of a size"},
+	{"internal/result", "internal/file", "a run's folder is read within bounds"},
 	{"internal/cli", "internal/print", "the end of a file's name asks for a format"},
 	{"internal/profile/...", "internal/host", "what /proc says of a process is read in one way"},
 	{"internal/launch/attached", "internal/host", "whose a port is, the kernel says"},

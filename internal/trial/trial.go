@@ -55,6 +55,7 @@ type Watcher interface {
 	Mark() probe.Mark
 	MarkPSS() probe.Mark
 	Series() probe.Series
+	Roles() probe.Roles
 	Stop() (probe.Series, result.Cost)
 }
 
@@ -259,8 +260,11 @@ func (f *life) end(ctx context.Context) {
 	if f.proc != nil {
 		f.hold(ctx)
 		f.at("stop", 0)
-		if err := f.proc.Stop(f.proc.Grace()); err != nil && f.rec.Failure == nil {
+		err := f.proc.Stop(f.proc.Grace())
+		if err != nil && f.rec.Failure == nil {
 			f.fail(context.Background(), err)
+		} else if err != nil { // what may still run is a neighbour of all trials to come
+			f.rec.Failure.Error += "; and " + err.Error()
 		}
 	}
 	f.hear()
