@@ -207,3 +207,27 @@ func TestCheckForeign(t *testing.T) {
 		t.Errorf("no rank without a histogram: %+v", c[0])
 	}
 }
+
+// A percentile that the report withholds is not judged by: 1,000 answers that came in company are
+// worth 80, and p99 takes 381. What is broken by far more than that is broken all the same.
+func TestQuotedPercentiles(t *testing.T) {
+	check := func(text string, effective float64, known, held bool, says string) {
+		t.Helper()
+		objectives, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := good(t, times{985, 1e6}, times{15, 60e6})
+		l.Memory.Effective = effective
+		if c := CheckQuoted(objectives, l)[0]; c.Known != known || c.Held != held ||
+			!strings.Contains(c.Text, says) {
+			t.Errorf("%s at %v: %+v", text, effective, c)
+		}
+	}
+	check("p99<100ms", 1, true, true, "60")
+	check("p99<100ms", 0.08, false, false, "has 1000 that are worth 80 independent ones")
+	check("p99<50ms", 0.08, false, false, "needs n ≥ 381")
+	check("p99<0.5ms", 0.08, true, false, "60")
+	check("p50<50ms", 0.08, true, true, "1")
+	check("errors<1%", 0.08, true, true, "0")
+}
