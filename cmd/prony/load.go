@@ -320,8 +320,12 @@ func (a *app) judge(r summary.Report, objectives []slo.Objective, form string) e
 			}
 		}
 	}
-	for _, c := range slo.CheckQuoted(objectives, r.Load) {
-		fmt.Fprintln(a.stderr, "threshold", c.Line())
+	for i, c := range slo.CheckQuoted(objectives, r.Load) {
+		line := "threshold " + c.Line()
+		if doubt := objectives[i].Doubt(c, r.Verdict.Findings); doubt != "" {
+			line += ", " + doubt
+		}
+		fmt.Fprintln(a.stderr, line)
 		if !c.Known || !c.Held {
 			broken++
 		}

@@ -3,11 +3,13 @@ package slo
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"prony/internal/result"
 	"prony/internal/stats"
+	"prony/internal/unit"
 )
 
 // confidence is that of the interval that a percentile must have room for.
@@ -57,6 +59,25 @@ func CheckQuoted(objectives []Objective, l *result.Load) []Outcome {
 		out[i] = o.check(l, share)
 	}
 	return out
+}
+
+// Doubt says how a verdict bears on a known outcome: nothing where none of its findings can have
+// moved the number, or where not even all of them together could have changed the outcome, and else
+// by how much and by what. What nobody can bound is in the verdict alone.
+func (o Objective) Doubt(c Outcome, findings []result.Finding) string {
+	by, rules := 0.0, []string{}
+	for _, f := range findings {
+		for _, m := range f.Moves {
+			if m.Number == o.Metric && f.Grade == result.Suspect && o.Time == "" && o.Route == "" {
+				by, rules = by+m.By, append(rules, f.Rule)
+			}
+		}
+	}
+	if !c.Known || o.within(c.Observed*(1-by)) == c.Held && o.within(c.Observed*(1+by)) == c.Held {
+		return ""
+	}
+	return fmt.Sprintf("which %s can have changed (by %s)", strings.Join(rules, ", "),
+		unit.Percent(by))
 }
 
 // Needs is the least number of answers that can decide the objective.

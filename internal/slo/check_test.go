@@ -231,3 +231,24 @@ func TestQuotedPercentiles(t *testing.T) {
 	check("p50<50ms", 0.08, true, true, "1")
 	check("errors<1%", 0.08, true, true, "0")
 }
+
+// A lag of some ms is no doubt about a promise of half a second, and is one about a closer promise.
+func TestDoubtsThatCouldChangeTheAnswer(t *testing.T) {
+	check := func(text string, by float64, want string) {
+		t.Helper()
+		objectives, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := objectives[0].Check(good(t, times{1000, 3e6}))
+		if got := objectives[0].Doubt(c, []result.Finding{{Rule: "lag", Grade: result.Suspect,
+			Moves: []result.Move{{Number: "p99", By: by}}}}); got != want {
+			t.Errorf("%s moved by %v: %q, want %q", text, by, got, want)
+		}
+	}
+	check("p99<500ms", 0.8, "")
+	check("p99<5ms", 0.8, "which lag can have changed (by 80 %)")
+	check("p99<2ms", 0.8, "which lag can have changed (by 80 %)") // broken, and perhaps not
+	check("p99<2ms", 0.1, "")
+	check("p50<4ms", 0.8, "") // it moved another number
+}
