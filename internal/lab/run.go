@@ -105,7 +105,9 @@ func (r *run) head(ctx context.Context) {
 		Requests: map[string][]string{}, Skipped: r.skipped,
 	}
 	for _, t := range p.Trials {
-		head.Trials = append(head.Trials, t.ID)
+		if s.For == 0 { // else nobody knows yet which will be run
+			head.Trials = append(head.Trials, t.ID)
+		}
 	}
 	for _, scene := range s.Scenarios {
 		for _, q := range scene.Requests {

@@ -28,7 +28,7 @@ type Run struct {
 	Blocks   int       `json:"blocks"` // at most, where the run goes on for a time
 	Seed     uint64    `json:"seed"`
 	PlanHash string    `json:"planHash"`
-	Trials   []string  `json:"trials"` // ids, in order
+	Trials   []string  `json:"trials"` // ids, in order; none where the run goes on for a time
 	Skipped  []Skipped `json:"skipped,omitempty"`
 	Command  []string  `json:"command"`
 	AA       bool      `json:"aa,omitempty"`      // every target against itself
