@@ -23,6 +23,7 @@ import (
 	"prony/internal/shell"
 	"prony/internal/table"
 	"prony/internal/trial"
+	"prony/internal/unit"
 )
 
 type reportFlags struct {
@@ -77,7 +78,8 @@ type reported struct {
 	head  result.Run
 	study table.Study
 	sheet table.Sheet
-	bad   int // trials that are INVALID or failed
+	bad   int   // trials that are INVALID or failed, or have no record
+	lost  error // nothing that was recorded can be used
 }
 
 func (a *app) report(dir string, f reportFlags) (*reported, error) {
@@ -96,7 +98,10 @@ func (a *app) report(dir string, f reportFlags) (*reported, error) {
 	if f.format == "parquet" && f.out == "" && isTerminal(a.stdout) {
 		return nil, cli.Usagef("a terminal cannot show parquet: add -o FILE")
 	}
-	return r, a.write(f.out, func(w io.Writer) error { return r.print(w, f, dir) })
+	if err := a.write(f.out, func(w io.Writer) error { return r.print(w, f, dir) }); err != nil {
+		return r, err
+	}
+	return r, r.lost
 }
 
 func (a *app) study(dir string, f reportFlags) (*reported, error) {
@@ -118,11 +123,19 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 	for _, s := range head.Skipped {
 		o.Skipped = append(o.Skipped, table.Skipped{Name: s.Target, Reason: s.Reason})
 	}
-	r := &reported{head: head}
+	o.Missing = head.Missing(records)
+	for _, b := range bad {
+		o.Damaged = append(o.Damaged, fmt.Sprintf("line %d: %v", b.Line, b.Err))
+	}
+	r := &reported{head: head, bad: len(o.Missing)}
 	for _, rec := range records {
 		if rec.Role == "" && rec.Verdict.Grade == result.Invalid {
 			r.bad++
 		}
+	}
+	if lost := len(bad) + table.Damaged(records); lost > 0 && lost == len(bad)+len(records) {
+		r.lost = fmt.Errorf("report %s: every one of its %s is damaged or not its own; bring %s "+
+			"back from where it was copied", dir, unit.Plural(lost, "record"), result.TrialsFile)
 	}
 	r.study = table.Analyze(result.Values(records), o)
 	r.sheet = r.study.Sheet()

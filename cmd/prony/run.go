@@ -180,7 +180,7 @@ func (a *app) conclude(dir string, runErr error) error {
 		return runErr
 	}
 	if rep.bad > 0 {
-		return cli.End(cli.Invalid, "%d trials are INVALID or failed", rep.bad)
+		return cli.End(cli.Invalid, "%d trials are INVALID, failed or lost", rep.bad)
 	}
 	return nil
 }

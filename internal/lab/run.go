@@ -14,6 +14,7 @@ import (
 	"prony/internal/result"
 	"prony/internal/service"
 	"prony/internal/suite"
+	"prony/internal/table"
 	"prony/internal/trial"
 )
 
@@ -105,9 +106,16 @@ func (r *run) head(ctx context.Context) {
 		Requests: map[string][]string{}, Skipped: r.skipped,
 	}
 	for _, t := range p.Trials {
-		if s.For == 0 { // else nobody knows yet which will be run
-			head.Trials = append(head.Trials, t.ID)
+		if s.For > 0 { // nobody knows yet which of them will be run
+			break
 		}
+		row := result.Target{Name: t.Target, Variant: t.Variant, Launcher: t.Launcher, Arm: t.Arm}
+		if t.Driver != suite.Drivers[0] {
+			row.Driver = t.Driver
+		}
+		head.Trials = append(head.Trials, t.ID)
+		head.Planned = append(head.Planned, result.Planned{Trial: t.ID, Row: table.RowName(row),
+			Scenario: t.Scenario, Block: t.Block, Role: t.Role})
 	}
 	for _, scene := range s.Scenarios {
 		for _, q := range scene.Requests {

@@ -242,6 +242,11 @@ type Load struct {
 	Service        Usage   `json:"service"`           // what answering it cost
 	Host           Host    `json:"host"`              // what else happened meanwhile
 
+	// PunctualTime is what response times were at least had every request left in time: each less
+	// the most that own lag can have added. Of an open load without flows, of one thread; of
+	// others nobody knows.
+	PunctualTime Dist `json:"punctualTime,omitzero"`
+
 	OpenedAtNs int64    `json:"openedAtNs,omitempty"` // Unix time of the window's opening
 	OpenedNs   int64    `json:"openedNs,omitempty"`   // likewise, CLOCK_MONOTONIC
 	TraceShare float64  `json:"traceShare,omitempty"` // of the requests, that carry a trace id

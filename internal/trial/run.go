@@ -71,7 +71,6 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*result.Record, 
 	for left := e.left(nil, e.Trials); len(left) > 0; left = e.left(records, left) {
 		now := l.next(ctx, e, left)
 		for _, rec := range now {
-			rec.Run = e.Head.ID
 			if err := w.Append(rec); err != nil {
 				return records, err
 			}

@@ -62,7 +62,8 @@ func foreignSums(l *result.Load) *result.Finding {
 // order leaves out what a foreign tool does not say.
 func order(_ *result.Record, l *load) *result.Finding {
 	for _, d := range append(l.routes(), l.ResponseTime, l.ServiceTime, l.FirstByte, l.Lag,
-		l.OwnLag, l.ErrorTime, l.ConnectTime, l.TLSTime, l.FlowTime, l.Generator.Wakeup) {
+		l.OwnLag, l.PunctualTime, l.ErrorTime, l.ConnectTime, l.TLSTime, l.FlowTime,
+		l.Generator.Wakeup) {
 		v := []int64{d.MinNs, d.P50Ns, d.P90Ns, d.P99Ns, d.P999Ns, d.MaxNs}
 		low, high, who := d.MinNs, d.MaxNs, "Prony"
 		if l.Driver != "" { // what is 0 it does not say

@@ -17,15 +17,28 @@ const (
 )
 
 // lag is about every load that has moments to send at: the arrivals of an open one, and the ends of
-// users' pauses. A request that left late is answered as much later, and behind it come those that
-// were held up with it: once more the lag, and as many requests again until what they left is
-// worked off, at half of capacity or below. So where a share of the requests left later than some
-// lag, a percentile is at least the one below it by twice that share, less twice that lag.
+// users' pauses. Where the generator has said of each answer by how much its lag can have held it
+// up, the bound is what percentiles would be less without; it may be too large where the service
+// always had something to do. Else a request that left late is answered as much later, and behind
+// it come those that were held up with it: once more the lag, and as many requests again until what
+// they left is worked off, at half of capacity or below. So where a share of the requests left
+// later than some lag, a percentile is at least the one below it by twice that share, less twice
+// that lag. That knows nothing of those who waited for a connection behind it.
 func lag(_ *result.Record, l *load) *result.Finding {
 	if l.OwnLag.Count == 0 || l.ResponseTime.MeanNs <= 0 {
 		return nil
 	}
 	by := lateBy(l.times(), l.lags())
+	if l.heldUpKnown() {
+		ranked, t, least := by, l.times(), l.punctual()
+		by = func(q float64) float64 {
+			b := t.above(q, least.at(q))
+			if l.Waited == 0 {
+				b = min(b, ranked(q))
+			}
+			return b
+		}
+	}
 	return bounded(fmt.Sprintf("p99 %v, at most %v", short(l.OwnLag.P99Ns), short(l.OwnLag.MaxNs)),
 		"the generator's core was not its own, or is slow to wake: quiet the machine",
 		moves(l.Load, 2*l.OwnLag.MeanNs/l.ResponseTime.MeanNs, by))
@@ -34,16 +47,12 @@ func lag(_ *result.Record, l *load) *result.Finding {
 // lateBy bounds by which share a percentile of times is too high that began later than they should.
 func lateBy(t, late ranks) func(q float64) float64 {
 	return func(q float64) float64 {
-		v := t.at(q)
-		if v <= 0 {
-			return 0
-		}
-		kept := v - 2*late.at(1)
+		kept := t.at(q) - 2*late.at(1)
 		for _, part := range []float64{0.01, 0.03, 0.1, 0.3, 0.6} {
 			p := part * (1 - q)
 			kept = max(kept, t.at(q-2*p)-2*late.at(1-p))
 		}
-		return max(v-kept, 0) / v
+		return t.above(q, kept)
 	}
 }
 

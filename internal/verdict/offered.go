@@ -25,6 +25,7 @@ const (
 	evenMax       = 0.25                   // of the variance of Poisson arrivals, below it
 	gapFloor      = 100 * time.Microsecond // two lags that are just good enough
 	gapShare      = 0.10                   // of the mean gap
+	allUsed       = 0.95                   // of the service's processor time; below it is room
 	burstSigmas   = 4                      // standard errors of the index of dispersion
 )
 
@@ -123,8 +124,9 @@ func steady(l *result.Load) bool {
 
 // waited bounds what the waits for a connection did by leaving those requests out: whatever their
 // times would have been, the percentile is then one of a lower rank. Where they were short, how
-// late the requests left is less.
-func waited(_ *result.Record, l *load) *result.Finding {
+// late the requests left is less. And where it is known what the generator itself held up, what is
+// left is what more connections would have done.
+func waited(r *result.Record, l *load) *result.Finding {
 	if l.Model != result.Open || l.Waited <= 0 || l.Scheduled == 0 {
 		return nil
 	}
@@ -133,9 +135,39 @@ func waited(_ *result.Record, l *load) *result.Finding {
 	if l.Lag.Count > 0 {
 		late = lateBy(l.times(), l.late())
 	}
+	sooner := 1.0
+	if l.heldUpKnown() {
+		sooner = withMore(r, l.Load)
+	}
 	return bounded(percent(share)+" of the arrivals found every connection busy",
 		"the tail holds waits for a connection: raise connections, or lower the rate",
-		moves(l.Load, 0, func(q float64) float64 { return min(times.below(q, share), late(q)) }))
+		moves(l.Load, 0, func(q float64) float64 {
+			kept := (1 - sooner) * times.at(q-2*sooner*share)
+			return min(times.below(q, share), late(q), times.above(q, kept))
+		}))
+}
+
+// withMore bounds by which share times would be shorter with more connections. A closed load that
+// kept no more of them busy, and with them nearly all of the service's processor time, says that
+// more would have moved the line from before the connections to behind them: the service was as
+// fast as it can be while anything waited, but for the time that it left. By that it would have
+// worked off sooner what had come together, by as much of its rate as the arrivals let it: waits
+// end as much earlier, and of those who waited, and as many behind them, as large a share would
+// not have waited at all. 1: nobody can say.
+func withMore(r *result.Record, l *result.Load) float64 {
+	by := 1.0
+	for i := range r.Loads {
+		c := &r.Loads[i]
+		used := min(c.Service.CPUShare, 1)
+		if c.Model != result.Closed || c.Users != "" || used < allUsed || c.ThroughputPerS <= 0 ||
+			c.Connections*max(c.Streams, 1) > l.Connections*max(l.Streams, 1) {
+			continue
+		}
+		if asked := l.RatePerS / c.ThroughputPerS; asked < 1 {
+			by = min(by, 1-(1-asked)/(1/used-asked))
+		}
+	}
+	return by
 }
 
 // rate looks for a second in which too few left, made up for in another so that the whole is right.

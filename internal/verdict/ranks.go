@@ -11,14 +11,20 @@ import (
 // load is one of a record's; its histograms are read once, when a rule first asks for them.
 type load struct {
 	*result.Load
-	times, lags, late func() ranks // of response times, own lag and lag
+	times, punctual, lags, late func() ranks // lags are the generator's own
+}
+
+// heldUpKnown tells whether the generator has said of each answer by how much its own lag can have
+// held it up, be it that arrivals had to wait for connections behind it.
+func (l *load) heldUpKnown() bool {
+	return l.PunctualTime.Count > 0 && l.PunctualTime.Count == l.ResponseTime.Count
 }
 
 func loadOf(l *result.Load) *load {
 	once := func(d *result.Dist) func() ranks {
 		return sync.OnceValue(func() ranks { return ranksOf(d) })
 	}
-	return &load{l, once(&l.ResponseTime), once(&l.OwnLag), once(&l.Lag)}
+	return &load{l, once(&l.ResponseTime), once(&l.PunctualTime), once(&l.OwnLag), once(&l.Lag)}
 }
 
 // ranks reads values by their rank: from the histogram, else from what the record has.
@@ -52,13 +58,21 @@ func (r ranks) at(q float64) float64 {
 	return float64(ns[i-1]) + part*float64(ns[i]-ns[i-1])
 }
 
-// below is the share by which a percentile falls where this share of the values does not count.
-func (r ranks) below(q, share float64) float64 {
+// above is the share by which a percentile is above a value.
+func (r ranks) above(q, value float64) float64 {
 	v := r.at(q)
-	if v <= 0 || share <= 0 {
+	if v <= 0 {
 		return 0
 	}
-	return max(v-r.at(q-share), 0) / v
+	return max(v-value, 0) / v
+}
+
+// below is the share by which it falls where this share of the values does not count.
+func (r ranks) below(q, share float64) float64 {
+	if share <= 0 {
+		return 0
+	}
+	return r.above(q, r.at(q-share))
 }
 
 // beyond is the share by which it rises where as many larger ones are missing.
