@@ -42,8 +42,8 @@ func TestRealRunForATime(t *testing.T) {
 		t.Fatal(err)
 	}
 	var stdout, stderr bytes.Buffer
-	exit := cli.Code(run(context.Background(), machine.World{}, []string{"run", file, "--root", root,
-		"--out", dir, "--for", "30s", "--warmup", "8s"}, &stdout, &stderr))
+	args := []string{"run", file, "--root", root, "--out", dir, "--for", "30s", "--warmup", "8s"}
+	exit := cli.Code(run(context.Background(), machine.World{}, args, &stdout, &stderr))
 	if exit != cli.Fine && exit != cli.Invalid {
 		t.Fatalf("exit %d\n%s%s", exit, &stdout, &stderr)
 	}
