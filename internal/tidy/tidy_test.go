@@ -36,6 +36,7 @@ var checks = []struct {
 	{"versions", findVersions}, {"modules", findModules},
 	{"scripts", findScripts},
 	{"comments", findComments},
+	{"fuzzed", findUnfuzzed},
 	{"places", func(t tree) []problem { return findPlaces(t, ownPlaces()) }},
 }
 

@@ -27,7 +27,7 @@ var theSeed = flag.Uint64("seed", 0, "the one seed of TestSimulation; 0: a few o
 // How many lives there are: what takes a second, and what takes CI's minutes.
 const (
 	fewSeeds  = 24
-	manySeeds = 3000
+	manySeeds = 2000
 )
 
 // lifeBound is how long one trial may take at most, with everything late that can be: 6 min of
@@ -46,7 +46,7 @@ func TestSimulation(t *testing.T) {
 }
 
 func TestSimulationOfMany(t *testing.T) {
-	tests.Whole(t, "3,000 runs under faults by seed")
+	tests.Whole(t, "2,000 runs under faults by seed")
 	simulate(t, fewSeeds+1, manySeeds)
 }
 

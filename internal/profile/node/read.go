@@ -33,7 +33,10 @@ func readCPU(answer json.RawMessage, into *profile.Stacks) error {
 	stacks := map[int64][]string{}
 	var walk func(id int64, above []string) error
 	nodes := map[int64]*profiler.ProfileNode{}
-	for _, n := range p.Nodes {
+	for i, n := range p.Nodes {
+		if n == nil {
+			return fmt.Errorf("node %d of the list is none", i)
+		}
 		nodes[n.ID] = n
 	}
 	walk = func(id int64, above []string) error {

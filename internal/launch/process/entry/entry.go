@@ -82,7 +82,7 @@ func (r *reader) text() string {
 			continue
 		}
 		n, err := strconv.Atoi(r.rest[:i])
-		if err != nil || n < 0 || i+1+n > len(r.rest) {
+		if err != nil || n < 0 || n > len(r.rest)-i-1 {
 			break
 		}
 		s := r.rest[i+1 : i+1+n]

@@ -1,0 +1,38 @@
+package logs
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"prony/internal/telemetry"
+	"prony/internal/telemetry/spans"
+)
+
+// FuzzRead wants that no file of records, and nothing that a service writes, ends the program or
+// brings more of a line than is shown.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(`{"trial":"a","severity":"ERROR","ns":1,"body":"x"}` + "\n{\n"))
+	f.Add([]byte(strings.Repeat("x", spans.MaxValueBytes+1) + "\r\n\x00\xff"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		dir := t.TempDir()
+		for _, name := range []string{telemetry.LogsFile, "t.log"} {
+			if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, _, err := Read(dir, Filter{Limit: 3}); err != nil {
+			t.Error(err)
+		}
+		lines, err := ReadFiles(dir, Filter{}, nil)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, l := range lines {
+			if len(l.Text) > spans.MaxValueBytes+len("…") {
+				t.Errorf("%d bytes of a line", len(l.Text))
+			}
+		}
+	})
+}

@@ -1,0 +1,58 @@
+package tidy
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	// A reader takes what somebody else wrote and gives what the program works with, or an error.
+	takesBytes = regexp.MustCompile(`(?m)^func (?:\(\w+ \*?\w+\) )?((?i:read|parse|decode|import)` +
+		`\w*)\([^()]*(?:\[\]byte|\bio\.Reader|\bjson\.RawMessage)`)
+	isFuzzed = regexp.MustCompile(`(?m)^func Fuzz\w+\(f \*testing\.F\)`)
+)
+
+// unfuzzed are packages whose readers need no fuzzing of their own, and why.
+var unfuzzed = map[string]string{
+	"cmd/prony":            "what docker compose prints is JSON to a library",
+	"internal/config":      "suites, scenarios, manifests and agents are read by it, and fuzzed",
+	"internal/tests/run":   "it reads what go test prints",
+	"internal/truth/exact": "it is a server for tests",
+}
+
+// findUnfuzzed wants a fuzz target beside every reader: a file or a peer may say anything.
+func findUnfuzzed(t tree) []problem {
+	fuzzed := map[string]bool{}
+	for _, name := range t.names() {
+		if strings.HasSuffix(name, "_test.go") && isFuzzed.MatchString(t[name]) {
+			fuzzed[path.Dir(name)] = true
+		}
+	}
+	var problems []problem
+	for _, name := range t.names() {
+		dir := path.Dir(name)
+		if path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || fuzzed[dir] ||
+			unfuzzed[dir] != "" || strings.HasPrefix(name, "services/") ||
+			strings.Contains(name, "testdata/") {
+			continue
+		}
+		for _, at := range takesBytes.FindAllStringSubmatchIndex(t[name], -1) {
+			line := 1 + strings.Count(t[name][:at[0]], "\n")
+			problems = append(problems, problem{name, line, fmt.Sprintf("%s reads what others "+
+				"wrote, and no test of its package fuzzes it", t[name][at[2]:at[3]])})
+		}
+	}
+	return problems
+}
+
+func TestFindUnfuzzed(t *testing.T) {
+	const reads = "package p\n\nfunc Read(b []byte) error { return nil }\n"
+	const fuzzes = "package p\n\nfunc FuzzRead(f *testing.F) {}\n"
+	red(t, findUnfuzzed, tree{"p/a.go": reads, "p/a_test.go": "package p\n",
+		"q/a_test.go": fuzzes}, "p/a.go:3: Read reads what others wrote")
+	red(t, findUnfuzzed, tree{"p/a.go": reads, "p/a_test.go": fuzzes})
+	red(t, findUnfuzzed, tree{"p/a.go": "package p\n\nfunc Show(b []byte) {}\n"})
+}
