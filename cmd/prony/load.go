@@ -321,6 +321,9 @@ func (a *app) judge(r summary.Report, objectives []slo.Objective, form string) e
 		}
 	}
 	for i, c := range slo.CheckQuoted(objectives, r.Load) {
+		if r.Ran > 0 {
+			c.Known, c.Text = false, c.Text+" of a load that was cut short"
+		}
 		line := "threshold " + c.Line()
 		if doubt := objectives[i].Doubt(c, r.Verdict.Findings); doubt != "" {
 			line += ", " + doubt

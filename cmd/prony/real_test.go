@@ -15,6 +15,7 @@ import (
 	"prony/internal/cli"
 	"prony/internal/clock"
 	"prony/internal/lab/machine"
+	"prony/internal/launch/process"
 	"prony/internal/result"
 	"prony/internal/tests"
 	"prony/internal/tidy"
@@ -56,6 +57,7 @@ func TestRealRun(t *testing.T) {
 			p.Commit != "" && len(p.Command) > 1 && len(p.ServiceArgs) > 0 && p.Tools["go"] != "",
 		"artifact":  len(r.Artifact.SHA256) == 64 && r.Artifact.SizeBytes > 1<<20,
 		"limits":    len(r.Limits.InForce) > 0 && len(r.Limits.ServiceCores) == 1,
+		"rights":    strings.HasSuffix(r.Limits.Rights, ", no capabilities, no new privileges"),
 		"start":     0 < r.Start.ListenNs && r.Start.ListenNs <= r.Start.ReadyNs,
 		"first":     r.Start.ReadyNs < r.Start.FirstResponseNs,
 		"warm-up":   r.Warmup.Requests > 0 && len(r.Warmup.RatePerS) > 0,
@@ -94,13 +96,20 @@ type prony struct {
 	errs *bytes.Buffer
 }
 
-func startRun(t *testing.T, root, runtime string) *prony {
+// command1 is ready to be started.
+func command1(t *testing.T, root, runtime string) *prony {
 	t.Helper()
 	p := &prony{t: t, root: root, dir: filepath.Join(root, "r"), errs: &bytes.Buffer{}}
 	p.Cmd = exec.Command(os.Args[0], "run", "--root", root, "--out", p.dir,
 		"--targets", "go-nethttp", "--blocks", "1", "--measure", "60s")
 	p.Env = append(os.Environ(), "PRONY_TEST_MAIN=1", "XDG_RUNTIME_DIR="+runtime)
 	p.Stderr = p.errs
+	return p
+}
+
+func startRun(t *testing.T, root, runtime string) *prony {
+	t.Helper()
+	p := command1(t, root, runtime)
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -214,6 +223,28 @@ func TestInterruptEndsInOrder(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Labs of other users, who have journals of their own, take turns as well.
+func TestLabOfAnotherUser(t *testing.T) {
+	other, err := os.Open(process.Processors)
+	if err != nil {
+		t.Skip("no lab can be kept out: ", err)
+	}
+	defer other.Close()
+	if err := syscall.Flock(int(other.Fd()), syscall.LOCK_EX); err != nil { // it waits its turn
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	t.Setenv(process.Beside, "")
+	var stdout, stderr bytes.Buffer
+	exit := cli.Code(run(context.Background(), machine.World{},
+		[]string{"verify", "go-nethttp", "--root", checkout(t)}, &stdout, &stderr))
+	if exit != cli.Failed {
+		t.Errorf("it exits %d, want %d", exit, cli.Failed)
+	}
+	has(t, "stderr", stderr.String(), "another prony is measuring on this machine: process "+
+		itoa(os.Getpid())+" of user "+itoa(os.Getuid()), "say PRONY_BESIDE=1")
 }
 
 // SIGKILL cannot be heard; the service goes all the same, and the next lab finds nothing in its

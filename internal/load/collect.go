@@ -44,6 +44,7 @@ func (r *run) collect() *Result {
 			CPUNs: sum.cpuNs, CPUShare: float64(busiest.cpuNs) / float64(windowNs),
 			RunDelayNs: sum.delayNs, SwitchesForced: sum.switches, Priority: r.priority,
 			SpinNs: total.spinNs, Turns: total.turns, BatchMax: total.batchMax,
+			StillMaxNs:  total.stillNs,
 			MemoryBytes: resident(),
 		},
 	}
@@ -78,8 +79,9 @@ func (r *run) collect() *Result {
 		r.collectOpen(&l, total, singles)
 	}
 	l.OpenedAtNs, l.TraceShare, l.Traced = r.wall, s.Trace.Share, r.traced()
-	l.Censored = l.Scheduled - l.Answered - failedRequests(l.Errors)
-	return &Result{Load: l, Intervals: total.histograms(windowNs), OpenedNs: r.opened()}
+	l.Censored = l.Scheduled - l.Answered - l.Errors.Requests()
+	return &Result{Load: l, Intervals: total.histograms(windowNs), FromNs: r.cfg.openAt,
+		OpenedNs: r.opened()}
 }
 
 // merged are the books of all workers in one, what all load threads used, and the busiest of them.
@@ -108,9 +110,6 @@ func (r *run) opened() int64 {
 	}
 	return at
 }
-
-// failedRequests leaves out failed connects, which were no requests yet.
-func failedRequests(e result.Errors) int64 { return e.Total() - e.Connect }
 
 // collectOpen adds what only a schedule has. What was due is counted from the schedule itself, so
 // that arrivals which never left are in it.
@@ -245,6 +244,7 @@ func (b *book) add(o *book) {
 	b.spinNs += o.spinNs
 	b.turns += o.turns
 	b.batchMax = max(b.batchMax, o.batchMax)
+	b.stillNs = max(b.stillNs, o.stillNs)
 	for i := range b.failures {
 		b.failures[i] += o.failures[i]
 	}

@@ -134,7 +134,7 @@ func (w *worker) Closed(i int, at int64, op Op, err error) {
 	case busy:
 		if err == nil && c.resp.EOF() {
 			c.resp.Close = true
-			w.finish(i, at, true)
+			w.finish(i, at, 0)
 			return
 		}
 		f := failRead

@@ -18,7 +18,7 @@ type counts struct{ scheduled, sent, done, answered, failed, censored int64 }
 
 func (c counts) check(t *testing.T, r *Result) {
 	t.Helper()
-	got := counts{r.Scheduled, r.Sent, r.Done, r.Answered, r.Errors.Total() - r.Errors.Connect,
+	got := counts{r.Scheduled, r.Sent, r.Done, r.Answered, r.Errors.Requests(),
 		r.Censored}
 	if got != c {
 		t.Errorf("counts\n got %+v\nwant %+v (%+v)", got, c, r.Errors)

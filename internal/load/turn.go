@@ -109,8 +109,11 @@ func (w *worker) Received(i int, at int64, b []byte) {
 	w.events++
 	w.heard = at
 	w.book.bytesIn(at, len(b))
-	if c.phase != busy {
-		w.drop(i, at) // bytes that no request asked for: the stream cannot be trusted
+	if c.phase != busy { // bytes that no request asked for: the stream cannot be trusted
+		if !isFarewell(b) {
+			w.book.stray(at, len(b))
+		}
+		w.drop(i, at)
 		return
 	}
 	if c.first == 0 {
@@ -127,10 +130,17 @@ func (w *worker) Received(i int, at int64, b []byte) {
 		}
 		b = b[n:]
 		if done {
-			w.finish(i, at, len(b) == 0)
+			w.finish(i, at, len(b))
 			return
 		}
 	}
+}
+
+// isFarewell tells whether a server says that it will not wait for another request (408), which it
+// may say unasked (RFC 9110, 15.5.9).
+func isFarewell(b []byte) bool {
+	const head = len("HTTP/1.1 ")
+	return len(b) >= head+3 && string(b[:5]) == "HTTP/" && string(b[head:head+3]) == "408"
 }
 
 // compare holds a piece of the body against what it should be. The first difference marks the
@@ -151,14 +161,15 @@ func (w *worker) compare(c *conn, body []byte) {
 }
 
 // finish books a whole answer and goes on with the turn, over a new connection when the server
-// will close this one, has sent more than the answer, or has answered often enough.
-func (w *worker) finish(i int, now int64, clean bool) {
+// will close this one, has sent more than the answer, or has answered often enough. An answer with
+// more behind it is not the right one: it is longer than it says, or there are two.
+func (w *worker) finish(i int, now int64, more int) {
 	c := &w.conns[i]
 	w.ends(i, now)
-	good := w.judge(c, now)
+	good := w.judge(c, now, more)
 	c.served = true
 	c.answers++
-	again := !c.resp.Close && clean
+	again := !c.resp.Close && more == 0
 	c.resp.Reset()
 	switch {
 	case !again:
@@ -182,7 +193,7 @@ func (w *worker) ends(i int, now int64) {
 }
 
 // judge books the answer and reports whether it is the right one.
-func (w *worker) judge(c *conn, now int64) bool {
+func (w *worker) judge(c *conn, now int64, more int) bool {
 	r := c.route
 	bad := c.dirty || r.check && c.at != len(c.want) && !r.headOnly ||
 		!r.check && r.size >= 0 && c.resp.Bytes != r.size
@@ -191,6 +202,8 @@ func (w *worker) judge(c *conn, now int64) bool {
 		w.book.failed(c, now, failStatus, "")
 	case bad:
 		w.book.failed(c, now, failBody, "")
+	case more > 0 && !r.headOnly: // which is told by the new connection
+		w.book.failed(c, now, failBody, "more follows than its head announces")
 	default:
 		if cause := w.look(c); cause != "" {
 			w.book.failed(c, now, failBody, cause)

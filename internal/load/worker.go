@@ -135,6 +135,7 @@ func (w *worker) loop() error {
 			w.book.spun(polledAt, now)
 		}
 		if now >= nextTick {
+			w.book.stood(nextTick, now)
 			w.tick(now)
 			nextTick = now + tickNs
 		}

@@ -3,6 +3,7 @@ package table
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -169,7 +170,8 @@ func percentiles(info LoadInfo, offered []offer, confidence float64) ([]Metric, 
 		case why != "":
 			m.withhold(why)
 		case len(m.Points) < len(offered):
-			m.withhold("a trial has no histogram of response times")
+			m.withhold("no histogram of response times, or a damaged one, in " + unread(offered,
+				hists))
 		default:
 			m.Summary = stats.Summarize(values(m.Points), confidence)
 		}
@@ -179,6 +181,17 @@ func percentiles(info LoadInfo, offered []offer, confidence float64) ([]Metric, 
 		curve.draw(offered, hists, confidence)
 	}
 	return metrics, curve
+}
+
+// unread names the trials whose histograms are missing or damaged.
+func unread(offered []offer, hists []*hdrhistogram.Histogram) string {
+	var ids []string
+	for i, o := range offered {
+		if hists[i] == nil {
+			ids = append(ids, o.record.Trial)
+		}
+	}
+	return fewJoined(ids, mostMissing)
 }
 
 func (c *Curve) draw(offered []offer, hists []*hdrhistogram.Histogram, confidence float64) {
@@ -203,23 +216,38 @@ func (c *Curve) draw(offered []offer, hists []*hdrhistogram.Histogram, confidenc
 	}
 }
 
-// decode reads the histogram; nil when there is none or it is damaged, and then the record's own
-// fields stand in.
+// decode reads the histogram; nil when there is none, and then the record's own fields stand in, or
+// when it is damaged, and then nothing does: it is the truth that they were taken from.
 func decode(d result.Dist) *hdrhistogram.Histogram {
 	if d.HDR == "" {
 		return nil
 	}
 	h, err := hdrhistogram.Decode([]byte(d.HDR))
-	if err != nil {
+	if err != nil || h.TotalCount() != d.Count {
 		return nil
 	}
 	return h
 }
 
+// damaged tells whether a distribution has a histogram that cannot be read.
+func damaged(d result.Dist) bool { return d.HDR != "" && decode(d) == nil }
+
+// Damaged counts the records that have loads, of which none has a response time that can be read.
+func Damaged(records []*result.Record) (n int) {
+	for _, r := range records {
+		if len(r.Loads) > 0 && !slices.ContainsFunc(r.Loads, func(l result.Load) bool {
+			return !damaged(l.ResponseTime)
+		}) {
+			n++
+		}
+	}
+	return n
+}
+
 // quantile reads one from the histogram, which is the truth, else from the record's fields; NaN
 // when neither has it.
 func quantile(d result.Dist, h *hdrhistogram.Histogram, q float64) float64 {
-	if d.Count == 0 {
+	if d.Count == 0 || h == nil && d.HDR != "" {
 		return math.NaN()
 	}
 	if h != nil && h.TotalCount() > 0 {

@@ -79,7 +79,7 @@ func (sc *Scenario) table(o Options) Table {
 		}
 		row := Row{Name: target.Name, Tier: target.Tier, Cells: nameCells(target)}
 		var own noteBook
-		row.Cells[1].Notes = target.nameNotes()
+		row.Cells[1].Notes = append(o.missingOf(sc.Name, target.Name), target.nameNotes()...)
 		for _, s := range specs {
 			c := s.cell(target, &own)
 			if s.leads != "" {
@@ -99,6 +99,7 @@ func (sc *Scenario) table(o Options) Table {
 		}
 		t.Rows = append(t.Rows, row)
 	}
+	t.Rows = append(t.Rows, sc.unseen(o)...)
 	t.Footnotes = notes.texts
 	t.Notes = slices.Concat(sc.Method, sc.ratioNote(), sc.tierNote(o), sc.noiseNote(),
 		sc.assumptionNote())
