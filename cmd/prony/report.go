@@ -36,7 +36,10 @@ type reportFlags struct {
 	baseline string
 	out      string
 	save     bool // the files in the run's folder, too
+	why      bool // after the text: causes, and what follows from them
 }
+
+const whyHelp = "of text: say why numbers are doubted, each cause once, and what to do"
 
 func (a *app) reportCmd() *cobra.Command {
 	f := &reportFlags{}
@@ -53,10 +56,14 @@ For a spreadsheet there is csv: a row a target, load and metric. For a notebook 
 is parquet, one table a file: trials has a row a trial and load with all that its record says,
 summary the rows of csv, series a row an interval.`,
 		Example: `  prony report results/2026-11-21T03-40-11Z
+  prony report results/2026-11-21T03-40-11Z --why
   prony report results/2026-11-21T03-40-11Z -o report.html
   prony report results/2026-11-21T03-40-11Z --update README.md --columns essential --fold
   prony report results/2026-11-21T03-40-11Z -o series.parquet --table series`,
 		RunE: func(_ *cobra.Command, args []string) error {
+			if f.why && cmp.Or(f.format, "text") != "text" {
+				return cli.Usagef("--why is of text: leave out --format %s", f.format)
+			}
 			_, err := a.report(args[0], *f)
 			return err
 		},
@@ -65,6 +72,7 @@ summary the rows of csv, series a row an interval.`,
 	f.table, f.columns = report.ParquetTables[0], "all"
 	cli.OneOf(c, &f.table, "table", "of parquet", report.ParquetTables...)
 	cli.OneOf(c, &f.columns, "columns", "of markdown", "all", "essential")
+	fs.BoolVar(&f.why, "why", false, whyHelp)
 	fs.BoolVar(&f.fold, "fold", false, "of markdown: footnotes are opened by a click")
 	fs.StringVar(&f.update, "update", "", "Markdown file whose section is to be rewritten")
 	fs.StringVar(&f.section, "section", "", "name of that section (default: the suite's name)")
@@ -185,6 +193,12 @@ var reportForms = print.Forms[printing]{
 	{Format: "text", Write: func(w io.Writer, p printing) error {
 		if err := report.Text(w, p.sheet, textOptions(w)); err != nil {
 			return err
+		}
+		if p.why {
+			fmt.Fprintln(w)
+			if err := report.Why(w, p.study.Records); err != nil {
+				return err
+			}
 		}
 		return printDisagreements(w, disagreements(p.study.Records))
 	}},

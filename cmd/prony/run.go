@@ -18,6 +18,7 @@ type runFlags struct {
 	asked   lab.Wish // but for the seed and what is observed
 	seed    uint64
 	retain  bool
+	why     bool
 	observe observeFlags
 }
 
@@ -123,6 +124,7 @@ sense.`,
 		doctor.Bars...)
 	c.Flags().StringVar(&f.asked.Out, "out", "",
 		"folder of the results (default: results/TIME below the root)")
+	c.Flags().BoolVar(&f.why, "why", false, whyHelp)
 	c.Flags().BoolVar(&f.retain, "retain", false,
 		"keep the service of a trial that fails, to look at, until Enter or Ctrl-C")
 	return c
@@ -164,15 +166,15 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 	}
 	dir, err := l.Run(c.Context(), wish)
 	show.end()
-	return errors.Join(a.conclude(dir, err), a.further(dir))
+	return errors.Join(a.conclude(dir, err, f.why), a.further(dir))
 }
 
 // conclude prints what the records say and gives the exit code that fits.
-func (a *app) conclude(dir string, runErr error) error {
+func (a *app) conclude(dir string, runErr error, why bool) error {
 	if !isRun(dir) && runErr != nil {
 		return runErr // it ended before there was anything to report
 	}
-	rep, err := a.report(dir, reportFlags{save: true})
+	rep, err := a.report(dir, reportFlags{save: true, why: why})
 	if err != nil {
 		return errors.Join(runErr, err)
 	}

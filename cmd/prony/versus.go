@@ -270,7 +270,7 @@ func (a *app) versus(ctx context.Context, args []string, f *versusFlags) error {
 	}
 	results, err := l.Run(ctx, wish)
 	show.end()
-	ended := a.conclude(results, err)
+	ended := a.conclude(results, err, false)
 	if err == nil && isRun(results) && len(services) > 1 {
 		ended = errors.Join(ended, a.answer(results, services))
 	}
