@@ -75,6 +75,17 @@ func TestRunForRefuses(t *testing.T) {
 	check("of a target against itself", "plan", "--for", "5m", "--duet")
 }
 
+// A plan for a time has its first block: which others there will be nobody knows.
+func TestPlanForATime(t *testing.T) {
+	out, _, exit := say(t, mock{}, "plan", "--root", checkout(t), "--for", "5m", "--targets",
+		"go-nethttp,rust-axum")
+	has(t, "the plan", out, "blocks of 2 trials for 5m0s · about 5 min", "is not begun")
+	rows := strings.Count(out, "go-nethttp ") + strings.Count(out, "rust-axum ")
+	if exit != cli.Fine || rows != 2 {
+		t.Errorf("exit %d, %d rows:\n%s", exit, rows, out)
+	}
+}
+
 // What is said of the next minutes.
 func TestBought(t *testing.T) {
 	check := func(n result.Next, want string) {

@@ -60,12 +60,16 @@ func printPlan(w io.Writer, p *suite.Plan) error {
 	fmt.Fprintf(w, "plan %s · seed %d · %s · about %s\n", p.Hash, p.Suite.Seed, extent(p),
 		roughly(p.Estimate()))
 	if p.Suite.For > 0 {
-		fmt.Fprintln(w, "after each block, in the orders below, targets whose comparisons are all "+
-			"decided are left out;\na block that would not end in time is not begun")
+		fmt.Fprintln(w, "after each block, each in an order of its own, targets whose comparisons "+
+			"are all decided are\nleft out; a block that would not end in time is not begun; the "+
+			"first one:")
 	}
 	fmt.Fprintln(w)
 	rows := [][]string{{"BLOCK", "ORDER", "TARGET", "SCENARIO", "LOADS"}}
 	for _, x := range p.Trials {
+		if p.Suite.For > 0 && x.Block > 1 {
+			continue
+		}
 		var loads []string
 		for _, l := range p.Suite.OfTrial(x) {
 			loads = append(loads, fmt.Sprintf("%s (%s, %v)", l.Name, loadText(l),
