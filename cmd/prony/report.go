@@ -132,6 +132,10 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 		o.Skipped = append(o.Skipped, table.Skipped{Name: s.Target, Reason: s.Reason})
 	}
 	o.Missing = head.Missing(records)
+	if s, err := result.ReadSchedule(dir); err != nil || s != nil {
+		// Which blocks follow the first one was decided while it ran.
+		o.Missing = slices.DeleteFunc(o.Missing, func(p result.Planned) bool { return p.Block > 1 })
+	}
 	for _, b := range bad {
 		o.Damaged = append(o.Damaged, fmt.Sprintf("line %d: %v", b.Line, b.Err))
 	}

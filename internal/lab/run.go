@@ -67,14 +67,19 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 	defer r.journal.Close()
 	l.Tell.Begin(Begun{r.plan, r.layout, r.sides, append(reaped, r.launchers.Reaped...)})
 	r.head(ctx)
+	if r.dir = w.Out; r.dir == "" {
+		r.experiment.Head.ID, r.dir = newFolder(filepath.Join(l.Root, "results"),
+			r.experiment.Head.ID)
+	}
+	release, err := result.Reserve(r.dir)
+	if err != nil {
+		return "", err
+	}
+	defer release()
 	for _, step := range []func(context.Context) error{r.prepare, r.grade} {
 		if err := step(ctx); err != nil {
 			return "", err
 		}
-	}
-	if r.dir = w.Out; r.dir == "" {
-		r.experiment.Head.ID, r.dir = newFolder(filepath.Join(l.Root, "results"),
-			r.experiment.Head.ID)
 	}
 	return r.dir, r.measure(ctx)
 }

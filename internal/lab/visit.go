@@ -79,7 +79,9 @@ func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 		return v.skips(s.Label(), s)
 	})
 	var errs []error
-	for i, o := range BuildAll(ctx, v.build, v.Builder(tools), services, 0) {
+	b := v.Builder(tools)
+	b.Note = journal.Step
+	for i, o := range BuildAll(ctx, v.build, b, services, 0) {
 		if o.Err != nil {
 			errs = append(errs, o.Err)
 			continue

@@ -126,6 +126,46 @@ func writeSynced(dir, name string, b []byte) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
+// Reserve makes a run's folder and finds out whether a run can be kept there, before anything is
+// done for it. What it returns takes the folder away again if nothing has come into it.
+func Reserve(dir string) (release func(), err error) {
+	_, there := os.Stat(dir)
+	if err = os.MkdirAll(dir, 0o755); err == nil {
+		var f *os.File
+		if f, err = os.CreateTemp(dir, ".prony-"); err == nil {
+			err = errors.Join(f.Close(), os.Remove(f.Name()))
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("create run: %w; choose another folder with --out", err)
+	}
+	return func() {
+		if there != nil {
+			_ = os.Remove(dir) // only an empty one goes
+		}
+	}, nil
+}
+
+// Look finds out whether the run's folder still holds what was written, as nobody else writes
+// there: to go on measuring for records that nobody can read any more would be in vain.
+func (w *Writer) Look() error {
+	ours, err := w.f.Stat()
+	if err != nil {
+		return fmt.Errorf("look at the records: %w", err)
+	}
+	_, err1 := os.Stat(filepath.Join(filepath.Dir(w.f.Name()), RunFile))
+	theirs, err2 := os.Stat(w.f.Name())
+	if err := errors.Join(err1, err2); err != nil {
+		return fmt.Errorf("look at the records: %w; somebody removed it while the run went on: "+
+			"run again", err)
+	}
+	if !os.SameFile(ours, theirs) || ours.Size() != w.size {
+		return fmt.Errorf("look at the records: %s was replaced or written by somebody else while "+
+			"the run went on: run again", w.f.Name())
+	}
+	return nil
+}
+
 // Append writes a record as one of the run and syncs it. When that fails (a full disk, say), what
 // was written of it is taken back, so that the file still ends with a whole record.
 func (w *Writer) Append(r *Record) error {

@@ -353,3 +353,27 @@ func TestAppendRefusesWhatJSONLacks(t *testing.T) {
 	}
 	wantWhole(t, dir, before)
 }
+
+// What somebody removes or writes meanwhile is noticed.
+func TestLook(t *testing.T) {
+	for what, harm := range map[string]func(dir string) error{
+		"":            func(string) error { return nil },
+		"the folder":  os.RemoveAll,
+		"the records": func(dir string) error { return os.Remove(filepath.Join(dir, TrialsFile)) },
+		"the head":    func(dir string) error { return os.Remove(filepath.Join(dir, RunFile)) },
+		"their end":   func(dir string) error { return os.Truncate(filepath.Join(dir, TrialsFile), 9) },
+		"a copy": func(dir string) error {
+			file := filepath.Join(dir, TrialsFile)
+			b, err := os.ReadFile(file)
+			return errors.Join(err, os.Remove(file), os.WriteFile(file, b, 0o644))
+		},
+	} {
+		w, dir, _ := twoTrials(t)
+		if err := harm(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Look(); (err == nil) != (what == "") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

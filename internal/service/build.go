@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"prony/internal/cache"
 	"prony/internal/clock"
@@ -24,6 +25,10 @@ type Builder struct {
 	Cache    string            // empty: .prony/build below Root
 	Tools    *Tools            // what FindTools found
 	Progress func(line string) // one line per step; nil: silence
+	// Note remembers the process group of a step, which writes into a log, until it is forgotten,
+	// so that what outlives the lab can be ended; nil: nobody does.
+	Note  func(pid int, log string) (forget func() error, err error)
+	Bound time.Duration // of a step; 0: stepBound
 }
 
 // Built is a service that is ready to run. What has a name in JSON is in the file that says, last

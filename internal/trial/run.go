@@ -69,6 +69,9 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*result.Record, 
 		e.Pilots = map[string]float64{}
 	}
 	for left := e.left(nil, e.Trials); len(left) > 0; left = e.left(records, left) {
+		if err := w.Look(); err != nil {
+			return records, err
+		}
 		now := l.next(ctx, e, left)
 		for _, rec := range now {
 			if err := w.Append(rec); err != nil {

@@ -199,6 +199,17 @@ func (j *Journal) add(name string, r record) error {
 	return j.save()
 }
 
+// Step notes a step of a build, by the leader of its process group, until it is forgotten. Its log
+// is the mark of what it leaves behind.
+func (j *Journal) Step(pid int, log string) (forget func() error, err error) {
+	name := fmt.Sprintf("step-%d", pid)
+	if real, err := filepath.EvalSymlinks(log); err == nil {
+		log = real
+	}
+	err = j.add(name, record{PID: pid, Born: kernel.Born(pid), Log: log})
+	return func() error { return j.remove(name) }, err
+}
+
 func (j *Journal) remove(name string) error {
 	if j == nil {
 		return nil

@@ -195,3 +195,34 @@ func TestAlone(t *testing.T) {
 			s.Uid)
 	}
 }
+
+// A step of a build whose lab was killed is ended by the next one, and a forgotten one is not.
+func TestStepsAreNoted(t *testing.T) {
+	for _, forgotten := range []bool{false, true} {
+		dir := filepath.Join(t.TempDir(), "journal")
+		j, _, err := OpenJournal(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
+		if err := os.Symlink(folder, link); err != nil {
+			t.Fatal(err)
+		}
+		pgid, _ := asleep(t, filepath.Join(folder, "build.log"), false)
+		forget, err := j.Step(pgid, filepath.Join(link, "build.log"))
+		if err == nil && forgotten {
+			err = forget()
+		}
+		if err := errors.Join(err, j.Close()); err != nil {
+			t.Fatal(err)
+		}
+		j, reaped, err := OpenJournal(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.Close()
+		if len(reaped) > 0 == forgotten {
+			t.Errorf("forgotten %v: reaped %v", forgotten, reaped)
+		}
+	}
+}
