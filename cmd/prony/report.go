@@ -21,6 +21,7 @@ import (
 	"prony/internal/shell"
 	"prony/internal/table"
 	"prony/internal/trial"
+	"prony/internal/unit"
 )
 
 type reportFlags struct {
@@ -54,7 +55,10 @@ summary the rows of csv, series a row an interval.`,
   prony report results/2026-11-21T03-40-11Z --update README.md --columns essential --fold
   prony report results/2026-11-21T03-40-11Z -o series.parquet --table series`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			_, err := a.report(args[0], *f)
+			r, err := a.report(args[0], *f)
+			if err == nil && r.empty {
+				return fmt.Errorf("report %s: no trial has a record", args[0])
+			}
 			return err
 		},
 	}
@@ -75,7 +79,8 @@ type reported struct {
 	head  result.Run
 	study table.Study
 	sheet table.Sheet
-	bad   int // trials that are INVALID or failed
+	bad   int  // trials that are INVALID or failed
+	empty bool // no trial has a record
 }
 
 func (a *app) report(dir string, f reportFlags) (*reported, error) {
@@ -116,7 +121,17 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 	for _, s := range head.Skipped {
 		o.Skipped = append(o.Skipped, table.Skipped{Name: s.Target, Reason: s.Reason})
 	}
-	r := &reported{head: head}
+	o.Missing = head.Missing(records)
+	for _, b := range bad {
+		o.Notes = append(o.Notes, fmt.Sprintf("Line %d of %s is left out: %v.", b.Line,
+			filepath.Base(b.File), b.Err))
+	}
+	for _, again := range head.Resumed {
+		o.Notes = append(o.Notes, fmt.Sprintf("The run was resumed on %s, when %s had a record: "+
+			"what is compared within the block that was ended there is further apart in time.",
+			again.Time.UTC().Format("2006-01-02 15:04 UTC"), unit.Plural(again.Trials, "trial")))
+	}
+	r := &reported{head: head, empty: len(records) == 0 && len(head.Trials)+len(bad) > 0}
 	for _, rec := range records {
 		if rec.Role == "" && rec.Verdict.Grade == result.Invalid {
 			r.bad++

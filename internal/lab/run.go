@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,12 +67,16 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 	defer r.journal.Close()
 	l.Tell.Begin(Begun{r.plan, r.layout, r.sides, append(reaped, r.launchers.Reaped...)})
 	r.head(ctx)
-	for _, step := range []func(context.Context) error{r.prepare, r.grade} {
+	if err := writable(cmp.Or(w.Resume, w.Out, filepath.Join(l.Root, "results"))); err != nil {
+		return "", fmt.Errorf("run %s: its records could not be saved: %w; choose another folder "+
+			"with --out", r.plan.Suite.Name, err)
+	}
+	for _, step := range []func(context.Context) error{r.prepare, r.grade, r.resume} {
 		if err := step(ctx); err != nil {
 			return "", err
 		}
 	}
-	if r.dir = w.Out; r.dir == "" {
+	if r.dir = cmp.Or(w.Resume, w.Out); r.dir == "" {
 		r.experiment.Head.ID, r.dir = newFolder(filepath.Join(l.Root, "results"),
 			r.experiment.Head.ID)
 	}

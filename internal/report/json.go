@@ -41,6 +41,7 @@ type jsonDocument struct {
 	Results   []jsonResult      `json:"results"`
 	Failures  []jsonFailure     `json:"failures"`
 	Skipped   []jsonSkipped     `json:"skipped"`
+	Missing   []string          `json:"missing,omitempty"`
 	Numbers   table.Numbers     `json:"numbers"`
 	Verdicts  map[string]int    `json:"verdicts"`
 	Summary   []jsonSummary     `json:"summary"`
@@ -203,6 +204,7 @@ func document(s table.Study, o JSONOptions) jsonDocument {
 	for _, t := range s.Verdicts {
 		d.Verdicts[strings.ToLower(t.Grade)] = t.Trials
 	}
+	d.Missing = s.Options.Missing
 	for _, k := range s.Options.Skipped {
 		d.Skipped = append(d.Skipped, jsonSkipped{k.Name, k.Reason})
 	}

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 )
 
 // Files in a run's folder.
@@ -35,8 +37,17 @@ type Run struct {
 	Duet     bool      `json:"duet,omitempty"`    // targets two at a time, side by side
 	Host     *Grading  `json:"host,omitempty"`    // what prony doctor said before the first trial
 	Columns  []string  `json:"columns,omitempty"` // that the suite wants in its table, too
+	// Resumed are the times at which a run that had been ended was gone on with.
+	Resumed []Resumption `json:"resumed,omitempty"`
 	// Requests are what each scenario sends, as the suite has it, for readers of reports.
 	Requests map[string][]string `json:"requests,omitempty"`
+}
+
+// Resumption is a time at which the trials that had no record were begun.
+type Resumption struct {
+	Time    time.Time `json:"time"`
+	Trials  int       `json:"trials"` // that had a record by then
+	Command []string  `json:"command"`
 }
 
 // Skipped is a target that could not take part, with the reason.
@@ -76,6 +87,58 @@ func Create(dir string, r Run) (*Writer, error) {
 		return nil, fmt.Errorf("create run: %w", errors.Join(err, f.Close(), os.Remove(f.Name())))
 	}
 	return &Writer{f: f}, nil
+}
+
+// Resume opens a run's folder for the records that it lacks, and writes its head anew. A torn one
+// at the end stays what it is, on a line of its own.
+func Resume(dir string, r Run) (*Writer, error) {
+	f, err := os.OpenFile(filepath.Join(dir, TrialsFile), os.O_RDWR|os.O_APPEND, 0)
+	if err != nil {
+		return nil, fmt.Errorf("resume run: %w", err)
+	}
+	w := &Writer{f: f}
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err == nil {
+		err = w.endLine()
+	}
+	if err == nil { // not over the old one: without a head no record can be read
+		err = writeSynced(dir, RunFile+".new", append(b, '\n'))
+	}
+	if err == nil {
+		err = os.Rename(filepath.Join(dir, RunFile+".new"), filepath.Join(dir, RunFile))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("resume run: %w", errors.Join(err, f.Close()))
+	}
+	return w, nil
+}
+
+func (w *Writer) endLine() error {
+	info, err := w.f.Stat()
+	if err != nil || info.Size() == 0 {
+		return err
+	}
+	w.size = info.Size()
+	last := make([]byte, 1)
+	if _, err := w.f.ReadAt(last, w.size-1); err != nil || last[0] == '\n' {
+		return err
+	}
+	w.size++
+	_, err = w.f.Write([]byte{'\n'})
+	return err
+}
+
+// Lost says that the records are no longer where they are read: the file or its folder was removed
+// or exchanged. What is appended would be in no report.
+func (w *Writer) Lost() error {
+	there, err := os.Stat(w.f.Name())
+	if err != nil {
+		return fmt.Errorf("the run's records are gone: %w", err)
+	}
+	if own, err := w.f.Stat(); err != nil || !os.SameFile(there, own) {
+		return fmt.Errorf("the run's records are gone: %s is another file now", w.f.Name())
+	}
+	return nil
 }
 
 // writeSynced writes a file that a power cut must not take, and its folder's entries with it:
@@ -120,7 +183,7 @@ func (w *Writer) Append(r *Record) error {
 // Close closes the file.
 func (w *Writer) Close() error { return w.f.Close() }
 
-// BadRecord is a line that is no record. Reading goes on after it.
+// BadRecord is a line that is no record of the run. Reading goes on after it.
 type BadRecord struct {
 	File string
 	Line int
@@ -162,12 +225,45 @@ func Read(dir string) (head Run, records []*Record, bad []*BadRecord, err error)
 		return head, nil, nil, fmt.Errorf("read run: %w", err)
 	}
 	defer f.Close()
-	records, bad, err = ReadRecords(path, f)
+	records, bad, err = readRecords(path, f, head.membership())
 	return head, records, bad, err
+}
+
+// membership refuses records of other runs, of trials that were not planned, and all but the first
+// of a trial: each would count as a trial more, and narrow intervals.
+func (r *Run) membership() func(*Record) error {
+	seen := map[string]bool{}
+	return func(rec *Record) error {
+		switch {
+		case rec.Run != "" && r.ID != "" && rec.Run != r.ID:
+			return fmt.Errorf("trial %s is of run %s", rec.Trial, rec.Run)
+		case len(r.Trials) > 0 && !slices.Contains(r.Trials, rec.Trial):
+			return fmt.Errorf("the run has no trial %q", rec.Trial)
+		case seen[rec.Trial]:
+			return fmt.Errorf("trial %s has a record already", rec.Trial)
+		}
+		seen[rec.Trial] = true
+		return nil
+	}
+}
+
+// Missing are the planned trials without a record, in order.
+func (r *Run) Missing(records []*Record) (out []string) {
+	for _, id := range r.Trials {
+		if !slices.ContainsFunc(records, func(rec *Record) bool { return rec.Trial == id }) {
+			out = append(out, id)
+		}
+	}
+	return out
 }
 
 // ReadRecords reads NDJSON records; file names it in errors.
 func ReadRecords(file string, in io.Reader) (records []*Record, bad []*BadRecord, err error) {
+	return readRecords(file, in, func(*Record) error { return nil })
+}
+
+func readRecords(file string, in io.Reader, check func(*Record) error) (records []*Record,
+	bad []*BadRecord, err error) {
 	r := bufio.NewReader(in)
 	for line := 1; ; line++ {
 		b, err := r.ReadBytes('\n')
@@ -176,6 +272,9 @@ func ReadRecords(file string, in io.Reader) (records []*Record, bad []*BadRecord
 			bad1 := json.Unmarshal(b, rec)
 			if bad1 == nil && (rec.Version < 1 || rec.Version > Version) {
 				bad1 = fmt.Errorf("version %d, this prony knows %d", rec.Version, Version)
+			}
+			if bad1 == nil {
+				bad1 = check(rec)
 			}
 			if bad1 != nil {
 				bad = append(bad, &BadRecord{file, line, bad1})

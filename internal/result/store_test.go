@@ -86,6 +86,7 @@ func TestEveryFieldComesBack(t *testing.T) {
 	n.fill(reflect.ValueOf(&head).Elem())
 	full, empty := &Record{}, &Record{Trial: "b1-02-empty"}
 	n.fill(reflect.ValueOf(full).Elem())
+	full.Run, head.Trials = head.ID, []string{full.Trial, empty.Trial}
 	dir := filepath.Join(t.TempDir(), "results", "run") // neither exists
 	w := create(t, dir, head)
 	for _, r := range []*Record{full, empty} {
@@ -332,4 +333,75 @@ func TestAppendRefusesWhatJSONLacks(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 	wantWhole(t, dir, before)
+}
+
+// Each would be a trial more: the same record twice, one of another run, one that nobody planned.
+func TestReadCountsATrialOnce(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, Run{ID: "r", Trials: []string{"a", "b", "c"}})
+	for _, r := range []Record{{Trial: "a", Run: "r"}, {Trial: "a", Run: "r", Order: 2},
+		{Trial: "b", Run: "s"}, {Trial: "d", Run: "r"}, {Trial: "c", Run: "r"}} {
+		if err := w.Append(&r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	head, records, bad, err := Read(dir)
+	if err != nil || len(records) != 2 || records[0].Order != 0 || len(bad) != 3 {
+		t.Fatalf("%d records, bad %v, error %v", len(records), bad, err)
+	}
+	for i, want := range []string{":2: not a record: trial a has a record already",
+		":3: not a record: trial b is of run s", `:4: not a record: the run has no trial "d"`} {
+		if !strings.Contains(bad[i].Error(), want) {
+			t.Errorf("bad is %v, want %q", bad[i], want)
+		}
+	}
+	if missing := head.Missing(records); len(missing) != 1 || missing[0] != "b" {
+		t.Errorf("missing are %v", missing)
+	}
+}
+
+// What is appended to a file that nobody can find any more would be in no report.
+func TestLostRecordsAreNoticed(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, Run{ID: "r"})
+	if err := w.Lost(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(dir, TrialsFile), filepath.Join(dir, "away")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Lost(); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("removed: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, TrialsFile), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Lost(); err == nil || !strings.Contains(err.Error(), "another file now") {
+		t.Errorf("exchanged: %v", err)
+	}
+}
+
+// A run is gone on with behind what it has; a torn record stays, on a line of its own.
+func TestResume(t *testing.T) {
+	_, dir, before := twoTrials(t)
+	path := filepath.Join(dir, TrialsFile)
+	torn := append(bytes.Clone(before), `{"version":1,"tri`...)
+	if err := os.WriteFile(path, torn, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w, err := Resume(dir, Run{Version: Version, ID: "r", Resumed: []Resumption{{Trials: 2}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Append(&Record{Trial: "c"}), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	head, records, bad, err := Read(dir)
+	if err != nil || len(records) != 3 || len(bad) != 1 || bad[0].Line != 3 ||
+		records[2].Trial != "c" || len(head.Resumed) != 1 {
+		t.Errorf("head %+v, %d records, bad %v, error %v", head, len(records), bad, err)
+	}
+	if _, err := Resume(t.TempDir(), Run{}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("nothing to resume: %v", err)
+	}
 }

@@ -32,6 +32,10 @@ func (s *Study) head() string {
 			return fmt.Sprint(r.Provenance.Seed)
 		}),
 		hostLine(first.Provenance))
+	if n := len(s.Options.Missing); n > 0 {
+		have := len(s.Records) + len(s.Beside)
+		parts = append(parts, fmt.Sprintf("%d of %d planned trials", have, have+n))
+	}
 	return strings.Join(parts, " · ")
 }
 

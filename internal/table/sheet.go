@@ -28,7 +28,8 @@ func (s *Study) Sheet() Sheet {
 			sh.Tables[i].Title = s.Scenarios[i].Name
 		}
 	}
-	sh.skip(s.Options.Skipped)
+	sh.skip(s.vanished(), s.Options.Skipped)
+	sh.note(s.Options.Notes)
 	for _, of := range []func(*Scenario, Options) Table{
 		(*Scenario).overheadTable, (*Scenario).toldTable, (*Scenario).partsTable,
 		(*Scenario).floorTable,
@@ -47,19 +48,34 @@ func (s *Study) Sheet() Sheet {
 	return sh
 }
 
-// skip puts the services that could not take part under the last table, once: the reason does not
-// depend on the scenario.
-func (sh *Sheet) skip(skipped []Skipped) {
-	if len(skipped) == 0 {
+// skip puts what could not take part, or has no record, under the last table, once: the reason does
+// not depend on the scenario.
+func (sh *Sheet) skip(vanished, skipped []Skipped) {
+	if len(vanished)+len(skipped) == 0 {
 		return
 	}
-	if len(sh.Tables) == 0 {
-		sh.Tables = append(sh.Tables, Table{Columns: nameColumns()})
+	last := sh.last()
+	for _, k := range vanished {
+		last.Rows = append(last.Rows, spanRow(k.Name, k.Reason))
 	}
-	last := &sh.Tables[len(sh.Tables)-1]
 	for _, k := range skipped {
 		last.Rows = append(last.Rows, spanRow(k.Name, "skipped: "+k.Reason))
 	}
+}
+
+func (sh *Sheet) note(notes []string) {
+	if len(notes) > 0 {
+		last := sh.last()
+		last.Notes = append(last.Notes, notes...)
+	}
+}
+
+// last is the last table; there is one, though nothing may have a record.
+func (sh *Sheet) last() *Table {
+	if len(sh.Tables) == 0 {
+		sh.Tables = append(sh.Tables, Table{Columns: nameColumns()})
+	}
+	return &sh.Tables[len(sh.Tables)-1]
 }
 
 // table builds one scenario's table: columns first, then cells column by column, because the

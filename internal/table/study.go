@@ -147,7 +147,7 @@ func Analyze(records []result.Record, o Options) Study {
 	for _, name := range scenarioNames(s.Records) {
 		s.Scenarios = append(s.Scenarios, s.scenario(name, blocks))
 	}
-	s.Verdicts = tallies(s.Records)
+	s.Verdicts = s.lose(tallies(s.Records))
 	return s
 }
 

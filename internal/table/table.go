@@ -25,6 +25,8 @@ type Options struct {
 	Columns []string // beside the usual ones: names of Columns()
 
 	Skipped   []Skipped // services that could not take part
+	Missing   []string  // ids of planned trials without a record
+	Notes     []string  // on the run as a whole: what cannot be read, say; a sentence each
 	Reproduce string    // the command line; empty: that of the first record
 	Report    string    // path of the report, printed last; empty: no such line
 }
@@ -124,8 +126,11 @@ type Tally struct {
 	Reason string // rules, with how many trials broke each; empty for VALID
 }
 
-// FailedGrade is the Grade of a Tally of trials that were not measured to their end.
-const FailedGrade = "failed"
+// Grades of Tallies of trials that were not measured to their end, and that have no record.
+const (
+	FailedGrade  = "failed"
+	MissingGrade = "missing"
+)
 
 // Comparison is the table of a run: a row a target, a table a scenario. The order of the records
 // does not matter.

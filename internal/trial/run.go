@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"prony/internal/result"
@@ -19,6 +20,7 @@ type Experiment struct {
 	Head   result.Run
 	Prov   result.Provenance
 	Pilots map[string]float64 // what pilots delivered a second, by target and scenario
+	Done   []*result.Record   // of a run that is resumed: those that it has
 }
 
 // Spec is a trial with all that its life needs, found once, before it begins.
@@ -57,7 +59,11 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*result.Record, 
 	if err := os.MkdirAll(filepath.Join(l.Dir, "logs"), 0o755); err != nil {
 		return nil, fmt.Errorf("create run: %w", err)
 	}
-	w, err := result.Create(l.Dir, e.Head)
+	open := result.Create
+	if len(e.Head.Resumed) > 0 {
+		open = result.Resume
+	}
+	w, err := open(l.Dir, e.Head)
 	if err != nil {
 		return nil, err
 	}
@@ -65,9 +71,15 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*result.Record, 
 	if e.Pilots == nil {
 		e.Pilots = map[string]float64{}
 	}
-	for left := e.Trials; len(left) > 0; left = e.Trials[len(records):] {
-		for _, rec := range l.next(ctx, e, left) {
-			rec.Run = e.Head.ID
+	for left := e.left(); len(left) > 0; {
+		if err := w.Lost(); err != nil {
+			return records, fmt.Errorf("run %s: after %d of %d trials: %w; run it again",
+				e.Head.ID, len(e.Done)+len(records), len(e.Trials), err)
+		}
+		some := l.next(ctx, e, left)
+		left = left[len(some):]
+		for _, rec := range some {
+			rec.Run, rec.Resumed = e.Head.ID, len(e.Head.Resumed)
 			if err := w.Append(rec); err != nil {
 				return records, err
 			}
@@ -75,10 +87,31 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*result.Record, 
 		}
 		if ctx.Err() != nil {
 			return records, fmt.Errorf("run %s: interrupted after %d of %d trials",
-				e.Head.ID, len(records), len(e.Trials))
+				e.Head.ID, len(e.Done)+len(records), len(e.Trials))
 		}
 	}
 	return records, nil
+}
+
+// left are the trials that have no record yet. What the pilots among the others found is known.
+func (e *Experiment) left() (out []Spec) {
+	for _, t := range e.Trials {
+		at := slices.IndexFunc(e.Done, func(r *result.Record) bool { return r.Trial == t.ID })
+		if at < 0 {
+			out = append(out, t)
+		} else {
+			e.learn(t, e.Done[at])
+		}
+	}
+	return out
+}
+
+// learn keeps what a pilot found.
+func (e *Experiment) learn(t Spec, rec *result.Record) {
+	good := rec.Outcome == result.Measured && rec.Verdict.Grade != result.Invalid
+	if t.Role == suite.Pilot && good {
+		e.Pilots[pilotOf(t)] = rec.Loads[0].ThroughputPerS
+	}
 }
 
 // next runs the first of the trials that are left, or the first two where they are a duet.
@@ -93,10 +126,7 @@ func (l *Lab) next(ctx context.Context, e Experiment, left []Spec) []*result.Rec
 func (l *Lab) one(ctx context.Context, e Experiment, t Spec) *result.Record {
 	if t.Lacking == nil {
 		rec := l.Trial(ctx, e, t)
-		good := rec.Outcome == result.Measured && rec.Verdict.Grade != result.Invalid
-		if t.Role == suite.Pilot && good {
-			e.Pilots[pilotOf(t)] = rec.Loads[0].ThroughputPerS
-		}
+		e.learn(t, rec)
 		return rec
 	}
 	f := l.life(e, t)
