@@ -15,12 +15,17 @@ import (
 	"prony/internal/cli"
 	"prony/internal/lab/machine"
 	"prony/internal/launch/docker"
+	"prony/internal/launch/process"
 	"prony/internal/tests"
 	"prony/internal/tidy"
 	"prony/internal/truth/exact"
 )
 
 func TestMain(m *testing.M) {
+	// Labs of other programs' tests run meanwhile; who measures takes its turn by tests.Cores.
+	if err := os.Setenv(process.Beside, "1"); err != nil {
+		panic(err)
+	}
 	docker.Guard()
 	if text := os.Getenv("PRONY_TEST_SERVE"); text != "" {
 		serve(text)

@@ -15,6 +15,7 @@ import (
 	"prony/internal/cli"
 	"prony/internal/clock"
 	"prony/internal/lab/machine"
+	"prony/internal/launch/process"
 	"prony/internal/result"
 	"prony/internal/tests"
 	"prony/internal/tidy"
@@ -181,6 +182,28 @@ func TestInterruptEndsInOrder(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Labs of other users, who have journals of their own, take turns as well.
+func TestLabOfAnotherUser(t *testing.T) {
+	other, err := os.Open(process.Processors)
+	if err != nil {
+		t.Skip("no lab can be kept out: ", err)
+	}
+	defer other.Close()
+	if err := syscall.Flock(int(other.Fd()), syscall.LOCK_EX); err != nil { // it waits its turn
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	t.Setenv(process.Beside, "")
+	var stdout, stderr bytes.Buffer
+	exit := cli.Code(run(context.Background(), machine.World{},
+		[]string{"verify", "go-nethttp", "--root", checkout(t)}, &stdout, &stderr))
+	if exit != cli.Failed {
+		t.Errorf("it exits %d, want %d", exit, cli.Failed)
+	}
+	has(t, "stderr", stderr.String(), "another prony is measuring on this machine: process "+
+		itoa(os.Getpid())+" of user "+itoa(os.Getuid()), "say PRONY_BESIDE=1")
 }
 
 // SIGKILL cannot be heard; the service goes all the same, and the next lab finds nothing in its

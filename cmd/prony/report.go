@@ -10,11 +10,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"prony/internal/cli"
+	"prony/internal/file"
 	"prony/internal/print"
 	"prony/internal/report"
 	"prony/internal/result"
@@ -55,10 +57,7 @@ summary the rows of csv, series a row an interval.`,
   prony report results/2026-11-21T03-40-11Z --update README.md --columns essential --fold
   prony report results/2026-11-21T03-40-11Z -o series.parquet --table series`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			r, err := a.report(args[0], *f)
-			if err == nil && r.empty {
-				return fmt.Errorf("report %s: no trial has a record", args[0])
-			}
+			_, err := a.report(args[0], *f)
 			return err
 		},
 	}
@@ -79,8 +78,8 @@ type reported struct {
 	head  result.Run
 	study table.Study
 	sheet table.Sheet
-	bad   int  // trials that are INVALID or failed
-	empty bool // no trial has a record
+	bad   int   // trials that are INVALID or failed, or have no record
+	lost  error // nothing that was recorded can be used
 }
 
 func (a *app) report(dir string, f reportFlags) (*reported, error) {
@@ -99,7 +98,10 @@ func (a *app) report(dir string, f reportFlags) (*reported, error) {
 	if f.format == "parquet" && f.out == "" && isTerminal(a.stdout) {
 		return nil, cli.Usagef("a terminal cannot show parquet: add -o FILE")
 	}
-	return r, a.write(f.out, func(w io.Writer) error { return r.print(w, f, dir) })
+	if err := a.write(f.out, func(w io.Writer) error { return r.print(w, f, dir) }); err != nil {
+		return r, err
+	}
+	return r, r.lost
 }
 
 func (a *app) study(dir string, f reportFlags) (*reported, error) {
@@ -122,20 +124,23 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 		o.Skipped = append(o.Skipped, table.Skipped{Name: s.Target, Reason: s.Reason})
 	}
 	o.Missing = head.Missing(records)
-	for _, b := range bad {
-		o.Notes = append(o.Notes, fmt.Sprintf("Line %d of %s is left out: %v.", b.Line,
-			filepath.Base(b.File), b.Err))
-	}
 	for _, again := range head.Resumed {
 		o.Notes = append(o.Notes, fmt.Sprintf("The run was resumed on %s, when %s had a record: "+
 			"what is compared within the block that was ended there is further apart in time.",
 			again.Time.UTC().Format("2006-01-02 15:04 UTC"), unit.Plural(again.Trials, "trial")))
 	}
-	r := &reported{head: head, empty: len(records) == 0 && len(head.Trials)+len(bad) > 0}
+	for _, b := range bad {
+		o.Damaged = append(o.Damaged, fmt.Sprintf("line %d: %v", b.Line, b.Err))
+	}
+	r := &reported{head: head, bad: len(o.Missing)}
 	for _, rec := range records {
 		if rec.Role == "" && rec.Verdict.Grade == result.Invalid {
 			r.bad++
 		}
+	}
+	if lost := len(bad) + table.Damaged(records); lost > 0 && lost == len(bad)+len(records) {
+		r.lost = fmt.Errorf("report %s: every one of its %s is damaged or not its own; bring %s "+
+			"back from where it was copied", dir, unit.Plural(lost, "record"), result.TrialsFile)
 	}
 	r.study = table.Analyze(result.Values(records), o)
 	r.sheet = r.study.Sheet()
@@ -155,13 +160,18 @@ func reproduce(head result.Run) string {
 		switch {
 		case skip:
 			skip = false
-		case name == "--seed" || name == "--blocks" || name == "--out" || name == "--root":
+		case name == "--seed" || name == "--blocks" || name == "--out" || name == "--root" ||
+			name == "--for":
 			skip = !joined
 		case strings.HasPrefix(a, "-") || strings.HasPrefix(args[len(args)-1], "--"):
 			args = append(args, a)
 		}
 	}
-	return fmt.Sprintf("%s --seed %d --blocks %d", strings.Join(args, " "), head.Seed, head.Blocks)
+	length := fmt.Sprintf("--blocks %d", head.Blocks)
+	if head.ForNs > 0 {
+		length = fmt.Sprintf("--for %v", time.Duration(head.ForNs))
+	}
+	return fmt.Sprintf("%s --seed %d %s", shell.Join(shell.Hushed(args)), head.Seed, length)
 }
 
 func (r *reported) print(w io.Writer, f reportFlags, dir string) error {
@@ -219,13 +229,13 @@ func (r *reported) markdown(w io.Writer, f reportFlags) error {
 }
 
 func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := print.Raw(w).(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // textOptions fit a text to the terminal, if it goes to one.
 func textOptions(w io.Writer) report.TextOptions {
-	f, ok := w.(*os.File)
+	f, ok := print.Raw(w).(*os.File)
 	if !ok || !isTerminal(w) {
 		return report.TextOptions{}
 	}
@@ -240,12 +250,12 @@ func textOptions(w io.Writer) report.TextOptions {
 func (r *reported) save(dir string) error {
 	saved := reportForms.Names()
 	for _, format := range saved[:len(saved)-1] {
-		file := "report." + print.Ending(format)
+		name := "report." + print.Ending(format)
 		var b bytes.Buffer
 		if err := r.print(&b, reportFlags{format: format, save: true}, dir); err != nil {
-			return fmt.Errorf("write %s: %w", file, err)
+			return fmt.Errorf("write %s: %w", name, err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, file), b.Bytes(), 0o644); err != nil {
+		if err := file.Put(filepath.Join(dir, name), b.Bytes()); err != nil {
 			return fmt.Errorf("write report: %w", err)
 		}
 	}
@@ -262,7 +272,7 @@ func (r *reported) update(f reportFlags) error {
 
 // updatePage rewrites a section of a Markdown file by what the file was.
 func updatePage(page, section string, anew func(old []byte) ([]byte, error)) error {
-	old, err := os.ReadFile(page)
+	old, err := file.Read(page, file.Page)
 	if err != nil {
 		return fmt.Errorf("update %s: %w", page, err)
 	}
@@ -273,7 +283,10 @@ func updatePage(page, section string, anew func(old []byte) ([]byte, error)) err
 	if text, err = report.Update(old, section, text); err != nil {
 		return fmt.Errorf("update %s: %w", page, err)
 	}
-	return os.WriteFile(page, text, 0o644)
+	if err := file.Put(page, text); err != nil {
+		return fmt.Errorf("update %s: %w; it is as it was", page, err)
+	}
+	return nil
 }
 
 // readSamples reads what the probe saw, for the page's plots. What is missing is not plotted.
@@ -282,8 +295,8 @@ func readSamples(dir string) (out []report.Samples) {
 	if err != nil {
 		return nil
 	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
+	for _, name := range files {
+		data, err := file.Read(name, file.Page)
 		var s trial.Samples
 		if err != nil || json.Unmarshal(data, &s) != nil || s.Load == "" {
 			continue

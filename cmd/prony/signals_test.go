@@ -86,6 +86,7 @@ func TestCutLoad(t *testing.T) {
 	if exit != cli.Invalid || said.Verdict.Findings[0].Rule != "whole" {
 		t.Errorf("exit %d, %+v\n%s", exit, said.Verdict, stderr)
 	}
+	has(t, "stderr", stderr, "threshold unknown  errors<1%", "of a load that was cut short")
 }
 
 // A terminal that is closed sends SIGHUP, and Ctrl-C in "prony run 2>&1 | tee log" ends tee first:

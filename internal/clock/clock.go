@@ -6,6 +6,7 @@ package clock
 import (
 	"fmt"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,7 +19,14 @@ var base = time.Now()
 func Mono() int64 { return int64(time.Since(base)) }
 
 // Wall returns the date and time, UTC, for records and names, never for durations.
-func Wall() time.Time { return time.Now().UTC() }
+func Wall() time.Time { return time.Now().UTC().Add(time.Duration(ahead.Load())) }
+
+// ahead is how far tests have set the wall clock, in ns.
+var ahead atomic.Int64
+
+// SetWall puts the wall clock ahead of the machine's, or behind it, as NTP or an operator does. It
+// is for tests alone: no namespace of the kernel has a wall clock of its own.
+func SetWall(by time.Duration) { ahead.Store(int64(by)) }
 
 // Kernel returns CLOCK_MONOTONIC minus Mono, in ns. The process's clock is read first, so that
 // the offset is too large by what a reading takes, never too small: a timer that fires early would

@@ -32,7 +32,13 @@ func (r *run) resume(context.Context) error {
 	if err != nil {
 		return err
 	}
-	missing := head.Missing(records)
+	var missing []string
+	for _, p := range head.Missing(records) {
+		missing = append(missing, p.Trial)
+	}
+	if r.plan.Suite.For != 0 {
+		return fail("its time went where it decided, which began with it")
+	}
 	if _, err := os.Stat(filepath.Join(dir, telemetry.Dir)); err == nil {
 		return fail("it keeps telemetry, whose parts cannot be put together")
 	}

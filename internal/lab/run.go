@@ -15,6 +15,7 @@ import (
 	"prony/internal/result"
 	"prony/internal/service"
 	"prony/internal/suite"
+	"prony/internal/table"
 	"prony/internal/trial"
 )
 
@@ -106,10 +107,17 @@ func (r *run) head(ctx context.Context) {
 		ID: clock.Wall().Format("2006-01-02T15-04-05Z"), Suite: s.Name, Question: s.Question,
 		File: s.File, Baseline: p.Baseline, Blocks: s.Blocks, Seed: s.Seed, PlanHash: p.Hash,
 		Command: r.wish.Command, AA: s.AA, Duet: s.Duet != "", Columns: s.Columns,
+		ForNs:    int64(s.For),
 		Requests: map[string][]string{}, Skipped: r.skipped,
 	}
 	for _, t := range p.Trials {
+		row := result.Target{Name: t.Target, Variant: t.Variant, Launcher: t.Launcher, Arm: t.Arm}
+		if t.Driver != suite.Drivers[0] {
+			row.Driver = t.Driver
+		}
 		head.Trials = append(head.Trials, t.ID)
+		head.Planned = append(head.Planned, result.Planned{Trial: t.ID, Row: table.RowName(row),
+			Scenario: t.Scenario, Block: t.Block, Role: t.Role})
 	}
 	for _, scene := range s.Scenarios {
 		for _, q := range scene.Requests {

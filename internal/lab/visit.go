@@ -129,6 +129,11 @@ func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
 		return err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // only the log of a service that was looked at
+
+	// The service may be another user's.
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return err
+	}
 	bounded, cancel := context.WithTimeout(ctx, cmp.Or(v.Bound, readyBound))
 	defer cancel()
 	n := len(s.Processes(t)) // a system of many starts in minutes on one core

@@ -86,6 +86,8 @@ type book struct {
 
 	response, service, first, lag, ownLag, errored, connectT *hdrhistogram.Histogram
 
+	punctual *hdrhistogram.Histogram // response less what own lag can have added
+
 	flowTime *hdrhistogram.Histogram // nil: no flows
 	routes   []routeBook             // empty: of one route only, which response tells all about
 	shown    *part                   // what has happened since the last look; nil: nobody looks
@@ -124,7 +126,7 @@ func newBook(window, step int64, usage func() threadUsage) *book {
 	b := &book{
 		openAt: never, closeAt: never, boundary: never, step: step, usage: usage,
 		response: newHist(), service: newHist(), first: newHist(), lag: newHist(),
-		ownLag: newHist(), errored: newHist(), connectT: newHist(),
+		ownLag: newHist(), errored: newHist(), connectT: newHist(), punctual: newHist(),
 	}
 	b.intervals = make([]interval, (window+step-1)/step)
 	for i := range b.intervals {
@@ -328,6 +330,7 @@ func (b *book) done(c *conn, now int64) {
 // took books how long an answer took, or how long it was waited for in vain.
 func (b *book) took(c *conn, now int64) {
 	record(b.response, now-c.due)
+	record(b.punctual, now-c.due-c.late)
 	record(b.service, now-c.sent)
 	if c.sample > 0 {
 		b.sample.Response[c.sample-1] = max(now-c.due, 1)

@@ -67,6 +67,9 @@ func (r *run) collect() *Result {
 	if !r.cfg.plain {
 		l.ResponseTime = dist(total.response)
 		l.Lag, l.OwnLag, l.Waited = dist(total.lag), dist(total.ownLag), total.waited
+		if s.Model == result.Open && total.flowTime == nil && len(r.workers) == 1 {
+			l.PunctualTime = dist(total.punctual) // threads know nothing of each other's lag
+		}
 		for _, w := range r.workers {
 			l.Grown += w.used - w.first
 		}
@@ -77,7 +80,8 @@ func (r *run) collect() *Result {
 	}
 	l.OpenedAtNs, l.TraceShare, l.Traced = r.wall, s.Trace.Share, r.traced()
 	l.Censored = l.Scheduled - l.Answered - l.Errors.Requests()
-	return &Result{Load: l, Intervals: total.histograms(windowNs), OpenedNs: r.opened()}
+	return &Result{Load: l, Intervals: total.histograms(windowNs), FromNs: r.cfg.openAt,
+		OpenedNs: r.opened()}
 }
 
 // merged are the books of all workers in one, what all load threads used, and the busiest of them.
@@ -252,6 +256,7 @@ func (b *book) add(o *book) {
 	b.first.Merge(o.first)
 	b.lag.Merge(o.lag)
 	b.ownLag.Merge(o.ownLag)
+	b.punctual.Merge(o.punctual)
 	b.waited += o.waited
 	b.carriedNs += o.carriedNs
 	b.leftNs += o.leftNs

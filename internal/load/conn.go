@@ -43,6 +43,7 @@ type conn struct {
 	resp   h1.Response
 
 	prev, next int32 // in the list of requests under way, oldest first
+	late       int64 // by which its last answer came later than it had to, at most; see lateness
 	sample     int32 // place of the request in the book's sample, from 1; 0: none
 	answers    int32 // since it was opened
 

@@ -133,6 +133,7 @@ type EngineInfo struct {
 type Result struct {
 	result.Load
 	Intervals []Interval
+	FromNs    int64 // clock.Mono of the window's opening; 0: a foreign generator does not say
 	OpenedNs  int64 // clock.Mono when the last thread saw the window open; 0: none did
 }
 

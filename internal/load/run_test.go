@@ -150,6 +150,9 @@ func TestOpenLoopNeverAdapts(t *testing.T) {
 	if r.OwnLag.MaxNs != 1 || r.OwnLag.Count != 100 {
 		t.Errorf("own lag of %d ns at most over %d, want none", r.OwnLag.MaxNs, r.OwnLag.Count)
 	}
+	if r.PunctualTime != r.ResponseTime {
+		t.Errorf("it held up answers: %+v of %+v", r.PunctualTime, r.ResponseTime)
+	}
 }
 
 // A server that falls silent at 500 ms, and speaks again a millisecond after the drain has ended,

@@ -32,7 +32,7 @@ func TestTogether(t *testing.T) {
 	if late := asked - w.opened[0]; late < 30*ms {
 		t.Errorf("asked %d ns after connecting began, want 30 ms", late)
 	}
-	if r.OpenedNs != start+100*ms {
+	if r.OpenedNs != start+100*ms || r.FromNs != r.OpenedNs {
 		t.Errorf("the window opened %d ns off", r.OpenedNs-start-100*ms)
 	}
 	// Windows of a second with an answer every 10 ms on each of four connections.

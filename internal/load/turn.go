@@ -44,9 +44,28 @@ func (w *worker) send(i int32, at int64) {
 	if w.cfg.plain {
 		c.due = now
 	}
+	w.lateness(c)
 	w.flow(now, +1)
 	w.book.sent(c, now)
 	w.engine.Send(int(i), c.out)
+}
+
+// lateness notes by how much own lag can make later what is under way from now on. A service serves
+// in any order, but what finds it without work is not held up by what came before; and where
+// nothing comes later than by some time, nothing that is served in turn ends later than by that
+// (queues in turn are monotone and shift with their arrivals: Baccelli et al., Synchronization and
+// Linearity, 1992). So an answer was held up by no more than the greatest own lag since the service
+// had nothing to do. Of a request that waited for a connection, what held up the answer before it
+// counts too.
+func (w *worker) lateness(c *conn) {
+	if w.inFlight == 0 {
+		w.late = 0
+	}
+	own := c.sent - max(c.due, c.since)
+	if c.since > c.due {
+		own += c.late
+	}
+	w.late = max(w.late, own)
 }
 
 // make renders the request of connection i and the body that is right for it.
@@ -146,8 +165,7 @@ func (w *worker) compare(c *conn, body []byte) {
 // more behind it is not the right one: it is longer than it says, or there are two.
 func (w *worker) finish(i int, now int64, more int) {
 	c := &w.conns[i]
-	w.unlink(int32(i))
-	w.flow(now, -1)
+	w.ends(i, now)
 	good := w.judge(c, now, more)
 	c.served = true
 	c.answers++
@@ -165,6 +183,13 @@ func (w *worker) finish(i int, now int64, more int) {
 		c.phase, c.since = idle, now
 	}
 	w.next(i, now, good)
+}
+
+// ends takes connection i's request out of those under way.
+func (w *worker) ends(i int, now int64) {
+	w.unlink(int32(i))
+	w.flow(now, -1)
+	w.conns[i].late = w.late
 }
 
 // judge books the answer and reports whether it is the right one.
@@ -241,8 +266,7 @@ func (w *worker) fail(i int, now int64, f class, cause string) {
 // lost books a request that will get no whole answer.
 func (w *worker) lost(i int, now int64, f class, cause string) {
 	c := &w.conns[i]
-	w.unlink(int32(i))
-	w.flow(now, -1)
+	w.ends(i, now)
 	w.book.failed(c, now, f, cause)
 	c.task = spare
 }

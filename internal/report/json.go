@@ -41,7 +41,6 @@ type jsonDocument struct {
 	Results   []jsonResult      `json:"results"`
 	Failures  []jsonFailure     `json:"failures"`
 	Skipped   []jsonSkipped     `json:"skipped"`
-	Missing   []string          `json:"missing,omitempty"`
 	Numbers   table.Numbers     `json:"numbers"`
 	Verdicts  map[string]int    `json:"verdicts"`
 	Summary   []jsonSummary     `json:"summary"`
@@ -204,7 +203,6 @@ func document(s table.Study, o JSONOptions) jsonDocument {
 	for _, t := range s.Verdicts {
 		d.Verdicts[strings.ToLower(t.Grade)] = t.Trials
 	}
-	d.Missing = s.Options.Missing
 	for _, k := range s.Options.Skipped {
 		d.Skipped = append(d.Skipped, jsonSkipped{k.Name, k.Reason})
 	}
@@ -290,7 +288,7 @@ func metricsOf(l *result.Load) jsonMetrics {
 func known(ns float64) float64 { return micros(metric.Positive(ns)) }
 
 func (m *jsonMetrics) intervals(l *result.Load) {
-	_, known := table.Worth(l)
+	_, known := l.Memory.Worth()
 	m.Independent, m.IndependentAssumed = independent(l), !known
 	if l.ResponseTime.Count == 0 {
 		return

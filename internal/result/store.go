@@ -27,20 +27,48 @@ type Run struct {
 	Question string    `json:"question"`
 	File     string    `json:"file"` // of the suite
 	Baseline string    `json:"baseline"`
-	Blocks   int       `json:"blocks"`
+	Blocks   int       `json:"blocks"` // at most, where the run goes on for a time
 	Seed     uint64    `json:"seed"`
 	PlanHash string    `json:"planHash"`
 	Trials   []string  `json:"trials"` // ids, in order
+	Planned  []Planned `json:"planned,omitempty"`
 	Skipped  []Skipped `json:"skipped,omitempty"`
 	Command  []string  `json:"command"`
 	AA       bool      `json:"aa,omitempty"`      // every target against itself
 	Duet     bool      `json:"duet,omitempty"`    // targets two at a time, side by side
+	ForNs    int64     `json:"forNs,omitempty"`   // the run goes on for so long, instead of blocks
 	Host     *Grading  `json:"host,omitempty"`    // what prony doctor said before the first trial
 	Columns  []string  `json:"columns,omitempty"` // that the suite wants in its table, too
-	// Resumed are the times at which a run that had been ended was gone on with.
+	// Resumed are the times at which a run that had ended was gone on with.
 	Resumed []Resumption `json:"resumed,omitempty"`
 	// Requests are what each scenario sends, as the suite has it, for readers of reports.
 	Requests map[string][]string `json:"requests,omitempty"`
+}
+
+// Planned is one of the trials to come, as Run.Trials lists them, for those who look for what is
+// missing.
+type Planned struct {
+	Trial    string `json:"trial"`
+	Row      string `json:"row"` // what tables call its target
+	Scenario string `json:"scenario"`
+	Block    int    `json:"block"`
+	Role     string `json:"role,omitempty"`
+}
+
+// Missing are the planned trials that have no record: the run was ended before them, or their
+// records are lost. Of a run whose head is older than Planned only the ids are known.
+func (r Run) Missing(records []*Record) (out []Planned) {
+	all := r.Planned
+	if len(all) == 0 {
+		for _, id := range r.Trials {
+			all = append(all, Planned{Trial: id})
+		}
+	}
+	there := map[string]bool{}
+	for _, rec := range records {
+		there[rec.Trial] = true
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(p Planned) bool { return there[p.Trial] })
 }
 
 // Resumption is a time at which the trials that had no record were begun.
@@ -59,6 +87,7 @@ type Skipped struct {
 // Writer appends records to a run's folder, each safe on disk before the next trial starts.
 type Writer struct {
 	f    *os.File
+	run  string
 	size int64
 }
 
@@ -86,7 +115,7 @@ func Create(dir string, r Run) (*Writer, error) {
 	if err := writeSynced(dir, RunFile, append(b, '\n')); err != nil {
 		return nil, fmt.Errorf("create run: %w", errors.Join(err, f.Close(), os.Remove(f.Name())))
 	}
-	return &Writer{f: f}, nil
+	return &Writer{f: f, run: r.ID}, nil
 }
 
 // Resume opens a run's folder for the records that it lacks, and writes its head anew. A torn one
@@ -96,7 +125,7 @@ func Resume(dir string, r Run) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("resume run: %w", err)
 	}
-	w := &Writer{f: f}
+	w := &Writer{f: f, run: r.ID}
 	b, err := json.MarshalIndent(r, "", "  ")
 	if err == nil {
 		err = w.endLine()
@@ -159,10 +188,10 @@ func writeSynced(dir, name string, b []byte) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Append writes a record and syncs it. When that fails (a full disk, say), what was written of it
-// is taken back, so that the file still ends with a whole record.
+// Append writes a record as one of the run and syncs it. When that fails (a full disk, say), what
+// was written of it is taken back, so that the file still ends with a whole record.
 func (w *Writer) Append(r *Record) error {
-	r.Version = Version
+	r.Version, r.Run = Version, w.run
 	b, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("save record of %s: %w", r.Trial, err)
@@ -183,7 +212,7 @@ func (w *Writer) Append(r *Record) error {
 // Close closes the file.
 func (w *Writer) Close() error { return w.f.Close() }
 
-// BadRecord is a line that is no record of the run. Reading goes on after it.
+// BadRecord is a line that is no record, or none of the run's. Reading goes on after it.
 type BadRecord struct {
 	File string
 	Line int
@@ -191,7 +220,7 @@ type BadRecord struct {
 }
 
 func (e *BadRecord) Error() string {
-	return fmt.Sprintf("%s:%d: not a record: %v; it is left out", e.File, e.Line, e.Err)
+	return fmt.Sprintf("%s:%d: %v; it is left out", e.File, e.Line, e.Err)
 }
 
 // Unwrap returns the cause.
@@ -225,45 +254,33 @@ func Read(dir string) (head Run, records []*Record, bad []*BadRecord, err error)
 		return head, nil, nil, fmt.Errorf("read run: %w", err)
 	}
 	defer f.Close()
-	records, bad, err = readRecords(path, f, head.membership())
+	records, bad, err = readRecords(path, f, head.belongs())
 	return head, records, bad, err
 }
 
-// membership refuses records of other runs, of trials that were not planned, and all but the first
-// of a trial: each would count as a trial more, and narrow intervals.
-func (r *Run) membership() func(*Record) error {
-	seen := map[string]bool{}
-	return func(rec *Record) error {
-		switch {
-		case rec.Run != "" && r.ID != "" && rec.Run != r.ID:
-			return fmt.Errorf("trial %s is of run %s", rec.Trial, rec.Run)
+// belongs tells the records of a run, each once, from others: a record that counts twice, or that
+// comes from elsewhere, would narrow every interval. A head without ids, or without its own, is no
+// lab's and tells nobody apart by them.
+func (r Run) belongs() func(rec *Record, line int) error {
+	lines := map[string]int{}
+	return func(rec *Record, line int) error {
+		switch first := lines[rec.Trial]; {
+		case r.ID != "" && rec.Run != r.ID:
+			return fmt.Errorf("a record of run %q, not of this one (%s)", rec.Run, r.ID)
 		case len(r.Trials) > 0 && !slices.Contains(r.Trials, rec.Trial):
-			return fmt.Errorf("the run has no trial %q", rec.Trial)
-		case seen[rec.Trial]:
-			return fmt.Errorf("trial %s has a record already", rec.Trial)
+			return fmt.Errorf("a record of trial %q, which is not in the plan of %s", rec.Trial,
+				RunFile)
+		case first > 0:
+			return fmt.Errorf("a second record of trial %s, after line %d", rec.Trial, first)
 		}
-		seen[rec.Trial] = true
+		lines[rec.Trial] = line
 		return nil
 	}
 }
 
-// Missing are the planned trials without a record, in order.
-func (r *Run) Missing(records []*Record) (out []string) {
-	for _, id := range r.Trials {
-		if !slices.ContainsFunc(records, func(rec *Record) bool { return rec.Trial == id }) {
-			out = append(out, id)
-		}
-	}
-	return out
-}
-
-// ReadRecords reads NDJSON records; file names it in errors.
-func ReadRecords(file string, in io.Reader) (records []*Record, bad []*BadRecord, err error) {
-	return readRecords(file, in, func(*Record) error { return nil })
-}
-
-func readRecords(file string, in io.Reader, check func(*Record) error) (records []*Record,
-	bad []*BadRecord, err error) {
+// readRecords reads NDJSON records that fit; file names it in errors.
+func readRecords(file string, in io.Reader, fits func(rec *Record, line int) error) (
+	records []*Record, bad []*BadRecord, err error) {
 	r := bufio.NewReader(in)
 	for line := 1; ; line++ {
 		b, err := r.ReadBytes('\n')
@@ -273,8 +290,10 @@ func readRecords(file string, in io.Reader, check func(*Record) error) (records 
 			if bad1 == nil && (rec.Version < 1 || rec.Version > Version) {
 				bad1 = fmt.Errorf("version %d, this prony knows %d", rec.Version, Version)
 			}
-			if bad1 == nil {
-				bad1 = check(rec)
+			if bad1 != nil {
+				bad1 = fmt.Errorf("not a record: %w", bad1)
+			} else {
+				bad1 = fits(rec, line)
 			}
 			if bad1 != nil {
 				bad = append(bad, &BadRecord{file, line, bad1})

@@ -86,7 +86,7 @@ func TestEveryFieldComesBack(t *testing.T) {
 	n.fill(reflect.ValueOf(&head).Elem())
 	full, empty := &Record{}, &Record{Trial: "b1-02-empty"}
 	n.fill(reflect.ValueOf(full).Elem())
-	full.Run, head.Trials = head.ID, []string{full.Trial, empty.Trial}
+	head.Trials = []string{full.Trial, empty.Trial}
 	dir := filepath.Join(t.TempDir(), "results", "run") // neither exists
 	w := create(t, dir, head)
 	for _, r := range []*Record{full, empty} {
@@ -100,15 +100,22 @@ func TestEveryFieldComesBack(t *testing.T) {
 	}
 	// Whatever the caller had there, what is written says which format it is.
 	head.Version, full.Version = Version, Version
+	full.Run, empty.Run = head.ID, head.ID
 	same(t, got, head)
 	same(t, *records[0], *full)
 	same(t, *records[1], *empty)
 }
 
 func TestReadRecords(t *testing.T) {
+	planned := false // the head says which trials there are
 	check := func(name, text, trials string, bad ...string) {
 		t.Run(name, func(t *testing.T) {
-			records, badOnes, err := ReadRecords("dir/t.ndjson", strings.NewReader(text))
+			head := Run{}
+			if planned {
+				head = Run{ID: "r", Trials: []string{"a", "b"}}
+			}
+			records, badOnes, err := readRecords("dir/t.ndjson", strings.NewReader(text),
+				head.belongs())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,6 +159,17 @@ func TestReadRecords(t *testing.T) {
 	check("another type", `{"version":1,"block":"one"}`+"\n"+line("a"), "a",
 		"1: not a record: json: cannot unmarshal string into Go struct field Record.block "+
 			"of type int")
+	// What counts twice, or comes from elsewhere, would narrow every interval.
+	check("twice", line("a")+line("b")+line("a"), "a b",
+		"3: a second record of trial a, after line 1")
+	planned = true
+	of := func(run, trial string) string {
+		return `{"version":1,"run":"` + run + `","trial":"` + trial + `"}` + "\n"
+	}
+	check("strangers", of("r", "a")+of("r", "c")+of("q", "b")+of("r", "b"), "a b",
+		`2: a record of trial "c", which is not in the plan of run.json`,
+		`3: a record of run "q", not of this one (r)`)
+	planned = false
 	// A line of 3 MiB, as many histograms make it, is more than a bufio.Scanner takes.
 	long := strings.Repeat("x", 3<<20)
 	check("long", line(long)+line("b"), long+" b")
@@ -160,7 +178,8 @@ func TestReadRecords(t *testing.T) {
 func TestReadRecordsKeepsWhatItGot(t *testing.T) {
 	broken := errors.New("input/output error")
 	first := strings.NewReader(`{"version":1,"trial":"a"}` + "\n")
-	records, bad, err := ReadRecords("t.ndjson", io.MultiReader(first, iotest.ErrReader(broken)))
+	records, bad, err := readRecords("t.ndjson", io.MultiReader(first, iotest.ErrReader(broken)),
+		Run{}.belongs())
 	if !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "read t.ndjson: ") {
 		t.Errorf("error is %v", err)
 	}
@@ -170,7 +189,7 @@ func TestReadRecordsKeepsWhatItGot(t *testing.T) {
 }
 
 func TestBadRecordHasItsCause(t *testing.T) {
-	_, bad, err := ReadRecords("t.ndjson", strings.NewReader("{\n"))
+	_, bad, err := readRecords("t.ndjson", strings.NewReader("{\n"), Run{}.belongs())
 	var cause *json.SyntaxError
 	if err != nil || len(bad) != 1 || !errors.As(bad[0], &cause) {
 		t.Errorf("bad is %v, error %v; want a syntax error within", bad, err)
@@ -333,31 +352,6 @@ func TestAppendRefusesWhatJSONLacks(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 	wantWhole(t, dir, before)
-}
-
-// Each would be a trial more: the same record twice, one of another run, one that nobody planned.
-func TestReadCountsATrialOnce(t *testing.T) {
-	dir := t.TempDir()
-	w := create(t, dir, Run{ID: "r", Trials: []string{"a", "b", "c"}})
-	for _, r := range []Record{{Trial: "a", Run: "r"}, {Trial: "a", Run: "r", Order: 2},
-		{Trial: "b", Run: "s"}, {Trial: "d", Run: "r"}, {Trial: "c", Run: "r"}} {
-		if err := w.Append(&r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	head, records, bad, err := Read(dir)
-	if err != nil || len(records) != 2 || records[0].Order != 0 || len(bad) != 3 {
-		t.Fatalf("%d records, bad %v, error %v", len(records), bad, err)
-	}
-	for i, want := range []string{":2: not a record: trial a has a record already",
-		":3: not a record: trial b is of run s", `:4: not a record: the run has no trial "d"`} {
-		if !strings.Contains(bad[i].Error(), want) {
-			t.Errorf("bad is %v, want %q", bad[i], want)
-		}
-	}
-	if missing := head.Missing(records); len(missing) != 1 || missing[0] != "b" {
-		t.Errorf("missing are %v", missing)
-	}
 }
 
 // What is appended to a file that nobody can find any more would be in no report.

@@ -15,6 +15,7 @@ import (
 
 	"prony/internal/cache"
 	"prony/internal/clock"
+	"prony/internal/file"
 )
 
 // Builder builds services into a cache. Several, in one program or in many, may share the cache.
@@ -215,11 +216,7 @@ func (b *Built) mark() error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(filepath.Dir(b.Dir), markFile)
-	if err := os.WriteFile(path+".new", append(data, '\n'), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return file.Put(filepath.Join(filepath.Dir(b.Dir), markFile), append(data, '\n'))
 }
 
 func (b *Builder) say(format string, args ...any) {

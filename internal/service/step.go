@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+
+	"prony/internal/rights"
 )
 
 const (
@@ -23,7 +25,11 @@ func (b *Builder) steps(ctx context.Context, s *Service, built *Built) (err erro
 		return fmt.Errorf("open the log: %w", err)
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	env := buildEnv(built.Tools)
+	as := rights.Build(b.Root)
+	if err := as.Give(built.Dir); err != nil { // but not what is beside it, which the lab writes
+		return fmt.Errorf("give the copy to user %d: %w", as.UID, err)
+	}
+	env := as.Env(buildEnv(built.Tools))
 	for i, step := range s.Build.Steps {
 		args, err := expandAll(step, built.values())
 		if err != nil {
@@ -34,7 +40,7 @@ func (b *Builder) steps(ctx context.Context, s *Service, built *Built) (err erro
 		if _, err := fmt.Fprintf(log, "$ %s\n", strings.Join(args, " ")); err != nil {
 			return fmt.Errorf("write the log: %w", err)
 		}
-		if err := runStep(ctx, built, env, log, args); err != nil {
+		if err := runStep(ctx, built, as, env, log, args); err != nil {
 			err = fmt.Errorf("step %d of %d (%s): %w", i+1, len(s.Build.Steps), line, err)
 			return withTail(err, log)
 		}
@@ -42,7 +48,8 @@ func (b *Builder) steps(ctx context.Context, s *Service, built *Built) (err erro
 	return nil
 }
 
-func runStep(ctx context.Context, built *Built, env []string, log *os.File, args []string) error {
+func runStep(ctx context.Context, built *Built, as rights.User, env []string, log *os.File,
+	args []string) error {
 	program := inside(built.Dir, args[0])
 	if tool, ok := built.Tools[args[0]]; ok {
 		// The tool whose version was judged is the one that runs, wherever PATH points.
@@ -51,7 +58,10 @@ func runStep(ctx context.Context, built *Built, env []string, log *os.File, args
 	cmd := command(ctx, built.Dir, env, program, args[1:]...)
 	// A file rather than a pipe: what a step leaves behind cannot hold up the build.
 	cmd.Stdout, cmd.Stderr = log, log
-	err := cmd.Run()
+	err := as.Start(cmd)
+	if err == nil {
+		err = cmd.Wait()
+	}
 	if cause := context.Cause(ctx); cause != nil && err != nil {
 		return cause
 	}

@@ -209,6 +209,11 @@ var mistakes = []struct {
 		`s.yaml:12: one plain value is wanted here in "min: [1s]"`, true},
 	{"warm-up upside down", "min: 0s", "min: 2m",
 		`s.yaml:12: warmup.min 2m is above warmup.max 1m30s in "min: 2m"`, false},
+	{"warm-up on a quota", "min: 0s", "min: 0s\n  cores: all", `s.yaml:13: warmup.cores all: ` +
+		`limits.cpus 0.5 is a quota, which holds on any number of them in "cores: all"; leave ` +
+		`it out, or give whole cores`, false},
+	{"warm-up elsewhere", "min: 0s", "min: 0s\n  cores: every",
+		`s.yaml:13: cores "every" is none of own, all in "cores: every"`, true},
 	{"pattern", "targets: [all]", "targets:\n  - all\n  - '[x'",
 		`s.yaml:6: target pattern "[x" is malformed in "- '[x'"`, false},
 	{"one key", "keys: [1, 9]", "keys: [1]", `s.yaml:16: keys are not a list of the first and ` +
@@ -338,6 +343,30 @@ func TestAllMistakesAreReportedAtOnce(t *testing.T) {
 	if got := strings.Count(err.Error(), "\n") + 1; got != 3 {
 		t.Errorf("%d lines, want 3:\n%v", got, err)
 	}
+}
+
+// A warm-up on all cores is a method of its own, and the default needs no name.
+func TestWarmUpCores(t *testing.T) {
+	text := func(cores string) string {
+		return strings.NewReplacer("cpus: 0.5", "cpus: 1", "min: 0s",
+			"min: 0s"+cores).Replace(whole)
+	}
+	hash := func(s *suite.Suite) string { return s.SceneHash(s.Scenarios[0]) }
+	usual, own := read(t, text("")), read(t, text("\n  cores: own"))
+	all := read(t, text("\n  cores: all"))
+	if own.Warmup != usual.Warmup || hash(own) != hash(usual) ||
+		all.Warmup.Cores != suite.AllCores || hash(all) == hash(usual) {
+		t.Errorf("%+v, %+v and %+v", usual.Warmup, own.Warmup, all.Warmup)
+	}
+	check := func(o suite.Override, want string) {
+		t.Helper()
+		if err := all.Override(o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	check(suite.Override{Launchers: []string{"process", "docker"}},
+		"what docker starts cannot be moved to other cores")
+	check(suite.Override{Duet: suite.Apart}, "the other side of a duet has them")
 }
 
 func TestEmptyFilesAreErrors(t *testing.T) {

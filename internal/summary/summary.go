@@ -94,7 +94,7 @@ func endsAt(l *result.Load, intervals []load.Interval, offsetNs int64) []string 
 		if int64(iv.Offset) != offsetNs || iv.Response == nil {
 			continue
 		}
-		share, _ := table.Worth(l)
+		share, _ := l.Memory.Worth()
 		qs := table.PercentilesIn(iv.Response, share, confidence)
 		for k, q := range []table.Percentile{qs[0], qs[2]} {
 			if q.HasInterval() {

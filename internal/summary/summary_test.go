@@ -228,19 +228,6 @@ func TestModel(t *testing.T) {
 		"wrk 4.1.0, closed, 8 connections")
 }
 
-func TestShell(t *testing.T) {
-	check := func(want string, words ...string) {
-		t.Helper()
-		if got := Shell(words); got != want {
-			t.Errorf("%q is %s, want %s", words, got, want)
-		}
-	}
-	check("prony load http://x/ -c 5", "prony", "load", "http://x/", "-c", "5")
-	check("'http://x/?key={key}' 'a b' ''", "http://x/?key={key}", "a b", "")
-	check(`'it'\''s'`, "it's")
-	check("prony capacity 'p99<5ms'", "prony", "capacity", "p99<5ms")
-}
-
 func TestCutShort(t *testing.T) {
 	check := func(grade string, also ...result.Finding) {
 		t.Helper()

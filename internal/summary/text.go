@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"prony/internal/result"
-	"prony/internal/table"
+	"prony/internal/shell"
 	"prony/internal/unit"
 	"prony/internal/verdict"
 )
@@ -44,7 +44,7 @@ func Text(w io.Writer, r Report, o Options) error {
 	p.counts(l)
 	p.failures(l)
 	if withheld == nil {
-		share, _ := table.Worth(l)
+		share, _ := l.Memory.Worth()
 		p.dist("first byte", &l.FirstByte, share)
 	}
 	p.conditions(l)
@@ -55,7 +55,7 @@ func Text(w io.Writer, r Report, o Options) error {
 	p.verdict(r.Verdict)
 	if len(r.Command) > 0 {
 		p.Line("")
-		p.row("reproduce", "%s", Shell(r.Command))
+		p.row("reproduce", "%s", shell.Join(r.Command))
 	}
 	if o.Spectrum && withheld == nil && l.ResponseTime.Count > 0 {
 		p.Line("\n  Response time in ms, percentile spectrum:")
@@ -217,18 +217,4 @@ func (p *page) verdict(v result.Verdict) {
 	if len(noted) > 0 {
 		p.Line("  noted, too little to move a number: %s", strings.Join(noted, ", "))
 	}
-}
-
-// plain are the characters that no shell looks at.
-const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_"
-
-// Shell quotes words so that a POSIX shell hands them back as they are.
-func Shell(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		if quoted[i] = w; w == "" || strings.Trim(w, plain) != "" {
-			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(quoted, " ")
 }

@@ -1,66 +1,78 @@
 package table
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
-	"prony/internal/result"
 	"prony/internal/unit"
 )
 
-// lose adds to the tallies the planned trials that have no record, and to the notes the histograms
-// that cannot be read, for which the record's own fields stand in.
-func (s *Study) lose(tallies []Tally) []Tally {
+// mostMissing bounds how many missing trials, or damaged lines, a sentence names.
+const mostMissing = 6
+
+// missing is the tally of trials that have no record, with the lines that were left out; none where
+// every trial has its line.
+func (s *Study) missing() []Tally {
+	var ids, why []string
+	for _, p := range s.Options.Missing {
+		ids = append(ids, p.Trial)
+	}
+	if len(ids) > 0 {
+		why = append(why, "planned, without a record: "+fewJoined(ids, mostMissing))
+	}
+	if lost := s.Options.Damaged; len(lost) > 0 {
+		why = append(why, unit.Plural(len(lost), "line")+" of the records left out: "+
+			fewJoined(lost, mostMissing))
+	}
+	if len(why) == 0 {
+		return nil
+	}
+	return []Tally{{MissingGrade, len(ids), strings.Join(why, "; ")}}
+}
+
+// missingOf says which trials of a row have no record; nothing where all have one.
+func (o Options) missingOf(scenario, row string) []string {
+	var blocks []int
+	for _, p := range o.Missing {
+		if p.Scenario == scenario && p.Row == row && p.Role == "" {
+			blocks = append(blocks, p.Block)
+		}
+	}
+	if len(blocks) == 0 {
+		return nil
+	}
+	return []string{MissingGrade + " in " + blocksText(blocks) + ": planned, without a record"}
+}
+
+// unseen are the rows of targets that were planned and of which nothing was recorded.
+func (sc *Scenario) unseen(o Options) (rows []Row) {
+	for _, p := range o.Missing {
+		known := slices.ContainsFunc(sc.Targets, func(t Target) bool { return t.Name == p.Row }) ||
+			slices.ContainsFunc(rows, func(r Row) bool { return r.Name == p.Row })
+		if !known && p.Row != "" && p.Scenario == sc.Name && p.Role == "" {
+			rows = append(rows, spanRow(p.Row, o.missingOf(sc.Name, p.Row)[0]))
+		}
+	}
+	return rows
+}
+
+// Extent is how many rows and blocks there are, those without a record among them.
+func (s *Study) Extent() (targets, blocks int) {
+	type block struct {
+		run    string
+		number int
+	}
+	rows, passes := map[string]bool{}, map[block]bool{}
+	run := ""
 	for i := range s.Records {
 		r := &s.Records[i]
-		for k := range r.Loads {
-			if d := r.Loads[k].ResponseTime; d.HDR != "" && decode(d) == nil {
-				s.Options.Notes = append(slices.Clip(s.Options.Notes), fmt.Sprintf(
-					"The histogram of %s in %s is damaged: only the percentiles that the record "+
-						"has beside it count.", r.Loads[k].Name, r.Trial))
-			}
+		run = r.Run
+		rows[RowName(r.Target)], passes[block{run, r.Block}] = true, true
+	}
+	for _, p := range s.Options.Missing { // of one run, and then all records are its
+		if p.Row != "" && p.Role == "" {
+			rows[p.Row], passes[block{run, p.Block}] = true, true
 		}
 	}
-	if n := len(s.Options.Missing); n > 0 {
-		names := strings.Join(s.Options.Missing[:min(n, missingShown)], ", ")
-		if n > missingShown {
-			names += fmt.Sprintf(" and %d more", n-missingShown)
-		}
-		tallies = append(tallies, Tally{Grade: MissingGrade, Trials: n,
-			Reason: "planned, without a record: " + names})
-	}
-	return tallies
-}
-
-// missingShown is how many missing trials are named; run.json has all of them.
-const missingShown = 6
-
-// vanished are the targets of which no trial has a record, by what their trials are called behind
-// block and place.
-func (s *Study) vanished() (out []Skipped) {
-	present := map[string]bool{}
-	for _, all := range [][]result.Record{s.Records, s.Beside} {
-		for i := range all {
-			present[subjectOf(all[i].Trial)] = true
-		}
-	}
-	trials := map[string]int{}
-	for _, id := range s.Options.Missing {
-		if name := subjectOf(id); !present[name] {
-			trials[name]++
-		}
-	}
-	for name, n := range trials {
-		out = append(out, Skipped{strings.ReplaceAll(name, ".", "/"),
-			"none of its " + unit.Plural(n, "planned trial") + " has a record"})
-	}
-	slices.SortFunc(out, func(a, b Skipped) int { return strings.Compare(a.Name, b.Name) })
-	return out
-}
-
-// subjectOf is what a trial is of, as package suite names trials: "b1-03-java-jdk.virtual".
-func subjectOf(id string) string {
-	parts := strings.SplitN(id, "-", 3)
-	return parts[len(parts)-1]
+	return len(rows), len(passes)
 }

@@ -28,8 +28,10 @@ func (s *Study) Sheet() Sheet {
 			sh.Tables[i].Title = s.Scenarios[i].Name
 		}
 	}
-	sh.skip(s.vanished(), s.Options.Skipped)
-	sh.note(s.Options.Notes)
+	sh.skip(s.Options.Skipped)
+	if n := len(sh.Tables); n > 0 {
+		sh.Tables[n-1].Notes = append(sh.Tables[n-1].Notes, s.Options.Notes...)
+	}
 	for _, of := range []func(*Scenario, Options) Table{
 		(*Scenario).overheadTable, (*Scenario).toldTable, (*Scenario).partsTable,
 		(*Scenario).floorTable,
@@ -48,34 +50,19 @@ func (s *Study) Sheet() Sheet {
 	return sh
 }
 
-// skip puts what could not take part, or has no record, under the last table, once: the reason does
-// not depend on the scenario.
-func (sh *Sheet) skip(vanished, skipped []Skipped) {
-	if len(vanished)+len(skipped) == 0 {
+// skip puts the services that could not take part under the last table, once: the reason does not
+// depend on the scenario.
+func (sh *Sheet) skip(skipped []Skipped) {
+	if len(skipped) == 0 {
 		return
 	}
-	last := sh.last()
-	for _, k := range vanished {
-		last.Rows = append(last.Rows, spanRow(k.Name, k.Reason))
-	}
-	for _, k := range skipped {
-		last.Rows = append(last.Rows, spanRow(k.Name, "skipped: "+k.Reason))
-	}
-}
-
-func (sh *Sheet) note(notes []string) {
-	if len(notes) > 0 {
-		last := sh.last()
-		last.Notes = append(last.Notes, notes...)
-	}
-}
-
-// last is the last table; there is one, though nothing may have a record.
-func (sh *Sheet) last() *Table {
 	if len(sh.Tables) == 0 {
 		sh.Tables = append(sh.Tables, Table{Columns: nameColumns()})
 	}
-	return &sh.Tables[len(sh.Tables)-1]
+	last := &sh.Tables[len(sh.Tables)-1]
+	for _, k := range skipped {
+		last.Rows = append(last.Rows, spanRow(k.Name, "skipped: "+k.Reason))
+	}
 }
 
 // table builds one scenario's table: columns first, then cells column by column, because the
@@ -95,7 +82,7 @@ func (sc *Scenario) table(o Options) Table {
 		}
 		row := Row{Name: target.Name, Tier: target.Tier, Cells: nameCells(target)}
 		var own noteBook
-		row.Cells[1].Notes = target.nameNotes()
+		row.Cells[1].Notes = append(o.missingOf(sc.Name, target.Name), target.nameNotes()...)
 		for _, s := range specs {
 			c := s.cell(target, &own)
 			if s.leads != "" {
@@ -115,6 +102,7 @@ func (sc *Scenario) table(o Options) Table {
 		}
 		t.Rows = append(t.Rows, row)
 	}
+	t.Rows = append(t.Rows, sc.unseen(o)...)
 	t.Footnotes = notes.texts
 	t.Notes = slices.Concat(sc.Method, sc.ratioNote(), sc.tierNote(o), sc.noiseNote(),
 		sc.assumptionNote())
@@ -203,7 +191,7 @@ func (sc *Scenario) tierNote(o Options) []string {
 		return nil
 	}
 	note := "Targets in one tier cannot be told apart with these blocks"
-	if sc.SDLog > 0 {
+	if sc.Typical.SDLog > 0 {
 		note += "; " + sc.plan(o)
 	} else if sc.blocksUsed() < 2 {
 		note += "; one block tells nothing apart, two are the least that can"
@@ -219,7 +207,7 @@ func (sc *Scenario) plan(o Options) string {
 		k += len(names)
 	}
 	alpha := (1 - o.Confidence) / float64(max(k*(k-1)/2, 1))
-	needed := stats.BlocksToResolve(sc.SDLog, o.Effect, alpha, planPower)
+	needed := sc.Typical.Resolves(o.Effect, alpha, planPower)
 	effect := fmt.Sprintf("%.3g %%", 100*o.Effect)
 	switch more := needed - sc.blocksUsed(); {
 	case needed > planBlocks:

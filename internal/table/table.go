@@ -24,11 +24,12 @@ type Options struct {
 
 	Columns []string // beside the usual ones: names of Columns()
 
-	Skipped   []Skipped // services that could not take part
-	Missing   []string  // ids of planned trials without a record
-	Notes     []string  // on the run as a whole: what cannot be read, say; a sentence each
-	Reproduce string    // the command line; empty: that of the first record
-	Report    string    // path of the report, printed last; empty: no such line
+	Skipped   []Skipped        // services that could not take part
+	Missing   []result.Planned // trials of the plan that have no record
+	Notes     []string         // on the run as a whole, a sentence each
+	Damaged   []string         // what of the records was left out, a sentence each
+	Reproduce string           // the command line; empty: that of the first record
+	Report    string           // path of the report, printed last; empty: no such line
 }
 
 // Skipped is a target that has no record because it could not be built or started here.
@@ -119,18 +120,18 @@ type Cell struct {
 	Notes []string
 }
 
-// Tally is how many trials ended in one way, and why.
+// Tally is how many trials ended in one way, and why, or never did.
 type Tally struct {
 	Grade  string // VALID, SUSPECT, INVALID or failed
 	Trials int
 	Reason string // rules, with how many trials broke each; empty for VALID
 }
 
-// Grades of Tallies of trials that were not measured to their end, and that have no record.
-const (
-	FailedGrade  = "failed"
-	MissingGrade = "missing"
-)
+// FailedGrade is the Grade of a Tally of trials that were not measured to their end.
+const FailedGrade = "failed"
+
+// MissingGrade is that of a Tally of trials that were planned and have no record.
+const MissingGrade = "missing"
 
 // Comparison is the table of a run: a row a target, a table a scenario. The order of the records
 // does not matter.

@@ -15,54 +15,9 @@ import (
 	"prony/internal/load/text"
 	"prony/internal/probe"
 	"prony/internal/result"
-	"prony/internal/stats"
 	"prony/internal/suite"
 	"prony/internal/telemetry"
 )
-
-// How the warm-up looks at itself.
-const (
-	warmInterval = 100 * time.Millisecond
-	warmDrain    = 200 * time.Millisecond
-)
-
-// warmUp offers the closed load until its rate is steady or the bound is hit, and notes which.
-func (f *life) warmUp(ctx context.Context) error {
-	w := f.trial.Warmup
-	f.at("warmup", time.Duration(w.Max))
-	var counts []int64
-	f.rec.Warmup.IntervalNs, f.rec.Warmup.Connections = int64(warmInterval), w.Connections
-	spec := f.spec("warmup", result.Closed, w.Connections)
-	spec.Window, spec.Drain = time.Duration(w.Max), warmDrain
-	spec.Every = warmInterval
-	spec.Watch = func(done int64, elapsed time.Duration) bool {
-		counts = append(counts, done)
-		f.rec.Warmup.Requests, f.rec.Warmup.DurationNs = done, int64(elapsed)
-		return elapsed < time.Duration(w.Min) || !f.warm(counts)
-	}
-	res, err := f.offer(ctx, spec)
-	if err != nil {
-		return err
-	}
-	f.rec.Warmup.RatePerS = rates(counts)
-	f.warm(counts) // at the bound, which may be as early as the minimum
-	if f.rec.Warmup.Requests == 0 && res.Done == 0 {
-		return fmt.Errorf("warm up %s: no good answer in %v: %s", f.trial.Target,
-			time.Duration(w.Max), cmp.Or(res.Errors.Example, "every request is still waiting"))
-	}
-	return nil
-}
-
-// warm notes whether the service is, by the good answers so far at the end of each interval.
-func (f *life) warm(counts []int64) bool {
-	s := stats.SteadyState(rates(counts), warmRule)
-	if s.At < 0 {
-		return false
-	}
-	f.rec.Warmup.Steady = true
-	f.rec.Warmup.SteadyAtNs = int64(s.At) * int64(warmInterval)
-	return true
-}
 
 // measure offers the suite's loads one after another.
 func (f *life) measure(ctx context.Context) error {
@@ -93,15 +48,16 @@ func (f *life) measureOne(ctx context.Context, l suite.Load) error {
 	}
 	spec.Trace = load.Trace{Share: float64(f.trial.Watched.Traces), Salt: f.salt()}
 	var before, after probe.Mark
-	var from, opened, closed int64
+	// The wall clock dates, and may step in the window: lengths are of the other two.
+	var from, opened, openedMono, closedMono int64
 	spec.OnWindow = func(open bool) {
 		if open {
 			before = f.watch.Mark()
-			from, opened = clock.KernelNow(), clock.Wall().UnixNano()
+			from, openedMono, opened = clock.KernelNow(), clock.Mono(), clock.Wall().UnixNano()
 			f.markAt(telemetry.Open, l.Name, opened)
 		} else {
-			closed = clock.Wall().UnixNano()
-			f.markAt(telemetry.Close, l.Name, closed)
+			closedMono = clock.Mono()
+			f.mark(telemetry.Close, l.Name)
 			after = f.watch.MarkPSS()
 		}
 	}
@@ -112,11 +68,12 @@ func (f *life) measureOne(ctx context.Context, l suite.Load) error {
 		return err
 	}
 	out := res.Load
-	if out.OpenedAtNs != 0 && from != 0 { // a foreign generator does not say
-		from += out.OpenedAtNs - opened
+	if res.FromNs != 0 && from != 0 {
+		from += res.FromNs - openedMono
 	}
 	out.RateOf, out.OpenedNs = rateOf, from
-	f.windows = append(f.windows, stretch{l.Name, from, from + out.WindowNs, closed - opened})
+	f.windows = append(f.windows, stretch{l.Name, from, from + out.WindowNs,
+		closedMono - openedMono})
 	if out.Model == result.Closed {
 		out.CeilingPerS = f.lab.Ceilings[out.Connections]
 	}

@@ -21,6 +21,9 @@ type Experiment struct {
 	Prov   result.Provenance
 	Pilots map[string]float64 // what pilots delivered a second, by target and scenario
 	Done   []*result.Record   // of a run that is resumed: those that it has
+	// Next chooses before each trial which of those that are left still run, and in which order;
+	// nil: all of them.
+	Next func(done []*result.Record, left []Spec) []Spec
 }
 
 // Spec is a trial with all that its life needs, found once, before it begins.
@@ -71,15 +74,14 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*result.Record, 
 	if e.Pilots == nil {
 		e.Pilots = map[string]float64{}
 	}
-	for left := e.left(); len(left) > 0; {
+	for left := e.left(nil, e.unrecorded()); len(left) > 0; left = e.left(records, left) {
 		if err := w.Lost(); err != nil {
 			return records, fmt.Errorf("run %s: after %d of %d trials: %w; run it again",
 				e.Head.ID, len(e.Done)+len(records), len(e.Trials), err)
 		}
-		some := l.next(ctx, e, left)
-		left = left[len(some):]
-		for _, rec := range some {
-			rec.Run, rec.Resumed = e.Head.ID, len(e.Head.Resumed)
+		now := l.next(ctx, e, left)
+		for _, rec := range now {
+			rec.Resumed = len(e.Head.Resumed)
 			if err := w.Append(rec); err != nil {
 				return records, err
 			}
@@ -89,29 +91,36 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*result.Record, 
 			return records, fmt.Errorf("run %s: interrupted after %d of %d trials",
 				e.Head.ID, len(e.Done)+len(records), len(e.Trials))
 		}
+		left = left[len(now):]
 	}
 	return records, nil
 }
 
-// left are the trials that have no record yet. What the pilots among the others found is known.
-func (e *Experiment) left() (out []Spec) {
-	for _, t := range e.Trials {
+// unrecorded are the trials that have no record yet. What the pilots among the others found is
+// known.
+func (e Experiment) unrecorded() []Spec {
+	return slices.DeleteFunc(slices.Clone(e.Trials), func(t Spec) bool {
 		at := slices.IndexFunc(e.Done, func(r *result.Record) bool { return r.Trial == t.ID })
-		if at < 0 {
-			out = append(out, t)
-		} else {
+		if at >= 0 {
 			e.learn(t, e.Done[at])
 		}
-	}
-	return out
+		return at >= 0
+	})
 }
 
 // learn keeps what a pilot found.
-func (e *Experiment) learn(t Spec, rec *result.Record) {
+func (e Experiment) learn(t Spec, rec *result.Record) {
 	good := rec.Outcome == result.Measured && rec.Verdict.Grade != result.Invalid
 	if t.Role == suite.Pilot && good {
 		e.Pilots[pilotOf(t)] = rec.Loads[0].ThroughputPerS
 	}
+}
+
+func (e Experiment) left(done []*result.Record, left []Spec) []Spec {
+	if e.Next == nil {
+		return left
+	}
+	return e.Next(done, left)
 }
 
 // next runs the first of the trials that are left, or the first two where they are a duet.

@@ -22,6 +22,7 @@ import (
 	"prony/internal/clock"
 	"prony/internal/host"
 	"prony/internal/launch"
+	"prony/internal/launch/kernel"
 	"prony/internal/load"
 	"prony/internal/probe"
 	"prony/internal/profile"
@@ -54,6 +55,7 @@ type Watcher interface {
 	Mark() probe.Mark
 	MarkPSS() probe.Mark
 	Series() probe.Series
+	Roles() probe.Roles
 	Stop() (probe.Series, result.Cost)
 }
 
@@ -258,8 +260,11 @@ func (f *life) end(ctx context.Context) {
 	if f.proc != nil {
 		f.hold(ctx)
 		f.at("stop", 0)
-		if err := f.proc.Stop(f.proc.Grace()); err != nil && f.rec.Failure == nil {
+		err := f.proc.Stop(f.proc.Grace())
+		if err != nil && f.rec.Failure == nil {
 			f.fail(context.Background(), err)
+		} else if err != nil { // what may still run is a neighbour of all trials to come
+			f.rec.Failure.Error += "; and " + err.Error()
 		}
 	}
 	f.hear()
@@ -311,6 +316,7 @@ func (f *life) launch(ctx context.Context) error {
 		return f.orExit(err)
 	}
 	f.rec.Limits.InForce, f.rec.Limits.Missing = f.proc.Limits()
+	f.rec.Limits.Rights = kernel.Rights(f.proc.Main())
 	return f.scrape(ctx)
 }
 

@@ -19,7 +19,7 @@ const (
 
 // stoodStill bounds what a shorter stop took of a closed window by its length, but for what the
 // thread waited for a processor, which run delay bounds. What it did to an open load is its lag.
-func stoodStill(_ *result.Record, l *result.Load) *result.Finding {
+func stoodStill(_ *result.Record, l *load) *result.Finding {
 	still := time.Duration(l.Generator.StillMaxNs)
 	observed, hint := still.Round(time.Millisecond).String(),
 		"somebody stopped prony or its machine (Ctrl-Z, a paused VM): run it again undisturbed"
@@ -31,5 +31,5 @@ func stoodStill(_ *result.Record, l *result.Load) *result.Finding {
 	}
 	delay := l.Generator.RunDelayNs / int64(max(l.Threads, 1))
 	share := min(float64(max(int64(still)-delay, 0))/float64(l.WindowNs), 0.9)
-	return bounded(observed, hint, evenly(l, share/(1-share)))
+	return bounded(observed, hint, evenly(l.Load, share/(1-share)))
 }

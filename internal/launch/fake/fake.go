@@ -105,14 +105,15 @@ func (l *Launcher) Replace(h http.Handler) {
 	}
 }
 
-// Crash ends the running service as if by itself.
-func (l *Launcher) Crash(how string) {
+// Crash ends the running service as if by itself, and says whether there was one.
+func (l *Launcher) Crash(how string) bool {
 	l.mu.Lock()
 	p := l.running
 	l.mu.Unlock()
 	if p != nil {
 		p.Crash(how)
 	}
+	return p != nil
 }
 
 // Crash ends the process.
@@ -147,6 +148,13 @@ func (p *proc) Log(int) []string        { return p.log }
 
 func (p *proc) Limits() (inForce, missing []string) {
 	return []string{fmt.Sprintf("affinity %v", p.spec.Cores)}, nil
+}
+
+// Move implements launch.Mover.
+func (p *proc) Move(cores []int) error {
+	p.l.Note(fmt.Sprintf("move %s to %v", p.spec.Name, cores))
+	p.spec.Cores = cores
+	return nil
 }
 
 // Stop implements launch.Process.

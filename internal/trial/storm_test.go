@@ -1,0 +1,471 @@
+package trial_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	pprof "github.com/google/pprof/profile"
+
+	"prony/internal/clock"
+	"prony/internal/host"
+	"prony/internal/launch"
+	"prony/internal/launch/fake"
+	"prony/internal/load"
+	"prony/internal/probe"
+	"prony/internal/profile"
+	"prony/internal/result"
+	"prony/internal/telemetry"
+	"prony/internal/trial"
+)
+
+// storm is a world in which anything may break at any moment. What breaks is a pure function of
+// the seed, the trial, the seam and how often it was come by, so that a seed repeats itself
+// whatever the order of goroutines is.
+type storm struct {
+	t     *testing.T
+	seed  uint64
+	share float64 // of moments in which what may break does
+	dir   string
+	lab   *trial.Lab
+	duet  bool
+	fills bool // the disk may be full at some time
+
+	mu       sync.Mutex
+	passed   map[string]int // times that a seam was come by
+	blows    map[string][]blow
+	notes    map[string][]string // by trial, in order
+	steps    map[string]string
+	on       map[int]*place // by port
+	ports    int
+	records  []*result.Record
+	cancel   context.CancelFunc
+	canceled bool
+	full     bool // the disk
+	spoilt   bool // the folder of details
+}
+
+// blow is something that broke.
+type blow struct {
+	seam, words string
+	fatal       bool // no trial that it hits is VALID
+}
+
+// place is where one process of the fake world lives.
+type place struct {
+	trial    string
+	launcher *fake.Launcher
+	process  launch.Process
+}
+
+func newStorm(t *testing.T, seed uint64) *storm {
+	m := &storm{t: t, seed: seed, dir: t.TempDir(), passed: map[string]int{},
+		blows: map[string][]blow{}, notes: map[string][]string{}, steps: map[string]string{},
+		on: map[int]*place{}}
+	// A third of the seeds is calm but for one thing or two, the rest is anything up to a ruin.
+	m.share = []float64{0, 0.01, 0.02, 0.05, 0.1, 0.3}[seed%6]
+	m.duet, m.fills = m.chance("", "duet") < 0.3, m.chance("", "disk") < 0.2
+	cores := []int{0, 1, 2, 3}
+	sides, err := host.DivideSides(cores, 1, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.lab = &trial.Lab{
+		Launcher: m, Dir: m.dir, Dial: m.dial, Port: m.port, Meter: m,
+		Layout: host.Layout{Service: []int{1}, Load: []int{0}},
+		Driver: func(string, string) (trial.Driver, error) { return m, nil },
+		Watch: func(p launch.Process, _ time.Duration) (trial.Watcher, error) {
+			return m.watch(p)
+		},
+		Beside: func(p launch.Process, _ host.Layout, _ func() []int) (trial.Watcher, error) {
+			return m.watch(p)
+		},
+		Profiler: func(s profile.Subject, _, _ string) (profile.Choice, error) {
+			return profile.Choice{Collector: &shaky{m: m, pid: s.PID}}, nil
+		},
+		Observe: m.observe,
+	}
+	if m.duet {
+		m.lab.Layout, m.lab.Sides = sides.Whole(), &sides
+	} else if m.chance("", "home") < 0.5 {
+		m.lab.Home = &gone{m: m}
+	}
+	return m
+}
+
+// chance is a draw from [0, 1).
+func (m *storm) chance(trial, seam string) float64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := trial + "/" + seam
+	m.passed[key]++
+	h := fnv.New64a()
+	fmt.Fprint(h, m.seed, key, m.passed[key])
+	x := h.Sum64() // FNV's high bits hardly move: mix them (Stafford's variant 13 of SplitMix64)
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return float64((x^x>>31)>>11) / (1 << 53)
+}
+
+// breaks says whether something breaks now, and notes it if it does. What ends no trial breaks more
+// often, or few trials would see any of it.
+func (m *storm) breaks(trial, seam, words string, fatal bool) bool {
+	odds := m.share
+	if !fatal {
+		odds = min(4*odds, 0.5)
+	}
+	if m.chance(trial, seam) >= odds {
+		return false
+	}
+	m.hit(trial, blow{seam, words, fatal})
+	return true
+}
+
+func (m *storm) hit(trial string, b blow) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.blows[trial] = append(m.blows[trial], b)
+	m.notes[trial] = append(m.notes[trial], "! "+b.seam)
+}
+
+func (m *storm) note(trial, what string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.notes[trial] = append(m.notes[trial], what)
+}
+
+// within is a moment in so much time.
+func (m *storm) within(trial, seam string, d time.Duration) time.Duration {
+	return time.Duration(m.chance(trial, seam+" when") * float64(d))
+}
+
+func (m *storm) observe(e trial.Event) {
+	m.mu.Lock()
+	m.steps[e.Trial] = e.Step
+	m.mu.Unlock()
+	if e.Record != nil {
+		m.note(e.Trial, "record")
+		return
+	}
+	if m.cancel != nil && m.breaks(e.Trial, "interrupt", "interrupted", false) {
+		time.AfterFunc(m.within(e.Trial, "interrupt", 3*time.Second), func() {
+			m.mu.Lock()
+			m.canceled = true
+			m.mu.Unlock()
+			m.cancel()
+		})
+	}
+	if m.breaks(e.Trial, "clock", "", false) {
+		by := time.Duration((m.chance(e.Trial, "clock by") - 0.5) * float64(4*time.Hour))
+		time.AfterFunc(m.within(e.Trial, "clock", 2*time.Second), func() { clock.SetWall(by) })
+	}
+	if e.Step == "stop" && m.fills && m.breaks(e.Trial, "disk", "free some space", false) {
+		m.mu.Lock()
+		m.full = true
+		m.mu.Unlock()
+		fill(m.t, filepath.Join(m.dir, result.TrialsFile))
+	}
+	if e.Step == "stop" && !m.duet && m.breaks(e.Trial, "details", "save ", true) {
+		m.spoil()
+	}
+}
+
+// spoil puts a file where the details' folder is.
+func (m *storm) spoil() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.spoilt = true
+	dir := filepath.Join(m.dir, "series")
+	if err := errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o644)); err != nil {
+		m.t.Error(err)
+	}
+}
+
+func (m *storm) port() (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ports++
+	return 8000 + m.ports, nil
+}
+
+func (m *storm) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	_, text, _ := net.SplitHostPort(address)
+	port, _ := strconv.Atoi(text) // 0 is nobody's
+	m.mu.Lock()
+	p := m.on[port]
+	m.mu.Unlock()
+	if p == nil {
+		return nil, errors.New("connection refused")
+	}
+	return p.launcher.Dial(ctx, network, address)
+}
+
+func (*storm) Listen() string { return "127.0.0.1" }
+
+// Launch implements launch.Launcher.
+func (m *storm) Launch(ctx context.Context, s launch.Spec) (launch.Process, error) {
+	if m.breaks(s.Name, "launch", "no cgroup for you", true) {
+		return nil, errors.New("no cgroup for you")
+	}
+	if m.breaks(s.Name, "launch hangs", "deadline exceeded", true) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	l := &fake.Launcher{Note: func(string) {}, Start: m.start}
+	inner, err := l.Launch(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	p := &fragile{Process: inner, m: m, trial: s.Name, pid: s.Port}
+	m.mu.Lock()
+	m.on[s.Port] = &place{s.Name, l, p}
+	m.mu.Unlock()
+	m.note(s.Name, "launch")
+	if m.breaks(s.Name, "dies", "", false) {
+		time.AfterFunc(m.within(s.Name, "dies", 8*time.Second), func() { m.kill(s.Name, l) })
+	}
+	return p, nil
+}
+
+// kill ends a service, which a trial has to notice from its launch to its last load.
+func (m *storm) kill(trial string, l *fake.Launcher) {
+	m.mu.Lock()
+	step := m.steps[trial]
+	m.mu.Unlock()
+	during := step != "stop" && step != "reverify" && step != "done"
+	m.hit(trial, blow{"died in " + step, "signal: killed", during && l.Crash("signal: killed")})
+}
+
+// start makes a service, a sound one mostly.
+func (m *storm) start(s launch.Spec) (http.Handler, time.Duration, error) {
+	delay := 40*time.Millisecond + m.within(s.Name, "starts", 2*time.Second)
+	switch {
+	case m.breaks(s.Name, "ends at once", "exit status 1", true):
+		return nil, 0, errors.New("address already in use")
+	case m.breaks(s.Name, "never ready", "404", true):
+		return http.NotFoundHandler(), delay, nil
+	case m.breaks(s.Name, "never listens", "refused", true):
+		return fake.Hello("virtual"), 24 * time.Hour, nil
+	case m.breaks(s.Name, "lies", "body differs", len(s.Args) > 0 && s.Args[0] != "back"):
+		return lying(), delay, nil
+	}
+	return fake.Hello("virtual"), delay, nil
+}
+
+// fragile is a process that may not end.
+type fragile struct {
+	launch.Process
+	m     *storm
+	trial string
+	pid   int
+}
+
+func (p *fragile) Main() int   { return p.pid }
+func (p *fragile) PIDs() []int { return []int{p.pid} }
+
+func (p *fragile) Stop(grace time.Duration) error {
+	if p.m.breaks(p.trial, "stop", "cannot be ended", true) {
+		p.m.note(p.trial, "left")
+		return fmt.Errorf("process %d cannot be ended", p.pid)
+	}
+	p.m.note(p.trial, "stop")
+	return p.Process.Stop(grace)
+}
+
+func (p *fragile) alive() bool {
+	select {
+	case <-p.Exited():
+		return false
+	default:
+		return true
+	}
+}
+
+// at names the trial of a port.
+func (m *storm) at(port int) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.on[port].trial
+}
+
+func (m *storm) watch(p launch.Process) (trial.Watcher, error) {
+	id := m.at(int(p.Addr().Port()))
+	if m.breaks(id, "watch", "no /proc", true) {
+		return nil, errors.New("no /proc")
+	}
+	m.note(id, "watch")
+	return &looker{m: m, trial: id}, nil
+}
+
+// looker samples nothing.
+type looker struct {
+	watcher
+	m     *storm
+	trial string
+}
+
+func (x *looker) Stop() (probe.Series, result.Cost) {
+	x.m.note(x.trial, "unwatch")
+	return probe.Series{}, result.Cost{}
+}
+
+// Points implements trial.Meter.
+func (m *storm) Points(context.Context, telemetry.Own) {}
+
+// Offer implements trial.Driver.
+func (m *storm) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
+	id := m.at(int(s.Address.Port()))
+	m.note(id, "load")
+	start := clock.Mono()
+	if s.Together != nil {
+		var err error
+		if start, err = s.Together(ctx); err != nil {
+			return nil, err
+		}
+		time.Sleep(time.Duration(start - clock.Mono()))
+	}
+	if m.breaks(id, "load", "no descriptors left", true) {
+		return nil, errors.New("no descriptors left")
+	}
+	if s.Watch != nil {
+		return m.warm(ctx, id, start, s)
+	}
+	time.Sleep(s.Lead)
+	s.OnWindow(true)
+	if m.breaks(id, "clock at the edge", "", false) {
+		clock.SetWall(time.Hour)
+	}
+	opened, wall := clock.Mono(), clock.Wall().UnixNano()
+	select {
+	case <-time.After(s.Window):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	s.OnWindow(false)
+	out := good(s)
+	out.OpenedAtNs = wall
+	m.flaw(id, &out)
+	return &load.Result{Load: out, FromNs: opened, OpenedNs: opened}, nil
+}
+
+// flaw spoils a load's answers.
+func (m *storm) flaw(id string, out *result.Load) {
+	if m.breaks(id, "wrong answers", "", true) {
+		out.Done, out.Errors.Body = out.Done/2, out.Done-out.Done/2
+	}
+	if m.breaks(id, "nothing answered", "no good answer", true) {
+		out.Done, out.Answered, out.ThroughputPerS = 0, 0, 0
+		out.Errors = result.Errors{Timeout: out.Sent}
+	}
+	if out.Model == result.Open && m.breaks(id, "not sent", "", true) {
+		out.Sent, out.Done, out.Answered = out.Sent/2, out.Done/2, out.Answered/2
+	}
+}
+
+func (m *storm) warm(ctx context.Context, id string, start int64, s load.Spec) (*load.Result,
+	error) {
+	dead := m.breaks(id, "cold", "no good answer", true)
+	done := int64(0)
+	for clock.Mono()-start < int64(s.Window) && ctx.Err() == nil {
+		time.Sleep(s.Every)
+		elapsed := time.Duration(clock.Mono() - start)
+		if !dead {
+			done = int64(elapsed.Seconds() * rate)
+		}
+		if !s.Watch(done, elapsed) {
+			break
+		}
+	}
+	return &load.Result{Load: result.Load{Done: done}}, ctx.Err()
+}
+
+// gone is a home of telemetry that may be away at any moment.
+type gone struct {
+	m     *storm
+	trial string
+}
+
+func (*gone) Endpoints() telemetry.Endpoints { return telemetry.Endpoints{} }
+
+func (h *gone) tell(ctx context.Context, seam string) error {
+	if h.m.breaks(h.trial, seam, "", false) {
+		return errors.New("connection refused")
+	}
+	if h.m.breaks(h.trial, seam+" hangs", "", false) {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return nil
+}
+
+func (h *gone) Begin(ctx context.Context, t telemetry.Trial) error {
+	h.trial = t.ID
+	h.m.note(t.ID, "begin")
+	return h.tell(ctx, "begin")
+}
+
+func (h *gone) Scrape(ctx context.Context, _ telemetry.Trial) error { return h.tell(ctx, "scrape") }
+func (h *gone) Mark(telemetry.Mark)                                 {}
+
+func (h *gone) End(ctx context.Context) telemetry.Report {
+	h.m.note(h.trial, "end")
+	if err := h.tell(ctx, "end"); err != nil {
+		return telemetry.Report{}
+	}
+	return telemetry.Report{Loads: map[string]result.Told{"peak": {Spans: rate}, "half": {}}}
+}
+
+// shaky is a profiler.
+type shaky struct {
+	m   *storm
+	pid int
+}
+
+func (*shaky) Name() string               { return "shaky" }
+func (*shaky) Kinds() []string            { return []string{"cpu"} }
+func (*shaky) Fits(profile.Subject) error { return nil }
+
+func (s *shaky) Start(ctx context.Context, _ profile.Subject, _ string) (profile.Session, error) {
+	id := s.m.at(s.pid)
+	if s.m.breaks(id, "profile", "", false) {
+		return nil, errors.New("not permitted")
+	}
+	if s.m.breaks(id, "profile hangs", "", false) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	s.m.note(id, "profile")
+	return s, nil
+}
+
+func (s *shaky) Stop(ctx context.Context) (*pprof.Profile, error) {
+	id := s.m.at(s.pid)
+	s.m.note(id, "profiled")
+	if s.m.breaks(id, "profiled", "", false) {
+		return nil, errors.New("no samples")
+	}
+	if s.m.breaks(id, "profiled hangs", "", false) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return profile.NewStacks(profile.CPU).Profile(), nil
+}
+
+// sum is what happened, for whoever reads of a seed that failed.
+func (m *storm) sum() string {
+	var b strings.Builder
+	for id, notes := range m.notes {
+		fmt.Fprintf(&b, "\n%s: %s", id, strings.Join(notes, ", "))
+	}
+	return b.String()
+}
