@@ -45,6 +45,10 @@ func TestMain(m *testing.M) {
 func checkout(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
+	// Under root, services are other users'.
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	furnish(t, dir)
 	return dir
 }

@@ -129,7 +129,7 @@ func (a *app) one(ctx context.Context, f *loadFlags, o *outputFlags, name, url s
 	if err := a.print(report, res, o); err != nil {
 		return err
 	}
-	return a.judge(report, nil)
+	return a.judge(report, nil, "text")
 }
 
 // alone is a command line with one of its servers left.

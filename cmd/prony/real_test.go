@@ -57,6 +57,7 @@ func TestRealRun(t *testing.T) {
 			p.Commit != "" && len(p.Command) > 1 && len(p.ServiceArgs) > 0 && p.Tools["go"] != "",
 		"artifact":  len(r.Artifact.SHA256) == 64 && r.Artifact.SizeBytes > 1<<20,
 		"limits":    len(r.Limits.InForce) > 0 && len(r.Limits.ServiceCores) == 1,
+		"rights":    strings.HasSuffix(r.Limits.Rights, ", no capabilities, no new privileges"),
 		"start":     0 < r.Start.ListenNs && r.Start.ListenNs <= r.Start.ReadyNs,
 		"first":     r.Start.ReadyNs < r.Start.FirstResponseNs,
 		"warm-up":   r.Warmup.Requests > 0 && len(r.Warmup.RatePerS) > 0,
@@ -155,6 +156,46 @@ func gone(t *testing.T, pid int) {
 		}
 	}
 	t.Errorf("service %d is still there", pid)
+}
+
+// The tools that suites/generators.yaml names can do what it asks of them: each that is installed
+// here measures its trial.
+func TestRealGenerators(t *testing.T) {
+	tests.Cores(t)
+	repo, err := tidy.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{""}
+	for _, tool := range []string{"wrk", "hey"} {
+		if _, err := exec.LookPath(tool); err == nil {
+			want = append(want, tool)
+		}
+	}
+	if len(want) == 1 {
+		t.Skip("neither wrk nor hey is installed")
+	}
+	tests.Reads(t, filepath.Join(repo, "services", "go-nethttp"))
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	root := checkout(t)
+	dir := filepath.Join(root, "r")
+	var stdout, stderr bytes.Buffer
+	exit := cli.Code(run(context.Background(), machine.World{}, []string{"run",
+		filepath.Join(repo, "suites", "generators.yaml"), "--root", root, "--out", dir,
+		"--targets", "go-nethttp", "--blocks", "1", "--measure", "1s", "--warmup", "1s"},
+		&stdout, &stderr))
+	if exit != cli.Fine && exit != cli.Invalid {
+		t.Fatalf("exit %d\n%s%s", exit, &stdout, &stderr)
+	}
+	_, records, _, err := result.Read(dir)
+	if err != nil || len(records) != len(want) {
+		t.Fatalf("%d records of %q, error %v", len(records), want, err)
+	}
+	for _, r := range records {
+		if r.Outcome != result.Measured || len(r.Loads) != 1 || r.Loads[0].Done == 0 {
+			t.Errorf("%q: outcome %s, failure %+v", r.Target.Driver, r.Outcome, r.Failure)
+		}
+	}
 }
 
 func TestInterruptEndsInOrder(t *testing.T) {

@@ -81,7 +81,7 @@ same targets of another checkout, another branch say, run in the same blocks as 
 ratios refer to them.
 
 With --for 5m it goes on for that long instead of a number of blocks. JVMs get the warm-up that
-they need, up to a tenth of it. After each block it looks which comparisons are decided; further
+they need, up to 30 s. After each block it looks which comparisons are decided; further
 blocks are of those that are open. The looks err in 1 % of runs at most, beside the 5 % of any
 table. Builds are not counted, nor what --telemetry adds. The last line says what the next five
 minutes would buy.

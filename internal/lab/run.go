@@ -111,6 +111,9 @@ func (r *run) head(ctx context.Context) {
 		Requests: map[string][]string{}, Skipped: r.skipped,
 	}
 	for _, t := range p.Trials {
+		if s.For > 0 { // nobody knows yet which of them will be run
+			break
+		}
 		row := result.Target{Name: t.Target, Variant: t.Variant, Launcher: t.Launcher, Arm: t.Arm}
 		if t.Driver != suite.Drivers[0] {
 			row.Driver = t.Driver

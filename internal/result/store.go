@@ -30,7 +30,7 @@ type Run struct {
 	Blocks   int       `json:"blocks"` // at most, where the run goes on for a time
 	Seed     uint64    `json:"seed"`
 	PlanHash string    `json:"planHash"`
-	Trials   []string  `json:"trials"` // ids, in order
+	Trials   []string  `json:"trials"` // ids, in order; none where the run goes on for a time
 	Planned  []Planned `json:"planned,omitempty"`
 	Skipped  []Skipped `json:"skipped,omitempty"`
 	Command  []string  `json:"command"`

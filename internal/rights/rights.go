@@ -47,11 +47,12 @@ func Service(dir string, needs ...string) User {
 	return itself()
 }
 
-// Build is who builds what is in a checkout: who called sudo, or the checkout's owner. The tools
-// keep their caches in that user's home, so that nobody cannot.
-func Build(checkout string) User {
+// Build is who builds what is in a checkout with some tools: who called sudo, or the checkout's
+// owner, where they get to the tools. Those keep their caches in that user's home, so that nobody
+// cannot.
+func Build(checkout string, tools ...string) User {
 	for _, u := range others(checkout) {
-		if u.Home != "" && u.reaches([]string{checkout}) {
+		if u.Home != "" && u.reaches(append(tools, checkout)) {
 			return u
 		}
 	}
@@ -63,39 +64,40 @@ func others(dir string) (all []User) {
 	if os.Geteuid() != 0 {
 		return nil
 	}
-	ids := []string{os.Getenv("SUDO_UID")}
-	var s unix.Stat_t
-	if unix.Stat(dir, &s) == nil {
-		ids = append(ids, strconv.Itoa(int(s.Uid)))
+	if uid, err := strconv.Atoi(os.Getenv("SUDO_UID")); err == nil && uid > 0 {
+		all = append(all, known(uid))
 	}
-	for _, id := range ids {
-		if u, ok := known(id); ok {
-			all = append(all, u)
-		}
+	var s unix.Stat_t
+	if unix.Stat(dir, &s) == nil && s.Uid > 0 {
+		all = append(all, known(int(s.Uid)))
 	}
 	return append(all, User{UID: nobody, GID: nobody})
 }
 
-// known is the user with an id that is not root's.
-func known(id string) (u User, ok bool) {
-	found, err := user.LookupId(id)
+// known adds to a user's id what the system knows of it. One that it does not know, as the owner of
+// what is mounted into a container, may have the home that the lab was given.
+func known(uid int) User {
+	u := User{UID: uid, GID: nobody}
+	found, err := user.LookupId(strconv.Itoa(uid))
 	if err != nil {
-		return u, false
+		var s unix.Stat_t
+		if home := os.Getenv("HOME"); unix.Stat(home, &s) == nil && int(s.Uid) == uid {
+			u.Home = home
+		}
+		return u
 	}
-	uid, err1 := strconv.Atoi(found.Uid)
-	gid, err2 := strconv.Atoi(found.Gid)
-	if err1 != nil || err2 != nil || uid <= 0 {
-		return u, false
+	u.Home = found.HomeDir
+	// Root's group may write what is root's.
+	if gid, err := strconv.Atoi(found.Gid); err == nil && gid != 0 {
+		u.GID = gid
 	}
-	u = User{UID: uid, GID: gid, Home: found.HomeDir}
 	names, _ := found.GroupIds() // without them it has fewer rights
 	for _, name := range names {
-		// Root's group may write what is root's.
-		if n, err := strconv.Atoi(name); err == nil && n != gid && n != 0 {
+		if n, err := strconv.Atoi(name); err == nil && n != u.GID && n != 0 {
 			u.Groups = append(u.Groups, n)
 		}
 	}
-	return u, true
+	return u
 }
 
 // reaches says whether the user may go to all paths, as they are named and where links lead, and

@@ -25,7 +25,11 @@ func (b *Builder) steps(ctx context.Context, s *Service, built *Built) (err erro
 		return fmt.Errorf("open the log: %w", err)
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	as := rights.Build(b.Root)
+	var paths []string
+	for _, tool := range built.Tools {
+		paths = append(paths, tool.Path)
+	}
+	as := rights.Build(b.Root, paths...)
 	if err := as.Give(built.Dir); err != nil { // but not what is beside it, which the lab writes
 		return fmt.Errorf("give the copy to user %d: %w", as.UID, err)
 	}

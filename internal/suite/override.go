@@ -81,19 +81,17 @@ func (s *Suite) Override(o Override) error {
 	return nil
 }
 
-// The longest warm-up of a run that goes on for a time. It ends when the service is warm, so that
-// only those who need it have it, and no trial takes more than a tenth of the run for it.
-const (
-	lastingWarmup = Duration(30 * time.Second)
-	lastingShare  = 10
-)
+// lastingWarmup is the longest warm-up of a run that goes on for a time. It ends when the service
+// is warm, so that only those who need it have it. It is the same for all times, since it is part
+// of the method: runs for four minutes and for five are compared.
+const lastingWarmup = Duration(30 * time.Second)
 
 // lasting makes the plan so long that no run of the time gets to its end: with one block more than
-// one target, warm at once, could have.
+// a single target, warm at once, could have.
 func (s *Suite) lasting(o Override) {
 	s.For = o.For
 	if o.Warmup == 0 {
-		s.Warmup.Max = max(s.Warmup.Max, min(lastingWarmup, o.For/lastingShare))
+		s.Warmup.Max = max(s.Warmup.Max, lastingWarmup)
 	}
 	least := s.Warmup.Min
 	for _, l := range s.Loads {

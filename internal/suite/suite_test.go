@@ -376,3 +376,26 @@ func TestEmptyFilesAreErrors(t *testing.T) {
 		}
 	}
 }
+
+// A run for a time has more blocks than fit into it, and a warm-up that does not depend on it.
+func TestOverrideFor(t *testing.T) {
+	check := func(most, warmup time.Duration, blocks int, want time.Duration) {
+		t.Helper()
+		s := read(t, strings.Replace(whole, "max: 1m30s", "max: 8s", 1))
+		err := s.Override(suite.Override{For: suite.Duration(most), Blocks: 0,
+			Warmup: suite.Duration(warmup)})
+		if err != nil || s.Blocks != blocks || s.Warmup.Max != suite.Duration(want) ||
+			s.For != suite.Duration(most) {
+			t.Errorf("for %v: %d blocks, warm-up %v, %v", most, s.Blocks, s.Warmup.Max, err)
+		}
+	}
+	s := read(t, whole)
+	least := s.Warmup.Min
+	for _, l := range s.Loads {
+		least += l.Lead + l.Measure
+	}
+	check(10*time.Duration(least), 0, 11, 30*time.Second)
+	check(time.Duration(least), 0, 2, 30*time.Second)
+	check(5000*time.Duration(least), 0, 1000, 30*time.Second)
+	check(10*time.Duration(least), 12*time.Second, 11, 12*time.Second)
+}

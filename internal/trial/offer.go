@@ -152,6 +152,9 @@ func (f *life) offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 	if s.Watch != nil {
 		name = ""
 	}
+	if name != "" {
+		s.Pacing = "" // the default is no wish; a foreign tool paces as it does
+	}
 	by, err := f.lab.Driver(name, s.Describe.Name)
 	if err != nil {
 		return nil, err

@@ -88,6 +88,10 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*result.Record, 
 			records = append(records, rec)
 		}
 		if ctx.Err() != nil {
+			if e.Next != nil { // of how many nobody knows
+				return records, fmt.Errorf("run %s: interrupted after %d trials", e.Head.ID,
+					len(records))
+			}
 			return records, fmt.Errorf("run %s: interrupted after %d of %d trials",
 				e.Head.ID, len(e.Done)+len(records), len(e.Trials))
 		}

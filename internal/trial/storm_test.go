@@ -171,9 +171,11 @@ func (m *storm) observe(e trial.Event) {
 	}
 	if e.Step == "stop" && m.fills && m.breaks(e.Trial, "disk", "free some space", false) {
 		m.mu.Lock()
+		if !m.full { // the other side of a duet may have been here before
+			fill(m.t, filepath.Join(m.dir, result.TrialsFile))
+		}
 		m.full = true
 		m.mu.Unlock()
-		fill(m.t, filepath.Join(m.dir, result.TrialsFile))
 	}
 	if e.Step == "stop" && !m.duet && m.breaks(e.Trial, "details", "save ", true) {
 		m.spoil()

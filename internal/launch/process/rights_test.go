@@ -96,7 +96,7 @@ func TestRights(t *testing.T) {
 	check("nobody without groups", open(t), "", true, "65534", temp)
 	check("who called sudo", open(t), "1", false, "1", "/usr/sbin") // daemon, on every system
 	check("root called sudo", open(t), "0", false, "65534", temp)
-	check("no such user", open(t), "4242424", false, "65534", temp)
+	check("who is not known", open(t), "4242424", false, "4242424", temp)
 	theirs := open(t)
 	if err := os.Chown(theirs, 1, 1); err != nil {
 		t.Fatal(err)

@@ -60,7 +60,8 @@ func (s *shared) channel() (*grpc.ClientConn, error) {
 			return s.e.dial(ctx, "h2")
 		}),
 		grpc.WithDisableRetry(), grpc.WithDisableServiceConfig(),
-		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(raw{}), grpc.MaxCallRecvMsgSize(1<<30)))
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(raw{}),
+			grpc.MaxCallRecvMsgSize(callMax(len(s.e.slots)))))
 	if err == nil {
 		s.grpc = conn
 	}

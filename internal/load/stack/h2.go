@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"sync"
@@ -97,20 +96,18 @@ func (c *h2) exchange(ctx context.Context, b []byte, s *sink) (load.Op, error) {
 		return load.Reading, err
 	}
 	first := clock.Mono()
-	body, err := io.ReadAll(res.Body)
+	body, let, err := c.e.hold(res.Body)
+	defer let()
 	res.Body.Close()
 	if err != nil {
 		return load.Reading, fmt.Errorf("read the body: %w", err)
 	}
-	length := len(body)
+	length := body.length
 	if a.method == http.MethodHead {
 		length = max(int(res.ContentLength), 0)
 	}
-	done := clock.Mono()
 	s.answer(first, answerText(res.StatusCode, res.Header, length))
-	if len(body) > 0 {
-		s.answer(done, body)
-	}
+	body.answer(s)
 	return 0, nil
 }
 

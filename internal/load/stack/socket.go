@@ -7,7 +7,6 @@ import (
 
 	"github.com/coder/websocket"
 
-	"prony/internal/clock"
 	"prony/internal/load"
 )
 
@@ -17,9 +16,6 @@ type socket struct {
 	e    *Engine
 	conn *websocket.Conn
 }
-
-// messageMax bounds a message, in bytes.
-const messageMax = 64 << 20
 
 func (c *socket) open(ctx context.Context) error {
 	transport := &http.Transport{DisableKeepAlives: true,
@@ -32,7 +28,7 @@ func (c *socket) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	conn.SetReadLimit(messageMax)
+	conn.SetReadLimit(-1) // hold has its own
 	c.conn = conn
 	return nil
 }
@@ -45,12 +41,17 @@ func (c *socket) exchange(ctx context.Context, b []byte, s *sink) (load.Op, erro
 	if err := c.conn.Write(ctx, websocket.MessageText, a.body); err != nil {
 		return load.Writing, err
 	}
-	_, message, err := c.conn.Read(ctx)
+	_, r, err := c.conn.Reader(ctx)
 	if err != nil {
 		return load.Reading, err
 	}
-	at := clock.Mono()
-	s.answer(at, append(answerText(http.StatusOK, nil, len(message)), message...))
+	message, let, err := c.e.hold(r)
+	defer let()
+	if err != nil {
+		return load.Reading, err
+	}
+	s.answer(message.at, answerText(http.StatusOK, nil, message.length))
+	message.answer(s)
 	return 0, nil
 }
 

@@ -47,6 +47,7 @@ type Engine struct {
 	queue, taken []event
 	handshakes   *hdrhistogram.Histogram
 	running      sync.WaitGroup
+	held         atomic.Int64 // bytes of answers that are not whole yet
 	config       Config
 	shared       []shared // connections that several slots are on
 }
