@@ -106,11 +106,10 @@ its process, log and folder, and waits until Enter, which goes on, or Ctrl-C, wh
 With -x every outside action is shown as a line for a shell, builds and starts above all.
 
 Each trial is one record in results/RUN/trials.ndjson, saved before the next one starts, so that an
-interrupted run keeps all it has. With --resume the trials that have no record follow, in the run's
-own order, where plan, seed, artifacts, tools and machine are what they were; the report says when.
-
-The exit code is 0 when every trial is VALID or SUSPECT, 4 when one is INVALID or failed, 1 when the
-run itself went wrong, 2 for a command line that makes no sense.`,
+interrupted run keeps all it has. With --resume the trials that have no record follow, where plan,
+seed, artifacts, tools and machine are what they were; the report says when. The exit code is 0
+when every trial is VALID or SUSPECT, 4 when one is INVALID or failed, 1 when the run itself went
+wrong, 2 for a command line that makes no sense.`,
 		Example: `  prony run
   prony run suites/http.yaml --targets go-nethttp,java-jdk --blocks 5
   prony run --measure 10s --seed 7
