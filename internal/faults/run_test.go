@@ -47,7 +47,7 @@ type start struct {
 // begin starts a command line; limits, words of sh's ulimit, bind it where they are given.
 func (s *scene) begin(limits string, args ...string) *start {
 	s.t.Helper()
-	words := append([]string{prony(s.t)}, args...)
+	words := append([]string{program(s.t, "prony")}, args...)
 	if limits != "" {
 		words = append([]string{"sh", "-c", limits + `; exec "$@"`, "sh"}, words...)
 	}
