@@ -333,3 +333,33 @@ func TestAppendRefusesWhatJSONLacks(t *testing.T) {
 	}
 	wantWhole(t, dir, before)
 }
+
+// endless gives one piece for ever.
+type endless string
+
+func (e endless) Read(p []byte) (int, error) {
+	n := 0
+	for n < len(p) {
+		n += copy(p[n:], e)
+	}
+	return n, nil
+}
+
+// A file without an end, or with more than any run has, is given up with a sentence.
+func TestReadingIsBounded(t *testing.T) {
+	check := func(piece, want string) {
+		t.Helper()
+		_, bad, err := ReadRecords("f", endless(piece))
+		if err == nil || !strings.Contains(err.Error(), want) || len(bad) > maxBad {
+			t.Errorf("of %q: %v, %d bad, want %s", piece, err, len(bad), want)
+		}
+	}
+	check("\x00", "f:1: beyond what is read: a line of more than 16 MiB")
+	check("{\"version\":1}\n", "f:101: it names no trial")
+	check("{\"version\":1,\"trial\":\"a\"}\n", "f:20001: beyond what is read: more than 20000 rec")
+	check("x\n", "f:101: ")
+	mark, _, err := ReadRecords("f", strings.NewReader("\ufeff{\"version\":1,\"trial\":\"a\"}\n"))
+	if len(mark) != 1 || err != nil {
+		t.Errorf("with a byte order mark: %d, %v", len(mark), err)
+	}
+}
