@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,7 @@ import (
 
 func main() {
 	docker.Guard()
+	signal.Ignore(syscall.SIGXFSZ) // beyond ulimit -f a write fails, with a sentence
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, machine.World{}, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
@@ -33,11 +35,31 @@ func run(ctx context.Context, w lab.World, args []string, stdout, stderr io.Writ
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	err := execute(ctx, root, args)
 	if err != nil && !cli.Told(err) {
 		fmt.Fprintf(stderr, "prony: %v\n", err)
 	}
 	return err
+}
+
+// readers are the verbs that hold nothing which would have to be put in order. They do not look at
+// the context, and what they read may be a pipe that never ends: a signal ends them at once.
+var readers = []string{"audit", "compare", "explain", "gate", "import", "logs", "plan", "profile",
+	"report", "services", "traces", "trend"}
+
+func execute(ctx context.Context, root *cobra.Command, args []string) error {
+	c, _, err := root.Find(args)
+	if err != nil || !slices.Contains(readers, c.Name()) {
+		return root.ExecuteContext(ctx)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- root.ExecuteContext(ctx) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("%s: ended by a signal before it was done", c.Name())
+	}
 }
 
 const about = `Prony puts HTTP services under a precisely known load, under equal limits, and says
@@ -86,6 +108,9 @@ func newRoot(app *app) *cobra.Command {
 		if show {
 			say := shell.Lines(app.stderr)
 			shell.Show(func(line string) { say("+ " + line) })
+		}
+		if err := cli.NotEmpty(c.Flags()); err != nil {
+			return err
 		}
 		return cli.FollowSuffix(c.Flags())
 	}
