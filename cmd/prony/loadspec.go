@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"net/netip"
@@ -129,6 +130,9 @@ type offer struct {
 // plan turns the flags into a load.
 func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
 	o := &offer{spec: f.spec, url: target, by: driver.Prony{Engine: f.engine}}
+	if err := f.check(); err != nil {
+		return nil, err
+	}
 	path, err := f.aim(ctx, o)
 	if err != nil {
 		return nil, err
@@ -168,6 +172,50 @@ func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
 	return o, checkCores(s.Cores)
 }
 
+// check finds what no load can be, before anything is looked up or opened.
+func (f *loadFlags) check() error {
+	s := &f.spec
+	for _, row := range []struct {
+		wrong bool
+		flag  string
+		want  string
+	}{
+		{s.Connections < 1, "connections", "at least 1"},
+		{f.given("duration") && s.Window <= 0, "duration", "some time, as 10s"},
+		{s.Lead < 0, "lead", "some time, or none"},
+		{s.Timeout <= 0, "timeout", "some time, as 5s"},
+		{f.streams < 1, "streams", "at least 1"},
+		{f.status < 100 || f.status > 599, "status", "one of HTTP's, 100 to 599"},
+		{s.Requests < 0, "requests", "a number that is not negative"},
+		{s.Churn < 0, "churn", "a number that is not negative"},
+		{s.Most < 0, "max-connections", "a number that is not negative"},
+		{s.Slow.Clients < 0, "slow", "a number that is not negative"},
+		{s.Slow.Drip < 0, "slow-drip", "some time, or none"},
+		{!(s.Scenario.Zipf >= 0 && s.Scenario.Zipf < math.Inf(1)), "zipf",
+			"an exponent that is not negative"},
+		{!isToken(f.method), "method", "a word of letters, as GET"},
+		{strings.ContainsAny(f.kind, "\r\n\x00"), "type", "one line"},
+	} {
+		if row.wrong {
+			return fmt.Errorf("--%s: want %s", row.flag, row.want)
+		}
+	}
+	for _, h := range f.headers {
+		name, _, ok := strings.Cut(h, ":")
+		if !ok || !isToken(name) || strings.ContainsAny(h, "\r\n\x00") {
+			return fmt.Errorf("--header %q: want 'Name: value' in one line", h)
+		}
+	}
+	return nil
+}
+
+// isToken says whether a text is one that HTTP takes for a method or a name (RFC 9110, 5.6.2).
+func isToken(text string) bool {
+	return text != "" && strings.IndexFunc(text, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune("()<>@,;:\\\"/[]?={}", r)
+	}) < 0
+}
+
 // messages turns gRPC bodies in JSON into what goes over the wire.
 func (o *offer) messages(ctx context.Context) error {
 	c := o.by.Stack
@@ -201,6 +249,9 @@ func (f *loadFlags) model(s *load.Spec) error {
 		rate, err := pace.Parse(f.rate)
 		if err != nil {
 			return fmt.Errorf("--rate: %w", err)
+		}
+		if mean := rate.Mean(0, int64(time.Hour)); !(mean > 0 && mean < math.Inf(1)) {
+			return fmt.Errorf("--rate %s: want some requests a second", f.rate)
 		}
 		s.Model, s.Schedule = result.Open, pace.Schedule{Arrivals: f.arrivals, Rate: rate}
 		f.fit(s, time.Duration(rate.Duration()))
@@ -296,18 +347,15 @@ func (f *loadFlags) request(path string, s *load.Spec) error {
 		return err
 	}
 	for _, h := range f.headers {
-		name, value, ok := strings.Cut(h, ":")
-		if !ok {
-			return fmt.Errorf("--header %q: want 'Name: value'", h)
-		}
+		name, value, _ := strings.Cut(h, ":")
 		r.Headers = append(r.Headers, load.Header{Name: name, Value: strings.TrimSpace(value)})
 	}
 	lo, hi, ok := strings.Cut(f.keys, "-")
 	if s.Scenario.KeyLo, err = strconv.ParseUint(lo, 10, 64); err == nil && ok {
 		s.Scenario.KeyHi, err = strconv.ParseUint(hi, 10, 64)
 	}
-	if err != nil || !ok {
-		return fmt.Errorf("keys %q: want a range such as 1-50000", f.keys)
+	if err != nil || !ok || s.Scenario.KeyLo > s.Scenario.KeyHi {
+		return fmt.Errorf("--keys %q: want a range such as 1-50000", f.keys)
 	}
 	s.Scenario.Requests = []load.Request{r}
 	return nil
@@ -341,6 +389,10 @@ func (f *loadFlags) aim(ctx context.Context, o *offer) (path string, err error) 
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && schemes[u.Scheme] == "" {
 		return "", fmt.Errorf("load %q: want a URL such as http://127.0.0.1:8080/path; "+
 			"there are http, https, h2c, grpc, grpcs, ws and wss", o.url)
+	}
+	if u.Fragment != "" {
+		return "", fmt.Errorf("load %q: a fragment, #%s, stays with who asks and is not sent; "+
+			"leave it out", o.url, u.Fragment)
 	}
 	_, rest, _ := strings.Cut(at, "://")
 	path = "/"

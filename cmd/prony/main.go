@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -22,6 +24,7 @@ import (
 
 func main() {
 	docker.Guard()
+	signal.Ignore(syscall.SIGXFSZ) // beyond ulimit -f a write fails, with a sentence
 	ctx, stop := cli.Context()
 	err := run(ctx, machine.World{}, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
@@ -35,7 +38,7 @@ func run(ctx context.Context, w lab.World, args []string, stdout, stderr io.Writ
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(errs)
-	err := root.ExecuteContext(ctx)
+	err := execute(ctx, root, args)
 	if err != nil && !cli.Told(err) && !errors.Is(err, syscall.EPIPE) { // the reader has enough
 		fmt.Fprintf(errs, "prony: %s\n", shell.Hush(err.Error()))
 	}
@@ -43,6 +46,26 @@ func run(ctx context.Context, w lab.World, args []string, stdout, stderr io.Writ
 		return errors.Join(err, cut)
 	}
 	return err
+}
+
+// readers are the verbs that hold nothing which would have to be put in order. They do not look at
+// the context, and what they read may be a pipe that never ends: a signal ends them at once.
+var readers = []string{"audit", "compare", "explain", "gate", "import", "logs", "plan", "profile",
+	"report", "services", "traces", "trend"}
+
+func execute(ctx context.Context, root *cobra.Command, args []string) error {
+	c, _, err := root.Find(args)
+	if err != nil || !slices.Contains(readers, c.Name()) {
+		return root.ExecuteContext(ctx)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- root.ExecuteContext(ctx) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("%s: ended by a signal before it was done", c.Name())
+	}
 }
 
 const about = `Prony puts HTTP services under a precisely known load, under equal limits, and says
@@ -91,6 +114,9 @@ func newRoot(app *app) *cobra.Command {
 		if show {
 			say := shell.Lines(app.stderr)
 			shell.Show(func(line string) { say("+ " + line) })
+		}
+		if err := cli.NotEmpty(c.Flags()); err != nil {
+			return err
 		}
 		return cli.FollowSuffix(c.Flags())
 	}

@@ -35,7 +35,7 @@ func (a *app) rainCmd() *cobra.Command {
 	var into string
 	c := &cobra.Command{
 		Use: "rain URL...", Short: "Load several servers, one after the other",
-		Long: rainAbout, Args: cobra.MinimumNArgs(1),
+		Long: rainAbout, Args: cli.Arguments(1, 1<<10),
 		Example: "  prony rain http://127.0.0.1:8080/ http://127.0.0.1:8081/ --rate 1000 -d 1m",
 		RunE: func(c *cobra.Command, urls []string) error {
 			return a.rain(c.Context(), f, o, into, urls)
@@ -52,6 +52,9 @@ func (a *app) rainCmd() *cobra.Command {
 // rain goes on after a server that could not be loaded: the others' numbers are as good without it.
 func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, into string,
 	urls []string) error {
+	if err := f.check(); err != nil {
+		return cli.Usage(err)
+	}
 	folder := filepath.Join(into, clock.Wall().Format("2006-01-02T15-04-05Z"))
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("keep results: %w", err)
@@ -115,7 +118,7 @@ func known(ctx context.Context, host string) (up bool, err error) {
 func (a *app) one(ctx context.Context, f *loadFlags, o *outputFlags, name, url string) error {
 	p, err := f.plan(ctx, url)
 	if err != nil {
-		return err
+		return cli.Usage(err)
 	}
 	report, res, err := a.measure(ctx, p, o)
 	if err != nil {

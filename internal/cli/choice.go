@@ -130,6 +130,22 @@ func Output(c *cobra.Command, format, file *string, formats ...string) {
 		"file to write, in the format of its suffix (default: standard output)")
 }
 
+// notEmpty are flags that choose or ask for something: empty, as a variable of a script that is not
+// set, they would silently ask for all, or for nothing.
+var notEmpty = []string{"targets", "threshold", "rate", "users", "trace", "traces", "scenario",
+	"slo", "detect", "max-regression", "concurrency", "stress"}
+
+// NotEmpty refuses such a flag that is given and empty.
+func NotEmpty(fs *pflag.FlagSet) error {
+	for _, name := range notEmpty {
+		f := fs.Lookup(name)
+		if f != nil && f.Changed && (f.Value.String() == "" || f.Value.String() == "[]") {
+			return Usagef("--%s is empty; say what is meant, or leave it out", name)
+		}
+	}
+	return nil
+}
+
 // FollowSuffix sets --format by the suffix of --output, for all verbs that have both, where the
 // format is not given. A suffix that means none of ours leaves the first format. One that means a
 // format that the verb lacks is refused: a page that is no page would be found out only later, by

@@ -40,7 +40,11 @@ func (e *Error) Error() string {
 
 // Decode reads data, the content of the named file, into the struct that v points to.
 func Decode(file string, data []byte, v any) error {
-	err := unmarshal(data, v)
+	data, err := plain(file, data)
+	if err != nil {
+		return err
+	}
+	err = unmarshal(data, v)
 	if err == nil {
 		return nil
 	}

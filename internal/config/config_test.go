@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -34,6 +35,15 @@ func TestErrorsNameThePlaceAndTheRemedy(t *testing.T) {
 		`Go struct field file.Count of type int in "count: many"`)
 	check("twice", "name: a\nname: b\n",
 		`s.yaml:2: mapping key "name" already defined at [1:1] in "name: b"`)
+	check("deep", strings.Repeat("[", 101), "s.yaml:1: more than 100 brackets within each other; "+
+		"is it the file that you meant?")
+	bomb := "a: &a0 [x,x,x,x,x,x,x,x,x,x]\n"
+	for i := range 8 {
+		one := fmt.Sprintf("*a%d", i)
+		bomb += fmt.Sprintf("b%d: &a%d [%s]\n", i, i+1, strings.Repeat(one+",", 9)+one)
+	}
+	check("aliases of aliases", bomb, "s.yaml:1: its aliases make more than 100000 values of it; "+
+		"is it the file that you meant?")
 	check("broken", "name: [a\n", `s.yaml:1: sequence end token ']' not found in "name: [a"`)
 }
 
@@ -62,4 +72,12 @@ func TestProblemsNameTheLineOfTheirPath(t *testing.T) {
 	check(d, "none", `s.yaml: rate is not positive`)
 	check(d, "$", `s.yaml: rate is not positive`)
 	check(nil, "list[0].rate", `list[0].rate: rate is not positive`)
+}
+
+func TestWhatEditorsAndAliasesMake(t *testing.T) {
+	var f file
+	err := config.Decode("s.yaml", []byte("\ufeffname: &n a\ncount: 3\n"), &f)
+	if err != nil || f.Name != "a" || f.Count != 3 {
+		t.Errorf("%+v, %v", f, err)
+	}
 }

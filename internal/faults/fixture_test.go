@@ -16,42 +16,43 @@ import (
 
 const repository = "../.."
 
-// program is the real one, built as make build does, once.
-var program = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "prony-faults-")
-	if err != nil {
-		return "", err
-	}
-	file := filepath.Join(dir, "prony")
-	build := exec.Command("go", "build", "-trimpath", "-tags=netgo,osusergo,grpcnotrace",
-		"-ldflags=-s -w", "-o", file, "./cmd/prony")
-	build.Dir = repository
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build prony: %w: %s", err, out)
-	}
-	return file, nil
-})
+// programs are the real ones, each built once, as make build does.
+var programs struct {
+	sync.Mutex
+	dir string
+}
 
-// TestMain removes the program that was built.
+// TestMain removes what was built.
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if built != "" {
-		if err := os.RemoveAll(filepath.Dir(built)); err != nil {
-			panic(err)
-		}
+	if err := os.RemoveAll(programs.dir); err != nil {
+		panic(err)
 	}
 	os.Exit(code)
 }
 
-var built string
-
-func prony(t *testing.T) string {
+// program gives the file of a command of this module.
+func program(t *testing.T, name string) string {
 	t.Helper()
-	file, err := program()
-	if err != nil {
-		t.Fatal(err)
+	programs.Lock()
+	defer programs.Unlock()
+	if programs.dir == "" {
+		dir, err := os.MkdirTemp("", "prony-faults-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		programs.dir = dir
 	}
-	built = file
+	file := filepath.Join(programs.dir, name)
+	if _, err := os.Stat(file); err == nil {
+		return file
+	}
+	build := exec.Command("go", "build", "-trimpath", "-tags=netgo,osusergo,grpcnotrace",
+		"-ldflags=-s -w", "-o", file, "./cmd/"+name)
+	build.Dir = repository
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v: %s", name, err, out)
+	}
 	return file
 }
 

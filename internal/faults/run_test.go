@@ -40,6 +40,7 @@ type ended struct {
 type start struct {
 	cmd         *exec.Cmd
 	out, errs   *os.File
+	piped       [2]strings.Builder
 	done        chan struct{}
 	late, large bool
 }
@@ -47,7 +48,7 @@ type start struct {
 // begin starts a command line; limits, words of sh's ulimit, bind it where they are given.
 func (s *scene) begin(limits string, args ...string) *start {
 	s.t.Helper()
-	words := append([]string{prony(s.t)}, args...)
+	words := append([]string{program(s.t, "prony")}, args...)
 	if limits != "" {
 		words = append([]string{"sh", "-c", limits + `; exec "$@"`, "sh"}, words...)
 	}
@@ -67,6 +68,9 @@ func (s *scene) begin(limits string, args ...string) *start {
 		*to = file
 	}
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.errs
+	if limits != "" { // by pipes, which no limit of files holds for
+		p.cmd.Stdout, p.cmd.Stderr = &p.piped[0], &p.piped[1]
+	}
 	return p
 }
 
@@ -126,7 +130,8 @@ func (p *start) wait(t *testing.T) ended {
 		e.signal = status.Signal()
 	}
 	e.peak = p.cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
-	e.stdout, e.stderr = content(t, p.out), content(t, p.errs)
+	e.stdout = content(t, p.out) + p.piped[0].String()
+	e.stderr = content(t, p.errs) + p.piped[1].String()
 	e.left = syscall.Kill(-p.cmd.Process.Pid, 0) == nil
 	if e.left {
 		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // they may just have ended

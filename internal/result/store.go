@@ -2,6 +2,7 @@ package result
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"prony/internal/file"
 )
 
 // Files in a run's folder.
@@ -256,7 +259,7 @@ func (e *BadRecord) Unwrap() error { return e.Err }
 // Read returns head and records of a run's folder. Lines that are no records come back in bad; the
 // error is for a folder that cannot be read at all.
 func Read(dir string) (head Run, records []*Record, bad []*BadRecord, err error) {
-	b, err := os.ReadFile(filepath.Join(dir, RunFile))
+	b, err := file.Text(filepath.Join(dir, RunFile), file.Page)
 	if errors.Is(err, fs.ErrNotExist) {
 		return head, nil, nil, fmt.Errorf("read run %s: it has no %s; "+
 			"is it a folder below results/?", dir, RunFile)
@@ -276,7 +279,7 @@ func Read(dir string) (head Run, records []*Record, bad []*BadRecord, err error)
 			"%d; use a newer one", dir, head.Version, Version)
 	}
 	path := filepath.Join(dir, TrialsFile)
-	f, err := os.Open(path)
+	f, err := file.Open(path)
 	if err != nil {
 		return head, nil, nil, fmt.Errorf("read run: %w", err)
 	}
@@ -305,34 +308,83 @@ func (r Run) belongs() func(rec *Record, line int) error {
 	}
 }
 
-// readRecords reads NDJSON records that fit; file names it in errors.
-func readRecords(file string, in io.Reader, fits func(rec *Record, line int) error) (
+// Bounds of what is read. A decoded record takes some KiB, however short its line is, and a trial
+// some seconds: so many are weeks of measuring.
+const (
+	maxLine    = 16 << 20 // bytes of a line; the longest records have some hundred KiB
+	maxRecords = 20_000
+	maxBad     = 100 // lines that are told of; so many are no run's file
+)
+
+// readRecords reads NDJSON records that fit; name names the file in errors. One that goes beyond
+// what a run may have is read no further, which is an error.
+func readRecords(name string, in io.Reader, fits func(rec *Record, line int) error) (
 	records []*Record, bad []*BadRecord, err error) {
-	r := bufio.NewReader(in)
-	for line := 1; ; line++ {
-		b, err := r.ReadBytes('\n')
-		if len(b) > 0 {
-			rec := &Record{}
-			bad1 := json.Unmarshal(b, rec)
-			if bad1 == nil && (rec.Version < 1 || rec.Version > Version) {
-				bad1 = fmt.Errorf("version %d, this prony knows %d", rec.Version, Version)
-			}
-			if bad1 != nil {
-				bad1 = fmt.Errorf("not a record: %w", bad1)
-			} else {
-				bad1 = fits(rec, line)
-			}
-			if bad1 != nil {
-				bad = append(bad, &BadRecord{file, line, bad1})
-			} else {
-				records = append(records, rec)
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return records, bad, nil
+	line := 0
+	bad, err = ReadLines(name, in, func(b []byte) error {
+		line++
+		rec := &Record{}
+		err := json.Unmarshal(b, rec)
+		switch {
+		case err != nil:
+		case rec.Version < 1 || rec.Version > Version:
+			err = fmt.Errorf("version %d, this prony knows %d", rec.Version, Version)
+		case rec.Trial == "":
+			err = errors.New("it names no trial")
+		case len(records) == maxRecords:
+			return fmt.Errorf("%w: more than %d records", errBound, maxRecords)
 		}
 		if err != nil {
-			return records, bad, fmt.Errorf("read %s: %w", file, err)
+			return fmt.Errorf("not a record: %w", err)
+		}
+		if err := fits(rec, line); err != nil {
+			return err
+		}
+		records = append(records, rec)
+		return nil
+	})
+	return records, bad, err
+}
+
+// errBound ends the reading of a file.
+var errBound = errors.New("beyond what is read")
+
+// ReadLines gives each line of NDJSON to use, without a byte order mark. A line that use refuses is
+// told and left out; one that is endless, or many that are refused, end the reading with an error.
+func ReadLines(name string, in io.Reader, use func([]byte) error) (bad []*BadRecord, err error) {
+	r := bufio.NewReaderSize(in, 1<<16)
+	var long []byte
+	for line := 1; ; line++ {
+		long = long[:0]
+		b, err := r.ReadSlice('\n')
+		for errors.Is(err, bufio.ErrBufferFull) && len(long) <= maxLine {
+			long = append(long, b...)
+			b, err = r.ReadSlice('\n')
+		}
+		if len(long) > 0 {
+			long = append(long, b...)
+			b = long
+		}
+		if line == 1 {
+			b = bytes.TrimPrefix(b, []byte("\ufeff"))
+		}
+		var wrong error
+		switch {
+		case len(b) > maxLine:
+			wrong = fmt.Errorf("%w: a line of more than %d MiB", errBound, maxLine>>20)
+		case len(b) > 0:
+			wrong = use(b)
+		}
+		if wrong != nil && (errors.Is(wrong, errBound) || len(bad) == maxBad) {
+			return bad, fmt.Errorf("read %s:%d: %w; is it a file of prony's?", name, line, wrong)
+		} else if wrong != nil {
+			bad = append(bad, &BadRecord{name, line, wrong})
+		}
+		if errors.Is(err, io.EOF) {
+			return bad, nil
+		}
+		if err != nil {
+			return bad, fmt.Errorf("read %s: %w", name, err)
 		}
 	}
 }

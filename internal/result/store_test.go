@@ -404,3 +404,36 @@ func TestResume(t *testing.T) {
 		t.Errorf("nothing to resume: %v", err)
 	}
 }
+
+// endless gives one piece for ever.
+type endless string
+
+func (e endless) Read(p []byte) (int, error) {
+	n := 0
+	for n < len(p) {
+		n += copy(p[n:], e)
+	}
+	return n, nil
+}
+
+func all(*Record, int) error { return nil }
+
+// A file without an end, or with more than any run has, is given up with a sentence.
+func TestReadingIsBounded(t *testing.T) {
+	check := func(piece, want string) {
+		t.Helper()
+		_, bad, err := readRecords("f", endless(piece), all)
+		if err == nil || !strings.Contains(err.Error(), want) || len(bad) > maxBad {
+			t.Errorf("of %q: %v, %d bad, want %s", piece, err, len(bad), want)
+		}
+	}
+	check("\x00", "f:1: beyond what is read: a line of more than 16 MiB")
+	check("{\"version\":1}\n", "f:101: not a record: it names no trial")
+	check("{\"version\":1,\"trial\":\"a\"}\n", "beyond what is read: more than 20000 records")
+	check("x\n", "f:101: ")
+	mark, _, err := readRecords("f", strings.NewReader(
+		"\ufeff{\"version\":1,\"trial\":\"a\"}\n"), all)
+	if len(mark) != 1 || err != nil {
+		t.Errorf("with a byte order mark: %d, %v", len(mark), err)
+	}
+}

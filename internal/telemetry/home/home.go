@@ -92,7 +92,10 @@ func Start(ctx context.Context, c Config) (*Home, error) {
 	debug.SetMemoryLimit(c.MemoryBytes)
 	c.Limits.HeapBytes = c.MemoryBytes / 4 * 3
 	if c.Limits.HeldBytes == 0 {
-		c.Limits.HeldBytes = c.MemoryBytes / 8
+		c.Limits.HeldBytes = c.MemoryBytes / 16 // and as much again while a buffer grows
+	}
+	if c.Limits.DecodedBytes == 0 {
+		c.Limits.DecodedBytes = c.MemoryBytes / 8 * 3
 	}
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("start the home of telemetry: %w", err)

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"bytes"
 	"compress/gzip"
 	"compress/zlib"
 	"context"
@@ -18,6 +19,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
@@ -37,6 +39,8 @@ type gate struct {
 	slots  chan struct{}
 	room   *room
 	zipkin bool
+
+	decoding *decoding // shared by all gates
 
 	held atomic.Int64 // bytes
 	busy atomic.Int64 // requests
@@ -181,8 +185,9 @@ func (a *answer) Write(p []byte) (int, error) {
 	return a.ResponseWriter.Write(p)
 }
 
-// body is a request's, unpacked, and held against the bounds while it is read. Its end takes a slot
-// for what follows; a sender that is slow to get there holds none.
+// body is a request's, unpacked, and held against the bounds while it is read, all of it before the
+// receiver gets any: it is weighed first. Its end takes a slot for what follows; a sender that is
+// slow to get there holds none.
 type body struct {
 	g    *gate
 	v    *visit
@@ -191,6 +196,10 @@ type body struct {
 	wire io.Closer
 	left int64
 	held int64
+
+	kind   string        // of its content
+	whole  *bytes.Reader // nil: not read yet
+	weight int64
 }
 
 // open looks at the header only. A refusal is handed over as what reading brings, so that the
@@ -216,6 +225,7 @@ func (b *body) open(r *http.Request) {
 		b.refuse(status.Errorf(codes.InvalidArgument, "unpack the body: %v", err),
 			http.StatusBadRequest)
 	}
+	b.kind = r.Header.Get("Content-Type")
 	r.Header.Del("Content-Encoding")
 	r.ContentLength = -1
 }
@@ -225,9 +235,46 @@ func (b *body) refuse(err error, code int) {
 }
 
 func (b *body) Read(p []byte) (int, error) {
+	if b.v.refused == nil && b.whole == nil {
+		b.take()
+	}
 	if b.v.refused != nil {
 		return 0, b.v.refused
 	}
+	return b.whole.Read(p)
+}
+
+// take reads the request to its end, weighs it and takes what it needs, or refuses it.
+func (b *body) take() {
+	var data bytes.Buffer
+	_, err := io.Copy(&data, counting{b})
+	b.whole = bytes.NewReader(data.Bytes())
+	if b.v.refused != nil {
+		return
+	} else if err != nil {
+		b.refuse(status.Errorf(codes.InvalidArgument, "read the body: %v", err),
+			http.StatusBadRequest)
+		return
+	}
+	weight, deep := weighed(b.v.signal, b.kind, b.g.zipkin, data.Bytes())
+	if err := b.g.decoding.take(weight, deep); err == nil {
+		b.weight = weight
+	} else if errors.Is(err, errDecoding) {
+		b.refuse(err, http.StatusTooManyRequests)
+	} else {
+		b.refuse(err, http.StatusRequestEntityTooLarge)
+	}
+	if b.v.refused == nil {
+		if err := takeSlot(b.ctx, b.g.slots, b.v, b.g.limits.Wait); err != nil {
+			b.refuse(err, http.StatusTooManyRequests)
+		}
+	}
+}
+
+// counting is a body as it comes, held against the bounds of bytes.
+type counting struct{ *body }
+
+func (b counting) Read(p []byte) (int, error) {
 	n, err := b.from.Read(p)
 	b.left -= int64(n)
 	b.held += int64(n)
@@ -240,13 +287,6 @@ func (b *body) Read(p []byte) (int, error) {
 			http.StatusRequestEntityTooLarge)
 	case now > b.g.limits.HeldBytes:
 		b.refuse(errBytes, http.StatusTooManyRequests)
-	case errors.Is(err, io.EOF):
-		if e := takeSlot(b.ctx, b.g.slots, b.v, b.g.limits.Wait); e != nil {
-			b.refuse(e, http.StatusTooManyRequests)
-		}
-	case err != nil:
-		b.refuse(status.Errorf(codes.InvalidArgument, "read the body: %v", err),
-			http.StatusBadRequest)
 	}
 	if b.v.refused != nil {
 		return 0, b.v.refused
@@ -260,6 +300,7 @@ func (b *body) Close() error { return b.wire.Close() }
 // leave gives back what the request held.
 func (b *body) leave() {
 	b.g.held.Add(-b.held)
+	b.g.decoding.held.Add(-b.weight)
 	giveSlot(b.g.slots, b.v)
 }
 
@@ -297,7 +338,9 @@ func giveSlot(slots chan struct{}, v *visit) {
 
 // GetGRPCServerOptions puts the gate before a receiver's services.
 func (g *gate) GetGRPCServerOptions(context.Context) ([]grpc.ServerOption, error) {
+	c := &weighing{CodecV2: encoding.GetCodecV2("proto"), g: g}
 	return []grpc.ServerOption{
+		grpc.ForceServerCodecV2(c), grpc.ChainUnaryInterceptor(c.done),
 		grpc.InTapHandle(g.tap), grpc.StatsHandler(g), grpc.ConnectionTimeout(g.limits.Read),
 	}, nil
 }

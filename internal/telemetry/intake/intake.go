@@ -48,6 +48,7 @@ type Config struct {
 type Limits struct {
 	MessageBytes int64         // of one request, unpacked
 	HeldBytes    int64         // of requests over HTTP that are being read or worked on, together
+	DecodedBytes int64         // what all that is decoded may take, weighed before it is
 	Streams      int           // requests over gRPC that are being read or worked on
 	Slots        int           // requests that are decoded and stored at the same time
 	Wait         time.Duration // for a slot, before a request is refused
@@ -58,14 +59,15 @@ type Limits struct {
 // DefaultLimits suit a home of 512 MiB: decoded telemetry takes about five times its own size.
 // 16 MiB a message is four times what gRPC's own servers take.
 var DefaultLimits = Limits{
-	MessageBytes: 16 << 20, HeldBytes: 64 << 20, Streams: 1024, Slots: 16, Wait: time.Second,
-	Read: 10 * time.Second, HeapBytes: 384 << 20,
+	MessageBytes: 16 << 20, HeldBytes: 32 << 20, DecodedBytes: 192 << 20, Streams: 1024,
+	Slots: 16, Wait: time.Second, Read: 10 * time.Second, HeapBytes: 384 << 20,
 }
 
 func (l Limits) orDefault() Limits {
 	d := DefaultLimits
 	l.MessageBytes = cmp.Or(l.MessageBytes, d.MessageBytes)
 	l.HeldBytes = cmp.Or(l.HeldBytes, d.HeldBytes)
+	l.DecodedBytes = cmp.Or(l.DecodedBytes, d.DecodedBytes)
 	l.Streams = cmp.Or(l.Streams, d.Streams)
 	l.Slots = cmp.Or(l.Slots, d.Slots)
 	l.Wait = cmp.Or(l.Wait, d.Wait)
@@ -92,9 +94,12 @@ func Start(ctx context.Context, c Config) (*Intake, error) {
 	in.stop = stop
 	slots := make(chan struct{}, limits.Slots)
 	room := newRoom(limits.HeapBytes)
-	grpc := &gate{limits: limits, tally: in.tally, slots: slots, room: room}
-	web := &gate{limits: limits, tally: in.tally, slots: slots, room: room}
-	zipkin := &gate{limits: limits, tally: in.tally, slots: slots, room: room, zipkin: true}
+	decoding := &decoding{bytes: limits.DecodedBytes}
+	gated := func(zipkin bool) *gate {
+		return &gate{limits: limits, tally: in.tally, slots: slots, room: room, zipkin: zipkin,
+			decoding: decoding}
+	}
+	grpc, web, zipkin := gated(false), gated(false), gated(true)
 	in.gates = []*gate{grpc, web, zipkin}
 	in.watch.Go(func() { grpc.watch(watched) })
 

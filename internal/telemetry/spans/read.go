@@ -1,18 +1,16 @@
 package spans
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"prony/internal/file"
 	"prony/internal/result"
 	"prony/internal/telemetry"
 )
@@ -87,29 +85,19 @@ func ReadCalls(dir, trial, target string) (calls []*Calls, bad []*result.BadReco
 // ReadLines reads a file of JSON values, a line each, and gives each to use. A line that is none,
 // or that use refuses, is told and left out; empty ones mean nothing.
 func ReadLines[T any](path string, use func(*T) error) (bad []*result.BadRecord, err error) {
-	file, err := os.Open(path)
+	in, err := file.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read telemetry: %w", err)
 	}
-	defer file.Close()
-	r := bufio.NewReaderSize(file, 1<<20)
-	for line := 1; ; line++ {
-		b, err := r.ReadBytes('\n')
-		if len(bytes.TrimSpace(b)) > 0 {
-			v := new(T)
-			wrong := json.Unmarshal(b, v)
-			if wrong == nil {
-				wrong = use(v)
-			}
-			if wrong != nil {
-				bad = append(bad, &result.BadRecord{File: path, Line: line, Err: wrong})
-			}
+	defer in.Close()
+	return result.ReadLines(path, in, func(b []byte) error {
+		if len(bytes.TrimSpace(b)) == 0 {
+			return nil
 		}
-		if errors.Is(err, io.EOF) {
-			return bad, nil
+		v := new(T)
+		if err := json.Unmarshal(b, v); err != nil {
+			return err
 		}
-		if err != nil {
-			return bad, fmt.Errorf("read %s: %w", path, err)
-		}
-	}
+		return use(v)
+	})
 }
