@@ -169,8 +169,8 @@ func BenchmarkIngestHome(b *testing.B) {
 func homeHere(tb testing.TB) *home.Home {
 	tb.Helper()
 	const free = "127.0.0.1:0"
-	h, err := home.Start(context.Background(), home.Config{Dir: tb.TempDir(), GRPC: free,
-		HTTP: free, Zipkin: free, Query: free})
+	h, err := home.Start(context.Background(), home.Config{Token: "t",
+		Dir: tb.TempDir(), GRPC: free, HTTP: free, Zipkin: free, Query: free})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func homeHere(tb testing.TB) *home.Home {
 			tb.Error(err)
 		}
 	})
-	beginTrial(tb, h.Endpoints().Query)
+	beginTrial(tb, h.Endpoints().Query, "t")
 	return h
 }
 

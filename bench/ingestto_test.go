@@ -76,11 +76,11 @@ func startHome(tb testing.TB, program string, core int, dir string) *receiver {
 	if err := startOnCore(core, cmd); err != nil {
 		tb.Fatal(err)
 	}
-	var at telemetry.Endpoints
+	var at telemetry.Word
 	if err := json.NewDecoder(bufio.NewReader(out)).Decode(&at); err != nil {
 		tb.Fatal(err)
 	}
-	beginTrial(tb, at.Query)
+	beginTrial(tb, at.Query, at.Token)
 	return &receiver{address: at.GRPC, pid: cmd.Process.Pid, query: at.Query, stop: func() {
 		in.Close()
 		if err := cmd.Wait(); err != nil {
@@ -89,9 +89,9 @@ func startHome(tb testing.TB, program string, core int, dir string) *receiver {
 	}}
 }
 
-func beginTrial(tb testing.TB, query string) {
+func beginTrial(tb testing.TB, query, token string) {
 	tb.Helper()
-	c := telemetry.NewClient(query)
+	c := telemetry.NewClient(query, token)
 	defer c.Close()
 	const id = "bench/0"
 	err := c.Begin(context.Background(), telemetry.Trial{Run: "bench", ID: id, Target: "bench"})

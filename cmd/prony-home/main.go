@@ -6,21 +6,22 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"prony/internal/cli"
+	"prony/internal/print"
+	"prony/internal/shell"
 	"prony/internal/telemetry"
 	"prony/internal/telemetry/verb"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := cli.Context()
 	err := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(cli.Code(err))
@@ -37,7 +38,8 @@ type program struct {
 
 // run is the whole program but for its end. It speaks as prony, which people have called.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	p := &program{stdin, stdout, stderr}
+	out, errs := print.NewScreen(stdout), print.NewScreen(stderr)
+	p := &program{stdin, out, errs}
 	root := &cobra.Command{Use: telemetry.HomeName, Long: about, SilenceErrors: true,
 		SilenceUsage: true, CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true}}
 	root.SetFlagErrorFunc(cli.FlagError)
@@ -45,15 +47,18 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		Use: "version", Short: "Say which prony this belongs to, as JSON",
 		Args: cli.Arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			return json.NewEncoder(stdout).Encode(telemetry.OwnVersion())
+			return json.NewEncoder(out).Encode(telemetry.OwnVersion())
 		},
 	})
 	root.SetArgs(args)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	root.SetOut(out)
+	root.SetErr(errs)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !cli.Told(err) {
-		fmt.Fprintf(stderr, "prony: %v\n", err)
+		fmt.Fprintf(errs, "prony: %s\n", shell.Hush(err.Error()))
+	}
+	if cut := errors.Join(out.Close(), errs.Close()); cut != nil {
+		return errors.Join(err, cut)
 	}
 	return err
 }

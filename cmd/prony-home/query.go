@@ -7,11 +7,12 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
 	"prony/internal/cli"
+	"prony/internal/door"
+	"prony/internal/file"
 	"prony/internal/result"
 	"prony/internal/telemetry"
 	"prony/internal/telemetry/metrics"
@@ -50,15 +51,14 @@ func (p *program) query(ctx context.Context, q verb.Query) (err error) {
 }
 
 // write prints to a file, or to standard output where none is named.
-func (p *program) write(file string, print func(io.Writer) error) error {
-	if file == "" {
+func (p *program) write(name string, print func(io.Writer) error) error {
+	if name == "" {
 		return print(p.stdout)
 	}
-	f, err := os.Create(file)
-	if err != nil {
+	if err := file.Write(name, print); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
-	return errors.Join(print(f), f.Close())
+	return nil
 }
 
 func ask(ctx context.Context, s *metrics.Store, q verb.Query) (*metrics.Answer, error) {
@@ -115,7 +115,7 @@ func (p *program) serveMetrics(ctx context.Context, s *metrics.Store, address st
 	from, to, _ := s.Bounds()
 	fmt.Fprintf(p.stdout, "http://%s answers as Prometheus does, from %s to %s; Ctrl-C ends it\n",
 		l.Addr(), from.Format(time.RFC3339), to.Format(time.RFC3339))
-	srv := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	srv := &http.Server{Handler: door.Guard(s.Handler()), ReadHeaderTimeout: 10 * time.Second}
 	ended := context.AfterFunc(ctx, func() { srv.Close() })
 	defer ended()
 	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {

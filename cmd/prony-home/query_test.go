@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
@@ -160,6 +162,38 @@ func TestQuery(t *testing.T) {
 	}
 }
 
+// What services call their metrics is shown to a terminal, which would obey some of it.
+func TestNothingObeyedReachesTheTerminal(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "RUN")
+	s, err := metrics.Open(filepath.Join(dir, telemetry.Dir, telemetry.TSDBDir), metrics.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	md := pmetric.NewMetrics()
+	r := md.ResourceMetrics().AppendEmpty()
+	r.Resource().Attributes().PutStr("service.name", "shop\x1b]0;pwned\a")
+	m := r.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+	m.SetName("jobs")
+	m.SetDescription("\x1b[2J\u009b8m")
+	m.SetEmptyGauge().DataPoints().AppendEmpty().SetTimestamp(
+		pcommon.NewTimestampFromTime(time.Now()))
+	if err := errors.Join(s.ConsumeMetrics(t.Context(), md), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"--list"}, {"jobs"}, {"jobs", "--format", "csv"},
+		{"sum(\x1b[2J"}} {
+		stdout, stderr, _ := say(t, append([]string{"query", dir}, args...)...)
+		all := stdout + stderr
+		obeyed := func(r rune) bool { return r != '\n' && unicode.IsControl(r) }
+		if strings.ContainsFunc(all, obeyed) {
+			t.Errorf("%q prints %q", args, all)
+		}
+		if !strings.Contains(all, `\u001b`) && !strings.Contains(all, `\x1b`) {
+			t.Errorf("%q does not show it: %q", args, all)
+		}
+	}
+}
+
 func TestQueryForms(t *testing.T) {
 	dir, records := told(t)
 	trial := records[0].Trial
@@ -222,6 +256,19 @@ func TestQueryServes(t *testing.T) {
 	if want := `{"status":"success","data":["go-nethttp","rust-axum"]}`; err != nil ||
 		string(body) != want {
 		t.Errorf("%v: %s, want %s", err, body, want)
+	}
+	rebound, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/api/v1/labels",
+		http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rebound.Host = "rebound.example"
+	if resp, err = http.DefaultClient.Do(rebound); err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusMisdirectedRequest {
+		t.Errorf("a host of anybody's: %s", resp.Status)
 	}
 	http.DefaultClient.CloseIdleConnections()
 	cancel()

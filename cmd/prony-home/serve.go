@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -24,14 +25,19 @@ func (p *program) serve(ctx context.Context, s verb.Serve) error {
 	if err != nil {
 		return fmt.Errorf("serve telemetry: %w", err)
 	}
-	h, err := home.Start(ctx, home.Config{
+	token := rand.Text()
+	h, err := home.Start(ctx, home.Config{Token: token,
 		Dir: dir, GRPC: s.GRPC, HTTP: s.HTTP, Zipkin: s.Zipkin, Query: s.Query,
 		Forward: s.Forward, ForwardOnly: s.ForwardOnly, MemoryBytes: int64(s.Memory),
 	})
 	if err != nil {
 		return err
 	}
-	if err := json.NewEncoder(p.stdout).Encode(h.Endpoints()); err != nil {
+	word := telemetry.Word{Endpoints: h.Endpoints()}
+	if s.UntilEnd { // its reader is the lab
+		word.Token = token
+	}
+	if err := json.NewEncoder(p.stdout).Encode(word); err != nil {
 		fmt.Fprintf(p.stderr, "prony: tell where telemetry is taken in: %v\n", err)
 	}
 	at := h.Endpoints()
@@ -39,7 +45,7 @@ func (p *program) serve(ctx context.Context, s verb.Serve) error {
 		"kept in %s\n", at.GRPC, at.HTTP, at.Zipkin, at.Query, dir)
 	var whole func()
 	if !s.UntilEnd {
-		whole = oneTrial(ctx, at.Query)
+		whole = oneTrial(ctx, at.Query, token)
 	}
 	failed := h.Wait(ctx)
 	if whole != nil {
@@ -53,8 +59,8 @@ func (p *program) serve(ctx context.Context, s verb.Serve) error {
 
 // oneTrial makes one trial of a home's whole life, since only a trial has traces and logs that are
 // kept whole, and returns how to end it. The home says itself what it cannot do.
-func oneTrial(ctx context.Context, query string) (end func()) {
-	client := telemetry.NewClient(query)
+func oneTrial(ctx context.Context, query, token string) (end func()) {
+	client := telemetry.NewClient(query, token)
 	now := clock.Wall()
 	name := "served-" + now.Format("2006-01-02T15-04-05Z")
 	err := client.Begin(ctx, telemetry.Trial{Run: "served", ID: name, Target: name})

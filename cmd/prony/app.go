@@ -14,7 +14,7 @@ import (
 // app is what the verbs share.
 type app struct {
 	world          lab.World
-	args           []string
+	args           []string // without passwords
 	stdout, stderr io.Writer
 	rootFlag       string
 }

@@ -13,8 +13,8 @@ import (
 	"prony/internal/load"
 	"prony/internal/pace"
 	"prony/internal/result"
+	"prony/internal/shell"
 	"prony/internal/slo"
-	"prony/internal/summary"
 )
 
 // capacityFlags say what is looked for, beside the load itself.
@@ -150,7 +150,7 @@ func (a *app) capacity(ctx context.Context, target string, f *capacityFlags) err
 	}
 	p.options.Offer = o.step
 	p.options.Progress = func(t capacity.Tried) { a.say(t.Line()) }
-	r := &capacityReport{Target: target, Reproduce: summary.Shell(a.command())}
+	r := &capacityReport{Target: o.url, Reproduce: shell.Join(a.command())}
 	err = r.measure(ctx, p, f)
 	if e := a.printCapacity(r, p.options.SLO, f.asJSON); err == nil {
 		err = e

@@ -12,6 +12,7 @@ import (
 
 	"prony/internal/cli"
 	"prony/internal/comparison"
+	"prony/internal/file"
 	"prony/internal/print"
 	"prony/internal/report"
 	"prony/internal/result"
@@ -100,15 +101,14 @@ var (
 )
 
 // write prints into a file, or to standard output where none is named.
-func (a *app) write(file string, printTo func(io.Writer) error) error {
-	if file == "" {
+func (a *app) write(name string, printTo func(io.Writer) error) error {
+	if name == "" {
 		return printTo(a.stdout)
 	}
-	f, err := os.Create(file)
-	if err != nil {
+	if err := file.Write(name, printTo); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
-	return errors.Join(printTo(f), f.Close())
+	return nil
 }
 
 // compareSides compares what has been read.

@@ -263,4 +263,5 @@ func (w *mockWatch) Mark() probe.Mark {
 }
 func (w *mockWatch) MarkPSS() probe.Mark               { return w.Mark() }
 func (w *mockWatch) Series() probe.Series              { return probe.Series{} }
+func (w *mockWatch) Roles() probe.Roles                { return probe.Roles{} }
 func (w *mockWatch) Stop() (probe.Series, result.Cost) { return probe.Series{}, result.Cost{} }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 
 	"prony/internal/cli"
 	"prony/internal/driver"
+	"prony/internal/file"
 	"prony/internal/host"
 	"prony/internal/result"
 	"prony/internal/unit"
@@ -109,18 +109,18 @@ type imported struct {
 // importFiles reads each file; one that cannot be read keeps none of the others from being told.
 func (a *app) importFiles(files []string, asJSON bool) error {
 	all, errs := []imported{}, []error{}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
+	for _, name := range files {
+		data, err := file.Text(name, file.Results)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("import: %w", err))
 			continue
 		}
-		l, notes, err := driver.Import(file, data)
+		l, notes, err := driver.Import(name, data)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		all = append(all, imported{file, l, notes})
+		all = append(all, imported{name, l, notes})
 	}
 	if asJSON {
 		enc := json.NewEncoder(a.stdout)

@@ -37,9 +37,9 @@ const (
 	hostileMemory = 1 << 30
 )
 
-// hostile are the peers, by the scheme that meets them; words is part of what the load has to say,
+// peers are hostile ones, by the scheme that meets them; words is part of what the load has to say,
 // where the words are ours and not a library's.
-var hostile = []struct {
+var peers = []struct {
 	name, scheme, words string
 	do                  peer
 }{
@@ -186,7 +186,7 @@ var hostile = []struct {
 // within its memory, without a word of Go's own, and calls no answer good.
 func TestHostilePeers(t *testing.T) {
 	tests.Once(t, "every hostile peer", tests.Needs{})
-	for _, row := range hostile {
+	for _, row := range peers {
 		t.Run(row.scheme+"/"+row.name, func(t *testing.T) {
 			t.Parallel()
 			meetHostile(t, row.scheme, row.words, row.do)

@@ -115,7 +115,7 @@ func (a *app) offer(ctx context.Context, p *offer, o *outputFlags) error {
 	if err := a.print(report, res, o); err != nil {
 		return err
 	}
-	return a.judge(report, objectives)
+	return a.judge(report, objectives, o.output)
 }
 
 // measure offers the load and judges it, and leaves the saying to others.
@@ -310,10 +310,25 @@ func (a *app) traced(l *result.Load) error {
 }
 
 // judge turns broken objectives and a bad verdict into an exit code.
-func (a *app) judge(r summary.Report, objectives []slo.Objective) error {
+func (a *app) judge(r summary.Report, objectives []slo.Objective, form string) error {
 	broken := 0
-	for _, c := range slo.CheckAll(objectives, r.Load) {
-		fmt.Fprintln(a.stderr, "threshold", c.Line())
+	if r.Verdict.Grade == result.Invalid && (form == "csv" || form == "hlog") { // have no verdict
+		for _, f := range r.Verdict.Findings {
+			if f.Grade == result.Invalid {
+				fmt.Fprintf(a.stderr, "INVALID %s: %s (%s); %s\n", f.Rule, f.Observed, f.Against(),
+					f.Hint)
+			}
+		}
+	}
+	for i, c := range slo.CheckQuoted(objectives, r.Load) {
+		if r.Ran > 0 {
+			c.Known, c.Text = false, c.Text+" of a load that was cut short"
+		}
+		line := "threshold " + c.Line()
+		if doubt := objectives[i].Doubt(c, r.Verdict.Findings); doubt != "" {
+			line += ", " + doubt
+		}
+		fmt.Fprintln(a.stderr, line)
 		if !c.Known || !c.Held {
 			broken++
 		}

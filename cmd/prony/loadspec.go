@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -20,12 +19,14 @@ import (
 	"prony/internal/cli"
 	"prony/internal/clock"
 	"prony/internal/driver"
+	"prony/internal/file"
 	"prony/internal/host"
 	"prony/internal/load"
 	"prony/internal/load/stack"
 	"prony/internal/load/text"
 	"prony/internal/pace"
 	"prony/internal/result"
+	"prony/internal/shell"
 	"prony/internal/suite"
 	"prony/internal/trial"
 )
@@ -250,8 +251,8 @@ func (f *loadFlags) fit(s *load.Spec, length time.Duration) {
 	}
 }
 
-func readTrace(file string) ([]int64, error) {
-	in, err := os.Open(file)
+func readTrace(name string) ([]int64, error) {
+	in, err := file.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("--trace: %w", err)
 	}
@@ -261,7 +262,7 @@ func readTrace(file string) ([]int64, error) {
 		err = fmt.Errorf("it has no arrival")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read trace %s: %w", file, err)
+		return nil, fmt.Errorf("read trace %s: %w", name, err)
 	}
 	return trace, nil
 }
@@ -269,7 +270,7 @@ func readTrace(file string) ([]int64, error) {
 // request makes the scenario: of a file, or of the one request that the flags describe.
 func (f *loadFlags) request(path string, s *load.Spec) error {
 	if f.scenario != "" {
-		data, err := os.ReadFile(f.scenario)
+		data, err := file.Kept(f.scenario, file.Settings)
 		if err != nil {
 			return fmt.Errorf("--scenario: %w", err)
 		}
@@ -314,11 +315,11 @@ func (f *loadFlags) request(path string, s *load.Spec) error {
 
 // bodyOf reads @FILE. What is in a file is no template: a brace in it means nothing.
 func bodyOf(flag string) (string, error) {
-	file, ok := strings.CutPrefix(flag, "@")
+	name, ok := strings.CutPrefix(flag, "@")
 	if !ok {
 		return flag, nil
 	}
-	data, err := os.ReadFile(file)
+	data, err := file.Read(name, file.Body)
 	if err != nil {
 		return "", fmt.Errorf("--body: %w", err)
 	}
@@ -334,12 +335,14 @@ var schemes = map[string]string{
 // aim finds out where the load goes and what is spoken there. It returns the path as it was typed,
 // braces and all.
 func (f *loadFlags) aim(ctx context.Context, o *offer) (path string, err error) {
-	u, err := url.Parse(o.url)
+	at := o.url
+	o.url = shell.Hush(at) // from here on it is only told
+	u, err := url.Parse(at)
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && schemes[u.Scheme] == "" {
 		return "", fmt.Errorf("load %q: want a URL such as http://127.0.0.1:8080/path; "+
 			"there are http, https, h2c, grpc, grpcs, ws and wss", o.url)
 	}
-	_, rest, _ := strings.Cut(o.url, "://")
+	_, rest, _ := strings.Cut(at, "://")
 	path = "/"
 	if i := strings.IndexByte(rest, '/'); i >= 0 {
 		path = rest[i:]

@@ -3,10 +3,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -16,12 +16,13 @@ import (
 	"prony/internal/lab"
 	"prony/internal/lab/machine"
 	"prony/internal/launch/docker"
+	"prony/internal/print"
 	"prony/internal/shell"
 )
 
 func main() {
 	docker.Guard()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := cli.Context()
 	err := run(ctx, machine.World{}, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(cli.Code(err))
@@ -29,13 +30,17 @@ func main() {
 
 // run is the whole program but for its end: everything that it says goes to the writers.
 func run(ctx context.Context, w lab.World, args []string, stdout, stderr io.Writer) error {
-	root := newRoot(&app{world: w, args: args, stdout: stdout, stderr: stderr})
+	out, errs := print.NewScreen(stdout), print.NewScreen(stderr)
+	root := newRoot(&app{world: w, args: shell.Hushed(args), stdout: out, stderr: errs})
 	root.SetArgs(args)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	root.SetOut(out)
+	root.SetErr(errs)
 	err := root.ExecuteContext(ctx)
-	if err != nil && !cli.Told(err) {
-		fmt.Fprintf(stderr, "prony: %v\n", err)
+	if err != nil && !cli.Told(err) && !errors.Is(err, syscall.EPIPE) { // the reader has enough
+		fmt.Fprintf(errs, "prony: %s\n", shell.Hush(err.Error()))
+	}
+	if cut := errors.Join(out.Close(), errs.Close()); cut != nil {
+		return errors.Join(err, cut)
 	}
 	return err
 }

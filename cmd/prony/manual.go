@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"prony/internal/cli"
+	"prony/internal/file"
 	"prony/internal/lab"
 	"prony/internal/result"
 	"prony/internal/service"
@@ -41,7 +42,7 @@ prints all pages, one after the other.`,
 				return fmt.Errorf("write manual: %w", err)
 			}
 			for _, p := range pages {
-				if err := os.WriteFile(filepath.Join(args[0], p.name), p.text, 0o644); err != nil {
+				if err := file.Put(filepath.Join(args[0], p.name), p.text); err != nil {
 					return fmt.Errorf("write manual: %w", err)
 				}
 			}

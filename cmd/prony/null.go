@@ -2,12 +2,14 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"prony/internal/cli"
+	"prony/internal/file"
 	"prony/internal/pace"
 	"prony/internal/truth/exact"
 )
@@ -33,15 +35,10 @@ func (a *app) nullCmd() *cobra.Command {
 }
 
 // writeTrace keeps arrivals for another time and another place.
-func writeTrace(file string, p pace.Process, horizonNs int64) (err error) {
-	out, err := os.Create(file)
+func writeTrace(name string, p pace.Process, horizonNs int64) error {
+	err := file.Write(name, func(w io.Writer) error { return pace.WriteTrace(w, p, horizonNs) })
 	if err != nil {
 		return fmt.Errorf("write trace: %w", err)
 	}
-	defer func() {
-		if e := out.Close(); err == nil && e != nil {
-			err = fmt.Errorf("write trace %s: %w", file, e)
-		}
-	}()
-	return pace.WriteTrace(out, p, horizonNs)
+	return nil
 }

@@ -57,10 +57,19 @@ noise of an A/A run ("prony run --aa"): the newest in results/, or the one that 
 
 func printPlan(w io.Writer, p *suite.Plan) error {
 	fmt.Fprintf(w, "%s: %s\n", p.Suite.Name, p.Suite.Question)
-	fmt.Fprintf(w, "plan %s · seed %d · %d trials in %d %s · about %s\n\n", p.Hash,
-		p.Suite.Seed, len(p.Trials), p.Suite.Blocks, passes(p), roughly(p.Estimate()))
+	fmt.Fprintf(w, "plan %s · seed %d · %s · about %s\n", p.Hash, p.Suite.Seed, extent(p),
+		roughly(p.Estimate()))
+	if p.Suite.For > 0 {
+		fmt.Fprintln(w, "after each block, each in an order of its own, targets whose comparisons "+
+			"are all decided are\nleft out; a block that would not end in time is not begun; the "+
+			"first one:")
+	}
+	fmt.Fprintln(w)
 	rows := [][]string{{"BLOCK", "ORDER", "TARGET", "SCENARIO", "LOADS"}}
 	for _, x := range p.Trials {
+		if p.Suite.For > 0 && x.Block > 1 {
+			continue
+		}
 		var loads []string
 		for _, l := range p.Suite.OfTrial(x) {
 			loads = append(loads, fmt.Sprintf("%s (%s, %v)", l.Name, loadText(l),
@@ -87,6 +96,15 @@ func printPlan(w io.Writer, p *suite.Plan) error {
 	}
 	_, err := io.WriteString(w, print.Grid("", rows, print.Left))
 	return err
+}
+
+// extent is how much a plan runs.
+func extent(p *suite.Plan) string {
+	if p.Suite.For > 0 {
+		return fmt.Sprintf("blocks of %d trials for %v", len(p.Trials)/p.Suite.Blocks,
+			time.Duration(p.Suite.For))
+	}
+	return fmt.Sprintf("%d trials in %d %s", len(p.Trials), p.Suite.Blocks, passes(p))
 }
 
 // loadText is a load's model in words.

@@ -14,6 +14,7 @@ import (
 	"prony/internal/clock"
 	"prony/internal/host"
 	"prony/internal/lab"
+	"prony/internal/print"
 	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/suite"
@@ -45,7 +46,10 @@ type progress struct {
 func (s *progress) Begin(b lab.Begun) {
 	p := b.Plan
 	s.total, s.estimate = len(p.Trials), p.Estimate()
-	if f, ok := s.w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if p.Suite.For > 0 {
+		s.total = 0
+	}
+	if f, ok := print.Raw(s.w).(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		s.live = true
 		s.width = 80
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 20 {
@@ -59,8 +63,8 @@ func (s *progress) Begin(b lab.Begun) {
 	if b.Layout.Shared {
 		where = fmt.Sprintf("service and load share core %v", b.Layout.Load)
 	}
-	s.Say(fmt.Sprintf("%s: %d trials in %d %s, seed %d; %s; about %s", p.Suite.Name,
-		len(p.Trials), p.Suite.Blocks, passes(p), p.Suite.Seed, where, roughly(s.estimate)))
+	s.Say(fmt.Sprintf("%s: %s, seed %d; %s; about %s", p.Suite.Name, extent(p), p.Suite.Seed,
+		where, roughly(s.estimate)))
 	if b.Sides != nil {
 		s.duets(b.Sides, p.Suite.Blocks)
 	}
@@ -117,8 +121,7 @@ func (s *progress) Trial(e trial.Event) {
 	if e.Record != nil {
 		s.ended++
 		s.doing = ""
-		width := len(fmt.Sprint(s.total))
-		text = fmt.Sprintf("%*d/%d %s\n", width, s.ended, s.total, digest(e.Record))
+		text = fmt.Sprintf("%s %s\n", s.count("/"), digest(e.Record))
 	}
 	s.renew(text)
 }
@@ -193,7 +196,7 @@ func (s *progress) tick(stop chan struct{}) {
 
 func (s *progress) wipe() {
 	if s.live {
-		fmt.Fprint(s.w, "\r\x1b[K")
+		fmt.Fprint(print.Raw(s.w), "\r\x1b[K")
 	}
 }
 
@@ -208,17 +211,29 @@ func (s *progress) draw() {
 		left := s.expect - time.Duration(now-s.since)
 		text += fmt.Sprintf(" %.0f s", max(left.Seconds(), 0))
 	}
-	text += fmt.Sprintf(" · %d of %d done · %s left", s.ended, s.total, roughly(s.left(now)))
+	text += fmt.Sprintf(" · %s done · %s left", s.count(" of "), roughly(s.left(now)))
 	if runes := []rune(text); len(runes) >= s.width {
 		text = string(runes[:s.width-1])
 	}
 	fmt.Fprint(s.w, text)
 }
 
+// count is how many trials have ended, and of how many where that is known.
+func (s *progress) count(of string) string {
+	if s.total == 0 {
+		return fmt.Sprintf("%3d", s.ended)
+	}
+	total := fmt.Sprint(s.total)
+	if of == "/" {
+		return fmt.Sprintf("%*d/%s", len(total), s.ended, total)
+	}
+	return fmt.Sprintf("%d%s%s", s.ended, of, total)
+}
+
 // left is the time to go: by the trials that have ended, before the first one by the estimate.
 func (s *progress) left(now int64) time.Duration {
 	spent := time.Duration(now - s.began)
-	if s.ended == 0 {
+	if s.ended == 0 || s.total == 0 {
 		return max(s.estimate-spent, 0)
 	}
 	trials := time.Duration(s.since - s.began)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -16,6 +17,7 @@ import (
 
 	"prony/internal/cli"
 	"prony/internal/clock"
+	"prony/internal/file"
 	"prony/internal/live"
 	"prony/internal/summary"
 )
@@ -110,7 +112,7 @@ func known(ctx context.Context, host string) (up bool, err error) {
 }
 
 // one loads one server, prints what was found and keeps it.
-func (a *app) one(ctx context.Context, f *loadFlags, o *outputFlags, file, url string) error {
+func (a *app) one(ctx context.Context, f *loadFlags, o *outputFlags, name, url string) error {
 	p, err := f.plan(ctx, url)
 	if err != nil {
 		return err
@@ -120,17 +122,14 @@ func (a *app) one(ctx context.Context, f *loadFlags, o *outputFlags, file, url s
 		return err
 	}
 	report.Command = alone(report.Command, url)
-	out, err := os.Create(file)
+	err = file.Write(name, func(w io.Writer) error { return summary.JSON(w, report) })
 	if err != nil {
 		return fmt.Errorf("keep the result: %w", err)
-	}
-	if err := errors.Join(summary.JSON(out, report), out.Close()); err != nil {
-		return fmt.Errorf("keep the result in %s: %w", file, err)
 	}
 	if err := a.print(report, res, o); err != nil {
 		return err
 	}
-	return a.judge(report, nil)
+	return a.judge(report, nil, "text")
 }
 
 // alone is a command line with one of its servers left.

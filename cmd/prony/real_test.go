@@ -15,6 +15,7 @@ import (
 	"prony/internal/cli"
 	"prony/internal/clock"
 	"prony/internal/lab/machine"
+	"prony/internal/launch/process"
 	"prony/internal/result"
 	"prony/internal/tests"
 	"prony/internal/tidy"
@@ -56,6 +57,7 @@ func TestRealRun(t *testing.T) {
 			p.Commit != "" && len(p.Command) > 1 && len(p.ServiceArgs) > 0 && p.Tools["go"] != "",
 		"artifact":  len(r.Artifact.SHA256) == 64 && r.Artifact.SizeBytes > 1<<20,
 		"limits":    len(r.Limits.InForce) > 0 && len(r.Limits.ServiceCores) == 1,
+		"rights":    strings.HasSuffix(r.Limits.Rights, ", no capabilities, no new privileges"),
 		"start":     0 < r.Start.ListenNs && r.Start.ListenNs <= r.Start.ReadyNs,
 		"first":     r.Start.ReadyNs < r.Start.FirstResponseNs,
 		"warm-up":   r.Warmup.Requests > 0 && len(r.Warmup.RatePerS) > 0,
@@ -94,13 +96,20 @@ type prony struct {
 	errs *bytes.Buffer
 }
 
-func startRun(t *testing.T, root, runtime string) *prony {
+// command1 is ready to be started.
+func command1(t *testing.T, root, runtime string) *prony {
 	t.Helper()
 	p := &prony{t: t, root: root, dir: filepath.Join(root, "r"), errs: &bytes.Buffer{}}
 	p.Cmd = exec.Command(os.Args[0], "run", "--root", root, "--out", p.dir,
 		"--targets", "go-nethttp", "--blocks", "1", "--measure", "60s")
 	p.Env = append(os.Environ(), "PRONY_TEST_MAIN=1", "XDG_RUNTIME_DIR="+runtime)
 	p.Stderr = p.errs
+	return p
+}
+
+func startRun(t *testing.T, root, runtime string) *prony {
+	t.Helper()
+	p := command1(t, root, runtime)
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +131,10 @@ func service1(t *testing.T, runtime string) int {
 		if err != nil || json.Unmarshal(b, &note) != nil {
 			continue
 		}
-		for _, p := range note.Processes {
+		for noted, p := range note.Processes {
+			if strings.HasPrefix(noted, "step-") {
+				continue // of its build
+			}
 			name, err := os.ReadFile(filepath.Join("/proc", itoa(p.PID), "cmdline"))
 			if err == nil && p.PID > 0 && strings.Contains(string(name), "go-nethttp") {
 				return p.PID
@@ -147,6 +159,46 @@ func gone(t *testing.T, pid int) {
 		}
 	}
 	t.Errorf("service %d is still there", pid)
+}
+
+// The tools that suites/generators.yaml names can do what it asks of them: each that is installed
+// here measures its trial.
+func TestRealGenerators(t *testing.T) {
+	tests.Cores(t)
+	repo, err := tidy.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{""}
+	for _, tool := range []string{"wrk", "hey"} {
+		if _, err := exec.LookPath(tool); err == nil {
+			want = append(want, tool)
+		}
+	}
+	if len(want) == 1 {
+		t.Skip("neither wrk nor hey is installed")
+	}
+	tests.Reads(t, filepath.Join(repo, "services", "go-nethttp"))
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	root := checkout(t)
+	dir := filepath.Join(root, "r")
+	var stdout, stderr bytes.Buffer
+	exit := cli.Code(run(context.Background(), machine.World{}, []string{"run",
+		filepath.Join(repo, "suites", "generators.yaml"), "--root", root, "--out", dir,
+		"--targets", "go-nethttp", "--blocks", "1", "--measure", "1s", "--warmup", "1s"},
+		&stdout, &stderr))
+	if exit != cli.Fine && exit != cli.Invalid {
+		t.Fatalf("exit %d\n%s%s", exit, &stdout, &stderr)
+	}
+	_, records, _, err := result.Read(dir)
+	if err != nil || len(records) != len(want) {
+		t.Fatalf("%d records of %q, error %v", len(records), want, err)
+	}
+	for _, r := range records {
+		if r.Outcome != result.Measured || len(r.Loads) != 1 || r.Loads[0].Done == 0 {
+			t.Errorf("%q: outcome %s, failure %+v", r.Target.Driver, r.Outcome, r.Failure)
+		}
+	}
 }
 
 func TestInterruptEndsInOrder(t *testing.T) {
@@ -174,6 +226,28 @@ func TestInterruptEndsInOrder(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Labs of other users, who have journals of their own, take turns as well.
+func TestLabOfAnotherUser(t *testing.T) {
+	other, err := os.Open(process.Processors)
+	if err != nil {
+		t.Skip("no lab can be kept out: ", err)
+	}
+	defer other.Close()
+	if err := syscall.Flock(int(other.Fd()), syscall.LOCK_EX); err != nil { // it waits its turn
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	t.Setenv(process.Beside, "")
+	var stdout, stderr bytes.Buffer
+	exit := cli.Code(run(context.Background(), machine.World{},
+		[]string{"verify", "go-nethttp", "--root", checkout(t)}, &stdout, &stderr))
+	if exit != cli.Failed {
+		t.Errorf("it exits %d, want %d", exit, cli.Failed)
+	}
+	has(t, "stderr", stderr.String(), "another prony is measuring on this machine: process "+
+		itoa(os.Getpid())+" of user "+itoa(os.Getuid()), "say PRONY_BESIDE=1")
 }
 
 // SIGKILL cannot be heard; the service goes all the same, and the next lab finds nothing in its

@@ -10,17 +10,20 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"prony/internal/cli"
+	"prony/internal/file"
 	"prony/internal/print"
 	"prony/internal/report"
 	"prony/internal/result"
 	"prony/internal/shell"
 	"prony/internal/table"
 	"prony/internal/trial"
+	"prony/internal/unit"
 )
 
 type reportFlags struct {
@@ -33,7 +36,10 @@ type reportFlags struct {
 	baseline string
 	out      string
 	save     bool // the files in the run's folder, too
+	why      bool // after the text: causes, and what follows from them
 }
+
+const whyHelp = "of text: say why numbers are doubted, each cause once, and what to do"
 
 func (a *app) reportCmd() *cobra.Command {
 	f := &reportFlags{}
@@ -50,10 +56,14 @@ For a spreadsheet there is csv: a row a target, load and metric. For a notebook 
 is parquet, one table a file: trials has a row a trial and load with all that its record says,
 summary the rows of csv, series a row an interval.`,
 		Example: `  prony report results/2026-11-21T03-40-11Z
+  prony report results/2026-11-21T03-40-11Z --why
   prony report results/2026-11-21T03-40-11Z -o report.html
   prony report results/2026-11-21T03-40-11Z --update README.md --columns essential --fold
   prony report results/2026-11-21T03-40-11Z -o series.parquet --table series`,
 		RunE: func(_ *cobra.Command, args []string) error {
+			if f.why && cmp.Or(f.format, "text") != "text" {
+				return cli.Usagef("--why is of text: leave out --format %s", f.format)
+			}
 			_, err := a.report(args[0], *f)
 			return err
 		},
@@ -62,6 +72,7 @@ summary the rows of csv, series a row an interval.`,
 	f.table, f.columns = report.ParquetTables[0], "all"
 	cli.OneOf(c, &f.table, "table", "of parquet", report.ParquetTables...)
 	cli.OneOf(c, &f.columns, "columns", "of markdown", "all", "essential")
+	fs.BoolVar(&f.why, "why", false, whyHelp)
 	fs.BoolVar(&f.fold, "fold", false, "of markdown: footnotes are opened by a click")
 	fs.StringVar(&f.update, "update", "", "Markdown file whose section is to be rewritten")
 	fs.StringVar(&f.section, "section", "", "name of that section (default: the suite's name)")
@@ -75,7 +86,8 @@ type reported struct {
 	head  result.Run
 	study table.Study
 	sheet table.Sheet
-	bad   int // trials that are INVALID or failed
+	bad   int   // trials that are INVALID or failed, or have no record
+	lost  error // nothing that was recorded can be used
 }
 
 func (a *app) report(dir string, f reportFlags) (*reported, error) {
@@ -94,7 +106,10 @@ func (a *app) report(dir string, f reportFlags) (*reported, error) {
 	if f.format == "parquet" && f.out == "" && isTerminal(a.stdout) {
 		return nil, cli.Usagef("a terminal cannot show parquet: add -o FILE")
 	}
-	return r, a.write(f.out, func(w io.Writer) error { return r.print(w, f, dir) })
+	if err := a.write(f.out, func(w io.Writer) error { return r.print(w, f, dir) }); err != nil {
+		return r, err
+	}
+	return r, r.lost
 }
 
 func (a *app) study(dir string, f reportFlags) (*reported, error) {
@@ -116,11 +131,23 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 	for _, s := range head.Skipped {
 		o.Skipped = append(o.Skipped, table.Skipped{Name: s.Target, Reason: s.Reason})
 	}
-	r := &reported{head: head}
+	o.Missing = head.Missing(records)
+	if s, err := result.ReadSchedule(dir); err != nil || s != nil {
+		// Which blocks follow the first one was decided while it ran.
+		o.Missing = slices.DeleteFunc(o.Missing, func(p result.Planned) bool { return p.Block > 1 })
+	}
+	for _, b := range bad {
+		o.Damaged = append(o.Damaged, fmt.Sprintf("line %d: %v", b.Line, b.Err))
+	}
+	r := &reported{head: head, bad: len(o.Missing)}
 	for _, rec := range records {
 		if rec.Role == "" && rec.Verdict.Grade == result.Invalid {
 			r.bad++
 		}
+	}
+	if lost := len(bad) + table.Damaged(records); lost > 0 && lost == len(bad)+len(records) {
+		r.lost = fmt.Errorf("report %s: every one of its %s is damaged or not its own; bring %s "+
+			"back from where it was copied", dir, unit.Plural(lost, "record"), result.TrialsFile)
 	}
 	r.study = table.Analyze(result.Values(records), o)
 	r.sheet = r.study.Sheet()
@@ -140,13 +167,18 @@ func reproduce(head result.Run) string {
 		switch {
 		case skip:
 			skip = false
-		case name == "--seed" || name == "--blocks" || name == "--out" || name == "--root":
+		case name == "--seed" || name == "--blocks" || name == "--out" || name == "--root" ||
+			name == "--for":
 			skip = !joined
 		case strings.HasPrefix(a, "-") || strings.HasPrefix(args[len(args)-1], "--"):
 			args = append(args, a)
 		}
 	}
-	return fmt.Sprintf("%s --seed %d --blocks %d", strings.Join(args, " "), head.Seed, head.Blocks)
+	length := fmt.Sprintf("--blocks %d", head.Blocks)
+	if head.ForNs > 0 {
+		length = fmt.Sprintf("--for %v", time.Duration(head.ForNs))
+	}
+	return fmt.Sprintf("%s --seed %d %s", shell.Join(shell.Hushed(args)), head.Seed, length)
 }
 
 func (r *reported) print(w io.Writer, f reportFlags, dir string) error {
@@ -165,6 +197,12 @@ var reportForms = print.Forms[printing]{
 	{Format: "text", Write: func(w io.Writer, p printing) error {
 		if err := report.Text(w, p.sheet, textOptions(w)); err != nil {
 			return err
+		}
+		if p.why {
+			fmt.Fprintln(w)
+			if err := report.Why(w, p.study.Records); err != nil {
+				return err
+			}
 		}
 		return printDisagreements(w, disagreements(p.study.Records))
 	}},
@@ -204,13 +242,13 @@ func (r *reported) markdown(w io.Writer, f reportFlags) error {
 }
 
 func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := print.Raw(w).(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // textOptions fit a text to the terminal, if it goes to one.
 func textOptions(w io.Writer) report.TextOptions {
-	f, ok := w.(*os.File)
+	f, ok := print.Raw(w).(*os.File)
 	if !ok || !isTerminal(w) {
 		return report.TextOptions{}
 	}
@@ -225,12 +263,12 @@ func textOptions(w io.Writer) report.TextOptions {
 func (r *reported) save(dir string) error {
 	saved := reportForms.Names()
 	for _, format := range saved[:len(saved)-1] {
-		file := "report." + print.Ending(format)
+		name := "report." + print.Ending(format)
 		var b bytes.Buffer
 		if err := r.print(&b, reportFlags{format: format, save: true}, dir); err != nil {
-			return fmt.Errorf("write %s: %w", file, err)
+			return fmt.Errorf("write %s: %w", name, err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, file), b.Bytes(), 0o644); err != nil {
+		if err := file.Put(filepath.Join(dir, name), b.Bytes()); err != nil {
 			return fmt.Errorf("write report: %w", err)
 		}
 	}
@@ -247,7 +285,7 @@ func (r *reported) update(f reportFlags) error {
 
 // updatePage rewrites a section of a Markdown file by what the file was.
 func updatePage(page, section string, anew func(old []byte) ([]byte, error)) error {
-	old, err := os.ReadFile(page)
+	old, err := file.Read(page, file.Page)
 	if err != nil {
 		return fmt.Errorf("update %s: %w", page, err)
 	}
@@ -258,7 +296,10 @@ func updatePage(page, section string, anew func(old []byte) ([]byte, error)) err
 	if text, err = report.Update(old, section, text); err != nil {
 		return fmt.Errorf("update %s: %w", page, err)
 	}
-	return os.WriteFile(page, text, 0o644)
+	if err := file.Put(page, text); err != nil {
+		return fmt.Errorf("update %s: %w; it is as it was", page, err)
+	}
+	return nil
 }
 
 // readSamples reads what the probe saw, for the page's plots. What is missing is not plotted.
@@ -267,8 +308,8 @@ func readSamples(dir string) (out []report.Samples) {
 	if err != nil {
 		return nil
 	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
+	for _, name := range files {
+		data, err := file.Read(name, file.Page)
 		var s trial.Samples
 		if err != nil || json.Unmarshal(data, &s) != nil || s.Load == "" {
 			continue

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"prony/internal/cli"
+	"prony/internal/print"
 )
 
 // The stack's doors, as deploy/compose.yaml publishes them.
@@ -164,5 +165,6 @@ func (a *app) compose(ctx context.Context, out io.Writer, args ...string) error 
 			"--root", err)
 	}
 	args = append([]string{"compose", "--project-directory", folder, "--profile", "OBS"}, args...)
-	return a.world.Docker(ctx, out, a.stderr, args)
+	// Compose moves the cursor of a terminal itself.
+	return a.world.Docker(ctx, print.Raw(out), print.Raw(a.stderr), args)
 }

@@ -83,6 +83,9 @@ func (a *app) versusCmd() *cobra.Command {
 		Use: "versus [COMMAND...]", Short: "Compare services of your own: which is faster?",
 		Args: cobra.ArbitraryArgs, Long: versusAbout, Example: versusExamples,
 		RunE: func(c *cobra.Command, args []string) error {
+			if c.Flags().Changed("for") && c.Flags().Changed("blocks") {
+				return cli.Usagef("--for and --blocks: give one of them: a time, or a fixed design")
+			}
 			if c.Flags().Changed("seed") {
 				f.change.Seed = &f.seed
 			}
@@ -111,6 +114,8 @@ func (a *app) versusCmd() *cobra.Command {
 		"how long a service may take to come up")
 	fs.IntVarP(&f.options.Connections, "connections", "c", 64, "connections of the loads")
 	fs.IntVar(&f.options.Blocks, "blocks", 5, "how often each service is measured")
+	fs.DurationVar((*time.Duration)(&f.change.For), "for", 0,
+		"instead of blocks: go on for so long, while a comparison is open")
 	fs.DurationVar((*time.Duration)(&f.change.Measure), "measure", 0,
 		"length of every window (default 3s)")
 	fs.DurationVar((*time.Duration)(&f.change.Warmup), "warmup", 0,
@@ -158,6 +163,9 @@ func (f *versusFlags) check(args []string) ([]own.Source, []suite.Request, error
 		return nil, nil, cli.Usagef("say what to ask for: --get /path, or --request 'POST /path'")
 	case f.options.Blocks < 1 || f.options.Connections < 1 || f.startup <= 0:
 		return nil, nil, cli.Usagef("--blocks, --connections and --startup: want more than nothing")
+	}
+	if f.change.For < 0 || f.change.Measure < 0 || f.change.Warmup < 0 {
+		return nil, nil, cli.Usagef("--for, --measure and --warmup: want more than nothing")
 	}
 	for i, name := range f.names {
 		sources[i].Name = name
@@ -262,7 +270,7 @@ func (a *app) versus(ctx context.Context, args []string, f *versusFlags) error {
 	}
 	results, err := l.Run(ctx, wish)
 	show.end()
-	ended := a.conclude(results, err)
+	ended := a.conclude(results, err, false)
 	if err == nil && isRun(results) && len(services) > 1 {
 		ended = errors.Join(ended, a.answer(results, services))
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"prony/internal/cache"
+	"prony/internal/file"
 	"prony/internal/result"
 )
 
@@ -219,11 +220,7 @@ func (f *Fetcher) make(ctx context.Context, a Agent, folder, hash string, out *F
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(folder, markFile)
-	if err := os.WriteFile(path+".new", append(data, '\n'), 0o644); err != nil {
-		return err
-	}
-	if err := os.Rename(path+".new", path); err != nil {
+	if err := file.Put(filepath.Join(folder, markFile), append(data, '\n')); err != nil {
 		return err
 	}
 	return f.finish(a, folder, sum, out)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"prony/internal/driver"
+	"prony/internal/file"
 	"prony/internal/result"
 	"prony/internal/unit"
 )
@@ -42,7 +43,7 @@ func Open(name string, cols *Columns) (*Document, error) {
 	if filepath.Base(name) == result.TrialsFile {
 		return openRun(filepath.Dir(name))
 	}
-	data, err := os.ReadFile(name)
+	data, err := file.Text(name, file.Results)
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}

@@ -116,7 +116,7 @@ func (c *Comparison) pair(a, b *side, p pairing, o Options) Pair {
 			if !table.Wanted(m, loads, o.Metrics) {
 				continue
 			}
-			r := c.row(of(p.a, m), of(p.b, m))
+			r := c.row(of(p.a, m), of(p.b, m), noise{a, b, p})
 			r.Title = l.Title
 			if o.Control != "" && r.Ratio != nil {
 				c.divide(&r, a.target(p.scenario, o.Control), b.target(p.scenario, o.Control))
@@ -154,12 +154,12 @@ func of(t *table.Target, m table.Metric) table.Metric {
 }
 
 // row compares one metric.
-func (c *Comparison) row(a, b table.Metric) Row {
+func (c *Comparison) row(a, b table.Metric, n noise) Row {
 	meaning := metric.Named(b.Name, b.Unit)
 	r := Row{
 		Load: b.Load, Model: b.Model, Metric: b.Name, Label: meaning.Label, Unit: b.Unit,
-		Better: Lower, A: Value{a.Summary, a.Withheld, a.Points},
-		B:     Value{b.Summary, b.Withheld, b.Points},
+		Better: Lower, A: Value{a.Summary, math.NaN(), a.Withheld, a.Points},
+		B:     Value{b.Summary, math.NaN(), b.Withheld, b.Points},
 		PHolm: math.NaN(), Detectable: math.NaN(), Outcome: Silent,
 	}
 	if meaning.Higher {
@@ -168,7 +168,7 @@ func (c *Comparison) row(a, b table.Metric) Row {
 	if a.Withheld != "" || b.Withheld != "" || r.constant() {
 		return r
 	}
-	r.Ratio = c.ratio(&r, a.Points, b.Points)
+	r.Ratio = c.ratio(&r, n)
 	return r
 }
 
@@ -183,25 +183,70 @@ func (r *Row) constant() bool {
 		func(p table.Point) bool { return p.Value != first })
 }
 
-func (c *Comparison) ratio(r *Row, a, b []table.Point) *stats.Ratio {
-	r.a, r.b = values(a), values(b)
+func (c *Comparison) ratio(r *Row, n noise) *stats.Ratio {
+	as, bs := values(r.A.Points), values(r.B.Points)
 	if c.Paired {
 		var blocks []int
-		r.a, r.b, blocks = align(a, b)
+		as, bs, blocks = align(r.A.Points, r.B.Points)
 		for i, block := range blocks {
-			r.Blocks = append(r.Blocks, BlockRatio{block, r.b[i] / r.a[i]})
+			r.Blocks = append(r.Blocks, BlockRatio{block, bs[i] / as[i]})
 		}
 	}
-	ratio := r.at(c.Confidence, c.Paired)
+	r.A.Mean, r.B.Mean = geometric(as), geometric(bs)
+	x, y := n.item(n.pairing.a, r), n.item(n.pairing.b, r)
+	alone := len(x.Values) < len(r.A.Points) || len(y.Values) < len(r.B.Points) // as in duets
+	r.at = func(confidence float64) stats.Ratio {
+		switch {
+		case c.Paired && alone:
+			return stats.PairedRatio(as, bs, confidence)
+		case c.Paired:
+			return n.of(n.a, r, confidence).Ratio(x, y)
+		case alone:
+			return stats.UnpairedRatio(as, bs, confidence)
+		}
+		return n.of(n.a, r, confidence).Unpaired(x, n.of(n.b, r, confidence), y)
+	}
+	ratio := r.at(c.Confidence)
 	return &ratio
 }
 
-// at is the row's ratio at a confidence.
-func (r *Row) at(confidence float64, paired bool) stats.Ratio {
-	if paired {
-		return stats.PairedRatio(r.a, r.b, confidence)
+// noise is what a row's noise is learnt from: all targets of the scenario, on both sides.
+type noise struct {
+	a, b *side
+	pairing
+}
+
+func (n noise) of(s *side, r *Row, confidence float64) *stats.Blocks {
+	var items []stats.Item
+	for i := range s.scenario(n.scenario).Targets {
+		if item := n.item(&s.scenario(n.scenario).Targets[i], r); len(item.Values) > 0 {
+			items = append(items, item)
+		}
 	}
-	return stats.UnpairedRatio(r.a, r.b, confidence)
+	return stats.NewBlocks(items, confidence)
+}
+
+// item is a target's values of a row's metric by block; none where it may not be quoted.
+func (n noise) item(t *table.Target, r *Row) stats.Item {
+	item := stats.Item{Name: t.Name, Values: map[int]float64{}}
+	if m, ok := t.Metric(r.Load, r.Metric); ok && m.Withheld == "" {
+		for _, p := range m.Points {
+			item.Values[p.Block] = p.Value
+		}
+	}
+	return item
+}
+
+// geometric is what a ratio of geometric means is of; NaN where a value has no logarithm.
+func geometric(xs []float64) float64 {
+	sum := 0.0
+	for _, x := range xs {
+		sum += math.Log(x)
+	}
+	if mean := math.Exp(sum / float64(len(xs))); mean > 0 && !math.IsInf(mean, 0) {
+		return mean
+	}
+	return math.NaN()
 }
 
 // align lays the values of the blocks that both have side by side, in block order.

@@ -57,6 +57,40 @@ func TestRowsOfOneRunArePaired(t *testing.T) {
 	check("half", "p50", Better, "faster", false)
 }
 
+// Seven targets know their noise better than two: a ratio of one run is the table's, and so is what
+// would decide; the levels beside it are what it is of, which medians need not be.
+func TestTargetsLendPrecision(t *testing.T) {
+	all := rows{"old": {10000, 10300, 9900}, "new": {10100, 9700, 10150}}
+	for i, name := range []string{"c", "d", "e", "f", "g"} {
+		all[name] = scaled([]float64{5000, 5200, 4900}, 1, 1+0.01*float64(i-2), 1)
+	}
+	s := runOf("r", noon, all)
+	r := rowOf(t, compare(t, at(s, "old"), at(s, "new"), Options{}).Pairs[0], "peak", "throughput")
+	study := table.Analyze(result.Values(s.Records), table.Options{Baseline: "old"})
+	i := slices.IndexFunc(study.Scenarios[0].Targets, func(x table.Target) bool {
+		return x.Name == "new"
+	})
+	m, _ := study.Scenarios[0].Targets[i].Metric("peak", "throughput")
+	if r.Ratio.Assumption != stats.Moderated || *r.Ratio != *m.Ratio {
+		t.Errorf("ratio is %+v, the table's %+v", *r.Ratio, *m.Ratio)
+	}
+	if alone := stats.PairedRatio(all["old"], all["new"], 0.95); r.Ratio.Hi/r.Ratio.Lo >=
+		alone.Hi/alone.Lo {
+		t.Errorf("%v is no narrower than alone, %v", *r.Ratio, alone)
+	}
+	// The medians are 10,000 and 10,100, the means 10,065 and 9,981: B is below A.
+	if a, b := Level(r.A, r.Unit), Level(r.B, r.Unit); r.Change() > 0 ||
+		!strings.HasPrefix(a, "10.1k/s") || !strings.HasPrefix(b, "9.98k/s") {
+		t.Errorf("A %s, B %s, change %v", a, b, r.Change())
+	}
+	// Between two runs as well.
+	r = rowOf(t, compare(t, at(s, "old"), at(runOf("b", noon, all), "new"),
+		Options{}).Pairs[0], "peak", "throughput")
+	if r.Ratio.Assumption != stats.Moderated {
+		t.Errorf("between runs the ratio is %+v", *r.Ratio)
+	}
+}
+
 // The same numbers from two runs are not paired: blocks that differ by 30 % hide 5 %.
 func TestRowsOfTwoRunsAreNot(t *testing.T) {
 	a := runOf("a", noon, rows{"x": drifting})

@@ -96,12 +96,15 @@ type Row struct {
 	// NaN when unknown.
 	Detectable float64 `json:"detectable"`
 
-	a, b []float64 // what Ratio was computed from
+	at func(confidence float64) stats.Ratio // Ratio at another one
 }
 
 // Value is what one side has of a metric: its level is the median of the trials with an interval.
 type Value struct {
 	stats.Summary
+	// Mean is the geometric mean that Ratio is of; NaN where there is none. It may lie on the other
+	// side of the other's than the medians do.
+	Mean     float64       `json:"mean"`
 	Withheld string        `json:"withheld,omitempty"` // why there is none; empty: there is
 	Points   []table.Point `json:"points"`             // one a trial, with block and verdict
 }

@@ -281,7 +281,7 @@ func (k *Check) test(c Comparison, checks int) {
 	beyond := d.Outcome == stats.Fail
 	asked := 1 - (1-c.Confidence)/float64(checks)
 	if beyond && checks > 1 {
-		strict := k.Row.at(asked, c.Paired)
+		strict := k.Row.at(asked)
 		d = stats.Decide(upright(strict, k.Row.Better), most)
 	}
 	k.Outcome, k.More = d.Outcome, d.More

@@ -20,8 +20,8 @@ const (
 )
 
 // judge corrects the P values of all rows for their number and says what each row says. What a row
-// sees is found once for each number of blocks, since it takes a tenth of a second and grows with
-// the SD.
+// sees is found once for each number of blocks and degrees of freedom, since it takes a tenth of a
+// second and grows with the SD.
 func (c *Comparison) judge() {
 	var tested []*Row
 	for i := range c.Pairs {
@@ -34,15 +34,20 @@ func (c *Comparison) judge() {
 	c.Tests = len(tested)
 	holm(tested)
 	alpha := 1 - c.Confidence
-	sees := map[int]float64{} // by blocks: standard deviations that are told from none
+	type known struct {
+		n    int
+		free float64
+	}
+	sees := map[known]float64{} // standard deviations that are told from none
 	for _, r := range tested {
-		n := r.Ratio.N
-		if _, known := sees[n]; !known {
+		k := known{r.Ratio.N, math.Floor(r.Ratio.Free)}
+		if _, found := sees[k]; !found {
 			const sd = 0.01
-			sees[n] = math.Log1p(stats.Detectable(sd, n, alpha/float64(c.Tests), power)) / sd
+			as := stats.Ratio{N: k.n, Free: k.free, SDLog: sd}
+			sees[k] = math.Log1p(as.Detects(alpha/float64(c.Tests), power)) / sd
 		}
 		if r.Ratio.SDLog > 0 { // without a spread it would be 0, which is too good to be true
-			r.Detectable = math.Expm1(sees[n] * r.Ratio.SDLog)
+			r.Detectable = math.Expm1(sees[k] * r.Ratio.SDLog)
 		}
 	}
 	for i := range c.Pairs {
@@ -159,8 +164,9 @@ func (c *Comparison) divide(r *Row, ca, cb *table.Target) {
 		return
 	}
 	control := stats.UnpairedRatio(values(ma.Points), values(mb.Points), c.Confidence)
-	r.a, r.b = over(r.A.Points, ma.Points), over(r.B.Points, mb.Points)
-	ratio := r.at(c.Confidence, false)
+	as, bs := over(r.A.Points, ma.Points), over(r.B.Points, mb.Points)
+	r.at = func(confidence float64) stats.Ratio { return stats.UnpairedRatio(as, bs, confidence) }
+	ratio := r.at(c.Confidence)
 	r.Control, r.Ratio = &control, &ratio
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"prony/internal/print"
@@ -126,9 +127,12 @@ func (r Row) Says() string {
 	return fmt.Sprintf("%s (sees %s)", r.Word, unit.Percent(r.Detectable))
 }
 
-// Level is a centre with the larger arm of its interval.
+// Level is what a ratio is of, else the centre, with the larger arm of its interval.
 func Level(v Value, base string) string {
 	s := v.Summary
+	if !math.IsNaN(v.Mean) {
+		s.Center, s.Lo, s.Hi = v.Mean, min(s.Lo, v.Mean), max(s.Hi, v.Mean)
+	}
 	if v.Withheld != "" || math.IsNaN(s.Center) {
 		return unit.Absent
 	}
@@ -216,8 +220,11 @@ func (c Comparison) closing() (out []string) {
 	if c.Paired {
 		how = "t on logs, paired within blocks"
 	}
-	how = fmt.Sprintf("B to A is the ratio of geometric means with its %s interval (%s).",
-		unit.Percent(c.Confidence), how)
+	if c.shares() {
+		how += ", noise as all targets of a run show it"
+	}
+	how = fmt.Sprintf("A and B are geometric means, B to A is their ratio with its %s interval "+
+		"(%s).", unit.Percent(c.Confidence), how)
 	if c.Tests > 1 {
 		how += fmt.Sprintf(" p is corrected for %d rows (Holm); --metric asks for fewer and sees "+
 			"more.", c.Tests)
@@ -242,6 +249,18 @@ func (c Comparison) closing() (out []string) {
 		}
 	}
 	return out
+}
+
+// shares tells whether any ratio rests on more than its own trials.
+func (c Comparison) shares() bool {
+	for _, p := range c.Pairs {
+		if slices.ContainsFunc(p.Rows, func(r Row) bool {
+			return r.Ratio != nil && r.Ratio.Assumption == stats.Moderated
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 func (c Comparison) seesLittle() bool {

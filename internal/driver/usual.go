@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"prony/internal/file"
 	"prony/internal/load"
 	"prony/internal/load/text"
 	"prony/internal/pace"
@@ -264,7 +264,7 @@ func (u *usual) hey(args []string) error {
 const forever = time.Hour
 
 // common are what hey and oha share.
-func (u *usual) common(n int64, last time.Duration, file, accept, login string, alone bool) error {
+func (u *usual) common(n int64, last time.Duration, body, accept, login string, alone bool) error {
 	s := &u.call.Spec
 	s.Window = last
 	if last <= 0 {
@@ -286,8 +286,8 @@ func (u *usual) common(n int64, last time.Duration, file, accept, login string, 
 		u.headers = append(u.headers,
 			"Authorization: Basic "+base64.StdEncoding.EncodeToString([]byte(login)))
 	}
-	if file != "" {
-		b, err := os.ReadFile(file)
+	if body != "" {
+		b, err := file.Read(body, file.Body)
 		if err != nil {
 			return fmt.Errorf("read the body: %w", err)
 		}

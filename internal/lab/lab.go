@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"prony/internal/agent"
+	"prony/internal/file"
 	"prony/internal/host"
 	"prony/internal/service"
 	"prony/internal/suite"
@@ -46,17 +47,17 @@ type Begun struct {
 }
 
 // Suite reads a suite file, or the canonical one where none is named.
-func (l *Lab) Suite(file string) (*suite.Suite, error) {
-	file = cmp.Or(file, filepath.Join(l.Root, "suites", "canonical.yaml"))
-	data, err := os.ReadFile(file)
+func (l *Lab) Suite(name string) (*suite.Suite, error) {
+	name = cmp.Or(name, filepath.Join(l.Root, "suites", "canonical.yaml"))
+	data, err := file.Kept(name, file.Settings)
 	if err != nil {
 		return nil, fmt.Errorf("read suite: %w; suites live in %s", err,
 			filepath.Join(l.Root, "suites"))
 	}
-	if rel, err := filepath.Rel(l.Root, file); err == nil && !strings.HasPrefix(rel, "..") {
-		file = rel
+	if rel, err := filepath.Rel(l.Root, name); err == nil && !strings.HasPrefix(rel, "..") {
+		name = rel
 	}
-	return suite.Read(file, data)
+	return suite.Read(name, data)
 }
 
 // Catalog reads the manifests of the checkout. One that is broken is told and left out: the other
@@ -76,7 +77,7 @@ func (l *Lab) servicesOf(root string) (Catalog, error) {
 
 // Agents reads agents.yaml, which a checkout may lack.
 func (l *Lab) Agents() (*agent.Catalog, error) {
-	data, err := os.ReadFile(filepath.Join(l.Root, "agents.yaml"))
+	data, err := file.Kept(filepath.Join(l.Root, "agents.yaml"), file.Settings)
 	if errors.Is(err, os.ErrNotExist) {
 		return &agent.Catalog{}, nil
 	}

@@ -1,11 +1,14 @@
 package lab
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"prony/internal/agent"
 	"prony/internal/clock"
@@ -52,7 +55,14 @@ func (r *run) measure(ctx context.Context) error {
 			}
 		}
 	}
-	return r.World.Measure(ctx, lab, r.experiment, r.cores, say)
+	most := time.Duration(r.plan.Suite.For)
+	if most == 0 {
+		return r.World.Measure(ctx, lab, r.experiment, r.cores, say)
+	}
+	b := newBudget(most, cmp.Or(float64(r.plan.Suite.Resolution), result.Resolution),
+		func(s result.Schedule) error { return result.SaveSchedule(r.dir, s) })
+	r.experiment.Next = b.next
+	return errors.Join(r.World.Measure(ctx, lab, r.experiment, r.cores, say), b.err)
 }
 
 // homeSpec is what the home of telemetry is to do, and where. It runs on the last of the load's

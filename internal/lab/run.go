@@ -14,6 +14,7 @@ import (
 	"prony/internal/result"
 	"prony/internal/service"
 	"prony/internal/suite"
+	"prony/internal/table"
 	"prony/internal/trial"
 )
 
@@ -66,14 +67,19 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 	defer r.journal.Close()
 	l.Tell.Begin(Begun{r.plan, r.layout, r.sides, append(reaped, r.launchers.Reaped...)})
 	r.head(ctx)
+	if r.dir = w.Out; r.dir == "" {
+		r.experiment.Head.ID, r.dir = newFolder(filepath.Join(l.Root, "results"),
+			r.experiment.Head.ID)
+	}
+	release, err := result.Reserve(r.dir)
+	if err != nil {
+		return "", err
+	}
+	defer release()
 	for _, step := range []func(context.Context) error{r.prepare, r.grade} {
 		if err := step(ctx); err != nil {
 			return "", err
 		}
-	}
-	if r.dir = w.Out; r.dir == "" {
-		r.experiment.Head.ID, r.dir = newFolder(filepath.Join(l.Root, "results"),
-			r.experiment.Head.ID)
 	}
 	return r.dir, r.measure(ctx)
 }
@@ -101,10 +107,20 @@ func (r *run) head(ctx context.Context) {
 		ID: clock.Wall().Format("2006-01-02T15-04-05Z"), Suite: s.Name, Question: s.Question,
 		File: s.File, Baseline: p.Baseline, Blocks: s.Blocks, Seed: s.Seed, PlanHash: p.Hash,
 		Command: r.wish.Command, AA: s.AA, Duet: s.Duet != "", Columns: s.Columns,
+		ForNs:    int64(s.For),
 		Requests: map[string][]string{}, Skipped: r.skipped,
 	}
 	for _, t := range p.Trials {
+		if s.For > 0 { // nobody knows yet which of them will be run
+			break
+		}
+		row := result.Target{Name: t.Target, Variant: t.Variant, Launcher: t.Launcher, Arm: t.Arm}
+		if t.Driver != suite.Drivers[0] {
+			row.Driver = t.Driver
+		}
 		head.Trials = append(head.Trials, t.ID)
+		head.Planned = append(head.Planned, result.Planned{Trial: t.ID, Row: table.RowName(row),
+			Scenario: t.Scenario, Block: t.Block, Role: t.Role})
 	}
 	for _, scene := range s.Scenarios {
 		for _, q := range scene.Requests {

@@ -79,7 +79,9 @@ func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 		return v.skips(s.Label(), s)
 	})
 	var errs []error
-	for i, o := range BuildAll(ctx, v.build, v.Builder(tools), services, 0) {
+	b := v.Builder(tools)
+	b.Note = journal.Step
+	for i, o := range BuildAll(ctx, v.build, b, services, 0) {
 		if o.Err != nil {
 			errs = append(errs, o.Err)
 			continue
@@ -129,6 +131,11 @@ func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
 		return err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // only the log of a service that was looked at
+
+	// The service may be another user's.
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return err
+	}
 	bounded, cancel := context.WithTimeout(ctx, cmp.Or(v.Bound, readyBound))
 	defer cancel()
 	n := len(s.Processes(t)) // a system of many starts in minutes on one core

@@ -89,6 +89,14 @@ type Process interface {
 	Stop(grace time.Duration) error
 }
 
+// Mover is a process whose cores may change while it runs. Containers are none: the engine would
+// have to be asked.
+type Mover interface {
+	// Move lets all its processes and threads run on these cores, and on no others. Limits tells
+	// what the kernel was then seen to enforce. An error leaves them anywhere.
+	Move(cores []int) error
+}
+
 // Group is a control group of the process.
 type Group struct {
 	Dir        string

@@ -184,6 +184,31 @@ func wantHistogram(t *testing.T, h *dto.Histogram, native bool) {
 }
 
 // The page is for this machine alone unless an address says otherwise.
+// A page in a browser cannot read it by making a name of its own mean this machine.
+func TestMetricsHost(t *testing.T) {
+	p, err := serveMetrics("0", newState(openLoad).measures)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	for host, want := range map[string]int{"": 200, "localhost:1": 200, "rebound.example": 421} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+			"http://"+p.addr()+"/metrics", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = host
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != want {
+			t.Errorf("%q: %s, want %d", host, res.Status, want)
+		}
+	}
+}
+
 func TestMetricsAddress(t *testing.T) {
 	check := func(address, host string) {
 		t.Run(address, func(t *testing.T) {

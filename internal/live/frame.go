@@ -82,7 +82,7 @@ func (s *state) head(width int) []string {
 	bar := max(width-ansi.StringWidth(text)-2, 8)
 	full := int(math.Round(share * float64(bar)))
 	return []string{
-		bold.Render(s.Target),
+		bold.Render(print.Visible(s.Target)),
 		faint.Render(what),
 		ink.Render(strings.Repeat("━", full)) + faint.Render(strings.Repeat("─", bar-full)) + "  " +
 			text,

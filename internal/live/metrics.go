@@ -16,6 +16,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"prony/internal/door"
 )
 
 // patience is how long the page's last readers may take, and the last push.
@@ -46,7 +48,8 @@ func serveMetrics(address string, measure func() measures) (*metricsPage, error)
 	mux.Handle("/{$}", http.RedirectHandler("/metrics", http.StatusFound))
 	p := &metricsPage{
 		listener: l, ended: make(chan struct{}),
-		server: &http.Server{Handler: mux, ErrorLog: silent, ReadHeaderTimeout: patience},
+		server: &http.Server{Handler: door.Guard(mux), ErrorLog: silent,
+			ReadHeaderTimeout: patience},
 	}
 	go func() {
 		defer close(p.ended)

@@ -2,6 +2,7 @@ package load
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"golang.org/x/sys/unix"
@@ -21,6 +22,7 @@ const (
 	failParse
 	failStatus
 	failBody
+	unasked // bytes without a request; fails none
 	classes
 )
 
@@ -28,7 +30,8 @@ const (
 const Classes = int(classes)
 
 // ClassNames are those of result.Errors, in the order of Totals.Errors.
-var ClassNames = [Classes]string{"connect", "write", "read", "timeout", "parse", "status", "body"}
+var ClassNames = [Classes]string{"connect", "write", "read", "timeout", "parse", "status", "body",
+	"unasked"}
 
 // Histograms reach from 1 ns to 18 minutes with three significant digits; longer times count as the
 // highest. The memory of a range that nothing falls into is never touched.
@@ -79,8 +82,11 @@ type book struct {
 	spinNs    int64
 	turns     int64
 	batchMax  int64
+	stillNs   int64 // longest time that the loop stood still, from the window's opening on
 
 	response, service, first, lag, ownLag, errored, connectT *hdrhistogram.Histogram
+
+	punctual *hdrhistogram.Histogram // response less what own lag can have added
 
 	flowTime *hdrhistogram.Histogram // nil: no flows
 	routes   []routeBook             // empty: of one route only, which response tells all about
@@ -120,7 +126,7 @@ func newBook(window, step int64, usage func() threadUsage) *book {
 	b := &book{
 		openAt: never, closeAt: never, boundary: never, step: step, usage: usage,
 		response: newHist(), service: newHist(), first: newHist(), lag: newHist(),
-		ownLag: newHist(), errored: newHist(), connectT: newHist(),
+		ownLag: newHist(), errored: newHist(), connectT: newHist(), punctual: newHist(),
 	}
 	b.intervals = make([]interval, (window+step-1)/step)
 	for i := range b.intervals {
@@ -263,6 +269,11 @@ func (b *book) turn(now, n int64) {
 	}
 }
 
+// stood books a turn of the loop that was to begin at a moment and began later. Nothing in the loop
+// or in an engine waits for longer than a tick, so that somebody held the whole thread. What is
+// under way when the window closes is held up like all else.
+func (b *book) stood(from, to int64) { b.stillNs = max(b.stillNs, to-max(from, b.openAt)) }
+
 // spun books the time of a poll that found nothing.
 func (b *book) spun(from, to int64) {
 	if b.inside(from) {
@@ -319,6 +330,7 @@ func (b *book) done(c *conn, now int64) {
 // took books how long an answer took, or how long it was waited for in vain.
 func (b *book) took(c *conn, now int64) {
 	record(b.response, now-c.due)
+	record(b.punctual, now-c.due-c.late)
 	record(b.service, now-c.sent)
 	if c.sample > 0 {
 		b.sample.Response[c.sample-1] = max(now-c.due, 1)
@@ -364,18 +376,24 @@ func (b *book) failed(c *conn, now int64, f class, cause string) {
 
 func (b *book) connected(ns int64) { record(b.connectT, ns) }
 
-// refused books a connect that failed. It was no request, so that no interval counts it: the
-// backlog is arrivals that did not end, and a refused connect ends none. Before the window is
-// known, it explains why the load cannot begin.
-func (b *book) refused(now int64, cause string) {
-	b.all.Errors[failConnect]++
+// refused books a connect that failed, stray bytes that came without a request. Neither was a
+// request, so that no interval counts it: the backlog is arrivals that did not end, and a refused
+// connect ends none. Before the window is known, it explains why the load cannot begin.
+func (b *book) refused(now int64, cause string) { b.beside(now, failConnect, "connect: "+cause) }
+
+func (b *book) stray(now int64, n int) {
+	b.beside(now, unasked, "an answer that nobody asked for ("+strconv.Itoa(n)+" bytes)")
+}
+
+func (b *book) beside(now int64, f class, what string) {
+	b.all.Errors[f]++
 	if b.inside(now) {
-		b.failures[failConnect]++
+		b.failures[f]++
 	} else if b.openAt != never {
 		return
 	}
 	if b.exampleOf == "" {
-		b.exampleOf = "connect: " + cause
+		b.exampleOf = what
 	}
 }
 
@@ -416,7 +434,8 @@ func (b *book) errors() result.Errors {
 	f := &b.failures
 	return result.Errors{
 		Connect: f[failConnect], Write: f[failWrite], Read: f[failRead], Timeout: f[failTimeout],
-		Parse: f[failParse], Status: f[failStatus], Body: f[failBody], Example: b.exampleOf,
+		Parse: f[failParse], Status: f[failStatus], Body: f[failBody], Unasked: f[unasked],
+		Example: b.exampleOf,
 	}
 }
 

@@ -188,7 +188,7 @@ func TestBooksAdd(t *testing.T) {
 	}
 	hists := func(b *book) []*hdrhistogram.Histogram {
 		return []*hdrhistogram.Histogram{b.response, b.service, b.first, b.lag, b.ownLag, b.errored,
-			b.connectT}
+			b.connectT, b.punctual}
 	}
 	for i, h := range hists(first) {
 		if o := hists(whole)[i]; !h.Equals(o) || h.TotalCount() == 0 {

@@ -44,6 +44,7 @@ func (r *run) collect() *Result {
 			CPUNs: sum.cpuNs, CPUShare: float64(busiest.cpuNs) / float64(windowNs),
 			RunDelayNs: sum.delayNs, SwitchesForced: sum.switches, Priority: r.priority,
 			SpinNs: total.spinNs, Turns: total.turns, BatchMax: total.batchMax,
+			StillMaxNs:  total.stillNs,
 			MemoryBytes: resident(),
 		},
 	}
@@ -66,6 +67,9 @@ func (r *run) collect() *Result {
 	if !r.cfg.plain {
 		l.ResponseTime = dist(total.response)
 		l.Lag, l.OwnLag, l.Waited = dist(total.lag), dist(total.ownLag), total.waited
+		if s.Model == result.Open && total.flowTime == nil && len(r.workers) == 1 {
+			l.PunctualTime = dist(total.punctual) // threads know nothing of each other's lag
+		}
 		for _, w := range r.workers {
 			l.Grown += w.used - w.first
 		}
@@ -75,7 +79,7 @@ func (r *run) collect() *Result {
 		r.collectOpen(&l, total, singles)
 	}
 	l.OpenedAtNs, l.TraceShare, l.Traced = r.wall, s.Trace.Share, r.traced()
-	l.Censored = l.Scheduled - l.Answered - failedRequests(l.Errors)
+	l.Censored = l.Scheduled - l.Answered - l.Errors.Requests()
 	return &Result{Load: l, Intervals: total.histograms(windowNs), FromNs: r.cfg.openAt,
 		OpenedNs: r.opened()}
 }
@@ -106,9 +110,6 @@ func (r *run) opened() int64 {
 	}
 	return at
 }
-
-// failedRequests leaves out failed connects, which were no requests yet.
-func failedRequests(e result.Errors) int64 { return e.Total() - e.Connect }
 
 // collectOpen adds what only a schedule has. What was due is counted from the schedule itself, so
 // that arrivals which never left are in it.
@@ -243,6 +244,7 @@ func (b *book) add(o *book) {
 	b.spinNs += o.spinNs
 	b.turns += o.turns
 	b.batchMax = max(b.batchMax, o.batchMax)
+	b.stillNs = max(b.stillNs, o.stillNs)
 	for i := range b.failures {
 		b.failures[i] += o.failures[i]
 	}
@@ -254,6 +256,7 @@ func (b *book) add(o *book) {
 	b.first.Merge(o.first)
 	b.lag.Merge(o.lag)
 	b.ownLag.Merge(o.ownLag)
+	b.punctual.Merge(o.punctual)
 	b.waited += o.waited
 	b.carriedNs += o.carriedNs
 	b.leftNs += o.leftNs

@@ -43,6 +43,7 @@ type conn struct {
 	resp   h1.Response
 
 	prev, next int32 // in the list of requests under way, oldest first
+	late       int64 // by which its last answer came later than it had to, at most; see lateness
 	sample     int32 // place of the request in the book's sample, from 1; 0: none
 	answers    int32 // since it was opened
 
@@ -133,7 +134,7 @@ func (w *worker) Closed(i int, at int64, op Op, err error) {
 	case busy:
 		if err == nil && c.resp.EOF() {
 			c.resp.Close = true
-			w.finish(i, at, true)
+			w.finish(i, at, 0)
 			return
 		}
 		f := failRead

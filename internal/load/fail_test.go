@@ -81,6 +81,10 @@ func TestFailuresByClass(t *testing.T) {
 		"the server closed the connection before the answer was whole")
 	check("reset", cut(Reading, syscall.ECONNRESET), read, "connection reset by peer")
 	check("write", cut(Writing, syscall.EPIPE), write, "broken pipe")
+	check("longer than it says", raw(length("2")+"ok!"), body,
+		"more follows than its head announces")
+	check("two answers", raw(length("2")+"ok"+length("2")+"ok"), body,
+		"more follows than its head announces")
 	check("silence", reply{}, timeout, "no whole answer within the timeout")
 	// A body that ends with the connection is cut off when that is reset.
 	check("reset body", cut(Reading, syscall.ECONNRESET, "HTTP/1.1 200 OK\r\n\r\n", "ok"), read,
@@ -204,10 +208,8 @@ func TestConnectionsAreRenewed(t *testing.T) {
 	check("until close", func(call) reply {
 		return cut(Reading, nil, "HTTP/1.1 200 OK\r\n\r\no", "k")
 	}, 100, 100)
-	// What comes after the answer in one piece with it spoils the connection, not the answer.
-	check("extra bytes", func(call) reply { return raw(ok + "\r\nokHTTP") }, 100, 100)
-	// Bytes that nobody asked for, on a free connection: nor does it.
-	check("unasked bytes", func(c call) reply {
+	// A server that waits for no other request may say so, on a free connection.
+	check("farewell", func(c call) reply {
 		r := raw(ok + "\r\nok")
 		r.gap, r.extra = 2*time.Millisecond, "HTTP/1.1 408 Too Late\r\n\r\n"
 		return r
@@ -220,6 +222,22 @@ func TestConnectionsAreRenewed(t *testing.T) {
 		}
 		return r
 	}, 100, 10)
+}
+
+// What comes without a request, on a free connection, fails none, and is counted.
+func TestUnaskedAnswers(t *testing.T) {
+	w := &world{serve: func(call) reply {
+		r := raw("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+		r.gap, r.extra = 2*time.Millisecond, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+		return r
+	}}
+	r := good(t, w, Spec{Model: result.Open, Schedule: even(100), Connections: 1,
+		Drain: time.Second})
+	counts{scheduled: 100, sent: 100, done: 100, answered: 100}.check(t, r)
+	if e := r.Errors; e.Unasked != 100 || e.Total() != 100 || r.Reconnects != 100 ||
+		e.Example != "an answer that nobody asked for (40 bytes)" {
+		t.Errorf("%d renewed, %+v", r.Reconnects, e)
+	}
 }
 
 // Answers come in pieces; the first byte is when the first piece came. 1 ms, then four more pieces.

@@ -18,7 +18,7 @@ type counts struct{ scheduled, sent, done, answered, failed, censored int64 }
 
 func (c counts) check(t *testing.T, r *Result) {
 	t.Helper()
-	got := counts{r.Scheduled, r.Sent, r.Done, r.Answered, r.Errors.Total() - r.Errors.Connect,
+	got := counts{r.Scheduled, r.Sent, r.Done, r.Answered, r.Errors.Requests(),
 		r.Censored}
 	if got != c {
 		t.Errorf("counts\n got %+v\nwant %+v (%+v)", got, c, r.Errors)
@@ -149,6 +149,9 @@ func TestOpenLoopNeverAdapts(t *testing.T) {
 	// The generator itself was never late: whoever waited left the moment the connection was free.
 	if r.OwnLag.MaxNs != 1 || r.OwnLag.Count != 100 {
 		t.Errorf("own lag of %d ns at most over %d, want none", r.OwnLag.MaxNs, r.OwnLag.Count)
+	}
+	if r.PunctualTime != r.ResponseTime {
+		t.Errorf("it held up answers: %+v of %+v", r.PunctualTime, r.ResponseTime)
 	}
 }
 

@@ -44,9 +44,28 @@ func (w *worker) send(i int32, at int64) {
 	if w.cfg.plain {
 		c.due = now
 	}
+	w.lateness(c)
 	w.flow(now, +1)
 	w.book.sent(c, now)
 	w.engine.Send(int(i), c.out)
+}
+
+// lateness notes by how much own lag can make later what is under way from now on. A service serves
+// in any order, but what finds it without work is not held up by what came before; and where
+// nothing comes later than by some time, nothing that is served in turn ends later than by that
+// (queues in turn are monotone and shift with their arrivals: Baccelli et al., Synchronization and
+// Linearity, 1992). So an answer was held up by no more than the greatest own lag since the service
+// had nothing to do. Of a request that waited for a connection, what held up the answer before it
+// counts too.
+func (w *worker) lateness(c *conn) {
+	if w.inFlight == 0 {
+		w.late = 0
+	}
+	own := c.sent - max(c.due, c.since)
+	if c.since > c.due {
+		own += c.late
+	}
+	w.late = max(w.late, own)
 }
 
 // make renders the request of connection i and the body that is right for it.
@@ -90,8 +109,11 @@ func (w *worker) Received(i int, at int64, b []byte) {
 	w.events++
 	w.heard = at
 	w.book.bytesIn(at, len(b))
-	if c.phase != busy {
-		w.drop(i, at) // bytes that no request asked for: the stream cannot be trusted
+	if c.phase != busy { // bytes that no request asked for: the stream cannot be trusted
+		if !isFarewell(b) {
+			w.book.stray(at, len(b))
+		}
+		w.drop(i, at)
 		return
 	}
 	if c.first == 0 {
@@ -108,10 +130,17 @@ func (w *worker) Received(i int, at int64, b []byte) {
 		}
 		b = b[n:]
 		if done {
-			w.finish(i, at, len(b) == 0)
+			w.finish(i, at, len(b))
 			return
 		}
 	}
+}
+
+// isFarewell tells whether a server says that it will not wait for another request (408), which it
+// may say unasked (RFC 9110, 15.5.9).
+func isFarewell(b []byte) bool {
+	const head = len("HTTP/1.1 ")
+	return len(b) >= head+3 && string(b[:5]) == "HTTP/" && string(b[head:head+3]) == "408"
 }
 
 // compare holds a piece of the body against what it should be. The first difference marks the
@@ -132,15 +161,15 @@ func (w *worker) compare(c *conn, body []byte) {
 }
 
 // finish books a whole answer and goes on with the turn, over a new connection when the server
-// will close this one, has sent more than the answer, or has answered often enough.
-func (w *worker) finish(i int, now int64, clean bool) {
+// will close this one, has sent more than the answer, or has answered often enough. An answer with
+// more behind it is not the right one: it is longer than it says, or there are two.
+func (w *worker) finish(i int, now int64, more int) {
 	c := &w.conns[i]
-	w.unlink(int32(i))
-	w.flow(now, -1)
-	good := w.judge(c, now)
+	w.ends(i, now)
+	good := w.judge(c, now, more)
 	c.served = true
 	c.answers++
-	again := !c.resp.Close && clean
+	again := !c.resp.Close && more == 0
 	c.resp.Reset()
 	switch {
 	case !again:
@@ -156,8 +185,15 @@ func (w *worker) finish(i int, now int64, clean bool) {
 	w.next(i, now, good)
 }
 
+// ends takes connection i's request out of those under way.
+func (w *worker) ends(i int, now int64) {
+	w.unlink(int32(i))
+	w.flow(now, -1)
+	w.conns[i].late = w.late
+}
+
 // judge books the answer and reports whether it is the right one.
-func (w *worker) judge(c *conn, now int64) bool {
+func (w *worker) judge(c *conn, now int64, more int) bool {
 	r := c.route
 	bad := c.dirty || r.check && c.at != len(c.want) && !r.headOnly ||
 		!r.check && r.size >= 0 && c.resp.Bytes != r.size
@@ -166,6 +202,8 @@ func (w *worker) judge(c *conn, now int64) bool {
 		w.book.failed(c, now, failStatus, "")
 	case bad:
 		w.book.failed(c, now, failBody, "")
+	case more > 0 && !r.headOnly: // which is told by the new connection
+		w.book.failed(c, now, failBody, "more follows than its head announces")
 	default:
 		if cause := w.look(c); cause != "" {
 			w.book.failed(c, now, failBody, cause)
@@ -228,8 +266,7 @@ func (w *worker) fail(i int, now int64, f class, cause string) {
 // lost books a request that will get no whole answer.
 func (w *worker) lost(i int, now int64, f class, cause string) {
 	c := &w.conns[i]
-	w.unlink(int32(i))
-	w.flow(now, -1)
+	w.ends(i, now)
 	w.book.failed(c, now, f, cause)
 	c.task = spare
 }

@@ -31,7 +31,8 @@ type worker struct {
 
 	oldest, newest int32 // requests under way, in the order they were sent
 	inFlight       int
-	turns          int // flows begun and not ended
+	late           int64 // the most that own lag can have cost those under way; see lateness
+	turns          int   // flows begun and not ended
 
 	timers timers // connections whose turn goes on later
 
@@ -134,6 +135,7 @@ func (w *worker) loop() error {
 			w.book.spun(polledAt, now)
 		}
 		if now >= nextTick {
+			w.book.stood(nextTick, now)
 			w.tick(now)
 			nextTick = now + tickNs
 		}

@@ -137,6 +137,35 @@ func TestList(t *testing.T) {
 	}
 }
 
+// An answer was held up by no more than the greatest own lag since nothing was under way; of a
+// request that waited for a connection, what held up the answer before it counts too.
+func TestLateness(t *testing.T) {
+	w := hot(t, hello, 3, &later{})
+	send := func(i int32, due, since, sent int64) {
+		c := &w.conns[i]
+		c.due, c.since, c.sent = due, since, sent
+		w.lateness(c)
+		w.link(i)
+		w.inFlight++
+	}
+	check := func(i int, late int64) {
+		t.Helper()
+		if w.ends(i, clock.Mono()); w.conns[i].late != late {
+			t.Errorf("connection %d: late by %d at most, want %d", i, w.conns[i].late, late)
+		}
+	}
+	send(0, 1000, 0, 1030) // 30 late
+	send(1, 1040, 0, 1045) // 5 late, but behind the first
+	check(1, 30)
+	send(1, 1050, 1060, 1064) // waited for an answer that was late by 30, and left 4 after it
+	check(0, 34)
+	check(1, 34)
+	send(2, 2000, 1060, 2007) // nothing was under way
+	check(2, 7)
+	send(2, 3000, 2900, 3000)
+	check(2, 0)
+}
+
 // A connection that dies while it is free leaves the ring, and only it; one that answers late goes
 // to its end.
 func TestDyingConnectionsLeaveTheRing(t *testing.T) {

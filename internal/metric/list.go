@@ -14,8 +14,9 @@ const (
 	notKeptUp = "the load was not kept up with, and times grow with the test's length"
 	noRequest = "no request ended in the window"
 	notTimed  = "the start was not timed"
-	notSteady = "no steady state is known (allow it a longer warm-up)"
+	notSteady = "no steady state is known (allow it a longer warm-up, on its own cores)"
 	fewGCs    = "too few collections in the window (raise --measure)"
+	noRole    = "no thread's name tells (HotSpot's and .NET's do)"
 	noGC      = "no collection in the window (raise --measure)"
 )
 
@@ -99,6 +100,17 @@ var All = []Metric{
 		}),
 		Missing: noProbe, Column: &Column{"threads", "threads", OfCost, 2, unit.Whole},
 		Doc: "threads of all the service's processes"},
+	{Name: "compiler_share", Unit: unit.One, Asked: true,
+		Label: "compiler", Better: "less", Worse: "more",
+		Value:   ofRoles(func(r result.Roles) int64 { return r.CompilerNs }),
+		Missing: noRole, Column: &Column{"compiler", "compiler", OfCost, 3, unit.Percent},
+		Doc: "share of the service's CPU time that compilers took, by the names of threads, at " +
+			"least; withheld where they tell nothing"},
+	{Name: "collector_share", Unit: unit.One, Asked: true,
+		Label: "collector", Better: "less", Worse: "more",
+		Value:   ofRoles(func(r result.Roles) int64 { return r.CollectorNs }),
+		Missing: noRole, Column: &Column{"collector", "collector", OfCost, 4, unit.Percent},
+		Doc: "likewise, collectors of garbage"},
 	{Name: "lag_p99", Unit: unit.Ns, Model: result.Open, Lab: true,
 		Label: "generator's lag p99", Better: "less", Worse: "more",
 		Value:   ofLoad(func(l *result.Load) float64 { return p99Of(l.Lag) }),
@@ -174,7 +186,7 @@ var All = []Metric{
 	{Name: SteadyAt, Unit: unit.Ns, Of: Trial,
 		Label: "time to steady", Better: "faster", Worse: "slower",
 		Value: func(r *result.Record, _ *result.Load) float64 {
-			if w := r.Warmup; !w.Steady || w.Kind == stats.Unsteady {
+			if w := r.Warmup; !w.Steady || w.Kind == stats.Unsteady || len(w.Cores) > 0 {
 				return math.NaN()
 			}
 			return float64(r.Warmup.SteadyAtNs)
@@ -221,6 +233,34 @@ func ofGC(of func(*result.Load) float64) value {
 	})
 }
 
+// ofRoles is a share of the service's processor time. V8's workers compile and collect, and nobody
+// can say which.
+func ofRoles(of func(result.Roles) int64) value {
+	return ofLoad(func(l *result.Load) float64 {
+		r, all := l.Service.Roles, l.Service.CPUNs
+		if r == nil || r.EitherNs > 0 || all <= 0 {
+			return math.NaN()
+		}
+		return float64(of(*r)) / float64(all)
+	})
+}
+
+// Split is how a service's processor time in a window went to what its threads are for, in words:
+// "91 % service, 6 % compiler, 3 % collector". Empty where their names do not tell.
+func Split(u result.Usage) string {
+	r := u.Roles
+	if r == nil || u.CPUNs <= 0 {
+		return ""
+	}
+	share := func(ns int64) string { return unit.PercentTo(float64(ns)/float64(u.CPUNs), 0) }
+	rest := max(u.CPUNs-r.CompilerNs-r.CollectorNs-r.EitherNs, 0)
+	if r.EitherNs > 0 {
+		return share(rest) + " service, " + share(r.EitherNs) + " compiler or collector"
+	}
+	return share(rest) + " service, " + share(r.CompilerNs) + " compiler, " +
+		share(r.CollectorNs) + " collector"
+}
+
 func ofStart(of func(result.Start) int64) value {
 	return func(r *result.Record, _ *result.Load) float64 { return Positive(float64(of(r.Start))) }
 }
@@ -235,7 +275,7 @@ func ofArtifact(of func(result.Artifact) int64) value {
 // A record without a kind was not looked at in that way.
 func ofWarmup(of func(result.Warmup) int64) value {
 	return func(r *result.Record, _ *result.Load) float64 {
-		if r.Warmup.Kind == "" || r.Warmup.Kind == stats.Unsteady {
+		if w := r.Warmup; w.Kind == "" || w.Kind == stats.Unsteady || len(w.Cores) > 0 {
 			return math.NaN()
 		}
 		return float64(of(r.Warmup))

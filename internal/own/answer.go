@@ -3,6 +3,7 @@ package own
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -30,6 +31,9 @@ const (
 	// maxFields is how many fields of an answer that varies are held: each is looked for in every
 	// answer.
 	maxFields = 16
+	// maxDepth is how far down an answer fields are looked for. Nobody's answer has more, and one
+	// that is all brackets would take memory by the square of its length.
+	maxDepth = 64
 )
 
 // Answer is what a service said.
@@ -256,14 +260,15 @@ func vary(same map[string]string, answers []Answer) string {
 	return strings.Join(out, ", ")
 }
 
-// leaves are the values of a JSON document by their paths, in gjson's syntax; none of another one.
+// leaves are the values of a JSON document by their paths, in gjson's syntax, which has none for a
+// field without a name; none of another one.
 func leaves(body []byte) map[string]string {
 	out := map[string]string{}
-	if !gjson.ValidBytes(body) {
+	if !json.Valid(body) { // gjson's own has no bound of the depth
 		return out
 	}
-	var walk func(prefix string, v gjson.Result)
-	walk = func(prefix string, v gjson.Result) {
+	var walk func(prefix string, v gjson.Result, depth int)
+	walk = func(prefix string, v gjson.Result, depth int) {
 		index := 0
 		v.ForEach(func(key, value gjson.Result) bool {
 			name := gjson.Escape(key.String())
@@ -271,11 +276,14 @@ func leaves(body []byte) map[string]string {
 				name = fmt.Sprint(index)
 				index++
 			}
+			if name == "" || depth == maxDepth {
+				return true
+			}
 			if prefix != "" {
 				name = prefix + "." + name
 			}
 			if value.IsObject() || value.IsArray() {
-				walk(name, value)
+				walk(name, value, depth+1)
 			} else {
 				out[name] = value.String()
 			}
@@ -283,7 +291,7 @@ func leaves(body []byte) map[string]string {
 		})
 	}
 	if root := gjson.ParseBytes(body); root.IsObject() || root.IsArray() {
-		walk("", root)
+		walk("", root, 0)
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"prony/internal/cli"
+	"prony/internal/file"
 	"prony/internal/shell"
 )
 
@@ -82,5 +83,5 @@ func Folder(dir string) (string, error) {
 	if _, err := os.Stat(ignore); err == nil {
 		return kept, nil
 	}
-	return kept, os.WriteFile(ignore, []byte("*\n"), 0o644)
+	return kept, file.Put(ignore, []byte("*\n"))
 }

@@ -10,7 +10,7 @@ import (
 var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
 // special are the characters outside of quotes for which a command needs a shell.
-const special = "|&;<>()$`*?#~\n"
+const special = "|&;<>()$`*?[#~\n"
 
 // Words splits a command as a shell would, by POSIX' rules of quoting (Shell Command Language,
 // 2.2). Variables in front of it are set by env, so that no shell stands between the lab and the
@@ -33,19 +33,21 @@ func Words(command string) ([]string, error) {
 // split gives the words, and whether a shell would have made no more of them.
 func split(command string) (words []string, plain bool, err error) {
 	var word strings.Builder
-	var quote rune // 0: outside
+	var quote byte // 0: outside
 	begun, escaped := false, false
 	plain = true
-	for _, c := range command {
+	for _, c := range []byte(command) { // bytes: the name of a file may be no UTF-8
 		switch {
+		case escaped && c == '\n': // the command goes on in the next line
+			escaped = false
 		case escaped:
-			if quote == '"' && !strings.ContainsRune("\"\\$`", c) {
+			if quote == '"' && strings.IndexByte("\"\\$`", c) < 0 {
 				word.WriteByte('\\')
 			}
-			word.WriteRune(c)
-			escaped = false
+			word.WriteByte(c)
+			escaped, begun = false, true
 		case c == '\\' && quote != '\'':
-			escaped, begun = true, true
+			escaped = true
 		case quote != 0 && c == quote:
 			quote = 0
 		case quote == 0 && (c == '\'' || c == '"'):
@@ -58,8 +60,8 @@ func split(command string) (words []string, plain bool, err error) {
 			begun = false
 		default:
 			literal := quote == '\'' || quote == '"' && c != '$' && c != '`'
-			plain = plain && (literal || !strings.ContainsRune(special, c))
-			word.WriteRune(c)
+			plain = plain && (literal || strings.IndexByte(special, c) < 0)
+			word.WriteByte(c)
 			begun = true
 		}
 	}

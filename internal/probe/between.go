@@ -44,6 +44,7 @@ func Between(a, b Mark, samples Series, requests int64, cores float64) (result.U
 	if u.SwitchesVoluntary >= 0 {
 		u.SwitchesPerRequest = perRequest(u.SwitchesVoluntary+u.SwitchesForced, requests)
 	}
+	u.Roles = a.Roles.between(b.Roles)
 	for i, p := range b.Parts {
 		u.Parts = append(u.Parts, result.Part{Name: p.Name, RSSBytes: p.RSSBytes,
 			Threads: p.Threads, CPUNs: delta(a.Parts[i].CPUNs, p.CPUNs)})

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,8 +36,31 @@ func TestMain(m *testing.M) {
 }
 
 // child burns CPU time at each line that it reads, and answers with what it used for it by its own
-// account. It waits in between, and ends with its input.
+// account. It waits in between, and ends with its input. Some lines want more than that: to have a
+// thread of a compiler's name, to burn on it, to end it, to have many threads.
 func child() {
+	compiler := make(chan bool)
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		switch order := in.Text(); {
+		case order == "name":
+			go compile(compiler)
+			<-compiler
+			fmt.Fprintln(os.Stdout, burnNs)
+		case order == "compile":
+			compiler <- true
+			<-compiler
+		case order == "end":
+			compiler <- false
+			fmt.Fprintln(os.Stdout, burnNs)
+		case strings.HasPrefix(order, "crowd "):
+			gather(order)
+		default:
+			burn()
+		}
+	}
+}
+
+func burn() {
 	var usage unix.Rusage
 	used := func() int64 {
 		if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
@@ -44,12 +68,42 @@ func child() {
 		}
 		return unix.TimevalToNsec(usage.Utime) + unix.TimevalToNsec(usage.Stime)
 	}
-	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		before := used()
-		for used()-before < burnNs {
-		}
-		fmt.Fprintln(os.Stdout, used()-before)
+	before := used()
+	for used()-before < burnNs {
 	}
+	fmt.Fprintln(os.Stdout, used()-before)
+}
+
+// compile burns on a thread of its own when it is told to, and ends with it.
+func compile(orders chan bool) {
+	runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+	setName("C2 CompilerThre")
+	orders <- true
+	for <-orders {
+		burn()
+		orders <- true
+	}
+}
+
+// gather makes threads that sleep: some of a compiler's name, some without.
+func gather(order string) {
+	var named, others int
+	if _, err := fmt.Sscanf(order, "crowd %d %d", &named, &others); err != nil {
+		panic(err)
+	}
+	ready := make(chan bool)
+	for i := range named + others {
+		go func() {
+			runtime.LockOSThread()
+			if i < named {
+				setName("C2 CompilerThre")
+			}
+			ready <- true
+			select {}
+		}()
+		<-ready
+	}
+	fmt.Fprintln(os.Stdout, "ready")
 }
 
 type burner struct {
@@ -86,9 +140,12 @@ func startBurner(t *testing.T) *burner {
 func (b *burner) pids() []int { return []int{b.cmd.Process.Pid} }
 
 // burn gives what the child says that it used.
-func (b *burner) burn() float64 {
+func (b *burner) burn() float64 { return b.ask("go") }
+
+// ask gives what the child says that it used for an order.
+func (b *burner) ask(order string) float64 {
 	b.t.Helper()
-	if _, err := b.in.WriteString("go\n"); err != nil || !b.out.Scan() {
+	if _, err := b.in.WriteString(order + "\n"); err != nil || !b.out.Scan() {
 		b.t.Fatalf("child: %v, %v", err, b.out.Err())
 	}
 	ns, err := strconv.ParseInt(b.out.Text(), 10, 64)

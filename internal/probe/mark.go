@@ -26,6 +26,7 @@ type Mark struct {
 	PSSBytes     int64    // -1 unless asked for
 	ChargedBytes int64    // by the memory controller, page cache included
 	MajorFaults  int64
+	Roles        Roles
 	Parts        []PartMark // of a system, in the order of Subject.Parts
 
 	LabNs    int64 // CPU time of this process and of a foreign generator
@@ -46,6 +47,7 @@ type PartMark struct {
 // sampling thread and never makes it wait.
 type marker struct {
 	walker        walker
+	roles         *roles
 	service, load func() []int
 	parts         []Part
 	cpu           cpuClock
@@ -110,6 +112,7 @@ func (k *marker) read(tNs int64, group *groupFiles, host *hostFiles) Mark {
 		m.Threads = k.walker.threads(pid, m.Threads)
 	}
 	slices.SortFunc(m.Threads, byThread)
+	m.Roles = k.roles.reread(pids)
 	return m
 }
 

@@ -79,7 +79,8 @@ type Sampler struct {
 	host    hostFiles
 	charged bool       // whether a memory controller tells what it charges
 	asking  sync.Mutex // one call of the subject's functions at a time
-	watch   watch      // the sampling thread's alone until done is closed
+	roles   *roles
+	watch   watch // the sampling thread's alone until done is closed
 
 	wake unix.PollFd // an eventfd; readable once the thread is to end
 	done chan struct{}
@@ -137,10 +138,11 @@ func open(cfg Config, subject Subject) (*Sampler, error) {
 		wake:    unix.PollFd{Fd: int32(fd), Events: unix.POLLIN},
 		done:    make(chan struct{}),
 		log:     newLog(logRows),
+		roles:   newRoles(cfg.proc),
 	}
 	service, load := s.asked(subject.PIDs), s.asked(subject.Load)
-	s.watch = newWatch(cfg, &s.group, &s.host, service, load)
-	s.mark = marker{walker: newWalker(cfg.proc), service: service, load: load,
+	s.watch = newWatch(cfg, &s.group, &s.host, s.roles, service, load)
+	s.mark = marker{walker: newWalker(cfg.proc), roles: s.roles, service: service, load: load,
 		parts: subject.Parts}
 	return s, nil
 }
@@ -238,6 +240,9 @@ func (s *Sampler) Series() Series {
 	return newSeries(rows, every, s.period, s.group.source, s.charged)
 }
 
+// Roles are the counters of the last sample. It may be called at any time.
+func (s *Sampler) Roles() Roles { return s.roles.last() }
+
 // Stop takes a last sample, ends the thread and closes all files. Its Cost is the CPU time of the
 // sampling thread and of all marks, over the sampler's life. Calling it again gives the same.
 func (s *Sampler) Stop() (Series, result.Cost) {
@@ -265,6 +270,7 @@ func (s *Sampler) Stop() (Series, result.Cost) {
 func (s *Sampler) close() {
 	s.group.close()
 	s.host.close()
+	s.roles.close()
 	s.watch.close()
 	_ = unix.Close(int(s.wake.Fd))
 }

@@ -89,6 +89,8 @@ type table struct {
 	pids  func() []int
 	rows  []tableRow
 	stale bool // one of them is gone: ask for the list before the next sample
+
+	numbers []int // of rows
 }
 
 type tableRow struct {
@@ -120,6 +122,15 @@ func (t *table) refresh() {
 		}
 	}
 	t.rows = slices.DeleteFunc(t.rows, func(r tableRow) bool { return !r.seen })
+}
+
+// list are the processes of the table, until it is asked again.
+func (t *table) list() []int {
+	t.numbers = t.numbers[:0]
+	for i := range t.rows {
+		t.numbers = append(t.numbers, t.rows[i].pid)
+	}
+	return t.numbers
 }
 
 // sum reads all processes of the table; those that ended meanwhile count no more, and are closed so

@@ -22,6 +22,7 @@ const (
 type watch struct {
 	group     *groupFiles
 	host      *hostFiles
+	roles     *roles
 	service   table
 	load      table
 	hostEvery int // samples to one reading of /proc/stat
@@ -36,9 +37,10 @@ type watch struct {
 	hostLeft int   // samples until /proc/stat is read
 }
 
-func newWatch(cfg Config, group *groupFiles, host *hostFiles, service, load func() []int) watch {
+func newWatch(cfg Config, group *groupFiles, host *hostFiles, roles *roles,
+	service, load func() []int) watch {
 	return watch{
-		group: group, host: host, hostEvery: 1,
+		group: group, host: host, roles: roles, hostEvery: 1,
 		service: table{proc: cfg.proc, pids: service},
 		load:    table{proc: cfg.proc, pids: load},
 	}
@@ -68,6 +70,9 @@ func (w *watch) step(tNs int64) row {
 		w.service.refresh()
 		w.load.refresh()
 		w.asked, w.askedNs = true, tNs
+		w.roles.reread(w.service.list())
+	} else {
+		w.roles.read()
 	}
 	r := w.last
 	r.tNs = tNs

@@ -316,8 +316,9 @@ func methodLines(c comparison.Comparison) []string {
 	if c.Paired {
 		how = "paired within the blocks of one run; Student's t on logarithms"
 	}
-	out := []string{fmt.Sprintf("B to A is the ratio of geometric means with its %s interval "+
-		"(%s). The unit is the trial, never the request.", unit.Percent(c.Confidence), how)}
+	out := []string{fmt.Sprintf("A and B are geometric means, and B to A is their ratio with its "+
+		"%s interval (%s). The unit is the trial, never the request.",
+		unit.Percent(c.Confidence), how)}
 	if c.Control != "" {
 		out = append(out, "Ratios are divided by those of the control "+c.Control+
 			", so that what the machine did to everybody cancels.")

@@ -322,7 +322,34 @@ func warmupTables(sc table.Scenario) []dataTable {
 				levelsText(w.Levels)})
 		}
 	}
+	if roles := rolesTable(sc); len(roles.Rows) > 0 {
+		return []dataTable{t, roles}
+	}
 	return []dataTable{t}
+}
+
+// rolesTable has the windows in which the names of threads tell what they are for.
+func rolesTable(sc table.Scenario) dataTable {
+	t := dataTable{Caption: "CPU time by what threads are for, a row a window",
+		Columns: []string{"target", "block", "load", "CPU time", "compilers silent"}}
+	for _, target := range sc.Targets {
+		for _, r := range target.Trials {
+			for i := range r.Loads {
+				split := metric.Split(r.Loads[i].Service)
+				if split == "" {
+					continue
+				}
+				at := r.Warmup.SilentAtNs
+				silent := secondsOr(at, at > 0)
+				if at > 0 {
+					silent = "after " + silent
+				}
+				t.Rows = append(t.Rows, []string{target.Name, fmt.Sprint(r.Block),
+					r.Loads[i].Name, split, silent})
+			}
+		}
+	}
+	return t
 }
 
 // peaked tells whether a steady level was found to compare the warm-up with.

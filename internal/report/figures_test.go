@@ -2,9 +2,11 @@ package report
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
+	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/table"
 )
@@ -30,5 +32,32 @@ func TestFiguresSayFindings(t *testing.T) {
 	}
 	if !strings.HasSuffix(s.Says, "What these blocks resolve is not known: they are too few.") {
 		t.Errorf("the figure says %q", s.Says)
+	}
+}
+
+// A JVM's windows say who used the processor; those of others have no such table.
+func TestFiguresSplitProcessorTime(t *testing.T) {
+	trial := func(silentAtNs int64, roles *result.Roles) *result.Record {
+		u := result.Usage{CPUNs: 1000, Roles: roles}
+		return &result.Record{Block: 2, Loads: []result.Load{{Name: "peak", Service: u}},
+			Warmup: result.Warmup{DurationNs: 1, SilentAtNs: silentAtNs}}
+	}
+	tables := func(r *result.Record) []dataTable {
+		return warmupTables(table.Scenario{Targets: []table.Target{{Name: "a",
+			Trials: []*result.Record{r}}}})
+	}
+	check := func(r *result.Record, want ...string) {
+		t.Helper()
+		got := tables(r)
+		if len(got) != 2 || !slices.Equal(got[1].Rows[0], want) {
+			t.Errorf("%+v, want %q", got, want)
+		}
+	}
+	check(trial(4e9, &result.Roles{CompilerNs: 60, CollectorNs: 30}), "a", "2", "peak",
+		"91 % service, 6 % compiler, 3 % collector", "after 4s")
+	check(trial(-1, &result.Roles{EitherNs: 60}), "a", "2", "peak",
+		"94 % service, 6 % compiler or collector", "–")
+	if got := tables(trial(0, nil)); len(got) != 1 {
+		t.Errorf("nothing is known: %+v", got)
 	}
 }

@@ -288,7 +288,7 @@ func metricsOf(l *result.Load) jsonMetrics {
 func known(ns float64) float64 { return micros(metric.Positive(ns)) }
 
 func (m *jsonMetrics) intervals(l *result.Load) {
-	_, known := table.Worth(l)
+	_, known := l.Memory.Worth()
 	m.Independent, m.IndependentAssumed = independent(l), !known
 	if l.ResponseTime.Count == 0 {
 		return

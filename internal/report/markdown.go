@@ -57,26 +57,20 @@ func Markdown(w io.Writer, s table.Sheet, o MarkdownOptions) error {
 // MethodLine says in one line how a run's numbers were made, with a link to the page that says it
 // at length. Records alone say so much: their blocks are shuffled, and what ranks has tiers.
 func MethodLine(s table.Study, link string) string {
-	var targets []string
-	blocks := map[string]bool{}
-	for i := range s.Records {
-		r := &s.Records[i]
-		targets = appendNew(targets, table.RowName(r.Target))
-		blocks[fmt.Sprint(r.Run, " ", r.Block)] = true
-	}
-	if len(targets) == 0 {
+	targets, blocks := s.Extent()
+	if len(s.Records) == 0 {
 		return ""
 	}
-	parts := []string{fmt.Sprintf("%s × %s in random order", unit.Plural(len(targets), "target"),
-		unit.Plural(len(blocks), "block"))}
+	parts := []string{fmt.Sprintf("%s × %s in random order", unit.Plural(targets, "target"),
+		unit.Plural(blocks, "block"))}
 	level := fmt.Sprintf("%g %%", 100*s.Options.Confidence)
-	if len(blocks) > 1 {
+	if blocks > 1 {
 		parts = append(parts, "medians of trials with "+level+" intervals")
 	} else {
 		parts = append(parts, "a trial each, so no intervals")
 	}
 	for i := range s.Scenarios {
-		if len(s.Scenarios[i].Ranking.Tiers) > 0 && len(targets) > 1 && len(blocks) > 1 {
+		if len(s.Scenarios[i].Ranking.Tiers) > 0 && targets > 1 && blocks > 1 {
 			parts = append(parts, "tiers by Holm-corrected paired ratios")
 			break
 		}

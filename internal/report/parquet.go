@@ -151,7 +151,7 @@ func trialColumns() []column[trialRow] {
 			if r.load == nil {
 				return nil
 			}
-			_, known := table.Worth(r.load)
+			_, known := r.load.Memory.Worth()
 			return !known
 		}})
 }
@@ -163,7 +163,7 @@ func percentilesOf(l *result.Load) []table.Percentile {
 
 // independent is how many independent answers the response times are worth together.
 func independent(l *result.Load) int64 {
-	share, _ := table.Worth(l)
+	share, _ := l.Memory.Worth()
 	return int64(share * float64(l.ResponseTime.Count))
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"prony/internal/result"
 	"prony/internal/table"
+	"prony/internal/unit"
 )
 
 // printer writes on and remembers the first error, so that the code between reads as text.
@@ -42,7 +43,7 @@ func verdictLine(n table.Numbers, tallies []table.Tally, paint func(grade, text 
 	for _, t := range tallies {
 		trials += t.Trials
 	}
-	numbers := fmt.Sprintf("%d of %s VALID", n.Valid, counted(n.Valid+n.Suspect, "number"))
+	numbers := fmt.Sprintf("%d of %s VALID", n.Valid, unit.Plural(n.Valid+n.Suspect, "number"))
 	out := paint(result.Valid, numbers)
 	if n.Suspect > 0 {
 		out += " · " + paint(result.Suspect, fmt.Sprintf("%d SUSPECT", n.Suspect))
@@ -58,7 +59,7 @@ func verdictLine(n table.Numbers, tallies []table.Tally, paint func(grade, text 
 		}
 		parts = append(parts, count)
 	}
-	return out + "; " + counted(trials, "trial") + ": " + strings.Join(parts, " · ")
+	return out + "; " + unit.Plural(trials, "trial") + ": " + strings.Join(parts, " · ")
 }
 
 // excluded are the tallies of trials that no number is made of, or not every one; what the others
@@ -67,11 +68,4 @@ func excluded(tallies []table.Tally) []table.Tally {
 	return slices.DeleteFunc(slices.Clone(tallies), func(t table.Tally) bool {
 		return t.Grade == result.Valid || t.Grade == result.Suspect
 	})
-}
-
-func counted(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
 }

@@ -112,6 +112,9 @@ type Limits struct {
 	LoadCores    []int    `json:"loadCores"`
 	InForce      []string `json:"inForce"`           // e.g. "cpuset cgroup v1", "memory cgroup v1"
 	Missing      []string `json:"missing,omitempty"` // asked for and not enforced, with the cause
+	// Rights are whose process it was and what it might: "user 1000, no capabilities, no new
+	// privileges".
+	Rights string `json:"rights,omitempty"`
 }
 
 // Artifact is what the build made.
@@ -155,6 +158,14 @@ type Warmup struct {
 	Levels   []Level `json:"levels,omitempty"`
 
 	Connections int `json:"connections,omitempty"` // of its load
+	// SilentAtNs is from when on compilers had hardly anything to do; -1: they had; 0: no thread's
+	// name tells.
+	SilentAtNs int64 `json:"silentAtNs,omitempty"`
+	// Cores are more than the service's own, which it had until NarrowedAtNs, with what was then
+	// seen to be in force; none: it had no others. Then Kind and Levels are of what came after.
+	Cores        []int    `json:"cores,omitempty"`
+	InForce      []string `json:"inForce,omitempty"`
+	NarrowedAtNs int64    `json:"narrowedAtNs,omitempty"`
 }
 
 // Level is a stretch of a series that keeps one mean.
@@ -231,6 +242,11 @@ type Load struct {
 	Service        Usage   `json:"service"`           // what answering it cost
 	Host           Host    `json:"host"`              // what else happened meanwhile
 
+	// PunctualTime is what response times were at least had every request left in time: each less
+	// the most that own lag can have added. Of an open load without flows, of one thread; of
+	// others nobody knows.
+	PunctualTime Dist `json:"punctualTime,omitzero"`
+
 	OpenedAtNs int64    `json:"openedAtNs,omitempty"` // Unix time of the window's opening
 	OpenedNs   int64    `json:"openedNs,omitempty"`   // likewise, CLOCK_MONOTONIC
 	TraceShare float64  `json:"traceShare,omitempty"` // of the requests, that carry a trace id
@@ -284,6 +300,20 @@ type Memory struct {
 	Effective float64 `json:"effective"` // share of as many independent ones that p99 rests on
 }
 
+// noisyShare is how small the share of independent answers must be to count: a larger one may be
+// chance, and then all answers do (docs/method.md, "What answers are worth").
+const noisyShare = 0.5
+
+// Worth is the share of as many independent answers that a load's answers are worth together; 1
+// where that is as good as all. known is false where nothing was found out, and then 1 is an
+// assumption.
+func (m Memory) Worth() (share float64, known bool) {
+	if m.Effective > 0 && m.Effective < noisyShare {
+		return m.Effective, true
+	}
+	return 1, m.Effective > 0
+}
+
 // Errors counts requests that did not end as the scenario expects, by class.
 type Errors struct {
 	Connect int64 `json:"connect"`
@@ -292,14 +322,18 @@ type Errors struct {
 	Timeout int64 `json:"timeout"` // no whole answer within the scenario's timeout
 	Parse   int64 `json:"parse"`   // not HTTP
 	Status  int64 `json:"status"`
-	Body    int64 `json:"body"` // wrong length or wrong bytes
+	Body    int64 `json:"body"`              // wrong length or wrong bytes
+	Unasked int64 `json:"unasked,omitempty"` // answers without a request
 
 	Example string `json:"example,omitempty"` // the first one, in words
 }
 
-// Total is the number of failed requests.
-func (e Errors) Total() int64 {
-	return e.Connect + e.Write + e.Read + e.Timeout + e.Parse + e.Status + e.Body
+// Total is the number of all that went wrong.
+func (e Errors) Total() int64 { return e.Connect + e.Unasked + e.Requests() }
+
+// Requests is the number of failed requests.
+func (e Errors) Requests() int64 {
+	return e.Write + e.Read + e.Timeout + e.Parse + e.Status + e.Body
 }
 
 // Dist is a distribution of durations. The histogram is the truth, the fields a convenience.
@@ -336,6 +370,7 @@ type Gen struct {
 	Wakeup          Dist    `json:"wakeup,omitzero"`       // lateness of its timer, before the load
 	Turns           int64   `json:"turns,omitempty"`       // of its loop in the window
 	BatchMax        int64   `json:"batchMax,omitempty"`    // most answers taken in one turn
+	StillMaxNs      int64   `json:"stillMaxNs,omitempty"`  // longest that its loop stood still
 	MemoryBytes     int64   `json:"memoryBytes,omitempty"` // resident, of the whole process
 	CPUNs           int64   `json:"cpuNs"`                 // user and system of the load threads
 	CPUPerRequestNs float64 `json:"cpuPerRequestNs"`
@@ -367,7 +402,17 @@ type Usage struct {
 	PageFaultsMajor        int64   `json:"pageFaultsMajor"`
 	NetworkBytes           int64   `json:"networkBytes"` // both directions
 	NetworkBytesPerRequest float64 `json:"networkBytesPerRequest"`
+	Roles                  *Roles  `json:"roles,omitempty"` // nil: no thread's name tells one
 	Parts                  []Part  `json:"parts,omitempty"` // of a system, by process
+}
+
+// Roles are the parts of Usage.CPUNs that threads used which do not serve, by their names: lower
+// bounds, since what a thread did between its last sample and its end is not known.
+type Roles struct {
+	CompilerNs     int64 `json:"compilerNs"`
+	CompilerWaitNs int64 `json:"compilerWaitNs"` // no processor time: they waited for a core
+	CollectorNs    int64 `json:"collectorNs"`
+	EitherNs       int64 `json:"eitherNs,omitempty"` // of V8's workers, which do both
 }
 
 // Part is what one process of a system, with all that it forked, used of the whole.

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // Files in a run's folder.
@@ -25,18 +26,46 @@ type Run struct {
 	Question string    `json:"question"`
 	File     string    `json:"file"` // of the suite
 	Baseline string    `json:"baseline"`
-	Blocks   int       `json:"blocks"`
+	Blocks   int       `json:"blocks"` // at most, where the run goes on for a time
 	Seed     uint64    `json:"seed"`
 	PlanHash string    `json:"planHash"`
-	Trials   []string  `json:"trials"` // ids, in order
+	Trials   []string  `json:"trials"` // ids, in order; none where the run goes on for a time
+	Planned  []Planned `json:"planned,omitempty"`
 	Skipped  []Skipped `json:"skipped,omitempty"`
 	Command  []string  `json:"command"`
 	AA       bool      `json:"aa,omitempty"`      // every target against itself
 	Duet     bool      `json:"duet,omitempty"`    // targets two at a time, side by side
+	ForNs    int64     `json:"forNs,omitempty"`   // the run goes on for so long, instead of blocks
 	Host     *Grading  `json:"host,omitempty"`    // what prony doctor said before the first trial
 	Columns  []string  `json:"columns,omitempty"` // that the suite wants in its table, too
 	// Requests are what each scenario sends, as the suite has it, for readers of reports.
 	Requests map[string][]string `json:"requests,omitempty"`
+}
+
+// Planned is one of the trials to come, as Run.Trials lists them, for those who look for what is
+// missing.
+type Planned struct {
+	Trial    string `json:"trial"`
+	Row      string `json:"row"` // what tables call its target
+	Scenario string `json:"scenario"`
+	Block    int    `json:"block"`
+	Role     string `json:"role,omitempty"`
+}
+
+// Missing are the planned trials that have no record: the run was ended before them, or their
+// records are lost. Of a run whose head is older than Planned only the ids are known.
+func (r Run) Missing(records []*Record) (out []Planned) {
+	all := r.Planned
+	if len(all) == 0 {
+		for _, id := range r.Trials {
+			all = append(all, Planned{Trial: id})
+		}
+	}
+	there := map[string]bool{}
+	for _, rec := range records {
+		there[rec.Trial] = true
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(p Planned) bool { return there[p.Trial] })
 }
 
 // Skipped is a target that could not take part, with the reason.
@@ -48,6 +77,7 @@ type Skipped struct {
 // Writer appends records to a run's folder, each safe on disk before the next trial starts.
 type Writer struct {
 	f    *os.File
+	run  string
 	size int64
 }
 
@@ -75,7 +105,7 @@ func Create(dir string, r Run) (*Writer, error) {
 	if err := writeSynced(dir, RunFile, append(b, '\n')); err != nil {
 		return nil, fmt.Errorf("create run: %w", errors.Join(err, f.Close(), os.Remove(f.Name())))
 	}
-	return &Writer{f: f}, nil
+	return &Writer{f: f, run: r.ID}, nil
 }
 
 // writeSynced writes a file that a power cut must not take, and its folder's entries with it:
@@ -96,10 +126,50 @@ func writeSynced(dir, name string, b []byte) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Append writes a record and syncs it. When that fails (a full disk, say), what was written of it
-// is taken back, so that the file still ends with a whole record.
+// Reserve makes a run's folder and finds out whether a run can be kept there, before anything is
+// done for it. What it returns takes the folder away again if nothing has come into it.
+func Reserve(dir string) (release func(), err error) {
+	_, there := os.Stat(dir)
+	if err = os.MkdirAll(dir, 0o755); err == nil {
+		var f *os.File
+		if f, err = os.CreateTemp(dir, ".prony-"); err == nil {
+			err = errors.Join(f.Close(), os.Remove(f.Name()))
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("create run: %w; choose another folder with --out", err)
+	}
+	return func() {
+		if there != nil {
+			_ = os.Remove(dir) // only an empty one goes
+		}
+	}, nil
+}
+
+// Look finds out whether the run's folder still holds what was written, as nobody else writes
+// there: to go on measuring for records that nobody can read any more would be in vain.
+func (w *Writer) Look() error {
+	ours, err := w.f.Stat()
+	if err != nil {
+		return fmt.Errorf("look at the records: %w", err)
+	}
+	_, err1 := os.Stat(filepath.Join(filepath.Dir(w.f.Name()), RunFile))
+	theirs, err2 := os.Stat(w.f.Name())
+	if err := errors.Join(err1, err2); err != nil {
+		return fmt.Errorf("look at the records: %w; somebody removed it while the run went on: "+
+			"run again", err)
+	}
+	if !os.SameFile(ours, theirs) || ours.Size() != w.size {
+		return fmt.Errorf("look at the records: %s was replaced or written by somebody else while "+
+			"the run went on: run again", w.f.Name())
+	}
+	return nil
+}
+
+// Append writes a record as one of the run and syncs it. When that fails (a full disk, say), what
+// was written of it is taken back, so that the file still ends with a whole record.
 func (w *Writer) Append(r *Record) error {
-	r.Version = Version
+	r.Version, r.Run = Version, w.run
 	b, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("save record of %s: %w", r.Trial, err)
@@ -120,7 +190,7 @@ func (w *Writer) Append(r *Record) error {
 // Close closes the file.
 func (w *Writer) Close() error { return w.f.Close() }
 
-// BadRecord is a line that is no record. Reading goes on after it.
+// BadRecord is a line that is no record, or none of the run's. Reading goes on after it.
 type BadRecord struct {
 	File string
 	Line int
@@ -128,7 +198,7 @@ type BadRecord struct {
 }
 
 func (e *BadRecord) Error() string {
-	return fmt.Sprintf("%s:%d: not a record: %v; it is left out", e.File, e.Line, e.Err)
+	return fmt.Sprintf("%s:%d: %v; it is left out", e.File, e.Line, e.Err)
 }
 
 // Unwrap returns the cause.
@@ -162,12 +232,33 @@ func Read(dir string) (head Run, records []*Record, bad []*BadRecord, err error)
 		return head, nil, nil, fmt.Errorf("read run: %w", err)
 	}
 	defer f.Close()
-	records, bad, err = ReadRecords(path, f)
+	records, bad, err = readRecords(path, f, head.belongs())
 	return head, records, bad, err
 }
 
-// ReadRecords reads NDJSON records; file names it in errors.
-func ReadRecords(file string, in io.Reader) (records []*Record, bad []*BadRecord, err error) {
+// belongs tells the records of a run, each once, from others: a record that counts twice, or that
+// comes from elsewhere, would narrow every interval. A head without ids, or without its own, is no
+// lab's and tells nobody apart by them.
+func (r Run) belongs() func(rec *Record, line int) error {
+	lines := map[string]int{}
+	return func(rec *Record, line int) error {
+		switch first := lines[rec.Trial]; {
+		case r.ID != "" && rec.Run != r.ID:
+			return fmt.Errorf("a record of run %q, not of this one (%s)", rec.Run, r.ID)
+		case len(r.Trials) > 0 && !slices.Contains(r.Trials, rec.Trial):
+			return fmt.Errorf("a record of trial %q, which is not in the plan of %s", rec.Trial,
+				RunFile)
+		case first > 0:
+			return fmt.Errorf("a second record of trial %s, after line %d", rec.Trial, first)
+		}
+		lines[rec.Trial] = line
+		return nil
+	}
+}
+
+// readRecords reads NDJSON records that fit; file names it in errors.
+func readRecords(file string, in io.Reader, fits func(rec *Record, line int) error) (
+	records []*Record, bad []*BadRecord, err error) {
 	r := bufio.NewReader(in)
 	for line := 1; ; line++ {
 		b, err := r.ReadBytes('\n')
@@ -176,6 +267,11 @@ func ReadRecords(file string, in io.Reader) (records []*Record, bad []*BadRecord
 			bad1 := json.Unmarshal(b, rec)
 			if bad1 == nil && (rec.Version < 1 || rec.Version > Version) {
 				bad1 = fmt.Errorf("version %d, this prony knows %d", rec.Version, Version)
+			}
+			if bad1 != nil {
+				bad1 = fmt.Errorf("not a record: %w", bad1)
+			} else {
+				bad1 = fits(rec, line)
 			}
 			if bad1 != nil {
 				bad = append(bad, &BadRecord{file, line, bad1})

@@ -86,6 +86,7 @@ func TestEveryFieldComesBack(t *testing.T) {
 	n.fill(reflect.ValueOf(&head).Elem())
 	full, empty := &Record{}, &Record{Trial: "b1-02-empty"}
 	n.fill(reflect.ValueOf(full).Elem())
+	head.Trials = []string{full.Trial, empty.Trial}
 	dir := filepath.Join(t.TempDir(), "results", "run") // neither exists
 	w := create(t, dir, head)
 	for _, r := range []*Record{full, empty} {
@@ -99,15 +100,22 @@ func TestEveryFieldComesBack(t *testing.T) {
 	}
 	// Whatever the caller had there, what is written says which format it is.
 	head.Version, full.Version = Version, Version
+	full.Run, empty.Run = head.ID, head.ID
 	same(t, got, head)
 	same(t, *records[0], *full)
 	same(t, *records[1], *empty)
 }
 
 func TestReadRecords(t *testing.T) {
+	planned := false // the head says which trials there are
 	check := func(name, text, trials string, bad ...string) {
 		t.Run(name, func(t *testing.T) {
-			records, badOnes, err := ReadRecords("dir/t.ndjson", strings.NewReader(text))
+			head := Run{}
+			if planned {
+				head = Run{ID: "r", Trials: []string{"a", "b"}}
+			}
+			records, badOnes, err := readRecords("dir/t.ndjson", strings.NewReader(text),
+				head.belongs())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -151,6 +159,17 @@ func TestReadRecords(t *testing.T) {
 	check("another type", `{"version":1,"block":"one"}`+"\n"+line("a"), "a",
 		"1: not a record: json: cannot unmarshal string into Go struct field Record.block "+
 			"of type int")
+	// What counts twice, or comes from elsewhere, would narrow every interval.
+	check("twice", line("a")+line("b")+line("a"), "a b",
+		"3: a second record of trial a, after line 1")
+	planned = true
+	of := func(run, trial string) string {
+		return `{"version":1,"run":"` + run + `","trial":"` + trial + `"}` + "\n"
+	}
+	check("strangers", of("r", "a")+of("r", "c")+of("q", "b")+of("r", "b"), "a b",
+		`2: a record of trial "c", which is not in the plan of run.json`,
+		`3: a record of run "q", not of this one (r)`)
+	planned = false
 	// A line of 3 MiB, as many histograms make it, is more than a bufio.Scanner takes.
 	long := strings.Repeat("x", 3<<20)
 	check("long", line(long)+line("b"), long+" b")
@@ -159,7 +178,8 @@ func TestReadRecords(t *testing.T) {
 func TestReadRecordsKeepsWhatItGot(t *testing.T) {
 	broken := errors.New("input/output error")
 	first := strings.NewReader(`{"version":1,"trial":"a"}` + "\n")
-	records, bad, err := ReadRecords("t.ndjson", io.MultiReader(first, iotest.ErrReader(broken)))
+	records, bad, err := readRecords("t.ndjson", io.MultiReader(first, iotest.ErrReader(broken)),
+		Run{}.belongs())
 	if !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "read t.ndjson: ") {
 		t.Errorf("error is %v", err)
 	}
@@ -169,7 +189,7 @@ func TestReadRecordsKeepsWhatItGot(t *testing.T) {
 }
 
 func TestBadRecordHasItsCause(t *testing.T) {
-	_, bad, err := ReadRecords("t.ndjson", strings.NewReader("{\n"))
+	_, bad, err := readRecords("t.ndjson", strings.NewReader("{\n"), Run{}.belongs())
 	var cause *json.SyntaxError
 	if err != nil || len(bad) != 1 || !errors.As(bad[0], &cause) {
 		t.Errorf("bad is %v, error %v; want a syntax error within", bad, err)
@@ -332,4 +352,28 @@ func TestAppendRefusesWhatJSONLacks(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 	wantWhole(t, dir, before)
+}
+
+// What somebody removes or writes meanwhile is noticed.
+func TestLook(t *testing.T) {
+	for what, harm := range map[string]func(dir string) error{
+		"":            func(string) error { return nil },
+		"the folder":  os.RemoveAll,
+		"the records": func(dir string) error { return os.Remove(filepath.Join(dir, TrialsFile)) },
+		"the head":    func(dir string) error { return os.Remove(filepath.Join(dir, RunFile)) },
+		"their end":   func(dir string) error { return os.Truncate(filepath.Join(dir, TrialsFile), 9) },
+		"a copy": func(dir string) error {
+			file := filepath.Join(dir, TrialsFile)
+			b, err := os.ReadFile(file)
+			return errors.Join(err, os.Remove(file), os.WriteFile(file, b, 0o644))
+		},
+	} {
+		w, dir, _ := twoTrials(t)
+		if err := harm(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Look(); (err == nil) != (what == "") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
 }

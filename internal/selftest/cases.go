@@ -266,7 +266,7 @@ func warmup() Case {
 
 // requests is how many the generator says that it sent and heard of.
 func requests(m *measured) float64 {
-	return float64(m.Answered + m.Censored + m.Errors.Total() - m.Errors.Connect)
+	return float64(m.Answered + m.Censored + m.Errors.Requests())
 }
 
 // tally compares the two counts of requests, the generator's and the server's.

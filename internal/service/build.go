@@ -12,9 +12,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"prony/internal/cache"
 	"prony/internal/clock"
+	"prony/internal/file"
 )
 
 // Builder builds services into a cache. Several, in one program or in many, may share the cache.
@@ -23,6 +25,10 @@ type Builder struct {
 	Cache    string            // empty: .prony/build below Root
 	Tools    *Tools            // what FindTools found
 	Progress func(line string) // one line per step; nil: silence
+	// Note remembers the process group of a step, which writes into a log, until it is forgotten,
+	// so that what outlives the lab can be ended; nil: nobody does.
+	Note  func(pid int, log string) (forget func() error, err error)
+	Bound time.Duration // of a step; 0: stepBound
 }
 
 // Built is a service that is ready to run. What has a name in JSON is in the file that says, last
@@ -215,11 +221,7 @@ func (b *Built) mark() error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(filepath.Dir(b.Dir), markFile)
-	if err := os.WriteFile(path+".new", append(data, '\n'), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return file.Put(filepath.Join(filepath.Dir(b.Dir), markFile), append(data, '\n'))
 }
 
 func (b *Builder) say(format string, args ...any) {

@@ -327,3 +327,13 @@ func TestGraalVMHome(t *testing.T) {
 		}
 	}
 }
+
+// A step that waits for what never comes is ended, with what it forked.
+func TestStepsHaveABound(t *testing.T) {
+	w := newWorkshop(t, "out", []string{"sh", "-c", "sleep 1000 & echo $! > pid; wait"})
+	w.Bound = 300 * time.Millisecond
+	_, err := w.Build(t.Context(), w.s)
+	if err == nil || !strings.Contains(err.Error(), "it was ended after 300ms") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -155,6 +155,8 @@ func (i *image) build(ctx context.Context) (err error) {
 	for _, arg := range i.args {
 		args = append(args, "--build-arg", arg)
 	}
+	ctx, cancel := bounded(ctx, 0)
+	defer cancel()
 	// The Dockerfiles keep what they fetch in cache mounts, which the older builder lacks.
 	cmd := command(ctx, i.dir, append(os.Environ(), "DOCKER_BUILDKIT=1"), i.docker,
 		append(args, ".")...)

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"prony/internal/config"
+	"prony/internal/file"
 	"prony/internal/pattern"
 	"prony/internal/runtimes"
 )
@@ -30,16 +31,16 @@ var (
 // Load reads the manifest of one service's folder. All its problems are joined into the error, each
 // with file and line; a folder without a manifest is os.ErrNotExist.
 func Load(dir string) (*Service, error) {
-	file := filepath.Join(dir, "service.yaml")
-	data, err := os.ReadFile(file)
+	name := filepath.Join(dir, "service.yaml")
+	data, err := file.Kept(name, file.Settings)
 	if err != nil {
 		if errors.Is(err, syscall.ENOTDIR) {
-			return nil, fmt.Errorf("read the manifest %s: %w", file, os.ErrNotExist)
+			return nil, fmt.Errorf("read the manifest %s: %w", name, os.ErrNotExist)
 		}
 		return nil, fmt.Errorf("read the manifest: %w", err)
 	}
 	s := &Service{}
-	check, err := config.Read(file, data, s)
+	check, err := config.Read(name, data, s)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package service
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,11 +10,18 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
+	"time"
+
+	"prony/internal/rights"
 )
 
 const (
 	tailLines = 20       // of the log in an error
 	tailBytes = 64 << 10 // read at most to find them
+	// stepBound is how long a step of a build may take. The longest of the catalog, a native image
+	// on one core, takes a quarter of it; what takes longer waits for something that never comes.
+	stepBound = time.Hour
 )
 
 // steps runs the build's steps one after another, their output in the log.
@@ -23,7 +31,15 @@ func (b *Builder) steps(ctx context.Context, s *Service, built *Built) (err erro
 		return fmt.Errorf("open the log: %w", err)
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	env := buildEnv(built.Tools)
+	var paths []string
+	for _, tool := range built.Tools {
+		paths = append(paths, tool.Path)
+	}
+	as := rights.Build(b.Root, paths...)
+	if err := as.Give(built.Dir); err != nil { // but not what is beside it, which the lab writes
+		return fmt.Errorf("give the copy to user %d: %w", as.UID, err)
+	}
+	env := as.Env(buildEnv(built.Tools))
 	for i, step := range s.Build.Steps {
 		args, err := expandAll(step, built.values())
 		if err != nil {
@@ -34,7 +50,7 @@ func (b *Builder) steps(ctx context.Context, s *Service, built *Built) (err erro
 		if _, err := fmt.Fprintf(log, "$ %s\n", strings.Join(args, " ")); err != nil {
 			return fmt.Errorf("write the log: %w", err)
 		}
-		if err := runStep(ctx, built, env, log, args); err != nil {
+		if err := b.runStep(ctx, built, as, env, log, args); err != nil {
 			err = fmt.Errorf("step %d of %d (%s): %w", i+1, len(s.Build.Steps), line, err)
 			return withTail(err, log)
 		}
@@ -42,7 +58,10 @@ func (b *Builder) steps(ctx context.Context, s *Service, built *Built) (err erro
 	return nil
 }
 
-func runStep(ctx context.Context, built *Built, env []string, log *os.File, args []string) error {
+func (b *Builder) runStep(ctx context.Context, built *Built, as rights.User, env []string,
+	log *os.File, args []string) error {
+	ctx, cancel := bounded(ctx, b.Bound)
+	defer cancel()
 	program := inside(built.Dir, args[0])
 	if tool, ok := built.Tools[args[0]]; ok {
 		// The tool whose version was judged is the one that runs, wherever PATH points.
@@ -51,7 +70,15 @@ func runStep(ctx context.Context, built *Built, env []string, log *os.File, args
 	cmd := command(ctx, built.Dir, env, program, args[1:]...)
 	// A file rather than a pipe: what a step leaves behind cannot hold up the build.
 	cmd.Stdout, cmd.Stderr = log, log
-	err := cmd.Run()
+	err := as.Start(cmd)
+	if err == nil {
+		pid := cmd.Process.Pid
+		leave, failed := b.guard(pid, built.Log)
+		if failed != nil {
+			_ = syscall.Kill(-pid, syscall.SIGKILL) // it is waited for below
+		}
+		err = errors.Join(failed, cmd.Wait(), leave())
+	}
 	if cause := context.Cause(ctx); cause != nil && err != nil {
 		return cause
 	}
@@ -60,6 +87,13 @@ func runStep(ctx context.Context, built *Built, env []string, log *os.File, args
 		return fmt.Errorf("exit status %d", exit.ExitCode())
 	}
 	return err
+}
+
+// bounded ends what takes longer than a bound, stepBound with 0, and says so.
+func bounded(ctx context.Context, bound time.Duration) (context.Context, context.CancelFunc) {
+	bound = cmp.Or(bound, stepBound)
+	return context.WithTimeoutCause(ctx, bound, fmt.Errorf("it was ended after %v, as it would "+
+		"have gone on for ever: look what it waits for", bound))
 }
 
 // withTail adds the end of the log and its path to an error.

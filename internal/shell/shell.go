@@ -6,7 +6,8 @@
 //
 // Lines are for people who look for a fault; nothing reads them back. One viewer serves the whole
 // program, since the actions are spread over packages that share nothing else. Non-goals: it runs
-// nothing, and it shows no value of a variable whose name says that it is a secret.
+// nothing, and it shows no password of a URL and no value of a variable whose name says that it is
+// a secret.
 package shell
 
 import (
@@ -46,7 +47,7 @@ func Lines(to io.Writer) func(line string) {
 // Say shows a line that is ready to paste.
 func Say(line string) {
 	if to := viewer.Load(); to != nil {
-		(*to)(line)
+		(*to)(Hush(line))
 	}
 }
 
@@ -132,4 +133,19 @@ func Join(words []string) string {
 		quoted[i] = Quote(w)
 	}
 	return strings.Join(quoted, " ")
+}
+
+// password is that of a URL, of what is before the last @ of its authority (RFC 3986, 3.2.1).
+var password = regexp.MustCompile(`(://[^/?#\s:@]*):[^/?#\s]*@`)
+
+// Hush takes the passwords out of the URLs of a text.
+func Hush(text string) string { return password.ReplaceAllString(text, "$1:xxxxx@") }
+
+// Hushed are words without the passwords of URLs, for whatever keeps or shows a command.
+func Hushed(words []string) []string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = Hush(w)
+	}
+	return out
 }

@@ -16,6 +16,8 @@ func TestQuote(t *testing.T) {
 		"a\nb":              "'a\nb'",
 		"*":                 "'*'",
 		"~":                 "'~'",
+		"http://x/?a={key}": "'http://x/?a={key}'",
+		"p99<5ms":           "'p99<5ms'",
 	} {
 		if got := Quote(text); got != want {
 			t.Errorf("Quote(%q) = %s, want %s", text, got, want)
@@ -32,6 +34,26 @@ func TestAShellReadsTheWordsBack(t *testing.T) {
 	}
 	if want := "<" + strings.Join(words, "><") + ">"; string(out) != want {
 		t.Errorf("the shell read %s, want %s", out, want)
+	}
+}
+
+// No password of a URL is kept or shown, and nothing else is touched.
+func TestHush(t *testing.T) {
+	for text, want := range map[string]string{
+		"http://ann:s3cret@h:1/a:b@c":     "http://ann:xxxxx@h:1/a:b@c",
+		"--url=https://:p:w@x@h/?q=a:b@c": "--url=https://:xxxxx@h/?q=a:b@c",
+		"a http://u:p@h b grpc://v:q@i":   "a http://u:xxxxx@h b grpc://v:xxxxx@i",
+		"http://ann@h/a:b@c":              "http://ann@h/a:b@c",
+		"http://h:8080/x@y:z@":            "http://h:8080/x@y:z@",
+		"p99<50ms:a@b":                    "p99<50ms:a@b",
+	} {
+		if got := Hush(text); got != want {
+			t.Errorf("Hush(%q) = %q, want %q", text, got, want)
+		}
+	}
+	got := shown(t, func() { Run("curl", "http://ann:s3cret@h/") })
+	if want := "curl http://ann:xxxxx@h/"; got != want {
+		t.Errorf("shown %s, want %s", got, want)
 	}
 }
 

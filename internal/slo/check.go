@@ -3,11 +3,13 @@ package slo
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"prony/internal/result"
 	"prony/internal/stats"
+	"prony/internal/unit"
 )
 
 // confidence is that of the interval that a percentile must have room for.
@@ -45,6 +47,39 @@ func CheckAll(objectives []Objective, l *result.Load) []Outcome {
 	return out
 }
 
+// CheckQuoted does as CheckAll, and knows no percentile that a report would withhold: answers that
+// came in company count for as many independent ones as they are worth.
+func CheckQuoted(objectives []Objective, l *result.Load) []Outcome {
+	out := make([]Outcome, len(objectives))
+	for i, o := range objectives {
+		share := 1.0
+		if o.Quantile > 0 && o.Time != lag && o.Time != connect {
+			share, _ = l.Memory.Worth()
+		}
+		out[i] = o.check(l, share)
+	}
+	return out
+}
+
+// Doubt says how a verdict bears on a known outcome: nothing where none of its findings can have
+// moved the number, or where not even all of them together could have changed the outcome, and else
+// by how much and by what. What nobody can bound is in the verdict alone.
+func (o Objective) Doubt(c Outcome, findings []result.Finding) string {
+	by, rules := 0.0, []string{}
+	for _, f := range findings {
+		for _, m := range f.Moves {
+			if m.Number == o.Metric && f.Grade == result.Suspect && o.Time == "" && o.Route == "" {
+				by, rules = by+m.By, append(rules, f.Rule)
+			}
+		}
+	}
+	if !c.Known || o.within(c.Observed*(1-by)) == c.Held && o.within(c.Observed*(1+by)) == c.Held {
+		return ""
+	}
+	return fmt.Sprintf("which %s can have changed (by %s)", strings.Join(rules, ", "),
+		unit.Percent(by))
+}
+
 // Needs is the least number of answers that can decide the objective.
 //
 // Percentiles: as many as an interval by order statistics takes (stats.QuantileNeeds). Shares: as
@@ -63,7 +98,10 @@ func (o Objective) Needs() int64 {
 }
 
 // Check holds the objective against a load.
-func (o Objective) Check(l *result.Load) Outcome {
+func (o Objective) Check(l *result.Load) Outcome { return o.check(l, 1) }
+
+// check counts each answer as this share of an independent one.
+func (o Objective) check(l *result.Load, share float64) Outcome {
 	c := Outcome{Objective: o.String(), Need: o.Needs()}
 	s, ok := o.subjectOf(l)
 	switch {
@@ -79,6 +117,7 @@ func (o Objective) Check(l *result.Load) Outcome {
 	case o.Metric == failures:
 		o.share(&c, s.failed+s.silent, s.answered+s.failed+s.silent)
 	default:
+		s.share = share
 		o.time(&c, s)
 	}
 	return c
@@ -114,6 +153,7 @@ type sample struct {
 	dist                     result.Dist
 	answered, failed, silent int64
 	silentNs                 float64
+	share                    float64 // of an independent answer that each is worth
 }
 
 func (o Objective) subjectOf(l *result.Load) (sample, bool) {
@@ -167,8 +207,11 @@ func (o Objective) time(c *Outcome, s sample) {
 		isLeast = s.silent > 0
 	default:
 		h := Histogram(s.dist)
-		if c.N < c.Need && !o.brokenAnyway(h, c, s) {
-			c.Text = needs(c)
+		if int64(s.share*float64(c.N)) < c.Need && !o.brokenAnyway(h, c, s) {
+			if c.Text = needs(c); c.N >= c.Need {
+				c.Text += fmt.Sprintf(" that are worth %d independent ones", int64(s.share*
+					float64(c.N)))
+			}
 			return
 		}
 		var ok bool
@@ -224,7 +267,7 @@ func (o Objective) brokenAnyway(h *hdrhistogram.Histogram, c *Outcome, s sample)
 			}
 		}
 	}
-	return slow > c.Need-rankOf(o.Quantile, c.Need)
+	return int64(s.share*float64(slow)) > c.Need-rankOf(o.Quantile, c.Need)
 }
 
 // rankOf is the rank from 1 that HdrHistogram takes for a quantile of n.

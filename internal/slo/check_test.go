@@ -207,3 +207,48 @@ func TestCheckForeign(t *testing.T) {
 		t.Errorf("no rank without a histogram: %+v", c[0])
 	}
 }
+
+// A percentile that the report withholds is not judged by: 1,000 answers that came in company are
+// worth 80, and p99 takes 381. What is broken by far more than that is broken all the same.
+func TestQuotedPercentiles(t *testing.T) {
+	check := func(text string, effective float64, known, held bool, says string) {
+		t.Helper()
+		objectives, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := good(t, times{985, 1e6}, times{15, 60e6})
+		l.Memory.Effective = effective
+		if c := CheckQuoted(objectives, l)[0]; c.Known != known || c.Held != held ||
+			!strings.Contains(c.Text, says) {
+			t.Errorf("%s at %v: %+v", text, effective, c)
+		}
+	}
+	check("p99<100ms", 1, true, true, "60")
+	check("p99<100ms", 0.08, false, false, "has 1000 that are worth 80 independent ones")
+	check("p99<50ms", 0.08, false, false, "needs n ≥ 381")
+	check("p99<0.5ms", 0.08, true, false, "60")
+	check("p50<50ms", 0.08, true, true, "1")
+	check("errors<1%", 0.08, true, true, "0")
+}
+
+// A lag of some ms is no doubt about a promise of half a second, and is one about a closer promise.
+func TestDoubtsThatCouldChangeTheAnswer(t *testing.T) {
+	check := func(text string, by float64, want string) {
+		t.Helper()
+		objectives, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := objectives[0].Check(good(t, times{1000, 3e6}))
+		if got := objectives[0].Doubt(c, []result.Finding{{Rule: "lag", Grade: result.Suspect,
+			Moves: []result.Move{{Number: "p99", By: by}}}}); got != want {
+			t.Errorf("%s moved by %v: %q, want %q", text, by, got, want)
+		}
+	}
+	check("p99<500ms", 0.8, "")
+	check("p99<5ms", 0.8, "which lag can have changed (by 80 %)")
+	check("p99<2ms", 0.8, "which lag can have changed (by 80 %)") // broken, and perhaps not
+	check("p99<2ms", 0.1, "")
+	check("p50<4ms", 0.8, "") // it moved another number
+}

@@ -309,10 +309,7 @@ func (b *Blocks) Level(item Item) Summary {
 	if r == nil || s.Assumption != LogNormal || s.Warning != "" {
 		return s
 	}
-	own := r.shared
-	own.variance *= (1 - r.weight) * (1 - r.weight) // of its distance from a mood it is part of
-	sum := spread{b.mood.variance + own.variance, 0}
-	sum.free = max(b.mood.free, freedom(b.mood, own))
+	own, sum := b.level(r)
 	t := sum.quantile(b.confidence)
 	if b.mood.free == 1 {
 		t = (b.mood.variance*b.mood.quantile(b.confidence) +
@@ -322,6 +319,35 @@ func (b *Blocks) Level(item Item) Summary {
 	s.Lo, s.Hi = min(math.Exp(mean-half), s.Center), max(math.Exp(mean+half), s.Center)
 	s.Assumption = Moderated
 	return s
+}
+
+// level is what a trial of a target varies by: within the blocks' moods, and with them.
+func (b *Blocks) level(r *row) (own, sum spread) {
+	own = r.shared
+	own.variance *= (1 - r.weight) * (1 - r.weight) // of its distance from a mood it is part of
+	sum = spread{b.mood.variance + own.variance, max(b.mood.free, freedom(b.mood, own))}
+	return own, sum
+}
+
+// Unpaired is UnpairedRatio of x, one of these targets, to y of another run, with what all targets
+// of both runs say of the noise: Welch's t with the variances that Level has, and Satterthwaite's
+// degrees of freedom, at most three times those of one target. Of two blocks it is UnpairedRatio:
+// the moods of two say nothing.
+func (b *Blocks) Unpaired(x Item, other *Blocks, y Item) Ratio {
+	as, bs := values(x), values(y)
+	r := UnpairedRatio(as, bs, b.confidence)
+	rx, ry := b.rows[x.Name], other.rows[y.Name]
+	if rx == nil || ry == nil || !r.HasInterval() || r.Warning != "" || b.mood.free < 2 ||
+		other.mood.free < 2 {
+		return r
+	}
+	_, sx := b.level(rx)
+	_, sy := other.level(ry)
+	r.SDLog = math.Sqrt(sx.variance + sy.variance)
+	sx.variance, sy.variance = sx.variance/float64(len(as)), sy.variance/float64(len(bs))
+	r.Assumption = Moderated
+	return r.about(math.Log(r.Center), spread{sx.variance + sy.variance,
+		min(freedom(sx, sy), pairFreedom*float64(r.N-1))})
 }
 
 // Ratio is PairedRatio with what all targets say of the noise: Welch's t with both variances and
@@ -337,12 +363,8 @@ func (b *Blocks) Ratio(x, y Item) Ratio {
 	sum := spread{rx.shared.variance + ry.shared.variance, 0}
 	sum.free = min(freedom(rx.shared, ry.shared), pairFreedom*float64(r.N-1))
 	r.SDLog = math.Sqrt(sum.variance)
-	mean, se := math.Log(r.Center), r.SDLog/math.Sqrt(float64(r.N))
-	half := sum.quantile(b.confidence) * se
-	r.Lo, r.Hi = math.Exp(mean-half), math.Exp(mean+half)
-	r.P = 2 * student(sum.free).CDF(-math.Abs(mean)/se)
 	r.Assumption = Moderated
-	return r
+	return r.about(math.Log(r.Center), spread{sum.variance / float64(r.N), sum.free})
 }
 
 // freedom is Satterthwaite's, of the sum of two variances.

@@ -236,6 +236,56 @@ func TestBlocksCover(t *testing.T) {
 	}
 }
 
+// TestUnpairedCover: so it is with ratios between two runs, whose blocks have moods of their own,
+// and they are narrower than those of each target alone.
+func TestUnpairedCover(t *testing.T) {
+	const experiments = 1000
+	check := func(blocks int, x noise, by []float64, narrower float64) {
+		t.Helper()
+		var width [2]float64
+		checkShare(t, uint64(300+blocks), experiments, 0.94, 1, func(r *rand.Rand) bool {
+			a, b := noisy(r, blocks, x, by), noisy(r, blocks, x, by)
+			i := r.IntN(len(a))
+			p := NewBlocks(a, 0.95).Unpaired(a[i], NewBlocks(b, 0.95), b[i])
+			for k, q := range []Ratio{UnpairedRatio(values(a[i]), values(b[i]), 0.95), p} {
+				width[k] += math.Log(q.Hi / q.Lo)
+			}
+			if holds := p.Lo <= 1 && 1 <= p.Hi; (p.P < 0.05) == holds {
+				t.Fatalf("P and interval disagree: %+v", p)
+			}
+			return p.Lo <= 1 && 1 <= p.Hi
+		})
+		if share := width[1] / width[0]; share > narrower {
+			t.Errorf("%d blocks: widths are %.3f of those alone, want %.3f at most", blocks, share,
+				narrower)
+		}
+	}
+	check(2, gauss(0.02), alike, 1) // as one target alone
+	check(3, gauss(0.02), alike, 0.95)
+	check(3, gauss(0.02), three5, 1)
+	check(5, outliers, alike, 1)
+}
+
+// TestMoreBlocksKnowMore: a ratio that rests on more degrees of freedom than its pairs have needs
+// fewer blocks, and these suffice: where a pair's variance is known, 2.8² (SD/effect)² do.
+func TestMoreBlocksKnowMore(t *testing.T) {
+	r := Ratio{N: 3, SDLog: 0.02, Free: 2}
+	alone := r.Resolves(0.05, 0.05, 0.8)
+	if want := BlocksToResolve(0.02, 0.05, 0.05, 0.8); alone != want {
+		t.Errorf("alone %d blocks, want %d", alone, want)
+	}
+	r.Free = 6
+	shared := r.Resolves(0.05, 0.05, 0.8)
+	r.Free = 1e6
+	known := r.Resolves(0.05, 0.05, 0.8)
+	if !(known < shared && shared < alone) || known != 2 { // 7.85 (0.02/0.0488)² = 1.3
+		t.Errorf("%d blocks with all known, %d with shared noise, %d alone", known, shared, alone)
+	}
+	if r.Free = 6; !(r.Detects(0.05, 0.8) < Detectable(0.02, 3, 0.05, 0.8)) {
+		t.Errorf("detects %v", r.Detects(0.05, 0.8))
+	}
+}
+
 // TestBlocksNarrow: of three blocks, on docs/proof.md's machine, intervals are two thirds as wide
 // as those of each target alone, and the widest of a run half as wide.
 func TestBlocksNarrow(t *testing.T) {

@@ -72,7 +72,7 @@ func more(r Ratio, margin float64) int {
 	case r.SDLog == 0:
 		return ranksNeed(r.Confidence) - r.N
 	}
-	n := BlocksToResolve(r.SDLog, r.Center/margin-1, 1-r.Confidence, decidingPower)
+	n := r.Resolves(r.Center/margin-1, 1-r.Confidence, decidingPower)
 	if n == Unresolvable {
 		return Unresolvable
 	}
@@ -83,6 +83,10 @@ func more(r Ratio, margin float64) int {
 // this power: BlocksToResolve the other way round. NaN when n is below 2 or the SD is no number.
 // It is the difference upwards; downwards a slightly smaller one does, 2.9 % for 3 %.
 func Detectable(ratioSDLog float64, n int, alpha, power float64) float64 {
+	return detectable(ratioSDLog, 1, n, alpha, power)
+}
+
+func detectable(ratioSDLog, each float64, n int, alpha, power float64) float64 {
 	mustBeShare("alpha", alpha)
 	mustBeShare("power", power)
 	if n < 2 || notFinite(ratioSDLog) || ratioSDLog < 0 {
@@ -93,11 +97,11 @@ func Detectable(ratioSDLog float64, n int, alpha, power float64) float64 {
 	}
 	// The power rises with the distance. Forty halvings leave twelve digits.
 	lo, hi := 0.0, 1.0
-	for powerOfT(n, hi, alpha) < power {
+	for powerOfT(n, each, hi, alpha) < power {
 		lo, hi = hi, 2*hi
 	}
 	for range 40 {
-		if mid := (lo + hi) / 2; powerOfT(n, mid, alpha) < power {
+		if mid := (lo + hi) / 2; powerOfT(n, each, mid, alpha) < power {
 			lo = mid
 		} else {
 			hi = mid

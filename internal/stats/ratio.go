@@ -22,8 +22,10 @@ type Ratio struct {
 	Hi         float64 `json:"hi"`
 	Confidence float64 `json:"-"`
 	P          float64 `json:"p"` // two-sided, of "the ratio is 1"; 1 when nothing can be said
-	// SDLog is the SD of the paired log ratios, for BlocksToResolve; NaN without an interval.
-	SDLog      float64 `json:"sdLog"`
+	// SDLog is the SD of the paired log ratios, for Resolves; NaN without an interval.
+	SDLog float64 `json:"sdLog"`
+	// Free is the degrees of freedom behind SDLog: N - 1, or more where others lend theirs.
+	Free       float64 `json:"-"`
 	Assumption string  `json:"assumption,omitempty"` // LogNormal; "" when there is no interval
 	Warning    string  `json:"warning,omitempty"`
 }
@@ -97,7 +99,7 @@ func (r Ratio) fill(ds []float64) Ratio {
 	}
 	mean, lo, hi := logInterval(ds, r.Confidence)
 	r.Center, r.Lo, r.Hi = math.Exp(mean), math.Exp(lo), math.Exp(hi)
-	r.SDLog = sd(ds)
+	r.SDLog, r.Free = sd(ds), float64(r.N-1)
 	t := mean / (r.SDLog / math.Sqrt(float64(r.N)))
 	r.P = 2 * ofMean(r.N).CDF(-math.Abs(t))
 	return r
@@ -127,6 +129,27 @@ const Unresolvable = math.MaxInt
 // maxBlocks bounds the search: a run of so many blocks will not be made.
 const maxBlocks = 10_000
 
+// each is how many degrees of freedom a block adds to what is known of the noise, whole ones of all
+// blocks together: one, where nothing else is said.
+func (r Ratio) each() float64 {
+	if r.N < 2 {
+		return 1
+	}
+	return max(1, math.Floor(r.Free)/float64(r.N-1))
+}
+
+// Resolves is BlocksToResolve at this ratio's noise, with the degrees of freedom that so many
+// blocks will have: where targets lend each other theirs, few blocks know their noise better than
+// one pair does.
+func (r Ratio) Resolves(effect, alpha, power float64) int {
+	return blocksToResolve(r.SDLog, r.each(), effect, alpha, power)
+}
+
+// Detects is Detectable likewise: what the blocks of this ratio resolve.
+func (r Ratio) Detects(alpha, power float64) float64 {
+	return detectable(r.SDLog, r.each(), r.N, alpha, power)
+}
+
 // BlocksToResolve is the least number of blocks, all of them and not the further ones, with which
 // PairedRatio gives P < alpha with probability power when b is in truth (1 + effect) times a:
 // effect 0.03 is 3 % more, -0.03 is 3 % less. ratioSDLog is the SD of the paired log ratios
@@ -141,6 +164,10 @@ const maxBlocks = 10_000
 // Analysis", 2nd ed., 1988, ch. 2), its integral over the chi-squared distribution of the sample
 // variance by Gauss-Legendre quadrature.
 func BlocksToResolve(ratioSDLog float64, effect, alpha, power float64) int {
+	return blocksToResolve(ratioSDLog, 1, effect, alpha, power)
+}
+
+func blocksToResolve(ratioSDLog, each, effect, alpha, power float64) int {
 	mustBeShare("alpha", alpha)
 	mustBeShare("power", power)
 	shift := math.Abs(math.Log1p(effect))
@@ -151,7 +178,7 @@ func BlocksToResolve(ratioSDLog float64, effect, alpha, power float64) int {
 		return 2
 	}
 	n := 2 + sort.Search(maxBlocks-1, func(i int) bool {
-		return powerOfT(i+2, shift/ratioSDLog, alpha) >= power
+		return powerOfT(i+2, each, shift/ratioSDLog, alpha) >= power
 	})
 	if n > maxBlocks {
 		return Unresolvable
@@ -160,14 +187,16 @@ func BlocksToResolve(ratioSDLog float64, effect, alpha, power float64) int {
 }
 
 // powerOfT is the probability that |t| of n values exceeds its critical value, when their mean lies
-// d standard deviations from 0. Given the sample variance, t is normal; that is averaged over the
-// variance's distribution, whose probabilities u run from 0 to 1.
-func powerOfT(n int, d, alpha float64) float64 {
+// d standard deviations from 0 and each but the first adds so many degrees of freedom. Given the
+// sample variance, t is normal; that is averaged over the variance's distribution, whose
+// probabilities u run from 0 to 1.
+func powerOfT(n int, each, d, alpha float64) float64 {
 	const points = 256 // within 1e-3 of 4000 points at n = 2, within 1e-4 from n = 3 on
-	critical := ofMean(n).Quantile(1 - alpha/2)
+	free := each * float64(n-1)
+	critical := student(free).Quantile(1 - alpha/2)
 	delta := d * math.Sqrt(float64(n))
 	given := func(u float64) float64 {
-		edge := critical * math.Sqrt(quantileOfChiSquared(float64(n-1), u)/float64(n-1))
+		edge := critical * math.Sqrt(quantileOfChiSquared(free, u)/free)
 		return normal(delta-edge) + normal(-delta-edge)
 	}
 	return quad.Fixed(given, 0, 1, points, quad.Legendre{}, 0)

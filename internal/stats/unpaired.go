@@ -60,12 +60,16 @@ func (r Ratio) welch(as, bs []float64, shift float64) Ratio {
 	va, vb := variance(as), variance(bs)
 	r.SDLog = math.Sqrt(va + vb)
 	va, vb = va/na, vb/nb
-	freedom := (va + vb) * (va + vb) / (va*va/(na-1) + vb*vb/(nb-1))
-	t := student(freedom)
-	se := math.Sqrt(va + vb)
-	half := t.Quantile((1+r.Confidence)/2) * se
+	return r.about(shift, spread{va + vb, freedom(spread{va, na - 1}, spread{vb, nb - 1})})
+}
+
+// about sets the interval and P of a log ratio whose own variance is known so well.
+func (r Ratio) about(shift float64, of spread) Ratio {
+	se := math.Sqrt(of.variance)
+	half := of.quantile(r.Confidence) * se
 	r.Lo, r.Hi = math.Exp(shift-half), math.Exp(shift+half)
-	r.P = 2 * t.CDF(-math.Abs(shift)/se)
+	r.P = 2 * student(of.free).CDF(-math.Abs(shift)/se)
+	r.Free = of.free
 	return r
 }
 

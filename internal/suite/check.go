@@ -2,6 +2,7 @@ package suite
 
 import (
 	"fmt"
+	"math"
 	"path"
 	"reflect"
 	"regexp"
@@ -24,6 +25,11 @@ func (s *Suite) check(c *checker) error {
 	if s.Warmup.Min > s.Warmup.Max {
 		c.Wrong("warmup.min", "", "warmup.min %v is above warmup.max %v",
 			s.Warmup.Min, s.Warmup.Max)
+	}
+	c.widens(s)
+	if s.For > 0 && (s.AA || s.Duet != "") {
+		c.Wrong("blocks", "give --blocks", "a run for a time decides between targets: of a "+
+			"target against itself, and of duets, it knows nothing")
 	}
 	for i, pattern := range s.Targets {
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
@@ -54,6 +60,25 @@ func (s *Suite) check(c *checker) error {
 	}
 	c.unique("columns", "", len(s.Columns), func(i int) string { return s.Columns[i] })
 	return c.Err()
+}
+
+// widens checks that a warm-up on all cores is possible, and of use.
+func (c *checker) widens(s *Suite) {
+	wrong := func(hint, text string, args ...any) {
+		c.Wrong("warmup.cores", hint, "warmup.cores "+AllCores+": "+text, args...)
+	}
+	contained := slices.IndexFunc(s.Launchers, func(l string) bool { return l != Launchers[0] })
+	switch {
+	case s.Warmup.Cores != AllCores:
+	case contained >= 0:
+		wrong("leave it out", "what %s starts cannot be moved to other cores",
+			s.Launchers[contained])
+	case s.Duet != "":
+		wrong("leave it out, or --duet", "the other side of a duet has them")
+	case s.Limits.CPUs != math.Trunc(s.Limits.CPUs):
+		wrong("leave it out, or give whole cores", "limits.cpus %g is a quota, which holds on any "+
+			"number of them", s.Limits.CPUs)
+	}
 }
 
 // value checks one value by its row. A key that the file leaves out and that needs no value is

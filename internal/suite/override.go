@@ -13,6 +13,7 @@ type Override struct {
 	Seed    *uint64
 	Measure Duration // of every load
 	Warmup  Duration // Max; Min is lowered to it where it would be longer
+	For     Duration // instead of blocks; 0: blocks
 	Targets []string
 	// Launchers start the targets; nil: as the suite says.
 	Launchers []string
@@ -61,6 +62,9 @@ func (s *Suite) Override(o Override) error {
 		changed.Warmup.Max = o.Warmup
 		changed.Warmup.Min = min(changed.Warmup.Min, o.Warmup)
 	}
+	if o.For != 0 {
+		changed.lasting(o)
+	}
 	changed.watch(o)
 	if len(o.Launchers) > 0 {
 		changed.Launchers = slices.Clone(o.Launchers)
@@ -75,6 +79,25 @@ func (s *Suite) Override(o Override) error {
 	}
 	*s = changed
 	return nil
+}
+
+// lastingWarmup is the longest warm-up of a run that goes on for a time. It ends when the service
+// is warm, so that only those who need it have it. It is the same for all times, since it is part
+// of the method: runs for four minutes and for five are compared.
+const lastingWarmup = Duration(30 * time.Second)
+
+// lasting makes the plan so long that no run of the time gets to its end: with one block more than
+// a single target, warm at once, could have.
+func (s *Suite) lasting(o Override) {
+	s.For = o.For
+	if o.Warmup == 0 {
+		s.Warmup.Max = max(s.Warmup.Max, lastingWarmup)
+	}
+	least := s.Warmup.Min
+	for _, l := range s.Loads {
+		least += l.Lead + l.Measure
+	}
+	s.Blocks = int(min(o.For/max(least, 1)+1, blocksMax))
 }
 
 // watch adds what rides along and what is watched.

@@ -36,6 +36,8 @@ const (
 	// maxExact keeps seeds and keys whole in every reader of JSON, whose numbers may be doubles.
 	maxExact = 1<<53 - 1
 
+	blocksMax = 1000
+
 	suiteForm = `^[a-z0-9][a-z0-9-]{0,39}$`
 	nameForm  = `^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,38}[A-Za-z0-9])?$`
 	lineForm  = `^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) ` +
@@ -58,7 +60,7 @@ var parameters = slices.Concat([]parameter{
 		about: "globs over names of targets and of services, such as `java-*` or `*/virtual` " +
 			"(`*` stops at `/`); none, or `all`: every target that keeps the contract"},
 	{key: "baseline", about: "the target that the others are compared with; empty: none"},
-	{key: "blocks", def: "3", min: 1, max: 1000,
+	{key: "blocks", def: "3", min: 1, max: blocksMax,
 		about: "passes over all targets and scenarios, each in an order of its own"},
 	{key: "seed", def: "42", max: maxExact,
 		about: "of the order, the arrivals, the keys and the mix"},
@@ -75,7 +77,10 @@ var parameters = slices.Concat([]parameter{
 		about: "each sends its next request when the last was answered"},
 	{key: "warmup.min", def: "1s", max: hour, about: "it lasts at least so long"},
 	{key: "warmup.max", def: "5s", max: hour,
-		about: "and ends when the rate is steady, or after so long"},
+		about: "and ends when the rate is steady and compilers are silent, or after so long"},
+	{key: "warmup.cores", def: "own", late: true, choices: WarmupCores,
+		about: "all: a service that compiles while it serves (JVM, Node) has those of the load, " +
+			"too, until its compilers are silent, and then its own until it is steady on them"},
 	{key: "scenarios", required: true, min: 1, max: 100,
 		about: "each is offered to each target, in trials of its own"},
 	{key: "scenarios[].name", required: true, form: nameForm, such: "cached read",
@@ -219,7 +224,8 @@ var parameters = slices.Concat([]parameter{
 }, observations("observe."), []parameter{
 	{key: "columns", max: 20, choices: Columns,
 		about: "in the table beside the usual ones: of each load mean, p90, max, requests and " +
-			"errors; at the cost, processors used and threads; of the start, when it listens and " +
+			"errors; at the cost, processors used, threads, and what compiler and collector " +
+			"took of it; of the start, when it listens and " +
 			"its first answer; the sizes of artifact and image"},
 })
 
@@ -235,7 +241,7 @@ func observations(prefix string) []parameter {
 				"at a time"},
 		{key: prefix + "profiler", choices: Profilers,
 			about: "the tool; empty: the best one for the runtime"},
-		{key: prefix + "period", max: second, about: "between samples of the service; 0: 50ms"},
+		{key: prefix + "period", max: second, about: "between samples of the service; 0: 100ms"},
 	}
 }
 

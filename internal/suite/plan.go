@@ -358,8 +358,11 @@ func (s *Suite) baseline(catalog, chosen []Target) (string, error) {
 // the bound. Drains are not counted: they end with the last answer, at once for a service that
 // keeps up. Builds are not counted either.
 func (p *Plan) Estimate() time.Duration {
-	var total time.Duration
+	total := time.Duration(p.Suite.For)
 	for _, t := range p.Trials {
+		if p.Suite.For > 0 && t.Role == "" {
+			continue // those are what the time is for
+		}
 		total += p.startup[t.Target] + time.Duration(p.Suite.Warmup.Max)
 		for _, l := range p.Suite.OfTrial(t) {
 			total += time.Duration(l.Lead + l.Measure)

@@ -96,6 +96,9 @@ type Suite struct {
 	// Duet runs the targets two at a time: Apart or Shared; empty: one at a time. A flag's, too.
 	Duet string `yaml:"-" json:"duet,omitempty"`
 
+	// For is how long the run goes on, block by block; 0: for Blocks. A flag's, too.
+	For Duration `yaml:"-" json:"for,omitempty"`
+
 	// Observed asks for a trial beside the comparison for each target and scenario, with what fits
 	// of Watching, in which the lab watches Watch. A flag's, too.
 	Observed bool      `yaml:"-" json:"observed,omitempty"`
@@ -123,7 +126,15 @@ type Warmup struct {
 	Connections int      `yaml:"connections" json:"connections"`
 	Min         Duration `yaml:"min" json:"min"`
 	Max         Duration `yaml:"max" json:"max"`
+	// Cores are what a service that compiles has meanwhile: one of WarmupCores; empty: the first.
+	Cores string `yaml:"cores" json:"cores,omitempty"`
 }
+
+// AllCores are those of the service and of the load, for the warm-up.
+const AllCores = "all"
+
+// WarmupCores are the cores that a service may have while it warms up; the first is the default.
+var WarmupCores = []string{"own", AllCores}
 
 // Load is one load of a trial; a trial offers those of its suite one after another.
 type Load struct {
@@ -233,6 +244,9 @@ func (s *Suite) settle() {
 	}
 	if slices.Equal(s.Launchers, Launchers[:1]) {
 		s.Launchers = nil
+	}
+	if s.Warmup.Cores == WarmupCores[0] {
+		s.Warmup.Cores = ""
 	}
 	for i := range s.Loads {
 		l := &s.Loads[i]

@@ -209,6 +209,11 @@ var mistakes = []struct {
 		`s.yaml:12: one plain value is wanted here in "min: [1s]"`, true},
 	{"warm-up upside down", "min: 0s", "min: 2m",
 		`s.yaml:12: warmup.min 2m is above warmup.max 1m30s in "min: 2m"`, false},
+	{"warm-up on a quota", "min: 0s", "min: 0s\n  cores: all", `s.yaml:13: warmup.cores all: ` +
+		`limits.cpus 0.5 is a quota, which holds on any number of them in "cores: all"; leave ` +
+		`it out, or give whole cores`, false},
+	{"warm-up elsewhere", "min: 0s", "min: 0s\n  cores: every",
+		`s.yaml:13: cores "every" is none of own, all in "cores: every"`, true},
 	{"pattern", "targets: [all]", "targets:\n  - all\n  - '[x'",
 		`s.yaml:6: target pattern "[x" is malformed in "- '[x'"`, false},
 	{"one key", "keys: [1, 9]", "keys: [1]", `s.yaml:16: keys are not a list of the first and ` +
@@ -340,10 +345,57 @@ func TestAllMistakesAreReportedAtOnce(t *testing.T) {
 	}
 }
 
+// A warm-up on all cores is a method of its own, and the default needs no name.
+func TestWarmUpCores(t *testing.T) {
+	text := func(cores string) string {
+		return strings.NewReplacer("cpus: 0.5", "cpus: 1", "min: 0s",
+			"min: 0s"+cores).Replace(whole)
+	}
+	hash := func(s *suite.Suite) string { return s.SceneHash(s.Scenarios[0]) }
+	usual, own := read(t, text("")), read(t, text("\n  cores: own"))
+	all := read(t, text("\n  cores: all"))
+	if own.Warmup != usual.Warmup || hash(own) != hash(usual) ||
+		all.Warmup.Cores != suite.AllCores || hash(all) == hash(usual) {
+		t.Errorf("%+v, %+v and %+v", usual.Warmup, own.Warmup, all.Warmup)
+	}
+	check := func(o suite.Override, want string) {
+		t.Helper()
+		if err := all.Override(o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	check(suite.Override{Launchers: []string{"process", "docker"}},
+		"what docker starts cannot be moved to other cores")
+	check(suite.Override{Duet: suite.Apart}, "the other side of a duet has them")
+}
+
 func TestEmptyFilesAreErrors(t *testing.T) {
 	for _, text := range []string{"", "# nothing\n", "---\n"} {
 		if _, err := suite.Read("s.yaml", []byte(text)); err == nil {
 			t.Errorf("%q is read as a suite", text)
 		}
 	}
+}
+
+// A run for a time has more blocks than fit into it, and a warm-up that does not depend on it.
+func TestOverrideFor(t *testing.T) {
+	check := func(most, warmup time.Duration, blocks int, want time.Duration) {
+		t.Helper()
+		s := read(t, strings.Replace(whole, "max: 1m30s", "max: 8s", 1))
+		err := s.Override(suite.Override{For: suite.Duration(most), Blocks: 0,
+			Warmup: suite.Duration(warmup)})
+		if err != nil || s.Blocks != blocks || s.Warmup.Max != suite.Duration(want) ||
+			s.For != suite.Duration(most) {
+			t.Errorf("for %v: %d blocks, warm-up %v, %v", most, s.Blocks, s.Warmup.Max, err)
+		}
+	}
+	s := read(t, whole)
+	least := s.Warmup.Min
+	for _, l := range s.Loads {
+		least += l.Lead + l.Measure
+	}
+	check(10*time.Duration(least), 0, 11, 30*time.Second)
+	check(time.Duration(least), 0, 2, 30*time.Second)
+	check(5000*time.Duration(least), 0, 1000, 30*time.Second)
+	check(10*time.Duration(least), 12*time.Second, 11, 12*time.Second)
 }

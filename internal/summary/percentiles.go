@@ -48,7 +48,7 @@ func percentiles(r Report) []Percentile {
 			continue
 		}
 		for _, p := range c.percentiles(l) {
-			share, seen := table.Worth(l)
+			share, seen := l.Memory.Worth()
 			q := Percentile{
 				Of: c.name, Name: p.Name, Quantile: p.Q, Confidence: confidence,
 				Answers: c.dist.Count, Independent: int64(share * float64(c.dist.Count)),
@@ -183,7 +183,7 @@ func (p *page) worth(l *result.Load, columns []column) {
 		return
 	}
 	text := "[95 % intervals] of this window"
-	switch share, seen := table.Worth(l); {
+	switch share, seen := l.Memory.Worth(); {
 	case !seen:
 		text += "; they assume that answers are independent"
 	case share < 1:

@@ -39,14 +39,12 @@ type Report struct {
 	Ran time.Duration
 }
 
-// CutShort adds to a verdict that only a part of the window was offered. What there is of it was
-// measured as well as any other window; whether it is long enough the other rules say.
+// CutShort adds to a verdict that only a part of the window was offered: whoever ended it may have
+// seen how it went, and a threshold that held so far says nothing of the window that was asked for.
 func CutShort(v result.Verdict, load string, ran, window time.Duration) result.Verdict {
-	if v.Grade == result.Valid {
-		v.Grade = result.Suspect
-	}
+	v.Grade = result.Invalid
 	v.Findings = append([]result.Finding{{
-		Rule: "whole", Load: load, Grade: result.Suspect,
+		Rule: "whole", Load: load, Grade: result.Invalid,
 		Observed: fmt.Sprintf("ended after %v of the window", ran.Round(time.Millisecond)),
 		Limit:    window.String(), Hint: "let it run to its end",
 	}}, v.Findings...)
@@ -96,7 +94,7 @@ func endsAt(l *result.Load, intervals []load.Interval, offsetNs int64) []string 
 		if int64(iv.Offset) != offsetNs || iv.Response == nil {
 			continue
 		}
-		share, _ := table.Worth(l)
+		share, _ := l.Memory.Worth()
 		qs := table.PercentilesIn(iv.Response, share, confidence)
 		for k, q := range []table.Percentile{qs[0], qs[2]} {
 			if q.HasInterval() {

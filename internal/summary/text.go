@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"prony/internal/result"
-	"prony/internal/table"
+	"prony/internal/shell"
 	"prony/internal/unit"
 	"prony/internal/verdict"
 )
@@ -44,7 +44,7 @@ func Text(w io.Writer, r Report, o Options) error {
 	p.counts(l)
 	p.failures(l)
 	if withheld == nil {
-		share, _ := table.Worth(l)
+		share, _ := l.Memory.Worth()
 		p.dist("first byte", &l.FirstByte, share)
 	}
 	p.conditions(l)
@@ -55,7 +55,7 @@ func Text(w io.Writer, r Report, o Options) error {
 	p.verdict(r.Verdict)
 	if len(r.Command) > 0 {
 		p.Line("")
-		p.row("reproduce", "%s", Shell(r.Command))
+		p.row("reproduce", "%s", shell.Join(r.Command))
 	}
 	if o.Spectrum && withheld == nil && l.ResponseTime.Count > 0 {
 		p.Line("\n  Response time in ms, percentile spectrum:")
@@ -138,7 +138,7 @@ func (p *page) counts(l *result.Load) {
 	}
 	p.row("requests", "%s%s sent, %s answered well, %s failed, %s unanswered", due,
 		unit.Count(l.Sent), unit.Count(l.Answered),
-		unit.Count(l.Errors.Total()-l.Errors.Connect), unit.Count(l.Censored))
+		unit.Count(l.Errors.Requests()), unit.Count(l.Censored))
 	if l.Waited > 0 {
 		p.row("", "%s of them found every connection busy", unit.Count(l.Waited))
 	}
@@ -155,7 +155,7 @@ func (p *page) failures(l *result.Load) {
 		n    int64
 	}{
 		{"connect", e.Connect}, {"write", e.Write}, {"read", e.Read}, {"timeout", e.Timeout},
-		{"parse", e.Parse}, {"status", e.Status}, {"body", e.Body},
+		{"parse", e.Parse}, {"status", e.Status}, {"body", e.Body}, {"unasked", e.Unasked},
 	} {
 		if c.n > 0 {
 			kinds = append(kinds, c.name+" "+unit.Count(c.n))
@@ -217,18 +217,4 @@ func (p *page) verdict(v result.Verdict) {
 	if len(noted) > 0 {
 		p.Line("  noted, too little to move a number: %s", strings.Join(noted, ", "))
 	}
-}
-
-// plain are the characters that no shell looks at.
-const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_"
-
-// Shell quotes words so that a POSIX shell hands them back as they are.
-func Shell(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		if quoted[i] = w; w == "" || strings.Trim(w, plain) != "" {
-			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(quoted, " ")
 }

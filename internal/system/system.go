@@ -233,6 +233,20 @@ func (s *System) together(of [][]string) (out []string) {
 	return out
 }
 
+// Move lets all parts run on these cores; Limits tells what was then in force.
+func (s *System) Move(cores []int) error {
+	for i, p := range s.Parts {
+		m, ok := p.Process.(launch.Mover)
+		if !ok {
+			return errors.New(s.named(i, "its launcher cannot move what runs to other cores"))
+		}
+		if err := m.Move(cores); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Exited is closed when any part has ended.
 func (s *System) Exited() <-chan struct{} { return s.exited }
 

@@ -63,7 +63,7 @@ func three(t *testing.T, change func(*service.Service)) system.Order {
 // start starts an order for real, and stops it at the test's end.
 func start(t *testing.T, o system.Order, noGroup bool) (*system.System, error) {
 	t.Helper()
-	journal, _, err := process.OpenJournal(t.TempDir())
+	journal, _, err := process.OpenJournal(filepath.Join(t.TempDir(), "journal"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func (sc *Scenario) floors(o Options) []Floor {
 			}
 			out = append(out, Floor{
 				Target: t.Info.Name, Load: m.Load, Metric: m.Name, Unit: m.Unit, Ratio: *m.Ratio,
-				Detects: stats.Detectable(m.Ratio.SDLog, m.Ratio.N, 1-o.Confidence, planPower),
+				Detects: m.Ratio.Detects(1-o.Confidence, planPower),
 			})
 		}
 	}
@@ -74,7 +74,7 @@ func (sc *Scenario) floorTable(o Options) Table {
 	notes := noteBook{}
 	for _, f := range sc.Floors {
 		r := f.Ratio
-		needed := stats.BlocksToResolve(r.SDLog, o.Effect, 1-o.Confidence, planPower)
+		needed := r.Resolves(o.Effect, 1-o.Confidence, planPower)
 		ratio := Cell{Text: unit.Absent, Value: r.Center, Lo: r.Lo, Hi: r.Hi, N: r.N}
 		switch {
 		case !r.HasInterval():

@@ -13,21 +13,20 @@ import (
 // head is the line over everything: what ran, how often, on what. Versions of tools stand on a line
 // of their own, because a line that wraps is not read.
 func (s *Study) head() string {
+	targets, blocks := s.Extent()
+	extent := unit.Plural(targets, "target") + " × " + unit.Plural(blocks, "block")
 	if len(s.Records) == 0 {
-		return "no records"
+		if targets == 0 {
+			return "no records"
+		}
+		return "no records of " + extent
 	}
 	first := &s.Records[0]
 	parts := []string{join(s.Records, func(r *result.Record) string { return r.Suite })}
 	if c := join(s.Records, func(r *result.Record) string { return r.Contract }); c != "" {
 		parts = append(parts, "contract "+c)
 	}
-	rows := join(s.Records, func(r *result.Record) string { return RowName(r.Target) })
-	blocks := map[string]bool{}
-	for i := range s.Records {
-		blocks[fmt.Sprint(s.Records[i].Run, s.Records[i].Block)] = true
-	}
-	parts = append(parts,
-		unit.Plural(strings.Count(rows, "+ ")+1, "target")+" × "+unit.Plural(len(blocks), "block"),
+	parts = append(parts, extent,
 		"seed "+join(s.Records, func(r *result.Record) string {
 			return fmt.Sprint(r.Provenance.Seed)
 		}),

@@ -3,6 +3,7 @@ package table
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -15,23 +16,6 @@ import (
 
 // shown are the percentiles that are metrics.
 var shown = metric.Percentiles()
-
-// noisyShare is how small the share of independent answers must be to count: a larger one may be
-// chance, and then all answers do (docs/method.md, "What answers are worth").
-const noisyShare = 0.5
-
-// Worth is the share of as many independent answers that a load's answers are worth together, as
-// the load's own memory says; 1 where that is as good as all. known is false where nothing was
-// found out, and then 1 is an assumption.
-func Worth(l *result.Load) (share float64, known bool) {
-	switch share = l.Memory.Effective; {
-	case share <= 0:
-		return 1, false
-	case share >= noisyShare:
-		return 1, true
-	}
-	return share, true
-}
 
 // Percentile is one percentile of one trial, in ns, with its interval by order statistics. It says
 // how well the trial knows its own percentile; what a second trial would find is no part of it.
@@ -54,7 +38,7 @@ func (p Percentile) Refused() bool { return p.Needs > 0 || p.Unanswered != "" }
 // Percentiles are those of a distribution of a load's answers. What the answers are worth together
 // was found of response times beyond p99, and is taken for all.
 func Percentiles(l *result.Load, d *result.Dist, confidence float64) []Percentile {
-	share, _ := Worth(l)
+	share, _ := l.Memory.Worth()
 	out := PercentilesOf(d, share, confidence)
 	for i := range out {
 		out[i].Unanswered = unanswered(l, out[i].Q)
@@ -186,7 +170,8 @@ func percentiles(info LoadInfo, offered []offer, confidence float64) ([]Metric, 
 		case why != "":
 			m.withhold(why)
 		case len(m.Points) < len(offered):
-			m.withhold("a trial has no histogram of response times")
+			m.withhold("no histogram of response times, or a damaged one, in " + unread(offered,
+				hists))
 		default:
 			m.Summary = stats.Summarize(values(m.Points), confidence)
 		}
@@ -196,6 +181,17 @@ func percentiles(info LoadInfo, offered []offer, confidence float64) ([]Metric, 
 		curve.draw(offered, hists, confidence)
 	}
 	return metrics, curve
+}
+
+// unread names the trials whose histograms are missing or damaged.
+func unread(offered []offer, hists []*hdrhistogram.Histogram) string {
+	var ids []string
+	for i, o := range offered {
+		if hists[i] == nil {
+			ids = append(ids, o.record.Trial)
+		}
+	}
+	return fewJoined(ids, mostMissing)
 }
 
 func (c *Curve) draw(offered []offer, hists []*hdrhistogram.Histogram, confidence float64) {
@@ -220,23 +216,38 @@ func (c *Curve) draw(offered []offer, hists []*hdrhistogram.Histogram, confidenc
 	}
 }
 
-// decode reads the histogram; nil when there is none or it is damaged, and then the record's own
-// fields stand in.
+// decode reads the histogram; nil when there is none, and then the record's own fields stand in, or
+// when it is damaged, and then nothing does: it is the truth that they were taken from.
 func decode(d result.Dist) *hdrhistogram.Histogram {
 	if d.HDR == "" {
 		return nil
 	}
 	h, err := hdrhistogram.Decode([]byte(d.HDR))
-	if err != nil {
+	if err != nil || h.TotalCount() != d.Count {
 		return nil
 	}
 	return h
 }
 
+// damaged tells whether a distribution has a histogram that cannot be read.
+func damaged(d result.Dist) bool { return d.HDR != "" && decode(d) == nil }
+
+// Damaged counts the records that have loads, of which none has a response time that can be read.
+func Damaged(records []*result.Record) (n int) {
+	for _, r := range records {
+		if len(r.Loads) > 0 && !slices.ContainsFunc(r.Loads, func(l result.Load) bool {
+			return !damaged(l.ResponseTime)
+		}) {
+			n++
+		}
+	}
+	return n
+}
+
 // quantile reads one from the histogram, which is the truth, else from the record's fields; NaN
 // when neither has it.
 func quantile(d result.Dist, h *hdrhistogram.Histogram, q float64) float64 {
-	if d.Count == 0 {
+	if d.Count == 0 || h == nil && d.HDR != "" {
 		return math.NaN()
 	}
 	if h != nil && h.TotalCount() > 0 {

@@ -23,7 +23,7 @@ func (sc *Scenario) rank(o Options) {
 		}
 	}
 	if len(items) > 0 {
-		sc.SDLog = typicalSDLog(stats.Compare(items, 1-o.Confidence))
+		sc.Typical = typical(stats.Compare(items, 1-o.Confidence))
 		for _, tier := range stats.Tiers(items, 1-o.Confidence) {
 			sc.Ranking.Tiers = append(sc.Ranking.Tiers, slices.Clone(tier.Names))
 		}
@@ -105,19 +105,19 @@ func goodness(m Metric) map[int]float64 {
 	return values
 }
 
-// typicalSDLog is the middle, over all pairs of targets, of the standard deviation across blocks of
-// the logarithm of their ratio: what one more block is worth for telling a usual pair apart.
-func typicalSDLog(pairs []stats.Comparison) float64 {
-	var sds []float64
-	for _, c := range pairs {
-		if c.Ratio.HasInterval() {
-			sds = append(sds, c.Ratio.SDLog)
-		}
+// typical is the pair of targets whose ratios vary as usual across blocks: what one more block is
+// worth for telling a usual pair apart.
+func typical(pairs []stats.Comparison) stats.Ratio {
+	pairs = slices.DeleteFunc(slices.Clone(pairs), func(c stats.Comparison) bool {
+		return !c.Ratio.HasInterval()
+	})
+	if len(pairs) == 0 {
+		return stats.Ratio{}
 	}
-	if len(sds) == 0 {
-		return 0
-	}
-	return stats.Median(sds)
+	slices.SortStableFunc(pairs, func(a, b stats.Comparison) int {
+		return cmp.Compare(a.Ratio.SDLog, b.Ratio.SDLog)
+	})
+	return pairs[(len(pairs)-1)/2].Ratio
 }
 
 // blocksUsed is how many different blocks the used trials of a scenario lie in.

@@ -79,7 +79,7 @@ func (sc *Scenario) table(o Options) Table {
 		}
 		row := Row{Name: target.Name, Tier: target.Tier, Cells: nameCells(target)}
 		var own noteBook
-		row.Cells[1].Notes = target.nameNotes()
+		row.Cells[1].Notes = append(o.missingOf(sc.Name, target.Name), target.nameNotes()...)
 		for _, s := range specs {
 			c := s.cell(target, &own)
 			if s.leads != "" {
@@ -99,6 +99,7 @@ func (sc *Scenario) table(o Options) Table {
 		}
 		t.Rows = append(t.Rows, row)
 	}
+	t.Rows = append(t.Rows, sc.unseen(o)...)
 	t.Footnotes = notes.texts
 	t.Notes = slices.Concat(sc.Method, sc.ratioNote(), sc.tierNote(o), sc.noiseNote(),
 		sc.assumptionNote())
@@ -187,7 +188,7 @@ func (sc *Scenario) tierNote(o Options) []string {
 		return nil
 	}
 	note := "Targets in one tier cannot be told apart with these blocks"
-	if sc.SDLog > 0 {
+	if sc.Typical.SDLog > 0 {
 		note += "; " + sc.plan(o)
 	} else if sc.blocksUsed() < 2 {
 		note += "; one block tells nothing apart, two are the least that can"
@@ -203,7 +204,7 @@ func (sc *Scenario) plan(o Options) string {
 		k += len(names)
 	}
 	alpha := (1 - o.Confidence) / float64(max(k*(k-1)/2, 1))
-	needed := stats.BlocksToResolve(sc.SDLog, o.Effect, alpha, planPower)
+	needed := sc.Typical.Resolves(o.Effect, alpha, planPower)
 	effect := fmt.Sprintf("%.3g %%", 100*o.Effect)
 	switch more := needed - sc.blocksUsed(); {
 	case needed > planBlocks:

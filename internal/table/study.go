@@ -25,9 +25,9 @@ type Scenario struct {
 	Targets []Target   // best first; those without numbers last
 	Ranking Ranking
 	Method  []string // how rows differ in method, a sentence each
-	// SDLog is the standard deviation, across blocks, of the logarithm of the ratio of a usual pair
-	// of targets by the ranking metric; 0 when no two targets share two blocks.
-	SDLog float64
+	// Typical is the ratio of a usual pair of targets by the ranking metric: the one whose SDLog is
+	// in the middle, or next below it; zero when no two targets share two blocks.
+	Typical stats.Ratio
 	// Versus is what the rows' ratios refer to: a row, "itself" in A/A runs, another checkout's
 	// name; empty when there are none.
 	Versus string
@@ -144,10 +144,10 @@ func Analyze(records []result.Record, o Options) Study {
 		)
 	})
 	blocks := numberBlocks(s.Records)
-	for _, name := range scenarioNames(s.Records) {
+	for _, name := range s.scenarioNames() {
 		s.Scenarios = append(s.Scenarios, s.scenario(name, blocks))
 	}
-	s.Verdicts = tallies(s.Records)
+	s.Verdicts = append(tallies(s.Records), s.missing()...)
 	return s
 }
 
@@ -172,15 +172,18 @@ func numberBlocks(records []result.Record) blockOf {
 	return func(r *result.Record) int { return slices.Index(keys, key{r.Run, r.Block}) + 1 }
 }
 
-func scenarioNames(records []result.Record) []string {
+func (s *Study) scenarioNames() []string {
 	var names []string
-	for i := range records {
-		if !slices.Contains(names, records[i].Scenario) {
-			names = append(names, records[i].Scenario)
+	for i := range s.Records {
+		names = append(names, s.Records[i].Scenario)
+	}
+	for _, p := range s.Options.Missing {
+		if p.Row != "" && p.Role == "" {
+			names = append(names, p.Scenario)
 		}
 	}
 	slices.Sort(names)
-	return names
+	return slices.Compact(names)
 }
 
 func (s *Study) scenario(name string, blocks blockOf) Scenario {

@@ -24,9 +24,11 @@ type Options struct {
 
 	Columns []string // beside the usual ones: names of Columns()
 
-	Skipped   []Skipped // services that could not take part
-	Reproduce string    // the command line; empty: that of the first record
-	Report    string    // path of the report, printed last; empty: no such line
+	Skipped   []Skipped        // services that could not take part
+	Missing   []result.Planned // trials of the plan that have no record
+	Damaged   []string         // what of the records was left out, a sentence each
+	Reproduce string           // the command line; empty: that of the first record
+	Report    string           // path of the report, printed last; empty: no such line
 }
 
 // Skipped is a target that has no record because it could not be built or started here.
@@ -117,7 +119,7 @@ type Cell struct {
 	Notes []string
 }
 
-// Tally is how many trials ended in one way, and why.
+// Tally is how many trials ended in one way, and why, or never did.
 type Tally struct {
 	Grade  string // VALID, SUSPECT, INVALID or failed
 	Trials int
@@ -126,6 +128,9 @@ type Tally struct {
 
 // FailedGrade is the Grade of a Tally of trials that were not measured to their end.
 const FailedGrade = "failed"
+
+// MissingGrade is that of a Tally of trials that were planned and have no record.
+const MissingGrade = "missing"
 
 // Comparison is the table of a run: a row a target, a table a scenario. The order of the records
 // does not matter.

@@ -24,10 +24,14 @@ const (
 	maxAnswer = 64 << 20
 )
 
+// Bearer is before the token of an order (RFC 6750, 2.1).
+const Bearer = "Bearer "
+
 // Client tells a home of trials. A home that does not answer fails no trial: what went wrong is in
 // Telemetry.Partial of the report.
 type Client struct {
 	base  string
+	token string
 	http  *http.Client
 	queue chan order
 	stop  context.CancelFunc
@@ -49,10 +53,10 @@ type order struct {
 	reached chan<- struct{}
 }
 
-// NewClient speaks to the home whose query endpoint, "host:port", is given.
-func NewClient(query string) *Client {
+// NewClient speaks to the home whose query endpoint, "host:port", and token are given.
+func NewClient(query, token string) *Client {
 	ctx, stop := context.WithCancel(context.Background())
-	c := &Client{base: "http://" + query, queue: make(chan order, markQueue), stop: stop,
+	c := &Client{base: "http://" + query, token: token, queue: make(chan order, markQueue), stop: stop,
 		// Without a proxy: it would be asked for this very machine.
 		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1}}}
 	c.done.Go(func() { c.send(ctx) })
@@ -222,6 +226,7 @@ func (c *Client) post(ctx context.Context, path string, wait time.Duration, in, 
 		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", Bearer+c.token)
 	res, err := c.http.Do(req)
 	if err != nil {
 		return err

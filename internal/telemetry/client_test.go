@@ -45,7 +45,7 @@ func TestClient(t *testing.T) {
 	f := &fakeHome{hold: make(chan struct{})}
 	server := httptest.NewServer(f)
 	defer server.Close()
-	c := NewClient(strings.TrimPrefix(server.URL, "http://"))
+	c := NewClient(strings.TrimPrefix(server.URL, "http://"), "secret")
 	defer c.Close()
 	if err := c.Begin(t.Context(), Trial{ID: "a"}); err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func TestHomeThatHangs(t *testing.T) {
 	}))
 	defer server.Close()
 	defer close(leave)
-	c := NewClient(strings.TrimPrefix(server.URL, "http://"))
+	c := NewClient(strings.TrimPrefix(server.URL, "http://"), "secret")
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -150,7 +150,7 @@ func TestPoints(t *testing.T) {
 			}
 		}
 	}
-	c := NewClient(strings.TrimPrefix(server.URL, "http://"))
+	c := NewClient(strings.TrimPrefix(server.URL, "http://"), "secret")
 	defer c.Close()
 	check("a home that takes it", c, 3, "")
 	refuse.Store(true)
@@ -158,7 +158,7 @@ func TestPoints(t *testing.T) {
 	refuse.Store(false)
 	hang.Store(true)
 	check("a home that hangs, after it was said that something is lost", c, 1, "")
-	other := NewClient(strings.TrimPrefix(server.URL, "http://"))
+	other := NewClient(strings.TrimPrefix(server.URL, "http://"), "secret")
 	defer other.Close()
 	check("a home that hangs", other, 1, "deadline exceeded")
 }

@@ -38,12 +38,12 @@ type LaunchSpec struct {
 
 // Child is a home that was started.
 type Child struct {
-	endpoints Endpoints
-	cmd       *exec.Cmd
-	life      io.Closer // its standard input: it ends when this does, by whatever death
-	exited    chan struct{}
-	exit      error // after exited
-	log       string
+	word   Word
+	cmd    *exec.Cmd
+	life   io.Closer // its standard input: it ends when this does, by whatever death
+	exited chan struct{}
+	exit   error // after exited
+	log    string
 }
 
 // niceness of a home, so that it yields to the generator.
@@ -84,7 +84,7 @@ func Launch(ctx context.Context, s LaunchSpec) (*Child, error) {
 	}
 	told := make(chan error, 1)
 	go func() {
-		told <- json.NewDecoder(bufio.NewReader(out)).Decode(&c.endpoints)
+		told <- json.NewDecoder(bufio.NewReader(out)).Decode(&c.word)
 		// A home says nothing more; if it does, it must not block on it.
 		_, _ = io.Copy(io.Discard, out) // its end is the child's, which Wait tells
 		c.exit = c.cmd.Wait()
@@ -172,7 +172,10 @@ func lower(cores []int, then func() error) error {
 }
 
 // Endpoints are where it listens.
-func (c *Child) Endpoints() Endpoints { return c.endpoints }
+func (c *Child) Endpoints() Endpoints { return c.word.Endpoints }
+
+// Token is what it takes orders by.
+func (c *Child) Token() string { return c.word.Token }
 
 // PID is its process.
 func (c *Child) PID() int { return c.cmd.Process.Pid }

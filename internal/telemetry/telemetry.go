@@ -25,6 +25,13 @@ type Endpoints struct {
 	Query  string `json:"query"`  // Prometheus' HTTP API below /api/v1/, control below /prony/
 }
 
+// Word is what a home says first, in a line of JSON.
+type Word struct {
+	Endpoints
+	// Token is what its orders below /prony/ take; only the lab whose child it is is told it.
+	Token string `json:"token,omitempty"`
+}
+
 // Trial is what the home is told when one begins, before its processes are started, and once more
 // with its pages when they are: only then is it known where these are.
 type Trial struct {

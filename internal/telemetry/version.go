@@ -8,7 +8,7 @@ import (
 // Protocol is the number of the boundary between the lab and its home: what Launch starts, what
 // Client says, and the files below a run's folder. A change that an older side would misread makes
 // it one more.
-const Protocol = 1
+const Protocol = 2
 
 // HomeName is the name of the home's program.
 const HomeName = "prony-home"

@@ -46,6 +46,17 @@ var bans = []ban{
 	{pkg: "math/rand/v2", names: "*", tests: true,
 		but: "ChaCha8 New NewChaCha8 NewPCG NewZipf PCG Rand Source Zipf",
 		say: "take a *rand.Rand made from a seed"},
+	{pkg: "os", names: "Create WriteFile",
+		say: "write results with file.Write or file.Put: whole, or not at all",
+		allow: map[string]string{
+			"internal/agent/...":          "copies that a mark, written last, makes good",
+			"internal/service/...":        "likewise, and logs of builds",
+			"internal/scaffold/...":       "likewise, into a draft that is renamed",
+			"internal/driver/...":         "what other tools are told, for a while",
+			"internal/launch/...":         "files of the kernel, and its own journal",
+			"internal/profile/...":        "what profilers are told",
+			"internal/telemetry/home/...": "each second beside a load: no sync",
+		}},
 	{pkg: "os", names: "Exit",
 		say: "return an error to main",
 		allow: map[string]string{
@@ -145,6 +156,8 @@ func importNames(file *ast.File) map[string]string {
 
 func TestBans(t *testing.T) {
 	for _, row := range []struct{ name, imports, code, want string }{
+		{"a.go", `"os"`, "os.Create(x)", "os.Create is banned here: write results with file.Write"},
+		{"a.go", `"os"`, "os.WriteFile(x, y, 0)", "os.WriteFile is banned here: write results"},
 		{"a.go", `"time"`, "time.Now()", "time.Now is banned here: measure with clock.Mono"},
 		{"a.go", `"time"`, "time.Since(x)", "time.Since is banned"},
 		{"a.go", `"time"`, "time.Until(x)", "time.Until is banned"},

@@ -11,8 +11,9 @@ import (
 // layers are the module's packages, lowest first. A package imports from rows above its own (lower
 // layers), within its own family (/...), and what neighbours grants. Tests may import anything.
 var layers = []string{
-	"contract internal/cache internal/cli internal/clock internal/config internal/pattern " +
-		"internal/print internal/result internal/runtimes internal/shell internal/unit",
+	"contract internal/cache internal/cli internal/clock internal/config internal/door " +
+		"internal/file internal/pattern internal/print internal/result internal/rights " +
+		"internal/runtimes internal/shell internal/unit",
 	"internal/gc internal/host internal/launch/... internal/load/... internal/metric " +
 		"internal/pace internal/probe internal/profile/... internal/service internal/stats " +
 		"internal/suite internal/telemetry/... internal/tests/... internal/truth/...",
@@ -22,14 +23,15 @@ var layers = []string{
 	"internal/capacity internal/live internal/report internal/selftest internal/summary " +
 		"internal/trial",
 	"internal/lab/...",
-	"bench/... cmd/prony cmd/prony-home internal/dashboard internal/deploy internal/first " +
-		"internal/tidy",
+	"bench/... cmd/prony cmd/prony-home internal/dashboard internal/deploy internal/faults " +
+		"internal/first internal/tidy",
 }
 
 // neighbours are the imports inside one layer: who, what, why.
 var neighbours = []neighbour{
 	{"internal/load/...", "internal/pace", "arrivals are drawn as they fall due"},
 	{"internal/config", "internal/pattern", "the form of a size"},
+	{"internal/result", "internal/file", "a run's folder is read within bounds"},
 	{"internal/cli", "internal/print", "the end of a file's name asks for a format"},
 	{"internal/profile/...", "internal/host", "what /proc says of a process is read in one way"},
 	{"internal/launch/attached", "internal/host", "whose a port is, the kernel says"},

@@ -10,6 +10,7 @@ import (
 var unseen = map[string]string{
 	"internal/launch/process/process.go": "it shows what its command becomes instead",
 	"internal/launch/docker/guard.go":    "the guard is this program, idle until the lab dies",
+	"internal/service/guard.go":          "the guard of a step is idle until the lab dies",
 }
 
 // findShown wants every file that starts commands to show them.

@@ -93,7 +93,7 @@ var Forms = print.Forms[Trend]{
 func Text(w io.Writer, t Trend) error {
 	p := &print.Page{}
 	p.Line("%s", t.head())
-	for i := 0; i < len(t.Series); {
+	for i := 0; i < len(t.Series) && t.Runs > 1; {
 		head, group := t.Series[i].head(), i
 		for ; i < len(t.Series) && t.Series[i].head() == head; i++ {
 		}
@@ -104,15 +104,21 @@ func Text(w io.Writer, t Trend) error {
 		}
 		p.WriteString(print.Grid("", rows, print.Left))
 	}
+	if t.Runs == 1 {
+		p.Line("\n%s", young)
+	}
 	if len(t.Notes) > 0 {
 		p.Line("\n%s", strings.Join(t.Notes, "\n"))
 	}
 	return p.To(w)
 }
 
+// young stands for the series of a single run, which its report has.
+const young = "A history begins with a second run; what this one measured its report says."
+
 func (t Trend) head() string {
-	return fmt.Sprintf("%d runs, %d series; a history without a change shows one in at most %s of "+
-		"cases", t.Runs, len(t.Series), unit.Percent(t.Alpha))
+	return fmt.Sprintf("%s, %d series; a history without a change shows one in at most %s of "+
+		"cases", unit.Plural(t.Runs, "run"), len(t.Series), unit.Percent(t.Alpha))
 }
 
 // cells are a series' line and one for each change.
@@ -140,8 +146,12 @@ func Markdown(w io.Writer, t Trend) error {
 			changes = append(changes, []string{s.Target, s.name(), s.tell(c)})
 		}
 	}
-	p.WriteString(print.Pipes([]string{"target", "metric", "history", "latest", ""}, rows,
-		print.Left, print.Left, print.Left, print.Right, print.Left))
+	if t.Runs == 1 {
+		p.Line("%s", young)
+	} else {
+		p.WriteString(print.Pipes([]string{"target", "metric", "history", "latest", ""}, rows,
+			print.Left, print.Left, print.Left, print.Right, print.Left))
+	}
 	for _, c := range changes {
 		p.Line("\n- %s", print.Markdown(strings.Join(c, ", ")))
 	}

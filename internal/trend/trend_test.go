@@ -148,6 +148,10 @@ func TestShortSeriesAreToldOnce(t *testing.T) {
 				t.Errorf("%s of %d runs says it %d times, want %q:\n%s", name, len(perS), n, want,
 					&out)
 			}
+			if lines := strings.Count(out.String(), "\n"); len(perS) == 1 && name != "JSON" &&
+				lines > 6 {
+				t.Errorf("%s of one run has %d lines:\n%s", name, lines, &out)
+			}
 		}
 	}
 	check("1 of 1 series has fewer than the 6 runs", 1, 1000, 1000)

@@ -18,12 +18,15 @@ func (f *life) launcher() launch.Launcher {
 }
 
 // contain gives the containers of an order what they need of the host: where to listen, what rides
-// along, and the folders that they write into for the lab.
+// along, and the folders that they write into for the lab. Those folders the processes of a lab
+// that is root need as well: they are another user's.
 func (f *life) contain(o *system.Order) error {
-	if f.trial.Launcher == "" {
+	if f.trial.Launcher == "" && os.Geteuid() != 0 {
 		return nil
 	}
-	o.Listen = f.launcher().Listen()
+	if f.trial.Launcher != "" {
+		o.Listen = f.launcher().Listen()
+	}
 	if f.trial.Ride.Path != "" {
 		o.Mounts = append(o.Mounts, launch.Mount{Path: f.trial.Ride.Path})
 	}
@@ -53,7 +56,7 @@ func (f *life) contain(o *system.Order) error {
 			continue // nothing is to be written there
 		}
 		if err := os.Chmod(path, everybody); err != nil {
-			return fmt.Errorf("let containers write into a folder: %w", err)
+			return fmt.Errorf("let the service write into a folder: %w", err)
 		}
 		o.Mounts = append(o.Mounts, launch.Mount{Path: path, Write: true})
 	}

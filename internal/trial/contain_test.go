@@ -39,6 +39,23 @@ func (e elsewhere) Addr() netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 9, 8, 7}), e.Process.Addr().Port())
 }
 
+// What a service writes beside its record it writes as another user, where the lab is root.
+func TestFoldersOfAnotherUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root's services are another user's")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		if _, err := w.run(context.Background(), w.experiment("a")); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(filepath.Join(w.dir, "logs"))
+		if err != nil || info.Mode().Perm() != 0o777 || info.Mode()&os.ModeSticky == 0 {
+			t.Errorf("logs are %v, %v", info.Mode(), err)
+		}
+	})
+}
+
 // A trial of a container starts its image, listens in its own network, and may write only where the
 // lab wants to read; the record names launcher and image.
 func TestLifeOfAContainer(t *testing.T) {

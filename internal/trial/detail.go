@@ -1,12 +1,13 @@
 package trial
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
+	"prony/internal/file"
 	"prony/internal/load"
 	"prony/internal/summary"
 )
@@ -48,7 +49,7 @@ func (f *life) saveJSON(d detail) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, append(b, '\n'), 0o644)
+	return file.Put(path, append(b, '\n'))
 }
 
 // saveLog writes the interval histograms.
@@ -57,10 +58,7 @@ func (f *life) saveLog(d detail) error {
 	if err != nil {
 		return err
 	}
-	out, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	err = summary.HLog(out, summary.HLogTitle(f.trial.ID), d.intervals)
-	return cmp.Or(err, out.Close())
+	return file.Write(path, func(w io.Writer) error {
+		return summary.HLog(w, summary.HLogTitle(f.trial.ID), d.intervals)
+	})
 }

@@ -37,6 +37,7 @@ type world struct {
 	handler  func(name string) (http.Handler, time.Duration, error)
 	launcher *fake.Launcher
 	offer    func(ctx context.Context, s load.Spec) (*load.Result, error)
+	roles    func() probe.Roles // what compilers have used; nil: nothing tells
 	lab      *trial.Lab
 }
 
@@ -132,6 +133,12 @@ func (x *watcher) Mark() probe.Mark {
 }
 func (x *watcher) MarkPSS() probe.Mark  { return x.Mark() }
 func (x *watcher) Series() probe.Series { return probe.Series{} }
+func (x *watcher) Roles() probe.Roles {
+	if x.w == nil || x.w.roles == nil {
+		return probe.Roles{}
+	}
+	return x.w.roles()
+}
 func (x *watcher) Stop() (probe.Series, result.Cost) {
 	x.w.note("unwatch")
 	return probe.Series{}, result.Cost{}
@@ -225,6 +232,118 @@ func TestWarmUpOfAFixedLength(t *testing.T) {
 			t.Errorf("warm-up %+v, want steady after all of it", got)
 		}
 	})
+}
+
+// The rate is steady from the first moment on; the compilers are busy for a while.
+func TestWarmUpWaitsForCompilers(t *testing.T) {
+	check := func(busy, want time.Duration, steady bool, silentAt time.Duration) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			began := int64(0)
+			w.roles = func() probe.Roles { // half a core for as long as they are busy
+				if began == 0 {
+					began = clock.Mono()
+				}
+				ran := min(clock.Mono()-began, int64(busy))
+				return probe.Roles{Named: true, CompilerNs: 1 + ran/2}
+			}
+			records, err := w.run(context.Background(), w.experiment("a"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := records[0].Warmup
+			if took := time.Duration(got.DurationNs); took != want || got.Steady != steady ||
+				got.SilentAtNs != int64(silentAt) {
+				t.Errorf("busy for %v: warm after %v, want %v; %+v", busy, took, want, got)
+			}
+		})
+	}
+	const tick = 100 * time.Millisecond // from the load's begin to the first reading
+	check(0, 2*time.Second+tick, true, tick)
+	// Their last 100 ms take 50 ms of a core, which is more than 2 % of two seconds.
+	check(time.Second, 3*time.Second+tick, true, time.Second+tick)
+	check(time.Minute, 5*time.Second, false, -1)
+}
+
+// Compilers are busy for the first second. With all cores the load goes on until they have been
+// silent for two seconds, then on the service's own until the rate keeps a level for two more.
+func TestWarmUpOnAllCores(t *testing.T) {
+	check := func(name, runtime string, most time.Duration, change func(*world), moves []string,
+		want func(*result.Record) bool) {
+		t.Helper()
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				began := int64(0)
+				w.roles = func() probe.Roles {
+					if began == 0 {
+						began = clock.Mono()
+					}
+					ran := min(clock.Mono()-began, int64(time.Second))
+					return probe.Roles{Named: true, CompilerNs: 1 + ran/2}
+				}
+				change(w)
+				e := w.experiment("a")
+				e.Plan.Suite.Warmup.Cores = suite.AllCores
+				e.Plan.Suite.Warmup.Max = suite.Duration(most)
+				subject := e.Subjects["a"]
+				subject.Target.Runtime = runtime
+				e.Subjects["a"] = subject
+				records, err := w.run(context.Background(), e)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := slices.DeleteFunc(w.notes, func(s string) bool {
+					return !strings.HasPrefix(s, "move ") && !strings.HasPrefix(s, "load ")
+				})
+				if !slices.Equal(got, moves) || !want(records[0]) {
+					t.Errorf("%q, want %q; %+v, %+v, %+v", got, moves, records[0].Warmup,
+						records[0].Limits, records[0].Failure)
+				}
+			})
+		})
+	}
+	nothing := func(*world) {}
+	loads := []string{"load peak", "load half"}
+	wide := append([]string{"move b1-01-a to [0 1]", "load warmup", "move b1-01-a to [1]"},
+		loads...)
+	check("until silent", "jvm", 10*time.Second, nothing, wide, func(r *result.Record) bool {
+		w := r.Warmup
+		return w.Steady && w.NarrowedAtNs == 31e8 && w.DurationNs == 51e8 && w.SilentAtNs == 11e8 &&
+			w.SteadyAtNs == 31e8 && slices.Equal(w.Cores, []int{0, 1}) &&
+			slices.Equal(w.InForce, []string{"affinity [0 1]"}) &&
+			slices.Equal(r.Limits.InForce, []string{"affinity [1]"})
+	})
+	// 5 s less half of them, when nobody is silent: 2.5 s.
+	check("until it must", "jvm", 5*time.Second, nothing, wide, func(r *result.Record) bool {
+		return r.Warmup.Steady && r.Warmup.NarrowedAtNs == 25e8 && r.Warmup.DurationNs == 45e8
+	})
+	// Whose threads do not tell are warm when their rate is: after 2 s, and 2 s more.
+	check("until level", "node", 5*time.Second, func(w *world) { w.roles = nil }, wide,
+		func(r *result.Record) bool {
+			return r.Warmup.Steady && r.Warmup.NarrowedAtNs == 2e9 && r.Warmup.DurationNs == 4e9
+		})
+	check("nothing compiles", "native", 5*time.Second, nothing, append([]string{"load warmup"},
+		loads...), func(r *result.Record) bool { return r.Warmup.Cores == nil })
+	check("one core", "jvm", 5*time.Second, func(w *world) {
+		w.lab.Layout = host.Layout{Service: []int{0}, Load: []int{0}, Shared: true}
+	}, append([]string{"load warmup"}, loads...), func(r *result.Record) bool {
+		return r.Warmup.Cores == nil
+	})
+	check("cannot be moved", "jvm", 5*time.Second, func(w *world) {
+		w.lab.Launcher = bound{w.lab.Launcher}
+	}, nil, func(r *result.Record) bool {
+		return r.Failure != nil && strings.Contains(r.Failure.Error, "cannot move")
+	})
+}
+
+// bound starts what cannot be moved.
+type bound struct{ launch.Launcher }
+
+func (b bound) Launch(ctx context.Context, s launch.Spec) (launch.Process, error) {
+	p, err := b.Launcher.Launch(ctx, s)
+	return struct{ launch.Process }{p}, err
 }
 
 func TestLifeInOrder(t *testing.T) {

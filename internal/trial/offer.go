@@ -15,54 +15,9 @@ import (
 	"prony/internal/load/text"
 	"prony/internal/probe"
 	"prony/internal/result"
-	"prony/internal/stats"
 	"prony/internal/suite"
 	"prony/internal/telemetry"
 )
-
-// How the warm-up looks at itself.
-const (
-	warmInterval = 100 * time.Millisecond
-	warmDrain    = 200 * time.Millisecond
-)
-
-// warmUp offers the closed load until its rate is steady or the bound is hit, and notes which.
-func (f *life) warmUp(ctx context.Context) error {
-	w := f.trial.Warmup
-	f.at("warmup", time.Duration(w.Max))
-	var counts []int64
-	f.rec.Warmup.IntervalNs, f.rec.Warmup.Connections = int64(warmInterval), w.Connections
-	spec := f.spec("warmup", result.Closed, w.Connections)
-	spec.Window, spec.Drain = time.Duration(w.Max), warmDrain
-	spec.Every = warmInterval
-	spec.Watch = func(done int64, elapsed time.Duration) bool {
-		counts = append(counts, done)
-		f.rec.Warmup.Requests, f.rec.Warmup.DurationNs = done, int64(elapsed)
-		return elapsed < time.Duration(w.Min) || !f.warm(counts)
-	}
-	res, err := f.offer(ctx, spec)
-	if err != nil {
-		return err
-	}
-	f.rec.Warmup.RatePerS = rates(counts)
-	f.warm(counts) // at the bound, which may be as early as the minimum
-	if f.rec.Warmup.Requests == 0 && res.Done == 0 {
-		return fmt.Errorf("warm up %s: no good answer in %v: %s", f.trial.Target,
-			time.Duration(w.Max), cmp.Or(res.Errors.Example, "every request is still waiting"))
-	}
-	return nil
-}
-
-// warm notes whether the service is, by the good answers so far at the end of each interval.
-func (f *life) warm(counts []int64) bool {
-	s := stats.SteadyState(rates(counts), warmRule)
-	if s.At < 0 {
-		return false
-	}
-	f.rec.Warmup.Steady = true
-	f.rec.Warmup.SteadyAtNs = int64(s.At) * int64(warmInterval)
-	return true
-}
 
 // measure offers the suite's loads one after another.
 func (f *life) measure(ctx context.Context) error {
@@ -196,6 +151,9 @@ func (f *life) offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 	name := f.rec.Target.Driver
 	if s.Watch != nil {
 		name = ""
+	}
+	if name != "" {
+		s.Pacing = "" // the default is no wish; a foreign tool paces as it does
 	}
 	by, err := f.lab.Driver(name, s.Describe.Name)
 	if err != nil {

@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"prony/internal/clock"
+	"prony/internal/file"
 	"prony/internal/profile"
 	"prony/internal/result"
 )
@@ -132,9 +132,5 @@ func (p *profiles) save(ctx context.Context, s *shot) error {
 	name := strings.Join([]string{p.life.trial.ID, s.out.Load, s.out.Process, s.out.Kind}, ".")
 	name = strings.ReplaceAll(strings.ReplaceAll(name, "..", "."), " ", "-")
 	s.out.File = filepath.Join(profileDir, name+".pb.gz")
-	f, err := os.Create(filepath.Join(p.life.lab.Dir, s.out.File))
-	if err != nil {
-		return err
-	}
-	return cmp.Or(seen.Write(f), f.Close())
+	return file.Write(filepath.Join(p.life.lab.Dir, s.out.File), seen.Write)
 }

@@ -19,6 +19,9 @@ type Experiment struct {
 	Head   result.Run
 	Prov   result.Provenance
 	Pilots map[string]float64 // what pilots delivered a second, by target and scenario
+	// Next chooses before each trial which of those that are left still run, and in which order;
+	// nil: all of them.
+	Next func(done []*result.Record, left []Spec) []Spec
 }
 
 // Spec is a trial with all that its life needs, found once, before it begins.
@@ -65,20 +68,35 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*result.Record, 
 	if e.Pilots == nil {
 		e.Pilots = map[string]float64{}
 	}
-	for left := e.Trials; len(left) > 0; left = e.Trials[len(records):] {
-		for _, rec := range l.next(ctx, e, left) {
-			rec.Run = e.Head.ID
+	for left := e.left(nil, e.Trials); len(left) > 0; left = e.left(records, left) {
+		if err := w.Look(); err != nil {
+			return records, err
+		}
+		now := l.next(ctx, e, left)
+		for _, rec := range now {
 			if err := w.Append(rec); err != nil {
 				return records, err
 			}
 			records = append(records, rec)
 		}
 		if ctx.Err() != nil {
+			if e.Next != nil { // of how many nobody knows
+				return records, fmt.Errorf("run %s: interrupted after %d trials", e.Head.ID,
+					len(records))
+			}
 			return records, fmt.Errorf("run %s: interrupted after %d of %d trials",
 				e.Head.ID, len(records), len(e.Trials))
 		}
+		left = left[len(now):]
 	}
 	return records, nil
+}
+
+func (e Experiment) left(done []*result.Record, left []Spec) []Spec {
+	if e.Next == nil {
+		return left
+	}
+	return e.Next(done, left)
 }
 
 // next runs the first of the trials that are left, or the first two where they are a duet.

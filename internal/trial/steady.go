@@ -1,14 +1,49 @@
 package trial
 
 import (
+	"prony/internal/probe"
 	"prony/internal/result"
+	"prony/internal/runtimes"
 	"prony/internal/stats"
 )
 
 // warmRule is when a warm-up has done its work: its rate keeps one level for two seconds, where
-// levels within 3 % are one. A pause between two stages of a compiler may last longer than that
-// tail; then the window shows it, see settle.
+// levels within 3 % are one, and the compilers of its runtime are silent, where they can be heard.
+// Where they cannot, a pause between two stages of them may last longer than that tail; then the
+// window shows it, see settle.
 var warmRule = stats.SteadyRule{Tail: 20, Same: 0.03}
+
+// compilers are what a runtime's compilers have done, at the end of each interval of a warm-up.
+type compilers struct {
+	seen []heard
+	from int // of seen: the last one that is SilentFor old
+	at   int64
+}
+
+type heard struct {
+	probe.Roles
+	ns int64
+}
+
+// hear says from when on they have been silent, as result.Warmup has it.
+func (c *compilers) hear(r probe.Roles, ns int64) (silentAtNs int64) {
+	if r.CompilerNs == 0 {
+		return 0
+	}
+	c.seen = append(c.seen, heard{r, ns})
+	for c.from+1 < len(c.seen) && ns-c.seen[c.from+1].ns >= int64(runtimes.SilentFor) {
+		c.from++
+	}
+	a := c.seen[c.from]
+	over := ns - a.ns
+	if over < int64(runtimes.SilentFor) || !runtimes.Silent(r.CompilerNs-a.CompilerNs,
+		r.CompilerWaitNs-a.CompilerWaitNs, over) {
+		c.at = -1
+	} else if c.at <= 0 {
+		c.at = max(a.ns, 1) // 0 would say that nobody knows
+	}
+	return c.at
+}
 
 // rates turns a cumulative count per interval into requests a second.
 func rates(cumulative []int64) []float64 {
@@ -27,12 +62,15 @@ func rates(cumulative []int64) []float64 {
 // the window. SteadyAtNs may then lie in the window, in time of load.
 func settle(rec *result.Record) {
 	w := &rec.Warmup
-	series, step, scale, origin := []float64(w.RatePerS), w.IntervalNs, 1, int64(0)
+	series, step, scale, origin := []float64(w.RatePerS), w.IntervalNs, 1, w.NarrowedAtNs
+	if origin > 0 { // what it did on other cores is no part of the series
+		series = series[origin/step:]
+	}
 	rule := warmRule
 	if l := continued(rec); l != nil && l.Series.IntervalNs%w.IntervalNs == 0 {
 		scale = int(l.Series.IntervalNs / w.IntervalNs)
 		step = l.Series.IntervalNs
-		origin = int64(len(series)%scale) * w.IntervalNs
+		origin += int64(len(series)%scale) * w.IntervalNs
 		window := windowRates(l)
 		series = append(merged(series, scale), window...)
 		rule.Tail = max(warmRule.Tail/scale, len(window)/2, leastTail)
@@ -46,10 +84,10 @@ func settle(rec *result.Record) {
 		})
 	}
 	w.SteadyAtNs, w.PeakAtNs, w.CostNs = 0, 0, 0
-	if s.At > 0 {
+	if s.At > 0 || s.At == 0 && w.NarrowedAtNs > 0 {
 		w.SteadyAtNs = origin + int64(s.At)*step
 	}
-	if s.At >= 0 {
+	if s.At >= 0 && w.NarrowedAtNs == 0 {
 		w.PeakAtNs, w.CostNs = origin+int64(s.PeakAt)*step, int64(s.Lost*float64(step))
 	}
 }

@@ -3,6 +3,7 @@ package trial
 import (
 	"testing"
 
+	"prony/internal/probe"
 	"prony/internal/result"
 	"prony/internal/stats"
 )
@@ -83,7 +84,49 @@ func TestSettle(t *testing.T) {
 	more := recorded(repeat(10, 500, 20, 1000), repeat(20, 100)...)
 	more.Loads[0].Connections = 9
 	check("other connections", more, stats.Warmed, 1e9, 1e9, 5e8, 2)
+	// A second at twice the rate, on other cores, is no part of it: steady from then on, no peak.
+	wide := recorded(repeat(10, 2000, 20, 1000), window...)
+	wide.Warmup.NarrowedAtNs = 1e9
+	check("on all cores at first", wide, stats.Flat, 1e9, 0, 0, 1)
+	slower := recorded(repeat(10, 2000, 10, 500, 20, 1000), window...)
+	slower.Warmup.NarrowedAtNs = 1e9
+	check("and slower then", slower, stats.Warmed, 2e9, 0, 0, 2)
 	none := &result.Record{Warmup: recorded(repeat(20, 1000)).Warmup}
 	check("no load", none, stats.Flat, 0, 0, 0, 1)
 	check("no warm-up", recorded(nil, window...), stats.Flat, 0, 0, 0, 1)
+}
+
+// A compiler of which 100 ms are heard at a time: what it runs and waits in each of them, in ms.
+func TestHear(t *testing.T) {
+	var c compilers
+	var all probe.Roles
+	ns := int64(0)
+	hear := func(intervals int, runMs, waitMs int64) (at int64) {
+		for range intervals {
+			ns += 100e6
+			all.CompilerNs += runMs * 1e6
+			all.CompilerWaitNs += waitMs * 1e6
+			at = c.hear(all, ns)
+		}
+		return at
+	}
+	check := func(what string, got, want int64) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: silent from %d on, want %d", what, got, want)
+		}
+	}
+	check("no name tells", hear(30, 0, 0), 0)
+	check("busy", hear(30, 50, 50), -1) // until 6 s
+	check("not for two seconds yet", hear(19, 1, 2), -1)
+	check("silent", hear(1, 1, 2), 6e9)
+	check("still", hear(50, 1, 2), 6e9) // until 13 s
+	check("again", hear(1, 40, 0), -1)  // 59 ms of 2 s are 3 %
+	check("silent again", hear(20, 1, 2), 131e8)
+	check("2 % is not below it", hear(20, 2, 0), -1)
+	check("starved", hear(40, 1, 10), -1) // 1 % of a core, and wants it for 11 % of the time
+	check("short tasks wait, too", hear(40, 1, 8), hear(1, 1, 8))
+	if at := c.at; at <= 0 {
+		t.Errorf("short tasks: %d", at)
+	}
 }

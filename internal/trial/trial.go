@@ -22,6 +22,7 @@ import (
 	"prony/internal/clock"
 	"prony/internal/host"
 	"prony/internal/launch"
+	"prony/internal/launch/kernel"
 	"prony/internal/load"
 	"prony/internal/probe"
 	"prony/internal/profile"
@@ -54,6 +55,7 @@ type Watcher interface {
 	Mark() probe.Mark
 	MarkPSS() probe.Mark
 	Series() probe.Series
+	Roles() probe.Roles
 	Stop() (probe.Series, result.Cost)
 }
 
@@ -314,6 +316,7 @@ func (f *life) launch(ctx context.Context) error {
 		return f.orExit(err)
 	}
 	f.rec.Limits.InForce, f.rec.Limits.Missing = f.proc.Limits()
+	f.rec.Limits.Rights = kernel.Rights(f.proc.Main())
 	return f.scrape(ctx)
 }
 

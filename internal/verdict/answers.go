@@ -20,7 +20,7 @@ const (
 	rangeNs       = int64(1) << 40 // package load's histograms end here
 )
 
-func answers(_ *result.Record, l *result.Load) *result.Finding {
+func answers(_ *result.Record, l *load) *result.Finding {
 	if l.Done > 0 {
 		return nil
 	}
@@ -34,10 +34,10 @@ func answers(_ *result.Record, l *result.Load) *result.Finding {
 // sums holds the histogram of response times against the counters. Prony's own are booked together,
 // so that a difference is a defect. Foreign tools invent samples, or keep the first million only;
 // some time what failed and some do not.
-func sums(_ *result.Record, l *result.Load) *result.Finding {
+func sums(_ *result.Record, l *load) *result.Finding {
 	have, want := l.ResponseTime.Count, l.Answered+l.Errors.Timeout
 	if l.Driver != "" {
-		return foreignSums(l)
+		return foreignSums(l.Load)
 	}
 	observed := fmt.Sprintf("%d response times of %d answers and timeouts", have, want)
 	if l.Censored < 0 {
@@ -60,9 +60,10 @@ func foreignSums(l *result.Load) *result.Finding {
 }
 
 // order leaves out what a foreign tool does not say.
-func order(_ *result.Record, l *result.Load) *result.Finding {
-	for _, d := range append(routes(l), l.ResponseTime, l.ServiceTime, l.FirstByte, l.Lag, l.OwnLag,
-		l.ErrorTime, l.ConnectTime, l.TLSTime, l.FlowTime, l.Generator.Wakeup) {
+func order(_ *result.Record, l *load) *result.Finding {
+	for _, d := range append(l.routes(), l.ResponseTime, l.ServiceTime, l.FirstByte, l.Lag,
+		l.OwnLag, l.PunctualTime, l.ErrorTime, l.ConnectTime, l.TLSTime, l.FlowTime,
+		l.Generator.Wakeup) {
 		v := []int64{d.MinNs, d.P50Ns, d.P90Ns, d.P99Ns, d.P999Ns, d.MaxNs}
 		low, high, who := d.MinNs, d.MaxNs, "Prony"
 		if l.Driver != "" { // what is 0 it does not say
@@ -86,14 +87,14 @@ func order(_ *result.Record, l *result.Load) *result.Finding {
 	return nil
 }
 
-func routes(l *result.Load) (all []result.Dist) {
+func (l *load) routes() (all []result.Dist) {
 	for i := range l.Routes {
 		all = append(all, l.Routes[i].ResponseTime, l.Routes[i].ServiceTime)
 	}
 	return all
 }
 
-func failures(_ *result.Record, l *result.Load) *result.Finding {
+func failures(_ *result.Record, l *load) *result.Finding {
 	n := l.Errors.Total()
 	if n == 0 {
 		return nil
@@ -107,13 +108,14 @@ func failures(_ *result.Record, l *result.Load) *result.Finding {
 			"an error is not an answer; read the service's log")
 	}
 	share := float64(n) / float64(l.Answered+n)
-	times := ranksOf(&l.ResponseTime)
-	return orCause(observed, "read the service's log", moves(l, share, func(q float64) float64 {
+	times := l.times()
+	moves := moves(l.Load, share, func(q float64) float64 {
 		return max(times.below(q, share), times.beyond(q, share))
-	}))
+	})
+	return orCause(observed, "read the service's log", moves)
 }
 
-func censored(_ *result.Record, l *result.Load) *result.Finding {
+func censored(_ *result.Record, l *load) *result.Finding {
 	if l.Censored <= 0 || l.Scheduled == 0 {
 		return nil
 	}
@@ -123,8 +125,8 @@ func censored(_ *result.Record, l *result.Load) *result.Finding {
 		return invalid(observed, percent(censoredMax), hint)
 	}
 	share := float64(l.Censored) / float64(l.Scheduled)
-	times := ranksOf(&l.ResponseTime)
-	return orCause(observed, hint, moves(l, 0, func(q float64) float64 {
+	times := l.times()
+	return orCause(observed, hint, moves(l.Load, 0, func(q float64) float64 {
 		return times.beyond(q, share)
 	}))
 }
@@ -138,7 +140,7 @@ func censored(_ *result.Record, l *result.Load) *result.Finding {
 // what reaches over its end. A generator that does not say so has edges that make up for each
 // other, but where the rate changes: then they differ by as many as came or went, for as long as
 // one takes.
-func little(_ *result.Record, l *result.Load) *result.Finding {
+func little(_ *result.Record, l *load) *result.Finding {
 	requests := l.ServiceTime.Count + l.ErrorTime.Count
 	if requests < littleAnswers || l.WindowNs <= 0 || l.InFlightMean <= 0 {
 		return nil
@@ -148,7 +150,7 @@ func little(_ *result.Record, l *result.Load) *result.Finding {
 		l.CarriedMean - l.LeftMean
 	most := least + l.ErrorTime.MeanNs*wrong/float64(l.WindowNs) +
 		float64(min(max(l.Censored, 0), int64(l.Connections+l.Grown)*int64(max(l.Streams, 1))))
-	edge := swell(l) * l.ServiceTime.MeanNs / float64(l.WindowNs)
+	edge := swell(l.Load) * l.ServiceTime.MeanNs / float64(l.WindowNs)
 	want := min(max(l.InFlightMean, least-edge), most+edge)
 	off := math.Abs(l.InFlightMean-want) / l.InFlightMean
 	observed := fmt.Sprintf("%.2f under way, rate × time gives %.2f", l.InFlightMean, want)
@@ -163,9 +165,9 @@ func little(_ *result.Record, l *result.Load) *result.Finding {
 }
 
 // clipped looks for times that a histogram could not hold; a foreign tool's has other ends.
-func clipped(_ *result.Record, l *result.Load) *result.Finding {
+func clipped(_ *result.Record, l *load) *result.Finding {
 	longest := int64(0)
-	for _, d := range append(routes(l), l.ResponseTime, l.ServiceTime, l.ErrorTime, l.FlowTime) {
+	for _, d := range append(l.routes(), l.ResponseTime, l.ServiceTime, l.ErrorTime, l.FlowTime) {
 		longest = max(longest, d.MaxNs)
 	}
 	if longest < rangeNs || l.Driver != "" {
@@ -176,7 +178,7 @@ func clipped(_ *result.Record, l *result.Load) *result.Finding {
 		"longer times count as this one: set a timeout below it")
 }
 
-func reconnects(_ *result.Record, l *result.Load) *result.Finding {
+func reconnects(_ *result.Record, l *load) *result.Finding {
 	if l.Done == 0 || float64(l.Reconnects) <= reconnectsMax*float64(l.Done) {
 		return nil
 	}
@@ -184,7 +186,7 @@ func reconnects(_ *result.Record, l *result.Load) *result.Finding {
 		"the service closes connections: this measures handshakes too")
 }
 
-func slow(_ *result.Record, l *result.Load) *result.Finding {
+func slow(_ *result.Record, l *load) *result.Finding {
 	if l.Slow.Opened >= int64(l.Slow.Clients) {
 		return nil
 	}

@@ -5,8 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"prony/internal/metric"
 	"prony/internal/result"
 	"prony/internal/stats"
@@ -22,11 +20,10 @@ const (
 )
 
 // bounded is a finding of which is known how far it can move which numbers. Whether that counts is
-// decided when all bounds are known (see weigh).
+// decided when all bounds are known (see weigh), and whether it is told where it is known what is
+// asked for (see worthTelling). Without a move it is nothing.
 func bounded(observed, hint string, moves []result.Move) *result.Finding {
-	if !slices.ContainsFunc(moves, func(m result.Move) bool {
-		return m.By >= least*result.Resolution
-	}) {
+	if len(moves) == 0 {
 		return nil
 	}
 	return &result.Finding{Grade: result.Valid, Observed: observed, Hint: hint, Moves: moves}
@@ -39,10 +36,25 @@ func cause(observed, limit, hint string) *result.Finding {
 
 // orCause keeps what is worth telling though it is too little to count.
 func orCause(observed, hint string, moves []result.Move) *result.Finding {
-	if f := bounded(observed, hint, moves); f != nil {
+	f := cause(observed, "none", hint)
+	f.Moves = moves
+	return f
+}
+
+// worthTelling drops a bound that is small beside what the suite asks for: of a cause the bound
+// alone, else the finding.
+func worthTelling(f *result.Finding, resolves float64) *result.Finding {
+	switch {
+	case f == nil || f.Moves == nil:
 		return f
+	case slices.ContainsFunc(f.Moves, func(m result.Move) bool { return m.By >= least*resolves }):
+		f.Limit = ""
+		return f
+	case f.Limit == "":
+		return nil
 	}
-	return cause(observed, "none", hint)
+	f.Moves = nil
+	return f
 }
 
 // moves are bounds of what a load has for numbers: of the throughput of a closed one, and of the
@@ -76,11 +88,11 @@ func evenly(l *result.Load, by float64) []result.Move {
 // load lost as much throughput. Of an open one's requests those were delayed that came then or
 // while what they left was worked off, at most as long again; without them a percentile would be
 // one of a lower rank.
-func taken(l *result.Load, share float64) []result.Move {
+func taken(l *load, share float64) []result.Move {
 	share = min(share, 0.9)
 	lost := share / (1 - share)
-	times := ranksOf(&l.ResponseTime)
-	return moves(l, lost, func(q float64) float64 {
+	times := l.times()
+	return moves(l.Load, lost, func(q float64) float64 {
 		by := times.below(q, 2*share)
 		if l.Model == result.Closed {
 			by = max(by, lost)
@@ -107,62 +119,10 @@ func room(l *result.Load) (float64, bool) {
 	return max(1/used-1, 0), true
 }
 
-// ranks reads values by their rank: from the histogram, else from what the record has.
-type ranks struct {
-	d *result.Dist
-	h *hdrhistogram.Histogram
-}
-
-func ranksOf(d *result.Dist) ranks {
-	r := ranks{d: d}
-	if h, err := hdrhistogram.Decode([]byte(d.HDR)); err == nil && h.TotalCount() > 0 {
-		r.h = h
-	}
-	return r
-}
-
-// at is the value at a rank; without a histogram, on a line between those that the record has.
-func (r ranks) at(q float64) float64 {
-	q = min(max(q, 0), 1)
-	if r.h != nil {
-		return float64(r.h.ValueAtPercentile(100 * q))
-	}
-	d := r.d
-	qs := []float64{0, 0.5, 0.9, 0.99, 0.999, 1}
-	ns := []int64{d.MinNs, d.P50Ns, d.P90Ns, d.P99Ns, d.P999Ns, d.MaxNs}
-	i := 1
-	for i < len(qs)-1 && qs[i] < q {
-		i++
-	}
-	part := (q - qs[i-1]) / (qs[i] - qs[i-1])
-	return float64(ns[i-1]) + part*float64(ns[i]-ns[i-1])
-}
-
-// below is the share by which a percentile falls where this share of the values does not count.
-func (r ranks) below(q, share float64) float64 {
-	v := r.at(q)
-	if v <= 0 || share <= 0 {
-		return 0
-	}
-	return max(v-r.at(q-share), 0) / v
-}
-
-// beyond is the share by which it rises where as many larger ones are missing.
-func (r ranks) beyond(q, share float64) float64 {
-	v := r.at(q)
-	switch {
-	case v <= 0 || share <= 0:
-		return 0
-	case q+share >= 1:
-		return most
-	}
-	return max(r.at(q+share)-v, 0) / v
-}
-
 // weigh decides which bounds count: a number's findings are SUSPECT, largest first, until what the
 // others can have moved it by is less than what the number is uncertain by itself.
-func weigh(v *result.Verdict, l *result.Load) {
-	for _, number := range numbersOf(l) {
+func weigh(v *result.Verdict, l *load) {
+	for _, number := range numbersOf(l.Load) {
 		type part struct {
 			finding int
 			by      float64
@@ -211,16 +171,9 @@ func withheldIn(l *result.Load, name string) bool {
 	if l.Censored > 0 && float64(l.Censored) >= (1-q)*float64(l.ResponseTime.Count+l.Censored) {
 		return true
 	}
-	_, _, ok := stats.QuantileRanksOf(l.ResponseTime.Count, worth(l), q, confidence)
+	share, _ := l.Memory.Worth()
+	_, _, ok := stats.QuantileRanksOf(l.ResponseTime.Count, share, q, confidence)
 	return !ok
-}
-
-// worth is the share of as many independent answers that a load's are; a larger one may be chance.
-func worth(l *result.Load) float64 {
-	if s := l.Memory.Effective; s > 0 && s < noisyShare {
-		return s
-	}
-	return 1
 }
 
 func quantileOf(name string) float64 {
@@ -234,14 +187,15 @@ func quantileOf(name string) float64 {
 
 // tolerance is by how much a number of a trial is uncertain anyway, as a share: the resolution, or
 // half the width of a percentile's own interval.
-func tolerance(v *result.Verdict, l *result.Load, number string) float64 {
+func tolerance(v *result.Verdict, l *load, number string) float64 {
 	limit := v.Resolves()
 	q, d := quantileOf(number), &l.ResponseTime
 	if q == 0 || d.HDR == "" {
 		return limit
 	}
-	lo, hi, ok := stats.QuantileRanksOf(d.Count, worth(l), q, confidence)
-	r := ranksOf(d)
+	share, _ := l.Memory.Worth()
+	lo, hi, ok := stats.QuantileRanksOf(d.Count, share, q, confidence)
+	r := l.times()
 	if v := r.at(q); ok && v > 0 && d.Count > 0 {
 		n := float64(d.Count)
 		return max(limit, (r.at(float64(hi)/n)-r.at(float64(lo)/n))/2/v)

@@ -17,34 +17,42 @@ const (
 )
 
 // lag is about every load that has moments to send at: the arrivals of an open one, and the ends of
-// users' pauses. A request that left late is answered as much later, and behind it come those that
-// were held up with it: once more the lag, and as many requests again until what they left is
-// worked off, at half of capacity or below. So where a share of the requests left later than some
-// lag, a percentile is at least the one below it by twice that share, less twice that lag.
-func lag(_ *result.Record, l *result.Load) *result.Finding {
+// users' pauses. Where the generator has said of each answer by how much its lag can have held it
+// up, the bound is what percentiles would be less without; it may be too large where the service
+// always had something to do. Else a request that left late is answered as much later, and behind
+// it come those that were held up with it: once more the lag, and as many requests again until what
+// they left is worked off, at half of capacity or below. So where a share of the requests left
+// later than some lag, a percentile is at least the one below it by twice that share, less twice
+// that lag. That knows nothing of those who waited for a connection behind it.
+func lag(_ *result.Record, l *load) *result.Finding {
 	if l.OwnLag.Count == 0 || l.ResponseTime.MeanNs <= 0 {
 		return nil
 	}
-	by := lateBy(&l.ResponseTime, &l.OwnLag)
+	by := lateBy(l.times(), l.lags())
+	if l.heldUpKnown() {
+		ranked, t, least := by, l.times(), l.punctual()
+		by = func(q float64) float64 {
+			b := t.above(q, least.at(q))
+			if l.Waited == 0 {
+				b = min(b, ranked(q))
+			}
+			return b
+		}
+	}
 	return bounded(fmt.Sprintf("p99 %v, at most %v", short(l.OwnLag.P99Ns), short(l.OwnLag.MaxNs)),
 		"the generator's core was not its own, or is slow to wake: quiet the machine",
-		moves(l, 2*l.OwnLag.MeanNs/l.ResponseTime.MeanNs, by))
+		moves(l.Load, 2*l.OwnLag.MeanNs/l.ResponseTime.MeanNs, by))
 }
 
 // lateBy bounds by which share a percentile of times is too high that began later than they should.
-func lateBy(times, lags *result.Dist) func(q float64) float64 {
-	t, late := ranksOf(times), ranksOf(lags)
+func lateBy(t, late ranks) func(q float64) float64 {
 	return func(q float64) float64 {
-		v := t.at(q)
-		if v <= 0 {
-			return 0
-		}
-		kept := v - 2*late.at(1)
+		kept := t.at(q) - 2*late.at(1)
 		for _, part := range []float64{0.01, 0.03, 0.1, 0.3, 0.6} {
 			p := part * (1 - q)
 			kept = max(kept, t.at(q-2*p)-2*late.at(1-p))
 		}
-		return max(v-kept, 0) / v
+		return t.above(q, kept)
 	}
 }
 
@@ -52,9 +60,10 @@ func short(ns int64) time.Duration { return time.Duration(ns).Round(time.Microse
 
 // timer tells a timer that is coarse from a core that was disturbed. Lag is what counts: a machine
 // that sleeps deeply when nothing runs wakes late before the load, and need not during it.
-func timer(r *result.Record, l *result.Load) *result.Finding {
+func timer(r *result.Record, l *load) *result.Finding {
 	before := l.Generator.Wakeup.P99Ns
-	if before < l.OwnLag.P99Ns/2 || before == 0 || lag(r, l) == nil {
+	if before < l.OwnLag.P99Ns/2 || before == 0 ||
+		worthTelling(lag(r, l), r.Verdict.Resolves()) == nil {
 		return nil
 	}
 	return cause(fmt.Sprintf("p99 %v before the load", short(before)), "",
@@ -71,15 +80,14 @@ func withinRoom(l *result.Load, observed, limit, hint string) *result.Finding {
 	}
 	observed += fmt.Sprintf(", and the service had %s of its processor time left",
 		percent(1-l.Service.CPUShare))
-	if f := bounded(observed, hint, evenly(l, left)); f != nil {
-		return f
-	}
-	return cause(observed, limit, hint)
+	f := cause(observed, limit, hint)
+	f.Moves = evenly(l, left)
+	return f
 }
 
 // generator leaves out the time that a thread polls because nothing is due yet: it would have been
 // free to work.
-func generator(_ *result.Record, l *result.Load) *result.Finding {
+func generator(_ *result.Record, l *load) *result.Finding {
 	busy := l.Generator.CPUShare
 	if l.WindowNs > 0 {
 		busy -= float64(l.Generator.SpinNs) / float64(l.WindowNs) / float64(max(l.Threads, 1))
@@ -87,24 +95,24 @@ func generator(_ *result.Record, l *result.Load) *result.Finding {
 	if busy <= generatorMax {
 		return nil
 	}
-	return withinRoom(l, beside(busy, generatorMax)+" of a core", percent(generatorMax),
+	return withinRoom(l.Load, beside(busy, generatorMax)+" of a core", percent(generatorMax),
 		"the generator may be what was measured: give the load more cores")
 }
 
 // runDelay takes from a closed load what the threads waited, but no more than the service could
 // have served. What it did to an open one is its lag.
-func runDelay(_ *result.Record, l *result.Load) *result.Finding {
+func runDelay(_ *result.Record, l *load) *result.Finding {
 	if l.WindowNs <= 0 || l.Threads < 1 {
 		return nil
 	}
 	share := min(float64(l.Generator.RunDelayNs)/float64(l.WindowNs)/float64(l.Threads), 0.9)
 	by := share / (1 - share)
-	if left, known := room(l); known {
+	if left, known := room(l.Load); known {
 		by = min(by, left)
 	}
 	observed, hint := percent(share)+" of the window", "something else ran on the load's cores"
 	if l.Model == result.Closed {
-		return bounded(observed, hint, evenly(l, by))
+		return bounded(observed, hint, evenly(l.Load, by))
 	}
 	if share <= runDelayMax {
 		return nil
@@ -112,19 +120,19 @@ func runDelay(_ *result.Record, l *result.Load) *result.Finding {
 	return cause(observed, percent(runDelayMax), hint) // of what lag sees
 }
 
-func ceiling(_ *result.Record, l *result.Load) *result.Finding {
+func ceiling(_ *result.Record, l *load) *result.Finding {
 	if l.CeilingPerS <= 0 || l.ThroughputPerS <= ceilingMax*l.CeilingPerS {
 		return nil
 	}
 	share := l.ThroughputPerS / l.CeilingPerS
-	return withinRoom(l, beside(share, ceilingMax)+" of the null server's", percent(ceilingMax),
-		"the service may be faster than this: give the load more cores")
+	return withinRoom(l.Load, beside(share, ceilingMax)+" of the null server's",
+		percent(ceilingMax), "the service may be faster than this: give the load more cores")
 }
 
 // batch looks for answers that lay in their sockets while the thread took others: the time of each
 // is read when its turn comes. Turns in which nothing came make the average small, so that one
 // large batch counts too, where it is enough to move p99.
-func batch(_ *result.Record, l *result.Load) *result.Finding {
+func batch(_ *result.Record, l *load) *result.Finding {
 	g := &l.Generator
 	if l.Model != result.Open || g.Turns == 0 {
 		return nil
@@ -146,7 +154,7 @@ func batch(_ *result.Record, l *result.Load) *result.Finding {
 // service, or of the tool, may have hidden requests from it (coordinated omission), and nothing in
 // its output would tell. In the closed model there is nothing to be late for, and throughput is a
 // plain count. Where there is a histogram of wrk's, its invented samples have been taken out.
-func foreign(_ *result.Record, l *result.Load) *result.Finding {
+func foreign(_ *result.Record, l *load) *result.Finding {
 	if l.Driver == "" || !timed(&l.ResponseTime) && !timed(&l.ServiceTime) {
 		return nil
 	}

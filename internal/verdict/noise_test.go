@@ -143,3 +143,22 @@ func queue(seed uint64, load float64, service, window int64) []int64 {
 	}
 	return p50
 }
+
+// A bound is told from a tenth of what the suite resolves on: 0.2 % of stolen time is worth a word
+// where half a percent is looked for, and none where 3 % are.
+func TestResolutionIsTheSuites(t *testing.T) {
+	check := func(resolution float64, want bool) {
+		t.Helper()
+		r := healthy()
+		r.Loads[1].Host.StealShare = 0.002
+		r.Verdict.Resolution = resolution
+		if got := slices.ContainsFunc(verdict.Judge(r).Findings, func(f result.Finding) bool {
+			return f.Rule == "steal" && f.Load == peak
+		}); got != want {
+			t.Errorf("resolution %v: steal is told: %v, want %v", resolution, got, want)
+		}
+	}
+	check(0, false) // 3 %
+	check(0.005, true)
+	check(0.05, false)
+}

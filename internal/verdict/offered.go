@@ -25,12 +25,13 @@ const (
 	evenMax       = 0.25                   // of the variance of Poisson arrivals, below it
 	gapFloor      = 100 * time.Microsecond // two lags that are just good enough
 	gapShare      = 0.10                   // of the mean gap
+	allUsed       = 0.95                   // of the service's processor time; below it is room
 	burstSigmas   = 4                      // standard errors of the index of dispersion
 )
 
 // delivered lets a few arrivals be unsent whatever their share: in a steady state too some of them
 // wait at the moment at which the window closes, and of few arrivals they are many.
-func delivered(_ *result.Record, l *result.Load) *result.Finding {
+func delivered(_ *result.Record, l *load) *result.Finding {
 	if l.Model != result.Open || l.Scheduled == 0 {
 		return nil
 	}
@@ -51,13 +52,13 @@ func delivered(_ *result.Record, l *result.Load) *result.Finding {
 // there is no queue), so that a short window may begin low and end high by a few of those. And
 // where the rate changes, as many more are under way as the higher rate needs: a step in the middle
 // of the window has 3/2 of its height for a slope, and no other rise has more.
-func capacity(_ *result.Record, l *result.Load) *result.Finding {
+func capacity(_ *result.Record, l *load) *result.Finding {
 	if l.Model != result.Open || l.WindowNs <= 0 {
 		return nil
 	}
 	noise := backlogNoise + backlogSigmas*math.Sqrt(max(l.InFlightMean, 0))
-	limit := max(backlogMax*l.RatePerS, (noise+stepSlope*swell(l))/(float64(l.WindowNs)/1e9))
-	if l.BacklogPerS <= limit || paused(l, limit) {
+	limit := max(backlogMax*l.RatePerS, (noise+stepSlope*swell(l.Load))/(float64(l.WindowNs)/1e9))
+	if l.BacklogPerS <= limit || paused(l.Load, limit) {
 		return nil
 	}
 	observed := fmt.Sprintf("backlog grows by %.1f/s", l.BacklogPerS)
@@ -123,24 +124,55 @@ func steady(l *result.Load) bool {
 
 // waited bounds what the waits for a connection did by leaving those requests out: whatever their
 // times would have been, the percentile is then one of a lower rank. Where they were short, how
-// late the requests left is less.
-func waited(_ *result.Record, l *result.Load) *result.Finding {
+// late the requests left is less. And where it is known what the generator itself held up, what is
+// left is what more connections would have done.
+func waited(r *result.Record, l *load) *result.Finding {
 	if l.Model != result.Open || l.Waited <= 0 || l.Scheduled == 0 {
 		return nil
 	}
 	share := float64(l.Waited) / float64(l.Scheduled)
-	times, late := ranksOf(&l.ResponseTime), func(float64) float64 { return most }
+	times, late := l.times(), func(float64) float64 { return most }
 	if l.Lag.Count > 0 {
-		late = lateBy(&l.ResponseTime, &l.Lag)
+		late = lateBy(l.times(), l.late())
+	}
+	sooner := 1.0
+	if l.heldUpKnown() {
+		sooner = withMore(r, l.Load)
 	}
 	return bounded(percent(share)+" of the arrivals found every connection busy",
 		"the tail holds waits for a connection: raise connections, or lower the rate",
-		moves(l, 0, func(q float64) float64 { return min(times.below(q, share), late(q)) }))
+		moves(l.Load, 0, func(q float64) float64 {
+			kept := (1 - sooner) * times.at(q-2*sooner*share)
+			return min(times.below(q, share), late(q), times.above(q, kept))
+		}))
+}
+
+// withMore bounds by which share times would be shorter with more connections. A closed load that
+// kept no more of them busy, and with them nearly all of the service's processor time, says that
+// more would have moved the line from before the connections to behind them: the service was as
+// fast as it can be while anything waited, but for the time that it left. By that it would have
+// worked off sooner what had come together, by as much of its rate as the arrivals let it: waits
+// end as much earlier, and of those who waited, and as many behind them, as large a share would
+// not have waited at all. 1: nobody can say.
+func withMore(r *result.Record, l *result.Load) float64 {
+	by := 1.0
+	for i := range r.Loads {
+		c := &r.Loads[i]
+		used := min(c.Service.CPUShare, 1)
+		if c.Model != result.Closed || c.Users != "" || used < allUsed || c.ThroughputPerS <= 0 ||
+			c.Connections*max(c.Streams, 1) > l.Connections*max(l.Streams, 1) {
+			continue
+		}
+		if asked := l.RatePerS / c.ThroughputPerS; asked < 1 {
+			by = min(by, 1-(1-asked)/(1/used-asked))
+		}
+	}
+	return by
 }
 
 // rate looks for a second in which too few left, made up for in another so that the whole is right.
 // An arrival that waited for a connection may have left in any second after its own.
-func rate(_ *result.Record, l *result.Load) *result.Finding {
+func rate(_ *result.Record, l *load) *result.Finding {
 	s := &l.Series
 	if l.Model != result.Open || s.IntervalNs <= 0 || l.FlowTime.Count > 0 {
 		return nil // a flow is one arrival and many requests
@@ -165,7 +197,7 @@ func rate(_ *result.Record, l *result.Load) *result.Finding {
 // arrivals tells another process from one whose gaps are off by the generator's lag: of the latter
 // lag says what it did, of the former nobody can. A² grows with the number of gaps, so that many of
 // them show a difference that is too small to matter.
-func arrivals(_ *result.Record, l *result.Load) *result.Finding {
+func arrivals(_ *result.Record, l *load) *result.Finding {
 	p := &l.Process
 	hint := "the generator sends in another rhythm than it says: use --pacing precise, or a core " +
 		"of its own"
@@ -200,7 +232,7 @@ func arrivals(_ *result.Record, l *result.Load) *result.Finding {
 // (Kingman 1961), so that an excess adds at most half of itself to what is more than the shortest
 // time. Of Poisson arrivals that come too evenly the share that is missing is the bound, up to a
 // quarter; beyond it queues may be missing altogether.
-func bursts(_ *result.Record, l *result.Load) *result.Finding {
+func bursts(_ *result.Record, l *load) *result.Finding {
 	p := &l.Process
 	if l.FlowTime.Count > 0 || l.RatePerS <= 0 || l.Arrivals == "replay" {
 		return nil
@@ -218,16 +250,16 @@ func bursts(_ *result.Record, l *result.Load) *result.Finding {
 		switch even := -excess; {
 		case excess > max(worst, chance):
 			worst = excess
-			times := ranksOf(&l.ResponseTime)
+			times := l.times()
 			found = bounded(observed, "the generator sends in bunches: give it a quieter core",
-				moves(l, 0, func(q float64) float64 { return excess / 2 * times.below(q, 1) }))
+				moves(l.Load, 0, func(q float64) float64 { return excess / 2 * times.below(q, 1) }))
 		case l.Arrivals != pace.Poisson:
 		case even > max(evenMax, chance):
 			return suspect(observed, "1.00 of the mean", "the generator sends too evenly")
 		case even > max(worst, chance):
 			worst = even
 			found = bounded(observed, "the generator sends too evenly",
-				moves(l, 0, func(float64) float64 { return even }))
+				moves(l.Load, 0, func(float64) float64 { return even }))
 		}
 	}
 	return found

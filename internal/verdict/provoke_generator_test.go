@@ -268,3 +268,24 @@ func TestCapacityProvokedByARamp(t *testing.T) {
 		t.Errorf("want no latency because of capacity, found %+v", v.Findings)
 	}
 }
+
+// A generator that stands still for 0.6 s of a window of 1.5 s, as one that was stopped with Ctrl-Z
+// does: of 8 connections that are answered after 5 ms, 1,600/s become some 960/s.
+func TestStoodStillProvoked(t *testing.T) {
+	check := func(s load.Spec) {
+		t.Helper()
+		s.Connections, s.Window = 256, 1500*time.Millisecond
+		s.Engine = sleeping(500*time.Millisecond, 600*time.Millisecond)
+		for range attempts {
+			v := verdict.Judge(offered(t, exact.Fixed(5*time.Millisecond), s))
+			i := slices.IndexFunc(v.Findings, func(f finding) bool { return f.Grade == invalid })
+			if i >= 0 && v.Findings[i].Rule == "stood still" {
+				return // the cause comes first; the backlog that it left may be named behind it
+			}
+			t.Logf("found %+v", v.Findings)
+		}
+		t.Errorf("in %d attempts a %s load never stood still", attempts, s.Model)
+	}
+	check(load.Spec{Model: result.Closed})
+	check(load.Spec{Model: result.Open, Schedule: constant(500)})
+}

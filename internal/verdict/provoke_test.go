@@ -238,6 +238,7 @@ func TestErrorsProvoked(t *testing.T) {
 	check(500, func(r *exact.Reply) {
 		r.Text = exact.Answer("503 X", "", "ok")
 	}, invalid)
+	check(500, func(r *exact.Reply) { r.Text = append(slices.Clone(r.Text), '!') }, invalid)
 }
 
 // 1,000/s for 0.4 s are 400 requests. The first ones hang: the backlog is there from the start and

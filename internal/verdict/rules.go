@@ -15,10 +15,11 @@ var ended = Rule{"failed", "every step of the trial went well", "INVALID",
 	"docs/formats/record.md", failed}
 
 var trialRules = []Rule{
-	{"warm-up", "a steady state was reached before the first window, and " +
-		"the closed one is part of it; where it seemed to be, the window's end against its mean " +
-		"is the bound, and where nothing compiles while it serves drift and settled are",
-		"SUSPECT",
+	{"warm-up", "a steady state was reached before the first window, and the closed one is part " +
+		"of it, and compilers were silent in it, where they can be heard; if not, the window's " +
+		"end against its mean and what compilers took of the service's time are the bound, and " +
+		"where nothing compiles while it serves, or did, drift and settled are",
+		"SUSPECT where it can have moved a number, or compilers always had something to do",
 		"HttpArena #1417, spring-quarkus-perf-comparison #633", warmup},
 	{"quiet", "nothing else used the machine in the moments before the trial, or it was quiet " +
 		"again soon", aCause, "postrust #11; bencher noise", quiet},
@@ -36,6 +37,9 @@ var boundRules = []Rule{
 	{"sums", "each answer and each timeout is in the response times once, and nothing else is; " +
 		"of a foreign tool, within 1 %", "INVALID, of a foreign tool SUSPECT",
 		"wrk #485; hey #112, #227", sums},
+	{"stood still", "no load thread stood still for 0.1 s; of a closed load the share of the " +
+		"window is the bound, beside run delay, and of an open one lag is",
+		ifMoved + ", from 0.5 s on INVALID", "signal(7), SIGSTOP; Tene's jHiccup", stoodStill},
 	{"order", "percentiles do not decrease and lie between minimum and maximum", "INVALID",
 		"locust #331, #777", order},
 	{"capacity", "the backlog grows by less than 1 % of the rate, beside randomness and what a " +
@@ -85,11 +89,13 @@ var loadRules = []Rule{
 // latencyRules are about response times alone. Where there are none that count, what may be wrong
 // with them is of no interest: it follows from what is INVALID already.
 var latencyRules = []Rule{
-	{"lag", "the load leaves when it is due; the bound is twice the lag, at the ranks that it " +
-		"may have moved", ifMoved, "Treadmill, ISCA 2016; wrk2 #78", lag},
+	{"lag", "the load leaves when it is due; the bound is what answers can have been held up by " +
+		"since nothing was under way, and where that is not known or more, twice the lag, at the " +
+		"ranks that it may have moved", ifMoved, "Treadmill, ISCA 2016; wrk2 #78", lag},
 	{"timer", "where the load is late, its timer was not half as late before", aCause,
 		"nighthawk #204; cql-stress #134, #140; Hyperfoil #342", timer},
-	{"waited", "no arrival found every connection busy; as many ranks are the bound", ifMoved,
+	{"waited", "no arrival found every connection busy; as many ranks are the bound, and what is " +
+		"known of lag aside, what the closed load left of the service's processor time", ifMoved,
 		"k6-docs #974; vegeta #344", waited},
 	{"rate", "99 % of each second's arrivals, or all but five, left in it, but for those that " +
 		"waited for a connection", "SUSPECT", "HttpArena #1317; nghttp2 #1584", rate},

@@ -11,7 +11,6 @@ import (
 
 const (
 	p99Needs     = 381 // samples
-	noisyShare   = 0.5 // an effective share above it may be chance
 	driftSigmas  = 3   // of the counts' difference
 	driftHalf    = 4   // intervals; of fewer nothing is said
 	settledPairs = 0.9 // of the pairs of intervals that must agree which half is slower
@@ -21,14 +20,14 @@ const (
 // samples counts answers by what they are worth together: answers that are slow in company say less
 // about the tail than as many that are slow alone. A percentile with too few is withheld, which is
 // all there is to say: it is no doubt about anything else.
-func samples(_ *result.Record, l *result.Load) *result.Finding {
+func samples(_ *result.Record, l *load) *result.Finding {
 	n := l.ResponseTime.Count
 	if n < p99Needs && (n > 0 || l.Driver == "") {
 		return cause(fmt.Sprintf("%d answers", n), fmt.Sprint(p99Needs), "raise measure")
 	}
-	share := l.Memory.Effective
+	share, _ := l.Memory.Worth()
 	worth := int64(share * float64(n))
-	if share <= 0 || share >= noisyShare || worth >= p99Needs {
+	if share == 1 || worth >= p99Needs {
 		return nil
 	}
 	return cause(fmt.Sprintf("%d answers, worth %d independent ones", n, worth),
@@ -40,11 +39,11 @@ func samples(_ *result.Record, l *result.Load) *result.Finding {
 // most their sum in a steady state, and three standard deviations are let pass. A shorter last
 // interval is left out. The window's mean is off by half the difference of its halves where one of
 // them is what was asked for.
-func drift(_ *result.Record, l *result.Load) *result.Finding {
-	done := whole(l)
+func drift(_ *result.Record, l *load) *result.Finding {
+	done := whole(l.Load)
 	n := len(done)
 	half := n / 2
-	if l.Model != result.Closed || !steady(l) || half < driftHalf {
+	if l.Model != result.Closed || !steady(l.Load) || half < driftHalf {
 		return nil
 	}
 	var first, second float64
@@ -63,7 +62,7 @@ func drift(_ *result.Record, l *result.Load) *result.Finding {
 	case first > 0:
 		observed = "got slower by " + percent(-change/first)
 	}
-	return bounded(observed, unsettled, evenly(l, math.Abs(change)/(first+second)))
+	return bounded(observed, unsettled, evenly(l.Load, math.Abs(change)/(first+second)))
 }
 
 // whole are the answers of the intervals that are as long as the others.
@@ -81,10 +80,10 @@ const unsettled = "not in a steady state: raise warmup.max and measure"
 // queue's own ups and downs make the halves differ too, so that two things are asked for: a
 // difference worth speaking of, and that nearly all pairs of intervals agree on it. The window's
 // times are off by half the difference, as with drift.
-func settled(_ *result.Record, l *result.Load) *result.Finding {
+func settled(_ *result.Record, l *load) *result.Finding {
 	p50 := l.Series.P50Ns
 	half := len(p50) / 2
-	if l.Model != result.Open || !steady(l) || half < settledHalf {
+	if l.Model != result.Open || !steady(l.Load) || half < settledHalf {
 		return nil
 	}
 	first, second := slices.Clone(p50[:half]), slices.Clone(p50[len(p50)-half:])
@@ -113,5 +112,5 @@ func settled(_ *result.Record, l *result.Load) *result.Finding {
 	}
 	show := func(ns int64) time.Duration { return time.Duration(ns).Round(time.Microsecond) }
 	return bounded(fmt.Sprintf("median %v in the first half, %v in the second", show(a), show(b)),
-		unsettled, evenly(l, float64(high-low)/float64(high+low)))
+		unsettled, evenly(l.Load, float64(high-low)/float64(high+low)))
 }

@@ -12,7 +12,7 @@ import (
 	"prony/internal/stats"
 )
 
-func failed(r *result.Record, _ *result.Load) *result.Finding {
+func failed(r *result.Record, _ *load) *result.Finding {
 	if r.Outcome == result.Measured {
 		return nil
 	}
@@ -25,27 +25,88 @@ func failed(r *result.Record, _ *result.Load) *result.Finding {
 }
 
 // warmup is no doubt of its own where nothing compiles while it serves: what such a service has not
-// settled to shows in the window, where drift and settled bound it. A compiler may fall silent and
-// begin again: where it once was silent for as long as a steady state takes, the closed window is
-// off by what its end differs from its mean, and where it never was, nobody can say.
-func warmup(r *result.Record, _ *result.Load) *result.Finding {
+// settled to shows in the window, where drift and settled bound it; nor where compilers were silent
+// in the window. One that had something to do, but not all the time, was not behind with what
+// matters most: the window is off by the time that it took from the service, and by what the
+// window's end differs from its mean. So it is where a compiler fell silent and began again, though
+// nobody can hear it. Where it never was silent, or always had something to do, nobody can say.
+func warmup(r *result.Record, _ *load) *result.Finding {
 	f := unsteady(r.Warmup)
+	if !runtimes.Of(r.Target.Runtime).Compiles {
+		return named(f)
+	}
+	l, end, ok := ending(r)
+	c := compiled(l)
+	hint := "raise warmup.max, or warm up on all cores"
+	if r.Warmup.SilentAtNs > 0 { // they were silent, and began again
+		hint = "raise warmup.min and measure"
+	}
+	switch {
+	case c.behind:
+		return suspect(c.told, "silent", hint)
+	case f == nil && c.busy:
+		f = suspect(c.told, "silent", hint)
+	}
 	switch {
 	case f == nil:
-	case !runtimes.Of(r.Target.Runtime).Compiles:
-		f.Grade = result.Valid
-	case r.Warmup.Steady:
-		for i := range r.Loads {
-			l := &r.Loads[i]
-			if by, ok := atEnd(l); ok {
-				f = orCause(f.Observed, f.Hint, evenly(l, by))
-				f.Load = l.Name
-				break
-			}
-		}
+	case ok && (c.known || r.Warmup.Steady):
+		f = orCause(f.Observed, f.Hint, evenly(l, c.own+end))
+		f.Load = l.Name
+	case c.known && !c.busy:
+		return named(f)
 	}
 	return f
 }
+
+// named is a finding that is no doubt.
+func named(f *result.Finding) *result.Finding {
+	if f != nil {
+		f.Grade = result.Valid
+	}
+	return f
+}
+
+// ending is the first load whose end can be held against its mean, with what they differ by; where
+// there is none, the first load; nil: there is none at all.
+func ending(r *result.Record) (l *result.Load, by float64, ok bool) {
+	for i := range r.Loads {
+		if by, ok := atEnd(&r.Loads[i]); ok {
+			return &r.Loads[i], by, true
+		}
+	}
+	if len(r.Loads) > 0 {
+		l = &r.Loads[0]
+	}
+	return l, 0, false
+}
+
+// compilation is what compilers did in a window.
+type compilation struct {
+	known        bool // threads' names tell
+	busy, behind bool // they had something to do, they always had
+	own          float64
+	told         string
+}
+
+// compiled looks at the compilers of a load's window. What they had of the service's time is the
+// least that it gets faster by when they are done.
+func compiled(l *result.Load) (c compilation) {
+	if l == nil || l.Service.Roles == nil || l.Service.Roles.CompilerNs == 0 ||
+		l.Service.CPUNs <= 0 {
+		return c
+	}
+	u, r := &l.Service, l.Service.Roles
+	c.known = true
+	c.busy = !runtimes.Silent(r.CompilerNs, r.CompilerWaitNs, u.WindowNs)
+	c.behind = runtimes.Behind(r.CompilerNs, r.CompilerWaitNs, u.WindowNs)
+	took := min(float64(r.CompilerNs)/float64(u.CPUNs), 0.9) // the rest is bound enough
+	c.own = took / (1 - took)
+	c.told = fmt.Sprintf("in the window of %s compilers ran for %s and waited for a core for %s "+
+		"of the time", l.Name, share(r.CompilerNs, u.WindowNs), share(r.CompilerWaitNs, u.WindowNs))
+	return c
+}
+
+func share(ns, ofNs int64) string { return percent(float64(ns) / float64(max(ofNs, 1))) }
 
 // atEnd is by which share the last quarter of a closed window differs from the whole; false where
 // it has too few intervals, or none that should be alike.
@@ -86,7 +147,7 @@ func unsteady(w result.Warmup) *result.Finding {
 
 // quiet is silent where nobody looked. What the machine did before it may not do in the window, and
 // what it does there has rules of its own.
-func quiet(r *result.Record, _ *result.Load) *result.Finding {
+func quiet(r *result.Record, _ *load) *result.Finding {
 	if r.Before.WindowNs == 0 || r.Before.Quiet {
 		return nil
 	}
@@ -95,7 +156,7 @@ func quiet(r *result.Record, _ *result.Load) *result.Finding {
 		"a quiet host", "end what else runs; see prony doctor")
 }
 
-func limits(r *result.Record, _ *result.Load) *result.Finding {
+func limits(r *result.Record, _ *load) *result.Finding {
 	if len(r.Limits.Missing) == 0 {
 		return nil
 	}
@@ -103,7 +164,7 @@ func limits(r *result.Record, _ *result.Load) *result.Finding {
 		"run as root, or have cgroups delegated to you")
 }
 
-func cores(r *result.Record, _ *result.Load) *result.Finding {
+func cores(r *result.Record, _ *load) *result.Finding {
 	for _, c := range r.Limits.ServiceCores {
 		if slices.Contains(r.Limits.LoadCores, c) {
 			return suspect(fmt.Sprintf("both on core %d", c), "disjoint cores",

@@ -17,16 +17,16 @@ type Rule struct {
 	Meets  string // the condition, in words
 	Else   string // what a record becomes that does not meet it
 	Source string // who found that it matters
-	check  func(*result.Record, *result.Load) *result.Finding
+	check  func(*result.Record, *load) *result.Finding
 }
 
 // Judge applies all rules to a record. What a rule can bound counts where all bounds of a number
 // together exceed its uncertainty (see weigh), the rest wherever it does not hold.
 func Judge(r *result.Record) result.Verdict {
 	v := result.Verdict{Grade: result.Valid, Resolution: r.Verdict.Resolution}
-	apply := func(l *result.Load, rules ...Rule) {
+	apply := func(l *load, rules ...Rule) {
 		for _, rule := range rules {
-			f := rule.check(r, l)
+			f := worthTelling(rule.check(r, l), v.Resolves())
 			if f == nil {
 				continue
 			}
@@ -44,7 +44,7 @@ func Judge(r *result.Record) result.Verdict {
 	}
 	apply(nil, trialRules...)
 	for i := range r.Loads {
-		l := &r.Loads[i]
+		l := loadOf(&r.Loads[i])
 		apply(l, boundRules...)
 		apply(l, loadRules...)
 		if Withheld(v, l.Name) == nil {

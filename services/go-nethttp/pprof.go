@@ -44,12 +44,25 @@ func startProfiling() error {
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: called(mux), ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		// It serves until the process ends, so that it came back at all is the news.
 		fmt.Fprintln(os.Stderr, "cannot serve profiles any more:", server.Serve(listener))
 	}()
 	return nil
+}
+
+// called answers who calls it by an address: a page in a browser can make a name mean this machine,
+// and a profile has what is in memory.
+func called(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.Host)
+		if err != nil || net.ParseIP(host) == nil || r.Header.Get("Origin") != "" {
+			http.Error(w, "call it by its address", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // profileRate is of runtime.SetMutexProfileFraction, one event in so many, or of

@@ -29,7 +29,7 @@ func (World) Home(ctx context.Context, root string, spec telemetry.LaunchSpec,
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	client := telemetry.NewClient(child.Endpoints().Query)
+	client := telemetry.NewClient(child.Endpoints().Query, child.Token())
 	end = func() error {
 		client.Close()
 		return child.Stop(context.Background())

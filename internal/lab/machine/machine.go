@@ -51,7 +51,13 @@ var _ lab.World = World{}
 
 // Enter implements lab.World.
 func (World) Enter() (j *process.Journal, reaped []string, err error) {
-	return process.OpenJournal(process.DefaultDir())
+	if j, reaped, err = process.OpenJournal(process.DefaultDir()); err != nil {
+		return nil, nil, err
+	}
+	if err := j.Alone(process.Processors); err != nil {
+		return nil, nil, errors.Join(err, j.Close())
+	}
+	return j, reaped, nil
 }
 
 // Missing implements lab.World.
@@ -76,6 +82,11 @@ func (World) Image(ctx context.Context, b *service.Builder, s *service.Service) 
 
 // Container implements lab.World.
 func (World) Container(ctx context.Context, name string, to *lab.Launchers) error {
+	dir, err := process.Private(process.DefaultDir())
+	if err != nil {
+		return err
+	}
+	defer dir.Close() //nolint:errcheck // it is only looked at
 	l, reaped, err := docker.New(ctx, docker.Options{Host: name == docker.HostName,
 		Dir: process.DefaultDir()})
 	if err != nil {

@@ -25,7 +25,8 @@ type logCopy struct {
 
 // attach asks for the container's streams before it is started, so that no line is missed.
 func (p *proc) attach(ctx context.Context) (*logCopy, error) {
-	file, err := os.OpenFile(p.spec.LogFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	file, err := os.OpenFile(p.spec.LogFile,
+		os.O_CREATE|os.O_WRONLY|os.O_APPEND|unix.O_NOFOLLOW, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("open its log: %w", err)
 	}

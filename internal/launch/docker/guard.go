@@ -98,7 +98,7 @@ func (w watch) clear() error {
 
 func (w watch) note(line string) error {
 	f, err := os.OpenFile(filepath.Join(w.Dir, "docker-guard.log"),
-		os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		os.O_CREATE|os.O_APPEND|os.O_WRONLY|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return err
 	}

@@ -150,6 +150,13 @@ func (p *proc) Limits() (inForce, missing []string) {
 	return []string{fmt.Sprintf("affinity %v", p.spec.Cores)}, nil
 }
 
+// Move implements launch.Mover.
+func (p *proc) Move(cores []int) error {
+	p.l.Note(fmt.Sprintf("move %s to %v", p.spec.Name, cores))
+	p.spec.Cores = cores
+	return nil
+}
+
 // Stop implements launch.Process.
 func (p *proc) Stop(time.Duration) error {
 	p.l.Note("stop " + p.spec.Name)

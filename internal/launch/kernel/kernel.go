@@ -57,6 +57,42 @@ func Born(pid int) string {
 	return ""
 }
 
+// DataLimit is how much private memory a process may have (RLIMIT_DATA), in bytes; 0: as much as
+// there is. Everybody may read it, whosever the process is (proc(5), /proc/PID/limits).
+func DataLimit(pid int) int64 {
+	for line := range strings.Lines(Value(fmt.Sprintf("/proc/%d", pid), "limits")) {
+		if rest, ok := strings.CutPrefix(line, "Max data size"); ok {
+			if f := strings.Fields(rest); len(f) > 0 {
+				n, _ := strconv.ParseInt(f[0], 10, 64) // "unlimited" is no number
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+// Rights says as whom a process runs and what it may beyond that, e.g. "user 1000, no capabilities,
+// no new privileges"; empty when there is no such process.
+func Rights(pid int) string {
+	var user, may, more string
+	for line := range strings.Lines(Value(fmt.Sprintf("/proc/%d", pid), "status")) {
+		name, value, _ := strings.Cut(line, ":")
+		f := strings.Fields(value)
+		switch {
+		case len(f) == 0:
+		case name == "Uid" && len(f) > 1:
+			user = "user " + f[1] // the effective one
+		case name == "CapEff" && strings.Trim(f[0], "0") == "":
+			may = ", no capabilities"
+		case name == "CapEff":
+			may = ", capabilities " + f[0]
+		case name == "NoNewPrivs" && f[0] == "1":
+			more = ", no new privileges"
+		}
+	}
+	return user + may + more
+}
+
 // Value is what a file of a control group says; empty where there is none.
 func Value(dir, file string) string {
 	b, err := os.ReadFile(filepath.Join(dir, file))

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -19,8 +21,9 @@ import (
 //
 // A nil Journal remembers nothing; tests of other things use it.
 type Journal struct {
-	path string
-	lock *os.File
+	dir     *os.Root
+	lock    *os.File
+	machine *os.File // nil: nobody asked for the machine
 
 	mu   sync.Mutex
 	note note
@@ -28,6 +31,7 @@ type Journal struct {
 
 type note struct {
 	Lab       int               `json:"lab"`
+	Boot      string            `json:"boot"` // births count from it
 	Processes map[string]record `json:"processes"`
 }
 
@@ -35,91 +39,114 @@ type note struct {
 type record struct {
 	PID    int      `json:"pid,omitempty"`
 	Born   string   `json:"born,omitempty"`
+	Log    string   `json:"log,omitempty"` // absolute, without links
 	Groups []string `json:"groups,omitempty"`
 }
+
+// Files of a journal.
+const (
+	noteFile = "lab.json"
+	lockFile = "lab.lock"
+)
 
 // ErrBusy says that another lab is at work on this machine.
 var ErrBusy = errors.New("another prony is measuring on this machine")
 
-// DefaultDir is where labs of this user keep their journal.
+// DefaultDir is where labs of this user keep their journal. A runtime folder that is somebody
+// else's, as sudo may pass it on, is that user's to fill.
 func DefaultDir() string {
-	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
+	var s unix.Stat_t
+	dir := os.Getenv("XDG_RUNTIME_DIR")
+	if dir != "" && unix.Stat(dir, &s) == nil && int(s.Uid) == os.Geteuid() {
 		return filepath.Join(dir, "prony")
 	}
 	return filepath.Join(os.TempDir(), fmt.Sprintf("prony-%d", os.Getuid()))
 }
 
+// Private opens a folder for this user alone, which it makes where there is none. One that somebody
+// else made or may look into is refused, and so is a link: the name can be guessed, and what a
+// journal notes is killed. Whoever exchanges the folder later exchanges nothing for what is open.
+func Private(dir string) (*os.Root, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("open journal: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open journal: %w", err)
+	}
+	named, err1 := os.Lstat(dir)
+	opened, err2 := root.Stat(".")
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, errors.Join(fmt.Errorf("open journal: %w", err), root.Close())
+	}
+	s, ok := opened.Sys().(*syscall.Stat_t)
+	if !os.SameFile(named, opened) || !ok || int(s.Uid) != os.Geteuid() ||
+		opened.Mode().Perm()&0o077 != 0 {
+		return nil, errors.Join(fmt.Errorf("open journal: %s is not this user's alone, with mode "+
+			"700: remove it, or set XDG_RUNTIME_DIR to a folder of your own", dir), root.Close())
+	}
+	return root, nil
+}
+
 // OpenJournal takes the lock and ends what a killed lab has left running; reaped names it in words.
 // The error is ErrBusy when another lab holds the lock.
 func OpenJournal(dir string) (j *Journal, reaped []string, err error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, nil, fmt.Errorf("open journal: %w", err)
-	}
-	if err := private(dir); err != nil {
-		return nil, nil, fmt.Errorf("open journal: %w", err)
-	}
-	path := filepath.Join(dir, "lab.json")
-	lock, err := os.OpenFile(filepath.Join(dir, "lab.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	root, err := Private(dir)
 	if err != nil {
-		return nil, nil, fmt.Errorf("open journal: %w", err)
-	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		lock.Close()
-		return nil, nil, fmt.Errorf("open journal %s: %w: process %d; two would spoil each "+
-			"other's numbers: wait for it, or end it", path, ErrBusy, readNote(path).Lab)
-	}
-	reaped, err = reap(readNote(path))
-	if err != nil {
-		lock.Close()
 		return nil, nil, err
 	}
-	own := note{Lab: os.Getpid(), Processes: map[string]record{}}
-	j = &Journal{path: path, lock: lock, note: own}
-	if err := j.save(); err != nil {
-		lock.Close()
-		return nil, nil, err
+	own := note{Lab: os.Getpid(), Boot: bootID(), Processes: map[string]record{}}
+	j = &Journal{dir: root, note: own}
+	if reaped, err = j.open(); err != nil {
+		return nil, reaped, errors.Join(err, j.Close())
 	}
 	return j, reaped, nil
 }
 
-// private refuses a folder that somebody else made or everybody may write to: its name can be
-// guessed, and what a journal notes is killed.
-func private(dir string) error {
-	var s unix.Stat_t
-	if err := unix.Lstat(dir, &s); err != nil {
-		return fmt.Errorf("look at %s: %w", dir, err)
+func (j *Journal) open() (reaped []string, err error) {
+	const flags = os.O_CREATE | os.O_RDWR | unix.O_NOFOLLOW
+	if j.lock, err = j.dir.OpenFile(lockFile, flags, 0o600); err != nil {
+		return nil, fmt.Errorf("open journal: %w", err)
 	}
-	if s.Mode&unix.S_IFMT != unix.S_IFDIR || int(s.Uid) != os.Getuid() || s.Mode&0o002 != 0 {
-		return fmt.Errorf("%s is not this user's alone: remove it, or set XDG_RUNTIME_DIR to a "+
-			"folder that is", dir)
+	if err := unix.Flock(int(j.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, fmt.Errorf("open journal %s: %w: process %d; two would spoil each "+
+			"other's numbers: wait for it, or end it", filepath.Join(j.dir.Name(), noteFile),
+			ErrBusy, j.readNote().Lab)
 	}
-	return nil
+	if reaped, err = reap(j.readNote()); err != nil {
+		return reaped, err
+	}
+	return reaped, j.save()
 }
 
 // readNote reads a note; one that is missing or torn is as good as empty, since a process is noted
 // before it is started and the rename that writes it is atomic.
-func readNote(path string) (n note) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return note{}
-	}
-	if json.Unmarshal(b, &n) != nil {
+func (j *Journal) readNote() (n note) {
+	b, err := j.dir.ReadFile(noteFile)
+	if err != nil || json.Unmarshal(b, &n) != nil {
 		return note{}
 	}
 	return n
 }
 
-// reap ends the processes of a note whose lab is gone.
+// bootID names this run of the kernel; empty where it does not say.
+func bootID() string { return kernel.Value("/proc/sys/kernel/random", "boot_id") }
+
+// reap ends the processes of a note whose lab is gone. After another boot there are none.
 func reap(n note) (reaped []string, err error) {
+	if n.Boot != bootID() {
+		return nil, nil
+	}
 	var errs []error
 	for name, r := range n.Processes {
-		if r.PID > 0 && isOurs(r) && len(groupMembers(r.PID)) > 0 {
+		if isOurs(r) && len(groupMembers(r.PID)) > 0 {
 			_ = unix.Kill(-r.PID, unix.SIGKILL) // it may end by itself just now
 			reaped = append(reaped, fmt.Sprintf("process group %d", r.PID))
 		}
 		for _, dir := range r.Groups {
 			// Only what a lab made, whatever the note says.
-			if !strings.HasPrefix(filepath.Base(dir), "prony-") || filepath.Base(dir) != name {
+			if !strings.HasPrefix(filepath.Base(dir), "prony-") || filepath.Base(dir) != name ||
+				!isGroup(dir) {
 				continue
 			}
 			if pids := kernel.PIDs(dir); len(pids) > 0 {
@@ -135,22 +162,52 @@ func reap(n note) (reaped []string, err error) {
 	return reaped, nil
 }
 
-// isOurs tells the group of a noted process from a later one with the same number. While a group
-// has members the kernel gives its number to no new process, so it is ours unless a process with
-// that number was born at another time.
+// isOurs tells the group of a noted process from a later one with the same number: the leader was
+// born when the note says, or it has gone, and one that it left behind has our mark, which is that
+// it prints into the log that the launcher opened for it. A variable would be a mark as well, but
+// would be in the service's environment.
 func isOurs(r record) bool {
-	born := kernel.Born(r.PID)
-	return born == "" || born == r.Born
+	if r.PID <= 1 || r.Born == "" {
+		return false
+	}
+	if born := kernel.Born(r.PID); born != "" {
+		return born == r.Born
+	}
+	return r.Log != "" && slices.ContainsFunc(groupMembers(r.PID), func(pid int) bool {
+		return slices.ContainsFunc([]int{1, 2}, func(fd int) bool {
+			// What has just gone, or is another user's, has none.
+			to, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
+			return strings.TrimSuffix(to, " (deleted)") == r.Log
+		})
+	})
 }
 
-func (j *Journal) add(name string, pid int, groups []string) error {
+// isGroup says whether a folder is the kernel's: in another one, a list of processes is anybody's.
+func isGroup(dir string) bool {
+	var fs unix.Statfs_t
+	return unix.Statfs(dir, &fs) == nil &&
+		(fs.Type == unix.CGROUP_SUPER_MAGIC || fs.Type == unix.CGROUP2_SUPER_MAGIC)
+}
+
+func (j *Journal) add(name string, r record) error {
 	if j == nil {
 		return nil
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.note.Processes[name] = record{PID: pid, Born: kernel.Born(pid), Groups: groups}
+	j.note.Processes[name] = r
 	return j.save()
+}
+
+// Step notes a step of a build, by the leader of its process group, until it is forgotten. Its log
+// is the mark of what it leaves behind.
+func (j *Journal) Step(pid int, log string) (forget func() error, err error) {
+	name := fmt.Sprintf("step-%d", pid)
+	if real, err := filepath.EvalSymlinks(log); err == nil {
+		log = real
+	}
+	err = j.add(name, record{PID: pid, Born: kernel.Born(pid), Log: log})
+	return func() error { return j.remove(name) }, err
 }
 
 func (j *Journal) remove(name string) error {
@@ -166,12 +223,20 @@ func (j *Journal) remove(name string) error {
 // save replaces the note in one step, so that a kill in the middle leaves the old one or the new
 // one.
 func (j *Journal) save() error {
+	const next = noteFile + ".new"
 	b, err := json.Marshal(j.note)
+	if err != nil {
+		return fmt.Errorf("write journal: %w", err)
+	}
+	_ = j.dir.Remove(next) // what a kill in the middle left
+	const flags = os.O_CREATE | os.O_EXCL | os.O_WRONLY | unix.O_NOFOLLOW
+	f, err := j.dir.OpenFile(next, flags, 0o600)
 	if err == nil {
-		err = os.WriteFile(j.path+".new", b, 0o600)
+		_, err = f.Write(b)
+		err = errors.Join(err, f.Close())
 	}
 	if err == nil {
-		err = os.Rename(j.path+".new", j.path)
+		err = j.dir.Rename(next, noteFile)
 	}
 	if err != nil {
 		return fmt.Errorf("write journal: %w", err)
@@ -179,10 +244,16 @@ func (j *Journal) save() error {
 	return nil
 }
 
-// Close gives the lock back.
+// Close gives the locks back.
 func (j *Journal) Close() error {
 	if j == nil {
 		return nil
 	}
-	return j.lock.Close()
+	errs := []error{j.dir.Close()}
+	for _, lock := range []*os.File{j.lock, j.machine} {
+		if lock != nil {
+			errs = append(errs, lock.Close())
+		}
+	}
+	return errors.Join(errs...)
 }

@@ -30,6 +30,7 @@ import (
 	"prony/internal/launch"
 	"prony/internal/launch/kernel"
 	"prony/internal/launch/process/entry"
+	"prony/internal/rights"
 	"prony/internal/shell"
 )
 
@@ -54,6 +55,7 @@ type proc struct {
 	missing []string
 	journal *Journal
 	name    string
+	log     string // of the spec, as the kernel names it
 	began   int64
 	exited  chan struct{}
 	exit    string
@@ -84,14 +86,16 @@ func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, e
 	} else {
 		p.groups = makeGroups(p.name, s, ownHierarchies())
 	}
-	if err := l.Journal.add(p.name, 0, p.ownDirs()); err != nil {
+	if err := l.Journal.add(p.name, record{Groups: p.ownDirs()}); err != nil {
 		p.clean()
 		return nil, err
 	}
 	if err := p.start(ctx, path); err != nil {
 		return nil, errors.Join(fmt.Errorf("launch %s: %w", s.Name, err), p.Stop(0))
 	}
-	if err := l.Journal.add(p.name, p.cmd.Process.Pid, p.ownDirs()); err != nil {
+	pid := p.cmd.Process.Pid
+	started := record{PID: pid, Born: kernel.Born(pid), Log: p.log, Groups: p.ownDirs()}
+	if err := l.Journal.add(p.name, started); err != nil {
 		return nil, errors.Join(err, p.Stop(0))
 	}
 	p.noteLimits()
@@ -143,16 +147,26 @@ func (p *proc) start(ctx context.Context, path string) error {
 	}
 	e := entry.Entry{
 		Parent: os.Getpid(), Groups: p.groups.dirs(), Cores: p.spec.Cores,
-		Path: path, Args: p.spec.Args, Env: p.spec.Env,
+		Path: path, Args: p.spec.Args,
 	}
+	as := rights.Service(p.spec.Dir, path, filepath.Dir(p.spec.LogFile))
+	e.User, e.Group, e.Others, e.Env = as.UID, as.GID, as.Groups, as.Env(p.spec.Env)
 	if kernel.ReadMemory(p.groups.list).LimitBytes == 0 {
 		e.Data = p.spec.Alone()
 	}
-	out, err := os.OpenFile(p.spec.LogFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	// Services may write to that folder: none is to have another's lines go elsewhere.
+	const flags = os.O_CREATE | os.O_WRONLY | os.O_APPEND | unix.O_NOFOLLOW
+	out, err := os.OpenFile(p.spec.LogFile, flags, 0o644)
 	if err != nil {
 		return fmt.Errorf("open its log: %w", err)
 	}
 	defer out.Close()
+	if as.Apart() { // which may open it once more, as /dev/stdout
+		if err := out.Chown(as.UID, as.GID); err != nil {
+			return fmt.Errorf("give it its log: %w", err)
+		}
+	}
+	p.log, _ = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", out.Fd())) // where there is a /proc
 	r, w, err := os.Pipe()
 	if err != nil {
 		return err
@@ -241,10 +255,9 @@ func (p *proc) noteLimits() {
 	if err != nil {
 		refused = append(refused, err.Error())
 	}
-	var data unix.Rlimit
-	err = unix.Prlimit(pid, unix.RLIMIT_DATA, nil, &data)
-	if own := p.spec.Alone(); own > 0 && err == nil && data.Cur == uint64(own) {
-		inForce = append(inForce, fmt.Sprintf("private memory %d (rlimit)", data.Cur))
+	own := p.spec.Alone()
+	if data := kernel.DataLimit(pid); own > 0 && data == own {
+		inForce = append(inForce, fmt.Sprintf("private memory %d (rlimit)", data))
 	}
 	p.inForce = inForce
 	p.missing = kernel.Unenforced(p.spec, inForce, strings.Join(refused, "; "))
@@ -382,6 +395,18 @@ func (p *proc) killProcessGroup() error {
 	}
 }
 
+// become is who the process becomes, in setpriv's words.
+func become(e entry.Entry) string {
+	if e.User == os.Geteuid() {
+		return ""
+	}
+	others := "--clear-groups"
+	if len(e.Others) > 0 {
+		others = "--groups=" + kernel.CoreList(e.Others) // numbers with commas between them
+	}
+	return fmt.Sprintf("--reuid=%d --regid=%d %s", e.User, e.Group, others)
+}
+
 // line is what an entry comes to in a shell. A process that writes 0 into a group's list joins it
 // (cgroups(7)).
 func line(e entry.Entry, dir string) string {
@@ -392,6 +417,10 @@ func line(e entry.Entry, dir string) string {
 	parts = append(parts, "exec env -i")
 	for _, pair := range e.Env {
 		parts = append(parts, shell.Variable(pair))
+	}
+	parts = append(parts, "setpriv --no-new-privs")
+	if os.Geteuid() == 0 {
+		parts = append(parts, strings.TrimSpace("--bounding-set=-all --inh-caps=-all "+become(e)))
 	}
 	if len(e.Cores) > 0 {
 		parts = append(parts, "taskset -c", kernel.CoreList(e.Cores))

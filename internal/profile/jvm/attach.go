@@ -73,7 +73,8 @@ func (t target) open(ctx context.Context) error {
 		return nil
 	}
 	ask := filepath.Join(t.tmp, ".attach_pid"+t.inner)
-	f, err := os.OpenFile(ask, os.O_CREATE|os.O_WRONLY, 0o600)
+	_ = os.Remove(ask) // of a JVM that was killed; anybody may have put a link there
+	f, err := os.OpenFile(ask, os.O_CREATE|os.O_EXCL|os.O_WRONLY|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return fmt.Errorf("attach to JVM %d: %w", t.pid, err)
 	}

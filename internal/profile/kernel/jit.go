@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"prony/internal/profile"
 	"prony/internal/profile/jvm"
 )
@@ -29,7 +31,8 @@ func (p *process) readJIT(ctx context.Context) (note string) {
 			return fmt.Sprintf("Java's methods have no names: %v", err)
 		}
 	}
-	f, err := os.Open(path)
+	// Anybody could have put a link there.
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}

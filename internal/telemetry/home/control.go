@@ -2,6 +2,7 @@ package home
 
 import (
 	"context"
+	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"prony/internal/clock"
+	"prony/internal/door"
 	"prony/internal/result"
 	"prony/internal/telemetry"
 )
@@ -37,16 +39,33 @@ func (h *Home) handler() http.Handler {
 		h.writing.Unlock()
 		answer(w, s, nil)
 	})
-	m.Handle("POST /prony/trial", order(maxOrder, done(h.begin)))
-	m.Handle("POST /prony/scrape", order(maxOrder, done(h.scrape)))
-	m.Handle("POST /prony/mark", order(maxOrder, done(h.mark)))
-	m.Handle("POST /prony/end", order(maxOrder, func(ctx context.Context, o telemetry.Over) (any,
-		error) {
+	orders := func(path string, do http.HandlerFunc) {
+		m.Handle("POST /prony/"+path, h.lab(do))
+	}
+	orders("trial", order(maxOrder, done(h.begin)))
+	orders("scrape", order(maxOrder, done(h.scrape)))
+	orders("mark", order(maxOrder, done(h.mark)))
+	orders("end", order(maxOrder, func(ctx context.Context, o telemetry.Over) (any, error) {
 		return h.end(ctx, o.Trial)
 	}))
-	m.Handle("POST /prony/points", order(maxOwn, done(h.own)))
+	orders("points", order(maxOwn, done(h.own)))
 	m.Handle("/", h.stores.Handler())
-	return m
+	return door.Guard(m)
+}
+
+// lab lets the lab's orders through, which bear the token: an order makes the home fetch pages, and
+// changes what a trial's record says.
+func (h *Home) lab(next http.Handler) http.Handler {
+	want := []byte(telemetry.Bearer + h.c.Token)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got := []byte(r.Header.Get("Authorization"))
+		if h.c.Token == "" || subtle.ConstantTimeCompare(got, want) != 1 {
+			http.Error(w, "orders are the lab's, with the token that this home told it",
+				http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // order reads what the lab says. Only JSON that is called so is read: a page in a browser can send

@@ -41,6 +41,7 @@ import (
 type Config struct {
 	Dir                       string // to keep things in; made if it is not there
 	GRPC, HTTP, Zipkin, Query string
+	Token                     string // of orders; without one, none is taken
 
 	Forward     string // another OTLP endpoint, see forward.Start; empty: none
 	ForwardOnly bool   // keep nothing here but counts

@@ -85,7 +85,7 @@ func up(t *testing.T, c Config) *Home {
 	t.Helper()
 	c.Dir = t.TempDir()
 	c.GRPC, c.HTTP, c.Zipkin = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
-	c.Query = "127.0.0.1:0"
+	c.Query, c.Token = "127.0.0.1:0", token
 	h, err := Start(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -98,6 +98,8 @@ func up(t *testing.T, c Config) *Home {
 	return h
 }
 
+const token = "the lab's"
+
 // call returns the status and the text of an answer.
 func call(t *testing.T, h *Home, method, path, kind, body string) (int, string) {
 	t.Helper()
@@ -107,6 +109,7 @@ func call(t *testing.T, h *Home, method, path, kind, body string) (int, string) 
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", kind)
+	req.Header.Set("Authorization", telemetry.Bearer+token)
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
@@ -180,6 +183,55 @@ func TestOrders(t *testing.T) {
 				row.code, row.want)
 		}
 	}
+}
+
+// Who has no token gives no orders, and a page in a browser is answered at no port.
+func TestDoors(t *testing.T) {
+	f := &fakes{}
+	h := up(t, Config{Open: func(string) (Stores, error) { return f, nil }})
+	e := h.Endpoints()
+	check := func(want int, url, host, kind string, header ...string) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+url,
+			strings.NewReader(`{"id":"a"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", kind)
+		req.Host = host
+		for i := 0; i < len(header); i += 2 {
+			req.Header.Set(header[i], header[i+1])
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if res.StatusCode != want {
+			t.Errorf("%s of %q, %s, %q: %d, want %d", url, host, kind, header, res.StatusCode, want)
+		}
+	}
+	const auth, evil = "Authorization", "http://evil.example"
+	for _, order := range []string{"trial", "scrape", "mark", "end", "points"} {
+		for _, bad := range []string{"", token, telemetry.Bearer, telemetry.Bearer + token + "x"} {
+			check(401, e.Query+"/prony/"+order, "", jason, auth, bad)
+		}
+	}
+	if len(f.told) > 0 {
+		t.Errorf("the stores were told %q", f.told)
+	}
+	for _, url := range []string{e.Query + "/prony/trial", e.Query + "/prony/stats",
+		e.HTTP + "/v1/traces", e.Zipkin + "/api/v2/spans"} {
+		check(421, url, "rebound.example", jason, auth, telemetry.Bearer+token)
+		check(403, url, "", jason, auth, telemetry.Bearer+token, "Origin", evil)
+	}
+	check(415, e.Zipkin+"/api/v2/spans", "", "text/plain")
+	check(415, e.HTTP+"/v1/traces", "", "text/plain")
+	// Of no host, of another origin, of another kind, at both.
+	if spans := h.counted().Signals[2]; spans.Refused != 6 {
+		t.Errorf("spans: %+v, want 6 refused", spans)
+	}
+	check(204, e.Query+"/prony/trial", "", jason, auth, telemetry.Bearer+token)
 }
 
 // A trial's report holds what came since it began and no more, and its books add up.

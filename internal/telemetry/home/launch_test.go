@@ -185,7 +185,7 @@ var trial = telemetry.Trial{Run: "run", ID: "b1-01-shop", Target: "shop", Varian
 func TestKilledInTheMiddle(t *testing.T) {
 	dir := t.TempDir()
 	first := launched(t, telemetry.LaunchSpec{Dir: dir})
-	client := telemetry.NewClient(first.Endpoints().Query)
+	client := telemetry.NewClient(first.Endpoints().Query, first.Token())
 	defer client.Close()
 	if err := client.Begin(t.Context(), trial); err != nil {
 		t.Fatal(err)
@@ -218,7 +218,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 		t.Errorf("prony_phase is %s after the kill, want 1", got)
 	}
 	send(t, second.Endpoints(), "/v1/traces", spanJSON(trial.ID, 3, clock.Wall().UnixNano()))
-	report := endOf(t, second.Endpoints())
+	report := endOf(t, second)
 	if n := received(report.Telemetry, result.Spans); n != 8 {
 		t.Errorf("%d spans in the report, want 5 + 3", n)
 	}
@@ -244,10 +244,16 @@ func TestKilledInTheMiddle(t *testing.T) {
 }
 
 // endOf ends the trial with a client that did not begin it, as a lab that was started again has.
-func endOf(t *testing.T, e telemetry.Endpoints) (r telemetry.Report) {
+func endOf(t *testing.T, c *telemetry.Child) (r telemetry.Report) {
 	t.Helper()
-	res, err := http.Post("http://"+e.Query+"/prony/end", "application/json",
-		strings.NewReader(`{"trial":"`+trial.ID+`"}`))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+		"http://"+c.Endpoints().Query+"/prony/end", strings.NewReader(`{"trial":"`+trial.ID+`"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", telemetry.Bearer+c.Token())
+	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +273,7 @@ func TestEndsWell(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			c := launched(t, telemetry.LaunchSpec{Dir: dir})
-			client := telemetry.NewClient(c.Endpoints().Query)
+			client := telemetry.NewClient(c.Endpoints().Query, c.Token())
 			defer client.Close()
 			if err := client.Begin(t.Context(), trial); err != nil {
 				t.Fatal(err)

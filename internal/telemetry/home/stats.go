@@ -17,13 +17,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"prony/internal/file"
 	"prony/internal/result"
 	"prony/internal/telemetry"
 )
 
 // readStats reads what an earlier home on the folder left; none is no error, and nil.
-func readStats(file string) (*telemetry.Stats, error) {
-	data, err := os.ReadFile(file)
+func readStats(name string) (*telemetry.Stats, error) {
+	data, err := file.Kept(name, file.Page)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -33,11 +34,11 @@ func readStats(file string) (*telemetry.Stats, error) {
 	var s telemetry.Stats
 	if err := json.Unmarshal(data, &s); err != nil {
 		return nil, fmt.Errorf("read the counts of an earlier home: %s: %w; move the folder away "+
-			"to begin anew", file, err)
+			"to begin anew", name, err)
 	}
 	if s.Version != telemetry.StatsVersion {
 		return nil, fmt.Errorf("read the counts of an earlier home: %s is of version %d, this "+
-			"program writes %d; name another folder", file, s.Version, telemetry.StatsVersion)
+			"program writes %d; name another folder", name, s.Version, telemetry.StatsVersion)
 	}
 	return &s, nil
 }
@@ -50,9 +51,9 @@ func (h *Home) write(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("write the counts: %w", err)
 	}
-	file := filepath.Join(h.c.Dir, telemetry.StatsFile)
-	if err = os.WriteFile(file+".new", append(data, '\n'), 0o644); err == nil {
-		err = os.Rename(file+".new", file)
+	name := filepath.Join(h.c.Dir, telemetry.StatsFile)
+	if err = os.WriteFile(name+".new", append(data, '\n'), 0o644); err == nil {
+		err = os.Rename(name+".new", name)
 	}
 	if err != nil {
 		return fmt.Errorf("write the counts: %w", err)

@@ -230,9 +230,10 @@ func TestSlowSenders(t *testing.T) {
 	at := in.Endpoints()
 	for range 20 {
 		open(at.HTTP, "POST /v1/traces HTTP/1.1\r\nHost: x\r\n")
-		open(at.HTTP, "POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: "+proto+
+		open(at.HTTP, "POST /v1/traces HTTP/1.1\r\nHost: localhost\r\nContent-Type: "+proto+
 			"\r\nContent-Length: 100\r\n\r\nabc")
-		open(at.Zipkin, "POST /api/v2/spans HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n[")
+		open(at.Zipkin, "POST /api/v2/spans HTTP/1.1\r\nHost: localhost\r\nContent-Type: "+jason+
+			"\r\nContent-Length: 100\r\n\r\n[")
 		open(at.GRPC, "PRI * HT")
 	}
 	stalled := stall(t, at.GRPC, 20)
@@ -273,7 +274,7 @@ func stall(t *testing.T, address string, n int) (end func()) {
 		block.Reset()
 		for _, h := range [][2]string{{":method", "POST"}, {":scheme", "http"},
 			{":path", "/opentelemetry.proto.collector.trace.v1.TraceService/Export"},
-			{":authority", "x"}, {"content-type", "application/grpc"}, {"te", "trailers"}} {
+			{":authority", "localhost"}, {"content-type", "application/grpc"}, {"te", "trailers"}} {
 			_ = enc.WriteField(hpack.HeaderField{Name: h[0], Value: h[1]}) // into memory
 		}
 		id := uint32(2*i + 1)

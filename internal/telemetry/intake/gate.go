@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"mime"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,6 +23,7 @@ import (
 	"google.golang.org/grpc/tap"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"prony/internal/door"
 	"prony/internal/result"
 )
 
@@ -94,6 +97,11 @@ func (g *gate) serve(next http.Handler, w http.ResponseWriter, r *http.Request) 
 	g.busy.Add(1)
 	defer g.busy.Add(-1)
 	v := &visit{signal: signals[r.URL.Path]}
+	if why, code := refusal(r, g.zipkin); code != 0 {
+		g.turnAway(v)
+		http.Error(w, why, code)
+		return
+	}
 	if g.zipkin && !strings.HasSuffix(r.URL.Path, "/api/v2/spans") {
 		g.tally.stray()
 		http.Error(w, "Zipkin's spans go to /api/v2/spans", http.StatusNotFound)
@@ -113,6 +121,29 @@ func (g *gate) serve(next http.Handler, w http.ResponseWriter, r *http.Request) 
 	case a.code >= http.StatusBadRequest && !v.counted.Load():
 		g.tally.refuse(v.signal, 1)
 	}
+}
+
+// refusal is the door's, and for Zipkin's spans one of the receiver's own lack: it takes anything
+// for JSON, what a form of any page can send included. OTLP's refuses that itself.
+func refusal(r *http.Request, zipkin bool) (why string, code int) {
+	if why, code = door.Refusal(r); code != 0 || !zipkin {
+		return why, code
+	}
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "application/json" && kind != "application/x-protobuf" {
+		return "Zipkin's spans are application/json or application/x-protobuf",
+			http.StatusUnsupportedMediaType
+	}
+	return "", 0
+}
+
+// turnAway counts a request that was not looked into.
+func (g *gate) turnAway(v *visit) {
+	if v.signal == "" {
+		g.tally.stray()
+		return
+	}
+	g.tally.refuse(v.signal, 1)
 }
 
 // signals are by what asks for them: OTLP's paths and services, and Zipkin's path.
@@ -281,6 +312,9 @@ func (g *gate) tap(ctx context.Context, info *tap.Info) (context.Context, error)
 	case v.signal == "":
 		g.tally.stray()
 		return nil, status.Errorf(codes.Unimplemented, "there is no %s here", info.FullMethodName)
+	case !named(info):
+		err = status.Error(codes.PermissionDenied, "the host is no name of this port: call it by "+
+			"its address, or name the host in "+door.Hosts)
 	case packed != "" && packed != "identity" && packed != "gzip":
 		err = status.Errorf(codes.Unimplemented, "%q is not unpacked here; send gzip or none",
 			packed)
@@ -313,6 +347,14 @@ func (g *gate) tap(ctx context.Context, info *tap.Info) (context.Context, error)
 		g.busy.Add(-1)
 	})
 	return ctx, nil
+}
+
+// named asks for the host as of the other ports, though no page in a browser can send here: none
+// speaks HTTP/2 without TLS.
+func named(info *tap.Info) bool {
+	return !slices.ContainsFunc(info.Header.Get(":authority"), func(host string) bool {
+		return !door.Named(host)
+	})
 }
 
 // TagRPC, HandleRPC, TagConn and HandleConn make the gate a stats.Handler: it is what sees messages

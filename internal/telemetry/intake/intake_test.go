@@ -21,7 +21,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	"prony/internal/clock"
 	"prony/internal/result"
@@ -329,4 +331,17 @@ func wantEmpty(t *testing.T, in *Intake) {
 	until(t, func() bool { // an answer is sent before its request is left
 		return in.Busy() == 0 && in.gates[1].held.Load() == 0 && in.gates[2].held.Load() == 0
 	})
+}
+
+// A name that somebody else can give is no name of the port for gRPC either.
+func TestHostOverGRPC(t *testing.T) {
+	in := opened(t, &sink{}, Limits{})
+	for name, want := range map[string]codes.Code{"": codes.OK, "localhost:1": codes.OK,
+		"rebound.example:4317": codes.PermissionDenied} {
+		client := ptraceotlp.NewGRPCClient(dial(t, in, grpc.WithAuthority(name)))
+		_, err := client.Export(t.Context(), ptraceotlp.NewExportRequestFromTraces(traces("a", 1)))
+		if status.Code(err) != want {
+			t.Errorf("%q: %v, want %v", name, err, want)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package metrics
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"sync"
 	"time"
@@ -107,6 +108,23 @@ func outOfBounds(counts prometheus.Gatherer) (n int64) {
 	return n
 }
 
+// near says whether an address can be of a process or a container that a trial started: one of this
+// machine's, or of a network that it has an interface to, as the bridge of containers. A name may
+// mean anything.
+func near(host string) error {
+	ip := net.ParseIP(host)
+	networks, err := net.InterfaceAddrs()
+	if err != nil {
+		return fmt.Errorf("look which networks this machine has: %w", err)
+	}
+	for _, n := range networks {
+		if within, ok := n.(*net.IPNet); ok && ip != nil && within.Contains(ip) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s is no address that a trial has started something at", host)
+}
+
 func scrapeConfig(cfg *config.Config, t telemetry.Trial, page telemetry.ScrapeTarget,
 	name string) (*config.ScrapeConfig, *targetgroup.Group, error) {
 	at, err := url.Parse(page.URL)
@@ -115,6 +133,9 @@ func scrapeConfig(cfg *config.Config, t telemetry.Trial, page telemetry.ScrapeTa
 	}
 	if (at.Scheme != "http" && at.Scheme != "https") || at.Host == "" {
 		return nil, nil, errors.New("a page's address begins with http:// or https:// and a host")
+	}
+	if err := near(at.Hostname()); err != nil {
+		return nil, nil, err
 	}
 	every := page.Every
 	if every <= 0 {
@@ -125,6 +146,7 @@ func scrapeConfig(cfg *config.Config, t telemetry.Trial, page telemetry.ScrapeTa
 	one.JobName, one.Scheme, one.MetricsPath, one.Params = name, at.Scheme, at.Path, at.Query()
 	one.ScrapeInterval = model.Duration(every)
 	one.ScrapeTimeout = model.Duration(min(every, timeoutMost))
+	one.HTTPClientConfig.FollowRedirects = false // a service is not to send the home elsewhere
 	one.BodySizeLimit = maxPageBytes
 	one.LabelLimit, one.LabelValueLengthLimit = maxPageLabels, maxLabelBytes
 	one.ScrapeFallbackProtocol = config.PrometheusText0_0_4

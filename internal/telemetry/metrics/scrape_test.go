@@ -128,6 +128,28 @@ func TestScrapedPages(t *testing.T) {
 	}
 }
 
+// A page that sends the home elsewhere is not there.
+func TestScrapeStays(t *testing.T) {
+	s := open(t, Options{Now: clock.Wall})
+	other, reached := page(t, func(http.ResponseWriter, *http.Request) {})
+	url, asked := page(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other, http.StatusFound)
+	})
+	if err := s.Scrape(trial(url)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // it has read the first answer
+		select {
+		case <-asked:
+		case <-reached:
+			t.Fatal("it was sent elsewhere")
+		}
+	}
+	s.StopScrape()
+	_, now, _ := s.Bounds()
+	answersAt(t, s, "sum(up)", now, map[string]float64{"{}": 0})
+}
+
 // What is stopped asks no more, and what follows has its own labels.
 func TestScrapeTrialAfterTrial(t *testing.T) {
 	s := open(t, Options{Now: clock.Wall})
@@ -155,7 +177,9 @@ func TestScrapeTrialAfterTrial(t *testing.T) {
 	if err := s.Scrape(telemetry.Trial{ID: "b1-09"}); err != nil {
 		t.Errorf("no pages: %v", err)
 	}
-	for _, bad := range []string{"", "localhost:80", "ftp://a/b", "http://", "http://a b/"} {
+	for _, bad := range []string{"", "localhost:80", "ftp://a/b", "http://", "http://a b/",
+		"http://localhost:80/metrics", "http://203.0.113.1/metrics",
+		"http://169.254.169.254/latest/meta-data/"} {
 		if err := s.Scrape(trial(bad)); err == nil {
 			t.Errorf("%q is taken", bad)
 		}

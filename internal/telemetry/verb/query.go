@@ -26,7 +26,8 @@ http_server_request_duration_seconds_count, _sum and _bucket; dots of labels are
 series has service_name, and prony_trial, prony_target and prony_variant of its trial.
 
 --list says which metrics there are. --serve answers Prometheus' HTTP API on the stored run, for
-Grafana (a Prometheus data source), promtool, or curl, until Ctrl-C.
+Grafana (a Prometheus data source), promtool, or curl, until Ctrl-C. It is called by its address or
+as localhost; PRONY_HOSTS lists other names, with commas between them.
 
 Such numbers are what a service says of itself, from inside, at its own pace. What Prony measured is
 in the report; see docs/query.md for which to believe when.`

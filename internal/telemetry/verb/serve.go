@@ -39,8 +39,11 @@ With --forward everything is sent to another OTLP endpoint as well, with --forwa
 only. The first line of output, JSON, says where it listens.
 
 The doors have neither passwords nor encryption, so they open to this machine only; --expose takes
-other addresses. --listen opens all but the one for queries, where the lab gives its orders, to one
-other address of this machine: that of a bridge, say, by which containers reach it.`
+other addresses. They are called by an address or as localhost; other names, such as Compose's or
+this machine's, are listed in PRONY_HOSTS, with commas between them, since a page in a browser could
+make any other name mean this machine. --listen opens all but the one for queries, where the lab
+gives its orders, to one other address of this machine: that of a bridge, say, by which containers
+reach it.`
 
 const serveExamples = `  prony telemetry serve --dir here
   prony telemetry serve --dir here --grpc 127.0.0.1:0 --http 127.0.0.1:0   # any free ports

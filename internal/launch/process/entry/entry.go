@@ -30,6 +30,9 @@ type Entry struct {
 	Groups []string // directories of cgroups to join
 	Cores  []int
 	Data   int64 // limit on private memory, bytes; 0 for none
+	User   int   // to become; what the lab's is stays
+	Group  int
+	Others []int // groups beside it
 	Path   string
 	Args   []string
 	Env    []string
@@ -48,14 +51,19 @@ func (e Entry) String() string {
 			put(s)
 		}
 	}
-	cores := make([]string, len(e.Cores))
-	for i, c := range e.Cores {
-		cores[i] = strconv.Itoa(c)
+	numbers := func(all []int) {
+		put(strconv.Itoa(len(all)))
+		for _, n := range all {
+			put(strconv.Itoa(n))
+		}
 	}
 	put(strconv.Itoa(e.Parent))
 	list(e.Groups)
-	list(cores)
+	numbers(e.Cores)
 	put(strconv.FormatInt(e.Data, 10))
+	put(strconv.Itoa(e.User))
+	put(strconv.Itoa(e.Group))
+	numbers(e.Others)
 	put(e.Path)
 	list(e.Args)
 	list(e.Env)
@@ -100,13 +108,19 @@ func (r *reader) list() (out []string) {
 	return out
 }
 
+func (r *reader) numbers() (out []int) {
+	for n := r.number(); n > 0 && r.err == nil; n-- {
+		out = append(out, int(r.number()))
+	}
+	return out
+}
+
 func parse(text string) (e Entry, err error) {
 	r := &reader{rest: text}
 	e.Parent, e.Groups = int(r.number()), r.list()
-	for n := r.number(); n > 0 && r.err == nil; n-- {
-		e.Cores = append(e.Cores, int(r.number()))
-	}
-	e.Data, e.Path, e.Args, e.Env = r.number(), r.text(), r.list(), r.list()
+	e.Cores, e.Data = r.numbers(), r.number()
+	e.User, e.Group, e.Others = int(r.number()), int(r.number()), r.numbers()
+	e.Path, e.Args, e.Env = r.text(), r.list(), r.list()
 	return e, r.err
 }
 
@@ -134,15 +148,6 @@ func become(text string) error {
 		return failed("read entry", err)
 	}
 	runtime.LockOSThread()
-	// The signal is bound to this process and survives the exec (prctl(2)). The parent may have
-	// died before it was set.
-	const killed = uintptr(syscall.SIGKILL)
-	if err := call(syscall.SYS_PRCTL, syscall.PR_SET_PDEATHSIG, killed, 0); err != nil {
-		return failed("set parent-death signal", err)
-	}
-	if syscall.Getppid() != e.Parent {
-		return errors.New("the lab has gone")
-	}
 	for _, dir := range e.Groups {
 		if err := write(dir+"/cgroup.procs", strconv.Itoa(syscall.Getpid())); err != nil {
 			return failed("join cgroup "+dir, err)
@@ -158,6 +163,18 @@ func become(text string) error {
 			return failed("limit private memory", err)
 		}
 	}
+	if err := drop(e); err != nil {
+		return err
+	}
+	// The signal is bound to this process and survives the exec, but not the change of a user
+	// (prctl(2)). The parent may have died before it was set.
+	const killed = uintptr(syscall.SIGKILL)
+	if err := call(syscall.SYS_PRCTL, syscall.PR_SET_PDEATHSIG, killed, 0); err != nil {
+		return failed("set parent-death signal", err)
+	}
+	if syscall.Getppid() != e.Parent {
+		return errors.New("the lab has gone")
+	}
 	syscall.CloseOnExec(Report)
 	const monotonic = 1 // CLOCK_MONOTONIC of clock_gettime(2)
 	var now syscall.Timespec
@@ -167,6 +184,49 @@ func become(text string) error {
 	}
 	say("exec " + strconv.FormatInt(now.Nano(), 10) + "\n")
 	return failed("execute "+e.Path, syscall.Exec(e.Path, e.Args, e.Env))
+}
+
+// drop takes all rights from this thread, and so from the program that it executes, that are not
+// the user's: capabilities, root's above all, and ways to new ones. What the kernel does not let go
+// of is seen where rights are read back.
+func drop(e Entry) error {
+	const ( // of prctl(2) and capabilities(7)
+		noNewPrivileges = 38
+		dropFromBound   = 24
+		ambient, clear  = 47, 4
+		version3        = 0x20080522
+	)
+	if err := call(syscall.SYS_PRCTL, noNewPrivileges, 1, 0); err != nil {
+		return failed("renounce new privileges", err)
+	}
+	// Until there is no such capability. Who is no root has none to drop.
+	for c := uintptr(0); call(syscall.SYS_PRCTL, dropFromBound, c, 0) == nil; c++ {
+	}
+	_ = call(syscall.SYS_PRCTL, ambient, clear, 0) // kernels before 4.3 have none
+	if e.User != syscall.Geteuid() {
+		others := make([]uint32, len(e.Others)+1) // one more, so that there is a first
+		for i, g := range e.Others {
+			others[i] = uint32(g)
+		}
+		user, group := uintptr(e.User), uintptr(e.Group)
+		if err := call(syscall.SYS_SETGROUPS, uintptr(len(e.Others)),
+			uintptr(unsafe.Pointer(&others[0])), 0); err != nil {
+			return failed("set groups", err)
+		}
+		if err := call(syscall.SYS_SETRESGID, group, group, group); err != nil {
+			return failed("set group", err)
+		}
+		if err := call(syscall.SYS_SETRESUID, user, user, user); err != nil {
+			return failed("set user", err)
+		}
+	}
+	head, none := [2]uint32{version3, 0}, [6]uint32{}
+	err := call(syscall.SYS_CAPSET, uintptr(unsafe.Pointer(&head)), uintptr(unsafe.Pointer(&none)),
+		0)
+	if err != nil {
+		return failed("drop capabilities", err)
+	}
+	return nil
 }
 
 func call(number, a, b, c uintptr) error {

@@ -21,7 +21,8 @@ func TestParse(t *testing.T) {
 	}
 	check(entry.Entry{})
 	check(entry.Entry{Parent: 7, Groups: []string{"/a:1", ""}, Cores: []int{0, 63, 64},
-		Data: 1 << 40, Path: "/bin/x", Args: []string{"x", "3:abc", "line\nline", ""},
+		Data: 1 << 40, User: 7, Group: 8, Others: []int{9, 10},
+		Path: "/bin/x", Args: []string{"x", "3:abc", "line\nline", ""},
 		Env: []string{"A=ü", "B="}})
 }
 
@@ -50,6 +51,7 @@ func enter(t *testing.T, e entry.Entry) (report, errors string) {
 	}
 	defer r.Close()
 	c := exec.Command(os.Args[0], "-test.run=^$")
+	e.User = os.Geteuid()
 	c.Env = []string{entry.Variable + "=" + e.String(), "GODEBUG=inittrace=1"}
 	c.ExtraFiles = []*os.File{w}
 	var said strings.Builder

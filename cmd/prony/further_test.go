@@ -1,0 +1,103 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"prony/internal/cli"
+	"prony/internal/result"
+)
+
+// Every target of the mock world is as fast as every other, so that five blocks decide: nothing
+// differs by what anybody asks about.
+func TestRunForATime(t *testing.T) {
+	root := checkout(t)
+	run := func(most string, more ...string) (string, string, *result.Schedule, []*result.Record) {
+		t.Helper()
+		dir := filepath.Join(t.TempDir(), "r")
+		out, said, exit := say(t, mock{}, append([]string{"run", "--root", root, "--out", dir,
+			"--for", most}, more...)...)
+		if exit != cli.Fine && exit != cli.Invalid {
+			t.Fatalf("exit %d: %s", exit, said)
+		}
+		s, err := result.ReadSchedule(dir)
+		if err != nil || s == nil {
+			t.Fatalf("%v, %v: %s", s, err, said)
+		}
+		_, records, bad, err := result.Read(dir)
+		if err != nil || len(bad) > 0 {
+			t.Fatal(err, bad)
+		}
+		return out, said, s, records
+	}
+	out, said, s, records := run("10m")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	has(t, "the last line", lines[len(lines)-1], "no comparison is open; the next 5 min would buy ",
+		" blocks of ")
+	has(t, "the report", out, "--for 10m0s")
+	has(t, "what it said", said, "trials for 10m0s, seed 42")
+	if s.Ended != "decided" || len(s.Looks) != 5 || len(s.Looks[4].Decided) == 0 ||
+		s.Looks[4].Open != 0 || s.ForNs != 600e9 || s.SpentNs > s.ForNs {
+		t.Errorf("%+v", s)
+	}
+	if last := records[len(records)-1]; last.Block != 5 {
+		t.Errorf("%d trials to block %d", len(records), last.Block)
+	}
+
+	// A time in which there are only some blocks is not exceeded.
+	out, _, s, records = run("2m")
+	if s.Ended != "time" || s.SpentNs > s.ForNs || records[len(records)-1].Block < 2 ||
+		s.Next.Open == 0 {
+		t.Errorf("%+v", s)
+	}
+	has(t, "the last line", out, " open; the next 5 min would buy ")
+
+	// Of one target there is nothing to decide: the time is for its blocks.
+	_, _, s, records = run("1m", "--targets", "go-nethttp")
+	if s.Ended != "time" || len(records) < 4 {
+		t.Errorf("%d trials, %+v", len(records), s)
+	}
+}
+
+func TestRunForRefuses(t *testing.T) {
+	root := checkout(t)
+	check := func(want string, args ...string) {
+		t.Helper()
+		_, said, exit := say(t, mock{}, append(args, "--root", root)...)
+		if exit != cli.Misused || !strings.Contains(said, want) {
+			t.Errorf("%v: exit %d, %q, want %q", args, exit, said, want)
+		}
+	}
+	check("give one of them", "run", "--for", "5m", "--blocks", "3")
+	check("want more than nothing", "run", "--for", "0s")
+	check("of a target against itself", "plan", "--for", "5m", "--aa")
+	check("of a target against itself", "plan", "--for", "5m", "--duet")
+}
+
+// A plan for a time has its first block: which others there will be nobody knows.
+func TestPlanForATime(t *testing.T) {
+	out, _, exit := say(t, mock{}, "plan", "--root", checkout(t), "--for", "5m", "--targets",
+		"go-nethttp,rust-axum")
+	has(t, "the plan", out, "blocks of 2 trials for 5m0s · about 5 min", "is not begun")
+	rows := strings.Count(out, "go-nethttp ") + strings.Count(out, "rust-axum ")
+	if exit != cli.Fine || rows != 2 {
+		t.Errorf("exit %d, %d rows:\n%s", exit, rows, out)
+	}
+}
+
+// What is said of the next minutes.
+func TestBought(t *testing.T) {
+	check := func(n result.Next, want string) {
+		t.Helper()
+		n.ForNs, n.Targets = 300e9, []string{"a", "b"}
+		if got := bought(&n); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	check(result.Next{Blocks: 6, Open: 1, Resolves: 0.034, Would: 0.021}, "1 comparison open; the "+
+		"next 5 min would buy 6 blocks of a, b: differences of 2.1 % would show, now 3.4 %")
+	check(result.Next{Blocks: 1}, "no comparison is open; the next 5 min would buy 1 block of a, b")
+	check(result.Next{BlockNs: 420e9, Open: 2}, "2 comparisons open; the next 5 min would buy no "+
+		"block of a, b, which takes 7 min")
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"prony/internal/cli"
+	"prony/internal/lab/machine"
+	"prony/internal/result"
+	"prony/internal/tests"
+)
+
+const forSuite = `
+name: timed
+contract: hello
+targets: [java-jdk/virtual, go-nethttp]
+warmup: {connections: 8, min: 1s, max: 8s, cores: all}
+scenarios:
+  - name: read
+    keys: [1, 50000]
+    requests:
+      - request: GET /hello/{mode}?key={key}
+        expect: {body: "Hello from REST value-{key}"}
+loads:
+  - {name: peak, model: closed, connections: 8, measure: 500ms}
+`
+
+// A real run for a time, of a JVM that warms up on all cores and has its own again in the window,
+// and of a service that compiles nothing and keeps its own.
+func TestRealRunForATime(t *testing.T) {
+	tests.Once(t, "a real run for a time", needs(t, "", "go-nethttp", "java-jdk"))
+	tests.Cores(t)
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	root := checkout(t)
+	file, dir := filepath.Join(root, "timed.yaml"), filepath.Join(root, "r")
+	if err := os.WriteFile(file, []byte(forSuite), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	args := []string{"run", file, "--root", root, "--out", dir, "--for", "30s", "--warmup", "8s"}
+	exit := cli.Code(run(context.Background(), machine.World{}, args, &stdout, &stderr))
+	if exit != cli.Fine && exit != cli.Invalid {
+		t.Fatalf("exit %d\n%s%s", exit, &stdout, &stderr)
+	}
+	has(t, "the last line", stdout.String(), "; the next 5 min would buy ")
+	s, err := result.ReadSchedule(dir)
+	if err != nil || s == nil || s.Ended == "" || len(s.Looks) == 0 {
+		t.Fatalf("schedule %+v, error %v", s, err)
+	}
+	// The time is an estimate of blocks to come; only the first is begun without one.
+	if len(s.Looks) > 1 && s.SpentNs > s.ForNs*3/2 {
+		t.Errorf("it took %d ns of %d", s.SpentNs, s.ForNs)
+	}
+	_, records, bad, err := result.Read(dir)
+	if err != nil || len(bad) > 0 || len(records) < 2 {
+		t.Fatalf("%d records, bad %v, error %v\n%s", len(records), bad, err, &stderr)
+	}
+	for _, r := range records {
+		w, own := r.Warmup, r.Limits.ServiceCores
+		if r.Outcome != result.Measured {
+			t.Fatalf("%s: %+v", r.Trial, r.Failure)
+		}
+		if r.Target.Runtime != "jvm" {
+			if w.Cores != nil || w.NarrowedAtNs != 0 || r.Loads[0].Service.Roles != nil {
+				t.Errorf("%s: %+v, %+v", r.Trial, w, r.Loads[0].Service.Roles)
+			}
+			continue
+		}
+		roles := r.Loads[0].Service.Roles
+		if roles == nil || roles.CollectorNs <= 0 || w.SilentAtNs == 0 {
+			t.Errorf("%s: roles %+v, silent at %d", r.Trial, roles, w.SilentAtNs)
+		}
+		// The machine of a test may have one core.
+		if r.Provenance.Cores > 1 && (len(w.Cores) <= len(own) || w.NarrowedAtNs <= 0 ||
+			!slices.ContainsFunc(w.InForce, func(s string) bool {
+				return strings.Contains(s, "0,1") || strings.Contains(s, "0-")
+			}) || slices.Contains(r.Limits.InForce, w.InForce[0])) {
+			t.Errorf("%s: %+v, then %+v", r.Trial, w, r.Limits)
+		}
+	}
+}

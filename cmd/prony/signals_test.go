@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"prony/internal/cli"
+	"prony/internal/result"
+	"prony/internal/tests"
+)
+
+// null is a server that answers at once, over HTTP/1.1 and HTTP/2.
+func null(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Protocols: &http.Protocols{}, Handler: http.HandlerFunc(
+		func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") })}
+	s.Protocols.SetHTTP1(true)
+	s.Protocols.SetUnencryptedHTTP2(true)
+	go s.Serve(l)                   //nolint:errcheck // until it is closed
+	t.Cleanup(func() { s.Close() }) //nolint:errcheck // likewise
+	return "http://" + l.Addr().String() + "/"
+}
+
+// signalled is what a load says, as a process of its own that gets signals after a while.
+func signalled(t *testing.T, args []string, after time.Duration, signals ...syscall.Signal) (
+	exit int, said struct{ Verdict result.Verdict }, stderr string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], append([]string{"load", "--json"}, args...)...)
+	var out, errs bytes.Buffer
+	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), "PRONY_TEST_MAIN=1"), &out, &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(after)
+	for i, sig := range signals {
+		if i > 0 {
+			time.Sleep(800 * time.Millisecond)
+		}
+		if err := cmd.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd.Wait() //nolint:errcheck // the exit code is looked at
+	if err := json.Unmarshal(out.Bytes(), &said); err != nil {
+		t.Fatalf("%v: %s%s", err, &out, &errs)
+	}
+	return cmd.ProcessState.ExitCode(), said, errs.String()
+}
+
+// A load that was stopped with Ctrl-Z and continued is no load, whatever engine and model.
+func TestStoppedLoad(t *testing.T) {
+	tests.Once(t, "loads that are stopped", tests.Needs{})
+	tests.Cores(t)
+	url := null(t)
+	for _, how := range [][]string{{"--engine", "epoll"}, {"--engine", "uring"}, {"--http2"},
+		{"--rate", "500"}} {
+		args := append([]string{url, "-d", "2s", "-c", "8"}, how...)
+		exit, said, stderr := signalled(t, args, time.Second, syscall.SIGSTOP, syscall.SIGCONT)
+		stood := slices.ContainsFunc(said.Verdict.Findings, func(f result.Finding) bool {
+			return f.Rule == "stood still" && f.Grade == result.Invalid
+		})
+		if exit != cli.Invalid || !stood {
+			t.Errorf("%v: exit %d, %+v\n%s", how, exit, said.Verdict, stderr)
+		}
+	}
+}
+
+// A threshold that held until somebody ended the load has not held.
+func TestCutLoad(t *testing.T) {
+	tests.Cores(t)
+	args := []string{null(t), "-d", "30s", "-c", "8", "--threshold", "errors<1%"}
+	exit, said, stderr := signalled(t, args, 1500*time.Millisecond, syscall.SIGTERM)
+	if exit != cli.Invalid || said.Verdict.Findings[0].Rule != "whole" {
+		t.Errorf("exit %d, %+v\n%s", exit, said.Verdict, stderr)
+	}
+	has(t, "stderr", stderr, "threshold unknown  errors<1%", "of a load that was cut short")
+}
+
+// A terminal that is closed sends SIGHUP, and Ctrl-C in "prony run 2>&1 | tee log" ends tee first:
+// nobody reads what is said, and the trial is saved all the same, with the report, and nothing is
+// left running.
+func TestInterruptWithoutReader(t *testing.T) {
+	tests.Once(t, "runs that nobody listens to", tests.Needs{Files: []string{
+		"services/go-nethttp", "suites", "contract"}})
+	runtime := t.TempDir()
+	p := command1(t, checkout(t), runtime)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Stdout, p.Stderr = w, w
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Process.Kill() }) //nolint:errcheck // it may have ended
+	w.Close()                              //nolint:errcheck // the child has its own
+	pid := service1(t, runtime)
+	r.Close() //nolint:errcheck // that is what is tried
+	if err := p.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Wait(); p.ProcessState.ExitCode() != cli.Failed {
+		t.Errorf("ended with %v, want exit %d", err, cli.Failed)
+	}
+	gone(t, pid)
+	_, records, bad, err := result.Read(p.dir)
+	if err != nil || len(bad) > 0 || len(records) != 1 {
+		t.Errorf("records %v, bad %v, error %v", records, bad, err)
+	}
+	if !exists(p.dir, "report.html") {
+		t.Error("no report of what there is")
+	}
+}

@@ -1,0 +1,216 @@
+package faults
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"prony/internal/tests"
+)
+
+// programFiles are what the program under test is made of, and what its inputs come from.
+var programFiles = tests.Needs{Files: []string{"cmd", "internal", "go.mod", "go.sum",
+	"services/go-nethttp/service.yaml"}}
+
+// Every verb that the program has is in the table, with something to ask or the reason for none.
+func TestEveryVerbIsAsked(t *testing.T) {
+	s := newScene(t)
+	if e := s.try("", "man", s.path("man")); e.code != 0 {
+		t.Fatal(e.stderr)
+	}
+	pages, err := filepath.Glob(s.path("man/*.1"))
+	if err != nil || len(pages) < 20 {
+		t.Fatal(pages, err)
+	}
+	asked := map[string]bool{}
+	for _, v := range verbs {
+		name := strings.ReplaceAll(strings.TrimSpace("prony "+v.name), " ", "-")
+		page := s.path("man/" + name + ".1")
+		if asked[page] = true; v.none == "" && len(v.reads)+len(v.writes)+len(v.wrong) == 0 {
+			t.Errorf("%s is asked nothing and does not say why", v.name)
+		}
+		if _, err := os.Stat(page); err != nil {
+			t.Errorf("the table has a verb %q, which the program lacks", v.name)
+		}
+	}
+	for _, page := range pages {
+		if !asked[page] && !strings.Contains(page, "prony-truth-") {
+			t.Errorf("%s is a verb without a row: add it to table_test.go, with the lines that "+
+				"read and write, or why there is nothing to ask", filepath.Base(page))
+		}
+	}
+}
+
+// What is read may be anything.
+func TestInputs(t *testing.T) {
+	tests.Once(t, "every verb with every bad input", programFiles)
+	for _, v := range verbs {
+		for _, l := range v.reads {
+			for _, in := range inputs {
+				t.Run(l.args+" "+l.at+"/"+in.name, func(t *testing.T) {
+					t.Parallel()
+					s := newScene(t)
+					s.spoil(l, in)
+					before := s.look()
+					e := s.try("", s.arguments(l.args)...)
+					e.check(t)
+					codes := append([]int{1}, l.codes...)
+					fine := " " + l.fine + " "
+					if !strings.Contains(fine, " "+in.name+" ") {
+						e.refused(t, codes...)
+					} else if e.code != 0 {
+						e.refused(t, codes...)
+					}
+					if e.code != 0 {
+						same(t, before, s.look())
+					}
+				})
+			}
+		}
+	}
+}
+
+// What is written is whole or not there, and what was there before stays.
+func TestFullDisk(t *testing.T) {
+	tests.Once(t, "every verb that writes, on a full disk", programFiles)
+	const old = "before\n<!-- prony:begin x -->\n<!-- prony:end x -->\nafter\n"
+	for _, v := range verbs {
+		for _, l := range v.writes {
+			t.Run(l.args, func(t *testing.T) {
+				t.Parallel()
+				s := newScene(t)
+				for _, word := range s.arguments(l.args) {
+					if strings.HasPrefix(word, s.path("OUT")) && word != s.path("OUT") {
+						s.put(filepath.Base(word), old)
+					}
+				}
+				before := s.look()
+				e := s.try("ulimit -f 0", s.arguments(l.args)...)
+				e.check(t)
+				e.refused(t, append([]int{1}, l.codes...)...)
+				after := s.look()
+				delete(after, s.path("OUT")) // a folder that was to hold all
+				same(t, before, after)
+			})
+		}
+	}
+}
+
+// What goes to a full standard output fails.
+func TestFullOutput(t *testing.T) {
+	tests.Once(t, "every verb that prints, into a full disk", programFiles)
+	for _, text := range []string{"audit RUN", "compare RUN --targets a/b,c/d", "report RUN",
+		"report RUN --format json", "trend RUN/..", "man", "--help", "--root ROOT plan",
+		"--root ROOT services", "doctor", "load URL -n 10 -c 1", "logs RUN", "traces RUN"} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer full.Close()
+			p := s.begin("", s.arguments(text)...)
+			p.cmd.Stdout = full
+			p.run(t)
+			e := p.wait(t)
+			e.check(t)
+			e.refused(t, 1)
+		})
+	}
+}
+
+// A line that makes no sense is refused as one, before anything happens.
+func TestWrongLines(t *testing.T) {
+	tests.Once(t, "command lines that make no sense", programFiles)
+	check := func(name string, args func(*scene) []string) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			before := s.look()
+			e := s.try("", args(s)...)
+			e.check(t)
+			e.refused(t, 2)
+			same(t, before, s.look())
+		})
+	}
+	for _, v := range verbs {
+		for _, text := range v.wrong {
+			check(text, func(s *scene) []string { return s.arguments(text) })
+		}
+		check(v.name+" --no-such-flag", func(*scene) []string {
+			return append(strings.Fields(v.name), "--no-such-flag")
+		})
+	}
+}
+
+// strange are arguments that nobody means.
+var strange = map[string]string{
+	"nothing": "", "escapes": "\x1b]0;gone\x07\x1b[2J", "no text": "\xff\xfe", "two lines": "a\nb",
+	"long": strings.Repeat("a", 100<<10),
+}
+
+// Nor does a strange argument do harm.
+func TestStrangeArguments(t *testing.T) {
+	tests.Once(t, "every verb with strange arguments", programFiles)
+	for _, v := range verbs {
+		if v.name == "man" || v.name == "" || strings.HasPrefix(v.name, "completion") {
+			continue // any name is one of a folder; the others take none
+		}
+		for name, argument := range strange {
+			t.Run(v.name+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				s := newScene(t)
+				args := append([]string{"--root", s.path("ROOT")}, strings.Fields(v.name)...)
+				e := s.try("", append(args, argument)...)
+				e.check(t)
+				e.refused(t, 1, 2)
+			})
+		}
+	}
+}
+
+// Whoever waits for an input that does not come ends when it is told to.
+func TestSignals(t *testing.T) {
+	tests.Once(t, "every verb that reads, ended by signals", programFiles)
+	for _, v := range verbs {
+		for _, l := range v.reads {
+			for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+				t.Run(l.args+" "+l.at+"/"+sig.String(), func(t *testing.T) {
+					t.Parallel()
+					s := newScene(t)
+					s.spoil(l, input{make: func(path string, _ []byte) error {
+						return syscall.Mkfifo(path, 0o644)
+					}})
+					at := s.path(l.at)
+					if l.at == "" {
+						at = s.path("BAD")
+					}
+					held, err := os.OpenFile(at, os.O_RDWR, 0) // so that it has a writer
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer held.Close()
+					before := s.look()
+					p := s.begin("", s.arguments(l.args)...)
+					p.run(t)
+					time.Sleep(500 * time.Millisecond) // it reads, or has refused to
+					began := time.Now()
+					_ = syscall.Kill(p.cmd.Process.Pid, sig) // it may have ended
+					e := p.wait(t)
+					if took := time.Since(began); took > ending {
+						t.Errorf("it ended %s after %s", took, sig)
+					}
+					e.check(t)
+					if e.signal != sig {
+						e.refused(t, append([]int{1}, l.codes...)...)
+					}
+					same(t, before, s.look())
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package faults
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"prony/internal/profile"
+	"prony/internal/result"
+	"prony/internal/truth/exact"
+)
+
+const repository = "../.."
+
+// program is the real one, built as make build does, once.
+var program = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "prony-faults-")
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "prony")
+	build := exec.Command("go", "build", "-trimpath", "-tags=netgo,osusergo,grpcnotrace",
+		"-ldflags=-s -w", "-o", file, "./cmd/prony")
+	build.Dir = repository
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build prony: %w: %s", err, out)
+	}
+	return file, nil
+})
+
+// TestMain removes the program that was built.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if built != "" {
+		if err := os.RemoveAll(filepath.Dir(built)); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(code)
+}
+
+var built string
+
+func prony(t *testing.T) string {
+	t.Helper()
+	file, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	built = file
+	return file
+}
+
+// scene is where one command line is tried: a folder with a sound run and a small checkout.
+type scene struct {
+	t   *testing.T
+	dir string
+	url string
+}
+
+// server answers every request at once; all scenes share it.
+var server = sync.OnceValues(func() (string, error) {
+	addr, _, err := exact.Start(exact.Fixed(0)) // it ends with the tests
+	if err != nil {
+		return "", err
+	}
+	return "http://" + addr.String() + "/", nil
+})
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	url, err := server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{t: t, dir: t.TempDir(), url: url}
+	s.checkout()
+	s.run()
+	return s
+}
+
+func (s *scene) path(name string) string {
+	for from, to := range map[string]string{"ROOT": "root", "RUN": "runs/one"} {
+		if rest, ok := strings.CutPrefix(name, from); ok {
+			return filepath.Join(s.dir, to, rest)
+		}
+	}
+	return filepath.Join(s.dir, name)
+}
+
+func (s *scene) put(name, text string) {
+	s.t.Helper()
+	path := s.path(name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// checkout is a catalog of one service, one suite and no agent.
+func (s *scene) checkout() {
+	s.t.Helper()
+	manifest, err := os.ReadFile(filepath.Join(repository, "services/go-nethttp/service.yaml"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.put("ROOT/services/go-one/service.yaml",
+		strings.ReplaceAll(string(manifest), "go-nethttp", "go-one"))
+	s.put("ROOT/agents.yaml", "agents: []\n")
+	s.put("ROOT/suites/canonical.yaml", `name: x
+question: Is it read?
+contract: hello
+baseline: go-one
+targets: [go-one]
+blocks: 1
+seed: 1
+scenarios:
+  - name: hello
+    requests: [{request: GET /hello}]
+loads:
+  - {name: peak, model: closed, connections: 1, measure: 1s}
+`)
+}
+
+// run is the folder of a run of two targets in three blocks, with what was kept beside it.
+func (s *scene) run() {
+	s.t.Helper()
+	dir := s.path("RUN")
+	out, err := result.Create(dir, result.Run{ID: "one", Suite: "x", Question: "Is it read?",
+		File: "suites/canonical.yaml", Baseline: "a/b", Blocks: 3,
+		Command: []string{"prony", "run"}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer out.Close()
+	for block := 1; block <= 3; block++ {
+		for i, name := range []string{"a/b", "c/d"} {
+			r := &result.Record{Trial: fmt.Sprintf("b%d-0%d-%c", block, i+1, name[0]),
+				Block: block, Order: i, Scenario: "hello",
+				Verdict: result.Verdict{Grade: result.Valid}}
+			r.Target.Name = name
+			r.Profiles = []result.Profile{{Kind: profile.CPU, File: "profiles/one.cpu.pb.gz"}}
+			r.Loads = []result.Load{{Name: "peak", Model: result.Closed, Connections: 1,
+				WindowNs: 1e9, Scheduled: 1000, Sent: 1000, Done: 1000, Answered: 1000,
+				ThroughputPerS: 1000, InFlightMean: 1}}
+			if err := out.Append(r); err != nil {
+				s.t.Fatal(err)
+			}
+		}
+	}
+	s.kept(dir)
+}
+
+// kept is what was kept beside the records.
+func (s *scene) kept(dir string) {
+	s.t.Helper()
+	stacks := profile.NewStacks(profile.CPU)
+	stacks.Add([]string{"main", "serve"}, 100, 1e9)
+	if err := os.MkdirAll(filepath.Join(dir, "profiles"), 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	file, err := os.Create(filepath.Join(dir, "profiles/one.cpu.pb.gz"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer file.Close()
+	if err := stacks.Profile().Write(file); err != nil {
+		s.t.Fatal(err)
+	}
+	s.put("RUN/telemetry/spans.ndjson", "")
+	s.put("RUN/telemetry/logs.ndjson", "")
+}

@@ -1,0 +1,150 @@
+package faults
+
+// A line is one command line of a verb. In its arguments BAD is the input that is put before it,
+// RUN the folder of a sound run, ROOT a small checkout, OUT a file to write, URL a server that
+// answers.
+type line struct {
+	args string // in words; a quoted word is one that may be empty or hold blanks
+	at   string // where the bad input is put, from ROOT or RUN; empty: the argument BAD itself
+	fine string // inputs that are none of its faults: it may end well with them
+	// With stated codes beside 1, the usual one of an input that cannot be read.
+	codes []int
+}
+
+// A verb is a row of the table: how it reads, how it writes, or why there is nothing to ask.
+type verb struct {
+	name   string
+	reads  []line
+	writes []line   // OUT is on a full disk
+	wrong  []string // command lines that make no sense: usage errors
+	none   string   // why it has no line of any kind
+}
+
+// notText are inputs that are sound where bytes are taken as they come.
+const notText = "empty nul bom torn long deep aliases records names"
+
+var verbs = []verb{
+	{name: "", none: "alone it is run, or help"},
+	{name: "agents", reads: []line{
+		{args: "--root ROOT agents", at: "ROOT/agents.yaml", fine: "missing empty bom torn"}}},
+	{name: "agents fetch", reads: []line{
+		{args: "--root ROOT agents fetch x", at: "ROOT/agents.yaml"}}},
+	{name: "audit", reads: []line{
+		{args: "audit BAD", codes: []int{4}},
+		{args: "audit RUN", at: "RUN/trials.ndjson", fine: "bom torn long", codes: []int{4}},
+		{args: "audit RUN", at: "RUN/run.json", fine: "bom", codes: []int{4}}},
+		wrong: []string{"audit", "audit RUN --column x"}},
+	{name: "build", reads: []line{
+		{args: "--root ROOT build go-one", at: "ROOT/services/go-one/service.yaml"}},
+		wrong: []string{"build --jobs x"}},
+	{name: "capacity", reads: []line{
+		{args: "capacity URL --slo p99<1s --budget 1s --window 100ms --body @BAD", fine: notText,
+			codes: []int{2, 3, 4, 5}},
+		{args: "capacity URL --slo p99<1s --scenario BAD", codes: []int{2}}},
+		wrong: []string{"capacity URL", "capacity URL --slo ''", "capacity URL --slo p99<1s -c 0",
+			"capacity URL --concurrency x", "capacity URL --slo p99<1s --window 0s"}},
+	{name: "compare", reads: []line{
+		{args: "compare RUN --targets a/b,c/d", at: "RUN/trials.ndjson", fine: "bom torn long"},
+		{args: "compare RUN RUN", at: "RUN/run.json", fine: "bom"}},
+		writes: []line{{args: "compare RUN --targets a/b,c/d --unlike -o OUT.html"}},
+		wrong:  []string{"compare RUN --targets ''", "compare RUN --targets a/b"}},
+	{name: "completion", none: "cobra's"},
+	{name: "completion bash", none: "cobra's"},
+	{name: "completion fish", none: "cobra's"},
+	{name: "completion powershell", none: "cobra's"},
+	{name: "completion zsh", none: "cobra's"},
+	{name: "doctor", wrong: []string{"doctor --cpus 0", "doctor --cpus x"}},
+	{name: "explain", reads: []line{
+		{args: "explain RUN", at: "RUN/telemetry/spans.ndjson", fine: "bom"}}},
+	{name: "fairness", reads: []line{
+		{args: "--root ROOT fairness go-one", at: "ROOT/services/go-one/service.yaml"}}},
+	{name: "gate", reads: []line{
+		{args: "gate RUN RUN", at: "RUN/trials.ndjson", fine: "bom torn long",
+			codes: []int{4, 5}}},
+		wrong: []string{"gate RUN --max-regression ''", "gate RUN --targets ''"}},
+	{name: "hey", reads: []line{
+		{args: "hey -n 10 -c 1 -D BAD URL", fine: notText, codes: []int{2, 4}}},
+		wrong: []string{"hey", "hey -n x URL"}},
+	{name: "import", reads: []line{{args: "import BAD"}}, wrong: []string{"import"}},
+	{name: "load", reads: []line{
+		{args: "load URL -n 10 -c 1 --body @BAD", fine: notText, codes: []int{2, 4}},
+		{args: "load URL -n 10 -c 1 --scenario BAD", codes: []int{2}},
+		{args: "load URL -d 100ms --trace BAD", codes: []int{2}}},
+		writes: []line{{args: "load URL -r 1000 -d 100ms --save-trace OUT", codes: []int{4}}},
+		wrong: []string{"load URL -c 0", "load URL -d 0s", "load URL -r 0", "load URL -r +Inf",
+			"load URL --keys 9-1", "load URL -X 'G\nT'", "load URL -H 'a: b\nc'",
+			"load URL -H a", "load URL --threshold ''", "load URL -r ''", "load URL --users ''",
+			"load URL --trace ''", "load URL --scenario ''", "load URL#top", "load ''",
+			"load ftp://x/", "load URL -n -1", "load URL --timeout 0s", "load URL --lead -1s",
+			"load URL --status 0", "load URL --zipf NaN", "load URL --streams 0",
+			"load URL --traces ''", "load URL --churn -1", "load URL --cores 99999"}},
+	{name: "logs", reads: []line{
+		{args: "logs RUN", at: "RUN/telemetry/logs.ndjson", fine: "bom torn long"}},
+		wrong: []string{"logs RUN --grep (", "logs RUN --severity x", "logs RUN --limit -1"}},
+	{name: "man", writes: []line{{args: "man OUT"}}},
+	{name: "new", none: "only its verbs do something"},
+	{name: "new service", reads: []line{
+		{args: "--root ROOT new service go-two", at: "ROOT/services/go-one/service.yaml"}},
+		wrong: []string{"new service", "new service X"}},
+	{name: "oha", reads: []line{
+		{args: "oha -n 10 -c 1 --no-tui -D BAD URL", fine: notText, codes: []int{2, 4}}},
+		wrong: []string{"oha", "oha -n x URL"}},
+	{name: "plan", reads: []line{
+		{args: "--root ROOT plan BAD"},
+		{args: "--root ROOT plan", at: "ROOT/suites/canonical.yaml"},
+		{args: "--root ROOT plan --agent x/y", at: "ROOT/agents.yaml"}},
+		wrong: []string{"--root ROOT plan --blocks 0", "--root ROOT plan --targets ''",
+			"--root ROOT plan --detect ''", "--root ROOT plan --measure 0s"}},
+	{name: "profile", reads: []line{
+		{args: "profile RUN", at: "RUN/profiles/one.cpu.pb.gz"}},
+		writes: []line{{args: "profile RUN --target a/b -o OUT.html"}},
+		wrong:  []string{"profile RUN --kind x", "profile RUN --top -1"}},
+	{name: "query", none: "the home's program answers it, with rows of its own"},
+	{name: "rain", reads: []line{
+		{args: "rain URL -n 10 -c 1 --into OUT --body @BAD", fine: notText, codes: []int{2, 4}}},
+		wrong: []string{"rain", "rain URL -c 0", "rain x"}},
+	{name: "report", reads: []line{
+		{args: "report RUN", at: "RUN/trials.ndjson", fine: "bom torn long"},
+		{args: "report RUN", at: "RUN/run.json", fine: "bom"},
+		{args: "report RUN --update BAD --section x"}},
+		writes: []line{{args: "report RUN -o OUT.html"}, {args: "report RUN -o OUT.csv"},
+			{args: "report RUN -o OUT.json"}, {args: "report RUN -o OUT.parquet"},
+			{args: "report RUN --section x --update OUT.md"}},
+		wrong: []string{"report", "report RUN --baseline x", "report RUN --format x",
+			"report RUN -o x.zzz.pdf"}},
+	{name: "run", reads: []line{
+		{args: "--root ROOT run BAD"},
+		{args: "--root ROOT run", at: "ROOT/suites/canonical.yaml"}},
+		wrong: []string{"--root ROOT run --targets ''", "--root ROOT run --blocks 0",
+			"--root ROOT run --host x", "--root ROOT run --launcher ''"}},
+	{name: "selftest", wrong: []string{"selftest nosuchcase", "selftest --engine x"}},
+	{name: "services", reads: []line{
+		{args: "--root ROOT services", at: "ROOT/services/go-one/service.yaml", fine: "bom"}}},
+	{name: "stack", none: "only its verbs do something"},
+	{name: "stack down", none: "it takes no input"},
+	{name: "stack status", none: "it takes no input"},
+	{name: "stack up", none: "it takes no input"},
+	{name: "telemetry", none: "only its verb does something"},
+	{name: "telemetry serve", wrong: []string{"telemetry serve", "telemetry serve --dir ''",
+		"telemetry serve --dir OUT --memory x", "telemetry serve --dir OUT --grpc x"}},
+	{name: "traces", reads: []line{
+		{args: "traces RUN", at: "RUN/telemetry/spans.ndjson", fine: "bom torn long"}},
+		wrong: []string{"traces RUN --limit -1", "traces RUN --slowest -1"}},
+	{name: "trend", reads: []line{
+		{args: "trend RUN/..", at: "RUN/trials.ndjson", fine: "bom torn long"}},
+		wrong: []string{"trend --alpha 2", "trend --targets ''"}},
+	{name: "truth", none: "its kinds are asked"},
+	{name: "verify", reads: []line{
+		{args: "--root ROOT verify go-one", at: "ROOT/services/go-one/service.yaml"}}},
+	{name: "versus", wrong: []string{"versus", "versus app", "versus ./none --get /",
+		"versus app --get x", "versus --git HEAD --get /", "versus app --get / --blocks 0",
+		"versus app --get / -c 0", "versus app --get / -n 'a b'", "versus app --get / -H a",
+		"versus --url https://127.0.0.1 --get /", "versus --url http://192.0.2.1 --get /",
+		"versus app --get / --memory x"}},
+	{name: "wrk", reads: []line{
+		{args: "wrk -d1 -c1 -t1 -s BAD URL", codes: []int{2}}},
+		wrong: []string{"wrk", "wrk -c0 URL"}},
+	{name: "wrk2", reads: []line{
+		{args: "wrk2 -d1 -c1 -t1 -R10 -s BAD URL", codes: []int{2}}},
+		wrong: []string{"wrk2", "wrk2 -c0 URL"}},
+}

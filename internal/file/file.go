@@ -1,0 +1,175 @@
+// Package file reads files within a bound and writes them whole. What somebody names as an input
+// may be endless, a pipe or a device; what is written may meet a full disk. So whatever the program
+// reads at once, it reads here, and so it writes whatever somebody will want to have whole: beside
+// its place, and renamed when all of it is on the disk.
+//
+// Non-goals: it knows no format, and journals and logs, which grow, are their owners'.
+package file
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Bounds of what is read at once, in bytes. They are far above what people and programs write, and
+// far below what would hurt the machine that is measured on.
+const (
+	Settings = 4 << 20   // what people write: suites, manifests, scenarios
+	Body     = 64 << 20  // of a request
+	Page     = 64 << 20  // a document, a run's head
+	Results  = 256 << 20 // of other tools: a line a request
+)
+
+// mark is what some editors begin a text with (RFC 3629, section 6).
+var mark = []byte("\ufeff")
+
+// Open opens a file for reading and waits for nobody: a pipe that no one writes to is empty.
+func Open(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, errors.Join(&fs.PathError{Op: "open", Path: name,
+			Err: errors.New("it is a folder, and a file is wanted")}, f.Close())
+	}
+	return f, nil
+}
+
+// Read gives what a file, a pipe or a device holds, if that is no more than bound bytes.
+func Read(name string, bound int64) ([]byte, error) {
+	f, err := Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	return all(f, bound, false)
+}
+
+// Text is Read for text, without a byte order mark. What holds a NUL is none, and is not read on.
+func Text(name string, bound int64) ([]byte, error) {
+	f, err := Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // likewise
+	data, err := all(f, bound, true)
+	return bytes.TrimPrefix(data, mark), err
+}
+
+// Kept is Text of a file that will have to be there again, when what came of it is looked into or
+// repeated. A pipe would be gone then, and is refused.
+func Kept(name string, bound int64) ([]byte, error) {
+	f, err := Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // likewise
+	if info, err := f.Stat(); err == nil && !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("it is no regular " +
+			"file; what comes by a pipe or a device cannot be read again: save it to a file")}
+	}
+	data, err := all(f, bound, true)
+	return bytes.TrimPrefix(data, mark), err
+}
+
+// all reads to the end, or to the bound.
+func all(f *os.File, bound int64, text bool) ([]byte, error) {
+	fail := func(format string, args ...any) ([]byte, error) {
+		return nil, &fs.PathError{Op: "read", Path: f.Name(), Err: fmt.Errorf(format, args...)}
+	}
+	var data []byte
+	info, err := f.Stat()
+	if err == nil && info.Size() > bound {
+		return fail("it has %d bytes, and the bound is %d MiB", info.Size(), bound>>20)
+	} else if err == nil {
+		data = make([]byte, 0, info.Size()+bytes.MinRead)
+	}
+	for {
+		n, err := f.Read(data[len(data):cap(data)])
+		piece := data[len(data) : len(data)+n]
+		data = data[:len(data)+n]
+		switch {
+		case text && bytes.IndexByte(piece, 0) >= 0:
+			return fail("it is no text: it holds NUL bytes")
+		case int64(len(data)) > bound:
+			return fail("it has more than %d MiB, the bound", bound>>20)
+		case errors.Is(err, io.EOF):
+			return data, nil
+		case err != nil:
+			return nil, err
+		}
+		if len(data) == cap(data) {
+			data = append(data, 0)[:len(data)]
+		}
+	}
+}
+
+// Write has print write a file's content beside its place, and puts it there when all of it is on
+// the disk. Whatever fails, what was there before stays as it was. What is no regular file, such as
+// /dev/stdout, is written to as it is; a link stays one.
+func Write(name string, print func(io.Writer) error) (err error) {
+	info, err := os.Stat(name)
+	mode, had := fs.FileMode(0o644), err == nil
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		return straight(name, print)
+	case err == nil:
+		mode = info.Mode().Perm()
+		if name, err = filepath.EvalSymlinks(name); err != nil {
+			return err
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	beside, err := create(name, mode)
+	if err != nil {
+		return err
+	}
+	err = print(beside)
+	if err == nil && had {
+		err = beside.Chmod(mode) // the umask is for new ones
+	}
+	if err == nil {
+		err = beside.Sync()
+	}
+	if err = errors.Join(err, beside.Close()); err == nil {
+		err = os.Rename(beside.Name(), name)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(beside.Name()))
+	}
+	return nil
+}
+
+// create makes the file beside. Its name is this process's, so that two that write the same file do
+// not meet, and nothing that lies there already, such as a link to elsewhere, is written to.
+func create(name string, mode fs.FileMode) (*os.File, error) {
+	beside := fmt.Sprintf("%s.%d.new", name, os.Getpid())
+	if err := os.Remove(beside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return os.OpenFile(beside, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+}
+
+func straight(name string, print func(io.Writer) error) error {
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(print(f), f.Close())
+}
+
+// Put is Write of what is there already.
+func Put(name string, data []byte) error {
+	return Write(name, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}

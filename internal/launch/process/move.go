@@ -1,0 +1,76 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"prony/internal/launch"
+	"prony/internal/launch/kernel"
+	"prony/internal/shell"
+)
+
+var _ launch.Mover = (*proc)(nil)
+
+// movePasses bounds the search for threads that were born on the old cores while others were
+// moved: each comes of one that was not moved yet, so that two or three passes find none.
+const movePasses = 100
+
+// Move implements launch.Mover. The control group comes first, since no affinity may leave it; but
+// where a thread has asked for one, as this launcher has for all of them, the kernel keeps it
+// within what was asked for, however wide the group (sched_setaffinity(2), cpuset(7)).
+func (p *proc) Move(cores []int) error {
+	list := kernel.CoreList(cores)
+	p.spec.Cores = cores
+	for _, g := range p.groups.list {
+		held := g.Version == 2 || g.Controller == "cpuset"
+		if held && kernel.Value(g.Dir, "cpuset.cpus") != "" {
+			if err := write(g.Dir, "cpuset.cpus", list); err != nil {
+				return fmt.Errorf("move %s to cores %s: %w", p.spec.Name, list, err)
+			}
+		}
+	}
+	shell.Run("taskset", "-a", "-c", "-p", list, strconv.Itoa(p.Main()))
+	for range movePasses {
+		moved, err := p.allow(cores)
+		if err != nil {
+			return fmt.Errorf("move %s to cores %s: %w", p.spec.Name, list, err)
+		}
+		if moved == 0 {
+			p.noteLimits()
+			return nil
+		}
+	}
+	return fmt.Errorf("move %s to cores %s: after %d passes there are threads elsewhere",
+		p.spec.Name, list, movePasses)
+}
+
+// allow gives all threads the cores as their affinity, and says how many had another as the kernel
+// tells it.
+func (p *proc) allow(cores []int) (moved int, err error) {
+	var want, have unix.CPUSet
+	for _, core := range cores {
+		want.Set(core)
+	}
+	for _, pid := range p.PIDs() {
+		threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+		if err != nil {
+			continue // it has ended
+		}
+		for _, t := range threads {
+			tid, _ := strconv.Atoi(t.Name()) // the kernel writes numbers
+			if err := unix.SchedGetaffinity(tid, &have); err != nil || have == want {
+				continue // it has ended, or is there
+			}
+			if err := unix.SchedSetaffinity(tid, &want); err == nil {
+				moved++
+			} else if !errors.Is(err, unix.ESRCH) {
+				return moved, err
+			}
+		}
+	}
+	return moved, nil
+}

@@ -1,0 +1,119 @@
+package own
+
+import (
+	"encoding/json"
+	"os/exec"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
+)
+
+// FuzzWords holds Words against a real sh: the arguments of a command that needs no shell are those
+// that sh passes to it.
+func FuzzWords(f *testing.F) {
+	for _, seed := range []string{"", "a b  c",
+		`a 'b c' "d e"`, `a\ b`, `"\$x" '\'`, `"a\b\"c"`,
+		`A=1 b`, "a\\\nb", "\"a\\\nb\"", "a\tb", "a[bc]", "caf\xe9", "words.g[o]", "a ''",
+		"a \"\"x"} {
+		f.Add(seed)
+	}
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		f.Skip(err)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if strings.Contains(text, "\x00") {
+			return // no argument of a program has one
+		}
+		// In front of it a program whose name is not sh's own, so that what follows are arguments.
+		got, err := Words("x " + text)
+		if err != nil || got[0] == "sh" || got[0] == "env" {
+			return
+		}
+		const each = `set -- %; printf '%s\0' "$@"`
+		cmd := exec.Command(sh, "-c", strings.Replace(each, "%", "x "+text, 1))
+		cmd.Env = []string{"PATH=/dev/null"} // whatever it is taken for, it starts nothing
+		said, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%q are words, and sh refuses them: %v", text, err)
+		}
+		if want := strings.Join(got, "\x00") + "\x00"; string(said) != want {
+			t.Errorf("%q is %q, sh has %q", text, got, said)
+		}
+	})
+}
+
+// FuzzLeaves holds the fields of an answer against encoding/json: as many leaves, and each path
+// finds the value that it is said to have.
+func FuzzLeaves(f *testing.F) {
+	for _, seed := range []string{`{"a":{"b":[1,"x",null]},"c.d":true}`, `[]`, `[[],{}]`, `1`,
+		`{"a":1,"a":2}`, `{"":{"":1}}`, `{"*":1,"?":2,"#":3,"@this":4,"|":5}`, `[{"a":1e400}]`,
+		strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		got := leaves(body)
+		for path, value := range got {
+			if is := gjson.GetBytes(body, path); is.String() != value && distinct(body) {
+				t.Errorf("%s is %q, and finding it gives %q", path, value, is.String())
+			}
+		}
+		var v any
+		if json.Unmarshal(body, &v) != nil || !utf8.Valid(body) || !distinct(body) {
+			return
+		}
+		if _, leaf := v.(map[string]any); !leaf {
+			if _, leaf = v.([]any); !leaf {
+				return
+			}
+		}
+		if want := count(v, 0); len(got) != want {
+			t.Errorf("%d leaves, encoding/json has %d: %q", len(got), want, got)
+		}
+	})
+}
+
+// count is how many leaves a document has that a path leads to.
+func count(v any, depth int) (n int) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, x := range v {
+			if name != "" && depth < maxDepth {
+				n += count(x, depth+1)
+			}
+		}
+	case []any:
+		for _, x := range v {
+			if depth < maxDepth {
+				n += count(x, depth+1)
+			}
+		}
+	default:
+		n = 1
+	}
+	return n
+}
+
+// distinct reports that no object of a document has a name twice: of those each reader takes
+// another one.
+func distinct(body []byte) bool {
+	if !json.Valid(body) {
+		return false
+	}
+	var walk func(gjson.Result) bool
+	walk = func(v gjson.Result) bool {
+		seen, good := map[string]bool{}, true
+		v.ForEach(func(key, value gjson.Result) bool {
+			good = good && (v.IsArray() || !seen[key.String()])
+			seen[key.String()] = true
+			if value.IsObject() || value.IsArray() {
+				good = good && walk(value)
+			}
+			return good
+		})
+		return good
+	}
+	return walk(gjson.ParseBytes(body))
+}

@@ -1,0 +1,114 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"prony/internal/print"
+	"prony/internal/result"
+	"prony/internal/table"
+	"prony/internal/unit"
+	"prony/internal/verdict"
+)
+
+// cause is a rule that did not hold, with what followed from it.
+type cause struct {
+	rule, observed, hint string
+	trials, targets      []string
+	number               string // the one that it can have moved most: "half p99"
+	by                   float64
+	invalid              bool
+	under                []*cause
+}
+
+// Why prints why numbers are doubted: each cause once for all trials, and under it what follows
+// from it, with the advice that fits the cause.
+func Why(w io.Writer, records []result.Record) error {
+	p := &print.Page{}
+	causes := causesOf(records)
+	if len(causes) == 0 {
+		p.Line("why: nothing was found that can have moved a number")
+		return p.To(w)
+	}
+	p.Line("why numbers are doubted, by cause; what follows from one is under it")
+	for _, c := range causes {
+		p.Line("")
+		c.print(p, "")
+		p.Line("%s", print.Wrap("  do: ", c.hint, print.Width, 6))
+	}
+	return p.To(w)
+}
+
+func (c *cause) print(p *print.Page, indent string) {
+	text := fmt.Sprintf("in %s of %s, e.g. %s", unit.Plural(len(c.trials), "trial"),
+		unit.Plural(len(c.targets), "target"), c.observed)
+	switch {
+	case c.invalid:
+		text += "; INVALID"
+	case c.by > 0:
+		text += fmt.Sprintf("; %s by up to %s", c.number, unit.Percent(c.by))
+	}
+	p.Line("%s", print.Wrap(indent+c.rule+": ", text, print.Width, len(indent)+2))
+	for _, u := range c.under {
+		u.print(p, indent+"  ")
+	}
+}
+
+// causesOf gathers findings that count, each below what it follows from, over all trials; the most
+// frequent first.
+func causesOf(records []result.Record) []*cause {
+	root := &cause{}
+	for i := range records {
+		r := &records[i]
+		for _, f := range r.Verdict.Findings {
+			if f.Grade == result.Valid {
+				continue
+			}
+			at := root
+			for _, link := range verdict.Chain(r.Verdict, f) {
+				at = at.below(link)
+				at.meet(r, link)
+			}
+		}
+	}
+	root.sort()
+	return root.under
+}
+
+func (c *cause) below(f result.Finding) *cause {
+	for _, u := range c.under {
+		if u.rule == f.Rule {
+			return u
+		}
+	}
+	u := &cause{rule: f.Rule, observed: strings.TrimSpace(f.Load + " " + f.Observed), hint: f.Hint}
+	c.under = append(c.under, u)
+	return u
+}
+
+func (c *cause) meet(r *result.Record, f result.Finding) {
+	if !slices.Contains(c.trials, r.Trial) {
+		c.trials = append(c.trials, r.Trial)
+	}
+	if name := table.RowName(r.Target); !slices.Contains(c.targets, name) {
+		c.targets = append(c.targets, name)
+	}
+	c.invalid = c.invalid || f.Grade == result.Invalid
+	for _, m := range f.Moves {
+		if m.By > c.by {
+			c.by, c.number = m.By, strings.TrimSpace(f.Load+" "+m.Number)
+		}
+	}
+}
+
+func (c *cause) sort() {
+	slices.SortStableFunc(c.under, func(a, b *cause) int {
+		return cmp.Or(cmp.Compare(len(b.trials), len(a.trials)), cmp.Compare(b.by, a.by))
+	})
+	for _, u := range c.under {
+		u.sort()
+	}
+}

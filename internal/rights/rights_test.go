@@ -1,0 +1,60 @@
+package rights
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// Where a user gets to is what the modes say, on the way that is named and on that of links.
+func TestReaches(t *testing.T) {
+	stranger := User{UID: 12345, GID: 12345}
+	owner := User{UID: os.Getuid(), GID: 12345}
+	member := User{UID: 12345, GID: 12345, Groups: []int{os.Getgid()}}
+	top := t.TempDir()
+	dir, file := filepath.Join(top, "dir"), filepath.Join(top, "dir", "file")
+	link := filepath.Join(top, "link")
+	if err := errors.Join(os.Chmod(filepath.Dir(top), 0o755), os.Chmod(top, 0o755),
+		os.Mkdir(dir, 0o755), os.WriteFile(file, nil, 0o600), os.Symlink(file, link)); err != nil {
+		t.Fatal(err)
+	}
+	check := func(dirMode, fileMode os.FileMode, want ...bool) {
+		t.Helper()
+		if err := errors.Join(os.Chmod(dir, dirMode), os.Chmod(file, fileMode)); err != nil {
+			t.Fatal(err)
+		}
+		defer os.Chmod(dir, 0o755) //nolint:errcheck // the next check would tell
+		for _, path := range []string{file, link} {
+			var got []bool
+			for _, u := range []User{owner, member, stranger} {
+				got = append(got, u.reaches([]string{path}))
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%o/%o by %s: owner, member, stranger %v, want %v", dirMode, fileMode,
+					path, got, want)
+			}
+		}
+	}
+	check(0o755, 0o644, true, true, true)
+	check(0o755, 0o640, true, true, false)
+	check(0o711, 0o644, true, true, true)
+	check(0o750, 0o644, true, true, false)
+	check(0o700, 0o644, true, false, false)
+	check(0o755, 0o044, false, true, true) // the owner's bits are the owner's
+	if owner.reaches([]string{filepath.Join(dir, "none")}) {
+		t.Error("what is not there is reached")
+	}
+}
+
+func TestHome(t *testing.T) {
+	env := []string{"PATH=/bin", "HOME=/root", "X=HOME=1"}
+	for home, u := range map[string]User{"/root": itself(), "/var/a": {UID: -2, Home: "/var/a"},
+		os.TempDir(): {UID: -2}} {
+		want := []string{"PATH=/bin", "HOME=" + home, "X=HOME=1"}
+		if got := u.Env(env); !slices.Equal(got, want) {
+			t.Errorf("%+v: %q, want %q", u, got, want)
+		}
+	}
+}

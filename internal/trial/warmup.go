@@ -1,0 +1,126 @@
+package trial
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"prony/internal/result"
+	"prony/internal/runtimes"
+	"prony/internal/stats"
+	"prony/internal/suite"
+)
+
+// How the warm-up looks at itself.
+const (
+	warmInterval = 100 * time.Millisecond
+	warmDrain    = 200 * time.Millisecond
+	// ownCores is the least time that a service has on its own cores before the first window, where
+	// it warmed up on all of them: the tail of a steady state, and half as long to get there.
+	ownCores = 3 * time.Second
+)
+
+// warming is a warm-up under way.
+type warming struct {
+	*life
+	counts []int64 // good answers so far, at the end of each interval
+	heard  compilers
+	wide   bool          // it has all cores
+	until  time.Duration // and no longer
+	from   int           // of counts: since it has its own
+	err    error         // why it could not be given them
+}
+
+// warmUp offers the closed load until its rate is steady or the bound is hit, and notes which.
+func (f *life) warmUp(ctx context.Context) error {
+	w := f.trial.Warmup
+	f.at("warmup", time.Duration(w.Max))
+	f.rec.Warmup.IntervalNs, f.rec.Warmup.Connections = int64(warmInterval), w.Connections
+	g := &warming{life: f}
+	if err := g.widen(); err != nil {
+		return err
+	}
+	spec := f.spec("warmup", result.Closed, w.Connections)
+	spec.Window, spec.Drain = time.Duration(w.Max), warmDrain
+	spec.Every, spec.Watch = warmInterval, g.look
+	res, err := f.offer(ctx, spec)
+	if err == nil {
+		g.narrow()
+		err = g.err
+	}
+	if err != nil {
+		return err
+	}
+	f.rec.Warmup.RatePerS = rates(g.counts)
+	g.warm() // at the bound, which may be as early as the minimum
+	if f.rec.Warmup.Requests == 0 && res.Done == 0 {
+		return fmt.Errorf("warm up %s: no good answer in %v: %s", f.trial.Target,
+			time.Duration(w.Max), cmp.Or(res.Errors.Example, "every request is still waiting"))
+	}
+	return nil
+}
+
+// look is told the good answers so far, and says whether to go on.
+func (g *warming) look(done int64, elapsed time.Duration) bool {
+	w, r := g.trial.Warmup, &g.rec.Warmup
+	g.counts = append(g.counts, done)
+	r.Requests, r.DurationNs = done, int64(elapsed)
+	r.SilentAtNs = g.heard.hear(g.watch.Roles(), int64(elapsed))
+	if g.wide && (elapsed >= g.until || r.SilentAtNs > 0 || r.SilentAtNs == 0 && g.level()) {
+		g.narrow()
+	}
+	return g.err == nil && (elapsed < time.Duration(w.Min) || g.wide || !g.warm())
+}
+
+// widen gives a service that compiles all cores, where the suite wants it: on one core a compiler
+// and the requests that it compiles for take turns. Others have nothing to gain, and may count
+// their cores, as Go does, and find too many.
+func (g *warming) widen() error {
+	all := g.lab.Layout.Cores()
+	if g.trial.Warmup.Cores != suite.AllCores ||
+		!runtimes.Of(g.trial.Subject.Target.Runtime).Compiles ||
+		slices.Equal(all, g.lab.Layout.Service) {
+		return nil
+	}
+	if err := g.proc.Move(all); err != nil {
+		return err
+	}
+	g.rec.Warmup.Cores = all
+	g.rec.Warmup.InForce, _ = g.proc.Limits()
+	most := time.Duration(g.trial.Warmup.Max)
+	g.wide, g.until = true, most-min(most/2, ownCores)
+	return nil
+}
+
+// narrow gives the service its own cores again. What the kernel then says to be in force is what
+// the record has of its limits.
+func (g *warming) narrow() {
+	if !g.wide {
+		return
+	}
+	g.wide, g.from = false, len(g.counts)
+	g.rec.Warmup.NarrowedAtNs = int64(g.from) * int64(warmInterval)
+	g.err = g.proc.Move(g.lab.Layout.Service)
+	g.rec.Limits.InForce, g.rec.Limits.Missing = g.proc.Limits()
+	if g.err != nil {
+		g.err = errors.Join(errors.New("end the warm-up on all cores"), g.err)
+	}
+}
+
+// warm notes whether the service is, on its own cores, by the rate and by its compilers: a plateau
+// between two stages of them is no steady state.
+func (g *warming) warm() bool {
+	r := &g.rec.Warmup
+	s := stats.SteadyState(rates(g.counts)[g.from:], warmRule)
+	if s.At < 0 || r.SilentAtNs < 0 {
+		return false
+	}
+	r.Steady, r.SteadyAtNs = true, int64(g.from+s.At)*int64(warmInterval)
+	return true
+}
+
+// level says whether the rate is steady on the cores that the service has.
+func (g *warming) level() bool { return stats.SteadyState(rates(g.counts), warmRule).At >= 0 }
