@@ -136,6 +136,11 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 		// Which blocks follow the first one was decided while it ran.
 		o.Missing = slices.DeleteFunc(o.Missing, func(p result.Planned) bool { return p.Block > 1 })
 	}
+	for _, again := range head.Resumed {
+		o.Notes = append(o.Notes, fmt.Sprintf("The run was resumed on %s, when %s had a record: "+
+			"what is compared within the block that was ended there is further apart in time.",
+			again.Time.UTC().Format("2006-01-02 15:04 UTC"), unit.Plural(again.Trials, "trial")))
+	}
 	for _, b := range bad {
 		o.Damaged = append(o.Damaged, fmt.Sprintf("line %d: %v", b.Line, b.Err))
 	}

@@ -2,14 +2,19 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"prony/internal/cli"
 	"prony/internal/doctor"
 	"prony/internal/lab"
+	"prony/internal/result"
 	"prony/internal/suite"
 )
 
@@ -62,12 +67,7 @@ func (f *runFlags) wish(c *cobra.Command, args []string) (lab.Wish, error) {
 	return out, f.observe.override(&out.Override)
 }
 
-func (a *app) runCmd() *cobra.Command {
-	f := &runFlags{}
-	c := &cobra.Command{
-		Use: "run [SUITE]", Short: "Run a suite and report what it found",
-		Args: cli.Arguments(0, 1),
-		Long: `Run builds the services of a suite that can be built here, puts each target under
+const runAbout = `Run builds the services of a suite that can be built here, puts each target under
 the suite's loads, block by block in shuffled order, and reports. Without a suite it runs
 suites/canonical.yaml.
 
@@ -102,10 +102,12 @@ its process, log and folder, and waits until Enter, which goes on, or Ctrl-C, wh
 With -x every outside action is shown as a line for a shell, builds and starts above all.
 
 Each trial is one record in results/RUN/trials.ndjson, saved before the next one starts, so that an
-interrupted run keeps all it has. The exit code is 0 when every trial is VALID or SUSPECT, 4 when
-one is INVALID or failed, 1 when the run itself went wrong, 2 for a command line that makes no
-sense.`,
-		Example: `  prony run
+interrupted run keeps all it has. With --resume the trials that have no record follow, where plan,
+seed, artifacts, tools and machine are what they were; the report says when. The exit code is 0
+when every trial is VALID or SUSPECT, 4 when one is INVALID or failed, 1 when the run itself went
+wrong, 2 for a command line that makes no sense.`
+
+const runExamples = `  prony run
   prony run suites/http.yaml --targets go-nethttp,java-jdk --blocks 5
   prony run --measure 10s --seed 7
   prony run --for 5m
@@ -114,14 +116,24 @@ sense.`,
   prony run --against ../main --targets go-nethttp
   prony run --telemetry --targets go-nethttp
   prony run --launcher process,docker --targets go-nethttp
+  prony run --resume results/2026-11-21T03-40-11Z
   prony run --retain --targets go-nethttp
-  prony run --agent otel-java/full --targets java-spring/virtual`,
+  prony run --agent otel-java/full --targets java-spring/virtual`
+
+func (a *app) runCmd() *cobra.Command {
+	f := &runFlags{}
+	c := &cobra.Command{
+		Use: "run [SUITE]", Short: "Run a suite and report what it found",
+		Args: cli.Arguments(0, 1),
+		Long: runAbout, Example: runExamples,
 		RunE: func(c *cobra.Command, args []string) error { return a.runSuite(c, args, f) },
 	}
 	f.suiteFlags(c)
 	f.asked.Host = "any"
 	cli.OneOf(c, &f.asked.Host, "host", "what the machine must be, as prony doctor grades it",
 		doctor.Bars...)
+	c.Flags().StringVar(&f.asked.Resume, "resume", "",
+		"folder of a run that was ended: run the trials that have no record")
 	c.Flags().StringVar(&f.asked.Out, "out", "",
 		"folder of the results (default: results/TIME below the root)")
 	c.Flags().BoolVar(&f.why, "why", false, whyHelp)
@@ -140,6 +152,9 @@ func (f *runFlags) check(c *cobra.Command) error {
 			return cli.Usagef("--%s %s: want more than nothing", name, v)
 		}
 	}
+	if f.asked.Resume != "" && f.asked.Out != "" {
+		return cli.Usagef("--resume and --out: a run is gone on with in its own folder")
+	}
 	if out := f.asked.Out; out != "" && isRun(out) {
 		return cli.Usagef("--out %s: it holds a run already; choose another folder, or "+
 			"see it with prony report", out)
@@ -150,6 +165,9 @@ func (f *runFlags) check(c *cobra.Command) error {
 func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 	if err := errors.Join(misplaced(args), f.check(c)); err != nil {
 		return err
+	}
+	if f.asked.Resume != "" && !givenBeside(c, args) {
+		return a.again(c, f.asked.Resume)
 	}
 	l, show, err := a.lab()
 	if err != nil {
@@ -167,6 +185,42 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 	dir, err := l.Run(c.Context(), wish)
 	show.end()
 	return errors.Join(a.conclude(dir, err, f.why), a.further(dir))
+}
+
+// givenBeside tells whether a command line says anything beside what to resume and where.
+func givenBeside(c *cobra.Command, args []string) (given bool) {
+	c.Flags().Visit(func(f *pflag.Flag) {
+		given = given || !slices.Contains([]string{"resume", "root", "show", "host"}, f.Name)
+	})
+	return given || len(args) > 0
+}
+
+// again is the command line of a run that was ended, to go on with it.
+func (a *app) again(c *cobra.Command, dir string) error {
+	head, _, _, err := result.Read(dir)
+	if err != nil {
+		return err
+	}
+	if head.File == "" || len(head.Command) == 0 {
+		return fmt.Errorf("resume %s: the line that began it cannot be repeated; begin a new run",
+			dir)
+	}
+	line := []string{"run"}
+	for words := head.Command[min(2, len(head.Command)):]; len(words) > 0; words = words[1:] {
+		if name, _, joined := strings.Cut(words[0], "="); name != "--out" && name != "--resume" &&
+			name != "--root" {
+			line = append(line, words[0])
+		} else if !joined && len(words) > 1 {
+			words = words[1:]
+		}
+	}
+	line = append(line, "--resume", dir)
+	if a.rootFlag != "" {
+		line = append(line, "--root", a.rootFlag)
+	}
+	root := newRoot(&app{world: a.world, args: a.args, stdout: a.stdout, stderr: a.stderr})
+	root.SetArgs(line)
+	return root.ExecuteContext(c.Context())
 }
 
 // conclude prints what the records say and gives the exit code that fits.

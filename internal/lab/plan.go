@@ -23,6 +23,7 @@ type Wish struct {
 	Against   string // another checkout whose services run, too: FOLDER or NAME=FOLDER
 	Host      string // what the machine must be: one of doctor.Bars
 	Out       string // the run's folder; empty: a new one below results/
+	Resume    string // folder of a run whose trials without a record are run; empty: a new one
 	Telemetry Telemetry
 	Command   []string // for the records
 	Version   string   // of this program, likewise

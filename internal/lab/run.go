@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,7 +68,7 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 	defer r.journal.Close()
 	l.Tell.Begin(Begun{r.plan, r.layout, r.sides, append(reaped, r.launchers.Reaped...)})
 	r.head(ctx)
-	if r.dir = w.Out; r.dir == "" {
+	if r.dir = cmp.Or(w.Resume, w.Out); r.dir == "" {
 		r.experiment.Head.ID, r.dir = newFolder(filepath.Join(l.Root, "results"),
 			r.experiment.Head.ID)
 	}
@@ -76,7 +77,7 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 		return "", err
 	}
 	defer release()
-	for _, step := range []func(context.Context) error{r.prepare, r.grade} {
+	for _, step := range []func(context.Context) error{r.prepare, r.grade, r.resume} {
 		if err := step(ctx); err != nil {
 			return "", err
 		}

@@ -63,6 +63,10 @@ type Launcher interface {
 	Launch(ctx context.Context, s Spec) (Process, error)
 }
 
+// Strayed begins what Process.Limits says to be missing where a process is in another control group
+// than the one that it was started in: nobody knows what it used.
+const Strayed = "control group"
+
 // Process is a started target, all its processes together.
 type Process interface {
 	// Addr is where it takes requests, if it does.

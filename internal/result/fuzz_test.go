@@ -14,7 +14,8 @@ func FuzzReadRecords(f *testing.F) {
 	f.Add([]byte(`{"version":1}` + "\n\n" + `{"version":99}` + "\n" + `{"version":1,`))
 	f.Add([]byte("null\n[]\n{}\n\x00"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		records, bad, err := ReadRecords("x", bytes.NewReader(b))
+		records, bad, err := readRecords("x", bytes.NewReader(b),
+			func(*Record, int) error { return nil })
 		lines := bytes.Count(b, []byte("\n"))
 		if len(b) > 0 && b[len(b)-1] != '\n' {
 			lines++

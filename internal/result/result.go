@@ -47,7 +47,9 @@ type Record struct {
 	Loads     []Load    `json:"loads,omitempty"`
 	// Role is why the trial ran beside the comparison, in whose numbers it is not: one of Roles;
 	// empty: it is part of it.
-	Role      string     `json:"role,omitempty"`
+	Role string `json:"role,omitempty"`
+	// Resumed is the resumption of the run that the trial is of, from 1; 0: it ran at first.
+	Resumed   int        `json:"resumed,omitempty"`
 	Watched   []string   `json:"watched,omitempty"` // beside the usual samples, in words
 	Telemetry *Telemetry `json:"telemetry,omitempty"`
 	Profiles  []Profile  `json:"profiles,omitempty"`

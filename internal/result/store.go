@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 )
 
 // Files in a run's folder.
@@ -38,6 +39,8 @@ type Run struct {
 	ForNs    int64     `json:"forNs,omitempty"`   // the run goes on for so long, instead of blocks
 	Host     *Grading  `json:"host,omitempty"`    // what prony doctor said before the first trial
 	Columns  []string  `json:"columns,omitempty"` // that the suite wants in its table, too
+	// Resumed are the times at which a run that had ended was gone on with.
+	Resumed []Resumption `json:"resumed,omitempty"`
 	// Requests are what each scenario sends, as the suite has it, for readers of reports.
 	Requests map[string][]string `json:"requests,omitempty"`
 }
@@ -66,6 +69,13 @@ func (r Run) Missing(records []*Record) (out []Planned) {
 		there[rec.Trial] = true
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(p Planned) bool { return there[p.Trial] })
+}
+
+// Resumption is a time at which the trials that had no record were begun.
+type Resumption struct {
+	Time    time.Time `json:"time"`
+	Trials  int       `json:"trials"` // that had a record by then
+	Command []string  `json:"command"`
 }
 
 // Skipped is a target that could not take part, with the reason.
@@ -106,6 +116,45 @@ func Create(dir string, r Run) (*Writer, error) {
 		return nil, fmt.Errorf("create run: %w", errors.Join(err, f.Close(), os.Remove(f.Name())))
 	}
 	return &Writer{f: f, run: r.ID}, nil
+}
+
+// Resume opens a run's folder for the records that it lacks, and writes its head anew. A torn one
+// at the end stays what it is, on a line of its own.
+func Resume(dir string, r Run) (*Writer, error) {
+	f, err := os.OpenFile(filepath.Join(dir, TrialsFile), os.O_RDWR|os.O_APPEND, 0)
+	if err != nil {
+		return nil, fmt.Errorf("resume run: %w", err)
+	}
+	w := &Writer{f: f, run: r.ID}
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err == nil {
+		err = w.endLine()
+	}
+	if err == nil { // not over the old one: without a head no record can be read
+		err = writeSynced(dir, RunFile+".new", append(b, '\n'))
+	}
+	if err == nil {
+		err = os.Rename(filepath.Join(dir, RunFile+".new"), filepath.Join(dir, RunFile))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("resume run: %w", errors.Join(err, f.Close()))
+	}
+	return w, nil
+}
+
+func (w *Writer) endLine() error {
+	info, err := w.f.Stat()
+	if err != nil || info.Size() == 0 {
+		return err
+	}
+	w.size = info.Size()
+	last := make([]byte, 1)
+	if _, err := w.f.ReadAt(last, w.size-1); err != nil || last[0] == '\n' {
+		return err
+	}
+	w.size++
+	_, err = w.f.Write([]byte{'\n'})
+	return err
 }
 
 // writeSynced writes a file that a power cut must not take, and its folder's entries with it:

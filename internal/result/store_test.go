@@ -361,7 +361,9 @@ func TestLook(t *testing.T) {
 		"the folder":  os.RemoveAll,
 		"the records": func(dir string) error { return os.Remove(filepath.Join(dir, TrialsFile)) },
 		"the head":    func(dir string) error { return os.Remove(filepath.Join(dir, RunFile)) },
-		"their end":   func(dir string) error { return os.Truncate(filepath.Join(dir, TrialsFile), 9) },
+		"their end": func(dir string) error {
+			return os.Truncate(filepath.Join(dir, TrialsFile), 9)
+		},
 		"a copy": func(dir string) error {
 			file := filepath.Join(dir, TrialsFile)
 			b, err := os.ReadFile(file)
@@ -375,5 +377,30 @@ func TestLook(t *testing.T) {
 		if err := w.Look(); (err == nil) != (what == "") {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// A run is gone on with behind what it has; a torn record stays, on a line of its own.
+func TestResume(t *testing.T) {
+	_, dir, before := twoTrials(t)
+	path := filepath.Join(dir, TrialsFile)
+	torn := append(bytes.Clone(before), `{"version":1,"tri`...)
+	if err := os.WriteFile(path, torn, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w, err := Resume(dir, Run{Version: Version, ID: "r", Resumed: []Resumption{{Trials: 2}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Append(&Record{Trial: "c"}), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	head, records, bad, err := Read(dir)
+	if err != nil || len(records) != 3 || len(bad) != 1 || bad[0].Line != 3 ||
+		records[2].Trial != "c" || len(head.Resumed) != 1 {
+		t.Errorf("head %+v, %d records, bad %v, error %v", head, len(records), bad, err)
+	}
+	if _, err := Resume(t.TempDir(), Run{}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("nothing to resume: %v", err)
 	}
 }

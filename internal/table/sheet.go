@@ -29,6 +29,9 @@ func (s *Study) Sheet() Sheet {
 		}
 	}
 	sh.skip(s.Options.Skipped)
+	if n := len(sh.Tables); n > 0 {
+		sh.Tables[n-1].Notes = append(sh.Tables[n-1].Notes, s.Options.Notes...)
+	}
 	for _, of := range []func(*Scenario, Options) Table{
 		(*Scenario).overheadTable, (*Scenario).toldTable, (*Scenario).partsTable,
 		(*Scenario).floorTable,

@@ -26,6 +26,7 @@ type Options struct {
 
 	Skipped   []Skipped        // services that could not take part
 	Missing   []result.Planned // trials of the plan that have no record
+	Notes     []string         // on the run as a whole, a sentence each
 	Damaged   []string         // what of the records was left out, a sentence each
 	Reproduce string           // the command line; empty: that of the first record
 	Report    string           // path of the report, printed last; empty: no such line

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"prony/internal/clock"
+	"prony/internal/launch"
 	"prony/internal/load"
 	"prony/internal/load/text"
 	"prony/internal/probe"
@@ -111,14 +113,21 @@ func (f *life) samples(load string, before, after probe.Mark) Samples {
 	return out
 }
 
-// use adds what the service consumed. The two marks lie a little outside the window, under the same
-// load, so the requests between them are the window's in proportion.
+// use adds what the service consumed, unless some of it has left the groups that count. The two
+// marks lie a little outside the window, under the same load, so the requests between them are the
+// window's in proportion.
 func (f *life) use(out *result.Load, before, after probe.Mark) {
 	requests := out.Done + out.Errors.Total()
 	between := after.TNs - before.TNs
 	requests = int64(float64(requests) * float64(between) / float64(out.WindowNs))
 	out.Service, out.Host = probe.Between(before, after, f.watch.Series(), requests,
 		f.rec.Limits.CPUs)
+	inForce, missing := f.proc.Limits()
+	strayed := func(m string) bool { return strings.Contains(m, launch.Strayed) }
+	if slices.ContainsFunc(missing, strayed) {
+		out.Service = result.Usage{}
+		f.rec.Limits.InForce, f.rec.Limits.Missing = inForce, missing
+	}
 }
 
 // delivered is the rate of good answers to a load of this very trial, which others are shares of.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"prony/internal/result"
@@ -19,6 +20,7 @@ type Experiment struct {
 	Head   result.Run
 	Prov   result.Provenance
 	Pilots map[string]float64 // what pilots delivered a second, by target and scenario
+	Done   []*result.Record   // of a run that is resumed: those that it has
 	// Next chooses before each trial which of those that are left still run, and in which order;
 	// nil: all of them.
 	Next func(done []*result.Record, left []Spec) []Spec
@@ -60,7 +62,11 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*result.Record, 
 	if err := os.MkdirAll(filepath.Join(l.Dir, "logs"), 0o755); err != nil {
 		return nil, fmt.Errorf("create run: %w", err)
 	}
-	w, err := result.Create(l.Dir, e.Head)
+	open := result.Create
+	if len(e.Head.Resumed) > 0 {
+		open = result.Resume
+	}
+	w, err := open(l.Dir, e.Head)
 	if err != nil {
 		return nil, err
 	}
@@ -68,12 +74,14 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*result.Record, 
 	if e.Pilots == nil {
 		e.Pilots = map[string]float64{}
 	}
-	for left := e.left(nil, e.Trials); len(left) > 0; left = e.left(records, left) {
+	for left := e.left(nil, e.unrecorded()); len(left) > 0; left = e.left(records, left) {
 		if err := w.Look(); err != nil {
-			return records, err
+			return records, fmt.Errorf("run %s: after %d of %d trials: %w", e.Head.ID,
+				len(e.Done)+len(records), len(e.Trials), err)
 		}
 		now := l.next(ctx, e, left)
 		for _, rec := range now {
+			rec.Resumed = len(e.Head.Resumed)
 			if err := w.Append(rec); err != nil {
 				return records, err
 			}
@@ -85,11 +93,31 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*result.Record, 
 					len(records))
 			}
 			return records, fmt.Errorf("run %s: interrupted after %d of %d trials",
-				e.Head.ID, len(records), len(e.Trials))
+				e.Head.ID, len(e.Done)+len(records), len(e.Trials))
 		}
 		left = left[len(now):]
 	}
 	return records, nil
+}
+
+// unrecorded are the trials that have no record yet. What the pilots among the others found is
+// known.
+func (e Experiment) unrecorded() []Spec {
+	return slices.DeleteFunc(slices.Clone(e.Trials), func(t Spec) bool {
+		at := slices.IndexFunc(e.Done, func(r *result.Record) bool { return r.Trial == t.ID })
+		if at >= 0 {
+			e.learn(t, e.Done[at])
+		}
+		return at >= 0
+	})
+}
+
+// learn keeps what a pilot found.
+func (e Experiment) learn(t Spec, rec *result.Record) {
+	good := rec.Outcome == result.Measured && rec.Verdict.Grade != result.Invalid
+	if t.Role == suite.Pilot && good {
+		e.Pilots[pilotOf(t)] = rec.Loads[0].ThroughputPerS
+	}
 }
 
 func (e Experiment) left(done []*result.Record, left []Spec) []Spec {
@@ -111,10 +139,7 @@ func (l *Lab) next(ctx context.Context, e Experiment, left []Spec) []*result.Rec
 func (l *Lab) one(ctx context.Context, e Experiment, t Spec) *result.Record {
 	if t.Lacking == nil {
 		rec := l.Trial(ctx, e, t)
-		good := rec.Outcome == result.Measured && rec.Verdict.Grade != result.Invalid
-		if t.Role == suite.Pilot && good {
-			e.Pilots[pilotOf(t)] = rec.Loads[0].ThroughputPerS
-		}
+		e.learn(t, rec)
 		return rec
 	}
 	f := l.life(e, t)

@@ -25,6 +25,8 @@ type Launcher struct {
 	Start func(s launch.Spec) (http.Handler, time.Duration, error)
 	// Note hears what happens, in order: "launch NAME", "stop NAME".
 	Note func(string)
+	// Missing is what Process.Limits says that nothing enforces; nil: nothing.
+	Missing []string
 
 	mu      sync.Mutex
 	running *proc
@@ -147,7 +149,7 @@ func (p *proc) Exit() string            { return p.exit }
 func (p *proc) Log(int) []string        { return p.log }
 
 func (p *proc) Limits() (inForce, missing []string) {
-	return []string{fmt.Sprintf("affinity %v", p.spec.Cores)}, nil
+	return []string{fmt.Sprintf("affinity %v", p.spec.Cores)}, p.l.Missing
 }
 
 // Move implements launch.Mover.

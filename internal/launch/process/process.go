@@ -268,12 +268,11 @@ func (p *proc) Addr() netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(p.spec.Port))
 }
 
-func (p *proc) Began() int64                        { return p.began }
-func (p *proc) Main() int                           { return p.cmd.Process.Pid }
-func (p *proc) Groups() []launch.Group              { return p.groups.list }
-func (p *proc) Limits() (inForce, missing []string) { return p.inForce, p.missing }
-func (p *proc) Exited() <-chan struct{}             { return p.exited }
-func (p *proc) Exit() string                        { return p.exit }
+func (p *proc) Began() int64            { return p.began }
+func (p *proc) Main() int               { return p.cmd.Process.Pid }
+func (p *proc) Groups() []launch.Group  { return p.groups.list }
+func (p *proc) Exited() <-chan struct{} { return p.exited }
+func (p *proc) Exit() string            { return p.exit }
 
 // PIDs asks the cgroup, or else looks for the process group. What shares another's cgroup knows its
 // own processes by their group only.

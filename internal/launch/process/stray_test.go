@@ -1,0 +1,46 @@
+package process
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"prony/internal/launch"
+)
+
+// A service that is moved to another control group, as one that moves itself is, is under no limit
+// of its own any more, and none is said to be in force.
+func TestStrays(t *testing.T) {
+	p, err := (&Launcher{Journal: journal(t)}).Launch(t.Context(), launch.Spec{
+		Name: "stray", Args: []string{"/bin/sh", "-c", "sleep 1000"}, Dir: t.TempDir(),
+		LogFile: filepath.Join(t.TempDir(), "log"), Cores: []int{0}, CPUs: 1, MemoryBytes: 64 << 20,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Stop(0) //nolint:errcheck // below
+	if len(p.Groups()) == 0 {
+		t.Skip("no control groups are permitted here")
+	}
+	inForce, missing := p.Limits()
+	if len(inForce) == 0 || len(missing) > 0 {
+		t.Errorf("before: in force %q, missing %q", inForce, missing)
+	}
+	for _, g := range p.Groups() {
+		err := os.WriteFile(filepath.Join(filepath.Dir(g.Dir), "cgroup.procs"),
+			[]byte(strconv.Itoa(p.Main())), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	inForce, missing = p.Limits()
+	if len(inForce) > 0 || len(missing) != 1 || !strings.HasPrefix(missing[0], launch.Strayed) ||
+		!strings.Contains(missing[0], strconv.Itoa(p.Main())) {
+		t.Errorf("after: in force %q, missing %q", inForce, missing)
+	}
+	if err := p.Stop(0); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,52 @@
+package trial_test
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"prony/internal/load"
+	"prony/internal/result"
+)
+
+// Records that somebody removes are noticed before the next trial: its own would be in no report.
+func TestRecordsThatAreRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.offer = func(ctx context.Context, s load.Spec) (*load.Result, error) {
+			if strings.Contains(lastLaunch(w.notes), "-02-") {
+				if err := os.RemoveAll(w.dir); err != nil {
+					t.Error(err)
+				}
+			}
+			return w.steadyLoad(ctx, s)
+		}
+		e := w.experiment("a", "b", "c")
+		records, err := w.lab.Run(context.Background(), e.resolve())
+		if err == nil || !strings.Contains(err.Error(), "after 2 of 3 trials: look at the "+
+			"records: ") || len(records) != 2 {
+			t.Errorf("%d records, error %v", len(records), err)
+		}
+	})
+}
+
+// A run that is resumed runs what has no record.
+func TestResumedRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		e := w.experiment("a", "b", "c")
+		first, err := w.run(context.Background(), e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := e.resolve()
+		all.Head.Resumed, all.Done = []result.Resumption{{Trials: 2}}, slices.Delete(first, 1, 2)
+		again, err := w.lab.Run(context.Background(), all)
+		if err != nil || len(again) != 1 || again[0].Order != 2 || again[0].Resumed != 1 {
+			t.Errorf("%d records, error %v", len(again), err)
+		}
+	})
+}

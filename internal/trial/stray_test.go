@@ -1,0 +1,42 @@
+package trial_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"prony/internal/launch"
+	"prony/internal/load"
+	"prony/internal/result"
+)
+
+// A service that leaves its control groups while it is measured has used nobody knows how much, and
+// the record says that its limits did not hold.
+func TestServiceThatLeavesItsGroups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		why := launch.Strayed + ": processes [7] are in another one"
+		w.offer = func(ctx context.Context, s load.Spec) (*load.Result, error) {
+			if s.Name == "half" {
+				w.launcher.Missing = []string{why}
+			}
+			return w.steadyLoad(ctx, s)
+		}
+		records, err := w.run(context.Background(), w.experiment("a"))
+		if err != nil || len(records) != 1 || len(records[0].Loads) != 2 {
+			t.Fatal(records, err)
+		}
+		r := records[0]
+		if r.Loads[0].Service.CPUNs == 0 || r.Loads[1].Service.WindowNs != 0 ||
+			r.Loads[1].Service.Source != "" {
+			t.Errorf("used %+v, then %+v", r.Loads[0].Service, r.Loads[1].Service)
+		}
+		found := slices.ContainsFunc(r.Verdict.Findings, func(f result.Finding) bool {
+			return f.Rule == "limits" && f.Grade == result.Suspect
+		})
+		if !slices.Contains(r.Limits.Missing, why) || !found {
+			t.Errorf("limits %+v, findings %+v", r.Limits, r.Verdict.Findings)
+		}
+	})
+}
