@@ -15,6 +15,7 @@ var bans = []ban{
 		allow: map[string]string{
 			"internal/clock/...": "it is the clock",
 		}},
+	{pkg: "prony/internal/clock", names: "SetWall", say: "it steps the clock of tests"},
 	{pkg: "time", names: "Sleep",
 		say: "wait with a timer and the context, so that the wait can be ended",
 		allow: map[string]string{
@@ -166,6 +167,8 @@ func TestBans(t *testing.T) {
 		{"a.go", `"time"`, "x.Now()", ""},
 		{"internal/clock/clock.go", `"time"`, "time.Now()", ""},
 		{"a_test.go", `"time"`, "time.Now()", ""},
+		{"a.go", `"prony/internal/clock"`, "clock.SetWall(1)", "prony/internal/clock.SetWall is"},
+		{"a_test.go", `"prony/internal/clock"`, "clock.SetWall(1)", ""},
 		{"a.go", `. "time"`, "Now()", "a dot import"},
 		{"internal/web/a.go", `"time"`, "time.Sleep(1)", "time.Sleep is banned here: wait with"},
 		{"internal/launch/docker/a.go", `"time"`, "time.Sleep(1)", ""},

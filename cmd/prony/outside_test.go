@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"prony/internal/cli"
+	"prony/internal/lab/machine"
+	"prony/internal/result"
+	"prony/internal/tests"
+)
+
+// A service that somebody kills ends its trial as one record that says so, and nothing is left.
+func TestServiceKilledFromOutside(t *testing.T) {
+	tests.Whole(t, "a service that is killed in a run")
+	runtime := t.TempDir()
+	p := startRun(t, checkout(t), runtime)
+	pid := service1(t, runtime)
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	err := p.Wait()
+	if p.ProcessState.ExitCode() != cli.Invalid {
+		t.Errorf("ended with %v, want exit %d\n%s", err, cli.Invalid, p.errs)
+	}
+	gone(t, pid)
+	_, records, bad, err := result.Read(p.dir)
+	if err != nil || len(bad) > 0 || len(records) != 1 {
+		t.Fatalf("records %v, bad %v, error %v", records, bad, err)
+	}
+	r := records[0]
+	const words = "the service ended (signal: killed)"
+	if r.Failure == nil || !strings.Contains(r.Failure.Error, words) ||
+		r.Verdict.Grade != result.Invalid {
+		t.Errorf("failure %+v, verdict %+v", r.Failure, r.Verdict)
+	}
+}
+
+// What rides along breaks the service: the trial with it fails in the words of the service, the
+// bare one is measured, and no ratio is printed.
+func TestRideBreaksTheService(t *testing.T) {
+	tests.Whole(t, "a service that breaks of what rides along")
+	tests.Cores(t)
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	root := checkout(t)
+	file, dir := filepath.Join(root, "ride.yaml"), filepath.Join(root, "r")
+	const text = `
+name: ride
+question: What does a broken agent cost?
+contract: hello
+blocks: 1
+limits: {cpus: 1, memory: 64MiB}
+warmup: {connections: 2, min: 100ms, max: 300ms}
+scenarios:
+  - name: read
+    keys: [1, 50000]
+    requests:
+      - request: GET /hello/{mode}?key={key}
+        expect: {body: "Hello from REST value-{key}"}
+loads:
+  - {name: peak, model: closed, connections: 2, measure: 300ms}
+variants: [{name: broken, env: {GOMEMLIMIT: nonsense}}]
+`
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	exit := cli.Code(run(context.Background(), machine.World{}, []string{"run", file, "--root",
+		root, "--out", dir, "--targets", "go-nethttp"}, &stdout, &stderr))
+	if exit != cli.Invalid {
+		t.Fatalf("exit %d\n%s%s", exit, &stdout, &stderr)
+	}
+	_, records, bad, err := result.Read(dir)
+	if err != nil || len(bad) > 0 || len(records) != 2 {
+		t.Fatalf("%d records, bad %v, error %v", len(records), bad, err)
+	}
+	for _, r := range records {
+		f := r.Failure
+		if r.Target.Variant != "broken" {
+			if f != nil {
+				t.Errorf("the bare one failed: %+v", f)
+			}
+			continue
+		}
+		if f == nil || !strings.Contains(f.Error, "the service ended") ||
+			!strings.Contains(strings.Join(f.Log, "\n"), "GOMEMLIMIT") {
+			t.Errorf("with what breaks it: %+v", f)
+		}
+	}
+	has(t, "the report", stdout.String(), "broken")
+}
