@@ -161,52 +161,65 @@ func disturbed(t *testing.T, seeds uint64, rule string, plain bool,
 	t.Helper()
 	grade = valid
 	for seed := range seeds {
-		was, clean := of(rand.New(rand.NewPCG(seed, 2)))
-		want, _, _, _ := clean.run(seed)
-		have, punctual, lags, waited := was.run(seed)
-		rec := healthy()
-		rec.Loads = rec.Loads[:1]
-		l := &rec.Loads[0]
-		l.ResponseTime, l.OwnLag = distribution(t, have), distribution(t, lags)
-		if !plain {
-			l.PunctualTime = distribution(t, punctual)
+		g, m := disturbedOnce(t, seed, rule, plain, of, change)
+		if moved = max(moved, m); g != valid {
+			grade = g
 		}
-		l.Lag = result.Dist{}
-		l.Scheduled, l.Sent, l.Done, l.Answered = served, served, served, served
-		l.Waited, l.Connections, l.WindowNs = waited, was.connections, end
-		l.Host = result.Host{}
-		l.ServiceTime, l.InFlightMean = result.Dist{}, 0
-		if change != nil {
-			change(rec, was)
-			l = &rec.Loads[0]
-		}
-		v := verdict.Judge(rec)
-		bound := map[string]float64{}
-		for _, f := range v.Findings {
-			if f.Rule == rule {
-				for _, m := range f.Moves {
-					bound[m.Number] = m.By
-				}
-				if f.Grade != valid {
-					grade = f.Grade
-				}
+	}
+	return grade, moved
+}
+
+// disturbedOnce is disturbed with one seed.
+func disturbedOnce(t *testing.T, seed uint64, rule string, plain bool,
+	of func(*rand.Rand) (was, truth station),
+	change func(*result.Record, station)) (grade string, moved float64) {
+	t.Helper()
+	grade = valid
+	was, clean := of(rand.New(rand.NewPCG(seed, 2)))
+	want, _, _, _ := clean.run(seed)
+	have, punctual, lags, waited := was.run(seed)
+	rec := healthy()
+	rec.Loads = rec.Loads[:1]
+	l := &rec.Loads[0]
+	l.ResponseTime, l.OwnLag = distribution(t, have), distribution(t, lags)
+	if !plain {
+		l.PunctualTime = distribution(t, punctual)
+	}
+	l.Lag = result.Dist{}
+	l.Scheduled, l.Sent, l.Done, l.Answered = served, served, served, served
+	l.Waited, l.Connections, l.WindowNs = waited, was.connections, end
+	l.Host = result.Host{}
+	l.ServiceTime, l.InFlightMean = result.Dist{}, 0
+	if change != nil {
+		change(rec, was)
+		l = &rec.Loads[0]
+	}
+	v := verdict.Judge(rec)
+	bound := map[string]float64{}
+	for _, f := range v.Findings {
+		if f.Rule == rule {
+			for _, m := range f.Moves {
+				bound[m.Number] = m.By
+			}
+			if f.Grade != valid {
+				grade = f.Grade
 			}
 		}
-		truth := distribution(t, want)
-		for number, ns := range map[string][2]int64{
-			"p50": {l.ResponseTime.P50Ns, truth.P50Ns}, "p90": {l.ResponseTime.P90Ns, truth.P90Ns},
-			"p99":   {l.ResponseTime.P99Ns, truth.P99Ns},
-			"p99.9": {l.ResponseTime.P999Ns, truth.P999Ns},
-		} {
-			off := float64(ns[0]-ns[1]) / float64(ns[0])
-			// A histogram has three digits, and what moves less than a bound worth telling is not.
-			if max(off, -off) > bound[number]+0.004 {
-				t.Errorf("seed %d, %s: %s moved by %.4f, bound %.4f", seed, rule, number, off,
-					bound[number])
-			}
-			if number == "p99" {
-				moved = max(moved, off)
-			}
+	}
+	truth := distribution(t, want)
+	for number, ns := range map[string][2]int64{
+		"p50": {l.ResponseTime.P50Ns, truth.P50Ns}, "p90": {l.ResponseTime.P90Ns, truth.P90Ns},
+		"p99":   {l.ResponseTime.P99Ns, truth.P99Ns},
+		"p99.9": {l.ResponseTime.P999Ns, truth.P999Ns},
+	} {
+		off := float64(ns[0]-ns[1]) / float64(ns[0])
+		// A histogram has three digits, and what moves less than a bound worth telling is not.
+		if max(off, -off) > bound[number]+0.004 {
+			t.Errorf("seed %d, %s: %s moved by %.4f, bound %.4f", seed, rule, number, off,
+				bound[number])
+		}
+		if number == "p99" {
+			moved = max(moved, off)
 		}
 	}
 	return grade, moved
