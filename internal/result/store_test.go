@@ -437,3 +437,44 @@ func TestReadingIsBounded(t *testing.T) {
 		t.Errorf("with a byte order mark: %d, %v", len(mark), err)
 	}
 }
+
+// A record and a head are on the disk before anything follows, and so is the folder's entry of the
+// head. Where the kernel cannot sync, which is so of pipes and of /proc (EINVAL, fsync(2)), that is
+// an error: without a sync there would be none.
+func TestWritesAreSynced(t *testing.T) {
+	w, _, _ := twoTrials(t)
+	r, pipe, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer pipe.Close()
+	if err := unix.Dup3(int(pipe.Fd()), int(w.f.Fd()), unix.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Append(&Record{Trial: "c"}); !errors.Is(err, unix.EINVAL) {
+		t.Errorf("a record was not synced: %v", err)
+	}
+	dir := t.TempDir()
+	if err := unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := os.OpenFile(filepath.Join(dir, "pipe"), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if err := writeSynced(dir, "pipe", []byte("x")); !errors.Is(err, unix.EINVAL) {
+		t.Errorf("a file was not synced: %v", err)
+	}
+	f, err := os.Create(filepath.Join(t.TempDir(), RunFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	// The file is on a disk, its folder is not.
+	err = writeSynced("/proc/self/fd", fmt.Sprint(f.Fd()), []byte("x"))
+	if b, read := os.ReadFile(f.Name()); !errors.Is(err, unix.EINVAL) || string(b) != "x" {
+		t.Errorf("a folder was not synced: %v, %q, %v", err, b, read)
+	}
+}

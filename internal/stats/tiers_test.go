@@ -53,6 +53,8 @@ func TestTiers(t *testing.T) {
 	// Told apart from the second member only: c must not stand in a tier with b.
 	check("a b | c", logItem("a", 0.10, w...), logItem("b", 0.05, u...), logItem("c", 0, v...))
 	check("a | b | c", logItem("a", 0.10, u...), logItem("b", 0.05, v...), logItem("c", 0, u...))
+	// c leads a by 1 and b by 105, a leads b by 104: what one leads by the other lags.
+	check("c | a | b", logItem("a", 4, u...), logItem("b", -100, v...), logItem("c", 5, u...))
 	// Equal to the last digit: by name.
 	check("a b", logItem("a", 0, u...), logItem("b", 0, u...))
 

@@ -255,3 +255,27 @@ func TestCgroupsNotPermitted(t *testing.T) {
 	check("v2", "no such file", []hierarchy{
 		{version: 2, parents: []string{"/proc/self", "/proc/1"}}})
 }
+
+// Where there are no cgroups, what a target has forked is asked to end as politely as the target.
+func TestAllAreAskedToEnd(t *testing.T) {
+	dir := t.TempDir()
+	const child = `trap "echo child was asked; exit" TERM; echo ready; while :; do sleep 0.02; done`
+	l := &Launcher{Journal: journal(t), NoGroup: true}
+	p, err := l.Launch(context.Background(), launch.Spec{
+		Name: "t", Dir: dir, LogFile: filepath.Join(dir, "log"),
+		Args: []string{"sh", "-c", "trap 'wait; exit' TERM; sh -c '" + child + "' & wait"},
+		Env:  []string{"PATH=/usr/bin:/bin"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for end := clock.Mono() + 5e9; clock.Mono() < end && len(p.Log(9)) < 1; {
+		time.Sleep(time.Millisecond)
+	}
+	if err := p.Stop(2 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if log := p.Log(9); !slices.Contains(log, "child was asked") {
+		t.Errorf("it wrote %q", log)
+	}
+}
