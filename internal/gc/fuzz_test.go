@@ -2,17 +2,17 @@ package gc
 
 import (
 	"bytes"
-	"math"
 	"os"
 	"path/filepath"
 	"testing"
 )
 
-// FuzzRead wants no log to end the program, and sums of any window that can be.
+// FuzzRead wants of any log that no pause ends before it begins, that they are in order, and that
+// what is summed up of a window is no less than nothing.
 func FuzzRead(f *testing.F) {
-	files, err := filepath.Glob("testdata/*")
+	files, err := filepath.Glob("testdata/*.log")
 	if err != nil || len(files) == 0 {
-		f.Fatal("no logs", err)
+		f.Fatal(err, "no logs")
 	}
 	for _, file := range files {
 		b, err := os.ReadFile(file)
@@ -21,18 +21,29 @@ func FuzzRead(f *testing.F) {
 		}
 		f.Add(b[:min(len(b), 4000)])
 	}
-	f.Add([]byte("[9223372036854775807ns][gc] GC(0) Pause Young (Normal) 24M->4M(64M) 3.9ms\n"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		log, err := Read(bytes.NewReader(b))
+	f.Add([]byte("[9223372036854775807ns][gc] GC(0) Pause Young 1M->1M(1M) 99999999999999.0ms\n"))
+	f.Add([]byte("[1ns][safepoint] Safepoint \"Z\", Total: 9223372036854775807 ns\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		l, err := Read(bytes.NewReader(text))
 		if err != nil {
-			t.Fatal(err) // of reading, and nothing failed to be read
+			t.Fatal(err)
 		}
-		for _, to := range []int64{0, 1e9, math.MaxInt64} {
-			g := log.Window(0, to)
-			if g.PauseNs < 0 || g.PauseMaxNs < 0 || g.PauseMaxNs > g.PauseNs ||
-				g.Collections < 0 || g.HeapAfterBytes < 0 || g.AllocatedBytes < -1 {
-				t.Errorf("%+v of %q", g, b)
+		if len(l.Problems) > maxProblems || int64(len(l.Problems)) > l.Skipped {
+			t.Errorf("%d problems of %d lines", len(l.Problems), l.Skipped)
+		}
+		for i, e := range l.Events {
+			if e.PauseNs < 0 || e.StartNs < 0 || e.EndNs() < e.StartNs || e.BeforeBytes < 0 ||
+				e.AfterBytes < 0 || e.CommittedBytes < 0 {
+				t.Errorf("%+v", e)
 			}
+			if i > 0 && e.StartNs < l.Events[i-1].StartNs {
+				t.Errorf("%+v after %+v", e, l.Events[i-1])
+			}
+		}
+		w := l.Window(0, always)
+		if w.PauseNs < 0 || w.PauseMaxNs > w.PauseNs || w.AllocatedBytes < -1 ||
+			w.HeapAfterBytes < 0 || w.Collections < 0 {
+			t.Errorf("%+v", w)
 		}
 	})
 }

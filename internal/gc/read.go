@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -100,7 +101,11 @@ func (p *parser) take(n int, line string) {
 func (p *parser) said(n int, ns int64, tags, text string) {
 	if tags == "safepoint" {
 		if m := safepoint.FindStringSubmatch(text); m != nil {
-			p.safepoint(ns, m[1], whole(m[2]))
+			if total := whole(m[2]); total <= ns {
+				p.safepoint(ns, m[1], total)
+			} else {
+				p.problem(n, "a pause of %d ns that began before the clock did", total)
+			}
 		}
 		return
 	}
@@ -121,7 +126,7 @@ func (p *parser) said(n int, ns int64, tags, text string) {
 	p.begun = true
 	switch tags {
 	case "gc":
-		p.collector(ns, id, m[2])
+		p.collector(n, ns, id, m[2])
 	case "gc,heap":
 		if h, done := p.young.take(ns, m[2]); done {
 			p.log.heaps = append(p.log.heaps, h)
@@ -130,9 +135,13 @@ func (p *parser) said(n int, ns int64, tags, text string) {
 }
 
 // collector takes a line of the collector itself.
-func (p *parser) collector(ns, id int64, text string) {
+func (p *parser) collector(n int, ns, id int64, text string) {
 	if m := paused.FindStringSubmatch(text); m != nil {
 		length := millis(m[5])
+		if length > ns {
+			p.problem(n, "a pause of %d ns that began before the clock did", length)
+			return
+		}
 		e := Event{StartNs: ns - length, PauseNs: length, GC: true, ID: id,
 			BeforeBytes: size(m[2]), AfterBytes: size(m[3]), CommittedBytes: size(m[4])}
 		e.Kind, e.Cause = kindAndCause(m[1])
@@ -186,7 +195,7 @@ func (p *parser) safepoint(ns int64, name string, total int64) {
 	for i, e := range within {
 		until := ns
 		if i < len(within)-1 {
-			until = e.EndNs()
+			until = min(max(e.EndNs(), start), ns)
 		}
 		e.StartNs, e.PauseNs = start, until-start
 		start = until
@@ -233,7 +242,7 @@ func kindAndCause(text string) (kind, cause string) {
 	return kind, first
 }
 
-// whole, millis and size are given what the patterns matched: digits that fit.
+// whole, millis and size are given what the patterns matched: digits. What does not fit is 0.
 func whole(digits string) int64 {
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil {
@@ -245,7 +254,7 @@ func whole(digits string) int64 {
 // millis turns "3.454" into nanoseconds.
 func millis(ms string) int64 {
 	left, right, _ := strings.Cut(ms, ".")
-	return whole(left)*1e6 + whole((right + "000000")[:6])
+	return fitting(whole(left), 1e6) + whole((right + "000000")[:6])
 }
 
 // size turns "23M" into bytes; "" is 0.
@@ -253,8 +262,17 @@ func size(text string) int64 {
 	if text == "" {
 		return 0
 	}
-	shift := map[byte]int{'K': 10, 'M': 20, 'G': 30}[text[len(text)-1]]
-	return whole(text[:len(text)-1]) << shift
+	unit := map[byte]int64{'K': 1 << 10, 'M': 1 << 20, 'G': 1 << 30}[text[len(text)-1]]
+	return fitting(whole(text[:len(text)-1]), unit)
+}
+
+// fitting is n units, or 0: no clock and no heap has more than a quarter of an int64, and two such
+// can be added.
+func fitting(n, unit int64) int64 {
+	if n > math.MaxInt64/4/unit {
+		return 0
+	}
+	return n * unit
 }
 
 // LogName is the file of a trial's JVM, by the name of its part of the target and its process's
