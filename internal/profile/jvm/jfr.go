@@ -195,7 +195,7 @@ func (r *reading) take(e event) {
 	case "jdk.ExecutionSample":
 		r.sampled.Add(stack, 1, int64(executionPeriod))
 	case "jdk.ObjectAllocationSample":
-		r.timed.Add(append(stack, v.ObjectClass.java()), 1, v.Weight)
+		r.timed.Add(append(stack, v.ObjectClass.java()), 1, max(v.Weight, 0))
 	case "jdk.ThreadPark":
 		if r.kind == profile.Lock && !isLock(v.ParkedClass.Name) {
 			return // a thread that waits for work, not for a lock

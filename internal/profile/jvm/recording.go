@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -93,7 +94,8 @@ type duration time.Duration
 
 var iso = pattern.New(`^PT(?:(-?[0-9]+)H)?(?:(-?[0-9]+)M)?(?:(-?[0-9.]+)S)?$`)
 
-// UnmarshalJSON reads a duration. One that the JDK calls forever, or not there, is 0.
+// UnmarshalJSON reads a duration. One that the JDK calls forever, or not there, is 0, as is one
+// that no event can have taken.
 func (d *duration) UnmarshalJSON(data []byte) error {
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {
@@ -114,7 +116,9 @@ func (d *duration) UnmarshalJSON(data []byte) error {
 		}
 		total += n * seconds
 	}
-	*d = duration(total * float64(time.Second))
+	if total *= float64(time.Second); total >= 0 && total < math.MaxInt64 {
+		*d = duration(total)
+	}
 	return nil
 }
 
