@@ -126,7 +126,7 @@ func (p *parser) said(n int, ns int64, tags, text string) {
 	p.begun = true
 	switch tags {
 	case "gc":
-		p.collector(n, ns, id, m[2])
+		p.collector(ns, id, m[2])
 	case "gc,heap":
 		if h, done := p.young.take(ns, m[2]); done {
 			p.log.heaps = append(p.log.heaps, h)
@@ -135,13 +135,9 @@ func (p *parser) said(n int, ns int64, tags, text string) {
 }
 
 // collector takes a line of the collector itself.
-func (p *parser) collector(n int, ns, id int64, text string) {
+func (p *parser) collector(ns, id int64, text string) {
 	if m := paused.FindStringSubmatch(text); m != nil {
-		length := millis(m[5])
-		if length > ns {
-			p.problem(n, "a pause of %d ns that began before the clock did", length)
-			return
-		}
+		length := min(millis(m[5]), ns) // none began before the clock
 		e := Event{StartNs: ns - length, PauseNs: length, GC: true, ID: id,
 			BeforeBytes: size(m[2]), AfterBytes: size(m[3]), CommittedBytes: size(m[4])}
 		e.Kind, e.Cause = kindAndCause(m[1])
