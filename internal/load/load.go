@@ -17,6 +17,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -452,7 +453,8 @@ func (r *run) prepare(i int, w *worker) error {
 	}
 	if w.alive == 0 {
 		return fmt.Errorf("load %s: no connection to %s could be opened: %s; "+
-			"is the service running?", r.spec.Name, r.spec.Address, w.book.exampleOf)
+			"is the service running?", r.spec.Name, r.spec.Address,
+			cmp.Or(w.book.exampleOf, fmt.Sprintf("none was within %v", r.spec.Timeout)))
 	}
 	return nil
 }
