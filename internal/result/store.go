@@ -174,7 +174,7 @@ func Read(dir string) (head Run, records []*Record, bad []*BadRecord, err error)
 const (
 	maxLine    = 16 << 20 // bytes of a line; the longest records have some hundred KiB
 	maxRecords = 20_000
-	maxBad     = 100 // lines that are told of; so many are no run's file
+	maxBad     = 20 // lines that are told of; so many are no run's file
 )
 
 // ReadRecords reads NDJSON records; name names it in errors. A file that goes beyond what a run may
