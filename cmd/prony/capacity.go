@@ -110,6 +110,8 @@ func (f *capacityFlags) check() (p capacityPlan, err error) {
 		return p, fmt.Errorf("--curve goes up to the capacity, which needs --slo")
 	case f.load.given("duration"):
 		return p, fmt.Errorf("--duration: say --window, which is that of a step, and --budget")
+	case p.options.Window <= 0:
+		return p, fmt.Errorf("--window %v: want some time, as 2s", p.options.Window)
 	case f.replicates < 1:
 		return p, fmt.Errorf("--replicates %d: want at least 1", f.replicates)
 	}

@@ -55,6 +55,11 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, into strin
 	if err := f.check(); err != nil {
 		return cli.Usage(err)
 	}
+	for _, raw := range urls {
+		if u, err := url.Parse(raw); err != nil || u.Hostname() == "" {
+			return cli.Usagef("%q is no URL with a host", raw)
+		}
+	}
 	folder := filepath.Join(into, clock.Wall().Format("2006-01-02T15-04-05Z"))
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("keep results: %w", err)
@@ -63,8 +68,8 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, into strin
 	loaded := 0
 	for _, raw := range urls {
 		u, err := url.Parse(raw)
-		if err != nil || u.Hostname() == "" {
-			return cli.Usagef("%q is no URL with a host", raw)
+		if err != nil {
+			return cli.Usage(err)
 		}
 		up, err := known(ctx, u.Hostname())
 		if err != nil {

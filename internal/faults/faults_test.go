@@ -50,6 +50,9 @@ func TestInputs(t *testing.T) {
 	for _, v := range verbs {
 		for _, l := range v.reads {
 			for _, in := range inputs {
+				if strings.Contains(" "+l.open+" ", " "+in.name+" ") {
+					continue
+				}
 				t.Run(l.args+" "+l.at+"/"+in.name, func(t *testing.T) {
 					t.Parallel()
 					s := newScene(t)
@@ -103,8 +106,8 @@ func TestFullDisk(t *testing.T) {
 func TestFullOutput(t *testing.T) {
 	tests.Once(t, "every verb that prints, into a full disk", programFiles)
 	for _, text := range []string{"audit RUN", "compare RUN --targets a/b,c/d", "report RUN",
-		"report RUN --format json", "trend RUN/..", "man", "--help", "--root ROOT plan",
-		"--root ROOT services", "doctor", "load URL -n 10 -c 1", "logs RUN", "traces RUN"} {
+		"report RUN --format json", "trend RUN/..", "man", "--root ROOT plan",
+		"--root ROOT services", "doctor", "load URL -n 10 -c 1"} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)

@@ -313,7 +313,7 @@ func (r Run) belongs() func(rec *Record, line int) error {
 const (
 	maxLine    = 16 << 20 // bytes of a line; the longest records have some hundred KiB
 	maxRecords = 20_000
-	maxBad     = 100 // lines that are told of; so many are no run's file
+	maxBad     = 20 // lines that are told of; so many are no run's file
 )
 
 // readRecords reads NDJSON records that fit; name names the file in errors. One that goes beyond

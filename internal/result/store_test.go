@@ -428,9 +428,9 @@ func TestReadingIsBounded(t *testing.T) {
 		}
 	}
 	check("\x00", "f:1: beyond what is read: a line of more than 16 MiB")
-	check("{\"version\":1}\n", "f:101: not a record: it names no trial")
+	check("{\"version\":1}\n", "f:21: not a record: it names no trial")
 	check("{\"version\":1,\"trial\":\"a\"}\n", "beyond what is read: more than 20000 records")
-	check("x\n", "f:101: ")
+	check("x\n", "f:21: ")
 	mark, _, err := readRecords("f", strings.NewReader(
 		"\ufeff{\"version\":1,\"trial\":\"a\"}\n"), all)
 	if len(mark) != 1 || err != nil {
