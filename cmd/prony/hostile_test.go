@@ -139,7 +139,7 @@ var peers = []struct {
 	{"a bomb", "grpc", "gRPC status", grpcAnswer("application/grpc", "gzip", message(1, bomb()))},
 	{"two messages", "grpc", "gRPC status", grpcAnswer("application/grpc", "",
 		append(message(0, []byte("a")), message(0, []byte("b"))...))},
-	{"messages and no end", "grpc", "status", h2Answer(nil, func(f *http2.Framer, id uint32) error {
+	{"messages and no end", "grpc", "", h2Answer(nil, func(f *http2.Framer, id uint32) error {
 		err := head(f, id, fields(":status", "200", "content-type", "application/grpc"))
 		for err == nil {
 			err = f.WriteData(id, false, message(0, make([]byte, 1000)))
