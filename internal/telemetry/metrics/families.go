@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +12,8 @@ import (
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/storage"
+
+	"prony/internal/telemetry/spans"
 )
 
 // familiesFile is beside the database, whose blocks have no place for it: a family a line.
@@ -54,22 +55,13 @@ func openFamilies(dir string) (*families, error) {
 // readFamilies reads what is there. A line that is none was torn by a crash and is left out.
 func readFamilies(dir string) (*families, error) {
 	f := &families{byName: map[string]Family{}}
-	file, err := os.Open(filepath.Join(dir, familiesFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return f, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read families of metrics: %w", err)
-	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	for lines.Scan() && len(f.byName) < maxFamilies {
-		var one Family
-		if json.Unmarshal(lines.Bytes(), &one) == nil && one.Name != "" {
-			f.byName[one.Name] = one
+	_, err := spans.ReadLines(filepath.Join(dir, familiesFile), func(one *Family) error {
+		if one.Name != "" && len(f.byName) < maxFamilies {
+			f.byName[one.Name] = *one
 		}
-	}
-	if err := lines.Err(); err != nil {
+		return nil
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read families of metrics: %w", err)
 	}
 	return f, nil
