@@ -282,7 +282,7 @@ func TestProofInSmall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skipped: starts some twenty servers")
 	}
-	journal, _, err := process.OpenJournal(t.TempDir())
+	journal, _, err := process.OpenJournal(filepath.Join(t.TempDir(), "journal"))
 	if err != nil {
 		t.Fatal(err)
 	}

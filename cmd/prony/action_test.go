@@ -19,6 +19,8 @@ import (
 // TestAction runs the action's own scripts, as a runner would, in a repository with a service in
 // another language than ours: all of them but the one that builds prony.
 func TestAction(t *testing.T) {
+	tests.Once(t, "the action's scripts", tests.Needs{Files: []string{"action.yml"},
+		Facts: []string{tests.Version("python3", "--version")}})
 	tests.Cores(t)
 	python, err := exec.LookPath("python3")
 	if err != nil {

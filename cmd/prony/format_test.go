@@ -52,7 +52,7 @@ func TestFormatBySuffix(t *testing.T) {
 	check("trend", "y.csv", "scenario,target,")
 	check("trend", "y.json", object)
 	for _, file := range []string{"y", "y.txt", "y.log", "y.csv.old"} {
-		check("trend", file, "1 runs, ")
+		check("trend", file, "1 run, ")
 	}
 	check("trend", "y.html", "")
 	check("compare", "y.parquet", "")

@@ -88,7 +88,7 @@ func TestVersusRefuses(t *testing.T) {
 	dir := ownFolder(t)
 	check := func(exit int, says string, args ...string) {
 		t.Helper()
-		stdout, stderr, got := versus(t, append(args, "--startup", "2s")...)
+		stdout, stderr, got := versus(t, args...)
 		if got != exit || !strings.Contains(stderr, says) || stdout != "" {
 			t.Errorf("%q: exit %d, want %d; it says\n%s%swant %q", args, got, exit, stdout, stderr,
 				says)
@@ -110,8 +110,8 @@ func TestVersusRefuses(t *testing.T) {
 	check(1, "start echo-bye-exit-3: ", "echo bye; exit 3", "--get", "/")
 	check(1, "it wrote:\n  bye", "echo bye; exit 3", "--get", "/")
 	check(1, "the service exited before it was ready", "false", "--get", "/")
-	check(1, "listens at $PORT of 127.0.0.1", "sleep 60", "--get", "/")
-	check(1, "listens at $PORT of 127.0.0.1", "PORT=1 ./app", "--get", "/")
+	check(1, "listens at $PORT of 127.0.0.1", "sleep 60", "--get", "/", "--startup", "2s")
+	check(1, "listens at $PORT of 127.0.0.1", "PORT=1 ./app", "--get", "/", "--startup", "2s")
 	check(1, `app answers "hello", SAYS-bye-app "bye"`, "./app", "SAYS=bye ./app", "--get", "/")
 	check(1, "exit status 7", "--git", "main", "--build", "echo broken; exit 7", "--run", "./app",
 		"--get", "/")

@@ -10,8 +10,8 @@ import (
 // FuzzParse wants that no entry ends the program before it can say why, and that what it accepts
 // is read the same again.
 func FuzzParse(f *testing.F) {
-	f.Add(entry.Entry{Parent: 1, Groups: []string{"/g"}, Cores: []int{0, 2}, Data: 5, Path: "/bin/a",
-		Args: []string{"a", ""}, Env: []string{"X=y\n"}}.String())
+	f.Add(entry.Entry{Parent: 1, Groups: []string{"/g"}, Cores: []int{0, 2}, Data: 5,
+		Path: "/bin/a", Args: []string{"a", ""}, Env: []string{"X=y\n"}}.String())
 	f.Add("")
 	f.Add("9223372036854775807:9223372036854775807")
 	f.Fuzz(func(t *testing.T, text string) {
