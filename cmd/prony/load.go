@@ -363,6 +363,9 @@ func (a *app) ceiling(ctx context.Context, p *offer) (float64, error) {
 	if e := <-done; err == nil {
 		err = e
 	}
+	if err != nil && ctx.Err() != nil {
+		return 0, errors.New("interrupted before the load: nothing was measured")
+	}
 	if err != nil {
 		return 0, fmt.Errorf("measure the ceiling: %w", err)
 	}

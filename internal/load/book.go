@@ -423,11 +423,25 @@ func example(f class, c *conn, cause string) string {
 			break
 		}
 		cause = fmt.Sprintf("body of %d bytes is not the expected one (%d bytes)",
-			c.resp.Bytes, max(int64(len(c.want)), c.route.size))
+			c.resp.Bytes, max(int64(len(c.want)), c.route.size)) + c.difference()
 	case failTimeout:
 		cause = "no whole answer within the timeout"
 	}
 	return fmt.Sprintf("%s: %s", line, cause)
+}
+
+// difference says where a body that was compared begins to be another one, and how.
+func (c *conn) difference() string {
+	wanted := c.want[c.at:min(len(c.want), c.at+oddMax)]
+	switch {
+	case c.dirty && len(wanted) > 0:
+		return fmt.Sprintf(": byte %d begins %q, want %q", c.at+1, c.odd[:c.odds], wanted)
+	case c.dirty:
+		return fmt.Sprintf(": it goes on with %q", c.odd[:c.odds])
+	case len(wanted) > 0:
+		return fmt.Sprintf(": it lacks %q", wanted)
+	}
+	return ""
 }
 
 func (b *book) errors() result.Errors {

@@ -22,6 +22,9 @@ const (
 	working             // a request is under way
 )
 
+// oddMax is how much is kept of where a body begins to differ.
+const oddMax = 24
+
 // conn is one connection of a worker, and the turn that is on it: a request, or a flow of them.
 type conn struct {
 	phase  phase
@@ -35,7 +38,9 @@ type conn struct {
 	sent   int64
 	first  int64 // first byte of the answer, 0 before it
 	since  int64 // when the connect began, when it may be retried, or when it became free
-	at     int   // bytes of the body compared so far
+	at     int   // bytes of the body that were as expected so far
+	odds   int   // bytes of odd
+	odd    [oddMax]byte
 	out    []byte
 	want   []byte
 	sends  []byte // backing of out when it is not always the same

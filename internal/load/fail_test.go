@@ -65,15 +65,20 @@ func TestFailuresByClass(t *testing.T) {
 	check("status", raw("HTTP/1.1 503 Busy\r\nContent-Length: 2\r\n\r\nok"), status,
 		"status 503, want 200")
 	check("other body", raw(length("2")+"no"), body,
-		"body of 2 bytes is not the expected one (2 bytes)")
+		"body of 2 bytes is not the expected one (2 bytes)"+
+			": byte 1 begins \"no\", want \"ok\"")
 	check("no body", raw(length("0")), body,
-		"body of 0 bytes is not the expected one (2 bytes)")
+		"body of 0 bytes is not the expected one (2 bytes)"+
+			": it lacks \"ok\"")
 	check("short body", raw(length("1")+"o"), body,
-		"body of 1 bytes is not the expected one (2 bytes)")
+		"body of 1 bytes is not the expected one (2 bytes)"+
+			": it lacks \"k\"")
 	check("long body", raw(length("5"), "ok", "!!!"), body,
-		"body of 5 bytes is not the expected one (2 bytes)")
+		"body of 5 bytes is not the expected one (2 bytes)"+
+			": it goes on with \"!!!\"")
 	check("much longer body", raw(length("5000")+"ok", strings.Repeat("!", 4998)), body,
-		"body of 5000 bytes is not the expected one (2 bytes)")
+		"body of 5000 bytes is not the expected one (2 bytes)"+
+			": it goes on with \"!!!!!!!!!!!!!!!!!!!!!!!!\"")
 	check("no HTTP", raw("220 mail ready\r\n\r\n"), parse, "response head is not HTTP/1.x")
 	check("closed early", cut(Reading, nil, length("9")+"ok"), read,
 		"the server closed the connection before the answer was whole")

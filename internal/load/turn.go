@@ -154,7 +154,11 @@ func (w *worker) compare(c *conn, body []byte) {
 	}
 	end := c.at + len(body)
 	if end > len(c.want) || !bytes.Equal(body, c.want[c.at:end]) {
-		c.dirty = true
+		same := 0
+		for same < len(body) && c.at < len(c.want) && body[same] == c.want[c.at] {
+			same, c.at = same+1, c.at+1
+		}
+		c.dirty, c.odds = true, copy(c.odd[:], body[same:])
 		return
 	}
 	c.at = end

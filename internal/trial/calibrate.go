@@ -3,6 +3,7 @@ package trial
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -25,6 +26,11 @@ const calibration = time.Second
 // faster than anybody here can tell. args starts the null server, which gets the port as its last
 // argument.
 func (l *Lab) Calibrate(ctx context.Context, e Experiment, args []string) (err error) {
+	defer func() {
+		if err != nil && ctx.Err() != nil { // whatever broke off then
+			err = errors.New("interrupted before the first trial: nothing was measured")
+		}
+	}()
 	port, err := l.Port()
 	if err != nil {
 		return fmt.Errorf("calibrate: find a free port: %w", err)

@@ -62,3 +62,16 @@ func TestMissingDriver(t *testing.T) {
 		}
 	})
 }
+
+// Who ends a run while the generator is calibrated reads that, and not which call it broke off.
+func TestInterruptedCalibration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		ctx, interrupt := context.WithCancel(context.Background())
+		interrupt()
+		err := w.lab.Calibrate(ctx, w.experiment("a").resolve(), []string{"null"})
+		if err == nil || err.Error() != "interrupted before the first trial: nothing was measured" {
+			t.Errorf("error %v", err)
+		}
+	})
+}
