@@ -140,6 +140,10 @@ func TestVersusPlans(t *testing.T) {
 	check([]string{"2 trials in 2 blocks"}, "./app", "--again=false", "--get", "/")
 	check([]string{"held against what stays the same, 1 field; what varies: t", "POST /x"},
 		`SAYS='{"a":1,"t":"{now}"}' ./app`, "--request", "POST /x", "--body", "y")
+	if _, err := exec.LookPath("python3"); err == nil {
+		check([]string{"listens at every address of this machine"},
+			"python3 -m http.server {port}", "--get", "/app")
+	}
 	check([]string{"held against its status alone"}, "./app", "SAYS=bye ./app", "--get", "/",
 		"--ignore-body")
 	addr, stop, err := exact.Start(exact.Fixed(0))

@@ -9,38 +9,60 @@ import (
 	"strings"
 )
 
-// Sockets are those that listen, of a table of the kernel's such as /proc/net/tcp (proc(5)): their
-// ports by what /proc/PID/fd links to.
-func Sockets(table string) (map[string]int, error) {
+// Socket is one that listens.
+type Socket struct {
+	Port int
+	Wide bool // at every address of the machine, and so to whoever reaches it
+}
+
+// Sockets are those that listen, of a table of the kernel's such as /proc/net/tcp (proc(5)), by
+// what /proc/PID/fd links to.
+func Sockets(table string) (map[string]Socket, error) {
 	text, err := os.ReadFile(table)
 	if err != nil {
 		return nil, err
 	}
 	const listen = "0A" // TCP_LISTEN, include/net/tcp_states.h
-	out := map[string]int{}
+	out := map[string]Socket{}
 	for line := range strings.Lines(string(text)) {
 		f := strings.Fields(line) // sl local remote state … inode
 		if len(f) < 10 || f[3] != listen {
 			continue
 		}
-		_, hex, _ := strings.Cut(f[1], ":")
+		address, hex, _ := strings.Cut(f[1], ":")
 		port, err := strconv.ParseUint(hex, 16, 16)
 		if err != nil {
 			return nil, fmt.Errorf("read %s: port %q: %w", table, hex, err)
 		}
-		out["socket:["+f[9]+"]"] = int(port)
+		out["socket:["+f[9]+"]"] = Socket{int(port), strings.Trim(address, "0") == ""}
 	}
 	return out, nil
+}
+
+// tables are those of this machine; a kernel without IPv6 has no second one.
+var tables = []string{"/proc/net/tcp", "/proc/net/tcp6"}
+
+// Wide says whether somebody listens at a port at every address of this machine.
+func Wide(port int) bool {
+	for _, table := range tables {
+		all, _ := Sockets(table) // what cannot be read has none
+		for _, s := range all {
+			if s.Port == port && s.Wide {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Listening lists the processes that hold a socket which listens at a port of this machine, in
 // order; a service that has forked is all that share it. Those of other users show to root alone.
 func Listening(port int) (pids []int) {
 	var wanted []string
-	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		all, _ := Sockets(table) // a kernel without IPv6 has no second one
-		for socket, at := range all {
-			if at == port {
+	for _, table := range tables {
+		all, _ := Sockets(table) // as in Wide
+		for socket, s := range all {
+			if s.Port == port {
 				wanted = append(wanted, socket)
 			}
 		}

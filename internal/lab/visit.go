@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"prony/internal/host"
 	"prony/internal/launch"
 	"prony/internal/launch/process"
 	"prony/internal/service"
@@ -160,6 +161,10 @@ func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
 		}
 		return fmt.Errorf("%w; it wrote:\n  %s", err, strings.Join(log[max(0, len(log)-20):],
 			"\n  "))
+	}
+	if built.Images == nil && host.Wide(int(p.Addr().Port())) {
+		v.Tell.Say(s.Full(t) + " listens at every address of this machine, for whoever reaches " +
+			"it: have it listen at $HOST, 127.0.0.1, alone")
 	}
 	return v.See(ctx, s.Full(t), s, service.Checker{Base: p.Addr().String(), Mode: t.Mode,
 		Logs: func() []string { return p.Log(10000) }})

@@ -100,7 +100,7 @@ func listening(pid int) (int, error) {
 	found := 0
 	for _, fd := range fds {
 		to, _ := os.Readlink(fd) // empty where it was closed meanwhile
-		at := ports[to]
+		at := ports[to].Port
 		if at >= firstPort && at < firstPort+portsPerNode && (found == 0 || at < found) {
 			found = at
 		}
