@@ -82,7 +82,7 @@ func TestStoppedLoad(t *testing.T) {
 func TestCutLoad(t *testing.T) {
 	tests.Cores(t)
 	args := []string{null(t), "-d", "30s", "-c", "8", "--threshold", "errors<1%"}
-	exit, said, stderr := signalled(t, args, 1500*time.Millisecond, syscall.SIGTERM)
+	exit, said, stderr := signalled(t, args, 4*time.Second, syscall.SIGTERM)
 	if exit != cli.Invalid || said.Verdict.Findings[0].Rule != "whole" {
 		t.Errorf("exit %d, %+v\n%s", exit, said.Verdict, stderr)
 	}
