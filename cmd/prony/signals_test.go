@@ -67,8 +67,8 @@ func TestStoppedLoad(t *testing.T) {
 	url := null(t)
 	for _, how := range [][]string{{"--engine", "epoll"}, {"--engine", "uring"}, {"--http2"},
 		{"--rate", "500"}} {
-		args := append([]string{url, "-d", "2s", "-c", "8"}, how...)
-		exit, said, stderr := signalled(t, args, time.Second, syscall.SIGSTOP, syscall.SIGCONT)
+		args := append([]string{url, "-d", "4s", "-c", "8"}, how...)
+		exit, said, stderr := signalled(t, args, 3*time.Second, syscall.SIGSTOP, syscall.SIGCONT)
 		stood := slices.ContainsFunc(said.Verdict.Findings, func(f result.Finding) bool {
 			return f.Rule == "stood still" && f.Grade == result.Invalid
 		})
