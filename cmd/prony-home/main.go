@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetErr(errs)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !cli.Told(err) {
-		fmt.Fprintf(errs, "prony: %s\n", shell.Hush(err.Error()))
+		fmt.Fprintf(errs, "prony: %s\n", print.Clip(shell.Hush(err.Error())))
 	}
 	if cut := errors.Join(out.Close(), errs.Close()); cut != nil {
 		return errors.Join(err, cut)

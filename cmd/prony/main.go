@@ -40,7 +40,7 @@ func run(ctx context.Context, w lab.World, args []string, stdout, stderr io.Writ
 	root.SetErr(errs)
 	err := execute(ctx, root, args)
 	if err != nil && !cli.Told(err) && !errors.Is(err, syscall.EPIPE) { // the reader has enough
-		fmt.Fprintf(errs, "prony: %s\n", shell.Hush(err.Error()))
+		fmt.Fprintf(errs, "prony: %s\n", print.Clip(shell.Hush(err.Error())))
 	}
 	if cut := errors.Join(out.Close(), errs.Close()); cut != nil {
 		return errors.Join(err, cut)

@@ -230,10 +230,7 @@ func (a *app) versus(ctx context.Context, args []string, f *versusFlags) error {
 	if err != nil {
 		return err
 	}
-	kept, err := own.Folder(dir)
-	if err != nil {
-		return err
-	}
+	kept := filepath.Join(dir, own.Kept)
 	show := &progress{w: a.stderr}
 	l := &lab.Lab{Root: dir, World: a.world, Tell: show}
 	for i := range sources {
@@ -251,6 +248,9 @@ func (a *app) versus(ctx context.Context, args []string, f *versusFlags) error {
 	}
 	services, err := own.Services(sources, os.Environ(), strings.TrimPrefix(ready, "-"))
 	if err != nil {
+		return err
+	}
+	if err := own.Folder(kept); err != nil {
 		return err
 	}
 	wish := lab.Wish{Own: &lab.Own{Services: services}, Host: "any", Version: version(),

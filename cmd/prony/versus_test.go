@@ -184,6 +184,7 @@ func TestVersusMeasures(t *testing.T) {
 
 // An answer that changes once the service was asked is an error in every number.
 func TestVersusHoldsAnswers(t *testing.T) {
+	tests.Once(t, "answers that change after a service was asked", tests.Needs{})
 	tests.Cores(t)
 	dir := ownFolder(t)
 	// It tells the truth three times a start: as often as it is asked before.

@@ -6,6 +6,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 )
@@ -77,6 +78,9 @@ func Arguments(lowest, highest int) cobra.PositionalArgs {
 		if len(args) < lowest || len(args) > highest {
 			return Usagef("want %s, got %d arguments; see %s --help", c.UseLine(), len(args),
 				c.CommandPath())
+		}
+		if slices.Contains(args, "") {
+			return Usagef("an argument is empty; see %s --help", c.CommandPath())
 		}
 		return nil
 	}

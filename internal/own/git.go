@@ -73,15 +73,17 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 	return strings.TrimRight(string(out), "\n"), err
 }
 
-// Folder is where what is kept of a user's folder lies: .prony in it, which git is told to ignore.
-func Folder(dir string) (string, error) {
-	kept := filepath.Join(dir, ".prony")
+// Kept is the folder of all that is kept beside a user's own files.
+const Kept = ".prony"
+
+// Folder makes it, and has git ignore it.
+func Folder(kept string) error {
 	if err := os.MkdirAll(kept, 0o755); err != nil {
-		return "", err
+		return err
 	}
 	ignore := filepath.Join(kept, ".gitignore")
 	if _, err := os.Stat(ignore); err == nil {
-		return kept, nil
+		return nil
 	}
-	return kept, file.Put(ignore, []byte("*\n"))
+	return file.Put(ignore, []byte("*\n"))
 }

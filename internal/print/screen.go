@@ -25,6 +25,20 @@ type Screen struct {
 // NewScreen writes to a terminal, or what may become one's input.
 func NewScreen(to io.Writer) *Screen { return &Screen{to: to} }
 
+// longest is how many bytes of a word anybody reads.
+const longest = 400
+
+// Clip shortens longer words in a message, as an argument of a hundred thousand letters is one.
+func Clip(text string) string {
+	for _, word := range strings.Fields(text) {
+		if len(word) > longest {
+			text = strings.ReplaceAll(text, word, fmt.Sprintf("%s… (%d bytes)",
+				strings.ToValidUTF8(word[:longest/4], ""), len(word)))
+		}
+	}
+	return text
+}
+
 // Raw is what a screen writes to, for what is no text or moves the cursor; another writer is
 // itself.
 func Raw(w io.Writer) io.Writer {

@@ -6,6 +6,16 @@ import (
 	"testing"
 )
 
+func TestClip(t *testing.T) {
+	word := strings.Repeat("é", 300)
+	if got := Clip("a " + word + " b"); got != "a "+strings.Repeat("é", 50)+"… (600 bytes) b" {
+		t.Errorf("%q", got)
+	}
+	if got := Clip("a " + word[:398]); got != "a "+word[:398] {
+		t.Errorf("%q", got)
+	}
+}
+
 // What a terminal would obey is shown, by whatever pieces it comes in; what is ours passes.
 func TestScreen(t *testing.T) {
 	check := func(text, want string) {

@@ -59,7 +59,7 @@ var additions = []addition{
 				"var loadRules = []Rule{\n\t{\"brand\", \"it has fewer than 99 threads\", "+
 					"\"SUSPECT\", \"nobody\", brand},\n")},
 			{file: "internal/verdict/answers.go", change: end(`
-func brand(_ *result.Record, l *result.Load) *result.Finding {
+func brand(_ *result.Record, l *load) *result.Finding {
 	if l.Threads < 99 {
 		return nil
 	}
@@ -178,7 +178,7 @@ func TestTOML(t *testing.T) {
 }
 `)},
 			{file: "internal/print/format.go", change: put("	{\"parquet\",",
-				"	{\"toml\", []string{\"toml\"}},\n	{\"parquet\",")},
+				"	{\"toml\", []string{\"toml\"}, false},\n	{\"parquet\",")},
 			{file: "internal/print/print_test.go", change: put(
 				"	same(t, FormatOf(\"xml\"), \"\")\n",
 				"	same(t, FormatOf(\"xml\"), \"\")\n	same(t, Ending(\"toml\"), \"toml\")\n")},

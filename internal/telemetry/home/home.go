@@ -89,7 +89,8 @@ func Start(ctx context.Context, c Config) (*Home, error) {
 	if c.MemoryBytes == 0 {
 		c.MemoryBytes = verb.DefaultMemory
 	}
-	debug.SetMemoryLimit(c.MemoryBytes)
+	// Go's heap is not all: the program's pages and the databases' maps come on top.
+	debug.SetMemoryLimit(c.MemoryBytes - c.MemoryBytes/8)
 	c.Limits.HeapBytes = c.MemoryBytes / 4 * 3
 	if c.Limits.HeldBytes == 0 {
 		c.Limits.HeldBytes = c.MemoryBytes / 16 // and as much again while a buffer grows
