@@ -91,7 +91,7 @@ func Start(ctx context.Context, c Config) (*Home, error) {
 	}
 	// Go's heap is not all: the program's pages and the databases' maps come on top.
 	debug.SetMemoryLimit(c.MemoryBytes - c.MemoryBytes/8)
-	c.Limits.HeapBytes = c.MemoryBytes / 4 * 3
+	c.Limits.HeapBytes = c.MemoryBytes / 2 // what is under way then may take as much again
 	if c.Limits.HeldBytes == 0 {
 		c.Limits.HeldBytes = c.MemoryBytes / 16 // and as much again while a buffer grows
 	}

@@ -107,8 +107,9 @@ func signalOf(v any) string {
 }
 
 // unpacking bounds how many messages over gRPC are unpacked at the same time: only then is their
-// size known, and each may become as large as a message may be.
-var unpacking = make(chan struct{}, 4)
+// size known, and each may become as large as a message may be. With four, sixteen senders took a
+// home of 512 MiB past that.
+var unpacking = make(chan struct{}, 1)
 
 func init() {
 	encoding.RegisterCompressor(oneOfFew{encoding.GetCompressor(grpcgzip.Name)})
