@@ -17,17 +17,8 @@ test-all: test ## and every service, agent, profiler, image and system, once for
 build: go ## prony; the home of telemetry is built when it is first needed
 	go build $(FLAGS) -o bin/prony ./cmd/prony
 
-release: build ## dist/: static programs for linux on two processors, manual, completion, checksums
-	rm -rf dist && mkdir -p dist/share/man/man1
-	for arch in amd64 arm64; do \
-	  for program in prony prony-home; do \
-	    CGO_ENABLED=0 GOOS=linux GOARCH=$$arch go build $(FLAGS) -o dist/$$program-linux-$$arch ./cmd/$$program && \
-	    go version -m dist/$$program-linux-$$arch > dist/$$program-linux-$$arch.modules || exit 1; \
-	  done; \
-	done
-	bin/prony man dist/share/man/man1
-	for shell in bash fish zsh; do bin/prony completion $$shell > dist/share/prony.$$shell || exit 1; done
-	cd dist && sha256sum prony* share/prony.* share/man/man1/* > SHA256SUMS
+release: go ## dist/: static programs, what is in them, Debian packages, images, manual, checksums
+	go run ./internal/release
 
 go:
 	@command -v go >/dev/null || { echo "prony is written in Go: install Go 1.26 or newer" >&2; exit 1; }

@@ -28,7 +28,7 @@ func versionOf(info *debug.BuildInfo, ok bool) string {
 	}
 	out := strings.Trim(info.Main.Version, "()")
 	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 && !strings.Contains(out, s.Value[:12]) {
 			out += " " + s.Value[:12]
 		}
 	}

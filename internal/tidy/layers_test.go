@@ -24,7 +24,7 @@ var layers = []string{
 		"internal/trial",
 	"internal/lab/...",
 	"bench/... cmd/prony cmd/prony-home internal/dashboard internal/deploy internal/faults " +
-		"internal/first internal/tidy",
+		"internal/first internal/release internal/tidy",
 }
 
 // neighbours are the imports inside one layer: who, what, why.
