@@ -161,7 +161,7 @@ func TestVersusMeasures(t *testing.T) {
 	tests.Cores(t)
 	dir := ownFolder(t)
 	stdout, stderr, exit := versus(t, "--git", "main", "--git", "main~0", "-n", "a", "-n", "b",
-		"--build", "go build -o app .", "--run", "./app", "--get", "/", "--blocks", "1",
+		"--build", "go build -o app .", "--run", "./app $PORT", "--get", "/", "--blocks", "1",
 		"--measure", "300ms", "--warmup", "300ms", "--out", "r", "--memory", "512MiB")
 	// The machine may be busy, which the verdict then says; the run itself must work.
 	if exit != cli.Fine && exit != cli.Invalid {

@@ -200,9 +200,14 @@ func files(dir string, args []string) (out []string) {
 	return out
 }
 
-// program is the first word of a command that starts something itself.
+// program is the first word of a command that starts something itself; of a script, of its last
+// command.
 func program(args []string) string {
-	for _, word := range args {
+	script, commands := scripted(args)
+	for _, word := range append(strings.Fields(commands[len(commands)-1]), args...) {
+		if word == script {
+			break
+		}
 		if !slices.Contains(shells, word) && !assignment.MatchString(word) &&
 			!strings.HasPrefix(word, "-") {
 			return word
@@ -211,10 +216,24 @@ func program(args []string) string {
 	return args[0]
 }
 
+// between are what stands between the commands of a script.
+var between = regexp.MustCompile(`\s*(?:&&?|\|\|?|[;\n])\s*`)
+
+// scripted gives what a shell is to do, and the commands of that; one empty one where there is no
+// shell.
+func scripted(args []string) (script string, commands []string) {
+	if len(args) > 2 && args[0] == "sh" && args[1] == "-c" {
+		script = args[2]
+	}
+	return script, between.Split(strings.Trim(script, "&|; \t\n"), -1)
+}
+
 // artifact is what a build must have made: the program, where the command names one of the folder.
 func artifact(args []string) string {
 	p := program(args)
-	if strings.ContainsRune(p, filepath.Separator) && filepath.IsLocal(p) {
+	_, commands := scripted(args) // of which the first may be cd
+	if len(commands) == 1 && !strings.ContainsAny(p, special) &&
+		strings.ContainsRune(p, filepath.Separator) && filepath.IsLocal(p) {
 		return filepath.Clean(p)
 	}
 	return "."

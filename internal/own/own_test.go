@@ -107,6 +107,32 @@ func answers(by ...[]string) (names []string, out [][][]Answer) {
 	return names, out
 }
 
+// What a build must have made, and what runs it, is seen through a shell, too.
+func TestPrograms(t *testing.T) {
+	for _, c := range []struct{ command, made, runtime string }{
+		{"./app", "app", ""},
+		{"bin/app --port {port}", "bin/app", ""},
+		{"./app --port $PORT", "app", ""},
+		{"GOGC=400 ./app --port $PORT", "app", ""},
+		{"java -jar target/*.jar --server.port=$PORT", ".", "jvm"},
+		{"cd sub && ./app $PORT", ".", ""},
+		{"cd sub; exec java -jar app.jar", ".", "jvm"},
+		{"./bin/* $PORT", ".", ""},
+		{"FLASK_DEBUG=0 python3 -m flask run -p $PORT", ".", "cpython"},
+		{"node a.js --port=$PORT | tee log;", ".", ""},
+		{"/usr/bin/env ./app", ".", ""},
+	} {
+		args, err := Words(c.command)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if made, runtime := artifact(args), guess(".", args); made != c.made || runtime != c.runtime {
+			t.Errorf("%s (%q): makes %s, runs on %q, want %s and %q", c.command, args, made, runtime,
+				c.made, c.runtime)
+		}
+	}
+}
+
 func TestHold(t *testing.T) {
 	request, err := ParseRequest("/x")
 	if err != nil || request.Request != "GET /x" {
