@@ -147,6 +147,9 @@ func TestCommandsInTheDocuments(t *testing.T) {
 			exit := 0
 			if c.Args[0] == "versus" {
 				ownFolder(t)
+				if strings.Contains(strings.Join(args, " "), "app.jar") {
+					ownJar(t)
+				}
 				for i, a := range args {
 					if strings.HasPrefix(a, "http://127.0.0.1:") { // no two of the test's own
 						args[i] = "http://" + addr.String()

@@ -73,6 +73,39 @@ func main() {
 	return dir
 }
 
+// ownJar puts a Java service into the folder that is worked in, or leaves the test out.
+func ownJar(t *testing.T) {
+	t.Helper()
+	const source = `import com.sun.net.httpserver.HttpServer;
+import java.net.InetSocketAddress;
+
+public class App {
+  public static void main(String[] args) throws Exception {
+    var s = HttpServer.create(
+        new InetSocketAddress("127.0.0.1", Integer.parseInt(System.getenv("PORT"))), 0);
+    s.createContext("/", c -> {
+      c.sendResponseHeaders(200, 5);
+      c.getResponseBody().write("hello".getBytes());
+      c.close();
+    });
+    s.start();
+  }
+}
+`
+	if err := os.WriteFile("App.java", []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"javac App.java", "jar cfe app.jar App App.class"} {
+		words := strings.Fields(line)
+		if _, err := exec.LookPath(words[0]); err != nil {
+			t.Skip(err)
+		}
+		if out, err := exec.Command(words[0], words[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", line, err, out)
+		}
+	}
+}
+
 // versus runs the verb for real.
 func versus(t *testing.T, args ...string) (stdout, stderr string, exit int) {
 	t.Helper()
