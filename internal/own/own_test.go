@@ -126,9 +126,10 @@ func TestPrograms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if made, runtime := artifact(args), guess(".", args); made != c.made || runtime != c.runtime {
-			t.Errorf("%s (%q): makes %s, runs on %q, want %s and %q", c.command, args, made, runtime,
-				c.made, c.runtime)
+		made, runtime := artifact(args), guess(".", args)
+		if made != c.made || runtime != c.runtime {
+			t.Errorf("%s (%q): makes %s, runs on %q, want %s and %q", c.command, args, made,
+				runtime, c.made, c.runtime)
 		}
 	}
 }
