@@ -16,6 +16,7 @@ import (
 	"prony/internal/driver"
 	"prony/internal/lab"
 	"prony/internal/lab/machine"
+	"prony/internal/launch/process"
 	"prony/internal/load"
 	"prony/internal/result"
 	"prony/internal/service"
@@ -48,12 +49,13 @@ func TestFairness(t *testing.T) {
 	for _, name := range canonical(t, root) {
 		t.Run(name, func(t *testing.T) {
 			tests.Reads(t, filepath.Join(root, "services", name))
-			isFair(t, bare{}, name)
+			isFair(t, bare{apart{dir: filepath.Join(t.TempDir(), "journal")}}, name)
 		})
 	}
 }
 
-// So does every service that can run here, in all its builds.
+// So does every service that can run here, in all its builds. Two at a time, as go test has
+// processors: the build of one mostly waits for one core, or for a registry.
 func TestFairnessOfAll(t *testing.T) {
 	tests.Whole(t, "every service")
 	root, page := fairnessPage(t)
@@ -75,26 +77,35 @@ func TestFairnessOfAll(t *testing.T) {
 				}
 			}
 			tests.Once(t, "every service", needs(t, strings.Join(rows, ""), s.Name))
-			isFair(t, machine.World{}, s.Name)
+			t.Parallel()
+			isFair(t, apart{dir: filepath.Join(t.TempDir(), "journal")}, s.Name)
 		})
 	}
 }
 
+// apart is the machine with a journal of its own, beside whose lab others may be under way: nothing
+// here is measured.
+type apart struct {
+	machine.World
+	dir string
+}
+
+func (w apart) Enter() (*process.Journal, []string, error) { return process.OpenJournal(w.dir) }
+
 // bare is the machine without further builds of services, such as instrumented ones: they take
 // longer to build than all the others.
-type bare struct{ machine.World }
+type bare struct{ apart }
 
 func (w bare) Missing(tools *service.Tools, s *service.Service, of ...service.Target) []string {
 	if s.Other != "" {
 		return []string{"it is another build, which TestFairnessOfAll has"}
 	}
-	return w.World.Missing(tools, s, of...)
+	return w.apart.Missing(tools, s, of...)
 }
 
 // isFair verifies and drives the targets of a service. One that cannot run here is left out.
 func isFair(t *testing.T, w lab.World, name string) {
 	t.Helper()
-	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	root, page := fairnessPage(t)
 	var stderr bytes.Buffer
 	a := &app{world: w, stdout: &stderr, stderr: &stderr, rootFlag: checkout(t)}
