@@ -152,16 +152,7 @@ func TestCommandsInTheDocuments(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			exit := 0
 			if c.Args[0] == "versus" {
-				ownFolder(t)
-				if strings.Contains(strings.Join(args, " "), "app.jar") {
-					ownJar(t)
-				}
-				for i, a := range args {
-					if strings.HasPrefix(a, "http://127.0.0.1:") { // no two of the test's own
-						args[i] = "http://" + addr.String()
-					}
-				}
-				out, errs, got := versus(t, append(args[1:], "--plan")...)
+				out, errs, got := shownVersus(t, args[1:], addr.String())
 				stdout.WriteString(out)
 				stderr.WriteString(errs)
 				exit = got
@@ -184,6 +175,21 @@ func TestCommandsInTheDocuments(t *testing.T) {
 			}
 		})
 	}
+}
+
+// shownVersus asks the services of a line that a page shows, and measures none.
+func shownVersus(t *testing.T, args []string, addr string) (stdout, stderr string, exit int) {
+	t.Helper()
+	ownFolder(t)
+	if strings.Contains(strings.Join(args, " "), "app.jar") {
+		ownJar(t)
+	}
+	for i, a := range args {
+		if strings.HasPrefix(a, "http://127.0.0.1:") { // no two of the test's own
+			args[i] = "http://" + addr
+		}
+	}
+	return versus(t, append(args, "--plan")...)
 }
 
 // fromRoot finds the files that an audit of the documents reads, which lie in the repository.

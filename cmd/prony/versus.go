@@ -119,7 +119,7 @@ func (a *app) versusCmd() *cobra.Command {
 	fs.DurationVar((*time.Duration)(&f.change.Measure), "measure", 0,
 		"length of every window (default 3s)")
 	fs.DurationVar((*time.Duration)(&f.change.Warmup), "warmup", 0,
-		"longest warm-up (default 10s)")
+		"longest warm-up of a service that is not steady earlier (default 20s)")
 	fs.Uint64Var(&f.seed, "seed", 42, "of order and arrivals")
 	fs.Float64Var(&f.options.CPUs, "cpus", 0, "cores of a service (default: half of all)")
 	fs.TextVar(&f.memory, "memory", config.Size(0),
@@ -294,14 +294,11 @@ func (a *app) answer(dir string, services lab.Catalog) error {
 		if err != nil {
 			return err
 		}
-		row := []string{s.Name}
-		for i, text := range c.Answers() {
-			if i+1 == len(rows[0]) {
-				rows[0] = append(rows[0], text[0])
-			}
-			row = append(row, text[1])
+		name := s.Name
+		for _, texts := range c.Answers() {
+			rows = append(rows, append([]string{name}, texts...))
+			name = ""
 		}
-		rows = append(rows, row)
 	}
 	fmt.Fprintln(a.stdout)
 	return a.grid(rows)

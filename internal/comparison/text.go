@@ -101,11 +101,12 @@ func cellsOf(p Pair) (out [][]string) {
 	return out
 }
 
-// Answers are what a comparison says of each measure in two texts: its name, and how B differs.
-func (c Comparison) Answers() (out [][2]string) {
+// Answers are what a comparison says of each measure in three texts: its name, by how much B
+// differs, and what that means.
+func (c Comparison) Answers() (out [][]string) {
 	for _, p := range c.Pairs {
 		for _, r := range p.Rows {
-			out = append(out, [2]string{r.name(), changeText(r) + ": " + r.Says()})
+			out = append(out, []string{r.name(), changeText(r), r.Says()})
 		}
 	}
 	return out
@@ -159,8 +160,14 @@ func changeText(r Row) string {
 	return text
 }
 
-// Interval is a ratio's interval as differences: "−6.1 % to −4.4 %".
-func Interval(r stats.Ratio) string { return unit.Change(r.Lo) + " to " + unit.Change(r.Hi) }
+// Interval is a ratio's interval as differences: "−6.1 % to −4.4 %"; one that says too little to be
+// printed is unknown.
+func Interval(r stats.Ratio) string {
+	if table.Wide(r.Lo, r.Hi) {
+		return "unknown"
+	}
+	return unit.Change(r.Lo) + " to " + unit.Change(r.Hi)
+}
 
 // sentence is wrapped after its head; a command to be copied stays whole.
 func sentence(head, text string) string {

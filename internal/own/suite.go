@@ -3,6 +3,7 @@ package own
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 
 	"prony/internal/suite"
@@ -40,7 +41,7 @@ func Suite(held []Held, o Options) (*suite.Suite, error) {
 	text, err := json.Marshal(part{ // which is YAML, so that all defaults and checks are a suite's
 		"name": Name, "baseline": o.Baseline, "blocks": o.Blocks,
 		"limits":    part{"cpus": o.CPUs, "memory": fmt.Sprintf("%dM", o.MemoryBytes>>20)},
-		"warmup":    part{"connections": o.Connections, "min": "1s", "max": "10s"},
+		"warmup":    warmup(o),
 		"scenarios": []part{{"name": "requests", "requests": requests}},
 		"loads": []part{
 			{"name": "peak", "model": "closed", "connections": o.Connections, "lead": "200ms",
@@ -62,6 +63,17 @@ func Suite(held []Held, o Options) (*suite.Suite, error) {
 		to.Expect, to.Checks = h.Request.Expect, h.Request.Checks
 	}
 	return s, s.Override(suite.Override{}) // which checks what was filled in
+}
+
+// warmup lets what compiles while it serves have all cores until its compilers are silent: on one
+// core they and the requests that they compile for take turns, for minutes. What is steady earlier
+// is measured earlier.
+func warmup(o Options) map[string]any {
+	out := map[string]any{"connections": o.Connections, "min": "1s", "max": "20s"}
+	if o.CPUs == math.Trunc(o.CPUs) { // parts of cores are a quota, which holds on all of them
+		out["cores"] = suite.AllCores
+	}
+	return out
 }
 
 // ParseRequest reads "GET /path" or a path alone, which is asked with GET.
