@@ -167,8 +167,13 @@ cores of its own, for about a minute, and holds what it measured against what is
 test, queues by formula, capacity, and every kind of failure. A number that is off while the machine
 disturbed the measurement is taken again, once.
 
+"selftest verdicts" proves the verdict instead: faults are provoked, each from none to plainly too
+much (a neighbour on the generator's core, too few connections, a service that is not warm), and
+what a number would have been without is known. One that moved by more than it is uncertain by
+itself must be doubted, and none where nothing was done.
+
 The exit code is 0 when every number is within its limit, 1 when one is not.`,
-		Example: "  prony selftest\n  prony selftest stall M/M/1",
+		Example: "  prony selftest\n  prony selftest stall M/M/1\n  prony selftest verdicts",
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.selftest(c.Context(), args, f)
 		},
@@ -246,10 +251,14 @@ func (a *app) selftest(ctx context.Context, names []string, f *selftestFlags) er
 
 // chooseCases picks cases by name, all when none is named.
 func chooseCases(names []string) ([]selftest.Case, error) {
-	all := selftest.Cases()
-	if len(names) == 0 {
+	all, verdicts := selftest.Cases(), selftest.Verdicts()
+	switch {
+	case len(names) == 0:
 		return all, nil
+	case slices.Equal(names, []string{"verdicts"}):
+		return verdicts, nil
 	}
+	all = append(all, verdicts...)
 	var out []selftest.Case
 	for _, n := range names {
 		i := slices.IndexFunc(all, func(c selftest.Case) bool { return c.Name == n })

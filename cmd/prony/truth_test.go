@@ -15,6 +15,7 @@ import (
 	"prony/internal/lab/machine"
 	"prony/internal/selftest"
 	"prony/internal/system"
+	"prony/internal/tests"
 	"prony/internal/truth/exact"
 )
 
@@ -158,5 +159,22 @@ func TestOutcomesArePrinted(t *testing.T) {
 	}, "\n")
 	if got := strings.ReplaceAll(out.String(), "  \n", "\n"); got != want {
 		t.Errorf("printed\n%s\nwant\n%s", got, want)
+	}
+}
+
+// The verdict meets faults that are plainly too much, through the real program and a server of its
+// own. What a busy machine may disturb is left to who runs all of them by hand.
+func TestSelftestVerdicts(t *testing.T) {
+	tests.Cores(t)
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	var stdout, stderr bytes.Buffer
+	err := run(t.Context(), machine.World{}, []string{"selftest", "6 connections", "from 40ms"},
+		&stdout, &stderr)
+	if err != nil || !strings.Contains(stdout.String(), "2 of 2 cases are as they must be") {
+		t.Errorf("%v\n%s%s", err, &stdout, &stderr)
+	}
+	cases, err := chooseCases([]string{"verdicts"})
+	if err != nil || len(cases) != len(selftest.Verdicts()) {
+		t.Errorf("%d cases, %v", len(cases), err)
 	}
 }

@@ -52,7 +52,8 @@ type Case struct {
 	Known  string    // what must come out, in words and formulas
 
 	useCPU bool
-	slack  time.Duration // how late a request may be on average before that disturbs the case
+	slack  time.Duration        // how late a request may be on average before that disturbs the case
+	beside func() (stop func()) // what is provoked meanwhile
 	lines  func(*Case, *measured) []Line
 }
 
@@ -164,7 +165,8 @@ func (c *Case) measure(ctx context.Context, offer Offer, start Start) (m *measur
 			return m, err
 		}
 	}
-	if m.Result, err = offer(ctx, spec); err != nil || !c.useCPU {
+	m.Result, err = c.provoked(func() (*load.Result, error) { return offer(ctx, spec) })
+	if err != nil || !c.useCPU {
 		return m, err
 	}
 	after, err := s.CPU()
@@ -209,6 +211,9 @@ func (c *Case) disturbance(m *measured) string {
 	if c.slack > 0 && waited > c.slack {
 		return fmt.Sprintf("server and generator waited %v a request for a processor, limit %v",
 			waited.Round(time.Microsecond), c.slack.Round(time.Microsecond))
+	}
+	if c.beside != nil { // what the generator suffers is the case
+		return ""
 	}
 	limit := max(lagFloor, time.Duration(lagShare*float64(m.ResponseTime.P99Ns)))
 	if late := time.Duration(m.OwnLag.P99Ns); late > limit {
