@@ -31,7 +31,8 @@ func TestMain(m *testing.M) {
 		serve(text)
 	}
 	// This binary is prony itself where a test starts it as such, or a run its null server.
-	if os.Getenv("PRONY_TEST_MAIN") != "" || len(os.Args) > 1 && os.Args[1] == "null" {
+	if os.Getenv("PRONY_TEST_MAIN") != "" || len(os.Args) > 1 &&
+		(os.Args[1] == "null" || os.Args[1] == "truth") { // which the program starts of itself
 		main()
 	}
 	var err error

@@ -165,6 +165,7 @@ func TestOutcomesArePrinted(t *testing.T) {
 // The verdict meets faults that are plainly too much, through the real program and a server of its
 // own. What a busy machine may disturb is left to who runs all of them by hand.
 func TestSelftestVerdicts(t *testing.T) {
+	tests.Once(t, "faults that the verdict meets", tests.Needs{})
 	tests.Cores(t)
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	var stdout, stderr bytes.Buffer

@@ -52,7 +52,7 @@ type Case struct {
 	Known  string    // what must come out, in words and formulas
 
 	useCPU bool
-	slack  time.Duration        // how late a request may be on average before that disturbs the case
+	slack  time.Duration        // of a request on average, beyond which it disturbs the case
 	beside func() (stop func()) // what is provoked meanwhile
 	lines  func(*Case, *measured) []Line
 }
