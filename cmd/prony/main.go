@@ -130,7 +130,8 @@ func newRoot(app *app) *cobra.Command {
 		app.auditCmd(), app.compareCmd(), app.gateCmd(), app.trendCmd(), app.telemetryCmd(),
 		app.queryCmd(), app.profileCmd())
 	root.AddCommand(app.tracesCmd(), app.logsCmd(), app.explainCmd(), app.agentsCmd(),
-		app.stackCmd(), app.rainCmd(), app.newCmd(), app.versusCmd())
+		app.stackCmd(), app.rainCmd(), app.newCmd(), app.versusCmd(),
+		app.initCmd())
 	for _, tool := range driver.Usuals() {
 		root.AddCommand(app.usualCmd(tool, app.usual))
 	}

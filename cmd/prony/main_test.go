@@ -135,6 +135,7 @@ func TestCommandsInTheDocuments(t *testing.T) {
 	addProfiles(t, old)
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	t.Setenv("PRONY_ROOT", root)
+	t.Setenv("TOKEN", "of the documents")
 	t.Chdir(root)
 	addr, stop, err := exact.Start(exact.Fixed(0))
 	if err != nil {
@@ -152,6 +153,9 @@ func TestCommandsInTheDocuments(t *testing.T) {
 			args := fromRoot(bind(c.Args, addr.String()), repo)
 			var stdout, stderr bytes.Buffer
 			exit := 0
+			if c.Args[0] == "init" {
+				drafts(t, repo)
+			}
 			if c.Args[0] == "versus" {
 				out, errs, got := shownVersus(t, args[1:], addr.String())
 				stdout.WriteString(out)

@@ -173,6 +173,10 @@ func split(s string) (texts, error) {
 	if err != nil {
 		return nil, err
 	}
+	if names := t.Environment(); len(names) > 0 {
+		return nil, fmt.Errorf("${%s} would have to stand in a file or a command line; use prony",
+			names[0])
+	}
 	first := t.Append(nil, &text.Values{Key: mark})
 	for k := range uint64(renderings) {
 		v := text.Values{Seed: k * 0x9e3779b97f4a7c15, K: k, Key: mark}

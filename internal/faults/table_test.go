@@ -75,6 +75,11 @@ var verbs = []verb{
 		{args: "hey -n 10 -c 1 -D BAD URL", fine: notText, codes: []int{2, 4}}},
 		wrong: []string{"hey", "hey -n x URL"}},
 	{name: "import", reads: []line{{args: "import BAD"}}, wrong: []string{"import"}},
+	{name: "init", reads: []line{
+		{args: "init --from BAD --url http://127.0.0.1:9 --out OUT", codes: []int{1}}},
+		writes: []line{{args: "init --url http://127.0.0.1:9 --out OUT"}},
+		wrong: []string{"init", "init --url x://y", "init --from ''", "init --url URL --command x",
+			"init --url URL --as x", "init --url https://127.0.0.1"}},
 	{name: "load", reads: []line{
 		{args: "load URL -n 10 -c 1 --body @BAD", fine: notText, codes: []int{2, 4}},
 		{args: "load URL -n 10 -c 1 --scenario BAD", codes: []int{2}},

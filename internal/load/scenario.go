@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -87,6 +88,7 @@ type plan struct {
 	seed     uint64
 	vars     []string // of the flow
 	inHead   []bool   // whether the variable is part of a path or a header field
+	inPath   []bool   // of a path, which a blank would end
 	flow     bool
 	outMax   int // bytes of the longest request that is not always the same, variables left out
 	inMax    int // likewise of the bodies wanted
@@ -144,8 +146,15 @@ func (p *plan) add(r Request, host string) error {
 	if err := c.compile(r, host, p.vars); err != nil {
 		return err
 	}
+	line, err := text.Parse(r.Path, p.vars)
+	if err != nil {
+		return err
+	}
 	for _, v := range c.head.Vars() {
 		p.inHead[v] = true
+	}
+	for _, v := range line.Vars() {
+		p.inPath[v] = true
 	}
 	for _, e := range r.Extract {
 		if !p.flow {
@@ -175,7 +184,7 @@ func (p *plan) variable(name string) int {
 		}
 	}
 	p.vars = append(p.vars, name)
-	p.inHead = append(p.inHead, false)
+	p.inHead, p.inPath = append(p.inHead, false), append(p.inPath, false)
 	return len(p.vars) - 1
 }
 
@@ -226,14 +235,18 @@ func (c *route) compile(r Request, host string, vars []string) error {
 	b.WriteString(fields.String())
 	c.sized = r.Body != "" || r.Method == http.MethodPost || r.Method == http.MethodPut
 	var err error
-	if c.head, err = text.Parse(b.String(), vars); err != nil {
+	if c.head, err = sent(b.String(), vars, true); err != nil {
 		return err
 	}
-	if c.body, err = text.Parse(r.Body, vars); err != nil {
+	if c.body, err = sent(r.Body, vars, false); err != nil {
 		return err
 	}
 	if c.wantT, err = text.Parse(r.Want, vars); err != nil {
 		return err
+	}
+	if names := c.wantT.Environment(); len(names) > 0 {
+		return fmt.Errorf("an answer is held against ${%s}, which only what is sent has; look "+
+			"for it by a check of its own", names[0])
 	}
 	if w, ok := c.wantT.Fixed(); ok {
 		c.want = append([]byte{}, w...)
@@ -253,6 +266,30 @@ func (c *route) compile(r Request, host string, vars []string) error {
 	}
 	return nil
 }
+
+// sent reads a text that is sent, with what it wants of the environment. No value may break a head,
+// whose lines the text has already.
+func sent(s string, vars []string, head bool) (*text.Text, error) {
+	t, err := text.Parse(s, vars)
+	if err != nil {
+		return nil, err
+	}
+	odd := ""
+	t, err = t.Fill(func(name string) (string, bool) {
+		value, ok := os.LookupEnv(name)
+		if head && strings.ContainsFunc(value, isControl) {
+			odd = name
+		}
+		return value, ok
+	})
+	if err == nil && odd != "" {
+		err = fmt.Errorf("the value of %s in the environment has a line's end or another control "+
+			"character, which no head of a request may have; export it without", odd)
+	}
+	return t, err
+}
+
+func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
 // render appends the request to dst, with a header field that it alone has, if any. The body is
 // made first, in scratch, for its length.

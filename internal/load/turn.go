@@ -241,13 +241,23 @@ func (w *worker) look(c *conn) string {
 		if !ok {
 			return "no value for variable " + w.plan.vars[e.into]
 		}
-		if w.plan.inHead[e.into] && !isWord(v) {
+		if w.plan.inPath[e.into] && !isWord(v) || w.plan.inHead[e.into] && !isLine(v) {
 			return "the value for variable " + w.plan.vars[e.into] +
 				" would break the request's head"
 		}
 		c.vars[e.into] = append(c.vars[e.into][:0], v...)
 	}
 	return ""
+}
+
+// isLine reports whether a value can stand in a header field: it must not end it.
+func isLine(b []byte) bool {
+	for _, c := range b {
+		if c < ' ' && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	return true
 }
 
 // isWord reports whether a value can stand in a path: it must not end the line, nor the path.

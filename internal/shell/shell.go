@@ -141,10 +141,22 @@ var password = regexp.MustCompile(`(://[^/?#\s:@]*):[^/?#\s]*@`)
 // Hush takes the passwords out of the URLs of a text.
 func Hush(text string) string { return password.ReplaceAllString(text, "$1:xxxxx@") }
 
-// Hushed are words without the passwords of URLs, for whatever keeps or shows a command.
+// field is a header field on a command line that says who asks. One whose value comes from the
+// environment, all but the scheme or the cookie's name, may be read by anybody.
+var (
+	field = regexp.MustCompile(`(?is)^((?:-[a-z]*H=?|--header=)?` +
+		`(?:authorization|proxy-authorization|cookie|x-api-key)\s*:\s*)(.*)$`)
+	named = regexp.MustCompile(`^([A-Za-z0-9_.-]+[ =])?\$\{[A-Z_][A-Z0-9_]*\}$`)
+)
+
+// Hushed are words without the passwords of URLs and the values of header fields that say who asks,
+// for whatever keeps or shows a command.
 func Hushed(words []string) []string {
 	out := make([]string, len(words))
 	for i, w := range words {
+		if m := field.FindStringSubmatch(w); m != nil && !named.MatchString(m[2]) {
+			w = m[1] + "…"
+		}
 		out[i] = Hush(w)
 	}
 	return out

@@ -57,6 +57,26 @@ func TestHush(t *testing.T) {
 	}
 }
 
+// Nor is a header field that says who asks, unless it only names where that comes from.
+func TestHushed(t *testing.T) {
+	for word, want := range map[string]string{
+		"Authorization: Bearer s3cret":         "Authorization: …",
+		"-HAuthorization:s3cret":               "-HAuthorization:…",
+		"-kH=cookie: sid=s3cret":               "-kH=cookie: …",
+		"--header=X-Api-Key: s3cret":           "--header=X-Api-Key: …",
+		"proxy-authorization: Basic s3cret==":  "proxy-authorization: …",
+		"Authorization: Bearer ${TOKEN}":       "Authorization: Bearer ${TOKEN}",
+		"Cookie: sid=${SID}":                   "Cookie: sid=${SID}",
+		"Authorization: Bearer ${TOKEN}s3cret": "Authorization: …",
+		"Accept: text/html":                    "Accept: text/html",
+		"http://a:s3cret@b/":                   "http://a:xxxxx@b/",
+	} {
+		if got := Hushed([]string{"load", word}); got[1] != want || got[0] != "load" {
+			t.Errorf("%q is kept as %q, want %q", word, got[1], want)
+		}
+	}
+}
+
 func shown(t *testing.T, act func()) string {
 	t.Helper()
 	var lines []string

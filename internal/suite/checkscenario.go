@@ -209,6 +209,10 @@ func (c *checker) key(at string, s *scene, in string, t *text.Text) {
 // wants checks a text that an answer is held against.
 func (c *checker) wants(at string, s *scene, in string) {
 	t := c.parse(at, s, in, false)
+	if t != nil && len(t.Environment()) > 0 {
+		c.Wrong(at, "write $${NAME} if the text itself is meant",
+			"${%s} is of what is sent; no answer is held against it", t.Environment()[0])
+	}
 	if t != nil && t.HasKey() && !s.sent {
 		c.Wrong(at, "", "{key} stands for nothing: no request before the answer has it")
 	}

@@ -17,8 +17,8 @@ var layers = []string{
 	"internal/gc internal/host internal/launch/... internal/load/... internal/metric " +
 		"internal/pace internal/probe internal/profile/... internal/service internal/stats " +
 		"internal/suite internal/telemetry/... internal/tests/... internal/truth/...",
-	"internal/agent internal/doctor internal/driver internal/own internal/scaffold internal/slo " +
-		"internal/system internal/table internal/verdict",
+	"internal/agent internal/doctor internal/draft internal/driver internal/own " +
+		"internal/scaffold internal/slo internal/system internal/table internal/verdict",
 	"internal/audit internal/comparison internal/trend",
 	"internal/capacity internal/live internal/report internal/selftest internal/summary " +
 		"internal/trial",

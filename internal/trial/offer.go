@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -255,6 +256,9 @@ func (f *life) firstRequest(ctx context.Context) (*http.Request, error) {
 
 func render(s string, v *text.Values) (string, error) {
 	t, err := text.Parse(s, nil)
+	if err == nil {
+		t, err = t.Fill(os.LookupEnv)
+	}
 	if err != nil {
 		return "", err
 	}

@@ -66,6 +66,16 @@ func Parse(s string, vars []string) (*Text, error) {
 	t := &Text{}
 	var literal []byte
 	for at := 0; at < len(s); {
+		if n, name := environment(s[at:]); name != "" {
+			t.add(part{before: literal, kind: envKind, name: name})
+			literal = nil
+			at += n
+			continue
+		} else if n > 0 {
+			literal = append(literal, s[at+1:at+n]...)
+			at += n
+			continue
+		}
 		if s[at] != '{' {
 			literal = append(literal, s[at])
 			at++
@@ -131,6 +141,11 @@ func escaped(s string) string {
 func Escape(s string) string {
 	var b strings.Builder
 	for at := 0; at < len(s); {
+		if n, _ := environment(s[at:]); n > 0 {
+			b.WriteString("$" + s[at:at+n])
+			at += n
+			continue
+		}
 		if s[at] == '{' {
 			if m := placeholderRe.FindString(s[at+1:]); m != "" {
 				b.WriteString("{{" + m + "}")

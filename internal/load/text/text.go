@@ -8,10 +8,11 @@
 //	{uuid}              a UUID of version 4 (RFC 9562)
 //	{pick red|green}    one of the alternatives, with equal shares
 //	{name}              a variable that an earlier step of the flow has set
+//	${NAME}             a variable of the environment, filled in when a load begins: see Fill
 //
 // Only a lower-case word right after a brace, alone or followed by a blank and arguments without
 // braces and line breaks, and then the closing brace, makes a placeholder. Every other brace is
-// itself, so that JSON needs no escapes. {{key}} is the text {key}.
+// itself, so that JSON needs no escapes. {{key}} is the text {key}, and $${NAME} the text ${NAME}.
 //
 // A value is drawn from the seed, the request's number, the count of placeholders before its own
 // and what stands before it on its line. So two places of one text draw independently; equal texts
@@ -55,6 +56,7 @@ type part struct {
 	span   uint64   // random: how many numbers there are
 	n      int      // hex: digits; variable: its index
 	of     [][]byte // pick: the alternatives
+	name   string   // of the environment's variable
 }
 
 // kind of a placeholder.
@@ -68,6 +70,7 @@ const (
 	uuidKind
 	pickKind
 	varKind
+	envKind
 )
 
 const (
@@ -104,6 +107,8 @@ func (p *part) max() int {
 			n = max(n, len(o))
 		}
 		return n
+	case envKind:
+		return len("${}") + len(p.name)
 	}
 	return 0
 }
@@ -140,6 +145,8 @@ func (t *Text) Append(dst []byte, v *Values) []byte {
 			dst = strconv.AppendUint(dst, v.K, 10)
 		case varKind:
 			dst = append(dst, v.Vars[p.n]...)
+		case envKind:
+			dst = append(append(append(dst, "${"...), p.name...), '}')
 		default:
 			dst = p.draw(dst, pace.Mix(v.Seed^p.salt, v.K))
 		}

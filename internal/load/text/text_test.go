@@ -366,3 +366,47 @@ func BenchmarkAppend(b *testing.B) {
 		dst = x.Append(dst[:0], v)
 	}
 }
+
+// What comes from the environment is sent as it is, and moves no draw.
+func TestEnvironment(t *testing.T) {
+	env := map[string]string{"TOKEN": "{key}${ID}", "_A1": "", "ID": "7"}
+	look := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
+	check := func(s, want string) {
+		t.Helper()
+		x, err := parse(t, s).Fill(look)
+		if err != nil {
+			t.Fatal(s, err)
+		}
+		if got := string(x.Append(nil, values(1, 3))); got != want || len(x.Environment()) > 0 {
+			t.Errorf("%q is %q, want %q", s, got, want)
+		}
+		if b, fixed := x.Fixed(); !strings.Contains(s, "{key}") && (!fixed || string(b) != want) {
+			t.Errorf("%q is not the same each time", s)
+		}
+	}
+	check("Bearer ${TOKEN}", "Bearer {key}${ID}")
+	check("${ID}{key}${ID}-${_A1}.", "747117-.")
+	check("$${ID} $$${ID} ${id2 ${} $ID $", "${ID} $${ID} ${id2 ${} $ID $")
+	for _, s := range []string{"${A}", "$${A}", "$$${A}", "a${A}{key}$", "$$$$${A}"} {
+		check(Escape(s), s)
+	}
+	if got := parse(t, "${NO}{key}").Environment(); !slices.Equal(got, []string{"NO"}) {
+		t.Errorf("it wants %q", got)
+	}
+	if _, err := parse(t, "${NO}").Fill(look); err == nil ||
+		err.Error() != "the environment has no NO, which ${NO} stands for; export it" {
+		t.Errorf("no value: %v", err)
+	}
+	drawn := func() string {
+		x, err := parse(t, "a${ID}b{hex 16}").Fill(look)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := x.Append(nil, values(1, 3))
+		return string(out[len(out)-16:])
+	}
+	one := drawn()
+	if env["ID"] = "another"; one != drawn() {
+		t.Error("a longer value draws another one")
+	}
+}

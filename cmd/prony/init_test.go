@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"prony/internal/cli"
+	"prony/internal/lab/machine"
+)
+
+// drafts is a folder with the files that the page of the verb names.
+func drafts(t *testing.T, repo string) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, as := range map[string]string{"shop.openapi.yaml": "openapi.yaml", "shop.har": "",
+		"shop.curl": "", "shop.postman.json": "", "access.log": ""} {
+		data, err := os.ReadFile(filepath.Join(repo, "internal/draft/testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if as != "" {
+			name = as
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+}
+
+// The verb says what it took and left out and what comes next, writes nothing over what is there,
+// and says where a service is missing.
+func TestInit(t *testing.T) {
+	repo := filepath.Join("..", "..")
+	repo, err := filepath.Abs(repo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	drafts(t, repo)
+	check := func(want int, wants []string, args ...string) {
+		t.Helper()
+		stdout, stderr, exit := say(t, mock{}, append([]string{"init"}, args...)...)
+		if exit != want || strings.Contains(stdout+stderr, "-secret") {
+			t.Errorf("%q: exit %d, want %d\n%s%s", args, exit, want, stdout, stderr)
+		}
+		has(t, "what it says", stdout+stderr, wants...)
+	}
+	check(cli.Misused, []string{"nothing to begin with"})
+	check(cli.Misused, []string{"--url is of what runs already"}, "--url", "http://a",
+		"--command", "b")
+	check(cli.Misused, []string{"behind what ends TLS"}, "--url", "https://127.0.0.1")
+	check(cli.Misused, []string{"without a user"}, "--url", "http://ann:s3cret@127.0.0.1")
+	check(cli.Misused, []string{"shop.har is of https://shop.example, which is not this machine"},
+		"--from", "shop.har")
+	check(cli.Misused, []string{"give http://127.0.0.1:1 alone"}, "--from", "shop.har", "--url",
+		"http://127.0.0.1:1/x")
+	check(cli.Failed, []string{"no such file"}, "--from", "missing")
+	if _, err := os.Stat("prony.yaml"); err == nil {
+		t.Error("what fails writes a file")
+	}
+	check(cli.Fine, []string{"prony.yaml: 4 kinds of requests", "read as har: 10 found",
+		"https://shop.example; it goes to http://127.0.0.1:1 instead", "left out 1: static files",
+		"secret   ${PASSWORD}: password of a body", "next: export ACCESS_TOKEN=…", "prony run"},
+		"--from", "shop.har", "--url", "http://127.0.0.1:1")
+	check(cli.Misused, []string{"prony.yaml is there already"}, "--url", "http://127.0.0.1:1")
+	check(cli.Fine, []string{"arrivals log.trace: 87 in 7s"}, "--from", "access.log", "--command",
+		"./app", "--out", "log.yaml")
+	check(cli.Misused, []string{"log.trace is there already"}, "--from", "access.log", "--command",
+		"./app", "--out", "log.yml")
+	check(cli.Fine, []string{"6 found"}, "--from", "shop.curl", "--out", "curl.yaml")
+	check(cli.Failed, []string{"read shop.curl as har: it is no JSON"}, "--from", "shop.curl",
+		"--as", "har", "--out", "x.yaml")
+}
+
+// A secret of the command line is in no record of a load: neither typed, nor from the environment,
+// which the service sees.
+func TestLoadKeepsNoSecret(t *testing.T) {
+	saw := make(chan string, 1000)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case saw <- r.Header.Get("Authorization") + r.FormValue("key") + r.Header.Get("Cookie"):
+		default:
+		}
+	}))
+	defer s.Close()
+	t.Setenv("PRONY_TEST_TOKEN", "s3cret {key} one")
+	t.Setenv("PRONY_TEST_KEY", "s3cret-two")
+	args := []string{"load", s.URL + "/?key=${PRONY_TEST_KEY}", "-n", "20", "-c", "1",
+		"-H", "Authorization: Bearer ${PRONY_TEST_TOKEN}", "-H", "Cookie: sid=s3cret-three"}
+	var out, errs bytes.Buffer
+	exit := cli.Code(run(t.Context(), machine.World{}, args, &out, &errs))
+	stdout, stderr := out.String(), errs.String()
+	if exit == cli.Failed || exit == cli.Misused {
+		t.Fatal(stderr)
+	}
+	if got, want := <-saw, "Bearer s3cret {key} ones3cret-twosid=s3cret-three"; got != want {
+		t.Errorf("the service saw %q, want %q", got, want)
+	}
+	if strings.Contains(stdout+stderr, "s3cret") || !strings.Contains(stdout, "Cookie: …") ||
+		!strings.Contains(stdout, "Bearer ${PRONY_TEST_TOKEN}") {
+		t.Errorf("it tells:\n%s%s", stdout, stderr)
+	}
+}

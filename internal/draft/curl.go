@@ -1,0 +1,347 @@
+package draft
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// takesValue are curl's options that are followed by a value and mean nothing to a load, by both of
+// their names, beside those that command knows.
+var takesValue = " -o --output -w --write-out -m --max-time --connect-timeout -x --proxy -U " +
+	"--proxy-user --cacert --cert -E --key --resolve --retry --retry-delay --retry-max-time -c " +
+	"--cookie-jar -D --dump-header --limit-rate --interface -r --range --max-redirs -K --config " +
+	"--unix-socket --ciphers --tls-max -T --upload-file -F --form --form-string -y -Y -z " +
+	"--time-cond -C --continue-at --dns-servers --local-port --noproxy --connect-to --stderr " +
+	"--trace --trace-ascii --cert-type --key-type --pass --capath -P --ftp-port -Q --quote "
+
+// refused are options without which the request would be another one.
+var refused = map[string]string{"-F": "a form of several parts",
+	"--form": "a form of several parts", "--form-string": "a form of several parts",
+	"-T": "an upload", "--upload-file": "an upload",
+	"-K": "a configuration of its own", "--config": "a configuration of its own",
+	"-r": "a range of bytes", "--range": "a range of bytes"}
+
+func (d *Draft) readCurl(_ string, data []byte) error {
+	commands, err := words(string(data))
+	if err != nil {
+		return err
+	}
+	for _, c := range commands {
+		if len(c) > 0 && c[0] == "$" {
+			c = c[1:]
+		}
+		if len(c) == 0 || c[0] != "curl" && c[0] != "curl.exe" {
+			if len(c) > 0 {
+				d.leave("a command that is not curl")
+			}
+			continue
+		}
+		d.Found++
+		requests, why := command(c[1:])
+		if why != "" {
+			d.leave(why)
+			continue
+		}
+		for _, r := range requests {
+			if nul(holeRe.ReplaceAllString(r.url+r.body, "")) {
+				d.leave("a NUL in its text")
+				continue
+			}
+			d.add(r)
+		}
+	}
+	if d.Found == 0 {
+		return errors.New("no line of it begins with curl; paste one from the browser's tools " +
+			"(Copy as cURL)")
+	}
+	return nil
+}
+
+// line is a curl command as far as it was read.
+type line struct {
+	raw
+	urls      []string
+	data      []string
+	query     bool // -G: the data is the query
+	head      bool
+	why       string
+	plainOnly bool // the rest are addresses
+}
+
+// command reads the words after curl. It says why the command cannot be taken, or gives a request
+// for each of its addresses.
+func command(args []string) (out []raw, why string) {
+	var l line
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		if l.plainOnly || !strings.HasPrefix(a, "-") || a == "-" {
+			l.urls = append(l.urls, a)
+			continue
+		}
+		if a == "--" {
+			l.plainOnly = true
+			continue
+		}
+		name, value, has := a, "", false
+		if strings.HasPrefix(a, "--") {
+			name, value, has = strings.Cut(a, "=")
+		} else if len(a) > 2 { // -XPOST, -sS, -sXPOST
+			name = a[:2]
+			if value = a[2:]; !wants(name) {
+				args[i] = "-" + value
+				i--
+				l.flag(name)
+				continue
+			}
+			has = true
+		}
+		if !wants(name) {
+			l.flag(name)
+			continue
+		}
+		if !has {
+			if i++; i >= len(args) {
+				return nil, "an option without its value"
+			}
+			value = args[i]
+		}
+		l.option(name, value)
+	}
+	return l.requests()
+}
+
+const known = " -X --request -H --header -d --data --data-raw --data-ascii --data-binary " +
+	"--data-urlencode --json -u --user -A --user-agent -b --cookie -e --referer --url " +
+	"--oauth2-bearer "
+
+func wants(name string) bool { return strings.Contains(known+takesValue, " "+name+" ") }
+
+// flag takes an option without a value.
+func (l *line) flag(name string) {
+	switch name {
+	case "-G", "--get":
+		l.query = true
+	case "-I", "--head":
+		l.head = true
+	case "--compressed":
+		l.headers = append(l.headers, Field{"Accept-Encoding", "gzip"})
+	}
+}
+
+// option takes one with its value.
+func (l *line) option(name, value string) {
+	body := func(kind string) {
+		if strings.HasPrefix(value, "@") && name != "--data-raw" {
+			l.why = "a body from a file; write it as bodyFile"
+		}
+		l.data = append(l.data, value)
+		if l.kind == "" {
+			l.kind = kind
+		}
+	}
+	const formType = "application/x-www-form-urlencoded"
+	switch name {
+	case "-X", "--request":
+		l.method = value
+	case "-H", "--header":
+		if n, v, ok := strings.Cut(value, ":"); ok && strings.TrimSpace(v) != "" {
+			l.headers = append(l.headers, Field{n, v})
+		}
+	case "-d", "--data", "--data-raw", "--data-ascii", "--data-binary":
+		body(formType)
+	case "--data-urlencode":
+		n, v, ok := strings.Cut(value, "=")
+		if !ok {
+			n, v = "", value
+		}
+		if value = formWord(v); n != "" {
+			value = n + "=" + value
+		}
+		body(formType)
+	case "--json":
+		body("application/json")
+		if !contains(l.headers, "accept") {
+			l.headers = append(l.headers, Field{"Accept", "application/json"})
+		}
+	case "-u", "--user":
+		l.headers = append(l.headers, Field{"Authorization", "Basic " + value})
+	case "--oauth2-bearer":
+		l.headers = append(l.headers, Field{"Authorization", "Bearer " + value})
+	case "-b", "--cookie":
+		l.headers = append(l.headers, Field{"Cookie", value})
+	case "--url":
+		l.urls = append(l.urls, value)
+	default:
+		if what := refused[name]; what != "" {
+			l.why = what + " (" + name + ")"
+		}
+	}
+}
+
+func contains(fields []Field, name string) bool {
+	for _, f := range fields {
+		if strings.EqualFold(f.Name, name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *line) requests() (out []raw, why string) {
+	if l.why != "" {
+		return nil, l.why
+	}
+	if len(l.urls) == 0 {
+		return nil, "a curl without an address"
+	}
+	for _, u := range l.urls {
+		r := l.raw
+		if r.url = u; !strings.Contains(u, "://") {
+			r.url = "http://" + u // as curl does
+		}
+		for _, f := range l.headers {
+			if strings.EqualFold(f.Name, "content-type") {
+				r.kind = strings.TrimSpace(f.Value)
+			}
+		}
+		switch data := strings.Join(l.data, "&"); {
+		case l.query && data != "":
+			sign := "?"
+			if strings.Contains(r.url, "?") {
+				sign = "&"
+			}
+			r.url += sign + data
+		case data != "":
+			if r.body = data; r.method == "" {
+				r.method = "POST"
+			}
+		}
+		if l.head && r.method == "" {
+			r.method = "HEAD"
+		}
+		out = append(out, r)
+	}
+	return out, ""
+}
+
+// variable is one of a shell.
+var variable = regexp.MustCompile(`^\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))`)
+
+// operators end a command of a shell.
+const operators = "\n;|&"
+
+// words splits lines as a shell would (POSIX, Shell Command Language, 2.2, and bash's $'…'),
+// without ever running one: a variable becomes the hole of its name, and the rest is taken as it
+// stands.
+func words(s string) (out [][]string, err error) {
+	var now []string
+	var word strings.Builder
+	in := false
+	end := func() {
+		if in {
+			now = append(now, word.String())
+		}
+		word.Reset()
+		in = false
+	}
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case c == '\\' && i+1 < len(s):
+			if i++; s[i] == '\r' && i+1 < len(s) && s[i+1] == '\n' {
+				i++
+			} else if s[i] != '\n' {
+				in = true
+				word.WriteByte(s[i])
+			}
+		case c == '^' && i+1 < len(s) && (s[i+1] == '\n' || s[i+1] == '\r'): // of cmd.exe
+			i++
+		case c == '\'', c == '"', strings.HasPrefix(s[i:], "$'"):
+			n, text, ok := quoted(s[i:])
+			if !ok {
+				return nil, fmt.Errorf("line %d: a quote is never closed; paste the whole command",
+					1+strings.Count(s[:i], "\n"))
+			}
+			in = true
+			word.WriteString(text)
+			i += n - 1
+		case c == '#' && !in:
+			for i+1 < len(s) && s[i+1] != '\n' {
+				i++
+			}
+		case strings.IndexByte(operators, c) >= 0 && !(c == '&' && in):
+			end()
+			out, now = append(out, now), nil
+		case c == ' ' || c == '\t' || c == '\r':
+			end()
+		default:
+			in = true
+			n, text := expand(s[i:])
+			word.WriteString(text)
+			i += n - 1
+		}
+	}
+	end()
+	return append(out, now), nil
+}
+
+// expand gives the first character, or the hole of the variable that begins here.
+func expand(s string) (n int, text string) {
+	if m := variable.FindStringSubmatch(s); m != nil {
+		return len(m[0]), hole(strings.ToUpper(m[1] + m[2]))
+	}
+	return 1, s[:1]
+}
+
+// quoted reads what is in quotes, and says how many bytes that takes.
+func quoted(s string) (n int, text string, closed bool) {
+	var b strings.Builder
+	i, mark, ansi := 1, s[0], false
+	if mark == '$' {
+		i, mark, ansi = 2, '\'', true
+	}
+	for ; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == mark:
+			return i + 1, b.String(), true
+		case c == '\\' && ansi && i+1 < len(s):
+			n, out := escape(s[i+1:])
+			b.WriteString(out)
+			i += n
+		case c == '\\' && mark == '"' && i+1 < len(s) && strings.IndexByte("\"\\$`\n", s[i+1]) >= 0:
+			if i++; s[i] != '\n' {
+				b.WriteByte(s[i])
+			}
+		case mark == '"':
+			n, out := expand(s[i:])
+			b.WriteString(out)
+			i += n - 1
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return len(s), "", false
+}
+
+// escape reads what is behind a backslash in $'…', which is what browsers write.
+func escape(s string) (n int, out string) {
+	at := strings.IndexByte("ntr", s[0])
+	if at >= 0 {
+		return 1, "\n\t\r"[at : at+1]
+	}
+	if s[0] == 'u' && len(s) >= 5 {
+		if code, err := strconv.ParseUint(s[1:5], 16, 16); err == nil {
+			return 5, string(rune(code))
+		}
+	}
+	if s[0] == 'x' && len(s) >= 3 {
+		if code, err := url.PathUnescape("%" + s[1:3]); err == nil {
+			return 3, code
+		}
+	}
+	return 1, s[:1]
+}

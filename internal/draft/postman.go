@@ -1,0 +1,310 @@
+package draft
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// collection is what is read of a Postman collection, version 2.1
+// (https://schema.postman.com/collection/json/v2.1.0/draft-07/docs/index.html).
+type collection struct {
+	Info     struct{ Schema string }
+	Item     []item
+	Variable []pair
+	Auth     *auth
+}
+
+type item struct {
+	Name     string
+	Item     []item
+	Request  json.RawMessage // an address, or more
+	Response []struct{ Code int }
+	Auth     *auth
+}
+
+type postmanRequest struct {
+	Method string
+	URL    json.RawMessage // a text, or an address in parts
+	Header json.RawMessage // fields, or a text
+	Body   *struct {
+		Mode, Raw  string
+		URLEncoded []pair
+		GraphQL    struct{ Query, Variables string }
+		Disabled   bool
+		Options    struct{ Raw struct{ Language string } }
+	}
+	Auth *auth
+}
+
+type auth struct {
+	Type                  string
+	Bearer, Basic, APIKey json.RawMessage // pairs in 2.1, a mapping in 2.0
+}
+
+// itemDepth bounds folders within folders; the names of what is left out say no more.
+const itemDepth = 50
+
+func (d *Draft) readPostman(_ string, data []byte) error {
+	var c collection
+	if err := json.Unmarshal(data, &c); err != nil {
+		return broken(err)
+	}
+	if !strings.Contains(c.Info.Schema, "/v2.") {
+		return errors.New("it is no collection of version 2; export it as Collection v2.1")
+	}
+	variables := map[string]string{}
+	for _, v := range c.Variable {
+		if !v.Disabled {
+			variables[cmp.Or(v.Key, v.Name)] = v.Value
+		}
+	}
+	d.items(c.Item, c.Auth, variables, 0)
+	return nil
+}
+
+func (d *Draft) items(all []item, above *auth, variables map[string]string, depth int) {
+	for _, i := range all {
+		own := i.Auth
+		if own == nil {
+			own = above
+		}
+		switch {
+		case len(i.Item) > 0 && depth < itemDepth:
+			d.items(i.Item, own, variables, depth+1)
+		case len(i.Request) > 0 && string(i.Request) != "null":
+			d.Found++
+			d.request(i, own, variables)
+		}
+	}
+}
+
+func (d *Draft) request(i item, above *auth, variables map[string]string) {
+	var q postmanRequest
+	if json.Unmarshal(i.Request, &q) != nil || len(q.URL) == 0 {
+		if q.URL = i.Request; i.Request[0] != '"' {
+			d.leave("a request without an address")
+			return
+		}
+	}
+	r := raw{method: q.Method, note: i.Name}
+	var ok bool
+	if r.url, ok = addressOf(q.URL); !ok {
+		d.leave("a path with a variable (:name) that has no value")
+		return
+	}
+	var fields []pair
+	_ = json.Unmarshal(q.Header, &fields) // a text is of an old version, and has none
+	for _, f := range fields {
+		if !f.Disabled {
+			r.headers = append(r.headers, Field{cmp.Or(f.Key, f.Name), f.Value})
+		}
+	}
+	if why := r.postmanBody(&q); why != "" {
+		d.leave(why)
+		return
+	}
+	if q.Auth == nil {
+		q.Auth = above
+	}
+	if why := r.postmanAuth(q.Auth); why != "" {
+		d.leave(why)
+		return
+	}
+	if len(i.Response) > 0 {
+		r.status = i.Response[0].Code
+	}
+	if nul(r.url, r.body) {
+		d.leave("a NUL in its text")
+		return
+	}
+	if !d.resolve(&r, variables) {
+		d.leave("it draws a value that Prony has no placeholder for, such as {{$timestamp}}")
+		return
+	}
+	if r.status >= 400 {
+		r.status = 0
+	}
+	d.add(r)
+}
+
+// addressOf is the address of a request, with the values of its path's variables.
+func addressOf(data json.RawMessage) (string, bool) {
+	var text string
+	if json.Unmarshal(data, &text) == nil {
+		return text, true
+	}
+	var u struct {
+		Raw      string
+		Variable []pair
+	}
+	if json.Unmarshal(data, &u) != nil || u.Raw == "" {
+		return "", false
+	}
+	path, query, asked := strings.Cut(u.Raw, "?")
+	known := true
+	parts := strings.Split(path, "/")
+	for i, p := range parts {
+		if name, ok := strings.CutPrefix(p, ":"); ok && name != "" {
+			at := slices.IndexFunc(u.Variable, func(v pair) bool {
+				return cmp.Or(v.Key, v.Name) == name
+			})
+			if at < 0 || u.Variable[at].Value == "" {
+				known = false
+				continue
+			}
+			parts[i] = u.Variable[at].Value
+		}
+	}
+	path = strings.Join(parts, "/")
+	if asked {
+		path += "?" + query
+	}
+	return path, known
+}
+
+func (r *raw) postmanBody(q *postmanRequest) (why string) {
+	if q.Body == nil || q.Body.Disabled {
+		return ""
+	}
+	switch b := q.Body; b.Mode {
+	case "raw":
+		r.body = b.Raw
+		kinds := map[string]string{"json": "application/json", "xml": "application/xml",
+			"html": "text/html"}
+		r.kind = kinds[b.Options.Raw.Language]
+	case "urlencoded":
+		// What stands in double braces is a variable still, and goes unescaped.
+		r.body, r.kind = form(b.URLEncoded), "application/x-www-form-urlencoded"
+		r.body = strings.NewReplacer("%7B%7B", "{{", "%7D%7D", "}}").Replace(r.body)
+	case "graphql":
+		variables := json.RawMessage(b.GraphQL.Variables)
+		if !json.Valid(variables) {
+			variables = json.RawMessage("{}")
+		}
+		body, err := json.Marshal(map[string]any{"query": b.GraphQL.Query,
+			"variables": variables})
+		if err != nil {
+			return "a body of GraphQL that is none"
+		}
+		r.body, r.kind = string(body), "application/json"
+	case "", "none":
+	default:
+		return "a body of a file or of several parts"
+	}
+	for _, f := range r.headers {
+		if strings.EqualFold(f.Name, "content-type") {
+			r.kind = f.Value
+		}
+	}
+	return ""
+}
+
+func (r *raw) postmanAuth(a *auth) (why string) {
+	if a == nil || contains(r.headers, "authorization") {
+		return ""
+	}
+	switch a.Type {
+	case "", "noauth", "inherit":
+	case "bearer":
+		token := values(a.Bearer)["token"]
+		if token == "" {
+			token = hole("TOKEN")
+		}
+		r.headers = append(r.headers, Field{"Authorization", "Bearer " + token})
+	case "basic":
+		// The two are one word in base64, so that neither can be filled in alone.
+		r.headers = append(r.headers, Field{"Authorization", "Basic " + hole("BASIC_AUTH")})
+	case "apikey":
+		v := values(a.APIKey)
+		name, value := cmp.Or(v["key"], "X-Api-Key"), hole("API_KEY")
+		if v["in"] != "query" {
+			r.headers = append(r.headers, Field{name, value})
+			break
+		}
+		sign := "?"
+		if strings.Contains(r.url, "?") {
+			sign = "&"
+		}
+		r.url += sign + name + "=" + value
+	default:
+		return "its authorization (" + oneLine(a.Type) + ") needs a program: take a token by hand"
+	}
+	return ""
+}
+
+// values are those of an authorization, in either form.
+func values(data json.RawMessage) map[string]string {
+	out := map[string]string{}
+	var pairs []struct {
+		Key   string
+		Value any
+	}
+	if json.Unmarshal(data, &pairs) == nil {
+		for _, p := range pairs {
+			out[p.Key], _ = p.Value.(string)
+		}
+		return out
+	}
+	_ = json.Unmarshal(data, &out) // anything else has no values
+	return out
+}
+
+// inBraces is a variable of Postman's.
+var inBraces = regexp.MustCompile(`\{\{([^{}]{1,100})\}\}`)
+
+// drawn are Postman's own variables that a placeholder is the same as.
+var drawn = map[string]string{"$guid": "{uuid}", "$randomUUID": "{uuid}",
+	"$randomInt": "{random 0..1000}"}
+
+// resolve puts the collection's variables in. One that it does not hold, or whose name says that it
+// is a secret, comes from the environment.
+func (d *Draft) resolve(r *raw, variables map[string]string) bool {
+	ok := true
+	var fill func(s string, depth int) string
+	fill = func(s string, depth int) string {
+		return inBraces.ReplaceAllStringFunc(s, func(m string) string {
+			name := strings.TrimSpace(m[2 : len(m)-2])
+			value, has := variables[name]
+			switch {
+			case drawn[name] != "":
+				return hole(drawn[name])
+			case strings.HasPrefix(name, "$"):
+				ok = false
+				return ""
+			case has && value != "" && isSecret(name):
+				return d.secret(name, value, "the variable "+name+" of the collection")
+			case has && value != "" && depth < 5: // a value may name others
+				return fill(value, depth+1)
+			}
+			return d.variable(name)
+		})
+	}
+	if base, rest, cut := strings.Cut(r.url, "}}"); cut && strings.HasPrefix(base, "{{") {
+		// The host is the first variable, mostly; without a value the path is all that is known.
+		if name := strings.TrimSpace(base[2:]); variables[name] == "" {
+			r.url = "/" + strings.TrimPrefix(rest, "/")
+		}
+	}
+	r.url, r.body = fill(r.url, 0), fill(r.body, 0)
+	if !strings.Contains(r.url, "://") && !strings.HasPrefix(r.url, "/") {
+		r.url = "http://" + r.url
+	}
+	for i := range r.headers {
+		r.headers[i].Value = fill(r.headers[i].Value, 0)
+	}
+	return ok
+}
+
+// variable is the hole of a name that only the user knows a value for.
+func (d *Draft) variable(name string) string {
+	name = strings.Trim(notName.ReplaceAllString(strings.ToUpper(name), "_"), "_")
+	if name == "" || name[0] >= '0' && name[0] <= '9' {
+		name = "VAR_" + name
+	}
+	d.tell(name, "a variable that the file has no value for")
+	return hole(name)
+}

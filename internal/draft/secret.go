@@ -1,0 +1,182 @@
+package draft
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var (
+	// A name that says that its value is nobody's business.
+	secretName = regexp.MustCompile(`(?i)(token|secret|passw|passphrase|api[_-]?key|apikey|` +
+		`session|csrf|xsrf|credential|signature|authoriz|bearer|jwt|` +
+		`private[_-]?key|access[_-]?key)`)
+	secretWord = regexp.MustCompile(`(?i)^(key|auth|sig|pwd|pass|pin|otp|sid|code|cookie|` +
+		`x-auth|x-amz-security-token|proxy-authorization|jsessionid|phpsessid|cvv|ssn)$`)
+	// A value that can be nothing else: JSON Web Tokens, and keys with the marks of who gave them.
+	secretValue = regexp.MustCompile(`eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]*|` +
+		`\b(sk|pk|rk)_(live|test)_[A-Za-z0-9]{8,}|\bgh[pousr]_[A-Za-z0-9]{20,}|` +
+		`\bgithub_pat_[A-Za-z0-9_]{20,}|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bAKIA[0-9A-Z]{16}\b|` +
+		`\bAIza[A-Za-z0-9_-]{30,}|\bglpat-[A-Za-z0-9_-]{16,}`)
+	notName = regexp.MustCompile(`[^A-Z0-9]+`)
+	holeRe  = regexp.MustCompile("\x00([A-Z_][A-Z0-9_]*|\\{[^\x00]*\\})\x00")
+)
+
+func isSecret(name string) bool {
+	return secretName.MatchString(name) || secretWord.MatchString(name)
+}
+
+// shortest is the length in bytes from which on a secret value is looked for everywhere else, too:
+// shorter ones stand in texts by chance.
+const shortest = 8
+
+// secret gives what stands for a value. Equal values have one name.
+func (d *Draft) secret(name, value, about string) string {
+	if value == "" || holeRe.FindString(value) == value {
+		if m := holeRe.FindStringSubmatch(value); m != nil {
+			d.tell(m[1], about)
+		}
+		return value
+	}
+	for known, v := range d.named {
+		if v == value {
+			return hole(known)
+		}
+	}
+	name = strings.Trim(notName.ReplaceAllString(strings.ToUpper(name), "_"), "_")
+	if name == "" || name[0] >= '0' && name[0] <= '9' {
+		name = "SECRET_" + name
+	}
+	free := name
+	for n := 2; d.named[free] != ""; n++ {
+		free = fmt.Sprintf("%s_%d", name, n)
+	}
+	d.named[free] = value
+	d.tell(free, about)
+	return hole(free)
+}
+
+// tell notes what a name stands for. A placeholder is no secret.
+func (d *Draft) tell(name, about string) {
+	known := slices.ContainsFunc(d.Secrets, func(s Secret) bool { return s.Name == name })
+	if !known && !strings.HasPrefix(name, "{") {
+		d.Secrets = append(d.Secrets, Secret{name, about})
+	}
+}
+
+// noise are fields that a browser or a tool adds, or that the generator sets itself: they would
+// make answers empty (if-none-match), or are those of a connection.
+var noise = regexp.MustCompile(`(?i)^(:.*|host|connection|content-length|transfer-encoding|te|` +
+	`trailer|upgrade|expect|keep-alive|proxy-connection|user-agent|referer|origin|dnt|priority|` +
+	`pragma|cache-control|range|if-.*|sec-.*|upgrade-insecure-requests|x-forwarded-.*|forwarded|` +
+	`via|postman-token|traceparent|tracestate|x-request-id)$`)
+
+// hide takes the secrets out of a request.
+func (d *Draft) hide(r raw) raw {
+	var fields []Field
+	for _, f := range r.headers {
+		f.Name, f.Value = strings.TrimSpace(f.Name), strings.TrimSpace(f.Value)
+		twice := slices.ContainsFunc(fields, isField(f.Name))
+		if noise.MatchString(f.Name) || f.Name == "" || twice {
+			continue
+		}
+		f.Value = d.field(f.Name, f.Value)
+		fields = append(fields, f)
+	}
+	r.headers = fields
+	path, query, asked := strings.Cut(r.url, "?")
+	if r.url = path; asked {
+		r.url += "?" + d.pairs(query, "query")
+	}
+	r.body = d.inBody(r.body)
+	scrub := func(s string) string {
+		return secretValue.ReplaceAllStringFunc(s, func(v string) string {
+			return d.secret("SECRET", v, "a value that looks like a key or a token")
+		})
+	}
+	r.url, r.body = scrub(r.url), scrub(r.body)
+	for i := range r.headers {
+		r.headers[i].Value = scrub(r.headers[i].Value)
+	}
+	return r
+}
+
+// field is the value of a header field without its secret; the scheme of an Authorization stays.
+func (d *Draft) field(name, value string) string {
+	about := "the header field " + name
+	switch scheme, rest, two := strings.Cut(value, " "); {
+	case strings.EqualFold(name, "authorization") && two && !strings.ContainsAny(rest, ",="):
+		called := "TOKEN"
+		if strings.EqualFold(scheme, "basic") {
+			called, about = "BASIC_AUTH", "user:password in base64 (printf user:password | base64)"
+		}
+		return scheme + " " + d.secret(called, strings.TrimSpace(rest), about)
+	case strings.EqualFold(name, "authorization") && two && strings.EqualFold(scheme, "basic"):
+		return scheme + " " + d.secret("BASIC_AUTH", rest, "user:password in base64")
+	case strings.EqualFold(name, "cookie"):
+		return d.secret("COOKIE", value, "the header field Cookie, as NAME=VALUE; NAME=VALUE")
+	case isSecret(name):
+		return d.secret(name, value, about)
+	}
+	return value
+}
+
+// pairs hides the values of a query or a form whose names say that they are secrets.
+func (d *Draft) pairs(text, of string) string {
+	parts := strings.Split(text, "&")
+	for i, p := range parts {
+		name, value, ok := strings.Cut(p, "=")
+		plain, err := url.QueryUnescape(name)
+		if ok && value != "" && err == nil && isSecret(plain) {
+			parts[i] = name + "=" + d.secret(plain, value, plain+" of a "+of)
+		}
+	}
+	return strings.Join(parts, "&")
+}
+
+// formed is a body of names and values.
+var formed = regexp.MustCompile(`^[^\s={}&<>"]+=[^\s{}<>"]*(&[^\s={}&<>"]+=[^\s{}<>"]*)*$`)
+
+// secretPair is a name of JSON, GraphQL's variables or the like with a text or a number.
+var secretPair = regexp.MustCompile(`"([A-Za-z0-9_.-]{1,64})"(\s*:\s*)("(?:[^"\\]|\\.)*"|[0-9]+)`)
+
+func (d *Draft) inBody(body string) string {
+	if formed.MatchString(body) {
+		return d.pairs(body, "form")
+	}
+	return secretPair.ReplaceAllStringFunc(body, func(pair string) string {
+		m := secretPair.FindStringSubmatch(pair)
+		if !isSecret(m[1]) {
+			return pair
+		}
+		var text string
+		if json.Unmarshal([]byte(m[3]), &text) != nil { // a number
+			return `"` + m[1] + `"` + m[2] + d.secret(m[1], m[3], m[1]+" of a body")
+		}
+		inside := m[3][1 : len(m[3])-1]
+		return `"` + m[1] + `"` + m[2] + `"` + d.secret(m[1], inside, m[1]+" of a body") + `"`
+	})
+}
+
+// everywhere puts the names of known secrets wherever else their values stand.
+func (d *Draft) everywhere(s string) string {
+	var values []string
+	by := map[string]string{}
+	for name, value := range d.named {
+		if len(value) >= shortest {
+			values = append(values, value)
+			by[value] = name
+		}
+	}
+	slices.SortFunc(values, func(a, b string) int { // the longest first: one may be part of another
+		return cmp.Or(len(b)-len(a), cmp.Compare(a, b))
+	})
+	for _, v := range values {
+		s = strings.ReplaceAll(s, v, hole(by[v]))
+	}
+	return s
+}
