@@ -179,6 +179,16 @@ var peers = []struct {
 	{"bits of nobody", "ws", "", wsFlood([]byte{0xf1, 1, 'x'})},
 	{"closes by a code that may not be", "ws", "", wsFlood([]byte{0x88, 2, 0x03, 0xed})}, // 1005
 	{"closes with half a code", "ws", "", wsFlood([]byte{0x88, 1, 3})},
+	{"masked frames", "ws", "masked", wsFlood([]byte{0x81, 0x81, 0, 0, 0, 0, 'x'})},
+	{"masked frames behind others", "ws", "masked", wsFlood([]byte{0x89, 4, 1, 2, 3, 4},
+		[]byte{0x81, 0x81, 0, 0, 0, 0, 'x'})},
+	{"no TLS", "https", "the port speaks plain HTTP; use http://", func(c net.Conn) {
+		tell(c, "HTTP/1.1 400 Bad Request\r\n\r\n")
+		io.Copy(io.Discard, c)
+	}},
+	{"no TLS at all", "https", "the port does not speak TLS; use http://", func(c net.Conn) {
+		flood(c, []byte("220 mail\r\n"))
+	}},
 	{"closes at once", "ws", "", wsFlood([]byte{0x88, 2, 0x03, 0xe8})},
 }
 

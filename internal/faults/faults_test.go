@@ -126,6 +126,25 @@ func TestFullOutput(t *testing.T) {
 	}
 }
 
+// A load that may open too few files says how many those are.
+func TestFewFiles(t *testing.T) {
+	tests.Once(t, "loads within a limit on open files", programFiles)
+	for _, row := range []struct{ limit, url string }{{"10", "URL"}, {"12", "TLS"}} {
+		t.Run(row.url, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			url := strings.ReplaceAll(row.url, "TLS", strings.Replace(s.url, "http:", "https:", 1))
+			e := s.try("ulimit -n "+row.limit, s.arguments("load "+url+" -n 10 -c 8")...)
+			e.check(t)
+			e.refused(t, 1)
+			if !strings.Contains(e.stderr, "may have "+row.limit+" open files; raise") ||
+				strings.Contains(e.stderr, "is the service running?") {
+				t.Errorf("it says %s", e.stderr)
+			}
+		})
+	}
+}
+
 // A line that makes no sense is refused as one, before anything happens.
 func TestWrongLines(t *testing.T) {
 	tests.Once(t, "command lines that make no sense", programFiles)

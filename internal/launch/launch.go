@@ -101,6 +101,12 @@ type Mover interface {
 	Move(cores []int) error
 }
 
+// Dropper is a process whose log has bounds (see Log).
+type Dropper interface {
+	// LogDropped is what was not kept of what it wrote, in bytes, once it is stopped.
+	LogDropped() int64
+}
+
 // Group is a control group of the process.
 type Group struct {
 	Dir        string

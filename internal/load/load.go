@@ -26,6 +26,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -452,9 +453,12 @@ func (r *run) prepare(i int, w *worker) error {
 		return fmt.Errorf("load %s: %w", r.spec.Name, err)
 	}
 	if w.alive == 0 {
-		return fmt.Errorf("load %s: no connection to %s could be opened: %s; "+
-			"is the service running?", r.spec.Name, r.spec.Address,
-			cmp.Or(w.book.exampleOf, fmt.Sprintf("none was within %v", r.spec.Timeout)))
+		why := cmp.Or(w.book.exampleOf, fmt.Sprintf("none was within %v", r.spec.Timeout))
+		if !strings.Contains(why, "; ") { // it does not say itself what to do
+			why += "; is the service running?"
+		}
+		return fmt.Errorf("load %s: no connection to %s could be opened: %s", r.spec.Name,
+			r.spec.Address, why)
 	}
 	return nil
 }

@@ -50,6 +50,9 @@ type Record struct {
 	Role string `json:"role,omitempty"`
 	// Resumed is the resumption of the run that the trial is of, from 1; 0: it ran at first.
 	Resumed   int        `json:"resumed,omitempty"`
+	// LogDroppedBytes is what was not kept of what the service wrote into its log.
+	LogDroppedBytes int64 `json:"logDroppedBytes,omitempty"`
+
 	Watched   []string   `json:"watched,omitempty"` // beside the usual samples, in words
 	Telemetry *Telemetry `json:"telemetry,omitempty"`
 	Profiles  []Profile  `json:"profiles,omitempty"`

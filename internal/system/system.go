@@ -277,6 +277,16 @@ func (s *System) telling() int {
 // LogFile is where that part writes.
 func (s *System) LogFile() string { return s.Parts[s.telling()].LogFile }
 
+// LogDropped is what was not kept of what all parts wrote, in bytes, once they are stopped.
+func (s *System) LogDropped() (n int64) {
+	for _, p := range s.Parts {
+		if d, ok := p.Process.(launch.Dropper); ok {
+			n += d.LogDropped()
+		}
+	}
+	return n
+}
+
 // Log returns up to n last lines of each part, those of the one that matters at the end.
 func (s *System) Log(n int) (out []string) {
 	last := s.telling()

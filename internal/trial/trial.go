@@ -261,6 +261,7 @@ func (f *life) end(ctx context.Context) {
 		f.hold(ctx)
 		f.at("stop", 0)
 		err := f.proc.Stop(f.proc.Grace())
+		f.rec.LogDroppedBytes = f.proc.LogDropped()
 		if err != nil && f.rec.Failure == nil {
 			f.fail(context.Background(), err)
 		} else if err != nil { // what may still run is a neighbour of all trials to come

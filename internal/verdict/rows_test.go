@@ -83,6 +83,7 @@ var trialRows = []row{
 	}},
 
 	{"limits", trial, valid, func(r rec, _ ld) { r.Limits.InForce = []string{"affinity 1"} }},
+	{"log", trial, valid, func(r rec, _ ld) { r.LogDroppedBytes = 30e6 }},
 	{"limits", trial, suspect, func(r rec, _ ld) { r.Limits.Missing = []string{"0.5 CPUs"} }},
 
 	{"cores", trial, valid, cores([]int{2, 3}, []int{0, 1})},

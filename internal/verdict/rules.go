@@ -25,6 +25,8 @@ var trialRules = []Rule{
 		"again soon", aCause, "postrust #11; bencher noise", quiet},
 	{"limits", "every limit asked for is in force", "SUSPECT",
 		"kubernetes #67577; docs/decisions/0005-launching.md", limits},
+	{"log", "what the service wrote is kept: its beginning and its end have bounds", aCause,
+		"docs/formats/record.md", chatty},
 	{"cores", "service and load run on cores of their own", "SUSPECT",
 		"postrust #11; Treadmill, ISCA 2016", cores},
 }

@@ -164,6 +164,16 @@ func limits(r *result.Record, _ *load) *result.Finding {
 		"run as root, or have cgroups delegated to you")
 }
 
+// chatty says what is not there for whoever looks for it, and that a service which writes that much
+// is not what anybody has in production.
+func chatty(r *result.Record, _ *load) *result.Finding {
+	if r.LogDroppedBytes == 0 {
+		return nil
+	}
+	return cause(fmt.Sprintf("%d MB of the service's log are not kept", r.LogDroppedBytes/1e6),
+		"all of it", "have it log less, as in production")
+}
+
 func cores(r *result.Record, _ *load) *result.Finding {
 	for _, c := range r.Limits.ServiceCores {
 		if slices.Contains(r.Limits.LoadCores, c) {

@@ -12,6 +12,7 @@ import (
 	"github.com/moby/moby/client"
 	"golang.org/x/sys/unix"
 
+	"prony/internal/launch"
 	"prony/internal/launch/kernel"
 	"prony/internal/shell"
 )
@@ -20,27 +21,34 @@ import (
 type logCopy struct {
 	done chan struct{}
 	conn io.Closer
+	kept *launch.Log
 	err  error // after done
 }
 
 // attach asks for the container's streams before it is started, so that no line is missed.
 func (p *proc) attach(ctx context.Context) (*logCopy, error) {
-	file, err := os.OpenFile(p.spec.LogFile,
-		os.O_CREATE|os.O_WRONLY|os.O_APPEND|unix.O_NOFOLLOW, 0o644)
+	kept, err := launch.KeepLog(p.spec.LogFile)
 	if err != nil {
-		return nil, fmt.Errorf("open its log: %w", err)
+		return nil, err
+	}
+	file, err := kept.Writer()
+	if err != nil {
+		return nil, errors.Join(err, kept.Close())
 	}
 	got, err := p.l.engine.ContainerAttach(ctx, p.id, client.ContainerAttachOptions{
 		Stream: true, Stdout: true, Stderr: true})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("attach to container %s: %w", p.name, explained(err)),
-			file.Close())
+			file.Close(), kept.Close())
 	}
-	c := &logCopy{done: make(chan struct{}), conn: got.Conn}
+	c := &logCopy{done: make(chan struct{}), conn: got.Conn, kept: kept}
 	go func() {
 		defer close(c.done)
 		_, c.err = stdcopy.StdCopy(file, file, got.Reader)
-		c.err = errors.Join(c.err, file.Close())
+		if c.err != nil { // a full disk is no reason to hold the container up at its next line
+			_, _ = io.Copy(io.Discard, got.Reader)
+		}
+		c.err = errors.Join(c.err, file.Close(), kept.Close())
 	}()
 	return c, nil
 }

@@ -269,6 +269,14 @@ func (p *proc) Exited() <-chan struct{}             { return p.exited }
 func (p *proc) Exit() string                        { return p.exit }
 func (p *proc) Log(n int) []string                  { return kernel.Tail(p.spec.LogFile, n) }
 
+// LogDropped implements launch.Dropper.
+func (p *proc) LogDropped() int64 {
+	if p.log == nil {
+		return 0
+	}
+	return p.log.kept.Dropped()
+}
+
 func (p *proc) ended() bool {
 	select {
 	case <-p.exited:

@@ -1,6 +1,8 @@
 package launchtest
 
 import (
+	"bufio"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -41,6 +43,7 @@ var acts = map[string]func(act) (int, error){
 	"act-fails": act.fails, "act-prints": act.prints, "act-listens": act.listens,
 	"act-dials": act.dials, "act-eats": act.eats, "act-burns": act.burns,
 	"act-feeds": act.feeds,
+	"act-floods": act.floods,
 }
 
 // forever runs until SIGTERM, then ends with status 0.
@@ -130,6 +133,26 @@ func (a act) eats() (int, error) {
 			eaten = append(eaten, b)
 		}
 	})
+}
+
+// FloodLines are what floods writes, of FloodLine bytes each.
+const (
+	FloodLines = 1 << 18
+	FloodLine  = 160
+)
+
+// floods writes many lines as fast as it can, each with its number, and runs until it is ended.
+func (a act) floods() (int, error) {
+	w := bufio.NewWriterSize(a.out, 1<<16)
+	for i := range FloodLines {
+		if _, err := fmt.Fprintf(w, "%0*d\n", FloodLine-1, i); err != nil {
+			return 0, err
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return 0, err
+	}
+	return a.forever()
 }
 
 // feeds has a child that eats, and survives it.

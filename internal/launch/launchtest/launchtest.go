@@ -30,6 +30,7 @@ func Run(t *testing.T, make func(t *testing.T) launch.Launcher, of Target) {
 	t.Run("stops by force", s.stopsByForce)
 	t.Run("leaves no child", s.leavesNoChild)
 	t.Run("says how it ended", s.saysHowItEnded)
+	t.Run("bounds its log", s.boundsLog)
 	t.Run("passes only its own environment", s.passesEnvironment)
 	t.Run("misses a program", s.missesProgram)
 	t.Run("stop may come twice", s.stopsTwice)

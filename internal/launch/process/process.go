@@ -55,6 +55,7 @@ type proc struct {
 	missing []string
 	journal *Journal
 	name    string
+	kept    *launch.Log
 	log     string // of the spec, as the kernel names it
 	began   int64
 	exited  chan struct{}
@@ -154,11 +155,12 @@ func (p *proc) start(ctx context.Context, path string) error {
 	if kernel.ReadMemory(p.groups.list).LimitBytes == 0 {
 		e.Data = p.spec.Alone()
 	}
-	// Services may write to that folder: none is to have another's lines go elsewhere.
-	const flags = os.O_CREATE | os.O_WRONLY | os.O_APPEND | unix.O_NOFOLLOW
-	out, err := os.OpenFile(p.spec.LogFile, flags, 0o644)
+	if p.kept, err = launch.KeepLog(p.spec.LogFile); err != nil {
+		return err
+	}
+	out, err := p.kept.Writer()
 	if err != nil {
-		return fmt.Errorf("open its log: %w", err)
+		return err
 	}
 	defer out.Close()
 	if as.Apart() { // which may open it once more, as /dev/stdout
@@ -318,6 +320,9 @@ func groupMembers(pgid int) []int {
 // Log returns the last lines that the target wrote.
 func (p *proc) Log(n int) []string { return kernel.Tail(p.spec.LogFile, n) }
 
+// LogDropped implements launch.Dropper.
+func (p *proc) LogDropped() int64 { return p.kept.Dropped() }
+
 // Stop implements launch.Process.
 func (p *proc) Stop(grace time.Duration) error {
 	p.stop.Lock()
@@ -357,6 +362,7 @@ func (p *proc) clean() error {
 	for _, dir := range p.ownDirs() {
 		errs = append(errs, killGroup(dir), removeGroup(dir))
 	}
+	errs = append(errs, p.kept.Close())
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("stop %s: %w", p.spec.Name, err)
 	}

@@ -5,7 +5,9 @@ package socket
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
+	_ "os" // its initialisation raises the limit on open files
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -13,9 +15,17 @@ import (
 
 // What engines tell where the kernel's words would not help.
 var (
-	ErrNone  = errors.New("no more sockets: raise the limit on open files (ulimit -n)")
+	ErrNone = fmt.Errorf("no more sockets: this process may have %d open files; "+
+		"raise the limit (ulimit -n)", files())
 	ErrEarly = errors.New("the server answered the request before this one before it had read it")
 )
+
+// files is the limit in force: Go has raised it to the hard one by then.
+func files() uint64 {
+	var limit unix.Rlimit
+	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) // it knows every limit
+	return limit.Cur
+}
 
 // Address is an address as the kernel reads it. The kernel is given a pointer to Raw, which must
 // not move: keep it in memory from the heap.

@@ -85,8 +85,16 @@ func (e *Engine) newClient(i int) client {
 func (e *Engine) dial(ctx context.Context, protos ...string) (net.Conn, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, e.config.Network, e.config.Address)
-	if err != nil || !e.config.secure() {
-		return conn, err
+	if err != nil {
+		return nil, said(err)
+	}
+	if !e.config.shares() {
+		if conn, err = newIdle(conn); err != nil {
+			return nil, err
+		}
+	}
+	if !e.config.secure() {
+		return conn, nil
 	}
 	began := clock.Mono()
 	c := tls.Client(conn, &tls.Config{
@@ -95,7 +103,7 @@ func (e *Engine) dial(ctx context.Context, protos ...string) (net.Conn, error) {
 	})
 	if err := c.HandshakeContext(ctx); err != nil {
 		conn.Close()
-		return nil, fmt.Errorf("TLS handshake: %w", err)
+		return nil, fmt.Errorf("TLS handshake: %w", said(err))
 	}
 	e.shook(clock.Mono() - began)
 	return c, nil

@@ -20,7 +20,11 @@ type socket struct {
 func (c *socket) open(ctx context.Context) error {
 	transport := &http.Transport{DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return c.e.dial(ctx, "http/1.1")
+			conn, err := c.e.dial(ctx, "http/1.1")
+			if err != nil {
+				return nil, err
+			}
+			return &frames{Conn: conn}, nil
 		}}
 	// The dialer has TLS done; to the library it is a plain connection.
 	conn, _, err := websocket.Dial(ctx, "ws://"+c.e.config.Host+c.e.config.Path,

@@ -1,6 +1,7 @@
 package stack_test
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"io"
@@ -132,6 +133,66 @@ func TestTLS(t *testing.T) {
 	if _, err := load.Run(context.Background(), s); err == nil ||
 		!strings.Contains(err.Error(), "certificate") {
 		t.Errorf("error %v, want one about the certificate", err)
+	}
+}
+
+// A server that answers twice, the second time in a record or piece of its own: what it said is the
+// answer to no request.
+func TestUnasked(t *testing.T) {
+	check := func(name string, l net.Listener, c stack.Config) {
+		defer l.Close()
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				go twice(c)
+			}
+		}()
+		s := open(200)
+		s.Scenario = load.Scenario{Requests: []load.Request{{Method: "GET", Path: "/",
+			WantSize: -1}}}
+		r := offer(t, c, s)
+		if r.Errors.Total() == 0 || r.Answered*2 > r.Scheduled+8*2 ||
+			!strings.Contains(r.Errors.Example, "nobody asked for") {
+			t.Errorf("%s: %d of %d answered, %+v", name, r.Answered, r.Scheduled, r.Errors)
+		}
+	}
+	server := httptest.NewUnstartedServer(nil) // for its certificate
+	server.StartTLS()
+	defer server.Close()
+	for _, most := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{MaxVersion: most,
+			Certificates: server.TLS.Certificates})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(tls.VersionName(most), l, stack.Config{Protocol: stack.H1TLS, Network: "tcp",
+			Address: l.Addr().String(), Host: "example.com", Insecure: true})
+	}
+	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("Unix", l, stack.Config{Protocol: stack.H1Unix, Network: "unix",
+		Address: l.Addr().String(), Host: "x"})
+}
+
+func twice(c net.Conn) {
+	defer c.Close()
+	r := bufio.NewReader(c)
+	for {
+		if _, err := http.ReadRequest(r); err != nil {
+			return
+		}
+		for range 2 {
+			_, err := io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+			if err != nil {
+				return
+			}
+			time.Sleep(time.Millisecond) // far less than there is between two requests
+		}
 	}
 }
 

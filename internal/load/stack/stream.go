@@ -2,6 +2,7 @@ package stack
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 
 	"prony/internal/clock"
@@ -13,6 +14,7 @@ import (
 type stream struct {
 	e    *Engine
 	conn net.Conn
+	idle *idle // below it
 	buf  []byte
 	resp h1.Response
 	stop func() bool // of what ends a read when the slot is closed
@@ -24,6 +26,11 @@ func (c *stream) open(ctx context.Context) (err error) {
 	if c.conn, err = c.e.dial(ctx, "http/1.1"); err != nil {
 		return err
 	}
+	if over, ok := c.conn.(*tls.Conn); ok {
+		c.idle = over.NetConn().(*idle)
+	} else {
+		c.idle = c.conn.(*idle)
+	}
 	c.buf = make([]byte, readSize)
 	conn := c.conn
 	c.stop = context.AfterFunc(ctx, func() { conn.Close() })
@@ -34,6 +41,9 @@ func (c *stream) open(ctx context.Context) (err error) {
 // Handler's business, which reads the same bytes. An answer that cannot be read is handed over all
 // the same.
 func (c *stream) exchange(_ context.Context, b []byte, s *sink) (load.Op, error) {
+	if c.unasked() {
+		return load.Writing, errUnasked
+	}
 	if _, err := c.conn.Write(b); err != nil {
 		return load.Writing, err
 	}
@@ -52,6 +62,14 @@ func (c *stream) exchange(_ context.Context, b []byte, s *sink) (load.Op, error)
 		}
 	}
 	return 0, nil
+}
+
+// unasked reports whether bytes have come since the last answer, which the next would begin with.
+func (c *stream) unasked() bool {
+	c.idle.look = true
+	n, _ := c.conn.Read(c.buf) // that there is nothing is no error, and others come again
+	c.idle.look = false
+	return n > 0
 }
 
 // whole reports whether the answer ends with b, or cannot be understood.
