@@ -143,26 +143,26 @@ func TestCommandsInTheDocuments(t *testing.T) {
 	for _, c := range commands {
 		t.Run(strings.Join(c.Args, " "), func(t *testing.T) {
 			args := fromRoot(bind(c.Args, addr.String()), repo)
-			var stdout, stderr bytes.Buffer
+			var stdout, stderr string
 			exit := 0
-			if c.Args[0] == "versus" {
+			switch {
+			case filepath.Base(c.File) == "project.md": // a plan is the same, but for the time
+				t.Setenv("PRONY_ROOT", "")
+				ownFolder(t)
+				stdout, stderr, exit = inProject(t, projectOf(t, filepath.Join(repo, c.File)),
+					append([]string{"plan"}, args[1:]...)...)
+			case c.Args[0] == "versus":
 				ownFolder(t)
 				for i, a := range args {
 					if strings.HasPrefix(a, "http://127.0.0.1:") { // no two of the test's own
 						args[i] = "http://" + addr.String()
 					}
 				}
-				out, errs, got := versus(t, append(args[1:], "--plan")...)
-				stdout.WriteString(out)
-				stderr.WriteString(errs)
-				exit = got
-			} else if c.Args[0] == "load" || c.Args[0] == "verify" {
-				exit = cli.Code(run(context.Background(), machine.World{}, args, &stdout, &stderr))
-			} else {
-				out, errs, got := say(t, mock{}, args...)
-				stdout.WriteString(out)
-				stderr.WriteString(errs)
-				exit = got
+				stdout, stderr, exit = versus(t, append(args[1:], "--plan")...)
+			case c.Args[0] == "load" || c.Args[0] == "verify":
+				stdout, stderr, exit = really(args)
+			default:
+				stdout, stderr, exit = say(t, mock{}, args...)
 			}
 			// A busy machine may make a load INVALID, and so short a one cannot decide about a
 			// threshold, which is no fault of the document's.
@@ -171,10 +171,17 @@ func TestCommandsInTheDocuments(t *testing.T) {
 			// An audit that finds a contradiction is what its page shows.
 			found := c.Args[0] == "audit" && exit == cli.Invalid
 			if exit != cli.Fine && !(c.Args[0] == "load" && known) && !found {
-				t.Errorf("%s:%d: exit %d\n%s%s", c.File, c.Line, exit, &stdout, &stderr)
+				t.Errorf("%s:%d: exit %d\n%s%s", c.File, c.Line, exit, stdout, stderr)
 			}
 		})
 	}
+}
+
+// really runs the program in this machine's world.
+func really(args []string) (stdout, stderr string, exit int) {
+	var out, errs bytes.Buffer
+	exit = cli.Code(run(context.Background(), machine.World{}, args, &out, &errs))
+	return out.String(), errs.String(), exit
 }
 
 // fromRoot finds the files that an audit of the documents reads, which lie in the repository.
