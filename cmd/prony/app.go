@@ -17,6 +17,7 @@ type app struct {
 	args           []string // without passwords
 	stdout, stderr io.Writer
 	rootFlag       string
+	repeated       bool // the line is one that again has put together
 }
 
 // version is that of the module, or of the commit it was built from.

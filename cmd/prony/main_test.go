@@ -144,30 +144,30 @@ func TestCommandsInTheDocuments(t *testing.T) {
 	defer stop()
 	said := map[string]bool{} // by a page before
 	for _, c := range commands {
-		line := strings.Join(c.Args, " ")
-		if said[line] {
+		line, project := strings.Join(c.Args, " "), filepath.Base(c.File) == "project.md"
+		if said[line] && !project {
 			continue
 		}
 		said[line] = true
 		t.Run(line, func(t *testing.T) {
 			args := fromRoot(bind(c.Args, addr.String()), repo)
-			var stdout, stderr bytes.Buffer
+			var stdout, stderr string
 			exit := 0
-			if c.Args[0] == "init" {
+			switch {
+			case project: // a plan is the same, but for the time
+				t.Setenv("PRONY_ROOT", "")
+				ownFolder(t)
+				stdout, stderr, exit = inProject(t, projectOf(t, filepath.Join(repo, c.File)),
+					append([]string{"plan"}, args[1:]...)...)
+			case c.Args[0] == "versus":
+				stdout, stderr, exit = shownVersus(t, args[1:], addr.String())
+			case c.Args[0] == "load" || c.Args[0] == "verify":
+				stdout, stderr, exit = really(args)
+			case c.Args[0] == "init":
 				drafts(t, repo)
-			}
-			if c.Args[0] == "versus" {
-				out, errs, got := shownVersus(t, args[1:], addr.String())
-				stdout.WriteString(out)
-				stderr.WriteString(errs)
-				exit = got
-			} else if c.Args[0] == "load" || c.Args[0] == "verify" {
-				exit = cli.Code(run(context.Background(), machine.World{}, args, &stdout, &stderr))
-			} else {
-				out, errs, got := say(t, mock{}, args...)
-				stdout.WriteString(out)
-				stderr.WriteString(errs)
-				exit = got
+				fallthrough
+			default:
+				stdout, stderr, exit = say(t, mock{}, args...)
 			}
 			// A busy machine may make a load INVALID, and so short a one cannot decide about a
 			// threshold, which is no fault of the document's.
@@ -176,7 +176,7 @@ func TestCommandsInTheDocuments(t *testing.T) {
 			// An audit that finds a contradiction is what its page shows.
 			found := c.Args[0] == "audit" && exit == cli.Invalid
 			if exit != cli.Fine && !(c.Args[0] == "load" && known) && !found {
-				t.Errorf("%s:%d: exit %d\n%s%s", c.File, c.Line, exit, &stdout, &stderr)
+				t.Errorf("%s:%d: exit %d\n%s%s", c.File, c.Line, exit, stdout, stderr)
 			}
 		})
 	}
@@ -195,6 +195,13 @@ func shownVersus(t *testing.T, args []string, addr string) (stdout, stderr strin
 		}
 	}
 	return versus(t, append(args, "--plan")...)
+}
+
+// really runs the program in this machine's world.
+func really(args []string) (stdout, stderr string, exit int) {
+	var out, errs bytes.Buffer
+	exit = cli.Code(run(context.Background(), machine.World{}, args, &out, &errs))
+	return out.String(), errs.String(), exit
 }
 
 // fromRoot finds the files that an audit of the documents reads, which lie in the repository.

@@ -30,13 +30,18 @@ noise of an A/A run ("prony run --aa"): the newest in results/, or the one that 
 		Example: "  prony plan\n  prony plan suites/http.yaml --blocks 2 --seed 7\n" +
 			"  prony plan --detect 3%",
 		RunE: func(c *cobra.Command, args []string) error {
-			l, _, err := a.lab()
+			l, project, _, err := a.labOrProject()
 			if err != nil {
 				return err
 			}
 			wish, err := f.wish(c, args)
 			if err != nil {
 				return err
+			}
+			if project != nil {
+				if err := ofProject(c.Context(), l, project, &wish); err != nil {
+					return err
+				}
 			}
 			p, err := l.Plan(wish)
 			if err != nil {

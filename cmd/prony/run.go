@@ -69,7 +69,8 @@ func (f *runFlags) wish(c *cobra.Command, args []string) (lab.Wish, error) {
 
 const runAbout = `Run builds the services of a suite that can be built here, puts each target under
 the suite's loads, block by block in shuffled order, and reports. Without a suite it runs
-suites/canonical.yaml.
+suites/canonical.yaml; in a folder with a prony.yaml, or below, and outside of a checkout, what that
+says, or its suite of that name (docs/project.md).
 
 With --aa each target runs twice in a block, against itself, and the report says how much differs
 by chance alone and how small a difference the blocks can tell: the noise floor. With --against the
@@ -166,10 +167,10 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 	if err := errors.Join(misplaced(args), f.check(c)); err != nil {
 		return err
 	}
-	if f.asked.Resume != "" && !givenBeside(c, args) {
+	if f.asked.Resume != "" && !a.repeated && !givenBeside(c, args) {
 		return a.again(c, f.asked.Resume)
 	}
-	l, show, err := a.lab()
+	l, project, show, err := a.labOrProject()
 	if err != nil {
 		return err
 	}
@@ -181,6 +182,16 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 	wish.Command, wish.Version = append([]string{"prony"}, a.args...), version()
 	if f.retain {
 		wish.Hold = (&retainer{tell: show, in: os.Stdin}).hold
+	}
+	if project != nil {
+		err := ofProject(c.Context(), l, project, &wish)
+		if err == nil {
+			err = hold(c.Context(), l, project, &wish)
+		}
+		if err != nil {
+			show.end()
+			return err
+		}
 	}
 	dir, err := l.Run(c.Context(), wish)
 	show.end()
@@ -218,7 +229,8 @@ func (a *app) again(c *cobra.Command, dir string) error {
 	if a.rootFlag != "" {
 		line = append(line, "--root", a.rootFlag)
 	}
-	root := newRoot(&app{world: a.world, args: a.args, stdout: a.stdout, stderr: a.stderr})
+	root := newRoot(&app{world: a.world, args: a.args, stdout: a.stdout, stderr: a.stderr,
+		repeated: true})
 	root.SetArgs(line)
 	return root.ExecuteContext(c.Context())
 }

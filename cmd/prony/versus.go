@@ -12,12 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"prony/internal/cli"
-	"prony/internal/clock"
 	"prony/internal/config"
 	"prony/internal/host"
 	"prony/internal/lab"
 	"prony/internal/own"
-	"prony/internal/service"
 	"prony/internal/suite"
 )
 
@@ -230,30 +228,18 @@ func (a *app) versus(ctx context.Context, args []string, f *versusFlags) error {
 	if err != nil {
 		return err
 	}
-	kept := filepath.Join(dir, own.Kept)
 	show := &progress{w: a.stderr}
 	l := &lab.Lab{Root: dir, World: a.world, Tell: show}
-	for i := range sources {
-		note, err := sources[i].Clone(ctx, filepath.Join(kept, "git"))
-		if err != nil {
-			return err
-		}
-		if note != "" && !sources[i].Again {
-			show.Say(note)
-		}
-	}
 	ready := f.ready
 	if ready == "" && len(f.gets) > 0 {
 		ready = f.gets[0]
 	}
-	services, err := own.Services(sources, os.Environ(), strings.TrimPrefix(ready, "-"))
+	services, err := servicesOf(ctx, l, sources, ready)
 	if err != nil {
 		return err
 	}
-	if err := own.Folder(kept); err != nil {
-		return err
-	}
-	wish := lab.Wish{Own: &lab.Own{Services: services}, Host: "any", Version: version(),
+	wish := lab.Wish{Own: &lab.Own{Services: services,
+		Results: filepath.Join(dir, own.Kept, own.Name)}, Host: "any", Version: version(),
 		Command: append([]string{"prony"}, a.args...), Out: f.out}
 	if wish.Own.Suite, err = f.meet(ctx, l, services, requests); err != nil {
 		return err
@@ -264,9 +250,6 @@ func (a *app) versus(ctx context.Context, args []string, f *versusFlags) error {
 			return err
 		}
 		return printPlan(a.stdout, p)
-	}
-	if wish.Out == "" {
-		wish.Out = filepath.Join(kept, own.Name, clock.Wall().Format("2006-01-02T15-04-05Z"))
 	}
 	results, err := l.Run(ctx, wish)
 	show.end()
@@ -304,40 +287,16 @@ func (a *app) answer(dir string, services lab.Catalog) error {
 	return a.grid(rows)
 }
 
-// portHint is for services that start and cannot be asked.
-const portHint = "a service listens at $PORT of 127.0.0.1, or where its command says {port}, " +
-	"and is ready when --ready, or else the first path of --get, answers 200 within --startup"
-
-// meet starts each service once, asks it, and makes the suite that holds all of them against what
-// they have in common.
+// meet makes the suite of a line, which holds all services against what they have in common.
 func (f *versusFlags) meet(ctx context.Context, l *lab.Lab, services lab.Catalog,
 	requests []suite.Request) (*suite.Suite, error) {
-	var names []string
-	var answers [][][]own.Answer
 	distinct := services[:len(services)]
 	if f.again {
 		distinct = services[:len(services)-1]
 	}
-	see := func(ctx context.Context, name string, _ *service.Service, c service.Checker) error {
-		of, err := own.Ask(ctx, c.Base, requests)
-		names, answers = append(names, name), append(answers, of)
-		return err
-	}
-	visit := lab.Visitor{Lab: l, Of: distinct, Bound: f.startup, Launcher: suite.Launchers[0],
-		Doing: "start", Skipped: func(string, []string) {}, See: see}
-	if err := visit.Visit(ctx, nil); err != nil {
-		return nil, fmt.Errorf("%w\n%s", err, portHint)
-	}
-	held, err := own.Hold(requests, names, answers, f.ignore)
+	held, err := meet(ctx, l, distinct, f.startup, requests, f.ignore)
 	if err != nil {
 		return nil, err
-	}
-	for _, h := range held {
-		says := fmt.Sprintf("status %d and every byte of the body", h.Request.Expect.Status)
-		if h.Says != "" {
-			says = fmt.Sprintf("%s (status %d)", h.Says, h.Request.Expect.Status)
-		}
-		l.Tell.Say(h.Request.Request + " is held against " + strings.TrimPrefix(says, "by "))
 	}
 	if len(services) > 1 {
 		f.options.Baseline = services[0].Name

@@ -44,7 +44,14 @@ func Decode(file string, data []byte, v any) error {
 	if err != nil {
 		return err
 	}
-	err = unmarshal(data, v)
+	return decoded(file, data, v, guarded(func() error {
+		return yaml.UnmarshalWithOptions(data, v, yaml.Strict())
+	}))
+}
+
+// decoded puts an error of the YAML library into words for whoever wrote the file; v is what the
+// file was decoded into.
+func decoded(file string, data []byte, v any, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -73,15 +80,15 @@ func placed(file string, data []byte, err error) *Error {
 	return out
 }
 
-// unmarshal turns a panic into an error: the library has one for a tag where a list is wanted, and
+// guarded turns a panic into an error: the library has one for a tag where a list is wanted, and
 // whoever wrote the file should not meet a stack trace.
-func unmarshal(data []byte, v any) (err error) {
+func guarded(decode func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("not understood: %v; plain YAML without tags is enough", p)
 		}
 	}()
-	return yaml.UnmarshalWithOptions(data, v, yaml.Strict())
+	return decode()
 }
 
 func line(data []byte, n int) string {

@@ -118,7 +118,10 @@ func (r *run) narrow() (err error) {
 				Reason: why})
 		}
 		if missing := r.World.Missing(r.tools, s, t); len(missing) > 0 && plain(r.suite) {
-			reason := fmt.Sprintf("%s (see services/%s/README.md)", missing[0], s.Name)
+			reason := missing[0]
+			if s.Environ == nil {
+				reason += fmt.Sprintf(" (see services/%s/README.md)", s.Name)
+			}
 			skipped = append(skipped, result.Skipped{Target: name, Reason: reason})
 			continue
 		}

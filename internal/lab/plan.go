@@ -35,6 +35,7 @@ type Wish struct {
 type Own struct {
 	Suite    *suite.Suite
 	Services Catalog
+	Results  string // the folder of the folders of runs
 }
 
 // Telemetry is where what services tell about themselves goes.
@@ -67,11 +68,10 @@ func (l *Lab) Plan(w Wish) (*suite.Plan, error) {
 // typo.
 func (l *Lab) expand(w Wish) (p planned, err error) {
 	if w.Own != nil {
-		p.suite, p.catalog = w.Own.Suite, w.Own.Services
-		p.plan, err = p.suite.Plan(p.catalog.Targets())
-		return p, err
-	}
-	if p.suite, err = l.Suite(w.Suite); err != nil {
+		// Its own copy: a plan must not change what a run then begins with.
+		own := *w.Own.Suite
+		p.suite, p.catalog = &own, w.Own.Services
+	} else if p.suite, err = l.Suite(w.Suite); err != nil {
 		return p, err
 	}
 	if err := p.suite.Override(w.Override); err != nil {
@@ -80,8 +80,10 @@ func (l *Lab) expand(w Wish) (p planned, err error) {
 	if err := l.attach(p.suite); err != nil {
 		return p, err
 	}
-	if p.catalog, err = l.Catalog(); err != nil {
-		return p, err
+	if w.Own == nil {
+		if p.catalog, err = l.Catalog(); err != nil {
+			return p, err
+		}
 	}
 	rivals, err := l.rivals(w.Against)
 	if err != nil {

@@ -69,8 +69,11 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 	l.Tell.Begin(Begun{r.plan, r.layout, r.sides, append(reaped, r.launchers.Reaped...)})
 	r.head(ctx)
 	if r.dir = cmp.Or(w.Resume, w.Out); r.dir == "" {
-		r.experiment.Head.ID, r.dir = newFolder(filepath.Join(l.Root, "results"),
-			r.experiment.Head.ID)
+		results := filepath.Join(l.Root, "results")
+		if w.Own != nil {
+			results = w.Own.Results
+		}
+		r.experiment.Head.ID, r.dir = newFolder(results, r.experiment.Head.ID)
 	}
 	release, err := result.Reserve(r.dir)
 	if err != nil {

@@ -122,6 +122,9 @@ const apart = "services that do not do the same are not compared: mend one, or h
 
 // hold is what the answers to one request have in common.
 func hold(r suite.Request, names []string, by [][]Answer, statusOnly bool) (Held, error) {
+	if r.Given {
+		return Held{r, "by what the file expects"}, keeps(r, names, by)
+	}
 	first := by[0][0]
 	all := slices.Concat(by...)
 	for k, answers := range by {
@@ -166,6 +169,29 @@ func hold(r suite.Request, names []string, by [][]Answer, statusOnly bool) (Held
 	}
 	r.Expect.Size = &size
 	return Held{r, fmt.Sprintf("by status and length, %d bytes: its bytes vary", size)}, nil
+}
+
+// keeps refuses services that do not answer as the file expects: status, and body where it is given
+// byte for byte. All else is held under load.
+func keeps(r suite.Request, names []string, by [][]Answer) error {
+	for k, answers := range by {
+		for _, a := range answers {
+			if a.Status != r.Expect.Status {
+				return fmt.Errorf("%s answers with status %d, and %d is expected: %s", names[k],
+					a.Status, r.Expect.Status, excerpt(a.Body))
+			}
+			if want := r.Expect.Body; want != nil {
+				if body, err := text.Parse(*want, nil); err == nil {
+					wanted, fixed := body.Fixed()
+					if fixed && !bytes.Equal(wanted, a.Body) {
+						return fmt.Errorf("%s answers %s, and %s is expected", names[k],
+							excerpt(a.Body), excerpt(wanted))
+					}
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // differ refuses services each of which keeps to an answer, or to fields of one, that others have

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"prony/internal/cli"
 	"prony/internal/file"
 	"prony/internal/shell"
 )
@@ -25,8 +24,8 @@ func (s *Source) Clone(ctx context.Context, kept string) (note string, err error
 	git := func(dir string, args ...string) (string, error) { return git(ctx, dir, args...) }
 	id, err := git(s.Dir, "rev-parse", "--verify", "--quiet", s.Revision+"^{commit}")
 	if err != nil {
-		return "", cli.Usagef("--git %s: %s is no repository that has this revision (%w)",
-			s.Revision, s.Dir, err)
+		return "", s.wrong("--git "+s.Revision, fmt.Errorf("%s is no repository that has the "+
+			"revision %s (%w)", s.Dir, s.Revision, err))
 	}
 	top, err := git(s.Dir, "rev-parse", "--show-toplevel")
 	if err != nil {

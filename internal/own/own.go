@@ -39,6 +39,10 @@ type Source struct {
 	Revision string     // of the repository there; empty: what is there
 	Steps    [][]string // that build a revision
 	URL      string     // where it runs already, instead of a command
+	Env      map[string]string
+	Wants    []service.Want
+	// File is where it is described; empty: on the command line.
+	File string
 	// Again marks a second one of the same, beside the first: what differs between the two is
 	// noise.
 	Again bool
@@ -69,22 +73,23 @@ func Services(sources []Source, environ []string, ready string) ([]*service.Serv
 	for i, from := range sources {
 		args, err := Words(cmp.Or(from.Command, from.URL))
 		if err != nil {
-			return nil, cli.Usagef("%s: %w", from.Command, err)
+			return nil, from.wrong(from.Command, err)
 		}
 		s := &service.Service{Name: names[i], About: from.Command, Contracts: []string{""},
-			Dir: from.Dir, Environ: environ, Run: service.Run{Command: args, Ready: ready},
+			Dir: from.Dir, Environ: environ, Wants: from.Wants,
+			Run:     service.Run{Command: args, Ready: ready, Env: from.Env},
 			Build:   service.Build{Steps: from.Steps, Artifact: artifact(args)},
 			BuiltAs: strings.TrimSuffix(names[i], again),
-			Only:    func(name string) bool { return name != ".git" }}
+			Only:    func(name string) bool { return name != ".git" && name != Kept }}
 		target := service.Target{Name: names[i]}
 		if from.URL != "" {
 			s.Made = &service.Built{Dir: from.Dir}
 			if s.Made.Attached, err = address(from.URL); err != nil {
-				return nil, cli.Usagef("--url %s: %w", from.URL, err)
+				return nil, from.wrong("--url "+from.URL, err)
 			}
 		} else if len(from.Steps) == 0 {
 			if s.Made, err = made(from.Dir, args); err != nil {
-				return nil, cli.Usagef("%s: %w", from.Command, err)
+				return nil, from.wrong(from.Command, err)
 			}
 			target.Runtime = guess(from.Dir, args)
 		}
@@ -92,6 +97,14 @@ func Services(sources []Source, environ []string, ready string) ([]*service.Serv
 		out[i] = s
 	}
 	return out, nil
+}
+
+// wrong is what is wrong with a source: with the line, which calls it so, or with the file.
+func (s Source) wrong(called string, err error) error {
+	if s.File != "" {
+		return fmt.Errorf("%s: target %s: %s: %w", s.File, s.Name, called, err)
+	}
+	return cli.Usagef("%s: %w", called, err)
 }
 
 // address is where a URL's service listens: at a port of this machine.

@@ -49,7 +49,7 @@ type Record struct {
 	// empty: it is part of it.
 	Role string `json:"role,omitempty"`
 	// Resumed is the resumption of the run that the trial is of, from 1; 0: it ran at first.
-	Resumed   int        `json:"resumed,omitempty"`
+	Resumed int `json:"resumed,omitempty"`
 	// LogDroppedBytes is what was not kept of what the service wrote into its log.
 	LogDroppedBytes int64 `json:"logDroppedBytes,omitempty"`
 

@@ -111,7 +111,8 @@ func (s *Service) Starts(b *Built, t Target, v Values) ([]Start, error) {
 				values[other.Name+".port"] = strconv.Itoa(v.Ports[k])
 			}
 			if s.Environ != nil {
-				keepBraces(p.Command, values)
+				keepBraces(slices.AppendSeq(slices.Clone(p.Command), maps.Values(s.Run.Env)),
+					values)
 			}
 			maps.Copy(values, v.words(i, ProcessName(s, t, p), cmp.Or(p.Name, s.Name)))
 			env := behind(over(s.Run.Env, p.Env, t.Env, v.env(p.Name)), v.Append)

@@ -42,6 +42,8 @@ type Service struct {
 	// a manifest says; nil: as of a catalog's service. Both are of services without a manifest.
 	Made    *Built   `yaml:"-"`
 	Environ []string `yaml:"-"`
+	// Wants are needs of a service without a manifest.
+	Wants []Want `yaml:"-"`
 	// BuiltAs names its builds instead of Name, for services that share one.
 	BuiltAs string `yaml:"-"`
 
@@ -65,6 +67,12 @@ func (s *Service) buildName() string {
 type Need struct {
 	Tool    string `yaml:"tool"`
 	Version string `yaml:"version"` // at least this one, dotted numbers; empty: any
+}
+
+// Want is a tool that the catalog does not know, and the command that says its version.
+type Want struct {
+	Tool string
+	Ask  []string
 }
 
 // Build is how the artifact is made.

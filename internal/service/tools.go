@@ -56,6 +56,9 @@ type Tools struct {
 	found  map[string][]*candidate // by tool; several only for java, JAVA_HOME's first
 	home   bool                    // whether java's first candidate is JAVA_HOME's
 	venvOf func() error            // python's own module check, once
+
+	mu    sync.Mutex
+	asked map[string]Tool // those that the catalog does not know, by name
 }
 
 // candidate is a program whose version is asked once, when somebody wants to know.
@@ -182,6 +185,11 @@ func (t *Tools) Missing(s *Service, of ...Target) []string {
 			missing = append(missing, err.Error())
 		}
 	}
+	for _, want := range s.Wants {
+		if _, err := t.ask(want); err != nil {
+			missing = append(missing, err.Error())
+		}
+	}
 	return missing
 }
 
@@ -190,6 +198,11 @@ func (t *Tools) Missing(s *Service, of ...Target) []string {
 // Built.Tools has those that a build took.
 func (t *Tools) Versions() map[string]string {
 	versions := map[string]string{}
+	t.mu.Lock()
+	for name, tool := range t.asked {
+		versions[name] = tool.Version
+	}
+	t.mu.Unlock()
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for _, name := range toolNames() {
@@ -238,6 +251,35 @@ func (t *Tools) resolve(need Need) (Tool, error) {
 		}
 	}
 	return best, nil
+}
+
+// ask finds a tool that somebody needs beside those of the catalog, and asks it once for its
+// version.
+func (t *Tools) ask(need Want) (Tool, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if tool, ok := t.asked[need.Tool]; ok {
+		return tool, nil
+	}
+	path, err := exec.LookPath(need.Tool)
+	if err != nil {
+		return Tool{}, fmt.Errorf("needs %s: not found (install it, or put it on the PATH)",
+			need.Tool)
+	}
+	tool := Tool{Path: path}
+	said, err := t.run(t.ctx, os.Environ(), need.Ask[0], need.Ask[1:]...)
+	if tool.Version = versionIn(said); err == nil && tool.Version == "" {
+		err = fmt.Errorf("no number in %q", lastLine(said))
+	}
+	if err != nil {
+		return Tool{}, fmt.Errorf("needs %s: ask for its version with %q: %w (say with version "+
+			"what tells it)", need.Tool, strings.Join(need.Ask, " "), err)
+	}
+	if t.asked == nil {
+		t.asked = map[string]Tool{}
+	}
+	t.asked[need.Tool] = tool
+	return tool, nil
 }
 
 // judge puts into words what is missing about the best that was found; cause is why another one

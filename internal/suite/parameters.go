@@ -261,8 +261,10 @@ func places(prefix string) []parameter {
 
 var rows = func() map[string]*parameter {
 	m := map[string]*parameter{}
-	for i := range parameters {
-		m[parameters[i].key] = &parameters[i]
+	for _, list := range [][]parameter{parameters, projectParameters} {
+		for i := range list {
+			m[list[i].key] = &list[i]
+		}
 	}
 	return m
 }()

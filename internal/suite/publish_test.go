@@ -20,6 +20,8 @@ const (
 	root      = "../../"
 	docFile   = root + "docs/formats/suite.md"
 	schemaOf  = root + "docs/formats/suite.schema.json"
+	ownDoc    = root + "docs/formats/project.md"
+	ownSchema = root + "docs/formats/prony.schema.json"
 	tableFrom = "<!-- parameters: made by go test ./internal/suite -update -->\n"
 	tableTo   = "<!-- end of parameters -->\n"
 )
@@ -40,7 +42,8 @@ var together = map[reflect.Type]object{
 		},
 		"else": object{"allOf": []object{without("rate"), without("arrivals"), without("trace")}},
 	},
-	reflect.TypeFor[Slow](): {"required": []string{"clients"}},
+	reflect.TypeFor[Source](): {"oneOf": oneOf("command", "url")},
+	reflect.TypeFor[Slow]():   {"required": []string{"clients"}},
 	reflect.TypeFor[Scenario](): {
 		"if": object{"properties": object{"flow": object{"const": true}},
 			"required": []string{"flow"}},
@@ -190,11 +193,33 @@ func group(t reflect.Type, key string) object {
 	return o
 }
 
-func schemaText(t *testing.T) []byte {
+// projectSchema is a suite's with what a project has instead: nothing is wanted but targets, and
+// requests may stand for a scenario, here and in the suites.
+func projectSchema() object {
+	experiment := func() (o, properties object) {
+		o = schema(reflect.TypeFor[Suite](), "")
+		delete(o, "required")
+		properties = o["properties"].(object)
+		delete(properties, "contract")
+		scenario := properties["scenarios"].(object)["items"].(object)["properties"].(object)
+		properties["requests"] = scenario["requests"]
+		o["allOf"] = []object{atMostOne("requests", "scenarios")}
+		return o, properties
+	}
+	o, properties := experiment()
+	for key, value := range group(reflect.TypeFor[Project](), "project")["properties"].(object) {
+		properties[key] = value
+	}
+	each, _ := experiment()
+	properties["suites"].(object)["additionalProperties"] = each
+	o["required"] = []string{"targets"}
+	return o
+}
+
+func schemaText(t *testing.T, o object, title string) []byte {
 	t.Helper()
-	o := schema(reflect.TypeFor[Suite](), "")
 	o["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-	o["title"] = "Prony suite"
+	o["title"] = title
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -205,8 +230,9 @@ func schemaText(t *testing.T) []byte {
 	return []byte(b.String())
 }
 
-// table is the parameters as Markdown, in the order of the rows.
-func table() string {
+// table is the parameters of a type as Markdown, in the order of the rows, without the prefix of
+// their keys.
+func table(of reflect.Type, parameters []parameter, prefix string) string {
 	types := map[string]reflect.Type{}
 	var collect func(reflect.Type, string)
 	collect = func(t reflect.Type, key string) {
@@ -227,13 +253,14 @@ func table() string {
 			}
 		}
 	}
-	collect(reflect.TypeFor[Suite](), "")
+	collect(of, prefix)
 	var b strings.Builder
 	b.WriteString("| key | default | range | meaning |\n|---|---|---|---|\n")
 	for i := range parameters {
 		p := &parameters[i]
 		b.WriteString("| " + strings.Join([]string{
-			"`" + p.key + "`", p.showDefault(), p.showRange(types[p.key]), p.about,
+			"`" + strings.TrimPrefix(p.key, prefix) + "`", p.showDefault(),
+			p.showRange(types[p.key]), p.about,
 		}, " | ") + " |\n")
 		delete(types, p.key)
 	}
@@ -294,19 +321,17 @@ func TestPublished(t *testing.T) {
 				file, err)
 		}
 	}
-	check(schemaOf, schemaText(t))
-
-	page, err := os.ReadFile(docFile)
-	if err != nil {
-		t.Fatal(err)
+	check(schemaOf, schemaText(t, schema(reflect.TypeFor[Suite](), ""), "Prony suite"))
+	check(ownSchema, schemaText(t, projectSchema(), "Prony project"))
+	head, _ := paged(t, check, ownDoc, table(reflect.TypeFor[Project](), projectParameters,
+		project))
+	_, own, _ := strings.Cut(head, "```yaml\n")
+	own, _, _ = strings.Cut(own, "```")
+	if _, err := ReadProject(ownDoc, []byte(own)); err != nil {
+		t.Errorf("the page's example is no project: %v", err)
 	}
-	before, rest, ok := strings.Cut(string(page), tableFrom)
-	_, after, ok2 := strings.Cut(rest, tableTo)
-	if !ok || !ok2 {
-		t.Fatalf("%s lacks the marks\n%s%s", docFile, tableFrom, tableTo)
-	}
-	check(docFile, []byte(before+tableFrom+table()+tableTo+after))
 
+	before, after := paged(t, check, docFile, table(reflect.TypeFor[Suite](), parameters, ""))
 	_, example, _ := strings.Cut(before, "```yaml\nname:")
 	example, _, _ = strings.Cut(example, "```")
 	if _, err := Read(docFile, []byte("name:"+example)); err != nil {
@@ -321,6 +346,22 @@ func TestPublished(t *testing.T) {
 	if names, _ := got.Variables(); !got.Flow || strings.Join(names, " ") != "ownerId petId" {
 		t.Errorf("the page's flow is %+v", got)
 	}
+}
+
+// paged checks the table of a page, and gives what stands before and after it.
+func paged(t *testing.T, check func(string, []byte), file, table string) (before, after string) {
+	t.Helper()
+	page, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(page), tableFrom)
+	_, after, ok2 := strings.Cut(rest, tableTo)
+	if !ok || !ok2 {
+		t.Fatalf("%s lacks the marks\n%s%s", file, tableFrom, tableTo)
+	}
+	check(file, []byte(before+tableFrom+table+tableTo+after))
+	return before, after
 }
 
 // A row that walk does not come to would promise a check that nobody makes.

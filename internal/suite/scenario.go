@@ -41,7 +41,9 @@ type Request struct {
 	Pause    Duration           `yaml:"pause" json:"pause,omitempty"`     // flows: before the next
 
 	BodyHash string `yaml:"-" json:"bodyHash,omitempty"` // of the file, as Suite.Hash
-	content  string
+	// Given says that Expect and Checks are what somebody wants, of a request that Hold has asked.
+	Given   bool `yaml:"-" json:"-"`
+	content string
 }
 
 // Expect is what is checked on every answer: the status, and at most one of the other three.

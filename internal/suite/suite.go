@@ -188,14 +188,20 @@ func Read(file string, data []byte) (*Suite, error) {
 	if err != nil {
 		return nil, err
 	}
+	return read(file, src, data, false)
+}
+
+// read makes the suite of a document, and its hash of the file's bytes. With noMode targets have
+// none.
+func read(file string, src *config.Document, data []byte, noMode bool) (*Suite, error) {
 	s := &Suite{}
 	preset(reflect.ValueOf(s).Elem(), "")
-	if err := config.Decode(file, data, s); err != nil {
+	if err := src.Decode(s); err != nil {
 		return nil, err
 	}
 	s.File, s.source = file, src
 	s.fill()
-	c := &checker{Check: config.Check{Document: src}}
+	c := &checker{Check: config.Check{Document: src}, noMode: noMode}
 	sum := sha256.New()
 	sum.Write(data)
 	c.attach(s, filepath.Dir(file), sum)

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"prony/internal/cli"
+	"prony/internal/file"
+	"prony/internal/lab"
+	"prony/internal/own"
+	"prony/internal/service"
+	"prony/internal/suite"
+)
+
+// labOrProject is the lab of the checkout that is worked in, or else that of the nearest project's
+// file upwards. It tells how it gets on.
+func (a *app) labOrProject() (*lab.Lab, *suite.Project, *progress, error) {
+	l, tell, err := a.lab()
+	if err == nil || a.rootFlag != "" {
+		return l, nil, tell, err
+	}
+	p, dir, found := findProject()
+	if found != nil {
+		return nil, nil, tell, found
+	}
+	if p == nil {
+		return nil, nil, tell, fmt.Errorf("%w, or into a folder with a %s", err,
+			suite.ProjectFiles[0])
+	}
+	return &lab.Lab{Root: dir, World: a.world, Tell: tell}, p, tell, nil
+}
+
+// findProject reads the nearest project's file from here upwards; nil: there is none.
+func findProject() (p *suite.Project, dir string, err error) {
+	if dir, err = os.Getwd(); err != nil {
+		return nil, "", err
+	}
+	for here := dir; ; dir = filepath.Dir(dir) {
+		for _, name := range suite.ProjectFiles {
+			path := filepath.Join(dir, name)
+			if !exists(path) {
+				continue
+			}
+			data, err := file.Kept(path, file.Settings)
+			if err != nil {
+				return nil, dir, fmt.Errorf("read the project: %w", err)
+			}
+			if short, err := filepath.Rel(here, path); err == nil {
+				path = short
+			}
+			p, err := suite.ReadProject(path, data)
+			return p, dir, err
+		}
+		if dir == filepath.Dir(dir) {
+			return nil, "", nil
+		}
+	}
+}
+
+// ofProject makes the wish one for an experiment of a project, whose answers are not asked for yet.
+func ofProject(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish) error {
+	s, err := p.Suite(wish.Suite)
+	if err != nil && wish.Suite != "" {
+		err = cli.Usage(err)
+	}
+	if err != nil {
+		return err
+	}
+	if wish.Against != "" {
+		return cli.Usagef("--against is for another checkout of the catalog: here, add a target "+
+			"with git: REVISION to %s", p.File)
+	}
+	sources, err := own.Sources(p, l.Root)
+	if err != nil {
+		return err
+	}
+	services, err := servicesOf(ctx, l, sources, cmp.Or(p.Ready, s.FirstGet()))
+	if err != nil {
+		return err
+	}
+	wish.Own = &lab.Own{Suite: s, Services: services,
+		Results: filepath.Join(l.Root, own.Kept, "run")}
+	return nil
+}
+
+// hold asks the targets that would be measured, and holds each request that the file says nothing
+// of against what their answers have in common.
+func hold(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish) error {
+	plan, err := l.Plan(*wish)
+	if err != nil {
+		return err
+	}
+	var of lab.Catalog
+	for _, s := range wish.Own.Services {
+		if slices.Contains(plan.Targets(), s.Name) {
+			of = append(of, s)
+		}
+	}
+	return wish.Own.Suite.Hold(func(asked []suite.Request, others []string) ([]suite.Request,
+		error) {
+		held, err := meet(ctx, l, of, time.Duration(p.Startup), asked, false)
+		for i, h := range held {
+			asked[i] = h.Request
+		}
+		for _, request := range others {
+			l.Tell.Say(request + " is held against status 200 alone: it is another each time; " +
+				"expect and checks say more")
+		}
+		return asked, err
+	})
+}
+
+// servicesOf clones the revisions that sources name, and makes a service of each.
+func servicesOf(ctx context.Context, l *lab.Lab, sources []own.Source, ready string) (lab.Catalog,
+	error) {
+	kept := filepath.Join(l.Root, own.Kept)
+	for i := range sources {
+		note, err := sources[i].Clone(ctx, filepath.Join(kept, "git"))
+		if err != nil {
+			return nil, err
+		}
+		if note != "" && !sources[i].Again {
+			l.Tell.Say(note)
+		}
+	}
+	services, err := own.Services(sources, os.Environ(), strings.TrimPrefix(ready, "-"))
+	return services, errors.Join(err, own.Folder(kept))
+}
+
+// portHint is for services that start and cannot be asked.
+const portHint = "a service listens at $PORT of 127.0.0.1, or where its command says {port}, " +
+	"and is ready when the path of ready (--ready), or else the first one asked for, answers 200 " +
+	"within the time of startup (--startup)"
+
+// meet starts each service once, asks it, and gives what all answers have in common, which it says.
+func meet(ctx context.Context, l *lab.Lab, services lab.Catalog, startup time.Duration,
+	requests []suite.Request, statusOnly bool) ([]own.Held, error) {
+	var names []string
+	var answers [][][]own.Answer
+	see := func(ctx context.Context, name string, _ *service.Service, c service.Checker) error {
+		of, err := own.Ask(ctx, c.Base, requests)
+		names, answers = append(names, name), append(answers, of)
+		return err
+	}
+	visit := lab.Visitor{Lab: l, Of: services, Bound: startup, Launcher: suite.Launchers[0],
+		Doing: "start", Skipped: func(name string, missing []string) {
+			l.Tell.Say(name + " is left out: it " + missing[0])
+		}, See: see}
+	if err := visit.Visit(ctx, nil); err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, portHint)
+	}
+	if len(names) == 0 {
+		return nil, nil // the run says why
+	}
+	held, err := own.Hold(requests, names, answers, statusOnly)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range held {
+		if h.Request.Given {
+			continue
+		}
+		says := fmt.Sprintf("status %d and every byte of the body", h.Request.Expect.Status)
+		if h.Says != "" {
+			says = fmt.Sprintf("%s (status %d)", h.Says, h.Request.Expect.Status)
+		}
+		l.Tell.Say(h.Request.Request + " is held against " + strings.TrimPrefix(says, "by "))
+	}
+	return held, nil
+}

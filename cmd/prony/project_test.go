@@ -1,0 +1,193 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"prony/internal/cli"
+	"prony/internal/result"
+	"prony/internal/tests"
+)
+
+// inProject writes the project's file into a folder of somebody's and runs a line there, for real.
+func inProject(t *testing.T, text string, args ...string) (stdout, stderr string, exit int) {
+	t.Helper()
+	if err := os.WriteFile("prony.yaml", []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return really(args)
+}
+
+// projectOf is the first project that a page shows.
+func projectOf(t *testing.T, page string) string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "```yaml\n")
+	shown, _, _ := strings.Cut(rest, "```")
+	return shown
+}
+
+const requests = "requests: [{request: GET /}]\n"
+
+// What is wrong with a project is found before anything is measured, said with its line and what to
+// do, and leaves nothing.
+func TestProjectRefuses(t *testing.T) {
+	dir := ownFolder(t)
+	check := func(exit int, says, text string, args ...string) {
+		t.Helper()
+		stdout, stderr, got := inProject(t, text, append([]string{"run"}, args...)...)
+		if got != exit || !strings.Contains(stderr, says) || stdout != "" {
+			t.Errorf("%s: exit %d, want %d; it says\n%s%swant %q", text, got, exit, stdout, stderr,
+				says)
+		}
+	}
+	check(1, `prony.yaml:2: unknown key "request"`, "targets: {a: {command: ./app}}\nrequest: []\n")
+	check(1, "the target a is both command and url",
+		"targets: {a: {command: ./app, url: 'http://127.0.0.1:1'}}\n"+requests)
+	check(1, "it says nothing of what to ask for", "targets: {a: {command: ./app}}\n")
+	check(1, "target a: ./none: there is no program", "targets: {a: {command: ./none}}\n"+requests)
+	check(1, "dir ../x is not below", "targets: {a: {command: ./app, dir: ../x}}\n"+requests)
+	check(1, "the service exited before it was ready", "targets: {a: {command: 'false'}}\n"+
+		requests)
+	check(1, "it wrote:\n  bye", "targets: {a: {command: 'echo bye; exit 3'}}\n"+requests)
+	check(1, "listens at $PORT of 127.0.0.1", "startup: 1s\ntargets: {a: {command: sleep 60}}\n"+
+		requests)
+	check(1, "listens at $PORT of 127.0.0.1",
+		"startup: 1s\ntargets: {a: {command: ./app, env: {PORT: 1}}}\n"+requests)
+	check(1, `a answers "hello", b "bye"`,
+		"targets: {a: {command: ./app}, b: {command: ./app, env: {SAYS: bye}}}\n"+requests)
+	check(1, `a answers with status 200, and 404 is expected: "hello"`,
+		"targets: {a: {command: ./app}}\nrequests: [{request: GET /, expect: {status: 404}}]\n"+
+			"ready: /\n")
+	check(1, `a answers "hello", and "bye" is expected`,
+		"targets: {a: {command: ./app}}\nrequests: [{request: GET /, expect: {body: bye}}]\n")
+	check(1, "connection refused; start it first", "targets: {a: {url: 'http://127.0.0.1:1'}}\n"+
+		requests)
+	check(1, "revision nothing",
+		"targets: {a: {command: ./app, git: nothing, build: x}}\n"+requests)
+	check(1, "  broken\n", "targets: {a: {command: ./app, git: main, "+
+		"build: echo broken; exit 7}}\n"+requests)
+	check(1, "needs no-such-tool: not found",
+		"targets: {a: {command: ./app, needs: [{tool: no-such-tool}]}}\n"+requests)
+	one := "targets: {a: {command: ./app}}\n" + requests
+	check(2, `no target or service matches "b"; there are a`, one, "--targets", "b")
+	check(2, `prony.yaml has no suite "x"`, one, "x")
+	check(2, "--against is for another checkout", one, "--against", "..")
+	if entries, err := os.ReadDir(filepath.Join(dir, ".prony", "run")); err == nil {
+		t.Errorf("it left %v", entries)
+	}
+	if err := os.Remove("prony.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	_, stderr, exit := really([]string{"run"})
+	if exit != 1 || !strings.Contains(stderr, "or into a folder with a prony.yaml") {
+		t.Errorf("without a project: exit %d, %s", exit, stderr)
+	}
+}
+
+// A plan starts nothing, wherever below the file it is asked for.
+func TestProjectPlans(t *testing.T) {
+	ownFolder(t)
+	const text = `targets:
+  a: {command: ./app}
+  b: {command: ./none-yet, git: main, build: go build}
+  c: {command: 'touch started; false'}
+baseline: a
+requests: [{request: GET /}]
+suites:
+  peak: {targets: [b], loads: [{name: all, model: closed}], blocks: 7}
+`
+	check := func(line string, wants ...string) {
+		t.Helper()
+		stdout, stderr, exit := inProject(t, text, strings.Fields(line)...)
+		if exit != cli.Fine {
+			t.Fatalf("%q: exit %d\n%s", line, exit, stderr)
+		}
+		has(t, "the plan", stdout, wants...)
+	}
+	check("plan", "project: ", "9 trials in 3 blocks", "peak (closed, 64 connections, 2s)",
+		"half (open")
+	check("plan --targets a,b --blocks 2", "4 trials in 2 blocks")
+	check("plan --quick", "6 trials in 2 blocks", "1s)")
+	check("plan peak", "peak: ", "7 trials in 7 blocks", "all (closed")
+	if exists("started") {
+		t.Error("it started a target")
+	}
+	if err := os.Mkdir("below", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir("below")
+	stdout, _, _ := really([]string{"plan"})
+	has(t, "the plan from below", stdout, "9 trials")
+}
+
+// A real run of a file: a command and a revision that is built, one that lacks a tool, a mix with
+// what the file expects and with what was asked for; and then the rest of it.
+func TestProjectMeasures(t *testing.T) {
+	tests.Cores(t)
+	dir := ownFolder(t)
+	if err := os.WriteFile("body.json", []byte(`{"a":1}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const text = `targets:
+  here: {command: ./app, env: {SAYS: hello}, needs: [{tool: git, version: git --version}]}
+  main: {command: ./app, git: main, build: go build -o app .}
+  lacks: {command: ./app, needs: [{tool: no-such-tool}]}
+baseline: main
+limits: {cpus: 1, memory: 512M}
+warmup: {min: 0s, max: 300ms, connections: 4}
+blocks: 1
+requests:
+  - request: GET /
+    weight: 3
+  - {request: POST /x, bodyFile: body.json, type: application/json, expect: {body: hello}}
+loads: [{name: peak, model: closed, connections: 4, measure: 300ms}]
+`
+	stdout, stderr, exit := inProject(t, text, "run")
+	if exit != cli.Fine && exit != cli.Invalid {
+		t.Fatalf("exit %d\n%s%s", exit, stdout, stderr)
+	}
+	has(t, "what is said", stderr, "lacks is left out: it needs no-such-tool: not found",
+		"GET / is held against status 200 and every byte of the body")
+	has(t, "the report", stdout, "project · 2 targets × 1 block", "reproduce  prony run",
+		"lacks", "needs no-such-tool")
+	runs, err := filepath.Glob(filepath.Join(dir, ".prony", "run", "*"))
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("runs %v, error %v", runs, err)
+	}
+	head, records, bad, err := result.Read(runs[0])
+	if err != nil || len(bad) > 0 || len(records) != 2 || head.Baseline != "main" {
+		t.Fatalf("%d records, bad %v, error %v", len(records), bad, err)
+	}
+	for _, r := range records {
+		if r.Outcome != result.Measured || len(r.Artifact.SHA256) != 64 ||
+			r.Loads[0].Errors.Total() != 0 || r.Provenance.Tools["git"] == "" {
+			t.Errorf("%s: %s, artifact %q, errors %+v, tools %v", r.Target.Name, r.Outcome,
+				r.Artifact.SHA256, r.Loads[0].Errors, r.Provenance.Tools)
+		}
+	}
+	trials := filepath.Join(runs[0], result.TrialsFile)
+	all, err := os.ReadFile(trials)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(all), "\n")
+	if err := os.WriteFile(trials, []byte(first+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, stderr, _ = inProject(t, text, "run", "--resume", runs[0])
+	has(t, "going on", stderr, "1 of 2 trials have a record: the others follow")
+	if _, records, _, err := result.Read(runs[0]); err != nil || len(records) != 2 {
+		t.Errorf("after going on there are %d records, error %v", len(records), err)
+	}
+	if out, err := exec.Command("git", "status", "--porcelain", ".prony").Output(); err != nil ||
+		len(out) > 0 {
+		t.Errorf("git sees %q, error %v", out, err)
+	}
+}

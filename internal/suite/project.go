@@ -1,0 +1,333 @@
+package suite
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+
+	"prony/internal/config"
+	"prony/internal/load/text"
+	"prony/internal/pattern"
+)
+
+// ProjectFiles are the names that a project's file may have.
+var ProjectFiles = []string{"prony.yaml", "prony.yml"}
+
+// Project is the file of a user's own repository: targets that no catalog has, and experiments with
+// them, whose keys are those of suites (docs/project.md).
+type Project struct {
+	Targets map[string]Source `yaml:"targets"`
+	// Ready is the path that answers 200 once a target serves; empty: that of the first GET.
+	Ready   string         `yaml:"ready"`
+	Startup Duration       `yaml:"startup"` // how long a target may take to come up
+	Needs   []Need         `yaml:"needs"`   // of all targets
+	Suites  map[string]any `yaml:"suites"`  // by name, each with keys of a suite
+
+	Names []string `yaml:"-"` // of the targets, in the order of the file
+	File  string   `yaml:"-"`
+	doc   *config.Document
+	data  []byte
+}
+
+// Source says how a target is had: by one of command and url.
+type Source struct {
+	Command string          `yaml:"command"`
+	Dir     string          `yaml:"dir"` // below the file's folder
+	Env     map[string]Text `yaml:"env"`
+	Build   string          `yaml:"build"` // for sh
+	Git     string          `yaml:"git"`   // a revision
+	URL     string          `yaml:"url"`
+	Needs   []Need          `yaml:"needs"`
+}
+
+// Need is a tool without which a target is left out.
+type Need struct {
+	Tool    string `yaml:"tool"`
+	Version string `yaml:"version"` // the command that says its version; empty: TOOL --version
+}
+
+// project is the prefix of the rows of a project's own keys.
+const project = "project."
+
+// projectParameters are the keys that a project has beside a suite's.
+var projectParameters = slices.Concat([]parameter{
+	{key: "project.targets", required: true, min: 1, max: 1000, form: ownForm, such: "old",
+		about: "a mapping of names to what is measured, each by one of command and url"},
+	{key: "project.targets.NAME.command",
+		about: "starts it; its port comes as `$PORT` or `{port}`"},
+	{key: "project.targets.NAME.dir",
+		about: "where it is built and started, below the file's folder"},
+	{key: "project.targets.NAME.env", max: 100, form: envForm, such: "GOGC",
+		about: "variables over those of your environment"},
+	{key: "project.targets.NAME.build",
+		about: "what builds it, for `sh`, in a copy of the folder below `.prony/`"},
+	{key: "project.targets.NAME.git",
+		about: "a revision of the repository, instead of what lies there; wants build"},
+	{key: "project.targets.NAME.url",
+		about: "where it runs already on this machine, as `http://127.0.0.1:8081`"},
+}, needs("project.targets.NAME.needs"), []parameter{
+	{key: "project.ready",
+		about: "path that answers 200 once a target serves, or `-` for its first connection; " +
+			"without it that of the first GET"},
+	{key: "project.startup", def: "30s", min: second / 10, max: hour,
+		about: "how long a target may take to come up"},
+}, needs("project.needs"), []parameter{
+	{key: "project.suites", max: 100, form: suiteForm, such: "peak",
+		about: "a mapping of names to experiments beside each other: each has keys of a suite, " +
+			"instead of the file's; `prony run NAME` runs one"},
+})
+
+// needs are the rows of a list of needs.
+func needs(at string) []parameter {
+	return []parameter{
+		{key: at, max: 100, about: "tools without which a target is left out; records name their " +
+			"versions"},
+		{key: at + "[].tool", required: true, about: "a program on the PATH"},
+		{key: at + "[].version",
+			about: "the command that says its version; without it `TOOL --version`"},
+	}
+}
+
+// ownForm is that of names of targets: they name files and cgroups, too.
+const ownForm = `^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$`
+
+var isRevision = pattern.New(`^[^-\s][^\s]*$`)
+
+// defaultLoads are those of a project that names none.
+const defaultLoads = "loads: [{name: peak, model: closed}, " +
+	"{name: half, model: open, rate: 50% of peak}]"
+
+// ReadProject decodes and checks data, the content of the named file. Each of its experiments is
+// checked, too. The error joins one *config.Error per problem, each with file and line.
+func ReadProject(file string, data []byte) (*Project, error) {
+	doc, err := newSource(file, data)
+	if err != nil {
+		return nil, err
+	}
+	p := &Project{File: file, doc: doc, data: data}
+	c := &checker{Check: config.Check{Document: doc}}
+	own := topKeys(reflect.TypeFor[Project]())
+	if c.known(own); c.Err() != nil {
+		return nil, c.Err()
+	}
+	preset(reflect.ValueOf(p).Elem(), project)
+	mine := doc.Pick(func(key string) bool { return slices.Contains(own, key) })
+	if err := mine.Decode(p); err != nil {
+		return nil, err
+	}
+	p.Names = doc.Names("targets")
+	walk(reflect.ValueOf(p).Elem(), project, "", c.value)
+	for _, name := range p.Names {
+		c.target(step("targets", name), p.Targets[name])
+	}
+	if p.Ready != "" && p.Ready != "-" && !strings.HasPrefix(p.Ready, "/") {
+		c.Wrong("ready", "as /health, or - for the first connection", "ready %q is no path",
+			p.Ready)
+	}
+	if err := c.Err(); err != nil {
+		return nil, err
+	}
+	for _, name := range append([]string{""}, doc.Names("suites")...) {
+		if name == "" && !p.runs() && len(p.Suites) > 0 {
+			continue
+		}
+		if _, err := p.Suite(name); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// topKeys are the keys of a struct, without those of what it holds.
+func topKeys(t reflect.Type) (out []string) {
+	for i := range t.NumField() {
+		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ","); name != "" && name != "-" {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// known refuses keys at the top that neither a project nor a suite has.
+func (c *checker) known(own []string) {
+	all := slices.Concat(own, []string{"requests"}, topKeys(reflect.TypeFor[Suite]()))
+	all = slices.DeleteFunc(all, func(k string) bool { return k == "contract" })
+	for _, name := range c.Names("") {
+		switch {
+		case name == "contract":
+			c.Wrong(name, "say with expect what each answer is to be, or leave it out: answers "+
+				"are asked for first", "contracts are the catalog's; a project has none")
+		case !slices.Contains(all, name):
+			c.Wrong(step("", name), config.Meant(name, all, "known keys are "+
+				strings.Join(all, ", ")), "unknown key %q", name)
+		}
+	}
+}
+
+// target checks that what is at the path is of one kind, and has what the kind needs.
+func (c *checker) target(at string, s Source) {
+	kinds := present(struct {
+		Command string `yaml:"command"`
+		URL     string `yaml:"url"`
+	}{s.Command, s.URL})
+	switch {
+	case len(kinds) == 0:
+		c.Wrong(at, "give it a command or a url", "the target %s has nothing to run", last(at))
+	case len(kinds) > 1:
+		c.Wrong(at+"."+kinds[1], "keep one", "the target %s is both %s", last(at),
+			strings.Join(kinds, " and "))
+	}
+	for _, k := range []struct{ key, text string }{
+		{"dir", s.Dir}, {"build", s.Build}, {"git", s.Git}} {
+		if k.text != "" && s.Command == "" && len(kinds) == 1 {
+			c.Wrong(at+"."+k.key, "take it out", "%s is of what a command starts, and %s is had "+
+				"by %s", k.key, last(at), kinds[0])
+		}
+	}
+	if len(s.Env) > 0 && s.URL != "" {
+		c.Wrong(at+".env", "take it out", "%s runs already, with its own environment", last(at))
+	}
+	if s.Git != "" && s.Build == "" {
+		c.Wrong(at+".git", "say with build what makes it", "a revision has nothing built")
+	}
+	if s.Git != "" && !isRevision.MatchString(s.Git) {
+		c.Wrong(at+".git", "as main, HEAD~1 or a commit", "%q is no revision", s.Git)
+	}
+}
+
+// runs says whether the file holds an experiment outside of its suites.
+func (p *Project) runs() bool {
+	return p.doc.Node("requests") != nil || p.doc.Node("scenarios") != nil
+}
+
+// Suite is the experiment of that name; empty: that of the file itself, or of its only suite.
+func (p *Project) Suite(name string) (*Suite, error) {
+	names := p.doc.Names("suites")
+	if name == "" && !p.runs() && len(names) == 1 {
+		name = names[0]
+	}
+	if name == "" && !p.runs() && len(names) > 1 {
+		return nil, fmt.Errorf("%s holds several experiments, %s: name the one to run", p.File,
+			strings.Join(names, ", "))
+	}
+	if name != "" && !slices.Contains(names, name) {
+		return nil, fmt.Errorf("%s has no suite %q; %s", p.File, name, config.Meant(name, names,
+			"its suites are "+cmp.Or(strings.Join(names, ", "), "none")))
+	}
+	suites := topKeys(reflect.TypeFor[Suite]())
+	doc := p.doc.Pick(func(key string) bool {
+		return key == "requests" || key != "targets" && slices.Contains(suites, key)
+	})
+	if name != "" {
+		inner := p.doc.Names("suites." + name)
+		instead := map[string]string{"requests": "scenarios", "scenarios": "requests"}
+		doc = doc.Pick(func(key string) bool { return !slices.Contains(inner, instead[key]) }).
+			Over(p.doc, "suites."+name)
+	}
+	if doc.Node("name") == nil {
+		doc = doc.With("name: "+cmp.Or(name, "project"), "", "")
+	}
+	if doc.Node("requests") != nil {
+		if doc.Node("scenarios") != nil {
+			return nil, doc.Problem("requests", "there are both requests and scenarios",
+				"requests are short for one scenario: keep one")
+		}
+		doc = doc.With("scenarios: [{name: requests, requests: 0}]", "scenarios[0].requests",
+			"requests").Pick(func(key string) bool { return key != "requests" })
+	}
+	if doc.Node("scenarios") == nil {
+		return nil, doc.Problem("", "it says nothing of what to ask for", "add requests, as in "+
+			"requests: [{request: GET /}]")
+	}
+	if doc.Node("loads") == nil {
+		doc = doc.With(defaultLoads, "", "")
+	}
+	s, err := read(p.File, doc, p.data, true)
+	if err == nil && name != "" && doc.Node("targets") != nil &&
+		p.doc.Node("suites."+name+".baseline") == nil && !slices.ContainsFunc(s.Targets,
+		func(pattern string) bool { return matches(pattern, s.Baseline) }) {
+		s.Baseline = "" // the file's, of which this experiment is not
+	}
+	return s, err
+}
+
+// matches says whether a pattern is a name's.
+func matches(pattern, name string) bool {
+	ok, _ := path.Match(pattern, name) // malformed ones are reported where they are read
+	return ok
+}
+
+// Hold has answers asked for: of all requests that are the same each time and need no answer before
+// them, with what the file wants of their answers, and fills in what comes back for those of which
+// it says nothing. Others are the requests that cannot be asked and of which it says nothing,
+// either.
+func (s *Suite) Hold(ask func(requests []Request, others []string) ([]Request, error)) error {
+	var asked []Request
+	var of []*Request
+	var others []string
+	scenarios := slices.Clone(s.Scenarios)
+	for i := range scenarios {
+		scenarios[i].Requests = slices.Clone(scenarios[i].Requests)
+		for j := range scenarios[i].Requests {
+			r := &scenarios[i].Requests[j]
+			at := fmt.Sprintf("scenarios[%d].requests[%d].", i, j)
+			given := s.source.Node(at+"expect") != nil || s.source.Node(at+"checks") != nil
+			if q, ok := r.fixed(); ok && !scenarios[i].Flow {
+				q.Given = given
+				asked, of = append(asked, q), append(of, r)
+			} else if !given {
+				others = append(others, r.Request)
+			}
+		}
+	}
+	held, err := ask(asked, others)
+	if err != nil {
+		return err
+	}
+	for i, q := range held {
+		if !q.Given {
+			of[i].Expect, of[i].Checks = q.Expect, q.Checks
+		}
+	}
+	s.Scenarios = scenarios
+	return nil
+}
+
+// fixed is the request as it is sent, where it is the same each time.
+func (r Request) fixed() (out Request, ok bool) {
+	ok = true
+	plain := func(in string) string {
+		t, err := text.Parse(in, nil)
+		if err != nil {
+			ok = false
+			return in
+		}
+		literal, fixed := t.Fixed()
+		ok = ok && fixed
+		return string(literal)
+	}
+	out = r
+	out.Request, out.Body, out.BodyFile = plain(r.Request), plain(r.Content()), ""
+	out.Headers = map[string]Text{}
+	for name, value := range r.Headers {
+		out.Headers[name] = Text(plain(string(value)))
+	}
+	return out, ok
+}
+
+// FirstGet is the path of the first request that is a GET and the same each time; empty: there is
+// none.
+func (s *Suite) FirstGet() string {
+	for _, sc := range s.Scenarios {
+		for _, r := range sc.Requests {
+			if q, ok := r.fixed(); ok && strings.HasPrefix(q.Request, "GET ") {
+				_, path := q.Line("")
+				return path
+			}
+		}
+	}
+	return ""
+}

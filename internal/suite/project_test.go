@@ -1,0 +1,114 @@
+package suite
+
+import (
+	"strings"
+	"testing"
+)
+
+// small is a project with all of its own keys.
+const small = `targets:
+  old: {command: './app --port {port}', needs: [{tool: ruby, version: ruby --version}]}
+  new: {command: ./app, build: go build, git: main, env: {GOGC: 400}, dir: sub}
+  up:
+    url: http://127.0.0.1:8081
+baseline: old
+ready: /health
+startup: 10s
+needs: [{tool: sh}]
+limits: {cpus: 0.5, memory: 512M}
+requests:
+  - request: GET /items/1
+    headers: {Accept: text/html}
+    expect: {status: 200}
+    weight: 3
+  - GET: 1
+suites:
+  peak:
+    targets: [old, up]
+    loads: [{name: all, model: closed}]
+    blocks: 7
+  users:
+    scenarios:
+      - name: walk
+        requests: [{request: GET /walk}]
+`
+
+func TestProject(t *testing.T) {
+	text := strings.Replace(small, "  - GET: 1\n", "  - request: GET /b\n", 1)
+	p, err := ReadProject("prony.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(p.Names, " "); got != "old new up" {
+		t.Errorf("targets in the order %s", got)
+	}
+	if n := p.Targets["new"]; n.Env["GOGC"] != "400" || n.Dir != "sub" || n.Git != "main" {
+		t.Errorf("new is %+v", n)
+	}
+	check := func(name, suiteName, scenario, load string, requests, blocks, targets int) *Suite {
+		t.Helper()
+		s, err := p.Suite(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Name != suiteName || s.Scenarios[0].Name != scenario || s.Loads[0].Name != load ||
+			len(s.Scenarios[0].Requests) != requests || s.Blocks != blocks ||
+			len(s.Targets) != targets || s.Baseline != "old" || s.Limits.CPUs != 0.5 {
+			t.Errorf("suite %q is %+v", name, s)
+		}
+		return s
+	}
+	s := check("", "project", "requests", "peak", 2, 3, 0)
+	err = s.Hold(func(asked []Request, others []string) ([]Request, error) {
+		if len(asked) != 2 || !asked[0].Given || asked[1].Given || len(others) != 0 {
+			t.Errorf("asked are %+v, others %v", asked, others)
+		}
+		for i := range asked {
+			asked[i].Expect.Status = 201
+		}
+		return asked, nil
+	})
+	if q := s.Scenarios[0].Requests; err != nil || q[0].Expect.Status != 200 ||
+		q[1].Expect.Status != 201 {
+		t.Errorf("what is held is %+v, error %v", q, err)
+	}
+	check("peak", "peak", "requests", "all", 2, 7, 2)
+	check("users", "users", "walk", "peak", 1, 3, 0)
+}
+
+// Each mistake is named with its line, and what was probably meant.
+func TestProjectMistakes(t *testing.T) {
+	check := func(old, with string, wants ...string) {
+		t.Helper()
+		text := strings.Replace(small, "  - GET: 1\n", "", 1)
+		if !strings.Contains(text, old) {
+			t.Fatalf("there is no %q", old)
+		}
+		_, err := ReadProject("prony.yaml", []byte(strings.Replace(text, old, with, 1)))
+		for _, want := range wants {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: it says %v, want %q", with, err, want)
+			}
+		}
+	}
+	check("baseline:", "basline:", `prony.yaml:6: unknown key "basline"`,
+		`did you mean "baseline"?`)
+	check("baseline: old", "contract: hello", "prony.yaml:6: contracts are the catalog's")
+	check("    url:", "    command: x\n    url:",
+		"prony.yaml:6: the target up is both command and url")
+	check("    url: http://127.0.0.1:8081", "    env: {A: b}",
+		"prony.yaml:5: the target up has nothing to run", "give it a command or a url")
+	check("    url:", "    build: x\n    url:", "prony.yaml:5: build is of what a command starts")
+	check("build: go build, ", "", "prony.yaml:3: a revision has nothing built")
+	check("    url:", "    urll:", `prony.yaml:5: unknown key "urll"`, `did you mean "url"?`)
+	check("ready: /health", "ready: health", "prony.yaml:7: ready \"health\" is no path")
+	check("  old: {", "  a b: {", `targets "a b" is not of the form of "old"`)
+	check("    weight: 3", "    weight: 0", "prony.yaml:15: weight 0 is outside")
+	check("    weight: 3", "    wait: 3", `prony.yaml:15: unknown key "wait"`)
+	check("    blocks: 7", "    blocks: 0", "prony.yaml:20: blocks 0 is outside")
+	check("    blocks: 7", "    ready: /x", `prony.yaml:20: unknown key "ready"`)
+	check("requests:\n  - r", "scenarios:\n  - r", "unknown key")
+	check("limits: {", "scenarios: [{name: a, requests: [{request: GET /}]}]\nlimits: {",
+		"there are both requests and scenarios")
+	check("needs: [{tool: sh}]", "needs: [{version: sh}]", "prony.yaml:9: tool is missing")
+}
