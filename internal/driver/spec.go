@@ -54,6 +54,8 @@ func (t *tool) cannot(s *load.Spec) error {
 		{s.Watch != nil || s.Live != nil, false, "it cannot be watched while it runs"},
 		{s.Describe.Protocol != "", false, "it is driven over plain HTTP/1.1 only; use prony"},
 		{s.Scenario.Flow, false, "it has no flows; use prony"},
+		{len(s.Scenario.Setup)+len(s.Scenario.Rows) > 0 || s.Scenario.Cookies, false,
+			"it has no setup, data and cookies; use prony"},
 		{len(s.Scenario.Requests) > 1, can.mix, "it has one kind of request; use wrk, k6 or prony"},
 		{s.Scenario.Zipf > 0, false, "it has no Zipf keys; use prony"},
 		{s.Scenario.KeyHi > keyMax, !can.keys, "its keys end at 2^53"},

@@ -128,6 +128,9 @@ func (r *run) head(ctx context.Context) {
 	}
 	for _, scene := range s.Scenarios {
 		for _, q := range scene.Requests {
+			if q.Setup != "" {
+				continue // it is in no number
+			}
 			head.Requests[scene.Name] = append(head.Requests[scene.Name], q.Request)
 		}
 	}

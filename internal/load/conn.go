@@ -60,6 +60,8 @@ type conn struct {
 	pause uint64 // users: how often this one has thought
 	draw  uint64 // of the request: by which it was chosen to be traced
 	vars  [][]byte
+	jar   jar    // the user's cookies
+	base  jar    // those of the setup
 	kept  []byte // body of the answer, where it is looked into
 }
 

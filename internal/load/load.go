@@ -177,6 +177,9 @@ func Run(ctx context.Context, s Spec) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := p.prepare(ctx, &s); err != nil {
+		return nil, err
+	}
 	defer hush(s.threads())()
 	r := &run{spec: s, plan: p}
 	return r.do(ctx)

@@ -43,6 +43,7 @@ type Header struct{ Name, Value string }
 // requests one user sends in order. An arrival, or a closed user's turn, is one request or one
 // flow.
 type Scenario struct {
+	Session
 	Requests []Request
 	Flow     bool
 	KeyLo    uint64 // keys are drawn from KeyLo..KeyHi
@@ -53,8 +54,9 @@ type Scenario struct {
 // route is a compiled request: all that the hot loop needs.
 type route struct {
 	name   string
-	index  int        // in the plan
-	out    []byte     // the whole request, when it is the same every time
+	index  int    // in the plan
+	out    []byte // the whole request, when it is the same every time
+	path   *text.Text
 	head   *text.Text // else: up to the empty line, without Content-Length
 	body   *text.Text
 	sized  bool   // it has a Content-Length
@@ -80,16 +82,25 @@ type capture struct {
 
 // plan is a compiled scenario.
 type plan struct {
-	routes   []route
-	total    uint64 // of weights
-	keyLo    uint64
-	keys     uint64 // how many keys there are
-	zipf     *pace.Zipf
-	seed     uint64
-	vars     []string // of the flow
-	inHead   []bool   // whether the variable is part of a path or a header field
-	inPath   []bool   // of a path, which a blank would end
-	flow     bool
+	routes []route
+	total  uint64 // of weights
+	keyLo  uint64
+	keys   uint64 // how many keys there are
+	zipf   *pace.Zipf
+	seed   uint64
+	vars   []string // of the flow
+	inHead []bool   // whether the variable is part of a path or a header field
+	inPath []bool   // of a path, which a blank would end
+	flow   bool
+
+	setup   []route // asked before the load
+	fixed   int     // the first so many variables are data's and the setup's
+	users   []user  // what a connection begins with, by its number modulo theirs
+	perUser bool
+	cookies bool
+	rows    [][][]byte // values of the first variables
+	drawn   bool
+
 	outMax   int // bytes of the longest request that is not always the same, variables left out
 	inMax    int // likewise of the bodies wanted
 	fixedMax int // bytes of the longest request that is always the same
@@ -122,15 +133,22 @@ func compile(s Scenario, host string, seed uint64) (*plan, error) {
 	if s.Zipf > 0 {
 		p.zipf = pace.NewZipf(p.keys, s.Zipf)
 	}
+	if err := p.sessions(&s, host); err != nil {
+		return nil, fmt.Errorf("compile scenario: %w", err)
+	}
 	for _, r := range s.Requests {
-		if err := p.add(r, host); err != nil {
+		if err := p.add(r, host, false); err != nil {
 			return nil, fmt.Errorf("compile scenario: %s %s: %w", r.Method, r.Path, err)
 		}
+	}
+	if err := p.fits(s.Columns); err != nil {
+		return nil, fmt.Errorf("compile scenario: %w", err)
 	}
 	return p, nil
 }
 
-func (p *plan) add(r Request, host string) error {
+// add compiles a request of the load, or of what is asked before it.
+func (p *plan) add(r Request, host string, setup bool) error {
 	if err := r.check(); err != nil {
 		return err
 	}
@@ -146,21 +164,29 @@ func (p *plan) add(r Request, host string) error {
 	if err := c.compile(r, host, p.vars); err != nil {
 		return err
 	}
-	line, err := text.Parse(r.Path, p.vars)
-	if err != nil {
+	var err error
+	if c.path, err = sent(r.Path, p.vars, true); err != nil {
 		return err
 	}
 	for _, v := range c.head.Vars() {
 		p.inHead[v] = true
 	}
-	for _, v := range line.Vars() {
+	for _, v := range c.path.Vars() {
 		p.inPath[v] = true
 	}
 	for _, e := range r.Extract {
-		if !p.flow {
+		if !p.flow && !setup {
 			return fmt.Errorf("it extracts %s, which only a later step of a flow could use", e.Var)
 		}
-		c.extract = append(c.extract, capture{e.From, p.variable(e.Var)})
+		into := p.variable(e.Var)
+		if into < p.fixed {
+			return fmt.Errorf("it extracts %s, which stands for what setup or data has", e.Var)
+		}
+		c.extract = append(c.extract, capture{e.From, into})
+	}
+	if setup {
+		p.setup = append(p.setup, c)
+		return nil
 	}
 	c.keep = len(c.checks)+len(c.extract) > 0
 	p.total += uint64(max(r.Weight, 1))

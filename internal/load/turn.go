@@ -20,6 +20,9 @@ func (w *worker) begin(i int32, due, now int64) {
 		w.left--
 	}
 	c.due, c.begun, c.step = due, due, 0
+	if w.plan.fixed > 0 || w.plan.cookies {
+		w.another(c)
+	}
 	if w.plan.flow {
 		w.turns++
 		w.book.began(due)
@@ -75,12 +78,15 @@ func (w *worker) make(c *conn) {
 	if w.cfg.trace.limit > 0 {
 		field = w.mark(c)
 	}
-	if r.out != nil && r.want != nil && field == nil {
+	if r.out != nil && r.want != nil && field == nil && !w.plan.cookies {
 		c.out, c.want = r.out, r.want
 	} else {
 		v := &w.values
 		v.Seed, v.K, v.Key = w.plan.seed^uint64(c.step)*stepSalt, c.k, c.key
 		v.Vars = c.vars
+		if w.plan.cookies {
+			field = w.jarred(c, field)
+		}
 		if c.out = r.out; c.out == nil || field != nil {
 			c.sends = r.render(c.sends[:0], w.scratch, field, v)
 			c.out = c.sends
@@ -91,8 +97,8 @@ func (w *worker) make(c *conn) {
 		}
 	}
 	c.resp.Use(&w.caches[r.index])
-	if r.headOnly || r.keep {
-		c.resp.Expect(r.headOnly, r.keep)
+	if r.headOnly || r.keep || w.plan.cookies {
+		c.resp.Expect(r.headOnly, r.keep || w.plan.cookies)
 		c.kept = c.kept[:0]
 	}
 }
@@ -170,6 +176,12 @@ func (w *worker) compare(c *conn, body []byte) {
 func (w *worker) finish(i int, now int64, more int) {
 	c := &w.conns[i]
 	w.ends(i, now)
+	if w.plan.cookies {
+		w.values.Seed, w.values.K = w.plan.seed^uint64(c.step)*stepSalt, c.k
+		w.values.Key, w.values.Vars = c.key, c.vars
+		w.room = c.route.path.Append(w.room[:0], &w.values)
+		c.jar.take(c.resp.Head(), w.room, clock.Wall())
+	}
 	good := w.judge(c, now, more)
 	c.served = true
 	c.answers++
@@ -238,12 +250,8 @@ func (w *worker) look(c *conn) string {
 	}
 	for _, e := range r.extract {
 		v, ok := e.from.Find(c.resp.Head(), c.kept)
-		if !ok {
-			return "no value for variable " + w.plan.vars[e.into]
-		}
-		if w.plan.inPath[e.into] && !isWord(v) || w.plan.inHead[e.into] && !isLine(v) {
-			return "the value for variable " + w.plan.vars[e.into] +
-				" would break the request's head"
+		if why := w.plan.misfit(e.into, v, ok); why != "" {
+			return why
 		}
 		c.vars[e.into] = append(c.vars[e.into][:0], v...)
 	}

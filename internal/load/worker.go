@@ -41,6 +41,8 @@ type worker struct {
 	k        uint64      // index of the next turn, over all workers
 	left     int64       // turns that may still begin; negative: any number
 	values   text.Values // of the request being made
+	room     []byte      // its path, where cookies are kept
+	jars     []byte      // its cookies, and what else it carries beside its own fields
 	scratch  []byte      // its body
 	field    []byte      // what its head has more when it is traced
 	caches   []h1.Cache  // of the heads of answers, by route
@@ -89,6 +91,9 @@ func (w *worker) equip() {
 	c.wants = make([]byte, 0, p.inMax)
 	if len(p.vars) > 0 {
 		c.vars = make([][]byte, len(p.vars))
+	}
+	if len(p.users) > 0 {
+		w.who(c, w.used)
 	}
 	w.used++
 }

@@ -268,6 +268,47 @@ func TestRequestsDoNotAllocate(t *testing.T) {
 	}
 }
 
+// members is keyed of users with cookies and rows of data, and a path that its jar has none for.
+func members() Scenario {
+	s := keyed
+	s.Requests = []Request{{Method: "GET", Path: "/values?key={key}&of={name}",
+		Want: "value {key}", HasWant: true}}
+	s.Cookies, s.Columns = true, []string{"name"}
+	s.Rows = [][][]byte{{[]byte("ann")}, {[]byte("ben")}}
+	return s
+}
+
+// known gives each connection a jar.
+func known(w *worker) {
+	for i := range w.conns {
+		w.conns[i].jar = jar{{"sid", "0123456789abcdef", "/"}, {"x", "y", "/elsewhere"}}
+	}
+}
+
+// Nor do requests that carry cookies and rows of data, once there is room for them.
+func TestSessionsDoNotAllocate(t *testing.T) {
+	w := hot(t, members(), 16, nil)
+	known(w)
+	answers := texts("value {key}")
+	run := func() {
+		for range 1000 {
+			turn(w, answers)
+		}
+	}
+	run()
+	if n := testing.AllocsPerRun(10, run); n != 0 {
+		t.Errorf("%g allocations for 1000 requests", n)
+	}
+	const want = "&of=ben HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n" +
+		"Cookie: sid=0123456789abcdef\r\n\r\n"
+	found := slices.ContainsFunc(w.conns, func(c conn) bool {
+		return strings.HasSuffix(string(c.out), want)
+	})
+	if !found || w.book.total != 12000 {
+		t.Errorf("%d answers; it sends %q", w.book.total, w.conns[0].out)
+	}
+}
+
 // A request without a key leaves as the template itself: copying a large body for each request
 // would be the generator's cost, and a buffer per connection its memory.
 func TestFixedRequestsAreNotCopied(t *testing.T) {
@@ -327,6 +368,7 @@ func BenchmarkRequest(b *testing.B) {
 	run("closed with keys", keyed, nil, 0)
 	run("closed with keys, all traced", keyed, nil, 1)
 	run("open", hello, poisson, 0)
+	run("closed with keys, rows and an empty jar", members(), nil, 0)
 }
 
 // crowding is arrivals of which one is due each nanosecond.

@@ -38,6 +38,7 @@ func (c *checker) scenario(at string, sc *Scenario) {
 			"zipf is of the keys, and there are none")
 	}
 	c.routes(at, sc)
+	c.users(at, sc)
 	names, known := sc.Variables()
 	for i, name := range names {
 		if hasMeaning(name) || !varRe.MatchString(name) {
@@ -67,6 +68,58 @@ func (c *checker) routes(at string, sc *Scenario) {
 		}
 		seen[name] = true
 	}
+}
+
+// users checks what users differ by.
+func (c *checker) users(at string, sc *Scenario) {
+	if sc.Rows != "" && sc.Data == "" {
+		c.Wrong(at+"rows", "name a CSV file by data", "rows are of data, and there is none")
+	}
+	began, when := false, ""
+	for i := range sc.Requests {
+		r := &sc.Requests[i]
+		here := fmt.Sprintf("%srequests[%d]", at, i)
+		switch {
+		case r.Setup == "":
+			began = true
+		case began:
+			c.Wrong(here+".setup", "let the setup come first",
+				"a setup is asked before the load, and stands behind a request of it")
+		case when != "" && when != r.Setup:
+			c.Wrong(here+".setup", "give all of them the same",
+				"the setup is asked once a run, or by each user; not the one and then the other")
+		}
+		if when == "" {
+			when = r.Setup
+		}
+		for _, name := range sortedNames(r.Headers) {
+			if sc.Cookies && strings.EqualFold(name, "cookie") {
+				c.Wrong(step(here+".headers", name), "keep one",
+					"cookies: true sends what answers have set in this field")
+			}
+		}
+		for _, name := range sortedNames(r.Extract) {
+			if r.Setup == "" && sc.fixed(name) {
+				c.Wrong(step(here+".extract", name), "choose another name",
+					"{%s} stands for what data or setup has", name)
+			} else if slices.Contains(sc.columns, name) {
+				c.Wrong(step(here+".extract", name), "choose another name",
+					"{%s} is a column of the data", name)
+			}
+		}
+	}
+	if !began {
+		c.Wrong(at+"requests", "add what the load sends", "all requests are setup")
+	}
+}
+
+// fixed says whether a variable stands when the load begins.
+func (s *Scenario) fixed(name string) bool {
+	set := func(r Request) bool {
+		_, ok := r.Extract[name]
+		return ok && r.Setup != ""
+	}
+	return slices.Contains(s.columns, name) || slices.ContainsFunc(s.Requests, set)
 }
 
 // request checks what is sent, then what is wanted of the answer.
@@ -138,6 +191,11 @@ func (c *checker) steps(at string, s *scene, r *Request) {
 		c.place(here, r.Extract[name].Place)
 	}
 	switch {
+	case r.Setup != "" && r.Pause != 0:
+		c.Wrong(at+".pause", "take it out", "nothing waits between the steps of a setup")
+	case r.Setup != "" && (r.Weight > 1 || c.Node(at+".weight") != nil):
+		c.Wrong(at+".weight", "take it out", "a setup is asked once; it has no weight")
+	case r.Setup != "":
 	case !s.Flow && len(r.Extract) > 0:
 		c.Wrong(at+".extract", `say "flow: true" if the requests are steps`,
 			"only a later step of a flow could use what is extracted")
@@ -293,7 +351,7 @@ func present(of any) (keys []string) {
 // place checks that it is one, and can be looked for.
 func (c *checker) place(at string, p Place) bool {
 	given := present(p)
-	if len(given) != 1 {
+	if len(given) != 1 && !(len(given) == 2 && p.Header != "" && p.Regex != "") {
 		c.Wrong(at, "give one of json, header, regex, and body: true", "%d places to look at",
 			len(given))
 		return false

@@ -3,12 +3,14 @@ package suite
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"hash"
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"unicode/utf8"
 
 	"prony/internal/load/text"
@@ -46,8 +48,53 @@ func (c *checker) attach(s *Suite, dir string, sum hash.Hash) {
 	}
 }
 
-// bodies reads those of the requests at the path.
+// rowsMax bounds the rows of data: all of them are kept while the load lasts.
+const rowsMax = 1_000_000
+
+// data reads that of the scenario at the path.
+func (c *checker) data(s *Scenario, at, dir string, sum hash.Hash) {
+	data, ok := c.read(at+"data", dir, s.Data, bodyMax, sum)
+	if !ok {
+		return
+	}
+	own := sha256.Sum256(data)
+	s.DataHash = short(own[:])
+	wrong := func(hint, format string, args ...any) { c.Wrong(at+"data", hint, format, args...) }
+	all, err := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff")))).ReadAll()
+	switch {
+	case err != nil:
+		wrong("it is read as CSV (RFC 4180)", "read %s: %v", s.Data, err)
+		return
+	case len(all) < 2:
+		wrong("its first line names the columns, and each other one is a row", "%s has no row",
+			s.Data)
+		return
+	case len(all) > rowsMax:
+		wrong("", "%s has %d rows, more than %d", s.Data, len(all)-1, rowsMax)
+		return
+	}
+	for i, name := range all[0] {
+		if hasMeaning(name) || !varRe.MatchString(name) || slices.Contains(all[0][:i], name) {
+			wrong("name the columns in the first line, each once, such as user,password",
+				"%q is no name of a column of %s", name, s.Data)
+			return
+		}
+	}
+	s.columns = all[0]
+	for _, row := range all[1:] {
+		values := make([][]byte, len(row))
+		for i, v := range row {
+			values[i] = []byte(v)
+		}
+		s.table = append(s.table, values)
+	}
+}
+
+// bodies reads those of the requests at the path, and the data.
 func (c *checker) bodies(s *Scenario, at, dir string, sum hash.Hash) {
+	if s.Data != "" {
+		c.data(s, at, dir, sum)
+	}
 	for i := range s.Requests {
 		r := &s.Requests[i]
 		if r.BodyFile == "" {

@@ -95,6 +95,14 @@ var parameters = slices.Concat([]parameter{
 			"first is the most popular"},
 	{key: "scenarios[].connections", min: 1, max: 65535,
 		about: "replaces that of the warm-up and of every load"},
+	{key: "scenarios[].cookies",
+		about: "each user keeps the cookies that answers set, and sends them; see " +
+			"[sessions](../sessions.md)"},
+	{key: "scenarios[].data", about: "a CSV file in or below the suite's folder, at most 16 MiB; " +
+		"its first line names the columns, which requests have as `{name}`"},
+	{key: "scenarios[].rows", def: Turn, when: "there is data", choices: []string{Turn, Drawn},
+		about: "how its rows come: request or flow number k has row k, from the beginning again " +
+			"after the last; or drawn by seed. Where each user has a setup, user i keeps row i"},
 	{key: "scenarios[].requests", required: true, min: 1, max: 100,
 		about: "one, or a mix that each request is drawn from by weight, or the steps of a flow"},
 	{key: "scenarios[].requests[].name", form: nameForm, such: "create owner",
@@ -135,9 +143,13 @@ var parameters = slices.Concat([]parameter{
 	{key: "scenarios[].requests[].checks[].exists",
 		about: "whether there is such a value at all"},
 	{key: "scenarios[].requests[].extract", max: 50, form: varForm, such: "ownerId",
-		about: "flows only: values for later steps, by the name of the placeholder; an answer " +
+		about: "flows and setup only: values for later steps, by the name of the placeholder; an " +
+			"answer " +
 			"without one is an error"},
 }, places("scenarios[].requests[].extract.NAME."), []parameter{
+	{key: "scenarios[].requests[].setup", choices: []string{SetupRun, SetupUser},
+		about: "asked before the load, in no number: once, or by each user (a connection) for " +
+			"itself; what it extracts, all requests may have"},
 	{key: "scenarios[].requests[].pause", max: hour,
 		about: "flows only: from this step's answer to the next step"},
 	{key: "loads", required: true, min: 1, max: 20,
@@ -253,7 +265,8 @@ func places(prefix string) []parameter {
 			"[GJSON's syntax](https://github.com/tidwall/gjson/blob/master/SYNTAX.md); a text " +
 			"without its quotes"},
 		{key: prefix + "header", about: "the value of this header field"},
-		{key: prefix + "regex", about: "what this regular expression matches first in the body: " +
+		{key: prefix + "regex", about: "what this regular expression matches first in the body, " +
+			"or in the lines of a header field where that is given, too: " +
 			"its first group, or the whole ([RE2](https://github.com/google/re2/wiki/Syntax))"},
 		{key: prefix + "body", about: "`true`: the whole body"},
 	}

@@ -20,9 +20,31 @@ type Scenario struct {
 	// Zipf is the exponent of the keys' popularity, the first the most popular; 0: uniform.
 	Zipf float64 `yaml:"zipf" json:"zipf,omitempty"`
 	// Connections, when not 0, replaces that of every load and of the warm-up: see LoadsOf.
-	Connections int       `yaml:"connections" json:"connections,omitempty"`
-	Requests    []Request `yaml:"requests" json:"requests"`
+	Connections int `yaml:"connections" json:"connections,omitempty"`
+	// Cookies has each user keep what the answers set.
+	Cookies bool `yaml:"cookies" json:"cookies,omitempty"`
+	// Data is a CSV file beside the suite, whose columns are variables; Rows is how its rows come:
+	// Turn, the default, or Drawn.
+	Data     string    `yaml:"data" json:"data,omitempty"`
+	Rows     string    `yaml:"rows" json:"rows,omitempty"`
+	Requests []Request `yaml:"requests" json:"requests"`
+
+	DataHash string `yaml:"-" json:"dataHash,omitempty"` // of the file, as Suite.Hash
+	columns  []string
+	table    [][][]byte
 }
+
+// How the rows of data come.
+const (
+	Turn  = "turn"
+	Drawn = "drawn"
+)
+
+// When a setup is asked.
+const (
+	SetupRun  = "run"
+	SetupUser = "user"
+)
 
 // Request is one kind of request and the answer that is right for it. Its path, header values and
 // body, and the answers that it wants, are texts of package text.
@@ -38,7 +60,9 @@ type Request struct {
 	Expect   Expect             `yaml:"expect" json:"expect"`
 	Checks   []Check            `yaml:"checks" json:"checks,omitempty"`
 	Extract  map[string]Capture `yaml:"extract" json:"extract,omitempty"` // by variable; flows
-	Pause    Duration           `yaml:"pause" json:"pause,omitempty"`     // flows: before the next
+	// Setup, when not empty, makes it one that is asked before the load: SetupRun or SetupUser.
+	Setup string   `yaml:"setup" json:"setup,omitempty"`
+	Pause Duration `yaml:"pause" json:"pause,omitempty"` // flows: before the next
 
 	BodyHash string `yaml:"-" json:"bodyHash,omitempty"` // of the file, as Suite.Hash
 	// Given says that Expect and Checks are what somebody wants, of a request that Hold has asked.
@@ -54,7 +78,7 @@ type Expect struct {
 	Lorem  *int64  `yaml:"lorem" json:"lorem,omitempty"` // bytes of lorem.txt repeated
 }
 
-// Place is where in an answer a value stands: exactly one of the four.
+// Place is where in an answer a value stands: exactly one of the four, or a Regex in a Header.
 type Place struct {
 	JSON   string `yaml:"json" json:"json,omitempty"`     // path in GJSON's syntax
 	Header string `yaml:"header" json:"header,omitempty"` // name of a field
@@ -140,9 +164,13 @@ func (r Request) Content() string {
 	return r.Body
 }
 
-// Variables are those that the steps of a flow set, in the order in which they first do; those of
-// one step by name. A step may use the first known[step] of them.
+// Table gives the columns of the scenario's file, and its rows.
+func (s Scenario) Table() (columns []string, rows [][][]byte) { return s.columns, s.table }
+
+// Variables are those of the data, then those that the steps set, in the order in which they first
+// do; those of one step by name. A step may use the first known[step] of them.
 func (s Scenario) Variables() (names []string, known []int) {
+	names = slices.Clone(s.columns)
 	for _, r := range s.Requests {
 		known = append(known, len(names))
 		for _, name := range sortedNames(r.Extract) {
@@ -159,6 +187,8 @@ func (p Place) Finder() (*extract.Finder, error) {
 	switch {
 	case p.JSON != "":
 		return extract.JSON(p.JSON)
+	case p.Header != "" && p.Regex != "":
+		return extract.HeaderRegex(p.Header, p.Regex)
 	case p.Header != "":
 		return extract.Header(p.Header)
 	case p.Regex != "":

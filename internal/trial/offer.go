@@ -223,8 +223,13 @@ func (f *life) firstAnswer(ctx context.Context) error {
 
 // firstRequest is what the load sends first when it draws the first key.
 func (f *life) firstRequest(ctx context.Context) (*http.Request, error) {
-	r := f.scenario().Requests[0]
+	s := f.scenario()
+	r := slices.Concat(s.Setup, s.Requests)[0] // which wants nothing of an answer before it
 	v := &text.Values{Seed: f.trial.Seed, Key: f.trial.Scene.Keys[0]}
+	if len(s.Rows) > 0 {
+		v.Vars = s.Rows[0]
+	}
+	render := func(t string, v *text.Values) (string, error) { return render(t, s.Columns, v) }
 	path, err := render(r.Path, v)
 	if err != nil {
 		return nil, err
@@ -254,8 +259,8 @@ func (f *life) firstRequest(ctx context.Context) (*http.Request, error) {
 	return req, nil
 }
 
-func render(s string, v *text.Values) (string, error) {
-	t, err := text.Parse(s, nil)
+func render(s string, vars []string, v *text.Values) (string, error) {
+	t, err := text.Parse(s, vars)
 	if err == nil {
 		t, err = t.Fill(os.LookupEnv)
 	}

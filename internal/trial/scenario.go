@@ -20,11 +20,17 @@ import (
 // where the suite's own check would have.
 func Scenario(s suite.Scenario, mode string) (load.Scenario, error) {
 	out := load.Scenario{Flow: s.Flow, KeyLo: s.Keys[0], KeyHi: s.Keys[1], Zipf: s.Zipf}
+	out.Cookies, out.Drawn = s.Cookies, s.Rows == suite.Drawn
+	out.Columns, out.Rows = s.Table()
 	names, known := s.Variables()
 	for i, r := range s.Requests {
 		req, err := request(r, mode, names[:known[i]])
 		if err != nil {
 			return load.Scenario{}, fmt.Errorf("scenario %s: %s: %w", s.Name, r.Request, err)
+		}
+		if r.Setup != "" {
+			out.Setup, out.PerUser = append(out.Setup, req), r.Setup == suite.SetupUser
+			continue
 		}
 		out.Requests = append(out.Requests, req)
 	}

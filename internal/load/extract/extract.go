@@ -95,6 +95,19 @@ func compile(pattern string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
+// HeaderRegex finds the first match in the values of a header field, of all lines with that name in
+// their order: of several Set-Cookie the one that is meant.
+func HeaderRegex(name, pattern string) (*Finder, error) {
+	f, err := Header(name)
+	if err != nil {
+		return nil, err
+	}
+	if f.re, err = compile(pattern); err != nil {
+		return nil, fmt.Errorf("find in header %s by regular expression: %w", name, err)
+	}
+	return f, nil
+}
+
 // Body finds the whole body.
 func Body() *Finder { return &Finder{kind: ofBody} }
 
@@ -108,7 +121,7 @@ func (f *Finder) Find(head, body []byte) ([]byte, bool) {
 	case ofJSON:
 		return findJSON(body, f.text)
 	case ofHeader:
-		return findHeader(head, f.text)
+		return findHeader(head, f.text, f.re)
 	case ofRegex:
 		return findRegex(body, f.re)
 	}
@@ -121,6 +134,9 @@ func (f *Finder) String() string {
 	case ofJSON:
 		return "json " + word(f.text)
 	case ofHeader:
+		if f.re != nil {
+			return "header " + f.text + " regex " + word(f.re.String())
+		}
 		return "header " + f.text
 	case ofRegex:
 		return "regex " + word(f.text)
@@ -142,7 +158,7 @@ func findJSON(body []byte, path string) ([]byte, bool) {
 	return unsafe.Slice(unsafe.StringData(s), len(s)), true
 }
 
-func findHeader(head []byte, name string) ([]byte, bool) {
+func findHeader(head []byte, name string, re *regexp.Regexp) ([]byte, bool) {
 	_, rest, _ := bytes.Cut(head, []byte("\n")) // the status line, whose reason may have a colon
 	for len(rest) > 0 {
 		var line []byte
@@ -153,7 +169,13 @@ func findHeader(head []byte, name string) ([]byte, bool) {
 		if len(line) <= len(name) || line[len(name)] != ':' || !equalFold(line, name) {
 			continue
 		}
-		return bytes.Trim(line[len(name)+1:], " \t\r"), true
+		value := bytes.Trim(line[len(name)+1:], " \t\r")
+		if re == nil {
+			return value, true
+		}
+		if found, ok := findRegex(value, re); ok {
+			return found, true
+		}
 	}
 	return nil, false
 }

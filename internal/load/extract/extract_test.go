@@ -185,3 +185,28 @@ func FuzzFind(f *testing.F) {
 		}
 	})
 }
+
+// Of several lines with a name the one that matches counts, and within it the group.
+func TestHeaderRegex(t *testing.T) {
+	head := []byte("HTTP/1.1 200 OK\r\nSet-Cookie: a=1; Path=/\r\nset-cookie: sid=xyz; Path=/\r\n" +
+		"X-Sid: sid=no\r\n\r\nSet-Cookie: sid=body\r\n")
+	for pattern, want := range map[string]string{`sid=([^;]+)`: "xyz", `^a=\d`: "a=1",
+		`token=(.*)`: "none", `body`: "none"} {
+		f, err := HeaderRegex("Set-Cookie", pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, ok := f.Find(head, []byte("sid=body"))
+		if !ok {
+			got = []byte("none")
+		}
+		if string(got) != want || !strings.HasPrefix(f.String(), "header Set-Cookie regex ") {
+			t.Errorf("%s finds %q, want %q", f, got, want)
+		}
+	}
+	for _, bad := range [][2]string{{"a b", "x"}, {"a", "("}, {"a", ""}} {
+		if _, err := HeaderRegex(bad[0], bad[1]); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+}
