@@ -67,7 +67,8 @@ func TestTruthInEveryProtocol(t *testing.T) {
 			}
 			body, err := io.ReadAll(res.Body)
 			if err != nil || string(body) != exact.Body || res.StatusCode != 200 {
-				t.Errorf("it answers %d %q (%v), want 200 %q", res.StatusCode, body, err, exact.Body)
+				t.Errorf("it answers %d %q (%v), want 200 %q", res.StatusCode, body, err,
+					exact.Body)
 			}
 			if took := time.Since(began); took < service {
 				t.Errorf("it answered after %v, which is before its moment, %v", took, service)
