@@ -160,8 +160,10 @@ func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
 	if err := f.request(path, s); err != nil {
 		return nil, err
 	}
-	if err := o.messages(ctx); err != nil {
-		return nil, err
+	if c := o.by.Stack; c != nil {
+		if err := stack.Messages(ctx, *c, s.Scenario.Requests); err != nil {
+			return nil, err
+		}
 	}
 	if err := f.model(s); err != nil {
 		return nil, err
@@ -214,26 +216,6 @@ func isToken(text string) bool {
 	return text != "" && strings.IndexFunc(text, func(r rune) bool {
 		return r <= ' ' || r >= 0x7f || strings.ContainsRune("()<>@,;:\\\"/[]?={}", r)
 	}) < 0
-}
-
-// messages turns gRPC bodies in JSON into what goes over the wire.
-func (o *offer) messages(ctx context.Context) error {
-	c := o.by.Stack
-	if c == nil || c.Protocol != stack.GRPC && c.Protocol != stack.GRPCS {
-		return nil
-	}
-	for i := range o.spec.Scenario.Requests {
-		r := &o.spec.Scenario.Requests[i]
-		if !strings.HasPrefix(r.Body, "{") {
-			continue
-		}
-		b, err := stack.Message(ctx, *c, r.Path, r.Body)
-		if err != nil {
-			return err
-		}
-		r.Body = text.Escape(string(b))
-	}
-	return nil
 }
 
 // model says how much is offered when.
@@ -374,21 +356,15 @@ func bodyOf(flag string) (string, error) {
 	return text.Escape(string(data)), nil
 }
 
-// schemes are those that need the engine of libraries, and its protocol.
-var schemes = map[string]string{
-	"https": stack.H1TLS, "h2c": stack.H2C, "grpc": stack.GRPC, "grpcs": stack.GRPCS,
-	"ws": stack.WS, "wss": stack.WSS,
-}
-
 // aim finds out where the load goes and what is spoken there. It returns the path as it was typed,
 // braces and all.
 func (f *loadFlags) aim(ctx context.Context, o *offer) (path string, err error) {
 	at := o.url
 	o.url = shell.Hush(at) // from here on it is only told
 	u, err := url.Parse(at)
-	if err != nil || u.Hostname() == "" || u.Scheme != "http" && schemes[u.Scheme] == "" {
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && stack.Schemes[u.Scheme] == "" {
 		return "", fmt.Errorf("load %q: want a URL such as http://127.0.0.1:8080/path; "+
-			"there are http, https, h2c, grpc, grpcs, ws and wss", o.url)
+			"there are http, https, h2, h2c, grpc, grpcs, ws and wss", o.url)
 	}
 	if u.Fragment != "" {
 		return "", fmt.Errorf("load %q: a fragment, #%s, stays with who asks and is not sent; "+
@@ -399,7 +375,7 @@ func (f *loadFlags) aim(ctx context.Context, o *offer) (path string, err error) 
 	if i := strings.IndexByte(rest, '/'); i >= 0 {
 		path = rest[i:]
 	}
-	protocol := schemes[u.Scheme]
+	protocol := stack.Schemes[u.Scheme]
 	switch {
 	case f.http2 && u.Scheme == "http":
 		protocol = stack.H2C
@@ -414,7 +390,7 @@ func (f *loadFlags) aim(ctx context.Context, o *offer) (path string, err error) 
 	}
 	o.spec.Host = u.Host
 	if f.unix == "" {
-		usual := map[bool]string{true: "443", false: "80"}[strings.HasSuffix(u.Scheme, "s")]
+		usual := map[bool]string{true: "443", false: "80"}[stack.Secure(protocol)]
 		port := cmp.Or(u.Port(), usual)
 		if o.spec.Address, err = resolve(ctx, u.Hostname(), port); err != nil {
 			return "", err

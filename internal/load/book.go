@@ -174,12 +174,12 @@ func (b *book) at(t int64) *interval {
 	return &b.intervals[b.cur]
 }
 
-// level adds to the time integral that n requests were under way since the last call.
+// level adds to the time integral that n requests were under way since the last call. Moments may
+// come out of order, from an engine that queues what it has heard: then what was added for the time
+// between is taken off again.
 func (b *book) level(now int64, n int) {
-	lo, hi := max(b.levelAt, b.openAt), min(now, b.closeAt)
-	if hi > lo {
-		b.area += int64(n) * (hi - lo)
-	}
+	inside := func(t int64) int64 { return min(max(t, b.openAt), b.closeAt) }
+	b.area += int64(n) * (inside(now) - inside(b.levelAt))
 	b.levelAt = now
 }
 

@@ -280,3 +280,24 @@ func TestSecondNumber(t *testing.T) {
 	check("7", 0)
 	check("7 ", 0)
 }
+
+// Requests of 100 ns each on two connections that never rest are two under way, always, also where
+// an answer is heard of after the next request of the other connection has left: the moments of an
+// engine that queues come late.
+func TestLevelOutOfOrder(t *testing.T) {
+	b := &book{openAt: 1000, closeAt: 2000}
+	n := 0
+	flow := func(at int64, d int) { b.level(at, n); n += d }
+	flow(900, +1)
+	flow(900, +1)
+	for at := int64(1000); at < 2000; at += 100 {
+		flow(at, -1)
+		flow(at+60, +1) // sent 60 after the answer came
+		flow(at, -1)    // which is heard of only now
+		flow(at+60, +1)
+	}
+	b.level(2500, n)
+	if got, want := float64(b.area)/1000, 2*0.4; got != want {
+		t.Errorf("%.2f under way, want %.2f", got, want)
+	}
+}

@@ -3,6 +3,7 @@ package stack
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +24,12 @@ const (
 	WSS    = "WebSocket over TLS"
 )
 
+// Schemes are the protocols by the names that URLs and suites have for them. HTTP/1.1 in the clear
+// is not among them: the raw engines speak it.
+var Schemes = map[string]string{
+	"https": H1TLS, "h2": H2, "h2c": H2C, "grpc": GRPC, "grpcs": GRPCS, "ws": WS, "wss": WSS,
+}
+
 // Config says what the engine speaks, and with whom.
 type Config struct {
 	Protocol string
@@ -32,6 +39,9 @@ type Config struct {
 	Path     string // WebSocket: where the connection is opened
 	Streams  int    // HTTP/2 and gRPC: slots on one connection; 0: one
 	Insecure bool   // any certificate will do
+	CA       string // certificates in PEM that are trusted instead of the system's; empty: those
+	// Dial connects; nil: as the network says.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 func (c *Config) check() error {
@@ -44,8 +54,14 @@ func (c *Config) check() error {
 		return fmt.Errorf("start the engine: %s has one request at a time on a connection; leave "+
 			"out the streams", c.Protocol)
 	}
+	if c.CA != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(c.CA)) {
+		return errors.New("start the engine: the file of trusted certificates holds none in PEM")
+	}
 	return nil
 }
+
+// Secure reports whether a protocol goes over TLS.
+func Secure(protocol string) bool { return (&Config{Protocol: protocol}).secure() }
 
 // shares reports whether several requests can be under way on a connection.
 func (c *Config) shares() bool {
@@ -83,8 +99,11 @@ func (e *Engine) newClient(i int) client {
 
 // dial connects and, where the protocol has it, shakes hands.
 func (e *Engine) dial(ctx context.Context, protos ...string) (net.Conn, error) {
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, e.config.Network, e.config.Address)
+	dial := e.config.Dial
+	if dial == nil {
+		dial = (&net.Dialer{}).DialContext
+	}
+	conn, err := dial(ctx, e.config.Network, e.config.Address)
 	if err != nil {
 		return nil, said(err)
 	}
@@ -97,16 +116,26 @@ func (e *Engine) dial(ctx context.Context, protos ...string) (net.Conn, error) {
 		return conn, nil
 	}
 	began := clock.Mono()
-	c := tls.Client(conn, &tls.Config{
-		ServerName: name(e.config.Host), NextProtos: protos,
-		InsecureSkipVerify: e.config.Insecure, //nolint:gosec // asked for by the user
-	})
+	c := tls.Client(conn, e.config.tls(protos...))
 	if err := c.HandshakeContext(ctx); err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("TLS handshake: %w", said(err))
 	}
 	e.shook(clock.Mono() - began)
 	return c, nil
+}
+
+// tls is how a handshake is made.
+func (c *Config) tls(protos ...string) *tls.Config {
+	out := &tls.Config{
+		ServerName: name(c.Host), NextProtos: protos,
+		InsecureSkipVerify: c.Insecure, //nolint:gosec // asked for by the user
+	}
+	if c.CA != "" {
+		out.RootCAs = x509.NewCertPool()
+		out.RootCAs.AppendCertsFromPEM([]byte(c.CA)) // which check has seen to hold some
+	}
+	return out
 }
 
 // name is a host without its port.

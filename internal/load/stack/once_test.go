@@ -1,0 +1,93 @@
+package stack_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"prony/internal/load"
+	"prony/internal/load/stack"
+	"prony/internal/result"
+	"prony/internal/truth/exact"
+)
+
+// spoken starts a truth server in a protocol and tells how it is reached.
+func spoken(t *testing.T, scheme string, p exact.Plan) stack.Config {
+	t.Helper()
+	network, address := "tcp", "127.0.0.1:0"
+	if scheme == "http" {
+		network, address = "unix", filepath.Join(t.TempDir(), "s")
+	}
+	l, err := net.Listen(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done, certificate := make(chan error), make(chan []byte, 1)
+	go func() {
+		done <- exact.Speak(ctx, scheme, l, p, func(b []byte) { certificate <- b })
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	c := stack.Config{Protocol: stack.Schemes[scheme], Network: network,
+		Address: l.Addr().String(), Host: l.Addr().String(), Path: "/p.S/M"}
+	if scheme == "http" {
+		c.Protocol, c.Host = stack.H1Unix, "localhost"
+	}
+	if stack.Secure(c.Protocol) {
+		c.CA = string(<-certificate)
+	}
+	return c
+}
+
+// A service of 20 ms and no queue: 4 connections that always ask get 4/20 ms = 200 answers a
+// second, in every protocol, and a single question the same answer after the same time.
+func TestTruthInEveryProtocol(t *testing.T) {
+	for _, scheme := range exact.Spoken {
+		t.Run(scheme, func(t *testing.T) {
+			const service = 20 * time.Millisecond
+			c := spoken(t, scheme, exact.Fixed(service))
+			began := time.Now()
+			r, err := http.NewRequest("POST", "http://ignored/p.S/M", strings.NewReader("x"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, err := stack.Transport{Config: c}.RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(res.Body)
+			if err != nil || string(body) != exact.Body || res.StatusCode != 200 {
+				t.Errorf("it answers %d %q (%v), want 200 %q", res.StatusCode, body, err,
+					exact.Body)
+			}
+			if took := time.Since(began); took < service {
+				t.Errorf("it answered after %v, which is before its moment, %v", took, service)
+			}
+			if err := (stack.Transport{Config: c}).Connect(t.Context()); err != nil {
+				t.Error(err)
+			}
+			got := offer(t, c, load.Spec{Model: result.Closed, Connections: 4,
+				Scenario: load.Scenario{Requests: []load.Request{{Method: "POST", Path: "/p.S/M",
+					Body: "x", Want: exact.Body, HasWant: true}}}})
+			if got.Errors.Total() != 0 || got.ServiceTime.MinNs < int64(service) ||
+				got.ThroughputPerS < 150 || got.ThroughputPerS > 200 {
+				t.Errorf("%.0f/s of 200/s, from %d ns, errors %+v", got.ThroughputPerS,
+					got.ServiceTime.MinNs, got.Errors)
+			}
+			c.CA = strings.Repeat("x", 9)
+			if err := (stack.Transport{Config: c}).Connect(t.Context()); err == nil {
+				t.Error("it connects trusting no certificate at all")
+			}
+		})
+	}
+}

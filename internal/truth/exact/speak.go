@@ -1,0 +1,207 @@
+package exact
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/mem"
+
+	"prony/internal/clock"
+)
+
+// Spoken are the protocols that Speak knows, by the names that suites have for them.
+var Spoken = []string{"http", "https", "h2", "h2c", "grpc", "grpcs", "ws", "wss"}
+
+// Speak runs a Plan in a protocol on a listener, of TCP or a Unix socket, until ctx ends; it closes
+// the listener. The bodies of answers are the Plan's; there is no end of a connection, and no
+// answer byte by byte. Go's servers stand between: an answer leaves some 100 µs after its moment,
+// not the few of Serve. Over TLS the certificate is made on the spot, for 127.0.0.1, localhost and
+// example.com; made, if not nil, is told of it in PEM.
+func Speak(ctx context.Context, protocol string, l net.Listener, p Plan, made func([]byte)) error {
+	s := &speaker{plan: p}
+	secure := protocol == "https" || protocol == "h2" || protocol == "grpcs" || protocol == "wss"
+	var conf *tls.Config
+	if secure {
+		cert, text, err := certificate()
+		if err != nil {
+			return fmt.Errorf("serve truth: make a certificate: %w", err)
+		}
+		conf = &tls.Config{Certificates: []tls.Certificate{cert}}
+		if made != nil {
+			made(text)
+		}
+	}
+	var serve func() error
+	var stop func()
+	switch protocol {
+	case "grpc", "grpcs":
+		serve, stop = s.calls(l, conf)
+	case "http", "https", "h2", "h2c", "ws", "wss":
+		serve, stop = s.web(protocol, l, conf)
+	default:
+		return fmt.Errorf("serve truth: there is no protocol %q", protocol)
+	}
+	defer context.AfterFunc(ctx, stop)()
+	if err := serve(); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("serve truth: %w", err)
+	}
+	return nil
+}
+
+// speaker keeps a Plan's requests in order.
+type speaker struct {
+	mu   sync.Mutex
+	n    int64
+	plan Plan
+}
+
+// answer asks the Plan and waits for the moment of its answer. An answer that does not come ends
+// with ctx.
+func (s *speaker) answer(ctx context.Context, method, path string, body []byte) (int, []byte) {
+	now := clock.Mono()
+	s.mu.Lock()
+	s.n++
+	r := s.plan(now, Request{N: s.n, Method: []byte(method), Path: []byte(path), Body: body})
+	s.mu.Unlock()
+	if r.At == Never {
+		<-ctx.Done()
+		return 0, nil
+	}
+	if wait := r.At - clock.Mono(); wait > 0 {
+		// The kernel's timer, not Go's, which may be a millisecond late when nothing else runs.
+		pause := unix.NsecToTimespec(wait)
+		for unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &pause, &pause) == unix.EINTR {
+		}
+	}
+	head, content, _ := bytes.Cut(r.Text, emptyLine)
+	status := http.StatusOK
+	_, _ = fmt.Sscanf(string(head), "HTTP/1.1 %d", &status) // what is no number is 200
+	return status, content
+}
+
+func (s *speaker) web(protocol string, l net.Listener, conf *tls.Config) (func() error, func()) {
+	handle := func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(io.LimitReader(r.Body, 1<<bodyBits))
+		if err != nil {
+			return
+		}
+		status, content := s.answer(r.Context(), r.Method, r.URL.Path, body)
+		w.Header().Set("Content-Type", "text/plain")
+		w.WriteHeader(status)
+		_, _ = w.Write(content) // a client that left hears nothing
+	}
+	if protocol == "ws" || protocol == "wss" {
+		handle = s.messages
+	}
+	server := &http.Server{Handler: http.HandlerFunc(handle), TLSConfig: conf,
+		ReadHeaderTimeout: time.Minute, Protocols: &http.Protocols{}}
+	server.Protocols.SetHTTP1(protocol != "h2" && protocol != "h2c")
+	server.Protocols.SetHTTP2(protocol == "h2")
+	server.Protocols.SetUnencryptedHTTP2(protocol == "h2c")
+	serve := func() (err error) {
+		if conf != nil {
+			err = server.ServeTLS(l, "", "")
+		} else {
+			err = server.Serve(l)
+		}
+		return err
+	}
+	return serve, func() { server.Close() }
+}
+
+// messages answers those of a WebSocket, one after another.
+func (s *speaker) messages(w http.ResponseWriter, r *http.Request) {
+	conn, err := websocket.Accept(w, r, nil)
+	if err != nil {
+		return
+	}
+	defer conn.CloseNow() //nolint:errcheck // the client left first
+	for {
+		kind, b, err := conn.Read(r.Context())
+		if err != nil {
+			return
+		}
+		_, content := s.answer(r.Context(), "POST", r.URL.Path, b)
+		if conn.Write(r.Context(), kind, content) != nil {
+			return
+		}
+	}
+}
+
+// calls answers every unary call of gRPC, whatever its method: the body is the message.
+func (s *speaker) calls(l net.Listener, conf *tls.Config) (func() error, func()) {
+	options := []grpc.ServerOption{grpc.ForceServerCodecV2(bare{}),
+		grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
+			var in []byte
+			if err := stream.RecvMsg(&in); err != nil {
+				return err
+			}
+			path, _ := grpc.MethodFromServerStream(stream)
+			_, content := s.answer(stream.Context(), "POST", path, in)
+			return stream.SendMsg(&content)
+		})}
+	if conf != nil {
+		options = append(options, grpc.Creds(credentials.NewTLS(conf)))
+	}
+	server := grpc.NewServer(options...)
+	return func() error { return server.Serve(l) }, server.Stop
+}
+
+// bare passes messages through as the bytes that they are.
+type bare struct{}
+
+func (bare) Name() string { return "proto" }
+
+func (bare) Marshal(v any) (mem.BufferSlice, error) {
+	b, ok := v.(*[]byte)
+	if !ok {
+		return nil, errors.New("a message is bytes")
+	}
+	return mem.BufferSlice{mem.SliceBuffer(*b)}, nil
+}
+
+func (bare) Unmarshal(data mem.BufferSlice, v any) error {
+	*v.(*[]byte) = data.Materialize()
+	return nil
+}
+
+var _ encoding.CodecV2 = bare{}
+
+// certificate makes one for this machine, for a day.
+func certificate() (tls.Certificate, []byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, nil, err
+	}
+	now := clock.Wall()
+	form := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "prony"},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour), IsCA: true,
+		BasicConstraintsValid: true, DNSNames: []string{"localhost", "example.com"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	der, err := x509.CreateCertificate(rand.Reader, form, form, &key.PublicKey, key)
+	if err != nil {
+		return tls.Certificate{}, nil, err
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, text, nil
+}
