@@ -77,6 +77,7 @@ it compares the services of the canonical suite whose toolchains are present.`
 
 const examples = `  prony                              in a checkout: the canonical comparison
   prony versus ./old ./new --get /   services of your own: which is faster?
+  prony init --from openapi.yaml     a first prony.yaml for a service of your own
   prony run --targets 'java-*'       only some of it
   prony plan suites/canonical.yaml   what would run, in which order
   prony services                     the catalog, and what is missing to run each here

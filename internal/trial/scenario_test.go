@@ -1,6 +1,10 @@
 package trial
 
 import (
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
 	"reflect"
 	"testing"
 	"time"
@@ -103,4 +107,53 @@ func TestModelOfALoad(t *testing.T) {
 		load.Spec{Pacing: load.Precise, Users: &load.Users{Number: ramp, Think: think}})
 	check(suite.Load{Connections: 20, Users: suite.Users{Profile: ramp}},
 		load.Spec{Pacing: load.Precise, Users: &load.Users{Number: ramp}})
+}
+
+// A setup is no request of the load; a variable of data or setup has the generator's number.
+func TestSessionForTheGenerator(t *testing.T) {
+	dir := t.TempDir()
+	const data = "who\nann\nben\n"
+	if err := os.WriteFile(filepath.Join(dir, "u.csv"), []byte(data), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := suite.ReadScenario(filepath.Join(dir, "s.yaml"), []byte(`name: s
+cookies: true
+data: u.csv
+rows: drawn
+requests:
+  - request: POST /login?of={who}
+    setup: user
+    headers: {x-key: "${PRONY_TEST_KEY}"}
+    body: '{"user": "{who}"}'
+    extract: {token: {header: set-cookie, regex: 't=(\d+)'}}
+  - request: GET /{token}
+    checks: [{body: true, is: "{token} {who}"}]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Scenario(*s, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Setup) != 1 || len(got.Requests) != 1 || !got.PerUser || !got.Cookies ||
+		!got.Drawn || len(got.Rows) != 2 || got.Columns[0] != "who" || got.Setup[0].Path != "/login?of={who}" {
+		t.Errorf("it is %+v", got)
+	}
+	if !got.Requests[0].Checks[0].Holds(nil, []byte("7 ann"),
+		&text.Values{Vars: [][]byte{[]byte("ann"), {'7'}}}) {
+		t.Errorf("checks are %v", got.Requests[0].Checks)
+	}
+	// What a service is asked first, for the time that its start takes, is of the first row.
+	t.Setenv("PRONY_TEST_KEY", "s3cret")
+	f := &life{trial: Spec{Scene: *s}, addr: netip.MustParseAddrPort("127.0.0.1:1")}
+	r, err := f.firstRequest(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil || r.URL.Path+"?"+r.URL.RawQuery != "/login?of=ann" ||
+		r.Header.Get("X-Key") != "s3cret" || string(body) != `{"user": "ann"}` {
+		t.Errorf("the first request is %s with %q and %s, %v", r.URL, r.Header, body, err)
+	}
 }
