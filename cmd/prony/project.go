@@ -85,6 +85,11 @@ func ofProject(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish
 	if err != nil {
 		return err
 	}
+	for _, s := range services {
+		if lab.Contained(s) != "" && wish.Override.Duet != "" {
+			return cli.Usagef("--duet is for processes, and %s is an image; leave it out", s.Name)
+		}
+	}
 	wish.Own = &lab.Own{Suite: s, Services: services,
 		Results: filepath.Join(l.Root, own.Kept, "run")}
 	return nil
@@ -149,12 +154,20 @@ func meet(ctx context.Context, l *lab.Lab, services lab.Catalog, startup time.Du
 		names, answers = append(names, name), append(answers, of)
 		return err
 	}
-	visit := lab.Visitor{Lab: l, Of: services, Bound: startup, Launcher: suite.Launchers[0],
-		Doing: "start", Skipped: func(name string, missing []string) {
-			l.Tell.Say(name + " is left out: it " + missing[0])
-		}, See: see}
-	if err := visit.Visit(ctx, nil); err != nil {
-		return nil, fmt.Errorf("%w\n%s", err, portHint)
+	for _, launcher := range suite.Launchers[:2] {
+		of := slices.DeleteFunc(slices.Clone(services), func(s *service.Service) bool {
+			return cmp.Or(lab.Contained(s), suite.Launchers[0]) != launcher
+		})
+		visit := lab.Visitor{Lab: l, Of: of, Bound: startup, Launcher: launcher,
+			Doing: "start", Skipped: func(name string, missing []string) {
+				l.Tell.Say(name + " is left out: it " + missing[0])
+			}, See: see}
+		if len(of) == 0 {
+			continue
+		}
+		if err := visit.Visit(ctx, nil); err != nil {
+			return nil, fmt.Errorf("%w\n%s", err, portHint)
+		}
 	}
 	if len(names) == 0 {
 		return nil, nil // the run says why

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +25,8 @@ type versusFlags struct {
 	names     []string
 	revisions []string
 	urls      []string
+	images    []string
+	port      int
 	build     string
 	command   string
 
@@ -54,7 +57,8 @@ A service gets its port in $PORT, or where its command says {port}, and listens 
 sees your environment. Variables in front of a command are set, and a command that does more than
 name a program and its arguments is handed to sh. With --git each revision of the repository is
 cloned, built by --build and started by --run in its own folder. With --url services that run
-already on this machine are compared as they are: nothing is started, limited or stopped.
+already on this machine are compared as they are: nothing is started, limited or stopped. With
+--image each is run as a container of that image, which the local Docker engine must have.
 
 Before anything is measured each service is asked three times. What all answers have in common,
 status and body, is what every answer under load is held against: one that differs is an error, not
@@ -72,6 +76,7 @@ const versusExamples = `  prony versus './app' 'GOGC=400 ./app' --get /items/1
   prony versus 'python3 -m http.server --bind 127.0.0.1 {port}' --get /
   prony versus --git main --git HEAD --build 'go build -o app .' --run ./app --get /items/1
   prony versus --url http://127.0.0.1:8081 --url http://127.0.0.1:8082 --get /items/1
+  prony versus --image app:1.2 --image app:1.3 --get /items/1
   prony versus -n old -n new './old -p {port}' './new -p {port}' --request 'POST /sum' \
       --body '{"a":1}' --type application/json`
 
@@ -96,6 +101,10 @@ func (a *app) versusCmd() *cobra.Command {
 		"revision of the repository that is worked in, to be compared; repeatable")
 	fs.StringArrayVar(&f.urls, "url", nil, "service that runs already on this machine, as "+
 		"http://127.0.0.1:8081; repeatable")
+	fs.StringArrayVar(&f.images, "image", nil, "image of the local Docker engine, as app:1.2, "+
+		"to be run in containers; repeatable")
+	fs.IntVar(&f.port, "port", 0, "with --image: where its service listens (default: the port "+
+		"that it exposes, else $PORT)")
 	fs.StringVar(&f.build, "build", "", "with --git: what builds a revision, for sh")
 	fs.StringVar(&f.command, "run", "", "with --git: what starts it")
 	fs.StringArrayVar(&f.gets, "get", nil,
@@ -142,6 +151,9 @@ func (f *versusFlags) check(args []string) ([]own.Source, []suite.Request, error
 	for _, url := range f.urls {
 		sources = append(sources, own.Source{URL: url, Dir: dir})
 	}
+	for _, image := range f.images {
+		sources = append(sources, own.Source{Image: image, Port: f.port, Dir: dir})
+	}
 	for _, revision := range f.revisions {
 		sources = append(sources, own.Source{Command: f.command, Revision: revision, Dir: dir,
 			Steps: [][]string{{"sh", "-c", f.build}}})
@@ -155,6 +167,9 @@ func (f *versusFlags) check(args []string) ([]own.Source, []suite.Request, error
 			"starts it with --run")
 	case len(f.revisions) == 0 && f.build+f.command != "":
 		return nil, nil, cli.Usagef("--build and --run are for --git: name the revisions")
+	case f.port != 0 && len(f.images) == 0 || f.port < 0 || f.port > math.MaxUint16:
+		return nil, nil, cli.Usagef("--port %d: it is where the service of an --image listens",
+			f.port)
 	case len(f.names) > len(sources):
 		return nil, nil, cli.Usagef("-n: %d names for %d services", len(f.names), len(sources))
 	case len(f.gets)+len(f.requests) == 0:

@@ -23,11 +23,19 @@ func (c Catalog) Targets() (out []suite.Target) {
 				Name: s.Full(t), Service: s.Name, Mode: t.Mode, Runtime: t.Runtime,
 				Contracts: s.Contracts, Aside: t.Aside, Startup: startupGuess(s, t),
 				Processes: processNames(s, t), Language: s.Language, Build: s.Other,
-				Builds: c.builds(s, t), NoImage: s.NoImage(t),
+				Builds: c.builds(s, t), NoImage: s.NoImage(t), Launcher: Contained(s),
 			})
 		}
 	}
 	return out
+}
+
+// Contained is the launcher of a service that is an image and nothing else; empty: it is none.
+func Contained(s *service.Service) string {
+	if s.Made != nil && len(s.Made.Images) > 0 {
+		return suite.Launchers[1]
+	}
+	return ""
 }
 
 // processNames are those of a target that is a system.

@@ -72,9 +72,21 @@ func (r *run) skip(what string, why error) {
 // suite, with the reason.
 func (r *run) open(ctx context.Context) error {
 	r.launchers = &Launchers{By: map[string]launch.Launcher{}}
+	for _, t := range r.plan.Trials { // images of somebody's own
+		s, _, _ := r.catalog.Find(t.Target)
+		if name := Contained(s); name != "" && r.launchers.By[name] == nil {
+			if err := r.World.Container(ctx, name, r.launchers); err != nil {
+				return fmt.Errorf("run %s: start %s: %w", r.suite.Name, t.Target, err)
+			}
+		}
+	}
 	var kept []string
 	var first error
 	for _, name := range r.suite.Launchers {
+		if r.launchers.By[name] != nil {
+			kept = append(kept, name)
+			continue
+		}
 		if name != suite.Launchers[0] {
 			if err := r.World.Container(ctx, name, r.launchers); err != nil {
 				r.skip("launcher "+name, err)

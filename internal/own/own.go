@@ -39,6 +39,8 @@ type Source struct {
 	Revision string     // of the repository there; empty: what is there
 	Steps    [][]string // that build a revision
 	URL      string     // where it runs already, instead of a command
+	Image    string     // of the local Docker engine, likewise
+	Port     int        // of the image: where it listens; 0: where it exposes one, else $PORT
 	Env      map[string]string
 	Wants    []service.Want
 	// File is where it is described; empty: on the command line.
@@ -71,7 +73,7 @@ func Services(sources []Source, environ []string, ready string) ([]*service.Serv
 	}
 	out := make([]*service.Service, len(sources))
 	for i, from := range sources {
-		args, err := Words(cmp.Or(from.Command, from.URL))
+		args, err := Words(cmp.Or(from.Command, from.URL, from.Image))
 		if err != nil {
 			return nil, from.wrong(from.Command, err)
 		}
@@ -87,6 +89,9 @@ func Services(sources []Source, environ []string, ready string) ([]*service.Serv
 			if s.Made.Attached, err = address(from.URL); err != nil {
 				return nil, from.wrong("--url "+from.URL, err)
 			}
+		} else if from.Image != "" {
+			s.Made = &service.Built{Dir: from.Dir, Front: from.Image, Port: from.Port,
+				Images: map[string]string{"": from.Image}}
 		} else if len(from.Steps) == 0 {
 			if s.Made, err = made(from.Dir, args); err != nil {
 				return nil, from.wrong(from.Command, err)
@@ -146,7 +151,7 @@ func named(sources []Source) ([]string, error) {
 				maxName)
 		}
 		if name == "" {
-			text := cmp.Or(from.Revision, strings.TrimPrefix(from.URL, "http://"),
+			text := cmp.Or(from.Revision, strings.TrimPrefix(from.URL, "http://"), from.Image,
 				noPort.ReplaceAllString(folders.ReplaceAllString(
 					from.Command, "$1"), ""))
 			name = strings.Trim(notName.ReplaceAllString(text, "-"), ".-_")

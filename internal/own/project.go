@@ -13,8 +13,8 @@ import (
 func Sources(p *suite.Project, dir string) (out []Source, err error) {
 	for _, name := range p.Names {
 		t := p.Targets[name]
-		from := Source{Name: name, File: p.File, Command: t.Command, URL: t.URL, Revision: t.Git,
-			Dir: filepath.Join(dir, t.Dir), Env: map[string]string{}}
+		from := Source{Name: name, File: p.File, Command: t.Command, URL: t.URL, Image: t.Image,
+			Port: t.Port, Revision: t.Git, Dir: filepath.Join(dir, t.Dir), Env: map[string]string{}}
 		if t.Dir != "" && !filepath.IsLocal(t.Dir) {
 			return nil, fmt.Errorf("%s: target %s: dir %s is not below the file's folder", p.File,
 				name, t.Dir)

@@ -50,6 +50,7 @@ type Built struct {
 	// Without any it is started as a process.
 	Images map[string]string `json:"-"`
 	Front  string            `json:"-"` // that of the process which takes the requests
+	Port   int               `json:"-"` // where its container listens; 0: where it is told
 	// Attached is where it runs already; the zero value: nowhere.
 	Attached netip.AddrPort `json:"-"`
 }

@@ -22,6 +22,9 @@ const noImage = "none"
 
 // NoImage says why a target cannot be started as a container; empty: it can.
 func (s *Service) NoImage(t Target) string {
+	if s.Made != nil && len(s.Made.Images) > 0 {
+		return ""
+	}
 	for _, p := range s.Processes(t) {
 		if p.Image == noImage {
 			return fmt.Sprintf("its process %s has no image", p.Name)
@@ -67,6 +70,9 @@ func (b *Builder) image(ctx context.Context, s *Service) (*Built, error) {
 	if err != nil {
 		return nil, ErrNoDocker
 	}
+	if s.Made != nil && len(s.Made.Images) > 0 {
+		return found(ctx, docker, *s.Made)
+	}
 	if why := s.NoImage(Target{}); why != "" {
 		return nil, errors.New(why)
 	}
@@ -103,6 +109,39 @@ func (b *Builder) image(ctx context.Context, s *Service) (*Built, error) {
 		built.Images[process], built.Front, built.Log = i.tag, i.tag, i.log
 	}
 	return built, nil
+}
+
+// found is what is known of an image that somebody else made. Nothing is pulled: what is measured
+// is what lies here.
+func found(ctx context.Context, docker string, made Built) (*Built, error) {
+	i := image{docker: docker, tag: made.Front}
+	id, size := i.look(ctx)
+	if id == "" {
+		return nil, fmt.Errorf("the Docker engine has no image %s, and nothing is pulled here; "+
+			"docker build or docker pull it first", i.tag)
+	}
+	made.SHA256, made.SizeBytes, made.ImageBytes = strings.TrimPrefix(id, "sha256:"), size, size
+	made.Tools = map[string]Tool{}
+	if made.Port != 0 {
+		return &made, nil
+	}
+	said, err := command(ctx, os.TempDir(), os.Environ(), docker, "image", "inspect", "--format",
+		"{{range $port, $_ := .Config.ExposedPorts}}{{$port}} {{end}}", i.tag).Output()
+	if err != nil {
+		return nil, fmt.Errorf("ask for the ports of %s: %w", i.tag, err)
+	}
+	ports := strings.Fields(string(said))
+	if len(ports) > 1 {
+		return nil, fmt.Errorf("image %s exposes %s: say with port which of them takes requests",
+			i.tag, strings.Join(ports, ", "))
+	}
+	for _, port := range ports {
+		number, _, _ := strings.Cut(port, "/")
+		if made.Port, err = strconv.Atoi(number); err != nil {
+			return nil, fmt.Errorf("image %s exposes %q, which is no port", i.tag, port)
+		}
+	}
+	return &made, nil
 }
 
 // imaged are the processes of a service that have an image; a service that is no system has one

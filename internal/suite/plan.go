@@ -24,7 +24,8 @@ type Target struct {
 	Builds                                 []string // all further ones of its service
 	Processes                              []string // of a system, by name
 	// Startup is about how long it takes to come up, for estimates.
-	Startup time.Duration
+	Startup  time.Duration
+	Launcher string // what alone can start it; empty: those of the suite
 	// NoImage says why it cannot be started as a container; empty: it can.
 	NoImage string
 	// Aside says why it stands in no table together with others unless it is named; empty: it does.
@@ -172,6 +173,9 @@ func (s *Suite) trials(block int, target Target, variant, scene string) (out []T
 // launchers are the ways to start a target that the suite wants and the target can have, the usual
 // one without a name.
 func (s *Suite) launchers(t Target) (out []string) {
+	if t.Launcher != "" {
+		return []string{t.Launcher}
+	}
 	for _, name := range s.Launchers {
 		switch {
 		case name == Launchers[0]:

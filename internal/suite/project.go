@@ -32,7 +32,7 @@ type Project struct {
 	data  []byte
 }
 
-// Source says how a target is had: by one of command and url.
+// Source says how a target is had: by one of command, url and image.
 type Source struct {
 	Command string          `yaml:"command"`
 	Dir     string          `yaml:"dir"` // below the file's folder
@@ -40,6 +40,8 @@ type Source struct {
 	Build   string          `yaml:"build"` // for sh
 	Git     string          `yaml:"git"`   // a revision
 	URL     string          `yaml:"url"`
+	Image   string          `yaml:"image"` // of the local Docker engine
+	Port    int             `yaml:"port"`  // where the container listens; 0: see own.Source
 	Needs   []Need          `yaml:"needs"`
 }
 
@@ -55,7 +57,8 @@ const project = "project."
 // projectParameters are the keys that a project has beside a suite's.
 var projectParameters = slices.Concat([]parameter{
 	{key: "project.targets", required: true, min: 1, max: 1000, form: ownForm, such: "old",
-		about: "a mapping of names to what is measured, each by one of command and url"},
+		about: "a mapping of names to what is measured, each by one of command, url " +
+			"and image"},
 	{key: "project.targets.NAME.command",
 		about: "starts it; its port comes as `$PORT` or `{port}`"},
 	{key: "project.targets.NAME.dir",
@@ -68,6 +71,11 @@ var projectParameters = slices.Concat([]parameter{
 		about: "a revision of the repository, instead of what lies there; wants build"},
 	{key: "project.targets.NAME.url",
 		about: "where it runs already on this machine, as `http://127.0.0.1:8081`"},
+	{key: "project.targets.NAME.image",
+		about: "of the local Docker engine, as `app:1.2`; nothing is pulled"},
+	{key: "project.targets.NAME.port", min: 1, max: 65535,
+		about: "where the image's service listens; without it the one that it exposes, else " +
+			"`$PORT`"},
 }, needs("project.targets.NAME.needs"), []parameter{
 	{key: "project.ready",
 		about: "path that answers 200 once a target serves, or `-` for its first connection; " +
@@ -172,10 +180,12 @@ func (c *checker) target(at string, s Source) {
 	kinds := present(struct {
 		Command string `yaml:"command"`
 		URL     string `yaml:"url"`
-	}{s.Command, s.URL})
+		Image   string `yaml:"image"`
+	}{s.Command, s.URL, s.Image})
 	switch {
 	case len(kinds) == 0:
-		c.Wrong(at, "give it a command or a url", "the target %s has nothing to run", last(at))
+		c.Wrong(at, "give it a command, a url or an image", "the target %s has nothing to run",
+			last(at))
 	case len(kinds) > 1:
 		c.Wrong(at+"."+kinds[1], "keep one", "the target %s is both %s", last(at),
 			strings.Join(kinds, " and "))
@@ -186,6 +196,9 @@ func (c *checker) target(at string, s Source) {
 			c.Wrong(at+"."+k.key, "take it out", "%s is of what a command starts, and %s is had "+
 				"by %s", k.key, last(at), kinds[0])
 		}
+	}
+	if s.Port != 0 && s.Image == "" {
+		c.Wrong(at+".port", "take it out", "port is of an image; others get theirs in $PORT")
 	}
 	if len(s.Env) > 0 && s.URL != "" {
 		c.Wrong(at+".env", "take it out", "%s runs already, with its own environment", last(at))

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -97,7 +98,10 @@ func TestProjectMistakes(t *testing.T) {
 	check("    url:", "    command: x\n    url:",
 		"prony.yaml:6: the target up is both command and url")
 	check("    url: http://127.0.0.1:8081", "    env: {A: b}",
-		"prony.yaml:5: the target up has nothing to run", "give it a command or a url")
+		"prony.yaml:5: the target up has nothing to run", "give it a command, a url or an image")
+	check("    url: http://127.0.0.1:8081", "    image: a:1\n    build: x",
+		"prony.yaml:6: build is of what a command starts, and up is had by image")
+	check("    url:", "    port: 1\n    url:", "prony.yaml:5: port is of an image")
 	check("    url:", "    build: x\n    url:", "prony.yaml:5: build is of what a command starts")
 	check("build: go build, ", "", "prony.yaml:3: a revision has nothing built")
 	check("    url:", "    urll:", `prony.yaml:5: unknown key "urll"`, `did you mean "url"?`)
@@ -111,4 +115,18 @@ func TestProjectMistakes(t *testing.T) {
 	check("limits: {", "scenarios: [{name: a, requests: [{request: GET /}]}]\nlimits: {",
 		"there are both requests and scenarios")
 	check("needs: [{tool: sh}]", "needs: [{version: sh}]", "prony.yaml:9: tool is missing")
+}
+
+// Each row of a project's own keys is one that walk comes to.
+func TestEveryRowOfAProjectIsChecked(t *testing.T) {
+	p := &Project{Targets: map[string]Source{"a": {Needs: []Need{{}}}}, Needs: []Need{{}}}
+	visited := map[*parameter]bool{}
+	walk(reflect.ValueOf(p).Elem(), project, "", func(row *parameter, _ reflect.Value, _ string) {
+		visited[row] = true
+	})
+	for i := range projectParameters {
+		if !visited[&projectParameters[i]] {
+			t.Errorf("%s is not checked", projectParameters[i].key)
+		}
+	}
 }

@@ -79,6 +79,9 @@ func (s Starter) Start(ctx context.Context, o Order) (*System, error) {
 	values.Host = host
 	for range processes {
 		port, err := ports()
+		if o.Built.Port != 0 {
+			port = o.Built.Port
+		}
 		if err != nil {
 			return nil, fmt.Errorf("find a free port: %w", err)
 		}
