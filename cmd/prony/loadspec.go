@@ -51,6 +51,7 @@ type loadFlags struct {
 	status   int
 	want     string
 	scenario string
+	file     []byte // of the scenario
 
 	engine   string
 	http2    bool
@@ -125,11 +126,16 @@ type offer struct {
 	spec load.Spec
 	by   driver.Prony
 	url  string
+	file []byte // of the scenario
+
+	warmup string // as it was asked for
+	warmed result.Warmup
 }
 
 // plan turns the flags into a load.
 func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
-	o := &offer{spec: f.spec, url: target, by: driver.Prony{Engine: f.engine}}
+	o := &offer{spec: f.spec, url: target, by: driver.Prony{Engine: f.engine},
+		warmed: result.Warmup{Steady: true}} // there is none to judge
 	if err := f.check(); err != nil {
 		return nil, err
 	}
@@ -160,6 +166,7 @@ func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
 	if err := f.request(path, s); err != nil {
 		return nil, err
 	}
+	o.file = f.file
 	if err := o.messages(ctx); err != nil {
 		return nil, err
 	}
@@ -325,6 +332,7 @@ func (f *loadFlags) request(path string, s *load.Spec) error {
 		if err != nil {
 			return fmt.Errorf("--scenario: %w", err)
 		}
+		f.file = data
 		sc, err := suite.ReadScenario(f.scenario, data)
 		if err != nil {
 			return err

@@ -69,10 +69,10 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 	l.Tell.Begin(Begun{r.plan, r.layout, r.sides, append(reaped, r.launchers.Reaped...)})
 	r.head(ctx)
 	if r.dir = cmp.Or(w.Resume, w.Out); r.dir == "" {
-		r.experiment.Head.ID, r.dir = newFolder(filepath.Join(l.Root, "results"),
+		r.experiment.Head.ID, r.dir = NewFolder(filepath.Join(l.Root, "results"),
 			r.experiment.Head.ID)
 	}
-	release, err := result.Reserve(r.dir)
+	release, err := result.Reserve(r.dir, "--out")
 	if err != nil {
 		return "", err
 	}
@@ -152,8 +152,8 @@ func (r *run) grade(ctx context.Context) error {
 	return nil
 }
 
-// newFolder names a run's folder by its start; runs that begin within a second get a number.
-func newFolder(results, start string) (id, dir string) {
+// NewFolder names a run's folder by its start; runs that begin within a second get a number.
+func NewFolder(results, start string) (id, dir string) {
 	id = start
 	for n := 2; ; n++ {
 		dir = filepath.Join(results, id)
