@@ -187,4 +187,3 @@ func TestRainOfOneHost(t *testing.T) {
 		t.Errorf("targets %v, bad %v, error %v", names, bad, err)
 	}
 }
-
