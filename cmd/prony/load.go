@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"prony/internal/cli"
+	"prony/internal/clock"
 	"prony/internal/driver"
 	"prony/internal/live"
 	"prony/internal/load"
@@ -72,7 +73,7 @@ const loadExamples = `  prony load http://127.0.0.1:8080/hello -c 64 -d 10s
   prony load http://127.0.0.1:8080/hello --rate 1000 --traces 1%`
 
 func (a *app) loadCmd() *cobra.Command {
-	f, o := &loadFlags{}, &outputFlags{}
+	f, o, s := &loadFlags{}, &outputFlags{}, &saveFlags{}
 	c := &cobra.Command{
 		Use: "load URL", Short: "Load a server and say what it answered", Args: cli.Arguments(1, 1),
 		Long: loadAbout, Example: loadExamples,
@@ -81,7 +82,7 @@ func (a *app) loadCmd() *cobra.Command {
 			if err != nil {
 				return cli.Usage(err)
 			}
-			return a.offer(c.Context(), p, o)
+			return a.offer(c.Context(), p, o, s)
 		},
 	}
 	fs := c.Flags()
@@ -99,23 +100,35 @@ func (a *app) loadCmd() *cobra.Command {
 	fs.StringVar(&o.otlp, "otlp", "", "push live metrics there, as http://127.0.0.1:4318")
 	fs.BoolVar(&o.ceiling, "ceiling", false, "first measure what the generator itself can reach, "+
 		"against a server that does nothing")
+	s.add(c)
 	return c
 }
 
 // offer runs a load under the eyes of whoever looks, and has the last word on it.
-func (a *app) offer(ctx context.Context, p *offer, o *outputFlags) error {
+func (a *app) offer(ctx context.Context, p *offer, o *outputFlags, s *saveFlags) error {
 	objectives, err := o.check()
 	if err != nil {
 		return cli.Usage(err)
 	}
-	report, res, err := a.measure(ctx, p, o)
+	kept, err := a.keep(s)
 	if err != nil {
 		return err
 	}
-	if err := a.print(report, res, o); err != nil {
-		return err
+	report, res, err := a.measured(ctx, p, o, kept)
+	saved := kept.close()
+	if err != nil {
+		return errors.Join(err, saved)
 	}
-	return a.judge(report, objectives, o.output)
+	return errors.Join(a.print(report, res, o), saved, a.judge(report, objectives, o.output))
+}
+
+// measured offers the load and keeps what came of it, also where that is an error.
+func (a *app) measured(ctx context.Context, p *offer, o *outputFlags, kept *keeper) (
+	summary.Report, *load.Result, error) {
+	began := clock.Wall()
+	report, res, err := a.measure(ctx, p, o)
+	kept.add(p, began, report, res, err)
+	return report, res, err
 }
 
 // measure offers the load and judges it, and leaves the saying to others.
@@ -142,10 +155,9 @@ func (a *app) measure(ctx context.Context, p *offer, o *outputFlags) (report sum
 	if res.Model == result.Closed {
 		res.CeilingPerS = ceiling
 	}
-	rec := &result.Record{
-		Outcome: result.Measured, Loads: []result.Load{res.Load},
-		Warmup: result.Warmup{Steady: true}, // there was none to judge
-	}
+	res.Load.Requests = p.spec.Requests
+	rec := &result.Record{Outcome: result.Measured, Loads: []result.Load{res.Load},
+		Warmup: p.warmed}
 	report = summary.Report{
 		Target: p.url, Load: &rec.Loads[0], Verdict: verdict.Judge(rec), Command: a.command(),
 	}
@@ -159,12 +171,12 @@ func (a *app) measure(ctx context.Context, p *offer, o *outputFlags) (report sum
 // usual offers what another tool's command line asks for.
 func (a *app) usual(ctx context.Context, c *driver.Call) error {
 	f := &loadFlags{http2: c.HTTP2, insecure: c.Insecure, given: func(string) bool { return false }}
-	p := &offer{url: c.URL, spec: c.Spec}
+	p := &offer{url: c.URL, spec: c.Spec, warmed: result.Warmup{Steady: true}}
 	if _, err := f.aim(ctx, p); err != nil {
 		return cli.Usage(err)
 	}
 	p.spec.Host = cmp.Or(c.Spec.Host, p.spec.Host)
-	return a.offer(ctx, p, &outputFlags{view: string(live.Auto), output: "text"})
+	return a.offer(ctx, p, &outputFlags{view: string(live.Auto), output: "text"}, &saveFlags{})
 }
 
 func (o *outputFlags) check() ([]slo.Objective, error) {
@@ -387,7 +399,7 @@ func saveTrace(file string, s *load.Spec) error {
 func (a *app) command() []string {
 	var out []string
 	for _, arg := range append([]string{"prony"}, a.args...) {
-		if !strings.HasPrefix(arg, "--save-trace") {
+		if !strings.HasPrefix(arg, "--save") { // nothing is written over
 			out = append(out, arg)
 		}
 	}

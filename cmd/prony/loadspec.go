@@ -51,11 +51,14 @@ type loadFlags struct {
 	status   int
 	want     string
 	scenario string
+	file     []byte // of the scenario
 
 	engine   string
 	http2    bool
 	unix     string
 	insecure bool
+	remote   []string // hosts that are no part of this machine, and may be loaded
+	asks     bool     // such hosts must be named
 
 	given func(flag string) bool
 }
@@ -63,7 +66,7 @@ type loadFlags struct {
 // add declares the flags. What a verb sets by itself, it leaves out.
 func (f *loadFlags) add(c *cobra.Command) {
 	fs, s := c.Flags(), &f.spec
-	f.given = fs.Changed
+	f.given, f.asks = fs.Changed, true
 	fs.IntVarP(&s.Connections, "connections", "c", 64, "connections")
 	fs.IntVar(&f.streams, "streams", 1, "requests at once on each connection (HTTP/2, gRPC)")
 	fs.DurationVarP(&s.Window, "duration", "d", 10*time.Second,
@@ -91,6 +94,8 @@ func (f *loadFlags) add(c *cobra.Command) {
 	cli.OneOf(c, &f.engine, "engine", "", driver.Engines...)
 	fs.BoolVar(&f.http2, "http2", false, "HTTP/2: over TLS with https, else in the clear")
 	fs.StringVar(&f.unix, "unix", "", "connect to this Unix socket")
+	fs.StringSliceVar(&f.remote, "remote", nil, "host of the URL that is another machine: "+
+		"without it only this machine is loaded; repeatable")
 	fs.BoolVarP(&f.insecure, "insecure", "k", false, "accept any certificate")
 }
 
@@ -125,11 +130,16 @@ type offer struct {
 	spec load.Spec
 	by   driver.Prony
 	url  string
+	file []byte // of the scenario
+
+	warmup string // as it was asked for
+	warmed result.Warmup
 }
 
 // plan turns the flags into a load.
 func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
-	o := &offer{spec: f.spec, url: target, by: driver.Prony{Engine: f.engine}}
+	o := &offer{spec: f.spec, url: target, by: driver.Prony{Engine: f.engine},
+		warmed: result.Warmup{Steady: true}} // there is none to judge
 	if err := f.check(); err != nil {
 		return nil, err
 	}
@@ -160,6 +170,7 @@ func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
 	if err := f.request(path, s); err != nil {
 		return nil, err
 	}
+	o.file = f.file
 	if c := o.by.Stack; c != nil {
 		if err := stack.Messages(ctx, *c, s.Scenario.Requests); err != nil {
 			return nil, err
@@ -307,6 +318,7 @@ func (f *loadFlags) request(path string, s *load.Spec) error {
 		if err != nil {
 			return fmt.Errorf("--scenario: %w", err)
 		}
+		f.file = data
 		sc, err := suite.ReadScenario(f.scenario, data)
 		if err != nil {
 			return err
@@ -395,6 +407,9 @@ func (f *loadFlags) aim(ctx context.Context, o *offer) (path string, err error) 
 		if o.spec.Address, err = resolve(ctx, u.Hostname(), port); err != nil {
 			return "", err
 		}
+		if err := f.ask(u.Hostname(), o.spec.Address.Addr()); err != nil {
+			return "", fmt.Errorf("load %s: %w", o.url, err)
+		}
 	} else {
 		o.spec.Address = netip.MustParseAddrPort("127.0.0.1:1") // nobody connects to it
 	}
@@ -414,6 +429,35 @@ func (f *loadFlags) aim(ctx context.Context, o *offer) (path string, err error) 
 		f.method = "POST" // messages have a body
 	}
 	return path, nil
+}
+
+// ask refuses a host that is not this machine and was not named: a load is an attack on whoever
+// does not expect it.
+func (f *loadFlags) ask(host string, at netip.Addr) error {
+	if !f.asks || slices.Contains(f.remote, host) {
+		return nil
+	}
+	own, err := ours(at)
+	if err == nil && !own {
+		err = fmt.Errorf("%s (%v) is another machine, and a load may harm it; where you may load "+
+			"it, say so: --remote %s", host, at, host)
+	}
+	return err
+}
+
+// ours says whether an address is one of this machine's.
+func ours(at netip.Addr) (bool, error) {
+	if at = at.Unmap(); at.IsLoopback() || at.IsUnspecified() { // connecting to 0.0.0.0 stays here
+		return true, nil
+	}
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return false, fmt.Errorf("look up this machine's addresses: %w", err)
+	}
+	return slices.ContainsFunc(all, func(a net.Addr) bool {
+		own, err := netip.ParsePrefix(a.String())
+		return err == nil && own.Addr().Unmap() == at.WithZone("")
+	}), nil
 }
 
 func checkCores(want []int) error {

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"prony/internal/cli"
-	"prony/internal/lab/machine"
 	"prony/internal/launch/docker"
 	"prony/internal/launch/process"
 	"prony/internal/tests"
@@ -162,7 +161,7 @@ func TestCommandsInTheDocuments(t *testing.T) {
 			case c.Args[0] == "versus":
 				stdout, stderr, exit = shownVersus(t, args[1:], addr.String())
 			case c.Args[0] == "load" || c.Args[0] == "verify":
-				stdout, stderr, exit = really(args)
+				stdout, stderr, exit = really(args...)
 			case c.Args[0] == "init":
 				drafts(t, repo)
 				fallthrough
@@ -195,13 +194,6 @@ func shownVersus(t *testing.T, args []string, addr string) (stdout, stderr strin
 		}
 	}
 	return versus(t, append(args, "--plan")...)
-}
-
-// really runs the program in this machine's world.
-func really(args []string) (stdout, stderr string, exit int) {
-	var out, errs bytes.Buffer
-	exit = cli.Code(run(context.Background(), machine.World{}, args, &out, &errs))
-	return out.String(), errs.String(), exit
 }
 
 // fromRoot finds the files that an audit of the documents reads, which lie in the repository.

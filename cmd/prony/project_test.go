@@ -18,7 +18,7 @@ func inProject(t *testing.T, text string, args ...string) (stdout, stderr string
 	if err := os.WriteFile("prony.yaml", []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return really(args)
+	return really(args...)
 }
 
 // projectOf is the first project that a page shows.
@@ -85,7 +85,7 @@ func TestProjectRefuses(t *testing.T) {
 	if err := os.Remove("prony.yaml"); err != nil {
 		t.Fatal(err)
 	}
-	_, stderr, exit := really([]string{"run"})
+	_, stderr, exit := really("run")
 	if exit != 1 || !strings.Contains(stderr, "or into a folder with a prony.yaml") {
 		t.Errorf("without a project: exit %d, %s", exit, stderr)
 	}
@@ -123,7 +123,7 @@ suites:
 		t.Fatal(err)
 	}
 	t.Chdir("below")
-	stdout, _, _ := really([]string{"plan"})
+	stdout, _, _ := really("plan")
 	has(t, "the plan from below", stdout, "9 trials")
 }
 

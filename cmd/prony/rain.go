@@ -32,13 +32,14 @@ compare services, use prony run. The flags are those of prony load; --lead is th
 // rainCmd loads what is up of a list.
 func (a *app) rainCmd() *cobra.Command {
 	f, o := &loadFlags{}, &outputFlags{view: string(live.None), output: "text"}
+	s := &saveFlags{}
 	var into string
 	c := &cobra.Command{
 		Use: "rain URL...", Short: "Load several servers, one after the other",
 		Long: rainAbout, Args: cli.Arguments(1, 1<<10),
 		Example: "  prony rain http://127.0.0.1:8080/ http://127.0.0.1:8081/ --rate 1000 -d 1m",
 		RunE: func(c *cobra.Command, urls []string) error {
-			return a.rain(c.Context(), f, o, into, urls)
+			return a.rain(c.Context(), f, o, s, into, urls)
 		},
 	}
 	fs := c.Flags()
@@ -46,12 +47,13 @@ func (a *app) rainCmd() *cobra.Command {
 	f.addModel(c)
 	fs.StringVar(&into, "into", "results/rain", "folder for the JSON files, one of each time in it")
 	fs.StringVar(&o.otlp, "otlp", "", "push live metrics there, as http://127.0.0.1:4318")
+	s.add(c)
 	return c
 }
 
 // rain goes on after a server that could not be loaded: the others' numbers are as good without it.
-func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, into string,
-	urls []string) error {
+func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, s *saveFlags, into string,
+	urls []string) (err error) {
 	if err := f.check(); err != nil {
 		return cli.Usage(err)
 	}
@@ -60,13 +62,18 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, into strin
 			return cli.Usagef("%q is no URL with a host", raw)
 		}
 	}
+	kept, err := a.keep(s)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, kept.close()) }()
 	folder := filepath.Join(into, clock.Wall().Format("2006-01-02T15-04-05Z"))
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("keep results: %w", err)
 	}
 	var failed []error
 	loaded := 0
-	for _, raw := range urls {
+	for i, raw := range urls {
 		u, err := url.Parse(raw)
 		if err != nil {
 			return cli.Usage(err)
@@ -81,7 +88,8 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, into strin
 		if loaded++; loaded > 1 {
 			fmt.Fprintln(a.stdout)
 		}
-		if err := a.one(ctx, f, o, filepath.Join(folder, u.Hostname()+".json"), raw); err != nil {
+		name := filepath.Join(folder, rainName(urls, i))
+		if err := a.one(ctx, f, o, name, raw, kept); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", u.Hostname(), err))
 		}
 		if ctx.Err() != nil {
@@ -93,6 +101,20 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, into strin
 			"others", len(urls)))
 	}
 	return errors.Join(failed...)
+}
+
+// rainName is the file of one of the servers: its host's, or where others have that host, too, its
+// place in the list and the whole URL.
+func rainName(urls []string, i int) string {
+	at, _ := url.Parse(urls[i]) // it was parsed before
+	others := slices.DeleteFunc(slices.Clone(urls), func(other string) bool {
+		u, err := url.Parse(other)
+		return err != nil || u.Hostname() != at.Hostname()
+	})
+	if len(others) == 1 {
+		return at.Hostname() + ".json"
+	}
+	return fmt.Sprintf("%02d-%s.json", i+1, fileName(at.Host+at.Path))
 }
 
 // A resolver may take so long to know a name or not, and is asked so often. Docker's asks others
@@ -120,12 +142,13 @@ func known(ctx context.Context, host string) (up bool, err error) {
 }
 
 // one loads one server, prints what was found and keeps it.
-func (a *app) one(ctx context.Context, f *loadFlags, o *outputFlags, name, url string) error {
+func (a *app) one(ctx context.Context, f *loadFlags, o *outputFlags, name, url string,
+	kept *keeper) error {
 	p, err := f.plan(ctx, url)
 	if err != nil {
 		return cli.Usage(err)
 	}
-	report, res, err := a.measure(ctx, p, o)
+	report, res, err := a.measured(ctx, p, o, kept)
 	if err != nil {
 		return err
 	}

@@ -144,6 +144,7 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 	for _, b := range bad {
 		o.Damaged = append(o.Damaged, fmt.Sprintf("line %d: %v", b.Line, b.Err))
 	}
+	o.Notes = append(o.Notes, head.Notes...)
 	r := &reported{head: head, bad: len(o.Missing)}
 	for _, rec := range records {
 		if rec.Role == "" && rec.Verdict.Grade == result.Invalid {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
@@ -78,15 +79,19 @@ func TestStoppedLoad(t *testing.T) {
 	}
 }
 
-// A threshold that held until somebody ended the load has not held.
+// A threshold that held until somebody ended the load has not held; what is saved is INVALID.
 func TestCutLoad(t *testing.T) {
 	tests.Cores(t)
-	args := []string{null(t), "-d", "30s", "-c", "8", "--threshold", "errors<1%"}
+	dir := filepath.Join(t.TempDir(), "run")
+	args := []string{null(t), "-d", "30s", "-c", "8", "--threshold", "errors<1%", "--save=" + dir}
 	exit, said, stderr := signalled(t, args, 4*time.Second, syscall.SIGTERM)
 	if exit != cli.Invalid || said.Verdict.Findings[0].Rule != "whole" {
 		t.Errorf("exit %d, %+v\n%s", exit, said.Verdict, stderr)
 	}
 	has(t, "stderr", stderr, "threshold unknown  errors<1%", "of a load that was cut short")
+	if v := only(t, dir).Verdict; v.Grade != result.Invalid || v.Findings[0].Rule != "whole" {
+		t.Errorf("saved as %+v", v)
+	}
 }
 
 // A terminal that is closed sends SIGHUP, and Ctrl-C in "prony run 2>&1 | tee log" ends tee first:

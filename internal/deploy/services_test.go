@@ -152,7 +152,9 @@ func TestCatalog(t *testing.T) {
 			} else {
 				known += checkTarget(t, p, s, target)
 			}
-			if rain := p.Services["rain-fire"]; !slices.Contains(rain.Command, url) {
+			host, _, _ := strings.Cut(strings.TrimPrefix(url, "http://"), ":")
+			if rain := p.Services["rain-fire"]; !slices.Contains(rain.Command, url) ||
+				!slices.Contains(rain.Command, "--remote="+host) {
 				t.Errorf("rain-fire does not know %s", url)
 			}
 		}

@@ -73,9 +73,9 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 		if w.Own != nil {
 			results = w.Own.Results
 		}
-		r.experiment.Head.ID, r.dir = newFolder(results, r.experiment.Head.ID)
+		r.experiment.Head.ID, r.dir = NewFolder(results, r.experiment.Head.ID)
 	}
-	release, err := result.Reserve(r.dir)
+	release, err := result.Reserve(r.dir, "--out")
 	if err != nil {
 		return "", err
 	}
@@ -158,8 +158,8 @@ func (r *run) grade(ctx context.Context) error {
 	return nil
 }
 
-// newFolder names a run's folder by its start; runs that begin within a second get a number.
-func newFolder(results, start string) (id, dir string) {
+// NewFolder names a run's folder by its start; runs that begin within a second get a number.
+func NewFolder(results, start string) (id, dir string) {
 	id = start
 	for n := 2; ; n++ {
 		dir = filepath.Join(results, id)

@@ -35,7 +35,7 @@ func TestDivide(t *testing.T) {
 func TestNewFolder(t *testing.T) {
 	results := t.TempDir()
 	for _, want := range []string{"now", "now-2", "now-3"} {
-		id, dir := newFolder(results, "now")
+		id, dir := NewFolder(results, "now")
 		if id != want || dir != filepath.Join(results, want) {
 			t.Fatalf("%s in %s, want %s", id, dir, want)
 		}

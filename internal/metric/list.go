@@ -186,6 +186,9 @@ var All = []Metric{
 	{Name: SteadyAt, Unit: unit.Ns, Of: Trial,
 		Label: "time to steady", Better: "faster", Worse: "slower",
 		Value: func(r *result.Record, _ *result.Load) float64 {
+			if r.Target.At != "" && r.Warmup.DurationNs == 0 { // it had none
+				return math.NaN()
+			}
 			if w := r.Warmup; !w.Steady || w.Kind == stats.Unsteady || len(w.Cores) > 0 {
 				return math.NaN()
 			}

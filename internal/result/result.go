@@ -78,6 +78,8 @@ type Target struct {
 	Launcher string `json:"launcher,omitempty"`
 	Arm      string `json:"arm,omitempty"`    // A/A: "a" or "b", the same target twice a block
 	Origin   string `json:"origin,omitempty"` // of another checkout, e.g. "base"; the name ends so
+	// At is the URL where it ran already: nobody has started it, or seen its processes.
+	At string `json:"at,omitempty"`
 }
 
 // Failure says where a trial ended early. Step is one of launch, ready, verify, warmup, measure,
@@ -208,6 +210,9 @@ type Load struct {
 	RateOf      string  `json:"rateOf,omitempty"`   // e.g. "50% of peak"
 	Seed        uint64  `json:"seed"`
 	TraceHash   string  `json:"traceHash,omitempty"` // open: of the schedule itself
+
+	// Requests are the turns after which the load was to end; 0: it ended with its window.
+	Requests int64 `json:"requests,omitempty"`
 
 	WindowNs  int64 `json:"windowNs"`
 	LeadNs    int64 `json:"leadNs"`    // offered before the window, not counted

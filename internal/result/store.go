@@ -46,6 +46,7 @@ type Run struct {
 	Resumed []Resumption `json:"resumed,omitempty"`
 	// Requests are what each scenario sends, as the suite has it, for readers of reports.
 	Requests map[string][]string `json:"requests,omitempty"`
+	Notes    []string            `json:"notes,omitempty"` // that every report is to say
 }
 
 // Planned is one of the trials to come, as Run.Trials lists them, for those who look for what is
@@ -179,8 +180,9 @@ func writeSynced(dir, name string, b []byte) error {
 }
 
 // Reserve makes a run's folder and finds out whether a run can be kept there, before anything is
-// done for it. What it returns takes the folder away again if nothing has come into it.
-func Reserve(dir string) (release func(), err error) {
+// done for it; flag is the one that names another folder. What it returns takes the folder away
+// again if nothing has come into it.
+func Reserve(dir, flag string) (release func(), err error) {
 	_, there := os.Stat(dir)
 	if err = os.MkdirAll(dir, 0o755); err == nil {
 		var f *os.File
@@ -189,7 +191,7 @@ func Reserve(dir string) (release func(), err error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("create run: %w; choose another folder with --out", err)
+		return nil, fmt.Errorf("create run: %w; choose another folder with %s", err, flag)
 	}
 	return func() {
 		if there != nil {

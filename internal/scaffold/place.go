@@ -26,6 +26,7 @@ var places = []place{
 	{"deploy/services.yaml", regexp.MustCompile(`\n(?:  #.*\n)+(?:  ` + named +
 		`-[a-z0-9-]+:\n(?:    .*\n)+)+`)},
 	{"deploy/services.yaml", jvms},
+	{"deploy/rain.yaml", regexp.MustCompile(`(?m)^ +- --remote=` + named + `-.*\n`)},
 	{"deploy/rain.yaml", regexp.MustCompile(`(?m)^ +- http://` + named + `-.*\n`)},
 	{"deploy/rain.yaml", regexp.MustCompile(`(?m)^ +` + named + `-[a-z0-9-]+: \{.*\n`)},
 }

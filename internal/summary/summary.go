@@ -16,11 +16,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"prony/internal/file"
 	"prony/internal/load"
 	"prony/internal/print"
 	"prony/internal/result"
@@ -140,6 +143,17 @@ func HLog(w io.Writer, title string, intervals []load.Interval) error {
 // HLogTitle says what the histograms of a log are, of a trial's load or of one alone.
 func HLogTitle(of string) string {
 	return "response time in ns, by when the answer came, of " + of
+}
+
+// SaveHLog writes the log of a trial's load into a run's folder, as hdr/TRIAL.LOAD.hlog.
+func SaveHLog(dir, trial, name string, intervals []load.Interval) error {
+	dir = filepath.Join(dir, "hdr")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return file.Write(filepath.Join(dir, trial+"."+name+".hlog"), func(w io.Writer) error {
+		return HLog(w, HLogTitle(trial), intervals)
+	})
 }
 
 // Spectrum writes the percentile spectrum of the response times as wrk2 and HdrHistogram's other

@@ -31,11 +31,23 @@ func (sc *Scenario) specs(o Options) []spec {
 		specs[0].leads = l.Name
 		out = append(out, specs...)
 	}
+	if sc.ranAlready() {
+		return append(out, wantedWhole(o)...)
+	}
 	if load := sc.anchor(); load != "" {
 		out = append(out, sc.costSpecs(load)...)
 		out = append(out, wantedCost(load, o)...)
 	}
 	return append(append(out, sc.startSpecs()...), wantedWhole(o)...)
+}
+
+// ranAlready says that all targets did: of their cost and start there is nothing to tell.
+func (sc *Scenario) ranAlready() bool {
+	return !slices.ContainsFunc(sc.Targets, func(t Target) bool {
+		return slices.ContainsFunc(t.Trials, func(r *result.Record) bool {
+			return r.Target.At == ""
+		})
+	})
 }
 
 func confidenceText(o Options) string {

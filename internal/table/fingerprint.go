@@ -82,6 +82,9 @@ var methodAspects = []aspect{
 	}},
 	{"driver", func(r *result.Record) string { return orElse(r.Target.Driver, "prony") }},
 	{"launcher", func(r *result.Record) string {
+		if r.Target.At != "" {
+			return "none, it ran already"
+		}
 		return orElse(r.Target.Launcher, "process")
 	}},
 	{"duet", func(r *result.Record) string {
@@ -148,7 +151,12 @@ var loadAspects = []loadAspect{
 	{"churn", func(l *result.Load) string { return fmt.Sprint(l.Churn) }},
 	{"streams", func(l *result.Load) string { return fmt.Sprint(max(l.Streams, 1)) }},
 	{"slow clients", func(l *result.Load) string { return fmt.Sprint(l.Slow.Clients) }},
-	{"window", func(l *result.Load) string { return fmt.Sprintf("%g s", float64(l.WindowNs)/1e9) }},
+	{"window", func(l *result.Load) string {
+		if l.Requests > 0 { // its end is a result
+			return fmt.Sprintf("%d requests", l.Requests)
+		}
+		return fmt.Sprintf("%g s", float64(l.WindowNs)/1e9)
+	}},
 	{"engine", func(l *result.Load) string { return orElse(l.Generator.Engine, Unknown) }},
 	{"pacing", func(l *result.Load) string {
 		kind, _, _ := strings.Cut(l.Generator.Pacing, ":") // what follows was tuned to the moment

@@ -3,7 +3,6 @@ package trial
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -24,7 +23,7 @@ func (f *life) saveDetails() error {
 	for _, d := range f.details {
 		var err error
 		if d.intervals != nil {
-			err = f.saveLog(d)
+			err = summary.SaveHLog(f.lab.Dir, f.trial.ID, d.name, d.intervals)
 		} else {
 			err = f.saveJSON(d)
 		}
@@ -50,15 +49,4 @@ func (f *life) saveJSON(d detail) error {
 		return err
 	}
 	return file.Put(path, append(b, '\n'))
-}
-
-// saveLog writes the interval histograms.
-func (f *life) saveLog(d detail) error {
-	path, err := f.file("hdr", d.name+".hlog")
-	if err != nil {
-		return err
-	}
-	return file.Write(path, func(w io.Writer) error {
-		return summary.HLog(w, summary.HLogTitle(f.trial.ID), d.intervals)
-	})
 }

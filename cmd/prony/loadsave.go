@@ -1,0 +1,260 @@
+package main
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"prony/internal/cli"
+	"prony/internal/clock"
+	"prony/internal/host"
+	"prony/internal/lab"
+	"prony/internal/load"
+	"prony/internal/own"
+	"prony/internal/result"
+	"prony/internal/shell"
+	"prony/internal/summary"
+	"prony/internal/verdict"
+)
+
+// saveFlags say where the records of loads are kept: --save, or -o with the name of a page.
+type saveFlags struct {
+	verb string
+	dir  string // usualFolder: the default place
+	page string
+	name string
+}
+
+// usualFolder is what --save means where it names none.
+func (s *saveFlags) usualFolder() string { return filepath.Join(own.Kept, s.verb, "TIME") }
+
+// add declares the flags. A verb that has an --output of words gets its page there, too.
+func (s *saveFlags) add(c *cobra.Command) {
+	fs := c.Flags()
+	s.verb = c.Name()
+	fs.StringVar(&s.dir, "save", "", "keep a run's folder in `DIR`, for report, compare, trend "+
+		"and gate; name it as --save=DIR (in a checkout: results/TIME)")
+	fs.Lookup("save").NoOptDefVal = s.usualFolder()
+	fs.StringVar(&s.name, "name", "", "what the saved run calls the server (default: by URL)")
+	if f := fs.Lookup("output"); f != nil {
+		f.Value = &pageOr{f.Value, &s.page}
+		f.Usage += ", or the file of a page, as page.html, which saves, too"
+		return
+	}
+	fs.StringVarP(&s.page, "output", "o", "", "page to write, as page.html, which saves, too")
+}
+
+// pageOr is a flag of some words that takes the name of a page, too.
+type pageOr struct {
+	pflag.Value
+	page *string
+}
+
+// Set implements pflag.Value.
+func (v *pageOr) Set(word string) error {
+	if strings.HasSuffix(word, ".html") {
+		*v.page = word
+		return nil
+	}
+	return v.Value.Set(word)
+}
+
+// keeper writes the records of one line's loads. A nil one keeps nothing.
+type keeper struct {
+	app     *app
+	flags   *saveFlags
+	dir     string
+	head    result.Run
+	release func()
+	names   map[string]int // how often each target's name was wanted
+	out     *result.Writer
+	err     error // of what could not be kept, for close: numbers are printed all the same
+}
+
+// keep finds out whether a run can be kept where the flags say, before anything is offered.
+func (a *app) keep(s *saveFlags) (*keeper, error) {
+	switch {
+	case s.page != "" && !strings.HasSuffix(s.page, ".html"):
+		return nil, cli.Usagef("-o %s: want a page, as page.html", s.page)
+	case s.dir == "" && s.page == "" && s.name != "":
+		return nil, cli.Usagef("--name is of what is saved: add --save")
+	case s.dir == "" && s.page == "":
+		return nil, nil
+	}
+	k := &keeper{app: a, flags: s, dir: s.dir, names: map[string]int{}}
+	k.head = result.Run{ID: clock.Wall().Format("2006-01-02T15-04-05Z"), Suite: s.verb,
+		Question: "What does the server answer under this load?", Blocks: 1,
+		Command: a.command(), Requests: map[string][]string{},
+		Notes: []string{"What was loaded was not started here: of its processes, CPU and memory " +
+			"nothing is known."}}
+	if k.dir == "" || k.dir == s.usualFolder() {
+		results, err := a.resultsOf(s.verb)
+		if err != nil {
+			return nil, fmt.Errorf("keep the results: %w", err)
+		}
+		k.head.ID, k.dir = lab.NewFolder(results, k.head.ID)
+	}
+	if isRun(k.dir) {
+		return nil, cli.Usagef("--save=%s: it holds a run already; choose another folder, or see "+
+			"it with prony report", k.dir)
+	}
+	var err error
+	if k.release, err = result.Reserve(k.dir, "--save"); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// resultsOf is where a verb keeps its runs: with all others' in a checkout, else as versus does.
+func (a *app) resultsOf(verb string) (string, error) {
+	if root, err := a.root(); err == nil {
+		return filepath.Join(root, "results"), nil
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	kept := filepath.Join(dir, own.Kept)
+	return filepath.Join(kept, verb), own.Folder(kept)
+}
+
+// unfit is what no file should have in its name.
+var unfit = regexp.MustCompile(`[^A-Za-z0-9.]+`)
+
+// longestName keeps a trial's files within what file systems take (255 bytes).
+const longestName = 100
+
+// fileName is a text as a part of a file's name.
+func fileName(text string) string {
+	name := strings.Trim(unfit.ReplaceAllString(text, "-"), "-.")
+	return cmp.Or(name[:min(len(name), longestName)], "server")
+}
+
+// target names the server: by --name, else by its URL without scheme, query and user.
+func (k *keeper) target(at string) string {
+	name := k.flags.name
+	if u, err := url.Parse(at); err == nil && name == "" {
+		name = u.Host + strings.TrimSuffix(u.Path, "/")
+	}
+	if k.names[name]++; k.names[name] > 1 {
+		name = fmt.Sprintf("%s-%d", name, k.names[name])
+	}
+	return name
+}
+
+// add keeps what came of a load: report and res, or its error, of a trial that began then.
+func (k *keeper) add(p *offer, began time.Time, report summary.Report, res *load.Result,
+	failed error) {
+	if k == nil {
+		return
+	}
+	rec := k.record(p, began, report, failed)
+	err := k.open(p)
+	if err == nil {
+		err = k.out.Append(rec)
+	}
+	if err == nil && failed == nil {
+		err = summary.SaveHLog(k.dir, rec.Trial, res.Name, res.Intervals)
+	}
+	k.err = errors.Join(k.err, err)
+}
+
+// record is the trial that a load was.
+func (k *keeper) record(p *offer, began time.Time, report summary.Report,
+	failed error) *result.Record {
+	n := 1
+	for _, times := range k.names {
+		n += times
+	}
+	name := k.target(p.url)
+	rec := &result.Record{
+		Trial: fmt.Sprintf("b1-%02d-%s", n, fileName(name)), Time: began, Suite: k.head.Suite,
+		Block: 1, Order: n, Target: result.Target{Name: name, Variant: "none", At: p.url},
+		Scenario: k.scenario(p), Outcome: result.Measured,
+		Limits: result.Limits{LoadCores: p.spec.Cores}, Warmup: p.warmed, Verdict: report.Verdict,
+		DurationNs: int64(clock.Wall().Sub(began)),
+		Provenance: result.Provenance{Prony: version(), Command: k.head.Command,
+			Seed: p.spec.Seed, SceneHash: p.scene()},
+	}
+	host.Describe(&rec.Provenance)
+	if failed != nil {
+		rec.Outcome = result.Failed
+		rec.Failure = &result.Failure{Step: "measure", Error: failed.Error()}
+		rec.Verdict = verdict.Judge(rec)
+	} else {
+		rec.Loads = []result.Load{*report.Load}
+	}
+	return rec
+}
+
+// scenario names what is sent: rows of different requests are no rows of one table.
+func (k *keeper) scenario(p *offer) string {
+	if r := p.spec.Scenario.Requests; len(r) == 1 {
+		return r[0].Method + " " + r[0].Path
+	}
+	return k.flags.verb
+}
+
+// open makes the folder with the first record: a line that ends before leaves none.
+func (k *keeper) open(p *offer) (err error) {
+	if k.out != nil {
+		return nil
+	}
+	scene := k.scenario(p)
+	for _, r := range p.spec.Scenario.Requests {
+		k.head.Requests[scene] = append(k.head.Requests[scene], r.Method+" "+r.Path)
+	}
+	k.head.Seed = p.spec.Seed
+	k.out, err = result.Create(k.dir, k.head)
+	return err
+}
+
+// close ends the run and makes its reports and the page. It takes a folder away that nothing came
+// into.
+func (k *keeper) close() error {
+	if k == nil {
+		return nil
+	}
+	defer k.release()
+	if k.out == nil || k.err != nil {
+		return k.err
+	}
+	if err := k.out.Close(); err != nil {
+		return err
+	}
+	r, err := k.app.study(k.dir, reportFlags{save: true})
+	if err == nil {
+		err = r.save(k.dir)
+	}
+	if err == nil && k.flags.page != "" {
+		err = k.app.write(k.flags.page, func(w io.Writer) error {
+			return r.print(w, reportFlags{format: "html"}, k.dir)
+		})
+	}
+	k.app.say("saved in " + k.dir + "; see prony report " + shell.Quote(k.dir))
+	return err
+}
+
+// scene is a hash of what two loads must share, beside what the record tells of a load itself, for
+// their numbers to be comparable: requests, timeout, warm-up. Where the server is, does not matter.
+func (o *offer) scene() string {
+	s := &o.spec
+	b, err := json.Marshal([]any{s.Scenario, o.file, s.Timeout, s.Lead, o.warmup, s.Most,
+		s.Trace.Share})
+	if err != nil {
+		panic("scene: a scenario cannot be written as JSON: " + err.Error())
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(b))
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"prony/internal/cli"
+	"prony/internal/lab/machine"
+	"prony/internal/result"
+)
+
+// really runs the program in this process and in the real world, in real time.
+func really(args ...string) (stdout, stderr string, exit int) {
+	var out, errs bytes.Buffer
+	exit = cli.Code(run(context.Background(), machine.World{}, args, &out, &errs))
+	return out.String(), errs.String(), exit
+}
+
+// only is the one record of a folder.
+func only(t *testing.T, dir string) *result.Record {
+	t.Helper()
+	head, records, bad, err := result.Read(dir)
+	if err != nil || len(bad) > 0 || len(records) != 1 {
+		t.Fatalf("%s: %d records, bad %v, error %v", dir, len(records), bad, err)
+	}
+	if head.ID == "" || len(head.Requests[records[0].Scenario]) == 0 {
+		t.Errorf("the head of %s lacks its id or requests: %+v", dir, head)
+	}
+	return records[0]
+}
+
+// A load that was saved is a run: every verb that reads runs takes it, and nothing stands in it of
+// what nobody has seen.
+func TestSavedLoad(t *testing.T) {
+	url, dir := null(t), t.TempDir()
+	a, b, page := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "p.html")
+	for _, args := range [][]string{{"--save=" + a}, {"--save=" + b, "-o", page}} {
+		args = append([]string{"load", url, "-n", "200", "-c", "2", "--view", "none"}, args...)
+		out, stderr, exit := really(args...)
+		if exit != cli.Fine && exit != cli.Invalid { // a busy machine may spoil so short a load
+			t.Fatalf("exit %d: %s", exit, stderr)
+		}
+		has(t, "what is said", out+stderr, "throughput", "saved in "+dir)
+	}
+	rec := only(t, a)
+	name := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/")
+	if rec.Target.Name != name || rec.Target.At != url || rec.Loads[0].Answered != 200 ||
+		rec.Loads[0].Service.Source != "" || rec.Provenance.SceneHash == "" {
+		t.Errorf("record %+v", rec)
+	}
+	if !exists(a, "hdr", rec.Trial+".load.hlog") || !exists(a, "report.html") || !exists(page) {
+		t.Error("histograms, report or page are missing")
+	}
+	for _, format := range []string{"text", "markdown", "csv", "json", "html", "parquet"} {
+		out, stderr, exit := really("report", a, "--format", format)
+		if exit != cli.Fine {
+			t.Errorf("report as %s: exit %d: %s", format, exit, stderr)
+		}
+		if format == "text" {
+			has(t, "the report", out, name, "What was loaded was not started here")
+			for _, unseen := range []string{"RSS", "CPU µs", "steady after", " 0 s"} {
+				if strings.Contains(out, unseen) {
+					t.Errorf("the report tells of %s:\n%s", unseen, out)
+				}
+			}
+		}
+	}
+	for _, verb := range [][]string{{"compare", a, b}, {"gate", a, b}, {"trend", dir}} {
+		out, stderr, exit := really(verb...)
+		if exit == cli.Misused || exit == cli.Failed {
+			t.Errorf("%v: exit %d: %s%s", verb, exit, out, stderr)
+		}
+	}
+}
+
+// Other requests, or another timeout, are no load that numbers could be compared with; another
+// server is.
+func TestSavedLoadsThatAreUnlike(t *testing.T) {
+	dir := t.TempDir()
+	save := func(name, url string, more ...string) string {
+		to := filepath.Join(dir, name)
+		args := append([]string{"load", url, "-n", "20", "-c", "1", "--view", "none", "--name",
+			"it", "--save=" + to}, more...)
+		if _, stderr, exit := really(args...); exit == cli.Misused || exit == cli.Failed {
+			t.Fatalf("exit %d: %s", exit, stderr)
+		}
+		return to
+	}
+	first, scenario := save("a", null(t)), filepath.Join(dir, "mix.yaml")
+	for name, args := range map[string][]string{"": nil, "header": {"-H", "a: b"},
+		"timeout": {"--timeout", "4s"}, "lead": {"--lead", "1ms"}} {
+		_, stderr, exit := really("compare", first, save("b"+name, null(t), args...))
+		if unlike := strings.Contains(stderr, "requests in full"); unlike != (name != "") {
+			t.Errorf("%q: exit %d: %s", name, exit, stderr)
+		}
+	}
+	one := "name: mix\nrequests:\n  - request: GET /\n    expect: {status: 200}\n"
+	for i, text := range []string{one, strings.ReplaceAll(one, "GET /", "GET /x")} {
+		if err := os.WriteFile(scenario, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		save([]string{"m", "n"}[i], null(t), "--scenario", scenario)
+	}
+	if only(t, filepath.Join(dir, "m")).Provenance.SceneHash ==
+		only(t, filepath.Join(dir, "n")).Provenance.SceneHash {
+		t.Error("two scenario files have one fingerprint")
+	}
+}
+
+// What cannot be saved is said before the load; a folder that holds a run is left as it was.
+func TestSaveRefused(t *testing.T) {
+	url, dir := null(t), t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	run := filepath.Join(dir, "run")
+	if err := os.MkdirAll(run, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(run, result.RunFile), []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		args []string
+		exit int
+		says string
+	}{
+		{[]string{"--save=" + run}, cli.Misused, "it holds a run already; choose another folder"},
+		{[]string{"--save=" + file}, cli.Failed, "choose another folder with --save"},
+		{[]string{"--name", "x"}, cli.Misused, "add --save"},
+		{[]string{"-o", "page.pdf"}, cli.Misused, "page.pdf"},
+	} {
+		args := append([]string{"load", url, "-n", "10", "-c", "1"}, row.args...)
+		out, stderr, exit := really(args...)
+		if exit != row.exit || !strings.Contains(stderr, row.says) || out != "" {
+			t.Errorf("%v: exit %d, %q, %q", row.args, exit, out, stderr)
+		}
+	}
+}
+
+// A server that dies in the middle leaves its record, INVALID; one that never was there, too.
+func TestSavedLoadOfTheDead(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("ok")) // the load counts what did not come
+	}))
+	dir, url := t.TempDir(), s.URL
+	for _, name := range []string{"dies", "dead"} {
+		to := filepath.Join(dir, name)
+		if name == "dies" {
+			time.AfterFunc(500*time.Millisecond, func() { s.CloseClientConnections(); s.Close() })
+		}
+		_, stderr, exit := really("load", url, "-d", "1s", "-c", "2", "--lead", "10ms",
+			"--view", "none", "--save="+to)
+		rec := only(t, to)
+		if exit == cli.Fine || rec.Verdict.Grade != result.Invalid {
+			t.Errorf("%s: exit %d, %+v: %s", name, exit, rec.Verdict, stderr)
+		}
+	}
+}
+
+// Two servers of one host have a file and a target each.
+func TestRainOfOneHost(t *testing.T) {
+	into, dir := t.TempDir(), filepath.Join(t.TempDir(), "run")
+	a := null(t)
+	_, stderr, exit := really("rain", a, null(t), a, "-n", "20", "-c", "1", "--into", into,
+		"--save="+dir)
+	if exit == cli.Misused {
+		t.Fatalf("exit %d: %s", exit, stderr)
+	}
+	if files, err := filepath.Glob(filepath.Join(into, "*", "*.json")); len(files) != 3 {
+		t.Errorf("files %v, error %v", files, err)
+	}
+	_, records, bad, err := result.Read(dir)
+	names := map[string]bool{}
+	for _, r := range records {
+		names[r.Target.Name] = true
+	}
+	if err != nil || len(bad) > 0 || len(names) != 3 {
+		t.Errorf("targets %v, bad %v, error %v", names, bad, err)
+	}
+}
