@@ -38,9 +38,14 @@ var levels = []float64{0.85, 0.62, 0.38, 0.15}
 
 // Found is what a search came to.
 type Found struct {
-	SLO        string  `json:"slo"`
-	Found      bool    `json:"found"`
-	Reason     string  `json:"reason,omitempty"` // why there is no capacity
+	SLO    string `json:"slo"`
+	Found  bool   `json:"found"`
+	Reason string `json:"reason,omitempty"` // why there is no capacity
+	// AtLeastPerS is the highest rate that held below all that broke, where none was found; it is
+	// no estimate and has no interval. BrokePerS is the lowest one that broke; 0: none did.
+	AtLeastPerS float64 `json:"atLeastPerS,omitempty"`
+	BrokePerS   float64 `json:"brokePerS,omitempty"`
+
 	PerS       float64 `json:"perS,omitempty"`   // the rate at which half of the steps hold
 	LoPerS     float64 `json:"loPerS,omitempty"` // its interval
 	HiPerS     float64 `json:"hiPerS,omitempty"`
@@ -110,8 +115,26 @@ func Find(ctx context.Context, o Options) (*Found, error) {
 	} else if err != nil {
 		s.found.Reason = err.Error()
 	}
+	if !s.found.Found {
+		s.found.AtLeastPerS, s.found.BrokePerS = known(s.tried)
+	}
 	s.found.Steps, s.found.ElapsedNs = s.tried, int64(s.elapsed())
 	return s.found, err
+}
+
+// known is what the steps of a search tell that ended early.
+func known(steps []Tried) (atLeast, broke float64) {
+	for _, t := range steps {
+		if t.Word == Broken && (broke == 0 || t.RatePerS < broke) {
+			broke = t.RatePerS
+		}
+	}
+	for _, t := range steps {
+		if t.Word == Held && (broke == 0 || t.RatePerS < broke) {
+			atLeast = max(atLeast, t.RatePerS)
+		}
+	}
+	return atLeast, broke
 }
 
 // CheckSearch says what is wrong with the options of a search, without making it.

@@ -50,7 +50,17 @@ func (f *Found) Text(w io.Writer) error {
 		p.Line("            keeps %s in half of the windows of %v;", f.SLO, window)
 		p.Line("            in 95 %% of them up to %s/s", unit.FineRate(f.SurePerS))
 	} else {
-		p.Line("capacity    not found: %s", f.Reason)
+		what := "not found"
+		if f.AtLeastPerS > 0 {
+			what = "at least " + unit.FineRate(f.AtLeastPerS) + "/s"
+		}
+		p.Line("capacity    %s: %s", what, f.Reason)
+		if f.AtLeastPerS > 0 && f.BrokePerS > 0 {
+			p.Line("            a step held there, and one broke at %s/s",
+				unit.FineRate(f.BrokePerS))
+		} else if f.AtLeastPerS > 0 {
+			p.Line("            a step held there, and none broke")
+		}
 		p.Line("            objectives %s, windows of %v", f.SLO, window)
 	}
 	p.Line("peak        %s/s, closed", unit.Rate(f.PeakPerS))
