@@ -236,3 +236,25 @@ func TestQuestionsEnd(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A tool that the catalog does not know is asked as its user says.
+func TestWants(t *testing.T) {
+	tools := FindTools(t.Context())
+	check := func(want string, tool string, ask ...string) {
+		t.Helper()
+		got := tools.Missing(&Service{Wants: []Want{{Tool: tool, Ask: ask}}})
+		if want == "" && len(got) == 0 {
+			return
+		}
+		if want == "" || len(got) != 1 || !strings.Contains(got[0], want) {
+			t.Errorf("%s by %q: it says %q, want %q", tool, ask, got, want)
+		}
+	}
+	check("needs no-such-tool: not found", "no-such-tool", "no-such-tool", "--version")
+	check(`no number in "none" (say with version what tells it)`, "sh", "echo", "none")
+	check(`ask for its version with "false"`, "sh", "false")
+	check("", "sh", "echo", "shell 1.2")
+	if got := tools.Versions()["sh"]; got != "1.2" {
+		t.Errorf("the version is %q", got)
+	}
+}
