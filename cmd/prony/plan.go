@@ -78,7 +78,7 @@ func printPlan(w io.Writer, p *suite.Plan) error {
 		var loads []string
 		for _, l := range p.Suite.OfTrial(x) {
 			loads = append(loads, fmt.Sprintf("%s (%s, %v)", l.Name, loadText(l),
-				time.Duration(l.Measure)))
+				planned(l)))
 		}
 		by := x.Target
 		if x.Driver != "" && x.Driver != suite.Drivers[0] {
@@ -112,9 +112,19 @@ func extent(p *suite.Plan) string {
 	return fmt.Sprintf("%d trials in %d %s", len(p.Trials), p.Suite.Blocks, passes(p))
 }
 
+// planned is how long a load takes: its window, or all of a search at most.
+func planned(l suite.Load) time.Duration {
+	if l.Model == result.Capacity {
+		return l.Length()
+	}
+	return time.Duration(l.Measure)
+}
+
 // loadText is a load's model in words.
 func loadText(l suite.Load) string {
 	switch {
+	case l.Model == result.Capacity:
+		return "capacity at " + l.SLO
 	case l.Model == result.Open && l.Trace != "":
 		return "open, replay of " + l.Trace
 	case l.Model == result.Open:

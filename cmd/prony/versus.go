@@ -119,6 +119,8 @@ func (a *app) versusCmd() *cobra.Command {
 		"its first connection (default: the first path of --get, else the connection)")
 	fs.DurationVar(&f.startup, "startup", 30*time.Second,
 		"how long a service may take to come up")
+	fs.StringVar(&f.options.SLO, "slo", "", "then find the highest rate that keeps these "+
+		"objectives, as 'p99<20ms,errors<0.1%'")
 	fs.IntVarP(&f.options.Connections, "connections", "c", 64, "connections of the loads")
 	fs.IntVar(&f.options.Blocks, "blocks", 5, "how often each service is measured")
 	fs.DurationVar((*time.Duration)(&f.change.For), "for", 0,

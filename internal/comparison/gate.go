@@ -196,10 +196,11 @@ func (g *Gate) add(p *Pair, l Limit) {
 	}
 }
 
-// ranking is the row that tables rank by: throughput of the first closed load, else p99 of the
-// first open one.
+// ranking is the row that tables rank by: throughput of the first closed load, else a
+// capacity, else p99 of the first open one.
 func ranking(p *Pair) []*Row {
 	for _, want := range []Row{{Model: result.Closed, Metric: metric.Throughput},
+		{Model: result.Capacity, Metric: metric.Capacity},
 		{Model: result.Open, Metric: "p99"}} {
 		for i := range p.Rows {
 			if r := &p.Rows[i]; r.Model == want.Model && r.Metric == want.Metric {

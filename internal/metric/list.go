@@ -39,6 +39,12 @@ var All = []Metric{
 		}),
 		Missing: "no arrival was due in the window",
 		Doc:     "open loads: good answers inside the window over the arrivals due in it"},
+	{Name: Capacity, Unit: unit.PerS, Model: result.Capacity,
+		Label: "capacity", Short: "capacity", Higher: true, Better: "faster", Worse: "slower",
+		Value:   ofLoad(searched),
+		Missing: "the search ended before the rate was known",
+		Doc: "loads of model capacity: the highest rate of Poisson arrivals at which half of the " +
+			"steps keep the objectives; withheld where a search reached its bound"},
 	{Name: "error_share", Unit: unit.One, Asked: true,
 		Label: "errors", Better: "fewer", Worse: "more",
 		Value: ofLoad(func(l *result.Load) float64 {
@@ -298,4 +304,12 @@ func p99Of(d result.Dist) float64 {
 		return math.NaN()
 	}
 	return float64(d.P99Ns)
+}
+
+// searched is what a search found.
+func searched(l *result.Load) float64 {
+	if l.Search == nil || l.Search.Reason != "" {
+		return math.NaN()
+	}
+	return Positive(l.Search.PerS)
 }

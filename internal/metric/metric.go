@@ -25,6 +25,7 @@ const (
 	SteadyAt   = "steady_at"
 	TimeToPeak = "time_to_peak"
 	WarmupCost = "warmup_cost"
+	Capacity   = "capacity"
 
 	Allocated   = "allocated_per_request"
 	HeapAfterGC = "heap_after_gc"

@@ -16,6 +16,7 @@ type Options struct {
 	Blocks      int
 	CPUs        float64
 	MemoryBytes int64
+	SLO         string // of a search for the capacity, after the other loads; empty: none
 }
 
 // Name is what the suite of a command line is called.
@@ -38,17 +39,22 @@ func Suite(held []Held, o Options) (*suite.Suite, error) {
 		requests = append(requests, r)
 	}
 	type part = map[string]any
+	loads := []part{
+		{"name": "peak", "model": "closed", "connections": o.Connections, "lead": "200ms",
+			"measure": "3s"},
+		{"name": "half", "model": "open", "rate": "50% of peak", "connections": o.Connections,
+			"lead": "200ms", "measure": "3s", "drain": "1s"},
+	}
+	if o.SLO != "" {
+		loads = append(loads, part{"name": "users", "model": "capacity", "slo": o.SLO,
+			"connections": o.Connections, "lead": "200ms", "measure": "1s", "budget": "40s"})
+	}
 	text, err := json.Marshal(part{ // which is YAML, so that all defaults and checks are a suite's
 		"name": Name, "baseline": o.Baseline, "blocks": o.Blocks,
 		"limits":    part{"cpus": o.CPUs, "memory": fmt.Sprintf("%dM", o.MemoryBytes>>20)},
 		"warmup":    warmup(o),
 		"scenarios": []part{{"name": "requests", "requests": requests}},
-		"loads": []part{
-			{"name": "peak", "model": "closed", "connections": o.Connections, "lead": "200ms",
-				"measure": "3s"},
-			{"name": "half", "model": "open", "rate": "50% of peak", "connections": o.Connections,
-				"lead": "200ms", "measure": "3s", "drain": "1s"},
-		},
+		"loads":     loads,
 	})
 	if err != nil {
 		return nil, err

@@ -147,10 +147,13 @@ func moreStrips(sc table.Scenario, blocks int) []strip {
 		}
 	}
 	for _, l := range sc.Loads {
-		if l.Model == result.Open {
+		switch l.Model {
+		case result.Open:
 			add(l.Name, "p50")
 			add(l.Name, "p99")
-		} else {
+		case result.Capacity:
+			add(l.Name, metric.Capacity)
+		default:
 			add(l.Name, metric.Throughput)
 		}
 	}

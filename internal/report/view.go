@@ -250,7 +250,10 @@ func loadFacts(l *result.Load) factsView {
 		return unit.Duration(float64(x))
 	}
 	d := l.ResponseTime
-	v := factsView{Title: l.Name + ", " + l.Model}
+	v := factsView{Title: l.Name + ", " + l.Kind()}
+	if s := l.Search; s != nil {
+		v.add("search", searchText(s))
+	}
 	v.add("requests", fmt.Sprintf("%s good answers in %v, %s/s", unit.Count(l.Done),
 		time.Duration(l.WindowNs), unit.Rate(l.ThroughputPerS)))
 	if l.Model == result.Open {
@@ -358,4 +361,20 @@ func notEmpty(words ...string) []string {
 		}
 	}
 	return out
+}
+
+// searchText says what a search came to, and in how many steps; the facts beside it are those of
+// the step that decided.
+func searchText(s *result.Search) string {
+	ended := fmt.Sprintf("%d open steps in %v", len(s.Steps),
+		time.Duration(s.ElapsedNs).Round(time.Second))
+	switch {
+	case s.Reason == "":
+		return fmt.Sprintf("%s/s [%s – %s] at %s, in %s", unit.Rate(s.PerS), unit.Rate(s.LoPerS),
+			unit.Rate(s.HiPerS), s.SLO, ended)
+	case s.HeldPerS > 0:
+		return fmt.Sprintf("at least %s/s at %s, in %s: %s", unit.Rate(s.HeldPerS), s.SLO, ended,
+			s.Reason)
+	}
+	return fmt.Sprintf("no rate held %s, in %s: %s", s.SLO, ended, s.Reason)
 }

@@ -189,6 +189,8 @@ type Rates []float64
 const (
 	Closed = "closed" // N connections, the next request when the last was answered
 	Open   = "open"   // arrivals on a schedule, whatever the answers do
+	// Capacity is a search of open steps, of which the record has the one that decided.
+	Capacity = "capacity"
 )
 
 // Load is one load of the trial: its model, what was offered, what came back.
@@ -263,6 +265,40 @@ type Load struct {
 	Traced     []Traced `json:"traced,omitempty"`     // some of them, slowest first
 	Told       *Told    `json:"told,omitempty"`
 	GC         *GC      `json:"gc,omitempty"`
+
+	Search *Search `json:"search,omitempty"` // that this load was the deciding step of
+}
+
+// Search is one for the highest open rate that keeps objectives. Without a Reason it has found it.
+type Search struct {
+	SLO       string       `json:"slo"`
+	PerS      float64      `json:"perS,omitempty"`     // the rate at which half of the steps hold
+	LoPerS    float64      `json:"loPerS,omitempty"`   // its interval, of this trial alone
+	HiPerS    float64      `json:"hiPerS,omitempty"`   //
+	HeldPerS  float64      `json:"heldPerS,omitempty"` // the highest rate that held once
+	Reason    string       `json:"reason,omitempty"`   // why it ended before there was a rate
+	Warnings  []string     `json:"warnings,omitempty"`
+	BudgetNs  int64        `json:"budgetNs"`
+	ElapsedNs int64        `json:"elapsedNs"`
+	Steps     []SearchStep `json:"steps"`
+}
+
+// SearchStep is one open step, in the order in which they were offered.
+type SearchStep struct {
+	Phase    string  `json:"phase"` // of internal/capacity
+	RatePerS float64 `json:"ratePerS"`
+	WindowNs int64   `json:"windowNs"`
+	P99Ns    int64   `json:"p99Ns,omitempty"`
+	Word     string  `json:"word"` // held, broken or invalid
+	Why      string  `json:"why,omitempty"`
+}
+
+// Kind is the load's model, as suites and tables have it: the model of a search, not of its steps.
+func (l *Load) Kind() string {
+	if l.Search != nil {
+		return Capacity
+	}
+	return l.Model
 }
 
 // Roles of trials beside the comparison.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"prony/internal/config"
+	"prony/internal/result"
 )
 
 // checker is a suite or a scenario under check.
@@ -57,6 +58,10 @@ func (s *Suite) check(c *checker) error {
 		return d != Drivers[0]
 	}) {
 		c.Wrong("observe.traces", "leave out drivers", "only prony itself can send trace ids")
+	}
+	if slices.ContainsFunc(s.Loads, func(l Load) bool { return l.Model == result.Capacity }) &&
+		slices.ContainsFunc(s.Drivers, func(d string) bool { return d != Drivers[0] }) {
+		c.Wrong("drivers", "leave them out", "only prony itself can search for a capacity")
 	}
 	c.unique("columns", "", len(s.Columns), func(i int) string { return s.Columns[i] })
 	return c.Err()

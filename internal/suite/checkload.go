@@ -1,10 +1,12 @@
 package suite
 
 import (
+	"slices"
 	"strings"
 
 	"prony/internal/config"
 	"prony/internal/result"
+	"prony/internal/slo"
 )
 
 // load checks one load against the earlier ones.
@@ -15,6 +17,7 @@ func (c *checker) load(at string, l *Load, earlier []Load) {
 	if l.Model == result.Open {
 		c.open(at, l)
 	}
+	c.searched(at, l)
 	if l.Rate.Of != "" && l.Model == result.Open {
 		c.share(at+".rate", l, earlier)
 	}
@@ -72,6 +75,45 @@ func (c *checker) open(at string, l *Load) {
 	}
 }
 
+// searched checks what only a search has, and what it cannot have.
+func (c *checker) searched(at string, l *Load) {
+	if l.Model != result.Capacity {
+		if l.SLO != "" {
+			c.Wrong(at+".slo", "make its model capacity, or take slo out",
+				"%s load %q has objectives", l.Model, l.Name)
+		}
+		if l.Budget != 0 {
+			c.Wrong(at+".budget", "make its model capacity, or take the budget out",
+				"%s load %q has a budget; measure is how long it is", l.Model, l.Name)
+		}
+		return
+	}
+	objectives, err := slo.Parse(l.SLO)
+	switch {
+	case l.SLO == "":
+		c.Wrong(at, "such as slo: 'p99<50ms'", "capacity load %q has no objectives", l.Name)
+	case err != nil:
+		c.Wrong(at+".slo", "", "%v", err)
+	case slices.ContainsFunc(objectives, slo.Objective.IsThroughput):
+		c.Wrong(at+".slo", "leave it out", "throughput is what a capacity load looks for")
+	case l.Budget < searchWindows*l.Measure:
+		c.Wrong(at+".budget", "raise it, or shorten measure", "a search of %v is too short for "+
+			"steps of %v: want %d of them at least", l.Budget, l.Measure, searchWindows)
+	}
+	if !l.Rate.IsZero() || l.Arrivals != "" || l.Trace != "" {
+		c.Wrong(at, "take them out", "capacity load %q has a rate, arrivals or a trace; it looks "+
+			"for its rate, with Poisson arrivals", l.Name)
+	}
+	if !l.Users.IsZero() || l.Think != (Think{}) || l.Most != 0 || l.Slow.Clients > 0 {
+		c.Wrong(at, "take them out", "capacity load %q has users, a think time, maxConnections "+
+			"or slow clients, which a search does not have", l.Name)
+	}
+}
+
+// searchWindows is the least budget of a search, in windows: what its warm-up, a bracket and one
+// block of steps take.
+const searchWindows = 15
+
 func (c *checker) share(at string, l *Load, earlier []Load) {
 	if l.Rate.Of == CapacityLoad {
 		return
@@ -79,7 +121,7 @@ func (c *checker) share(at string, l *Load, earlier []Load) {
 	var closed []string
 	for _, e := range earlier {
 		switch {
-		case e.Name == l.Rate.Of && e.Model != result.Open:
+		case e.Name == l.Rate.Of && e.Model != result.Open && e.Model != result.Capacity:
 			return // closed, or of no model, which was found already
 		case e.Name == l.Rate.Of:
 			c.Wrong(at, "", "rate is a share of %q, which is not closed: what it delivers was "+

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"prony/internal/result"
 )
 
 // Ways to run two targets at once.
@@ -42,6 +44,9 @@ func (p *Plan) pair() error {
 	case s.usesCapacity():
 		return fmt.Errorf("plan duets of %s: its rates are shares of a capacity, which a target "+
 			"has alone; leave out --duet", s.Name)
+	case slices.ContainsFunc(s.Loads, func(l Load) bool { return l.Model == result.Capacity }):
+		return fmt.Errorf("plan duets of %s: two searches do not have the same steps; leave out "+
+			"--duet, or the capacity load", s.Name)
 	case len(s.Launchers) > 1:
 		return fmt.Errorf("plan duets of %s: with several launchers, three and more of a kind "+
 			"would have to be paired; name one, or run without --duet", s.Name)

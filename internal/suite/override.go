@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"prony/internal/result"
 )
 
 // Override is what flags change; a zero value leaves the file's.
@@ -34,6 +36,7 @@ const (
 	quickBlocks = 2
 	quickWindow = Duration(time.Second)
 	quickWarmup = Duration(6 * time.Second)
+	quickSearch = 20 * quickWindow
 )
 
 // Override applies o, or returns an error and changes nothing. Hash stays the file's; the plan's
@@ -61,6 +64,11 @@ func (s *Suite) Override(o Override) error {
 	if o.Warmup != 0 {
 		changed.Warmup.Max = o.Warmup
 		changed.Warmup.Min = min(changed.Warmup.Min, o.Warmup)
+	}
+	for i := range changed.Loads {
+		if l := &changed.Loads[i]; l.Model == result.Capacity { // a flag's window has its room
+			l.Budget = max(l.Budget, searchWindows*l.Measure)
+		}
 	}
 	if o.For != 0 {
 		changed.lasting(o)
@@ -95,7 +103,7 @@ func (s *Suite) lasting(o Override) {
 	}
 	least := s.Warmup.Min
 	for _, l := range s.Loads {
-		least += l.Lead + l.Measure
+		least += Duration(l.Length())
 	}
 	s.Blocks = int(min(o.For/max(least, 1)+1, blocksMax))
 }
@@ -129,5 +137,6 @@ func (s *Suite) hasten() {
 	for i := range s.Loads {
 		s.Loads[i].Measure = min(s.Loads[i].Measure, quickWindow)
 		s.Loads[i].Lead = min(s.Loads[i].Lead, quickWindow/5)
+		s.Loads[i].Budget = min(s.Loads[i].Budget, quickSearch)
 	}
 }

@@ -155,9 +155,11 @@ var parameters = slices.Concat([]parameter{
 	{key: "loads", required: true, min: 1, max: 20,
 		about: "offered one after another in every trial"},
 	{key: "loads[].name", required: true, form: nameForm, such: "peak", about: "unique"},
-	{key: "loads[].model", required: true, choices: []string{result.Closed, result.Open},
+	{key: "loads[].model", required: true,
+		choices: []string{result.Closed, result.Open, result.Capacity},
 		about: "closed: each connection sends its next request when the last was answered. " +
-			"open: requests fall due on a schedule, whatever the answers do"},
+			"open: requests fall due on a schedule, whatever the answers do. capacity: open " +
+			"loads in search of the highest rate that keeps slo"},
 	{key: "loads[].connections", def: "64", min: 1, max: 65535,
 		about: "open: what it begins with. With users, as many as those come to, unless it is " +
 			"given"},
@@ -183,6 +185,12 @@ var parameters = slices.Concat([]parameter{
 	{key: "loads[].trace",
 		about: "replay only, and wanted there: a file in or below the suite's folder, at most " +
 			"256 MiB; see [traces](trace.md)"},
+	{key: "loads[].slo", such: "p99<50ms",
+		about: "capacity only, and wanted there: the objectives that are kept, " +
+			"`p99<50ms,errors<0.1%`; see [`prony capacity`](../capacity.md)"},
+	{key: "loads[].budget", def: "1m", when: result.Capacity, max: 24 * hour,
+		about: "capacity only: for the whole search; what has not been found by then is told " +
+			"as \"at least\""},
 	{key: "loads[].churn", max: 1_000_000,
 		about: "requests after which a connection is renewed; 0: never"},
 	{key: "loads[].slow", about: "clients beside the load that never end a request"},
@@ -199,7 +207,8 @@ var parameters = slices.Concat([]parameter{
 		about: "of the generator; auto takes the best that the machine offers"},
 	{key: "loads[].lead", def: "200ms", max: hour,
 		about: "offered before the window and not counted"},
-	{key: "loads[].measure", def: "2s", min: second / 10, max: 24 * hour, about: "the window"},
+	{key: "loads[].measure", def: "2s", min: second / 10, max: 24 * hour,
+		about: "the window; capacity: of a step, at least"},
 	{key: "loads[].drain", def: "1s", max: hour,
 		about: "waited at most, after the window, for answers still under way"},
 	{key: "drivers", def: "[prony]", late: true, max: 20, choices: Drivers,

@@ -369,7 +369,7 @@ func (p *Plan) Estimate() time.Duration {
 		}
 		total += p.startup[t.Target] + time.Duration(p.Suite.Warmup.Max)
 		for _, l := range p.Suite.OfTrial(t) {
-			total += time.Duration(l.Lead + l.Measure)
+			total += l.Length()
 		}
 	}
 	if p.Suite.Duet != "" {

@@ -24,6 +24,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"time"
 
 	"prony/internal/config"
 	"prony/internal/metric"
@@ -139,7 +140,7 @@ var WarmupCores = []string{"own", AllCores}
 // Load is one load of a trial; a trial offers those of its suite one after another.
 type Load struct {
 	Name        string `yaml:"name" json:"name"`
-	Model       string `yaml:"model" json:"model"` // Closed or Open
+	Model       string `yaml:"model" json:"model"` // Closed, Open or Capacity
 	Connections int    `yaml:"connections" json:"connections"`
 	// Most is how many connections an open load may come to have; 0: it does not grow.
 	Most     int      `yaml:"maxConnections" json:"maxConnections,omitempty"`
@@ -148,6 +149,8 @@ type Load struct {
 	Rate     Rate     `yaml:"rate" json:"rate,omitzero"`          // open only
 	Arrivals string   `yaml:"arrivals" json:"arrivals,omitempty"` // open only
 	Trace    string   `yaml:"trace" json:"trace,omitempty"`       // a file; Replay only
+	SLO      string   `yaml:"slo" json:"slo,omitempty"`           // capacity only
+	Budget   Duration `yaml:"budget" json:"budget,omitzero"`      // capacity only: of the search
 	Churn    int      `yaml:"churn" json:"churn,omitempty"`       // requests a connection
 	Slow     Slow     `yaml:"slow" json:"slow,omitzero"`
 	Pacing   string   `yaml:"pacing" json:"pacing,omitempty"` // empty: the first of Pacings
@@ -158,6 +161,18 @@ type Load struct {
 
 	TraceHash string `yaml:"-" json:"traceHash,omitempty"` // of the file, as Suite.Hash
 	trace     []int64
+}
+
+// searchBudget is that of a search by default: about twice the steps that one needs at least, of
+// the default window (docs/capacity.md).
+const searchBudget = Duration(time.Minute)
+
+// Length is how long the load is offered, its drain aside: of a search at most.
+func (l Load) Length() time.Duration {
+	if l.Model == result.Capacity {
+		return time.Duration(l.Budget)
+	}
+	return time.Duration(l.Lead + l.Measure)
 }
 
 // Slow are clients beside the load that never end a request.
@@ -222,6 +237,9 @@ func (s *Suite) fill() {
 		l := &s.Loads[i]
 		if l.Model == result.Open && l.Arrivals == "" {
 			l.Arrivals = Poisson
+		}
+		if l.Model == result.Capacity && l.Budget == 0 {
+			l.Budget = searchBudget
 		}
 		given := s.source.Node(fmt.Sprintf("loads[%d].connections", i)) != nil
 		if !l.Users.IsZero() && !given {

@@ -273,8 +273,8 @@ var mistakes = []struct {
 	{"load twice", "name: fixed", "name: half",
 		`s.yaml:37: loads holds "half" already; names are unique in "- name: half"`, false},
 	{"no model", "    model: closed\n", "", `s.yaml:31: model is missing in "- name: peak"`, true},
-	{"model", "model: closed", "model: close", `s.yaml:32: model "close" is none of closed, open ` +
-		`in "model: close"; did you mean "closed"?`, true},
+	{"model", "model: closed", "model: close", `s.yaml:32: model "close" is none of ` +
+		`closed, open, capacity in "model: close"; did you mean "closed"?`, true},
 	{"connections", "lead: 0s", "connections: 0",
 		`s.yaml:33: connections 0 is outside 1 to 65535 in "connections: 0"`, true},
 	{"measure", "measure: 100ms", "measure: 99ms",

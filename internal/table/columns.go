@@ -23,11 +23,14 @@ type spec struct {
 func (sc *Scenario) specs(o Options) []spec {
 	var out []spec
 	for _, l := range sc.Loads {
-		of := sc.closedSpecs
-		if l.Model == result.Open {
+		of, wanted := sc.closedSpecs, sc.wantedOf
+		switch l.Model {
+		case result.Open:
 			of = sc.openSpecs
+		case result.Capacity: // the step that decided has nothing that one could want
+			of, wanted = sc.servedSpecs, func(LoadInfo, Options) []spec { return nil }
 		}
-		specs := append(of(l, o), sc.wantedOf(l, o)...)
+		specs := append(of(l, o), wanted(l, o)...)
 		specs[0].leads = l.Name
 		out = append(out, specs...)
 	}
@@ -54,28 +57,11 @@ func confidenceText(o Options) string {
 	return fmt.Sprintf("±%g %%", math.Round(o.Confidence*1000)/10)
 }
 
-// closedSpecs: how much was served, how sure that is, and how it compares. The latency of a closed
+// closedSpecs: how much was served, and the latency. That of a closed
 // loop waits politely for the service, so it is labelled and gives way first.
 func (sc *Scenario) closedSpecs(l LoadInfo, o Options) []spec {
-	column := func(key, heading, base string, weight int) Column {
-		return Column{l.Name + "/" + key, l.Title, l.Name, heading, base, print.Right, weight}
-	}
-	out := []spec{
-		{column: column(metric.Throughput, "req/s", unit.PerS, Essential),
-			cell: func(t *Target, n *noteBook) Cell {
-				return metricCell(t, n, l.Name, metric.Throughput, same(unit.Rate))
-			}},
-		{column: column("interval", confidenceText(o), unit.One, Essential),
-			cell: func(t *Target, n *noteBook) Cell {
-				return widthCell(t, n, l.Name, metric.Throughput)
-			}},
-	}
-	if sc.hasBaseline() {
-		c := column("ratio", "vs "+sc.Versus, unit.One, Detail)
-		out = append(out, spec{column: c, cell: func(t *Target, n *noteBook) Cell {
-			return ratioCell(t, n, l.Name, metric.Throughput, o)
-		}})
-	}
+	out := sc.servedSpecs(l, o)
+	column := l.column
 	s := sc.latencyScale(l)
 	for _, p := range []string{"p50", "p99"} {
 		c := column(p, p+" closed", unit.Ns, Extra)
@@ -86,11 +72,41 @@ func (sc *Scenario) closedSpecs(l LoadInfo, o Options) []spec {
 	return out
 }
 
+// servedSpecs: how many requests a second, how sure that is, and how it compares.
+func (sc *Scenario) servedSpecs(l LoadInfo, o Options) []spec {
+	name := metric.Throughput
+	if l.Model == result.Capacity {
+		name = metric.Capacity
+	}
+	out := []spec{
+		{column: l.column(name, "req/s", unit.PerS, Essential),
+			cell: func(t *Target, n *noteBook) Cell {
+				c := metricCell(t, n, l.Name, name, same(unit.Rate))
+				if m, _ := t.Metric(l.Name, name); m.AtLeast > 0 {
+					c.Text = "at least " + unit.Rate(m.AtLeast)
+				}
+				return c
+			}},
+		{column: l.column("interval", confidenceText(o), unit.One, Essential),
+			cell: func(t *Target, n *noteBook) Cell { return widthCell(t, n, l.Name, name) }},
+	}
+	if sc.hasBaseline() {
+		c := l.column("ratio", "vs "+sc.Versus, unit.One, Detail)
+		out = append(out, spec{column: c, cell: func(t *Target, n *noteBook) Cell {
+			return ratioCell(t, n, l.Name, name, o)
+		}})
+	}
+	return out
+}
+
+// column is one of the load's.
+func (l LoadInfo) column(key, heading, base string, weight int) Column {
+	return Column{l.Name + "/" + key, l.Title, l.Name, heading, base, print.Right, weight}
+}
+
 // openSpecs: response times at a given load, and whether that load was kept up with.
 func (sc *Scenario) openSpecs(l LoadInfo, o Options) []spec {
-	column := func(key, heading, base string, weight int) Column {
-		return Column{l.Name + "/" + key, l.Title, l.Name, heading, base, print.Right, weight}
-	}
+	column := l.column
 	var out []spec
 	s := sc.latencyScale(l)
 	for _, p := range []string{"p50", "p99", "p99.9"} {

@@ -22,6 +22,8 @@ func Usual(m Metric, loads []LoadInfo) bool {
 		return false
 	case m.Model == result.Closed:
 		return !latency || !has(result.Open)
+	case m.Model == result.Capacity:
+		return m.Name == metric.Capacity || !has(result.Closed)
 	case m.Model == result.Open:
 		return latency || m.Name == metric.Achieved ||
 			!has(result.Closed) && m.Name != metric.Throughput
@@ -34,8 +36,11 @@ func Usual(m Metric, loads []LoadInfo) bool {
 // load: half of a peak is served at half of that peak's rate.
 func Tells(m Metric, loads []LoadInfo) bool {
 	model := result.Open
-	if metric.Named(m.Name, m.Unit).Peak {
+	switch of := metric.Named(m.Name, m.Unit); {
+	case of.Peak:
 		model = result.Closed
+	case of.Model != "":
+		model = of.Model
 	}
 	has := slices.ContainsFunc(loads, func(l LoadInfo) bool { return l.Model == model })
 	return m.Model == "" || m.Model == model || !has

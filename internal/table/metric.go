@@ -59,7 +59,7 @@ func (t *Target) summarizeLoad(info LoadInfo, offered []offer, confidence float6
 		t.Metrics = append(t.Metrics, m)
 	}
 	for _, q := range metric.All {
-		if q.Of == metric.Trial || q.Model != "" && q.Model != info.Model {
+		if q.Of == metric.Trial || !info.has(q) {
 			continue
 		}
 		switch {
@@ -76,11 +76,21 @@ func (t *Target) summarizeLoad(info LoadInfo, offered []offer, confidence float6
 			add(across(q, offered, confidence))
 		}
 	}
-	if len(offered) > 0 {
+	if len(offered) > 0 && info.Model != result.Capacity {
 		ms, curve := percentiles(info, offered, confidence)
 		t.Metrics = append(t.Metrics, ms...)
 		t.Curves = append(t.Curves, curve)
 	}
+}
+
+// has tells whether a metric is one of such a load. What the step that decided a search delivered,
+// and how fast, follows from its rate and the objectives.
+func (l LoadInfo) has(q metric.Metric) bool {
+	if l.Model == result.Capacity {
+		return q.Model == l.Model || q.Of == metric.Watched ||
+			slices.Contains([]string{metric.CPU, metric.RSS}, q.Name)
+	}
+	return q.Model == "" || q.Model == l.Model
 }
 
 // lostMetric is one that no trial is left for.
@@ -117,6 +127,9 @@ func across(q metric.Metric, offered []offer, confidence float64) Metric {
 	}
 	if lacking > 0 {
 		m.withhold(fmt.Sprintf("in %s %s", ofTrials(lacking, len(offered)), q.Missing))
+		if q.Name == metric.Capacity {
+			m.bound(offered, lacking)
+		}
 		return m
 	}
 	m.Summary = stats.Summarize(values(m.Points), confidence)
@@ -134,6 +147,27 @@ func (m *Metric) withhold(why string) {
 	m.Withheld = why
 	nan := math.NaN()
 	m.Summary = stats.Summary{N: len(m.Points), Center: nan, Lo: nan, Hi: nan}
+}
+
+// bound says what is known of a capacity of which some searches reached their bound: what held in
+// each of the trials.
+func (m *Metric) bound(offered []offer, lacking int) {
+	least, why := math.Inf(1), ""
+	for _, o := range offered {
+		s := o.load.Search
+		if s.Reason == "" {
+			least = min(least, s.PerS)
+			continue
+		}
+		least, why = min(least, s.HeldPerS), s.Reason
+	}
+	m.AtLeast = least
+	m.Withheld = fmt.Sprintf("at least %s/s: in %s the search ended early (%s)", unit.Rate(least),
+		ofTrials(lacking, len(offered)), why)
+	if least <= 0 {
+		m.AtLeast = 0
+		m.Withheld = fmt.Sprintf("in %s no rate held: %s", ofTrials(lacking, len(offered)), why)
+	}
 }
 
 func values(points []Point) []float64 {
@@ -168,7 +202,7 @@ func loadInfos(records []*result.Record) []LoadInfo {
 	infos := make([]LoadInfo, len(names))
 	for i, name := range names {
 		ls := offered[name]
-		infos[i] = LoadInfo{Name: name, Model: ls[0].Model, Title: loadTitle(ls)}
+		infos[i] = LoadInfo{Name: name, Model: ls[0].Kind(), Title: loadTitle(ls)}
 	}
 	return infos
 }
@@ -176,8 +210,15 @@ func loadInfos(records []*result.Record) []LoadInfo {
 // loadTitle describes a load by what its records share: "peak (closed, 64 connections)" or "half
 // (open, Poisson, 50 % of peak)". What they do not share is left out and footnoted as residue.
 func loadTitle(ls []*result.Load) string {
-	words := []string{ls[0].Model}
-	if ls[0].Model == result.Open {
+	words := []string{ls[0].Kind()}
+	if ls[0].Search != nil {
+		words = append(words, shared(ls, func(l *result.Load) string {
+			if l.Search == nil {
+				return ""
+			}
+			return l.Search.SLO
+		}))
+	} else if ls[0].Model == result.Open {
 		if a := shared(ls, func(l *result.Load) string { return l.Arrivals }); a != "" {
 			words = append(words, arrivalsWord(a))
 		}

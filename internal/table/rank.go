@@ -12,7 +12,8 @@ import (
 )
 
 // rank puts the targets in tiers by the first closed load's throughput, or, in a run without one,
-// by the first open load's p99 (p50 where p99 is withheld from some target), and sorts the rows.
+// by the first search's capacity, or, without that, by the first open load's p99 (p50 where p99 is
+// withheld from some target), and sorts the rows.
 func (sc *Scenario) rank(o Options) {
 	load, metric := sc.rankingMetric()
 	sc.Ranking = Ranking{Load: load, Metric: metric}
@@ -68,6 +69,9 @@ func (sc *Scenario) rankingMetric() (load, name string) {
 	if at := slices.IndexFunc(sc.Loads, isClosed); at >= 0 || load == "" {
 		return load, metric.Throughput
 	}
+	if slices.ContainsFunc(sc.Loads, isSearch) {
+		return load, metric.Capacity
+	}
 	for i := range sc.Targets {
 		// A target that lost the load has no points, and would have no p50 either.
 		m, ok := sc.Targets[i].Metric(load, "p99")
@@ -79,7 +83,8 @@ func (sc *Scenario) rankingMetric() (load, name string) {
 }
 
 // anchor is the load that ranks, whose cost the table shows, and with which the metrics of the
-// whole trial stand and fall: the first closed one, else the first; empty when there is none.
+// whole trial stand and fall: the first closed one, else the first search, else the first; empty
+// when there is none.
 func (sc *Scenario) anchor() string {
 	if at := slices.IndexFunc(sc.Loads, isClosed); at >= 0 {
 		return sc.Loads[at].Name
@@ -87,10 +92,14 @@ func (sc *Scenario) anchor() string {
 	if len(sc.Loads) == 0 {
 		return ""
 	}
+	if at := slices.IndexFunc(sc.Loads, isSearch); at >= 0 {
+		return sc.Loads[at].Name
+	}
 	return sc.Loads[0].Name
 }
 
 func isClosed(l LoadInfo) bool { return l.Model == result.Closed }
+func isSearch(l LoadInfo) bool { return l.Model == result.Capacity }
 
 // goodness is a metric's values by block, larger is better: stats.Tiers ranks that way, and the
 // paired ratio of reciprocals is the reciprocal of the paired ratio.

@@ -39,7 +39,7 @@ type Scenario struct {
 // LoadInfo is one load of a scenario as all its records agree on it.
 type LoadInfo struct {
 	Name  string
-	Model string // closed or open
+	Model string // closed, open or capacity
 	Title string // e.g. "peak (closed, 64 connections)"
 }
 
@@ -85,6 +85,8 @@ type Metric struct {
 	Summary stats.Summary
 	Ratio   *stats.Ratio // to the baseline, paired within blocks; nil without one
 	Doubt   *Doubt       // nil: it is what it is, within its interval
+	// AtLeast is what is known of a capacity where it is withheld, per second; 0: nothing.
+	AtLeast float64
 	// Withheld says why there is no centre and what would give it; empty when there is one.
 	Withheld string
 }

@@ -15,10 +15,11 @@ var layers = []string{
 		"internal/file internal/pattern internal/print internal/result internal/rights " +
 		"internal/runtimes internal/shell internal/unit",
 	"internal/gc internal/host internal/launch/... internal/load/... internal/metric " +
-		"internal/pace internal/probe internal/profile/... internal/service internal/stats " +
+		"internal/pace internal/probe internal/profile/... internal/service internal/slo " +
+		"internal/stats " +
 		"internal/suite internal/telemetry/... internal/tests/... internal/truth/...",
 	"internal/agent internal/doctor internal/draft internal/driver internal/own " +
-		"internal/scaffold internal/slo internal/system internal/table internal/verdict",
+		"internal/scaffold internal/system internal/table internal/verdict",
 	"internal/audit internal/comparison internal/trend",
 	"internal/capacity internal/live internal/report internal/selftest internal/summary " +
 		"internal/trial",
@@ -39,7 +40,10 @@ var neighbours = []neighbour{
 	{"internal/suite", "internal/metric", "a column is checked where it is asked for"},
 	{"internal/suite", "internal/pace", "a shape is read where it is written, with its line"},
 	{"internal/suite", "internal/load/...", "so are texts and what looks into answers"},
+	{"internal/suite", "internal/slo", "so are the objectives of a search"},
+	{"internal/slo", "internal/stats", "how many answers a percentile takes"},
 	{"internal/telemetry/...", "internal/service", "the home's program is built as services are"},
+	{"internal/trial", "internal/capacity", "a load of a trial may be a search"},
 	{"internal/trial", "internal/summary", "a load's log has one form, in a trial or alone"},
 	{"internal/truth/...", "internal/pace", "service times are drawn as arrivals are"},
 }

@@ -82,7 +82,7 @@ func Calibration(s load.Spec) load.Spec {
 func closedConnections(trials []Spec) (out []int) {
 	for _, t := range trials {
 		for _, l := range t.Loads {
-			if l.Model == result.Closed && !slices.Contains(out, l.Connections) {
+			if l.Model != result.Open && !slices.Contains(out, l.Connections) {
 				out = append(out, l.Connections)
 			}
 		}

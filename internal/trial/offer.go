@@ -33,11 +33,11 @@ func (f *life) measure(ctx context.Context) error {
 }
 
 func (f *life) measureOne(ctx context.Context, l suite.Load) error {
-	lead, window := time.Duration(l.Lead), time.Duration(l.Measure)
-	f.lab.tell(Event{Trial: f.trial.ID, Step: l.Name, Expect: lead + window})
-	spec := f.spec(l.Name, l.Model, l.Connections)
-	spec.Lead, spec.Window, spec.Drain = lead, window, time.Duration(l.Drain)
-	model(&spec, l)
+	f.lab.tell(Event{Trial: f.trial.ID, Step: l.Name, Expect: l.Length()})
+	if l.Model == result.Capacity {
+		return f.search(ctx, l)
+	}
+	spec := f.specOf(l)
 	rateOf := ""
 	if l.Model == result.Open {
 		ofPerS, err := f.delivered(l.Rate.Of)
@@ -49,44 +49,81 @@ func (f *life) measureOne(ctx context.Context, l suite.Load) error {
 			rateOf = l.Rate.String()
 		}
 	}
-	spec.Trace = load.Trace{Share: float64(f.trial.Watched.Traces), Salt: f.salt()}
-	var before, after probe.Mark
-	// The wall clock dates, and may step in the window: lengths are of the other two.
-	var from, opened, openedMono, closedMono int64
-	spec.OnWindow = func(open bool) {
-		if open {
-			before = f.watch.Mark()
-			from, openedMono, opened = clock.KernelNow(), clock.Mono(), clock.Wall().UnixNano()
-			f.markAt(telemetry.Open, l.Name, opened)
-		} else {
-			closedMono = clock.Mono()
-			f.mark(telemetry.Close, l.Name)
-			after = f.watch.MarkPSS()
-		}
-	}
 	taken := f.profile(ctx, l.Name)
-	res, err := f.offer(ctx, spec)
+	o, err := f.window(ctx, spec, f.markAt)
 	taken.stop()
 	if err != nil {
 		return err
 	}
-	out := res.Load
+	o.load.RateOf = rateOf
+	f.keep(o)
+	return nil
+}
+
+// specOf is a load of the suite but for its schedule.
+func (f *life) specOf(l suite.Load) load.Spec {
+	spec := f.spec(l.Name, l.Model, l.Connections)
+	spec.Lead, spec.Window = time.Duration(l.Lead), time.Duration(l.Measure)
+	spec.Drain = time.Duration(l.Drain)
+	model(&spec, l)
+	spec.Trace = load.Trace{Share: float64(f.trial.Watched.Traces), Salt: f.salt()}
+	return spec
+}
+
+// offered is a load that was, with what the probe saw about its window.
+type offered struct {
+	load          result.Load
+	intervals     []load.Interval
+	before, after probe.Mark
+	openedWall    int64 // Unix time of the window's opening
+	closedWall    int64
+	lengthNs      int64
+}
+
+// window offers a load; mark is told when its window opens and closes.
+func (f *life) window(ctx context.Context, spec load.Spec,
+	mark func(kind, name string, wallNs int64),
+) (*offered, error) {
+	o := &offered{}
+	// The wall clock dates, and may step in the window: lengths are of the other two.
+	var from, openedMono, closedMono int64
+	spec.OnWindow = func(open bool) {
+		if open {
+			o.before = f.watch.Mark()
+			from, openedMono = clock.KernelNow(), clock.Mono()
+			o.openedWall = clock.Wall().UnixNano()
+			mark(telemetry.Open, spec.Name, o.openedWall)
+		} else {
+			closedMono, o.closedWall = clock.Mono(), clock.Wall().UnixNano()
+			mark(telemetry.Close, spec.Name, o.closedWall)
+			o.after = f.watch.MarkPSS()
+		}
+	}
+	res, err := f.offer(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
 	if res.FromNs != 0 && from != 0 {
 		from += res.FromNs - openedMono
 	}
-	out.RateOf, out.OpenedNs = rateOf, from
-	f.windows = append(f.windows, stretch{l.Name, from, from + out.WindowNs,
-		closedMono - openedMono})
-	if out.Model == result.Closed {
-		out.CeilingPerS = f.lab.Ceilings[out.Connections]
+	o.load, o.intervals, o.lengthNs = res.Load, res.Intervals, closedMono-openedMono
+	o.load.OpenedNs = from
+	if o.load.Model == result.Closed {
+		o.load.CeilingPerS = f.lab.Ceilings[o.load.Connections]
 	}
-	f.use(&out, before, after)
-	f.rec.Loads = append(f.rec.Loads, out)
-	f.details = append(f.details, detail{name: l.Name, intervals: res.Intervals},
-		detail{name: l.Name, value: f.samples(l.Name, before, after)})
-	f.remember(course{at: len(f.rec.Loads) - 1, intervals: res.Intervals, mark: before.TNs,
-		markWall: opened, openedNs: cmp.Or(out.OpenedAtNs, opened)})
-	return nil
+	f.use(&o.load, o.before, o.after)
+	return o, nil
+}
+
+// keep makes it a load of the record.
+func (f *life) keep(o *offered) {
+	l := o.load
+	f.windows = append(f.windows, stretch{l.Name, l.OpenedNs, l.OpenedNs + l.WindowNs, o.lengthNs})
+	f.rec.Loads = append(f.rec.Loads, l)
+	f.details = append(f.details, detail{name: l.Name, intervals: o.intervals},
+		detail{name: l.Name, value: f.samples(l.Name, o.before, o.after)})
+	f.remember(course{at: len(f.rec.Loads) - 1, intervals: o.intervals, mark: o.before.TNs,
+		markWall: o.openedWall, openedNs: cmp.Or(l.OpenedAtNs, o.openedWall)})
 }
 
 // Samples are the probe's readings during one load, as columns; series/TRIAL.LOAD.json holds them.

@@ -7,6 +7,7 @@ import (
 
 	"prony/internal/metric"
 	"prony/internal/result"
+	"prony/internal/slo"
 	"prony/internal/stats"
 )
 
@@ -69,6 +70,9 @@ func moves(l *result.Load, throughput float64, time func(q float64) float64) []r
 	if l.Model == result.Closed {
 		add(metric.Throughput, throughput)
 	}
+	if l.Search != nil {
+		add(metric.Capacity, max(throughput, heldBy(l, time)))
+	}
 	mean := 0.0
 	for _, p := range metric.Percentiles() {
 		by := time(p.Quantile)
@@ -77,6 +81,26 @@ func moves(l *result.Load, throughput float64, time func(q float64) float64) []r
 	}
 	add("mean", mean)
 	return out
+}
+
+// heldBy bounds what moves a capacity: what moves the times that the deciding step was held by, for
+// near its capacity a response time grows at least as fast as the rate does, by ρ/(1−ρ) for the
+// queues of docs/capacity.md, which is 1 at half load.
+func heldBy(l *result.Load, time func(q float64) float64) (by float64) {
+	objectives, err := slo.Parse(l.Search.SLO)
+	for _, o := range objectives {
+		if o.Quantile > 0 {
+			by = max(by, time(o.Quantile))
+			continue
+		}
+		for _, p := range metric.Percentiles() { // a mean is moved as they are, at most
+			by = max(by, time(p.Quantile))
+		}
+	}
+	if err != nil {
+		return most
+	}
+	return by
 }
 
 // evenly moves throughput and times by the same share: in a closed loop one is the other's inverse.
@@ -155,7 +179,10 @@ func weigh(v *result.Verdict, l *load) {
 // numbersOf are those of a load that a table shows.
 func numbersOf(l *result.Load) []string {
 	names := []string{"p50", "p99", "p99.9"}
-	if l.Model == result.Closed {
+	switch {
+	case l.Search != nil:
+		return []string{metric.Capacity}
+	case l.Model == result.Closed:
 		names = []string{metric.Throughput, "p50", "p99"}
 	}
 	return slices.DeleteFunc(names, func(name string) bool { return withheldIn(l, name) })

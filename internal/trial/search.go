@@ -1,0 +1,115 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"prony/internal/capacity"
+	"prony/internal/pace"
+	"prony/internal/result"
+	"prony/internal/slo"
+	"prony/internal/suite"
+	"prony/internal/telemetry"
+)
+
+// Of a search within a trial. Its uncertainty is told by the trials, not by one of them, so that
+// many rough searches are worth more than one that is fine.
+const (
+	searchConfidence = 0.95
+	searchPrecision  = 0.02
+)
+
+// search offers open steps until the highest rate is known that keeps the load's objectives, and
+// keeps the step that decided: its numbers are what is known of the service at that rate, and the
+// verdict's rules are about them.
+func (f *life) search(ctx context.Context, l suite.Load) error {
+	objectives, err := slo.Parse(l.SLO)
+	if err != nil {
+		panic("trial: objectives of a suite that was checked cannot be read: " + err.Error())
+	}
+	var steps []*offered // of all kinds, as the search numbers them
+	taken := f.profile(ctx, l.Name)
+	found, err := capacity.Find(ctx, capacity.Options{
+		Offer: func(ctx context.Context, step capacity.Step) (*result.Load, error) {
+			o, err := f.searchStep(ctx, l, step)
+			if err != nil {
+				return nil, err
+			}
+			steps = append(steps, o)
+			return &o.load, nil
+		},
+		SLO: objectives, Seed: f.trial.Seed, Window: time.Duration(l.Measure),
+		Lead: time.Duration(l.Lead), Budget: time.Duration(l.Budget),
+		Confidence: searchConfidence, Precision: searchPrecision,
+		CeilingPerS: f.lab.Ceilings[l.Connections],
+	})
+	taken.stop()
+	if err != nil {
+		return fmt.Errorf("search for %s: %w", l.Name, err)
+	}
+	at := decided(found)
+	if at < 0 {
+		return fmt.Errorf("search for %s: no step said anything: %s", l.Name, found.Reason)
+	}
+	o := steps[at]
+	o.load.Name, o.load.Search = l.Name, searchOf(l, found)
+	f.markAt(telemetry.Open, l.Name, o.openedWall)
+	f.markAt(telemetry.Close, l.Name, o.closedWall)
+	f.keep(o)
+	return nil
+}
+
+// searchStep offers one. The home is told of the deciding one alone, when it is known.
+func (f *life) searchStep(ctx context.Context, l suite.Load, step capacity.Step) (*offered,
+	error) {
+	spec := f.specOf(l)
+	spec.Name, spec.Seed = l.Name+" "+step.Phase, step.Seed
+	spec.Lead, spec.Window = step.Lead, step.Window
+	spec.Model = result.Closed
+	if step.Connections > 0 {
+		spec.Connections = step.Connections
+	}
+	if step.RatePerS > 0 {
+		spec.Model = result.Open
+		spec.Schedule = pace.Schedule{Arrivals: suite.Poisson, Rate: pace.Flat(step.RatePerS)}
+	}
+	return f.window(ctx, spec, func(string, string, int64) {})
+}
+
+// decided is the place of the step that tells what the service is like at its capacity: of those
+// that held, the nearest to it; where none held, the last one that broke; -1 without any.
+func decided(f *capacity.Found) int {
+	at, best := -1, math.Inf(1)
+	want := f.PerS
+	if !f.Found {
+		want = f.HeldPerS
+	}
+	for i, t := range f.Steps {
+		switch {
+		case t.RatePerS == 0:
+		case t.Word == capacity.Held:
+			if off := math.Abs(t.RatePerS - want); off < best {
+				at, best = i, off
+			}
+		case math.IsInf(best, 1) && t.Word == capacity.Broken:
+			at = i
+		}
+	}
+	return at
+}
+
+// searchOf is a search as a record has it.
+func searchOf(l suite.Load, f *capacity.Found) *result.Search {
+	out := &result.Search{SLO: f.SLO, PerS: f.PerS, LoPerS: f.LoPerS, HiPerS: f.HiPerS,
+		HeldPerS: f.HeldPerS, Reason: f.Reason, Warnings: f.Warnings, BudgetNs: int64(l.Budget),
+		ElapsedNs: f.ElapsedNs}
+	for _, t := range f.Steps {
+		if t.RatePerS > 0 {
+			out.Steps = append(out.Steps, result.SearchStep{Phase: t.Phase, RatePerS: t.RatePerS,
+				WindowNs: int64(t.Window), P99Ns: t.P99Ns, Word: t.Word, Why: t.Why})
+		}
+	}
+	return out
+}
