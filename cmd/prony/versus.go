@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,11 +16,14 @@ import (
 	"prony/internal/cli"
 	"prony/internal/clock"
 	"prony/internal/config"
+	"prony/internal/file"
 	"prony/internal/host"
 	"prony/internal/lab"
+	"prony/internal/load/stack"
 	"prony/internal/own"
 	"prony/internal/service"
 	"prony/internal/suite"
+	"prony/internal/trial"
 )
 
 // versusFlags say what is compared, and how.
@@ -35,6 +40,7 @@ type versusFlags struct {
 	body     string
 	kind     string
 	ignore   bool
+	ca       string
 
 	ready   string
 	startup time.Duration
@@ -74,6 +80,7 @@ const versusExamples = `  prony versus './app' 'GOGC=400 ./app' --get /items/1
   prony versus 'python3 -m http.server --bind 127.0.0.1 {port}' --get /
   prony versus --git main --git HEAD --build 'go build -o app .' --run ./app --get /items/1
   prony versus --url http://127.0.0.1:8081 --url http://127.0.0.1:8082 --get /items/1
+  prony versus --protocol h2c ./old ./new --get /items/1
   prony versus -n old -n new './old -p {port}' './new -p {port}' --request 'POST /sum' \
       --body '{"a":1}' --type application/json`
 
@@ -108,6 +115,14 @@ func (a *app) versusCmd() *cobra.Command {
 	fs.StringVar(&f.body, "body", "", "body of the requests that are no GET")
 	fs.StringVar(&f.kind, "type", "", "media type of the body (default text/plain)")
 	fs.BoolVar(&f.ignore, "ignore-body", false, "hold answers by their status alone")
+	speaks := &f.options.Speaks
+	speaks.Protocol = suite.Protocols[0]
+	cli.OneOf(c, &speaks.Protocol, "protocol", "what is spoken", suite.Protocols...)
+	fs.IntVar(&speaks.Streams, "streams", 0, "requests at once on each connection (h2, h2c, gRPC)")
+	fs.StringVar(&speaks.Unix, "unix", "", "the services listen at this Unix socket, in whose "+
+		"path {port} is $PORT")
+	fs.BoolVarP(&speaks.TLS.Insecure, "insecure", "k", false, "accept any certificate")
+	fs.StringVar(&f.ca, "ca", "", "file of the certificates to trust, in PEM")
 	fs.StringVar(&f.ready, "ready", "", "path that answers 200 once a service serves, or - for "+
 		"its first connection (default: the first path of --get, else the connection)")
 	fs.DurationVar(&f.startup, "startup", 30*time.Second,
@@ -218,13 +233,38 @@ func (f *versusFlags) limits() error {
 	return nil
 }
 
+// trust reads the certificates that are believed, and makes the usual protocol none of its own.
+func (f *versusFlags) trust() error {
+	to := &f.options.Speaks
+	if to.Protocol == suite.Protocols[0] {
+		to.Protocol = ""
+	}
+	if f.ca == "" {
+		return nil
+	}
+	pem, err := file.Kept(f.ca, file.Settings)
+	if err != nil {
+		return cli.Usagef("--ca: %w", err)
+	}
+	to.TLS.CA, to.TLS.PEM = f.ca, string(pem)
+	return nil
+}
+
 func (a *app) versus(ctx context.Context, args []string, f *versusFlags) error {
 	sources, requests, err := f.check(args)
 	if err != nil {
 		return err
 	}
-	if err := f.limits(); err != nil {
+	if err := errors.Join(f.limits(), f.trust()); err != nil {
 		return err
+	}
+	// What contradicts is found before anything is started.
+	alone := make([]own.Held, len(requests))
+	for i, r := range requests {
+		alone[i].Request = r
+	}
+	if _, err := own.Suite(alone, f.options); err != nil {
+		return cli.Usage(err)
 	}
 	dir, err := os.Getwd()
 	if err != nil {
@@ -321,13 +361,27 @@ func (f *versusFlags) meet(ctx context.Context, l *lab.Lab, services lab.Catalog
 	if f.again {
 		distinct = services[:len(services)-1]
 	}
+	speech := func(at netip.AddrPort) *stack.Config {
+		scene := f.options.Speaks
+		scene.Requests = requests
+		return trial.Speech(scene, "", at)
+	}
 	see := func(ctx context.Context, name string, _ *service.Service, c service.Checker) error {
-		of, err := own.Ask(ctx, c.Base, requests)
+		at, err := netip.ParseAddrPort(c.Base)
+		if err != nil {
+			return err
+		}
+		var by http.RoundTripper
+		if to := speech(at); to != nil {
+			by = stack.Transport{Config: *to}
+		}
+		of, err := own.Ask(ctx, by, c.Base, requests)
 		names, answers = append(names, name), append(answers, of)
 		return err
 	}
 	visit := lab.Visitor{Lab: l, Of: distinct, Bound: f.startup, Launcher: suite.Launchers[0],
-		Doing: "start", Skipped: func(string, []string) {}, See: see}
+		Doing: "start", Skipped: func(string, []string) {}, See: see,
+		Speak: func(at netip.AddrPort) service.Speaker { return trial.Speaker(speech(at)) }}
 	if err := visit.Visit(ctx, nil); err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, portHint)
 	}

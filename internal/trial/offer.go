@@ -77,7 +77,7 @@ func (f *life) measureOne(ctx context.Context, l suite.Load) error {
 	f.windows = append(f.windows, stretch{l.Name, from, from + out.WindowNs,
 		closedMono - openedMono})
 	if out.Model == result.Closed {
-		out.CeilingPerS = f.lab.Ceilings[out.Connections]
+		out.CeilingPerS = f.lab.ceiling(out.Protocol, out.Streams, out.Connections)
 	}
 	f.use(&out, before, after)
 	f.rec.Loads = append(f.rec.Loads, out)
@@ -164,7 +164,8 @@ func (f *life) offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 	if name != "" {
 		s.Pacing = "" // the default is no wish; a foreign tool paces as it does
 	}
-	by, err := f.lab.Driver(name, s.Describe.Name)
+	spread(&s, f.speech)
+	by, err := f.lab.Driver(name, s.Describe.Name, f.speech)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +189,7 @@ func (f *life) spec(name, model string, connections int) load.Spec {
 	return load.Spec{
 		Name: name, Address: f.addr, Model: model, Connections: connections, Seed: f.trial.Seed,
 		Timeout: f.trial.Timeout, Cores: f.lab.Layout.Load,
-		Scenario: f.scenario(),
+		Scenario: f.scene,
 	}
 }
 
@@ -207,8 +208,7 @@ func (f *life) firstAnswer(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("ask %s its first request: %w", f.trial.Target, err)
 	}
-	transport := &http.Transport{DialContext: f.lab.Dial, DisableKeepAlives: true}
-	res, err := transport.RoundTrip(req)
+	res, err := transport(f.speech, f.lab.Dial).RoundTrip(req)
 	if err != nil {
 		return fmt.Errorf("ask %s its first request: %w", f.trial.Target, err)
 	}
@@ -222,7 +222,7 @@ func (f *life) firstAnswer(ctx context.Context) error {
 
 // firstRequest is what the load sends first when it draws the first key.
 func (f *life) firstRequest(ctx context.Context) (*http.Request, error) {
-	r := f.scenario().Requests[0]
+	r := f.scene.Requests[0]
 	v := &text.Values{Seed: f.trial.Seed, Key: f.trial.Scene.Keys[0]}
 	path, err := render(r.Path, v)
 	if err != nil {
