@@ -15,6 +15,7 @@ import (
 	"prony/internal/host"
 	"prony/internal/launch"
 	"prony/internal/launch/process"
+	"prony/internal/load/stack"
 	"prony/internal/probe"
 	"prony/internal/result"
 	"prony/internal/service"
@@ -226,7 +227,7 @@ func (p *proof) subject(name string, b burner) trial.Subject {
 func (p *proof) lab(dir string, observe func(trial.Event)) *trial.Lab {
 	return &trial.Lab{
 		Launcher: p.launcher, Layout: p.layout, Dir: dir, Port: freePort, Observe: observe,
-		Driver: func(_, engine string) (trial.Driver, error) {
+		Driver: func(_, engine string, _ *stack.Config) (trial.Driver, error) {
 			return driver.Prony{Engine: engine}, nil
 		},
 		Watch: func(up launch.Process, _ time.Duration) (trial.Watcher, error) {

@@ -20,6 +20,7 @@ import (
 	"prony/internal/launch/fake"
 	"prony/internal/launch/process"
 	"prony/internal/load"
+	"prony/internal/load/stack"
 	"prony/internal/result"
 	"prony/internal/suite"
 	"prony/internal/trial"
@@ -33,7 +34,7 @@ func (m duetMock) Lab(j *process.Journal, by *lab.Launchers, l host.Layout, dir 
 	h := &hall{one: m.mock, at: map[string]*trial.Lab{}}
 	own := m.mock.Lab(j, by, l, dir, observe)
 	own.Launcher, own.Dial = h, h.dial
-	own.Driver = func(string, string) (trial.Driver, error) { return h, nil }
+	own.Driver = func(string, string, *stack.Config) (trial.Driver, error) { return h, nil }
 	ports := 0
 	own.Port = func() (int, error) {
 		ports++
@@ -82,7 +83,7 @@ func (h *hall) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 		return nil, err
 	}
 	time.Sleep(time.Duration(start - clock.Mono()))
-	by, err := h.find(fmt.Sprint("core ", s.Cores[0])).Driver("", "")
+	by, err := h.find(fmt.Sprint("core ", s.Cores[0])).Driver("", "", nil)
 	if err != nil {
 		return nil, err
 	}

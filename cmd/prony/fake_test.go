@@ -21,6 +21,7 @@ import (
 	"prony/internal/launch/fake"
 	"prony/internal/launch/process"
 	"prony/internal/load"
+	"prony/internal/load/stack"
 	"prony/internal/pace"
 	"prony/internal/probe"
 	"prony/internal/result"
@@ -122,8 +123,9 @@ func (world mock) Lab(_ *process.Journal, by *lab.Launchers, l host.Layout, dir 
 	}
 	return &trial.Lab{
 		Containers: by.By,
-		Launcher:   f, Driver: func(string, string) (trial.Driver, error) { return m, nil },
-		Dial: f.Dial, Layout: l, Dir: dir, Observe: observe,
+		Launcher:   f,
+		Driver:     func(string, string, *stack.Config) (trial.Driver, error) { return m, nil },
+		Dial:       f.Dial, Layout: l, Dir: dir, Observe: observe,
 		Port: func() (int, error) { m.port++; return 8080 + m.port, nil },
 		Watch: func(launch.Process, time.Duration) (trial.Watcher, error) {
 			return &mockWatch{}, nil

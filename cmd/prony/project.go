@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,9 +16,11 @@ import (
 	"prony/internal/cli"
 	"prony/internal/file"
 	"prony/internal/lab"
+	"prony/internal/load/stack"
 	"prony/internal/own"
 	"prony/internal/service"
 	"prony/internal/suite"
+	"prony/internal/trial"
 )
 
 // labOrProject is the lab of the checkout that is worked in, or else that of the nearest project's
@@ -108,9 +112,17 @@ func hold(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish) err
 			of = append(of, s)
 		}
 	}
+	speaks := wish.Own.Suite.Scenarios[0]
+	for _, other := range wish.Own.Suite.Scenarios {
+		if other.Protocol != speaks.Protocol || other.Unix != speaks.Unix ||
+			other.TLS != speaks.TLS {
+			return cli.Usagef("scenarios %s and %s speak different protocols: put them into "+
+				"experiments of their own, under suites", speaks.Name, other.Name)
+		}
+	}
 	return wish.Own.Suite.Hold(func(asked []suite.Request, others []string) ([]suite.Request,
 		error) {
-		held, err := meet(ctx, l, of, time.Duration(p.Startup), asked, false)
+		held, err := meet(ctx, l, of, time.Duration(p.Startup), asked, speaks, false)
 		for i, h := range held {
 			asked[i] = h.Request
 		}
@@ -146,11 +158,21 @@ const portHint = "a service listens at $PORT of 127.0.0.1, or where its command 
 
 // meet starts each service once, asks it, and gives what all answers have in common, which it says.
 func meet(ctx context.Context, l *lab.Lab, services lab.Catalog, startup time.Duration,
-	requests []suite.Request, statusOnly bool) ([]own.Held, error) {
+	requests []suite.Request, speaks suite.Scenario, statusOnly bool) ([]own.Held, error) {
 	var names []string
 	var answers [][][]own.Answer
+	speaks.Requests = requests
+	speech := func(at netip.AddrPort) *stack.Config { return trial.Speech(speaks, "", at) }
 	see := func(ctx context.Context, name string, _ *service.Service, c service.Checker) error {
-		of, err := own.Ask(ctx, c.Base, requests)
+		at, err := netip.ParseAddrPort(c.Base)
+		if err != nil {
+			return err
+		}
+		var by http.RoundTripper
+		if to := speech(at); to != nil {
+			by = stack.Transport{Config: *to}
+		}
+		of, err := own.Ask(ctx, by, c.Base, requests)
 		names, answers = append(names, name), append(answers, of)
 		return err
 	}
@@ -161,7 +183,8 @@ func meet(ctx context.Context, l *lab.Lab, services lab.Catalog, startup time.Du
 		visit := lab.Visitor{Lab: l, Of: of, Bound: startup, Launcher: launcher,
 			Doing: "start", Skipped: func(name string, missing []string) {
 				l.Tell.Say(name + " is left out: it " + missing[0])
-			}, See: see}
+			}, See: see,
+			Speak: func(at netip.AddrPort) service.Speaker { return trial.Speaker(speech(at)) }}
 		if len(of) == 0 {
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"prony/internal/cli"
+	"prony/internal/config"
 	"prony/internal/doctor"
 	"prony/internal/lab"
 	"prony/internal/result"
@@ -42,6 +43,11 @@ func (f *runFlags) suiteFlags(c *cobra.Command) {
 		"longest warm-up, instead of the suite's")
 	fs.StringSliceVar(&o.Targets, "targets", nil,
 		"targets or services, as globs, instead of the suite's")
+	fs.StringSliceVar(&o.Scenarios, "scenarios", nil,
+		"those of the suite's scenarios alone, as globs over their names")
+	fs.Float64Var(&o.Limits.CPUs, "cpus", 0, "cores of a target, instead of the suite's")
+	fs.TextVar(&o.Limits.Memory, "memory", config.Size(0),
+		"memory of a target, as 512MiB, instead of the suite's")
 	fs.StringVar(&o.Duet, "duet", "", duetHelp)
 	fs.Lookup("duet").NoOptDefVal = suite.Apart
 	fs.BoolVar(&o.Quick, "quick", false,
@@ -111,6 +117,7 @@ wrong, 2 for a command line that makes no sense.`
 const runExamples = `  prony run
   prony run suites/http.yaml --targets go-nethttp,java-jdk --blocks 5
   prony run --measure 10s --seed 7
+  prony run --scenarios 'hello*' --cpus 2 --memory 512MiB
   prony run --for 5m
   prony run suites/http.yaml --quick
   prony run --aa --targets go-nethttp --blocks 10
@@ -148,8 +155,8 @@ func (f *runFlags) check(c *cobra.Command) error {
 	if c.Flag("for").Changed && c.Flag("blocks").Changed {
 		return cli.Usagef("--for and --blocks: give one of them: a time, or a fixed design")
 	}
-	for _, name := range []string{"blocks", "for", "measure", "warmup"} {
-		if v := c.Flag(name).Value.String(); c.Flag(name).Changed && (v == "0" || v == "0s") {
+	for _, name := range []string{"blocks", "for", "measure", "warmup", "cpus", "memory"} {
+		if v := c.Flag(name).Value.String(); c.Flag(name).Changed && strings.Trim(v, "0sB") == "" {
 			return cli.Usagef("--%s %s: want more than nothing", name, v)
 		}
 	}

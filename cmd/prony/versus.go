@@ -14,6 +14,7 @@ import (
 
 	"prony/internal/cli"
 	"prony/internal/config"
+	"prony/internal/file"
 	"prony/internal/host"
 	"prony/internal/lab"
 	"prony/internal/own"
@@ -36,6 +37,7 @@ type versusFlags struct {
 	body     string
 	kind     string
 	ignore   bool
+	ca       string
 
 	ready   string
 	startup time.Duration
@@ -77,6 +79,7 @@ const versusExamples = `  prony versus './app' 'GOGC=400 ./app' --get /items/1
   prony versus --git main --git HEAD --build 'go build -o app .' --run ./app --get /items/1
   prony versus --url http://127.0.0.1:8081 --url http://127.0.0.1:8082 --get /items/1
   prony versus --image app:1.2 --image app:1.3 --get /items/1
+  prony versus --protocol h2c ./old ./new --get /items/1
   prony versus -n old -n new './old -p {port}' './new -p {port}' --request 'POST /sum' \
       --body '{"a":1}' --type application/json`
 
@@ -115,6 +118,14 @@ func (a *app) versusCmd() *cobra.Command {
 	fs.StringVar(&f.body, "body", "", "body of the requests that are no GET")
 	fs.StringVar(&f.kind, "type", "", "media type of the body (default text/plain)")
 	fs.BoolVar(&f.ignore, "ignore-body", false, "hold answers by their status alone")
+	speaks := &f.options.Speaks
+	speaks.Protocol = suite.Protocols[0]
+	cli.OneOf(c, &speaks.Protocol, "protocol", "what is spoken", suite.Protocols...)
+	fs.IntVar(&speaks.Streams, "streams", 0, "requests at once on each connection (h2, h2c, gRPC)")
+	fs.StringVar(&speaks.Unix, "unix", "", "the services listen at this Unix socket, in whose "+
+		"path {port} is $PORT")
+	fs.BoolVarP(&speaks.TLS.Insecure, "insecure", "k", false, "accept any certificate")
+	fs.StringVar(&f.ca, "ca", "", "file of the certificates to trust, in PEM")
 	fs.StringVar(&f.ready, "ready", "", "path that answers 200 once a service serves, or - for "+
 		"its first connection (default: the first path of --get, else the connection)")
 	fs.DurationVar(&f.startup, "startup", 30*time.Second,
@@ -233,13 +244,38 @@ func (f *versusFlags) limits() error {
 	return nil
 }
 
+// trust reads the certificates that are believed, and makes the usual protocol none of its own.
+func (f *versusFlags) trust() error {
+	to := &f.options.Speaks
+	if to.Protocol == suite.Protocols[0] {
+		to.Protocol = ""
+	}
+	if f.ca == "" {
+		return nil
+	}
+	pem, err := file.Kept(f.ca, file.Settings)
+	if err != nil {
+		return cli.Usagef("--ca: %w", err)
+	}
+	to.TLS.CA, to.TLS.PEM = f.ca, string(pem)
+	return nil
+}
+
 func (a *app) versus(ctx context.Context, args []string, f *versusFlags) error {
 	sources, requests, err := f.check(args)
 	if err != nil {
 		return err
 	}
-	if err := f.limits(); err != nil {
+	if err := errors.Join(f.limits(), f.trust()); err != nil {
 		return err
+	}
+	// What contradicts is found before anything is started.
+	alone := make([]own.Held, len(requests))
+	for i, r := range requests {
+		alone[i].Request = r
+	}
+	if _, err := own.Suite(alone, f.options); err != nil {
+		return cli.Usage(err)
 	}
 	dir, err := os.Getwd()
 	if err != nil {
@@ -311,7 +347,7 @@ func (f *versusFlags) meet(ctx context.Context, l *lab.Lab, services lab.Catalog
 	if f.again {
 		distinct = services[:len(services)-1]
 	}
-	held, err := meet(ctx, l, distinct, f.startup, requests, f.ignore)
+	held, err := meet(ctx, l, distinct, f.startup, requests, f.options.Speaks, f.ignore)
 	if err != nil {
 		return nil, err
 	}

@@ -24,9 +24,26 @@ import (
 // port that it is given. {now} in it is another text each time.
 func serve(text string) {
 	addr := net.JoinHostPort("127.0.0.1", os.Getenv("PORT"))
+	if protocol := os.Getenv("SPEAKS"); protocol != "" {
+		spoken(protocol, addr)
+	}
 	err := http.ListenAndServe(addr, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, strings.ReplaceAll(text, "{now}", fmt.Sprint(time.Now().UnixNano())))
 	}))
+	fmt.Println(err)
+	os.Exit(1)
+}
+
+// spoken answers in another protocol, or at the Unix socket that SOCKET names.
+func spoken(protocol, addr string) {
+	network := "tcp"
+	if path := os.Getenv("SOCKET"); path != "" {
+		network, addr = "unix", path+os.Getenv("PORT")
+	}
+	l, err := net.Listen(network, addr)
+	if err == nil {
+		err = exact.Speak(context.Background(), protocol, l, exact.Fixed(0), nil)
+	}
 	fmt.Println(err)
 	os.Exit(1)
 }
@@ -212,6 +229,63 @@ func TestVersusMeasures(t *testing.T) {
 			t.Errorf("%s: %s, artifact %q, commit %q, errors %+v", r.Target.Name, r.Outcome,
 				r.Artifact.SHA256, r.Provenance.Commit, r.Loads[0].Errors)
 		}
+	}
+}
+
+// A service is compared in the protocol that it speaks: asked, verified, warmed up, measured, with
+// the generator's own cost in that protocol beside it.
+func TestVersusSpeaks(t *testing.T) {
+	tests.Once(t, "services that speak something else than HTTP/1.1", tests.Needs{})
+	tests.Cores(t)
+	dir := ownFolder(t)
+	for protocol, says := range map[string]string{
+		"https": "HTTP/1.1 over TLS", "h2": "HTTP/2 over TLS", "h2c": "HTTP/2 without TLS",
+		"grpc": "gRPC without TLS", "grpcs": "gRPC over TLS", "ws": "WebSocket",
+		"wss": "WebSocket over TLS", "http": "HTTP/1.1 over a Unix socket",
+	} {
+		t.Run(protocol, func(t *testing.T) {
+			line := "SPEAKS=" + protocol + " ./app"
+			args := []string{"--protocol", protocol, "--request", "POST /p.S/M", "--body", "x",
+				"-c", "4", "--again=false", "--blocks", "1", "--measure", "300ms", "--warmup",
+				"300ms", "--memory", "512MiB", "--out", "r-" + protocol}
+			if protocol == "http" {
+				sockets, err := os.MkdirTemp("", "prony-test-")
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { os.RemoveAll(sockets) })
+				if err := os.Chmod(sockets, 0o777); err != nil { // the service is another user
+					t.Fatal(err)
+				}
+				line = "SOCKET=" + sockets + "/s " + line
+				args = append(args, "--unix", sockets+"/s{port}")
+			} else if strings.HasSuffix(protocol, "s") && protocol != "ws" || protocol == "h2" {
+				args = append(args, "-k")
+			}
+			stdout, stderr, exit := versus(t, append(args, line)...)
+			if exit != cli.Fine && exit != cli.Invalid {
+				t.Fatalf("exit %d\n%s%s", exit, stdout, stderr)
+			}
+			_, records, bad, err := result.Read(filepath.Join(dir, "r-"+protocol))
+			if err != nil || len(bad) > 0 || len(records) != 1 {
+				t.Fatalf("%d records, bad %v, error %v\n%s", len(records), bad, err, stderr)
+			}
+			r := records[0]
+			if r.Outcome != result.Measured || len(r.Loads) == 0 {
+				t.Fatalf("%s: %+v", r.Outcome, r.Failure)
+			}
+			l := r.Loads[0]
+			if l.Protocol != says || l.Errors.Total() != 0 || l.Done == 0 ||
+				l.CeilingPerS <= 0 || r.Start.ListenNs <= 0 || r.Start.ListenNs > r.Start.ReadyNs {
+				t.Errorf("spoke %q (want %q), %d answers, errors %+v, ceiling %.0f/s, start %+v",
+					l.Protocol, says, l.Done, l.Errors, l.CeilingPerS, r.Start)
+			}
+			for _, f := range r.Verdict.Findings {
+				if f.Rule == "little" {
+					t.Errorf("%s: %s", f.Load, f.Observed)
+				}
+			}
+		})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -38,7 +39,9 @@ type Visitor struct {
 	Bound    time.Duration // for a target to come up; 0: for those of the catalog
 	Doing    string        // in errors: what is done to targets; empty: verify
 	See      Sight
-	Skipped  func(name string, missing []string) // is told of what cannot run here
+	// Speak is how a target at an address is asked whether it is ready; nil: in HTTP/1.1 over TCP.
+	Speak   func(at netip.AddrPort) service.Speaker
+	Skipped func(name string, missing []string) // is told of what cannot run here
 
 	launcher launch.Launcher
 	build    Maker
@@ -151,8 +154,12 @@ func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
 	}
 	defer func() { err = errors.Join(err, p.Stop(p.Grace())) }()
 	if err == nil {
-		_, _, err = service.WaitReady(bounded, nil, p.Addr().String(), s.Run.Ready, p.Began(),
-			p.Exited())
+		var speak service.Speaker
+		if v.Speak != nil {
+			speak = v.Speak(p.Addr())
+		}
+		_, _, err = service.WaitReadyIn(bounded, speak, nil, p.Addr().String(), s.Run.Ready,
+			p.Began(), p.Exited())
 	}
 	if err != nil {
 		log := p.Log(20)

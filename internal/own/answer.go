@@ -44,11 +44,14 @@ type Answer struct {
 }
 
 // Ask asks a service a few times for what it will be asked under load, and gives for each request
-// the answers in order.
-func Ask(ctx context.Context, base string, requests []suite.Request) ([][]Answer, error) {
+// the answers in order. by carries the questions; nil: HTTP/1.1 over TCP.
+func Ask(ctx context.Context, by http.RoundTripper, base string, requests []suite.Request) (
+	[][]Answer, error) {
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	client := http.Client{Timeout: askBound, CheckRedirect: stay,
-		Transport: &http.Transport{DisableCompression: true}}
+	if by == nil {
+		by = &http.Transport{DisableCompression: true}
+	}
+	client := http.Client{Timeout: askBound, CheckRedirect: stay, Transport: by}
 	defer client.CloseIdleConnections()
 	out := make([][]Answer, len(requests))
 	for range asks {

@@ -16,7 +16,8 @@ type Options struct {
 	Blocks      int
 	CPUs        float64
 	MemoryBytes int64
-	SLO         string // of a search for the capacity, after the other loads; empty: none
+	SLO         string         // of a search for the capacity, after the other loads; empty: none
+	Speaks      suite.Scenario // what is spoken, as a suite's scenario has it; nothing else of it
 }
 
 // Name is what the suite of a command line is called.
@@ -64,6 +65,9 @@ func Suite(held []Held, o Options) (*suite.Suite, error) {
 		return nil, err
 	}
 	s.File = ""
+	sc := &s.Scenarios[0]
+	sc.Protocol, sc.Unix, sc.Streams, sc.TLS = o.Speaks.Protocol, o.Speaks.Unix, o.Speaks.Streams,
+		o.Speaks.TLS
 	for i, h := range held {
 		to := &s.Scenarios[0].Requests[i]
 		to.Expect, to.Checks = h.Request.Expect, h.Request.Checks

@@ -33,8 +33,16 @@ var ErrExited = errors.New("the service exited before it was ready")
 // may be nil for TCP.
 func WaitReady(ctx context.Context, dial Dial, addr, path string, startNs int64,
 	exited <-chan struct{}) (listenNs, readyNs int64, err error) {
-	w := newReadyWait(dial, startNs)
-	defer w.transport.CloseIdleConnections()
+	return WaitReadyIn(ctx, nil, dial, addr, path, startNs, exited)
+}
+
+// WaitReadyIn is WaitReady in the protocol of a speaker; nil: in HTTP/1.1 over TCP.
+func WaitReadyIn(ctx context.Context, speak Speaker, dial Dial, addr, path string, startNs int64,
+	exited <-chan struct{}) (listenNs, readyNs int64, err error) {
+	w := newReadyWait(dial, speak, startNs)
+	if t, ok := w.transport.(*http.Transport); ok {
+		defer t.CloseIdleConnections()
+	}
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() { // ends with asking, which the return cancels
@@ -77,28 +85,51 @@ func readyPoll(elapsed time.Duration) time.Duration {
 	return min(max(elapsed/10, readyPollMin), readyPollMax)
 }
 
+// Asker asks in a protocol. Connect makes a connection, with all that the protocol has for it.
+type Asker interface {
+	http.RoundTripper
+	Connect(ctx context.Context) error
+}
+
+// Speaker makes an Asker whose connections dial makes.
+type Speaker func(dial Dial) Asker
+
 type readyWait struct {
-	transport *http.Transport
+	transport http.RoundTripper
+	connect   func(ctx context.Context, addr string) error
 	mu        sync.Mutex
 	listens   bool  // it accepted a connection
 	listened  int64 // how long after the start
 }
 
-func newReadyWait(dial Dial, startNs int64) *readyWait {
+func newReadyWait(dial Dial, speak Speaker, startNs int64) *readyWait {
 	if dial == nil {
 		dial = (&net.Dialer{}).DialContext
 	}
 	w := &readyWait{}
-	w.transport = &http.Transport{DisableCompression: true,
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			conn, err := dial(ctx, network, address)
-			w.mu.Lock()
-			if err == nil && !w.listens {
-				w.listens, w.listened = true, clock.Mono()-startNs
-			}
-			w.mu.Unlock()
-			return conn, err
-		}}
+	noted := func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		w.mu.Lock()
+		if err == nil && !w.listens {
+			w.listens, w.listened = true, clock.Mono()-startNs
+		}
+		w.mu.Unlock()
+		return conn, err
+	}
+	if speak != nil {
+		by := speak(noted)
+		w.transport = by
+		w.connect = func(ctx context.Context, _ string) error { return by.Connect(ctx) }
+		return w
+	}
+	w.transport = &http.Transport{DisableCompression: true, DialContext: noted}
+	w.connect = func(ctx context.Context, addr string) error {
+		conn, err := noted(ctx, "tcp", addr)
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	}
 	return w
 }
 
@@ -113,11 +144,7 @@ func (w *readyWait) ask(ctx context.Context, addr, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, readyAnswerLimit)
 	defer cancel()
 	if path == "" {
-		conn, err := w.transport.DialContext(ctx, "tcp", addr)
-		if err != nil {
-			return err
-		}
-		return conn.Close()
+		return w.connect(ctx, addr)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+path, nil)
 	if err != nil {

@@ -41,6 +41,7 @@ func (s *Suite) check(c *checker) error {
 		func(i int) string { return s.Scenarios[i].Name })
 	for i := range s.Scenarios {
 		c.scenario(fmt.Sprintf("scenarios[%d].", i), &s.Scenarios[i])
+		c.speaks(fmt.Sprintf("scenarios[%d].", i), s, &s.Scenarios[i])
 	}
 	c.unique("loads", ".name", len(s.Loads), func(i int) string { return s.Loads[i].Name })
 	for i := range s.Loads {

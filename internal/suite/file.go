@@ -21,12 +21,18 @@ import (
 const (
 	bodyMax  = 16 << 20
 	traceMax = 256 << 20
+	pemMax   = 1 << 20 // all that a system trusts is a quarter of that
 )
 
 // attach reads the bodies and traces that the suite names, and adds them to the sum.
 func (c *checker) attach(s *Suite, dir string, sum hash.Hash) {
 	for i := range s.Scenarios {
-		c.bodies(&s.Scenarios[i], fmt.Sprintf("scenarios[%d].", i), dir, sum)
+		at := fmt.Sprintf("scenarios[%d].", i)
+		c.bodies(&s.Scenarios[i], at, dir, sum)
+		if tls := &s.Scenarios[i].TLS; tls.CA != "" {
+			data, _ := c.read(at+"tls.ca", dir, tls.CA, pemMax, nil)
+			tls.PEM = string(data)
+		}
 	}
 	for i := range s.Loads {
 		l := &s.Loads[i]

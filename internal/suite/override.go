@@ -3,9 +3,12 @@ package suite
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 	"time"
 
+	"prony/internal/config"
 	"prony/internal/result"
 )
 
@@ -17,6 +20,9 @@ type Override struct {
 	Warmup  Duration // Max; Min is lowered to it where it would be longer
 	For     Duration // instead of blocks; 0: blocks
 	Targets []string
+	Limits  Limits // what is 0 is the file's
+	// Scenarios are globs (path.Match) over their names; nil: all of the file's.
+	Scenarios []string
 	// Launchers start the targets; nil: as the suite says.
 	Launchers []string
 	AA        bool
@@ -82,10 +88,40 @@ func (s *Suite) Override(o Override) error {
 		changed.Targets = slices.Clone(o.Targets)
 		changed.retargeted = true
 	}
+	changed.Limits.CPUs = cmp.Or(o.Limits.CPUs, changed.Limits.CPUs)
+	changed.Limits.Memory = cmp.Or(o.Limits.Memory, changed.Limits.Memory)
+	if err := changed.narrow(o.Scenarios); err != nil {
+		return fmt.Errorf("override suite %s: %w", s.Name, err)
+	}
 	if err := changed.check(&checker{}); err != nil {
 		return fmt.Errorf("override suite %s: %w", s.Name, err)
 	}
 	*s = changed
+	return nil
+}
+
+// narrow keeps the scenarios that a pattern matches. Each pattern must match one.
+func (s *Suite) narrow(patterns []string) error {
+	if len(patterns) == 0 {
+		return nil
+	}
+	var names []string
+	for _, sc := range s.Scenarios {
+		names = append(names, sc.Name)
+	}
+	fits := func(pattern, name string) bool {
+		ok, _ := path.Match(pattern, name)
+		return ok
+	}
+	for _, p := range patterns {
+		if !slices.ContainsFunc(names, func(name string) bool { return fits(p, name) }) {
+			hint := config.Meant(p, names, "there are "+strings.Join(names, ", "))
+			return fmt.Errorf("no scenario matches %q; %s", p, hint)
+		}
+	}
+	s.Scenarios = slices.DeleteFunc(slices.Clone(s.Scenarios), func(sc Scenario) bool {
+		return !slices.ContainsFunc(patterns, func(p string) bool { return fits(p, sc.Name) })
+	})
 	return nil
 }
 

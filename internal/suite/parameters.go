@@ -103,6 +103,19 @@ var parameters = slices.Concat([]parameter{
 	{key: "scenarios[].rows", def: Turn, when: "there is data", choices: []string{Turn, Drawn},
 		about: "how its rows come: request or flow number k has row k, from the beginning again " +
 			"after the last; or drawn by seed. Where each user has a setup, user i keeps row i"},
+	{key: "scenarios[].protocol", def: "http", late: true, choices: Protocols,
+		about: "http: HTTP/1.1; https: over TLS; h2, h2c: HTTP/2 with and without TLS; grpc, " +
+			"grpcs: unary calls; ws, wss: messages of a WebSocket; see " +
+			"[the load](../load.md#protocols)"},
+	{key: "scenarios[].unix", about: "path of the Unix socket that the service listens at, " +
+		"`{port}` in it being the port that it would have; http only"},
+	{key: "scenarios[].streams", min: 1, max: 1000,
+		about: "requests at once on each connection, beside each other; h2, h2c, grpc, grpcs"},
+	{key: "scenarios[].tls", about: "which certificates are believed; with none of its keys, " +
+		"those that this machine trusts"},
+	{key: "scenarios[].tls.insecure", about: "any"},
+	{key: "scenarios[].tls.ca", about: "what is signed by one in this file, in PEM, in or below " +
+		"the suite's folder"},
 	{key: "scenarios[].requests", required: true, min: 1, max: 100,
 		about: "one, or a mix that each request is drawn from by weight, or the steps of a flow"},
 	{key: "scenarios[].requests[].name", form: nameForm, such: "create owner",
@@ -124,8 +137,8 @@ var parameters = slices.Concat([]parameter{
 	{key: "scenarios[].requests[].expect",
 		about: "checked on every answer; at most one of body, size and lorem, and with none of " +
 			"them any body is right"},
-	{key: "scenarios[].requests[].expect.status", def: "200", min: 200, max: 599,
-		about: "any other is an error"},
+	{key: "scenarios[].requests[].expect.status", def: "200", min: 200, max: 616,
+		about: "any other is an error; of a call of gRPC that fails, 600 and its code"},
 	{key: "scenarios[].requests[].expect.body", about: "byte for byte, with placeholders"},
 	{key: "scenarios[].requests[].expect.size", max: 1 << 30,
 		about: "only the body's length, in bytes"},

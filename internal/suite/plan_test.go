@@ -222,6 +222,26 @@ func TestHashesFollowWhatIsDone(t *testing.T) {
 	}
 }
 
+// Limits and scenarios are the flags' where there are any.
+func TestOverrideNarrows(t *testing.T) {
+	s := read(t, whole)
+	last := s.Scenarios[len(s.Scenarios)-1].Name
+	err := s.Override(suite.Override{Limits: suite.Limits{CPUs: 2, Memory: 1 << 29},
+		Scenarios: []string{last[:1] + "*"}})
+	if err != nil || s.Limits != (suite.Limits{CPUs: 2, Memory: 1 << 29}) ||
+		len(s.Scenarios) != 1 || s.Scenarios[0].Name != last {
+		t.Errorf("narrowed to limits %+v, %d scenarios, %v", s.Limits, len(s.Scenarios), err)
+	}
+	err = s.Override(suite.Override{Scenarios: []string{"none*"}})
+	if err == nil || !strings.Contains(err.Error(), `no scenario matches "none*"`) {
+		t.Errorf("a pattern that matches nothing: %v", err)
+	}
+	err = s.Override(suite.Override{Limits: suite.Limits{Memory: 1}})
+	if err == nil || s.Limits.Memory != 1<<29 {
+		t.Errorf("a byte of memory: %v, limits %+v", err, s.Limits)
+	}
+}
+
 func TestOverride(t *testing.T) {
 	s := read(t, whole)
 	before := plan(t, s, catalog)

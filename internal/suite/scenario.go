@@ -25,13 +25,28 @@ type Scenario struct {
 	Cookies bool `yaml:"cookies" json:"cookies,omitempty"`
 	// Data is a CSV file beside the suite, whose columns are variables; Rows is how its rows come:
 	// Turn, the default, or Drawn.
-	Data     string    `yaml:"data" json:"data,omitempty"`
-	Rows     string    `yaml:"rows" json:"rows,omitempty"`
+	Data string `yaml:"data" json:"data,omitempty"`
+	Rows string `yaml:"rows" json:"rows,omitempty"`
+	// Protocol is one of Protocols, spoken over TCP or, of HTTP/1.1 without TLS, over the Unix
+	// socket of that path, in which {port} is the service's; empty: HTTP/1.1. Streams are the
+	// requests at once on each of the connections; 0: one.
+	Protocol string    `yaml:"protocol" json:"protocol,omitempty"`
+	Unix     string    `yaml:"unix" json:"unix,omitempty"`
+	Streams  int       `yaml:"streams" json:"streams,omitempty"`
+	TLS      TLS       `yaml:"tls" json:"tls,omitzero"`
 	Requests []Request `yaml:"requests" json:"requests"`
 
 	DataHash string `yaml:"-" json:"dataHash,omitempty"` // of the file, as Suite.Hash
 	columns  []string
 	table    [][][]byte
+}
+
+// TLS is what of a service's certificate is believed. What is measured does not hang on it.
+type TLS struct {
+	Insecure bool   `yaml:"insecure" json:"insecure,omitempty"` // any
+	CA       string `yaml:"ca" json:"ca,omitempty"`             // a file in PEM: what it signed
+
+	PEM string `yaml:"-" json:"-"` // what the file holds
 }
 
 // How the rows of data come.
@@ -119,6 +134,10 @@ func ReadScenario(file string, data []byte) (*Scenario, error) {
 	}
 	s.fill()
 	c := &checker{Check: config.Check{Document: src}, noMode: true}
+	if s.Protocol != "" || s.Unix != "" || s.Streams != 0 || s.TLS != (TLS{}) {
+		c.Wrong("protocol", "take them out", "protocol, unix, streams and tls are of suites; here "+
+			"the URL and the flags say them")
+	}
 	c.bodies(s, "", filepath.Dir(file), nil)
 	walk(reflect.ValueOf(s).Elem(), "scenarios[].", "", c.value)
 	c.scenario("", s)

@@ -51,6 +51,9 @@ var Engines = []string{"auto", "uring", "epoll"}
 // Pacings are the ways to wait for the next arrival; the first is the default.
 var Pacings = []string{"precise", "frugal"}
 
+// Protocols are what scenarios may speak; the first is HTTP/1.1 and the default.
+var Protocols = []string{"http", "https", "h2", "h2c", "grpc", "grpcs", "ws", "wss"}
+
 // Contracts are what a suite may ask of its targets; contract/README.md describes them.
 var Contracts = []string{"hello", "http", "compute", "petclinic"}
 
@@ -271,6 +274,11 @@ func (s *Suite) settle() {
 	}
 	if s.Warmup.Cores == WarmupCores[0] {
 		s.Warmup.Cores = ""
+	}
+	for i := range s.Scenarios {
+		if s.Scenarios[i].Protocol == Protocols[0] {
+			s.Scenarios[i].Protocol = ""
+		}
 	}
 	for i := range s.Loads {
 		l := &s.Loads[i]

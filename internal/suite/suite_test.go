@@ -256,7 +256,7 @@ var mistakes = []struct {
 		`s.yaml:23: type "text" is not of the form of "application/json" in "type: text"`, true},
 	{"weight", "weight: 3", "weight: 0",
 		`s.yaml:23: weight 0 is outside 1 to 1000000 in "weight: 0"`, true},
-	{"status", "status: 206", "status: 102", `s.yaml:29: status 102 is outside 200 to 599 in ` +
+	{"status", "status: 206", "status: 102", `s.yaml:29: status 102 is outside 200 to 616 in ` +
 		`"expect: {lorem: 2, status: 102}"`, true},
 	{"two checks", "lorem: 2, status: 206", "lorem: 2, size: 2", `s.yaml:29: expect has size and ` +
 		`lorem, which are checks of the same body in "expect: {lorem: 2, size: 2}"; ` +

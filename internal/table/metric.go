@@ -236,10 +236,17 @@ func loadTitle(ls []*result.Load) string {
 func rateText(l *result.Load) string { return unit.Rate(l.RatePerS) + "/s" }
 
 func connectionsText(l *result.Load) string {
+	text := unit.Count(int64(l.Connections)) + " connections"
 	if l.Connections == 1 {
-		return "1 connection"
+		text = "1 connection"
 	}
-	return unit.Count(int64(l.Connections)) + " connections"
+	if l.Streams > 1 {
+		text += " of " + unit.Count(int64(l.Streams)) + " streams"
+	}
+	if l.Protocol != "" {
+		text += ", " + l.Protocol
+	}
+	return text
 }
 
 func arrivalsWord(a string) string {

@@ -15,6 +15,7 @@ import (
 	"prony/internal/load"
 	"prony/internal/result"
 	"prony/internal/service"
+	"prony/internal/suite"
 	"prony/internal/system"
 )
 
@@ -22,8 +23,9 @@ import (
 const calibration = time.Second
 
 // Calibrate measures what the generator reaches against a server that does nothing, on the cores
-// and with the connections of the experiment's closed loads. A service near that ceiling may be
-// faster than anybody here can tell. args starts the null server, which gets the port as its last
+// and with the connections of the experiment's closed loads, in each protocol that it speaks. A
+// service near that ceiling may be faster than anybody here can tell. args starts the null server,
+// which gets its protocol, and the path of a Unix socket, by flags, and the port as its last
 // argument.
 func (l *Lab) Calibrate(ctx context.Context, e Experiment, args []string) (err error) {
 	defer func() {
@@ -31,43 +33,92 @@ func (l *Lab) Calibrate(ctx context.Context, e Experiment, args []string) (err e
 			err = errors.New("interrupted before the first trial: nothing was measured")
 		}
 	}()
-	port, err := l.Port()
-	if err != nil {
-		return fmt.Errorf("calibrate: find a free port: %w", err)
-	}
 	if err := os.MkdirAll(filepath.Join(l.Dir, "logs"), 0o755); err != nil {
 		return fmt.Errorf("calibrate: %w", err)
 	}
+	l.Ceilings = map[Ceiling]float64{}
+	for _, t := range e.Trials {
+		if err := l.calibrate(ctx, e, t, args); err != nil {
+			return fmt.Errorf("calibrate: %w", err)
+		}
+	}
+	return nil
+}
+
+// calibrate does it for the loads of a trial whose ceilings are not known.
+func (l *Lab) calibrate(ctx context.Context, e Experiment, t Spec, args []string) (err error) {
+	var open []int
+	for _, c := range closedConnections(t.Loads) {
+		if l.ceiling(protocolOf(t.Scene), t.Scene.Streams, c) == 0 {
+			open = append(open, c)
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	port, err := l.Port()
+	if err != nil {
+		return fmt.Errorf("find a free port: %w", err)
+	}
+	addr := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port))
+	sc := nullScene(t.Scene)
+	args = append(slices.Clone(args), "--protocol", cmp.Or(sc.Protocol, suite.Protocols[0]))
+	if sc.Unix != "" {
+		sc.Unix = filepath.Join(os.TempDir(), "prony-null-{port}")
+		args = append(args, "--unix", Speech(sc, "", addr).Address)
+	}
+	speech := Speech(sc, "", addr)
 	proc, err := l.Launcher.Launch(ctx, launch.Spec{
 		Name: "null", Dir: l.Dir, Args: append(args, fmt.Sprint(port)),
 		Cores: l.place().Service, CPUs: e.Trials[0].Limits.CPUs,
 		LogFile: filepath.Join(l.Dir, "logs", "null.log"),
 	})
 	if err != nil {
-		return fmt.Errorf("calibrate: %w", err)
+		return err
 	}
 	defer func() { err = cmp.Or(err, proc.Stop(system.OneGrace)) }()
-	addr := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port))
 	bounded, cancel := context.WithTimeout(ctx, verifyWait)
 	defer cancel()
-	if _, _, err := service.WaitReady(bounded, l.Dial, addr.String(), "/", proc.Began(),
-		proc.Exited()); err != nil {
-		return fmt.Errorf("calibrate: wait for the null server: %w", err)
+	if _, _, err := service.WaitReadyIn(bounded, Speaker(speech), l.Dial, addr.String(), "",
+		proc.Began(), proc.Exited()); err != nil {
+		return fmt.Errorf("wait for the null server: %w", err)
 	}
-	by, err := l.Driver("", "")
+	by, err := l.Driver("", "", speech)
 	if err != nil {
-		return fmt.Errorf("calibrate: %w", err)
+		return err
 	}
-	l.Ceilings = map[int]float64{}
-	for _, c := range closedConnections(e.Trials) {
-		res, err := by.Offer(ctx, Calibration(load.Spec{Name: "calibration", Address: addr,
-			Connections: c, Cores: l.place().Load, Seed: e.Head.Seed}))
+	for _, c := range open {
+		s := Calibration(load.Spec{Name: "calibration", Address: addr,
+			Connections: c, Cores: l.place().Load, Seed: e.Head.Seed})
+		r := &s.Scenario.Requests[0]
+		r.Method, r.Path = sc.Requests[0].Line("")
+		spread(&s, speech)
+		res, err := by.Offer(ctx, s)
 		if err != nil {
-			return fmt.Errorf("calibrate: %w", err)
+			return err
 		}
-		l.Ceilings[c] = res.ThroughputPerS
+		l.Ceilings[Ceiling{protocolOf(sc), max(sc.Streams, 1), c}] = res.ThroughputPerS
 	}
 	return nil
+}
+
+// nullScene is what the null server is asked by a generator that speaks as the scenario does.
+func nullScene(sc suite.Scenario) suite.Scenario {
+	method := "GET" // of the path, gRPC wants two parts
+	if slices.Contains([]string{"grpc", "grpcs", "ws", "wss"}, sc.Protocol) {
+		method = "POST"
+	}
+	asked := []suite.Request{{Request: method + " /null/Null"}}
+	return suite.Scenario{Protocol: sc.Protocol, Unix: sc.Unix, Streams: sc.Streams,
+		TLS: suite.TLS{Insecure: true}, Requests: asked}
+}
+
+// protocolOf is what a scenario speaks, as records name it.
+func protocolOf(sc suite.Scenario) string {
+	if c := Speech(sc, "", netip.AddrPort{}); c != nil {
+		return c.Protocol
+	}
+	return ""
 }
 
 // Calibration makes a load one that finds the generator's ceiling, on the cores and connections
@@ -79,12 +130,10 @@ func Calibration(s load.Spec) load.Spec {
 	return s
 }
 
-func closedConnections(trials []Spec) (out []int) {
-	for _, t := range trials {
-		for _, l := range t.Loads {
-			if l.Model != result.Open && !slices.Contains(out, l.Connections) {
-				out = append(out, l.Connections)
-			}
+func closedConnections(loads []suite.Load) (out []int) {
+	for _, l := range loads {
+		if l.Model != result.Open && !slices.Contains(out, l.Connections) {
+			out = append(out, l.Connections)
 		}
 	}
 	return out

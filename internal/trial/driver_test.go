@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"prony/internal/load/stack"
 	"prony/internal/trial"
 )
 
@@ -16,7 +17,7 @@ func TestForeignDrivers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		var asked []string
-		w.lab.Driver = func(name, engine string) (trial.Driver, error) {
+		w.lab.Driver = func(name, engine string, _ *stack.Config) (trial.Driver, error) {
 			asked = append(asked, name+"/"+engine)
 			return w, nil
 		}
@@ -43,7 +44,7 @@ func TestForeignDrivers(t *testing.T) {
 func TestMissingDriver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.lab.Driver = func(name, _ string) (trial.Driver, error) {
+		w.lab.Driver = func(name, _ string, _ *stack.Config) (trial.Driver, error) {
 			if name != "" {
 				return nil, fmt.Errorf("find %s: it is not installed", name)
 			}

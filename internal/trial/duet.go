@@ -12,6 +12,7 @@ import (
 	"prony/internal/host"
 	"prony/internal/launch"
 	"prony/internal/load"
+	"prony/internal/load/stack"
 	"prony/internal/result"
 	"prony/internal/suite"
 	"prony/internal/system"
@@ -184,8 +185,8 @@ func (s *seat) lab(whole *Lab, port func() (int, error)) *Lab {
 	}
 	own.Sides, own.Quiet, own.Port = nil, nil, port
 	own.Home = nil // it hears one trial at a time
-	own.Driver = func(name, engine string) (Driver, error) {
-		by, err := whole.Driver(name, engine)
+	own.Driver = func(name, engine string, c *stack.Config) (Driver, error) {
+		by, err := whole.Driver(name, engine, c)
 		return &inStep{by, s}, err
 	}
 	own.Launcher, own.Containers = &beginner{whole.Launcher, s}, map[string]launch.Launcher{}

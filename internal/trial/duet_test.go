@@ -18,6 +18,7 @@ import (
 	"prony/internal/launch"
 	"prony/internal/launch/fake"
 	"prony/internal/load"
+	"prony/internal/load/stack"
 	"prony/internal/result"
 	"prony/internal/suite"
 	"prony/internal/trial"
@@ -57,7 +58,7 @@ func newStage(t *testing.T) *stage {
 			g.ports++
 			return []int{8081, 8081, 8083}[(g.ports-1)%3], nil // the kernel may repeat itself
 		},
-		Driver: func(string, string) (trial.Driver, error) { return g, nil },
+		Driver: func(string, string, *stack.Config) (trial.Driver, error) { return g, nil },
 		Beside: func(_ launch.Process, l host.Layout, other func() []int) (trial.Watcher, error) {
 			if ps := other(); !slices.Equal(ps, []int{4 - l.Service[0]}) {
 				g.note(fmt.Sprintf("watch %v beside %v", l.Service, ps))

@@ -20,6 +20,7 @@ import (
 	"prony/internal/launch"
 	"prony/internal/launch/fake"
 	"prony/internal/load"
+	"prony/internal/load/stack"
 	"prony/internal/probe"
 	"prony/internal/result"
 	"prony/internal/service"
@@ -45,9 +46,8 @@ const rate = 1000 // requests a second that the mock load reaches
 
 func newWorld(t *testing.T) *world {
 	w := &world{t: t, dir: t.TempDir()}
-	w.handler = func(string) (http.Handler, time.Duration, error) {
-		return fake.Hello("virtual"), 40 * time.Millisecond, nil
-	}
+	hello, after := fake.Hello("virtual"), 40*time.Millisecond
+	w.handler = func(string) (http.Handler, time.Duration, error) { return hello, after, nil }
 	start := func(s launch.Spec) (http.Handler, time.Duration, error) { return w.handler(s.Name) }
 	w.launcher = &fake.Launcher{Start: start, Note: w.note}
 	w.offer = w.steadyLoad
@@ -71,7 +71,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) note(s string) { w.notes = append(w.notes, s) }
 
 // driver is the world's only one.
-func (w *world) driver(name, _ string) (trial.Driver, error) {
+func (w *world) driver(name, _ string, _ *stack.Config) (trial.Driver, error) {
 	if name != "" {
 		return nil, fmt.Errorf("find driver %q: there is none", name)
 	}

@@ -109,7 +109,8 @@ func (f *life) window(ctx context.Context, spec load.Spec,
 	o.load, o.intervals, o.lengthNs = res.Load, res.Intervals, closedMono-openedMono
 	o.load.OpenedNs = from
 	if o.load.Model == result.Closed {
-		o.load.CeilingPerS = f.lab.Ceilings[o.load.Connections]
+		o.load.CeilingPerS = f.lab.ceiling(o.load.Protocol, o.load.Streams,
+			o.load.Connections)
 	}
 	f.use(&o.load, o.before, o.after)
 	return o, nil
@@ -202,7 +203,8 @@ func (f *life) offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 	if name != "" {
 		s.Pacing = "" // the default is no wish; a foreign tool paces as it does
 	}
-	by, err := f.lab.Driver(name, s.Describe.Name)
+	spread(&s, f.speech)
+	by, err := f.lab.Driver(name, s.Describe.Name, f.speech)
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +228,7 @@ func (f *life) spec(name, model string, connections int) load.Spec {
 	return load.Spec{
 		Name: name, Address: f.addr, Model: model, Connections: connections, Seed: f.trial.Seed,
 		Timeout: f.trial.Timeout, Cores: f.lab.Layout.Load,
-		Scenario: f.scenario(),
+		Scenario: f.scene,
 	}
 }
 
@@ -245,8 +247,7 @@ func (f *life) firstAnswer(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("ask %s its first request: %w", f.trial.Target, err)
 	}
-	transport := &http.Transport{DialContext: f.lab.Dial, DisableKeepAlives: true}
-	res, err := transport.RoundTrip(req)
+	res, err := transport(f.speech, f.lab.Dial).RoundTrip(req)
 	if err != nil {
 		return fmt.Errorf("ask %s its first request: %w", f.trial.Target, err)
 	}
@@ -260,7 +261,7 @@ func (f *life) firstAnswer(ctx context.Context) error {
 
 // firstRequest is what the load sends first when it draws the first key.
 func (f *life) firstRequest(ctx context.Context) (*http.Request, error) {
-	s := f.scenario()
+	s := f.scene
 	r := slices.Concat(s.Setup, s.Requests)[0] // which wants nothing of an answer before it
 	v := &text.Values{Seed: f.trial.Seed, Key: f.trial.Scene.Keys[0]}
 	if len(s.Rows) > 0 {

@@ -147,7 +147,7 @@ requests:
 	}
 	// What a service is asked first, for the time that its start takes, is of the first row.
 	t.Setenv("PRONY_TEST_KEY", "s3cret")
-	f := &life{trial: Spec{Scene: *s}, addr: netip.MustParseAddrPort("127.0.0.1:1")}
+	f := &life{trial: Spec{Scene: *s}, scene: got, addr: netip.MustParseAddrPort("127.0.0.1:1")}
 	r, err := f.firstRequest(t.Context())
 	if err != nil {
 		t.Fatal(err)

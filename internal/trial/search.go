@@ -43,7 +43,8 @@ func (f *life) search(ctx context.Context, l suite.Load) error {
 		SLO: objectives, Seed: f.trial.Seed, Window: time.Duration(l.Measure),
 		Lead: time.Duration(l.Lead), Budget: time.Duration(l.Budget),
 		Confidence: searchConfidence, Precision: searchPrecision,
-		CeilingPerS: f.lab.Ceilings[l.Connections],
+		CeilingPerS: f.lab.ceiling(protocolOf(f.trial.Scene), f.trial.Scene.Streams,
+			l.Connections),
 	})
 	taken.stop()
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 	"prony/internal/launch"
 	"prony/internal/launch/fake"
 	"prony/internal/load"
+	"prony/internal/load/stack"
 	"prony/internal/probe"
 	"prony/internal/profile"
 	"prony/internal/result"
@@ -83,7 +84,7 @@ func newStorm(t *testing.T, seed uint64) *storm {
 	m.lab = &trial.Lab{
 		Launcher: m, Dir: m.dir, Dial: m.dial, Port: m.port, Meter: m,
 		Layout: host.Layout{Service: []int{1}, Load: []int{0}},
-		Driver: func(string, string) (trial.Driver, error) { return m, nil },
+		Driver: func(string, string, *stack.Config) (trial.Driver, error) { return m, nil },
 		Watch: func(p launch.Process, _ time.Duration) (trial.Watcher, error) {
 			return m.watch(p)
 		},

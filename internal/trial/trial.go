@@ -24,6 +24,7 @@ import (
 	"prony/internal/launch"
 	"prony/internal/launch/kernel"
 	"prony/internal/load"
+	"prony/internal/load/stack"
 	"prony/internal/probe"
 	"prony/internal/profile"
 	"prony/internal/result"
@@ -65,8 +66,8 @@ type Lab struct {
 	// Containers are the launchers that start them, by the names that plans have for them.
 	Containers map[string]launch.Launcher
 	// Driver finds what offers a trial's loads. The name is empty for Prony's own generator, and so
-	// may the engine be, which is a wish.
-	Driver func(name, engine string) (Driver, error)
+	// may the engine be, which is a wish; speech is what Speech says.
+	Driver func(name, engine string, speech *stack.Config) (Driver, error)
 	// Watch samples a process with a period; 0 is the usual one.
 	Watch   func(p launch.Process, period time.Duration) (Watcher, error)
 	Dial    service.Dial        // nil: TCP
@@ -92,8 +93,8 @@ type Lab struct {
 	Tools    profile.Tools // that profilers need
 	// Own are the lab's processes beside this one, such as a home's: they are no strangers.
 	Own []int
-	// Ceilings are the generator's own rates against a null server, by number of connections.
-	Ceilings map[int]float64
+	// Ceilings are the generator's own rates against a null server of the same protocol.
+	Ceilings map[Ceiling]float64
 }
 
 // Subject is a target ready to be launched.
@@ -123,6 +124,8 @@ type life struct {
 	proc    *system.System
 	watch   Watcher
 	addr    netip.AddrPort
+	speech  *stack.Config // nil: HTTP/1.1 over TCP
+	scene   load.Scenario // as it is sent
 	details []detail
 	step    string
 
@@ -306,6 +309,8 @@ func (f *life) launch(ctx context.Context) error {
 		return err
 	}
 	f.proc, f.addr = sys, sys.Addr()
+	f.speech = Speech(f.trial.Scene, f.trial.Subject.Target.Mode, f.addr)
+	f.scene = f.scenario()
 	for _, p := range sys.Parts {
 		f.rec.Provenance.ServiceArgs = p.Args
 		if p.Name != "" {
@@ -325,10 +330,15 @@ func (f *life) launch(ctx context.Context) error {
 func (f *life) ready(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, readyBound)
 	defer cancel()
-	listen, ready, err := service.WaitReady(bounded, f.lab.Dial, f.addr.String(),
-		f.trial.Subject.Service.Run.Ready, f.proc.Began(), f.proc.Exited())
+	listen, ready, err := service.WaitReadyIn(bounded, Speaker(f.speech), f.lab.Dial,
+		f.addr.String(), f.trial.Subject.Service.Run.Ready, f.proc.Began(), f.proc.Exited())
 	if err != nil {
 		return f.orExit(fmt.Errorf("wait for %s to be ready: %w", f.trial.Target, err))
+	}
+	if f.speech != nil {
+		if err := stack.Messages(bounded, *f.speech, f.scene.Requests); err != nil {
+			return f.orExit(err)
+		}
 	}
 	if n := len(f.rec.Processes); n > 0 {
 		front := f.proc.Parts[n-1].Began() - f.proc.Began()
@@ -374,8 +384,12 @@ func (f *life) verify(ctx context.Context) error {
 	}
 	bounded, cancel := context.WithTimeout(ctx, verifyWait)
 	defer cancel()
+	dial := f.lab.Dial
+	if f.speech != nil {
+		dial = f.speech.Dialer()
+	}
 	report, err := service.Quick(bounded, service.Checker{
-		Dial: f.lab.Dial, Base: f.addr.String(), Mode: f.trial.Subject.Target.Mode,
+		Dial: dial, Base: f.addr.String(), Mode: f.trial.Subject.Target.Mode,
 	}, f.trial.Contract)
 	if err != nil {
 		return f.orExit(fmt.Errorf("verify %s: %w", f.trial.Target, err))

@@ -21,6 +21,7 @@ import (
 	"prony/internal/launch"
 	"prony/internal/launch/docker"
 	"prony/internal/launch/process"
+	"prony/internal/load/stack"
 	"prony/internal/probe"
 	"prony/internal/profile"
 	"prony/internal/profile/gopprof"
@@ -174,9 +175,9 @@ func (World) Lab(j *process.Journal, by *lab.Launchers, l host.Layout, dir strin
 }
 
 // drivers finds what offers a trial's loads.
-func drivers(name, engine string) (trial.Driver, error) {
+func drivers(name, engine string, speech *stack.Config) (trial.Driver, error) {
 	if name == "" {
-		return driver.Prony{Engine: engine}, nil
+		return driver.Prony{Engine: engine, Stack: speech}, nil
 	}
 	return driver.Foreign(name)
 }

@@ -1,0 +1,54 @@
+package suite_test
+
+import (
+	"strings"
+	"testing"
+
+	"prony/internal/suite"
+)
+
+// What a scenario speaks must go with the rest of the suite; what does not is said with its line.
+func TestProtocolsThatContradict(t *testing.T) {
+	const form = `name: s
+CONTRACT
+scenarios:
+  - name: one
+    SPEAKS
+    requests: [{request: REQUEST, body: x}]
+loads: [{name: peak, model: closedLOAD}]
+`
+	check := func(want, speaks, request, contract, load string) {
+		t.Helper()
+		text := strings.NewReplacer("CONTRACT", contract, "SPEAKS", speaks, "REQUEST", request,
+			"LOAD", load).Replace(form)
+		_, err := suite.Read("s.yaml", []byte(text))
+		if want == "" && err == nil {
+			return
+		}
+		if err == nil || want == "" || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s, %s %s %s: %v, want %q", speaks, request, contract, load, err, want)
+		}
+	}
+	for _, p := range suite.Protocols {
+		check("", "protocol: "+p, "POST /p.S/M", "", "")
+	}
+	check("", "unix: /tmp/s", "GET /", "", "")
+	check("", "protocol: https", "POST /x", "contract: hello", "")
+	check("is none of http, https", "protocol: spdy", "POST /x", "", "")
+	check("s.yaml:6: a Unix socket goes with protocol http",
+		"protocol: h2c\n    unix: /s", "POST /x", "",
+		"")
+	check("this protocol has no TLS", "tls: {insecure: true}", "POST /x", "", "")
+	check("one request at a time", "streams: 2", "POST /x", "", "")
+	check("contracts are asked in HTTP/1.1", "protocol: h2c", "POST /x", "contract: hello", "")
+	check("only prony itself speaks", "protocol: h2c", "POST /x", "drivers: [prony, wrk]", "")
+	check("uring and epoll speak only", "protocol: h2c", "POST /x", "", ", engine: epoll")
+	check("slow clients", "protocol: h2c", "POST /x", "", ", slow: {clients: 3}")
+	check("no header fields for trace ids", "protocol: ws", "POST /x", "observe: {traces: 1%}", "")
+	check("a container's socket", "unix: /s", "POST /x", "launchers: [docker]", "")
+	check("the message", "protocol: ws", "PUT /x", "", "")
+	check("a call's path is", "protocol: grpc", "POST /x", "", "")
+	check("read none.pem: no such file", "protocol: h2\n    tls: {ca: none.pem}", "POST /x", "",
+		"")
+	check("opened at one path", "protocol: ws", `"POST /x", headers: {a: b}`, "", "")
+}

@@ -1,0 +1,75 @@
+package trial
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"prony/internal/load"
+	"prony/internal/load/stack"
+	"prony/internal/service"
+	"prony/internal/suite"
+)
+
+// Speech is what a scenario speaks with a service at an address; nil: HTTP/1.1 over TCP, of which
+// the raw engines are capable.
+func Speech(sc suite.Scenario, mode string, at netip.AddrPort) *stack.Config {
+	protocol := stack.Schemes[sc.Protocol]
+	if protocol == "" && sc.Unix == "" {
+		return nil
+	}
+	c := &stack.Config{Protocol: protocol, Network: "tcp", Address: at.String(), Host: at.String(),
+		Streams: sc.Streams, Insecure: sc.TLS.Insecure, CA: sc.TLS.PEM}
+	if sc.Unix != "" {
+		c.Protocol, c.Network = stack.H1Unix, "unix"
+		c.Address = strings.ReplaceAll(sc.Unix, "{port}", fmt.Sprint(at.Port()))
+	}
+	_, c.Path = sc.Requests[0].Line(mode)
+	for name, value := range sc.Requests[0].Headers {
+		if strings.EqualFold(name, "host") {
+			c.Host = string(value)
+		}
+	}
+	return c
+}
+
+// transport asks single requests as the load asks them.
+func transport(c *stack.Config, dial service.Dial) http.RoundTripper {
+	if c == nil {
+		return &http.Transport{DialContext: dial, DisableKeepAlives: true}
+	}
+	to := *c
+	to.Dial = dial
+	return stack.Transport{Config: to}
+}
+
+// Speaker is how a service is asked whether it is ready; nil: in HTTP/1.1 over TCP.
+func Speaker(c *stack.Config) service.Speaker {
+	if c == nil {
+		return nil
+	}
+	return func(dial service.Dial) service.Asker {
+		return transport(c, dial).(stack.Transport)
+	}
+}
+
+// Ceiling is of what the generator's own rate depends on, beside the machine.
+type Ceiling struct {
+	Protocol    string // as records name it
+	Streams     int
+	Connections int
+}
+
+// ceiling is that of a load.
+func (l *Lab) ceiling(protocol string, streams, connections int) float64 {
+	return l.Ceilings[Ceiling{protocol, max(streams, 1), connections}]
+}
+
+// spread gives each connection of a load its streams.
+func spread(s *load.Spec, c *stack.Config) {
+	if c != nil {
+		s.Host, s.Connections = c.Host, s.Connections*cmp.Or(c.Streams, 1)
+	}
+}
