@@ -150,6 +150,9 @@ func (a *app) capacity(ctx context.Context, target string, f *capacityFlags) err
 			return err
 		}
 	}
+	if err := a.warm(ctx, o); err != nil {
+		return err
+	}
 	p.options.Offer = o.step
 	p.options.Progress = func(t capacity.Tried) { a.say(t.Line()) }
 	r := &capacityReport{Target: o.url, Reproduce: shell.Join(a.command())}

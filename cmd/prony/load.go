@@ -148,6 +148,9 @@ func (a *app) measure(ctx context.Context, p *offer, o *outputFlags) (report sum
 			return report, nil, err
 		}
 	}
+	if err := a.warm(ctx, p); err != nil {
+		return report, nil, err
+	}
 	res, cut, err := a.watched(ctx, p, o)
 	if err != nil {
 		return report, nil, err

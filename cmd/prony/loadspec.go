@@ -57,6 +57,7 @@ type loadFlags struct {
 	http2    bool
 	unix     string
 	insecure bool
+	warmup   string   // steady, or for how long
 	remote   []string // hosts that are no part of this machine, and may be loaded
 	asks     bool     // such hosts must be named
 
@@ -94,6 +95,8 @@ func (f *loadFlags) add(c *cobra.Command) {
 	cli.OneOf(c, &f.engine, "engine", "", driver.Engines...)
 	fs.BoolVar(&f.http2, "http2", false, "HTTP/2: over TLS with https, else in the clear")
 	fs.StringVar(&f.unix, "unix", "", "connect to this Unix socket")
+	fs.StringVar(&f.warmup, "warmup", "", "load closed before, in no number: 'steady', until the "+
+		"rate keeps one level, or a time, as 30s")
 	fs.StringSliceVar(&f.remote, "remote", nil, "host of the URL that is another machine: "+
 		"without it only this machine is loaded; repeatable")
 	fs.BoolVarP(&f.insecure, "insecure", "k", false, "accept any certificate")
@@ -170,7 +173,10 @@ func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
 	if err := f.request(path, s); err != nil {
 		return nil, err
 	}
-	o.file = f.file
+	o.file, o.warmup = f.file, f.warmup
+	if _, _, err := o.warming(); err != nil {
+		return nil, err
+	}
 	if c := o.by.Stack; c != nil {
 		if err := stack.Messages(ctx, *c, s.Scenario.Requests); err != nil {
 			return nil, err

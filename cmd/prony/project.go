@@ -148,6 +148,9 @@ func servicesOf(ctx context.Context, l *lab.Lab, sources []own.Source, ready str
 		}
 	}
 	services, err := own.Services(sources, os.Environ(), strings.TrimPrefix(ready, "-"))
+	if _, made := os.Stat(kept); err != nil && made != nil {
+		return nil, err // a line that is refused leaves nothing
+	}
 	return services, errors.Join(err, own.Folder(kept))
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	"prony/internal/clock"
 	"prony/internal/file"
 	"prony/internal/live"
+	"prony/internal/shell"
 	"prony/internal/summary"
 )
 
@@ -60,6 +62,10 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, s *saveFla
 	for _, raw := range urls {
 		if u, err := url.Parse(raw); err != nil || u.Hostname() == "" {
 			return cli.Usagef("%q is no URL with a host", raw)
+		} else if at, err := netip.ParseAddr(u.Hostname()); err == nil { // a name is asked later
+			if err := f.ask(u.Hostname(), at); err != nil {
+				return cli.Usagef("load %s: %w", shell.Hush(raw), err)
+			}
 		}
 	}
 	kept, err := a.keep(s)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -35,23 +37,34 @@ func null(t *testing.T) string {
 	return "http://" + l.Addr().String() + "/"
 }
 
-// signalled is what a load says, as a process of its own that gets signals after a while.
-func signalled(t *testing.T, args []string, after time.Duration, signals ...syscall.Signal) (
+// signalled is what a load says, as a process of its own that gets signals after its first second.
+func signalled(t *testing.T, args []string, signals ...syscall.Signal) (
 	exit int, said struct{ Verdict result.Verdict }, stderr string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], append([]string{"load", "--json"}, args...)...)
-	var out, errs bytes.Buffer
-	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), "PRONY_TEST_MAIN=1"), &out, &errs
+	var out bytes.Buffer
+	cmd.Env, cmd.Stdout = append(os.Environ(), "PRONY_TEST_MAIN=1"), &out
+	pipe, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(after)
-	for i, sig := range signals {
-		if i > 0 {
-			time.Sleep(800 * time.Millisecond)
+	lines, errs := bufio.NewScanner(pipe), bytes.Buffer{}
+	for told := false; lines.Scan(); {
+		fmt.Fprintln(&errs, lines.Text())
+		if told || !strings.HasPrefix(strings.TrimSpace(lines.Text()), "1.0 s") {
+			continue
 		}
-		if err := cmd.Process.Signal(sig); err != nil {
-			t.Fatal(err)
+		told = true
+		for i, sig := range signals {
+			if i > 0 {
+				time.Sleep(800 * time.Millisecond)
+			}
+			if err := cmd.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	cmd.Wait() //nolint:errcheck // the exit code is looked at
@@ -69,7 +82,7 @@ func TestStoppedLoad(t *testing.T) {
 	for _, how := range [][]string{{"--engine", "epoll"}, {"--engine", "uring"}, {"--http2"},
 		{"--rate", "500"}} {
 		args := append([]string{url, "-d", "4s", "-c", "8"}, how...)
-		exit, said, stderr := signalled(t, args, 3*time.Second, syscall.SIGSTOP, syscall.SIGCONT)
+		exit, said, stderr := signalled(t, args, syscall.SIGSTOP, syscall.SIGCONT)
 		stood := slices.ContainsFunc(said.Verdict.Findings, func(f result.Finding) bool {
 			return f.Rule == "stood still" && f.Grade == result.Invalid
 		})
@@ -84,7 +97,7 @@ func TestCutLoad(t *testing.T) {
 	tests.Cores(t)
 	dir := filepath.Join(t.TempDir(), "run")
 	args := []string{null(t), "-d", "30s", "-c", "8", "--threshold", "errors<1%", "--save=" + dir}
-	exit, said, stderr := signalled(t, args, 4*time.Second, syscall.SIGTERM)
+	exit, said, stderr := signalled(t, args, syscall.SIGTERM)
 	if exit != cli.Invalid || said.Verdict.Findings[0].Rule != "whole" {
 		t.Errorf("exit %d, %+v\n%s", exit, said.Verdict, stderr)
 	}

@@ -94,7 +94,7 @@ var verbs = []verb{
 			"load URL --status 0", "load URL --zipf NaN", "load URL --streams 0",
 			"load URL -d 100ms --traces ''", "load URL --churn -1", "load URL --cores 99999",
 			"load http://192.0.2.1/", "load http://192.0.2.1/ --remote 192.0.2.2",
-			"load URL --name x", "load URL -o x.pdf", "load URL --save=RUN"}},
+			"load URL --name x", "load URL -o x.pdf", "load URL --warmup x"}},
 	{name: "logs", reads: []line{
 		{args: "logs RUN", at: "RUN/telemetry/logs.ndjson", fine: goesOn}},
 		wrong: []string{"logs RUN --grep (", "logs RUN --severity x", "logs RUN --limit -1"}},
@@ -120,8 +120,7 @@ var verbs = []verb{
 	{name: "query", none: "the home's program answers it, with rows of its own"},
 	{name: "rain", reads: []line{
 		{args: "rain URL -n 10 -c 1 --into OUT --body @BAD", fine: notText, codes: []int{2, 4}}},
-		wrong: []string{"rain", "rain URL -c 0", "rain x",
-			"rain URL --save=RUN"}},
+		wrong: []string{"rain", "rain URL -c 0", "rain x", "rain http://192.0.2.1/"}},
 	{name: "report", reads: []line{
 		{args: "report RUN", at: "RUN/trials.ndjson", fine: goesOn},
 		{args: "report RUN", at: "RUN/run.json", fine: "bom"},

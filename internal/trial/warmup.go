@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"prony/internal/load"
+	"prony/internal/pace"
 	"prony/internal/result"
 	"prony/internal/runtimes"
 	"prony/internal/stats"
@@ -73,6 +75,35 @@ func (g *warming) look(done int64, elapsed time.Duration) bool {
 		g.narrow()
 	}
 	return g.err == nil && (elapsed < time.Duration(w.Min) || g.wide || !g.warm())
+}
+
+// WarmUp offers a closed load before others, for most at the longest, and says what it came to:
+// with steady it ends once the rate keeps one level, as a trial's warm-up does. Of the service's
+// compilers it knows nothing. None of it is in any result.
+func WarmUp(ctx context.Context, offer func(context.Context, load.Spec) (*load.Result, error),
+	spec load.Spec, most time.Duration, steady bool) (w result.Warmup, err error) {
+	var counts []int64
+	spec.Name, spec.Lead, spec.Window, spec.Drain = "warmup", 0, most, warmDrain
+	spec.Model, spec.Users, spec.Schedule = result.Closed, nil, pace.Schedule{}
+	spec.Requests, spec.Most, spec.Slow, spec.Trace = 0, 0, load.Slow{}, load.Trace{}
+	spec.Live, spec.Every = nil, warmInterval
+	spec.Watch = func(done int64, elapsed time.Duration) bool {
+		counts = append(counts, done)
+		w.Requests, w.DurationNs = done, int64(elapsed)
+		at := stats.SteadyState(rates(counts), warmRule).At
+		if w.Steady = at >= 0; w.Steady {
+			w.SteadyAtNs = int64(at) * int64(warmInterval)
+		}
+		return !steady || !w.Steady
+	}
+	res, err := offer(ctx, spec)
+	if err == nil && res.Done == 0 && w.Requests == 0 {
+		err = fmt.Errorf("no good answer in %v: %s", time.Duration(res.WindowNs),
+			cmp.Or(res.Errors.Example, "every request is still waiting"))
+	}
+	w.RatePerS, w.IntervalNs = rates(counts), int64(warmInterval)
+	w.Connections = spec.Connections
+	return w, err
 }
 
 // widen gives a service that compiles all cores, where the suite wants it: on one core a compiler
