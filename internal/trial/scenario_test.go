@@ -137,7 +137,8 @@ requests:
 		t.Fatal(err)
 	}
 	if len(got.Setup) != 1 || len(got.Requests) != 1 || !got.PerUser || !got.Cookies ||
-		!got.Drawn || len(got.Rows) != 2 || got.Columns[0] != "who" || got.Setup[0].Path != "/login?of={who}" {
+		!got.Drawn || len(got.Rows) != 2 ||
+		got.Columns[0] != "who" || got.Setup[0].Path != "/login?of={who}" {
 		t.Errorf("it is %+v", got)
 	}
 	if !got.Requests[0].Checks[0].Holds(nil, []byte("7 ann"),
