@@ -131,8 +131,8 @@ func Read(name string, data []byte, kind, origin string) (*Draft, error) {
 }
 
 func empty() *Draft {
-	return &Draft{named: map[string]string{}, names: map[string]string{}, last: map[string]int{}, told: map[string]bool{},
-		hosts: map[string]int{}, counts: map[string]int{}}
+	return &Draft{named: map[string]string{}, names: map[string]string{}, last: map[string]int{},
+		told: map[string]bool{}, hosts: map[string]int{}, counts: map[string]int{}}
 }
 
 // Alone is the draft of nothing but a URL or a command: one request.
