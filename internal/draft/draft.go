@@ -54,12 +54,17 @@ type Draft struct {
 	Span     string    // of Arrivals, as a suite's duration
 
 	named  map[string]string // secret values, by the name that stands for each
+	names  map[string]string // the names, by value
+	told   map[string]bool   // names in Secrets
+	last   map[string]int    // numbers behind names, of those that several values want
 	hosts  map[string]int    // requests by origin
 	order  []string          // of hosts
 	wants  string            // the origin that is asked for; "": the most frequent
 	raws   []raw
 	counts map[string]int // of reasons in Left
-	why    []string       // reasons in their order
+
+	everywhere *strings.Replacer
+	why        []string // reasons in their order
 }
 
 // Request is one kind of request. Its texts are those of a suite.
@@ -100,8 +105,8 @@ func Read(name string, data []byte, kind, origin string) (*Draft, error) {
 				name, strings.Join(Kinds, ", "))
 		}
 	}
-	d := &Draft{Kind: kind, wants: origin, named: map[string]string{}, hosts: map[string]int{},
-		counts: map[string]int{}}
+	d := empty()
+	d.Kind, d.wants = kind, origin
 	read := map[string]func(string, []byte) error{OpenAPI: d.readOpenAPI, HAR: d.readHAR,
 		Curl: d.readCurl, Postman: d.readPostman, Log: d.readLog}[kind]
 	if read == nil {
@@ -125,9 +130,14 @@ func Read(name string, data []byte, kind, origin string) (*Draft, error) {
 	return d, nil
 }
 
+func empty() *Draft {
+	return &Draft{named: map[string]string{}, names: map[string]string{}, last: map[string]int{},
+		told: map[string]bool{}, hosts: map[string]int{}, counts: map[string]int{}}
+}
+
 // Alone is the draft of nothing but a URL or a command: one request.
 func Alone(path string) *Draft {
-	d := &Draft{named: map[string]string{}, hosts: map[string]int{}, counts: map[string]int{}}
+	d := empty()
 	d.add(raw{method: "GET", url: cmp.Or(path, "/")})
 	d.settle()
 	return d
@@ -274,7 +284,7 @@ func (d *Draft) settle() {
 		r.url = strings.TrimPrefix(r.url, d.Origin)
 		kept = append(kept, d.hide(r))
 	}
-	d.raws = nil
+	d.raws, d.everywhere = nil, d.replacer()
 	known := map[string]int{}
 	for _, r := range kept {
 		out := d.finish(r)
@@ -287,15 +297,18 @@ func (d *Draft) settle() {
 			known[string(key)] = len(d.Unknown)
 			d.Unknown = append(d.Unknown, out)
 		default:
-			if err := out.check(); err != nil {
-				d.leave("a suite cannot send it: " + problem(err))
-				continue
-			}
 			known[string(key)] = len(d.Requests)
 			d.Requests = append(d.Requests, out)
 		}
 	}
 	d.bound()
+	d.Requests = slices.DeleteFunc(d.Requests, func(r Request) bool {
+		err := r.check()
+		if err != nil {
+			d.leave("a suite cannot send it: " + problem(err))
+		}
+		return err != nil
+	})
 	for _, why := range d.why {
 		d.Left = append(d.Left, fmt.Sprintf("%d: %s", d.counts[why], why))
 	}

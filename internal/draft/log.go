@@ -108,18 +108,19 @@ func (d *Draft) tail(rest []*seen) {
 		}
 	}
 	var paths []string
-	all := 0
+	all, tried := 0, 0
 	for _, s := range rest {
-		path := d.hide(raw{url: s.path}).url // by itself: each has its own query
-		path = pathOf(path)
-		switch odd := strings.ContainsAny(path, "|\x00"); {
-		case s.method != "GET" || s.status != status || odd:
+		if s.method != "GET" || s.status != status {
 			d.leave("seldom asked, and not like the others that are")
 			continue
-		case len(paths) < tailMax:
-			paths = append(paths, strings.TrimPrefix(path, "/"))
 		}
 		all += s.count // what is beyond the bound is asked as often as what is in it
+		if tried++; len(paths) == tailMax || tried > 10*tailMax {
+			continue
+		}
+		if path := pathOf(d.hide(raw{url: s.path}).url); !strings.Contains(path, "\x00") {
+			paths = append(paths, strings.TrimPrefix(path, "/")) // one with a secret is not
+		}
 	}
 	switch len(paths) {
 	case 0:

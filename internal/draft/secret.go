@@ -42,28 +42,27 @@ func (d *Draft) secret(name, value, about string) string {
 		}
 		return value
 	}
-	for known, v := range d.named {
-		if v == value {
-			return hole(known)
-		}
+	if known := d.names[value]; known != "" {
+		return hole(known)
 	}
 	name = strings.Trim(notName.ReplaceAllString(strings.ToUpper(name), "_"), "_")
 	if name == "" || name[0] >= '0' && name[0] <= '9' {
 		name = "SECRET_" + name
 	}
 	free := name
-	for n := 2; d.named[free] != ""; n++ {
-		free = fmt.Sprintf("%s_%d", name, n)
+	for d.named[free] != "" {
+		d.last[name]++
+		free = fmt.Sprintf("%s_%d", name, d.last[name]+1)
 	}
-	d.named[free] = value
+	d.named[free], d.names[value] = value, free
 	d.tell(free, about)
 	return hole(free)
 }
 
 // tell notes what a name stands for. A placeholder is no secret.
 func (d *Draft) tell(name, about string) {
-	known := slices.ContainsFunc(d.Secrets, func(s Secret) bool { return s.Name == name })
-	if !known && !strings.HasPrefix(name, "{") {
+	if !d.told[name] && !strings.HasPrefix(name, "{") {
+		d.told[name] = true
 		d.Secrets = append(d.Secrets, Secret{name, about})
 	}
 }
@@ -162,21 +161,20 @@ func (d *Draft) inBody(body string) string {
 	})
 }
 
-// everywhere puts the names of known secrets wherever else their values stand.
-func (d *Draft) everywhere(s string) string {
+// replacer puts the names of known secrets wherever else their values stand.
+func (d *Draft) replacer() *strings.Replacer {
 	var values []string
-	by := map[string]string{}
-	for name, value := range d.named {
+	for value := range d.names {
 		if len(value) >= shortest {
 			values = append(values, value)
-			by[value] = name
 		}
 	}
 	slices.SortFunc(values, func(a, b string) int { // the longest first: one may be part of another
 		return cmp.Or(len(b)-len(a), cmp.Compare(a, b))
 	})
+	var pairs []string
 	for _, v := range values {
-		s = strings.ReplaceAll(s, v, hole(by[v]))
+		pairs = append(pairs, v, hole(d.names[v]))
 	}
-	return s
+	return strings.NewReplacer(pairs...)
 }

@@ -56,7 +56,7 @@ var mediaType = regexp.MustCompile(
 // text is a text of a suite that stands for s: holes are filled, and nothing else in it means
 // anything.
 func (d *Draft) text(s string) string {
-	s = d.everywhere(s)
+	s = d.everywhere.Replace(s)
 	var b strings.Builder
 	at := 0
 	for _, m := range holeRe.FindAllStringSubmatchIndex(s, -1) {
