@@ -101,3 +101,14 @@ func TestBought(t *testing.T) {
 	check(result.Next{BlockNs: 420e9, Open: 2}, "2 comparisons open; the next 5 min would buy no "+
 		"block of a, b, which takes 7 min")
 }
+
+// A plan of nothing is no plan; the suite's own number is had by leaving the flag out.
+func TestPlanOfNothing(t *testing.T) {
+	for _, flag := range [][]string{{"--blocks", "0"}, {"--measure", "0s"}, {"--warmup", "0s"}} {
+		_, said, exit := say(t, mock{}, append([]string{"plan", "--root", checkout(t)}, flag...)...)
+		has(t, "the error", said, strings.Join(flag, " ")+": want more than nothing")
+		if exit != cli.Misused {
+			t.Errorf("%v: exit %d", flag, exit)
+		}
+	}
+}
