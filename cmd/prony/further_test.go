@@ -4,9 +4,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"prony/internal/cli"
 	"prony/internal/result"
+	"prony/internal/trial"
 )
 
 // Every target of the mock world is as fast as every other, so that five blocks decide: nothing
@@ -110,5 +112,18 @@ func TestPlanOfNothing(t *testing.T) {
 		if exit != cli.Misused {
 			t.Errorf("%v: exit %d", flag, exit)
 		}
+	}
+}
+
+// A run that is resumed counts on, and knows the time that is left by the trials of its own.
+func TestResumedProgressCountsOn(t *testing.T) {
+	var out strings.Builder
+	s := &progress{w: &out, total: 6}
+	s.Trial(trial.Event{Step: "resumed", Before: 4})
+	s.Trial(trial.Event{Trial: "b2-05-a", Step: "done", Record: &result.Record{Trial: "b2-05-a"}})
+	has(t, "the line", out.String(), "5/6 b2-05-a")
+	s.began = 1
+	if left := s.left(1 + int64(time.Minute)); left != time.Minute {
+		t.Errorf("%v are left, want 1m: one of two trials took one", left)
 	}
 }
