@@ -4,9 +4,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"prony/internal/cli"
 	"prony/internal/result"
+	"prony/internal/trial"
 )
 
 // Every target of the mock world is as fast as every other, so that five blocks decide: nothing
@@ -100,4 +102,28 @@ func TestBought(t *testing.T) {
 	check(result.Next{Blocks: 1}, "no comparison is open; the next 5 min would buy 1 block of a, b")
 	check(result.Next{BlockNs: 420e9, Open: 2}, "2 comparisons open; the next 5 min would buy no "+
 		"block of a, b, which takes 7 min")
+}
+
+// A plan of nothing is no plan; the suite's own number is had by leaving the flag out.
+func TestPlanOfNothing(t *testing.T) {
+	for _, flag := range [][]string{{"--blocks", "0"}, {"--measure", "0s"}, {"--warmup", "0s"}} {
+		_, said, exit := say(t, mock{}, append([]string{"plan", "--root", checkout(t)}, flag...)...)
+		has(t, "the error", said, strings.Join(flag, " ")+": want more than nothing")
+		if exit != cli.Misused {
+			t.Errorf("%v: exit %d", flag, exit)
+		}
+	}
+}
+
+// A run that is resumed counts on, and knows the time that is left by the trials of its own.
+func TestResumedProgressCountsOn(t *testing.T) {
+	var out strings.Builder
+	s := &progress{w: &out, total: 6}
+	s.Trial(trial.Event{Step: "resumed", Before: 4})
+	s.Trial(trial.Event{Trial: "b2-05-a", Step: "done", Record: &result.Record{Trial: "b2-05-a"}})
+	has(t, "the line", out.String(), "5/6 b2-05-a")
+	s.began = 1
+	if left := s.left(1 + int64(time.Minute)); left != time.Minute {
+		t.Errorf("%v are left, want 1m: one of two trials took one", left)
+	}
 }

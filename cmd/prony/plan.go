@@ -30,6 +30,9 @@ noise of an A/A run ("prony run --aa"): the newest in results/, or the one that 
 		Example: "  prony plan\n  prony plan suites/http.yaml --blocks 2 --seed 7\n" +
 			"  prony plan --detect 3%",
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := extents(c); err != nil {
+				return err
+			}
 			l, project, _, err := a.labOrProject()
 			if err != nil {
 				return err

@@ -35,6 +35,7 @@ type progress struct {
 	began    int64
 	total    int
 	ended    int
+	before   int           // of them, in a run that is resumed now
 	estimate time.Duration // for the whole run
 	doing    string
 	since    int64
@@ -118,6 +119,10 @@ func (s *progress) Trial(e trial.Event) {
 	}
 	s.doing, s.since, s.expect = e.Trial+" · "+e.Step, clock.Mono(), e.Expect
 	text := ""
+	if e.Before > 0 {
+		s.before, s.ended, s.doing = e.Before, e.Before, ""
+		s.estimate -= s.estimate * time.Duration(e.Before) / time.Duration(max(s.total, 1))
+	}
 	if e.Record != nil {
 		s.ended++
 		s.doing = ""
@@ -233,15 +238,15 @@ func (s *progress) count(of string) string {
 // left is the time to go: by the trials that have ended, before the first one by the estimate.
 func (s *progress) left(now int64) time.Duration {
 	spent := time.Duration(now - s.began)
-	if s.ended == 0 || s.total == 0 {
+	if s.ended == s.before || s.total == 0 {
 		return max(s.estimate-spent, 0)
 	}
 	trials := time.Duration(s.since - s.began)
 	if s.doing == "" {
 		trials = spent
 	}
-	each := trials / time.Duration(s.ended)
-	return max(each*time.Duration(s.total)-spent, 0)
+	each := trials / time.Duration(s.ended-s.before)
+	return max(each*time.Duration(s.total-s.before)-spent, 0)
 }
 
 // end takes the live line away.

@@ -150,8 +150,9 @@ func (a *app) runCmd() *cobra.Command {
 	return c
 }
 
-// check says what is wrong with flags that the suite does not see.
-func (f *runFlags) check(c *cobra.Command) error {
+// extents says what is wrong with flags for how much is run: a zero is the suite's own to an
+// override.
+func extents(c *cobra.Command) error {
 	if c.Flag("for").Changed && c.Flag("blocks").Changed {
 		return cli.Usagef("--for and --blocks: give one of them: a time, or a fixed design")
 	}
@@ -159,6 +160,14 @@ func (f *runFlags) check(c *cobra.Command) error {
 		if v := c.Flag(name).Value.String(); c.Flag(name).Changed && strings.Trim(v, "0sB") == "" {
 			return cli.Usagef("--%s %s: want more than nothing", name, v)
 		}
+	}
+	return nil
+}
+
+// check says what is wrong with flags that the suite does not see.
+func (f *runFlags) check(c *cobra.Command) error {
+	if err := extents(c); err != nil {
+		return err
 	}
 	if f.asked.Resume != "" && f.asked.Out != "" {
 		return cli.Usagef("--resume and --out: a run is gone on with in its own folder")

@@ -54,7 +54,7 @@ func (t *Target) doubt(m *Metric) {
 					by[f.Rule] += move.By / float64(len(m.Points))
 				}
 			}
-			if len(f.Moves) == 0 && findingGrade(r, f) == result.Suspect {
+			if len(f.Moves) == 0 && findingGrade(r, f) == result.Suspect && !m.before(f) {
 				unbounded = append(unbounded, f.Rule)
 			}
 		}
@@ -76,6 +76,13 @@ func (t *Target) doubt(m *Metric) {
 	if len(d.Rules) > 0 {
 		m.Doubt = &d
 	}
+}
+
+// before tells whether a number was known before what a finding is about: a start has ended, and an
+// artifact was built, before the service was warmed up.
+func (m *Metric) before(f result.Finding) bool {
+	warmed := []string{metric.SteadyAt, metric.TimeToPeak, metric.WarmupCost}
+	return f.Rule == "warm-up" && m.Load == "" && !slices.Contains(warmed, m.Name)
 }
 
 // bearing is what bears on a load of a record; on what is of the whole trial, the trial's own.

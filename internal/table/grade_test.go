@@ -78,3 +78,23 @@ func TestDoubt(t *testing.T) {
 		t.Errorf("with a resolution of 20 %%: %+v", *m.Doubt)
 	}
 }
+
+// A warm-up that did not end moves no start, which was over before it.
+func TestWarmUpDoubtsNoStart(t *testing.T) {
+	records := rates("a", 100, 101, 102)
+	for i := range records {
+		records[i].Start = result.Start{ReadyNs: 30e6 + int64(i)}
+		records[i].Warmup = result.Warmup{SteadyAtNs: 1e9 + int64(i), Steady: true}
+		records[i].Verdict = result.Verdict{Grade: result.Suspect, Findings: []result.Finding{
+			{Rule: "warm-up", Grade: result.Suspect, Observed: "some"}}}
+	}
+	target := Analyze(records, Options{}).Scenarios[0].Targets[0]
+	ready, _ := target.Metric("", metric.Ready)
+	if ready.Withheld != "" || ready.Grade() != result.Valid {
+		t.Errorf("ready is %s (%s), and was over before the warm-up", ready.Grade(), ready.Withheld)
+	}
+	steady, _ := target.Metric("", metric.SteadyAt)
+	if steady.Withheld != "" || steady.Grade() != result.Suspect {
+		t.Errorf("the steady state is %s (%s)", steady.Grade(), steady.Withheld)
+	}
+}

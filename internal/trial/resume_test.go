@@ -10,6 +10,7 @@ import (
 
 	"prony/internal/load"
 	"prony/internal/result"
+	"prony/internal/trial"
 )
 
 // Records that somebody removes are noticed before the next trial: its own would be in no report.
@@ -44,7 +45,12 @@ func TestResumedRun(t *testing.T) {
 		}
 		all := e.resolve()
 		all.Head.Resumed, all.Done = []result.Resumption{{Trials: 2}}, slices.Delete(first, 1, 2)
+		before := 0
+		w.lab.Observe = func(e trial.Event) { before += e.Before }
 		again, err := w.lab.Run(context.Background(), all)
+		if before != 2 {
+			t.Errorf("%d trials are told to have a record, want 2", before)
+		}
 		if err != nil || len(again) != 1 || again[0].Order != 2 || again[0].Resumed != 1 {
 			t.Errorf("%d records, error %v", len(again), err)
 		}

@@ -74,6 +74,9 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*result.Record, 
 	if e.Pilots == nil {
 		e.Pilots = map[string]float64{}
 	}
+	if len(e.Done) > 0 {
+		l.tell(Event{Step: "resumed", Before: len(e.Done)})
+	}
 	for left := e.left(nil, e.unrecorded()); len(left) > 0; left = e.left(records, left) {
 		if err := w.Look(); err != nil {
 			return records, fmt.Errorf("run %s: after %d of %d trials: %w", e.Head.ID,

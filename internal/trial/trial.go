@@ -114,6 +114,8 @@ type Event struct {
 	// Expect is about how long the step will take, 0 when nobody knows.
 	Expect time.Duration
 	Record *result.Record
+	// Before are the trials that have a record of before; said once, first, where a run is resumed.
+	Before int
 }
 
 // life is one trial under way.
