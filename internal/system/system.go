@@ -250,6 +250,17 @@ func (s *System) Move(cores []int) error {
 	return nil
 }
 
+// Favour lets the compilers of all parts go first, or not any longer; launch.Favourer.
+func (s *System) Favour(on bool) (threads int, err error) {
+	for _, p := range s.Parts {
+		if f, ok := p.Process.(launch.Favourer); ok {
+			n, failed := f.Favour(on)
+			threads, err = threads+n, errors.Join(err, failed)
+		}
+	}
+	return threads, err
+}
+
 // Exited is closed when any part has ended.
 func (s *System) Exited() <-chan struct{} { return s.exited }
 

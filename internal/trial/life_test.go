@@ -39,7 +39,9 @@ type world struct {
 	launcher *fake.Launcher
 	offer    func(ctx context.Context, s load.Spec) (*load.Result, error)
 	roles    func() probe.Roles // what compilers have used; nil: nothing tells
-	lab      *trial.Lab
+
+	unfavoured func(on bool) error // what favouring threads comes to
+	lab        *trial.Lab
 }
 
 const rate = 1000 // requests a second that the mock load reaches
@@ -336,14 +338,6 @@ func TestWarmUpOnAllCores(t *testing.T) {
 	}, nil, func(r *result.Record) bool {
 		return r.Failure != nil && strings.Contains(r.Failure.Error, "cannot move")
 	})
-}
-
-// bound starts what cannot be moved.
-type bound struct{ launch.Launcher }
-
-func (b bound) Launch(ctx context.Context, s launch.Spec) (launch.Process, error) {
-	p, err := b.Launcher.Launch(ctx, s)
-	return struct{ launch.Process }{p}, err
 }
 
 func TestLifeInOrder(t *testing.T) {

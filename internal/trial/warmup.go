@@ -23,6 +23,8 @@ const (
 	// ownCores is the least time that a service has on its own cores before the first window, where
 	// it warmed up on all of them: the tail of a steady state, and half as long to get there.
 	ownCores = 3 * time.Second
+	// favourEvery is after how many intervals it is looked for compilers that are new.
+	favourEvery = 5
 )
 
 // warming is a warm-up under way.
@@ -48,9 +50,11 @@ func (f *life) warmUp(ctx context.Context) error {
 	spec := f.spec("warmup", result.Closed, w.Connections)
 	spec.Window, spec.Drain = time.Duration(w.Max), warmDrain
 	spec.Every, spec.Watch = warmInterval, g.look
+	g.favour(true)
 	res, err := f.offer(ctx, spec)
 	if err == nil {
 		g.narrow()
+		g.favour(false)
 		err = g.err
 	}
 	if err != nil {
@@ -68,6 +72,9 @@ func (f *life) warmUp(ctx context.Context) error {
 // look is told the good answers so far, and says whether to go on.
 func (g *warming) look(done int64, elapsed time.Duration) bool {
 	w, r := g.trial.Warmup, &g.rec.Warmup
+	if len(g.counts)%favourEvery == 0 { // some are born late
+		g.favour(true)
+	}
 	g.counts = append(g.counts, done)
 	r.Requests, r.DurationNs = done, int64(elapsed)
 	r.SilentAtNs = g.heard.hear(g.watch.Roles(), int64(elapsed))
@@ -139,6 +146,18 @@ func (g *warming) narrow() {
 	if g.err != nil {
 		g.err = errors.Join(errors.New("end the warm-up on all cores"), g.err)
 	}
+}
+
+// favour lets compilers go before other threads, or not any longer: where they take turns, a
+// compiler has a share of the core like each of the threads that wait for its code, of which a
+// service may have hundreds, and is not done after minutes.
+func (g *warming) favour(on bool) {
+	if g.trial.Warmup.Compilers != "" || g.err != nil || !on && g.rec.Warmup.Favoured == 0 {
+		return
+	}
+	var threads int
+	threads, g.err = g.proc.Favour(on)
+	g.rec.Warmup.Favoured = max(g.rec.Warmup.Favoured, threads)
 }
 
 // warm notes whether the service is, on its own cores, by the rate and by its compilers: a plateau
