@@ -293,7 +293,9 @@ func ofWarmup(of func(result.Warmup) int64) value {
 }
 
 // helped tells whether a warm-up was shorter than users will see it.
-func helped(w result.Warmup) bool { return len(w.Cores) > 0 || w.Favoured > 0 }
+func helped(w result.Warmup) bool {
+	return len(w.Cores) > 0 || w.Favoured > 0 || w.ReopenedAtNs > 0
+}
 
 // ofTimes is a figure of response times, where they are not those of a growing backlog.
 func ofTimes(l *result.Load, ns float64) float64 {

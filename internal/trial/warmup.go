@@ -34,7 +34,10 @@ type warming struct {
 	heard  compilers
 	wide   bool          // it has all cores
 	until  time.Duration // and no longer
-	from   int           // of counts: since it has its own
+	from   int           // of counts: since it has its own, on the connections that it has now
+	reopen bool          // its connections are opened anew, or were
+	served int64         // on those before
+	before time.Duration // likewise
 	err    error         // why it could not be given them
 }
 
@@ -52,6 +55,11 @@ func (f *life) warmUp(ctx context.Context) error {
 	spec.Every, spec.Watch = warmInterval, g.look
 	g.favour(true)
 	res, err := f.offer(ctx, spec)
+	if err == nil && g.reopen {
+		g.anew()
+		spec.Window -= g.before
+		res, err = f.offer(ctx, spec)
+	}
 	if err == nil {
 		g.narrow()
 		g.favour(false)
@@ -72,6 +80,7 @@ func (f *life) warmUp(ctx context.Context) error {
 // look is told the good answers so far, and says whether to go on.
 func (g *warming) look(done int64, elapsed time.Duration) bool {
 	w, r := g.trial.Warmup, &g.rec.Warmup
+	done, elapsed = done+g.served, elapsed+g.before
 	if len(g.counts)%favourEvery == 0 { // some are born late
 		g.favour(true)
 	}
@@ -81,7 +90,22 @@ func (g *warming) look(done int64, elapsed time.Duration) bool {
 	if g.wide && (elapsed >= g.until || r.SilentAtNs > 0 || r.SilentAtNs == 0 && g.level()) {
 		g.narrow()
 	}
+	most := time.Duration(w.Max)
+	if !g.reopen && !g.wide && w.Compilers == "" && elapsed < most &&
+		(r.SilentAtNs > 0 || r.SilentAtNs < 0 && elapsed >= most/2) {
+		g.reopen = true
+		return false
+	}
 	return g.err == nil && (elapsed < time.Duration(w.Min) || g.wide || !g.warm())
+}
+
+// anew begins again with new connections, once compilers are silent or half of the time is over:
+// the windows open theirs, and code that was compiled when connections only ever answered is thrown
+// away and compiled again when the first of them ends.
+func (g *warming) anew() {
+	g.served, g.before = g.rec.Warmup.Requests, time.Duration(g.rec.Warmup.DurationNs)
+	g.from, g.heard = len(g.counts), compilers{}
+	g.rec.Warmup.ReopenedAtNs = int64(g.before)
 }
 
 // WarmUp offers a closed load before others, for most at the longest, and says what it came to:
