@@ -130,6 +130,7 @@ suites:
 // A real run of a file: a command and a revision that is built, one that lacks a tool, a mix with
 // what the file expects and with what was asked for; and then the rest of it.
 func TestProjectMeasures(t *testing.T) {
+	tests.Once(t, "a project that is measured", tests.Needs{})
 	tests.Cores(t)
 	dir := ownFolder(t)
 	if err := os.WriteFile("body.json", []byte(`{"a":1}`), 0o644); err != nil {

@@ -93,6 +93,7 @@ func TestStoppedLoad(t *testing.T) {
 
 // A threshold that held until somebody ended the load has not held; what is saved is INVALID.
 func TestCutLoad(t *testing.T) {
+	tests.Once(t, "loads that are cut short", tests.Needs{})
 	tests.Cores(t)
 	dir := filepath.Join(t.TempDir(), "run")
 	args := []string{"-d", "30s", "-c", "8", "--threshold", "errors<1%", "--save=" + dir}
