@@ -22,7 +22,6 @@ import (
 	"prony/internal/result"
 	"prony/internal/slo"
 	"prony/internal/summary"
-	"prony/internal/trial"
 	"prony/internal/truth/exact"
 	"prony/internal/unit"
 	"prony/internal/verdict"
@@ -370,7 +369,7 @@ func (a *app) ceiling(ctx context.Context, p *offer) (float64, error) {
 	done := make(chan error, 1)
 	go func() { done <- exact.Null(serving, l.(*net.TCPListener), nullAnswer) }()
 	a.say("calibrate the generator against a null server")
-	res, err := p.by.Offer(ctx, trial.Calibration(load.Spec{
+	res, err := p.by.Offer(ctx, driver.Calibration(load.Spec{
 		Name: "ceiling", Address: l.Addr().(*net.TCPAddr).AddrPort(),
 		Connections: p.spec.Connections, Cores: p.spec.Cores, Seed: p.spec.Seed,
 	}))
