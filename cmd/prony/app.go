@@ -6,14 +6,13 @@ import (
 	"os"
 	"path/filepath"
 
-	"prony/internal/lab"
 	"prony/internal/print"
 	"prony/internal/telemetry"
 )
 
 // app is what the verbs share.
 type app struct {
-	world          lab.World
+	world          world    // what trials are run with
 	args           []string // without passwords
 	stdout, stderr io.Writer
 	rootFlag       string
@@ -55,30 +54,10 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// lab is the checkout's, and tells how it gets on.
-func (a *app) lab() (*lab.Lab, *progress, error) {
-	root, err := a.root()
-	tell := &progress{w: a.stderr}
-	return &lab.Lab{Root: root, World: a.world, Tell: tell}, tell, err
-}
-
 func (a *app) say(line string) { fmt.Fprintln(a.stderr, line) }
 
 // grid prints rows in columns.
 func (a *app) grid(rows [][]string) error {
 	_, err := io.WriteString(a.stdout, print.Grid("", rows, print.Left))
 	return err
-}
-
-// catalog reads the services, all or those that are named.
-func (a *app) catalog(names ...string) (lab.Catalog, error) {
-	l, _, err := a.lab()
-	if err != nil {
-		return nil, err
-	}
-	services, err := l.Catalog()
-	if err != nil {
-		return nil, err
-	}
-	return services.Pick(names)
 }

@@ -22,7 +22,6 @@ import (
 	"prony/internal/telemetry"
 	"prony/internal/telemetry/logs"
 	"prony/internal/telemetry/spans"
-	"prony/internal/trial"
 	"prony/internal/unit"
 )
 
@@ -231,7 +230,7 @@ func (s *story) printPauses(w io.Writer) {
 func (s *story) printMoment(w io.Writer) {
 	name := "series/" + s.record.Trial + "." + s.load.Name + ".json"
 	data, err := fs.ReadFile(os.DirFS(s.dir), name)
-	var samples trial.Samples
+	var samples result.Samples
 	if err != nil || json.Unmarshal(data, &samples) != nil {
 		return // losing it loses drill-down only
 	}

@@ -23,7 +23,6 @@ import (
 	"prony/internal/suite"
 	"prony/internal/tests"
 	"prony/internal/tidy"
-	"prony/internal/trial"
 )
 
 // canonical are the services that are compared when nobody says which.
@@ -153,7 +152,7 @@ func drive(ctx context.Context, root string, s *service.Service, c service.Check
 	if err != nil {
 		return err
 	}
-	scenario, err := trial.Scenario(of.Scenarios[0], c.Mode)
+	scenario, err := driver.Scenario(of.Scenarios[0], c.Mode)
 	if err != nil {
 		return err
 	}

@@ -50,9 +50,7 @@ understood: %s. Besides, --status names the status of a good answer.`, tool, usu
 			if err != nil {
 				return cli.Usage(err)
 			}
-			if err := pinThreads(call); err != nil {
-				return err
-			}
+			pinThreads(call)
 			for _, n := range call.Notes {
 				fmt.Fprintf(a.stderr, "prony: %s\n", n)
 			}
@@ -62,20 +60,20 @@ understood: %s. Besides, --status names the status of a good answer.`, tool, usu
 }
 
 // pinThreads gives several load threads a core each, as our engine wants them; a single one stays
-// free to move, as the tool's would be.
-func pinThreads(call *driver.Call) error {
+// free to move, as the tool's would be; and where none can be pinned there is a single one.
+func pinThreads(call *driver.Call) {
 	if call.Threads < 2 {
-		return nil
+		return
 	}
 	cores, err := host.Cores()
 	if err != nil {
-		return err
+		call.Notes = append(call.Notes, fmt.Sprintf("one load thread: %v", err))
+		return
 	}
 	n := min(call.Threads, len(cores), call.Spec.Connections)
 	call.Spec.Cores = cores[:n]
 	call.Notes = append(call.Notes, fmt.Sprintf("%d load threads, pinned to the cores %v", n,
 		call.Spec.Cores))
-	return nil
 }
 
 // importCmd prints what the saved output of other generators says, and what it cannot say.

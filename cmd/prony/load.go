@@ -6,7 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -16,14 +16,13 @@ import (
 	"prony/internal/cli"
 	"prony/internal/clock"
 	"prony/internal/driver"
+	"prony/internal/file"
 	"prony/internal/live"
 	"prony/internal/load"
 	"prony/internal/pace"
 	"prony/internal/result"
 	"prony/internal/slo"
 	"prony/internal/summary"
-	"prony/internal/trial"
-	"prony/internal/truth/exact"
 	"prony/internal/unit"
 	"prony/internal/verdict"
 )
@@ -358,35 +357,6 @@ func (a *app) judge(r summary.Report, objectives []slo.Objective, form string) e
 	return nil
 }
 
-// ceiling is what the generator reaches with these connections against a server that does nothing,
-// on a core of its own where there is one. It is a bound for servers on this machine only.
-func (a *app) ceiling(ctx context.Context, p *offer) (float64, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("measure the ceiling: %w", err)
-	}
-	defer l.Close()
-	serving, cancel := context.WithCancel(ctx)
-	done := make(chan error, 1)
-	go func() { done <- exact.Null(serving, l.(*net.TCPListener), nullAnswer) }()
-	a.say("calibrate the generator against a null server")
-	res, err := p.by.Offer(ctx, trial.Calibration(load.Spec{
-		Name: "ceiling", Address: l.Addr().(*net.TCPAddr).AddrPort(),
-		Connections: p.spec.Connections, Cores: p.spec.Cores, Seed: p.spec.Seed,
-	}))
-	cancel()
-	if e := <-done; err == nil {
-		err = e
-	}
-	if err != nil && ctx.Err() != nil {
-		return 0, errors.New("interrupted before the load: nothing was measured")
-	}
-	if err != nil {
-		return 0, fmt.Errorf("measure the ceiling: %w", err)
-	}
-	return res.ThroughputPerS, nil
-}
-
 func saveTrace(file string, s *load.Spec) error {
 	if s.Model != result.Open {
 		return cli.Usagef("--save-trace: a closed load has no arrivals; see --rate")
@@ -407,4 +377,13 @@ func (a *app) command() []string {
 		}
 	}
 	return out
+}
+
+// writeTrace keeps arrivals for another time and another place.
+func writeTrace(name string, p pace.Process, horizonNs int64) error {
+	err := file.Write(name, func(w io.Writer) error { return pace.WriteTrace(w, p, horizonNs) })
+	if err != nil {
+		return fmt.Errorf("write trace: %w", err)
+	}
+	return nil
 }

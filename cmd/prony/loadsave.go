@@ -20,9 +20,7 @@ import (
 	"prony/internal/cli"
 	"prony/internal/clock"
 	"prony/internal/host"
-	"prony/internal/lab"
 	"prony/internal/load"
-	"prony/internal/own"
 	"prony/internal/result"
 	"prony/internal/shell"
 	"prony/internal/summary"
@@ -38,7 +36,7 @@ type saveFlags struct {
 }
 
 // usualFolder is what --save means where it names none.
-func (s *saveFlags) usualFolder() string { return filepath.Join(own.Kept, s.verb, "TIME") }
+func (s *saveFlags) usualFolder() string { return filepath.Join(result.Kept, s.verb, "TIME") }
 
 // add declares the flags. A verb that has an --output of words gets its page there, too.
 func (s *saveFlags) add(c *cobra.Command) {
@@ -104,7 +102,7 @@ func (a *app) keep(s *saveFlags) (*keeper, error) {
 		if err != nil {
 			return nil, fmt.Errorf("keep the results: %w", err)
 		}
-		k.head.ID, k.dir = lab.NewFolder(results, k.head.ID)
+		k.head.ID, k.dir = result.NewFolder(results, k.head.ID)
 	}
 	if isRun(k.dir) {
 		return nil, cli.Usagef("--save=%s: it holds a run already; choose another folder, or see "+
@@ -126,8 +124,8 @@ func (a *app) resultsOf(verb string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	kept := filepath.Join(dir, own.Kept)
-	return filepath.Join(kept, verb), own.Folder(kept)
+	kept := filepath.Join(dir, result.Kept)
+	return filepath.Join(kept, verb), result.Keep(kept)
 }
 
 // unfit is what no file should have in its name.

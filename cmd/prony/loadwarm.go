@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"prony/internal/cli"
-	"prony/internal/trial"
+	"prony/internal/driver"
 )
 
 // steadyMost is how long a warm-up waits for a steady rate: JVMs take up to half a minute.
@@ -33,7 +33,7 @@ func (a *app) warm(ctx context.Context, o *offer) error {
 	if err != nil || most == 0 {
 		return err
 	}
-	if o.warmed, err = trial.WarmUp(ctx, o.by.Offer, o.spec, most, steady); err != nil {
+	if o.warmed, err = driver.WarmUp(ctx, o.by.Offer, o.spec, most, steady); err != nil {
 		return fmt.Errorf("warm up %s: %w", o.url, err)
 	}
 	w := &o.warmed

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
 	"syscall"
 
@@ -15,24 +14,20 @@ import (
 
 	"prony/internal/cli"
 	"prony/internal/driver"
-	"prony/internal/lab"
-	"prony/internal/lab/machine"
-	"prony/internal/launch/docker"
 	"prony/internal/print"
 	"prony/internal/shell"
 )
 
 func main() {
-	docker.Guard()
-	signal.Ignore(syscall.SIGXFSZ) // beyond ulimit -f a write fails, with a sentence
+	w := begin()
 	ctx, stop := cli.Context()
-	err := run(ctx, machine.World{}, os.Args[1:], os.Stdout, os.Stderr)
+	err := run(ctx, w, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(cli.Code(err))
 }
 
 // run is the whole program but for its end: everything that it says goes to the writers.
-func run(ctx context.Context, w lab.World, args []string, stdout, stderr io.Writer) error {
+func run(ctx context.Context, w world, args []string, stdout, stderr io.Writer) error {
 	out, errs := print.NewScreen(stdout), print.NewScreen(stderr)
 	root := newRoot(&app{world: w, args: shell.Hushed(args), stdout: out, stderr: errs})
 	root.SetArgs(args)
@@ -125,14 +120,10 @@ func newRoot(app *app) *cobra.Command {
 		"(commands, cgroup writes, containers) as a line to paste into a shell")
 	root.PersistentFlags().StringVar(&app.rootFlag, "root", os.Getenv("PRONY_ROOT"),
 		"folder that holds services/ and suites/ (default: found upwards from here)")
-	root.AddCommand(app.runCmd(), app.planCmd(), app.servicesCmd(), app.verifyCmd(),
-		app.fairnessCmd(), app.buildCmd(), app.loadCmd(), app.capacityCmd(), app.reportCmd(),
-		app.importCmd(), app.truthCmd(), app.selftestCmd(), app.nullCmd(), app.doctorCmd(),
-		app.auditCmd(), app.compareCmd(), app.gateCmd(), app.trendCmd(), app.telemetryCmd(),
-		app.queryCmd(), app.profileCmd())
-	root.AddCommand(app.tracesCmd(), app.logsCmd(), app.explainCmd(), app.agentsCmd(),
-		app.stackCmd(), app.rainCmd(), app.newCmd(), app.versusCmd(),
-		app.initCmd())
+	root.AddCommand(app.loadCmd(), app.capacityCmd(), app.rainCmd(), app.reportCmd(),
+		app.importCmd(), app.auditCmd(), app.compareCmd(), app.gateCmd(), app.trendCmd(),
+		app.profileCmd(), app.tracesCmd(), app.logsCmd(), app.explainCmd(), app.initCmd())
+	app.addTrials(root)
 	for _, tool := range driver.Usuals() {
 		root.AddCommand(app.usualCmd(tool, app.usual))
 	}

@@ -14,9 +14,7 @@ import (
 
 	"prony/internal/cli"
 	"prony/internal/file"
-	"prony/internal/lab"
 	"prony/internal/result"
-	"prony/internal/service"
 )
 
 // manCmd writes the manual from what --help is made of.
@@ -177,18 +175,11 @@ func (a *app) addManual(root *cobra.Command) {
 		"traces": a.completeRuns(1), "logs": a.completeRuns(1), "query": a.completeRuns(1),
 		"profile": a.completeRuns(1), "explain": a.completeRuns(1),
 		"compare": a.completeRuns(2), "gate": a.completeRuns(2), "trend": a.completeRuns(anyNumber),
-		"doctor": cobra.NoFileCompletions,
-		"build":  a.completeServices, "verify": a.completeServices,
-		"load": cobra.NoFileCompletions, "services": cobra.NoFileCompletions,
+		"load": cobra.NoFileCompletions,
 	}
 	for _, c := range root.Commands() {
 		if f := arguments[c.Name()]; f != nil {
 			c.ValidArgsFunction = f
-		}
-		if c.Flags().Lookup("targets") != nil {
-			if err := c.RegisterFlagCompletionFunc("targets", a.completeTargets); err != nil {
-				panic("prony: a flag is completed twice: " + err.Error())
-			}
 		}
 	}
 }
@@ -238,39 +229,4 @@ func (a *app) inCatalog(pattern ...string) []string {
 		}
 	}
 	return files
-}
-
-// completeServices offers the services that are not named yet.
-func (a *app) completeServices(_ *cobra.Command, args []string, _ string) ([]string,
-	cobra.ShellCompDirective) {
-	var names []string
-	for _, s := range a.known() {
-		if !slices.Contains(args, s.Name) {
-			names = append(names, s.Name)
-		}
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
-}
-
-// completeTargets offers targets for a list of them, whose last word is not finished.
-func (a *app) completeTargets(_ *cobra.Command, _ []string, typed string) ([]string,
-	cobra.ShellCompDirective) {
-	done := typed[:strings.LastIndex(typed, ",")+1]
-	var out []string
-	for _, t := range lab.Catalog(a.known()).Targets() {
-		if !slices.Contains(strings.Split(done, ","), t.Name) {
-			out = append(out, done+t.Name)
-		}
-	}
-	return out, cobra.ShellCompDirectiveNoFileComp
-}
-
-// known are the services of the catalog that can be read.
-func (a *app) known() []*service.Service {
-	root, err := a.root()
-	if err != nil {
-		return nil
-	}
-	services, _ := service.Catalog(root) // what is broken there is no business of a shell's
-	return services
 }

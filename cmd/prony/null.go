@@ -1,16 +1,19 @@
+//go:build linux && !portable
+
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"prony/internal/cli"
-	"prony/internal/file"
-	"prony/internal/pace"
+	"prony/internal/driver"
+	"prony/internal/load"
 	"prony/internal/suite"
 	"prony/internal/truth/exact"
 )
@@ -46,11 +49,31 @@ func (a *app) nullCmd() *cobra.Command {
 	return c
 }
 
-// writeTrace keeps arrivals for another time and another place.
-func writeTrace(name string, p pace.Process, horizonNs int64) error {
-	err := file.Write(name, func(w io.Writer) error { return pace.WriteTrace(w, p, horizonNs) })
+// ceiling is what the generator reaches with these connections against a server that does nothing,
+// on a core of its own where there is one. It is a bound for servers on this machine only.
+func (a *app) ceiling(ctx context.Context, p *offer) (float64, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return fmt.Errorf("write trace: %w", err)
+		return 0, fmt.Errorf("measure the ceiling: %w", err)
 	}
-	return nil
+	defer l.Close()
+	serving, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- exact.Null(serving, l.(*net.TCPListener), nullAnswer) }()
+	a.say("calibrate the generator against a null server")
+	res, err := p.by.Offer(ctx, driver.Calibration(load.Spec{
+		Name: "ceiling", Address: l.Addr().(*net.TCPAddr).AddrPort(),
+		Connections: p.spec.Connections, Cores: p.spec.Cores, Seed: p.spec.Seed,
+	}))
+	cancel()
+	if e := <-done; err == nil {
+		err = e
+	}
+	if err != nil && ctx.Err() != nil {
+		return 0, errors.New("interrupted before the load: nothing was measured")
+	}
+	if err != nil {
+		return 0, fmt.Errorf("measure the ceiling: %w", err)
+	}
+	return res.ThroughputPerS, nil
 }

@@ -1,3 +1,5 @@
+//go:build linux && !portable
+
 package main
 
 import (
@@ -18,6 +20,7 @@ import (
 	"prony/internal/lab"
 	"prony/internal/load/stack"
 	"prony/internal/own"
+	"prony/internal/result"
 	"prony/internal/service"
 	"prony/internal/suite"
 	"prony/internal/trial"
@@ -95,7 +98,7 @@ func ofProject(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish
 		}
 	}
 	wish.Own = &lab.Own{Suite: s, Services: services,
-		Results: filepath.Join(l.Root, own.Kept, "run")}
+		Results: filepath.Join(l.Root, result.Kept, "run")}
 	return nil
 }
 
@@ -137,7 +140,7 @@ func hold(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish) err
 // servicesOf clones the revisions that sources name, and makes a service of each.
 func servicesOf(ctx context.Context, l *lab.Lab, sources []own.Source, ready string) (lab.Catalog,
 	error) {
-	kept := filepath.Join(l.Root, own.Kept)
+	kept := filepath.Join(l.Root, result.Kept)
 	for i := range sources {
 		note, err := sources[i].Clone(ctx, filepath.Join(kept, "git"))
 		if err != nil {
@@ -151,7 +154,7 @@ func servicesOf(ctx context.Context, l *lab.Lab, sources []own.Source, ready str
 	if _, made := os.Stat(kept); err != nil && made != nil {
 		return nil, err // a line that is refused leaves nothing
 	}
-	return services, errors.Join(err, own.Folder(kept))
+	return services, errors.Join(err, result.Keep(kept))
 }
 
 // portHint is for services that start and cannot be asked.

@@ -22,7 +22,6 @@ import (
 	"prony/internal/result"
 	"prony/internal/shell"
 	"prony/internal/table"
-	"prony/internal/trial"
 	"prony/internal/unit"
 )
 
@@ -316,7 +315,7 @@ func readSamples(dir string) (out []report.Samples) {
 	}
 	for _, name := range files {
 		data, err := file.Read(name, file.Page)
-		var s trial.Samples
+		var s result.Samples
 		if err != nil || json.Unmarshal(data, &s) != nil || s.Load == "" {
 			continue
 		}

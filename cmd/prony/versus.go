@@ -1,3 +1,5 @@
+//go:build linux && !portable
+
 package main
 
 import (
@@ -18,6 +20,7 @@ import (
 	"prony/internal/host"
 	"prony/internal/lab"
 	"prony/internal/own"
+	"prony/internal/result"
 	"prony/internal/suite"
 )
 
@@ -292,7 +295,7 @@ func (a *app) versus(ctx context.Context, args []string, f *versusFlags) error {
 		return err
 	}
 	wish := lab.Wish{Own: &lab.Own{Services: services,
-		Results: filepath.Join(dir, own.Kept, own.Name)}, Host: "any", Version: version(),
+		Results: filepath.Join(dir, result.Kept, own.Name)}, Host: "any", Version: version(),
 		Command: append([]string{"prony"}, a.args...), Out: f.out}
 	if wish.Own.Suite, err = f.meet(ctx, l, services, requests); err != nil {
 		return err

@@ -4,12 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"sync"
 
 	"prony/internal/load"
-	"prony/internal/load/epoll"
 	"prony/internal/load/stack"
-	"prony/internal/load/uring"
 )
 
 // Engines that can be asked for by name.
@@ -18,9 +15,6 @@ const (
 	Uring = "uring"
 	Epoll = "epoll"
 )
-
-// Engines are their names.
-var Engines = []string{Auto, Uring, Epoll}
 
 // Prony is the built-in generator.
 type Prony struct {
@@ -35,9 +29,6 @@ func (p Prony) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 	}
 	return load.Run(ctx, s)
 }
-
-// probed is why io_uring cannot be used here, asked once: no kernel changes its mind.
-var probed = sync.OnceValue(uring.Probe)
 
 // Describe says which engine a load would have, and why.
 func (p Prony) Describe() (load.EngineInfo, error) {
@@ -56,46 +47,14 @@ func (p Prony) choose(s *load.Spec) error {
 		useStack(s, *p.Stack)
 		return nil
 	}
-	refused := probed()
-	switch p.Engine {
-	case "", Auto:
-		if refused == nil {
-			useUring(s, "the fastest that this kernel permits")
-		} else {
-			useEpoll(s, "io_uring cannot be used: "+refused.Error())
-		}
-	case Uring:
-		if refused != nil {
-			return fmt.Errorf("use engine %s: %w; leave out --engine to have one that works",
-				Uring, refused)
-		}
-		useUring(s, "asked for")
-	case Epoll:
-		useEpoll(s, "asked for")
-	default:
-		return fmt.Errorf("there is no engine %q; there are %s, %s and %s", p.Engine, Auto, Uring,
-			Epoll)
-	}
-	return nil
-}
-
-func useUring(s *load.Spec, why string) {
-	s.Engine = func(a netip.AddrPort, slots int) (load.Engine, error) { return uring.New(a, slots) }
-	s.Describe.Name, s.Describe.Reason = Uring, why
-	s.Describe.Pacing = "io_uring_enter until an absolute moment"
-}
-
-func useEpoll(s *load.Spec, why string) {
-	s.Engine = func(a netip.AddrPort, slots int) (load.Engine, error) { return epoll.New(a, slots) }
-	s.Describe.Name, s.Describe.Reason = Epoll, why
-	s.Describe.Pacing = "timerfd, absolute"
+	return p.useRaw(s)
 }
 
 func useStack(s *load.Spec, c stack.Config) {
 	s.Engine = func(_ netip.AddrPort, slots int) (load.Engine, error) { return stack.New(c, slots) }
 	s.Describe = load.EngineInfo{
-		Name: "stack", Reason: c.Protocol + " needs Go's network stack and libraries",
-		Pacing: "timerfd, absolute", Protocol: c.Protocol, Streams: c.Streams, Spread: true,
+		Name: "stack", Reason: c.Protocol + " needs Go's network stack and libraries" + unwatched,
+		Pacing: stack.Pacing, Protocol: c.Protocol, Streams: c.Streams, Spread: true,
 	}
 	if c.Streams <= 1 {
 		s.Describe.Streams = 0

@@ -1,5 +1,5 @@
 // Package host knows the machine that the lab runs on: its processors and who gets which, and what
-// a record must say of it. Linux only; what a kernel does not tell is "unknown", never guessed.
+// a record must say of it. What a kernel does not tell is "unknown", never guessed.
 package host
 
 import (
@@ -12,25 +12,8 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"prony/internal/result"
 )
-
-// Cores lists the processors that this process may run on, in order.
-func Cores() ([]int, error) {
-	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &set); err != nil {
-		return nil, fmt.Errorf("read own affinity: %w", err)
-	}
-	var out []int
-	for i := range len(set) * 64 {
-		if set.IsSet(i) {
-			out = append(out, i)
-		}
-	}
-	return out, nil
-}
 
 // Layout divides processors between the service and the load with everything else of the lab.
 type Layout struct {
@@ -58,39 +41,14 @@ func Divide(cores []int, cpus float64) (Layout, error) {
 	return Layout{Service: cores[at:], Load: cores[:at]}, nil
 }
 
-// Confine moves every thread of this process to the given cores; threads made later inherit it. It
-// keeps the lab's own work away from the service's cores.
-func Confine(cores []int) error {
-	var set unix.CPUSet
-	for _, c := range cores {
-		set.Set(c)
-	}
-	tasks, err := os.ReadDir("/proc/self/task")
-	if err != nil {
-		return fmt.Errorf("confine the lab to cores %v: %w", cores, err)
-	}
-	for _, t := range tasks {
-		tid, err := strconv.Atoi(t.Name())
-		if err != nil {
-			continue
-		}
-		if err := unix.SchedSetaffinity(tid, &set); err != nil && err != unix.ESRCH {
-			return fmt.Errorf("confine the lab to cores %v: %w", cores, err)
-		}
-	}
-	return nil
-}
-
 // Describe fills in what a record says of the machine.
 func Describe(p *result.Provenance) {
-	var u unix.Utsname
-	if unix.Uname(&u) == nil {
-		p.OS, p.Kernel = text(u.Sysname[:]), text(u.Release[:])
-	}
+	p.OS, p.Kernel = system()
 	p.Arch = runtime.GOARCH
 	cpuinfo := read("/proc/cpuinfo")
 	p.CPUModel = cmp.Or(Field(cpuinfo, "model name"), "unknown")
 	p.Hypervisor = strings.Contains(" "+Field(cpuinfo, "flags")+" ", " hypervisor ")
+	p.Cores = runtime.NumCPU()
 	if cores, err := Cores(); err == nil {
 		p.Cores = len(cores)
 	}
@@ -117,11 +75,6 @@ func CgroupVersion(root string) string {
 		return "v1"
 	}
 	return "none"
-}
-
-func text(b []byte) string {
-	s, _, _ := strings.Cut(string(b), "\x00")
-	return s
 }
 
 func read(path string) string {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"prony/internal/clock"
@@ -73,7 +72,7 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 		if w.Own != nil {
 			results = w.Own.Results
 		}
-		r.experiment.Head.ID, r.dir = NewFolder(results, r.experiment.Head.ID)
+		r.experiment.Head.ID, r.dir = result.NewFolder(results, r.experiment.Head.ID)
 	}
 	release, err := result.Reserve(r.dir, "--out")
 	if err != nil {
@@ -156,16 +155,4 @@ func (r *run) grade(ctx context.Context) error {
 		r.Tell.Say("the host is " + g.Grade + ": prony doctor says why, and what to do")
 	}
 	return nil
-}
-
-// NewFolder names a run's folder by its start; runs that begin within a second get a number.
-func NewFolder(results, start string) (id, dir string) {
-	id = start
-	for n := 2; ; n++ {
-		dir = filepath.Join(results, id)
-		if _, err := os.Stat(dir); err != nil {
-			return id, dir
-		}
-		id = fmt.Sprintf("%s-%d", start, n)
-	}
 }

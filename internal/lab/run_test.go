@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"prony/internal/result"
 	"prony/internal/suite"
 )
 
@@ -35,7 +36,7 @@ func TestDivide(t *testing.T) {
 func TestNewFolder(t *testing.T) {
 	results := t.TempDir()
 	for _, want := range []string{"now", "now-2", "now-3"} {
-		id, dir := NewFolder(results, "now")
+		id, dir := result.NewFolder(results, "now")
 		if id != want || dir != filepath.Join(results, want) {
 			t.Fatalf("%s in %s, want %s", id, dir, want)
 		}

@@ -5,7 +5,6 @@ import (
 	"os"
 
 	tea "charm.land/bubbletea/v2"
-	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
 	"prony/internal/print"
@@ -58,13 +57,6 @@ func keys(in io.Reader) io.Reader {
 		return nil
 	}
 	return tty
-}
-
-// foreground says whether the process may read keys: one in the background would be stopped. A
-// terminal that is not the process's own stops nobody, and has no foreground to tell of.
-func foreground(tty *os.File) bool {
-	group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
-	return err != nil || group == unix.Getpgrp()
 }
 
 func getenv(env []string, name string) string {

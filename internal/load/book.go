@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
-	"golang.org/x/sys/unix"
 
 	"prony/internal/load/sample"
 	"prony/internal/result"
@@ -462,37 +461,4 @@ type threadUsage struct {
 
 func (u threadUsage) minus(v threadUsage) threadUsage {
 	return threadUsage{u.cpuNs - v.cpuNs, u.delayNs - v.delayNs, u.switches - v.switches}
-}
-
-// usageOf returns a reader of the usage of the calling thread, on which alone it may be called, or
-// of the whole process. schedstat is the file's descriptor, or -1 for none.
-func usageOf(who, schedstat int) func() threadUsage {
-	buf := make([]byte, 128)
-	var ru unix.Rusage
-	return func() threadUsage {
-		var u threadUsage
-		if unix.Getrusage(who, &ru) == nil {
-			u.cpuNs = ru.Utime.Nano() + ru.Stime.Nano()
-			u.switches = ru.Nivcsw
-		}
-		if schedstat >= 0 {
-			if n, err := unix.Pread(schedstat, buf, 0); err == nil {
-				u.delayNs = secondNumber(buf[:n])
-			}
-		}
-		return u
-	}
-}
-
-// secondNumber reads the second decimal of a line of numbers.
-func secondNumber(b []byte) int64 {
-	i := 0
-	for i < len(b) && b[i] != ' ' {
-		i++
-	}
-	var n int64
-	for i++; i < len(b) && b[i] >= '0' && b[i] <= '9'; i++ {
-		n = n*10 + int64(b[i]-'0')
-	}
-	return n
 }

@@ -23,15 +23,12 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
-	"os"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
-	"golang.org/x/sys/unix"
 
 	"prony/internal/clock"
 	"prony/internal/pace"
@@ -333,12 +330,11 @@ const filesLeft = 256
 // for. A closed one has as many as it was asked for, and so has one whose requests share them.
 func (r *run) most() int {
 	s := &r.spec
-	var l unix.Rlimit
-	if s.Model != result.Open || s.Describe.Streams > 1 || unix.Getrlimit(unix.RLIMIT_NOFILE,
-		&l) != nil {
+	limit := filesMost()
+	if s.Model != result.Open || s.Describe.Streams > 1 || limit == 0 {
 		return s.Connections
 	}
-	files := int(min(l.Cur, math.MaxInt32)) - filesLeft - s.Slow.Clients
+	files := int(min(limit, math.MaxInt32)) - filesLeft - s.Slow.Clients
 	return max(min(s.Most, files), s.Connections)
 }
 
@@ -391,8 +387,8 @@ func (r *run) work(i int) {
 	}
 	r.connected.Done()
 	<-r.begin
-	if w.schedstat >= 0 {
-		defer unix.Close(w.schedstat)
+	if w.unwatch != nil {
+		defer w.unwatch()
 	}
 	if w.engine == nil {
 		return
@@ -410,25 +406,19 @@ func (r *run) work(i int) {
 
 func (r *run) prepare(i int, w *worker) error {
 	if len(r.spec.Cores) > 0 {
-		var set unix.CPUSet
-		set.Set(r.spec.Cores[i])
-		if err := unix.SchedSetaffinity(0, &set); err != nil {
+		if err := pin(r.spec.Cores[i]); err != nil {
 			return fmt.Errorf("pin load thread to core %d: %w", r.spec.Cores[i], err)
 		}
 	}
 	if i == 0 {
 		r.priority = priority()
 	}
-	fd, err := unix.Open("/proc/thread-self/schedstat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err == nil {
-		w.schedstat = fd
-	}
-	usage := usageOf(unix.RUSAGE_THREAD, w.schedstat)
-	if r.spec.Describe.Spread {
-		usage = usageOf(unix.RUSAGE_SELF, -1)
-		if i > 0 { // the first thread has told it all
-			usage = func() threadUsage { return threadUsage{} }
-		}
+	usage := func() threadUsage { return threadUsage{} }
+	switch {
+	case !r.spec.Describe.Spread:
+		usage, w.unwatch = ownUsage()
+	case i == 0: // it tells all of it
+		usage = wholeUsage()
 	}
 	w.book = newBook(int64(r.spec.Window), int64(step(r.spec.Window)), usage)
 	w.book.extend(r.plan, sampleMax/r.cfg.threads, r.spec.Live != nil)
@@ -554,36 +544,3 @@ func (r *run) count() (n int64) {
 }
 
 func (r *run) firstError() error { return errors.Join(r.errs...) }
-
-// policies are the names of sched(7).
-var policies = map[uint32]string{
-	unix.SCHED_NORMAL: "other", unix.SCHED_BATCH: "batch", unix.SCHED_IDLE: "idle",
-	unix.SCHED_FIFO: "fifo", unix.SCHED_RR: "rr", unix.SCHED_DEADLINE: "deadline",
-}
-
-// priority describes how the calling thread is scheduled, e.g. "other nice 0" or "fifo 10".
-func priority() string {
-	a, err := unix.SchedGetAttr(0, 0)
-	if err != nil {
-		return "unknown"
-	}
-	name := orElse(policies[a.Policy], "policy "+strconv.Itoa(int(a.Policy)))
-	switch a.Policy {
-	case unix.SCHED_FIFO, unix.SCHED_RR:
-		return name + " " + strconv.Itoa(int(a.Priority))
-	case unix.SCHED_DEADLINE:
-		return name
-	}
-	return name + " nice " + strconv.Itoa(int(a.Nice))
-}
-
-// RaiseFiles lifts the soft limit on open files to the hard one, so that many connections can be
-// had. It returns the limit in force.
-func RaiseFiles() (uint64, error) {
-	var l unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
-		return 0, os.NewSyscallError("getrlimit", err)
-	}
-	l.Cur = l.Max
-	return l.Cur, os.NewSyscallError("setrlimit", unix.Setrlimit(unix.RLIMIT_NOFILE, &l))
-}

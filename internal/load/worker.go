@@ -50,9 +50,9 @@ type worker struct {
 	spin     int64       // ns before an arrival from which on the loop polls
 	events   int64       // answers, or pieces of them, taken so far
 
-	wakeup    *hdrhistogram.Histogram // open: how late the thread wakes
-	stop      bool
-	schedstat int // descriptor of the thread's, -1 for none
+	wakeup  *hdrhistogram.Histogram // open: how late the thread wakes
+	stop    bool
+	unwatch func() // ends the watch over its usage; nil: there is none
 }
 
 // retryAfterNs spaces attempts to reconnect, so that a dead server does not turn the thread into a
@@ -66,7 +66,7 @@ func newWorker(cfg *config, p *plan, id, conns, most int) *worker {
 	w := &worker{
 		cfg: cfg, plan: p, id: id, conns: make([]conn, most), free: make([]int32, most),
 		first:  conns,
-		oldest: none, newest: none, k: uint64(id), left: -1, schedstat: -1,
+		oldest: none, newest: none, k: uint64(id), left: -1,
 		scratch: make([]byte, 0, p.outMax), caches: make([]h1.Cache,
 			len(p.routes)), timers: make(timers, 0, conns),
 		values: text.Values{Seed: p.seed},

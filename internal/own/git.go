@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"prony/internal/file"
 	"prony/internal/shell"
 )
 
@@ -70,19 +69,4 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 		}
 	}
 	return strings.TrimRight(string(out), "\n"), err
-}
-
-// Kept is the folder of all that is kept beside a user's own files.
-const Kept = ".prony"
-
-// Folder makes it, and has git ignore it.
-func Folder(kept string) error {
-	if err := os.MkdirAll(kept, 0o755); err != nil {
-		return err
-	}
-	ignore := filepath.Join(kept, ".gitignore")
-	if _, err := os.Stat(ignore); err == nil {
-		return nil
-	}
-	return file.Put(ignore, []byte("*\n"))
 }

@@ -27,6 +27,7 @@ import (
 	"strings"
 
 	"prony/internal/cli"
+	"prony/internal/result"
 	"prony/internal/service"
 )
 
@@ -82,7 +83,7 @@ func Services(sources []Source, environ []string, ready string) ([]*service.Serv
 			Run:     service.Run{Command: args, Ready: ready, Env: from.Env},
 			Build:   service.Build{Steps: from.Steps, Artifact: artifact(args)},
 			BuiltAs: strings.TrimSuffix(names[i], again),
-			Only:    func(name string) bool { return name != ".git" && name != Kept }}
+			Only:    func(name string) bool { return name != ".git" && name != result.Kept }}
 		target := service.Target{Name: names[i]}
 		if from.URL != "" {
 			s.Made = &service.Built{Dir: from.Dir}

@@ -9,8 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
+	"prony/internal/driver"
 	"prony/internal/launch"
 	"prony/internal/load"
 	"prony/internal/result"
@@ -18,9 +18,6 @@ import (
 	"prony/internal/suite"
 	"prony/internal/system"
 )
-
-// calibration is how long the null server is loaded for each number of connections.
-const calibration = time.Second
 
 // Calibrate measures what the generator reaches against a server that does nothing, on the cores
 // and with the connections of the experiment's closed loads, in each protocol that it speaks. A
@@ -88,7 +85,7 @@ func (l *Lab) calibrate(ctx context.Context, e Experiment, t Spec, args []string
 		return err
 	}
 	for _, c := range open {
-		s := Calibration(load.Spec{Name: "calibration", Address: addr,
+		s := driver.Calibration(load.Spec{Name: "calibration", Address: addr,
 			Connections: c, Cores: l.place().Load, Seed: e.Head.Seed})
 		r := &s.Scenario.Requests[0]
 		r.Method, r.Path = sc.Requests[0].Line("")
@@ -119,15 +116,6 @@ func protocolOf(sc suite.Scenario) string {
 		return c.Protocol
 	}
 	return ""
-}
-
-// Calibration makes a load one that finds the generator's ceiling, on the cores and connections
-// that it has, against a null server at its address.
-func Calibration(s load.Spec) load.Spec {
-	s.Model, s.Lead, s.Window = result.Closed, calibration/5, calibration
-	s.Drain, s.Timeout = calibration, calibration
-	s.Scenario = load.Scenario{Requests: []load.Request{{Method: "GET", Path: "/", WantSize: -1}}}
-	return s
 }
 
 func closedConnections(loads []suite.Load) (out []int) {

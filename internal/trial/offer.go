@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"prony/internal/clock"
+	"prony/internal/driver"
 	"prony/internal/launch"
 	"prony/internal/load"
 	"prony/internal/load/text"
@@ -127,19 +128,9 @@ func (f *life) keep(o *offered) {
 		markWall: o.openedWall, openedNs: cmp.Or(l.OpenedAtNs, o.openedWall)})
 }
 
-// Samples are the probe's readings during one load, as columns; series/TRIAL.LOAD.json holds them.
-type Samples struct {
-	Trial    string    `json:"trial"`
-	Load     string    `json:"load"`
-	TimeNs   []int64   `json:"timeNs"`   // from about the window's opening
-	CPUCores []float64 `json:"cpuCores"` // processors the service used since the sample before
-	RSSBytes []int64   `json:"rssBytes"`
-	Threads  []int64   `json:"threads"`
-}
-
 // samples cuts a load's part out of the trial's series.
-func (f *life) samples(load string, before, after probe.Mark) Samples {
-	out := Samples{Trial: f.trial.ID, Load: load}
+func (f *life) samples(load string, before, after probe.Mark) result.Samples {
+	out := result.Samples{Trial: f.trial.ID, Load: load}
 	s := f.watch.Series()
 	for i, t := range s.TNs {
 		if t > before.TNs && t <= after.TNs {
@@ -233,7 +224,7 @@ func (f *life) spec(name, model string, connections int) load.Spec {
 }
 
 func (f *life) scenario() load.Scenario {
-	s, err := Scenario(f.trial.Scene, f.trial.Subject.Target.Mode)
+	s, err := driver.Scenario(f.trial.Scene, f.trial.Subject.Target.Mode)
 	if err != nil {
 		panic("trial: a scenario of a suite that was checked cannot be sent: " + err.Error())
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"prony/internal/driver"
 	"prony/internal/load"
 	"prony/internal/load/text"
 	"prony/internal/pace"
@@ -46,7 +47,7 @@ func scenarioOf(t *testing.T, text string) suite.Scenario {
 }
 
 func TestScenarioForTheGenerator(t *testing.T) {
-	got, err := Scenario(scenarioOf(t, words), "")
+	got, err := driver.Scenario(scenarioOf(t, words), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,7 @@ func TestScenarioForTheGenerator(t *testing.T) {
 
 func TestModeIsFilledIn(t *testing.T) {
 	s := suite.Scenario{Requests: []suite.Request{{Request: "GET /hello/{mode}?k={key}"}}}
-	got, err := Scenario(s, "virtual")
+	got, err := driver.Scenario(s, "virtual")
 	if err != nil || got.Requests[0].Path != "/hello/virtual?k={key}" {
 		t.Errorf("%+v, %v", got.Requests[0], err)
 	}
@@ -132,7 +133,7 @@ requests:
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Scenario(*s, "")
+	got, err := driver.Scenario(*s, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,17 +1,12 @@
 package trial
 
 import (
+	"prony/internal/driver"
 	"prony/internal/probe"
 	"prony/internal/result"
 	"prony/internal/runtimes"
 	"prony/internal/stats"
 )
-
-// warmRule is when a warm-up has done its work: its rate keeps one level for two seconds, where
-// levels within 3 % are one, and the compilers of its runtime are silent, where they can be heard.
-// Where they cannot, a pause between two stages of them may last longer than that tail; then the
-// window shows it, see settle.
-var warmRule = stats.SteadyRule{Tail: 20, Same: 0.03}
 
 // compilers are what a runtime's compilers have done, at the end of each interval of a warm-up.
 type compilers struct {
@@ -45,17 +40,6 @@ func (c *compilers) hear(r probe.Roles, ns int64) (silentAtNs int64) {
 	return c.at
 }
 
-// rates turns a cumulative count per interval into requests a second.
-func rates(cumulative []int64) []float64 {
-	var out []float64
-	var before int64
-	for _, n := range cumulative {
-		out = append(out, float64(n-before)/warmInterval.Seconds())
-		before = n
-	}
-	return out
-}
-
 // settle says of a trial that was measured what its warm-up and its first closed window, one series
 // in one state of the service, say of its steady state together: the warm-up alone decides when it
 // ends, and the window shows whether it was right. A steady state must hold for at least half of
@@ -66,14 +50,14 @@ func settle(rec *result.Record) {
 	if origin > 0 { // what it did on other cores is no part of the series
 		series = series[origin/step:]
 	}
-	rule := warmRule
+	rule := driver.WarmRule
 	if l := continued(rec); l != nil && l.Series.IntervalNs%w.IntervalNs == 0 {
 		scale = int(l.Series.IntervalNs / w.IntervalNs)
 		step = l.Series.IntervalNs
 		origin += int64(len(series)%scale) * w.IntervalNs
 		window := windowRates(l)
 		series = append(merged(series, scale), window...)
-		rule.Tail = max(warmRule.Tail/scale, len(window)/2, leastTail)
+		rule.Tail = max(driver.WarmRule.Tail/scale, len(window)/2, leastTail)
 	}
 	s := stats.SteadyState(series, rule)
 	w.Kind, w.Levels = s.Kind, nil

@@ -3,6 +3,7 @@ package trial
 import (
 	"testing"
 
+	"prony/internal/driver"
 	"prony/internal/probe"
 	"prony/internal/result"
 	"prony/internal/stats"
@@ -10,7 +11,7 @@ import (
 
 func TestRates(t *testing.T) {
 	// 100 ms an interval: 100 more requests are 1,000 a second.
-	got := rates([]int64{100, 300})
+	got := driver.Rates([]int64{100, 300})
 	if len(got) != 2 || got[0] != 1000 || got[1] != 2000 {
 		t.Errorf("rates are %v, want 1000 and 2000", got)
 	}

@@ -8,8 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"prony/internal/load"
-	"prony/internal/pace"
+	"prony/internal/driver"
 	"prony/internal/result"
 	"prony/internal/runtimes"
 	"prony/internal/stats"
@@ -18,8 +17,6 @@ import (
 
 // How the warm-up looks at itself.
 const (
-	warmInterval = 100 * time.Millisecond
-	warmDrain    = 200 * time.Millisecond
 	// ownCores is the least time that a service has on its own cores before the first window, where
 	// it warmed up on all of them: the tail of a steady state, and half as long to get there.
 	ownCores = 3 * time.Second
@@ -45,14 +42,14 @@ type warming struct {
 func (f *life) warmUp(ctx context.Context) error {
 	w := f.trial.Warmup
 	f.at("warmup", time.Duration(w.Max))
-	f.rec.Warmup.IntervalNs, f.rec.Warmup.Connections = int64(warmInterval), w.Connections
+	f.rec.Warmup.IntervalNs, f.rec.Warmup.Connections = int64(driver.WarmInterval), w.Connections
 	g := &warming{life: f}
 	if err := g.widen(); err != nil {
 		return err
 	}
 	spec := f.spec("warmup", result.Closed, w.Connections)
-	spec.Window, spec.Drain = time.Duration(w.Max), warmDrain
-	spec.Every, spec.Watch = warmInterval, g.look
+	spec.Window, spec.Drain = time.Duration(w.Max), driver.WarmDrain
+	spec.Every, spec.Watch = driver.WarmInterval, g.look
 	g.favour(true)
 	res, err := f.offer(ctx, spec)
 	if err == nil && g.reopen {
@@ -68,7 +65,7 @@ func (f *life) warmUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.rec.Warmup.RatePerS = rates(g.counts)
+	f.rec.Warmup.RatePerS = driver.Rates(g.counts)
 	g.warm() // at the bound, which may be as early as the minimum
 	if f.rec.Warmup.Requests == 0 && res.Done == 0 {
 		return fmt.Errorf("warm up %s: no good answer in %v: %s", f.trial.Target,
@@ -108,35 +105,6 @@ func (g *warming) anew() {
 	g.rec.Warmup.ReopenedAtNs = int64(g.before)
 }
 
-// WarmUp offers a closed load before others, for most at the longest, and says what it came to:
-// with steady it ends once the rate keeps one level, as a trial's warm-up does. Of the service's
-// compilers it knows nothing. None of it is in any result.
-func WarmUp(ctx context.Context, offer func(context.Context, load.Spec) (*load.Result, error),
-	spec load.Spec, most time.Duration, steady bool) (w result.Warmup, err error) {
-	var counts []int64
-	spec.Name, spec.Lead, spec.Window, spec.Drain = "warmup", 0, most, warmDrain
-	spec.Model, spec.Users, spec.Schedule = result.Closed, nil, pace.Schedule{}
-	spec.Requests, spec.Most, spec.Slow, spec.Trace = 0, 0, load.Slow{}, load.Trace{}
-	spec.Live, spec.Every = nil, warmInterval
-	spec.Watch = func(done int64, elapsed time.Duration) bool {
-		counts = append(counts, done)
-		w.Requests, w.DurationNs = done, int64(elapsed)
-		at := stats.SteadyState(rates(counts), warmRule).At
-		if w.Steady = at >= 0; w.Steady {
-			w.SteadyAtNs = int64(at) * int64(warmInterval)
-		}
-		return !steady || !w.Steady
-	}
-	res, err := offer(ctx, spec)
-	if err == nil && res.Done == 0 && w.Requests == 0 {
-		err = fmt.Errorf("no good answer in %v: %s", time.Duration(res.WindowNs),
-			cmp.Or(res.Errors.Example, "every request is still waiting"))
-	}
-	w.RatePerS, w.IntervalNs = rates(counts), int64(warmInterval)
-	w.Connections = spec.Connections
-	return w, err
-}
-
 // widen gives a service that compiles all cores, where the suite wants it: on one core a compiler
 // and the requests that it compiles for take turns. Others have nothing to gain, and may count
 // their cores, as Go does, and find too many.
@@ -164,7 +132,7 @@ func (g *warming) narrow() {
 		return
 	}
 	g.wide, g.from = false, len(g.counts)
-	g.rec.Warmup.NarrowedAtNs = int64(g.from) * int64(warmInterval)
+	g.rec.Warmup.NarrowedAtNs = int64(g.from) * int64(driver.WarmInterval)
 	g.err = g.proc.Move(g.lab.Layout.Service)
 	g.rec.Limits.InForce, g.rec.Limits.Missing = g.proc.Limits()
 	if g.err != nil {
@@ -188,13 +156,15 @@ func (g *warming) favour(on bool) {
 // between two stages of them is no steady state.
 func (g *warming) warm() bool {
 	r := &g.rec.Warmup
-	s := stats.SteadyState(rates(g.counts)[g.from:], warmRule)
+	s := stats.SteadyState(driver.Rates(g.counts)[g.from:], driver.WarmRule)
 	if s.At < 0 || r.SilentAtNs < 0 {
 		return false
 	}
-	r.Steady, r.SteadyAtNs = true, int64(g.from+s.At)*int64(warmInterval)
+	r.Steady, r.SteadyAtNs = true, int64(g.from+s.At)*int64(driver.WarmInterval)
 	return true
 }
 
 // level says whether the rate is steady on the cores that the service has.
-func (g *warming) level() bool { return stats.SteadyState(rates(g.counts), warmRule).At >= 0 }
+func (g *warming) level() bool {
+	return stats.SteadyState(driver.Rates(g.counts), driver.WarmRule).At >= 0
+}

@@ -1,31 +1,13 @@
-// Package socket is what the engines of the generator have in common below their interface: how the
-// kernel wants an address and a moment, and what is said when it has no socket to give. It holds no
-// sockets itself.
+//go:build linux
+
 package socket
 
 import (
-	"errors"
-	"fmt"
 	"net/netip"
-	_ "os" // its initialisation raises the limit on open files
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
-
-// What engines tell where the kernel's words would not help.
-var (
-	ErrNone = fmt.Errorf("no more sockets: this process may have %d open files; "+
-		"raise the limit (ulimit -n)", files())
-	ErrEarly = errors.New("the server answered the request before this one before it had read it")
-)
-
-// files is the limit in force: Go has raised it to the hard one by then.
-func files() uint64 {
-	var limit unix.Rlimit
-	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) // it knows every limit
-	return limit.Cur
-}
 
 // Address is an address as the kernel reads it. The kernel is given a pointer to Raw, which must
 // not move: keep it in memory from the heap.

@@ -14,6 +14,7 @@ import (
 
 // Protocols, as records name them.
 const (
+	H1     = "HTTP/1.1"
 	H1TLS  = "HTTP/1.1 over TLS"
 	H1Unix = "HTTP/1.1 over a Unix socket"
 	H2     = "HTTP/2 over TLS"
@@ -25,7 +26,7 @@ const (
 )
 
 // Schemes are the protocols by the names that URLs and suites have for them. HTTP/1.1 in the clear
-// is not among them: the raw engines speak it.
+// is not among them: where there are raw engines, they speak it.
 var Schemes = map[string]string{
 	"https": H1TLS, "h2": H2, "h2c": H2C, "grpc": GRPC, "grpcs": GRPCS, "ws": WS, "wss": WSS,
 }
@@ -46,7 +47,7 @@ type Config struct {
 
 func (c *Config) check() error {
 	switch c.Protocol {
-	case H1TLS, H1Unix, H2, H2C, GRPC, GRPCS, WS, WSS:
+	case H1, H1TLS, H1Unix, H2, H2C, GRPC, GRPCS, WS, WSS:
 	default:
 		return fmt.Errorf("start the engine: %q is no protocol of it", c.Protocol)
 	}

@@ -14,13 +14,10 @@ package stack
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
-	"golang.org/x/sys/unix"
 
 	"prony/internal/clock"
 	"prony/internal/load"
@@ -39,9 +36,7 @@ type client interface {
 // Engine implements load.Engine.
 type Engine struct {
 	slots        []slot
-	epfd         int
-	timer, waker int
-	toMono       int64
+	nap          nap // what the load thread sleeps on
 	asleep       atomic.Bool
 	mu           sync.Mutex
 	queue, taken []event
@@ -84,11 +79,10 @@ func New(c Config, slots int) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{
-		slots: make([]slot, slots), epfd: -1, timer: -1, waker: -1,
-		handshakes: newHandshakes(),
+		slots: make([]slot, slots), handshakes: newHandshakes(),
 	}
-	if err := e.prepare(); err != nil {
-		e.closeFiles()
+	if err := e.nap.prepare(); err != nil {
+		e.nap.close()
 		return nil, err
 	}
 	c.clients(e, slots)
@@ -161,7 +155,7 @@ func (e *Engine) Release() {
 	for i := range e.shared {
 		e.shared[i].close()
 	}
-	e.closeFiles()
+	e.nap.close()
 }
 
 // sink takes a connection's events to the queue.
@@ -180,7 +174,7 @@ func (s *sink) put(v event) {
 	e.queue = append(e.queue, v)
 	e.mu.Unlock()
 	if e.asleep.Swap(false) {
-		e.wake()
+		e.nap.end()
 	}
 }
 
@@ -223,65 +217,19 @@ func (e *Engine) take() bool {
 	return len(e.taken) > 0
 }
 
-// prepare makes what the load thread sleeps on: a timer that keeps the schedule as exactly as the
-// raw engines', and an eventfd by which goroutines end the sleep.
-func (e *Engine) prepare() (err error) {
-	if e.epfd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
-		return fmt.Errorf("create epoll instance: %w", err)
-	}
-	e.timer, err = unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
-	if err != nil {
-		return fmt.Errorf("create timerfd: %w", err)
-	}
-	if e.waker, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
-		return fmt.Errorf("create eventfd: %w", err)
-	}
-	for _, fd := range []int{e.timer, e.waker} {
-		ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: int32(fd)}
-		if err := unix.EpollCtl(e.epfd, unix.EPOLL_CTL_ADD, fd, &ev); err != nil {
-			return fmt.Errorf("watch the engine's timer and eventfd: %w", err)
-		}
-	}
-	e.toMono, err = clock.Kernel()
-	return err
-}
-
-func (e *Engine) closeFiles() {
-	for _, fd := range []int{e.epfd, e.timer, e.waker} {
-		if fd >= 0 {
-			unix.Close(fd)
-		}
-	}
-}
-
-func (e *Engine) wake() {
-	one := uint64(1)
-	// It fails only when 2^64 wake-ups wait, of which one is enough.
-	_, _ = unix.Write(e.waker, (*[8]byte)(unsafe.Pointer(&one))[:])
-}
-
 // sleep returns when something has come, or at the deadline, or before.
 func (e *Engine) sleep(deadline int64) error {
-	at := deadline + e.toMono
-	if at < deadline {
-		at = 1<<63 - 1
-	}
-	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(at)}
-	if err := unix.TimerfdSettime(e.timer, unix.TFD_TIMER_ABSTIME, &spec, nil); err != nil {
-		return fmt.Errorf("set timerfd: %w", err)
+	if err := e.nap.set(deadline); err != nil {
+		return err
 	}
 	e.asleep.Store(true)
 	if e.waiting() { // what came before it was said that this thread sleeps
 		e.asleep.Store(false)
 		return nil
 	}
-	var events [2]unix.EpollEvent
-	_, err := unix.EpollWait(e.epfd, events[:], -1)
+	err := e.nap.take()
 	e.asleep.Store(false)
-	if err != nil && err != unix.EINTR {
-		return fmt.Errorf("epoll_wait: %w", err)
-	}
-	return nil
+	return err
 }
 
 func (e *Engine) waiting() bool {

@@ -351,6 +351,11 @@ func TestTimeouts(t *testing.T) {
 	}
 	for i := range 3 {
 		e.Open(i)
+		conn, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
 	}
 	before, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

@@ -48,7 +48,7 @@ func (c *idle) Read(b []byte) (n int, err error) {
 		return c.Conn.Read(b)
 	}
 	failed := c.raw.Read(func(fd uintptr) bool {
-		n, err = syscall.Read(int(fd), b)
+		n, err = peek(fd, b)
 		return true
 	})
 	if failed != nil || err != nil || n == 0 { // whoever reads next is told of an end

@@ -1,0 +1,39 @@
+//go:build !linux || portable
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// world is nothing: no trials are run here.
+type world = any
+
+// begin is what comes before all else: nothing.
+func begin() world { return nil }
+
+// linuxAlone are the verbs that start services, or look at what Linux alone tells of them.
+var linuxAlone = []string{"run", "plan", "services", "verify", "fairness", "build", "truth",
+	"selftest", "doctor", "telemetry", "query", "agents", "stack", "new", "versus"}
+
+// addTrials lists the verbs that another system cannot have, and lets each say so.
+func (a *app) addTrials(root *cobra.Command) {
+	for _, name := range linuxAlone {
+		root.AddCommand(&cobra.Command{
+			Use: name, Short: "(works on Linux alone)", DisableFlagParsing: true,
+			RunE: func(*cobra.Command, []string) error {
+				return fmt.Errorf("%s works on Linux alone: it needs cgroups and /proc; run it "+
+					"there, in a virtual machine say; load, report and compare work here", name)
+			},
+		})
+	}
+}
+
+// ceiling fails: what the generator is measured against is a server over epoll.
+func (a *app) ceiling(context.Context, *offer) (float64, error) {
+	return 0, errors.New("--ceiling: the null server works on Linux alone; leave it out")
+}

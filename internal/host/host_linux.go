@@ -1,0 +1,64 @@
+//go:build linux && !portable
+
+package host
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Cores lists the processors that this process may run on, in order.
+func Cores() ([]int, error) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return nil, fmt.Errorf("read own affinity: %w", err)
+	}
+	var out []int
+	for i := range len(set) * 64 {
+		if set.IsSet(i) {
+			out = append(out, i)
+		}
+	}
+	return out, nil
+}
+
+// Confine moves every thread of this process to the given cores; threads made later inherit it. It
+// keeps the lab's own work away from the service's cores.
+func Confine(cores []int) error {
+	var set unix.CPUSet
+	for _, c := range cores {
+		set.Set(c)
+	}
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return fmt.Errorf("confine the lab to cores %v: %w", cores, err)
+	}
+	for _, t := range tasks {
+		tid, err := strconv.Atoi(t.Name())
+		if err != nil {
+			continue
+		}
+		if err := unix.SchedSetaffinity(tid, &set); err != nil && err != unix.ESRCH {
+			return fmt.Errorf("confine the lab to cores %v: %w", cores, err)
+		}
+	}
+	return nil
+}
+
+// system is the kernel's name and its release.
+func system() (name, release string) {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return "", ""
+	}
+	return text(u.Sysname[:]), text(u.Release[:])
+}
+
+func text(b []byte) string {
+	s, _, _ := strings.Cut(string(b), "\x00")
+	return s
+}

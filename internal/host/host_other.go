@@ -1,0 +1,16 @@
+//go:build !linux || portable
+
+package host
+
+import (
+	"errors"
+	"runtime"
+)
+
+// Cores fails: which processors a process may use, and a thread of it, is Linux's to say.
+func Cores() ([]int, error) {
+	return nil, errors.New("threads can be pinned to cores on Linux alone")
+}
+
+// system is the kernel's name; its release is not known.
+func system() (name, release string) { return runtime.GOOS, "unknown" }

@@ -1,0 +1,44 @@
+//go:build unix
+
+package load
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// RaiseFiles lifts the soft limit on open files to the hard one, so that many connections can be
+// had. It returns the limit in force.
+func RaiseFiles() (uint64, error) {
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
+		return 0, os.NewSyscallError("getrlimit", err)
+	}
+	l.Cur = l.Max
+	return l.Cur, os.NewSyscallError("setrlimit", unix.Setrlimit(unix.RLIMIT_NOFILE, &l))
+}
+
+// filesMost is the soft limit; 0: not known.
+func filesMost() uint64 {
+	var l unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil {
+		return 0
+	}
+	return l.Cur
+}
+
+// wholeUsage returns a reader of what the whole process has used.
+func wholeUsage() func() threadUsage {
+	var ru unix.Rusage
+	return func() (u threadUsage) {
+		if unix.Getrusage(unix.RUSAGE_SELF, &ru) == nil {
+			u.take(&ru)
+		}
+		return u
+	}
+}
+
+func (u *threadUsage) take(ru *unix.Rusage) {
+	u.cpuNs, u.switches = ru.Utime.Nano()+ru.Stime.Nano(), ru.Nivcsw
+}

@@ -1,0 +1,82 @@
+//go:build linux && !portable
+
+package load
+
+import (
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// What Linux tells of a load thread, and lets it do. machine_other.go is for all others.
+
+// pin keeps the calling thread on a core.
+func pin(core int) error {
+	var set unix.CPUSet
+	set.Set(core)
+	return unix.SchedSetaffinity(0, &set)
+}
+
+// policies are the names of sched(7).
+var policies = map[uint32]string{
+	unix.SCHED_NORMAL: "other", unix.SCHED_BATCH: "batch", unix.SCHED_IDLE: "idle",
+	unix.SCHED_FIFO: "fifo", unix.SCHED_RR: "rr", unix.SCHED_DEADLINE: "deadline",
+}
+
+// priority describes how the calling thread is scheduled, e.g. "other nice 0" or "fifo 10".
+func priority() string {
+	a, err := unix.SchedGetAttr(0, 0)
+	if err != nil {
+		return "unknown"
+	}
+	name := orElse(policies[a.Policy], "policy "+strconv.Itoa(int(a.Policy)))
+	switch a.Policy {
+	case unix.SCHED_FIFO, unix.SCHED_RR:
+		return name + " " + strconv.Itoa(int(a.Priority))
+	case unix.SCHED_DEADLINE:
+		return name
+	}
+	return name + " nice " + strconv.Itoa(int(a.Nice))
+}
+
+// ownUsage returns a reader of what the calling thread has used, on which alone it may be called,
+// and how its watch ends; nil: there is nothing to end.
+func ownUsage() (read func() threadUsage, end func()) {
+	fd, err := unix.Open("/proc/thread-self/schedstat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return usageOf(-1), nil
+	}
+	return usageOf(fd), func() { _ = unix.Close(fd) } // nothing was written
+}
+
+// usageOf reads what the calling thread has used; schedstat is the file's descriptor, or -1 for
+// none.
+func usageOf(schedstat int) func() threadUsage {
+	buf := make([]byte, 128)
+	var ru unix.Rusage
+	return func() threadUsage {
+		var u threadUsage
+		if unix.Getrusage(unix.RUSAGE_THREAD, &ru) == nil {
+			u.take(&ru)
+		}
+		if schedstat >= 0 {
+			if n, err := unix.Pread(schedstat, buf, 0); err == nil {
+				u.delayNs = secondNumber(buf[:n])
+			}
+		}
+		return u
+	}
+}
+
+// secondNumber reads the second decimal of a line of numbers.
+func secondNumber(b []byte) int64 {
+	i := 0
+	for i < len(b) && b[i] != ' ' {
+		i++
+	}
+	var n int64
+	for i++; i < len(b) && b[i] >= '0' && b[i] <= '9'; i++ {
+		n = n*10 + int64(b[i]-'0')
+	}
+	return n
+}
