@@ -82,7 +82,7 @@ func links(to string) func(string, []byte) error {
 
 // absurd are numbers that somebody may write where one is wanted. JSON has no word for some.
 var absurd = []string{"1e308", "-1e308", "1e999", "NaN", "-Infinity", "9223372036854775807",
-	"3900000000000000000"}
+	"3900000000000000000", "0"}
 
 // fractions and whole are where a record has numbers, of which an integer holds only the whole.
 var (
