@@ -113,8 +113,7 @@ var verbs = []verb{
 		wrong: []string{"--root ROOT plan --targets ''",
 			"--root ROOT plan --detect ''"}},
 	{name: "profile", reads: []line{
-		// A profile is read by its library, without a bound.
-		{args: "profile RUN", at: "RUN/profiles/one.cpu.pb.gz", open: "zeros unwritten"}},
+		{args: "profile RUN", at: "RUN/profiles/one.cpu.pb.gz"}},
 		writes: []line{{args: "profile RUN --target a/b -o OUT.html"}},
 		wrong:  []string{"profile RUN --kind x", "profile RUN --top -1"}},
 	{name: "query", none: "the home's program answers it, with rows of its own"},
