@@ -38,7 +38,7 @@ var verbs = []verb{
 	{name: "agents fetch", reads: []line{
 		{args: "--root ROOT agents fetch x", at: "ROOT/agents.yaml", codes: []int{2}}}},
 	{name: "audit", reads: []line{
-		{args: "audit BAD", codes: []int{4}, open: "records"}, // as a table of one column,
+		{args: "audit BAD", codes: []int{4}},
 		{args: "audit RUN", at: "RUN/trials.ndjson", fine: goesOn, codes: []int{4}},
 		{args: "audit RUN", at: "RUN/run.json", fine: "bom", codes: []int{4}}},
 		wrong: []string{"audit", "audit RUN --column x"}},
