@@ -38,7 +38,7 @@ var verbs = []verb{
 	{name: "agents fetch", reads: []line{
 		{args: "--root ROOT agents fetch x", at: "ROOT/agents.yaml", codes: []int{2}}}},
 	{name: "audit", reads: []line{
-		{args: "audit BAD", codes: []int{4}, open: "records"}, // as a table of one column,
+		{args: "audit BAD", codes: []int{4}},
 		{args: "audit RUN", at: "RUN/trials.ndjson", fine: goesOn, codes: []int{4}},
 		{args: "audit RUN", at: "RUN/run.json", fine: "bom", codes: []int{4}}},
 		wrong: []string{"audit", "audit RUN --column x"}},
@@ -113,8 +113,7 @@ var verbs = []verb{
 		wrong: []string{"--root ROOT plan --targets ''",
 			"--root ROOT plan --detect ''"}},
 	{name: "profile", reads: []line{
-		// A profile is read by its library, without a bound.
-		{args: "profile RUN", at: "RUN/profiles/one.cpu.pb.gz", open: "zeros unwritten"}},
+		{args: "profile RUN", at: "RUN/profiles/one.cpu.pb.gz"}},
 		writes: []line{{args: "profile RUN --target a/b -o OUT.html"}},
 		wrong:  []string{"profile RUN --kind x", "profile RUN --top -1"}},
 	{name: "query", none: "the home's program answers it, with rows of its own"},
