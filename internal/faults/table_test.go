@@ -111,7 +111,9 @@ var verbs = []verb{
 		{args: "--root ROOT plan", at: "ROOT/suites/canonical.yaml", fine: "bom torn"},
 		{args: "--root ROOT plan --agent x/y", at: "ROOT/agents.yaml", codes: []int{2}}},
 		wrong: []string{"--root ROOT plan --targets ''",
-			"--root ROOT plan --detect ''"}},
+			"--root ROOT plan --detect ''", "--root ROOT plan --against ''",
+			"--root ROOT plan --against x=", "--root ROOT plan --against =ROOT",
+			"--root ROOT plan --duet=", "--root ROOT plan --duet=x"}},
 	{name: "profile", reads: []line{
 		{args: "profile RUN", at: "RUN/profiles/one.cpu.pb.gz"}},
 		writes: []line{{args: "profile RUN --target a/b -o OUT.html"}},
@@ -130,9 +132,12 @@ var verbs = []verb{
 		wrong: []string{"report", "report RUN --baseline x", "report RUN --format x"}},
 	{name: "run", reads: []line{
 		{args: "--root ROOT run BAD"},
+		{args: "--root ROOT run --against BAD", codes: []int{2}},
 		{args: "--root ROOT run", at: "ROOT/suites/canonical.yaml", open: built}},
 		wrong: []string{"--root ROOT run --targets ''", "--root ROOT run --blocks 0",
-			"--root ROOT run --host x", "--root ROOT run --launcher ''"}},
+			"--root ROOT run --host x", "--root ROOT run --launcher ''",
+			"--root ROOT run --against ''", "--root ROOT run --against x=",
+			"--root ROOT run --duet="}},
 	{name: "selftest", wrong: []string{"selftest nosuchcase", "selftest --engine x"}},
 	{name: "services", reads: []line{
 		{args: "--root ROOT services", at: "ROOT/services/go-one/service.yaml", fine: "bom torn"}}},

@@ -353,8 +353,12 @@ func (s *Suite) baseline(catalog, chosen []Target) (string, error) {
 	case s.retargeted:
 		return "", nil // asked for by a flag: the others are measured without it
 	}
+	of := "this project"
+	if s.Contract != "" {
+		of = "contract " + s.Contract
+	}
 	return "", s.source.Problem("baseline",
-		fmt.Sprintf("baseline %q is not among the targets of contract %s", s.Baseline, s.Contract),
+		fmt.Sprintf("baseline %q is not among the targets of %s", s.Baseline, of),
 		"add it to targets, or take the baseline out")
 }
 

@@ -49,7 +49,7 @@ type Order struct {
 // Part is a process of a target that was started.
 type Part struct {
 	Name    string // empty: the target is no system
-	Args    []string
+	Args    []string // with ports as their placeholders, so that they are those of every start
 	PID     int
 	LogFile string
 	ReadyNs int64 // from its own exec on; 0 of the last, for which nobody waited here
@@ -137,7 +137,7 @@ func (s Starter) add(ctx context.Context, sys *System, o Order, start service.St
 	if err != nil {
 		return err
 	}
-	sys.Parts = append(sys.Parts, Part{Name: start.Name, Args: start.Args, PID: p.Main(),
+	sys.Parts = append(sys.Parts, Part{Name: start.Name, Args: start.Written, PID: p.Main(),
 		LogFile: spec.LogFile, Process: p})
 	go sys.heed(len(sys.Parts)-1, p)
 	return nil
