@@ -53,7 +53,7 @@ func Describe(p *result.Provenance) {
 		p.Cores = len(cores)
 	}
 	p.MemoryBytes = KiB(Field(read("/proc/meminfo"), "MemTotal"))
-	p.Governor = cmp.Or(read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"), "none")
+	p.Governor = cmp.Or(read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"), noGovernor)
 	p.Cgroup = CgroupVersion("/sys/fs/cgroup")
 }
 

@@ -49,6 +49,9 @@ func Confine(cores []int) error {
 	return nil
 }
 
+// noGovernor is said where the kernel leaves the frequency to others, as in a virtual machine.
+const noGovernor = "none"
+
 // system is the kernel's name and its release.
 func system() (name, release string) {
 	var u unix.Utsname

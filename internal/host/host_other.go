@@ -12,5 +12,8 @@ func Cores() ([]int, error) {
 	return nil, errors.New("threads can be pinned to cores on Linux alone")
 }
 
+// noGovernor is said of the frequency of processors, which nobody is asked for.
+const noGovernor = "unknown"
+
 // system is the kernel's name; its release is not known.
 func system() (name, release string) { return runtime.GOOS, "unknown" }

@@ -321,8 +321,12 @@ func provenanceFacts(r *result.Record) []fact {
 	add("commit", commit)
 	add("seed", fmt.Sprint(p.Seed))
 	add("suite, plan", strings.Join(notEmpty(p.SuiteHash, p.PlanHash), ", "))
+	memory := "memory unknown"
+	if p.MemoryBytes > 0 {
+		memory = unit.Bytes(float64(p.MemoryBytes))
+	}
 	add("machine", fmt.Sprintf("%s, %d cores, %s, %s %s, governor %s, cgroup %s%s", p.CPUModel,
-		p.Cores, unit.Bytes(float64(p.MemoryBytes)), p.OS, p.Kernel, p.Governor, p.Cgroup,
+		p.Cores, memory, p.OS, p.Kernel, p.Governor, p.Cgroup,
 		map[bool]string{true: ", virtual"}[p.Hypervisor]))
 	add("tools", toolsText(p))
 	return v.Facts

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"prony/internal/cli"
+	"prony/internal/tests"
+)
+
+// programs are what is made for other systems, as GOOS/GOARCH.
+var programs = map[string][]string{
+	"prony":      {"darwin/arm64", "darwin/amd64", "windows/amd64", "linux/arm64"},
+	"prony-home": {"linux/arm64"},
+}
+
+// portsNeed is what the programs are made of.
+var portsNeed = tests.Needs{Files: []string{"cmd", "internal", "contract", "Makefile", "go.mod",
+	"go.sum"}}
+
+// golang runs Go in the checkout for a system, with the Makefile's flags and one tag more.
+func golang(t *testing.T, system, tag, line string) {
+	t.Helper()
+	text, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := regexp.MustCompile(`(?m)^FLAGS = (.*-tags=[\w,]+)(.*)$`).
+		FindStringSubmatch(string(text))
+	if flags == nil {
+		t.Fatal("the Makefile has no FLAGS")
+	}
+	os, arch, _ := strings.Cut(system, "/")
+	verb, rest, _ := strings.Cut(line, " ")
+	cmd := exec.Command("sh", "-c", "go "+verb+" "+flags[1]+tag+flags[2]+" "+rest)
+	cmd.Dir = "../.."
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOOS="+os, "GOARCH="+arch)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%s: go %s: %v\n%s", system, line, err, out)
+	}
+}
+
+// Every program is built for each of its systems, and vetted there but for its tests, which are
+// run on Linux.
+func TestOtherSystems(t *testing.T) {
+	tests.Once(t, "programs of other systems", portsNeed)
+	hidden := struct{ Replace map[string]string }{map[string]string{}}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pattern := range []string{"cmd/*/*_test.go", "internal/*/*_test.go",
+		"internal/*/*/*_test.go", "internal/*/*/*/*_test.go", "contract/*_test.go"} {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			hidden.Replace[f] = "" // to Go it is not there
+		}
+	}
+	overlay := filepath.Join(t.TempDir(), "overlay.json")
+	data, err := json.Marshal(hidden)
+	if err != nil || os.WriteFile(overlay, data, 0o600) != nil {
+		t.Fatal(err)
+	}
+	for name, systems := range programs {
+		for _, system := range systems {
+			golang(t, system, "", "build -o "+os.DevNull+" ./cmd/"+name)
+			golang(t, system, "", "vet -overlay "+overlay+" $(go list -deps ./cmd/"+name+
+				" | grep ^prony/)")
+		}
+	}
+}
+
+// What other systems have instead of Linux's files is run here by the tag portable: the tests of
+// the packages where they differ, and the verbs that work everywhere, through the real program.
+func TestPortable(t *testing.T) {
+	tests.Once(t, "what other systems have", portsNeed)
+	tests.Cores(t)
+	const here = "linux/" // of any processor: Go's own
+	golang(t, here, ",portable", "test -timeout 300s ./internal/load/stack ./internal/live")
+	dir := t.TempDir()
+	program := filepath.Join(dir, "prony")
+	golang(t, here, ",portable", "build -o "+program+" ./cmd/prony")
+	prony := func(code int, args ...string) string {
+		t.Helper()
+		cmd := exec.Command(program, args...)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != code {
+			t.Fatalf("prony %q: %v, want exit code %d\n%s", args, err, code, out)
+		}
+		return string(out)
+	}
+	url := null(t)
+	for _, run := range []string{"a", "b"} {
+		out := prony(0, "load", url, "--rate", "1000", "-d", "2s", "--save="+run, "--name", "it",
+			"--pacing", "precise")
+		has(t, "the load", out, "generator    stack", "no thread is pinned", "0 failed")
+	}
+	prony(0, "load", url, "-c", "2", "-d", "1s", "--http2")
+	has(t, "report", prony(0, "report", "a"), "it", "p99")
+	has(t, "compare", prony(0, "compare", "a", "b", "--unlike"), "p99")
+	has(t, "trend", prony(0, "trend", "a", "b"), "it")
+	has(t, "gate", prony(cli.Invalid, "gate", "a", "b", "--unlike"), "unfit", "n >= 2 of each")
+	has(t, "man", prony(0, "man"), `.TH "PRONY\-LOAD"`)
+	has(t, "completion", prony(0, "completion", "bash"), "prony")
+	if err := os.WriteFile(filepath.Join(dir, "results.md"), []byte(
+		"| server | p50 | p99 |\n|---|---|---|\n| a | 9 ms | 3 ms |\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	prony(cli.Invalid, "audit", "results.md")
+	has(t, "cores", prony(2, "load", url, "--cores", "0"), "--cores", "on Linux alone")
+	has(t, "ceiling", prony(1, "load", url, "--ceiling"), "on Linux alone")
+	for _, verb := range []string{"run", "versus", "doctor"} {
+		has(t, verb, prony(1, verb, "--any", "thing"), verb+" works on Linux alone")
+	}
+	var want, got []string
+	for _, c := range verbs(newRoot(&app{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}})) {
+		want = append(want, c.Name())
+	}
+	_, list, _ := strings.Cut(prony(0, "--help"), "Available Commands:\n")
+	for line := range strings.Lines(list) {
+		name, indented := strings.CutPrefix(line, "  ")
+		if !indented {
+			break
+		}
+		if name = strings.Fields(name)[0]; name != "help" && name != "completion" {
+			got = append(got, name)
+		}
+	}
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("--help lists %q, on Linux %q", got, want)
+	}
+}
