@@ -127,3 +127,25 @@ func TestResumedProgressCountsOn(t *testing.T) {
 		t.Errorf("%v are left, want 1m: one of two trials took one", left)
 	}
 }
+
+// What a user knows of a run is in its head and in every report, and has a bound.
+func TestLabels(t *testing.T) {
+	root, dir := checkout(t), filepath.Join(t.TempDir(), "r")
+	out, said, exit := say(t, mock{}, "run", "--root", root, "--targets", "go-nethttp",
+		"--blocks", "2", "--label", "pr=7", "--label", "branch=main", "--out", dir)
+	has(t, "the report", out, "Labels: branch=main, pr=7.")
+	head, _, _, err := result.Read(dir)
+	if exit != cli.Fine || err != nil || head.Labels["pr"] != "7" {
+		t.Errorf("exit %d, %v, %v\n%s", exit, head.Labels, err, said)
+	}
+	check := func(want string, label ...string) {
+		t.Helper()
+		_, said, exit := say(t, mock{}, append([]string{"run", "--root", root, "--label"},
+			label...)...)
+		if exit != cli.Misused || !strings.Contains(said, want) {
+			t.Errorf("%.20q: exit %d, %q", label, exit, said)
+		}
+	}
+	check("must be formatted as key=value", "pr")
+	check("bytes of labels; want at most 4096", "x="+strings.Repeat("y", 5000))
+}

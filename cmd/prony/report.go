@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -144,6 +145,13 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 		o.Damaged = append(o.Damaged, fmt.Sprintf("line %d: %v", b.Line, b.Err))
 	}
 	o.Notes = append(o.Notes, head.Notes...)
+	if len(head.Labels) > 0 {
+		var pairs []string
+		for _, name := range slices.Sorted(maps.Keys(head.Labels)) {
+			pairs = append(pairs, name+"="+head.Labels[name])
+		}
+		o.Notes = append(o.Notes, "Labels: "+strings.Join(pairs, ", ")+".")
+	}
 	r := &reported{head: head, bad: len(o.Missing)}
 	for _, rec := range records {
 		if rec.Role == "" && rec.Verdict.Grade == result.Invalid {

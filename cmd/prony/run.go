@@ -146,11 +146,16 @@ func (a *app) runCmd() *cobra.Command {
 		"folder of a run that was ended: run the trials that have no record")
 	c.Flags().StringVar(&f.asked.Out, "out", "",
 		"folder of the results (default: results/TIME below the root)")
+	c.Flags().StringToStringVar(&f.asked.Labels, "label", nil,
+		"what reports are to say of the run, as branch=main; repeatable")
 	c.Flags().BoolVar(&f.why, "why", false, whyHelp)
 	c.Flags().BoolVar(&f.retain, "retain", false,
 		"keep the service of a trial that fails, to look at, until Enter or Ctrl-C")
 	return c
 }
+
+// maxLabels bounds what each report says of a run, in bytes.
+const maxLabels = 4 << 10
 
 // extents says what is wrong with flags for how much is run: a zero is the suite's own to an
 // override.
@@ -163,6 +168,10 @@ func extents(c *cobra.Command) error {
 		if c.Flag(name).Changed && strings.TrimSpace(c.Flag(name).Value.String()) == "" {
 			return cli.Usagef("--%s is empty: want %s", name, want)
 		}
+	}
+	if labels := c.Flag("label"); labels != nil && len(labels.Value.String()) > maxLabels {
+		return cli.Usagef("--label: %d bytes of labels; want at most %d",
+			len(labels.Value.String()), maxLabels)
 	}
 	for _, name := range []string{"blocks", "for", "measure", "warmup", "cpus", "memory"} {
 		if v := c.Flag(name).Value.String(); c.Flag(name).Changed && strings.Trim(v, "0sB") == "" {

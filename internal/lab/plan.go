@@ -27,6 +27,7 @@ type Wish struct {
 	Telemetry Telemetry
 	Command   []string // for the records
 	Version   string   // of this program, likewise
+	Labels    map[string]string
 	// Hold is shown the service of a failed trial before it is stopped; nil: nobody looks.
 	Hold func(context.Context, trial.Held)
 }

@@ -110,7 +110,7 @@ func (r *run) head(ctx context.Context) {
 		ID: clock.Wall().Format("2006-01-02T15-04-05Z"), Suite: s.Name, Question: s.Question,
 		File: s.File, Baseline: p.Baseline, Blocks: s.Blocks, Seed: s.Seed, PlanHash: p.Hash,
 		Command: r.wish.Command, AA: s.AA, Duet: s.Duet != "", Columns: s.Columns,
-		ForNs:    int64(s.For),
+		ForNs: int64(s.For), Labels: r.wish.Labels,
 		Requests: map[string][]string{}, Skipped: r.skipped,
 	}
 	for _, t := range p.Trials {

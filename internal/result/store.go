@@ -48,6 +48,8 @@ type Run struct {
 	// Requests are what each scenario sends, as the suite has it, for readers of reports.
 	Requests map[string][]string `json:"requests,omitempty"`
 	Notes    []string            `json:"notes,omitempty"` // that every report is to say
+	// Labels are what its user knows of it: a branch, a number of a pull request.
+	Labels map[string]string `json:"labels,omitempty"`
 }
 
 // Planned is one of the trials to come, as Run.Trials lists them, for those who look for what is
