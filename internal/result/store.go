@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
 
@@ -171,6 +172,9 @@ func writeSynced(dir, name string, b []byte) error {
 	_, err = f.Write(b)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
+	}
+	if runtime.GOOS == "windows" { // which syncs no folder: NTFS has a journal of names
+		return nil
 	}
 	d, err := os.Open(dir)
 	if err != nil {
