@@ -56,6 +56,7 @@ type loadFlags struct {
 	http2    bool
 	unix     string
 	insecure bool
+	ca       string
 	warmup   string   // steady, or for how long
 	remote   []string // hosts that are no part of this machine, and may be loaded
 	asks     bool     // such hosts must be named
@@ -99,6 +100,7 @@ func (f *loadFlags) add(c *cobra.Command) {
 	fs.StringSliceVar(&f.remote, "remote", nil, "host of the URL that is another machine: "+
 		"without it only this machine is loaded; repeatable")
 	fs.BoolVarP(&f.insecure, "insecure", "k", false, "accept any certificate")
+	fs.StringVar(&f.ca, "ca", "", "file of the certificates to trust, in PEM")
 }
 
 // addModel declares the flags that say how much is offered when.
@@ -426,6 +428,11 @@ func (f *loadFlags) aim(ctx context.Context, o *offer) (path string, err error) 
 		if f.unix != "" {
 			o.by.Stack.Network, o.by.Stack.Address = "unix", f.unix
 		}
+		if o.by.Stack.CA, err = trusted(f.ca, stack.Secure(protocol)); err != nil {
+			return "", err
+		}
+	} else if f.ca != "" {
+		return "", fmt.Errorf("--ca: http has no certificates; use https")
 	} else if f.streams > 1 {
 		return "", fmt.Errorf("--streams: HTTP/1.1 has one request at a time on a connection; " +
 			"see --http2")
@@ -434,6 +441,21 @@ func (f *loadFlags) aim(ctx context.Context, o *offer) (path string, err error) 
 		f.method = "POST" // messages have a body
 	}
 	return path, nil
+}
+
+// trusted are the certificates of a file, for who speaks TLS.
+func trusted(name string, secure bool) (pem string, err error) {
+	switch {
+	case name == "":
+		return "", nil
+	case !secure:
+		return "", fmt.Errorf("--ca: what is spoken has no certificates; use https, grpcs or wss")
+	}
+	data, err := file.Kept(name, file.Settings)
+	if err != nil {
+		return "", fmt.Errorf("--ca: %w", err)
+	}
+	return string(data), nil
 }
 
 // ask refuses a host that is not this machine and was not named: a load is an attack on whoever

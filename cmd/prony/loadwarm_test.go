@@ -1,7 +1,13 @@
 package main
 
 import (
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,4 +32,31 @@ func TestLoadWarmsUp(t *testing.T) {
 			t.Errorf("%s: exit %d: %s", wrong, exit, stderr)
 		}
 	}
+}
+
+// A service is believed when its certificate is signed by who is named, and not otherwise.
+func TestLoadTrusts(t *testing.T) {
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "ok")
+	}))
+	defer s.Close()
+	known := filepath.Join(t.TempDir(), "ca.pem")
+	block := pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}
+	if err := os.WriteFile(known, pem.EncodeToMemory(&block), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	check := func(exit int, says string, args ...string) {
+		t.Helper()
+		_, stderr, got := really(slices.Concat([]string{"load", "-n", "10", "-c", "1",
+			"--view", "none"}, args)...)
+		if got != exit || !strings.Contains(stderr, says) {
+			t.Errorf("%q: exit %d, want %d: %s", args, got, exit, stderr)
+		}
+	}
+	check(cli.Failed, "trust who did with --ca FILE", s.URL)
+	check(cli.Failed, "holds none in PEM", s.URL, "--ca", "loadwarm_test.go")
+	check(cli.Misused, "--ca: open", s.URL, "--ca", known+"x")
+	check(cli.Misused, "http has no certificates", null(t), "--ca", known)
+	check(cli.Fine, "", s.URL, "--ca", known)
+	check(cli.Fine, "", s.URL, "-k")
 }

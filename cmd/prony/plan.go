@@ -67,8 +67,8 @@ noise of an A/A run ("prony run --aa"): the newest in results/, or the one that 
 
 func printPlan(w io.Writer, p *suite.Plan) error {
 	fmt.Fprintf(w, "%s: %s\n", p.Suite.Name, p.Suite.Question)
-	fmt.Fprintf(w, "plan %s · seed %d · %s · about %s\n", p.Hash, p.Suite.Seed, extent(p),
-		roughly(p.Estimate()))
+	fmt.Fprintf(w, "plan %s · seed %d · %s · %s\n", p.Hash, p.Suite.Seed, extent(p),
+		between(p.Estimate()))
 	if p.Suite.For > 0 {
 		fmt.Fprintln(w, "after each block, each in an order of its own, targets whose comparisons "+
 			"are all decided are\nleft out; a block that would not end in time is not begun; the "+

@@ -48,7 +48,9 @@ type progress struct {
 // Begin implements lab.Observer: it says what is going to happen.
 func (s *progress) Begin(b lab.Begun) {
 	p := b.Plan
-	s.total, s.estimate = len(p.Trials), p.Estimate()
+	s.total = len(p.Trials)
+	least, most := p.Estimate()
+	s.estimate = most
 	if p.Suite.For > 0 {
 		s.total = 0
 	}
@@ -66,8 +68,8 @@ func (s *progress) Begin(b lab.Begun) {
 	if b.Layout.Shared {
 		where = fmt.Sprintf("service and load share core %v", b.Layout.Load)
 	}
-	s.Say(fmt.Sprintf("%s: %s, seed %d; %s; about %s", p.Suite.Name, extent(p), p.Suite.Seed,
-		where, roughly(s.estimate)))
+	s.Say(fmt.Sprintf("%s: %s, seed %d; %s; %s", p.Suite.Name, extent(p), p.Suite.Seed,
+		where, between(least, most)))
 	if b.Sides != nil {
 		s.duets(b.Sides, p.Suite.Blocks)
 	}
@@ -264,6 +266,18 @@ func (s *progress) end() {
 }
 
 // roughly is a duration for people who wait.
+// between is how long something takes at the least and at the most: by how soon services are warm.
+func between(least, most time.Duration) string {
+	from, to := roughly(least), roughly(most)
+	if from == to {
+		return "about " + to
+	}
+	if number, unit, _ := strings.Cut(from, " "); strings.HasSuffix(to, " "+unit) {
+		from = number
+	}
+	return from + " to " + to
+}
+
 func roughly(d time.Duration) string {
 	if d < 90*time.Second {
 		return fmt.Sprintf("%.0f s", d.Seconds())

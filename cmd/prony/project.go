@@ -187,7 +187,7 @@ func meet(ctx context.Context, l *lab.Lab, services lab.Catalog, startup time.Du
 			return cmp.Or(lab.Contained(s), suite.Launchers[0]) != launcher
 		})
 		visit := lab.Visitor{Lab: l, Of: of, Bound: startup, Launcher: launcher,
-			Doing: "start", Skipped: func(name string, missing []string) {
+			Doing: "start", Hint: portHint, Skipped: func(name string, missing []string) {
 				l.Tell.Say(name + " is left out: it " + missing[0])
 			}, See: see,
 			Speak: func(at netip.AddrPort) service.Speaker { return trial.Speaker(speech(at)) }}
@@ -195,7 +195,7 @@ func meet(ctx context.Context, l *lab.Lab, services lab.Catalog, startup time.Du
 			continue
 		}
 		if err := visit.Visit(ctx, nil); err != nil {
-			return nil, fmt.Errorf("%w\n%s", err, portHint)
+			return nil, err
 		}
 	}
 	if len(names) == 0 {

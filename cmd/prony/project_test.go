@@ -73,11 +73,18 @@ func TestProjectRefuses(t *testing.T) {
 		"targets: {a: {command: ./app, git: nothing, build: x}}\n"+requests)
 	check(1, "  broken\n", "targets: {a: {command: ./app, git: main, "+
 		"build: echo broken; exit 7}}\n"+requests)
+	_, stderr, _ := inProject(t, "targets: {a: {command: ./app, build: exit 7}}\n"+requests, "run")
+	if !strings.Contains(stderr, "exit status 7") || strings.Contains(stderr, "listens at") {
+		t.Errorf("a build that fails is told of ports: %s", stderr)
+	}
 	check(1, "needs no-such-tool: not found",
 		"targets: {a: {command: ./app, needs: [{tool: no-such-tool}]}}\n"+requests)
 	one := "targets: {a: {command: ./app}}\n" + requests
 	check(2, `no target or service matches "b"; there are a`, one, "--targets", "b")
 	check(2, `prony.yaml has no suite "x"`, one, "x")
+	check(1, `baseline "b" is not among the targets of this project`,
+		"targets: {a: {command: ./app}, b: {command: ./app}}\n"+requests+
+			"suites: {x: {targets: [a], baseline: b}}\n", "x")
 	check(2, "--against is for another checkout", one, "--against", "..")
 	if entries, err := os.ReadDir(filepath.Join(dir, ".prony", "run")); err == nil {
 		t.Errorf("it left %v", entries)
@@ -130,6 +137,7 @@ suites:
 // A real run of a file: a command and a revision that is built, one that lacks a tool, a mix with
 // what the file expects and with what was asked for; and then the rest of it.
 func TestProjectMeasures(t *testing.T) {
+	tests.Once(t, "a project that is measured", tests.Needs{})
 	tests.Cores(t)
 	dir := ownFolder(t)
 	if err := os.WriteFile("body.json", []byte(`{"a":1}`), 0o644); err != nil {

@@ -75,6 +75,9 @@ func TestRealRunForATime(t *testing.T) {
 		if roles == nil || roles.CollectorNs <= 0 || w.SilentAtNs == 0 {
 			t.Errorf("%s: roles %+v, silent at %d", r.Trial, roles, w.SilentAtNs)
 		}
+		if os.Getuid() == 0 && w.Favoured == 0 {
+			t.Errorf("%s: its compilers did not go first", r.Trial)
+		}
 		// The machine of a test may have one core.
 		if r.Provenance.Cores > 1 && (len(w.Cores) <= len(own) || w.NarrowedAtNs <= 0 ||
 			!slices.ContainsFunc(w.InForce, func(s string) bool {

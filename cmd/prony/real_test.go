@@ -164,6 +164,8 @@ func gone(t *testing.T, pid int) {
 // The tools that suites/generators.yaml names can do what it asks of them: each that is installed
 // here measures its trial.
 func TestRealGenerators(t *testing.T) {
+	tests.Once(t, "other load generators", tests.Needs{Files: []string{
+		"suites/generators.yaml", "services/go-nethttp"}})
 	tests.Cores(t)
 	repo, err := tidy.Root()
 	if err != nil {
@@ -178,7 +180,6 @@ func TestRealGenerators(t *testing.T) {
 	if len(want) == 1 {
 		t.Skip("neither wrk nor hey is installed")
 	}
-	tests.Reads(t, filepath.Join(repo, "services", "go-nethttp"))
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	root := checkout(t)
 	dir := filepath.Join(root, "r")

@@ -158,6 +158,12 @@ func extents(c *cobra.Command) error {
 	if c.Flag("for").Changed && c.Flag("blocks").Changed {
 		return cli.Usagef("--for and --blocks: give one of them: a time, or a fixed design")
 	}
+	for name, want := range map[string]string{"against": "the folder of another checkout",
+		"duet": "it without a value, or =" + suite.Shared} {
+		if c.Flag(name).Changed && strings.TrimSpace(c.Flag(name).Value.String()) == "" {
+			return cli.Usagef("--%s is empty: want %s", name, want)
+		}
+	}
 	for _, name := range []string{"blocks", "for", "measure", "warmup", "cpus", "memory"} {
 		if v := c.Flag(name).Value.String(); c.Flag(name).Changed && strings.Trim(v, "0sB") == "" {
 			return cli.Usagef("--%s %s: want more than nothing", name, v)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -11,7 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -24,47 +23,48 @@ import (
 // null is a server that answers at once, over HTTP/1.1 and HTTP/2.
 func null(t *testing.T) string {
 	t.Helper()
+	url, _ := counted(t)
+	return url
+}
+
+// counted is such a server that counts what it is asked.
+func counted(t *testing.T) (url string, asked *atomic.Int64) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &http.Server{Protocols: &http.Protocols{}, Handler: http.HandlerFunc(
-		func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") })}
+	asked = new(atomic.Int64)
+	s := &http.Server{Protocols: new(http.Protocols), Handler: http.HandlerFunc(
+		func(w http.ResponseWriter, _ *http.Request) {
+			asked.Add(1)
+			fmt.Fprint(w, "ok")
+		})}
 	s.Protocols.SetHTTP1(true)
 	s.Protocols.SetUnencryptedHTTP2(true)
 	go s.Serve(l)                   //nolint:errcheck // until it is closed
 	t.Cleanup(func() { s.Close() }) //nolint:errcheck // likewise
-	return "http://" + l.Addr().String() + "/"
+	return "http://" + l.Addr().String() + "/", asked
 }
 
-// signalled is what a load says, as a process of its own that gets signals after its first second.
+// signalled is what a load says, as a process of its own that gets signals in its window.
 func signalled(t *testing.T, args []string, signals ...syscall.Signal) (
 	exit int, said struct{ Verdict result.Verdict }, stderr string) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], append([]string{"load", "--json"}, args...)...)
-	var out bytes.Buffer
-	cmd.Env, cmd.Stdout = append(os.Environ(), "PRONY_TEST_MAIN=1"), &out
-	pipe, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	url, asked := counted(t)
+	cmd := exec.Command(os.Args[0], append([]string{"load", "--json", url}, args...)...)
+	var out, errs bytes.Buffer
+	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), "PRONY_TEST_MAIN=1"), &out, &errs
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	lines, errs := bufio.NewScanner(pipe), bytes.Buffer{}
-	for told := false; lines.Scan(); {
-		fmt.Fprintln(&errs, lines.Text())
-		if told || !strings.HasPrefix(strings.TrimSpace(lines.Text()), "1.0 s") {
-			continue
-		}
-		told = true
-		for i, sig := range signals {
-			if i > 0 {
-				time.Sleep(800 * time.Millisecond)
-			}
-			if err := cmd.Process.Signal(sig); err != nil {
-				t.Fatal(err)
-			}
+	for asked.Load() < 100 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	for i, sig := range signals { // the first after the lead-in of half a second
+		time.Sleep([]time.Duration{1500 * time.Millisecond, 800 * time.Millisecond}[i])
+		if err := cmd.Process.Signal(sig); err != nil {
+			t.Fatal(err)
 		}
 	}
 	cmd.Wait() //nolint:errcheck // the exit code is looked at
@@ -78,10 +78,9 @@ func signalled(t *testing.T, args []string, signals ...syscall.Signal) (
 func TestStoppedLoad(t *testing.T) {
 	tests.Once(t, "loads that are stopped", tests.Needs{})
 	tests.Cores(t)
-	url := null(t)
 	for _, how := range [][]string{{"--engine", "epoll"}, {"--engine", "uring"}, {"--http2"},
 		{"--rate", "500"}} {
-		args := append([]string{url, "-d", "4s", "-c", "8"}, how...)
+		args := append([]string{"-d", "4s", "-c", "8"}, how...)
 		exit, said, stderr := signalled(t, args, syscall.SIGSTOP, syscall.SIGCONT)
 		stood := slices.ContainsFunc(said.Verdict.Findings, func(f result.Finding) bool {
 			return f.Rule == "stood still" && f.Grade == result.Invalid
@@ -94,9 +93,10 @@ func TestStoppedLoad(t *testing.T) {
 
 // A threshold that held until somebody ended the load has not held; what is saved is INVALID.
 func TestCutLoad(t *testing.T) {
+	tests.Once(t, "loads that are cut short", tests.Needs{})
 	tests.Cores(t)
 	dir := filepath.Join(t.TempDir(), "run")
-	args := []string{null(t), "-d", "30s", "-c", "8", "--threshold", "errors<1%", "--save=" + dir}
+	args := []string{"-d", "30s", "-c", "8", "--threshold", "errors<1%", "--save=" + dir}
 	exit, said, stderr := signalled(t, args, syscall.SIGTERM)
 	if exit != cli.Invalid || said.Verdict.Findings[0].Rule != "whole" {
 		t.Errorf("exit %d, %+v\n%s", exit, said.Verdict, stderr)

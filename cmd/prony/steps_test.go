@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"prony/internal/clock"
+	"prony/internal/tests"
 )
 
 // endless is a root whose only service takes for ever to build, in a step and what that forked.
@@ -54,6 +55,7 @@ targets:
 // A step of a build ends with the lab, whatever ends that, with what it forked; while it runs the
 // journal of a lab that measures has it.
 func TestStepsEndWithTheLab(t *testing.T) {
+	tests.Once(t, "builds whose lab ends", tests.Needs{})
 	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
 		for _, verb := range []string{"build", "verify"} {
 			t.Run(verb+" "+sig.String(), func(t *testing.T) {

@@ -59,6 +59,14 @@ func Read(name string, data []byte, cols *Columns) (*Document, error) {
 	if strings.ContainsRune(text, 0) {
 		return nil, fmt.Errorf("audit %s: it is no text; %s", name, understood())
 	}
+	base := strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
+	if parts(text) > maxParts {
+		if d := saved(name, base, text); d != nil {
+			return d, nil // what tools have written of each request is summed up as it is read
+		}
+		return nil, fmt.Errorf("audit %s: it has more than %d values, and is not the output of a "+
+			"tool that is known; audit what was published of it", name, maxParts)
+	}
 	if d := readOwn(name, text, cols); d != nil {
 		return d, nil
 	}
@@ -80,11 +88,8 @@ func Read(name string, data []byte, cols *Columns) (*Document, error) {
 	if strings.HasPrefix(text, "suite,run,scenario,") {
 		return nil, ownReport(name)
 	}
-	base := strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
-	row := readSaved(base, text, 1)
-	if row != nil {
-		return &Document{File: name, Kind: "output of " + row.Tool,
-			Tables: []*Table{{Title: base, Line: 1, Rows: []*Row{row}}}}, nil
+	if d := saved(name, base, text); d != nil {
+		return d, nil
 	}
 	t, err := readSeparated(text, cols)
 	if err == nil && t != nil && len(t.Rows) == 0 && len(t.Unread) > 0 {
@@ -95,6 +100,28 @@ func Read(name string, data []byte, cols *Columns) (*Document, error) {
 		return &Document{File: name, Kind: "CSV or TSV", Tables: []*Table{t}}, nil
 	}
 	return nil, fmt.Errorf("audit %s: it is nothing that is known; %s", name, understood())
+}
+
+// maxParts bounds the values of tables and JSON, which take some KiB each to be looked at: all that
+// anybody has published of one comparison has some thousand.
+const maxParts = 1 << 17
+
+// parts is how many values a text may have, by what parts them.
+func parts(text string) (n int) {
+	for _, mark := range []string{"\n", ",", "|", "\t", ";", "{", "["} {
+		n += strings.Count(text, mark)
+	}
+	return n
+}
+
+// saved reads what a tool has written; nil when it is none's.
+func saved(name, base, text string) *Document {
+	row := readSaved(base, text, 1)
+	if row == nil {
+		return nil
+	}
+	return &Document{File: name, Kind: "output of " + row.Tool,
+		Tables: []*Table{{Title: base, Line: 1, Rows: []*Row{row}}}}
 }
 
 func ownReport(name string) error {

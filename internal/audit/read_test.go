@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -408,6 +409,28 @@ func TestEachRuleHasASource(t *testing.T) {
 			if q != rateWithSpread && !strings.Contains(row, " "+name) {
 				t.Errorf("docs/audit.md does not list %q among the heads of %s", name, q)
 			}
+		}
+	}
+}
+
+// What would take gigabytes to be looked at is not looked at.
+func TestValuesAreBounded(t *testing.T) {
+	for name, text := range map[string]string{
+		"nodes.json": "[" + strings.Repeat("{},", maxParts) + "{}]",
+		"rows.json":  "[" + strings.Repeat(`{"rps":1},`, maxParts) + `{"rps":1}]`,
+		"rows.csv":   "name,rps\n" + strings.Repeat("a,1\n", maxParts),
+		"rows.md":    "| name | rps |\n|---|---|\n" + strings.Repeat("|a|1|\n", maxParts),
+		"lines":      strings.Repeat(`{"version":1}`+"\n", 2*maxParts),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := Read(name, []byte(text), nil)
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > 32<<20 {
+			t.Errorf("%s took %d MiB", name, took>>20)
+		}
+		if err == nil || !strings.Contains(err.Error(), "it has more than 131072 values") {
+			t.Errorf("%s: error %v", name, err)
 		}
 	}
 }

@@ -8,8 +8,6 @@ import (
 
 	"prony/internal/result"
 	"prony/internal/unit"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
 // failures is the share of requests that failed, and how it comes.
@@ -273,7 +271,7 @@ func checkHistogram(r *Row, _ []Value) (hit, bool) {
 			continue
 		}
 		checked = true
-		h, err := hdrhistogram.Decode([]byte(d.HDR))
+		h, err := d.Histogram()
 		sum := ""
 		switch {
 		case err != nil:

@@ -8,7 +8,6 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"prony/internal/slo"
 	"prony/internal/stats"
 )
 
@@ -98,7 +97,7 @@ func (s *session) replicate(ctx context.Context, p *Point) error {
 	if err != nil {
 		return err
 	}
-	times := slo.Histogram(l.ResponseTime)
+	times, _ := l.ResponseTime.Histogram() // what is damaged is as good as none
 	switch {
 	case t.overload != "":
 		p.LeftOut, p.Why = p.LeftOut+1, t.overload

@@ -373,6 +373,13 @@ func TestRowsCostEachOtherPower(t *testing.T) {
 		t.Errorf("%d rows, %d tests: %s at p %v; of %d it is %s at %v", len(a), one.Tests,
 			a[0].Outcome, a[0].PHolm, many.Tests, b.Outcome, b.PHolm)
 	}
+	const chance = "may be chance among so many measures"
+	same := compare(t, at(runOf("r", noon, rows{"old": few, "new": scaled(few, 1.02, 0.98, 1, 1)}),
+		"old"), at(runOf("r", noon, rows{"old": few, "new": scaled(few, 1.02, 0.98, 1, 1)}), "new"),
+		Options{Metrics: []string{"peak/throughput"}}).Pairs[0].Rows[0]
+	if b.Word != chance || same.Word == chance || same.Outcome != Alike {
+		t.Errorf("among many it %s; what is alike %s", b.Word, same.Word)
+	}
 	if !(b.Detectable > a[0].Detectable) {
 		t.Errorf("among many it sees %v, alone %v", b.Detectable, a[0].Detectable)
 	}

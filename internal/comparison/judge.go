@@ -86,6 +86,9 @@ func (r *Row) speak(alpha float64) {
 		return
 	case r.PHolm > alpha:
 		r.Outcome, r.Word = Alike, "cannot be told apart"
+		if r.Ratio.Lo > 1 || r.Ratio.Hi < 1 { // alone it would differ: its interval is of one
+			r.Word = "may be chance among so many measures"
+		}
 		return
 	default:
 		change = r.Ratio.Center - 1

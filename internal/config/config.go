@@ -4,9 +4,11 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -62,6 +64,9 @@ func decoded(file string, data []byte, v any, err error) error {
 		out.Problem = fmt.Sprintf("unknown key %q", key)
 		known := Keys(v)
 		out.Hint = Meant(key, known, "known keys are "+strings.Join(known, ", "))
+		if slices.Contains(known, key) {
+			out.Hint = "it is a key of " + strings.Join(homes(reflect.TypeOf(v), key), " and of ")
+		}
 	}
 	return out
 }
@@ -101,36 +106,50 @@ func line(data []byte, n int) string {
 
 // Keys lists the YAML keys of v's type and of all structs below it, in the order of declaration,
 // without repeats.
-func Keys(v any) []string {
-	var out []string
-	seen := map[string]bool{}
-	visited := map[reflect.Type]bool{}
-	var walk func(reflect.Type)
-	walk = func(t reflect.Type) {
-		switch t.Kind() {
-		case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
-			walk(t.Elem())
-			return
-		case reflect.Struct:
-		default:
-			return
+func Keys(v any) (out []string) {
+	keys(reflect.TypeOf(v), "", map[reflect.Type]bool{}, func(_, name string) {
+		if !slices.Contains(out, name) {
+			out = append(out, name)
 		}
-		if visited[t] {
-			return
-		}
-		visited[t] = true
-		for i := range t.NumField() {
-			f := t.Field(i)
-			name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-			if name != "" && name != "-" && !seen[name] {
-				seen[name] = true
-				out = append(out, name)
-			}
-			walk(f.Type)
-		}
-	}
-	walk(reflect.TypeOf(v))
+	})
 	return out
+}
+
+// homes lists what has the key, in the words of a hint.
+func homes(t reflect.Type, key string) (out []string) {
+	keys(t, "", map[reflect.Type]bool{}, func(of, name string) {
+		if home := cmp.Or(of, "the file itself"); name == key && !slices.Contains(out, home) {
+			out = append(out, home)
+		}
+	})
+	return out
+}
+
+// keys visits the keys of a type, of the key of, and of all structs below it; each struct once.
+func keys(t reflect.Type, of string, visited map[reflect.Type]bool, see func(of, name string)) {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		keys(t.Elem(), of, visited, see)
+		return
+	case reflect.Struct:
+	default:
+		return
+	}
+	if visited[t] {
+		return
+	}
+	visited[t] = true
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		if name == "-" {
+			name = ""
+		}
+		if name != "" {
+			see(of, name)
+		}
+		keys(f.Type, cmp.Or(name, of), visited, see)
+	}
 }
 
 // Meant asks whether the nearest known word was meant; where none is near, it is otherwise.

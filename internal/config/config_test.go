@@ -29,6 +29,10 @@ func TestErrorsNameThePlaceAndTheRemedy(t *testing.T) {
 		`s.yaml:2: unknown key "cuont" in "cuont: 3"; did you mean "count"?`)
 	check("unknown key below", "inner:\n  - conections: 3\n",
 		`s.yaml:2: unknown key "conections" in "- conections: 3"; did you mean "connections"?`)
+	check("a key of another place", "name: a\ninner:\n  - name: 3\n",
+		`s.yaml:3: unknown key "name" in "- name: 3"; it is a key of the file itself`)
+	check("a key from below", "connections: 3\n",
+		`s.yaml:1: unknown key "connections" in "connections: 3"; it is a key of inner`)
 	check("nothing near", "zebra: 3\n", `s.yaml:1: unknown key "zebra" in "zebra: 3"; `+
 		`known keys are name, count, inner, connections`)
 	check("wrong type", "count: many\n", `s.yaml:1: cannot unmarshal string into `+

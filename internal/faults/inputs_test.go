@@ -3,6 +3,7 @@ package faults
 import (
 	"bytes"
 	"os"
+	"regexp"
 	"strings"
 	"syscall"
 )
@@ -78,3 +79,13 @@ func holds(piece string, n int) func(string, []byte) error {
 func links(to string) func(string, []byte) error {
 	return func(path string, _ []byte) error { return os.Symlink(to, path) }
 }
+
+// absurd are numbers that somebody may write where one is wanted. JSON has no word for some.
+var absurd = []string{"1e308", "-1e308", "1e999", "NaN", "-Infinity", "9223372036854775807",
+	"3900000000000000000", "0"}
+
+// fractions and whole are where a record has numbers, of which an integer holds only the whole.
+var (
+	fractions = regexp.MustCompile(`"(throughputPerS|inFlightMean|stealShare|meanNs)":[^,}]+`)
+	whole     = regexp.MustCompile(`"(windowNs|done|p99Ns|cpuNs|rssMaxBytes)":[^,}]+`)
+)

@@ -38,7 +38,7 @@ var verbs = []verb{
 	{name: "agents fetch", reads: []line{
 		{args: "--root ROOT agents fetch x", at: "ROOT/agents.yaml", codes: []int{2}}}},
 	{name: "audit", reads: []line{
-		{args: "audit BAD", codes: []int{4}, open: "records"}, // as a table of one column,
+		{args: "audit BAD", codes: []int{4}},
 		{args: "audit RUN", at: "RUN/trials.ndjson", fine: goesOn, codes: []int{4}},
 		{args: "audit RUN", at: "RUN/run.json", fine: "bom", codes: []int{4}}},
 		wrong: []string{"audit", "audit RUN --column x"}},
@@ -111,10 +111,11 @@ var verbs = []verb{
 		{args: "--root ROOT plan", at: "ROOT/suites/canonical.yaml", fine: "bom torn"},
 		{args: "--root ROOT plan --agent x/y", at: "ROOT/agents.yaml", codes: []int{2}}},
 		wrong: []string{"--root ROOT plan --targets ''",
-			"--root ROOT plan --detect ''"}},
+			"--root ROOT plan --detect ''", "--root ROOT plan --against ''",
+			"--root ROOT plan --against x=", "--root ROOT plan --against =ROOT",
+			"--root ROOT plan --duet=", "--root ROOT plan --duet=x"}},
 	{name: "profile", reads: []line{
-		// A profile is read by its library, without a bound.
-		{args: "profile RUN", at: "RUN/profiles/one.cpu.pb.gz", open: "zeros unwritten"}},
+		{args: "profile RUN", at: "RUN/profiles/one.cpu.pb.gz"}},
 		writes: []line{{args: "profile RUN --target a/b -o OUT.html"}},
 		wrong:  []string{"profile RUN --kind x", "profile RUN --top -1"}},
 	{name: "query", none: "the home's program answers it, with rows of its own"},
@@ -131,9 +132,12 @@ var verbs = []verb{
 		wrong: []string{"report", "report RUN --baseline x", "report RUN --format x"}},
 	{name: "run", reads: []line{
 		{args: "--root ROOT run BAD"},
+		{args: "--root ROOT run --against BAD", codes: []int{2}},
 		{args: "--root ROOT run", at: "ROOT/suites/canonical.yaml", open: built}},
 		wrong: []string{"--root ROOT run --targets ''", "--root ROOT run --blocks 0",
-			"--root ROOT run --host x", "--root ROOT run --launcher ''"}},
+			"--root ROOT run --host x", "--root ROOT run --launcher ''",
+			"--root ROOT run --against ''", "--root ROOT run --against x=",
+			"--root ROOT run --duet="}},
 	{name: "selftest", wrong: []string{"selftest nosuchcase", "selftest --engine x"}},
 	{name: "services", reads: []line{
 		{args: "--root ROOT services", at: "ROOT/services/go-one/service.yaml", fine: "bom torn"}}},

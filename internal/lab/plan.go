@@ -164,6 +164,10 @@ func (l *Lab) rivals(against string) (Catalog, error) {
 		return nil, cli.Usagef("--against %s: %q is no name; use letters, digits, dots and dashes "+
 			"before the =", against, name)
 	}
+	if dir == "" {
+		return nil, cli.Usagef("--against %s: there is no folder behind the =; name that of "+
+			"another checkout", against)
+	}
 	services, err := l.servicesOf(dir)
 	if err != nil {
 		return nil, fmt.Errorf("read the checkout to run against: %w", err)

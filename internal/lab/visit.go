@@ -38,6 +38,7 @@ type Visitor struct {
 	Of       Catalog       // nil: the checkout's
 	Bound    time.Duration // for a target to come up; 0: for those of the catalog
 	Doing    string        // in errors: what is done to targets; empty: verify
+	Hint     string        // behind the errors of targets that were started; may be empty
 	See      Sight
 	// Speak is how a target at an address is asked whether it is ready; nil: in HTTP/1.1 over TCP.
 	Speak   func(at netip.AddrPort) service.Speaker
@@ -83,6 +84,7 @@ func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 		return v.skips(s.Label(), s)
 	})
 	var errs []error
+	hint := ""
 	b := v.Builder(tools)
 	b.Note = journal.Step
 	for i, o := range BuildAll(ctx, v.build, b, services, 0) {
@@ -100,8 +102,12 @@ func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 			}
 			if err := v.look(ctx, services[i], t, o.Built); err != nil {
 				errs = append(errs, fmt.Errorf("%s %s: %w", cmp.Or(v.Doing, "verify"), name, err))
+				hint = v.Hint
 			}
 		}
+	}
+	if hint != "" {
+		errs = append(errs, errors.New(hint))
 	}
 	return errors.Join(errs...)
 }

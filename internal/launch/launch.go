@@ -101,6 +101,15 @@ type Mover interface {
 	Move(cores []int) error
 }
 
+// Favourer is a process whose compilers may go before its other threads while it warms up. One that
+// is not the lab's own is none.
+type Favourer interface {
+	// Favour gives the threads that compile, by their names, precedence, or takes it back from all
+	// that have it, and says how many those were: none where this user may not. An error of taking
+	// back leaves some that have it.
+	Favour(on bool) (threads int, err error)
+}
+
 // Dropper is a process whose log has bounds (see Log).
 type Dropper interface {
 	// LogDropped is what was not kept of what it wrote, in bytes, once it is stopped.

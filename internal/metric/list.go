@@ -14,10 +14,11 @@ const (
 	notKeptUp = "the load was not kept up with, and times grow with the test's length"
 	noRequest = "no request ended in the window"
 	notTimed  = "the start was not timed"
-	notSteady = "no steady state is known (allow it a longer warm-up, on its own cores)"
-	fewGCs    = "too few collections in the window (raise --measure)"
-	noRole    = "no thread's name tells (HotSpot's and .NET's do)"
-	noGC      = "no collection in the window (raise --measure)"
+	notSteady = "no steady state is known of it by itself (allow it a longer warm-up, with " +
+		"compilers: equal and on its own cores)"
+	fewGCs = "too few collections in the window (raise --measure)"
+	noRole = "no thread's name tells (HotSpot's and .NET's do)"
+	noGC   = "no collection in the window (raise --measure)"
 )
 
 // response is what percentiles are of.
@@ -195,7 +196,7 @@ var All = []Metric{
 			if r.Target.At != "" && r.Warmup.DurationNs == 0 { // it had none
 				return math.NaN()
 			}
-			if w := r.Warmup; !w.Steady || w.Kind == stats.Unsteady || len(w.Cores) > 0 {
+			if w := r.Warmup; !w.Steady || w.Kind == stats.Unsteady || helped(w) {
 				return math.NaN()
 			}
 			return float64(r.Warmup.SteadyAtNs)
@@ -284,11 +285,16 @@ func ofArtifact(of func(result.Artifact) int64) value {
 // A record without a kind was not looked at in that way.
 func ofWarmup(of func(result.Warmup) int64) value {
 	return func(r *result.Record, _ *result.Load) float64 {
-		if w := r.Warmup; w.Kind == "" || w.Kind == stats.Unsteady || len(w.Cores) > 0 {
+		if w := r.Warmup; w.Kind == "" || w.Kind == stats.Unsteady || helped(w) {
 			return math.NaN()
 		}
 		return float64(of(r.Warmup))
 	}
+}
+
+// helped tells whether a warm-up was shorter than users will see it.
+func helped(w result.Warmup) bool {
+	return len(w.Cores) > 0 || w.Favoured > 0 || w.ReopenedAtNs > 0
 }
 
 // ofTimes is a figure of response times, where they are not those of a growing backlog.

@@ -16,7 +16,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -182,19 +181,4 @@ func marked(p *pprof.Profile, mark string) (out []string) {
 		}
 	}
 	return out
-}
-
-// Open reads a profile that a record names, below the run's folder and never outside: io/fs refuses
-// such names.
-func Open(run fs.FS, name string) (*pprof.Profile, error) {
-	file, err := run.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("read profile: %w; details beside the records may have been deleted",
-			err)
-	}
-	p, err := pprof.Parse(file)
-	if err := errors.Join(err, file.Close()); err != nil {
-		return nil, fmt.Errorf("read profile %s: %w", name, err)
-	}
-	return p, nil
 }

@@ -49,6 +49,15 @@ func TestPageInBrowser(t *testing.T) {
 		HTMLOptions{Samples: samplesOf(records), Host: graded()}))
 	floor := save("aa.html", page(t, itself(6), HTMLOptions{}))
 	against := save("compare.html", comparePage(t))
+	absurd := rich() // up to what a record may hold
+	for i := range absurd {
+		absurd[i].Before.StealShare = 3.9e18
+		for j := range absurd[i].Loads {
+			l := &absurd[i].Loads[j]
+			l.ThroughputPerS, l.ResponseTime.MaxNs = 3.9e18, 3.9e18
+		}
+	}
+	beyond := save("absurd.html", page(t, absurd, HTMLOptions{Samples: samplesOf(absurd)}))
 	ctx, cancel := context.WithTimeout(t.Context(), browserPatience)
 	defer cancel()
 	ctx, cancel = chromedp.NewExecAllocator(ctx, browserFlags(t, exe)...)
@@ -68,6 +77,9 @@ func TestPageInBrowser(t *testing.T) {
 		haveNames(t, ctx, against)
 	})
 	t.Run("noise floor", func(t *testing.T) { marks(t, ctx, floor, ".forest .center", 8) })
+	t.Run("absurd numbers", func(t *testing.T) {
+		do(t, open(t, ctx, beyond, 1280, "light"), drawAll, settle)
+	})
 	t.Run("comparison", func(t *testing.T) { visitComparison(t, ctx, against) })
 }
 

@@ -12,6 +12,7 @@ import (
 	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/table"
+	"prony/internal/unit"
 )
 
 // TestCutIntervals: an interval that leaves the axis says so; one that fits does not.
@@ -282,4 +283,14 @@ func percent(t *testing.T, place string) float64 {
 		t.Fatal(err)
 	}
 	return x
+}
+
+// A trial whose value is none has no place, and none of NaN %.
+func TestDotsHavePlaces(t *testing.T) {
+	points := []table.Point{{Block: 1, Value: 0.5}, {Block: 2, Value: math.NaN()},
+		{Block: 3, Value: math.Inf(1)}}
+	got := dots(points, 3, ruler{0, 1, false}, unit.Rate)
+	if len(got) != 1 || got[0].X != "50.00%" {
+		t.Errorf("they are %+v", got)
+	}
 }

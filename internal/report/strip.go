@@ -200,6 +200,9 @@ func onAxis(print func(float64) string) func(float64) string {
 func dots(points []table.Point, blocks int, r ruler, print func(float64) string) []stripDot {
 	var out []stripDot
 	for _, p := range points {
+		if !unit.Known(p.Value) {
+			continue // 0/0, of a record that contradicts itself, has no place
+		}
 		d := stripDot{X: r.place(p.Value), Y: blockPlace(p.Block, blocks),
 			Title:  fmt.Sprintf("block %d: %s", p.Block, print(p.Value)),
 			Hollow: p.Verdict != "VALID"}

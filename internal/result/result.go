@@ -173,6 +173,11 @@ type Warmup struct {
 	Cores        []int    `json:"cores,omitempty"`
 	InForce      []string `json:"inForce,omitempty"`
 	NarrowedAtNs int64    `json:"narrowedAtNs,omitempty"`
+	// Favoured is how many threads compiled and went before others until its end; then it took less
+	// time than users will see.
+	Favoured int `json:"favoured,omitempty"`
+	// ReopenedAtNs is when its connections were closed and opened anew; 0: they were not.
+	ReopenedAtNs int64 `json:"reopenedAtNs,omitempty"`
 }
 
 // Level is a stretch of a series that keeps one mean.

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"time"
@@ -276,6 +277,9 @@ func Read(dir string) (head Run, records []*Record, bad []*BadRecord, err error)
 	if err := json.Unmarshal(b, &head); err != nil {
 		return head, nil, nil, fmt.Errorf("read run %s: %w", filepath.Join(dir, RunFile), err)
 	}
+	if err := measurable(reflect.ValueOf(head)); err != nil {
+		return head, nil, nil, fmt.Errorf("read run %s: %w", filepath.Join(dir, RunFile), err)
+	}
 	if head.Version < 1 {
 		return head, nil, nil, fmt.Errorf("read run %s: its %s has no version; "+
 			"is it a folder below results/?", dir, RunFile)
@@ -339,6 +343,8 @@ func readRecords(name string, in io.Reader, fits func(rec *Record, line int) err
 			err = errors.New("it names no trial")
 		case len(records) == maxRecords:
 			return fmt.Errorf("%w: more than %d records", errBound, maxRecords)
+		default:
+			err = measurable(reflect.ValueOf(rec))
 		}
 		if err != nil {
 			return fmt.Errorf("not a record: %w", err)

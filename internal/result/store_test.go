@@ -49,7 +49,7 @@ func (n *filler) fill(v reflect.Value) {
 	case v.Kind() == reflect.Bool:
 		v.SetBool(true)
 	case v.CanInt():
-		v.SetInt(math.MaxInt64 - int64(*n)) // a float64 has no room for it
+		v.SetInt(greatest/2 - 1 - int64(*n)) // a float64 has no room for it
 	case v.CanUint():
 		v.SetUint(math.MaxUint64 - uint64(*n))
 	case v.CanFloat():

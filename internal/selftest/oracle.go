@@ -59,8 +59,8 @@ func distribution(ns []int64) *hdrhistogram.Histogram {
 // countAbove counts the times in a distribution that are longer than d; -1 when it has none to
 // count.
 func countAbove(dist *result.Dist, d time.Duration) int64 {
-	h, err := hdrhistogram.Decode([]byte(dist.HDR))
-	if err != nil {
+	h, err := dist.Histogram()
+	if h == nil || err != nil {
 		return -1
 	}
 	var n int64

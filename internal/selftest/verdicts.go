@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"prony/internal/clock"
 	"prony/internal/load"
 	"prony/internal/metric"
@@ -141,8 +139,8 @@ func doubts(v result.Verdict, number string) bool {
 func uncertain(l *result.Load, q float64) float64 {
 	share, _ := l.Memory.Worth()
 	lo, hi, ok := stats.QuantileRanksOf(l.ResponseTime.Count, share, q, 0.95)
-	h, err := hdrhistogram.Decode([]byte(l.ResponseTime.HDR))
-	if !ok || err != nil {
+	h, err := l.ResponseTime.Histogram()
+	if !ok || h == nil || err != nil {
 		return 0
 	}
 	at := func(rank int64) float64 {

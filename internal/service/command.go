@@ -80,6 +80,7 @@ type Start struct {
 	Name        string   // of the process in its system; empty: the target is no system
 	Image       string   // that its container is started from; empty: it is a plain process
 	Args        []string // the program is a name to look up in PATH or an absolute path
+	Written     []string // Args with every port as its placeholder: equal from start to start
 	Env         []string // the whole of it, "NAME=value", sorted
 	Port        int
 	MemoryBytes int64  // its share
@@ -121,6 +122,9 @@ func (s *Service) Starts(b *Built, t Target, v Values) ([]Start, error) {
 				err = out[i].contain(s, t, env, values)
 			} else {
 				err = out[i].fill(b.Dir, p.Command, s.passes(), env, values)
+			}
+			if err == nil {
+				out[i].Written, err = written(b, t, p, values)
 			}
 		}
 		if err != nil {
@@ -215,6 +219,25 @@ func (s *Start) contain(of *Service, t Target, env, values map[string]string) (e
 	}
 	s.Args, err = expandAll(t.Args, values)
 	return err
+}
+
+// written gives the arguments with the ports, which the lab draws anew for each start, as the
+// command has them.
+func written(b *Built, t Target, p Process, values map[string]string) ([]string, error) {
+	values = maps.Clone(values)
+	for name := range values {
+		if name == "port" || strings.HasSuffix(name, ".port") || name == "metricsPort" {
+			values[name] = "{" + name + "}"
+		}
+	}
+	if len(b.Images) > 0 {
+		return expandAll(t.Args, values)
+	}
+	out, err := expandAll(p.Command, values)
+	if len(out) > 0 {
+		out[0] = inside(b.Dir, out[0])
+	}
+	return out, err
 }
 
 // setEnv sets the environment over what is passed on.

@@ -206,7 +206,7 @@ func (o Objective) time(c *Outcome, s sample) {
 		v = (s.dist.MeanNs*float64(n) + s.silentNs*float64(s.silent)) / float64(c.N)
 		isLeast = s.silent > 0
 	default:
-		h := Histogram(s.dist)
+		h, _ := s.dist.Histogram() // what is damaged is as good as none
 		if int64(s.share*float64(c.N)) < c.Need && !o.brokenAnyway(h, c, s) {
 			if c.Text = needs(c); c.N >= c.Need {
 				c.Text += fmt.Sprintf(" that are worth %d independent ones", int64(s.share*
@@ -272,15 +272,3 @@ func (o Objective) brokenAnyway(h *hdrhistogram.Histogram, c *Outcome, s sample)
 
 // rankOf is the rank from 1 that HdrHistogram takes for a quantile of n.
 func rankOf(q float64, n int64) int64 { return min(max(int64(q*float64(n)+0.5), 1), n) }
-
-// Histogram is the distribution whole; nil where the record does not have it.
-func Histogram(d result.Dist) *hdrhistogram.Histogram {
-	if d.HDR == "" {
-		return nil
-	}
-	h, err := hdrhistogram.Decode([]byte(d.HDR))
-	if err != nil {
-		return nil
-	}
-	return h
-}

@@ -81,6 +81,10 @@ var parameters = slices.Concat([]parameter{
 	{key: "warmup.cores", def: "own", late: true, choices: WarmupCores,
 		about: "all: a service that compiles while it serves (JVM, Node) has those of the load, " +
 			"too, until its compilers are silent, and then its own until it is steady on them"},
+	{key: "warmup.compilers", def: CompilersFirst, late: true, choices: Turns,
+		about: "first: the compilers of a JVM or of .NET go before its other threads until the " +
+			"first window, where the lab may say so (as root); equal: they take their turns, for " +
+			"time to steady and warm-up cost"},
 	{key: "scenarios", required: true, min: 1, max: 100,
 		about: "each is offered to each target, in trials of its own"},
 	{key: "scenarios[].name", required: true, form: nameForm, such: "cached read",

@@ -353,27 +353,39 @@ func (s *Suite) baseline(catalog, chosen []Target) (string, error) {
 	case s.retargeted:
 		return "", nil // asked for by a flag: the others are measured without it
 	}
+	of := "this project"
+	if s.Contract != "" {
+		of = "contract " + s.Contract
+	}
 	return "", s.source.Problem("baseline",
-		fmt.Sprintf("baseline %q is not among the targets of contract %s", s.Baseline, s.Contract),
+		fmt.Sprintf("baseline %q is not among the targets of %s", s.Baseline, of),
 		"add it to targets, or take the baseline out")
 }
 
-// Estimate is how long the plan takes when each target starts as the catalog says and warms up to
-// the bound. Drains are not counted: they end with the last answer, at once for a service that
-// keeps up. Builds are not counted either.
-func (p *Plan) Estimate() time.Duration {
-	total := time.Duration(p.Suite.For)
+// Estimate is how long the plan takes when each target starts as the catalog says and is warm as
+// soon as can be seen, and when each warms up to the bound. Drains are not counted: they end with
+// the last answer, at once for a service that keeps up. Builds are not counted either.
+func (p *Plan) Estimate() (least, most time.Duration) {
+	least = time.Duration(p.Suite.For)
+	trials := 0
 	for _, t := range p.Trials {
 		if p.Suite.For > 0 && t.Role == "" {
 			continue // those are what the time is for
 		}
-		total += p.startup[t.Target] + time.Duration(p.Suite.Warmup.Max)
+		trials++
+		least += p.startup[t.Target]
 		for _, l := range p.Suite.OfTrial(t) {
-			total += l.Length()
+			least += l.Length()
 		}
 	}
+	w := p.Suite.Warmup
+	most = least + time.Duration(trials)*time.Duration(w.Max)
+	least += time.Duration(trials) * min(time.Duration(w.Max), max(time.Duration(w.Min), steady))
 	if p.Suite.Duet != "" {
-		total /= 2
+		return least / 2, most / 2
 	}
-	return total
+	return least, most
 }
+
+// steady is how long a rate has kept its level when it is called steady.
+const steady = 2 * time.Second

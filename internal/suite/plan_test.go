@@ -306,8 +306,11 @@ func TestEstimate(t *testing.T) {
 	p := plan(t, read(t, whole), slow)
 	// A trial: start 500ms, warm-up 90s; peak 0 + 2s, half 0.2s + 2s, fixed 0.2s + 0.1s. 16 trials.
 	want := 16 * (500 + 90_000 + 2000 + 2200 + 300) * time.Millisecond
-	if got := p.Estimate(); got != want {
+	if _, got := p.Estimate(); got != want {
 		t.Errorf("estimate %v, want %v", got, want)
+	}
+	if got, _ := p.Estimate(); got != want-16*88*time.Second { // it is steady after two seconds
+		t.Errorf("at the least %v", got)
 	}
 }
 

@@ -132,7 +132,16 @@ type Warmup struct {
 	Max         Duration `yaml:"max" json:"max"`
 	// Cores are what a service that compiles has meanwhile: one of WarmupCores; empty: the first.
 	Cores string `yaml:"cores" json:"cores,omitempty"`
+	// Compilers is whether they go before other threads meanwhile: one of Turns; empty: the first.
+	Compilers string `yaml:"compilers" json:"compilers,omitempty"`
 }
+
+// CompilersFirst is the precedence that compilers have in a warm-up.
+const CompilersFirst = "first"
+
+// Turns are the ways in which compilers and what they compile for share cores; the first is the
+// default.
+var Turns = []string{CompilersFirst, "equal"}
 
 // AllCores are those of the service and of the load, for the warm-up.
 const AllCores = "all"
@@ -274,6 +283,9 @@ func (s *Suite) settle() {
 	}
 	if s.Warmup.Cores == WarmupCores[0] {
 		s.Warmup.Cores = ""
+	}
+	if s.Warmup.Compilers == CompilersFirst {
+		s.Warmup.Compilers = ""
 	}
 	for i := range s.Scenarios {
 		if s.Scenarios[i].Protocol == Protocols[0] {

@@ -358,6 +358,10 @@ func TestWarmUpCores(t *testing.T) {
 		all.Warmup.Cores != suite.AllCores || hash(all) == hash(usual) {
 		t.Errorf("%+v, %+v and %+v", usual.Warmup, own.Warmup, all.Warmup)
 	}
+	first, equal := read(t, text("\n  compilers: first")), read(t, text("\n  compilers: equal"))
+	if first.Warmup != usual.Warmup || hash(first) != hash(usual) || hash(equal) == hash(usual) {
+		t.Errorf("%+v, %+v and %+v", usual.Warmup, first.Warmup, equal.Warmup)
+	}
 	check := func(o suite.Override, want string) {
 		t.Helper()
 		if err := all.Override(o); err == nil || !strings.Contains(err.Error(), want) {

@@ -14,6 +14,7 @@ package summary
 import (
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -159,7 +160,10 @@ func SaveHLog(dir, trial, name string, intervals []load.Interval) error {
 // Spectrum writes the percentile spectrum of the response times as wrk2 and HdrHistogram's other
 // tools do, in milliseconds, for their plotter.
 func Spectrum(w io.Writer, l *result.Load) error {
-	h, err := hdrhistogram.Decode([]byte(l.ResponseTime.HDR))
+	h, err := l.ResponseTime.Histogram()
+	if err == nil && h == nil {
+		err = errors.New("it has no histogram")
+	}
 	if err != nil {
 		return fmt.Errorf("write the spectrum of load %s: %w", l.Name, err)
 	}

@@ -48,8 +48,8 @@ type Order struct {
 
 // Part is a process of a target that was started.
 type Part struct {
-	Name    string // empty: the target is no system
-	Args    []string
+	Name    string   // empty: the target is no system
+	Args    []string // with ports as their placeholders, so that they are those of every start
 	PID     int
 	LogFile string
 	ReadyNs int64 // from its own exec on; 0 of the last, for which nobody waited here
@@ -137,7 +137,7 @@ func (s Starter) add(ctx context.Context, sys *System, o Order, start service.St
 	if err != nil {
 		return err
 	}
-	sys.Parts = append(sys.Parts, Part{Name: start.Name, Args: start.Args, PID: p.Main(),
+	sys.Parts = append(sys.Parts, Part{Name: start.Name, Args: start.Written, PID: p.Main(),
 		LogFile: spec.LogFile, Process: p})
 	go sys.heed(len(sys.Parts)-1, p)
 	return nil
@@ -248,6 +248,17 @@ func (s *System) Move(cores []int) error {
 		}
 	}
 	return nil
+}
+
+// Favour lets the compilers of all parts go first, or not any longer; launch.Favourer.
+func (s *System) Favour(on bool) (threads int, err error) {
+	for _, p := range s.Parts {
+		if f, ok := p.Process.(launch.Favourer); ok {
+			n, failed := f.Favour(on)
+			threads, err = threads+n, errors.Join(err, failed)
+		}
+	}
+	return threads, err
 }
 
 // Exited is closed when any part has ended.

@@ -70,7 +70,7 @@ func (t *Target) doubt(m *Metric) {
 	}
 	d := Doubt{Rules: unique(unbounded)}
 	for rest, i := sum, 0; rest > limit && i < len(rules); i++ {
-		d.By, d.Rules = sum, append(d.Rules, rules[i])
+		d.By, d.Rules = sum, unique(append(d.Rules, rules[i]))
 		rest -= by[rules[i]]
 	}
 	if len(d.Rules) > 0 {

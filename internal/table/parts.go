@@ -58,7 +58,7 @@ func partRow(target, name string, trials []offer, confidence float64) Row {
 	cell := func(print func(float64) string, of func(offer, result.Part) float64) Cell {
 		var xs []float64
 		for _, o := range trials {
-			if x := of(o, partOf(o.load, name)); !math.IsNaN(x) {
+			if x := of(o, partOf(o.load, name)); unit.Known(x) {
 				xs = append(xs, x)
 			}
 		}

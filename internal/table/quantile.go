@@ -219,11 +219,8 @@ func (c *Curve) draw(offered []offer, hists []*hdrhistogram.Histogram, confidenc
 // decode reads the histogram; nil when there is none, and then the record's own fields stand in, or
 // when it is damaged, and then nothing does: it is the truth that they were taken from.
 func decode(d result.Dist) *hdrhistogram.Histogram {
-	if d.HDR == "" {
-		return nil
-	}
-	h, err := hdrhistogram.Decode([]byte(d.HDR))
-	if err != nil || h.TotalCount() != d.Count {
+	h, err := d.Histogram()
+	if h == nil || err != nil || h.TotalCount() != d.Count {
 		return nil
 	}
 	return h

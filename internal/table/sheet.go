@@ -2,6 +2,7 @@ package table
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -73,7 +74,7 @@ func (sc *Scenario) table(o Options) Table {
 	for _, s := range specs {
 		t.Columns = append(t.Columns, s.column)
 	}
-	var notes noteBook
+	said := make([][]string, len(sc.Targets)) // by row
 	for i := range sc.Targets {
 		target := &sc.Targets[i]
 		if len(target.Used) == 0 {
@@ -96,18 +97,59 @@ func (sc *Scenario) table(o Options) Table {
 			c.Refs = nil
 			row.Cells = append(row.Cells, c)
 		}
-		// A row has one mark: what is to be said of its numbers is said together.
-		if said := append(own.doubts(), row.notes(t.Columns)...); len(said) > 0 {
-			row.Cells[1].Refs = notes.refs([]string{strings.Join(said, "; ")})
-		}
+		said[i] = append(own.doubts(), row.notes(t.Columns)...)
 		t.Rows = append(t.Rows, row)
+	}
+	common := general(said)
+	var notes noteBook
+	for i, texts := range said {
+		// A row has one mark: what is to be said of its numbers is said together.
+		if len(texts) > 0 {
+			t.Rows[i].Cells[1].Refs = notes.refs([]string{strings.Join(texts, "; ")})
+		}
 	}
 	t.Rows = append(t.Rows, sc.unseen(o)...)
 	t.Footnotes = notes.texts
 	t.Notes = slices.Concat(sc.Method, sc.ratioNote(), sc.tierNote(o), sc.noiseNote(),
-		sc.assumptionNote())
+		sc.assumptionNote(), common)
 	return t
 }
+
+// general takes out what is no row's own, to be said once for all: what a mere word in the table
+// stands for, and why numbers are missing in several rows.
+func general(rows [][]string) (common []string) {
+	of := map[string]int{}
+	spoken := func(text string) string {
+		switch {
+		case text == unknownNote:
+			return "Unknown: " + strings.TrimPrefix(text, notKnown+": ") + "."
+		case someTrials.MatchString(text):
+			return "No " + someTrials.ReplaceAllString(text, " where in some trial ") + "."
+		}
+		return ""
+	}
+	for _, texts := range rows {
+		for _, text := range texts {
+			of[spoken(text)]++
+		}
+	}
+	for i, texts := range rows {
+		rows[i] = slices.DeleteFunc(texts, func(text string) bool {
+			as := spoken(text)
+			if as == "" || of[as] < 2 && text != unknownNote {
+				return false
+			}
+			if !slices.Contains(common, as) {
+				common = append(common, as)
+			}
+			return true
+		})
+	}
+	return common
+}
+
+// someTrials are those that ofTrials counts.
+var someTrials = regexp.MustCompile(`: in (\d+ of \d+ trials|the only trial) `)
 
 // notes are what the cells of a row say, each thing once. Where a number is missing, the reason has
 // the headings before it: "half p99, p99.9: needs …".

@@ -113,6 +113,11 @@ func TestPartsOfASystem(t *testing.T) {
 	if cells[0].Cells[2].Text != "0 %" || cells[1].Cells[2].Text != "100 %" {
 		t.Errorf("beside an idle process: %+v", cells)
 	}
+	idle.Loads[0].Service.CPUNs = 0 // which its parts contradict
+	cells = Comparison([]result.Record{idle}, Options{}).Tables[1].Rows
+	if cells[0].Cells[4].Text != unit.Absent || cells[1].Cells[4].Text != unit.Absent {
+		t.Errorf("of a service without processor time: %+v", cells)
+	}
 	broken := system(3)
 	broken.Loads[0].Service.Parts[0].CPUNs = -1 // it ended
 	tab := Comparison([]result.Record{broken}, Options{}).Tables[1]

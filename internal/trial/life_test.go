@@ -39,7 +39,9 @@ type world struct {
 	launcher *fake.Launcher
 	offer    func(ctx context.Context, s load.Spec) (*load.Result, error)
 	roles    func() probe.Roles // what compilers have used; nil: nothing tells
-	lab      *trial.Lab
+
+	unfavoured func(on bool) error // what favouring threads comes to
+	lab        *trial.Lab
 }
 
 const rate = 1000 // requests a second that the mock load reaches
@@ -236,7 +238,7 @@ func TestWarmUpOfAFixedLength(t *testing.T) {
 
 // The rate is steady from the first moment on; the compilers are busy for a while.
 func TestWarmUpWaitsForCompilers(t *testing.T) {
-	check := func(busy, want time.Duration, steady bool, silentAt time.Duration) {
+	check := func(turn string, busy, want time.Duration, steady bool, silentAt time.Duration) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
@@ -248,7 +250,9 @@ func TestWarmUpWaitsForCompilers(t *testing.T) {
 				ran := min(clock.Mono()-began, int64(busy))
 				return probe.Roles{Named: true, CompilerNs: 1 + ran/2}
 			}
-			records, err := w.run(context.Background(), w.experiment("a"))
+			e := w.experiment("a")
+			e.Plan.Suite.Warmup.Compilers = turn
+			records, err := w.run(context.Background(), e)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -260,10 +264,14 @@ func TestWarmUpWaitsForCompilers(t *testing.T) {
 		})
 	}
 	const tick = 100 * time.Millisecond // from the load's begin to the first reading
-	check(0, 2*time.Second+tick, true, tick)
+	check("equal", 0, 2*time.Second+tick, true, tick)
 	// Their last 100 ms take 50 ms of a core, which is more than 2 % of two seconds.
-	check(time.Second, 3*time.Second+tick, true, time.Second+tick)
-	check(time.Minute, 5*time.Second, false, -1)
+	check("equal", time.Second, 3*time.Second+tick, true, time.Second+tick)
+	check("equal", time.Minute, 5*time.Second, false, -1)
+	// Once they are silent, or half of the time is over, the connections are new.
+	check("", 0, 4*time.Second+2*tick, true, 2*time.Second+2*tick)
+	check("", time.Second, 4*time.Second+6*tick, true, 2*time.Second+6*tick)
+	check("", time.Minute, 5*time.Second, false, -1)
 }
 
 // Compilers are busy for the first second. With all cores the load goes on until they have been
@@ -308,42 +316,34 @@ func TestWarmUpOnAllCores(t *testing.T) {
 	loads := []string{"load peak", "load half"}
 	wide := append([]string{"move b1-01-a to [0 1]", "load warmup", "move b1-01-a to [1]"},
 		loads...)
-	check("until silent", "jvm", 10*time.Second, nothing, wide, func(r *result.Record) bool {
+	again := slices.Insert(slices.Clone(wide), 3, "load warmup") // on new connections
+	own := append([]string{"load warmup", "load warmup"}, loads...)
+	check("until silent", "jvm", 10*time.Second, nothing, again, func(r *result.Record) bool {
 		w := r.Warmup
-		return w.Steady && w.NarrowedAtNs == 31e8 && w.DurationNs == 51e8 && w.SilentAtNs == 11e8 &&
+		return w.Steady && w.NarrowedAtNs == 31e8 && w.DurationNs == 52e8 && w.SilentAtNs == 32e8 &&
 			w.SteadyAtNs == 31e8 && slices.Equal(w.Cores, []int{0, 1}) &&
 			slices.Equal(w.InForce, []string{"affinity [0 1]"}) &&
 			slices.Equal(r.Limits.InForce, []string{"affinity [1]"})
 	})
 	// 5 s less half of them, when nobody is silent: 2.5 s.
-	check("until it must", "jvm", 5*time.Second, nothing, wide, func(r *result.Record) bool {
-		return r.Warmup.Steady && r.Warmup.NarrowedAtNs == 25e8 && r.Warmup.DurationNs == 45e8
+	check("until it must", "jvm", 5*time.Second, nothing, again, func(r *result.Record) bool {
+		return r.Warmup.Steady && r.Warmup.NarrowedAtNs == 25e8 && r.Warmup.DurationNs == 46e8
 	})
 	// Whose threads do not tell are warm when their rate is: after 2 s, and 2 s more.
 	check("until level", "node", 5*time.Second, func(w *world) { w.roles = nil }, wide,
 		func(r *result.Record) bool {
 			return r.Warmup.Steady && r.Warmup.NarrowedAtNs == 2e9 && r.Warmup.DurationNs == 4e9
 		})
-	check("nothing compiles", "native", 5*time.Second, nothing, append([]string{"load warmup"},
-		loads...), func(r *result.Record) bool { return r.Warmup.Cores == nil })
+	none := func(r *result.Record) bool { return r.Warmup.Cores == nil }
+	check("nothing compiles", "native", 5*time.Second, nothing, own, none)
 	check("one core", "jvm", 5*time.Second, func(w *world) {
 		w.lab.Layout = host.Layout{Service: []int{0}, Load: []int{0}, Shared: true}
-	}, append([]string{"load warmup"}, loads...), func(r *result.Record) bool {
-		return r.Warmup.Cores == nil
-	})
+	}, own, none)
 	check("cannot be moved", "jvm", 5*time.Second, func(w *world) {
 		w.lab.Launcher = bound{w.lab.Launcher}
 	}, nil, func(r *result.Record) bool {
 		return r.Failure != nil && strings.Contains(r.Failure.Error, "cannot move")
 	})
-}
-
-// bound starts what cannot be moved.
-type bound struct{ launch.Launcher }
-
-func (b bound) Launch(ctx context.Context, s launch.Spec) (launch.Process, error) {
-	p, err := b.Launcher.Launch(ctx, s)
-	return struct{ launch.Process }{p}, err
 }
 
 func TestLifeInOrder(t *testing.T) {

@@ -39,7 +39,8 @@ func TestLifeOfASystem(t *testing.T) {
 		subject := e.Subjects["a"]
 		subject.Service.Run.Processes = []service.Process{
 			{Name: "back", Command: []string{"back"}, Ready: "/ready"},
-			{Name: "front", Command: []string{"front"}, Ready: "/ready"},
+			{Name: "front", Command: []string{"front", "-p", "{port}", "{back.port}"},
+				Ready: "/ready"},
 		}
 		e.Subjects["a"] = subject
 		e.Plan.Suite.Variants = []suite.Variant{{Name: "agent", Processes: []string{"back"},
@@ -59,7 +60,9 @@ func TestLifeOfASystem(t *testing.T) {
 			t.Errorf("rides %s", got)
 		}
 		if len(r.Processes) != 2 || r.Processes[0].Name != "back" ||
-			r.Processes[1].Args[0] != "front" {
+			// The ports, which are others in each trial, are not what a target's trials vary in.
+			!slices.Equal(r.Processes[1].Args, []string{"front", "-p", "{port}", "{back.port}"}) ||
+			!slices.Equal(r.Provenance.ServiceArgs, r.Processes[1].Args) {
 			t.Fatalf("processes %+v", r.Processes)
 		}
 		// Each listens 40 ms after its own start; the wait between two questions is 20 ms at most.

@@ -20,6 +20,8 @@ const (
 	// ownCores is the least time that a service has on its own cores before the first window, where
 	// it warmed up on all of them: the tail of a steady state, and half as long to get there.
 	ownCores = 3 * time.Second
+	// favourEvery is after how many intervals it is looked for compilers that are new.
+	favourEvery = 5
 )
 
 // warming is a warm-up under way.
@@ -29,7 +31,10 @@ type warming struct {
 	heard  compilers
 	wide   bool          // it has all cores
 	until  time.Duration // and no longer
-	from   int           // of counts: since it has its own
+	from   int           // of counts: since it has its own, on the connections that it has now
+	reopen bool          // its connections are opened anew, or were
+	served int64         // on those before
+	before time.Duration // likewise
 	err    error         // why it could not be given them
 }
 
@@ -45,9 +50,16 @@ func (f *life) warmUp(ctx context.Context) error {
 	spec := f.spec("warmup", result.Closed, w.Connections)
 	spec.Window, spec.Drain = time.Duration(w.Max), driver.WarmDrain
 	spec.Every, spec.Watch = driver.WarmInterval, g.look
+	g.favour(true)
 	res, err := f.offer(ctx, spec)
+	if err == nil && g.reopen {
+		g.anew()
+		spec.Window -= g.before
+		res, err = f.offer(ctx, spec)
+	}
 	if err == nil {
 		g.narrow()
+		g.favour(false)
 		err = g.err
 	}
 	if err != nil {
@@ -65,13 +77,32 @@ func (f *life) warmUp(ctx context.Context) error {
 // look is told the good answers so far, and says whether to go on.
 func (g *warming) look(done int64, elapsed time.Duration) bool {
 	w, r := g.trial.Warmup, &g.rec.Warmup
+	done, elapsed = done+g.served, elapsed+g.before
+	if len(g.counts)%favourEvery == 0 { // some are born late
+		g.favour(true)
+	}
 	g.counts = append(g.counts, done)
 	r.Requests, r.DurationNs = done, int64(elapsed)
 	r.SilentAtNs = g.heard.hear(g.watch.Roles(), int64(elapsed))
 	if g.wide && (elapsed >= g.until || r.SilentAtNs > 0 || r.SilentAtNs == 0 && g.level()) {
 		g.narrow()
 	}
+	most := time.Duration(w.Max)
+	if !g.reopen && !g.wide && w.Compilers == "" && elapsed < most &&
+		(r.SilentAtNs > 0 || r.SilentAtNs < 0 && elapsed >= most/2) {
+		g.reopen = true
+		return false
+	}
 	return g.err == nil && (elapsed < time.Duration(w.Min) || g.wide || !g.warm())
+}
+
+// anew begins again with new connections, once compilers are silent or half of the time is over:
+// the windows open theirs, and code that was compiled when connections only ever answered is thrown
+// away and compiled again when the first of them ends.
+func (g *warming) anew() {
+	g.served, g.before = g.rec.Warmup.Requests, time.Duration(g.rec.Warmup.DurationNs)
+	g.from, g.heard = len(g.counts), compilers{}
+	g.rec.Warmup.ReopenedAtNs = int64(g.before)
 }
 
 // widen gives a service that compiles all cores, where the suite wants it: on one core a compiler
@@ -107,6 +138,18 @@ func (g *warming) narrow() {
 	if g.err != nil {
 		g.err = errors.Join(errors.New("end the warm-up on all cores"), g.err)
 	}
+}
+
+// favour lets compilers go before other threads, or not any longer: where they take turns, a
+// compiler has a share of the core like each of the threads that wait for its code, of which a
+// service may have hundreds, and is not done after minutes.
+func (g *warming) favour(on bool) {
+	if g.trial.Warmup.Compilers != "" || g.err != nil || !on && g.rec.Warmup.Favoured == 0 {
+		return
+	}
+	var threads int
+	threads, g.err = g.proc.Favour(on)
+	g.rec.Warmup.Favoured = max(g.rec.Warmup.Favoured, threads)
 }
 
 // warm notes whether the service is, on its own cores, by the rate and by its compilers: a plateau

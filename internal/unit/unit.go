@@ -162,8 +162,13 @@ func Count(n int64) string {
 	return sign + s
 }
 
-// Whole is Count of what is nearest to x.
-func Whole(x float64) string { return Count(int64(math.Round(x))) }
+// Whole is Count of what is nearest to x, and x itself where that is beyond what is counted.
+func Whole(x float64) string {
+	if !(math.Abs(x) < math.MaxInt64) {
+		return strconv.FormatFloat(x, 'g', 3, 64)
+	}
+	return Count(int64(math.Round(x)))
+}
 
 // Plural counts things: "1 core", "2 cores", "1,000 cores".
 func Plural[N int | int64](n N, thing string) string {

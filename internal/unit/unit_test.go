@@ -118,3 +118,17 @@ func TestFine(t *testing.T) {
 		}
 	}
 }
+
+func TestWhole(t *testing.T) {
+	check := func(x float64, want string) {
+		t.Helper()
+		if got := Whole(x); got != want {
+			t.Errorf("Whole(%g) = %q, want %q", x, got, want)
+		}
+	}
+	check(1234.5, "1,235")
+	check(-1e18, "-1,000,000,000,000,000,000")
+	check(1<<63, "9.22e+18") // one more than an integer holds
+	check(-3e25, "-3e+25")
+	check(math.NaN(), "NaN")
+}

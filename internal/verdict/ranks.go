@@ -35,7 +35,7 @@ type ranks struct {
 
 func ranksOf(d *result.Dist) ranks {
 	r := ranks{d: d}
-	if h, err := hdrhistogram.Decode([]byte(d.HDR)); err == nil && h.TotalCount() > 0 {
+	if h, err := d.Histogram(); h != nil && err == nil && h.TotalCount() > 0 {
 		r.h = h
 	}
 	return r

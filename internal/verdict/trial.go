@@ -37,7 +37,7 @@ func warmup(r *result.Record, _ *load) *result.Finding {
 	}
 	l, end, ok := ending(r)
 	c := compiled(l)
-	hint := "raise warmup.max, or warm up on all cores"
+	hint := "raise warmup.max, run as root so that compilers go first, or warm up on all cores"
 	if r.Warmup.SilentAtNs > 0 { // they were silent, and began again
 		hint = "raise warmup.min and measure"
 	}

@@ -252,6 +252,9 @@ func (p *proc) PIDs() []int {
 	return nil
 }
 
+// Favour implements launch.Favourer.
+func (p *proc) Favour(on bool) (int, error) { return kernel.Favour(p.PIDs(), on) }
+
 // Groups are the container's, or those of its system. A system that no group holds together has
 // none: each container's own would leave out the others.
 func (p *proc) Groups() []launch.Group {

@@ -48,6 +48,9 @@ func (p *proc) Move(cores []int) error {
 		p.spec.Name, list, movePasses)
 }
 
+// Favour implements launch.Favourer.
+func (p *proc) Favour(on bool) (int, error) { return kernel.Favour(p.PIDs(), on) }
+
 // allow gives all threads the cores as their affinity, and says how many had another as the kernel
 // tells it.
 func (p *proc) allow(cores []int) (moved int, err error) {

@@ -150,7 +150,8 @@ func (p *proc) start(ctx context.Context, path string) error {
 		Parent: os.Getpid(), Groups: p.groups.dirs(), Cores: p.spec.Cores,
 		Path: path, Args: p.spec.Args,
 	}
-	as := rights.Service(p.spec.Dir, path, filepath.Dir(p.spec.LogFile))
+	as := rights.Service(p.spec.Dir, append(rights.Runs(p.spec.Dir, path, p.spec.Args),
+		filepath.Dir(p.spec.LogFile))...)
 	e.User, e.Group, e.Others, e.Env = as.UID, as.GID, as.Groups, as.Env(p.spec.Env)
 	if kernel.ReadMemory(p.groups.list).LimitBytes == 0 {
 		e.Data = p.spec.Alone()

@@ -119,7 +119,7 @@ func (s *cpu) Stop(ctx context.Context) (*pprof.Profile, error) {
 		if a.err != nil {
 			return nil, a.err
 		}
-		p, err := pprof.ParseData(a.data)
+		p, err := profile.Parse(a.data)
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", s.url, err)
 		}

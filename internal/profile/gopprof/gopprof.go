@@ -123,7 +123,7 @@ func read(ctx context.Context, address string) (*pprof.Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := pprof.ParseData(data)
+	p, err := profile.Parse(data)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", address, err)
 	}

@@ -1,0 +1,116 @@
+package profile
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	pprof "github.com/google/pprof/profile"
+)
+
+// Bounds of a profile that is read. A minute of a large JVM has some MiB unpacked and some 100,000
+// messages and strings. Decoded, a byte may take eight, and an empty message 150.
+const (
+	maxPacked   = 16 << 20 // bytes, so that the file of something else is not read to its end
+	maxUnpacked = 16 << 20 // bytes
+	maxMessages = 1 << 20  // in it, and in those
+)
+
+// Open reads a profile that a record names, below the run's folder and never outside: io/fs refuses
+// such names.
+func Open(run fs.FS, name string) (*pprof.Profile, error) {
+	info, err := fs.Stat(run, name)
+	if err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("read profile %s: it is no regular file", name)
+	}
+	var file fs.File
+	if err == nil {
+		file, err = run.Open(name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read profile: %w; details beside the records may have been deleted",
+			err)
+	}
+	data, err := io.ReadAll(io.LimitReader(file, maxPacked+1))
+	if err := errors.Join(err, file.Close()); err != nil {
+		return nil, fmt.Errorf("read profile %s: %w", name, err)
+	}
+	p, err := Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("read profile %s: %w", name, err)
+	}
+	return p, nil
+}
+
+// Parse decodes a profile as pprof writes it, packed or not, within bounds: whoever made it may be
+// a service that is not known.
+func Parse(data []byte) (*pprof.Profile, error) {
+	if len(data) > maxPacked {
+		return nil, fmt.Errorf("it has more than %d MiB, the bound of a profile", maxPacked>>20)
+	}
+	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
+		z, err := gzip.NewReader(bytes.NewReader(data))
+		if err == nil {
+			data, err = io.ReadAll(io.LimitReader(z, maxUnpacked+1))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("unpack: %w", err)
+		}
+	}
+	if len(data) > maxUnpacked {
+		return nil, fmt.Errorf("it has more than %d MiB unpacked, the bound of a profile",
+			maxUnpacked>>20)
+	}
+	if messages(data, lastMessage) > maxMessages {
+		return nil, fmt.Errorf("it has more than %d parts, the bound of a profile", maxMessages)
+	}
+	p, err := pprof.ParseUncompressed(data)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.CheckValid()
+}
+
+// lastMessage is the last field of a profile that has messages (profile.proto); strings follow.
+const lastMessage = 5
+
+// messages counts what has a length in a message of protobuf, and in its fields up to one, which is
+// as deep as profiles go. What is no message ends the count: its decoder says so.
+func messages(data []byte, within uint64) (n int) {
+	for len(data) > 0 {
+		tag, size := binary.Uvarint(data)
+		if size <= 0 {
+			return n
+		}
+		data = data[size:]
+		const varint, fixed64, bytes, fixed32 = 0, 1, 2, 5
+		skip := 0
+		switch tag & 7 {
+		case varint:
+			_, skip = binary.Uvarint(data)
+		case fixed64:
+			skip = 8
+		case fixed32:
+			skip = 4
+		case bytes:
+			length, size := binary.Uvarint(data)
+			if size <= 0 || length > uint64(len(data)-size) {
+				return n
+			}
+			skip = size + int(length)
+			n++
+			if tag>>3 <= within {
+				n += messages(data[size:skip], 0)
+			}
+		}
+		if skip <= 0 || skip > len(data) {
+			return n
+		}
+		data = data[skip:]
+	}
+	return n
+}

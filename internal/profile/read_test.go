@@ -1,0 +1,74 @@
+package profile
+
+import (
+	"bytes"
+	"compress/gzip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A profile may be anything: it is read within bounds, and nobody is waited for.
+func TestReadingIsBounded(t *testing.T) {
+	dir := t.TempDir()
+	var sound bytes.Buffer
+	s := NewStacks(CPU)
+	s.Add([]string{"main"}, 1, 1)
+	if err := s.Profile().Write(&sound); err != nil {
+		t.Fatal(err)
+	}
+	put := func(name string, data []byte) {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pack := func(piece string, n int) []byte {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		if _, err := z.Write(bytes.Repeat([]byte(piece), n)); err != nil {
+			t.Fatal(err)
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	check := func(name, want string) {
+		t.Helper()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := Open(os.DirFS(dir), name)
+		runtime.ReadMemStats(&after)
+		const most = 160 << 20 // bytes that are asked for altogether
+		if took := after.TotalAlloc - before.TotalAlloc; took > most {
+			t.Errorf("%s took %d MiB", name, took>>20)
+		}
+		if want == "" && err != nil || want != "" && (err == nil ||
+			!strings.Contains(err.Error(), name+": ") || !strings.HasSuffix(err.Error(), want)) {
+			t.Errorf("%s: error %v, want %q", name, err, want)
+		}
+	}
+	put("sound", sound.Bytes())
+	check("sound", "")
+	put("large", make([]byte, maxPacked+1))
+	check("large", "it has more than 16 MiB, the bound of a profile")
+	put("zeros", pack("\x00", maxUnpacked+1))
+	check("zeros", "it has more than 16 MiB unpacked, the bound of a profile")
+	put("samples", pack("\x12\x00", maxMessages+1))
+	check("samples", "it has more than 1048576 parts, the bound of a profile")
+	put("labels", pack("\x12\x04\x1a\x00\x1a\x00", maxMessages/3+1))
+	check("labels", "it has more than 1048576 parts, the bound of a profile")
+	put("torn", sound.Bytes()[:sound.Len()-9])
+	check("torn", "unexpected EOF")
+	if err := os.Symlink("/dev/zero", filepath.Join(dir, "device")); err != nil {
+		t.Fatal(err)
+	}
+	check("device", "it is no regular file")
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	check("pipe", "it is no regular file")
+}
