@@ -8,11 +8,12 @@ import (
 	"time"
 )
 
-var base = time.Now()
-
-// Mono returns nanoseconds on the monotonic clock since an arbitrary point; only differences mean
-// anything. It neither allocates nor enters the kernel (vDSO), so the hot loop may call it.
-func Mono() int64 { return int64(time.Since(base)) }
+// nanoseconds is how long so many ticks are of which there are perSecond, without the overflow that
+// a product of the two would come to after hours.
+func nanoseconds(ticks, perSecond int64) int64 {
+	const second = int64(time.Second)
+	return ticks/perSecond*second + ticks%perSecond*second/perSecond
+}
 
 // Wall returns the date and time, UTC, for records and names, never for durations.
 func Wall() time.Time { return time.Now().UTC().Add(time.Duration(ahead.Load())) }

@@ -84,3 +84,17 @@ func TestKernel(t *testing.T) {
 		}
 	}
 }
+
+// A tick of any clock is as long as its rate says, also after years.
+func TestNanoseconds(t *testing.T) {
+	for _, row := range []struct{ ticks, perSecond, want int64 }{
+		{0, 10_000_000, 0}, {1, 10_000_000, 100}, {12_345_678, 10_000_000, 1_234_567_800},
+		{7, 3_000_000, 2333}, {-1, 10_000_000, -100},
+		{100 * 365 * 86400 * 10_000_000, 10_000_000, 100 * 365 * 86400 * 1e9},
+	} {
+		if got := nanoseconds(row.ticks, row.perSecond); got != row.want {
+			t.Errorf("%d ticks of %d a second are %d ns, want %d", row.ticks, row.perSecond, got,
+				row.want)
+		}
+	}
+}

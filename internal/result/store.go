@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"time"
 
@@ -174,6 +175,9 @@ func writeSynced(dir, name string, b []byte) error {
 	_, err = f.Write(b)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
+	}
+	if runtime.GOOS == "windows" { // which syncs no folder: NTFS has a journal of names
+		return nil
 	}
 	d, err := os.Open(dir)
 	if err != nil {
