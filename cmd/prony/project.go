@@ -130,8 +130,8 @@ func hold(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish) err
 			asked[i] = h.Request
 		}
 		for _, request := range others {
-			l.Tell.Say(request + " is held against status 200 alone: it is another each time; " +
-				"expect and checks say more")
+			l.Tell.Say(request + " is held against status 200 alone: it is another each time, " +
+				"or others come before it; expect and checks say more")
 		}
 		return asked, err
 	})
@@ -168,6 +168,10 @@ func meet(ctx context.Context, l *lab.Lab, services lab.Catalog, startup time.Du
 	var names []string
 	var answers [][][]own.Answer
 	speaks.Requests = requests
+	filled, err := own.Fill(requests, os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
 	speech := func(at netip.AddrPort) *stack.Config { return trial.Speech(speaks, "", at) }
 	see := func(ctx context.Context, name string, _ *service.Service, c service.Checker) error {
 		at, err := netip.ParseAddrPort(c.Base)
@@ -178,7 +182,7 @@ func meet(ctx context.Context, l *lab.Lab, services lab.Catalog, startup time.Du
 		if to := speech(at); to != nil {
 			by = stack.Transport{Config: *to}
 		}
-		of, err := own.Ask(ctx, by, c.Base, requests)
+		of, err := own.Ask(ctx, by, c.Base, filled)
 		names, answers = append(names, name), append(answers, of)
 		return err
 	}

@@ -1,10 +1,15 @@
 package main
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"prony/internal/cli"
@@ -95,6 +100,53 @@ func TestProjectRefuses(t *testing.T) {
 	_, stderr, exit := really("run")
 	if exit != 1 || !strings.Contains(stderr, "or into a folder with a prony.yaml") {
 		t.Errorf("without a project: exit %d, %s", exit, stderr)
+	}
+}
+
+// What a request has of the environment is asked for with its value, which stays out of the run.
+func TestProjectAsksWithEnvironment(t *testing.T) {
+	ownFolder(t)
+	var asked []string
+	var mu sync.Mutex
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked = append(asked, r.Method+" "+r.URL.Path+" "+r.Header.Get("Authorization"))
+		if r.Header.Get("Authorization") != "Bearer s3cret" {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+		fmt.Fprintf(w, "for s3cret")
+	}))
+	defer server.Close()
+	text := "targets: {a: {url: '" + server.URL + `'}}
+ready: '-'
+requests:
+  - {request: POST /login, setup: run, headers: {Authorization: 'Bearer ${PRONY_TEST_TOKEN}'}}
+  - {request: GET /me, headers: {Authorization: 'Bearer ${PRONY_TEST_TOKEN}'}}
+warmup: {min: 0s, max: 100ms, connections: 1}
+loads: [{name: peak, model: closed, connections: 1, measure: 200ms}]
+blocks: 1
+`
+	_, stderr, exit := inProject(t, text, "run")
+	if exit != cli.Failed || strings.Contains(stderr, "$PORT") || len(asked) > 0 {
+		t.Errorf("without the variable: exit %d, asked %q, it says\n%s", exit, asked, stderr)
+	}
+	has(t, "what is said", stderr, "GET /me: the environment has no PRONY_TEST_TOKEN")
+	t.Setenv("PRONY_TEST_TOKEN", "s3cret")
+	stdout, stderr, exit := inProject(t, text, "run")
+	if exit != cli.Fine && exit != cli.Invalid {
+		t.Fatalf("exit %d\n%s%s", exit, stdout, stderr)
+	}
+	has(t, "what is said", stderr, "GET /me is held against status and length, 10 bytes: "+
+		"it has the value of ${PRONY_TEST_TOKEN} (status 200)")
+	if mu.Lock(); len(asked) < 4 || !slices.Equal(asked[:3],
+		slices.Repeat([]string{"GET /me Bearer s3cret"}, 3)) {
+		t.Errorf("first it asks %q", asked[:min(len(asked), 4)])
+	}
+	mu.Unlock()
+	out, err := exec.Command("grep", "-rl", "s3cret", ".prony").Output()
+	if err == nil || len(out) > 0 {
+		t.Errorf("the value is in %s", out)
 	}
 }
 

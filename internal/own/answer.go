@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -36,6 +37,29 @@ const (
 	maxDepth = 64
 )
 
+// Fill gives requests as they are sent: with what they have of the environment.
+func Fill(requests []suite.Request, environment func(string) (string, bool)) ([]suite.Request,
+	error) {
+	out := slices.Clone(requests)
+	for i, r := range requests {
+		var errs []error
+		fill := func(in string) string {
+			s, err := text.Render(in, nil, &text.Values{}, environment)
+			errs = append(errs, err)
+			return s
+		}
+		out[i].Request, out[i].Body = fill(r.Request), fill(r.Body)
+		out[i].Headers = map[string]suite.Text{}
+		for name, value := range r.Headers {
+			out[i].Headers[name] = suite.Text(fill(string(value)))
+		}
+		if err := errors.Join(errs...); err != nil {
+			return nil, fmt.Errorf("%s: %w", r.Request, err)
+		}
+	}
+	return out, nil
+}
+
 // Answer is what a service said.
 type Answer struct {
 	Status int
@@ -44,7 +68,7 @@ type Answer struct {
 }
 
 // Ask asks a service a few times for what it will be asked under load, and gives for each request
-// the answers in order. by carries the questions; nil: HTTP/1.1 over TCP.
+// the answers in order; the requests are filled. by carries the questions; nil: HTTP/1.1 over TCP.
 func Ask(ctx context.Context, by http.RoundTripper, base string, requests []suite.Request) (
 	[][]Answer, error) {
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -150,7 +174,10 @@ func hold(r suite.Request, names []string, by [][]Answer, statusOnly bool) (Held
 	if err := differ(names, by); err != nil {
 		return Held{}, err
 	}
-	if odd := odd(all); odd == nil && len(first.Body) <= maxBody {
+	why := "its bytes vary"
+	if name := tells(r, all); name != "" { // what is held is in every record
+		why = "it has the value of ${" + name + "}"
+	} else if odd(all) == nil && len(first.Body) <= maxBody {
 		body := text.Escape(string(first.Body))
 		r.Expect.Body = &body
 		return Held{r, ""}, nil
@@ -171,7 +198,31 @@ func hold(r suite.Request, names []string, by [][]Answer, statusOnly bool) (Held
 			unit.Bytes(maxBody)}, nil
 	}
 	r.Expect.Size = &size
-	return Held{r, fmt.Sprintf("by status and length, %d bytes: its bytes vary", size)}, nil
+	return Held{r, fmt.Sprintf("by status and length, %d bytes: %s", size, why)}, nil
+}
+
+// tells is the first variable of the environment in a request whose value is in an answer; empty:
+// there is none.
+func tells(r suite.Request, answers []Answer) string {
+	texts := []string{r.Request, r.Body}
+	for _, value := range r.Headers {
+		texts = append(texts, string(value))
+	}
+	for _, in := range texts {
+		t, err := text.Parse(in, nil)
+		if err != nil {
+			continue // it was not asked, either
+		}
+		for _, name := range t.Environment() {
+			value := []byte(os.Getenv(name))
+			if len(value) > 0 && slices.ContainsFunc(answers, func(a Answer) bool {
+				return bytes.Contains(a.Body, value)
+			}) {
+				return name
+			}
+		}
+	}
+	return ""
 }
 
 // keeps refuses services that do not answer as the file expects: status, and body where it is given

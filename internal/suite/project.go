@@ -276,7 +276,7 @@ func matches(pattern, name string) bool {
 // Hold has answers asked for: of all requests that are the same each time and need no answer before
 // them, with what the file wants of their answers, and fills in what comes back for those of which
 // it says nothing. Others are the requests that cannot be asked and of which it says nothing,
-// either.
+// either. A setup is neither: who asks it twice may have two of what it makes.
 func (s *Suite) Hold(ask func(requests []Request, others []string) ([]Request, error)) error {
 	var asked []Request
 	var of []*Request
@@ -284,11 +284,15 @@ func (s *Suite) Hold(ask func(requests []Request, others []string) ([]Request, e
 	scenarios := slices.Clone(s.Scenarios)
 	for i := range scenarios {
 		scenarios[i].Requests = slices.Clone(scenarios[i].Requests)
+		alone := !scenarios[i].Flow
 		for j := range scenarios[i].Requests {
 			r := &scenarios[i].Requests[j]
 			at := fmt.Sprintf("scenarios[%d].requests[%d].", i, j)
 			given := s.source.Node(at+"expect") != nil || s.source.Node(at+"checks") != nil
-			if q, ok := r.fixed(); ok && !scenarios[i].Flow {
+			q, _, ok := r.fixed()
+			if r.Setup != "" {
+				alone = alone && !scenarios[i].Cookies // which others come with
+			} else if ok && alone {
 				q.Given = given
 				asked, of = append(asked, q), append(of, r)
 			} else if !given {
@@ -309,35 +313,32 @@ func (s *Suite) Hold(ask func(requests []Request, others []string) ([]Request, e
 	return nil
 }
 
-// fixed is the request as it is sent, where it is the same each time.
-func (r Request) fixed() (out Request, ok bool) {
-	ok = true
-	plain := func(in string) string {
-		t, err := text.Parse(in, nil)
-		if err != nil {
-			ok = false
-			return in
-		}
-		literal, fixed := t.Fixed()
-		ok = ok && fixed
-		return string(literal)
-	}
+// fixed is the request with its body, and whether it is the same each time: all that may be filled
+// in is env, variables of the environment.
+func (r Request) fixed() (out Request, env []string, ok bool) {
 	out = r
-	out.Request, out.Body, out.BodyFile = plain(r.Request), plain(r.Content()), ""
-	out.Headers = map[string]Text{}
-	for name, value := range r.Headers {
-		out.Headers[name] = Text(plain(string(value)))
+	out.Body, out.BodyFile = r.Content(), ""
+	texts := []string{out.Request, out.Body}
+	for _, value := range r.Headers {
+		texts = append(texts, string(value))
 	}
-	return out, ok
+	for _, in := range texts {
+		t, err := text.Parse(in, nil)
+		if err != nil || !t.Constant() {
+			return out, nil, false
+		}
+		env = append(env, t.Environment()...)
+	}
+	return out, env, true
 }
 
-// FirstGet is the path of the first request that is a GET and the same each time; empty: there is
-// none.
+// FirstGet is the path of the first request that is a GET, the same each time and everywhere;
+// empty: there is none.
 func (s *Suite) FirstGet() string {
 	for _, sc := range s.Scenarios {
 		for _, r := range sc.Requests {
-			if q, ok := r.fixed(); ok && strings.HasPrefix(q.Request, "GET ") {
-				_, path := q.Line("")
+			q, env, ok := r.fixed()
+			if path, get := strings.CutPrefix(q.Request, "GET "); ok && get && len(env) == 0 {
 				return path
 			}
 		}

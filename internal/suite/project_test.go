@@ -77,6 +77,42 @@ func TestProject(t *testing.T) {
 	check("users", "users", "walk", "peak", 1, 3, 0)
 }
 
+// Variables of the environment stay what they are until the request is asked; a setup is not asked,
+// and what comes with the cookies of one neither.
+func TestProjectHoldsWithEnvironment(t *testing.T) {
+	p, err := ReadProject("prony.yaml", []byte(`targets: {a: {command: ./app}}
+scenarios:
+  - name: user
+    requests:
+      - {request: POST /login, body: '{"p":"${PASSWORD}"}', setup: user}
+      - {request: 'GET /${WHO}', headers: {Authorization: '${TOKEN}'}}
+      - {request: 'GET /all'}
+      - {request: 'GET /{seq}'}
+  - name: cookies
+    cookies: true
+    requests:
+      - {request: POST /login, setup: run}
+      - {request: GET /me}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := p.Suite("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.Hold(func(asked []Request, others []string) ([]Request, error) {
+		if len(asked) != 2 || asked[0].Request != "GET /${WHO}" ||
+			asked[1].Request != "GET /all" || strings.Join(others, ",") != "GET /{seq},GET /me" {
+			t.Errorf("asked are %+v, others %v", asked, others)
+		}
+		return asked, nil
+	})
+	if got := s.FirstGet(); err != nil || got != "/all" {
+		t.Errorf("the first that is asked is %q, error %v", got, err)
+	}
+}
+
 // Each mistake is named with its line, and what was probably meant.
 func TestProjectMistakes(t *testing.T) {
 	check := func(old, with string, wants ...string) {

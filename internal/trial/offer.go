@@ -289,12 +289,5 @@ func (f *life) firstRequest(ctx context.Context) (*http.Request, error) {
 }
 
 func render(s string, vars []string, v *text.Values) (string, error) {
-	t, err := text.Parse(s, vars)
-	if err == nil {
-		t, err = t.Fill(os.LookupEnv)
-	}
-	if err != nil {
-		return "", err
-	}
-	return string(t.Append(nil, v)), nil
+	return text.Render(s, vars, v, os.LookupEnv)
 }

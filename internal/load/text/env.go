@@ -59,3 +59,20 @@ func (t *Text) Fill(environment func(name string) (string, bool)) (*Text, error)
 	out.tail = append(literal, t.tail...)
 	return out, nil
 }
+
+// Constant reports whether the text has no placeholder but variables of the environment.
+func (t *Text) Constant() bool { return len(t.Environment()) == len(t.parts) }
+
+// Render parses a text, fills in what it has of the environment, and renders it once: outside of
+// loads, which parse a text once for all.
+func Render(s string, vars []string, v *Values, environment func(string) (string, bool)) (string,
+	error) {
+	t, err := Parse(s, vars)
+	if err == nil {
+		t, err = t.Fill(environment)
+	}
+	if err != nil {
+		return "", err
+	}
+	return string(t.Append(nil, v)), nil
+}
