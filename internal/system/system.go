@@ -48,7 +48,7 @@ type Order struct {
 
 // Part is a process of a target that was started.
 type Part struct {
-	Name    string // empty: the target is no system
+	Name    string   // empty: the target is no system
 	Args    []string // with ports as their placeholders, so that they are those of every start
 	PID     int
 	LogFile string
