@@ -23,13 +23,15 @@ type initFlags struct {
 	from, as     string
 	url, command string
 	out          string
+	writes       bool
 }
 
 const initAbout = `Init writes a prony.yaml for a service of your own: which target is measured, by
 which requests, under which loads. The requests come from what there is already: an OpenAPI 3
 document, a HAR that a browser saved, curl lines (- reads them from standard input), a Postman
 collection, or an access log, whose paths become a weighted mix and whose moments are replayed.
-Without --from it asks for the path of the URL alone.
+Without --from it asks for the path of the URL alone. What a document has of POST, PUT and PATCH
+changes what the service holds, and is a comment in the file unless --writes asks for it.
 
 Where the service is, --url says, or --command what starts it. A file that names this machine itself
 needs neither.
@@ -56,6 +58,8 @@ func (a *app) initCmd() *cobra.Command {
 	fs.StringVar(&f.url, "url", "", "where the service runs already, on this machine")
 	fs.StringVar(&f.command, "command", "",
 		"what starts it; it is told its port by {port} or $PORT")
+	fs.BoolVar(&f.writes, "writes", false,
+		"ask for an OpenAPI document's POST, PUT and PATCH, too")
 	fs.StringVar(&f.out, "out", f.out, "file to write")
 	return c
 }
@@ -136,6 +140,9 @@ func at(address string) (origin, path string, err error) {
 }
 
 func (f *initFlags) draft(origin, path string) (*draft.Draft, error) {
+	if f.from == "" && f.writes {
+		return nil, cli.Usagef("--writes is of OpenAPI documents; name one by --from")
+	}
 	if f.from == "" {
 		return draft.Alone(path), nil
 	}
@@ -157,7 +164,18 @@ func (f *initFlags) draft(origin, path string) (*draft.Draft, error) {
 	if f.from == "-" {
 		name = "standard input"
 	}
-	return draft.Read(name, data, f.as, origin)
+	d, err := draft.Read(name, data, f.as, origin)
+	switch {
+	case err != nil:
+		return nil, err
+	case d.Kind != draft.OpenAPI && f.writes:
+		return nil, cli.Usagef("--writes is of OpenAPI documents; of %s all is taken", d.Kind)
+	case d.Kind == draft.OpenAPI && !f.writes:
+		if err := d.Hold(); err != nil {
+			return nil, fmt.Errorf("read %s: %w", name, err)
+		}
+	}
+	return d, nil
 }
 
 // here says whether an origin is this machine, by its name alone.
@@ -194,6 +212,10 @@ func (a *app) told(f initFlags, d *draft.Draft, trace string) {
 	}
 	for _, why := range d.Left {
 		p("left out %s", why)
+	}
+	if n := len(d.Held); n > 0 {
+		p("left out %d: what the service holds would change; they are comments in the file, and "+
+			"--writes asks for them", n)
 	}
 	if n := len(d.Unknown); n > 0 {
 		p("left out %d: no example of a value that is required; they are comments in the file", n)

@@ -72,6 +72,26 @@ func TestInit(t *testing.T) {
 		"./app", "--out", "log.yaml")
 	check(cli.Misused, []string{"log.trace is there already"}, "--from", "access.log", "--command",
 		"./app", "--out", "log.yml")
+	check(cli.Fine, []string{"o.yaml: 2 kinds", "left out 1: what the service holds would change"},
+		"--from", "openapi.yaml", "--command", "./app", "--out", "o.yaml")
+	text, err := os.ReadFile("o.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	has(t, "the draft", string(text), "init --writes asks", "\n  # - request: 'POST /v2/owners",
+		"\n  #   body: '{")
+	check(cli.Fine, []string{"w.yaml: 3 kinds"}, "--from", "openapi.yaml", "--command", "./app",
+		"--out", "w.yaml", "--writes")
+	check(cli.Misused, []string{"--writes is of OpenAPI"}, "--from", "shop.curl", "--writes",
+		"--out", "p.yaml")
+	check(cli.Misused, []string{"--writes is of OpenAPI"}, "--url", "http://a", "--writes",
+		"--out", "p.yaml")
+	posts := "openapi: 3.0.0\npaths: {/x: {post: {responses: {'200': {description: x}}}}}\n"
+	if err := os.WriteFile("posts.yaml", []byte(posts), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check(cli.Failed, []string{"--writes asks it"}, "--from", "posts.yaml", "--command", "./app",
+		"--out", "p.yaml")
 	check(cli.Fine, []string{"6 found"}, "--from", "shop.curl", "--out", "curl.yaml")
 	check(cli.Failed, []string{"read shop.curl as har: it is no JSON"}, "--from", "shop.curl",
 		"--as", "har", "--out", "x.yaml")

@@ -48,6 +48,7 @@ type Draft struct {
 	// Requests in the order of the file, as those of a mix; never more than kindsMax.
 	Requests []Request
 	Unknown  []Request // those that lack a value: what is missing is Note
+	Held     []Request // those that change what a service holds, which Hold has set aside
 	Left     []string  // what was left out and why, one sentence for each reason
 	Secrets  []Secret  // by name
 	Arrivals []int64   // of a log: moments in ns from the first, ascending; else none
@@ -91,6 +92,22 @@ type raw struct {
 	status, count int
 	note          string
 	unknown       bool
+}
+
+// Hold sets aside what changes what a service holds, by its method (RFC 9110, section 9.2.1): it
+// is written as a comment. The error says that nothing else is there.
+func (d *Draft) Hold() error {
+	d.Requests = slices.DeleteFunc(d.Requests, func(r Request) bool {
+		safe := slices.Contains([]string{"GET", "HEAD", "OPTIONS"}, r.Method)
+		if !safe {
+			d.Held = append(d.Held, r)
+		}
+		return !safe
+	})
+	if len(d.Requests) == 0 {
+		return errors.New("all that can be asked changes what the service holds; --writes asks it")
+	}
+	return nil
 }
 
 // hole stands for ${NAME}, or for a placeholder in braces. No text of a file has a NUL.

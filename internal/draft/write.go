@@ -138,6 +138,12 @@ func (d *Draft) Print(w io.Writer, f File) {
 		}
 		r.print(w, weight, "  ")
 	}
+	if len(d.Held) > 0 {
+		p("  # These change what the service holds; init --writes asks for them, too.")
+	}
+	for _, r := range d.Held {
+		r.print(w, r.Weight, "  # ")
+	}
 	for _, r := range d.Unknown {
 		p("  # - request: %s %s   # %s", r.Method, oneLine(r.Path), oneLine(r.Note))
 	}
