@@ -15,11 +15,9 @@ import (
 	"prony/internal/tests"
 )
 
-// programs are what is made for other systems, as GOOS/GOARCH.
-var programs = map[string][]string{
-	"prony":      {"darwin/arm64", "darwin/amd64", "windows/amd64", "linux/arm64"},
-	"prony-home": {"linux/arm64"},
-}
+// systems are the other ones that prony is made for, as GOOS/GOARCH. Its files differ by processor
+// for Linux alone, whose programs the release's test builds.
+var systems = []string{"darwin/arm64", "windows/amd64"}
 
 // portsNeed is what the programs are made of.
 var portsNeed = tests.Needs{Files: []string{"cmd", "internal", "contract", "Makefile", "go.mod",
@@ -47,8 +45,7 @@ func golang(t *testing.T, system, tag, line string) {
 	}
 }
 
-// Every program is built for each of its systems, and vetted where that is not Linux, but for its
-// tests, which are run on Linux.
+// It is built for each of them, and vetted, but for its tests, which are run on Linux.
 func TestOtherSystems(t *testing.T) {
 	tests.Once(t, "programs of other systems", portsNeed)
 	hidden := struct{ Replace map[string]string }{map[string]string{}}
@@ -71,13 +68,10 @@ func TestOtherSystems(t *testing.T) {
 	if err != nil || os.WriteFile(overlay, data, 0o600) != nil {
 		t.Fatal(err)
 	}
-	for name, systems := range programs {
-		for _, system := range systems {
-			golang(t, system, "", "build -o "+os.DevNull+" ./cmd/"+name)
-		}
-	}
-	for _, system := range []string{"darwin/arm64", "windows/amd64"} { // processors differ in none
-		golang(t, system, "", "vet -overlay "+overlay+" $(go list -deps ./cmd/prony | grep ^prony/)")
+	for _, system := range systems {
+		golang(t, system, "", "build -o "+os.DevNull+" ./cmd/prony")
+		golang(t, system, "",
+			"vet -overlay "+overlay+" $(go list -deps ./cmd/prony | grep ^prony/)")
 	}
 }
 
