@@ -77,7 +77,8 @@ func TestOtherSystems(t *testing.T) {
 		}
 	}
 	for _, system := range []string{"darwin/arm64", "windows/amd64"} { // processors differ in none
-		golang(t, system, "", "vet -overlay "+overlay+" $(go list -deps ./cmd/prony | grep ^prony/)")
+		golang(t, system, "",
+			"vet -overlay "+overlay+" $(go list -deps ./cmd/prony | grep ^prony/)")
 	}
 }
 
