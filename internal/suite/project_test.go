@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -138,6 +139,17 @@ suites: {one: {targets: [app]}}
 		first.Env["A"] != "b" || last.Command != "java  -jar a.jar -n 2" ||
 		last.Env["GOGC"] != "100" {
 		t.Errorf("the first is %+v, the last %+v", first, last)
+	}
+	page, err := os.ReadFile("../../docs/project.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, shown, _ := strings.Cut(string(page), "A `matrix` of a target")
+	_, shown, _ = strings.Cut(shown, "```yaml\n")
+	shown, _, _ = strings.Cut(shown, "```")
+	there, err := ReadProject("prony.yaml", []byte(shown+"requests: [{request: GET /}]\n"))
+	if err != nil || len(there.Names) != 4 || there.Names[0] != "app-POOL-8-gc-XX-UseG1GC" {
+		t.Errorf("the page's is %+v, error %v", there, err)
 	}
 	s, err := p.Suite("one")
 	if err != nil || strings.Join(s.Targets, " ") != rows || s.Baseline != p.Names[0] {
