@@ -67,6 +67,13 @@ func TestProjectRefuses(t *testing.T) {
 		"startup: 1s\ntargets: {a: {command: ./app, env: {PORT: 1}}}\n"+requests)
 	check(1, `a answers "hello", b "bye"`,
 		"targets: {a: {command: ./app}, b: {command: ./app, env: {SAYS: bye}}}\n"+requests)
+	check(1, `a-SAYS-hello answers "hello", a-SAYS-bye "bye"`,
+		"targets: {a: {command: ./app, matrix: {env: {SAYS: [hello, bye]}}}}\n"+requests)
+	check(1, `a-say-hello answers "hello", a-say-bye "bye"`,
+		"targets: {a: {command: 'SAYS={say} ./app', matrix: {args: {say: [hello, bye]}}}}\n"+
+			requests)
+	check(1, "prony.yaml:1: with X the matrix makes 0 targets",
+		"targets: {a: {command: ./app, matrix: {env: {X: []}}}}\n"+requests)
 	check(1, `a answers with status 200, and 404 is expected: "hello"`,
 		"targets: {a: {command: ./app}}\nrequests: [{request: GET /, expect: {status: 404}}]\n"+
 			"ready: /\n")
@@ -162,6 +169,10 @@ requests: [{request: GET /}]
 suites:
   peak: {targets: [b], loads: [{name: all, model: closed}], blocks: 7}
 `
+	const swept = `targets: {a: {command: ./app, matrix: {env: {GOGC: [50, 100], X: [1, 2]}}}}
+baseline: a
+requests: [{request: GET /}]
+`
 	check := func(line string, wants ...string) {
 		t.Helper()
 		stdout, stderr, exit := inProject(t, text, strings.Fields(line)...)
@@ -175,6 +186,15 @@ suites:
 	check("plan --targets a,b --blocks 2", "4 trials in 2 blocks")
 	check("plan --quick", "6 trials in 2 blocks", "1s)")
 	check("plan peak", "peak: ", "7 trials in 7 blocks", "all (closed")
+	rows, stderr, exit := inProject(t, swept, "plan", "--blocks", "1")
+	if exit != cli.Fine {
+		t.Errorf("a matrix: exit %d, %s", exit, stderr)
+	}
+	has(t, "the plan of a matrix", rows, "4 trials in 1 block", "a-GOGC-50-X-1", "a-GOGC-50-X-2",
+		"a-GOGC-100-X-1", "a-GOGC-100-X-2")
+	if _, stderr, exit := inProject(t, text, "plan"); exit != cli.Fine {
+		t.Errorf("back again: exit %d, %s", exit, stderr)
+	}
 	if exists("started") {
 		t.Error("it started a target")
 	}

@@ -26,8 +26,9 @@ type Project struct {
 	Needs   []Need         `yaml:"needs"`   // of all targets
 	Suites  map[string]any `yaml:"suites"`  // by name, each with keys of a suite
 
-	Names []string `yaml:"-"` // of the targets, in the order of the file
-	File  string   `yaml:"-"`
+	Names []string            `yaml:"-"` // of the targets, in the order of the file
+	File  string              `yaml:"-"`
+	rows  map[string][]string // of targets with a matrix, by its name
 	doc   *config.Document
 	data  []byte
 }
@@ -43,6 +44,7 @@ type Source struct {
 	Image   string          `yaml:"image"` // of the local Docker engine
 	Port    int             `yaml:"port"`  // where the container listens; 0: see own.Source
 	Needs   []Need          `yaml:"needs"`
+	Matrix  Matrix          `yaml:"matrix"`
 }
 
 // Need is a tool without which a target is left out.
@@ -76,7 +78,7 @@ var projectParameters = slices.Concat([]parameter{
 	{key: "project.targets.NAME.port", min: 1, max: 65535,
 		about: "where the image's service listens; without it the one that it exposes, else " +
 			"`$PORT`"},
-}, needs("project.targets.NAME.needs"), []parameter{
+}, needs("project.targets.NAME.needs"), matrixParameters, []parameter{
 	{key: "project.ready",
 		about: "path that answers 200 once a target serves, or `-` for its first connection; " +
 			"without it that of the first GET"},
@@ -135,8 +137,8 @@ func ReadProject(file string, data []byte) (*Project, error) {
 		c.Wrong("ready", "as /health, or - for the first connection", "ready %q is no path",
 			p.Ready)
 	}
-	if err := c.Err(); err != nil {
-		return nil, err
+	if p.expand(c); c.Err() != nil {
+		return nil, c.Err()
 	}
 	for _, name := range append([]string{""}, doc.Names("suites")...) {
 		if name == "" && !p.runs() && len(p.Suites) > 0 {
@@ -259,6 +261,9 @@ func (p *Project) Suite(name string) (*Suite, error) {
 		doc = doc.With(defaultLoads, "", "")
 	}
 	s, err := read(p.File, doc, p.data, true)
+	if err == nil {
+		p.swept(s)
+	}
 	if err == nil && name != "" && doc.Node("targets") != nil &&
 		p.doc.Node("suites."+name+".baseline") == nil && !slices.ContainsFunc(s.Targets,
 		func(pattern string) bool { return matches(pattern, s.Baseline) }) {

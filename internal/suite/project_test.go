@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -110,6 +111,65 @@ scenarios:
 	})
 	if got := s.FirstGet(); err != nil || got != "/all" {
 		t.Errorf("the first that is asked is %q, error %v", got, err)
+	}
+}
+
+// A target with a matrix is one for each combination, and its name stands for all of them.
+func TestProjectMatrix(t *testing.T) {
+	read := func(matrix string) (*Project, error) {
+		return ReadProject("prony.yaml", []byte(`targets:
+  app: {command: 'java {gc} -jar a.jar', env: {A: b}, matrix: {`+matrix+`}}
+  app-n-1: {command: ./b}
+baseline: app
+requests: [{request: GET /}]
+suites: {one: {targets: [app]}}
+`))
+	}
+	p, err := read("env: {GOGC: [50, 100]}, args: {gc: ['-XX:+UseG1GC', ''], n: [-n 2]}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := "app-GOGC-50-gc-XX-UseG1GC-n-n-2 app-GOGC-50-gc-n-n-2 " +
+		"app-GOGC-100-gc-XX-UseG1GC-n-n-2 app-GOGC-100-gc-n-n-2"
+	if got := strings.Join(p.Names, " "); got != rows+" app-n-1" {
+		t.Errorf("the targets are %s", got)
+	}
+	first, last := p.Targets[p.Names[0]], p.Targets[p.Names[3]]
+	if first.Command != "java -XX:+UseG1GC -jar a.jar -n 2" || first.Env["GOGC"] != "50" ||
+		first.Env["A"] != "b" || last.Command != "java  -jar a.jar -n 2" ||
+		last.Env["GOGC"] != "100" {
+		t.Errorf("the first is %+v, the last %+v", first, last)
+	}
+	page, err := os.ReadFile("../../docs/project.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, shown, _ := strings.Cut(string(page), "A `matrix` of a target")
+	_, shown, _ = strings.Cut(shown, "```yaml\n")
+	shown, _, _ = strings.Cut(shown, "```")
+	there, err := ReadProject("prony.yaml", []byte(shown+"requests: [{request: GET /}]\n"))
+	if err != nil || len(there.Names) != 4 || there.Names[0] != "app-POOL-8-gc-XX-UseG1GC" {
+		t.Errorf("the page's is %+v, error %v", there, err)
+	}
+	s, err := p.Suite("one")
+	if err != nil || strings.Join(s.Targets, " ") != rows || s.Baseline != p.Names[0] {
+		t.Errorf("one is of %v against %s, error %v", s.Targets, s.Baseline, err)
+	}
+	for matrix, want := range map[string]string{
+		"":                  "prony.yaml:2: the matrix has no axis",
+		"env: {X: []}":      "with X the matrix makes 0 targets",
+		"env: {A: [1]}":     "A is set by the target itself",
+		"env: {X: [1, 1]}":  "there are two targets app-X-1",
+		"args: {n: [1]}":    "there are two targets app-n-1",
+		"args: {port: [1]}": "args are of a command",
+		"connections: [1]":  `unknown key "connections"`,
+		"env: {1X: [1]}":    `env "1X" is not of the form of "GOGC"`,
+		"env: {X: [" + strings.Repeat("1, ", 64) + "1]}": "with X the matrix makes 65 targets",
+		"env: {X: [" + strings.Repeat("1", 30) + "]}":    "is longer than 32 letters",
+	} {
+		if _, err := read(matrix); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: it says %v, want %q", matrix, err, want)
+		}
 	}
 }
 

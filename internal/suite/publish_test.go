@@ -92,7 +92,9 @@ func schema(t reflect.Type, key string) object {
 		return schema(t.Elem(), key)
 	case reflect.Slice:
 		o["type"], o["items"] = "array", schema(t.Elem(), key+"[]")
-		o["minItems"], o["maxItems"] = row.min, row.max
+		if o["minItems"] = row.min; row.max > 0 { // else what the list is part of bounds it
+			o["maxItems"] = row.max
+		}
 		if len(row.choices) > 0 {
 			o["items"], o["uniqueItems"] = object{"enum": row.choices}, true
 		}

@@ -1,0 +1,145 @@
+package suite
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"prony/internal/config"
+	"prony/internal/pattern"
+)
+
+// Matrix sweeps what a target is started with: it becomes a target for each combination of values.
+type Matrix struct {
+	Env  map[string][]Text `yaml:"env"`  // by variable
+	Args map[string][]Text `yaml:"args"` // by axis: behind the command, or where it says {AXIS}
+}
+
+const (
+	// rowsOfMatrix bounds the targets that one becomes: each is started in every block.
+	rowsOfMatrix = 64
+	// nameMax is the length that ownForm permits.
+	nameMax = 32
+)
+
+// unnamed is what of a value has no place in a target's name.
+var unnamed = pattern.New(`[^A-Za-z0-9._]+`)
+
+// matrixParameters are its keys.
+var matrixParameters = []parameter{
+	{key: "project.targets.NAME.matrix", about: "the target becomes one for each combination of " +
+		"these values, 64 at most, named as `app-GOGC-50`; its own name stands for all of them"},
+	{key: "project.targets.NAME.matrix.env", max: 8, form: envForm, such: "GOGC",
+		about: "lists of values of variables"},
+	{key: "project.targets.NAME.matrix.args", max: 8, form: varForm, such: "gc",
+		about: "lists of what is added to the command, or stands in it where it says `{gc}`"},
+}
+
+// expand puts the rows of its matrix in the place of each target that has one.
+func (p *Project) expand(c *checker) {
+	names := p.Names
+	p.Names, p.rows = nil, map[string][]string{}
+	for _, name := range names {
+		of := p.Targets[name]
+		at := step("targets", name) + ".matrix"
+		if c.Node(at) == nil {
+			p.Names = append(p.Names, name)
+			continue
+		}
+		rows := c.rows(at, row{name, of}, p.doc)
+		delete(p.Targets, name)
+		for _, r := range rows {
+			if _, there := p.Targets[r.name]; there || slices.Contains(names, r.name) {
+				c.Wrong(at, "give one of them another name or value",
+					"there are two targets %s", r.name)
+			}
+			if len(r.name) > nameMax {
+				c.Wrong(at, "shorten the target's name or the axes'",
+					"the name %s is longer than %d letters", r.name, nameMax)
+			}
+			p.Targets[r.name] = r.of
+			p.Names = append(p.Names, r.name)
+			p.rows[name] = append(p.rows[name], r.name)
+		}
+	}
+}
+
+// row is one target of a matrix.
+type row struct {
+	name string
+	of   Source
+}
+
+// rows are the combinations of the matrix at the path, the last axis fastest.
+func (c *checker) rows(at string, base row, doc *config.Document) []row {
+	m := base.of.Matrix
+	base.of.Matrix = Matrix{}
+	out := []row{base}
+	sweep := func(kind, axis string, values []Text, set func(to *Source, value string)) {
+		here := step(at+"."+kind, axis)
+		n := len(out) * len(values)
+		if n == 0 || n > rowsOfMatrix {
+			c.Wrong(here, fmt.Sprintf("want 1 to %d in all", rowsOfMatrix),
+				"with %s the matrix makes %d targets", axis, n)
+			return
+		}
+		var next []row
+		for _, r := range out {
+			for _, value := range values {
+				to := r
+				set(&to.of, string(value))
+				to.name = strings.Trim(r.name+"-"+axis+"-"+
+					strings.Trim(unnamed.ReplaceAllString(string(value), "-"), "-"), "-")
+				next = append(next, to)
+			}
+		}
+		out = next
+	}
+	for _, axis := range doc.Names(at + ".env") {
+		if _, there := base.of.Env[axis]; there || base.of.URL != "" {
+			c.Wrong(step(at+".env", axis), "take one out",
+				"%s is set by the target itself, or it runs already", axis)
+		}
+		sweep("env", axis, m.Env[axis], func(to *Source, value string) {
+			env := map[string]Text{axis: Text(value)}
+			for key, given := range to.Env {
+				env[key] = given
+			}
+			to.Env = env
+		})
+	}
+	for _, axis := range doc.Names(at + ".args") {
+		if base.of.Command == "" || axis == "port" {
+			c.Wrong(step(at+".args", axis), "name another axis, or use env",
+				"args are of a command, whose {port} is the lab's")
+		}
+		sweep("args", axis, m.Args[axis], func(to *Source, value string) {
+			if place := "{" + axis + "}"; strings.Contains(to.Command, place) {
+				to.Command = strings.ReplaceAll(to.Command, place, value)
+			} else {
+				to.Command = strings.TrimSpace(to.Command + " " + value)
+			}
+		})
+	}
+	if len(m.Env)+len(m.Args) == 0 {
+		c.Wrong(at, "give it env or args", "the matrix has no axis")
+	}
+	return out
+}
+
+// swept has the rows of a target with a matrix stand where an experiment names the target; as the
+// baseline its first row does.
+func (p *Project) swept(s *Suite) {
+	var out []string
+	for _, pattern := range s.Targets {
+		if rows := p.rows[pattern]; rows != nil {
+			out = append(out, rows...)
+		} else {
+			out = append(out, pattern)
+		}
+	}
+	s.Targets = out
+	if rows := p.rows[s.Baseline]; rows != nil {
+		s.Baseline = rows[0]
+	}
+}
