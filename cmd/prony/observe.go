@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -116,12 +117,15 @@ func (f *observeFlags) destinations() error {
 	return nil
 }
 
-// misplaced is what became of --telemetry otlp=URL with a blank: a suite's name.
+// misplaced is what became of --telemetry otlp=URL or --wait 10m with a blank: a suite's name.
 func misplaced(args []string) error {
 	for _, a := range args {
 		if strings.HasPrefix(a, otlpPrefix) || strings.HasPrefix(a, embedded) {
 			return cli.Usagef("%s is no suite; write --telemetry=%s, with an equals "+
 				"sign", a, a)
+		}
+		if _, err := time.ParseDuration(a); err == nil {
+			return cli.Usagef("%s is no suite; write --wait=%s, with an equals sign", a, a)
 		}
 	}
 	return nil

@@ -25,7 +25,7 @@ func (a *app) planCmd() *cobra.Command {
 		Args: cli.Arguments(0, 1),
 		Long: `Plan expands a suite into its trials: targets × scenarios in blocks, each block in
 an order shuffled from the seed. The same suite, seed and catalog give the same plan, byte for
-byte.
+byte. Targets that lack a tool here, which a run leaves out, are in no trial; a line names them.
 
 With --detect it says how many blocks it takes to see such a difference on this machine, from the
 noise of an A/A run ("prony run --aa"): the newest in results/, or the one that --from names.`,
@@ -48,7 +48,7 @@ noise of an A/A run ("prony run --aa"): the newest in results/, or the one that 
 					return err
 				}
 			}
-			p, err := l.Plan(wish)
+			p, err := l.Here(c.Context(), wish)
 			if err != nil {
 				return err
 			}

@@ -251,6 +251,35 @@ func TestLabOfAnotherUser(t *testing.T) {
 		itoa(os.Getpid())+" of user "+itoa(os.Getuid()), "say PRONY_BESIDE=1")
 }
 
+// Who waits says for whom, gives up at the bound, and is let in by the end of the other.
+func TestRunWaitsForItsTurn(t *testing.T) {
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	t.Setenv(process.Beside, "1") // labs of others, whose turns are not asked here
+	other, _, err := process.OpenJournal(process.DefaultDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	project := "targets: {a: {command: 'false'}}\nrequests: [{request: GET /}]\n"
+	if err := os.WriteFile("prony.yaml", []byte(project), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check := func(bound string, wants ...string) {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		exit := cli.Code(run(t.Context(), machine.World{}, []string{"run", "--wait=" + bound},
+			&stdout, &stderr))
+		if exit != cli.Failed {
+			t.Errorf("it exits %d, want %d", exit, cli.Failed)
+		}
+		has(t, "what it says", stdout.String()+stderr.String(), append(wants, "waits for process "+
+			itoa(os.Getpid())+", which measures on this machine, "+bound+" at most")...)
+	}
+	check("100ms", "waited 100ms: open journal", "another prony is measuring")
+	time.AfterFunc(500*time.Millisecond, func() { other.Close() }) //nolint:errcheck // it is seen
+	check("1m0s", "the service exited before it was ready")
+}
+
 // SIGKILL cannot be heard; the service goes all the same, and the next lab finds nothing in its
 // way.
 func TestKilledLab(t *testing.T) {

@@ -26,9 +26,14 @@ type runFlags struct {
 	asked   lab.Wish // but for the seed and what is observed
 	seed    uint64
 	retain  bool
+	wait    time.Duration
 	why     bool
 	observe observeFlags
 }
+
+// waitDefault is how long a run waits for another lab where no bound is given: longer than any run,
+// and not for ever.
+const waitDefault = "24h"
 
 const duetHelp = "two targets at a time, on cores of their own, under loads that begin together; " +
 	"=shared: a service and its load on the same cores, where there are few"
@@ -108,6 +113,9 @@ refuses a worse one: nothing is measured, and the exit code is 1.
 
 With --retain the service of a trial that fails is not stopped at once: run says where it listens,
 its process, log and folder, and waits until Enter, which goes on, or Ctrl-C, which ends the run.
+Labs of a machine take turns: where another prony measures, run gives up at once and names it. With
+--wait it waits for its turn and says for whom, with --wait=10m for ten minutes at most.
+
 With -x every outside action is shown as a line for a shell, builds and starts above all.
 
 Each trial is one record in results/RUN/trials.ndjson, saved before the next one starts, so that an
@@ -128,6 +136,7 @@ const runExamples = `  prony run
   prony run --launcher process,docker --targets go-nethttp
   prony run --resume results/2026-11-21T03-40-11Z
   prony run --retain --targets go-nethttp
+  prony run --wait=10m
   prony run --agent otel-java/full --targets java-spring/virtual`
 
 func (a *app) runCmd() *cobra.Command {
@@ -148,6 +157,9 @@ func (a *app) runCmd() *cobra.Command {
 		"folder of the results (default: results/TIME below the root)")
 	c.Flags().StringToStringVar(&f.asked.Labels, "label", nil,
 		"what reports are to say of the run, as branch=main; repeatable")
+	c.Flags().DurationVar(&f.wait, "wait", 0, "wait for another prony that measures on this "+
+		"machine, instead of giving up; =10m: for so long at most")
+	c.Flags().Lookup("wait").NoOptDefVal = waitDefault
 	c.Flags().BoolVar(&f.why, "why", false, whyHelp)
 	c.Flags().BoolVar(&f.retain, "retain", false,
 		"keep the service of a trial that fails, to look at, until Enter or Ctrl-C")
@@ -186,6 +198,9 @@ func (f *runFlags) check(c *cobra.Command) error {
 	if err := extents(c); err != nil {
 		return err
 	}
+	if c.Flag("wait").Changed && f.wait <= 0 {
+		return cli.Usagef("--wait %v: want more than nothing", f.wait)
+	}
 	if f.asked.Resume != "" && f.asked.Out != "" {
 		return cli.Usagef("--resume and --out: a run is gone on with in its own folder")
 	}
@@ -207,6 +222,7 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 	if err != nil {
 		return err
 	}
+	l.Wait = f.wait
 	wish, err := f.wish(c, args)
 	if err != nil {
 		return err
@@ -234,7 +250,8 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 // givenBeside tells whether a command line says anything beside what to resume and where.
 func givenBeside(c *cobra.Command, args []string) (given bool) {
 	c.Flags().Visit(func(f *pflag.Flag) {
-		given = given || !slices.Contains([]string{"resume", "root", "show", "host"}, f.Name)
+		given = given ||
+			!slices.Contains([]string{"resume", "root", "show", "host", "wait"}, f.Name)
 	})
 	return given || len(args) > 0
 }
@@ -252,13 +269,16 @@ func (a *app) again(c *cobra.Command, dir string) error {
 	line := []string{"run"}
 	for words := head.Command[min(2, len(head.Command)):]; len(words) > 0; words = words[1:] {
 		if name, _, joined := strings.Cut(words[0], "="); name != "--out" && name != "--resume" &&
-			name != "--root" {
+			name != "--root" && name != "--wait" {
 			line = append(line, words[0])
 		} else if !joined && len(words) > 1 {
 			words = words[1:]
 		}
 	}
 	line = append(line, "--resume", dir)
+	if wait := c.Flag("wait"); wait.Changed {
+		line = append(line, "--wait="+wait.Value.String())
+	}
 	if a.rootFlag != "" {
 		line = append(line, "--root", a.rootFlag)
 	}

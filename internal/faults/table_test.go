@@ -137,7 +137,8 @@ var verbs = []verb{
 		wrong: []string{"--root ROOT run --targets ''", "--root ROOT run --blocks 0",
 			"--root ROOT run --host x", "--root ROOT run --launcher ''",
 			"--root ROOT run --against ''", "--root ROOT run --against x=",
-			"--root ROOT run --duet="}},
+			"--root ROOT run --duet=", "--root ROOT run --wait=0s",
+			"--root ROOT run --wait 10m"}},
 	{name: "selftest", wrong: []string{"selftest nosuchcase", "selftest --engine x"}},
 	{name: "services", reads: []line{
 		{args: "--root ROOT services", at: "ROOT/services/go-one/service.yaml", fine: "bom torn"}}},

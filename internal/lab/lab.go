@@ -10,15 +10,18 @@ package lab
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"prony/internal/agent"
 	"prony/internal/file"
 	"prony/internal/host"
+	"prony/internal/launch/process"
 	"prony/internal/service"
 	"prony/internal/suite"
 	"prony/internal/trial"
@@ -29,6 +32,37 @@ type Lab struct {
 	Root  string // of the checkout: the folder of services/ and suites/
 	World World
 	Tell  Observer
+	// Wait is how long another lab of this machine is waited for; 0: not at all.
+	Wait time.Duration
+}
+
+// waitEvery is how often a lab that waits looks whether it is its turn: seldom enough to disturb
+// nobody's window, soon enough for whoever waits.
+const waitEvery = time.Second
+
+// enter takes the machine, in its turn; whom it waits for, it says.
+func (l *Lab) enter(ctx context.Context) (j *process.Journal, reaped []string, err error) {
+	over := time.After(l.Wait)
+	said := ""
+	for {
+		j, reaped, err = l.World.Enter()
+		if l.Wait == 0 || !errors.Is(err, process.ErrBusy) {
+			return j, reaped, err
+		}
+		_, who, _ := strings.Cut(err.Error(), process.ErrBusy.Error()+": ")
+		if who, _, _ = strings.Cut(who, ";"); who != said {
+			l.Tell.Say(fmt.Sprintf("waits for %s, which measures on this machine, %v at most", who,
+				l.Wait))
+			said = who
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		case <-over:
+			return nil, nil, fmt.Errorf("waited %v: %w", l.Wait, err)
+		case <-time.After(waitEvery):
+		}
+	}
 }
 
 // Observer is told how things get on.

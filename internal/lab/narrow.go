@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"prony/internal/agent"
 	"prony/internal/launch"
 	"prony/internal/result"
+	"prony/internal/service"
 	"prony/internal/suite"
 	"prony/internal/trial"
 )
@@ -115,6 +117,50 @@ func contained(s *suite.Suite) bool {
 	return slices.ContainsFunc(s.Launchers, func(l string) bool { return l != suite.Launchers[0] })
 }
 
+// lacks says which tool of a target is not here; empty: all are.
+func (l *Lab) lacks(tools *service.Tools, s *service.Service, t service.Target) string {
+	missing := l.World.Missing(tools, s, t)
+	switch {
+	case len(missing) == 0:
+		return ""
+	case s.Environ == nil:
+		return missing[0] + fmt.Sprintf(" (see services/%s/README.md)", s.Name)
+	}
+	return missing[0]
+}
+
+// Here is the plan of what can run here: a run leaves out the targets that lack a tool, and so does
+// it, with a line that names them. Where nothing is left it is the whole plan.
+func (l *Lab) Here(ctx context.Context, w Wish) (*suite.Plan, error) {
+	p, err := l.expand(w)
+	if err != nil || !plain(p.suite) {
+		return p.plan, err
+	}
+	tools := service.FindTools(ctx)
+	var kept, lost []string
+	why := ""
+	for _, name := range p.plan.Targets() {
+		s, t, _ := p.catalog.Find(name)
+		if reason := l.lacks(tools, s, t); reason != "" {
+			lost, why = append(lost, name), cmp.Or(why, reason)
+			continue
+		}
+		kept = append(kept, name)
+	}
+	if len(lost) == 0 {
+		return p.plan, nil
+	}
+	l.Tell.Say(fmt.Sprintf("left out, since a tool is missing here: %s; the first %s",
+		strings.Join(lost, ", "), why))
+	if len(kept) == 0 {
+		return p.plan, nil
+	}
+	if err := p.suite.Override(suite.Override{Targets: kept}); err != nil {
+		return nil, err
+	}
+	return p.suite.Plan(p.catalog.Targets())
+}
+
 // narrow leaves out the targets that lack a tool here, and says which and why.
 func (r *run) narrow() (err error) {
 	var kept []string
@@ -129,11 +175,7 @@ func (r *run) narrow() (err error) {
 			uncontained = append(uncontained, result.Skipped{Target: name + " in a container",
 				Reason: why})
 		}
-		if missing := r.World.Missing(r.tools, s, t); len(missing) > 0 && plain(r.suite) {
-			reason := missing[0]
-			if s.Environ == nil {
-				reason += fmt.Sprintf(" (see services/%s/README.md)", s.Name)
-			}
+		if reason := r.lacks(r.tools, s, t); reason != "" && plain(r.suite) {
 			skipped = append(skipped, result.Skipped{Target: name, Reason: reason})
 			continue
 		}

@@ -61,7 +61,7 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 		return "", err
 	}
 	var reaped []string
-	if r.journal, reaped, err = l.World.Enter(); err != nil {
+	if r.journal, reaped, err = l.enter(ctx); err != nil {
 		return "", err
 	}
 	defer r.journal.Close()

@@ -62,7 +62,7 @@ func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 	if err != nil {
 		return err
 	}
-	journal, _, err := v.World.Enter()
+	journal, _, err := v.enter(ctx)
 	if err != nil {
 		return err
 	}
