@@ -72,7 +72,10 @@ func Parse(data []byte) (*pprof.Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p, p.CheckValid()
+	if err := p.CheckValid(); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // lastMessage is the last field of a profile that has messages (profile.proto); strings follow.

@@ -72,3 +72,14 @@ func TestReadingIsBounded(t *testing.T) {
 	}
 	check("pipe", "it is no regular file")
 }
+
+// FuzzParse wants whatever a service answers to be a profile that holds together, or an error.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte("\x12\x04\x1a\x00\x1a\x00"))
+	f.Add([]byte("\x1f\x8b"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if p, err := Parse(data); err == nil && p.CheckValid() != nil {
+			t.Errorf("%q is no profile", data)
+		}
+	})
+}
