@@ -37,7 +37,11 @@ func run(ctx context.Context, w world, args []string, stdout, stderr io.Writer) 
 	if err != nil && !cli.Told(err) && !errors.Is(err, syscall.EPIPE) { // the reader has enough
 		fmt.Fprintf(errs, "prony: %s\n", print.Clip(shell.Hush(err.Error())))
 	}
-	if cut := errors.Join(out.Close(), errs.Close()); cut != nil {
+	cut := out.Close()
+	if cut != nil && err == nil && !errors.Is(cut, syscall.EPIPE) {
+		fmt.Fprintf(errs, "prony: %v\n", cut)
+	}
+	if cut := errors.Join(cut, errs.Close()); cut != nil {
 		return errors.Join(err, cut)
 	}
 	return err

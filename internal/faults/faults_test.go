@@ -107,7 +107,9 @@ func TestFullOutput(t *testing.T) {
 	tests.Once(t, "every verb that prints, into a full disk", programFiles)
 	for _, text := range []string{"audit RUN", "compare RUN --targets a/b,c/d", "report RUN",
 		"report RUN --format json", "trend RUN/..", "man", "--root ROOT plan",
-		"--root ROOT services", "doctor", "load URL -n 10 -c 1"} {
+		"--root ROOT services", "doctor", "load URL -n 10 -c 1",
+		"--help", "load --help", "--version", "explain RUN", "completion bash", "truth",
+		"telemetry", "init --url http://127.0.0.1:9 --out OUT"} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)

@@ -1,6 +1,7 @@
 package print
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -20,6 +21,7 @@ type Screen struct {
 	mu   sync.Mutex
 	to   io.Writer
 	held []byte // of a character or a look whose end has not come yet
+	cut  error  // the first write that failed: not every caller looks
 }
 
 // NewScreen writes to a terminal, or what may become one's input.
@@ -53,6 +55,7 @@ func (s *Screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.write(string(s.held)+string(p), false); err != nil {
+		s.cut = cmp.Or(s.cut, err)
 		return 0, err
 	}
 	return len(p), nil
@@ -72,6 +75,9 @@ func (s *Screen) write(text string, whole bool) error {
 func (s *Screen) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.cut != nil {
+		return s.cut
+	}
 	return s.write(string(s.held), true)
 }
 
