@@ -176,7 +176,7 @@ type Warmup struct {
 	// Favoured is how many threads compiled and went before others until its end; then it took less
 	// time than users will see.
 	Favoured int `json:"favoured,omitempty"`
-	// ReopenedAtNs is when its connections were closed and opened anew; 0: they were not.
+	// ReopenedAtNs is when its connections were last closed and opened anew; 0: they were not.
 	ReopenedAtNs int64 `json:"reopenedAtNs,omitempty"`
 }
 

@@ -22,6 +22,9 @@ const (
 	ownCores = 3 * time.Second
 	// favourEvery is after how many intervals it is looked for compilers that are new.
 	favourEvery = 5
+	// brief is for how long connections are kept that were opened anew, before others are: a JVM
+	// compiles anew for the first and half as much for the second, for later ones nothing.
+	brief = 500 * time.Millisecond
 )
 
 // warming is a warm-up under way.
@@ -32,7 +35,8 @@ type warming struct {
 	wide   bool          // it has all cores
 	until  time.Duration // and no longer
 	from   int           // of counts: since it has its own, on the connections that it has now
-	reopen bool          // its connections are opened anew, or were
+	opened int           // how often its connections were
+	reopen bool          // they are, now
 	served int64         // on those before
 	before time.Duration // likewise
 	err    error         // why it could not be given them
@@ -52,9 +56,9 @@ func (f *life) warmUp(ctx context.Context) error {
 	spec.Every, spec.Watch = driver.WarmInterval, g.look
 	g.favour(true)
 	res, err := f.offer(ctx, spec)
-	if err == nil && g.reopen {
+	for err == nil && g.reopen {
 		g.anew()
-		spec.Window -= g.before
+		spec.Window = time.Duration(w.Max) - g.before
 		res, err = f.offer(ctx, spec)
 	}
 	if err == nil {
@@ -88,18 +92,20 @@ func (g *warming) look(done int64, elapsed time.Duration) bool {
 		g.narrow()
 	}
 	most := time.Duration(w.Max)
-	if !g.reopen && !g.wide && w.Compilers == "" && elapsed < most &&
-		(r.SilentAtNs > 0 || r.SilentAtNs < 0 && elapsed >= most/2) {
+	if !g.wide && w.Compilers == "" && elapsed < most &&
+		(g.opened == 1 && elapsed >= g.before+brief ||
+			g.opened == 0 && (r.SilentAtNs > 0 || r.SilentAtNs < 0 && elapsed >= most*2/5)) {
 		g.reopen = true
 		return false
 	}
 	return g.err == nil && (elapsed < time.Duration(w.Min) || g.wide || !g.warm())
 }
 
-// anew begins again with new connections, once compilers are silent or half of the time is over:
-// the windows open theirs, and code that was compiled when connections only ever answered is thrown
-// away and compiled again when the first of them ends.
+// anew begins again with new connections, once compilers are silent or two fifths of the time are
+// over, and soon once more: the windows open theirs, and code that was compiled when connections
+// only ever answered is thrown away and compiled again when the first of them ends.
 func (g *warming) anew() {
+	g.opened, g.reopen = g.opened+1, false
 	g.served, g.before = g.rec.Warmup.Requests, time.Duration(g.rec.Warmup.DurationNs)
 	g.from, g.heard = len(g.counts), compilers{}
 	g.rec.Warmup.ReopenedAtNs = int64(g.before)
