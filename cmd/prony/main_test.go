@@ -192,6 +192,9 @@ func shownVersus(t *testing.T, args []string, addr string) (stdout, stderr strin
 		if strings.HasPrefix(a, "http://127.0.0.1:") { // no two of the test's own
 			args[i] = "http://" + addr
 		}
+		if a == "--protocol" {
+			t.Setenv("SPEAKS", args[i+1])
+		}
 	}
 	return versus(t, append(args, "--plan")...)
 }

@@ -43,6 +43,7 @@ const requests = "requests: [{request: GET /}]\n"
 // What is wrong with a project is found before anything is measured, said with its line and what to
 // do, and leaves nothing.
 func TestProjectRefuses(t *testing.T) {
+	tests.Once(t, "projects that are refused", tests.Needs{})
 	dir := ownFolder(t)
 	check := func(exit int, says, text string, args ...string) {
 		t.Helper()

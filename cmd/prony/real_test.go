@@ -203,6 +203,8 @@ func TestRealGenerators(t *testing.T) {
 }
 
 func TestInterruptEndsInOrder(t *testing.T) {
+	tests.Once(t, "runs that are interrupted", tests.Needs{Files: []string{
+		"services/go-nethttp", "suites", "contract"}})
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(sig.String(), func(t *testing.T) {
 			runtime := t.TempDir()

@@ -176,6 +176,7 @@ func TestVersusRefuses(t *testing.T) {
 
 // A plan starts and asks, and says what would run.
 func TestVersusPlans(t *testing.T) {
+	tests.Once(t, "plans of services of a user", tests.Needs{})
 	ownFolder(t)
 	check := func(wants []string, args ...string) {
 		t.Helper()
