@@ -110,9 +110,18 @@ func TestHelpTeaches(t *testing.T) {
 }
 
 // Every `$ prony …` line of the documents does what it shows. Runs happen in a mock world; what
-// loads or verifies does so for real, against servers of the test's own; what compares services of
-// somebody's own starts and asks them.
-func TestCommandsInTheDocuments(t *testing.T) {
+// loads or verifies does so for real, against servers of the test's own.
+func TestCommandsInTheDocuments(t *testing.T) { shown(t, false) }
+
+// What compares services of somebody's own starts and asks them.
+func TestOwnServicesInTheDocuments(t *testing.T) {
+	tests.Once(t, "lines of the documents that start services", tests.Needs{Files: []string{
+		"docs", "README.md", "suites", "services", "contract"}})
+	shown(t, true)
+}
+
+// shown runs the lines that start services of a user, or all others.
+func shown(t *testing.T, own bool) {
 	repo, err := tidy.Root()
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +153,7 @@ func TestCommandsInTheDocuments(t *testing.T) {
 	said := map[string]bool{} // by a page before
 	for _, c := range commands {
 		line, project := strings.Join(c.Args, " "), filepath.Base(c.File) == "project.md"
-		if said[line] && !project {
+		if said[line] && !project || own != (project || c.Args[0] == "versus") {
 			continue
 		}
 		said[line] = true

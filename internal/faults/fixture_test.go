@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"prony/internal/profile"
 	"prony/internal/result"
@@ -78,7 +79,20 @@ func newScene(t *testing.T) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scene{t: t, dir: t.TempDir(), url: url}
+	dir, err := os.MkdirTemp("", "scene")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // what a tool still writes that was ended with its caller comes to an end
+		for range 20 {
+			if err = os.RemoveAll(dir); err == nil {
+				return
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		t.Error(err)
+	})
+	s := &scene{t: t, dir: dir, url: url}
 	s.checkout()
 	s.run()
 	return s

@@ -22,7 +22,7 @@ func TestAbsurdNumbers(t *testing.T) {
 	tests.Once(t, "records with numbers that cannot be", programFiles)
 	readers := []string{"report RUN", "report RUN --format json", "report RUN --format csv",
 		"report RUN -o OUT.html", "report RUN -o OUT.parquet", "audit RUN", "gate RUN RUN --unlike",
-		"audit RUN --format json", "trend RUN/..", "trend RUN/.. --format json",
+		"audit RUN --json", "trend RUN/..", "trend RUN/.. --format json",
 		"compare RUN --targets a/b,c/d --unlike", "compare RUN RUN --unlike -o OUT.json",
 		"compare RUN --targets a/b,c/d --unlike -o OUT.html", "explain RUN"}
 	for _, text := range readers {

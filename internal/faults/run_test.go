@@ -130,6 +130,9 @@ func (p *start) wait(t *testing.T) ended {
 		e.signal = status.Signal()
 	}
 	e.peak = p.cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
+	if e.peak <= highest(t) {
+		e.peak = 0 // nobody knows: it began with the peak of who forked it (getrusage(2))
+	}
 	e.stdout = content(t, p.out) + p.piped[0].String()
 	e.stderr = content(t, p.errs) + p.piped[1].String()
 	e.left = syscall.Kill(-p.cmd.Process.Pid, 0) == nil
@@ -137,6 +140,16 @@ func (p *start) wait(t *testing.T) ended {
 		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // they may just have ended
 	}
 	return e
+}
+
+// highest is the peak of this process's own resident memory, in bytes.
+func highest(t *testing.T) int64 {
+	t.Helper()
+	var own syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil {
+		t.Fatal(err)
+	}
+	return own.Maxrss << 10
 }
 
 // content is the beginning of what was said.
