@@ -121,6 +121,9 @@ func Create(dir string, r Run) (*Writer, error) {
 		return nil, fmt.Errorf("create run: %w", err)
 	}
 	if err := writeSynced(dir, RunFile, append(b, '\n')); err != nil {
+		if at := filepath.Join(dir, RunFile); regular(at) {
+			_ = os.Remove(at) // what there is of it is empty or torn
+		}
 		return nil, fmt.Errorf("create run: %w", errors.Join(err, f.Close(), os.Remove(f.Name())))
 	}
 	return &Writer{f: f, run: r.ID}, nil
@@ -420,4 +423,9 @@ func Values(records []*Record) []Record {
 		out[i] = *r
 	}
 	return out
+}
+
+func regular(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode().IsRegular()
 }
