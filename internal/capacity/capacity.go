@@ -172,7 +172,9 @@ func (s *session) offer(ctx context.Context, step Step) (*Tried, *result.Load, e
 		step.Lead = time.Duration(float64(s.Lead) * float64(step.Window) / float64(s.Window))
 	}
 	l, err := s.Offer(ctx, step)
-	if err != nil {
+	if err != nil && ctx.Err() != nil {
+		return nil, nil, fmt.Errorf("interrupted in step %d (%s)", len(s.tried)+1, step.Phase)
+	} else if err != nil {
 		return nil, nil, fmt.Errorf("offer step %d (%s): %w", len(s.tried)+1, step.Phase, err)
 	}
 	t := judge(l, s.SLO)

@@ -95,6 +95,11 @@ func newScene(t *testing.T) *scene {
 	s := &scene{t: t, dir: dir, url: url}
 	s.checkout()
 	s.run()
+	printed, err := os.ReadFile(filepath.Join(repository, "internal/driver/testdata/wrk-plain.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.put("WRK", string(printed))
 	return s
 }
 

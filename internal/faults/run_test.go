@@ -19,7 +19,7 @@ import (
 // What holds for every line.
 const (
 	within   = 20 * time.Second // its end; most take a tenth of a second, and other tests run
-	memory   = 320 << 20        // bytes of peak resident memory: 64 MiB are read in growing buffers
+	memory   = 256 << 20        // bytes of peak resident memory
 	says     = 32 << 10         // bytes of standard error
 	sentence = 1200             // bytes of one line of it, but for names that were given
 	lines    = 40               // of standard error
@@ -209,6 +209,9 @@ func (e ended) refused(t *testing.T, codes ...int) {
 		t.Errorf("exit %d %v, want one of %v", e.code, e.signal, codes)
 	}
 	text := strings.TrimSpace(e.stderr)
+	if e.code == 4 && text == "" {
+		text = e.stdout // a table, which says why a number is INVALID
+	}
 	if text == "" || strings.HasSuffix(text, ":") {
 		t.Error("it does not say why")
 	}
@@ -225,14 +228,15 @@ func (e ended) refused(t *testing.T, codes ...int) {
 // words are those of a line; a quoted one may be empty or hold blanks.
 var words = regexp.MustCompile(`'[^']*'|\S+`)
 
-// arguments puts paths and the server's URL for the words that stand for them.
+// arguments puts paths, programs and the server's URL for the words that stand for them.
 func (s *scene) arguments(text string) []string {
 	var out []string
 	for _, w := range words.FindAllString(text, -1) {
 		w = strings.Trim(w, "'")
-		for _, name := range []string{"ROOT", "RUN", "BAD", "OUT"} {
+		for _, name := range []string{"ROOT", "RUN", "BAD", "OUT", "WRK"} {
 			w = strings.ReplaceAll(w, name, s.path(name))
 		}
+		w = strings.ReplaceAll(w, "APP", program(s.t, "prony")+" truth fixed --port {port}")
 		out = append(out, strings.ReplaceAll(w, "URL", s.url))
 	}
 	return out

@@ -105,8 +105,8 @@ func all(f *os.File, bound int64, text bool) ([]byte, error) {
 		case err != nil:
 			return nil, err
 		}
-		if len(data) == cap(data) {
-			data = append(data, 0)[:len(data)]
+		if len(data) == cap(data) { // by halves at the most: what was outgrown is not freed at once
+			data = append(make([]byte, 0, min(int64(2*cap(data)), bound+1)), data...)
 		}
 	}
 }
