@@ -55,7 +55,7 @@ func (s *scene) begin(limits string, args ...string) *start {
 	p := &start{cmd: exec.Command(words[0], words[1:]...), done: make(chan struct{})}
 	p.cmd.Dir = s.dir
 	p.cmd.Env = append(os.Environ(), "HOME="+s.path("home"), "XDG_CACHE_HOME="+s.path("home/cache"),
-		"XDG_RUNTIME_DIR="+s.path("home/run"), "PRONY_ROOT=")
+		"XDG_RUNTIME_DIR="+s.path("home/run"), "PRONY_ROOT=", "PRONY_BESIDE=1")
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := os.MkdirAll(s.path("home/run"), 0o700); err != nil {
 		s.t.Fatal(err)

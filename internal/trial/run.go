@@ -89,6 +89,7 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*result.Record, 
 				return records, err
 			}
 			records = append(records, rec)
+			l.tell(Event{Trial: rec.Trial, Step: "done", Record: rec}) // now that it is on the disk
 		}
 		if ctx.Err() != nil {
 			if e.Next != nil { // of how many nobody knows

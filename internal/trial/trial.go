@@ -164,11 +164,10 @@ func (f *life) measured() {
 	settle(f.rec)
 }
 
-// judged gives the finished record its verdict and shows it.
+// judged gives the finished record its verdict.
 func (f *life) judged() *result.Record {
 	f.rec.Verdict = verdict.Judge(f.rec)
 	f.tellOwn()
-	f.lab.tell(Event{Trial: f.trial.ID, Step: "done", Record: f.rec})
 	return f.rec
 }
 
