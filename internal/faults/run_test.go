@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -43,6 +44,7 @@ type start struct {
 	piped       [2]strings.Builder
 	done        chan struct{}
 	late, large bool
+	group       string // that bounds its memory; empty: none could be made
 }
 
 // begin starts a command line; limits, words of sh's ulimit, bind it where they are given.
@@ -77,8 +79,16 @@ func (s *scene) begin(limits string, args ...string) *start {
 // go starts it and watches over it: what grows or lasts is killed.
 func (p *start) run(t *testing.T) {
 	t.Helper()
+	p.group = bounded(t)
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
+	}
+	if p.group != "" {
+		enter := []byte(strconv.Itoa(p.cmd.Process.Pid))
+		if err := os.WriteFile(filepath.Join(p.group, "cgroup.procs"), enter, 0o644); err != nil &&
+			!errors.Is(err, syscall.ESRCH) { // it has ended
+			t.Fatal(err)
+		}
 	}
 	go func() {
 		tick := time.NewTicker(20 * time.Millisecond)
@@ -101,6 +111,49 @@ func (p *start) run(t *testing.T) {
 		}
 	}()
 }
+
+// bounded makes a control group that ends what takes twice the memory that is allowed, page tables,
+// sockets and pipes included; empty: none can be made here.
+func bounded(t *testing.T) (dir string) {
+	t.Helper()
+	for root, file := range map[string]string{"/sys/fs/cgroup/memory": "memory.limit_in_bytes",
+		"/sys/fs/cgroup": "memory.max"} {
+		dir, err := os.MkdirTemp(root, "prony-faults-")
+		if err != nil {
+			continue
+		}
+		limit := []byte(strconv.Itoa(2 * memory))
+		f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0) // the kernel has made it
+		if err == nil {
+			_, err = f.Write(limit)
+			err = errors.Join(err, f.Close())
+		}
+		if err == nil {
+			t.Cleanup(func() {
+				if err := os.Remove(dir); err != nil {
+					t.Error(err)
+				}
+			})
+			return dir
+		}
+		_ = os.Remove(dir) // of another version, or without this controller
+	}
+	return ""
+}
+
+// burst tells whether the kernel ended somebody in the group for its memory.
+func burst(t *testing.T, group string) bool {
+	t.Helper()
+	for _, file := range []string{"memory.oom_control", "memory.events"} {
+		text, err := os.ReadFile(filepath.Join(group, file))
+		if err == nil {
+			return kills.Match(text)
+		}
+	}
+	return false
+}
+
+var kills = regexp.MustCompile(`(?m)^oom_kill [1-9]`)
 
 // resident is the memory of a process, or 0 when it is gone.
 func resident(pid int) int64 {
@@ -125,7 +178,7 @@ func (p *start) wait(t *testing.T) ended {
 		t.Fatal(err)
 	}
 	status := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
-	e := ended{code: status.ExitStatus(), late: p.late, large: p.large}
+	e := ended{code: status.ExitStatus(), late: p.late, large: p.large || burst(t, p.group)}
 	if status.Signaled() {
 		e.signal = status.Signal()
 	}
