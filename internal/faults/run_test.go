@@ -14,12 +14,14 @@ import (
 	"testing"
 	"time"
 	"unicode"
+
+	"prony/internal/launch/process"
 )
 
 // What holds for every line.
 const (
 	within   = 20 * time.Second // its end; most take a tenth of a second, and other tests run
-	memory   = 320 << 20        // bytes of peak resident memory: 64 MiB are read in growing buffers
+	memory   = 256 << 20        // bytes of peak resident memory
 	says     = 32 << 10         // bytes of standard error
 	sentence = 1200             // bytes of one line of it, but for names that were given
 	lines    = 40               // of standard error
@@ -55,7 +57,8 @@ func (s *scene) begin(limits string, args ...string) *start {
 	p := &start{cmd: exec.Command(words[0], words[1:]...), done: make(chan struct{})}
 	p.cmd.Dir = s.dir
 	p.cmd.Env = append(os.Environ(), "HOME="+s.path("home"), "XDG_CACHE_HOME="+s.path("home/cache"),
-		"XDG_RUNTIME_DIR="+s.path("home/run"), "PRONY_ROOT=")
+		"XDG_RUNTIME_DIR="+s.path("home/run"), "PRONY_ROOT=",
+		process.Beside+"=1") // nobody reads numbers here
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := os.MkdirAll(s.path("home/run"), 0o700); err != nil {
 		s.t.Fatal(err)
@@ -230,7 +233,7 @@ func (s *scene) arguments(text string) []string {
 	var out []string
 	for _, w := range words.FindAllString(text, -1) {
 		w = strings.Trim(w, "'")
-		for _, name := range []string{"ROOT", "RUN", "BAD", "OUT"} {
+		for _, name := range []string{"ROOT", "RUN", "BAD", "OUT", "FOREIGN", "SERVED"} {
 			w = strings.ReplaceAll(w, name, s.path(name))
 		}
 		out = append(out, strings.ReplaceAll(w, "URL", s.url))
