@@ -124,6 +124,9 @@ func compareSides(from, to comparison.Side, f compareFlags, metrics []string) (
 	}
 	some := func(p comparison.Pair) bool { return len(p.Rows) > 0 }
 	if err == nil && len(metrics) > 0 && !slices.ContainsFunc(c.Pairs, some) {
+		if slices.Contains(metrics, "all") {
+			return c, cli.Usagef("no metric was measured on both sides; prony report says what was")
+		}
 		err = cli.Usagef("no row has a metric %s; see --metric all",
 			strings.Join(metrics, " or "))
 	}

@@ -74,9 +74,6 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, s *saveFla
 	}
 	defer func() { err = errors.Join(err, kept.close()) }()
 	folder := filepath.Join(into, clock.Wall().Format("2006-01-02T15-04-05Z"))
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return fmt.Errorf("keep results: %w", err)
-	}
 	var failed []error
 	loaded := 0
 	for i, raw := range urls {
@@ -153,6 +150,9 @@ func (a *app) one(ctx context.Context, f *loadFlags, o *outputFlags, name, url s
 	p, err := f.plan(ctx, url)
 	if err != nil {
 		return cli.Usage(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return fmt.Errorf("keep results: %w", err)
 	}
 	report, res, err := a.measured(ctx, p, o, kept)
 	if err != nil {
