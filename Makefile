@@ -5,7 +5,9 @@ FLAGS = -trimpath -tags=netgo,osusergo,grpcnotrace '-ldflags=-s -w'
 
 .PHONY: go bench test test-all build setup release bench-load bench-cost
 
-bench: go ## compare the services of the canonical suite, about five minutes
+bench: go ## compare the services of the canonical suite, five minutes the first time, then three
+	@echo "Compare the services of suites/canonical.yaml: 3 minutes, and two more the first time," \
+	  "when prony and they are built; later runs take all that as it is." >&2
 	@go run $(FLAGS) ./internal/first
 
 test: setup ## what a change is tried with, minutes

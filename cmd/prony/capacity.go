@@ -11,7 +11,6 @@ import (
 	"prony/internal/capacity"
 	"prony/internal/cli"
 	"prony/internal/load"
-	"prony/internal/pace"
 	"prony/internal/result"
 	"prony/internal/shell"
 	"prony/internal/slo"
@@ -145,7 +144,7 @@ func (a *app) capacity(ctx context.Context, target string, f *capacityFlags) err
 		return cli.Usage(err)
 	}
 	_, _ = load.RaiseFiles() // as load does
-	if f.slo != "" && o.by.Stack == nil {
+	if f.slo != "" {
 		if p.options.CeilingPerS, err = a.ceiling(ctx, o); err != nil {
 			return err
 		}
@@ -194,16 +193,8 @@ func (r *capacityReport) measure(ctx context.Context, p capacityPlan,
 
 // step offers one step of a search: the load of the flags with the step's rate or connections.
 func (o *offer) step(ctx context.Context, step capacity.Step) (*result.Load, error) {
-	s := o.spec
-	s.Name, s.Seed, s.Lead, s.Window = step.Phase, step.Seed, step.Lead, step.Window
-	s.Model = result.Closed
-	if step.Connections > 0 {
-		s.Connections = step.Connections
-	}
-	if step.RatePerS > 0 {
-		s.Model = result.Open
-		s.Schedule = pace.Schedule{Arrivals: pace.Poisson, Rate: pace.Flat(step.RatePerS)}
-	}
+	s := step.Load(o.spec)
+	s.Name = step.Phase
 	res, err := o.by.Offer(ctx, s)
 	if err != nil {
 		return nil, err

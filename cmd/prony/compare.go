@@ -111,6 +111,9 @@ func (a *app) write(name string, printTo func(io.Writer) error) error {
 	return nil
 }
 
+// every is what --metric calls all metrics.
+const every = "all"
+
 // compareSides compares what has been read.
 func compareSides(from, to comparison.Side, f compareFlags, metrics []string) (
 	comparison.Comparison, error) {
@@ -123,10 +126,9 @@ func compareSides(from, to comparison.Side, f compareFlags, metrics []string) (
 		return c, cli.Usage(err)
 	}
 	some := func(p comparison.Pair) bool { return len(p.Rows) > 0 }
-	if err == nil && len(metrics) > 0 && !slices.ContainsFunc(c.Pairs, some) {
-		if slices.Contains(metrics, "all") {
-			return c, cli.Usagef("no metric was measured on both sides; prony report says what was")
-		}
+	if err == nil && slices.Equal(metrics, []string{every}) && !slices.ContainsFunc(c.Pairs, some) {
+		err = cli.Usagef("the two have no number in common that could be judged")
+	} else if err == nil && len(metrics) > 0 && !slices.ContainsFunc(c.Pairs, some) {
 		err = cli.Usagef("no row has a metric %s; see --metric all",
 			strings.Join(metrics, " or "))
 	}

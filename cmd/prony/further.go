@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"prony/internal/result"
+	"prony/internal/table"
 	"prony/internal/unit"
 )
 
@@ -37,9 +38,12 @@ func bought(n *result.Next) string {
 			roughly(time.Duration(n.BlockNs)))
 	}
 	text += unit.Plural(n.Blocks, "block") + " of " + of
-	if n.Would > 0 {
-		text += fmt.Sprintf(": differences of %s would show, now %s", unit.Percent(n.Would),
-			unit.Percent(n.Resolves))
+	if n.Would <= 0 || table.Unfound(n.Would) {
+		return text
 	}
-	return text
+	text += fmt.Sprintf(": differences of %s would show, now ", unit.Percent(n.Would))
+	if table.Unfound(n.Resolves) {
+		return text + "none but large ones"
+	}
+	return text + unit.Percent(n.Resolves)
 }

@@ -99,6 +99,11 @@ func TestBought(t *testing.T) {
 	}
 	check(result.Next{Blocks: 6, Open: 1, Resolves: 0.034, Would: 0.021}, "1 comparison open; the "+
 		"next 5 min would buy 6 blocks of a, b: differences of 2.1 % would show, now 3.4 %")
+	check(result.Next{Blocks: 3, Open: 1, Resolves: 53e12, Would: 0.64}, "1 comparison open; the "+
+		"next 5 min would buy 3 blocks of a, b: differences of 64 % would show, now none but "+
+		"large ones")
+	check(result.Next{Blocks: 3, Open: 1, Resolves: 53e12, Would: 2.5}, "1 comparison open; the "+
+		"next 5 min would buy 3 blocks of a, b")
 	check(result.Next{Blocks: 1}, "no comparison is open; the next 5 min would buy 1 block of a, b")
 	check(result.Next{BlockNs: 420e9, Open: 2}, "2 comparisons open; the next 5 min would buy no "+
 		"block of a, b, which takes 7 min")

@@ -76,7 +76,7 @@ func (a *app) gate(args []string, f *gateFlags) error {
 	if err != nil {
 		return err
 	}
-	all, err := compareSides(from, to, f.compareFlags, []string{"all"})
+	all, err := compareSides(from, to, f.compareFlags, []string{every})
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -35,7 +36,11 @@ func run(ctx context.Context, w world, args []string, stdout, stderr io.Writer) 
 	root.SetErr(errs)
 	err := execute(ctx, root, args)
 	if err != nil && !cli.Told(err) && !errors.Is(err, syscall.EPIPE) { // the reader has enough
-		fmt.Fprintf(errs, "prony: %s\n", print.Clip(shell.Hush(err.Error())))
+		text := err.Error()
+		if ctx.Err() != nil { // a signal came: what it broke off has no better word for it
+			text = strings.ReplaceAll(text, context.Canceled.Error(), "interrupted")
+		}
+		fmt.Fprintf(errs, "prony: %s\n", print.Clip(shell.Hush(text)))
 	}
 	cut := out.Close()
 	if cut != nil && err == nil && !errors.Is(cut, syscall.EPIPE) {

@@ -3,17 +3,20 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"prony/internal/cli"
 	"prony/internal/driver"
 	"prony/internal/load"
+	"prony/internal/load/stack"
 	"prony/internal/suite"
 	"prony/internal/truth/exact"
 )
@@ -38,10 +41,7 @@ func (a *app) nullCmd() *cobra.Command {
 			}
 			defer l.Close()
 			fmt.Fprintf(os.Stderr, "null server on %s\n", l.Addr())
-			if t, ok := l.(*net.TCPListener); ok && protocol == suite.Protocols[0] {
-				return exact.Null(c.Context(), t, nullAnswer)
-			}
-			return exact.Speak(c.Context(), protocol, l, exact.Fixed(0), nil)
+			return serveNull(c.Context(), protocol, l)
 		},
 	}
 	cli.OneOf(c, &protocol, "protocol", "", suite.Protocols...)
@@ -49,31 +49,64 @@ func (a *app) nullCmd() *cobra.Command {
 	return c
 }
 
+// serveNull serves them on a listener, in a protocol of suites, until ctx ends.
+func serveNull(ctx context.Context, protocol string, l net.Listener) error {
+	if t, ok := l.(*net.TCPListener); ok && protocol == suite.Protocols[0] {
+		return exact.Null(ctx, t, nullAnswer)
+	}
+	return exact.Speak(ctx, protocol, l, exact.Fixed(0), nil)
+}
+
 // ceiling is what the generator reaches with these connections against a server that does nothing,
 // on a core of its own where there is one. It is a bound for servers on this machine only.
-func (a *app) ceiling(ctx context.Context, p *offer) (float64, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func (a *app) ceiling(ctx context.Context, p *offer) (perS float64, err error) {
+	defer func() {
+		if err != nil && ctx.Err() != nil {
+			err = errors.New("interrupted before the load: nothing was measured")
+		} else if err != nil {
+			err = fmt.Errorf("measure the ceiling: %w", err)
+		}
+	}()
+	dir, err := os.MkdirTemp("", "prony-null-") // this user's alone
 	if err != nil {
-		return 0, fmt.Errorf("measure the ceiling: %w", err)
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	spec := load.Spec{Name: "ceiling", Connections: p.spec.Connections, Cores: p.spec.Cores,
+		Seed: p.spec.Seed, Address: p.spec.Address}
+	by, protocol, network, at := p.by, suite.Protocols[0], "tcp", "127.0.0.1:0"
+	if c := by.Stack; c != nil {
+		for name, is := range stack.Schemes {
+			if is == c.Protocol {
+				protocol = name
+			}
+		}
+		if network = c.Network; network == "unix" {
+			at = filepath.Join(dir, "null")
+		}
+	}
+	l, err := net.Listen(network, at)
+	if err != nil {
+		return 0, err
+	}
+	if c := by.Stack; c != nil {
+		by.Stack = &stack.Config{Protocol: c.Protocol, Network: network,
+			Address: l.Addr().String(), Host: "localhost", Path: driver.NullPath,
+			Streams: c.Streams, Insecure: true}
+		spec.Host = by.Stack.Host
+	}
+	if t, ok := l.Addr().(*net.TCPAddr); ok {
+		spec.Address = t.AddrPort()
 	}
 	defer l.Close()
 	serving, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
-	go func() { done <- exact.Null(serving, l.(*net.TCPListener), nullAnswer) }()
+	go func() { done <- serveNull(serving, protocol, l) }()
 	a.say("calibrate the generator against a null server")
-	res, err := p.by.Offer(ctx, driver.Calibration(load.Spec{
-		Name: "ceiling", Address: l.Addr().(*net.TCPAddr).AddrPort(),
-		Connections: p.spec.Connections, Cores: p.spec.Cores, Seed: p.spec.Seed,
-	}))
+	res, err := by.Offer(ctx, driver.Calibration(spec, by.Stack))
 	cancel()
-	if e := <-done; err == nil {
-		err = e
-	}
-	if err != nil && ctx.Err() != nil {
-		return 0, errors.New("interrupted before the load: nothing was measured")
-	}
-	if err != nil {
-		return 0, fmt.Errorf("measure the ceiling: %w", err)
+	if err = cmp.Or(err, <-done); err != nil {
+		return 0, err
 	}
 	return res.ThroughputPerS, nil
 }

@@ -265,7 +265,6 @@ func (s *progress) end() {
 	}
 }
 
-// roughly is a duration for people who wait.
 // between is how long something takes at the least and at the most: by how soon services are warm.
 func between(least, most time.Duration) string {
 	from, to := roughly(least), roughly(most)
@@ -278,6 +277,7 @@ func between(least, most time.Duration) string {
 	return from + " to " + to
 }
 
+// roughly is a duration for people who wait.
 func roughly(d time.Duration) string {
 	if d < 90*time.Second {
 		return fmt.Sprintf("%.0f s", d.Seconds())

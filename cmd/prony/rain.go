@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"prony/internal/clock"
 	"prony/internal/file"
 	"prony/internal/live"
+	"prony/internal/result"
 	"prony/internal/shell"
 	"prony/internal/summary"
 )
@@ -74,6 +74,11 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, s *saveFla
 	}
 	defer func() { err = errors.Join(err, kept.close()) }()
 	folder := filepath.Join(into, clock.Wall().Format("2006-01-02T15-04-05Z"))
+	release, err := result.Reserve(folder, "--into")
+	if err != nil {
+		return err
+	}
+	defer release()
 	var failed []error
 	loaded := 0
 	for i, raw := range urls {
@@ -150,9 +155,6 @@ func (a *app) one(ctx context.Context, f *loadFlags, o *outputFlags, name, url s
 	p, err := f.plan(ctx, url)
 	if err != nil {
 		return cli.Usage(err)
-	}
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		return fmt.Errorf("keep results: %w", err)
 	}
 	report, res, err := a.measured(ctx, p, o, kept)
 	if err != nil {

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"prony/internal/clock"
+	"prony/internal/load"
 	"prony/internal/pace"
 	"prony/internal/result"
 	"prony/internal/slo"
@@ -38,6 +39,19 @@ type Step struct {
 	Lead        time.Duration `json:"leadNs"`
 	Window      time.Duration `json:"windowNs"`
 	Seed        uint64        `json:"seed"`
+}
+
+// Load is the step as a load, like another but for what the step says.
+func (s Step) Load(like load.Spec) load.Spec {
+	like.Seed, like.Lead, like.Window, like.Model = s.Seed, s.Lead, s.Window, result.Closed
+	if s.Connections > 0 {
+		like.Connections = s.Connections
+	}
+	if s.RatePerS > 0 {
+		like.Model = result.Open
+		like.Schedule = pace.Schedule{Arrivals: pace.Poisson, Rate: pace.Flat(s.RatePerS)}
+	}
+	return like
 }
 
 // Phases.
@@ -158,7 +172,9 @@ func (s *session) offer(ctx context.Context, step Step) (*Tried, *result.Load, e
 		step.Lead = time.Duration(float64(s.Lead) * float64(step.Window) / float64(s.Window))
 	}
 	l, err := s.Offer(ctx, step)
-	if err != nil {
+	if err != nil && ctx.Err() != nil {
+		return nil, nil, fmt.Errorf("interrupted in step %d (%s)", len(s.tried)+1, step.Phase)
+	} else if err != nil {
 		return nil, nil, fmt.Errorf("offer step %d (%s): %w", len(s.tried)+1, step.Phase, err)
 	}
 	t := judge(l, s.SLO)

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/http"
+	"slices"
 	"time"
 
 	"prony/internal/load"
+	"prony/internal/load/stack"
 	"prony/internal/pace"
 	"prony/internal/result"
 	"prony/internal/stats"
@@ -68,10 +71,18 @@ func Rates(cumulative []int64) []float64 {
 const nullTime = time.Second
 
 // Calibration makes a load one that finds the generator's ceiling, on the cores and connections
-// that it has, against a null server at its address.
-func Calibration(s load.Spec) load.Spec {
+// that it has, against a null server at its address which is spoken to so; nil: in HTTP/1.1.
+func Calibration(s load.Spec, speech *stack.Config) load.Spec {
 	s.Model, s.Lead, s.Window = result.Closed, nullTime/5, nullTime
 	s.Drain, s.Timeout = nullTime, nullTime
-	s.Scenario = load.Scenario{Requests: []load.Request{{Method: "GET", Path: "/", WantSize: -1}}}
+	r := load.Request{Method: http.MethodGet, Path: NullPath, WantSize: -1}
+	if speech != nil && slices.Contains([]string{stack.GRPC, stack.GRPCS, stack.WS, stack.WSS},
+		speech.Protocol) {
+		r.Method = http.MethodPost
+	}
+	s.Scenario = load.Scenario{Requests: []load.Request{r}}
 	return s
 }
+
+// NullPath is what null servers are asked for: of the path, gRPC wants two parts.
+const NullPath = "/null/Null"

@@ -210,13 +210,18 @@ var service = sync.OnceValues(func() (file string, err error) {
 // another tool's output; what a home has kept.
 func (s *scene) furnish(text string) {
 	s.t.Helper()
-	if strings.Contains(text, "go-two") {
+	if strings.Contains(text, "sh-") || strings.Contains(text, "go-two") {
 		program(s.t, "prony") // makes the folder, too
 		file, err := service()
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		s.put("ROOT/services/go-two/service.yaml", fmt.Sprintf(manifest, file))
+		two := fmt.Sprintf(manifest, file)
+		s.put("ROOT/services/go-two/service.yaml", two)
+		s.put("ROOT/services/sh-slow/service.yaml", strings.NewReplacer("go-two", "sh-slow",
+			"[mkdir, -p, bin]", "[sh, -c, sleep 1000 & wait]").Replace(two))
+		s.put("ROOT/services/sh-mute/service.yaml", strings.NewReplacer("go-two", "sh-mute",
+			`["{dir}/bin/go-two"]`, `[/bin/sleep, "1000"]`).Replace(two))
 		if err := os.Remove(s.path("ROOT/agents.yaml")); err != nil { // it would have to have one
 			s.t.Fatal(err)
 		}
@@ -224,6 +229,16 @@ func (s *scene) furnish(text string) {
 	if strings.Contains(text, " agents") {
 		s.put("ROOT/agents.yaml",
 			"agents: [{name: none, about: Nothing at all., runtimes: [native]}]\n")
+	}
+	if strings.Contains(text, "SERVICE") {
+		program(s.t, "prony")
+		file, err := service()
+		if err == nil {
+			err = os.Symlink(file, s.path("SERVICE"))
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
 	}
 	if strings.Contains(text, "FOREIGN") {
 		data, err := os.ReadFile(filepath.Join(repository, "internal/driver/testdata/hey.txt"))

@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode"
 
+	"prony/internal/cli"
 	"prony/internal/launch/process"
 )
 
@@ -58,10 +59,12 @@ func (s *scene) begin(limits string, args ...string) *start {
 	p.cmd.Dir = s.dir
 	p.cmd.Env = append(os.Environ(), "HOME="+s.path("home"), "XDG_CACHE_HOME="+s.path("home/cache"),
 		"XDG_RUNTIME_DIR="+s.path("home/run"), "PRONY_ROOT=",
-		process.Beside+"=1") // nobody reads numbers here
+		"TMPDIR="+s.path("home/tmp"), process.Beside+"=1") // nobody reads numbers here
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := os.MkdirAll(s.path("home/run"), 0o700); err != nil {
-		s.t.Fatal(err)
+	for _, name := range []string{"home/run", "home/tmp"} {
+		if err := os.MkdirAll(s.path(name), 0o700); err != nil {
+			s.t.Fatal(err)
+		}
 	}
 	for name, to := range map[string]**os.File{"stdout": &p.out, "stderr": &p.errs} {
 		file, err := os.Create(s.path("home/" + name))
@@ -212,6 +215,9 @@ func (e ended) refused(t *testing.T, codes ...int) {
 		t.Errorf("exit %d %v, want one of %v", e.code, e.signal, codes)
 	}
 	text := strings.TrimSpace(e.stderr)
+	if e.code == cli.Invalid && text == "" {
+		text = e.stdout // a table, which says why a number is INVALID
+	}
 	if text == "" || strings.HasSuffix(text, ":") {
 		t.Error("it does not say why")
 	}
@@ -233,7 +239,7 @@ func (s *scene) arguments(text string) []string {
 	var out []string
 	for _, w := range words.FindAllString(text, -1) {
 		w = strings.Trim(w, "'")
-		for _, name := range []string{"ROOT", "RUN", "BAD", "OUT", "FOREIGN", "SERVED"} {
+		for _, name := range []string{"ROOT", "RUN", "BAD", "OUT", "FOREIGN", "SERVED", "SERVICE"} {
 			w = strings.ReplaceAll(w, name, s.path(name))
 		}
 		out = append(out, strings.ReplaceAll(w, "URL", s.url))

@@ -25,9 +25,18 @@ type verb struct {
 	reads  []line
 	writes []line   // OUT is on a full disk
 	prints []string // command lines that end well where standard output has room
+	works  []work   // until somebody ends them
 	wrong  []string // command lines that make no sense: usage errors
 	none   string   // why it reads and writes nothing, and no line of it makes no sense
 	silent string   // why it prints nothing here but its help
+}
+
+// A work is a line that lasts until somebody ends it. It is under way once it has asked the server
+// ASKED, or has a process of its own, such as a service or a step of its build.
+type work struct {
+	args  string
+	code  int    // documented, of one that is ended
+	saved string // the folder of the run that is kept then, with a report
 }
 
 // notText are inputs that are sound where bytes are taken as they come; a pipe without a writer is
@@ -49,14 +58,22 @@ var verbs = []verb{
 		{args: "audit RUN", at: "RUN/run.json", fine: "bom", codes: []int{4}}},
 		wrong:  []string{"audit", "audit RUN --column x"},
 		prints: []string{"audit RUN"}},
-	{name: "build", reads: []line{
-		{args: "--root ROOT build go-one", at: "ROOT/services/go-one/service.yaml", open: built}},
+	{name: "build", works: []work{
+		{"--root ROOT build sh-slow", 1, ""},
+	},
+		reads: []line{
+			{args: "--root ROOT build go-one", at: "ROOT/services/go-one/service.yaml",
+				open: built}},
 		wrong:  []string{"build --jobs x"},
 		prints: []string{"--root ROOT build go-two"}},
-	{name: "capacity", reads: []line{
-		{args: "capacity URL --slo p99<1s --budget 1s --window 100ms --body @BAD", fine: notText,
-			codes: []int{2, 3, 4, 5}},
-		{args: "capacity URL --slo p99<1s --scenario BAD", codes: []int{2}}},
+	{name: "capacity", works: []work{
+		{"capacity ASKED --slo p99<1s --budget 1m", 1, ""},
+	},
+		reads: []line{
+			{args: "capacity URL --slo p99<1s --budget 1s --window 100ms --body @BAD",
+				fine:  notText,
+				codes: []int{2, 3, 4, 5}},
+			{args: "capacity URL --slo p99<1s --scenario BAD", codes: []int{2}}},
 		wrong: []string{"capacity URL", "capacity URL --slo ''", "capacity URL --slo p99<1s -c 0",
 			"capacity URL --concurrency x", "capacity URL --slo p99<1s --window 0s"},
 		prints: []string{"capacity URL --slo p99<1s --budget 1s --window 100ms"}},
@@ -101,10 +118,14 @@ var verbs = []verb{
 		wrong: []string{"init", "init --url x://y", "init --from ''", "init --url URL --command x",
 			"init --url URL --as x", "init --url https://127.0.0.1"},
 		prints: []string{"init --url http://127.0.0.1:9 --out OUT"}},
-	{name: "load", reads: []line{
-		{args: "load URL -n 10 -c 1 --body @BAD", fine: notText, codes: []int{2, 4}},
-		{args: "load URL -n 10 -c 1 --scenario BAD", codes: []int{2}},
-		{args: "load URL -d 100ms --trace BAD", codes: []int{2}}},
+	{name: "load", works: []work{
+		{"load ASKED -d 1m -c 4", 4, ""},
+		{"load ASKED -r 500 -d 1m -c 4 --save=OUT", 4, ""},
+	},
+		reads: []line{
+			{args: "load URL -n 10 -c 1 --body @BAD", fine: notText, codes: []int{2, 4}},
+			{args: "load URL -n 10 -c 1 --scenario BAD", codes: []int{2}},
+			{args: "load URL -d 100ms --trace BAD", codes: []int{2}}},
 		writes: []line{{args: "load URL -r 1000 -d 100ms --save-trace OUT", codes: []int{4}},
 			{args: "load URL -n 10 -c 1 --save=OUT", codes: []int{4}}},
 		wrong: []string{"load URL -c 0", "load URL -d 0s", "load URL -r 0", "load URL -r +Inf",
@@ -148,8 +169,12 @@ var verbs = []verb{
 		prints: []string{"profile RUN --target a/b"}},
 	{name: "query", none: "the home's program answers it, with rows of its own",
 		prints: []string{"query SERVED --list"}},
-	{name: "rain", reads: []line{
-		{args: "rain URL -n 10 -c 1 --into OUT --body @BAD", fine: notText, codes: []int{2, 4}}},
+	{name: "rain", works: []work{
+		{"rain ASKED -d 1m -c 4 --into OUT", 4, ""},
+	},
+		reads: []line{
+			{args: "rain URL -n 10 -c 1 --into OUT --body @BAD", fine: notText,
+				codes: []int{2, 4}}},
 		wrong:  []string{"rain", "rain URL -c 0", "rain x", "rain http://192.0.2.1/"},
 		prints: []string{"rain URL -n 10 -c 1 --into OUT"}},
 	{name: "report", reads: []line{
@@ -161,10 +186,14 @@ var verbs = []verb{
 			{args: "report RUN --section x --update OUT.md"}},
 		wrong:  []string{"report", "report RUN --baseline x", "report RUN --format x"},
 		prints: []string{"report RUN", "report RUN --format json"}},
-	{name: "run", reads: []line{
-		{args: "--root ROOT run BAD"},
-		{args: "--root ROOT run --against BAD", codes: []int{2}},
-		{args: "--root ROOT run", at: "ROOT/suites/canonical.yaml", open: built}},
+	{name: "run", works: []work{
+		{"--root ROOT run --targets sh-slow --out OUT", 1, ""},
+		{"--root ROOT run --targets go-two --blocks 1 --measure 1m --out OUT", 1, "OUT"},
+	},
+		reads: []line{
+			{args: "--root ROOT run BAD"},
+			{args: "--root ROOT run --against BAD", codes: []int{2}},
+			{args: "--root ROOT run", at: "ROOT/suites/canonical.yaml", open: built}},
 		wrong: []string{"--root ROOT run --targets ''", "--root ROOT run --blocks 0",
 			"--root ROOT run --host x", "--root ROOT run --launcher ''",
 			"--root ROOT run --against ''", "--root ROOT run --against x=",
@@ -172,7 +201,7 @@ var verbs = []verb{
 			"--root ROOT run --wait 10m"},
 		prints: []string{"--root ROOT run --targets go-two --quick"}},
 	{name: "selftest", wrong: []string{"selftest nosuchcase", "selftest --engine x"},
-		prints: []string{"selftest drip"}},
+		silent: "on a busy machine it ends otherwise, and its help is asked"},
 	{name: "services", reads: []line{
 		{args: "--root ROOT services", at: "ROOT/services/go-one/service.yaml", fine: "bom torn"}},
 		prints: []string{"--root ROOT services"}},
@@ -196,14 +225,22 @@ var verbs = []verb{
 		prints: []string{"trend RUN/.."}},
 	{name: "truth", none: "its kinds are asked",
 		prints: []string{"truth", "truth fixed --duration 100ms"}},
-	{name: "verify", reads: []line{
-		{args: "--root ROOT verify go-one", at: "ROOT/services/go-one/service.yaml", open: built}},
+	{name: "verify", works: []work{
+		{"--root ROOT verify sh-slow", 1, ""},
+		{"--root ROOT verify sh-mute", 1, ""},
+	},
+		reads: []line{
+			{args: "--root ROOT verify go-one", at: "ROOT/services/go-one/service.yaml",
+				open: built}},
 		prints: []string{"--root ROOT verify go-two"}},
-	{name: "versus", wrong: []string{"versus", "versus app", "versus ./none --get /",
-		"versus app --get x", "versus --git HEAD --get /", "versus app --get / --blocks 0",
-		"versus app --get / -c 0", "versus app --get / -n 'a b'", "versus app --get / -H a",
-		"versus --url https://127.0.0.1 --get /", "versus --url http://192.0.2.1 --get /",
-		"versus app --get / --memory x"},
+	{name: "versus", works: []work{
+		{"versus SERVICE --get /hello --measure 1m --blocks 1 --out OUT", 1, "OUT"},
+	},
+		wrong: []string{"versus", "versus app", "versus ./none --get /",
+			"versus app --get x", "versus --git HEAD --get /", "versus app --get / --blocks 0",
+			"versus app --get / -c 0", "versus app --get / -n 'a b'", "versus app --get / -H a",
+			"versus --url https://127.0.0.1 --get /", "versus --url http://192.0.2.1 --get /",
+			"versus app --get / --memory x"},
 		prints: []string{"versus --url URL --url URL --get / --plan"}},
 	{name: "wrk", reads: []line{
 		{args: "wrk -d1 -c1 -t1 -s BAD URL", codes: []int{2}}},

@@ -66,6 +66,19 @@ func TestWhatTheSuiteNamesIsBuilt(t *testing.T) {
 	}
 }
 
+// How long it takes is said by make, before there is anything to say it.
+func TestMakeSaysHowLong(t *testing.T) {
+	text, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "Compare the services of " + canonical + ": " + strings.TrimSuffix(lasting, "m") +
+		" minutes, "
+	if !strings.Contains(string(text), want) {
+		t.Errorf("the Makefile does not say %q", want)
+	}
+}
+
 // The status of numbers that are INVALID is no failure of make's; others are.
 func TestStatus(t *testing.T) {
 	for status, fails := range map[string]bool{"0": false, "4": false, "1": true, "2": true} {
@@ -79,6 +92,13 @@ func TestStatus(t *testing.T) {
 		}
 		var out bytes.Buffer
 		err := run(t.Context(), root, []string{"--blocks", "1"}, &out, &out)
+		if err == nil && status == "0" {
+			err = run(t.Context(), root, nil, &out, &out)
+			if !strings.HasSuffix(out.String(), "\nrun --for "+lasting+"\n") {
+				t.Errorf("by itself it says %q", &out)
+			}
+			out.Truncate(strings.Index(out.String(), "\n") + 1)
+		}
 		if (err != nil) != fails || out.String() != "run --blocks 1\n" {
 			t.Errorf("status %s: %v, said %q", status, err, &out)
 		}

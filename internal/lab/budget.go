@@ -241,8 +241,8 @@ func (b *budget) further(done []*result.Record) *result.Next {
 					continue
 				}
 				alpha := lateError / float64(pairs)
-				now = append(now, stats.Detectable(r.SDLog, r.N, alpha, power))
-				then = append(then, stats.Detectable(r.SDLog, r.N+next.Blocks, alpha, power))
+				now = append(now, r.Detects(alpha, power))
+				then = append(then, r.DetectsWith(next.Blocks, alpha, power))
 			}
 		}
 	}

@@ -46,14 +46,14 @@ func (l *Lab) enter(ctx context.Context) (j *process.Journal, reaped []string, e
 	said := ""
 	for {
 		j, reaped, err = l.World.Enter()
-		if l.Wait == 0 || !errors.Is(err, process.ErrBusy) {
+		busy, is := errors.AsType[*process.Busy](err)
+		if l.Wait == 0 || !is {
 			return j, reaped, err
 		}
-		_, who, _ := strings.Cut(err.Error(), process.ErrBusy.Error()+": ")
-		if who, _, _ = strings.Cut(who, ";"); who != said {
-			l.Tell.Say(fmt.Sprintf("waits for %s, which measures on this machine, %v at most", who,
-				l.Wait))
-			said = who
+		if busy.Who != said {
+			said = busy.Who
+			l.Tell.Say(fmt.Sprintf("waits for %s, which measures on this machine, %v at most",
+				said, l.Wait))
 		}
 		select {
 		case <-ctx.Done():

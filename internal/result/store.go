@@ -190,10 +190,21 @@ func writeSynced(dir, name string, b []byte) error {
 }
 
 // Reserve makes a run's folder and finds out whether a run can be kept there, before anything is
-// done for it; flag is the one that names another folder. What it returns takes the folder away
-// again if nothing has come into it.
+// done for it; flag is the one that names another folder. What it returns takes the folders that it
+// has made away again if nothing has come into them.
 func Reserve(dir, flag string) (release func(), err error) {
-	_, there := os.Stat(dir)
+	var made []string // the innermost first
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(at); err == nil || at == filepath.Dir(at) {
+			break
+		}
+		made = append(made, at)
+	}
+	release = func() {
+		for _, at := range made {
+			_ = os.Remove(at) // only an empty one goes
+		}
+	}
 	if err = os.MkdirAll(dir, 0o755); err == nil {
 		var f *os.File
 		if f, err = os.CreateTemp(dir, ".prony-"); err == nil {
@@ -201,13 +212,10 @@ func Reserve(dir, flag string) (release func(), err error) {
 		}
 	}
 	if err != nil {
+		release()
 		return nil, fmt.Errorf("create run: %w; choose another folder with %s", err, flag)
 	}
-	return func() {
-		if there != nil {
-			_ = os.Remove(dir) // only an empty one goes
-		}
-	}, nil
+	return release, nil
 }
 
 // Look finds out whether the run's folder still holds what was written, as nobody else writes

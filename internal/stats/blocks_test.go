@@ -284,6 +284,11 @@ func TestMoreBlocksKnowMore(t *testing.T) {
 	if r.Free = 6; !(r.Detects(0.05, 0.8) < Detectable(0.02, 3, 0.05, 0.8)) {
 		t.Errorf("detects %v", r.Detects(0.05, 0.8))
 	}
+	// With two more blocks it is what five blocks of that noise see.
+	five := Ratio{N: 5, SDLog: r.SDLog, Free: r.Free / 2 * 4}
+	if more := r.DetectsWith(2, 0.05, 0.8); more != five.Detects(0.05, 0.8) {
+		t.Errorf("with two more blocks detects %v, five blocks %v", more, five.Detects(0.05, 0.8))
+	}
 }
 
 // TestBlocksNarrow: of three blocks, on docs/proof.md's machine, intervals are two thirds as wide

@@ -146,8 +146,11 @@ func (r Ratio) Resolves(effect, alpha, power float64) int {
 }
 
 // Detects is Detectable likewise: what the blocks of this ratio resolve.
-func (r Ratio) Detects(alpha, power float64) float64 {
-	return detectable(r.SDLog, r.each(), r.N, alpha, power)
+func (r Ratio) Detects(alpha, power float64) float64 { return r.DetectsWith(0, alpha, power) }
+
+// DetectsWith is Detects once there are so many more blocks.
+func (r Ratio) DetectsWith(more int, alpha, power float64) float64 {
+	return detectable(r.SDLog, r.each(), r.N+more, alpha, power)
 }
 
 // BlocksToResolve is the least number of blocks, all of them and not the further ones, with which

@@ -346,11 +346,14 @@ func Resolution(x float64) string {
 	switch {
 	case !unit.Known(x):
 		return unit.Absent
-	case 1+x > tooWide:
+	case Unfound(x):
 		return tooFewBlocks
 	}
 	return unit.Percent(x)
 }
+
+// Unfound tells whether a difference that is just found is too large to be told as one.
+func Unfound(x float64) bool { return 1+x > tooWide }
 
 // ratioDecimals is two, or three where two would not show the interval's ends apart.
 func ratioDecimals(lo, hi float64) int {

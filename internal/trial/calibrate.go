@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -86,9 +87,7 @@ func (l *Lab) calibrate(ctx context.Context, e Experiment, t Spec, args []string
 	}
 	for _, c := range open {
 		s := driver.Calibration(load.Spec{Name: "calibration", Address: addr,
-			Connections: c, Cores: l.place().Load, Seed: e.Head.Seed})
-		r := &s.Scenario.Requests[0]
-		r.Method, r.Path = sc.Requests[0].Line("")
+			Connections: c, Cores: l.place().Load, Seed: e.Head.Seed}, speech)
 		spread(&s, speech)
 		res, err := by.Offer(ctx, s)
 		if err != nil {
@@ -101,13 +100,9 @@ func (l *Lab) calibrate(ctx context.Context, e Experiment, t Spec, args []string
 
 // nullScene is what the null server is asked by a generator that speaks as the scenario does.
 func nullScene(sc suite.Scenario) suite.Scenario {
-	method := "GET" // of the path, gRPC wants two parts
-	if slices.Contains([]string{"grpc", "grpcs", "ws", "wss"}, sc.Protocol) {
-		method = "POST"
-	}
-	asked := []suite.Request{{Request: method + " /null/Null"}}
 	return suite.Scenario{Protocol: sc.Protocol, Unix: sc.Unix, Streams: sc.Streams,
-		TLS: suite.TLS{Insecure: true}, Requests: asked}
+		TLS:      suite.TLS{Insecure: true},
+		Requests: []suite.Request{{Request: http.MethodGet + " " + driver.NullPath}}}
 }
 
 // protocolOf is what a scenario speaks, as records name it.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"prony/internal/capacity"
-	"prony/internal/pace"
 	"prony/internal/result"
 	"prony/internal/slo"
 	"prony/internal/suite"
@@ -65,17 +64,8 @@ func (f *life) search(ctx context.Context, l suite.Load) error {
 // searchStep offers one. The home is told of the deciding one alone, when it is known.
 func (f *life) searchStep(ctx context.Context, l suite.Load, step capacity.Step) (*offered,
 	error) {
-	spec := f.specOf(l)
-	spec.Name, spec.Seed = l.Name+" "+step.Phase, step.Seed
-	spec.Lead, spec.Window = step.Lead, step.Window
-	spec.Model = result.Closed
-	if step.Connections > 0 {
-		spec.Connections = step.Connections
-	}
-	if step.RatePerS > 0 {
-		spec.Model = result.Open
-		spec.Schedule = pace.Schedule{Arrivals: suite.Poisson, Rate: pace.Flat(step.RatePerS)}
-	}
+	spec := step.Load(f.specOf(l))
+	spec.Name = l.Name + " " + step.Phase
 	return f.window(ctx, spec, func(string, string, int64) {})
 }
 

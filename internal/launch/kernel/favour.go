@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-
 	"strconv"
 
 	"golang.org/x/sys/unix"

@@ -39,8 +39,8 @@ func (j *Journal) Alone(folder string) error {
 	if !errors.Is(err, unix.EWOULDBLOCK) || os.Getenv(Beside) != "" {
 		return closed
 	}
-	return errors.Join(fmt.Errorf("%w: %s; two would spoil each other's numbers: wait for it, or "+
-		"say %s if that one does not measure", ErrBusy, who, shell.Variable(Beside+"=1")), closed)
+	return errors.Join(&Busy{who, fmt.Sprintf("wait for it, or say %s if that one does not measure",
+		shell.Variable(Beside+"=1"))}, closed)
 }
 
 // holder names who has a file's lock, as the kernel tells everybody (proc(5), /proc/locks).

@@ -52,6 +52,20 @@ const (
 // ErrBusy says that another lab is at work on this machine.
 var ErrBusy = errors.New("another prony is measuring on this machine")
 
+// Busy is ErrBusy with what is known of the other.
+type Busy struct {
+	Who  string
+	next string // what can be done
+}
+
+// Error implements error.
+func (b *Busy) Error() string {
+	return fmt.Sprintf("%v: %s; two would spoil each other's numbers: %s", ErrBusy, b.Who, b.next)
+}
+
+// Unwrap makes it ErrBusy.
+func (b *Busy) Unwrap() error { return ErrBusy }
+
 // DefaultDir is where labs of this user keep their journal. A runtime folder that is somebody
 // else's, as sudo may pass it on, is that user's to fill.
 func DefaultDir() string {
@@ -109,9 +123,8 @@ func (j *Journal) open() (reaped []string, err error) {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
 	if err := unix.Flock(int(j.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return nil, fmt.Errorf("open journal %s: %w: process %d; two would spoil each "+
-			"other's numbers: wait for it, or end it", filepath.Join(j.dir.Name(), noteFile),
-			ErrBusy, j.readNote().Lab)
+		return nil, fmt.Errorf("open journal %s: %w", filepath.Join(j.dir.Name(), noteFile),
+			&Busy{fmt.Sprintf("process %d", j.readNote().Lab), "wait for it, or end it"})
 	}
 	if reaped, err = reap(j.readNote()); err != nil {
 		return reaped, err

@@ -154,8 +154,10 @@ func TestUnasked(t *testing.T) {
 		s.Scenario = load.Scenario{Requests: []load.Request{{Method: "GET", Path: "/",
 			WantSize: -1}}}
 		r := offer(t, c, s)
+		// On a busy machine both come at once, and are noticed together.
 		if r.Errors.Total() == 0 || r.Answered*2 > r.Scheduled+8*2 ||
-			!strings.Contains(r.Errors.Example, "nobody asked for") {
+			!strings.Contains(r.Errors.Example, "nobody asked for") &&
+				!strings.Contains(r.Errors.Example, "more follows than") {
 			t.Errorf("%s: %d of %d answered, %+v", name, r.Answered, r.Scheduled, r.Errors)
 		}
 	}
