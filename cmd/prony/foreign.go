@@ -43,7 +43,11 @@ understood: %s. Besides, --status names the status of a good answer.`, tool, usu
 		// These flags are not ours: pflag would not even take all of them.
 		DisableFlagParsing: true, DisableFlagsInUseLine: true,
 		RunE: func(c *cobra.Command, args []string) error {
-			call, err := driver.Usual(tool, args)
+			var call *driver.Call
+			err := reading(c.Context(), tool, func() (err error) {
+				call, err = driver.Usual(tool, args)
+				return err
+			})
 			if errors.Is(err, driver.ErrHelp) {
 				return c.Help()
 			}

@@ -171,7 +171,13 @@ func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
 			s.Pacing = load.Precise
 		}
 	}
-	if err := f.request(path, s); err != nil {
+	err = reading(ctx, "load", func() error {
+		if err := f.request(path, s); err != nil {
+			return err
+		}
+		return f.model(s)
+	})
+	if err != nil {
 		return nil, err
 	}
 	o.file, o.warmup = f.file, f.warmup
@@ -182,9 +188,6 @@ func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
 		if err := stack.Messages(ctx, *c, s.Scenario.Requests); err != nil {
 			return nil, err
 		}
-	}
-	if err := f.model(s); err != nil {
-		return nil, err
 	}
 	if s.Requests > 0 {
 		f.fit(s, 24*time.Hour) // its end is the last answer

@@ -54,21 +54,26 @@ func run(ctx context.Context, w world, args []string, stdout, stderr io.Writer) 
 
 // readers are the verbs that hold nothing which would have to be put in order. They do not look at
 // the context, and what they read may be a pipe that never ends: a signal ends them at once.
-var readers = []string{"audit", "compare", "explain", "gate", "import", "logs", "plan", "profile",
-	"report", "services", "traces", "trend"}
+var readers = []string{"audit", "compare", "explain", "gate", "import", "init", "logs", "plan",
+	"profile", "report", "services", "traces", "trend"}
 
 func execute(ctx context.Context, root *cobra.Command, args []string) error {
 	c, _, err := root.Find(args)
 	if err != nil || !slices.Contains(readers, c.Name()) {
 		return root.ExecuteContext(ctx)
 	}
+	return reading(ctx, c.Name(), func() error { return root.ExecuteContext(ctx) })
+}
+
+// reading waits for what a signal may end at any moment, and then for that no more.
+func reading(ctx context.Context, verb string, do func() error) error {
 	ended := make(chan error, 1)
-	go func() { ended <- root.ExecuteContext(ctx) }()
+	go func() { ended <- do() }()
 	select {
 	case err := <-ended:
 		return err
 	case <-ctx.Done():
-		return fmt.Errorf("%s: ended by a signal before it was done", c.Name())
+		return fmt.Errorf("%s: ended by a signal before it was done", verb)
 	}
 }
 

@@ -165,10 +165,7 @@ func (a *app) one(ctx context.Context, f *loadFlags, o *outputFlags, name, url s
 	if err != nil {
 		return fmt.Errorf("keep the result: %w", err)
 	}
-	if err := a.print(report, res, o); err != nil {
-		return err
-	}
-	return a.judge(report, nil, "text")
+	return errors.Join(a.print(report, res, o), a.judge(report, nil, "text"))
 }
 
 // alone is a command line with one of its servers left.

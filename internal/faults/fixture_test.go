@@ -95,11 +95,6 @@ func newScene(t *testing.T) *scene {
 	s := &scene{t: t, dir: dir, url: url}
 	s.checkout()
 	s.run()
-	printed, err := os.ReadFile(filepath.Join(repository, "internal/driver/testdata/wrk-plain.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.put("WRK", string(printed))
 	return s
 }
 
@@ -196,3 +191,89 @@ func (s *scene) kept(dir string) {
 	s.put("RUN/telemetry/spans.ndjson", "")
 	s.put("RUN/telemetry/logs.ndjson", "")
 }
+
+// service is a program that any lab can run at once: the sources of one, built once.
+var service = sync.OnceValues(func() (file string, err error) {
+	programs.Lock()
+	defer programs.Unlock()
+	file = filepath.Join(programs.dir, "go-nethttp")
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags=netgo,osusergo",
+		"-o", file, ".")
+	build.Dir = filepath.Join(repository, "services/go-nethttp")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build go-nethttp: %w: %s", err, out)
+	}
+	return file, nil
+})
+
+// furnish adds what a line needs beyond the usual: go-two, a service that is built by a copy;
+// another tool's output; what a home has kept.
+func (s *scene) furnish(text string) {
+	s.t.Helper()
+	if strings.Contains(text, "sh-") || strings.Contains(text, "go-two") {
+		program(s.t, "prony") // makes the folder, too
+		file, err := service()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		two := fmt.Sprintf(manifest, file)
+		s.put("ROOT/services/go-two/service.yaml", two)
+		s.put("ROOT/services/sh-slow/service.yaml", strings.NewReplacer("go-two", "sh-slow",
+			"[mkdir, -p, bin]", "[sh, -c, sleep 1000 & wait]").Replace(two))
+		s.put("ROOT/services/sh-mute/service.yaml", strings.NewReplacer("go-two", "sh-mute",
+			`["{dir}/bin/go-two"]`, `[/bin/sleep, "1000"]`).Replace(two))
+		if err := os.Remove(s.path("ROOT/agents.yaml")); err != nil { // it would have to have one
+			s.t.Fatal(err)
+		}
+	}
+	if strings.Contains(text, " agents") {
+		s.put("ROOT/agents.yaml",
+			"agents: [{name: none, about: Nothing at all., runtimes: [native]}]\n")
+	}
+	if strings.Contains(text, "SERVICE") {
+		program(s.t, "prony")
+		file, err := service()
+		if err == nil {
+			err = os.Symlink(file, s.path("SERVICE"))
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	if strings.Contains(text, "FOREIGN") {
+		data, err := os.ReadFile(filepath.Join(repository, "internal/driver/testdata/hey.txt"))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.put("FOREIGN", string(data))
+	}
+	if strings.Contains(text, "telemetry serve") || strings.Contains(text, "SERVED") {
+		program(s.t, "prony-home")
+	}
+	if strings.Contains(text, "SERVED") {
+		e := s.try("", "telemetry", "serve", "--until-stdin-ends", "--dir", s.path("SERVED"),
+			"--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--query", "127.0.0.1:0",
+			"--zipkin", "127.0.0.1:0")
+		if e.code != 0 {
+			s.t.Fatal(e.stderr)
+		}
+	}
+}
+
+// manifest is of a service that its first step copies.
+const manifest = `name: go-two
+language: Go
+framework: net/http
+version: "1.26"
+about: It is there already.
+contracts: [hello]
+build:
+  steps: [[mkdir, -p, bin], [cp, %q, bin/go-two]]
+  artifact: bin/go-two
+run:
+  command: ["{dir}/bin/go-two"]
+  health: /healthz
+  ready: /readyz
+targets:
+  - {name: virtual, runtime: native, mode: virtual}
+`

@@ -105,7 +105,8 @@ func TestPowerLoss(t *testing.T) {
 	tests.Once(t, "a run, and its disk at each trial's end", programFiles)
 	tests.Cores(t)
 	s := newScene(t)
-	s.services()
+	s.put("prony.yaml", "targets: {app: {command: '"+program(t, "prony")+
+		" truth fixed --port {port}'}}\nrequests: [{request: GET /}]\n")
 	disk := s.path("disk")
 	at := s.mounted(disk, true)
 	p := s.begin("", "run", "--blocks", "3", "--measure", "200ms", "--warmup", "500ms", "--out",
@@ -114,7 +115,7 @@ func TestPowerLoss(t *testing.T) {
 	for i, trial := range []string{"b1-01", "b2-02", "b3-03"} {
 		told := i + 1
 		for began := time.Now(); !strings.Contains(s.said(), trial); {
-			if time.Sleep(time.Millisecond); time.Since(began) > longest {
+			if time.Sleep(time.Millisecond); time.Since(began) > within {
 				t.Fatalf("it has not told of trial %d:\n%s", told, s.said())
 			}
 		}
@@ -164,4 +165,13 @@ func (s *scene) mounted(disk string, anew bool) (at string) {
 		}
 	})
 	return at
+}
+
+// said is what a line has said by now.
+func (s *scene) said() string {
+	text, err := os.ReadFile(s.path("home/stderr"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(text)
 }

@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 	"unicode"
+
+	"prony/internal/cli"
+	"prony/internal/launch/process"
 )
 
 // What holds for every line.
@@ -57,10 +60,13 @@ func (s *scene) begin(limits string, args ...string) *start {
 	p := &start{cmd: exec.Command(words[0], words[1:]...), done: make(chan struct{})}
 	p.cmd.Dir = s.dir
 	p.cmd.Env = append(os.Environ(), "HOME="+s.path("home"), "XDG_CACHE_HOME="+s.path("home/cache"),
-		"XDG_RUNTIME_DIR="+s.path("home/run"), "PRONY_ROOT=", "PRONY_BESIDE=1")
+		"XDG_RUNTIME_DIR="+s.path("home/run"), "PRONY_ROOT=",
+		"TMPDIR="+s.path("home/tmp"), process.Beside+"=1") // nobody reads numbers here
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := os.MkdirAll(s.path("home/run"), 0o700); err != nil {
-		s.t.Fatal(err)
+	for _, name := range []string{"home/run", "home/tmp"} {
+		if err := os.MkdirAll(s.path(name), 0o700); err != nil {
+			s.t.Fatal(err)
+		}
 	}
 	for name, to := range map[string]**os.File{"stdout": &p.out, "stderr": &p.errs} {
 		file, err := os.Create(s.path("home/" + name))
@@ -262,7 +268,7 @@ func (e ended) refused(t *testing.T, codes ...int) {
 		t.Errorf("exit %d %v, want one of %v", e.code, e.signal, codes)
 	}
 	text := strings.TrimSpace(e.stderr)
-	if e.code == 4 && text == "" {
+	if e.code == cli.Invalid && text == "" {
 		text = e.stdout // a table, which says why a number is INVALID
 	}
 	if text == "" || strings.HasSuffix(text, ":") {
@@ -281,15 +287,14 @@ func (e ended) refused(t *testing.T, codes ...int) {
 // words are those of a line; a quoted one may be empty or hold blanks.
 var words = regexp.MustCompile(`'[^']*'|\S+`)
 
-// arguments puts paths, programs and the server's URL for the words that stand for them.
+// arguments puts paths and the server's URL for the words that stand for them.
 func (s *scene) arguments(text string) []string {
 	var out []string
 	for _, w := range words.FindAllString(text, -1) {
 		w = strings.Trim(w, "'")
-		for _, name := range []string{"ROOT", "RUN", "BAD", "OUT", "WRK"} {
+		for _, name := range []string{"ROOT", "RUN", "BAD", "OUT", "FOREIGN", "SERVED", "SERVICE"} {
 			w = strings.ReplaceAll(w, name, s.path(name))
 		}
-		w = strings.ReplaceAll(w, "APP", program(s.t, "prony")+" truth fixed --port {port}")
 		out = append(out, strings.ReplaceAll(w, "URL", s.url))
 	}
 	return out

@@ -1,112 +1,153 @@
 package faults
 
 import (
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"prony/internal/result"
 	"prony/internal/tests"
 )
 
-// longest is how long a line may take until it is under way.
-const longest = 15 * time.Second
-
-// What is under way ends in order by whatever signal: within its time, with its code, and with
-// nothing left running.
+// Whatever is under way ends in order, in each of the ways in which somebody ends it: with the code
+// that is documented and with what was measured, and nothing is left running or lying about. A
+// terminal that is closed reads no more, and neither does "| tee" after Ctrl-C.
 func TestSignalsAtWork(t *testing.T) {
 	tests.Once(t, "every verb that works for long, ended by signals", programFiles)
-	tests.Cores(t)
 	for _, v := range verbs {
 		for _, w := range v.works {
 			for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-				t.Run(v.name+"/"+sig.String(), func(t *testing.T) { atWork(t, w, sig) })
+				t.Run(w.args+"/"+sig.String(), func(t *testing.T) {
+					t.Parallel()
+					atWork(t, w, sig)
+				})
 			}
 		}
 	}
 }
 
 func atWork(t *testing.T, w work, sig syscall.Signal) {
+	var asked atomic.Int64
+	at := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		fmt.Fprint(w, "ok")
+	}))
+	defer at.Close()
 	s := newScene(t)
-	s.services()
-	p := s.begin("", s.arguments(w.args)...)
+	s.furnish(w.args)
+	p := s.begin("", s.arguments(strings.ReplaceAll(w.args, "ASKED", at.URL+"/"))...)
+	if sig == syscall.SIGHUP {
+		p.unheard(t)
+	}
 	p.run(t)
-	if w.until == "" {
-		time.Sleep(2 * time.Second)
-	}
-	for began := time.Now(); !strings.Contains(s.said(), w.until); {
-		if time.Sleep(20 * time.Millisecond); time.Since(began) > longest {
-			t.Errorf("it has not said %q", w.until)
-			break
-		}
-	}
+	s.await(p, w, &asked)
+	_ = syscall.Kill(p.cmd.Process.Pid, sig) // it may have ended, which its code tells
 	began := time.Now()
-	if err := p.cmd.Process.Signal(sig); err != nil {
-		t.Error(err)
-	}
 	e := p.wait(t)
 	if took := time.Since(began); took > ending {
 		t.Errorf("it ended %s after %s", took, sig)
 	}
 	e.check(t)
-	e.refused(t, w.code)
-	if left := s.running(); len(left) > 0 {
-		t.Errorf("it left %q running", left)
+	if e.code != w.code {
+		t.Errorf("exit %d %v, want %d\n%s%s", e.code, e.signal, w.code, e.stdout, e.stderr)
+	}
+	if sig != syscall.SIGHUP {
+		e.refused(t, w.code)
+	}
+	s.tidy(p.cmd.Process.Pid)
+	if w.saved != "" {
+		s.saved(w.saved)
 	}
 }
 
-// services are what lines that work have: a build and a start that take long, and a project.
-func (s *scene) services() {
-	s.t.Helper()
-	const manifest = `name: NAME
-language: Go
-framework: none
-version: "1"
-about: It takes long.
-contracts: [hello]
-needs: []
-build:
-  steps: [STEP]
-  artifact: made
-run:
-  command: [/bin/sleep, "60"]
-  ready: /readyz
-  health: /readyz
-targets:
-  - {name: virtual, runtime: native, mode: virtual}
-`
-	steps := map[string]string{"go-one": `[sleep, "60"]`, "go-two": "[touch, made]"}
-	for name, step := range steps {
-		s.put("ROOT/services/"+name+"/service.yaml",
-			strings.NewReplacer("NAME", name, "STEP", step).Replace(manifest))
-	}
-	s.put("prony.yaml", "targets: {app: {command: '"+s.arguments("'APP'")[0]+"'}}\n"+
-		"requests: [{request: GET /}]\n")
-}
-
-// said is what a line has said by now.
-func (s *scene) said() string {
-	text, err := os.ReadFile(s.path("home/stderr"))
+// unheard has nobody read what is said.
+func (p *start) unheard(t *testing.T) {
+	t.Helper()
+	r, w, err := os.Pipe()
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
-	return string(text)
+	r.Close()
+	t.Cleanup(func() { w.Close() })
+	p.cmd.Stdout, p.cmd.Stderr = w, w
 }
 
-// running are the processes that have a scene's folder in their environment.
-func (s *scene) running() (out []string) {
+// await waits until a line is under way, and then into its window or its warm-up.
+func (s *scene) await(p *start, w work, asked *atomic.Int64) {
 	s.t.Helper()
-	all, err := filepath.Glob("/proc/[0-9]*/environ")
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for _, name := range all {
-		if text, err := os.ReadFile(name); err == nil && strings.Contains(string(text), s.dir) {
-			line, _ := os.ReadFile(filepath.Join(filepath.Dir(name), "cmdline"))
-			out = append(out, strings.ReplaceAll(string(line), "\x00", " "))
+	end := time.Now().Add(within)
+	for ; time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if _, err := os.Stat(s.path(w.saved + "/run.json")); w.saved != "" && err != nil {
+			asked.Store(0) // it looks at its services, or builds them
+		} else if asked.Load() > 100 || len(s.processes(p.cmd.Process.Pid)) > 0 {
+			time.Sleep(2 * time.Second)
+			return
 		}
 	}
-	return out
+	s.t.Error("it never was under way")
+}
+
+// processes are those that work in the scene, but for the program itself.
+func (s *scene) processes(own int) (pids []int) {
+	s.t.Helper()
+	all, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, dir := range all {
+		cwd, _ := os.Readlink(dir + "/cwd") // what is gone is nowhere
+		exe, _ := os.Readlink(dir + "/exe")
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		if err == nil && pid != own && strings.Contains(cwd+"/ "+exe, s.dir+"/") {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// tidy wants nothing of a program to be left: no process, group, temporary or half-written file.
+func (s *scene) tidy(pid int) {
+	s.t.Helper()
+	for end := time.Now().Add(ending); len(s.processes(pid)) > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			s.t.Errorf("processes are left: %v", s.processes(pid))
+			break
+		}
+	}
+	left, err := filepath.Glob(fmt.Sprintf("/sys/fs/cgroup/*/prony-%d-*", pid))
+	temporary, err1 := filepath.Glob(s.path("home/tmp/*"))
+	if left = append(left, temporary...); len(left) > 0 || err != nil || err1 != nil {
+		s.t.Errorf("left behind: %v, %v, %v", left, err, err1)
+	}
+	err = filepath.WalkDir(s.dir, func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".new") {
+			s.t.Errorf("%s is left behind", path)
+		}
+		return err
+	})
+	if err != nil {
+		s.t.Error(err)
+	}
+}
+
+// saved wants the one trial that was under way, and a report of it.
+func (s *scene) saved(dir string) {
+	s.t.Helper()
+	_, records, bad, err := result.Read(s.path(dir))
+	if err != nil || len(bad) > 0 || len(records) != 1 || records[0].Failure == nil ||
+		records[0].Failure.Error != "interrupted" {
+		s.t.Errorf("records %v, bad %v, error %v", records, bad, err)
+	}
+	if _, err := os.Stat(s.path(dir + "/report.html")); err != nil {
+		s.t.Error("no report of what there is:", err)
+	}
 }

@@ -24,82 +24,105 @@ type verb struct {
 	name   string
 	reads  []line
 	writes []line   // OUT is on a full disk
-	prints []string // to a standard output that is full
-	works  []work   // under way for long, when a signal ends them
+	prints []string // command lines that end well where standard output has room
+	works  []work   // until somebody ends them
 	wrong  []string // command lines that make no sense: usage errors
-	none   string   // why it has no line of any kind
-	silent string   // why it prints nothing that is asked for
+	none   string   // why it reads and writes nothing, and no line of it makes no sense
+	silent string   // why it prints nothing here but its help
 }
 
-// A work is a line that is under way for long. In its arguments APP is what starts a service.
+// A work is a line that lasts until somebody ends it. It is under way once it has asked the server
+// ASKED, or has a process of its own, such as a service or a step of its build.
 type work struct {
 	args  string
-	until string // it is under way when it has said this; empty: some time after its start
-	code  int    // of its end by a signal
+	code  int    // documented, of one that is ended
+	saved string // the folder of the run that is kept then, with a report
 }
 
-// notText are inputs that are sound where bytes are taken as they come.
+// notText are inputs that are sound where bytes are taken as they come; a pipe without a writer is
+// empty.
 const notText = "empty unwritten nul bom torn long deep aliases records names"
 
 var verbs = []verb{
-	{name: "", prints: []string{"--help", "--version"}},
-	{name: "agents", prints: []string{"--root ROOT agents"}, reads: []line{
-		{args: "--root ROOT agents", at: "ROOT/agents.yaml", fine: "missing empty bom torn"}}},
-	{name: "agents fetch", silent: "what it fetches is a file; it tells of it beside",
-		reads: []line{
-			{args: "--root ROOT agents fetch x", at: "ROOT/agents.yaml", codes: []int{2}}}},
-	{name: "audit", prints: []string{"audit RUN"}, reads: []line{
+	{name: "", none: "alone it is run, or help",
+		prints: []string{"--help", "--version"}},
+	{name: "agents", reads: []line{
+		{args: "--root ROOT agents", at: "ROOT/agents.yaml", fine: "missing empty bom torn"}},
+		prints: []string{"--root ROOT agents"}},
+	{name: "agents fetch", reads: []line{
+		{args: "--root ROOT agents fetch x", at: "ROOT/agents.yaml", codes: []int{2}}},
+		prints: []string{"--root ROOT agents fetch"}},
+	{name: "audit", reads: []line{
 		{args: "audit BAD", codes: []int{4}},
 		{args: "audit RUN", at: "RUN/trials.ndjson", fine: goesOn, codes: []int{4}},
 		{args: "audit RUN", at: "RUN/run.json", fine: "bom", codes: []int{4}}},
-		wrong: []string{"audit", "audit RUN --column x"}},
-	{name: "build", works: []work{{"--root ROOT build go-one", "sleep 60", 1}},
-		silent: "it tells how it gets on, and nothing else", reads: []line{
-			{args: "--root ROOT build go-one",
-				at: "ROOT/services/go-one/service.yaml", open: built}},
-		wrong: []string{"build --jobs x"}},
-	{name: "capacity", works: []work{{"capacity URL --slo p99<1s --budget 1m", "warm-up", 1}},
-		prints: []string{"capacity URL --concurrency 1,2 --window 100ms"}, reads: []line{
+		wrong:  []string{"audit", "audit RUN --column x"},
+		prints: []string{"audit RUN"}},
+	{name: "build", works: []work{
+		{"--root ROOT build sh-slow", 1, ""},
+	},
+		reads: []line{
+			{args: "--root ROOT build go-one", at: "ROOT/services/go-one/service.yaml",
+				open: built}},
+		wrong:  []string{"build --jobs x"},
+		prints: []string{"--root ROOT build go-two"}},
+	{name: "capacity", works: []work{
+		{"capacity ASKED --slo p99<1s --budget 1m", 1, ""},
+	},
+		reads: []line{
 			{args: "capacity URL --slo p99<1s --budget 1s --window 100ms --body @BAD",
 				fine:  notText,
 				codes: []int{2, 3, 4, 5}},
 			{args: "capacity URL --slo p99<1s --scenario BAD", codes: []int{2}}},
 		wrong: []string{"capacity URL", "capacity URL --slo ''", "capacity URL --slo p99<1s -c 0",
-			"capacity URL --concurrency x", "capacity URL --slo p99<1s --window 0s"}},
-	{name: "compare", prints: []string{"compare RUN --targets a/b,c/d"}, reads: []line{
+			"capacity URL --concurrency x", "capacity URL --slo p99<1s --window 0s"},
+		prints: []string{"capacity URL --slo p99<1s --budget 1s --window 100ms"}},
+	{name: "compare", reads: []line{
 		{args: "compare RUN --targets a/b,c/d", at: "RUN/trials.ndjson", fine: "bom torn long"},
 		{args: "compare RUN RUN", at: "RUN/run.json", fine: "bom"}},
 		writes: []line{{args: "compare RUN --targets a/b,c/d --unlike -o OUT.html"}},
-		wrong:  []string{"compare RUN --targets ''", "compare RUN --targets a/b"}},
-	{name: "completion", none: "cobra's"},
-	{name: "completion bash", prints: []string{"completion bash"}},
-	{name: "completion fish", none: "cobra's"},
-	{name: "completion powershell", none: "cobra's"},
-	{name: "completion zsh", none: "cobra's"},
-	{name: "doctor", prints: []string{"doctor"},
-		wrong: []string{"doctor --cpus 0", "doctor --cpus x"}},
-	{name: "explain", prints: []string{"explain RUN"}, reads: []line{
-		{args: "explain RUN", at: "RUN/telemetry/spans.ndjson", fine: "bom"}}},
-	{name: "fairness", silent: "its table comes when services were built; TestFairness has it",
-		reads: []line{
-			{args: "--root ROOT fairness go-one", at: "ROOT/services/go-one/service.yaml",
-				open: built}}},
-	{name: "gate", silent: "it prints as compare does, of runs with more in them", reads: []line{
+		wrong:  []string{"compare RUN --targets ''", "compare RUN --targets a/b"},
+		prints: []string{"compare RUN --targets a/b,c/d"}},
+	{name: "completion", none: "cobra's", prints: []string{"completion"}},
+	{name: "completion bash", none: "cobra's",
+		prints: []string{"completion bash"}},
+	{name: "completion fish", none: "cobra's",
+		prints: []string{"completion fish"}},
+	{name: "completion powershell", none: "cobra's",
+		prints: []string{"completion powershell"}},
+	{name: "completion zsh", none: "cobra's",
+		prints: []string{"completion zsh"}},
+	{name: "doctor", wrong: []string{"doctor --cpus 0", "doctor --cpus x"},
+		prints: []string{"doctor"}},
+	{name: "explain", reads: []line{
+		{args: "explain RUN", at: "RUN/telemetry/spans.ndjson", fine: "bom"}},
+		silent: "its run was not traced"},
+	{name: "fairness", reads: []line{
+		{args: "--root ROOT fairness go-one", at: "ROOT/services/go-one/service.yaml",
+			open: built}},
+		prints: []string{"--root ROOT fairness go-two"}},
+	{name: "gate", reads: []line{
 		{args: "gate RUN RUN", at: "RUN/trials.ndjson", fine: "bom torn long",
 			codes: []int{2, 4, 5}}},
-		wrong: []string{"gate RUN --max-regression ''", "gate RUN --targets ''"}},
-	{name: "hey", prints: []string{"hey -n 10 -c 1 URL"}, reads: []line{
+		wrong:  []string{"gate RUN --max-regression ''", "gate RUN --targets ''"},
+		silent: "its run has no metric that a gate judges"},
+	{name: "hey", reads: []line{
 		{args: "hey -n 10 -c 1 -D BAD URL", fine: notText, codes: []int{2, 4}}},
-		wrong: []string{"hey", "hey -n x URL"}},
-	{name: "import", prints: []string{"import WRK"},
-		reads: []line{{args: "import BAD"}}, wrong: []string{"import"}},
-	{name: "init", prints: []string{"init --url http://127.0.0.1:9 --out OUT"}, reads: []line{
+		wrong:  []string{"hey", "hey -n x URL"},
+		prints: []string{"hey -n 10 -c 1 URL"}},
+	{name: "import", reads: []line{{args: "import BAD"}}, wrong: []string{"import"},
+		prints: []string{"import FOREIGN"}},
+	{name: "init", reads: []line{
 		{args: "init --from BAD --url http://127.0.0.1:9 --out OUT", codes: []int{1}}},
 		writes: []line{{args: "init --url http://127.0.0.1:9 --out OUT"}},
 		wrong: []string{"init", "init --url x://y", "init --from ''", "init --url URL --command x",
-			"init --url URL --as x", "init --url https://127.0.0.1"}},
-	{name: "load", works: []work{{"load URL -d 1m -c 2", "in flight", 4}},
-		prints: []string{"load URL -n 10 -c 1", "load --help"}, reads: []line{
+			"init --url URL --as x", "init --url https://127.0.0.1"},
+		prints: []string{"init --url http://127.0.0.1:9 --out OUT"}},
+	{name: "load", works: []work{
+		{"load ASKED -d 1m -c 4", 4, ""},
+		{"load ASKED -r 500 -d 1m -c 4 --save=OUT", 4, ""},
+	},
+		reads: []line{
 			{args: "load URL -n 10 -c 1 --body @BAD", fine: notText, codes: []int{2, 4}},
 			{args: "load URL -n 10 -c 1 --scenario BAD", codes: []int{2}},
 			{args: "load URL -d 100ms --trace BAD", codes: []int{2}}},
@@ -113,47 +136,61 @@ var verbs = []verb{
 			"load URL --status 0", "load URL --zipf NaN", "load URL --streams 0",
 			"load URL -d 100ms --traces ''", "load URL --churn -1", "load URL --cores 99999",
 			"load http://192.0.2.1/", "load http://192.0.2.1/ --remote 192.0.2.2",
-			"load URL --name x", "load URL -o x.pdf", "load URL --warmup x"}},
-	{name: "logs", prints: []string{"logs RUN"}, reads: []line{
+			"load URL --name x", "load URL -o x.pdf", "load URL --warmup x"},
+		prints: []string{"load URL -n 10 -c 1", "load URL -n 10 -c 1 --json", "load --help"}},
+	{name: "logs", reads: []line{
 		{args: "logs RUN", at: "RUN/telemetry/logs.ndjson", fine: goesOn}},
-		wrong: []string{"logs RUN --grep (", "logs RUN --severity x", "logs RUN --limit -1"}},
-	{name: "man", prints: []string{"man"},
-		writes: []line{{args: "man OUT"}}},
-	{name: "new", none: "only its verbs do something"},
-	{name: "new service", silent: "it makes a folder, and tells of it beside", reads: []line{
+		wrong:  []string{"logs RUN --grep (", "logs RUN --severity x", "logs RUN --limit -1"},
+		prints: []string{"logs RUN"}},
+	{name: "man", writes: []line{{args: "man OUT"}},
+		prints: []string{"man"}},
+	{name: "new", none: "only its verbs do something", prints: []string{"new"}},
+	{name: "new service", reads: []line{
 		{args: "--root ROOT new service go-two", at: "ROOT/services/go-one/service.yaml"}},
-		wrong: []string{"new service", "new service X"}},
-	{name: "oha", prints: []string{"oha -n 10 -c 1 --no-tui URL"}, reads: []line{
+		wrong:  []string{"new service", "new service X"},
+		prints: []string{"--root ROOT new service go-three --like go-one"}},
+	{name: "oha", reads: []line{
 		{args: "oha -n 10 -c 1 --no-tui -D BAD URL", fine: notText, codes: []int{2, 4}}},
-		wrong: []string{"oha", "oha -n x URL"}},
-	{name: "plan", prints: []string{"--root ROOT plan"}, reads: []line{
+		wrong:  []string{"oha", "oha -n x URL"},
+		prints: []string{"oha -n 10 -c 1 --no-tui URL"}},
+	{name: "plan", reads: []line{
 		{args: "--root ROOT plan BAD"},
 		{args: "--root ROOT plan", at: "ROOT/suites/canonical.yaml", fine: "bom torn"},
 		{args: "--root ROOT plan --agent x/y", at: "ROOT/agents.yaml", codes: []int{2}}},
 		wrong: []string{"--root ROOT plan --targets ''",
 			"--root ROOT plan --detect ''", "--root ROOT plan --against ''",
 			"--root ROOT plan --against x=", "--root ROOT plan --against =ROOT",
-			"--root ROOT plan --duet=", "--root ROOT plan --duet=x"}},
-	{name: "profile", prints: []string{"profile RUN --target a/b"}, reads: []line{
+			"--root ROOT plan --duet=", "--root ROOT plan --duet=x"},
+		prints: []string{"--root ROOT plan"}},
+	{name: "profile", reads: []line{
 		{args: "profile RUN", at: "RUN/profiles/one.cpu.pb.gz"}},
 		writes: []line{{args: "profile RUN --target a/b -o OUT.html"}},
-		wrong:  []string{"profile RUN --kind x", "profile RUN --top -1"}},
-	{name: "query", none: "the home's program answers it, with rows of its own"},
-	{name: "rain", works: []work{{"rain URL -d 1m -c 2 --into OUT", "", 4}},
-		prints: []string{"rain URL -n 10 -c 1 --into OUT"}, reads: []line{
-			{args: "rain URL -n 10 -c 1 --into OUT --body @BAD",
-				fine: notText, codes: []int{2, 4}}},
-		wrong: []string{"rain", "rain URL -c 0", "rain x", "rain http://192.0.2.1/"}},
-	{name: "report", prints: []string{"report RUN", "report RUN --format json"}, reads: []line{
+		wrong:  []string{"profile RUN --kind x", "profile RUN --top -1"},
+		prints: []string{"profile RUN --target a/b"}},
+	{name: "query", none: "the home's program answers it, with rows of its own",
+		prints: []string{"query SERVED --list"}},
+	{name: "rain", works: []work{
+		{"rain ASKED -d 1m -c 4 --into OUT", 4, ""},
+	},
+		reads: []line{
+			{args: "rain URL -n 10 -c 1 --into OUT --body @BAD", fine: notText,
+				codes: []int{2, 4}}},
+		wrong:  []string{"rain", "rain URL -c 0", "rain x", "rain http://192.0.2.1/"},
+		prints: []string{"rain URL -n 10 -c 1 --into OUT"}},
+	{name: "report", reads: []line{
 		{args: "report RUN", at: "RUN/trials.ndjson", fine: goesOn},
 		{args: "report RUN", at: "RUN/run.json", fine: "bom"},
 		{args: "report RUN --update BAD --section x"}},
 		writes: []line{{args: "report RUN -o OUT.html"}, {args: "report RUN -o OUT.csv"},
 			{args: "report RUN -o OUT.json"}, {args: "report RUN -o OUT.parquet"},
 			{args: "report RUN --section x --update OUT.md"}},
-		wrong: []string{"report", "report RUN --baseline x", "report RUN --format x"}},
-	{name: "run", works: []work{{"run", "b1-01", 1}},
-		silent: "it keeps what it prints, and report prints the same", reads: []line{
+		wrong:  []string{"report", "report RUN --baseline x", "report RUN --format x"},
+		prints: []string{"report RUN", "report RUN --format json"}},
+	{name: "run", works: []work{
+		{"--root ROOT run --targets sh-slow --out OUT", 1, ""},
+		{"--root ROOT run --targets go-two --blocks 1 --measure 1m --out OUT", 1, "OUT"},
+	},
+		reads: []line{
 			{args: "--root ROOT run BAD"},
 			{args: "--root ROOT run --against BAD", codes: []int{2}},
 			{args: "--root ROOT run", at: "ROOT/suites/canonical.yaml", open: built}},
@@ -161,41 +198,56 @@ var verbs = []verb{
 			"--root ROOT run --host x", "--root ROOT run --launcher ''",
 			"--root ROOT run --against ''", "--root ROOT run --against x=",
 			"--root ROOT run --duet=", "--root ROOT run --wait=0s",
-			"--root ROOT run --wait 10m"}},
-	{name: "selftest", prints: []string{"selftest --help"},
-		wrong: []string{"selftest nosuchcase", "selftest --engine x"}},
-	{name: "services", prints: []string{"--root ROOT services"}, reads: []line{
-		{args: "--root ROOT services", at: "ROOT/services/go-one/service.yaml", fine: "bom torn"}}},
-	{name: "stack", none: "only its verbs do something"},
-	{name: "stack down", none: "it takes no input"},
-	{name: "stack status", none: "it takes no input"},
-	{name: "stack up", none: "it takes no input"},
-	{name: "telemetry", prints: []string{"telemetry"}},
-	{name: "telemetry serve", silent: "the home's program prints, with rows of its own",
-		wrong: []string{"telemetry serve", "telemetry serve --dir ''",
-			"telemetry serve --dir OUT --memory x", "telemetry serve --dir OUT --grpc x"}},
-	{name: "traces", prints: []string{"traces RUN"}, reads: []line{
+			"--root ROOT run --wait 10m"},
+		prints: []string{"--root ROOT run --targets go-two --quick"}},
+	{name: "selftest", wrong: []string{"selftest nosuchcase", "selftest --engine x"},
+		silent: "on a busy machine it ends otherwise, and its help is asked"},
+	{name: "services", reads: []line{
+		{args: "--root ROOT services", at: "ROOT/services/go-one/service.yaml", fine: "bom torn"}},
+		prints: []string{"--root ROOT services"}},
+	{name: "stack", none: "only its verbs do something", prints: []string{"stack"}},
+	{name: "stack down", none: "it takes no input", silent: "it asks an engine for containers"},
+	{name: "stack status", none: "it takes no input", silent: "it asks an engine for containers"},
+	{name: "stack up", none: "it takes no input", silent: "it asks an engine for containers"},
+	{name: "telemetry", none: "only its verb does something",
+		prints: []string{"telemetry"}},
+	{name: "telemetry serve", wrong: []string{"telemetry serve", "telemetry serve --dir ''",
+		"telemetry serve --dir OUT --memory x", "telemetry serve --dir OUT --grpc x"},
+		prints: []string{"telemetry serve --until-stdin-ends --dir OUT --grpc 127.0.0.1:0 " +
+			"--http 127.0.0.1:0 --query 127.0.0.1:0 --zipkin 127.0.0.1:0"}},
+	{name: "traces", reads: []line{
 		{args: "traces RUN", at: "RUN/telemetry/spans.ndjson", fine: goesOn}},
-		wrong: []string{"traces RUN --limit -1", "traces RUN --slowest -1"}},
-	{name: "trend", prints: []string{"trend RUN/.."}, reads: []line{
+		wrong:  []string{"traces RUN --limit -1", "traces RUN --slowest -1"},
+		prints: []string{"traces RUN"}},
+	{name: "trend", reads: []line{
 		{args: "trend RUN/..", at: "RUN/trials.ndjson", fine: goesOn}},
-		wrong: []string{"trend --alpha 2", "trend --targets ''"}},
-	{name: "truth", prints: []string{"truth"}},
-	{name: "verify", works: []work{{"--root ROOT verify go-two", "go-two", 1}},
-		silent: "it tells how it gets on, and nothing else", reads: []line{
-			{args: "--root ROOT verify go-one",
-				at: "ROOT/services/go-one/service.yaml", open: built}}},
-	{name: "versus", works: []work{{"versus 'APP' 'APP --service 1ms' --get /", "b1-01", 1}},
-		silent: "it keeps what it prints, and report prints the same",
+		wrong:  []string{"trend --alpha 2", "trend --targets ''"},
+		prints: []string{"trend RUN/.."}},
+	{name: "truth", none: "its kinds are asked",
+		prints: []string{"truth", "truth fixed --duration 100ms"}},
+	{name: "verify", works: []work{
+		{"--root ROOT verify sh-slow", 1, ""},
+		{"--root ROOT verify sh-mute", 1, ""},
+	},
+		reads: []line{
+			{args: "--root ROOT verify go-one", at: "ROOT/services/go-one/service.yaml",
+				open: built}},
+		prints: []string{"--root ROOT verify go-two"}},
+	{name: "versus", works: []work{
+		{"versus SERVICE --get /hello --measure 1m --blocks 1 --out OUT", 1, "OUT"},
+	},
 		wrong: []string{"versus", "versus app", "versus ./none --get /",
 			"versus app --get x", "versus --git HEAD --get /", "versus app --get / --blocks 0",
 			"versus app --get / -c 0", "versus app --get / -n 'a b'", "versus app --get / -H a",
 			"versus --url https://127.0.0.1 --get /", "versus --url http://192.0.2.1 --get /",
-			"versus app --get / --memory x"}},
-	{name: "wrk", prints: []string{"wrk -d1 -c1 -t1 URL"}, reads: []line{
+			"versus app --get / --memory x"},
+		prints: []string{"versus --url URL --url URL --get / --plan"}},
+	{name: "wrk", reads: []line{
 		{args: "wrk -d1 -c1 -t1 -s BAD URL", codes: []int{2}}},
-		wrong: []string{"wrk", "wrk -c0 URL"}},
-	{name: "wrk2", prints: []string{"wrk2 -d1 -c1 -t1 -R10 URL"}, reads: []line{
+		wrong:  []string{"wrk", "wrk -c0 URL"},
+		prints: []string{"wrk -d1 -c1 -t1 URL"}},
+	{name: "wrk2", reads: []line{
 		{args: "wrk2 -d1 -c1 -t1 -R10 -s BAD URL", codes: []int{2}}},
-		wrong: []string{"wrk2", "wrk2 -c0 URL"}},
+		wrong:  []string{"wrk2", "wrk2 -c0 URL"},
+		prints: []string{"wrk2 -d1 -c1 -t1 -R10 URL"}},
 }

@@ -79,34 +79,41 @@ func Kept(name string, bound int64) ([]byte, error) {
 	return bytes.TrimPrefix(data, mark), err
 }
 
+// further is how many bytes there is room for where no size is told, and then again and again: what
+// grows would be held several times.
+const further = 1 << 20
+
 // all reads to the end, or to the bound.
 func all(f *os.File, bound int64, text bool) ([]byte, error) {
 	fail := func(format string, args ...any) ([]byte, error) {
 		return nil, &fs.PathError{Op: "read", Path: f.Name(), Err: fmt.Errorf(format, args...)}
 	}
-	var data []byte
-	info, err := f.Stat()
-	if err == nil && info.Size() > bound {
+	room := int64(further)
+	if info, err := f.Stat(); err == nil && info.Size() > bound {
 		return fail("it has %d bytes, and the bound is %d MiB", info.Size(), bound>>20)
-	} else if err == nil {
-		data = make([]byte, 0, info.Size()+bytes.MinRead)
+	} else if err == nil && info.Size() > 0 {
+		room = info.Size() + 1 // for the end to be seen in
 	}
-	for {
-		n, err := f.Read(data[len(data):cap(data)])
-		piece := data[len(data) : len(data)+n]
-		data = data[:len(data)+n]
-		switch {
-		case text && bytes.IndexByte(piece, 0) >= 0:
+	var full [][]byte
+	piece := make([]byte, 0, room)
+	for size := int64(0); ; {
+		n, err := f.Read(piece[len(piece):cap(piece)])
+		read := piece[len(piece) : len(piece)+n]
+		piece = piece[:len(piece)+n]
+		switch size += int64(n); {
+		case text && bytes.IndexByte(read, 0) >= 0:
 			return fail("it is no text: it holds NUL bytes")
-		case int64(len(data)) > bound:
+		case size > bound:
 			return fail("it has more than %d MiB, the bound", bound>>20)
+		case errors.Is(err, io.EOF) && len(full) == 0:
+			return piece, nil
 		case errors.Is(err, io.EOF):
-			return data, nil
+			return bytes.Join(append(full, piece), nil), nil
 		case err != nil:
 			return nil, err
 		}
-		if len(data) == cap(data) { // by halves at the most: what was outgrown is not freed at once
-			data = append(make([]byte, 0, min(int64(2*cap(data)), bound+1)), data...)
+		if len(piece) == cap(piece) {
+			full, piece = append(full, piece), make([]byte, 0, further)
 		}
 	}
 }
