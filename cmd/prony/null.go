@@ -32,7 +32,7 @@ func (a *app) nullCmd() *cobra.Command {
 			if path != "" {
 				network, address = "unix", path
 			}
-			l, err := net.Listen(network, address)
+			l, err := exact.Listen(protocol, network, address)
 			if err != nil {
 				return fmt.Errorf("serve null: %w", err)
 			}
