@@ -7,19 +7,25 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"prony/internal/cli"
 	"prony/internal/driver"
 	"prony/internal/load"
+	"prony/internal/load/stack"
 	"prony/internal/suite"
 	"prony/internal/truth/exact"
 )
 
 var nullAnswer = []byte(
 	"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok")
+
+// nullPath is asked of a null server that is spoken to by a library; that of gRPC has two parts.
+const nullPath = "/null/Null"
 
 // nullCmd is the server that the generator is calibrated against.
 func (a *app) nullCmd() *cobra.Command {
@@ -50,21 +56,48 @@ func (a *app) nullCmd() *cobra.Command {
 }
 
 // ceiling is what the generator reaches with these connections against a server that does nothing,
-// on a core of its own where there is one. It is a bound for servers on this machine only.
+// in the protocol of the load, on a core of its own where there is one. It is a bound for servers
+// on this machine only.
 func (a *app) ceiling(ctx context.Context, p *offer) (float64, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	spec := driver.Calibration(load.Spec{Name: "ceiling", Address: p.spec.Address,
+		Connections: p.spec.Connections, Cores: p.spec.Cores, Seed: p.spec.Seed})
+	by, protocol, network, address := p.by, suite.Protocols[0], "tcp", "127.0.0.1:0"
+	if by.Stack != nil {
+		for name, is := range stack.Schemes {
+			if is == by.Stack.Protocol {
+				protocol = name
+			}
+		}
+		if network = by.Stack.Network; network == "unix" {
+			address = filepath.Join(os.TempDir(), fmt.Sprintf("prony-null-%d", os.Getpid()))
+		}
+	}
+	l, err := exact.Listen(protocol, network, address)
 	if err != nil {
 		return 0, fmt.Errorf("measure the ceiling: %w", err)
 	}
 	defer l.Close()
+	var serve func(context.Context) error
+	if by.Stack == nil {
+		spec.Address = l.Addr().(*net.TCPAddr).AddrPort()
+		serve = func(c context.Context) error {
+			return exact.Null(c, l.(*net.TCPListener), nullAnswer)
+		}
+	} else {
+		to := *by.Stack
+		to.Address, to.Path, to.Insecure, to.CA = l.Addr().String(), nullPath, true, ""
+		by.Stack, spec.Host = &to, to.Host
+		r := &spec.Scenario.Requests[0]
+		r.Method, r.Path = http.MethodPost, nullPath
+		serve = func(c context.Context) error {
+			return exact.Speak(c, protocol, l, exact.Fixed(0), nil)
+		}
+	}
 	serving, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
-	go func() { done <- exact.Null(serving, l.(*net.TCPListener), nullAnswer) }()
+	go func() { done <- serve(serving) }()
 	a.say("calibrate the generator against a null server")
-	res, err := p.by.Offer(ctx, driver.Calibration(load.Spec{
-		Name: "ceiling", Address: l.Addr().(*net.TCPAddr).AddrPort(),
-		Connections: p.spec.Connections, Cores: p.spec.Cores, Seed: p.spec.Seed,
-	}))
+	res, err := by.Offer(ctx, spec)
 	cancel()
 	if e := <-done; err == nil {
 		err = e
