@@ -224,15 +224,30 @@ func meetHostile(t *testing.T, scheme, words string, do peer) {
 			}()
 		}
 	}()
+	meetHostileAt(t, scheme, l.Addr().String(), words)
+}
+
+// meetHostileAt points the program at a peer that is there.
+func meetHostileAt(t *testing.T, scheme, address, words string) {
+	t.Helper()
 	scheme, how, _ := strings.Cut(scheme, " ")
 	connections, timeout := "2", "500ms"
 	if how == "many" { // that could take all memory, were they let
 		connections, timeout = "16", "3s"
 	}
-	args := []string{"load", scheme + "://" + l.Addr().String() + "/a.B/C", "-c", connections,
+	if how == "many" && scheme == "h3" { // of which two cores carry a tenth as much
+		connections, timeout = "4", "20s"
+	}
+	args := []string{"load", scheme + "://" + address + "/a.B/C", "-c", connections,
 		"-d", "500ms", "--timeout", timeout, "--json", "--view", "none"}
 	if how == "post" || scheme != "h2c" {
 		args = append(args, "--body", "abc", "-X", "POST")
+	}
+	if scheme == "h3" {
+		args = append(args, "--lead", "0s") // 64 MiB last longer than any
+	}
+	if scheme == "h3" && how != "trusting" {
+		args = append(args, "-k")
 	}
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
@@ -240,7 +255,7 @@ func meetHostile(t *testing.T, scheme, words string, do peer) {
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &stdout, &stderr, time.Second
 	began := time.Now()
 	ended := time.AfterFunc(hostileEnd, func() { cmd.Process.Signal(syscall.SIGQUIT) })
-	err = cmd.Run()
+	err := cmd.Run()
 	if !ended.Stop() {
 		t.Fatalf("it did not end in %v:\n%.3000s", hostileEnd, stderr.String())
 	}

@@ -57,8 +57,8 @@ With --traces 1%, so many of the requests carry a trace id (W3C Trace Context), 
 under OpenTelemetry puts on its spans and log lines. The slowest of them are listed with their ids,
 to be looked up wherever the traces went. The other requests are as without it.
 
-URLs may begin with http, https, h2c, grpc, grpcs, ws or wss. Messages of gRPC and WebSocket are the
---body; gRPC's in JSON, where the server has reflection, or as they go over the wire.
+URLs may begin with http, https, h2, h2c, h3, grpc, grpcs, ws or wss. Messages of gRPC and WebSocket
+are the --body; gRPC's in JSON, where the server has reflection, or as they go over the wire.
 
 Exit codes: 0 fine, 1 error, 2 usage, 3 a --threshold was broken, 4 the load is INVALID.`
 
@@ -68,6 +68,7 @@ const loadExamples = `  prony load http://127.0.0.1:8080/hello -c 64 -d 10s
   prony load http://127.0.0.1:8080/hello --users 'ramp 0..700 in 1m, 700 for 3m' --think 1s
   prony load 'http://127.0.0.1:8080/hello/virtual?key={key}' --keys 1-50000 --zipf 1.1 --rate 2000
   prony load https://127.0.0.1:8443/ --http2 --streams 10 -k --rate 1000
+  prony load https://127.0.0.1:8443/ --http3 -k --rate 1000
   prony load http://127.0.0.1:8080/ --rate 1000 --slow 10000
   prony load http://127.0.0.1:8080/hello --rate 1000 --traces 1%`
 

@@ -54,6 +54,7 @@ type loadFlags struct {
 
 	engine   string
 	http2    bool
+	http3    bool
 	unix     string
 	insecure bool
 	ca       string
@@ -69,7 +70,8 @@ func (f *loadFlags) add(c *cobra.Command) {
 	fs, s := c.Flags(), &f.spec
 	f.given, f.asks = fs.Changed, true
 	fs.IntVarP(&s.Connections, "connections", "c", 64, "connections")
-	fs.IntVar(&f.streams, "streams", 1, "requests at once on each connection (HTTP/2, gRPC)")
+	fs.IntVar(&f.streams, "streams", 1,
+		"requests at once on each connection (HTTP/2, HTTP/3, gRPC)")
 	fs.DurationVarP(&s.Window, "duration", "d", 10*time.Second,
 		"length of the window (default: of the shape of --rate or --users, else 10s)")
 	fs.DurationVar(&s.Lead, "lead", 500*time.Millisecond,
@@ -94,6 +96,7 @@ func (f *loadFlags) add(c *cobra.Command) {
 	f.engine = driver.Auto
 	cli.OneOf(c, &f.engine, "engine", "", driver.Engines...)
 	fs.BoolVar(&f.http2, "http2", false, "HTTP/2: over TLS with https, else in the clear")
+	fs.BoolVar(&f.http3, "http3", false, "HTTP/3: over QUIC, of https URLs")
 	fs.StringVar(&f.unix, "unix", "", "connect to this Unix socket")
 	fs.StringVar(&f.warmup, "warmup", "", "load closed before, in no number: 'steady', until the "+
 		"rate keeps one level, or a time, as 30s")
@@ -386,7 +389,7 @@ func (f *loadFlags) aim(ctx context.Context, o *offer) (path string, err error) 
 	u, err := url.Parse(at)
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && stack.Schemes[u.Scheme] == "" {
 		return "", fmt.Errorf("load %q: want a URL such as http://127.0.0.1:8080/path; "+
-			"there are http, https, h2, h2c, grpc, grpcs, ws and wss", o.url)
+			"there are http, https, h2, h2c, h3, grpc, grpcs, ws and wss", o.url)
 	}
 	if u.Fragment != "" {
 		return "", fmt.Errorf("load %q: a fragment, #%s, stays with who asks and is not sent; "+
@@ -399,6 +402,10 @@ func (f *loadFlags) aim(ctx context.Context, o *offer) (path string, err error) 
 	}
 	protocol := stack.Schemes[u.Scheme]
 	switch {
+	case f.http3 && (f.http2 || f.unix != "" || u.Scheme != "https"):
+		return "", fmt.Errorf("--http3 goes with https URLs, and neither with --http2 nor --unix")
+	case f.http3:
+		protocol = stack.H3
 	case f.http2 && u.Scheme == "http":
 		protocol = stack.H2C
 	case f.http2 && u.Scheme == "https":

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"encoding/pem"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,11 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"prony/internal/cli"
-	"prony/internal/summary"
-	"prony/internal/truth/exact"
 )
 
 // What a warm-up sent is in the record, is told, and is in no number.
@@ -64,46 +59,4 @@ func TestLoadTrusts(t *testing.T) {
 	check(cli.Misused, "http has no certificates", null(t), "--ca", known)
 	check(cli.Fine, "", s.URL, "--ca", known)
 	check(cli.Fine, "", s.URL, "-k")
-}
-
-// The ceiling is the generator's own, in what it speaks, whatever the server takes: not that of the
-// server itself.
-func TestCeilingSpeaks(t *testing.T) {
-	for _, protocol := range []string{"http", "https", "h2", "h2c", "grpc", "wss", "unix"} {
-		t.Run(protocol, func(t *testing.T) {
-			spoken, network, at, flags := protocol, "tcp", "127.0.0.1:0", []string{"-k"}
-			if protocol == "unix" {
-				at = filepath.Join(t.TempDir(), "s")
-				spoken, network, flags = "http", "unix", []string{"--unix", at}
-			}
-			l, err := net.Listen(network, at)
-			if err != nil {
-				t.Fatal(err)
-			}
-			done := make(chan error, 1)
-			slow := exact.Fixed(20 * time.Millisecond)
-			go func() { done <- exact.Speak(t.Context(), spoken, l, slow, nil) }()
-			t.Cleanup(func() {
-				if err := <-done; err != nil {
-					t.Error(err)
-				}
-			})
-			host := l.Addr().String()
-			if network == "unix" {
-				host = "localhost"
-			}
-			args := slices.Concat(flags, []string{"-n", "20", "-c", "2", "--view", "none",
-				"--ceiling", "--output", "json"})
-			args = append([]string{"load", spoken + "://" + host + "/a/B"}, args...)
-			stdout, stderr, exit := really(args...)
-			var r summary.Report
-			if err := json.Unmarshal([]byte(stdout), &r); err != nil || exit == cli.Misused {
-				t.Fatalf("%v, exit %d: %s", err, exit, stderr)
-			}
-			// Two connections to the server: 100/s. A null server is some hundred times faster.
-			if l := r.Load; l.Answered != 20 || l.CeilingPerS < 3*l.ThroughputPerS {
-				t.Errorf("a ceiling of %g/s, the server at %g/s", l.CeilingPerS, l.ThroughputPerS)
-			}
-		})
-	}
 }

@@ -35,7 +35,7 @@ func (a *app) nullCmd() *cobra.Command {
 			if path != "" {
 				network, address = "unix", path
 			}
-			l, err := net.Listen(network, address)
+			l, err := exact.Listen(protocol, network, address)
 			if err != nil {
 				return fmt.Errorf("serve null: %w", err)
 			}
@@ -85,7 +85,7 @@ func (a *app) ceiling(ctx context.Context, p *offer) (perS float64, err error) {
 			at = filepath.Join(dir, "null")
 		}
 	}
-	l, err := net.Listen(network, at)
+	l, err := exact.Listen(protocol, network, at)
 	if err != nil {
 		return 0, err
 	}

@@ -101,7 +101,11 @@ func printPlan(w io.Writer, p *suite.Plan) error {
 		if x.Side != "" {
 			by += ", " + x.Side
 		}
-		rows = append(rows, []string{strconv.Itoa(x.Block), strconv.Itoa(x.Order), by, x.Scenario,
+		scene := x.Scenario
+		if by := p.Suite.Scenario(scene).Protocol; by != "" && by != suite.Protocols[0] {
+			scene += " in " + by
+		}
+		rows = append(rows, []string{strconv.Itoa(x.Block), strconv.Itoa(x.Order), by, scene,
 			strings.Join(loads, ", ")})
 	}
 	_, err := io.WriteString(w, print.Grid("", rows, print.Left))

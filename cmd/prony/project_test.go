@@ -174,6 +174,11 @@ suites:
 baseline: a
 requests: [{request: GET /}]
 `
+	const mixed = `targets: {a: {command: ./app}}
+scenarios:
+  - {name: one, protocol: h3, tls: {insecure: true}, requests: [{request: GET /}]}
+  - {name: two, requests: [{request: GET /}]}
+`
 	check := func(line string, wants ...string) {
 		t.Helper()
 		stdout, stderr, exit := inProject(t, text, strings.Fields(line)...)
@@ -193,6 +198,10 @@ requests: [{request: GET /}]
 	}
 	has(t, "the plan of a matrix", rows, "4 trials in 1 block", "a-GOGC-50-X-1", "a-GOGC-50-X-2",
 		"a-GOGC-100-X-1", "a-GOGC-100-X-2")
+	if rows, stderr, exit = inProject(t, mixed, "plan", "--blocks", "1"); exit != cli.Fine {
+		t.Errorf("two protocols: exit %d, %s", exit, stderr)
+	}
+	has(t, "the plan of two protocols", rows, " one in h3 ", " two ")
 	if _, stderr, exit := inProject(t, text, "plan"); exit != cli.Fine {
 		t.Errorf("back again: exit %d, %s", exit, stderr)
 	}

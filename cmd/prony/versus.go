@@ -124,7 +124,8 @@ func (a *app) versusCmd() *cobra.Command {
 	speaks := &f.options.Speaks
 	speaks.Protocol = suite.Protocols[0]
 	cli.OneOf(c, &speaks.Protocol, "protocol", "what is spoken", suite.Protocols...)
-	fs.IntVar(&speaks.Streams, "streams", 0, "requests at once on each connection (h2, h2c, gRPC)")
+	fs.IntVar(&speaks.Streams, "streams", 0,
+		"requests at once on each connection (h2, h2c, h3, gRPC)")
 	fs.StringVar(&speaks.Unix, "unix", "", "the services listen at this Unix socket, in whose "+
 		"path {port} is $PORT")
 	fs.BoolVarP(&speaks.TLS.Insecure, "insecure", "k", false, "accept any certificate")

@@ -40,7 +40,7 @@ func spoken(protocol, addr string) {
 	if path := os.Getenv("SOCKET"); path != "" {
 		network, addr = "unix", path+os.Getenv("PORT")
 	}
-	l, err := net.Listen(network, addr)
+	l, err := exact.Listen(protocol, network, addr)
 	if err == nil {
 		err = exact.Speak(context.Background(), protocol, l, exact.Fixed(0), nil)
 	}
@@ -241,6 +241,7 @@ func TestVersusSpeaks(t *testing.T) {
 	dir := ownFolder(t)
 	for protocol, says := range map[string]string{
 		"https": "HTTP/1.1 over TLS", "h2": "HTTP/2 over TLS", "h2c": "HTTP/2 without TLS",
+		"h3":   "HTTP/3",
 		"grpc": "gRPC without TLS", "grpcs": "gRPC over TLS", "ws": "WebSocket",
 		"wss": "WebSocket over TLS", "http": "HTTP/1.1 over a Unix socket",
 	} {
@@ -260,7 +261,8 @@ func TestVersusSpeaks(t *testing.T) {
 				}
 				line = "SOCKET=" + sockets + "/s " + line
 				args = append(args, "--unix", sockets+"/s{port}")
-			} else if strings.HasSuffix(protocol, "s") && protocol != "ws" || protocol == "h2" {
+			} else if strings.HasSuffix(protocol, "s") && protocol != "ws" ||
+				protocol == "h2" || protocol == "h3" {
 				args = append(args, "-k")
 			}
 			stdout, stderr, exit := versus(t, append(args, line)...)

@@ -16,13 +16,16 @@ type Socket struct {
 }
 
 // Sockets are those that listen, of a table of the kernel's such as /proc/net/tcp (proc(5)), by
-// what /proc/PID/fd links to.
+// what /proc/PID/fd links to. One of UDP listens where it has no peer of its own.
 func Sockets(table string) (map[string]Socket, error) {
 	text, err := os.ReadFile(table)
 	if err != nil {
 		return nil, err
 	}
-	const listen = "0A" // TCP_LISTEN, include/net/tcp_states.h
+	listen := "0A" // TCP_LISTEN, include/net/tcp_states.h
+	if strings.HasPrefix(filepath.Base(table), "udp") {
+		listen = "07" // TCP_CLOSE, likewise
+	}
 	out := map[string]Socket{}
 	for line := range strings.Lines(string(text)) {
 		f := strings.Fields(line) // sl local remote state … inode
@@ -39,12 +42,14 @@ func Sockets(table string) (map[string]Socket, error) {
 	return out, nil
 }
 
-// tables are those of this machine; a kernel without IPv6 has no second one.
-var tables = []string{"/proc/net/tcp", "/proc/net/tcp6"}
+// tables are those of this machine; a kernel without IPv6 has no second one of each.
+var tables = map[string][]string{
+	"tcp": {"/proc/net/tcp", "/proc/net/tcp6"}, "udp": {"/proc/net/udp", "/proc/net/udp6"},
+}
 
 // Wide says whether somebody listens at a port at every address of this machine.
 func Wide(port int) bool {
-	for _, table := range tables {
+	for _, table := range slices.Concat(tables["tcp"], tables["udp"]) {
 		all, _ := Sockets(table) // what cannot be read has none
 		for _, s := range all {
 			if s.Port == port && s.Wide {
@@ -55,11 +60,12 @@ func Wide(port int) bool {
 	return false
 }
 
-// Listening lists the processes that hold a socket which listens at a port of this machine, in
-// order; a service that has forked is all that share it. Those of other users show to root alone.
-func Listening(port int) (pids []int) {
+// Listening lists the processes that hold a socket of a network, tcp or udp, which listens at a
+// port of this machine, in order; a service that has forked is all that share it. Those of other
+// users show to root alone.
+func Listening(network string, port int) (pids []int) {
 	var wanted []string
-	for _, table := range tables {
+	for _, table := range tables[network] {
 		all, _ := Sockets(table) // as in Wide
 		for socket, s := range all {
 			if s.Port == port {

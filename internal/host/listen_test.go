@@ -1,40 +1,57 @@
 package host
 
 import (
+	"io"
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 )
 
+// listen listens in a network and tells at which port.
+func listen(network, address string) (io.Closer, int, error) {
+	if strings.HasPrefix(network, "udp") {
+		l, err := net.ListenPacket(network, address)
+		if err != nil {
+			return nil, 0, err
+		}
+		return l, l.LocalAddr().(*net.UDPAddr).Port, nil
+	}
+	l, err := net.Listen(network, address)
+	if err != nil {
+		return nil, 0, err
+	}
+	return l, l.Addr().(*net.TCPAddr).Port, nil
+}
+
 func TestListening(t *testing.T) {
-	for _, network := range []string{"tcp4", "tcp6"} {
-		l, err := net.Listen(network, "localhost:0")
+	for _, network := range []string{"tcp4", "tcp6", "udp4", "udp6"} {
+		l, port, err := listen(network, "localhost:0")
 		if err != nil {
 			t.Log(err) // a machine without IPv6
 			continue
 		}
-		port := l.Addr().(*net.TCPAddr).Port
 		if Wide(port) {
 			t.Errorf("%s: it is said to listen at every address", network)
 		}
-		if got := Listening(port); !slices.Equal(got, []int{os.Getpid()}) {
+		if got := Listening(network[:3], port); !slices.Equal(got, []int{os.Getpid()}) {
 			t.Errorf("%s: %v listen, want %d", network, got, os.Getpid())
 		}
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if got := Listening(port); len(got) > 0 {
+		if got := Listening(network[:3], port); len(got) > 0 {
 			t.Errorf("%s: %v listen where nobody does", network, got)
 		}
 	}
-	for _, network := range []string{"tcp4", "tcp"} {
-		l, err := net.Listen(network, ":0")
+	for _, network := range []string{"tcp4", "tcp", "udp4", "udp"} {
+		l, port, err := listen(network, ":0")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer l.Close()
-		if !Wide(l.Addr().(*net.TCPAddr).Port) {
+		if !Wide(port) {
 			t.Errorf("%s: nobody notices who listens at every address", network)
 		}
 	}

@@ -97,6 +97,7 @@ type Speaker func(dial Dial) Asker
 type readyWait struct {
 	transport http.RoundTripper
 	connect   func(ctx context.Context, addr string) error
+	startNs   int64
 	mu        sync.Mutex
 	listens   bool  // it accepted a connection
 	listened  int64 // how long after the start
@@ -106,14 +107,12 @@ func newReadyWait(dial Dial, speak Speaker, startNs int64) *readyWait {
 	if dial == nil {
 		dial = (&net.Dialer{}).DialContext
 	}
-	w := &readyWait{}
+	w := &readyWait{startNs: startNs}
 	noted := func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
-		w.mu.Lock()
-		if err == nil && !w.listens {
-			w.listens, w.listened = true, clock.Mono()-startNs
+		if err == nil && network != "udp" { // a socket of UDP is there before anybody has answered
+			w.heard()
 		}
-		w.mu.Unlock()
 		return conn, err
 	}
 	if speak != nil {
@@ -133,6 +132,15 @@ func newReadyWait(dial Dial, speak Speaker, startNs int64) *readyWait {
 	return w
 }
 
+// heard books that somebody listens.
+func (w *readyWait) heard() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.listens {
+		w.listens, w.listened = true, clock.Mono()-w.startNs
+	}
+}
+
 func (w *readyWait) listenNs() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -144,7 +152,11 @@ func (w *readyWait) ask(ctx context.Context, addr, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, readyAnswerLimit)
 	defer cancel()
 	if path == "" {
-		return w.connect(ctx, addr)
+		err := w.connect(ctx, addr)
+		if err == nil {
+			w.heard()
+		}
+		return err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+path, nil)
 	if err != nil {
@@ -155,6 +167,7 @@ func (w *readyWait) ask(ctx context.Context, addr, path string) error {
 	if err != nil {
 		return err
 	}
+	w.heard()
 	defer func() { _ = response.Body.Close() }()
 	// Read to the end, within reason, the connection serves the next question too.
 	_, _ = io.CopyN(io.Discard, response.Body, largeBytes)

@@ -29,9 +29,9 @@ func (c *checker) speaks(at string, s *Suite, sc *Scenario) {
 	}{
 		{sc.Unix != "" && !plain, "unix", "leave out one of the two",
 			"a Unix socket goes with protocol http"},
-		{sc.TLS != (TLS{}) && !is("https", "h2", "grpcs", "wss"), "tls", "leave it out, or name " +
-			"a protocol that has it", "this protocol has no TLS"},
-		{sc.Streams > 1 && !is("h2", "h2c", "grpc", "grpcs"), "streams",
+		{sc.TLS != (TLS{}) && !is("https", "h2", "h3", "grpcs", "wss"), "tls", "leave it out, or " +
+			"name a protocol that has it", "this protocol has no TLS"},
+		{sc.Streams > 1 && !is("h2", "h2c", "h3", "grpc", "grpcs"), "streams",
 			"give it connections", "this protocol has one request at a time on a connection"},
 		{!raw && other(s.Drivers, Drivers[0]), "protocol", "leave out drivers",
 			"only prony itself speaks anything but HTTP/1.1 over TCP"},

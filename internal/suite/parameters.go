@@ -108,13 +108,13 @@ var parameters = slices.Concat([]parameter{
 		about: "how its rows come: request or flow number k has row k, from the beginning again " +
 			"after the last; or drawn by seed. Where each user has a setup, user i keeps row i"},
 	{key: "scenarios[].protocol", def: "http", late: true, choices: Protocols,
-		about: "http: HTTP/1.1; https: over TLS; h2, h2c: HTTP/2 with and without TLS; grpc, " +
-			"grpcs: unary calls; ws, wss: messages of a WebSocket; see " +
+		about: "http: HTTP/1.1; https: over TLS; h2, h2c: HTTP/2 with and without TLS; h3: " +
+			"HTTP/3; grpc, grpcs: unary calls; ws, wss: messages of a WebSocket; see " +
 			"[the load](../load.md#protocols)"},
 	{key: "scenarios[].unix", about: "path of the Unix socket that the service listens at, " +
 		"`{port}` in it being the port that it would have; http only"},
 	{key: "scenarios[].streams", min: 1, max: 1000,
-		about: "requests at once on each connection, beside each other; h2, h2c, grpc, grpcs"},
+		about: "requests at once on each connection, beside each other; h2, h2c, h3, grpc, grpcs"},
 	{key: "scenarios[].tls", about: "which certificates are believed; with none of its keys, " +
 		"those that this machine trusts"},
 	{key: "scenarios[].tls.insecure", about: "any"},

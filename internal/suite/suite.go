@@ -52,7 +52,7 @@ var Engines = []string{"auto", "uring", "epoll"}
 var Pacings = []string{"precise", "frugal"}
 
 // Protocols are what scenarios may speak; the first is HTTP/1.1 and the default.
-var Protocols = []string{"http", "https", "h2", "h2c", "grpc", "grpcs", "ws", "wss"}
+var Protocols = []string{"http", "https", "h2", "h2c", "h3", "grpc", "grpcs", "ws", "wss"}
 
 // Contracts are what a suite may ask of its targets; contract/README.md describes them.
 var Contracts = []string{"hello", "http", "compute", "petclinic"}

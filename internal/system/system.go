@@ -368,12 +368,27 @@ func Distinct(port func() (int, error)) func() (int, error) {
 	}
 }
 
-// FreePort asks the kernel for a port that nobody uses.
-func FreePort() (int, error) {
+// FreePort asks the kernel for a port that nobody uses, neither of TCP nor of UDP: which of them a
+// service takes is its own business.
+func FreePort() (port int, err error) {
+	for range portTries {
+		if port, err = freePort(); err == nil {
+			break
+		}
+	}
+	return port, err
+}
+
+func freePort() (int, error) {
 	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		return 0, err
 	}
+	defer l.Close()
 	port := l.Addr().(*net.TCPAddr).Port
-	return port, l.Close()
+	u, err := net.ListenPacket("udp", l.Addr().String())
+	if err != nil {
+		return 0, err
+	}
+	return port, u.Close()
 }

@@ -25,12 +25,15 @@ func (l Launcher) Listen() string { return l.At.Addr().String() }
 
 // Launch implements launch.Launcher: somebody listens there.
 func (l Launcher) Launch(ctx context.Context, _ launch.Spec) (launch.Process, error) {
+	p := &process{exited: make(chan struct{}), at: l.At, began: clock.Mono()}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", l.At.String())
-	if err != nil {
+	if err != nil { // who speaks HTTP/3 alone has a port of UDP
+		if p.pids = host.Listening("udp", int(l.At.Port())); len(p.pids) > 0 {
+			return p, nil
+		}
 		return nil, fmt.Errorf("attach to a service that runs: %w; start it first", err)
 	}
-	p := &process{exited: make(chan struct{}), at: l.At, began: clock.Mono(),
-		pids: host.Listening(int(l.At.Port()))}
+	p.pids = host.Listening("tcp", int(l.At.Port()))
 	if err := conn.Close(); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 
 	"prony/internal/clock"
 )
@@ -19,6 +20,7 @@ const (
 	H1Unix = "HTTP/1.1 over a Unix socket"
 	H2     = "HTTP/2 over TLS"
 	H2C    = "HTTP/2 without TLS"
+	H3     = "HTTP/3"
 	GRPC   = "gRPC without TLS"
 	GRPCS  = "gRPC over TLS"
 	WS     = "WebSocket"
@@ -28,17 +30,18 @@ const (
 // Schemes are the protocols by the names that URLs and suites have for them. HTTP/1.1 in the clear
 // is not among them: where there are raw engines, they speak it.
 var Schemes = map[string]string{
-	"https": H1TLS, "h2": H2, "h2c": H2C, "grpc": GRPC, "grpcs": GRPCS, "ws": WS, "wss": WSS,
+	"https": H1TLS, "h2": H2, "h2c": H2C, "h3": H3, "grpc": GRPC, "grpcs": GRPCS, "ws": WS,
+	"wss": WSS,
 }
 
 // Config says what the engine speaks, and with whom.
 type Config struct {
 	Protocol string
-	Network  string // "tcp" or "unix"
+	Network  string // "tcp" or "unix"; HTTP/3 goes over UDP all the same
 	Address  string // host:port, or the socket's path
 	Host     string // of URLs; without its port, the name that the certificate must bear
 	Path     string // WebSocket: where the connection is opened
-	Streams  int    // HTTP/2 and gRPC: slots on one connection; 0: one
+	Streams  int    // HTTP/2, HTTP/3, gRPC: slots on one connection; 0: one
 	Insecure bool   // any certificate will do
 	CA       string // certificates in PEM that are trusted instead of the system's; empty: those
 	// Dial connects; nil: as the network says.
@@ -47,7 +50,7 @@ type Config struct {
 
 func (c *Config) check() error {
 	switch c.Protocol {
-	case H1, H1TLS, H1Unix, H2, H2C, GRPC, GRPCS, WS, WSS:
+	case H1, H1TLS, H1Unix, H2, H2C, H3, GRPC, GRPCS, WS, WSS:
 	default:
 		return fmt.Errorf("start the engine: %q is no protocol of it", c.Protocol)
 	}
@@ -66,11 +69,11 @@ func Secure(protocol string) bool { return (&Config{Protocol: protocol}).secure(
 
 // shares reports whether several requests can be under way on a connection.
 func (c *Config) shares() bool {
-	return c.Protocol == H2 || c.Protocol == H2C || c.Protocol == GRPC || c.Protocol == GRPCS
+	return slices.Contains([]string{H2, H2C, H3, GRPC, GRPCS}, c.Protocol)
 }
 
 func (c *Config) secure() bool {
-	return c.Protocol == H1TLS || c.Protocol == H2 || c.Protocol == GRPCS || c.Protocol == WSS
+	return slices.Contains([]string{H1TLS, H2, H3, GRPCS, WSS}, c.Protocol)
 }
 
 // clients makes the engine's maker of clients and what they share.
@@ -90,8 +93,8 @@ func (e *Engine) newClient(i int) client {
 	switch e.config.Protocol {
 	case WS, WSS:
 		return &socket{e: e}
-	case H2, H2C:
-		return &h2{e: e, on: &e.shared[i/max(e.config.Streams, 1)]}
+	case H2, H2C, H3:
+		return &part{e: e, on: &e.shared[i/max(e.config.Streams, 1)]}
 	case GRPC, GRPCS:
 		return &call{e: e, on: &e.shared[i/max(e.config.Streams, 1)]}
 	}
@@ -100,13 +103,9 @@ func (e *Engine) newClient(i int) client {
 
 // dial connects and, where the protocol has it, shakes hands.
 func (e *Engine) dial(ctx context.Context, protos ...string) (net.Conn, error) {
-	dial := e.config.Dial
-	if dial == nil {
-		dial = (&net.Dialer{}).DialContext
-	}
-	conn, err := dial(ctx, e.config.Network, e.config.Address)
+	conn, err := e.reach(ctx, e.config.Network)
 	if err != nil {
-		return nil, said(err)
+		return nil, err
 	}
 	if !e.config.shares() {
 		if conn, err = newIdle(conn); err != nil {
@@ -124,6 +123,19 @@ func (e *Engine) dial(ctx context.Context, protos ...string) (net.Conn, error) {
 	}
 	e.shook(clock.Mono() - began)
 	return c, nil
+}
+
+// reach opens a socket to the peer.
+func (e *Engine) reach(ctx context.Context, network string) (net.Conn, error) {
+	dial := e.config.Dial
+	if dial == nil {
+		dial = (&net.Dialer{}).DialContext
+	}
+	conn, err := dial(ctx, network, e.config.Address)
+	if err != nil {
+		return nil, said(err)
+	}
+	return conn, nil
 }
 
 // tls is how a handshake is made.

@@ -22,13 +22,17 @@ type shared struct {
 	mu   sync.Mutex
 	raw  net.Conn
 	h2   *http2.ClientConn
+	h3   []*quicConn // the last is sent on, those before it have answers to come
 	grpc *grpc.ClientConn
 }
 
 // connect returns the connection as it is, or a new one. Who comes while it is made waits for it.
-func (s *shared) connect(ctx context.Context) (*http2.ClientConn, error) {
+func (s *shared) connect(ctx context.Context) (http.RoundTripper, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.e.config.Protocol == H3 {
+		return s.connectQUIC(ctx)
+	}
 	if s.h2 != nil && s.h2.CanTakeNewRequest() {
 		return s.h2, nil
 	}
@@ -59,24 +63,27 @@ func (s *shared) close() {
 	if s.raw != nil {
 		s.raw.Close()
 	}
+	for _, c := range s.h3 {
+		c.close()
+	}
 	if s.grpc != nil {
 		s.grpc.Close()
 	}
 }
 
-// h2 is a stream at a time of an HTTP/2 connection.
-type h2 struct {
+// part is a stream at a time of a connection of HTTP/2 or HTTP/3.
+type part struct {
 	e    *Engine
 	on   *shared
-	conn *http2.ClientConn
+	conn http.RoundTripper
 }
 
-func (c *h2) open(ctx context.Context) (err error) {
+func (c *part) open(ctx context.Context) (err error) {
 	c.conn, err = c.on.connect(ctx)
 	return err
 }
 
-func (c *h2) exchange(ctx context.Context, b []byte, s *sink) (load.Op, error) {
+func (c *part) exchange(ctx context.Context, b []byte, s *sink) (load.Op, error) {
 	a, err := understand(b)
 	if err != nil {
 		return load.Writing, err
@@ -91,6 +98,9 @@ func (c *h2) exchange(ctx context.Context, b []byte, s *sink) (load.Op, error) {
 		return load.Writing, err
 	}
 	req.Header = a.header
+	if len(a.body) == 0 {
+		req.Body = nil // HTTP/3 ends a body, even an empty one, in a packet of its own
+	}
 	res, err := c.conn.RoundTrip(req)
 	if err != nil {
 		return load.Reading, err
@@ -111,4 +121,4 @@ func (c *h2) exchange(ctx context.Context, b []byte, s *sink) (load.Op, error) {
 	return 0, nil
 }
 
-func (c *h2) close() {}
+func (c *part) close() {}

@@ -3,7 +3,6 @@ package stack_test
 import (
 	"context"
 	"io"
-	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -23,7 +22,7 @@ func spoken(t *testing.T, scheme string, p exact.Plan) stack.Config {
 	if scheme == "http" {
 		network, address = "unix", filepath.Join(t.TempDir(), "s")
 	}
-	l, err := net.Listen(network, address)
+	l, err := exact.Listen(scheme, network, address)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
 // Package stack is the engine over Go's own network stack and well-kept libraries, for what the
-// raw engines do not speak: TLS, HTTP/2 with and without it, gRPC, WebSocket, Unix sockets.
+// raw engines do not speak: TLS, HTTP/2 with and without it, HTTP/3, gRPC, WebSocket, Unix sockets.
 //
 //	Send ─► the slot's goroutine ─► library ─► event with its moment ─► queue ─► Wait ─► Handler
 //
@@ -9,7 +9,7 @@
 // nothing to them. A goroutine a slot and a hand-over a request cost several times what the raw
 // engines do; the record names the engine and what it took.
 //
-// Non-goals: speed; HTTP/3.
+// Non-goals: speed.
 package stack
 
 import (

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/http3"
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -30,16 +32,35 @@ import (
 )
 
 // Spoken are the protocols that Speak knows, by the names that suites have for them.
-var Spoken = []string{"http", "https", "h2", "h2c", "grpc", "grpcs", "ws", "wss"}
+var Spoken = []string{"http", "https", "h2", "h2c", "h3", "grpc", "grpcs", "ws", "wss"}
 
-// Speak runs a Plan in a protocol on a listener, of TCP or a Unix socket, until ctx ends; it closes
+// Listen listens for Speak: HTTP/3 is heard at a port of UDP, whatever the network.
+func Listen(protocol, network, address string) (net.Listener, error) {
+	if protocol != "h3" {
+		return net.Listen(network, address)
+	}
+	l, err := net.ListenPacket("udp", address)
+	return datagrams{l}, err
+}
+
+// datagrams are where HTTP/3 is listened for.
+type datagrams struct{ net.PacketConn }
+
+func (d datagrams) Addr() net.Addr { return d.LocalAddr() }
+
+func (datagrams) Accept() (net.Conn, error) {
+	return nil, errors.New("datagrams are no connections")
+}
+
+// Speak runs a Plan in a protocol on a listener, which Listen made, until ctx ends; it closes
 // the listener. The bodies of answers are the Plan's; there is no end of a connection, and no
 // answer byte by byte. Go's servers stand between: an answer leaves some 100 µs after its moment,
 // not the few of Serve. Over TLS the certificate is made on the spot, for 127.0.0.1, localhost and
 // example.com; made, if not nil, is told of it in PEM.
 func Speak(ctx context.Context, protocol string, l net.Listener, p Plan, made func([]byte)) error {
 	s := &speaker{plan: p}
-	secure := protocol == "https" || protocol == "h2" || protocol == "grpcs" || protocol == "wss"
+	secure := protocol == "https" || protocol == "h2" || protocol == "grpcs" || protocol == "wss" ||
+		protocol == "h3"
 	var conf *tls.Config
 	if secure {
 		cert, text, err := certificate()
@@ -56,7 +77,7 @@ func Speak(ctx context.Context, protocol string, l net.Listener, p Plan, made fu
 	switch protocol {
 	case "grpc", "grpcs":
 		serve, stop = s.calls(l, conf)
-	case "http", "https", "h2", "h2c", "ws", "wss":
+	case "http", "https", "h2", "h2c", "h3", "ws", "wss":
 		serve, stop = s.web(protocol, l, conf)
 	default:
 		return fmt.Errorf("serve truth: there is no protocol %q", protocol)
@@ -67,6 +88,9 @@ func Speak(ctx context.Context, protocol string, l net.Listener, p Plan, made fu
 	}
 	return nil
 }
+
+// h3Streams is how many requests may be under way on a connection: as many as suites may ask for.
+const h3Streams = 1000
 
 // speaker keeps a Plan's requests in order.
 type speaker struct {
@@ -112,6 +136,14 @@ func (s *speaker) web(protocol string, l net.Listener, conf *tls.Config) (func()
 	}
 	if protocol == "ws" || protocol == "wss" {
 		handle = s.messages
+	}
+	if d, ok := l.(datagrams); ok {
+		server := &http3.Server{Handler: http.HandlerFunc(handle), TLSConfig: conf,
+			QUICConfig: &quic.Config{MaxIncomingStreams: h3Streams}}
+		return func() error { return server.Serve(d.PacketConn) }, func() {
+			server.Close()
+			d.Close()
+		}
 	}
 	server := &http.Server{Handler: http.HandlerFunc(handle), TLSConfig: conf,
 		ReadHeaderTimeout: time.Minute, Protocols: &http.Protocols{}}

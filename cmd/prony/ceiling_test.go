@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"prony/internal/tests"
+	"prony/internal/truth/exact"
+)
+
+// What the generator can reach is not what the server does: two connections get 40 answers a second
+// of one that takes 50 ms, and thousands of one that does nothing, in every protocol.
+func TestCeilingSpeaks(t *testing.T) {
+	tests.Once(t, "the ceiling of every protocol", tests.Needs{})
+	tests.Cores(t)
+	for _, protocol := range exact.Spoken {
+		network, address := "tcp", "127.0.0.1:0"
+		if protocol == "http" {
+			network, address = "unix", filepath.Join(t.TempDir(), "s")
+		}
+		l, err := exact.Listen(protocol, network, address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- exact.Speak(ctx, protocol, l, exact.Fixed(50*time.Millisecond), nil) }()
+		args := []string{"load", protocol + "://" + l.Addr().String() + "/p.S/M", "-c", "2", "-d",
+			"300ms", "-X", "POST", "--body", "x", "-k", "--ceiling", "--json", "--view", "none"}
+		if network == "unix" {
+			args[1] = "http://localhost/p.S/M"
+			args = append(args, "--unix", address)
+		}
+		stdout, stderr, _ := really(args...)
+		var out struct {
+			Load struct {
+				ThroughputPerS, CeilingPerS float64
+			}
+		}
+		if err := json.Unmarshal([]byte(stdout), &out); err != nil {
+			t.Errorf("%s: %v: %s%s", protocol, err, stdout, stderr)
+		}
+		if out.Load.ThroughputPerS > 40 || out.Load.CeilingPerS < 400 {
+			t.Errorf("%s: %+v", protocol, out.Load)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
