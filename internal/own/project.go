@@ -25,6 +25,18 @@ func Sources(p *suite.Project, dir string) (out []Source, err error) {
 		for key, value := range t.Env {
 			from.Env[key] = string(value)
 		}
+		for _, p := range t.Processes {
+			args, err := Words(p.Command)
+			if err != nil {
+				return nil, from.wrong("process "+p.Name, err)
+			}
+			before := service.Process{Name: p.Name, Command: args, Ready: p.Ready, Share: p.Share,
+				Env: map[string]string{}}
+			for key, value := range p.Env {
+				before.Env[key] = string(value)
+			}
+			from.Before = append(from.Before, before)
+		}
 		for _, need := range slices.Concat(p.Needs, t.Needs) {
 			ask := []string{need.Tool, "--version"}
 			if need.Version != "" {

@@ -45,6 +45,8 @@ type Source struct {
 	Port    int             `yaml:"port"`  // where the container listens; 0: see own.Source
 	Needs   []Need          `yaml:"needs"`
 	Matrix  Matrix          `yaml:"matrix"`
+	// Processes are started before the command, in this order.
+	Processes []Process `yaml:"processes"`
 }
 
 // Need is a tool without which a target is left out.
@@ -78,7 +80,7 @@ var projectParameters = slices.Concat([]parameter{
 	{key: "project.targets.NAME.port", min: 1, max: 65535,
 		about: "where the image's service listens; without it the one that it exposes, else " +
 			"`$PORT`"},
-}, needs("project.targets.NAME.needs"), matrixParameters, []parameter{
+}, needs("project.targets.NAME.needs"), processParameters, matrixParameters, []parameter{
 	{key: "project.ready",
 		about: "path that answers 200 once a target serves, or `-` for its first connection; " +
 			"without it that of the first GET"},
@@ -205,6 +207,7 @@ func (c *checker) target(at string, s Source) {
 	if len(s.Env) > 0 && s.URL != "" {
 		c.Wrong(at+".env", "take it out", "%s runs already, with its own environment", last(at))
 	}
+	c.processes(at, s)
 	if s.Git != "" && s.Build == "" {
 		c.Wrong(at+".git", "say with build what makes it", "a revision has nothing built")
 	}
