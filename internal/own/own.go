@@ -42,6 +42,7 @@ type Source struct {
 	URL      string     // where it runs already, instead of a command
 	Image    string     // of the local Docker engine, likewise
 	Port     int        // of the image: where it listens; 0: where it exposes one, else $PORT
+	Compose  *service.Compose
 	Env      map[string]string
 	Wants    []service.Want
 	Before   []service.Process // started before the command, in order
@@ -75,7 +76,11 @@ func Services(sources []Source, environ []string, ready string) ([]*service.Serv
 	}
 	out := make([]*service.Service, len(sources))
 	for i, from := range sources {
-		args, err := Words(cmp.Or(from.Command, from.URL, from.Image))
+		starts := cmp.Or(from.Command, from.URL, from.Image)
+		if from.Compose != nil {
+			starts = from.Compose.Service
+		}
+		args, err := Words(starts)
 		if err != nil {
 			return nil, from.wrong(from.Command, err)
 		}
@@ -96,6 +101,9 @@ func Services(sources []Source, environ []string, ready string) ([]*service.Serv
 			if s.Made.Attached, err = address(from.URL); err != nil {
 				return nil, from.wrong("--url "+from.URL, err)
 			}
+		} else if from.Compose != nil {
+			s.Made = &service.Built{Dir: from.Dir, Front: from.Compose.Service, Port: from.Port,
+				Compose: from.Compose, Images: map[string]string{"": from.Compose.Service}}
 		} else if from.Image != "" {
 			s.Made = &service.Built{Dir: from.Dir, Front: from.Image, Port: from.Port,
 				Images: map[string]string{"": from.Image}}

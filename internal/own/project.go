@@ -19,6 +19,10 @@ func Sources(p *suite.Project, dir string) (out []Source, err error) {
 			return nil, fmt.Errorf("%s: target %s: dir %s is not below the file's folder", p.File,
 				name, t.Dir)
 		}
+		if t.Compose.Service != "" {
+			from.Port = t.Compose.Port
+			from.Compose = &service.Compose{File: t.Compose.File, Service: t.Compose.Service}
+		}
 		if t.Build != "" {
 			from.Steps = [][]string{{"sh", "-c", t.Build}}
 		}

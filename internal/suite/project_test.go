@@ -194,7 +194,8 @@ func TestProjectMistakes(t *testing.T) {
 	check("    url:", "    command: x\n    url:",
 		"prony.yaml:6: the target up is both command and url")
 	check("    url: http://127.0.0.1:8081", "    env: {A: b}",
-		"prony.yaml:5: the target up has nothing to run", "give it a command, a url or an image")
+		"prony.yaml:5: the target up has nothing to run",
+		"give it a command, a url, an image or compose")
 	check("    url: http://127.0.0.1:8081", "    image: a:1\n    build: x",
 		"prony.yaml:6: build is of what a command starts, and up is had by image")
 	check("    url:", "    port: 1\n    url:", "prony.yaml:5: port is of an image")
@@ -218,6 +219,12 @@ func TestProjectMistakes(t *testing.T) {
 		"prony.yaml:5: {xx.port} is of no process")
 	check("    url:", "    processes: [{name: db, command: ./db}]\n    url:",
 		"prony.yaml:5: processes are started before a command, and up has none")
+	check(url, "    compose: {file: a.yaml}", "prony.yaml:5: compose.service is missing")
+	check(url, "    compose: {service: web, port: 0}", "prony.yaml:5: port 0 is outside")
+	check(url, "    build: x\n    compose: {service: web}",
+		"prony.yaml:5: build is of what a command starts, and up is had by compose")
+	check("    url:", "    compose: {service: web}\n    url:",
+		"prony.yaml:5: the target up is both url and compose")
 	check("    url:", "    urll:", `prony.yaml:5: unknown key "urll"`, `did you mean "url"?`)
 	check("ready: /health", "ready: health", "prony.yaml:7: ready \"health\" is no path")
 	check("  old: {", "  a b: {", `targets "a b" is not of the form of "old"`)
