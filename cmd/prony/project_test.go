@@ -193,6 +193,20 @@ requests: [{request: GET /}]
 	}
 	has(t, "the plan of a matrix", rows, "4 trials in 1 block", "a-GOGC-50-X-1", "a-GOGC-50-X-2",
 		"a-GOGC-100-X-1", "a-GOGC-100-X-2")
+	// What can be no container is in no plan of containers, which says so.
+	_, stderr, exit = inProject(t, text, "plan", "--launcher", "docker")
+	if exit != cli.Misused {
+		t.Errorf("nothing in containers: exit %d, %s", exit, stderr)
+	}
+	has(t, "what is said", stderr, "none of the targets can be a container; a: it has no "+
+		"Dockerfile", "add process to the launchers")
+	mixed := strings.Replace(text, "c: {command: 'touch started; false'}", "c: {image: 'c:1'}", 1)
+	_, stderr, exit = inProject(t, strings.Replace(mixed, "baseline: a", "", 1), "plan",
+		"--launcher", "docker")
+	if exit != cli.Fine {
+		t.Errorf("one image: exit %d, %s", exit, stderr)
+	}
+	has(t, "what is said", stderr, "a in a container is left out: it has no Dockerfile")
 	if _, stderr, exit := inProject(t, text, "plan"); exit != cli.Fine {
 		t.Errorf("back again: exit %d, %s", exit, stderr)
 	}
