@@ -202,6 +202,20 @@ scenarios:
 		t.Errorf("two protocols: exit %d, %s", exit, stderr)
 	}
 	has(t, "the plan of two protocols", rows, " one in h3 ", " two ")
+	// What can be no container is in no plan of containers, which says so.
+	_, stderr, exit = inProject(t, text, "plan", "--launcher", "docker")
+	if exit != cli.Misused {
+		t.Errorf("nothing in containers: exit %d, %s", exit, stderr)
+	}
+	has(t, "what is said", stderr, "none of the targets can be a container; a: it has no "+
+		"Dockerfile", "add process to the launchers")
+	some := strings.Replace(text, "c: {command: 'touch started; false'}", "c: {image: 'c:1'}", 1)
+	_, stderr, exit = inProject(t, strings.Replace(some, "baseline: a", "", 1), "plan",
+		"--launcher", "docker")
+	if exit != cli.Fine {
+		t.Errorf("one image: exit %d, %s", exit, stderr)
+	}
+	has(t, "what is said", stderr, "a in a container is left out: it has no Dockerfile")
 	if _, stderr, exit := inProject(t, text, "plan"); exit != cli.Fine {
 		t.Errorf("back again: exit %d, %s", exit, stderr)
 	}

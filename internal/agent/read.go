@@ -30,7 +30,8 @@ func Read(file string, data []byte) (*Catalog, error) {
 	}
 	k := &checker{places}
 	if len(c.Agents) == 0 {
-		k.Wrong("agents", "at least one, with name, about and runtimes", "agents is missing")
+		k.Wrong("agents", "list one, with name, about and runtimes, or remove the file",
+			"it names no agent")
 	}
 	seen := map[string]bool{}
 	for i, a := range c.Agents {

@@ -233,3 +233,14 @@ func TestLockFilesNameNoHost(t *testing.T) {
 		}
 	}
 }
+
+// A file without agents says what it wants, whether the key is there or not.
+func TestReadNone(t *testing.T) {
+	for _, text := range []string{"agents: []\n", "{}\n"} {
+		_, err := agent.Read("a.yaml", []byte(text))
+		if err == nil || !strings.Contains(err.Error(), "it names no agent") ||
+			!strings.Contains(err.Error(), "list one, with name, about and runtimes, or remove") {
+			t.Errorf("%q: it says %v", text, err)
+		}
+	}
+}

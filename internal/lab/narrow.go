@@ -76,7 +76,8 @@ func (r *run) open(ctx context.Context) error {
 	r.launchers = &Launchers{By: map[string]launch.Launcher{}}
 	for _, t := range r.plan.Trials { // images of somebody's own
 		s, _, _ := r.catalog.Find(t.Target)
-		if name := Contained(s); name != "" && r.launchers.By[name] == nil {
+		if name := Contained(s); name != "" && r.launchers.By[name] == nil &&
+			len(r.World.Missing(r.tools, s)) == 0 { // else narrow leaves it out
 			if err := r.World.Container(ctx, name, r.launchers); err != nil {
 				return fmt.Errorf("run %s: start %s: %w", r.suite.Name, t.Target, err)
 			}
@@ -112,11 +113,6 @@ func plain(s *suite.Suite) bool {
 	return len(s.Launchers) == 0 || slices.Contains(s.Launchers, suite.Launchers[0])
 }
 
-// contained says whether a suite starts containers.
-func contained(s *suite.Suite) bool {
-	return slices.ContainsFunc(s.Launchers, func(l string) bool { return l != suite.Launchers[0] })
-}
-
 // lacks says which tool of a target is not here; empty: all are.
 func (l *Lab) lacks(tools *service.Tools, s *service.Service, t service.Target) string {
 	missing := l.World.Missing(tools, s, t)
@@ -133,8 +129,14 @@ func (l *Lab) lacks(tools *service.Tools, s *service.Service, t service.Target) 
 // it, with a line that names them. Where nothing is left it is the whole plan.
 func (l *Lab) Here(ctx context.Context, w Wish) (*suite.Plan, error) {
 	p, err := l.expand(w)
-	if err != nil || !plain(p.suite) {
-		return p.plan, err
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range p.plan.Uncontained {
+		l.Tell.Say(t.Name + " in a container is left out: " + t.NoImage)
+	}
+	if !plain(p.suite) {
+		return p.plan, nil
 	}
 	tools := service.FindTools(ctx)
 	var kept, lost []string
@@ -169,12 +171,12 @@ func (r *run) narrow() (err error) {
 	for _, t := range p.Aside {
 		r.Tell.Say(t.Name + " is kept aside (--targets " + t.Name + " measures it): " + t.Aside)
 	}
+	for _, t := range p.Uncontained {
+		uncontained = append(uncontained, result.Skipped{Target: t.Name + " in a container",
+			Reason: t.NoImage})
+	}
 	for _, name := range p.Targets() {
 		s, t, _ := r.catalog.Find(name)
-		if why := s.NoImage(t); why != "" && contained(r.suite) {
-			uncontained = append(uncontained, result.Skipped{Target: name + " in a container",
-				Reason: why})
-		}
 		if reason := r.lacks(r.tools, s, t); reason != "" && plain(r.suite) {
 			skipped = append(skipped, result.Skipped{Target: name, Reason: reason})
 			continue

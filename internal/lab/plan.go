@@ -92,7 +92,8 @@ func (l *Lab) expand(w Wish) (p planned, err error) {
 	}
 	p.catalog = append(p.catalog, rivals...)
 	p.plan, err = p.suite.Plan(p.catalog.Targets())
-	if err != nil && (len(w.Override.Targets) > 0 || w.Override.Duet != "") {
+	if err != nil && (len(w.Override.Targets) > 0 || w.Override.Duet != "" ||
+		len(w.Override.Launchers) > 0) {
 		err = cli.Usage(err)
 	}
 	if err != nil {

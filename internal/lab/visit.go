@@ -73,16 +73,26 @@ func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 		return v.World.Missing(tools, s, of...)
 	}
 	if v.Launcher != suite.Launchers[0] {
+		v.build = v.World.Image
+		v.missing = func(s *service.Service, of ...service.Target) []string {
+			missing := lacksImage(s, of...)
+			if s.Made != nil && s.Made.Compose != nil {
+				missing = append(missing, v.World.Missing(tools, s, of...)...)
+			}
+			return missing
+		}
+	}
+	services = slices.DeleteFunc(slices.Clone(services), func(s *service.Service) bool {
+		return v.skips(s.Label(), s)
+	})
+	if v.Launcher != suite.Launchers[0] && len(services) > 0 {
 		containers := &Launchers{By: map[string]launch.Launcher{}}
 		if err := v.World.Container(ctx, v.Launcher, containers); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, containers.close()) }()
-		v.launcher, v.build, v.missing = containers.By[v.Launcher], v.World.Image, lacksImage
+		v.launcher = containers.By[v.Launcher]
 	}
-	services = slices.DeleteFunc(slices.Clone(services), func(s *service.Service) bool {
-		return v.skips(s.Label(), s)
-	})
 	var errs []error
 	hint := ""
 	b := v.Builder(tools)

@@ -24,6 +24,8 @@ type Spec struct {
 	// Image is what a launcher of containers starts, Args behind its entry point; Dir is the
 	// image's own. Other launchers know nothing of images.
 	Image string
+	// Compose is what a launcher of containers brings up instead of an image; nil: nothing.
+	Compose *Compose
 	// Mounts are files and folders of the host that a container must have, each at its own place.
 	Mounts []Mount
 
@@ -47,6 +49,14 @@ func (s Spec) Alone() int64 {
 // more than the time allowed. A core of one's own limits by itself and never throttles.
 func (s Spec) NeedsQuota() bool {
 	return s.CPUs > 0 && (len(s.Cores) == 0 || float64(len(s.Cores)) > s.CPUs)
+}
+
+// Compose is a service of a Compose file, with all that it depends on.
+type Compose struct {
+	Program []string // that is Compose, as docker compose
+	File    string   // for messages
+	Service string   // which takes the requests
+	Model   []byte   // what Compose makes of the file, as JSON
 }
 
 // Mount is a file or folder that a container shares with the host.

@@ -42,8 +42,10 @@ type Source struct {
 	URL      string     // where it runs already, instead of a command
 	Image    string     // of the local Docker engine, likewise
 	Port     int        // of the image: where it listens; 0: where it exposes one, else $PORT
+	Compose  *service.Compose
 	Env      map[string]string
 	Wants    []service.Want
+	Before   []service.Process // started before the command, in order
 	// File is where it is described; empty: on the command line.
 	File string
 	// Again marks a second one of the same, beside the first: what differs between the two is
@@ -74,7 +76,11 @@ func Services(sources []Source, environ []string, ready string) ([]*service.Serv
 	}
 	out := make([]*service.Service, len(sources))
 	for i, from := range sources {
-		args, err := Words(cmp.Or(from.Command, from.URL, from.Image))
+		starts := cmp.Or(from.Command, from.URL, from.Image)
+		if from.Compose != nil {
+			starts = from.Compose.Service
+		}
+		args, err := Words(starts)
 		if err != nil {
 			return nil, from.wrong(from.Command, err)
 		}
@@ -85,16 +91,24 @@ func Services(sources []Source, environ []string, ready string) ([]*service.Serv
 			BuiltAs: strings.TrimSuffix(names[i], again),
 			Only:    func(name string) bool { return name != ".git" && name != result.Kept }}
 		target := service.Target{Name: names[i]}
+		if len(from.Before) > 0 {
+			s.Run.Processes = append(slices.Clone(from.Before), service.Process{Name: names[i],
+				Command: args, Ready: ready})
+			s.Run.Command, s.Build.Artifact = nil, "." // of which several are started
+		}
 		if from.URL != "" {
 			s.Made = &service.Built{Dir: from.Dir}
 			if s.Made.Attached, err = address(from.URL); err != nil {
 				return nil, from.wrong("--url "+from.URL, err)
 			}
+		} else if from.Compose != nil {
+			s.Made = &service.Built{Dir: from.Dir, Front: from.Compose.Service, Port: from.Port,
+				Compose: from.Compose, Images: map[string]string{"": from.Compose.Service}}
 		} else if from.Image != "" {
 			s.Made = &service.Built{Dir: from.Dir, Front: from.Image, Port: from.Port,
 				Images: map[string]string{"": from.Image}}
 		} else if len(from.Steps) == 0 {
-			if s.Made, err = made(from.Dir, args); err != nil {
+			if s.Made, err = made(from.Dir, s.Processes(target)); err != nil {
 				return nil, from.wrong(from.Command, err)
 			}
 			target.Runtime = guess(from.Dir, args)
@@ -173,28 +187,44 @@ func named(sources []Source) ([]string, error) {
 // shells are programs that start another one, which is the service.
 var shells = []string{"env", "sh", "exec", "nice", "taskset", "time"}
 
-// made says what is started, for the record: the digest of the program and of every file that the
-// command names, as a jar or a script.
-func made(dir string, args []string) (*service.Built, error) {
+// made says what is started, for the record: the digest of the programs and of every file that the
+// commands name, as a jar or a script.
+func made(dir string, processes []service.Process) (*service.Built, error) {
 	out := &service.Built{Dir: dir}
 	sum := sha256.New()
+	for _, p := range processes {
+		n, err := digest(sum, dir, p.Command)
+		if err == nil && n == 0 && p.Command[0] != "sh" {
+			err = fmt.Errorf("there is no program %s in %s, nor on the PATH", program(p.Command),
+				dir)
+		}
+		if err != nil && len(processes) > 1 {
+			err = fmt.Errorf("process %s: %w", p.Name, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		out.SizeBytes += n
+	}
+	out.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	return out, nil
+}
+
+// digest writes the files that a command names into a sum, and gives their size in bytes.
+func digest(sum io.Writer, dir string, args []string) (size int64, err error) {
 	for _, path := range files(dir, args) {
 		f, err := os.Open(path)
 		if err != nil {
-			return nil, err
+			return size, err
 		}
 		n, err := io.Copy(sum, f)
 		_ = f.Close() // it was only read
 		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", path, err)
+			return size, fmt.Errorf("read %s: %w", path, err)
 		}
-		out.SizeBytes += n
+		size += n
 	}
-	if out.SizeBytes == 0 && args[0] != "sh" {
-		return nil, fmt.Errorf("there is no program %s in %s, nor on the PATH", program(args), dir)
-	}
-	out.SHA256 = hex.EncodeToString(sum.Sum(nil))
-	return out, nil
+	return size, nil
 }
 
 // files are those that a command names: the program, wherever the PATH has it, and arguments.

@@ -19,11 +19,27 @@ func Sources(p *suite.Project, dir string) (out []Source, err error) {
 			return nil, fmt.Errorf("%s: target %s: dir %s is not below the file's folder", p.File,
 				name, t.Dir)
 		}
+		if t.Compose.Service != "" {
+			from.Port = t.Compose.Port
+			from.Compose = &service.Compose{File: t.Compose.File, Service: t.Compose.Service}
+		}
 		if t.Build != "" {
 			from.Steps = [][]string{{"sh", "-c", t.Build}}
 		}
 		for key, value := range t.Env {
 			from.Env[key] = string(value)
+		}
+		for _, p := range t.Processes {
+			args, err := Words(p.Command)
+			if err != nil {
+				return nil, from.wrong("process "+p.Name, err)
+			}
+			before := service.Process{Name: p.Name, Command: args, Ready: p.Ready, Share: p.Share,
+				Env: map[string]string{}}
+			for key, value := range p.Env {
+				before.Env[key] = string(value)
+			}
+			from.Before = append(from.Before, before)
 		}
 		for _, need := range slices.Concat(p.Needs, t.Needs) {
 			ask := []string{need.Tool, "--version"}

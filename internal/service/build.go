@@ -48,9 +48,10 @@ type Built struct {
 	Tools  map[string]Tool `json:"-"` // what the service needs, by name
 	// Images are those that its containers are started from, by process; "" where there is one.
 	// Without any it is started as a process.
-	Images map[string]string `json:"-"`
-	Front  string            `json:"-"` // that of the process which takes the requests
-	Port   int               `json:"-"` // where its container listens; 0: where it is told
+	Images  map[string]string `json:"-"`
+	Front   string            `json:"-"` // that of the process which takes the requests
+	Port    int               `json:"-"` // where its container listens; 0: where it is told
+	Compose *Compose          `json:"-"` // brought up instead of an image; nil: nothing
 	// Attached is where it runs already; the zero value: nowhere.
 	Attached netip.AddrPort `json:"-"`
 }

@@ -112,8 +112,8 @@ func (s *Service) Starts(b *Built, t Target, v Values) ([]Start, error) {
 				values[other.Name+".port"] = strconv.Itoa(v.Ports[k])
 			}
 			if s.Environ != nil {
-				keepBraces(slices.AppendSeq(slices.Clone(p.Command), maps.Values(s.Run.Env)),
-					values)
+				keepBraces(slices.AppendSeq(slices.Clone(p.Command),
+					maps.Values(over(s.Run.Env, p.Env))), values)
 			}
 			maps.Copy(values, v.words(i, ProcessName(s, t, p), cmp.Or(p.Name, s.Name)))
 			env := behind(over(s.Run.Env, p.Env, t.Env, v.env(p.Name)), v.Append)

@@ -70,6 +70,9 @@ func (b *Builder) image(ctx context.Context, s *Service) (*Built, error) {
 	if err != nil {
 		return nil, ErrNoDocker
 	}
+	if s.Made != nil && s.Made.Compose != nil {
+		return b.compose(ctx, docker, s)
+	}
 	if s.Made != nil && len(s.Made.Images) > 0 {
 		return found(ctx, docker, *s.Made)
 	}

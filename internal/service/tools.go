@@ -185,6 +185,11 @@ func (t *Tools) Missing(s *Service, of ...Target) []string {
 			missing = append(missing, err.Error())
 		}
 	}
+	if s.Made != nil && s.Made.Compose != nil {
+		if _, err := composer(t.ctx); err != nil {
+			missing = append(missing, err.Error())
+		}
+	}
 	for _, want := range s.Wants {
 		if _, err := t.ask(want); err != nil {
 			missing = append(missing, err.Error())

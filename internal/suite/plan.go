@@ -62,6 +62,8 @@ type Plan struct {
 	Trials   []Trial // in the order in which they run
 	// Aside are the targets that the suite's patterns fit and that must be named.
 	Aside []Target
+	// Uncontained are the targets that the suite wants in containers, too, and that can be none.
+	Uncontained []Target
 	// Hash is of all that decides what is measured: the suite after overrides, without file, hash
 	// and question, and the trials. SHA-256, the first 16 hex digits.
 	Hash string
@@ -104,6 +106,15 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 	p.startup = map[string]time.Duration{}
 	for _, t := range targets {
 		p.startup[t.Name] = t.Startup
+		if t.NoImage != "" && t.Launcher == "" && s.contained() {
+			p.Uncontained = append(p.Uncontained, t)
+		}
+	}
+	if len(p.Uncontained) == len(targets) && !slices.Contains(s.Launchers, Launchers[0]) {
+		lost := p.Uncontained[0]
+		return nil, s.where().Problem("launchers", fmt.Sprintf("none of the targets can be a "+
+			"container; %s: %s", lost.Name, lost.NoImage), "add process to the launchers, or "+
+			"what its image is made by")
 	}
 	for block := 1; block <= s.Blocks; block++ {
 		p.Trials = append(p.Trials, s.block(block, targets)...)
@@ -188,6 +199,11 @@ func (s *Suite) launchers(t Target) (out []string) {
 		return []string{""}
 	}
 	return out
+}
+
+// contained says whether the suite starts containers.
+func (s *Suite) contained() bool {
+	return slices.ContainsFunc(s.Launchers, func(l string) bool { return l != Launchers[0] })
 }
 
 // Arms are the two trials of a target that meets itself. Nothing but the name differs.

@@ -45,6 +45,22 @@ type Source struct {
 	Port    int             `yaml:"port"`  // where the container listens; 0: see own.Source
 	Needs   []Need          `yaml:"needs"`
 	Matrix  Matrix          `yaml:"matrix"`
+	Compose Compose         `yaml:"compose"`
+	// Processes are started before the command, in this order.
+	Processes []Process `yaml:"processes"`
+}
+
+// Compose is a service of a Compose file.
+type Compose struct {
+	File    string `yaml:"file"`
+	Service string `yaml:"service"`
+	Port    int    `yaml:"port"` // where its container listens; 0: the one that the file names
+}
+
+// UnmarshalYAML fills in defaults.
+func (o *Compose) UnmarshalYAML(decode func(any) error) error {
+	type plain Compose
+	return defaulted("project.targets.NAME.compose.", (*plain)(o), decode)
 }
 
 // Need is a tool without which a target is left out.
@@ -59,8 +75,8 @@ const project = "project."
 // projectParameters are the keys that a project has beside a suite's.
 var projectParameters = slices.Concat([]parameter{
 	{key: "project.targets", required: true, min: 1, max: 1000, form: ownForm, such: "old",
-		about: "a mapping of names to what is measured, each by one of command, url " +
-			"and image"},
+		about: "a mapping of names to what is measured, each by one of command, " +
+			"url, image and compose"},
 	{key: "project.targets.NAME.command",
 		about: "starts it; its port comes as `$PORT` or `{port}`"},
 	{key: "project.targets.NAME.dir",
@@ -78,7 +94,14 @@ var projectParameters = slices.Concat([]parameter{
 	{key: "project.targets.NAME.port", min: 1, max: 65535,
 		about: "where the image's service listens; without it the one that it exposes, else " +
 			"`$PORT`"},
-}, needs("project.targets.NAME.needs"), matrixParameters, []parameter{
+	{key: "project.targets.NAME.compose",
+		about: "a service of a Compose file, brought up with what it depends on"},
+	{key: "project.targets.NAME.compose.file", def: "compose.yaml",
+		about: "the Compose file, below the file's folder"},
+	{key: "project.targets.NAME.compose.service", about: "which of its services takes requests"},
+	{key: "project.targets.NAME.compose.port", min: 1, max: 65535,
+		about: "where it listens in its container; without it the one that the Compose file names"},
+}, needs("project.targets.NAME.needs"), processParameters, matrixParameters, []parameter{
 	{key: "project.ready",
 		about: "path that answers 200 once a target serves, or `-` for its first connection; " +
 			"without it that of the first GET"},
@@ -183,11 +206,15 @@ func (c *checker) target(at string, s Source) {
 		Command string `yaml:"command"`
 		URL     string `yaml:"url"`
 		Image   string `yaml:"image"`
-	}{s.Command, s.URL, s.Image})
+		Compose bool   `yaml:"compose"`
+	}{s.Command, s.URL, s.Image, c.Node(at+".compose") != nil})
+	if c.Node(at+".compose") != nil && s.Compose.Service == "" {
+		c.Wrong(at+".compose", "as compose: {service: web}", "compose.service is missing")
+	}
 	switch {
 	case len(kinds) == 0:
-		c.Wrong(at, "give it a command, a url or an image", "the target %s has nothing to run",
-			last(at))
+		c.Wrong(at, "give it a command, a url, an image or compose",
+			"the target %s has nothing to run", last(at))
 	case len(kinds) > 1:
 		c.Wrong(at+"."+kinds[1], "keep one", "the target %s is both %s", last(at),
 			strings.Join(kinds, " and "))
@@ -205,6 +232,7 @@ func (c *checker) target(at string, s Source) {
 	if len(s.Env) > 0 && s.URL != "" {
 		c.Wrong(at+".env", "take it out", "%s runs already, with its own environment", last(at))
 	}
+	c.processes(at, s)
 	if s.Git != "" && s.Build == "" {
 		c.Wrong(at+".git", "say with build what makes it", "a revision has nothing built")
 	}

@@ -194,12 +194,37 @@ func TestProjectMistakes(t *testing.T) {
 	check("    url:", "    command: x\n    url:",
 		"prony.yaml:6: the target up is both command and url")
 	check("    url: http://127.0.0.1:8081", "    env: {A: b}",
-		"prony.yaml:5: the target up has nothing to run", "give it a command, a url or an image")
+		"prony.yaml:5: the target up has nothing to run",
+		"give it a command, a url, an image or compose")
 	check("    url: http://127.0.0.1:8081", "    image: a:1\n    build: x",
 		"prony.yaml:6: build is of what a command starts, and up is had by image")
 	check("    url:", "    port: 1\n    url:", "prony.yaml:5: port is of an image")
 	check("    url:", "    build: x\n    url:", "prony.yaml:5: build is of what a command starts")
 	check("build: go build, ", "", "prony.yaml:3: a revision has nothing built")
+	system := func(processes string) string {
+		return "    processes: [" + processes + "]\n    command: ./up {db.port}"
+	}
+	url := "    url: http://127.0.0.1:8081"
+	check(url, system("{name: db, command: ./db}, {name: db, command: ./b}"),
+		`prony.yaml:5: targets.up.processes holds "db" already`)
+	check(url, system("{name: dbs, command: ./db}"),
+		`prony.yaml:6: {db.port} is of no process`, `did you mean "dbs"?`)
+	check(url, system("{name: db, command: ./db}, {name: up, command: ./b}"),
+		"prony.yaml:5: up is the target's own name")
+	check(url, system("{name: DB, command: ./db}"), `name "DB" is not of the form of "db"`)
+	check(url, system("{name: db}"), "prony.yaml:5: command is missing")
+	check(url, system("{name: db, command: ./db, ready: x}"), `prony.yaml:5: ready "x" is no path`)
+	check(url, system("{name: db, command: ./db, share: 0}"), "prony.yaml:5: share 0 is outside")
+	check(url, system("{name: db, command: ./db, env: {X: '{xx.port}'}}"),
+		"prony.yaml:5: {xx.port} is of no process")
+	check("    url:", "    processes: [{name: db, command: ./db}]\n    url:",
+		"prony.yaml:5: processes are started before a command, and up has none")
+	check(url, "    compose: {file: a.yaml}", "prony.yaml:5: compose.service is missing")
+	check(url, "    compose: {service: web, port: 0}", "prony.yaml:5: port 0 is outside")
+	check(url, "    build: x\n    compose: {service: web}",
+		"prony.yaml:5: build is of what a command starts, and up is had by compose")
+	check("    url:", "    compose: {service: web}\n    url:",
+		"prony.yaml:5: the target up is both url and compose")
 	check("    url:", "    urll:", `prony.yaml:5: unknown key "urll"`, `did you mean "url"?`)
 	check("ready: /health", "ready: health", "prony.yaml:7: ready \"health\" is no path")
 	check("  old: {", "  a b: {", `targets "a b" is not of the form of "old"`)
@@ -215,7 +240,8 @@ func TestProjectMistakes(t *testing.T) {
 
 // Each row of a project's own keys is one that walk comes to.
 func TestEveryRowOfAProjectIsChecked(t *testing.T) {
-	p := &Project{Targets: map[string]Source{"a": {Needs: []Need{{}}}}, Needs: []Need{{}}}
+	p := &Project{Targets: map[string]Source{"a": {Needs: []Need{{}},
+		Processes: []Process{{}}}}, Needs: []Need{{}}}
 	visited := map[*parameter]bool{}
 	walk(reflect.ValueOf(p).Elem(), project, "", func(row *parameter, _ reflect.Value, _ string) {
 		visited[row] = true

@@ -119,7 +119,7 @@ func (s Starter) add(ctx context.Context, sys *System, o Order, start service.St
 	spec := launch.Spec{
 		Name: o.Name, Dir: o.Built.Dir, Args: start.Args, Env: start.Env, LogFile: o.LogFile,
 		Cores: o.Cores, CPUs: o.CPUs, MemoryBytes: o.MemoryBytes, Port: start.Port,
-		Image: start.Image, Mounts: o.Mounts,
+		Image: start.Image, Mounts: o.Mounts, Compose: (*launch.Compose)(o.Built.Compose),
 	}
 	if start.Name != "" {
 		spec.ShareBytes = start.MemoryBytes

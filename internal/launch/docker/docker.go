@@ -61,7 +61,7 @@ type Launcher struct {
 	network string // its name; empty: none was made
 	gateway netip.Addr
 
-	live sync.Map // of *proc
+	live sync.Map // of *proc and *stack
 }
 
 var _ launch.Launcher = (*Launcher)(nil)
@@ -185,7 +185,7 @@ func (l *Launcher) Gateway() netip.Addr { return l.gateway }
 func (l *Launcher) Close() error {
 	var errs []error
 	l.live.Range(func(p, _ any) bool {
-		errs = append(errs, p.(*proc).Stop(0))
+		errs = append(errs, p.(launch.Process).Stop(0))
 		return true
 	})
 	if l.network != "" {

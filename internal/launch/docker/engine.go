@@ -148,3 +148,13 @@ func removeNetwork(ctx context.Context, engine *client.Client, name string) erro
 	}
 	return nil
 }
+
+// removeVolume removes a volume of a Compose file, which no container has any more.
+func removeVolume(ctx context.Context, engine *client.Client, name string) error {
+	shell.Run("docker", "volume", "rm", name)
+	_, err := engine.VolumeRemove(ctx, name, client.VolumeRemoveOptions{})
+	if err != nil && !errdefs.IsNotFound(err) {
+		return fmt.Errorf("remove volume %s: %w", name, explained(err))
+	}
+	return nil
+}

@@ -97,6 +97,7 @@ func (f *fakeEngine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		"GET /info":                f.info,
 		"GET /containers/json":     []any{},
 		"GET /networks":            []any{},
+		"GET /volumes":             map[string]any{},
 		"GET /images/X/json":       map[string]any{},
 		"POST /containers/create":  map[string]any{"Id": "id1"},
 		"POST /networks/create":    map[string]any{"Id": "id1"},

@@ -71,8 +71,8 @@ func (l lab) outlived(labels map[string]string) bool {
 	return len(stat) == 0 || stat[0] == "Z" || kernel.Born(pid) != id[1]
 }
 
-// sweep removes the containers, networks and control groups whose labels are of those to remove,
-// and says which.
+// sweep removes the containers, networks, volumes and control groups whose labels are of those to
+// remove, and says which.
 func sweep(ctx context.Context, engine *client.Client, of func(labels map[string]string) bool) (
 	removed []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callBound)
@@ -106,6 +106,16 @@ func sweep(ctx context.Context, engine *client.Client, of func(labels map[string
 		if of(n.Labels) {
 			errs = append(errs, removeNetwork(ctx, engine, n.Name))
 			removed = append(removed, said("network", n.Name, n.Labels))
+		}
+	}
+	volumes, err := engine.VolumeList(ctx, client.VolumeListOptions{Filters: ours})
+	if err != nil {
+		errs = append(errs, fmt.Errorf("list volumes: %w", explained(err)))
+	}
+	for _, v := range volumes.Items {
+		if of(v.Labels) {
+			errs = append(errs, removeVolume(ctx, engine, v.Name))
+			removed = append(removed, said("volume", v.Name, v.Labels))
 		}
 	}
 	return removed, errors.Join(errs...)

@@ -52,6 +52,9 @@ type proc struct {
 // Launch implements launch.Launcher. It returns when the container's own program runs, or has ended
 // by itself already.
 func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, error) {
+	if s.Compose != nil {
+		return l.bringUp(ctx, s)
+	}
 	p := &proc{l: l, spec: s, name: nextName(), exited: make(chan struct{})}
 	p.root = p
 	if s.Beside != nil {

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"prony/internal/cli"
+	"prony/internal/clock"
+	"prony/internal/result"
+	"prony/internal/tests"
+)
+
+const composed = `targets: {web: {compose: {service: web}}}
+limits: {cpus: 1, memory: 256M}
+warmup: {min: 0s, max: 300ms, connections: 2}
+blocks: 1
+requests: [{request: GET /}]
+loads: [{name: peak, model: closed, connections: 2, measure: 500ms}]
+`
+
+// stacked is a Compose file of a service, what it depends on, a volume and a port that the host
+// may have given away already.
+const stacked = `services:
+  web: {build: ., ports: ["8080:8080"], depends_on: {db: {condition: service_started}}}
+  db: {build: ., volumes: ["data:/data"], container_name: prony-test-db}
+volumes: {data: {}}
+`
+
+// inStack is a folder with what the Compose file builds, or leaves the test out.
+func inStack(t *testing.T) {
+	t.Helper()
+	if err := exec.Command("docker", "compose", "ls").Run(); err != nil {
+		t.Skip("there is no Docker engine with Compose here: ", err)
+	}
+	dir := ownFolder(t)
+	const source = `package main
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+)
+
+func main() {
+	if len(os.Args) > 1 {
+		fmt.Println("bye")
+		os.Exit(3)
+	}
+	http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") })
+	panic(http.ListenAndServe(":8080", nil))
+}
+`
+	for name, text := range map[string]string{"main.go": source, "compose.yaml": stacked,
+		"Dockerfile": "FROM scratch\nCOPY static /static\nENTRYPOINT [\"/static\"]\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	build := exec.Command("go", "build", "-o", "static", "main.go")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Cleanup(func() {
+		sum := sha256.Sum256([]byte(dir + "\ncompose.yaml"))
+		name := "prony-" + hex.EncodeToString(sum[:])[:12]
+		for _, service := range []string{"-web", "-db"} {
+			// One that was not built is not there.
+			_ = exec.Command("docker", "image", "rm", "--force", name+service).Run()
+		}
+	})
+}
+
+// stackedRun starts prony run as a program of its own.
+func stackedRun(t *testing.T, text string) (p *exec.Cmd, said *bytes.Buffer) {
+	t.Helper()
+	if err := os.WriteFile("prony.yaml", []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p, said = exec.Command(os.Args[0], "run"), &bytes.Buffer{}
+	p.Env = append(os.Environ(), "PRONY_TEST_MAIN=1")
+	p.Stderr = said
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Process.Kill() }) //nolint:errcheck // it may have ended
+	return p, said
+}
+
+// ofLab are the containers, networks and volumes that are named after a lab.
+func ofLab(t *testing.T, pid int) (names []string) {
+	t.Helper()
+	for _, list := range []string{"ps --all --format {{.Names}}", "network ls --format {{.Name}}",
+		"volume ls --format {{.Name}}"} {
+		args := append(strings.Fields(list), "--filter", fmt.Sprintf("name=prony-%d-", pid))
+		out, err := exec.Command("docker", args...).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, strings.Fields(string(out))...)
+	}
+	return names
+}
+
+// cleared waits until nothing is left of a lab.
+func cleared(t *testing.T, pid int) {
+	t.Helper()
+	var left []string
+	for end := clock.Mono() + int64(20*time.Second); clock.Mono() < end; {
+		time.Sleep(time.Second / 10)
+		if left = ofLab(t, pid); len(left) == 0 {
+			return
+		}
+	}
+	t.Errorf("lab %d has left %v", pid, left)
+}
+
+// A service of a Compose file is measured with what it depends on, in one budget, without asking
+// for a port of the host's, and nothing of it is left.
+func TestComposeMeasures(t *testing.T) {
+	tests.Once(t, "a service of a Compose file", tests.Needs{})
+	tests.Cores(t)
+	inStack(t)
+	p, said := stackedRun(t, composed)
+	if err := p.Wait(); p.ProcessState.ExitCode() != cli.Fine &&
+		p.ProcessState.ExitCode() != cli.Invalid {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	runs, err := filepath.Glob(filepath.Join(result.Kept, "run", "*"))
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("runs %v, error %v", runs, err)
+	}
+	r := only(t, runs[0])
+	if r.Outcome != result.Measured || len(r.Loads) != 1 || r.Loads[0].Errors.Total() != 0 ||
+		!strings.Contains(r.Artifact.Image, "-web@sha256:") ||
+		!strings.Contains(strings.Join(r.Limits.InForce, ","), "memory 268435456") {
+		t.Errorf("it is %s: %+v, loads %+v, artifact %+v, limits %+v", r.Outcome, r.Failure,
+			r.Loads, r.Artifact, r.Limits)
+	}
+	if left := ofLab(t, p.Process.Pid); len(left) > 0 {
+		t.Errorf("it has left %v", left)
+	}
+}
+
+// What is wrong with a Compose file, or goes wrong while it comes up, is said in its own words, and
+// nothing of it is left.
+func TestComposeRefuses(t *testing.T) {
+	tests.Once(t, "Compose files that are refused", tests.Needs{})
+	inStack(t)
+	check := func(file, text string, wants ...string) {
+		t.Helper()
+		if err := os.WriteFile("compose.yaml", []byte(file), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		p, said := stackedRun(t, text)
+		if err := p.Wait(); p.ProcessState.ExitCode() != cli.Failed {
+			t.Errorf("%s: %v", file, err)
+		}
+		has(t, "what is said", said.String(), wants...)
+		if left := ofLab(t, p.Process.Pid); len(left) > 0 {
+			t.Errorf("%s: it has left %v", file, left)
+		}
+	}
+	check("services: {web: {bild: .}}", composed, "compose.yaml: docker compose: exit status",
+		"bild")
+	check(stacked, strings.Replace(composed, "service: web", "service: wep", 1),
+		`compose.yaml has no service "wep"; did you mean "web"?`)
+	check(stacked, strings.Replace(composed, "service: web", "service: web, file: no.yaml", 1),
+		"no.yaml", "no such file")
+	check(strings.Replace(stacked, `ports: ["8080:8080"], `, "", 1), composed,
+		"service web of compose.yaml names 0 ports: say with port which takes requests")
+	half := strings.Replace(stacked, "service_started", "service_completed_successfully", 1)
+	check(strings.Replace(half, "container_name", "command: [x], container_name", 1), composed,
+		"docker compose up of compose.yaml", "exit 3", "its containers wrote:", "bye")
+	check(strings.Replace(stacked, "web: {", "web: {command: [x], ", 1), composed, "service web",
+		"exit status 3", "bye")
+	check("services: {web: {image: 'prony-test-none:1', ports: ['1']}}", composed,
+		"has no image prony-test-none:1, and nothing is pulled here")
+}
+
+// Whatever ends the lab, what it has brought up goes with it.
+func TestComposeIsTakenDown(t *testing.T) {
+	tests.Once(t, "labs that end while a Compose file is up", tests.Needs{})
+	inStack(t)
+	long := strings.Replace(composed, "measure: 500ms", "measure: 60s", 1)
+	for _, by := range []os.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		p, said := stackedRun(t, long)
+		for end := clock.Mono() + int64(time.Minute); len(ofLab(t, p.Process.Pid)) < 5; {
+			if time.Sleep(10 * time.Millisecond); clock.Mono() > end {
+				t.Fatalf("it did not come up within a minute; it says\n%s", said)
+			}
+		}
+		if err := p.Process.Signal(by); err != nil {
+			t.Fatal(err)
+		}
+		_ = p.Wait() // it was ended
+		cleared(t, p.Process.Pid)
+	}
+}
+
+// Where there is no Compose, its targets are left out with a line that says what is missing.
+func TestComposeIsMissing(t *testing.T) {
+	ownFolder(t)
+	t.Setenv("PATH", t.TempDir())
+	_, stderr, exit := inProject(t, composed, "run")
+	if exit != cli.Failed {
+		t.Errorf("exit %d", exit)
+	}
+	has(t, "what is said", stderr, "web is left out: it needs docker compose: neither docker "+
+		"compose nor docker-compose of version 2 answers", "none of its targets can run here")
+}

@@ -1,0 +1,356 @@
+package docker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+
+	"prony/internal/clock"
+	"prony/internal/launch"
+	"prony/internal/launch/kernel"
+	"prony/internal/shell"
+)
+
+// Labels that Compose gives to what it makes.
+const (
+	labelProject = "com.docker.compose.project"
+	labelService = "com.docker.compose.service"
+)
+
+const (
+	// composeLines bounds what is kept of the log of each container of a Compose file.
+	composeLines = 10000
+	// saidLines are the last words of Compose, and of its containers, in an error.
+	saidLines = 20
+)
+
+// stack is what a Compose file brings up, under a project name of its own. It implements
+// launch.Process. Compose makes and removes it; what holds it, and finds what is left of it, are
+// the groups and labels that all of the lab's containers have.
+type stack struct {
+	l     *Launcher
+	spec  launch.Spec
+	name  string // of the project
+	model []byte
+	pod   *pod
+	noPod string
+
+	all    []container.InspectResponse // running ones, the one that takes requests first
+	ip     netip.Addr
+	began  int64
+	groups []launch.Group // of the first, where there is no pod
+
+	inForce, missing []string
+
+	stop, end sync.Mutex
+	up        bool // Compose was asked to make it
+	exited    chan struct{}
+	exit      string
+	logged    bool
+}
+
+// bringUp launches what a Compose file says.
+func (l *Launcher) bringUp(ctx context.Context, s launch.Spec) (launch.Process, error) {
+	p := &stack{l: l, spec: s, name: nextName(), exited: make(chan struct{})}
+	p.pod, p.noPod = l.podFor()
+	l.live.Store(p, true)
+	if err := p.run(ctx); err != nil {
+		err = fmt.Errorf("launch %s: %w", s.Name, err)
+		if log := p.Log(saidLines); p.up && len(log) > 0 {
+			err = fmt.Errorf("%w; its containers wrote:\n  %s", err, strings.Join(log, "\n  "))
+		}
+		return nil, errors.Join(err, p.Stop(0))
+	}
+	return p, nil
+}
+
+func (p *stack) run(ctx context.Context) (err error) {
+	if p.model, err = p.adapted(); err != nil {
+		return err
+	}
+	if p.pod != nil {
+		if err := p.pod.make(p.spec); err != nil {
+			return fmt.Errorf("limit the control group of the Compose file: %w", err)
+		}
+	}
+	before := clock.Mono()
+	p.up = true // in part, whatever comes back
+	_, err = p.compose(ctx, "up", "--detach", "--no-build", p.spec.Compose.Service)
+	if err != nil {
+		return err
+	}
+	if err := p.meet(ctx, before); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// adapted is the model with what makes it the lab's: its labels, cores and group, no name and no
+// port that two labs could both ask for, and no restarts, which would hide an end.
+func (p *stack) adapted() ([]byte, error) {
+	var model map[string]any
+	if err := json.Unmarshal(p.spec.Compose.Model, &model); err != nil {
+		return nil, fmt.Errorf("read what Compose makes of %s: %w", p.spec.Compose.File, err)
+	}
+	labels := maps.Clone(p.l.self.labels())
+	if p.pod != nil {
+		labels[labelGroup] = p.pod.name
+	}
+	built, _ := model["name"].(string)
+	model["name"] = p.name
+	for kind, parts := range map[string]map[string]any{
+		"services": within(model, "services"), "networks": within(model, "networks"),
+		"volumes": within(model, "volumes")} {
+		for name := range parts {
+			part := within(parts, name)
+			if part["external"] == true {
+				continue
+			}
+			of := within(part, "labels")
+			for key, value := range labels {
+				of[key] = value
+			}
+			if kind != "services" {
+				part["name"] = p.name + "_" + name
+				continue
+			}
+			if part["image"] == nil {
+				part["image"] = built + "-" + name // as Compose names what it builds
+			}
+			delete(part, "ports")
+			delete(part, "container_name")
+			delete(part, "build")
+			part["restart"], part["pull_policy"] = "no", "never"
+			if len(p.spec.Cores) > 0 {
+				part["cpuset"] = kernel.CoreList(p.spec.Cores)
+			}
+			if p.pod != nil {
+				part["cgroup_parent"] = p.pod.parent()
+			}
+		}
+	}
+	return json.Marshal(model)
+}
+
+// within is the mapping below a key, which is made where there is none.
+func within(of map[string]any, key string) map[string]any {
+	to, ok := of[key].(map[string]any)
+	if !ok {
+		to = map[string]any{}
+		of[key] = to
+	}
+	return to
+}
+
+// compose runs Compose on the model. It is told to end where its caller is, and ends with this
+// program; its last words are in the error.
+func (p *stack) compose(ctx context.Context, args ...string) (string, error) {
+	words := slices.Concat(p.spec.Compose.Program, []string{"--progress", "plain",
+		"--project-name", p.name, "--file", "-"}, args)
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = giveUp
+	cmd.Stdin = bytes.NewReader(p.model)
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	shell.Command(cmd)
+	err := cmd.Run()
+	if err == nil {
+		return out.String(), nil
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+	return "", fmt.Errorf("%s %s of %s: %w:\n  %s", strings.Join(p.spec.Compose.Program, " "),
+		args[0], p.spec.Compose.File, err,
+		strings.Join(lines[max(0, len(lines)-saidLines):], "\n  "))
+}
+
+// meet finds the containers, and where the service takes requests.
+func (p *stack) meet(ctx context.Context, before int64) error {
+	found, err := p.l.engine.ContainerList(ctx, client.ContainerListOptions{All: true,
+		Filters: make(client.Filters).Add("label", labelProject+"="+p.name)})
+	if err != nil {
+		return fmt.Errorf("list the containers of %s: %w", p.spec.Compose.File, explained(err))
+	}
+	for _, c := range found.Items {
+		got, err := p.l.engine.ContainerInspect(ctx, c.ID, client.ContainerInspectOptions{})
+		if err != nil {
+			return fmt.Errorf("inspect container %s: %w", c.ID, explained(err))
+		}
+		front := c.Labels[labelService] == p.spec.Compose.Service
+		running := got.Container.State != nil && got.Container.State.Running
+		if front && !running {
+			return fmt.Errorf("service %s ended at once: %s", p.spec.Compose.Service,
+				exitWords(int64(got.Container.State.ExitCode)))
+		}
+		if front {
+			p.all = slices.Insert(p.all, 0, got.Container)
+		} else if running { // what has ended was to: else Compose would have said so
+			p.all = append(p.all, got.Container)
+		}
+	}
+	if len(p.all) == 0 || p.service(p.all[0]) != p.spec.Compose.Service {
+		return fmt.Errorf("%s brought up no container of service %s", p.spec.Compose.File,
+			p.spec.Compose.Service)
+	}
+	p.began = clock.Mono()
+	for _, c := range p.all {
+		p.began = min(p.began, beganAt(c.State.StartedAt, before))
+		go p.heed(c)
+	}
+	return p.place()
+}
+
+func (p *stack) service(c container.InspectResponse) string {
+	if c.Config == nil {
+		return ""
+	}
+	return c.Config.Labels[labelService]
+}
+
+// place finds the address and the limits of what runs.
+func (p *stack) place() error {
+	front := p.all[0]
+	if front.HostConfig != nil && front.HostConfig.NetworkMode.IsHost() {
+		p.ip = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	} else if n := front.NetworkSettings; n != nil {
+		for _, name := range slices.Sorted(maps.Keys(n.Networks)) {
+			if of := n.Networks[name]; of != nil && of.IPAddress.Is4() {
+				p.ip = of.IPAddress
+			}
+		}
+	}
+	if !p.ip.IsValid() {
+		return fmt.Errorf("service %s has no address that this machine reaches: give it a network "+
+			"that is a bridge", p.spec.Compose.Service)
+	}
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.Main()) + "/cgroup")
+	if err == nil {
+		p.groups = kernel.Groups(kernel.OwnMounts(), kernel.Paths(string(text)), p.l.version)
+	}
+	if p.pod != nil {
+		p.groups = p.pod.groups
+	}
+	p.inForce, _ = kernel.Limits(p.groups, p.Main(), p.spec)
+	p.missing = kernel.Unenforced(p.spec, p.inForce, p.noPod)
+	return nil
+}
+
+// heed waits for the end of one container; the first is the stack's.
+func (p *stack) heed(c container.InspectResponse) {
+	wait := p.l.engine.ContainerWait(context.Background(), c.ID, client.ContainerWaitOptions{
+		Condition: "not-running"})
+	how := ""
+	select {
+	case got := <-wait.Result:
+		how = exitWords(got.StatusCode)
+	case err := <-wait.Error:
+		how = fmt.Sprintf("not known: %v", explained(err))
+	}
+	p.end.Lock()
+	defer p.end.Unlock()
+	if p.exit == "" {
+		p.exit = "service " + p.service(c) + ": " + how
+		close(p.exited)
+	}
+}
+
+func (p *stack) Addr() netip.AddrPort { return netip.AddrPortFrom(p.ip, uint16(p.spec.Port)) }
+func (p *stack) Began() int64         { return p.began }
+func (p *stack) Main() int            { return p.all[0].State.Pid }
+
+// Container is the name of the one that takes the requests.
+func (p *stack) Container() string { return strings.TrimPrefix(p.all[0].Name, "/") }
+
+// PIDs lists the processes of all containers.
+func (p *stack) PIDs() (out []int) {
+	if p.pod != nil && len(p.groups) > 0 {
+		return kernel.PIDs(p.groups[0].Dir)
+	}
+	for _, c := range p.all {
+		if lives(c.State.Pid) {
+			out = append(out, c.State.Pid)
+		}
+	}
+	return out
+}
+
+// Groups hold all containers; none where the engine lets nobody hold them together.
+func (p *stack) Groups() []launch.Group {
+	if p.pod == nil {
+		return nil
+	}
+	return p.groups
+}
+
+func (p *stack) Limits() (inForce, missing []string) { return p.inForce, p.missing }
+func (p *stack) Exited() <-chan struct{}             { return p.exited }
+
+// Exit implements launch.Process.
+func (p *stack) Exit() string {
+	p.end.Lock()
+	defer p.end.Unlock()
+	return p.exit
+}
+
+// Favour implements launch.Favourer.
+func (p *stack) Favour(on bool) (int, error) { return kernel.Favour(p.PIDs(), on) }
+
+// Log asks Compose for what all containers wrote so far.
+func (p *stack) Log(n int) []string {
+	if p.up && !p.logged {
+		ctx, cancel := context.WithTimeout(context.Background(), callBound)
+		defer cancel()
+		text, err := p.compose(ctx, "logs", "--no-color", "--tail", strconv.Itoa(composeLines))
+		if err == nil {
+			err = os.WriteFile(p.spec.LogFile, []byte(text), 0o644)
+		}
+		if err != nil {
+			return []string{err.Error()}
+		}
+	}
+	return kernel.Tail(p.spec.LogFile, n)
+}
+
+// Stop keeps the log, and takes all down, volumes, too.
+func (p *stack) Stop(grace time.Duration) error {
+	p.stop.Lock()
+	defer p.stop.Unlock()
+	var errs []error
+	if p.up {
+		p.Log(0)
+		p.logged = true
+		ctx, cancel := context.WithTimeout(context.Background(), grace+callBound)
+		defer cancel()
+		_, err := p.compose(ctx, "down", "--volumes", "--remove-orphans", "--timeout",
+			strconv.Itoa(int(grace.Seconds())))
+		errs = append(errs, err)
+		p.up = err != nil
+	}
+	if p.pod != nil && !p.up {
+		errs = append(errs, removePod(p.pod.name))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("stop %s: %w", p.spec.Name, err)
+	}
+	p.l.live.Delete(p)
+	return nil
+}

@@ -1,0 +1,159 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"prony/internal/config"
+)
+
+// Compose is a service of a Compose file, which comes up with all that it depends on.
+type Compose struct {
+	Program []string // that is Compose, as docker compose; what its build has found
+	File    string   // in the folder of the service
+	Service string   // which takes the requests
+	Model   []byte   // what Compose makes of the file, as JSON; of its build
+}
+
+// errNoCompose says what brings Compose files up.
+var errNoCompose = errors.New("needs docker compose: neither docker compose nor docker-compose " +
+	"of version 2 answers (install Docker's package docker-compose-plugin)")
+
+// composer finds Compose. The older docker-compose, of version 1, has no JSON.
+func composer(ctx context.Context) ([]string, error) {
+	for _, program := range [][]string{{"docker", "compose"}, {"docker-compose"}} {
+		if _, err := exec.LookPath(program[0]); err != nil {
+			continue
+		}
+		args := append(slices.Clone(program[1:]), "version", "--short")
+		said, err := command(ctx, os.TempDir(), os.Environ(), program[0], args...).Output()
+		if err == nil && !strings.HasPrefix(strings.TrimSpace(string(said)), "1.") {
+			return program, nil
+		}
+	}
+	return nil, errNoCompose
+}
+
+// composed is the part that the lab must know of what Compose makes of a file.
+type composed struct {
+	Services map[string]struct {
+		Image  string          `json:"image"`
+		Build  json.RawMessage `json:"build"`
+		Ports  []composedPort  `json:"ports"`
+		Expose []string        `json:"expose"`
+	} `json:"services"`
+}
+
+type composedPort struct {
+	Target int `json:"target"`
+}
+
+// compose has Compose read its file and build what the file says how to build. What is measured is
+// what lies here then: nothing is pulled.
+func (b *Builder) compose(ctx context.Context, docker string, s *Service) (*Built, error) {
+	made, of := *s.Made, *s.Made.Compose
+	var err error
+	if of.Program, err = composer(ctx); err != nil {
+		return nil, err
+	}
+	// The images that it builds are named after this, whichever lab does.
+	where := sha256.Sum256([]byte(s.Dir + "\n" + of.File))
+	project := "prony-" + hex.EncodeToString(where[:])[:hashDigits]
+	run := func(args ...string) (string, error) {
+		return runCompose(ctx, s, of, append([]string{"--project-name", project}, args...)...)
+	}
+	model, err := run("config", "--format", "json")
+	if err != nil {
+		return nil, err
+	}
+	var known composed
+	if err := json.Unmarshal([]byte(model), &known); err != nil {
+		return nil, fmt.Errorf("read what Compose makes of %s: %w", of.File, err)
+	}
+	front, ok := known.Services[of.Service]
+	if !ok {
+		names := slices.Sorted(maps.Keys(known.Services))
+		return nil, fmt.Errorf("%s has no service %q; %s", of.File, of.Service, config.Meant(
+			of.Service, names, "its services are "+strings.Join(names, ", ")))
+	}
+	if made.Port == 0 {
+		if made.Port, err = portOf(front.Ports, front.Expose); err != nil {
+			return nil, fmt.Errorf("service %s of %s %w", of.Service, of.File, err)
+		}
+	}
+	for name, one := range known.Services {
+		if one.Build != nil {
+			b.say("build service %s of %s", name, of.File)
+		}
+	}
+	if _, err := run("build"); err != nil {
+		return nil, err
+	}
+	made.Front = front.Image
+	if made.Front == "" { // as Compose names what it builds
+		made.Front = project + "-" + of.Service
+	}
+	i := image{docker: docker, tag: made.Front}
+	id, size := i.look(ctx)
+	if id == "" {
+		return nil, fmt.Errorf("the Docker engine has no image %s, and nothing is pulled here; "+
+			"%s pull it first", i.tag, strings.Join(of.Program, " "))
+	}
+	sum := sha256.Sum256([]byte(model))
+	of.Model, made.Compose, made.Hash = []byte(model), &of, hex.EncodeToString(sum[:])
+	made.SHA256, made.SizeBytes, made.ImageBytes = strings.TrimPrefix(id, "sha256:"), size, size
+	made.Images, made.Tools = map[string]string{"": made.Front}, map[string]Tool{}
+	return &made, nil
+}
+
+// portOf is the one port at which a service of a Compose file takes requests.
+func portOf(ports []composedPort, expose []string) (int, error) {
+	var all []int
+	for _, p := range ports {
+		all = append(all, p.Target)
+	}
+	for _, text := range expose {
+		var port int
+		if _, err := fmt.Sscanf(text, "%d", &port); err == nil {
+			all = append(all, port)
+		}
+	}
+	slices.Sort(all)
+	if all = slices.Compact(all); len(all) != 1 {
+		return 0, fmt.Errorf("names %d ports: say with port which takes requests", len(all))
+	}
+	return all[0], nil
+}
+
+// runCompose gives what Compose prints. Its last words are in the error.
+func runCompose(ctx context.Context, s *Service, of Compose, args ...string) (string, error) {
+	ctx, cancel := bounded(ctx, 0)
+	defer cancel()
+	args = slices.Concat(of.Program[1:], []string{"--file", of.File, "--progress", "plain"}, args)
+	env := os.Environ()
+	for _, name := range sortedKeys(s.Run.Env) {
+		env = append(env, name+"="+s.Run.Env[name])
+	}
+	cmd := command(ctx, s.Dir, env, of.Program[0], args...)
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+		return "", fmt.Errorf("%s: %s: %w:\n  %s", of.File, strings.Join(of.Program, " "), err,
+			strings.Join(lines[max(0, len(lines)-tailLines):], "\n  "))
+	}
+	return out.String(), nil
+}
