@@ -55,11 +55,14 @@ func main() {
 		fmt.Println("bye")
 		os.Exit(3)
 	}
-	http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") })
+	http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "hello"+os.Getenv("SAYS"))
+	})
 	panic(http.ListenAndServe(":8080", nil))
 }
 `
 	for name, text := range map[string]string{"main.go": source, "compose.yaml": stacked,
+		"Other":      "FROM scratch\nCOPY static /static\nENV SAYS=2\nENTRYPOINT [\"/static\"]\n",
 		"Dockerfile": "FROM scratch\nCOPY static /static\nENTRYPOINT [\"/static\"]\n"} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -71,6 +74,7 @@ func main() {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	t.Cleanup(func() {
+		_ = exec.Command("docker", "image", "rm", "--force", "prony-test-shared:1").Run()
 		sum := sha256.Sum256([]byte(dir + "\ncompose.yaml"))
 		name := "prony-" + hex.EncodeToString(sum[:])[:12]
 		for _, service := range []string{"-web", "-db"} {
@@ -183,6 +187,11 @@ func TestComposeRefuses(t *testing.T) {
 		"docker compose up of compose.yaml", "exit 3", "its containers wrote:", "bye")
 	check(strings.Replace(stacked, "web: {", "web: {command: [x], ", 1), composed, "service web",
 		"exit status 3", "bye")
+	// Rows of a matrix that build the same image of other files are two, each of its own.
+	check(strings.Replace(stacked, "web: {build: .", "web: {build: {context: ., dockerfile: "+
+		"'${FILE}'}, image: 'prony-test-shared:1'", 1), strings.Replace(composed, "web}}",
+		"web}, matrix: {env: {FILE: [Dockerfile, Other]}}}", 1),
+		`web-FILE-Dockerfile answers "hello", web-FILE-Other "hello2"`)
 	check("services: {web: {image: 'prony-test-none:1', ports: ['1']}}", composed,
 		"has no image prony-test-none:1, and nothing is pulled here")
 }

@@ -111,6 +111,23 @@ func TestProjectRefuses(t *testing.T) {
 	}
 }
 
+// The rows of a matrix are built once, all of them.
+func TestMatrixIsBuiltOnce(t *testing.T) {
+	tests.Once(t, "the build of a matrix", tests.Needs{})
+	ownFolder(t)
+	count := filepath.Join(t.TempDir(), "count")
+	t.Setenv("COUNT", count)
+	_, stderr, exit := inProject(t, "targets: {a: {command: ./out, build: 'echo x >> $COUNT; "+
+		"cp app out', matrix: {env: {SAYS: [hello, bye]}}}}\n"+requests, "run")
+	if exit != cli.Failed {
+		t.Errorf("exit %d", exit)
+	}
+	has(t, "what is said", stderr, `a-SAYS-hello answers "hello", a-SAYS-bye "bye"`)
+	if text, err := os.ReadFile(count); err != nil || string(text) != "x\n" {
+		t.Errorf("it was built %d times, error %v", strings.Count(string(text), "x"), err)
+	}
+}
+
 // What a request has of the environment is asked for with its value, which stays out of the run.
 func TestProjectAsksWithEnvironment(t *testing.T) {
 	ownFolder(t)

@@ -48,6 +48,8 @@ type Source struct {
 	Before   []service.Process // started before the command, in order
 	// File is where it is described; empty: on the command line.
 	File string
+	// Built names what it is built as, for sources that share a build; empty: as it is called.
+	Built string
 	// Again marks a second one of the same, beside the first: what differs between the two is
 	// noise.
 	Again bool
@@ -88,7 +90,7 @@ func Services(sources []Source, environ []string, ready string) ([]*service.Serv
 			Dir: from.Dir, Environ: environ, Wants: from.Wants,
 			Run:     service.Run{Command: args, Ready: ready, Env: from.Env},
 			Build:   service.Build{Steps: from.Steps, Artifact: artifact(args)},
-			BuiltAs: strings.TrimSuffix(names[i], again),
+			BuiltAs: cmp.Or(from.Built, strings.TrimSuffix(names[i], again)),
 			Only:    func(name string) bool { return name != ".git" && name != result.Kept }}
 		target := service.Target{Name: names[i]}
 		if len(from.Before) > 0 {

@@ -2,6 +2,7 @@ package service
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -99,21 +100,41 @@ func (b *Builder) compose(ctx context.Context, docker string, s *Service) (*Buil
 	if _, err := run("build"); err != nil {
 		return nil, err
 	}
-	made.Front = front.Image
-	if made.Front == "" { // as Compose names what it builds
-		made.Front = project + "-" + of.Service
-	}
+	made.Front = cmp.Or(front.Image, project+"-"+of.Service) // as Compose names what it builds
 	i := image{docker: docker, tag: made.Front}
 	id, size := i.look(ctx)
 	if id == "" {
 		return nil, fmt.Errorf("the Docker engine has no image %s, and nothing is pulled here; "+
 			"%s pull it first", i.tag, strings.Join(of.Program, " "))
 	}
-	sum := sha256.Sum256([]byte(model))
-	of.Model, made.Compose, made.Hash = []byte(model), &of, hex.EncodeToString(sum[:])
+	if of.Model, err = pinned(ctx, docker, project, []byte(model)); err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(of.Model)
+	made.Compose, made.Hash = &of, hex.EncodeToString(sum[:])
 	made.SHA256, made.SizeBytes, made.ImageBytes = strings.TrimPrefix(id, "sha256:"), size, size
 	made.Images, made.Tools = map[string]string{"": made.Front}, map[string]Tool{}
 	return &made, nil
+}
+
+// pinned names each image of a model by what it is now: a name may be another image's when the next
+// target of the same file, with other variables, is built.
+func pinned(ctx context.Context, docker, project string, model []byte) ([]byte, error) {
+	var whole map[string]any
+	if err := json.Unmarshal(model, &whole); err != nil {
+		return nil, err
+	}
+	services, _ := whole["services"].(map[string]any)
+	for name, of := range services {
+		if of, ok := of.(map[string]any); ok {
+			tag, _ := of["image"].(string)
+			i := image{docker: docker, tag: cmp.Or(tag, project+"-"+name)}
+			if id, _ := i.look(ctx); id != "" { // else Compose says what it lacks, if it needs it
+				of["image"] = id
+			}
+		}
+	}
+	return json.Marshal(whole)
 }
 
 // portOf is the one port at which a service of a Compose file takes requests.

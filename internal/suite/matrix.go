@@ -73,7 +73,7 @@ type row struct {
 // rows are the combinations of the matrix at the path, the last axis fastest.
 func (c *checker) rows(at string, base row, doc *config.Document) []row {
 	m := base.of.Matrix
-	base.of.Matrix = Matrix{}
+	base.of.Matrix, base.of.Built = Matrix{}, base.name
 	out := []row{base}
 	sweep := func(kind, axis string, values []Text, set func(to *Source, value string)) {
 		here := step(at+"."+kind, axis)

@@ -46,6 +46,7 @@ type Source struct {
 	Needs   []Need          `yaml:"needs"`
 	Matrix  Matrix          `yaml:"matrix"`
 	Compose Compose         `yaml:"compose"`
+	Built   string          `yaml:"-"` // the target of whose matrix it is a row; empty: none
 	// Processes are started before the command, in this order.
 	Processes []Process `yaml:"processes"`
 }

@@ -111,7 +111,6 @@ func (p *stack) adapted() ([]byte, error) {
 	if p.pod != nil {
 		labels[labelGroup] = p.pod.name
 	}
-	built, _ := model["name"].(string)
 	model["name"] = p.name
 	for kind, parts := range map[string]map[string]any{
 		"services": within(model, "services"), "networks": within(model, "networks"),
@@ -128,9 +127,6 @@ func (p *stack) adapted() ([]byte, error) {
 			if kind != "services" {
 				part["name"] = p.name + "_" + name
 				continue
-			}
-			if part["image"] == nil {
-				part["image"] = built + "-" + name // as Compose names what it builds
 			}
 			delete(part, "ports")
 			delete(part, "container_name")
