@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -94,6 +95,45 @@ func (x *told) Received(i int, _ int64, b []byte) { x.answer[i] += string(b) }
 
 func (x *told) Closed(_ int, _ int64, _ load.Op, err error) { x.failed = err }
 
+// until waits for what the engine has to tell.
+func (x *told) until(t *testing.T, e *stack.Engine, what func() bool) {
+	t.Helper()
+	for end := clock.Mono() + 10e9; !what(); {
+		if err := e.Wait(clock.Mono()+1e6, x); err != nil || clock.Mono() > end {
+			t.Fatalf("%+v: %v", x, err)
+		}
+	}
+}
+
+// With the engine go its sockets, whether their connections were asked anything or not.
+func TestHTTP3Releases(t *testing.T) {
+	_, l := quicServer(t, service(&atomic.Int64{}))
+	files := func() int {
+		all, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	before := files()
+	e, err := stack.New(stack.Config{Protocol: stack.H3, Address: l.LocalAddr().String(),
+		Host: "example.com", Insecure: true}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &told{opened: map[int]bool{}, answer: map[int]string{}}
+	for i := range 3 {
+		e.Open(i)
+	}
+	x.until(t, e, func() bool { return len(x.opened) == 3 })
+	open := files()
+	e.Close(1)
+	e.Release()
+	if after := files(); open < before+3 || after != before {
+		t.Errorf("%d files, with three connections %d, then %d", before, open, after)
+	}
+}
+
 // A server that goes away is asked no more, and answers what it was asked before.
 func TestHTTP3GoesAway(t *testing.T) {
 	hold, held := make(chan struct{}), make(chan struct{})
@@ -119,11 +159,7 @@ func TestHTTP3GoesAway(t *testing.T) {
 	x := &told{opened: map[int]bool{}, answer: map[int]string{}}
 	until := func(what func() bool) {
 		t.Helper()
-		for end := clock.Mono() + 10e9; !what(); {
-			if err := e.Wait(clock.Mono()+1e6, x); err != nil || clock.Mono() > end {
-				t.Fatalf("%+v: %v", x, err)
-			}
-		}
+		x.until(t, e, what)
 	}
 	request := []byte("GET / HTTP/1.1\r\nHost: example.com\r\n\r\n")
 	e.Open(0)
