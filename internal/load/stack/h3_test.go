@@ -137,6 +137,7 @@ func TestHTTP3Releases(t *testing.T) {
 // A server that goes away is asked no more, and answers what it was asked before.
 func TestHTTP3GoesAway(t *testing.T) {
 	hold, held := make(chan struct{}), make(chan struct{})
+	let := sync.OnceFunc(func() { close(hold) })
 	old, first := quicServer(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		close(held)
 		<-hold
@@ -156,6 +157,7 @@ func TestHTTP3GoesAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Release()
+	defer let() // the server ends no sooner
 	x := &told{opened: map[int]bool{}, answer: map[int]string{}}
 	until := func(what func() bool) {
 		t.Helper()
@@ -179,7 +181,7 @@ func TestHTTP3GoesAway(t *testing.T) {
 	})
 	e.Send(1, request)
 	until(func() bool { return strings.HasSuffix(x.answer[1], "new") })
-	close(hold)
+	let()
 	until(func() bool { return strings.HasSuffix(x.answer[0], "old") })
 	if err := <-gone; err != nil || x.failed != nil {
 		t.Errorf("%v, %v", err, x.failed)
