@@ -171,3 +171,35 @@ func TestExitEndsAQuestionUnderWay(t *testing.T) {
 		}
 	})
 }
+
+// quick is whoever answers in datagrams: there is no connection before the first answer.
+type quick struct {
+	http.RoundTripper // not asked
+	dial              Dial
+	since             func() time.Duration
+	answers           time.Duration
+}
+
+func (q quick) Connect(ctx context.Context) error {
+	if _, err := q.dial(ctx, "udp", "a"); err != nil {
+		return err
+	}
+	if q.since() < q.answers {
+		return errors.New("nobody answers")
+	}
+	return nil
+}
+
+// That a socket of UDP can be had is no sign of anybody who listens.
+func TestListensInDatagrams(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, 0, 0)
+		const answers = 30 * time.Millisecond
+		speak := func(dial Dial) Asker { return quick{nil, dial, s.since, answers} }
+		nobody := func(context.Context, string, string) (net.Conn, error) { return nil, nil }
+		listens, ready, err := WaitReadyIn(t.Context(), speak, nobody, "a", "", s.startNs, nil)
+		if want := int64(firstPoll(answers)); err != nil || listens != want || ready != want {
+			t.Errorf("listens after %d, ready after %d, want %d: %v", listens, ready, want, err)
+		}
+	})
+}

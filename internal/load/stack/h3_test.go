@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -94,9 +95,49 @@ func (x *told) Received(i int, _ int64, b []byte) { x.answer[i] += string(b) }
 
 func (x *told) Closed(_ int, _ int64, _ load.Op, err error) { x.failed = err }
 
+// until waits for what the engine has to tell.
+func (x *told) until(t *testing.T, e *stack.Engine, what func() bool) {
+	t.Helper()
+	for end := clock.Mono() + 10e9; !what(); {
+		if err := e.Wait(clock.Mono()+1e6, x); err != nil || clock.Mono() > end {
+			t.Fatalf("%+v: %v", x, err)
+		}
+	}
+}
+
+// With the engine go its sockets, whether their connections were asked anything or not.
+func TestHTTP3Releases(t *testing.T) {
+	_, l := quicServer(t, service(&atomic.Int64{}))
+	files := func() int {
+		all, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	before := files()
+	e, err := stack.New(stack.Config{Protocol: stack.H3, Address: l.LocalAddr().String(),
+		Host: "example.com", Insecure: true}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &told{opened: map[int]bool{}, answer: map[int]string{}}
+	for i := range 3 {
+		e.Open(i)
+	}
+	x.until(t, e, func() bool { return len(x.opened) == 3 })
+	open := files()
+	e.Close(1)
+	e.Release()
+	if after := files(); open < before+3 || after != before {
+		t.Errorf("%d files, with three connections %d, then %d", before, open, after)
+	}
+}
+
 // A server that goes away is asked no more, and answers what it was asked before.
 func TestHTTP3GoesAway(t *testing.T) {
 	hold, held := make(chan struct{}), make(chan struct{})
+	let := sync.OnceFunc(func() { close(hold) })
 	old, first := quicServer(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		close(held)
 		<-hold
@@ -116,14 +157,11 @@ func TestHTTP3GoesAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Release()
+	defer let() // the server ends no sooner
 	x := &told{opened: map[int]bool{}, answer: map[int]string{}}
 	until := func(what func() bool) {
 		t.Helper()
-		for end := clock.Mono() + 10e9; !what(); {
-			if err := e.Wait(clock.Mono()+1e6, x); err != nil || clock.Mono() > end {
-				t.Fatalf("%+v: %v", x, err)
-			}
-		}
+		x.until(t, e, what)
 	}
 	request := []byte("GET / HTTP/1.1\r\nHost: example.com\r\n\r\n")
 	e.Open(0)
@@ -143,7 +181,7 @@ func TestHTTP3GoesAway(t *testing.T) {
 	})
 	e.Send(1, request)
 	until(func() bool { return strings.HasSuffix(x.answer[1], "new") })
-	close(hold)
+	let()
 	until(func() bool { return strings.HasSuffix(x.answer[0], "old") })
 	if err := <-gone; err != nil || x.failed != nil {
 		t.Errorf("%v, %v", err, x.failed)
