@@ -52,8 +52,8 @@ targets:
 	return root, pids
 }
 
-// A step of a build ends with a lab that is killed, with what it forked; while it runs the journal of
-// a lab that measures has it.
+// A step of a build ends with a lab that is killed, with what it forked; while it runs the journal
+// of a lab that measures has it.
 func TestStepsEndWithTheLab(t *testing.T) {
 	tests.Once(t, "builds whose lab ends", tests.Needs{})
 	for _, verb := range []string{"build", "verify"} {

@@ -184,6 +184,8 @@ func (e ended) check(t *testing.T) {
 		t.Errorf("it has not ended within %s", within)
 	case e.large || e.peak > memory:
 		t.Errorf("it took more than %d MiB: %d", memory>>20, e.peak>>20)
+	case e.signal == syscall.SIGKILL:
+		t.Errorf("the kernel killed it, for more than %d MiB", small>>20)
 	case e.left:
 		t.Error("it left processes behind")
 	}
@@ -318,4 +320,34 @@ func (s *scene) try(limits string, args ...string) ended {
 	p := s.begin(limits, args...)
 	p.run(s.t)
 	return p.wait(s.t)
+}
+
+// small is the memory of a machine that everything must be read on, in bytes.
+const small = 512 << 20
+
+// confined has a line run in a memory cgroup of its own, of a small machine's size, in which the
+// kernel kills what takes more; empty where none can be made, which is told.
+func (s *scene) confined() (limits string) {
+	s.t.Helper()
+	name, size := "prony-faults-"+filepath.Base(s.dir), fmt.Sprint(small)
+	for _, group := range []struct{ parent, limit string }{
+		{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"}, // v1
+		{"/sys/fs/cgroup", "memory.max"},
+	} {
+		dir := filepath.Join(group.parent, name)
+		if os.Mkdir(dir, 0o755) != nil {
+			continue
+		}
+		s.t.Cleanup(func() { s.remove(dir, os.Remove) })
+		limit, err := os.OpenFile(filepath.Join(dir, group.limit), os.O_WRONLY, 0)
+		if err != nil {
+			continue // the hierarchy has no memory
+		}
+		_, err = limit.WriteString(size)
+		if errors.Join(err, limit.Close()) == nil {
+			return "echo $$ >" + dir + "/cgroup.procs"
+		}
+	}
+	s.t.Log("no memory cgroup can be made here: it runs with all memory")
+	return ""
 }
