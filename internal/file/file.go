@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"unsafe"
 )
 
 // Bounds of what is read at once, in bytes. They are far above what people and programs write, and
@@ -61,6 +62,12 @@ func Text(name string, bound int64) ([]byte, error) {
 	defer func() { _ = f.Close() }() // likewise
 	data, err := all(f, bound, true)
 	return bytes.TrimPrefix(data, mark), err
+}
+
+// String is Text in a string; large ones are not held twice for it.
+func String(name string, bound int64) (string, error) {
+	data, err := Text(name, bound)
+	return unsafe.String(unsafe.SliceData(data), len(data)), err // nobody else has the bytes
 }
 
 // Kept is Text of a file that will have to be there again, when what came of it is looked into or
