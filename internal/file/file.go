@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"unsafe"
 )
@@ -159,7 +160,20 @@ func Write(name string, print func(io.Writer) error) (err error) {
 	if err != nil {
 		return errors.Join(err, os.Remove(beside.Name()))
 	}
-	return nil
+	return SyncFolder(filepath.Dir(name))
+}
+
+// SyncFolder has a folder's names on the disk: without it a power cut takes a rename back, and with
+// it a new file (fsync(2)).
+func SyncFolder(dir string) error {
+	if runtime.GOOS == "windows" { // which syncs no folder: NTFS has a journal of names
+		return nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 // create makes the file beside. Its name is this process's, so that two that write the same file do
