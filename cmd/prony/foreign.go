@@ -112,12 +112,12 @@ type imported struct {
 func (a *app) importFiles(files []string, asJSON bool) error {
 	all, errs := []imported{}, []error{}
 	for _, name := range files {
-		data, err := file.Text(name, file.Results)
+		text, err := file.String(name, file.Results)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("import: %w", err))
 			continue
 		}
-		l, notes, err := driver.Import(name, data)
+		l, notes, err := driver.Import(name, text)
 		if err != nil {
 			errs = append(errs, err)
 			continue

@@ -96,20 +96,13 @@ type prony struct {
 	errs *bytes.Buffer
 }
 
-// command1 is ready to be started.
-func command1(t *testing.T, root, runtime string) *prony {
+func startRun(t *testing.T, root, runtime string) *prony {
 	t.Helper()
 	p := &prony{t: t, root: root, dir: filepath.Join(root, "r"), errs: &bytes.Buffer{}}
 	p.Cmd = exec.Command(os.Args[0], "run", "--root", root, "--out", p.dir,
 		"--targets", "go-nethttp", "--blocks", "1", "--measure", "60s")
 	p.Env = append(os.Environ(), "PRONY_TEST_MAIN=1", "XDG_RUNTIME_DIR="+runtime)
 	p.Stderr = p.errs
-	return p
-}
-
-func startRun(t *testing.T, root, runtime string) *prony {
-	t.Helper()
-	p := command1(t, root, runtime)
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -199,35 +192,6 @@ func TestRealGenerators(t *testing.T) {
 		if r.Outcome != result.Measured || len(r.Loads) != 1 || r.Loads[0].Done == 0 {
 			t.Errorf("%q: outcome %s, failure %+v", r.Target.Driver, r.Outcome, r.Failure)
 		}
-	}
-}
-
-func TestInterruptEndsInOrder(t *testing.T) {
-	tests.Once(t, "runs that are interrupted", tests.Needs{Files: []string{
-		"services/go-nethttp", "suites", "contract"}})
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		t.Run(sig.String(), func(t *testing.T) {
-			runtime := t.TempDir()
-			p := startRun(t, checkout(t), runtime)
-			pid := service1(t, runtime)
-			if err := p.Process.Signal(sig); err != nil {
-				t.Fatal(err)
-			}
-			err := p.Wait()
-			if p.ProcessState.ExitCode() != cli.Failed {
-				t.Errorf("ended with %v, want exit %d\n%s", err, cli.Failed, p.errs)
-			}
-			gone(t, pid)
-			_, records, bad, err := result.Read(p.dir)
-			if err != nil || len(bad) > 0 || len(records) != 1 || records[0].Failure == nil ||
-				records[0].Failure.Error != "interrupted" {
-				t.Errorf("records %v, bad %v, error %v", records, bad, err)
-			}
-			has(t, "stderr", p.errs.String(), "interrupted after 1 of 1 trials")
-			if _, err := os.Stat(filepath.Join(p.dir, "report.html")); err != nil {
-				t.Error("no report of what there is:", err)
-			}
-		})
 	}
 }
 

@@ -106,39 +106,3 @@ func TestCutLoad(t *testing.T) {
 		t.Errorf("saved as %+v", v)
 	}
 }
-
-// A terminal that is closed sends SIGHUP, and Ctrl-C in "prony run 2>&1 | tee log" ends tee first:
-// nobody reads what is said, and the trial is saved all the same, with the report, and nothing is
-// left running.
-func TestInterruptWithoutReader(t *testing.T) {
-	tests.Once(t, "runs that nobody listens to", tests.Needs{Files: []string{
-		"services/go-nethttp", "suites", "contract"}})
-	runtime := t.TempDir()
-	p := command1(t, checkout(t), runtime)
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.Stdout, p.Stderr = w, w
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { p.Process.Kill() }) //nolint:errcheck // it may have ended
-	w.Close()                              //nolint:errcheck // the child has its own
-	pid := service1(t, runtime)
-	r.Close() //nolint:errcheck // that is what is tried
-	if err := p.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Wait(); p.ProcessState.ExitCode() != cli.Failed {
-		t.Errorf("ended with %v, want exit %d", err, cli.Failed)
-	}
-	gone(t, pid)
-	_, records, bad, err := result.Read(p.dir)
-	if err != nil || len(bad) > 0 || len(records) != 1 {
-		t.Errorf("records %v, bad %v, error %v", records, bad, err)
-	}
-	if !exists(p.dir, "report.html") {
-		t.Error("no report of what there is")
-	}
-}

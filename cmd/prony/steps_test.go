@@ -52,36 +52,34 @@ targets:
 	return root, pids
 }
 
-// A step of a build ends with the lab, whatever ends that, with what it forked; while it runs the
-// journal of a lab that measures has it.
+// A step of a build ends with a lab that is killed, with what it forked; while it runs the journal
+// of a lab that measures has it.
 func TestStepsEndWithTheLab(t *testing.T) {
 	tests.Once(t, "builds whose lab ends", tests.Needs{})
-	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
-		for _, verb := range []string{"build", "verify"} {
-			t.Run(verb+" "+sig.String(), func(t *testing.T) {
-				root, file := endless(t)
-				runtime := t.TempDir()
-				p := exec.Command(os.Args[0], verb, "sh-none", "--root", root)
-				p.Env = append(os.Environ(), "PRONY_TEST_MAIN=1", "XDG_RUNTIME_DIR="+runtime)
-				var errs bytes.Buffer
-				p.Stderr = &errs
-				if err := p.Start(); err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { p.Process.Kill() }) //nolint:errcheck // it may have ended
-				pids := awaitPIDs(t, file, &errs)
-				if verb == "verify" {
-					awaitNoted(t, filepath.Join(runtime, "prony", "lab.json"), pids[0])
-				}
-				if err := p.Process.Signal(sig); err != nil {
-					t.Fatal(err)
-				}
-				p.Wait() //nolint:errcheck // it was ended
-				for _, pid := range pids {
-					gone(t, pid)
-				}
-			})
-		}
+	for _, verb := range []string{"build", "verify"} {
+		t.Run(verb, func(t *testing.T) {
+			root, file := endless(t)
+			runtime := t.TempDir()
+			p := exec.Command(os.Args[0], verb, "sh-none", "--root", root)
+			p.Env = append(os.Environ(), "PRONY_TEST_MAIN=1", "XDG_RUNTIME_DIR="+runtime)
+			var errs bytes.Buffer
+			p.Stderr = &errs
+			if err := p.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { p.Process.Kill() }) //nolint:errcheck // it may have ended
+			pids := awaitPIDs(t, file, &errs)
+			if verb == "verify" {
+				awaitNoted(t, filepath.Join(runtime, "prony", "lab.json"), pids[0])
+			}
+			if err := p.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			p.Wait() //nolint:errcheck // it was ended
+			for _, pid := range pids {
+				gone(t, pid)
+			}
+		})
 	}
 }
 

@@ -25,7 +25,7 @@ func FuzzRead(f *testing.F) {
 	f.Add("x.csv", []byte("rps,p50,p99,requests,\"cpu\",cores\n0,0ms,0ms,0,0%,0\n"))
 	f.Add("x.json", []byte(`[{"rps": 1e999, "p99_us": -1}]`))
 	f.Fuzz(func(t *testing.T, name string, data []byte) {
-		d, err := Read(name, data, nil)
+		d, err := Read(name, string(data), nil)
 		if err != nil {
 			return
 		}

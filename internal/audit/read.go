@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,16 +42,16 @@ func Open(name string, cols *Columns) (*Document, error) {
 	if filepath.Base(name) == result.TrialsFile {
 		return openRun(filepath.Dir(name))
 	}
-	data, err := file.Text(name, file.Results)
+	text, err := file.String(name, file.Results)
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
-	return Read(name, data, cols)
+	return Read(name, text, cols)
 }
 
 // Read tells a file's format by its content; name is the file's.
-func Read(name string, data []byte, cols *Columns) (*Document, error) {
-	text := string(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
+func Read(name, text string, cols *Columns) (*Document, error) {
+	text = strings.TrimPrefix(text, "\ufeff")
 	if strings.TrimSpace(text) == "" {
 		return nil, fmt.Errorf("audit %s: it is empty", name)
 	}

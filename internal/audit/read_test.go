@@ -232,7 +232,7 @@ func TestNoAlarmOnWhatToolsPrint(t *testing.T) {
 func TestReadTellsWhatItCannot(t *testing.T) {
 	check := func(name, text string, wants ...string) {
 		t.Helper()
-		d, err := Read(name, []byte(text), nil)
+		d, err := Read(name, text, nil)
 		if err == nil {
 			t.Errorf("%s is %+v, want an error", name, d)
 			return
@@ -351,7 +351,7 @@ func TestOwnLoadAsJSON(t *testing.T) {
 	const load = `{"load": {"name": "x", "model": "open", "ratePerS": 2000, "windowNs": 1000000000,
 		"done": 1000, "throughputPerS": 1000, "responseTime": {"count": 1000, "meanNs": 250000000,
 		"p99Ns": 490000000, "maxNs": 500000000}}, "verdict": {"grade": "INVALID"}}`
-	d, err := Read("l.json", []byte(load), nil)
+	d, err := Read("l.json", load, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -363,7 +363,7 @@ func TestOwnLoadAsJSON(t *testing.T) {
 
 // Two alike results in a report are repetitions: no ranks, no plateau.
 func TestRepetitionsAreNotRanked(t *testing.T) {
-	d, err := Read("r.csv", []byte("server,rps\na,1001\na,1002\nb,1003\n"), nil)
+	d, err := Read("r.csv", "server,rps\na,1001\na,1002\nb,1003\n", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -424,7 +424,7 @@ func TestValuesAreBounded(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := Read(name, []byte(text), nil)
+		_, err := Read(name, text, nil)
 		runtime.ReadMemStats(&after)
 		if took := after.TotalAlloc - before.TotalAlloc; took > 32<<20 {
 			t.Errorf("%s took %d MiB", name, took>>20)

@@ -107,7 +107,7 @@ var binarySize = pattern.New(`([KMGT])B`)
 
 // readSaved reads what a tool printed; nil when it is no tool's. Its first line is number line.
 func readSaved(name, text string, line int) *Row {
-	l, notes, err := driver.Import(name, []byte(text))
+	l, notes, err := driver.Import(name, text)
 	if err != nil {
 		return nil
 	}

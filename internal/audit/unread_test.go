@@ -11,7 +11,7 @@ import (
 func TestUnreadLinesAreTold(t *testing.T) {
 	check := func(name, text string, rows int, want ...string) {
 		t.Helper()
-		d, err := Read(name, []byte(text), nil)
+		d, err := Read(name, text, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func TestUnreadLinesAreTold(t *testing.T) {
 // In text there are the first few, and their number; where nothing could be read it is an error.
 func TestUnreadLinesAreCounted(t *testing.T) {
 	text := "server,rps\ngo,1001\n" + strings.Repeat("x,soon\n", 7)
-	d, err := Read("a.csv", []byte(text), nil)
+	d, err := Read("a.csv", text, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestUnreadLinesAreCounted(t *testing.T) {
 	}
 	for name, text := range map[string]string{"a.csv": "who,rps\nx,soon\ny,late\n",
 		"a.md": "| who | RPS |\n|--|--|\n| x | soon |\n| y | late |\n"} {
-		_, err := Read(name, []byte(text), nil)
+		_, err := Read(name, text, nil)
 		if err == nil || !strings.Contains(err.Error(), "no line that could be read\n  line ") ||
 			!strings.Contains(err.Error(), `"late"`) {
 			t.Errorf("%s: %v", name, err)
@@ -82,7 +82,7 @@ func TestUnknownColumns(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, text := range files {
-			_, err := Read("a.csv", []byte(text), cols)
+			_, err := Read("a.csv", text, cols)
 			if err != nil && !strings.Contains(err.Error(), "nothing that is known") {
 				t.Error(err)
 			}

@@ -81,8 +81,8 @@ func Formats() (out []string) {
 // Import reads the saved output of a load generator, whose format it tells by the content; name is
 // the file's, for errors. The notes say what the output cannot tell, and what is wrong with what it
 // tells. What is unknown is 0, an unknown model is empty; answers of 2xx and 3xx count as good.
-func Import(name string, data []byte) (*result.Load, []string, error) {
-	c := &content{text: strings.TrimPrefix(strings.TrimSpace(string(data)), "\ufeff")}
+func Import(name, text string) (*result.Load, []string, error) {
+	c := &content{text: strings.TrimPrefix(strings.TrimSpace(text), "\ufeff")}
 	c.first, _, _ = strings.Cut(c.text, "\n")
 	if strings.HasPrefix(c.first, "<?xml") || strings.HasPrefix(c.first, "<testResults") {
 		return nil, nil, fmt.Errorf("import %s: it is XML; let JMeter save CSV, with "+

@@ -17,7 +17,7 @@ func imported(t *testing.T, file string) (*result.Load, []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, notes, err := Import("some/"+file, b)
+	l, notes, err := Import("some/"+file, string(b))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestImportOldK6(t *testing.T) {
 	if old == string(b) {
 		t.Fatal("the file has no share of failed requests")
 	}
-	l, _, err := Import("old.txt", []byte(old))
+	l, _, err := Import("old.txt", old)
 	if err != nil || l.Errors.Status != 27 || l.Done != 526 {
 		t.Errorf("%d good and %+v, %v; want 526 and 27", l.Done, l.Errors, err)
 	}
@@ -226,7 +226,7 @@ func TestImportRefuses(t *testing.T) {
 		"response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code," +
 			"offset\n": "no answer to any request",
 	} {
-		_, _, err := Import("x.txt", []byte(text))
+		_, _, err := Import("x.txt", text)
 		if err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.HasPrefix(err.Error(), "import x.txt") {
 			t.Errorf("of %q: error %v, want %q", text, err, want)
@@ -243,7 +243,7 @@ func TestImportTakesOtherEncodings(t *testing.T) {
 		}
 		want, _ := imported(t, row.file)
 		bent := "\xef\xbb\xbf" + strings.ReplaceAll(string(b), "\n", "\r\n")
-		got, _, err := Import("some/"+row.file, []byte(bent))
+		got, _, err := Import("some/"+row.file, bent)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: it is %+v, %v", row.file, got, err)
 		}
@@ -329,7 +329,7 @@ func FuzzImport(f *testing.F) {
 		f.Add(b[:len(b)/2])
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		l, notes, err := Import("x", b)
+		l, notes, err := Import("x", string(b))
 		if err != nil {
 			return
 		}

@@ -49,7 +49,7 @@ func TestEveryVerbIsAsked(t *testing.T) {
 	}
 }
 
-// What is read may be anything.
+// What is read may be anything, on a small machine, too.
 func TestInputs(t *testing.T) {
 	tests.Once(t, "every verb with every bad input", programFiles)
 	for _, v := range verbs {
@@ -63,7 +63,7 @@ func TestInputs(t *testing.T) {
 					s := newScene(t)
 					s.spoil(l, in)
 					before := s.look()
-					e := s.try("", s.arguments(l.args)...)
+					e := s.try(s.confined(), s.arguments(l.args)...)
 					e.check(t)
 					codes := append([]int{1}, l.codes...)
 					fine := strings.Contains(" "+l.fine+" ", " "+in.name+" ")
@@ -241,5 +241,25 @@ func TestSignals(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// What another tool has written of each request is held once while it is read.
+func TestLargeOutputs(t *testing.T) {
+	tests.Once(t, "large outputs of other tools on a small machine", programFiles)
+	const head = "timeStamp,elapsed,label,responseCode,success,bytes,allThreads,Latency,Connect\n"
+	const row = "1700000000000,12,GET /a/path/of/some/length,200,true,300,1,12,0\n"
+	for _, verb := range []string{"audit", "import"} {
+		t.Run(verb, func(t *testing.T) {
+			s := newScene(t)
+			s.put("HEAD", head)
+			if err := holds(row, 200<<20/len(row))(s.path("ROWS"), nil); err != nil {
+				t.Fatal(err)
+			}
+			whole := "cat HEAD ROWS >BAD; " + s.confined()
+			if e := s.try(whole, verb, s.path("BAD")); e.code != 0 {
+				t.Errorf("exit %d %v: %s", e.code, e.signal, e.stderr)
+			}
+		})
 	}
 }

@@ -83,19 +83,24 @@ func newScene(t *testing.T) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // what a tool still writes that was ended with its caller comes to an end
-		for range 20 {
-			if err = os.RemoveAll(dir); err == nil {
-				return
-			}
-			time.Sleep(100 * time.Millisecond)
-		}
-		t.Error(err)
-	})
 	s := &scene{t: t, dir: dir, url: url}
+	t.Cleanup(func() { s.remove(dir, os.RemoveAll) })
 	s.checkout()
 	s.run()
 	return s
+}
+
+// remove waits for what a tool still does that was ended with its caller.
+func (s *scene) remove(dir string, with func(string) error) {
+	s.t.Helper()
+	var err error
+	for range 20 {
+		if err = with(dir); err == nil {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	s.t.Error(err)
 }
 
 func (s *scene) path(name string) string {

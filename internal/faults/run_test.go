@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -47,7 +46,6 @@ type start struct {
 	piped       [2]strings.Builder
 	done        chan struct{}
 	late, large bool
-	group       string // that bounds its memory; empty: none could be made
 }
 
 // begin starts a command line; limits, words of sh's ulimit, bind it where they are given.
@@ -85,16 +83,8 @@ func (s *scene) begin(limits string, args ...string) *start {
 // go starts it and watches over it: what grows or lasts is killed.
 func (p *start) run(t *testing.T) {
 	t.Helper()
-	p.group = bounded(t)
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
-	}
-	if p.group != "" {
-		enter := []byte(strconv.Itoa(p.cmd.Process.Pid))
-		if err := os.WriteFile(filepath.Join(p.group, "cgroup.procs"), enter, 0o644); err != nil &&
-			!errors.Is(err, syscall.ESRCH) { // it has ended
-			t.Fatal(err)
-		}
 	}
 	go func() {
 		tick := time.NewTicker(20 * time.Millisecond)
@@ -117,49 +107,6 @@ func (p *start) run(t *testing.T) {
 		}
 	}()
 }
-
-// bounded makes a control group that ends what takes twice the memory that is allowed, page tables,
-// sockets and pipes included; empty: none can be made here.
-func bounded(t *testing.T) (dir string) {
-	t.Helper()
-	for root, file := range map[string]string{"/sys/fs/cgroup/memory": "memory.limit_in_bytes",
-		"/sys/fs/cgroup": "memory.max"} {
-		dir, err := os.MkdirTemp(root, "prony-faults-")
-		if err != nil {
-			continue
-		}
-		limit := []byte(strconv.Itoa(2 * memory))
-		f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0) // the kernel has made it
-		if err == nil {
-			_, err = f.Write(limit)
-			err = errors.Join(err, f.Close())
-		}
-		if err == nil {
-			t.Cleanup(func() {
-				if err := os.Remove(dir); err != nil {
-					t.Error(err)
-				}
-			})
-			return dir
-		}
-		_ = os.Remove(dir) // of another version, or without this controller
-	}
-	return ""
-}
-
-// burst tells whether the kernel ended somebody in the group for its memory.
-func burst(t *testing.T, group string) bool {
-	t.Helper()
-	for _, file := range []string{"memory.oom_control", "memory.events"} {
-		text, err := os.ReadFile(filepath.Join(group, file))
-		if err == nil {
-			return kills.Match(text)
-		}
-	}
-	return false
-}
-
-var kills = regexp.MustCompile(`(?m)^oom_kill [1-9]`)
 
 // resident is the memory of a process, or 0 when it is gone.
 func resident(pid int) int64 {
@@ -184,7 +131,7 @@ func (p *start) wait(t *testing.T) ended {
 		t.Fatal(err)
 	}
 	status := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
-	e := ended{code: status.ExitStatus(), late: p.late, large: p.large || burst(t, p.group)}
+	e := ended{code: status.ExitStatus(), late: p.late, large: p.large}
 	if status.Signaled() {
 		e.signal = status.Signal()
 	}
@@ -237,6 +184,8 @@ func (e ended) check(t *testing.T) {
 		t.Errorf("it has not ended within %s", within)
 	case e.large || e.peak > memory:
 		t.Errorf("it took more than %d MiB: %d", memory>>20, e.peak>>20)
+	case e.signal == syscall.SIGKILL:
+		t.Errorf("the kernel killed it, for more than %d MiB", small>>20)
 	case e.left:
 		t.Error("it left processes behind")
 	}
@@ -371,4 +320,34 @@ func (s *scene) try(limits string, args ...string) ended {
 	p := s.begin(limits, args...)
 	p.run(s.t)
 	return p.wait(s.t)
+}
+
+// small is the memory of a machine that everything must be read on, in bytes.
+const small = 512 << 20
+
+// confined has a line run in a memory cgroup of its own, of a small machine's size, in which the
+// kernel kills what takes more; empty where none can be made, which is told.
+func (s *scene) confined() (limits string) {
+	s.t.Helper()
+	name, size := "prony-faults-"+filepath.Base(s.dir), fmt.Sprint(small)
+	for _, group := range []struct{ parent, limit string }{
+		{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"}, // v1
+		{"/sys/fs/cgroup", "memory.max"},
+	} {
+		dir := filepath.Join(group.parent, name)
+		if os.Mkdir(dir, 0o755) != nil {
+			continue
+		}
+		s.t.Cleanup(func() { s.remove(dir, os.Remove) })
+		limit, err := os.OpenFile(filepath.Join(dir, group.limit), os.O_WRONLY, 0)
+		if err != nil {
+			continue // the hierarchy has no memory
+		}
+		_, err = limit.WriteString(size)
+		if errors.Join(err, limit.Close()) == nil {
+			return "echo $$ >" + dir + "/cgroup.procs"
+		}
+	}
+	s.t.Log("no memory cgroup can be made here: it runs with all memory")
+	return ""
 }

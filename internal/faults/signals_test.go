@@ -62,6 +62,9 @@ func atWork(t *testing.T, w work, sig syscall.Signal) {
 	}
 	if sig != syscall.SIGHUP {
 		e.refused(t, w.code)
+		if w.saved != "" && !strings.Contains(e.stderr, "interrupted after 1 of ") {
+			t.Errorf("it does not say how far it came: %s", e.stderr)
+		}
 	}
 	s.tidy(p.cmd.Process.Pid)
 	if w.saved != "" {

@@ -14,7 +14,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
+	"unsafe"
 )
 
 // Bounds of what is read at once, in bytes. They are far above what people and programs write, and
@@ -61,6 +63,12 @@ func Text(name string, bound int64) ([]byte, error) {
 	defer func() { _ = f.Close() }() // likewise
 	data, err := all(f, bound, true)
 	return bytes.TrimPrefix(data, mark), err
+}
+
+// String is Text in a string; large ones are not held twice for it.
+func String(name string, bound int64) (string, error) {
+	data, err := Text(name, bound)
+	return unsafe.String(unsafe.SliceData(data), len(data)), err // nobody else has the bytes
 }
 
 // Kept is Text of a file that will have to be there again, when what came of it is looked into or
@@ -152,7 +160,20 @@ func Write(name string, print func(io.Writer) error) (err error) {
 	if err != nil {
 		return errors.Join(err, os.Remove(beside.Name()))
 	}
-	return nil
+	return SyncFolder(filepath.Dir(name))
+}
+
+// SyncFolder has a folder's names on the disk: without it a power cut takes a rename back, and with
+// it a new file (fsync(2)).
+func SyncFolder(dir string) error {
+	if runtime.GOOS == "windows" { // which syncs no folder: NTFS has a journal of names
+		return nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 // create makes the file beside. Its name is this process's, so that two that write the same file do

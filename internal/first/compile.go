@@ -48,8 +48,12 @@ func compile(ctx context.Context, root string, say func(string)) error {
 func count(said io.Reader, all int, say func(string)) (rest string) {
 	var other strings.Builder
 	done, fetched := 0, false
-	for lines := bufio.NewScanner(said); lines.Scan(); {
-		line := lines.Text()
+	for lines := bufio.NewReaderSize(said, 64<<10); ; {
+		piece, _, err := lines.ReadLine() // of a longer line, as a linker's can be
+		if err != nil {
+			return other.String()
+		}
+		line := string(piece)
 		switch {
 		case strings.HasPrefix(line, "go: downloading "):
 			if !fetched {
@@ -64,7 +68,6 @@ func count(said io.Reader, all int, say func(string)) (rest string) {
 			}
 		}
 	}
-	return other.String()
 }
 
 // goTool is Go's own command, which ends with all that it has forked.

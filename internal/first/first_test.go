@@ -104,3 +104,12 @@ func TestStatus(t *testing.T) {
 		}
 	}
 }
+
+// A line of any length is no end of what the compiler says.
+func TestLongLine(t *testing.T) {
+	const cause = "./a.go:1: it is wrong"
+	said := strings.NewReader(strings.Repeat("x:", 1<<20) + "\n" + cause + "\n")
+	if rest := count(said, 1, func(string) {}); !strings.HasSuffix(rest, "\n"+cause+"\n") {
+		t.Errorf("of %d bytes the cause is lost", len(rest))
+	}
+}

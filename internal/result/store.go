@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"runtime"
 	"slices"
 	"time"
 
@@ -179,14 +178,7 @@ func writeSynced(dir, name string, b []byte) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if runtime.GOOS == "windows" { // which syncs no folder: NTFS has a journal of names
-		return nil
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return file.SyncFolder(dir)
 }
 
 // Reserve makes a run's folder and finds out whether a run can be kept there, before anything is

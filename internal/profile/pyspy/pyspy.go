@@ -160,10 +160,14 @@ func (r *recording) begin(ctx context.Context, path string, args []string, cores
 // listen keeps what the program says, and tells when it samples.
 func (r *recording) listen(from io.Reader, started chan<- struct{}) {
 	defer close(r.said)
-	lines := bufio.NewScanner(from)
-	for lines.Scan() {
-		fmt.Fprintln(&r.log, lines.Text())
-		if strings.Contains(lines.Text(), begun) && started != nil {
+	for lines := bufio.NewReaderSize(from, 64<<10); ; {
+		piece, _, err := lines.ReadLine() // of a longer line, as one with all arguments can be
+		if err != nil {
+			return
+		}
+		line := string(piece)
+		fmt.Fprintln(&r.log, line)
+		if started != nil && strings.Contains(line, begun) {
 			close(started)
 			started = nil
 		}

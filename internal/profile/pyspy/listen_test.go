@@ -1,0 +1,18 @@
+package pyspy
+
+import (
+	"strings"
+	"testing"
+)
+
+// A line of any length is no end of what the profiler says.
+func TestLongLine(t *testing.T) {
+	r := &recording{said: make(chan struct{})}
+	started := make(chan struct{})
+	r.listen(strings.NewReader(strings.Repeat("x", 1<<20)+"\n"+begun+"\n"), started)
+	select {
+	case <-started:
+	default:
+		t.Error("it has begun, and nobody has heard")
+	}
+}
