@@ -53,6 +53,8 @@ type Built struct {
 	Port   int               `json:"-"` // where its container listens; 0: where it is told
 	// Attached is where it runs already; the zero value: nowhere.
 	Attached netip.AddrPort `json:"-"`
+	// Host is the name that it is asked by there; empty: its address.
+	Host string `json:"-"`
 }
 
 // values are the placeholders that the build decides.
