@@ -100,8 +100,7 @@ func (f *loadFlags) add(c *cobra.Command) {
 	fs.StringVar(&f.unix, "unix", "", "connect to this Unix socket")
 	fs.StringVar(&f.warmup, "warmup", "", "load closed before, in no number: 'steady', until the "+
 		"rate keeps one level, or a time, as 30s")
-	fs.StringSliceVar(&f.remote, "remote", nil, "host of the URL that is another machine: "+
-		"without it only this machine is loaded; repeatable")
+	fs.StringSliceVar(&f.remote, "remote", nil, remoteHelp)
 	fs.BoolVarP(&f.insecure, "insecure", "k", false, "accept any certificate")
 	fs.StringVar(&f.ca, "ca", "", "file of the certificates to trust, in PEM")
 }
@@ -468,33 +467,15 @@ func trusted(name string, secure bool) (pem string, err error) {
 	return string(data), nil
 }
 
-// ask refuses a host that is not this machine and was not named: a load is an attack on whoever
-// does not expect it.
-func (f *loadFlags) ask(host string, at netip.Addr) error {
-	if !f.asks || slices.Contains(f.remote, host) {
+const remoteHelp = "host of the URL that is another machine: without it only this machine is " +
+	"loaded; repeatable"
+
+// ask refuses a host that is not this machine and was not named.
+func (f *loadFlags) ask(name string, at netip.Addr) error {
+	if !f.asks || slices.Contains(f.remote, name) {
 		return nil
 	}
-	own, err := ours(at)
-	if err == nil && !own {
-		err = fmt.Errorf("%s (%v) is another machine, and a load may harm it; where you may load "+
-			"it, say so: --remote %s", host, at, host)
-	}
-	return err
-}
-
-// ours says whether an address is one of this machine's.
-func ours(at netip.Addr) (bool, error) {
-	if at = at.Unmap(); at.IsLoopback() || at.IsUnspecified() { // connecting to 0.0.0.0 stays here
-		return true, nil
-	}
-	all, err := net.InterfaceAddrs()
-	if err != nil {
-		return false, fmt.Errorf("look up this machine's addresses: %w", err)
-	}
-	return slices.ContainsFunc(all, func(a net.Addr) bool {
-		own, err := netip.ParsePrefix(a.String())
-		return err == nil && own.Addr().Unmap() == at.WithZone("")
-	}), nil
+	return host.MayLoad(name, at)
 }
 
 func checkCores(want []int) error {

@@ -44,7 +44,7 @@ noise of an A/A run ("prony run --aa"): the newest in results/, or the one that 
 				return err
 			}
 			if project != nil {
-				if err := ofProject(c.Context(), l, project, &wish); err != nil {
+				if err := ofProject(c.Context(), l, project, &wish, f.remote); err != nil {
 					return err
 				}
 			}

@@ -72,7 +72,9 @@ func findProject() (p *suite.Project, dir string, err error) {
 }
 
 // ofProject makes the wish one for an experiment of a project, whose answers are not asked for yet.
-func ofProject(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish) error {
+// Hosts that are remote may be loaded.
+func ofProject(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish,
+	remote []string) error {
 	s, err := p.Suite(wish.Suite)
 	if err != nil && wish.Suite != "" {
 		err = cli.Usage(err)
@@ -87,6 +89,15 @@ func ofProject(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish
 	sources, err := own.Sources(p, l.Root)
 	if err != nil {
 		return err
+	}
+	for i := range sources {
+		sources[i].Remote = remote
+	}
+	for i := range s.Scenarios {
+		sc := &s.Scenarios[i]
+		if sc.Protocol, err = own.Protocol(sources, sc.Protocol); err != nil {
+			return fmt.Errorf("%s: scenario %s: %w", p.File, sc.Name, err)
+		}
 	}
 	services, err := servicesOf(ctx, l, sources, cmp.Or(p.Ready, s.FirstGet()))
 	if err != nil {
@@ -157,6 +168,14 @@ func servicesOf(ctx context.Context, l *lab.Lab, sources []own.Source, ready str
 	return services, errors.Join(err, result.Keep(kept))
 }
 
+// named is the name that a service is asked by; empty: its address.
+func named(s *service.Service) string {
+	if s.Made == nil {
+		return ""
+	}
+	return s.Made.Host
+}
+
 // portHint is for services that start and cannot be asked.
 const portHint = "a service listens at $PORT of 127.0.0.1, or where its command says {port}, " +
 	"and is ready when the path of ready (--ready), or else the first one asked for, answers 200 " +
@@ -167,22 +186,24 @@ func meet(ctx context.Context, l *lab.Lab, services lab.Catalog, startup time.Du
 	requests []suite.Request, speaks suite.Scenario, statusOnly bool) ([]own.Held, error) {
 	var names []string
 	var answers [][][]own.Answer
-	speaks.Requests = requests
 	filled, err := own.Fill(requests, os.LookupEnv)
 	if err != nil {
 		return nil, err
 	}
-	speech := func(at netip.AddrPort) *stack.Config { return trial.Speech(speaks, "", at) }
-	see := func(ctx context.Context, name string, _ *service.Service, c service.Checker) error {
+	speaks.Requests = filled
+	speech := func(s *service.Service, at netip.AddrPort) *stack.Config {
+		return trial.Speech(speaks.To(named(s)), "", at)
+	}
+	see := func(ctx context.Context, name string, s *service.Service, c service.Checker) error {
 		at, err := netip.ParseAddrPort(c.Base)
 		if err != nil {
 			return err
 		}
 		var by http.RoundTripper
-		if to := speech(at); to != nil {
+		if to := speech(s, at); to != nil {
 			by = stack.Transport{Config: *to}
 		}
-		of, err := own.Ask(ctx, by, c.Base, filled)
+		of, err := own.Ask(ctx, by, c.Base, speaks.To(named(s)).Requests)
 		names, answers = append(names, name), append(answers, of)
 		return err
 	}
@@ -194,7 +215,9 @@ func meet(ctx context.Context, l *lab.Lab, services lab.Catalog, startup time.Du
 			Doing: "start", Hint: portHint, Skipped: func(name string, missing []string) {
 				l.Tell.Say(name + " is left out: it " + missing[0])
 			}, See: see,
-			Speak: func(at netip.AddrPort) service.Speaker { return trial.Speaker(speech(at)) }}
+			Speak: func(s *service.Service, at netip.AddrPort) service.Speaker {
+				return trial.Speaker(speech(s, at), named(s), at)
+			}}
 		if len(of) == 0 {
 			continue
 		}

@@ -28,6 +28,7 @@ type runFlags struct {
 	retain  bool
 	wait    time.Duration
 	why     bool
+	remote  []string // hosts of a project's URLs that are other machines, and may be loaded
 	observe observeFlags
 }
 
@@ -63,6 +64,7 @@ func (f *runFlags) suiteFlags(c *cobra.Command) {
 		"every target against itself: how much differs here when nothing does")
 	fs.StringVar(&f.asked.Against, "against", "",
 		"the same targets of another checkout, too: its folder, or NAME=FOLDER")
+	fs.StringSliceVar(&f.remote, "remote", nil, remoteHelp)
 	cli.SomeOf(c, &o.Launchers, "launcher", "how targets are started, instead of the suite's; "+
 		"several are compared", suite.Launchers...)
 	f.observe.add(c)
@@ -233,7 +235,7 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 		wish.Hold = (&retainer{tell: show, in: os.Stdin}).hold
 	}
 	if project != nil {
-		err := ofProject(c.Context(), l, project, &wish)
+		err := ofProject(c.Context(), l, project, &wish, f.remote)
 		if err == nil {
 			err = hold(c.Context(), l, project, &wish)
 		}

@@ -29,6 +29,7 @@ type versusFlags struct {
 	names     []string
 	revisions []string
 	urls      []string
+	remote    []string
 	images    []string
 	port      int
 	build     string
@@ -62,7 +63,8 @@ A service gets its port in $PORT, or where its command says {port}, and listens 
 sees your environment. Variables in front of a command are set, and a command that does more than
 name a program and its arguments is handed to sh. With --git each revision of the repository is
 cloned, built by --build and started by --run in its own folder. With --url services that run
-already on this machine are compared as they are: nothing is started, limited or stopped. With
+already are compared as they are: nothing is started, limited or stopped; what they cost is told of
+this machine's alone, and another machine is loaded where --remote names it. With
 --image each is run as a container of that image, which the local Docker engine must have.
 
 Before anything is measured each service is asked three times. What all answers have in common,
@@ -105,8 +107,9 @@ func (a *app) versusCmd() *cobra.Command {
 	fs.StringArrayVarP(&f.names, "name", "n", nil, "name of a service, in their order; repeatable")
 	fs.StringArrayVar(&f.revisions, "git", nil,
 		"revision of the repository that is worked in, to be compared; repeatable")
-	fs.StringArrayVar(&f.urls, "url", nil, "service that runs already on this machine, as "+
+	fs.StringArrayVar(&f.urls, "url", nil, "service that runs already, as "+
 		"http://127.0.0.1:8081; repeatable")
+	fs.StringSliceVar(&f.remote, "remote", nil, remoteHelp)
 	fs.StringArrayVar(&f.images, "image", nil, "image of the local Docker engine, as app:1.2, "+
 		"to be run in containers; repeatable")
 	fs.IntVar(&f.port, "port", 0, "with --image: where its service listens (default: the port "+
@@ -166,7 +169,7 @@ func (f *versusFlags) check(args []string) ([]own.Source, []suite.Request, error
 		sources = append(sources, own.Source{Command: command, Dir: dir})
 	}
 	for _, url := range f.urls {
-		sources = append(sources, own.Source{URL: url, Dir: dir})
+		sources = append(sources, own.Source{URL: url, Remote: f.remote, Dir: dir})
 	}
 	for _, image := range f.images {
 		sources = append(sources, own.Source{Image: image, Port: f.port, Dir: dir})
@@ -187,6 +190,8 @@ func (f *versusFlags) check(args []string) ([]own.Source, []suite.Request, error
 	case f.port != 0 && len(f.images) == 0 || f.port < 0 || f.port > math.MaxUint16:
 		return nil, nil, cli.Usagef("--port %d: it is where the service of an --image listens",
 			f.port)
+	case len(f.remote) > 0 && len(f.urls) == 0:
+		return nil, nil, cli.Usagef("--remote is for --url: name the services that run there")
 	case len(f.names) > len(sources):
 		return nil, nil, cli.Usagef("-n: %d names for %d services", len(f.names), len(sources))
 	case len(f.gets)+len(f.requests) == 0:
@@ -270,8 +275,13 @@ func (a *app) versus(ctx context.Context, args []string, f *versusFlags) error {
 	if err != nil {
 		return err
 	}
+	f.options.Stay = len(f.urls)+len(f.images) > 0
 	if err := errors.Join(f.limits(), f.trust()); err != nil {
 		return err
+	}
+	speaks := &f.options.Speaks
+	if speaks.Protocol, err = own.Protocol(sources, speaks.Protocol); err != nil {
+		return cli.Usage(err)
 	}
 	// What contradicts is found before anything is started.
 	alone := make([]own.Held, len(requests))

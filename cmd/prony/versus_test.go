@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -23,7 +24,7 @@ import (
 // serve is a small service of somebody's: this test binary answers what its variable says, at the
 // port that it is given. {now} in it is another text each time.
 func serve(text string) {
-	addr := net.JoinHostPort("127.0.0.1", os.Getenv("PORT"))
+	addr := net.JoinHostPort(cmp.Or(os.Getenv("AT"), "127.0.0.1"), os.Getenv("PORT"))
 	if protocol := os.Getenv("SPEAKS"); protocol != "" {
 		spoken(protocol, addr)
 	}
@@ -153,9 +154,15 @@ func TestVersusRefuses(t *testing.T) {
 	check(2, "say what builds a revision", "--git", "main", "--get", "/")
 	check(2, "name the revisions", "./app", "--build", "x", "--get", "/")
 	check(2, "--git nothing: ", "--git", "nothing", "--build", "x", "--run", "./app", "--get", "/")
-	check(2, "--url https://127.0.0.1: only http://", "--url", "https://127.0.0.1", "--get", "/")
+	check(2, "--url ftp://127.0.0.1: want http or https", "--url", "ftp://127.0.0.1", "--get", "/")
+	check(2, "is spoken with TLS and ./app without", "./app", "--url", "https://127.0.0.1:1",
+		"--get", "/")
+	check(2, "the protocol h2c has no TLS", "--protocol", "h2c", "--url", "https://127.0.0.1:1",
+		"--get", "/")
+	check(2, "--remote is for --url", "./app", "--remote", "x", "--get", "/")
 	check(2, "want http://HOST:PORT alone", "--url", "http://127.0.0.1:8/x", "--get", "/")
-	check(2, "it is another machine's", "--url", "http://192.0.2.1:80", "--get", "/")
+	check(2, "is another machine, and a load may harm it; where you may load it, say so: "+
+		"--remote 192.0.2.1", "--url", "http://192.0.2.1:80", "--get", "/")
 	check(1, "connection refused; start it first", "--url", "http://127.0.0.1:1", "--get", "/")
 	check(1, "start echo-bye-exit-3: ", "echo bye; exit 3", "--get", "/")
 	check(1, "it wrote:\n  bye", "echo bye; exit 3", "--get", "/")

@@ -41,7 +41,7 @@ type Visitor struct {
 	Hint     string        // behind the errors of targets that were started; may be empty
 	See      Sight
 	// Speak is how a target at an address is asked whether it is ready; nil: in HTTP/1.1 over TCP.
-	Speak   func(at netip.AddrPort) service.Speaker
+	Speak   func(s *service.Service, at netip.AddrPort) service.Speaker
 	Skipped func(name string, missing []string) // is told of what cannot run here
 
 	launcher launch.Launcher
@@ -172,7 +172,7 @@ func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
 	if err == nil {
 		var speak service.Speaker
 		if v.Speak != nil {
-			speak = v.Speak(p.Addr())
+			speak = v.Speak(s, p.Addr())
 		}
 		_, _, err = service.WaitReadyIn(bounded, speak, nil, p.Addr().String(), s.Run.Ready,
 			p.Began(), p.Exited())
@@ -185,7 +185,7 @@ func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
 		return fmt.Errorf("%w; it wrote:\n  %s", err, strings.Join(log[max(0, len(log)-20):],
 			"\n  "))
 	}
-	if built.Images == nil && host.Wide(int(p.Addr().Port())) {
+	if built.Images == nil && len(p.PIDs()) > 0 && host.Wide(int(p.Addr().Port())) {
 		v.Tell.Say(s.Full(t) + " listens at every address of this machine, for whoever reaches " +
 			"it: have it listen at $HOST, 127.0.0.1, alone")
 	}

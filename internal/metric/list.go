@@ -10,7 +10,8 @@ import (
 
 // What would give a value.
 const (
-	noProbe   = "the service was not sampled in that window (see limits and probe in the record)"
+	noProbe = "the service was not sampled in that window (another machine's is not seen; else " +
+		"see limits and probe in the record)"
 	notKeptUp = "the load was not kept up with, and times grow with the test's length"
 	noRequest = "no request ended in the window"
 	notTimed  = "the start was not timed"

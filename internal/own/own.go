@@ -27,6 +27,8 @@ import (
 	"strings"
 
 	"prony/internal/cli"
+	"prony/internal/host"
+	"prony/internal/load/stack"
 	"prony/internal/result"
 	"prony/internal/service"
 )
@@ -40,6 +42,7 @@ type Source struct {
 	Revision string     // of the repository there; empty: what is there
 	Steps    [][]string // that build a revision
 	URL      string     // where it runs already, instead of a command
+	Remote   []string   // hosts of URLs that are other machines, and may be loaded
 	Image    string     // of the local Docker engine, likewise
 	Port     int        // of the image: where it listens; 0: where it exposes one, else $PORT
 	Compose  *service.Compose
@@ -65,6 +68,7 @@ var (
 	notName = regexp.MustCompile(`[^A-Za-z0-9._]+`)
 	folders = regexp.MustCompile(`(^|[ =])[^ =]*/`) // of a program or a file
 	noPort  = regexp.MustCompile(`\{port\}|\$\{?PORT\}?`)
+	scheme  = regexp.MustCompile(`^[a-z]+://`)
 	isName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 )
 
@@ -100,7 +104,7 @@ func Services(sources []Source, environ []string, ready string) ([]*service.Serv
 		}
 		if from.URL != "" {
 			s.Made = &service.Built{Dir: from.Dir}
-			if s.Made.Attached, err = address(from.URL); err != nil {
+			if s.Made.Attached, s.Made.Host, err = from.address(); err != nil {
 				return nil, from.wrong("--url "+from.URL, err)
 			}
 		} else if from.Compose != nil {
@@ -129,34 +133,59 @@ func (s Source) wrong(called string, err error) error {
 	return cli.Usagef("%s: %w", called, err)
 }
 
-// address is where a URL's service listens: at a port of this machine.
-func address(text string) (out netip.AddrPort, err error) {
-	u, err := url.Parse(text)
+// address is where the service of the URL listens, and the name that it is asked by; empty: its
+// address. Another machine is one that Remote names: a load may harm whoever does not expect it.
+func (s Source) address() (at netip.AddrPort, name string, err error) {
+	u, err := url.Parse(s.URL)
 	switch {
 	case err != nil:
-		return out, err
-	case u.Scheme != "http":
-		return out, errors.New("only http:// is compared so far; prony load takes https, too")
+		return at, "", err
+	case ports[u.Scheme] == "":
+		return at, "", errors.New("want http or https, as http://127.0.0.1:8081")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "":
-		return out, errors.New("want http://HOST:PORT alone; --get has the path")
+		return at, "", errors.New("want " + u.Scheme + "://HOST:PORT alone; --get has the path")
 	}
-	at, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80")))
+	to, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(u.Hostname(),
+		cmp.Or(u.Port(), ports[u.Scheme])))
 	if err != nil {
-		return out, err
+		return at, "", err
 	}
-	out = netip.AddrPortFrom(at.AddrPort().Addr().Unmap(), uint16(at.Port))
-	local, err := net.InterfaceAddrs()
-	if err != nil {
-		return out, err
+	at = netip.AddrPortFrom(to.AddrPort().Addr().Unmap(), uint16(to.Port))
+	if _, err := netip.ParseAddr(u.Hostname()); err != nil {
+		name = u.Host
 	}
-	for _, a := range local {
-		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr() == out.Addr() {
-			return out, nil
+	if slices.Contains(s.Remote, u.Hostname()) {
+		return at, name, nil
+	}
+	return at, name, host.MayLoad(u.Hostname(), at.Addr())
+}
+
+// Protocol is what all sources are spoken with, where a scenario says asked; empty: HTTP/1.1.
+func Protocol(sources []Source, asked string) (string, error) {
+	var plain, secure []string
+	for _, s := range sources {
+		if strings.HasPrefix(s.URL, "https:") {
+			secure = append(secure, s.URL)
+		} else {
+			plain = append(plain, cmp.Or(s.URL, s.Command, s.Image))
 		}
 	}
-	return out, errors.New("it is another machine's; services are compared on this one, and " +
-		"prony load loads any")
+	switch {
+	case len(secure) == 0 || stack.Secure(stack.Schemes[asked]):
+		return asked, nil
+	case asked != "":
+		return "", fmt.Errorf("%s: the protocol %s has no TLS; say https, h2, grpcs or wss, or "+
+			"begin the URL with http", secure[0], asked)
+	case len(plain) > 0:
+		return "", fmt.Errorf("%s is spoken with TLS and %s without: all services of a "+
+			"comparison are asked alike; say the protocol, https, where both have it", secure[0],
+			plain[0])
+	}
+	return "https", nil
 }
+
+// ports are the usual ones of the schemes that a URL may begin with.
+var ports = map[string]string{"http": "80", "https": "443"}
 
 // named gives each source a name of its own.
 func named(sources []Source) ([]string, error) {
@@ -168,7 +197,7 @@ func named(sources []Source) ([]string, error) {
 				maxName)
 		}
 		if name == "" {
-			text := cmp.Or(from.Revision, strings.TrimPrefix(from.URL, "http://"), from.Image,
+			text := cmp.Or(from.Revision, scheme.ReplaceAllString(from.URL, ""), from.Image,
 				noPort.ReplaceAllString(folders.ReplaceAllString(
 					from.Command, "$1"), ""))
 			name = strings.Trim(notName.ReplaceAllString(text, "-"), ".-_")

@@ -16,6 +16,7 @@ type Options struct {
 	Blocks      int
 	CPUs        float64
 	MemoryBytes int64
+	Stay        bool           // some cannot be moved to other cores: containers, what runs already
 	SLO         string         // of a search for the capacity, after the other loads; empty: none
 	Speaks      suite.Scenario // what is spoken, as a suite's scenario has it; nothing else of it
 }
@@ -77,10 +78,11 @@ func Suite(held []Held, o Options) (*suite.Suite, error) {
 
 // warmup lets what compiles while it serves have all cores until its compilers are silent: on one
 // core they and the requests that they compile for take turns, for minutes. What is steady earlier
-// is measured earlier.
+// is measured earlier. Where one cannot be given them, none is.
 func warmup(o Options) map[string]any {
 	out := map[string]any{"connections": o.Connections, "min": "1s", "max": "20s"}
-	if o.CPUs == math.Trunc(o.CPUs) { // parts of cores are a quota, which holds on all of them
+	whole := o.CPUs == math.Trunc(o.CPUs) // parts of cores are a quota, which holds on all of them
+	if whole && !o.Stay {
 		out["cores"] = suite.AllCores
 	}
 	return out

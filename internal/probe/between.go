@@ -55,6 +55,9 @@ func Between(a, b Mark, samples Series, requests int64, cores float64) (result.U
 			u.ThreadsMax = max(u.ThreadsMax, int(samples.Threads[i]))
 		}
 	}
+	if a.Processes+b.Processes == 0 { // there is nobody to be seen, as of another machine's service
+		u.RSSMaxBytes, u.ThreadsMax = unknown, unknown
+	}
 	return u, hostBetween(a, b, u.CPUNs)
 }
 

@@ -54,6 +54,8 @@ type Built struct {
 	Compose *Compose          `json:"-"` // brought up instead of an image; nil: nothing
 	// Attached is where it runs already; the zero value: nowhere.
 	Attached netip.AddrPort `json:"-"`
+	// Host is the name that it is asked by there; empty: its address.
+	Host string `json:"-"`
 }
 
 // values are the placeholders that the build decides.

@@ -89,7 +89,7 @@ var projectParameters = slices.Concat([]parameter{
 	{key: "project.targets.NAME.git",
 		about: "a revision of the repository, instead of what lies there; wants build"},
 	{key: "project.targets.NAME.url",
-		about: "where it runs already on this machine, as `http://127.0.0.1:8081`"},
+		about: "where it runs already, as `http://127.0.0.1:8081`; another machine wants `--remote`"},
 	{key: "project.targets.NAME.image",
 		about: "of the local Docker engine, as `app:1.2`; nothing is pulled"},
 	{key: "project.targets.NAME.port", min: 1, max: 65535,

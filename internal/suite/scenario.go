@@ -41,6 +41,27 @@ type Scenario struct {
 	table    [][][]byte
 }
 
+// To is the scenario for a service that is asked by a name, where its requests have no other;
+// empty: as it is.
+func (s Scenario) To(host string) Scenario {
+	if host == "" {
+		return s
+	}
+	s.Requests = slices.Clone(s.Requests)
+	for i := range s.Requests {
+		r := &s.Requests[i]
+		headers := map[string]Text{"Host": Text(host)}
+		for name, value := range r.Headers {
+			if strings.EqualFold(name, "host") {
+				delete(headers, "Host")
+			}
+			headers[name] = value
+		}
+		r.Headers = headers
+	}
+	return s
+}
+
 // TLS is what of a service's certificate is believed. What is measured does not hang on it.
 type TLS struct {
 	Insecure bool   `yaml:"insecure" json:"insecure,omitempty"` // any

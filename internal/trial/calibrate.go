@@ -77,8 +77,8 @@ func (l *Lab) calibrate(ctx context.Context, e Experiment, t Spec, args []string
 	defer func() { err = cmp.Or(err, proc.Stop(system.OneGrace)) }()
 	bounded, cancel := context.WithTimeout(ctx, verifyWait)
 	defer cancel()
-	if _, _, err := service.WaitReadyIn(bounded, Speaker(speech), l.Dial, addr.String(), "",
-		proc.Began(), proc.Exited()); err != nil {
+	if _, _, err := service.WaitReadyIn(bounded, Speaker(speech, "", addr), l.Dial, addr.String(),
+		"", proc.Began(), proc.Exited()); err != nil {
 		return fmt.Errorf("wait for the null server: %w", err)
 	}
 	by, err := l.Driver("", "", speech)

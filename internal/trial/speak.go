@@ -45,8 +45,12 @@ func transport(c *stack.Config, dial service.Dial) http.RoundTripper {
 	return stack.Transport{Config: to}
 }
 
-// Speaker is how a service is asked whether it is ready; nil: in HTTP/1.1 over TCP.
-func Speaker(c *stack.Config) service.Speaker {
+// Speaker is how a service at an address is asked whether it is ready, by its name where it has
+// one; nil: in HTTP/1.1 over TCP, by the address.
+func Speaker(c *stack.Config, name string, at netip.AddrPort) service.Speaker {
+	if c == nil && name != "" {
+		c = &stack.Config{Protocol: stack.H1, Network: "tcp", Address: at.String(), Host: name}
+	}
 	if c == nil {
 		return nil
 	}

@@ -310,6 +310,7 @@ func (f *life) launch(ctx context.Context) error {
 		return err
 	}
 	f.proc, f.addr = sys, sys.Addr()
+	f.trial.Scene = f.trial.Scene.To(order.Built.Host)
 	f.speech = Speech(f.trial.Scene, f.trial.Subject.Target.Mode, f.addr)
 	f.scene = f.scenario()
 	for _, p := range sys.Parts {
@@ -331,8 +332,9 @@ func (f *life) launch(ctx context.Context) error {
 func (f *life) ready(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, readyBound)
 	defer cancel()
-	listen, ready, err := service.WaitReadyIn(bounded, Speaker(f.speech), f.lab.Dial,
-		f.addr.String(), f.trial.Subject.Service.Run.Ready, f.proc.Began(), f.proc.Exited())
+	listen, ready, err := service.WaitReadyIn(bounded,
+		Speaker(f.speech, f.trial.Subject.Built.Host, f.addr), f.lab.Dial, f.addr.String(),
+		f.trial.Subject.Service.Run.Ready, f.proc.Began(), f.proc.Exited())
 	if err != nil {
 		return f.orExit(fmt.Errorf("wait for %s to be ready: %w", f.trial.Target, err))
 	}

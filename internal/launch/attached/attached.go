@@ -1,6 +1,6 @@
 // Package attached takes a service that runs already for one that was launched. Nothing of it is
 // started, limited or stopped: it runs as whoever started it wants, and the record says so. Its
-// processes are those that listen at its port.
+// processes are those that listen at its port; another machine's cannot be seen.
 package attached
 
 import (
@@ -26,18 +26,27 @@ func (l Launcher) Listen() string { return l.At.Addr().String() }
 // Launch implements launch.Launcher: somebody listens there.
 func (l Launcher) Launch(ctx context.Context, _ launch.Spec) (launch.Process, error) {
 	p := &process{exited: make(chan struct{}), at: l.At, began: clock.Mono()}
+	var err error
+	if p.near, err = host.Ours(l.At.Addr()); err != nil {
+		return nil, err
+	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", l.At.String())
-	if err != nil { // who speaks HTTP/3 alone has a port of UDP
-		if p.pids = host.Listening("udp", int(l.At.Port())); len(p.pids) > 0 {
-			return p, nil
-		}
+	if err != nil && p.near { // who speaks HTTP/3 alone has a port of UDP
+		p.pids = host.Listening("udp", int(l.At.Port()))
+	}
+	if len(p.pids) > 0 {
+		return p, nil
+	}
+	if err != nil {
 		return nil, fmt.Errorf("attach to a service that runs: %w; start it first", err)
 	}
-	p.pids = host.Listening("tcp", int(l.At.Port()))
 	if err := conn.Close(); err != nil {
 		return nil, err
 	}
-	if len(p.pids) == 0 {
+	if p.near {
+		p.pids = host.Listening("tcp", int(l.At.Port()))
+	}
+	if p.near && len(p.pids) == 0 {
 		return nil, errors.New("attach to a service that runs: none of this machine's processes " +
 			"that can be seen here listens at " + l.At.String() + "; run as its user, or as root")
 	}
@@ -46,6 +55,7 @@ func (l Launcher) Launch(ctx context.Context, _ launch.Spec) (launch.Process, er
 
 type process struct {
 	at    netip.AddrPort
+	near  bool // on this machine
 	began int64
 	pids  []int // that listened when the trial began
 
@@ -55,12 +65,22 @@ type process struct {
 
 func (p *process) Addr() netip.AddrPort   { return p.at }
 func (p *process) Began() int64           { return p.began }
-func (p *process) Main() int              { return p.pids[0] }
 func (p *process) PIDs() []int            { return p.pids }
 func (p *process) Groups() []launch.Group { return nil }
 
+// Main is 0 of another machine's service.
+func (p *process) Main() int {
+	if !p.near {
+		return 0
+	}
+	return p.pids[0]
+}
+
 // Limits are those of whoever started it.
 func (p *process) Limits() (inForce, missing []string) {
+	if !p.near {
+		return []string{"attached: another machine's, as it was started"}, nil
+	}
 	return []string{"attached: as it was started"}, nil
 }
 

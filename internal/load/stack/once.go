@@ -40,8 +40,12 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		body = message
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", r.Method, path, cmp.Or(r.Host, r.URL.Host))
-	if err := r.Header.Write(&b); err != nil {
+	host := cmp.Or(r.Host, r.URL.Host)
+	if host == t.Config.Address {
+		host = t.Config.Host // as under load
+	}
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", r.Method, path, host)
+	if err := r.Header.WriteSubset(&b, map[string]bool{"Host": true}); err != nil {
 		return nil, err
 	}
 	if len(body) > 0 || r.Method != http.MethodGet && r.Method != http.MethodHead {
