@@ -32,10 +32,6 @@ import (
 const (
 	program   = "bin/prony"
 	canonical = "suites/canonical.yaml"
-	// lasting is how long the comparison takes, so that all is done within five minutes the first
-	// time, too, whatever the machine is like. Services that compile have a longer warm-up then,
-	// and what is open yet gets the time that is left.
-	lasting = "3m"
 	// invalid is prony run's status where it has a table with numbers that are INVALID.
 	invalid = 4
 )
@@ -135,9 +131,6 @@ func order(catalog []*service.Service, targets []string) (out []*service.Service
 
 // run lets prony go on.
 func run(ctx context.Context, root string, args []string, stdout, stderr io.Writer) error {
-	if len(args) == 0 {
-		args = []string{"--for", lasting}
-	}
 	words := append([]string{"run"}, args...)
 	cmd := exec.CommandContext(ctx, filepath.Join(root, program), words...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = root, stdout, stderr

@@ -136,7 +136,7 @@ func TestReadAgreesWithTheCanonicalSuite(t *testing.T) {
 			t.Errorf("load %d is %+v, want %+v", i, s.Loads[i], want[i])
 		}
 	}
-	if s.Baseline != "go-nethttp" || s.Seed != 42 || s.Blocks != 3 ||
+	if s.Baseline != "go-nethttp" || s.Seed != 42 || s.Blocks != 4 ||
 		s.Limits != (suite.Limits{CPUs: 1, Memory: 1 << 30}) {
 		t.Errorf("canonical is %+v", s)
 	}
