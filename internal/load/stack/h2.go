@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 
 	"golang.org/x/net/http2"
@@ -18,12 +19,19 @@ import (
 
 // shared is a connection that several slots send on.
 type shared struct {
-	e    *Engine
-	mu   sync.Mutex
-	raw  net.Conn
-	h2   *http2.ClientConn
-	h3   []*quicConn // the last is sent on, those before it have answers to come
+	e  *Engine
+	mu sync.Mutex
+	// Of these the last is sent on; those before it, from which the server has gone away, have
+	// answers to come.
+	h2   []h2Conn
+	h3   []*quicConn
 	grpc *grpc.ClientConn
+}
+
+// h2Conn is a connection of HTTP/2.
+type h2Conn struct {
+	*http2.ClientConn
+	raw net.Conn
 }
 
 // connect returns the connection as it is, or a new one. Who comes while it is made waits for it.
@@ -33,11 +41,9 @@ func (s *shared) connect(ctx context.Context) (http.RoundTripper, error) {
 	if s.e.config.Protocol == H3 {
 		return s.connectQUIC(ctx)
 	}
-	if s.h2 != nil && s.h2.CanTakeNewRequest() {
-		return s.h2, nil
-	}
-	if s.raw != nil {
-		s.raw.Close()
+	s.h2 = slices.DeleteFunc(s.h2, func(c h2Conn) bool { return c.State().Closed })
+	if n := len(s.h2); n > 0 && s.h2[n-1].CanTakeNewRequest() {
+		return s.h2[n-1], nil
 	}
 	raw, err := s.e.dial(ctx, "h2")
 	if err != nil {
@@ -49,19 +55,20 @@ func (s *shared) connect(ctx context.Context) (http.RoundTripper, error) {
 		return nil, errors.New("the server does not speak HTTP/2 (ALPN)")
 	}
 	t := &http2.Transport{AllowHTTP: true, DisableCompression: true}
-	if s.h2, err = t.NewClientConn(raw); err != nil {
+	c, err := t.NewClientConn(raw)
+	if err != nil {
 		raw.Close()
 		return nil, err
 	}
-	s.raw = raw
-	return s.h2, nil
+	s.h2 = append(s.h2, h2Conn{c, raw})
+	return c, nil
 }
 
 func (s *shared) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.raw != nil {
-		s.raw.Close()
+	for _, c := range s.h2 {
+		c.raw.Close()
 	}
 	for _, c := range s.h3 {
 		c.close()

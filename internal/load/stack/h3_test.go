@@ -135,20 +135,48 @@ func TestHTTP3Releases(t *testing.T) {
 }
 
 // A server that goes away is asked no more, and answers what it was asked before.
-func TestHTTP3GoesAway(t *testing.T) {
+func TestGoesAway(t *testing.T) {
+	for protocol, serve := range map[string]func(*testing.T, http.Handler) (farewell, net.Addr){
+		stack.H2C: clearServer,
+		stack.H3: func(t *testing.T, handler http.Handler) (farewell, net.Addr) {
+			server, l := quicServer(t, handler)
+			return server, l.LocalAddr()
+		},
+	} {
+		t.Run(protocol, func(t *testing.T) { goesAway(t, protocol, serve) })
+	}
+}
+
+// farewell is a server that can go away.
+type farewell interface{ Shutdown(context.Context) error }
+
+// clearServer answers HTTP/2 in the clear.
+func clearServer(t *testing.T, handler http.Handler) (farewell, net.Addr) {
+	t.Helper()
+	server := httptest.NewUnstartedServer(handler)
+	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.Start()
+	t.Cleanup(server.Close)
+	return server.Config, server.Listener.Addr()
+}
+
+func goesAway(t *testing.T, protocol string,
+	serve func(*testing.T, http.Handler) (farewell, net.Addr)) {
 	hold, held := make(chan struct{}), make(chan struct{})
 	let := sync.OnceFunc(func() { close(hold) })
-	old, first := quicServer(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	old, first := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		close(held)
 		<-hold
 		_, _ = io.WriteString(w, "old") // a lost answer fails the test anyway
 	}))
-	_, second := quicServer(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	_, second := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "new") // likewise
 	}))
-	at := []string{first.LocalAddr().String(), second.LocalAddr().String()}
-	e, err := stack.New(stack.Config{Protocol: stack.H3, Host: "example.com", Insecure: true,
-		Streams: 2, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+	at := []string{first.String(), second.String()}
+	e, err := stack.New(stack.Config{Protocol: protocol, Network: "tcp", Host: "example.com",
+		Insecure: true, Streams: 2,
+		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			to := at[0]
 			at = at[1:]
 			return (&net.Dialer{}).DialContext(ctx, network, to)
