@@ -34,7 +34,7 @@ func TestNoiseFloor(t *testing.T) {
 		t.Fatalf("exit %d: %s", exit, stderr)
 	}
 	has(t, "plan", stdout, "noise floor of", "go-nethttp", "peak throughput", "3.0 % OF TWO",
-		"3 BLOCKS RESOLVE", "Of all 7")
+		"4 BLOCKS RESOLVE", "Of all 5")
 	runs, err := filepath.Glob(filepath.Join(root, "results", "*"))
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("runs %v: %v", runs, err)

@@ -33,7 +33,7 @@ func TestRunForATime(t *testing.T) {
 		}
 		return out, said, s, records
 	}
-	out, said, s, records := run("10m")
+	out, said, s, records := run("10m", "--targets", manyTargets)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	has(t, "the last line", lines[len(lines)-1], "no comparison is open; the next 5 min would buy ",
 		" blocks of ")
@@ -48,7 +48,7 @@ func TestRunForATime(t *testing.T) {
 	}
 
 	// A time in which there are only some blocks is not exceeded.
-	out, _, s, records = run("2m")
+	out, _, s, records = run("2m", "--targets", manyTargets)
 	if s.Ended != "time" || s.SpentNs > s.ForNs || records[len(records)-1].Block < 2 ||
 		s.Next.Open == 0 {
 		t.Errorf("%+v", s)

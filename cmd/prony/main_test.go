@@ -109,6 +109,9 @@ func TestHelpTeaches(t *testing.T) {
 	}
 }
 
+// manyTargets are targets of many languages, some in more modes than one.
+const manyTargets = "rust-axum,go-nethttp,java-netty,java-jdk,node-express,python-flask"
+
 // Every `$ prony …` line of the documents does what it shows. Runs happen in a mock world; what
 // loads or verifies does so for real, against servers of the test's own.
 func TestCommandsInTheDocuments(t *testing.T) { shown(t, false) }
@@ -135,7 +138,8 @@ func shown(t *testing.T, own bool) {
 	}
 	root := checkout(t)
 	old := filepath.Join(root, "results", "RUN")
-	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--out", old); exit != cli.Fine {
+	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--out", old, "--targets",
+		manyTargets, "--blocks", "3"); exit != cli.Fine {
 		t.Fatal(stderr)
 	}
 	placeTelemetry(t, old)

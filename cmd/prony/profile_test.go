@@ -69,7 +69,8 @@ func profiled(t *testing.T) (run string, records []*result.Record) {
 	t.Helper()
 	root := checkout(t)
 	run = filepath.Join(root, "results", "RUN")
-	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--out", run); exit != cli.Fine {
+	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--out", run, "--targets",
+		manyTargets, "--blocks", "3"); exit != cli.Fine {
 		t.Fatal(stderr)
 	}
 	addProfiles(t, run)
@@ -176,7 +177,8 @@ func TestProfileFiles(t *testing.T) {
 func TestProfileOfNothing(t *testing.T) {
 	root := checkout(t)
 	run := filepath.Join(root, "results", "RUN")
-	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--out", run); exit != cli.Fine {
+	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--out", run, "--targets",
+		manyTargets, "--blocks", "3"); exit != cli.Fine {
 		t.Fatal(stderr)
 	}
 	_, stderr, exit := say(t, mock{}, "profile", run)
