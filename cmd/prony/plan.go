@@ -15,6 +15,7 @@ import (
 	"prony/internal/print"
 	"prony/internal/result"
 	"prony/internal/suite"
+	"prony/internal/unit"
 )
 
 func (a *app) planCmd() *cobra.Command {
@@ -118,7 +119,11 @@ func extent(p *suite.Plan) string {
 		return fmt.Sprintf("blocks of %d trials for %v", len(p.Trials)/p.Suite.Blocks,
 			time.Duration(p.Suite.For))
 	}
-	return fmt.Sprintf("%d trials in %d %s", len(p.Trials), p.Suite.Blocks, passes(p))
+	passes := unit.Plural(p.Suite.Blocks, "block")
+	if p.Suite.Duet != "" {
+		passes = fmt.Sprintf("%d passes of duets", p.Suite.Blocks)
+	}
+	return unit.Plural(len(p.Trials), "trial") + " in " + passes
 }
 
 // planned is how long a load takes: its window, or all of a search at most.

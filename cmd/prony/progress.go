@@ -19,7 +19,6 @@ import (
 	"prony/internal/print"
 	"prony/internal/result"
 	"prony/internal/stats"
-	"prony/internal/suite"
 	"prony/internal/trial"
 	"prony/internal/unit"
 	"prony/internal/verdict"
@@ -86,14 +85,6 @@ func (s *progress) duets(of *host.Sides, passes int) {
 	if of.Left.Shared {
 		s.Say("  each service shares its cores with its own load, so every trial is SUSPECT")
 	}
-}
-
-// passes is what a plan's blocks are called: with duets, a block is a duet.
-func passes(p *suite.Plan) string {
-	if p.Suite.Duet != "" {
-		return "passes of duets"
-	}
-	return "blocks"
 }
 
 // Say implements lab.Observer: it prints a line for good.

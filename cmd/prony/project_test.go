@@ -247,6 +247,22 @@ scenarios:
 	has(t, "the plan from below", stdout, "9 trials")
 }
 
+// A URL may be https, and is another machine's where that is said.
+func TestProjectElsewhere(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const text = "targets: {far: {url: 'https://192.0.2.1:8443'}}\nrequests: [{request: GET /}]\n"
+	_, stderr, exit := inProject(t, text, "plan")
+	if exit != cli.Failed {
+		t.Errorf("another machine: exit %d", exit)
+	}
+	has(t, "what is said", stderr, "is another machine", "--remote 192.0.2.1")
+	stdout, stderr, exit := inProject(t, text, "plan", "--remote", "192.0.2.1", "--blocks", "1")
+	if exit != cli.Fine {
+		t.Errorf("one that is named: exit %d, %s", exit, stderr)
+	}
+	has(t, "the plan", stdout, "1 trial in 1 block", "far")
+}
+
 // A real run of a file: a command and a revision that is built, one that lacks a tool, a mix with
 // what the file expects and with what was asked for; and then the rest of it.
 func TestProjectMeasures(t *testing.T) {
