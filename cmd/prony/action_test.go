@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"prony/internal/cli"
+	"prony/internal/result"
 	"prony/internal/tests"
 	"prony/internal/tidy"
 )
@@ -43,6 +44,34 @@ func TestAction(t *testing.T) {
 	summary := filepath.Join(bin, "summary.md")
 	inputs := map[string]string{"build": "true", "run": python + " app.py", "get": "/",
 		"base": "HEAD", "blocks": "2", "options": "--measure 300ms --warmup 300ms -c 8"}
+	runAction(t, action, inputs, bin, summary)
+	for _, file := range []string{summary, filepath.Join(dir, "prony-run", "compare.html")} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		has(t, file, string(text), "head", "base", "throughput")
+	}
+
+	// A project says it in its file.
+	executable(t, dir, "prony.yaml", `targets:
+  base: {git: HEAD, build: "true", command: `+python+` app.py}
+  head: {command: `+python+` app.py}
+requests: [{request: GET /}]
+loads: [{name: peak, model: closed, connections: 8}]
+`)
+	inputs = map[string]string{"project": ".", "base": "", "blocks": "2", "out": "project-run",
+		"options": "--measure 300ms --warmup 300ms"}
+	runAction(t, action, inputs, bin, summary)
+	_, records, _, err := result.Read(filepath.Join(dir, "project-run"))
+	if err != nil || len(records) != 4 {
+		t.Errorf("%d records of the project, %v", len(records), err)
+	}
+}
+
+// runAction runs the scripts of the action's steps in order.
+func runAction(t *testing.T, action actionFile, inputs map[string]string, bin, summary string) {
+	t.Helper()
 	ran := ""
 	for _, step := range action.Runs.Steps {
 		if step.Run == "" || step.Name == "Build Prony" {
@@ -64,15 +93,8 @@ func TestAction(t *testing.T) {
 		}
 		ran += step.Name + "; "
 	}
-	if ran != "Measure base and head; Page; Gate; " {
+	if ran != "Measure base and head; Page; Gate; Summary; " {
 		t.Errorf("ran %s", ran)
-	}
-	for _, file := range []string{summary, filepath.Join(dir, "prony-run", "compare.html")} {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		has(t, file, string(text), "head", "base", "throughput")
 	}
 }
 

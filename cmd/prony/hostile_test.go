@@ -44,7 +44,7 @@ var peers = []struct {
 	do                  peer
 }{
 	{"says nothing", "h2c", "timeout", func(c net.Conn) { io.Copy(io.Discard, c) }},
-	{"says anything", "h2c", "could not be established", func(c net.Conn) {
+	{"says anything", "h2c", "http2: ", func(c net.Conn) {
 		flood(c, []byte("no protocol at all\r\n"))
 	}},
 	{"settings without end", "h2c", "", h2Flood(func(f *http2.Framer) error {

@@ -239,7 +239,7 @@ var verbs = []verb{
 		wrong: []string{"versus", "versus app", "versus ./none --get /",
 			"versus app --get x", "versus --git HEAD --get /", "versus app --get / --blocks 0",
 			"versus app --get / -c 0", "versus app --get / -n 'a b'", "versus app --get / -H a",
-			"versus --url https://127.0.0.1 --get /", "versus --url http://192.0.2.1 --get /",
+			"versus --url ftp://127.0.0.1 --get /", "versus --url http://192.0.2.1 --get /",
 			"versus app --get / --memory x"},
 		prints: []string{"versus --url URL --url URL --get / --plan"}},
 	{name: "wrk", reads: []line{
