@@ -121,7 +121,8 @@ func (f *loadFlags) addModel(c *cobra.Command) {
 		"closed model: virtual users, as 700 or 'ramp 0..700 in 5m, 700 for 5m'")
 	fs.StringVar(&f.think, "think", "",
 		"pause of a user: 1s, 'uniform 500ms..2s' or 'exponential 1s'")
-	fs.Int64VarP(&s.Requests, "requests", "n", 0, "end after so many requests or flows")
+	fs.Int64VarP(&s.Requests, "requests", "n", 0, "end after so many requests or "+
+		"flows; the lead-in's do not count")
 	fs.IntVar(&s.Churn, "churn", 0, "renew each connection after so many answers")
 	fs.IntVar(&s.Slow.Clients, "slow", 0, "clients beside the load that never end their request")
 	fs.StringVar(&s.Slow.Text, "slow-text", "GET", "what each of them sends")

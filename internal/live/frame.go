@@ -103,7 +103,7 @@ func (s *state) progressText() string {
 	}
 	over, all := seconds(s.elapsed-s.Lead), seconds(s.Window)
 	if s.Requests > 0 {
-		over, all = unit.Count(s.ended()), unit.Count(s.Requests)+" requests"
+		over, all = unit.Count(s.counted()), unit.Count(s.Requests)+" requests"
 	}
 	return fmt.Sprintf("%s of %s · %s left", over, all, seconds(left))
 }

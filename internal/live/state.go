@@ -225,6 +225,14 @@ func (s *state) backlog() int64 { return s.totals.Due - s.ended() }
 // ended are the requests that came to an end, good or bad.
 func (s *state) ended() int64 { return s.totals.Done + s.totals.Failed }
 
+// counted is how many have ended since the window opened: those of a load of so many.
+func (s *state) counted() int64 {
+	if !s.opened {
+		return 0
+	}
+	return s.ended() - s.base.totals.Done - s.base.totals.Failed
+}
+
 // failed is the number of failures since the window opened, by class and together; before, since
 // the beginning.
 func (s *state) failed() (byClass [load.Classes]int64, total int64) {
@@ -263,11 +271,11 @@ func (s *state) progress() (share float64, left time.Duration) {
 	}
 	share = min(float64(s.elapsed)/float64(total), 1)
 	left = max(total-s.elapsed, 0)
-	if s.Requests > 0 && s.ended() > 0 {
-		byCount := min(float64(s.ended())/float64(s.Requests), 1)
+	if n := s.counted(); s.Requests > 0 && n > 0 {
+		byCount := min(float64(n)/float64(s.Requests), 1)
 		if byCount > share {
 			share = byCount
-			left = time.Duration(float64(s.elapsed) * (1 - byCount) / byCount)
+			left = time.Duration(float64(s.elapsed-s.base.at) * (1 - byCount) / byCount)
 		}
 	}
 	return share, left

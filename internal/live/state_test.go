@@ -150,7 +150,7 @@ func TestProgress(t *testing.T) {
 		c := openLoad // 10.5 s
 		c.Requests = requests
 		s := newState(c)
-		s.elapsed, s.totals.Done = elapsed, done
+		s.elapsed, s.totals.Done, s.opened = elapsed, done, true
 		gotShare, gotLeft := s.progress()
 		if math.Abs(gotShare-share) > 1e-9 || gotLeft.Round(time.Millisecond) != left {
 			t.Errorf("%d of %d requests after %v: %g, %v; want %g, %v", done, requests, elapsed,

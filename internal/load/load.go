@@ -46,7 +46,7 @@ type Spec struct {
 	Most        int           // open: connections that it may grow to; 0: it does not grow
 	Schedule    pace.Schedule // open: its offsets count from the beginning of the lead-in
 	Users       *Users        // closed: virtual users; nil: each connection always sends
-	Requests    int64         // turns after which the load ends; 0: when the window closes
+	Requests    int64         // turns of the window after which it ends; 0: when it closes
 	Churn       int           // answers after which a connection is renewed; 0: never
 	Slow        Slow          // clients beside the load that never finish a request
 	Trace       Trace         // which requests carry a trace id

@@ -16,7 +16,7 @@ func (w *worker) begin(i int32, due, now int64) {
 	c.k = w.k
 	c.route, c.key = w.plan.draw(w.k)
 	w.k += uint64(w.cfg.threads)
-	if w.left > 0 {
+	if w.left > 0 && due >= w.cfg.openAt {
 		w.left--
 	}
 	c.due, c.begun, c.step = due, due, 0

@@ -141,12 +141,13 @@ func TestChurn(t *testing.T) {
 }
 
 // A load of so many requests ends with the last answer, and the time it took is the window.
+// What a lead-in sends is none of them.
 func TestSoManyRequests(t *testing.T) {
-	check := func(model string, connections, threads int) {
+	check := func(model string, connections, threads int, lead time.Duration) {
 		t.Helper()
 		w := &world{serve: after(10 * time.Millisecond)}
 		s := Spec{Model: model, Connections: connections, Requests: 100, Window: time.Hour,
-			Cores: make([]int, threads), Drain: time.Second}
+			Cores: make([]int, threads), Drain: time.Second, Lead: lead}
 		if model == result.Open {
 			s.Schedule = even(1000)
 		}
@@ -155,7 +156,11 @@ func TestSoManyRequests(t *testing.T) {
 		if model == result.Open {
 			want = 109 * ms // the hundredth is due at 99 ms
 		}
-		if len(w.calls) != 100 || r.Answered != 100 || r.Done < 99 || r.Censored != 0 {
+		before := connections * int(lead/(10*time.Millisecond))
+		if model == result.Open {
+			before = int(lead / time.Millisecond)
+		}
+		if len(w.calls) != before+100 || r.Answered != 100 || r.Done < 99 || r.Censored != 0 {
 			t.Errorf("%s: sent %d, answered %d, censored %d", model, len(w.calls), r.Answered,
 				r.Censored)
 		}
@@ -163,9 +168,11 @@ func TestSoManyRequests(t *testing.T) {
 			t.Errorf("%s: the window was %d, want %d", model, r.WindowNs, want)
 		}
 	}
-	check(result.Closed, 4, 1)
-	check(result.Closed, 4, 2)
-	check(result.Open, 50, 1)
+	for _, lead := range []time.Duration{0, 300 * time.Millisecond} {
+		check(result.Closed, 4, 1, lead)
+		check(result.Closed, 4, 2, lead)
+		check(result.Open, 50, 1, lead)
+	}
 }
 
 func flat(n float64) pace.Profile { return pace.Flat(n) }
