@@ -1,6 +1,7 @@
 // Command prony-home takes in what services tell about themselves and answers queries about it. It
-// is the other half of prony's verbs "telemetry serve" and "query", which start it: a program of
-// its own, so that what measures links no database and no receiver.
+// is the other half of prony's verbs "telemetry serve", "query" and, where Parquet is asked for,
+// "report", which start it: a program of its own, so that what measures links no database, no
+// receiver and no format that few need.
 package main
 
 import (
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"prony/internal/cli"
+	"prony/internal/flat/parquet"
 	"prony/internal/print"
 	"prony/internal/shell"
 	"prony/internal/telemetry"
@@ -49,6 +51,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		RunE: func(*cobra.Command, []string) error {
 			return json.NewEncoder(out).Encode(telemetry.OwnVersion())
 		},
+	})
+	root.AddCommand(&cobra.Command{
+		Use: telemetry.ParquetVerb, Short: "Store a table that prony writes here as Parquet",
+		Args: cli.Arguments(0, 0),
+		RunE: func(*cobra.Command, []string) error { return parquet.Write(stdout, stdin) },
 	})
 	root.SetArgs(args)
 	root.SetOut(out)

@@ -13,6 +13,7 @@ import (
 
 // The suffix of --output chooses the format of every verb that has several, unless --format does.
 func TestFormatBySuffix(t *testing.T) {
+	onPath(t)
 	root := checkout(t)
 	dir := measured(t, root, "r")
 	check := func(verb, file, begins string, flags ...string) {

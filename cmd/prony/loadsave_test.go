@@ -39,6 +39,7 @@ func only(t *testing.T, dir string) *result.Record {
 // A load that was saved is a run: every verb that reads runs takes it, and nothing stands in it of
 // what nobody has seen.
 func TestSavedLoad(t *testing.T) {
+	onPath(t)
 	url, dir := null(t), t.TempDir()
 	a, b, page := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "p.html")
 	for _, args := range [][]string{{"--save=" + a}, {"--save=" + b, "-o", page}} {

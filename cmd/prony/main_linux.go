@@ -3,6 +3,8 @@
 package main
 
 import (
+	"context"
+	"io"
 	"os/signal"
 	"slices"
 	"strings"
@@ -24,6 +26,16 @@ func begin() world {
 	docker.Guard()
 	signal.Ignore(syscall.SIGXFSZ) // beyond ulimit -f a write fails, with a sentence
 	return machine.World{}
+}
+
+// parquet stores a table as Parquet, by way of the home's program: what writes that format takes
+// longer to compile than most of what measures.
+func (a *app) parquet(ctx context.Context, w io.Writer, rows io.Reader) error {
+	root, err := a.root()
+	if err != nil {
+		root = "" // it may be there all the same
+	}
+	return machine.Parquet(ctx, root, rows, w, a.say)
 }
 
 // addTrials adds the verbs that start services, or look at what Linux alone tells of them.

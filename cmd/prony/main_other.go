@@ -6,8 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
+
+	"prony/internal/flat/parquet"
 )
 
 // world is nothing: no trials are run here.
@@ -31,6 +34,11 @@ func (a *app) addTrials(root *cobra.Command) {
 			},
 		})
 	}
+}
+
+// parquet stores a table as Parquet. There is no home here whose program could.
+func (a *app) parquet(_ context.Context, w io.Writer, rows io.Reader) error {
+	return parquet.Write(w, rows)
 }
 
 // ceiling fails: what the generator is measured against is a server over epoll.

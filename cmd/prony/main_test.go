@@ -114,7 +114,10 @@ const manyTargets = "rust-axum,go-nethttp,java-netty,java-jdk,node-express,pytho
 
 // Every `$ prony …` line of the documents does what it shows. Runs happen in a mock world; what
 // loads or verifies does so for real, against servers of the test's own.
-func TestCommandsInTheDocuments(t *testing.T) { shown(t, false) }
+func TestCommandsInTheDocuments(t *testing.T) {
+	onPath(t)
+	shown(t, false)
+}
 
 // What compares services of somebody's own starts and asks them.
 func TestOwnServicesInTheDocuments(t *testing.T) {

@@ -37,6 +37,8 @@ type reportFlags struct {
 	out      string
 	save     bool // the files in the run's folder, too
 	why      bool // after the text: causes, and what follows from them
+
+	parquet func(w io.Writer, rows io.Reader) error // stores a table of package flat
 }
 
 const whyHelp = "of text: say why numbers are doubted, each cause once, and what to do"
@@ -60,7 +62,10 @@ summary the rows of csv, series a row an interval.`,
   prony report results/2026-11-21T03-40-11Z -o report.html
   prony report results/2026-11-21T03-40-11Z --update README.md --columns essential --fold
   prony report results/2026-11-21T03-40-11Z -o series.parquet --table series`,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
+			f.parquet = func(w io.Writer, rows io.Reader) error {
+				return a.parquet(c.Context(), w, rows)
+			}
 			if f.why && cmp.Or(f.format, "text") != "text" {
 				return cli.Usagef("--why is of text: leave out --format %s", f.format)
 			}
@@ -69,8 +74,8 @@ summary the rows of csv, series a row an interval.`,
 		},
 	}
 	fs := c.Flags()
-	f.table, f.columns = report.ParquetTables[0], "all"
-	cli.OneOf(c, &f.table, "table", "of parquet", report.ParquetTables...)
+	f.table, f.columns = report.FlatTables[0], "all"
+	cli.OneOf(c, &f.table, "table", "of parquet", report.FlatTables...)
 	cli.OneOf(c, &f.columns, "columns", "of markdown", "all", "essential")
 	fs.BoolVar(&f.why, "why", false, whyHelp)
 	fs.BoolVar(&f.fold, "fold", false, "of markdown: footnotes are opened by a click")
@@ -236,7 +241,12 @@ var reportForms = print.Forms[printing]{
 			Host: p.head.Host, Profiles: report.ReadProfiles(os.DirFS(p.dir), all)})
 	}},
 	{Format: "parquet", Write: func(w io.Writer, p printing) error {
-		return report.Parquet(w, p.study, cmp.Or(p.table, "trials"))
+		rows, to := io.Pipe()
+		go func() {
+			to.CloseWithError(report.Flat(to, p.study, cmp.Or(p.table, report.FlatTables[0])))
+		}()
+		defer rows.Close()
+		return p.parquet(w, rows)
 	}},
 }
 

@@ -11,6 +11,7 @@ import (
 
 // The forms of a report that take flags of their own, and what they refuse.
 func TestReportForms(t *testing.T) {
+	onPath(t)
 	root := checkout(t)
 	dir := filepath.Join(root, "r")
 	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--blocks", "2", "--out",

@@ -252,7 +252,8 @@ func (s *scene) furnish(text string) {
 		}
 		s.put("FOREIGN", string(data))
 	}
-	if strings.Contains(text, "telemetry serve") || strings.Contains(text, "SERVED") {
+	if strings.Contains(text, "telemetry serve") || strings.Contains(text, "SERVED") ||
+		strings.Contains(text, "parquet") {
 		program(s.t, "prony-home")
 	}
 	if strings.Contains(text, "SERVED") {

@@ -5,30 +5,21 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"prony/internal/flat"
 )
 
-// kind is what a column's values are.
-type kind int
-
-const (
-	texts    kind = iota // string
-	counts               // int64
-	reals                // float64
-	flags                // bool
-	instants             // time.Time, UTC
-)
-
-// column is one of a flat table for programs: CSV prints its values, Parquet stores them. A value
+// column is one of a flat table for programs: CSV prints its values, Flat hands them on. A value
 // that cannot be had is nil: an empty field, a null.
 type column[R any] struct {
 	name string
-	kind kind
+	kind flat.Kind
 	of   func(*R) any // nil, or a value of that kind
 }
 
 // label is a column of text; the empty text is none.
 func label[R any](name string, of func(*R) string) column[R] {
-	return column[R]{name, texts, func(r *R) any {
+	return column[R]{name, flat.Text, func(r *R) any {
 		if v := of(r); v != "" {
 			return v
 		}
@@ -38,12 +29,12 @@ func label[R any](name string, of func(*R) string) column[R] {
 
 // whole is a column of integers.
 func whole[R any](name string, of func(*R) int64) column[R] {
-	return column[R]{name, counts, func(r *R) any { return of(r) }}
+	return column[R]{name, flat.Count, func(r *R) any { return of(r) }}
 }
 
 // decimal is a column of numbers; what is none is nil.
 func decimal[R any](name string, of func(*R) float64) column[R] {
-	return column[R]{name, reals, func(r *R) any {
+	return column[R]{name, flat.Real, func(r *R) any {
 		if v := of(r); !math.IsNaN(v) && !math.IsInf(v, 0) {
 			return v
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode"
 
+	"prony/internal/flat"
 	"prony/internal/result"
 	"prony/internal/table"
 )
@@ -50,7 +51,7 @@ func recordColumns[T any](prefix string, root func(*trialRow) *T) []column[trial
 // leaf is a field that holds a value and no further fields.
 type leaf struct {
 	name  string
-	kind  kind
+	kind  flat.Kind
 	value func(reflect.Value) any // of the struct that leaves were asked of
 }
 
@@ -110,28 +111,28 @@ func (l leaf) inside(index []int, counted bool) leaf {
 
 // reader is the column's kind for a type and the way to read it; nil for what is no column. Lists
 // of words that have spaces in them need more than one between.
-func reader(t reflect.Type, name string) (kind, func(reflect.Value) any) {
+func reader(t reflect.Type, name string) (flat.Kind, func(reflect.Value) any) {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
-		return instants, func(v reflect.Value) any { return v.Interface() }
+		return flat.Instant, func(v reflect.Value) any { return v.Interface() }
 	case t.Kind() == reflect.String:
-		return texts, func(v reflect.Value) any { return v.String() }
+		return flat.Text, func(v reflect.Value) any { return v.String() }
 	case t.Kind() == reflect.Bool:
-		return flags, func(v reflect.Value) any { return v.Bool() }
+		return flat.Flag, func(v reflect.Value) any { return v.Bool() }
 	case t.Kind() == reflect.Float64:
-		return reals, func(v reflect.Value) any { return v.Float() }
+		return flat.Real, func(v reflect.Value) any { return v.Float() }
 	case t.Kind() == reflect.Int || t.Kind() == reflect.Int64:
-		return counts, func(v reflect.Value) any { return v.Int() }
+		return flat.Count, func(v reflect.Value) any { return v.Int() }
 	case t.Kind() == reflect.Uint64: // seeds: all 64 bits, which no signed number holds
-		return texts, func(v reflect.Value) any { return fmt.Sprint(v.Uint()) }
+		return flat.Text, func(v reflect.Value) any { return fmt.Sprint(v.Uint()) }
 	case t == reflect.TypeFor[[]int]() || slices.Contains(commandLines, name):
-		return texts, func(v reflect.Value) any { return joined(v, " ") }
+		return flat.Text, func(v reflect.Value) any { return joined(v, " ") }
 	case t == reflect.TypeFor[[]string]():
-		return texts, func(v reflect.Value) any { return joined(v, "; ") }
+		return flat.Text, func(v reflect.Value) any { return joined(v, "; ") }
 	case t == reflect.TypeFor[map[string]string]():
-		return texts, func(v reflect.Value) any { return pairs(v) }
+		return flat.Text, func(v reflect.Value) any { return pairs(v) }
 	}
-	return 0, nil
+	return "", nil
 }
 
 func joined(v reflect.Value, by string) any {

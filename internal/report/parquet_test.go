@@ -11,6 +11,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	store "prony/internal/flat/parquet"
 	"prony/internal/result"
 	"prony/internal/table"
 )
@@ -61,8 +62,12 @@ func readBack(t *testing.T, b []byte) stored {
 
 func parquetOf(t *testing.T, records []result.Record, which string) stored {
 	t.Helper()
-	var b bytes.Buffer
-	if err := Parquet(&b, table.Analyze(records, fixtureOptions()), which); err != nil {
+	var rows, b bytes.Buffer
+	err := Flat(&rows, table.Analyze(records, fixtureOptions()), which)
+	if err == nil {
+		err = store.Write(&b, &rows)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	return readBack(t, b.Bytes())
@@ -198,12 +203,12 @@ func TestParquetSeries(t *testing.T) {
 }
 
 func TestParquetOfNothing(t *testing.T) {
-	for _, which := range ParquetTables {
+	for _, which := range FlatTables {
 		if s := parquetOf(t, nil, which); len(s.rows) != 0 || len(s.names) == 0 {
 			t.Errorf("%s: %d rows, %d columns", which, len(s.rows), len(s.names))
 		}
 	}
-	err := Parquet(&bytes.Buffer{}, table.Study{}, "trial")
+	err := Flat(&bytes.Buffer{}, table.Study{}, "trial")
 	if err == nil || !strings.Contains(err.Error(), "there are trials, summary, series") {
 		t.Errorf("error is %v", err)
 	}

@@ -1,7 +1,8 @@
-// Package report prints a run: Text for a terminal, Markdown for a README, CSV, Parquet and JSON
-// for programs, HTML for everybody. All are functions of records and options, so each can be made
-// again later, elsewhere, and made twice it is the same twice; docs/formats/report-csv.md,
-// report-parquet.md and report-json.md describe the formats that programs read.
+// Package report prints a run: Text for a terminal, Markdown for a README, CSV and JSON for
+// programs, Flat for what stores it as Parquet, HTML for everybody. All are functions of records
+// and options, so each can be made again later, elsewhere, and made twice it is the same twice;
+// docs/formats/report-csv.md, report-parquet.md and report-json.md describe the formats that
+// programs read.
 //
 // Text, Markdown and HTML print the same table.Sheet, so they cannot disagree.
 //

@@ -8,10 +8,13 @@ import (
 // Protocol is the number of the boundary between the lab and its home: what Launch starts, what
 // Client says, and the files below a run's folder. A change that an older side would misread makes
 // it one more.
-const Protocol = 2
+const Protocol = 3
 
 // HomeName is the name of the home's program.
 const HomeName = "prony-home"
+
+// ParquetVerb is the home's verb that stores what it reads, a table of package flat, as Parquet.
+const ParquetVerb = "parquet"
 
 // Version is what a program says of itself when it is asked for its version as JSON.
 type Version struct {

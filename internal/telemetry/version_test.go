@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"prony/internal/flat"
 )
 
 // said is the form of all that lab and home tell each other, as JSON has it.
@@ -28,13 +30,14 @@ func said(t reflect.Type) string {
 
 // Two programs that say other things than they used to are told apart by their protocol's number.
 func TestProtocol(t *testing.T) {
-	const protocol, form = 2, "cd86fa82006d"
+	const protocol, form = 3, "5775c92691db"
 	var all strings.Builder
-	for _, v := range []any{Word{}, Trial{}, Mark{}, Over{}, Report{}, Own{}, Stats{}} {
+	for _, v := range []any{Word{}, Trial{}, Mark{}, Over{}, Report{}, Own{}, Stats{},
+		flat.Head{}} {
 		all.WriteString(said(reflect.TypeOf(v)))
 	}
 	all.WriteString(strings.Join(LaunchSpec{Listen: "a", Forward: "b", ForwardOnly: true}.args(),
-		" "))
+		" ") + ParquetVerb)
 	if got := fmt.Sprintf("%.12x", sha256.Sum256([]byte(all.String())))[:12]; got != form ||
 		Protocol != protocol {
 		t.Errorf("protocol %d has the form %s, and %d had %s: make Protocol one more where an "+

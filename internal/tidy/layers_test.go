@@ -12,12 +12,12 @@ import (
 // layers), within its own family (/...), and what neighbours grants. Tests may import anything.
 var layers = []string{
 	"contract internal/cache internal/cli internal/clock internal/config internal/door " +
-		"internal/file internal/pattern internal/print internal/result internal/rights " +
-		"internal/runtimes internal/shell internal/unit",
-	"internal/gc internal/host internal/launch/... internal/load/... internal/metric " +
-		"internal/pace internal/probe internal/profile/... internal/service internal/slo " +
-		"internal/stats " +
-		"internal/suite internal/telemetry/... internal/tests/... internal/truth/...",
+		"internal/file internal/flat internal/pattern internal/print internal/result " +
+		"internal/rights internal/runtimes internal/shell internal/unit",
+	"internal/flat/parquet internal/gc internal/host internal/launch/... internal/load/... " +
+		"internal/metric internal/pace internal/probe internal/profile/... internal/service " +
+		"internal/slo internal/stats internal/suite internal/telemetry/... internal/tests/... " +
+		"internal/truth/...",
 	"internal/agent internal/doctor internal/draft internal/driver internal/own " +
 		"internal/scaffold internal/system internal/table internal/verdict",
 	"internal/audit internal/comparison internal/trend",

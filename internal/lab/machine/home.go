@@ -1,9 +1,14 @@
 package machine
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
+	"strings"
 	"syscall"
 
 	"prony/internal/shell"
@@ -35,6 +40,26 @@ func (World) Home(ctx context.Context, root string, spec telemetry.LaunchSpec,
 		return child.Stop(context.Background())
 	}
 	return home{client, child}, []int{child.PID()}, end, nil
+}
+
+// Parquet lets the home's program store a table of package flat as Parquet.
+func Parquet(ctx context.Context, root string, rows io.Reader, w io.Writer,
+	say func(string)) error {
+	path, err := program.Finder{Root: root, Progress: say}.Find(ctx)
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, path, telemetry.ParquetVerb)
+	var told bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = rows, w, &told
+	shell.Command(cmd)
+	if err := cmd.Run(); err != nil {
+		if why := strings.TrimSpace(told.String()); why != "" {
+			err = errors.New(strings.TrimPrefix(why, "prony: "))
+		}
+		return fmt.Errorf("store as Parquet: %w", err)
+	}
+	return nil
 }
 
 // HandOver implements lab.World. It becomes the other program, with all that this one has: its

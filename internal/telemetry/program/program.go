@@ -1,6 +1,6 @@
-// Package program finds prony-home, the program that takes telemetry in and answers queries: beside
-// the program that asks, on the PATH, or, in a checkout, by building it as a service is built, with
-// the same progress, lock and cache.
+// Package program finds prony-home, which takes telemetry in, answers queries and writes Parquet:
+// beside the program that asks, on the PATH, or, in a checkout, by building it as a service is
+// built, with the same progress, lock and cache.
 //
 // One that was found may be anybody's, so it is asked for its version, and before that looked at:
 // what another user could have put there is not run.
@@ -44,9 +44,9 @@ func (f Finder) Find(ctx context.Context) (string, error) {
 		}
 		return path, nil
 	case !isFile(filepath.Join(f.Root, "cmd", telemetry.HomeName, "main.go")):
-		return "", fmt.Errorf("find %s, which takes telemetry in and answers queries: it is "+
-			"neither beside this program nor on the PATH; put it there, or go into a checkout of "+
-			"Prony, where it is built when it is needed", telemetry.HomeName)
+		return "", fmt.Errorf("find %s, which takes telemetry in, answers queries and writes "+
+			"Parquet: it is neither beside this program nor on the PATH; put it there, or go into "+
+			"a checkout of Prony, where it is built when it is needed", telemetry.HomeName)
 	}
 	return f.build(ctx)
 }

@@ -4,88 +4,44 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/parquet-go/parquet-go"
-
+	"prony/internal/flat"
 	"prony/internal/result"
 	"prony/internal/table"
 )
 
-// ParquetTables are the tables that Parquet writes; docs/formats/report-parquet.md describes them.
-var ParquetTables = []string{"trials", "summary", "series"}
+// FlatTables are the tables that Flat writes; docs/formats/report-parquet.md describes them.
+var FlatTables = []string{"trials", "summary", "series"}
 
-// Parquet writes one table of a run for analysts, a file a table: trials (a row a trial and load,
-// all that the records say), summary (the rows of CSV) or series (a row an interval).
-func Parquet(w io.Writer, s table.Study, which string) error {
+// Flat writes one table of a run for analysts, as package flat hands it to what stores it: trials
+// (a row a trial and load, all that the records say), summary (the rows of CSV) or series (a row an
+// interval).
+func Flat(w io.Writer, s table.Study, which string) error {
 	switch which {
 	case "trials":
-		return writeParquet(w, which, trialColumns(), trialRows(&s))
+		return writeFlat(w, which, trialColumns(), trialRows(&s))
 	case "summary":
-		return writeParquet(w, which, summaryColumns(), summaryRows(&s))
+		return writeFlat(w, which, summaryColumns(), summaryRows(&s))
 	case "series":
-		return writeParquet(w, which, seriesColumns(), seriesRows(&s))
+		return writeFlat(w, which, seriesColumns(), seriesRows(&s))
 	}
-	return fmt.Errorf("there is no table %q; there are %s", which,
-		strings.Join(ParquetTables, ", "))
+	return fmt.Errorf("there is no table %q; there are %s", which, strings.Join(FlatTables, ", "))
 }
 
-// parquetTypes are the library's, by kind; all columns are optional. Text repeats much, so that a
-// dictionary of its values is short.
-var parquetTypes = map[kind]struct {
-	goType  reflect.Type
-	options string
-}{
-	texts:    {reflect.TypeFor[string](), ",optional,dict"},
-	counts:   {reflect.TypeFor[int64](), ",optional"},
-	reals:    {reflect.TypeFor[float64](), ",optional"},
-	flags:    {reflect.TypeFor[bool](), ",optional"},
-	instants: {reflect.TypeFor[int64](), ",optional,timestamp(microsecond:utc)"},
-}
-
-// schemaOf is made from a struct, because only that keeps the columns' order.
-func schemaOf[R any](columns []column[R]) *parquet.Schema {
-	fields := make([]reflect.StructField, len(columns))
-	for i, c := range columns {
-		is := parquetTypes[c.kind]
-		fields[i] = reflect.StructField{
-			Name: fmt.Sprintf("C%d", i), Type: is.goType,
-			Tag: reflect.StructTag(fmt.Sprintf("parquet:%q", c.name+is.options)),
-		}
+func writeFlat[R any](w io.Writer, name string, columns []column[R], rows []R) error {
+	h := flat.Head{Table: name, Version: result.Version}
+	for _, c := range columns {
+		h.Columns = append(h.Columns, flat.Column{Name: c.name, Kind: c.kind})
 	}
-	return parquet.SchemaOf(reflect.New(reflect.StructOf(fields)).Interface())
-}
-
-func writeParquet[R any](w io.Writer, name string, columns []column[R], rows []R) error {
-	out := parquet.NewWriter(w, schemaOf(columns), parquet.Compression(&parquet.Snappy),
-		parquet.KeyValueMetadata("prony.table", name),
-		parquet.KeyValueMetadata("prony.version", fmt.Sprint(result.Version)))
-	for i := range rows {
-		row := make(parquet.Row, len(columns))
+	return flat.Write(w, h, len(rows), func(i int) []any {
+		row := make([]any, len(columns))
 		for k, c := range columns {
-			row[k] = parquetValue(c.of(&rows[i])).Level(0, 1, k)
-			if row[k].IsNull() {
-				row[k] = parquet.NullValue().Level(0, 0, k)
-			}
+			row[k] = c.of(&rows[i])
 		}
-		if _, err := out.WriteRows([]parquet.Row{row}); err != nil {
-			return fmt.Errorf("write table %s: %w", name, err)
-		}
-	}
-	if err := out.Close(); err != nil {
-		return fmt.Errorf("write table %s: %w", name, err)
-	}
-	return nil
-}
-
-func parquetValue(v any) parquet.Value {
-	if t, ok := v.(time.Time); ok {
-		v = t.UnixMicro()
-	}
-	return parquet.ValueOf(v)
+		return row
+	})
 }
 
 func trialRows(s *table.Study) []trialRow {
@@ -147,7 +103,7 @@ func trialColumns() []column[trialRow] {
 		where((*row).offered, whole("load_independent_answers", func(r *row) int64 {
 			return independent(r.load)
 		})),
-		column[row]{"load_independence_assumed", flags, func(r *row) any {
+		column[row]{"load_independence_assumed", flat.Flag, func(r *row) any {
 			if r.load == nil {
 				return nil
 			}
@@ -262,7 +218,7 @@ func seriesColumns() []column[seriesRow] {
 		{"p99_ns", true, func(s *result.Series) []int64 { return s.P99Ns }},
 		{"max_ns", true, func(s *result.Series) []int64 { return s.MaxNs }},
 	} {
-		all = append(all, where((*row).inWindow, column[row]{c.name, counts, func(r *row) any {
+		all = append(all, where((*row).inWindow, column[row]{c.name, flat.Count, func(r *row) any {
 			return r.of(c.of(&r.load.Series), c.isTime)
 		}}))
 	}

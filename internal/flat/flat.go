@@ -1,0 +1,58 @@
+// Package flat has tables as prony hands them to a program that stores them in a format of its own:
+// a line of JSON that says what the columns are, then an array a row.
+//
+// Non-goals: what the tables say (internal/report), and how they are stored (internal/flat/parquet,
+// which prony itself does not link).
+package flat
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Kind is what a column's values are. Each may be null.
+type Kind string
+
+// The kinds, with the Go type of a value.
+const (
+	Text    Kind = "text"    // string
+	Count   Kind = "count"   // int64
+	Real    Kind = "real"    // float64, finite
+	Flag    Kind = "flag"    // bool
+	Instant Kind = "instant" // time.Time; in a row, microseconds since 1970 in UTC
+)
+
+// Column is one of a table.
+type Column struct {
+	Name string `json:"name"`
+	Kind Kind   `json:"kind"`
+}
+
+// Head is what comes before the rows.
+type Head struct {
+	Table   string   `json:"table"`
+	Version int      `json:"version"` // of the record
+	Columns []Column `json:"columns"`
+}
+
+// Write writes a table of so many rows, each of as many values as there are columns: nil, or of the
+// column's kind.
+func Write(w io.Writer, h Head, rows int, row func(i int) []any) error {
+	to := json.NewEncoder(w)
+	err := to.Encode(h)
+	for i := 0; i < rows && err == nil; i++ {
+		values := row(i)
+		for k, v := range values {
+			if at, ok := v.(time.Time); ok {
+				values[k] = at.UnixMicro()
+			}
+		}
+		err = to.Encode(values)
+	}
+	if err != nil {
+		return fmt.Errorf("write table %s: %w", h.Table, err)
+	}
+	return nil
+}
