@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"prony/internal/shell"
 )
 
 // tailBytes is how much of the end of a log Tail looks at.
@@ -100,6 +102,12 @@ func Value(dir, file string) string {
 		return ""
 	}
 	return strings.TrimSpace(string(b))
+}
+
+// Write writes a value into a file of a group, and shows it to who looks on.
+func Write(dir, file string, value any) error {
+	shell.Write(filepath.Join(dir, file), fmt.Sprint(value))
+	return os.WriteFile(filepath.Join(dir, file), fmt.Append(nil, value), 0o644)
 }
 
 // keyed is the number behind a word at the beginning of a line; found is false where there is none.
