@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,10 +73,7 @@ func ask(ctx context.Context, s *metrics.Store, q verb.Query) (*metrics.Answer, 
 			return nil, err
 		}
 	}
-	w.Step = q.Step
-	if w.Step == 0 {
-		w.Step = metrics.StepFor(w.To.Sub(w.From))
-	}
+	w.Step = cmp.Or(q.Step, metrics.StepFor(w.To.Sub(w.From)))
 	switch q.At {
 	case "":
 		return s.Query(ctx, q.Expr, w)

@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"prony/internal/file"
 	"prony/internal/shell"
 )
 
@@ -272,11 +273,8 @@ func execute(ctx context.Context, o order) (err error) {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
-		text, _ := os.ReadFile(o.log) // what can be read
-		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-		lines = lines[max(0, len(lines)-tailLines):]
 		return fmt.Errorf("%s: %w; the end of %s:\n  %s", filepath.Base(o.program), err, o.log,
-			strings.Join(lines, "\n  "))
+			strings.Join(file.Tail(o.log, tailLines), "\n  "))
 	}
 	return nil
 }

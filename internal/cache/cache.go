@@ -4,6 +4,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,11 +20,7 @@ const poll = 50 * time.Millisecond
 // Folder is where things of a kind are kept below root, or own, where that is given. It is made if
 // it is not there, and absolute.
 func Folder(own, root, kind string) (string, error) {
-	folder := own
-	if folder == "" {
-		folder = filepath.Join(root, ".prony", kind)
-	}
-	folder, err := filepath.Abs(folder)
+	folder, err := filepath.Abs(cmp.Or(own, filepath.Join(root, ".prony", kind)))
 	if err == nil {
 		err = os.MkdirAll(folder, 0o755)
 	}

@@ -1,6 +1,7 @@
 package comparison
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -41,9 +42,7 @@ func (e *UnlikeError) Error() string {
 //
 // It fails with *UnlikeError, with *NoTargetError, or when there is nothing to compare.
 func Compare(a, b Side, o Options) (Comparison, error) {
-	if o.Confidence == 0 {
-		o.Confidence = table.DefaultConfidence
-	}
+	o.Confidence = cmp.Or(o.Confidence, table.DefaultConfidence)
 	c := Comparison{Confidence: o.Confidence, Paired: a.Dir == b.Dir, Control: o.Control}
 	sa := analyse(a, o.Confidence)
 	sb := sa

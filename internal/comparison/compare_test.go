@@ -355,7 +355,7 @@ func TestHolm(t *testing.T) {
 		rows = append(rows, &Row{Ratio: &stats.Ratio{P: p}})
 	}
 	mine := slices.Clone(rows)
-	holm(rows)
+	correct(rows)
 	// 0.01*3 = 0.03; 0.03*2 = 0.06; 0.04*1 = 0.04, but not below 0.06.
 	near(t, "0.04", mine[0].PHolm, 0.06)
 	near(t, "0.01", mine[1].PHolm, 0.03)

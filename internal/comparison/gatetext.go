@@ -1,6 +1,7 @@
 package comparison
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -70,10 +71,7 @@ func GateText(w io.Writer, g Gate) error {
 func GateMarkdown(w io.Writer, g Gate) error {
 	p := &print.Page{}
 	c := g.Comparison
-	sign := map[string]string{stats.Pass: "✅", stats.Fail: "❌"}[g.Outcome]
-	if sign == "" {
-		sign = "⚠️"
-	}
+	sign := cmp.Or(map[string]string{stats.Pass: "✅", stats.Fail: "❌"}[g.Outcome], "⚠️")
 	p.Line("%s **%s**\n\n%s\n", sign, print.Markdown(c.Title), print.Markdown(g.Sentence()))
 	p.WriteString(pipes(gateHeadings, g.cells()))
 	c.banner(p)

@@ -32,7 +32,7 @@ func (c *Comparison) judge() {
 		}
 	}
 	c.Tests = len(tested)
-	holm(tested)
+	correct(tested)
 	alpha := 1 - c.Confidence
 	type known struct {
 		n    int
@@ -57,16 +57,11 @@ func (c *Comparison) judge() {
 	}
 }
 
-// holm is Holm's step-down correction (Scandinavian Journal of Statistics 6, 1979): if no row
-// differs in truth, one is called different with probability alpha at most, however the rows depend
-// on each other; and percentiles of the same requests do.
-func holm(rows []*Row) {
-	slices.SortStableFunc(rows, func(a, b *Row) int { return cmp.Compare(a.Ratio.P, b.Ratio.P) })
-	before := 0.0
-	for i, r := range rows {
-		before = max(before, min(1, r.Ratio.P*float64(len(rows)-i)))
-		r.PHolm = before
-	}
+// correct sets PHolm. Percentiles of the same requests depend on each other, which that correction
+// bears.
+func correct(rows []*Row) {
+	stats.Holm(rows, func(r *Row) float64 { return r.Ratio.P },
+		func(r *Row, p float64) { r.PHolm = p })
 }
 
 func (r *Row) speak(alpha float64) {
@@ -118,7 +113,7 @@ func checkControl(a, b *side, same bool, name string) error {
 	if x, y := artifacts(a, name), artifacts(b, name); x != y || x == "" {
 		return fmt.Errorf("divide by %s: it is not the same artifact in both runs (%s and %s), so "+
 			"that its own change would be in the numbers; choose another control", name,
-			orUnknown(x), orUnknown(y))
+			cmp.Or(x, table.Unknown), cmp.Or(y, table.Unknown))
 	}
 	return nil
 }
@@ -140,13 +135,6 @@ func artifacts(s *side, name string) string {
 	}
 	slices.Sort(hashes)
 	return strings.Join(hashes, "+")
-}
-
-func orUnknown(text string) string {
-	if text == "" {
-		return table.Unknown
-	}
-	return text
 }
 
 // divide makes a row's ratio one of ratios: each trial's value over the control's in the same

@@ -3,6 +3,8 @@
 // reads at once, it reads here, and so it writes whatever somebody will want to have whole: beside
 // its place, and renamed when all of it is on the disk.
 //
+// Beside that it walks trees for digests of them, and shows the ends of logs.
+//
 // Non-goals: it knows no format, and journals and logs, which grow, are their owners'.
 package file
 

@@ -5,6 +5,7 @@ package host
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -29,13 +30,21 @@ func Cores() ([]int, error) {
 // Confine moves every thread of this process to the given cores; threads made later inherit it. It
 // keeps the lab's own work away from the service's cores.
 func Confine(cores []int) error {
+	if err := ConfineProcess("self", cores); err != nil {
+		return fmt.Errorf("confine the lab to cores %v: %w", cores, err)
+	}
+	return nil
+}
+
+// ConfineProcess moves every thread of a process, by its name below /proc, to the given cores.
+func ConfineProcess(name string, cores []int) error {
 	var set unix.CPUSet
 	for _, c := range cores {
 		set.Set(c)
 	}
-	tasks, err := os.ReadDir("/proc/self/task")
+	tasks, err := os.ReadDir(filepath.Join("/proc", name, "task"))
 	if err != nil {
-		return fmt.Errorf("confine the lab to cores %v: %w", cores, err)
+		return err
 	}
 	for _, t := range tasks {
 		tid, err := strconv.Atoi(t.Name())
@@ -43,7 +52,7 @@ func Confine(cores []int) error {
 			continue
 		}
 		if err := unix.SchedSetaffinity(tid, &set); err != nil && err != unix.ESRCH {
-			return fmt.Errorf("confine the lab to cores %v: %w", cores, err)
+			return err
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -92,10 +93,7 @@ func draw(b *strings.Builder, f *Frame, total int64, x float64, level int, unit 
 
 // label is a frame's title.
 func label(f *Frame, total int64, unit string) string {
-	name := f.Full
-	if name == "" {
-		name = f.Name
-	}
+	name := cmp.Or(f.Full, f.Name)
 	if f.Delta != 0 {
 		return fmt.Sprintf("%s: %.2f %% (%+.2f points)", name, 100*share(f.Value, total),
 			100*f.Delta)

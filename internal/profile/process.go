@@ -5,13 +5,11 @@ package profile
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 
 	"prony/internal/host"
 )
@@ -38,27 +36,15 @@ func status(pid int, field string) string {
 	return host.Field(string(text), field)
 }
 
-// Confine keeps a helper, all its threads, to the cores that it may run on; none: to any.
+// Confine keeps a helper, all its threads, to the cores that it may run on; none: to any. One that
+// has ended needs none.
 func Confine(pid int, cores []int) error {
 	if len(cores) == 0 {
 		return nil
 	}
-	var set unix.CPUSet
-	for _, c := range cores {
-		set.Set(c)
-	}
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
-	if err != nil {
-		return err
-	}
-	for _, t := range threads {
-		id, err := strconv.Atoi(filepath.Base(t))
-		if err != nil {
-			return err
-		}
-		if err := unix.SchedSetaffinity(id, &set); err != nil && !errors.Is(err, unix.ESRCH) {
-			return fmt.Errorf("keep process %d to cores %v: %w", pid, cores, err)
-		}
+	err := host.ConfineProcess(strconv.Itoa(pid), cores)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("keep process %d to cores %v: %w", pid, cores, err)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	_ "embed" // the page's template
 	"fmt"
 	"io"
@@ -60,12 +61,9 @@ type sideView struct {
 type compareRow struct{ Name, A, B, Change, Interval, P, Word, Outcome string }
 
 func compareOf(c comparison.Comparison, o HTMLOptions) compareView {
-	v := compareView{Title: o.Title, Says: compareSays(c), Gate: o.Gate, Banner: c.Banner(),
-		Unlike: c.Unlike, Told: c.Told, Warnings: c.Warnings, Missing: c.Missing,
-		Method: methodLines(c)}
-	if v.Title == "" {
-		v.Title = c.Title
-	}
+	v := compareView{Title: cmp.Or(o.Title, c.Title), Says: compareSays(c), Gate: o.Gate,
+		Banner: c.Banner(), Unlike: c.Unlike, Told: c.Told, Warnings: c.Warnings,
+		Missing: c.Missing, Method: methodLines(c)}
 	for _, r := range c.Reproduce {
 		if r != "" && !slices.Contains(v.Reproduce, r) {
 			v.Reproduce = append(v.Reproduce, r)

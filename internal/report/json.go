@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"io"
 	"math"
 	"strings"
@@ -25,9 +26,7 @@ const jsonVersion = 1
 
 // JSON prints the run for programs; docs/formats/report-json.md describes it.
 func JSON(w io.Writer, s table.Study, o JSONOptions) error {
-	if o.Tool == "" {
-		o.Tool = "prony"
-	}
+	o.Tool = cmp.Or(o.Tool, "prony")
 	return print.JSON(w, document(s, o))
 }
 
@@ -247,10 +246,7 @@ func (d *jsonDocument) record(r *result.Record, o JSONOptions) {
 		}
 		d.Failures = append(d.Failures, f)
 	}
-	protocol := o.Protocols[r.Scenario]
-	if protocol == "" {
-		protocol = "http/1.1"
-	}
+	protocol := cmp.Or(o.Protocols[r.Scenario], "http/1.1")
 	for i := range r.Loads {
 		l := &r.Loads[i]
 		out := jsonResult{

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"sort"
 	"strings"
@@ -76,11 +77,8 @@ func viewOf(s table.Study, o HTMLOptions, d pageData) view {
 	sheet := s.Sheet()
 	suite, run := origins(s)
 	v := view{
-		Title: o.Title, Run: run, Head: sheet.Head, Tools: sheet.Tools,
+		Title: cmp.Or(o.Title, suite), Run: run, Head: sheet.Head, Tools: sheet.Tools,
 		Numbers: sheet.Numbers, Excluded: excluded(sheet.Verdicts), Reproduce: sheet.Reproduce,
-	}
-	if v.Title == "" {
-		v.Title = suite
 	}
 	v.Head = strings.TrimPrefix(v.Head, v.Title+" · ") // the heading has said it
 	if len(s.Records) > 0 {

@@ -194,7 +194,7 @@ func (b *Builder) take(s *Service, built *Built) bool {
 	return true
 }
 
-func (b *Builder) make(ctx context.Context, s *Service, built *Built, sources []entry) error {
+func (b *Builder) make(ctx context.Context, s *Service, built *Built, sources []file.Entry) error {
 	began := clock.Mono()
 	if err := discard(filepath.Dir(built.Dir)); err != nil {
 		return fmt.Errorf("remove an earlier build: %w", err)

@@ -1,24 +1,22 @@
 package service
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strings"
 	"syscall"
 	"time"
 
+	"prony/internal/file"
 	"prony/internal/rights"
 )
 
 const (
-	tailLines = 20       // of the log in an error
-	tailBytes = 64 << 10 // read at most to find them
+	tailLines = 20 // of the log in an error
 	// stepBound is how long a step of a build may take. The longest of the catalog, a native image
 	// on one core, takes a quarter of it; what takes longer waits for something that never comes.
 	stepBound = time.Hour
@@ -98,13 +96,6 @@ func bounded(ctx context.Context, bound time.Duration) (context.Context, context
 
 // withTail adds the end of the log and its path to an error.
 func withTail(err error, log *os.File) error {
-	info, statErr := log.Stat()
-	if statErr != nil {
-		return fmt.Errorf("%w; log: %s", err, log.Name())
-	}
-	from := max(0, info.Size()-tailBytes)
-	data, _ := io.ReadAll(io.NewSectionReader(log, from, tailBytes)) // what can be read
-	lines := strings.Split(string(bytes.TrimRight(data, "\n")), "\n")
-	lines = lines[max(0, len(lines)-tailLines):]
-	return fmt.Errorf("%w; the end of %s:\n  %s", err, log.Name(), strings.Join(lines, "\n  "))
+	return fmt.Errorf("%w; the end of %s:\n  %s", err, log.Name(),
+		strings.Join(file.Tail(log.Name(), tailLines), "\n  "))
 }

@@ -48,8 +48,7 @@ func Compare(items []Item, alpha float64) []Comparison {
 	return pairs
 }
 
-// holm sets PHolm and Apart: the i-th smallest of m P values is multiplied by m - i, and none may
-// fall below one before it.
+// holm sets PHolm and Apart.
 func holm(pairs []Comparison, alpha float64) {
 	var tested []*Comparison
 	for i := range pairs {
@@ -57,14 +56,21 @@ func holm(pairs []Comparison, alpha float64) {
 			tested = append(tested, &pairs[i])
 		}
 	}
-	slices.SortStableFunc(tested, func(a, b *Comparison) int {
-		return cmp.Compare(a.Ratio.P, b.Ratio.P)
+	Holm(tested, func(c *Comparison) float64 { return c.Ratio.P }, func(c *Comparison, p float64) {
+		c.PHolm, c.Apart = p, p <= alpha
 	})
+}
+
+// Holm is Holm's step-down correction (Scandinavian Journal of Statistics 6, 1979): if nothing
+// differs in truth, one test says that it does with probability alpha at most, however the tests
+// depend on each other. The i-th smallest of m P values is multiplied by m - i, and none may fall
+// below one before it. It sorts the tests by their P values, and sets what each comes to.
+func Holm[T any](tests []T, p func(T) float64, set func(T, float64)) {
+	slices.SortStableFunc(tests, func(a, b T) int { return cmp.Compare(p(a), p(b)) })
 	before := 0.0
-	for i, c := range tested {
-		before = max(before, min(1, c.Ratio.P*float64(len(tested)-i)))
-		c.PHolm = before
-		c.Apart = c.PHolm <= alpha
+	for i, t := range tests {
+		before = max(before, min(1, p(t)*float64(len(tests)-i)))
+		set(t, before)
 	}
 }
 

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -75,17 +76,17 @@ var methodAspects = []aspect{
 		for _, a := range r.Provenance.Agents {
 			along = append(along, a.Source+" "+unit.Hash(a.SHA256))
 		}
-		return orElse(strings.Join(along, " "), "nothing")
+		return cmp.Or(strings.Join(along, " "), "nothing")
 	}},
 	{"what is watched", func(r *result.Record) string {
-		return orElse(strings.Join(r.Watched, ", "), "samples alone")
+		return cmp.Or(strings.Join(r.Watched, ", "), "samples alone")
 	}},
-	{"driver", func(r *result.Record) string { return orElse(r.Target.Driver, "prony") }},
+	{"driver", func(r *result.Record) string { return cmp.Or(r.Target.Driver, "prony") }},
 	{"launcher", func(r *result.Record) string {
 		if r.Target.At != "" {
 			return "none, it ran already"
 		}
-		return orElse(r.Target.Launcher, "process")
+		return cmp.Or(r.Target.Launcher, "process")
 	}},
 	{"duet", func(r *result.Record) string {
 		switch {
@@ -102,7 +103,7 @@ var methodAspects = []aspect{
 			len(r.Limits.LoadCores))
 	}},
 	{"limits in force", func(r *result.Record) string {
-		return orElse(kinds(r.Limits.InForce), "none")
+		return cmp.Or(kinds(r.Limits.InForce), "none")
 	}},
 	{"processor", func(r *result.Record) string { return r.Provenance.CPUModel }},
 	{"cores", func(r *result.Record) string { return fmt.Sprint(r.Provenance.Cores) }},
@@ -134,20 +135,20 @@ type loadAspect struct {
 
 var loadAspects = []loadAspect{
 	{"model", func(l *result.Load) string { return l.Model }},
-	{"protocol", func(l *result.Load) string { return orElse(l.Protocol, "HTTP/1.1") }},
-	{"generator", func(l *result.Load) string { return orElse(l.Driver, "prony") }},
+	{"protocol", func(l *result.Load) string { return cmp.Or(l.Protocol, "HTTP/1.1") }},
+	{"generator", func(l *result.Load) string { return cmp.Or(l.Driver, "prony") }},
 	{"connections", func(l *result.Load) string { return fmt.Sprint(l.Connections) }},
 	{"threads", func(l *result.Load) string { return fmt.Sprint(l.Threads) }},
 	{"rate", func(l *result.Load) string {
 		if l.Model != result.Open || l.RateOf != "" {
-			return orElse(l.RateOf, "as answers come")
+			return cmp.Or(l.RateOf, "as answers come")
 		}
 		return fmt.Sprintf("%g/s", l.RatePerS)
 	}},
-	{"arrivals", func(l *result.Load) string { return orElse(l.Arrivals, "as answers come") }},
-	{"shape", func(l *result.Load) string { return orElse(l.Shape, "steady") }},
-	{"users", func(l *result.Load) string { return orElse(l.Users, "one a connection") }},
-	{"think", func(l *result.Load) string { return orElse(l.Think, "no pause") }},
+	{"arrivals", func(l *result.Load) string { return cmp.Or(l.Arrivals, "as answers come") }},
+	{"shape", func(l *result.Load) string { return cmp.Or(l.Shape, "steady") }},
+	{"users", func(l *result.Load) string { return cmp.Or(l.Users, "one a connection") }},
+	{"think", func(l *result.Load) string { return cmp.Or(l.Think, "no pause") }},
 	{"churn", func(l *result.Load) string { return fmt.Sprint(l.Churn) }},
 	{"streams", func(l *result.Load) string { return fmt.Sprint(max(l.Streams, 1)) }},
 	{"slow clients", func(l *result.Load) string { return fmt.Sprint(l.Slow.Clients) }},
@@ -157,10 +158,10 @@ var loadAspects = []loadAspect{
 		}
 		return fmt.Sprintf("%g s", float64(l.WindowNs)/1e9)
 	}},
-	{"engine", func(l *result.Load) string { return orElse(l.Generator.Engine, Unknown) }},
+	{"engine", func(l *result.Load) string { return cmp.Or(l.Generator.Engine, Unknown) }},
 	{"pacing", func(l *result.Load) string {
 		kind, _, _ := strings.Cut(l.Generator.Pacing, ":") // what follows was tuned to the moment
-		return orElse(kind, Unknown)
+		return cmp.Or(kind, Unknown)
 	}},
 }
 
@@ -229,7 +230,7 @@ func agreed(trials []*result.Record, of func(*result.Record) string) string {
 		}
 	}
 	slices.Sort(vs)
-	return orElse(strings.Join(vs, " | "), Unknown)
+	return cmp.Or(strings.Join(vs, " | "), Unknown)
 }
 
 func loadNames(trials []*result.Record) []string {
@@ -245,7 +246,7 @@ func loadNames(trials []*result.Record) []string {
 }
 
 func requestsText(requests []string) string {
-	return orElse(strings.Join(requests, ", "), Unknown)
+	return cmp.Or(strings.Join(requests, ", "), Unknown)
 }
 
 // kinds is what limits the kernel enforces, by what, and not on which cores or to which byte:
@@ -290,11 +291,4 @@ func compatible(version string) string {
 		return "v" + numbered(v, 2)
 	}
 	return "v" + numbered(v, 1)
-}
-
-func orElse(value, otherwise string) string {
-	if value == "" {
-		return otherwise
-	}
-	return value
 }

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -96,10 +97,7 @@ func (sc *Scenario) unlikeRows() []string {
 func distinct(trials []*result.Record, of func(*result.Record) string) []string {
 	var vs []string
 	for _, r := range trials {
-		v := of(r)
-		if v == "" {
-			v = "none"
-		}
+		v := cmp.Or(of(r), "none")
 		if !slices.Contains(vs, v) {
 			vs = append(vs, v)
 		}

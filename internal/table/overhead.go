@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -80,7 +81,7 @@ var overheads = []struct {
 
 // overheadRow is a variant, or the bare target itself, under one load.
 func overheadRow(bare, of *Target, l LoadInfo, o Options) Row {
-	variant := orElse(of.Info.Variant, "none")
+	variant := cmp.Or(of.Info.Variant, "none")
 	row := Row{Name: of.Name, Cells: []Cell{words(bare.Name), words(variant), words(l.Title)}}
 	for _, d := range overheads {
 		if d.model != "" && d.model != l.Model {

@@ -12,6 +12,8 @@
 package table
 
 import (
+	"cmp"
+
 	"prony/internal/print"
 	"prony/internal/result"
 )
@@ -42,12 +44,8 @@ const (
 )
 
 func (o Options) withDefaults() Options {
-	if o.Confidence == 0 {
-		o.Confidence = DefaultConfidence
-	}
-	if o.Effect == 0 {
-		o.Effect = DefaultEffect
-	}
+	o.Confidence = cmp.Or(o.Confidence, DefaultConfidence)
+	o.Effect = cmp.Or(o.Effect, DefaultEffect)
 	return o
 }
 

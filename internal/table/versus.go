@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"slices"
 
 	"prony/internal/result"
@@ -19,10 +20,7 @@ func (sc *Scenario) versus(o Options) {
 				continue
 			}
 			t.Reference = sc.Targets[at].Name
-			called := k.called
-			if called == "" {
-				called = sc.Targets[at].Info.Origin
-			}
+			called := cmp.Or(k.called, sc.Targets[at].Info.Origin)
 			if sc.Versus != "" && sc.Versus != called {
 				called = mixedTwins
 			}

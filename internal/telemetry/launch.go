@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"prony/internal/file"
 	"prony/internal/shell"
 )
 
@@ -192,15 +193,7 @@ func (c *Child) Exit() error {
 }
 
 // Log returns up to n last lines of what it said.
-func (c *Child) Log(n int) []string {
-	data, err := os.ReadFile(c.log)
-	text := strings.TrimSpace(string(data))
-	if err != nil || text == "" {
-		return nil
-	}
-	lines := strings.Split(text, "\n")
-	return lines[max(0, len(lines)-n):]
-}
+func (c *Child) Log(n int) []string { return file.Tail(c.log, n) }
 
 // Stop lets it store what it has and end: by closing its standard input, then by force.
 func (c *Child) Stop(ctx context.Context) error {

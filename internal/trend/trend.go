@@ -95,9 +95,7 @@ func (c Change) Ratio() float64 { return c.After / c.Before }
 
 // Find makes series of runs, in whatever order they come.
 func Find(runs []Run, o Options) Trend {
-	if o.Alpha == 0 {
-		o.Alpha = defaultAlpha
-	}
+	o.Alpha = cmp.Or(o.Alpha, defaultAlpha)
 	t := Trend{Runs: len(runs), Alpha: o.Alpha}
 	for _, r := range byTime(runs) {
 		t.add(r, o)

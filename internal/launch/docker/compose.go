@@ -21,6 +21,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"prony/internal/clock"
+	"prony/internal/file"
 	"prony/internal/launch"
 	"prony/internal/launch/kernel"
 	"prony/internal/shell"
@@ -323,7 +324,7 @@ func (p *stack) Log(n int) []string {
 			return []string{err.Error()}
 		}
 	}
-	return kernel.Tail(p.spec.LogFile, n)
+	return file.Tail(p.spec.LogFile, n)
 }
 
 // Stop keeps the log, and takes all down, volumes, too.

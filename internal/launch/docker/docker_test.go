@@ -91,8 +91,8 @@ func image(t testing.TB, name string, config map[string]any) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	layer := archive(t, file{"act", binary, 0o755}, file{"open/", nil, 0o777},
-		file{"etc/passwd", []byte("toor:x:0:0::/:\nservice:x:1001:1001::/:\n"), 0o644})
+	layer := archive(t, packed{"act", binary, 0o755}, packed{"open/", nil, 0o777},
+		packed{"etc/passwd", []byte("toor:x:0:0::/:\nservice:x:1001:1001::/:\n"), 0o644})
 	ref := fmt.Sprintf("prony-test-%s:%d", name, os.Getpid())
 	about, err := json.Marshal(map[string]any{"architecture": runtime.GOARCH, "os": "linux",
 		"config": config, "rootfs": map[string]any{"type": "layers",
@@ -106,8 +106,8 @@ func image(t testing.TB, name string, config map[string]any) string {
 		t.Fatal(err)
 	}
 	got, err := e.ImageLoad(context.Background(), bytes.NewReader(archive(t,
-		file{"config.json", about, 0o644}, file{"manifest.json", manifest, 0o644},
-		file{"layer.tar", layer, 0o644})))
+		packed{"config.json", about, 0o644}, packed{"manifest.json", manifest, 0o644},
+		packed{"layer.tar", layer, 0o644})))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,13 +118,13 @@ func image(t testing.TB, name string, config map[string]any) string {
 	return ref
 }
 
-type file struct {
+type packed struct {
 	name string
 	data []byte
 	mode int64
 }
 
-func archive(t testing.TB, files ...file) []byte {
+func archive(t testing.TB, files ...packed) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)

@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -146,9 +147,7 @@ func (p *proc) memory() kernel.Memory {
 	got, err := p.l.engine.ContainerInspect(ctx, p.id, client.ContainerInspectOptions{})
 	if err == nil && got.Container.State != nil && got.Container.State.OOMKilled {
 		m.Kills = 1
-		if m.LimitBytes == 0 {
-			m.LimitBytes = p.spec.Alone()
-		}
+		m.LimitBytes = cmp.Or(m.LimitBytes, p.spec.Alone())
 	}
 	return m
 }

@@ -99,19 +99,19 @@ func podV1(g launch.Group, s launch.Spec) error {
 			inherit(g.Dir, "cpuset.cpus", kernel.CoreList(s.Cores)))
 	case "cpu":
 		if s.NeedsQuota() {
-			return errors.Join(write(g.Dir, "cpu.cfs_period_us", kernel.CPUPeriodUs),
-				write(g.Dir, "cpu.cfs_quota_us", kernel.QuotaUs(s.CPUs)))
+			return errors.Join(kernel.Write(g.Dir, "cpu.cfs_period_us", kernel.CPUPeriodUs),
+				kernel.Write(g.Dir, "cpu.cfs_quota_us", kernel.QuotaUs(s.CPUs)))
 		}
 	case "memory":
 		// Kernels before 5.11 count a child's memory only where they are told to.
 		if _, err := os.Stat(filepath.Join(g.Dir, "memory.use_hierarchy")); err == nil {
-			if err := write(g.Dir, "memory.use_hierarchy", 1); err != nil {
+			if err := kernel.Write(g.Dir, "memory.use_hierarchy", 1); err != nil {
 				return err
 			}
 		}
 		if s.MemoryBytes > 0 {
-			return errors.Join(write(g.Dir, "memory.limit_in_bytes", s.MemoryBytes),
-				ifThere(write(g.Dir, "memory.memsw.limit_in_bytes", s.MemoryBytes)))
+			return errors.Join(kernel.Write(g.Dir, "memory.limit_in_bytes", s.MemoryBytes),
+				ifThere(kernel.Write(g.Dir, "memory.memsw.limit_in_bytes", s.MemoryBytes)))
 		}
 	}
 	return nil
@@ -121,19 +121,19 @@ func podV2(dir string, s launch.Spec) error {
 	// Without these the group has no controllers; where they are refused it may have them already,
 	// which its own files tell.
 	for _, c := range []string{"+cpu", "+cpuset", "+memory"} {
-		_ = write(filepath.Dir(dir), "cgroup.subtree_control", c)
+		_ = kernel.Write(filepath.Dir(dir), "cgroup.subtree_control", c)
 	}
 	var errs []error
 	if len(s.Cores) > 0 {
-		errs = append(errs, write(dir, "cpuset.cpus", kernel.CoreList(s.Cores)))
+		errs = append(errs, kernel.Write(dir, "cpuset.cpus", kernel.CoreList(s.Cores)))
 	}
 	if s.NeedsQuota() {
-		errs = append(errs, write(dir, "cpu.max",
+		errs = append(errs, kernel.Write(dir, "cpu.max",
 			fmt.Sprintf("%d %d", kernel.QuotaUs(s.CPUs), kernel.CPUPeriodUs)))
 	}
 	if s.MemoryBytes > 0 {
-		errs = append(errs, write(dir, "memory.max", s.MemoryBytes),
-			ifThere(write(dir, "memory.swap.max", 0)))
+		errs = append(errs, kernel.Write(dir, "memory.max", s.MemoryBytes),
+			ifThere(kernel.Write(dir, "memory.swap.max", 0)))
 	}
 	return errors.Join(errs...)
 }
@@ -147,12 +147,7 @@ func inherit(dir, file, value string) error {
 		}
 		value = strings.TrimSpace(string(b))
 	}
-	return write(dir, file, value)
-}
-
-func write(dir, file string, value any) error {
-	shell.Write(filepath.Join(dir, file), fmt.Sprint(value))
-	return os.WriteFile(filepath.Join(dir, file), fmt.Append(nil, value), 0o644)
+	return kernel.Write(dir, file, value)
 }
 
 // ifThere leaves out that a kernel does not count swap: then there is no file.

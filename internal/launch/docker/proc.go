@@ -15,6 +15,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"prony/internal/clock"
+	"prony/internal/file"
 	"prony/internal/launch"
 	"prony/internal/launch/kernel"
 )
@@ -273,7 +274,7 @@ func (p *proc) Groups() []launch.Group {
 func (p *proc) Limits() (inForce, missing []string) { return p.inForce, p.missing }
 func (p *proc) Exited() <-chan struct{}             { return p.exited }
 func (p *proc) Exit() string                        { return p.exit }
-func (p *proc) Log(n int) []string                  { return kernel.Tail(p.spec.LogFile, n) }
+func (p *proc) Log(n int) []string                  { return file.Tail(p.spec.LogFile, n) }
 
 // LogDropped implements launch.Dropper.
 func (p *proc) LogDropped() int64 {

@@ -4,39 +4,15 @@
 package kernel
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"prony/internal/shell"
 )
-
-// tailBytes is how much of the end of a log Tail looks at.
-const tailBytes = 64 << 10
-
-// Tail returns up to n last lines of a log, of at most its last 64 KiB; none where there is no log.
-func Tail(file string, n int) []string {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Size() > tailBytes {
-		if _, err := f.Seek(-tailBytes, io.SeekEnd); err != nil {
-			return nil
-		}
-	}
-	var lines []string
-	scan := bufio.NewScanner(f)
-	scan.Buffer(nil, tailBytes)
-	for scan.Scan() {
-		lines = append(lines, scan.Text())
-	}
-	return lines[max(0, len(lines)-n):]
-}
 
 // Stat gives the fields of /proc/PID/stat from the third on (proc(5)); the second may hold
 // anything. There are none when there is no such process.
@@ -100,6 +76,12 @@ func Value(dir, file string) string {
 		return ""
 	}
 	return strings.TrimSpace(string(b))
+}
+
+// Write writes a value into a file of a group, and shows it to who looks on.
+func Write(dir, file string, value any) error {
+	shell.Write(filepath.Join(dir, file), fmt.Sprint(value))
+	return os.WriteFile(filepath.Join(dir, file), fmt.Append(nil, value), 0o644)
 }
 
 // keyed is the number behind a word at the beginning of a line; found is false where there is none.

@@ -193,24 +193,6 @@ func TestExit(t *testing.T) {
 		"killed by the kernel: out of memory (limit 1 MiB)")
 }
 
-func TestTail(t *testing.T) {
-	dir := folder(t, "log", "one\ntwo\nthree",
-		"long", strings.Repeat("0123456789abcde\n", 8192)+"z")
-	check := func(file string, n int, want ...string) {
-		t.Helper()
-		if got := Tail(filepath.Join(dir, file), n); !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q", file, got, want)
-		}
-	}
-	check("log", 2, "two", "three")
-	check("log", 9, "one", "two", "three")
-	check("long", 2, "0123456789abcde", "z")
-	check("none", 2)
-	if n := len(Tail(filepath.Join(dir, "long"), 1<<20)); n < 4096-1 || n > 4096+1 {
-		t.Errorf("%d lines of 16 bytes, want those of 64 KiB", n)
-	}
-}
-
 func TestBorn(t *testing.T) {
 	if born := Born(os.Getpid()); born == "" || Born(os.Getppid()) == "" {
 		t.Errorf("this process was born at %q", born)

@@ -1,12 +1,12 @@
 package process
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -97,15 +97,12 @@ func (g *groups) makeV1(name string, s launch.Spec, h hierarchy) {
 			ok = g.cpusetV1(dir, h.parents[0], s)
 		case "cpu":
 			if s.NeedsQuota() {
-				g.set("cpu quota (cgroup v1)", dir, "cpu.cfs_period_us",
-					strconv.Itoa(kernel.CPUPeriodUs))
-				g.set("cpu quota (cgroup v1)", dir, "cpu.cfs_quota_us",
-					strconv.FormatInt(kernel.QuotaUs(s.CPUs), 10))
+				g.set("cpu quota (cgroup v1)", dir, "cpu.cfs_period_us", kernel.CPUPeriodUs)
+				g.set("cpu quota (cgroup v1)", dir, "cpu.cfs_quota_us", kernel.QuotaUs(s.CPUs))
 			}
 		case "memory":
 			if s.MemoryBytes > 0 {
-				g.set("memory (cgroup v1)", dir, "memory.limit_in_bytes",
-					strconv.FormatInt(s.MemoryBytes, 10))
+				g.set("memory (cgroup v1)", dir, "memory.limit_in_bytes", s.MemoryBytes)
 			}
 		}
 		if !ok {
@@ -118,12 +115,10 @@ func (g *groups) makeV1(name string, s launch.Spec, h hierarchy) {
 
 // cpusetV1 fills both files without which nothing may join the group.
 func (g *groups) cpusetV1(dir, parent string, s launch.Spec) bool {
-	cpus := kernel.CoreList(s.Cores)
-	if cpus == "" {
-		cpus = kernel.Value(parent, "cpuset.cpus")
-	}
+	cpus := cmp.Or(kernel.CoreList(s.Cores), kernel.Value(parent, "cpuset.cpus"))
 	mems := kernel.Value(parent, "cpuset.mems")
-	if write(dir, "cpuset.mems", mems) != nil || write(dir, "cpuset.cpus", cpus) != nil {
+	if kernel.Write(dir, "cpuset.mems", mems) != nil ||
+		kernel.Write(dir, "cpuset.cpus", cpus) != nil {
 		g.refused = append(g.refused, "cpuset cgroup v1: cores "+cpus+" refused")
 		return false
 	}
@@ -135,7 +130,7 @@ func (g *groups) makeV2(name string, s launch.Spec, h hierarchy) {
 		// Without these the new group has no controllers; where they are refused, it may have them
 		// already, which the new group's own list tells.
 		for _, c := range []string{"+cpu", "+cpuset", "+memory"} {
-			_ = write(parent, "cgroup.subtree_control", c)
+			_ = kernel.Write(parent, "cgroup.subtree_control", c)
 		}
 		dir := filepath.Join(parent, name)
 		shell.Run("mkdir", dir)
@@ -156,15 +151,15 @@ func (g *groups) makeV2(name string, s launch.Spec, h hierarchy) {
 				fmt.Sprintf("%d %d", kernel.QuotaUs(s.CPUs), kernel.CPUPeriodUs))
 		}
 		if s.MemoryBytes > 0 {
-			g.set("memory (cgroup v2)", dir, "memory.max", strconv.FormatInt(s.MemoryBytes, 10))
+			g.set("memory (cgroup v2)", dir, "memory.max", s.MemoryBytes)
 		}
 		return
 	}
 }
 
 // set writes a limit. Whether the kernel took it is read back where limits are told.
-func (g *groups) set(what, dir, file, value string) {
-	if err := write(dir, file, value); err != nil {
+func (g *groups) set(what, dir, file string, value any) {
+	if err := kernel.Write(dir, file, value); err != nil {
 		g.refused = append(g.refused, fmt.Sprintf("%s: %v", what, err))
 	}
 }
@@ -215,9 +210,4 @@ func removeGroup(dir string) error {
 		time.Sleep(time.Millisecond)
 	}
 	return err
-}
-
-func write(dir, file, value string) error {
-	shell.Write(filepath.Join(dir, file), value)
-	return os.WriteFile(filepath.Join(dir, file), []byte(value), 0o644)
 }

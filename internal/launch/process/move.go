@@ -28,7 +28,7 @@ func (p *proc) Move(cores []int) error {
 	for _, g := range p.groups.list {
 		held := g.Version == 2 || g.Controller == "cpuset"
 		if held && kernel.Value(g.Dir, "cpuset.cpus") != "" {
-			if err := write(g.Dir, "cpuset.cpus", list); err != nil {
+			if err := kernel.Write(g.Dir, "cpuset.cpus", list); err != nil {
 				return fmt.Errorf("move %s to cores %s: %w", p.spec.Name, list, err)
 			}
 		}

@@ -27,6 +27,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"prony/internal/clock"
+	"prony/internal/file"
 	"prony/internal/launch"
 	"prony/internal/launch/kernel"
 	"prony/internal/launch/process/entry"
@@ -319,7 +320,7 @@ func groupMembers(pgid int) []int {
 }
 
 // Log returns the last lines that the target wrote.
-func (p *proc) Log(n int) []string { return kernel.Tail(p.spec.LogFile, n) }
+func (p *proc) Log(n int) []string { return file.Tail(p.spec.LogFile, n) }
 
 // LogDropped implements launch.Dropper.
 func (p *proc) LogDropped() int64 { return p.kept.Dropped() }

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,9 +65,7 @@ func jitName(text string) string {
 	if kind, rest, ok := strings.Cut(text, ":"); ok && (kind == "JS" || kind == "LazyCompile" ||
 		kind == "Function" || kind == "Script" || kind == "Eval") {
 		name, where, _ := strings.Cut(strings.TrimLeft(rest, "*~^+"), " ")
-		if name == "" {
-			name = "(anonymous)"
-		}
+		name = cmp.Or(name, "(anonymous)")
 		if where = where[strings.LastIndexByte(where, '/')+1:]; where != "" {
 			name += " (" + where + ")"
 		}

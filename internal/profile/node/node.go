@@ -6,6 +6,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -145,9 +146,7 @@ func (s *session) Stop(ctx context.Context) (p *pprof.Profile, err error) {
 
 // frame is a function as V8 names it.
 func frame(function, url string, line int64) string {
-	if function == "" {
-		function = "(anonymous)"
-	}
+	function = cmp.Or(function, "(anonymous)")
 	if url == "" {
 		return function // V8's own, such as (program)
 	}

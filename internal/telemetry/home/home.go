@@ -14,6 +14,7 @@
 package home
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,18 +87,13 @@ type Home struct {
 
 // Start opens the stores and the doors. An error leaves nothing open.
 func Start(ctx context.Context, c Config) (*Home, error) {
-	if c.MemoryBytes == 0 {
-		c.MemoryBytes = verb.DefaultMemory
-	}
+	c.MemoryBytes = cmp.Or(c.MemoryBytes, verb.DefaultMemory)
 	// Go's heap is not all: the program's pages and the databases' maps come on top.
 	debug.SetMemoryLimit(c.MemoryBytes - c.MemoryBytes/8)
 	c.Limits.HeapBytes = c.MemoryBytes / 2 // what is under way then may take as much again
-	if c.Limits.HeldBytes == 0 {
-		c.Limits.HeldBytes = c.MemoryBytes / 16 // and as much again while a buffer grows
-	}
-	if c.Limits.DecodedBytes == 0 {
-		c.Limits.DecodedBytes = c.MemoryBytes / 8 * 3
-	}
+	// And as much again while a buffer grows.
+	c.Limits.HeldBytes = cmp.Or(c.Limits.HeldBytes, c.MemoryBytes/16)
+	c.Limits.DecodedBytes = cmp.Or(c.Limits.DecodedBytes, c.MemoryBytes/8*3)
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("start the home of telemetry: %w", err)
 	}

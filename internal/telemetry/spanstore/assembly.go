@@ -1,6 +1,7 @@
 package spanstore
 
 import (
+	"container/list"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -16,48 +17,32 @@ type held struct {
 	service string
 }
 
-// pending is a trace under assembly, in a list of those that were silent longest first.
+// pending is a trace under assembly.
 type pending struct {
-	id         pcommon.TraceID
-	trial      *trial
-	spans      []held
-	cut        int64 // spans that came beyond the bounds
-	errors     int
-	asked      bool
-	bytes      int64
-	lastNs     int64 // when its last span came, monotonic
-	prev, next *pending
+	id     pcommon.TraceID
+	trial  *trial
+	spans  []held
+	cut    int64 // spans that came beyond the bounds
+	errors int
+	asked  bool
+	bytes  int64
+	lastNs int64         // when its last span came, monotonic
+	at     *list.Element // in the assembly's list
 }
 
-// assembly is all traces under assembly.
+// assembly is all traces under assembly, in a list of those that were silent longest first.
 type assembly struct {
-	byID        map[pcommon.TraceID]*pending
-	first, last *pending
-	bytes       int64
+	byID   map[pcommon.TraceID]*pending
+	silent list.List // of *pending
+	bytes  int64
 }
 
-func (a *assembly) push(p *pending) {
-	p.prev, p.next = a.last, nil
-	if a.last != nil {
-		a.last.next = p
-	} else {
-		a.first = p
+// first is the one that was silent longest; nil: there is none.
+func (a *assembly) first() *pending {
+	if e := a.silent.Front(); e != nil {
+		return e.Value.(*pending)
 	}
-	a.last = p
-}
-
-func (a *assembly) unlink(p *pending) {
-	if p.prev != nil {
-		p.prev.next = p.next
-	} else {
-		a.first = p.next
-	}
-	if p.next != nil {
-		p.next.prev = p.prev
-	} else {
-		a.last = p.prev
-	}
-	p.prev, p.next = nil, nil
+	return nil
 }
 
 // extra spans without a parent are taken beyond the bound: roots come last, for they end last, and
@@ -80,7 +65,7 @@ func (a *assembly) add(p *pending, s ptrace.Span, service string) bool {
 }
 
 func (a *assembly) remove(p *pending) {
-	a.unlink(p)
+	a.silent.Remove(p.at)
 	delete(a.byID, p.id)
 	a.bytes -= p.bytes
 }

@@ -77,8 +77,8 @@ func TestFloodOfLargeTraces(t *testing.T) {
 		must(t, s.ConsumeTraces(context.Background(), td))
 		s.trials.Lock()
 		kept := s.keptBytes
-		for s.pending.first != nil {
-			s.judge(s.pending.first)
+		for s.pending.first() != nil {
+			s.judge(s.pending.first())
 		}
 		s.trials.Unlock()
 		if kept > 1<<20 {

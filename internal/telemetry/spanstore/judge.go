@@ -140,12 +140,11 @@ func (s *Store) finish(id string, nowNs int64) (*trial, Ended, error) {
 	if t == nil {
 		return nil, Ended{}, fmt.Errorf("end trial %s: it is not under way", id)
 	}
-	for p := s.pending.first; p != nil; {
-		next := p.next
-		if p.trial == t {
+	for e := s.pending.silent.Front(); e != nil; {
+		p := e.Value.(*pending)
+		if e = e.Next(); p.trial == t {
 			s.judge(p)
 		}
-		p = next
 	}
 	out := Ended{Loads: t.Windows.End(nowNs), IDs: map[pcommon.TraceID]bool{}}
 	for id, c := range t.kept {

@@ -214,12 +214,11 @@ func (s *Store) consume(t *trial, span ptrace.Span, service string, now, wall in
 	p := s.pending.byID[id]
 	if p == nil {
 		p = &pending{id: id, trial: t}
-		s.pending.byID[id] = p
+		s.pending.byID[id], p.at = p, s.pending.silent.PushBack(p)
 	} else {
-		s.pending.unlink(p)
+		s.pending.silent.MoveToBack(p.at)
 	}
 	p.lastNs = now
-	s.pending.push(p)
 	if failed {
 		p.errors++
 	}
@@ -228,14 +227,18 @@ func (s *Store) consume(t *trial, span ptrace.Span, service string, now, wall in
 		p.trial.Counts.Cut++
 	}
 	for s.pending.bytes > s.o.Bytes || len(s.pending.byID) > maxTraces {
-		s.pending.first.trial.Counts.Hurried++
-		s.judge(s.pending.first)
+		s.pending.first().trial.Counts.Hurried++
+		s.judge(s.pending.first())
 	}
 }
 
 // sweep judges all that were silent long enough.
 func (s *Store) sweep(now int64) {
-	for p := s.pending.first; p != nil && now-p.lastNs >= int64(s.o.Silence); p = s.pending.first {
+	for {
+		p := s.pending.first()
+		if p == nil || now-p.lastNs < int64(s.o.Silence) {
+			return
+		}
 		s.judge(p)
 	}
 }

@@ -1,0 +1,32 @@
+package file
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestTail(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"log": "one\ntwo\nthree",
+		"long": strings.Repeat("0123456789abcde\n", 8192) + "z"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(file string, n int, want ...string) {
+		t.Helper()
+		if got := Tail(filepath.Join(dir, file), n); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", file, got, want)
+		}
+	}
+	check("log", 2, "two", "three")
+	check("log", 9, "one", "two", "three")
+	check("long", 2, "0123456789abcde", "z")
+	check("none", 2)
+	if n := len(Tail(filepath.Join(dir, "long"), 1<<20)); n < 4096-1 || n > 4096+1 {
+		t.Errorf("%d lines of 16 bytes, want those of 64 KiB", n)
+	}
+}
