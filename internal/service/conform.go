@@ -263,7 +263,7 @@ func (k *check) ask(ctx context.Context, w *wire, c goldenCase, d *dress,
 	began := clock.Mono()
 	method, _, _ := strings.Cut(c.Request, " ")
 	a.reply, err = w.send(limited, method, requestText(c, k.Base, d))
-	if kept && a.fresh {
+	if kept && a.fresh && began-w.since < int64(idleLimit) {
 		k.closed(last)
 	}
 	if err != nil {
@@ -287,8 +287,9 @@ func (k *check) ask(ctx context.Context, w *wire, c goldenCase, d *dress,
 	result.TookNs = clock.Mono() - began
 	wrong(difference)
 	wrong(timeDifference(c, time.Duration(result.TookNs)))
-	if err := w.finish(a.reply, difference == ""); err != nil {
-		wrong(err.Error())
+	beyond := w.finish(a.reply, difference == "")
+	if beyond != nil {
+		wrong(beyond.Error())
 	}
 	// Bodies that were sent may stay unread, and errors may be answered in haste: after both a
 	// service may close. After an ordinary answer it keeps the connection (contract, rule 1).
@@ -296,7 +297,9 @@ func (k *check) ask(ctx context.Context, w *wire, c goldenCase, d *dress,
 	if ordinary && a.Close {
 		wrong("Connection: close, want keep-alive")
 	}
-	w.kept = ordinary && !a.Close && difference == ""
+	// What was closed here, for want of patience, tells nothing of the service.
+	closed := w.conn == nil && beyond == nil
+	w.kept, w.since = ordinary && !a.Close && difference == "" && !closed, clock.Mono()
 	return a, nil
 }
 

@@ -222,6 +222,49 @@ func TestRequestsAreAskedTwice(t *testing.T) {
 	}
 }
 
+// lateWrites are told as written long after they were answered, as on a machine that has no
+// processor left for who wrote.
+type lateWrites struct{ net.Conn }
+
+func (l lateWrites) Write(data []byte) (int, error) {
+	n, err := l.Conn.Write(data)
+	time.Sleep(2 * unreadLimit)
+	return n, err
+}
+
+// A connection that the check closes itself, or that idled for as long as no server keeps one, is
+// none that the service did not keep.
+func TestClosedByOthers(t *testing.T) {
+	check := func(name string, idle time.Duration, dial func(*pipes) Dial) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			h := &honest{}
+			p := newPipes()
+			server := &http.Server{IdleTimeout: idle, Handler: http.HandlerFunc(
+				func(w http.ResponseWriter, r *http.Request) {
+					if r.Header.Get("User-Agent") != "" && idle > 0 { // it is asked as others do
+						time.Sleep(2 * idle)
+					}
+					h.ServeHTTP(w, r)
+				})}
+			go server.Serve(p)   //nolint:errcheck // until it is closed
+			defer server.Close() //nolint:errcheck // likewise
+			report, err := Conform(t.Context(), Checker{Dial: dial(p), Base: "service:1",
+				Mode: "virtual", Logs: h.logs}, "http")
+			if err != nil || len(report.Failures()) > 0 || p.dials <= 2 {
+				t.Errorf("%s: %v, %q over %d connections", name, err, report.Failures(), p.dials)
+			}
+		})
+	}
+	check("written late", 0, func(p *pipes) Dial {
+		return func(ctx context.Context, network, address string) (net.Conn, error) {
+			c, err := p.dial(ctx, network, address)
+			return lateWrites{c}, err
+		}
+	})
+	check("idle for 4 s", 2*time.Second, func(p *pipes) Dial { return p.dial })
+}
+
 func TestWrongFilesAndDraws(t *testing.T) {
 	// The last byte of 1 MiB: 1048576 = 2351 * 446 + 30, which is the o of "consectetur".
 	checkLie(t, "end of a file", "http", "GET /file", func(w http.ResponseWriter, _ *http.Request) {

@@ -15,6 +15,7 @@ const (
 	headLimitBytes = 1 << 20               // of an answer: an endless one would fill the memory
 	unreadLimit    = 50 * time.Millisecond // for the rest of a request that was answered unread
 	interimMax     = 5                     // answers 1xx before the one that counts
+	idleLimit      = time.Second           // servers wait longer for the next: gunicorn 2 s
 )
 
 // wire is one connection to a service at a time. It writes requests byte for byte as the load
@@ -25,8 +26,9 @@ type wire struct {
 	base string
 	// kept says that the last answer was one after which the connection must be kept, last which
 	// case of the report it belongs to.
-	kept bool
-	last int
+	kept  bool
+	last  int
+	since int64 // when that one was judged
 
 	conn     net.Conn
 	in       *bufio.Reader
