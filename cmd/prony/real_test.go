@@ -238,14 +238,13 @@ func TestRunWaitsForItsTurn(t *testing.T) {
 	}
 	check := func(bound string, then func(), wants ...string) {
 		t.Helper()
-		var stdout bytes.Buffer
-		stderr := hearing{words: "waits for", then: then}
+		said := hearing{words: "waits for", then: then}
 		exit := cli.Code(run(t.Context(), machine.World{}, []string{"run", "--wait=" + bound},
-			&stdout, &stderr))
+			&said, &said))
 		if exit != cli.Failed {
 			t.Errorf("it exits %d, want %d", exit, cli.Failed)
 		}
-		has(t, "what it says", stdout.String()+stderr.String(), append(wants, "waits for process "+
+		has(t, "what it says", said.text.String(), append(wants, "waits for process "+
 			itoa(os.Getpid())+", which measures on this machine, "+bound+" at most")...)
 	}
 	check("100ms", func() {}, "waited 100ms: open journal", "another prony is measuring")
@@ -255,14 +254,14 @@ func TestRunWaitsForItsTurn(t *testing.T) {
 
 // hearing does something when it is told some words.
 type hearing struct {
-	bytes.Buffer
+	text  bytes.Buffer
 	words string
 	then  func()
 }
 
 func (h *hearing) Write(p []byte) (int, error) {
-	n, err := h.Buffer.Write(p)
-	if strings.Contains(h.String(), h.words) {
+	n, err := h.text.Write(p)
+	if strings.Contains(h.text.String(), h.words) {
 		h.then()
 		h.then = func() {} // once
 	}
