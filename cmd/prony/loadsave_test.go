@@ -23,6 +23,15 @@ func really(args ...string) (stdout, stderr string, exit int) {
 	return out.String(), errs.String(), exit
 }
 
+// unspoilt is how a load ended, but for what a busy machine does to one so short: INVALID, it was
+// measured all the same.
+func unspoilt(exit int) int {
+	if exit == cli.Invalid {
+		return cli.Fine
+	}
+	return exit
+}
+
 // only is the one record of a folder.
 func only(t *testing.T, dir string) *result.Record {
 	t.Helper()
@@ -45,7 +54,7 @@ func TestSavedLoad(t *testing.T) {
 	for _, args := range [][]string{{"--save=" + a}, {"--save=" + b, "-o", page}} {
 		args = append([]string{"load", url, "-n", "200", "-c", "2", "--view", "none"}, args...)
 		out, stderr, exit := really(args...)
-		if exit != cli.Fine && exit != cli.Invalid { // a busy machine may spoil so short a load
+		if unspoilt(exit) != cli.Fine {
 			t.Fatalf("exit %d: %s", exit, stderr)
 		}
 		has(t, "what is said", out+stderr, "throughput", "saved in "+dir)

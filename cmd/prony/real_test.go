@@ -145,7 +145,7 @@ func itoa(n int) string {
 
 func gone(t *testing.T, pid int) {
 	t.Helper()
-	end := clock.Mono() + int64(5*time.Second)
+	end := clock.Mono() + int64(time.Minute)
 	for ; clock.Mono() < end; time.Sleep(time.Millisecond) {
 		if syscall.Kill(pid, 0) != nil {
 			return
@@ -202,19 +202,25 @@ func TestLabOfAnotherUser(t *testing.T) {
 		t.Skip("no lab can be kept out: ", err)
 	}
 	defer other.Close()
-	if err := syscall.Flock(int(other.Fd()), syscall.LOCK_EX); err != nil { // it waits its turn
-		t.Fatal(err)
-	}
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	t.Setenv(process.Beside, "")
+	root, mine, exit := checkout(t), false, cli.Fine
 	var stdout, stderr bytes.Buffer
-	exit := cli.Code(run(context.Background(), machine.World{},
-		[]string{"verify", "go-nethttp", "--root", checkout(t)}, &stdout, &stderr))
+	for !mine && exit == cli.Fine { // one that is really there will do, until it has left
+		mine = syscall.Flock(int(other.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
+		stderr.Reset()
+		exit = cli.Code(run(context.Background(), machine.World{},
+			[]string{"verify", "go-nethttp", "--root", root}, &stdout, &stderr))
+	}
 	if exit != cli.Failed {
 		t.Errorf("it exits %d, want %d", exit, cli.Failed)
 	}
-	has(t, "stderr", stderr.String(), "another prony is measuring on this machine: process "+
-		itoa(os.Getpid())+" of user "+itoa(os.Getuid()), "say PRONY_BESIDE=1")
+	who := ""
+	if mine {
+		who = itoa(os.Getpid()) + " of user " + itoa(os.Getuid())
+	}
+	has(t, "stderr", stderr.String(), "another prony is measuring on this machine: process "+who,
+		"say PRONY_BESIDE=1")
 }
 
 // Who waits says for whom, gives up at the bound, and is let in by the end of the other.
@@ -230,20 +236,36 @@ func TestRunWaitsForItsTurn(t *testing.T) {
 	if err := os.WriteFile("prony.yaml", []byte(project), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	check := func(bound string, wants ...string) {
+	check := func(bound string, then func(), wants ...string) {
 		t.Helper()
-		var stdout, stderr bytes.Buffer
+		said := hearing{words: "waits for", then: then}
 		exit := cli.Code(run(t.Context(), machine.World{}, []string{"run", "--wait=" + bound},
-			&stdout, &stderr))
+			&said, &said))
 		if exit != cli.Failed {
 			t.Errorf("it exits %d, want %d", exit, cli.Failed)
 		}
-		has(t, "what it says", stdout.String()+stderr.String(), append(wants, "waits for process "+
+		has(t, "what it says", said.text.String(), append(wants, "waits for process "+
 			itoa(os.Getpid())+", which measures on this machine, "+bound+" at most")...)
 	}
-	check("100ms", "waited 100ms: open journal", "another prony is measuring")
-	time.AfterFunc(500*time.Millisecond, func() { other.Close() }) //nolint:errcheck // it is seen
-	check("1m0s", "the service exited before it was ready")
+	check("100ms", func() {}, "waited 100ms: open journal", "another prony is measuring")
+	leave := func() { other.Close() } //nolint:errcheck // it is seen
+	check("1m0s", leave, "the service exited before it was ready")
+}
+
+// hearing does something when it is told some words.
+type hearing struct {
+	text  bytes.Buffer
+	words string
+	then  func()
+}
+
+func (h *hearing) Write(p []byte) (int, error) {
+	n, err := h.text.Write(p)
+	if strings.Contains(h.text.String(), h.words) {
+		h.then()
+		h.then = func() {} // once
+	}
+	return n, err
 }
 
 // SIGKILL cannot be heard; the service goes all the same, and the next lab finds nothing in its

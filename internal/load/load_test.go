@@ -47,10 +47,10 @@ func offerTo(t *testing.T, addr netip.AddrPort, s load.Spec) *load.Result {
 		s.Scenario = get("/", "ok")
 	}
 	if s.Timeout == 0 {
-		s.Timeout = 2 * time.Second
+		s.Timeout = 10 * time.Second
 	}
 	if s.Drain == 0 {
-		s.Drain = time.Second
+		s.Drain = 10 * time.Second
 	}
 	r, err := load.Run(context.Background(), s)
 	if err != nil {
@@ -145,10 +145,13 @@ func TestErrorsByClass(t *testing.T) {
 		want string) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) {
+			timeout := 10 * time.Second
+			if name == "silent" {
+				timeout = 200 * time.Millisecond
+			}
 			r := offer(t, exact.Every(10, change, exact.Fixed(0)), load.Spec{
 				Model: result.Open, Schedule: even(500), Connections: 4,
-				Window:  400 * time.Millisecond,
-				Timeout: 100 * time.Millisecond,
+				Window: 400 * time.Millisecond, Timeout: timeout,
 			})
 			// 200 arrivals, each tenth request of the server goes wrong: 20, no other.
 			if got := count(r); got != 20 || r.Errors.Total() != 20 {

@@ -94,7 +94,7 @@ func ask(t *testing.T, to netip.AddrPort, s load.Scenario) *load.Result {
 	tests.Cores(t)
 	s.KeyLo, s.KeyHi = 1, 1
 	return offerTo(t, to, load.Spec{Model: result.Closed, Connections: 4, Scenario: s,
-		Window: 200 * time.Millisecond, Drain: time.Second, Timeout: time.Second})
+		Requests: 200, Window: time.Minute, Drain: 10 * time.Second, Timeout: 10 * time.Second})
 }
 
 // A login's token has a blank, and goes into a field as it came; the secret is of the environment.

@@ -133,11 +133,16 @@ func TestPoints(t *testing.T) {
 		t.Helper()
 		asked.Store(0)
 		for range 3 {
-			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			limit := time.Minute
+			if hang.Load() {
+				limit = 50 * time.Millisecond
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			c.Points(ctx, Own{Trial: Trial{ID: "a"}})
 			cancel()
 		}
-		if n := asked.Load(); n != times {
+		// On a busy machine the time is over before it is asked.
+		if n := asked.Load(); n != times && (n != 0 || !hang.Load()) {
 			t.Errorf("%s: asked %d times, want %d", what, n, times)
 		}
 		if err := c.Begin(t.Context(), Trial{ID: "b"}); err != nil {

@@ -57,7 +57,7 @@ func TestRights(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer p.Stop(0) //nolint:errcheck // it is killed
-			for end := clock.Mono() + 5e9; clock.Mono() < end && (len(p.PIDs()) < 2 ||
+			for end := clock.Mono() + patience; clock.Mono() < end && (len(p.PIDs()) < 2 ||
 				len(p.Log(1)) == 0); {
 				time.Sleep(time.Millisecond)
 			}

@@ -38,7 +38,7 @@ func TestTheLineShownDoesTheSame(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer p.Stop(0) //nolint:errcheck // it has ended
-			for end := clock.Mono() + 5e9; clock.Mono() < end &&
+			for end := clock.Mono() + patience; clock.Mono() < end &&
 				!slices.Contains(p.Log(99), "end"); {
 				time.Sleep(time.Millisecond)
 			}
