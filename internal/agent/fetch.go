@@ -144,7 +144,7 @@ func (f *Fetcher) local(a Agent, out *Fetched) error {
 	}
 	// Only the name: where a file lies on one machine is no part of a record.
 	out.Path, out.Source = path, "path:"+filepath.Base(path)
-	out.SHA256, err = sumFile(path)
+	out.SHA256, err = file.Digest(path)
 	out.Version = manifestVersion(path)
 	return err
 }

@@ -9,17 +9,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"prony/internal/file"
-	"prony/internal/shell"
+	"prony/internal/service"
 )
 
 // mavenCopy is the goal that brings one artifact, of a fixed version of its plugin: that which a
@@ -28,9 +26,6 @@ const mavenCopy = "org.apache.maven.plugins:maven-dependency-plugin:3.9.0:copy"
 
 // fetchLimit bounds one fetch; a slow registry takes a minute or two.
 const fetchLimit = 15 * time.Minute
-
-// killGrace bounds the wait for the output of a tool that was killed.
-const killGrace = time.Second
 
 // tailLines are those of a tool's output in an error.
 const tailLines = 12
@@ -235,7 +230,7 @@ func dropScripts(bin string) error {
 // check holds Maven's file against its known digest, and unpacks it where that is wanted.
 func (a Agent) check(content string) error {
 	jar := filepath.Join(content, a.fileName())
-	sum, err := sumFile(jar)
+	sum, err := file.Digest(jar)
 	if err != nil {
 		return fmt.Errorf("read what was fetched: %w", err)
 	}
@@ -263,12 +258,8 @@ func execute(ctx context.Context, o order) (err error) {
 		return fmt.Errorf("open the log: %w", err)
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	cmd := exec.CommandContext(ctx, o.program, o.args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = o.dir, log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = killGrace
-	shell.Command(cmd)
+	cmd := service.Command(ctx, o.dir, os.Environ(), o.program, o.args...)
+	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Run(); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
@@ -281,7 +272,8 @@ func execute(ctx context.Context, o order) (err error) {
 
 // toolVersion is a tool's own word for its version; it is part of what npm and pip choose.
 func toolVersion(ctx context.Context, program string) string {
-	text, err := exec.CommandContext(ctx, program, "--version").CombinedOutput()
+	ask := service.Command(ctx, "", os.Environ(), program, "--version")
+	text, err := ask.CombinedOutput()
 	if err != nil {
 		return "" // fetching will say what is wrong with it
 	}

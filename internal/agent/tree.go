@@ -28,13 +28,6 @@ func sumTree(root string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// sumFile is the SHA-256 of one file, in hex.
-func sumFile(path string) (string, error) {
-	h := sha256.New()
-	err := file.Feed(h, path)
-	return hex.EncodeToString(h.Sum(nil)), err
-}
-
 func copyFile(from, to string) error {
 	data, err := os.ReadFile(from)
 	if err != nil {

@@ -255,12 +255,8 @@ func checkRanks(t *Table) (hits []hit, checked bool) {
 			continue
 		}
 		const shown = 3
-		sum := fmt.Sprintf("%d of %d neighbours are less than 10 %% apart: ", len(pairs),
-			len(rows)-1)
-		sum += strings.Join(pairs[:min(shown, len(pairs))], "; ")
-		if len(pairs) > shown {
-			sum += fmt.Sprintf("; and %d more", len(pairs)-shown)
-		}
+		sum := fmt.Sprintf("%d of %d neighbours are less than 10 %% apart: %s", len(pairs),
+			len(rows)-1, strings.Join(unit.First(pairs, shown), "; "))
 		hits = append(hits, hit{severity: Doubt, line: rows[0].Values[Rate].Line, arithmetic: sum,
 			means: "runs of one and the same service are known to differ by as much, so these " +
 				"may change places the next time",

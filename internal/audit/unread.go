@@ -67,10 +67,7 @@ func (g *grid) unread(r gridRow, heads []head, at []int, t *Table, some bool) {
 	}
 	why := "no value of " + strings.Join(wanted, ", ")
 	if bad != nil {
-		why = "no number, or one without a unit: " + strings.Join(bad[:min(2, len(bad))], ", ")
-		if n := len(bad) - 2; n > 0 {
-			why += fmt.Sprintf(" and %d more", n)
-		}
+		why = "no number, or one without a unit: " + unit.Few(bad, 2)
 	}
 	if line > 0 { // a table that lies on its side: its columns are the rows
 		why = fmt.Sprintf("column %q: %s", short(plain(first(r.cells))), why)

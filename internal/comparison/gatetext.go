@@ -41,10 +41,8 @@ func (g Gate) Sentence() string {
 			why = append(why, w)
 		}
 	}
-	if len(why) > 3 {
-		why = append(why[:3], fmt.Sprintf("and %d more", len(why)-3))
-	}
-	return fmt.Sprintf("%s: %s.", strings.ToUpper(g.Outcome), strings.Join(why, "; "))
+	return fmt.Sprintf("%s: %s.", strings.ToUpper(g.Outcome),
+		strings.Join(unit.First(why, 3), "; "))
 }
 
 // GateText prints a gate for a log.

@@ -9,13 +9,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"prony/internal/clock"
+	"prony/internal/rights"
 	"prony/internal/shell"
 )
 
@@ -90,20 +90,16 @@ func killGroup(pid int) error {
 // forks inherits them before its first instruction. The thread ends with f, so that no other work
 // gets it.
 func pinned(cores []int, f func() error) error {
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread()
+	return rights.Spend(func() error {
 		if len(cores) > 0 {
 			var set unix.CPUSet
 			for _, c := range cores {
 				set.Set(c)
 			}
 			if err := unix.SchedSetaffinity(0, &set); err != nil {
-				done <- fmt.Errorf("pin it to cores %v: %w", cores, err)
-				return
+				return fmt.Errorf("pin it to cores %v: %w", cores, err)
 			}
 		}
-		done <- f()
-	}()
-	return <-done
+		return f()
+	})
 }

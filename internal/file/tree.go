@@ -1,6 +1,8 @@
 package file
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
@@ -74,4 +76,11 @@ func Feed(w io.Writer, path string) error {
 	}
 	_, err = io.Copy(w, f)
 	return errors.Join(err, f.Close())
+}
+
+// Digest is the SHA-256 of what a file holds, in hex.
+func Digest(path string) (string, error) {
+	h := sha256.New()
+	err := Feed(h, path)
+	return hex.EncodeToString(h.Sum(nil)), err
 }

@@ -6,11 +6,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 
-	"prony/internal/shell"
+	"prony/internal/service"
 )
 
 // step is after how many compiled packages a line says so.
@@ -70,12 +70,7 @@ func count(said io.Reader, all int, say func(string)) (rest string) {
 	}
 }
 
-// goTool is Go's own command, which ends with all that it has forked.
+// goTool is Go's own command.
 func goTool(ctx context.Context, root string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = root
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	shell.Command(cmd)
-	return cmd
+	return service.Command(ctx, root, os.Environ(), "go", args...)
 }

@@ -147,6 +147,14 @@ func ColumnNames() (out []string) {
 	return out
 }
 
+// Known is x, or NaN when x is below zero, the record's other way to say "unknown".
+func Known(x float64) float64 {
+	if x < 0 {
+		return math.NaN()
+	}
+	return x
+}
+
 // Positive is x, or NaN when x is zero (the record's way to say "unknown") or no number.
 func Positive(x float64) float64 {
 	if x > 0 && !math.IsInf(x, 0) {

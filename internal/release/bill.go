@@ -1,13 +1,10 @@
 package main
 
 import (
-	"crypto/sha256"
 	"debug/buildinfo"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -26,7 +23,7 @@ func bill(program string) error {
 	if err != nil {
 		return err
 	}
-	sum, err := digest(program)
+	sum, err := file.Digest(program)
 	if err != nil {
 		return err
 	}
@@ -69,7 +66,7 @@ func (r release) checksums() error {
 		if err != nil || f.IsDir() {
 			return err
 		}
-		sum, err := digest(path)
+		sum, err := file.Digest(path)
 		if err != nil {
 			return err
 		}
@@ -81,18 +78,4 @@ func (r release) checksums() error {
 		return err
 	}
 	return file.Put(filepath.Join(r.dir, sumsName), []byte(lines.String()))
-}
-
-// digest is a file's SHA-256, in hex digits.
-func digest(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"prony/internal/file"
 	"prony/internal/tests"
 	"prony/internal/tidy"
 )
@@ -96,7 +97,7 @@ func checkBill(t *testing.T, program string) {
 	if err := json.Unmarshal(text, &bill); err != nil || bill.BOMFormat != "CycloneDX" {
 		t.Fatalf("%q, %v", bill.BOMFormat, err)
 	}
-	sum, err := digest(program)
+	sum, err := file.Digest(program)
 	if err != nil || len(bill.Metadata.Component.Hashes) != 1 ||
 		bill.Metadata.Component.Hashes[0].Content != sum {
 		t.Errorf("it is of %+v, the program has %s: %v", bill.Metadata, sum, err)

@@ -95,10 +95,7 @@ func compareSays(c comparison.Comparison) string {
 		}
 	}
 	const said = 6
-	more := len(changed) - said
-	if more > 0 {
-		changed = append(changed[:said], fmt.Sprintf("and %d more", more))
-	}
+	changed = unit.First(changed, said)
 	if len(changed)+alike == 0 {
 		return "No measure could be compared."
 	}

@@ -155,11 +155,7 @@ func noLoads(sc table.Scenario) string {
 
 func loadsSays(l pageLoads) string {
 	var words []string
-	for i, t := range l.Targets {
-		if i == saidTargets {
-			words = append(words, fmt.Sprintf("and %d more", len(l.Targets)-i))
-			break
-		}
+	for _, t := range l.Targets {
 		first, last := t.Points[0], t.Points[len(t.Points)-1]
 		text := fmt.Sprintf("%s from p99 %s at %s/s to %s at %s/s", t.Target, msText(first.P99Ms),
 			unit.Rate(first.PerS), msText(last.P99Ms), unit.Rate(last.PerS))
@@ -168,7 +164,7 @@ func loadsSays(l pageLoads) string {
 		}
 		words = append(words, text)
 	}
-	return "As the load grows: " + strings.Join(words, "; ") + "."
+	return "As the load grows: " + strings.Join(unit.First(words, saidTargets), "; ") + "."
 }
 
 func msText(ms *float64) string {

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"prony/internal/file"
 )
 
 // ScheduleFile is in the folder of a run that went on for a time.
@@ -58,7 +60,7 @@ type Next struct {
 func SaveSchedule(dir string, s Schedule) error {
 	b, err := json.MarshalIndent(s, "", "  ")
 	if err == nil {
-		err = writeSynced(dir, ScheduleFile, append(b, '\n'))
+		err = file.Put(filepath.Join(dir, ScheduleFile), append(b, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("save how the run's time is spent: %w", err)

@@ -141,10 +141,7 @@ func Resume(dir string, r Run) (*Writer, error) {
 		err = w.endLine()
 	}
 	if err == nil { // not over the old one: without a head no record can be read
-		err = writeSynced(dir, RunFile+".new", append(b, '\n'))
-	}
-	if err == nil {
-		err = os.Rename(filepath.Join(dir, RunFile+".new"), filepath.Join(dir, RunFile))
+		err = file.Put(filepath.Join(dir, RunFile), append(b, '\n'))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("resume run: %w", errors.Join(err, f.Close()))

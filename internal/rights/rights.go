@@ -172,18 +172,24 @@ func (u User) Give(folder string) error {
 }
 
 // Start starts a command as the user, without capabilities and new privileges. Both are a thread's
-// and go to what it forks, so that a thread is spent for it: it ends with its goroutine, as that
-// does not unlock it. Only the first thread of a process cannot end.
+// and go to what it forks, so that a thread is spent for it.
 func (u User) Start(cmd *exec.Cmd) error {
+	return Spend(func() error { return u.start(cmd) })
+}
+
+// Spend does something on a thread of its own, for what a thread hands on to what it forks and
+// cannot take back. It ends with its goroutine, as that does not unlock it. Only the first thread
+// of a process cannot end.
+func Spend(do func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
 		if unix.Gettid() == unix.Getpid() {
-			done <- u.Start(cmd) // on another one, as this is held meanwhile
+			done <- Spend(do) // on another one, as this is held meanwhile
 			runtime.UnlockOSThread()
 			return
 		}
-		done <- u.start(cmd)
+		done <- do()
 	}()
 	return <-done
 }

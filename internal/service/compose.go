@@ -37,7 +37,7 @@ func composer(ctx context.Context) ([]string, error) {
 			continue
 		}
 		args := append(slices.Clone(program[1:]), "version", "--short")
-		said, err := command(ctx, os.TempDir(), os.Environ(), program[0], args...).Output()
+		said, err := Command(ctx, os.TempDir(), os.Environ(), program[0], args...).Output()
 		if err == nil && !strings.HasPrefix(strings.TrimSpace(string(said)), "1.") {
 			return program, nil
 		}
@@ -165,7 +165,7 @@ func runCompose(ctx context.Context, s *Service, of Compose, args ...string) (st
 	for _, name := range sortedKeys(s.Run.Env) {
 		env = append(env, name+"="+s.Run.Env[name])
 	}
-	cmd := command(ctx, s.Dir, env, of.Program[0], args...)
+	cmd := Command(ctx, s.Dir, env, of.Program[0], args...)
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	if err := cmd.Run(); err != nil {

@@ -13,10 +13,10 @@ import (
 // hold the pipe for ever.
 const killGrace = time.Second
 
-// command prepares a program in a process group of its own, so that the end of the context ends
+// Command prepares a program in a process group of its own, so that the end of the context ends
 // what it forked too: npm and mvn are scripts whose real work is a child. The program's standard
 // input is empty. Who looks on is shown it.
-func command(ctx context.Context, dir string, env []string, program string,
+func Command(ctx context.Context, dir string, env []string, program string,
 	args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir, cmd.Env = dir, env

@@ -128,7 +128,7 @@ func found(ctx context.Context, docker string, made Built) (*Built, error) {
 	if made.Port != 0 {
 		return &made, nil
 	}
-	said, err := command(ctx, os.TempDir(), os.Environ(), docker, "image", "inspect", "--format",
+	said, err := Command(ctx, os.TempDir(), os.Environ(), docker, "image", "inspect", "--format",
 		"{{range $port, $_ := .Config.ExposedPorts}}{{$port}} {{end}}", i.tag).Output()
 	if err != nil {
 		return nil, fmt.Errorf("ask for the ports of %s: %w", i.tag, err)
@@ -200,7 +200,7 @@ func (i *image) build(ctx context.Context) (err error) {
 	ctx, cancel := bounded(ctx, 0)
 	defer cancel()
 	// The Dockerfiles keep what they fetch in cache mounts, which the older builder lacks.
-	cmd := command(ctx, i.dir, append(os.Environ(), "DOCKER_BUILDKIT=1"), i.docker,
+	cmd := Command(ctx, i.dir, append(os.Environ(), "DOCKER_BUILDKIT=1"), i.docker,
 		append(args, ".")...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Run(); err != nil {
@@ -215,7 +215,7 @@ func (i *image) build(ctx context.Context) (err error) {
 // look gives an image's identifier and its size in bytes; none where there is none or nobody
 // answers.
 func (i *image) look(ctx context.Context) (id string, size int64) {
-	out, err := command(ctx, os.TempDir(), os.Environ(), i.docker, "image", "inspect", "--format",
+	out, err := Command(ctx, os.TempDir(), os.Environ(), i.docker, "image", "inspect", "--format",
 		"{{.Id}} {{.Size}}", i.tag).Output()
 	if err != nil {
 		return "", 0

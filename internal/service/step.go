@@ -65,7 +65,7 @@ func (b *Builder) runStep(ctx context.Context, built *Built, as rights.User, env
 		// The tool whose version was judged is the one that runs, wherever PATH points.
 		program = tool.Path
 	}
-	cmd := command(ctx, built.Dir, env, program, args[1:]...)
+	cmd := Command(ctx, built.Dir, env, program, args[1:]...)
 	// A file rather than a pipe: what a step leaves behind cannot hold up the build.
 	cmd.Stdout, cmd.Stderr = log, log
 	err := as.Start(cmd)

@@ -101,7 +101,7 @@ func FindTools(ctx context.Context) *Tools {
 func askTool(ctx context.Context, env []string, program string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionLimit)
 	defer cancel()
-	output, err := command(ctx, os.TempDir(), env, program, args...).CombinedOutput()
+	output, err := Command(ctx, os.TempDir(), env, program, args...).CombinedOutput()
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		err = fmt.Errorf("no answer within %v", versionLimit)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"prony/internal/result"
+	"prony/internal/unit"
 )
 
 // doubt is a footnote in the making: what made trials of one target SUSPECT, INVALID or failed,
@@ -59,7 +60,7 @@ func (d *doubt) text(fate string) string {
 		parts = append(parts, part)
 	}
 	head := strings.TrimSpace(d.load + " " + d.grade)
-	return head + where + fate + ": " + fewJoined(parts, mostRules)
+	return head + where + fate + ": " + unit.Few(parts, mostRules)
 }
 
 func (d *doubt) where() string {
@@ -249,12 +250,4 @@ func blocksText(blocks []int) string {
 		i = end + 1
 	}
 	return "blocks " + strings.Join(parts, ", ")
-}
-
-// fewJoined joins at most n parts and counts the rest.
-func fewJoined(parts []string, n int) string {
-	if len(parts) <= n {
-		return strings.Join(parts, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(parts[:n], ", "), len(parts)-n)
 }

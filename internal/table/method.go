@@ -85,7 +85,7 @@ func (sc *Scenario) unlikeRows() []string {
 		}
 		var parts []string
 		for _, v := range said {
-			parts = append(parts, fmt.Sprintf("%s (%s)", v, few(rows[v], 3)))
+			parts = append(parts, fmt.Sprintf("%s (%s)", v, unit.Few(rows[v], 3)))
 		}
 		out = append(out, fmt.Sprintf("Rows vary in %s, so they are not like for like: %s.",
 			a.name, strings.Join(parts, "; ")))
@@ -121,12 +121,4 @@ func list(words []string) string {
 	sorted := slices.Clone(words)
 	slices.Sort(sorted)
 	return strings.Join(sorted, ", ")
-}
-
-// few lists at most n names and counts the rest.
-func few(names []string, n int) string {
-	if len(names) <= n {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
 }

@@ -18,11 +18,11 @@ func (s *Study) missing() []Tally {
 		ids = append(ids, p.Trial)
 	}
 	if len(ids) > 0 {
-		why = append(why, "planned, without a record: "+fewJoined(ids, mostMissing))
+		why = append(why, "planned, without a record: "+unit.Few(ids, mostMissing))
 	}
 	if lost := s.Options.Damaged; len(lost) > 0 {
 		why = append(why, unit.Plural(len(lost), "line")+" of the records left out: "+
-			fewJoined(lost, mostMissing))
+			unit.Few(lost, mostMissing))
 	}
 	if len(why) == 0 {
 		return nil

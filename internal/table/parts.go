@@ -69,16 +69,16 @@ func partRow(target, name string, trials []offer, confidence float64) Row {
 		cell(unit.Processors, func(o offer, p result.Part) float64 {
 			all := 0.0
 			for _, other := range o.load.Service.Parts {
-				all += known(other.CPUNs)
+				all += metric.Known(float64(other.CPUNs))
 			}
-			return known(p.CPUNs) / all
+			return metric.Known(float64(p.CPUNs)) / all
 		}),
 		cell(unit.Processors, func(o offer, p result.Part) float64 {
-			return known(p.CPUNs) / float64(o.load.Service.WindowNs)
+			return metric.Known(float64(p.CPUNs)) / float64(o.load.Service.WindowNs)
 		}),
 		cell(micros(1), func(o offer, p result.Part) float64 {
 			u := o.load.Service
-			return known(p.CPUNs) * u.CPUPerRequestNs / float64(u.CPUNs)
+			return metric.Known(float64(p.CPUNs)) * u.CPUPerRequestNs / float64(u.CPUNs)
 		}),
 		cell(unit.Bytes, func(_ offer, p result.Part) float64 {
 			return metric.Positive(float64(p.RSSBytes))
@@ -104,14 +104,6 @@ func medianCell(xs []float64, print func(float64) string, confidence float64) Ce
 	}
 	s := stats.Summarize(xs, confidence)
 	return Cell{Text: print(s.Center), Value: s.Center, Lo: s.Lo, Hi: s.Hi, N: s.N}
-}
-
-// known is a counter's difference, NaN where it could not be read.
-func known(ns int64) float64 {
-	if ns < 0 {
-		return math.NaN()
-	}
-	return float64(ns)
 }
 
 func partOf(l *result.Load, name string) result.Part {

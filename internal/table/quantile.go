@@ -191,7 +191,7 @@ func unread(offered []offer, hists []*hdrhistogram.Histogram) string {
 			ids = append(ids, o.record.Trial)
 		}
 	}
-	return fewJoined(ids, mostMissing)
+	return unit.Few(ids, mostMissing)
 }
 
 func (c *Curve) draw(offered []offer, hists []*hdrhistogram.Histogram, confidence float64) {

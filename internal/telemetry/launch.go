@@ -14,13 +14,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"prony/internal/file"
+	"prony/internal/rights"
 	"prony/internal/shell"
 )
 
@@ -139,21 +139,9 @@ func (c *Child) ready(ctx context.Context, told <-chan error) error {
 
 // startOn starts a command on some cores and with its niceness, both of which a process has from
 // the thread that forks it, so that not one of its threads ever runs elsewhere. That thread is
-// spent for it: a niceness cannot be taken back without privilege, and a goroutine that ends while
-// it is locked to its thread takes the thread with it. Only the first thread of a process cannot
-// end.
+// spent for it: a niceness cannot be taken back without privilege.
 func startOn(cmd *exec.Cmd, cores []int) error {
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		if unix.Gettid() == unix.Getpid() {
-			done <- startOn(cmd, cores) // on another one, as this is held meanwhile
-			runtime.UnlockOSThread()
-			return
-		}
-		done <- lower(cores, cmd.Start)
-	}()
-	return <-done
+	return rights.Spend(func() error { return lower(cores, cmd.Start) })
 }
 
 func lower(cores []int, then func() error) error {

@@ -15,6 +15,7 @@ import (
 
 	"prony/internal/clock"
 	"prony/internal/load"
+	"prony/internal/metric"
 	"prony/internal/probe"
 	"prony/internal/result"
 	"prony/internal/suite"
@@ -140,22 +141,6 @@ func (s *sheet) add(name string, value func(second int) float64, more ...string)
 // one writes a value that is the same for all of them.
 func (s *sheet) one(name string, v float64, more ...string) {
 	s.add(name, func(int) float64 { return v }, more...)
-}
-
-// known is a value of a record that has -1 for what is not.
-func known(v float64) float64 {
-	if v < 0 {
-		return math.NaN()
-	}
-	return v
-}
-
-// some is a value of a record that has 0 for what is not known.
-func some(v float64) float64 {
-	if v <= 0 {
-		return math.NaN()
-	}
-	return v
 }
 
 func inSeconds[N int64 | float64](ns N) float64 { return float64(ns) / 1e9 }
@@ -285,7 +270,7 @@ func (s *sheet) samples(p probe.Series, c course) {
 					found = max(found, column[i])
 				}
 			}
-			return some(float64(found))
+			return metric.Positive(float64(found))
 		}
 	}
 	s.add("prony_generator_cpu_cores", mean(p.LabCores))
@@ -307,17 +292,18 @@ func (s *sheet) window(l *result.Load) {
 		}
 	}
 	window, g := float64(l.WindowNs), &l.Generator
-	s.one("prony_generator_busiest_share", some(g.CPUShare))
+	s.one("prony_generator_busiest_share", metric.Positive(g.CPUShare))
 	if g.Engine != "" {
-		s.one("prony_generator_delayed_share", known(float64(g.RunDelayNs)/window))
+		s.one("prony_generator_delayed_share", metric.Known(float64(g.RunDelayNs)/window))
 	}
-	s.one("prony_generator_ceiling_per_second", some(l.CeilingPerS))
+	s.one("prony_generator_ceiling_per_second", metric.Positive(l.CeilingPerS))
 	u := &l.Service
 	if u.WindowNs > 0 {
-		s.one("prony_service_throttled_share", known(float64(u.ThrottledNs)/float64(u.WindowNs)))
+		s.one("prony_service_throttled_share",
+			metric.Known(float64(u.ThrottledNs)/float64(u.WindowNs)))
 	}
-	s.one("prony_host_cpu_share", known(l.Host.OtherCPUShare), "mode", "others")
-	s.one("prony_host_pressure_share", known(l.Host.PressureCPU), "resource", "cpu")
-	s.one("prony_host_pressure_share", known(l.Host.PressureMemory), "resource", "memory")
-	s.one("prony_host_pressure_share", known(l.Host.PressureIO), "resource", "io")
+	s.one("prony_host_cpu_share", metric.Known(l.Host.OtherCPUShare), "mode", "others")
+	s.one("prony_host_pressure_share", metric.Known(l.Host.PressureCPU), "resource", "cpu")
+	s.one("prony_host_pressure_share", metric.Known(l.Host.PressureMemory), "resource", "memory")
+	s.one("prony_host_pressure_share", metric.Known(l.Host.PressureIO), "resource", "io")
 }

@@ -21,9 +21,9 @@ func (f *life) whole(nowNs int64) []telemetry.Series {
 		}
 		s.one("prony_trial_reason", 1, "reason", x.Rule, "load", x.Load, "grade", x.Grade)
 	}
-	s.one("prony_trial_start_seconds", some(inSeconds(r.Start.ReadyNs)))
-	s.one("prony_trial_duration_seconds", some(inSeconds(r.DurationNs)))
-	s.one("prony_trial_sampler_cpu_cores", some(r.Probe.CPUShare))
+	s.one("prony_trial_start_seconds", metric.Positive(inSeconds(r.Start.ReadyNs)))
+	s.one("prony_trial_duration_seconds", metric.Positive(inSeconds(r.DurationNs)))
+	s.one("prony_trial_sampler_cpu_cores", metric.Positive(r.Probe.CPUShare))
 	if t := r.Telemetry; t != nil && len(t.Signals) > 0 { // else the home did not answer
 		var bytes, asked int64
 		for _, x := range t.Signals {
@@ -35,7 +35,7 @@ func (f *life) whole(nowNs int64) []telemetry.Series {
 		s.one("prony_trial_bytes_per_request",
 			float64(bytes)/float64(r.Warmup.Requests+asked))
 		s.one("prony_trial_home_cpu_cores", t.Home.CPUShare)
-		s.one("prony_trial_home_memory_bytes", some(float64(t.Home.RSSBytes)))
+		s.one("prony_trial_home_memory_bytes", metric.Positive(float64(t.Home.RSSBytes)))
 	}
 	out := s.out
 	for i := range r.Loads {
@@ -57,7 +57,8 @@ func (s *sheet) load(l *result.Load) {
 			s.one(m.Told, m.Value(nil, l)/units[m.Unit].each)
 		}
 	}
-	s.one("prony_trial_network_bytes_per_request", some(l.Service.NetworkBytesPerRequest))
+	s.one("prony_trial_network_bytes_per_request",
+		metric.Positive(l.Service.NetworkBytesPerRequest))
 	// What is not kept up with has no response times, but those of a queue that grows.
 	keptUp := l.Model != result.Open || float64(l.Done) >= metric.KeptUp*float64(l.Scheduled)
 	if d := l.ResponseTime; keptUp && d.Count > 0 {
@@ -66,7 +67,8 @@ func (s *sheet) load(l *result.Load) {
 			ns       int64
 		}{{"0.5", d.P50Ns}, {"0.9", d.P90Ns}, {"0.99", d.P99Ns}, {"0.999", d.P999Ns},
 			{"1", d.MaxNs}} {
-			s.one("prony_trial_latency_seconds", some(inSeconds(x.ns)), "quantile", x.quantile)
+			s.one("prony_trial_latency_seconds", metric.Positive(inSeconds(x.ns)), "quantile",
+				x.quantile)
 		}
 	}
 }

@@ -170,6 +170,22 @@ func Whole(x float64) string {
 	return Count(int64(math.Round(x)))
 }
 
+// Few lists at most n names and counts the rest: "a, b and 3 more".
+func Few(names []string, n int) string {
+	if len(names) <= n {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
+}
+
+// First are at most n sentences, and one that counts the rest: "and 3 more".
+func First(sentences []string, n int) []string {
+	if len(sentences) <= n {
+		return sentences
+	}
+	return append(sentences[:n:n], fmt.Sprintf("and %d more", len(sentences)-n))
+}
+
 // Plural counts things: "1 core", "2 cores", "1,000 cores".
 func Plural[N int | int64](n N, thing string) string {
 	if n != 1 {

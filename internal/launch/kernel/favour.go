@@ -29,7 +29,7 @@ const (
 func Favour(pids []int, on bool) (threads int, err error) {
 	usual := priority(0)
 	if on {
-		for _, tid := range tasks(pids, compiles) {
+		for _, tid := range Tasks(pids, compiles) {
 			err := unix.Setpriority(unix.PRIO_PROCESS, tid, usual-favour)
 			switch {
 			case err == nil:
@@ -44,7 +44,7 @@ func Favour(pids []int, on bool) (threads int, err error) {
 	}
 	favoured := func(_, tid int) bool { return priority(tid) == usual-favour }
 	for range favourPasses {
-		left := tasks(pids, favoured)
+		left := Tasks(pids, favoured)
 		if len(left) == 0 {
 			return threads, nil
 		}
@@ -60,8 +60,8 @@ func Favour(pids []int, on bool) (threads int, err error) {
 		"threads that have it", favourPasses)
 }
 
-// tasks are the threads of processes that are picked, by the numbers of both.
-func tasks(pids []int, picked func(pid, tid int) bool) (out []int) {
+// Tasks are the threads of processes that are picked, by the numbers of both.
+func Tasks(pids []int, picked func(pid, tid int) bool) (out []int) {
 	for _, pid := range pids {
 		threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 		if err != nil {

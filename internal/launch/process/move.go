@@ -3,7 +3,6 @@ package process
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -58,21 +57,14 @@ func (p *proc) allow(cores []int) (moved int, err error) {
 	for _, core := range cores {
 		want.Set(core)
 	}
-	for _, pid := range p.PIDs() {
-		threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-		if err != nil {
-			continue // it has ended
-		}
-		for _, t := range threads {
-			tid, _ := strconv.Atoi(t.Name()) // the kernel writes numbers
-			if err := unix.SchedGetaffinity(tid, &have); err != nil || have == want {
-				continue // it has ended, or is there
-			}
-			if err := unix.SchedSetaffinity(tid, &want); err == nil {
-				moved++
-			} else if !errors.Is(err, unix.ESRCH) {
-				return moved, err
-			}
+	elsewhere := func(_, tid int) bool { // and has not ended
+		return unix.SchedGetaffinity(tid, &have) == nil && have != want
+	}
+	for _, tid := range kernel.Tasks(p.PIDs(), elsewhere) {
+		if err := unix.SchedSetaffinity(tid, &want); err == nil {
+			moved++
+		} else if !errors.Is(err, unix.ESRCH) {
+			return moved, err
 		}
 	}
 	return moved, nil
