@@ -39,22 +39,16 @@ func canonical(t *testing.T, root string) []string {
 	return of.Targets
 }
 
-// compiled are languages whose services take longer to build than all the other tests to run.
-var compiled = []string{"rust", "java"}
-
-// They keep their contracts, bear a load, and their answers look as docs/fairness.md says: those of
-// the compared ones that are built in seconds. TestFairnessOfAll has the others.
+// They keep their contracts, bear a load, and their answers look as docs/fairness.md says.
 func TestFairness(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds services")
 	}
 	root, _ := fairnessPage(t)
 	for _, name := range canonical(t, root) {
-		if language, _, _ := strings.Cut(name, "-"); slices.Contains(compiled, language) {
-			continue
-		}
 		t.Run(name, func(t *testing.T) {
 			tests.Reads(t, filepath.Join(root, "services", name))
+			t.Parallel()
 			isFair(t, bare{apart{dir: filepath.Join(t.TempDir(), "journal")}}, name)
 		})
 	}
