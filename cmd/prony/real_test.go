@@ -41,8 +41,8 @@ func TestRealRun(t *testing.T) {
 	if exit != cli.Fine && exit != cli.Invalid {
 		t.Fatalf("exit %d\n%s%s", exit, &stdout, &stderr)
 	}
-	has(t, "what is done outside", stderr.String(), "+ (cd ", "/bin/go-nethttp)",
-		"+ kill -TERM -- -")
+	has(t, "what is done outside", strings.ReplaceAll(stderr.String(), "')", ")"), "+ (cd ",
+		"/bin/go-nethttp)", "+ kill -TERM -- -")
 	_, records, bad, err := result.Read(dir)
 	if err != nil || len(bad) > 0 || len(records) != 1 {
 		t.Fatalf("%d records, bad %v, error %v", len(records), bad, err)

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"net/netip"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -25,6 +26,8 @@ func TestEngines(t *testing.T) {
 		if info.Name != name || !strings.Contains(info.Reason, reason) || info.Pacing == "" {
 			t.Errorf("engine %+v, want %s because %q", info, name, reason)
 		}
+		runtime.LockOSThread() // to which a ring belongs
+		defer runtime.UnlockOSThread()
 		e, err := s.Engine(netip.MustParseAddrPort("127.0.0.1:1"), 2)
 		if err != nil {
 			t.Fatal(err)

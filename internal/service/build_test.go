@@ -80,7 +80,7 @@ func await(t *testing.T, what string, done func() bool) {
 
 func TestBuild(t *testing.T) {
 	w := newWorkshop(t, "out", []string{"mkdir", "out"}, []string{"cp", "main.txt", "out/b"},
-		[]string{"sh", "-c", "echo said; pwd -P > {dir}/where; ln -s b out/a"})
+		[]string{"sh", "-c", `echo said; pwd -P > "{dir}/where"; ln -s b out/a`})
 	chmod(t, 0o555, w.s.Dir, "src/bin/part.txt")
 	built := w.build()
 	// Sorted: a link a -> b, then a file b of 6 bytes.
@@ -99,7 +99,7 @@ func TestBuild(t *testing.T) {
 		t.Errorf("a program was copied as %v, %v", info, err)
 	}
 	if got := read(t, built.Log); got != "$ mkdir out\n$ cp main.txt out/b\n$ sh -c echo said; "+
-		"pwd -P > "+built.Dir+"/where; ln -s b out/a\nsaid\n" {
+		"pwd -P > \""+built.Dir+"/where\"; ln -s b out/a\nsaid\n" {
 		t.Errorf("log %q", got)
 	}
 	where, err := filepath.EvalSymlinks(built.Dir)

@@ -410,7 +410,7 @@ func TestDoesNotComeUp(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	wrapper := filepath.Join(t.TempDir(), "mute")
-	script := "#!/bin/sh\nexec " + self + " mute now\n"
+	script := "#!/bin/sh\nexec '" + self + "' mute now\n"
 	if err := os.WriteFile(wrapper, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
