@@ -185,12 +185,6 @@ func printKnown(w io.Writer, name string, d *result.Dist) {
 	if d.Count == 0 {
 		return
 	}
-	value := func(ns float64) string {
-		if ns <= 0 {
-			return unit.Absent
-		}
-		return unit.Duration(ns)
-	}
 	fmt.Fprintf(w, "  %-12s", name)
 	for _, v := range []struct {
 		name string
@@ -199,7 +193,7 @@ func printKnown(w io.Writer, name string, d *result.Dist) {
 		{"mean", d.MeanNs}, {"p50", float64(d.P50Ns)}, {"p90", float64(d.P90Ns)},
 		{"p99", float64(d.P99Ns)}, {"p99.9", float64(d.P999Ns)}, {"max", float64(d.MaxNs)},
 	} {
-		fmt.Fprintf(w, " %s %s ", v.name, value(v.ns))
+		fmt.Fprintf(w, " %s %s ", v.name, unit.KnownDuration(v.ns))
 	}
 	fmt.Fprintf(w, " of %d\n", d.Count)
 }

@@ -298,17 +298,13 @@ func (a *app) traced(l *result.Load) error {
 		if x.Why != "slowest" || len(rows) > tracedShown {
 			continue
 		}
-		first := unit.Absent
-		if x.FirstByteNs > 0 {
-			first = unit.Duration(float64(x.FirstByteNs))
-		}
 		rest := x.Route
 		if x.Failed {
 			rest = strings.TrimSpace(rest + " (failed)")
 		}
 		rows = append(rows, []string{fmt.Sprintf("%.3f s", float64(x.ScheduledNs)/1e9),
-			unit.Duration(float64(x.LagNs)), first, unit.Duration(float64(x.ResponseNs)),
-			x.TraceID, rest})
+			unit.Duration(float64(x.LagNs)), unit.KnownDuration(x.FirstByteNs),
+			unit.Duration(float64(x.ResponseNs)), x.TraceID, rest})
 	}
 	if len(rows) == 1 {
 		fmt.Fprintf(&b, "\n  none has ended within the window and its drain\n")

@@ -50,15 +50,7 @@ func GateText(w io.Writer, g Gate) error {
 	p := &print.Page{}
 	c := g.Comparison
 	p.Line("%s", c.Title)
-	if banner := c.Banner(); banner != "" {
-		p.Line("!! %s", banner)
-		for _, d := range c.Unlike {
-			p.Line("!!   %s", d)
-		}
-	}
-	for _, warning := range c.Warnings {
-		p.Line("%s", sentence("! ", warning))
-	}
+	c.warned(p, "")
 	p.Line("")
 	p.WriteString(print.Grid("  ", append([][]string{gateHeadings}, g.cells()...), print.Left))
 	p.Line("\n%s", sentence("", g.Sentence()))

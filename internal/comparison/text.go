@@ -20,15 +20,7 @@ var headings = []string{"", "A", "B", "B to A", "p", "B is"}
 func Text(w io.Writer, c Comparison) error {
 	p := &print.Page{}
 	p.Line("%s", c.Title)
-	if banner := c.Banner(); banner != "" {
-		p.Line("\n!! %s", banner)
-		for _, d := range c.Unlike {
-			p.Line("!!   %s", d)
-		}
-	}
-	for _, w := range c.Warnings {
-		p.Line("%s", sentence("! ", w))
-	}
+	c.warned(p, "\n")
 	for _, pair := range c.Pairs {
 		p.Line("")
 		if len(c.Pairs) > 1 || pair.Scenario != "" {
@@ -46,6 +38,19 @@ func Text(w io.Writer, c Comparison) error {
 		p.Line("%s", sentence("", note))
 	}
 	return p.To(w)
+}
+
+// warned prints what must not be missed.
+func (c Comparison) warned(p *print.Page, before string) {
+	if banner := c.Banner(); banner != "" {
+		p.Line("%s!! %s", before, banner)
+		for _, d := range c.Unlike {
+			p.Line("!!   %s", d)
+		}
+	}
+	for _, w := range c.Warnings {
+		p.Line("%s", sentence("! ", w))
+	}
 }
 
 // Banner is what must stand over everything where unlike methods are compared; empty otherwise.

@@ -135,7 +135,8 @@ func (s *state) numbers(width int) []string {
 	rate("answered", s.meanDone, func(p point) int64 { return p.done })
 	_, whole, most := summarise(s.all)
 	time := func(name string, whole int64, of func(point) int64) {
-		row(name, timeOf(of(s.now)), timeOf(whole), func(p point) float64 { return float64(of(p)) })
+		row(name, unit.KnownDuration(of(s.now)), unit.KnownDuration(whole),
+			func(p point) float64 { return float64(of(p)) })
 	}
 	for i, q := range percentiles {
 		time(fmt.Sprintf("p%.0f", q), whole[i], func(p point) int64 { return p.quantileNs[i] })
@@ -149,13 +150,6 @@ func rateOf(perS float64) string {
 		return unit.Absent
 	}
 	return unit.Rate(perS) + "/s"
-}
-
-func timeOf(ns int64) string {
-	if ns == 0 {
-		return unit.Absent
-	}
-	return unit.Duration(float64(ns))
 }
 
 // bars is the histogram of the window's response times in so many rows at most. Its bars are
@@ -246,7 +240,7 @@ func (s *state) foot() []string {
 	state := fmt.Sprintf("%s%s in flight", cell("state", label), unit.Count(s.totals.InFlight))
 	if s.Open {
 		state += fmt.Sprintf(" · backlog %s · lag p99 %s", unit.Count(s.backlog()),
-			timeOf(s.now.lagP99Ns))
+			unit.KnownDuration(s.now.lagP99Ns))
 	}
 	if s.failures > 0 {
 		state += fmt.Sprintf(" · %s pushes failed", unit.Count(s.failures))

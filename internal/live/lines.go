@@ -51,7 +51,8 @@ func line(s *state) string {
 	_, failed := s.failed()
 	fields := []string{
 		fmt.Sprintf("%7.1f s", s.elapsed.Seconds()), cell(rate, 20),
-		"p50 " + cell(timeOf(p.quantileNs[0]), 8), "p99 " + cell(timeOf(p.quantileNs[2]), 8),
+		"p50 " + cell(unit.KnownDuration(p.quantileNs[0]), 8),
+		"p99 " + cell(unit.KnownDuration(p.quantileNs[2]), 8),
 		"errors " + unit.Count(failed),
 	}
 	if s.Open {

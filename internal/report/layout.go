@@ -96,37 +96,31 @@ func (l *layout) width() int {
 
 // grid prints headings and rows.
 func (t texter) grid(l layout) {
-	var groups, headings strings.Builder
+	var groups strings.Builder
 	for i, r := range l.runs() {
 		if i > 0 {
 			groups.WriteString(gap + " ")
-			headings.WriteString(gap + " ")
 		}
 		group := l.tab.Columns[l.columns[r.first]].Group
 		groups.WriteString(print.Pad(group, l.span(r), print.Left))
-		for k := r.first; k <= r.last; k++ {
-			if k > r.first {
-				headings.WriteString(gap)
-			}
-			c := l.tab.Columns[l.columns[k]]
-			headings.WriteString(print.Pad(c.Heading, l.texts[k], c.Align))
-			headings.WriteString(strings.Repeat(" ", l.gutters[k]))
-		}
 	}
 	if g := strings.TrimRight(groups.String(), " "); g != "" {
 		t.line(t.paint(sgrFaint, g))
 	}
-	t.line(t.paint(sgrBold, strings.TrimRight(headings.String(), " ")))
+	t.line(t.paint(sgrBold, l.row(func(column int) (heading, marks string) {
+		return l.tab.Columns[column].Heading, ""
+	})))
 	for _, row := range l.tab.Rows {
 		if row.Span == "" {
-			t.line(strings.TrimRight(l.row(row), " "))
+			t.line(l.row(func(column int) (string, string) { return l.cell(row, column) }))
 		} else if l.spans {
 			t.spanned(l, row)
 		}
 	}
 }
 
-func (l *layout) row(row table.Row) string {
+// row is a line of what is in each column, a text and what hangs beside it.
+func (l *layout) row(in func(column int) (text, marks string)) string {
 	var b strings.Builder
 	for i, r := range l.runs() {
 		if i > 0 {
@@ -136,12 +130,12 @@ func (l *layout) row(row table.Row) string {
 			if k > r.first {
 				b.WriteString(gap)
 			}
-			text, marks := l.cell(row, l.columns[k])
+			text, marks := in(l.columns[k])
 			b.WriteString(print.Pad(text, l.texts[k], l.tab.Columns[l.columns[k]].Align))
 			b.WriteString(print.Pad(marks, l.gutters[k], print.Left))
 		}
 	}
-	return b.String()
+	return strings.TrimRight(b.String(), " ")
 }
 
 // spanned prints a row that has words in place of numbers.

@@ -241,12 +241,7 @@ func ordinal(n int) string {
 
 // loadFacts is what one load asked and got, with the generator's own condition.
 func loadFacts(l *result.Load) factsView {
-	ns := func(x int64) string {
-		if x == 0 { // a foreign generator does not tell
-			return unit.Absent
-		}
-		return unit.Duration(float64(x))
-	}
+	ns := unit.KnownDuration[int64] // a foreign generator does not tell all of them
 	d := l.ResponseTime
 	v := factsView{Title: l.Name + ", " + l.Kind()}
 	if s := l.Search; s != nil {

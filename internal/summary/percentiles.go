@@ -135,7 +135,7 @@ func (c column) lines(l *result.Load, asks *refusals) []string {
 	}
 	most, mean := unit.Absent, unit.Absent
 	if c.dist.Count > 0 {
-		most, mean = known(float64(c.dist.MaxNs)), known(c.dist.MeanNs)
+		most, mean = unit.KnownDuration(c.dist.MaxNs), unit.KnownDuration(c.dist.MeanNs)
 	}
 	numbers = append(numbers, most, mean, unit.Count(c.dist.Count))
 	return beside(numbers, append(ends, "", "", ""))
@@ -147,9 +147,9 @@ func parts(q table.Percentile) (number, interval string) {
 	case q.Refused() || math.IsNaN(q.Ns):
 		return unit.Absent, ""
 	case !q.HasInterval():
-		return known(q.Ns), ""
+		return unit.KnownDuration(q.Ns), ""
 	}
-	return known(q.Ns), unit.Ends(q.Ns, q.Lo, q.Hi)
+	return unit.KnownDuration(q.Ns), unit.Ends(q.Ns, q.Lo, q.Hi)
 }
 
 // beside sets numbers flush right and what follows them flush left, all to one width.
@@ -263,7 +263,7 @@ func (p *page) dist(name string, d *result.Dist, share float64) {
 		number, interval := parts(q)
 		words = append(words, strings.TrimSpace(q.Name+" "+number+" "+interval))
 	}
-	words = append(words, "max "+known(float64(d.MaxNs)))
+	words = append(words, "max "+unit.KnownDuration(d.MaxNs))
 	p.row(name, "%s of %s", strings.Join(words, ", "), unit.Count(d.Count))
 }
 
@@ -285,7 +285,7 @@ func (p *page) routes(l *result.Load, withheld bool) {
 			if qs[2].Needs > 0 {
 				cells[3] = fmt.Sprintf("(needs n ≥ %s)", unit.Count(qs[2].Needs))
 			}
-			cells[4] = known(float64(r.ResponseTime.MaxNs))
+			cells[4] = unit.KnownDuration(r.ResponseTime.MaxNs)
 		}
 		p50, p50Ends = append(p50, cells[0]), append(p50Ends, cells[1])
 		p99, p99Ends = append(p99, cells[2]), append(p99Ends, cells[3])

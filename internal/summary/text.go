@@ -112,14 +112,6 @@ func arrivals(l *result.Load) string {
 	return text
 }
 
-// known is a time, or a dash for what a foreign generator does not say.
-func known(ns float64) string {
-	if ns == 0 {
-		return unit.Absent
-	}
-	return unit.Duration(ns)
-}
-
 // counts prints what was offered and what came of it.
 func (p *page) counts(l *result.Load) {
 	if l.WindowNs > 0 {

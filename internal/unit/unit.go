@@ -80,6 +80,14 @@ func Duration(ns float64) string {
 	return Digits(ns/u.ns, 3) + " " + u.name
 }
 
+// KnownDuration is Duration of a time that is 0 where it is not known: a dash then.
+func KnownDuration[N int64 | float64](ns N) string {
+	if !(ns > 0) {
+		return Absent
+	}
+	return Duration(float64(ns))
+}
+
 // Ends prints an interval in the unit of its centre, which is said there: "[11.8, 12.6]".
 func Ends(centerNs, lo, hi float64) string {
 	u := timeOf(centerNs)
