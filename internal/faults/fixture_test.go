@@ -215,6 +215,9 @@ var service = sync.OnceValues(func() (file string, err error) {
 // another tool's output; what a home has kept.
 func (s *scene) furnish(text string) {
 	s.t.Helper()
+	if strings.Contains(text, "HEAD") {
+		s.repository()
+	}
 	if strings.Contains(text, "sh-") || strings.Contains(text, "go-two") {
 		program(s.t, "prony") // makes the folder, too
 		file, err := service()
@@ -223,6 +226,9 @@ func (s *scene) furnish(text string) {
 		}
 		two := fmt.Sprintf(manifest, file)
 		s.put("ROOT/services/go-two/service.yaml", two)
+		s.put("ROOT/services/go-three/service.yaml", strings.ReplaceAll(two, "go-two", "go-three"))
+		s.put("OTHER/services/go-two/service.yaml", strings.Replace(two, "[mkdir, -p, bin]",
+			"[sh, -c, echo last words; exit 7]", 1))
 		s.put("ROOT/services/sh-slow/service.yaml", strings.NewReplacer("go-two", "sh-slow",
 			"[mkdir, -p, bin]", "[sh, -c, sleep 1000 & wait]").Replace(two))
 		s.put("ROOT/services/sh-mute/service.yaml", strings.NewReplacer("go-two", "sh-mute",

@@ -131,6 +131,12 @@ func (s *scene) tidy(pid int) {
 	if left = append(left, temporary...); len(left) > 0 || err != nil || err1 != nil {
 		s.t.Errorf("left behind: %v, %v, %v", left, err, err1)
 	}
+	if _, err := os.Stat(s.path(".git")); err == nil {
+		if left := s.git("worktree", "list") + s.git("status", "--porcelain"); strings.Count(left,
+			"\n") > 1 {
+			s.t.Errorf("the repository was left with %s", left)
+		}
+	}
 	err = filepath.WalkDir(s.dir, func(path string, _ fs.DirEntry, err error) error {
 		if strings.HasSuffix(path, ".new") {
 			s.t.Errorf("%s is left behind", path)

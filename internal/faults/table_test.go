@@ -235,6 +235,7 @@ var verbs = []verb{
 		prints: []string{"--root ROOT verify go-two"}},
 	{name: "versus", works: []work{
 		{"versus SERVICE --get /hello --measure 1m --blocks 1 --out OUT", 1, "OUT"},
+		{"versus --git HEAD --build 'sleep 1000 & wait' --run ./app --get / --out OUT", 1, ""},
 	},
 		wrong: []string{"versus", "versus app", "versus ./none --get /",
 			"versus app --get x", "versus --git HEAD --get /", "versus app --get / --blocks 0",

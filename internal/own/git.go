@@ -41,18 +41,27 @@ func (s *Source) Clone(ctx context.Context, kept string) (note string, err error
 	}
 	to := filepath.Join(kept, id[:12])
 	s.Dir = filepath.Join(to, inside)
-	if at, err := git(to, "rev-parse", "HEAD"); err == nil && at == id {
+	if at, err := git(to, "--git-dir=.git", "rev-parse", "HEAD"); err == nil && at == id {
 		return note, nil // an earlier run's
 	}
-	if err := errors.Join(os.RemoveAll(to), os.MkdirAll(kept, 0o755)); err != nil {
+	// One that is killed on its way has the head already and few files: it gets its name last.
+	half := to + ".new"
+	if err := errors.Join(os.RemoveAll(to), os.RemoveAll(half),
+		os.MkdirAll(kept, 0o755)); err != nil {
 		return "", err
 	}
 	// It borrows the repository's objects and leaves nothing in it, as a work tree would.
-	_, err = git(kept, "clone", "--quiet", "--shared", "--no-checkout", top, to)
+	_, err = git(kept, "clone", "--quiet", "--shared", "--no-checkout", top, half)
 	if err == nil {
-		_, err = git(to, "checkout", "--quiet", "--detach", id)
+		_, err = git(half, "checkout", "--quiet", "--detach", id)
 	}
-	return note, err
+	if err == nil {
+		err = os.Rename(half, to)
+	}
+	if err != nil {
+		return "", errors.Join(err, os.RemoveAll(half))
+	}
+	return note, nil
 }
 
 // git gives what a command of git's prints, without the end of its last line.

@@ -204,10 +204,11 @@ func TestParseRequest(t *testing.T) {
 	}
 }
 
-// TestClone uses a real repository.
-func TestClone(t *testing.T) {
-	repo, kept := t.TempDir(), t.TempDir()
-	run := func(args ...string) string {
+// repository is a real one with two commits of the file in/f; run runs git there.
+func repository(t *testing.T) (repo string, run func(args ...string) string) {
+	t.Helper()
+	repo = t.TempDir()
+	run = func(args ...string) string {
 		t.Helper()
 		out, err := git(t.Context(), repo, append([]string{"-c", "user.name=a",
 			"-c", "user.email=a@b"}, args...)...)
@@ -216,22 +217,56 @@ func TestClone(t *testing.T) {
 		}
 		return out
 	}
-	put := func(text string) {
-		t.Helper()
-		if err := os.MkdirAll(filepath.Join(repo, "in"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(repo, "in", "f"), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.MkdirAll(filepath.Join(repo, "in"), 0o755); err != nil {
+		t.Fatal(err)
 	}
 	run("init", "-q", "-b", "main")
-	put("one")
+	inside(t, repo, "one")
 	run("add", ".")
 	run("commit", "-q", "-m", "one")
-	put("two")
+	inside(t, repo, "two")
 	run("commit", "-q", "-am", "two")
-	put("three")
+	return repo, run
+}
+
+func inside(t *testing.T, repo, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(repo, "in", "f"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a clone that was killed has left is none: its head is there before its files are, and a
+// folder without a repository is within another's.
+func TestHalfAClone(t *testing.T) {
+	repo, run := repository(t)
+	id := run("rev-parse", "HEAD")[:12]
+	for name, make := range map[string]func(to string){
+		"no files": func(to string) {
+			run("clone", "--quiet", "--shared", "--no-checkout", repo, to+".new")
+		},
+		"no repository": func(to string) {
+			if err := os.MkdirAll(to, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		to := filepath.Join(repo, "kept "+name)
+		make(filepath.Join(to, id))
+		s := Source{Dir: filepath.Join(repo, "in"), Revision: "main"}
+		_, err := s.Clone(t.Context(), to)
+		text, err1 := os.ReadFile(filepath.Join(s.Dir, "f"))
+		if err != nil || string(text) != "two" {
+			t.Errorf("on top of one with %s it has %q, errors %v, %v", name, text, err, err1)
+		}
+	}
+}
+
+// TestClone uses a real repository.
+func TestClone(t *testing.T) {
+	repo, run := repository(t)
+	kept := t.TempDir()
+	inside(t, repo, "three")
 	for revision, want := range map[string]string{"main": "two", "main~1": "one"} {
 		for range 2 { // the second finds the first's
 			s := Source{Dir: filepath.Join(repo, "in"), Revision: revision}
