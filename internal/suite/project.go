@@ -292,6 +292,7 @@ func (p *Project) Suite(name string) (*Suite, error) {
 	s, err := read(p.File, doc, p.data, true)
 	if err == nil {
 		p.swept(s)
+		err = p.movable(s, doc)
 	}
 	if err == nil && name != "" && doc.Node("targets") != nil &&
 		p.doc.Node("suites."+name+".baseline") == nil && !slices.ContainsFunc(s.Targets,
@@ -299,6 +300,21 @@ func (p *Project) Suite(name string) (*Suite, error) {
 		s.Baseline = "" // the file's, of which this experiment is not
 	}
 	return s, err
+}
+
+// movable refuses a warm-up on all cores where something is measured that no command starts: it
+// cannot be moved to them and back.
+func (p *Project) movable(s *Suite, doc *config.Document) error {
+	for _, name := range p.Names {
+		measured := func(pattern string) bool { return matches(pattern, name) }
+		if s.Warmup.Cores == AllCores && p.Targets[name].Command == "" &&
+			slices.ContainsFunc(s.Targets, measured) {
+			return doc.Problem("warmup.cores", fmt.Sprintf("warmup.cores %s: %s is not started by "+
+				"a command, and cannot be moved to other cores", AllCores, name), "leave it out, "+
+				"or measure "+name+" in a suite of its own")
+		}
+	}
+	return nil
 }
 
 // matches says whether a pattern is a name's.

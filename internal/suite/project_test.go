@@ -236,6 +236,19 @@ func TestProjectMistakes(t *testing.T) {
 	check("limits: {", "scenarios: [{name: a, requests: [{request: GET /}]}]\nlimits: {",
 		"there are both requests and scenarios")
 	check("needs: [{tool: sh}]", "needs: [{version: sh}]", "prony.yaml:9: tool is missing")
+	check("limits: {cpus: 0.5, memory: 512M}", "warmup: {cores: all}", "prony.yaml:10: "+
+		"warmup.cores all: up is not started by a command", "measure up in a suite of its own")
+	check("    blocks: 7", "    warmup: {cores: all}\n    limits: {cpus: 1}", "prony.yaml:20: "+
+		"warmup.cores all: up is not started by a command")
+}
+
+// What commands start may be warmed up on all cores, whatever else the file names.
+func TestProjectWarmedOnAllCores(t *testing.T) {
+	sound := strings.NewReplacer("    blocks: 7", "    warmup: {cores: all}\n    limits: {cpus: 1}",
+		"[old, up]", "[old]", "  - GET: 1\n", "").Replace(small)
+	if _, err := ReadProject("prony.yaml", []byte(sound)); err != nil {
+		t.Errorf("of what commands start: %v", err)
+	}
 }
 
 // Each row of a project's own keys is one that walk comes to.
