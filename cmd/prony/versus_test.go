@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -143,6 +144,9 @@ func TestVersusRefuses(t *testing.T) {
 		if got != exit || !strings.Contains(stderr, says) || stdout != "" {
 			t.Errorf("%q: exit %d, want %d; it says\n%s%swant %q", args, got, exit, stdout, stderr,
 				says)
+		}
+		if slices.Contains(args, "--url") && strings.Contains(stderr, "$PORT") {
+			t.Errorf("%q: what runs already is told about its port: %s", args, stderr)
 		}
 	}
 	check(2, "name a service by the command", "--get", "/")

@@ -112,7 +112,7 @@ func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 			}
 			if err := v.look(ctx, services[i], t, o.Built); err != nil {
 				errs = append(errs, fmt.Errorf("%s %s: %w", cmp.Or(v.Doing, "verify"), name, err))
-				hint = v.Hint
+				hint = cmp.Or(hint, v.hint(o.Built))
 			}
 		}
 	}
@@ -120,6 +120,14 @@ func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 		errs = append(errs, errors.New(hint))
 	}
 	return errors.Join(errs...)
+}
+
+// hint is that for what is started.
+func (v Visitor) hint(b *service.Built) string {
+	if b.Attached.IsValid() { // it runs already
+		return ""
+	}
+	return v.Hint
 }
 
 func (v Visitor) skips(name string, s *service.Service, t ...service.Target) bool {
