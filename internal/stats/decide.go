@@ -96,12 +96,12 @@ func detectable(ratioSDLog, each float64, n int, alpha, power float64) float64 {
 		return 0
 	}
 	// The power rises with the distance. Forty halvings leave twelve digits.
-	lo, hi := 0.0, 1.0
-	for powerOfT(n, each, hi, alpha) < power {
+	lo, hi, powerAt := 0.0, 1.0, powerOfT(n, each, alpha)
+	for powerAt(hi) < power {
 		lo, hi = hi, 2*hi
 	}
 	for range 40 {
-		if mid := (lo + hi) / 2; powerOfT(n, each, mid, alpha) < power {
+		if mid := (lo + hi) / 2; powerAt(mid) < power {
 			lo = mid
 		} else {
 			hi = mid
