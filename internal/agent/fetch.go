@@ -142,6 +142,13 @@ func (f *Fetcher) local(a Agent, out *Fetched) error {
 	if err != nil {
 		return err
 	}
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() { // a device never ends, and a pipe may not begin
+		err = fmt.Errorf("%s is no regular file", path)
+	}
+	if err != nil {
+		return fmt.Errorf("%w; set %s to the path of its file", err, a.Fetch.Path)
+	}
 	// Only the name: where a file lies on one machine is no part of a record.
 	out.Path, out.Source = path, "path:"+filepath.Base(path)
 	out.SHA256, err = file.Digest(path)

@@ -105,6 +105,11 @@ var printed = map[string][]mark{
 // sizes of wrk and h2load are powers of 1024, whatever they call them.
 var binarySize = pattern.New(`([KMGT])B`)
 
+// printedMost is the size of what tools print for people, in bytes, hours of progress included.
+// What is larger has a row for each request, and none of these words: to look for them in all of
+// it takes half a minute.
+const printedMost = 16 << 20
+
 // readSaved reads what a tool printed; nil when it is no tool's. Its first line is number line.
 func readSaved(name, text string, line int) *Row {
 	l, notes, err := driver.Import(name, text)
@@ -121,7 +126,11 @@ func readSaved(name, text string, line int) *Row {
 	case "hey", "oha", "k6":
 		row.counted = float64(l.Errors.Total())
 	}
-	for _, m := range printed[tool] {
+	marks := printed[tool]
+	if len(text) > printedMost {
+		marks = nil
+	}
+	for _, m := range marks {
 		all := m.at.FindAllStringSubmatchIndex(text, -1)
 		if len(all) == 0 {
 			continue

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"prony/internal/cli"
+	"prony/internal/file"
 	"prony/internal/tests"
 )
 
@@ -244,20 +245,31 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// What another tool has written of each request is held once while it is read.
+// What another tool has written of each request is held once while it is read, up to its bound,
+// from a file or from a pipe.
 func TestLargeOutputs(t *testing.T) {
 	tests.Once(t, "large outputs of other tools on a small machine", programFiles)
-	const head = "timeStamp,elapsed,label,responseCode,success,bytes,allThreads,Latency,Connect\n"
-	const row = "1700000000000,12,GET /a/path/of/some/length,200,true,300,1,12,0\n"
-	for _, verb := range []string{"audit", "import"} {
-		t.Run(verb, func(t *testing.T) {
+	const jtl = "timeStamp,elapsed,label,responseCode,success,bytes,allThreads,Latency,Connect\n"
+	const jtlRow = "1700000000000,12,GET /a/path/of/some/length,200,true,300,1,12,0\n"
+	const hey = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read," +
+		"status-code,offset\n"
+	const heyRow = "0.0009,0.0004,0.0000,0.0000,0.0002,0.0002,200,0.0002\n"
+	for _, of := range []struct{ verb, head, row string }{
+		{"audit BAD", jtl, jtlRow}, {"audit BAD", hey, heyRow}, {"import BAD", jtl, jtlRow},
+		{"import /dev/stdin", jtl, jtlRow},
+	} {
+		t.Run(of.verb, func(t *testing.T) {
 			s := newScene(t)
-			s.put("HEAD", head)
-			if err := holds(row, 200<<20/len(row))(s.path("ROWS"), nil); err != nil {
+			s.put("HEAD", of.head)
+			rows := (file.Results - len(of.head)) / len(of.row)
+			if err := holds(of.row, rows)(s.path("ROWS"), nil); err != nil {
 				t.Fatal(err)
 			}
-			whole := "cat HEAD ROWS >BAD; " + s.confined()
-			if e := s.try(whole, verb, s.path("BAD")); e.code != 0 {
+			whole := "cat HEAD ROWS >BAD; rm ROWS; "
+			if strings.Contains(of.verb, "stdin") {
+				whole += "mkfifo PIPE; cat BAD >PIPE & exec <PIPE; "
+			}
+			if e := s.try(whole+s.confined(), s.arguments(of.verb)...); e.code != 0 {
 				t.Errorf("exit %d %v: %s", e.code, e.signal, e.stderr)
 			}
 		})

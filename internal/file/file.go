@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"syscall"
 	"unsafe"
 )
@@ -89,9 +90,21 @@ func Kept(name string, bound int64) ([]byte, error) {
 	return bytes.TrimPrefix(data, mark), err
 }
 
-// further is how many bytes there is room for where no size is told, and then again and again: what
-// grows would be held several times.
-const further = 1 << 20
+const (
+	// further is how many bytes there is room for where no size is told. What grows beyond it has
+	// room for its bound: the kernel gives memory as it is filled, and nothing is held twice.
+	further = 1 << 20
+	// spare is the memory beside a large text, in bytes. By itself Go's collector lets as much
+	// garbage gather as there is text, and a small machine has no room for both.
+	spare = 128 << 20
+)
+
+// lean bounds the program's memory beside a text that is larger than any but Results.
+func lean(room int64) {
+	if limit := room + spare; room > Page+1 && limit < debug.SetMemoryLimit(-1) {
+		debug.SetMemoryLimit(limit)
+	}
+}
 
 // all reads to the end, or to the bound.
 func all(f *os.File, bound int64, text bool) ([]byte, error) {
@@ -104,7 +117,7 @@ func all(f *os.File, bound int64, text bool) ([]byte, error) {
 	} else if err == nil && info.Size() > 0 {
 		room = info.Size() + 1 // for the end to be seen in
 	}
-	var full [][]byte
+	lean(room)
 	piece := make([]byte, 0, room)
 	for size := int64(0); ; {
 		n, err := f.Read(piece[len(piece):cap(piece)])
@@ -115,15 +128,14 @@ func all(f *os.File, bound int64, text bool) ([]byte, error) {
 			return fail("it is no text: it holds NUL bytes")
 		case size > bound:
 			return fail("it has more than %d MiB, the bound", bound>>20)
-		case errors.Is(err, io.EOF) && len(full) == 0:
-			return piece, nil
 		case errors.Is(err, io.EOF):
-			return bytes.Join(append(full, piece), nil), nil
+			return piece, nil
 		case err != nil:
 			return nil, err
 		}
 		if len(piece) == cap(piece) {
-			full, piece = append(full, piece), make([]byte, 0, further)
+			lean(bound + 1)
+			piece = append(make([]byte, 0, bound+1), piece...)
 		}
 	}
 }

@@ -43,7 +43,8 @@ const (
 	// minutes.
 	launchBound = 6 * time.Minute
 	verifyWait  = 2 * time.Minute
-	logTail     = 20 // lines kept of a failed service's log
+	logTail     = 20  // lines kept of a failed service's log
+	lastLine    = 200 // bytes of the last one in its error, which is to stay a sentence
 )
 
 // Driver offers a load.
@@ -243,6 +244,8 @@ func (f *life) fail(ctx context.Context, err error) {
 	}
 	if ctx.Err() != nil {
 		out.Error, out.Hint = "interrupted", "run it again"
+	} else if rides := f.trial.With.Agent; rides != "" && f.proc != nil {
+		out.Error += "; agent " + rides + " rode along"
 	}
 	if f.proc != nil {
 		log := f.proc.Log(logTail)
@@ -359,8 +362,12 @@ func (f *life) ready(ctx context.Context) error {
 func (f *life) orExit(err error) error {
 	select {
 	case <-f.proc.Exited():
+		said := ""
+		if log := f.proc.Log(1); len(log) > 0 {
+			said = fmt.Sprintf("; its last line: %.*q", lastLine, log[len(log)-1])
+		}
 		return hinted("its last words are below; the whole log is "+f.proc.LogFile(),
-			"the service ended (%s) during step %s", f.proc.Exit(), f.step)
+			"the service ended (%s) during step %s%s", f.proc.Exit(), f.step, said)
 	default:
 		return err
 	}
