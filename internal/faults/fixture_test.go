@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -23,8 +25,12 @@ var programs struct {
 	dir string
 }
 
-// TestMain removes what was built.
+// TestMain removes what was built. What is started here hears of a closed terminal, also where
+// these tests were themselves begun by nohup, whose children ignore it.
 func TestMain(m *testing.M) {
+	if signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	code := m.Run()
 	if err := os.RemoveAll(programs.dir); err != nil {
 		panic(err)

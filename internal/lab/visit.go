@@ -97,7 +97,7 @@ func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 	hint := ""
 	b := v.Builder(tools)
 	b.Note = journal.Step
-	for i, o := range BuildAll(ctx, v.build, b, services, 0) {
+	for i, o := range BuildAll(ctx, v.build, b, services, v.jobs()) {
 		if o.Err != nil {
 			errs = append(errs, o.Err)
 			continue
@@ -120,6 +120,15 @@ func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 		errs = append(errs, errors.New(hint))
 	}
 	return errors.Join(errs...)
+}
+
+// jobs are the builds at once, 0: as many as the machine bears. An image's name is that of whoever
+// built it last, until what it stands for is looked up; and Docker has its own cores to fill.
+func (v Visitor) jobs() int {
+	if v.Launcher != suite.Launchers[0] {
+		return 1
+	}
+	return 0
 }
 
 // hint is that for what is started.
