@@ -55,8 +55,9 @@ type senses struct {
 	nowNs    func() int64
 	ownNs    func() int64 // CPU time of this process
 	wait     func(context.Context, time.Duration)
-	lateNs   func() []int64 // of short sleeps, in any order
-	uring    func() error   // why there is no io_uring
+	lateNs   func() []int64   // of short sleeps, in any order
+	readNs   func() []float64 // of reads of memory, in any order
+	uring    func() error     // why there is no io_uring
 	writable func(path string) bool
 }
 
@@ -67,6 +68,7 @@ func realSenses() *senses {
 		ownNs:    probe.SelfCPUNs,
 		wait:     wait,
 		lateNs:   func() []int64 { return oversleep(sleeps, sleepEvery) },
+		readNs:   func() []float64 { return wander(walks, walkTime, walkBytes) },
 		uring:    uring.Probe,
 		writable: func(path string) bool { return unix.Access(path, unix.W_OK) == nil },
 	}
@@ -139,9 +141,10 @@ type machine struct {
 	Options
 	cores   []int // that we may run on; none is unknown
 	layout  host.Layout
-	refused error   // why the cores cannot be divided
-	sight   sight   // of the window
-	lateNs  []int64 // sorted
+	refused error     // why the cores cannot be divided
+	sight   sight     // of the window
+	lateNs  []int64   // sorted
+	readNs  []float64 // sorted
 	uring   error
 }
 
@@ -163,6 +166,7 @@ func (m *machine) watch(ctx context.Context) {
 	a := takeEdge(m.Root, m.senses, true)
 	m.uring = m.senses.uring()
 	m.lateNs = slices.Sorted(slices.Values(m.senses.lateNs()))
+	m.readNs = slices.Sorted(slices.Values(m.senses.readNs()))
 	m.senses.wait(ctx, m.Window-time.Duration(m.senses.nowNs()-a.atNs))
 	m.sight = between(a, takeEdge(m.Root, m.senses, true))
 }

@@ -103,7 +103,8 @@ func TestRules(t *testing.T) {
 			want = append(want, result.Unfit)
 		}
 		for _, grade := range want {
-			known := []string{"wake-ups", "steal", "other load", "throttling", "io_uring"}
+			known := []string{"wake-ups", "shared cache", "steal", "other load", "throttling",
+				"io_uring"}
 			if !slices.Contains(seen[r.Name], grade) && !slices.Contains(known, r.Name) {
 				t.Errorf("no row makes %s %s", r.Name, grade)
 			}
@@ -180,7 +181,8 @@ func TestRefuse(t *testing.T) {
 // This host, whatever it is, gets a grade and no panic; what its kernel surely says is known.
 func TestThisHost(t *testing.T) {
 	g := Examine(t.Context(), Options{Window: 100 * time.Millisecond})
-	for _, name := range []string{"cores", "other load", "steal", "wake-ups", "memory"} {
+	for _, name := range []string{"cores", "other load", "steal", "wake-ups", "shared cache",
+		"memory"} {
 		if c := find(t, g, name); c.Grade == result.Unknown {
 			t.Errorf("%s is unknown: %s", name, c.Observed)
 		}

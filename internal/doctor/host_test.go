@@ -254,6 +254,7 @@ type happening struct {
 	after tree // files once the window is over
 	ownNs int64
 	late  []int64
+	reads []float64
 	uring error
 	ro    bool // cgroups cannot be written to
 }
@@ -277,6 +278,12 @@ func feel(tb testing.TB, root string, h ...happening) *senses {
 				late[i] = 60_000
 			}
 			return late
+		},
+		readNs: func() []float64 {
+			if first.reads != nil {
+				return first.reads
+			}
+			return []float64{20, 20}
 		},
 		wait: func(_ context.Context, d time.Duration) {
 			nowNs += int64(d)

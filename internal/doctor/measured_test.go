@@ -3,6 +3,7 @@ package doctor
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"prony/internal/result"
 )
@@ -79,7 +80,33 @@ func TestTheRestIsMeasured(t *testing.T) {
 	none := happening{after: idle.after, late: []int64{}}
 	check("wake-ups", result.Unknown, "not measured", none)
 
+	// Of ten, the first, the fifth and the ninth decide.
+	reads := func(ns ...float64) happening {
+		return happening{after: idle.after, reads: ns}
+	}
+	check("shared cache", result.Fit, "20.0 ns a read at p10, 21.0 at p50, 22.0 at p90",
+		reads(99, 22.0, 22, 22, 22, 21, 21, 21, 21, 20))
+	check("shared cache", result.Doubtful, "20.0 ns a read at p10, 21.0 at p50, 22.2 at p90",
+		reads(99, 22.2, 22, 22, 22, 21, 21, 21, 21, 20))
+	check("shared cache", result.Unknown, "not measured", reads([]float64{}...))
+
 	check("io_uring", result.Fit, "a ring answers", idle)
 	check("io_uring", result.Doubtful, errRing.Error(), happening{uring: errRing})
 	check("cgroups", result.Doubtful, "v2, no group for cpuset, cpu, memory", happening{ro: true})
+}
+
+// A round comes through every place once, or less memory is read than it says.
+func TestWander(t *testing.T) {
+	const n = 1000
+	next, seen := round(n), map[uint32]bool{}
+	for at := uint32(0); !seen[at]; at = next[at] {
+		seen[at] = true
+	}
+	if len(seen) != n {
+		t.Errorf("a round has %d places of %d", len(seen), n)
+	}
+	took := wander(3, time.Microsecond, 4*n)
+	if len(took) != 3 || slices.Min(took) <= 0 {
+		t.Errorf("walks of %v ns a read", took)
+	}
 }

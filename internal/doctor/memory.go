@@ -16,6 +16,13 @@ var memoryRules = []Rule{
 		Why: "when memory is short the kernel drops what it has read and stops who asks for " +
 			"more: the machine is measured, not the service",
 		Source: "proc(5), /proc/meminfo: MemAvailable"},
+	{Name: "shared cache", look: sharedCache,
+		Fit:      "random reads of 4 MiB take the same time: eight walks of ten within 10 %",
+		Doubtful: "they take now more, now less",
+		Why: "who shares the last cache and the way to memory, as neighbours on a hypervisor's " +
+			"host do, quickens and slows each service by turns, and no counter tells: trials " +
+			"differ by it, and only more blocks average it out",
+		Source: "Drepper 2007, What every programmer should know about memory; measured"},
 	{Name: "swap", look: swap,
 		Fit:      "none in use",
 		Doubtful: "some in use",
