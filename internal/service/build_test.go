@@ -328,6 +328,30 @@ func TestGraalVMHome(t *testing.T) {
 	}
 }
 
+// Maven's own JVM gets what suits a short life, unless the user has said what it gets.
+func TestMavenIsBrief(t *testing.T) {
+	maven := map[string]Tool{"mvn": {Path: "/bin/mvn"}}
+	check := func(tools map[string]Tool, want ...string) {
+		t.Helper()
+		var got []string
+		for _, pair := range buildEnv(tools) {
+			if strings.HasPrefix(pair, mavenEnv+"=") {
+				got = append(got, pair)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%v: %q, want %q", tools, got, want)
+		}
+	}
+	t.Setenv(mavenEnv, "-Xmx1g")
+	check(maven, mavenEnv+"=-Xmx1g")
+	if err := os.Unsetenv(mavenEnv); err != nil {
+		t.Fatal(err)
+	}
+	check(maven, mavenEnv+"="+briefJVM)
+	check(nil)
+}
+
 // A step that waits for what never comes is ended, with what it forked.
 func TestStepsHaveABound(t *testing.T) {
 	w := newWorkshop(t, "out", []string{"sh", "-c", "sleep 1000 & echo $! > pid; wait"})
