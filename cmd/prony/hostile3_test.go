@@ -68,15 +68,15 @@ func quicFlood(begin, more []byte) func(*quic.Conn) {
 }
 
 // steer opens a control stream and says something on it.
-func steer(c *quic.Conn, frames []byte) *quic.SendStream {
-	s, err := c.OpenUniStream()
+func steer(c *quic.Conn, frames []byte) (s *quic.SendStream, err error) {
+	s, err = c.OpenUniStreamSync(c.Context())
 	if err == nil {
 		_, err = s.Write(append([]byte{0}, frames...))
 	}
 	if err != nil {
 		c.CloseWithError(0, "")
 	}
-	return s
+	return s, err
 }
 
 // peers3 are hostile ones of HTTP/3, as peers are.
@@ -91,14 +91,14 @@ var peers3 = []struct {
 		steer(c, append(entire(frameSettings, nil), entire(frameGoAway, []byte{0})...))
 	}},
 	{"settings without end", "h3", "", func(c *quic.Conn) {
-		s := steer(c, nil)
-		for err := error(nil); err == nil; {
+		s, err := steer(c, nil)
+		for err == nil {
 			_, err = s.Write(entire(frameSettings, nil))
 		}
 	}},
 	{"frames of nobody", "h3", "timeout", func(c *quic.Conn) {
-		s := steer(c, entire(frameSettings, nil))
-		for err := error(nil); err == nil; {
+		s, err := steer(c, entire(frameSettings, nil))
+		for err == nil {
 			_, err = s.Write(entire(0x21, make([]byte, 1000)))
 		}
 	}},

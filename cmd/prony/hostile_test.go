@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -136,7 +137,6 @@ var peers = []struct {
 	{"another type", "grpc", "gRPC status", grpcAnswer("text/html", "", []byte("<html>"))},
 	{"compressed by nobody", "grpc", "gRPC status", grpcAnswer("application/grpc", "",
 		message(1, []byte("no gzip")))},
-	// Made when it is met, not whenever this program starts, which many tests do: it takes seconds.
 	{"a bomb", "grpc", "gRPC status", func(c net.Conn) {
 		grpcAnswer("application/grpc", "gzip", message(1, bomb()))(c)
 	}},
@@ -199,6 +199,7 @@ var peers = []struct {
 // within its memory, without a word of Go's own, and calls no answer good.
 func TestHostilePeers(t *testing.T) {
 	tests.Once(t, "every hostile peer", tests.Needs{})
+	bomb() // before a load waits for it
 	for _, row := range peers {
 		t.Run(row.scheme+"/"+row.name, func(t *testing.T) {
 			t.Parallel()
@@ -408,8 +409,9 @@ func message(compressed byte, b []byte) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{compressed}, uint32(len(b))), b...)
 }
 
-// bomb is a gibibyte of nothing.
-func bomb() []byte {
+// bomb is a gibibyte of nothing. It is made when it is asked for, which takes seconds, and not
+// whenever this program starts, which many tests do.
+var bomb = sync.OnceValue(func() []byte {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	zero := make([]byte, 1<<20)
@@ -422,7 +424,7 @@ func bomb() []byte {
 		panic(err)
 	}
 	return b.Bytes()
-}
+})
 
 // wsFlood opens as it should (RFC 6455, section 4.2), then sends the first bytes once and the last
 // ones without end.

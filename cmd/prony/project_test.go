@@ -65,7 +65,7 @@ func TestProjectRefuses(t *testing.T) {
 	check(1, "listens at $PORT of 127.0.0.1", "startup: 1s\ntargets: {a: {command: sleep 60}}\n"+
 		requests)
 	check(1, "listens at $PORT of 127.0.0.1",
-		"startup: 1s\ntargets: {a: {command: ./app, env: {PORT: 1}}}\n"+requests)
+		"startup: 1s\ntargets: {a: {command: PORT=1 ./app}}\n"+requests)
 	check(1, `a answers "hello", b "bye"`,
 		"targets: {a: {command: ./app}, b: {command: ./app, env: {SAYS: bye}}}\n"+requests)
 	check(1, `a-SAYS-hello answers "hello", a-SAYS-bye "bye"`,
