@@ -58,6 +58,7 @@ func TestFairness(t *testing.T) {
 // processors: the build of one mostly waits for one core, or for a registry.
 func TestFairnessOfAll(t *testing.T) {
 	tests.Whole(t, "every service")
+	tests.Apart(t)
 	root, page := fairnessPage(t)
 	services, err := service.Catalog(root)
 	if err != nil {

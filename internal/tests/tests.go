@@ -47,6 +47,11 @@ func Whole(t testing.TB, what string) {
 	}
 }
 
+// Apart has a test of the second set run by a process of its own, beside all the others: one that
+// takes many minutes, measures nothing and shares no state with what is beside it. Call it after
+// Whole or Once.
+func Apart(t testing.TB) { t.Helper() }
+
 // cores are who has the cores in this program.
 var cores struct {
 	sync.Mutex

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -47,19 +48,25 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var orders []order
+	var steps [][]order
 	if *all {
-		orders, err = rest(suites)
+		steps, err = rest(suites)
 	} else {
-		orders = small(suites, packages)
+		steps = small(suites, packages)
 	}
 	if err != nil {
 		return err
 	}
 	told := newTold(stdout)
-	for _, o := range orders {
+	for _, step := range steps {
 		// What fails does not keep the others from being tried.
-		err = errors.Join(err, o.run(ctx, told, stderr))
+		errs := make([]error, len(step))
+		var wait sync.WaitGroup
+		for i, o := range step {
+			wait.Go(func() { errs[i] = o.run(ctx, told, stderr) })
+		}
+		wait.Wait()
+		err = errors.Join(err, errors.Join(errs...))
 	}
 	told.close()
 	return err
@@ -73,30 +80,43 @@ type order struct {
 
 // small is the small set: first what does not measure, as wide as go test runs by itself, then what
 // does, while nothing else is built or run.
-func small(suites []suite, packages []string) []order {
+func small(suites []suite, packages []string) [][]order {
 	base := []string{"-vet=all", "-timeout=20m"}
 	if os.Getenv(tests.Fresh) != "" {
 		base = append(base, "-count=1")
 	}
 	in, names := named(suites, func(s suite) []string { return s.measuring })
 	if len(names) == 0 {
-		return []order{{args: append(base, packages...)}}
+		return [][]order{{{args: append(base, packages...)}}}
 	}
-	return []order{
-		{args: slices.Concat(base, []string{"-skip=" + pattern(names)}, packages)},
-		{args: slices.Concat(base, []string{"-p=1", "-run=" + pattern(names)}, in)},
+	return [][]order{
+		{{args: slices.Concat(base, []string{"-skip=" + pattern(names)}, packages)}},
+		{{args: slices.Concat(base, []string{"-p=1", "-run=" + pattern(names)}, in)}},
 	}
 }
 
-// rest is what the small set leaves out. What of it has passed is known by its sums, which know
-// more than go test does.
-func rest(suites []suite) ([]order, error) {
-	in, names := named(suites, func(s suite) []string { return s.left })
-	if len(names) == 0 {
+// rest is what the small set leaves out, at once: what runs apart, and the others. What of it has
+// passed is known by its sums, which know more than go test does.
+func rest(suites []suite) ([][]order, error) {
+	var step []order
+	for _, of := range []func(suite) []string{
+		func(s suite) []string { return s.apart },
+		func(s suite) []string {
+			return slices.DeleteFunc(slices.Clone(s.left), func(test string) bool {
+				return slices.Contains(s.apart, test)
+			})
+		},
+	} {
+		if in, names := named(suites, of); len(names) > 0 {
+			step = append(step, order{args: slices.Concat([]string{"-vet=off", "-count=1",
+				"-timeout=60m", "-run=" + pattern(names)}, in),
+				env: []string{tests.Set + "=" + tests.All}})
+		}
+	}
+	if len(step) == 0 {
 		return nil, errors.New("run the other tests: make test leaves out none of these packages'")
 	}
-	return []order{{args: slices.Concat([]string{"-vet=off", "-count=1", "-timeout=60m",
-		"-run=" + pattern(names)}, in), env: []string{tests.Set + "=" + tests.All}}}, nil
+	return [][]order{step}, nil
 }
 
 // run runs go test and tells what it says.

@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -73,6 +74,29 @@ func TestNamed(t *testing.T) {
 	}
 }
 
+// What runs apart is run once, and all that the small set leaves out is run.
+func TestRest(t *testing.T) {
+	steps, err := rest([]suite{
+		{path: "a", all: []string{"TestX", "TestY", "TestZ"}, left: []string{"TestX", "TestY"},
+			apart: []string{"TestX"}},
+		{path: "b", all: []string{"TestV"}, left: []string{"TestV"}},
+	})
+	if err != nil || len(steps) != 1 {
+		t.Fatal(steps, err)
+	}
+	var got []string
+	for _, o := range steps[0] {
+		at := slices.IndexFunc(o.args, func(arg string) bool {
+			return strings.HasPrefix(arg, "-run=")
+		})
+		got = append(got, strings.Join(o.args[at:], " "))
+	}
+	want := []string{"-run=^(TestX)$ a", "-run=^(TestV|TestY)$ a b"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 const stream = `{"Action":"start","Package":"p"}
 {"Action":"output","Package":"p","Test":"TestA","Output":"=== RUN   TestA\n"}
 {"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:3: fine\n"}
@@ -105,7 +129,22 @@ func TestTold(t *testing.T) {
 	var out bytes.Buffer
 	told := newTold(&out)
 	said := fmt.Sprintf(stream, tests.Before+", ", tests.Elsewhere)
-	if err := told.read(strings.NewReader(said)); err != nil {
+	// Beside it another one of the same package begins and ends.
+	in, say := io.Pipe()
+	go func() {
+		lines := strings.SplitAfter(said, "\n")
+		for i, line := range lines {
+			if i == len(lines)/4 {
+				other := strings.NewReader(`{"Action":"fail","Package":"p"}`)
+				if err := told.read(other); err != nil {
+					t.Error(err)
+				}
+			}
+			io.WriteString(say, line) //nolint:errcheck // the reader says so
+		}
+		say.Close()
+	}()
+	if err := told.read(in); err != nil {
 		t.Fatal(err)
 	}
 	told.close()

@@ -17,17 +17,19 @@ import (
 // library is the package whose calls put a test into the other set.
 const library = "prony/internal/tests"
 
-// The functions of it that put a test into the other set, and that say it measures.
+// The functions of it that put a test into the other set, that say it measures, and that it runs in
+// a process of its own.
 var (
 	leave   = []string{"Whole", "Once"}
 	measure = []string{"Cores"}
+	beside  = []string{"Apart"}
 )
 
 // suite is the tests of a package, and those of them that call, or whose helpers call, a function
 // of the library.
 type suite struct {
-	path                 string
-	all, left, measuring []string
+	path                        string
+	all, left, measuring, apart []string
 }
 
 // scan reads the tests of packages.
@@ -52,6 +54,7 @@ func scan(ctx context.Context, patterns []string) ([]suite, error) {
 		s := suite{path: p.ImportPath, all: calling(files, nil)}
 		if s.path != library { // whose own tests are of these functions
 			s.left, s.measuring = calling(files, leave), calling(files, measure)
+			s.apart = calling(files, beside)
 		}
 		suites = append(suites, s)
 	}

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"prony/internal/tests"
 )
@@ -29,32 +30,38 @@ type took struct {
 	seconds float64
 }
 
-// told is what go test has told so far.
+// told is what go test has told so far, all of those that run at once.
 type told struct {
+	sync.Mutex
 	out    io.Writer
-	said   map[string][]string // by package and test, until it ends
-	ran    map[string][]took   // by package, until that ends
 	took   []took
 	memory []string            // taken from it
 	left   map[string][]string // left out, by the reason
 	others int                 // of make test-all
 }
 
-func newTold(out io.Writer) *told {
-	return &told{out: out, said: map[string][]string{}, ran: map[string][]took{},
-		left: map[string][]string{}}
+func newTold(out io.Writer) *told { return &told{out: out, left: map[string][]string{}} }
+
+// telling is what is still open of one go test.
+type telling struct {
+	*told
+	said map[string][]string // by package and test, until it ends
+	ran  map[string][]took   // by package, until that ends
 }
 
 // read takes in all that go test tells. What is no event is printed as it is.
 func (t *told) read(in io.Reader) error {
+	of := telling{t, map[string][]string{}, map[string][]took{}}
 	for r := bufio.NewReader(in); ; {
 		line, err := r.ReadString('\n')
 		var e event
+		t.Lock()
 		if json.Unmarshal([]byte(line), &e) == nil && e.Action != "" {
-			t.hear(e)
+			of.hear(e)
 		} else if line != "" {
 			fmt.Fprint(t.out, line)
 		}
+		t.Unlock()
 		if errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
@@ -63,7 +70,7 @@ func (t *told) read(in io.Reader) error {
 	}
 }
 
-func (t *told) hear(e event) {
+func (t telling) hear(e event) {
 	key := e.Package + " " + e.Test
 	switch e.Action {
 	case "build-output":
@@ -93,7 +100,7 @@ func (t *told) hear(e event) {
 
 // ended prints the last lines of a package, and, where it failed, of tests that never ended. The
 // tests of a result that go test kept took no time now.
-func (t *told) ended(e event, said []string) {
+func (t telling) ended(e event, said []string) {
 	cached := false
 	for key, lines := range t.said {
 		if strings.HasPrefix(key, e.Package+" ") {
