@@ -53,6 +53,8 @@ type Source struct {
 	File string
 	// Built names what it is built as, for sources that share a build; empty: as it is called.
 	Built string
+	// Connections are those of its loads and its warm-up; 0: the suite's.
+	Connections int
 	// Again marks a second one of the same, beside the first: what differs between the two is
 	// noise.
 	Again bool
@@ -96,7 +98,7 @@ func Services(sources []Source, environ []string, ready string) ([]*service.Serv
 			Build:   service.Build{Steps: from.Steps, Artifact: artifact(args)},
 			BuiltAs: cmp.Or(from.Built, strings.TrimSuffix(names[i], again)),
 			Only:    func(name string) bool { return name != ".git" && name != result.Kept }}
-		target := service.Target{Name: names[i]}
+		target := service.Target{Name: names[i], Connections: from.Connections}
 		if len(from.Before) > 0 {
 			s.Run.Processes = append(slices.Clone(from.Before), service.Process{Name: names[i],
 				Command: args, Ready: ready})

@@ -122,6 +122,8 @@ type Target struct {
 	Build   string            `yaml:"build"`   // which of builds; empty: the first one
 	// Aside says why it stands in no table beside others unless a suite names it.
 	Aside string `yaml:"aside"`
+	// Connections are those of its loads, instead of a suite's; 0: the suite's.
+	Connections int `yaml:"-"`
 }
 
 // Full is the target's name in the catalog, as "java-jdk/virtual". The only target of a service

@@ -3,16 +3,19 @@ package suite
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"prony/internal/config"
 	"prony/internal/pattern"
 )
 
-// Matrix sweeps what a target is started with: it becomes a target for each combination of values.
+// Matrix sweeps what a target is started and loaded with: it becomes a target for each combination
+// of values.
 type Matrix struct {
-	Env  map[string][]Text `yaml:"env"`  // by variable
-	Args map[string][]Text `yaml:"args"` // by axis: behind the command, or where it says {AXIS}
+	Connections []int             `yaml:"connections"` // of its loads and its warm-up
+	Env         map[string][]Text `yaml:"env"`         // by variable
+	Args        map[string][]Text `yaml:"args"`        // by axis: behind the command, or at {AXIS}
 }
 
 const (
@@ -20,6 +23,10 @@ const (
 	rowsOfMatrix = 64
 	// nameMax is the length that ownForm permits.
 	nameMax = 32
+	// connectionsAxis is the axis of that key.
+	connectionsAxis = "connections"
+	// connectionsMax are the most of a load: as many ports as one address has.
+	connectionsMax = 65535
 )
 
 // unnamed is what of a value has no place in a target's name.
@@ -29,6 +36,8 @@ var unnamed = pattern.New(`[^A-Za-z0-9._]+`)
 var matrixParameters = []parameter{
 	{key: "project.targets.NAME.matrix", about: "the target becomes one for each combination of " +
 		"these values, 64 at most, named as `app-GOGC-50`; its own name stands for all of them"},
+	{key: "project.targets.NAME.matrix.connections", max: rowsOfMatrix,
+		about: "numbers of connections, instead of those of its loads and its warm-up"},
 	{key: "project.targets.NAME.matrix.env", max: 8, form: envForm, such: "GOGC",
 		about: "lists of values of variables"},
 	{key: "project.targets.NAME.matrix.args", max: 8, form: varForm, such: "gc",
@@ -76,7 +85,7 @@ func (c *checker) rows(at string, base row, doc *config.Document) []row {
 	base.of.Matrix, base.of.Built = Matrix{}, base.name
 	out := []row{base}
 	sweep := func(kind, axis string, values []Text, set func(to *Source, value string)) {
-		here := step(at+"."+kind, axis)
+		here := step(strings.TrimSuffix(at+"."+kind, "."), axis)
 		n := len(out) * len(values)
 		if n == 0 || n > rowsOfMatrix {
 			c.Wrong(here, fmt.Sprintf("want 1 to %d in all", rowsOfMatrix),
@@ -94,6 +103,19 @@ func (c *checker) rows(at string, base row, doc *config.Document) []row {
 			}
 		}
 		out = next
+	}
+	if m.Connections != nil {
+		var values []Text
+		for i, n := range m.Connections {
+			if n < 1 || n > connectionsMax {
+				c.Wrong(fmt.Sprintf("%s.connections[%d]", at, i), fmt.Sprintf("want 1 to %d",
+					connectionsMax), "%d connections are none that a load can have", n)
+			}
+			values = append(values, Text(strconv.Itoa(n)))
+		}
+		sweep("", connectionsAxis, values, func(to *Source, value string) {
+			to.Connections, _ = strconv.Atoi(value) // written just above
+		})
 	}
 	for _, axis := range doc.Names(at + ".env") {
 		if _, there := base.of.Env[axis]; there || base.of.URL != "" {
@@ -121,8 +143,8 @@ func (c *checker) rows(at string, base row, doc *config.Document) []row {
 			}
 		})
 	}
-	if len(m.Env)+len(m.Args) == 0 {
-		c.Wrong(at, "give it env or args", "the matrix has no axis")
+	if m.Connections == nil && len(m.Env)+len(m.Args) == 0 {
+		c.Wrong(at, "give it env, args or connections", "the matrix has no axis")
 	}
 	return out
 }

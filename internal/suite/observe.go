@@ -128,9 +128,16 @@ func (c *checker) capacity(s *Suite) {
 	}
 }
 
+// SceneOf is the scenario of a trial, with the connections that its target has of its own.
+func (s *Suite) SceneOf(t Trial) Scenario {
+	sc := s.Scenario(t.Scenario)
+	sc.Connections = cmp.Or(t.Connections, sc.Connections)
+	return sc
+}
+
 // OfTrial are the loads that a trial offers: those of its scenario, or the one of a pilot.
 func (s *Suite) OfTrial(t Trial) []Load {
-	sc := s.Scenario(t.Scenario)
+	sc := s.SceneOf(t)
 	if t.Role != Pilot {
 		return s.LoadsOf(sc)
 	}
@@ -166,7 +173,8 @@ func (s *Suite) beside(role string, targets []Target) (out []Trial) {
 		}
 		for _, sc := range s.Scenarios {
 			trial := Trial{Role: role, Target: t.Name, Scenario: sc.Name, Variant: none,
-				Driver: Drivers[0], Launcher: launchers[0], Seed: s.loadSeed(0, sc.Name)}
+				Driver: Drivers[0], Launcher: launchers[0], Seed: s.loadSeed(0, sc.Name),
+				Connections: t.Connections}
 			at := slices.IndexFunc(s.Watching, func(v Variant) bool { return v.fits(t) })
 			if role != Observed {
 				out = append(out, trial)

@@ -73,7 +73,7 @@ var parameters = slices.Concat([]parameter{
 	{key: "resolution", about: "what may have moved a number by less is no doubt about it " +
 		"(`3%`); see [the method](../method.md#what-makes-a-number-doubtful)"},
 	{key: "warmup", about: "a closed load before the first window, in no result"},
-	{key: "warmup.connections", def: "64", min: 1, max: 65535,
+	{key: "warmup.connections", def: "64", min: 1, max: connectionsMax,
 		about: "each sends its next request when the last was answered"},
 	{key: "warmup.min", def: "1s", max: hour, about: "it lasts at least so long"},
 	{key: "warmup.max", def: "5s", max: hour,
@@ -97,7 +97,7 @@ var parameters = slices.Concat([]parameter{
 	{key: "scenarios[].zipf", min: 0.01, max: 10,
 		about: "key number i is drawn with a probability in proportion to 1/i^zipf, so that the " +
 			"first is the most popular"},
-	{key: "scenarios[].connections", min: 1, max: 65535,
+	{key: "scenarios[].connections", min: 1, max: connectionsMax,
 		about: "replaces that of the warm-up and of every load"},
 	{key: "scenarios[].cookies",
 		about: "each user keeps the cookies that answers set, and sends them; see " +
@@ -177,10 +177,10 @@ var parameters = slices.Concat([]parameter{
 		about: "closed: each connection sends its next request when the last was answered. " +
 			"open: requests fall due on a schedule, whatever the answers do. capacity: open " +
 			"loads in search of the highest rate that keeps slo"},
-	{key: "loads[].connections", def: "64", min: 1, max: 65535,
+	{key: "loads[].connections", def: "64", min: 1, max: connectionsMax,
 		about: "open: what it begins with. With users, as many as those come to, unless it is " +
 			"given"},
-	{key: "loads[].maxConnections", min: 1, max: 65535,
+	{key: "loads[].maxConnections", min: 1, max: connectionsMax,
 		about: "open only: more are opened as they are needed, up to so many and as many as " +
 			"files may be open; without it arrivals that find no connection wait, and their wait " +
 			"counts. To open them costs service and generator time in the very moment that they " +
@@ -211,7 +211,7 @@ var parameters = slices.Concat([]parameter{
 	{key: "loads[].churn", max: 1_000_000,
 		about: "requests after which a connection is renewed; 0: never"},
 	{key: "loads[].slow", about: "clients beside the load that never end a request"},
-	{key: "loads[].slow.clients", max: 65535, about: "each has a connection"},
+	{key: "loads[].slow.clients", max: connectionsMax, about: "each has a connection"},
 	{key: "loads[].slow.text", def: "GET", when: "there are clients",
 		about: "what each of them sends"},
 	{key: "loads[].slow.drip", max: hour,
@@ -253,7 +253,7 @@ var parameters = slices.Concat([]parameter{
 	{key: "capacity", about: "a closed load that each bare target meets once, before the blocks; " +
 		"rates may be shares of what it delivered, `50% of capacity`, so that every variant of a " +
 		"target is offered the same"},
-	{key: "capacity.connections", def: "64", late: true, min: 1, max: 65535,
+	{key: "capacity.connections", def: "64", late: true, min: 1, max: connectionsMax,
 		about: "each sends its next request when the last was answered"},
 	{key: "capacity.measure", def: "5s", late: true, min: second / 10, max: 24 * hour,
 		about: "the window"},

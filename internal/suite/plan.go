@@ -26,6 +26,8 @@ type Target struct {
 	// Startup is about how long it takes to come up, for estimates.
 	Startup  time.Duration
 	Launcher string // what alone can start it; empty: those of the suite
+	// Connections are those of its loads and its warm-up; 0: the suite's.
+	Connections int
 	// NoImage says why it cannot be started as a container; empty: it can.
 	NoImage string
 	// Aside says why it stands in no table together with others unless it is named; empty: it does.
@@ -53,6 +55,8 @@ type Trial struct {
 	// Seed is that of the trial's loads, below 2^53. It is the same for every target within a block
 	// and scenario, so that all contenders meet the same arrivals and the same keys.
 	Seed uint64 `json:"seed"`
+	// Connections are those of its loads and its warm-up; 0: the suite's.
+	Connections int `json:"connections,omitempty"`
 }
 
 // Plan is a suite against a catalog, frozen.
@@ -174,7 +178,7 @@ func (s *Suite) trials(block int, target Target, variant, scene string) (out []T
 			for _, arm := range s.arms() {
 				out = append(out, Trial{Block: block, Target: target.Name, Scenario: scene,
 					Variant: variant, Driver: driver, Launcher: launcher, Arm: arm,
-					Seed: s.loadSeed(block, scene)})
+					Seed: s.loadSeed(block, scene), Connections: target.Connections})
 			}
 		}
 	}

@@ -47,6 +47,8 @@ type Source struct {
 	Matrix  Matrix          `yaml:"matrix"`
 	Compose Compose         `yaml:"compose"`
 	Built   string          `yaml:"-"` // the target of whose matrix it is a row; empty: none
+	// Connections are those of its loads and its warm-up; 0: as they have them.
+	Connections int `yaml:"-"`
 	// Processes are started before the command, in this order.
 	Processes []Process `yaml:"processes"`
 }

@@ -155,6 +155,10 @@ suites: {one: {targets: [app]}}
 	if err != nil || strings.Join(s.Targets, " ") != rows || s.Baseline != p.Names[0] {
 		t.Errorf("one is of %v against %s, error %v", s.Targets, s.Baseline, err)
 	}
+	if p, err := read("connections: [8, 64], env: {X: [1]}"); err != nil || p.Names[1] !=
+		"app-connections-64-X-1" || p.Targets[p.Names[1]].Connections != 64 {
+		t.Errorf("with connections: %v, error %v", p, err)
+	}
 	for matrix, want := range map[string]string{
 		"":                  "prony.yaml:2: the matrix has no axis",
 		"env: {X: []}":      "with X the matrix makes 0 targets",
@@ -162,7 +166,10 @@ suites: {one: {targets: [app]}}
 		"env: {X: [1, 1]}":  "there are two targets app-X-1",
 		"args: {n: [1]}":    "there are two targets app-n-1",
 		"args: {port: [1]}": "args are of a command",
-		"connections: [1]":  `unknown key "connections"`,
+		"connections: []":   "with connections the matrix makes 0 targets",
+		"connections: [0]":  "0 connections are none that a load can have",
+		"connections: [x]":  "connections",
+		"body: [1]":         `unknown key "body"`,
 		"env: {1X: [1]}":    `env "1X" is not of the form of "GOGC"`,
 		"env: {X: [" + strings.Repeat("1, ", 64) + "1]}": "with X the matrix makes 65 targets",
 		"env: {X: [" + strings.Repeat("1", 30) + "]}":    "is longer than 32 letters",

@@ -48,7 +48,7 @@ type Spec struct {
 
 // Resolve finds what a suite says of one of its trials. What is launched comes from elsewhere.
 func Resolve(s *suite.Suite, t suite.Trial) Spec {
-	scene := s.Scenario(t.Scenario)
+	scene := s.SceneOf(t)
 	return Spec{Trial: t, With: s.Variant(t.Variant), Watched: s.ObserveOf(t), Scene: scene,
 		Warmup: s.WarmupOf(scene), Loads: s.OfTrial(t), Limits: s.Limits,
 		Timeout: time.Duration(s.Timeout), Resolves: float64(s.Resolution),

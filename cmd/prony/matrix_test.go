@@ -1,0 +1,93 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"prony/internal/cli"
+	"prony/internal/result"
+	"prony/internal/tests"
+)
+
+// crowd counts the connections of a server: how many were open at most, each time that there were
+// some.
+type crowd struct {
+	sync.Mutex
+	open map[net.Conn]bool
+	most int
+	ever []int
+}
+
+func (c *crowd) state(of net.Conn, is http.ConnState) {
+	c.Lock()
+	defer c.Unlock()
+	switch is {
+	case http.StateNew:
+		c.open[of] = true
+		c.most = max(c.most, len(c.open))
+	case http.StateClosed, http.StateHijacked:
+		if delete(c.open, of); len(c.open) == 0 {
+			c.ever = append(c.ever, c.most)
+			c.most = 0
+		}
+	}
+}
+
+// Rows of a matrix that differ in connections are loaded with so many, as the service sees them,
+// and the table does not say one number of all.
+func TestMatrixOfConnections(t *testing.T) {
+	tests.Once(t, "a matrix of connections", tests.Needs{})
+	tests.Cores(t)
+	dir := ownFolder(t)
+	seen := &crowd{open: map[net.Conn]bool{}}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
+		w.Write([]byte("hello")) //nolint:errcheck // the load says so
+	}))
+	server.Config.ConnState = seen.state
+	server.Start()
+	defer server.Close()
+	text := "targets: {app: {url: '" + server.URL + `', matrix: {connections: [3, 7]}}}
+baseline: app
+warmup: {min: 0s, max: 300ms}
+blocks: 1
+requests: [{request: GET /}]
+loads: [{name: peak, model: closed, measure: 300ms}]
+`
+	stdout, stderr, exit := inProject(t, text, "plan")
+	if exit != cli.Fine {
+		t.Fatalf("the plan: exit %d, %s", exit, stderr)
+	}
+	has(t, "the plan", stdout, "app-connections-3", "app-connections-7")
+	stdout, stderr, exit = inProject(t, text, "run")
+	if exit != cli.Fine && exit != cli.Invalid {
+		t.Fatalf("exit %d\n%s%s", exit, stdout, stderr)
+	}
+	has(t, "the report", stdout, "peak (closed) ", "Rows vary in load",
+		"app-connections-3", "app-connections-7")
+	runs, err := filepath.Glob(filepath.Join(dir, ".prony", "run", "*"))
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("runs %v, error %v", runs, err)
+	}
+	_, records, _, err := result.Read(runs[0])
+	if err != nil || len(records) != 2 {
+		t.Fatalf("%d records, error %v", len(records), err)
+	}
+	for _, r := range records {
+		want := map[string]int{"app-connections-3": 3, "app-connections-7": 7}[r.Target.Name]
+		if got := r.Loads[0].Connections; got != want {
+			t.Errorf("%s has %d connections", r.Target.Name, got)
+		}
+	}
+	server.Close()
+	for _, n := range []int{3, 7} {
+		if !slices.Contains(seen.ever, n) || slices.Max(seen.ever) > 7 {
+			t.Errorf("the server saw %v connections at once, want 3 and 7", seen.ever)
+		}
+	}
+}
