@@ -180,7 +180,8 @@ func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
 	p, err := starter.Start(bounded, system.Order{
 		Name: s.Name, Service: s, Target: t, Built: built, LogFile: filepath.Join(dir, "prony.log"),
 		Values: service.Values{CPUs: float64(min(n, runtime.NumCPU())),
-			MemoryBytes: verifyMemory * int64(n), Listen: v.launcher.Listen()},
+			MemoryBytes: verifyMemory * int64(n), Listen: v.launcher.Listen(),
+			Append: s.Brief(t)},
 	})
 	if p == nil {
 		return err

@@ -352,6 +352,21 @@ func TestMavenIsBrief(t *testing.T) {
 	check(nil)
 }
 
+// A JVM of the catalog that is only looked at compiles lightly; what is a user's own is started as
+// it is measured.
+func TestBrief(t *testing.T) {
+	jvm, native := Target{Runtime: "jvm"}, Target{Runtime: "native"}
+	if got := (&Service{}).Brief(jvm)[jdkOptions]; got != lightly {
+		t.Errorf("a JVM gets %q", got)
+	}
+	if got := (&Service{Environ: []string{}}).Brief(jvm); got != nil {
+		t.Errorf("a user's JVM gets %v", got)
+	}
+	if got := (&Service{}).Brief(native); got != nil {
+		t.Errorf("what is no JVM gets %v", got)
+	}
+}
+
 // A step that waits for what never comes is ended, with what it forked.
 func TestStepsHaveABound(t *testing.T) {
 	w := newWorkshop(t, "out", []string{"sh", "-c", "sleep 1000 & echo $! > pid; wait"})
