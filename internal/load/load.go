@@ -126,6 +126,7 @@ type EngineInfo struct {
 	Protocol             string // empty: HTTP/1.1 without TLS
 	Streams              int    // requests at once on one connection; 0: one
 	Spread               bool   // other threads work for it: its cost is the whole process's
+	Datagrams            bool   // it speaks over UDP
 }
 
 // Result is what a load came to. Intervals holds the histograms behind Load.Series.
@@ -272,6 +273,7 @@ type run struct {
 	crowd   *crowd // slow clients; nil: none
 
 	priority string // of the first load thread, as the others'
+	unread   int64  // datagrams that found a socket full: until the window opens, then in it
 	wall     int64  // of the window's opening, Unix time in ns
 
 	connected sync.WaitGroup
@@ -498,6 +500,9 @@ func (r *run) oversee(ctx context.Context) error {
 	cross := func() {
 		if edges++; r.spec.OnWindow != nil && edges <= 2 {
 			r.spec.OnWindow(edges == 1)
+		}
+		if edges <= 2 && r.spec.Describe.Datagrams {
+			r.unread = unread() - r.unread
 		}
 		edge.Reset(time.Duration(r.cfg.closeAt - clock.Mono()))
 	}
