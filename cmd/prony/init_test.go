@@ -42,7 +42,7 @@ func drafts(t *testing.T, repo string) {
 func checkInit(t *testing.T) func(want int, wants []string, args ...string) {
 	return func(want int, wants []string, args ...string) {
 		t.Helper()
-		stdout, stderr, exit := say(t, mock{}, append([]string{"init"}, args...)...)
+		stdout, stderr, exit := really(append([]string{"init"}, args...)...) // names are looked up
 		if exit != want || strings.Contains(stdout+stderr, "-secret") {
 			t.Errorf("%q: exit %d, want %d\n%s%s", args, exit, want, stdout, stderr)
 		}
