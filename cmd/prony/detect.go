@@ -30,8 +30,9 @@ const (
 // detectable are the differences that are always shown beside the one asked for.
 var detectable = []float64{0.01, 0.02, 0.05, 0.10}
 
-// detect prints how many blocks tell such a difference here, by the noise of an A/A run.
-func (a *app) detect(root string, p *suite.Plan, effect, from string) error {
+// detect prints how many blocks tell such a difference here, by the noise of an A/A run: of the one
+// named, or of those in the folder of results.
+func (a *app) detect(results string, p *suite.Plan, effect, from string) error {
 	asked, err := comparison.ParsePercent(effect)
 	if err == nil && asked == 0 {
 		err = errors.New("no number of blocks finds a difference of nothing")
@@ -39,7 +40,7 @@ func (a *app) detect(root string, p *suite.Plan, effect, from string) error {
 	if err != nil {
 		return cli.Usagef("--detect %s: %w", effect, err)
 	}
-	dir, study, err := floorRun(root, from)
+	dir, study, err := floorRun(results, from)
 	if err != nil {
 		return err
 	}
@@ -109,23 +110,23 @@ func blocksOr(n int) string {
 	return strconv.Itoa(n)
 }
 
-// floorRun is the A/A run to plan by: the one named, or the newest below results/ that this machine
-// made. What another machine's noise was says nothing here.
-func floorRun(root, from string) (dir string, study table.Study, err error) {
+// floorRun is the A/A run to plan by: the one named, or the newest below the folder that this
+// machine made. What another machine's noise was says nothing here.
+func floorRun(results, from string) (dir string, study table.Study, err error) {
 	if from != "" {
 		study, err = readFloor(from)
 		return from, study, err
 	}
 	var here result.Provenance
 	host.Describe(&here)
-	for _, run := range newest(root) {
+	for _, run := range newest(results) {
 		study, err := readFloor(run)
 		if err == nil && sameMachine(study.Records[0].Provenance, here) {
 			return run, study, nil
 		}
 	}
-	return "", study, errors.New("plan a difference: no A/A run of this machine in results/, so " +
-		"its noise is not known; make one with: prony run --aa --targets NAME --blocks 10")
+	return "", study, fmt.Errorf("plan a difference: no A/A run of this machine in %s, so its "+
+		"noise is not known; make one with: prony run --aa --targets NAME --blocks 10", results)
 }
 
 func sameMachine(a, b result.Provenance) bool {

@@ -69,6 +69,30 @@ func TestNoiseFloor(t *testing.T) {
 	has(t, "stderr", stderr, "is no A/A run")
 }
 
+// Where a project's runs are, its noise is looked for, too.
+func TestNoiseFloorOfAProject(t *testing.T) {
+	root := checkout(t)
+	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--aa", "--targets", "go-nethttp",
+		"--blocks", "6"); exit != cli.Fine {
+		t.Fatalf("exit %d: %s", exit, stderr)
+	}
+	dir := ownFolder(t)
+	check := func(exit int, words string) {
+		t.Helper()
+		stdout, stderr, got := inProject(t, "targets: {a: {command: ./app}}\n"+requests, "plan",
+			"--detect", "3%")
+		if got != exit || !strings.Contains(stdout+stderr, words) {
+			t.Errorf("exit %d, want %d and %q:\n%s%s", got, exit, words, stdout, stderr)
+		}
+	}
+	own := filepath.Join(dir, ".prony", "run")
+	check(cli.Failed, "no A/A run of this machine in "+own)
+	if err := os.CopyFS(own, os.DirFS(filepath.Join(root, "results"))); err != nil {
+		t.Fatal(err)
+	}
+	check(cli.Fine, "go-nethttp is no target of this plan")
+}
+
 // The same target of another checkout runs in the same blocks, and ours is held against it.
 func TestRunAgainst(t *testing.T) {
 	root, other := checkout(t), checkout(t)

@@ -3,12 +3,13 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,9 @@ import (
 	"prony/internal/cli"
 	"prony/internal/draft"
 	"prony/internal/file"
+	"prony/internal/host"
 	"prony/internal/shell"
+	"prony/internal/suite"
 )
 
 type initFlags struct {
@@ -24,6 +27,8 @@ type initFlags struct {
 	url, command string
 	out          string
 	writes       bool
+	remote       []string // hosts that are other machines, and may be loaded
+	believes     suite.TLS
 }
 
 const initAbout = `Init writes a prony.yaml for a service of your own: which target is measured, by
@@ -33,8 +38,9 @@ collection, or an access log, whose paths become a weighted mix and whose moment
 Without --from it asks for the path of the URL alone. What a document has of POST, PUT and PATCH
 changes what the service holds, and is a comment in the file unless --writes asks for it.
 
-Where the service is, --url says, or --command what starts it. A file that names this machine itself
-needs neither.
+Where the service is, --url says, or --command what starts it. A file that names this machine
+needs neither, nor does one whose host --remote names. Over https, -k or --ca say which certificates
+are believed.
 
 Passwords, tokens, cookies and keys are left out of the file: ${NAME} stands in their place and is
 taken from the environment when a load begins. Nothing is sent, and what is there is not
@@ -48,14 +54,19 @@ func (a *app) initCmd() *cobra.Command {
 		Example: `  prony init --url http://127.0.0.1:8080/items
   prony init --from openapi.yaml --command './app --port {port}'
   prony init --from shop.har --url http://127.0.0.1:8080
+  prony init --url https://api.example.com/items --remote api.example.com
   pbpaste | prony init --from -
   prony init --from /var/log/nginx/access.log --url http://127.0.0.1`,
-		RunE: func(*cobra.Command, []string) error { return a.init(f) },
+		RunE: func(c *cobra.Command, _ []string) error { return a.init(c.Context(), f) },
 	}
 	fs := c.Flags()
 	fs.StringVar(&f.from, "from", "", "file with requests, or - for standard input")
 	cli.OneOf(c, &f.as, "as", "", draft.Kinds...)
-	fs.StringVar(&f.url, "url", "", "where the service runs already, on this machine")
+	fs.StringVar(&f.url, "url", "", "where the service runs already, over http or https")
+	fs.StringSliceVar(&f.remote, "remote", nil, remoteHelp)
+	fs.BoolVarP(&f.believes.Insecure, "insecure", "k", false, "accept any certificate")
+	fs.StringVar(&f.believes.CA, "ca", "",
+		"file of the certificates to trust, in PEM, in or below the folder of --out")
 	fs.StringVar(&f.command, "command", "",
 		"what starts it; it is told its port by {port} or $PORT")
 	fs.BoolVar(&f.writes, "writes", false,
@@ -67,7 +78,7 @@ func (a *app) initCmd() *cobra.Command {
 // traceEnding is of the file beside a draft that holds a log's moments.
 const traceEnding = ".trace"
 
-func (a *app) init(f initFlags) error {
+func (a *app) init(ctx context.Context, f initFlags) error {
 	if f.from == "" && f.url == "" && f.command == "" {
 		return cli.Usagef("init: there is nothing to begin with; name a file of requests by " +
 			"--from, or where the service runs by --url")
@@ -97,9 +108,12 @@ func (a *app) init(f initFlags) error {
 		to.From = ""
 	}
 	if origin == "" && f.command == "" {
-		if to.URL = d.Origin; !here(d.Origin) {
-			return elsewhere(f.from, d.Origin)
+		if to.URL = d.Origin; to.URL == "" {
+			return cli.Usagef("%s does not say where the service is; %s", f.from, orYours)
 		}
+	}
+	if err := f.reach(ctx, &to); err != nil {
+		return err
 	}
 	if len(d.Arrivals) > 0 {
 		if err := file.Write(trace, d.WriteTrace); err != nil {
@@ -111,7 +125,7 @@ func (a *app) init(f initFlags) error {
 	if err := file.Put(f.out, text.Bytes()); err != nil {
 		return errors.Join(err, undo(trace, len(d.Arrivals) > 0))
 	}
-	a.told(f, d, trace)
+	a.told(f, d, trace, to.Remote)
 	return nil
 }
 
@@ -128,15 +142,66 @@ func at(address string) (origin, path string, err error) {
 	if address == "" {
 		return "", "", nil
 	}
-	origin, path, err = draft.Local(address)
-	switch {
-	case err != nil:
+	if origin, path, err = draft.Local(address); err != nil {
 		return "", "", cli.Usagef("--url %q: %w", shell.Hush(address), err)
-	case !strings.HasPrefix(origin, "http://"):
-		return "", "", cli.Usagef("--url %q: a service is measured over http://, behind what ends "+
-			"TLS; prony load takes https, too", shell.Hush(address))
 	}
 	return origin, path, nil
+}
+
+// reach checks that a run will be able to ask the URL, and adds what it needs for that: only this
+// machine, or one that was named, is loaded.
+func (f *initFlags) reach(ctx context.Context, to *draft.File) error {
+	secure := strings.HasPrefix(to.URL, "https:")
+	if f.believes != (suite.TLS{}) && !secure {
+		return cli.Usagef("-k and --ca are of certificates; only https URLs have some")
+	}
+	u, err := url.Parse(to.URL)
+	if err != nil {
+		return cli.Usagef("--url: %w", err)
+	}
+	if name := u.Hostname(); slices.Contains(f.remote, name) {
+		to.Remote = name
+	} else if name != "" {
+		at, err := resolve(ctx, name, cmp.Or(u.Port(), "80"))
+		if err == nil {
+			err = host.MayLoad(name, at.Addr())
+		} else {
+			err = fmt.Errorf("%w; where you may load it, say so: --remote %s", err, name)
+		}
+		switch {
+		case err != nil && f.url == "":
+			return cli.Usagef("%s is of %s, which is not this machine: %w; or %s", f.from,
+				to.URL, err, orYours)
+		case err != nil:
+			return cli.Usagef("--url %s: %w", to.URL, err)
+		}
+	}
+	to.TLS = f.believes
+	if to.TLS.CA == "" {
+		return nil
+	}
+	to.TLS.CA, err = beside(f.out, f.believes.CA)
+	return err
+}
+
+// beside is a file as a suite names it: from the suite's own folder, which holds it.
+func beside(out, name string) (string, error) {
+	if _, err := os.Stat(name); err != nil {
+		return "", cli.Usagef("--ca: %w", err)
+	}
+	folder, err := filepath.Abs(filepath.Dir(out))
+	if err != nil {
+		return "", err
+	}
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return "", err
+	}
+	if path, err = filepath.Rel(folder, path); err != nil || !filepath.IsLocal(path) {
+		return "", cli.Usagef("--ca: %s is not in the folder of %s, where a run looks for it; "+
+			"copy it there", name, out)
+	}
+	return path, nil
 }
 
 func (f *initFlags) draft(origin, path string) (*draft.Draft, error) {
@@ -178,27 +243,12 @@ func (f *initFlags) draft(origin, path string) (*draft.Draft, error) {
 	return d, nil
 }
 
-// here says whether an origin is this machine, by its name alone.
-func here(origin string) bool {
-	u, err := url.Parse(origin)
-	if err != nil || u.Scheme != "http" {
-		return false
-	}
-	ip, err := netip.ParseAddr(u.Hostname())
-	return u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
-}
-
-func elsewhere(name, origin string) error {
-	const next = "say where yours runs, as --url http://127.0.0.1:8080, or what starts it, as " +
-		"--command './app --port {port}'"
-	if origin == "" {
-		return cli.Usagef("%s does not say where the service is; %s", name, next)
-	}
-	return cli.Usagef("%s is of %s, which is not this machine over http; %s", name, origin, next)
-}
+// orYours is for a file whose host is not known, or is somebody else's.
+const orYours = "say where yours runs, as --url http://127.0.0.1:8080, or what starts it, as " +
+	"--command './app --port {port}'"
 
 // told prints what was taken, what was not and why, and what comes next.
-func (a *app) told(f initFlags, d *draft.Draft, trace string) {
+func (a *app) told(f initFlags, d *draft.Draft, trace, remote string) {
 	p := func(format string, args ...any) { fmt.Fprintf(a.stdout, format+"\n", args...) }
 	p("%s: %s", f.out, number(len(d.Requests), "kind of request", "kinds of requests"))
 	if d.Kind != "" {
@@ -223,16 +273,20 @@ func (a *app) told(f initFlags, d *draft.Draft, trace string) {
 	for _, s := range d.Secrets {
 		p("secret   ${%s}: %s", s.Name, s.About)
 	}
+	run := "prony run"
+	if remote != "" {
+		run += " --remote " + remote
+	}
 	names := make([]string, 0, len(d.Secrets))
 	for _, s := range d.Secrets {
 		names = append(names, s.Name+"=…")
 	}
 	if len(names) > 0 {
 		p("\nnext: export %s", strings.Join(names, " "))
-		p("      prony run")
+		p("      %s", run)
 		return
 	}
-	p("\nnext: prony run")
+	p("\nnext: %s", run)
 }
 
 // number is a count with its word.

@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"encoding/pem"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -11,6 +14,8 @@ import (
 
 	"prony/internal/cli"
 	"prony/internal/lab/machine"
+	"prony/internal/result"
+	"prony/internal/tests"
 )
 
 // drafts is a folder with the files that the page of the verb names.
@@ -33,6 +38,18 @@ func drafts(t *testing.T, repo string) {
 	t.Chdir(dir)
 }
 
+// checkInit gives what runs the verb, with the exit code and the words that are wanted.
+func checkInit(t *testing.T) func(want int, wants []string, args ...string) {
+	return func(want int, wants []string, args ...string) {
+		t.Helper()
+		stdout, stderr, exit := really(append([]string{"init"}, args...)...) // names are looked up
+		if exit != want || strings.Contains(stdout+stderr, "-secret") {
+			t.Errorf("%q: exit %d, want %d\n%s%s", args, exit, want, stdout, stderr)
+		}
+		has(t, "what it says", stdout+stderr, wants...)
+	}
+}
+
 // The verb says what it took and left out and what comes next, writes nothing over what is there,
 // and says where a service is missing.
 func TestInit(t *testing.T) {
@@ -42,21 +59,13 @@ func TestInit(t *testing.T) {
 		t.Fatal(err)
 	}
 	drafts(t, repo)
-	check := func(want int, wants []string, args ...string) {
-		t.Helper()
-		stdout, stderr, exit := say(t, mock{}, append([]string{"init"}, args...)...)
-		if exit != want || strings.Contains(stdout+stderr, "-secret") {
-			t.Errorf("%q: exit %d, want %d\n%s%s", args, exit, want, stdout, stderr)
-		}
-		has(t, "what it says", stdout+stderr, wants...)
-	}
+	check := checkInit(t)
 	check(cli.Misused, []string{"nothing to begin with"})
 	check(cli.Misused, []string{"--url is of what runs already"}, "--url", "http://a",
 		"--command", "b")
-	check(cli.Misused, []string{"behind what ends TLS"}, "--url", "https://127.0.0.1")
 	check(cli.Misused, []string{"without a user"}, "--url", "http://ann:s3cret@127.0.0.1")
-	check(cli.Misused, []string{"shop.har is of https://shop.example, which is not this machine"},
-		"--from", "shop.har")
+	check(cli.Misused, []string{"shop.har is of https://shop.example, which is not this machine",
+		"say so: --remote shop.example", "--command './app --port {port}'"}, "--from", "shop.har")
 	check(cli.Misused, []string{"give http://127.0.0.1:1 alone"}, "--from", "shop.har", "--url",
 		"http://127.0.0.1:1/x")
 	check(cli.Failed, []string{"no such file"}, "--from", "missing")
@@ -95,6 +104,72 @@ func TestInit(t *testing.T) {
 	check(cli.Fine, []string{"6 found"}, "--from", "shop.curl", "--out", "curl.yaml")
 	check(cli.Failed, []string{"read shop.curl as har: it is no JSON"}, "--from", "shop.curl",
 		"--as", "har", "--out", "x.yaml")
+}
+
+// Another machine is one that is named, and certificates are those of a file that a run will find.
+func TestInitOfOthers(t *testing.T) {
+	repo, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	drafts(t, repo)
+	check := checkInit(t)
+	check(cli.Misused, []string{"(192.0.2.1) is another machine", "say so: --remote 192.0.2.1"},
+		"--url", "https://192.0.2.1", "--remote", "192.0.2.2")
+	check(cli.Misused, []string{"only https URLs have some"}, "--url", "http://127.0.0.1", "-k")
+	check(cli.Misused, []string{"only https URLs have some"}, "--command", "./app", "--ca", "a.pem")
+	check(cli.Misused, []string{"--ca: ", "no such file"}, "--url", "https://127.0.0.1", "--ca", "no")
+	check(cli.Misused, []string{"is not in the folder of prony.yaml", "copy it there"},
+		"--url", "https://127.0.0.1", "--ca", filepath.Join(repo, "LICENSE"))
+	check(cli.Fine, []string{"next: export ", "\n      prony run --remote shop.example\n"},
+		"--from", "shop.har", "--remote", "shop.example", "--out", "far.yaml")
+	text, err := os.ReadFile("far.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	has(t, "the draft", string(text), "app: {url: 'https://shop.example'}",
+		"# It is another machine, so: prony run --remote shop.example\n")
+}
+
+// What is written of a service over TLS runs at once, whose certificate is one of a file, or any.
+func TestInitOfTLS(t *testing.T) {
+	tests.Once(t, "a service over TLS, from init to its numbers", tests.Needs{})
+	tests.Cores(t)
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "ok")
+	}))
+	defer server.Close()
+	der := server.Certificate().Raw
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	for _, believes := range [][]string{{"-k"}, {"--ca", "a folder/its.pem"}} {
+		t.Chdir(t.TempDir())
+		if err := errors.Join(os.Mkdir("a folder", 0o755), os.WriteFile("a folder/its.pem", ca,
+			0o644)); err != nil {
+			t.Fatal(err)
+		}
+		if _, stderr, exit := really(append([]string{"init", "--url", server.URL + "/items"},
+			believes...)...); exit != cli.Fine {
+			t.Fatalf("init: exit %d\n%s", exit, stderr)
+		}
+		text, err := os.ReadFile("prony.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		brief := strings.ReplaceAll(string(text), "measure: 5s", "measure: 300ms") +
+			"blocks: 1\nwarmup: {min: 0s, max: 300ms, connections: 4}\n"
+		_, stderr, exit := inProject(t, brief, "run", "--out", "r")
+		if unspoilt(exit) != cli.Fine {
+			t.Fatalf("%v: run: exit %d\n%s", believes, exit, stderr)
+		}
+		_, records, _, err := result.Read("r")
+		if err != nil || len(records) == 0 {
+			t.Fatalf("%d records, error %v", len(records), err)
+		}
+		l := records[0].Loads[0]
+		if l.Protocol != "HTTP/1.1 over TLS" || l.Done == 0 || l.Errors.Total() != 0 {
+			t.Errorf("%v: spoke %q, %d answers, errors %+v", believes, l.Protocol, l.Done, l.Errors)
+		}
+	}
 }
 
 // A secret of the command line is in no record of a load: neither typed, nor from the environment,

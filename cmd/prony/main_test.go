@@ -180,7 +180,7 @@ func shown(t *testing.T, own bool) {
 				stdout, stderr, exit = really(args...)
 			case c.Args[0] == "init":
 				drafts(t, repo)
-				fallthrough
+				stdout, stderr, exit = really(args...)
 			default:
 				stdout, stderr, exit = say(t, mock{}, args...)
 			}

@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -29,7 +30,8 @@ an order shuffled from the seed. The same suite, seed and catalog give the same 
 byte. Targets that lack a tool here, which a run leaves out, are in no trial; a line names them.
 
 With --detect it says how many blocks it takes to see such a difference on this machine, from the
-noise of an A/A run ("prony run --aa"): the newest in results/, or the one that --from names.`,
+noise of an A/A run ("prony run --aa"): the newest of this checkout, or of this
+prony.yaml's, or the one that --from names.`,
 		Example: "  prony plan\n  prony plan suites/http.yaml --blocks 2 --seed 7\n" +
 			"  prony plan --detect 3%",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -54,7 +56,11 @@ noise of an A/A run ("prony run --aa"): the newest in results/, or the one that 
 				return err
 			}
 			if effect != "" {
-				return a.detect(l.Root, p, effect, from)
+				results := filepath.Join(l.Root, "results")
+				if wish.Own != nil {
+					results = wish.Own.Results
+				}
+				return a.detect(results, p, effect, from)
 			}
 			return printPlan(a.stdout, p)
 		},

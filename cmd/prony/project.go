@@ -228,7 +228,7 @@ func meet(ctx context.Context, l *lab.Lab, services lab.Catalog, startup time.Du
 	if len(names) == 0 {
 		return nil, nil // the run says why
 	}
-	held, err := own.Hold(requests, names, answers, statusOnly)
+	held, err := own.Hold(requests, names, answers, statusOnly, os.LookupEnv)
 	if err != nil {
 		return nil, err
 	}

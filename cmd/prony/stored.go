@@ -35,7 +35,7 @@ func (a *app) findRun(args []string, what string, has func(dir string) bool) (st
 	if err != nil {
 		return "", err
 	}
-	for _, dir := range newest(root) {
+	for _, dir := range newest(filepath.Join(root, "results")) {
 		if has(dir) {
 			fmt.Fprintf(a.stderr, "prony: the newest is %s\n", dir)
 			return dir, nil
@@ -45,10 +45,10 @@ func (a *app) findRun(args []string, what string, has func(dir string) bool) (st
 		"prony run --telemetry", what)
 }
 
-// newest are the folders of runs below results/, the newest first. A run that ended before its
-// first trial has no head.
-func newest(root string) (dirs []string) {
-	heads, _ := filepath.Glob(filepath.Join(root, "results", "*", result.RunFile))
+// newest are the folders of runs below one of results, the newest first. A run that ended before
+// its first trial has no head.
+func newest(results string) (dirs []string) {
+	heads, _ := filepath.Glob(filepath.Join(results, "*", result.RunFile))
 	for _, head := range heads {
 		dirs = append(dirs, filepath.Dir(head))
 	}

@@ -105,7 +105,8 @@ func (a *app) truthKind(k exact.Kind) *cobra.Command {
 	}
 	fs.Uint16Var(&f.port, "port", 0, "port on 127.0.0.1 (default: a free one)")
 	fs.DurationVarP(&f.duration, "duration", "d", 0, "how long to serve (default: until Ctrl-C)")
-	fs.BoolVar(&f.asJSON, "json", false, "print what was served as JSON, and nothing else")
+	fs.BoolVar(&f.asJSON, "json", false,
+		"print nothing but JSON of what was served; where, standard error says")
 	return c
 }
 
@@ -125,7 +126,9 @@ func (a *app) truth(ctx context.Context, k exact.Kind, p exact.Params, f *truthF
 		defer cancel()
 		ctx = bounded
 	}
-	if !f.asJSON {
+	if f.asJSON {
+		a.say(fmt.Sprintf("%s on http://%s/", k.Name, l.Addr()))
+	} else {
 		fmt.Fprintf(a.stdout, "%s on http://%s/: %s\n", k.Name, l.Addr(), k.Does)
 		for _, n := range k.Needs {
 			fmt.Fprintf(a.stdout, "  --%s %s\n", n.Name, fieldText(&p, n.Name))
@@ -184,7 +187,8 @@ The exit code is 0 when every number is within its limit, 1 when one is not.`,
 	f.engine, f.pacing = driver.Auto, load.Frugal
 	cli.OneOf(c, &f.engine, "engine", "engine to prove", driver.Engines...)
 	cli.OneOf(c, &f.pacing, "pacing", "way to wait for the next arrival", load.Frugal, load.Precise)
-	fs.BoolVar(&f.asJSON, "json", false, "print all outcomes as JSON")
+	fs.BoolVar(&f.asJSON, "json", false,
+		"print all outcomes as JSON")
 	return c
 }
 

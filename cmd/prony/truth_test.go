@@ -1,20 +1,18 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"prony/internal/cli"
 	"prony/internal/lab/machine"
 	"prony/internal/selftest"
-	"prony/internal/system"
 	"prony/internal/tests"
 	"prony/internal/truth/exact"
 )
@@ -66,22 +64,32 @@ func TestTruthTeaches(t *testing.T) {
 // A server of kind wrong answers every second request wrongly, until it is told to stop, and says
 // how many there were.
 func TestTruthServes(t *testing.T) {
-	port, err := system.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	var stdout, stderr bytes.Buffer
-	done := make(chan error)
+	var stdout bytes.Buffer
+	says, stderr := io.Pipe()
+	done := make(chan error, 1)
 	go func() {
-		done <- run(ctx, machine.World{}, []string{"truth", "wrong", "--n", "2", "--json", "--port",
-			fmt.Sprint(port)}, &stdout, &stderr)
+		done <- run(ctx, machine.World{}, []string{"truth", "wrong", "--n", "2", "--json"}, &stdout,
+			stderr)
+		stderr.Close()
 	}()
+	line, err := bufio.NewReader(says).ReadString('\n')
+	go io.Copy(io.Discard, says) //nolint:errcheck // it says no more
+	url := strings.TrimSpace(strings.TrimPrefix(line, "wrong on "))
+	if err != nil || !strings.HasPrefix(url, "http://127.0.0.1:") {
+		t.Fatalf("it says %q where it listens, error %v", line, err)
+	}
 	for _, want := range []string{"ok", "no", "ok"} {
-		if got := ask(t, fmt.Sprintf("http://127.0.0.1:%d/", port)); got != want {
+		if got := ask(t, url); got != want {
 			t.Errorf("answer is %q, want %q", got, want)
 		}
+	}
+	var errs bytes.Buffer
+	err = run(context.Background(), machine.World{}, []string{"truth", "wrong", "--port",
+		url[strings.LastIndex(url, ":")+1 : len(url)-1]}, io.Discard, &errs)
+	if err == nil || !strings.Contains(errs.String(), "is the port taken?") {
+		t.Errorf("a second one at its port: %v, %s", err, &errs)
 	}
 	stop()
 	if err := <-done; err != nil {
@@ -94,8 +102,7 @@ func TestTruthServes(t *testing.T) {
 
 	stdout.Reset()
 	err = run(context.Background(), machine.World{}, []string{"truth", "stall", "-d", "1ms"},
-		&stdout,
-		&stderr)
+		&stdout, io.Discard)
 	for _, want := range []string{"stall on http://127.0.0.1:", "--after 3s", "--stall 1s",
 		"served 0 requests"} {
 		if err != nil || !strings.Contains(stdout.String(), want) {
@@ -104,24 +111,19 @@ func TestTruthServes(t *testing.T) {
 	}
 }
 
-// ask gets a body, waiting for the server to listen.
+// ask gets a body.
 func ask(t *testing.T, url string) string {
 	t.Helper()
-	var err error
-	for range 6000 { // a minute
-		var r *http.Response
-		if r, err = http.Get(url); err == nil {
-			defer r.Body.Close()
-			b, err := io.ReadAll(r.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return string(b)
-		}
-		time.Sleep(10 * time.Millisecond)
+	r, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal(err)
-	return ""
+	defer r.Body.Close()
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }
 
 func TestOutcomesArePrinted(t *testing.T) {

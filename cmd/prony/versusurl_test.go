@@ -67,7 +67,8 @@ exit=$?; kill $service; exit $exit`
 	if l.Protocol != "HTTP/1.1 over TLS" || l.Done == 0 || l.Errors.Total() != 0 {
 		t.Errorf("spoke %q, %d answers, errors %+v", l.Protocol, l.Done, l.Errors)
 	}
-	if s := l.Service; s.CPUNs != -1 || s.RSSMaxBytes != -1 || s.ThreadsMax != -1 {
+	if s := l.Service; s.CPUNs != -1 || s.RSSMaxBytes != -1 || s.ThreadsMax != -1 ||
+		s.NetworkBytes != -1 || s.NetworkBytesPerRequest != -1 {
 		t.Errorf("what cannot be seen: %+v", s)
 	}
 	if n := strings.Count(strings.Join(strings.Fields(string(out)), " "),

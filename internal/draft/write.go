@@ -19,6 +19,8 @@ type File struct {
 	URL     string // of the target; or
 	Command string // what starts it
 	Trace   string // the file of the arrivals, from the folder of the draft
+	Remote  string // the URL's host, where it is another machine's; "": it is not
+	TLS     suite.TLS
 }
 
 // finish makes the texts of a suite: what stands in them as it is, is escaped, and holes are
@@ -121,13 +123,38 @@ func (d *Draft) Print(w io.Writer, f File) {
 		p("  app: {url: %s}   # runs already; a command in its place starts it under limits",
 			quote(f.URL))
 	}
+	if f.Remote != "" {
+		p("  # It is another machine, so: prony run --remote %s", oneLine(f.Remote))
+	}
 	p("  # old: {command: …, git: main}   # a second target is what it is compared with")
 	p("# ready: /health               # what answers 200 once it serves; else the first GET")
-	p("\nrequests:")
-	total := 0
-	for _, r := range d.Requests {
-		total += r.Weight
+	indent := ""
+	if f.TLS != (suite.TLS{}) {
+		p("\nscenarios:\n  - name: requests\n    protocol: https\n    tls: {%s}\n    requests:",
+			believed(f.TLS))
+		indent = "    "
+	} else {
+		p("\nrequests:")
 	}
+	d.requests(w, indent)
+	d.loads(p, f)
+}
+
+// believed are the keys of what is believed.
+func believed(t suite.TLS) string {
+	var keys []string
+	if t.Insecure {
+		keys = append(keys, "insecure: true")
+	}
+	if t.CA != "" {
+		keys = append(keys, "ca: "+quote(t.CA))
+	}
+	return strings.Join(keys, ", ")
+}
+
+// requests writes the list of them.
+func (d *Draft) requests(w io.Writer, indent string) {
+	p := func(format string, args ...any) { fmt.Fprintf(w, indent+format+"\n", args...) }
 	for _, r := range d.Requests {
 		if r.Note != "" {
 			p("  # %s", oneLine(r.Note))
@@ -136,18 +163,17 @@ func (d *Draft) Print(w io.Writer, f File) {
 		if len(d.Requests) > 1 {
 			weight = r.Weight
 		}
-		r.print(w, weight, "  ")
+		r.print(w, weight, indent+"  ")
 	}
 	if len(d.Held) > 0 {
 		p("  # These change what the service holds; init --writes asks for them, too.")
 	}
 	for _, r := range d.Held {
-		r.print(w, r.Weight, "  # ")
+		r.print(w, r.Weight, indent+"  # ")
 	}
 	for _, r := range d.Unknown {
 		p("  # - request: %s %s   # %s", r.Method, oneLine(r.Path), oneLine(r.Note))
 	}
-	d.loads(p, f)
 }
 
 func (d *Draft) loads(p func(string, ...any), f File) {

@@ -55,6 +55,7 @@ func useStack(s *load.Spec, c stack.Config) {
 	s.Describe = load.EngineInfo{
 		Name: "stack", Reason: c.Protocol + " needs Go's network stack and libraries" + unwatched,
 		Pacing: stack.Pacing, Protocol: c.Protocol, Streams: c.Streams, Spread: true,
+		Datagrams: c.Protocol == stack.H3,
 	}
 	if c.Streams <= 1 {
 		s.Describe.Streams = 0

@@ -116,7 +116,7 @@ var verbs = []verb{
 		{args: "init --from BAD --url http://127.0.0.1:9 --out OUT", codes: []int{1}}},
 		writes: []line{{args: "init --url http://127.0.0.1:9 --out OUT"}},
 		wrong: []string{"init", "init --url x://y", "init --from ''", "init --url URL --command x",
-			"init --url URL --as x", "init --url https://127.0.0.1"},
+			"init --url URL --as x", "init --url http://127.0.0.1 -k"},
 		prints: []string{"init --url http://127.0.0.1:9 --out OUT"}},
 	{name: "load", works: []work{
 		{"load ASKED -d 1m -c 4", 4, ""},

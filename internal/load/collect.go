@@ -44,7 +44,7 @@ func (r *run) collect() *Result {
 			CPUNs: sum.cpuNs, CPUShare: float64(busiest.cpuNs) / float64(windowNs),
 			RunDelayNs: sum.delayNs, SwitchesForced: sum.switches, Priority: r.priority,
 			SpinNs: total.spinNs, Turns: total.turns, BatchMax: total.batchMax,
-			StillMaxNs:  total.stillNs,
+			StillMaxNs: total.stillNs, DatagramsLost: r.unread,
 			MemoryBytes: resident(),
 		},
 	}

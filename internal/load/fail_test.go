@@ -278,11 +278,13 @@ func TestBrokenEngine(t *testing.T) {
 
 func TestNoConnection(t *testing.T) {
 	w := &world{connect: refuse}
-	_, err := simulate(t, w, Spec{Name: "peak", Model: result.Closed, Connections: 4})
-	const want = "load peak: no connection to 127.0.0.1:1 could be opened: connect: " +
-		"connection refused; is the service running?"
-	if err == nil || err.Error() != want {
-		t.Errorf("error is %v, want %s", err, want)
+	for name, called := range map[string]string{"peak": "load peak", "load": "load"} {
+		_, err := simulate(t, w, Spec{Name: name, Model: result.Closed, Connections: 4})
+		want := called + ": no connection to 127.0.0.1:1 could be opened: connect: " +
+			"connection refused; is the service running?"
+		if err == nil || err.Error() != want {
+			t.Errorf("error is %v, want %s", err, want)
+		}
 	}
 	// Some that fail are retried 20 ms later; the load begins with those that are there.
 	w = &world{serve: after(time.Millisecond), connect: func(n int) (time.Duration, error) {

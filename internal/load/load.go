@@ -126,6 +126,7 @@ type EngineInfo struct {
 	Protocol             string // empty: HTTP/1.1 without TLS
 	Streams              int    // requests at once on one connection; 0: one
 	Spread               bool   // other threads work for it: its cost is the whole process's
+	Datagrams            bool   // it speaks over UDP
 }
 
 // Result is what a load came to. Intervals holds the histograms behind Load.Series.
@@ -166,7 +167,12 @@ const settle = 2 * time.Millisecond
 // Run offers the load. It fails when nothing could be offered at all: a bad spec, no connection. A
 // cancelled context ends it early with the context's error; when Watch ends it early, the result
 // has its counters but no rates worth quoting.
-func Run(ctx context.Context, s Spec) (*Result, error) {
+func Run(ctx context.Context, s Spec) (_ *Result, err error) {
+	defer func() {
+		if err != nil && err != ctx.Err() {
+			err = fmt.Errorf("%s: %w", s.called(), err)
+		}
+	}()
 	if err := s.check(); err != nil {
 		return nil, err
 	}
@@ -182,32 +188,38 @@ func Run(ctx context.Context, s Spec) (*Result, error) {
 	return r.do(ctx)
 }
 
+// called is how its errors begin: that it is a load is said once.
+func (s *Spec) called() string {
+	if s.Name == "" || s.Name == "load" {
+		return "load"
+	}
+	return "load " + s.Name
+}
+
 func (s *Spec) threads() int { return min(max(len(s.Cores), 1), s.Connections) }
 
 func (s *Spec) check() error {
 	switch {
 	case s.Model != result.Closed && s.Model != result.Open:
-		return fmt.Errorf("load %s: model %q is neither %s nor %s", s.Name, s.Model,
-			result.Closed, result.Open)
+		return fmt.Errorf("model %q is neither %s nor %s", s.Model, result.Closed, result.Open)
 	case s.Connections < 1:
-		return fmt.Errorf("load %s: %d connections; it needs at least 1", s.Name, s.Connections)
+		return fmt.Errorf("%d connections; it needs at least 1", s.Connections)
 	case s.Model == result.Open && s.Most != 0 && s.Most < s.Connections:
-		return fmt.Errorf("load %s: at most %d connections, and it begins with %d", s.Name, s.Most,
-			s.Connections)
+		return fmt.Errorf("at most %d connections, and it begins with %d", s.Most, s.Connections)
 	case s.Window <= 0:
-		return fmt.Errorf("load %s: window %v is not positive", s.Name, s.Window)
+		return fmt.Errorf("window %v is not positive", s.Window)
 	case s.Timeout <= 0:
-		return fmt.Errorf("load %s: timeout %v is not positive", s.Name, s.Timeout)
+		return fmt.Errorf("timeout %v is not positive", s.Timeout)
 	case s.Lead < 0 || s.Drain < 0:
-		return fmt.Errorf("load %s: lead %v or drain %v is negative", s.Name, s.Lead, s.Drain)
+		return fmt.Errorf("lead %v or drain %v is negative", s.Lead, s.Drain)
 	case !s.Address.IsValid():
-		return fmt.Errorf("load %s: it has no address to send to", s.Name)
+		return errors.New("it has no address to send to")
 	case (s.Watch != nil || s.Live != nil) && s.Every <= 0:
 		panic("load: Spec.Watch or Spec.Live is set, Spec.Every is not positive")
 	case s.Engine == nil:
 		panic("load: Spec.Engine is nil")
 	}
-	if err := s.Trace.check(s.Name, s.Scenario.Requests); err != nil {
+	if err := s.Trace.check(s.Scenario.Requests); err != nil {
 		return err
 	}
 	return s.checkModel()
@@ -216,30 +228,27 @@ func (s *Spec) check() error {
 func (s *Spec) checkModel() error {
 	switch {
 	case s.Pacing != "" && s.Pacing != Frugal && s.Pacing != Precise:
-		return fmt.Errorf("load %s: pacing %q is neither %s nor %s", s.Name, s.Pacing, Frugal,
-			Precise)
+		return fmt.Errorf("pacing %q is neither %s nor %s", s.Pacing, Frugal, Precise)
 	case s.Churn < 0 || s.Requests < 0 || s.Slow.Clients < 0 || s.Slow.Drip < 0:
-		return fmt.Errorf("load %s: churn, requests, and number and drip of slow clients cannot "+
-			"be negative", s.Name)
+		return errors.New("churn, requests, and number and drip of slow clients cannot be negative")
 	case s.Model == result.Open && s.Users != nil:
-		return fmt.Errorf("load %s: virtual users are a closed model; leave out the rate or the "+
-			"users", s.Name)
+		return errors.New("virtual users are a closed model; leave out the rate or the users")
 	case s.Model == result.Open:
 		_, err := s.Schedule.Process(s.Seed)
 		return err
 	case s.Users != nil:
-		return s.Users.check(s.Name, s.Connections)
+		return s.Users.check(s.Connections)
 	}
 	return nil
 }
 
-func (u *Users) check(name string, connections int) error {
+func (u *Users) check(connections int) error {
 	if err := u.Number.Check(); err != nil {
-		return fmt.Errorf("load %s: users: %w", name, err)
+		return fmt.Errorf("users: %w", err)
 	}
 	if most := u.Number.Max(); most < 1 || most > float64(connections) {
-		return fmt.Errorf("load %s: up to %g users over %d connections; each needs one of its own",
-			name, most, connections)
+		return fmt.Errorf("up to %g users over %d connections; each needs one of its own", most,
+			connections)
 	}
 	t := u.Think
 	switch t.Kind {
@@ -247,12 +256,11 @@ func (u *Users) check(name string, connections int) error {
 		return nil
 	case "constant", "exponential", "uniform":
 		if t.Lo < 0 || t.Kind == "uniform" && t.Hi < t.Lo {
-			return fmt.Errorf("load %s: think time from %v to %v is none", name, t.Lo, t.Hi)
+			return fmt.Errorf("think time from %v to %v is none", t.Lo, t.Hi)
 		}
 		return nil
 	}
-	return fmt.Errorf("load %s: think time %q is none of constant, uniform and exponential", name,
-		t.Kind)
+	return fmt.Errorf("think time %q is none of constant, uniform and exponential", t.Kind)
 }
 
 // run is one load under way.
@@ -265,6 +273,7 @@ type run struct {
 	crowd   *crowd // slow clients; nil: none
 
 	priority string // of the first load thread, as the others'
+	unread   int64  // datagrams that found a socket full: until the window opens, then in it
 	wall     int64  // of the window's opening, Unix time in ns
 
 	connected sync.WaitGroup
@@ -315,7 +324,7 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 		err = r.firstError()
 	}
 	if err == nil && r.window() <= 0 {
-		err = fmt.Errorf("load %s: it was ended before its window began", r.spec.Name)
+		err = errors.New("it was ended before its window began")
 	}
 	if err != nil {
 		return nil, err
@@ -399,7 +408,7 @@ func (r *run) work(i int) {
 	}
 	w.book.schedule(r.cfg.openAt, r.cfg.closeAt)
 	if err := w.loop(); err != nil {
-		r.errs[i] = fmt.Errorf("load %s: %w", r.spec.Name, err)
+		r.errs[i] = err
 		r.stop()
 	}
 }
@@ -431,27 +440,26 @@ func (r *run) prepare(i int, w *worker) error {
 	// Kept only when good: a nil pointer in an interface is not nil, and would be released.
 	e, err := r.spec.Engine(r.spec.Address, len(w.conns))
 	if err != nil {
-		return fmt.Errorf("load %s: %w", r.spec.Name, err)
+		return err
 	}
 	w.engine = e
 	if err := r.spec.Trace.carries(e); err != nil {
-		return fmt.Errorf("load %s: %w", r.spec.Name, err)
+		return err
 	}
 	if r.spec.Model == result.Open {
 		if err := w.wakeups(r.spec.Pacing); err != nil {
-			return fmt.Errorf("load %s: %w", r.spec.Name, err)
+			return err
 		}
 	}
 	if err := w.connect(clock.Mono() + int64(r.spec.Timeout)); err != nil {
-		return fmt.Errorf("load %s: %w", r.spec.Name, err)
+		return err
 	}
 	if w.alive == 0 {
 		why := cmp.Or(w.book.exampleOf, fmt.Sprintf("none was within %v", r.spec.Timeout))
 		if !strings.Contains(why, "; ") { // it does not say itself what to do
 			why += "; is the service running?"
 		}
-		return fmt.Errorf("load %s: no connection to %s could be opened: %s", r.spec.Name,
-			r.spec.Address, why)
+		return fmt.Errorf("no connection to %s could be opened: %s", r.spec.Address, why)
 	}
 	return nil
 }
@@ -492,6 +500,9 @@ func (r *run) oversee(ctx context.Context) error {
 	cross := func() {
 		if edges++; r.spec.OnWindow != nil && edges <= 2 {
 			r.spec.OnWindow(edges == 1)
+		}
+		if edges <= 2 && r.spec.Describe.Datagrams {
+			r.unread = unread() - r.unread
 		}
 		edge.Reset(time.Duration(r.cfg.closeAt - clock.Mono()))
 	}

@@ -3,7 +3,9 @@
 package load
 
 import (
+	"os"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -66,6 +68,45 @@ func usageOf(schedstat int) func() threadUsage {
 		}
 		return u
 	}
+}
+
+// unread is how many datagrams this network namespace has not taken since it began, for want of
+// room in a socket's buffer or of memory for all of them, over IPv4 and IPv6 (proc_pid_net(5), snmp
+// and snmp6); 0 where the kernel does not say.
+func unread() (n int64) {
+	v4, _ := os.ReadFile("/proc/thread-self/net/snmp") // without it there is nothing to say
+	var names []string
+	for line := range strings.Lines(string(v4)) {
+		fields := strings.Fields(line)
+		switch {
+		case len(fields) == 0 || fields[0] != "Udp:":
+		case names == nil:
+			names = fields // the first line of two
+		default:
+			for i, name := range names[:min(len(names), len(fields))] {
+				n += lost(name, fields[i])
+			}
+		}
+	}
+	v6, _ := os.ReadFile("/proc/thread-self/net/snmp6") // likewise
+	for line := range strings.Lines(string(v6)) {
+		if fields := strings.Fields(line); len(fields) == 2 {
+			name, ok := strings.CutPrefix(fields[0], "Udp6")
+			if ok {
+				n += lost(name, fields[1])
+			}
+		}
+	}
+	return n
+}
+
+// lost is the value of a counter that counts datagrams without room; of others 0.
+func lost(name, value string) int64 {
+	if name != "RcvbufErrors" && name != "MemErrors" {
+		return 0
+	}
+	n, _ := strconv.ParseInt(value, 10, 64) // as the kernel writes it
+	return n
 }
 
 // secondNumber reads the second decimal of a line of numbers.

@@ -110,8 +110,7 @@ func (p *plan) prepare(ctx context.Context, s *Spec) error {
 		return nil
 	}
 	if s.Describe.Protocol != "" {
-		return fmt.Errorf("load %s: setup speaks plain HTTP/1.1 only, not %s", s.Name,
-			s.Describe.Protocol)
+		return fmt.Errorf("setup speaks plain HTTP/1.1 only, not %s", s.Describe.Protocol)
 	}
 	slots := make(chan struct{}, setupAtOnce)
 	failed := make([]error, n)
@@ -128,7 +127,7 @@ func (p *plan) prepare(ctx context.Context, s *Spec) error {
 	all.Wait()
 	for i, err := range failed {
 		if err != nil {
-			return fmt.Errorf("load %s: setup of user %d: %w", s.Name, i, err)
+			return fmt.Errorf("setup of user %d: %w", i, err)
 		}
 	}
 	return ctx.Err()

@@ -32,7 +32,7 @@ func (r *run) invite() (*crowd, error) {
 	ready := make(chan error)
 	go c.stay(r, ready)
 	if err := <-ready; err != nil {
-		return nil, fmt.Errorf("load %s: slow clients: %w", r.spec.Name, err)
+		return nil, fmt.Errorf("slow clients: %w", err)
 	}
 	return c, nil
 }

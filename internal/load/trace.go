@@ -48,22 +48,21 @@ const (
 	spanAt  = traceAt + 32 + len("-")
 )
 
-func (t *Trace) check(name string, requests []Request) error {
+func (t *Trace) check(requests []Request) error {
 	switch {
 	case math.IsNaN(t.Share) || t.Share < 0 || t.Share > 1:
-		return fmt.Errorf("load %s: trace share %v is not from 0, none, to 1, all", name, t.Share)
+		return fmt.Errorf("trace share %v is not from 0, none, to 1, all", t.Share)
 	case t.Keep < 0 || t.Keep > keepMost:
-		return fmt.Errorf("load %s: %d traced requests of each class cannot be kept; up to %d can",
-			name, t.Keep, keepMost)
+		return fmt.Errorf("%d traced requests of each class cannot be kept; up to %d can", t.Keep,
+			keepMost)
 	case t.Share == 0:
 		return nil
 	}
 	for _, r := range requests {
 		for _, h := range r.Headers {
 			if slices.Contains(traceFields, strings.ToLower(h.Name)) {
-				return fmt.Errorf("load %s: %s %s has a header field %s of its own, and a share "+
-					"of the requests is to be traced; leave out one of them", name, r.Method,
-					r.Path, h.Name)
+				return fmt.Errorf("%s %s has a header field %s of its own, and a share of the "+
+					"requests is to be traced; leave out one of them", r.Method, r.Path, h.Name)
 			}
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -124,9 +123,10 @@ type Held struct {
 
 // Hold finds what all answers to each request have in common: by[service][request] are those of
 // each. Services that answer differently are not compared, and the error says how they do; with
-// only the status wanted, bodies are not looked at.
-func Hold(requests []suite.Request, names []string, by [][][]Answer, statusOnly bool) ([]Held,
-	error) {
+// only the status wanted, bodies are not looked at. An answer that has what a request took from the
+// environment is not held by its bytes.
+func Hold(requests []suite.Request, names []string, by [][][]Answer, statusOnly bool,
+	environment func(string) (string, bool)) ([]Held, error) {
 	var out []Held
 	var errs []error
 	for i, r := range requests {
@@ -134,7 +134,7 @@ func Hold(requests []suite.Request, names []string, by [][][]Answer, statusOnly 
 		for k := range by {
 			of[k] = by[k][i]
 		}
-		h, err := hold(r, names, of, statusOnly)
+		h, err := hold(r, names, of, statusOnly, environment)
 		if err != nil {
 			err = fmt.Errorf("%s: %w", r.Request, err)
 		}
@@ -148,7 +148,8 @@ const apart = "services that do not do the same are not compared: mend one, or h
 	"their status alone with --ignore-body"
 
 // hold is what the answers to one request have in common.
-func hold(r suite.Request, names []string, by [][]Answer, statusOnly bool) (Held, error) {
+func hold(r suite.Request, names []string, by [][]Answer, statusOnly bool,
+	environment func(string) (string, bool)) (Held, error) {
 	if r.Given {
 		return Held{r, "by what the file expects"}, keeps(r, names, by)
 	}
@@ -175,7 +176,7 @@ func hold(r suite.Request, names []string, by [][]Answer, statusOnly bool) (Held
 		return Held{}, err
 	}
 	why := "its bytes vary"
-	if name := tells(r, all); name != "" { // what is held is in every record
+	if name := tells(r, all, environment); name != "" { // what is held is in every record
 		why = "it has the value of ${" + name + "}"
 	} else if odd(all) == nil && len(first.Body) <= maxBody {
 		body := text.Escape(string(first.Body))
@@ -203,7 +204,7 @@ func hold(r suite.Request, names []string, by [][]Answer, statusOnly bool) (Held
 
 // tells is the first variable of the environment in a request whose value is in an answer; empty:
 // there is none.
-func tells(r suite.Request, answers []Answer) string {
+func tells(r suite.Request, answers []Answer, environment func(string) (string, bool)) string {
 	texts := []string{r.Request, r.Body}
 	for _, value := range r.Headers {
 		texts = append(texts, string(value))
@@ -214,9 +215,9 @@ func tells(r suite.Request, answers []Answer) string {
 			continue // it was not asked, either
 		}
 		for _, name := range t.Environment() {
-			value := []byte(os.Getenv(name))
-			if len(value) > 0 && slices.ContainsFunc(answers, func(a Answer) bool {
-				return bytes.Contains(a.Body, value)
+			value, _ := environment(name)
+			if value != "" && slices.ContainsFunc(answers, func(a Answer) bool {
+				return bytes.Contains(a.Body, []byte(value))
 			}) {
 				return name
 			}

@@ -142,7 +142,7 @@ func TestHold(t *testing.T) {
 	check := func(says, refused string, by ...[]string) Held {
 		t.Helper()
 		names, all := answers(by...)
-		held, err := Hold([]suite.Request{request}, names, all, false)
+		held, err := Hold([]suite.Request{request}, names, all, false, nothing)
 		switch {
 		case refused != "" && (err == nil || !strings.Contains(err.Error(), refused)):
 			t.Errorf("error %v, want %q", err, refused)
@@ -187,10 +187,35 @@ func TestHold(t *testing.T) {
 		[]string{"ef", "gh"})
 	check("by its status alone: bodies vary, or are longer than 4.0 MiB", "", []string{"ab", "cde"})
 	names, all := answers([]string{"x"}, []string{"y"})
-	if held, err := Hold([]suite.Request{request}, names, all, true); err != nil ||
+	if held, err := Hold([]suite.Request{request}, names, all, true, nothing); err != nil ||
 		held[0].Request.Expect.Body != nil {
 		t.Errorf("by status alone: %+v, %v", held, err)
 	}
+}
+
+// nothing is an environment without variables.
+func nothing(string) (string, bool) { return "", false }
+
+// What counts as the environment is what was passed in; an answer that has a value of it is held by
+// its length, whatever the process's own environment says.
+func TestHoldKeepsSecrets(t *testing.T) {
+	t.Setenv("PRONY_TEST_SET", "word")
+	request, err := ParseRequest("/x?a=${PRONY_TEST_SET}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(body, says string) {
+		t.Helper()
+		names, all := answers([]string{body, body})
+		held, err := Hold([]suite.Request{request}, names, all, false,
+			func(name string) (string, bool) { return "given", name == "PRONY_TEST_SET" })
+		if err != nil || held[0].Says != says ||
+			(held[0].Request.Expect.Body == nil) != (says != "") {
+			t.Errorf("%q is held as %+v, error %v; want %q", body, held, err, says)
+		}
+	}
+	check("it is given", "by status and length, 11 bytes: it has the value of ${PRONY_TEST_SET}")
+	check("it is word", "")
 }
 
 func TestParseRequest(t *testing.T) {

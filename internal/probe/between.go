@@ -57,6 +57,7 @@ func Between(a, b Mark, samples Series, requests int64, cores float64) (result.U
 	}
 	if a.Processes+b.Processes == 0 { // there is nobody to be seen, as of another machine's service
 		u.RSSMaxBytes, u.ThreadsMax = unknown, unknown
+		u.NetworkBytes, u.NetworkBytesPerRequest = unknown, unknown // this machine's are others'
 	}
 	return u, hostBetween(a, b, u.CPUNs)
 }

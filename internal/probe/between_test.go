@@ -114,6 +114,11 @@ func TestBetween(t *testing.T) {
 	}, func(u *result.Usage, _ *result.Host) { u.RunDelayNs = unknown })
 	check("shorter than a tick", func(a, b *Mark, _ *Series) { b.Host = a.Host },
 		func(_ *result.Usage, h *result.Host) { h.StealShare, h.OtherCPUShare = unknown, unknown })
+	check("another machine's", func(a, b *Mark, s *Series) {
+		a.Processes, b.Processes, *s = 0, 0, Series{} // what the host's network carries is others'
+	}, func(u *result.Usage, _ *result.Host) {
+		u.RSSMaxBytes, u.ThreadsMax, u.NetworkBytes, u.NetworkBytesPerRequest = -1, -1, -1, -1
+	})
 	check("service gone", func(_, b *Mark, _ *Series) {
 		b.CPUNs, b.UserNs, b.SystemNs, b.Threads, b.ThreadCount = unknown, unknown, unknown, nil, 0
 		b.RSSBytes, b.MajorFaults = unknown, unknown

@@ -429,6 +429,8 @@ type Gen struct {
 	RunDelayNs      int64   `json:"runDelayNs"` // runnable but not running, schedstat
 	SwitchesForced  int64   `json:"switchesForced"`
 	Priority        string  `json:"priority"` // scheduling policy of the load threads
+
+	DatagramsLost int64 `json:"datagramsLost,omitempty"` // for want of room in a socket of UDP
 }
 
 // Usage is the service's consumption in the window: all its processes together.

@@ -165,7 +165,7 @@ func Spectrum(w io.Writer, l *result.Load) error {
 		err = errors.New("it has no histogram")
 	}
 	if err != nil {
-		return fmt.Errorf("write the spectrum of load %s: %w", l.Name, err)
+		return fmt.Errorf("write the spectrum: %w", err)
 	}
 	_, err = h.PercentilesPrint(w, 5, 1e6)
 	return err

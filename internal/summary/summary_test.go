@@ -376,7 +376,7 @@ func TestWritingFails(t *testing.T) {
 	broken := open()
 	broken.ResponseTime.HDR = "no histogram"
 	err := Spectrum(io.Discard, broken)
-	if err == nil || !strings.HasPrefix(err.Error(), "write the spectrum of load load: ") {
+	if err == nil || !strings.HasPrefix(err.Error(), "write the spectrum: ") {
 		t.Errorf("error is %v", err)
 	}
 }

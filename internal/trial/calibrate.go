@@ -59,15 +59,21 @@ func (l *Lab) calibrate(ctx context.Context, e Experiment, t Spec, args []string
 		return fmt.Errorf("find a free port: %w", err)
 	}
 	addr := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port))
-	sc := nullScene(t.Scene)
+	sc, dir := nullScene(t.Scene), l.Dir
 	args = append(slices.Clone(args), "--protocol", cmp.Or(sc.Protocol, suite.Protocols[0]))
 	if sc.Unix != "" {
-		sc.Unix = filepath.Join(os.TempDir(), "prony-null-{port}")
-		args = append(args, "--unix", Speech(sc, "", addr).Address)
+		// A folder of the lab's own: nobody else gets to the socket, or can be there before it. The
+		// null server starts in it, so that it runs as who gets to it.
+		if dir, err = os.MkdirTemp("", "prony-null-"); err != nil {
+			return fmt.Errorf("make a folder for its socket: %w", err)
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		sc.Unix = filepath.Join(dir, "socket")
+		args = append(args, "--unix", sc.Unix)
 	}
 	speech := Speech(sc, "", addr)
 	proc, err := l.Launcher.Launch(ctx, launch.Spec{
-		Name: "null", Dir: l.Dir, Args: append(args, fmt.Sprint(port)),
+		Name: "null", Dir: dir, Args: append(args, fmt.Sprint(port)),
 		Cores: l.place().Service, CPUs: e.Trials[0].Limits.CPUs,
 		LogFile: filepath.Join(l.Dir, "logs", "null.log"),
 	})

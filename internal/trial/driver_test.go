@@ -2,11 +2,17 @@ package trial_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"prony/internal/launch"
 	"prony/internal/load/stack"
 	"prony/internal/trial"
 )
@@ -73,6 +79,34 @@ func TestInterruptedCalibration(t *testing.T) {
 		err := w.lab.Calibrate(ctx, w.experiment("a").resolve(), []string{"null"})
 		if err == nil || err.Error() != "interrupted before the first trial: nothing was measured" {
 			t.Errorf("error %v", err)
+		}
+	})
+}
+
+// The null server's Unix socket is where nobody else gets to, and nothing is left of it, however
+// the calibration ends.
+func TestSocketOfTheNullServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		t.Setenv("TMPDIR", t.TempDir())
+		e := w.experiment("a").resolve()
+		e.Trials[0].Scene.Unix = "/run/service-{port}"
+		w.launcher.Start = func(s launch.Spec) (http.Handler, time.Duration, error) {
+			at := s.Args[slices.Index(s.Args, "--unix")+1]
+			info, err := os.Stat(filepath.Dir(at))
+			if err != nil {
+				t.Error(err)
+			} else if info.Mode().Perm() != 0o700 || s.Dir != filepath.Dir(at) {
+				t.Errorf("the socket %s: started in %s, %v", at, s.Dir, info.Mode())
+			}
+			err = os.WriteFile(at, nil, 0o600) // one that is killed leaves it
+			return nil, 0, errors.Join(err, errors.New("it cannot be started"))
+		}
+		if err := w.lab.Calibrate(t.Context(), e, []string{"null"}); err == nil {
+			t.Error("there is no null server, and no error")
+		}
+		if left, err := os.ReadDir(os.TempDir()); len(left) > 0 || err != nil {
+			t.Errorf("it leaves %v, error %v", left, err)
 		}
 	})
 }

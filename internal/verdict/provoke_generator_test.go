@@ -1,6 +1,8 @@
 package verdict_test
 
 import (
+	"context"
+	"errors"
 	"net/netip"
 	"runtime"
 	"slices"
@@ -12,9 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"prony/internal/clock"
+	"prony/internal/driver"
 	"prony/internal/load"
+	"prony/internal/load/stack"
 	"prony/internal/pace"
 	"prony/internal/result"
+	"prony/internal/tests"
 	"prony/internal/truth/exact"
 	"prony/internal/verdict"
 )
@@ -288,4 +293,58 @@ func TestStoodStillProvoked(t *testing.T) {
 	}
 	check(load.Spec{Model: result.Closed})
 	check(load.Spec{Model: result.Open, Schedule: constant(500)})
+}
+
+// A service whose socket has room for a datagram or two loses some of those that 16 connections
+// send at once, which are sent again when they are missed; one with room for them loses none.
+func TestDatagramsProvoked(t *testing.T) {
+	tests.Cores(t)
+	check := func(room int, want string) {
+		t.Helper()
+		var found []result.Finding
+		for range attempts {
+			found = verdict.Judge(&result.Record{
+				Outcome: result.Measured, Warmup: result.Warmup{Steady: true},
+				Loads: []result.Load{datagrams(t, room)},
+			}).Findings
+			i := slices.IndexFunc(found, func(f result.Finding) bool {
+				return f.Rule == "datagrams"
+			})
+			if i < 0 && want == "" || i >= 0 && found[i].Grade == want {
+				return
+			}
+		}
+		t.Errorf("room for %d bytes: never %q, but %+v", room, want, found)
+	}
+	check(1<<20, "")
+	check(1, suspect) // the kernel makes it 2,304, of which a datagram takes most
+}
+
+// datagrams offers HTTP/3 to a server that has room for so many bytes.
+func datagrams(t *testing.T, room int) result.Load {
+	t.Helper()
+	l, err := exact.Listen("h3", "udp", "127.0.0.1:0")
+	if err == nil {
+		l, err = exact.Cramp(l, room)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := netip.MustParseAddrPort(l.Addr().String())
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- exact.Speak(ctx, "h3", l, exact.Fixed(0), nil) }()
+	s := load.Spec{Name: "it", Model: result.Closed, Connections: 16, Window: time.Second,
+		Lead: 100 * time.Millisecond, Address: at, Host: "localhost"}
+	s.Timeout, s.Drain = 20*time.Second, 2*time.Second
+	by := driver.Prony{Stack: &stack.Config{Protocol: stack.H3, Network: "udp",
+		Address: at.String(), Host: "localhost", Path: "/", Insecure: true}}
+	s.Scenario = load.Scenario{KeyLo: 1, KeyHi: 1, Requests: []load.Request{
+		{Method: "GET", Path: "/", Want: "ok", HasWant: true}}}
+	r, err := by.Offer(t.Context(), s)
+	stop()
+	if err := errors.Join(err, <-done); err != nil {
+		t.Fatal(err)
+	}
+	return r.Load
 }

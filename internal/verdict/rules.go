@@ -67,6 +67,12 @@ var loadRules = []Rule{
 		"HttpArena #939", failures},
 	{"censored", "every request was answered by the end of the drain; as many ranks are the bound",
 		ifMoved + ", above 1 % INVALID", "Tene, How NOT to Measure Latency", censored},
+	{"datagrams", "of HTTP/3, no datagram was lost for want of room in a socket's buffer; as " +
+		"many ranks as requests that each can have held up are the bound, of a closed load also " +
+		"the longest time of each",
+		ifMoved + ", or more were lost than congestion control lets pass unnoticed in answers of " +
+			"that length", "RFC 9002, section 7; Mathis et al., CCR 27(3), 1997; proc_pid_net(5)",
+		datagrams},
 	{"range", "no time is longer than the 18 minutes that histograms reach to", "SUSPECT",
 		"HdrHistogram; gcannon's 5 s, JMeter's window of 20,000", clipped},
 	{"connections", "fewer than 1 % of the requests cost a new connection, asked-for ones aside",

@@ -46,6 +46,22 @@ func Listen(protocol, network, address string) (net.Listener, error) {
 // datagrams are where HTTP/3 is listened for.
 type datagrams struct{ net.PacketConn }
 
+// Cramp leaves a listener for HTTP/3 no more room than for so many bytes of datagrams that nobody
+// has read yet, and hides it from the library, which would make it as large as it may be.
+func Cramp(l net.Listener, bytes int) (net.Listener, error) {
+	conn, ok := l.(datagrams).PacketConn.(*net.UDPConn)
+	if !ok {
+		return nil, errors.New("cramp it: it is crowded already")
+	}
+	return datagrams{cramped{conn}}, conn.SetReadBuffer(bytes)
+}
+
+// cramped is a socket whose room is what it is.
+type cramped struct{ net.PacketConn }
+
+func (cramped) SetReadBuffer(int) error  { return nil }
+func (cramped) SetWriteBuffer(int) error { return nil }
+
 func (d datagrams) Addr() net.Addr { return d.LocalAddr() }
 
 func (datagrams) Accept() (net.Conn, error) {
