@@ -127,19 +127,22 @@ var toldAspects = []aspect{
 }
 
 // loadAspect is a property of one load. A rate that is a share of the target's own peak is named
-// as that share: in requests a second it is a result.
+// as that share: in requests a second it is a result, as is the rate that a search found.
 type loadAspect struct {
 	name string
 	of   func(*result.Load) string
 }
 
 var loadAspects = []loadAspect{
-	{"model", func(l *result.Load) string { return l.Model }},
+	{"model", (*result.Load).Kind},
 	{"protocol", func(l *result.Load) string { return cmp.Or(l.Protocol, "HTTP/1.1") }},
 	{"generator", func(l *result.Load) string { return cmp.Or(l.Driver, "prony") }},
 	{"connections", func(l *result.Load) string { return fmt.Sprint(l.Connections) }},
 	{"threads", func(l *result.Load) string { return fmt.Sprint(l.Threads) }},
 	{"rate", func(l *result.Load) string {
+		if l.Search != nil {
+			return "the highest that keeps " + l.Search.SLO
+		}
 		if l.Model != result.Open || l.RateOf != "" {
 			return cmp.Or(l.RateOf, "as answers come")
 		}
@@ -155,6 +158,9 @@ var loadAspects = []loadAspect{
 	{"window", func(l *result.Load) string {
 		if l.Requests > 0 { // its end is a result
 			return fmt.Sprintf("%d requests", l.Requests)
+		}
+		if l.Search != nil { // its steps are as long as their rates ask for
+			return fmt.Sprintf("%g s of steps", float64(l.Search.BudgetNs)/1e9)
 		}
 		return fmt.Sprintf("%g s", float64(l.WindowNs)/1e9)
 	}},

@@ -35,6 +35,9 @@ var aspects = []aspect{
 	}},
 	{"load", func(r *result.Record) string {
 		return loadsText(r, func(l *result.Load) string {
+			if l.Search != nil { // whose steps are as long as their rates ask for
+				return fmt.Sprintf("%s, %s, %d threads", l.Kind(), l.Search.SLO, l.Threads)
+			}
 			return fmt.Sprintf("%s, %d connections, %d threads, %g s", l.Model, l.Connections,
 				l.Threads, float64(l.WindowNs)/1e9)
 		})

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"prony/internal/cli"
+	"prony/internal/result"
+	"prony/internal/tests"
+)
+
+// A search of a project for a capacity that is known by arithmetic, in the real program: a queue
+// M/M/1 and a slower one. With a service time s, p90 is ln(10)·s/(1−ρ), so that p90<10ms holds up
+// to (1 − ln(10)·s/10ms)/s requests a second. What is beside the test can only lower what is
+// found, or have the search end early, with the reason: so it is held loosely from below.
+func TestSearchOfAProject(t *testing.T) {
+	tests.Once(t, "a search for a known capacity", tests.Needs{})
+	tests.Cores(t)
+	dir := ownFolder(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const text = `targets:
+  fast: {command: 'PRONY_TEST_MAIN=1 SELF truth mm1 --service 1ms --port {port}'}
+  slow: {command: 'PRONY_TEST_MAIN=1 SELF truth mm1 --service 2ms --port {port}'}
+warmup: {min: 0s, max: 300ms, connections: 2}
+blocks: 1
+requests: [{request: GET /}]
+loads: [{name: users, model: capacity, slo: p90<10ms, measure: 400ms, budget: 15s}]
+`
+	stdout, stderr, exit := inProject(t, strings.ReplaceAll(text, "SELF", self), "run")
+	if exit != cli.Fine && exit != cli.Invalid {
+		t.Fatalf("exit %d\n%s%s", exit, stdout, stderr)
+	}
+	runs, err := filepath.Glob(filepath.Join(dir, ".prony", "run", "*"))
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("runs %v, error %v", runs, err)
+	}
+	_, records, _, err := result.Read(runs[0])
+	if err != nil || len(records) != 2 {
+		t.Fatalf("%d records, error %v", len(records), err)
+	}
+	found := 0
+	for _, r := range records {
+		service := map[string]float64{"fast": 0.001, "slow": 0.002}[r.Target.Name]
+		truth := (1 - math.Log(10)*service/0.010) / service
+		if r.Outcome != result.Measured {
+			if !strings.HasPrefix(r.Failure.Error, "search for users: ") {
+				t.Errorf("%s failed for another reason: %+v", r.Trial, r.Failure)
+			}
+			continue
+		}
+		found++
+		s := r.Loads[0].Search
+		lo, hi := s.LoPerS, s.HiPerS
+		if s.Reason != "" {
+			lo, hi = s.HeldPerS, math.Inf(1)
+		}
+		if lo > 1.2*truth || hi < 0.5*truth || s.SLO != "p90<10ms" {
+			t.Errorf("%s has %+v, want %.0f/s", r.Trial, s, truth)
+		}
+	}
+	if found == 0 {
+		t.Skip("the machine is too busy for a search")
+	}
+	has(t, "the report", stdout, "users (capacity, p90<10ms)", "fast", "slow")
+}
+
+// searched makes the only load of a record a search, which has found a rate, by steps as long as
+// that asked for.
+func searched(r *result.Record, perS float64) {
+	l := r.Loads[0]
+	l.Name, l.Model, l.RatePerS, l.WindowNs = "users", result.Open, perS*0.97, int64(1e12/perS)
+	l.Search = &result.Search{SLO: "p99<20ms", PerS: perS, LoPerS: perS * 0.99,
+		HiPerS: perS * 1.01, HeldPerS: perS, BudgetNs: 4e10, ElapsedNs: 3e10}
+	r.Loads = []result.Load{l}
+}
+
+// What was found is a result, and no part of how it was looked for: runs that found unlike rates
+// are compared, gated and laid in the order of time.
+func TestSearchesAreCompared(t *testing.T) {
+	root := checkout(t)
+	first := measured(t, root, filepath.Join("results", "run-0"))
+	_, records, _, err := result.Read(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	find := func(dir string, day int, by float64) {
+		edit(t, dir, func(r *result.Record) {
+			perS := (800 + float64(r.Block) + float64(day%3)) * by
+			if r.Target.Name == "rust-axum" {
+				perS *= 0.7
+			}
+			searched(r, perS)
+			r.Time = records[0].Time.AddDate(0, 0, day)
+		})
+	}
+	for day := 1; day < 10; day++ {
+		dir := filepath.Join(root, "results", "run-"+string(rune('0'+day)))
+		if err := os.CopyFS(dir, os.DirFS(first)); err != nil {
+			t.Fatal(err)
+		}
+		find(dir, day, map[bool]float64{false: 1, true: 0.9}[day >= 5])
+	}
+	find(first, 0, 1)
+	last := filepath.Join(root, "results", "run-9")
+	check := func(exit int, words string, args ...string) {
+		t.Helper()
+		stdout, stderr, got := say(t, mock{}, args...)
+		if got != exit || !strings.Contains(stdout+stderr, words) {
+			t.Errorf("%q exits with %d, want %d and %q:\n%s%s", args, got, exit, words, stdout,
+				stderr)
+		}
+	}
+	rows := []string{"--targets", "go-nethttp,rust-axum", "--metric", "capacity"}
+	check(cli.Fine, "slower", append([]string{"compare", first}, rows...)...)
+	check(cli.GateFailed, "fail", append([]string{"gate", first}, rows...)...)
+	check(cli.GateFailed, "fail", "gate", first, last, "--metric", "capacity")
+	check(cli.Fine, "pass", "gate", first, filepath.Join(root, "results", "run-3"), "--metric",
+		"capacity")
+	check(cli.Fine, "slower: −10 %", "trend", "--root", root, "--metric", "capacity")
+	edit(t, last, func(r *result.Record) { r.Loads[0].Search.SLO = "p99<10ms" })
+	check(cli.Failed, "p99<20ms against the highest that keeps p99<10ms", "gate", first, last)
+}
