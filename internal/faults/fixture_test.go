@@ -224,7 +224,7 @@ func (s *scene) furnish(text string) {
 	if strings.Contains(text, "HEAD") {
 		s.repository()
 	}
-	if strings.Contains(text, "sh-") || strings.Contains(text, "go-two") {
+	if strings.Contains(text, "sh-") || strings.Contains(text, "go-t") {
 		program(s.t, "prony") // makes the folder, too
 		file, err := service()
 		if err != nil {
@@ -235,6 +235,8 @@ func (s *scene) furnish(text string) {
 		s.put("ROOT/services/go-three/service.yaml", strings.ReplaceAll(two, "go-two", "go-three"))
 		s.put("OTHER/services/go-two/service.yaml", strings.Replace(two, "[mkdir, -p, bin]",
 			"[sh, -c, echo last words; exit 7]", 1))
+		s.put("OTHER/services/go-three/service.yaml", strings.NewReplacer("go-two", "go-three",
+			"[mkdir, -p, bin]", "[sh, -c, sleep 1000 & wait]").Replace(two))
 		s.put("ROOT/services/sh-slow/service.yaml", strings.NewReplacer("go-two", "sh-slow",
 			"[mkdir, -p, bin]", "[sh, -c, sleep 1000 & wait]").Replace(two))
 		s.put("ROOT/services/sh-mute/service.yaml", strings.NewReplacer("go-two", "sh-mute",

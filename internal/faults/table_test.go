@@ -188,6 +188,7 @@ var verbs = []verb{
 		prints: []string{"report RUN", "report RUN --format json"}},
 	{name: "run", works: []work{
 		{"--root ROOT run --targets sh-slow --out OUT", 1, ""},
+		{"--root ROOT run --against old=OTHER --targets go-three --out OUT", 1, ""},
 		{"--root ROOT run --targets go-two --blocks 1 --measure 1m --out OUT", 1, "OUT"},
 	},
 		reads: []line{
