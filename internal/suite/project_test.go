@@ -185,6 +185,23 @@ suites: {one: {targets: [app]}}
 	}
 }
 
+// Rows of a matrix have bodies of their own where a request can have one.
+func TestProjectBodies(t *testing.T) {
+	bodies := func(scenes string) (*Project, error) {
+		return ReadProject("prony.yaml", []byte("targets: {app: {url: 'http://127.0.0.1:1', "+
+			"matrix: {body: [3B, 1MiB]}}}\nscenarios: ["+scenes+"]\n"))
+	}
+	if p, err := bodies("{name: a, requests: [{request: PUT /, body: x}]}"); err != nil ||
+		strings.Join(p.Names, " ") != "app-body-3B app-body-1MiB" ||
+		p.Targets["app-body-1MiB"].Body != 1<<20 {
+		t.Errorf("with bodies: %+v, error %v", p, err)
+	}
+	_, err := bodies("{name: a, protocol: grpc, requests: [{request: POST /a.B/C, body: x}]}")
+	if err == nil || !strings.Contains(err.Error(), "a sends messages of gRPC, which are no text") {
+		t.Errorf("with bodies of gRPC it says %v", err)
+	}
+}
+
 // Each mistake is named with its line, and what was probably meant.
 func TestProjectMistakes(t *testing.T) {
 	check := func(old, with string, wants ...string) {
