@@ -112,6 +112,9 @@ func printPlan(w io.Writer, p *suite.Plan) error {
 		if by := p.Suite.Scenario(scene).Protocol; by != "" && by != suite.Protocols[0] {
 			scene += " in " + by
 		}
+		if x.Body != 0 {
+			scene += fmt.Sprintf(", bodies of %v", x.Body)
+		}
 		rows = append(rows, []string{strconv.Itoa(x.Block), strconv.Itoa(x.Order), by, scene,
 			strings.Join(loads, ", ")})
 	}

@@ -203,7 +203,8 @@ func meet(ctx context.Context, l *lab.Lab, services lab.Catalog, startup time.Du
 		if to := speech(s, at); to != nil {
 			by = stack.Transport{Config: *to}
 		}
-		of, err := own.Ask(ctx, by, c.Base, speaks.To(named(s)).Requests)
+		of, err := own.Ask(ctx, by, c.Base, speaks.To(named(s)).
+			Sized(s.Targets[0].Body).Requests)
 		names, answers = append(names, name), append(answers, of)
 		return err
 	}

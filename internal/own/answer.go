@@ -92,7 +92,7 @@ func Ask(ctx context.Context, by http.RoundTripper, base string, requests []suit
 func ask(ctx context.Context, client *http.Client, base string, r suite.Request) (Answer, error) {
 	method, path := r.Line("")
 	q, err := http.NewRequestWithContext(ctx, method, "http://"+base+path,
-		strings.NewReader(r.Body))
+		strings.NewReader(r.Content()))
 	if err != nil {
 		return Answer{}, err
 	}

@@ -27,6 +27,7 @@ import (
 	"strings"
 
 	"prony/internal/cli"
+	"prony/internal/config"
 	"prony/internal/host"
 	"prony/internal/load/stack"
 	"prony/internal/result"
@@ -55,6 +56,8 @@ type Source struct {
 	Built string
 	// Connections are those of its loads and its warm-up; 0: the suite's.
 	Connections int
+	// Body is the size of requests' bodies; 0: as the suite has them.
+	Body config.Size
 	// Again marks a second one of the same, beside the first: what differs between the two is
 	// noise.
 	Again bool
@@ -98,7 +101,8 @@ func Services(sources []Source, environ []string, ready string) ([]*service.Serv
 			Build:   service.Build{Steps: from.Steps, Artifact: artifact(args)},
 			BuiltAs: cmp.Or(from.Built, strings.TrimSuffix(names[i], again)),
 			Only:    func(name string) bool { return name != ".git" && name != result.Kept }}
-		target := service.Target{Name: names[i], Connections: from.Connections}
+		target := service.Target{Name: names[i], Connections: from.Connections,
+			Body: from.Body}
 		if len(from.Before) > 0 {
 			s.Run.Processes = append(slices.Clone(from.Before), service.Process{Name: names[i],
 				Command: args, Ready: ready})

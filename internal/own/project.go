@@ -19,7 +19,7 @@ func Sources(p *suite.Project, dir string) (out []Source, err error) {
 			return nil, fmt.Errorf("%s: target %s: dir %s is not below the file's folder", p.File,
 				name, t.Dir)
 		}
-		from.Built, from.Connections = t.Built, t.Connections
+		from.Built, from.Connections, from.Body = t.Built, t.Connections, t.Body
 		if t.Compose.Service != "" {
 			from.Port = t.Compose.Port
 			from.Compose = &service.Compose{File: t.Compose.File, Service: t.Compose.Service}

@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"prony/internal/config"
 )
 
 // Service is one manifest: a folder of services/ and what its service.yaml says.
@@ -124,6 +126,8 @@ type Target struct {
 	Aside string `yaml:"aside"`
 	// Connections are those of its loads, instead of a suite's; 0: the suite's.
 	Connections int `yaml:"-"`
+	// Body is the size of requests' bodies, instead of a suite's; 0: the suite's.
+	Body config.Size `yaml:"-"`
 }
 
 // Full is the target's name in the catalog, as "java-jdk/virtual". The only target of a service

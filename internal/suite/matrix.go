@@ -14,6 +14,7 @@ import (
 // of values.
 type Matrix struct {
 	Connections []int             `yaml:"connections"` // of its loads and its warm-up
+	Body        []config.Size     `yaml:"body"`        // of requests that have one
 	Env         map[string][]Text `yaml:"env"`         // by variable
 	Args        map[string][]Text `yaml:"args"`        // by axis: behind the command, or at {AXIS}
 }
@@ -23,8 +24,9 @@ const (
 	rowsOfMatrix = 64
 	// nameMax is the length that ownForm permits.
 	nameMax = 32
-	// connectionsAxis is the axis of that key.
+	// connectionsAxis and bodyAxis are the axes of those keys.
 	connectionsAxis = "connections"
+	bodyAxis        = "body"
 	// connectionsMax are the most of a load: as many ports as one address has.
 	connectionsMax = 65535
 )
@@ -38,6 +40,9 @@ var matrixParameters = []parameter{
 		"these values, 64 at most, named as `app-GOGC-50`; its own name stands for all of them"},
 	{key: "project.targets.NAME.matrix.connections", max: rowsOfMatrix,
 		about: "numbers of connections, instead of those of its loads and its warm-up"},
+	{key: "project.targets.NAME.matrix.body", max: rowsOfMatrix,
+		about: "sizes of the bodies of its requests that have one, instead of those; the same " +
+			"bytes each time"},
 	{key: "project.targets.NAME.matrix.env", max: 8, form: envForm, such: "GOGC",
 		about: "lists of values of variables"},
 	{key: "project.targets.NAME.matrix.args", max: 8, form: varForm, such: "gc",
@@ -104,19 +109,7 @@ func (c *checker) rows(at string, base row, doc *config.Document) []row {
 		}
 		out = next
 	}
-	if m.Connections != nil {
-		var values []Text
-		for i, n := range m.Connections {
-			if n < 1 || n > connectionsMax {
-				c.Wrong(fmt.Sprintf("%s.connections[%d]", at, i), fmt.Sprintf("want 1 to %d",
-					connectionsMax), "%d connections are none that a load can have", n)
-			}
-			values = append(values, Text(strconv.Itoa(n)))
-		}
-		sweep("", connectionsAxis, values, func(to *Source, value string) {
-			to.Connections, _ = strconv.Atoi(value) // written just above
-		})
-	}
+	c.loaded(at, m, sweep)
 	for _, axis := range doc.Names(at + ".env") {
 		if _, there := base.of.Env[axis]; there || base.of.URL != "" {
 			c.Wrong(step(at+".env", axis), "take one out",
@@ -143,10 +136,67 @@ func (c *checker) rows(at string, base row, doc *config.Document) []row {
 			}
 		})
 	}
-	if m.Connections == nil && len(m.Env)+len(m.Args) == 0 {
-		c.Wrong(at, "give it env, args or connections", "the matrix has no axis")
+	if m.Connections == nil && m.Body == nil && len(m.Env)+len(m.Args) == 0 {
+		c.Wrong(at, "give it env, args, connections or body", "the matrix has no axis")
 	}
 	return out
+}
+
+// loaded sweeps what a target is loaded with, by the values of the matrix at the path.
+func (c *checker) loaded(at string, m Matrix, sweep func(kind, axis string, values []Text,
+	set func(to *Source, value string))) {
+	if m.Connections != nil {
+		var values []Text
+		for i, n := range m.Connections {
+			if n < 1 || n > connectionsMax {
+				c.Wrong(fmt.Sprintf("%s.connections[%d]", at, i), fmt.Sprintf("want 1 to %d",
+					connectionsMax), "%d connections are none that a load can have", n)
+			}
+			values = append(values, Text(strconv.Itoa(n)))
+		}
+		sweep("", connectionsAxis, values, func(to *Source, value string) {
+			to.Connections, _ = strconv.Atoi(value) // written just above
+		})
+	}
+	if m.Body != nil {
+		sizes := map[string]config.Size{}
+		var values []Text
+		for i, n := range m.Body {
+			if n < 1 || n > bodyMax {
+				c.Wrong(fmt.Sprintf("%s.body[%d]", at, i), fmt.Sprintf("want 1B to %v",
+					config.Size(bodyMax)), "a body of %v is none that the lab makes", n)
+			}
+			sizes[n.String()] = n
+			values = append(values, Text(n.String()))
+		}
+		sweep("", bodyAxis, values, func(to *Source, value string) { to.Body = sizes[value] })
+	}
+}
+
+// sized refuses an experiment with targets whose bodies have sizes of their own where that would
+// change nothing, or break what is sent.
+func (p *Project) sized(s *Suite, doc *config.Document) error {
+	for _, name := range p.Names {
+		fits := func(pattern string) bool { return pattern == "all" || matches(pattern, name) }
+		measured := len(s.Targets) == 0 || slices.ContainsFunc(s.Targets, fits)
+		if p.Targets[name].Body == 0 || !measured {
+			continue
+		}
+		for i := range s.Scenarios {
+			sc := &s.Scenarios[i]
+			if strings.HasPrefix(sc.Protocol, "grpc") {
+				return doc.Problem("scenarios", fmt.Sprintf("the matrix of %s sweeps body, and %s "+
+					"sends messages of gRPC, which are no text", p.Targets[name].Built, sc.Name),
+					"take body out of the matrix, or measure it in a suite of its own")
+			}
+			if !slices.ContainsFunc(sc.Requests, func(r Request) bool { return r.sizes() }) {
+				return doc.Problem("scenarios", fmt.Sprintf("the matrix of %s sweeps body, and no "+
+					"request of %s has one", p.Targets[name].Built, sc.Name),
+					"give those that are to have one a body, such as body: x")
+			}
+		}
+	}
+	return nil
 }
 
 // swept has the rows of a target with a matrix stand where an experiment names the target; as the

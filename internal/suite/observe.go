@@ -128,11 +128,12 @@ func (c *checker) capacity(s *Suite) {
 	}
 }
 
-// SceneOf is the scenario of a trial, with the connections that its target has of its own.
+// SceneOf is the scenario of a trial, with the connections and bodies that its target has of
+// its own.
 func (s *Suite) SceneOf(t Trial) Scenario {
 	sc := s.Scenario(t.Scenario)
 	sc.Connections = cmp.Or(t.Connections, sc.Connections)
-	return sc
+	return sc.Sized(t.Body)
 }
 
 // OfTrial are the loads that a trial offers: those of its scenario, or the one of a pilot.
@@ -174,7 +175,7 @@ func (s *Suite) beside(role string, targets []Target) (out []Trial) {
 		for _, sc := range s.Scenarios {
 			trial := Trial{Role: role, Target: t.Name, Scenario: sc.Name, Variant: none,
 				Driver: Drivers[0], Launcher: launchers[0], Seed: s.loadSeed(0, sc.Name),
-				Connections: t.Connections}
+				Connections: t.Connections, Body: t.Body}
 			at := slices.IndexFunc(s.Watching, func(v Variant) bool { return v.fits(t) })
 			if role != Observed {
 				out = append(out, trial)

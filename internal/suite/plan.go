@@ -28,6 +28,8 @@ type Target struct {
 	Launcher string // what alone can start it; empty: those of the suite
 	// Connections are those of its loads and its warm-up; 0: the suite's.
 	Connections int
+	// Body is the size that requests' bodies are given; 0: they are as the suite has them.
+	Body config.Size
 	// NoImage says why it cannot be started as a container; empty: it can.
 	NoImage string
 	// Aside says why it stands in no table together with others unless it is named; empty: it does.
@@ -57,6 +59,8 @@ type Trial struct {
 	Seed uint64 `json:"seed"`
 	// Connections are those of its loads and its warm-up; 0: the suite's.
 	Connections int `json:"connections,omitempty"`
+	// Body is the size that requests' bodies are given; 0: they are as the suite has them.
+	Body config.Size `json:"body,omitempty"`
 }
 
 // Plan is a suite against a catalog, frozen.
@@ -178,7 +182,8 @@ func (s *Suite) trials(block int, target Target, variant, scene string) (out []T
 			for _, arm := range s.arms() {
 				out = append(out, Trial{Block: block, Target: target.Name, Scenario: scene,
 					Variant: variant, Driver: driver, Launcher: launcher, Arm: arm,
-					Seed: s.loadSeed(block, scene), Connections: target.Connections})
+					Seed: s.loadSeed(block, scene), Connections: target.Connections,
+					Body: target.Body})
 			}
 		}
 	}

@@ -49,6 +49,8 @@ type Source struct {
 	Built   string          `yaml:"-"` // the target of whose matrix it is a row; empty: none
 	// Connections are those of its loads and its warm-up; 0: as they have them.
 	Connections int `yaml:"-"`
+	// Body is the size that requests' bodies are given; 0: they are as they are.
+	Body config.Size `yaml:"-"`
 	// Processes are started before the command, in this order.
 	Processes []Process `yaml:"processes"`
 }
@@ -294,7 +296,7 @@ func (p *Project) Suite(name string) (*Suite, error) {
 	s, err := read(p.File, doc, p.data, true)
 	if err == nil {
 		p.swept(s)
-		err = p.movable(s, doc)
+		err = cmp.Or(p.movable(s, doc), p.sized(s, doc))
 	}
 	if err == nil && name != "" && doc.Node("targets") != nil &&
 		p.doc.Node("suites."+name+".baseline") == nil && !slices.ContainsFunc(s.Targets,

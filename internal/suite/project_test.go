@@ -169,7 +169,12 @@ suites: {one: {targets: [app]}}
 		"connections: []":   "with connections the matrix makes 0 targets",
 		"connections: [0]":  "0 connections are none that a load can have",
 		"connections: [x]":  "connections",
-		"body: [1]":         `unknown key "body"`,
+		"body: []":          "with body the matrix makes 0 targets",
+		"body: [0B]":        "a body of 0B is none that the lab makes",
+		"body: [17MiB]":     "want 1B to 16MiB",
+		"body: [1KB]":       "is not a number with a binary unit",
+		"body: [1B]":        "the matrix of app sweeps body, and no request of requests has one",
+		"bodies: [1B]":      `unknown key "bodies"`,
 		"env: {1X: [1]}":    `env "1X" is not of the form of "GOGC"`,
 		"env: {X: [" + strings.Repeat("1, ", 64) + "1]}": "with X the matrix makes 65 targets",
 		"env: {X: [" + strings.Repeat("1", 30) + "]}":    "is longer than 32 letters",
@@ -177,6 +182,23 @@ suites: {one: {targets: [app]}}
 		if _, err := read(matrix); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: it says %v, want %q", matrix, err, want)
 		}
+	}
+}
+
+// Rows of a matrix have bodies of their own where a request can have one.
+func TestProjectBodies(t *testing.T) {
+	bodies := func(scenes string) (*Project, error) {
+		return ReadProject("prony.yaml", []byte("targets: {app: {url: 'http://127.0.0.1:1', "+
+			"matrix: {body: [3B, 1MiB]}}}\nscenarios: ["+scenes+"]\n"))
+	}
+	if p, err := bodies("{name: a, requests: [{request: PUT /, body: x}]}"); err != nil ||
+		strings.Join(p.Names, " ") != "app-body-3B app-body-1MiB" ||
+		p.Targets["app-body-1MiB"].Body != 1<<20 {
+		t.Errorf("with bodies: %+v, error %v", p, err)
+	}
+	_, err := bodies("{name: a, protocol: grpc, requests: [{request: POST /a.B/C, body: x}]}")
+	if err == nil || !strings.Contains(err.Error(), "a sends messages of gRPC, which are no text") {
+		t.Errorf("with bodies of gRPC it says %v", err)
 	}
 }
 

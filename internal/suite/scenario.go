@@ -1,10 +1,12 @@
 package suite
 
 import (
+	"cmp"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"prony/internal/config"
 	"prony/internal/load/extract"
@@ -100,7 +102,8 @@ type Request struct {
 	Setup string   `yaml:"setup" json:"setup,omitempty"`
 	Pause Duration `yaml:"pause" json:"pause,omitempty"` // flows: before the next
 
-	BodyHash string `yaml:"-" json:"bodyHash,omitempty"` // of the file, as Suite.Hash
+	// BodyHash is of the file, as Suite.Hash; or a size, see Sized.
+	BodyHash string `yaml:"-" json:"bodyHash,omitempty"`
 	// Given says that Expect and Checks are what somebody wants, of a request that Hold has asked.
 	Given   bool `yaml:"-" json:"-"`
 	content string
@@ -198,11 +201,33 @@ func (r Request) Line(mode string) (method, path string) {
 // Content is the text of the body: of Body, or of the file that BodyFile names. A file that is not
 // UTF-8 holds no placeholders, whatever its bytes look like.
 func (r Request) Content() string {
-	if r.BodyFile != "" {
-		return r.content
-	}
-	return r.Body
+	return cmp.Or(r.Body, r.content)
 }
+
+// filler is what bodies of a given size begin with: one text, so that rows differ in length alone,
+// without placeholders, and in memory once, however many trials send it.
+var filler = sync.OnceValue(func() string {
+	const digits = "0123456789abcdef"
+	return strings.Repeat(digits, bodyMax/len(digits))
+})
+
+// Sized is the scenario whose requests send bodies of n bytes, at most bodyMax, where they have
+// one; setups keep theirs. With n of 0 it is the scenario itself.
+func (s Scenario) Sized(n config.Size) Scenario {
+	if n == 0 {
+		return s
+	}
+	s.Requests = slices.Clone(s.Requests)
+	for i := range s.Requests {
+		if r := &s.Requests[i]; r.sizes() {
+			r.Body, r.BodyFile, r.BodyHash, r.content = "", "", n.String(), filler()[:n]
+		}
+	}
+	return s
+}
+
+// sizes says whether the body of the request may be of any size.
+func (r *Request) sizes() bool { return r.Setup == "" && r.Content() != "" }
 
 // Table gives the columns of the scenario's file, and its rows.
 func (s Scenario) Table() (columns []string, rows [][][]byte) { return s.columns, s.table }
