@@ -177,9 +177,7 @@ func (c *checker) loaded(at string, m Matrix, sweep func(kind, axis string, valu
 // change nothing, or break what is sent.
 func (p *Project) sized(s *Suite, doc *config.Document) error {
 	for _, name := range p.Names {
-		fits := func(pattern string) bool { return pattern == "all" || matches(pattern, name) }
-		measured := len(s.Targets) == 0 || slices.ContainsFunc(s.Targets, fits)
-		if p.Targets[name].Body == 0 || !measured {
+		if p.Targets[name].Body == 0 || !s.measures(name) {
 			continue
 		}
 		for i := range s.Scenarios {

@@ -310,15 +310,20 @@ func (p *Project) Suite(name string) (*Suite, error) {
 // cannot be moved to them and back.
 func (p *Project) movable(s *Suite, doc *config.Document) error {
 	for _, name := range p.Names {
-		measured := func(pattern string) bool { return matches(pattern, name) }
-		if s.Warmup.Cores == AllCores && p.Targets[name].Command == "" &&
-			slices.ContainsFunc(s.Targets, measured) {
+		if s.Warmup.Cores == AllCores && p.Targets[name].Command == "" && s.measures(name) {
 			return doc.Problem("warmup.cores", fmt.Sprintf("warmup.cores %s: %s is not started by "+
 				"a command, and cannot be moved to other cores", AllCores, name), "leave it out, "+
 				"or measure "+name+" in a suite of its own")
 		}
 	}
 	return nil
+}
+
+// measures says whether a target of the project is one of the experiment.
+func (s *Suite) measures(name string) bool {
+	return len(s.Targets) == 0 || slices.ContainsFunc(s.Targets, func(pattern string) bool {
+		return pattern == "all" || matches(pattern, name)
+	})
 }
 
 // matches says whether a pattern is a name's.

@@ -278,6 +278,15 @@ func TestProjectWarmedOnAllCores(t *testing.T) {
 	if _, err := ReadProject("prony.yaml", []byte(sound)); err != nil {
 		t.Errorf("of what commands start: %v", err)
 	}
+	for _, targets := range []string{"", "targets: [all], ", "targets: ['*p'], "} {
+		_, err := ReadProject("prony.yaml", []byte(`targets: {up: {url: 'http://127.0.0.1:1'}}
+requests: [{request: GET /}]
+suites: {one: {`+targets+`limits: {cpus: 1}, warmup: {cores: all}}}
+`))
+		if err == nil || !strings.Contains(err.Error(), "up is not started by a command") {
+			t.Errorf("%s: error %v", targets, err)
+		}
+	}
 }
 
 // Each row of a project's own keys is one that walk comes to.
