@@ -208,7 +208,7 @@ func (x trip) start(ctx context.Context, t *testing.T, s *service.Service, targe
 	}
 	p, err := system.Starter{Launcher: &process.Launcher{}, Port: free}.Start(ctx, system.Order{
 		Name: "agent", Service: s, Target: target, Built: built, LogFile: x.log,
-		Values: service.Values{CPUs: cores, MemoryBytes: 1 << 30, Env: env,
+		Values: service.Values{CPUs: cores, MemoryBytes: 1 << 30, Env: env, Append: s.Brief(target),
 			MetricsPorts: []int{x.page},
 			Words: map[string]string{"agent": x.fetched.Path, "files": x.fetched.Files,
 				"otlpGrpc": x.heard.grpc, "otlpHttp": x.heard.http, "zipkin": x.heard.http,

@@ -224,7 +224,8 @@ func (s *scene) furnish(text string) {
 	if strings.Contains(text, "HEAD") {
 		s.repository()
 	}
-	if strings.Contains(text, "sh-") || strings.Contains(text, "go-t") {
+	if strings.Contains(text, "sh-") || strings.Contains(text, "go-two") ||
+		strings.Contains(text, "OTHER") {
 		program(s.t, "prony") // makes the folder, too
 		file, err := service()
 		if err != nil {
