@@ -111,13 +111,13 @@ func evenly(l *result.Load, by float64) []result.Move {
 // taken bounds what a share of the service's time can have done that somebody else had. A closed
 // load lost as much throughput. Of an open one's requests those were delayed that came then or
 // while what they left was worked off, at most as long again; without them a percentile would be
-// one of a lower rank.
-func taken(l *load, share float64) []result.Move {
+// one of a lower rank. At least so many were delayed, as a share.
+func taken(l *load, share, delayed float64) []result.Move {
 	share = min(share, 0.9)
 	lost := share / (1 - share)
 	times := l.times()
 	return moves(l.Load, lost, func(q float64) float64 {
-		by := times.below(q, 2*share)
+		by := times.below(q, max(2*share, delayed))
 		if l.Model == result.Closed {
 			by = max(by, lost)
 		}

@@ -14,7 +14,7 @@ func steal(r *result.Record, l *load) *result.Finding {
 	if s > stealWrong {
 		return invalid(observed, percent(stealWrong), hint)
 	}
-	return bounded(observed, hint, taken(l, onService(r, s)))
+	return bounded(observed, hint, taken(l, onService(r, s), 0))
 }
 
 func throttled(_ *result.Record, l *load) *result.Finding {
@@ -34,10 +34,10 @@ func neighbours(r *result.Record, l *load) *result.Finding {
 		share = min(share, max(1-used, 0))
 	}
 	return bounded(percent(l.Host.OtherCPUShare)+" of the machine used by others",
-		"end what else is running", taken(l, share))
+		"end what else is running", taken(l, share, 0))
 }
 
 func memory(_ *result.Record, l *load) *result.Finding {
 	return bounded(percent(l.Host.PressureMemory)+" of the window stalled on memory",
-		"memory is short: raise limits.memory, or free some", taken(l, l.Host.PressureMemory))
+		"memory is short: raise limits.memory, or free some", taken(l, l.Host.PressureMemory, 0))
 }

@@ -14,7 +14,7 @@ import (
 // In the rows, r is the record and l its load, the open one (half) or the closed one (peak). Both
 // have 10,000 requests in 10 s, of 2 ms and 64 ms, so that 2 and 64 of them are under way.
 var rows = slices.Concat(trialRows, openRows, generatorRows, littleRows, orderRows, answerRows,
-	driftRows, machineRows, arrivalRows, sampleRows, foreignRows)
+	connectionRows, driftRows, machineRows, arrivalRows, sampleRows, foreignRows)
 
 type (
 	rec = *result.Record
@@ -486,9 +486,6 @@ var answerRows = []row{
 	{"censored", peak, valid, func(_ rec, l ld) { l.Censored = 1 }},
 	{"censored", half, suspect, func(_ rec, l ld) { l.Censored = 100 }},
 	{"censored", half, invalid, func(_ rec, l ld) { l.Censored = 101 }},
-
-	{"connections", peak, valid, func(_ rec, l ld) { l.Reconnects = 100 }},
-	{"connections", peak, suspect, func(_ rec, l ld) { l.Reconnects = 101 }},
 
 	{"sums", half, valid, func(_ rec, l ld) { l.Answered, l.ResponseTime.Count = 9000, 9000 }},
 	{"sums", half, invalid, func(_ rec, l ld) { l.Answered = 9999 }},
