@@ -96,7 +96,13 @@ func (c *Columns) given(text string) (Quantity, bool) {
 	return q, ok
 }
 
+// longestHead is in bytes; what is longer is a text, and seconds of work for patterns.
+const longestHead = 4 << 10
+
 func (c *Columns) headOf(text, sample string) (head, bool) {
+	if len(text) > longestHead || len(sample) > longestHead {
+		return head{}, false
+	}
 	if q, ok := c.given(text); ok {
 		name, unit, _ := strings.Cut(string(q), ":")
 		return head{Quantity(name), unit}, true

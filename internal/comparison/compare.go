@@ -70,6 +70,10 @@ func Compare(a, b Side, o Options) (Comparison, error) {
 			c.Pairs = append(c.Pairs, c.pair(sa, sb, p, o))
 		}
 	}
+	if len(c.Pairs) == 0 {
+		return c, fmt.Errorf("divide by %s: nothing is left to compare, for it is the only row "+
+			"that both runs have; leave out the control", o.Control)
+	}
 	c.judge()
 	c.Title = title(c)
 	c.warn(sa, sb, pairs)
