@@ -23,6 +23,8 @@ type Override struct {
 	Limits  Limits // what is 0 is the file's
 	// Scenarios are globs (path.Match) over their names; nil: all of the file's.
 	Scenarios []string
+	// Loads are such globs, too. A load stays whose rate another is a share of.
+	Loads []string
 	// Launchers start the targets; nil: as the suite says.
 	Launchers []string
 	AA        bool
@@ -49,7 +51,10 @@ const (
 // hash follows what is really done.
 func (s *Suite) Override(o Override) error {
 	changed := *s
-	changed.Loads = slices.Clone(s.Loads)
+	if err := changed.narrow(o); err != nil { // first: what is left is what has a length
+		return fmt.Errorf("override suite %s: %w", s.Name, err)
+	}
+	changed.Loads = slices.Clone(changed.Loads)
 	changed.AA = s.AA || o.AA
 	changed.Duet = cmp.Or(o.Duet, s.Duet)
 	if o.Quick {
@@ -90,9 +95,6 @@ func (s *Suite) Override(o Override) error {
 	}
 	changed.Limits.CPUs = cmp.Or(o.Limits.CPUs, changed.Limits.CPUs)
 	changed.Limits.Memory = cmp.Or(o.Limits.Memory, changed.Limits.Memory)
-	if err := changed.narrow(o.Scenarios); err != nil {
-		return fmt.Errorf("override suite %s: %w", s.Name, err)
-	}
 	if err := changed.check(&checker{}); err != nil {
 		return fmt.Errorf("override suite %s: %w", s.Name, err)
 	}
@@ -100,29 +102,49 @@ func (s *Suite) Override(o Override) error {
 	return nil
 }
 
-// narrow keeps the scenarios that a pattern matches. Each pattern must match one.
-func (s *Suite) narrow(patterns []string) error {
+// narrow keeps the scenarios and the loads that a pattern matches, and loads that those offer a
+// share of. Each pattern must match one.
+func (s *Suite) narrow(o Override) error {
+	scenes, err := chosen("scenario", o.Scenarios, s.Scenarios,
+		func(sc Scenario) string { return sc.Name })
+	if err != nil {
+		return err
+	}
+	loads, err := chosen("load", o.Loads, s.Loads, func(l Load) string { return l.Name })
+	if err != nil {
+		return err
+	}
+	s.Scenarios = scenes
+	s.Loads = slices.DeleteFunc(slices.Clone(s.Loads), func(l Load) bool {
+		return !slices.ContainsFunc(loads, func(kept Load) bool {
+			return l.Name == kept.Name || l.Name == kept.Rate.Of
+		})
+	})
+	return nil
+}
+
+// chosen are those of all whose name a pattern matches; all, where there is no pattern.
+func chosen[T any](kind string, patterns []string, all []T, name func(T) string) ([]T, error) {
 	if len(patterns) == 0 {
-		return nil
+		return all, nil
 	}
-	var names []string
-	for _, sc := range s.Scenarios {
-		names = append(names, sc.Name)
-	}
-	fits := func(pattern, name string) bool {
-		ok, _ := path.Match(pattern, name)
+	fits := func(pattern string, one T) bool {
+		ok, _ := path.Match(pattern, name(one))
 		return ok
 	}
 	for _, p := range patterns {
-		if !slices.ContainsFunc(names, func(name string) bool { return fits(p, name) }) {
+		if !slices.ContainsFunc(all, func(one T) bool { return fits(p, one) }) {
+			var names []string
+			for _, one := range all {
+				names = append(names, name(one))
+			}
 			hint := config.Meant(p, names, "there are "+strings.Join(names, ", "))
-			return fmt.Errorf("no scenario matches %q; %s", p, hint)
+			return nil, fmt.Errorf("no %s matches %q; %s", kind, p, hint)
 		}
 	}
-	s.Scenarios = slices.DeleteFunc(slices.Clone(s.Scenarios), func(sc Scenario) bool {
-		return !slices.ContainsFunc(patterns, func(p string) bool { return fits(p, sc.Name) })
-	})
-	return nil
+	return slices.DeleteFunc(slices.Clone(all), func(one T) bool {
+		return !slices.ContainsFunc(patterns, func(p string) bool { return fits(p, one) })
+	}), nil
 }
 
 // lastingWarmup is the longest warm-up of a run that goes on for a time. It ends when the service

@@ -1,6 +1,7 @@
 package suite_test
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -239,6 +240,47 @@ func TestOverrideNarrows(t *testing.T) {
 	err = s.Override(suite.Override{Limits: suite.Limits{Memory: 1}})
 	if err == nil || s.Limits.Memory != 1<<29 {
 		t.Errorf("a byte of memory: %v, limits %+v", err, s.Limits)
+	}
+}
+
+// A load is offered with what its rate is a share of, and alone where it is a share of nothing.
+func TestOverrideLoads(t *testing.T) {
+	const loads = `loads:
+  - {name: peak, model: closed, connections: 8}
+  - {name: other, model: closed, connections: 8}
+  - {name: half, model: open, connections: 8, rate: 50% of peak}
+  - {name: fixed, model: open, connections: 8, rate: 100/s}
+`
+	at := strings.Index(whole, "loads:")
+	for patterns, want := range map[string]string{"": "peak other half fixed", "peak": "peak",
+		"half": "peak half", "fixed,oth*": "other fixed", "f*": "fixed"} {
+		s := read(t, whole[:at]+loads)
+		var o suite.Override
+		if patterns != "" {
+			o.Loads = strings.Split(patterns, ",")
+		}
+		err := s.Override(o)
+		var got []string
+		for _, l := range s.Loads {
+			got = append(got, l.Name)
+		}
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%q leaves %v, %v; want %s", patterns, got, err, want)
+		}
+		err = s.Override(suite.Override{Loads: []string{"pek"}})
+		if err == nil || !strings.Contains(err.Error(), `no load matches "pek"`) ||
+			len(s.Loads) != len(got) {
+			t.Errorf("a pattern that matches nothing: %v, %d loads", err, len(s.Loads))
+		}
+	}
+	// As many blocks as its own length allows: a load that is left out takes no time.
+	one := read(t, whole[:at]+"loads:\n  - {name: peak, model: closed}\n")
+	some := read(t, whole[:at]+loads)
+	lasting := suite.Duration(5 * time.Minute)
+	err := errors.Join(one.Override(suite.Override{For: lasting}),
+		some.Override(suite.Override{For: lasting, Loads: []string{"peak"}}))
+	if err != nil || some.Blocks != one.Blocks {
+		t.Errorf("%d blocks, %v; with no other load %d", some.Blocks, err, one.Blocks)
 	}
 }
 

@@ -251,6 +251,16 @@ func (p *Project) runs() bool {
 	return p.doc.Node("requests") != nil || p.doc.Node("scenarios") != nil
 }
 
+// Experiments are their names, in order; one that the file itself describes, without a name, comes
+// first.
+func (p *Project) Experiments() []string {
+	names := slices.Sorted(slices.Values(p.doc.Names("suites")))
+	if p.runs() || len(names) == 0 {
+		names = append([]string{""}, names...)
+	}
+	return names
+}
+
 // Suite is the experiment of that name; empty: that of the file itself, or of its only suite.
 func (p *Project) Suite(name string) (*Suite, error) {
 	names := p.doc.Names("suites")
