@@ -266,21 +266,6 @@ func TestBacklogSlope(t *testing.T) {
 	check(350*ms, []int64{50, 50, 50, 25}, none, none, 500)
 }
 
-func TestSecondNumber(t *testing.T) {
-	check := func(line string, want int64) {
-		t.Helper()
-		if got := secondNumber([]byte(line)); got != want {
-			t.Errorf("%q: %d, want %d", line, got, want)
-		}
-	}
-	check("12345 678 9\n", 678) // schedstat: on the processor, waiting for it, turns
-	check("0 0 0\n", 0)
-	check("1 9223372036854775807 1\n", 1<<63-1)
-	check("", 0)
-	check("7", 0)
-	check("7 ", 0)
-}
-
 // Requests of 100 ns each on two connections that never rest are two under way, always, also where
 // an answer is heard of after the next request of the other connection has left: the moments of an
 // engine that queues come late.

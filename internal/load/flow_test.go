@@ -237,6 +237,37 @@ func TestLive(t *testing.T) {
 	}
 }
 
+// Glances see each answer of the window's ended intervals once, and no glance more than there were.
+func TestGlance(t *testing.T) {
+	for _, threads := range []int{1, 2} {
+		w := &world{serve: after(50 * time.Millisecond)}
+		var last Glance
+		var responses int64
+		r := good(t, w, Spec{Model: result.Open, Schedule: even(100), Connections: 20,
+			Cores: make([]int, threads), Lead: time.Second, Window: 3 * time.Second,
+			Drain: time.Second, Every: 500 * time.Millisecond,
+			Glance: func(g Glance) {
+				if g.Elapsed <= last.Elapsed || g.Done < last.Done {
+					t.Errorf("went from %+v back to %+v", last, g)
+				}
+				last = g
+				responses += g.Answered
+				if n := g.Answered; n > 0 && (!g.Window && g.Elapsed < 4*time.Second ||
+					g.Response.Max()/ms != 50) {
+					t.Errorf("after %v %d answers within %d ns", g.Elapsed, n, g.Response.Max())
+				}
+			}})
+		// Nobody glances at the last interval before the load has ended.
+		if responses < 280 || responses > 290 || last.Failed != 0 || last.Done < 350 {
+			t.Errorf("%d threads: after %v %d done, %d response times", threads, last.Elapsed,
+				last.Done, responses)
+		}
+		if r.Answered != 300 {
+			t.Errorf("%d answered", r.Answered)
+		}
+	}
+}
+
 // A load that its view ends has the window that it had.
 func TestCutShort(t *testing.T) {
 	w := &world{serve: after(10 * time.Millisecond)}

@@ -17,8 +17,9 @@ type live struct {
 	stop  atomic.Bool
 	ask   atomic.Pointer[part] // an empty one: the worker is to give what it has gathered
 	given atomic.Pointer[part]
-	last  *part // what was gathered when the worker ended
-	_     [24]byte
+	last  *part        // what was gathered when the worker ended
+	ended atomic.Int64 // intervals of the window that nothing is booked in any more
+	_     [16]byte
 }
 
 // part is what one worker has seen since the last look. Two of them go to and fro, so that nothing

@@ -67,8 +67,9 @@ type Spec struct {
 	Cores    []int                                        // one thread each; empty: one, not pinned
 	OnWindow func(open bool)                              // just before and just after the window
 	Watch    func(done int64, elapsed time.Duration) bool // every Every; false ends the load
-	Every    time.Duration                                // between calls of Watch and of Live
+	Every    time.Duration                                // between calls of the three
 	Live     func(Snapshot) bool                          // likewise, with more to see
+	Glance   func(Glance)                                 // likewise, where neither is
 	Engine   func(netip.AddrPort, int) (Engine, error)    // makes a thread's engine
 	Describe EngineInfo
 }
@@ -214,8 +215,8 @@ func (s *Spec) check() error {
 		return fmt.Errorf("lead %v or drain %v is negative", s.Lead, s.Drain)
 	case !s.Address.IsValid():
 		return errors.New("it has no address to send to")
-	case (s.Watch != nil || s.Live != nil) && s.Every <= 0:
-		panic("load: Spec.Watch or Spec.Live is set, Spec.Every is not positive")
+	case (s.Watch != nil || s.Live != nil || s.Glance != nil) && s.Every <= 0:
+		panic("load: Spec.Watch, Live or Glance is set, Spec.Every is not positive")
 	case s.Engine == nil:
 		panic("load: Spec.Engine is nil")
 	}
@@ -488,7 +489,7 @@ func (r *run) oversee(ctx context.Context) error {
 	defer edge.Stop()
 	var tick, look <-chan time.Time
 	var view *spectacle
-	if r.spec.Watch != nil || r.spec.Live != nil {
+	if r.spec.Watch != nil || r.spec.Live != nil || r.spec.Glance != nil {
 		t := time.NewTicker(r.spec.Every)
 		defer t.Stop()
 		tick = t.C
@@ -496,6 +497,7 @@ func (r *run) oversee(ctx context.Context) error {
 	if r.spec.Live != nil {
 		view = r.watch()
 	}
+	sight := glancer{r: r}
 	edges := 0
 	cross := func() {
 		if edges++; r.spec.OnWindow != nil && edges <= 2 {
@@ -528,6 +530,8 @@ func (r *run) oversee(ctx context.Context) error {
 			if view != nil {
 				view.ask()
 				look = time.After(2 * tickNs)
+			} else if r.spec.Watch == nil {
+				r.spec.Glance(sight.look())
 			} else if !r.spec.Watch(r.count(), time.Duration(clock.Mono()-r.cfg.start)) {
 				r.stop()
 				tick = nil

@@ -284,6 +284,7 @@ func (w *worker) deadline(nextTick int64) int64 {
 func (w *worker) tick(now int64) {
 	w.stop = w.live.stop.Load()
 	w.live.show(w.book, now, w.inFlight)
+	w.live.ended.Store(int64(w.book.cur))
 	for w.oldest != none {
 		c := &w.conns[w.oldest]
 		if now-c.sent < w.cfg.timeoutNs {
