@@ -145,7 +145,7 @@ func Hold(requests []suite.Request, names []string, by [][][]Answer, statusOnly 
 
 // apart is what is done about services that do not the same.
 const apart = "services that do not do the same are not compared: mend one, or hold them by " +
-	"their status alone with --ignore-body"
+	"their status alone: --ignore-body, or expect: {status: 200} of a request in prony.yaml"
 
 // hold is what the answers to one request have in common.
 func hold(r suite.Request, names []string, by [][]Answer, statusOnly bool,

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"prony/internal/config"
 	"prony/internal/file"
@@ -146,6 +147,10 @@ func (d document) checkRun(s *Service) {
 	}
 	d.placeholders("$.run.command", s, s.Run.Command, runPlaceholders)
 	d.checkEnv("$.run.env", s, s.Run.Env)
+	if wait := s.Run.Startup; wait != 0 && (wait < leastStartup || wait > mostStartup) {
+		d.Wrong("$.run.startup", "as 6m", "run.startup is %v, want %v to %v", wait, leastStartup,
+			mostStartup)
+	}
 	for _, path := range []struct{ key, value string }{
 		{"run.health", s.Run.Health}, {"run.ready", s.Run.Ready},
 	} {
@@ -154,6 +159,9 @@ func (d document) checkRun(s *Service) {
 		}
 	}
 }
+
+// Bounds of run.startup.
+const leastStartup, mostStartup = time.Second, time.Hour
 
 func (d document) checkTargets(s *Service) {
 	if len(s.Targets) == 0 {

@@ -163,6 +163,8 @@ func TestBrokenRunsAndTargets(t *testing.T) {
 	checkBroken(t, "no variable", "{BUDGET:", "{A-B:",
 		`service.yaml:17: "A-B" is no name of an environment variable in "env: {A-B: `+
 			`\"{memoryMiB}\", WHERE: \"http://{host}:{port}\", JSON: '{\"a\": 1}'}"`)
+	checkBroken(t, "startup for ever", "ready: /ready", "ready: /ready\n  startup: 2h",
+		`service.yaml:20: run.startup is 2h0m0s, want 1s to 1h0m0s in "startup: 2h"; as 6m`)
 	checkBroken(t, "no path", "ready: /ready", "ready: ready",
 		`service.yaml:19: run.ready "ready" is not a path in "ready: ready"; as /health`)
 	checkBroken(t, "no command", `["{java}", "-Xmx{heapMiB}m", -jar, target/app.jar]`, "[]",

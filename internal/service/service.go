@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"prony/internal/config"
 )
@@ -99,6 +100,9 @@ type Run struct {
 	Env       map[string]string `yaml:"env"`
 	Health    string            `yaml:"health"` // path of the health endpoint
 	Ready     string            `yaml:"ready"`  // answers 200 once requests can be served
+	// Startup is how long a target may take in a trial, from exec to the first good answer; 0: as
+	// long as the lab gives each.
+	Startup time.Duration `yaml:"startup"`
 }
 
 // Process is one of a system. They are started in order, each waited for; the last one takes the
