@@ -80,6 +80,14 @@ type Target struct {
 	Origin   string `json:"origin,omitempty"` // of another checkout, e.g. "base"; the name ends so
 	// At is the URL where it ran already: nobody has started it, or seen its processes.
 	At string `json:"at,omitempty"`
+	// Swept is what its row of a matrix asks of the load, as rows beside it ask for more or less.
+	Swept Swept `json:"swept,omitzero"`
+}
+
+// Swept is what a row of a matrix has instead of the suite's; 0: the suite's.
+type Swept struct {
+	Connections int   `json:"connections,omitempty"`
+	BodyBytes   int64 `json:"bodyBytes,omitempty"` // of requests
 }
 
 // Failure says where a trial ended early. Step is one of launch, ready, verify, warmup, measure,

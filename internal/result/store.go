@@ -21,6 +21,7 @@ import (
 const (
 	TrialsFile = "trials.ndjson" // one record a line
 	RunFile    = "run.json"      // what was planned
+	LabelsFile = "labels.json"   // labels in place of the head's, put on later
 )
 
 // Run is the head of a run's folder: what was asked for, before anything was measured.
@@ -136,17 +137,23 @@ func Resume(dir string, r Run) (*Writer, error) {
 		return nil, fmt.Errorf("resume run: %w", err)
 	}
 	w := &Writer{f: f, run: r.ID}
-	b, err := json.MarshalIndent(r, "", "  ")
-	if err == nil {
-		err = w.endLine()
-	}
-	if err == nil { // not over the old one: without a head no record can be read
-		err = file.Put(filepath.Join(dir, RunFile), append(b, '\n'))
+	if err = w.endLine(); err == nil {
+		err = putHead(dir, r)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("resume run: %w", errors.Join(err, f.Close()))
 	}
 	return w, nil
+}
+
+// putHead writes a head in the place of the one that there is, and not over it: without a head no
+// record can be read.
+func putHead(dir string, r Run) error {
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write head of run: %w", err)
+	}
+	return file.Put(filepath.Join(dir, RunFile), append(b, '\n'))
 }
 
 func (w *Writer) endLine() error {
@@ -268,27 +275,8 @@ func (e *BadRecord) Unwrap() error { return e.Err }
 // Read returns head and records of a run's folder. Lines that are no records come back in bad; the
 // error is for a folder that cannot be read at all.
 func Read(dir string) (head Run, records []*Record, bad []*BadRecord, err error) {
-	b, err := file.Text(filepath.Join(dir, RunFile), file.Page)
-	if errors.Is(err, fs.ErrNotExist) {
-		return head, nil, nil, fmt.Errorf("read run %s: it has no %s; "+
-			"is it a folder below results/?", dir, RunFile)
-	}
-	if err != nil {
-		return head, nil, nil, fmt.Errorf("read run: %w", err)
-	}
-	if err := json.Unmarshal(b, &head); err != nil {
-		return head, nil, nil, fmt.Errorf("read run %s: %w", filepath.Join(dir, RunFile), err)
-	}
-	if err := measurable(reflect.ValueOf(head)); err != nil {
-		return head, nil, nil, fmt.Errorf("read run %s: %w", filepath.Join(dir, RunFile), err)
-	}
-	if head.Version < 1 {
-		return head, nil, nil, fmt.Errorf("read run %s: its %s has no version; "+
-			"is it a folder below results/?", dir, RunFile)
-	}
-	if head.Version > Version {
-		return head, nil, nil, fmt.Errorf("read run %s: it has version %d and this prony knows "+
-			"%d; use a newer one", dir, head.Version, Version)
+	if head, err = readHead(dir); err != nil {
+		return head, nil, nil, err
 	}
 	path := filepath.Join(dir, TrialsFile)
 	f, err := file.Open(path)
@@ -298,6 +286,32 @@ func Read(dir string) (head Run, records []*Record, bad []*BadRecord, err error)
 	defer f.Close()
 	records, bad, err = readRecords(path, f, head.belongs())
 	return head, records, bad, err
+}
+
+func readHead(dir string) (head Run, err error) {
+	b, err := file.Text(filepath.Join(dir, RunFile), file.Page)
+	if errors.Is(err, fs.ErrNotExist) {
+		return head, fmt.Errorf("read run %s: it has no %s; "+
+			"is it a folder below results/?", dir, RunFile)
+	}
+	if err != nil {
+		return head, fmt.Errorf("read run: %w", err)
+	}
+	if err := json.Unmarshal(b, &head); err != nil {
+		return head, fmt.Errorf("read run %s: %w", filepath.Join(dir, RunFile), err)
+	}
+	if err := measurable(reflect.ValueOf(head)); err != nil {
+		return head, fmt.Errorf("read run %s: %w", filepath.Join(dir, RunFile), err)
+	}
+	if head.Version < 1 {
+		return head, fmt.Errorf("read run %s: its %s has no version; "+
+			"is it a folder below results/?", dir, RunFile)
+	}
+	if head.Version > Version {
+		return head, fmt.Errorf("read run %s: it has version %d and this prony knows "+
+			"%d; use a newer one", dir, head.Version, Version)
+	}
+	return head, nil
 }
 
 // belongs tells the records of a run, each once, from others: a record that counts twice, or that

@@ -38,11 +38,29 @@ var aspects = []aspect{
 			if l.Search != nil { // whose steps are as long as their rates ask for
 				return fmt.Sprintf("%s, %s, %d threads", l.Kind(), l.Search.SLO, l.Threads)
 			}
-			return fmt.Sprintf("%s, %d connections, %d threads, %g s", l.Model, l.Connections,
-				l.Threads, float64(l.WindowNs)/1e9)
+			connections := fmt.Sprintf(" %d connections,", l.Connections)
+			if r.Target.Swept.Connections > 0 {
+				connections = "" // swept says it
+			}
+			return fmt.Sprintf("%s,%s %d threads, %g s", l.Model, connections, l.Threads,
+				float64(l.WindowNs)/1e9)
 		})
 	}},
+	{sweep, func(r *result.Record) string {
+		var of []string
+		s := r.Target.Swept
+		if s.Connections > 0 {
+			of = append(of, unit.Plural(s.Connections, "connection"))
+		}
+		if s.BodyBytes > 0 {
+			of = append(of, "bodies of "+unit.Bytes(float64(s.BodyBytes)))
+		}
+		return strings.Join(of, ", ")
+	}},
 }
+
+// sweep is the aspect that differs because somebody asked for it.
+const sweep = "sweep"
 
 // ownAspects are what trials of one target must share, beyond aspects.
 var ownAspects = []aspect{
@@ -90,8 +108,11 @@ func (sc *Scenario) unlikeRows() []string {
 		for _, v := range said {
 			parts = append(parts, fmt.Sprintf("%s (%s)", v, unit.Few(rows[v], 3)))
 		}
-		out = append(out, fmt.Sprintf("Rows vary in %s, so they are not like for like: %s.",
-			a.name, strings.Join(parts, "; ")))
+		what := "Rows vary in " + a.name + ", so they are not like for like"
+		if a.name == sweep {
+			what = "Rows sweep the load, as was asked"
+		}
+		out = append(out, what+": "+strings.Join(parts, "; ")+".")
 	}
 	return out
 }

@@ -258,6 +258,29 @@ func TestUnlike(t *testing.T) {
 	}
 }
 
+// What somebody sweeps is told as that, and no fault of the rows.
+func TestSweep(t *testing.T) {
+	records := slices.Concat(rates("a", 100, 101), rates("b", 90, 91))
+	for i := range records {
+		n := 8 << (i / 2)
+		records[i].Loads[0].Connections = n
+		records[i].Target.Swept = result.Swept{Connections: n, BodyBytes: 1000}
+	}
+	tab := only(t, Comparison(records, Options{}))
+	if len(tab.Notes) == 0 || tab.Notes[0] != "Rows sweep the load, as was asked: 8 connections, "+
+		"bodies of 1000 B (a); 16 connections, bodies of 1000 B (b)." {
+		t.Errorf("notes %q", tab.Notes)
+	}
+	if said := strings.Join(tab.Notes, "\n"); strings.Contains(said, "vary") {
+		t.Errorf("a sweep is told as a fault: %s", said)
+	}
+	records[2].Target.Swept, records[3].Target.Swept = result.Swept{}, result.Swept{}
+	tab = only(t, Comparison(records, Options{}))
+	if said := strings.Join(tab.Notes, "\n"); !strings.Contains(said, "Rows vary in load") {
+		t.Errorf("unlike loads are not told: %s", said)
+	}
+}
+
 // TestRatio: blocks are paired within a run, and only those that both targets have.
 func TestRatio(t *testing.T) {
 	// Blocks 1–4 of a, 2–5 of b: three pairs, each b/a = 2. Unpaired medians would give another.

@@ -23,6 +23,10 @@ import (
 	"prony/internal/telemetry"
 )
 
+// pulseEvery is how often watchers are told how a load goes: as often as somebody can read it, and
+// too seldom to be seen in a number.
+const pulseEvery = 500 * time.Millisecond
+
 // measure offers the suite's loads one after another.
 func (f *life) measure(ctx context.Context) error {
 	for _, l := range f.trial.Loads {
@@ -219,7 +223,23 @@ func (f *life) spec(name, model string, connections int) load.Spec {
 	return load.Spec{
 		Name: name, Address: f.addr, Model: model, Connections: connections, Seed: f.trial.Seed,
 		Timeout: f.trial.Timeout, Cores: f.lab.Layout.Load,
-		Scenario: f.scene,
+		Scenario: f.scene, Every: pulseEvery, Glance: f.pulse(name),
+	}
+}
+
+// pulse tells how a load goes.
+func (f *life) pulse(name string) func(load.Glance) {
+	var before load.Glance
+	return func(g load.Glance) {
+		p := &Pulse{Failed: g.Failed}
+		if passed := (g.Elapsed - before.Elapsed).Seconds(); passed > 0 {
+			p.PerS = float64(g.Done-before.Done) / passed
+		}
+		if g.Response != nil {
+			p.P50Ns, p.P99Ns = g.Response.ValueAtQuantile(50), g.Response.ValueAtQuantile(99)
+		}
+		before = g
+		f.lab.tell(Event{Trial: f.trial.ID, Step: name, Pulse: p})
 	}
 }
 

@@ -37,8 +37,9 @@ import (
 
 // Bounds of a trial's steps.
 const (
-	// readyBound is from exec to the first good answer; agents on a busy core double a start.
-	readyBound = 4 * time.Minute
+	// ReadyBound is from exec to the first good answer, where a service names no bound of its own;
+	// agents on a busy core double a start.
+	ReadyBound = 4 * time.Minute
 	// launchBound is for all processes of a system but the last: six JVMs on a busy core take three
 	// minutes.
 	launchBound = 6 * time.Minute
@@ -117,6 +118,14 @@ type Event struct {
 	Record *result.Record
 	// Before are the trials that have a record of before; said once, first, where a run is resumed.
 	Before int
+	Pulse  *Pulse // where the step is a load or a warm-up: how it goes, about twice a second
+}
+
+// Pulse is how a load under way goes, made of what is recorded anyway.
+type Pulse struct {
+	PerS         float64 // good answers since the pulse before
+	P50Ns, P99Ns int64   // response times of the last moments; 0: nothing was answered
+	Failed       int64   // of the last moments
 }
 
 // life is one trial under way.
@@ -188,6 +197,7 @@ func newRecord(t Spec, prov result.Provenance) *result.Record {
 			Framework: s.Service.Framework, Version: s.Service.Version,
 			Runtime: s.Target.Runtime, Mode: s.Target.Mode, Variant: t.Variant, Driver: t.Driver,
 			Launcher: t.Launcher, Arm: t.Arm, Origin: s.Service.Origin,
+			Swept: result.Swept{Connections: t.Connections, BodyBytes: int64(t.Body)},
 		},
 		Scenario: t.Scenario, Contract: t.Contract, Provenance: prov, Role: t.Role,
 		Verdict: result.Verdict{Resolution: t.Resolves},
@@ -333,13 +343,16 @@ func (f *life) launch(ctx context.Context) error {
 
 // ready waits for the service by asking it, and notes how long each stage took from the exec on.
 func (f *life) ready(ctx context.Context) error {
-	bounded, cancel := context.WithTimeout(ctx, readyBound)
+	bound := cmp.Or(f.trial.Subject.Service.Run.Startup, ReadyBound)
+	bounded, cancel := context.WithTimeoutCause(ctx, bound, fmt.Errorf("not within %v", bound))
 	defer cancel()
 	listen, ready, err := service.WaitReadyIn(bounded,
 		Speaker(f.speech, f.trial.Subject.Built.Host, f.addr), f.lab.Dial, f.addr.String(),
 		f.trial.Subject.Service.Run.Ready, f.proc.Began(), f.proc.Exited())
 	if err != nil {
-		return f.orExit(fmt.Errorf("wait for %s to be ready: %w", f.trial.Target, err))
+		return f.orExit(hinted("see "+f.proc.LogFile()+"; run.startup of a service.yaml, "+
+			"or startup of a prony.yaml, gives it longer",
+			"wait for %s to be ready: %w%s", f.trial.Target, err, f.lastSaid()))
 	}
 	if f.speech != nil {
 		if err := stack.Messages(bounded, *f.speech, f.scene.Requests); err != nil {
@@ -362,15 +375,20 @@ func (f *life) ready(ctx context.Context) error {
 func (f *life) orExit(err error) error {
 	select {
 	case <-f.proc.Exited():
-		said := ""
-		if log := f.proc.Log(1); len(log) > 0 {
-			said = fmt.Sprintf("; its last line: %.*q", lastLine, log[len(log)-1])
-		}
 		return hinted("its last words are below; the whole log is "+f.proc.LogFile(),
-			"the service ended (%s) during step %s%s", f.proc.Exit(), f.step, said)
+			"the service ended (%s) during step %s%s", f.proc.Exit(), f.step, f.lastSaid())
 	default:
 		return err
 	}
+}
+
+// lastSaid is the last line of the service's log, for an error that is to stay a sentence.
+func (f *life) lastSaid() string {
+	log := f.proc.Log(1)
+	if len(log) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; its last line: %.*q", lastLine, log[len(log)-1])
 }
 
 type hintError struct {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"prony/internal/driver"
+	"prony/internal/load"
 	"prony/internal/result"
 	"prony/internal/runtimes"
 	"prony/internal/stats"
@@ -39,7 +40,8 @@ type warming struct {
 	reopen bool          // they are, now
 	served int64         // on those before
 	before time.Duration // likewise
-	err    error         // why it could not be given them
+	tell   func(load.Glance)
+	err    error // why it could not be given them
 }
 
 // warmUp offers the closed load until its rate is steady or the bound is hit, and notes which.
@@ -47,7 +49,7 @@ func (f *life) warmUp(ctx context.Context) error {
 	w := f.trial.Warmup
 	f.at("warmup", time.Duration(w.Max))
 	f.rec.Warmup.IntervalNs, f.rec.Warmup.Connections = int64(driver.WarmInterval), w.Connections
-	g := &warming{life: f}
+	g := &warming{life: f, tell: f.pulse("warmup")}
 	if err := g.widen(); err != nil {
 		return err
 	}
@@ -84,6 +86,7 @@ func (g *warming) look(done int64, elapsed time.Duration) bool {
 	done, elapsed = done+g.served, elapsed+g.before
 	if len(g.counts)%favourEvery == 0 { // some are born late
 		g.favour(true)
+		g.tell(load.Glance{Elapsed: elapsed, Done: done})
 	}
 	g.counts = append(g.counts, done)
 	r.Requests, r.DurationNs = done, int64(elapsed)
