@@ -95,10 +95,23 @@ func (c Change) Ratio() float64 { return c.After / c.Before }
 
 // Find makes series of runs, in whatever order they come.
 func Find(runs []Run, o Options) Trend {
+	var all [][]Series
+	for _, r := range byTime(runs) {
+		all = append(all, Of(r, table.Analyze(result.Values(r.Records), table.Options{}), o))
+	}
+	return Join(all, o)
+}
+
+// Join is Find of runs whose series have been made by Of, the oldest run first: for who reads runs
+// one by one, since the records of many do not fit into memory together.
+func Join(runs [][]Series, o Options) Trend {
 	o.Alpha = cmp.Or(o.Alpha, defaultAlpha)
 	t := Trend{Runs: len(runs), Alpha: o.Alpha}
-	for _, r := range byTime(runs) {
-		t.add(r, o)
+	for _, run := range runs {
+		for _, one := range run {
+			s := t.series(one)
+			s.Points = append(s.Points, one.Points...)
+		}
 	}
 	slices.SortStableFunc(t.Series, func(a, b Series) int {
 		return cmp.Or(cmp.Compare(a.Scenario, b.Scenario), cmp.Compare(a.Target, b.Target))
@@ -135,10 +148,9 @@ func began(r Run) (first time.Time) {
 	return first
 }
 
-// add puts a run's numbers at the end of their series. Rows of another checkout are left out: they
-// are that commit's and not the run's.
-func (t *Trend) add(r Run, o Options) {
-	study := table.Analyze(result.Values(r.Records), table.Options{})
+// Of makes series of one run, with a point each, from the study of its records. Rows of another
+// checkout are left out: they are that commit's and not the run's.
+func Of(r Run, study table.Study, o Options) (out []Series) {
 	for _, sc := range study.Scenarios {
 		for _, target := range sc.Targets {
 			if target.Info.Origin != "" || len(target.Used) == 0 ||
@@ -146,14 +158,20 @@ func (t *Trend) add(r Run, o Options) {
 				continue
 			}
 			method := table.MethodOf(target.Used, r.Head.Requests[sc.Name])
+			print := method.Fingerprint()
 			for _, m := range target.Metrics {
 				if m.Withheld == "" && table.Wanted(m, sc.Loads, o.Metrics) {
-					s := t.series(sc.Name, target.Name, m, method)
-					s.Points = append(s.Points, pointOf(r, target.Used[0], m))
+					out = append(out, Series{
+						Scenario: sc.Name, Target: target.Name, Load: m.Load, Model: m.Model,
+						Metric: m.Name, Unit: m.Unit, Label: metric.Named(m.Name, m.Unit).Label,
+						Method: print, method: method,
+						Points: []Point{pointOf(r, target.Used[0], m)},
+					})
 				}
 			}
 		}
 	}
+	return out
 }
 
 func pointOf(r Run, first *result.Record, m table.Metric) Point {
@@ -165,20 +183,17 @@ func pointOf(r Run, first *result.Record, m table.Metric) Point {
 	}
 }
 
-// series finds one, or begins it.
-func (t *Trend) series(scenario, target string, m table.Metric, method table.Method) *Series {
-	print := method.Fingerprint()
+// series finds the one that a run's goes on with, or begins it.
+func (t *Trend) series(one Series) *Series {
 	for i := range t.Series {
 		s := &t.Series[i]
-		if s.Scenario == scenario && s.Target == target && s.Load == m.Load &&
-			s.Metric == m.Name && s.Method == print {
+		if s.Scenario == one.Scenario && s.Target == one.Target && s.Load == one.Load &&
+			s.Metric == one.Metric && s.Method == one.Method {
 			return s
 		}
 	}
-	t.Series = append(t.Series, Series{
-		Scenario: scenario, Target: target, Load: m.Load, Model: m.Model, Metric: m.Name,
-		Unit: m.Unit, Label: metric.Named(m.Name, m.Unit).Label, Method: print, method: method,
-	})
+	one.Points = nil
+	t.Series = append(t.Series, one)
 	return &t.Series[len(t.Series)-1]
 }
 
