@@ -1,40 +1,72 @@
-// One script and one style sheet, for internal/report/page: what Go embeds. Both must be the same
-// bytes wherever they are built, so there are no hashes in names, no source maps, no dates.
+// Scripts and style sheets that Go embeds: the report's page for internal/report/page, the web app
+// for internal/web/app (--mode app), and the comparison of two runs beside it (--mode compare),
+// which only pages without a server load. All must be the same bytes wherever they are built, so
+// there are no hashes in names, no source maps, no dates.
 
 import { readFileSync } from "node:fs";
 import { defineConfig } from "vite";
 
-const licence = readFileSync(new URL("node_modules/uplot/LICENSE", import.meta.url), "utf8");
-
-// uPlot's licence wants to travel with its code, which a minifier would take it from.
-const licences = {
+// Licences want to travel with the code that is bundled, which a minifier would take them from.
+const carried = (...names) => ({
   name: "licences",
   enforce: "post",
   generateBundle(_options, bundle) {
+    const texts = names.map(([name, folder]) => {
+      const file = new URL(`node_modules/${folder}/LICENSE`, import.meta.url);
+      return `/*! ${name}, bundled in this page:\n\n${readFileSync(file, "utf8").trim()}\n*/\n`;
+    });
     for (const file of Object.values(bundle)) {
       if (file.type === "chunk") {
-        file.code = `/*! uPlot, bundled in this page:\n\n${licence.trim()}\n*/\n${file.code}`;
+        file.code = texts.join("") + file.code;
       }
     }
   },
+});
+
+const uplot = ["uPlot", "uplot"];
+
+const bundles = {
+  page: {
+    to: "../internal/report/page",
+    entry: "src/page.ts",
+    file: "page",
+    licences: [uplot],
+  },
+  app: {
+    to: "../internal/web/app",
+    entry: "app/main.tsx",
+    file: "app",
+    licences: [uplot, ["Preact", "preact"]],
+  },
+  compare: {
+    to: "../internal/web/app",
+    entry: "app/compare/entry.ts",
+    file: "compare",
+    licences: [],
+    beside: true,
+  },
 };
 
-export default defineConfig({
-  plugins: [licences],
-  logLevel: "warn",
-  build: {
-    target: "es2020",
-    outDir: "../internal/report/page",
-    emptyOutDir: true,
-    sourcemap: false,
-    minify: true,
-    reportCompressedSize: false,
-    lib: {
-      entry: "src/page.ts",
-      name: "prony",
-      formats: ["iife"],
-      fileName: () => "page.js",
-      cssFileName: "page",
+export default defineConfig(({ mode }) => {
+  const bundle = bundles[mode] ?? bundles.page;
+  return {
+    plugins: [carried(...bundle.licences)],
+    logLevel: "warn",
+    define: { "process.env.NODE_ENV": '"production"' },
+    build: {
+      target: "es2020",
+      outDir: bundle.to,
+      emptyOutDir: !bundle.beside,
+      sourcemap: false,
+      minify: true,
+      reportCompressedSize: false,
+      lib: {
+        entry: bundle.entry,
+        name: "prony",
+        formats: ["iife"],
+        fileName: () => `${bundle.file}.js`,
+        cssFileName: bundle.file,
+      },
     },
-  },
+  };
 });

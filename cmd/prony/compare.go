@@ -16,6 +16,7 @@ import (
 	"prony/internal/print"
 	"prony/internal/report"
 	"prony/internal/result"
+	"prony/internal/shelf"
 )
 
 // compareFlags are those of compare and gate: what is held against what.
@@ -182,7 +183,7 @@ func (a *app) side(arg string) (comparison.Side, error) {
 			"its first trial?", dir)
 	}
 	return comparison.Side{Dir: dir, Head: head, Records: result.Compared(records), Target: target,
-		Reproduce: reproduce(head)}, nil
+		Reproduce: shelf.Reproduce(head)}, nil
 }
 
 // address cuts RUN:TARGET where RUN is a run's folder. Names of folders may hold colons, too.

@@ -238,7 +238,7 @@ func (k *keeper) close() error {
 	}
 	if err == nil && k.flags.page != "" {
 		err = k.app.write(k.flags.page, func(w io.Writer) error {
-			return r.print(w, reportFlags{format: "html"}, k.dir)
+			return r.print(w, reportFlags{format: "html"})
 		})
 	}
 	k.app.say("saved in " + k.dir + "; see prony report " + shell.Quote(k.dir))

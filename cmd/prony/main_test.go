@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	}
 	docker.Guard()
 	if text := os.Getenv("PRONY_TEST_SERVE"); text != "" {
-		serve(text)
+		standIn(text)
 	}
 	// This binary is prony itself where a test starts it as such, or a run its null server.
 	if os.Getenv("PRONY_TEST_MAIN") != "" || len(os.Args) > 1 &&

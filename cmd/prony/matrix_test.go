@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -68,8 +69,14 @@ loads: [{name: peak, model: closed, measure: 300ms}]
 	if exit != cli.Fine && exit != cli.Invalid {
 		t.Fatalf("exit %d\n%s%s", exit, stdout, stderr)
 	}
-	has(t, "the report", stdout, "peak (closed) ", "Rows vary in load",
-		"app-connections-3", "app-connections-7")
+	has(t, "the report", stdout, "peak (closed) ")
+	if exit == cli.Fine { // else a row may have no trial: windows get stolen
+		has(t, "the report", strings.Join(strings.Fields(stdout), " "), // footnotes are wrapped
+			"Rows sweep the load, as was asked", "7 connections (app-connections-7)")
+	}
+	if strings.Contains(stdout, "Rows vary in") {
+		t.Errorf("a sweep is told as a fault: %s", stdout)
+	}
 	runs, err := filepath.Glob(filepath.Join(dir, ".prony", "run", "*"))
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("runs %v, error %v", runs, err)
@@ -85,9 +92,15 @@ loads: [{name: peak, model: closed, measure: 300ms}]
 		}
 	}
 	server.Close()
+	// Connections of the warm-up may be known to be closed when those of the load are there.
+	most := 0
 	for _, n := range []int{3, 7} {
-		if !slices.Contains(seen.ever, n) || slices.Max(seen.ever) > 7 {
-			t.Errorf("the server saw %v connections at once, want 3 and 7", seen.ever)
+		most = 2 * n
+		if !slices.ContainsFunc(seen.ever, func(at int) bool { return at >= n && at <= most }) {
+			t.Errorf("the server saw %v connections at once, want %d to %d once", seen.ever, n, most)
 		}
+	}
+	if slices.Max(seen.ever) > most {
+		t.Errorf("the server saw %v connections at once, want %d at most", seen.ever, most)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,11 +16,8 @@ import (
 	"prony/internal/host"
 	"prony/internal/lab"
 	"prony/internal/print"
-	"prony/internal/result"
-	"prony/internal/stats"
 	"prony/internal/trial"
 	"prony/internal/unit"
-	"prony/internal/verdict"
 )
 
 // progress shows a run while it goes: a line for each trial that has ended, and on a terminal one
@@ -41,6 +37,7 @@ type progress struct {
 	doing    string
 	since    int64
 	expect   time.Duration
+	pulse    string // how the load under way goes
 	stop     chan struct{}
 }
 
@@ -105,6 +102,14 @@ func (s *progress) renew(text string) {
 func (s *progress) Trial(e trial.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.pulse = ""
+	if p := e.Pulse; p != nil { // the next second shows it
+		s.pulse = " · " + unit.Rate(p.PerS) + "/s"
+		if p.P99Ns > 0 {
+			s.pulse += " · p99 " + unit.Duration(float64(p.P99Ns))
+		}
+		return
+	}
 	if s.began == 0 {
 		s.began = clock.Mono()
 		if s.live {
@@ -121,62 +126,9 @@ func (s *progress) Trial(e trial.Event) {
 	if e.Record != nil {
 		s.ended++
 		s.doing = ""
-		text = fmt.Sprintf("%s %s\n", s.count("/"), digest(e.Record))
+		text = fmt.Sprintf("%s %s\n", s.count("/"), lab.Digest(e.Record))
 	}
 	s.renew(text)
-}
-
-// digest is a trial in a line: its name, the first numbers, the verdict and why.
-func digest(r *result.Record) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%-32s", r.Trial)
-	if r.Outcome == result.Measured {
-		fmt.Fprintf(&b, " %-19s", warmth(r.Warmup))
-	}
-	for _, l := range r.Loads {
-		if l.Model == result.Closed {
-			fmt.Fprintf(&b, " %s %s/s", l.Name, unit.Rate(l.ThroughputPerS))
-		} else {
-			p99 := unit.Absent
-			if verdict.Withheld(r.Verdict, l.Name) == nil {
-				p99 = unit.Duration(float64(l.ResponseTime.P99Ns))
-			}
-			fmt.Fprintf(&b, " · %s p99 %s", l.Name, p99)
-		}
-	}
-	fmt.Fprintf(&b, "  %s", r.Verdict.Grade)
-	counted := slices.DeleteFunc(slices.Clone(r.Verdict.Findings), func(f result.Finding) bool {
-		return f.Grade == result.Valid
-	})
-	// The first of the worst: what made the grade.
-	for _, f := range counted {
-		if f.Grade == r.Verdict.Grade {
-			of := f.Rule
-			if f.Load != "" {
-				of = f.Load + ": " + f.Rule
-			}
-			fmt.Fprintf(&b, ": %s: %s", of, f.Observed)
-			break
-		}
-	}
-	if n := len(counted); n > 1 {
-		fmt.Fprintf(&b, " and %d more", n-1)
-	}
-	return b.String()
-}
-
-// warmth is what the warm-up came to.
-func warmth(w result.Warmup) string {
-	at := time.Duration(w.SteadyAtNs).Round(100 * time.Millisecond).Seconds()
-	switch {
-	case !w.Steady || w.Kind == stats.Unsteady:
-		return "never steady,"
-	case w.Kind == stats.Slowed:
-		return "got slower,"
-	case w.SteadyAtNs == 0:
-		return "steady at once,"
-	}
-	return fmt.Sprintf("steady after %.1f s,", at)
 }
 
 func (s *progress) tick(stop chan struct{}) {
@@ -211,6 +163,7 @@ func (s *progress) draw() {
 		left := s.expect - time.Duration(now-s.since)
 		text += fmt.Sprintf(" %.0f s", max(left.Seconds(), 0))
 	}
+	text += s.pulse
 	text += fmt.Sprintf(" · %s done · %s left", s.count(" of "), roughly(s.left(now)))
 	if runes := []rune(text); len(runes) >= s.width {
 		text = string(runes[:s.width-1])

@@ -99,7 +99,8 @@ func ofProject(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish
 			return fmt.Errorf("%s: scenario %s: %w", p.File, sc.Name, err)
 		}
 	}
-	services, err := servicesOf(ctx, l, sources, cmp.Or(p.Ready, s.FirstGet()))
+	services, err := servicesOf(ctx, l, sources, cmp.Or(p.Ready, s.FirstGet()),
+		time.Duration(p.Startup))
 	if err != nil {
 		return err
 	}
@@ -148,9 +149,10 @@ func hold(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish) err
 	})
 }
 
-// servicesOf clones the revisions that sources name, and makes a service of each.
-func servicesOf(ctx context.Context, l *lab.Lab, sources []own.Source, ready string) (lab.Catalog,
-	error) {
+// servicesOf clones the revisions that sources name, and makes a service of each. A startup that is
+// longer than trials wait by themselves holds for them, too.
+func servicesOf(ctx context.Context, l *lab.Lab, sources []own.Source, ready string,
+	startup time.Duration) (lab.Catalog, error) {
 	kept := filepath.Join(l.Root, result.Kept)
 	for i := range sources {
 		note, err := sources[i].Clone(ctx, filepath.Join(kept, "git"))
@@ -162,6 +164,9 @@ func servicesOf(ctx context.Context, l *lab.Lab, sources []own.Source, ready str
 		}
 	}
 	services, err := own.Services(sources, os.Environ(), strings.TrimPrefix(ready, "-"))
+	for _, s := range services {
+		s.Run.Startup = max(startup, trial.ReadyBound)
+	}
 	if _, made := os.Stat(kept); err != nil && made != nil {
 		return nil, err // a line that is refused leaves nothing
 	}

@@ -3,15 +3,11 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -21,7 +17,7 @@ import (
 	"prony/internal/print"
 	"prony/internal/report"
 	"prony/internal/result"
-	"prony/internal/shell"
+	"prony/internal/shelf"
 	"prony/internal/table"
 	"prony/internal/unit"
 )
@@ -88,7 +84,7 @@ summary the rows of csv, series a row an interval.`,
 
 // reported is what a report was made of.
 type reported struct {
-	head  result.Run
+	run   *shelf.Run
 	study table.Study
 	sheet table.Sheet
 	bad   int   // trials that are INVALID or failed, or have no record
@@ -111,19 +107,20 @@ func (a *app) report(dir string, f reportFlags) (*reported, error) {
 	if f.format == "parquet" && f.out == "" && isTerminal(a.stdout) {
 		return nil, cli.Usagef("a terminal cannot show parquet: add -o FILE")
 	}
-	if err := a.write(f.out, func(w io.Writer) error { return r.print(w, f, dir) }); err != nil {
+	if err := a.write(f.out, func(w io.Writer) error { return r.print(w, f) }); err != nil {
 		return r, err
 	}
 	return r, r.lost
 }
 
 func (a *app) study(dir string, f reportFlags) (*reported, error) {
-	head, records, bad, err := result.Read(dir)
+	run, err := shelf.Read(dir)
 	if err != nil {
 		return nil, err
 	}
-	a.tellBad(bad)
-	o := table.Options{Baseline: head.Baseline, Columns: head.Columns, Reproduce: reproduce(head)}
+	a.tellBad(run.Bad)
+	records, bad := run.Records, run.Bad
+	o := run.Options()
 	o.Baseline = cmp.Or(f.baseline, o.Baseline)
 	if f.baseline != "" && !slices.ContainsFunc(records, func(r *result.Record) bool {
 		return table.RowName(r.Target) == f.baseline
@@ -133,31 +130,7 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 	if exists(dir, "report.html") || f.save {
 		o.Report = filepath.Join(dir, "report.html")
 	}
-	for _, s := range head.Skipped {
-		o.Skipped = append(o.Skipped, table.Skipped{Name: s.Target, Reason: s.Reason})
-	}
-	o.Missing = head.Missing(records)
-	if s, err := result.ReadSchedule(dir); err != nil || s != nil {
-		// Which blocks follow the first one was decided while it ran.
-		o.Missing = slices.DeleteFunc(o.Missing, func(p result.Planned) bool { return p.Block > 1 })
-	}
-	for _, again := range head.Resumed {
-		o.Notes = append(o.Notes, fmt.Sprintf("The run was resumed on %s, when %s had a record: "+
-			"what is compared within the block that was ended there is further apart in time.",
-			again.Time.UTC().Format("2006-01-02 15:04 UTC"), unit.Plural(again.Trials, "trial")))
-	}
-	for _, b := range bad {
-		o.Damaged = append(o.Damaged, fmt.Sprintf("line %d: %v", b.Line, b.Err))
-	}
-	o.Notes = append(o.Notes, head.Notes...)
-	if len(head.Labels) > 0 {
-		var pairs []string
-		for _, name := range slices.Sorted(maps.Keys(head.Labels)) {
-			pairs = append(pairs, name+"="+head.Labels[name])
-		}
-		o.Notes = append(o.Notes, "Labels: "+strings.Join(pairs, ", ")+".")
-	}
-	r := &reported{head: head, bad: len(o.Missing)}
+	r := &reported{run: run, bad: len(o.Missing)}
 	for _, rec := range records {
 		if rec.Role == "" && rec.Verdict.Grade == result.Invalid {
 			r.bad++
@@ -167,47 +140,19 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 		r.lost = fmt.Errorf("report %s: every one of its %s is damaged or not its own; bring %s "+
 			"back from where it was copied", dir, unit.Plural(lost, "record"), result.TrialsFile)
 	}
-	r.study = table.Analyze(result.Values(records), o)
+	r.study = run.Study(o)
 	r.sheet = r.study.Sheet()
 	return r, nil
 }
 
-// reproduce is the command that repeats a run: what was typed, with suite, seed and blocks spelt
-// out.
-func reproduce(head result.Run) string {
-	if head.File == "" { // all of it is on the command line
-		return shell.Join(head.Command)
-	}
-	args := []string{"prony", "run", head.File}
-	skip := false
-	for _, a := range head.Command[min(2, len(head.Command)):] {
-		name, _, joined := strings.Cut(a, "=")
-		switch {
-		case skip:
-			skip = false
-		case name == "--seed" || name == "--blocks" || name == "--out" || name == "--root" ||
-			name == "--for":
-			skip = !joined
-		case strings.HasPrefix(a, "-") || strings.HasPrefix(args[len(args)-1], "--"):
-			args = append(args, a)
-		}
-	}
-	length := fmt.Sprintf("--blocks %d", head.Blocks)
-	if head.ForNs > 0 {
-		length = fmt.Sprintf("--for %v", time.Duration(head.ForNs))
-	}
-	return fmt.Sprintf("%s --seed %d %s", shell.Join(shell.Hushed(args)), head.Seed, length)
+func (r *reported) print(w io.Writer, f reportFlags) error {
+	return reportForms.Write(w, cmp.Or(f.format, "text"), printing{r, f})
 }
 
-func (r *reported) print(w io.Writer, f reportFlags, dir string) error {
-	return reportForms.Write(w, cmp.Or(f.format, "text"), printing{r, f, dir})
-}
-
-// printing is what is reported, how, and the run's folder.
+// printing is what is reported, and how.
 type printing struct {
 	*reported
 	reportFlags
-	dir string
 }
 
 // reportForms are those of a run; all but the last are saved beside it.
@@ -229,16 +174,10 @@ var reportForms = print.Forms[printing]{
 	}},
 	{Format: "csv", Write: func(w io.Writer, p printing) error { return report.CSV(w, p.study) }},
 	{Format: "json", Write: func(w io.Writer, p printing) error {
-		endpoints := map[string]string{}
-		for scene, requests := range p.head.Requests {
-			endpoints[scene] = strings.Join(requests, ", ")
-		}
-		return report.JSON(w, p.study, report.JSONOptions{Endpoints: endpoints})
+		return report.JSON(w, p.study, report.JSONOptions{Endpoints: p.run.Endpoints()})
 	}},
 	{Format: "html", Write: func(w io.Writer, p printing) error {
-		all := slices.Concat(p.study.Records, p.study.Beside)
-		return report.HTML(w, p.study, report.HTMLOptions{Samples: readSamples(p.dir),
-			Host: p.head.Host, Profiles: report.ReadProfiles(os.DirFS(p.dir), all)})
+		return report.HTML(w, p.study, report.OfRun(p.run, p.study))
 	}},
 	{Format: "parquet", Write: func(w io.Writer, p printing) error {
 		rows, to := io.Pipe()
@@ -288,7 +227,7 @@ func (r *reported) save(dir string) error {
 	for _, format := range saved[:len(saved)-1] {
 		name := "report." + print.Ending(format)
 		var b bytes.Buffer
-		if err := r.print(&b, reportFlags{format: format, save: true}, dir); err != nil {
+		if err := r.print(&b, reportFlags{format: format, save: true}); err != nil {
 			return fmt.Errorf("write %s: %w", name, err)
 		}
 		if err := file.Put(filepath.Join(dir, name), b.Bytes()); err != nil {
@@ -299,7 +238,7 @@ func (r *reported) save(dir string) error {
 }
 
 func (r *reported) update(f reportFlags) error {
-	return updatePage(f.update, cmp.Or(f.section, r.head.Suite), func([]byte) ([]byte, error) {
+	return updatePage(f.update, cmp.Or(f.section, r.run.Head.Suite), func([]byte) ([]byte, error) {
 		var b bytes.Buffer
 		err := r.markdown(&b, f)
 		return b.Bytes(), err
@@ -323,24 +262,4 @@ func updatePage(page, section string, anew func(old []byte) ([]byte, error)) err
 		return fmt.Errorf("update %s: %w; it is as it was", page, err)
 	}
 	return nil
-}
-
-// readSamples reads what the probe saw, for the page's plots. What is missing is not plotted.
-func readSamples(dir string) (out []report.Samples) {
-	files, err := filepath.Glob(filepath.Join(dir, "series", "*.json"))
-	if err != nil {
-		return nil
-	}
-	for _, name := range files {
-		data, err := file.Read(name, file.Page)
-		var s result.Samples
-		if err != nil || json.Unmarshal(data, &s) != nil || s.Load == "" {
-			continue
-		}
-		out = append(out, report.Samples{
-			Trial: s.Trial, Load: s.Load,
-			TimeNs: s.TimeNs, CPUCores: s.CPUCores, RSSBytes: s.RSSBytes,
-		})
-	}
-	return out
 }

@@ -53,6 +53,8 @@ func (f *runFlags) suiteFlags(c *cobra.Command) {
 		"targets or services, as globs, instead of the suite's")
 	fs.StringSliceVar(&o.Scenarios, "scenarios", nil,
 		"those of the suite's scenarios alone, as globs over their names")
+	fs.StringSliceVar(&o.Loads, "loads", nil, "those of the suite's loads alone, as globs over "+
+		"their names, and those that they are shares of")
 	fs.Float64Var(&o.Limits.CPUs, "cpus", 0, "cores of a target, instead of the suite's")
 	fs.TextVar(&o.Limits.Memory, "memory", config.Size(0),
 		"memory of a target, as 512MiB, instead of the suite's")
@@ -130,6 +132,7 @@ const runExamples = `  prony run
   prony run suites/http.yaml --targets go-nethttp,java-jdk --blocks 5
   prony run --measure 10s --seed 7
   prony run --scenarios 'hello*' --cpus 2 --memory 512MiB
+  prony run --loads peak --targets go-nethttp,rust-axum
   prony run --for 5m
   prony run suites/http.yaml --quick
   prony run --aa --targets go-nethttp --blocks 10
@@ -269,9 +272,14 @@ func (a *app) again(c *cobra.Command, dir string) error {
 			dir)
 	}
 	line := []string{"run"}
-	for words := head.Command[min(2, len(head.Command)):]; len(words) > 0; words = words[1:] {
-		if name, _, joined := strings.Cut(words[0], "="); name != "--out" && name != "--resume" &&
-			name != "--root" && name != "--wait" {
+	verb := false // it has stood, which flags that every verb has may come before
+	for words := head.Command[1:]; len(words) > 0; words = words[1:] {
+		if words[0] == "run" && !verb {
+			verb = true
+			continue
+		}
+		name, _, joined := strings.Cut(words[0], "=")
+		if !slices.Contains([]string{"--out", "--resume", "--root", "--wait"}, name) {
 			line = append(line, words[0])
 		} else if !joined && len(words) > 1 {
 			words = words[1:]

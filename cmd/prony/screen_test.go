@@ -11,6 +11,7 @@ import (
 	"prony/internal/cli"
 	"prony/internal/lab/machine"
 	"prony/internal/result"
+	"prony/internal/shelf"
 	"prony/internal/truth/exact"
 )
 
@@ -83,7 +84,7 @@ func exchange(t *testing.T, file, old, by string) {
 // A line that reproduces a run is one that a shell reads as it was typed, and no password is in it,
 // in what is kept, or in what is said of a mistake.
 func TestReproduceLines(t *testing.T) {
-	line := reproduce(result.Run{File: "my suite.yaml", Seed: 7, Blocks: 2, Command: []string{
+	line := shelf.Reproduce(result.Run{File: "my suite.yaml", Seed: 7, Blocks: 2, Command: []string{
 		"prony", "run", "--targets", "a'b*", "--telemetry=otlp=http://ann:s3cret@h"}})
 	const want = `prony run 'my suite.yaml' --targets 'a'\''b*' --telemetry=otlp=http://ann:xxxxx@h` +
 		` --seed 7 --blocks 2`

@@ -157,6 +157,10 @@ func (a *app) printParts(parts []part) error {
 // compose runs docker compose on the stack's part of the file. What it prints goes to out, what it
 // says beside to the terminal.
 func (a *app) compose(ctx context.Context, out io.Writer, args ...string) error {
+	return a.composeTo(ctx, out, a.stderr, args...)
+}
+
+func (a *app) composeTo(ctx context.Context, out, talk io.Writer, args ...string) error {
 	root, err := a.root()
 	if err != nil {
 		return err
@@ -168,5 +172,5 @@ func (a *app) compose(ctx context.Context, out io.Writer, args ...string) error 
 	}
 	args = append([]string{"compose", "--project-directory", folder, "--profile", "OBS"}, args...)
 	// Compose moves the cursor of a terminal itself.
-	return a.world.Docker(ctx, print.Raw(out), print.Raw(a.stderr), args)
+	return a.world.Docker(ctx, print.Raw(out), print.Raw(talk), args)
 }

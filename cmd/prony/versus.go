@@ -301,7 +301,7 @@ func (a *app) versus(ctx context.Context, args []string, f *versusFlags) error {
 	if ready == "" && len(f.gets) > 0 {
 		ready = f.gets[0]
 	}
-	services, err := servicesOf(ctx, l, sources, ready)
+	services, err := servicesOf(ctx, l, sources, ready, f.startup)
 	if err != nil {
 		return err
 	}

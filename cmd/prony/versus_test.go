@@ -22,9 +22,9 @@ import (
 	"prony/internal/truth/exact"
 )
 
-// serve is a small service of somebody's: this test binary answers what its variable says, at the
+// standIn is a small service of somebody's: this test binary answers what its variable says, at the
 // port that it is given. {now} in it is another text each time.
-func serve(text string) {
+func standIn(text string) {
 	addr := net.JoinHostPort(cmp.Or(os.Getenv("AT"), "127.0.0.1"), os.Getenv("PORT"))
 	if protocol := os.Getenv("SPEAKS"); protocol != "" {
 		spoken(protocol, addr)

@@ -41,6 +41,9 @@ type run struct {
 // Run does what is wished and returns the folder of the records, which is empty when it ended
 // before there was one. The error says nothing about what trials came to.
 func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
+	told, own := &scribe{Observer: l.Tell}, *l
+	own.Tell = told
+	l = &own
 	r := &run{Lab: l, wish: w, checkouts: map[string]checkout{}, tools: service.FindTools(ctx)}
 	if r.planned, err = l.expand(w); err != nil {
 		return "", err
@@ -79,6 +82,8 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 		return "", err
 	}
 	defer release()
+	told.open(r.dir)
+	defer func() { err = errors.Join(err, told.end(ctx, r.dir, err)) }()
 	for _, step := range []func(context.Context) error{r.prepare, r.grade, r.resume} {
 		if err := step(ctx); err != nil {
 			return "", err
@@ -113,17 +118,11 @@ func (r *run) head(ctx context.Context) {
 		ForNs: int64(s.For), Labels: r.wish.Labels,
 		Requests: map[string][]string{}, Skipped: r.skipped,
 	}
-	for _, t := range p.Trials {
-		if s.For > 0 { // nobody knows yet which of them will be run
-			break
-		}
-		row := result.Target{Name: t.Target, Variant: t.Variant, Launcher: t.Launcher, Arm: t.Arm}
-		if t.Driver != suite.Drivers[0] {
-			row.Driver = t.Driver
-		}
-		head.Trials = append(head.Trials, t.ID)
-		head.Planned = append(head.Planned, result.Planned{Trial: t.ID, Row: table.RowName(row),
-			Scenario: t.Scenario, Block: t.Block, Role: t.Role})
+	if s.For == 0 { // else nobody knows yet which of them will be run
+		head.Planned = outline(p)
+	}
+	for _, t := range head.Planned {
+		head.Trials = append(head.Trials, t.Trial)
 	}
 	for _, scene := range s.Scenarios {
 		for _, q := range scene.Requests {
@@ -139,6 +138,19 @@ func (r *run) head(ctx context.Context) {
 		Dirty: at.dirty}
 	host.Describe(&prov)
 	r.experiment.Head, r.experiment.Prov = head, prov
+}
+
+// outline is the list of trials of a plan, as tables call them.
+func outline(p *suite.Plan) (out []result.Planned) {
+	for _, t := range p.Trials {
+		row := result.Target{Name: t.Target, Variant: t.Variant, Launcher: t.Launcher, Arm: t.Arm}
+		if t.Driver != suite.Drivers[0] {
+			row.Driver = t.Driver
+		}
+		out = append(out, result.Planned{Trial: t.ID, Row: table.RowName(row),
+			Scenario: t.Scenario, Block: t.Block, Role: t.Role})
+	}
+	return out
 }
 
 // grade looks at the host, after all builds and before anything is measured, and refuses one that

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"testing"
 	"time"
+
+	"prony/internal/web"
 )
 
 // bundlePatience bounds the build; npm waits long for a registry that does not answer.
@@ -18,7 +20,8 @@ const bundlePatience = 3 * time.Minute
 var unreachable = regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|` +
 	`ENETUNREACH|ENOTCACHED|E40[134]\b|E50\d\b|ERR_SOCKET`)
 
-// TestBundleIsBuilt: the committed bundle is what web/ builds, byte for byte.
+// TestBundleIsBuilt: the committed bundles, of the page and of the app, are what web/ builds, byte
+// for byte.
 func TestBundleIsBuilt(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a build takes seconds: not in -short")
@@ -29,26 +32,31 @@ func TestBundleIsBuilt(t *testing.T) {
 	}
 	// The build writes to ../internal/report/page, so the copy stands in the same places.
 	root := t.TempDir()
-	web := filepath.Join(root, "web")
-	copyTree(t, "../../web", web)
-	if out, err := npmRun(t, npm, web, "ci", "--ignore-scripts"); err != nil {
+	sources := filepath.Join(root, "web")
+	copyTree(t, "../../web", sources)
+	if out, err := npmRun(t, npm, sources, "ci", "--ignore-scripts"); err != nil {
 		if unreachable.Match(out) {
 			t.Skipf("npm has no packages here: %s", out)
 		}
 		t.Fatalf("npm ci: %v\n%s", err, out)
 	}
 	for _, step := range []string{"check", "build"} {
-		if out, err := npmRun(t, npm, web, "run", step); err != nil {
+		if out, err := npmRun(t, npm, sources, "run", step); err != nil {
 			t.Fatalf("npm run %s: %v\n%s", step, err, out)
 		}
 	}
-	for name, committed := range map[string]string{"page.js": pageJS, "page.css": pageCSS} {
-		built, err := os.ReadFile(filepath.Join(root, "internal/report/page", name))
+	committed := map[string][]byte{"internal/report/page/page.js": []byte(pageJS),
+		"internal/report/page/page.css": []byte(pageCSS)}
+	for _, name := range []string{web.Script, web.Style, web.Comparison} {
+		committed["internal/web/app/"+name] = web.File(name)
+	}
+	for name, committed := range committed {
+		built, err := os.ReadFile(filepath.Join(root, name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(built, []byte(committed)) {
-			t.Errorf("page/%s is not what web/ builds: run npm ci && npm run build in web/", name)
+		if !bytes.Equal(built, committed) {
+			t.Errorf("%s is not what web/ builds: run npm ci && npm run build in web/", name)
 		}
 	}
 }

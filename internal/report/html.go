@@ -9,11 +9,14 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"os"
+	"slices"
 	"strings"
 
 	"prony/internal/comparison"
 	"prony/internal/print"
 	"prony/internal/result"
+	"prony/internal/shelf"
 	"prony/internal/table"
 )
 
@@ -47,14 +50,13 @@ type HTMLOptions struct {
 	Gate *comparison.Gate
 }
 
-// Samples is what the probe saw of a service during one load of one trial. The slices are columns:
-// one value per sample in each.
-type Samples struct {
-	Trial    string
-	Load     string
-	TimeNs   []int64   // from the start of the load's window
-	CPUCores []float64 // processors in use since the sample before
-	RSSBytes []int64
+// Samples is what the probe saw of a service during one load of one trial.
+type Samples = result.Samples
+
+// OfRun are the options of a run's own page: what lies in its folder beside the records.
+func OfRun(r *shelf.Run, s table.Study) HTMLOptions {
+	return HTMLOptions{Samples: r.Samples(), Host: r.Head.Host,
+		Profiles: ReadProfiles(os.DirFS(r.Dir), slices.Concat(s.Records, s.Beside))}
 }
 
 // HTML prints one file that needs nothing else: no server, no network. The comparison is in the

@@ -1,4 +1,4 @@
-package main
+package lab
 
 import (
 	"strings"
@@ -18,7 +18,7 @@ func TestDigest(t *testing.T) {
 				{Rule: "quiet", Grade: result.Suspect, Observed: "others"},
 				{Rule: "delivered", Load: "half", Grade: grade, Observed: "97.6 % sent"},
 			}}}
-		if got := digest(r); !strings.Contains(got, want) || strings.Contains(got, not) {
+		if got := Digest(r); !strings.Contains(got, want) || strings.Contains(got, not) {
 			t.Errorf("%q, want %q and not %q", got, want, not)
 		}
 	}

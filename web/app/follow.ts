@@ -1,0 +1,176 @@
+// A run under way, by the lines of its progress.ndjson, which the server sends as they come.
+
+import { path } from "./server";
+
+// Line is docs/formats/record.md, "Following a run".
+export interface Line {
+  seq: number;
+  time: string;
+  kind: "begin" | "say" | "step" | "tick" | "trial" | "end" | "gone";
+  suite?: string;
+  leastNs?: number;
+  mostNs?: number;
+  trials?: { trial: string; row: string; scenario: string; block: number; role?: string }[];
+  text?: string;
+  trial?: string;
+  step?: string;
+  load?: string;
+  expectNs?: number;
+  ratePerS?: number;
+  p50Ns?: number;
+  p99Ns?: number;
+  errors?: number;
+  grade?: string;
+  ended?: number;
+  total?: number;
+  outcome?: string;
+}
+
+export interface Tick {
+  perS: number;
+  p50Ns: number;
+  p99Ns: number;
+  errors: number;
+}
+
+// State is what the lines so far say together.
+export interface State {
+  begun: number; // ms; 0: not known
+  now: number; // the time of the last line, by the lab's clock
+  leastNs: number;
+  mostNs: number;
+  planned: { trial: string; row: string; block: number }[];
+  grades: Map<string, string>; // of trials that have a record
+  ended: number;
+  total: number; // 0: nobody knows
+  trial: string; // under way
+  step: string;
+  stepBegun: number;
+  expectNs: number;
+  ticks: Tick[]; // of the load under way
+  said: string[];
+  outcome: string; // empty: it goes on
+  text: string; // how it ended
+}
+
+export function begin(): State {
+  return {
+    begun: 0, now: 0, leastNs: 0, mostNs: 0, planned: [], grades: new Map(), ended: 0, total: 0,
+    trial: "", step: "", stepBegun: 0, expectNs: 0, ticks: [], said: [], outcome: "", text: "",
+  };
+}
+
+// Bounds of what is kept: a run of a night has a hundred thousand lines.
+const keptTicks = 240;
+const keptLines = 400;
+
+export function add(s: State, l: Line): void {
+  s.now = Date.parse(l.time) || s.now;
+  switch (l.kind) {
+    case "begin":
+      Object.assign(s, begin(), { now: s.now, begun: s.now });
+      s.leastNs = l.leastNs ?? 0;
+      s.mostNs = l.mostNs ?? 0;
+      s.planned = l.trials ?? [];
+      s.total = s.planned.length;
+      break;
+    case "say":
+      s.said = [...s.said, l.text ?? ""].slice(-keptLines);
+      break;
+    case "step":
+      s.trial = l.trial ?? "";
+      s.step = [l.step, l.load].filter(Boolean).join(" ");
+      s.stepBegun = s.now;
+      s.expectNs = l.expectNs ?? 0;
+      s.ticks = [];
+      break;
+    case "tick":
+      s.trial = l.trial ?? s.trial;
+      s.ticks = [...s.ticks, tick(l)].slice(-keptTicks);
+      break;
+    case "trial":
+      s.grades.set(l.trial ?? "", l.grade ?? "");
+      s.ended = l.ended ?? s.grades.size;
+      s.total = l.total ?? s.total;
+      s.said = [...s.said, l.text ?? ""].slice(-keptLines);
+      [s.trial, s.step, s.ticks] = ["", "", []];
+      break;
+    case "end":
+      s.outcome = l.outcome ?? "done";
+      s.text = l.text ?? "";
+      break;
+    case "gone":
+      s.outcome = "gone";
+      s.text = "The lab has ended without a word; what has a record stays.";
+      break;
+  }
+}
+
+function tick(l: Line): Tick {
+  return {
+    perS: l.ratePerS ?? 0,
+    p50Ns: l.p50Ns ?? 0,
+    p99Ns: l.p99Ns ?? 0,
+    errors: l.errors ?? 0,
+  };
+}
+
+// left is how many seconds the run may take yet: by what its trials took so far, or by its plan.
+export function left(s: State): [least: number, most: number] | null {
+  if (s.begun === 0 || s.outcome) {
+    return null;
+  }
+  const gone = (s.now - s.begun) / 1e3;
+  if (s.ended > 1 && s.total > s.ended) {
+    const each = gone / (s.ended + 0.5);
+    const rest = each * (s.total - s.ended);
+    return [0.9 * rest, 1.1 * rest];
+  }
+  const of = (ns: number) => Math.max(0, ns / 1e9 - gone);
+  return s.mostNs > 0 ? [of(s.leastNs), of(s.mostNs)] : null;
+}
+
+const kinds = ["begin", "say", "step", "tick", "trial", "end", "gone"] as const;
+
+// follow calls changed at most a few times a second, until the run has ended or nobody listens. The
+// browser asks again by itself where the connection breaks, from behind the last line it has.
+export function follow(
+  id: string,
+  changed: (s: State, broken: boolean) => void,
+): () => void {
+  const state = begin();
+  const events = new EventSource(path("runs", id, "events"));
+  let due = 0;
+  const show = (broken = false) => {
+    clearTimeout(due);
+    due = 0;
+    changed({ ...state }, broken);
+  };
+  for (const kind of kinds) {
+    events.addEventListener(kind, (e) => {
+      const line = parsed((e as MessageEvent<string>).data);
+      if (line) {
+        add(state, { ...line, kind });
+      }
+      if (state.outcome) {
+        events.close();
+        show();
+      } else {
+        due ||= window.setTimeout(show, 150);
+      }
+    });
+  }
+  events.addEventListener("error", () => show(true));
+  return () => {
+    clearTimeout(due);
+    events.close();
+  };
+}
+
+function parsed(text: string): Line | null {
+  try {
+    return JSON.parse(text) as Line;
+  } catch {
+    return null; // a line that was cut off
+  }
+}

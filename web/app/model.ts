@@ -1,0 +1,192 @@
+// The documents that pages are made of, as the server's API and the published files have them.
+// Rates are per second, times nanoseconds, sizes bytes; null is a number that there is not.
+
+// Entry is a run in the index (internal/shelf).
+export interface Entry {
+  id: string;
+  suite: string;
+  question: string;
+  time: string;
+  labels: Record<string, string> | null;
+  machine: Machine;
+  blocks: number;
+  trials: Tally;
+  numbers: { valid: number; suspect: number };
+  targets: string[] | null;
+  ranking: Ranked[] | null;
+  state: "done" | "running" | "stopped";
+}
+
+export interface Machine {
+  cpuModel: string;
+  cores: number;
+  kernel: string;
+  key: string; // runs of two machines are never mixed
+}
+
+export interface Tally {
+  planned: number;
+  valid: number;
+  suspect: number;
+  invalid: number;
+  failed: number;
+  missing: number;
+}
+
+// Ranked is what put the targets of a scenario in their order.
+export interface Ranked {
+  scenario: string;
+  load: string;
+  metric: string;
+  unit: string;
+  rows: RankedRow[] | null;
+}
+
+export interface RankedRow {
+  target: string;
+  tier: number; // from 1; 0 when not ranked
+  centre: number | null;
+  lo: number | null;
+  hi: number | null;
+}
+
+// Shelf is the index, or its newest part.
+export interface Shelf {
+  runs: Entry[];
+  total: number;
+}
+
+// Trend is docs/formats/trend-json.md.
+export interface Trend {
+  runs: number;
+  alpha: number;
+  notes: string[] | null;
+  series: Series[] | null;
+}
+
+export interface Series {
+  scenario: string;
+  target: string;
+  method: string;
+  load: string;
+  model: string;
+  metric: string;
+  unit: string;
+  points: TrendPoint[];
+  changes: Change[] | null;
+}
+
+export interface TrendPoint {
+  run: string;
+  commit: string;
+  time: string;
+  n: number;
+  value: number;
+  lo: number | null;
+  hi: number | null;
+}
+
+export interface Change {
+  at: number;
+  run: string;
+  commit: string;
+  before: number;
+  after: number;
+  p: number;
+  worse: boolean;
+  word: string;
+}
+
+// Comparison is docs/formats/compare-json.md.
+export interface Comparison {
+  title: string;
+  paired: boolean;
+  confidence: number;
+  control?: string;
+  tests: number;
+  fingerprint?: string;
+  unlike: Difference[] | null;
+  told: Difference[] | null;
+  warnings: string[] | null;
+  missing: string[] | null;
+  reproduce: string[] | null;
+  pairs: Pair[] | null;
+}
+
+export interface Difference {
+  aspect: string;
+  a: string;
+  b: string;
+}
+
+export interface Pair {
+  scenario: string;
+  a: Subject;
+  b: Subject;
+  rows: Row[] | null;
+}
+
+export interface Subject {
+  run: string;
+  suite: string;
+  time?: string;
+  target: string;
+  commit?: string;
+  artifact?: string;
+  prony?: string;
+  machine?: string;
+  method: string;
+  blocks: number;
+  valid: number;
+  suspect: number;
+  invalid: number;
+  failed: number;
+  excluded: string[] | null;
+}
+
+export interface Row {
+  load: string;
+  model: string;
+  metric: string;
+  unit: string;
+  better: string;
+  a: Value;
+  b: Value;
+  ratio: Ratio | null;
+  control?: Ratio | null;
+  blocks?: { block: number; ratio: number }[] | null;
+  pHolm: number | null;
+  outcome: "better" | "worse" | "alike" | "equal" | "none";
+  word: string;
+  detectable: number | null;
+}
+
+export interface Value {
+  n: number;
+  centre: number | null;
+  lo: number | null;
+  hi: number | null;
+  mean: number | null;
+  assumption?: string;
+  warning?: string;
+  withheld?: string;
+  points: Point[] | null;
+}
+
+export interface Point {
+  trial: string;
+  block: number;
+  value: number;
+  verdict: string;
+}
+
+export interface Ratio {
+  n: number;
+  centre: number | null;
+  lo: number | null;
+  hi: number | null;
+  p: number;
+  sdLog: number | null;
+  assumption?: string;
+  warning?: string;
+}

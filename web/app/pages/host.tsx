@@ -1,0 +1,77 @@
+// The machine that the server is on: is it fit to measure, and what can run on it?
+
+import { Ask, Badge, Facts, useLoaded } from "../parts";
+import { path } from "../server";
+import { server } from "../source";
+import * as words from "../words";
+
+interface Host {
+  doctor: { grade: string; checks: Check[] | null };
+  docker: string;
+  stack: { name: string; state: string }[] | null;
+  tools: { name: string; version: string; path?: string }[] | null;
+  version: string;
+  time: string;
+}
+
+interface Check {
+  name: string;
+  grade: string;
+  observed: string;
+  wanted: string;
+  why: string;
+  fix?: string;
+}
+
+export function HostPage() {
+  const loaded = useLoaded(() => server!.get<Host>(path("host")), []);
+  return (
+    <>
+      <h1 tabIndex={-1}>Host</h1>
+      <Ask of={loaded}>{(h) => <Shown h={h} />}</Ask>
+    </>
+  );
+}
+
+function Shown({ h }: { h: Host }) {
+  const checks = h.doctor.checks ?? [];
+  const wrong = ["unfit", "doubtful"].flatMap((g) => checks.filter((c) => c.grade === g));
+  return (
+    <>
+      <p class="about">
+        prony {h.version}, looked at {words.moment(h.time)}. As prony doctor grades it:{" "}
+        <Badge grade={h.doctor.grade} text={h.doctor.grade} />
+      </p>
+      <h2>What to do</h2>
+      {wrong.length === 0 && <p>Nothing: every check is fine.</p>}
+      {wrong.map((c) => (
+        <section key={c.name} class="check">
+          <h3>
+            {c.name} <Badge grade={c.grade} text={c.grade} />
+          </h3>
+          <p>
+            {c.observed}; wanted: {c.wanted}
+          </p>
+          <p class="about">{c.why}</p>
+          {c.fix && <p class="hint">→ {c.fix}</p>}
+        </section>
+      ))}
+      <details class="data">
+        <summary>{words.count(checks.length - wrong.length, "other check")}</summary>
+        <Facts
+          of={checks
+            .filter((c) => !wrong.includes(c))
+            .map((c): [string, string] => [c.name, `${c.grade}: ${c.observed}`])}
+        />
+      </details>
+      <h2>Tools</h2>
+      <Facts
+        of={[
+          ...(h.tools ?? []).map((t): [string, string] => [t.name, t.version]),
+          ["containers", h.docker || "can be used"],
+          ...(h.stack ?? []).map((s): [string, string] => [s.name, s.state]),
+        ]}
+      />
+    </>
+  );
+}

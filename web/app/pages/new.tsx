@@ -1,0 +1,334 @@
+// A new run: a form of what there is, the plan as it changes, and the command that does the same.
+
+import { useEffect, useState } from "preact/hooks";
+import { Ask, Command, said, Trouble, useLoaded } from "../parts";
+import { type Route, to } from "../route";
+import { path } from "../server";
+import { server } from "../source";
+import * as words from "../words";
+
+interface Suite {
+  name: string;
+  question: string;
+  blocks: number;
+  seed: number;
+  measureS: number;
+  cpus: number;
+  memoryBytes: number;
+  targets: string[] | null;
+  scenarios: string[] | null;
+  loads: string[] | null;
+  launchers: string[] | null;
+  problem?: string;
+}
+
+export interface Target {
+  name: string;
+  service: string;
+  language: string;
+  framework: string;
+  missing: string[] | null;
+  aside?: string;
+}
+
+interface Plan {
+  trials: { trial: string; target: string; block: number }[] | null;
+  leastS: number;
+  mostS: number;
+  yaml: string;
+  command: string[] | null;
+  problems: string[] | null;
+  notes: string[] | null;
+}
+
+// Form is what the API takes; what is not in it is as the suite has it.
+interface Form {
+  suite: string;
+  targets?: string[];
+  scenarios?: string[];
+  loads?: string[];
+  blocks?: number;
+  for?: string;
+  seed?: number;
+  measure?: string;
+  limits?: { cpus?: number; memory?: string };
+  launcher?: string[];
+  agent?: string;
+  telemetry?: boolean;
+  labels?: Record<string, string>;
+}
+
+export function New({ route }: { route: Route }) {
+  const loaded = useLoaded(async () => {
+    const [suites, catalog] = await Promise.all([
+      server!.get<{ suites: Suite[] | null }>(path("suites")),
+      server!.get<{ targets: Target[] | null }>(path("catalog")),
+    ]);
+    return { suites: suites.suites ?? [], targets: catalog.targets ?? [] };
+  }, []);
+  return (
+    <>
+      <h1 tabIndex={-1}>New run</h1>
+      <Ask of={loaded}>
+        {(found) => <Choose {...found} suite={route.query.get("suite") ?? ""} />}
+      </Ask>
+    </>
+  );
+}
+
+interface ChooseProps {
+  suites: Suite[];
+  targets: Target[];
+  suite: string;
+}
+
+function Choose({ suites, targets, suite }: ChooseProps) {
+  const first = suites.find((s) => s.name === suite) ?? suites.find((s) => s.name === "canonical");
+  const [name, setName] = useState((first ?? suites[0])?.name ?? "");
+  const [form, setForm] = useState<Form>({ suite: name });
+  const chosen = suites.find((s) => s.name === name);
+  if (!chosen) {
+    return <p class="lead">There is no suite here: begin prony serve in a checkout.</p>;
+  }
+  return (
+    <>
+      <form class="new" onSubmit={(e) => e.preventDefault()}
+        onInput={(e) => setForm(formOf(e.currentTarget, chosen))}>
+        <label class="field">
+          Suite
+          <select name="suite" value={name} onChange={(e) => {
+            setName(e.currentTarget.value);
+            setForm({ suite: e.currentTarget.value });
+          }}>
+            {suites.map((s) => <option key={s.name} value={s.name}>{s.name}</option>)}
+          </select>
+        </label>
+        <p class="about">{chosen.question}</p>
+        {chosen.problem && <Trouble text={chosen.problem} />}
+        <Fields key={name} suite={chosen} targets={targets} />
+      </form>
+      <Planned form={form} />
+    </>
+  );
+}
+
+function Fields({ suite, targets }: { suite: Suite; targets: Target[] }) {
+  const rows = suite.targets ?? [];
+  const launchers = suite.launchers ?? [];
+  return (
+    <>
+      <fieldset>
+        <legend>Targets</legend>
+        <div class="targets">
+          {rows.map((t) => (
+            <Choice key={t} field="targets" name={t} found={targets.find((x) => x.name === t)} />
+          ))}
+        </div>
+      </fieldset>
+      <Some legend="Scenarios" name="scenarios" of={suite.scenarios ?? []} />
+      <Some legend="Loads" name="loads" of={suite.loads ?? []} />
+      <fieldset>
+        <legend>How long</legend>
+        <div class="filters">
+          <Field label="Blocks" name="blocks" type="number" min={1} hint={String(suite.blocks)} />
+          <Field label="or for a time" name="for" hint="5m" />
+          <Field label="Window of a load" name="measure" hint={`${suite.measureS}s`} />
+          <Field label="Seed of the order" name="seed" type="number" min={0}
+            hint={String(suite.seed)} />
+        </div>
+      </fieldset>
+      <fieldset>
+        <legend>Conditions</legend>
+        <div class="filters">
+          <Field label="Processors of a service" name="cpus" hint={String(suite.cpus)} />
+          <Field label="Memory of a service" name="memory"
+            hint={words.amount(suite.memoryBytes, "B")} />
+          {launchers.length > 1 && (
+            <label>
+              Launcher
+              <select name="launcher">
+                <option value="">as the suite has it</option>
+                {launchers.map((l) => <option key={l} value={l}>{l}</option>)}
+              </select>
+            </label>
+          )}
+          <Field label="Agent" name="agent" hint="none" />
+          <Field label="Labels" name="labels" hint="branch=main, pr=12" />
+          <label class="check">
+            <input type="checkbox" name="telemetry" /> one more trial each, in which all is watched
+          </label>
+        </div>
+      </fieldset>
+    </>
+  );
+}
+
+interface ChoiceProps {
+  field: string;
+  name: string;
+  found?: Target;
+}
+
+function Choice({ field, name, found }: ChoiceProps) {
+  const missing = found?.missing ?? [];
+  return (
+    <label>
+      <input type="checkbox" name={field} value={name} disabled={missing.length > 0}
+        defaultChecked={missing.length === 0} />
+      <span>
+        {name}
+        {missing.length > 0 && <span class="missing">{missing.join("; ")}</span>}
+      </span>
+    </label>
+  );
+}
+
+// Some is a choice of what a suite has several of.
+function Some({ legend, name, of }: { legend: string; name: string; of: string[] }) {
+  return of.length < 2 ? null : (
+    <fieldset>
+      <legend>{legend}</legend>
+      <div class="targets">
+        {of.map((one) => <Choice key={one} field={name} name={one} />)}
+      </div>
+    </fieldset>
+  );
+}
+
+interface FieldProps {
+  label: string;
+  name: string;
+  hint: string;
+  type?: "number";
+  min?: number;
+}
+
+function Field({ label, name, hint, type, min }: FieldProps) {
+  return (
+    <label>
+      {label}
+      {type === "number" ? (
+        <input name={name} type="number" min={min} step={1} placeholder={hint} />
+      ) : (
+        <input name={name} type="text" placeholder={hint} autocomplete="off" />
+      )}
+    </label>
+  );
+}
+
+// formOf reads a form: only what is not as the suite has it, so that the command says just that.
+function formOf(element: HTMLFormElement, suite: Suite): Form {
+  const data = new FormData(element);
+  const text = (name: string) => String(data.get(name) ?? "").trim();
+  const number = (name: string) => (text(name) === "" ? undefined : Number(text(name)));
+  const boxes = (name: string) => element.querySelectorAll(`input[name="${name}"]:enabled`).length;
+  const some = (name: string) => {
+    const chosen = data.getAll(name).map(String);
+    return chosen.length < boxes(name) ? chosen : undefined;
+  };
+  const limits = { cpus: number("cpus"), memory: text("memory") || undefined };
+  const labels = text("labels")
+    .split(",")
+    .map((pair) => pair.split("=", 2).map((part) => part.trim()))
+    .filter(([name]) => name);
+  return {
+    suite: suite.name,
+    targets: some("targets"),
+    scenarios: some("scenarios"),
+    loads: some("loads"),
+    blocks: number("blocks"),
+    for: text("for") || undefined,
+    seed: number("seed"),
+    measure: text("measure") || undefined,
+    limits: limits.cpus !== undefined || limits.memory ? limits : undefined,
+    launcher: text("launcher") ? [text("launcher")] : undefined,
+    agent: text("agent") || undefined,
+    telemetry: data.has("telemetry") || undefined,
+    labels: labels.length > 0
+      ? Object.fromEntries(labels.map(([name, value]) => [name, value ?? ""]))
+      : undefined,
+  };
+}
+
+const rest = 300; // ms without a change before the plan is asked for
+
+function Planned({ form }: { form: Form }) {
+  const [plan, setPlan] = useState<Plan | null>(null);
+  const [wrong, setWrong] = useState("");
+  const [starting, setStarting] = useState(false);
+  const text = JSON.stringify(form);
+  useEffect(() => {
+    let wanted = true;
+    const timer = setTimeout(() => {
+      server!.send<Plan>("POST", path("plan"), form).then(
+        (p) => {
+          if (wanted) {
+            setPlan(p);
+            setWrong("");
+          }
+        },
+        (error: unknown) => wanted && setWrong(said(error)),
+      );
+    }, rest);
+    return () => {
+      wanted = false;
+      clearTimeout(timer);
+    };
+  }, [text]);
+  const start = () => {
+    setStarting(true);
+    server!.send<{ id: string }>("POST", path("runs"), form).then(
+      ({ id }) => (location.hash = to("run", id)),
+      (error: unknown) => {
+        setStarting(false);
+        setWrong(said(error));
+      },
+    );
+  };
+  const problems = plan?.problems ?? [];
+  const ready = plan !== null && problems.length === 0 && wrong === "";
+  return (
+    <section aria-label="Plan" class="plan">
+      <h2>Plan</h2>
+      {wrong && <Trouble text={wrong} />}
+      {problems.map((p) => <Trouble key={p} text={p} />)}
+      {!plan && !wrong && <p class="lead" role="status">Asking what is here …</p>}
+      {plan && (
+        <>
+          <p role="status">
+            {words.count((plan.trials ?? []).length, "trial")}, {words.lasting(plan.leastS)} to{" "}
+            {words.lasting(plan.mostS)} without builds
+          </p>
+          <ul class="reasons">{(plan.notes ?? []).map((n) => <li key={n}>{n}</li>)}</ul>
+          <Command text={quoted(plan.command ?? [])} label="The command that does the same" />
+          <details class="data">
+            <summary>Order of trials</summary>
+            <ol class="order">
+              {(plan.trials ?? []).map((t) => (
+                <li key={t.trial}>
+                  <span>block {t.block}</span> {t.target}
+                </li>
+              ))}
+            </ol>
+          </details>
+          <details class="data">
+            <summary>The suite as YAML</summary>
+            <pre class="log" tabIndex={0} role="region" aria-label="YAML">{plan.yaml}</pre>
+          </details>
+        </>
+      )}
+      <p class="doors">
+        <button class="act" type="button" disabled={!ready || starting} onClick={start}>
+          {starting ? "Starting …" : "Start"}
+        </button>
+      </p>
+    </section>
+  );
+}
+
+// quoted is a command line as a shell takes it.
+function quoted(args: string[]): string {
+  return args
+    .map((a) => (/^[\w./:=,@%+-]+$/.test(a) ? a : `'${a.replace(/'/g, `'\\''`)}'`))
+    .join(" ");
+}

@@ -1,0 +1,227 @@
+// A run under way: how far it is, what it does now, what it said, and how to stop it.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { follow, left, type State, type Tick } from "../follow";
+import { Badge, Box, said, Trouble } from "../parts";
+import { path } from "../server";
+import { server } from "../source";
+import * as words from "../words";
+
+// changed is told when there is a record more, and when the run has ended.
+export function Progress({ id, changed }: { id: string; changed: () => void }) {
+  const [state, setState] = useState<State | null>(null);
+  const [broken, setBroken] = useState(false);
+  useEffect(() => {
+    let records = -1;
+    return follow(id, (s, lost) => {
+      setState(s);
+      setBroken(lost);
+      if (s.outcome || (records >= 0 && s.ended > records)) {
+        changed();
+      }
+      records = s.ended;
+    });
+  }, [id]);
+  if (!state) {
+    return <p class="lead" role="status">Waiting for the lab …</p>;
+  }
+  return (
+    <section class="under-way" aria-label="The run under way">
+      <h2>Under way</h2>
+      {broken && <p class="lead" role="status">The connection is lost; asking again …</p>}
+      <How s={state} />
+      <Now s={state} />
+      <Order s={state} />
+      <Stop id={id} />
+      <Followed title="What the lab said" text={state.said.join("\n")} />
+      {state.trial && <ServiceLog id={id} trial={state.trial} />}
+    </section>
+  );
+}
+
+function How({ s }: { s: State }) {
+  const [least, most] = left(s) ?? [0, 0];
+  const time =
+    most > 0 ? `, ${words.lasting(least)} to ${words.lasting(most)} left` : "";
+  return (
+    <>
+      <progress aria-label="Trials that have a record" value={s.ended} max={s.total || 1} />
+      <p role="status">
+        {s.total > 0 ? `${s.ended} of ${words.count(s.total, "trial")}` : `${s.ended} trials`}
+        {time}
+      </p>
+    </>
+  );
+}
+
+function Now({ s }: { s: State }) {
+  if (!s.trial) {
+    return <p class="lead">Between trials.</p>;
+  }
+  const tick = s.ticks[s.ticks.length - 1];
+  const expected = s.expectNs > 0 ? ` of ${words.lasting(s.expectNs / 1e9)}` : "";
+  return (
+    <div class="now">
+      <p>
+        <strong>{s.trial}</strong>: {s.step || "begins"},{" "}
+        {words.lasting((s.now - s.stepBegun) / 1e3)}
+        {expected}
+      </p>
+      {tick && (
+        <div class="dials">
+          <Dial name="rate" text={words.amount(tick.perS, "1/s")} of={s.ticks} at={(t) => t.perS} />
+          <Dial name="p50" text={latency(tick.p50Ns)} of={s.ticks} at={(t) => t.p50Ns} />
+          <Dial name="p99" text={latency(tick.p99Ns)} of={s.ticks} at={(t) => t.p99Ns} />
+          {tick.errors > 0 && <p class="says worse">{words.count(tick.errors, "error")}</p>}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function latency(ns: number): string {
+  return words.amount(ns > 0 ? ns : null, "ns");
+}
+
+interface DialProps {
+  name: string;
+  text: string;
+  of: Tick[];
+  at: (t: Tick) => number;
+}
+
+// Dial is a value as it is now, with where it came from, from zero.
+function Dial({ name, text, of, at }: DialProps) {
+  const values = of.map(at);
+  const most = Math.max(...values, 1);
+  const x = (k: number) => ((100 * k) / Math.max(1, values.length - 1)).toFixed(1);
+  const points = values.map((v, k) => `${x(k)},${(38 - (36 * v) / most).toFixed(1)}`).join(" ");
+  return (
+    <div class="dial">
+      <span class="name">{name}</span>
+      <span class="value">{text}</span>
+      <svg viewBox="0 0 100 40" preserveAspectRatio="none" aria-hidden="true">
+        <polyline points={points} />
+      </svg>
+    </div>
+  );
+}
+
+// Order is all trials in the order in which they run: what is done, what is to come.
+function Order({ s }: { s: State }) {
+  if (s.planned.length === 0) {
+    return null;
+  }
+  return (
+    <details class="data" open={s.planned.length <= 40}>
+      <summary>Order of trials</summary>
+      <ol class="order">
+        {s.planned.map((p) => (
+          <li key={p.trial} aria-current={p.trial === s.trial ? "step" : undefined}>
+            <span>block {p.block}</span> {p.row}{" "}
+            {s.grades.has(p.trial) && (
+              <Badge grade={s.grades.get(p.trial) ?? ""} text={s.grades.get(p.trial) ?? ""} />
+            )}
+          </li>
+        ))}
+      </ol>
+    </details>
+  );
+}
+
+function Stop({ id }: { id: string }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [wrong, setWrong] = useState("");
+  const [asked, setAsked] = useState(false);
+  const stop = (e: SubmitEvent) => {
+    e.preventDefault();
+    const reason = String(new FormData(e.currentTarget as HTMLFormElement).get("reason") ?? "");
+    dialog.current?.close();
+    setAsked(true);
+    server!.send("POST", path("runs", id, "stop"), { reason }).catch((error: unknown) => {
+      setAsked(false);
+      setWrong(said(error));
+    });
+  };
+  return (
+    <div class="noprint">
+      {wrong && <Trouble text={wrong} />}
+      <button class="act danger" type="button" disabled={asked}
+        onClick={() => dialog.current?.showModal()}>
+        {asked ? "Stopping …" : "Stop the run …"}
+      </button>
+      <dialog ref={dialog} aria-labelledby="stop-title">
+        <form onSubmit={stop}>
+          <h2 id="stop-title">Stop the run?</h2>
+          <p>The trial under way is lost. What has a record stays, and can be gone on with.</p>
+          <label class="field">
+            Why, as every report will say
+            <input name="reason" maxLength={200} />
+          </label>
+          <p class="doors">
+            <button class="act danger" type="submit">Stop</button>
+            <button class="act" type="button" onClick={() => dialog.current?.close()}>
+              Go on
+            </button>
+          </p>
+        </form>
+      </dialog>
+    </div>
+  );
+}
+
+// Followed is a text that grows at its end, and is kept in sight there unless somebody reads above.
+export function Followed({ title, text }: { title: string; text: string }) {
+  const box = useRef<HTMLPreElement>(null);
+  const end = useRef(true);
+  useEffect(() => {
+    if (box.current && end.current) {
+      box.current.scrollTop = box.current.scrollHeight;
+    }
+  }, [text]);
+  return (
+    <>
+      <h3>{title}</h3>
+      <pre class="log" tabIndex={0} role="region" aria-label={title} ref={box}
+        onScroll={(e) => {
+          const at = e.currentTarget;
+          end.current = at.scrollHeight - at.scrollTop - at.clientHeight < 24;
+        }}>
+        {text}
+      </pre>
+    </>
+  );
+}
+
+const lookEvery = 2000; // ms, for more of a log
+const keptText = 64 << 10;
+
+function ServiceLog({ id, trial }: { id: string; trial: string }) {
+  const [shown, setShown] = useState(false);
+  const [text, setText] = useState("");
+  useEffect(() => {
+    if (!shown) {
+      return undefined;
+    }
+    const look = () =>
+      server!.text(path("runs", id, "logs", trial)).then(
+        (all) => setText(all.slice(-keptText)),
+        (error: unknown) => setText(said(error)),
+      );
+    void look();
+    const timer = setInterval(() => void look(), lookEvery);
+    return () => clearInterval(timer);
+  }, [shown, id, trial]);
+  return (
+    <>
+      <button class="act" type="button" aria-expanded={shown} onClick={() => setShown(!shown)}>
+        {shown ? "Hide" : "Follow"} the service's log
+      </button>
+      {shown && (
+        <Box label="Log">
+          <Followed title={"Log of " + trial} text={text} />
+        </Box>
+      )}
+    </>
+  );
+}

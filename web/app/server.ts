@@ -1,0 +1,115 @@
+// The API of prony serve (internal/serve/openapi.yaml).
+
+import type { Comparison, Entry, Shelf, Trend } from "./model";
+import { Refused } from "./refused";
+import type { Group, Sides, Source } from "./source";
+
+const root = "/api/v1";
+const most = 200; // runs that one request asks for
+
+// path makes an address of parts that may hold any character.
+export function path(...parts: string[]): string {
+  return [root, ...parts.map(encodeURIComponent)].join("/");
+}
+
+function asked(query: Record<string, string>): string {
+  const given = Object.entries(query).filter(([, value]) => value !== "");
+  return given.length > 0 ? "?" + new URLSearchParams(given).toString() : "";
+}
+
+// wrong is what an answer that is no success says: the API's {"error": "…"}, or its text.
+async function wrong(answer: Response): Promise<Refused> {
+  const text = await answer.text();
+  try {
+    const { error } = JSON.parse(text) as { error?: unknown };
+    if (typeof error === "string") {
+      return new Refused(error);
+    }
+    const said = (error as { message?: unknown } | undefined)?.message;
+    if (typeof said === "string") {
+      return new Refused(said);
+    }
+  } catch {
+    // no JSON: the text itself
+  }
+  return new Refused(text.trim() || `The server answered ${answer.status}.`);
+}
+
+async function ask(address: string, init: RequestInit = {}): Promise<Response> {
+  let answer: Response;
+  try {
+    answer = await fetch(address, { credentials: "same-origin", ...init });
+  } catch {
+    throw new Refused("The server does not answer. Is prony serve still running?");
+  }
+  if (!answer.ok) {
+    throw await wrong(answer);
+  }
+  return answer;
+}
+
+export class Server implements Source {
+  readonly kind = "server";
+
+  async get<T>(address: string): Promise<T> {
+    return (await (await ask(address)).json()) as T;
+  }
+
+  async text(address: string): Promise<string> {
+    return (await ask(address)).text();
+  }
+
+  // send changes something; the API takes nothing but JSON.
+  async send<T>(method: "POST" | "PUT" | "DELETE", address: string, body: unknown): Promise<T> {
+    const answer = await ask(address, {
+      method,
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(body ?? {}),
+    });
+    const text = await answer.text();
+    return (text ? JSON.parse(text) : null) as T;
+  }
+
+  async runs(all: boolean): Promise<Shelf> {
+    const found: Entry[] = [];
+    let cursor = "";
+    for (;;) {
+      const part = await this.get<{ runs: Entry[] | null; next?: string; total: number }>(
+        path("runs") + asked({ limit: String(all ? most : 40), cursor }),
+      );
+      found.push(...(part.runs ?? []));
+      cursor = part.next ?? "";
+      if (!all || cursor === "" || (part.runs ?? []).length === 0) {
+        return { runs: found, total: part.total };
+      }
+    }
+  }
+
+  run(id: string): Promise<Entry> {
+    return this.get(path("runs", id));
+  }
+
+  compare(sides: Sides): Promise<Comparison> {
+    const { a, b, control } = sides;
+    const unlike = sides.unlike ? "true" : "";
+    return this.get(path("compare") + asked({ a, b, control, unlike }));
+  }
+
+  async groups(): Promise<Group[]> {
+    const { runs } = await this.runs(true);
+    const suites = [...new Set(runs.map((r) => r.suite))];
+    return suites.map((suite) => ({ key: suite, suite, machine: "" }));
+  }
+
+  trend(key: string): Promise<Trend> {
+    return this.get(path("trend") + asked({ suite: key }));
+  }
+
+  report(id: string): string {
+    return path("runs", id, "page");
+  }
+
+  files(id: string): [string, string][] {
+    return [["report.json", path("runs", id, "report")]];
+  }
+}

@@ -1,0 +1,121 @@
+// Files beside the page. A page from a file may not fetch, but it may load scripts: each document
+// is a script that hands it over, prony.put(name, document).
+
+import type { Comparison, Entry, Shelf, Trend } from "./model";
+import type { Group, Sides, Source } from "./source";
+import { Refused } from "./refused";
+
+interface Index {
+  total: number;
+  parts: number; // files data/runs-1.js and so on, each with the next of the older runs
+  runs: Entry[];
+  groups: Group[];
+}
+
+interface Given {
+  put(name: string, document: unknown): void;
+  compare?: (a: unknown, b: unknown, sides: Sides) => Comparison;
+}
+
+declare global {
+  interface Window {
+    prony?: Given;
+  }
+}
+
+const documents = new Map<string, unknown>();
+const loads = new Map<string, Promise<void>>();
+
+const given: Given = { put: (name, document) => documents.set(name, document) };
+window.prony = given;
+
+// load runs a script once.
+function load(address: string): Promise<void> {
+  const before = loads.get(address);
+  if (before) {
+    return before;
+  }
+  const done = new Promise<void>((resolve, reject) => {
+    const script = document.createElement("script");
+    script.src = address;
+    script.onload = () => resolve();
+    script.onerror = () => {
+      loads.delete(address);
+      reject(new Refused(`There is no ${address} beside this page.`));
+    };
+    document.head.append(script);
+  });
+  loads.set(address, done);
+  return done;
+}
+
+async function take<T>(name: string): Promise<T> {
+  await load(name + ".js");
+  const found = documents.get(name);
+  if (found === undefined) {
+    throw new Refused(`${name}.js beside this page is not what prony site wrote.`);
+  }
+  return found as T;
+}
+
+export class Site implements Source {
+  readonly kind = "site";
+  private whole: Promise<Shelf> | null = null;
+
+  async runs(all: boolean): Promise<Shelf> {
+    const index = await take<Index>("data/index");
+    if (!all) {
+      return { runs: index.runs, total: index.total };
+    }
+    this.whole ??= this.parts(index);
+    return this.whole;
+  }
+
+  private async parts(index: Index): Promise<Shelf> {
+    const names = Array.from({ length: index.parts }, (_, k) => `data/runs-${k + 1}`);
+    const parts = await Promise.all(names.map((name) => take<Entry[]>(name)));
+    return { runs: [...index.runs, ...parts.flat()], total: index.total };
+  }
+
+  async run(id: string): Promise<Entry> {
+    const { runs } = await this.runs(false);
+    const found = runs.find((r) => r.id === id) ?? (await this.runs(true)).runs.find(
+      (r) => r.id === id,
+    );
+    if (!found) {
+      throw new Refused(`There is no run ${id} here.`);
+    }
+    return found;
+  }
+
+  async compare(sides: Sides): Promise<Comparison> {
+    const side = (name: string) => take(`runs/${encodeURIComponent(run(name))}/numbers`);
+    const [a, b] = await Promise.all([side(sides.a), side(sides.b), load("compare.js")]);
+    if (!given.compare) {
+      throw new Refused("compare.js beside this page is not what prony site wrote.");
+    }
+    return given.compare(a, b, sides);
+  }
+
+  async groups(): Promise<Group[]> {
+    return (await take<Index>("data/index")).groups;
+  }
+
+  trend(key: string): Promise<Trend> {
+    return take(`data/trend-${key}`);
+  }
+
+  report(id: string): string {
+    return `runs/${encodeURIComponent(id)}/report.html`;
+  }
+
+  files(id: string): [string, string][] {
+    const names = ["trials.ndjson", "run.json", "report.json"];
+    return names.map((name) => [name, `runs/${encodeURIComponent(id)}/${name}`]);
+  }
+}
+
+// run is the first part of RUN:TARGET; identifiers of runs hold no colon.
+function run(side: string): string {
+  return side.split(":", 1)[0] ?? "";
+}

@@ -1,0 +1,116 @@
+// Values in words, as the tables of prony print them.
+
+import * as units from "../src/units";
+import type { Entry } from "./model";
+
+export const absent = "–";
+
+// amount is a value of any metric, in the unit that its documents name.
+export function amount(x: number | null, unit: string): string {
+  if (x === null || Number.isNaN(x)) {
+    return absent;
+  }
+  switch (unit) {
+    case "1/s":
+      return units.rate(x) + "/s";
+    case "ns":
+      return units.amount(x, "nanoseconds");
+    case "B":
+      return units.amount(x, "bytes");
+    case "1":
+      return units.percent(x);
+  }
+  return units.plain(x) + (unit && " " + unit);
+}
+
+// change is a ratio as a relative difference with its sign: 1.05 is "+5.00 %".
+export function change(ratio: number | null): string {
+  if (ratio === null || !Number.isFinite(ratio)) {
+    return absent;
+  }
+  const by = ratio - 1;
+  if (by === 0) {
+    return "0 %";
+  }
+  if (by >= 9) {
+    return "×" + units.plain(ratio);
+  }
+  return (by < 0 ? "−" : "+") + units.percent(Math.abs(by));
+}
+
+// tooWide is the factor between an interval's ends from which on it is no finding, as in all
+// reports: its numbers would be read as one.
+const tooWide = 3;
+
+export function wide(lo: number, hi: number): boolean {
+  return hi > tooWide * lo;
+}
+
+// least is a difference that so many blocks see, a share of the value.
+export function least(share: number | null): string {
+  if (share === null) {
+    return absent;
+  }
+  return wide(1, 1 + share) ? "too noisy" : change(1 + share).replace("+", "");
+}
+
+export function probability(p: number | null): string {
+  if (p === null || Number.isNaN(p)) {
+    return absent;
+  }
+  return p < 0.001 ? "< 0.001" : p.toFixed(3);
+}
+
+// moment is a time as its document has it, in UTC, to the minute.
+export function moment(time: string): string {
+  const at = new Date(time);
+  return Number.isNaN(at.getTime())
+    ? time
+    : at.toISOString().slice(0, 16).replace("T", " ") + " UTC";
+}
+
+// lasting is a number of seconds: "4 min 10 s".
+export function lasting(seconds: number): string {
+  const s = Math.max(0, Math.round(seconds));
+  if (s < 60) {
+    return `${s} s`;
+  }
+  if (s < 3600) {
+    return `${Math.floor(s / 60)} min ${s % 60} s`;
+  }
+  return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
+}
+
+export function count(n: number, what: string): string {
+  return `${n} ${what}${n === 1 ? "" : "s"}`;
+}
+
+export function machine(run: Entry): string {
+  const { cpuModel, cores, kernel } = run.machine;
+  return [cpuModel, cores > 0 ? count(cores, "core") : "", kernel].filter(Boolean).join(", ");
+}
+
+// verdicts are those of a run's numbers, as its report has them, and of trials that are in none.
+export function verdicts({ numbers, trials }: Entry): { grade: string; text: string }[] {
+  const all: [string, number, string][] = [
+    ["valid", numbers.valid, count(numbers.valid, "number") + " VALID"],
+    ["suspect", numbers.suspect, `${numbers.suspect} SUSPECT`],
+    ["invalid", trials.invalid, count(trials.invalid, "trial") + " INVALID"],
+    ["failed", trials.failed, `${trials.failed} failed`],
+    ["missing", trials.missing, `${trials.missing} missing`],
+  ];
+  return all.filter(([, n]) => n > 0).map(([grade, , text]) => ({ grade, text }));
+}
+
+// metrics are those whose name in documents is not the one in tables.
+const metrics: Record<string, string> = {
+  throughput: "throughput",
+  achieved: "answered in time",
+  capacity: "capacity",
+  cpu_per_request: "CPU per request",
+  rss_max: "memory (RSS)",
+};
+
+export function metric(load: string, name: string): string {
+  return [load, metrics[name] ?? name.replace(/_/g, " ")].filter(Boolean).join(" ");
+}
