@@ -1,0 +1,113 @@
+//go:build linux && !portable
+
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"prony/internal/cli"
+	"prony/internal/launch/kernel"
+	"prony/internal/launch/process"
+	"prony/internal/serve"
+	"prony/internal/shelf"
+)
+
+type serveFlags struct {
+	listen string
+}
+
+func (a *app) serveCmd() *cobra.Command {
+	f := &serveFlags{}
+	c := &cobra.Command{
+		Use: "serve [DIR]", Short: "Show runs in a browser, and an API for programs",
+		Args: cli.Arguments(0, 1),
+		Long: `Serve shows the runs of a folder (default: results/ of the checkout, or .prony/run of
+the project) in a browser: the list with its rankings, the report of each run, logs, comparisons,
+the history of a suite, the catalog and this machine. Programs get the same as JSON, in the forms
+that the verbs write; /api/v1/openapi.yaml describes it.
+
+It listens on 127.0.0.1 alone, and answers pages of its own alone: another page in the same browser
+gets nothing. With --listen at another address everybody who comes must have the token, which is
+printed once, in the link; a name by which the machine is called there is put into PRONY_HOSTS.
+
+A run begun from there is prony run as a process of its own, which goes on when the server ends.
+While it serves it keeps off the processors that services under test get, and behind other work.
+Ctrl-C ends it.`,
+		Example: `  prony serve
+  prony serve nightly --listen 127.0.0.1:8080
+  curl -s http://127.0.0.1:7766/api/v1/runs?verdict=invalid`,
+		RunE: func(c *cobra.Command, args []string) error { return a.serve(c.Context(), args, f) },
+	}
+	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:7766",
+		"address to listen at; any but 127.0.0.1 takes the token that is printed")
+	return c
+}
+
+func (a *app) serve(ctx context.Context, args []string, f *serveFlags) error {
+	at, err := netip.ParseAddrPort(f.listen)
+	if err != nil {
+		return cli.Usagef("--listen %s: want an address and a port, such as 127.0.0.1:7766",
+			f.listen)
+	}
+	room, err := a.newRoom()
+	if err != nil && len(args) == 0 {
+		return fmt.Errorf("%w, or name the folder that holds runs", err)
+	}
+	dir := ""
+	if room != nil {
+		dir = room.results
+	}
+	if len(args) > 0 {
+		dir = args[0]
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return fmt.Errorf("serve: there is no folder %s; name one that holds runs, such as "+
+				"results/", dir)
+		}
+	}
+	runs, err := shelf.Open(dir, shelf.Options{Program: version(), Born: kernel.Born})
+	if err != nil {
+		return err
+	}
+	o := serve.Options{Runs: runs, Version: version(), Ours: ours,
+		Busy: process.ErrBusy.Error()}
+	if !at.Addr().IsLoopback() {
+		o.Token = rand.Text()
+	}
+	l, err := net.Listen("tcp", at.String())
+	if err != nil {
+		return fmt.Errorf("serve: %w; choose another port with --listen 127.0.0.1:PORT", err)
+	}
+	away, err := standAside()
+	if err != nil {
+		a.say("prony: it shares the processors of services under test: " + err.Error())
+	}
+	if room != nil {
+		room.away, o.Lab = away, room
+	}
+	link := "http://" + l.Addr().String() + "/"
+	if o.Token != "" {
+		link += "?token=" + o.Token
+	}
+	fmt.Fprintf(a.stdout, "%s shows the runs in %s; Ctrl-C ends it\n", link, runs.Dir())
+	return serve.New(o).Serve(ctx, l)
+}
+
+// ours says whether a process may be this program, of whatever version. Of another user's process
+// nobody is told; the kernel keeps signals from it, too.
+func ours(pid int) bool {
+	self, err1 := os.Executable()
+	its, err2 := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	const replaced = " (deleted)" // by a newer one
+	return errors.Join(err1, err2) != nil ||
+		filepath.Base(strings.TrimSuffix(its, replaced)) == filepath.Base(self)
+}

@@ -1,0 +1,211 @@
+//go:build linux && !portable
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"prony/internal/doctor"
+	"prony/internal/file"
+	"prony/internal/lab"
+	"prony/internal/own"
+	"prony/internal/print"
+	"prony/internal/result"
+	"prony/internal/serve"
+	"prony/internal/service"
+	"prony/internal/suite"
+)
+
+// room is the lab as the server sees it: a checkout's, or a project's. It reads files anew each
+// time: whoever edits a suite beside the browser wants to see it.
+type room struct {
+	*app
+	root    string
+	results string
+	project bool
+	away    *aside
+}
+
+var _ serve.Lab = (*room)(nil)
+
+// newRoom finds what is served, as run does.
+func (a *app) newRoom() (*room, error) {
+	l, project, _, err := a.labOrProject()
+	if err != nil {
+		return nil, err
+	}
+	r := &room{app: a, root: l.Root, results: filepath.Join(l.Root, "results")}
+	if project != nil {
+		r.project, r.results = true, filepath.Join(l.Root, result.Kept, "run")
+	}
+	return r, nil
+}
+
+// projectName is what stands before the name of a project's experiment.
+const projectName = "prony.yaml"
+
+// Suites implements serve.Lab.
+func (r *room) Suites() (out []serve.Suite, err error) {
+	l, project, _, err := r.labOrProject()
+	if err != nil {
+		return nil, err
+	}
+	if project != nil {
+		text, err := file.String(filepath.Join(r.root, filepath.Base(project.File)), file.Settings)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range project.Experiments() {
+			s, err := project.Suite(name)
+			one := suiteOf(strings.TrimSuffix(projectName+":"+name, ":"), project.File, text, s,
+				err)
+			one.Argument = name
+			out = append(out, one)
+		}
+		return out, nil
+	}
+	files, err := filepath.Glob(filepath.Join(l.Root, "suites", "*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range files {
+		text, err := file.String(path, file.Settings)
+		if err != nil {
+			continue // it has just been removed, or is no file
+		}
+		s, err := l.Suite(path)
+		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
+		one := suiteOf(name, "suites/"+name+".yaml", text, s, err)
+		one.Argument = one.File
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// suiteOf is what a form needs to know of a suite; of one that cannot be read, why.
+func suiteOf(name, from, text string, s *suite.Suite, err error) serve.Suite {
+	out := serve.Suite{Name: name, File: from, YAML: text, Targets: []string{},
+		Scenarios: []string{}, Loads: []string{}, Launchers: []string{suite.Launchers[0]}}
+	if err != nil {
+		out.Problem = err.Error()
+		return out
+	}
+	out.Question, out.Blocks, out.Seed = s.Question, s.Blocks, s.Seed
+	out.CPUs, out.Memory = s.Limits.CPUs, int64(s.Limits.Memory)
+	out.Targets = append(out.Targets, s.Targets...)
+	for _, sc := range s.Scenarios {
+		out.Scenarios = append(out.Scenarios, sc.Name)
+	}
+	for _, l := range s.Loads {
+		out.Loads = append(out.Loads, l.Name)
+		out.MeasureS = max(out.MeasureS, planned(l).Seconds())
+	}
+	if len(s.Launchers) > 0 {
+		out.Launchers = s.Launchers
+	}
+	return out
+}
+
+// services are those of the checkout or of the project.
+func (r *room) services(ctx context.Context) (lab.Catalog, error) {
+	l, project, _, err := r.labOrProject()
+	if err != nil {
+		return nil, err
+	}
+	if project == nil {
+		return l.Catalog()
+	}
+	sources, err := own.Sources(project, l.Root)
+	if err != nil {
+		return nil, err
+	}
+	return servicesOf(ctx, l, sources, project.Ready, time.Duration(project.Startup))
+}
+
+// Catalog implements serve.Lab.
+func (r *room) Catalog(ctx context.Context) (out []serve.Target, err error) {
+	services, err := r.services(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tools := service.FindTools(ctx)
+	for _, s := range services {
+		for _, t := range s.Targets {
+			missing := r.world.Missing(tools, s, t)
+			out = append(out, serve.Target{Name: s.Full(t), Service: s.Name, Language: s.Language,
+				Framework: strings.TrimSpace(s.Framework + " " + s.Version), Runtime: t.Runtime,
+				Mode: t.Mode, Contracts: orEmpty(s.Contracts), Aside: t.Aside,
+				Missing: orEmpty(missing)})
+		}
+	}
+	return out, nil
+}
+
+// examine has another process look at the machine: this one sees but the cores that it keeps to.
+func (r *room) examine(ctx context.Context) (g result.Grading, err error) {
+	if r.away == nil {
+		return r.world.Examine(ctx, doctor.Options{CPUs: 1}), nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return g, err
+	}
+	cmd := exec.CommandContext(ctx, self, "doctor", "--json")
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	if err := r.away.start(cmd); err != nil {
+		return g, fmt.Errorf("look at the machine: %w", err)
+	}
+	ended := cmd.Wait() // 4 where it is unfit, which is an answer, too
+	if err := json.Unmarshal(out.Bytes(), &g); err != nil {
+		return g, fmt.Errorf("look at the machine: %w", errors.Join(ended, err))
+	}
+	return g, nil
+}
+
+// Host implements serve.Lab.
+func (r *room) Host(ctx context.Context) (h serve.Host, err error) {
+	if h.Doctor, err = r.examine(ctx); err != nil {
+		return h, err
+	}
+	versions := service.FindTools(ctx).Versions()
+	for _, name := range slices.Sorted(maps.Keys(versions)) {
+		h.Tools = append(h.Tools, serve.Tool{Name: name, Version: versions[name]})
+	}
+	var text bytes.Buffer
+	err = r.world.Docker(ctx, &text, io.Discard, []string{"version", "--format",
+		"{{.Server.Version}}"})
+	if err != nil {
+		h.Docker = print.Clip(err.Error())
+		return h, nil
+	}
+	if r.project { // the stack is the checkout's
+		return h, nil
+	}
+	text.Reset()
+	if err := r.composeTo(ctx, &text, io.Discard, "ps", "--all", "--format", "json"); err != nil {
+		h.Stack = []serve.Part{{Name: "stack", State: print.Clip(err.Error())}}
+		return h, nil
+	}
+	parts, err := readParts(text.Bytes())
+	if err != nil {
+		return h, fmt.Errorf("look at the stack: %w", err)
+	}
+	for _, p := range parts {
+		h.Stack = append(h.Stack, serve.Part{Name: p.Service,
+			State: strings.TrimSpace(p.State + " " + p.Health)})
+	}
+	return h, nil
+}

@@ -1,0 +1,95 @@
+package serve
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+)
+
+// Bounds of what is kept of what was made.
+const (
+	maxKept      = 32
+	maxKeptBytes = 64 << 20
+)
+
+// kept are the last documents that were made, by what they are and of which bytes.
+type kept struct {
+	mu   sync.Mutex
+	docs []document // the one asked for last is the last
+}
+
+type document struct {
+	key  string
+	body []byte
+}
+
+func (k *kept) find(key string) ([]byte, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	at := slices.IndexFunc(k.docs, func(d document) bool { return d.key == key })
+	if at < 0 {
+		return nil, false
+	}
+	d := k.docs[at]
+	k.docs = append(slices.Delete(k.docs, at, at+1), d)
+	return d.body, true
+}
+
+func (k *kept) add(key string, body []byte) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.docs = append(slices.DeleteFunc(k.docs, func(d document) bool { return d.key == key }),
+		document{key, body})
+	size := 0
+	for _, d := range k.docs {
+		size += len(d.body)
+	}
+	for len(k.docs) > 1 && (len(k.docs) > maxKept || size > maxKeptBytes) {
+		size -= len(k.docs[0].body)
+		k.docs = slices.Delete(k.docs, 0, 1)
+	}
+}
+
+// present answers with a document, made only where it has not been made of these runs as they are
+// now. A browser that has it already is told so. Who makes one waits for its turn.
+func (s *Server) present(w http.ResponseWriter, r *http.Request, kind, what string, ids []string,
+	print func(io.Writer) error) error {
+	key := what
+	for _, id := range ids {
+		stamps, err := s.Runs.Stamps(id)
+		if err != nil {
+			return err
+		}
+		key += fmt.Sprintf(" %s %v", id, stamps)
+	}
+	sum := sha256.Sum256([]byte(s.Version + "\n" + key))
+	tag := `"` + hex.EncodeToString(sum[:12]) + `"`
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Etag", tag)
+	if r.Header.Get("If-None-Match") == tag {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	body, ok := s.made.find(key)
+	if !ok {
+		select {
+		case s.heavy <- struct{}{}:
+		case <-r.Context().Done():
+			return r.Context().Err()
+		}
+		defer func() { <-s.heavy }()
+		var b bytes.Buffer
+		if err := print(&b); err != nil {
+			return err
+		}
+		body = b.Bytes()
+		s.made.add(key, body)
+	}
+	_, err := w.Write(body)
+	return ignore(err)
+}

@@ -1,0 +1,170 @@
+package serve
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"prony/internal/clock"
+	"prony/internal/result"
+)
+
+// Lab is what is known of a checkout, or of a project of a user's own, and of this machine.
+type Lab interface {
+	// Suites lists what can be run, by the names that forms call them by.
+	Suites() ([]Suite, error)
+	// Catalog lists the targets that there are.
+	Catalog(ctx context.Context) ([]Target, error)
+	// Plan says what a line of the verb run, with its flags, would run.
+	Plan(ctx context.Context, args []string) (Plan, error)
+	// Start starts such a line as a process of its own, in a session of its own, and tells its end.
+	Start(args []string, said *os.File) (ended <-chan error, err error)
+	// Host grades the machine, and says what it has for services to be built and run with.
+	Host(ctx context.Context) (Host, error)
+}
+
+// Suite is one that can be run, with what its file sets.
+type Suite struct {
+	Name      string   `json:"name"` // "canonical", or "prony.yaml:NAME" of a project
+	File      string   `json:"file"`
+	Question  string   `json:"question"`
+	Blocks    int      `json:"blocks"`
+	Seed      uint64   `json:"seed"`
+	MeasureS  float64  `json:"measureS"` // of its first load
+	CPUs      float64  `json:"cpus"`
+	Memory    int64    `json:"memoryBytes"`
+	Targets   []string `json:"targets"`   // as globs
+	Scenarios []string `json:"scenarios"` // by name
+	Loads     []string `json:"loads"`     // likewise
+	Launchers []string `json:"launchers"`
+	Argument  string   `json:"-"`                 // of the verb run; empty: none names it
+	Problem   string   `json:"problem,omitempty"` // it cannot be read
+	YAML      string   `json:"yaml,omitempty"`    // where one suite is asked for
+}
+
+// Target is one of the catalog.
+type Target struct {
+	Name      string   `json:"name"`
+	Service   string   `json:"service"`
+	Language  string   `json:"language"`
+	Framework string   `json:"framework"`
+	Runtime   string   `json:"runtime"`
+	Mode      string   `json:"mode"`
+	Contracts []string `json:"contracts"`
+	Aside     string   `json:"aside,omitempty"` // why it takes part only where it is named
+	Missing   []string `json:"missing"`         // that it could be built and run here
+}
+
+// Host is this machine.
+type Host struct {
+	Doctor  result.Grading `json:"doctor"` // as prony doctor --json has it
+	Docker  string         `json:"docker"` // what keeps containers from being used; empty: nothing
+	Stack   []Part         `json:"stack"`  // of telemetry, as prony stack status has it
+	Tools   []Tool         `json:"tools"`
+	Version string         `json:"version"` // of prony
+	Time    time.Time      `json:"time"`    // when it was looked at
+}
+
+// Part is a container of the stack.
+type Part struct {
+	Name  string `json:"name"`
+	State string `json:"state"`
+}
+
+// Tool is one that services are built or run with.
+type Tool struct {
+	Name    string `json:"name"`
+	Version string `json:"version"` // empty: it is not here
+	Path    string `json:"path"`
+}
+
+func (s *Server) lab() (Lab, error) {
+	if s.Lab == nil {
+		return nil, refuse(http.StatusNotFound, "prony serve was started outside of a checkout "+
+			"and of a project: it shows runs and starts none; start it where a prony.yaml is, or "+
+			"with --root")
+	}
+	return s.Lab, nil
+}
+
+func (s *Server) allSuites() ([]Suite, error) {
+	lab, err := s.lab()
+	if err != nil {
+		return nil, err
+	}
+	return lab.Suites()
+}
+
+func (s *Server) suites(w http.ResponseWriter, _ *http.Request) error {
+	all, err := s.allSuites()
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		all[i].YAML = ""
+	}
+	return give(w, http.StatusOK, map[string][]Suite{"suites": orNone(all)})
+}
+
+func (s *Server) suite(w http.ResponseWriter, r *http.Request) error {
+	all, err := s.allSuites()
+	if err != nil {
+		return err
+	}
+	for _, one := range all {
+		if one.Name == r.PathValue("name") {
+			return give(w, http.StatusOK, one)
+		}
+	}
+	return refuse(http.StatusNotFound, "there is no suite %.128q", r.PathValue("name"))
+}
+
+func (s *Server) catalog(w http.ResponseWriter, r *http.Request) error {
+	lab, err := s.lab()
+	if err != nil {
+		return err
+	}
+	targets, err := lab.Catalog(r.Context())
+	if err != nil {
+		return err
+	}
+	return give(w, http.StatusOK, map[string][]Target{"targets": orNone(targets)})
+}
+
+// hostBound is for how long a look at the host holds: to look takes a second of it.
+const hostBound = 30 * time.Second
+
+// looks keeps the last look at the host.
+type looks struct {
+	mu   sync.Mutex
+	host Host
+}
+
+func (s *Server) host(w http.ResponseWriter, r *http.Request) error {
+	lab, err := s.lab()
+	if err != nil {
+		return err
+	}
+	s.looks.mu.Lock()
+	defer s.looks.mu.Unlock()
+	if clock.Wall().Sub(s.looks.host.Time).Abs() > hostBound {
+		host, err := lab.Host(r.Context())
+		if err != nil {
+			return err
+		}
+		host.Stack, host.Tools = orNone(host.Stack), orNone(host.Tools)
+		host.Time, host.Version = clock.Wall().Truncate(time.Second), s.Version
+		s.looks.host = host
+	}
+	return give(w, http.StatusOK, s.looks.host)
+}
+
+// orNone is a list that is [] in JSON where there is nothing.
+func orNone[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

@@ -1,0 +1,204 @@
+package serve
+
+import (
+	"encoding/base64"
+	"io"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"prony/internal/report"
+	"prony/internal/shelf"
+)
+
+// Bounds of a page of the index.
+const (
+	usualPage = 50
+	maxPage   = 1000
+)
+
+// runs is a page of the index, the newest first. The cursor names the last entry of the page before
+// this one, so that runs which come or go meanwhile neither repeat one nor leave one out.
+func (s *Server) runs(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	if err := only(q, "suite", "target", "verdict", "label", "from", "to", "limit",
+		"cursor"); err != nil {
+		return err
+	}
+	f, limit, err := filterOf(q)
+	if err != nil {
+		return err
+	}
+	after, err := base64.RawURLEncoding.DecodeString(q.Get("cursor"))
+	if err != nil {
+		return refuse(http.StatusBadRequest, "cursor: want one that an answer gave as next")
+	}
+	x, err := s.Runs.List(r.Context())
+	if err != nil {
+		return err
+	}
+	out := struct {
+		Runs  []shelf.Entry   `json:"runs"`
+		Next  string          `json:"next"`
+		Total int             `json:"total"`
+		Left  []shelf.LeftOut `json:"left"`
+	}{Runs: []shelf.Entry{}, Left: x.Left}
+	for _, e := range x.Entries {
+		if !f.Wants(e) {
+			continue
+		}
+		out.Total++
+		switch place := placeOf(e); {
+		case len(after) > 0 && place >= string(after):
+		case len(out.Runs) < limit:
+			out.Runs = append(out.Runs, e)
+		case out.Next == "":
+			last := placeOf(out.Runs[len(out.Runs)-1])
+			out.Next = base64.RawURLEncoding.EncodeToString([]byte(last))
+		}
+	}
+	return give(w, http.StatusOK, out)
+}
+
+// placeOf is a text that is ordered as the index is, backwards.
+func placeOf(e shelf.Entry) string {
+	return e.Time.UTC().Format("2006-01-02T15:04:05.000000000Z") + " " + e.ID
+}
+
+// only refuses parameters that nobody knows: one that is mistyped would silently ask for all.
+func only(q url.Values, names ...string) error {
+	for name, values := range q {
+		if !slices.Contains(names, name) {
+			return refuse(http.StatusBadRequest, "there is no parameter %.80q; there are %s", name,
+				strings.Join(names, ", "))
+		}
+		if len(values) > 1 {
+			return refuse(http.StatusBadRequest, "parameter %s is given %d times; want once", name,
+				len(values))
+		}
+	}
+	return nil
+}
+
+func filterOf(q url.Values) (f shelf.Filter, limit int, err error) {
+	f = shelf.Filter{Suite: q.Get("suite"), Target: q.Get("target"), Label: q.Get("label"),
+		Verdict: strings.ToLower(q.Get("verdict"))}
+	if f.Verdict != "" && !slices.Contains(shelf.Verdicts, f.Verdict) {
+		return f, 0, refuse(http.StatusBadRequest, "verdict %.80q: there are %s", f.Verdict,
+			strings.Join(shelf.Verdicts, ", "))
+	}
+	if f.From, err = moment(q.Get("from"), 0); err != nil {
+		return f, 0, err
+	}
+	if f.To, err = moment(q.Get("to"), 24*time.Hour-1); err != nil {
+		return f, 0, err
+	}
+	limit = usualPage
+	if text := q.Get("limit"); text != "" {
+		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > maxPage {
+			return f, 0, refuse(http.StatusBadRequest, "limit %.80q: want 1 to %d", text, maxPage)
+		}
+	}
+	return f, limit, nil
+}
+
+// moment reads a date, or a date and time; of a date alone, the moment that is so far into it.
+func moment(text string, into time.Duration) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if t, err := time.Parse(time.DateOnly, text); err == nil {
+		return t.Add(into), nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return t, refuse(http.StatusBadRequest, "%.80q is no date: want 2026-11-21, or "+
+			"2026-11-21T03:40:11Z", text)
+	}
+	return t, nil
+}
+
+func (s *Server) run(w http.ResponseWriter, r *http.Request) error {
+	e, err := s.Runs.Entry(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return give(w, http.StatusOK, e)
+}
+
+func (s *Server) report(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	return s.present(w, r, "application/json", "report", []string{id}, func(w io.Writer) error {
+		run, err := s.Runs.Read(id)
+		if err != nil {
+			return err
+		}
+		return report.JSON(w, run.Study(run.Options()),
+			report.JSONOptions{Endpoints: run.Endpoints()})
+	})
+}
+
+// page is the report's page, made of the records that there are by now.
+func (s *Server) page(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	w.Header().Set("Content-Security-Policy", reportPolicy)
+	return s.present(w, r, "text/html; charset=utf-8", "page", []string{id},
+		func(w io.Writer) error {
+			run, err := s.Runs.Read(id)
+			if err != nil {
+				return err
+			}
+			study := run.Study(run.Options())
+			return report.HTML(w, study, report.OfRun(run, study))
+		})
+}
+
+// labLog is what the lab said, from the run's progress.
+func (s *Server) labLog(w http.ResponseWriter, r *http.Request) error {
+	dir, err := s.Runs.Folder(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	lines, err := said(dir)
+	if err != nil {
+		return err
+	}
+	asText(w)
+	_, err = io.WriteString(w, lines)
+	return ignore(err)
+}
+
+// serviceLog is what a service wrote during a trial. A browser may ask for its end alone (RFC 9110,
+// 14.2), which is how a log is followed.
+func (s *Server) serviceLog(w http.ResponseWriter, r *http.Request) error {
+	dir, err := s.Runs.Path(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	name := r.PathValue("trial")
+	if !shelf.Identifier(name) {
+		return refuse(http.StatusNotFound, "there is no log of a trial %.128q", name)
+	}
+	f, err := shelf.OpenIn(dir, filepath.Join("logs", name+".log"))
+	if err != nil {
+		return refuse(http.StatusNotFound, "there is no log of a trial %.128q", name)
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	asText(w)
+	http.ServeContent(w, r, "", info.ModTime(), f)
+	return nil
+}
+
+// asText has what a service wrote shown as text, whatever it looks like.
+func asText(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", "sandbox; default-src 'none'")
+}
