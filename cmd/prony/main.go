@@ -136,7 +136,8 @@ func newRoot(app *app) *cobra.Command {
 		"folder that holds services/ and suites/ (default: found upwards from here)")
 	root.AddCommand(app.loadCmd(), app.capacityCmd(), app.rainCmd(), app.reportCmd(),
 		app.importCmd(), app.auditCmd(), app.compareCmd(), app.gateCmd(), app.trendCmd(),
-		app.profileCmd(), app.tracesCmd(), app.logsCmd(), app.explainCmd(), app.initCmd())
+		app.siteCmd(), app.profileCmd(), app.tracesCmd(), app.logsCmd(), app.explainCmd(),
+		app.initCmd())
 	app.addTrials(root)
 	for _, tool := range driver.Usuals() {
 		root.AddCommand(app.usualCmd(tool, app.usual))

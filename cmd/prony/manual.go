@@ -175,6 +175,7 @@ func (a *app) addManual(root *cobra.Command) {
 		"traces": a.completeRuns(1), "logs": a.completeRuns(1), "query": a.completeRuns(1),
 		"profile": a.completeRuns(1), "explain": a.completeRuns(1),
 		"compare": a.completeRuns(2), "gate": a.completeRuns(2), "trend": a.completeRuns(anyNumber),
+		"site": a.completeRuns(1),
 		"load": cobra.NoFileCompletions,
 	}
 	for _, c := range root.Commands() {

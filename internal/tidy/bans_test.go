@@ -56,6 +56,7 @@ var bans = []ban{
 			"internal/driver/...":         "what other tools are told, for a while",
 			"internal/launch/...":         "files of the kernel, and its own journal",
 			"internal/profile/...":        "what profilers are told",
+			"internal/site/...":           "copies that a mark, written last, makes good",
 			"internal/telemetry/home/...": "each second beside a load: no sync",
 		}},
 	{pkg: "os", names: "Exit",

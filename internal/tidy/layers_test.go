@@ -13,17 +13,18 @@ import (
 var layers = []string{
 	"contract internal/cache internal/cli internal/clock internal/config internal/door " +
 		"internal/file internal/flat internal/pattern internal/print internal/result " +
-		"internal/rights internal/runtimes internal/shell internal/unit",
+		"internal/rights internal/runtimes internal/shell internal/unit internal/web",
 	"internal/flat/parquet internal/gc internal/host internal/launch/... internal/load/... " +
 		"internal/metric internal/pace internal/probe internal/profile/... internal/service " +
 		"internal/slo internal/stats internal/suite internal/telemetry/... internal/tests/... " +
 		"internal/truth/...",
 	"internal/agent internal/doctor internal/draft internal/driver internal/own " +
 		"internal/scaffold internal/system internal/table internal/verdict",
-	"internal/audit internal/comparison internal/trend",
+	"internal/audit internal/comparison internal/shelf internal/trend",
 	"internal/capacity internal/live internal/report internal/selftest internal/summary " +
 		"internal/trial",
-	"internal/lab/...",
+	"internal/lab/... internal/site",
+	"internal/serve",
 	"bench/... cmd/prony cmd/prony-home internal/dashboard internal/deploy internal/faults " +
 		"internal/first internal/release internal/tidy",
 }

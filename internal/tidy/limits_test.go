@@ -22,7 +22,7 @@ const (
 
 // limited are the endings of the other languages' files, which have the limits on files and lines
 // but not, for want of a parser, on functions.
-const limited = ".css .java .js .mjs .py .rs .ts"
+const limited = ".css .java .js .mjs .py .rs .ts .tsx"
 
 var (
 	address     = regexp.MustCompile(`https?://\S+`)

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"prony/internal/cli"
+	"prony/internal/shelf"
+	"prony/internal/site"
+	"prony/internal/unit"
+)
+
+func (a *app) siteCmd() *cobra.Command {
+	var o site.Options
+	var to string
+	c := &cobra.Command{
+		Use: "site [DIR]", Short: "Write runs as a site of static files",
+		Args: cli.Arguments(0, 1),
+		Long: `Site writes all runs of a folder (default: results/) as static files: a list of what
+each found, each run's report, comparisons of any two of them, where their histories change, a feed
+of news and the raw records to download. It needs no server: open index.html from the disk, or
+publish the folder as it is.
+
+Written again, only runs that have changed are made anew; those that are gone are removed.
+
+Records are published whole: what was measured, on which machine, by which command. Look at run.json
+and trials.ndjson of a run before the first time.`,
+		Example: `  prony site
+  prony site results -o public --url https://example.org/bench/`,
+		RunE: func(c *cobra.Command, args []string) error {
+			if u, err := url.Parse(o.URL); o.URL != "" && (err != nil || u.Host == "" ||
+				u.Scheme != "http" && u.Scheme != "https") {
+				return cli.Usagef("--url %s: want an address such as https://example.org/bench/",
+					o.URL)
+			}
+			if to == "" {
+				return cli.Usagef("--out is empty: want the folder that the site is written to")
+			}
+			o.Program = version()
+			return a.site(c.Context(), args, to, o)
+		},
+	}
+	c.Flags().StringVarP(&to, "out", "o", "public", "folder that the site is written to")
+	c.Flags().StringVar(&o.URL, "url", "", "where the site will be, for links of its feed")
+	return c
+}
+
+func (a *app) site(ctx context.Context, args []string, to string, o site.Options) error {
+	dir := ""
+	if len(args) == 1 {
+		dir = args[0]
+	} else {
+		root, err := a.root()
+		if err != nil {
+			return err
+		}
+		dir = filepath.Join(root, "results")
+	}
+	runs, err := shelf.Open(dir, shelf.Options{Program: o.Program})
+	if err != nil {
+		return err
+	}
+	made, err := site.Write(ctx, runs, to, o)
+	for _, l := range made.Left {
+		fmt.Fprintf(a.stderr, "prony: left out: %s\n", l.Why)
+	}
+	if err != nil {
+		return err
+	}
+	if made.Runs == 0 {
+		return fmt.Errorf("write site: there is no run in %s; name a folder that holds runs, such "+
+			"as results/", dir)
+	}
+	fmt.Fprintf(a.stdout, "%s (%d made now): %s\n", unit.Plural(made.Runs, "run"), made.Fresh,
+		filepath.Join(to, "index.html"))
+	return nil
+}
