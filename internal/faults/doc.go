@@ -6,7 +6,7 @@
 //
 // The table is table_test.go: a new verb is a row there, and one that is in none fails the tests.
 // What holds for every row is check in run_test.go: an exit code of its class, an end within
-// seconds, memory within a bound, a sentence that names the cause, and nothing left behind.
+// a minute, memory within a bound, a sentence that names the cause, and nothing left behind.
 //
 // Non-goals: it has no code but tests; what a verb does when all is well is that verb's to test.
 package faults

@@ -66,6 +66,9 @@ func TestInputs(t *testing.T) {
 					before := s.look()
 					e := s.try(s.confined(), s.arguments(l.args)...)
 					e.check(t)
+					if e.toil > toil && !strings.Contains(l.args, "URL") { // else it measures
+						t.Errorf("it took %v of processor time, want at most %v", e.toil, toil)
+					}
 					codes := append([]int{1}, l.codes...)
 					fine := strings.Contains(" "+l.fine+" ", " "+in.name+" ")
 					invalid := e.code == cli.Invalid && slices.Contains(codes, e.code)

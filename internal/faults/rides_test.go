@@ -20,9 +20,14 @@ const javaMain = `public class Main {
 }
 `
 
-// An agent that ends its service (java.lang.instrument, "premain").
+// An agent that ends its service (java.lang.instrument, "premain"), or, where it is told to wait,
+// never lets it begin.
 const javaRide = `public class Ride {
-  public static void premain(String how) {
+  public static void premain(String how) throws Exception {
+    if ("wait".equals(how)) {
+      System.err.println("ride: asking for a licence");
+      Thread.sleep(Long.MAX_VALUE);
+    }
     System.err.println("ride: no licence");
     System.exit(3);
   }
@@ -57,14 +62,15 @@ func (s *scene) jvm() {
 		"build:\n", "needs: [{tool: java, version: \"17\"}]\nbuild:\n",
 		fmt.Sprintf("[cp, %q, bin/go-two]", file), steps, "artifact: bin/go-two", "artifact: bin",
 		`["{dir}/bin/go-two"]`,
-		`["{java}", "{jvm}", -cp, "{dir}/bin", Main, "{dir}/bin/go-nethttp"]`,
+		`["{java}", "{jvm}", -cp, "{dir}/bin", Main, "{dir}/bin/go-nethttp"]`+
+			"\n  startup: 10s",
 	).Replace(fmt.Sprintf(manifest, file)))
 	s.put("ROOT/agents.yaml", `agents:
   - name: ride
     about: It is told what to be.
     runtimes: [jvm]
     fetch: {path: "${RIDE}"}
-    env: {JAVA_TOOL_OPTIONS: "-javaagent:{agent}"}
+    env: {JAVA_TOOL_OPTIONS: "-javaagent:{agent}=${HOW}"}
 `)
 }
 
@@ -78,16 +84,20 @@ func TestRides(t *testing.T) {
 		t.Skip("no JDK here makes an agent")
 	}
 	for _, row := range []struct {
-		ride, step string
-		says       []string
+		ride, how, step string
+		says            []string
 	}{
-		{"none.jar", "build", []string{"none.jar: no such file", "set ${RIDE} to the path"}},
-		{"/dev/zero", "build", []string{"/dev/zero is no regular file", "set ${RIDE} to the path"}},
-		{"damaged.jar", "ready", []string{"agent ride rode along", "Agent_OnLoad"}},
-		{"ride.jar", "ready", []string{"(exit status 3)", "agent ride rode along",
+		{"none.jar", "end", "build", []string{"none.jar: no such file",
+			"set ${RIDE} to the path"}},
+		{"/dev/zero", "end", "build", []string{"/dev/zero is no regular file",
+			"set ${RIDE} to the path"}},
+		{"damaged.jar", "end", "ready", []string{"agent ride rode along", "Agent_OnLoad"}},
+		{"ride.jar", "end", "ready", []string{"(exit status 3)", "agent ride rode along",
 			`its last line: "ride: no licence"`}},
+		{"ride.jar", "wait", "ready", []string{"answers 200: not within 10s; last: ",
+			"agent ride rode along", "ride: asking for a licence"}},
 	} {
-		t.Run(filepath.Base(row.ride), func(t *testing.T) {
+		t.Run(filepath.Base(row.ride)+" "+row.how, func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
 			s.jvm()
@@ -97,7 +107,8 @@ func TestRides(t *testing.T) {
 			if !filepath.IsAbs(ride) {
 				ride = s.path(ride)
 			}
-			p.cmd.Env = append(p.cmd.Env, "RIDE="+ride)
+			p.cmd.Env = append(p.cmd.Env, "RIDE="+ride, "HOW="+row.how)
+			p.bound = 3 * within // a JVM beside other tests, and the wait for one
 			p.run(t)
 			e := p.wait(t)
 			e.check(t)

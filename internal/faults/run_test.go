@@ -21,12 +21,13 @@ import (
 
 // What holds for every line.
 const (
-	within   = 20 * time.Second // its end; most take a tenth of a second, and other tests run
-	memory   = 256 << 20        // bytes of peak resident memory
-	says     = 32 << 10         // bytes of standard error
-	sentence = 1200             // bytes of one line of it, but for names that were given
-	lines    = 40               // of standard error
-	ending   = 5 * time.Second  // from a signal to the end
+	within   = time.Minute     // its end; most take a tenth of a second, and other tests run
+	toil     = 2 * time.Second // of processor time
+	memory   = 256 << 20       // bytes of peak resident memory
+	says     = 32 << 10        // bytes of standard error
+	sentence = 1200            // bytes of one line of it, but for names that were given
+	lines    = 40              // of standard error
+	ending   = 5 * time.Second // from a signal to the end
 )
 
 // ended is how a command line ended.
@@ -34,9 +35,10 @@ type ended struct {
 	code           int // -1: by a signal
 	signal         syscall.Signal
 	stdout, stderr string
-	peak           int64 // bytes
-	late, large    bool  // it was killed for it
-	left           bool  // processes of its own
+	peak           int64         // bytes
+	toil           time.Duration // of processors, with what it waited for
+	late, large    bool          // it was killed for it
+	left           bool          // processes of its own
 }
 
 // start is a program under way.
@@ -133,7 +135,8 @@ func (p *start) wait(t *testing.T) ended {
 		t.Fatal(err)
 	}
 	status := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
-	e := ended{code: status.ExitStatus(), late: p.late, large: p.large}
+	e := ended{code: status.ExitStatus(), late: p.late, large: p.large,
+		toil: p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()}
 	if status.Signaled() {
 		e.signal = status.Signal()
 	}

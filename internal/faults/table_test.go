@@ -203,6 +203,10 @@ var verbs = []verb{
 		prints: []string{"--root ROOT run --targets go-two --quick"}},
 	{name: "selftest", wrong: []string{"selftest nosuchcase", "selftest --engine x"},
 		silent: "on a busy machine it ends otherwise, and its help is asked"},
+	{name: "serve", none: "internal/shelf reads damaged runs",
+		wrong: []string{"--root ROOT serve --listen x", "--root ROOT serve a b",
+			"--root ROOT serve --listen localhost:0", "--root ROOT serve --listen ''"},
+		silent: "it prints a line and serves until it is ended"},
 	{name: "services", reads: []line{
 		{args: "--root ROOT services", at: "ROOT/services/go-one/service.yaml", fine: "bom torn"}},
 		prints: []string{"--root ROOT services"}},
@@ -220,6 +224,10 @@ var verbs = []verb{
 		{args: "traces RUN", at: "RUN/telemetry/spans.ndjson", fine: goesOn}},
 		wrong:  []string{"traces RUN --limit -1", "traces RUN --slowest -1"},
 		prints: []string{"traces RUN"}},
+	{name: "site", reads: []line{
+		{args: "site RUN/.. -o OUT", at: "RUN/trials.ndjson", fine: goesOn}},
+		wrong:  []string{"site --url nowhere", "site --out ''"},
+		prints: []string{"site RUN/.. -o OUT"}},
 	{name: "trend", reads: []line{
 		{args: "trend RUN/..", at: "RUN/trials.ndjson", fine: goesOn}},
 		wrong:  []string{"trend --alpha 2", "trend --targets ''"},
