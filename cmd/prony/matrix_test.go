@@ -97,7 +97,7 @@ loads: [{name: peak, model: closed, measure: 300ms}]
 	for _, n := range []int{3, 7} {
 		most = 2 * n
 		if !slices.ContainsFunc(seen.ever, func(at int) bool { return at >= n && at <= most }) {
-			t.Errorf("the server saw %v connections at once, want %d to %d once", seen.ever, n, most)
+			t.Errorf("the server saw %v connections at once, want %d to %d", seen.ever, n, most)
 		}
 	}
 	if slices.Max(seen.ever) > most {
