@@ -17,6 +17,15 @@ import (
 type checker struct {
 	config.Check
 	noMode bool // {mode} stands for nothing
+	// files, when not nil, is filled with the files that are read; sealed: no others are.
+	files  map[named][]byte
+	sealed bool
+}
+
+// named is a file that a suite names, as one of at most so many bytes.
+type named struct {
+	name  string
+	limit int64
 }
 
 // check says what is wrong with the suite, one error per problem, in the order of the file's keys:

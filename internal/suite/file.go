@@ -122,7 +122,15 @@ func (c *checker) bodies(s *Scenario, at, dir string, sum hash.Hash) {
 // read returns what a file below dir holds, and adds it to the sum, if there is one. A suite names
 // nothing elsewhere, so that whoever has its folder has all of it.
 func (c *checker) read(at, dir, name string, limit int64, sum hash.Hash) ([]byte, bool) {
-	data, err := readBelow(dir, name, limit)
+	data, kept := c.files[named{name, limit}]
+	if !kept && c.sealed {
+		c.Wrong(at, "", "a form cannot name the file %s", name)
+		return nil, false
+	}
+	var err error
+	if !kept {
+		data, err = readBelow(dir, name, limit)
+	}
 	if err != nil {
 		var inner *fs.PathError
 		if errors.As(err, &inner) {
@@ -131,6 +139,9 @@ func (c *checker) read(at, dir, name string, limit int64, sum hash.Hash) ([]byte
 		c.Wrong(at, "files are named from the suite's folder, and lie in it", "read %s: %v", name,
 			err)
 		return nil, false
+	}
+	if c.files != nil {
+		c.files[named{name, limit}] = data
 	}
 	if sum != nil {
 		fmt.Fprintf(sum, "\n%s %d\n", name, len(data))

@@ -7,10 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"prony/internal/result"
-
 	"github.com/goccy/go-yaml"
 
+	"prony/internal/result"
 	"prony/internal/runtimes"
 )
 
@@ -361,15 +360,22 @@ func isList(t reflect.Type) bool { return t.Kind() == reflect.Slice && isGroup(t
 
 func isMapping(t reflect.Type) bool { return t.Kind() == reflect.Map && isGroup(t.Elem()) }
 
+// usualValue is the default, of the type that the key has.
+func (p *parameter) usualValue(t reflect.Type) reflect.Value {
+	d := reflect.New(t)
+	if err := yaml.Unmarshal([]byte(p.def), d.Interface()); err != nil {
+		panic(fmt.Sprintf("suite: the default of %s: %v", p.key, err))
+	}
+	return d.Elem()
+}
+
 // preset sets the defaults of the keys of struct v, which stands at key in the table.
 func preset(v reflect.Value, key string) {
 	walk(v, key, "", func(row *parameter, v reflect.Value, _ string) {
 		if row.def == "" || row.when != "" || row.late {
 			return
 		}
-		if err := yaml.Unmarshal([]byte(row.def), v.Addr().Interface()); err != nil {
-			panic(fmt.Sprintf("suite: the default of %s: %v", row.key, err))
-		}
+		v.Set(row.usualValue(v.Type()))
 	})
 }
 

@@ -303,7 +303,8 @@ func (p *Project) Suite(name string) (*Suite, error) {
 	if doc.Node("loads") == nil {
 		doc = doc.With(defaultLoads, "", "")
 	}
-	s, err := read(p.File, doc, p.data, true)
+	c := &checker{Check: config.Check{Document: doc}, noMode: true}
+	s, err := c.suite(p.File, p.data)
 	if err == nil {
 		p.swept(s)
 		err = cmp.Or(p.movable(s, doc), p.sized(s, doc))

@@ -215,20 +215,18 @@ func Read(file string, data []byte) (*Suite, error) {
 	if err != nil {
 		return nil, err
 	}
-	return read(file, src, data, false)
+	return (&checker{Check: config.Check{Document: src}}).suite(file, data)
 }
 
-// read makes the suite of a document, and its hash of the file's bytes. With noMode targets have
-// none.
-func read(file string, src *config.Document, data []byte, noMode bool) (*Suite, error) {
+// suite makes the suite of the document under check, and its hash of the file's bytes.
+func (c *checker) suite(file string, data []byte) (*Suite, error) {
 	s := &Suite{}
 	preset(reflect.ValueOf(s).Elem(), "")
-	if err := src.Decode(s); err != nil {
+	if err := c.Decode(s); err != nil {
 		return nil, err
 	}
-	s.File, s.source = file, src
+	s.File, s.source = file, c.Document
 	s.fill()
-	c := &checker{Check: config.Check{Document: src}, noMode: noMode}
 	sum := sha256.New()
 	sum.Write(data)
 	c.attach(s, filepath.Dir(file), sum)
