@@ -40,6 +40,8 @@ type Entry struct {
 	Damaged int `json:"damaged,omitempty"`
 	// Seconds is how long it has measured: from the first trial's start to the last one's end.
 	Seconds float64 `json:"seconds"`
+	// Ended is when its last trial did, those beside the comparison counted; zero: none has.
+	Ended time.Time `json:"ended,omitzero"`
 }
 
 // Machine is what a run was measured on.
@@ -97,6 +99,11 @@ func (r *Run) Entry() Entry {
 		last := study.Records[len(study.Records)-1]
 		ended := last.Time.Add(time.Duration(last.DurationNs))
 		e.Seconds = max(0, ended.Sub(study.Records[0].Time).Seconds())
+	}
+	for _, rec := range r.Records {
+		if end := rec.Time.Add(time.Duration(rec.DurationNs)).UTC(); end.After(e.Ended) {
+			e.Ended = end
+		}
 	}
 	_, e.Blocks = study.Extent()
 	e.Trials = r.trials(study)

@@ -86,7 +86,7 @@ type LeftOut struct {
 const cacheFile = "shelf.json"
 
 // cacheVersion changes with the form of the file.
-const cacheVersion = 1
+const cacheVersion = 2
 
 type cached struct {
 	Version int             `json:"version"`

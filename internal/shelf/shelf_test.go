@@ -101,6 +101,17 @@ func TestEntry(t *testing.T) {
 		e.Time != time.Date(2026, 11, 16, 3, 0, 0, 0, time.UTC) || e.Seconds <= 0 {
 		t.Errorf("the entry is %+v", e)
 	}
+	records, err := os.ReadFile(filepath.Join(dir, monday, "trials.ndjson"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(records)), "\n")
+	var last result.Record
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil ||
+		!e.Ended.Equal(last.Time.Add(time.Duration(last.DurationNs))) {
+		t.Errorf("it ended %v, its last record is of %v, for %d ns: %v", e.Ended, last.Time,
+			last.DurationNs, err)
+	}
 	if n := e.Trials; n.Planned != 4 || n.Valid+n.Suspect+n.Invalid != 4 || n.Missing != 0 {
 		t.Errorf("the trials are %+v", n)
 	}
