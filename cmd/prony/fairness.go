@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"prony/internal/lab"
-	"prony/internal/service"
 	"prony/internal/suite"
 )
 
@@ -52,15 +51,14 @@ func (a *app) fairRows(ctx context.Context, names []string, too lab.Sight) ([]fa
 	v := &verifier{app: &aside}
 	var rows []fairRow
 	plain := suite.Launchers[0]
-	err := aside.visit(ctx, names, plain, func(ctx context.Context, name string, s *service.Service,
-		c service.Checker) error {
-		heads, err := v.conform(ctx, name, s, c)
+	err := aside.visit(ctx, names, plain, func(ctx context.Context, t lab.Seen) error {
+		heads, err := v.conform(ctx, t)
 		if err != nil {
 			return err
 		}
-		rows = append(rows, newFairRow(name, heads))
+		rows = append(rows, newFairRow(t.Name, heads))
 		if too != nil {
-			return too(ctx, name, s, c)
+			return too(ctx, t)
 		}
 		return nil
 	})

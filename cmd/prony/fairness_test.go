@@ -111,8 +111,8 @@ func isFair(t *testing.T, w lab.World, name string) {
 	var stderr bytes.Buffer
 	a := &app{world: w, stdout: &stderr, stderr: &stderr, rootFlag: checkout(t)}
 	rows, err := a.fairRows(context.Background(), []string{name}, func(ctx context.Context,
-		_ string, s *service.Service, c service.Checker) error {
-		return drive(ctx, root, s, c)
+		t lab.Seen) error {
+		return drive(ctx, root, t.Service, t.Checker)
 	})
 	if len(rows) == 0 && strings.Contains(stderr.String(), "skipped") {
 		t.Skip(stderr.String())

@@ -199,8 +199,9 @@ func meet(ctx context.Context, l *lab.Lab, services lab.Catalog, startup time.Du
 	speech := func(s *service.Service, at netip.AddrPort) *stack.Config {
 		return trial.Speech(speaks.To(named(s)), "", at)
 	}
-	see := func(ctx context.Context, name string, s *service.Service, c service.Checker) error {
-		at, err := netip.ParseAddrPort(c.Base)
+	see := func(ctx context.Context, t lab.Seen) error {
+		s := t.Service
+		at, err := netip.ParseAddrPort(t.Base)
 		if err != nil {
 			return err
 		}
@@ -208,9 +209,9 @@ func meet(ctx context.Context, l *lab.Lab, services lab.Catalog, startup time.Du
 		if to := speech(s, at); to != nil {
 			by = stack.Transport{Config: *to}
 		}
-		of, err := own.Ask(ctx, by, c.Base, speaks.To(named(s)).
+		of, err := own.Ask(ctx, by, t.Base, speaks.To(named(s)).
 			Sized(s.Targets[0].Body).Requests)
-		names, answers = append(names, name), append(answers, of)
+		names, answers = append(names, t.Name), append(answers, of)
 		return err
 	}
 	for _, launcher := range suite.Launchers[:2] {

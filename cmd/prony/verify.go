@@ -37,9 +37,8 @@ Without a name it verifies every service that can run here.`,
 
 func (a *app) verify(ctx context.Context, args []string, by string, verbose bool) error {
 	v := &verifier{app: a, verbose: verbose}
-	err := v.visit(ctx, args, by, func(ctx context.Context, name string, s *service.Service,
-		c service.Checker) error {
-		_, err := v.conform(ctx, name, s, c)
+	err := v.visit(ctx, args, by, func(ctx context.Context, t lab.Seen) error {
+		_, err := v.conform(ctx, t)
 		return err
 	})
 	return v.conclude(err)
@@ -65,14 +64,13 @@ type verifier struct {
 }
 
 // conform asks for all contracts of a running target and returns the heads of its answers.
-func (v *verifier) conform(ctx context.Context, name string, s *service.Service,
-	c service.Checker) (heads []service.Head, err error) {
-	for _, contract := range s.Contracts {
-		r, err := service.Conform(ctx, c, contract)
+func (v *verifier) conform(ctx context.Context, t lab.Seen) (heads []service.Head, err error) {
+	for _, contract := range t.Service.Contracts {
+		r, err := service.Conform(ctx, t.Checker, contract)
 		if err != nil {
 			return nil, err
 		}
-		v.print(name, r)
+		v.print(t.Name, r)
 		heads = append(heads, r.Heads...)
 	}
 	return heads, nil

@@ -70,6 +70,27 @@ func (c Catalog) Find(target string) (*service.Service, service.Target, bool) {
 	return nil, service.Target{}, false
 }
 
+// Only is the catalog of one target, named in whole or as the only one of its service.
+func (c Catalog) Only(target string) (Catalog, error) {
+	s, t, ok := c.Find(target)
+	for _, other := range c {
+		if !ok && other.Name == target && len(other.Targets) == 1 {
+			s, t, ok = other, other.Targets[0], true
+		}
+	}
+	if !ok {
+		var known []string
+		for _, t := range c.Targets() {
+			known = append(known, t.Name)
+		}
+		return nil, cli.Usagef("there is no target %q; %s", target, config.Meant(target, known,
+			"there are "+strings.Join(known, ", ")))
+	}
+	only := *s
+	only.Targets = []service.Target{t}
+	return Catalog{&only}, nil
+}
+
 // Pick chooses services by name, all when none is named; each comes with all of its builds.
 func (c Catalog) Pick(names []string) (Catalog, error) {
 	if len(names) == 0 {

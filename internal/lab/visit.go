@@ -28,8 +28,24 @@ const readyBound = 8 * time.Minute
 // verifyMemory is the budget of a process that is only looked at.
 const verifyMemory = 1 << 30
 
-// Sight looks at a running target, whose name in the catalog is given.
-type Sight func(ctx context.Context, name string, s *service.Service, c service.Checker) error
+// Seen is a target that runs.
+type Seen struct {
+	service.Checker
+	Name    string // in the catalog
+	Service *service.Service
+	System  *system.System
+	ReadyNs int64 // from its exec to the first good answer
+}
+
+// Sight looks at a running target.
+type Sight func(ctx context.Context, t Seen) error
+
+// Budget is what a target may use that is looked at as it would be measured.
+type Budget struct {
+	CPUs        float64
+	MemoryBytes int64
+	Cores       []int
+}
 
 // Visitor looks at targets without measuring them.
 type Visitor struct {
@@ -37,6 +53,7 @@ type Visitor struct {
 	Launcher string        // by its name in suites
 	Of       Catalog       // nil: the checkout's
 	Bound    time.Duration // for a target to come up; 0: for those of the catalog
+	Budget   Budget        // without one a target is only asked, and its compiler spared
 	Doing    string        // in errors: what is done to targets; empty: verify
 	Hint     string        // behind the errors of targets that were started; may be empty
 	See      Sight
@@ -177,22 +194,28 @@ func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
 	defer cancel()
 	n := len(s.Processes(t)) // a system of many starts in minutes on one core
 	starter := system.Starter{Launcher: v.launcher, Port: system.FreePort}
-	p, err := starter.Start(bounded, system.Order{
+	order := system.Order{
 		Name: s.Name, Service: s, Target: t, Built: built, LogFile: filepath.Join(dir, "prony.log"),
 		Values: service.Values{CPUs: float64(min(n, runtime.NumCPU())),
 			MemoryBytes: verifyMemory * int64(n), Listen: v.launcher.Listen(),
 			Append: s.Brief(t)},
-	})
+	}
+	if b := v.Budget; b.CPUs > 0 {
+		order.Cores, order.CPUs, order.MemoryBytes = b.Cores, b.CPUs, b.MemoryBytes
+		order.Append = nil
+	}
+	p, err := starter.Start(bounded, order)
 	if p == nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Stop(p.Grace())) }()
+	var ready int64
 	if err == nil {
 		var speak service.Speaker
 		if v.Speak != nil {
 			speak = v.Speak(s, p.Addr())
 		}
-		_, _, err = service.WaitReadyIn(bounded, speak, nil, p.Addr().String(), s.Run.Ready,
+		_, ready, err = service.WaitReadyIn(bounded, speak, nil, p.Addr().String(), s.Run.Ready,
 			p.Began(), p.Exited())
 	}
 	if err != nil {
@@ -207,6 +230,7 @@ func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
 		v.Tell.Say(s.Full(t) + " listens at every address of this machine, for whoever reaches " +
 			"it: have it listen at $HOST, 127.0.0.1, alone")
 	}
-	return v.See(ctx, s.Full(t), s, service.Checker{Base: p.Addr().String(), Mode: t.Mode,
-		Logs: func() []string { return p.Log(10000) }})
+	return v.See(ctx, Seen{Name: s.Full(t), Service: s, System: p, ReadyNs: ready,
+		Checker: service.Checker{Base: p.Addr().String(), Mode: t.Mode,
+			Logs: func() []string { return p.Log(10000) }}})
 }

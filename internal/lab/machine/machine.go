@@ -162,14 +162,14 @@ func (World) Lab(j *process.Journal, by *lab.Launchers, l host.Layout, dir strin
 			return doctor.Quiet(ctx, doctor.QuietOptions{Bound: quietBound})
 		},
 		Beside: func(p launch.Process, l host.Layout, other func() []int) (trial.Watcher, error) {
-			return watch(p, l, 0, other)
+			return Watch(p, l, 0, other)
 		},
 	}
 	out.Watch = func(p launch.Process, period time.Duration) (trial.Watcher, error) {
 		if len(out.Own) == 0 {
-			return watch(p, l, period, nil)
+			return Watch(p, l, period, nil)
 		}
-		return watch(p, l, period, func() []int { return out.Own })
+		return Watch(p, l, period, func() []int { return out.Own })
 	}
 	return out
 }
@@ -195,9 +195,9 @@ func profiler(s profile.Subject, kind, tool string) (profile.Choice, error) {
 	return profile.Choose(all, s, kind)
 }
 
-// watch samples a service from the load's cores. Processes that other tells are not taken for
-// strangers. A period of 0 is the usual one.
-func watch(p launch.Process, l host.Layout, period time.Duration, other func() []int) (
+// Watch samples a service from the load's cores. Processes that other tells are not taken for
+// strangers; nil: there are none. A period of 0 is the usual one.
+func Watch(p launch.Process, l host.Layout, period time.Duration, other func() []int) (
 	trial.Watcher, error) {
 	subject := probe.Subject{PIDs: p.PIDs, Load: other}
 	for _, g := range p.Groups() {
