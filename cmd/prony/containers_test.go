@@ -95,6 +95,27 @@ func TestParts(t *testing.T) {
 	}
 }
 
+// Grafana is where its port is published, and nowhere when it does not run.
+func TestGrafanaOf(t *testing.T) {
+	check := func(state, published, want string) {
+		t.Helper()
+		parts, err := readParts([]byte(`{"Service":"loki","State":"running"}
+			{"Service":"grafana","State":"` + state + `","Publishers":[` + published + `]}`))
+		if got := grafanaOf(parts); err != nil || got != want {
+			t.Errorf("%s, %s: %q, %v, want %q", state, published, got, err, want)
+		}
+	}
+	const at = `{"URL":"127.0.0.1","PublishedPort":3000}`
+	check("running", at, "http://127.0.0.1:3000")
+	check("exited", at, "")
+	check("running", "", "http://127.0.0.1:3000") // a network of the host's
+	check("running", `{"URL":"","PublishedPort":0},{"URL":"10.0.0.7","PublishedPort":3001}`,
+		"http://10.0.0.7:3001")
+	check("running", `{"URL":"0.0.0.0","PublishedPort":3000}`, "http://127.0.0.1:3000")
+	check("running", `{"URL":"::1","PublishedPort":3000}`, "http://[::1]:3000")
+	check("running", `{"URL":"x/../y","PublishedPort":3000}`, "http://127.0.0.1:3000")
+}
+
 type writer []byte
 
 func (w *writer) Write(p []byte) (int, error) {

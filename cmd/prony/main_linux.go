@@ -42,7 +42,8 @@ func (a *app) parquet(ctx context.Context, w io.Writer, rows io.Reader) error {
 func (a *app) addTrials(root *cobra.Command) {
 	root.AddCommand(a.runCmd(), a.planCmd(), a.servicesCmd(), a.verifyCmd(), a.fairnessCmd(),
 		a.buildCmd(), a.truthCmd(), a.selftestCmd(), a.nullCmd(), a.doctorCmd(), a.telemetryCmd(),
-		a.queryCmd(), a.agentsCmd(), a.stackCmd(), a.newCmd(), a.versusCmd(), a.serveCmd())
+		a.queryCmd(), a.agentsCmd(), a.stackCmd(), a.newCmd(), a.versusCmd(), a.serveCmd(),
+		a.startCmd())
 	for _, c := range root.Commands() {
 		switch c.Name() {
 		case "build", "verify":

@@ -48,8 +48,16 @@ func serving(t *testing.T, flags ...string) *desk {
 func (d *desk) start(root string, flags ...string) {
 	t := d.t
 	t.Helper()
-	args := append([]string{"serve", d.dir, "--root", root, "--listen", "127.0.0.1:0"}, flags...)
+	d.begin("", append([]string{"serve", d.dir, "--root", root, "--listen", "127.0.0.1:0"},
+		flags...)...)
+}
+
+// begin starts the program in a folder and waits for the line that it prints.
+func (d *desk) begin(dir string, args ...string) {
+	t := d.t
+	t.Helper()
 	d.cmd = exec.Command(os.Args[0], args...)
+	d.cmd.Dir = dir
 	d.cmd.Env = append(os.Environ(), "PRONY_TEST_MAIN=1")
 	d.cmd.Stderr = os.Stderr
 	out, err := d.cmd.StdoutPipe()

@@ -88,7 +88,7 @@ func (r *room) Suites() (out []serve.Suite, err error) {
 		s, err := l.Suite(path)
 		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
 		one := suiteOf(name, "suites/"+name+".yaml", text, s, err)
-		one.Argument = one.File
+		one.Argument, one.Path = one.File, path
 		out = append(out, one)
 	}
 	return out, nil
@@ -124,6 +124,11 @@ func (r *room) services(ctx context.Context) (lab.Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
+	return servicesIn(ctx, l, project)
+}
+
+// servicesIn are those of a checkout, where there is no project.
+func servicesIn(ctx context.Context, l *lab.Lab, project *suite.Project) (lab.Catalog, error) {
 	if project == nil {
 		return l.Catalog()
 	}
@@ -203,6 +208,7 @@ func (r *room) Host(ctx context.Context) (h serve.Host, err error) {
 	if err != nil {
 		return h, fmt.Errorf("look at the stack: %w", err)
 	}
+	h.Grafana = grafanaOf(parts)
 	for _, p := range parts {
 		h.Stack = append(h.Stack, serve.Part{Name: p.Service,
 			State: strings.TrimSpace(p.State + " " + p.Health)})

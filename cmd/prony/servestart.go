@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -76,10 +77,7 @@ func (r *room) Start(args []string, said *os.File) (<-chan error, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(self, args...)
-	if r.rootFlag != "" {
-		cmd.Args = append(cmd.Args, "--root="+r.root)
-	}
+	cmd := exec.Command(self, r.rooted(args)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = r.root, said, said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := r.away.start(cmd); err != nil {
@@ -88,4 +86,52 @@ func (r *room) Start(args []string, said *os.File) (<-chan error, error) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	return ended, nil
+}
+
+// rooted is a line of the checkout that is served.
+func (r *room) rooted(args []string) []string {
+	if r.rootFlag == "" {
+		return args
+	}
+	return append([]string{"--root=" + r.root}, args...)
+}
+
+// Verb implements serve.Lab: the program itself. Where it is told to attend it ends with standard
+// input, and so with this server, however that ends; other lines end by themselves.
+func (r *room) Verb(args []string) (*serve.Verb, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(self, r.rooted(args)...)
+	var said lastWords
+	cmd.Dir, cmd.Stderr = r.root, &said
+	// What a terminal sends to the server is not for it: it ends when the server has.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	in, err1 := cmd.StdinPipe()
+	out, err2 := cmd.StdoutPipe()
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, err
+	}
+	if err := r.away.start(cmd); err != nil {
+		return nil, fmt.Errorf("start prony %s: %w", args[0], err)
+	}
+	return &serve.Verb{In: in, Out: out, Wait: func() error {
+		err := cmd.Wait()
+		if text := strings.TrimSpace(string(said)); err != nil && text != "" {
+			return errors.New(strings.TrimPrefix(text, "prony: "))
+		}
+		return err
+	}}, nil
+}
+
+// lastWords keeps the end of what is written.
+type lastWords []byte
+
+// Write implements io.Writer.
+func (l *lastWords) Write(p []byte) (int, error) {
+	const most = 4 << 10
+	all := append(*l, p...)
+	*l = all[max(0, len(all)-most):]
+	return len(p), nil
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -123,6 +124,27 @@ func readParts(text []byte) (parts []part, err error) {
 		parts = append(parts, p)
 	}
 	return parts, nil
+}
+
+// grafanaOf is where Grafana answers of the stack's parts; empty: it does not run.
+func grafanaOf(parts []part) string {
+	for _, p := range parts {
+		if p.Service != "grafana" || p.State != "running" {
+			continue
+		}
+		for _, port := range p.Publishers {
+			at, err := netip.ParseAddr(port.URL)
+			if err != nil || port.PublishedPort == 0 {
+				continue
+			}
+			if at.IsUnspecified() { // BIND lets others in, too
+				at = netip.MustParseAddr("127.0.0.1")
+			}
+			return fmt.Sprintf("http://%v", netip.AddrPortFrom(at, uint16(port.PublishedPort)))
+		}
+		return stackGrafana
+	}
+	return ""
 }
 
 func (a *app) printParts(parts []part) error {

@@ -23,13 +23,16 @@ import (
 )
 
 // standIn is a small service of somebody's: this test binary answers what its variable says, at the
-// port that it is given. {now} in it is another text each time.
+// port that it is given. {now} in it is another text each time; SPIN is how long an answer toils.
 func standIn(text string) {
+	spin, _ := time.ParseDuration(os.Getenv("SPIN")) // 0 where there is none
 	addr := net.JoinHostPort(cmp.Or(os.Getenv("AT"), "127.0.0.1"), os.Getenv("PORT"))
 	if protocol := os.Getenv("SPEAKS"); protocol != "" {
 		spoken(protocol, addr)
 	}
 	err := http.ListenAndServe(addr, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for began := time.Now(); time.Since(began) < spin; {
+		}
 		fmt.Fprint(w, strings.ReplaceAll(text, "{now}", fmt.Sprint(time.Now().UnixNano())))
 	}))
 	fmt.Println(err)

@@ -2,8 +2,11 @@ package dashboard
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -229,4 +232,30 @@ func overlaps(b *board) []string {
 		titles[p.Title] = true
 	}
 	return problems
+}
+
+// The app of prony serve leads to dashboards of the stack, by their uids and titles.
+func TestAppLeadsToDashboards(t *testing.T) {
+	titles := map[string]string{}
+	for _, b := range boards(t) {
+		titles[b.UID] = b.Title
+	}
+	for name, pattern := range map[string]string{
+		"grafana.tsx": `\["(prony-[a-z-]+)", ("[^"]+")\]`, "host.tsx": ` uid="(prony-[a-z-]+)"`} {
+		text, err := os.ReadFile(filepath.Join(root, "web/app/pages", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1)
+		if len(found) == 0 {
+			t.Errorf("%s leads to no dashboard", name)
+		}
+		for _, m := range found {
+			title, ok := titles[m[1]]
+			if !ok || len(m) > 2 && m[2] != strconv.Quote(title) {
+				t.Errorf("%s leads to %q, and there is a dashboard: %v, called %s", name, m[1:], ok,
+					title)
+			}
+		}
+	}
 }

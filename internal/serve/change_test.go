@@ -40,6 +40,9 @@ func (s *site) change(t *testing.T) {
 		{"POST", "/runs/none/stop", `{}`, 404},
 		{"POST", "/plan", `{}`, 200},
 		{"POST", "/plan", `{"suites":"canonical"}`, 400},
+		{"POST", "/form", `{"yaml":""}`, 200},
+		{"POST", "/form", `{"text":""}`, 400},
+		{"POST", "/form", `{"yaml":"` + strings.Repeat("#", 1<<17) + `"}`, 413},
 		{"POST", "/runs", `{"suite":"none"}`, 422},
 		{"DELETE", "/runs/none", ``, 404},
 		{"DELETE", "/runs/" + monday, ``, 204},
@@ -52,7 +55,9 @@ func (s *site) change(t *testing.T) {
 				answer.StatusCode, text, row.want)
 		}
 	}
-	s.told["stop"], s.told["begin"] = true, true // TestStop and TestBegin have
+	for _, op := range []string{"stop", "begin", "hold", "release", "request", "short"} {
+		s.told[op] = true // tests of their own have
+	}
 }
 
 // underway is a site whose run has a lab: a process that sleeps.

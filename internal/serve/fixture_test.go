@@ -141,12 +141,30 @@ func (s *site) hold(t *testing.T, method, path string, answer *http.Response, te
 }
 
 // desk is a lab that is not there.
-type desk struct{}
+type desk struct {
+	verb func(args []string) *Verb
+}
+
+func (d desk) Verb(args []string) (*Verb, error) {
+	if d.verb == nil {
+		return nil, errors.New("there is no program")
+	}
+	return d.verb(args), nil
+}
+
+const deskSuite = `name: canonical
+question: Which?
+blocks: 4 # passes
+scenarios: [{name: hello, requests: [{request: GET /}]}]
+loads: [{name: peak, model: closed}]
+`
 
 func (desk) Suites() ([]Suite, error) {
 	return []Suite{{Name: "canonical", File: "suites/canonical.yaml", Question: "Which?",
 		Blocks: 4, Targets: []string{"*"}, Scenarios: []string{"hello"}, Loads: []string{"peak"},
-		Launchers: []string{"process"}, YAML: "name: canonical\n"}}, nil
+		Launchers: []string{"process"}, YAML: deskSuite, Path: "suites/canonical.yaml"},
+		{Name: "prony.yaml", File: "prony.yaml", Targets: []string{}, Scenarios: []string{},
+			Loads: []string{}, Launchers: []string{}, YAML: "targets: {}\n"}}, nil
 }
 
 // Plan is of one trial, and none of what is called bad.
@@ -186,7 +204,8 @@ func (desk) Start(args []string, said *os.File) (<-chan error, error) {
 
 func (desk) Catalog(context.Context) ([]Target, error) {
 	return []Target{{Name: "go-nethttp", Service: "go-nethttp", Contracts: []string{"hello"},
-		Missing: []string{}}}, nil
+		Missing: []string{}}, {Name: "cobol", Service: "cobol", Contracts: []string{"hello"},
+		Missing: []string{"needs cobc: not found"}}}, nil
 }
 
 func (desk) Host(context.Context) (Host, error) {

@@ -18,25 +18,25 @@ import (
 
 // Form is a run that somebody wishes for. What is empty is the suite's.
 type Form struct {
-	Suite     string            `json:"suite"`
-	Targets   []string          `json:"targets"`
-	Scenarios []string          `json:"scenarios"`
-	Loads     []string          `json:"loads"`
-	Blocks    int               `json:"blocks"`
-	For       string            `json:"for"` // instead of blocks, as 5m
-	Seed      *uint64           `json:"seed"`
-	Measure   string            `json:"measure"` // as 10s
-	Limits    Limits            `json:"limits"`
-	Launcher  []string          `json:"launcher"`
-	Agent     string            `json:"agent"` // NAME/LEVEL
-	Telemetry bool              `json:"telemetry"`
-	Labels    map[string]string `json:"labels"`
+	Suite     string            `json:"suite,omitempty"`
+	Targets   []string          `json:"targets,omitempty"`
+	Scenarios []string          `json:"scenarios,omitempty"`
+	Loads     []string          `json:"loads,omitempty"`
+	Blocks    int               `json:"blocks,omitempty"`
+	For       string            `json:"for,omitempty"` // instead of blocks, as 5m
+	Seed      *uint64           `json:"seed,omitempty"`
+	Measure   string            `json:"measure,omitempty"` // as 10s
+	Limits    Limits            `json:"limits,omitzero"`
+	Launcher  []string          `json:"launcher,omitempty"`
+	Agent     string            `json:"agent,omitempty"` // NAME/LEVEL
+	Telemetry bool              `json:"telemetry,omitempty"`
+	Labels    map[string]string `json:"labels,omitempty"`
 }
 
 // Limits are those of a target.
 type Limits struct {
-	CPUs   float64 `json:"cpus"`
-	Memory string  `json:"memory"` // as 512MiB
+	CPUs   float64 `json:"cpus,omitempty"`
+	Memory string  `json:"memory,omitempty"` // as 512MiB
 }
 
 // Plan is what would be run.
@@ -44,7 +44,7 @@ type Plan struct {
 	Trials   []Planned `json:"trials"`
 	LeastS   float64   `json:"leastS"` // how long it takes, without builds
 	MostS    float64   `json:"mostS"`
-	YAML     string    `json:"yaml"`     // of the suite
+	YAML     string    `json:"yaml"`     // of the suite as the form has it
 	Command  []string  `json:"command"`  // that does the same
 	Problems []string  `json:"problems"` // why it cannot be run
 	Notes    []string  `json:"notes"`    // what else is to be said
@@ -199,8 +199,14 @@ func (s *Server) planned(r *http.Request) (args []string, p Plan, err error) {
 		}
 	}
 	for _, s := range suites {
-		if s.Name == f.Suite {
-			p.YAML = s.YAML
+		if s.Name != f.Suite {
+			continue
+		}
+		if p.YAML = s.YAML; len(problems) > 0 {
+			break
+		}
+		if p.YAML, err = s.as(f); err != nil {
+			p.Notes = append(p.Notes, "the YAML is the file's own: "+err.Error())
 		}
 	}
 	p.Trials, p.Notes, p.Problems = orNone(p.Trials), orNone(p.Notes), orNone(problems)

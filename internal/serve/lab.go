@@ -21,6 +21,8 @@ type Lab interface {
 	Plan(ctx context.Context, args []string) (Plan, error)
 	// Start starts such a line as a process of its own, in a session of its own, and tells its end.
 	Start(args []string, said *os.File) (ended <-chan error, err error)
+	// Verb starts another line of the program, which ends with this one.
+	Verb(args []string) (*Verb, error)
 	// Host grades the machine, and says what it has for services to be built and run with.
 	Host(ctx context.Context) (Host, error)
 }
@@ -40,6 +42,7 @@ type Suite struct {
 	Loads     []string `json:"loads"`     // likewise
 	Launchers []string `json:"launchers"`
 	Argument  string   `json:"-"`                 // of the verb run; empty: none names it
+	Path      string   `json:"-"`                 // of its file; empty: of an experiment in one
 	Problem   string   `json:"problem,omitempty"` // it cannot be read
 	YAML      string   `json:"yaml,omitempty"`    // where one suite is asked for
 }
@@ -59,9 +62,10 @@ type Target struct {
 
 // Host is this machine.
 type Host struct {
-	Doctor  result.Grading `json:"doctor"` // as prony doctor --json has it
-	Docker  string         `json:"docker"` // what keeps containers from being used; empty: nothing
-	Stack   []Part         `json:"stack"`  // of telemetry, as prony stack status has it
+	Doctor  result.Grading `json:"doctor"`  // as prony doctor --json has it
+	Docker  string         `json:"docker"`  // what keeps containers from being used; empty: nothing
+	Stack   []Part         `json:"stack"`   // of telemetry, as prony stack status has it
+	Grafana string         `json:"grafana"` // where the stack's answers; empty: it does not run
 	Tools   []Tool         `json:"tools"`
 	Version string         `json:"version"` // of prony
 	Time    time.Time      `json:"time"`    // when it was looked at

@@ -65,6 +65,8 @@ type Server struct {
 	made  kept          // of what they made
 	looks looks         // at the host
 
+	holder holder // of the target that somebody looks at
+
 	beginning sync.Mutex // one run at a time is begun
 	watchers  chan struct{}
 	closed    chan struct{} // ends what would go on for ever
@@ -145,6 +147,7 @@ func (s *Server) routes() map[string]func(http.ResponseWriter, *http.Request) er
 		"POST " + v1 + "/runs/{id}/stop":        s.stop,
 		"DELETE " + v1 + "/runs/{id}":           s.remove,
 		"POST " + v1 + "/plan":                  s.plan,
+		"POST " + v1 + "/form":                  s.form,
 		"POST " + v1 + "/runs":                  s.begin,
 		"GET " + v1 + "/compare":                s.compare,
 		"GET " + v1 + "/trend":                  s.trend,
@@ -152,6 +155,12 @@ func (s *Server) routes() map[string]func(http.ResponseWriter, *http.Request) er
 		"GET " + v1 + "/suites/{name}":          s.suite,
 		"GET " + v1 + "/catalog":                s.catalog,
 		"GET " + v1 + "/host":                   s.host,
+		"GET " + v1 + "/service":                s.held,
+		"POST " + v1 + "/service":               s.start,
+		"DELETE " + v1 + "/service":             s.release,
+		"POST " + v1 + "/service/requests":      s.request,
+		"POST " + v1 + "/service/loads":         s.short,
+		"GET " + v1 + "/service/log":            s.heldLog,
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -56,7 +57,7 @@ var said = map[string]string{
 	"PUT /api/v1/runs/R/labels": entry,
 	"GET /api/v1/host": `{"doctor":{"grade":"doubtful","checks":[{"name":"cores","grade":"doubtful",
 "observed":"2","wanted":"4","why":"because","fix":"buy"}]},"docker":"no docker here","stack":[],
-"tools":[{"name":"go","version":"1.26"}],"version":"v1","time":"2026-11-21T03:40:11Z"}`,
+"grafana":"http://127.0.0.1:3000","tools":[{"name":"go","version":"1.26"}],"version":"v1","time":"2026-11-21T03:40:11Z"}`,
 }
 
 const hostileJSON = `<img src=x onerror=alert(1)></script>`
@@ -83,6 +84,11 @@ func (l *lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch {
+	case asked == "POST /api/v1/form" && strings.Contains(string(body), "warmup"):
+		fmt.Fprint(w, `{"form":{},"problems":["warmup.max: <b>no</b> form sets it"]}`)
+	case asked == "POST /api/v1/form":
+		fmt.Fprint(w, `{"form":{"blocks":6,"measure":"3s","loads":["half"],"seed":0,
+"limits":{"cpus":0.5},"launcher":["docker"]},"problems":[]}`)
 	case asked == "GET /api/v1/runs/R/events":
 		l.events(w, r)
 	case strings.HasSuffix(asked, "log") || strings.Contains(asked, "/logs/"):
@@ -189,11 +195,69 @@ func TestServerPagesInBrowser(t *testing.T) {
 		l.got(`POST /api/v1/runs/R/stop {"reason":"enough"}`)
 	})
 	t.Run("new", func(t *testing.T) { plans(t, open(t, ctx, url+"#/new", 1280, "light"), l) })
+	t.Run("yaml", func(t *testing.T) { edits(t, open(t, ctx, url+"#/new", 360, "dark"), l) })
 	t.Run("host", func(t *testing.T) {
 		b := open(t, ctx, url+"#/host", 360, "dark")
 		b.has("no docker here")
+		b.has("canonical, 2026-11-21 03:40 UTC")
 		b.fits("server-host")
 	})
+	t.Run("grafana", func(t *testing.T) {
+		b := open(t, ctx, url+"#/run/R", 1280, "light")
+		b.has("In Grafana")
+		asked := value[float64](b, `new Promise((done) => setTimeout(() => // it would have by then
+			done(performance.getEntriesByName("`+url+`api/v1/host").length), 300))`)
+		b.unfold("In Grafana")
+		b.has("Cost of watching")
+		// From a minute before its start, 03:40:11 UTC, and it goes on.
+		at := value[string](b, `document.querySelector('a[href*="/d/prony-red"]').href`)
+		if asked != 0 || !strings.HasPrefix(at,
+			"http://127.0.0.1:3000/d/prony-red?from=1795232351000&to=") ||
+			!strings.HasSuffix(at, "&var-run=R") {
+			t.Errorf("Grafana is at %s; before that the host was asked %v times", at, asked)
+		}
+		b.fits("server-grafana")
+	})
+}
+
+// unfold clicks on the summary of what is folded.
+func (b *tab) unfold(summary string) {
+	b.wait(`[...document.querySelectorAll("summary")].some((s) => s.textContent === ` +
+		strconv.Quote(summary) + ` && (s.click(), true))`)
+}
+
+// edits changes the text of a suite, until it is one that a form can say.
+func edits(t *testing.T, b *tab, l *lab) {
+	b.has("2 trials, 30 s to 1 min 30 s")
+	const text, apply = "textarea.yaml", "textarea.yaml ~ p .act"
+	b.unfold("The suite as YAML")
+	b.do(chromedp.SendKeys(chromedp.CSS("input[name=labels]"), "branch=main"),
+		chromedp.SendKeys(chromedp.CSS("input[name=for]"), "5m"),
+		chromedp.SendKeys(chromedp.CSS(text), "warmup"), chromedp.Click(chromedp.CSS(apply)))
+	b.has("warmup.max: <b>no</b> form sets it")
+	if got := value[string](b, `document.querySelector("textarea.yaml").value`); !strings.Contains(
+		got, "warmup") {
+		t.Errorf("what was edited is %q", got)
+	}
+	b.fits("server-yaml")
+	b.do(chromedp.Click(chromedp.CSS(apply + " + .act")))
+	b.wait(`document.querySelector("textarea.yaml").value === "name: canonical\n"`)
+	if value[bool](b, `document.querySelector("main").textContent.includes("warmup.max")`) {
+		t.Error("the problem stays without the text that has it")
+	}
+	b.do(chromedp.SendKeys(chromedp.CSS(text), "# six"), chromedp.Click(chromedp.CSS(apply)))
+	b.wait(`document.querySelector("input[name=blocks]").value === "6"`)
+	for name, want := range map[string]string{"measure": "3s", "seed": "0", "cpus": "0.5",
+		"for": "", "labels": "branch=main"} {
+		if got := value[string](b, `document.querySelector("input[name=`+name+`]").value`); got !=
+			want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	b.do(chromedp.SendKeys(chromedp.CSS("input[name=memory]"), "1GiB"))
+	l.got(`POST /api/v1/plan {"suite":"canonical","loads":["half"],"blocks":6,"seed":0,` +
+		`"measure":"3s","limits":{"cpus":0.5,"memory":"1GiB"},"launcher":["docker"],` +
+		`"labels":{"branch":"main"}}`)
 }
 
 // plans fills the form in, and starts what was planned.

@@ -15,6 +15,7 @@ export interface Entry {
   targets: string[] | null;
   ranking: Ranked[] | null;
   state: "done" | "running" | "stopped";
+  ended?: string; // its last trial did
 }
 
 export interface Machine {

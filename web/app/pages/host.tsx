@@ -4,11 +4,13 @@ import { Ask, Badge, Facts, useLoaded } from "../parts";
 import { path } from "../server";
 import { server } from "../source";
 import * as words from "../words";
+import { Board } from "./grafana";
 
 interface Host {
   doctor: { grade: string; checks: Check[] | null };
   docker: string;
   stack: { name: string; state: string }[] | null;
+  grafana: string;
   tools: { name: string; version: string; path?: string }[] | null;
   version: string;
   time: string;
@@ -72,6 +74,35 @@ function Shown({ h }: { h: Host }) {
           ...(h.stack ?? []).map((s): [string, string] => [s.name, s.state]),
         ]}
       />
+      {h.grafana && <Watched grafana={h.grafana} />}
     </>
+  );
+}
+
+const newest = 5; // runs that are led to
+
+// Watched leads to what Grafana has of this machine during the newest runs.
+function Watched({ grafana }: { grafana: string }) {
+  const loaded = useLoaded(() => server!.runs(false), []);
+  return (
+    <section class="noprint">
+      <h2>In Grafana</h2>
+      <p class="about">
+        <a href={grafana} target="_blank" rel="noopener">{grafana}</a> has this machine during
+      </p>
+      <Ask of={loaded}>
+        {({ runs }) => (
+          <ul>
+            {runs.slice(0, newest).map((run) => (
+              <li key={run.id}>
+                <Board grafana={grafana} run={run} uid="prony-host">
+                  {`${run.suite || run.id}, ${words.moment(run.time)}`}
+                </Board>
+              </li>
+            ))}
+          </ul>
+        )}
+      </Ask>
+    </section>
   );
 }

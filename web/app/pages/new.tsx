@@ -86,6 +86,12 @@ function Choose({ suites, targets, suite }: ChooseProps) {
   const first = suites.find((s) => s.name === suite) ?? suites.find((s) => s.name === "canonical");
   const [name, setName] = useState((first ?? suites[0])?.name ?? "");
   const [form, setForm] = useState<Form>({ suite: name });
+  // The fields are the browser's own. They begin with what is given, and again each time that is.
+  const [given, setGiven] = useState({ times: 0, form });
+  const give = (next: Form) => {
+    setForm(next);
+    setGiven(({ times }) => ({ times: times + 1, form: next }));
+  };
   const chosen = suites.find((s) => s.name === name);
   if (!chosen) {
     return <p class="lead">There is no suite here: begin prony serve in a checkout.</p>;
@@ -98,64 +104,87 @@ function Choose({ suites, targets, suite }: ChooseProps) {
           Suite
           <select name="suite" value={name} onChange={(e) => {
             setName(e.currentTarget.value);
-            setForm({ suite: e.currentTarget.value });
+            give({ suite: e.currentTarget.value });
           }}>
             {suites.map((s) => <option key={s.name} value={s.name}>{s.name}</option>)}
           </select>
         </label>
         <p class="about">{chosen.question}</p>
         {chosen.problem && <Trouble text={chosen.problem} />}
-        <Fields key={name} suite={chosen} targets={targets} />
+        <Fields key={name + given.times} suite={chosen} targets={targets} as={given.form} />
       </form>
-      <Planned form={form} />
+      <Planned form={form} read={(text) => give(over(form, text))} />
     </>
   );
 }
 
-function Fields({ suite, targets }: { suite: Suite; targets: Target[] }) {
-  const rows = suite.targets ?? [];
-  const launchers = suite.launchers ?? [];
+// over is a form with what a text says in place of what texts can say. A number of blocks, which a
+// text can, is instead of a time, which none can.
+function over(form: Form, text: Partial<Form>): Form {
+  const { suite, telemetry, labels } = form;
+  const time = text.blocks === undefined ? form.for : undefined;
+  return { suite, for: time, telemetry, labels, ...text };
+}
+
+interface FieldsProps {
+  suite: Suite;
+  targets: Target[];
+  as: Form; // what the fields begin with
+}
+
+function Fields({ suite, targets, as }: FieldsProps) {
+  const rows = both(suite.targets ?? [], as.targets ?? []);
+  const launcher = as.launcher?.join(",") ?? "";
+  const launchers = both(suite.launchers ?? [], launcher ? [launcher] : []);
   return (
     <>
       <fieldset>
         <legend>Targets</legend>
         <div class="targets">
           {rows.map((t) => (
-            <Choice key={t} field="targets" name={t} found={targets.find((x) => x.name === t)} />
+            <Choice key={t} field="targets" name={t} of={as.targets}
+              found={targets.find((x) => x.name === t)} />
           ))}
         </div>
       </fieldset>
-      <Some legend="Scenarios" name="scenarios" of={suite.scenarios ?? []} />
-      <Some legend="Loads" name="loads" of={suite.loads ?? []} />
+      <Some legend="Scenarios" name="scenarios" all={suite.scenarios ?? []} of={as.scenarios} />
+      <Some legend="Loads" name="loads" all={suite.loads ?? []} of={as.loads} />
       <fieldset>
         <legend>How long</legend>
         <div class="filters">
-          <Field label="Blocks" name="blocks" type="number" min={1} hint={String(suite.blocks)} />
-          <Field label="or for a time" name="for" hint="5m" />
-          <Field label="Window of a load" name="measure" hint={`${suite.measureS}s`} />
+          <Field label="Blocks" name="blocks" type="number" min={1} hint={String(suite.blocks)}
+            as={as.blocks} />
+          <Field label="or for a time" name="for" hint="5m" as={as.for} />
+          <Field label="Window of a load" name="measure" hint={`${suite.measureS}s`}
+            as={as.measure} />
           <Field label="Seed of the order" name="seed" type="number" min={0}
-            hint={String(suite.seed)} />
+            hint={String(suite.seed)} as={as.seed} />
         </div>
       </fieldset>
       <fieldset>
         <legend>Conditions</legend>
         <div class="filters">
-          <Field label="Processors of a service" name="cpus" hint={String(suite.cpus)} />
+          <Field label="Processors of a service" name="cpus" hint={String(suite.cpus)}
+            as={as.limits?.cpus} />
           <Field label="Memory of a service" name="memory"
-            hint={words.amount(suite.memoryBytes, "B")} />
+            hint={words.amount(suite.memoryBytes, "B")} as={as.limits?.memory} />
           {launchers.length > 1 && (
             <label>
               Launcher
               <select name="launcher">
                 <option value="">as the suite has it</option>
-                {launchers.map((l) => <option key={l} value={l}>{l}</option>)}
+                {launchers.map((l) => (
+                  <option key={l} value={l} selected={l === launcher}>{l}</option>
+                ))}
               </select>
             </label>
           )}
-          <Field label="Agent" name="agent" hint="none" />
-          <Field label="Labels" name="labels" hint="branch=main, pr=12" />
+          <Field label="Agent" name="agent" hint="none" as={as.agent} />
+          <Field label="Labels" name="labels" hint="branch=main, pr=12"
+            as={Object.entries(as.labels ?? {}).map((pair) => pair.join("=")).join(", ")} />
           <label class="check">
-            <input type="checkbox" name="telemetry" /> one more trial each, in which all is watched
+            <input type="checkbox" name="telemetry" defaultChecked={as.telemetry} /> one more trial
+            each, in which all is watched
           </label>
         </div>
       </fieldset>
@@ -163,18 +192,25 @@ function Fields({ suite, targets }: { suite: Suite; targets: Target[] }) {
   );
 }
 
+// both are the entries of two lists, each once.
+function both(a: string[], b: string[]): string[] {
+  return [...new Set([...a, ...b])];
+}
+
 interface ChoiceProps {
   field: string;
   name: string;
+  of: string[] | undefined; // those that are chosen; undefined: all that can be
   found?: Target;
 }
 
-function Choice({ field, name, found }: ChoiceProps) {
+function Choice({ field, name, of, found }: ChoiceProps) {
   const missing = found?.missing ?? [];
+  const chosen = of ? of.includes(name) : missing.length === 0;
   return (
     <label>
-      <input type="checkbox" name={field} value={name} disabled={missing.length > 0}
-        defaultChecked={missing.length === 0} />
+      <input type="checkbox" name={field} value={name} disabled={missing.length > 0 && !chosen}
+        defaultChecked={chosen} />
       <span>
         {name}
         {missing.length > 0 && <span class="missing">{missing.join("; ")}</span>}
@@ -183,13 +219,20 @@ function Choice({ field, name, found }: ChoiceProps) {
   );
 }
 
+interface SomeProps {
+  legend: string;
+  name: string;
+  all: string[];
+  of: string[] | undefined;
+}
+
 // Some is a choice of what a suite has several of.
-function Some({ legend, name, of }: { legend: string; name: string; of: string[] }) {
-  return of.length < 2 ? null : (
+function Some({ legend, name, all, of }: SomeProps) {
+  return all.length < 2 ? null : (
     <fieldset>
       <legend>{legend}</legend>
       <div class="targets">
-        {of.map((one) => <Choice key={one} field={name} name={one} />)}
+        {all.map((one) => <Choice key={one} field={name} name={one} of={of} />)}
       </div>
     </fieldset>
   );
@@ -201,16 +244,20 @@ interface FieldProps {
   hint: string;
   type?: "number";
   min?: number;
+  as: string | number | undefined; // what stands in it at first
 }
 
-function Field({ label, name, hint, type, min }: FieldProps) {
+function Field({ label, name, hint, type, min, as }: FieldProps) {
+  const first = as === undefined ? "" : String(as);
   return (
     <label>
       {label}
       {type === "number" ? (
-        <input name={name} type="number" min={min} step={1} placeholder={hint} />
+        <input name={name} type="number" min={min} step={1} placeholder={hint}
+          defaultValue={first} />
       ) : (
-        <input name={name} type="text" placeholder={hint} autocomplete="off" />
+        <input name={name} type="text" placeholder={hint} autocomplete="off"
+          defaultValue={first} />
       )}
     </label>
   );
@@ -222,9 +269,11 @@ function formOf(element: HTMLFormElement, suite: Suite): Form {
   const text = (name: string) => String(data.get(name) ?? "").trim();
   const number = (name: string) => (text(name) === "" ? undefined : Number(text(name)));
   const boxes = (name: string) => element.querySelectorAll(`input[name="${name}"]:enabled`).length;
-  const some = (name: string) => {
+  const some = (name: "targets" | "scenarios" | "loads") => {
     const chosen = data.getAll(name).map(String);
-    return chosen.length < boxes(name) ? chosen : undefined;
+    const own = suite[name] ?? [];
+    const all = chosen.length >= boxes(name) && chosen.every((one) => own.includes(one));
+    return all ? undefined : chosen;
   };
   const limits = { cpus: number("cpus"), memory: text("memory") || undefined };
   const labels = text("labels")
@@ -241,7 +290,7 @@ function formOf(element: HTMLFormElement, suite: Suite): Form {
     seed: number("seed"),
     measure: text("measure") || undefined,
     limits: limits.cpus !== undefined || limits.memory ? limits : undefined,
-    launcher: text("launcher") ? [text("launcher")] : undefined,
+    launcher: text("launcher") ? text("launcher").split(",") : undefined,
     agent: text("agent") || undefined,
     telemetry: data.has("telemetry") || undefined,
     labels: labels.length > 0
@@ -252,7 +301,12 @@ function formOf(element: HTMLFormElement, suite: Suite): Form {
 
 const rest = 300; // ms without a change before the plan is asked for
 
-function Planned({ form }: { form: Form }) {
+interface PlannedProps {
+  form: Form;
+  read: (text: Partial<Form>) => void; // takes over what a text says
+}
+
+function Planned({ form, read }: PlannedProps) {
   const [plan, setPlan] = useState<Plan | null>(null);
   const [wrong, setWrong] = useState("");
   const [starting, setStarting] = useState(false);
@@ -311,10 +365,7 @@ function Planned({ form }: { form: Form }) {
               ))}
             </ol>
           </details>
-          <details class="data">
-            <summary>The suite as YAML</summary>
-            <pre class="log" tabIndex={0} role="region" aria-label="YAML">{plan.yaml}</pre>
-          </details>
+          <Text key={form.suite} suite={form.suite} text={plan.yaml} read={read} />
         </>
       )}
       <p class="doors">
@@ -323,6 +374,59 @@ function Planned({ form }: { form: Form }) {
         </button>
       </p>
     </section>
+  );
+}
+
+interface TextProps {
+  suite: string;
+  text: string; // as the form has it
+  read: (text: Partial<Form>) => void;
+}
+
+// Text is the suite as YAML. What somebody has edited stays until the form says the same: what no
+// form can say is not to be lost with the reason why.
+function Text({ suite, text, read }: TextProps) {
+  const [edited, setEdited] = useState<string | null>(null);
+  const [problems, setProblems] = useState<string[]>([]);
+  const put = (next: string | null) => {
+    setEdited(next);
+    setProblems([]);
+  };
+  const apply = () => {
+    server!
+      .send<{ form: Partial<Form>; problems: string[] | null }>("POST", path("form"), {
+        suite,
+        yaml: edited,
+      })
+      .then(
+        (found) => {
+          if ((found.problems ?? []).length > 0) {
+            setProblems(found.problems ?? []);
+            return;
+          }
+          put(null);
+          read(found.form);
+        },
+        (error: unknown) => setProblems([said(error)]),
+      );
+  };
+  return (
+    <details class="data">
+      <summary>The suite as YAML</summary>
+      <textarea class="yaml" aria-label="YAML" rows={20} spellcheck={false} value={edited ?? text}
+        onInput={(e) => put(e.currentTarget.value)} />
+      {problems.map((p) => <Trouble key={p} text={p} />)}
+      <p class="filters">
+        <button class="act" type="button" disabled={edited === null} onClick={apply}>
+          Apply to the form
+        </button>
+        {edited !== null && (
+          <button class="act" type="button" onClick={() => put(null)}>
+            As the form has it
+          </button>
+        )}
+      </p>
+    </details>
   );
 }
 

@@ -8,6 +8,7 @@ import { type Route, to } from "../route";
 import { path } from "../server";
 import { server, source } from "../source";
 import * as words from "../words";
+import { Boards } from "./grafana";
 import { Progress } from "./progress";
 import { Labels, Ranking, Verdicts } from "./runs";
 
@@ -65,6 +66,7 @@ function One({ run, changed }: { run: Entry; changed: () => void }) {
           </a>
         ))}
       </p>
+      {server && <Boards run={run} />}
       {server && <Change run={run} changed={changed} />}
     </>
   );

@@ -41,7 +41,14 @@ function Listed({ shelf, filter, count, more }: ListedProps) {
   const filtered = Object.keys(filter).length > 0;
   const total = filtered ? found.length : shelf.total;
   if (shelf.total === 0) {
-    return <p class="lead">There is no run yet. In a checkout, prony run makes one.</p>;
+    return (
+      <>
+        <p class="lead">There is no run yet. On the command line, prony run makes one.</p>
+        {source.kind === "server" && (
+          <p class="doors"><a class="act" href={to("new")}>Begin the first run</a></p>
+        )}
+      </>
+    );
   }
   return (
     <>

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"prony/internal/result"
+	"prony/internal/tests"
+)
+
+// reader is somebody at a browser.
+type reader struct {
+	*desk
+	ctx  context.Context
+	root string
+}
+
+func (r *reader) do(steps ...chromedp.Action[chromedp.Void]) {
+	r.t.Helper()
+	if err := chromedp.Do(r.ctx, steps...); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// open goes to a page of the server.
+func (r *reader) open(hash string) {
+	r.t.Helper()
+	r.do(chromedp.Navigate(r.base+"/"+hash), chromedp.WaitReady(chromedp.CSS("footer")))
+}
+
+func eval[T any](r *reader, js string) T {
+	r.t.Helper()
+	x, err := chromedp.Run(r.ctx, chromedp.Evaluate[T](js))
+	if err != nil {
+		r.t.Fatalf("%s: %v", js, err)
+	}
+	return x
+}
+
+// until waits for a condition of the page.
+func (r *reader) until(js string) {
+	r.t.Helper()
+	for over := time.Now().Add(2 * time.Minute); !eval[bool](r, js); {
+		if time.Now().After(over) {
+			r.t.Fatalf("never %s; the page says\n%.2000s", js,
+				eval[string](r, `document.body.innerText`))
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// sees waits for a text.
+func (r *reader) sees(text string) {
+	r.t.Helper()
+	r.until(`(document.querySelector("main")?.innerText ?? "").includes(` + "`" + text + "`" + `)`)
+}
+
+// keys goes on by Tab until a button or a field has the focus, as somebody without a mouse does,
+// and types.
+func (r *reader) keys(name, typed string) {
+	r.t.Helper()
+	for range 80 {
+		r.do(chromedp.KeyEvent(kb.Tab))
+		at := eval[string](r, `(() => { const e = document.activeElement;
+			return (e.innerText || e.name || e.getAttribute("aria-label") || "") })()`)
+		if at == name {
+			r.do(chromedp.KeyEvent(typed))
+			return
+		}
+	}
+	r.t.Fatalf("no %s comes by Tab", name)
+}
+
+// click presses the button or follows the link with a text.
+func (r *reader) click(text string) {
+	r.t.Helper()
+	find := `[...document.querySelectorAll("main button, main a, dialog button")].filter((e) =>
+		e.innerText.trim() === "` + text + `" && !e.disabled && e.offsetParent !== null)`
+	r.until(find + `.length > 0`)
+	eval[bool](r, find+`[0].click(), true`)
+}
+
+// run fills the form in and starts what it plans.
+func (r *reader) run(blocks string) (id string) {
+	r.t.Helper()
+	r.open("#/new")
+	r.sees("without builds")
+	r.do(chromedp.SendKeys(chromedp.CSS("input[name=blocks]"), blocks))
+	r.until(`document.querySelector(".plan code").innerText.includes("--blocks=` + blocks + `")`)
+	r.click("Start")
+	r.until(`location.hash.startsWith("#/run/")`)
+	return strings.TrimPrefix(eval[string](r, "location.hash"), "#/run/")
+}
+
+// atBrowser is a reader before a server of a project with a fast and a slow service.
+func atBrowser(t *testing.T) *reader {
+	t.Helper()
+	exe, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("no chromium on PATH: install one to test the pages")
+	}
+	dir := ownFolder(t)
+	const text = `targets:
+  fast: {command: ./app}
+  slow: {command: ./app, env: {SPIN: 300us}}
+limits: {cpus: 1, memory: 256MiB}
+warmup: {min: 0s, max: 500ms}
+blocks: 2
+requests: [{request: GET /}]
+loads: [{name: peak, model: closed, connections: 4, measure: 1s}]
+`
+	if err := os.WriteFile(filepath.Join(dir, "prony.yaml"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewExecAllocator(ctx, chromedp.ExecPath(exe), chromedp.Headless,
+		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
+		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
+		chromedp.Flag("disable-dev-shm-usage", true))
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	r := &reader{desk: &desk{t: t, dir: filepath.Join(dir, ".prony", "run")}, ctx: ctx, root: dir}
+	r.serve("127.0.0.1:0")
+	return r
+}
+
+// serve begins the server in the project.
+func (r *reader) serve(at string) {
+	r.t.Helper()
+	r.begin(r.root, "serve", "--listen", at)
+}
+
+// What a person does who has just cloned a project: they start a run and watch it end, lose the
+// server on the way, reload, run it again, compare, find the slower service, stop a run half-way,
+// and look at a service by hand, by keys alone.
+func TestLabInBrowser(t *testing.T) {
+	tests.Once(t, "the lab in a browser", tests.Needs{Files: []string{"internal/web/app"}})
+	tests.Cores(t)
+	r := atBrowser(t)
+	r.open("")
+	r.click("Begin the first run")
+	r.sees("Targets")
+
+	first := r.run("2")
+	t.Cleanup(func() { endRun(t, r.dir, first) })
+	r.sees("of 4 trials")
+	r.until(`/\d(\.\d+)?k?\/s/.test(document.querySelector(".dials")?.innerText ?? "")`)
+	eval[bool](r, "window.before = true, location.reload(), true") // in the middle
+	r.until("!window.before")
+	r.sees("of 4 trials")
+	address := strings.TrimPrefix(r.base, "http://")
+	if err := r.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = r.cmd.Wait() // it was killed
+	r.sees("The connection is lost")
+	r.serve(address)
+	r.until(`!document.querySelector(".under-way")`)
+	r.sees("fast")
+
+	second := r.run("2")
+	r.sees("of 4 trials")
+	r.until(`!document.querySelector(".under-way")`)
+	r.click("Compare with another run")
+	r.until(`location.hash.includes("` + second + `")`)
+	r.until(`document.querySelector("main select")?.value === "` + first + `"`)
+	r.sees("B to A")
+	r.open("#/compare?a=" + second + ":fast&b=" + second + ":slow")
+	r.sees("slower")
+
+	third := r.run("30")
+	t.Cleanup(func() { endRun(t, r.dir, third) })
+	r.sees("1 of 60 trials")
+	r.do(chromedp.Click(chromedp.CSS(".under-way .danger")))
+	r.do(chromedp.SendKeys(chromedp.CSS("dialog input"), "that will do"))
+	r.do(chromedp.Click(chromedp.CSS("dialog .danger")))
+	r.until(`!document.querySelector(".under-way")`)
+	head, records, _, err := result.Read(filepath.Join(r.dir, third))
+	if err != nil || len(records) == 0 || !strings.Contains(strings.Join(head.Notes, " "),
+		"that will do") {
+		t.Errorf("%d records, notes %q, %v", len(records), head.Notes, err)
+	}
+	r.holds()
+}
+
+// holds looks at a service by keys alone.
+func (r *reader) holds() {
+	r.t.Helper()
+	r.open("#/service")
+	r.sees("Processors")
+	r.keys("Start", kb.Enter)
+	r.sees("It declares no contract")
+	r.sees("cores")
+	r.keys("Send", kb.Enter)
+	r.sees("HTTP/1.1 200")
+	r.keys("seconds", "1")
+	r.keys("Measure", kb.Enter)
+	r.sees("slowest")
+	r.keys("Stop", kb.Enter)
+	r.sees("Start another")
+}

@@ -1,0 +1,256 @@
+//go:build linux && !portable
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"prony/internal/cli"
+	"prony/internal/config"
+	"prony/internal/host"
+	"prony/internal/lab"
+	"prony/internal/lab/machine"
+	"prony/internal/serve"
+	"prony/internal/service"
+	"prony/internal/suite"
+	"prony/internal/unit"
+)
+
+type startFlags struct {
+	cpus     float64
+	memory   config.Size
+	by       string
+	json     bool
+	attended bool // until standard input ends
+}
+
+// Limits of a target that is started by hand, where none are named: the canonical suite's.
+const startCPUs, startMemory = 1, 512 << 20
+
+func (a *app) startCmd() *cobra.Command {
+	f := &startFlags{cpus: startCPUs, memory: startMemory, by: suite.Launchers[0]}
+	c := &cobra.Command{
+		Use: "start TARGET", Short: "Start one target under its limits, to look at it",
+		Args: cli.Arguments(1, 1),
+		Long: `Start builds a target, starts it on the cores and under the limits that it has in a
+run, checks its contract case by case, and holds it until Ctrl-C: it says where it listens, which
+limits are in force, and each second what it takes. Ask it by curl, or load it by prony load.
+
+Nothing else is measured meanwhile: like a run it has the machine to itself. The same is in the
+browser: the page Service of prony serve.`,
+		Example: "  prony start go-nethttp\n" +
+			"  prony start java-jdk/virtual --cpus 1 --memory 1GiB\n" +
+			"  prony start go-nethttp --launcher docker --json",
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx := c.Context()
+			if f.attended {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithCancel(ctx)
+				go func() {
+					_, _ = io.Copy(io.Discard, c.InOrStdin()) // its end is what is waited for
+					cancel()
+				}()
+			}
+			return a.start(ctx, args[0], f)
+		},
+	}
+	c.Flags().Float64Var(&f.cpus, "cpus", f.cpus, "processors that it may use")
+	c.Flags().TextVar(&f.memory, "memory", f.memory, "memory that it may use")
+	cli.OneOf(c, &f.by, "launcher", "how it is started", suite.Launchers[:2]...)
+	c.Flags().BoolVar(&f.json, "json", false, "a line of JSON for all that is told, for programs")
+	c.Flags().BoolVar(&f.attended, "until-stdin-ends", false,
+		"end when standard input does, as when the program ends that started it")
+	return c
+}
+
+func (a *app) start(ctx context.Context, target string, f *startFlags) error {
+	if f.cpus <= 0 || f.memory < 1<<20 {
+		return cli.Usagef("want --cpus above 0 and --memory of 1MiB or more")
+	}
+	cores, err := host.Cores()
+	if err != nil {
+		return err
+	}
+	layout, err := host.Divide(cores, f.cpus)
+	if err != nil {
+		return err
+	}
+	h := &holder{app: a, startFlags: f, layout: layout}
+	l, services, err := h.catalog(ctx)
+	if err != nil {
+		return err
+	}
+	only, err := services.Only(target)
+	if err != nil {
+		return err
+	}
+	why := ""
+	err = lab.Visitor{Lab: l, Of: only, Launcher: f.by, Doing: "start", See: h.see,
+		Budget: lab.Budget{CPUs: f.cpus, MemoryBytes: int64(f.memory), Cores: layout.Service},
+		Skipped: func(name string, missing []string) {
+			why = strings.Join(missing, "; ")
+		}}.Visit(ctx, nil)
+	if err == nil && why != "" {
+		err = fmt.Errorf("start %s: %s", target, why)
+	}
+	if h.held && ctx.Err() != nil {
+		err = nil // Ctrl-C is how it ends
+	}
+	if f.json {
+		h.tell(serve.Told{Kind: serve.ToldEnd, Text: inWords(err)})
+	}
+	return err
+}
+
+func inWords(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// holder holds a target while somebody looks at it.
+type holder struct {
+	*app
+	*startFlags
+	layout host.Layout
+	held   bool // it was ready
+}
+
+// catalog is what can be started: the checkout's targets, or the project's.
+func (h *holder) catalog(ctx context.Context) (*lab.Lab, lab.Catalog, error) {
+	l, project, tell, err := h.labOrProject()
+	if err != nil {
+		return nil, nil, err
+	}
+	if h.json {
+		l.Tell = teller{tell, h}
+	}
+	services, err := servicesIn(ctx, l, project)
+	return l, services, err
+}
+
+// teller is an observer whose lines are told as JSON.
+type teller struct {
+	lab.Observer
+	to *holder
+}
+
+// Say implements lab.Observer.
+func (t teller) Say(line string) { t.to.tell(serve.Told{Kind: serve.ToldSay, Text: line}) }
+
+// tell writes a line; who reads it may have gone, which ends the holder otherwise.
+func (h *holder) tell(t serve.Told) {
+	b, err := json.Marshal(t)
+	if err == nil {
+		_, _ = h.stdout.Write(append(b, '\n'))
+	}
+}
+
+// see is a lab.Sight.
+func (h *holder) see(ctx context.Context, t lab.Seen) error {
+	h.held = true
+	ready := serve.Told{Kind: serve.ToldReady, URL: "http://" + t.Base,
+		ReadyS: float64(t.ReadyNs) / 1e9, Log: t.System.LogFile(),
+		Cores: h.layout.Load}
+	ready.InForce, ready.Missing = t.System.Limits()
+	if h.json {
+		h.tell(ready)
+	} else {
+		h.show(t.Name, ready)
+	}
+	if err := h.check(ctx, t); err != nil {
+		return err
+	}
+	if !h.json {
+		fmt.Fprintln(h.stdout, "Ctrl-C ends it")
+	}
+	return h.watch(ctx, t)
+}
+
+func (h *holder) show(name string, r serve.Told) {
+	fmt.Fprintf(h.stdout, "%s listens at %s, ready after %s\n", name, r.URL,
+		unit.Duration(r.ReadyS*1e9))
+	fmt.Fprintf(h.stdout, "  limits  %s\n", cmp.Or(strings.Join(r.InForce, ", "), "none"))
+	if len(r.Missing) > 0 {
+		fmt.Fprintf(h.stdout, "  not     %s\n", strings.Join(r.Missing, ", "))
+	}
+	fmt.Fprintf(h.stdout, "  log     %s\n", r.Log)
+}
+
+// check asks for all cases of the contracts. Answers that differ are told, and the target is held
+// all the same: to look at them is what it is for.
+func (h *holder) check(ctx context.Context, t lab.Seen) error {
+	only := *t.Service
+	only.Contracts = slices.DeleteFunc(slices.Clone(only.Contracts), func(name string) bool {
+		return name == "" // somebody's own
+	})
+	t.Service = &only
+	if !h.json {
+		_, err := (&verifier{app: h.app}).conform(ctx, t)
+		return err
+	}
+	for _, contract := range only.Contracts {
+		r, err := service.Conform(ctx, t.Checker, contract)
+		if err != nil {
+			return err
+		}
+		for _, c := range r.Cases {
+			said := serve.Checked{Contract: contract, Name: c.Name, Request: c.Request,
+				State: serve.Passed}
+			switch {
+			case c.Skipped != "":
+				said.State, said.Text = serve.Left, c.Skipped
+			case len(c.Differences) > 0:
+				said.State, said.Text = serve.Failed, strings.Join(c.Differences, "; ")
+			}
+			h.tell(serve.Told{Kind: serve.ToldCase, Case: &said})
+		}
+	}
+	h.tell(serve.Told{Kind: serve.ToldAll})
+	return nil
+}
+
+// watch tells each second what the target takes, until somebody has seen enough or it ends.
+func (h *holder) watch(ctx context.Context, t lab.Seen) error {
+	const every = time.Second
+	sampler, err := machine.Watch(t.System, h.layout, every, nil)
+	if err != nil {
+		return err
+	}
+	defer sampler.Stop()
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	before := sampler.Mark()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.System.Exited():
+			return errors.New("the service ended: " + t.System.Exit())
+		case <-tick.C:
+		}
+		now := sampler.Mark()
+		u := serve.Usage{TS: float64(now.TNs) / 1e9, Memory: now.RSSBytes, Alive: now.Processes}
+		if passed := now.TNs - before.TNs; passed > 0 && before.CPUNs >= 0 && now.CPUNs >= 0 {
+			u.Cores = float64(now.CPUNs-before.CPUNs) / float64(passed)
+		}
+		before = now
+		if h.json {
+			h.tell(serve.Told{Kind: serve.ToldUsage, Usage: &u})
+		} else if isTerminal(h.stdout) {
+			fmt.Fprintf(h.stdout, "\r\x1b[K%.2f cores · %s · processes: %d ", u.Cores,
+				unit.Bytes(float64(u.Memory)), u.Alive)
+		}
+	}
+}
