@@ -132,6 +132,16 @@ export function left(s: State): [least: number, most: number] | null {
 
 const kinds = ["begin", "say", "step", "tick", "trial", "end", "gone"] as const;
 
+// How long what has come waits to be shown, ms. To paint takes milliseconds of a processor that a
+// measurement may need: while one is under way the page is painted seldom.
+const soon = 150;
+const seldom = 2500;
+
+// measures says whether a window is open: a load that is no warm-up has begun, and goes on.
+function measures(s: State): boolean {
+  return s.ticks.length > 0 && s.step !== "" && s.step !== "warmup";
+}
+
 // follow calls changed at most a few times a second, until the run has ended or nobody listens. The
 // browser asks again by itself where the connection breaks, from behind the last line it has.
 export function follow(
@@ -156,7 +166,7 @@ export function follow(
         events.close();
         show();
       } else {
-        due ||= window.setTimeout(show, 150);
+        due ||= window.setTimeout(show, measures(state) ? seldom : soon);
       }
     });
   }
