@@ -158,8 +158,10 @@ func (f Finder) build(ctx context.Context) (string, error) {
 	built, err := b.Build(ctx, &service.Service{
 		Name: telemetry.HomeName, Dir: f.Root, Only: of.has,
 		Needs: []service.Need{{Tool: "go", Version: "1.26"}},
+		// As prony is built by make, so that what both link is compiled once.
 		Build: service.Build{Artifact: made, Steps: [][]string{{"go", "build", "-buildvcs=false",
-			"-o", made, "./cmd/" + telemetry.HomeName}}},
+			"-trimpath", "-tags=netgo,osusergo,grpcnotrace", "-ldflags=-s -w", "-o", made,
+			"./cmd/" + telemetry.HomeName}}},
 	})
 	if err != nil {
 		return "", err

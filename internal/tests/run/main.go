@@ -78,10 +78,14 @@ type order struct {
 	env  []string // beside the environment
 }
 
+// built is how prony itself is built (Makefile): what its tests and the programs that they start
+// link is compiled once, for make bench, too, and in whatever folder the checkout lies.
+var built = []string{"-trimpath", "-tags=netgo,osusergo,grpcnotrace"}
+
 // small is the small set: first what does not measure, as wide as go test runs by itself, then what
 // does, while nothing else is built or run.
 func small(suites []suite, packages []string) [][]order {
-	base := []string{"-vet=all", "-timeout=20m"}
+	base := append(slices.Clone(built), "-vet=all", "-timeout=20m")
 	if os.Getenv(tests.Fresh) != "" {
 		base = append(base, "-count=1")
 	}
@@ -108,7 +112,7 @@ func rest(suites []suite) ([][]order, error) {
 		},
 	} {
 		if in, names := named(suites, of); len(names) > 0 {
-			step = append(step, order{args: slices.Concat([]string{"-vet=off", "-count=1",
+			step = append(step, order{args: slices.Concat(built, []string{"-vet=off", "-count=1",
 				"-timeout=60m", "-run=" + pattern(names)}, in),
 				env: []string{tests.Set + "=" + tests.All}})
 		}
