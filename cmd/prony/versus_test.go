@@ -223,6 +223,7 @@ func TestVersusPlans(t *testing.T) {
 
 // A real comparison of a service with itself under another name.
 func TestVersusMeasures(t *testing.T) {
+	tests.Once(t, "versus measures services of somebody", tests.Needs{})
 	tests.Cores(t)
 	dir := ownFolder(t)
 	stdout, stderr, exit := versus(t, "--git", "main", "--git", "main~0", "-n", "a", "-n", "b",
