@@ -151,9 +151,16 @@ func TestServeAttacks(t *testing.T) {
 		check(415, "DELETE", run, kind, form)
 		check(415, "PUT", run+"/labels", kind, form)
 		check(415, "POST", run+"/stop", kind, form)
+		for _, path := range []string{"", "/requests", "/loads"} {
+			check(415, "POST", "/api/v1/service"+path, kind, form)
+		}
+		check(415, "DELETE", "/api/v1/service", kind, form)
 	}
+	check(403, "POST", "/api/v1/service", "Origin", "http://evil.example", kind, json)
+	check(403, "POST", "/api/v1/service/requests", "Sec-Fetch-Site", "same-site", kind, json)
 	// No way to write is open to GET, and none to a file but by identifier.
-	for _, path := range []string{run + "/labels", run + "/stop"} {
+	for _, path := range []string{run + "/labels", run + "/stop", "/api/v1/service/requests",
+		"/api/v1/service/loads"} {
 		if got, _, _ := d.ask("GET", path, ""); got != 404 && got != 405 {
 			t.Errorf("GET %s: %d", path, got)
 		}

@@ -35,7 +35,7 @@ type startFlags struct {
 }
 
 // Limits of a target that is started by hand, where none are named: the canonical suite's.
-const startCPUs, startMemory = 1, 512 << 20
+const startCPUs, startMemory = 1, 1 << 30
 
 func (a *app) startCmd() *cobra.Command {
 	f := &startFlags{cpus: startCPUs, memory: startMemory, by: suite.Launchers[0]}

@@ -143,7 +143,7 @@ function StartForm({ targets, last, take, look }: Acts & { last?: string; target
         <NumberField label="Processors" name="cpus" of={processors} />
         <label>
           Memory
-          <input name="memory" type="text" placeholder="512MiB" autocomplete="off" />
+          <input name="memory" type="text" placeholder="1GiB" autocomplete="off" />
         </label>
         <button class="act" type="submit" disabled={!chosen || deed.busy}>
           {deed.busy ? "Starting …" : "Start"}
