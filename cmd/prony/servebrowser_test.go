@@ -178,6 +178,10 @@ func TestLabInBrowser(t *testing.T) {
 	r.sees("B to A")
 	r.open("#/compare?a=" + second + ":fast&b=" + second + ":slow")
 	r.sees("slower")
+	r.do(chromedp.SendKeys(chromedp.CSS(`input[placeholder^="5%"]`), "5%"+kb.Enter))
+	r.sees("The gate's answer")
+	r.sees("prony gate results/" + second + ":fast")
+	r.until(`document.querySelector("[aria-label^=The] .badge")?.innerText === "fail"`)
 
 	third := r.run("30")
 	t.Cleanup(func() { endRun(t, r.dir, third) })

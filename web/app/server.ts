@@ -1,6 +1,7 @@
 // The API of prony serve (internal/serve/openapi.yaml).
 
 import type { Comparison, Entry, Shelf, Trend } from "./model";
+import type { Gate } from "./pages/gate";
 import { Refused } from "./refused";
 import type { Group, Sides, Source } from "./source";
 
@@ -93,6 +94,13 @@ export class Server implements Source {
     const { a, b, control } = sides;
     const unlike = sides.unlike ? "true" : "";
     return this.get(path("compare") + asked({ a, b, control, unlike }));
+  }
+
+  // gate judges a comparison, too: by how much B may be worse than A.
+  gate(sides: Sides, limit: string): Promise<Gate> {
+    const { a, b, control } = sides;
+    const unlike = sides.unlike ? "true" : "";
+    return this.get(path("compare") + asked({ a, b, control, unlike, limit }));
   }
 
   async groups(): Promise<Group[]> {

@@ -3,9 +3,10 @@
 import type { Comparison, Entry, Pair, Row, Subject } from "../model";
 import { Ask, Badge, Box, Command, Facts, Select, useLoaded } from "../parts";
 import { replace, type Route, to } from "../route";
-import { source } from "../source";
+import { server, source } from "../source";
 import { around, Strip, type StripRow } from "../strip";
 import * as words from "../words";
+import { Judged } from "./gate";
 
 export function Compare({ route }: { route: Route }) {
   const loaded = useLoaded(() => source.runs(true), []);
@@ -43,6 +44,7 @@ function Choice({ runs, query }: { runs: Entry[]; query: URLSearchParams }) {
     b,
     control: query.get("control") ?? "",
     unlike: query.get("unlike") ?? "",
+    limit: query.get("limit") ?? "",
   };
   const set = (more: Partial<typeof given>) =>
     replace(to("compare", "", { ...given, ...more }));
@@ -79,6 +81,13 @@ function Choice({ runs, query }: { runs: Entry[]; query: URLSearchParams }) {
             onChange={(e) => set({ unlike: e.currentTarget.checked ? "1" : "" })} />
           even what was not measured in the same way
         </label>
+        {server && (
+          <label>
+            Gate: B may be worse by
+            <input type="text" value={given.limit} placeholder="5%, or p99=10%" autocomplete="off"
+              onChange={(e) => set({ limit: e.currentTarget.value.replace(/\s/g, "") })} />
+          </label>
+        )}
       </form>
       {runA && runB ? (
         <Compared {...given} />
@@ -97,14 +106,18 @@ interface Given {
   b: string;
   control: string;
   unlike: string;
+  limit: string;
 }
 
-function Compared({ a, b, control, unlike }: Given) {
-  const loaded = useLoaded(
-    () => source.compare({ a, b, control, unlike: unlike !== "" }),
-    [a, b, control, unlike],
+function Compared({ a, b, control, unlike, limit }: Given) {
+  const sides = { a, b, control, unlike: unlike !== "" };
+  const loaded = useLoaded(() => source.compare(sides), [a, b, control, unlike]);
+  return (
+    <>
+      {server && limit && <Judged sides={sides} limit={limit} />}
+      <Ask of={loaded}>{(c) => <Shown c={c} />}</Ask>
+    </>
   );
-  return <Ask of={loaded}>{(c) => <Shown c={c} />}</Ask>;
 }
 
 function Shown({ c }: { c: Comparison }) {
