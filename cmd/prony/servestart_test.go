@@ -19,8 +19,7 @@ import (
 // A run that is begun from a browser is one of the real program. It has all cores, outlives the
 // server that began it, is found by the next one, keeps others out, and ends when it is told to.
 func TestServeStarts(t *testing.T) {
-	tests.Once(t, "a run that is begun from a browser", tests.Needs{Files: []string{
-		"services/go-nethttp", "suites"}})
+	tests.Once(t, "a run begun from afar", tests.Needs{Files: []string{"services", "suites"}})
 	tests.Cores(t)
 	d := serving(t)
 	root := filepath.Dir(d.dir)
