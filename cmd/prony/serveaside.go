@@ -3,9 +3,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"runtime"
 
@@ -62,19 +60,14 @@ func standAside() (*aside, error) {
 
 // standBehind lowers the priority of all threads but one; those made later inherit it.
 func standBehind(stays int) error {
-	tasks, err := os.ReadDir("/proc/self/task")
+	err := host.EachThread("self", func(tid int) error {
+		if tid == stays {
+			return nil
+		}
+		return unix.Setpriority(unix.PRIO_PROCESS, tid, behind)
+	})
 	if err != nil {
-		return err
-	}
-	for _, t := range tasks {
-		var tid int
-		if _, err := fmt.Sscan(t.Name(), &tid); err != nil || tid == stays {
-			continue
-		}
-		err := unix.Setpriority(unix.PRIO_PROCESS, tid, behind)
-		if err != nil && !errors.Is(err, unix.ESRCH) { // it has just ended
-			return fmt.Errorf("stand behind other work: %w", err)
-		}
+		return fmt.Errorf("stand behind other work: %w", err)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@
 package host
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -42,17 +43,30 @@ func ConfineProcess(name string, cores []int) error {
 	for _, c := range cores {
 		set.Set(c)
 	}
-	tasks, err := os.ReadDir(filepath.Join("/proc", name, "task"))
-	if err != nil {
-		return err
-	}
-	for _, t := range tasks {
-		tid, err := strconv.Atoi(t.Name())
+	return EachThread(name, func(tid int) error { return unix.SchedSetaffinity(tid, &set) })
+}
+
+// EachThread does something to every thread of a process, by its name below /proc, that threads
+// inherit from whoever begins them. One that is begun meanwhile may have it from a thread that had
+// not had its turn: they are listed again until there is none that is new. Those that have ended
+// (ESRCH) are none.
+func EachThread(name string, do func(tid int) error) error {
+	done := map[int]bool{}
+	for fresh := true; fresh; {
+		tasks, err := os.ReadDir(filepath.Join("/proc", name, "task"))
 		if err != nil {
-			continue
-		}
-		if err := unix.SchedSetaffinity(tid, &set); err != nil && err != unix.ESRCH {
 			return err
+		}
+		fresh = false
+		for _, t := range tasks {
+			tid, err := strconv.Atoi(t.Name())
+			if err != nil || done[tid] {
+				continue
+			}
+			done[tid], fresh = true, true
+			if err := do(tid); err != nil && !errors.Is(err, unix.ESRCH) {
+				return err
+			}
 		}
 	}
 	return nil
