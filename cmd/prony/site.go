@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -49,6 +50,9 @@ and trials.ndjson of a run before the first time.`,
 	return c
 }
 
+// siteGarbage is how much garbage there may be to what stays, in percent.
+const siteGarbage = 200
+
 func (a *app) site(ctx context.Context, args []string, to string, o site.Options) error {
 	dir := ""
 	if len(args) == 1 {
@@ -64,6 +68,9 @@ func (a *app) site(ctx context.Context, args []string, to string, o site.Options
 	if err != nil {
 		return err
 	}
+	// Each run is read, shown and forgotten: with the usual share of garbage half of the time would
+	// go into looking for what stays.
+	defer debug.SetGCPercent(debug.SetGCPercent(siteGarbage))
 	made, err := site.Write(ctx, runs, to, o)
 	for _, l := range made.Left {
 		fmt.Fprintf(a.stderr, "prony: left out: %s\n", l.Why)
