@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-
-	"prony/internal/shelf"
 )
 
 // Verb is a line of this program at work as a process of its own. It ends when In is closed, where
@@ -131,14 +129,8 @@ func (s *Server) hold(w http.ResponseWriter, r *http.Request, lab Lab, target st
 	args []string) error {
 	s.beginning.Lock() // no run, either
 	defer s.beginning.Unlock()
-	x, err := s.Runs.List(r.Context())
-	if err != nil {
+	if err := s.free(r.Context()); err != nil {
 		return err
-	}
-	for _, e := range x.Entries {
-		if e.State == shelf.Running {
-			return refuse(http.StatusConflict, "run %s is under way; wait for it, or stop it", e.ID)
-		}
 	}
 	h := &s.holder
 	h.mu.Lock()

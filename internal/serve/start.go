@@ -36,14 +36,8 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) error {
 	}
 	s.beginning.Lock()
 	defer s.beginning.Unlock()
-	x, err := s.Runs.List(r.Context())
-	if err != nil {
+	if err := s.free(r.Context()); err != nil {
 		return err
-	}
-	for _, e := range x.Entries {
-		if e.State == shelf.Running {
-			return refuse(http.StatusConflict, "run %s is under way; wait for it, or stop it", e.ID)
-		}
 	}
 	id, dir := result.NewFolder(s.Runs.Dir(), clock.Wall().Format("2006-01-02T15-04-05Z"))
 	said, err := s.diary(id)
@@ -58,6 +52,20 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return give(w, http.StatusAccepted, map[string]string{"id": id})
+}
+
+// free refuses where a run has the machine.
+func (s *Server) free(ctx context.Context) error {
+	x, err := s.Runs.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, e := range x.Entries {
+		if e.State == shelf.Running {
+			return refuse(http.StatusConflict, "run %s is under way; wait for it, or stop it", e.ID)
+		}
+	}
+	return nil
 }
 
 // diary is where what a run prints goes. It is beside the runs: a run that does not begin leaves no
