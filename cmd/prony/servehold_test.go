@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"prony/internal/launch/process"
 	"prony/internal/serve"
 	"prony/internal/tests"
 )
@@ -88,6 +90,27 @@ func TestServeHolds(t *testing.T) {
 	}
 	_ = d.cmd.Wait() // it was killed
 	refused(t, h.URL)
+	unheld(t)
+}
+
+// unheld waits until no lab is at work on the machine: what held a target ends shortly after it.
+func unheld(t *testing.T) {
+	t.Helper()
+	for over := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		j, reaped, err := process.OpenJournal(process.DefaultDir())
+		if err == nil {
+			if len(reaped) > 0 {
+				t.Errorf("the one before has left %q", reaped)
+			}
+			if err := j.Close(); err != nil {
+				t.Error(err)
+			}
+			return
+		}
+		if !errors.Is(err, process.ErrBusy) || time.Now().After(over) {
+			t.Fatal(err)
+		}
+	}
 }
 
 // refused waits until nobody listens at a URL any more.
@@ -122,14 +145,22 @@ func TestStart(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
 	said := ""
-	for over := time.Now().Add(3 * time.Minute); !strings.Contains(said, "Ctrl-C"); {
-		b, err := os.ReadFile(out.Name())
-		if said = string(b); err != nil || time.Now().After(over) {
+	for over := time.After(3 * time.Minute); !strings.Contains(said, "Ctrl-C"); {
+		select {
+		case err := <-ended:
+			t.Fatalf("it ends with %v, and says %q", err, said)
+		case <-over:
 			_ = cmd.Process.Signal(syscall.SIGTERM) // it goes on
-			t.Fatalf("it says %q, %v", said, err)
+			t.Fatalf("it says %q", said)
+		case <-time.After(50 * time.Millisecond):
 		}
-		time.Sleep(50 * time.Millisecond)
+		b, err := os.ReadFile(out.Name())
+		if said = string(b); err != nil {
+			t.Fatal(err)
+		}
 	}
 	has(t, "start", said, "go-nethttp listens at http://127.0.0.1:", "limits", "hello: ",
 		"as the contract says")
@@ -138,7 +169,7 @@ func TestStart(t *testing.T) {
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Wait(); err != nil {
+	if err := <-ended; err != nil {
 		t.Errorf("it ends with %v", err)
 	}
 	refused(t, url)

@@ -129,7 +129,12 @@ func lab(dir string) {
 	for len(p.PIDs()) < 3 {
 		time.Sleep(time.Millisecond)
 	}
-	fmt.Println("pids", p.PIDs())
+	// The target first: numbers begin again where they end, and the child's may be the lower one.
+	own := strconv.Itoa(os.Getpid())
+	pids := p.PIDs()
+	at := slices.IndexFunc(pids, func(pid int) bool { return kernel.Stat(pid)[1] == own })
+	pids[0], pids[at] = pids[at], pids[0]
+	fmt.Println("pids", pids)
 	time.Sleep(time.Hour)
 }
 
