@@ -41,18 +41,24 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	packages := flags.Args()
-	if len(packages) == 0 {
+	named := len(packages) > 0
+	if !named {
 		packages = []string{"./..."}
 	}
 	suites, err := scan(ctx, packages)
 	if err != nil {
 		return err
 	}
+	if named { // what is asked for is run, whatever it links
+		for i := range suites {
+			suites[i].heavy = false
+		}
+	}
 	var steps [][]order
 	if *all {
 		steps, err = rest(suites)
 	} else {
-		steps = small(suites, packages)
+		steps = small(suites)
 	}
 	if err != nil {
 		return err
@@ -83,26 +89,42 @@ type order struct {
 var built = []string{"-trimpath", "-tags=netgo,osusergo,grpcnotrace"}
 
 // small is the small set: first what does not measure, as wide as go test runs by itself, then what
-// does, while nothing else is built or run.
-func small(suites []suite, packages []string) [][]order {
-	base := append(slices.Clone(built), "-vet=all", "-timeout=20m")
+// does, while nothing else is built or run. Vet is for the other set: it looks into all that is
+// linked, which takes as long as half of the tests.
+func small(suites []suite) [][]order {
+	suites = slices.DeleteFunc(slices.Clone(suites), func(s suite) bool { return s.heavy })
+	base := append(slices.Clone(built), "-vet=off", "-timeout=20m")
 	if os.Getenv(tests.Fresh) != "" {
 		base = append(base, "-count=1")
 	}
+	var all []string
+	for _, s := range suites {
+		all = append(all, s.path)
+	}
 	in, names := named(suites, func(s suite) []string { return s.measuring })
 	if len(names) == 0 {
-		return [][]order{{{args: append(base, packages...)}}}
+		return [][]order{{{args: append(base, all...)}}}
 	}
 	return [][]order{
-		{{args: slices.Concat(base, []string{"-skip=" + pattern(names)}, packages)}},
+		{{args: slices.Concat(base, []string{"-skip=" + pattern(names)}, all)}},
 		{{args: slices.Concat(base, []string{"-p=1", "-run=" + pattern(names)}, in)}},
 	}
 }
 
-// rest is what the small set leaves out, at once: what runs apart, and the others. What of it has
-// passed is known by its sums, which know more than go test does.
+// rest is what the small set leaves out, at once: what runs apart, the others, and the packages that
+// it leaves out whole. What of the first two has passed is known by its sums, which know more than
+// go test does.
 func rest(suites []suite) ([][]order, error) {
 	var step []order
+	env := []string{tests.Set + "=" + tests.All}
+	base := slices.Concat(built, []string{"-vet=off", "-timeout=60m"})
+	var whole []string
+	suites = slices.DeleteFunc(slices.Clone(suites), func(s suite) bool {
+		if s.heavy {
+			whole = append(whole, s.path)
+		}
+		return s.heavy
+	})
 	for _, of := range []func(suite) []string{
 		func(s suite) []string { return s.apart },
 		func(s suite) []string {
@@ -112,10 +134,12 @@ func rest(suites []suite) ([][]order, error) {
 		},
 	} {
 		if in, names := named(suites, of); len(names) > 0 {
-			step = append(step, order{args: slices.Concat(built, []string{"-vet=off", "-count=1",
-				"-timeout=60m", "-run=" + pattern(names)}, in),
-				env: []string{tests.Set + "=" + tests.All}})
+			step = append(step, order{args: slices.Concat(base,
+				[]string{"-count=1", "-run=" + pattern(names)}, in), env: env})
 		}
+	}
+	if len(whole) > 0 {
+		step = append(step, order{args: append(base, whole...), env: env})
 	}
 	if len(step) == 0 {
 		return nil, errors.New("run the other tests: make test leaves out none of these packages'")

@@ -80,20 +80,41 @@ func TestRest(t *testing.T) {
 		{path: "a", all: []string{"TestX", "TestY", "TestZ"}, left: []string{"TestX", "TestY"},
 			apart: []string{"TestX"}},
 		{path: "b", all: []string{"TestV"}, left: []string{"TestV"}},
+		{path: "c", heavy: true, all: []string{"TestX", "TestV"}, left: []string{"TestV"}},
 	})
 	if err != nil || len(steps) != 1 {
 		t.Fatal(steps, err)
 	}
 	var got []string
 	for _, o := range steps[0] {
-		at := slices.IndexFunc(o.args, func(arg string) bool {
-			return strings.HasPrefix(arg, "-run=")
-		})
-		got = append(got, strings.Join(o.args[at:], " "))
+		at := slices.Index(o.args, "-timeout=60m")
+		got = append(got, strings.Join(o.args[at+1:], " "))
 	}
-	want := []string{"-run=^(TestX)$ a", "-run=^(TestV|TestY)$ a b"}
+	want := []string{"-count=1 -run=^(TestX)$ a", "-count=1 -run=^(TestV|TestY)$ a b", "c"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// What only the home of telemetry links is compiled for the other set alone.
+func TestSmall(t *testing.T) {
+	found, err := scan(t.Context(), []string{"prony/internal/dashboard", "prony/internal/pace",
+		"prony/internal/telemetry/home", "prony/internal/load"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, o := range slices.Concat(small(found)...) {
+		var in []string
+		for _, arg := range o.args {
+			if strings.HasPrefix(arg, "prony/") {
+				in = append(in, arg)
+			}
+		}
+		slices.Sort(in)
+		want := [][]string{{"prony/internal/load", "prony/internal/pace"}, {"prony/internal/load"}}[i]
+		if !slices.Equal(in, want) {
+			t.Errorf("%q, want %q", in, want)
+		}
 	}
 }
 

@@ -1,0 +1,24 @@
+package tidy
+
+import (
+	"os/exec"
+	"testing"
+
+	"prony/internal/tests"
+)
+
+// Go's own vet has nothing to object to. It looks into all that is linked, which takes longer than
+// most tests: make test leaves it to the other set.
+func TestVet(t *testing.T) {
+	tests.Once(t, "vet", tests.Needs{Files: []string{"cmd", "internal", "bench", "contract",
+		"go.mod", "go.sum"}})
+	root, err := Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("go", "vet", "-trimpath", "-tags=netgo,osusergo,grpcnotrace", "./...")
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
