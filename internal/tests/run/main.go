@@ -111,9 +111,9 @@ func small(suites []suite) [][]order {
 	}
 }
 
-// rest is what the small set leaves out, at once: what runs apart, the others, and the packages that
-// it leaves out whole. What of the first two has passed is known by its sums, which know more than
-// go test does.
+// rest is what the small set leaves out, at once: what runs apart, the others, and the packages
+// that it leaves out whole. What of the first two has passed is known by its sums, which know more
+// than go test does.
 func rest(suites []suite) ([][]order, error) {
 	var step []order
 	env := []string{tests.Set + "=" + tests.All}
