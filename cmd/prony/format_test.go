@@ -13,7 +13,6 @@ import (
 
 // The suffix of --output chooses the format of every verb that has several, unless --format does.
 func TestFormatBySuffix(t *testing.T) {
-	onPath(t)
 	root := checkout(t)
 	dir := measured(t, root, "r")
 	check := func(verb, file, begins string, flags ...string) {
@@ -42,7 +41,6 @@ func TestFormatBySuffix(t *testing.T) {
 	check("report", "y.HTM", page)
 	check("report", "y.csv", "suite,run,scenario,")
 	check("report", "y.json", object)
-	check("report", "y.parquet", "PAR1")
 	check("report", "y.md", object, "--format", "json")
 	check("compare", "y.md", "**")
 	check("compare", "y.markdown", "**")

@@ -48,7 +48,6 @@ func only(t *testing.T, dir string) *result.Record {
 // A load that was saved is a run: every verb that reads runs takes it, and nothing stands in it of
 // what nobody has seen.
 func TestSavedLoad(t *testing.T) {
-	onPath(t)
 	url, dir := null(t), t.TempDir()
 	a, b, page := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "p.html")
 	for _, args := range [][]string{{"--save=" + a}, {"--save=" + b, "-o", page}} {
@@ -68,7 +67,7 @@ func TestSavedLoad(t *testing.T) {
 	if !exists(a, "hdr", rec.Trial+".load.hlog") || !exists(a, "report.html") || !exists(page) {
 		t.Error("histograms, report or page are missing")
 	}
-	for _, format := range []string{"text", "markdown", "csv", "json", "html", "parquet"} {
+	for _, format := range []string{"text", "markdown", "csv", "json", "html"} {
 		out, stderr, exit := really("report", a, "--format", format)
 		if exit != cli.Fine {
 			t.Errorf("report as %s: exit %d: %s", format, exit, stderr)

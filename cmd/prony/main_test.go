@@ -115,19 +115,20 @@ const manyTargets = "rust-axum,go-nethttp,java-netty,java-jdk,node-express,pytho
 // Every `$ prony …` line of the documents does what it shows. Runs happen in a mock world; what
 // loads or verifies does so for real, against servers of the test's own.
 func TestCommandsInTheDocuments(t *testing.T) {
-	onPath(t)
 	shown(t, false)
 }
 
-// What compares services of somebody's own starts and asks them.
+// What compares services of somebody's own starts and asks them; what asks for telemetry is the
+// home's to answer.
 func TestOwnServicesInTheDocuments(t *testing.T) {
-	tests.Once(t, "lines of the documents that start services", tests.Needs{Files: []string{
-		"docs", "README.md", "suites", "services", "contract"}})
+	tests.Once(t, "lines of the documents that start services", tests.Needs{Files: slices.Concat(
+		homeSources, []string{"docs", "README.md", "suites", "services", "contract"})})
+	onPath(t)
 	shown(t, true)
 }
 
-// shown runs the lines that start services of a user, or all others.
-func shown(t *testing.T, own bool) {
+// shown runs the lines that start services of a user or need the home of telemetry, or all others.
+func shown(t *testing.T, more bool) {
 	repo, err := tidy.Root()
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +161,9 @@ func shown(t *testing.T, own bool) {
 	said := map[string]bool{} // by a page before
 	for _, c := range commands {
 		line, project := strings.Join(c.Args, " "), filepath.Base(c.File) == "project.md"
-		if said[line] && !project || own != (project || c.Args[0] == "versus") {
+		if said[line] && !project ||
+			more != (project || c.Args[0] == "versus" || c.Args[0] == "query" ||
+				slices.Contains(c.Args, "parquet")) {
 			continue
 		}
 		said[line] = true

@@ -48,9 +48,7 @@ loads:
 func TestRealObservedRun(t *testing.T) {
 	tests.Whole(t, "real services that are observed")
 	n := needs(t, "", "go-nethttp", "java-spring")
-	// The other program is in none of this one's bytes.
-	n.Files = append(n.Files, "agents", "agents.yaml", "cmd/prony-home", "internal/telemetry",
-		"go.sum")
+	n.Files = slices.Concat(n.Files, homeSources, []string{"agents", "agents.yaml"})
 	tests.Once(t, "real services that are observed", n)
 	tests.Cores(t)
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
@@ -78,6 +76,9 @@ func TestRealObservedRun(t *testing.T) {
 		t.Run(r.Target.Name, func(t *testing.T) { checkReal(t, root, dir, r) })
 	}
 }
+
+// homeSources is the home's, which is in none of the bytes of a test that starts it.
+var homeSources = []string{"cmd/prony-home", "internal/telemetry", "internal/flat", "go.sum"}
 
 // onPath builds prony-home as a run does, where it was not built yet, and puts it on the PATH: the
 // checkouts of tests have no sources of it.

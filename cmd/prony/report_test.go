@@ -7,11 +7,11 @@ import (
 	"testing"
 
 	"prony/internal/cli"
+	"prony/internal/tests"
 )
 
 // The forms of a report that take flags of their own, and what they refuse.
 func TestReportForms(t *testing.T) {
-	onPath(t)
 	root := checkout(t)
 	dir := filepath.Join(root, "r")
 	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--blocks", "2", "--out",
@@ -35,25 +35,39 @@ func TestReportForms(t *testing.T) {
 	check(cli.Misused, `--columns "few": there are all, essential`, "", "--columns", "few")
 	check(cli.Misused, `--table "rows": there are trials, summary, series`, "", "--table", "rows")
 	check(cli.Misused, `--format "xml": there are text, `, "", "--format", "xml")
-	for _, table := range []string{"trials", "summary", "series"} {
-		file := filepath.Join(root, table+".parquet")
-		check(cli.Fine, "", "PAR1", "--format", "parquet", "--table", table, "-o", file)
-		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		// A Parquet file begins and ends with its name.
-		text := string(b)
-		if !strings.HasPrefix(text, "PAR1") || !strings.HasSuffix(text, "PAR1") ||
-			!strings.Contains(text, "prony.table") || !strings.Contains(text, table) {
-			t.Errorf("%s is no table of Parquet: %.20q", table, text)
-		}
-	}
 	saved, err := os.ReadFile(filepath.Join(dir, "report.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(string(saved), "docs/method.md") {
 		t.Error("the run's folder has a link that leads nowhere from there")
+	}
+}
+
+// The home stores tables as Parquet, by format and by suffix. A file of it begins and ends with its
+// name.
+func TestReportAsParquet(t *testing.T) {
+	tests.Once(t, "the home of telemetry", tests.Needs{Files: homeSources})
+	onPath(t)
+	dir := measured(t, checkout(t), "r")
+	check := func(args ...string) string {
+		t.Helper()
+		file := filepath.Join(t.TempDir(), "y.parquet")
+		_, stderr, exit := say(t, mock{}, append([]string{"report", dir, "-o", file},
+			args...)...)
+		b, err := os.ReadFile(file)
+		if text := string(b); exit == cli.Fine && err == nil &&
+			strings.HasPrefix(text, "PAR1") && strings.HasSuffix(text, "PAR1") {
+			return text
+		}
+		t.Fatalf("%q exits %d, said %s, wrote %.20q, %v", args, exit, stderr, b, err)
+		return ""
+	}
+	check()
+	for _, table := range []string{"trials", "summary", "series"} {
+		text := check("--format", "parquet", "--table", table)
+		if !strings.Contains(text, "prony.table") || !strings.Contains(text, table) {
+			t.Errorf("%s is no table of Parquet: %.20q", table, text)
+		}
 	}
 }
