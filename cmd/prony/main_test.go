@@ -161,9 +161,7 @@ func shown(t *testing.T, more bool) {
 	said := map[string]bool{} // by a page before
 	for _, c := range commands {
 		line, project := strings.Join(c.Args, " "), filepath.Base(c.File) == "project.md"
-		if said[line] && !project ||
-			more != (project || c.Args[0] == "versus" || c.Args[0] == "query" ||
-				slices.Contains(c.Args, "parquet")) {
+		if said[line] && !project || more != (project || dear(c.Args)) {
 			continue
 		}
 		said[line] = true
@@ -198,6 +196,11 @@ func shown(t *testing.T, more bool) {
 			}
 		})
 	}
+}
+
+// dear says whether a line starts services or needs the home of telemetry.
+func dear(args []string) bool {
+	return args[0] == "versus" || args[0] == "query" || slices.Contains(args, "parquet")
 }
 
 // shownVersus asks the services of a line that a page shows, and measures none.
