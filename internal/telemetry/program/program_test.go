@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"prony/internal/telemetry"
+	"prony/internal/tests"
 	"prony/internal/tidy"
 )
 
@@ -134,6 +135,8 @@ func TestTrust(t *testing.T) {
 
 // A checkout's is built once; what its copy is made of is what the program is made of.
 func TestBuild(t *testing.T) {
+	tests.Once(t, "the home of telemetry", tests.Needs{Files: []string{"cmd/prony-home",
+		"internal/telemetry", "internal/flat", "go.mod", "go.sum"}})
 	root, err := tidy.Root()
 	if err != nil {
 		t.Fatal(err)
