@@ -79,7 +79,7 @@ func (c costLine) series() string {
 // iteration is a whole measurement: PRONY_BENCH_ROUNDS rounds, 9 unless it is set, of
 // PRONY_BENCH_SECONDS each, 2 unless it is set, for each engine and wrk.
 func BenchmarkCost(b *testing.B) {
-	rounds, seconds := setting(b, "PRONY_BENCH_ROUNDS", 9), setting(b, "PRONY_BENCH_SECONDS", 2)
+	rounds, seconds := Setting(b, "PRONY_BENCH_ROUNDS", 9), Setting(b, "PRONY_BENCH_SECONDS", 2)
 	var text bytes.Buffer
 	for range b.N {
 		for _, line := range measureCost(b, 64, rounds, time.Duration(seconds)*time.Second) {
@@ -98,7 +98,7 @@ func BenchmarkCost(b *testing.B) {
 // measureCost runs our engines and wrk by turns.
 func measureCost(tb testing.TB, conns, rounds int, d time.Duration) (lines []costLine) {
 	tb.Helper()
-	serverCore, core := twoCores(tb)
+	serverCore, core := TwoCores(tb)
 	addr := server(tb, serverCore)
 	all := slices.DeleteFunc(field(), func(g generator) bool {
 		return g.name != "wrk" && !strings.HasPrefix(g.name, "prony/")

@@ -3,7 +3,7 @@
 // is in cost.ndjson, to which `make bench-cost` adds. Its statistics on data whose truth is known:
 // simulated (TestInferenceTables), and real runs of a server that is made slower by a known share
 // (BenchmarkProof), and whether duets are quieter here (BenchmarkDuet); docs/proof.md has what came
-// out. Its home of telemetry beside an OpenTelemetry collector on one stream (BenchmarkIngest);
-// docs/decisions/0019-telemetry.md has those. It holds tests and benchmarks only. Speed is never
+// out. Its home of telemetry is measured in
+// bench/ingest. Beside what these share it holds tests and benchmarks only. Speed is never
 // asserted in a test, since machines differ and are shared; here it is read by people.
 package bench

@@ -109,8 +109,8 @@ func duetNoise(tb testing.TB, blocks int, window time.Duration) (map[string]floa
 // they are swapped.
 func sideBySide(tb testing.TB, sides [2]host.Layout, swapped bool, window time.Duration) float64 {
 	tb.Helper()
-	s := &scope{TB: tb}
-	defer s.end()
+	s := &Scope{TB: tb}
+	defer s.End()
 	addrs := [2]netip.AddrPort{sized(s, sides[0].Service[0], 2), sized(s, sides[1].Service[0], 2)}
 	point := &rendezvous{both: make(chan struct{})}
 	var results [2]*load.Result
@@ -137,9 +137,9 @@ func inTurn(tb testing.TB, l host.Layout, swapped bool, window time.Duration) fl
 	tb.Helper()
 	var perS [2]float64
 	for i := range perS {
-		s := &scope{TB: tb}
+		s := &Scope{TB: tb}
 		r, err := plainLoad(sized(s, l.Service[0], 2), l.Load[0], window, nil)
-		s.end()
+		s.End()
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -196,20 +196,6 @@ func (g *rendezvous) meet(ctx context.Context) (int64, error) {
 		return g.start, nil
 	case <-bounded.Done():
 		return 0, bounded.Err()
-	}
-}
-
-// scope ends what was begun in it before the test ends.
-type scope struct {
-	testing.TB
-	ends []func()
-}
-
-func (s *scope) Cleanup(f func()) { s.ends = append(s.ends, f) }
-
-func (s *scope) end() {
-	for _, f := range s.ends {
-		f()
 	}
 }
 

@@ -124,7 +124,7 @@ func BenchmarkLarge(b *testing.B) {
 // of neighbouring runs, of which there are many: short ones side by side meet the same noise.
 func duel(b *testing.B, other contender, conns, size int, d time.Duration) {
 	b.Helper()
-	serverCore, core := twoCores(b)
+	serverCore, core := TwoCores(b)
 	if _, err := exec.LookPath("wrk"); err != nil && other.engine == nil {
 		b.Skip("skipped: wrk is not installed")
 	}
@@ -187,7 +187,7 @@ func offer(tb testing.TB, s load.Spec, c contender, addr netip.AddrPort, core,
 // The parts work, in small: a benchmark that nobody runs rots.
 func TestEnginesInSmall(t *testing.T) {
 	tests.Cores(t)
-	serverCore, core := twoCores(t)
+	serverCore, core := TwoCores(t)
 	small, large := sized(t, serverCore, 2), sized(t, serverCore, 1<<20)
 	all := slices.Concat(others[:1], choices)
 	if err := uring.Probe(); err != nil {

@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -204,8 +203,8 @@ func field() []generator {
 // generator keeps a schedule. One iteration is a whole comparison: PRONY_BENCH_ROUNDS rounds, 5
 // unless it is set, of PRONY_BENCH_SECONDS each, 2 unless it is set.
 func BenchmarkLoad(b *testing.B) {
-	rounds, seconds := setting(b, "PRONY_BENCH_ROUNDS", 5), setting(b, "PRONY_BENCH_SECONDS", 2)
-	serverCore, core := twoCores(b)
+	rounds, seconds := Setting(b, "PRONY_BENCH_ROUNDS", 5), Setting(b, "PRONY_BENCH_SECONDS", 2)
+	serverCore, core := TwoCores(b)
 	addr := server(b, serverCore)
 	var out bytes.Buffer
 	for range b.N {
@@ -216,19 +215,6 @@ func BenchmarkLoad(b *testing.B) {
 	}
 	b.ReportMetric(0, "ns/op") // the time of a comparison says nothing
 	b.Log("\n" + out.String())
-}
-
-func setting(tb testing.TB, name string, otherwise int) int {
-	tb.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		tb.Fatalf("%s is %q; want a number above 0", name, text)
-	}
-	return n
 }
 
 // contest runs everybody in every round, the first of one round the last of the next.
@@ -392,7 +378,7 @@ func model() string {
 // The bench's parts work, in small, with every generator that is installed.
 func TestFieldInSmall(t *testing.T) {
 	tests.Cores(t)
-	serverCore, core := twoCores(t)
+	serverCore, core := TwoCores(t)
 	addr := server(t, serverCore)
 	for _, g := range field() {
 		f, ok := g.run(t, addr, core, 4, 200*time.Millisecond)

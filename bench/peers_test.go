@@ -103,19 +103,6 @@ func server(tb testing.TB, core int) netip.AddrPort {
 	return addr
 }
 
-// twoCores gives a core to the server and one to the generators, or skips.
-func twoCores(tb testing.TB) (server, generator int) {
-	tb.Helper()
-	cores, err := host.Cores()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if len(cores) < 2 {
-		tb.Skip("skipped: needs two cores")
-	}
-	return cores[1], cores[0]
-}
-
 // cost is what one run of a generator came to.
 type cost struct{ cpuNsPerRequest, perS float64 }
 

@@ -48,9 +48,9 @@ type proofSize struct {
 func BenchmarkProof(b *testing.B) {
 	dir := os.Getenv("PRONY_PROOF_READ")
 	if dir == "" {
-		blocks := setting(b, "PRONY_PROOF_BLOCKS", 40)
+		blocks := Setting(b, "PRONY_PROOF_BLOCKS", 40)
 		size := proofSize{
-			blocks: blocks, warmBlocks: setting(b, "PRONY_PROOF_WARM_BLOCKS", 5),
+			blocks: blocks, warmBlocks: Setting(b, "PRONY_PROOF_WARM_BLOCKS", 5),
 			warmup: 500 * time.Millisecond, window: time.Second, settle: 6 * time.Second,
 			cost: 100_000, truth: int64(blocks) * 25_000,
 		}
@@ -62,7 +62,7 @@ func BenchmarkProof(b *testing.B) {
 		if dir, err = os.MkdirTemp("", "prony-proof-"); err != nil {
 			b.Fatal(err)
 		}
-		newProof(b, dir, journal, uint64(setting(b, "PRONY_PROOF_SEED", 1))).all(size)
+		newProof(b, dir, journal, uint64(Setting(b, "PRONY_PROOF_SEED", 1))).all(size)
 	}
 	text := proofReport(b, dir)
 	if err := os.WriteFile(filepath.Join(dir, "proof.md"), []byte(text), 0o644); err != nil {

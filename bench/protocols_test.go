@@ -27,8 +27,8 @@ import (
 // its own. PRONY_BENCH_ROUNDS rounds, 5 unless it is set, of PRONY_BENCH_SECONDS each, 2 unless it
 // is set. docs/load.md has the table.
 func BenchmarkProtocols(b *testing.B) {
-	rounds, seconds := setting(b, "PRONY_BENCH_ROUNDS", 5), setting(b, "PRONY_BENCH_SECONDS", 2)
-	serverCore, core := twoCores(b)
+	rounds, seconds := Setting(b, "PRONY_BENCH_ROUNDS", 5), Setting(b, "PRONY_BENCH_SECONDS", 2)
+	serverCore, core := TwoCores(b)
 	prony := filepath.Join(b.TempDir(), "prony")
 	build := exec.Command("go", "build", "-o", prony, "../cmd/prony")
 	if out, err := build.CombinedOutput(); err != nil {
@@ -73,7 +73,7 @@ func spoken(tb testing.TB, prony, protocol string, serverCore, core int, d time.
 		tb.Fatal(err)
 	}
 	null := exec.Command(prony, "null", "--protocol", protocol, strconv.Itoa(port))
-	if err := startOnCore(serverCore, null); err != nil {
+	if err := StartOnCore(serverCore, null); err != nil {
 		tb.Fatal(err)
 	}
 	defer func() {

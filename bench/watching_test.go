@@ -50,7 +50,7 @@ type watching struct {
 // BenchmarkWatching prints the ratios. One iteration is a whole measurement: PRONY_BENCH_ROUNDS
 // rounds, 10 unless it is set, of three runs of PRONY_BENCH_SECONDS a window, 3 unless it is set.
 func BenchmarkWatching(b *testing.B) {
-	rounds, seconds := setting(b, "PRONY_BENCH_ROUNDS", 10), setting(b, "PRONY_BENCH_SECONDS", 3)
+	rounds, seconds := Setting(b, "PRONY_BENCH_ROUNDS", 10), Setting(b, "PRONY_BENCH_SECONDS", 3)
 	for range b.N {
 		w := newWatching(b)
 		peak, p99 := map[string][]float64{}, map[string][]float64{}

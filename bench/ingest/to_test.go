@@ -1,4 +1,4 @@
-package bench
+package ingest
 
 import (
 	"bufio"
@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"prony/bench"
 	"prony/internal/clock"
 	"prony/internal/telemetry"
 )
@@ -73,7 +73,7 @@ func startHome(tb testing.TB, program string, core int, dir string) *receiver {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if err := startOnCore(core, cmd); err != nil {
+	if err := bench.StartOnCore(core, cmd); err != nil {
 		tb.Fatal(err)
 	}
 	var at telemetry.Word
@@ -152,7 +152,7 @@ func startCollector(tb testing.TB, program, exporter string, core int, dir strin
 	}
 	cmd := exec.Command(program, "--config", "file:"+file)
 	cmd.Stderr = os.Stderr
-	if err := startOnCore(core, cmd); err != nil {
+	if err := bench.StartOnCore(core, cmd); err != nil {
 		tb.Fatal(err)
 	}
 	return &receiver{address: address, pid: cmd.Process.Pid, stop: func() {
@@ -163,22 +163,6 @@ func startCollector(tb testing.TB, program, exporter string, core int, dir strin
 			tb.Errorf("the collector ended with %v", err)
 		}
 	}}
-}
-
-// startOnCore starts a command that will never run on another core.
-func startOnCore(core int, cmd *exec.Cmd) error {
-	var set unix.CPUSet
-	set.Set(core)
-	done := make(chan error)
-	go func() { // its thread ends with it, for no other goroutine to inherit the core
-		runtime.LockOSThread()
-		if err := unix.SchedSetaffinity(0, &set); err != nil {
-			done <- err
-			return
-		}
-		done <- cmd.Start()
-	}()
-	return <-done
 }
 
 // usedBy is the processor time of a process, in ns, of all its threads, the ended ones too: each
@@ -229,8 +213,8 @@ func ingest(tb testing.TB, by taker, signal string, core int, perS float64,
 		tb.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	s := &scope{TB: tb} // so that connections end with the run
-	defer s.end()
+	s := &bench.Scope{TB: tb} // so that connections end with the run
+	defer s.End()
 	r := by.start(tb, core, dir)
 	defer r.stop()
 	from := newSending(s, r.address, signal)

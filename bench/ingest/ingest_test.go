@@ -1,4 +1,4 @@
-package bench
+package ingest
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"prony/bench"
 	"prony/internal/clock"
 	"prony/internal/host"
 	"prony/internal/result"
@@ -29,13 +30,13 @@ const ingestPerS = 20_000
 // over gRPC, each signal by itself, in alternating runs, the receiver on a core of its own. The
 // home is told of a trial with an open window, so that it assembles, judges and keeps as in a run.
 //
-// It needs a collector of the version in go.mod, which ingest-collector.yaml builds:
+// It needs a collector of the version in go.mod, which collector.yaml builds:
 //
 //	go run go.opentelemetry.io/collector/cmd/builder@v0.162.0 \
-//	  --config bench/ingest-collector.yaml --skip-get-modules --skip-compilation
+//	  --config bench/ingest/collector.yaml --skip-get-modules --skip-compilation
 //	(cd /tmp/collector && go build -mod=mod -o collector .)
 //	PRONY_COLLECTOR=/tmp/collector/collector \
-//	  go test ./bench -run '^$' -bench '^BenchmarkIngest$' -benchtime 1x -timeout 1h -v
+//	  go test ./bench/ingest -run '^$' -bench '^BenchmarkIngest$' -benchtime 1x -timeout 1h -v
 //
 // One iteration is a whole comparison: PRONY_BENCH_ROUNDS rounds, 5 unless it is set, of
 // PRONY_BENCH_SECONDS at the rate and as many at saturation, 2 unless it is set. PRONY_HOME may
@@ -43,12 +44,13 @@ const ingestPerS = 20_000
 func BenchmarkIngest(b *testing.B) {
 	collector := os.Getenv("PRONY_COLLECTOR")
 	if collector == "" {
-		b.Skip("skipped: PRONY_COLLECTOR names no collector; ingest-collector.yaml builds one")
+		b.Skip("skipped: PRONY_COLLECTOR names no collector; collector.yaml builds one")
 	}
 	if _, err := exec.LookPath(collector); err != nil {
 		b.Fatal(err)
 	}
-	rounds, seconds := setting(b, "PRONY_BENCH_ROUNDS", 5), setting(b, "PRONY_BENCH_SECONDS", 2)
+	rounds := bench.Setting(b, "PRONY_BENCH_ROUNDS", 5)
+	seconds := bench.Setting(b, "PRONY_BENCH_SECONDS", 2)
 	all := takers(homeProgram(b), collector)
 	core := senderAlone(b)
 	phases := ingestPhases{warm: 1500 * time.Millisecond,
@@ -66,7 +68,7 @@ func BenchmarkIngest(b *testing.B) {
 // senderAlone confines this process to one core, as long as the test takes, and returns another.
 func senderAlone(tb testing.TB) (receiver int) {
 	tb.Helper()
-	receiver, sender := twoCores(tb)
+	receiver, sender := bench.TwoCores(tb)
 	cores, err := host.Cores()
 	if err != nil {
 		tb.Fatal(err)
@@ -145,7 +147,7 @@ func quartile(values []float64, n int) float64 {
 
 // BenchmarkIngestHome sends to a home within this process, an item an iteration, for a profile:
 //
-//	go test ./bench -run '^$' -bench IngestHome/spans -cpuprofile home.pprof
+//	go test ./bench/ingest -run '^$' -bench IngestHome/spans -cpuprofile home.pprof
 func BenchmarkIngestHome(b *testing.B) {
 	for _, signal := range []string{result.Spans, result.Points, result.Logs} {
 		b.Run(signal, func(b *testing.B) {
