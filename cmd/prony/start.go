@@ -124,7 +124,8 @@ type holder struct {
 	*app
 	*startFlags
 	layout host.Layout
-	held   bool // it was ready
+	held   bool  // it was ready
+	lost   error // why what is told reaches nobody
 }
 
 // catalog is what can be started: the checkout's targets, or the project's.
@@ -149,12 +150,19 @@ type teller struct {
 // Say implements lab.Observer.
 func (t teller) Say(line string) { t.to.tell(serve.Told{Kind: serve.ToldSay, Text: line}) }
 
-// tell writes a line; who reads it may have gone, which ends the holder otherwise.
+// tell writes a line.
 func (h *holder) tell(t serve.Told) {
 	b, err := json.Marshal(t)
 	if err == nil {
-		_, _ = h.stdout.Write(append(b, '\n'))
+		_, err = h.stdout.Write(append(b, '\n'))
 	}
+	h.lost = cmp.Or(h.lost, err)
+}
+
+// printf writes what people read.
+func (h *holder) printf(format string, args ...any) {
+	_, err := fmt.Fprintf(h.stdout, format, args...)
+	h.lost = cmp.Or(h.lost, err)
 }
 
 // see is a lab.Sight.
@@ -173,19 +181,19 @@ func (h *holder) see(ctx context.Context, t lab.Seen) error {
 		return err
 	}
 	if !h.json {
-		fmt.Fprintln(h.stdout, "Ctrl-C ends it")
+		h.printf("Ctrl-C ends it\n")
 	}
 	return h.watch(ctx, t)
 }
 
 func (h *holder) show(name string, r serve.Told) {
-	fmt.Fprintf(h.stdout, "%s listens at %s, ready after %s\n", name, r.URL,
+	h.printf("%s listens at %s, ready after %s\n", name, r.URL,
 		unit.Duration(r.ReadyS*1e9))
-	fmt.Fprintf(h.stdout, "  limits  %s\n", cmp.Or(strings.Join(r.InForce, ", "), "none"))
+	h.printf("  limits  %s\n", cmp.Or(strings.Join(r.InForce, ", "), "none"))
 	if len(r.Missing) > 0 {
-		fmt.Fprintf(h.stdout, "  not     %s\n", strings.Join(r.Missing, ", "))
+		h.printf("  not     %s\n", strings.Join(r.Missing, ", "))
 	}
-	fmt.Fprintf(h.stdout, "  log     %s\n", r.Log)
+	h.printf("  log     %s\n", r.Log)
 }
 
 // check asks for all cases of the contracts. Answers that differ are told, and the target is held
@@ -233,6 +241,9 @@ func (h *holder) watch(ctx context.Context, t lab.Seen) error {
 	defer tick.Stop()
 	before := sampler.Mark()
 	for {
+		if h.lost != nil {
+			return h.lost
+		}
 		select {
 		case <-ctx.Done():
 			return nil
@@ -249,7 +260,7 @@ func (h *holder) watch(ctx context.Context, t lab.Seen) error {
 		if h.json {
 			h.tell(serve.Told{Kind: serve.ToldUsage, Usage: &u})
 		} else if isTerminal(h.stdout) {
-			fmt.Fprintf(h.stdout, "\r\x1b[K%.2f cores · %s · processes: %d ", u.Cores,
+			h.printf("\r\x1b[K%.2f cores · %s · processes: %d ", u.Cores,
 				unit.Bytes(float64(u.Memory)), u.Alive)
 		}
 	}

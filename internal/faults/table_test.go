@@ -218,7 +218,7 @@ var verbs = []verb{
 		wrong: []string{"--root ROOT start", "--root ROOT start nosuchtarget",
 			"--root ROOT start go-two --cpus 0", "--root ROOT start go-two --memory 1KiB",
 			"--root ROOT start go-two --launcher x"},
-		prints: []string{"--root ROOT start go-two --until-stdin-ends"}},
+		prints: []string{"--root ROOT start go-two", "--root ROOT start go-two --json"}},
 	{name: "telemetry", none: "only its verb does something",
 		prints: []string{"telemetry"}},
 	{name: "telemetry serve", wrong: []string{"telemetry serve", "telemetry serve --dir ''",
