@@ -25,9 +25,9 @@ import (
 // the operation that it ends.
 func (s *suite) reset(size int, op load.Op) func(t *testing.T) {
 	return func(t *testing.T) {
-		h := s.engine(t, listen(t, "127.0.0.1:0", func(c *net.TCPConn) {
+		h := s.engine(t, s.listen(t, "127.0.0.1:0", func(c *peer) {
 			_, _ = io.ReadFull(c, make([]byte, min(size, 1<<20))) // short or not, it is reset now
-			_ = c.SetLinger(0)
+			c.reset()
 		}), 1)
 		h.open()
 		h.Send(0, pattern(size))
@@ -44,7 +44,7 @@ func (s *suite) reset(size int, op load.Op) func(t *testing.T) {
 // An answer and the end of the connection, in one go: both are told, in order, and no error.
 func (s *suite) answerAndClose(t *testing.T) {
 	const size = 512<<10 + 5
-	h := s.engine(t, listen(t, "127.0.0.1:0", func(c *net.TCPConn) {
+	h := s.engine(t, s.listen(t, "127.0.0.1:0", func(c *peer) {
 		_, _ = c.Read(make([]byte, 10))
 		_, _ = c.Write(pattern(size)) // a lost answer fails the test anyway
 	}), 3)
@@ -64,7 +64,7 @@ func (s *suite) answerAndClose(t *testing.T) {
 // A peer that only ends its own direction will not answer any more: the same as a close.
 func (s *suite) halfClosed(t *testing.T) {
 	left := make(chan []byte, 1)
-	h := s.engine(t, listen(t, "127.0.0.1:0", func(c *net.TCPConn) {
+	h := s.engine(t, s.listen(t, "127.0.0.1:0", func(c *peer) {
 		_, _ = io.WriteString(c, "last words") // lost ones fail the test anyway
 		_ = c.CloseWrite()
 		b, _ := io.ReadAll(c) // a reset by the other side ends it as well
@@ -91,7 +91,10 @@ func (s *suite) halfClosed(t *testing.T) {
 func (s *suite) earlyAnswer(t *testing.T) {
 	var seen bytes.Buffer
 	taken, rest, finished := make(chan bool, 9), make(chan bool), make(chan bool)
-	h := s.engine(t, listen(t, "127.0.0.1:0", func(c *net.TCPConn) {
+	h := s.engine(t, s.listen(t, "127.0.0.1:0", func(c *peer) {
+		begun := make([]byte, 1)
+		_, _ = io.ReadFull(c, begun) // what is lost fails the test anyway
+		seen.Write(begun)
 		say(t, c, "early")
 		<-taken
 		say(t, c, " and the rest of it")
@@ -192,7 +195,7 @@ func (s *suite) closedSlotsAreSilent(t *testing.T) {
 			t.Errorf("%v: heard of a slot that was never opened: %v", addr, h)
 		}
 	}
-	silent := listen(t, "127.0.0.1:0", func(c *net.TCPConn) { _, _ = c.Read(make([]byte, 1)) })
+	silent := s.listen(t, "127.0.0.1:0", func(c *peer) { _, _ = c.Read(make([]byte, 1)) })
 	for _, addr := range []netip.AddrPort{
 		netip.MustParseAddrPort("127.255.255.255:80"), refusing(t), silent,
 	} {
@@ -206,7 +209,7 @@ func (s *suite) closedSlotsAreSilent(t *testing.T) {
 // hears nothing of it, and what was not sent never is.
 func (s *suite) closedWhileSending(t *testing.T) {
 	closed, ended := make(chan bool), make(chan int64, 2)
-	addr := listen(t, "127.0.0.1:0", func(c *net.TCPConn) {
+	addr := s.listen(t, "127.0.0.1:0", func(c *peer) {
 		b := make([]byte, 1)
 		if _, err := c.Read(b); err != nil {
 			return
@@ -309,7 +312,7 @@ func sockets(t *testing.T, port uint16, state string) (n int) {
 // A handler may open the slot again that it is told about, and close one that it hears of.
 func (s *suite) reopenedFromWithin(t *testing.T) {
 	const turns = 30
-	h := s.engine(t, listen(t, "127.0.0.1:0", func(c *net.TCPConn) {
+	h := s.engine(t, s.listen(t, "127.0.0.1:0", func(c *peer) {
 		b := make([]byte, 1)
 		if _, err := c.Read(b); err == nil {
 			_, _ = c.Write(b) // a lost answer fails the test anyway
@@ -364,7 +367,7 @@ func (s *suite) reopenedFromWithin(t *testing.T) {
 // slot must not hear of it.
 func (s *suite) reusedSlot(t *testing.T) {
 	speak, spoken := make(chan bool), make(chan bool)
-	h := s.engine(t, listen(t, "127.0.0.1:0", func(c *net.TCPConn) {
+	h := s.engine(t, s.listen(t, "127.0.0.1:0", func(c *peer) {
 		<-speak
 		say(t, c, "old")
 		spoken <- true
@@ -398,6 +401,7 @@ func (s *suite) reusedSlot(t *testing.T) {
 		t.Errorf("the first heard %q", h.slots[first].got)
 	}
 	h.pump("opening", func() bool { return h.slots[other].opened == 1 })
+	h.wait(clock.Mono()) // whatever opening has left to do
 	speak <- true
 	<-spoken
 	h.pump("answer", func() bool { return len(h.slots[other].got) == 3 })
@@ -505,7 +509,7 @@ func drained(t *testing.T, before int) {
 
 // 50 engines that leak one descriptor each would leave more than 20.
 func (s *suite) releaseCloses(t *testing.T) {
-	addr := listen(t, "127.0.0.1:0", func(c *net.TCPConn) { _, _ = c.Read(make([]byte, 1)) })
+	addr := s.listen(t, "127.0.0.1:0", func(c *peer) { _, _ = c.Read(make([]byte, 1)) })
 	before := descriptors(t)
 	for range 50 {
 		e, err := s.make(addr, 4)
@@ -526,7 +530,7 @@ func (s *suite) releaseCloses(t *testing.T) {
 func (s *suite) releaseUnderWay(t *testing.T) {
 	const times = 10
 	ended := make(chan bool, 3*times)
-	addr := listen(t, "127.0.0.1:0", func(c *net.TCPConn) {
+	addr := s.listen(t, "127.0.0.1:0", func(c *peer) {
 		b := make([]byte, 1)
 		if _, err := c.Read(b); err == nil && b[0] == 'a' {
 			_, _ = io.WriteString(c, "answer that nobody reads") // lost or not

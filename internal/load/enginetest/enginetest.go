@@ -3,9 +3,9 @@
 package enginetest
 
 import (
+	"crypto/tls"
 	"encoding/binary"
 	"io"
-	"net"
 	"net/netip"
 	"runtime"
 	"runtime/debug"
@@ -26,8 +26,10 @@ const bound = int64(20 * time.Second)
 type Make func(netip.AddrPort, int) (load.Engine, error)
 
 // Run runs the suite against engines that make returns.
-func Run(t *testing.T, make Make) {
-	s := &suite{make: make}
+func Run(t *testing.T, make Make) { (&suite{make: make}).run(t, nil) }
+
+// run runs the suite, without the tests that are named.
+func (s *suite) run(t *testing.T, without []string) {
 	for _, row := range []struct {
 		name string
 		test func(*testing.T)
@@ -57,11 +59,19 @@ func Run(t *testing.T, make Make) {
 		{"no wake-up is missed", s.noWakeUpIsMissed},
 		{"no deadline", s.noDeadline},
 	} {
-		t.Run(row.name, func(t *testing.T) { alone(t, row.test) })
+		if !slices.Contains(without, row.name) {
+			t.Run(row.name, func(t *testing.T) { s.alone(t, row.test) })
+		}
 	}
 }
 
-type suite struct{ make Make }
+type suite struct {
+	make   Make
+	server *tls.Config // nil: in the clear
+	made   []load.Engine
+
+	allocates uint64 // a round trip
+}
 
 // alone runs a test on a thread of its own, since an engine may be bound to one. The signal by
 // which the runtime interrupts goroutines is kept from it, or that would end every wait sooner or
@@ -69,13 +79,14 @@ type suite struct{ make Make }
 //
 // t.Fatal ends the goroutine that calls it, here the wrong one; the right one waits for it to end
 // and returns, which comes to the same.
-func alone(t *testing.T, test func(*testing.T)) {
+func (s *suite) alone(t *testing.T, test func(*testing.T)) {
 	runtime.GC()
 	percent := debug.SetGCPercent(-1)
 	procs := runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1) // a raw call keeps one to itself
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		defer s.release()      // an engine belongs to the thread that made it
 		runtime.LockOSThread() // for good: the thread ends with the goroutine
 		var set unix.Sigset_t
 		set.Val[0] = 1 << (unix.SIGURG - 1)
@@ -116,6 +127,14 @@ type ear struct {
 	onClosed   func(i int)
 }
 
+// release releases the engines of a test.
+func (s *suite) release() {
+	for _, e := range s.made {
+		e.Release()
+	}
+	s.made = nil
+}
+
 // engine returns one that is released with the test.
 func (s *suite) engine(t *testing.T, addr netip.AddrPort, slots int) *ear {
 	t.Helper()
@@ -123,7 +142,7 @@ func (s *suite) engine(t *testing.T, addr netip.AddrPort, slots int) *ear {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(e.Release)
+	s.made = append(s.made, e)
 	return &ear{Engine: e, t: t, slots: make([]told, slots)}
 }
 
@@ -219,40 +238,17 @@ func (h *ear) quiet() {
 	}
 }
 
-// listen serves each connection with f on a goroutine of its own.
-func listen(t *testing.T, addr string, f func(c *net.TCPConn)) netip.AddrPort {
-	t.Helper()
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		t.Skipf("cannot listen on %s: %v", addr, err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				f(c.(*net.TCPConn))
-			}()
-		}
-	}()
-	return l.Addr().(*net.TCPAddr).AddrPort()
-}
-
 // echo sends back what it reads.
-func echo(c *net.TCPConn) {
+func echo(c *peer) {
 	_, _ = io.Copy(c, c) // ends with the connection, however that ends
 }
 
 // say writes and waits until the other side's kernel has it: from then on it can be read there.
-func say(t *testing.T, c *net.TCPConn, text string) {
+func say(t *testing.T, c *peer, text string) {
 	if _, err := io.WriteString(c, text); err != nil {
 		t.Errorf("write: %v", err)
 	}
-	raw, err := c.SyscallConn()
+	raw, err := c.tcp.SyscallConn()
 	if err != nil {
 		t.Error(err)
 		return

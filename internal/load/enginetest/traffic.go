@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"net"
 	"net/netip"
 	"runtime"
 	"testing"
@@ -31,16 +30,16 @@ func (h *ear) String() string {
 func (s *suite) largeRequests(t *testing.T) {
 	body := pattern(32 << 20)
 	want := sha256.Sum256(body)
-	addr := listen(t, "127.0.0.1:0", func(c *net.TCPConn) {
+	addr := s.listen(t, "127.0.0.1:0", func(c *peer) {
 		buf := make([]byte, 512<<10)
 		for {
 			h := sha256.New()
 			for n := 0; n < len(body); {
-				k, err := c.Read(buf)
+				k, err := io.ReadFull(c, buf)
 				if err != nil {
 					return
 				}
-				h.Write(buf[:k])
+				h.Write(buf)
 				n += k
 				time.Sleep(time.Millisecond)
 			}
@@ -62,7 +61,7 @@ func (s *suite) largeRequests(t *testing.T) {
 }
 
 // sized answers each request, a number, with as many bytes.
-func sized(c *net.TCPConn) {
+func sized(c *peer) {
 	for {
 		var size [4]byte
 		if _, err := io.ReadFull(c, size[:]); err != nil {
@@ -76,7 +75,7 @@ func sized(c *net.TCPConn) {
 
 // Answers around the sizes of read buffers arrive whole, and the connection is good for the next.
 func (s *suite) answersOfAllSizes(t *testing.T) {
-	h := s.engine(t, listen(t, "127.0.0.1:0", sized), 1)
+	h := s.engine(t, s.listen(t, "127.0.0.1:0", sized), 1)
 	h.open()
 	for _, size := range []int{1, 1000, 4 << 10, 32 << 10, 64 << 10, 256 << 10, 1 << 20} {
 		for _, n := range []int{size - 1, size, size + 1, 2*size + 7, 1} {
@@ -99,7 +98,7 @@ func (s *suite) answersOfAllSizes(t *testing.T) {
 // ends up at another connection, twice, or in another order.
 func (s *suite) bytesStayApart(t *testing.T) {
 	const slots, rounds = 50, 40
-	h := s.engine(t, listen(t, "127.0.0.1:0", echo), slots)
+	h := s.engine(t, s.listen(t, "127.0.0.1:0", echo), slots)
 	var sent [slots][]byte
 	var round [slots]int
 	next := func(i int) {
@@ -145,8 +144,11 @@ func (s *suite) bytesStayApart(t *testing.T) {
 }
 
 func (s *suite) manyConnects(t *testing.T) {
-	const slots = 1500 // of four digits
-	h := s.engine(t, listen(t, "127.0.0.1:0", echo), slots)
+	slots := 1500 // of four digits
+	if s.server != nil {
+		slots = 100 // each shakes hands, which takes the processor
+	}
+	h := s.engine(t, s.listen(t, "127.0.0.1:0", echo), slots)
 	want := func(i int) string { return fmt.Sprintf("%04d", i) }
 	h.onOpened = func(i int) { h.Send(i, []byte(want(i))) }
 	h.open()
@@ -159,21 +161,23 @@ func (s *suite) manyConnects(t *testing.T) {
 }
 
 func (s *suite) version6(t *testing.T) {
-	h := s.engine(t, listen(t, "[::1]:0", echo), 2)
+	h := s.engine(t, s.listen(t, "[::1]:0", echo), 2)
 	h.open()
 	h.Send(1, []byte("six"))
 	h.pump("echo", func() bool { return string(h.slots[1].got) == "six" })
 	// An IPv4 address in IPv6's clothes is IPv4.
-	addr := listen(t, "127.0.0.1:0", echo)
+	addr := s.listen(t, "127.0.0.1:0", echo)
 	h = s.engine(t, netip.AddrPortFrom(netip.AddrFrom16(addr.Addr().As16()), addr.Port()), 1)
 	h.open()
 	h.Send(0, []byte("four"))
 	h.pump("echo", func() bool { return string(h.slots[0].got) == "four" })
 }
 
-// From the write to the answer nothing is allocated.
+// From the write to the answer nothing is allocated. Over TLS the server allocates once, as it
+// looks for a request, and crypto/tls, where it does the engine's work, for head and rest of an
+// answer.
 func (s *suite) noAllocations(t *testing.T) {
-	h := s.engine(t, listen(t, "127.0.0.1:0", echo), 1)
+	h := s.engine(t, s.listen(t, "127.0.0.1:0", echo), 1)
 	h.open()
 	h.slots[0].got = make([]byte, 0, 1<<20)
 	request := []byte("hello")
@@ -190,7 +194,7 @@ func (s *suite) noAllocations(t *testing.T) {
 	round(1000)
 	runtime.ReadMemStats(&after)
 	// The test's own server and the runtime may allocate now and then, not once a request.
-	if n := after.Mallocs - before.Mallocs; n > 100 {
+	if n := after.Mallocs - before.Mallocs; n > 1000*s.allocates+100 {
 		t.Errorf("%d allocations for 1000 round trips", n)
 	}
 }

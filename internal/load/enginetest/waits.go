@@ -2,7 +2,6 @@ package enginetest
 
 import (
 	"math"
-	"net"
 	"net/netip"
 	"testing"
 	"time"
@@ -20,7 +19,7 @@ func (s *suite) pastDeadlines(t *testing.T) {
 	}
 	// What has happened is delivered all the same, at the first poll after it has.
 	speak, spoken := make(chan bool), make(chan bool)
-	h = s.engine(t, listen(t, "127.0.0.1:0", func(c *net.TCPConn) {
+	h = s.engine(t, s.listen(t, "127.0.0.1:0", func(c *peer) {
 		for range speak {
 			say(t, c, "hello")
 			spoken <- true
@@ -58,7 +57,7 @@ func (s *suite) neverEarly(t *testing.T) {
 func (s *suite) noWakeUpIsMissed(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	speak, spoken := make(chan bool), make(chan bool)
-	h := s.engine(t, listen(t, "127.0.0.1:0", func(c *net.TCPConn) {
+	h := s.engine(t, s.listen(t, "127.0.0.1:0", func(c *peer) {
 		for range speak {
 			say(t, c, "x")
 			spoken <- true
@@ -118,7 +117,7 @@ func (s *suite) noWakeUpIsMissed(t *testing.T) {
 // else ends it.
 func (s *suite) noDeadline(t *testing.T) {
 	speak := make(chan bool)
-	h := s.engine(t, listen(t, "127.0.0.1:0", func(c *net.TCPConn) {
+	h := s.engine(t, s.listen(t, "127.0.0.1:0", func(c *peer) {
 		<-speak
 		time.Sleep(20 * time.Millisecond) // until the other side waits, or longer
 		say(t, c, "hello")

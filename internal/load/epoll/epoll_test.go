@@ -1,17 +1,39 @@
 package epoll
 
 import (
+	"crypto/tls"
 	"net/netip"
 	"testing"
 
 	"prony/internal/clock"
 	"prony/internal/load"
 	"prony/internal/load/enginetest"
+	"prony/internal/load/seal"
+	"prony/internal/tests"
 )
 
 // What every engine must do.
 func TestEngine(t *testing.T) {
 	enginetest.Run(t, func(a netip.AddrPort, n int) (load.Engine, error) { return New(a, n) })
+}
+
+// The same over TLS.
+func TestSecure(t *testing.T) {
+	for _, version := range []uint16{tls.VersionTLS13, tls.VersionTLS12} {
+		t.Run(tls.VersionName(version), func(t *testing.T) {
+			if version < tls.VersionTLS13 {
+				tests.Whole(t, "the engine with crypto/tls sealing")
+			}
+			enginetest.RunSecure(t, version, func(a netip.AddrPort, n int, c *tls.Config) (
+				load.Engine, error) {
+				e, err := New(a, n)
+				if err != nil {
+					return nil, err
+				}
+				return seal.New(e, c, n), nil
+			})
+		})
+	}
 }
 
 // deaf hears nothing, for there is nothing to hear.

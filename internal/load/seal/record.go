@@ -2,6 +2,7 @@ package seal
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -45,6 +46,24 @@ func wrong(alert uint8) error {
 // said is what the peer objects to.
 func said(alert uint8) error {
 	return &net.OpError{Op: "remote error", Err: tls.AlertError(alert)}
+}
+
+// objection is the alert that tells the peer of an error of this side's.
+func objection(err error) (alert byte, ok bool) {
+	var local *net.OpError
+	var code tls.AlertError
+	var head tls.RecordHeaderError
+	switch {
+	case errors.As(err, &local) && local.Op == "local error" && errors.As(err, &code):
+		return byte(code), true
+	case errors.As(err, &head) && head.RecordHeader[1] == 3 && head.RecordHeader[2] == 3:
+		return alertRecordOverflow, true
+	case errors.As(err, &head):
+		return alertProtocolVersion, true
+	case err == errUselessRecords || err == errUselessMessages:
+		return alertUnexpectedMessage, true
+	}
+	return 0, false
 }
 
 // seal appends b as records, each as large as may be.

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"prony/internal/clock"
+	"prony/internal/load/seal"
 )
 
 // Protocols, as records name them.
@@ -119,7 +120,7 @@ func (e *Engine) dial(ctx context.Context, protos ...string) (net.Conn, error) {
 	c := tls.Client(conn, e.config.tls(protos...))
 	if err := c.HandshakeContext(ctx); err != nil {
 		conn.Close()
-		return nil, fmt.Errorf("TLS handshake: %w", said(err))
+		return nil, fmt.Errorf("TLS handshake: %w", seal.Explain(err))
 	}
 	e.shook(clock.Mono() - began)
 	return c, nil
@@ -133,7 +134,7 @@ func (e *Engine) reach(ctx context.Context, network string) (net.Conn, error) {
 	}
 	conn, err := dial(ctx, network, e.config.Address)
 	if err != nil {
-		return nil, said(err)
+		return nil, seal.Explain(err)
 	}
 	return conn, nil
 }

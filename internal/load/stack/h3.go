@@ -14,6 +14,7 @@ import (
 	"github.com/quic-go/quic-go/http3"
 
 	"prony/internal/clock"
+	"prony/internal/load/seal"
 )
 
 // Times of QUIC.
@@ -65,7 +66,7 @@ func (e *Engine) dialQUIC(ctx context.Context) (*quicConn, error) {
 	})
 	if err != nil {
 		c.release()
-		return nil, fmt.Errorf("QUIC handshake: %w", said(err))
+		return nil, fmt.Errorf("QUIC handshake: %w", seal.Explain(err))
 	}
 	e.shook(clock.Mono() - began)
 	context.AfterFunc(conn.Context(), c.release)

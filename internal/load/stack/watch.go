@@ -2,35 +2,12 @@ package stack
 
 import (
 	"bytes"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/binary"
 	"errors"
 	"net"
 	"os"
-	"strings"
 	"syscall"
-
-	sockets "prony/internal/load/socket"
 )
-
-// said adds what to do to a cause, where that is known.
-func said(err error) error {
-	var record tls.RecordHeaderError
-	var stranger x509.UnknownAuthorityError
-	switch {
-	case errors.As(err, &stranger):
-		return errors.New("its certificate is signed by nobody who is trusted; trust who did " +
-			"with --ca FILE, or any with -k")
-	case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE):
-		return sockets.ErrNone
-	case errors.As(err, &record) && strings.HasPrefix(string(record.RecordHeader[:]), "HTTP"):
-		return errors.New("the port speaks plain HTTP; use http://")
-	case errors.As(err, &record):
-		return errors.New("the port does not speak TLS; use http://, or the port that does")
-	}
-	return err
-}
 
 var errUnasked = errors.New("an answer that nobody asked for came before the request")
 

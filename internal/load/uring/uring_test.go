@@ -1,6 +1,7 @@
 package uring
 
 import (
+	"crypto/tls"
 	"errors"
 	"math"
 	"net"
@@ -19,7 +20,9 @@ import (
 	"prony/internal/clock"
 	"prony/internal/load"
 	"prony/internal/load/enginetest"
+	"prony/internal/load/seal"
 	"prony/internal/load/socket"
+	"prony/internal/tests"
 )
 
 // usable skips where there is no io_uring.
@@ -57,6 +60,36 @@ func TestConformance(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			enginetest.Run(t, func(a netip.AddrPort, n int) (load.Engine, error) {
 				return NewWith(a, n, row.o)
+			})
+		})
+	}
+}
+
+// The same over TLS.
+func TestSecure(t *testing.T) {
+	usable(t)
+	for _, row := range []struct {
+		name    string
+		version uint16
+		o       Options
+	}{
+		{"as it is", tls.VersionTLS13, Options{}},
+		{"tight", tls.VersionTLS13, Options{
+			Whole: true, Buffers: 2, BufferSize: 1 << 10, requests: 4, outcomes: 8, Batch: 3,
+		}},
+		{"TLS 1.2", tls.VersionTLS12, Options{}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if row.name != "as it is" {
+				tests.Whole(t, "the ring in narrow places, over TLS")
+			}
+			enginetest.RunSecure(t, row.version, func(a netip.AddrPort, n int, c *tls.Config) (
+				load.Engine, error) {
+				e, err := NewWith(a, n, row.o)
+				if err != nil {
+					return nil, err
+				}
+				return seal.New(e, c, n), nil
 			})
 		})
 	}

@@ -1,0 +1,92 @@
+package enginetest
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http/httptest"
+	"net/netip"
+	"testing"
+
+	"prony/internal/load"
+)
+
+// MakeSecure returns an engine that speaks TLS for a number of slots, all to one address.
+type MakeSecure func(netip.AddrPort, int, *tls.Config) (load.Engine, error)
+
+// RunSecure runs the suite over TLS up to a version, against engines that make returns.
+func RunSecure(t *testing.T, version uint16, make MakeSecure) {
+	signed := httptest.NewUnstartedServer(nil)
+	signed.StartTLS()
+	defer signed.Close()
+	client := &tls.Config{ServerName: "example.com", RootCAs: x509.NewCertPool()}
+	client.RootCAs.AddCert(signed.Certificate())
+	s := &suite{
+		make:      func(a netip.AddrPort, n int) (load.Engine, error) { return make(a, n, client) },
+		server:    &tls.Config{Certificates: signed.TLS.Certificates, MaxVersion: version},
+		allocates: 1,
+	}
+	if version < tls.VersionTLS13 {
+		s.allocates = 3
+	}
+	s.run(t, []string{
+		"out of descriptors",         // its server accepts none, so nobody shakes hands
+		"failed connects",            // nobody is there to shake hands with
+		"never early", "no deadline", // waiting is the business of who is below,
+		"no wake-up is missed", // which is tested by itself
+	})
+}
+
+// peer is the server's side of a connection.
+type peer struct {
+	net.Conn
+	tcp *net.TCPConn
+}
+
+// CloseWrite ends the server's direction.
+func (p *peer) CloseWrite() error {
+	if c, ok := p.Conn.(*tls.Conn); ok {
+		return c.CloseWrite()
+	}
+	return p.tcp.CloseWrite()
+}
+
+// reset ends the connection as a server does that has crashed.
+func (p *peer) reset() {
+	_ = p.tcp.SetLinger(0) // a socket that is open takes it
+	p.tcp.Close()
+}
+
+// listen serves each connection with f on a goroutine of its own.
+func (s *suite) listen(t *testing.T, addr string, f func(c *peer)) netip.AddrPort {
+	t.Helper()
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Skipf("cannot listen on %s: %v", addr, err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go s.serve(c.(*net.TCPConn), f)
+		}
+	}()
+	return l.Addr().(*net.TCPAddr).AddrPort()
+}
+
+func (s *suite) serve(c *net.TCPConn, f func(c *peer)) {
+	p := &peer{Conn: c, tcp: c}
+	if s.server != nil {
+		over := tls.Server(c, s.server)
+		p.Conn = over
+		if over.Handshake() != nil {
+			c.Close() // the client has gone, or will tell
+			return
+		}
+	}
+	defer p.Close()
+	f(p)
+}
