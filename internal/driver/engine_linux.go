@@ -13,7 +13,10 @@ import (
 )
 
 // Engines are the names of those that can be asked for.
-var Engines = []string{Auto, Uring, Epoll}
+var Engines = []string{Auto, Uring, Epoll, Stack}
+
+// raw says that there are engines of system calls here.
+const raw = true
 
 // probed is why io_uring cannot be used here, asked once: no kernel changes its mind.
 var probed = sync.OnceValue(uring.Probe)
@@ -37,8 +40,11 @@ func (p Prony) useRaw(s *load.Spec) error {
 	case Epoll:
 		useEpoll(s, "asked for")
 	default:
-		return fmt.Errorf("there is no engine %q; there are %s, %s and %s", p.Engine, Auto, Uring,
-			Epoll)
+		return fmt.Errorf("there is no engine %q; there are %s, %s, %s and %s", p.Engine, Auto,
+			Uring, Epoll, Stack)
+	}
+	if p.Stack != nil {
+		return secure(s, p.Stack)
 	}
 	return nil
 }

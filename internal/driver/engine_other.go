@@ -11,7 +11,10 @@ import (
 )
 
 // Engines are the names of those that can be asked for.
-var Engines = []string{Auto}
+var Engines = []string{Auto, Stack}
+
+// raw says that there are no engines of system calls here.
+const raw = false
 
 // useRaw has HTTP/1.1 in the clear spoken by the engine that works on every system.
 func (p Prony) useRaw(s *load.Spec) error {

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"prony/internal/load"
+	"prony/internal/load/seal"
 	"prony/internal/load/stack"
 )
 
@@ -14,12 +15,13 @@ const (
 	Auto  = "auto"
 	Uring = "uring"
 	Epoll = "epoll"
+	Stack = "stack"
 )
 
 // Prony is the built-in generator.
 type Prony struct {
 	Engine string        // Auto, which is the default, or another of the names above
-	Stack  *stack.Config // for protocols that the raw engines do not speak; nil: HTTP/1.1
+	Stack  *stack.Config // of any protocol but HTTP/1.1 in the clear; nil: that
 }
 
 // Offer runs the load. It fails when the engine asked for cannot be had here.
@@ -39,21 +41,56 @@ func (p Prony) Describe() (load.EngineInfo, error) {
 
 // choose sets the engine: the fastest that the kernel permits, unless one was asked for.
 func (p Prony) choose(s *load.Spec) error {
-	if p.Stack != nil {
-		if p.Engine != "" && p.Engine != Auto {
-			return fmt.Errorf("engine %s speaks only HTTP/1.1 without TLS; leave out --engine",
-				p.Engine)
-		}
+	switch {
+	case p.Stack == nil && p.Engine != Stack, p.sealed():
+		return p.useRaw(s)
+	case p.Engine != "" && p.Engine != Auto && p.Engine != Stack:
+		return fmt.Errorf("engine %s speaks only HTTP/1.1, without or over TLS; leave out --engine",
+			p.Engine)
+	case p.Stack == nil:
+		useStack(s, stack.Config{Protocol: stack.H1, Network: "tcp", Address: s.Address.String()})
+		s.Describe.Protocol = "" // as of every engine that speaks it
+	default:
 		useStack(s, *p.Stack)
-		return nil
 	}
-	return p.useRaw(s)
+	if p.Engine == Stack {
+		s.Describe.Reason = "asked for" + unwatched
+	}
+	return nil
+}
+
+// sealed reports whether what is spoken is HTTP/1.1 over TLS, and by a raw engine.
+func (p Prony) sealed() bool {
+	return raw && p.Stack != nil && p.Stack.Protocol == stack.H1TLS && p.Stack.Dial == nil &&
+		p.Engine != Stack
+}
+
+// secure has the raw engine that was chosen speak TLS.
+func secure(s *load.Spec, c *stack.Config) error {
+	config, err := c.TLS("http/1.1")
+	if err != nil {
+		return err
+	}
+	at, err := netip.ParseAddrPort(c.Address)
+	if err != nil {
+		return fmt.Errorf("start the engine: %w", err)
+	}
+	below := s.Engine
+	s.Engine = func(_ netip.AddrPort, slots int) (load.Engine, error) {
+		e, err := below(at, slots)
+		if err != nil {
+			return nil, err
+		}
+		return seal.New(e, config, slots), nil
+	}
+	s.Describe.Protocol = c.Protocol
+	return nil
 }
 
 func useStack(s *load.Spec, c stack.Config) {
 	s.Engine = func(_ netip.AddrPort, slots int) (load.Engine, error) { return stack.New(c, slots) }
 	s.Describe = load.EngineInfo{
-		Name: "stack", Reason: c.Protocol + " needs Go's network stack and libraries" + unwatched,
+		Name: Stack, Reason: c.Protocol + " needs Go's network stack and libraries" + unwatched,
 		Pacing: stack.Pacing, Protocol: c.Protocol, Streams: c.Streams, Spread: true,
 		Datagrams: c.Protocol == stack.H3,
 	}

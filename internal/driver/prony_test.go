@@ -43,14 +43,22 @@ func TestEngines(t *testing.T) {
 	check(Prony{Engine: Epoll}, Epoll, "asked for")
 	tls := &stack.Config{Protocol: stack.H2, Network: "tcp", Address: "127.0.0.1:1", Streams: 2}
 	check(Prony{Stack: tls}, "stack", "HTTP/2")
-	bad(Prony{Engine: "poll"}, "there are auto, uring and epoll")
+	bad(Prony{Engine: "poll"}, "there are auto, uring, epoll and stack")
 	bad(Prony{Engine: Epoll, Stack: tls}, "leave out --engine")
+	secure := &stack.Config{Protocol: stack.H1TLS, Network: "tcp", Address: "127.0.0.1:1"}
+	check(Prony{Stack: secure, Engine: Epoll}, Epoll, "asked for")
+	check(Prony{Stack: secure, Engine: Stack}, Stack, "asked for")
+	check(Prony{Stack: tls, Engine: Stack}, Stack, "asked for")
+	check(Prony{Engine: Stack}, Stack, "asked for")
+	bad(Prony{Engine: Epoll, Stack: &stack.Config{Protocol: stack.H1TLS, Network: "tcp",
+		Address: "127.0.0.1:1", CA: "none"}}, "holds none in PEM")
 	if err := uring.Probe(); err != nil {
 		check(Prony{}, Epoll, "io_uring cannot be used")
 		bad(Prony{Engine: Uring}, "leave out --engine")
 		t.Skipf("skipped: %v", err)
 	}
 	check(Prony{}, Uring, "fastest")
+	check(Prony{Stack: secure}, Uring, "fastest")
 	check(Prony{Engine: Auto}, Uring, "fastest")
 	check(Prony{Engine: Uring}, Uring, "asked for")
 }

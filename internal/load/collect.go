@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"runtime"
 	"time"
 
@@ -38,7 +39,7 @@ func (r *run) collect() *Result {
 		LeftMean:     float64(total.leftNs) / float64(windowNs),
 		ServiceTime:  dist(total.service), FirstByte: dist(total.first),
 		ErrorTime: dist(total.errored), ConnectTime: dist(total.connectT),
-		TLSTime: r.handshakes(), FlowTime: distOf(total.flowTime), Slow: r.crowd.result(),
+		FlowTime: distOf(total.flowTime), Slow: r.crowd.result(),
 		Generator: result.Gen{
 			Engine: s.Describe.Name, EngineReason: s.Describe.Reason, Pacing: "none",
 			CPUNs: sum.cpuNs, CPUShare: float64(busiest.cpuNs) / float64(windowNs),
@@ -48,6 +49,7 @@ func (r *run) collect() *Result {
 			MemoryBytes: resident(),
 		},
 	}
+	r.handshakes(&l)
 	if s.Describe.Spread {
 		l.Generator.CPUShare /= float64(runtime.NumCPU())
 	}
@@ -167,15 +169,18 @@ func (r *run) routes(total *book) (out []result.Route) {
 	return out
 }
 
-// handshakes are those of engines that make some.
-func (r *run) handshakes() result.Dist {
+// handshakes adds those of engines that make some.
+func (r *run) handshakes(l *result.Load) {
 	all := newHist()
 	for _, w := range r.workers {
 		if e, ok := w.engine.(Handshaker); ok {
 			all.Merge(e.Handshakes())
+			spoken, resumed := e.Session()
+			l.TLS = cmp.Or(l.TLS, spoken)
+			l.TLSResumed += resumed
 		}
 	}
-	return dist(all)
+	l.TLSTime = dist(all)
 }
 
 // singles are the threads' samples together.

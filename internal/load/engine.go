@@ -37,6 +37,9 @@ type Handler interface {
 // is read after the load's end.
 type Handshaker interface {
 	Handshakes() *hdrhistogram.Histogram
+	// Session is what the last of them came to, as records have it, and how many took up the
+	// session of one before.
+	Session() (spoken string, resumed int64)
 }
 
 // Op is what an error interrupted.

@@ -211,6 +211,7 @@ type Load struct {
 	Name        string  `json:"name"`               // from the suite, e.g. "peak"
 	Driver      string  `json:"driver,omitempty"`   // foreign, with its version: "wrk 4.1.0"
 	Protocol    string  `json:"protocol,omitempty"` // empty: HTTP/1.1 without TLS
+	TLS         string  `json:"tls,omitempty"`      // what was negotiated: version, suite, by whom
 	Model       string  `json:"model"`              // Closed or Open
 	Arrivals    string  `json:"arrivals,omitempty"` // "poisson", "constant" or "replay"
 	Shape       string  `json:"shape,omitempty"`    // of the rate over time, where it changes
@@ -271,6 +272,9 @@ type Load struct {
 	// the most that own lag can have added. Of an open load without flows, of one thread; of
 	// others nobody knows.
 	PunctualTime Dist `json:"punctualTime,omitzero"`
+
+	// TLSResumed is how many of the handshakes in TLSTime took up the session of one before.
+	TLSResumed int64 `json:"tlsResumed,omitempty"`
 
 	OpenedAtNs int64    `json:"openedAtNs,omitempty"` // Unix time of the window's opening
 	OpenedNs   int64    `json:"openedNs,omitempty"`   // likewise, CLOCK_MONOTONIC

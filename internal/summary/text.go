@@ -163,6 +163,13 @@ func (p *page) failures(l *result.Load) {
 func (p *page) conditions(l *result.Load) {
 	p.dist("connect", &l.ConnectTime, 1)
 	p.dist("TLS", &l.TLSTime, 1)
+	if l.TLSResumed > 0 {
+		p.row("", "%s of %s handshakes resumed a session", unit.Count(l.TLSResumed),
+			unit.Count(l.TLSTime.Count))
+	}
+	if l.TLS != "" {
+		p.row("", "%s", l.TLS)
+	}
 	if l.Reconnects > 0 {
 		p.row("reconnects", "%s", unit.Count(l.Reconnects))
 	}

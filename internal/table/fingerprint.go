@@ -123,6 +123,15 @@ var toldAspects = []aspect{
 	{"kernel's build", func(r *result.Record) string { return r.Provenance.Kernel }},
 	{"prony's build", func(r *result.Record) string { return r.Provenance.Prony }},
 	{"suite's hash", func(r *result.Record) string { return unit.Hash(r.Provenance.SuiteHash) }},
+	{"TLS", func(r *result.Record) string {
+		var all []string
+		for _, l := range r.Loads {
+			if l.TLS != "" && !slices.Contains(all, l.TLS) {
+				all = append(all, l.TLS)
+			}
+		}
+		return strings.Join(all, " | ")
+	}},
 	{ToolsAspect, func(r *result.Record) string { return toolsText(r) }},
 }
 

@@ -26,6 +26,7 @@ type Engine struct {
 	untold  []int32 // slots with a failure that the Handler is told of in the next Wait
 
 	handshakes *hdrhistogram.Histogram
+	spoken     string // what the last of them came to
 	resumed    int64
 }
 
@@ -79,8 +80,13 @@ func New(below load.Engine, c *tls.Config, slots int) *Engine {
 // Handshakes implements load.Handshaker.
 func (e *Engine) Handshakes() *hdrhistogram.Histogram { return e.handshakes }
 
-// Resumed is how many of the handshakes took up the session of another.
-func (e *Engine) Resumed() int64 { return e.resumed }
+// Session implements load.Handshaker. Where crypto/tls seals and opens, what is spoken says so.
+func (e *Engine) Session() (spoken string, resumed int64) { return e.spoken, e.resumed }
+
+// Spoken is what a handshake came to, in the words of records.
+func Spoken(s *tls.ConnectionState) string {
+	return tls.VersionName(s.Version) + ", " + tls.CipherSuiteName(s.CipherSuite)
+}
 
 // Open implements load.Engine.
 func (e *Engine) Open(i int) {
@@ -284,7 +290,10 @@ func (e *Engine) step(i int, s *slot) {
 	if state.DidResume {
 		e.resumed++
 	}
-	s.kept = !s.equip(&state)
+	e.spoken = Spoken(&state)
+	if s.kept = !s.equip(&state); s.kept {
+		e.spoken += ", sealed by crypto/tls"
+	}
 	e.to.Opened(i, now)
 }
 

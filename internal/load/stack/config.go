@@ -117,12 +117,16 @@ func (e *Engine) dial(ctx context.Context, protos ...string) (net.Conn, error) {
 		return conn, nil
 	}
 	began := clock.Mono()
-	c := tls.Client(conn, e.config.tls(protos...))
+	config := e.config.tls(protos...)
+	if e.config.Protocol == H1TLS { // as the raw engines do
+		config.ClientSessionCache = e.sessions
+	}
+	c := tls.Client(conn, config)
 	if err := c.HandshakeContext(ctx); err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("TLS handshake: %w", seal.Explain(err))
 	}
-	e.shook(clock.Mono() - began)
+	e.shook(clock.Mono()-began, c.ConnectionState())
 	return c, nil
 }
 
@@ -137,6 +141,14 @@ func (e *Engine) reach(ctx context.Context, network string) (net.Conn, error) {
 		return nil, seal.Explain(err)
 	}
 	return conn, nil
+}
+
+// TLS is how handshakes are made, for an engine that makes them itself.
+func (c *Config) TLS(protos ...string) (*tls.Config, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	return c.tls(protos...), nil
 }
 
 // tls is how a handshake is made.

@@ -68,7 +68,7 @@ func (e *Engine) dialQUIC(ctx context.Context) (*quicConn, error) {
 		c.release()
 		return nil, fmt.Errorf("QUIC handshake: %w", seal.Explain(err))
 	}
-	e.shook(clock.Mono() - began)
+	e.shook(clock.Mono()-began, conn.ConnectionState().TLS)
 	context.AfterFunc(conn.Context(), c.release)
 	c.ClientConn = (&http3.Transport{DisableCompression: true}).NewClientConn(conn)
 	return c, nil

@@ -14,6 +14,7 @@ package stack
 
 import (
 	"context"
+	"crypto/tls"
 	"sync"
 	"sync/atomic"
 
@@ -21,6 +22,7 @@ import (
 
 	"prony/internal/clock"
 	"prony/internal/load"
+	"prony/internal/load/seal"
 )
 
 // client is one slot's side of a protocol. Its methods are called by the slot's goroutine alone.
@@ -41,6 +43,9 @@ type Engine struct {
 	mu           sync.Mutex
 	queue, taken []event
 	handshakes   *hdrhistogram.Histogram
+	spoken       string // what the last of them came to
+	resumed      int64
+	sessions     tls.ClientSessionCache
 	running      sync.WaitGroup
 	held         atomic.Int64 // bytes of answers that are not whole yet
 	config       Config
@@ -80,6 +85,7 @@ func New(c Config, slots int) (*Engine, error) {
 	}
 	e := &Engine{
 		slots: make([]slot, slots), handshakes: newHandshakes(),
+		sessions: tls.NewLRUClientSessionCache(1), // there is one server
 	}
 	if err := e.nap.prepare(); err != nil {
 		e.nap.close()
@@ -94,10 +100,16 @@ func newHandshakes() *hdrhistogram.Histogram { return hdrhistogram.New(1, 1<<40,
 // Handshakes implements load.Handshaker.
 func (e *Engine) Handshakes() *hdrhistogram.Histogram { return e.handshakes }
 
+// Session implements load.Handshaker.
+func (e *Engine) Session() (spoken string, resumed int64) { return e.spoken, e.resumed }
+
 // shook books a TLS handshake.
-func (e *Engine) shook(ns int64) {
+func (e *Engine) shook(ns int64, state tls.ConnectionState) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.spoken = seal.Spoken(&state); state.DidResume {
+		e.resumed++
+	}
 	// The value is bounded by the timeout, far inside the range.
 	_ = e.handshakes.RecordValue(max(ns, 1))
 }
