@@ -11,7 +11,7 @@ import (
 )
 
 // Engines are the names of those that can be asked for.
-var Engines = []string{Auto, Stack}
+var Engines = []string{Auto}
 
 // raw says that there are no engines of system calls here.
 const raw = false

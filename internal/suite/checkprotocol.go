@@ -21,7 +21,8 @@ func (c *checker) speaks(at string, s *Suite, sc *Scenario) {
 		engines = append(engines, l.Engine)
 		slow = slow || l.Slow.Clients > 0
 	}
-	raw := plain && sc.Unix == "" // what the raw engines and other tools speak
+	raw := plain && sc.Unix == "" // what other tools speak
+	isRaw := func(engine string) bool { return engine == "uring" || engine == "epoll" }
 	for _, row := range []struct {
 		wrong     bool
 		key, hint string
@@ -35,8 +36,8 @@ func (c *checker) speaks(at string, s *Suite, sc *Scenario) {
 			"give it connections", "this protocol has one request at a time on a connection"},
 		{!raw && other(s.Drivers, Drivers[0]), "protocol", "leave out drivers",
 			"only prony itself speaks anything but HTTP/1.1 over TCP"},
-		{!raw && other(engines, Engines[0]), "protocol", "leave out the loads' engine",
-			"uring and epoll speak only HTTP/1.1 over TCP"},
+		{!raw && !is("https") && slices.ContainsFunc(engines, isRaw), "protocol", "leave out the "+
+			"loads' engine", "uring and epoll speak only HTTP/1.1 over TCP, or TLS over it"},
 		{slow && !plain && !is("https"), "protocol", "leave out slow",
 			"slow clients never end a request of HTTP/1.1, and there is none"},
 		{s.Contract != "" && !plain && !is("https"), "protocol", "leave out contract: what the " +

@@ -43,6 +43,8 @@ loads: [{name: peak, model: closedLOAD}]
 	check("contracts are asked in HTTP/1.1", "protocol: h2c", "POST /x", "contract: hello", "")
 	check("only prony itself speaks", "protocol: h2c", "POST /x", "drivers: [prony, wrk]", "")
 	check("uring and epoll speak only", "protocol: h2c", "POST /x", "", ", engine: epoll")
+	check("", "protocol: https", "POST /x", "", ", engine: epoll")
+	check("", "protocol: h2c", "POST /x", "", ", engine: stack")
 	check("slow clients", "protocol: h2c", "POST /x", "", ", slow: {clients: 3}")
 	check("no header fields for trace ids", "protocol: ws", "POST /x", "observe: {traces: 1%}", "")
 	check("a container's socket", "unix: /s", "POST /x", "launchers: [docker]", "")

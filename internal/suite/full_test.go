@@ -331,7 +331,7 @@ var slips = []struct {
 	{"pacing", "frugal", "exact", `:49: pacing "exact" is none of precise, frugal in ` +
 		`"pacing: exact"`, true},
 	{"engine", "engine: epoll", "engine: poll", `:50: engine "poll" is none of auto, uring, ` +
-		`epoll in "engine: poll"; did you mean "epoll"?`, true},
+		`epoll, stack in "engine: poll"; did you mean "epoll"?`, true},
 	{"slow without clients", "{clients: 100, drip: 1s}", "{drip: 1s}",
 		`:54: slow has no clients in "slow: {drip: 1s}"; such as clients: 1000`, true},
 	{"open users", "slow: {clients: 100, drip: 1s}", "users: 3", `:54: open load "rising" has ` +

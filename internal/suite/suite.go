@@ -46,7 +46,7 @@ var Drivers = []string{"prony", "wrk", "wrk2", "hey", "oha", "k6", "h2load", "jm
 var Columns = metric.ColumnNames()
 
 // Engines of Prony's generator; the first is the default and takes what the machine offers.
-var Engines = []string{"auto", "uring", "epoll"}
+var Engines = []string{"auto", "uring", "epoll", "stack"}
 
 // Pacings are the ways to wait for the next arrival; the first is the default.
 var Pacings = []string{"precise", "frugal"}
