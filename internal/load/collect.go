@@ -119,7 +119,7 @@ func (r *run) collectOpen(l *result.Load, total *book, singles sample.Times) {
 	s := &r.spec
 	from, to := int64(s.Lead), int64(s.Lead)+l.WindowNs
 	l.Arrivals, l.RatePerS = s.Schedule.Arrivals, s.Schedule.Rate.Mean(from, to)
-	due := pace.Count(r.schedule(), from, to)
+	due := pace.Count(r.spec.schedule(), from, to)
 	if s.Requests > 0 {
 		due = min(due, s.Requests) // those after it were not to be sent
 	}
@@ -136,10 +136,10 @@ func (r *run) collectOpen(l *result.Load, total *book, singles sample.Times) {
 		l.Scheduled = total.dueInWin + due - total.flows.begun
 	}
 	l.Process = sample.Arrivals(singles, s.Schedule.Arrivals == pace.Poisson, r.expected())
-	l.TraceHash = pace.Hash(r.schedule(), to)
+	l.TraceHash = pace.Hash(r.spec.schedule(), to)
 	l.Generator.Wakeup = dist(r.wakeup())
 	l.Series.Scheduled = make([]int64, len(l.Series.Done))
-	p := r.schedule()
+	p := r.spec.schedule()
 	for t := p.Next(); t < to; t = p.Next() {
 		// A short last interval is in no column (see series), so what was due in it is neither.
 		if i := (t - from) / l.Series.IntervalNs; t >= from && int(i) < len(l.Series.Scheduled) {
@@ -147,14 +147,6 @@ func (r *run) collectOpen(l *result.Load, total *book, singles sample.Times) {
 		}
 	}
 	l.BacklogPerS = backlogSlope(&l.Series, total.endings(&l.Series), l.WindowNs)
-}
-
-func (r *run) schedule() pace.Process {
-	p, err := r.spec.Schedule.Process(r.spec.Seed)
-	if err != nil {
-		panic("load: the schedule was checked and is bad all the same: " + err.Error())
-	}
-	return p
 }
 
 // routes are the books of a mix or a flow, by request.

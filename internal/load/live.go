@@ -83,7 +83,7 @@ func (r *run) watch() *spectacle {
 		v.spare[i], v.seen[i] = newPart(), r.cfg.start
 	}
 	if r.spec.Model == result.Open {
-		v.due = r.schedule()
+		v.due = r.spec.schedule()
 		v.next = v.due.Next()
 	}
 	return v

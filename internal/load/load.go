@@ -50,6 +50,7 @@ type Spec struct {
 	Churn       int           // answers after which a connection is renewed; 0: never
 	Slow        Slow          // clients beside the load that never finish a request
 	Trace       Trace         // which requests carry a trace id
+	Part        Part          // which of several processes this is; zero: the only one
 	Seed        uint64
 
 	Lead    time.Duration // offered before the window and not counted
@@ -140,7 +141,7 @@ type Result struct {
 
 // config is what the workers share, read-only once the load starts.
 type config struct {
-	threads   int
+	threads   int // of all parts
 	timeoutNs int64
 	users     *Users
 	churn     int32
@@ -184,6 +185,7 @@ func Run(ctx context.Context, s Spec) (_ *Result, err error) {
 	if err := p.prepare(ctx, &s); err != nil {
 		return nil, err
 	}
+	s.Slow.Clients = s.slowHere()
 	defer hush(s.threads())()
 	r := &run{spec: s, plan: p}
 	return r.do(ctx)
@@ -197,9 +199,28 @@ func (s *Spec) called() string {
 	return "load " + s.Name
 }
 
-func (s *Spec) threads() int { return min(max(len(s.Cores), 1), s.Connections) }
+// threads is how many of them each part has.
+func (s *Spec) threads() int { return min(max(len(s.Cores), 1), s.Connections/s.Part.of()) }
 
+// check finds what no load can be, and what this process cannot offer.
 func (s *Spec) check() error {
+	switch {
+	case !s.Address.IsValid():
+		return errors.New("it has no address to send to")
+	case s.overseen() && s.Every <= 0:
+		panic("load: Spec.Watch, Live or Glance is set, Spec.Every is not positive")
+	case s.Engine == nil:
+		panic("load: Spec.Engine is nil")
+	}
+	return s.checkLoad()
+}
+
+// overseen says whether somebody wants to hear of the load meanwhile.
+func (s *Spec) overseen() bool {
+	return s.Watch != nil || s.Live != nil || s.Glance != nil
+}
+
+func (s *Spec) checkLoad() error {
 	switch {
 	case s.Model != result.Closed && s.Model != result.Open:
 		return fmt.Errorf("model %q is neither %s nor %s", s.Model, result.Closed, result.Open)
@@ -213,12 +234,9 @@ func (s *Spec) check() error {
 		return fmt.Errorf("timeout %v is not positive", s.Timeout)
 	case s.Lead < 0 || s.Drain < 0:
 		return fmt.Errorf("lead %v or drain %v is negative", s.Lead, s.Drain)
-	case !s.Address.IsValid():
-		return errors.New("it has no address to send to")
-	case (s.Watch != nil || s.Live != nil || s.Glance != nil) && s.Every <= 0:
-		panic("load: Spec.Watch, Live or Glance is set, Spec.Every is not positive")
-	case s.Engine == nil:
-		panic("load: Spec.Engine is nil")
+	}
+	if err := s.checkPart(); err != nil {
+		return err
 	}
 	if err := s.Trace.check(s.Scenario.Requests); err != nil {
 		return err
@@ -286,7 +304,7 @@ type run struct {
 func (r *run) do(ctx context.Context) (*Result, error) {
 	n := r.spec.threads()
 	r.cfg = config{
-		threads: n, timeoutNs: int64(r.spec.Timeout), users: r.spec.Users,
+		threads: n * r.spec.Part.of(), timeoutNs: int64(r.spec.Timeout), users: r.spec.Users,
 		churn: int32(min(r.spec.Churn, math.MaxInt32)),
 		plain: r.spec.Model == result.Closed && r.spec.Users == nil,
 		trace: newTracer(r.spec.Trace, r.spec.Name, r.spec.Seed),
@@ -296,12 +314,12 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 	r.workers = make([]*worker, n) // not appended to: the threads read it
 	r.errs = make([]error, n)
 	r.begin = make(chan struct{})
-	most := r.most()
+	most, id := r.most(), r.spec.Part.thread
 	for i := range n {
-		conns := int(share(int64(r.spec.Connections), i, n))
-		w := newWorker(&r.cfg, r.plan, i, conns, max(conns, int(share(int64(most), i, n))))
+		conns := int(share(int64(r.spec.Connections), id(i), r.cfg.threads))
+		w := newWorker(&r.cfg, r.plan, id(i), conns, max(conns, int(share(int64(most), i, n))))
 		w.live = &r.lives[i]
-		w.left = share(r.spec.Requests, i, n)
+		w.left = share(r.spec.Requests, id(i), r.cfg.threads)
 		r.workers[i] = w
 		r.connected.Add(1)
 		r.finished.Add(1)
@@ -340,12 +358,12 @@ const filesLeft = 256
 // for. A closed one has as many as it was asked for, and so has one whose requests share them.
 func (r *run) most() int {
 	s := &r.spec
-	limit := filesMost()
+	limit, here := filesMost(), int(s.Part.share(int64(s.Connections)))
 	if s.Model != result.Open || s.Describe.Streams > 1 || limit == 0 {
-		return s.Connections
+		return here
 	}
 	files := int(min(limit, math.MaxInt32)) - filesLeft - s.Slow.Clients
-	return max(min(s.Most, files), s.Connections)
+	return max(min(int(s.Part.share(int64(s.Most))), files), here)
 }
 
 // share is the i-th of n parts of a number of turns; negative where there is no bound.
@@ -436,7 +454,7 @@ func (r *run) prepare(i int, w *worker) error {
 		w.book.traced = newShelves(r.cfg.trace.keep)
 	}
 	if r.spec.Model == result.Open {
-		w.arrivals = pace.Share(r.schedule(), i, r.cfg.threads)
+		w.arrivals = pace.Share(r.spec.whole(), w.id, r.cfg.threads)
 	}
 	// Kept only when good: a nil pointer in an interface is not nil, and would be released.
 	e, err := r.spec.Engine(r.spec.Address, len(w.conns))
@@ -489,7 +507,7 @@ func (r *run) oversee(ctx context.Context) error {
 	defer edge.Stop()
 	var tick, look <-chan time.Time
 	var view *spectacle
-	if r.spec.Watch != nil || r.spec.Live != nil || r.spec.Glance != nil {
+	if r.spec.overseen() {
 		t := time.NewTicker(r.spec.Every)
 		defer t.Stop()
 		tick = t.C

@@ -116,6 +116,9 @@ func (p *plan) prepare(ctx context.Context, s *Spec) error {
 	failed := make([]error, n)
 	var all sync.WaitGroup
 	for i := range p.users {
+		if p.perUser && !s.Part.has(i) {
+			continue // another generator asks for it
+		}
 		slots <- struct{}{}
 		all.Go(func() {
 			defer func() { <-slots }()

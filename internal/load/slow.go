@@ -108,6 +108,14 @@ func (c *crowd) Closed(i int, at int64, op Op, _ error) {
 	c.firstNs.CompareAndSwap(0, at-c.began)
 }
 
+// slowHere is how many slow clients are this part's.
+func (s *Spec) slowHere() int {
+	if s.Slow.Clients == 0 {
+		return 0
+	}
+	return int(s.Part.share(int64(s.Slow.Clients)))
+}
+
 // leave ends the crowd, if there is one, and waits for its thread.
 func (c *crowd) leave() {
 	if c == nil {

@@ -14,6 +14,7 @@ package pace
 import (
 	"encoding/binary"
 	"fmt"
+	"hash"
 	"hash/fnv"
 	"math"
 )
@@ -173,11 +174,27 @@ func Count(p Process, from, to int64) int64 {
 // Hash identifies the schedule up to the horizon (ns): equal hashes mean equal arrivals. It
 // consumes p. FNV-1a, 64 bits, over the offsets as little-endian integers.
 func Hash(p Process, horizon int64) string {
-	h := fnv.New64a()
+	return Hashes(p, 1, horizon)[0]
+}
+
+// Hashes are those of the n shares of p (see Share), of which the union is p. It consumes p.
+func Hashes(p Process, n int, horizon int64) []string {
+	sums := make([]hash.Hash64, n)
+	for i := range sums {
+		sums[i] = fnv.New64a()
+	}
 	var b [8]byte
+	k := 0
 	for t := p.Next(); t < horizon; t = p.Next() {
 		binary.LittleEndian.PutUint64(b[:], uint64(t))
-		h.Write(b[:])
+		sums[k].Write(b[:])
+		if k++; k == n {
+			k = 0
+		}
 	}
-	return fmt.Sprintf("%016x", h.Sum64())
+	out := make([]string, n)
+	for i := range out {
+		out[i] = fmt.Sprintf("%016x", sums[i].Sum64())
+	}
+	return out
 }
