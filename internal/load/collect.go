@@ -2,7 +2,6 @@ package load
 
 import (
 	"cmp"
-	"runtime"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -19,16 +18,15 @@ type Interval struct {
 	Response *hdrhistogram.Histogram
 }
 
-// collect merges the workers' books: counters add, histograms merge; no percentile is ever
-// averaged.
-func (r *run) collect() *Result {
-	s := &r.spec
-	total, sum, busiest := r.merged()
-	windowNs := r.window()
-	l := result.Load{
+// Result computes what the load came to: counters add, histograms merge; no percentile is ever
+// averaged. The ledger is read, and its histograms are the result's.
+func (l *Ledger) Result() *Result {
+	s, total, sum := &l.spec, l.total, &l.sums
+	windowNs := l.peaks.windowNs
+	out := result.Load{
 		Name: s.Name, Protocol: s.Describe.Protocol, Model: s.Model,
-		Connections: s.Connections / max(s.Describe.Streams, 1),
-		Streams:     s.Describe.Streams, Threads: len(r.workers), Churn: s.Churn,
+		Connections: int(s.Part.share(int64(s.Connections))) / max(s.Describe.Streams, 1),
+		Streams:     s.Describe.Streams, Threads: int(sum.threads), Churn: s.Churn,
 		Seed: s.Seed, WindowNs: windowNs, LeadNs: int64(s.Lead), DrainNs: int64(s.Drain),
 		Scheduled: total.dueInWin, Sent: total.sentInWin, Done: total.doneInWin,
 		Answered: total.answered, BytesIn: total.inBytes, BytesOut: total.outBytes,
@@ -39,51 +37,54 @@ func (r *run) collect() *Result {
 		LeftMean:     float64(total.leftNs) / float64(windowNs),
 		ServiceTime:  dist(total.service), FirstByte: dist(total.first),
 		ErrorTime: dist(total.errored), ConnectTime: dist(total.connectT),
-		FlowTime: distOf(total.flowTime), Slow: r.crowd.result(),
-		Generator: result.Gen{
-			Engine: s.Describe.Name, EngineReason: s.Describe.Reason, Pacing: "none",
-			CPUNs: sum.cpuNs, CPUShare: float64(busiest.cpuNs) / float64(windowNs),
-			RunDelayNs: sum.delayNs, SwitchesForced: sum.switches, Priority: r.priority,
-			SpinNs: total.spinNs, Turns: total.turns, BatchMax: total.batchMax,
-			StillMaxNs: total.stillNs, DatagramsLost: r.unread,
-			MemoryBytes: resident(),
-		},
+		TLS: l.spoken, TLSResumed: sum.resumed, TLSTime: dist(l.tls),
+		FlowTime: distOf(total.flowTime), Slow: l.slow,
+		Generator: l.cost(),
 	}
-	r.handshakes(&l)
-	if s.Describe.Spread {
-		l.Generator.CPUShare /= float64(runtime.NumCPU())
+	if s.Slow.Clients > 0 {
+		out.Slow.Clients = s.Slow.Clients
 	}
 	if n := total.doneInWin + total.errors().Total(); n > 0 {
-		l.Generator.CPUPerRequestNs = float64(sum.cpuNs-total.spinNs) / float64(n)
+		out.Generator.CPUPerRequestNs = float64(sum.cpuNs-total.spinNs) / float64(n)
 	}
-	l.Series = total.series(windowNs)
-	l.Routes = r.routes(total)
-	singles := r.singles()
-	l.Memory = sample.Correlation(singles.Response)
+	out.Series = total.series(windowNs)
+	out.Routes = l.routes()
+	singles := sample.Merge(l.singles...)
+	out.Memory = sample.Correlation(singles.Response)
 	// Closed, without pauses: a request is due when its connection is free, so response and
 	// service are one.
-	l.ResponseTime = l.ServiceTime
+	out.ResponseTime = out.ServiceTime
 	if s.Users != nil {
-		l.Users, l.Think = s.Users.Number.String(), s.Users.Think.String()
+		out.Users, out.Think = s.Users.Number.String(), s.Users.Think.String()
 	}
-	if !r.cfg.plain {
-		l.ResponseTime = dist(total.response)
-		l.Lag, l.OwnLag, l.Waited = dist(total.lag), dist(total.ownLag), total.waited
-		if s.Model == result.Open && total.flowTime == nil && len(r.workers) == 1 {
-			l.PunctualTime = dist(total.punctual) // threads know nothing of each other's lag
+	if s.Model == result.Open || s.Users != nil {
+		out.ResponseTime = dist(total.response)
+		out.Lag, out.OwnLag, out.Waited = dist(total.lag), dist(total.ownLag), total.waited
+		if s.Model == result.Open && total.flowTime == nil && sum.threads == 1 {
+			out.PunctualTime = dist(total.punctual) // threads know nothing of each other's lag
 		}
-		for _, w := range r.workers {
-			l.Grown += w.used - w.first
-		}
-		l.Generator.Pacing = r.pacing()
+		out.Grown = int(sum.grown)
+		out.Generator.Pacing = l.pacing
 	}
 	if s.Model == result.Open {
-		r.collectOpen(&l, total, singles)
+		l.open(&out, singles)
 	}
-	l.OpenedAtNs, l.TraceShare, l.Traced = r.wall, s.Trace.Share, r.traced()
-	l.Censored = l.Scheduled - l.Answered - l.Errors.Requests()
-	return &Result{Load: l, Intervals: total.histograms(windowNs), FromNs: r.cfg.openAt,
-		OpenedNs: r.opened()}
+	out.OpenedAtNs, out.TraceShare, out.Traced = l.wall, s.Trace.Share, l.traced()
+	out.Censored = out.Scheduled - out.Answered - out.Errors.Requests()
+	return &Result{Load: out, Intervals: total.histograms(windowNs), FromNs: l.fromNs,
+		OpenedNs: l.fromNs + l.peaks.lateNs, Ledger: l}
+}
+
+// cost is what offering the load took.
+func (l *Ledger) cost() result.Gen {
+	s, total, sum := &l.spec, l.total, &l.sums
+	return result.Gen{
+		Engine: s.Describe.Name, EngineReason: s.Describe.Reason, Pacing: "none",
+		CPUNs: sum.cpuNs, CPUShare: float64(l.peaks.busyNs) / float64(l.peaks.windowNs),
+		RunDelayNs: sum.delayNs, SwitchesForced: sum.switches, Priority: l.priority,
+		SpinNs: total.spinNs, Turns: total.turns, BatchMax: total.batchMax,
+		StillMaxNs: total.stillNs, DatagramsLost: sum.unread, MemoryBytes: sum.memory,
+	}
 }
 
 // merged are the books of all workers in one, what all load threads used, and the busiest of them.
@@ -113,48 +114,49 @@ func (r *run) opened() int64 {
 	return at
 }
 
-// collectOpen adds what only a schedule has. What was due is counted from the schedule itself, so
-// that arrivals which never left are in it.
-func (r *run) collectOpen(l *result.Load, total *book, singles sample.Times) {
-	s := &r.spec
-	from, to := int64(s.Lead), int64(s.Lead)+l.WindowNs
-	l.Arrivals, l.RatePerS = s.Schedule.Arrivals, s.Schedule.Rate.Mean(from, to)
-	due := pace.Count(r.spec.schedule(), from, to)
-	if s.Requests > 0 {
-		due = min(due, s.Requests) // those after it were not to be sent
-	}
+// open adds what only a schedule has. What was due is counted from the schedule itself, so that
+// arrivals which never left are in it.
+func (l *Ledger) open(out *result.Load, singles sample.Times) {
+	s := &l.spec
+	from, to := int64(s.Lead), int64(s.Lead)+out.WindowNs
+	out.Arrivals, out.RatePerS = s.Schedule.Arrivals, s.Schedule.Rate.Mean(from, to)
+	out.RatePerS /= float64(s.Part.of())
+	due := l.bound(pace.Count(s.schedule(), from, to)) // those after it were not to be sent
 	switch {
 	case s.Schedule.Arrivals == pace.Replay:
-		l.RatePerS = float64(due) / (float64(l.WindowNs) / 1e9)
+		out.RatePerS = float64(due) / (float64(out.WindowNs) / 1e9)
 	case !s.Schedule.Rate.IsFlat():
-		l.Shape = s.Schedule.Rate.String()
+		out.Shape = s.Schedule.Rate.String()
 	}
-	l.Scheduled = due
-	if r.plan.flow {
+	out.Scheduled = due
+	if l.total.flowTime != nil {
 		// Arrivals are of flows. Those that never began are a request each, for who knows how far
 		// they would have come.
-		l.Scheduled = total.dueInWin + due - total.flows.begun
+		out.Scheduled = l.total.dueInWin + due - l.total.flows.begun
 	}
-	l.Process = sample.Arrivals(singles, s.Schedule.Arrivals == pace.Poisson, r.expected())
-	l.TraceHash = pace.Hash(r.spec.schedule(), to)
-	l.Generator.Wakeup = dist(r.wakeup())
-	l.Series.Scheduled = make([]int64, len(l.Series.Done))
-	p := r.spec.schedule()
+	if s.Part.of() == 1 { // every n-th of Poisson arrivals are none
+		out.Process = sample.Arrivals(singles, s.Schedule.Arrivals == pace.Poisson, l.expected())
+	}
+	out.TraceHash = pace.Hash(s.schedule(), to)
+	out.Generator.Wakeup = dist(l.wakeup)
+	out.Series.Scheduled = make([]int64, len(out.Series.Done))
+	p := s.schedule()
 	for t := p.Next(); t < to; t = p.Next() {
 		// A short last interval is in no column (see series), so what was due in it is neither.
-		if i := (t - from) / l.Series.IntervalNs; t >= from && int(i) < len(l.Series.Scheduled) {
-			l.Series.Scheduled[i]++
+		i := (t - from) / out.Series.IntervalNs
+		if t >= from && int(i) < len(out.Series.Scheduled) {
+			out.Series.Scheduled[i]++
 		}
 	}
-	l.BacklogPerS = backlogSlope(&l.Series, total.endings(&l.Series), l.WindowNs)
+	out.BacklogPerS = backlogSlope(&out.Series, l.total.endings(&out.Series), out.WindowNs)
 }
 
 // routes are the books of a mix or a flow, by request.
-func (r *run) routes(total *book) (out []result.Route) {
-	for i := range total.routes {
-		b := &total.routes[i]
+func (l *Ledger) routes() (out []result.Route) {
+	for i := range l.total.routes {
+		b := &l.total.routes[i]
 		out = append(out, result.Route{
-			Name: r.plan.routes[i].name, Sent: b.sent, Answered: b.answered, Failed: b.failed,
+			Name: l.names[i], Sent: b.sent, Answered: b.answered, Failed: b.failed,
 			ResponseTime: dist(b.response), ServiceTime: dist(b.service),
 		})
 	}
@@ -162,37 +164,28 @@ func (r *run) routes(total *book) (out []result.Route) {
 }
 
 // handshakes adds those of engines that make some.
-func (r *run) handshakes(l *result.Load) {
-	all := newHist()
+func (l *Ledger) handshakes(r *run) {
+	l.tls = newHist()
 	for _, w := range r.workers {
 		if e, ok := w.engine.(Handshaker); ok {
-			all.Merge(e.Handshakes())
+			l.tls.Merge(e.Handshakes())
 			spoken, resumed := e.Session()
-			l.TLS = cmp.Or(l.TLS, spoken)
-			l.TLSResumed += resumed
+			l.spoken = cmp.Or(l.spoken, spoken)
+			l.sums.resumed += resumed
 		}
 	}
-	l.TLSTime = dist(all)
 }
 
-// singles are the threads' samples together.
-func (r *run) singles() sample.Times {
-	var all []sample.Times
-	for _, w := range r.workers {
-		all = append(all, w.book.sample)
-	}
-	return sample.Merge(all...)
-}
-
-// expected is the integral of a rate that changes, up to a moment; nil for one that does not.
-func (r *run) expected() func(ns int64) float64 {
-	s := &r.spec.Schedule
-	if s.Arrivals == pace.Replay || s.Rate.IsFlat() {
+// expected is the integral of a rate that changes, up to a moment from the window's opening; nil
+// for one that does not.
+func (l *Ledger) expected() func(ns int64) float64 {
+	s := &l.spec
+	if s.Schedule.Arrivals == pace.Replay || s.Schedule.Rate.IsFlat() {
 		return nil
 	}
 	return func(ns int64) float64 {
-		offset := ns - r.cfg.start
-		return s.Rate.Mean(0, offset) * float64(offset) / 1e9
+		offset := ns + int64(s.Lead)
+		return s.Schedule.Rate.Mean(0, offset) * float64(offset) / 1e9
 	}
 }
 
@@ -225,42 +218,41 @@ func (b *book) endings(s *result.Series) []int64 {
 	return out
 }
 
+// counters are what adds up, but for routes and intervals, in an order of their own.
+func (b *book) counters() []*int64 {
+	out := []*int64{&b.sentInWin, &b.dueInWin, &b.doneInWin, &b.answered, &b.inBytes, &b.outBytes,
+		&b.renewed, &b.area, &b.flows.begun, &b.flows.ended, &b.flows.good, &b.spinNs, &b.turns,
+		&b.waited, &b.carriedNs, &b.leftNs}
+	for i := range b.failures {
+		out = append(out, &b.failures[i])
+	}
+	return out
+}
+
+// histogramsOf are the book's, but for routes and intervals.
+func (b *book) histogramsOf() []*hdrhistogram.Histogram {
+	out := []*hdrhistogram.Histogram{b.response, b.service, b.first, b.lag, b.ownLag, b.punctual,
+		b.errored, b.connectT}
+	if b.flowTime != nil {
+		out = append(out, b.flowTime)
+	}
+	return out
+}
+
 // add merges another worker's book into this one.
 func (b *book) add(o *book) {
-	b.sentInWin += o.sentInWin
-	b.dueInWin += o.dueInWin
-	b.doneInWin += o.doneInWin
-	b.answered += o.answered
-	b.inBytes += o.inBytes
-	b.outBytes += o.outBytes
-	b.renewed += o.renewed
-	b.area += o.area
-	b.flows.begun += o.flows.begun
-	b.flows.ended += o.flows.ended
-	b.flows.good += o.flows.good
-	b.spinNs += o.spinNs
-	b.turns += o.turns
+	from := o.counters()
+	for i, n := range b.counters() {
+		*n += *from[i]
+	}
 	b.batchMax = max(b.batchMax, o.batchMax)
 	b.stillNs = max(b.stillNs, o.stillNs)
-	for i := range b.failures {
-		b.failures[i] += o.failures[i]
-	}
 	if b.exampleOf == "" {
 		b.exampleOf = o.exampleOf
 	}
-	b.response.Merge(o.response)
-	b.service.Merge(o.service)
-	b.first.Merge(o.first)
-	b.lag.Merge(o.lag)
-	b.ownLag.Merge(o.ownLag)
-	b.punctual.Merge(o.punctual)
-	b.waited += o.waited
-	b.carriedNs += o.carriedNs
-	b.leftNs += o.leftNs
-	b.errored.Merge(o.errored)
-	b.connectT.Merge(o.connectT)
-	if b.flowTime != nil {
-		b.flowTime.Merge(o.flowTime)
+	hists := o.histogramsOf()
+	for i, h := range b.histogramsOf() {
+		h.Merge(hists[i])
 	}
 	for i := range b.routes {
 		x, y := &b.routes[i], &o.routes[i]
@@ -271,13 +263,20 @@ func (b *book) add(o *book) {
 		x.service.Merge(y.service)
 	}
 	for i := range b.intervals {
-		x, y := &b.intervals[i], &o.intervals[i]
-		x.ended += y.ended
-		x.sent += y.sent
-		x.done += y.done
-		x.failed += y.failed
-		x.response.Merge(y.response)
+		b.intervals[i].add(&o.intervals[i])
 	}
+}
+
+func (iv *interval) counters() []*int64 {
+	return []*int64{&iv.sent, &iv.done, &iv.failed, &iv.ended}
+}
+
+func (iv *interval) add(o *interval) {
+	from := o.counters()
+	for i, n := range iv.counters() {
+		*n += *from[i]
+	}
+	iv.response.Merge(o.response)
 }
 
 // series turns the intervals into columns. The last interval may be shorter than the others; it is

@@ -135,8 +135,9 @@ type EngineInfo struct {
 type Result struct {
 	result.Load
 	Intervals []Interval
-	FromNs    int64 // clock.Mono of the window's opening; 0: a foreign generator does not say
-	OpenedNs  int64 // clock.Mono when the last thread saw the window open; 0: none did
+	FromNs    int64   // clock.Mono of the window's opening; 0: a foreign generator does not say
+	OpenedNs  int64   // clock.Mono when the last thread saw the window open; 0: none did
+	Ledger    *Ledger // what it was computed of; nil: of a foreign generator
 }
 
 // config is what the workers share, read-only once the load starts.
@@ -348,7 +349,7 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.collect(), nil
+	return r.ledger().Result(), nil
 }
 
 // filesLeft is how many descriptors are left to others than connections.

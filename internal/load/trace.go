@@ -239,36 +239,33 @@ func (s *shelves) note(c *conn, now int64, bad, timed bool) {
 
 // traced are the requests kept of all threads, class after class, each with its slowest first. A
 // request of two classes is in both: without it, the uniform ones would be none.
-func (r *run) traced() (out []result.Traced) {
-	if r.cfg.trace.limit == 0 {
+func (l *Ledger) traced() (out []result.Traced) {
+	if l.spec.Trace.Share <= 0 {
 		return nil
 	}
+	by := newTracer(l.spec.Trace, l.spec.Name, l.spec.Seed)
 	for y := range whys {
-		var all []mark
-		for _, w := range r.workers {
-			all = append(all, w.book.traced[y].marks...)
-		}
+		all := slices.Clone(l.marks[y])
 		slices.SortFunc(all, func(a, b mark) int { return y.order(&a, &b) })
-		all = all[:min(len(all), r.cfg.trace.keep)]
+		all = all[:min(len(all), by.keep)]
 		slices.SortFunc(all, func(a, b mark) int { return slowest.order(&a, &b) })
 		for i := range all {
-			out = append(out, r.tell(&all[i], whyNames[y]))
+			out = append(out, l.tell(&by, &all[i], whyNames[y]))
 		}
 	}
 	return out
 }
 
-func (r *run) tell(m *mark, why string) result.Traced {
-	hi, lo, _ := r.cfg.trace.ids(m.k, m.step)
+// tell is of a mark whose moments count from the window's opening.
+func (l *Ledger) tell(by *tracer, m *mark, why string) result.Traced {
+	hi, lo, _ := by.ids(m.k, m.step)
 	t := result.Traced{
-		TraceID: fmt.Sprintf("%016x%016x", hi, lo), Why: why, ScheduledNs: m.due - r.cfg.openAt,
-		LagNs: m.sent - m.due, ResponseNs: m.done - m.due, Failed: m.failed,
+		TraceID: fmt.Sprintf("%016x%016x", hi, lo), Why: why, ScheduledNs: m.due,
+		FirstByteNs: m.first - m.sent, // some fail before it: then none
+		LagNs:       m.sent - m.due, ResponseNs: m.done - m.due, Failed: m.failed,
 	}
-	if m.first != 0 { // some fail before their first byte
-		t.FirstByteNs = m.first - m.sent
-	}
-	if len(r.plan.routes) > 1 {
-		t.Route = r.plan.routes[m.route].name
+	if len(l.names) > 1 {
+		t.Route = l.names[m.route]
 	}
 	return t
 }
