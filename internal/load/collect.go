@@ -267,10 +267,6 @@ func (b *book) add(o *book) {
 	}
 }
 
-func (iv *interval) counters() []*int64 {
-	return []*int64{&iv.sent, &iv.done, &iv.failed, &iv.ended}
-}
-
 func (iv *interval) add(o *interval) {
 	from := o.counters()
 	for i, n := range iv.counters() {

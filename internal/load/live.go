@@ -73,6 +73,18 @@ type spectacle struct {
 	n             int64
 }
 
+// tell hands a snapshot over. False ends the load.
+func (v *spectacle) tell(s Snapshot) bool {
+	on := true
+	if v.r.spec.Live != nil {
+		on = v.r.spec.Live(s)
+	}
+	if v.r.spec.Stream != nil {
+		on = v.r.spec.Stream(v.piece(&s)) && on
+	}
+	return on
+}
+
 func (r *run) watch() *spectacle {
 	n := len(r.workers)
 	v := &spectacle{
@@ -145,7 +157,7 @@ func (v *spectacle) sum() Snapshot {
 		Response: v.response, Lag: v.lag,
 	}
 	for i := range v.last {
-		s.Totals.add(&v.last[i])
+		s.Totals.Add(&v.last[i])
 	}
 	s.Due = s.Sent
 	if v.due != nil {
@@ -157,13 +169,10 @@ func (v *spectacle) sum() Snapshot {
 	return s
 }
 
-func (t *Totals) add(o *Totals) {
-	t.Sent += o.Sent
-	t.Done += o.Done
-	t.Failed += o.Failed
-	t.BytesIn += o.BytesIn
-	t.InFlight += o.InFlight
-	for i := range t.Errors {
-		t.Errors[i] += o.Errors[i]
+// Add adds what another one has counted.
+func (t *Totals) Add(o *Totals) {
+	from := o.counters()
+	for i, n := range t.counters() {
+		*n += *from[i]
 	}
 }

@@ -71,6 +71,7 @@ type Spec struct {
 	Every    time.Duration                                // between calls of the three
 	Live     func(Snapshot) bool                          // likewise, with more to see
 	Glance   func(Glance)                                 // likewise, where neither is
+	Stream   func(piece []byte) bool                      // likewise, for a Ledger elsewhere
 	Engine   func(netip.AddrPort, int) (Engine, error)    // makes a thread's engine
 	Describe EngineInfo
 }
@@ -209,7 +210,7 @@ func (s *Spec) check() error {
 	case !s.Address.IsValid():
 		return errors.New("it has no address to send to")
 	case s.overseen() && s.Every <= 0:
-		panic("load: Spec.Watch, Live or Glance is set, Spec.Every is not positive")
+		panic("load: Spec.Watch, Live, Glance or Stream is set, Spec.Every is not positive")
 	case s.Engine == nil:
 		panic("load: Spec.Engine is nil")
 	}
@@ -218,7 +219,7 @@ func (s *Spec) check() error {
 
 // overseen says whether somebody wants to hear of the load meanwhile.
 func (s *Spec) overseen() bool {
-	return s.Watch != nil || s.Live != nil || s.Glance != nil
+	return s.Watch != nil || s.Live != nil || s.Glance != nil || s.Stream != nil
 }
 
 func (s *Spec) checkLoad() error {
@@ -295,6 +296,7 @@ type run struct {
 	priority string // of the first load thread, as the others'
 	unread   int64  // datagrams that found a socket full: until the window opens, then in it
 	wall     int64  // of the window's opening, Unix time in ns
+	told     int    // intervals of the window that were streamed
 
 	connected sync.WaitGroup
 	finished  sync.WaitGroup
@@ -450,7 +452,7 @@ func (r *run) prepare(i int, w *worker) error {
 		usage = wholeUsage()
 	}
 	w.book = newBook(int64(r.spec.Window), int64(step(r.spec.Window)), usage)
-	w.book.extend(r.plan, sampleMax/r.cfg.threads, r.spec.Live != nil)
+	w.book.extend(r.plan, sampleMax/r.cfg.threads, r.spec.Live != nil || r.spec.Stream != nil)
 	if r.cfg.trace.limit > 0 {
 		w.book.traced = newShelves(r.cfg.trace.keep)
 	}
@@ -513,7 +515,7 @@ func (r *run) oversee(ctx context.Context) error {
 		defer t.Stop()
 		tick = t.C
 	}
-	if r.spec.Live != nil {
+	if r.spec.Live != nil || r.spec.Stream != nil {
 		view = r.watch()
 	}
 	sight := glancer{r: r}
@@ -538,7 +540,7 @@ func (r *run) oversee(ctx context.Context) error {
 				cross()
 			}
 			if view != nil {
-				r.spec.Live(view.final())
+				view.tell(view.final())
 			}
 			return nil
 		case <-edge.C:
@@ -556,7 +558,7 @@ func (r *run) oversee(ctx context.Context) error {
 				tick = nil
 			}
 		case <-look:
-			if !r.spec.Live(view.look()) {
+			if !view.tell(view.look()) {
 				r.stop()
 				tick, look = nil, nil
 			}
