@@ -284,6 +284,8 @@ type Load struct {
 	GC         *GC      `json:"gc,omitempty"`
 
 	Search *Search `json:"search,omitempty"` // that this load was the deciding step of
+
+	Generators []Generator `json:"generators,omitempty"` // where several offered it; else none
 }
 
 // Search is one for the highest open rate that keeps objectives. Without a Reason it has found it.

@@ -39,6 +39,10 @@ var boundRules = []Rule{
 	{"sums", "each answer and each timeout is in the response times once, and nothing else is; " +
 		"of a foreign tool, within 1 %", "INVALID, of a foreign tool SUSPECT",
 		"wrk #485; hey #112, #227", sums},
+	{"generators", "each generator of a load from many began when it was agreed, was heard of, " +
+		"and had its last word; and each alone meets stood still, delivered, generator, run " +
+		"delay, lag and batch", "INVALID, or SUSPECT where a part is by itself",
+		"docs/decisions/0037-generators.md", generators},
 	{"stood still", "no load thread stood still for 0.1 s; of a closed load the share of the " +
 		"window is the bound, beside run delay, and of an open one lag is",
 		ifMoved + ", from 0.5 s on INVALID", "signal(7), SIGSTOP; Tene's jHiccup", stoodStill},
@@ -73,6 +77,9 @@ var loadRules = []Rule{
 		ifMoved + ", or more were lost than congestion control lets pass unnoticed in answers of " +
 			"that length", "RFC 9002, section 7; Mathis et al., CCR 27(3), 1997; proc_pid_net(5)",
 		datagrams},
+	{"clocks", "the clocks of the generators of an open load from many are known, and do not " +
+		"drift, within 100 µs or 10 % of the mean gap", "SUSPECT, beyond 0.1 s INVALID",
+		"RFC 5905, section 8; docs/decisions/0037-generators.md", clocks},
 	{"range", "no time is longer than the 18 minutes that histograms reach to", "SUSPECT",
 		"HdrHistogram; gcannon's 5 s, JMeter's window of 20,000", clipped},
 	{"connections", "fewer than 1 % of the requests cost a new connection, asked-for ones aside; " +
