@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -187,6 +188,19 @@ func TestTextOfEverything(t *testing.T) {
 }
 
 // Above capacity there is no latency, in no form: the backlog's growth stands in its place.
+// Who offered a load together is listed, those first with whom something is wrong.
+func TestTextOfGenerators(t *testing.T) {
+	l := open()
+	for i := range 10 {
+		l.Generators = append(l.Generators, result.Generator{Index: i, Name: fmt.Sprint("host/", i),
+			Sent: 1000, LagMaxNs: 40e3, CPUShare: 0.2, Clock: result.Clock{WallNs: int64(i) * 5e8,
+				OffsetNs: 7e9, ErrorNs: 20e3, DriftNs: -30e3, DriftErrorNs: 5e3}})
+	}
+	l.Generators[9].Fault = "is gone 3.2 s after the beginning"
+	l.Generators[7].Findings = []result.Finding{{Rule: "lag", Grade: result.Suspect}}
+	golden(t, "generators.txt", textOf(t, of(l), Options{}))
+}
+
 func TestLatencyIsWithheldAboveCapacity(t *testing.T) {
 	text := textOf(t, of(everything(), tooMuch, wrong), Options{Spectrum: true})
 	golden(t, "capacity.txt", text)

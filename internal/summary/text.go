@@ -200,6 +200,7 @@ func (p *page) conditions(l *result.Load) {
 	}
 	p.row("", "%s", text)
 	p.row("", "pacing %s", g.Pacing)
+	p.generators(l)
 }
 
 func (p *page) verdict(v result.Verdict) {

@@ -147,7 +147,12 @@ var loadAspects = []loadAspect{
 	{"protocol", func(l *result.Load) string { return cmp.Or(l.Protocol, "HTTP/1.1") }},
 	{"generator", func(l *result.Load) string { return cmp.Or(l.Driver, "prony") }},
 	{"connections", func(l *result.Load) string { return fmt.Sprint(l.Connections) }},
-	{"threads", func(l *result.Load) string { return fmt.Sprint(l.Threads) }},
+	{"threads", func(l *result.Load) string {
+		if n := len(l.Generators); n > 0 {
+			return fmt.Sprintf("%d of %d generators", l.Threads, n)
+		}
+		return fmt.Sprint(l.Threads)
+	}},
 	{"rate", func(l *result.Load) string {
 		if l.Search != nil {
 			return "the highest that keeps " + l.Search.SLO

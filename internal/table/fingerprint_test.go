@@ -60,6 +60,8 @@ func TestFingerprints(t *testing.T) {
 	check(false, func(r *result.Record) { r.Target.Launcher = "docker" }, "GET /")
 	check(false, func(r *result.Record) { r.Loads[0].Connections = 63 }, "GET /")
 	check(false, func(r *result.Record) { r.Loads[0].Name = "top" }, "GET /")
+	check(false, func(r *result.Record) { r.Loads[0].Generators = make([]result.Generator, 1) },
+		"GET /")
 }
 
 func TestWhatIsShownUnasked(t *testing.T) {
