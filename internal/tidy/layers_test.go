@@ -20,7 +20,7 @@ var layers = []string{
 		"internal/truth/...",
 	"internal/agent internal/doctor internal/draft internal/driver internal/own " +
 		"internal/scaffold internal/system internal/table internal/verdict",
-	"internal/audit internal/comparison internal/shelf internal/trend",
+	"internal/audit internal/comparison internal/generators internal/shelf internal/trend",
 	"internal/capacity internal/live internal/report internal/selftest internal/summary " +
 		"internal/trial",
 	"internal/lab/... internal/site",
