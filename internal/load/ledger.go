@@ -187,8 +187,8 @@ func (m mark) since(openAt int64) mark {
 // counters are all that adds up but the intervals, in an order of their own.
 func (l *Ledger) counters() []*int64 {
 	b, s := l.total, &l.sums
-	out := append(b.counters(), &s.cpuNs, &s.delayNs, &s.switches, &s.threads, &s.grown, &s.resumed, &s.unread,
-		&s.memory, &s.due, &l.slow.Opened, &l.slow.Dropped)
+	out := append(b.counters(), &s.cpuNs, &s.delayNs, &s.switches, &s.threads, &s.grown,
+		&s.resumed, &s.unread, &s.memory, &s.due, &l.slow.Opened, &l.slow.Dropped)
 	for i := range b.routes {
 		r := &b.routes[i]
 		out = append(out, &r.sent, &r.answered, &r.failed)
