@@ -196,7 +196,7 @@ func (p *stack) meet(ctx context.Context, before int64) error {
 		running := got.Container.State != nil && got.Container.State.Running
 		if front && !running {
 			return fmt.Errorf("service %s ended at once: %s", p.spec.Compose.Service,
-				exitWords(int64(got.Container.State.ExitCode)))
+				kernel.ExitWords(int64(got.Container.State.ExitCode)))
 		}
 		if front {
 			p.all = slices.Insert(p.all, 0, got.Container)
@@ -258,7 +258,7 @@ func (p *stack) heed(c container.InspectResponse) {
 	how := ""
 	select {
 	case got := <-wait.Result:
-		how = exitWords(got.StatusCode)
+		how = kernel.ExitWords(got.StatusCode)
 	case err := <-wait.Error:
 		how = fmt.Sprintf("not known: %v", explained(err))
 	}

@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/client"
-	"golang.org/x/sys/unix"
 
 	"prony/internal/launch"
 	"prony/internal/launch/kernel"
@@ -64,46 +62,6 @@ func (c *logCopy) drain() {
 	}
 }
 
-// evidence is what the container's control group tells in the moment in which the main process has
-// ended. The engine removes the group soon after, and its own word for it, OOMKilled, comes without
-// numbers, and with some versions of cgroups and engines not at all.
-type evidence struct {
-	done   chan struct{}
-	memory kernel.Memory // after done
-}
-
-// watchEnd waits for the end of the main process by its file descriptor (pidfd_open(2)), which
-// anybody may have and which costs nothing while it waits.
-func watchEnd(pid int, read func() kernel.Memory) *evidence {
-	e := &evidence{done: make(chan struct{})}
-	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
-	if err != nil {
-		close(e.done) // it has ended already, or the kernel is older than 5.10
-		return e
-	}
-	file := os.NewFile(uintptr(fd), "pidfd")
-	go func() {
-		defer close(e.done)
-		defer file.Close()
-		if ended(file) == nil {
-			e.memory = read()
-		}
-	}()
-	return e
-}
-
-// ended returns when the process has ended.
-func ended(pidfd *os.File) error {
-	raw, err := pidfd.SyscallConn()
-	if err != nil {
-		return err
-	}
-	return raw.Read(func(fd uintptr) bool {
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
-		return err == nil && n > 0
-	})
-}
-
 // readMemory reads the container's own group, and the limit and the peak from that of its system if
 // this has them.
 func (p *proc) readMemory() kernel.Memory {
@@ -121,7 +79,7 @@ func (p *proc) heed(end client.ContainerWaitResult) {
 	defer close(p.exited)
 	select {
 	case got := <-end.Result:
-		how := exitWords(got.StatusCode)
+		how := kernel.ExitWords(got.StatusCode)
 		if got.Error != nil && got.Error.Message != "" {
 			how += " (" + got.Error.Message + ")"
 		}
@@ -136,8 +94,7 @@ func (p *proc) heed(end client.ContainerWaitResult) {
 func (p *proc) memory() kernel.Memory {
 	var m kernel.Memory
 	if p.evidence != nil {
-		<-p.evidence.done // the process has ended
-		m = p.evidence.memory
+		m = p.evidence.Memory() // the process has ended
 	}
 	if m.Kills > 0 {
 		return m
@@ -150,23 +107,6 @@ func (p *proc) memory() kernel.Memory {
 		m.LimitBytes = cmp.Or(m.LimitBytes, p.spec.Alone())
 	}
 	return m
-}
-
-// forced are the signals that end the first process of a PID namespace if it has not asked for
-// them: SIGKILL, and those that its own faults raise. All others the kernel keeps from it
-// (pid_namespaces(7)), so that a status of 128 and more is the program's own, as that of a JVM
-// which ends after SIGTERM, and is said as the status that it is.
-var forced = map[int64]unix.Signal{
-	128 + 4: unix.SIGILL, 128 + 5: unix.SIGTRAP, 128 + 7: unix.SIGBUS, 128 + 8: unix.SIGFPE,
-	128 + 9: unix.SIGKILL, 128 + 11: unix.SIGSEGV,
-}
-
-// exitWords says how a container ended as os/exec says it of a process.
-func exitWords(status int64) string {
-	if s, ok := forced[status]; ok {
-		return "signal: " + s.String()
-	}
-	return fmt.Sprintf("exit status %d", status)
 }
 
 // Stop implements launch.Process. It does not depend on any context of the launch: what was given

@@ -413,19 +413,6 @@ func TestCancelledWhileMade(t *testing.T) {
 	}
 }
 
-// Statuses as the engine gives them and as plain processes are said to end.
-func TestExitWords(t *testing.T) {
-	for status, want := range map[int64]string{
-		0: "exit status 0", 3: "exit status 3", 137: "signal: killed",
-		139: "signal: segmentation fault",
-		143: "exit status 143", // a JVM that was asked to end: nothing else gives it
-	} {
-		if got := exitWords(status); got != want {
-			t.Errorf("%d: %q, want %q", status, got, want)
-		}
-	}
-}
-
 func TestIsRoot(t *testing.T) {
 	for user, want := range map[string]bool{"": true, "root": true, "0": true, "0:0": true,
 		"root:users": true, "00": true, "1001": false, "app": false, "1001:0": false} {

@@ -2,8 +2,6 @@ package docker
 
 import (
 	"fmt"
-	"os"
-	"strings"
 
 	"prony/internal/launch/kernel"
 )
@@ -34,14 +32,7 @@ func (p *proc) noteLimits() {
 				"container has its share of it: %s", s.MemoryBytes, p.noPod))
 		}
 	}
-	if s.MemoryBytes > 0 && !kernel.SwapLimited(groups) && hasSwap() {
+	if s.MemoryBytes > 0 && !kernel.SwapLimited(groups) && kernel.HasSwap() {
 		p.missing = append(p.missing, "no swap: the kernel does not count it")
 	}
-}
-
-// hasSwap says whether this host could swap anything out: /proc/swaps has a line for each place
-// below its head.
-func hasSwap() bool {
-	b, err := os.ReadFile("/proc/swaps")
-	return err == nil && strings.Count(string(b), "\n") > 1
 }

@@ -43,7 +43,7 @@ type proc struct {
 
 	leave    context.CancelFunc // ends what listens to the engine
 	log      *logCopy
-	evidence *evidence
+	evidence *kernel.Evidence
 	exited   chan struct{}
 	exit     string
 	stopping atomic.Bool
@@ -149,7 +149,7 @@ func (p *proc) meet(ctx context.Context, before int64) error {
 		}
 	}
 	if p.pid > 0 {
-		p.evidence = watchEnd(p.pid, p.readMemory)
+		p.evidence = kernel.WatchEnd(p.pid, p.readMemory)
 	}
 	p.noteLimits()
 	return nil

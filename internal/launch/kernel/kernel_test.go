@@ -210,3 +210,16 @@ func TestQuotaIsTheNearest(t *testing.T) {
 		}
 	}
 }
+
+// Statuses as engines give them and as plain processes are said to end.
+func TestExitWords(t *testing.T) {
+	for status, want := range map[int64]string{
+		0: "exit status 0", 3: "exit status 3", 137: "signal: killed",
+		139: "signal: segmentation fault",
+		143: "exit status 143", // a JVM that was asked to end: nothing else gives it
+	} {
+		if got := ExitWords(status); got != want {
+			t.Errorf("%d: %q, want %q", status, got, want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -83,4 +84,11 @@ func SwapLimited(groups []launch.Group) bool {
 	limit := memoryLimit(dir, version)
 	both := Value(dir, "memory.memsw.limit_in_bytes")
 	return limit > 0 && both == strconv.FormatInt(limit, 10)
+}
+
+// HasSwap says whether this host could swap anything out: /proc/swaps has a line for each place
+// below its head.
+func HasSwap() bool {
+	b, err := os.ReadFile("/proc/swaps")
+	return err == nil && strings.Count(string(b), "\n") > 1
 }

@@ -1,0 +1,171 @@
+package kubernetes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"prony/internal/launch/kernel"
+	"prony/internal/pattern"
+)
+
+// grants is where the rights are that a lab needs.
+const grants = "deploy/kubernetes/rbac.yaml"
+
+// What kubectl and the API say when something is wrong. Both are asked in English only.
+var (
+	denied = pattern.New(`cannot ([a-z]+) resource "([a-z/]+)" in API group`)
+	absent = pattern.New(`namespaces? "([^"]{1,63})" not found`)
+	away   = pattern.New(`(?i)connection refused|was refused|no such host|i/o timeout|` +
+		`unable to connect to the server|connection reset|unexpected EOF|no route to host|` +
+		`Client\.Timeout|TLS handshake timeout|etcdserver|apiserver not ready|` +
+		`the server is currently unable|http2: client connection lost|deadline exceeded`)
+	unknown = pattern.New(`(?i)unauthorized|provide credentials|must be logged in|` +
+		`getting credentials|certificate has expired|unknown authority`)
+	unset = pattern.New(`(?i)current-context is not set|context was not found|` +
+		`context ".*" does not exist|no configuration has been provided|localhost:8080`)
+)
+
+// hintOf says what to do about what kubectl has said; empty: nobody knows better.
+func hintOf(words, namespace string) string {
+	switch m := denied.FindStringSubmatch(words); {
+	case m != nil:
+		return fmt.Sprintf("this user may not %s %s in namespace %s: %s", m[1], m[2], namespace,
+			granting(namespace))
+	case strings.Contains(words, "exceeded quota"):
+		return "the namespace's quota is used up: free some of it, or ask for less (limits of " +
+			"the suite)"
+	case strings.Contains(words, "violates PodSecurity"):
+		return "the namespace admits no such pod: what rides along is mounted from the node, " +
+			"which levels above privileged refuse"
+	case strings.Contains(words, "being terminated"):
+		return "the namespace is being deleted: choose another with PRONY_KUBERNETES_NAMESPACE"
+	case unset.MatchString(words):
+		return "kubectl knows no cluster: set KUBECONFIG, choose one with kubectl config " +
+			"use-context, or with PRONY_KUBERNETES_CONTEXT"
+	case unknown.MatchString(words):
+		return "the cluster does not know this user: log in as kubectl needs it"
+	case away.MatchString(words):
+		return "the API server does not answer: is the cluster up, and this the right context?"
+	}
+	if m := absent.FindStringSubmatch(words); m != nil {
+		return fmt.Sprintf("make it with kubectl create namespace %s, or choose another with "+
+			"PRONY_KUBERNETES_NAMESPACE", m[1])
+	}
+	return ""
+}
+
+func granting(namespace string) string {
+	return fmt.Sprintf("kubectl apply -n %s -f %s grants all that is needed", namespace, grants)
+}
+
+// explained adds what to do to an error of kubectl.
+func explained(err error, namespace string) error {
+	if err == nil {
+		return nil
+	}
+	if hint := hintOf(err.Error(), namespace); hint != "" {
+		return fmt.Errorf("%w; %s", err, hint)
+	}
+	return err
+}
+
+// isAway says whether it is the way to the API that failed.
+func isAway(err error) bool { return err != nil && away.MatchString(err.Error()) }
+
+// hopeless are what a container may wait for without end, and what to do.
+var hopeless = map[string]string{
+	"ErrImageNeverPull": "the node has no such image, and one without a registry in its name " +
+		"is never pulled: load it there (kind load docker-image, minikube image load, or docker " +
+		"save IMAGE | ctr -n k8s.io images import -), or name what does in PRONY_KUBERNETES_LOAD",
+	"ErrImagePull":               "the node cannot pull it: is the name right, and may the node?",
+	"ImagePullBackOff":           "the node cannot pull it: is the name right, and may the node?",
+	"InvalidImageName":           "it is no image's name",
+	"CreateContainerConfigError": "the node does not take its settings",
+	"CreateContainerError":       "its runtime does not make it",
+	"RunContainerError":          "its runtime does not run it",
+}
+
+// stuck says why a pod will never run, with a hint; empty: it may yet.
+func (p *pod) stuck() string {
+	if w := p.state().Waiting; w != nil && hopeless[w.Reason] != "" {
+		return fmt.Sprintf("%s: %s; %s", said(w.Reason), said(w.Message), hopeless[w.Reason])
+	}
+	if t := p.state().Terminated; t != nil && slices.Contains(notStarted, t.Reason) {
+		return fmt.Sprintf("%s: %s", said(t.Reason), said(t.Message))
+	}
+	return ""
+}
+
+// notStarted is how a container ends that never ran.
+var notStarted = []string{"StartError", "ContainerCannotRun", "ContainerStatusUnknown"}
+
+// pending says why a pod is not started, from what has happened to it and its job: the last warning
+// that says something; empty: nothing was warned of.
+func pending(events []event) (why string, hopeless bool) {
+	for _, e := range events {
+		switch {
+		case e.Reason == "FailedCreate": // of the job: its pod is refused
+			return said(e.Message), true
+		case e.Reason == "FailedScheduling", e.Reason == "FailedMount",
+			e.Reason == "FailedCreatePodSandBox", e.Reason == "FailedAttachVolume":
+			why = said(e.Reason) + ": " + said(e.Message)
+		case e.Type == "Warning" && why == "":
+			why = said(e.Reason) + ": " + said(e.Message)
+		}
+	}
+	return why, false
+}
+
+// hintPending says what to do about a pod that no node takes.
+func hintPending(why string) string {
+	switch {
+	case strings.Contains(why, "Insufficient cpu"):
+		return "free processors there (one pod of a lab runs at a time), or ask for fewer " +
+			"(limits.cpus): a node keeps some for itself"
+	case strings.Contains(why, "Insufficient memory"):
+		return "free memory there, or ask for less (limits.memory)"
+	case strings.Contains(why, "node affinity/selector"):
+		return "no node has the labels asked for (PRONY_KUBERNETES_NODES), or this lab's own"
+	case strings.Contains(why, "untolerated taint"):
+		return "the node is kept free of pods such as this one; prony's tolerate no taint"
+	case strings.Contains(why, "exceeded quota"), strings.Contains(why, "violates PodSecurity"):
+		return hintOf(why, "")
+	}
+	return "kubectl describe tells more"
+}
+
+// ended says how the pod ended, as plain processes are said to end, and why where the cluster ended
+// it; ok is false as long as it runs.
+func (p *pod) ended() (how string, outOfMemory, ok bool) {
+	t := p.state().Terminated
+	if t == nil && p.Status.Phase != "Failed" && p.Status.Phase != "Succeeded" {
+		return "", false, false
+	}
+	if t != nil {
+		how = kernel.ExitWords(t.ExitCode)
+		outOfMemory = t.Reason == "OOMKilled"
+	}
+	for _, why := range p.reasons() {
+		if how != "" {
+			how += "; "
+		}
+		how += why
+	}
+	if how == "" {
+		how = "not known: its node did not say"
+	}
+	return how, outOfMemory, true
+}
+
+// reasons are why the cluster ended a pod.
+func (p *pod) reasons() (out []string) {
+	if r := said(p.Status.Reason); r != "" {
+		out = append(out, strings.TrimSuffix("its node says "+r+": "+said(p.Status.Message), ": "))
+	}
+	c := p.condition("DisruptionTarget")
+	if c != nil && c.Status == "True" && p.Status.Reason == "" {
+		out = append(out, "the cluster says "+said(c.Reason)+": "+said(c.Message))
+	}
+	return out
+}

@@ -1,0 +1,100 @@
+package kubernetes
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"prony/internal/launch"
+)
+
+var update = flag.Bool("update", false, "bless what is written now")
+
+// checkGolden holds a manifest against the one that is kept.
+func checkGolden(t *testing.T, name string, o object) {
+	t.Helper()
+	got, err := json.MarshalIndent(o, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join("testdata", name+".json")
+	if *update {
+		if err := os.WriteFile(path, append(got, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil || string(got)+"\n" != string(want) {
+		t.Errorf("%s is %s, error %v; look at the difference, and bless it with -update", name,
+			got, err)
+	}
+}
+
+func TestManifests(t *testing.T) {
+	o := order{name: "prony-0011-7", lifetime: 2 * time.Hour, grace: 1500 * time.Millisecond,
+		nodes: map[string]string{"kubernetes.io/hostname": "a"},
+		lab:   lab{ID: "0011", Process: "12-345", Boot: "b00", Namespace: "pid:[4026531836]"}}
+	s := launch.Spec{Image: "prony/go-nethttp:1a2b", Args: []string{"serve", "/run/logs/gc.log"},
+		Env: []string{"HOST=0.0.0.0", "COST=$(HOST)", "EMPTY="}, CPUs: 1, MemoryBytes: 1 << 30,
+		Cores: []int{1}, Port: 8080, Mounts: []launch.Mount{{Path: "/run/logs", Write: true},
+			{Path: "/unknown/to/it"}}}
+	checkGolden(t, "whole", jobOf(s, o))
+	o.nodes = nil
+	checkGolden(t, "half", jobOf(launch.Spec{Image: "localhost/app:2", CPUs: 0.5}, o))
+	checkGolden(t, "service", serviceOf(o, "08d98ca3-b19e", 8080))
+	checkGolden(t, "review", reviewOf("bench", []right{rights[0], rights[9], noding}))
+}
+
+func TestQuantity(t *testing.T) {
+	for cpus, want := range map[float64]string{1: "1", 2: "2", 0.5: "500m", 1.25: "1250m",
+		0.29: "290m", 3.9999999: "4"} {
+		if got := quantity(cpus); got != want {
+			t.Errorf("%g: %s, want %s", cpus, got, want)
+		}
+	}
+}
+
+// What has no registry in its name would be asked of a public one.
+func TestPullOf(t *testing.T) {
+	for image, want := range map[string]string{"app": "Never", "prony/go-nethttp:1": "Never",
+		"library/app:1.2": "Never", "ghcr.io/a/b:1": "IfNotPresent",
+		"localhost/a": "IfNotPresent", "reg:5000/a": "IfNotPresent", "a.b:1": "Never"} {
+		if got := pullOf(image); got != want {
+			t.Errorf("%s: %s, want %s", image, got, want)
+		}
+	}
+}
+
+func TestOutlived(t *testing.T) {
+	self, err := thisLab()
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(what string, change func(*lab), want bool) {
+		t.Helper()
+		l := self
+		change(&l)
+		var j job
+		j.Metadata.Annotations = map[string]string{noteProcess: l.Process, noteBoot: l.Boot,
+			noteNamespace: l.Namespace}
+		if got := self.outlived(j); got != want {
+			t.Errorf("%s: %t, want %t", what, got, want)
+		}
+	}
+	check("this one", func(*lab) {}, false)
+	check("one with the same number, before", func(l *lab) { l.Process += "0" }, true)
+	check("one that has ended", func(l *lab) { l.Process = "4194305-7" }, true)
+	check("one of another machine", func(l *lab) { l.Process, l.Boot = "4194305-7", "x" }, false)
+	check("one of another container", func(l *lab) {
+		l.Process, l.Namespace = "4194305-7", "pid:[1]"
+	}, false)
+	check("nobody's", func(l *lab) { l.Process = "x-y" }, false)
+	check("a group's", func(l *lab) { l.Process = "-1-7" }, false)
+	other, err := thisLab()
+	if err != nil || other.ID == self.ID {
+		t.Errorf("two labs of a process are both %s, error %v", self.ID, err)
+	}
+}

@@ -1,0 +1,165 @@
+package kubernetes
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+
+	"prony/internal/pattern"
+)
+
+// Bounds on what the cluster says.
+const (
+	maxSaid  = 64 << 20 // bytes of one answer, or of one watch
+	maxWords = 600      // bytes of a message that is passed on
+)
+
+// condition is one of a pod or a node.
+type condition struct{ Type, Status, Reason, Message string }
+
+// state is what a container is doing; one of the three.
+type state struct {
+	Waiting    *struct{ Reason, Message string }
+	Running    *struct{ StartedAt string }
+	Terminated *struct {
+		ExitCode        int64
+		Reason, Message string
+	}
+}
+
+// pod is what the lab reads of one.
+type pod struct {
+	Metadata struct{ Name, UID, DeletionTimestamp string }
+	Spec     struct{ NodeName string }
+	Status   struct {
+		Phase, Reason, Message, QOSClass, PodIP string
+		Conditions                              []condition
+		ContainerStatuses                       []struct {
+			Name, ContainerID, ImageID string
+			State                      state
+		}
+	}
+}
+
+// change is one step of a watch.
+type change struct {
+	Type   string // ADDED, MODIFIED, DELETED, ERROR
+	Object pod
+}
+
+// event is something that happened to an object, in its own words.
+type event struct {
+	Type, Reason, Message string
+	InvolvedObject        struct{ Kind, Name, UID string }
+	Count                 int
+}
+
+// node is what the lab reads of one.
+type node struct {
+	Metadata struct {
+		Name   string
+		Labels map[string]string
+	}
+	Status struct {
+		NodeInfo struct {
+			BootID, KubeletVersion, ContainerRuntimeVersion, KernelVersion string
+		}
+		Conditions []condition
+	}
+}
+
+// job is what the lab reads of one.
+type job struct {
+	Metadata struct {
+		Name, UID           string
+		Labels, Annotations map[string]string
+	}
+}
+
+// list is what a get of several gives.
+type list[T any] struct{ Items []T }
+
+// readChange reads the next step of a watch; io.EOF ends it.
+func readChange(from *json.Decoder) (c change, err error) {
+	if err := from.Decode(&c); err != nil {
+		if errors.Is(err, io.EOF) {
+			return c, io.EOF
+		}
+		return c, fmt.Errorf("read a change of a pod: %w", err)
+	}
+	return c, nil
+}
+
+// readAs reads one object of an answer.
+func readAs[T any](answer []byte) (v T, err error) {
+	if err := json.Unmarshal(answer, &v); err != nil {
+		return v, fmt.Errorf("read what kubectl says: %w", err)
+	}
+	return v, nil
+}
+
+// said is a text of the cluster, fit to be passed on: one line, without what moves a cursor, and
+// not longer than anybody reads.
+func said(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r == unicode.ReplacementChar || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "?"))
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > maxWords {
+		text = strings.ToValidUTF8(text[:maxWords], "") + "…"
+	}
+	return text
+}
+
+// hexID is what a runtime calls a container, behind the name of the runtime. It becomes part of a
+// path, and so must be nothing else.
+var hexID = pattern.New(`^[a-z0-9.-]+://([0-9a-f]{12,64})$`)
+
+// containerID is the runtime's own number of the container; empty: it has none, or not yet.
+func (p *pod) containerID() string {
+	for _, c := range p.Status.ContainerStatuses {
+		if m := hexID.FindStringSubmatch(c.ContainerID); c.Name == container && m != nil {
+			return m[1]
+		}
+	}
+	return ""
+}
+
+// uidForm is that of an object's UID (RFC 4122), which becomes part of a path as well.
+var uidForm = pattern.New(`^[0-9a-f-]{8,64}$`)
+
+// image is what the node has started, by its digest.
+func (p *pod) image() string {
+	for _, c := range p.Status.ContainerStatuses {
+		if c.Name == container {
+			return said(c.ImageID)
+		}
+	}
+	return ""
+}
+
+// state is that of the container; the zero one: the node has not said any.
+func (p *pod) state() (s state) {
+	for _, c := range p.Status.ContainerStatuses {
+		if c.Name == container {
+			return c.State
+		}
+	}
+	return s
+}
+
+// condition is one by its type; nil: there is none.
+func (p *pod) condition(kind string) *condition {
+	for i, c := range p.Status.Conditions {
+		if c.Type == kind {
+			return &p.Status.Conditions[i]
+		}
+	}
+	return nil
+}
