@@ -126,6 +126,12 @@ type Dropper interface {
 	LogDropped() int64
 }
 
+// Away is a stretch in which what had started a process could not be asked about it.
+type Away struct {
+	AtNs int64 // Unix time
+	Ns   int64
+}
+
 // Group is a control group of the process.
 type Group struct {
 	Dir        string

@@ -104,11 +104,14 @@ func changes(env, own []string) (out []string) {
 // secret are the names of variables whose values are nobody's business.
 var secret = regexp.MustCompile(`(?i)(KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|HEADERS)`)
 
+// Secret says whether a variable's name says that its value is nobody's business.
+func Secret(name string) bool { return secret.MatchString(name) }
+
 // Variable is NAME=VALUE for a shell. The value of a secret is its name: whoever pastes the line
 // has it, or has not.
 func Variable(pair string) string {
 	name, value, _ := strings.Cut(pair, "=")
-	if secret.MatchString(name) {
+	if Secret(name) {
 		return fmt.Sprintf(`%s="$%s"`, name, name)
 	}
 	return name + "=" + Quote(value)

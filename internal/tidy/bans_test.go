@@ -68,7 +68,7 @@ var bans = []ban{
 			"internal/first/main.go":      "likewise",
 			"internal/release/main.go":    "likewise",
 			"internal/launch/process/...": "the re-exec ends where the service begins, before main",
-			"internal/launch/docker/...":  "the guard is the program again, and ends before main",
+			"internal/launch/guard/...":   "the guard is the program again, and ends before main",
 		}},
 }
 

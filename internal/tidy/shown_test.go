@@ -9,7 +9,7 @@ import (
 // unseen are the files whose commands -x does not show, and why.
 var unseen = map[string]string{
 	"internal/launch/process/process.go": "it shows what its command becomes instead",
-	"internal/launch/docker/guard.go":    "the guard is this program, idle until the lab dies",
+	"internal/launch/guard/guard.go":     "the guard is this program, idle until the lab dies",
 	"internal/service/guard.go":          "the guard of a step is idle until the lab dies",
 }
 

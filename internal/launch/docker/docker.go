@@ -28,6 +28,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"prony/internal/launch"
+	"prony/internal/launch/guard"
 	"prony/internal/shell"
 )
 
@@ -56,7 +57,7 @@ type Launcher struct {
 	driver  string // the engine's cgroup driver: cgroupfs or systemd
 	version int    // of cgroups: 1 or 2
 	self    lab
-	guard   *guard
+	guard   *guard.Guard
 
 	network string // its name; empty: none was made
 	gateway netip.Addr
@@ -103,7 +104,7 @@ func New(ctx context.Context, o Options) (l *Launcher, reaped []string, err erro
 		err = fmt.Errorf("remove what earlier labs left in the Docker engine: %w", err)
 		return nil, reaped, errors.Join(err, l.engine.Close())
 	}
-	if l.guard, err = startGuard(watch{Socket: path, Lab: self, Dir: o.Dir}); err != nil {
+	if l.guard, err = post.Start(watch{Socket: path, Lab: self, Dir: o.Dir}); err != nil {
 		err = fmt.Errorf("start the guard that removes containers if this lab is killed: %w", err)
 		return nil, reaped, errors.Join(err, l.engine.Close())
 	}
@@ -199,7 +200,7 @@ func (l *Launcher) Close() error {
 	}
 	err := errors.Join(errs...)
 	// What could not be removed is the guard's: it tries again once the lab has gone.
-	return errors.Join(err, l.guard.end(err == nil), l.engine.Close())
+	return errors.Join(err, l.guard.End(err == nil), l.engine.Close())
 }
 
 // unhurried is for calls that make something: given up in the middle, nobody would know whether it

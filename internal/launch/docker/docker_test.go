@@ -1,18 +1,11 @@
 package docker
 
 import (
-	"archive/tar"
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
-	"strings"
 	"sync"
 	"testing"
 
@@ -66,48 +59,13 @@ func engine(t testing.TB) *client.Client {
 	return e
 }
 
-// program is what the tests launch, built once.
-var program = sync.OnceValues(func() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "prony-docker-test")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "act")
-	build := exec.Command("go", "build", "-o", file, "./testdata/act")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build act: %w: %s", err, out)
-	}
-	return os.ReadFile(file)
-})
-
-// image makes an image of that program alone, of the form that `docker save` gives, with what its
-// Dockerfile would have said.
+// image has the engine hold an image of a program that acts.
 func image(t testing.TB, name string, config map[string]any) string {
 	t.Helper()
 	e := engine(t)
-	binary, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
-	layer := archive(t, packed{"act", binary, 0o755}, packed{"open/", nil, 0o777},
-		packed{"etc/passwd", []byte("toor:x:0:0::/:\nservice:x:1001:1001::/:\n"), 0o644})
 	ref := fmt.Sprintf("prony-test-%s:%d", name, os.Getpid())
-	about, err := json.Marshal(map[string]any{"architecture": runtime.GOARCH, "os": "linux",
-		"config": config, "rootfs": map[string]any{"type": "layers",
-			"diff_ids": []string{fmt.Sprintf("sha256:%x", sha256.Sum256(layer))}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	manifest, err := json.Marshal([]map[string]any{{"Config": "config.json",
-		"RepoTags": []string{ref}, "Layers": []string{"layer.tar"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := e.ImageLoad(context.Background(), bytes.NewReader(archive(t,
-		packed{"config.json", about, 0o644}, packed{"manifest.json", manifest, 0o644},
-		packed{"layer.tar", layer, 0o644})))
+	got, err := e.ImageLoad(context.Background(),
+		bytes.NewReader(launchtest.Image(t, ref, config)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,34 +74,6 @@ func image(t testing.TB, name string, config map[string]any) string {
 		t.Fatalf("load image: %v: %s", err, out)
 	}
 	return ref
-}
-
-type packed struct {
-	name string
-	data []byte
-	mode int64
-}
-
-func archive(t testing.TB, files ...packed) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
-	for _, f := range files {
-		head := &tar.Header{Name: f.name, Mode: f.mode, Size: int64(len(f.data))}
-		if strings.HasSuffix(f.name, "/") {
-			head.Typeflag = tar.TypeDir
-		}
-		if err := w.WriteHeader(head); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write(f.data); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
 }
 
 // plain is the image that most tests use.

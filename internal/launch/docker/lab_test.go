@@ -45,7 +45,7 @@ func otherLab(text string) error {
 	if g := first.Groups(); len(g) > 0 {
 		group = g[0].Dir
 	}
-	guard := l.guard.cmd.Process.Pid
+	guard := l.guard.PID()
 	if _, err := fmt.Fprintln(os.Stdout, "lab", l.self.ID, guard, group); err != nil {
 		return err
 	}
@@ -197,17 +197,14 @@ func TestOutlived(t *testing.T) {
 	}
 }
 
-// A guard that was told that nothing is left does not even ask the engine.
-func TestGuardLeaves(t *testing.T) {
+// A guard notes that the engine is not there, and follows no orders that it cannot read.
+func TestGuardClears(t *testing.T) {
 	const w = `{"socket": "/nowhere", "lab": {"id": "1-1-1"}}`
-	if err := stand(w, strings.NewReader(leave), 0); err != nil {
-		t.Errorf("told to leave: %v", err)
-	}
-	if err := stand(w, strings.NewReader(""), 0); err == nil ||
+	if err := clearUp([]byte(w)); err == nil ||
 		!strings.Contains(err.Error(), "no engine is there") {
-		t.Errorf("left without a word: %v, want that the engine is not there", err)
+		t.Errorf("error is %v, want that the engine is not there", err)
 	}
-	if err := stand("{", strings.NewReader(""), 0); err == nil {
+	if err := clearUp([]byte("{")); err == nil {
 		t.Error("orders that cannot be read are followed")
 	}
 }

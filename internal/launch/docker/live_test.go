@@ -351,7 +351,7 @@ func TestClose(t *testing.T) {
 	if names := left(t, engine(t), l.self.owns); len(names) > 0 || p.Exit() != "signal: killed" {
 		t.Errorf("%q are left; the container ended with %q", names, p.Exit())
 	}
-	if l.guard.cmd.ProcessState == nil {
+	if !l.guard.Over() {
 		t.Error("the guard is still there")
 	}
 }

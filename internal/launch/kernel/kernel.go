@@ -33,6 +33,19 @@ func Born(pid int) string {
 	return ""
 }
 
+// Age is how long ago a process began, in ns, to the kernel's tick; ok is false where there is
+// none.
+func Age(pid int) (ns int64, ok bool) {
+	const tick = 1e7 // USER_HZ is 100 (time(7))
+	ticks, err := strconv.ParseInt(Born(pid), 10, 64)
+	uptime, _, _ := strings.Cut(Value("/proc", "uptime"), " ")
+	now, err2 := strconv.ParseFloat(uptime, 64)
+	if err != nil || err2 != nil {
+		return 0, false
+	}
+	return int64(now*1e9) - ticks*tick, true
+}
+
 // DataLimit is how much private memory a process may have (RLIMIT_DATA), in bytes; 0: as much as
 // there is. Everybody may read it, whosever the process is (proc(5), /proc/PID/limits).
 func DataLimit(pid int) int64 {

@@ -2,6 +2,8 @@ package kubernetes
 
 import (
 	"fmt"
+	"net"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -53,6 +55,12 @@ func hintOf(words, namespace string) string {
 			"PRONY_KUBERNETES_NAMESPACE", m[1])
 	}
 	return ""
+}
+
+// lacking says which rights this user has not.
+func lacking(lacks []string, namespace string) string {
+	return fmt.Sprintf("this user may not %s in namespace %s; %s", strings.Join(lacks, ", "),
+		namespace, granting(namespace))
 }
 
 func granting(namespace string) string {
@@ -168,4 +176,17 @@ func (p *pod) reasons() (out []string) {
 		out = append(out, "the cluster says "+said(c.Reason)+": "+said(c.Message))
 	}
 	return out
+}
+
+// hostPort is where a URL leads; empty: it does not say.
+func hostPort(server string) string {
+	u, err := url.Parse(server)
+	if err != nil || u.Hostname() == "" {
+		return ""
+	}
+	port := u.Port()
+	if port == "" && u.Scheme == "https" {
+		port = "443"
+	}
+	return net.JoinHostPort(u.Hostname(), port)
 }

@@ -1,4 +1,331 @@
 // Package kubernetes launches a target as a pod of a Kubernetes cluster, on the node that the lab
 // itself runs on, under limits that its kubelet sets and that are read back from the kernel, and
 // stops it. It drives kubectl, so that the user's own cluster, context and way to log in hold.
+//
+// Launch makes a job of one pod, and with Options.Service a service before it; the node is watched
+// for the moment in which the container's program begins, its end is the kernel's word. During a
+// window nothing is asked of the API; one stream brings the log.
+//
+// Nothing survives the lab. In order of what goes wrong: Stop removes the job with its pod and
+// service, also that of a launch that was given up; a guard (this program again, see Guard) does
+// when the lab is killed; New removes what even that has left behind on this machine; and the
+// cluster itself ends and removes each job at its deadline, whoever lives.
+//
+// Non-goals: it neither builds nor pushes images, starts no system of several processes, and reads
+// no cgroup of another node.
 package kubernetes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"prony/internal/clock"
+	"prony/internal/launch"
+	"prony/internal/launch/guard"
+	"prony/internal/shell"
+)
+
+// Names of the launchers, as records and flags have them.
+const (
+	Name        = "kubernetes"
+	ServiceName = "kubernetes-service"
+)
+
+// Options say which cluster, and where in it.
+type Options struct {
+	// Service has pods reached through a service of the cluster, not by their own address.
+	Service bool
+	Context string // of kubectl; empty: the current one
+	// Namespace is where pods go; empty: the context's.
+	Namespace string
+	// Nodes are labels that a pod's node must have, NAME=VALUE, with commas between; empty: the
+	// node that this lab runs on.
+	Nodes string
+	// Load is a program with its arguments that brings an image to the node; empty: it is there.
+	Load string
+	// Lifetime is after what time the cluster ends a pod whose lab is gone; 0: DefaultLifetime.
+	Lifetime time.Duration
+	// Dir is a folder in which the guard notes what it could not remove (kubernetes-guard.log).
+	Dir string
+}
+
+// DefaultLifetime is longer than a trial takes, and short enough for a core that nobody uses.
+const DefaultLifetime = 2 * time.Hour
+
+// shortest is the least lifetime, below which no trial ends.
+const shortest = time.Minute
+
+// OptionsOf reads options from an environment, as os.Getenv.
+func OptionsOf(get func(name string) string) (o Options, err error) {
+	o = Options{Context: get("PRONY_KUBERNETES_CONTEXT"),
+		Namespace: get("PRONY_KUBERNETES_NAMESPACE"), Nodes: get("PRONY_KUBERNETES_NODES"),
+		Load: get("PRONY_KUBERNETES_LOAD")}
+	const lifetime = "PRONY_KUBERNETES_LIFETIME"
+	if text := get(lifetime); text != "" {
+		if o.Lifetime, err = time.ParseDuration(text); err != nil || o.Lifetime < shortest {
+			return o, fmt.Errorf("read %s: it is %q, want at least %v, as 90m", lifetime, text,
+				shortest)
+		}
+	}
+	_, err = selector(o.Nodes)
+	return o, err
+}
+
+// selector reads labels.
+func selector(nodes string) (map[string]string, error) {
+	out := map[string]string{}
+	if nodes == "" {
+		return out, nil
+	}
+	for pair := range strings.SplitSeq(nodes, ",") {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("read PRONY_KUBERNETES_NODES: %q has no label of the form "+
+				"NAME=VALUE", pair)
+		}
+		out[name] = value
+	}
+	return out, nil
+}
+
+// Launcher starts pods. It implements launch.Launcher.
+type Launcher struct {
+	cluster *cluster
+	options Options
+	self    lab
+	guard   *guard.Guard
+	nodes   map[string]string // what a pod's node must be
+	node    node              // this machine, as the cluster knows it; may be empty
+	address string            // of the API server, to see whether it is there; may be empty
+	loaded  sync.Map          // images that were brought to the node
+	live    sync.Map          // of *proc
+}
+
+var _ launch.Launcher = (*Launcher)(nil)
+
+// New finds the cluster, checks that this user may do there what is needed, finds this machine
+// among its nodes and removes what labs of this machine that are gone have left there, which reaped
+// names in words.
+func New(ctx context.Context, o Options) (l *Launcher, reaped []string, err error) {
+	l = &Launcher{options: o}
+	if l.nodes, err = selector(o.Nodes); err != nil {
+		return nil, nil, err
+	}
+	if l.self, err = thisLab(); err != nil {
+		return nil, nil, err
+	}
+	if l.cluster, err = find(ctx, o.Context, o.Namespace); err != nil {
+		return nil, nil, err
+	}
+	if err := l.permitted(ctx); err != nil {
+		return nil, nil, fmt.Errorf("use Kubernetes: %w", err)
+	}
+	if err := l.meetNode(ctx); err != nil {
+		return nil, nil, fmt.Errorf("use Kubernetes: %w", err)
+	}
+	if reaped, err = sweep(ctx, l.cluster, labelLab, l.self.outlived); err != nil {
+		return nil, reaped, fmt.Errorf("remove what earlier labs left in the cluster: %w", err)
+	}
+	l.address = l.cluster.server(ctx)
+	w := watch{Cluster: *l.cluster, Lab: l.self, Dir: o.Dir}
+	if l.guard, err = post.Start(w, os.Environ()...); err != nil {
+		return nil, reaped, fmt.Errorf("start the guard that removes pods if this lab is "+
+			"killed: %w", err)
+	}
+	return l, reaped, nil
+}
+
+// permitted asks which rights this user lacks, all at once, and whether the namespace takes a job.
+func (l *Launcher) permitted(ctx context.Context) error {
+	need := slices.Clone(rights)
+	if l.options.Service {
+		need = append(need, servicing...)
+	}
+	if l.options.Nodes == "" {
+		need = append(need, noding)
+	}
+	asked := reviewOf(l.cluster.Namespace, need)
+	answer, err := l.cluster.create(ctx, asked, asked, "--output=json")
+	if err != nil {
+		return err
+	}
+	got, err := readEach[review](answer)
+	if err != nil {
+		return err
+	}
+	if len(got) != len(need) {
+		return fmt.Errorf("the cluster tells %d of %d rights", len(got), len(need))
+	}
+	var lacks []string
+	for i, r := range got {
+		if !r.Status.Allowed {
+			lacks = append(lacks, need[i].words())
+		}
+	}
+	if len(lacks) > 0 {
+		return errors.New(lacking(lacks, l.cluster.Namespace))
+	}
+	none := jobOf(launch.Spec{Image: "none"}, l.order())
+	_, err = l.cluster.create(ctx, none, none, "--dry-run=server", "--output=name")
+	return err
+}
+
+// review is an answer about one right.
+type review struct{ Status struct{ Allowed bool } }
+
+// meetNode finds the node that is this machine, and has pods go there unless the user names labels.
+func (l *Launcher) meetNode(ctx context.Context) error {
+	answer, err := l.cluster.ask(ctx, nil, "get", "nodes", "--output=json")
+	if err != nil && l.options.Nodes != "" {
+		return nil // who names the node need not be allowed to see all
+	}
+	if err != nil {
+		return err
+	}
+	all, err := readAs[list[node]](answer)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(all.Items, func(n node) bool {
+		return n.Status.NodeInfo.BootID == l.self.Boot
+	})
+	switch {
+	case at >= 0:
+		l.node = all.Items[at]
+	case l.options.Nodes == "":
+		return fmt.Errorf("none of the cluster's %d nodes is this machine: a pod's limits and use "+
+			"are read from its cgroup, on its own node; run prony there (a reader for other nodes "+
+			"does not exist yet)", len(all.Items))
+	}
+	const host = "kubernetes.io/hostname"
+	if l.options.Nodes == "" {
+		l.nodes = map[string]string{host: l.node.Metadata.Labels[host]}
+	}
+	return nil
+}
+
+// server is where the API server listens, as HOST:PORT; empty: kubectl does not say.
+func (c *cluster) server(ctx context.Context) string {
+	said, err := c.ask(ctx, nil, "config", "view", "--minify", "--output",
+		"jsonpath={.clusters[0].cluster.server}")
+	if err != nil {
+		return ""
+	}
+	return hostPort(strings.TrimSpace(string(said)))
+}
+
+// Listen implements launch.Launcher: a pod has its address from the cluster and knows none to
+// listen at but all.
+func (l *Launcher) Listen() string { return "0.0.0.0" }
+
+func (l *Launcher) order() order {
+	lifetime := l.options.Lifetime
+	if lifetime == 0 {
+		lifetime = DefaultLifetime
+	}
+	return order{name: l.self.next(), lab: l.self, nodes: l.nodes, lifetime: lifetime}
+}
+
+// bring has the user's own program bring an image to the node, once.
+func (l *Launcher) bring(ctx context.Context, image string) error {
+	words := strings.Fields(l.options.Load)
+	if _, done := l.loaded.Load(image); done || len(words) == 0 {
+		return nil
+	}
+	cmd := exec.CommandContext(ctx, words[0], append(words[1:], image)...)
+	talk := &kept{bound: maxTalk}
+	cmd.Stdout, cmd.Stderr = talk, talk
+	shell.Command(cmd)
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("bring image %s to the node by %s (PRONY_KUBERNETES_LOAD): %w: %s", image,
+			words[0], err, said(talk.String()))
+	}
+	l.loaded.Store(image, true)
+	return nil
+}
+
+// Close stops what still runs and ends the guard. It may be called again.
+func (l *Launcher) Close() error {
+	var errs []error
+	l.live.Range(func(p, _ any) bool {
+		errs = append(errs, p.(launch.Process).Stop(0))
+		return true
+	})
+	err := errors.Join(errs...)
+	// What could not be removed is the guard's: it tries again once the lab has gone.
+	return errors.Join(err, l.guard.End(err == nil))
+}
+
+// sweep removes the jobs that have a label and are of those to remove, with their pods and
+// services, and says which.
+func sweep(ctx context.Context, c *cluster, label string, of func(job) bool) (removed []string,
+	err error) {
+	answer, err := c.ask(ctx, nil, "get", "jobs", "--selector="+label, "--output=json")
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := readAs[list[job]](answer)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, j := range jobs.Items {
+		if of(j) {
+			names = append(names, j.Metadata.Name)
+			removed = append(removed, fmt.Sprintf("job %s of lab %s", said(j.Metadata.Name),
+				said(j.Metadata.Labels[labelLab])))
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	return removed, c.remove(ctx, names...)
+}
+
+// remove removes jobs, and waits until their pods have gone.
+func (c *cluster) remove(ctx context.Context, jobs ...string) error {
+	_, err := c.ask(ctx, nil, append([]string{"delete", "jobs", "--cascade=foreground",
+		"--ignore-not-found", "--wait", "--timeout=25s"}, jobs...)...)
+	return err
+}
+
+// watch is what a guard must know.
+type watch struct {
+	Cluster cluster `json:"cluster"`
+	Lab     lab     `json:"lab"`
+	Dir     string  `json:"dir"`
+}
+
+var post = guard.Post{Env: "PRONY_KUBERNETES_GUARD", Clear: clearUp}
+
+// Guard must be called first in main of every program that uses this package, and in TestMain:
+// guard.Post.Stand of what removes the jobs that a lab has left.
+func Guard() { post.Stand() }
+
+// clearUp removes what the lab has left and notes what could not be removed.
+func clearUp(orders []byte) error {
+	var w watch
+	if err := json.Unmarshal(orders, &w); err != nil {
+		return fmt.Errorf("read watch: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), callBound)
+	defer cancel()
+	removed, err := sweep(ctx, &w.Cluster, labelLab+"="+w.Lab.ID, func(job) bool { return true })
+	if w.Dir == "" || err == nil && len(removed) == 0 {
+		return err
+	}
+	line := fmt.Sprintf("%s lab %s is gone: removed %q", clock.Wall().Format(time.RFC3339),
+		w.Lab.ID, removed)
+	if err != nil {
+		line += "; " + err.Error()
+	}
+	return errors.Join(err, guard.Note(w.Dir, "kubernetes-guard.log", line))
+}

@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -99,6 +100,20 @@ func readAs[T any](answer []byte) (v T, err error) {
 		return v, fmt.Errorf("read what kubectl says: %w", err)
 	}
 	return v, nil
+}
+
+// readEach reads objects that an answer has one behind the other.
+func readEach[T any](answer []byte) (all []T, err error) {
+	for from := json.NewDecoder(bytes.NewReader(answer)); ; {
+		var v T
+		switch err := from.Decode(&v); {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return nil, fmt.Errorf("read what kubectl says: %w", err)
+		}
+		all = append(all, v)
+	}
 }
 
 // said is a text of the cluster, fit to be passed on: one line, without what moves a cursor, and

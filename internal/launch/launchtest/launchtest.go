@@ -21,6 +21,13 @@ type Target struct {
 	// Peak says that what a target's group knows outlives the target, so that the most memory it
 	// had is always known.
 	Peak bool
+	// Granted says that which cores a target has is somebody else's to say, who gives whole ones to
+	// it alone.
+	Granted bool
+	// Rotated says that somebody rotates what targets write, and that a flood has holes then.
+	Rotated bool
+	// Single says that no systems of several processes are started.
+	Single bool
 }
 
 // Run runs the suite against launchers that make returns.
@@ -30,7 +37,9 @@ func Run(t *testing.T, make func(t *testing.T) launch.Launcher, of Target) {
 	t.Run("stops by force", s.stopsByForce)
 	t.Run("leaves no child", s.leavesNoChild)
 	t.Run("says how it ended", s.saysHowItEnded)
-	t.Run("bounds its log", s.boundsLog)
+	if !of.Rotated {
+		t.Run("bounds its log", s.boundsLog)
+	}
 	t.Run("passes only its own environment", s.passesEnvironment)
 	t.Run("misses a program", s.missesProgram)
 	t.Run("stop may come twice", s.stopsTwice)
@@ -38,6 +47,10 @@ func Run(t *testing.T, make func(t *testing.T) launch.Launcher, of Target) {
 	t.Run("holds its limits", s.holdsLimits)
 	t.Run("says that memory killed it", s.saysMemory)
 	t.Run("tells memory's kill from its own", s.tellsKills)
+	if of.Single {
+		t.Run("refuses systems", s.refusesSystems)
+		return
+	}
 	t.Run("shares limits and network", s.shares)
 	t.Run("knows its neighbours", s.knowsNeighbours)
 }

@@ -1,0 +1,158 @@
+package kubernetes
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"prony/internal/launch/kernel"
+)
+
+const (
+	// endBound is how long the cluster may take to say how a container ended.
+	endBound = 30 * time.Second
+	// goneTurn is after what silence it is asked whether the pod is there at all.
+	goneTurn = 3 * time.Second
+	// killSpare is what a kubelet takes beyond a grace until it has killed.
+	killSpare = 20 * time.Second
+	pollTurn  = 50 * time.Millisecond
+)
+
+// mainEnded says whether the main process has ended, by the kernel's word.
+func (p *proc) mainEnded() bool {
+	if p.evidence == nil {
+		return true
+	}
+	select {
+	case <-p.evidence.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// heed waits for the end of the container and says how it ended.
+func (p *proc) heed() {
+	defer close(p.exited)
+	var memory kernel.Memory
+	if p.evidence != nil {
+		memory = p.evidence.Memory()
+	}
+	how, outOfMemory, err := p.howEnded()
+	if err != nil {
+		how = "not known: " + err.Error()
+	}
+	if outOfMemory && memory.Kills == 0 {
+		memory.Kills = 1
+		memory.LimitBytes = cmp.Or(memory.LimitBytes, p.spec.MemoryBytes)
+	}
+	p.exit = memory.Exit(how, p.stopping.Load())
+	p.log.drain()
+}
+
+// howEnded is the cluster's word for the end, of which it hears a moment later than the kernel.
+func (p *proc) howEnded() (how string, outOfMemory bool, err error) {
+	if how, outOfMemory, ok := p.pod.ended(); ok {
+		return how, outOfMemory, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), endBound)
+	defer cancel()
+	changes, failed := p.changes(ctx)
+	silence := time.NewTicker(goneTurn)
+	defer silence.Stop()
+	for {
+		select {
+		case c := <-changes:
+			if how, outOfMemory, ok := c.Object.ended(); ok {
+				return how, outOfMemory, nil
+			}
+			if c.Type == "DELETED" {
+				return "", false, fmt.Errorf("its pod was deleted before its node had said")
+			}
+		case err := <-failed:
+			return "", false, err
+		case <-silence.C:
+			now, err := p.now(ctx)
+			if err != nil && strings.Contains(err.Error(), "not found") {
+				return "", false, fmt.Errorf("its pod was deleted by somebody else, perhaps with " +
+					"its namespace")
+			}
+			if how, outOfMemory, ok := now.ended(); ok {
+				return how, outOfMemory, nil
+			}
+		case <-ctx.Done():
+			return "", false, fmt.Errorf("the cluster has not said within %v", endBound)
+		}
+	}
+}
+
+// Stop implements launch.Process. It does not depend on any context of the launch: what was given
+// up is removed all the same.
+func (p *proc) Stop(grace time.Duration) error {
+	p.stop.Lock()
+	defer p.stop.Unlock()
+	p.stopping.Store(true)
+	if !p.made {
+		p.over()
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), grace+killSpare+2*callBound)
+	defer cancel()
+	if p.log != nil && !p.ended() {
+		// A grace of none would have the object go, and the container stay.
+		seconds := max(1, int64(math.Ceil(grace.Seconds())))
+		_, _ = p.l.cluster.ask(ctx, nil, "delete", "pod", p.pod.Metadata.Name, "--wait=false",
+			"--ignore-not-found", fmt.Sprint("--grace-period=", seconds)) // the removal tells
+		select {
+		case <-p.exited:
+		case <-time.After(time.Duration(seconds)*time.Second + killSpare):
+		}
+	}
+	if err := p.l.cluster.remove(ctx, p.order.name); err != nil {
+		return fmt.Errorf("stop %s: remove job %s: %w%s", p.spec.Name, p.order.name, err,
+			p.lost(ctx))
+	}
+	for left := p.PIDs(); len(left) > 0; left = p.PIDs() {
+		if ctx.Err() != nil {
+			return fmt.Errorf("stop %s: its pod is gone, and processes %v of it run", p.spec.Name,
+				left)
+		}
+		time.Sleep(pollTurn)
+	}
+	p.over()
+	return nil
+}
+
+// lost says that the node does not answer, where that is why a pod cannot be removed.
+func (p *proc) lost(ctx context.Context) string {
+	answer, err := p.l.cluster.ask(ctx, nil, "get", "node", p.pod.Spec.NodeName, "--output=json")
+	if err != nil {
+		return ""
+	}
+	n, err := readAs[node](answer)
+	if err != nil {
+		return ""
+	}
+	for _, c := range n.Status.Conditions {
+		if c.Type == "Ready" && c.Status != "True" {
+			return fmt.Sprintf("; node %s does not answer the cluster (%s): its kubelet removes "+
+				"the pod once it is back, its deadline ends it in any case",
+				said(n.Metadata.Name), said(c.Message))
+		}
+	}
+	return ""
+}
+
+// over ends what listens to a pod that is no more.
+func (p *proc) over() {
+	p.eye.close()
+	if p.log != nil {
+		p.log.stop()
+		<-p.log.done
+	}
+	p.made = false
+	p.l.live.Delete(p)
+}

@@ -1,0 +1,183 @@
+package kubernetes
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"prony/internal/shell"
+)
+
+// Bounds on what kubectl is waited for. They are far above what it takes, so that only a cluster
+// which hangs meets them.
+const (
+	callBound    = 30 * time.Second // one call
+	requestBound = "--request-timeout=20s"
+	maxTalk      = 8 << 10 // bytes of its errors that are kept
+)
+
+// cluster is one by way of kubectl.
+type cluster struct {
+	Program   string `json:"program"`
+	Context   string `json:"context"` // empty: the current one
+	Namespace string `json:"namespace"`
+}
+
+// find finds kubectl and the namespace that it would use itself.
+func find(ctx context.Context, context, namespace string) (*cluster, error) {
+	program, err := exec.LookPath("kubectl")
+	if err != nil {
+		return nil, errors.New("use Kubernetes: kubectl was not found; install it (it is one " +
+			"program), and have it know the cluster")
+	}
+	c := &cluster{Program: program, Context: context, Namespace: namespace}
+	if c.Namespace != "" {
+		return c, nil
+	}
+	said, err := c.ask(ctx, nil, "config", "view", "--minify", "--output",
+		"jsonpath={..namespace}")
+	if err != nil {
+		return nil, fmt.Errorf("use Kubernetes: %w", err)
+	}
+	c.Namespace = cmp.Or(strings.TrimSpace(string(said)), "default")
+	return c, nil
+}
+
+// command is a call of kubectl, which a Ctrl-C at the lab does not end in the middle, and which
+// ends with the lab.
+func (c *cluster) command(ctx context.Context, args ...string) *exec.Cmd {
+	if c.Context != "" {
+		args = append(args, "--context="+c.Context)
+	}
+	if c.Namespace != "" {
+		args = append(args, "--namespace="+c.Namespace)
+	}
+	cmd := exec.CommandContext(ctx, c.Program, args...)
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.WaitDelay = time.Second
+	return cmd
+}
+
+// kept is the beginning of what is written to it, up to a bound; beyond it a writer is told.
+type kept struct {
+	bytes.Buffer
+	bound int
+	cut   bool
+}
+
+func (k *kept) Write(p []byte) (int, error) {
+	if room := k.bound - k.Len(); len(p) > room {
+		k.Buffer.Write(p[:max(room, 0)])
+		k.cut = true
+		return len(p), nil // it is not to end by it
+	}
+	return k.Buffer.Write(p)
+}
+
+// ask calls kubectl once and gives what it says. Its own words are the error.
+func (c *cluster) ask(ctx context.Context, input []byte, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, callBound)
+	defer cancel()
+	cmd := c.command(ctx, append(args, requestBound)...)
+	if input != nil {
+		cmd.Stdin = bytes.NewReader(input)
+	}
+	out, talk := &kept{bound: maxSaid}, &kept{bound: maxTalk}
+	cmd.Stdout, cmd.Stderr = out, talk
+	shell.Command(cmd)
+	runtime.LockOSThread() // the signal of command is for the end of the thread that started it
+	defer runtime.UnlockOSThread()
+	if err := cmd.Run(); err != nil {
+		return nil, c.explain(ctx, err, talk.String(), args)
+	}
+	if out.cut {
+		return nil, fmt.Errorf("kubectl %s: it says more than %d bytes", args[0], maxSaid)
+	}
+	return out.Bytes(), nil
+}
+
+// create makes an object and gives what has become of it. Who looks on is shown it, but for the
+// values of secrets.
+func (c *cluster) create(ctx context.Context, o, shown object, more ...string) ([]byte, error) {
+	if shell.Watched() {
+		shell.Say("echo " + shell.Quote(string(text(shown))) + " | \\")
+	}
+	return c.ask(ctx, text(o), append([]string{"create", "--filename=-"}, more...)...)
+}
+
+func (c *cluster) explain(ctx context.Context, err error, talk string, args []string) error {
+	words := said(talk)
+	switch {
+	case ctx.Err() != nil:
+		words = cmp.Or(words, ctx.Err().Error())
+	case words == "":
+		words = err.Error()
+	}
+	return explained(fmt.Errorf("kubectl %s: %s", args[0], words), c.Namespace)
+}
+
+// stream is a call of kubectl that goes on saying something.
+type stream struct {
+	io.Reader
+	cmd  *exec.Cmd
+	talk *kept
+	pipe *os.File
+	over chan struct{}
+}
+
+// start starts it from a thread that lives until close.
+func (s *stream) start() error {
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := s.cmd.Start()
+		started <- err
+		if err == nil {
+			<-s.over
+		}
+	}()
+	return <-started
+}
+
+// open begins such a call. Close ends it.
+func (c *cluster) open(ctx context.Context, args ...string) (*stream, error) {
+	cmd := c.command(ctx, args...)
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	s := &stream{Reader: read, cmd: cmd, talk: &kept{bound: maxTalk}, pipe: read,
+		over: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = write, s.talk
+	shell.Command(cmd)
+	err = s.start()
+	write.Close()
+	if err != nil {
+		read.Close()
+		return nil, fmt.Errorf("start kubectl: %w", err)
+	}
+	return s, nil
+}
+
+// close ends the call, if it has not ended by itself, and gives its words if it did so badly.
+func (s *stream) close() error {
+	_ = s.cmd.Process.Kill() // it may have ended
+	err := s.cmd.Wait()
+	close(s.over)
+	s.pipe.Close()
+	if words := said(s.talk.String()); err != nil && words != "" {
+		return errors.New(words)
+	}
+	return nil
+}

@@ -1,0 +1,232 @@
+package kubernetes
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"prony/internal/launch"
+	"prony/internal/launch/kernel"
+	"prony/internal/launch/launchtest"
+)
+
+// labEnv makes this binary a lab of its own, to be killed: its value is a namespace, an image and a
+// folder.
+const labEnv = "PRONY_TEST_KUBERNETES_LAB"
+
+// otherLab launches a pod, says whose it is and waits to be killed.
+func otherLab(text string) error {
+	f := strings.Fields(text)
+	l, _, err := New(context.Background(), Options{Namespace: f[0], Dir: f[2], Service: true})
+	if err != nil {
+		return err
+	}
+	p, err := l.Launch(context.Background(), launch.Spec{Name: "t", Image: f[1], Port: 8080,
+		Args: []string{"/act", "act-deaf"}, LogFile: filepath.Join(f[2], "log")})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(os.Stdout, "lab", l.self.ID, l.guard.PID(), p.Main())
+	if err != nil {
+		return err
+	}
+	time.Sleep(time.Hour)
+	return nil
+}
+
+// stranger is a lab in another process.
+type stranger struct {
+	cmd         *exec.Cmd
+	id, dir     string
+	guard, main int
+}
+
+func startLab(t *testing.T) *stranger {
+	t.Helper()
+	needsCluster(t)
+	s := &stranger{cmd: exec.Command(os.Args[0]), dir: t.TempDir()}
+	s.cmd.Env = append(os.Environ(), labEnv+"="+home.namespace+" "+home.image+" "+s.dir)
+	s.cmd.Stderr = os.Stderr
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.kill(t) })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	f := strings.Fields(line)
+	if len(f) != 4 {
+		t.Fatalf("the lab said %q: %v", line, err)
+	}
+	s.id = f[1]
+	var err2 error
+	s.guard, err = strconv.Atoi(f[2])
+	if s.main, err2 = strconv.Atoi(f[3]); err != nil || err2 != nil || s.main == 0 {
+		t.Fatalf("the lab said %q", line)
+	}
+	return s
+}
+
+func (s *stranger) kill(t *testing.T) {
+	if s.cmd.ProcessState == nil {
+		if err := s.cmd.Process.Kill(); err != nil {
+			t.Error(err)
+		}
+		_ = s.cmd.Wait() // it was killed
+	}
+}
+
+// What a killed lab has left its guard removes, with the signals of a Ctrl-C or a shutdown or
+// without them; also what streams from kubectl.
+func TestKilledLab(t *testing.T) {
+	s := startLab(t)
+	if names := left(t); len(names) != 3 {
+		t.Fatalf("%q are there, want a job, a pod and a service", names)
+	}
+	for _, signal := range []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP} {
+		if err := unix.Kill(s.guard, signal); err != nil {
+			t.Fatal(err)
+		}
+	}
+	streams := children(s.cmd.Process.Pid)
+	if len(streams) == 0 {
+		t.Error("the lab has no stream: this test proves less than it should")
+	}
+	s.kill(t)
+	eventually(t, "removal", func() bool { return len(left(t)) == 0 })
+	eventually(t, "the guard's end", func() bool { return kernel.Born(s.guard) == "" })
+	for _, pid := range append(streams, s.main) {
+		if kernel.Born(pid) != "" {
+			t.Errorf("process %d is left: %q", pid, kernel.Stat(pid))
+		}
+	}
+	b, err := os.ReadFile(filepath.Join(s.dir, "kubernetes-guard.log"))
+	if text := string(b); strings.Count(text, "\n") != 1 || err != nil ||
+		!strings.Contains(text, "lab "+s.id+" is gone: removed [\"job prony-"+s.id) {
+		t.Errorf("the guard noted %q, error %v", text, err)
+	}
+}
+
+// children are the live processes that a process has started, but for its guard.
+func children(parent int) (out []int) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		stat := kernel.Stat(pid)
+		if len(stat) > 1 && stat[1] == strconv.Itoa(parent) &&
+			kernel.Value("/proc/"+e.Name(), "comm") == "kubectl" {
+			out = append(out, pid)
+		}
+	}
+	return out
+}
+
+// Two labs in one namespace leave each other alone as long as they live; where a lab and its guard
+// were killed the next one removes what is left.
+func TestTwoLabs(t *testing.T) {
+	s := startLab(t)
+	if err := unix.Kill(s.guard, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	l, reaped, err := New(t.Context(), Options{Namespace: home.namespace})
+	if err != nil || len(reaped) > 0 {
+		t.Fatalf("a second lab reaped %q, error %v", reaped, err)
+	}
+	p := start(t, l, launch.Spec{Args: []string{"/act", "act-forever"}})
+	says(t, p, "ready")
+	if names := left(t); len(names) != 5 {
+		t.Errorf("there are %q, want two jobs and pods and a service", names)
+	}
+	if err := l.Close(); err != nil {
+		t.Errorf("closed with %v", err)
+	}
+	if names := left(t); len(names) != 3 || kernel.Born(s.main) == "" {
+		t.Errorf("the other lab has %q, want all three and its process", names)
+	}
+	s.kill(t)
+	if names := left(t); len(names) != 3 {
+		t.Fatalf("%q are left without a guard: this test proves nothing", names)
+	}
+	l, reaped, err = New(t.Context(), Options{Namespace: home.namespace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if len(reaped) != 1 || !strings.HasSuffix(reaped[0], " of lab "+s.id) {
+		t.Errorf("reaped %q, want the job of lab %s", reaped, s.id)
+	}
+	eventually(t, "removal", func() bool { return len(left(t)) == 0 })
+}
+
+// Where nobody of the lab is left, its node ends the pod at its deadline.
+func TestDeadline(t *testing.T) {
+	l := launcher(t, Options{Lifetime: 3 * time.Second})
+	p := start(t, l, launch.Spec{Args: []string{"/act", "act-forever"}})
+	eventually(t, "end", p.ended)
+	if want := regexp.MustCompile(`; its node says DeadlineExceeded: `); !want.MatchString(
+		p.Exit()) {
+		t.Errorf("it ended with %q, want %s", p.Exit(), want)
+	}
+}
+
+// What is permitted to a pod, as it finds itself.
+func TestIsConfined(t *testing.T) {
+	dir := t.TempDir()
+	for _, d := range []string{dir, filepath.Dir(dir)} {
+		if err := os.Chmod(d, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := start(t, launcher(t, Options{}), launch.Spec{MemoryBytes: 512 << 20,
+		Args:   []string{"/act", "act-tells", "/open", "/tmp", dir},
+		Mounts: []launch.Mount{{Path: dir, Write: true}, {Path: "/etc"}}})
+	says(t, p, "done")
+	const none = "0000000000000000"
+	want := []string{"Uid: 1001 1001 1001 1001", "CapBnd: " + none, "NoNewPrivs: 1",
+		"write /open false", "write /tmp true", "write " + dir + " true"}
+	if got := p.Log(99); len(got) < len(want) || !slices.Equal(got[:len(want)], want) {
+		t.Errorf("it says %q, want %q", got, want)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "written")); err != nil {
+		t.Error(err)
+	}
+}
+
+// A flood is kept within the bounds of every log, and begins with its beginning.
+func TestBoundsLog(t *testing.T) {
+	p := start(t, launcher(t, Options{}), launch.Spec{Args: []string{"/act", "act-floods"}})
+	const enough = launch.LogHead + launch.LogTail/2
+	eventually(t, "a flood", func() bool {
+		info, err := os.Stat(p.spec.LogFile)
+		return err == nil && info.Size() > enough
+	})
+	if err := p.Stop(0); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(p.spec.LogFile)
+	if first := fmt.Sprintf("%0*d\n", launchtest.FloodLine-1, 0); err != nil ||
+		!strings.HasPrefix(string(b), first) || len(b) > launch.LogHead+launch.LogTail+2<<20 {
+		t.Errorf("%d bytes are kept, and begin with %.20q, error %v", len(b), b, err)
+	}
+}

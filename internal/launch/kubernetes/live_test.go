@@ -1,0 +1,177 @@
+package kubernetes
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"prony/internal/clock"
+	"prony/internal/launch"
+	"prony/internal/launch/launchtest"
+	"prony/internal/tests"
+)
+
+func TestMain(m *testing.M) {
+	Guard()
+	if dir := os.Getenv(labEnv); dir != "" {
+		if err := otherLab(dir); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(runAll(m))
+}
+
+// runAll runs the tests and removes what they have made for all.
+func runAll(m *testing.M) int {
+	defer func() {
+		for _, remove := range cleanups {
+			remove()
+		}
+	}()
+	return m.Run()
+}
+
+var cleanups []func()
+
+// kubectl calls kubectl for a test, in no namespace of its own.
+func kubectl(t testing.TB, input string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("kubectl", args...)
+	cmd.Stdin = strings.NewReader(input)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("kubectl %q: %v: %s", args, err, out)
+	}
+	return string(out)
+}
+
+// home is a namespace and an image for the tests of this process.
+var home struct {
+	sync.Once
+	namespace, image, lacks string
+}
+
+// needsCluster leaves a test out where there is no cluster whose node is this machine, and no way
+// to bring an image to it: ctr, which containerd's own packages have.
+func needsCluster(t testing.TB) {
+	t.Helper()
+	tests.Whole(t, "pods of a Kubernetes cluster")
+	home.Do(func() {
+		if out, err := exec.Command("kubectl", "version", "--request-timeout=5s").
+			CombinedOutput(); err != nil {
+			home.lacks = "no cluster is reached by kubectl: " + said(string(out)+err.Error())
+			return
+		}
+		home.image = fmt.Sprintf("prony-test-act:%d", os.Getpid())
+		load := exec.Command("ctr", "images", "import", "-")
+		load.Stdin = bytes.NewReader(launchtest.Image(t, home.image, nil))
+		if out, err := load.CombinedOutput(); err != nil {
+			home.lacks = "no image is brought to the node by ctr: " + said(string(out)+err.Error())
+			return
+		}
+		home.namespace = fmt.Sprintf("prony-test-%d", os.Getpid())
+		kubectl(t, "", "create", "namespace", home.namespace)
+		cleanups = append(cleanups, func() {
+			for _, c := range [][]string{{"kubectl", "delete", "namespace", home.namespace},
+				{"ctr", "images", "rm", "docker.io/library/" + home.image}} {
+				if out, err := exec.Command(c[0], c[1:]...).CombinedOutput(); err != nil {
+					panic(fmt.Sprintf("%q: %v: %s", c, err, out))
+				}
+			}
+		})
+	})
+	if home.lacks != "" {
+		t.Skip(home.lacks)
+	}
+	tests.Once(t, "pods", tests.Needs{Facts: []string{tests.Version("kubectl", "version")}})
+}
+
+func launcher(t testing.TB, o Options) *Launcher {
+	t.Helper()
+	needsCluster(t)
+	if o.Namespace == "" {
+		o.Namespace = home.namespace
+	}
+	l, _, err := New(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// left are the jobs, pods and services of labs in the tests' namespace.
+func left(t testing.TB) []string {
+	t.Helper()
+	return strings.Fields(kubectl(t, "", "get", "jobs,pods,services", "--output=name",
+		"--namespace="+home.namespace, "--selector="+labelLab))
+}
+
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	const bound = 60 * time.Second
+	for end := clock.Mono() + int64(bound); clock.Mono() < end; {
+		if ok() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("%s did not happen within %v", what, bound)
+}
+
+// start launches a spec of which it fills in what every one has.
+func start(t testing.TB, l *Launcher, s launch.Spec) *proc {
+	t.Helper()
+	s.Name, s.LogFile = "t", filepath.Join(t.TempDir(), "log")
+	if s.Image == "" {
+		s.Image = home.image
+	}
+	p, err := l.Launch(context.Background(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Stop(0); err != nil {
+			t.Error(err)
+		}
+	})
+	return p.(*proc)
+}
+
+func says(t testing.TB, p *proc, line string) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%q in its log", line), func() bool {
+		return slices.Contains(p.Log(99), line)
+	})
+}
+
+func TestConformance(t *testing.T) {
+	needsCluster(t)
+	for _, o := range []Options{{}, {Service: true}} {
+		name := Name
+		if o.Service {
+			name = ServiceName
+		}
+		t.Run(name, func(t *testing.T) {
+			launchtest.Run(t, func(t *testing.T) launch.Launcher {
+				return launcher(t, o)
+			}, launchtest.Target{Program: "/act", Image: home.image, Granted: true, Single: true,
+				Rotated: true})
+		})
+	}
+	if names := left(t); len(names) > 0 {
+		t.Errorf("%q are left", names)
+	}
+}

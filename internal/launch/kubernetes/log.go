@@ -1,0 +1,152 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"prony/internal/clock"
+	"prony/internal/launch"
+)
+
+const (
+	// drainBound is how long the last words of a container that has ended are waited for.
+	drainBound = 5 * time.Second
+	// knockTurn is how often it is looked whether the API is there again, by opening a connection,
+	// which costs a window nothing; kubectl is only started then.
+	knockTurn  = time.Second
+	knockBound = time.Second
+	// settled is how long a stream must last to be one: kubectl gives up sooner.
+	settled = 3 * time.Second
+)
+
+// logCopy carries what the container writes into its log file.
+type logCopy struct {
+	p    *proc
+	kept *launch.Log
+	file *os.File
+	had  int64 // bytes so far
+
+	ctx  context.Context
+	stop context.CancelFunc
+	done chan struct{}
+	err  error // after done
+
+	mu   sync.Mutex
+	away []launch.Away
+}
+
+func (p *proc) copyLog() (*logCopy, error) {
+	kept, err := launch.KeepLog(p.spec.LogFile)
+	if err != nil {
+		return nil, err
+	}
+	file, err := kept.Writer()
+	if err != nil {
+		return nil, errors.Join(err, kept.Close())
+	}
+	c := &logCopy{p: p, kept: kept, file: file, done: make(chan struct{})}
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	go c.carry()
+	return c, nil
+}
+
+// carry goes on until the container has ended and its last words are here. A stream that ends
+// before is opened again: the API server has gone, or the kubelet.
+func (c *logCopy) carry() {
+	defer close(c.done)
+	for c.ctx.Err() == nil {
+		began := clock.Mono()
+		err := c.one()
+		if c.p.mainEnded() && err == nil {
+			break
+		}
+		if clock.Mono()-began > int64(settled) {
+			c.missing(false)
+		}
+		if c.ctx.Err() != nil {
+			break
+		}
+		if err != nil {
+			c.missing(true)
+		}
+		c.knock()
+	}
+	c.missing(false)
+	c.err = errors.Join(c.file.Close(), c.kept.Close())
+}
+
+// one copies as long as one stream lasts, leaving out what an earlier one has brought.
+func (c *logCopy) one() error {
+	s, err := c.p.l.cluster.open(c.ctx, "logs", "--follow", c.p.pod.Metadata.Name,
+		"--container="+container)
+	if err != nil {
+		return err
+	}
+	back := time.AfterFunc(settled, func() { c.missing(false) })
+	defer back.Stop()
+	var n int64
+	if n, err = io.CopyN(io.Discard, s, c.had); err == nil && n == c.had {
+		n, err = io.Copy(c.file, s)
+		c.had += n
+		if err != nil { // a full disk is no reason to hold the container up at its next line
+			_, _ = io.Copy(io.Discard, s)
+		}
+	}
+	return s.close()
+}
+
+// knock waits until the API server listens again, or a moment where nobody knows where it does.
+func (c *logCopy) knock() {
+	for c.ctx.Err() == nil {
+		sleep(c.ctx, knockTurn)
+		if c.p.mainEnded() || c.p.l.address == "" {
+			return
+		}
+		conn, err := (&net.Dialer{Timeout: knockBound}).DialContext(c.ctx, "tcp", c.p.l.address)
+		if err == nil {
+			conn.Close()
+			return
+		}
+	}
+}
+
+// missing notes from when to when the API did not bring the log.
+func (c *logCopy) missing(now bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := len(c.away)
+	open := n > 0 && c.away[n-1].Ns == 0
+	at := clock.Wall().UnixNano()
+	switch {
+	case now && !open:
+		c.away = append(c.away, launch.Away{AtNs: at})
+	case !now && open:
+		c.away[n-1].Ns = max(1, at-c.away[n-1].AtNs)
+	}
+}
+
+// absences are those so far; one that goes on is as long as it is.
+func (c *logCopy) absences() []launch.Away {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := append([]launch.Away(nil), c.away...)
+	if n := len(out); n > 0 && out[n-1].Ns == 0 {
+		out[n-1].Ns = max(1, clock.Wall().UnixNano()-out[n-1].AtNs)
+	}
+	return out
+}
+
+// drain waits for the last words of a container that has ended.
+func (c *logCopy) drain() {
+	select {
+	case <-c.done:
+	case <-time.After(drainBound):
+		c.stop()
+		<-c.done
+	}
+}

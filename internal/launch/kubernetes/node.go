@@ -1,0 +1,201 @@
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"prony/internal/clock"
+	"prony/internal/launch"
+	"prony/internal/launch/kernel"
+)
+
+// Bounds of the look at this node's control groups.
+const (
+	maxDepth  = 7     // of a pod's group below the root: some clusters live in a container
+	maxGroups = 50000 // looked at in one pass
+	// turn is how often a new container is looked for: how exactly its start is known.
+	turn = time.Millisecond
+	// podTurn is how often a new pod's group is, which is there long before its containers.
+	podTurn = 20 * time.Millisecond
+)
+
+// runtimes are how a container's first process is called until it becomes the image's program.
+var runtimes = []string{"runc", "crun", "youki", "conmon", "containerd-shim"}
+
+// groupOf is the folder of a pod's control group below a root; empty: it is not seen there. Drivers
+// write it in two ways: podUID, and for systemd …-podU_I_D.slice.
+func groupOf(root, uid string) (dir string) {
+	if !uidForm.MatchString(uid) {
+		return ""
+	}
+	plain, slice := "pod"+uid, "-pod"+strings.ReplaceAll(uid, "-", "_")+".slice"
+	seen, base := 0, strings.Count(root, "/")
+	_ = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		switch seen++; {
+		case seen > maxGroups:
+			return fs.SkipAll
+		case err != nil || !e.IsDir(): // groups come and go
+			return nil
+		case e.Name() == plain || strings.HasSuffix(e.Name(), slice):
+			dir = path
+			return fs.SkipAll
+		case strings.Count(path, "/")-base >= maxDepth:
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return dir
+}
+
+// trees are where pods' groups may be, one of each version.
+func trees() (roots []string) {
+	version := 0
+	for _, m := range kernel.OwnMounts() {
+		if v2 := m.Version == 2; v2 || slices.Contains(m.Controllers, "memory") {
+			if m.Version != version {
+				roots = append(roots, m.Dir)
+			}
+			version = m.Version
+		}
+	}
+	return roots
+}
+
+// eye watches this node for the containers of a pod, to date their starts.
+type eye struct {
+	uid  string
+	done chan struct{}
+	stop context.CancelFunc
+
+	mu    sync.Mutex
+	began map[string]int64 // by the folder of a container's group: clock.Mono
+}
+
+func watchNode(uid string) *eye {
+	ctx, cancel := context.WithTimeout(context.Background(), eyeBound)
+	e := &eye{uid: uid, done: make(chan struct{}), stop: cancel, began: map[string]int64{}}
+	go e.watch(ctx)
+	return e
+}
+
+// eyeBound is how long a container is waited for; images may have to be pulled.
+const eyeBound = 6 * time.Minute
+
+func (e *eye) watch(ctx context.Context) {
+	defer close(e.done)
+	dir := ""
+	for pause := podTurn; ctx.Err() == nil; time.Sleep(pause) {
+		if dir == "" {
+			dir = seenOf(e.uid)
+		}
+		if dir == "" {
+			continue
+		}
+		pause = turn
+		entries, _ := os.ReadDir(dir) // the group may go
+		for _, c := range entries {
+			if path := filepath.Join(dir, c.Name()); c.IsDir() {
+				e.look(path)
+			}
+		}
+	}
+}
+
+// seenOf is the folder of a pod's group on this node, in the first tree that has it.
+func seenOf(uid string) string {
+	for _, root := range trees() {
+		if dir := groupOf(root, uid); dir != "" {
+			return dir
+		}
+	}
+	return ""
+}
+
+// look notes when a container's first process has become the image's own.
+func (e *eye) look(dir string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.began[dir] != 0 {
+		return
+	}
+	for _, pid := range kernel.PIDs(dir) {
+		name := kernel.Value(fmt.Sprintf("/proc/%d", pid), "comm")
+		if name != "" && !slices.ContainsFunc(runtimes, func(r string) bool {
+			return strings.HasPrefix(name, r)
+		}) {
+			e.began[dir] = clock.Mono()
+			return
+		}
+	}
+}
+
+// beganOf is when a container's program began; ok is false where that was not seen.
+func (e *eye) beganOf(id string) (at int64, ok bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for dir, at := range e.began {
+		if strings.Contains(filepath.Base(dir), id) {
+			return at, true
+		}
+	}
+	return 0, false
+}
+
+// close ends the watch.
+func (e *eye) close() {
+	if e != nil {
+		e.stop()
+		<-e.done
+	}
+}
+
+// mainOf is the main process of a container, by its number on this node; 0: there is none (any
+// more).
+func mainOf(pod, container string) int {
+	entries, _ := os.ReadDir(pod) // the group may be gone
+	for _, e := range entries {
+		if !strings.Contains(e.Name(), container) {
+			continue
+		}
+		pids := kernel.PIDs(filepath.Join(pod, e.Name()))
+		for _, pid := range pids {
+			if isFirst(pid) {
+				return pid
+			}
+		}
+		if len(pids) > 0 {
+			return slices.Min(pids)
+		}
+	}
+	return 0
+}
+
+// isFirst says whether a process is the first of its PID namespace (NSpid of /proc/PID/status).
+func isFirst(pid int) bool {
+	for line := range strings.Lines(kernel.Value(fmt.Sprintf("/proc/%d", pid), "status")) {
+		if rest, ok := strings.CutPrefix(line, "NSpid:"); ok {
+			f := strings.Fields(rest)
+			return len(f) > 1 && f[len(f)-1] == strconv.Itoa(1)
+		}
+	}
+	return false
+}
+
+// groupsOf are the control groups of a process, of version 1 where that has the controllers.
+func groupsOf(pid int) []launch.Group {
+	text := kernel.Value(fmt.Sprintf("/proc/%d", pid), "cgroup")
+	mounts, paths := kernel.OwnMounts(), kernel.Paths(text)
+	one := kernel.Groups(mounts, paths, 1)
+	if slices.ContainsFunc(one, func(g launch.Group) bool { return g.Controller == "cpuacct" }) {
+		return one
+	}
+	return kernel.Groups(mounts, paths, 2)
+}

@@ -1,0 +1,423 @@
+package kubernetes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"prony/internal/clock"
+	"prony/internal/file"
+	"prony/internal/launch"
+	"prony/internal/launch/kernel"
+	"prony/internal/shell"
+)
+
+// Bounds of a launch.
+const (
+	// pendingBound is how long a pod may wait for a node while the scheduler says that none has
+	// room: what ran before may need a moment to leave.
+	pendingBound = 30 * time.Second
+	// eventTurn is how often events are asked for while nothing else is heard of a pod.
+	eventTurn = 2 * time.Second
+	// foundBound is how long a process is looked for that runs, by its node's word: that it has
+	// ended its kubelet sees in a second or two.
+	foundBound = 5 * time.Second
+)
+
+// proc is a pod. It implements launch.Process.
+type proc struct {
+	l     *Launcher
+	spec  launch.Spec
+	order order
+	uid   string // of the job
+	made  bool   // there may be a job
+
+	pod     pod // as it was last seen while it was launched
+	pid     int
+	began   int64
+	addr    netip.AddrPort
+	groups  []launch.Group
+	started bool
+
+	inForce, missing []string
+
+	eye      *eye
+	log      *logCopy
+	evidence *kernel.Evidence
+	exited   chan struct{}
+	exit     string
+	stopping atomic.Bool
+	stop     sync.Mutex
+}
+
+// Launch implements launch.Launcher. It returns when the container's own program runs, or has ended
+// by itself already.
+func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, error) {
+	if why := refused(s); why != "" {
+		return nil, fmt.Errorf("launch %s: %s", s.Name, why)
+	}
+	p := &proc{l: l, spec: s, order: l.order(), exited: make(chan struct{})}
+	l.live.Store(p, true)
+	if err := p.run(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("launch %s: %w", s.Name, err), p.Stop(0))
+	}
+	return p, nil
+}
+
+// refused says what this launcher cannot start.
+func refused(s launch.Spec) string {
+	switch {
+	case s.Compose != nil:
+		return "a Compose file is no pod; start it with the launcher docker"
+	case s.Beside != nil || s.ShareBytes > 0:
+		return "a system of several processes cannot be a pod yet, whose containers start together"
+	case s.Image == "":
+		return "it has no image; `prony build --images` makes one"
+	}
+	return ""
+}
+
+// unhurried is for calls that make something: given up in the middle, nobody would know whether it
+// was made.
+func unhurried(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
+
+// run takes the pod from nothing to running.
+func (p *proc) run(ctx context.Context) error {
+	if err := p.l.bring(ctx, p.spec.Image); err != nil {
+		return err
+	}
+	p.made = true // it may be, whatever comes back
+	answer, err := p.l.cluster.create(unhurried(ctx), jobOf(p.spec, p.order),
+		jobOf(hushed(p.spec), p.order), "--output=json")
+	if err != nil {
+		return err
+	}
+	made, err := readAs[job](answer)
+	if err != nil {
+		return err
+	}
+	p.uid = made.Metadata.UID
+	if err := p.serve(ctx); err != nil {
+		return err
+	}
+	before := clock.Mono()
+	if err := p.await(ctx); err != nil {
+		return err
+	}
+	return p.meet(ctx, before)
+}
+
+// hushed is a spec without the values of secrets.
+func hushed(s launch.Spec) launch.Spec {
+	s.Env = slices.Clone(s.Env)
+	for i, pair := range s.Env {
+		if name, _, _ := strings.Cut(pair, "="); shell.Secret(name) {
+			s.Env[i] = name + "=..."
+		}
+	}
+	return s
+}
+
+// serve makes the service before the pod, if there is to be one.
+func (p *proc) serve(ctx context.Context) error {
+	if !p.l.options.Service || p.spec.Port == 0 {
+		return nil
+	}
+	o := serviceOf(p.order, p.uid, p.spec.Port)
+	answer, err := p.l.cluster.create(unhurried(ctx), o, o, "--output=json")
+	if err != nil {
+		return err
+	}
+	made, err := readAs[struct{ Spec struct{ ClusterIP string } }](answer)
+	if err != nil {
+		return err
+	}
+	ip, err := netip.ParseAddr(made.Spec.ClusterIP)
+	if err != nil {
+		return fmt.Errorf("make a service: it has the address %q", said(made.Spec.ClusterIP))
+	}
+	p.addr = netip.AddrPortFrom(ip, uint16(p.spec.Port))
+	return nil
+}
+
+// await waits until the container runs or has ended. Why it does not is the words of the cluster.
+func (p *proc) await(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	changes, failed := p.changes(ctx)
+	turn := time.NewTicker(eventTurn)
+	defer turn.Stop()
+	began := clock.Mono()
+	why := ""
+	for {
+		select {
+		case c := <-changes:
+			p.pod = c.Object
+			if p.eye == nil {
+				p.eye = watchNode(p.pod.Metadata.UID)
+			}
+			s := p.pod.state()
+			if stuck := p.pod.stuck(); stuck != "" {
+				return errors.New(stuck)
+			}
+			if _, _, ended := p.pod.ended(); ended || s.Running != nil {
+				return nil
+			}
+			if c.Type == "DELETED" {
+				return errors.New("its pod was deleted by somebody else")
+			}
+		case err := <-failed:
+			return err
+		case <-turn.C:
+			var err error
+			if why, err = p.warned(ctx); err != nil {
+				return err
+			}
+			since := time.Duration(clock.Mono() - began)
+			if p.pod.Spec.NodeName == "" && why != "" && since > pendingBound {
+				return fmt.Errorf("no node has taken it for %v: %s; %s",
+					since.Round(time.Second), why, hintPending(why))
+			}
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), words(why))
+		}
+	}
+}
+
+// words are an error where there are some.
+func words(text string) error {
+	if text == "" {
+		return nil
+	}
+	return errors.New(text)
+}
+
+// warned is what has been warned of. Without a pod nothing comes by itself: its job is refused one.
+func (p *proc) warned(ctx context.Context) (why string, err error) {
+	for _, name := range []string{p.order.name, p.pod.Metadata.Name} {
+		if name == "" {
+			continue
+		}
+		answer, err := p.l.cluster.ask(ctx, nil, "get", "events",
+			"--field-selector=involvedObject.name="+name, "--output=json")
+		if err != nil {
+			if isAway(err) {
+				continue // it may come back
+			}
+			return "", err
+		}
+		events, err := readAs[list[event]](answer)
+		if err != nil {
+			return "", err
+		}
+		got, hopeless := pending(events.Items)
+		if hopeless {
+			return "", fmt.Errorf("the cluster makes no pod: %s; %s", got, hintPending(got))
+		}
+		if got != "" {
+			why = got
+		}
+	}
+	return why, nil
+}
+
+// changes tells of the pod until the context ends. The stream is opened again where it ends, as it
+// does when the API server goes.
+func (p *proc) changes(ctx context.Context) (<-chan change, <-chan error) {
+	out, failed := make(chan change), make(chan error, 1)
+	go func() {
+		for ctx.Err() == nil {
+			err := p.follow(ctx, out)
+			if err != nil && !isAway(err) {
+				failed <- explained(err, p.l.cluster.Namespace)
+				return
+			}
+			sleep(ctx, retryTurn)
+		}
+	}()
+	return out, failed
+}
+
+// retryTurn is how often the API is asked again that did not answer.
+const retryTurn = time.Second
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// follow passes on changes of the pod as long as one stream lasts.
+func (p *proc) follow(ctx context.Context, to chan<- change) (err error) {
+	s, err := p.l.cluster.open(ctx, "get", "pods", "--selector="+labelPod+"="+p.order.name,
+		"--watch", "--output-watch-events", "--output=json")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	from := json.NewDecoder(io.LimitReader(s, maxSaid))
+	for {
+		c, err := readChange(from)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case to <- c:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// meet learns who the container's main process is, on this node.
+func (p *proc) meet(ctx context.Context, before int64) error {
+	p.started = true
+	if !p.addr.IsValid() {
+		ip, _ := netip.ParseAddr(p.pod.Status.PodIP) // without one nobody reaches it, who tells
+		p.addr = netip.AddrPortFrom(ip, uint16(p.spec.Port))
+	}
+	if err := p.find(ctx); err != nil {
+		return err
+	}
+	var seen bool
+	if p.began, seen = p.eye.beganOf(p.pod.containerID()); !seen {
+		p.began = p.bornAt(before)
+	}
+	p.eye.close()
+	if p.pid > 0 {
+		p.groups = groupsOf(p.pid)
+		p.evidence = kernel.WatchEnd(p.pid, func() kernel.Memory {
+			return kernel.ReadMemory(p.groups)
+		})
+	}
+	p.noteLimits()
+	var err error
+	if p.log, err = p.copyLog(); err != nil {
+		return err
+	}
+	go p.heed()
+	return ctx.Err()
+}
+
+// find finds the main process on this node. One that has ended meanwhile is none: its node tells a
+// moment later.
+func (p *proc) find(ctx context.Context) error {
+	for end := clock.Mono() + int64(foundBound); ; sleep(ctx, pollTurn) {
+		if dir := seenOf(p.pod.Metadata.UID); dir != "" {
+			p.pid = mainOf(dir, p.pod.containerID())
+		}
+		if _, _, ended := p.pod.ended(); ended || p.pid > 0 {
+			return nil
+		}
+		now, err := p.now(ctx)
+		if err != nil {
+			return err
+		}
+		if p.pod = now; clock.Mono() > end {
+			return p.elsewhere()
+		}
+	}
+}
+
+// bornAt dates a start that was not seen by the kernel's word for the process, or by now.
+func (p *proc) bornAt(before int64) int64 {
+	now := clock.Mono()
+	if age, ok := kernel.Age(p.pid); ok {
+		return min(max(now-age, before), now)
+	}
+	return now
+}
+
+// elsewhere says why a pod that runs is not seen here.
+func (p *proc) elsewhere() error {
+	name, own := said(p.pod.Spec.NodeName), p.l.node.Metadata.Name
+	if name == own {
+		return fmt.Errorf("its pod runs on this node, %s, and its control group is not seen: this "+
+			"program runs in a container of its own; give that the host's PID namespace and "+
+			"/sys/fs/cgroup", name)
+	}
+	return fmt.Errorf("its pod runs on node %s, and this lab does not: limits and use are read "+
+		"from the pod's cgroup, on its own node; run prony there, or choose the node with "+
+		"PRONY_KUBERNETES_NODES (a reader for other nodes does not exist yet)", name)
+}
+
+// now is the pod as the API has it at this moment.
+func (p *proc) now(ctx context.Context) (got pod, err error) {
+	answer, err := p.l.cluster.ask(ctx, nil, "get", "pod", p.pod.Metadata.Name, "--output=json")
+	if err != nil {
+		return got, err
+	}
+	return readAs[pod](answer)
+}
+
+// noteLimits reads back from the kernel what is in force, and notes which limits nothing enforces.
+func (p *proc) noteLimits() {
+	s, why := p.spec, ""
+	if p.pid == 0 {
+		why = "it ended before they could be read"
+	}
+	// Which cores is the kubelet's to say.
+	if got := granted(p.groups); len(got) > 0 && len(s.Cores) > 0 {
+		s.Cores = got
+	}
+	p.inForce, _ = kernel.Limits(p.groups, p.pid, s)
+	p.missing = kernel.Unenforced(s, p.inForce, why)
+	if s.MemoryBytes > 0 && p.pid > 0 && !kernel.SwapLimited(p.groups) && kernel.HasSwap() {
+		p.missing = append(p.missing, "no swap: the node lets pods swap")
+	}
+}
+
+func (p *proc) Addr() netip.AddrPort { return p.addr }
+
+// Began is the moment in which the image's own program was first seen, to a millisecond.
+func (p *proc) Began() int64 { return p.began }
+
+// Main is the container's first process, by its number on this node; 0: it ended before it could be
+// met.
+func (p *proc) Main() int { return p.pid }
+
+// PIDs lists the processes of the container.
+func (p *proc) PIDs() []int {
+	if len(p.groups) > 0 {
+		return kernel.PIDs(p.groups[0].Dir)
+	}
+	return nil
+}
+
+// Favour implements launch.Favourer.
+func (p *proc) Favour(on bool) (int, error) { return kernel.Favour(p.PIDs(), on) }
+
+func (p *proc) Groups() []launch.Group              { return p.groups }
+func (p *proc) Limits() (inForce, missing []string) { return p.inForce, p.missing }
+func (p *proc) Exited() <-chan struct{}             { return p.exited }
+func (p *proc) Exit() string                        { return p.exit }
+func (p *proc) Log(n int) []string                  { return file.Tail(p.spec.LogFile, n) }
+
+// LogDropped implements launch.Dropper.
+func (p *proc) LogDropped() int64 {
+	if p.log == nil {
+		return 0
+	}
+	return p.log.kept.Dropped()
+}
+
+func (p *proc) ended() bool {
+	select {
+	case <-p.exited:
+		return true
+	default:
+		return false
+	}
+}
