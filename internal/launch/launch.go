@@ -7,6 +7,8 @@ import (
 	"context"
 	"net/netip"
 	"time"
+
+	"prony/internal/result"
 )
 
 // Spec is what to start.
@@ -126,10 +128,11 @@ type Dropper interface {
 	LogDropped() int64
 }
 
-// Away is a stretch in which what had started a process could not be asked about it.
-type Away struct {
-	AtNs int64 // Unix time
-	Ns   int64
+// Podded is a process that a cluster has started.
+type Podded interface {
+	// Pod is what has become of it, now. Who may run on its cores settles a moment after its start,
+	// which is waited for until the context ends.
+	Pod(ctx context.Context) result.Pod
 }
 
 // Group is a control group of the process.

@@ -39,6 +39,7 @@ type Record struct {
 	Before   Before   `json:"before,omitzero"`
 	Duet     *Duet    `json:"duet,omitempty"`
 	Limits   Limits   `json:"limits"`
+	Pod      *Pod     `json:"pod,omitempty"` // of a launcher that has a cluster start it
 	Artifact Artifact `json:"artifact"`
 	Start    Start    `json:"start"`
 	// Processes are those of a system, in the order of their start; the last takes the requests.

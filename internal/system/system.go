@@ -20,6 +20,7 @@ import (
 
 	"prony/internal/launch"
 	"prony/internal/launch/attached"
+	"prony/internal/result"
 	"prony/internal/service"
 )
 
@@ -207,6 +208,15 @@ func (s *System) Containers() (names []string) {
 		}
 	}
 	return names
+}
+
+// Pod is what a cluster made of the last part; ok is false where none started it.
+func (s *System) Pod(ctx context.Context) (p result.Pod, ok bool) {
+	podded, ok := s.Parts[len(s.Parts)-1].Process.(launch.Podded)
+	if !ok {
+		return p, false
+	}
+	return podded.Pod(ctx), true
 }
 
 // Limits are what holds all parts, and with its name what holds or misses one of them.

@@ -269,6 +269,7 @@ func (f *life) fail(ctx context.Context, err error) {
 // details beside the record. A failure here makes a good trial a failed one, since something may
 // still be running.
 func (f *life) end(ctx context.Context) {
+	f.unpodded()
 	if f.watch != nil {
 		series, cost := f.watch.Stop()
 		f.rec.Probe = cost
@@ -367,6 +368,7 @@ func (f *life) ready(ctx context.Context) error {
 	if err := f.firstAnswer(bounded); err != nil {
 		return f.orExit(err)
 	}
+	f.podded(bounded)
 	f.watch, err = f.lab.Watch(f.proc, time.Duration(f.trial.Watched.Period))
 	return err
 }

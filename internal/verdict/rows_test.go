@@ -91,6 +91,14 @@ var trialRows = []row{
 	{"cores", trial, suspect, cores([]int{0}, []int{0})},
 	{"cores", trial, valid, cores(nil, []int{0})}, // not known
 	{"cores", trial, valid, cores([]int{0}, nil)},
+
+	{"pod", trial, valid, func(r rec, _ ld) { r.Pod = &result.Pod{Cores: []int{1}} }},
+	{"pod", trial, suspect, func(r rec, _ ld) {
+		r.Pod = &result.Pod{Shared: []string{"pod b may run on cores 0,1"}}
+	}},
+	{"cluster", trial, valid, func(r rec, _ ld) {
+		r.Pod = &result.Pod{Away: []result.Away{{Ns: 30 * sec}}}
+	}},
 }
 
 // compilers are those of a JVM that ran and waited for so long in all windows, of 10.1 s each, in

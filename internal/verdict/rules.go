@@ -29,6 +29,10 @@ var trialRules = []Rule{
 		"docs/formats/record.md", chatty},
 	{"cores", "service and load run on cores of their own", "SUSPECT",
 		"postrust #11; Treadmill, ISCA 2016", cores},
+	{"pod", "a pod has cores of its own, which no other pod and not the load may run on",
+		"SUSPECT", "Kubernetes, Control CPU Management Policies on the Node", podCores},
+	{"cluster", "the cluster that started a pod could be asked all the time", aCause,
+		"docs/decisions/0035-kubernetes.md", clusterAway},
 }
 
 // boundRules are about what must hold before a load has a latency at all. Where one of them makes

@@ -10,6 +10,7 @@ import (
 	"prony/internal/result"
 	"prony/internal/runtimes"
 	"prony/internal/stats"
+	"prony/internal/unit"
 )
 
 func failed(r *result.Record, _ *load) *result.Finding {
@@ -182,4 +183,26 @@ func cores(r *result.Record, _ *load) *result.Finding {
 		}
 	}
 	return nil
+}
+
+// podCores wants what a static CPU manager gives. The load's cores are another rule's.
+func podCores(r *result.Record, _ *load) *result.Finding {
+	if r.Pod == nil || len(r.Pod.Shared) == 0 {
+		return nil
+	}
+	return suspect(strings.Join(r.Pod.Shared, "; "), "cores of its own",
+		"have its node's kubelet run with cpuManagerPolicy: static, and ask for whole CPUs")
+}
+
+// clusterAway moves no number: nothing is asked of a cluster while a load is offered.
+func clusterAway(r *result.Record, _ *load) *result.Finding {
+	if r.Pod == nil || len(r.Pod.Away) == 0 {
+		return nil
+	}
+	var sum int64
+	for _, a := range r.Pod.Away {
+		sum += a.Ns
+	}
+	return cause(fmt.Sprintf("its API did not answer for %s", unit.Duration(float64(sum))),
+		"none", "what was measured does not depend on it")
 }

@@ -1,12 +1,18 @@
 package kubernetes
 
 import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"prony/internal/launch"
 	"prony/internal/launch/kernel"
+	"prony/internal/result"
 )
 
 // maxCores is above every number of a processor.
@@ -50,4 +56,105 @@ func granted(groups []launch.Group) []int {
 		return nil
 	}
 	return coresOf(groups[at].Dir)
+}
+
+// Bounds on what is said of neighbours, and on what is waited for.
+const (
+	maxNeighbours = 8
+	// sharedBound is a little more than a kubelet takes to take cores away from all other pods that
+	// it has given to one (cpuManagerReconcilePeriod, 10 s).
+	sharedBound = 12 * time.Second
+	sharedTurn  = 500 * time.Millisecond
+)
+
+// shared says who else may run on a container's cores, in words: other pods, or whoever has the
+// pool that it was left in. None: they are its own.
+func shared(groups []launch.Group, cpus float64) (out []string) {
+	cores := granted(groups)
+	if len(cores) == 0 {
+		return []string{"nobody here can see which cores it has"}
+	}
+	if float64(len(cores)) != cpus {
+		return []string{fmt.Sprintf("the kubelet gave it none of its own: it has %d cores for %g "+
+			"CPUs, as all pods have", len(cores), cpus)}
+	}
+	at := slices.IndexFunc(groups, func(g launch.Group) bool {
+		return g.Version == 2 || g.Controller == "cpuset"
+	})
+	own := groups[at].Dir
+	seen := 0
+	_ = filepath.WalkDir(top(own), func(path string, e fs.DirEntry, err error) error {
+		switch seen++; {
+		case seen > maxGroups || len(out) >= maxNeighbours:
+			return fs.SkipAll
+		case err != nil || !e.IsDir(): // groups come and go
+			return nil
+		case path == own:
+			return fs.SkipDir
+		}
+		pids := strings.Fields(kernel.Value(path, "cgroup.procs"))
+		theirs := coresOf(path)
+		if len(pids) > 0 && !pauses(pids) && slices.ContainsFunc(theirs, func(c int) bool {
+			return slices.Contains(cores, c)
+		}) {
+			out = append(out, fmt.Sprintf("%s may run on cores %s", podOfGroup(path),
+				kernel.CoreList(theirs)))
+		}
+		return nil
+	})
+	return out
+}
+
+// top is the group of all pods above one.
+func top(dir string) string {
+	out := filepath.Dir(dir)
+	for up := out; up != "/" && up != "."; up = filepath.Dir(up) {
+		if strings.Contains(filepath.Base(up), "kubepods") {
+			out = up
+		}
+	}
+	return out
+}
+
+// pauses says whether all that a group has is what holds a pod's network, and sleeps for good.
+func pauses(pids []string) bool {
+	return !slices.ContainsFunc(pids, func(pid string) bool {
+		return kernel.Value("/proc/"+pid, "comm") != "pause"
+	})
+}
+
+// podOfGroup names the pod that a group is of.
+func podOfGroup(path string) string {
+	parts := strings.Split(path, "/")
+	for i := len(parts) - 1; i >= 0; i-- {
+		name := strings.TrimSuffix(parts[i], ".slice")
+		if at := strings.LastIndex("-"+name, "-pod"); at >= 0 && !strings.HasSuffix(name, "pods") {
+			return "pod " + said(name[at+len("pod"):])
+		}
+	}
+	return "group " + said(filepath.Base(path))
+}
+
+// Pod implements launch.Podded.
+func (p *proc) Pod(ctx context.Context) result.Pod {
+	out := result.Pod{Namespace: p.l.cluster.Namespace, Name: said(p.pod.Metadata.Name),
+		Node: said(p.pod.Spec.NodeName), Server: p.l.server,
+		Kubelet: said(p.l.node.Status.NodeInfo.KubeletVersion),
+		Runtime: said(p.l.node.Status.NodeInfo.ContainerRuntimeVersion),
+		QoS:     said(p.pod.Status.QOSClass), Image: p.pod.image(), Cores: granted(p.groups)}
+	if p.l.options.Service {
+		out.Service = p.addr.String()
+	}
+	if p.log != nil {
+		out.Away = p.log.absences()
+	}
+	out.Shared = shared(p.groups, p.spec.CPUs)
+	ctx, cancel := context.WithTimeout(ctx, sharedBound)
+	defer cancel()
+	for len(out.Shared) > 0 && float64(len(out.Cores)) == p.spec.CPUs && ctx.Err() == nil &&
+		!p.mainEnded() {
+		sleep(ctx, sharedTurn)
+		out.Shared = shared(p.groups, p.spec.CPUs)
+	}
+	return out
 }

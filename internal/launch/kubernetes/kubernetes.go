@@ -104,6 +104,7 @@ type Launcher struct {
 	guard   *guard.Guard
 	nodes   map[string]string // what a pod's node must be
 	node    node              // this machine, as the cluster knows it; may be empty
+	server  string            // version of the API server
 	address string            // of the API server, to see whether it is there; may be empty
 	loaded  sync.Map          // images that were brought to the node
 	live    sync.Map          // of *proc
@@ -134,7 +135,10 @@ func New(ctx context.Context, o Options) (l *Launcher, reaped []string, err erro
 	if reaped, err = sweep(ctx, l.cluster, labelLab, l.self.outlived); err != nil {
 		return nil, reaped, fmt.Errorf("remove what earlier labs left in the cluster: %w", err)
 	}
-	l.address = l.cluster.server(ctx)
+	l.address = l.cluster.listens(ctx)
+	if l.server, err = l.cluster.version(ctx); err != nil {
+		return nil, reaped, fmt.Errorf("use Kubernetes: %w", err)
+	}
 	w := watch{Cluster: *l.cluster, Lab: l.self, Dir: o.Dir}
 	if l.guard, err = post.Start(w, os.Environ()...); err != nil {
 		return nil, reaped, fmt.Errorf("start the guard that removes pods if this lab is "+
@@ -212,8 +216,18 @@ func (l *Launcher) meetNode(ctx context.Context) error {
 	return nil
 }
 
-// server is where the API server listens, as HOST:PORT; empty: kubectl does not say.
-func (c *cluster) server(ctx context.Context) string {
+// version is the API server's.
+func (c *cluster) version(ctx context.Context) (string, error) {
+	answer, err := c.ask(ctx, nil, "version", "--output=json")
+	if err != nil {
+		return "", err
+	}
+	got, err := readAs[struct{ ServerVersion struct{ GitVersion string } }](answer)
+	return said(got.ServerVersion.GitVersion), err
+}
+
+// listens is where the API server listens, as HOST:PORT; empty: kubectl does not say.
+func (c *cluster) listens(ctx context.Context) string {
 	said, err := c.ask(ctx, nil, "config", "view", "--minify", "--output",
 		"jsonpath={.clusters[0].cluster.server}")
 	if err != nil {

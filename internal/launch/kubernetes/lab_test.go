@@ -16,9 +16,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"prony/internal/clock"
 	"prony/internal/launch"
 	"prony/internal/launch/kernel"
 	"prony/internal/launch/launchtest"
+	"prony/internal/probe"
 )
 
 // labEnv makes this binary a lab of its own, to be killed: its value is a namespace, an image and a
@@ -228,5 +230,49 @@ func TestBoundsLog(t *testing.T) {
 	if first := fmt.Sprintf("%0*d\n", launchtest.FloodLine-1, 0); err != nil ||
 		!strings.HasPrefix(string(b), first) || len(b) > launch.LogHead+launch.LogTail+2<<20 {
 		t.Errorf("%d bytes are kept, and begin with %.20q, error %v", len(b), b, err)
+	}
+}
+
+// What the lab samples of a pod is there: processor time, memory, its network; and what its kubelet
+// granted: cores of its own to whole processors, and how often the quota held back what has less.
+func TestIsSampled(t *testing.T) {
+	l := launcher(t, Options{})
+	p := start(t, l, launch.Spec{Args: []string{"/act", "act-burns"}, Cores: []int{0}, CPUs: 1,
+		MemoryBytes: 64 << 20})
+	says(t, p, "ready")
+	got := p.Pod(t.Context())
+	if len(got.Shared) > 0 || len(got.Cores) != 1 || got.QoS != "Guaranteed" || got.Node == "" ||
+		got.Kubelet == "" || got.Runtime == "" || got.Server == "" || len(got.Away) > 0 ||
+		!strings.Contains(got.Image, "sha256:") {
+		t.Errorf("its pod is %+v, want one with a core of its own", got)
+	}
+	if before, ok := kernel.Age(p.Main()); !ok || clock.Mono()-p.Began() > before {
+		t.Errorf("it began %d ns ago, and its process %d", clock.Mono()-p.Began(), before)
+	}
+	if err := p.Stop(0); err != nil {
+		t.Fatal(err)
+	}
+	p = start(t, l, launch.Spec{Args: []string{"/act", "act-burns"}, Cores: []int{0}, CPUs: 0.05,
+		MemoryBytes: 64 << 20})
+	says(t, p, "ready")
+	var groups []probe.Group
+	for _, g := range p.Groups() {
+		groups = append(groups, probe.Group(g))
+	}
+	s, err := probe.Start(probe.Config{Period: 10 * time.Millisecond},
+		probe.Subject{PIDs: p.PIDs, Groups: groups, Network: p.Main()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop()
+	before := s.Mark()
+	eventually(t, "throttling", func() bool {
+		now := s.Mark()
+		return now.CPUNs > before.CPUNs && now.ThrottledNs > before.ThrottledNs &&
+			before.ThrottledNs >= 0 && now.ChargedBytes > 0 && now.Processes == 1 &&
+			strings.HasPrefix(now.Source, "cgroup v")
+	})
+	if got := p.Pod(t.Context()); len(got.Shared) == 0 {
+		t.Errorf("a twentieth of a core is one of its own: %+v", got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"prony/internal/clock"
 	"prony/internal/launch"
+	"prony/internal/result"
 )
 
 const (
@@ -37,7 +38,7 @@ type logCopy struct {
 	err  error // after done
 
 	mu   sync.Mutex
-	away []launch.Away
+	away []result.Away
 }
 
 func (p *proc) copyLog() (*logCopy, error) {
@@ -124,17 +125,17 @@ func (c *logCopy) missing(now bool) {
 	at := clock.Wall().UnixNano()
 	switch {
 	case now && !open:
-		c.away = append(c.away, launch.Away{AtNs: at})
+		c.away = append(c.away, result.Away{AtNs: at})
 	case !now && open:
 		c.away[n-1].Ns = max(1, at-c.away[n-1].AtNs)
 	}
 }
 
 // absences are those so far; one that goes on is as long as it is.
-func (c *logCopy) absences() []launch.Away {
+func (c *logCopy) absences() []result.Away {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out := append([]launch.Away(nil), c.away...)
+	out := append([]result.Away(nil), c.away...)
 	if n := len(out); n > 0 && out[n-1].Ns == 0 {
 		out[n-1].Ns = max(1, clock.Wall().UnixNano()-out[n-1].AtNs)
 	}

@@ -379,6 +379,7 @@ func (p *proc) noteLimits() {
 	}
 }
 
+// Addr is the pod's own, or that of its service.
 func (p *proc) Addr() netip.AddrPort { return p.addr }
 
 // Began is the moment in which the image's own program was first seen, to a millisecond.

@@ -1,0 +1,63 @@
+package trial_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"prony/internal/launch"
+	"prony/internal/launch/fake"
+	"prony/internal/result"
+	"prony/internal/service"
+)
+
+// cluster is a launcher whose processes are pods.
+type cluster struct{ *fake.Launcher }
+
+func (c cluster) Launch(ctx context.Context, s launch.Spec) (launch.Process, error) {
+	p, err := c.Launcher.Launch(ctx, s)
+	return &podded{Process: p}, err
+}
+
+// podded shares its core only while it is new, and at the end with somebody else; meanwhile its
+// cluster was away.
+type podded struct {
+	launch.Process
+	asked int
+}
+
+func (p *podded) Pod(context.Context) result.Pod {
+	p.asked++
+	if p.asked == 1 {
+		return result.Pod{Name: "p", Cores: []int{5}, Shared: []string{"x"}}
+	}
+	return result.Pod{Cores: []int{5}, Shared: []string{"x", "y"}, Away: []result.Away{{Ns: 7}}}
+}
+
+// The record of a pod has the cores that it was given, whoever shared them by the end, and when its
+// cluster could not be asked.
+func TestLifeOfAPod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.lab.Containers = map[string]launch.Launcher{"kubernetes": cluster{w.launcher}}
+		e := w.experiment("a")
+		e.Plan.Trials[0].Launcher = "kubernetes"
+		*e.Subjects["a"].Built = service.Built{Images: map[string]string{"": "prony/a:h"},
+			Front: "prony/a:h"}
+		records, err := w.run(context.Background(), e)
+		if err != nil || len(records) != 1 || records[0].Pod == nil {
+			t.Fatalf("%d records, error %v", len(records), err)
+		}
+		r := records[0]
+		if !slices.Equal(r.Limits.ServiceCores, []int{5}) || r.Pod.Name != "p" ||
+			!slices.Equal(r.Pod.Shared, []string{"x", "y"}) || len(r.Pod.Away) != 1 {
+			t.Errorf("cores %v, pod %+v", r.Limits.ServiceCores, r.Pod)
+		}
+		if !slices.ContainsFunc(r.Verdict.Findings, func(f result.Finding) bool {
+			return f.Rule == "pod" && f.Grade == result.Suspect
+		}) {
+			t.Errorf("findings are %+v, want that it shares cores", r.Verdict.Findings)
+		}
+	})
+}
