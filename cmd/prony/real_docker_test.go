@@ -105,6 +105,7 @@ func TestRealContainers(t *testing.T) {
 		t.Fatalf("exit %d\n%s%s", exit, out, stderr)
 	}
 	has(t, "the table", out, "go-gin in docker-host")
+	compiler := compilerOf(t, filepath.Join(root, "services/go-gin/Dockerfile"))
 	_, records, bad, err := result.Read(dir)
 	if err != nil || len(bad) > 0 || len(records) != 3 {
 		t.Fatalf("%d records, bad %v, error %v", len(records), bad, err)
@@ -119,6 +120,11 @@ func TestRealContainers(t *testing.T) {
 		if contained != strings.HasPrefix(a.Image, "prony/go-gin:") ||
 			contained && (len(a.SHA256) != 64 || a.ImageBytes < 1<<20) {
 			t.Errorf("%s: artifact %+v", r.Trial, a)
+		}
+		// What else this machine has, the image has not.
+		if tools := r.Provenance.Tools; contained && (len(tools) != 1 ||
+			!strings.Contains(compiler, " go"+tools["go"]+" ")) {
+			t.Errorf("%s: tools %v, the image's is %s", r.Trial, tools, compiler)
 		}
 		limits := strings.Join(r.Limits.InForce, ", ")
 		if len(r.Limits.Missing) > 0 || !strings.Contains(limits, "cpuset") ||
@@ -137,6 +143,22 @@ func TestRealContainers(t *testing.T) {
 	if err != nil || len(left) > 0 {
 		t.Errorf("left in the engine: %s, error %v", left, err)
 	}
+}
+
+// compilerOf is what the compiler of a Dockerfile's first image says of itself.
+func compilerOf(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image := strings.Fields(string(text))[1]
+	said, err := exec.Command("docker", "run", "--rm", "--network", "none", "--entrypoint", "go",
+		image, "version").Output()
+	if err != nil {
+		t.Fatalf("ask %s: %v", image, err)
+	}
+	return string(said)
 }
 
 // A container whose memory is too small is ended by the kernel, and the record says so.

@@ -70,10 +70,11 @@ func (r *run) resume(context.Context) error {
 func (r *run) unlike(rec *result.Record) string {
 	was, is := rec.Provenance, r.experiment.Prov
 	for _, t := range r.experiment.Trials {
-		if t.ID != rec.Trial || t.Subject.Built == nil || rec.Artifact.SHA256 == "" {
+		if t.ID != rec.Trial || t.Subject.Built == nil {
 			continue
 		}
-		if t.Subject.Built.SHA256 != rec.Artifact.SHA256 {
+		is.Tools = t.Subject.Built.Versions(is.Tools)
+		if rec.Artifact.SHA256 != "" && t.Subject.Built.SHA256 != rec.Artifact.SHA256 {
 			return "the artifact of " + t.Target
 		}
 	}

@@ -97,7 +97,7 @@ func (b *Builder) image(ctx context.Context, s *Service) (*Built, error) {
 	}
 	defer unlock()
 	built := &Built{Dir: s.Dir, Hash: hex.EncodeToString(h.Sum(nil)), Images: map[string]string{},
-		Tools: map[string]Tool{}, Cached: true}
+		Cached: true}
 	for _, process := range s.imaged() {
 		i := image{docker: docker, dir: s.Dir, file: file, args: args}
 		name := s.buildName()
@@ -110,6 +110,9 @@ func (b *Builder) image(ctx context.Context, s *Service) (*Built, error) {
 			return nil, err
 		}
 		built.Images[process], built.Front, built.Log = i.tag, i.tag, i.log
+		if built.Tools, err = b.toolsOf(ctx, &i, built.SHA256, s.Needs); err != nil {
+			return nil, err
+		}
 	}
 	return built, nil
 }
@@ -187,13 +190,14 @@ func (b *Builder) take1(ctx context.Context, i *image, built *Built) error {
 	return nil
 }
 
-func (i *image) build(ctx context.Context) (err error) {
+func (i *image) build(ctx context.Context, more ...string) (err error) {
 	log, err := os.Create(i.log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
 	args := []string{"build", "--network", "host", "--tag", i.tag, "--file", i.file}
+	args = append(args, more...)
 	for _, arg := range i.args {
 		args = append(args, "--build-arg", arg)
 	}

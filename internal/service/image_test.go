@@ -1,6 +1,7 @@
 package service
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +19,7 @@ build) grep -q BROKEN Dockerfile && { echo "no such base"; exit 1; }
   while [ $# -gt 0 ]; do [ "$1" = --tag ] && tag=$2; shift; done
   echo "made $tag"; echo "sha256:ab${tag%%:*} 1000" >"$dir/$(echo "$tag" | tr /: __)" ;;
 image) for tag; do :; done; cat "$dir/$(echo "$tag" | tr /: __)" 2>/dev/null ;;
+run) [ "$7" = --version ] || cat "$dir/$6 in $(echo "$7" | sed 's/:[0-9a-f]*//; s/.*[/]//')" ;;
 esac
 `
 
@@ -149,4 +151,63 @@ func TestImageErrors(t *testing.T) {
 	check("other", "", docker, "build the image of sh-none: it has no Dockerfile")
 	check("Dockerfile", "BROKEN\n", docker, "no such base")
 	check("Dockerfile", "FROM x\n", "#!/bin/sh\n", "and does not know its size")
+}
+
+// What runs is asked of the image, what compiled of the stage that made it, once for an image; what
+// neither knows is left out, and said.
+func TestToolsOfAnImage(t *testing.T) {
+	bin := dock(t, docker)
+	w := newWorkshop(t, "out", []string{"touch", "out"})
+	put(t, filepath.Join(w.s.Dir, "Dockerfile"), "FROM golang AS build\nFROM scratch\n")
+	w.s.Needs = []Need{{Tool: "java"}, {Tool: "go"}, {Tool: "mvn"}, {Tool: "cargo"}}
+	lacks := func() bool {
+		return w.said("prony/" + w.tag(t) + " does not say which cargo it was built with")
+	}
+	put(t, filepath.Join(bin, "java in sh-none"), `openjdk version "25.0.3" 2026-04-21`)
+	put(t, filepath.Join(bin, "go in sh-none-build"), "go version go1.26.5 linux/amd64")
+	put(t, filepath.Join(bin, "mvn in sh-none"), "Apache Maven 3.9.16")
+	machine := map[string]string{"go": "1.26.8", "java": "17.0.15"}
+	check := func() {
+		t.Helper()
+		built, err := w.Image(t.Context(), w.s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(built.Versions(machine)); got != "map[go:1.26.5 java:25.0.3]" {
+			t.Errorf("versions %s", got)
+		}
+	}
+	check()
+	if !lacks() {
+		t.Errorf("said %q", w.lines)
+	}
+	w.s.Needs = w.s.Needs[:3]
+	check() // which is kept
+	asked := len(read(t, bin, "asked"))
+	check()
+	again := read(t, bin, "asked")[asked:]
+	if strings.Contains(again, "run") || strings.Contains(again, "build ") {
+		t.Errorf("asked again for\n%s", again)
+	}
+	// Another image by the same name is asked anew.
+	name := strings.ReplaceAll(w.tag(t), ":", "_")
+	put(t, filepath.Join(bin, "prony_"+name), "sha256:cd 1000")
+	put(t, filepath.Join(bin, "go in sh-none-build"), "go version go1.26.6 linux/amd64")
+	built, err := w.Image(t.Context(), w.s)
+	if err != nil || built.Versions(machine)["go"] != "1.26.6" {
+		t.Errorf("versions %v, error %v", built.Versions(machine), err)
+	}
+	if got := (&Built{Tools: built.Tools}).Versions(machine); got["go"] != "1.26.8" {
+		t.Errorf("a process has %v, want the machine's", got)
+	}
+}
+
+// tag is what the image of a workshop's service is called, without the owner.
+func (w *workshop) tag(t *testing.T) string {
+	t.Helper()
+	built, err := w.Image(t.Context(), w.s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimPrefix(built.Front, "prony/")
 }

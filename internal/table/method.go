@@ -3,6 +3,7 @@ package table
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -70,6 +71,7 @@ var ownAspects = []aspect{
 	}},
 	{"framework version", func(r *result.Record) string { return r.Target.Version }},
 	{"commit", func(r *result.Record) string { return unit.Hash(r.Provenance.Commit) }},
+	{ToolsAspect, toolsText},
 }
 
 // differences says in what a target's own trials vary, a sentence each.
@@ -88,40 +90,85 @@ func differences(trials []*result.Record) []string {
 func (sc *Scenario) unlikeRows() []string {
 	var out []string
 	for _, a := range aspects {
-		var said []string // values in order of rows
-		rows := map[string][]string{}
-		for i := range sc.Targets {
-			t := &sc.Targets[i]
-			vs := distinct(t.Used, a.of)
-			if len(vs) != 1 {
-				continue // no trial, or its own footnote says it
-			}
-			if rows[vs[0]] == nil {
-				said = append(said, vs[0])
-			}
-			rows[vs[0]] = append(rows[vs[0]], t.Name)
-		}
-		if len(said) < 2 {
+		parts := sc.parted(a.of)
+		if len(parts) < 2 {
 			continue
-		}
-		var parts []string
-		for _, v := range said {
-			parts = append(parts, fmt.Sprintf("%s (%s)", v, unit.Few(rows[v], 3)))
 		}
 		what := "Rows vary in " + a.name + ", so they are not like for like"
 		if a.name == sweep {
 			what = "Rows sweep the load, as was asked"
 		}
-		out = append(out, what+": "+strings.Join(parts, "; ")+".")
+		out = append(out, what+": "+partsText(parts)+".")
+	}
+	return append(out, sc.unlikeTools()...)
+}
+
+// unlikeTools says where rows of one language were made or run by different versions of its tools:
+// an image has its own.
+func (sc *Scenario) unlikeTools() (out []string) {
+	var names []string
+	for i := range sc.Targets {
+		for _, r := range sc.Targets[i].Used {
+			names = slices.AppendSeq(names, maps.Keys(r.Provenance.Tools))
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		parts := sc.parted(func(r *result.Record) string {
+			if v := versionIn.FindString(r.Provenance.Tools[name]); moves(name, r.Target) {
+				return v
+			}
+			return ""
+		})
+		parts = slices.DeleteFunc(parts, func(p part) bool { return p.value == nothing })
+		if len(parts) > 1 {
+			out = append(out, fmt.Sprintf("Rows vary in the version of %s, so that their "+
+				"difference is also that: %s.", name, partsText(parts)))
+		}
 	}
 	return out
 }
+
+// part is a value of an aspect, and the rows that have it.
+type part struct {
+	value string
+	rows  []string
+}
+
+// parted are the values of rows that agree with themselves, in order.
+func (sc *Scenario) parted(of func(*result.Record) string) (parts []part) {
+	for i := range sc.Targets {
+		t := &sc.Targets[i]
+		vs := distinct(t.Used, of)
+		if len(vs) != 1 {
+			continue // no trial, or its own footnote says it
+		}
+		at := slices.IndexFunc(parts, func(p part) bool { return p.value == vs[0] })
+		if at < 0 {
+			at, parts = len(parts), append(parts, part{value: vs[0]})
+		}
+		parts[at].rows = append(parts[at].rows, t.Name)
+	}
+	return parts
+}
+
+// partsText lists them: "1.26.8 (a, b); 1.26.5 (c)".
+func partsText(parts []part) string {
+	var words []string
+	for _, p := range parts {
+		words = append(words, fmt.Sprintf("%s (%s)", p.value, unit.Few(p.rows, 3)))
+	}
+	return strings.Join(words, "; ")
+}
+
+// nothing is a value that a record does not have.
+const nothing = "none"
 
 // distinct is the different values, in the order of the trials.
 func distinct(trials []*result.Record, of func(*result.Record) string) []string {
 	var vs []string
 	for _, r := range trials {
-		v := cmp.Or(of(r), "none")
+		v := cmp.Or(of(r), nothing)
 		if !slices.Contains(vs, v) {
 			vs = append(vs, v)
 		}

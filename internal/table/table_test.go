@@ -258,6 +258,34 @@ func TestUnlike(t *testing.T) {
 	}
 }
 
+// Rows of one language that other versions of its tools made or run are told; those of another
+// language, and tools that move nothing, are not.
+func TestUnlikeTools(t *testing.T) {
+	records := slices.Concat(rates("a", 100, 101), rates("b", 90, 91), rates("c", 80, 81))
+	for i := range records {
+		r := &records[i]
+		r.Target.Language, r.Target.Runtime = "Go", "native"
+		r.Provenance.Tools = map[string]string{"go": "1.26.8", "java": "25.0.3", "npm": "11"}
+		if r.Target.Name == "c" {
+			r.Target.Language, r.Target.Runtime = "Java", "jvm"
+		}
+	}
+	said := func() string {
+		return strings.Join(only(t, Comparison(records, Options{})).Notes, "\n")
+	}
+	if got := said(); strings.Contains(got, "vary") {
+		t.Errorf("like tools: %s", got)
+	}
+	for _, i := range []int{2, 3} { // all of b's row
+		records[i].Provenance.Tools = map[string]string{"go": "1.26.5", "npm": "10"}
+	}
+	if got := said(); !strings.Contains(got, "Rows vary in the version of go, so that their "+
+		"difference is also that: 1.26.8 (a); 1.26.5 (b).") || strings.Contains(got, "java") ||
+		strings.Contains(got, "npm") {
+		t.Errorf("notes %s", got)
+	}
+}
+
 // What somebody sweeps is told as that, and no fault of the rows.
 func TestSweep(t *testing.T) {
 	records := slices.Concat(rates("a", 100, 101), rates("b", 90, 91))

@@ -56,6 +56,9 @@ func TestFoldersOfAnotherUser(t *testing.T) {
 	})
 }
 
+// tools are those of the machine.
+var tools = map[string]string{"go": "1.26.8"}
+
 // A trial of a container starts its image, listens in its own network, and may write only where the
 // lab wants to read; the record names launcher and image.
 func TestLifeOfAContainer(t *testing.T) {
@@ -73,7 +76,8 @@ func TestLifeOfAContainer(t *testing.T) {
 		e.Rides = map[string]trial.Ride{e.Plan.Trials[0].Variant: {Path: "/agents/x.jar",
 			Files: filepath.Join(w.dir, "agents", "none")}} // of which there are none
 		*e.Subjects["a"].Built = service.Built{Hash: "h", SHA256: "5a", ImageBytes: 7,
-			Images: map[string]string{"": "prony/a:h"}, Front: "prony/a:h"}
+			Images: map[string]string{"": "prony/a:h"}, Front: "prony/a:h",
+			Tools: map[string]service.Tool{"go": {Version: "1.26.5"}}}
 		records, err := w.run(context.Background(), e)
 		if err != nil || len(records) != 1 || records[0].Outcome != result.Measured {
 			t.Fatalf("%d records, error %v", len(records), err)
@@ -82,6 +86,9 @@ func TestLifeOfAContainer(t *testing.T) {
 		if r.Target.Launcher != "docker" || r.Artifact.Image != "prony/a:h@sha256:5a" ||
 			r.Artifact.ImageBytes != 7 {
 			t.Errorf("launcher %q, artifact %+v", r.Target.Launcher, r.Artifact)
+		}
+		if tools := fmt.Sprint(r.Provenance.Tools); tools != "map[go:1.26.5]" {
+			t.Errorf("tools %s, want the image's", tools)
 		}
 		if got.Image != "prony/a:h" || !slices.Contains(got.Env, "HOST=0.0.0.0") {
 			t.Errorf("image %q, environment %q", got.Image, got.Env)

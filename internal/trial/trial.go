@@ -189,7 +189,7 @@ func newRecord(t Spec, prov result.Provenance) *result.Record {
 	if s.Commit != "" {
 		prov.Commit, prov.Dirty = s.Commit, s.Dirty
 	}
-	prov.SceneHash = t.SceneHash
+	prov.SceneHash, prov.Tools = t.SceneHash, s.Built.Versions(prov.Tools)
 	return &result.Record{
 		Trial: t.ID, Time: clock.Wall(), Suite: t.Suite, Block: t.Block, Order: t.Order,
 		Target: result.Target{

@@ -1,0 +1,139 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"prony/internal/file"
+)
+
+const (
+	// buildStage is the stage of a Dockerfile in which its artifact is made.
+	buildStage = "build"
+	dropLimit  = 30 * time.Second // to remove its image
+)
+
+// fetches are the tools that only fetch and pack: another version of one moves no number.
+var fetches = map[string]bool{"mvn": true, "npm": true}
+
+// Versions are those of the tools that a build's targets were made and are run with: what its image
+// has, or, where it is started as a process, what this machine has.
+func (b *Built) Versions(machine map[string]string) map[string]string {
+	if len(b.Images) == 0 {
+		return machine
+	}
+	out := map[string]string{}
+	for name, tool := range b.Tools {
+		out[name] = tool.Version
+	}
+	return out
+}
+
+// toolsOf asks an image which versions it has of what its service needs, once for each image: what
+// runs there is in the image, what compiled it only in the stage that made it. A tool that is in
+// neither is left out: nobody knows.
+func (b *Builder) toolsOf(ctx context.Context, i *image, id string, needs []Need) (map[string]Tool,
+	error) {
+	kept := strings.TrimSuffix(i.log, ".log") + ".tools.json"
+	var known struct {
+		Image string
+		Tools map[string]Tool
+	}
+	if data, err := os.ReadFile(kept); err == nil && json.Unmarshal(data, &known) == nil &&
+		known.Image == id && known.Tools != nil {
+		return known.Tools, nil
+	}
+	known.Image, known.Tools = id, map[string]Tool{}
+	var lacks []Need
+	for _, need := range needs {
+		if !fetches[need.Tool] && !i.tell(ctx, i.tag, need.Tool, known.Tools) {
+			lacks = append(lacks, need)
+		}
+	}
+	lacks, err := i.tellMaker(ctx, lacks, known.Tools)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if len(lacks) > 0 { // perhaps because the engine was slow: the next time it is asked again
+		b.say("%s does not say which %s it was built with%s", i.tag, lacks[0].Tool, because(err))
+		return known.Tools, nil
+	}
+	data, err := json.Marshal(known)
+	if err != nil {
+		return nil, fmt.Errorf("note the tools of %s: %w", i.tag, err)
+	}
+	return known.Tools, file.Put(kept, data)
+}
+
+func because(err error) string {
+	if err == nil {
+		return ""
+	}
+	return ": " + err.Error()
+}
+
+// tellMaker asks for what the image itself lacks, and gives what is lacking there, too.
+func (i *image) tellMaker(ctx context.Context, needs []Need, to map[string]Tool) (lacks []Need,
+	err error) {
+	if len(needs) == 0 {
+		return nil, nil
+	}
+	maker, drop, err := i.maker(ctx)
+	if err != nil {
+		return needs, err
+	}
+	defer drop()
+	return slices.DeleteFunc(needs, func(need Need) bool {
+		return i.tell(ctx, maker, need.Tool, to)
+	}), nil
+}
+
+// tell adds the version of a tool to those of an image, and reports whether the image has it.
+func (i *image) tell(ctx context.Context, image, tool string, to map[string]Tool) bool {
+	for _, kind := range toolKinds {
+		if kind.name != tool {
+			continue
+		}
+		for _, program := range kind.programs {
+			args := append([]string{"run", "--rm", "--network", "none", "--entrypoint", program,
+				image}, kind.ask...)
+			said, err := askTool(ctx, os.Environ(), i.docker, args...)
+			if version := versionIn(said); err == nil && version != "" {
+				to[tool] = Tool{Path: program, Version: version}
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// maker is the image of the stage that the artifact was made in, which the builder has kept; drop
+// removes its name.
+func (i *image) maker(ctx context.Context) (id string, drop func(), err error) {
+	text, err := os.ReadFile(filepath.Join(i.dir, i.file))
+	if err != nil {
+		return "", nil, err
+	}
+	if !strings.Contains(strings.ToLower(string(text)), " as "+buildStage+"\n") {
+		return "", nil, fmt.Errorf("its %s has no stage %q", i.file, buildStage)
+	}
+	stage := *i
+	stage.tag += "-" + buildStage
+	stage.log += "-" + buildStage
+	if err := stage.build(ctx, "--target", buildStage); err != nil {
+		return "", nil, err
+	}
+	return stage.tag, func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropLimit)
+		defer cancel()
+		// One that stays is removed with the images of earlier sources.
+		_ = Command(ctx, os.TempDir(), os.Environ(), i.docker, "image", "rm", stage.tag).Run()
+		_ = os.Remove(stage.log)
+	}, nil
+}
