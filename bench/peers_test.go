@@ -111,9 +111,15 @@ var requestsIn = regexp.MustCompile(`(\d+) requests in ([0-9.]+)s`)
 // wrk is one thread on the same core; its processor time is what wait4 says of the whole process.
 func wrk(tb testing.TB, addr netip.AddrPort, core, conns int, d time.Duration) cost {
 	tb.Helper()
+	return wrkOver(tb, "http", addr, core, conns, d)
+}
+
+func wrkOver(tb testing.TB, scheme string, addr netip.AddrPort, core, conns int,
+	d time.Duration) cost {
+	tb.Helper()
 	seconds := max(int(d.Seconds()), 1)
 	cmd := exec.Command("wrk", "-t1", fmt.Sprintf("-c%d", conns), fmt.Sprintf("-d%ds", seconds),
-		fmt.Sprintf("http://%s/hello?key=12345", addr))
+		fmt.Sprintf("%s://%s/hello?key=12345", scheme, addr))
 	out, err := onCore(core, cmd)
 	if err != nil {
 		tb.Fatal(err)

@@ -44,7 +44,7 @@ func (p Prony) useRaw(s *load.Spec) error {
 			Uring, Epoll, Stack)
 	}
 	if p.Stack != nil {
-		return secure(s, p.Stack)
+		secure(s, p.Stack)
 	}
 	return nil
 }

@@ -66,17 +66,17 @@ func (p Prony) sealed() bool {
 }
 
 // secure has the raw engine that was chosen speak TLS.
-func secure(s *load.Spec, c *stack.Config) error {
-	config, err := c.TLS("http/1.1")
-	if err != nil {
-		return err
-	}
-	at, err := netip.ParseAddrPort(c.Address)
-	if err != nil {
-		return fmt.Errorf("start the engine: %w", err)
-	}
+func secure(s *load.Spec, c *stack.Config) {
 	below := s.Engine
 	s.Engine = func(_ netip.AddrPort, slots int) (load.Engine, error) {
+		config, err := c.TLS("http/1.1")
+		if err != nil {
+			return nil, err
+		}
+		at, err := netip.ParseAddrPort(c.Address)
+		if err != nil {
+			return nil, fmt.Errorf("start the engine: %w", err)
+		}
 		e, err := below(at, slots)
 		if err != nil {
 			return nil, err
@@ -84,7 +84,6 @@ func secure(s *load.Spec, c *stack.Config) error {
 		return seal.New(e, config, slots), nil
 	}
 	s.Describe.Protocol = c.Protocol
-	return nil
 }
 
 func useStack(s *load.Spec, c stack.Config) {

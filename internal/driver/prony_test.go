@@ -50,8 +50,6 @@ func TestEngines(t *testing.T) {
 	check(Prony{Stack: secure, Engine: Stack}, Stack, "asked for")
 	check(Prony{Stack: tls, Engine: Stack}, Stack, "asked for")
 	check(Prony{Engine: Stack}, Stack, "asked for")
-	bad(Prony{Engine: Epoll, Stack: &stack.Config{Protocol: stack.H1TLS, Network: "tcp",
-		Address: "127.0.0.1:1", CA: "none"}}, "holds none in PEM")
 	if err := uring.Probe(); err != nil {
 		check(Prony{}, Epoll, "io_uring cannot be used")
 		bad(Prony{Engine: Uring}, "leave out --engine")

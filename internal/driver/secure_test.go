@@ -3,6 +3,9 @@
 package driver
 
 import (
+	"bufio"
+	"cmp"
+	"context"
 	"crypto/tls"
 	"encoding/pem"
 	"fmt"
@@ -11,6 +14,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +25,7 @@ import (
 	"prony/internal/load/uring"
 	"prony/internal/result"
 	"prony/internal/tests"
+	"prony/internal/truth/exact"
 )
 
 // secureEngines are those that speak HTTP/1.1 over TLS, the one that others are held to first.
@@ -31,22 +37,25 @@ func secureEngines(t *testing.T) []string {
 	return []string{Stack, Epoll, Uring}
 }
 
-// offerSecure sends so many of the requests over two connections.
-func offerSecure(t *testing.T, engine string, c stack.Config, churn, requests int,
-	patience time.Duration, of []load.Request) (*load.Result, error) {
+// offerSecure sends so many of the requests over two connections, or as many as there are to be.
+func offerSecure(t *testing.T, engine string, c stack.Config, s load.Spec,
+	of ...load.Request) (*load.Result, error) {
 	t.Helper()
 	at, err := netip.ParseAddrPort(c.Address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Protocol, c.Network = stack.H1TLS, "tcp"
-	return Prony{Engine: engine, Stack: &c}.Offer(t.Context(), load.Spec{
-		Name: "test", Model: result.Closed, Connections: 2, Window: 10 * time.Second,
-		Requests: int64(requests), Timeout: patience, Drain: patience, Address: at, Host: c.Host,
-		Seed: 1, Churn: churn,
-		Scenario: load.Scenario{KeyLo: 1, KeyHi: 9, Requests: of},
-	})
+	s.Name, s.Model, s.Address, s.Host, s.Seed = "test", result.Closed, at, c.Host, 1
+	s.Connections = cmp.Or(s.Connections, 2)
+	s.Window, s.Timeout = 10*time.Second, cmp.Or(s.Timeout, 10*time.Second)
+	s.Drain = s.Timeout
+	s.Scenario = load.Scenario{KeyLo: 1, KeyHi: 9, Requests: of}
+	return Prony{Engine: engine, Stack: &c}.Offer(t.Context(), s)
 }
+
+// get asks for nothing in particular.
+var get = load.Request{Method: "GET", Path: "/", WantSize: -1}
 
 var mix = []load.Request{
 	{Method: "GET", Path: "/?k={key}", Want: "k={key}", HasWant: true},
@@ -98,7 +107,7 @@ func TestSecure(t *testing.T) {
 		for _, engine := range secureEngines(t) {
 			for _, churn := range []int{0, 3} {
 				name := fmt.Sprintf("%s, %s, churn %d", engine, tls.VersionName(version), churn)
-				r, err := offerSecure(t, engine, c, churn, 60, 10*time.Second, mix)
+				r, err := offerSecure(t, engine, c, load.Spec{Requests: 60, Churn: churn}, mix...)
 				if err != nil {
 					t.Errorf("%s: %v", name, err)
 					continue
@@ -147,8 +156,8 @@ func alike(t *testing.T, served *tls.Config, name, want string, insecure bool,
 	reference := ""
 	for _, engine := range secureEngines(t) {
 		r, err := offerSecure(t, engine, stack.Config{Address: l.Addr().String(),
-			Host: "example.com", Insecure: insecure}, 0, 4,
-			300*time.Millisecond, []load.Request{{Method: "GET", Path: "/", WantSize: -1}})
+			Host: "example.com", Insecure: insecure},
+			load.Spec{Requests: 4, Timeout: 300 * time.Millisecond}, get)
 		got := ""
 		if err != nil {
 			got = strings.ReplaceAll(err.Error(), l.Addr().String(), "it")
@@ -207,4 +216,84 @@ func TestSecureFaults(t *testing.T) {
 		}))
 	check("an end before the answer", "closed the connection before", true,
 		answering(func(c *tls.Conn) { c.Close() }))
+}
+
+// A server that takes 2 ms for each request is seen to take that by every engine, over TLS as in
+// the clear: never less, and at best not much more.
+func TestSecureTruth(t *testing.T) {
+	tests.Cores(t)
+	l, err := exact.Listen("https", "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- exact.Speak(ctx, "https", l, exact.Fixed(2*time.Millisecond), nil) }()
+	for _, engine := range secureEngines(t) {
+		r, err := offerSecure(t, engine, stack.Config{Address: l.Addr().String(), Host: "localhost",
+			Insecure: true}, load.Spec{Requests: 60}, get)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := r.ServiceTime.MinNs; r.Answered != 60 || n < 2e6 || n > 3e6 ||
+			r.FirstByte.MinNs < 2e6 {
+			t.Errorf("%s: %d of 60 answered, %+v in %d ns at best", engine, r.Answered, r.Errors, n)
+		}
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// OpenSSL as the server, in each cipher of TLS 1.3: it shares no line with ours, and takes one
+// connection at a time.
+func TestSecureOpenSSL(t *testing.T) {
+	tests.Whole(t, "servers of OpenSSL")
+	openssl, err := exec.LookPath("openssl")
+	if err != nil {
+		t.Skip("skipped: openssl is not installed")
+	}
+	t.Chdir(t.TempDir())
+	made := exec.Command(openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt",
+		"ec_paramgen_curve:P-256", "-nodes", "-keyout", "key.pem", "-out", "cert.pem", "-subj",
+		"/CN=example.com", "-addext", "subjectAltName=DNS:example.com")
+	if out, err := made.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	ca, err := os.ReadFile("cert.pem")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, suite := range []string{"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384",
+		"TLS_CHACHA20_POLY1305_SHA256"} {
+		cmd := exec.Command(openssl, "s_server", "-accept", "127.0.0.1:0", "-www", "-key",
+			"key.pem", "-cert", "cert.pem", "-ciphersuites", suite)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		at := ""
+		for lines := bufio.NewScanner(out); at == "" && lines.Scan(); {
+			if rest, ok := strings.CutPrefix(lines.Text(), "ACCEPT "); ok {
+				at = rest
+			}
+		}
+		for _, engine := range secureEngines(t) {
+			r, err := offerSecure(t, engine, stack.Config{Address: at, Host: "example.com",
+				CA: string(ca)}, load.Spec{Requests: 20, Connections: 1}, get)
+			if err != nil {
+				t.Errorf("%s, %s: %v", engine, suite, err)
+			} else if r.Answered != 20 || !strings.HasSuffix(r.TLS, suite) || r.TLSResumed < 15 {
+				t.Errorf("%s, %s: %d of 20 answered, %q, %d resumed, %+v", engine, suite,
+					r.Answered, r.TLS, r.TLSResumed, r.Errors)
+			}
+		}
+		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Wait()
+	}
 }
