@@ -359,3 +359,33 @@ func TestNoAllocations(t *testing.T) {
 		t.Errorf("%v allocations a round trip, %d bytes, %v", n, len(b.came), b.err)
 	}
 }
+
+// Whatever is said instead of a handshake, in whatever pieces, it fails as crypto/tls fails it that
+// reads it at once, and leaves nothing behind.
+func FuzzHandshake(f *testing.F) {
+	f.Add([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"), uint8(3))
+	f.Add([]byte{typeAlert, 3, 3, 0, 2, 2, 40}, uint8(1))
+	f.Add([]byte{typeHandshake, 3, 3, 0, 4, 2, 0, 0, 0, typeData, 3, 3, 0, 1, 0}, uint8(2))
+	f.Add([]byte{typeHandshake, 3, 3, 0, 8, 2, 1, 0, 0, 3, 3, 1, 2}, uint8(9))
+	f.Add([]byte{typeCipherSpec, 3, 3, 0, 1, 1, typeHandshake, 3, 3, 0, 0}, uint8(4))
+	f.Fuzz(func(t *testing.T, said []byte, piece uint8) {
+		w := &wire{cut: true, come: bytes.Clone(said), end: io.EOF}
+		want := tls.Client(w, &tls.Config{InsecureSkipVerify: true}).Handshake()
+		b := newBench(t, nil)
+		b.wait()
+		b.Open(0)
+		(*ear)(b.Engine).Opened(0, 1)
+		for len(said) > 0 && b.ended == 0 {
+			n := min(int(piece)+1, len(said))
+			b.hear(said[:n])
+			said = said[n:]
+		}
+		if b.ended == 0 {
+			(*ear)(b.Engine).Closed(0, 9, load.Reading, nil)
+		}
+		if want == nil || b.ended != 1 || b.op != load.Connecting || b.slots[0].shake != nil ||
+			errors.Unwrap(b.err).Error() != Explain(want).Error() {
+			t.Errorf("told %d times of %v, %v; crypto/tls has %v", b.ended, b.op, b.err, want)
+		}
+	})
+}
