@@ -126,7 +126,7 @@ func (p *ordered) offer(ctx context.Context, o Order) error {
 	}
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
-			err = fmt.Errorf("it was ended: %w", cause)
+			err = fmt.Errorf("was ended: %w", cause)
 		}
 		return p.give(err)
 	}

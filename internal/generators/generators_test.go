@@ -188,7 +188,7 @@ func TestFaults(t *testing.T) {
 			}
 		})
 	}
-	check("is ended", "it was ended: context canceled 0.7 s after", func(s *stage, o *Order) {
+	check("is ended", "was ended: context canceled 0.7 s after", func(s *stage, o *Order) {
 		stream := o.Spec.Stream
 		o.Spec.Stream = func(b []byte) bool { stream(b); s.stop[1](); return true }
 	})

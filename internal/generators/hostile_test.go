@@ -102,7 +102,7 @@ func TestRefusals(t *testing.T) {
 	refuse("there are 0 to 0", func(g *Generator) { g.Index = -1 })
 	refuse("it is prony v2, and this lab is v1", func(g *Generator) { g.Version = "v2" })
 	for _, row := range []struct{ sent, want string }{
-		{"GET / HTTP/1.1\r\n\r\n", "it sent what is no message"},
+		{"GET / HTTP/1.1\r\n\r\n", "sent what is no message"},
 		{"\x00\x00\x00\x01p", "out of turn"},
 		{"\x7f\xff\xff\xffh", "4096 are the most"},
 		{"\x00\x00\x00\x03h{}", "token"},

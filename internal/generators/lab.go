@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"prony/internal/clock"
@@ -33,6 +34,7 @@ type Lab struct {
 	listener net.Listener
 
 	mu      sync.Mutex
+	begun   atomic.Bool
 	here    map[int]*member
 	come    chan struct{} // closed when all are here
 	over    bool
@@ -83,6 +85,9 @@ func (l *Lab) Complete() bool {
 		return false
 	}
 }
+
+// Begun says whether the load's beginning was agreed.
+func (l *Lab) Begun() bool { return l.begun.Load() }
 
 // Close sends all generators home, which ends what they do.
 func (l *Lab) Close() error {

@@ -144,6 +144,7 @@ func (p *offering) begin() {
 	p.longest = time.Duration(p.startNs-clock.Mono()) + s.Lead + s.Window + s.Drain +
 		s.Timeout + p.lab.Limits.End + time.Duration(n)*wordEach
 	p.hash = p.hashes(n)
+	p.lab.begun.Store(true)
 	for _, m := range p.members {
 		// Who does not hear of it is gone, which its reader finds.
 		_ = m.tell(start, startForm{p.startNs + m.of.Clock.OffsetNs})

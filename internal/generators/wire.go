@@ -103,7 +103,7 @@ func (c *line) tell(kind byte, form any) error {
 }
 
 // errGarbage is what makes no sense of itself.
-var errGarbage = errors.New("it sent what is no message")
+var errGarbage = errors.New("sent what is no message")
 
 // hear reads the next message, which must be of one of some kinds and come within a time. Nothing
 // is set aside for more bytes than have come.
@@ -122,9 +122,9 @@ func (c *line) hear(within time.Duration, kinds ...byte) (kind byte, body []byte
 	case !known || n < 0:
 		return 0, nil, errGarbage
 	case !bytes.Contains(kinds, []byte{kind}):
-		return 0, nil, fmt.Errorf("it sent %q out of turn", kind)
+		return 0, nil, fmt.Errorf("sent %q out of turn", kind)
 	case n >= int64(most):
-		return 0, nil, fmt.Errorf("it sent a message of %d bytes, and of that kind %d are the "+
+		return 0, nil, fmt.Errorf("sent a message of %d bytes, and of that kind %d are the "+
 			"most", n, most)
 	}
 	var all bytes.Buffer

@@ -365,7 +365,7 @@ func (l *Ledger) Close(b []byte, next int, part Part, look func(*Ledger) error) 
 	p := &alone.peaks
 	if n := alone.sums.threads; n < 1 || n > threadsMax || p.windowNs < 1 ||
 		p.windowNs > int64(s.Window) {
-		return fmt.Errorf("its books are of %d threads and a window of %v", alone.sums.threads,
+		return fmt.Errorf("has books of %d threads and a window of %v", alone.sums.threads,
 			time.Duration(p.windowNs))
 	}
 	if err := l.room(alone); err != nil {
@@ -384,7 +384,7 @@ func (l *Ledger) room(o *Ledger) error {
 	from := o.counters()
 	for i, n := range l.counters() {
 		if *from[i] > countMax-*n {
-			return fmt.Errorf("a number of its books is %d, more than adds up", *from[i])
+			return fmt.Errorf("has books with a number of %d, more than adds up", *from[i])
 		}
 	}
 	return nil
