@@ -57,6 +57,10 @@ With --traces 1%, so many of the requests carry a trace id (W3C Trace Context), 
 under OpenTelemetry puts on its spans and log lines. The slowest of them are listed with their ids,
 to be looked up wherever the traces went. The other requests are as without it.
 
+With --generators 4, four processes of this machine offer the one schedule, each every fourth
+arrival, and what they measured is added up, not averaged; with --listen and --key they are those
+that prony generate starts elsewhere. One that is late, dies or falls silent makes the load INVALID.
+
 URLs may begin with http, https, h2, h2c, h3, grpc, grpcs, ws or wss. Messages of gRPC and WebSocket
 are the --body; gRPC's in JSON, where the server has reflection, or as they go over the wire.
 
@@ -70,10 +74,11 @@ const loadExamples = `  prony load http://127.0.0.1:8080/hello -c 64 -d 10s
   prony load https://127.0.0.1:8443/ --http2 --streams 10 -k --rate 1000
   prony load https://127.0.0.1:8443/ --http3 -k --rate 1000
   prony load http://127.0.0.1:8080/ --rate 1000 --slow 10000
+  prony load http://127.0.0.1:8080/ --rate 40000 --generators 4 --cores 4,5,6,7
   prony load http://127.0.0.1:8080/hello --rate 1000 --traces 1%`
 
 func (a *app) loadCmd() *cobra.Command {
-	f, o, s := &loadFlags{}, &outputFlags{}, &saveFlags{}
+	f, o, s, m := &loadFlags{}, &outputFlags{}, &saveFlags{}, &manyFlags{}
 	c := &cobra.Command{
 		Use: "load URL", Short: "Load a server and say what it answered", Args: cli.Arguments(1, 1),
 		Long: loadAbout, Example: loadExamples,
@@ -82,12 +87,17 @@ func (a *app) loadCmd() *cobra.Command {
 			if err != nil {
 				return cli.Usage(err)
 			}
+			if err := m.check(p, o, c.Flags().Changed); err != nil {
+				return err
+			}
+			p.many = *m
 			return a.offer(c.Context(), p, o, s)
 		},
 	}
 	fs := c.Flags()
 	f.add(c)
 	f.addModel(c)
+	m.add(c)
 	fs.StringVar(&o.threshold, "threshold", "", "objectives such as 'p99<50ms,errors<0.1%'; "+
 		"exit code 3 when one is broken")
 	o.view, o.output = string(live.Auto), "text"
@@ -224,7 +234,11 @@ func (a *app) watched(ctx context.Context, p *offer, o *outputFlags) (res *load.
 	stop := context.AfterFunc(ctx, view.Interrupt)
 	defer stop()
 	s.Live, s.Every = view.Snapshot, view.Every()
-	res, err = p.by.Offer(inner, s)
+	if p.many.number > 0 {
+		res, err = a.together(inner, ctx, p, s)
+	} else {
+		res, err = p.by.Offer(inner, s)
+	}
 	if e := view.Close(); e != nil {
 		a.say(fmt.Sprintf("the view: %v", e))
 	}

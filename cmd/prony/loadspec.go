@@ -138,6 +138,7 @@ type offer struct {
 	by   driver.Prony
 	url  string
 	file []byte // of the scenario
+	many manyFlags
 
 	warmup string // as it was asked for
 	warmed result.Warmup

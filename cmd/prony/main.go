@@ -137,7 +137,7 @@ func newRoot(app *app) *cobra.Command {
 	root.AddCommand(app.loadCmd(), app.capacityCmd(), app.rainCmd(), app.reportCmd(),
 		app.importCmd(), app.auditCmd(), app.compareCmd(), app.gateCmd(), app.trendCmd(),
 		app.siteCmd(), app.profileCmd(), app.tracesCmd(), app.logsCmd(), app.explainCmd(),
-		app.initCmd())
+		app.initCmd(), app.generateCmd())
 	app.addTrials(root)
 	for _, tool := range driver.Usuals() {
 		root.AddCommand(app.usualCmd(tool, app.usual))

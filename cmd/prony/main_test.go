@@ -29,9 +29,9 @@ func TestMain(m *testing.M) {
 	if text := os.Getenv("PRONY_TEST_SERVE"); text != "" {
 		standIn(text)
 	}
-	// This binary is prony itself where a test starts it as such, or a run its null server.
+	// This binary is prony itself where a test starts it as such, or the program one of itself.
 	if os.Getenv("PRONY_TEST_MAIN") != "" || len(os.Args) > 1 &&
-		(os.Args[1] == "null" || os.Args[1] == "truth") { // which the program starts of itself
+		slices.Contains([]string{"null", "truth", "generate"}, os.Args[1]) {
 		main()
 	}
 	var err error

@@ -106,6 +106,10 @@ var verbs = []verb{
 			codes: []int{2, 4, 5}}},
 		wrong:  []string{"gate RUN --max-regression ''", "gate RUN --targets ''"},
 		silent: "its run has no metric that a gate judges"},
+	{name: "generate", none: "it does what a lab says",
+		wrong: []string{"generate", "generate --of 127.0.0.1:9",
+			"generate --of 127.0.0.1:9 --index 0"},
+		silent: "it speaks to its lab alone"},
 	{name: "hey", reads: []line{
 		{args: "hey -n 10 -c 1 -D BAD URL", fine: notText, codes: []int{2, 4}}},
 		wrong:  []string{"hey", "hey -n x URL"},
@@ -136,7 +140,8 @@ var verbs = []verb{
 			"load URL --status 0", "load URL --zipf NaN", "load URL --streams 0",
 			"load URL -d 100ms --traces ''", "load URL --churn -1", "load URL --cores 99999",
 			"load http://192.0.2.1/", "load http://192.0.2.1/ --remote 192.0.2.2",
-			"load URL --name x", "load URL -o x.pdf", "load URL --warmup x"},
+			"load URL --name x", "load URL -o x.pdf", "load URL --warmup x",
+			"load URL --generators 0", "load URL --listen :0", "load URL --key ''"},
 		prints: []string{"load URL -n 10 -c 1", "load URL -n 10 -c 1 --json", "load --help"}},
 	{name: "logs", reads: []line{
 		{args: "logs RUN", at: "RUN/telemetry/logs.ndjson", fine: goesOn}},

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"prony/internal/cli"
+	"prony/internal/generators"
+	"prony/internal/load"
+)
+
+// keyName is the variable in which a generator finds its key.
+const keyName = "PRONY_KEY"
+
+// keyMost bounds what is read of standard input for a key.
+const keyMost = 1 << 10
+
+func (a *app) generateCmd() *cobra.Command {
+	g := &generators.Generator{Index: -1, Version: version()}
+	var child bool // of the lab's own
+	c := &cobra.Command{
+		Use: "generate", Short: "Offer a part of a load that prony load --generators leads",
+		Args: cli.Arguments(0, 0),
+		Long: `Generate is one of several generators of one load: it connects to the lab, which
+prony load --generators N --listen HOST:PORT is, is told the load, connects to the service, waits
+for the others, and sends every N-th arrival of the one schedule. Each second it tells the lab what
+it has measured, at the end all. It needs nothing but the way to the lab and to the service.
+
+The key, which the lab writes with --key FILE, is read from ` + keyName + `, else from standard
+input; it is on no command line, where others could read it. The lab's certificate is made for the
+load, and the key says which it is. A load's requests may have ${NAME} of the environment: each
+generator has its own.
+
+It ends with the lab, however that ends.`,
+		Example: "  prony generate --of lab.example.com:7070 --index 0 < key\n" +
+			"  PRONY_KEY=$(cat key) prony generate --of 10.0.0.5:7070 --index 1",
+		RunE: func(c *cobra.Command, _ []string) error {
+			key := os.Getenv(keyName)
+			if child { // Ctrl-C is the lab's, which ends its generators in order
+				signal.Ignore(os.Interrupt)
+				key = "" // whatever the lab has there is another's
+			}
+			return a.generate(c.Context(), g, key, c.InOrStdin())
+		},
+	}
+	fs := c.Flags()
+	fs.StringVar(&g.Lab, "of", "", "where the lab listens, as HOST:PORT")
+	fs.IntVar(&g.Index, "index", g.Index, "which of the generators this is, from 0")
+	fs.StringVar(&g.Name, "name", "", "what the lab calls it (default: by host and process)")
+	fs.BoolVar(&child, "child", false, "the lab has started it")
+	if err := fs.MarkHidden("child"); err != nil {
+		panic("prony: a flag is not there: " + err.Error())
+	}
+	return c
+}
+
+// generate is a generator's life. Without a key it is read from in.
+func (a *app) generate(ctx context.Context, g *generators.Generator, key string,
+	in io.Reader) error {
+	switch {
+	case g.Lab == "":
+		return cli.Usagef("--of: want where the lab listens, as 127.0.0.1:7070")
+	case g.Index < 0:
+		return cli.Usagef("--index: want which generator this is, from 0")
+	}
+	if key == "" {
+		line, err := bufio.NewReader(io.LimitReader(in, keyMost)).ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("read the key: %w", err)
+		}
+		key = line
+	}
+	var err error
+	if g.Key, err = generators.ParseKey(strings.TrimSpace(key)); err != nil {
+		return cli.Usagef("%w; see prony generate --help", err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	g.Name = cmp.Or(g.Name, fmt.Sprintf("%s/%d", host, os.Getpid()))
+	g.Offer = func(ctx context.Context, o generators.Order) (*load.Result, error) {
+		return o.By.Offer(ctx, o.Spec)
+	}
+	// As for a load of one process.
+	_, _ = load.RaiseFiles()
+	return g.Run(ctx)
+}

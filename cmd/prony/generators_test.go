@@ -1,0 +1,316 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"prony/internal/cli"
+	"prony/internal/clock"
+	"prony/internal/pace"
+	"prony/internal/result"
+	"prony/internal/tests"
+)
+
+// counting is a server that knows how many requests it was sent.
+func counting(t *testing.T) (url string, asked *atomic.Int64) {
+	t.Helper()
+	asked = &atomic.Int64{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1); r.Header.Get("Authorization") != "" &&
+			r.Header.Get("Authorization") != "Bearer sesame" {
+			w.WriteHeader(http.StatusForbidden)
+		}
+		io.WriteString(w, "ok") //nolint:errcheck // who asks sees it
+	}))
+	t.Cleanup(s.Close)
+	return s.URL + "/", asked
+}
+
+// loadPrinted is the load that a command printed as JSON.
+func loadPrinted(t *testing.T, stdout string) *result.Load {
+	t.Helper()
+	var out struct{ Load result.Load }
+	if err := json.Unmarshal([]byte(stdout), &out); err != nil {
+		t.Fatalf("%v: %s", err, stdout)
+	}
+	return &out.Load
+}
+
+// Processes of the program offer one schedule together: the arrivals are those of one, and what
+// they have counted is what the server has.
+func TestGenerators(t *testing.T) {
+	tests.Cores(t)
+	t.Setenv("TOKEN", "sesame")
+	schedule, err := pace.Schedule{Arrivals: pace.Poisson, Rate: pace.Flat(300)}.Process(5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := pace.Hash(schedule, 5e8)
+	for _, number := range []string{"", "2"} {
+		url, asked := counting(t)
+		args := []string{"load", url, "-r", "300", "-d", "400ms", "--lead", "100ms", "-c", "8",
+			"--seed", "5", "-H", "Authorization: Bearer ${TOKEN}", "--json", "--view", "none", "-x"}
+		if number != "" {
+			args = append(args, "--generators", number)
+		}
+		stdout, stderr, exit := really(args...)
+		if unspoilt(exit) != cli.Fine {
+			t.Fatalf("%s generators: exit %d: %s", number, exit, stderr)
+		}
+		l := loadPrinted(t, stdout)
+		if l.TraceHash != want || l.Scheduled != l.Answered || l.ResponseTime.Count != l.Answered {
+			t.Errorf("%s generators: hash %s, %d due, %d answered; want hash %s", number,
+				l.TraceHash, l.Scheduled, l.Answered, want)
+		}
+		if number == "" {
+			if strings.Contains(stdout, "generators") {
+				t.Error("a load from one process tells of generators")
+			}
+			continue
+		}
+		sent := int64(0)
+		for _, g := range l.Generators {
+			if sent += g.Sent; g.Fault != "" || !strings.Contains(g.Name, "/") {
+				t.Errorf("generator %+v", g)
+			}
+		}
+		if sent != asked.Load() || len(l.Generators) != 2 || l.Threads != 2 {
+			t.Errorf("%d generators sent %d requests, the server had %d", len(l.Generators), sent,
+				asked.Load())
+		}
+		has(t, "what is shown", stderr, " generate --child --of 127.0.0.1:", " --index 1\n")
+		if strings.Contains(stderr+stdout, "sesame") || strings.Contains(stderr, keyName) {
+			t.Errorf("a secret is shown: %s", stderr)
+		}
+	}
+}
+
+// What makes no sense is told before anything begins.
+func TestGeneratorsUsage(t *testing.T) {
+	for _, row := range []struct{ args, want string }{
+		{"load URL --generators 0", "--generators: want at least 1"},
+		{"load URL --listen :0", "say how many there are"},
+		{"load URL --generators 2 --listen :0", "go together"},
+		{"load URL --generators 2 --key x", "go together"},
+		{"load URL --generators 999 -c 999", "up to 256"},
+		{"load URL --generators 9 -c 8", "8 connections for 9 generators"},
+		{"load URL --generators 2 --cores 0,0,0", "a multiple of 2"},
+		{"load URL --generators 2 --ceiling", "of one process"},
+		{"generate --index 0", "--of: want where the lab listens"},
+		{"generate --of 127.0.0.1:9", "--index: want which generator"},
+		{"generate --of 127.0.0.1:9 --index 0", "the key is none"},
+	} {
+		args := strings.Fields(strings.ReplaceAll(row.args, "URL", "http://127.0.0.1:9/"))
+		stdout, stderr, exit := really(args...)
+		if exit != cli.Misused || !strings.Contains(stderr, row.want) {
+			t.Errorf("%s: exit %d, %s%s; want %q", row.args, exit, stdout, stderr, row.want)
+		}
+	}
+}
+
+// labProcess is prony load as a process of its own.
+type labProcess struct {
+	*exec.Cmd
+	t    *testing.T
+	out  bytes.Buffer
+	told *bufio.Scanner
+}
+
+func startLab(t *testing.T, args ...string) *labProcess {
+	t.Helper()
+	p := &labProcess{t: t}
+	p.Cmd = exec.Command(os.Args[0], append([]string{"load"}, args...)...)
+	p.Env = append(os.Environ(), "PRONY_TEST_MAIN=1")
+	p.Stdout = &p.out
+	errs, err := p.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.told = bufio.NewScanner(errs)
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Process.Kill() }) //nolint:errcheck // it may have ended
+	return p
+}
+
+// children are its generators, when there are so many.
+func (p *labProcess) children(n int) []int {
+	p.t.Helper()
+	var all []int
+	eventually(p.t, fmt.Sprint(n, " generators"), func() bool {
+		all = nil
+		names, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", p.Process.Pid))
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		for _, name := range names { // of each thread that started some
+			b, err := os.ReadFile(name)
+			if err != nil {
+				continue // it has ended
+			}
+			for text := range strings.FieldsSeq(string(b)) {
+				if pid, err := strconv.Atoi(text); err == nil {
+					all = append(all, pid)
+				}
+			}
+		}
+		return len(all) == n
+	})
+	return all
+}
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := clock.Mono() + 20e9; !holds(); time.Sleep(10 * time.Millisecond) {
+		if clock.Mono() > end {
+			t.Fatalf("not within 20 s: %s", what)
+		}
+	}
+}
+
+// hasEnded says whether a process has ended, whoever is to hear of it.
+func hasEnded(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return true
+	}
+	_, state, _ := strings.Cut(string(b), ") ")
+	return strings.HasPrefix(state, "Z") || strings.HasPrefix(state, "X")
+}
+
+// However a lab or one of its generators ends, nothing of the load is left, and no load is VALID
+// that a part is missing of.
+func TestGeneratorsEnd(t *testing.T) {
+	tests.Once(t, "generators that die", tests.Needs{})
+	tests.Cores(t)
+	url, asked := counting(t)
+	under := func(p *labProcess, n int) []int { // way
+		t.Helper()
+		all := p.children(n)
+		before := asked.Load()
+		eventually(t, "requests", func() bool { return asked.Load() > before+100 })
+		time.Sleep(1500 * time.Millisecond) // until something was told
+		return all
+	}
+	args := []string{url, "-r", "400", "-c", "9", "--generators", "3", "--json", "--view", "none"}
+	for _, row := range []struct {
+		sign syscall.Signal
+		want string
+	}{{syscall.SIGKILL, " is gone "}, {syscall.SIGTERM, " was ended: terminated "}} {
+		p := startLab(t, append(args, "-d", "4s")...)
+		all := under(p, 3)
+		if err := syscall.Kill(all[1], row.sign); err != nil {
+			t.Fatal(err)
+		}
+		err := p.Wait()
+		l := loadPrinted(t, p.out.String())
+		fault := ""
+		for _, g := range l.Generators {
+			if fault += g.Fault; g.Fault != "" && !strings.HasSuffix(g.Name, "/"+itoa(all[1])) {
+				t.Errorf("%s has the fault %s", g.Name, g.Fault)
+			}
+		}
+		if p.ProcessState.ExitCode() != cli.Invalid || !strings.Contains(" "+fault, row.want) ||
+			l.Answered == 0 {
+			t.Errorf("%v: %v, fault %q, %d answered", row.sign, err, fault, l.Answered)
+		}
+	}
+	p := startLab(t, append(args, "-d", "1m")...)
+	all := under(p, 3)
+	p.Process.Kill() //nolint:errcheck // it is what is waited for
+	p.Wait()         //nolint:errcheck // likewise
+	for _, pid := range all {
+		eventually(t, "the end of a generator whose lab was killed", func() bool {
+			return hasEnded(pid)
+		})
+	}
+	p = startLab(t, append(args, "-d", "1m")...)
+	all = under(p, 3)
+	p.Process.Signal(os.Interrupt) //nolint:errcheck // likewise
+	p.Wait()                       //nolint:errcheck // likewise
+	if l := loadPrinted(t, p.out.String()); l.Answered == 0 || l.WindowNs > 30e9 {
+		t.Errorf("interrupted: %d answered in %v", l.Answered, time.Duration(l.WindowNs))
+	}
+	for _, pid := range all {
+		if !hasEnded(pid) {
+			t.Errorf("generator %d is left", pid)
+		}
+	}
+}
+
+// Generators that somebody starts elsewhere have the key from a file.
+func TestGeneratorsElsewhere(t *testing.T) {
+	tests.Once(t, "generators that are started elsewhere", tests.Needs{})
+	tests.Cores(t)
+	url, asked := counting(t)
+	key := filepath.Join(t.TempDir(), "key")
+	p := startLab(t, url, "-r", "300", "-d", "1s", "-c", "8", "--generators", "2", "--json",
+		"--listen", "127.0.0.1:0", "--key", key, "--view", "none")
+	at := ""
+	for at == "" && p.told.Scan() {
+		if _, rest, ok := strings.Cut(p.told.Text(), "waits for 2 generators at "); ok {
+			at, _, _ = strings.Cut(rest, ": ")
+		}
+	}
+	info, err := os.Stat(key)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("the key: %v, %v", info, err)
+	}
+	text, err := os.ReadFile(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := exec.Command(os.Args[0], "generate", "--of", at, "--index", "0")
+	wrong.Stdin = strings.NewReader("0" + string(text[1:]))
+	if text[0] == '0' {
+		wrong.Stdin = strings.NewReader("1" + string(text[1:]))
+	}
+	if said, err := wrong.CombinedOutput(); err == nil ||
+		!strings.Contains(string(said), "its token is not this lab's") {
+		t.Errorf("another token: %v, %s", err, said)
+	}
+	for i := range 2 {
+		g := exec.Command(os.Args[0], "generate", "--of", at, "--index", itoa(i), "--name",
+			fmt.Sprint("elsewhere", i))
+		g.Env = append(os.Environ(), keyName+"="+strings.TrimSpace(string(text)))
+		if err := g.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := g.Wait(); err != nil {
+				t.Errorf("generator %d: %v", i, err)
+			}
+		}()
+	}
+	for p.told.Scan() {
+		t.Log(p.told.Text())
+	}
+	p.Wait() //nolint:errcheck // a busy machine makes it INVALID
+	l := loadPrinted(t, p.out.String())
+	if len(l.Generators) != 2 || l.Generators[1].Name != "elsewhere1" {
+		t.Fatalf("it was offered by %+v", l.Generators)
+	}
+	if sent := l.Generators[0].Sent + l.Generators[1].Sent; l.Scheduled != l.Answered ||
+		sent != asked.Load() {
+		t.Errorf("%d due, %d answered, %d sent; the server had %d", l.Scheduled, l.Answered, sent,
+			asked.Load())
+	}
+	if exists(key) {
+		t.Error("the key is left")
+	}
+}
