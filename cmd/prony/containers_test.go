@@ -35,7 +35,7 @@ func TestRunInContainers(t *testing.T) {
 	if exit != cli.Misused {
 		t.Errorf("an unknown launcher exits %d", exit)
 	}
-	has(t, "the error", stderr, "there are process, docker, docker-host")
+	has(t, "the error", stderr, "there are process, docker, docker-host, kubernetes, kube")
 	// What the tools here cannot build can still run from its image.
 	out, stderr, _ = run(mock{lacks: "go-nethttp"}, "docker")
 	has(t, "the table", out+stderr, "go-nethttp in docker")

@@ -15,6 +15,7 @@ import (
 	"prony/internal/lab"
 	"prony/internal/lab/machine"
 	"prony/internal/launch/docker"
+	"prony/internal/launch/kubernetes"
 	"prony/internal/service"
 )
 
@@ -24,6 +25,7 @@ type world = lab.World
 // begin is what comes before all else.
 func begin() world {
 	docker.Guard()
+	kubernetes.Guard()
 	signal.Ignore(syscall.SIGXFSZ) // beyond ulimit -f a write fails, with a sentence
 	return machine.World{}
 }

@@ -111,6 +111,8 @@ read what came of it. --agent NAME/LEVEL measures what an agent costs, as prony 
 With --launcher docker each target runs as a container from the image that its Dockerfile makes,
 under the same limits, and needs none of its tools here; with --launcher process,docker in both
 ways, and the ratio is what the container and its network cost. docs/docker.md tells more.
+With --launcher kubernetes each is a pod of the cluster that kubectl knows, on this very node, with
+cores of its own; kubernetes-service goes through a service before it: docs/kubernetes.md.
 
 Before it measures, run grades the machine as "prony doctor" does; with --host fit, or doubtful, it
 refuses a worse one: nothing is measured, and the exit code is 1.
@@ -139,6 +141,7 @@ const runExamples = `  prony run
   prony run --against ../main --targets go-nethttp
   prony run --telemetry --targets go-nethttp
   prony run --launcher process,docker --targets go-nethttp
+  prony run --launcher process,kubernetes,kubernetes-service --targets go-nethttp
   prony run --resume results/2026-11-21T03-40-11Z
   prony run --retain --targets go-nethttp
   prony run --wait=10m

@@ -66,7 +66,7 @@ browser: the page Service of prony serve.`,
 	}
 	c.Flags().Float64Var(&f.cpus, "cpus", f.cpus, "processors that it may use")
 	c.Flags().TextVar(&f.memory, "memory", f.memory, "memory that it may use")
-	cli.OneOf(c, &f.by, "launcher", "how it is started", suite.Launchers[:2]...)
+	cli.OneOf(c, &f.by, "launcher", "how it is started", suite.Launchers...)
 	c.Flags().BoolVar(&f.json, "json", false, "a line of JSON for all that is told, for programs")
 	c.Flags().BoolVar(&f.attended, "until-stdin-ends", false,
 		"end when standard input does, as when the program ends that started it")

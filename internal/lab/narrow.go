@@ -76,7 +76,7 @@ func (r *run) open(ctx context.Context) error {
 	r.launchers = &Launchers{By: map[string]launch.Launcher{}}
 	for _, t := range r.plan.Trials { // images of somebody's own
 		s, _, _ := r.catalog.Find(t.Target)
-		if name := Contained(s); name != "" && r.launchers.By[name] == nil &&
+		if name := t.Launcher; Contained(s) != "" && r.launchers.By[name] == nil &&
 			len(r.World.Missing(r.tools, s)) == 0 { // else narrow leaves it out
 			if err := r.World.Container(ctx, name, r.launchers); err != nil {
 				return fmt.Errorf("run %s: start %s: %w", r.suite.Name, t.Target, err)

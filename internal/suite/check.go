@@ -64,6 +64,7 @@ func (s *Suite) check(c *checker) error {
 	}
 	c.capacity(s)
 	c.observe("observe", s.Observe)
+	c.podded(s)
 	if s.Observe.Traces > 0 && slices.ContainsFunc(s.Drivers, func(d string) bool {
 		return d != Drivers[0]
 	}) {
@@ -75,6 +76,18 @@ func (s *Suite) check(c *checker) error {
 	}
 	c.unique("columns", "", len(s.Columns), func(i int) string { return s.Columns[i] })
 	return c.Err()
+}
+
+// podded checks that nothing is asked of pods that they cannot have.
+func (c *checker) podded(s *Suite) {
+	if !slices.ContainsFunc(s.Launchers, pods) {
+		return
+	}
+	if s.Observe.Home || slices.ContainsFunc(s.Variants, func(v Variant) bool { return v.Home }) ||
+		s.Observed && pods(s.Launchers[0]) {
+		c.Wrong("launchers", "start what sends telemetry as a process, or in docker",
+			"pods do not reach the lab's home of telemetry yet")
+	}
 }
 
 // widens checks that a warm-up on all cores is possible, and of use.

@@ -230,9 +230,10 @@ var parameters = slices.Concat([]parameter{
 	{key: "drivers", def: "[prony]", late: true, max: 20, choices: Drivers,
 		about: "what offers the loads: Prony's generator or other tools, each in trials of its " +
 			"own"},
-	{key: "launchers", def: "[process]", late: true, max: 3, choices: Launchers,
+	{key: "launchers", def: "[process]", late: true, max: 5, choices: Launchers,
 		about: "how targets are started, each way in trials of its own: as processes, as " +
-			"containers on a network of their own, as containers on the host's"},
+			"containers on a network of their own, as containers on the host's, as pods of a " +
+			"Kubernetes cluster, as pods reached through a service of it"},
 	{key: "variants", max: 20,
 		about: "what rides along with targets, such as an agent, each in trials of its own " +
 			"beside the bare target's, which its ratios refer to"},

@@ -114,11 +114,12 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 	p.startup = map[string]time.Duration{}
 	for _, t := range targets {
 		p.startup[t.Name] = t.Startup
-		if t.NoImage != "" && t.Launcher == "" && s.contained() {
+		if t.NoImage = s.uncontained(t); t.NoImage != "" {
 			p.Uncontained = append(p.Uncontained, t)
 		}
 	}
-	if len(p.Uncontained) == len(targets) && !slices.Contains(s.Launchers, Launchers[0]) {
+	if !slices.ContainsFunc(targets, func(t Target) bool { return len(s.launchers(t)) > 0 }) &&
+		len(p.Uncontained) > 0 {
 		lost := p.Uncontained[0]
 		return nil, s.where().Problem("launchers", fmt.Sprintf("none of the targets can be a "+
 			"container; %s: %s", lost.Name, lost.NoImage), "add process to the launchers, or "+
@@ -193,21 +194,36 @@ func (s *Suite) trials(block int, target Target, variant, scene string) (out []T
 // launchers are the ways to start a target that the suite wants and the target can have, the usual
 // one without a name.
 func (s *Suite) launchers(t Target) (out []string) {
-	if t.Launcher != "" {
-		return []string{t.Launcher}
-	}
 	for _, name := range s.Launchers {
 		switch {
 		case name == Launchers[0]:
-			out = append(out, "")
-		case t.NoImage == "":
+			if t.Launcher == "" {
+				out = append(out, "")
+			}
+		case t.NoImage == "" && (len(t.Processes) == 0 || !pods(name)):
 			out = append(out, name)
 		}
 	}
-	if len(s.Launchers) == 0 {
+	switch {
+	case len(out) > 0:
+		return out
+	case t.Launcher != "":
+		return []string{t.Launcher}
+	case len(s.Launchers) == 0:
 		return []string{""}
 	}
-	return out
+	return nil
+}
+
+// uncontained says why a target cannot be all that the suite wants it to be; empty: it can.
+func (s *Suite) uncontained(t Target) string {
+	switch {
+	case !s.contained() || t.Launcher != "":
+		return ""
+	case t.NoImage == "" && len(t.Processes) > 0 && slices.ContainsFunc(s.Launchers, pods):
+		return "a system of several processes cannot be a pod yet"
+	}
+	return t.NoImage
 }
 
 // contained says whether the suite starts containers.

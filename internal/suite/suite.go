@@ -24,6 +24,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"prony/internal/config"
@@ -58,8 +59,12 @@ var Protocols = []string{"http", "https", "h2", "h2c", "h3", "grpc", "grpcs", "w
 var Contracts = []string{"hello", "http", "compute", "petclinic"}
 
 // Launchers are what may start the targets; the first is the default. The others start containers:
-// on a network of their own, or on the host's.
-var Launchers = []string{"process", "docker", "docker-host"}
+// on a network of their own, or on the host's; as pods of a cluster, reached by their own address
+// or through a service.
+var Launchers = []string{"process", "docker", "docker-host", "kubernetes", "kubernetes-service"}
+
+// pods says whether a launcher starts pods.
+func pods(launcher string) bool { return strings.HasPrefix(launcher, "kubernetes") }
 
 // Suite is an experiment: targets × scenarios × drivers × loads × blocks. Read makes it; its fields
 // are to be read, and changed by Override only.

@@ -20,6 +20,7 @@ import (
 	"prony/internal/lab"
 	"prony/internal/launch"
 	"prony/internal/launch/docker"
+	"prony/internal/launch/kubernetes"
 	"prony/internal/launch/process"
 	"prony/internal/load/stack"
 	"prony/internal/probe"
@@ -88,6 +89,20 @@ func (World) Container(ctx context.Context, name string, to *lab.Launchers) erro
 		return err
 	}
 	defer dir.Close() //nolint:errcheck // it is only looked at
+	if name == kubernetes.Name || name == kubernetes.ServiceName {
+		o, err := kubernetes.OptionsOf(os.Getenv)
+		if err != nil {
+			return err
+		}
+		o.Service, o.Dir = name == kubernetes.ServiceName, process.DefaultDir()
+		l, reaped, err := kubernetes.New(ctx, o)
+		if err != nil {
+			return err
+		}
+		to.By[name], to.Reaped = l, append(to.Reaped, reaped...)
+		to.Ends = append(to.Ends, l.Close)
+		return nil
+	}
 	l, reaped, err := docker.New(ctx, docker.Options{Host: name == docker.HostName,
 		Dir: process.DefaultDir()})
 	if err != nil {

@@ -5,8 +5,12 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/goccy/go-yaml"
 
 	"prony/internal/launch"
 )
@@ -97,4 +101,66 @@ func TestOutlived(t *testing.T) {
 	if err != nil || other.ID == self.ID {
 		t.Errorf("two labs of a process are both %s, error %v", self.ID, err)
 	}
+}
+
+// What the manifest grants is what a lab asks for, and nothing beyond it.
+func TestGrants(t *testing.T) {
+	b, err := os.ReadFile("../../../deploy/kubernetes/rbac.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for text := range strings.SplitSeq(string(b), "\n---\n") {
+		var role struct {
+			Rules []struct{ APIGroups, Resources, Verbs []string }
+		}
+		var whole any
+		if err := yaml.Unmarshal([]byte(text), &whole); err != nil {
+			t.Fatal(err)
+		}
+		asJSON, err := json.Marshal(whole) // whose keys are not told by case
+		if err == nil {
+			err = json.Unmarshal(asJSON, &role)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range role.Rules {
+			for _, verb := range rule.Verbs {
+				got = append(got, verb+" "+rule.APIGroups[0]+"/"+rule.Resources[0])
+			}
+		}
+	}
+	// Which node does not answer is asked for one by its name.
+	want := []string{"get /nodes"}
+	for _, r := range slices.Concat(rights, servicing, []right{noding}) {
+		verb, resource, _ := strings.Cut(r.words(), " ")
+		want = append(want, verb+" "+r.group+"/"+resource)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("granted is %q, want %q", got, want)
+	}
+}
+
+func TestOptionsOf(t *testing.T) {
+	check := func(name, value, want string) {
+		t.Helper()
+		_, err := OptionsOf(func(n string) string {
+			if n == name {
+				return value
+			}
+			return ""
+		})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s=%s: %v, want %q", name, value, err, want)
+		}
+	}
+	check("", "", "")
+	check("PRONY_KUBERNETES_LIFETIME", "90m", "")
+	check("PRONY_KUBERNETES_LIFETIME", "90", "want at least 1m0s")
+	check("PRONY_KUBERNETES_LIFETIME", "1s", "want at least 1m0s")
+	check("PRONY_KUBERNETES_NODES", "disk=fast,zone=", "")
+	check("PRONY_KUBERNETES_NODES", "fast", "of the form NAME=VALUE")
 }
