@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"prony/internal/clock"
 	"prony/internal/launch"
 	"prony/internal/launch/kernel"
 	"prony/internal/result"
@@ -135,13 +136,26 @@ func podOfGroup(path string) string {
 	return "group " + said(filepath.Base(path))
 }
 
+// told is the pod once its node has told of the container, which is a moment after it runs.
+func (p *proc) told(ctx context.Context) pod {
+	seen := p.pod
+	for end := clock.Mono() + int64(sharedBound); seen.image() == "" && ctx.Err() == nil &&
+		clock.Mono() < end; sleep(ctx, pollTurn) {
+		if now, err := p.now(ctx); err == nil {
+			seen = now
+		}
+	}
+	return seen
+}
+
 // Pod implements launch.Podded.
 func (p *proc) Pod(ctx context.Context) result.Pod {
-	out := result.Pod{Namespace: p.l.cluster.Namespace, Name: said(p.pod.Metadata.Name),
-		Node: said(p.pod.Spec.NodeName), Server: p.l.server,
+	seen := p.told(ctx)
+	out := result.Pod{Namespace: p.l.cluster.Namespace, Name: said(seen.Metadata.Name),
+		Node: said(seen.Spec.NodeName), Server: p.l.server,
 		Kubelet: said(p.l.node.Status.NodeInfo.KubeletVersion),
 		Runtime: said(p.l.node.Status.NodeInfo.ContainerRuntimeVersion),
-		QoS:     said(p.pod.Status.QOSClass), Image: p.pod.image(), Cores: granted(p.groups)}
+		QoS:     said(seen.Status.QOSClass), Image: seen.image(), Cores: granted(p.groups)}
 	if p.l.options.Service {
 		out.Service = p.addr.String()
 	}

@@ -72,7 +72,7 @@ func (c *logCopy) carry() {
 		if c.ctx.Err() != nil {
 			break
 		}
-		if err != nil {
+		if isAway(err) { // else its node has not told yet that it runs
 			c.missing(true)
 		}
 		c.knock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -75,13 +76,19 @@ type eye struct {
 	done chan struct{}
 	stop context.CancelFunc
 
+	seen chan string // the folder of the container's group, once its program runs
+
 	mu    sync.Mutex
 	began map[string]int64 // by the folder of a container's group: clock.Mono
 }
 
+// sandbox is what holds a pod's network, and is called so by all runtimes that have one.
+const sandbox = "pause"
+
 func watchNode(uid string) *eye {
 	ctx, cancel := context.WithTimeout(context.Background(), eyeBound)
-	e := &eye{uid: uid, done: make(chan struct{}), stop: cancel, began: map[string]int64{}}
+	e := &eye{uid: uid, done: make(chan struct{}), stop: cancel, seen: make(chan string, 1),
+		began: map[string]int64{}}
 	go e.watch(ctx)
 	return e
 }
@@ -132,21 +139,24 @@ func (e *eye) look(dir string) {
 			return strings.HasPrefix(name, r)
 		}) {
 			e.began[dir] = clock.Mono()
+			if name == sandbox {
+				return
+			}
+			select {
+			case e.seen <- dir:
+			default:
+			}
 			return
 		}
 	}
 }
 
 // beganOf is when a container's program began; ok is false where that was not seen.
-func (e *eye) beganOf(id string) (at int64, ok bool) {
+func (e *eye) beganOf(dir string) (at int64, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for dir, at := range e.began {
-		if strings.Contains(filepath.Base(dir), id) {
-			return at, true
-		}
-	}
-	return 0, false
+	at, ok = e.began[dir]
+	return at, ok
 }
 
 // close ends the watch.
@@ -157,25 +167,49 @@ func (e *eye) close() {
 	}
 }
 
-// mainOf is the main process of a container, by its number on this node; 0: there is none (any
-// more).
-func mainOf(pod, container string) int {
+// containerDir is the folder of a container's group below its pod's; empty: there is none.
+func containerDir(pod, container string) string {
 	entries, _ := os.ReadDir(pod) // the group may be gone
 	for _, e := range entries {
-		if !strings.Contains(e.Name(), container) {
-			continue
-		}
-		pids := kernel.PIDs(filepath.Join(pod, e.Name()))
-		for _, pid := range pids {
-			if isFirst(pid) {
-				return pid
-			}
-		}
-		if len(pids) > 0 {
-			return slices.Min(pids)
+		if container != "" && strings.Contains(e.Name(), container) {
+			return filepath.Join(pod, e.Name())
 		}
 	}
+	return ""
+}
+
+// mainOf is the main process of a container, by its number on this node; 0: there is none (any
+// more).
+func mainOf(dir string) int {
+	if dir == "" {
+		return 0
+	}
+	pids := kernel.PIDs(dir)
+	if at := slices.IndexFunc(pids, isFirst); at >= 0 {
+		return pids[at]
+	}
+	if len(pids) > 0 {
+		return slices.Min(pids)
+	}
 	return 0
+}
+
+// addressOf is the IPv4 address of a process's network, as its kernel has it (/proc/PID/net/fib_trie:
+// an address, and below it what it is); not valid: it has none but the loopback's.
+func addressOf(pid int) netip.Addr {
+	var last string
+	for line := range strings.Lines(kernel.Value(fmt.Sprintf("/proc/%d/net", pid), "fib_trie")) {
+		text := strings.TrimSpace(line)
+		if rest, ok := strings.CutPrefix(text, "|-- "); ok {
+			last = rest
+			continue
+		}
+		if ip, err := netip.ParseAddr(last); err == nil && strings.Contains(text, "host LOCAL") &&
+			!ip.IsLoopback() {
+			return ip
+		}
+	}
+	return netip.Addr{}
 }
 
 // isFirst says whether a process is the first of its PID namespace (NSpid of /proc/PID/status).

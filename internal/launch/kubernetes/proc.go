@@ -40,12 +40,12 @@ type proc struct {
 	uid   string // of the job
 	made  bool   // there may be a job
 
-	pod     pod // as it was last seen while it was launched
-	pid     int
-	began   int64
-	addr    netip.AddrPort
-	groups  []launch.Group
-	started bool
+	pod    pod    // as it was last seen while it was launched
+	dir    string // of its container's group
+	pid    int
+	began  int64
+	addr   netip.AddrPort
+	groups []launch.Group
 
 	inForce, missing []string
 
@@ -157,12 +157,19 @@ func (p *proc) await(ctx context.Context) error {
 	defer turn.Stop()
 	began := clock.Mono()
 	why := ""
+	var seen chan string
 	for {
 		select {
+		case dir := <-seen: // the kernel knows before its kubelet has told
+			if p.pid = mainOf(dir); p.pid > 0 {
+				p.dir = dir
+				return nil
+			}
 		case c := <-changes:
 			p.pod = c.Object
 			if p.eye == nil {
 				p.eye = watchNode(p.pod.Metadata.UID)
+				seen = p.eye.seen
 			}
 			s := p.pod.state()
 			if stuck := p.pod.stuck(); stuck != "" {
@@ -283,16 +290,20 @@ func (p *proc) follow(ctx context.Context, to chan<- change) (err error) {
 
 // meet learns who the container's main process is, on this node.
 func (p *proc) meet(ctx context.Context, before int64) error {
-	p.started = true
+	if p.pid == 0 {
+		if err := p.find(ctx); err != nil {
+			return err
+		}
+	}
 	if !p.addr.IsValid() {
-		ip, _ := netip.ParseAddr(p.pod.Status.PodIP) // without one nobody reaches it, who tells
+		ip := addressOf(p.pid)
+		if told, err := netip.ParseAddr(p.pod.Status.PodIP); err == nil {
+			ip = told
+		}
 		p.addr = netip.AddrPortFrom(ip, uint16(p.spec.Port))
 	}
-	if err := p.find(ctx); err != nil {
-		return err
-	}
 	var seen bool
-	if p.began, seen = p.eye.beganOf(p.pod.containerID()); !seen {
+	if p.began, seen = p.eye.beganOf(p.dir); !seen {
 		p.began = p.bornAt(before)
 	}
 	p.eye.close()
@@ -316,7 +327,8 @@ func (p *proc) meet(ctx context.Context, before int64) error {
 func (p *proc) find(ctx context.Context) error {
 	for end := clock.Mono() + int64(foundBound); ; sleep(ctx, pollTurn) {
 		if dir := seenOf(p.pod.Metadata.UID); dir != "" {
-			p.pid = mainOf(dir, p.pod.containerID())
+			p.dir = containerDir(dir, p.pod.containerID())
+			p.pid = mainOf(p.dir)
 		}
 		if _, _, ended := p.pod.ended(); ended || p.pid > 0 {
 			return nil
