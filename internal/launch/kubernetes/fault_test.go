@@ -184,8 +184,8 @@ func TestEndedByTheCluster(t *testing.T) {
 		"metadata": object{"name": name, "namespace": home.namespace}})), "create", "--raw",
 		"/api/v1/namespaces/"+home.namespace+"/pods/"+name+"/eviction", "--filename=-")
 	eventually(t, "end", p.ended)
-	if want := regexp.MustCompile(`^exit status 0; the cluster says EvictionByEvictionAPI: `); !want.
-		MatchString(p.Exit()) {
+	want := regexp.MustCompile(`^exit status 0; the cluster says EvictionByEvictionAPI: `)
+	if !want.MatchString(p.Exit()) {
 		t.Errorf("evicted it ended with %q, want %s", p.Exit(), want)
 	}
 	namespace := space(t, "gone")
