@@ -202,7 +202,7 @@ func (g *rendezvous) meet(ctx context.Context) (int64, error) {
 // It works, in small.
 func TestDuetInSmall(t *testing.T) {
 	tests.Cores(t)
-	noise, how := duetNoise(t, 3, 50*time.Millisecond)
+	noise, how := duetNoise(t, 3, 200*time.Millisecond)
 	for _, name := range []string{"duet", "alone", "usual"} {
 		if sd, ok := noise[name]; !ok || math.IsNaN(sd) || sd <= 0 {
 			t.Errorf("%s: SD %v of %s", name, sd, how)
