@@ -3,14 +3,15 @@
 # As prony itself is built by both (internal/first says why), so that it is compiled once.
 FLAGS = -trimpath -tags=netgo,osusergo,grpcnotrace '-ldflags=-s -w'
 
-.PHONY: go bench test test-all build setup release bench-load bench-cost bench-protocols bench-tls bench-watching
+.PHONY: go bench test test-all build setup compiled release bench-load bench-cost bench-protocols bench-tls bench-watching
 
 bench: go ## compare the services of the canonical suite, five minutes the first time, then three
 	@echo "Compare the services of suites/canonical.yaml: 3 minutes, and two more the first time," \
 	  "when prony and they are built; later runs take all that as it is." >&2
 	@go run $(FLAGS) ./internal/first
 
-test: setup ## what a change is tried with, minutes
+test: go ## what a change is tried with, minutes
+	@$(MAKE) --no-print-directory -j2 setup compiled
 	go run ./internal/tests/run
 
 test-all: test ## and every service, agent, profiler, image and system, once for the same bytes
@@ -24,6 +25,10 @@ release: go ## dist/: static programs, what is in them, Debian packages, images,
 
 go:
 	@command -v go >/dev/null || { echo "prony is written in Go: install Go 1.26 or newer" >&2; exit 1; }
+
+# Most of what tests link, compiled while a browser is fetched.
+compiled:
+	go build $(FLAGS) ./internal/lab/... ./internal/report ./internal/serve
 
 # The tests of the page need a browser. Where it cannot be installed, they are skipped with a line.
 setup:

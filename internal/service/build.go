@@ -86,9 +86,11 @@ const hashDigits = 12
 // versions, so that they are part of a build's identity.
 var hashedEnv = []string{
 	"CFLAGS", "CGO_ENABLED", "GOAMD64", "GOARM64", "GOEXPERIMENT", "GOFLAGS", "LDFLAGS",
-	"CARGO_PROFILE_RELEASE_LTO", "CARGO_PROFILE_RELEASE_OPT_LEVEL", "RUSTFLAGS",
-	"MAVEN_ARGS", mavenEnv, "NODE_ENV", "NODE_OPTIONS",
+	"CARGO_ENCODED_RUSTFLAGS", "RUSTFLAGS", "MAVEN_ARGS", mavenEnv, "NODE_ENV", "NODE_OPTIONS",
 }
+
+// profileEnv begins the variables that override a profile of Cargo, a key each.
+const profileEnv = "CARGO_PROFILE_"
 
 // droppedEnv are those that would send a build's output, or its imports, elsewhere.
 var droppedEnv = []string{
@@ -165,8 +167,9 @@ func (s *Service) hash(h hash.Hash, tools map[string]Tool) string {
 	for _, name := range sortedKeys(tools) {
 		fmt.Fprintf(h, "tool %q %q\n", name, tools[name].Version)
 	}
-	for _, name := range hashedEnv {
-		if value, ok := os.LookupEnv(name); ok {
+	for _, pair := range slices.Sorted(slices.Values(os.Environ())) {
+		name, value, _ := strings.Cut(pair, "=")
+		if slices.Contains(hashedEnv, name) || strings.HasPrefix(name, profileEnv) {
 			fmt.Fprintf(h, "env %q %q\n", name, value)
 		}
 	}

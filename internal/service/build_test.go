@@ -154,6 +154,9 @@ func TestBuildsAreReused(t *testing.T) {
 	check("no tool", true, func() { w.s.Needs = nil })
 	check("a flag", false, func() { t.Setenv("GOFLAGS", "-race") })
 	check("no flag", true, func() { t.Setenv("GOFLAGS", "") })
+	profile := "CARGO_PROFILE_RELEASE_CODEGEN_UNITS"
+	check("a key of a profile", false, func() { t.Setenv(profile, "16") })
+	check("none", true, func() { os.Unsetenv(profile) })
 
 	check("an artifact that was written to", false, func() { put(t, first.Dir+"/main.txt", "!") })
 	if !w.said("build sh-none: the artifact in the cache has changed since it was built") {
