@@ -121,30 +121,35 @@ func pretend(ctx context.Context, o Order) (*load.Result, error) {
 
 // quiet is an engine with a service in it: request k is answered after a time that k decides.
 func quiet(_ netip.AddrPort, slots int) (load.Engine, error) {
-	return &echo{slots: make([]slot, slots)}, nil
-}
-
-type slot struct {
-	opened, asked bool
-	until         int64 // the answer's moment
+	return &echo{opened: make([]bool, slots)}, nil
 }
 
 type echo struct {
-	slots []slot
-	news  []int // that were opened
+	opened []bool
+	news   []int // slots that are to be
+	asked  []question
 }
 
-func (e *echo) Open(i int)  { e.news = append(e.news, i) }
-func (e *echo) Close(i int) { e.slots[i] = slot{} }
-func (e *echo) Release()    {}
+// question is a request under way.
+type question struct {
+	slot  int
+	until int64 // the answer's moment
+}
+
+func (e *echo) Open(i int) { e.news = append(e.news, i) }
+func (e *echo) Release()   {}
+
+func (e *echo) Close(i int) {
+	e.opened[i] = false
+	e.asked = slices.DeleteFunc(e.asked, func(q question) bool { return q.slot == i })
+}
 
 func (e *echo) Send(i int, b []byte) {
 	var k uint64
 	if _, err := fmt.Sscanf(string(b), "GET /%d ", &k); err != nil {
 		panic(string(b))
 	}
-	e.slots[i].asked = true
-	e.slots[i].until = clock.Mono() + 100e3 + int64(pace.Below(7, k, 3e6))
+	e.asked = append(e.asked, question{i, clock.Mono() + 100e3 + int64(pace.Below(7, k, 3e6))})
 }
 
 var answer = []byte("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
@@ -154,23 +159,27 @@ func (e *echo) Wait(deadline int64, h load.Handler) error {
 	if len(e.news) > 0 {
 		next = clock.Mono()
 	}
-	for i := range e.slots {
-		if e.slots[i].asked {
-			next = min(next, e.slots[i].until)
-		}
+	for _, q := range e.asked {
+		next = min(next, q.until)
 	}
 	time.Sleep(time.Duration(next - clock.Mono()))
-	news := slices.Clone(e.news)
-	e.news = e.news[:0]
+	news := e.news
+	e.news = nil
 	for _, i := range news {
-		e.slots[i].opened = true
+		e.opened[i] = true
 		h.Opened(i, clock.Mono())
 	}
-	for i := range e.slots {
-		s := &e.slots[i]
-		if s.opened && s.asked && s.until <= clock.Mono() {
-			s.asked = false
-			h.Received(i, clock.Mono(), answer)
+	var due []question
+	e.asked = slices.DeleteFunc(e.asked, func(q question) bool {
+		if q.until > clock.Mono() {
+			return false
+		}
+		due = append(due, q)
+		return true
+	})
+	for _, q := range due {
+		if e.opened[q.slot] {
+			h.Received(q.slot, clock.Mono(), answer)
 		}
 	}
 	return nil
