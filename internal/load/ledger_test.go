@@ -50,7 +50,7 @@ func TestPartsAreOneProcess(t *testing.T) {
 	one := s
 	one.Engine = w.engine
 	want := good(t, w, one)
-	for _, n := range []struct{ generators, threads int }{{1, 1}, {2, 1}, {4, 1}, {2, 2}} {
+	for _, n := range []struct{ generators, threads int }{{2, 1}, {4, 1}, {2, 2}} {
 		got := added(t, s, n.generators, n.threads)
 		alike(t, fmt.Sprint(n), got, want, n.generators*n.threads)
 	}
