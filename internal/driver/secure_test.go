@@ -133,7 +133,7 @@ func TestSecure(t *testing.T) {
 }
 
 // alike wants a server that does something wrong to be the same to every engine.
-func alike(t *testing.T, served *tls.Config, name, want string, insecure bool,
+func alike(t *testing.T, served *tls.Config, name, want string, s load.Spec, insecure bool,
 	serve func(c *tls.Conn)) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -156,8 +156,7 @@ func alike(t *testing.T, served *tls.Config, name, want string, insecure bool,
 	reference := ""
 	for _, engine := range secureEngines(t) {
 		r, err := offerSecure(t, engine, stack.Config{Address: l.Addr().String(),
-			Host: "example.com", Insecure: insecure},
-			load.Spec{Requests: 4, Timeout: 300 * time.Millisecond}, get)
+			Host: "example.com", Insecure: insecure}, s, get)
 		got := ""
 		if err != nil {
 			got = strings.ReplaceAll(err.Error(), l.Addr().String(), "it")
@@ -185,7 +184,7 @@ func TestSecureFaults(t *testing.T) {
 	served := &tls.Config{Certificates: certificate.TLS.Certificates}
 	check := func(name, want string, insecure bool, serve func(c *tls.Conn)) {
 		t.Helper()
-		alike(t, served, name, want, insecure, serve)
+		alike(t, served, name, want, load.Spec{Requests: 4}, insecure, serve)
 	}
 	answering := func(then func(c *tls.Conn)) func(c *tls.Conn) {
 		return func(c *tls.Conn) {
@@ -198,7 +197,8 @@ func TestSecureFaults(t *testing.T) {
 	check("plain HTTP", "plain HTTP", true, func(c *tls.Conn) {
 		_, _ = io.WriteString(c.NetConn(), "HTTP/1.1 400 Bad Request\r\n\r\n") // read or not
 	})
-	check("a handshake without end", "none was within 300ms", true, func(c *tls.Conn) {
+	alike(t, served, "a handshake without end", "none was within 300ms", load.Spec{
+		Timeout: 300 * time.Millisecond}, true, func(c *tls.Conn) {
 		_, _ = io.Copy(io.Discard, c.NetConn())
 	})
 	check("records of nobody's", "4 read errors, write false, others false, first: GET / "+
