@@ -194,8 +194,8 @@ func mainOf(dir string) int {
 	return 0
 }
 
-// addressOf is the IPv4 address of a process's network, as its kernel has it
-// (/proc/PID/net/fib_trie: an address, and below it what it is); not valid: it has none but the
+// addressOf is the IPv4 address of a process's network, as its kernel has it in
+// /proc/PID/net/fib_trie: an address, and below it what it is. Not valid: it has none but the
 // loopback's.
 func addressOf(pid int) netip.Addr {
 	var last string
