@@ -138,6 +138,25 @@ func TestSaid(t *testing.T) {
 	}
 }
 
+// A pod is a job's by its owner, which only the cluster can give it, not by its labels; and what
+// would be a flag of kubectl's is no name.
+func TestIsOf(t *testing.T) {
+	const uid = "08d98ca3-b19e"
+	check := func(name, owner, job string, want bool) {
+		t.Helper()
+		p := podOf(t, `{"metadata": {"name": "`+name+`", "uid": "`+uid+`", "labels": `+
+			`{"prony.pod": "p"}, "ownerReferences": [{"uid": "`+owner+`"}]}}`)
+		if got := p.isOf(job); got != want {
+			t.Errorf("%s of %s for %s: %t", name, owner, job, got)
+		}
+	}
+	check("prony-1-abc", "j", "j", true)
+	check("prony-1-abc", "k", "j", false)
+	check("prony-1-abc", "", "", false)
+	check("--kubeconfig=x", "j", "j", false)
+	check("-a", "j", "j", false)
+}
+
 func TestContainerID(t *testing.T) {
 	for id, want := range map[string]string{
 		"containerd://" + strings.Repeat("0a", 32): strings.Repeat("0a", 32),
