@@ -104,14 +104,18 @@ func (p *proc) Stop(grace time.Duration) error {
 	if p.log != nil && !p.ended() {
 		// A grace of none would have the object go, and the container stay.
 		seconds := max(1, int64(math.Ceil(grace.Seconds())))
-		_, _ = p.l.cluster.ask(ctx, nil, "delete", "pod", p.pod.Metadata.Name, "--wait=false",
-			"--ignore-not-found", fmt.Sprint("--grace-period=", seconds)) // the removal tells
+		_ = persist(ctx, func() error { // the removal tells
+			_, err := p.l.cluster.ask(ctx, nil, "delete", "pod", p.pod.Metadata.Name,
+				"--wait=false", "--ignore-not-found", fmt.Sprint("--grace-period=", seconds))
+			return err
+		})
 		select {
 		case <-p.exited:
 		case <-time.After(time.Duration(seconds)*time.Second + killSpare):
 		}
 	}
-	if err := p.l.cluster.remove(ctx, p.order.name); err != nil {
+	err := persist(ctx, func() error { return p.l.cluster.remove(ctx, p.order.name) })
+	if err != nil {
 		return fmt.Errorf("stop %s: remove job %s: %w%s", p.spec.Name, p.order.name, err,
 			p.lost(ctx))
 	}
@@ -126,8 +130,25 @@ func (p *proc) Stop(grace time.Duration) error {
 	return nil
 }
 
+// persist asks again as long as the API server does not answer.
+func persist(ctx context.Context, ask func() error) error {
+	for {
+		err := ask()
+		if !isAway(err) || ctx.Err() != nil {
+			return err
+		}
+		sleep(ctx, retryTurn)
+	}
+}
+
 // lost says that the node does not answer, where that is why a pod cannot be removed.
 func (p *proc) lost(ctx context.Context) string {
+	if !nameForm.MatchString(p.pod.Spec.NodeName) {
+		return ""
+	}
+	// The time for the removal is used up.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callBound)
+	defer cancel()
 	answer, err := p.l.cluster.ask(ctx, nil, "get", "node", p.pod.Spec.NodeName, "--output=json")
 	if err != nil {
 		return ""

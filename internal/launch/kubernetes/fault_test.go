@@ -306,6 +306,8 @@ func TestAPIAway(t *testing.T) {
 	if len(got) != 1 || got[0].Ns < int64(away-time.Second) || got[0].Ns > int64(3*away) {
 		t.Errorf("away is %+v, want about %v", got, away)
 	}
+	w.close() // and in the middle of its end
+	time.AfterFunc(away/4, func() { w.open(t) })
 	if err := p.Stop(0); err != nil {
 		t.Error(err)
 	}

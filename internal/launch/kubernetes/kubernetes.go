@@ -292,7 +292,7 @@ func sweep(ctx context.Context, c *cluster, label string, of func(job) bool) (re
 	}
 	var names []string
 	for _, j := range jobs.Items {
-		if of(j) {
+		if of(j) && nameForm.MatchString(j.Metadata.Name) {
 			names = append(names, j.Metadata.Name)
 			removed = append(removed, fmt.Sprintf("job %s of lab %s", said(j.Metadata.Name),
 				said(j.Metadata.Labels[labelLab])))

@@ -280,6 +280,9 @@ func (p *proc) follow(ctx context.Context, to chan<- change) (err error) {
 		if err != nil {
 			return err
 		}
+		if !c.Object.isOf(p.uid) {
+			continue
+		}
 		select {
 		case to <- c:
 		case <-ctx.Done():

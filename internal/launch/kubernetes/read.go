@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -33,9 +34,12 @@ type state struct {
 
 // pod is what the lab reads of one.
 type pod struct {
-	Metadata struct{ Name, UID, DeletionTimestamp string }
-	Spec     struct{ NodeName string }
-	Status   struct {
+	Metadata struct {
+		Name, UID       string
+		OwnerReferences []struct{ UID string }
+	}
+	Spec   struct{ NodeName string }
+	Status struct {
 		Phase, Reason, Message, QOSClass, PodIP string
 		Conditions                              []condition
 		ContainerStatuses                       []struct {
@@ -148,6 +152,18 @@ func (p *pod) containerID() string {
 
 // uidForm is that of an object's UID (RFC 4122), which becomes part of a path as well.
 var uidForm = pattern.New(`^[0-9a-f-]{8,64}$`)
+
+// nameForm is that of an object's name (RFC 1123), which becomes a word of kubectl's line and must
+// not be one of its flags.
+var nameForm = pattern.New(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
+
+// isOf says whether a pod is that of a job: anybody in the namespace can give another its labels.
+func (p *pod) isOf(job string) bool {
+	return nameForm.MatchString(p.Metadata.Name) && uidForm.MatchString(p.Metadata.UID) &&
+		slices.ContainsFunc(p.Metadata.OwnerReferences, func(o struct{ UID string }) bool {
+			return o.UID == job && job != ""
+		})
+}
 
 // image is what the node has started, by its digest.
 func (p *pod) image() string {
