@@ -160,8 +160,7 @@ func (p *proc) lost(ctx context.Context) string {
 	for _, c := range n.Status.Conditions {
 		if c.Type == "Ready" && c.Status != "True" {
 			return fmt.Sprintf("; node %s does not answer the cluster (%s): its kubelet removes "+
-				"the pod once it is back, its deadline ends it in any case",
-				said(n.Metadata.Name), said(c.Message))
+				"the pod once it is back", said(n.Metadata.Name), said(c.Message))
 		}
 	}
 	return ""

@@ -144,8 +144,8 @@ func TestIsOf(t *testing.T) {
 	const uid = "08d98ca3-b19e"
 	check := func(name, owner, job string, want bool) {
 		t.Helper()
-		p := podOf(t, `{"metadata": {"name": "`+name+`", "uid": "`+uid+`", "labels": {"prony.pod": `+
-			`"p"}, "ownerReferences": [{"uid": "`+owner+`"}]}}`)
+		p := podOf(t, `{"metadata": {"name": "`+name+`", "uid": "`+uid+`", "labels": `+
+			`{"prony.pod": "p"}, "ownerReferences": [{"uid": "`+owner+`"}]}}`)
 		if got := p.isOf(job); got != want {
 			t.Errorf("%s of %s for %s: %t", name, owner, job, got)
 		}
