@@ -10,6 +10,7 @@ import (
 
 	"prony/internal/audit"
 	"prony/internal/cli"
+	"prony/internal/tests/schema"
 	"prony/internal/tidy"
 )
 
@@ -57,6 +58,7 @@ func TestAuditExitsAsItFinds(t *testing.T) {
 
 func TestAuditPrintsJSON(t *testing.T) {
 	out, errs, exit := say(t, mock{}, "audit", "--json", published("java-http.json"))
+	schema.Valid(t, "audit", []byte(out))
 	var got audited
 	if err := json.Unmarshal([]byte(out), &got); err != nil || exit != cli.Invalid {
 		t.Fatalf("exit %d, %v\n%s%s", exit, err, out, errs)

@@ -10,6 +10,7 @@ import (
 
 	"prony/internal/cli"
 	"prony/internal/lab/machine"
+	"prony/internal/tests/schema"
 	"prony/internal/truth/exact"
 )
 
@@ -64,6 +65,7 @@ func TestCapacitySweeps(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, stderr)
 	}
+	schema.Valid(t, "capacity", []byte(stdout))
 	var got capacityReport
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatal(err)

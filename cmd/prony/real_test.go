@@ -47,6 +47,7 @@ func TestRealRun(t *testing.T) {
 	if err != nil || len(bad) > 0 || len(records) != 1 {
 		t.Fatalf("%d records, bad %v, error %v", len(records), bad, err)
 	}
+	keepsSchemas(t, dir)
 	r := records[0]
 	if r.Outcome != result.Measured || len(r.Loads) != 2 {
 		t.Fatalf("outcome %s, %d loads, failure %+v", r.Outcome, len(r.Loads), r.Failure)

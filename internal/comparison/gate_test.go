@@ -8,6 +8,7 @@ import (
 
 	"prony/internal/result"
 	"prony/internal/stats"
+	"prony/internal/tests/schema"
 )
 
 func TestParseLimits(t *testing.T) {
@@ -245,6 +246,7 @@ func TestGateIsToldInEveryForm(t *testing.T) {
 	if notes.String() != want {
 		t.Errorf("annotations are %q, want %q", notes.String(), want)
 	}
+	schema.Valid(t, "gate", []byte(js.String()))
 	var doc struct {
 		Outcome    string
 		Checks     []struct{ Metric, Outcome string }

@@ -73,28 +73,34 @@ func GateMarkdown(w io.Writer, g Gate) error {
 	return p.To(w)
 }
 
+// gateCheck is one of a gate's, for programs.
+type gateCheck struct {
+	Scenario string  `json:"scenario"`
+	Target   string  `json:"target"`
+	Load     string  `json:"load"`
+	Metric   string  `json:"metric"`
+	Most     float64 `json:"most"`           // the change for the worse that is allowed, a share
+	Outcome  string  `json:"outcome"`        // pass, fail, inconclusive or unfit
+	More     int     `json:"more,omitempty"` // blocks that would decide
+	Why      string  `json:"why"`
+}
+
+// gateDocument is a gate for programs.
+type gateDocument struct {
+	Version    int         `json:"version"`
+	Outcome    string      `json:"outcome"`        // pass, fail, inconclusive or unfit
+	More       int         `json:"more,omitempty"` // blocks that would decide
+	Sentence   string      `json:"sentence"`
+	Checks     []gateCheck `json:"checks"`
+	Comparison document    `json:"comparison"` // as compare prints it
+}
+
 // GateJSON prints a gate for programs: what it says, and the comparison below it.
 func GateJSON(w io.Writer, g Gate) error {
-	type check struct {
-		Scenario string  `json:"scenario"`
-		Target   string  `json:"target"`
-		Load     string  `json:"load"`
-		Metric   string  `json:"metric"`
-		Most     float64 `json:"most"`
-		Outcome  string  `json:"outcome"`
-		More     int     `json:"more,omitempty"`
-		Why      string  `json:"why"`
-	}
-	out := struct {
-		Version    int      `json:"version"`
-		Outcome    string   `json:"outcome"`
-		More       int      `json:"more,omitempty"`
-		Sentence   string   `json:"sentence"`
-		Checks     []check  `json:"checks"`
-		Comparison document `json:"comparison"`
-	}{jsonVersion, g.Outcome, blocks(g.More), g.Sentence(), []check{}, versioned(g.Comparison)}
+	out := gateDocument{jsonVersion, g.Outcome, blocks(g.More), g.Sentence(), []gateCheck{},
+		versioned(g.Comparison)}
 	for _, k := range g.Checks {
-		out.Checks = append(out.Checks, check{k.Pair.Scenario, k.Pair.B.Target, k.Row.Load,
+		out.Checks = append(out.Checks, gateCheck{k.Pair.Scenario, k.Pair.B.Target, k.Row.Load,
 			k.Row.Metric, k.Most, k.Outcome, blocks(k.More), k.Why})
 	}
 	return print.JSON(w, out)

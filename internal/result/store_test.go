@@ -94,6 +94,7 @@ func TestEveryFieldComesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	keepsTheSchemas(t, dir)
 	got, records, bad, err := Read(dir)
 	if err != nil || len(bad) > 0 || len(records) != 2 {
 		t.Fatalf("%d records, bad %v, error %v", len(records), bad, err)

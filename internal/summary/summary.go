@@ -61,11 +61,13 @@ func JSON(w io.Writer, r Report) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false) // "≥ 5 <" is read by people too
-	return e.Encode(struct {
-		Load        *result.Load   `json:"load"`
-		Verdict     result.Verdict `json:"verdict"`
-		Percentiles []Percentile   `json:"percentiles"`
-	}{r.Load, r.Verdict, percentiles(r)})
+	return e.Encode(document{r.Load, r.Verdict, percentiles(r)})
+}
+
+type document struct {
+	Load        *result.Load   `json:"load"`
+	Verdict     result.Verdict `json:"verdict"`
+	Percentiles []Percentile   `json:"percentiles"`
 }
 
 // CSV writes a row for each interval of the window: docs/formats/load-csv.md. The histograms are

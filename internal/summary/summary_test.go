@@ -21,6 +21,7 @@ import (
 
 	"prony/internal/load"
 	"prony/internal/result"
+	"prony/internal/tests/schema"
 )
 
 var update = flag.Bool("update", false, "bless what is printed as testdata")
@@ -265,6 +266,7 @@ func TestJSON(t *testing.T) {
 	if err := JSON(&b, r); err != nil {
 		t.Fatal(err)
 	}
+	schema.Valid(t, "load", b.Bytes())
 	var got struct {
 		Load        result.Load
 		Verdict     result.Verdict

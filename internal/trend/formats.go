@@ -191,9 +191,10 @@ func CSV(w io.Writer, t Trend) error {
 const jsonVersion = 1
 
 // JSON prints a trend for programs; docs/formats/trend-json.md describes it.
-func JSON(w io.Writer, t Trend) error {
-	return print.JSON(w, struct {
-		Version int `json:"version"`
-		Trend
-	}{jsonVersion, t})
+func JSON(w io.Writer, t Trend) error { return print.JSON(w, document{jsonVersion, t}) }
+
+// document is a trend with the version of its form.
+type document struct {
+	Version int `json:"version"`
+	Trend
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"prony/internal/result"
+	"prony/internal/tests/schema"
 )
 
 var start = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
@@ -243,6 +244,7 @@ func TestATrendIsToldInEveryForm(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	schema.Valid(t, "trend", []byte(js.String()))
 	change := "slower: −10 %, 1.00k/s → 900/s, p <0.001, between day-04 (commit000000) and day-05"
 	for what, out := range map[string]string{"text": text.String(), "Markdown": md.String()} {
 		for _, want := range []string{change, "1 change", "read · x · method", "10 runs, 1 "} {
