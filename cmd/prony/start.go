@@ -103,9 +103,6 @@ func (a *app) start(ctx context.Context, target string, f *startFlags) error {
 	if err == nil && why != "" {
 		err = fmt.Errorf("start %s: %s", target, why)
 	}
-	if h.held && ctx.Err() != nil {
-		err = nil // Ctrl-C is how it ends
-	}
 	if f.json {
 		h.tell(serve.Told{Kind: serve.ToldEnd, Text: inWords(err)})
 	}
@@ -124,7 +121,6 @@ type holder struct {
 	*app
 	*startFlags
 	layout host.Layout
-	held   bool  // it was ready
 	lost   error // why what is told reaches nobody
 }
 
@@ -167,7 +163,6 @@ func (h *holder) printf(format string, args ...any) {
 
 // see is a lab.Sight.
 func (h *holder) see(ctx context.Context, t lab.Seen) error {
-	h.held = true
 	ready := serve.Told{Kind: serve.ToldReady, URL: "http://" + t.Base,
 		ReadyS: float64(t.ReadyNs) / 1e9, Log: t.System.LogFile(),
 		Cores: h.layout.Load}
@@ -177,13 +172,17 @@ func (h *holder) see(ctx context.Context, t lab.Seen) error {
 	} else {
 		h.show(t.Name, ready)
 	}
-	if err := h.check(ctx, t); err != nil {
-		return err
+	err := h.check(ctx, t)
+	if err == nil {
+		if !h.json {
+			h.printf("Ctrl-C ends it\n")
+		}
+		err = h.watch(ctx, t)
 	}
-	if !h.json {
-		h.printf("Ctrl-C ends it\n")
+	if ctx.Err() != nil {
+		return nil // Ctrl-C is how it ends; that it cannot be stopped is told by who does
 	}
-	return h.watch(ctx, t)
+	return err
 }
 
 func (h *holder) show(name string, r serve.Told) {
