@@ -52,8 +52,8 @@ func (m *manyFlags) check(p *offer, o *outputFlags, given func(string) bool) err
 		{m.listen == "" && m.number > generatorsMost,
 			fmt.Sprintf("--generators: up to %d are started on one machine; more are elsewhere, "+
 				"see --listen", generatorsMost)},
-		{(m.listen == "") != (m.key == ""), "--listen and --key go together: generators " +
-			"elsewhere need the key"},
+		{(m.listen == "") != (m.key == "") || given("key") != given("listen"), "--listen and " +
+			"--key go together: generators elsewhere need the key"},
 		{m.listen != "" && len(p.spec.Cores) > 0, "--cores are this machine's: pin generators " +
 			"elsewhere there"},
 		{m.number > 0 && o.ceiling, "--ceiling is of one process; leave it out with --generators"},
