@@ -75,7 +75,7 @@ type Row struct {
 	Model  string `json:"model"`  // "closed", "open", or empty
 	Metric string `json:"metric"` // as package metric names it, e.g. "throughput", "p99"
 	Label  string `json:"-"`      // for people: "CPU per request"
-	Unit   string `json:"unit"`   // "1/s", "ns", "B" or "1" (a share)
+	Unit   string `json:"unit"`   // "1/s", "ns", "B", "J" or "1" (a share)
 	Better string `json:"better"` // Higher or Lower
 	A      Value  `json:"a"`
 	B      Value  `json:"b"`

@@ -119,6 +119,15 @@ var All = []Metric{
 		Value:   ofRoles(func(r result.Roles) int64 { return r.CollectorNs }),
 		Missing: noRole, Column: &Column{"collector", "collector", OfCost, 4, unit.Percent},
 		Doc: "likewise, collectors of garbage"},
+	{Name: "energy_per_request", Unit: unit.J, Asked: true, Peak: true,
+		Label: "energy per request", Better: "less", Worse: "more",
+		Value: ofLoad(func(l *result.Load) float64 {
+			return Positive(l.Host.EnergyJ / float64(l.Done))
+		}),
+		Missing: "this machine counts no energy (RAPL), or hides it from its guests and users",
+		Column:  &Column{"energy", "energy/req", OfCost, 5, unit.Joules},
+		Doc: "energy that the whole machine's processors took over good answers: the load's part " +
+			"and what idles are in it"},
 	{Name: "lag_p99", Unit: unit.Ns, Model: result.Open, Lab: true,
 		Label: "generator's lag p99", Better: "less", Worse: "more",
 		Value:   ofLoad(func(l *result.Load) float64 { return p99Of(l.Lag) }),

@@ -52,7 +52,7 @@ func TestDocumentation(t *testing.T) {
 // Every row says all that somebody reads of it.
 func TestRowsAreWhole(t *testing.T) {
 	names, columns, told := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	units := []string{unit.PerS, unit.Ns, unit.Octet, unit.One}
+	units := []string{unit.PerS, unit.Ns, unit.Octet, unit.J, unit.One}
 	for _, m := range metric.All {
 		if names[m.Name] || strings.ToLower(m.Name) != m.Name {
 			t.Errorf("%s: a name stands once, in small letters", m.Name)

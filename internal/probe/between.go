@@ -59,7 +59,11 @@ func Between(a, b Mark, samples Series, requests int64, cores float64) (result.U
 		u.RSSMaxBytes, u.ThreadsMax = unknown, unknown
 		u.NetworkBytes, u.NetworkBytesPerRequest = unknown, unknown // this machine's are others'
 	}
-	return u, hostBetween(a, b, u.CPUNs)
+	h := hostBetween(a, b, u.CPUNs)
+	if a.Processes+b.Processes == 0 {
+		h.EnergyJ = 0 // likewise
+	}
+	return u, h
 }
 
 // hostBetween takes as all cores' time what /proc/stat itself counted, so that shares of one file
@@ -77,6 +81,9 @@ func hostBetween(a, b Mark, serviceNs int64) result.Host {
 	ownNs := int64(unknown)
 	if lab := delta(a.LabNs, b.LabNs); lab >= 0 && serviceNs >= 0 {
 		ownNs = serviceNs + lab
+	}
+	if uj := delta(a.EnergyUJ, b.EnergyUJ); uj > 0 {
+		h.EnergyJ = float64(uj) / 1e6
 	}
 	h.StealShare, h.OtherCPUShare = Shares(a.Host, b.Host, ownNs)
 	return h

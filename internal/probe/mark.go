@@ -33,6 +33,7 @@ type Mark struct {
 	Host     HostTicks
 	Pressure Pressure
 	NetBytes int64 // over the loopback interface, or the service's own, in both directions
+	EnergyUJ int64 // µJ that the whole machine's processors took; see meter
 }
 
 // PartMark is one process of a system, with what it forked; -1 and 0 when none of it is there.
@@ -51,6 +52,7 @@ type marker struct {
 	service, load func() []int
 	parts         []Part
 	cpu           cpuClock
+	meter         meter
 }
 
 // Mark takes a complete reading but for PSS, on the caller's goroutine. It costs two small files
@@ -95,6 +97,7 @@ func (k *marker) read(tNs int64, group *groupFiles, host *hostFiles) Mark {
 	m.Host = host.ticks(text[:hostBytes])
 	m.Pressure = host.pressure(text)
 	m.NetBytes = host.netBytes(text)
+	m.EnergyUJ = k.meter.microjoules(text)
 
 	pids := processes(k.service)
 	stats := k.stats(pids)

@@ -48,7 +48,7 @@ func fixtureMark() Mark {
 		// busy 4825 + 10 + 2313 + 5 + 61; total adds idle 161995, iowait 437, steal 11.
 		Host:     HostTicks{Busy: 7214, Steal: 11, Total: 169657},
 		Pressure: Pressure{CPUUs: 10904571, MemoryUs: 400, IOUs: unknown}, // there is no io file
-		NetBytes: 12345678901,
+		NetBytes: 12345678901, EnergyUJ: unknown,
 	}
 }
 
@@ -109,7 +109,7 @@ func TestMarkOfNothing(t *testing.T) {
 		ThrottledPeriods: unknown, ThrottledNs: unknown,
 		RSSBytes: unknown, PSSBytes: unknown, ChargedBytes: unknown, MajorFaults: unknown,
 		Host:     HostTicks{unknown, unknown, unknown},
-		Pressure: Pressure{unknown, unknown, unknown}, NetBytes: unknown,
+		Pressure: Pressure{unknown, unknown, unknown}, NetBytes: unknown, EnergyUJ: unknown,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("\n got %+v\nwant %+v", got, want)

@@ -68,7 +68,7 @@ type Config struct {
 	Period time.Duration // between samples; 0 is 100 ms
 	Cores  []int         // for the sampling thread; none leaves it to the scheduler
 
-	proc string // tests put a folder in place of /proc
+	proc, powercap string // tests put folders in place of /proc and /sys/class/powercap
 }
 
 // Sampler is a running probe.
@@ -119,7 +119,9 @@ func open(cfg Config, subject Subject) (*Sampler, error) {
 	if cfg.Period < periodMin {
 		return nil, fmt.Errorf("period %v, want at least %v", cfg.Period, periodMin)
 	}
-	cfg.proc = cmp.Or(cfg.proc, "/proc")
+	if cfg.proc == "" {
+		cfg.proc, cfg.powercap = "/proc", cmp.Or(cfg.powercap, "/sys/class/powercap")
+	}
 	group, err := openGroups(subject.Groups)
 	if err != nil {
 		return nil, err
@@ -143,7 +145,7 @@ func open(cfg Config, subject Subject) (*Sampler, error) {
 	service, load := s.asked(subject.PIDs), s.asked(subject.Load)
 	s.watch = newWatch(cfg, &s.group, &s.host, s.roles, service, load)
 	s.mark = marker{walker: newWalker(cfg.proc), roles: s.roles, service: service, load: load,
-		parts: subject.Parts}
+		parts: subject.Parts, meter: openMeter(cfg.powercap)}
 	return s, nil
 }
 
@@ -272,6 +274,7 @@ func (s *Sampler) close() {
 	s.host.close()
 	s.roles.close()
 	s.watch.close()
+	s.mark.meter.close()
 	_ = unix.Close(int(s.wake.Fd))
 }
 

@@ -498,6 +498,9 @@ type Host struct {
 	PressureCPU    float64 `json:"pressureCPU"`    // PSI some, share of the window; -1 unknown
 	PressureMemory float64 `json:"pressureMemory"` // likewise
 	PressureIO     float64 `json:"pressureIO"`     // likewise
+	// EnergyJ is what all processors of the machine took, in joules, by the hardware's counters; 0:
+	// there are none.
+	EnergyJ float64 `json:"energyJ,omitempty"`
 }
 
 // Cost is what the lab's own watching took over the whole trial.

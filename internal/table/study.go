@@ -79,7 +79,7 @@ type Metric struct {
 	Load    string // empty: of the whole trial
 	Model   string
 	Name    string // e.g. "throughput", "p99"
-	Unit    string // "1/s", "ns", "B" or "1"
+	Unit    string // "1/s", "ns", "B", "J" or "1"
 	Points  []Point
 	Samples int64 // percentiles: requests in all trials together
 	Summary stats.Summary

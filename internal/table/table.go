@@ -85,7 +85,7 @@ type Column struct {
 	Group   string // heading over several columns, e.g. "peak (closed, 64 connections)"
 	Short   string // the same in a word, for renderers without spanning headings
 	Heading string
-	Unit    string // base unit of Cell.Value: "1/s", "ns", "B", "1"; empty for text
+	Unit    string // base unit of Cell.Value: "1/s", "ns", "B", "J", "1"; empty for text
 	Align   print.Align
 	Weight  int // 0 stays; a narrow terminal leaves out the highest first
 }

@@ -260,6 +260,7 @@ func (s *seat) play(ctx, both context.Context, cause error) {
 		// The kernel counts loopback's bytes of both sides together.
 		u := &s.rec.Loads[i].Service
 		u.NetworkBytes, u.NetworkBytesPerRequest = -1, -1
+		s.rec.Loads[i].Host.EnergyJ = 0 // nor does the hardware tell whose energy it was
 	}
 }
 

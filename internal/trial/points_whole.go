@@ -77,7 +77,8 @@ func (s *sheet) load(l *result.Load) {
 var units = map[string]struct {
 	name string
 	each float64
-}{"1/s": {"per_second", 1}, "ns": {"seconds", 1e9}, "B": {"bytes", 1}, "1": {"ratio", 1}}
+}{"1/s": {"per_second", 1}, "ns": {"seconds", 1e9}, "B": {"bytes", 1}, "J": {"joules", 1},
+	"1": {"ratio", 1}}
 
 // Results are the values of a run's table as series, as of a moment: a median of trials with the
 // ends of its interval, where it has one. What the table withholds is not there.

@@ -16,6 +16,7 @@ const (
 	PerS  = "1/s"
 	Ns    = "ns"
 	Octet = "B"
+	J     = "J"
 	One   = "1" // a share or a number of things
 )
 
@@ -46,6 +47,8 @@ func Printer(base string) func(float64) string {
 		return Duration
 	case Octet:
 		return Bytes
+	case J:
+		return Joules
 	}
 	return Percent
 }
@@ -106,6 +109,15 @@ func Bytes(n float64) string {
 		return fmt.Sprintf("%.1f %s", n, units[k])
 	}
 	return fmt.Sprintf("%.0f %s", n, units[k])
+}
+
+// Joules prints an energy with three significant digits: 1.20 mJ, 38.1 µJ.
+func Joules(x float64) string {
+	if !Known(x) {
+		return Absent
+	}
+	u := timeOf(x * 1e9) // both are thousandths
+	return Digits(x*1e9/u.ns, 3) + " " + strings.TrimSuffix(u.name, "s") + "J"
 }
 
 // Percent prints a share: 1.9 %, 12 %, 0.04 %.

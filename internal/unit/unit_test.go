@@ -106,6 +106,11 @@ func TestDigits(t *testing.T) {
 	check(Hash("0123456789abcdef"), "0123456789ab")
 	check(Quantity(math.Inf(1), Ns), Absent)
 	check(Quantity(2048, Octet), "2.0 KiB")
+	check(Quantity(0.00123, J), "1.23 mJ")
+	check(Quantity(3.81e-5, J), "38.1 µJ")
+	check(Quantity(12, J), "12.0 J")
+	check(Quantity(4e-9, J), "4.00 nJ")
+	check(Quantity(math.NaN(), J), Absent)
 }
 
 func TestFine(t *testing.T) {
