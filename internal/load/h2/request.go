@@ -1,0 +1,165 @@
+package h2
+
+import (
+	"bytes"
+	"unsafe"
+)
+
+// heads remembers the blocks of requests by their text: a route whose requests are all alike has
+// its fields encoded once.
+type heads struct {
+	known  [headsKnown]head
+	scheme byte // its place in the static table
+}
+
+const headsKnown = 64
+
+// head is a request's, in both forms.
+type head struct {
+	text  []byte // of HTTP/1.1, with the empty line
+	block []byte
+	bare  bool // no body follows the answer
+}
+
+// of is the head that a request begins with. It is good until the next call.
+func (h *heads) of(b []byte) (*head, error) {
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(b))) // a hash: a route's text stays where it is
+	k := &h.known[(at>>5^at>>11)%headsKnown]
+	if len(k.text) > 0 && bytes.HasPrefix(b, k.text) {
+		return k, nil
+	}
+	n := bytes.Index(b, []byte("\r\n\r\n"))
+	if n < 0 {
+		return nil, wrong(codeInternal, "the request has no end of its head")
+	}
+	k.text = k.text[:0]
+	block, err := appendBlock(k.block[:0], b[:n+2], h.scheme)
+	if k.block = block; err != nil {
+		return nil, err
+	}
+	k.text = append(k.text, b[:n+4]...)
+	k.bare = bytes.HasPrefix(b, []byte("HEAD "))
+	return k, nil
+}
+
+// Places in the static table (RFC 7541, appendix A).
+const (
+	placeAuthority = 1
+	placeGet       = 2
+	placePost      = 3
+	placePath      = 4
+	placeHTTP      = 6
+	placeHTTPS     = 7
+	indexed        = 0x80
+)
+
+// places are those of names that requests have.
+var places = map[string]int{
+	"accept-charset": 15, "accept-encoding": 16, "accept-language": 17, "accept-ranges": 18,
+	"accept": 19, "access-control-allow-origin": 20, "age": 21, "allow": 22, "authorization": 23,
+	"cache-control": 24, "content-disposition": 25, "content-encoding": 26,
+	"content-language": 27, "content-length": 28, "content-location": 29, "content-range": 30,
+	"content-type": 31, "cookie": 32, "date": 33, "etag": 34, "expect": 35, "expires": 36,
+	"from": 37, "host": 38, "if-match": 39, "if-modified-since": 40, "if-none-match": 41,
+	"if-range": 42, "if-unmodified-since": 43, "last-modified": 44, "link": 45, "location": 46,
+	"max-forwards": 47, "proxy-authenticate": 48, "proxy-authorization": 49, "range": 50,
+	"referer": 51, "refresh": 52, "retry-after": 53, "server": 54, "set-cookie": 55,
+	"strict-transport-security": 56, "transfer-encoding": 57, "user-agent": 58, "vary": 59,
+	"via": 60, "www-authenticate": 61,
+}
+
+// hops are fields of HTTP/1.1 that speak of the connection (RFC 9113, section 8.2.2).
+var hops = map[string]bool{"connection": true, "keep-alive": true, "proxy-connection": true,
+	"transfer-encoding": true, "upgrade": true, "te": true}
+
+// appendBlock appends the block of a request's lines, each with its CRLF. The generator writes
+// them, so that no form of HTTP but this one can come.
+func appendBlock(dst, lines []byte, scheme byte) ([]byte, error) {
+	first, lines, _ := bytes.Cut(lines, []byte("\r\n"))
+	method, path, _ := bytes.Cut(first, []byte(" "))
+	path, version, ok := bytes.Cut(path, []byte(" "))
+	if !ok || string(version) != "HTTP/1.1" {
+		return dst, wrong(codeInternal, "%q is no request line", first)
+	}
+	switch string(method) {
+	case "GET":
+		dst = append(dst, indexed|placeGet)
+	case "POST":
+		dst = append(dst, indexed|placePost)
+	default:
+		dst = appendString(append(dst, placeGet), method)
+	}
+	dst = append(dst, indexed|scheme)
+	if string(path) == "/" {
+		dst = append(dst, indexed|placePath)
+	} else {
+		dst = appendString(append(dst, placePath), path)
+	}
+	for all := lines; len(all) > 0; { // which stands before other fields
+		var line []byte
+		line, all, _ = bytes.Cut(all, []byte("\r\n"))
+		if name, value, _ := bytes.Cut(line, []byte(":")); isHost(name) {
+			dst = appendString(append(dst, placeAuthority), bytes.TrimSpace(value))
+			break
+		}
+	}
+	for len(lines) > 0 {
+		var line []byte
+		line, lines, _ = bytes.Cut(lines, []byte("\r\n"))
+		dst = appendField(dst, line)
+	}
+	return dst, nil
+}
+
+func isHost(name []byte) bool { return bytes.EqualFold(name, []byte("host")) }
+
+// appendField appends a line as a literal that enters no table.
+func appendField(dst, line []byte) []byte {
+	name, value, _ := bytes.Cut(line, []byte(":"))
+	if value = bytes.TrimSpace(value); isHost(name) {
+		return dst
+	}
+	const room = 32
+	var lower [room]byte
+	if len(name) <= room {
+		known := lower[:len(name)]
+		for i, c := range name {
+			known[i] = toLower(c)
+		}
+		if hops[string(known)] {
+			return dst
+		}
+		if place := places[string(known)]; place > 0 {
+			return appendString(appendInt(dst, 0, 4, place), value)
+		}
+	}
+	dst = appendInt(append(dst, 0), 0, 7, len(name))
+	for _, c := range name {
+		dst = append(dst, toLower(c))
+	}
+	return appendString(dst, value)
+}
+
+func toLower(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		return c | 0x20
+	}
+	return c
+}
+
+// appendString appends a string as it is: whoever reads it is spared Huffman's code.
+func appendString(dst, s []byte) []byte { return append(appendInt(dst, 0, 7, len(s)), s...) }
+
+// appendInt appends a number whose first byte has so many bits of it below those that are given
+// (RFC 7541, section 5.1).
+func appendInt(dst []byte, first byte, bits uint, n int) []byte {
+	most := 1<<bits - 1
+	if n < most {
+		return append(dst, first|byte(n))
+	}
+	dst = append(dst, first|byte(most))
+	for n -= most; n >= 0x80; n >>= 7 {
+		dst = append(dst, byte(n)|0x80)
+	}
+	return append(dst, byte(n))
+}
