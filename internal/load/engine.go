@@ -33,6 +33,24 @@ type Handler interface {
 	Closed(slot int, at int64, op Op, err error)
 }
 
+// Streamer is an engine whose connections take bytes at any time, for protocols that have several
+// requests under way on one.
+type Streamer interface {
+	Engine
+	// Push sends as much of b as can leave at once, and returns how much that was; b is the
+	// caller's again. After less than all of it the Handler, which is a Drained, hears when there
+	// is room again. A write that fails is told as one of Send is. A connection that is pushed to
+	// is not sent to.
+	Push(slot int, b []byte) int
+}
+
+// Drained is a Handler that pushes.
+type Drained interface {
+	Handler
+	// Drained says that a slot which has not taken all has room again.
+	Drained(slot int, at int64)
+}
+
 // Handshaker is an engine that also takes the time of TLS handshakes, in nanoseconds. The histogram
 // is read after the load's end.
 type Handshaker interface {

@@ -70,6 +70,8 @@ type suite struct {
 	server *tls.Config // nil: in the clear
 	made   []load.Engine
 
+	streams bool // a peer is on a stream of HTTP/2
+
 	allocates uint64 // a round trip
 }
 

@@ -16,14 +16,11 @@ type MakeSecure func(netip.AddrPort, int, *tls.Config) (load.Engine, error)
 
 // RunSecure runs the suite over TLS up to a version, against engines that make returns.
 func RunSecure(t *testing.T, version uint16, make MakeSecure) {
-	signed := httptest.NewUnstartedServer(nil)
-	signed.StartTLS()
-	defer signed.Close()
-	client := &tls.Config{ServerName: "example.com", RootCAs: x509.NewCertPool()}
-	client.RootCAs.AddCert(signed.Certificate())
+	server, client, done := trusting(version)
+	defer done()
 	s := &suite{
 		make:      func(a netip.AddrPort, n int) (load.Engine, error) { return make(a, n, client) },
-		server:    &tls.Config{Certificates: signed.TLS.Certificates, MaxVersion: version},
+		server:    server,
 		allocates: 1,
 	}
 	if version < tls.VersionTLS13 {
@@ -37,7 +34,17 @@ func RunSecure(t *testing.T, version uint16, make MakeSecure) {
 	})
 }
 
-// peer is the server's side of a connection.
+// trusting is how a server and who trusts it speak TLS up to a version.
+func trusting(version uint16) (server, client *tls.Config, done func()) {
+	signed := httptest.NewUnstartedServer(nil)
+	signed.StartTLS()
+	client = &tls.Config{ServerName: "example.com", RootCAs: x509.NewCertPool()}
+	client.RootCAs.AddCert(signed.Certificate())
+	server = &tls.Config{Certificates: signed.TLS.Certificates, MaxVersion: version}
+	return server, client, signed.Close
+}
+
+// peer is the server's side of a connection, or of a stream of one.
 type peer struct {
 	net.Conn
 	tcp *net.TCPConn
@@ -86,6 +93,10 @@ func (s *suite) serve(c *net.TCPConn, f func(c *peer)) {
 			c.Close() // the client has gone, or will tell
 			return
 		}
+	}
+	if s.streams {
+		serveStreams(p.Conn, c, f)
+		return
 	}
 	defer p.Close()
 	f(p)

@@ -45,6 +45,7 @@ type slot struct {
 	gen     int32 // tells events of this connection from those of its predecessor
 	opening bool
 	rest    []byte // of a write that the kernel did not take whole
+	full    bool   // it did not take all that was pushed
 	err     error  // why the write failed, or the connect; told in the next Wait
 }
 
@@ -85,7 +86,7 @@ func New(addr netip.AddrPort, slots int) (*Engine, error) {
 // look open. It is kept and told in the next Wait.
 func (e *Engine) Open(i int) {
 	s := &e.slots[i]
-	s.fd, s.opening, s.rest, s.err = -1, true, nil, nil
+	s.fd, s.opening, s.rest, s.full, s.err = -1, true, nil, false, nil
 	fd, err := e.addr.New(unix.SOCK_NONBLOCK)
 	if err != nil {
 		e.refuse(s, err)
@@ -135,6 +136,18 @@ func (e *Engine) Send(i int, b []byte) {
 	}
 }
 
+// Push implements load.Streamer.
+func (e *Engine) Push(i int, b []byte) int {
+	s := &e.slots[i]
+	n, errno := send(s.fd, b)
+	if errno != 0 && errno != unix.EAGAIN && errno != unix.EINTR {
+		e.spoil(s, errno)
+		return len(b)
+	}
+	s.full = n < len(b)
+	return n
+}
+
 // spoil ends a connection that cannot be written to. Shutting it down raises the event by which the
 // next Wait comes across it.
 func (e *Engine) spoil(s *slot, err error) {
@@ -149,7 +162,7 @@ func (e *Engine) Close(i int) {
 	if s.fd >= 0 {
 		unix.Close(int(s.fd))
 	}
-	s.fd, s.opening, s.rest, s.err = -1, false, nil, nil
+	s.fd, s.opening, s.rest, s.full, s.err = -1, false, nil, false, nil
 	s.gen++
 }
 
@@ -247,6 +260,12 @@ func (e *Engine) serve(i int, s *slot, events uint32, h load.Handler) {
 		s.rest = nil
 		e.Send(i, rest)
 	}
+	if s.full && events&unix.EPOLLOUT != 0 {
+		s.full = false
+		if h.(load.Drained).Drained(i, clock.Mono()); s.gen != gen {
+			return
+		}
+	}
 	if events&(unix.EPOLLIN|unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
 		e.read(i, s, events, h)
 	}
@@ -291,7 +310,7 @@ func (e *Engine) ended(i int, err error, h load.Handler) {
 	op := load.Reading
 	if s.err != nil {
 		op, err = load.Writing, s.err
-	} else if err != nil && s.rest != nil {
+	} else if err != nil && (s.rest != nil || s.full) {
 		op = load.Writing
 	}
 	e.Close(i)

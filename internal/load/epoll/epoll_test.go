@@ -8,6 +8,7 @@ import (
 	"prony/internal/clock"
 	"prony/internal/load"
 	"prony/internal/load/enginetest"
+	"prony/internal/load/h2"
 	"prony/internal/load/seal"
 	"prony/internal/tests"
 )
@@ -31,6 +32,27 @@ func TestSecure(t *testing.T) {
 					return nil, err
 				}
 				return seal.New(e, c, n), nil
+			})
+		})
+	}
+}
+
+// The same with streams of HTTP/2, in the clear and over TLS.
+func TestStreams(t *testing.T) {
+	const streams = 5
+	for name, secure := range map[string]bool{"h2c": false, "h2": true} {
+		t.Run(name, func(t *testing.T) {
+			if secure {
+				tests.Whole(t, "streams over TLS by epoll")
+			}
+			enginetest.RunStreams(t, secure, func(a netip.AddrPort, n int, c *tls.Config) (
+				load.Engine, error) {
+				e, err := New(a, h2.Below(n, streams))
+				if err != nil || !secure {
+					return h2.New(e, n, streams, secure), err
+				}
+				over := seal.NewStreamer(e, c, h2.Below(n, streams))
+				return h2.New(over, n, streams, secure), nil
 			})
 		})
 	}

@@ -37,11 +37,16 @@ func TestRequest(t *testing.T) {
 	check("GET / HTTP/1.1\r\nHost: a.example\r\n\r\n",
 		":method=GET :scheme=http :path=/ :authority=a.example")
 	check("POST /x?y=1 HTTP/1.1\r\nX-One: 1\r\nContent-Length: 5\r\nHost: h\r\nConnection: close"+
-		"\r\nAccept: */*\r\n\r\nhello", ":method=POST :scheme=http :path=/x?y=1 :authority=h x-one=1 "+
-		"content-length=5 accept=*/*")
+		"\r\nAccept: */*\r\n\r\nhello", ":method=POST :scheme=http :path=/x?y=1 :authority=h "+
+		"x-one=1 content-length=5 accept=*/*")
 	long := strings.Repeat("n", 300)
 	check("HEAD /"+long+" HTTP/1.1\r\nHost: h\r\n"+long+": "+long+"\r\nCookie: a=b\r\n\r\n",
 		":method=HEAD :scheme=http :path=/"+long+" :authority=h "+long+"="+long+" cookie=a=b")
+	for n := 120; n < 400; n++ { // around what fits into a byte of a length, and two
+		long := strings.Repeat("n", n)
+		check("GET /"+long+" HTTP/1.1\r\nHost: h\r\n\r\n",
+			":method=GET :scheme=http :path=/"+long+" :authority=h")
+	}
 	for _, bad := range []string{"", "GET / HTTP/1.1\r\n", "GET /\r\n\r\n", "\r\n\r\n"} {
 		if k, err := h.of([]byte(bad)); err == nil {
 			t.Errorf("%q became %q", bad, k.block)
@@ -83,6 +88,29 @@ func TestAnswer(t *testing.T) {
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations for a block that is known", n)
+	}
+}
+
+// A block that names a place in the table is not known any more once the table has changed.
+func TestForgotten(t *testing.T) {
+	for _, change := range [][]byte{{0x20, 0x88}, {0x88, 0x40, 1, 'a', 1, 'b'}} {
+		f := newFields()
+		if _, err := f.read([]byte{0x88, 0x40, 1, 'x', 1, 'y'}); err != nil {
+			t.Fatal(err)
+		}
+		place := []byte{0x88, 0x80 | 62} // the table's latest
+		for range 2 {
+			if a, err := f.read(place); err != nil || !strings.Contains(string(a.text), "x: y") {
+				t.Errorf("%+v, %v", a, err)
+			}
+		}
+		if _, err := f.read(change); err != nil {
+			t.Fatal(err)
+		}
+		a, err := f.read(place)
+		if err == nil && strings.Contains(string(a.text), "x: y") {
+			t.Errorf("after %x the block has its old meaning: %q", change, a.text)
+		}
 	}
 }
 

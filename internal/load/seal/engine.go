@@ -16,6 +16,7 @@ import (
 // Engine implements load.Engine over another one.
 type Engine struct {
 	below   load.Engine
+	stream  load.Streamer // the one below, where there is pushing
 	config  *tls.Config
 	slots   []slot
 	to      load.Handler // of the Wait under way
@@ -54,11 +55,14 @@ type slot struct {
 	// What is sent stays as it is while the kernel may read it; the one that was sent before has
 	// been read, or the engine below takes no more.
 	sealed, before []byte
-	err            error // why it is to end, told in the next Wait
+	waits          []byte // of what was pushed: sealed, and not taken by the one below
+	err            error  // why it is to end, told in the next Wait
 }
 
 // plainSize is what crypto/tls is asked for at once: the data of a record.
 const plainSize = plainMax
+
+var errNoH2 = errors.New("the server does not speak HTTP/2 (ALPN)")
 
 var errUnasked = errors.New("an answer that nobody asked for came before the request")
 
@@ -74,6 +78,13 @@ func New(below load.Engine, c *tls.Config, slots int) *Engine {
 	for i := range e.slots {
 		e.slots[i].in.room = &e.rooms
 	}
+	return e
+}
+
+// NewStreamer returns one that is pushed to.
+func NewStreamer(below load.Streamer, c *tls.Config, slots int) *Engine {
+	e := New(below, c, slots)
+	e.stream = below
 	return e
 }
 
@@ -104,6 +115,7 @@ func (s *slot) leave() {
 	s.in.drop()
 	s.gen++
 	s.phase, s.kept, s.asked, s.early, s.shake, s.err = shut, false, false, false, nil, nil
+	s.waits = nil
 }
 
 // Close implements load.Engine. The peer is told, unless it is amidst a request: many complain of
@@ -123,7 +135,7 @@ func (e *Engine) alert(i int, s *slot, why byte) {
 		// It fails where crypto/tls has said something already.
 		_ = s.shake.conn.CloseWrite()
 		if b := s.shake.flight(); len(b) > 0 {
-			e.below.Send(i, b)
+			e.send(i, s, b)
 		}
 		return
 	}
@@ -132,7 +144,19 @@ func (e *Engine) alert(i int, s *slot, why byte) {
 		level = 1
 	}
 	s.before = s.out.record(s.before[:0], typeAlert, []byte{level, why})
-	e.below.Send(i, s.before)
+	e.send(i, s, s.before)
+}
+
+// send has the engine below send what is no request.
+func (e *Engine) send(i int, s *slot, b []byte) {
+	if e.stream == nil {
+		e.below.Send(i, b)
+		return
+	}
+	if len(s.waits) == 0 {
+		b = b[e.stream.Push(i, b):]
+	}
+	s.waits = append(s.waits, b...)
 }
 
 // Release implements load.Engine. It must be called on the thread that opened the connections.
@@ -158,16 +182,54 @@ func (e *Engine) Send(i int, b []byte) {
 		return
 	}
 	s.sealed, s.before = s.before[:0], s.sealed
+	if err := s.seal(b); err != nil {
+		e.fail(i, s, err)
+		return
+	}
+	e.below.Send(i, s.sealed)
+}
+
+// seal appends b to what is to be sent, sealed.
+func (s *slot) seal(b []byte) error {
 	if s.in.reply { // goes before the next request, says RFC 8446, section 4.6.3; or at once
 		s.in.reply = false
 		s.sealed = s.out.record(s.sealed, typeHandshake, updated)
 		if err := s.out.update(); err != nil {
-			e.fail(i, s, err)
-			return
+			return err
 		}
 	}
 	s.sealed = s.out.seal(s.sealed, b)
-	e.below.Send(i, s.sealed)
+	return nil
+}
+
+// pushMax is how much is sealed at once.
+const pushMax = 4 * plainMax
+
+// Push implements load.Streamer. What is sealed must leave, so that it is kept where the engine
+// below does not take it, and nothing more is taken meanwhile.
+func (e *Engine) Push(i int, b []byte) (n int) {
+	s := &e.slots[i]
+	for n < len(b) && len(s.waits) == 0 {
+		piece := b[n:min(n+pushMax, len(b))]
+		n += len(piece)
+		sealed, err := s.push(piece)
+		if err != nil {
+			e.fail(i, s, err)
+			return len(b)
+		}
+		s.waits = sealed[e.stream.Push(i, sealed):]
+	}
+	return n
+}
+
+func (s *slot) push(b []byte) ([]byte, error) {
+	if s.kept {
+		_, err := s.shake.conn.Write(b)
+		return s.shake.flight(), err
+	}
+	s.sealed = s.sealed[:0]
+	err := s.seal(b)
+	return s.sealed, err
 }
 
 // updated is the answer to a key update that asks for one.
@@ -256,6 +318,17 @@ func (r *ear) Closed(i int, at int64, op load.Op, err error) {
 	r.to.Closed(i, at, op, err)
 }
 
+// Drained implements load.Drained.
+func (r *ear) Drained(i int, at int64) {
+	s := &r.slots[i]
+	if len(s.waits) > 0 {
+		s.waits = s.waits[r.stream.Push(i, s.waits):]
+	}
+	if len(s.waits) == 0 && s.phase == open {
+		r.to.(load.Drained).Drained(i, at)
+	}
+}
+
 // unfinished reports whether a record has begun and not ended.
 func (s *slot) unfinished() bool {
 	if !s.kept {
@@ -272,7 +345,7 @@ func (e *Engine) step(i int, s *slot) {
 	e.log.of = h
 	_, going := h.next()
 	if b := h.flight(); len(b) > 0 && h.end == nil {
-		e.below.Send(i, b)
+		e.send(i, s, b)
 	}
 	if going {
 		return
@@ -287,6 +360,10 @@ func (e *Engine) step(i int, s *slot) {
 	// The value is bounded by the timeout of connects, far inside the range.
 	_ = e.handshakes.RecordValue(max(now-s.began, 1))
 	state := h.conn.ConnectionState()
+	if e.stream != nil && state.NegotiatedProtocol != "h2" {
+		e.end(i, s, now, load.Connecting, errNoH2)
+		return
+	}
 	if state.DidResume {
 		e.resumed++
 	}
@@ -365,7 +442,7 @@ func (e *Engine) pass(i int, s *slot, at int64, b []byte) {
 		}
 		if err != nil && !waits(err) {
 			if b := s.shake.flight(); len(b) > 0 {
-				e.below.Send(i, b)
+				e.send(i, s, b)
 			}
 			e.ended(i, s, at, err)
 			return

@@ -35,6 +35,7 @@ const (
 	sqCQOverflow = 1 << 1
 	sqTaskrun    = 1 << 2
 
+	opPollAdd     = 6
 	opAsyncCancel = 14
 	opConnect     = 16
 	opSend        = 26

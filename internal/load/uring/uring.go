@@ -49,6 +49,7 @@ const (
 	receiving
 	sending
 	sendingParts
+	draining
 	cancelling
 )
 
@@ -83,6 +84,7 @@ type slot struct {
 	asked   bool   // bytes were sent and nothing has come since
 	parts   bool   // a large request is with the kernel
 	hungry  bool   // among the hungry
+	full    bool   // it did not take all that was pushed, and room is waited for
 	out     []byte // what the kernel may be reading; of a large request, the rest
 	err     error  // why the connection is to end, if not by the peer's will
 }
@@ -222,6 +224,29 @@ func (e *Engine) sendPart(i int) {
 	q.len = uint32(min(len(b), math.MaxInt32))
 }
 
+// Push implements load.Streamer. It enters the kernel at once: what has left cannot change places
+// with what comes after it, as requests in the queue could, and no outcome is to be waited for.
+// There is none with files of the ring's own.
+func (e *Engine) Push(i int, b []byte) int {
+	s := &e.slots[i]
+	n, _, errno := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(s.fd),
+		uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)),
+		unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT, 0, 0)
+	switch {
+	case errno == unix.EAGAIN || errno == unix.EINTR:
+		n = 0
+	case errno != 0:
+		spoil(s, errno)
+		return len(b)
+	}
+	if int(n) < len(b) && !s.full {
+		s.full = true
+		q := e.request(opPollAdd, draining, i)
+		q.fd, q.opFlags = s.fd, unix.POLLOUT
+	}
+	return int(n)
+}
+
 // fail notes that slot i's connection is to end, told in the next Wait: the Handler is called from
 // there only.
 func (e *Engine) fail(i int, err error) {
@@ -248,6 +273,9 @@ func (e *Engine) Close(i int) {
 		if s.armed {
 			e.cancel(i, receiving)
 		}
+		if s.full {
+			e.cancel(i, draining)
+		}
 		if s.parts {
 			e.cancel(i, sendingParts)
 		} else if s.asked { // the kernel has said nothing, so it may have sent it or not
@@ -259,6 +287,7 @@ func (e *Engine) Close(i int) {
 		}
 	}
 	s.fd, s.opening, s.armed, s.asked, s.parts, s.err = -1, false, false, false, false, nil
+	s.full = false
 	s.gen++
 }
 
@@ -408,6 +437,9 @@ func (e *Engine) outcome(c cqe, at int64, h load.Handler) {
 		e.sent(s, c.res)
 	case sendingParts:
 		e.sentPart(i, c.res)
+	case draining:
+		s.full = false // what an error is, the next push says
+		h.(load.Drained).Drained(i, clock.Mono())
 	}
 }
 
@@ -501,7 +533,7 @@ func (e *Engine) ended(i int, err error, h load.Handler) {
 	op := load.Reading
 	if s.err != nil {
 		op, err = load.Writing, s.err
-	} else if err != nil && s.parts {
+	} else if err != nil && (s.parts || s.full) {
 		op = load.Writing
 	}
 	e.Close(i)

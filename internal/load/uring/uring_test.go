@@ -20,6 +20,7 @@ import (
 	"prony/internal/clock"
 	"prony/internal/load"
 	"prony/internal/load/enginetest"
+	"prony/internal/load/h2"
 	"prony/internal/load/seal"
 	"prony/internal/load/socket"
 	"prony/internal/tests"
@@ -90,6 +91,35 @@ func TestSecure(t *testing.T) {
 					return nil, err
 				}
 				return seal.New(e, c, n), nil
+			})
+		})
+	}
+}
+
+// The same with streams of HTTP/2, in the clear and over TLS.
+func TestStreams(t *testing.T) {
+	usable(t)
+	const streams = 5
+	tight := Options{
+		Whole: true, Buffers: 2, BufferSize: 1 << 10, requests: 4, outcomes: 8, Batch: 3,
+	}
+	for _, row := range []struct {
+		name   string
+		secure bool
+		o      Options
+	}{{"h2c", false, Options{}}, {"h2", true, Options{}}, {"tight", false, tight}} {
+		t.Run(row.name, func(t *testing.T) {
+			if !row.secure {
+				tests.Whole(t, "the ring in narrow places, with streams")
+			}
+			enginetest.RunStreams(t, row.secure, func(a netip.AddrPort, n int, c *tls.Config) (
+				load.Engine, error) {
+				e, err := NewWith(a, h2.Below(n, streams), row.o)
+				if err != nil || !row.secure {
+					return h2.New(e, n, streams, row.secure), err
+				}
+				over := seal.NewStreamer(e, c, h2.Below(n, streams))
+				return h2.New(over, n, streams, row.secure), nil
 			})
 		})
 	}

@@ -1,0 +1,139 @@
+package enginetest
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"testing"
+
+	"golang.org/x/net/http2"
+
+	"prony/internal/load"
+	"prony/internal/load/h1"
+)
+
+// RunStreams runs the suite against engines that speak HTTP/2, in the clear or over TLS: what is
+// sent is the body of a request, what comes that of its answer, and a peer is the server's side of
+// a stream.
+func RunStreams(t *testing.T, secure bool, make MakeSecure) {
+	s := &suite{streams: true}
+	var client *tls.Config
+	if secure {
+		var done func()
+		s.server, client, done = trusting(tls.VersionTLS13)
+		defer done()
+		client.NextProtos, s.server.NextProtos = []string{"h2"}, []string{"h2"}
+	}
+	s.make = func(a netip.AddrPort, n int) (load.Engine, error) {
+		e, err := make(a, n, client)
+		if err != nil {
+			return nil, err
+		}
+		return &bodies{Engine: e, slots: makeBodies(n)}, nil
+	}
+	without := []string{
+		// Its server accepts none, so that nobody says its settings.
+		"out of descriptors",
+		// What a stream's end is not: the connection's. The engine's own tests have that.
+		"answer and close", "half closed", "answer before the request is whole",
+		"closed while it sends", "reopened from within", "events of a reused slot",
+		"release with requests under way",
+		"round trips do not allocate", // as its server does; likewise
+		// Waiting is the business of who is below, and is tested by itself.
+		"past deadlines poll", "never early", "no deadline", "no wake-up is missed",
+	}
+	if secure {
+		without = append(without, "failed connects") // nobody is there to shake hands with
+	}
+	s.run(t, without)
+}
+
+// bodies is an engine whose requests and answers are texts, as one of bytes.
+type bodies struct {
+	load.Engine
+	slots []bodySlot
+	to    load.Handler
+}
+
+type bodySlot struct {
+	out    []byte
+	answer h1.Response
+	body   []byte // of the answer: a stream is free again when all of it is there
+}
+
+func makeBodies(n int) []bodySlot { return make([]bodySlot, n) }
+
+// Send implements load.Engine.
+func (e *bodies) Send(i int, b []byte) {
+	s := &e.slots[i]
+	s.out = fmt.Appendf(s.out[:0], "POST /%d HTTP/1.1\r\nHost: peer\r\nContent-Length: %d\r\n\r\n",
+		i, len(b))
+	s.out = append(s.out, b...)
+	s.answer.Reset()
+	s.body = s.body[:0]
+	e.Engine.Send(i, s.out)
+}
+
+// Wait implements load.Engine.
+func (e *bodies) Wait(deadline int64, h load.Handler) error {
+	e.to = h
+	return e.Engine.Wait(deadline, (*bodyEar)(e))
+}
+
+// bodyEar hears the engine of texts.
+type bodyEar bodies
+
+// Opened implements load.Handler.
+func (e *bodyEar) Opened(i int, at int64) { e.to.Opened(i, at) }
+
+// Received implements load.Handler.
+func (e *bodyEar) Received(i int, at int64, b []byte) {
+	s := &e.slots[i]
+	for len(b) > 0 {
+		n, body, done, err := s.answer.Next(b)
+		if err != nil || done && (n < len(b) || s.answer.Status != http.StatusOK) {
+			e.to.Closed(i, at, load.Reading, fmt.Errorf("%q is no answer: %w", b, err))
+			return
+		}
+		b, s.body = b[n:], append(s.body, body...)
+		if done {
+			e.to.Received(i, at, s.body)
+		}
+	}
+}
+
+// Closed implements load.Handler.
+func (e *bodyEar) Closed(i int, at int64, op load.Op, err error) { e.to.Closed(i, at, op, err) }
+
+// streamed is the server's side of a stream as a connection.
+type streamed struct {
+	io.Reader // the request's body
+	silent
+	w http.ResponseWriter
+}
+
+// silent is what a stream does not have of a connection.
+type silent struct{ net.Conn }
+
+func (s streamed) Write(b []byte) (int, error) {
+	n, err := s.w.Write(b)
+	if err != nil {
+		return n, err
+	}
+	return n, http.NewResponseController(s.w).Flush()
+}
+
+// Close implements net.Conn. The stream ends when its peer returns.
+func (s streamed) Close() error { return nil }
+
+// serveStreams serves each stream of a connection with f.
+func serveStreams(c net.Conn, tcp *net.TCPConn, f func(c *peer)) {
+	(&http2.Server{MaxConcurrentStreams: 3}).ServeConn(c, &http2.ServeConnOpts{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			f(&peer{Conn: streamed{Reader: r.Body, w: w}, tcp: tcp})
+		}),
+	})
+}

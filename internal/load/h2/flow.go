@@ -1,0 +1,123 @@
+package h2
+
+import "slices"
+
+// fill begins queued requests, as many as the server permits.
+func (e *Engine) fill(k int) {
+	c := &e.conns[k]
+	if c.next > idMax-uint32(2*len(c.places)) {
+		e.retire(k)
+	}
+	for len(c.queue) > 0 && c.active < c.most && c.phase == idle {
+		i := int(c.queue[0])
+		c.queue = slices.Delete(c.queue, 0, 1)
+		if err := e.begin(i, c); err != nil {
+			e.lanes[i].phase = idle
+			e.fail(i, err)
+		}
+	}
+	e.soil(k)
+}
+
+// begin has a request leave.
+func (e *Engine) begin(i int, c *conn) error {
+	l := &e.lanes[i]
+	b := l.request
+	l.request = nil
+	h, err := e.heads.of(b)
+	if err != nil {
+		return err
+	}
+	for c.places[c.place(c.next)] != 0 { // a number that is left out is an ended stream
+		c.next += 2
+	}
+	l.id, l.phase = c.next, busy
+	c.next += 2
+	c.places[c.place(l.id)] = int32(i) + 1
+	c.active++
+	c.useless = 0
+	l.bare, l.answered, l.chunks, l.held = h.bare, false, false, l.held[:0]
+	l.window, l.room = c.initial, laneWindow
+	flags := byte(0)
+	if l.rest = b[len(h.text):]; len(l.rest) == 0 {
+		flags, l.rest = flagEndStream, nil
+	}
+	if c.shrink {
+		c.shrink = false
+		c.out = appendFields(c.out, append([]byte{0x20}, h.block...), flags, l.id)
+	} else {
+		c.out = appendFields(c.out, h.block, flags, l.id)
+	}
+	e.ready(i, c)
+	return nil
+}
+
+// ready puts a lane among those that have a body to send, if it can.
+func (e *Engine) ready(i int, c *conn) {
+	if l := &e.lanes[i]; l.rest != nil && l.window > 0 && !l.sends {
+		l.sends = true
+		c.bodies = append(c.bodies, int32(i))
+	}
+}
+
+// fillBodies makes frames of bodies, in turn, as far as both windows go and the kernel may take.
+func (e *Engine) fillBodies(c *conn) {
+	for len(c.bodies) > 0 && c.window > 0 && len(c.out)-c.sent < outMax {
+		i := c.bodies[0]
+		c.bodies = slices.Delete(c.bodies, 0, 1)
+		l := &e.lanes[i]
+		l.sends = false
+		if l.window <= 0 {
+			continue // until it is widened
+		}
+		n := int(min(int64(len(l.rest)), l.window, c.window, int64(min(c.frameMax, outMax/4))))
+		flags := byte(0)
+		if n == len(l.rest) {
+			flags = flagEndStream
+		}
+		c.out = append(appendHead(c.out, n, typeData, flags, l.id), l.rest[:n]...)
+		l.window, c.window = l.window-int64(n), c.window-int64(n)
+		c.useless = 0
+		if l.rest = l.rest[n:]; flags != 0 {
+			l.rest = nil
+		}
+		e.ready(int(i), c)
+	}
+}
+
+// soil notes that a connection may have something to send.
+func (e *Engine) soil(k int) {
+	if c := &e.conns[k]; !c.dirty {
+		c.dirty = true
+		e.dirty = append(e.dirty, int32(k))
+	}
+}
+
+// flush sends what there is, but for the connection whose bytes are being read.
+func (e *Engine) flush() {
+	for _, k := range e.dirty {
+		e.conns[k].dirty = false
+		e.push(int(k))
+	}
+	e.dirty = e.dirty[:0]
+}
+
+// push sends what a connection has, as far as it goes.
+func (e *Engine) push(k int) {
+	c := &e.conns[k]
+	for c.phase != shut && c.phase != opening && !c.full {
+		e.fillBodies(c)
+		if c.sent == len(c.out) {
+			return
+		}
+		c.sent += e.below.Push(k, c.out[c.sent:])
+		if c.full = c.sent < len(c.out); c.full {
+			if c.sent > outMax { // what has left need not stay
+				c.out = c.out[:copy(c.out, c.out[c.sent:])]
+				c.sent = 0
+			}
+			return
+		}
+		c.out, c.sent, c.replies = c.out[:0], 0, 0
+	}
+}
