@@ -3,7 +3,7 @@
 # As prony itself is built by both (internal/first says why), so that it is compiled once.
 FLAGS = -trimpath -tags=netgo,osusergo,grpcnotrace '-ldflags=-s -w'
 
-.PHONY: go bench test test-all build setup compiled release bench-load bench-cost bench-protocols bench-tls bench-watching
+.PHONY: go bench test test-all build setup compiled release bench-load bench-cost bench-protocols bench-tls bench-h2 bench-watching
 
 bench: go ## compare the services of the canonical suite, five minutes the first time, then three
 	@echo "Compare the services of suites/canonical.yaml: 3 minutes, and two more the first time," \
@@ -46,6 +46,9 @@ bench-protocols: ## what a request costs our generator in each protocol; a minut
 
 bench-tls: ## what a request over TLS costs our engines and wrk, by turns; two minutes, two quiet cores
 	go test ./bench -run '^$$' -bench '^BenchmarkTLS$$' -benchtime 1x -v
+
+bench-h2: ## what a request over HTTP/2 costs our engines and h2load, by turns; three minutes, two quiet cores
+	go test ./bench -run '^$$' -bench '^BenchmarkH2$$' -benchtime 1x -v
 
 bench-watching: ## what it costs a run that somebody watches it in a browser; eight minutes, two quiet cores
 	go test ./bench -run '^$$' -bench '^BenchmarkWatching$$' -benchtime 1x -timeout 1h -v

@@ -44,7 +44,7 @@ func (p Prony) useRaw(s *load.Spec) error {
 			Uring, Epoll, Stack)
 	}
 	if p.Stack != nil {
-		secure(s, p.Stack)
+		speak(s, p.Stack)
 	}
 	return nil
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"prony/internal/load"
+	"prony/internal/load/h2"
 	"prony/internal/load/seal"
 	"prony/internal/load/stack"
 )
@@ -42,11 +44,11 @@ func (p Prony) Describe() (load.EngineInfo, error) {
 // choose sets the engine: the fastest that the kernel permits, unless one was asked for.
 func (p Prony) choose(s *load.Spec) error {
 	switch {
-	case p.Stack == nil && p.Engine != Stack, p.sealed():
+	case p.Stack == nil && p.Engine != Stack, p.overRaw():
 		return p.useRaw(s)
 	case p.Engine != "" && p.Engine != Auto && p.Engine != Stack:
-		return fmt.Errorf("engine %s speaks only HTTP/1.1, without or over TLS; leave out --engine",
-			p.Engine)
+		return fmt.Errorf("engine %s speaks only HTTP/1.1 and HTTP/2, without or over TLS; leave "+
+			"out --engine", p.Engine)
 	case p.Stack == nil:
 		useStack(s, stack.Config{Protocol: stack.H1, Network: "tcp", Address: s.Address.String()})
 		s.Describe.Protocol = "" // as of every engine that speaks it
@@ -59,31 +61,65 @@ func (p Prony) choose(s *load.Spec) error {
 	return nil
 }
 
-// sealed reports whether what is spoken is HTTP/1.1 over TLS, and by a raw engine.
-func (p Prony) sealed() bool {
-	return raw && p.Stack != nil && p.Stack.Protocol == stack.H1TLS && p.Stack.Dial == nil &&
-		p.Engine != Stack
+// overRaw reports whether what is spoken goes over a raw engine.
+func (p Prony) overRaw() bool {
+	return raw && p.Stack != nil && p.Stack.Dial == nil && p.Engine != Stack && slices.Contains(
+		[]string{stack.H1TLS, stack.H2, stack.H2C}, p.Stack.Protocol)
 }
 
-// secure has the raw engine that was chosen speak TLS.
-func secure(s *load.Spec, c *stack.Config) {
+// speak has the raw engine that was chosen speak TLS, HTTP/2, or both.
+func speak(s *load.Spec, c *stack.Config) {
 	below := s.Engine
-	s.Engine = func(_ netip.AddrPort, slots int) (load.Engine, error) {
-		config, err := c.TLS("http/1.1")
-		if err != nil {
-			return nil, err
-		}
-		at, err := netip.ParseAddrPort(c.Address)
-		if err != nil {
-			return nil, fmt.Errorf("start the engine: %w", err)
-		}
-		e, err := below(at, slots)
-		if err != nil {
-			return nil, err
-		}
-		return seal.New(e, config, slots), nil
-	}
 	s.Describe.Protocol = c.Protocol
+	if c.Protocol == stack.H1TLS {
+		s.Engine = func(_ netip.AddrPort, slots int) (load.Engine, error) {
+			return secure(below, c, slots, "http/1.1")
+		}
+		return
+	}
+	if c.Streams > 1 {
+		s.Describe.Streams = c.Streams
+	}
+	s.Engine = func(_ netip.AddrPort, slots int) (load.Engine, error) {
+		n, over := h2.Below(slots, c.Streams), c.Protocol == stack.H2
+		make := reach
+		if over {
+			make = secure
+		}
+		e, err := make(below, c, n, "h2")
+		if err != nil {
+			return nil, err
+		}
+		return h2.New(e.(load.Streamer), slots, c.Streams, over), nil
+	}
+}
+
+// maker makes a raw engine.
+type maker = func(netip.AddrPort, int) (load.Engine, error)
+
+// reach makes a raw engine to where the protocol is spoken.
+func reach(below maker, c *stack.Config, slots int, _ string) (load.Engine, error) {
+	at, err := netip.ParseAddrPort(c.Address)
+	if err != nil {
+		return nil, fmt.Errorf("start the engine: %w", err)
+	}
+	return below(at, slots)
+}
+
+// secure puts TLS over a raw engine.
+func secure(below maker, c *stack.Config, slots int, spoken string) (load.Engine, error) {
+	config, err := c.TLS(spoken)
+	if err != nil {
+		return nil, err
+	}
+	e, err := reach(below, c, slots, spoken)
+	if err != nil {
+		return nil, err
+	}
+	if spoken == "h2" {
+		return seal.NewStreamer(e.(load.Streamer), config, slots), nil
+	}
+	return seal.New(e, config, slots), nil
 }
 
 func useStack(s *load.Spec, c stack.Config) {

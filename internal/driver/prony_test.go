@@ -42,9 +42,15 @@ func TestEngines(t *testing.T) {
 	}
 	check(Prony{Engine: Epoll}, Epoll, "asked for")
 	tls := &stack.Config{Protocol: stack.H2, Network: "tcp", Address: "127.0.0.1:1", Streams: 2}
-	check(Prony{Stack: tls}, "stack", "HTTP/2")
+	h3 := &stack.Config{Protocol: stack.H3, Network: "udp", Address: "127.0.0.1:1", Streams: 2}
+	check(Prony{Stack: h3}, "stack", "HTTP/3")
 	bad(Prony{Engine: "poll"}, "there are auto, uring, epoll and stack")
-	bad(Prony{Engine: Epoll, Stack: tls}, "leave out --engine")
+	bad(Prony{Engine: Epoll, Stack: h3}, "leave out --engine")
+	clear := &stack.Config{Protocol: stack.H2C, Network: "tcp", Address: "127.0.0.1:1"}
+	for _, speech := range []*stack.Config{tls, clear} {
+		check(Prony{Stack: speech, Engine: Epoll}, Epoll, "asked for")
+		check(Prony{Stack: speech, Engine: Stack}, Stack, "asked for")
+	}
 	secure := &stack.Config{Protocol: stack.H1TLS, Network: "tcp", Address: "127.0.0.1:1"}
 	check(Prony{Stack: secure, Engine: Epoll}, Epoll, "asked for")
 	check(Prony{Stack: secure, Engine: Stack}, Stack, "asked for")
@@ -57,6 +63,8 @@ func TestEngines(t *testing.T) {
 	}
 	check(Prony{}, Uring, "fastest")
 	check(Prony{Stack: secure}, Uring, "fastest")
+	check(Prony{Stack: tls}, Uring, "fastest")
+	check(Prony{Stack: clear}, Uring, "fastest")
 	check(Prony{Engine: Auto}, Uring, "fastest")
 	check(Prony{Engine: Uring}, Uring, "asked for")
 }

@@ -36,8 +36,9 @@ func (c *checker) speaks(at string, s *Suite, sc *Scenario) {
 			"give it connections", "this protocol has one request at a time on a connection"},
 		{!raw && other(s.Drivers, Drivers[0]), "protocol", "leave out drivers",
 			"only prony itself speaks anything but HTTP/1.1 over TCP"},
-		{!raw && !is("https") && slices.ContainsFunc(engines, isRaw), "protocol", "leave out the " +
-			"loads' engine", "uring and epoll speak only HTTP/1.1 over TCP, or TLS over it"},
+		{!raw && !is("https", "h2", "h2c") && slices.ContainsFunc(engines, isRaw), "protocol",
+			"leave out the loads' engine",
+			"uring and epoll speak only HTTP/1.1 and HTTP/2 over TCP, or TLS over it"},
 		{slow && !plain && !is("https"), "protocol", "leave out slow",
 			"slow clients never end a request of HTTP/1.1, and there is none"},
 		{s.Contract != "" && !plain && !is("https"), "protocol", "leave out contract: what the " +

@@ -3,6 +3,7 @@ package stack
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -49,8 +50,7 @@ func (s *shared) connect(ctx context.Context) (http.RoundTripper, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c, ok := raw.(interface{ NegotiatedProtocol() string }); ok &&
-		c.NegotiatedProtocol() != "h2" {
+	if c, ok := raw.(*tls.Conn); ok && c.ConnectionState().NegotiatedProtocol != "h2" {
 		raw.Close()
 		return nil, errors.New("the server does not speak HTTP/2 (ALPN)")
 	}

@@ -1,5 +1,6 @@
 // Package stack is the engine over Go's own network stack and well-kept libraries, for what the
-// raw engines do not speak: TLS, HTTP/2 with and without it, HTTP/3, gRPC, WebSocket, Unix sockets.
+// raw engines do not speak: HTTP/3, gRPC, WebSocket, Unix sockets; and, as a reference for them,
+// what they do: TLS, HTTP/2 with and without it.
 //
 //	Send ─► the slot's goroutine ─► library ─► event with its moment ─► queue ─► Wait ─► Handler
 //
