@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,11 +22,17 @@ import (
 // keyName is the variable in which a generator finds its key.
 const keyName = "PRONY_KEY"
 
+// indexName is where an Indexed Job of Kubernetes tells a pod its index
+// (kubernetes.io/docs/concepts/workloads/controllers/job, Completion mode).
+const indexName = "JOB_COMPLETION_INDEX"
+
+const unknownIndex = -1
+
 // keyMost bounds what is read of standard input for a key.
 const keyMost = 1 << 10
 
 func (a *app) generateCmd() *cobra.Command {
-	g := &generators.Generator{Index: -1, Version: version()}
+	g := &generators.Generator{Index: unknownIndex, Version: version()}
 	var child bool // of the lab's own
 	c := &cobra.Command{
 		Use: "generate", Short: "Offer a part of a load that prony load --generators leads",
@@ -37,7 +44,8 @@ it has measured, at the end all. It needs nothing but the way to the lab and to 
 
 The key, which the lab writes with --key FILE, is read from ` + keyName + `, else from standard
 input; it is on no command line, where others could read it. The lab's certificate is made for the
-load, and the key says which it is. A load's requests may have ${NAME} of the environment: each
+load, and the key says which it is. Without --index it is ` + indexName + `, which a pod of an
+Indexed Job of Kubernetes has. A load's requests may have ${NAME} of the environment: each
 generator has its own.
 
 It ends with the lab, however that ends.`,
@@ -54,7 +62,9 @@ It ends with the lab, however that ends.`,
 	}
 	fs := c.Flags()
 	fs.StringVar(&g.Lab, "of", "", "where the lab listens, as HOST:PORT")
-	fs.IntVar(&g.Index, "index", g.Index, "which of the generators this is, from 0")
+	fs.IntVar(&g.Index, "index", g.Index, "which of the generators this is, from 0 (default: "+
+		indexName+" of the environment)")
+	fs.DurationVar(&g.Wait, "wait", 0, "how long to try again where nobody listens yet")
 	fs.StringVar(&g.Name, "name", "", "what the lab calls it (default: by host and process)")
 	fs.BoolVar(&child, "child", false, "the lab has started it")
 	if err := fs.MarkHidden("child"); err != nil {
@@ -66,11 +76,20 @@ It ends with the lab, however that ends.`,
 // generate is a generator's life. Without a key it is read from in.
 func (a *app) generate(ctx context.Context, g *generators.Generator, key string,
 	in io.Reader) error {
+	if text := os.Getenv(indexName); g.Index == unknownIndex && text != "" {
+		n, err := strconv.ParseUint(text, 10, 31)
+		if err != nil {
+			return cli.Usagef("%s: %q is no index", indexName, text)
+		}
+		g.Index = int(n)
+	}
 	switch {
 	case g.Lab == "":
 		return cli.Usagef("--of: want where the lab listens, as 127.0.0.1:7070")
 	case g.Index < 0:
 		return cli.Usagef("--index: want which generator this is, from 0")
+	case g.Wait < 0:
+		return cli.Usagef("--wait %s: want a time to wait", g.Wait)
 	}
 	if key == "" {
 		line, err := bufio.NewReader(io.LimitReader(in, keyMost)).ReadString('\n')

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"prony/internal/cli"
+	"prony/internal/file"
 	"prony/internal/generators"
 	"prony/internal/load"
 	"prony/internal/shell"
@@ -26,6 +28,7 @@ type manyFlags struct {
 	number int
 	listen string
 	key    string
+	as     string // folder of an identity
 }
 
 // generatorsMost is how many processes are started on one machine.
@@ -38,6 +41,8 @@ func (m *manyFlags) add(c *cobra.Command) {
 	fs.StringVar(&m.listen, "listen", "", "where generators elsewhere find this lab, as "+
 		"10.0.0.5:7070: each is prony generate; none is started here")
 	fs.StringVar(&m.key, "key", "", "file to write the key to that generators elsewhere need")
+	fs.StringVar(&m.as, "identity", "", "folder of token, tls.crt and tls.key, made before, whose "+
+		"key generators elsewhere have already")
 }
 
 // check finds what does not go together.
@@ -52,8 +57,11 @@ func (m *manyFlags) check(p *offer, o *outputFlags, given func(string) bool) err
 		{m.listen == "" && m.number > generatorsMost,
 			fmt.Sprintf("--generators: up to %d are started on one machine; more are elsewhere, "+
 				"see --listen", generatorsMost)},
-		{(m.listen == "") != (m.key == "") || given("key") != given("listen"), "--listen and " +
-			"--key go together: generators elsewhere need the key"},
+		{given("key") && m.key == "", "--key: want a file to write it to"},
+		{(m.listen == "") != (m.key == "" && m.as == ""), "--listen and --key go together: " +
+			"generators elsewhere need the key; or --identity, whose key they have"},
+		{m.key != "" && m.as != "", "--key is made for this load, that of --identity was before: " +
+			"leave one out"},
 		{m.listen != "" && len(p.spec.Cores) > 0, "--cores are this machine's: pin generators " +
 			"elsewhere there"},
 		{m.number > 0 && o.ceiling, "--ceiling is of one process; leave it out with --generators"},
@@ -73,7 +81,7 @@ func (m *manyFlags) check(p *offer, o *outputFlags, given func(string) bool) err
 // begun there is nothing, and it ends at once.
 func (a *app) together(ctx, signals context.Context, p *offer, s load.Spec) (*load.Result, error) {
 	m := &p.many
-	lab, err := generators.Listen(cmp.Or(m.listen, "127.0.0.1:0"), m.number, version())
+	lab, err := m.open()
 	if err != nil {
 		return nil, err
 	}
@@ -88,14 +96,18 @@ func (a *app) together(ctx, signals context.Context, p *offer, s load.Spec) (*lo
 	said := &remarks{now: a.say, begun: lab.Begun}
 	defer said.rest()
 	lab.Say = said.say
-	if m.listen == "" {
+	lab.Limits.Gather = 5 * time.Minute // somebody starts them
+	switch {
+	case m.listen == "":
+		lab.Limits.Gather = 0
 		started, err := startGenerators(ctx, lab, m.number, cancel)
 		defer started.end(lab)
 		if err != nil {
 			return nil, err
 		}
-	} else {
-		lab.Limits.Gather = 5 * time.Minute // somebody starts them
+	case m.as != "":
+		said.say(fmt.Sprintf("waits for %d generators at %s", m.number, lab.Addr()))
+	default:
 		if err := writeKey(m.key, lab.Key()); err != nil {
 			return nil, err
 		}
@@ -105,6 +117,31 @@ func (a *app) together(ctx, signals context.Context, p *offer, s load.Spec) (*lo
 	}
 	return lab.Offer(ctx, generators.Order{Spec: s, By: p.by})
 }
+
+// open is the lab that the flags say, with an identity of its own or that of a folder, which the
+// cluster mounts there from a Secret.
+func (m *manyFlags) open() (*generators.Lab, error) {
+	at := cmp.Or(m.listen, "127.0.0.1:0")
+	if m.as == "" {
+		return generators.Listen(at, m.number, version())
+	}
+	var parts [3][]byte
+	for i, name := range []string{"token", "tls.crt", "tls.key"} {
+		var err error
+		if parts[i], err = file.Read(filepath.Join(m.as, name), identityMost); err != nil {
+			return nil, fmt.Errorf("read the identity: %w", err)
+		}
+	}
+	token := string(bytes.TrimSpace(parts[0]))
+	id, err := generators.ParseIdentity(token, parts[1], parts[2])
+	if err != nil {
+		return nil, fmt.Errorf("read the identity in %s: %w", m.as, err)
+	}
+	return generators.ListenAs(id, at, m.number, version())
+}
+
+// identityMost bounds each of an identity's files.
+const identityMost = 64 << 10
 
 // remarks are lines that are said at once until the load has begun, and then after it: meanwhile
 // the screen is the view's.

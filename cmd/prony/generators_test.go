@@ -106,6 +106,8 @@ func TestGeneratorsUsage(t *testing.T) {
 		{"load URL --listen :0", "say how many there are"},
 		{"load URL --generators 2 --listen :0", "go together"},
 		{"load URL --generators 2 --key x", "go together"},
+		{"load URL --generators 2 --identity x", "go together"},
+		{"load URL --generators 2 --listen :0 --key x --identity x", "leave one out"},
 		{"load URL --generators 999 -c 999", "up to 256"},
 		{"load URL --generators 9 -c 8", "8 connections for 9 generators"},
 		{"load URL --generators 2 --cores 0,0,0", "a multiple of 2"},
@@ -113,6 +115,7 @@ func TestGeneratorsUsage(t *testing.T) {
 		{"generate --index 0", "--of: want where the lab listens"},
 		{"generate --of 127.0.0.1:9", "--index: want which generator"},
 		{"generate --of 127.0.0.1:9 --index 0", "the key is none"},
+		{"generate --of 127.0.0.1:9 --index 0 --wait -1s", "--wait -1s: want a time"},
 	} {
 		args := strings.Fields(strings.ReplaceAll(row.args, "URL", "http://127.0.0.1:9/"))
 		stdout, stderr, exit := really(args...)

@@ -20,6 +20,9 @@ type Generator struct {
 	Name    string // host and process
 	Version string // of this program: the lab's must be the same
 
+	// Wait is how long it tries again where nobody listens yet. 0: once.
+	Wait time.Duration
+
 	// Offer offers its part; driver.Prony does.
 	Offer func(context.Context, Order) (*load.Result, error)
 
@@ -33,11 +36,32 @@ var errOver = errors.New("the lab has the books")
 // Run generates what the lab orders, and returns when it has the books, or is gone: then whatever
 // was under way is ended.
 func (g *Generator) Run(ctx context.Context) error {
-	conn, err := dial(ctx, g.Lab, g.Key)
+	conn, err := g.find(ctx)
 	if err != nil {
 		return fmt.Errorf("find the lab at %s: %w", g.Lab, err)
 	}
 	return g.serve(ctx, conn)
+}
+
+// again is the pause between two tries to find a lab.
+const again = 500 * time.Millisecond
+
+// find connects to the lab, as soon as somebody listens there. Who listens and is another is no
+// lab that is late.
+func (g *Generator) find(ctx context.Context) (net.Conn, error) {
+	end := clock.Mono() + int64(g.Wait)
+	for {
+		conn, err := dial(ctx, g.Lab, g.Key)
+		if late := (*net.OpError)(nil); err == nil || !errors.As(err, &late) ||
+			late.Op != "dial" || clock.Mono() > end {
+			return conn, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(again):
+		}
+	}
 }
 
 // dial connects to the lab that has the key.

@@ -62,15 +62,40 @@ func ParseKey(text string) (k Key, err error) {
 
 const tokenBytes = 32
 
-// certify makes a key and the certificate that it names, for one run.
-func certify() (k Key, c tls.Certificate, err error) {
+// Identity is who a lab is: what its generators have, and what they know it by.
+type Identity struct {
+	key         Key
+	certificate tls.Certificate
+}
+
+// ParseIdentity reads one that was made before the lab, for generators that somebody starts without
+// having heard of it, such as a cluster: a token of 64 characters, a certificate that is signed by
+// itself, and its secret key, both in PEM. Generators have Key alone, which lets none of them pass
+// for the lab.
+func ParseIdentity(token string, certificate, secret []byte) (id Identity, err error) {
+	if id.certificate, err = tls.X509KeyPair(certificate, secret); err != nil {
+		return Identity{}, err
+	}
+	if n := len(id.certificate.Certificate); n != 1 {
+		return Identity{}, fmt.Errorf("there are %d certificates; want the lab's alone", n)
+	}
+	id.key, err = ParseKey(token + ":" + sumOf(id.certificate.Certificate[0]))
+	if err != nil { // the token is not told
+		return Identity{}, fmt.Errorf("the token has %d characters; want %d", len(token),
+			2*tokenBytes)
+	}
+	return id, nil
+}
+
+// certify makes an identity for one run.
+func certify() (id Identity, err error) {
 	token := make([]byte, tokenBytes)
 	if _, err := rand.Read(token); err != nil {
-		return k, c, err
+		return id, err
 	}
 	secret, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return k, c, err
+		return id, err
 	}
 	now := clock.Wall()
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{name},
@@ -78,10 +103,10 @@ func certify() (k Key, c tls.Certificate, err error) {
 		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(1, 0, 0)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &secret.PublicKey, secret)
 	if err != nil {
-		return k, c, err
+		return id, err
 	}
-	k = Key{hex.EncodeToString(token), sumOf(der)}
-	return k, tls.Certificate{Certificate: [][]byte{der}, PrivateKey: secret}, nil
+	return Identity{Key{hex.EncodeToString(token), sumOf(der)},
+		tls.Certificate{Certificate: [][]byte{der}, PrivateKey: secret}}, nil
 }
 
 // name is what the lab's certificate calls it; nobody asks DNS for it.

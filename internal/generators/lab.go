@@ -44,22 +44,27 @@ type Lab struct {
 // Listen opens a lab for so many generators of its own version, at an address such as 127.0.0.1:0;
 // without a host that is 127.0.0.1, for nobody else was asked for.
 func Listen(address string, number int, version string) (*Lab, error) {
+	id, err := certify()
+	if err != nil {
+		return nil, fmt.Errorf("make a certificate: %w", err)
+	}
+	return ListenAs(id, address, number, version)
+}
+
+// ListenAs is Listen with an identity that was made before.
+func ListenAs(id Identity, address string, number int, version string) (*Lab, error) {
 	if number < 1 || number > numberMost {
 		return nil, fmt.Errorf("%d generators: want 1 to %d", number, numberMost)
 	}
 	if strings.HasPrefix(address, ":") {
 		address = "127.0.0.1" + address
 	}
-	key, certificate, err := certify()
-	if err != nil {
-		return nil, fmt.Errorf("make a certificate: %w", err)
-	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listen for generators: %w", err)
 	}
 	return open(tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS13,
-		Certificates: []tls.Certificate{certificate}}), key, number, version), nil
+		Certificates: []tls.Certificate{id.certificate}}), id.key, number, version), nil
 }
 
 // open is a lab at a listener.
