@@ -18,6 +18,7 @@ type gateFlags struct {
 	invalid      int
 	inconclusive string
 	github       bool
+	good         string // file that names the last good run
 }
 
 func (a *app) gateCmd() *cobra.Command {
@@ -40,11 +41,21 @@ far as trials are independent and the two sides are paired. Without --metric it 
 that ranks (throughput at the peak, or p99 of the first open load) and those that have a limit of
 their own. What only one side has is an error: name rows then.
 
+With --last-good FILE there is one argument, NEW, and FILE names BASE: the last run that passed,
+which becomes NEW when that passes by its interval. Where FILE names none yet, NEW is judged by its
+trials alone, and is unfit, or the first.
+
 ` + addressing,
 		Example: `  prony gate results/RUN:go-nethttp@base results/RUN:go-nethttp
   prony gate results/RUN --max-regression 5% --metric throughput --max-regression p99=10%
   prony gate results/RUN --max-regression 5% --inconclusive pass --github`,
-		RunE: func(_ *cobra.Command, args []string) error { return a.gate(args, f) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			if f.good != "" {
+				return a.gateLast(args, f)
+			}
+			_, err := a.gate(args, f)
+			return err
+		},
 	}
 	f.add(c)
 	fs := c.Flags()
@@ -53,58 +64,59 @@ their own. What only one side has is an error: name rows then.
 	fs.IntVar(&f.invalid, "allow-invalid", 0, "trials of a side that may be INVALID or failed")
 	cli.OneOf(c, &f.inconclusive, "inconclusive", "what the exit code makes of it", stats.Pass,
 		stats.Fail)
+	fs.StringVar(&f.good, "last-good", "", "file that names the last run that passed: BASE")
 	fs.BoolVar(&f.github, "github", false, "annotate the change on GitHub, too (workflow commands)")
 	return c
 }
 
-func (a *app) gate(args []string, f *gateFlags) error {
-	if err := f.page(); err != nil {
-		return err
+func (a *app) gate(args []string, f *gateFlags) (g comparison.Gate, err error) {
+	if err = f.page(); err != nil {
+		return g, err
 	}
 	if f.invalid < 0 {
-		return cli.Usagef("--allow-invalid %d: want 0 or more", f.invalid)
+		return g, cli.Usagef("--allow-invalid %d: want 0 or more", f.invalid)
 	}
 	if f.github && (f.format == "json" || f.format == "csv") && f.out == "" {
-		return cli.Usagef("--github and --format %s would both be written to "+
+		return g, cli.Usagef("--github and --format %s would both be written to "+
 			"standard output: add -o FILE", f.format)
 	}
 	limits, err := comparison.ParseLimits(f.metrics, f.limits)
 	if err != nil {
-		return cli.Usage(err)
+		return g, cli.Usage(err)
 	}
 	from, to, err := a.sides(args, f.targets)
 	if err != nil {
-		return err
+		return g, err
 	}
 	all, err := compareSides(from, to, f.compareFlags, []string{every})
 	if err != nil {
-		return err
+		return g, err
 	}
 	names, err := comparison.Judged(all, limits)
 	if err != nil {
-		return cli.Usage(err)
+		return g, cli.Usage(err)
 	}
 	c, err := compareSides(from, to, f.compareFlags, names)
 	if err != nil {
-		return err
+		return g, err
 	}
-	g, err := comparison.Judge(c, limits, f.invalid)
+	g, err = comparison.Judge(c, limits, f.invalid)
 	if err != nil {
-		return err
+		return g, err
 	}
 	err = a.write(f.out, func(w io.Writer) error { return gateForms.Write(w, f.format, g) })
 	if err != nil {
-		return err
+		return g, err
 	}
 	if f.out != "" { // the log says it, too
 		fmt.Fprintln(a.stdout, g.Sentence())
 	}
 	if f.github {
 		if err := comparison.Annotations(a.stdout, g); err != nil {
-			return err
+			return g, err
 		}
 	}
-	return f.exit(g)
+	return g, f.exit(g)
 }
 
 func gatePage(w io.Writer, g comparison.Gate) error {

@@ -22,6 +22,13 @@ import (
 	"prony/internal/shelf"
 )
 
+// tokenName is the variable that has a token which somebody has made before, such as a Secret of a
+// cluster. One of rand.Text has as many characters as are wanted.
+const (
+	tokenName  = "PRONY_TOKEN"
+	tokenLeast = 26
+)
+
 type serveFlags struct {
 	listen string
 }
@@ -38,7 +45,8 @@ that the verbs write; /api/v1/openapi.yaml describes it.
 
 It listens on 127.0.0.1 alone, and answers pages of its own alone: another page in the same browser
 gets nothing. With --listen at another address everybody who comes must have the token, which is
-printed once, in the link; a name by which the machine is called there is put into PRONY_HOSTS.
+printed once, in the link, unless ` + tokenName + ` has one, which is not; a name by which the
+machine is called there is put into PRONY_HOSTS.
 
 A run begun from there is prony run as a process of its own, which goes on when the server ends.
 While it serves it keeps off the processors that services under test get, and behind other work.
@@ -80,7 +88,17 @@ func (a *app) serve(ctx context.Context, args []string, f *serveFlags) error {
 	}
 	o := serve.Options{Runs: runs, Version: version(), Ours: ours,
 		Busy: process.ErrBusy.Error()}
-	if !at.Addr().IsLoopback() {
+	given := os.Getenv(tokenName)
+	if err := os.Unsetenv(tokenName); err != nil { // what it starts needs none
+		return err
+	}
+	switch {
+	case given != "" && len(given) < tokenLeast:
+		return cli.Usagef("%s: %d characters; want at least %d, at random", tokenName, len(given),
+			tokenLeast)
+	case given != "":
+		o.Token = given
+	case !at.Addr().IsLoopback():
 		o.Token = rand.Text()
 	}
 	l, err := net.Listen("tcp", at.String())
@@ -95,7 +113,7 @@ func (a *app) serve(ctx context.Context, args []string, f *serveFlags) error {
 		room.away, o.Lab = away, room
 	}
 	link := "http://" + l.Addr().String() + "/"
-	if o.Token != "" {
+	if o.Token != "" && given == "" { // who has given it knows it, and logs are read by others
 		link += "?token=" + o.Token
 	}
 	fmt.Fprintf(a.stdout, "%s shows the runs in %s; Ctrl-C ends it\n", link, runs.Dir())

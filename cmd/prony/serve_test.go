@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"prony/internal/cli"
 	"prony/internal/host"
 	"prony/internal/launch/kernel"
 )
@@ -311,6 +312,29 @@ func TestServeToken(t *testing.T) {
 	kept, _, _ = strings.Cut(kept, ";")
 	check(200, "/api/v1/runs", "Cookie", kept)
 	check(421, "/api/v1/runs", "Cookie", kept, "Host", "evil.example")
+}
+
+// A token that was made before is asked for at any address, and printed nowhere.
+func TestServeGivenToken(t *testing.T) {
+	const token = "a-token-of-a-secret-of-a-cluster"
+	t.Setenv(tokenName, token)
+	d := serving(t)
+	if strings.Contains(d.link, "token") {
+		t.Errorf("it printed %q", d.link)
+	}
+	if got, _, _ := d.ask("GET", "/api/v1/runs", ""); got != 401 {
+		t.Errorf("without the token: %d", got)
+	}
+	got, _, text := d.ask("GET", "/api/v1/runs", "", "Authorization", "Bearer "+token)
+	if got != 200 {
+		t.Errorf("with it: %d %s", got, text)
+	}
+	t.Setenv(tokenName, token[:25])
+	_, stderr, exit := really("serve", d.dir)
+	if exit != cli.Misused || !strings.Contains(stderr, "25 characters") ||
+		strings.Contains(stderr, token[:25]) {
+		t.Errorf("a short one: exit %d, %s", exit, stderr)
+	}
 }
 
 // It keeps to the load's cores and stands behind other work; a line that makes no sense is refused.
