@@ -8,9 +8,14 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +23,7 @@ import (
 	"prony/internal/load"
 	"prony/internal/load/stack"
 	"prony/internal/result"
+	"prony/internal/system"
 	"prony/internal/tests"
 	"prony/internal/truth/exact"
 )
@@ -175,6 +181,52 @@ func TestNoStreams(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(),
 			"the server does not speak HTTP/2 (ALPN)") {
 			t.Errorf("%s: %v", engine, err)
+		}
+	}
+}
+
+// nghttpd as the server: it shares no line with ours, has no table, and permits few streams.
+func TestStreamsNghttpd(t *testing.T) {
+	tests.Whole(t, "servers of nghttp2")
+	nghttpd, err := exec.LookPath("nghttpd")
+	if err != nil {
+		t.Skip("skipped: nghttpd is not installed")
+	}
+	folder := t.TempDir()
+	body := strings.Repeat("0123456789", 100_000)
+	if err := os.WriteFile(filepath.Join(folder, "big"), []byte(body), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	port, err := system.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(nghttpd, "--no-tls", "-d", folder, "--header-table-size=0",
+		"--max-concurrent-streams=5", strconv.Itoa(port))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Wait()
+	}()
+	at := fmt.Sprintf("127.0.0.1:%d", port)
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+		c, err := net.Dial("tcp", at)
+		if err == nil {
+			c.Close()
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	for _, engine := range secureEngines(t)[1:] { // the first fails where it would have to wait
+		r := offerStreams(t, engine, stack.Config{Protocol: stack.H2C, Address: at, Host: "h",
+			Streams: 12}, load.Spec{Requests: 200},
+			load.Request{Method: "GET", Path: "/big", Want: body, HasWant: true},
+			load.Request{Method: "HEAD", Path: "/big", WantSize: -1},
+			load.Request{Method: "GET", Path: "/none", Status: 404, WantSize: -1})
+		if r.Errors.Total() != 0 || r.Answered != 200 {
+			t.Errorf("%s: %d of 200 answered, %+v", engine, r.Answered, r.Errors)
 		}
 	}
 }

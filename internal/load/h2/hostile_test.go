@@ -345,3 +345,46 @@ func body(t *testing.T, text string) string {
 	}
 	return fmt.Sprint(r.Status, string(all))
 }
+
+// What a request and its answer take without the kernel: on a connection of 16 streams, in turn.
+func BenchmarkRound(b *testing.B) {
+	const streams = 16
+	x := newBench(b, streams, streams)
+	x.open()
+	w := &x.wires[0]
+	ask := func() {
+		for i := range streams {
+			x.Send(i, []byte(get))
+		}
+		x.wait()
+		w.sent.Reset()
+	}
+	answers := 0
+	said := func(from uint32) []byte {
+		for i := range uint32(streams) {
+			x.answer(0, from+2*i, false, ":status", "200", "date", "now", "content-length", "9")
+			x.must(w.WriteData(from+2*i, true, []byte("its body.")))
+		}
+		defer w.out.Reset()
+		return bytes.Clone(w.out.Bytes())
+	}
+	ask()
+	x.must(x.Wait(0, counter{&answers}))
+	(*ear)(x.Engine).Received(0, 5, said(1)) // which fills the table
+	text := said(1 + 2*streams)
+	request := []byte(get)
+	b.ReportAllocs()
+	for n := 0; b.Loop(); n++ {
+		x.conns[0].next = 1 + 2*streams // the same answers suit again
+		for i := range streams {
+			x.Send(i, request)
+		}
+		x.must(x.Wait(0, counter{&answers}))
+		w.sent.Reset()
+		(*ear)(x.Engine).Received(0, 5, text)
+	}
+	if answers == 0 {
+		b.Fatal("nothing was answered")
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/streams, "ns/request")
+}
