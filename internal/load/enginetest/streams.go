@@ -129,9 +129,12 @@ func (s streamed) Write(b []byte) (int, error) {
 // Close implements net.Conn. The stream ends when its peer returns.
 func (s streamed) Close() error { return nil }
 
-// serveStreams serves each stream of a connection with f.
+// serveStreams serves each stream of a connection with f. The windows are larger than what the
+// kernel takes at once, so that large requests come to wait for it.
 func serveStreams(c net.Conn, tcp *net.TCPConn, f func(c *peer)) {
-	(&http2.Server{MaxConcurrentStreams: 3}).ServeConn(c, &http2.ServeConnOpts{
+	const window = 64 << 20
+	(&http2.Server{MaxConcurrentStreams: 3, MaxUploadBufferPerConnection: window,
+		MaxUploadBufferPerStream: window}).ServeConn(c, &http2.ServeConnOpts{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			f(&peer{Conn: streamed{Reader: r.Body, w: w}, tcp: tcp})
 		}),
