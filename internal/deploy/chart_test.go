@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
@@ -261,6 +262,43 @@ func TestChartIdentity(t *testing.T) {
 	}
 	if keys := slices.Sorted(maps.Keys(theirs)); !slices.Equal(keys, []string{"key"}) {
 		t.Errorf("generators have %v", keys)
+	}
+}
+
+// What the page and the example of ArgoCD give as values is what the chart takes, and where nobody
+// asks a cluster no Secret is made up.
+func TestChartExamples(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs/cluster.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, nightly, found := strings.Cut(string(page), "```yaml\n# nightly.yaml\n")
+	nightly, _, ends := strings.Cut(nightly, "```\n")
+	var application object
+	err = yaml.Unmarshal([]byte(file(t, "argocd/application.yaml")), &application)
+	if err != nil || !found || !ends {
+		t.Fatalf("no values: %v", err)
+	}
+	of, err := yaml.Marshal(application.at("spec", "source", "helm", "valuesObject"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"cluster.md": nightly, "ArgoCD": string(of)} {
+		values := filepath.Join(t.TempDir(), "values.yaml")
+		if err := os.WriteFile(values, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		kinds := map[any]int{}
+		_, all := rendered(t, "--values", values)
+		for _, o := range all {
+			kinds[o["kind"]]++
+		}
+		if kinds["CronJob"] == 0 || kinds["Job"] > 0 || name == "ArgoCD" && kinds["Secret"] > 0 {
+			t.Errorf("%s: the chart makes %v", name, kinds)
+		}
+	}
+	if path := application.at("spec", "source", "path"); path != "deploy/helm/prony" {
+		t.Errorf("ArgoCD's path is %v", path)
 	}
 }
 
