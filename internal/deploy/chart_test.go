@@ -109,6 +109,9 @@ func TestChart(t *testing.T) {
 				t.Errorf("helm lint: %v: %s", err, out)
 			}
 			text, all := rendered(t, "--values", file)
+			if strings.Contains(text, "instance: x\n") {
+				t.Error("a release that is called n is false, as Helm reads YAML")
+			}
 			pods := 0
 			for _, o := range all {
 				kind := fmt.Sprint(o["kind"])

@@ -10,7 +10,7 @@
 
 {{- define "prony.labels" -}}
 app.kubernetes.io/name: prony
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- /* Of a part: (list $ "lab"). */}}
