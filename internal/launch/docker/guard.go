@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
-	"prony/internal/clock"
 	"prony/internal/launch/guard"
 )
 
@@ -38,13 +36,5 @@ func clearUp(orders []byte) error {
 		removed, err = sweep(ctx, engine, w.Lab.owns)
 		err = errors.Join(err, engine.Close())
 	}
-	if w.Dir == "" || err == nil && len(removed) == 0 {
-		return err
-	}
-	text := fmt.Sprintf("%s lab %s is gone: removed %q", clock.Wall().Format(time.RFC3339),
-		w.Lab.ID, removed)
-	if err != nil {
-		text += "; " + err.Error()
-	}
-	return errors.Join(err, guard.Note(w.Dir, "docker-guard.log", text))
+	return guard.Note(w.Dir, "docker-guard.log", w.Lab.ID, removed, err)
 }

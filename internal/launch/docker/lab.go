@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/moby/moby/client"
@@ -30,17 +28,9 @@ type lab struct {
 }
 
 func thisLab() (lab, error) {
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return lab{}, fmt.Errorf("tell this lab from others: %w", err)
-	}
-	namespace, err := os.Readlink("/proc/self/ns/pid")
-	if err != nil {
-		return lab{}, fmt.Errorf("tell this lab from others: %w", err)
-	}
-	pid := os.Getpid()
-	return lab{ID: fmt.Sprintf("%d-%s-%d", pid, kernel.Born(pid), count.Add(1)),
-		Boot: strings.TrimSpace(string(boot)), Namespace: namespace}, nil
+	own, err := kernel.Own()
+	return lab{ID: fmt.Sprintf("%s-%d", own.Process, count.Add(1)), Boot: own.Boot,
+		Namespace: own.Namespace}, err
 }
 
 func (l lab) labels() map[string]string {
@@ -62,13 +52,9 @@ func (l lab) outlived(labels map[string]string) bool {
 	if labels[labelNamespace] != l.Namespace {
 		return false
 	}
-	id := strings.Split(labels[labelLab], "-")
-	pid, err := strconv.Atoi(id[0])
-	if len(id) != 3 || err != nil {
-		return false // no lab writes such a label: it is somebody else's
-	}
-	stat := kernel.Stat(pid)
-	return len(stat) == 0 || stat[0] == "Z" || kernel.Born(pid) != id[1]
+	id := labels[labelLab]
+	last := strings.LastIndexByte(id, '-') // before the count
+	return last > 0 && kernel.Gone(id[:last])
 }
 
 // sweep removes the containers, networks, volumes and control groups whose labels are of those to

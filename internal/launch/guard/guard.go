@@ -19,6 +19,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"prony/internal/clock"
 )
 
 // A killed lab may have asked for something that has yet to be made, and who is asked may be away
@@ -124,13 +126,22 @@ func (g *Guard) End(clean bool) error {
 	return nil
 }
 
-// Note adds a line to a file in a folder, where nobody else may have put a link.
-func Note(dir, name, line string) error {
+// Note adds to a file in a folder, where nobody else may have put a link, what of a lab was removed
+// and what could not be. Its error is both that and its own. No folder: nothing is noted.
+func Note(dir, name, lab string, removed []string, failed error) error {
+	if dir == "" || failed == nil && len(removed) == 0 {
+		return failed
+	}
+	line := fmt.Sprintf("%s lab %s is gone: removed %q", clock.Wall().Format(time.RFC3339), lab,
+		removed)
+	if failed != nil {
+		line += "; " + failed.Error()
+	}
 	f, err := os.OpenFile(filepath.Join(dir, name),
 		os.O_CREATE|os.O_APPEND|os.O_WRONLY|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
-		return err
+		return errors.Join(failed, err)
 	}
 	_, err = f.WriteString(strings.ReplaceAll(line, "\n", "; ") + "\n")
-	return errors.Join(err, f.Close())
+	return errors.Join(failed, err, f.Close())
 }

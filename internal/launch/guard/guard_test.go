@@ -31,22 +31,37 @@ func TestStand(t *testing.T) {
 	check("", errors.New("it is away"), rounds)
 }
 
-// Two lines are noted as one, and none where somebody has put a link.
+// Two lines are noted as one, what failed stays an error, and nothing is noted where there is
+// nothing to note, or where somebody has put a link.
 func TestNote(t *testing.T) {
 	dir := t.TempDir()
+	failed := errors.New("one\ntwo")
 	for range 2 {
-		if err := Note(dir, "log", "one\ntwo"); err != nil {
+		if err := Note(dir, "log", "L", []string{"a"}, failed); err == nil ||
+			err.Error() != "one\ntwo" {
 			t.Fatal(err)
 		}
 	}
+	if err := Note(dir, "log", "L", nil, nil); err != nil {
+		t.Error(err)
+	}
+	if err := Note("", "log", "L", nil, failed); err != failed {
+		t.Errorf("without a folder: %v", err)
+	}
 	b, err := os.ReadFile(filepath.Join(dir, "log"))
-	if err != nil || string(b) != "one; two\none; two\n" {
-		t.Errorf("noted is %q, %v", b, err)
+	lines := strings.Split(string(b), "\n")
+	if err != nil || len(lines) != 3 || lines[2] != "" {
+		t.Fatalf("noted is %q, %v", b, err)
+	}
+	for _, line := range lines[:2] {
+		if !strings.HasSuffix(line, ` lab L is gone: removed ["a"]; one; two`) {
+			t.Errorf("noted is %q", line)
+		}
 	}
 	if err := os.Symlink("log", filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
-	if err := Note(dir, "link", "x"); err == nil {
+	if err := Note(dir, "link", "L", []string{"a"}, nil); err == nil {
 		t.Error("a link was followed")
 	}
 }

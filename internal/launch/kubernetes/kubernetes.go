@@ -27,7 +27,6 @@ import (
 	"sync"
 	"time"
 
-	"prony/internal/clock"
 	"prony/internal/launch"
 	"prony/internal/launch/guard"
 	"prony/internal/shell"
@@ -333,13 +332,5 @@ func clearUp(orders []byte) error {
 	ctx, cancel := context.WithTimeout(context.Background(), callBound)
 	defer cancel()
 	removed, err := sweep(ctx, &w.Cluster, labelLab+"="+w.Lab.ID, func(job) bool { return true })
-	if w.Dir == "" || err == nil && len(removed) == 0 {
-		return err
-	}
-	line := fmt.Sprintf("%s lab %s is gone: removed %q", clock.Wall().Format(time.RFC3339),
-		w.Lab.ID, removed)
-	if err != nil {
-		line += "; " + err.Error()
-	}
-	return errors.Join(err, guard.Note(w.Dir, "kubernetes-guard.log", line))
+	return guard.Note(w.Dir, "kubernetes-guard.log", w.Lab.ID, removed, err)
 }

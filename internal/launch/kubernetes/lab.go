@@ -4,9 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"sync/atomic"
 
 	"prony/internal/launch/kernel"
@@ -25,17 +22,11 @@ type lab struct {
 var count atomic.Int64
 
 func thisLab() (lab, error) {
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	own, err := kernel.Own()
 	if err != nil {
-		return lab{}, fmt.Errorf("tell this lab from others: %w", err)
+		return lab{}, err
 	}
-	namespace, err := os.Readlink("/proc/self/ns/pid")
-	if err != nil {
-		return lab{}, fmt.Errorf("tell this lab from others: %w", err)
-	}
-	pid := os.Getpid()
-	l := lab{Process: fmt.Sprintf("%d-%s", pid, kernel.Born(pid)),
-		Boot: strings.TrimSpace(string(boot)), Namespace: namespace}
+	l := lab{Process: own.Process, Boot: own.Boot, Namespace: own.Namespace}
 	sum := sha256.Sum256(fmt.Append(nil, l, count.Add(1)))
 	l.ID = hex.EncodeToString(sum[:8])
 	return l, nil
@@ -56,11 +47,5 @@ func (l lab) outlived(j job) bool {
 	if notes[noteBoot] != l.Boot || notes[noteNamespace] != l.Namespace {
 		return false
 	}
-	number, birth, ok := strings.Cut(notes[noteProcess], "-")
-	pid, err := strconv.Atoi(number)
-	if !ok || err != nil || pid <= 0 {
-		return false // no lab writes such a note: it is somebody else's
-	}
-	stat := kernel.Stat(pid)
-	return len(stat) == 0 || stat[0] == "Z" || kernel.Born(pid) != birth
+	return kernel.Gone(notes[noteProcess])
 }
