@@ -23,20 +23,8 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	os.Exit(runAll(m))
+	os.Exit(launchtest.Main(m))
 }
-
-// runAll runs the tests and removes the images that they have made.
-func runAll(m *testing.M) int {
-	defer func() {
-		for _, remove := range cleanups {
-			remove()
-		}
-	}()
-	return m.Run()
-}
-
-var cleanups []func()
 
 // engine is a client of the engine of this machine; without one a test is left out.
 func engine(t testing.TB) *client.Client {
@@ -87,7 +75,7 @@ func plainImage(t testing.TB) string {
 	engine(t)
 	plain.Do(func() {
 		plain.ref = image(t, "plain", map[string]any{"User": "1001"})
-		cleanups = append(cleanups, func() { removeImage(plain.ref) })
+		launchtest.AfterAll(func() { removeImage(plain.ref) })
 	})
 	return plain.ref
 }

@@ -1,22 +1,20 @@
 package docker
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"prony/internal/launch"
 	"prony/internal/launch/kernel"
+	"prony/internal/launch/launchtest"
 )
 
 // labEnv makes this binary a lab of its own, to be killed: its value is the image and a folder.
@@ -45,61 +43,21 @@ func otherLab(text string) error {
 	if g := first.Groups(); len(g) > 0 {
 		group = g[0].Dir
 	}
-	guard := l.guard.PID()
-	if _, err := fmt.Fprintln(os.Stdout, "lab", l.self.ID, guard, group); err != nil {
-		return err
-	}
-	time.Sleep(time.Hour)
-	return nil
+	return launchtest.Announce(os.Stdout, l.self.ID, l.guard.PID(), group)
 }
 
-// stranger is a lab in another process.
-type stranger struct {
-	cmd   *exec.Cmd
-	id    string
-	guard int
-	group string
-	dir   string
-}
+// stranger is a lab in another process. What it says is its control group.
+type stranger struct{ *launchtest.Lab }
 
-func startLab(t *testing.T) *stranger {
+func startLab(t *testing.T) stranger {
 	t.Helper()
-	s := &stranger{cmd: exec.Command(os.Args[0]), dir: t.TempDir()}
-	s.cmd.Env = append(os.Environ(), labEnv+"="+plainImage(t)+" "+s.dir)
-	s.cmd.Stderr = os.Stderr
-	out, err := s.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.kill(t) })
-	line, err := bufio.NewReader(out).ReadString('\n')
-	f := strings.Fields(line)
-	if len(f) != 4 {
-		t.Fatalf("the lab said %q: %v", line, err)
-	}
-	s.id, s.group = f[1], f[3]
-	if s.guard, err = strconv.Atoi(f[2]); err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return stranger{launchtest.StartLab(t, labEnv, plainImage(t))}
 }
 
-func (s *stranger) kill(t *testing.T) {
-	if s.cmd.ProcessState == nil {
-		if err := s.cmd.Process.Kill(); err != nil {
-			t.Error(err)
-		}
-		_ = s.cmd.Wait() // it was killed
-	}
-}
+func (s stranger) owns(labels map[string]string) bool { return labels[labelLab] == s.ID }
 
-func (s *stranger) owns(labels map[string]string) bool { return labels[labelLab] == s.id }
-
-func (s *stranger) groupGone() bool {
-	_, err := os.Stat(s.group)
+func (s stranger) groupGone() bool {
+	_, err := os.Stat(s.Said)
 	return err != nil
 }
 
@@ -111,16 +69,16 @@ func TestKilledLab(t *testing.T) {
 		t.Fatalf("it has %q, want two containers and a network", names)
 	}
 	for _, signal := range []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP} {
-		if err := unix.Kill(s.guard, signal); err != nil {
+		if err := unix.Kill(s.Guard, signal); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.kill(t)
+	s.Kill(t)
 	eventually(t, "removal", func() bool { return len(left(t, e, s.owns)) == 0 && s.groupGone() })
-	eventually(t, "the guard's end", func() bool { return kernel.Born(s.guard) == "" })
-	b, err := os.ReadFile(filepath.Join(s.dir, "docker-guard.log"))
+	eventually(t, "the guard's end", func() bool { return kernel.Born(s.Guard) == "" })
+	b, err := os.ReadFile(filepath.Join(s.Dir, "docker-guard.log"))
 	if text := string(b); strings.Count(text, "\n") != 1 || err != nil ||
-		!strings.Contains(text, "lab "+s.id+" is gone: removed [\"container prony-") {
+		!strings.Contains(text, "lab "+s.ID+" is gone: removed [\"container prony-") {
 		t.Errorf("the guard noted %q, error %v", text, err)
 	}
 }
@@ -129,7 +87,7 @@ func TestKilledLab(t *testing.T) {
 // loses nothing to another.
 func TestKilledGuard(t *testing.T) {
 	e, s := engine(t), startLab(t)
-	if err := unix.Kill(s.guard, unix.SIGKILL); err != nil {
+	if err := unix.Kill(s.Guard, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range []Options{{}, {Host: true}} {
@@ -145,7 +103,7 @@ func TestKilledGuard(t *testing.T) {
 	if names := left(t, e, s.owns); len(names) != 3 {
 		t.Errorf("the other lab has %q, want all three", names)
 	}
-	s.kill(t)
+	s.Kill(t)
 	if names := left(t, e, s.owns); len(names) != 3 {
 		t.Fatalf("%q are left without a guard: this test proves nothing", names)
 	}
@@ -157,12 +115,12 @@ func TestKilledGuard(t *testing.T) {
 		t.Error(err)
 	}
 	if len(reaped) != 3 || !slices.ContainsFunc(reaped, func(text string) bool {
-		return strings.HasPrefix(text, "network prony-") && strings.HasSuffix(text, " of lab "+s.id)
+		return strings.HasPrefix(text, "network prony-") && strings.HasSuffix(text, " of lab "+s.ID)
 	}) {
 		t.Errorf("reaped %q, want two containers and the network", reaped)
 	}
 	if names := left(t, e, s.owns); len(names) > 0 || !s.groupGone() {
-		t.Errorf("%q are left, its group %s is gone: %t", names, s.group, s.groupGone())
+		t.Errorf("%q are left, its group %s is gone: %t", names, s.Said, s.groupGone())
 	}
 }
 

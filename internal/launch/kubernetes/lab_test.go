@@ -1,11 +1,9 @@
 package kubernetes
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -39,56 +37,24 @@ func otherLab(text string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(os.Stdout, "lab", l.self.ID, l.guard.PID(), p.Main())
-	if err != nil {
-		return err
-	}
-	time.Sleep(time.Hour)
-	return nil
+	return launchtest.Announce(os.Stdout, l.self.ID, l.guard.PID(), p.Main())
 }
 
-// stranger is a lab in another process.
+// stranger is a lab in another process, and the main process of what it has started.
 type stranger struct {
-	cmd         *exec.Cmd
-	id, dir     string
-	guard, main int
+	*launchtest.Lab
+	main int
 }
 
-func startLab(t *testing.T) *stranger {
+func startLab(t *testing.T) stranger {
 	t.Helper()
 	needsCluster(t)
-	s := &stranger{cmd: exec.Command(os.Args[0]), dir: t.TempDir()}
-	s.cmd.Env = append(os.Environ(), labEnv+"="+home.namespace+" "+home.image+" "+s.dir)
-	s.cmd.Stderr = os.Stderr
-	out, err := s.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.kill(t) })
-	line, err := bufio.NewReader(out).ReadString('\n')
-	f := strings.Fields(line)
-	if len(f) != 4 {
-		t.Fatalf("the lab said %q: %v", line, err)
-	}
-	s.id = f[1]
-	var err2 error
-	s.guard, err = strconv.Atoi(f[2])
-	if s.main, err2 = strconv.Atoi(f[3]); err != nil || err2 != nil || s.main == 0 {
-		t.Fatalf("the lab said %q", line)
+	s := stranger{Lab: launchtest.StartLab(t, labEnv, home.namespace+" "+home.image)}
+	var err error
+	if s.main, err = strconv.Atoi(s.Said); err != nil || s.main == 0 {
+		t.Fatalf("the lab said %q", s.Said)
 	}
 	return s
-}
-
-func (s *stranger) kill(t *testing.T) {
-	if s.cmd.ProcessState == nil {
-		if err := s.cmd.Process.Kill(); err != nil {
-			t.Error(err)
-		}
-		_ = s.cmd.Wait() // it was killed
-	}
 }
 
 // What a killed lab has left its guard removes, with the signals of a Ctrl-C or a shutdown or
@@ -99,26 +65,26 @@ func TestKilledLab(t *testing.T) {
 		t.Fatalf("%q are there, want a job, a pod and a service", names)
 	}
 	for _, signal := range []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP} {
-		if err := unix.Kill(s.guard, signal); err != nil {
+		if err := unix.Kill(s.Guard, signal); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var streams []int
 	eventually(t, "stream of the log", func() bool {
-		streams = children(s.cmd.Process.Pid)
+		streams = children(s.Cmd.Process.Pid)
 		return len(streams) > 0
 	})
-	s.kill(t)
+	s.Kill(t)
 	eventually(t, "removal", func() bool { return len(left(t)) == 0 })
-	eventually(t, "the guard's end", func() bool { return kernel.Born(s.guard) == "" })
+	eventually(t, "the guard's end", func() bool { return kernel.Born(s.Guard) == "" })
 	for _, pid := range append(streams, s.main) {
 		if kernel.Born(pid) != "" {
 			t.Errorf("process %d is left: %q", pid, kernel.Stat(pid))
 		}
 	}
-	b, err := os.ReadFile(filepath.Join(s.dir, "kubernetes-guard.log"))
+	b, err := os.ReadFile(filepath.Join(s.Dir, "kubernetes-guard.log"))
 	if text := string(b); strings.Count(text, "\n") != 1 || err != nil ||
-		!strings.Contains(text, "lab "+s.id+" is gone: removed [\"job prony-"+s.id) {
+		!strings.Contains(text, "lab "+s.ID+" is gone: removed [\"job prony-"+s.ID) {
 		t.Errorf("the guard noted %q, error %v", text, err)
 	}
 }
@@ -147,7 +113,7 @@ func children(parent int) (out []int) {
 // were killed the next one removes what is left.
 func TestTwoLabs(t *testing.T) {
 	s := startLab(t)
-	if err := unix.Kill(s.guard, unix.SIGKILL); err != nil {
+	if err := unix.Kill(s.Guard, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	l, reaped, err := New(t.Context(), Options{Namespace: home.namespace})
@@ -165,7 +131,7 @@ func TestTwoLabs(t *testing.T) {
 	if names := left(t); len(names) != 3 || kernel.Born(s.main) == "" {
 		t.Errorf("the other lab has %q, want all three and its process", names)
 	}
-	s.kill(t)
+	s.Kill(t)
 	if names := left(t); len(names) != 3 {
 		t.Fatalf("%q are left without a guard: this test proves nothing", names)
 	}
@@ -176,8 +142,8 @@ func TestTwoLabs(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
-	if len(reaped) != 1 || !strings.HasSuffix(reaped[0], " of lab "+s.id) {
-		t.Errorf("reaped %q, want the job of lab %s", reaped, s.id)
+	if len(reaped) != 1 || !strings.HasSuffix(reaped[0], " of lab "+s.ID) {
+		t.Errorf("reaped %q, want the job of lab %s", reaped, s.ID)
 	}
 	eventually(t, "removal", func() bool { return len(left(t)) == 0 })
 }

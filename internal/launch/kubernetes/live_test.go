@@ -26,20 +26,8 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	os.Exit(runAll(m))
+	os.Exit(launchtest.Main(m))
 }
-
-// runAll runs the tests and removes what they have made for all.
-func runAll(m *testing.M) int {
-	defer func() {
-		for _, remove := range cleanups {
-			remove()
-		}
-	}()
-	return m.Run()
-}
-
-var cleanups []func()
 
 // kubectl calls kubectl for a test, in no namespace of its own.
 func kubectl(t testing.TB, input string, args ...string) string {
@@ -79,7 +67,7 @@ func needsCluster(t testing.TB) {
 		}
 		home.namespace = fmt.Sprintf("prony-test-%d", os.Getpid())
 		kubectl(t, "", "create", "namespace", home.namespace)
-		cleanups = append(cleanups, func() {
+		launchtest.AfterAll(func() {
 			for _, c := range [][]string{{"kubectl", "delete", "namespace", home.namespace},
 				{"ctr", "images", "rm", "docker.io/library/" + home.image}} {
 				if out, err := exec.Command(c[0], c[1:]...).CombinedOutput(); err != nil {
