@@ -1,0 +1,140 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"prony/internal/driver"
+	"prony/internal/load"
+	"prony/internal/load/stack"
+	"prony/internal/stats"
+	"prony/internal/system"
+)
+
+// built builds prony, whose null servers are asked.
+func built(tb testing.TB) string {
+	tb.Helper()
+	prony := filepath.Join(tb.TempDir(), "prony")
+	build := exec.Command("go", "build", "-o", prony, "../cmd/prony")
+	if out, err := build.CombinedOutput(); err != nil {
+		tb.Fatalf("%v: %s", err, out)
+	}
+	return prony
+}
+
+// null starts the null server of a protocol on a core; stop ends it.
+func null(tb testing.TB, prony, protocol string, core int) (at netip.AddrPort, stop func()) {
+	tb.Helper()
+	port, err := system.FreePort()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	cmd := exec.Command(prony, "null", "--protocol", protocol, strconv.Itoa(port))
+	if err := StartOnCore(core, cmd); err != nil {
+		tb.Fatal(err)
+	}
+	return netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port)), func() {
+		_ = cmd.Process.Signal(os.Interrupt) // it may have ended
+		_ = cmd.Wait()
+	}
+}
+
+// shape is what a closed load is offered in: a protocol, connections, and streams of each.
+type shape struct {
+	protocol             string
+	connections, streams int
+}
+
+// offered is what a request of a load by our generator costs, in ns of processor time. A server may
+// take ten seconds to come up.
+func offered(tb testing.TB, engine string, x shape, at netip.AddrPort, core int,
+	d time.Duration) float64 {
+	tb.Helper()
+	var speech *stack.Config
+	if scheme := stack.Schemes[x.protocol]; scheme != "" {
+		speech = &stack.Config{Protocol: scheme, Network: "tcp", Address: at.String(),
+			Host: at.String(), Path: driver.NullPath, Streams: x.streams, Insecure: true}
+	}
+	s := driver.Calibration(load.Spec{Name: x.protocol, Address: at, Host: at.String(),
+		Connections: x.connections * x.streams, Cores: []int{core}, Seed: 1}, speech)
+	s.Window = d
+	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		r, err := driver.Prony{Engine: engine, Stack: speech}.Offer(context.Background(), s)
+		if err == nil && r.Errors.Total() == 0 && r.Done > 0 && r.Connections == x.connections {
+			return float64(r.Generator.CPUNs) / float64(r.Done)
+		}
+		if time.Since(began) > 10*time.Second {
+			tb.Fatalf("%s by %s: %v, %+v", x.protocol, engine, err, r)
+		}
+	}
+}
+
+// rival is another generator: what a request of a load costs it, in ns of processor time.
+type rival struct {
+	name string
+	cost func(tb testing.TB, x shape, at netip.AddrPort, core int, d time.Duration) float64
+}
+
+// beside prints what a request costs each of our engines and a rival, by turns, against one null
+// server a protocol on a core of its own.
+func beside(b *testing.B, rounds int, d time.Duration, other rival, shapes ...shape) {
+	b.Helper()
+	if _, err := exec.LookPath(other.name); err != nil {
+		b.Skipf("skipped: %s is not installed", other.name)
+	}
+	serverCore, core := TwoCores(b)
+	prony, servers := built(b), map[string]netip.AddrPort{}
+	var text bytes.Buffer
+	w := tabwriter.NewWriter(&text, 0, 0, 1, ' ', 0)
+	fmt.Fprintf(w, "| load\t| generator\t| µs of CPU a request\t| × %s\t|\n|---\t|---\t|---\t|---"+
+		"\t|\n", other.name)
+	names := []string{driver.Uring, driver.Epoll, driver.Stack, other.name}
+	for _, x := range shapes {
+		if !servers[x.protocol].IsValid() {
+			at, stop := null(b, prony, x.protocol, serverCore)
+			b.Cleanup(stop)
+			servers[x.protocol] = at
+			offered(b, driver.Epoll, x, at, core, 100*time.Millisecond) // until it is up
+		}
+		costs, order := map[string][]float64{}, slices.Clone(names)
+		for range rounds {
+			for _, name := range order {
+				ask := other.cost
+				if name != other.name {
+					ask = func(tb testing.TB, x shape, at netip.AddrPort, core int,
+						d time.Duration) float64 {
+						return offered(tb, name, x, at, core, d)
+					}
+				}
+				costs[name] = append(costs[name], ask(b, x, servers[x.protocol], core, d))
+			}
+			slices.Reverse(order)
+		}
+		for _, name := range names {
+			r := stats.PairedRatio(costs[other.name], costs[name], costConfidence)
+			fmt.Fprintf(w, "| %s, %d × %d\t| %s\t| %.2f\t| %.2f (%.2f to %.2f)\t|\n", x.protocol,
+				x.connections, x.streams, name, stats.Median(costs[name])/1e3, r.Center, r.Lo, r.Hi)
+		}
+	}
+	show(b, w, &text)
+}
+
+// show logs a table.
+func show(b *testing.B, w *tabwriter.Writer, text *bytes.Buffer) {
+	b.Helper()
+	if err := w.Flush(); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(0, "ns/op") // the time of a measurement says nothing
+	b.Log("\n" + text.String())
+}
