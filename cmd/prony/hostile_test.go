@@ -23,6 +23,7 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
+	"prony/internal/load/enginetest"
 	"prony/internal/tests"
 )
 
@@ -44,8 +45,8 @@ var peers = []struct {
 	name, scheme, words string
 	do                  peer
 }{
-	{"says nothing", "h2c", "timeout", func(c net.Conn) { io.Copy(io.Discard, c) }},
-	{"says anything", "h2c", "http2: ", func(c net.Conn) {
+	{"says nothing", "h2c", "none was within 500ms", func(c net.Conn) { io.Copy(io.Discard, c) }},
+	{"says anything", "h2c", "HTTP/2: a frame of", func(c net.Conn) {
 		flood(c, []byte("no protocol at all\r\n"))
 	}},
 	{"settings without end", "h2c", "", h2Flood(func(f *http2.Framer) error {
@@ -216,18 +217,7 @@ func meetHostile(t *testing.T, scheme, words string, do peer) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				do(c)
-			}()
-		}
-	}()
+	go enginetest.Serve(l, do)
 	meetHostileAt(t, scheme, l.Addr().String(), words)
 }
 
@@ -247,8 +237,8 @@ func meetHostileAt(t *testing.T, scheme, address, words string) {
 	if how == "post" || scheme != "h2c" {
 		args = append(args, "--body", "abc", "-X", "POST")
 	}
-	if scheme == "h3" {
-		args = append(args, "--lead", "0s") // 64 MiB last longer than any
+	if scheme == "h3" || how == "many" {
+		args = append(args, "--lead", "0s") // 64 MiB, or no end, last longer than any
 	}
 	if scheme == "h3" && how != "trusting" {
 		args = append(args, "-k")

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"prony/internal/load"
+	"prony/internal/load/enginetest"
 	"prony/internal/load/stack"
 	"prony/internal/load/uring"
 	"prony/internal/result"
@@ -141,18 +142,7 @@ func alike(t *testing.T, served *tls.Config, name, want string, s load.Spec, ins
 		t.Fatal(err)
 	}
 	defer l.Close()
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				serve(tls.Server(c, served))
-			}()
-		}
-	}()
+	go enginetest.Serve(l, func(c net.Conn) { serve(tls.Server(c, served)) })
 	reference := ""
 	for _, engine := range secureEngines(t) {
 		r, err := offerSecure(t, engine, stack.Config{Address: l.Addr().String(),

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"prony/internal/load"
+	"prony/internal/load/enginetest"
 	"prony/internal/load/stack"
 	"prony/internal/result"
 	"prony/internal/system"
@@ -159,18 +160,9 @@ func TestNoStreams(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				_, _ = io.Copy(io.Discard, c) // it chooses no protocol, and waits
-			}()
-		}
-	}()
+	go enginetest.Serve(l, func(c net.Conn) {
+		_, _ = io.Copy(io.Discard, c) // it chooses no protocol, and waits
+	})
 	at := netip.MustParseAddrPort(l.Addr().String())
 	for _, engine := range secureEngines(t) {
 		s := load.Spec{Name: "test", Model: result.Closed, Address: at, Host: "h", Connections: 2,

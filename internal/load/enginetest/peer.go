@@ -64,6 +64,21 @@ func (p *peer) reset() {
 	p.tcp.Close()
 }
 
+// Serve serves each connection to a listener with f on a goroutine of its own, after which it is
+// closed, until the listener is.
+func Serve(l net.Listener, f func(net.Conn)) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer c.Close()
+			f(c)
+		}()
+	}
+}
+
 // listen serves each connection with f on a goroutine of its own.
 func (s *suite) listen(t *testing.T, addr string, f func(c *peer)) netip.AddrPort {
 	t.Helper()

@@ -195,18 +195,7 @@ func listen(t *testing.T, f func(net.Conn)) netip.AddrPort {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				f(c)
-			}()
-		}
-	}()
+	go enginetest.Serve(l, f)
 	return l.Addr().(*net.TCPAddr).AddrPort()
 }
 
