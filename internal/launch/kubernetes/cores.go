@@ -48,15 +48,22 @@ func coresOf(dir string) []int {
 	return nil
 }
 
+// coresGroup is the control group that has a container's cores; empty: there is none.
+func coresGroup(groups []launch.Group) (dir string) {
+	for _, g := range groups {
+		if g.Version == 2 || g.Controller == "cpuset" {
+			return g.Dir
+		}
+	}
+	return ""
+}
+
 // granted are the cores that the kubelet gave a container.
 func granted(groups []launch.Group) []int {
-	at := slices.IndexFunc(groups, func(g launch.Group) bool {
-		return g.Version == 2 || g.Controller == "cpuset"
-	})
-	if at < 0 {
-		return nil
+	if dir := coresGroup(groups); dir != "" {
+		return coresOf(dir)
 	}
-	return coresOf(groups[at].Dir)
+	return nil
 }
 
 // Bounds on what is said of neighbours, and on what is waited for.
@@ -79,11 +86,7 @@ func shared(groups []launch.Group, cpus float64) (out []string) {
 		return []string{fmt.Sprintf("the kubelet gave it none of its own: it has %d cores for %g "+
 			"CPUs, as all pods have", len(cores), cpus)}
 	}
-	at := slices.IndexFunc(groups, func(g launch.Group) bool {
-		return g.Version == 2 || g.Controller == "cpuset"
-	})
-	own := groups[at].Dir
-	seen := 0
+	own, seen := coresGroup(groups), 0
 	_ = filepath.WalkDir(top(own), func(path string, e fs.DirEntry, err error) error {
 		switch seen++; {
 		case seen > maxGroups || len(out) >= maxNeighbours:

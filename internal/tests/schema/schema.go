@@ -58,7 +58,7 @@ func Publish(t *testing.T, update bool, d Document) {
 	if err := e.Encode(s); err != nil {
 		t.Fatal(err)
 	}
-	name := published(t, d.Name)
+	name := published(d.Name)
 	if update {
 		if err := file.Put(name, want.Bytes()); err != nil {
 			t.Fatal(err)
@@ -74,7 +74,7 @@ func Publish(t *testing.T, update bool, d Document) {
 // Valid holds a document to its published schema.
 func Valid(t *testing.T, name string, document []byte) {
 	t.Helper()
-	s, err := jsonschema.NewCompiler().Compile(published(t, name))
+	s, err := jsonschema.NewCompiler().Compile(published(name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,27 +87,11 @@ func Valid(t *testing.T, name string, document []byte) {
 	}
 }
 
-func published(t *testing.T, name string) string {
-	t.Helper()
-	return filepath.Join(root(t), "docs", "formats", name+".schema.json")
-}
+// root is the module's folder, from those of the packages that write documents.
+const root = "../.."
 
-// root is the folder of the module.
-func root(t *testing.T) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
-		}
-		if dir == filepath.Dir(dir) {
-			t.Fatal("the tests run in no module")
-		}
-		dir = filepath.Dir(dir)
-	}
+func published(name string) string {
+	return filepath.Join(root, "docs", "formats", name+".schema.json")
 }
 
 // maker makes one schema.
@@ -220,7 +204,7 @@ func (m *maker) said(t reflect.Type, field string) string {
 		return ""
 	}
 	if m.words[path] == nil {
-		m.words[path] = comments(m.t, filepath.Join(root(m.t), filepath.FromSlash(path)))
+		m.words[path] = comments(m.t, filepath.Join(root, filepath.FromSlash(path)))
 	}
 	return m.words[path][t.Name()+"."+field]
 }
