@@ -1,21 +1,21 @@
 # Two commands matter: make bench and make test. Everything else is in the program itself.
 
-# As prony itself is built by both (internal/first says why), so that it is compiled once.
-FLAGS = -trimpath -tags=netgo,osusergo,grpcnotrace '-ldflags=-s -w'
+# As both build prony itself, so that it is compiled once; internal/compiler says why these.
+FLAGS = -trimpath -tags=netgo,osusergo,grpcnotrace -gcflags=all=-dwarf=false -gcflags=std= '-ldflags=-s -w'
 
-.PHONY: go bench test test-all build setup compiled release bench-load bench-cost bench-protocols bench-tls bench-h2 bench-watching
+.PHONY: go bench test test-all build setup compiled release bench-load bench-cost bench-protocols bench-tls bench-h2 bench-grpc bench-watching
 
 bench: go ## compare the services of the canonical suite, five minutes the first time, then three
 	@echo "Compare the services of suites/canonical.yaml: 3 minutes, and two more the first time," \
 	  "when prony and they are built; later runs take all that as it is." >&2
-	@go run $(FLAGS) ./internal/first
+	@GOGC=400 go build $(FLAGS) -o bin/first ./internal/first && exec bin/first
 
 test: go ## what a change is tried with, minutes
 	@$(MAKE) --no-print-directory -j2 setup compiled
-	go run ./internal/tests/run
+	go run $(FLAGS) ./internal/tests/run
 
 test-all: test ## and every service, agent, profiler, image and system, once for the same bytes
-	go run ./internal/tests/run -all
+	go run $(FLAGS) ./internal/tests/run -all
 
 build: go ## prony; the home of telemetry is built when it is first needed
 	go build $(FLAGS) -o bin/prony ./cmd/prony
@@ -28,7 +28,7 @@ go:
 
 # Most of what tests link, compiled while a browser is fetched.
 compiled:
-	go build $(FLAGS) ./internal/lab/... ./internal/report ./internal/serve
+	GOGC=400 go build $(FLAGS) ./internal/lab/... ./internal/report ./internal/serve
 
 # The tests of the page need a browser. Where it cannot be installed, they are skipped with a line.
 setup:
@@ -44,11 +44,14 @@ bench-cost: ## what a request costs our generator, as a line more of its history
 bench-protocols: ## what a request costs our generator in each protocol; a minute or two, two quiet cores
 	go test ./bench -run '^$$' -bench '^BenchmarkProtocols$$' -benchtime 1x -v
 
-bench-tls: ## what a request over TLS costs our engines and wrk, by turns; two minutes, two quiet cores
+bench-tls: ## what a request over TLS costs our engines, wrk and oha, by turns; two minutes, two quiet cores
 	go test ./bench -run '^$$' -bench '^BenchmarkTLS$$' -benchtime 1x -v
 
-bench-h2: ## what a request over HTTP/2 costs our engines and h2load, by turns; three minutes, two quiet cores
+bench-h2: ## what a request over HTTP/2 costs our engines, h2load and oha, by turns; three minutes, two quiet cores
 	go test ./bench -run '^$$' -bench '^BenchmarkH2$$' -benchtime 1x -v
+
+bench-grpc: ## what a call of gRPC costs our engines and ghz, by turns; three minutes, two quiet cores
+	go test ./bench -run '^$$' -bench '^BenchmarkGRPC$$' -benchtime 1x -v
 
 bench-watching: ## what it costs a run that somebody watches it in a browser; eight minutes, two quiet cores
 	go test ./bench -run '^$$' -bench '^BenchmarkWatching$$' -benchtime 1x -timeout 1h -v

@@ -19,16 +19,14 @@ import (
 	"prony/internal/load/stack"
 	"prony/internal/stats"
 	"prony/internal/system"
+	"prony/internal/tests"
 )
 
 // built builds prony, whose null servers are asked.
 func built(tb testing.TB) string {
 	tb.Helper()
 	prony := filepath.Join(tb.TempDir(), "prony")
-	build := exec.Command("go", "build", "-o", prony, "../cmd/prony")
-	if out, err := build.CombinedOutput(); err != nil {
-		tb.Fatalf("%v: %s", err, out)
-	}
+	tests.Build(tb, prony, "prony/cmd/prony")
 	return prony
 }
 
@@ -79,26 +77,44 @@ func offered(tb testing.TB, engine string, x shape, at netip.AddrPort, core int,
 	}
 }
 
-// rival is another generator: what a request of a load costs it, in ns of processor time.
+// costing is how it is found what a request of a load costs a generator, in ns of processor time.
+type costing func(tb testing.TB, x shape, at netip.AddrPort, core int, d time.Duration) float64
+
+// rival is another generator, by the name of its program.
 type rival struct {
 	name string
-	cost func(tb testing.TB, x shape, at netip.AddrPort, core int, d time.Duration) float64
+	cost costing
 }
 
-// beside prints what a request costs each of our engines and a rival, by turns, against one null
-// server a protocol on a core of its own.
-func beside(b *testing.B, rounds int, d time.Duration, other rival, shapes ...shape) {
+// beside prints what a request costs each of our engines and rivals, by turns, against one null
+// server a protocol on a core of its own. The first rival must be here, and is what the others are
+// held against.
+func beside(b *testing.B, rounds int, d time.Duration, rivals []rival, shapes ...shape) {
 	b.Helper()
-	if _, err := exec.LookPath(other.name); err != nil {
-		b.Skipf("skipped: %s is not installed", other.name)
+	asks, first := map[string]costing{}, rivals[0].name
+	var names []string
+	for _, name := range []string{driver.Uring, driver.Epoll, driver.Stack} {
+		names = append(names, name)
+		asks[name] = func(tb testing.TB, x shape, at netip.AddrPort, core int,
+			d time.Duration) float64 {
+			return offered(tb, name, x, at, core, d)
+		}
+	}
+	for _, r := range rivals {
+		if _, err := exec.LookPath(r.name); err != nil && r.name == first {
+			b.Skipf("skipped: %s is not installed", first)
+		} else if err != nil {
+			b.Logf("without %s, which is not installed", r.name)
+			continue
+		}
+		names, asks[r.name] = append(names, r.name), r.cost
 	}
 	serverCore, core := TwoCores(b)
 	prony, servers := built(b), map[string]netip.AddrPort{}
 	var text bytes.Buffer
 	w := tabwriter.NewWriter(&text, 0, 0, 1, ' ', 0)
 	fmt.Fprintf(w, "| load\t| generator\t| µs of CPU a request\t| × %s\t|\n|---\t|---\t|---\t|---"+
-		"\t|\n", other.name)
-	names := []string{driver.Uring, driver.Epoll, driver.Stack, other.name}
+		"\t|\n", first)
 	for _, x := range shapes {
 		if !servers[x.protocol].IsValid() {
 			at, stop := null(b, prony, x.protocol, serverCore)
@@ -109,19 +125,12 @@ func beside(b *testing.B, rounds int, d time.Duration, other rival, shapes ...sh
 		costs, order := map[string][]float64{}, slices.Clone(names)
 		for range rounds {
 			for _, name := range order {
-				ask := other.cost
-				if name != other.name {
-					ask = func(tb testing.TB, x shape, at netip.AddrPort, core int,
-						d time.Duration) float64 {
-						return offered(tb, name, x, at, core, d)
-					}
-				}
-				costs[name] = append(costs[name], ask(b, x, servers[x.protocol], core, d))
+				costs[name] = append(costs[name], asks[name](b, x, servers[x.protocol], core, d))
 			}
 			slices.Reverse(order)
 		}
 		for _, name := range names {
-			r := stats.PairedRatio(costs[other.name], costs[name], costConfidence)
+			r := stats.PairedRatio(costs[first], costs[name], costConfidence)
 			fmt.Fprintf(w, "| %s, %d × %d\t| %s\t| %.2f\t| %.2f (%.2f to %.2f)\t|\n", x.protocol,
 				x.connections, x.streams, name, stats.Median(costs[name])/1e3, r.Center, r.Lo, r.Hi)
 		}

@@ -1,8 +1,10 @@
 package bench
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/netip"
+	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
@@ -12,13 +14,14 @@ import (
 	"prony/internal/driver"
 )
 
-// BenchmarkH2 prints what a request over HTTP/2 costs each of our engines and h2load, by turns,
-// against one null server on a core of its own: PRONY_BENCH_ROUNDS rounds, 5 unless it is set, of
-// PRONY_BENCH_SECONDS each, 2 unless it is set. Of h2load it counts the handshakes, too, which are
-// before our window. docs/decisions/0038-http2.md has the table.
+// BenchmarkH2 prints what a request over HTTP/2 costs each of our engines, h2load and, where it is
+// installed, oha, by turns, against one null server on a core of its own: PRONY_BENCH_ROUNDS
+// rounds, 5 unless it is set, of PRONY_BENCH_SECONDS each, 2 unless it is set. Of the others it
+// counts start and handshakes, too, which are before our window. docs/decisions/0038-http2.md has
+// the table.
 func BenchmarkH2(b *testing.B) {
 	rounds, seconds := Setting(b, "PRONY_BENCH_ROUNDS", 5), Setting(b, "PRONY_BENCH_SECONDS", 2)
-	beside(b, rounds, time.Duration(seconds)*time.Second, rival{"h2load", h2load},
+	beside(b, rounds, time.Duration(seconds)*time.Second, []rival{{"h2load", h2load}, {"oha", oha}},
 		shape{"h2c", 64, 1}, shape{"h2c", 8, 16}, shape{"h2", 64, 1}, shape{"h2", 8, 16})
 }
 
@@ -45,4 +48,38 @@ func h2load(tb testing.TB, x shape, at netip.AddrPort, core int, d time.Duration
 	}
 	cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	return float64(cpu) / requests
+}
+
+// oha is a rival's cost.
+func oha(tb testing.TB, x shape, at netip.AddrPort, core int, d time.Duration) float64 {
+	tb.Helper()
+	args := []string{"--no-tui", "--output-format", "json", "-z", d.String(),
+		"-c", fmt.Sprint(x.connections)}
+	scheme := "http"
+	if x.protocol != "h2c" {
+		scheme, args = "https", append(args, "--insecure")
+	}
+	if x.protocol != "https" {
+		args = append(args, "--http2", "-p", fmt.Sprint(x.streams))
+	}
+	cmd := exec.Command("oha", append(args, fmt.Sprintf("%s://%s%s", scheme, at,
+		driver.NullPath))...)
+	cmd.Env = append(os.Environ(), "TOKIO_WORKER_THREADS=1")
+	out, err := onCore(core, cmd)
+	if err != nil {
+		tb.Fatalf("%v: %s", err, out)
+	}
+	var r struct {
+		StatusCodeDistribution, ErrorDistribution map[string]float64
+	}
+	if err := json.Unmarshal(out, &r); err != nil {
+		tb.Fatalf("oha said %s: %v", out, err)
+	}
+	good := r.StatusCodeDistribution["200"]
+	delete(r.ErrorDistribution, "aborted due to deadline") // what is under way at the end
+	if good == 0 || len(r.StatusCodeDistribution) > 1 || len(r.ErrorDistribution) > 0 {
+		tb.Fatalf("oha had status %v, errors %v", r.StatusCodeDistribution, r.ErrorDistribution)
+	}
+	cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	return float64(cpu) / good
 }

@@ -279,10 +279,8 @@ func proofReport(tb testing.TB, dir string) string {
 
 // The proof runs, in small: whole trials of every server, and the tables from their records.
 func TestProofInSmall(t *testing.T) {
+	tests.Once(t, "the proof on real runs, in small: some twenty servers", tests.Needs{})
 	tests.Cores(t)
-	if testing.Short() {
-		t.Skip("skipped: starts some twenty servers")
-	}
 	journal, _, err := process.OpenJournal(filepath.Join(t.TempDir(), "journal"))
 	if err != nil {
 		t.Fatal(err)

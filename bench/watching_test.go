@@ -102,12 +102,7 @@ func ratioTo(values map[string][]float64, arm string) string {
 func newWatching(tb testing.TB) *watching {
 	tb.Helper()
 	w := &watching{tb: tb, dir: tb.TempDir()}
-	exe := filepath.Join(tb.TempDir(), "prony")
-	if out, err := exec.Command("go", "build", "-o", exe, "../cmd/prony").CombinedOutput(); err !=
-		nil {
-		tb.Fatalf("%v\n%s", err, out)
-	}
-	w.cmd = exec.Command(exe, "--root", "..", "serve", w.dir, "--listen", "127.0.0.1:0")
+	w.cmd = exec.Command(built(tb), "--root", "..", "serve", w.dir, "--listen", "127.0.0.1:0")
 	w.cmd.Stderr = os.Stderr
 	out, err := w.cmd.StdoutPipe()
 	if err == nil {

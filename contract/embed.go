@@ -4,7 +4,7 @@ package contract
 
 import "embed"
 
-// Files are hello.yaml, http.yaml, compute.yaml, openapi.yaml and lorem.txt.
+// Files are all golden answers and lorem.txt; openapi.yaml describes them for people.
 //
-//go:embed *.yaml lorem.txt
+//go:embed hello.yaml http.yaml compute.yaml petclinic.yaml grpc/*.yaml lorem.txt
 var Files embed.FS

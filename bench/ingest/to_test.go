@@ -20,6 +20,7 @@ import (
 	"prony/bench"
 	"prony/internal/clock"
 	"prony/internal/telemetry"
+	"prony/internal/tests"
 )
 
 // receiver is a process that takes OTLP over gRPC.
@@ -266,9 +267,6 @@ func homeProgram(tb testing.TB) []string {
 		return list
 	}
 	program := filepath.Join(tb.TempDir(), "prony-home")
-	out, err := exec.Command("go", "build", "-o", program, "prony/cmd/prony-home").CombinedOutput()
-	if err != nil {
-		tb.Fatalf("build the program: %v: %s", err, out)
-	}
+	tests.Build(tb, program, "prony/cmd/prony-home")
 	return []string{program}
 }

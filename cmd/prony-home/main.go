@@ -1,7 +1,7 @@
 // Command prony-home takes in what services tell about themselves and answers queries about it. It
-// is the other half of prony's verbs "telemetry serve", "query" and, where Parquet is asked for,
-// "report", which start it: a program of its own, so that what measures links no database, no
-// receiver and no format that few need.
+// is the other half of prony's verbs "telemetry serve", "query", "store" and, where Parquet is
+// asked for, "report", which start it: a program of its own, so that what measures links no
+// database, no receiver, no bucket's client and no format that few need.
 package main
 
 import (
@@ -45,7 +45,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root := &cobra.Command{Use: telemetry.HomeName, Long: about, SilenceErrors: true,
 		SilenceUsage: true, CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true}}
 	root.SetFlagErrorFunc(cli.FlagError)
-	root.AddCommand(verb.Telemetry(p.serve), verb.Ask(p.query), &cobra.Command{
+	root.AddCommand(verb.Telemetry(p.serve), verb.Ask(p.query), verb.Bucket(p.store))
+	root.AddCommand(&cobra.Command{
 		Use: "version", Short: "Say which prony this belongs to, as JSON",
 		Args: cli.Arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {

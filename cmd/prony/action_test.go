@@ -61,8 +61,13 @@ requests: [{request: GET /}]
 loads: [{name: peak, model: closed, connections: 8}]
 `)
 	inputs = map[string]string{"project": ".", "base": "", "blocks": "2", "out": "project-run",
-		"options": "--measure 300ms --warmup 300ms"}
+		"metric": "cpu_per_request", "options": "--measure 300ms --warmup 300ms"}
 	runAction(t, action, inputs, bin, summary)
+	text, err := os.ReadFile(summary)
+	if err != nil || !strings.Contains(string(text), "\n| peak CPU per request |") ||
+		strings.Contains(string(text), "\n| peak throughput |") {
+		t.Errorf("judged by another number than it was asked for: %v: %s", err, text)
+	}
 	_, records, _, err := result.Read(filepath.Join(dir, "project-run"))
 	if err != nil || len(records) != 4 {
 		t.Errorf("%d records of the project, %v", len(records), err)

@@ -17,8 +17,9 @@ import (
 func (a *app) buildCmd() *cobra.Command {
 	jobs, images := 0, false
 	c := &cobra.Command{
-		Use: "build [SERVICE...]", Short: "Build services, all that can be built by default",
-		Args: cobra.ArbitraryArgs,
+		Use:   "build [SERVICE[/TARGET]...]",
+		Short: "Build services, all that can be built by default",
+		Args:  cobra.ArbitraryArgs,
 		Long: `Build makes the artifacts of services, each in a private copy of its folder below
 .prony/build, several at once as processors and memory allow. A build is taken again as long as
 sources, steps and tool versions stay the same. What the steps printed is in build.log beside the

@@ -19,6 +19,7 @@ import (
 // capacityFlags say what is looked for, beside the load itself.
 type capacityFlags struct {
 	load        loadFlags
+	generators  int
 	options     capacity.Options
 	slo         string
 	curve       bool
@@ -59,6 +60,7 @@ func (a *app) capacityCmd() *cobra.Command {
 	}
 	fs, o := c.Flags(), &f.options
 	f.load.add(c)
+	fs.IntVar(&f.generators, "generators", 0, generatorsHelp)
 	// The window is that of a step here, and has a flag with another default.
 	if err := fs.MarkHidden("duration"); err != nil {
 		panic("capacity: loadFlags no longer declares --duration: " + err.Error())
@@ -143,6 +145,10 @@ func (a *app) capacity(ctx context.Context, target string, f *capacityFlags) err
 	if err != nil {
 		return cli.Usage(err)
 	}
+	if err := checkGenerators(f.generators, o.spec.Connections, f.load.given); err != nil {
+		return err
+	}
+	o.spec.Part.Of = f.generators
 	_, _ = load.RaiseFiles() // as load does
 	if f.slo != "" {
 		if p.options.CeilingPerS, err = a.ceiling(ctx, o); err != nil {
@@ -195,7 +201,7 @@ func (r *capacityReport) measure(ctx context.Context, p capacityPlan,
 func (o *offer) step(ctx context.Context, step capacity.Step) (*result.Load, error) {
 	s := step.Load(o.spec)
 	s.Name = step.Phase
-	res, err := o.by.Offer(ctx, s)
+	res, err := o.together(ctx, o.by, s)
 	if err != nil {
 		return nil, err
 	}

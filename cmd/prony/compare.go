@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony/internal/audit"
 	"prony/internal/cli"
 	"prony/internal/comparison"
 	"prony/internal/file"
@@ -24,6 +25,7 @@ type compareFlags struct {
 	targets []string
 	metrics []string
 	control string
+	first   []string // what the question is about, if nothing else is
 	unlike  bool
 	format  string
 	out     string
@@ -57,20 +59,24 @@ func (a *app) compareCmd() *cobra.Command {
 		Long: `Compare says of each metric how B differs from A, with an interval, and whether it is
 faster, slower or cannot be told apart; and where not, how small a difference so many blocks see.
 
-` + addressing,
+` + addressing + `
+
+A and B may be files, too: results that somebody has published, or that a tool has saved, of all
+that prony audit reads (java-http's JSON; what wrk, wrk2, hey, oha, k6, h2load, JMeter or vegeta
+print; tables in Markdown and CSV), or FILE:ROW of one. Prony measured none of those: figures stand
+as they are printed, single results have no interval and so no verdict, and what an audit finds
+contradictory is said first. Rows that stand in a file several times are repetitions.`,
 		Example: `  prony compare results/RUN --targets go-nethttp,rust-axum
   prony compare results/RUN:go-nethttp@base results/RUN:go-nethttp
   prony compare results/MONDAY results/TUESDAY --control go-nethttp
-  prony compare results/MONDAY results/TUESDAY --format markdown --metric throughput,p99`,
+  prony compare results/MONDAY results/TUESDAY --format markdown --metric throughput,p99
+  prony compare monday.json tuesday.json
+  prony compare wrk-before.txt wrk-after.txt`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := f.page(); err != nil {
 				return err
 			}
-			from, to, err := a.sides(args, f.targets)
-			if err != nil {
-				return err
-			}
-			x, err := compareSides(from, to, *f, f.metrics)
+			x, err := a.compare(args, f)
 			if err != nil {
 				return err
 			}
@@ -81,6 +87,21 @@ faster, slower or cannot be told apart; and where not, how small a difference so
 	}
 	f.add(c)
 	return c
+}
+
+// compare compares runs, or what others have published where a file is named.
+func (a *app) compare(args []string, f *compareFlags) (c comparison.Comparison, err error) {
+	if slices.ContainsFunc(args, func(arg string) bool {
+		file, _ := addressOf(arg, isFile)
+		return isFile(file)
+	}) {
+		return a.comparePublished(args, f)
+	}
+	from, to, err := a.sides(args, f.targets)
+	if err != nil {
+		return c, err
+	}
+	return compareSides(from, to, *f, f.metrics)
 }
 
 // page refuses to print a page on a terminal.
@@ -115,13 +136,23 @@ func (a *app) write(name string, printTo func(io.Writer) error) error {
 // every is what --metric calls all metrics.
 const every = "all"
 
+func (f *compareFlags) options(metrics []string) comparison.Options {
+	return comparison.Options{
+		Metrics: metrics, First: f.first, Control: f.control, Unlike: f.unlike,
+		Refused: "to compare them all the same, under a banner that says so: --unlike",
+	}
+}
+
 // compareSides compares what has been read.
 func compareSides(from, to comparison.Side, f compareFlags, metrics []string) (
 	comparison.Comparison, error) {
-	c, err := comparison.Compare(from, to, comparison.Options{
-		Metrics: metrics, Control: f.control, Unlike: f.unlike,
-		Refused: "to compare them all the same, under a banner that says so: --unlike",
-	})
+	c, err := comparison.Compare(from, to, f.options(metrics))
+	return compared(c, err, metrics)
+}
+
+// compared says where a comparison is empty, or a name wrong.
+func compared(c comparison.Comparison, err error, metrics []string) (
+	comparison.Comparison, error) {
 	var none *comparison.NoTargetError
 	if errors.As(err, &none) {
 		return c, cli.Usage(err)
@@ -136,11 +167,52 @@ func compareSides(from, to comparison.Side, f compareFlags, metrics []string) (
 	return c, err
 }
 
+// comparePublished reads each argument as prony audit does, a run's folder too: the other side has
+// no blocks that its own could be paired with.
+func (a *app) comparePublished(args []string, f *compareFlags) (
+	c comparison.Comparison, err error) {
+	if err := oneRun(args, f.targets); err != nil {
+		return c, err
+	}
+	var documents []*audit.Document
+	var rows []string
+	for _, arg := range args {
+		file, row := addressOf(arg, func(name string) bool { return isFile(name) || isRun(name) })
+		d, err := audit.Open(file, nil)
+		if err != nil {
+			return c, err
+		}
+		documents, rows = append(documents, d), append(rows, row)
+	}
+	if len(args) == 1 || documents[0].File == documents[1].File {
+		documents = []*audit.Document{documents[0], documents[0]}
+	}
+	if len(args) == 1 {
+		rows = append(f.targets, "", "")
+	}
+	c, err = comparison.Published(documents[0], documents[1], rows[0], rows[1],
+		f.options(f.metrics))
+	return compared(c, err, f.metrics)
+}
+
+func isFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// oneRun refuses --targets where they are not two rows of one run.
+func oneRun(args, targets []string) error {
+	if len(targets) > 0 && (len(args) != 1 || len(targets) != 2) {
+		return cli.Usagef("--targets names two rows, A,B, of one run; of " +
+			"two runs name them as RUN:TARGET")
+	}
+	return nil
+}
+
 // sides reads what one or two arguments name.
 func (a *app) sides(args, targets []string) (from, to comparison.Side, err error) {
-	if len(targets) > 0 && (len(args) != 1 || len(targets) != 2) {
-		return from, to, cli.Usagef("--targets names two rows, A,B, of one run; of " +
-			"two runs name them as RUN:TARGET")
+	if err := oneRun(args, targets); err != nil {
+		return from, to, err
 	}
 	if from, err = a.side(args[0]); err != nil {
 		return from, to, err
@@ -173,6 +245,10 @@ func sameFolder(a, b string) bool {
 // side reads a run's folder, or RUN:TARGET.
 func (a *app) side(arg string) (comparison.Side, error) {
 	dir, target := address(arg)
+	if isFile(dir) {
+		return comparison.Side{}, cli.Usagef("%s is a file: only a run's folder has blocks to "+
+			"judge by; prony compare lays published results side by side", dir)
+	}
 	head, records, bad, err := result.Read(dir)
 	if err != nil {
 		return comparison.Side{}, err
@@ -187,12 +263,14 @@ func (a *app) side(arg string) (comparison.Side, error) {
 }
 
 // address cuts RUN:TARGET where RUN is a run's folder. Names of folders may hold colons, too.
-func address(arg string) (dir, target string) {
-	if isRun(arg) {
+func address(arg string) (dir, target string) { return addressOf(arg, isRun) }
+
+func addressOf(arg string, is func(string) bool) (name, row string) {
+	if is(arg) {
 		return arg, ""
 	}
 	for i, c := range arg {
-		if c == ':' && isRun(arg[:i]) {
+		if c == ':' && is(arg[:i]) {
 			return arg[:i], arg[i+1:]
 		}
 	}

@@ -145,7 +145,7 @@ func TestComposeMeasures(t *testing.T) {
 	}
 	r := only(t, runs[0])
 	if r.Outcome != result.Measured || len(r.Loads) != 1 || r.Loads[0].Errors.Total() != 0 ||
-		!strings.Contains(r.Artifact.Image, "-web@sha256:") ||
+		!strings.Contains(r.Artifact.Image, "-web id sha256:") ||
 		!strings.Contains(strings.Join(r.Limits.InForce, ","), "memory 268435456") {
 		t.Errorf("it is %s: %+v, loads %+v, artifact %+v, limits %+v", r.Outcome, r.Failure,
 			r.Loads, r.Artifact, r.Limits)

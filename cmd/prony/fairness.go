@@ -20,8 +20,9 @@ const fairnessSection = "heads"
 func (a *app) fairnessCmd() *cobra.Command {
 	var page string
 	c := &cobra.Command{
-		Use: "fairness [SERVICE...]", Short: "Compare what the services' answers look like",
-		Args: cobra.ArbitraryArgs,
+		Use:   "fairness [SERVICE[/TARGET]...]",
+		Short: "Compare what the services' answers look like",
+		Args:  cobra.ArbitraryArgs,
 		Long: `Fairness verifies services as verify does and prints, for each request that suites
 measure, how many bytes the head and the body of each target's answer take, which headers it adds to
 those that the contract wants, and whether it keeps the connection; then what differs. Bodies are
@@ -32,7 +33,7 @@ With --update it rewrites the part of a Markdown file between <!-- prony:begin h
 		Example: "  prony fairness go-nethttp rust-axum\n" +
 			"  prony fairness --update docs/fairness.md",
 		RunE: func(c *cobra.Command, args []string) error {
-			rows, err := a.fairRows(c.Context(), args, nil)
+			rows, err := a.fairRows(c.Context(), args, false, nil)
 			if page != "" {
 				return errors.Join(err, a.updateFairness(page, rows))
 			}
@@ -43,20 +44,24 @@ With --update it rewrites the part of a Markdown file between <!-- prony:begin h
 	return c
 }
 
-// fairRows verifies services and gives a row for each of their targets. What verify would print
-// goes beside the table, as progress does. Tests look at each target themselves, too (nil: nobody).
-func (a *app) fairRows(ctx context.Context, names []string, too lab.Sight) ([]fairRow, error) {
+// fairRows verifies services, spoken: in every protocol, and gives a row for each of their targets,
+// of HTTP/1.1. What verify would print goes beside the table, as progress does. Tests look at each
+// target themselves, too (nil: nobody).
+func (a *app) fairRows(ctx context.Context, names []string, spoken bool,
+	too lab.Sight) ([]fairRow, error) {
 	aside := *a
 	aside.stdout = a.stderr
 	v := &verifier{app: &aside}
 	var rows []fairRow
 	plain := suite.Launchers[0]
-	err := aside.visit(ctx, names, plain, func(ctx context.Context, t lab.Seen) error {
+	err := aside.visit(ctx, names, plain, spoken, func(ctx context.Context, t lab.Seen) error {
 		heads, err := v.conform(ctx, t)
 		if err != nil {
 			return err
 		}
-		rows = append(rows, newFairRow(t.Name, heads))
+		if t.Speaks == nil {
+			rows = append(rows, newFairRow(t.Name, heads))
+		}
 		if too != nil {
 			return too(ctx, t)
 		}

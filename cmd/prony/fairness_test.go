@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -18,6 +17,7 @@ import (
 	"prony/internal/lab/machine"
 	"prony/internal/launch/process"
 	"prony/internal/load"
+	"prony/internal/load/stack"
 	"prony/internal/result"
 	"prony/internal/service"
 	"prony/internal/suite"
@@ -39,27 +39,31 @@ func canonical(t *testing.T, root string) []string {
 	return of.Targets
 }
 
+// lightly has Rust compiled in no time: answers are what they are however well that is done.
+func lightly(t *testing.T) {
+	t.Setenv("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0")
+	t.Setenv("CARGO_PROFILE_RELEASE_LTO", "off")
+	t.Setenv("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
+}
+
 // They keep their contracts, bear a load, and their answers look as docs/fairness.md says.
 func TestFairness(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds services")
 	}
 	root, _ := fairnessPage(t)
-	// Answers are what they are however well they are compiled; TestFairnessOfAll has what is
-	// measured.
-	t.Setenv("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0")
-	t.Setenv("CARGO_PROFILE_RELEASE_LTO", "off")
-	t.Setenv("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
+	lightly(t) // TestFairnessOfAll has what is measured
 	for _, name := range canonical(t, root) {
 		t.Run(name, func(t *testing.T) {
 			tests.Reads(t, filepath.Join(root, "services", name))
 			t.Parallel()
-			isFair(t, bare{apart{dir: filepath.Join(t.TempDir(), "journal")}}, name)
+			isFair(t, bare{apart{dir: filepath.Join(t.TempDir(), "journal")}}, name, false)
 		})
 	}
 }
 
-// So does every service that can run here, in all its builds. Two at a time, as go test has
+// So does every service that can run here, in all its builds and every protocol that it speaks. Two
+// at a time, as go test has
 // processors: the build of one mostly waits for one core, or for a registry.
 func TestFairnessOfAll(t *testing.T) {
 	tests.Whole(t, "every service")
@@ -84,7 +88,7 @@ func TestFairnessOfAll(t *testing.T) {
 			}
 			tests.Once(t, "every service", needs(t, strings.Join(rows, ""), s.Name))
 			t.Parallel()
-			isFair(t, apart{dir: filepath.Join(t.TempDir(), "journal")}, s.Name)
+			isFair(t, apart{dir: filepath.Join(t.TempDir(), "journal")}, s.Name, true)
 		})
 	}
 }
@@ -109,15 +113,18 @@ func (w bare) Missing(tools *service.Tools, s *service.Service, of ...service.Ta
 	return w.apart.Missing(tools, s, of...)
 }
 
-// isFair verifies and drives the targets of a service. One that cannot run here is left out.
-func isFair(t *testing.T, w lab.World, name string) {
+// isFair verifies and drives the targets of a service, spoken: in every protocol. One that cannot
+// run here is left out.
+func isFair(t *testing.T, w lab.World, name string, spoken bool) {
 	t.Helper()
 	root, page := fairnessPage(t)
 	var stderr bytes.Buffer
 	a := &app{world: w, stdout: &stderr, stderr: &stderr, rootFlag: checkout(t)}
-	rows, err := a.fairRows(context.Background(), []string{name}, func(ctx context.Context,
+	var seen []string
+	rows, err := a.fairRows(context.Background(), []string{name}, spoken, func(ctx context.Context,
 		t lab.Seen) error {
-		return drive(ctx, root, t.Service, t.Checker)
+		seen = append(seen, t.Name)
+		return drive(ctx, root, t)
 	})
 	if len(rows) == 0 && strings.Contains(stderr.String(), "skipped") {
 		t.Skip(stderr.String())
@@ -125,6 +132,7 @@ func isFair(t *testing.T, w lab.World, name string) {
 	if err != nil || len(rows) == 0 {
 		t.Errorf("%d targets, %v\n%s", len(rows), err, &stderr)
 	}
+	t.Logf("seen: %s", strings.Join(seen, ", "))
 	for _, line := range unfair(rows, readFairness(page)) {
 		t.Errorf("%s; see prony fairness --update docs/fairness.md", line)
 	}
@@ -144,12 +152,15 @@ func fairnessPage(t *testing.T) (root, text string) {
 	return root, string(page)
 }
 
-// drive offers a service what a suite of its contract offers first, from 8 connections for a third
-// of a second. Every answer is checked, and none may be wrong.
-func drive(ctx context.Context, root string, s *service.Service, c service.Checker) error {
-	file := "canonical.yaml"
-	if s.Contracts[0] != "hello" {
-		file = s.Contracts[0] + ".yaml"
+// drive offers a target what a suite of its contract offers first, 8 requests at once for a
+// third of a second. Every answer is checked, and none may be wrong.
+func drive(ctx context.Context, root string, t lab.Seen) error {
+	file, to := "canonical.yaml", driver.Prony{}
+	switch {
+	case t.Speaks != nil:
+		file = "protocols.yaml"
+	case t.Service.Contracts[0] != "hello":
+		file = t.Service.Contracts[0] + ".yaml"
 	}
 	text, err := os.ReadFile(filepath.Join(root, "suites", file))
 	if err != nil {
@@ -159,12 +170,27 @@ func drive(ctx context.Context, root string, s *service.Service, c service.Check
 	if err != nil {
 		return err
 	}
-	scenario, err := driver.Scenario(of.Scenarios[0], c.Mode)
+	trial := suite.Trial{Scenario: of.Scenarios[0].Name}
+	for _, v := range of.Variants {
+		if t.Speaks != nil && stack.Schemes[v.Protocol] == t.Speaks.Protocol {
+			trial.Variant = v.Name
+		}
+	}
+	scene := of.SceneOf(trial)
+	scenario, err := driver.Scenario(scene, t.Mode)
 	if err != nil {
 		return err
 	}
-	r, err := driver.Prony{}.Offer(ctx, load.Spec{
-		Name: "brief", Address: netip.MustParseAddrPort(c.Base), Model: result.Closed,
+	if t.Speaks != nil {
+		speaks := *t.Speaks
+		speaks.Streams = scene.Streams
+		to.Stack = &speaks
+		if err := stack.Messages(ctx, speaks, scenario.Requests); err != nil {
+			return err
+		}
+	}
+	r, err := to.Offer(ctx, load.Spec{
+		Name: "brief", Address: t.System.Addr(), Model: result.Closed,
 		Connections: 8,
 		Window:      300 * time.Millisecond, Drain: 20 * time.Second, Timeout: 20 * time.Second,
 		Seed:     1,

@@ -7,20 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"prony/internal/cli"
+	"prony/internal/driver"
 	"prony/internal/file"
 	"prony/internal/generators"
+	"prony/internal/generators/local"
 	"prony/internal/load"
-	"prony/internal/shell"
 )
 
 // manyFlags say who offers a load together.
@@ -30,9 +28,6 @@ type manyFlags struct {
 	key    string
 	as     string // folder of an identity
 }
-
-// generatorsMost is how many processes are started on one machine.
-const generatorsMost = 256
 
 func (m *manyFlags) add(c *cobra.Command) {
 	fs := c.Flags()
@@ -45,6 +40,28 @@ func (m *manyFlags) add(c *cobra.Command) {
 		"key generators elsewhere have already")
 }
 
+// generatorsHelp is of the verbs that start them here alone.
+const generatorsHelp = "processes of this machine that offer each load together, each every N-th " +
+	"arrival (default: none but this one)"
+
+// checkGenerators finds what of their number cannot be; connections of 0 are not known yet.
+func checkGenerators(number, connections int, given func(string) bool) error {
+	switch {
+	case !given("generators"):
+	case number < 1 || number > local.Most:
+		return cli.Usagef("--generators %d: want 1 to %d", number, local.Most)
+	case connections > 0 && number > connections:
+		return cli.Usagef("%d connections for %d generators; each needs one: raise -c", connections,
+			number)
+	}
+	return nil
+}
+
+// together offers a load by as many generators of this machine as its part is one of.
+func (p *offer) together(ctx context.Context, by driver.Prony, s load.Spec) (*load.Result, error) {
+	return local.Driver{Prony: by, Crew: &p.crew, Version: version()}.Offer(ctx, s)
+}
+
 // check finds what does not go together.
 func (m *manyFlags) check(p *offer, o *outputFlags, given func(string) bool) error {
 	for _, row := range []struct {
@@ -54,9 +71,9 @@ func (m *manyFlags) check(p *offer, o *outputFlags, given func(string) bool) err
 		{given("generators") && m.number < 1, "--generators: want at least 1"},
 		{m.listen != "" && m.number < 1, "--listen is for generators elsewhere: say how many " +
 			"there are by --generators"},
-		{m.listen == "" && m.number > generatorsMost,
+		{m.listen == "" && m.number > local.Most,
 			fmt.Sprintf("--generators: up to %d are started on one machine; more are elsewhere, "+
-				"see --listen", generatorsMost)},
+				"see --listen", local.Most)},
 		{given("key") && m.key == "", "--key: want a file to write it to"},
 		{(m.listen == "") != (m.key == "" && m.as == ""), "--listen and --key go together: " +
 			"generators elsewhere need the key; or --identity, whose key they have"},
@@ -97,14 +114,11 @@ func (a *app) together(ctx, signals context.Context, p *offer, s load.Spec) (*lo
 	defer said.rest()
 	lab.Say = said.say
 	lab.Limits.Gather = 5 * time.Minute // somebody starts them
+	order := generators.Order{Spec: s, By: p.by}
 	switch {
 	case m.listen == "":
 		lab.Limits.Gather = 0
-		started, err := startGenerators(ctx, lab, m.number, cancel)
-		defer started.end(lab)
-		if err != nil {
-			return nil, err
-		}
+		return new(local.Crew).Lead(ctx, lab, order)
 	case m.as != "":
 		said.say(fmt.Sprintf("waits for %d generators at %s", m.number, lab.Addr()))
 	default:
@@ -115,7 +129,7 @@ func (a *app) together(ctx, signals context.Context, p *offer, s load.Spec) (*lo
 		said.say(fmt.Sprintf("waits for %d generators at %s: prony generate --of HOST:PORT "+
 			"--index 0 to %d < %s", m.number, lab.Addr(), m.number-1, m.key))
 	}
-	return lab.Offer(ctx, generators.Order{Spec: s, By: p.by})
+	return lab.Offer(ctx, order)
 }
 
 // open is the lab that the flags say, with an identity of its own or that of a folder, which the
@@ -186,78 +200,4 @@ func writeKey(name string, key generators.Key) error {
 		return fmt.Errorf("write the key: %w", err)
 	}
 	return nil
-}
-
-// started are generators that are processes of this program's own.
-type started struct {
-	all  sync.WaitGroup
-	kill context.CancelFunc
-}
-
-// endIn is how long a generator has to end by itself when its lab has.
-const endIn = 5 * time.Second
-
-// startGenerators starts them. One that ends in error before all have come ends the load, with its
-// own words; later its connection tells.
-func startGenerators(ctx context.Context, lab *generators.Lab, n int,
-	cancel context.CancelCauseFunc) (*started, error) {
-	ctx, kill := context.WithCancel(ctx)
-	s := &started{kill: kill}
-	self, err := os.Executable()
-	if err != nil {
-		return s, fmt.Errorf("start generators: %w", err)
-	}
-	for i := range n {
-		cmd := exec.CommandContext(ctx, self, "generate", "--child", "--of", lab.Addr(),
-			"--index", strconv.Itoa(i))
-		// Not in the environment, which -x shows.
-		cmd.Stdin = strings.NewReader(lab.Key().String() + "\n")
-		errs := &tail{}
-		cmd.Stderr = errs
-		cmd.WaitDelay = endIn
-		shell.Command(cmd)
-		if err := cmd.Start(); err != nil {
-			return s, fmt.Errorf("start generator %d: %w", i, err)
-		}
-		s.all.Go(func() {
-			if err := cmd.Wait(); err != nil && !lab.Complete() {
-				cancel(fmt.Errorf("generator %d: %w: %s", i, err, errs))
-			}
-		})
-	}
-	return s, nil
-}
-
-// end sends the generators home and waits for them; who does not go is killed.
-func (s *started) end(lab *generators.Lab) {
-	_ = lab.Close()
-	defer time.AfterFunc(endIn, s.kill).Stop()
-	s.all.Wait()
-	s.kill()
-}
-
-// tail keeps the end of what a generator says.
-type tail struct {
-	mu sync.Mutex
-	b  []byte
-}
-
-// tailMost is how much of it.
-const tailMost = 4 << 10
-
-// Write implements io.Writer.
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.b = append(t.b, b...)
-	t.b = bytes.Clone(t.b[max(len(t.b)-tailMost, 0):])
-	return len(b), nil
-}
-
-// String is its last line.
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	text := strings.TrimSpace(string(t.b))
-	return text[strings.LastIndexByte(text, '\n')+1:]
 }

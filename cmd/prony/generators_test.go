@@ -28,10 +28,18 @@ import (
 // counting is a server that knows how many requests it was sent.
 func counting(t *testing.T) (url string, asked *atomic.Int64) {
 	t.Helper()
+	return countingSome(t, func(*http.Request) bool { return true })
+}
+
+// countingSome is one that counts some of them.
+func countingSome(t *testing.T, counts func(*http.Request) bool) (url string, asked *atomic.Int64) {
+	t.Helper()
 	asked = &atomic.Int64{}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if asked.Add(1); r.Header.Get("Authorization") != "" &&
-			r.Header.Get("Authorization") != "Bearer sesame" {
+		if counts(r) {
+			asked.Add(1)
+		}
+		if as := r.Header.Get("Authorization"); as != "" && as != "Bearer sesame" {
 			w.WriteHeader(http.StatusForbidden)
 		}
 		io.WriteString(w, "ok") //nolint:errcheck // who asks sees it
@@ -252,6 +260,42 @@ func TestGeneratorsEnd(t *testing.T) {
 	for _, pid := range all {
 		if !hasEnded(pid) {
 			t.Errorf("generator %d is left", pid)
+		}
+	}
+}
+
+// A lab that is stopped for longer than it bears a generator's silence blames itself, and has all
+// that they measured.
+func TestLabStandsStill(t *testing.T) {
+	tests.Once(t, "a lab that stands still", tests.Needs{})
+	tests.Cores(t)
+	url, asked := counting(t)
+	p := startLab(t, url, "-r", "100", "-c", "4", "--generators", "2", "--json", "--view", "none",
+		"-d", "9s")
+	eventually(t, "requests", func() bool { return asked.Load() > 50 })
+	for _, sign := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
+		if err := p.Process.Signal(sign); err != nil {
+			t.Fatal(err)
+		}
+		if sign == syscall.SIGSTOP {
+			time.Sleep(6500 * time.Millisecond)
+		}
+	}
+	said := ""
+	for p.told.Scan() {
+		said += p.told.Text() + "\n"
+	}
+	p.Wait() //nolint:errcheck // a busy machine makes it INVALID
+	has(t, "what is told", said, "the lab itself stood still for 6.", " after the beginning")
+	l := loadPrinted(t, p.out.String())
+	if len(l.Generators) != 2 || l.Scheduled != l.Answered || l.WindowNs != 9e9 ||
+		l.Generators[0].Sent+l.Generators[1].Sent != asked.Load() {
+		t.Errorf("%d due, %d answered in %v, the server had %d: %+v", l.Scheduled, l.Answered,
+			time.Duration(l.WindowNs), asked.Load(), l.Generators)
+	}
+	for _, g := range l.Generators {
+		if g.Fault != "" {
+			t.Errorf("%s %s", g.Name, g.Fault)
 		}
 	}
 }

@@ -12,19 +12,30 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"prony/internal/result"
+	"prony/internal/tests"
 )
 
 // Journeys are what users do, from the first line that they type to the last one that they read:
-// scripts in testdata/journeys, each in a checkout of its own, $WORK/checkout, and in a mock world.
+// scripts in testdata/journeys, the long ones in a folder below it, each in a checkout of its own,
+// $WORK/checkout, and in a mock world.
 // Beside testscript's own commands there are
 //
 //	[!] prony ARG...             the program; without ! it must end well
 //	exits CODE                   how it ended last
 //	world FAULT=VALUE...         what goes wrong from here on: lacks, broken, lying, interrupt
 //	change RUN HOW...            every record: connections N, invalid BLOCK, slower TARGET FACTOR
-func TestJourneys(t *testing.T) {
+func TestJourneys(t *testing.T) { travel(t, "testdata/journeys") }
+
+// Runs that are ended and gone on with, and what they leave behind.
+func TestLongJourneys(t *testing.T) {
+	tests.Once(t, "long journeys", tests.Needs{Files: []string{"cmd/prony/testdata/journeys/long"}})
+	travel(t, "testdata/journeys/long")
+}
+
+// travel runs the scripts of a folder.
+func travel(t *testing.T, dir string) {
 	testscript.RunT(script{t}, testscript.Params{
-		Dir: "testdata/journeys",
+		Dir: dir,
 		Setup: func(env *testscript.Env) error {
 			j := &journey{t: env.T().(script).T}
 			env.Cd = filepath.Join(env.WorkDir, "checkout")

@@ -21,6 +21,7 @@ import (
 	"prony/internal/clock"
 	"prony/internal/driver"
 	"prony/internal/file"
+	"prony/internal/generators/local"
 	"prony/internal/host"
 	"prony/internal/load"
 	"prony/internal/load/stack"
@@ -139,6 +140,7 @@ type offer struct {
 	url  string
 	file []byte // of the scenario
 	many manyFlags
+	crew local.Crew // that is under way
 
 	warmup string // as it was asked for
 	warmed result.Warmup

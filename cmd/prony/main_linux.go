@@ -44,8 +44,8 @@ func (a *app) parquet(ctx context.Context, w io.Writer, rows io.Reader) error {
 func (a *app) addTrials(root *cobra.Command) {
 	root.AddCommand(a.runCmd(), a.planCmd(), a.servicesCmd(), a.verifyCmd(), a.fairnessCmd(),
 		a.buildCmd(), a.truthCmd(), a.selftestCmd(), a.nullCmd(), a.doctorCmd(), a.telemetryCmd(),
-		a.queryCmd(), a.agentsCmd(), a.stackCmd(), a.newCmd(), a.versusCmd(), a.serveCmd(),
-		a.startCmd())
+		a.queryCmd(), a.storeCmd(), a.agentsCmd(), a.stackCmd(), a.newCmd(), a.versusCmd(),
+		a.serveCmd(), a.startCmd())
 	for _, c := range root.Commands() {
 		switch c.Name() {
 		case "build", "verify":
@@ -98,9 +98,9 @@ func (a *app) completeTargets(_ *cobra.Command, _ []string, typed string) ([]str
 	cobra.ShellCompDirective) {
 	done := typed[:strings.LastIndex(typed, ",")+1]
 	var out []string
-	for _, t := range lab.Catalog(a.known()).Targets() {
-		if !slices.Contains(strings.Split(done, ","), t.Name) {
-			out = append(out, done+t.Name)
+	for _, name := range lab.Catalog(a.known()).Names() {
+		if !slices.Contains(strings.Split(done, ","), name) {
+			out = append(out, done+name)
 		}
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp

@@ -21,8 +21,8 @@ func begin() world { return nil }
 
 // linuxAlone are the verbs that start services, or look at what Linux alone tells of them.
 var linuxAlone = []string{"run", "plan", "services", "verify", "fairness", "build", "truth",
-	"selftest", "doctor", "telemetry", "query", "agents", "stack", "new", "versus", "serve",
-	"start"}
+	"selftest", "doctor", "telemetry", "query", "store", "agents", "stack", "new", "versus",
+	"serve", "start"}
 
 // addTrials lists the verbs that another system cannot have, and lets each say so.
 func (a *app) addTrials(root *cobra.Command) {

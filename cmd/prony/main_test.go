@@ -114,21 +114,22 @@ const manyTargets = "rust-axum,go-nethttp,java-netty,java-jdk,node-express,pytho
 
 // Every `$ prony …` line of the documents does what it shows. Runs happen in a mock world; what
 // loads or verifies does so for real, against servers of the test's own.
-func TestCommandsInTheDocuments(t *testing.T) {
-	shown(t, false)
+func TestCommandsInTheReadme(t *testing.T) {
+	shown(t, func(c tidy.Command) bool { return c.File == "README.md" && !dear(c.Args) })
 }
 
 // What compares services of somebody's own starts and asks them; what asks for telemetry is the
 // home's to answer.
-func TestOwnServicesInTheDocuments(t *testing.T) {
-	tests.Once(t, "lines of the documents that start services", tests.Needs{Files: slices.Concat(
-		homeSources, []string{"docs", "README.md", "suites", "services", "contract"})})
+func TestCommandsInTheDocuments(t *testing.T) {
+	tests.Once(t, "all lines of the documents", tests.Needs{Files: slices.Concat(
+		homeSources, []string{"docs", "README.md", "CONTRIBUTING.md", "suites", "services",
+			"contract"})})
 	onPath(t)
-	shown(t, true)
+	shown(t, func(tidy.Command) bool { return true })
 }
 
-// shown runs the lines that start services of a user or need the home of telemetry, or all others.
-func shown(t *testing.T, more bool) {
+// shown runs lines of the documents, each once.
+func shown(t *testing.T, of func(tidy.Command) bool) {
 	repo, err := tidy.Root()
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +162,7 @@ func shown(t *testing.T, more bool) {
 	said := map[string]bool{} // by a page before
 	for _, c := range commands {
 		line, project := strings.Join(c.Args, " "), filepath.Base(c.File) == "project.md"
-		if said[line] && !project || more != (project || dear(c.Args)) {
+		if said[line] && !project || !of(c) {
 			continue
 		}
 		said[line] = true
@@ -175,6 +176,8 @@ func shown(t *testing.T, more bool) {
 				ownFolder(t)
 				stdout, stderr, exit = inProject(t, projectOf(t, filepath.Join(repo, c.File)),
 					append([]string{"plan"}, args[1:]...)...)
+			case filepath.Base(c.File) == "published.md": // whole suites: the mock says hello alone
+				stdout, stderr, exit = say(t, mock{}, append([]string{"plan"}, args[1:]...)...)
 			case c.Args[0] == "versus":
 				stdout, stderr, exit = shownVersus(t, args[1:], addr.String())
 			case c.Args[0] == "load" || c.Args[0] == "verify":
@@ -189,8 +192,7 @@ func shown(t *testing.T, more bool) {
 			// threshold, which is no fault of the document's.
 			known := exit == cli.Invalid ||
 				exit == cli.GateFailed && slices.Contains(c.Args, "--threshold")
-			// An audit that finds a contradiction is what its page shows.
-			found := c.Args[0] == "audit" && exit == cli.Invalid
+			found := c.Args[0] == "audit" && exit == cli.Invalid // its page shows a contradiction
 			if exit != cli.Fine && !(c.Args[0] == "load" && known) && !found {
 				t.Errorf("%s:%d: exit %d\n%s%s", c.File, c.Line, exit, stdout, stderr)
 			}
@@ -221,10 +223,12 @@ func shownVersus(t *testing.T, args []string, addr string) (stdout, stderr strin
 	return versus(t, append(args, "--plan")...)
 }
 
-// fromRoot finds the files that an audit of the documents reads, which lie in the repository.
+// fromRoot finds the files that audits and comparisons of the documents read, which lie in the
+// repository.
 func fromRoot(args []string, repo string) []string {
 	for i, a := range args {
-		if args[0] == "audit" && strings.HasPrefix(a, "internal/") {
+		reads := args[0] == "audit" || args[0] == "compare"
+		if reads && strings.HasPrefix(a, "internal/") {
 			args[i] = filepath.Join(repo, a)
 		}
 	}

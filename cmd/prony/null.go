@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -54,8 +55,16 @@ func serveNull(ctx context.Context, protocol string, l net.Listener) error {
 	if t, ok := l.(*net.TCPListener); ok && protocol == suite.Protocols[0] {
 		return exact.Null(ctx, t, nullAnswer)
 	}
-	return exact.Speak(ctx, protocol, l, exact.Fixed(0), nil)
+	plan := exact.Fixed(0)
+	if strings.HasPrefix(protocol, "grpc") { // whose callers want messages: all can be empty
+		plan = func(now int64, _ exact.Request) exact.Reply {
+			return exact.Reply{At: now, Text: nullMessage}
+		}
+	}
+	return exact.Speak(ctx, protocol, l, plan, nil)
 }
+
+var nullMessage = exact.Answer("200 OK", "", "")
 
 // ceiling is what the generator reaches with these connections against a server that does nothing,
 // on a core of its own where there is one. It is a bound for servers on this machine only.
@@ -73,7 +82,7 @@ func (a *app) ceiling(ctx context.Context, p *offer) (perS float64, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	spec := load.Spec{Name: "ceiling", Connections: p.spec.Connections, Cores: p.spec.Cores,
-		Seed: p.spec.Seed, Address: p.spec.Address}
+		Seed: p.spec.Seed, Address: p.spec.Address, Part: p.spec.Part}
 	by, protocol, network, at := p.by, suite.Protocols[0], "tcp", "127.0.0.1:0"
 	if c := by.Stack; c != nil {
 		for name, is := range stack.Schemes {
@@ -103,7 +112,7 @@ func (a *app) ceiling(ctx context.Context, p *offer) (perS float64, err error) {
 	done := make(chan error, 1)
 	go func() { done <- serveNull(serving, protocol, l) }()
 	a.say("calibrate the generator against a null server")
-	res, err := by.Offer(ctx, driver.Calibration(spec, by.Stack))
+	res, err := p.together(ctx, by, driver.Calibration(spec, by.Stack))
 	cancel()
 	if err = cmp.Or(err, <-done); err != nil {
 		return 0, err

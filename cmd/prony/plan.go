@@ -73,7 +73,7 @@ prony.yaml's, or the one that --from names.`,
 }
 
 func printPlan(w io.Writer, p *suite.Plan) error {
-	fmt.Fprintf(w, "%s: %s\n", p.Suite.Name, p.Suite.Question)
+	fmt.Fprintln(w, strings.TrimSuffix(p.Suite.Name+": "+p.Suite.Question, ": "))
 	fmt.Fprintf(w, "plan %s · seed %d · %s · %s\n", p.Hash, p.Suite.Seed, extent(p),
 		between(p.Estimate()))
 	if p.Suite.For > 0 {

@@ -48,6 +48,7 @@ func golang(t *testing.T, system, tag, line string) {
 // It is built for each of them, and vetted, but for its tests, which are run on Linux.
 func TestOtherSystems(t *testing.T) {
 	tests.Once(t, "programs of other systems", portsNeed)
+	tests.Apart(t)
 	hidden := struct{ Replace map[string]string }{map[string]string{}}
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -85,26 +86,31 @@ func TestPortable(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "prony")
 	golang(t, here, ",portable", "build -o "+program+" ./cmd/prony")
+	const busy = -2 // it has measured, or the machine was busy, which its verdict then says
 	prony := func(code int, args ...string) string {
 		t.Helper()
 		cmd := exec.Command(program, args...)
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
-		if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != code {
+		exit := cmd.ProcessState.ExitCode()
+		if code == busy && (exit == cli.Fine || exit == cli.Invalid) {
+			code = exit
+		}
+		if exit != code {
 			t.Fatalf("prony %q: %v, want exit code %d\n%s", args, err, code, out)
 		}
 		return string(out)
 	}
 	url := null(t)
 	for _, run := range []string{"a", "b"} {
-		out := prony(0, "load", url, "--rate", "1000", "-d", "2s", "--save="+run, "--name", "it",
+		out := prony(busy, "load", url, "--rate", "1000", "-d", "2s", "--save="+run, "--name", "it",
 			"--pacing", "precise")
 		has(t, "the load", out, "generator    stack", "no thread is pinned", "0 failed")
 	}
-	prony(0, "load", url, "-c", "2", "-d", "1s", "--http2")
-	has(t, "report", prony(0, "report", "a"), "it", "p99")
-	has(t, "compare", prony(0, "compare", "a", "b", "--unlike"), "p99")
-	has(t, "trend", prony(0, "trend", "a", "b"), "it")
+	prony(busy, "load", url, "-c", "2", "-d", "1s", "--http2")
+	has(t, "report", prony(busy, "report", "a"), "it", "p99")
+	has(t, "compare", prony(busy, "compare", "a", "b", "--unlike"), "it: run", "B to A")
+	has(t, "trend", prony(busy, "trend", "a", "b"), "2 runs")
 	has(t, "gate", prony(cli.Invalid, "gate", "a", "b", "--unlike"), "unfit", "n >= 2 of each")
 	has(t, "man", prony(0, "man"), `.TH "PRONY\-LOAD"`)
 	has(t, "completion", prony(0, "completion", "bash"), "prony")

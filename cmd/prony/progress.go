@@ -61,6 +61,9 @@ func (s *progress) Begin(b lab.Begun) {
 		s.Say("ended " + r + ", left over by an earlier run that was killed")
 	}
 	where := fmt.Sprintf("service on cores %v, load on %v", b.Layout.Service, b.Layout.Load)
+	if len(b.Layout.Backing) > 0 {
+		where += fmt.Sprintf(", backing processes on %v", b.Layout.Backing)
+	}
 	if b.Layout.Shared {
 		where = fmt.Sprintf("service and load share core %v", b.Layout.Load)
 	}

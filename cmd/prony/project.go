@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -205,11 +204,7 @@ func meet(ctx context.Context, l *lab.Lab, services lab.Catalog, startup time.Du
 		if err != nil {
 			return err
 		}
-		var by http.RoundTripper
-		if to := speech(s, at); to != nil {
-			by = stack.Transport{Config: *to}
-		}
-		of, err := own.Ask(ctx, by, t.Base, speaks.To(named(s)).
+		of, err := own.Ask(ctx, speech(s, at), t.Base, speaks.To(named(s)).
 			Sized(s.Targets[0].Body).Requests)
 		names, answers = append(names, t.Name), append(answers, of)
 		return err

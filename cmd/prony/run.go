@@ -18,6 +18,7 @@ import (
 	"prony/internal/doctor"
 	"prony/internal/lab"
 	"prony/internal/result"
+	"prony/internal/stats"
 	"prony/internal/suite"
 )
 
@@ -28,6 +29,7 @@ type runFlags struct {
 	retain  bool
 	wait    time.Duration
 	why     bool
+	invalid string
 	remote  []string // hosts of a project's URLs that are other machines, and may be loaded
 	observe observeFlags
 }
@@ -55,6 +57,8 @@ func (f *runFlags) suiteFlags(c *cobra.Command) {
 		"those of the suite's scenarios alone, as globs over their names")
 	fs.StringSliceVar(&o.Loads, "loads", nil, "those of the suite's loads alone, as globs over "+
 		"their names, and those that they are shares of")
+	fs.IntVar(&o.Generators, "generators", 0, "processes of this machine that offer every load "+
+		"together, instead of the suite's")
 	fs.Float64Var(&o.Limits.CPUs, "cpus", 0, "cores of a target, instead of the suite's")
 	fs.TextVar(&o.Limits.Memory, "memory", config.Size(0),
 		"memory of a target, as 512MiB, instead of the suite's")
@@ -127,7 +131,8 @@ With -x every outside action is shown as a line for a shell, builds and starts a
 Each trial is one record in results/RUN/trials.ndjson, saved before the next one starts, so that an
 interrupted run keeps all it has. With --resume the trials that have no record follow, where plan,
 seed, artifacts, tools and machine are what they were; the report says when. The exit code is 0
-when every trial is VALID or SUSPECT, 4 when one is INVALID or failed, 1 when the run itself went
+when every trial is VALID or SUSPECT, 4 when one is INVALID or failed (with --invalid pass 0: a
+gate that follows has its own word on it), 1 when the run itself went
 wrong, 2 for a command line that makes no sense.`
 
 const runExamples = `  prony run
@@ -168,6 +173,8 @@ func (a *app) runCmd() *cobra.Command {
 	c.Flags().DurationVar(&f.wait, "wait", 0, "wait for another prony that measures on this "+
 		"machine, instead of giving up; =10m: for so long at most")
 	c.Flags().Lookup("wait").NoOptDefVal = waitDefault
+	cli.OneOf(c, &f.invalid, "invalid", "what the exit code makes of INVALID trials; pass, where "+
+		"prony gate judges the run", stats.Fail, stats.Pass)
 	c.Flags().BoolVar(&f.why, "why", false, whyHelp)
 	c.Flags().BoolVar(&f.retain, "retain", false,
 		"keep the service of a trial that fails, to look at, until Enter or Ctrl-C")
@@ -193,7 +200,8 @@ func extents(c *cobra.Command) error {
 		return cli.Usagef("--label: %d bytes of labels; want at most %d",
 			len(labels.Value.String()), maxLabels)
 	}
-	for _, name := range []string{"blocks", "for", "measure", "warmup", "cpus", "memory"} {
+	for _, name := range []string{"blocks", "for", "measure", "warmup", "cpus", "memory",
+		"generators"} {
 		if v := c.Flag(name).Value.String(); c.Flag(name).Changed && strings.Trim(v, "0sB") == "" {
 			return cli.Usagef("--%s %s: want more than nothing", name, v)
 		}
@@ -252,7 +260,12 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 	}
 	dir, err := l.Run(c.Context(), wish)
 	show.end()
-	return errors.Join(a.conclude(dir, err, f.why), a.further(dir))
+	ended := a.conclude(dir, err, f.why)
+	if err == nil && f.invalid == stats.Pass && cli.Code(ended) == cli.Invalid {
+		a.say("prony: " + ended.Error())
+		ended = nil
+	}
+	return errors.Join(ended, a.further(dir))
 }
 
 // givenBeside tells whether a command line says anything beside what to resume and where.

@@ -38,6 +38,7 @@ func (d *desk) held(state string) (h serve.Held) {
 // watched. It has the machine to itself, and ends when it is told to, and with the server even
 // where that is killed.
 func TestServeHolds(t *testing.T) {
+	tests.Once(t, "a service held from a page", tests.Needs{Files: []string{"services/go-nethttp"}})
 	tests.Cores(t)
 	d := serving(t)
 	post := func(want int, path, body string) string {

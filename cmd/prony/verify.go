@@ -19,12 +19,14 @@ func (a *app) verifyCmd() *cobra.Command {
 	var verbose bool
 	by := suite.Launchers[0]
 	c := &cobra.Command{
-		Use: "verify [SERVICE...]", Short: "Check that services answer as their contracts say",
-		Args: cobra.ArbitraryArgs,
+		Use:   "verify [SERVICE[/TARGET]...]",
+		Short: "Check that services answer as their contracts say",
+		Args:  cobra.ArbitraryArgs,
 		Long: `Verify builds a service, starts each of its targets and asks every golden case of
-the contracts that it declares. An answer that differs is named with the place and both versions.
+the contracts that it declares, in HTTP/1.1 and in each other protocol that it speaks. An answer
+that differs is named with the place and both versions. SERVICE/TARGET is one of its targets alone.
 Without a name it verifies every service that can run here.`,
-		Example: "  prony verify go-nethttp\n  prony verify --verbose java-jdk\n" +
+		Example: "  prony verify go-nethttp\n  prony verify --verbose java-spring/virtual\n" +
 			"  prony verify --launcher docker go-nethttp",
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.verify(c.Context(), args, by, verbose)
@@ -37,15 +39,17 @@ Without a name it verifies every service that can run here.`,
 
 func (a *app) verify(ctx context.Context, args []string, by string, verbose bool) error {
 	v := &verifier{app: a, verbose: verbose}
-	err := v.visit(ctx, args, by, func(ctx context.Context, t lab.Seen) error {
+	err := v.visit(ctx, args, by, true, func(ctx context.Context, t lab.Seen) error {
 		_, err := v.conform(ctx, t)
 		return err
 	})
 	return v.conclude(err)
 }
 
-// visit looks at services, all without names. What cannot run here is skipped with a line.
-func (a *app) visit(ctx context.Context, names []string, by string, see lab.Sight) error {
+// visit looks at services, all without names, and in all that they speak or in HTTP/1.1 alone. What
+// cannot run here is skipped with a line.
+func (a *app) visit(ctx context.Context, names []string, by string, spoken bool,
+	see lab.Sight) error {
 	l, _, err := a.lab()
 	if err != nil {
 		return err
@@ -53,7 +57,8 @@ func (a *app) visit(ctx context.Context, names []string, by string, see lab.Sigh
 	skipped := func(name string, missing []string) {
 		fmt.Fprintf(a.stdout, "skipped %s: %s\n", name, strings.Join(missing, "; "))
 	}
-	return lab.Visitor{Lab: l, Launcher: by, See: see, Skipped: skipped}.Visit(ctx, names)
+	return lab.Visitor{Lab: l, Launcher: by, See: see, Skipped: skipped,
+		Spoken: spoken}.Visit(ctx, names)
 }
 
 // verifier holds targets against their contracts and prints what it finds.
@@ -69,6 +74,9 @@ func (v *verifier) conform(ctx context.Context, t lab.Seen) (heads []service.Hea
 		r, err := service.Conform(ctx, t.Checker, contract)
 		if err != nil {
 			return nil, err
+		}
+		if len(r.Cases) == 0 { // it has none in what is spoken
+			continue
 		}
 		v.print(t.Name, r)
 		heads = append(heads, r.Heads...)

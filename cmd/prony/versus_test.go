@@ -30,6 +30,12 @@ func standIn(text string) {
 	if protocol := os.Getenv("SPEAKS"); protocol != "" {
 		spoken(protocol, addr)
 	}
+	if text == "{echo}" {
+		echo(addr)
+	}
+	if asks := os.Getenv("ASKS"); asks != "" {
+		asking(asks, addr)
+	}
 	err := http.ListenAndServe(addr, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for began := time.Now(); time.Since(began) < spin; {
 		}
@@ -154,6 +160,8 @@ func TestVersusRefuses(t *testing.T) {
 	}
 	check(2, "name a service by the command", "--get", "/")
 	check(2, "say what to ask for", "./app")
+	check(2, "say with --slo what a user is to be promised", "./app", "--get", "/", "--by",
+		"capacity")
 	check(2, `"x" is no request: a path begins with /`, "./app", "--get", "x")
 	check(2, "there is no program ./none", "./none", "--get", "/")
 	check(2, "a quote is not closed", "./app 'x", "--get", "/")
@@ -188,6 +196,19 @@ func TestVersusRefuses(t *testing.T) {
 	}
 }
 
+// What --by names is asked for first, and nothing else is left out; processor time is the default.
+func TestWhatDecides(t *testing.T) {
+	check := func(word string, want ...string) {
+		t.Helper()
+		f := compareFlags{first: measuresBy(word)}
+		if got := f.options(nil).First; !slices.Equal(got, want) {
+			t.Errorf("--by %s: %q, want %q", word, got, want)
+		}
+	}
+	check(decisive[0].word, "peak/cpu_per_request", "peak/throughput", "half/p99", "users/capacity")
+	check("p99", "half/p99", "peak/cpu_per_request", "peak/throughput", "users/capacity")
+}
+
 // A plan starts and asks, and says what would run.
 func TestVersusPlans(t *testing.T) {
 	tests.Once(t, "plans of services of a user", tests.Needs{})
@@ -201,7 +222,8 @@ func TestVersusPlans(t *testing.T) {
 		has(t, "the plan", stderr+stdout, wants...)
 	}
 	check([]string{"GET / is held against status 200 and every byte of the body",
-		"6 trials in 2 blocks", "app-again"}, "./app", "SAYS=hello ./app", "--get", "/")
+		"versus\nplan ", "6 trials in 2 blocks", "app-again"}, "./app", "SAYS=hello ./app", "--get",
+		"/")
 	check([]string{"2 trials in 2 blocks"}, "./app", "--again=false", "--get", "/")
 	check([]string{"held against what stays the same, 1 field; what varies: t", "POST /x"},
 		`SAYS='{"a":1,"t":"{now}"}' ./app`, "--request", "POST /x", "--body", "y")

@@ -34,6 +34,7 @@ var severities = []Severity{Contradiction, Doubt, Note}
 // Row is one result.
 type Row struct {
 	Name   string
+	Of     string // what was measured, where Name says more than that; else empty
 	Line   int    // from 1, in its file
 	Tool   string // what measured it, where that is known
 	Model  string // "closed", "open" or unknown: empty
@@ -41,6 +42,7 @@ type Row struct {
 	Values map[Quantity]Value
 	Notes  []string // what the reader of a tool's output had to leave out
 	own    *ownRecord
+	facts  []Fact // of its method, beside its values
 	// counted are failures that the tool has in its rate.
 	counted float64
 }

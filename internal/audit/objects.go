@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -22,8 +23,11 @@ type node struct {
 
 // field is a member of an object; nil: there is none.
 func (n *node) field(key string) *node {
+	if n == nil || !n.object {
+		return nil
+	}
 	for _, f := range slices.Backward(n.inside) {
-		if n.object && f.key == key {
+		if f.key == key {
 			return f
 		}
 	}
@@ -105,6 +109,13 @@ func readObjects(text string, line int, cols *Columns) (out []*Table) {
 		}
 	}
 	walk(root)
+	about := slices.Concat(root.field("system").facts("system ", true),
+		root.field("tools").facts("", true))
+	for _, t := range out {
+		for _, r := range t.Rows {
+			r.facts = append(r.facts, about...)
+		}
+	}
 	return out
 }
 
@@ -160,6 +171,15 @@ func object(n *node, cols *Columns) *Row {
 		}
 	}
 	r.Name, r.Key = strings.Join(names, " "), word("scenario")+" "+word("load")
+	r.Of = cmp.Or(word("server"), word("target"), word("name"), word("framework"))
+	if p := word("protocol"); p != "" {
+		r.facts = append(r.facts, Fact{"protocol", p, true})
+	}
+	for _, f := range n.field("config").facts("", true) {
+		if _, ok := cols.headOf(f.Name, f.Value); !ok { // else it is among the values
+			r.facts = append(r.facts, f)
+		}
+	}
 	r.Tool, r.Model = word("tool"), word("model")
 	if r.Model == "" && strings.Contains(" "+closed+" ", " "+r.Tool+" ") {
 		r.Model = result.Closed

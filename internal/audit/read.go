@@ -11,6 +11,7 @@ import (
 	"prony/internal/driver"
 	"prony/internal/file"
 	"prony/internal/result"
+	"prony/internal/table"
 	"prony/internal/unit"
 )
 
@@ -200,13 +201,14 @@ func openRun(dir string) (*Document, error) {
 		for j := range rec.Loads {
 			l := &rec.Loads[j]
 			row := ownRow(l, ofLoad(rec.Verdict, l.Name), i+1)
-			row.Name = rec.Trial + " " + l.Name
+			row.Name, row.Of = rec.Trial+" "+l.Name, table.RowName(rec.Target)
 			key := rec.Scenario + " " + l.Name
 			if byLoad[key] == nil {
 				// Repetitions are rows here, and prony report says what they are worth.
 				byLoad[key] = &Table{Title: key, Line: i + 1, spread: true}
 				d.Tables = append(d.Tables, byLoad[key])
 			}
+			row.Key = key
 			byLoad[key].Rows = append(byLoad[key].Rows, row)
 		}
 	}

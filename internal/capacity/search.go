@@ -308,7 +308,7 @@ func (s *search) bracket(ctx context.Context) (lo, hi float64, err error) {
 		return 0, 0, giveUp{fmt.Sprintf("the objectives take %d answers a step, which at %.0f/s "+
 			"is too long for the budget; raise it", s.need, rate)}
 	}
-	blocked := 0.0
+	blocked, above, again := 0.0, 0.0, false
 	for {
 		word, err := s.step(ctx, Bracket, rate, 0)
 		switch {
@@ -317,7 +317,7 @@ func (s *search) bracket(ctx context.Context) (lo, hi float64, err error) {
 		case word == Held:
 			lo = rate
 		case word == Broken:
-			hi = rate
+			above, hi = hi, rate
 		default:
 			blocked = rate
 		}
@@ -335,14 +335,26 @@ func (s *search) bracket(ctx context.Context) (lo, hi float64, err error) {
 			rate = min(rate*upBy, top)
 		case rate <= floor && blocked == rate:
 			return 0, 0, giveUp{s.instrument(rate)}
+		case rate <= floor && !again:
+			// One stall of the machine breaks a step, and no other follows to outweigh it.
+			again, hi = true, above
 		case rate <= floor:
-			return 0, 0, giveUp{fmt.Sprintf("the objectives are broken at the lowest rate, "+
-				"%.3g/s: %s", rate, s.why())}
+			return 0, 0, giveUp{s.tooSlow(rate)}
 		default:
 			rate = max(rate/down, floor)
 			down *= downBy
 		}
 	}
+}
+
+// tooSlow is the reason when the objectives are broken at the lowest rate.
+func (s *search) tooSlow(rate float64) string {
+	out := fmt.Sprintf("the objectives are broken at the lowest rate, %.3g/s: %s", rate, s.why())
+	if rate > floorShare*s.found.PeakPerS {
+		out += fmt.Sprintf("; steps of the %d answers they take would be too long for the budget "+
+			"below it: raise it to look there", s.need)
+	}
+	return out
 }
 
 // why is the reason of the last broken step.

@@ -176,6 +176,7 @@ func TestFindReasons(t *testing.T) {
 	// An idle M/M/1 of 1000/s has a p99 of 4.6 ms. The lowest rate gives 1.3 * 381 answers in a
 	// twelfth of 120 s: 49.5/s.
 	check("p99<4ms", "broken at the lowest rate, 49.5/s: p99<4ms: ", nil)
+	check("p99<4ms", "of the 381 answers they take would be too long for the budget below it", nil)
 	check("p99<50ms", "never broken up to 4000/s", endless)
 	check("p99<50ms", "generator itself is the limit: the objectives held at its ceiling against "+
 		"a null server, 1500/s", func(s *server, o *Options) {
@@ -208,6 +209,27 @@ func TestFindReasons(t *testing.T) {
 	check("p99<5s", "take 381 answers a step, which at 8/s is too long for the budget",
 		func(s *server, o *Options) { s.perS = 10 })
 	check("route x p99<1s", "say nothing: route x p99<1s: the load has no route x", nil)
+}
+
+// A stall of the machine at the lowest rate ends no search that another look would not end.
+func TestFindLooksAgainAtTheLowest(t *testing.T) {
+	s := newServer(1, 1000, 0.001)
+	o, low := s.options("p99<4900us", 1), 0
+	o.Budget = 4 * time.Minute // with steps down to 24.8/s
+	o.Offer = func(ctx context.Context, step Step) (*result.Load, error) {
+		s.accident = 0
+		if step.Phase == Bracket && step.RatePerS < 25 {
+			if low++; low == 1 {
+				s.accident = 1
+			}
+		}
+		return s.offer(ctx, step)
+	}
+	f, truth := find(t, s, o), s.capacity(4900*time.Microsecond)
+	if low != 2 || !f.Found || f.LoPerS > truth || f.HiPerS < truth {
+		t.Errorf("looked %d times at the lowest: %s%v to %v/s, want %.1f/s", low, f.Reason,
+			f.LoPerS, f.HiPerS, truth)
+	}
 }
 
 func TestFindRefuses(t *testing.T) {

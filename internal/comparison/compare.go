@@ -17,6 +17,7 @@ import (
 type Options struct {
 	Confidence float64  // of intervals and outcomes; 0 means 0.95
 	Metrics    []string // "p99" or "half/p99"; empty: the usual ones; "all": all
+	First      []string // "peak/p99": the first that there is, is what the question is about
 	Control    string   // a row of both runs that ratios are divided by; empty: none
 	Unlike     bool     // compare what was measured in unlike ways, and say so
 	Refused    string   // how a caller lets Unlike be asked for; ends an UnlikeError
@@ -43,7 +44,8 @@ func (e *UnlikeError) Error() string {
 // It fails with *UnlikeError, with *NoTargetError, or when there is nothing to compare.
 func Compare(a, b Side, o Options) (Comparison, error) {
 	o.Confidence = cmp.Or(o.Confidence, table.DefaultConfidence)
-	c := Comparison{Confidence: o.Confidence, Paired: a.Dir == b.Dir, Control: o.Control}
+	c := Comparison{Confidence: o.Confidence, Paired: a.Dir == b.Dir, Control: o.Control,
+		first: o.First}
 	sa := analyse(a, o.Confidence)
 	sb := sa
 	if c.Paired {
@@ -296,6 +298,9 @@ func title(c Comparison) string {
 		what = fmt.Sprintf("%d pairs of targets", len(names))
 	}
 	if c.Paired {
+		return what
+	}
+	if c.Published {
 		return what
 	}
 	return fmt.Sprintf("%s: run %s against run %s", what, c.Pairs[0].B.Run, c.Pairs[0].A.Run)

@@ -352,7 +352,7 @@ func TestWhichRowsStandAgainstEachOther(t *testing.T) {
 func TestHolm(t *testing.T) {
 	var rows []*Row
 	for _, p := range []float64{0.04, 0.01, 0.03} {
-		rows = append(rows, &Row{Ratio: &stats.Ratio{P: p}})
+		rows = append(rows, &Row{Ratio: &stats.Ratio{P: p}, share: 1. / 3})
 	}
 	mine := slices.Clone(rows)
 	correct(rows)
@@ -360,6 +360,42 @@ func TestHolm(t *testing.T) {
 	near(t, "0.04", mine[0].PHolm, 0.06)
 	near(t, "0.01", mine[1].PHolm, 0.03)
 	near(t, "0.03", mine[2].PHolm, 0.06)
+}
+
+// What was asked for first has four fifths of the error, and the rest is dealt out to the others;
+// of several names the first decides that there is a number of.
+func TestAskedFirst(t *testing.T) {
+	few := []float64{10000, 10000, 10000, 10000}
+	s := runOf("r", noon, rows{"old": few, "new": scaled(few, 0.94, 0.96, 0.95, 0.975)})
+	metrics := []string{"peak/throughput", "peak/cpu_per_request", "half/p99"}
+	look := func(first ...string) (Comparison, Row) {
+		c := compare(t, at(s, "old"), at(s, "new"), Options{Metrics: metrics, First: first})
+		return c, rowOf(t, c.Pairs[0], "peak", "throughput")
+	}
+	c, r := look()
+	if r.share != 1./float64(c.Tests) || r.asked {
+		t.Errorf("unasked it has %v of the error of %d", r.share, c.Tests)
+	}
+	asked, first := look("peak/nothing", "peak/throughput", "half/p99")
+	if asked.Tests != c.Tests || c.Tests != 3 || first.share != 0.8 || !first.asked {
+		t.Errorf("asked for first it has %v of the error of %d", first.share, asked.Tests)
+	}
+	if _, last := look("half/p99"); last.share != 0.1 || last.Detectable <= r.Detectable ||
+		first.Detectable >= r.Detectable {
+		t.Errorf("asked for last it has %v; it sees %v, %v, and first %v", last.share,
+			last.Detectable, r.Detectable, first.Detectable)
+	}
+	// 0.03/0.8 = 0.0375; then 0.2 is left for two of 0.1 each: 0.01*2 and 0.5*1. But 0.01 weighs
+	// 0.1, so that it comes after 0.03, and 0.02 is not below 0.0375.
+	rows := []*Row{{share: 0.1}, {share: 0.8}, {share: 0.1}}
+	for i, p := range []float64{0.01, 0.03, 0.5} {
+		rows[i].Ratio = &stats.Ratio{P: p}
+	}
+	mine := slices.Clone(rows)
+	correct(rows)
+	near(t, "the asked one's 0.03", mine[1].PHolm, 0.0375)
+	near(t, "another's 0.01", mine[0].PHolm, 0.0375)
+	near(t, "another's 0.5", mine[2].PHolm, 0.5)
 }
 
 // A p of 0.03 alone is enough; as one of many rows it is not.

@@ -23,6 +23,8 @@ import (
 type Comparison struct {
 	Title  string `json:"title"`  // e.g. "go-nethttp@base against go-nethttp"
 	Paired bool   `json:"paired"` // within the blocks of one run
+	// Published: of results that somebody published or a tool saved, which Prony did not measure.
+	Published bool `json:"published,omitempty"`
 	// Confidence of all intervals; the error rate of the outcomes is 1 - Confidence.
 	Confidence float64 `json:"confidence"`
 	Control    string  `json:"control,omitempty"` // a target that ratios are divided by, run by run
@@ -39,6 +41,8 @@ type Comparison struct {
 	Missing   []string `json:"missing"`   // targets and scenarios that only one side has, in words
 	Reproduce []string `json:"reproduce"` // what made the runs of both sides, A's first
 	Pairs     []Pair   `json:"pairs"`     // one for each scenario and pair of targets
+
+	first []string
 }
 
 // Pair is two rows of tables that are compared, under one scenario.
@@ -59,6 +63,7 @@ type Subject struct {
 	Commit   string `json:"commit,omitempty"`   // of the checkout; " (modified)" when not clean
 	Artifact string `json:"artifact,omitempty"` // SHA-256 of what was built, the first 12 digits
 	Prony    string `json:"prony,omitempty"`    // version
+	Tool     string `json:"tool,omitempty"`     // what measured it, of published results
 	Machine  string `json:"machine,omitempty"`  // "Xeon, 2 cores, Linux 6.18"
 	Method   string `json:"method"`             // fingerprint
 	Blocks   int    `json:"blocks"`             // with a usable trial
@@ -96,7 +101,9 @@ type Row struct {
 	// NaN when unknown.
 	Detectable float64 `json:"detectable"`
 
-	at func(confidence float64) stats.Ratio // Ratio at another one
+	at    func(confidence float64) stats.Ratio // Ratio at another one
+	share float64                              // of the error that all rows are allowed
+	asked bool                                 // the question was about it
 }
 
 // Value is what one side has of a metric: its level is the median of the trials with an interval.

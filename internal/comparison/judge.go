@@ -17,6 +17,7 @@ import (
 const (
 	power     = 0.8  // with which Detectable would have been told from none
 	sameRates = 0.01 // open loads whose rates differ by less are offered the same
+	mostly    = 0.8  // of the error that is allowed falls to the metric that was asked for first
 )
 
 // judge corrects the P values of all rows for their number and says what each row says. What a row
@@ -32,19 +33,20 @@ func (c *Comparison) judge() {
 		}
 	}
 	c.Tests = len(tested)
+	c.deal(tested)
 	correct(tested)
 	alpha := 1 - c.Confidence
 	type known struct {
-		n    int
-		free float64
+		n           int
+		free, share float64
 	}
 	sees := map[known]float64{} // standard deviations that are told from none
 	for _, r := range tested {
-		k := known{r.Ratio.N, math.Floor(r.Ratio.Free)}
+		k := known{r.Ratio.N, math.Floor(r.Ratio.Free), r.share}
 		if _, found := sees[k]; !found {
 			const sd = 0.01
 			as := stats.Ratio{N: k.n, Free: k.free, SDLog: sd}
-			sees[k] = math.Log1p(as.Detects(alpha/float64(c.Tests), power)) / sd
+			sees[k] = math.Log1p(as.Detects(alpha*r.share, power)) / sd
 		}
 		if r.Ratio.SDLog > 0 { // without a spread it would be 0, which is too good to be true
 			r.Detectable = math.Expm1(sees[k] * r.Ratio.SDLog)
@@ -57,11 +59,38 @@ func (c *Comparison) judge() {
 	}
 }
 
+// deal gives each row its share of the error that is allowed: all alike, or most of it to the rows
+// of the first metric asked for that there is. That it is there tells nothing about its values.
+func (c *Comparison) deal(rows []*Row) {
+	var first []*Row
+	for _, name := range c.first {
+		for _, r := range rows {
+			if r.Load+"/"+r.Metric == name {
+				first = append(first, r)
+			}
+		}
+		if len(first) > 0 {
+			break
+		}
+	}
+	others := len(rows) - len(first)
+	for _, r := range rows {
+		switch {
+		case len(first) == 0 || others == 0:
+			r.share = 1 / float64(len(rows))
+		case slices.Contains(first, r):
+			r.asked, r.share = true, mostly/float64(len(first))
+		default:
+			r.share = (1 - mostly) / float64(others)
+		}
+	}
+}
+
 // correct sets PHolm. Percentiles of the same requests depend on each other, which that correction
 // bears.
 func correct(rows []*Row) {
 	stats.Holm(rows, func(r *Row) float64 { return r.Ratio.P },
-		func(r *Row, p float64) { r.PHolm = p })
+		func(r *Row) float64 { return r.share }, func(r *Row, p float64) { r.PHolm = p })
 }
 
 func (r *Row) speak(alpha float64) {

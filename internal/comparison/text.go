@@ -1,6 +1,7 @@
 package comparison
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -63,14 +64,19 @@ func (c Comparison) Banner() string {
 }
 
 func (p Pair) heading() string {
-	if p.A.Target == p.B.Target {
-		return fmt.Sprintf("%s · %s", p.Scenario, p.B.Target)
+	what := p.B.Target
+	if p.A.Target != p.B.Target {
+		what += " against " + p.A.Target
 	}
-	return fmt.Sprintf("%s · %s against %s", p.Scenario, p.B.Target, p.A.Target)
+	return strings.TrimPrefix(p.Scenario+" · "+what, " · ")
 }
 
 // line says what a subject is and how its trials ended.
 func (x Subject) line() string {
+	if x.Method == "" { // published
+		return fmt.Sprintf("%s · %s · measured by %s", x.Target, x.Run,
+			cmp.Or(x.Tool, "what it does not say"))
+	}
 	words := []string{x.Target, "run " + x.Run}
 	if x.Commit != "" {
 		commit, modified, _ := strings.Cut(x.Commit, " ")
@@ -228,6 +234,11 @@ func lacks(r Row) (out []lack) {
 
 // closing explains what the numbers are and what to do next.
 func (c Comparison) closing() (out []string) {
+	if c.Published && c.Tests == 0 {
+		out = append(out, "B to A is the quotient of two figures; nothing tells how much of it is "+
+			"chance.")
+		return append(out, c.rest()...)
+	}
 	how := "Welch's t on logs, unpaired"
 	if c.Paired {
 		how = "t on logs, paired within blocks"
@@ -246,6 +257,11 @@ func (c Comparison) closing() (out []string) {
 		out = append(out, "\"sees 3 %\" is the least difference that so many blocks tell from "+
 			"none in 8 of 10 cases: more blocks see less.")
 	}
+	return append(out, c.rest()...)
+}
+
+// rest is what is told whatever was compared.
+func (c Comparison) rest() (out []string) {
 	for _, m := range c.Missing {
 		out = append(out, "Not compared: "+m+".")
 	}

@@ -2,7 +2,7 @@
 // query in it is one that its data source understands, and that it finds the names and labels that
 // services, the lab and the collectors really send.
 //
-//	deploy/*/dashboards/*.json ─► panels ─► PromQL ─► Prometheus' parser and engine ◄─ testdata
+//	deploy/**/dashboards/*.json ─► panels ─► PromQL ─► Prometheus' parser and engine ◄─ testdata
 //	                                └─► LogQL, TraceQL ─► Grafana's grammars (with Node)
 //
 // testdata/series.txt has the series, with where each comes from. A new metric goes there first.

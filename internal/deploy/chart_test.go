@@ -139,6 +139,41 @@ func TestChart(t *testing.T) {
 	}
 }
 
+// Each dashboard is a ConfigMap that Grafana's sidecar finds, whole, asking the sources of whoever
+// installs it.
+func TestChartDashboards(t *testing.T) {
+	tests.Reads(t, chart)
+	_, all := rendered(t, "--values", filepath.Join(chart, "ci/nightly.yaml"))
+	files, err := filepath.Glob(filepath.Join(chart, "dashboards/*.json"))
+	if err != nil || len(files) < 6 {
+		t.Fatalf("%d dashboards: %v", len(files), err)
+	}
+	found := 0
+	for _, o := range all {
+		if o.at("metadata", "labels", "grafana_dashboard") != "1" {
+			continue
+		}
+		found++
+		data, _ := o["data"].(map[string]any)
+		for name, got := range data {
+			text, err := os.ReadFile(filepath.Join(chart, "dashboards", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := strings.ReplaceAll(string(text), `"uid": "mimir"`, `"uid": "prometheus"`)
+			if got != want || want == string(text) && strings.Contains(want, "mimir") {
+				t.Errorf("%s is another text than the file's", o.name())
+			}
+		}
+		if len(data) != 1 || o.at("metadata", "annotations", "grafana_folder") != "Prony" {
+			t.Errorf("%s: %v", o.name(), o["metadata"])
+		}
+	}
+	if found != len(files) {
+		t.Errorf("%d of %d dashboards", found, len(files))
+	}
+}
+
 // hidden wants what a Secret has nowhere else.
 func hidden(t *testing.T, text string, o object) {
 	t.Helper()
@@ -316,6 +351,10 @@ func TestChartRefuses(t *testing.T) {
 		{"url=http://x,gate.enabled=true", "gate: it judges blocks"},
 		{"run=none,serve.enabled=true,results.persistent=false", "serve: it shows results"},
 		{"run=suite,suite.project=x,gate.enabled=true,results.persistent=false", "last good run"},
+		{"url=http://x,results.bucket.place=s3://bb", "name both its place and the Secret"},
+		{"url=http://x,results.bucket.place=b,results.bucket.secret=s", "pattern"},
+		{"url=http://x,results.bucket.place=s3://bb,results.bucket.secret=s,results.claim=c",
+			"choose one of bucket and claim"},
 		{"url=http://x,generators=2,identity.labSecret=x", "name both Secrets"},
 		{"url=http://x,lab.resources.limits=null", "limits"},
 		{"url=http://x,pacing=1", "pacing"},

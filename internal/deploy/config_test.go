@@ -201,7 +201,7 @@ func TestCorrelated(t *testing.T) {
 func checkDashboards(t *testing.T, sources map[string][]string) {
 	t.Helper()
 	var uids []string
-	for _, folder := range []string{"grafana/dashboards", "tester/dashboards"} {
+	for _, folder := range []string{"helm/prony/dashboards", "tester/dashboards"} {
 		files, err := filepath.Glob(filepath.Join(root, "deploy", folder, "*.json"))
 		if err != nil || len(files) == 0 {
 			t.Errorf("%s has no dashboards: %v", folder, err)
@@ -263,7 +263,7 @@ func TestAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	pom, sums := file(t, "agents/pom.xml"), file(t, "agents/SHA256SUMS")
-	for _, name := range []string{"otel-java", "jmx-exporter"} {
+	for _, name := range []string{"otel-java", "jmx-exporter", "pyroscope-java"} {
 		a, err := catalog.Pick(name)
 		if err != nil {
 			t.Fatal(err)

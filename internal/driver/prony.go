@@ -47,13 +47,15 @@ func (p Prony) choose(s *load.Spec) error {
 	case p.Stack == nil && p.Engine != Stack, p.overRaw():
 		return p.useRaw(s)
 	case p.Engine != "" && p.Engine != Auto && p.Engine != Stack:
-		return fmt.Errorf("engine %s speaks only HTTP/1.1 and HTTP/2, without or over TLS; leave "+
-			"out --engine", p.Engine)
+		return fmt.Errorf("engine %s speaks only HTTP/1.1, HTTP/2 and gRPC, without or over TLS; "+
+			"leave out --engine", p.Engine)
 	case p.Stack == nil:
 		useStack(s, stack.Config{Protocol: stack.H1, Network: "tcp", Address: s.Address.String()})
 		s.Describe.Protocol = "" // as of every engine that speaks it
 	default:
-		useStack(s, *p.Stack)
+		c := *p.Stack
+		c.Timeout = s.Timeout
+		useStack(s, c)
 	}
 	if p.Engine == Stack {
 		s.Describe.Reason = "asked for" + unwatched
@@ -64,12 +66,12 @@ func (p Prony) choose(s *load.Spec) error {
 // overRaw reports whether what is spoken goes over a raw engine.
 func (p Prony) overRaw() bool {
 	return raw && p.Stack != nil && p.Stack.Dial == nil && p.Engine != Stack && slices.Contains(
-		[]string{stack.H1TLS, stack.H2, stack.H2C}, p.Stack.Protocol)
+		[]string{stack.H1TLS, stack.H2, stack.H2C, stack.GRPC, stack.GRPCS}, p.Stack.Protocol)
 }
 
-// speak has the raw engine that was chosen speak TLS, HTTP/2, or both.
+// speak has the raw engine that was chosen speak TLS, HTTP/2, or both, or gRPC.
 func speak(s *load.Spec, c *stack.Config) {
-	below := s.Engine
+	below, timeout := s.Engine, s.Timeout
 	s.Describe.Protocol = c.Protocol
 	if c.Protocol == stack.H1TLS {
 		s.Engine = func(_ netip.AddrPort, slots int) (load.Engine, error) {
@@ -81,7 +83,7 @@ func speak(s *load.Spec, c *stack.Config) {
 		s.Describe.Streams = c.Streams
 	}
 	s.Engine = func(_ netip.AddrPort, slots int) (load.Engine, error) {
-		n, over := h2.Below(slots, c.Streams), c.Protocol == stack.H2
+		n, over := h2.Below(slots, c.Streams), stack.Secure(c.Protocol)
 		make := reach
 		if over {
 			make = secure
@@ -89,6 +91,9 @@ func speak(s *load.Spec, c *stack.Config) {
 		e, err := make(below, c, n, "h2")
 		if err != nil {
 			return nil, err
+		}
+		if c.Protocol == stack.GRPC || c.Protocol == stack.GRPCS {
+			return h2.NewCalls(e.(load.Streamer), slots, c.Streams, over, timeout), nil
 		}
 		return h2.New(e.(load.Streamer), slots, c.Streams, over), nil
 	}

@@ -73,17 +73,21 @@ func (s *service) count() (requests, refused int64) {
 	return s.requests, s.refused
 }
 
-// needs skips the test when the tool is not installed.
+// needs leaves the test to the second set, and out of that where the tool is not installed.
 func needs(t *testing.T, name string) Driver {
 	t.Helper()
-	if testing.Short() && (name == "wrk2" || name == "jmeter") {
-		t.Skipf("skipped: %s takes longer than a short test", name)
+	what := "what " + name + " does"
+	tests.Whole(t, what) // before it is asked who it is
+	of, err := named(name)
+	if err != nil {
+		t.Fatal(err)
 	}
-	d, err := Foreign(name)
+	path, version, err := of.find(t.Context())
 	if err != nil {
 		t.Skipf("skipped: %v", err)
 	}
-	return d
+	tests.Once(t, what, tests.Needs{Facts: []string{version}})
+	return &foreign{tool: of, path: path}
 }
 
 const sentBody = `{"a": "1, 2", "b": "$x\\n"}`

@@ -179,6 +179,9 @@ func split(s string) (texts, error) {
 		return nil, fmt.Errorf("${%s} would have to stand in a file or a command line; use prony",
 			names[0])
 	}
+	if lab := t.Lab(); lab != "" {
+		return nil, fmt.Errorf("%s is known to prony alone; use prony", lab)
+	}
 	first := t.Append(nil, &text.Values{Key: mark})
 	for k := range uint64(renderings) {
 		v := text.Values{Seed: k * 0x9e3779b97f4a7c15, K: k, Key: mark}

@@ -102,21 +102,51 @@ func TestStreams(t *testing.T) {
 				name := fmt.Sprintf("%s, %s, %d streams, churn %d", engine, c.Protocol, c.Streams,
 					churn)
 				r := offerStreams(t, engine, c, load.Spec{Requests: 70, Churn: churn}, streamed...)
-				if r.Errors.Total() != 0 || r.Answered != 70 || r.Protocol != c.Protocol ||
-					r.Generator.Engine != engine || r.Connections != 2 {
-					t.Errorf("%s: %d of 70 answered by %s over %d of %s, %+v", name, r.Answered,
-						r.Generator.Engine, r.Connections, r.Protocol, r.Errors)
-				}
+				wholly(t, name, engine, c, 70, r)
 				for _, x := range r.Routes {
 					if x.Answered == 0 {
 						t.Errorf("%s: none of %s", name, x.Name)
 					}
 				}
-				if over := strings.HasPrefix(r.TLS, "TLS 1.3"); over != (c.Protocol == stack.H2) {
-					t.Errorf("%s: TLS is %q", name, r.TLS)
-				}
 			}
 		}
+	}
+}
+
+// wholly holds that all n requests of a load were answered, by the engine and in the protocol that
+// were asked for.
+func wholly(t *testing.T, name, engine string, c stack.Config, n int64, r *load.Result) {
+	t.Helper()
+	if r.Errors.Total() != 0 || r.Answered != n || r.Protocol != c.Protocol ||
+		r.Generator.Engine != engine || r.Connections != 2 {
+		t.Errorf("%s: %d of %d answered by %s over %d of %s, %+v", name, r.Answered, n,
+			r.Generator.Engine, r.Connections, r.Protocol, r.Errors)
+	}
+	if strings.HasPrefix(r.TLS, "TLS 1.3") != stack.Secure(c.Protocol) {
+		t.Errorf("%s: TLS is %q", name, r.TLS)
+	}
+}
+
+// truthful offers a load, by every engine, to a server that does what a plan says.
+func truthful(t *testing.T, protocol string, plan exact.Plan, ask load.Request,
+	judge func(engine string, r *load.Result)) {
+	t.Helper()
+	l, err := exact.Listen(protocol, "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- exact.Speak(ctx, protocol, l, plan, nil) }()
+	for _, engine := range secureEngines(t) {
+		judge(engine, offerStreams(t, engine, stack.Config{Protocol: stack.Schemes[protocol],
+			Address: l.Addr().String(), Host: "localhost", Insecure: true, Streams: 1},
+			load.Spec{Requests: 60}, ask))
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
 
@@ -124,28 +154,14 @@ func TestStreams(t *testing.T) {
 func TestStreamsTruth(t *testing.T) {
 	tests.Cores(t)
 	for _, protocol := range []string{"h2c", "h2"} {
-		l, err := exact.Listen(protocol, "tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- exact.Speak(ctx, protocol, l, exact.Fixed(2*time.Millisecond), nil) }()
-		for _, engine := range secureEngines(t) {
-			r := offerStreams(t, engine, stack.Config{Protocol: stack.Schemes[protocol],
-				Address: l.Addr().String(), Host: "localhost", Insecure: true, Streams: 1},
-				load.Spec{Requests: 60}, get)
+		plan := exact.Fixed(2 * time.Millisecond)
+		truthful(t, protocol, plan, get, func(engine string, r *load.Result) {
 			if n := r.ServiceTime.MinNs; r.Answered != 60 || n < 2e6 || n > 3e6 ||
 				r.FirstByte.MinNs < 2e6 {
 				t.Errorf("%s, %s: %d of 60 answered, %+v in %d ns at best", engine, protocol,
 					r.Answered, r.Errors, n)
 			}
-		}
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		})
 	}
 }
 

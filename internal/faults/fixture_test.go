@@ -14,6 +14,7 @@ import (
 
 	"prony/internal/profile"
 	"prony/internal/result"
+	"prony/internal/tests"
 	"prony/internal/truth/exact"
 )
 
@@ -54,12 +55,7 @@ func program(t *testing.T, name string) string {
 	if _, err := os.Stat(file); err == nil {
 		return file
 	}
-	build := exec.Command("go", "build", "-trimpath", "-tags=netgo,osusergo,grpcnotrace",
-		"-ldflags=-s -w", "-o", file, "./cmd/"+name)
-	build.Dir = repository
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build %s: %v: %s", name, err, out)
-	}
+	tests.Build(t, file, "prony/cmd/"+name)
 	return file
 }
 

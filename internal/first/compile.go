@@ -10,17 +10,12 @@ import (
 	"os/exec"
 	"strings"
 
+	"prony/internal/compiler"
 	"prony/internal/service"
 )
 
 // step is after how many compiled packages a line says so.
 const step = 100
-
-// flags build one static file without what only a debugger reads: a third of its size, and of the
-// linker's time. The names of functions, which profiles and panics need, stay. net and os/user are
-// Go's own, as in the services, so that both compile them once; grpc's pages about itself are not
-// used, and would keep a template engine.
-var flags = []string{"-v", "-trimpath", "-tags=netgo,osusergo,grpcnotrace", "-ldflags=-s -w"}
 
 // compile builds prony and counts the packages as they come, of which there may be fewer to do.
 func compile(ctx context.Context, root string, say func(string)) error {
@@ -28,8 +23,8 @@ func compile(ctx context.Context, root string, say func(string)) error {
 	if err != nil {
 		return fmt.Errorf("build prony: go list: %w; it takes Go 1.26 or newer", err)
 	}
-	words := append([]string{"build"}, flags...)
-	cmd := goTool(ctx, root, append(words, "-o", program, "./cmd/prony")...)
+	cmd := goTool(ctx, root, compiler.Build("-v", "-o", program, "./cmd/prony")...)
+	cmd.Env = append(cmd.Env, compiler.Lavish)
 	said, err := cmd.StderrPipe()
 	if err != nil {
 		return fmt.Errorf("build prony: %w", err)

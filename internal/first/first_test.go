@@ -36,18 +36,6 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// make bench and make build compile the same, or a first run compiles twice.
-func TestFlagsAreThoseOfTheMakefile(t *testing.T) {
-	text, err := os.ReadFile("../../Makefile")
-	if err != nil {
-		t.Fatal(err)
-	}
-	quoted := strings.Replace(strings.Join(flags[1:], " "), "-ldflags=-s -w", "'-ldflags=-s -w'", 1)
-	if want := "FLAGS = " + quoted + "\n"; !strings.Contains(string(text), want) {
-		t.Errorf("the Makefile has not the line %s", want)
-	}
-}
-
 // What the suite of make bench names is in the catalog, in its order, each once and bare.
 func TestWhatTheSuiteNamesIsBuilt(t *testing.T) {
 	targets, err := wanted("../../" + canonical)

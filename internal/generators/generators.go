@@ -24,20 +24,16 @@
 package generators
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math/big"
 	"time"
 
-	"prony/internal/clock"
+	"prony/internal/cert"
 )
 
 // Key is what a generator must have to be one: it is told by the environment or on a pipe, never on
@@ -93,20 +89,13 @@ func certify() (id Identity, err error) {
 	if _, err := rand.Read(token); err != nil {
 		return id, err
 	}
-	secret, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	// Whoever dials compares the hash and not the date: its clock may be off.
+	id.certificate, err = cert.New(365*24*time.Hour, name)
 	if err != nil {
-		return id, err
+		return Identity{}, err
 	}
-	now := clock.Wall()
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{name},
-		// Whoever dials compares the hash and not the date: its clock may be off.
-		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(1, 0, 0)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &secret.PublicKey, secret)
-	if err != nil {
-		return id, err
-	}
-	return Identity{Key{hex.EncodeToString(token), sumOf(der)},
-		tls.Certificate{Certificate: [][]byte{der}, PrivateKey: secret}}, nil
+	id.key = Key{hex.EncodeToString(token), sumOf(id.certificate.Certificate[0])}
+	return id, nil
 }
 
 // name is what the lab's certificate calls it; nobody asks DNS for it.

@@ -81,6 +81,9 @@ func (l *Lab) Key() Key { return l.key }
 // Addr is where it listens.
 func (l *Lab) Addr() string { return l.listener.Addr().String() }
 
+// Number is how many generators it is for.
+func (l *Lab) Number() int { return l.number }
+
 // Complete says whether all generators have come.
 func (l *Lab) Complete() bool {
 	select {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"prony/internal/clock"
@@ -29,29 +28,20 @@ type member struct {
 // exchanges is how often the clocks are asked for: one of so many is quick on any machine.
 const exchanges = 32
 
-// exchange asks a generator for its clocks. Of several answers the quickest counts: its offset is
-// off by half of the round trip at most, wherever in it the clock was read.
-func (m *member) exchange() (offset, wall, within int64, err error) {
-	within = math.MaxInt64
-	for range exchanges {
-		var f clockForm
-		before, date := clock.Mono(), clock.Wall().UnixNano()
+// exchange asks a generator for its clocks.
+func (m *member) exchange() (clock.Offset, error) {
+	return clock.Against(exchanges, func() (mono, wall, heard int64, err error) {
 		if err := m.send(ask, nil); err != nil {
 			return 0, 0, 0, err
 		}
 		_, body, err := m.hear(replyIn, told)
-		after := clock.Mono()
+		heard = clock.Mono()
+		var f clockForm
 		if err == nil {
 			err = read(body, &f)
 		}
-		if err != nil {
-			return 0, 0, 0, err
-		}
-		if half := (after - before + 1) / 2; half < within {
-			offset, wall, within = f.Mono-before-half, f.Wall-date-half, half
-		}
-	}
-	return offset, wall, within, nil
+		return f.Mono, f.Wall, heard, err
+	})
 }
 
 // prepare gives the order and returns when the generator is ready.
@@ -75,11 +65,13 @@ func (m *member) prepare(o *Order, part load.Part, cores []int, patience time.Du
 }
 
 // set learns how its clocks are set, shortly before the beginning: what is not known of them grows.
-func (m *member) set() (err error) {
-	c := &m.of.Clock
-	if c.OffsetNs, c.WallNs, c.ErrorNs, err = m.exchange(); err != nil {
+func (m *member) set() error {
+	now, err := m.exchange()
+	if err != nil {
 		return fmt.Errorf("%s when it was asked for its clock", lost(err))
 	}
+	c := &m.of.Clock
+	c.OffsetNs, c.WallNs, c.ErrorNs = now.MonoNs, now.WallNs, now.ErrorNs
 	return nil
 }
 
@@ -95,11 +87,11 @@ func (m *member) gaveUp(body []byte) error {
 func (p *offering) hear(ctx context.Context, m *member) {
 	end := clock.Mono() + int64(p.longest)
 	for !m.sound {
-		left := max(time.Duration(end-clock.Mono()), 0)
+		left := max(time.Duration(end+p.own.stillNs()-clock.Mono()), 0)
 		quiet := p.lab.Limits.Silent + max(p.untilStart(), 0)
 		kind, body, err := m.hear(min(quiet, left), piece, ended, failed)
 		switch {
-		case err != nil && clock.Mono() >= end:
+		case err != nil && clock.Mono() >= end+p.own.stillNs():
 			err = fmt.Errorf("has not ended %v after it was to", p.lab.Limits.End)
 		case err != nil:
 		case kind == piece:
@@ -146,12 +138,12 @@ func (p *offering) close(ctx context.Context, m *member, body []byte) error {
 	m.ended = true // nothing more is seen of it
 	m.of.LateNs = max(f.LateNs, 0)
 	p.mu.Unlock()
-	offset, _, within, err := m.exchange()
+	now, err := m.exchange()
 	if err != nil {
 		return err
 	}
 	c := &m.of.Clock
-	c.DriftNs, c.DriftErrorNs = offset-c.OffsetNs, within
+	c.DriftNs, c.DriftErrorNs = now.MonoNs-c.OffsetNs, now.ErrorNs
 	select { // one long message at a time
 	case <-ctx.Done():
 		return ctx.Err()
@@ -196,6 +188,9 @@ func (p *offering) judge(m *member, alone *load.Ledger) error {
 	g.MemoryBytes = max(g.MemoryBytes, h.Generator.MemoryBytes)
 	if late := time.Duration(g.LateNs); late > lateMost {
 		g.Fault = fmt.Sprintf("began %v late", late.Round(time.Millisecond))
+		if p.tardy {
+			g.Fault += ", for the lab itself stood still and told it late"
+		}
 	}
 	whole := alone.Window() == int64(p.spec.Window)
 	if want := p.hash(g.Index); whole && want != alone.Hash() {

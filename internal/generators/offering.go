@@ -30,15 +30,19 @@ type offering struct {
 	longest time.Duration // from here to the last word
 	floor   chan struct{} // who has it may tell its books
 	hash    func(index int) string
+	own     *pulse // of the lab itself
+	tardy   bool   // it stood still while it agreed the beginning
 
 	mu            sync.Mutex
 	sum           *load.Ledger
 	response, lag *hdrhistogram.Histogram // since the last look
+	failed        int64                   // until then
 }
 
 // Offer has the generators offer a load, and returns what it came to. It fails where it could not
 // begin, or no generator had a last word. What is wrong with single ones is in the result.
-// Spec.Live sees it each second; a cancelled context ends it.
+// Spec.Live, or Spec.Glance, sees it each second, and Spec.OnWindow is told of the window's ends by
+// the lab's clock; a cancelled context ends it.
 func (l *Lab) Offer(ctx context.Context, o Order) (*load.Result, error) {
 	l.Limits.fill()
 	if err := o.check(); err != nil {
@@ -60,11 +64,16 @@ func (l *Lab) Offer(ctx context.Context, o Order) (*load.Result, error) {
 	if p.members, err = l.gather(ctx); err != nil {
 		return nil, err
 	}
+	p.own = &pulse{last: clock.Mono(), say: p.stood}
+	for _, m := range p.members {
+		m.own = p.own
+	}
+	go p.own.beat(ctx)
 	if err := p.prepare(ctx, &o); err != nil {
 		return nil, err
 	}
 	p.begin()
-	if err := p.follow(ctx, o.Spec.Live); err != nil {
+	if err := p.follow(ctx); err != nil {
 		return nil, err
 	}
 	return p.result()
@@ -132,13 +141,24 @@ func (p *offering) all(ctx context.Context, atOnce int, do func(int, *member) er
 	return context.Cause(ctx)
 }
 
+// stood tells that the lab itself stood still, which is no generator's fault.
+func (p *offering) stood(from, ns int64) {
+	when := ""
+	if p.lab.Begun() {
+		when = ", " + sinceBeginning(from-p.startNs)
+	}
+	p.lab.say(fmt.Sprintf("the lab itself stood still for %.1f s%s: generators went on, and were "+
+		"heard late", float64(ns)/1e9, when))
+}
+
 // begin agrees when the load does.
 func (p *offering) begin() {
 	s := &p.spec
 	s.Describe = p.members[0].engine
 	p.sum.Describe(s.Describe)
 	n := len(p.members)
-	p.startNs = clock.Mono() + int64(startIn+time.Duration(n)*startEach)
+	agreed := clock.Mono()
+	p.startNs = agreed + int64(startIn+time.Duration(n)*startEach)
 	openAt := p.startNs + int64(s.Lead)
 	p.sum.Opens(openAt, clock.Wall().UnixNano()+openAt-clock.Mono())
 	p.longest = time.Duration(p.startNs-clock.Mono()) + s.Lead + s.Window + s.Drain +
@@ -149,6 +169,7 @@ func (p *offering) begin() {
 		// Who does not hear of it is gone, which its reader finds.
 		_ = m.tell(start, startForm{p.startNs + m.of.Clock.OffsetNs})
 	}
+	p.tardy = p.own.stood(agreed)
 }
 
 // wordEach is how long a generator may have to wait for each of the others' last words.
@@ -192,7 +213,7 @@ func (p *offering) take(m *member, body []byte) (err error) {
 }
 
 // follow hears all generators to their end.
-func (p *offering) follow(ctx context.Context, live func(load.Snapshot) bool) error {
+func (p *offering) follow(ctx context.Context) error {
 	var all sync.WaitGroup
 	for _, m := range p.members {
 		all.Go(func() { p.hear(ctx, m) })
@@ -201,6 +222,9 @@ func (p *offering) follow(ctx context.Context, live func(load.Snapshot) bool) er
 	go func() { all.Wait(); close(over) }()
 	tick := time.NewTicker(every)
 	defer tick.Stop()
+	opens := p.startNs + int64(p.spec.Lead)
+	edges := load.NewEdges(p.spec.Lead, opens, opens+int64(p.spec.Window), p.spec.OnWindow)
+	defer edges.Stop()
 	halted := false
 	for {
 		select {
@@ -211,12 +235,13 @@ func (p *offering) follow(ctx context.Context, live func(load.Snapshot) bool) er
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			if live != nil {
-				live(p.look())
-			}
+			edges.Rest()
+			p.show()
 			return nil
+		case <-edges.C:
+			edges.Cross()
 		case <-tick.C:
-			if live == nil || p.untilStart() > 0 || live(p.look()) || halted {
+			if p.untilStart() > 0 || p.show() || halted {
 				continue
 			}
 			halted = true
@@ -225,6 +250,25 @@ func (p *offering) follow(ctx context.Context, live func(load.Snapshot) bool) er
 			}
 		}
 	}
+}
+
+// show lets who wants to see the load, and says whether to go on.
+func (p *offering) show() bool {
+	live, glance := p.spec.Live, p.spec.Glance
+	if live == nil && glance == nil {
+		return true
+	}
+	s := p.look()
+	if live != nil {
+		return live(s)
+	}
+	g := load.Glance{Elapsed: s.Elapsed, Window: s.Window, Done: s.Done,
+		Answered: s.Response.TotalCount(), Failed: s.Failed - p.failed}
+	if p.failed = s.Failed; g.Answered > 0 {
+		g.Response = s.Response
+	}
+	glance(g)
+	return true
 }
 
 // look is the state of all generators, at the moment up to which all have told that are still on.

@@ -47,6 +47,7 @@ type orderForm struct {
 	Timeout     time.Duration  `json:"timeout"`
 	Pacing      string         `json:"pacing"`
 	Cores       []int          `json:"cores"`
+	Ahead       bool           `json:"ahead"`
 	Engine      string         `json:"engine"`
 	Stack       *stackForm     `json:"stack"`
 }
@@ -119,7 +120,7 @@ func (o *Order) form(part load.Part, cores []int) *orderForm {
 		Connections: s.Connections, Most: s.Most, Schedule: s.Schedule, Users: s.Users,
 		Requests: s.Requests, Churn: s.Churn, Slow: s.Slow, Trace: s.Trace, Part: part,
 		Seed: s.Seed, Lead: s.Lead, Window: s.Window, Drain: s.Drain, Timeout: s.Timeout,
-		Pacing: s.Pacing, Cores: cores, Engine: o.By.Engine,
+		Pacing: s.Pacing, Cores: cores, Ahead: s.Ahead, Engine: o.By.Engine,
 	}
 	if c := o.By.Stack; c != nil {
 		f.Stack = &stackForm{c.Protocol, c.Network, c.Address, c.Host, c.Path, c.Streams,
@@ -135,7 +136,7 @@ func (f *orderForm) order() (o Order, err error) {
 		Connections: f.Connections, Most: f.Most, Schedule: f.Schedule, Users: f.Users,
 		Requests: f.Requests, Churn: f.Churn, Slow: f.Slow, Trace: f.Trace, Part: f.Part,
 		Seed: f.Seed, Lead: f.Lead, Window: f.Window, Drain: f.Drain, Timeout: f.Timeout,
-		Pacing: f.Pacing, Cores: f.Cores,
+		Pacing: f.Pacing, Cores: f.Cores, Ahead: f.Ahead,
 	}
 	o.By.Engine = f.Engine
 	if c := f.Stack; c != nil {

@@ -74,7 +74,8 @@ type textForm struct {
 // line is a connection that speaks in messages. One goroutine reads; any may write.
 type line struct {
 	net.Conn
-	mu sync.Mutex // of writing
+	mu  sync.Mutex // of writing
+	own *pulse     // of who hears; nil: it is not asked
 }
 
 // send writes a message, in bounded time.
@@ -111,8 +112,9 @@ func (c *line) hear(within time.Duration, kinds ...byte) (kind byte, body []byte
 	if err := c.SetReadDeadline(clock.Wall().Add(within)); err != nil {
 		return 0, nil, err
 	}
+	from := &patient{c, within, clock.Mono()}
 	var head [5]byte
-	if _, err := io.ReadFull(c, head[:]); err != nil {
+	if _, err := io.ReadFull(from, head[:]); err != nil {
 		return 0, nil, err
 	}
 	kind = head[4]
@@ -128,13 +130,36 @@ func (c *line) hear(within time.Duration, kinds ...byte) (kind byte, body []byte
 			"most", n, most)
 	}
 	var all bytes.Buffer
-	if _, err := io.CopyN(&all, c, n); err != nil {
+	if _, err := io.CopyN(&all, from, n); err != nil {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
 		return 0, nil, err
 	}
 	return kind, all.Bytes(), nil
+}
+
+// patient reads from a line, and waits as long again where the time has run out because who hears
+// stood still itself: what was sent meanwhile is there.
+type patient struct {
+	*line
+	within time.Duration
+	since  int64 // clock.Mono
+}
+
+// Read implements io.Reader.
+func (p *patient) Read(b []byte) (int, error) {
+	for {
+		n, err := p.Conn.Read(b)
+		late, is := errors.AsType[net.Error](err)
+		if n > 0 || !is || !late.Timeout() || !p.own.stood(p.since) {
+			return n, err
+		}
+		p.since = clock.Mono()
+		if err := p.SetReadDeadline(clock.Wall().Add(p.within)); err != nil {
+			return 0, err
+		}
+	}
 }
 
 // read takes JSON apart: unknown keys, and anything behind, are errors.

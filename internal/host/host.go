@@ -19,7 +19,9 @@ import (
 type Layout struct {
 	Service []int
 	Load    []int
-	Shared  bool // there was one processor only: service and load take turns on it
+	Home    []int // the home of telemetry's own, where there are enough; else none
+	Backing []int // those of backing processes, such as a database, likewise
+	Shared  bool  // there was one processor only: service and load take turns on it
 }
 
 // Divide gives the service as many cores as it may use processors (rounded up) and the rest to the

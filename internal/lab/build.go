@@ -108,10 +108,11 @@ func (r *run) prepare(ctx context.Context) error {
 // launched is what a trial launches: its target, or the build of it that the variant asks for.
 func (r *run) launched(t suite.Trial) (*service.Service, service.Target, error) {
 	s, target, _ := r.catalog.Find(t.Target)
-	if build := r.plan.Suite.Variant(t.Variant).Build; build != "" {
-		return r.catalog.twin(s, target, build)
+	with := r.plan.Suite.Variant(t.Variant)
+	if with.Build != "" {
+		return r.catalog.twin(s, target, with.Build)
 	}
-	return s, target, nil
+	return s.Speaking(with.Protocol), target, nil // by its name it was planned to speak it
 }
 
 // resolve gives a trial all that its life needs, or the reason why there is nothing to run.

@@ -24,8 +24,18 @@ func (c Catalog) Targets() (out []suite.Target) {
 				Contracts: s.Contracts, Aside: t.Aside, Startup: startupGuess(s, t),
 				Processes: processNames(s, t), Language: s.Language, Build: s.Other,
 				Builds: c.builds(s, t), NoImage: s.NoImage(t), Launcher: Contained(s),
-				Connections: t.Connections, Body: t.Body,
+				Connections: t.Connections, Body: t.Body, Protocols: s.Spoken(),
 			})
+		}
+	}
+	return out
+}
+
+// Names are those of all targets, in full.
+func (c Catalog) Names() (out []string) {
+	for _, s := range c {
+		for _, t := range s.Targets {
+			out = append(out, s.Full(t))
 		}
 	}
 	return out
@@ -79,19 +89,13 @@ func (c Catalog) Only(target string) (Catalog, error) {
 		}
 	}
 	if !ok {
-		var known []string
-		for _, t := range c.Targets() {
-			known = append(known, t.Name)
-		}
-		return nil, cli.Usagef("there is no target %q; %s", target, config.Meant(target, known,
-			"there are "+strings.Join(known, ", ")))
+		return nil, c.unknown("target", target)
 	}
-	only := *s
-	only.Targets = []service.Target{t}
-	return Catalog{&only}, nil
+	return Catalog{s.Narrow(t)}, nil
 }
 
-// Pick chooses services by name, all when none is named; each comes with all of its builds.
+// Pick chooses services by name, each with all of its builds, and single targets by their full one;
+// all services when none is named.
 func (c Catalog) Pick(names []string) (Catalog, error) {
 	if len(names) == 0 {
 		return c, nil
@@ -105,19 +109,31 @@ func (c Catalog) Pick(names []string) (Catalog, error) {
 				out = append(out, s)
 			}
 		}
-		if len(out) == before {
-			errs = append(errs, c.unknown(n))
+		if s, t, ok := c.Find(n); ok && len(out) == before {
+			out = append(out, s.Narrow(t))
 		}
+		if len(out) > before {
+			continue
+		}
+		what := "service"
+		if strings.Contains(n, "/") {
+			what = "target"
+		}
+		errs = append(errs, c.unknown(what, n))
 	}
 	return out, errors.Join(errs...)
 }
 
-func (c Catalog) unknown(name string) error {
-	var known []string
-	for _, s := range c {
-		known = append(known, s.Name)
+// unknown refuses a name that no service, or no target, has.
+func (c Catalog) unknown(what, name string) error {
+	known := c.Names()
+	if what == "service" {
+		known = nil
+		for _, s := range c {
+			known = append(known, s.Name)
+		}
 	}
-	return cli.Usagef("there is no service %q; %s", name, config.Meant(name, known,
+	return cli.Usagef("there is no %s %q; %s", what, name, config.Meant(name, known,
 		"there are "+strings.Join(known, ", ")))
 }
 

@@ -65,13 +65,16 @@ func (r *run) measure(ctx context.Context) error {
 	return errors.Join(r.World.Measure(ctx, lab, r.experiment, r.cores, say), b.err)
 }
 
-// homeSpec is what the home of telemetry is to do, and where. It runs on the last of the load's
-// cores, with a lower priority: a core of its own would take one from the load, and a run with
-// telemetry would be measured by another method than one without.
+// homeSpec is what the home of telemetry is to do, and where. Without a core of its own it runs on
+// the last of the load's, with a lower priority.
 func (r *run) homeSpec() telemetry.LaunchSpec {
+	cores := r.layout.Home
+	if len(cores) == 0 {
+		cores = r.layout.Load[len(r.layout.Load)-1:]
+	}
 	out := telemetry.LaunchSpec{Dir: filepath.Join(r.dir, telemetry.Dir),
 		Forward: r.wish.Telemetry.Forward, ForwardOnly: r.wish.Telemetry.ForwardOnly,
-		Cores: r.layout.Load[len(r.layout.Load)-1:]}
+		Cores: cores}
 	if r.launchers.Gateway.IsValid() {
 		out.Listen = r.launchers.Gateway.String()
 	}

@@ -73,7 +73,7 @@ func (r *run) unlike(rec *result.Record) string {
 		if t.ID != rec.Trial || t.Subject.Built == nil {
 			continue
 		}
-		is.Tools = t.Subject.Built.Versions(is.Tools)
+		is.Tools = t.Subject.Built.Versions()
 		if rec.Artifact.SHA256 != "" && t.Subject.Built.SHA256 != rec.Artifact.SHA256 {
 			return "the artifact of " + t.Target
 		}

@@ -82,6 +82,9 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 		return "", err
 	}
 	defer release()
+	if err := r.journal.Keys(r.dir); err != nil {
+		return "", err
+	}
 	told.open(r.dir)
 	defer func() { err = errors.Join(err, told.end(ctx, r.dir, err)) }()
 	for _, step := range []func(context.Context) error{r.prepare, r.grade, r.resume} {
@@ -105,7 +108,26 @@ func (r *run) divide() (err error) {
 	if err != nil {
 		return fmt.Errorf("run %s: %w", s.Name, err)
 	}
+	all := host.Processors(r.cores)
+	r.layout = r.layout.Apart(all)
+	if s.Duet == "" && r.backed() {
+		r.layout = r.layout.Back(all)
+	}
 	return nil
+}
+
+// backed says whether a target leans on backing processes that can have cores of their own: all
+// trials' or none, and those of containers cannot.
+func (r *run) backed() bool {
+	some := false
+	for _, t := range r.plan.Trials {
+		if t.Launcher != "" {
+			return false
+		}
+		s, target, ok := r.catalog.Find(t.Target)
+		some = some || ok && s.Backed(target)
+	}
+	return some
 }
 
 // head says what the run is and where all of it comes from.
@@ -134,8 +156,7 @@ func (r *run) head(ctx context.Context) {
 	}
 	at := r.checkoutOf(ctx, r.Root)
 	prov := result.Provenance{Prony: r.wish.Version, Command: r.wish.Command, Seed: s.Seed,
-		SuiteHash: s.Hash, PlanHash: p.Hash, Tools: r.tools.Versions(), Commit: at.commit,
-		Dirty: at.dirty}
+		SuiteHash: s.Hash, PlanHash: p.Hash, Commit: at.commit, Dirty: at.dirty}
 	host.Describe(&prov)
 	r.experiment.Head, r.experiment.Prov = head, prov
 }

@@ -9,16 +9,17 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
 	"prony/internal/host"
 	"prony/internal/launch"
 	"prony/internal/launch/process"
+	"prony/internal/load/stack"
 	"prony/internal/service"
 	"prony/internal/suite"
 	"prony/internal/system"
+	"prony/internal/trial"
 )
 
 // readyBound is how long a service may take to come up when it is only looked at, a system as a
@@ -34,7 +35,8 @@ type Seen struct {
 	Name    string // in the catalog
 	Service *service.Service
 	System  *system.System
-	ReadyNs int64 // from its exec to the first good answer
+	Speaks  *stack.Config // what it is asked in; nil: HTTP/1.1 in the clear
+	ReadyNs int64         // from its exec to the first good answer
 }
 
 // Sight looks at a running target.
@@ -60,7 +62,11 @@ type Visitor struct {
 	// Speak is how a target at an address is asked whether it is ready; nil: in HTTP/1.1 over TCP.
 	Speak   func(s *service.Service, at netip.AddrPort) service.Speaker
 	Skipped func(name string, missing []string) // is told of what cannot run here
+	// Spoken has targets that are processes started once more for each protocol that they speak
+	// beside HTTP/1.1, and looked at in that.
+	Spoken bool
 
+	journal  *process.Journal
 	launcher launch.Launcher
 	build    Maker
 	missing  func(*service.Service, ...service.Target) []string
@@ -69,23 +75,19 @@ type Visitor struct {
 // Visit builds services, all without names, starts their targets one after another and lets See
 // look at each. Errors are joined: a target that does not come up keeps nobody from the next.
 func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
-	catalog := v.Of
-	if catalog == nil {
-		if catalog, err = v.Catalog(); err != nil {
-			return err
-		}
-	}
-	services, err := catalog.Pick(names)
+	services, err := v.pick(names)
 	if err != nil {
 		return err
 	}
+	v.Spoken = v.Spoken && v.Launcher == suite.Launchers[0]
 	journal, _, err := v.enter(ctx)
 	if err != nil {
 		return err
 	}
 	defer journal.Close()
 	tools := service.FindTools(ctx)
-	v.launcher, v.build = &process.Launcher{Journal: journal}, v.World.Build
+	v.journal, v.launcher = journal, &process.Launcher{Journal: journal}
+	v.build = v.World.Build
 	v.missing = func(s *service.Service, of ...service.Target) []string {
 		return v.World.Missing(tools, s, of...)
 	}
@@ -99,9 +101,7 @@ func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 			return missing
 		}
 	}
-	services = slices.DeleteFunc(slices.Clone(services), func(s *service.Service) bool {
-		return v.skips(s.Label(), s)
-	})
+	services = v.able(services)
 	if v.Launcher != suite.Launchers[0] && len(services) > 0 {
 		containers := &Launchers{By: map[string]launch.Launcher{}}
 		if err := v.World.Container(ctx, v.Launcher, containers); err != nil {
@@ -127,8 +127,8 @@ func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 			if v.skips(name, services[i], t) {
 				continue
 			}
-			if err := v.look(ctx, services[i], t, o.Built); err != nil {
-				errs = append(errs, fmt.Errorf("%s %s: %w", cmp.Or(v.Doing, "verify"), name, err))
+			if err := v.lookAll(ctx, services[i], t, o.Built); err != nil {
+				errs = append(errs, err)
 				hint = cmp.Or(hint, v.hint(o.Built))
 			}
 		}
@@ -177,9 +177,72 @@ func lacksImage(s *service.Service, targets ...service.Target) (out []string) {
 	return out
 }
 
+// pick are the services by their names.
+func (v Visitor) pick(names []string) (Catalog, error) {
+	catalog := v.Of
+	if catalog == nil {
+		var err error
+		if catalog, err = v.Catalog(); err != nil {
+			return nil, err
+		}
+	}
+	return catalog.Pick(names)
+}
+
+// able are those of the services that can run here, with the builds that they have for protocols
+// alone. What such a build lacks is told where the service itself lacks nothing.
+func (v Visitor) able(services Catalog) (out Catalog) {
+	for _, s := range services {
+		if v.skips(s.Label(), s) {
+			continue
+		}
+		out = append(out, s)
+		for _, other := range s.Alike() {
+			if v.Spoken && !v.skips(other.Label(), other) {
+				out = append(out, other)
+			}
+		}
+	}
+	return out
+}
+
+// lookAll looks at a target in each protocol that its build speaks; the empty one is HTTP/1.1.
+func (v Visitor) lookAll(ctx context.Context, s *service.Service, t service.Target,
+	built *service.Built) error {
+	var protocols []string
+	if !s.Alone() {
+		protocols = []string{""}
+	}
+	if v.Spoken {
+		protocols = append(protocols, s.Protocols...)
+	}
+	var errs []error
+	for _, protocol := range protocols {
+		if err := v.look(ctx, s, t, built, protocol); err != nil {
+			errs = append(errs, fmt.Errorf("%s %s: %w", cmp.Or(v.Doing, "verify"),
+				spokenName(s.Full(t), protocol), err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// spokenName is what a target is called in a protocol.
+func spokenName(name, protocol string) string {
+	if protocol == "" {
+		return name
+	}
+	return name + " in " + protocol
+}
+
+// speech is how a target at an address is asked in a protocol; nil: in HTTP/1.1.
+func speech(protocol string, c service.Certificate, at netip.AddrPort) *stack.Config {
+	return trial.Speech(suite.Scenario{Protocol: protocol, TLS: suite.TLS{PEM: c.PEM},
+		Requests: []suite.Request{{Request: "GET /"}}}, "", at)
+}
+
 // look starts one target, lets See look at it and stops it.
 func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
-	built *service.Built) (err error) {
+	built *service.Built, protocol string) (err error) {
 	dir, err := os.MkdirTemp("", "prony-verify-")
 	if err != nil {
 		return err
@@ -204,19 +267,31 @@ func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
 		order.Cores, order.CPUs, order.MemoryBytes = b.Cores, b.CPUs, b.MemoryBytes
 		order.Append = nil
 	}
+	var certificate service.Certificate
+	if stack.Secure(stack.Schemes[protocol]) {
+		if err := v.journal.Keys(dir); err != nil {
+			return err
+		}
+		if certificate, err = service.NewCertificate(filepath.Join(dir, "verify.tls")); err != nil {
+			return err
+		}
+		order.Give = certificate.Dir
+	}
+	order.Env = certificate.Env(protocol)
 	p, err := starter.Start(bounded, order)
 	if p == nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Stop(p.Grace())) }()
 	var ready int64
+	speaks := speech(protocol, certificate, p.Addr())
 	if err == nil {
-		var speak service.Speaker
+		speak := trial.Speaker(speaks, "", p.Addr())
 		if v.Speak != nil {
 			speak = v.Speak(s, p.Addr())
 		}
-		_, ready, err = service.WaitReadyIn(bounded, speak, nil, p.Addr().String(), s.Run.Ready,
-			p.Began(), p.Exited())
+		_, ready, err = service.WaitReadyIn(bounded, speak, nil, p.Addr().String(),
+			s.ReadyIn(protocol), p.Began(), p.Exited())
 	}
 	if err != nil {
 		log := p.Log(20)
@@ -230,7 +305,8 @@ func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
 		v.Tell.Say(s.Full(t) + " listens at every address of this machine, for whoever reaches " +
 			"it: have it listen at $HOST, 127.0.0.1, alone")
 	}
-	return v.See(ctx, Seen{Name: s.Full(t), Service: s, System: p, ReadyNs: ready,
-		Checker: service.Checker{Base: p.Addr().String(), Mode: t.Mode,
-			Logs: func() []string { return p.Log(10000) }}})
+	checker := trial.Checker(speaks, nil, p.Addr(), t.Mode)
+	checker.Logs = func() []string { return p.Log(10000) }
+	return v.See(ctx, Seen{Name: spokenName(s.Full(t), protocol), Service: s, System: p,
+		Speaks: speaks, ReadyNs: ready, Checker: checker})
 }

@@ -30,6 +30,9 @@ type Spec struct {
 	Compose *Compose
 	// Mounts are files and folders of the host that a container must have, each at its own place.
 	Mounts []Mount
+	// Give is a folder that becomes, with all in it, that of the user that a process runs as;
+	// empty: none.
+	Give string
 
 	// Beside is a process of the same launcher whose limits this one shares: both together may use
 	// what it was given, where one limit can hold several processes, as that of a cgroup does.

@@ -414,8 +414,8 @@ func example(f class, c *conn, cause string) string {
 	switch f {
 	case failStatus:
 		cause = fmt.Sprintf("status %d, want %d", c.resp.Status, c.route.status)
-		if c.resp.Status >= 600 { // as the engine of gRPC puts it
-			cause = fmt.Sprintf("gRPC status %d", c.resp.Status-600)
+		if c.resp.Status >= CallStatus {
+			cause = fmt.Sprintf("gRPC status %d: %.200s", c.resp.Status-CallStatus, c.kept)
 		}
 	case failBody:
 		if cause != "" {

@@ -1,6 +1,9 @@
 package load
 
-import "prony/internal/load/h1"
+import (
+	"prony/internal/load/h1"
+	"prony/internal/load/text"
+)
 
 // phase of a connection.
 type phase uint8
@@ -36,10 +39,11 @@ type conn struct {
 	route  *route
 	due    int64 // when the request was to be sent
 	sent   int64
-	first  int64 // first byte of the answer, 0 before it
-	since  int64 // when the connect began, when it may be retried, or when it became free
-	at     int   // bytes of the body that were as expected so far
-	odds   int   // bytes of odd
+	first  int64      // first byte of the answer, 0 before it
+	since  int64      // when the connect began, when it may be retried, or when it became free
+	at     int        // bytes of the body that were as expected so far
+	place  text.Place // likewise, of a body with source ports
+	odds   int        // bytes of odd
 	odd    [oddMax]byte
 	out    []byte
 	want   []byte
@@ -62,7 +66,7 @@ type conn struct {
 	vars  [][]byte
 	jar   jar    // the user's cookies
 	base  jar    // those of the setup
-	kept  []byte // body of the answer, where it is looked into
+	kept  []byte // body of the answer, where it is looked into, or says why a call failed
 }
 
 const none = -1

@@ -69,3 +69,7 @@ const (
 	Writing
 	Reading
 )
+
+// CallStatus is added to the code of a gRPC answer that is not OK, to have it beside those of HTTP:
+// 614 is Unavailable (14).
+const CallStatus = 600

@@ -120,6 +120,38 @@ func TestTheExampleIsCounted(t *testing.T) {
 	}
 }
 
+// A connection takes 10 ms: of a hundred there are 8 at once, then as many more as there are
+// already. Where none is ever open the others are tried all the same, once the timeout is over.
+func TestConnectionsComeGently(t *testing.T) {
+	counts := func(w *world) (at []int64, n []int) {
+		for _, o := range w.opened {
+			o -= w.opened[0]
+			if len(at) == 0 || o > at[len(at)-1] {
+				at, n = append(at, o), append(n, 0)
+			}
+			n[len(n)-1]++
+		}
+		return at, n
+	}
+	s := Spec{Model: result.Closed, Connections: 100, Timeout: time.Second}
+	w := &world{serve: after(10 * time.Millisecond),
+		connect: func(int) (time.Duration, error) { return 10 * time.Millisecond, nil }}
+	good(t, w, s)
+	at, n := counts(w)
+	if !slices.Equal(at, []int64{0, 10 * ms, 20 * ms, 30 * ms}) ||
+		!slices.Equal(n, []int{8, 16, 32, 44}) {
+		t.Errorf("%d connections at %d ns", n, at)
+	}
+	w = &world{connect: func(int) (time.Duration, error) { return time.Hour, nil }}
+	_, err := simulate(t, w, s)
+	if err == nil || !strings.Contains(err.Error(), "none was within 1s") {
+		t.Errorf("error %v", err)
+	}
+	if at, n := counts(w); !slices.Equal(n, []int{8, 92}) || at[1] != int64(s.Timeout) {
+		t.Errorf("without an answer %d connections at %d ns", n, at)
+	}
+}
+
 // A server that closes each connection without ever answering is tried again every 20 ms, not as
 // fast as the machine can: in a second of 2 connections, 2·1000/20 = 100 times and the first two.
 func TestRetriesAreSpaced(t *testing.T) {

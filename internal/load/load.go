@@ -24,6 +24,7 @@ import (
 	"math"
 	"net/netip"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -33,6 +34,7 @@ import (
 	"prony/internal/clock"
 	"prony/internal/pace"
 	"prony/internal/result"
+	"prony/internal/sched"
 )
 
 // Spec says what to offer.
@@ -66,6 +68,7 @@ type Spec struct {
 	Together func(context.Context) (start int64, err error)
 
 	Cores    []int                                        // one thread each; empty: one, not pinned
+	Ahead    bool                                         // of others there, where they may
 	OnWindow func(open bool)                              // just before and just after the window
 	Watch    func(done int64, elapsed time.Duration) bool // every Every; false ends the load
 	Every    time.Duration                                // between calls of the three
@@ -158,9 +161,6 @@ type config struct {
 // never is a moment that does not come.
 const never = math.MaxInt64
 
-// lookAhead is how long before the window OnWindow is called, where the lead-in is long enough.
-const lookAhead = 50 * time.Millisecond
-
 // garbageMax is how much garbage may gather before the collector runs after all: long loads that
 // look into answers make some.
 const garbageMax = 512 << 20
@@ -180,7 +180,8 @@ func Run(ctx context.Context, s Spec) (_ *Result, err error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	p, err := compile(s.Scenario, orElse(s.Host, s.Address.String()), s.Seed)
+	p, err := compile(s.Scenario, orElse(s.Host, s.Address.String()),
+		strconv.Itoa(int(s.Address.Port())), s.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -441,6 +442,9 @@ func (r *run) prepare(i int, w *worker) error {
 			return fmt.Errorf("pin load thread to core %d: %w", r.spec.Cores[i], err)
 		}
 	}
+	if r.spec.Ahead && len(r.spec.Cores) > 0 && !r.spec.Describe.Spread {
+		_, w.ahead = sched.Ahead(sched.Load) // the thread ends with its goroutine
+	}
 	if i == 0 {
 		r.priority = priority()
 	}
@@ -500,14 +504,22 @@ func step(window time.Duration) time.Duration {
 	return (window/600 + time.Second - 1).Truncate(time.Second)
 }
 
+// cross tells of one end of the window.
+func (r *run) cross(open bool) {
+	if r.spec.OnWindow != nil {
+		r.spec.OnWindow(open)
+	}
+	if r.spec.Describe.Datagrams {
+		r.unread = unread() - r.unread
+	}
+}
+
 // oversee waits for the window's ends and tells those who want to know.
 func (r *run) oversee(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() { r.finished.Wait(); close(done) }()
-	// Before, not at: whatever the caller does then must not lie in the window it looks at.
-	before := min(r.spec.Lead/2, lookAhead)
-	edge := time.NewTimer(time.Duration(r.cfg.openAt-clock.Mono()) - before)
-	defer edge.Stop()
+	edges := NewEdges(r.spec.Lead, r.cfg.openAt, r.cfg.closeAt, r.cross)
+	defer edges.Stop()
 	var tick, look <-chan time.Time
 	var view *spectacle
 	if r.spec.overseen() {
@@ -519,16 +531,6 @@ func (r *run) oversee(ctx context.Context) error {
 		view = r.watch()
 	}
 	sight := glancer{r: r}
-	edges := 0
-	cross := func() {
-		if edges++; r.spec.OnWindow != nil && edges <= 2 {
-			r.spec.OnWindow(edges == 1)
-		}
-		if edges <= 2 && r.spec.Describe.Datagrams {
-			r.unread = unread() - r.unread
-		}
-		edge.Reset(time.Duration(r.cfg.closeAt - clock.Mono()))
-	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -536,17 +538,13 @@ func (r *run) oversee(ctx context.Context) error {
 			<-done
 			return ctx.Err()
 		case <-done:
-			for edges < 2 {
-				cross()
-			}
+			edges.Rest()
 			if view != nil {
 				view.tell(view.final())
 			}
 			return nil
-		case <-edge.C:
-			if edges < 2 {
-				cross()
-			}
+		case <-edges.C:
+			edges.Cross()
 		case <-tick:
 			if view != nil {
 				view.ask()

@@ -28,7 +28,6 @@ func get(path, want string) load.Scenario {
 // offer runs a load against a truth server, with plain defaults for what the spec leaves out.
 func offer(t *testing.T, p exact.Plan, s load.Spec) *load.Result {
 	t.Helper()
-	tests.Cores(t)
 	addr, stop, err := exact.Start(p)
 	if err != nil {
 		t.Fatal(err)
@@ -79,6 +78,7 @@ const ms = 1e6
 
 // Eight connections, each answered after 20 ms: 8/0.02 = 400 requests a second, never more.
 func TestClosedThroughputIsConnectionsOverServiceTime(t *testing.T) {
+	tests.Cores(t)
 	r := offer(t, exact.Fixed(20*time.Millisecond), load.Spec{
 		Model: result.Closed, Connections: 8, Window: time.Second, Lead: 100 * time.Millisecond,
 	})
@@ -101,6 +101,7 @@ func TestClosedThroughputIsConnectionsOverServiceTime(t *testing.T) {
 // uniformly spread over (0, 400 ms): mean response 0.4²/(2·1) s = 80 ms over all, maximum 400 ms. A
 // generator with coordinated omission would see one slow request per connection.
 func TestStallIsSeenByEveryRequestThatItHeldUp(t *testing.T) {
+	tests.Cores(t)
 	r := offer(t, exact.Stall(300*time.Millisecond, 400*time.Millisecond, exact.Fixed(0)),
 		load.Spec{
 			Model: result.Open, Schedule: even(500), Connections: 4, Window: time.Second,
@@ -122,6 +123,7 @@ func TestStallIsSeenByEveryRequestThatItHeldUp(t *testing.T) {
 // A server of capacity 100/s is offered 200/s for a second: a backlog that grows by 100/s, and what
 // is not answered by the end of the drain is censored, not forgotten.
 func TestOverloadShowsAsBacklogAndCensoring(t *testing.T) {
+	tests.Cores(t)
 	r := offer(t, exact.Cap(1, 10*time.Millisecond), load.Spec{
 		Model: result.Open, Schedule: even(200), Connections: 4, Window: time.Second,
 		Drain: 200 * time.Millisecond,

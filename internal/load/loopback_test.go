@@ -13,8 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"prony/internal/host"
 	"prony/internal/load"
 	"prony/internal/pace"
 	"prony/internal/result"
@@ -62,20 +61,14 @@ func TestClosedLoopKeepsAllConnectionsBusy(t *testing.T) {
 // cores are n processors of this thread, the last one repeated when there are not so many.
 func cores(t *testing.T, n int) []int {
 	t.Helper()
-	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &set); err != nil {
+	out, err := host.Cores()
+	if err != nil {
 		t.Skipf("cannot tell the processors: %v", err)
-	}
-	var out []int
-	for c := 0; c < 1024 && len(out) < n; c++ {
-		if set.IsSet(c) {
-			out = append(out, c)
-		}
 	}
 	for len(out) < n {
 		out = append(out, out[len(out)-1])
 	}
-	return out
+	return out[:n]
 }
 
 // Two threads on their own processors send one schedule: what the server sees is the whole of it,
@@ -151,7 +144,6 @@ func TestLargeBodies(t *testing.T) {
 	defer mirror.Close()
 	s := load.Scenario{Requests: []load.Request{{
 		Method: "POST", Path: "/", Body: body, Want: body, HasWant: true}}}
-	tests.Cores(t)
 	r := offerTo(t, mirror.Listener.Addr().(*net.TCPAddr).AddrPort(), load.Spec{
 		Model: result.Open, Schedule: even(20), Connections: 2, Window: 200 * time.Millisecond,
 		Scenario: s,

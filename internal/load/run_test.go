@@ -319,7 +319,7 @@ func TestThreadsShareOneSchedule(t *testing.T) {
 			t.Fatalf("%d threads, %d of %d answered, %+v", r.Threads, r.Answered, r.Scheduled,
 				r.Errors)
 		}
-		plan, err := compile(s.Scenario, "x", seed)
+		plan, err := compile(s.Scenario, "x", "80", seed)
 		if err != nil {
 			t.Fatal(err)
 		}

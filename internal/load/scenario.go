@@ -62,6 +62,7 @@ type route struct {
 	sized  bool   // it has a Content-Length
 	want   []byte // the body wanted, when it is the same every time
 	wantT  *text.Text
+	like   *text.Pattern // the body wanted, when it is the same but for source ports
 	status int
 	check  bool // the body is compared with want
 	size   int64
@@ -88,6 +89,7 @@ type plan struct {
 	keys   uint64 // how many keys there are
 	zipf   *pace.Zipf
 	seed   uint64
+	port   string   // that is asked
 	vars   []string // of the flow
 	inHead []bool   // whether the variable is part of a path or a header field
 	inPath []bool   // of a path, which a blank would end
@@ -109,7 +111,8 @@ type plan struct {
 // keepMax bounds what is kept of an answer that is looked into.
 const keepMax = 1 << 20
 
-func compile(s Scenario, host string, seed uint64) (*plan, error) {
+// compile makes the plan of requests that are sent by this Host to this port.
+func compile(s Scenario, host, port string, seed uint64) (*plan, error) {
 	if len(s.Requests) == 0 {
 		return nil, fmt.Errorf("compile scenario: it has no requests")
 	}
@@ -122,7 +125,7 @@ func compile(s Scenario, host string, seed uint64) (*plan, error) {
 	if strings.ContainsAny(host, " \r\n{}") {
 		return nil, fmt.Errorf("compile scenario: %q is not a host", host)
 	}
-	p := &plan{keyLo: s.KeyLo, keys: s.KeyHi - s.KeyLo + 1, seed: seed, flow: s.Flow}
+	p := &plan{port: port, keyLo: s.KeyLo, keys: s.KeyHi - s.KeyLo + 1, seed: seed, flow: s.Flow}
 	if s.Zipf < 0 || math.IsNaN(s.Zipf) || math.IsInf(s.Zipf, 0) {
 		return nil, fmt.Errorf("compile scenario: Zipf exponent %v is not above 0", s.Zipf)
 	}
@@ -155,13 +158,12 @@ func (p *plan) add(r Request, host string, setup bool) error {
 	c := route{
 		name: orElse(r.Name, r.Method+" "+r.Path), index: len(p.routes), status: r.Status,
 		check: r.HasWant,
-		size:  r.WantSize, headOnly: r.Method == http.MethodHead, checks: r.Checks,
-		pauseNs: int64(r.Pause),
+		size:  r.WantSize, headOnly: r.Method == http.MethodHead, pauseNs: int64(r.Pause),
 	}
 	if c.status == 0 {
 		c.status = 200
 	}
-	if err := c.compile(r, host, p.vars); err != nil {
+	if err := c.compile(r, host, p.port, p.vars); err != nil {
 		return err
 	}
 	var err error
@@ -243,7 +245,7 @@ func (r *Request) check() error {
 const lengthName = "Content-Length: "
 
 // compile makes the texts of the request and of the body wanted.
-func (c *route) compile(r Request, host string, vars []string) error {
+func (c *route) compile(r Request, host, port string, vars []string) error {
 	own := map[string]bool{}
 	var fields strings.Builder
 	for _, h := range r.Headers {
@@ -274,8 +276,23 @@ func (c *route) compile(r Request, host string, vars []string) error {
 		return fmt.Errorf("an answer is held against ${%s}, which only what is sent has; look "+
 			"for it by a check of its own", names[0])
 	}
+	for _, h := range r.Headers {
+		if t, err := sent(h.Value, vars, true); err == nil && strings.EqualFold(h.Name, "host") {
+			if name, fixed := t.Fixed(); fixed {
+				host = string(name)
+			}
+		}
+	}
+	c.wantT = c.wantT.At(host, port)
 	if w, ok := c.wantT.Fixed(); ok {
 		c.want = append([]byte{}, w...)
+	} else if c.like = c.wantT.Pattern(); c.like != nil {
+		c.want = c.like.Literal
+	} else if lab := c.wantT.Lab(); lab != "" {
+		return fmt.Errorf("an answer that has %s has no other placeholder that varies", lab)
+	}
+	for i := range r.Checks {
+		c.checks = append(c.checks, r.Checks[i].At(host, port))
 	}
 	sample := text.Values{Vars: make([][]byte, len(vars))}
 	for i := range sample.Vars {
@@ -299,6 +316,9 @@ func sent(s string, vars []string, head bool) (*text.Text, error) {
 	t, err := text.Parse(s, vars)
 	if err != nil {
 		return nil, err
+	}
+	if lab := t.Lab(); lab != "" {
+		return nil, fmt.Errorf("%s is of answers, and this is sent", lab)
 	}
 	odd := ""
 	t, err = t.Fill(func(name string) (string, bool) {

@@ -12,7 +12,8 @@ import (
 func TestRequestsAsSent(t *testing.T) {
 	check := func(r Request, key uint64, out, want string) {
 		t.Helper()
-		p, err := compile(Scenario{Requests: []Request{r}, KeyHi: math.MaxUint64 - 1}, "a.b:80", 1)
+		p, err := compile(Scenario{Requests: []Request{r}, KeyHi: math.MaxUint64 - 1}, "a.b:80",
+			"80", 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +52,7 @@ func TestRequestsAsSent(t *testing.T) {
 func TestBadScenarios(t *testing.T) {
 	check := func(want string, s Scenario, host string) {
 		t.Helper()
-		if _, err := compile(s, host, 1); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := compile(s, host, "80", 1); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
@@ -94,7 +95,7 @@ func draws(t *testing.T, seed uint64, n int, weights ...int) (routes []int, keys
 	for _, w := range weights {
 		s.Requests = append(s.Requests, Request{Method: "GET", Path: "/", Weight: w})
 	}
-	p, err := compile(s, "h", seed)
+	p, err := compile(s, "h", "80", seed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,6 @@ import (
 	"prony/internal/load"
 	"prony/internal/load/extract"
 	"prony/internal/result"
-	"prony/internal/tests"
 )
 
 // logins is a real service with sessions: who is not logged in, gets 401.
@@ -91,7 +90,6 @@ func login(extracts ...extract.Capture) load.Request {
 
 func ask(t *testing.T, to netip.AddrPort, s load.Scenario) *load.Result {
 	t.Helper()
-	tests.Cores(t)
 	s.KeyLo, s.KeyHi = 1, 1
 	return offerTo(t, to, load.Spec{Model: result.Closed, Connections: 4, Scenario: s,
 		Requests: 200, Window: time.Minute, Drain: 10 * time.Second, Timeout: 10 * time.Second})

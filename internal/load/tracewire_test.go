@@ -68,6 +68,7 @@ func (l *listener) note(parent, state []string) bool {
 // Over real sockets, so many requests as the share comes to carry an id that a server can read,
 // each its own, and those that the server took its time for are among the slowest ones kept.
 func TestTraceOverTheWire(t *testing.T) {
+	tests.Once(t, "trace contexts over the wire", tests.Needs{})
 	tests.Cores(t)
 	check := func(name string, share float64,
 		engine func(netip.AddrPort, int) (load.Engine, error)) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"prony/internal/clock"
+	"prony/internal/load/text"
 )
 
 // A turn is what one arrival, or one closed user, asks for: a request, or all steps of a flow one
@@ -37,7 +38,8 @@ func (w *worker) begin(i int32, due, now int64) {
 func (w *worker) send(i int32, at int64) {
 	c := &w.conns[i]
 	w.make(c)
-	c.phase, c.task, c.first, c.at, c.dirty = busy, working, 0, 0, false
+	c.phase, c.task, c.first, c.dirty = busy, working, 0, false
+	c.at, c.place = 0, text.Place{}
 	w.link(i)
 	now := clock.Mono()
 	if now < at { // never, but a sent moment before its cause would be a lie
@@ -97,9 +99,9 @@ func (w *worker) make(c *conn) {
 		}
 	}
 	c.resp.Use(&w.caches[r.index])
+	c.kept = c.kept[:0]
 	if r.headOnly || r.keep || w.plan.cookies {
 		c.resp.Expect(r.headOnly, r.keep || w.plan.cookies)
-		c.kept = c.kept[:0]
 	}
 }
 
@@ -152,10 +154,16 @@ func isFarewell(b []byte) bool {
 // compare holds a piece of the body against what it should be. The first difference marks the
 // answer; the rest is read on, so that the connection stays usable.
 func (w *worker) compare(c *conn, body []byte) {
-	if c.route.keep && len(c.kept)+len(body) <= keepMax {
+	if (c.route.keep || c.resp.Status >= CallStatus) && len(c.kept)+len(body) <= keepMax {
 		c.kept = append(c.kept, body...)
 	}
 	if !c.route.check || c.dirty {
+		return
+	}
+	if like := c.route.like; like != nil {
+		if same := like.Next(&c.place, body); same < len(body) {
+			c.at, c.dirty, c.odds = c.place.At, true, copy(c.odd[:], body[same:])
+		}
 		return
 	}
 	end := c.at + len(body)
@@ -211,6 +219,9 @@ func (w *worker) ends(i int, now int64) {
 // judge books the answer and reports whether it is the right one.
 func (w *worker) judge(c *conn, now int64, more int) bool {
 	r := c.route
+	if r.like != nil && r.like.Whole(&c.place) {
+		c.at = len(c.want)
+	}
 	bad := c.dirty || r.check && c.at != len(c.want) && !r.headOnly ||
 		!r.check && r.size >= 0 && c.resp.Bytes != r.size
 	switch {

@@ -7,6 +7,7 @@ import (
 	"prony/internal/load/h1"
 	"prony/internal/load/text"
 	"prony/internal/pace"
+	"prony/internal/sched"
 )
 
 // worker is one load thread: its connections, its share of the schedule, its books. Nothing in it
@@ -51,6 +52,8 @@ type worker struct {
 	events   int64       // answers, or pieces of them, taken so far
 
 	wakeup  *hdrhistogram.Histogram // open: how late the thread wakes
+	ahead   bool                    // it goes before the others on its core
+	breath  sched.Breath            // that it leaves them
 	stop    bool
 	unwatch func() // ends the watch over its usage; nil: there is none
 }
@@ -98,27 +101,38 @@ func (w *worker) equip() {
 	w.used++
 }
 
+const gentle = 8 // connections that are opened at once before the first is there
+
 // connect opens all connections and serves the engine until each is open or has failed, or the
-// bound is hit.
+// bound is hit. As many more are asked for at once as there are already (RFC 5681's slow start): a
+// cold service that shakes a hundred hands in turns has finished none of them for as long as all of
+// them take, and a short queue of connections overflows.
 func (w *worker) connect(deadline int64) error {
-	for i := range w.used {
-		w.open(i, clock.Mono())
-	}
-	for w.pending() && clock.Mono() < deadline {
+	asked := 0
+	for {
+		settled, late := w.settled(asked), clock.Mono() >= deadline
+		for asked < w.used && (late || asked-settled < settled+gentle) {
+			w.open(asked, clock.Mono())
+			asked++
+		}
+		if late || settled == w.used {
+			return nil
+		}
 		if err := w.engine.Wait(clock.Mono()+tickNs, w); err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
-func (w *worker) pending() bool {
-	for i := range w.used {
-		if w.conns[i].phase == opening {
-			return true
+// settled counts those of the first n connections that are open or have failed.
+func (w *worker) settled(n int) int {
+	settled := 0
+	for i := range w.conns[:n] {
+		if w.conns[i].phase != opening {
+			settled++
 		}
 	}
-	return false
+	return settled
 }
 
 // loop is the hot loop: what is due goes out on what is free, then wait for whichever comes first,
@@ -138,6 +152,9 @@ func (w *worker) loop() error {
 		now := clock.Mono()
 		if polledAt != 0 && w.events == before {
 			w.book.spun(polledAt, now)
+		}
+		if w.ahead {
+			w.breath.Take(now)
 		}
 		if now >= nextTick {
 			w.book.stood(nextTick, now)

@@ -31,7 +31,7 @@ func hot(t testing.TB, s Scenario, conns int, arrivals pace.Process) *worker {
 // hotly is hot with a share of the requests traced.
 func hotly(t testing.TB, s Scenario, conns int, arrivals pace.Process, trace Trace) *worker {
 	t.Helper()
-	p, err := compile(s, "127.0.0.1:8080", 42)
+	p, err := compile(s, "127.0.0.1:8080", "8080", 42)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,6 +265,33 @@ func TestRequestsDoNotAllocate(t *testing.T) {
 		check("open", hello, fixed, &ready{}, share)
 		check("open with keys", keyed, drawn, &ready{}, share)
 		check("mixed", mix, drawn, nil, share)
+		check("quoting", quoting, quoted, nil, share)
+	}
+}
+
+// quoting is a service that says where it was asked, and by whom.
+var quoting = Scenario{Requests: []Request{{Method: "GET", Path: "/", HasWant: true,
+	Want: "{lab host} heard :{lab source} at {lab port}"}}}
+
+const quoted = "127.0.0.1:8080 heard :54321 at 8080"
+
+// What the lab gave is left out of an answer, and nothing else: one other byte of the same length
+// is an error.
+func TestQuotingAnswers(t *testing.T) {
+	for body, bad := range map[string]bool{
+		quoted: false, "127.0.0.1:8080 heard :1 at 8080": false,
+		"127.0.0.1:8081 heard :54321 at 8080": true, "127.0.0.1:8080 heard :54321 at 8081": true,
+		"127.0.0.1:8080 heard ;54321 at 8080": true, "127.0.0.1:8080 heard :5432x at 8080": true,
+		"127.0.0.1:8080 heard :54321 at 808": true, "127.0.0.1:8080 heard : at 8080": true,
+	} {
+		w := hot(t, quoting, 16, nil)
+		answers := texts(body)
+		for range 100 {
+			turn(w, answers)
+		}
+		if n := w.book.errors().Body; bad && n != 100 || !bad && n != 0 {
+			t.Errorf("%q: %d of 100 are errors", body, n)
+		}
 	}
 }
 

@@ -128,6 +128,21 @@ var All = []Metric{
 		Column:  &Column{"energy", "energy/req", OfCost, 5, unit.Joules},
 		Doc: "energy that the whole machine's processors took over good answers: the load's part " +
 			"and what idles are in it"},
+	{Name: "asks_per_answer", Unit: unit.One, Asked: true,
+		Label: "asks per answer", Better: "fewer", Worse: "more",
+		Value: ofLoad(func(l *result.Load) (sum float64) {
+			if len(l.Asks) == 0 {
+				return math.NaN()
+			}
+			for _, a := range l.Asks {
+				sum += AsksEach(a, l)
+			}
+			return sum
+		}),
+		Missing: "no counter of what it asks was read",
+		Column:  &Column{"asks", "asks/answer", OfCost, 6, unit.Hundredths},
+		Doc: "what databases and upstreams counted in the window over good answers; of several " +
+			"counters their sum"},
 	{Name: "lag_p99", Unit: unit.Ns, Model: result.Open, Lab: true,
 		Label: "generator's lag p99", Better: "less", Worse: "more",
 		Value:   ofLoad(func(l *result.Load) float64 { return p99Of(l.Lag) }),
@@ -235,6 +250,14 @@ var All = []Metric{
 		Missing: "no image of it was built (prony build --images)",
 		Column:  &Column{"image", "image", OfTrial, 4, unit.Bytes},
 		Doc:     "of the container's image; withheld where none was built"},
+}
+
+// AsksEach is how often what has the counter was asked for each good answer; NaN: nobody knows.
+func AsksEach(a result.Asks, l *result.Load) float64 {
+	if a.Error != "" || a.BetweenNs <= 0 || l.Done == 0 {
+		return math.NaN()
+	}
+	return a.Count * float64(l.WindowNs) / float64(a.BetweenNs) / float64(l.Done)
 }
 
 type value = func(*result.Record, *result.Load) float64

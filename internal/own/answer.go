@@ -2,12 +2,14 @@ package own
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,15 +17,16 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"prony/internal/load/stack"
 	"prony/internal/load/text"
 	"prony/internal/suite"
 	"prony/internal/unit"
 )
 
 const (
-	// asks is how often each service is asked before it is measured: what differs between two
+	// askTimes is how often each service is asked before it is measured: what differs between two
 	// answers of one service differs by itself.
-	asks = 3
+	askTimes = 3
 	// askBound is for one answer.
 	askBound = 10 * time.Second
 	// maxBody is the longest answer that is held byte for byte.
@@ -64,25 +67,51 @@ type Answer struct {
 	Status int
 	Type   string // media type
 	Body   []byte
+	// What the lab gave for it, which it may quote: the Host field, the port that was asked, and
+	// the one that the connection came from; empty: not known.
+	Host, Port, Source string
+}
+
+// quoted is a part of the answer, which may quote what the lab gave.
+func (a *Answer) quoted(in string) quoted { return quoted{in, a.Host, a.Port, a.Source} }
+
+// same is the text that all bodies are, but for what the lab gave.
+func same(answers []Answer, where given) (string, bool) {
+	of := make([]quoted, len(answers))
+	for i := range answers {
+		of[i] = answers[i].quoted(string(answers[i].Body))
+	}
+	return joint(of, where)
 }
 
 // Ask asks a service a few times for what it will be asked under load, and gives for each request
-// the answers in order; the requests are filled. by carries the questions; nil: HTTP/1.1 over TCP.
-func Ask(ctx context.Context, by http.RoundTripper, base string, requests []suite.Request) (
+// the answers in order; the requests are filled, and sent by the same fields as under load, since a
+// service may quote them. by says what is spoken; nil: HTTP/1.1 over TCP.
+func Ask(ctx context.Context, by *stack.Config, base string, requests []suite.Request) (
 	[][]Answer, error) {
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	if by == nil {
-		by = &http.Transport{DisableCompression: true}
+	to := stack.Config{Protocol: stack.H1, Network: "tcp", Address: base, Host: base}
+	if by != nil {
+		to = *by
 	}
-	client := http.Client{Timeout: askBound, CheckRedirect: stay, Transport: by}
-	defer client.CloseIdleConnections()
+	source := ""
+	to.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, address)
+		if err == nil {
+			_, source, _ = net.SplitHostPort(conn.LocalAddr().String())
+		}
+		return conn, err
+	}
+	client := http.Client{Timeout: askBound, CheckRedirect: stay,
+		Transport: stack.Transport{Config: to}}
 	out := make([][]Answer, len(requests))
-	for range asks {
+	for range askTimes {
 		for i, r := range requests {
 			a, err := ask(ctx, &client, base, r)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", r.Request, err)
 			}
+			a.Source = source
 			out[i] = append(out[i], a)
 		}
 	}
@@ -96,14 +125,14 @@ func ask(ctx context.Context, client *http.Client, base string, r suite.Request)
 	if err != nil {
 		return Answer{}, err
 	}
-	if r.Type != "" {
-		q.Header.Set("Content-Type", r.Type)
-	}
 	for name, value := range r.Headers {
-		q.Header.Set(name, string(value))
+		q.Header[name] = []string{string(value)} // as it is written, as under load
 		if strings.EqualFold(name, "host") {
 			q.Host = string(value)
 		}
+	}
+	if r.Content() != "" && q.Header.Get("Content-Type") == "" {
+		q.Header.Set("Content-Type", cmp.Or(r.Type, "text/plain"))
 	}
 	res, err := client.Do(q)
 	if err != nil {
@@ -112,7 +141,8 @@ func ask(ctx context.Context, client *http.Client, base string, r suite.Request)
 	defer func() { _ = res.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxBody+1))
 	media, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";")
-	return Answer{res.StatusCode, media, body}, err
+	_, port, _ := net.SplitHostPort(base)
+	return Answer{Status: res.StatusCode, Type: media, Body: body, Host: q.Host, Port: port}, err
 }
 
 // Held is what every answer to a request is held against.
@@ -165,7 +195,7 @@ func hold(r suite.Request, names []string, by [][]Answer, statusOnly bool,
 	}
 	if first.Status >= http.StatusInternalServerError {
 		return Held{}, fmt.Errorf("%s answers with status %d: %s", names[0], first.Status,
-			excerpt(first.Body))
+			excerpt(first.Body, 0))
 	}
 	r.Expect.Status = first.Status
 	method, _, _ := strings.Cut(r.Request, " ")
@@ -175,16 +205,19 @@ func hold(r suite.Request, names []string, by [][]Answer, statusOnly bool,
 	if err := differ(names, by); err != nil {
 		return Held{}, err
 	}
-	why := "its bytes vary"
+	why, where := "its bytes vary", given{}
 	if name := tells(r, all, environment); name != "" { // what is held is in every record
 		why = "it has the value of ${" + name + "}"
-	} else if odd(all) == nil && len(first.Body) <= maxBody {
-		body := text.Escape(string(first.Body))
+	} else if body, ok := same(all, where); ok && len(first.Body) <= maxBody {
 		r.Expect.Body = &body
+		if len(where) > 0 {
+			return Held{r, "by every byte of the body but what the lab itself gives, and " +
+				"it quotes: " + where.String()}, nil
+		}
 		return Held{r, ""}, nil
 	} else if fields := alike(all); len(fields) > 0 {
 		for _, path := range slices.Sorted(maps.Keys(fields)) {
-			value := suite.Text(text.Escape(fields[path]))
+			value := suite.Text(fields[path])
 			r.Checks = append(r.Checks, suite.Check{Place: suite.Place{JSON: path}, Is: &value})
 		}
 		r.Checks = r.Checks[:min(len(r.Checks), maxFields)]
@@ -233,14 +266,16 @@ func keeps(r suite.Request, names []string, by [][]Answer) error {
 		for _, a := range answers {
 			if a.Status != r.Expect.Status {
 				return fmt.Errorf("%s answers with status %d, and %d is expected: %s", names[k],
-					a.Status, r.Expect.Status, excerpt(a.Body))
+					a.Status, r.Expect.Status, excerpt(a.Body, 0))
 			}
 			if want := r.Expect.Body; want != nil {
 				if body, err := text.Parse(*want, nil); err == nil {
+					body = body.At(a.Host, a.Port)
 					wanted, fixed := body.Fixed()
-					if fixed && !bytes.Equal(wanted, a.Body) {
+					like := body.Pattern()
+					if fixed && !bytes.Equal(wanted, a.Body) || like != nil && !like.Is(a.Body) {
 						return fmt.Errorf("%s answers %s, and %s is expected", names[k],
-							excerpt(a.Body), excerpt(wanted))
+							excerpt(a.Body, 0), excerpt([]byte(*want), 0))
 					}
 				}
 			}
@@ -254,15 +289,19 @@ func keeps(r suite.Request, names []string, by [][]Answer) error {
 func differ(names []string, by [][]Answer) error {
 	for k := 1; k < len(by); k++ {
 		a, b := by[0], by[k]
-		here, there := alike(a), alike(b)
-		if odd(a) == nil && odd(b) == nil && !bytes.Equal(a[0].Body, b[0].Body) {
-			return fmt.Errorf("%s answers %s, %s %s; %s", names[0], excerpt(a[0].Body), names[k],
-				excerpt(b[0].Body), apart)
+		_, still := same(a, given{})
+		_, stays := same(b, given{})
+		if _, ok := same(slices.Concat(a, b), given{}); still && stays && !ok {
+			from := begins(a[0], b[0])
+			return fmt.Errorf("%s answers %s, %s %s; %s", names[0], excerpt(a[0].Body, from),
+				names[k], excerpt(b[0].Body, from), apart)
 		}
+		here, there, both := alike(a), alike(b), alike(slices.Concat(a, b))
 		for _, path := range slices.Sorted(maps.Keys(here)) {
-			if value, ok := there[path]; ok && value != here[path] {
-				return fmt.Errorf("%s has %q at %s, %s %q; %s", names[0], here[path], path,
-					names[k], value, apart)
+			_, ok := there[path]
+			if _, one := both[path]; ok && !one {
+				return fmt.Errorf("%s has %q at %s, %s %q; %s", names[0], leaves(a[0].Body)[path],
+					path, names[k], leaves(b[0].Body)[path], apart)
 			}
 		}
 		if path := lacks(a, b); path != "" {
@@ -293,34 +332,47 @@ func lacks(of, other []Answer) string {
 	return ""
 }
 
-// odd is the first answer that is not the first one; nil: all are.
-func odd(answers []Answer) *Answer {
-	for i, a := range answers {
-		if !bytes.Equal(a.Body, answers[0].Body) {
-			return &answers[i]
-		}
-	}
-	return nil
+// begins is where two bodies begin to differ in what the lab did not give.
+func begins(a, b Answer) int {
+	of := []quoted{a.quoted(string(a.Body)), b.quoted(string(b.Body))}
+	at := make([]int, len(of))
+	walk(of, at, func(string, byte) {})
+	return at[0]
 }
 
-// excerpt is the beginning of a body, quoted.
-func excerpt(body []byte) string {
-	const most = 60
-	if len(body) > most {
-		return fmt.Sprintf("%q… (%d bytes)", body[:most], len(body))
+// excerpt is the beginning of a body, quoted, or what is around a place further down.
+func excerpt(body []byte, at int) string {
+	const most, before = 60, 20
+	from := 0
+	if at > most-before {
+		from = min(at-before, len(body))
+	}
+	mark := map[bool]string{true: "…"}
+	if rest := body[from:]; len(rest) > most || from > 0 {
+		return fmt.Sprintf("%s%q%s (%d bytes)", mark[from > 0], rest[:min(most, len(rest))],
+			mark[len(rest) > most], len(body))
 	}
 	return fmt.Sprintf("%q", body)
 }
 
-// alike are the fields of JSON answers that all of them have, with one value.
+// alike are the fields of JSON answers that all of them have, with one value but for what the lab
+// gave, as a text of package text.
 func alike(answers []Answer) map[string]string {
-	out := leaves(answers[0].Body)
-	for _, a := range answers[1:] {
-		other := leaves(a.Body)
-		maps.DeleteFunc(out, func(path, value string) bool {
-			there, ok := other[path]
-			return !ok || there != value
-		})
+	out, where := map[string]string{}, given{}
+	all := make([]map[string]string, len(answers))
+	for i, a := range answers {
+		all[i] = leaves(a.Body)
+	}
+	of := make([]quoted, len(answers))
+	for path := range all[0] {
+		every := true
+		for i := range answers {
+			value, ok := all[i][path]
+			of[i], every = answers[i].quoted(value), every && ok
+		}
+		if value, ok := joint(of, where); every && ok {
+			out[path] = value
+		}
 	}
 	return out
 }

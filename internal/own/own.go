@@ -26,6 +26,7 @@ import (
 	"slices"
 	"strings"
 
+	"prony/internal/asks"
 	"prony/internal/cli"
 	"prony/internal/config"
 	"prony/internal/host"
@@ -50,6 +51,7 @@ type Source struct {
 	Env      map[string]string
 	Wants    []service.Want
 	Before   []service.Process // started before the command, in order
+	Counters map[string]asks.Place
 	// File is where it is described; empty: on the command line.
 	File string
 	// Built names what it is built as, for sources that share a build; empty: as it is called.
@@ -102,7 +104,7 @@ func Services(sources []Source, environ []string, ready string) ([]*service.Serv
 			BuiltAs: cmp.Or(from.Built, strings.TrimSuffix(names[i], again)),
 			Only:    func(name string) bool { return name != ".git" && name != result.Kept }}
 		target := service.Target{Name: names[i], Connections: from.Connections,
-			Body: from.Body}
+			Body: from.Body, Counters: from.Counters}
 		if len(from.Before) > 0 {
 			s.Run.Processes = append(slices.Clone(from.Before), service.Process{Name: names[i],
 				Command: args, Ready: ready})

@@ -36,12 +36,13 @@ func Sources(p *suite.Project, dir string) (out []Source, err error) {
 				return nil, from.wrong("process "+p.Name, err)
 			}
 			before := service.Process{Name: p.Name, Command: args, Ready: p.Ready, Share: p.Share,
-				Env: map[string]string{}}
+				Backing: p.Backing, Env: map[string]string{}}
 			for key, value := range p.Env {
 				before.Env[key] = string(value)
 			}
 			from.Before = append(from.Before, before)
 		}
+		from.Counters = t.Counters
 		for _, need := range slices.Concat(p.Needs, t.Needs) {
 			ask := []string{need.Tool, "--version"}
 			if need.Version != "" {

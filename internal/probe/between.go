@@ -17,6 +17,9 @@ func Between(a, b Mark, samples Series, requests int64, cores float64) (result.U
 	if b.TNs <= a.TNs || a.Source != b.Source {
 		panic("probe: Between wants two marks of one sampler, the earlier one first")
 	}
+	if a.Lost || b.Lost {
+		return lost(b.Source, b.TNs-a.TNs)
+	}
 	window := b.TNs - a.TNs
 	threads := difference(a.Threads, b.Threads)
 	u := result.Usage{
@@ -64,6 +67,19 @@ func Between(a, b Mark, samples Series, requests int64, cores float64) (result.U
 		h.EnergyJ = 0 // likewise
 	}
 	return u, h
+}
+
+// lost is what is known where one of two marks is lost.
+func lost(source string, window int64) (result.Usage, result.Host) {
+	return result.Usage{Source: source, WindowNs: window,
+			CPUNs: unknown, CPUShare: unknown, CPUPerRequestNs: unknown,
+			UserNs: unknown, SystemNs: unknown, RSSMaxBytes: unknown, RSSEndBytes: unknown,
+			ThreadsMax: unknown, SwitchesVoluntary: unknown, SwitchesForced: unknown,
+			SwitchesPerRequest: unknown, RunDelayNs: unknown, ThrottledNs: unknown,
+			ThrottledPeriods: unknown, PageFaultsMajor: unknown, NetworkBytes: unknown,
+			NetworkBytesPerRequest: unknown},
+		result.Host{StealShare: unknown, OtherCPUShare: unknown, PressureCPU: unknown,
+			PressureMemory: unknown, PressureIO: unknown}
 }
 
 // hostBetween takes as all cores' time what /proc/stat itself counted, so that shares of one file

@@ -131,6 +131,30 @@ func TestBetween(t *testing.T) {
 	})
 }
 
+// Where one of two marks is lost nothing is known, and nothing is what a life has had.
+func TestBetweenLost(t *testing.T) {
+	a, b := edges()
+	for _, lose := range []*Mark{&a, &b} {
+		whole := *lose
+		*lose = Mark{Lost: true, TNs: whole.TNs, Source: whole.Source}
+		use, host := Between(a, b, Series{}, 1000, 2)
+		v := reflect.ValueOf(use)
+		for i := range v.NumField() {
+			name, f := v.Type().Field(i).Name, v.Field(i)
+			switch {
+			case name == "WindowNs" || name == "PSSEndBytes" || f.Kind() == reflect.String:
+			case f.CanInt() && f.Int() != unknown, f.CanFloat() && f.Float() != unknown,
+				f.Kind() == reflect.Slice && f.Len() > 0, f.Kind() == reflect.Pointer && !f.IsNil():
+				t.Errorf("%s is %v", name, f)
+			}
+		}
+		if use.WindowNs != b.TNs-a.TNs || host.OtherCPUShare != unknown || host.EnergyJ != 0 {
+			t.Errorf("%+v, %+v", use, host)
+		}
+		*lose = whole
+	}
+}
+
 func TestBetweenWithoutRequests(t *testing.T) {
 	a, b := edges()
 	u, _ := Between(a, b, Series{}, 0, 2)

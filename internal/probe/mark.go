@@ -1,14 +1,18 @@
 package probe
 
 import (
-	"runtime"
+	"maps"
 	"slices"
+
+	"prony/internal/sched"
 )
 
 // Mark is one complete reading. Counters run since boot, since the start of the cgroup or of each
 // process: only differences of two marks of one sampler mean anything. -1 is a value that could not
 // be read. Times are ns, sizes bytes.
 type Mark struct {
+	Lost bool // who was to read did not answer: nothing but TNs and Source is known
+
 	TNs    int64  // since Start, monotonic
 	Source string // of CPUNs, UserNs, SystemNs, as result.Usage.Source
 
@@ -29,7 +33,7 @@ type Mark struct {
 	Roles        Roles
 	Parts        []PartMark // of a system, in the order of Subject.Parts
 
-	LabNs    int64 // CPU time of this process and of a foreign generator
+	LabNs    int64 // CPU time of this process, a foreign generator and backing processes
 	Host     HostTicks
 	Pressure Pressure
 	NetBytes int64 // over the loopback interface, or the service's own, in both directions
@@ -47,12 +51,13 @@ type PartMark struct {
 // marker is what a Mark needs for itself, so that it shares nothing but open files with the
 // sampling thread and never makes it wait.
 type marker struct {
-	walker        walker
-	roles         *roles
-	service, load func() []int
-	parts         []Part
-	cpu           cpuClock
-	meter         meter
+	walker       walker
+	roles        *roles
+	service, own func() []int // own: see Subject.own
+	foreign      bool         // there is a generator among own
+	parts        []Part
+	cpu          cpuClock
+	meter        meter
 }
 
 // Mark takes a complete reading but for PSS, on the caller's goroutine. It costs two small files
@@ -73,15 +78,16 @@ func (s *Sampler) reading(pss bool) Mark {
 	if s.stopped {
 		panic("probe: Mark after Stop: take the last mark of a window before stopping the sampler")
 	}
+	var m Mark
 	// The CPU clock is the thread's, so the goroutine has to stay on it.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	began := s.mark.cpu.thread()
-	m := s.mark.read(s.now(), &s.group, &s.host)
-	if pss {
-		m.PSSBytes = s.mark.pss()
-	}
-	s.markNs += s.mark.cpu.thread() - began
+	sched.Locked(sched.Probe, func() {
+		began := s.mark.cpu.thread()
+		m = s.mark.read(s.now(), &s.group, &s.host)
+		if pss {
+			m.PSSBytes = s.mark.pss()
+		}
+		s.markNs += s.mark.cpu.thread() - began
+	})
 	return m
 }
 
@@ -93,7 +99,8 @@ func (k *marker) read(tNs int64, group *groupFiles, host *hostFiles) Mark {
 	m.UserNs, m.SystemNs = group.splitNs(text)
 	m.ThrottledPeriods, m.ThrottledNs = group.throttled(text)
 	m.ChargedBytes = group.memoryBytes(text)
-	m.LabNs = labNs(&k.cpu, k.load != nil, sum(k.stats(processes(k.load))))
+	own := k.stats(processes(k.own))
+	m.LabNs = labNs(&k.cpu, k.foreign, sum(own))
 	m.Host = host.ticks(text[:hostBytes])
 	m.Pressure = host.pressure(text)
 	m.NetBytes = host.netBytes(text)
@@ -110,6 +117,7 @@ func (k *marker) read(tNs int64, group *groupFiles, host *hostFiles) Mark {
 			m.CPUNs, m.UserNs, m.SystemNs = all.cpuNs, all.userNs, all.systemNs
 		}
 	}
+	maps.Copy(stats, own) // parts that the limits do not hold are among those
 	m.Parts = k.apart(stats)
 	for _, pid := range pids {
 		m.Threads = k.walker.threads(pid, m.Threads)

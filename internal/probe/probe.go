@@ -25,6 +25,7 @@ import (
 
 	"prony/internal/clock"
 	"prony/internal/result"
+	"prony/internal/sched"
 )
 
 const (
@@ -52,9 +53,24 @@ type Subject struct {
 	// they use is the trial's own, not the host's other work.
 	Load func() []int
 
+	// Backing gives the processes that the service leans on, outside of its cgroups, such as a
+	// database; nil when there are none. They are the trial's own likewise.
+	Backing func() []int
+
 	// Parts are the processes of a system, each with the process group that it leads, for marks to
 	// tell apart. None: the service is one.
 	Parts []Part
+}
+
+// own gives the processes that are the trial's beside this one and the service; nil: none.
+func (s Subject) own() func() []int {
+	switch {
+	case s.Backing == nil:
+		return s.Load
+	case s.Load == nil:
+		return s.Backing
+	}
+	return func() []int { return slices.Concat(s.Load(), s.Backing()) }
 }
 
 // Part is one process of a system with all that it forks.
@@ -142,10 +158,12 @@ func open(cfg Config, subject Subject) (*Sampler, error) {
 		log:     newLog(logRows),
 		roles:   newRoles(cfg.proc),
 	}
-	service, load := s.asked(subject.PIDs), s.asked(subject.Load)
-	s.watch = newWatch(cfg, &s.group, &s.host, s.roles, service, load)
-	s.mark = marker{walker: newWalker(cfg.proc), roles: s.roles, service: service, load: load,
-		parts: subject.Parts, meter: openMeter(cfg.powercap)}
+	service, own := s.asked(subject.PIDs), s.asked(subject.own())
+	foreign := subject.Load != nil
+	s.watch = newWatch(cfg, &s.group, &s.host, s.roles, service, own)
+	s.watch.foreign = foreign
+	s.mark = marker{walker: newWalker(cfg.proc), roles: s.roles, service: service, own: own,
+		foreign: foreign, parts: subject.Parts, meter: openMeter(cfg.powercap)}
 	return s, nil
 }
 
@@ -169,6 +187,11 @@ func (s *Sampler) run(cores []int, ready chan<- error) {
 	if err := pin(cores); err != nil {
 		ready <- err
 		return
+	}
+	// Where it may: a sample is of one moment, on a busy core, too. A process's first thread
+	// outlives its goroutine, and must not stay ahead.
+	if back, ok := sched.Ahead(sched.Probe); ok {
+		defer back()
 	}
 	began := s.watch.cpu.thread()
 	s.watch.calibrate(s.period)

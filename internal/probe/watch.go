@@ -24,8 +24,9 @@ type watch struct {
 	host      *hostFiles
 	roles     *roles
 	service   table
-	load      table
-	hostEvery int // samples to one reading of /proc/stat
+	own       table // see Subject.own
+	foreign   bool  // there is a generator among those
+	hostEvery int   // samples to one reading of /proc/stat
 
 	cpu      cpuClock
 	buf      [statBytes]byte
@@ -38,11 +39,11 @@ type watch struct {
 }
 
 func newWatch(cfg Config, group *groupFiles, host *hostFiles, roles *roles,
-	service, load func() []int) watch {
+	service, own func() []int) watch {
 	return watch{
 		group: group, host: host, roles: roles, hostEvery: 1,
 		service: table{proc: cfg.proc, pids: service},
-		load:    table{proc: cfg.proc, pids: load},
+		own:     table{proc: cfg.proc, pids: own},
 	}
 }
 
@@ -66,9 +67,9 @@ func strideOf(costNs, periodNs int64) int {
 // step takes one sample. What cannot be read keeps its last value, so that counters never step back
 // to zero; a service that is gone has no memory and no threads, though.
 func (w *watch) step(tNs int64) row {
-	if stale := w.service.stale || w.load.stale; !w.asked || stale || tNs-w.askedNs >= refreshNs {
+	if stale := w.service.stale || w.own.stale; !w.asked || stale || tNs-w.askedNs >= refreshNs {
 		w.service.refresh()
-		w.load.refresh()
+		w.own.refresh()
 		w.asked, w.askedNs = true, tNs
 		w.roles.reread(w.service.list())
 	} else {
@@ -77,9 +78,9 @@ func (w *watch) step(tNs int64) row {
 	r := w.last
 	r.tNs = tNs
 	service := w.service.sum(&w.cpu, w.buf[:])
-	load := w.load.sum(&w.cpu, w.buf[:])
+	own := w.own.sum(&w.cpu, w.buf[:])
 	r.rssBytes, r.threads = service.rssBytes, service.threads
-	r.labNs = labNs(&w.cpu, w.load.pids != nil, load)
+	r.labNs = labNs(&w.cpu, w.foreign, own)
 	if w.group.source != sourceProc {
 		keep(&r.cpuNs, w.group.cpuNs(w.buf[:]))
 	} else if service.processes > 0 {
@@ -102,14 +103,15 @@ func keep(to *int64, value int64) {
 	}
 }
 
-// labNs is the CPU time of this process and of the foreign generator. A generator that has ended is
-// among this process's ended children; they are left out when there is none, because the service
-// would be counted as the lab's work once it ends.
-func labNs(cpu *cpuClock, foreign bool, load family) int64 {
-	if !foreign {
-		return cpu.self()
+// labNs is the CPU time of this process, of a foreign generator and of backing processes. A
+// generator that has ended is among this process's ended children; they are left out when there is
+// none, because the service would be counted as the lab's work once it ends.
+func labNs(cpu *cpuClock, foreign bool, own family) int64 {
+	ns := cpu.self() + own.cpuNs
+	if foreign {
+		ns += cpu.endedChildren()
 	}
-	return cpu.self() + cpu.endedChildren() + load.cpuNs
+	return ns
 }
 
 // poll waits for an event on fd, at most leftNs, and gives the number of events.
@@ -121,5 +123,5 @@ func (w *watch) poll(fd *unix.PollFd, leftNs int64) (int, error) {
 
 func (w *watch) close() {
 	w.service.close()
-	w.load.close()
+	w.own.close()
 }

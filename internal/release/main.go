@@ -26,6 +26,7 @@ import (
 	"strings"
 	"syscall"
 
+	"prony/internal/compiler"
 	"prony/internal/file"
 	"prony/internal/shell"
 )
@@ -33,11 +34,6 @@ import (
 // systems are those that a release is made for: where all verbs work, on both processors, and where
 // those work that read results and load.
 var systems = []string{"linux/amd64", "linux/arm64"}
-
-// flags are those that the Makefile builds with, so that what is there is compiled once. The commit
-// is asked for, whatever the environment's own flags are.
-var flags = []string{"build", "-trimpath", "-buildvcs=auto", "-tags=netgo,osusergo,grpcnotrace",
-	"-ldflags=-s -w"}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -134,8 +130,10 @@ func (r release) programs(system string) error {
 	for _, name := range names {
 		path := filepath.Join(r.dir, program(name, system))
 		r.say("build " + filepath.Base(path))
-		_, err := r.command([]string{"CGO_ENABLED=0", "GOOS=" + goos, "GOARCH=" + arch}, "go",
-			append(slices.Clone(flags), "-o", path, "./cmd/"+name)...)
+		// The commit is asked for, whatever the environment's own flags are.
+		_, err := r.command([]string{"CGO_ENABLED=0", "GOOS=" + goos, "GOARCH=" + arch,
+			compiler.Lavish}, "go",
+			compiler.Build("-buildvcs=auto", "-o", path, "./cmd/"+name)...)
 		if err != nil {
 			return err
 		}

@@ -12,10 +12,13 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"prony/internal/tests"
 )
 
 // TestFlamesInBrowser uses the flame graphs as a reader would.
 func TestFlamesInBrowser(t *testing.T) {
+	tests.Once(t, "flame graphs in a browser", tests.Needs{})
 	if testing.Short() {
 		t.Skip("a browser takes seconds: not in -short")
 	}

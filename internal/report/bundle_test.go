@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"prony/internal/tests"
 	"prony/internal/web"
 )
 
@@ -23,9 +24,7 @@ var unreachable = regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESE
 // TestBundleIsBuilt: the committed bundles, of the page and of the app, are what web/ builds, byte
 // for byte.
 func TestBundleIsBuilt(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a build takes seconds: not in -short")
-	}
+	tests.Once(t, "web/ is built anew", tests.Needs{Files: []string{"web"}})
 	npm, err := exec.LookPath("npm")
 	if err != nil {
 		t.Skip("no npm on PATH: install Node to check that the bundle is what web/ builds")

@@ -96,6 +96,9 @@ func compareSays(c comparison.Comparison) string {
 	}
 	const said = 6
 	changed = unit.First(changed, said)
+	if c.Published && c.Tests == 0 {
+		return "Single runs: no measure has a verdict."
+	}
 	if len(changed)+alike == 0 {
 		return "No measure could be compared."
 	}
@@ -109,7 +112,7 @@ func compareSays(c comparison.Comparison) string {
 func rowName(r comparison.Row) string { return strings.TrimSpace(r.Load + " " + r.Label) }
 
 func pairOf(c comparison.Comparison, p comparison.Pair, number int, g *comparison.Gate) pairView {
-	v := pairView{Number: number, Heading: p.Scenario + ": " + p.B.Target,
+	v := pairView{Number: number, Heading: strings.TrimPrefix(p.Scenario+": "+p.B.Target, ": "),
 		Sides: []sideView{{"A", sideFacts(p.A)}, {"B", sideFacts(p.B)}}}
 	if p.A.Target != p.B.Target {
 		v.Heading += " against " + p.A.Target
@@ -144,6 +147,10 @@ func sideFacts(x comparison.Subject) []fact {
 	}
 	add("target", x.Target)
 	add("run", strings.TrimSpace(x.Run+" "+x.Time))
+	if x.Method == "" { // published
+		add("measured by", x.Tool)
+		return v.Facts
+	}
 	add("suite", x.Suite)
 	add("commit", x.Commit)
 	add("artifact", x.Artifact)
@@ -307,6 +314,10 @@ func compareRowOf(r comparison.Row) compareRow {
 
 // methodLines say what the numbers are.
 func methodLines(c comparison.Comparison) []string {
+	if c.Published && c.Tests == 0 {
+		return []string{"B to A is the quotient of two figures; nothing tells how much of it is " +
+			"chance."}
+	}
 	how := "not paired: the sides come from different runs; Welch's t on logarithms"
 	if c.Paired {
 		how = "paired within the blocks of one run; Student's t on logarithms"

@@ -304,6 +304,12 @@ func provenanceFacts(r *result.Record) []fact {
 	add("limits in force", strings.Join(r.Limits.InForce, ", "))
 	add("limits missing", strings.Join(r.Limits.Missing, ", "))
 	add("cores", fmt.Sprintf("service %v, load %v", r.Limits.ServiceCores, r.Limits.LoadCores))
+	if len(r.Limits.HomeCores) > 0 {
+		add("home's cores", fmt.Sprint(r.Limits.HomeCores))
+	}
+	if len(r.Limits.BackingCores) > 0 {
+		add("backing processes' cores", fmt.Sprint(r.Limits.BackingCores))
+	}
 	add("artifact", strings.TrimSpace(r.Artifact.SHA256+" "+
 		unit.Bytes(float64(r.Artifact.SizeBytes))))
 	add("service command", strings.Join(p.ServiceArgs, " "))

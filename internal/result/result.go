@@ -131,6 +131,11 @@ type Limits struct {
 	// Rights are whose process it was and what it might: "user 1000, no capabilities, no new
 	// privileges".
 	Rights string `json:"rights,omitempty"`
+
+	HomeCores []int `json:"homeCores,omitempty"` // of the home of telemetry; none: the load's last
+	// BackingCores are those of what the target leans on, such as a database, outside of its
+	// limits; none: within them, or there is nothing.
+	BackingCores []int `json:"backingCores,omitempty"`
 }
 
 // Artifact is what the build made.
@@ -138,7 +143,7 @@ type Artifact struct {
 	SHA256    string `json:"sha256"`
 	SizeBytes int64  `json:"sizeBytes"`
 	BuildHash string `json:"buildHash"` // of sources and tool versions: the cache's key
-	// Image is the container's image that ran, by name and digest; empty: none did.
+	// Image is the container's image that ran, by name and the engine's identifier; empty: none.
 	Image string `json:"image,omitempty"`
 	// ImageBytes is the size of its container's image, where one was built; 0: unknown.
 	ImageBytes int64 `json:"imageBytes,omitempty"`
@@ -287,6 +292,8 @@ type Load struct {
 	Search *Search `json:"search,omitempty"` // that this load was the deciding step of
 
 	Generators []Generator `json:"generators,omitempty"` // where several offered it; else none
+
+	Asks []Asks `json:"asks,omitempty"` // of each counter that requests are held by
 }
 
 // Search is one for the highest open rate that keeps objectives. Without a Reason it has found it.

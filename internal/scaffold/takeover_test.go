@@ -70,7 +70,7 @@ func brand(_ *result.Record, l *load) *result.Finding {
 				"var trialRows = []row{\n"+
 					"\t{\"brand\", peak, valid, func(_ rec, l ld) { l.Threads = 98 }},\n"+
 					"\t{\"brand\", peak, suspect, func(_ rec, l ld) { l.Threads = 99 }},\n")},
-			{file: "docs/checks.md", change: put("**errors** |", "**errors**, **brand** |")},
+			{file: "docs/checks.md", change: put("**unasked** |", "**unasked**, **brand** |")},
 			{file: "docs/method.md", update: check{"./internal/verdict", "Lists"}},
 		},
 		checks: []check{{"./internal/verdict", "Rule|Rows|Healthy|Unknown|Lists|Checks"}},

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -92,8 +93,10 @@ var hashedEnv = []string{
 // profileEnv begins the variables that override a profile of Cargo, a key each.
 const profileEnv = "CARGO_PROFILE_"
 
-// droppedEnv are those that would send a build's output, or its imports, elsewhere.
+// droppedEnv are those that would send a build's output, or its imports, elsewhere, or have native
+// images that the lab does not know of.
 var droppedEnv = []string{
+	nativeEnv,
 	"CARGO_BUILD_TARGET_DIR", "CARGO_TARGET_DIR", "GOBIN", "GOWORK", "PYTHONHOME", "PYTHONPATH",
 }
 
@@ -113,6 +116,11 @@ func (b *Builder) Build(ctx context.Context, s *Service) (*Built, error) {
 			if tool, err := b.Tools.resolve(need); err == nil {
 				built.Tools[need.Tool] = tool
 			}
+		}
+	}
+	for _, want := range s.Wants {
+		if tool, err := b.Tools.ask(want); err == nil {
+			built.Tools[want.Tool] = tool
 		}
 	}
 	return built, nil
@@ -166,6 +174,9 @@ func (s *Service) hash(h hash.Hash, tools map[string]Tool) string {
 	fmt.Fprintf(h, "steps %q artifact %q\n", s.Build.Steps, s.Build.Artifact)
 	for _, name := range sortedKeys(tools) {
 		fmt.Fprintf(h, "tool %q %q\n", name, tools[name].Version)
+	}
+	if native, ok := tools["native-image"]; ok {
+		fmt.Fprintf(h, "native %q\n", nativeOptions(native, runtime.GOOS, runtime.GOARCH))
 	}
 	for _, pair := range slices.Sorted(slices.Values(os.Environ())) {
 		name, value, _ := strings.Cut(pair, "=")
@@ -276,7 +287,22 @@ func buildEnv(tools map[string]Tool) []string {
 	}
 	if native, ok := tools["native-image"]; ok {
 		// The JDK that was found may be another one; Maven's plugins ask this variable first.
-		env = append(env, "GRAALVM_HOME="+homeOf(native.Path))
+		env = append(env, "GRAALVM_HOME="+homeOf(native.Path),
+			nativeEnv+"="+strings.Join(nativeOptions(native, runtime.GOOS, runtime.GOARCH), " "))
 	}
 	return env
+}
+
+// nativeEnv is what native-image reads options from, whoever starts it; later ones come first.
+const nativeEnv = "NATIVE_IMAGE_OPTIONS"
+
+// nativeOptions are those that all native images are built with: for throughput, as JVMs are
+// measured; with the flight recorder, which records nothing unless asked; and with G1, JVMs'
+// collector, where the edition has it: Oracle's on Linux (GraalVM's manual, Memory Management).
+func nativeOptions(native Tool, system, arch string) []string {
+	out := []string{"--enable-monitoring=jfr", "-O3"}
+	if native.Oracle && system == "linux" && (arch == "amd64" || arch == "arm64") {
+		out = append(out, "--gc=G1")
+	}
+	return out
 }

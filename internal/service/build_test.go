@@ -331,6 +331,104 @@ func TestGraalVMHome(t *testing.T) {
 	}
 }
 
+// All native images are built alike, with what the edition has.
+func TestNativeOptions(t *testing.T) {
+	check := func(want, said, system, arch string) {
+		t.Helper()
+		run := func(context.Context, []string, string, ...string) (string, error) {
+			return said, nil
+		}
+		tools := &Tools{ctx: t.Context(), run: run, found: map[string][]*candidate{}}
+		tools.found["native-image"] = []*candidate{tools.candidate("native-image", "/bin/x", nil)}
+		native, err := tools.resolve(Need{Tool: "native-image", Version: "25"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(nativeOptions(native, system, arch), " "); got != want {
+			t.Errorf("%q on %s %s: %s, want %s", said, system, arch, got, want)
+		}
+	}
+	const (
+		oracle = "native-image 25.0.1 2025-10-21\nGraalVM Runtime Environment Oracle GraalVM " +
+			"25.0.1+8.1 (build 25.0.1+8-LTS-jvmci-b01)\nSubstrate VM Oracle GraalVM 25.0.1+8.1 " +
+			"(build 25.0.1+8-LTS, serial gc, compressed references)"
+		community = "native-image 25.0.2 2026-01-20\nGraalVM Runtime Environment GraalVM CE " +
+			"25.0.2+10.1 (build 25.0.2+10-jvmci-b01)"
+		mandrel = "native-image 25.0.3 2026-04-21\nGraalVM Runtime Environment Mandrel-25.0.3"
+		usual   = "--enable-monitoring=jfr -O3"
+	)
+	check(usual+" --gc=G1", oracle, "linux", "amd64")
+	check(usual+" --gc=G1", oracle, "linux", "arm64")
+	check(usual, oracle, "darwin", "arm64")
+	check(usual, community, "linux", "amd64")
+	check(usual, mandrel, "linux", "amd64")
+
+	// The build gets them, and not what the user's shell has; the edition makes another build.
+	t.Setenv(nativeEnv, "-Ob")
+	of := func(oracle bool) map[string]Tool {
+		return map[string]Tool{"native-image": {Path: "/graal/bin/native-image", Oracle: oracle}}
+	}
+	var got []string
+	for _, pair := range buildEnv(of(false)) {
+		if strings.HasPrefix(pair, nativeEnv+"=") {
+			got = append(got, pair)
+		}
+	}
+	if !slices.Equal(got, []string{nativeEnv + "=" + usual}) {
+		t.Errorf("the build gets %q", got)
+	}
+	s := &Service{}
+	if s.hash(sha256.New(), of(true)) == s.hash(sha256.New(), of(false)) {
+		t.Error("both editions have one build")
+	}
+}
+
+// Every native target of the catalog is built by native-image alone, so that the options reach it,
+// and needs it, so that it is left out with that reason where it is not.
+func TestNativeTargetsOfTheCatalog(t *testing.T) {
+	services, err := Catalog("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, s := range services {
+		for _, target := range s.Targets {
+			if target.Runtime != "native" || s.Language != "Java" {
+				continue
+			}
+			found++
+			missing := (&Tools{ctx: t.Context()}).Missing(s, target)
+			const want = "needs native-image >= 25: not found"
+			if !slices.ContainsFunc(missing, func(m string) bool {
+				return strings.HasPrefix(m, want)
+			}) {
+				t.Errorf("%s is not left out for want of native-image: %q", s.Full(target), missing)
+			}
+			for _, step := range s.Build.Steps {
+				if line := strings.Join(step, " "); strings.Contains(line, "--gc=") ||
+					strings.Contains(line, "native.additional-build-args") {
+					t.Errorf("%s has options of its own: %s", s.Full(target), line)
+				}
+			}
+		}
+	}
+	if found < 10 {
+		t.Errorf("%d native targets: are they found?", found)
+	}
+	images, err := filepath.Glob("../../services/*/Dockerfile.native")
+	if err != nil || len(images) < 6 {
+		t.Fatalf("%q, error %v", images, err)
+	}
+	for _, name := range images {
+		// Its builders are the community's.
+		want := "ENV " + nativeEnv + "=\"" +
+			strings.Join(nativeOptions(Tool{}, "linux", "amd64"), " ") + "\"\n"
+		if !strings.Contains(read(t, ".", name), want) {
+			t.Errorf("%s lacks %s", name, want)
+		}
+	}
+}
+
 // Maven's own JVM gets what suits a short life, unless the user has said what it gets.
 func TestMavenIsBrief(t *testing.T) {
 	maven := map[string]Tool{"mvn": {Path: "/bin/mvn"}}

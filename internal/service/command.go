@@ -55,7 +55,8 @@ type Values struct {
 	Listen      string
 	Ports       []int   // one for each process of the target
 	CPUs        float64 // processor time per second; a service is told whole cores, rounded up
-	MemoryBytes int64   // of all processes together
+	MemoryBytes int64   // of all processes together, and of each backing one that has cores
+	Backing     int     // cores of backing processes; 0: they share what the others have
 	// Env rides along, over what the manifest says, with the processes On, or with all.
 	Env map[string]string
 	On  []string
@@ -67,6 +68,9 @@ type Values struct {
 	// options. It has the same placeholders.
 	Append map[string]string
 }
+
+// backs says whether a process has the cores of backing ones.
+func (v Values) backs(p Process) bool { return p.Backing && v.Backing > 0 }
 
 func (v Values) env(process string) map[string]string {
 	if len(v.On) > 0 && process != "" && !slices.Contains(v.On, process) {
@@ -84,6 +88,7 @@ type Start struct {
 	Env         []string // the whole of it, "NAME=value", sorted
 	Port        int
 	MemoryBytes int64  // its share
+	Backing     bool   // it has cores of its own, and no part in the limits
 	Ready       string // path that answers 200; empty: ready when it accepts a connection
 }
 
@@ -100,12 +105,17 @@ func (s *Service) Starts(b *Built, t Target, v Values) ([]Start, error) {
 	}
 	shares := 0.0
 	for _, p := range processes {
-		shares += p.share()
+		if !v.backs(p) {
+			shares += p.share()
+		}
 	}
 	out := make([]Start, len(processes))
 	for i, p := range processes {
-		out[i] = Start{Name: p.Name, Port: v.Ports[i], Ready: p.Ready,
+		out[i] = Start{Name: p.Name, Port: v.Ports[i], Ready: p.Ready, Backing: v.backs(p),
 			MemoryBytes: int64(float64(v.MemoryBytes) * p.share() / shares)}
+		if out[i].Backing {
+			out[i].MemoryBytes = v.MemoryBytes
+		}
 		values, err := b.valuesOf(v, out[i])
 		if err == nil {
 			for k, other := range processes {
@@ -168,6 +178,9 @@ func (b *Built) valuesOf(v Values, p Start) (map[string]string, error) {
 	values["host"], values["port"] = v.Host, strconv.Itoa(p.Port)
 	values[listenWord] = cmp.Or(v.Listen, v.Host)
 	values["cpus"] = strconv.FormatFloat(math.Ceil(v.CPUs), 'f', 0, 64)
+	if p.Backing {
+		values["cpus"] = strconv.Itoa(v.Backing)
+	}
 	values["memoryMiB"] = strconv.FormatInt(memory, 10)
 	values["heapMiB"] = strconv.FormatInt(memory*3/4, 10)
 	return values, nil

@@ -1,6 +1,8 @@
 package service
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -33,6 +35,10 @@ type Checker struct {
 	Mode string          // the target's: platform, virtual or reactive
 	Logs func() []string // all lines that the service wrote so far; nil: log cases are skipped
 	Seed uint64          // of what is drawn at random; 0: another one for each check
+	// Ask asks single requests in another protocol than HTTP/1.1; nil: they are asked in that, byte
+	// for byte as the load asks them. Calls says that it asks calls of gRPC.
+	Ask   http.RoundTripper
+	Calls bool
 }
 
 // Report is what a check found, in the order of the golden cases, those drawn at random after them.
@@ -82,7 +88,14 @@ func Quick(ctx context.Context, c Checker, contractName string) (Report, error) 
 }
 
 func conform(ctx context.Context, c Checker, contractName string, quick bool) (Report, error) {
-	g, ok := goldens()[contractName]
+	form := contractName
+	if c.Calls {
+		form = callForm + contractName
+	}
+	g, ok := goldens()[form]
+	if _, known := goldens()[contractName]; known && !ok {
+		return Report{Contract: contractName}, nil
+	}
 	if !ok {
 		return Report{Contract: contractName}, fmt.Errorf("check contract %s: there is no such "+
 			"contract; %s", contractName, oneOf(Contracts()))
@@ -91,7 +104,7 @@ func conform(ctx context.Context, c Checker, contractName string, quick bool) (R
 	c = k.Checker
 	defer k.plain.close()
 	defer k.other.close()
-	for i, gc := range slices.Concat(g.Cases, k.drawnCases(contractName)) {
+	for i, gc := range slices.Concat(g.Cases, k.drawnCases(form)) {
 		template := gc.Request
 		gc = gc.filled(c.Mode)
 		k.Cases = append(k.Cases, Case{Name: gc.Name, Request: gc.Request})
@@ -158,6 +171,15 @@ func newCheck(c Checker, contractName string, quick bool) *check {
 // notKept is said of the answer before the request that found its connection closed.
 const notKept = "the connection was closed after the answer, want keep-alive"
 
+// lateAgain is how often a case is asked again that was answered well but too late: a busy machine
+// delays one answer, a service that takes its time does so each time.
+const lateAgain = 2
+
+// late says whether nothing is wrong with an answer but that it took too long.
+func late(c goldenCase, result *Case) bool {
+	return len(result.Differences) == 1 && c.TookMax > 0 && result.TookNs > int64(c.TookMax)
+}
+
 // askCase asks one case, as often as it takes, and fills in the result.
 func (k *check) askCase(ctx context.Context, c goldenCase, template string, result *Case) error {
 	if c.Logs != "" {
@@ -166,6 +188,13 @@ func (k *check) askCase(ctx context.Context, c goldenCase, template string, resu
 		k.logged = append(k.logged, l)
 	}
 	a, err := k.ask(ctx, k.plain, c, nil, result)
+	for range lateAgain {
+		if err != nil || !late(c, result) {
+			break
+		}
+		result.Differences, result.TookNs = nil, 0
+		a, err = k.ask(ctx, k.plain, c, nil, result)
+	}
 	if err != nil || len(result.Differences) > 0 {
 		return err
 	}
@@ -262,7 +291,11 @@ func (k *check) ask(ctx context.Context, w *wire, c goldenCase, d *dress,
 	k.asked++
 	began := clock.Mono()
 	method, _, _ := strings.Cut(c.Request, " ")
-	a.reply, err = w.send(limited, method, requestText(c, k.Base, d))
+	if text := requestText(c, k.Base, d); k.Ask != nil {
+		a.Response, err = k.roundTrip(limited, text)
+	} else {
+		a.reply, err = w.send(limited, method, text)
+	}
 	if kept && a.fresh && began-w.since < int64(idleLimit) {
 		k.closed(last)
 	}
@@ -301,6 +334,15 @@ func (k *check) ask(ctx context.Context, w *wire, c goldenCase, d *dress,
 	closed := w.conn == nil && beyond == nil
 	w.kept, w.since = ordinary && !a.Close && difference == "" && !closed, clock.Mono()
 	return a, nil
+}
+
+// roundTrip asks in another protocol what the text asks in HTTP/1.1.
+func (k *check) roundTrip(ctx context.Context, text []byte) (*http.Response, error) {
+	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(text)))
+	if err != nil {
+		return nil, err
+	}
+	return k.Ask.RoundTrip(r.WithContext(ctx))
 }
 
 // closed tells of a connection that the service should have kept after a case.

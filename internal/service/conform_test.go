@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -314,6 +315,17 @@ func TestWrongTimes(t *testing.T) {
 	checkLie(t, "just in time", "hello", slept, greets(time.Second))
 	checkLie(t, "too late", "hello", slept, greets(1001*time.Millisecond),
 		"took 1.001s, want at most 1s")
+	// What delays single answers is the machine.
+	for times, difference := range map[int32][]string{2: nil, 3: {"took 1.001s, want at most 1s"}} {
+		var asked atomic.Int32
+		checkLie(t, "late at first", "hello", slept, func(w http.ResponseWriter, r *http.Request) {
+			after := 1001 * time.Millisecond
+			if asked.Add(1) > times {
+				after = time.Second
+			}
+			greets(after)(w, r)
+		}, difference...)
+	}
 	checkLie(t, "waited for nothing", "http", hello, func(w http.ResponseWriter, _ *http.Request) {
 		time.Sleep(answerLimit - time.Nanosecond)
 		answer(w, 200, plain, "Hello world")

@@ -61,6 +61,11 @@ var draws = map[string][]draw{
 		return goldenCase{Request: fmt.Sprintf("GET /hello/{mode}?key=%d", n), Status: 200,
 			Type: "text/plain", Body: &body}
 	}}},
+	callForm + "hello": {{10000, 50000, 8, func(n int64) goldenCase {
+		body := fmt.Sprintf("\n\x1bHello from REST value-%d", n) // 27 bytes in field 1
+		return goldenCase{Request: "POST /prony.Hello/Say", Send: fmt.Sprintf("\n\x05%d", n),
+			Status: 200, Body: &body}
+	}}},
 	"http": {
 		{2, largeBytes, 2, func(n int64) goldenCase {
 			return goldenCase{Request: fmt.Sprintf("GET /file?size=%d", n), Status: 200,

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"prony/internal/cache"
 )
@@ -54,9 +55,9 @@ func (s *Service) dockerfile() (file string, args []string) {
 
 // Image builds what a service's containers are started from: an image by its Dockerfile, or one for
 // each process of a system, with the build argument SERVICE. They are called prony/SERVICE:HASH, of
-// the sources, and taken again as long as these stay the same. What it gives is a build like that
-// of Build, whose artifact is the image. Building uses the host's network, so that the mirrors and
-// proxies which the host's own builds use are reached likewise.
+// the sources and the bases, and taken again as long as these stay the same. What it gives is a
+// build like that of Build, whose artifact is the image. Building uses the host's network, so that
+// the mirrors and proxies which the host's own builds use are reached likewise.
 func (b *Builder) Image(ctx context.Context, s *Service) (*Built, error) {
 	built, err := b.image(ctx, s)
 	if err != nil {
@@ -85,6 +86,10 @@ func (b *Builder) image(ctx context.Context, s *Service) (*Built, error) {
 	}
 	file, args := s.dockerfile()
 	fmt.Fprintf(h, "file %q arguments %q\n", file, args)
+	of := image{docker: docker, dir: s.Dir, file: file, args: args, bound: b.Bound}
+	if err := of.addBases(ctx, h); err != nil {
+		return nil, fmt.Errorf("ask for its base images: %w", err)
+	}
 	kept, err := cache.Folder("", b.Root, "images")
 	if err != nil {
 		return nil, err
@@ -99,7 +104,7 @@ func (b *Builder) image(ctx context.Context, s *Service) (*Built, error) {
 	built := &Built{Dir: s.Dir, Hash: hex.EncodeToString(h.Sum(nil)), Images: map[string]string{},
 		Cached: true}
 	for _, process := range s.imaged() {
-		i := image{docker: docker, dir: s.Dir, file: file, args: args}
+		i := of
 		name := s.buildName()
 		if process != "" {
 			name, i.args = name+"-"+process, append(args[:len(args):len(args)], "SERVICE="+process)
@@ -107,6 +112,9 @@ func (b *Builder) image(ctx context.Context, s *Service) (*Built, error) {
 		i.tag = "prony/" + name + ":" + built.Hash[:hashDigits]
 		i.log = filepath.Join(kept, name+"-"+built.Hash[:hashDigits]+".log")
 		if err := b.take1(ctx, &i, built); err != nil {
+			return nil, err
+		}
+		if err := b.keepImage(ctx, &i); err != nil {
 			return nil, err
 		}
 		built.Images[process], built.Front, built.Log = i.tag, i.tag, i.log
@@ -168,6 +176,7 @@ func (s *Service) imaged() (out []string) {
 type image struct {
 	docker, dir, file, tag, log string
 	args                        []string
+	bound                       time.Duration // of its build; 0: stepBound
 }
 
 // take1 makes an image, or takes the one that is there, and adds it to what was built. The digest
@@ -201,7 +210,7 @@ func (i *image) build(ctx context.Context, more ...string) (err error) {
 	for _, arg := range i.args {
 		args = append(args, "--build-arg", arg)
 	}
-	ctx, cancel := bounded(ctx, 0)
+	ctx, cancel := bounded(ctx, i.bound)
 	defer cancel()
 	// The Dockerfiles keep what they fetch in cache mounts, which the older builder lacks.
 	cmd := Command(ctx, i.dir, append(os.Environ(), "DOCKER_BUILDKIT=1"), i.docker,
@@ -232,13 +241,14 @@ func (i *image) look(ctx context.Context) (id string, size int64) {
 	return id, size
 }
 
-// Image names the image of the process that takes the requests, with its digest; empty: there is
-// none.
+// Image names the image of the process that takes the requests, and by its identifier what is in
+// it; empty: there is none. The identifier is the engine's own, of the image's configuration: no
+// registry knows it, so that it is not written as what could be pulled.
 func (b *Built) Image() string {
 	if b.Front == "" {
 		return ""
 	}
-	return b.Front + "@sha256:" + b.SHA256
+	return b.Front + " id sha256:" + b.SHA256
 }
 
 // Weigh notes with a build how large the image of the same service is, for tables.

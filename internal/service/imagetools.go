@@ -22,13 +22,13 @@ const (
 // fetches are the tools that only fetch and pack: another version of one moves no number.
 var fetches = map[string]bool{"mvn": true, "npm": true}
 
-// Versions are those of the tools that a build's targets were made and are run with: what its image
-// has, or, where it is started as a process, what this machine has.
-func (b *Built) Versions(machine map[string]string) map[string]string {
-	if len(b.Images) == 0 {
-		return machine
-	}
+// Versions are those of the tools that a build's targets were made and are run with, as its image
+// has them or this machine; none of no build.
+func (b *Built) Versions() map[string]string {
 	out := map[string]string{}
+	if b == nil {
+		return out
+	}
 	for name, tool := range b.Tools {
 		out[name] = tool.Version
 	}

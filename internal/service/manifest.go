@@ -20,7 +20,7 @@ import (
 var Modes = []string{"platform", "virtual", "reactive"}
 
 // Reserved is what the lab itself puts into the environment of a target.
-var Reserved = []string{"HOST", "PORT", "CPUS", "MEMORY_MIB"}
+var Reserved = []string{"HOST", "PORT", "CPUS", "MEMORY_MIB", "PROTOCOL", "TLS_CERT", "TLS_KEY"}
 
 var (
 	serviceName = pattern.New(`^[a-z0-9]+(-[a-z0-9]+)+$`)
@@ -53,6 +53,7 @@ func Load(dir string) (*Service, error) {
 	d.checkBuilds(s)
 	d.checkRun(s)
 	d.checkTargets(s)
+	d.checkProtocols(s)
 	if err := d.Err(); err != nil {
 		return nil, err
 	}
@@ -125,8 +126,12 @@ func (d document) checkBuilds(s *Service) {
 		at := fmt.Sprintf("$.builds[%d]", i)
 		d.named(at, "build", b.Name, seen)
 		used := slices.ContainsFunc(s.Targets, func(t Target) bool { return t.Build == b.Name })
-		if !used {
+		if !used && len(b.Protocols) == 0 {
 			d.Wrong(at+".name", "", "no target is of build %q", b.Name)
+		} else if used && len(b.Protocols) > 0 {
+			d.Wrong(at+".protocols", "leave out one of the two",
+				"build %q has targets, and protocols for which those of the usual build run it",
+				b.Name)
 		}
 		own := *s
 		own.Needs = slices.Concat(s.Needs, b.Needs)
@@ -178,6 +183,7 @@ func (d document) checkTargets(s *Service) {
 		d.checkNeeds(at+".needs", t.Needs)
 		d.placeholders(at+".args", &own, t.Args, runPlaceholders)
 		d.checkEnv(at+".env", &own, t.Env)
+		d.checkCounters(at, &own, t)
 		if len(t.Args) > 0 && len(s.Run.Processes) > 0 {
 			d.Wrong(at+".args", "use env", "a system has a command for each process")
 		}

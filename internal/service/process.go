@@ -27,6 +27,11 @@ func (s *Service) Processes(t Target) []Process {
 // in a system, else as the target.
 func ProcessName(s *Service, t Target, p Process) string { return cmp.Or(p.Name, s.Full(t)) }
 
+// Backed says whether a target leans on backing processes.
+func (s *Service) Backed(t Target) bool {
+	return slices.ContainsFunc(s.Processes(t), func(p Process) bool { return p.Backing })
+}
+
 func (p Process) share() float64 { return cmp.Or(p.Share, 1) }
 
 // process says whether a placeholder such as config.port names a process.
@@ -80,6 +85,9 @@ func (d document) checkPorts(s *Service, t Target) {
 		for _, env := range []map[string]string{s.Run.Env, p.Env, t.Env} {
 			texts = slices.AppendSeq(texts, maps.Values(env))
 		}
+		for _, c := range t.Counters {
+			texts = append(texts, c.Postgres, c.Metrics)
+		}
 		for _, match := range placeholder.FindAllStringSubmatch(strings.Join(texts, " "), -1) {
 			name, port, _ := strings.Cut(match[1], ".")
 			there := slices.ContainsFunc(parts, func(p Process) bool { return p.Name == name })
@@ -102,6 +110,10 @@ func (d document) checkProcessTargets(at string, s *Service, p Process, last boo
 	}
 	if last && len(p.Targets) > 0 {
 		d.Wrong(at+".targets", "", "the last process takes the requests of every target")
+	}
+	if last && p.Backing {
+		d.Wrong(at+".backing", "leave it out",
+			"the last process takes the requests: it is measured")
 	}
 	if last && p.Ready != s.Run.Ready {
 		d.Wrong(at+".ready", "give both the same path",

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"prony/internal/asks"
 	"prony/internal/config"
 )
 
@@ -28,6 +29,9 @@ type Service struct {
 	Version   string   `yaml:"version"` // of the framework
 	About     string   `yaml:"about"`
 	Contracts []string `yaml:"contracts"`
+	// Protocols are what its usual build speaks beside HTTP/1.1 in the clear: one of them instead,
+	// where the environment names it.
+	Protocols []string `yaml:"protocols"`
 	Needs     []Need   `yaml:"needs"`
 	Build     Build    `yaml:"build"`
 	Builds    []Other  `yaml:"builds"` // further artifacts of the same sources
@@ -50,7 +54,8 @@ type Service struct {
 	// BuiltAs names its builds instead of Name, for services that share one.
 	BuiltAs string `yaml:"-"`
 
-	several bool // the manifest has more targets than one that are not kept aside
+	spoken  []*Service // its builds that no target is of, each for its protocols
+	several bool       // the manifest has more targets than one that are not kept aside
 }
 
 // Label names the service and which of its builds this is, as "java-spring (native)".
@@ -90,6 +95,8 @@ type Other struct {
 	Needs   []Need `yaml:"needs"` // beside the service's own
 	Build   `yaml:",inline"`
 	Command []string `yaml:"command"` // instead of run.command
+	// Protocols are what this build alone speaks: the targets of the usual one run it for them.
+	Protocols []string `yaml:"protocols"`
 }
 
 // Run is how every target of the service is started: by one command, or as a system of several
@@ -114,7 +121,10 @@ type Process struct {
 	Env     map[string]string `yaml:"env"`   // added to run's, before the target's
 	Ready   string            `yaml:"ready"` // empty: ready when it accepts a connection
 	Share   float64           `yaml:"share"` // parts of the memory; 0 counts as 1
-	Image   string            `yaml:"image"` // "none": it cannot be a container
+	// Backing is a database or whatever else the target leans on: on a core of its own, outside of
+	// the limits, where there are enough.
+	Backing bool   `yaml:"backing"`
+	Image   string `yaml:"image"` // "none": it cannot be a container
 }
 
 // Target is one way to run a service.
@@ -128,6 +138,8 @@ type Target struct {
 	Build   string            `yaml:"build"`   // which of builds; empty: the first one
 	// Aside says why it stands in no table beside others unless a suite names it.
 	Aside string `yaml:"aside"`
+	// Counters are those of what it asks, by the names that requests have for them.
+	Counters map[string]asks.Place `yaml:"counters"`
 	// Connections are those of its loads, instead of a suite's; 0: the suite's.
 	Connections int `yaml:"-"`
 	// Body is the size of requests' bodies, instead of a suite's; 0: the suite's.
@@ -168,10 +180,16 @@ func (s *Service) split() []*Service {
 	}
 	for _, b := range s.Builds {
 		own := *s
+		own.spoken = nil
 		own.Other, own.Build, own.Targets = b.Name, b.Build, of(b.Name)
 		own.Needs = slices.Concat(s.Needs, b.Needs)
 		if len(b.Command) > 0 {
 			own.Run.Command = b.Command
+		}
+		if own.Protocols = b.Protocols; len(b.Protocols) > 0 {
+			own.Targets = s.Targets
+			s.spoken = append(s.spoken, &own)
+			continue
 		}
 		out = append(out, &own)
 	}

@@ -46,6 +46,7 @@ func toolNames() []string {
 type Tool struct {
 	Path    string // absolute
 	Version string // dotted numbers, as the tool itself says
+	Oracle  bool   // native-image: of Oracle's GraalVM and not of the community's or Mandrel
 }
 
 // Tools are the programs of this machine that services can need. It may be used from several
@@ -65,6 +66,7 @@ type Tools struct {
 type candidate struct {
 	path    string
 	version func() (string, error)
+	oracle  bool // once version was asked
 }
 
 // places are where programs may be; tests have their own.
@@ -145,7 +147,8 @@ func findTools(ctx context.Context, p places, run func(context.Context, []string
 }
 
 func (t *Tools) candidate(name, path string, ask []string) *candidate {
-	return &candidate{path, sync.OnceValues(func() (string, error) {
+	c := &candidate{path: path}
+	c.version = sync.OnceValues(func() (string, error) {
 		env := os.Environ()
 		if name == "mvn" {
 			// Maven says nothing without a JVM, and need not find the one that is found here.
@@ -159,8 +162,10 @@ func (t *Tools) candidate(name, path string, ask []string) *candidate {
 		if version == "" {
 			return "", fmt.Errorf("ask %s for its version: no number in %q", path, output)
 		}
+		c.oracle = name == "native-image" && strings.Contains(output, "Oracle GraalVM")
 		return version, nil
-	})}
+	})
+	return c
 }
 
 func (t *Tools) javaEnv() []string {
@@ -198,16 +203,11 @@ func (t *Tools) Missing(s *Service, of ...Target) []string {
 	return missing
 }
 
-// Versions gives the version of each tool that was found and answers. It asks all of them at once,
-// which takes a second or so the first time. Java's is the one that a need without a version gets;
-// Built.Tools has those that a build took.
+// Versions gives the version of each tool of the catalog that was found and answers. It asks all of
+// them at once, which takes a second or so the first time. Java's is the one that a need without a
+// version gets; Built.Tools has those that a build took.
 func (t *Tools) Versions() map[string]string {
 	versions := map[string]string{}
-	t.mu.Lock()
-	for name, tool := range t.asked {
-		versions[name] = tool.Version
-	}
-	t.mu.Unlock()
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for _, name := range toolNames() {
@@ -240,7 +240,7 @@ func (t *Tools) resolve(need Need) (Tool, error) {
 			continue
 		}
 		if best.Path == "" || compareVersions(version, best.Version) > 0 {
-			best = Tool{c.path, version}
+			best = Tool{c.path, version, c.oracle}
 		}
 		if i == 0 && t.home && compareVersions(version, need.Version) >= 0 {
 			break

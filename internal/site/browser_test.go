@@ -22,6 +22,7 @@ import (
 	"prony/internal/comparison"
 	"prony/internal/result"
 	"prony/internal/shelf"
+	"prony/internal/tests"
 )
 
 const (
@@ -185,6 +186,7 @@ func (b *tab) fits(name string) {
 
 // TestSiteInBrowser opens a site from the disk, as a reader would.
 func TestSiteInBrowser(t *testing.T) {
+	tests.Once(t, "a site in a browser", tests.Needs{Files: []string{"internal/web/app"}})
 	ctx := browser(t)
 	s := runs(t, 50)
 	run(t, s.Dir(), 60, 0.8)

@@ -90,7 +90,7 @@ func writeRun(s *shelf.Shelf, id, to string, o Options) (page, error) {
 }
 
 // seriesFile is what histories need of a run, for the next time that the site is written.
-const seriesFile = "series.gob"
+const seriesFile = "series.json"
 
 func kept(name string) ([]trend.Series, error) {
 	b, err := file.Read(name, file.Page)

@@ -56,21 +56,31 @@ func holm(pairs []Comparison, alpha float64) {
 			tested = append(tested, &pairs[i])
 		}
 	}
-	Holm(tested, func(c *Comparison) float64 { return c.Ratio.P }, func(c *Comparison, p float64) {
-		c.PHolm, c.Apart = p, p <= alpha
-	})
+	alike := func(*Comparison) float64 { return 1 }
+	Holm(tested, func(c *Comparison) float64 { return c.Ratio.P }, alike,
+		func(c *Comparison, p float64) { c.PHolm, c.Apart = p, p <= alpha })
 }
 
-// Holm is Holm's step-down correction (Scandinavian Journal of Statistics 6, 1979): if nothing
-// differs in truth, one test says that it does with probability alpha at most, however the tests
-// depend on each other. The i-th smallest of m P values is multiplied by m - i, and none may fall
-// below one before it. It sorts the tests by their P values, and sets what each comes to.
-func Holm[T any](tests []T, p func(T) float64, set func(T, float64)) {
-	slices.SortStableFunc(tests, func(a, b T) int { return cmp.Compare(p(a), p(b)) })
+// Holm is Holm's step-down correction (Scandinavian Journal of Statistics 6, 1979), with weights as
+// its section 4 has them: if nothing differs in truth, one test says that it does with probability
+// alpha at most, however the tests depend on each other and however the error was dealt out
+// beforehand. The P values, each over its weight, are taken from the smallest on; each is
+// multiplied by the weights that are left, and none may fall below one before it. With equal
+// weights the i-th smallest of m is multiplied by m - i. Weights are positive, of any sum. It sorts
+// the tests, and sets what each comes to.
+func Holm[T any](tests []T, p, weight func(T) float64, set func(T, float64)) {
+	slices.SortStableFunc(tests, func(a, b T) int {
+		return cmp.Compare(p(a)/weight(a), p(b)/weight(b))
+	})
+	left := 0.0
+	for _, t := range tests {
+		left += weight(t)
+	}
 	before := 0.0
-	for i, t := range tests {
-		before = max(before, min(1, p(t)*float64(len(tests)-i)))
+	for _, t := range tests {
+		before = max(before, min(1, p(t)*left/weight(t)))
 		set(t, before)
+		left -= weight(t)
 	}
 }
 

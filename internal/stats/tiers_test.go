@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -111,6 +112,35 @@ func TestHolm(t *testing.T) {
 	check([]float64{0.6, 0.7}, []float64{1, 1}, 0) // 0.6 * 2 = 1.2, cut to 1
 	// Pairs without a test do not count: 0.02 is corrected for two pairs, not four.
 	check([]float64{1, 0.02, 1, 0.6}, []float64{1, 0.04, 1, 0.6}, 1)
+}
+
+// Whatever the weights, and however the tests hang together, one says too much of nothing in one
+// case of twenty at most.
+func TestHolmKeepsItsError(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	const rounds = 40_000
+	for _, weights := range [][]float64{{1, 1, 1}, {8, 1, 1}} {
+		for _, shared := range []float64{0, 0.9} {
+			wrong := 0
+			for range rounds {
+				common := random.NormFloat64()
+				ps, least := map[int]float64{}, 1.0
+				for i := range weights {
+					z := math.Sqrt(shared)*common + math.Sqrt(1-shared)*random.NormFloat64()
+					ps[i] = math.Erfc(math.Abs(z) / math.Sqrt2)
+				}
+				Holm([]int{0, 1, 2}, func(i int) float64 { return ps[i] },
+					func(i int) float64 { return weights[i] },
+					func(_ int, p float64) { least = min(least, p) })
+				if least <= 0.05 {
+					wrong++
+				}
+			}
+			if share := float64(wrong) / rounds; share > 0.0535 || shared == 0 && share < 0.0465 {
+				t.Errorf("weights %v, %v in common: wrong in %v, want 0.05", weights, shared, share)
+			}
+		}
+	}
 }
 
 // TestCompare: the reciprocal, as used for times, changes no P, and the pair's ratio is B/A.

@@ -51,6 +51,7 @@ func (s *Suite) check(c *checker) error {
 	for i := range s.Scenarios {
 		c.scenario(fmt.Sprintf("scenarios[%d].", i), &s.Scenarios[i])
 		c.speaks(fmt.Sprintf("scenarios[%d].", i), s, &s.Scenarios[i])
+		c.rides(fmt.Sprintf("scenarios[%d].", i), s, &s.Scenarios[i])
 	}
 	c.unique("loads", ".name", len(s.Loads), func(i int) string { return s.Loads[i].Name })
 	for i := range s.Loads {
@@ -61,9 +62,11 @@ func (s *Suite) check(c *checker) error {
 	c.unique("variants", ".name", len(s.Variants), func(i int) string { return s.Variants[i].Name })
 	for i, v := range s.Variants {
 		c.variant(fmt.Sprintf("variants[%d]", i), v)
+		c.spoken(fmt.Sprintf("variants[%d]", i), s, v)
 	}
 	c.capacity(s)
 	c.observe("observe", s.Observe)
+	c.together(s)
 	c.podded(s)
 	if s.Observe.Traces > 0 && slices.ContainsFunc(s.Drivers, func(d string) bool {
 		return d != Drivers[0]
@@ -76,6 +79,25 @@ func (s *Suite) check(c *checker) error {
 	}
 	c.unique("columns", "", len(s.Columns), func(i int) string { return s.Columns[i] })
 	return c.Err()
+}
+
+// together checks that every generator of a load has something to do, and is one.
+func (c *checker) together(s *Suite) {
+	for _, sc := range append([]Scenario{{}}, s.Scenarios...) {
+		for i, l := range s.LoadsOf(sc) {
+			if l.Generators <= l.Connections {
+				continue
+			}
+			c.Wrong(fmt.Sprintf("loads[%d].generators", i), "raise the connections",
+				"%d connections of load %q are too few for %d generators, each with one of its own",
+				l.Connections, l.Name, l.Generators)
+			return
+		}
+	}
+	many := slices.ContainsFunc(s.Loads, func(l Load) bool { return l.Generators > 0 })
+	if many && slices.ContainsFunc(s.Drivers, func(d string) bool { return d != Drivers[0] }) {
+		c.Wrong("drivers", "leave them out", "only prony itself is offered by several generators")
+	}
 }
 
 // podded checks that nothing is asked of pods that they cannot have.

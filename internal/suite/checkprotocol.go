@@ -1,20 +1,24 @@
 package suite
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+
+	"prony/internal/config"
 )
 
 // speaks checks that what a scenario speaks goes with the rest of it and of the suite.
 func (c *checker) speaks(at string, s *Suite, sc *Scenario) {
 	is := func(names ...string) bool { return slices.Contains(names, sc.Protocol) }
 	plain := is("", Protocols[0])
-	socket, call := is("ws", "wss"), is("grpc", "grpcs")
+	socket, call := is("ws", "wss"), isCall(sc.Protocol)
 	other := func(list []string, usual string) bool {
 		return slices.ContainsFunc(list, func(x string) bool { return x != "" && x != usual })
 	}
+	contract := cmp.Or(sc.Contract, s.Contract)
 	var engines []string
 	slow := false
 	for _, l := range s.Loads {
@@ -32,17 +36,18 @@ func (c *checker) speaks(at string, s *Suite, sc *Scenario) {
 			"a Unix socket goes with protocol http"},
 		{sc.TLS != (TLS{}) && !is("https", "h2", "h3", "grpcs", "wss"), "tls", "leave it out, or " +
 			"name a protocol that has it", "this protocol has no TLS"},
-		{sc.Streams > 1 && !is("h2", "h2c", "h3", "grpc", "grpcs"), "streams",
+		{sc.Streams > 1 && !shares(sc.Protocol), "streams",
 			"give it connections", "this protocol has one request at a time on a connection"},
 		{!raw && other(s.Drivers, Drivers[0]), "protocol", "leave out drivers",
 			"only prony itself speaks anything but HTTP/1.1 over TCP"},
-		{!raw && !is("https", "h2", "h2c") && slices.ContainsFunc(engines, isRaw), "protocol",
-			"leave out the loads' engine",
-			"uring and epoll speak only HTTP/1.1 and HTTP/2 over TCP, or TLS over it"},
+		{!raw && !call && !is("https", "h2", "h2c") && slices.ContainsFunc(engines, isRaw),
+			"protocol", "leave out the loads' engine",
+			"uring and epoll speak only HTTP/1.1, HTTP/2 and gRPC over TCP, or TLS over it"},
 		{slow && !plain && !is("https"), "protocol", "leave out slow",
 			"slow clients never end a request of HTTP/1.1, and there is none"},
-		{s.Contract != "" && !plain && !is("https"), "protocol", "leave out contract: what the " +
-			"scenario expects is checked on every answer", "contracts are asked in HTTP/1.1"},
+		{contract != "" && (socket || call && contract != Contracts[0]), "protocol", "leave " +
+			"out contract: what the scenario expects is checked on every answer",
+			"contracts are asked in HTTP, and " + Contracts[0] + " in gRPC, too"},
 		{s.Observe.Traces > 0 && socket, "protocol", "leave out observe.traces",
 			"messages of a WebSocket have no header fields for trace ids"},
 		{sc.Unix != "" && other(s.Launchers, Launchers[0]), "unix", "start it as a process",
@@ -70,4 +75,72 @@ func (c *checker) speaks(at string, s *Suite, sc *Scenario) {
 				"without placeholders or header fields of ours")
 		}
 	}
+}
+
+// spoken checks a variant that has targets asked in another protocol.
+func (c *checker) spoken(at string, s *Suite, v Variant) {
+	if v.Protocol == "" || v.Protocol == Protocols[0] {
+		if v.Streams > 1 {
+			c.Wrong(at+".streams", "name the variant's protocol, such as h2c",
+				"HTTP/1.1 has one request at a time on a connection")
+		}
+		if v.Protocol != "" {
+			c.Wrong(at+".protocol", "leave it out", "the bare target speaks HTTP/1.1")
+		}
+		return
+	}
+	for i, sc := range s.Scenarios {
+		if !sc.has(v.Name) {
+			continue
+		}
+		here := fmt.Sprintf("scenarios[%d].", i)
+		if sc.Protocol != "" && sc.Protocol != Protocols[0] || sc.Unix != "" || sc.Streams > 0 {
+			c.Wrong(here+"protocol", "leave out protocol, unix and streams: variant "+v.Name+
+				" has them", "the scenario says what is spoken, and so does a variant in it")
+			continue
+		}
+		for k, r := range sc.Requests {
+			if isCall(v.Protocol) && (r.Call.Method == "" || sc.Flow) {
+				c.Wrong(fmt.Sprintf("%srequests[%d]", here, k), "give each request a call, and no "+
+					"flow, or name the scenario's variants", "variant %s speaks gRPC, and the "+
+					"request is no call", v.Name)
+			}
+		}
+		as := sc.in(v)
+		c.speaks(here, s, &as)
+		for _, l := range s.LoadsOf(sc) {
+			if n := max(v.Streams, 1); l.Connections%n != 0 || l.Most%n != 0 {
+				c.Wrong(at+".streams", fmt.Sprintf("want a divisor of %d", l.Connections),
+					"load %s of %s has %d requests at once, which are not %d on each connection",
+					l.Name, sc.Name, l.Connections, n)
+			}
+		}
+	}
+}
+
+// rides checks the variants that a scenario names.
+func (c *checker) rides(at string, s *Suite, sc *Scenario) {
+	for i, name := range sc.Variants {
+		if !slices.ContainsFunc(s.Variants, func(v Variant) bool { return v.Name == name }) {
+			var names []string
+			for _, v := range s.Variants {
+				names = append(names, v.Name)
+			}
+			c.Wrong(fmt.Sprintf("%svariants[%d]", at, i), config.Meant(name, names, ""),
+				"the suite has no variant %q", name)
+		}
+	}
+}
+
+// call checks the request's form in gRPC.
+func (c *checker) call(at string, s *scene, r Call) {
+	if r == (Call{}) {
+		return
+	}
+	if strings.Count(r.Method, "/") != 2 || !strings.HasPrefix(r.Method, "/") {
+		c.Wrong(at+".method", "such as /grpc.health.v1.Health/Check",
+			"a call's method is /package.Service/Method")
+	}
+	c.sends(at+".send", s, r.Send)
+	c.wants(at+".want", s, r.Want)
 }

@@ -142,9 +142,11 @@ func (c *checker) request(at string, s *scene, r *Request) {
 	}
 	c.expect(at+".expect", s, &r.Expect)
 	c.bodiless(at, r)
+	c.asks(at, r)
 	for i := range r.Checks {
 		c.check(fmt.Sprintf("%s.checks[%d]", at, i), s, &r.Checks[i])
 	}
+	c.call(at+".call", s, r.Call)
 	c.steps(at, s, r)
 }
 
@@ -245,7 +247,16 @@ func (c *checker) misread(at string, err error, path bool) {
 func (c *checker) sends(at string, s *scene, in string) *text.Text {
 	t := c.parse(at, s, in, false)
 	c.key(at, s, in, t)
+	c.asked(at, t)
 	return t
+}
+
+// asked refuses in what is sent what only an answer can have.
+func (c *checker) asked(at string, t *text.Text) {
+	if t != nil && t.Lab() != "" {
+		c.Wrong(at, "expect.body and a check's is may have it",
+			"%s is of answers, and this is sent", t.Lab())
+	}
 }
 
 // key takes a text that could not be read at its word, so that one mistake is reported once.
@@ -280,6 +291,7 @@ func (c *checker) wants(at string, s *scene, in string) {
 func (c *checker) path(at string, s *scene, in string) {
 	t := c.parse(at, s, in, true)
 	c.key(at, s, in, t)
+	c.asked(at, t)
 	if t == nil {
 		return
 	}

@@ -1,6 +1,7 @@
 package suite_test
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"os"
@@ -75,6 +76,22 @@ func right(r suite.Request, cases []golden) string {
 	return "the contract has no such case"
 }
 
+// rightCall says whether what a call expects is what the contract says in gRPC, or why not.
+func rightCall(t *testing.T, c suite.Call, contract string) string {
+	t.Helper()
+	if c == (suite.Call{}) {
+		return ""
+	}
+	fill := strings.NewReplacer("{key}", "31415")
+	for _, g := range goldens(t, "grpc/"+contract) {
+		if g.Request == "POST "+c.Method && g.Send == fill.Replace(c.Send) && g.Status == 200 &&
+			*g.Body == fill.Replace(c.Want) {
+			return ""
+		}
+	}
+	return "the contract has no such call"
+}
+
 // similar is right for requests that name what was made before, or look into their answers: some
 // golden case has the same method and path, but for numbers, and the status.
 func similar(r suite.Request, cases []golden) string {
@@ -104,9 +121,12 @@ func TestSuitesKeepTheContract(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cases := goldens(t, s.Contract)
 		for _, sc := range s.Scenarios {
+			cases := goldens(t, cmp.Or(sc.Contract, s.Contract))
 			for _, r := range sc.Requests {
+				if why := rightCall(t, r.Call, cmp.Or(sc.Contract, s.Contract)); why != "" {
+					t.Errorf("%s: scenario %s: %s: %s", file, sc.Name, r.Call.Method, why)
+				}
 				if why := right(r, cases); why != "" {
 					t.Errorf("%s: scenario %s: %s: %s", file, sc.Name, r.Request, why)
 				}

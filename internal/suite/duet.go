@@ -47,6 +47,9 @@ func (p *Plan) pair() error {
 	case slices.ContainsFunc(s.Loads, func(l Load) bool { return l.Model == result.Capacity }):
 		return fmt.Errorf("plan duets of %s: two searches do not have the same steps; leave out "+
 			"--duet, or the capacity load", s.Name)
+	case slices.ContainsFunc(s.Loads, func(l Load) bool { return l.Generators > 0 }):
+		return fmt.Errorf("plan duets of %s: generators agree their beginning among themselves, "+
+			"not with those of the other side; leave out --duet, or generators", s.Name)
 	case len(s.Launchers) > 1:
 		return fmt.Errorf("plan duets of %s: with several launchers, three and more of a kind "+
 			"would have to be paired; name one, or run without --duet", s.Name)

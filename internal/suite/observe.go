@@ -133,7 +133,7 @@ func (c *checker) capacity(s *Suite) {
 func (s *Suite) SceneOf(t Trial) Scenario {
 	sc := s.Scenario(t.Scenario)
 	sc.Connections = cmp.Or(t.Connections, sc.Connections)
-	return sc.Sized(t.Body)
+	return sc.in(s.Variant(t.Variant)).Sized(t.Body)
 }
 
 // OfTrial are the loads that a trial offers: those of its scenario, or the one of a pilot.
@@ -144,7 +144,7 @@ func (s *Suite) OfTrial(t Trial) []Load {
 	}
 	l := Load{Name: CapacityLoad, Model: result.Closed, Connections: s.Capacity.Connections,
 		Lead: capacityLead, Measure: s.Capacity.Measure, Drain: capacityLead}
-	l.Connections = cmp.Or(sc.Connections, l.Connections)
+	l.Connections = sc.over(cmp.Or(sc.Connections, l.Connections))
 	return []Load{l}
 }
 
@@ -173,6 +173,9 @@ func (s *Suite) beside(role string, targets []Target) (out []Trial) {
 			continue
 		}
 		for _, sc := range s.Scenarios {
+			if !sc.kept(t) {
+				continue
+			}
 			trial := Trial{Role: role, Target: t.Name, Scenario: sc.Name, Variant: none,
 				Driver: Drivers[0], Launcher: launchers[0], Seed: s.loadSeed(0, sc.Name),
 				Connections: t.Connections, Body: t.Body}

@@ -17,10 +17,12 @@ type Override struct {
 	Blocks  int
 	Seed    *uint64
 	Measure Duration // of every load
-	Warmup  Duration // Max; Min is lowered to it where it would be longer
-	For     Duration // instead of blocks; 0: blocks
-	Targets []string
-	Limits  Limits // what is 0 is the file's
+	// Generators offer every load together; 0: as the suite says.
+	Generators int
+	Warmup     Duration // Max; Min is lowered to it where it would be longer
+	For        Duration // instead of blocks; 0: blocks
+	Targets    []string
+	Limits     Limits // what is 0 is the file's
 	// Scenarios are globs (path.Match) over their names; nil: all of the file's.
 	Scenarios []string
 	// Loads are such globs, too. A load stays whose rate another is a share of.
@@ -71,6 +73,9 @@ func (s *Suite) Override(o Override) error {
 		if changed.usesCapacity() {
 			changed.Capacity.Measure = o.Measure
 		}
+	}
+	for i := range changed.Loads {
+		changed.Loads[i].Generators = cmp.Or(o.Generators, changed.Loads[i].Generators)
 	}
 	if o.Warmup != 0 {
 		changed.Warmup.Max = o.Warmup

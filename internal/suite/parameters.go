@@ -37,6 +37,8 @@ const (
 
 	blocksMax = 1000
 
+	generatorsMost = 256 // of one machine
+
 	suiteForm = `^[a-z0-9][a-z0-9-]{0,39}$`
 	nameForm  = `^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,38}[A-Za-z0-9])?$`
 	lineForm  = `^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) ` +
@@ -119,6 +121,11 @@ var parameters = slices.Concat([]parameter{
 	{key: "scenarios[].tls.insecure", about: "any"},
 	{key: "scenarios[].tls.ca", about: "what is signed by one in this file, in PEM, in or below " +
 		"the suite's folder"},
+	{key: "scenarios[].contract", choices: Contracts,
+		about: "what targets must answer instead of the suite's contract; those that do not keep " +
+			"it take no part in the scenario"},
+	{key: "scenarios[].variants", max: 20,
+		about: "those of the suite that ride in it; none: all. Bare targets always do"},
 	{key: "scenarios[].requests", required: true, min: 1, max: 100,
 		about: "one, or a mix that each request is drawn from by weight, or the steps of a flow"},
 	{key: "scenarios[].requests[].name", form: nameForm, such: "create owner",
@@ -158,6 +165,15 @@ var parameters = slices.Concat([]parameter{
 		about: "this regular expression matches somewhere in it"},
 	{key: "scenarios[].requests[].checks[].exists",
 		about: "whether there is such a value at all"},
+	{key: "scenarios[].requests[].call", about: "the same request as a unary call, for variants " +
+		"that speak gRPC; its answer is held against `want` alone"},
+	{key: "scenarios[].requests[].call.method", such: "/prony.Hello/Say",
+		about: "`/package.Service/Method`"},
+	{key: "scenarios[].requests[].call.send",
+		about: "the message as it goes over the wire, with placeholders: `\"\\n\\u0005{key}\"` " +
+			"is a text of five bytes in field 1"},
+	{key: "scenarios[].requests[].call.want",
+		about: "the answer's message, byte for byte, with placeholders"},
 	{key: "scenarios[].requests[].extract", max: 50, form: varForm, such: "ownerId",
 		about: "flows and setup only: values for later steps, by the name of the placeholder; an " +
 			"answer " +
@@ -168,6 +184,9 @@ var parameters = slices.Concat([]parameter{
 			"itself; what it extracts, all requests may have"},
 	{key: "scenarios[].requests[].pause", max: hour,
 		about: "flows only: from this step's answer to the next step"},
+	{key: "scenarios[].requests[].asks", max: 16, form: processForm, such: "database",
+		about: "how often at least it has the service ask, by the name of a target's counter: a " +
+			"target that asks less, by that counter, is INVALID; one without it is not held"},
 	{key: "loads", required: true, min: 1, max: 20,
 		about: "offered one after another in every trial"},
 	{key: "loads[].name", required: true, form: nameForm, such: "peak", about: "unique"},
@@ -184,6 +203,10 @@ var parameters = slices.Concat([]parameter{
 			"files may be open; without it arrivals that find no connection wait, and their wait " +
 			"counts. To open them costs service and generator time in the very moment that they " +
 			"have none"},
+	{key: "loads[].generators", min: 1, max: generatorsMost,
+		about: "processes that offer it together, each every n-th arrival of the one schedule, " +
+			"with its part of the connections; see [many generators](../generators.md). Without " +
+			"it the lab offers it alone"},
 	{key: "loads[].users",
 		about: "closed only: virtual users over time, each with a connection of its own, such as " +
 			"`ramp 0..700 in 5m, 700 for 5m, ramp 700..0 in 3m20s`; without it, every connection " +
@@ -243,6 +266,12 @@ var parameters = slices.Concat([]parameter{
 		about: "one of [agents.yaml](agents.md), and its level"},
 	{key: "variants[].env", max: 100, form: envForm, such: "JAVA_TOOL_OPTIONS",
 		about: "variables of the target's processes, over those of its manifest"},
+	{key: "variants[].protocol", choices: Protocols,
+		about: "that targets speak with it, by their own means, instead of HTTP/1.1: as in " +
+			"`scenarios[].protocol`. Targets whose service does not speak it run bare only"},
+	{key: "variants[].streams", min: 1, max: 1000,
+		about: "requests at once on each connection, of which there are so many fewer; 1 by " +
+			"default"},
 	{key: "variants[].runtimes", max: 10, choices: runtimes.Names,
 		about: "that can have it; none: all. Other targets run bare only"},
 	{key: "variants[].processes", max: 100,

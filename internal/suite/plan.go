@@ -23,6 +23,7 @@ type Target struct {
 	Build                                  string   // of its service; empty: the usual one
 	Builds                                 []string // all further ones of its service
 	Processes                              []string // of a system, by name
+	Protocols                              []string // beside HTTP/1.1, for variants
 	// Startup is about how long it takes to come up, for estimates.
 	Startup  time.Duration
 	Launcher string // what alone can start it; empty: those of the suite
@@ -166,6 +167,9 @@ func (s *Suite) block(block int, targets []Target) []Trial {
 	for _, t := range targets {
 		for _, variant := range s.variants(t) {
 			for _, sc := range s.Scenarios {
+				if !sc.has(variant) || !sc.kept(t) {
+					continue
+				}
 				trials = append(trials, s.trials(block, t, variant, sc.Name)...)
 			}
 		}

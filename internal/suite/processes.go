@@ -16,6 +16,7 @@ type Process struct {
 	Env     map[string]Text `yaml:"env"`   // over the target's
 	Ready   string          `yaml:"ready"` // path that answers 200; empty: its first connection
 	Share   float64         `yaml:"share"` // parts of the memory, of which the command has one
+	Backing bool            `yaml:"backing"`
 }
 
 // UnmarshalYAML fills in defaults.
@@ -27,11 +28,11 @@ func (p *Process) UnmarshalYAML(decode func(any) error) error {
 // processForm is that of names of processes: they name files and ports.
 const processForm = `^[a-z0-9]+(-[a-z0-9]+)*$`
 
-// processParameters are the keys of the processes of a target.
-var processParameters = []parameter{
+// processParameters are the keys of the processes of a target, and of what counts asks of them.
+var processParameters = slices.Concat([]parameter{
 	{key: "project.targets.NAME.processes", max: 16,
 		about: "started before the command, in this order, each once the one before it is ready; " +
-			"all share the target's limits"},
+			"all but backing ones share the target's limits"},
 	{key: "project.targets.NAME.processes[].name", required: true, form: processForm, such: "db",
 		about: "its port stands as `{db.port}` in every command and variable of the target"},
 	{key: "project.targets.NAME.processes[].command", required: true,
@@ -42,7 +43,11 @@ var processParameters = []parameter{
 		about: "path that answers 200 once it serves; without it its first connection counts"},
 	{key: "project.targets.NAME.processes[].share", def: "1", min: 0.01, max: 100,
 		about: "parts of the target's memory, of which the command has one"},
-}
+	{key: "project.targets.NAME.processes[].backing",
+		about: "`true`: what the target leans on and nobody measures, such as a database, has a " +
+			"core of its own and as much memory as the target, outside of its limits, where " +
+			"there are enough; else it shares them"},
+}, counterParameters)
 
 // portOf is where a command or a variable has the port of another process.
 var portOf = pattern.New(`\{([A-Za-z0-9][A-Za-z0-9._-]*)\.port\}`)
@@ -61,6 +66,10 @@ func (c *checker) processes(at string, s Source) {
 		}
 	}
 	env(at, s.Env)
+	for name, k := range s.Counters {
+		here := step(at+".counters", name)
+		texts[here+".postgres"], texts[here+".metrics"] = k.Postgres, k.Metrics
+	}
 	c.unique(at+".processes", ".name", len(s.Processes),
 		func(i int) string { return s.Processes[i].Name })
 	for i, p := range s.Processes {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"prony/internal/asks"
 	"prony/internal/config"
 	"prony/internal/load/text"
 	"prony/internal/pattern"
@@ -53,6 +54,8 @@ type Source struct {
 	Body config.Size `yaml:"-"`
 	// Processes are started before the command, in this order.
 	Processes []Process `yaml:"processes"`
+	// Counters tell how often what the target asks was asked, by name.
+	Counters map[string]asks.Place `yaml:"counters"`
 }
 
 // Compose is a service of a Compose file.
@@ -238,6 +241,7 @@ func (c *checker) target(at string, s Source) {
 		c.Wrong(at+".env", "take it out", "%s runs already, with its own environment", last(at))
 	}
 	c.processes(at, s)
+	c.counters(at, s)
 	if s.Git != "" && s.Build == "" {
 		c.Wrong(at+".git", "say with build what makes it", "a revision has nothing built")
 	}
@@ -307,7 +311,7 @@ func (p *Project) Suite(name string) (*Suite, error) {
 	s, err := c.suite(p.File, p.data)
 	if err == nil {
 		p.swept(s)
-		err = cmp.Or(p.movable(s, doc), p.sized(s, doc))
+		err = cmp.Or(p.movable(s, doc), p.sized(s, doc), p.counted(s, doc))
 	}
 	if err == nil && name != "" && doc.Node("targets") != nil &&
 		p.doc.Node("suites."+name+".baseline") == nil && !slices.ContainsFunc(s.Targets,

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"prony/internal/asks"
 )
 
 // small is a project with all of its own keys.
@@ -292,7 +294,7 @@ suites: {one: {`+targets+`limits: {cpus: 1}, warmup: {cores: all}}}
 // Each row of a project's own keys is one that walk comes to.
 func TestEveryRowOfAProjectIsChecked(t *testing.T) {
 	p := &Project{Targets: map[string]Source{"a": {Needs: []Need{{}},
-		Processes: []Process{{}}}}, Needs: []Need{{}}}
+		Processes: []Process{{}}, Counters: map[string]asks.Place{"b": {}}}}, Needs: []Need{{}}}
 	visited := map[*parameter]bool{}
 	walk(reflect.ValueOf(p).Elem(), project, "", func(row *parameter, _ reflect.Value, _ string) {
 		visited[row] = true

@@ -2,6 +2,7 @@ package suite
 
 import (
 	"cmp"
+	"fmt"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -32,13 +33,18 @@ type Scenario struct {
 	// Protocol is one of Protocols, spoken over TCP or, of HTTP/1.1 without TLS, over the Unix
 	// socket of that path, in which {port} is the service's; empty: HTTP/1.1. Streams are the
 	// requests at once on each of the connections; 0: one.
-	Protocol string    `yaml:"protocol" json:"protocol,omitempty"`
-	Unix     string    `yaml:"unix" json:"unix,omitempty"`
-	Streams  int       `yaml:"streams" json:"streams,omitempty"`
-	TLS      TLS       `yaml:"tls" json:"tls,omitzero"`
+	Protocol string `yaml:"protocol" json:"protocol,omitempty"`
+	Unix     string `yaml:"unix" json:"unix,omitempty"`
+	Streams  int    `yaml:"streams" json:"streams,omitempty"`
+	TLS      TLS    `yaml:"tls" json:"tls,omitzero"`
+	// Contract is asked of targets instead of the suite's, where there is one.
+	Contract string `yaml:"contract" json:"contract,omitempty"`
+	// Variants are those of the suite that ride in it; none: all. The bare target always does.
+	Variants []string  `yaml:"variants" json:"variants,omitempty"`
 	Requests []Request `yaml:"requests" json:"requests"`
 
 	DataHash string `yaml:"-" json:"dataHash,omitempty"` // of the file, as Suite.Hash
+	spread   int    // requests at once on each of fewer connections; 0: on each of all
 	columns  []string
 	table    [][][]byte
 }
@@ -92,15 +98,19 @@ type Request struct {
 	Headers map[string]Text `yaml:"headers" json:"headers,omitempty"`
 	Body    string          `yaml:"body" json:"body,omitempty"`
 	// BodyFile is a file beside the suite that holds the body: see Content.
-	BodyFile string             `yaml:"bodyFile" json:"bodyFile,omitempty"`
-	Type     string             `yaml:"type" json:"type,omitempty"` // media type of the body
-	Weight   int                `yaml:"weight" json:"weight"`       // of the sum; not in flows
-	Expect   Expect             `yaml:"expect" json:"expect"`
-	Checks   []Check            `yaml:"checks" json:"checks,omitempty"`
-	Extract  map[string]Capture `yaml:"extract" json:"extract,omitempty"` // by variable; flows
+	BodyFile string  `yaml:"bodyFile" json:"bodyFile,omitempty"`
+	Type     string  `yaml:"type" json:"type,omitempty"` // media type of the body
+	Weight   int     `yaml:"weight" json:"weight"`       // of the sum; not in flows
+	Expect   Expect  `yaml:"expect" json:"expect"`
+	Checks   []Check `yaml:"checks" json:"checks,omitempty"`
+	// Call is the same request as one of gRPC, for variants that speak it.
+	Call    Call               `yaml:"call" json:"call,omitzero"`
+	Extract map[string]Capture `yaml:"extract" json:"extract,omitempty"` // by variable; flows
 	// Setup, when not empty, makes it one that is asked before the load: SetupRun or SetupUser.
 	Setup string   `yaml:"setup" json:"setup,omitempty"`
 	Pause Duration `yaml:"pause" json:"pause,omitempty"` // flows: before the next
+	// Asks is how often at least it has the service ask, by counter. It is no part of what is sent.
+	Asks map[string]int `yaml:"asks" json:"-"`
 
 	// BodyHash is of the file, as Suite.Hash; or a size, see Sized.
 	BodyHash string `yaml:"-" json:"bodyHash,omitempty"`
@@ -161,6 +171,12 @@ func ReadScenario(file string, data []byte) (*Scenario, error) {
 	if s.Protocol != "" || s.Unix != "" || s.Streams != 0 || s.TLS != (TLS{}) {
 		c.Wrong("protocol", "take them out", "protocol, unix, streams and tls are of suites; here "+
 			"the URL and the flags say them")
+	}
+	for i, r := range s.Requests {
+		if len(r.Asks) > 0 {
+			c.Wrong(fmt.Sprintf("requests[%d].asks", i), "take it out", "a load alone starts no "+
+				"targets, whose counters asks are held by")
+		}
 	}
 	c.bodies(s, "", filepath.Dir(file), nil)
 	walk(reflect.ValueOf(s).Elem(), "scenarios[].", "", c.value)

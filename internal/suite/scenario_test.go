@@ -47,8 +47,10 @@ func TestReadScenarioSaysWhatIsWrong(t *testing.T) {
 	check("body: a", "bodyFile: none", `5: read none: no such file or directory in `+
 		`"bodyFile: none"; files are named from the suite's folder, and lie in it`)
 	check("body: a", "bodyFile: owner.json", `5: {ownerId}: there is no placeholder "ownerId" in `+
-		`"bodyFile: owner.json"; known are id, key, seq, random, hex, uuid, pick. The text itself `+
-		`is {{ownerId}}`)
+		`"bodyFile: owner.json"; known are id, key, seq, random, hex, uuid, pick, lab. The text `+
+		`itself is {{ownerId}}`)
+	check("body: a", "body: a{lab port}", `5: {lab port} is of answers, and this is sent in `+
+		`"body: a{lab port}"; expect.body and a check's is may have it`)
 	check("body: a", "body: a\n    weight: 1", `6: each step of a flow is `+
 		`sent once; it has no weight in "weight: 1"; take it out`)
 	check("owners/{id}", "owners/{mode}", `7: {mode} stands for nothing here in `+

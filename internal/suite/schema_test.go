@@ -1,6 +1,7 @@
 package suite_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,13 +25,17 @@ func compiled(t *testing.T) *jsonschema.Schema {
 // validate checks YAML against the schema, by way of JSON as editors do.
 func validate(t *testing.T, s *jsonschema.Schema, text []byte) error {
 	t.Helper()
-	asJSON, err := yaml.YAMLToJSON(text)
-	if err != nil {
+	var value any
+	if err := yaml.Unmarshal(text, &value); err != nil {
 		return err // not YAML
+	}
+	asJSON, err := json.Marshal(value)
+	if err != nil {
+		return err // a number that JSON has no word for
 	}
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(asJSON)))
 	if err != nil {
-		return err // a number that JSON has no word for
+		return err
 	}
 	return s.Validate(doc)
 }

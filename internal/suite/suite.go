@@ -160,21 +160,23 @@ type Load struct {
 	Model       string `yaml:"model" json:"model"` // Closed, Open or Capacity
 	Connections int    `yaml:"connections" json:"connections"`
 	// Most is how many connections an open load may come to have; 0: it does not grow.
-	Most     int      `yaml:"maxConnections" json:"maxConnections,omitempty"`
-	Users    Users    `yaml:"users" json:"users,omitzero"`        // closed only
-	Think    Think    `yaml:"think" json:"think,omitzero"`        // closed only
-	Rate     Rate     `yaml:"rate" json:"rate,omitzero"`          // open only
-	Arrivals string   `yaml:"arrivals" json:"arrivals,omitempty"` // open only
-	Trace    string   `yaml:"trace" json:"trace,omitempty"`       // a file; Replay only
-	SLO      string   `yaml:"slo" json:"slo,omitempty"`           // capacity only
-	Budget   Duration `yaml:"budget" json:"budget,omitzero"`      // capacity only: of the search
-	Churn    int      `yaml:"churn" json:"churn,omitempty"`       // requests a connection
-	Slow     Slow     `yaml:"slow" json:"slow,omitzero"`
-	Pacing   string   `yaml:"pacing" json:"pacing,omitempty"` // empty: the first of Pacings
-	Engine   string   `yaml:"engine" json:"engine,omitempty"` // empty: the first of Engines
-	Lead     Duration `yaml:"lead" json:"lead"`               // before the window
-	Measure  Duration `yaml:"measure" json:"measure"`         // the window
-	Drain    Duration `yaml:"drain" json:"drain"`             // after it, at most
+	Most int `yaml:"maxConnections" json:"maxConnections,omitempty"`
+	// Generators are processes that offer it together, all of Prony's own; 0: the lab alone.
+	Generators int      `yaml:"generators" json:"generators,omitempty"`
+	Users      Users    `yaml:"users" json:"users,omitzero"`        // closed only
+	Think      Think    `yaml:"think" json:"think,omitzero"`        // closed only
+	Rate       Rate     `yaml:"rate" json:"rate,omitzero"`          // open only
+	Arrivals   string   `yaml:"arrivals" json:"arrivals,omitempty"` // open only
+	Trace      string   `yaml:"trace" json:"trace,omitempty"`       // a file; Replay only
+	SLO        string   `yaml:"slo" json:"slo,omitempty"`           // capacity only
+	Budget     Duration `yaml:"budget" json:"budget,omitzero"`      // capacity only: of the search
+	Churn      int      `yaml:"churn" json:"churn,omitempty"`       // requests a connection
+	Slow       Slow     `yaml:"slow" json:"slow,omitzero"`
+	Pacing     string   `yaml:"pacing" json:"pacing,omitempty"` // empty: the first of Pacings
+	Engine     string   `yaml:"engine" json:"engine,omitempty"` // empty: the first of Engines
+	Lead       Duration `yaml:"lead" json:"lead"`               // before the window
+	Measure    Duration `yaml:"measure" json:"measure"`         // the window
+	Drain      Duration `yaml:"drain" json:"drain"`             // after it, at most
 
 	TraceHash string `yaml:"-" json:"traceHash,omitempty"` // of the file, as Suite.Hash
 	trace     []int64
@@ -339,6 +341,7 @@ func (s *Suite) LoadsOf(sc Scenario) []Load {
 		if sc.Connections != 0 && loads[i].Users.IsZero() {
 			loads[i].Connections = sc.Connections
 		}
+		loads[i].Connections, loads[i].Most = sc.over(loads[i].Connections), sc.over(loads[i].Most)
 	}
 	return loads
 }
@@ -347,6 +350,6 @@ func (s *Suite) LoadsOf(sc Scenario) []Load {
 // that it prepares for.
 func (s *Suite) WarmupOf(sc Scenario) Warmup {
 	w := s.Warmup
-	w.Connections = cmp.Or(sc.Connections, w.Connections)
+	w.Connections = sc.over(cmp.Or(sc.Connections, w.Connections))
 	return w
 }

@@ -16,11 +16,16 @@ type Variant struct {
 	Name string `yaml:"name" json:"name"`
 	// Agent is one of agents.yaml with its level, such as otel-java/full, whose environment is
 	// under Env.
-	Agent     string          `yaml:"agent" json:"agent,omitempty"`
-	Env       map[string]Text `yaml:"env" json:"env,omitempty"`
-	Runtimes  []string        `yaml:"runtimes" json:"runtimes,omitempty"`   // none: all
-	Processes []string        `yaml:"processes" json:"processes,omitempty"` // of systems; none: all
-	Observe   Observe         `yaml:"observe" json:"observe,omitzero"`      // not the suite's
+	Agent string          `yaml:"agent" json:"agent,omitempty"`
+	Env   map[string]Text `yaml:"env" json:"env,omitempty"`
+	// Protocol is what targets are asked in, and speak, instead of HTTP/1.1 in the clear; Streams
+	// are the requests at once on each connection, of which there are so many fewer.
+	Protocol string `yaml:"protocol" json:"protocol,omitempty"`
+	Streams  int    `yaml:"streams" json:"streams,omitempty"`
+
+	Runtimes  []string `yaml:"runtimes" json:"runtimes,omitempty"`   // none: all
+	Processes []string `yaml:"processes" json:"processes,omitempty"` // of systems; none: all
+	Observe   Observe  `yaml:"observe" json:"observe,omitzero"`      // not the suite's
 
 	// What Attach found out about the agent.
 	Version   string   `yaml:"-" json:"version,omitempty"`
@@ -33,7 +38,9 @@ type Variant struct {
 // OwnEnv is what the lab itself puts into a target's environment, RideWords what stands for a value
 // of the process in that of a variant; docs/formats/service.md tells of both.
 var (
-	OwnEnv    = []string{"HOST", "PORT", "CPUS", "MEMORY_MIB"}
+	OwnEnv = []string{"HOST", "PORT", "CPUS", "MEMORY_MIB"}
+	// SpokenEnv is what it puts there where a variant has a protocol.
+	SpokenEnv = []string{"PROTOCOL", "TLS_CERT", "TLS_KEY"}
 	RideWords = []string{"dir", "host", "port", "cpus", "memoryMiB", "heapMiB"}
 	// AgentWords are further ones, for agents: docs/formats/agents.md tells of them.
 	AgentWords = []string{"agent", "files", "platform", "otlpGrpc", "otlpHttp", "zipkin",
@@ -67,7 +74,8 @@ func (s *Suite) variants(t Target) []string {
 // fits tells whether the variant changes anything of a target.
 func (v Variant) fits(t Target) bool {
 	switch {
-	case len(v.Runtimes) > 0 && !slices.Contains(v.Runtimes, t.Runtime),
+	case v.Protocol != "" && !slices.Contains(t.Protocols, v.Protocol),
+		len(v.Runtimes) > 0 && !slices.Contains(v.Runtimes, t.Runtime),
 		len(v.Languages) > 0 && !slices.Contains(v.Languages, t.Language),
 		v.Build != "" && (t.Build == v.Build || !slices.Contains(t.Builds, v.Build)):
 		return false
@@ -118,13 +126,13 @@ func (c *checker) variant(at string, v Variant) {
 	if v.Name == none {
 		c.Wrong(at+".name", "every target runs bare anyway", "variant %q is no variant", none)
 	}
-	if len(v.Env) == 0 && v.Agent == "" && v.Observe.IsZero() {
+	if len(v.Env) == 0 && v.Agent == "" && v.Protocol == "" && v.Observe.IsZero() {
 		c.Wrong(at, "an agent of the JVM rides in JAVA_TOOL_OPTIONS, or is named with agent",
 			"variant %q changes nothing", v.Name)
 	}
 	for _, name := range keysOf(reflect.ValueOf(v.Env)) {
 		where := at + ".env." + name
-		if slices.Contains(OwnEnv, name) {
+		if slices.Contains(slices.Concat(OwnEnv, SpokenEnv), name) {
 			c.Wrong(where, "", "the lab itself sets %s", name)
 		}
 		for _, match := range braced.FindAllStringSubmatch(string(v.Env[name]), -1) {

@@ -2,6 +2,8 @@ package suite_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -205,8 +207,18 @@ func TestEnvironmentOfVariants(t *testing.T) {
 			t.Errorf("%s was not set by the lab", pair)
 		}
 	}
-	if fmt.Sprint(suite.OwnEnv) != fmt.Sprint(service.Reserved) {
-		t.Errorf("suites know %v, services %v", suite.OwnEnv, service.Reserved)
+	if known := slices.Concat(suite.OwnEnv, suite.SpokenEnv); !slices.Equal(known,
+		service.Reserved) {
+		t.Errorf("suites know %v, services %v", known, service.Reserved)
+	}
+	told := service.Certificate{Dir: "d"}.Env("h2")
+	if names := slices.Sorted(maps.Keys(told)); !slices.Equal(names, suite.SpokenEnv) {
+		t.Errorf("suites know %v, a target is told %v", suite.SpokenEnv, names)
+	}
+	for _, name := range service.Protocols {
+		if !slices.Contains(suite.Protocols, name) {
+			t.Errorf("a service may speak %s, and no suite can ask for it", name)
+		}
 	}
 }
 

@@ -41,7 +41,9 @@ type Order struct {
 	Target         service.Target
 	Built          *service.Built
 	Cores          []int
+	Back           []int          // cores of backing processes, which are Values.Backing then
 	Mounts         []launch.Mount // what containers share with the host
+	Give           string         // see launch.Spec
 	service.Values                // but for the host and the ports, which Start finds
 	// LogFile is that of the process that takes the requests; others have their names before .log.
 	LogFile string
@@ -52,6 +54,7 @@ type Part struct {
 	Name    string   // empty: the target is no system
 	Args    []string // with ports as their placeholders, so that they are those of every start
 	PID     int
+	Backing bool // it has cores of its own, and no part in the limits
 	LogFile string
 	ReadyNs int64 // from its own exec on; 0 of the last, for which nobody waited here
 
@@ -77,7 +80,7 @@ func (s Starter) Start(ctx context.Context, o Order) (*System, error) {
 	ports := Distinct(s.Port)
 	processes := o.Service.Processes(o.Target)
 	values := o.Values
-	values.Host = host
+	values.Host, values.Backing = host, len(o.Back)
 	for range processes {
 		port, err := ports()
 		if o.Built.Port != 0 {
@@ -119,7 +122,7 @@ func (s Starter) add(ctx context.Context, sys *System, o Order, start service.St
 	front bool) error {
 	spec := launch.Spec{
 		Name: o.Name, Dir: o.Built.Dir, Args: start.Args, Env: start.Env, LogFile: o.LogFile,
-		Cores: o.Cores, CPUs: o.CPUs, MemoryBytes: o.MemoryBytes, Port: start.Port,
+		Cores: o.Cores, CPUs: o.CPUs, MemoryBytes: o.MemoryBytes, Port: start.Port, Give: o.Give,
 		Image: start.Image, Mounts: o.Mounts, Compose: (*launch.Compose)(o.Built.Compose),
 	}
 	if start.Name != "" {
@@ -128,8 +131,13 @@ func (s Starter) add(ctx context.Context, sys *System, o Order, start service.St
 			spec.LogFile = strings.TrimSuffix(o.LogFile, ".log") + "." + start.Name + ".log"
 		}
 	}
-	if len(sys.Parts) > 0 {
-		spec.Beside = sys.Parts[0].Process
+	if start.Backing {
+		spec.Cores, spec.CPUs, spec.MemoryBytes = o.Back, float64(len(o.Back)), start.MemoryBytes
+	}
+	for _, p := range sys.Parts {
+		if p.Backing == start.Backing && spec.Beside == nil {
+			spec.Beside = p.Process
+		}
 	}
 	p, err := s.Launcher.Launch(ctx, spec)
 	if err != nil && start.Name != "" {
@@ -139,7 +147,7 @@ func (s Starter) add(ctx context.Context, sys *System, o Order, start service.St
 		return err
 	}
 	sys.Parts = append(sys.Parts, Part{Name: start.Name, Args: start.Written, PID: p.Main(),
-		LogFile: spec.LogFile, Process: p})
+		Backing: start.Backing, LogFile: spec.LogFile, Process: p})
 	go sys.heed(len(sys.Parts)-1, p)
 	return nil
 }
@@ -182,23 +190,40 @@ func (s *System) Addr() netip.AddrPort { return s.Parts[len(s.Parts)-1].Addr() }
 // Began is when the first process began.
 func (s *System) Began() int64 { return s.Parts[0].Began() }
 
-// Main is the first process, whose limits all share.
-func (s *System) Main() int { return s.Parts[0].PID }
+// first is the first part, whose limits all share but backing ones.
+func (s *System) first() Part {
+	return s.Parts[max(slices.IndexFunc(s.Parts, func(p Part) bool { return !p.Backing }), 0)]
+}
 
-// PIDs are those of all parts.
-func (s *System) PIDs() (out []int) {
-	first := s.Parts[0]
+// Main is the first process of those that the limits hold.
+func (s *System) Main() int { return s.first().PID }
+
+// PIDs are those of all parts that the limits hold.
+func (s *System) PIDs() []int { return s.pids(s.first(), false) }
+
+// Backing are the processes of the others.
+func (s *System) Backing() []int {
+	i := slices.IndexFunc(s.Parts, func(p Part) bool { return p.Backing })
+	if i < 0 {
+		return nil
+	}
+	return s.pids(s.Parts[i], true)
+}
+
+func (s *System) pids(first Part, backing bool) (out []int) {
 	if len(first.Groups()) > 0 {
 		return first.PIDs() // its groups hold the others, too
 	}
 	for _, p := range s.Parts {
-		out = append(out, p.PIDs()...)
+		if p.Backing == backing {
+			out = append(out, p.PIDs()...)
+		}
 	}
 	return out
 }
 
-// Groups are those that hold all parts.
-func (s *System) Groups() []launch.Group { return s.Parts[0].Groups() }
+// Groups are those that hold all parts but backing ones.
+func (s *System) Groups() []launch.Group { return s.first().Groups() }
 
 // Containers are the names of those parts that are one.
 func (s *System) Containers() (names []string) {
@@ -246,9 +271,12 @@ func (s *System) together(of [][]string) (out []string) {
 	return out
 }
 
-// Move lets all parts run on these cores; Limits tells what was then in force.
+// Move lets all parts but backing ones run on these cores; Limits tells what was then in force.
 func (s *System) Move(cores []int) error {
 	for i, p := range s.Parts {
+		if p.Backing {
+			continue
+		}
 		m, ok := p.Process.(launch.Mover)
 		if !ok {
 			return errors.New(s.named(i, "its launcher cannot move what runs to other cores"))

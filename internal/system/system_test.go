@@ -12,7 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"prony/internal/clock"
+	"prony/internal/host"
 	"prony/internal/launch"
 	"prony/internal/launch/process"
 	"prony/internal/probe"
@@ -78,12 +81,42 @@ func start(t *testing.T, o system.Order, noGroup bool) (*system.System, error) {
 			if err := errors.Join(sys.Stop(time.Second), journal.Close()); err != nil {
 				t.Error(err)
 			}
-			if left := sys.PIDs(); len(left) > 0 {
+			if left := append(sys.PIDs(), sys.Backing()...); len(left) > 0 {
 				t.Errorf("processes %v are left", left)
 			}
 		})
 	}
 	return sys, err
+}
+
+// serving starts an order and waits until it serves: a python3 that chooses among several versions
+// has helpers until it listens.
+func serving(t *testing.T, o system.Order, noGroup bool) *system.System {
+	t.Helper()
+	sys, err := start(t, o, noGroup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := service.WaitReady(t.Context(), nil, sys.Addr().String(), "/ready",
+		sys.Began(), sys.Exited()); err != nil {
+		t.Fatal(err)
+	}
+	return sys
+}
+
+// marked is what the probe sees of a system now.
+func marked(t *testing.T, sys *system.System) probe.Mark {
+	t.Helper()
+	subject := probe.Subject{PIDs: sys.PIDs, Backing: sys.Backing}
+	for _, p := range sys.Parts {
+		subject.Parts = append(subject.Parts, probe.Part{Name: p.Name, Group: p.PID})
+	}
+	s, err := probe.Start(probe.Config{}, subject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop()
+	return s.Mark()
 }
 
 func eventually(t *testing.T, what string, ok func() bool) {
@@ -102,14 +135,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 func TestSystem(t *testing.T) {
 	check := func(name string, noGroup bool) {
 		t.Run(name, func(t *testing.T) {
-			sys, err := start(t, three(t, func(*service.Service) {}), noGroup)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, _, err := service.WaitReady(t.Context(), nil, sys.Addr().String(), "/ready",
-				sys.Began(), sys.Exited()); err != nil {
-				t.Fatal(err)
-			}
+			sys := serving(t, three(t, func(*service.Service) {}), noGroup)
 			var names []string
 			for i, p := range sys.Parts {
 				names = append(names, p.Name)
@@ -146,6 +172,86 @@ func TestSystem(t *testing.T) {
 	check("without groups", true)
 }
 
+// What the others lean on has cores and memory of its own, is not counted with them, and is watched
+// all the same as the trial's own.
+func TestBacking(t *testing.T) {
+	check := func(name string, noGroup bool) {
+		t.Run(name, func(t *testing.T) {
+			cores, err := host.Cores()
+			if err != nil || len(cores) < 2 {
+				t.Skipf("%d cores, %v", len(cores), err)
+			}
+			o := three(t, func(s *service.Service) { s.Run.Processes[0].Backing = true })
+			o.Cores, o.Back = cores[1:2], cores[:1]
+			sys := serving(t, o, noGroup)
+			database, back, front := sys.Parts[0].PID, sys.Parts[1].PID, sys.Parts[2].PID
+			within := sys.PIDs()
+			slices.Sort(within)
+			want := []int{back, front}
+			slices.Sort(want)
+			if !slices.Equal(within, want) || !slices.Equal(sys.Backing(), []int{database}) ||
+				sys.Main() != back {
+				t.Errorf("within %v, backing %v, main %d, of %d, %d, %d", within, sys.Backing(),
+					sys.Main(), database, back, front)
+			}
+			on := func(what string, pid int, core ...int) {
+				t.Helper()
+				var set unix.CPUSet
+				if err := unix.SchedGetaffinity(pid, &set); err != nil {
+					t.Fatal(err)
+				}
+				if set.Count() != len(core) || !set.IsSet(core[0]) {
+					t.Errorf("%s: %d cores, core %d: %v", what, set.Count(), core[0],
+						set.IsSet(core[0]))
+				}
+			}
+			on("database", database, cores[0])
+			on("back", back, cores[1])
+			on("front", front, cores[1])
+			port := backPort(t, sys)
+			log := []string{
+				"database: name database memory 400 back " + port,
+				"back: name back memory 200 back " + port,
+				"front: name front memory 200 back " + port,
+			}
+			if got := sys.Log(1); !slices.Equal(got, log) {
+				t.Errorf("log %q, want %q", got, log)
+			}
+			if noGroup {
+				checkLimit(t, database, 400<<20)
+				checkLimit(t, back, 200<<20)
+			}
+			checkBacked(t, sys)
+			if err := sys.Move(cores[:2]); err != nil {
+				t.Fatal(err)
+			}
+			on("database of moved ones", database, cores[0])
+			on("back that moved", back, cores[0], cores[1])
+		})
+	}
+	check("with groups", false)
+	check("without groups", true)
+}
+
+// checkBacked holds what the probe sees of a system whose first part is a backing one.
+func checkBacked(t *testing.T, sys *system.System) {
+	t.Helper()
+	m := marked(t, sys)
+	if len(m.Parts) != 3 || m.Processes != 2 {
+		t.Fatalf("%d parts, %d processes", len(m.Parts), m.Processes)
+	}
+	outside := m.Parts[0]
+	if outside.CPUNs <= 0 || outside.RSSBytes <= 0 ||
+		m.RSSBytes != m.Parts[1].RSSBytes+m.Parts[2].RSSBytes {
+		t.Errorf("parts %+v of %d bytes", m.Parts, m.RSSBytes)
+	}
+	// It is no stranger: the lab's time has its own within.
+	if own := probe.SelfCPUNs(); m.LabNs < outside.CPUNs || m.LabNs > own+outside.CPUNs {
+		t.Errorf("the lab's %d ns, of which its own are %d at most and the database's %d", m.LabNs,
+			own, outside.CPUNs)
+	}
+}
+
 // freePort asks the kernel.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -174,16 +280,7 @@ func backPort(t *testing.T, sys *system.System) string {
 // checkParts holds the probe's parts against the whole: three interpreters have started.
 func checkParts(t *testing.T, sys *system.System) {
 	t.Helper()
-	subject := probe.Subject{PIDs: sys.PIDs}
-	for _, p := range sys.Parts {
-		subject.Parts = append(subject.Parts, probe.Part{Name: p.Name, Group: p.PID})
-	}
-	s, err := probe.Start(probe.Config{}, subject)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Stop()
-	m := s.Mark()
+	m := marked(t, sys)
 	if len(m.Parts) != 3 || m.Processes != 3 {
 		t.Fatalf("%d parts of %d processes", len(m.Parts), m.Processes)
 	}
@@ -224,25 +321,8 @@ func TestWorkersWithGroupsOfTheirOwn(t *testing.T) {
 				s.Run.Processes[0].Command = []string{"sh", "-c",
 					"setsid python3 listen.py & wait"}
 			})
-			sys, err := start(t, o, noGroup)
-			if err != nil {
-				t.Fatal(err)
-			}
-			// A python3 that chooses among several versions has helpers until it listens.
-			if _, _, err := service.WaitReady(t.Context(), nil, sys.Addr().String(), "/ready",
-				sys.Began(), sys.Exited()); err != nil {
-				t.Fatal(err)
-			}
-			subject := probe.Subject{PIDs: sys.PIDs}
-			for _, p := range sys.Parts {
-				subject.Parts = append(subject.Parts, probe.Part{Name: p.Name, Group: p.PID})
-			}
-			s, err := probe.Start(probe.Config{}, subject)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer s.Stop()
-			m := s.Mark()
+			sys := serving(t, o, noGroup)
+			m := marked(t, sys)
 			// The shell, its interpreter and two more; the shell alone has 2 MiB at most.
 			if m.Processes != 4 || m.Parts[0].Threads != 2 || m.Parts[0].RSSBytes < 5<<20 {
 				t.Errorf("%d processes %v, the first part %+v", m.Processes, sys.PIDs(),

@@ -173,7 +173,20 @@ func (t *Target) nameNotes() []string {
 			notes = append(notes, d.text(way.fate))
 		}
 	}
-	return append(notes, t.Method...)
+	return append(append(notes, t.askedNotes()...), t.Method...)
+}
+
+// askedNotes say of a counter of what the target asks what is no doubt about a number: that it was
+// not read, or that others move it, too. Of many trials the first has the word.
+func (t *Target) askedNotes() []string {
+	for _, r := range t.Trials {
+		for _, f := range r.Verdict.Findings {
+			if f.Rule == "unasked" && f.Grade == result.Valid {
+				return []string{f.Observed + " (" + f.Hint + ")"}
+			}
+		}
+	}
+	return nil
 }
 
 // loadNotes are the footnotes on the first of a load's numbers.

@@ -213,6 +213,22 @@ func TestOpenOnlyLost(t *testing.T) {
 	}
 }
 
+// A counter that could not be read is said with the target, once, and is no doubt.
+func TestUnreadCounter(t *testing.T) {
+	records := three()
+	for i := range records {
+		f := finding(result.Valid, "peak", "unasked", "db is not known: refused", "a counter")
+		f.Hint = "nobody has seen"
+		records[i] = judged(records[i], f)
+	}
+	study := Analyze(records, Options{})
+	tab := only(t, study.Sheet())
+	const want = "db is not known: refused (nobody has seen)"
+	if got := notes(tab, find(t, tab, "a", "target")); got != want {
+		t.Errorf("%q, wanted %q", got, want)
+	}
+}
+
 // TestDoubtsOnTheirLoad: a doubt is noted at the load it concerns, and its dots are that load's.
 func TestDoubtsOnTheirLoad(t *testing.T) {
 	records := three()

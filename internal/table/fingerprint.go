@@ -98,9 +98,16 @@ var methodAspects = []aspect{
 		return "yes"
 	}},
 	{"limits asked", func(r *result.Record) string {
-		return fmt.Sprintf("%g CPUs, %s, %d cores, load on %d", r.Limits.CPUs,
+		home := ""
+		if n := len(r.Limits.HomeCores); n > 0 {
+			home = fmt.Sprintf(", %d for the home", n)
+		}
+		if n := len(r.Limits.BackingCores); n > 0 {
+			home += fmt.Sprintf(", %d for backing processes", n)
+		}
+		return fmt.Sprintf("%g CPUs, %s, %d cores, load on %d%s", r.Limits.CPUs,
 			unit.Bytes(float64(r.Limits.MemoryBytes)), len(r.Limits.ServiceCores),
-			len(r.Limits.LoadCores))
+			len(r.Limits.LoadCores), home)
 	}},
 	{"limits in force", func(r *result.Record) string {
 		return cmp.Or(kinds(r.Limits.InForce), "none")
@@ -128,6 +135,15 @@ var toldAspects = []aspect{
 		for _, l := range r.Loads {
 			if l.TLS != "" && !slices.Contains(all, l.TLS) {
 				all = append(all, l.TLS)
+			}
+		}
+		return strings.Join(all, " | ")
+	}},
+	{"precedence", func(r *result.Record) string {
+		var all []string
+		for _, l := range r.Loads {
+			if p := l.Generator.Priority; p != "" && !slices.Contains(all, p) {
+				all = append(all, p)
 			}
 		}
 		return strings.Join(all, " | ")

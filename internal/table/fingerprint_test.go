@@ -55,7 +55,10 @@ func TestFingerprints(t *testing.T) {
 	check(true, func(r *result.Record) { r.Provenance.Seed, r.Block, r.Run = 7, 2, "x" }, "GET /")
 	check(true, func(r *result.Record) { r.Provenance.SuiteHash = "x" }, "GET /")
 	check(false, func(*result.Record) {}, "POST /")
+	check(true, func(r *result.Record) { r.Loads[0].Generator.Priority = "fifo 1" }, "GET /")
 	check(false, func(r *result.Record) { r.Contract = "http" }, "GET /")
+	check(false, func(r *result.Record) { r.Limits.HomeCores = []int{2} }, "GET /")
+	check(true, func(r *result.Record) { r.Limits.HomeCores = []int{} }, "GET /")
 	check(false, func(r *result.Record) { r.Provenance.Rides = []string{"AGENT=x"} }, "GET /")
 	check(false, func(r *result.Record) { r.Target.Launcher = "docker" }, "GET /")
 	check(false, func(r *result.Record) { r.Loads[0].Connections = 63 }, "GET /")
@@ -84,4 +87,18 @@ func TestWhatIsShownUnasked(t *testing.T) {
 	check(true, metric.Ready, "", both)
 	check(false, "own_lag_p99", result.Open, both)
 	check(false, "error_share", result.Closed, both)
+}
+
+// Whether the load goes first on its cores is told, and does not bind: on a quiet machine there is
+// nobody else to go before.
+func TestPrecedenceIsTold(t *testing.T) {
+	by := func(priority string) Method {
+		return MethodOf([]*result.Record{{Loads: []result.Load{{Model: result.Open,
+			Generator: result.Gen{Priority: priority}}}}}, nil)
+	}
+	binding, told := by("fifo 1").Differences(by("other nice 0"))
+	if len(binding) > 0 || len(told) != 1 ||
+		told[0] != (Difference{"precedence", "fifo 1", "other nice 0"}) {
+		t.Errorf("bind %v, told %v", binding, told)
+	}
 }

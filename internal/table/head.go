@@ -53,7 +53,7 @@ func osName(goos string) string {
 var versionIn = pattern.New(`\d+(\.\d+)+\S*|\d+`)
 
 // tools lists what compiled or ran the targets that are present, with versions: "go 1.26.8, java
-// 25.0.3". All that the machine has is in the records.
+// 25.0.3".
 func (s *Study) tools() string {
 	var words []string
 	for i := range s.Records {

@@ -36,8 +36,11 @@ var bans = []ban{
 			"cmd/...":                "it hands the streams to run",
 			"internal/tests/run/...": "as a command",
 			"internal/first/...":     "likewise",
+			"internal/pin/...":       "likewise",
 			"internal/release/...":   "likewise",
 			"internal/report/...":    "it prints",
+			// The program again, started to be something else.
+			"internal/launch/guard/...": "it hands the streams to that",
 		}},
 	{pkg: "", names: "print println", say: "take an io.Writer and use fmt.Fprint"},
 	{pkg: "log", names: "*", but: "Logger New", // http.Server.ErrorLog wants one
@@ -66,6 +69,7 @@ var bans = []ban{
 			"cmd/prony-home/main.go":      "likewise",
 			"internal/tests/run/main.go":  "as a command",
 			"internal/first/main.go":      "likewise",
+			"internal/pin/main.go":        "likewise",
 			"internal/release/main.go":    "likewise",
 			"internal/launch/process/...": "the re-exec ends where the service begins, before main",
 			"internal/launch/guard/...":   "the guard is the program again, and ends before main",

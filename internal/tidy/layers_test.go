@@ -11,39 +11,45 @@ import (
 // layers are the module's packages, lowest first. A package imports from rows above its own (lower
 // layers), within its own family (/...), and what neighbours grants. Tests may import anything.
 var layers = []string{
-	"contract internal/cache internal/cli internal/clock internal/config internal/door " +
-		"internal/file internal/flat internal/pattern internal/print internal/result " +
-		"internal/rights internal/runtimes internal/shell internal/unit internal/web",
-	"internal/flat/parquet internal/gc internal/host internal/launch/... internal/load/... " +
-		"internal/metric internal/pace internal/probe internal/profile/... internal/service " +
-		"internal/slo internal/stats internal/suite internal/telemetry/... internal/tests/... " +
-		"internal/truth/...",
+	"contract internal/cache internal/cert internal/cli internal/clock internal/compiler " +
+		"internal/config internal/door internal/file internal/flat internal/pattern " +
+		"internal/print internal/result internal/rights internal/runtimes internal/sched " +
+		"internal/shell internal/unit internal/web",
+	"internal/asks internal/flat/parquet internal/gc internal/host internal/launch/... " +
+		"internal/load/... internal/metric internal/pace internal/probe internal/profile/... " +
+		"internal/service internal/slo internal/stats internal/suite internal/telemetry/... " +
+		"internal/tests/... internal/truth/...",
 	"internal/agent internal/doctor internal/draft internal/driver internal/own " +
 		"internal/scaffold internal/system internal/table internal/verdict",
-	"internal/audit internal/comparison internal/generators internal/shelf internal/trend",
-	"internal/capacity internal/live internal/report internal/selftest internal/summary " +
-		"internal/trial",
+	"internal/audit internal/comparison internal/generators/... internal/shelf internal/trend",
+	"internal/bucket internal/capacity internal/live internal/report internal/selftest " +
+		"internal/summary internal/trial",
 	"internal/lab/... internal/site",
 	"internal/serve",
 	"bench/... cmd/prony cmd/prony-home internal/dashboard internal/deploy internal/faults " +
-		"internal/first internal/release internal/tidy",
+		"internal/first internal/pin internal/release internal/tidy",
 }
 
 // neighbours are the imports inside one layer: who, what, why.
 var neighbours = []neighbour{
 	{"internal/load/...", "internal/pace", "arrivals are drawn as they fall due"},
+	{"internal/cert", "internal/clock", "a certificate is valid from now on"},
 	{"internal/config", "internal/pattern", "the form of a size"},
 	{"internal/result", "internal/file", "a run's folder is read within bounds"},
 	{"internal/cli", "internal/print", "the end of a file's name asks for a format"},
 	{"internal/profile/...", "internal/host", "what /proc says of a process is read in one way"},
+	{"internal/launch/kubernetes", "internal/probe", "a reader on another node samples there"},
 	{"internal/launch/attached", "internal/host", "whose a port is, the kernel says"},
 	{"internal/metric", "internal/stats", "a start that was never steady has its word there"},
 	{"internal/suite", "internal/metric", "a column is checked where it is asked for"},
+	{"internal/suite", "internal/asks", "a counter is checked where it is written"},
+	{"internal/service", "internal/asks", "likewise in a manifest"},
 	{"internal/suite", "internal/pace", "a shape is read where it is written, with its line"},
 	{"internal/suite", "internal/load/...", "so are texts and what looks into answers"},
 	{"internal/suite", "internal/slo", "so are the objectives of a search"},
 	{"internal/slo", "internal/stats", "how many answers a percentile takes"},
 	{"internal/telemetry/...", "internal/service", "the home's program is built as services are"},
+	{"internal/comparison", "internal/audit", "published results are read in one place"},
 	{"internal/trial", "internal/capacity", "a load of a trial may be a search"},
 	{"internal/trial", "internal/summary", "a load's log has one form, in a trial or alone"},
 	{"internal/truth/...", "internal/pace", "service times are drawn as arrivals are"},

@@ -1,9 +1,12 @@
 package tidy
 
 import (
+	"os"
 	"os/exec"
+	"slices"
 	"testing"
 
+	"prony/internal/compiler"
 	"prony/internal/tests"
 )
 
@@ -16,8 +19,8 @@ func TestVet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("go", "vet", "-trimpath", "-tags=netgo,osusergo,grpcnotrace", "./...")
-	cmd.Dir = root
+	cmd := exec.Command("go", slices.Concat([]string{"vet"}, compiler.Flags, []string{"./..."})...)
+	cmd.Dir, cmd.Env = root, append(os.Environ(), compiler.Lavish)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}

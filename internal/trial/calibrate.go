@@ -45,9 +45,9 @@ func (l *Lab) Calibrate(ctx context.Context, e Experiment, args []string) (err e
 
 // calibrate does it for the loads of a trial whose ceilings are not known.
 func (l *Lab) calibrate(ctx context.Context, e Experiment, t Spec, args []string) (err error) {
-	var open []int
-	for _, c := range closedConnections(t.Loads) {
-		if l.ceiling(protocolOf(t.Scene), t.Scene.Streams, c) == 0 {
+	var open []Ceiling
+	for _, c := range ceilings(t) {
+		if l.Ceilings[c] == 0 && !slices.Contains(open, c) {
 			open = append(open, c)
 		}
 	}
@@ -93,13 +93,14 @@ func (l *Lab) calibrate(ctx context.Context, e Experiment, t Spec, args []string
 	}
 	for _, c := range open {
 		s := driver.Calibration(load.Spec{Name: "calibration", Address: addr,
-			Connections: c, Cores: l.place().Load, Seed: e.Head.Seed}, speech)
+			Connections: c.Connections, Cores: l.place().Load, Ahead: !l.place().Shared,
+			Seed: e.Head.Seed, Part: load.Part{Of: c.Generators}}, speech)
 		spread(&s, speech)
 		res, err := by.Offer(ctx, s)
 		if err != nil {
 			return err
 		}
-		l.Ceilings[Ceiling{protocolOf(sc), max(sc.Streams, 1), c}] = res.ThroughputPerS
+		l.Ceilings[c] = res.ThroughputPerS
 	}
 	return nil
 }
@@ -119,10 +120,12 @@ func protocolOf(sc suite.Scenario) string {
 	return ""
 }
 
-func closedConnections(loads []suite.Load) (out []int) {
-	for _, l := range loads {
-		if l.Model != result.Open && !slices.Contains(out, l.Connections) {
-			out = append(out, l.Connections)
+// ceilings are those that a trial's loads are held against.
+func ceilings(t Spec) (out []Ceiling) {
+	for _, l := range t.Loads {
+		if l.Model != result.Open {
+			out = append(out, Ceiling{protocolOf(t.Scene), max(t.Scene.Streams, 1), l.Connections,
+				l.Generators})
 		}
 	}
 	return out

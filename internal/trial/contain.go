@@ -27,6 +27,13 @@ func (f *life) contain(o *system.Order) error {
 	if f.trial.Launcher != "" {
 		o.Listen = f.launcher().Listen()
 	}
+	if f.tls.Dir != "" && f.trial.Launcher != "" {
+		// A container's user is another one than any here, and may read what is mounted alone.
+		if err := f.tls.Open(); err != nil {
+			return err
+		}
+		o.Mounts = append(o.Mounts, launch.Mount{Path: f.tls.Dir})
+	}
 	if f.trial.Ride.Path != "" {
 		o.Mounts = append(o.Mounts, launch.Mount{Path: f.trial.Ride.Path})
 	}

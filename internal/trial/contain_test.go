@@ -2,7 +2,10 @@ package trial_test
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/netip"
 	"os"
@@ -56,9 +59,6 @@ func TestFoldersOfAnotherUser(t *testing.T) {
 	})
 }
 
-// tools are those of the machine.
-var tools = map[string]string{"go": "1.26.8"}
-
 // A trial of a container starts its image, listens in its own network, and may write only where the
 // lab wants to read; the record names launcher and image.
 func TestLifeOfAContainer(t *testing.T) {
@@ -83,7 +83,7 @@ func TestLifeOfAContainer(t *testing.T) {
 			t.Fatalf("%d records, error %v", len(records), err)
 		}
 		r := records[0]
-		if r.Target.Launcher != "docker" || r.Artifact.Image != "prony/a:h@sha256:5a" ||
+		if r.Target.Launcher != "docker" || r.Artifact.Image != "prony/a:h id sha256:5a" ||
 			r.Artifact.ImageBytes != 7 {
 			t.Errorf("launcher %q, artifact %+v", r.Target.Launcher, r.Artifact)
 		}
@@ -103,6 +103,94 @@ func TestLifeOfAContainer(t *testing.T) {
 			t.Errorf("logs: %v, error %v; others must be able to write there", info.Mode(), err)
 		}
 	})
+}
+
+// A container over TLS gets certificate and key, which others may read while it runs and which are
+// gone after it. It is asked for a name, because nobody knows its address before it starts; a
+// process by its address, as ever.
+func TestContainerOverTLS(t *testing.T) {
+	for launcher, asked := range map[string]string{"": "", "docker": "localhost"} {
+		synctest.Test(t, func(t *testing.T) {
+			w, names := newWorld(t), map[string]bool{}
+			var got launch.Spec
+			start := w.launcher.Start
+			w.launcher.Start = func(s launch.Spec) (http.Handler, time.Duration, error) {
+				got = s
+				h, after, err := start(s)
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if launcher != "" && r.Host != asked {
+						t.Errorf("asked for host %s", r.Host)
+					}
+					h.ServeHTTP(w, r)
+				}), after, err
+			}
+			w.lab.Containers = map[string]launch.Launcher{"docker": apart{w.launcher}}
+			w.lab.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+				conn, err := w.launcher.Dial(ctx, network, addr)
+				if err != nil {
+					return nil, err
+				}
+				return sealed(t, conn, got.Give, func(name string) { names[name] = true }), nil
+			}
+			e := w.experiment("a")
+			e.Plan.Suite.Variants = []suite.Variant{{Name: "https", Protocol: "https"}}
+			e.Plan.Trials = e.Plan.Trials[:1]
+			e.Plan.Trials[0].Launcher, e.Plan.Trials[0].Variant = launcher, "https"
+			e.Subjects["a"].Service.Protocols = []string{"https"}
+			records, err := w.run(context.Background(), e)
+			if err != nil || len(records) != 1 || records[0].Outcome != result.Measured {
+				t.Fatalf("%+v, error %v", records[0].Failure, err)
+			}
+			if len(names) != 1 || !names[asked] {
+				t.Errorf("launcher %q: asked for %v, want %q", launcher, names, asked)
+			}
+			if mounted := slices.Contains(got.Mounts, launch.Mount{Path: got.Give}); mounted !=
+				(launcher != "") {
+				t.Errorf("launcher %q: mounts %v, certificate in %s", launcher, got.Mounts,
+					got.Give)
+			}
+			if left, _ := filepath.Glob(filepath.Join(w.dir, "*.tls")); len(left) > 0 {
+				t.Errorf("launcher %q: %v is left", launcher, left)
+			}
+		})
+	}
+}
+
+// sealed is the client's end of a connection whose other end has TLS taken off it, by the
+// certificate in a folder: a socket, as the engine wants one. asked hears the name that the client
+// wants.
+func sealed(t *testing.T, plain net.Conn, dir string, asked func(string)) net.Conn {
+	t.Helper()
+	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close() //nolint:errcheck // one connection is all
+	client, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := tls.Server(server, &tls.Config{GetCertificate: func(h *tls.ClientHelloInfo) (
+		*tls.Certificate, error) {
+		asked(h.ServerName)
+		return &pair, nil
+	}})
+	pass := func(to, from net.Conn) {
+		io.Copy(to, from) //nolint:errcheck // until either end hangs up
+		to.Close()
+		from.Close()
+	}
+	go pass(plain, over)
+	go pass(over, plain)
+	return client
 }
 
 // A target whose image cannot be built fails its trials in containers, and runs as a process.

@@ -174,7 +174,7 @@ type experiment struct {
 }
 
 func (e experiment) resolve() trial.Experiment {
-	out := trial.Experiment{Head: result.Run{ID: "r"}, Prov: result.Provenance{Tools: tools}}
+	out := trial.Experiment{Head: result.Run{ID: "r"}}
 	for _, t := range e.Plan.Trials {
 		x := trial.Resolve(e.Plan.Suite, t)
 		x.Subject, x.Ride = e.Subjects[t.Target], e.Rides[t.Variant]

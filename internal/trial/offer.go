@@ -71,6 +71,7 @@ func (f *life) specOf(l suite.Load) load.Spec {
 	spec.Lead, spec.Window = time.Duration(l.Lead), time.Duration(l.Measure)
 	spec.Drain = time.Duration(l.Drain)
 	model(&spec, l)
+	spec.Part = load.Part{Of: l.Generators}
 	spec.Trace = load.Trace{Share: float64(f.trial.Watched.Traces), Salt: f.salt()}
 	return spec
 }
@@ -90,6 +91,7 @@ func (f *life) window(ctx context.Context, spec load.Spec,
 	mark func(kind, name string, wallNs int64),
 ) (*offered, error) {
 	o := &offered{}
+	var asked []reading
 	// The wall clock dates, and may step in the window: lengths are of the other two.
 	var from, openedMono, closedMono int64
 	spec.OnWindow = func(open bool) {
@@ -97,13 +99,16 @@ func (f *life) window(ctx context.Context, spec load.Spec,
 			o.before = f.watch.Mark()
 			from, openedMono = clock.KernelNow(), clock.Mono()
 			o.openedWall = clock.Wall().UnixNano()
+			asked = f.readings(ctx)
 			mark(telemetry.Open, spec.Name, o.openedWall)
 		} else {
 			closedMono, o.closedWall = clock.Mono(), clock.Wall().UnixNano()
 			mark(telemetry.Close, spec.Name, o.closedWall)
-			o.after = f.watch.MarkPSS()
+			o.after = f.watch.MarkPSS() // before counters answer: the load is over
+			asked = append(asked, f.readings(ctx)...)
 		}
 	}
+	spec.Ahead = !f.lab.Layout.Shared
 	res, err := f.offer(ctx, spec)
 	if err != nil {
 		return nil, err
@@ -115,9 +120,10 @@ func (f *life) window(ctx context.Context, spec load.Spec,
 	o.load.OpenedNs = from
 	if o.load.Model == result.Closed {
 		o.load.CeilingPerS = f.lab.ceiling(o.load.Protocol, o.load.Streams,
-			o.load.Connections)
+			o.load.Connections, len(o.load.Generators))
 	}
 	f.use(&o.load, o.before, o.after)
+	o.load.Asks = f.asks(&o.load, asked, res.FromNs)
 	return o, nil
 }
 

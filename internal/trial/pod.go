@@ -27,7 +27,7 @@ func (f *life) unpodded() {
 	now, cancel := context.WithCancel(context.Background())
 	cancel() // as it is
 	pod, _ := f.proc.Pod(now)
-	f.rec.Pod.Away = pod.Away
+	f.rec.Pod.Away, f.rec.Pod.Reader = pod.Away, pod.Reader
 	if len(pod.Cores) == 0 { // it has ended
 		return
 	}

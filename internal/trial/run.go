@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,7 +53,7 @@ func Resolve(s *suite.Suite, t suite.Trial) Spec {
 	return Spec{Trial: t, With: s.Variant(t.Variant), Watched: s.ObserveOf(t), Scene: scene,
 		Warmup: s.WarmupOf(scene), Loads: s.OfTrial(t), Limits: s.Limits,
 		Timeout: time.Duration(s.Timeout), Resolves: float64(s.Resolution),
-		Contract: s.Contract, Suite: s.Name, SceneHash: s.SceneHash(scene)}
+		Contract: cmp.Or(scene.Contract, s.Contract), Suite: s.Name, SceneHash: s.SceneHash(scene)}
 }
 
 // Run runs all trials of an experiment in order and saves each record before the next trial starts.

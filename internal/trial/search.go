@@ -43,7 +43,7 @@ func (f *life) search(ctx context.Context, l suite.Load) error {
 		Lead: time.Duration(l.Lead), Budget: time.Duration(l.Budget),
 		Confidence: searchConfidence, Precision: searchPrecision,
 		CeilingPerS: f.lab.ceiling(protocolOf(f.trial.Scene), f.trial.Scene.Streams,
-			l.Connections),
+			l.Connections, l.Generators),
 	})
 	taken.stop()
 	if err != nil {

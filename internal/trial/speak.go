@@ -3,14 +3,17 @@ package trial
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/netip"
+	"path/filepath"
 	"strings"
 
 	"prony/internal/load"
 	"prony/internal/load/stack"
 	"prony/internal/service"
 	"prony/internal/suite"
+	"prony/internal/system"
 )
 
 // Speech is what a scenario speaks with a service at an address; nil: HTTP/1.1 over TCP, of which
@@ -64,11 +67,12 @@ type Ceiling struct {
 	Protocol    string // as records name it
 	Streams     int
 	Connections int
+	Generators  int // 0: this process alone
 }
 
 // ceiling is that of a load.
-func (l *Lab) ceiling(protocol string, streams, connections int) float64 {
-	return l.Ceilings[Ceiling{protocol, max(streams, 1), connections}]
+func (l *Lab) ceiling(protocol string, streams, connections, generators int) float64 {
+	return l.Ceilings[Ceiling{protocol, max(streams, 1), connections, generators}]
 }
 
 // spread gives each connection of a load its streams.
@@ -76,4 +80,44 @@ func spread(s *load.Spec, c *stack.Config) {
 	if c != nil {
 		s.Host, s.Connections = c.Host, s.Connections*cmp.Or(c.Streams, 1)
 	}
+}
+
+// Checker asks a service for its contract as the load asks it.
+func Checker(c *stack.Config, dial service.Dial, at netip.AddrPort, mode string) service.Checker {
+	out := service.Checker{Dial: dial, Base: at.String(), Mode: mode}
+	switch {
+	case c == nil:
+	case c.Protocol == stack.H1TLS || c.Protocol == stack.H1Unix:
+		to := *c
+		to.Dial = dial
+		out.Dial, out.Base = to.Dialer(), c.Host
+	default:
+		out.Ask = transport(c, dial)
+		out.Calls = c.Protocol == stack.GRPC || c.Protocol == stack.GRPCS
+	}
+	return out
+}
+
+// certify has the target speak what its variant wants, with a certificate of its own for this trial
+// where that goes over TLS.
+func (f *life) certify(o *system.Order) (err error) {
+	protocol := f.trial.With.Protocol
+	if protocol == "" {
+		return nil
+	}
+	if stack.Secure(stack.Schemes[protocol]) {
+		dir := filepath.Join(f.lab.Dir, f.trial.ID+".tls")
+		if f.tls, err = service.NewCertificate(dir); err != nil {
+			return err
+		}
+		f.trial.Scene.TLS = suite.TLS{PEM: f.tls.PEM}
+		if f.launcher().Listen() != service.Loopback {
+			// It gets its address when it begins to run, and the certificate is there before.
+			f.trial.Scene = f.trial.Scene.To(service.CertName)
+		}
+		o.Give = f.tls.Dir
+	}
+	maps.Copy(o.Env, f.tls.Env(protocol))
+	f.rec.Provenance.Rides = append(f.rec.Provenance.Rides, "PROTOCOL="+protocol)
+	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"prony/internal/asks"
 	"prony/internal/clock"
 	"prony/internal/host"
 	"prony/internal/launch"
@@ -97,6 +98,8 @@ type Lab struct {
 	Own []int
 	// Ceilings are the generator's own rates against a null server of the same protocol.
 	Ceilings map[Ceiling]float64
+	// Counter finds what counts how often a target asks; nil: nobody counts.
+	Counter func(asks.Place) (asks.Counter, error)
 }
 
 // Subject is a target ready to be launched.
@@ -136,8 +139,9 @@ type life struct {
 	proc    *system.System
 	watch   Watcher
 	addr    netip.AddrPort
-	speech  *stack.Config // nil: HTTP/1.1 over TCP
-	scene   load.Scenario // as it is sent
+	speech  *stack.Config       // nil: HTTP/1.1 over TCP
+	tls     service.Certificate // the service's, where it has one of ours
+	scene   load.Scenario       // as it is sent
 	details []detail
 	step    string
 
@@ -151,6 +155,7 @@ type life struct {
 
 	courses []course         // loads that the meter was not told of
 	unsaid  []telemetry.Mark // marks that the home was not told of
+	asked   []*asked         // of what requests ask
 }
 
 // Trial runs one trial to its record. It never fails otherwise: what went wrong is in the record.
@@ -189,7 +194,7 @@ func newRecord(t Spec, prov result.Provenance) *result.Record {
 	if s.Commit != "" {
 		prov.Commit, prov.Dirty = s.Commit, s.Dirty
 	}
-	prov.SceneHash, prov.Tools = t.SceneHash, s.Built.Versions(prov.Tools)
+	prov.SceneHash, prov.Tools = t.SceneHash, s.Built.Versions()
 	return &result.Record{
 		Trial: t.ID, Time: clock.Wall(), Suite: t.Suite, Block: t.Block, Order: t.Order,
 		Target: result.Target{
@@ -270,6 +275,9 @@ func (f *life) fail(ctx context.Context, err error) {
 // still be running.
 func (f *life) end(ctx context.Context) {
 	f.unpodded()
+	for _, a := range f.asked {
+		a.close()
+	}
 	if f.watch != nil {
 		series, cost := f.watch.Stop()
 		f.rec.Probe = cost
@@ -287,6 +295,9 @@ func (f *life) end(ctx context.Context) {
 		}
 	}
 	f.hear()
+	if err := f.tls.Remove(); err != nil && f.rec.Failure == nil {
+		f.fail(context.Background(), fmt.Errorf("remove the service's key: %w", err))
+	}
 	if err := f.saveDetails(); err != nil && f.rec.Failure == nil {
 		f.step = "save"
 		f.fail(context.Background(), err)
@@ -303,6 +314,7 @@ func (f *life) launch(ctx context.Context) error {
 	f.rec.Limits = result.Limits{
 		CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory),
 		ServiceCores: f.lab.Layout.Service, LoadCores: f.lab.Layout.Load,
+		HomeCores: f.lab.Layout.Home,
 	}
 	bounded, cancel := context.WithTimeout(ctx, launchBound)
 	defer cancel()
@@ -313,7 +325,14 @@ func (f *life) launch(ctx context.Context) error {
 		Built: f.trial.Subject.Built, LogFile: f.logFile(), Cores: f.lab.Layout.Service,
 		Values: service.Values{CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory)},
 	}
+	if f.trial.Subject.Service.Backed(f.trial.Subject.Target) {
+		order.Back = f.lab.Layout.Backing
+		f.rec.Limits.BackingCores = order.Back
+	}
 	if err := f.board(bounded, &order, ports); err != nil {
+		return err
+	}
+	if err := f.certify(&order); err != nil {
 		return err
 	}
 	if err := f.contain(&order); err != nil {
@@ -349,7 +368,7 @@ func (f *life) ready(ctx context.Context) error {
 	defer cancel()
 	listen, ready, err := service.WaitReadyIn(bounded,
 		Speaker(f.speech, f.trial.Subject.Built.Host, f.addr), f.lab.Dial, f.addr.String(),
-		f.trial.Subject.Service.Run.Ready, f.proc.Began(), f.proc.Exited())
+		f.trial.Subject.Service.ReadyIn(f.trial.Scene.Protocol), f.proc.Began(), f.proc.Exited())
 	if err != nil {
 		return f.orExit(hinted("see "+f.proc.LogFile()+"; run.startup of a service.yaml, "+
 			"or startup of a prony.yaml, gives it longer",
@@ -414,13 +433,8 @@ func (f *life) verify(ctx context.Context) error {
 	}
 	bounded, cancel := context.WithTimeout(ctx, verifyWait)
 	defer cancel()
-	dial := f.lab.Dial
-	if f.speech != nil {
-		dial = f.speech.Dialer()
-	}
-	report, err := service.Quick(bounded, service.Checker{
-		Dial: dial, Base: f.addr.String(), Mode: f.trial.Subject.Target.Mode,
-	}, f.trial.Contract)
+	report, err := service.Quick(bounded, Checker(f.speech, f.lab.Dial, f.addr,
+		f.trial.Subject.Target.Mode), f.trial.Contract)
 	if err != nil {
 		return f.orExit(fmt.Errorf("verify %s: %w", f.trial.Target, err))
 	}

@@ -48,6 +48,7 @@ type warming struct {
 func (f *life) warmUp(ctx context.Context) error {
 	w := f.trial.Warmup
 	f.at("warmup", time.Duration(w.Max))
+	f.count(ctx)
 	f.rec.Warmup.IntervalNs, f.rec.Warmup.Connections = int64(driver.WarmInterval), w.Connections
 	g := &warming{life: f, tell: f.pulse("warmup")}
 	if err := g.widen(); err != nil {

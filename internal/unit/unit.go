@@ -182,6 +182,9 @@ func Count(n int64) string {
 	return sign + s
 }
 
+// Hundredths prints a number of things to two decimals.
+func Hundredths(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
+
 // Whole is Count of what is nearest to x, and x itself where that is beyond what is counted.
 func Whole(x float64) string {
 	if !(math.Abs(x) < math.MaxInt64) {

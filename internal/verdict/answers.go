@@ -17,6 +17,7 @@ const (
 	errorsMax     = 0.001          // of the requests; invalid above
 	censoredMax   = 0.01           // likewise
 	reconnectsMax = 0.01           // of the requests
+	keepsNone     = 0.99           // of them; a window's last ones are kept by nobody
 	rangeNs       = int64(1) << 40 // package load's histograms end here
 )
 
@@ -186,16 +187,21 @@ const connectionNs = 100e3
 
 // reconnects bounds what connections did that the service closed, as many servers do after a
 // hundred requests. Each took of the service's time, with TLS's, and all of its own until it was
-// there; and so many requests were the first of one, which wait until they are accepted.
+// there; and so many requests were the first of one, which wait until they are accepted. A service
+// that keeps none does so to all its clients: its numbers are of a request and its connection.
 func reconnects(r *result.Record, l *load) *result.Finding {
 	if l.Done == 0 || float64(l.Reconnects) <= reconnectsMax*float64(l.Done) {
 		return nil
 	}
+	observed := fmt.Sprintf("%d for %d requests", l.Reconnects, l.Done)
+	if float64(l.Reconnects) >= keepsNone*float64(l.Done) {
+		return cause(observed, "none", "the service keeps no connection: each number is of a "+
+			"request with one of its own")
+	}
 	each := max(connectionNs, l.Service.CPUPerRequestNs) + l.TLSTime.MeanNs
 	share := float64(l.Reconnects) / float64(max(l.WindowNs, 1)) *
 		(each/max(r.Limits.CPUs, 1) + l.ConnectTime.MeanNs/float64(max(l.Connections, 1)))
-	return bounded(fmt.Sprintf("%d for %d requests", l.Reconnects, l.Done),
-		"the service closes connections: this measures handshakes too",
+	return bounded(observed, "the service closes connections: this measures handshakes too",
 		taken(l, share, float64(l.Reconnects)/float64(l.Done)))
 }
 

@@ -23,34 +23,31 @@ const (
 // it come those that were held up with it: once more the lag, and as many requests again until what
 // they left is worked off, at half of capacity or below. So where a share of the requests left
 // later than some lag, a percentile is at least the one below it by twice that share, less twice
-// that lag. That knows nothing of those who waited for a connection behind it.
+// that lag. That knows nothing of those who waited for a connection behind it: they do not count,
+// and as many again that were held up with them. Of both bounds the smaller one holds.
 func lag(_ *result.Record, l *load) *result.Finding {
 	if l.OwnLag.Count == 0 || l.ResponseTime.MeanNs <= 0 {
 		return nil
 	}
-	by := lateBy(l.times(), l.lags())
+	by := lateBy(l.times(), l.lags(), 0)
 	if l.heldUpKnown() {
-		ranked, t, least := by, l.times(), l.punctual()
-		by = func(q float64) float64 {
-			b := t.above(q, least.at(q))
-			if l.Waited == 0 {
-				b = min(b, ranked(q))
-			}
-			return b
-		}
+		waited := float64(l.Waited) / float64(l.ResponseTime.Count)
+		ranked, t, least := lateBy(l.times(), l.lags(), 2*waited), l.times(), l.punctual()
+		by = func(q float64) float64 { return min(t.above(q, least.at(q)), ranked(q)) }
 	}
 	return bounded(fmt.Sprintf("p99 %v, at most %v", short(l.OwnLag.P99Ns), short(l.OwnLag.MaxNs)),
 		"the generator's core was not its own, or is slow to wake: quiet the machine",
 		moves(l.Load, 2*l.OwnLag.MeanNs/l.ResponseTime.MeanNs, by))
 }
 
-// lateBy bounds by which share a percentile of times is too high that began later than they should.
-func lateBy(t, late ranks) func(q float64) float64 {
+// lateBy bounds by which share a percentile of times is too high that began later than they should,
+// where this share of them does not count.
+func lateBy(t, late ranks, without float64) func(q float64) float64 {
 	return func(q float64) float64 {
-		kept := t.at(q) - 2*late.at(1)
+		kept := t.at(q-without) - 2*late.at(1)
 		for _, part := range []float64{0.01, 0.03, 0.1, 0.3, 0.6} {
 			p := part * (1 - q)
-			kept = max(kept, t.at(q-2*p)-2*late.at(1-p))
+			kept = max(kept, t.at(q-without-2*p)-2*late.at(1-p))
 		}
 		return t.above(q, kept)
 	}

@@ -133,7 +133,7 @@ func waited(r *result.Record, l *load) *result.Finding {
 	share := float64(l.Waited) / float64(l.Scheduled)
 	times, late := l.times(), func(float64) float64 { return most }
 	if l.Lag.Count > 0 {
-		late = lateBy(l.times(), l.late())
+		late = lateBy(l.times(), l.late(), 0)
 	}
 	sooner := 1.0
 	if l.heldUpKnown() {

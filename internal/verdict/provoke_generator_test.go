@@ -49,6 +49,7 @@ func ticking(a netip.AddrPort, slots int) (load.Engine, error) {
 // ms late. Lag may be 5 % of p99, which is two ticks or so: 0.5 ms. Gaps are 0 or 5 ms and not
 // exponential; in 1 of 5 bins of 1 ms lie 10, in the others none: variance by mean is 8.
 func TestTimerProvoked(t *testing.T) {
+	tests.Once(t, "what the generator itself gives rise to", tests.Needs{})
 	provoke(t, hello, load.Spec{
 		Model: result.Open, Schedule: poisson(2000), Connections: 256, Window: time.Second,
 		Lead: 50 * time.Millisecond, Engine: ticking,
@@ -58,6 +59,7 @@ func TestTimerProvoked(t *testing.T) {
 // 10 of the constant arrivals leave at each tick: no gap is the 0.5 ms asked for, since all
 // are late.
 func TestArrivalsProvokedByConstantOnes(t *testing.T) {
+	tests.Once(t, "what the generator itself gives rise to", tests.Needs{})
 	provoke(t, hello, load.Spec{
 		Model: result.Open, Schedule: constant(2000), Connections: 256,
 		Window: 600 * time.Millisecond, Engine: ticking,
@@ -66,6 +68,7 @@ func TestArrivalsProvokedByConstantOnes(t *testing.T) {
 
 // Poisson arrivals whose rate changes, from 200/s to 3,000/s, are Poisson arrivals.
 func TestArrivalsOfARamp(t *testing.T) {
+	tests.Once(t, "what the generator itself gives rise to", tests.Needs{})
 	const window = 600 * time.Millisecond
 	for n := 1; ; n++ {
 		r := offered(t, hello(), load.Spec{
@@ -120,6 +123,7 @@ func (l *late) Wait(deadline int64, h load.Handler) error {
 // From 0.85 to 1.15 s nothing leaves: 150 of the first second's 1,000 go in the second one,
 // together with its own. The whole is right.
 func TestRateProvoked(t *testing.T) {
+	tests.Once(t, "what the generator itself gives rise to", tests.Needs{})
 	provoke(t, hello, load.Spec{
 		Model: result.Open, Schedule: constant(1000), Connections: 512, Window: 2 * time.Second,
 		Engine: sleeping(850*time.Millisecond, 300*time.Millisecond),
@@ -129,6 +133,7 @@ func TestRateProvoked(t *testing.T) {
 // At 1,000/s 60 answers of 60 ms are on their way. All come while the generator sleeps for 80 ms,
 // and it takes them in one turn: a tenth of all.
 func TestBatchProvoked(t *testing.T) {
+	tests.Once(t, "what the generator itself gives rise to", tests.Needs{})
 	provoke(t, after(60*time.Millisecond), load.Spec{
 		Model: result.Open, Schedule: constant(1000), Connections: 256,
 		Window: 600 * time.Millisecond, Lead: 100 * time.Millisecond,
@@ -162,6 +167,7 @@ func (f *few) Wait(deadline int64, h load.Handler) error {
 
 // Of 50 slow clients 40 get a socket. The load has its own 8 connections.
 func TestSlowClientsProvoked(t *testing.T) {
+	tests.Once(t, "what the generator itself gives rise to", tests.Needs{})
 	s := load.Spec{
 		Model: result.Closed, Connections: 8, Window: 250 * time.Millisecond,
 		Slow: load.Slow{Clients: 50, Text: "GET"},
@@ -180,6 +186,7 @@ func TestSlowClientsProvoked(t *testing.T) {
 
 // Another thread that never rests shares the load's core: whoever of the two runs, the other waits.
 func TestRunDelayProvoked(t *testing.T) {
+	tests.Once(t, "what the generator itself gives rise to", tests.Needs{})
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
 		t.Fatal(err)
@@ -220,6 +227,7 @@ func TestRunDelayProvoked(t *testing.T) {
 // it, of which 44 find no connection, and more while those are worked off: without them p99 would
 // be a fraction of what it is. Whether that counts depends on whether so few pauses make a p99.
 func TestWaitedProvoked(t *testing.T) {
+	tests.Once(t, "what the generator itself gives rise to", tests.Needs{})
 	server := func() exact.Plan {
 		return exact.Stall(300*time.Millisecond, 60*time.Millisecond, exact.Fixed(0))
 	}
@@ -238,6 +246,7 @@ func TestWaitedProvoked(t *testing.T) {
 // window. In 32 batches of 31, 10²·(1 − 1/32)/31 = 3.1 instead of 10/32 = 0.31: 1,000 are worth
 // 100.
 func TestSamplesProvokedByCompany(t *testing.T) {
+	tests.Once(t, "what the generator itself gives rise to", tests.Needs{})
 	server := func() exact.Plan {
 		return exact.Stall(400*time.Millisecond, 50*time.Millisecond, exact.Fixed(0))
 	}
@@ -250,6 +259,7 @@ func TestSamplesProvokedByCompany(t *testing.T) {
 // and then 6 are under way, which is no backlog. The change comes 50 ms before the middle, so that
 // fast answers come in the first half and slow ones in the second.
 func TestSettledProvoked(t *testing.T) {
+	tests.Once(t, "what the generator itself gives rise to", tests.Needs{})
 	server := func() exact.Plan {
 		return change(950*time.Millisecond, after(20*time.Millisecond)(),
 			after(60*time.Millisecond)())
@@ -263,6 +273,7 @@ func TestSettledProvoked(t *testing.T) {
 // connections for all of the 390 that are under way in the end, and at most 2,500/s × 1 ms of them
 // are explained by the rate.
 func TestCapacityProvokedByARamp(t *testing.T) {
+	tests.Once(t, "what the generator itself gives rise to", tests.Needs{})
 	const window = 600 * time.Millisecond
 	r := offered(t, exact.Cap(1, time.Second/1200), load.Spec{
 		Name: "ramp", Model: result.Open, Connections: 1024, Window: window,
@@ -277,6 +288,7 @@ func TestCapacityProvokedByARamp(t *testing.T) {
 // A generator that stands still for 0.6 s of a window of 1.5 s, as one that was stopped with Ctrl-Z
 // does: of 8 connections that are answered after 5 ms, 1,600/s become some 960/s.
 func TestStoodStillProvoked(t *testing.T) {
+	tests.Once(t, "what the generator itself gives rise to", tests.Needs{})
 	check := func(s load.Spec) {
 		t.Helper()
 		s.Connections, s.Window = 256, 1500*time.Millisecond

@@ -14,7 +14,7 @@ import (
 // In the rows, r is the record and l its load, the open one (half) or the closed one (peak). Both
 // have 10,000 requests in 10 s, of 2 ms and 64 ms, so that 2 and 64 of them are under way.
 var rows = slices.Concat(trialRows, openRows, generatorRows, littleRows, orderRows, answerRows,
-	connectionRows, driftRows, machineRows, arrivalRows, sampleRows, foreignRows, manyRows)
+	connectionRows, driftRows, machineRows, arrivalRows, sampleRows, foreignRows, manyRows, askRows)
 
 type (
 	rec = *result.Record
@@ -96,9 +96,23 @@ var trialRows = []row{
 	{"pod", trial, suspect, func(r rec, _ ld) {
 		r.Pod = &result.Pod{Shared: []string{"pod b may run on cores 0,1"}}
 	}},
+	{"reader", trial, valid, reader(0, 99e6)}, // of 10 s
+	{"reader", trial, suspect, reader(0, 101e6)},
+	{"reader", trial, suspect, reader(1, 0)},
 	{"cluster", trial, valid, func(r rec, _ ld) {
 		r.Pod = &result.Pod{Away: []result.Away{{Ns: 30 * sec}}}
 	}},
+}
+
+// reader is one of whose readings so many were lost, and the latest came so late.
+func reader(lost int, lateNs int64) func(rec, ld) {
+	return func(r rec, _ ld) {
+		r.Pod = &result.Pod{Reader: &result.Reader{LateMaxNs: lateNs,
+			Lost: make([]string, lost)}}
+		for i := range r.Loads {
+			r.Loads[i].WindowNs = 10 * sec
+		}
+	}
 }
 
 // compilers are those of a JVM that ran and waited for so long in all windows, of 10.1 s each, in

@@ -31,6 +31,8 @@ var trialRules = []Rule{
 		"postrust #11; Treadmill, ISCA 2016", cores},
 	{"pod", "a pod has cores of its own, which no other pod and not the load may run on",
 		"SUSPECT", "Kubernetes, Control CPU Management Policies on the Node", podCores},
+	{"reader", "a reader on the pod's node read at each window's two edges, no later than by 1 % " +
+		"of the window", "SUSPECT", "docs/decisions/0043-reader.md", readings},
 	{"cluster", "the cluster that started a pod could be asked all the time", aCause,
 		"docs/decisions/0035-kubernetes.md", clusterAway},
 }
@@ -73,6 +75,9 @@ var loadRules = []Rule{
 	{"errors", "every answer has the right status and body; as many ranks are the bound",
 		ifMoved + ", above 0.1 % INVALID",
 		"HttpArena #939", failures},
+	{"unasked", "what a request asks of a database or an upstream, as the suite says, was asked " +
+		"by its own counter, 1 %, five and what is not counted yet aside",
+		"INVALID; where what others ask may hide it SUSPECT", "docs/project.md", unasked},
 	{"censored", "every request was answered by the end of the drain; as many ranks are the bound",
 		ifMoved + ", above 1 % INVALID", "Tene, How NOT to Measure Latency", censored},
 	{"datagrams", "of HTTP/3, no datagram was lost for want of room in a socket's buffer; as " +
@@ -89,7 +94,7 @@ var loadRules = []Rule{
 	{"connections", "fewer than 1 % of the requests cost a new connection, asked-for ones aside; " +
 		"the bound is that of steal with a request's time for each, at least 100 µs, and its " +
 		"TLS, and its share of the connections' time; in ranks at least the share of such " +
-		"requests", ifMoved,
+		"requests; a service that keeps none, 99 % and more, is measured as it is", ifMoved,
 		"the-benchmarker #9421", reconnects},
 	{"slow clients", "every slow client that was asked for was connected", "SUSPECT",
 		"wrk #509, #261", slow},

@@ -194,6 +194,30 @@ func podCores(r *result.Record, _ *load) *result.Finding {
 		"have its node's kubelet run with cpuManagerPolicy: static, and ask for whole CPUs")
 }
 
+// readerLate is what part of a window a reading may come after its edge: the answers between two
+// readings are those of the window in proportion, and a load has ended when the window has.
+const readerLate = 0.01
+
+// readings are those of a reader on another node.
+func readings(r *result.Record, _ *load) *result.Finding {
+	if r.Pod == nil || r.Pod.Reader == nil {
+		return nil
+	}
+	const hint = "have the lab and the node in one network, and the cluster's API answer"
+	if lost := r.Pod.Reader.Lost; len(lost) > 0 {
+		return suspect("what the service used is not known where a reading did not come: "+
+			strings.Join(lost, "; "), "each reading", hint)
+	}
+	late := float64(r.Pod.Reader.LateMaxNs)
+	for _, l := range r.Loads {
+		if most := readerLate * float64(l.WindowNs); late > most {
+			return suspect(fmt.Sprintf("a reading came %s late", unit.Duration(late)),
+				fmt.Sprintf("%s, 1 %% of load %s", unit.Duration(most), l.Name), hint)
+		}
+	}
+	return nil
+}
+
 // clusterAway moves no number: nothing is asked of a cluster while a load is offered.
 func clusterAway(r *result.Record, _ *load) *result.Finding {
 	if r.Pod == nil || len(r.Pod.Away) == 0 {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"runtime"
@@ -45,22 +44,16 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	// A server without these two keeps a silent connection for ever.
-	server := &http.Server{
-		Handler:           signals.instrument(newHandler()),
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-	}
 	address := net.JoinHostPort(
 		cmp.Or(os.Getenv("HOST"), "127.0.0.1"),
 		cmp.Or(os.Getenv("PORT"), "8080"),
 	)
-	listener, err := net.Listen("tcp", address)
+	server, err := listen(address, signals.instrument(newHandler()))
 	if err != nil {
 		return err
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
+	go func() { failed <- server.Serve() }()
 
 	select {
 	case err := <-failed:
@@ -93,7 +86,7 @@ func applyBudget() error {
 	return nil
 }
 
-func shutDown(server *http.Server) error {
+func shutDown(server server) error {
 	deadline, cancel := context.WithTimeout(context.Background(), shutdownGrace)
 	defer cancel()
 	err := server.Shutdown(deadline)

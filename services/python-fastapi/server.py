@@ -12,6 +12,19 @@ KEEP_ALIVE_SECONDS = 120
 GRACE_SECONDS = 1
 
 
+def certificate() -> dict[str, str]:
+    """What uvicorn takes of TLS; nothing where HTTP/1.1 is spoken in the clear."""
+    protocol = os.environ.get("PROTOCOL", "http")
+    if protocol == "https":
+        return {
+            "ssl_certfile": os.environ["TLS_CERT"],
+            "ssl_keyfile": os.environ["TLS_KEY"],
+        }
+    if protocol != "http":
+        raise SystemExit(f"PROTOCOL={protocol}: this service speaks http and https")
+    return {}
+
+
 def main() -> None:
     uvicorn.run(
         # Named, not imported: each worker process imports it for itself.
@@ -27,6 +40,7 @@ def main() -> None:
         access_log=False,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
+        **certificate(),
     )
 
 

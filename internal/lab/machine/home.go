@@ -45,19 +45,29 @@ func (World) Home(ctx context.Context, root string, spec telemetry.LaunchSpec,
 // Parquet lets the home's program store a table of package flat as Parquet.
 func Parquet(ctx context.Context, root string, rows io.Reader, w io.Writer,
 	say func(string)) error {
+	err := Beside(ctx, root, []string{telemetry.ParquetVerb}, rows, w, say)
+	if err != nil {
+		return fmt.Errorf("store as Parquet: %w", err)
+	}
+	return nil
+}
+
+// Beside lets the home's program do something, and waits. What it complains of is the error.
+func Beside(ctx context.Context, root string, args []string, in io.Reader, out io.Writer,
+	say func(string)) error {
 	path, err := program.Finder{Root: root, Progress: say}.Find(ctx)
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, path, telemetry.ParquetVerb)
+	cmd := exec.CommandContext(ctx, path, args...)
 	var told bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = rows, w, &told
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, &told
 	shell.Command(cmd)
 	if err := cmd.Run(); err != nil {
 		if why := strings.TrimSpace(told.String()); why != "" {
 			err = errors.New(strings.TrimPrefix(why, "prony: "))
 		}
-		return fmt.Errorf("store as Parquet: %w", err)
+		return err
 	}
 	return nil
 }

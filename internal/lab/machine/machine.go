@@ -14,8 +14,10 @@ import (
 	"time"
 
 	"prony/internal/agent"
+	"prony/internal/asks"
 	"prony/internal/doctor"
 	"prony/internal/driver"
+	"prony/internal/generators/local"
 	"prony/internal/host"
 	"prony/internal/lab"
 	"prony/internal/launch"
@@ -34,6 +36,7 @@ import (
 	"prony/internal/service"
 	"prony/internal/shell"
 	"prony/internal/system"
+	"prony/internal/telemetry"
 	"prony/internal/trial"
 )
 
@@ -170,31 +173,33 @@ func (World) Fetch(ctx context.Context, root string, a agent.Agent, say func(str
 // Lab implements lab.World.
 func (World) Lab(j *process.Journal, by *lab.Launchers, l host.Layout, dir string,
 	observe func(trial.Event)) *trial.Lab {
+	crew := &local.Crew{}
 	out := &trial.Lab{
-		Containers: by.By, Launcher: &process.Launcher{Journal: j}, Driver: drivers, Layout: l,
-		Dir: dir, Observe: observe, Port: system.FreePort, Profiler: profiler,
+		Containers: by.By, Launcher: &process.Launcher{Journal: j}, Driver: drivers(crew),
+		Layout: l, Dir: dir, Observe: observe, Port: system.FreePort, Profiler: profiler,
 		Quiet: func(ctx context.Context) result.Before {
 			return doctor.Quiet(ctx, doctor.QuietOptions{Bound: quietBound})
 		},
 		Beside: func(p launch.Process, l host.Layout, other func() []int) (trial.Watcher, error) {
 			return Watch(p, l, 0, other)
 		},
+		Counter: asks.Open,
 	}
 	out.Watch = func(p launch.Process, period time.Duration) (trial.Watcher, error) {
-		if len(out.Own) == 0 {
-			return Watch(p, l, period, nil)
-		}
-		return Watch(p, l, period, func() []int { return out.Own })
+		return Watch(p, l, period, func() []int { return append(crew.PIDs(), out.Own...) })
 	}
 	return out
 }
 
 // drivers finds what offers a trial's loads.
-func drivers(name, engine string, speech *stack.Config) (trial.Driver, error) {
-	if name == "" {
-		return driver.Prony{Engine: engine, Stack: speech}, nil
+func drivers(crew *local.Crew) func(string, string, *stack.Config) (trial.Driver, error) {
+	return func(name, engine string, speech *stack.Config) (trial.Driver, error) {
+		if name == "" {
+			return local.Driver{Prony: driver.Prony{Engine: engine, Stack: speech}, Crew: crew,
+				Version: telemetry.OwnVersion().Version}, nil
+		}
+		return driver.Foreign(name)
 	}
-	return driver.Foreign(name)
 }
 
 // profiler finds what takes a profile of a kind; profile.Choose has the order.
@@ -214,6 +219,9 @@ func profiler(s profile.Subject, kind, tool string) (profile.Choice, error) {
 // strangers; nil: there are none. A period of 0 is the usual one.
 func Watch(p launch.Process, l host.Layout, period time.Duration, other func() []int) (
 	trial.Watcher, error) {
+	if s, err := elsewhere(p, period); s != nil || err != nil {
+		return s, err
+	}
 	subject := probe.Subject{PIDs: p.PIDs, Load: other}
 	for _, g := range p.Groups() {
 		subject.Groups = append(subject.Groups, probe.Group(g))
@@ -224,9 +232,30 @@ func Watch(p launch.Process, l host.Layout, period time.Duration, other func() [
 	if s, ok := p.(*system.System); ok && len(s.Parts) > 1 {
 		for _, part := range s.Parts {
 			subject.Parts = append(subject.Parts, probe.Part{Name: part.Name, Group: part.PID})
+			if part.Backing {
+				subject.Backing = s.Backing
+			}
 		}
 	}
 	return probe.Start(probe.Config{Cores: l.Load, Period: period}, subject)
+}
+
+// elsewhere samples a service that runs on another machine; nil: it is one of this.
+func elsewhere(p launch.Process, period time.Duration) (trial.Watcher, error) {
+	if s, ok := p.(*system.System); ok {
+		p = s.Parts[len(s.Parts)-1].Process
+	}
+	far, ok := p.(interface {
+		Sample(time.Duration) (*kubernetes.Sampling, error)
+	})
+	if !ok {
+		return nil, nil
+	}
+	s, err := far.Sample(period)
+	if s == nil || err != nil { // a nil one would be a Watcher
+		return nil, err
+	}
+	return s, nil
 }
 
 // Measure implements lab.World: it quiets the lab, finds the generator's ceiling and runs the

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/moby/moby/api/types/container"
-	"github.com/moby/moby/client"
 
 	"prony/internal/clock"
 	"prony/internal/file"
@@ -182,26 +181,26 @@ func (p *stack) compose(ctx context.Context, args ...string) (string, error) {
 
 // meet finds the containers, and where the service takes requests.
 func (p *stack) meet(ctx context.Context, before int64) error {
-	found, err := p.l.engine.ContainerList(ctx, client.ContainerListOptions{All: true,
-		Filters: make(client.Filters).Add("label", labelProject+"="+p.name)})
+	var found []container.Summary
+	err := p.l.engine.get(ctx, "/containers/json", labelled(labelProject+"="+p.name), &found)
 	if err != nil {
 		return fmt.Errorf("list the containers of %s: %w", p.spec.Compose.File, explained(err))
 	}
-	for _, c := range found.Items {
-		got, err := p.l.engine.ContainerInspect(ctx, c.ID, client.ContainerInspectOptions{})
+	for _, c := range found {
+		got, err := p.l.engine.inspect(ctx, c.ID)
 		if err != nil {
 			return fmt.Errorf("inspect container %s: %w", c.ID, explained(err))
 		}
 		front := c.Labels[labelService] == p.spec.Compose.Service
-		running := got.Container.State != nil && got.Container.State.Running
+		running := got.State != nil && got.State.Running
 		if front && !running {
 			return fmt.Errorf("service %s ended at once: %s", p.spec.Compose.Service,
-				kernel.ExitWords(int64(got.Container.State.ExitCode)))
+				kernel.ExitWords(int64(got.State.ExitCode)))
 		}
 		if front {
-			p.all = slices.Insert(p.all, 0, got.Container)
+			p.all = slices.Insert(p.all, 0, got)
 		} else if running { // what has ended was to: else Compose would have said so
-			p.all = append(p.all, got.Container)
+			p.all = append(p.all, got)
 		}
 	}
 	if len(p.all) == 0 || p.service(p.all[0]) != p.spec.Compose.Service {
@@ -253,14 +252,10 @@ func (p *stack) place() error {
 
 // heed waits for the end of one container; the first is the stack's.
 func (p *stack) heed(c container.InspectResponse) {
-	wait := p.l.engine.ContainerWait(context.Background(), c.ID, client.ContainerWaitOptions{
-		Condition: "not-running"})
-	how := ""
-	select {
-	case got := <-wait.Result:
-		how = kernel.ExitWords(got.StatusCode)
-	case err := <-wait.Error:
-		how = fmt.Sprintf("not known: %v", explained(err))
+	got := <-p.l.engine.wait(context.Background(), c.ID, container.WaitConditionNotRunning)
+	how := kernel.ExitWords(got.StatusCode)
+	if got.err != nil {
+		how = fmt.Sprintf("not known: %v", explained(got.err))
 	}
 	p.end.Lock()
 	defer p.end.Unlock()

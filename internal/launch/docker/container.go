@@ -1,16 +1,17 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
-	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/mount"
-	"github.com/moby/moby/client"
 
 	"prony/internal/launch/kernel"
 	"prony/internal/shell"
@@ -36,22 +37,21 @@ func (p *proc) look(ctx context.Context) error {
 	if p.spec.Image == "" {
 		return fmt.Errorf("it has no image; `prony build --images` makes one")
 	}
-	got, err := p.l.engine.ImageInspect(ctx, p.spec.Image)
-	if errdefs.IsNotFound(err) {
+	var got struct {
+		Config struct{ User, StopSignal string }
+	}
+	err := p.l.engine.get(ctx, "/images/"+p.spec.Image+"/json", nil, &got)
+	if refused(err, http.StatusNotFound) {
 		return fmt.Errorf("image %s is missing; `prony build --images` makes it", p.spec.Image)
 	}
 	if err != nil {
 		return fmt.Errorf("inspect image %s: %w", p.spec.Image, explained(err))
 	}
-	p.user, p.signal = anybody, polite
-	if c := got.Config; c != nil {
-		if !isRoot(c.User) {
-			p.user = c.User
-		}
-		if c.StopSignal != "" {
-			p.signal = c.StopSignal
-		}
+	p.user = anybody
+	if !isRoot(got.Config.User) {
+		p.user = got.Config.User
 	}
+	p.signal = cmp.Or(got.Config.StopSignal, polite)
 	return nil
 }
 
@@ -75,9 +75,10 @@ func (p *proc) create(ctx context.Context) error {
 		shell.Say(line(p.name, c, h))
 	}
 	p.made = true // it may be, whatever comes back
-	got, err := p.l.engine.ContainerCreate(ctx, client.ContainerCreateOptions{
-		Name: p.name, Config: c, HostConfig: h})
-	if errdefs.IsConflict(err) {
+	var got container.CreateResponse
+	err := p.l.engine.call(ctx, http.MethodPost, "/containers/create", url.Values{"name": {p.name}},
+		container.CreateRequest{Config: c, HostConfig: h}, &got)
+	if refused(err, http.StatusConflict) {
 		p.made = false // what has the name is not ours to remove
 		return fmt.Errorf("create container %s: %w; another lab's container has its name: end it, "+
 			"or `docker rm -f %s`", p.name, err, p.name)

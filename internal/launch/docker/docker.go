@@ -18,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"os"
 	"sync"
@@ -25,7 +26,6 @@ import (
 	"time"
 
 	"github.com/moby/moby/api/types/network"
-	"github.com/moby/moby/client"
 
 	"prony/internal/launch"
 	"prony/internal/launch/guard"
@@ -52,7 +52,7 @@ type Options struct {
 
 // Launcher starts containers. It implements launch.Launcher.
 type Launcher struct {
-	engine  *client.Client
+	engine  *api
 	options Options
 	driver  string // the engine's cgroup driver: cgroupfs or systemd
 	version int    // of cgroups: 1 or 2
@@ -97,16 +97,19 @@ func New(ctx context.Context, o Options) (l *Launcher, reaped []string, err erro
 		return nil, nil, err
 	}
 	if err = l.know(ctx); err != nil {
-		return nil, nil, errors.Join(err, l.engine.Close())
+		l.engine.Close()
+		return nil, nil, err
 	}
 	reaped, err = sweep(ctx, l.engine, self.outlived)
 	if err != nil {
-		err = fmt.Errorf("remove what earlier labs left in the Docker engine: %w", err)
-		return nil, reaped, errors.Join(err, l.engine.Close())
+		l.engine.Close()
+		return nil, reaped, fmt.Errorf("remove what earlier labs left in the Docker engine: %w",
+			err)
 	}
 	if l.guard, err = post.Start(watch{Socket: path, Lab: self, Dir: o.Dir}); err != nil {
-		err = fmt.Errorf("start the guard that removes containers if this lab is killed: %w", err)
-		return nil, reaped, errors.Join(err, l.engine.Close())
+		l.engine.Close()
+		return nil, reaped, fmt.Errorf("start the guard that removes containers if this lab is "+
+			"killed: %w", err)
 	}
 	if err = l.makeNetwork(ctx); err != nil {
 		return nil, reaped, errors.Join(err, l.Close())
@@ -116,15 +119,15 @@ func New(ctx context.Context, o Options) (l *Launcher, reaped []string, err erro
 
 // know asks the engine what the launcher must know of it.
 func (l *Launcher) know(ctx context.Context) error {
-	got, err := l.engine.Info(ctx, client.InfoOptions{})
-	if err != nil {
+	var got info
+	if err := l.engine.get(ctx, "/info", nil, &got); err != nil {
 		return fmt.Errorf("ask the Docker engine about itself: %w", explained(err))
 	}
-	l.driver, l.version = got.Info.CgroupDriver, 1
-	if got.Info.CgroupVersion == "2" {
+	l.driver, l.version = got.CgroupDriver, 1
+	if got.CgroupVersion == "2" {
 		l.version = 2
 	}
-	return usable(got.Info)
+	return usable(got)
 }
 
 // makeNetwork makes the lab's bridge. Internal: nothing passes between it and any other network, no
@@ -138,23 +141,23 @@ func (l *Launcher) makeNetwork(ctx context.Context) error {
 	defer cancel()
 	l.network = nextName()
 	shell.Run("docker", "network", "create", "--internal", l.network)
-	_, err := l.engine.NetworkCreate(ctx, l.network, client.NetworkCreateOptions{
-		Driver: "bridge", Internal: true, Labels: l.self.labels()})
+	err := l.engine.call(ctx, http.MethodPost, "/networks/create", nil, network.CreateRequest{
+		Name: l.network, Driver: "bridge", Internal: true, Labels: l.self.labels()}, nil)
 	if err != nil {
 		return fmt.Errorf("create network %s: %w", l.network, explained(err))
 	}
-	got, err := l.engine.NetworkInspect(ctx, l.network, client.NetworkInspectOptions{})
-	if err != nil {
+	var got network.Inspect
+	if err := l.engine.get(ctx, "/networks/"+l.network, nil, &got); err != nil {
 		return fmt.Errorf("inspect network %s: %w", l.network, explained(err))
 	}
-	for _, c := range got.Network.IPAM.Config {
+	for _, c := range got.IPAM.Config {
 		if c.Gateway.Is4() {
 			l.gateway = c.Gateway
 			return nil
 		}
 	}
 	return fmt.Errorf("inspect network %s: the host has no IPv4 address on it: %s", l.network,
-		ranges(got.Network.IPAM.Config))
+		ranges(got.IPAM.Config))
 }
 
 func ranges(configs []network.IPAMConfig) string {
@@ -198,9 +201,10 @@ func (l *Launcher) Close() error {
 		}
 		errs = append(errs, err)
 	}
+	l.engine.Close()
 	err := errors.Join(errs...)
 	// What could not be removed is the guard's: it tries again once the lab has gone.
-	return errors.Join(err, l.guard.End(err == nil), l.engine.Close())
+	return errors.Join(err, l.guard.End(err == nil))
 }
 
 // unhurried is for calls that make something: given up in the middle, nobody would know whether it

@@ -26,7 +26,8 @@ func TestMain(m *testing.M) {
 	os.Exit(launchtest.Main(m))
 }
 
-// engine is a client of the engine of this machine; without one a test is left out.
+// engine is the maker's own client of the engine of this machine, so that what the launcher did is
+// seen by other eyes; without an engine a test is left out.
 func engine(t testing.TB) *client.Client {
 	t.Helper()
 	tests.Whole(t, "containers")
@@ -34,9 +35,12 @@ func engine(t testing.TB) *client.Client {
 	if err != nil {
 		t.Skip(err)
 	}
-	e, err := connect(context.Background(), path)
-	if err != nil {
+	if _, err := connect(context.Background(), path); err != nil {
 		t.Skip(err)
+	}
+	e, err := client.New(client.WithHost("unix://" + path))
+	if err != nil {
+		t.Fatal(err)
 	}
 	t.Cleanup(func() { e.Close() })
 	v, err := e.ServerVersion(context.Background(), client.ServerVersionOptions{})
@@ -47,8 +51,8 @@ func engine(t testing.TB) *client.Client {
 	return e
 }
 
-// image has the engine hold an image of a program that acts.
-func image(t testing.TB, name string, config map[string]any) string {
+// imageOf has the engine hold an image of a program that acts.
+func imageOf(t testing.TB, name string, config map[string]any) string {
 	t.Helper()
 	e := engine(t)
 	ref := fmt.Sprintf("prony-test-%s:%d", name, os.Getpid())
@@ -74,7 +78,7 @@ func plainImage(t testing.TB) string {
 	t.Helper()
 	engine(t)
 	plain.Do(func() {
-		plain.ref = image(t, "plain", map[string]any{"User": "1001"})
+		plain.ref = imageOf(t, "plain", map[string]any{"User": "1001"})
 		launchtest.AfterAll(func() { removeImage(plain.ref) })
 	})
 	return plain.ref

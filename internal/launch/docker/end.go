@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"time"
 
 	"github.com/moby/moby/api/pkg/stdcopy"
-	"github.com/moby/moby/client"
 
 	"prony/internal/launch"
 	"prony/internal/launch/kernel"
@@ -34,18 +34,17 @@ func (p *proc) attach(ctx context.Context) (*logCopy, error) {
 	if err != nil {
 		return nil, errors.Join(err, kept.Close())
 	}
-	got, err := p.l.engine.ContainerAttach(ctx, p.id, client.ContainerAttachOptions{
-		Stream: true, Stdout: true, Stderr: true})
+	said, err := p.l.engine.attach(ctx, p.id)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("attach to container %s: %w", p.name, explained(err)),
 			file.Close(), kept.Close())
 	}
-	c := &logCopy{done: make(chan struct{}), conn: got.Conn, kept: kept}
+	c := &logCopy{done: make(chan struct{}), conn: said, kept: kept}
 	go func() {
 		defer close(c.done)
-		_, c.err = stdcopy.StdCopy(file, file, got.Reader)
+		_, c.err = stdcopy.StdCopy(file, file, said)
 		if c.err != nil { // a full disk is no reason to hold the container up at its next line
-			_, _ = io.Copy(io.Discard, got.Reader)
+			_, _ = io.Copy(io.Discard, said)
 		}
 		c.err = errors.Join(c.err, file.Close(), kept.Close())
 	}()
@@ -75,17 +74,16 @@ func (p *proc) readMemory() kernel.Memory {
 }
 
 // heed waits for the end of the container.
-func (p *proc) heed(end client.ContainerWaitResult) {
+func (p *proc) heed(end <-chan ended) {
 	defer close(p.exited)
-	select {
-	case got := <-end.Result:
+	if got := <-end; got.err != nil {
+		p.exit = fmt.Sprintf("not known: wait for container %s: %v", p.name, explained(got.err))
+	} else {
 		how := kernel.ExitWords(got.StatusCode)
 		if got.Error != nil && got.Error.Message != "" {
 			how += " (" + got.Error.Message + ")"
 		}
 		p.exit = p.memory().Exit(how, p.stopping.Load())
-	case err := <-end.Error:
-		p.exit = fmt.Sprintf("not known: wait for container %s: %v", p.name, explained(err))
 	}
 	p.log.drain()
 }
@@ -101,8 +99,8 @@ func (p *proc) memory() kernel.Memory {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), callBound)
 	defer cancel()
-	got, err := p.l.engine.ContainerInspect(ctx, p.id, client.ContainerInspectOptions{})
-	if err == nil && got.Container.State != nil && got.Container.State.OOMKilled {
+	got, err := p.l.engine.inspect(ctx, p.id)
+	if err == nil && got.State != nil && got.State.OOMKilled {
 		m.Kills = 1
 		m.LimitBytes = cmp.Or(m.LimitBytes, p.spec.Alone())
 	}
@@ -154,7 +152,7 @@ func (p *proc) Stop(grace time.Duration) error {
 // ended takes no signal.
 func (p *proc) send(ctx context.Context, signal string) {
 	shell.Run("docker", "kill", "--signal", signal, p.id)
-	_, _ = p.l.engine.ContainerKill(ctx, p.id, client.ContainerKillOptions{Signal: signal})
+	_ = p.l.engine.post(ctx, "/containers/"+p.id+"/kill", url.Values{"signal": {signal}})
 }
 
 // over ends what listens to a container that is no more.

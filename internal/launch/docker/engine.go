@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"syscall"
 
-	"github.com/containerd/errdefs"
-	"github.com/moby/moby/api/types/system"
-	"github.com/moby/moby/client"
+	"github.com/moby/moby/api/types/container"
 
 	"prony/internal/shell"
 )
@@ -39,28 +39,19 @@ func socketOf(path, env string) (string, error) {
 }
 
 // connect reaches the engine and agrees with it on a version of its API.
-func connect(ctx context.Context, path string) (*client.Client, error) {
+func connect(ctx context.Context, path string) (*api, error) {
 	if err := knock(ctx, path); err != nil {
 		return nil, fmt.Errorf("reach the Docker engine: %w", explained(err))
 	}
-	// The environment is left alone: socketOf has read what there is to it, and a version that is
-	// set there would be taken on trust.
-	engine, err := client.New(client.WithHost("unix://" + path))
-	if err != nil {
-		return nil, fmt.Errorf("reach the Docker engine at %s: %w", path, err)
-	}
-	_, err = engine.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true})
-	if errdefs.IsInvalidArgument(err) {
-		err = fmt.Errorf("%w; Docker 19.03 or newer is needed", err)
-	}
-	if err != nil {
-		err = fmt.Errorf("reach the Docker engine at %s: %w", path, explained(err))
-		return nil, errors.Join(err, engine.Close())
+	engine := newAPI(path)
+	if err := engine.agree(ctx); err != nil {
+		engine.Close()
+		return nil, fmt.Errorf("reach the Docker engine at %s: %w", path, explained(err))
 	}
 	return engine, nil
 }
 
-// knock only opens the socket: the client's errors do not tell an absent engine from a stopped one.
+// knock only opens the socket, by this very thread and its rights, before anything else begins.
 func knock(ctx context.Context, path string) error {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "unix", path)
@@ -80,8 +71,7 @@ func explained(err error) error {
 		hint = "no engine is there: install Docker, or start it (systemctl start docker)"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		hint = "the engine has stopped: start it (systemctl start docker)"
-	case errors.Is(err, syscall.EACCES), client.IsErrConnectionFailed(err) &&
-		strings.Contains(err.Error(), "permission denied"):
+	case errors.Is(err, syscall.EACCES):
 		hint = "this user may not use it: join the group docker (usermod -aG docker USER), and " +
 			"log in again"
 	case errors.Is(err, context.DeadlineExceeded):
@@ -98,17 +88,24 @@ func explained(err error) error {
 // isGone says whether an engine that was there is not any more.
 func isGone(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
-		client.IsErrConnectionFailed(err)
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// info is what an engine says of itself, as far as it matters here.
+type info struct {
+	OSType          string
+	SecurityOptions []string
+	CgroupDriver    string // cgroupfs or systemd
+	CgroupVersion   string // 1 or 2
 }
 
 // usable says what keeps this launcher from using an engine.
-func usable(info system.Info) error {
-	if info.OSType != "linux" {
+func usable(of info) error {
+	if of.OSType != "linux" {
 		return fmt.Errorf("use the Docker engine: it runs containers of %s, only those of Linux "+
-			"can be watched", info.OSType)
+			"can be watched", of.OSType)
 	}
-	if slices.ContainsFunc(info.SecurityOptions, func(s string) bool {
+	if slices.ContainsFunc(of.SecurityOptions, func(s string) bool {
 		return strings.Contains(s, "name=rootless")
 	}) {
 		return errors.New("use the Docker engine: it is rootless, and its containers live in a " +
@@ -120,40 +117,36 @@ func usable(info system.Info) error {
 
 // removeContainer removes a container with its volumes, running or not, by name or ID. One that is
 // not there is removed already; one that somebody else removes is waited for.
-func removeContainer(ctx context.Context, engine *client.Client, id string) error {
-	gone := engine.ContainerWait(ctx, id, client.ContainerWaitOptions{Condition: "removed"})
+func removeContainer(ctx context.Context, engine *api, id string) error {
+	gone := engine.wait(ctx, id, container.WaitConditionRemoved)
 	shell.Run("docker", "rm", "--force", "--volumes", id)
-	_, err := engine.ContainerRemove(ctx, id, client.ContainerRemoveOptions{
-		Force: true, RemoveVolumes: true})
-	if errdefs.IsConflict(err) {
-		select {
-		case <-gone.Result:
+	err := engine.remove(ctx, "/containers/"+id, url.Values{"force": {"1"}, "v": {"1"}})
+	if refused(err, http.StatusConflict) {
+		end := <-gone
+		if end.err == nil {
 			return nil
-		case waited := <-gone.Error:
-			err = errors.Join(err, waited)
 		}
+		err = errors.Join(err, end.err)
 	}
-	if err != nil && !errdefs.IsNotFound(err) {
+	if err != nil {
 		return fmt.Errorf("remove container %s: %w", id, explained(err))
 	}
 	return nil
 }
 
 // removeNetwork removes a network that has no containers any more.
-func removeNetwork(ctx context.Context, engine *client.Client, name string) error {
+func removeNetwork(ctx context.Context, engine *api, name string) error {
 	shell.Run("docker", "network", "rm", name)
-	_, err := engine.NetworkRemove(ctx, name, client.NetworkRemoveOptions{})
-	if err != nil && !errdefs.IsNotFound(err) {
+	if err := engine.remove(ctx, "/networks/"+name, nil); err != nil {
 		return fmt.Errorf("remove network %s: %w", name, explained(err))
 	}
 	return nil
 }
 
 // removeVolume removes a volume of a Compose file, which no container has any more.
-func removeVolume(ctx context.Context, engine *client.Client, name string) error {
+func removeVolume(ctx context.Context, engine *api, name string) error {
 	shell.Run("docker", "volume", "rm", name)
-	_, err := engine.VolumeRemove(ctx, name, client.VolumeRemoveOptions{})
-	if err != nil && !errdefs.IsNotFound(err) {
+	if err := engine.remove(ctx, "/volumes/"+name, nil); err != nil {
 		return fmt.Errorf("remove volume %s: %w", name, explained(err))
 	}
 	return nil

@@ -82,6 +82,10 @@ func refuse(status int, message string) http.HandlerFunc {
 
 func (f *fakeEngine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := version.ReplaceAllString(r.URL.Path, "")
+	if path != r.URL.Path && !strings.HasPrefix(r.URL.Path, "/v"+f.api+"/") {
+		refuse(http.StatusBadRequest, "client version "+r.URL.Path+" is not "+f.api)(w, r)
+		return
+	}
 	path = regexp.MustCompile(`prony-[0-9-]+|id1|img`).ReplaceAllString(path, "X")
 	call := r.Method + " " + path
 	f.mu.Lock()
@@ -168,7 +172,7 @@ func TestUnusableEngine(t *testing.T) {
 			stale(t, f.socket+"2")
 			return f.socket + "2"
 		})
-	check("too old", `API version 1.24 is not supported .* is 1.40; Docker 19.03 or newer`,
+	check("too old", `it speaks version "1.24" of the API, not 1.40; Docker 19.03 or newer`,
 		func(f *fakeEngine) string { f.api = "1.24"; return f.socket })
 	check("rootless", `it is rootless.*; use the system's engine`, func(f *fakeEngine) string {
 		f.info.SecurityOptions = []string{"name=seccomp", "name=rootless"}
@@ -185,7 +189,6 @@ func TestUnusableEngine(t *testing.T) {
 		})
 	check("no engine at all", `reach the Docker engine at .*: .*teapot`,
 		func(f *fakeEngine) string {
-			f.fail("HEAD /_ping", refuse(http.StatusTeapot, ""))
 			f.fail("GET /_ping", refuse(http.StatusTeapot, "teapot"))
 			return f.socket
 		})
@@ -419,5 +422,30 @@ func TestIsRoot(t *testing.T) {
 		if isRoot(user) != want {
 			t.Errorf("%q is root: %t", user, !want)
 		}
+	}
+}
+
+// A container that somebody else is removing is waited for; where that cannot be known both causes
+// are said.
+func TestRemovedByAnother(t *testing.T) {
+	f := startFake(t)
+	engine, err := connect(t.Context(), f.socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close()
+	f.fail("DELETE /containers/X", func(w http.ResponseWriter, r *http.Request) {
+		refuse(http.StatusConflict, "removal is in progress")(w, r)
+		close(f.end)
+	})
+	if err := removeContainer(t.Context(), engine, "id1"); err != nil {
+		t.Error(err)
+	}
+	f.fail("DELETE /containers/X", refuse(http.StatusConflict, "removal is in progress"))
+	f.fail("POST /containers/X/wait", refuse(http.StatusInternalServerError, "it is lost"))
+	err = removeContainer(t.Context(), engine, "id1")
+	if err == nil || !regexp.MustCompile(`(?s)removal is in progress.*it is lost`).MatchString(
+		err.Error()) {
+		t.Errorf("error is %v, want both causes", err)
 	}
 }

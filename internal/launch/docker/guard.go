@@ -3,7 +3,6 @@ package docker
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"prony/internal/launch/guard"
@@ -34,7 +33,7 @@ func clearUp(orders []byte) error {
 	var removed []string
 	if err == nil {
 		removed, err = sweep(ctx, engine, w.Lab.owns)
-		err = errors.Join(err, engine.Close())
+		engine.Close()
 	}
 	return guard.Note(w.Dir, "docker-guard.log", w.Lab.ID, removed, err)
 }

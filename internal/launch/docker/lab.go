@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/moby/moby/client"
+	"github.com/moby/moby/api/types/container"
 
 	"prony/internal/launch/kernel"
 )
@@ -57,21 +57,30 @@ func (l lab) outlived(labels map[string]string) bool {
 	return last > 0 && kernel.Gone(id[:last])
 }
 
+// named is a network or a volume, in a list of the engine's.
+type named struct {
+	Name   string
+	Labels map[string]string
+}
+
 // sweep removes the containers, networks, volumes and control groups whose labels are of those to
 // remove, and says which.
-func sweep(ctx context.Context, engine *client.Client, of func(labels map[string]string) bool) (
+func sweep(ctx context.Context, engine *api, of func(labels map[string]string) bool) (
 	removed []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callBound)
 	defer cancel()
-	ours := make(client.Filters).Add("label", labelLab)
-	containers, err := engine.ContainerList(ctx, client.ContainerListOptions{
-		All: true, Filters: ours})
-	if err != nil {
+	var (
+		ours       = labelled(labelLab)
+		containers []container.Summary
+		networks   []named
+		volumes    struct{ Volumes []named }
+	)
+	if err := engine.get(ctx, "/containers/json", ours, &containers); err != nil {
 		return nil, fmt.Errorf("list containers: %w", explained(err))
 	}
 	var errs []error
 	groups := map[string]bool{}
-	for _, c := range containers.Items {
+	for _, c := range containers {
 		if !of(c.Labels) {
 			continue
 		}
@@ -84,21 +93,19 @@ func sweep(ctx context.Context, engine *client.Client, of func(labels map[string
 	for name := range groups {
 		errs = append(errs, removePod(name))
 	}
-	networks, err := engine.NetworkList(ctx, client.NetworkListOptions{Filters: ours})
-	if err != nil {
+	if err := engine.get(ctx, "/networks", ours, &networks); err != nil {
 		errs = append(errs, fmt.Errorf("list networks: %w", explained(err)))
 	}
-	for _, n := range networks.Items {
+	for _, n := range networks {
 		if of(n.Labels) {
 			errs = append(errs, removeNetwork(ctx, engine, n.Name))
 			removed = append(removed, said("network", n.Name, n.Labels))
 		}
 	}
-	volumes, err := engine.VolumeList(ctx, client.VolumeListOptions{Filters: ours})
-	if err != nil {
+	if err := engine.get(ctx, "/volumes", ours, &volumes); err != nil {
 		errs = append(errs, fmt.Errorf("list volumes: %w", explained(err)))
 	}
-	for _, v := range volumes.Items {
+	for _, v := range volumes.Volumes {
 		if of(v.Labels) {
 			errs = append(errs, removeVolume(ctx, engine, v.Name))
 			removed = append(removed, said("volume", v.Name, v.Labels))

@@ -94,7 +94,7 @@ func left(t testing.TB, e *client.Client, of func(labels map[string]string) bool
 
 func inspected(t testing.TB, l *Launcher, p *proc) container.InspectResponse {
 	t.Helper()
-	got, err := l.engine.ContainerInspect(t.Context(), p.id, client.ContainerInspectOptions{})
+	got, err := engine(t).ContainerInspect(t.Context(), p.id, client.ContainerInspectOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func inspected(t testing.TB, l *Launcher, p *proc) container.InspectResponse {
 // What the container is permitted, as it finds itself.
 func TestIsConfined(t *testing.T) {
 	l := launcher(t, Options{})
-	ref := image(t, "confined", map[string]any{
+	ref := imageOf(t, "confined", map[string]any{
 		"Volumes":     map[string]any{"/data": map[string]any{}},
 		"Healthcheck": map[string]any{"Test": []string{"CMD", "/act", "act-prints"}}})
 	defer removeImage(ref)
@@ -148,7 +148,7 @@ func TestIsConfined(t *testing.T) {
 		if m.Name == "" {
 			continue
 		}
-		if _, err := l.engine.VolumeInspect(t.Context(), m.Name,
+		if _, err := engine(t).VolumeInspect(t.Context(), m.Name,
 			client.VolumeInspectOptions{}); err == nil {
 			t.Errorf("its volume %s is left", m.Name)
 		}
@@ -182,7 +182,7 @@ func TestIsSampled(t *testing.T) {
 
 func TestUserAndSignal(t *testing.T) {
 	l := launcher(t, Options{})
-	ref := image(t, "user", map[string]any{"User": "service", "StopSignal": "SIGINT",
+	ref := imageOf(t, "user", map[string]any{"User": "service", "StopSignal": "SIGINT",
 		"Entrypoint": []string{"/act"}})
 	defer removeImage(ref)
 	p := start(t, l, launch.Spec{Image: ref, Args: []string{"act-forever"}})
@@ -197,14 +197,14 @@ func TestUserAndSignal(t *testing.T) {
 		t.Errorf("it ran as %q", u)
 	}
 	// A name that only the image itself knows to be root's.
-	ref = image(t, "toor", map[string]any{"User": "toor"})
+	ref = imageOf(t, "toor", map[string]any{"User": "toor"})
 	defer removeImage(ref)
 	_, err := l.Launch(t.Context(), filled(t, launch.Spec{Image: ref,
 		Args: []string{"/act", "act-forever"}}))
 	if err == nil || !strings.Contains(err.Error(), `runs as root: "toor" in its image`) {
 		t.Errorf("error is %v, want one that refuses root", err)
 	}
-	if names := left(t, l.engine, l.self.owns); len(names) > 1 {
+	if names := left(t, engine(t), l.self.owns); len(names) > 1 {
 		t.Errorf("%q are left, want the network alone", names)
 	}
 }
@@ -234,7 +234,7 @@ func TestNetwork(t *testing.T) {
 		if o.Host {
 			continue
 		}
-		got, err := l.engine.NetworkInspect(t.Context(), l.network, client.NetworkInspectOptions{})
+		got, err := engine(t).NetworkInspect(t.Context(), l.network, client.NetworkInspectOptions{})
 		if err != nil || !got.Network.Internal || got.Network.Driver != "bridge" {
 			t.Errorf("network is %+v, error %v; want an internal bridge", got.Network, err)
 		}
@@ -284,9 +284,9 @@ func TestImageMissing(t *testing.T) {
 
 // Somebody else's container of the same name is neither used nor removed.
 func TestNameTaken(t *testing.T) {
-	l := launcher(t, Options{})
+	l, e := launcher(t, Options{}), engine(t)
 	name := fmt.Sprintf("prony-%d-%d", os.Getpid(), count.Load()+1)
-	other, err := l.engine.ContainerCreate(t.Context(), client.ContainerCreateOptions{
+	other, err := e.ContainerCreate(t.Context(), client.ContainerCreateOptions{
 		Name: name, Config: &container.Config{Image: plainImage(t), Cmd: []string{"/act"}}})
 	if err != nil {
 		t.Fatal(err)
@@ -296,7 +296,7 @@ func TestNameTaken(t *testing.T) {
 		`lab's container has its name`).MatchString(err.Error()) {
 		t.Errorf("error is %v, want one that names the container", err)
 	}
-	_, err = l.engine.ContainerInspect(t.Context(), other.ID, client.ContainerInspectOptions{})
+	_, err = e.ContainerInspect(t.Context(), other.ID, client.ContainerInspectOptions{})
 	if err != nil {
 		t.Errorf("the other container: %v", err)
 	}
@@ -307,14 +307,14 @@ func TestNameTaken(t *testing.T) {
 
 // A launch that is given up while the engine is at work leaves nothing.
 func TestCancelledLaunch(t *testing.T) {
-	l := launcher(t, Options{})
+	l, e := launcher(t, Options{}), engine(t)
 	for _, row := range []struct {
 		what string
 		when func(*testing.T) bool
 	}{
 		{"before it began", func(*testing.T) bool { return true }},
 		{"once the container is there", func(t *testing.T) bool {
-			return len(left(t, l.engine, l.self.owns)) > 1
+			return len(left(t, e, l.self.owns)) > 1
 		}},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -327,7 +327,7 @@ func TestCancelledLaunch(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: error is %v, process %v, want it cancelled", row.what, err, p)
 		}
-		if names := left(t, l.engine, l.self.owns); len(names) != 1 {
+		if names := left(t, e, l.self.owns); len(names) != 1 {
 			t.Errorf("%s: %q are left, want the network alone", row.what, names)
 		}
 		cancel()

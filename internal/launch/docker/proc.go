@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/moby/moby/client"
+	"github.com/moby/moby/api/types/container"
 
 	"prony/internal/clock"
 	"prony/internal/file"
@@ -111,15 +111,13 @@ func (p *proc) run(ctx context.Context) error {
 		return err
 	}
 	// It is asked for before the start, so that no end is missed, however soon it comes.
-	end := p.l.engine.ContainerWait(listening, p.id, client.ContainerWaitOptions{
-		Condition: "next-exit"})
+	end := p.l.engine.wait(listening, p.id, container.WaitConditionNextExit)
 	defer func() { go p.heed(end) }() // once all that it looks at is there
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	before := clock.Mono()
-	_, err = p.l.engine.ContainerStart(making, p.id, client.ContainerStartOptions{})
-	if err != nil {
+	if err := p.l.engine.post(making, "/containers/"+p.id+"/start", nil); err != nil {
 		return fmt.Errorf("start container %s: %w", p.name, explained(err))
 	}
 	p.started = true
@@ -131,16 +129,16 @@ func (p *proc) run(ctx context.Context) error {
 
 // meet learns who the container's main process is, and checks that it is what it should be.
 func (p *proc) meet(ctx context.Context, before int64) error {
-	got, err := p.l.engine.ContainerInspect(ctx, p.id, client.ContainerInspectOptions{})
+	got, err := p.l.engine.inspect(ctx, p.id)
 	if err != nil {
 		return fmt.Errorf("inspect container %s: %w", p.name, explained(err))
 	}
-	state := got.Container.State
+	state := got.State
 	if state == nil {
 		return fmt.Errorf("inspect container %s: the engine knows no state of it", p.name)
 	}
 	p.pid, p.began = state.Pid, beganAt(state.StartedAt, before)
-	if n := got.Container.NetworkSettings; n != nil && n.Networks[p.l.network] != nil {
+	if n := got.NetworkSettings; n != nil && n.Networks[p.l.network] != nil {
 		p.ip = n.Networks[p.l.network].IPAddress
 	}
 	if p.pid > 0 {
@@ -212,14 +210,8 @@ func lives(pid int) bool {
 func (p *proc) endedAlready() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), giveUp)
 	defer cancel()
-	end := p.l.engine.ContainerWait(ctx, p.id, client.ContainerWaitOptions{
-		Condition: "not-running"})
-	select {
-	case <-end.Result:
-		return true
-	case <-end.Error:
-		return false
-	}
+	end := <-p.l.engine.wait(ctx, p.id, container.WaitConditionNotRunning)
+	return end.err == nil
 }
 
 // Addr is on the lab's bridge, or on the loopback interface with the host's network.

@@ -55,6 +55,20 @@ func (p Post) Stand() {
 	os.Exit(0)
 }
 
+// Instead is for a process of this program that was started to be something else than main, which
+// this variable marks: it lives on the process's standard streams, and ends with it. In any other
+// process it does nothing. It must be called first in main, too.
+func Instead(env string, live func(from io.Reader, to io.Writer) error) {
+	if os.Getenv(env) == "" {
+		return
+	}
+	if err := live(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "prony:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
 // stand is the guard's work.
 func (p Post) stand(orders []byte, lab io.Reader, pause time.Duration) error {
 	word, err := io.ReadAll(lab)

@@ -158,20 +158,23 @@ func (p *proc) Pod(ctx context.Context) result.Pod {
 		Node: said(seen.Spec.NodeName), Server: p.l.server,
 		Kubelet: said(p.l.node.Status.NodeInfo.KubeletVersion),
 		Runtime: said(p.l.node.Status.NodeInfo.ContainerRuntimeVersion),
-		QoS:     said(seen.Status.QOSClass), Image: seen.image(), Cores: granted(p.groups)}
+		QoS:     said(seen.Status.QOSClass), Image: seen.image(), Cores: p.site.cores(p.groups)}
 	if p.l.options.Service {
 		out.Service = p.addr.String()
 	}
 	if p.log != nil {
 		out.Away = p.log.absences()
 	}
-	out.Shared = shared(p.groups, p.spec.CPUs)
+	if f, is := p.site.(*far); is {
+		out.Reader = f.record(p.sampling)
+	}
+	out.Shared = p.site.shared(p.groups, p.spec.CPUs)
 	ctx, cancel := context.WithTimeout(ctx, sharedBound)
 	defer cancel()
 	for len(out.Shared) > 0 && float64(len(out.Cores)) == p.spec.CPUs && ctx.Err() == nil &&
 		!p.mainEnded() {
 		sleep(ctx, sharedTurn)
-		out.Shared = shared(p.groups, p.spec.CPUs)
+		out.Shared = p.site.shared(p.groups, p.spec.CPUs)
 	}
 	return out
 }

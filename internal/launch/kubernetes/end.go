@@ -23,11 +23,11 @@ const (
 
 // mainEnded says whether the main process has ended, by the kernel's word.
 func (p *proc) mainEnded() bool {
-	if p.evidence == nil {
+	if p.end == nil || p.heard.Load() {
 		return true
 	}
 	select {
-	case <-p.evidence.Done():
+	case <-p.end.Done():
 		return true
 	default:
 		return false
@@ -38,10 +38,17 @@ func (p *proc) mainEnded() bool {
 func (p *proc) heed() {
 	defer close(p.exited)
 	var memory kernel.Memory
-	if p.evidence != nil {
-		memory = p.evidence.Memory()
+	bound := endBound
+	if p.end != nil {
+		select {
+		case <-p.end.Done():
+			memory = p.end.Memory()
+		case <-p.site.gone(): // only the cluster can tell, whenever that is
+			bound = p.order.lifetime + endBound
+		}
 	}
-	how, outOfMemory, err := p.howEnded()
+	how, outOfMemory, err := p.howEnded(bound)
+	p.heard.Store(true)
 	if err != nil {
 		how = "not known: " + err.Error()
 	}
@@ -54,11 +61,11 @@ func (p *proc) heed() {
 }
 
 // howEnded is the cluster's word for the end, of which it hears a moment later than the kernel.
-func (p *proc) howEnded() (how string, outOfMemory bool, err error) {
+func (p *proc) howEnded(bound time.Duration) (how string, outOfMemory bool, err error) {
 	if how, outOfMemory, ok := p.pod.ended(); ok {
 		return how, outOfMemory, nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), endBound)
+	ctx, cancel := context.WithTimeout(context.Background(), bound)
 	defer cancel()
 	changes, failed := p.changes(ctx)
 	silence := time.NewTicker(goneTurn)
@@ -84,7 +91,7 @@ func (p *proc) howEnded() (how string, outOfMemory bool, err error) {
 				return how, outOfMemory, nil
 			}
 		case <-ctx.Done():
-			return "", false, fmt.Errorf("the cluster has not said within %v", endBound)
+			return "", false, fmt.Errorf("the cluster has not said within %v", bound)
 		}
 	}
 }
@@ -119,7 +126,7 @@ func (p *proc) Stop(grace time.Duration) error {
 		return fmt.Errorf("stop %s: remove job %s: %w%s", p.spec.Name, p.order.name, err,
 			p.lost(ctx))
 	}
-	for left := p.PIDs(); len(left) > 0; left = p.PIDs() {
+	for left := p.running(); len(left) > 0; left = p.running() {
 		if ctx.Err() != nil {
 			return fmt.Errorf("stop %s: its pod is gone, and processes %v of it run", p.spec.Name,
 				left)
@@ -168,10 +175,15 @@ func (p *proc) lost(ctx context.Context) string {
 
 // over ends what listens to a pod that is no more.
 func (p *proc) over() {
-	p.eye.close()
+	if p.sight != nil {
+		p.sight.close()
+	}
 	if p.log != nil {
 		p.log.stop()
 		<-p.log.done
+	}
+	if f, is := p.site.(*far); is && f.lost() == nil {
+		_ = f.quick(question{Do: "forget"}, nil) // it ends itself with its lab
 	}
 	p.made = false
 	p.l.live.Delete(p)

@@ -1,11 +1,13 @@
 package kubernetes
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
 	"slices"
 	"strings"
+	"syscall"
 
 	"prony/internal/launch/kernel"
 	"prony/internal/pattern"
@@ -55,6 +57,11 @@ func hintOf(words, namespace string) string {
 			"PRONY_KUBERNETES_NAMESPACE", m[1])
 	}
 	return ""
+}
+
+// unreachable says whether an error of a connection is that no way leads there.
+func unreachable(err error) bool {
+	return errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH)
 }
 
 // lacking says which rights this user has not.

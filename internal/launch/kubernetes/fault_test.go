@@ -128,6 +128,46 @@ func TestRights(t *testing.T) {
 	t.Setenv("KUBECONFIG", admin) // for what is cleaned up
 }
 
+// So is each that a reader takes beyond those, which no other lab is asked for.
+func TestReaderRights(t *testing.T) {
+	namespace := space(t, "attach")
+	user, admin := namespace, os.Getenv("KUBECONFIG")
+	t.Cleanup(func() {
+		kubectl(t, "", "delete", "clusterrole,clusterrolebinding", user)
+	})
+	farLauncher(t, Options{}) // for its image, which is nobody's right
+	grant := func(of []right) {
+		t.Helper()
+		kubectl(t, string(text(roleOf(namespace, user, slices.Concat(rights, of)))), "apply",
+			"--filename=-", "--kubeconfig="+admin)
+	}
+	grant(attaching)
+	configure(t, func(_, who map[string]any) { who["as"] = user })
+	o := Options{Namespace: namespace, Reader: inPod, ReaderImage: readers.image}
+	for i, r := range attaching {
+		grant(slices.Delete(slices.Clone(attaching), i, i+1))
+		want := "this user may not " + r.words() + " in namespace " + namespace
+		eventually(t, "refusal: "+want, func() bool {
+			l, _, err := New(t.Context(), o)
+			if err == nil {
+				return l.Close() != nil
+			}
+			return strings.Contains(err.Error(), want) && strings.Contains(err.Error(), grants)
+		})
+	}
+	grant(attaching)
+	eventually(t, "all rights", func() bool {
+		l, _, err := New(t.Context(), o)
+		return err == nil && l.Close() == nil
+	})
+	p := start(t, farLauncher(t, o), launch.Spec{Args: []string{"/act", "act-forever"}})
+	says(t, p, "ready")
+	if err := p.Stop(5 * time.Second); err != nil || p.Exit() != "exit status 0" {
+		t.Errorf("it ended with %q, %v", p.Exit(), err)
+	}
+	t.Setenv("KUBECONFIG", admin) // for what is cleaned up
+}
+
 // refused launches what cannot start, and wants to hear why.
 func refuses(t *testing.T, l *Launcher, s launch.Spec, want string) {
 	t.Helper()
@@ -257,10 +297,9 @@ func (w *way) close() {
 	w.conns = nil
 }
 
-// While the API server is away a pod goes on, its log comes later, and from when to when is told.
-// A launch in that time waits, or says that nobody answers.
-func TestAPIAway(t *testing.T) {
-	needsCluster(t)
+// byWay has kubectl reach the API server by a way that can be closed.
+func byWay(t *testing.T) *way {
+	t.Helper()
 	w := &way{address: "127.0.0.1:0"}
 	configure(t, func(cluster, _ map[string]any) {
 		u, err := url.Parse(cluster["server"].(string))
@@ -271,6 +310,14 @@ func TestAPIAway(t *testing.T) {
 		w.open(t)
 		cluster["server"], cluster["tls-server-name"] = "https://"+w.address, u.Hostname()
 	})
+	return w
+}
+
+// While the API server is away a pod goes on, its log comes later, and from when to when is told.
+// A launch in that time waits, or says that nobody answers.
+func TestAPIAway(t *testing.T) {
+	needsCluster(t)
+	w := byWay(t)
 	l := launcher(t, Options{})
 	p := start(t, l, launch.Spec{Port: 8080, Args: []string{"/act", "act-listens"},
 		Env: []string{"HOST=0.0.0.0", "PORT=8080"}})

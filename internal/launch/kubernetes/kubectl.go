@@ -133,6 +133,8 @@ type stream struct {
 	talk *kept
 	pipe *os.File
 	over chan struct{}
+
+	input *os.File // what it reads; nil: nothing
 }
 
 // start starts it from a thread that lives until close.
@@ -150,9 +152,34 @@ func (s *stream) start() error {
 	return <-started
 }
 
+// converse begins such a call that is told something, too.
+func (c *cluster) converse(ctx context.Context, args ...string) (*stream, error) {
+	return told(c.command(ctx, args...))
+}
+
+// told begins a command that reads what is written to its stream.
+func told(cmd *exec.Cmd) (*stream, error) {
+	theirs, ours, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	cmd.Stdin = theirs
+	s, err := begin(cmd)
+	theirs.Close()
+	if err != nil {
+		ours.Close()
+		return nil, err
+	}
+	s.input = ours
+	return s, nil
+}
+
 // open begins such a call. Close ends it.
 func (c *cluster) open(ctx context.Context, args ...string) (*stream, error) {
-	cmd := c.command(ctx, args...)
+	return begin(c.command(ctx, args...))
+}
+
+func begin(cmd *exec.Cmd) (*stream, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -176,6 +203,9 @@ func (s *stream) close() error {
 	err := s.cmd.Wait()
 	close(s.over)
 	s.pipe.Close()
+	if s.input != nil {
+		s.input.Close()
+	}
 	if words := said(s.talk.String()); err != nil && words != "" {
 		return errors.New(words)
 	}

@@ -1,21 +1,24 @@
-// Package kubernetes launches a target as a pod of a Kubernetes cluster, on the node that the lab
-// itself runs on, under limits that its kubelet sets and that are read back from the kernel, and
-// stops it. It drives kubectl, so that the user's own cluster, context and way to log in hold.
+// Package kubernetes launches a target as a pod of a Kubernetes cluster, under limits that its
+// kubelet sets and that are read back from the kernel of its node, and stops it. It drives kubectl,
+// so that the user's own cluster, context and way to log in hold.
 //
 // Launch makes a job of one pod, and with Options.Service a service before it; the node is watched
 // for the moment in which the container's program begins, its end is the kernel's word. During a
 // window nothing is asked of the API; one stream brings the log.
+//
+//	on the pod's node              lab ─ site ─► here: cgroups, /proc
+//	elsewhere      lab ─ site ─► far ─ kubectl attach ─► reader, a pod on that node ─► its here
 //
 // Nothing survives the lab. In order of what goes wrong: Stop removes the job with its pod and
 // service, also that of a launch that was given up; a guard (this program again, see Guard) does
 // when the lab is killed; New removes what even that has left behind on this machine; and the
 // cluster itself ends and removes each job at its deadline, whoever lives.
 //
-// Non-goals: it neither builds nor pushes images, starts no system of several processes, and reads
-// no cgroup of another node.
+// Non-goals: it neither builds nor pushes images, and starts no system of several processes.
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -52,6 +55,11 @@ type Options struct {
 	Load string
 	// Lifetime is after what time the cluster ends a pod whose lab is gone; 0: DefaultLifetime.
 	Lifetime time.Duration
+	// Reader is inPod where a pod's limits and use are read by a reader on its node in any case;
+	// empty: where this machine is no node that they may run on.
+	Reader string
+	// ReaderImage is an image of this program; empty: as `make release` names it.
+	ReaderImage string
 	// Dir is a folder in which the guard notes what it could not remove (kubernetes-guard.log).
 	Dir string
 }
@@ -66,7 +74,12 @@ const shortest = time.Minute
 func OptionsOf(get func(name string) string) (o Options, err error) {
 	o = Options{Context: get("PRONY_KUBERNETES_CONTEXT"),
 		Namespace: get("PRONY_KUBERNETES_NAMESPACE"), Nodes: get("PRONY_KUBERNETES_NODES"),
-		Load: get("PRONY_KUBERNETES_LOAD")}
+		Load: get("PRONY_KUBERNETES_LOAD"), Reader: get("PRONY_KUBERNETES_READER"),
+		ReaderImage: get("PRONY_KUBERNETES_READER_IMAGE")}
+	if o.Reader != "" && o.Reader != inPod {
+		return o, fmt.Errorf("read PRONY_KUBERNETES_READER: it is %q, want %s, or nothing",
+			o.Reader, inPod)
+	}
 	const lifetime = "PRONY_KUBERNETES_LIFETIME"
 	if text := get(lifetime); text != "" {
 		if o.Lifetime, err = time.ParseDuration(text); err != nil || o.Lifetime < shortest {
@@ -102,11 +115,14 @@ type Launcher struct {
 	self    lab
 	guard   *guard.Guard
 	nodes   map[string]string // what a pod's node must be
-	node    node              // this machine, as the cluster knows it; may be empty
-	server  string            // version of the API server
-	address string            // of the API server, to see whether it is there; may be empty
-	loaded  sync.Map          // images that were brought to the node
-	live    sync.Map          // of *proc
+	node    node              // that pods run on, as the cluster knows it; may be empty
+	known   []node            // all that this user may see
+	far     bool              // limits and use are read by a reader, on another node than this
+	outpost outpost
+	server  string   // version of the API server
+	address string   // of the API server, to see whether it is there; may be empty
+	loaded  sync.Map // images that were brought to the node
+	live    sync.Map // of *proc
 }
 
 var _ launch.Launcher = (*Launcher)(nil)
@@ -131,6 +147,11 @@ func New(ctx context.Context, o Options) (l *Launcher, reaped []string, err erro
 	if err := l.meetNode(ctx); err != nil {
 		return nil, nil, fmt.Errorf("use Kubernetes: %w", err)
 	}
+	if l.far {
+		if err := l.may(ctx, attaching); err != nil {
+			return nil, nil, fmt.Errorf("use Kubernetes with a reader on the pod's node: %w", err)
+		}
+	}
 	if reaped, err = sweep(ctx, l.cluster, labelLab, l.self.outlived); err != nil {
 		return nil, reaped, fmt.Errorf("remove what earlier labs left in the cluster: %w", err)
 	}
@@ -152,9 +173,19 @@ func (l *Launcher) permitted(ctx context.Context) error {
 	if l.options.Service {
 		need = append(need, servicing...)
 	}
-	if l.options.Nodes == "" {
+	if l.options.Nodes == "" && l.options.Reader == "" {
 		need = append(need, noding)
 	}
+	if err := l.may(ctx, need); err != nil {
+		return err
+	}
+	none := jobOf(launch.Spec{Image: "none"}, l.order())
+	_, err := l.cluster.create(ctx, none, none, "--dry-run=server", "--output=name")
+	return err
+}
+
+// may asks which of some rights this user lacks.
+func (l *Launcher) may(ctx context.Context, need []right) error {
 	asked := reviewOf(l.cluster.Namespace, need)
 	answer, err := l.cluster.create(ctx, asked, asked, "--output=json")
 	if err != nil {
@@ -176,18 +207,18 @@ func (l *Launcher) permitted(ctx context.Context) error {
 	if len(lacks) > 0 {
 		return errors.New(lacking(lacks, l.cluster.Namespace))
 	}
-	none := jobOf(launch.Spec{Image: "none"}, l.order())
-	_, err = l.cluster.create(ctx, none, none, "--dry-run=server", "--output=name")
-	return err
+	return nil
 }
 
 // review is an answer about one right.
 type review struct{ Status struct{ Allowed bool } }
 
 // meetNode finds the node that is this machine, and has pods go there unless the user names labels.
+// Where they go elsewhere a reader reads them there.
 func (l *Launcher) meetNode(ctx context.Context) error {
+	l.far = l.options.Reader == inPod
 	answer, err := l.cluster.ask(ctx, nil, "get", "nodes", "--output=json")
-	if err != nil && l.options.Nodes != "" {
+	if err != nil && (l.far || l.options.Nodes != "") {
 		return nil // who names the node need not be allowed to see all
 	}
 	if err != nil {
@@ -197,17 +228,22 @@ func (l *Launcher) meetNode(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	l.known = all.Items
 	at := slices.IndexFunc(all.Items, func(n node) bool {
-		return n.Status.NodeInfo.BootID == l.self.Boot
+		if n.Status.NodeInfo.BootID != l.self.Boot {
+			return false
+		}
+		for name, value := range l.nodes {
+			if n.Metadata.Labels[name] != value {
+				return false
+			}
+		}
+		return true
 	})
-	switch {
-	case at >= 0:
-		l.node = all.Items[at]
-	case l.options.Nodes == "":
-		return fmt.Errorf("none of the cluster's %d nodes is this machine: a pod's limits and use "+
-			"are read from its cgroup, on its own node; run prony there (a reader for other nodes "+
-			"does not exist yet)", len(all.Items))
+	if l.far = l.far || at < 0; l.far {
+		return nil
 	}
+	l.node = all.Items[at]
 	const host = "kubernetes.io/hostname"
 	if l.options.Nodes == "" {
 		l.nodes = map[string]string{host: l.node.Metadata.Labels[host]}
@@ -240,12 +276,10 @@ func (c *cluster) listens(ctx context.Context) string {
 func (l *Launcher) Listen() string { return "0.0.0.0" }
 
 func (l *Launcher) order() order {
-	lifetime := l.options.Lifetime
-	if lifetime == 0 {
-		lifetime = DefaultLifetime
-	}
-	return order{name: l.self.next(), lab: l.self, nodes: l.nodes, lifetime: lifetime}
+	return order{name: l.self.next(), lab: l.self, nodes: l.nodes, lifetime: l.lifetime()}
 }
+
+func (l *Launcher) lifetime() time.Duration { return cmp.Or(l.options.Lifetime, DefaultLifetime) }
 
 // bring has the user's own program bring an image to the node, once.
 func (l *Launcher) bring(ctx context.Context, image string) error {
@@ -272,7 +306,7 @@ func (l *Launcher) Close() error {
 		errs = append(errs, p.(launch.Process).Stop(0))
 		return true
 	})
-	err := errors.Join(errs...)
+	err := errors.Join(append(errs, l.outpost.close())...)
 	// What could not be removed is the guard's: it tries again once the lab has gone.
 	return errors.Join(err, l.guard.End(err == nil))
 }
@@ -320,8 +354,12 @@ type watch struct {
 var post = guard.Post{Env: "PRONY_KUBERNETES_GUARD", Clear: clearUp}
 
 // Guard must be called first in main of every program that uses this package, and in TestMain:
-// guard.Post.Stand of what removes the jobs that a lab has left.
-func Guard() { post.Stand() }
+// guard.Post.Stand of what removes the jobs that a lab has left. It is also the whole life of a
+// process that was started to be a reader.
+func Guard() {
+	guard.Instead(readerEnv, read)
+	post.Stand()
+}
 
 // clearUp removes what the lab has left and notes what could not be removed.
 func clearUp(orders []byte) error {

@@ -28,7 +28,12 @@ const labEnv = "PRONY_TEST_KUBERNETES_LAB"
 // otherLab launches a pod, says whose it is and waits to be killed.
 func otherLab(text string) error {
 	f := strings.Fields(text)
-	l, _, err := New(context.Background(), Options{Namespace: f[0], Dir: f[2], Service: true})
+	o, err := OptionsOf(os.Getenv)
+	if err != nil {
+		return err
+	}
+	o.Namespace, o.Dir, o.Service = f[0], f[2], true
+	l, _, err := New(context.Background(), o)
 	if err != nil {
 		return err
 	}
@@ -37,7 +42,7 @@ func otherLab(text string) error {
 	if err != nil {
 		return err
 	}
-	return launchtest.Announce(os.Stdout, l.self.ID, l.guard.PID(), p.Main())
+	return launchtest.Announce(os.Stdout, l.self.ID, l.guard.PID(), p.(*proc).at.PID)
 }
 
 // stranger is a lab in another process, and the main process of what it has started.

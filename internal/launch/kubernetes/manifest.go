@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"strconv"
 	"strings"
@@ -46,26 +47,36 @@ type order struct {
 	name     string
 	lab      lab
 	nodes    map[string]string // labels that the node must have
+	node     string            // its name; empty: any with these labels
 	lifetime time.Duration     // after which the cluster ends it, whoever lives
 	grace    time.Duration
 }
 
-// jobOf is the manifest of a job of one pod, which the cluster itself removes with its pod: the
-// deadline ends it, and the time to live after the end removes it.
+// jobOf is the manifest of a job of one pod for a target.
 func jobOf(s launch.Spec, o order) object {
+	return jobAround(object{
+		"securityContext": object{"runAsNonRoot": true, "runAsUser": anybody,
+			"runAsGroup": anybody, "seccompProfile": object{"type": "RuntimeDefault"}},
+		"containers": []object{containerOf(s)}, "volumes": volumesOf(s),
+	}, o)
+}
+
+// jobAround has a job of one pod, which the cluster itself removes with its pod: the deadline ends
+// it, and the time to live after the end removes it.
+func jobAround(pod object, o order) object {
 	labels := object{labelLab: o.lab.ID, labelPod: o.name}
 	seconds := int64(o.lifetime / time.Second)
-	pod := object{
+	maps.Copy(pod, object{
 		"restartPolicy": "Never", "automountServiceAccountToken": false,
 		"enableServiceLinks":            false,
 		"activeDeadlineSeconds":         seconds,
 		"terminationGracePeriodSeconds": max(1, int64(math.Ceil(o.grace.Seconds()))),
-		"securityContext": object{"runAsNonRoot": true, "runAsUser": anybody,
-			"runAsGroup": anybody, "seccompProfile": object{"type": "RuntimeDefault"}},
-		"containers": []object{containerOf(s)}, "volumes": volumesOf(s),
-	}
+	})
 	if len(o.nodes) > 0 {
 		pod["nodeSelector"] = o.nodes
+	}
+	if o.node != "" {
+		pod["affinity"] = onNode(o.node)
 	}
 	return object{
 		"apiVersion": "batch/v1", "kind": "Job",
@@ -76,6 +87,13 @@ func jobOf(s launch.Spec, o order) object {
 			"template": object{"metadata": object{"labels": labels}, "spec": pod},
 		},
 	}
+}
+
+// onNode has a pod go to the node of a name, whose labels this user need not be allowed to see.
+func onNode(name string) object {
+	return object{"nodeAffinity": object{"requiredDuringSchedulingIgnoredDuringExecution": object{
+		"nodeSelectorTerms": []object{{"matchFields": []object{{"key": "metadata.name",
+			"operator": "In", "values": []string{name}}}}}}}}
 }
 
 func containerOf(s launch.Spec) object {
@@ -188,9 +206,11 @@ var rights = []right{
 	{"delete", "", "pods", ""}, {"get", "", "pods", "log"}, {"list", "", "events", ""},
 }
 
-// servicing are those for a service, and noding that of the cluster.
+// servicing are those for a service, attaching those for a reader, whose stream some versions of
+// kubectl get and others create, and noding that of the cluster.
 var (
 	servicing = []right{{"create", "", "services", ""}}
+	attaching = []right{{"create", "", "pods", "attach"}, {"get", "", "pods", "attach"}}
 	noding    = right{"list", "", "nodes", ""}
 )
 

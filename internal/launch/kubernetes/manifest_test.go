@@ -49,6 +49,8 @@ func TestManifests(t *testing.T) {
 	o.nodes = nil
 	checkGolden(t, "half", jobOf(launch.Spec{Image: "localhost/app:2", CPUs: 0.5}, o))
 	checkGolden(t, "service", serviceOf(o, "08d98ca3-b19e", 8080))
+	o.node = "a"
+	checkGolden(t, "reader", readerOf("prony/prony:amd64", o))
 	checkGolden(t, "review", reviewOf("bench", []right{rights[0], rights[9], noding}))
 }
 
@@ -133,7 +135,7 @@ func TestGrants(t *testing.T) {
 	}
 	// Which node does not answer is asked for one by its name.
 	want := []string{"get /nodes"}
-	for _, r := range slices.Concat(rights, servicing, []right{noding}) {
+	for _, r := range slices.Concat(rights, servicing, attaching, []right{noding}) {
 		verb, resource, _ := strings.Cut(r.words(), " ")
 		want = append(want, verb+" "+r.group+"/"+resource)
 	}
@@ -162,5 +164,7 @@ func TestOptionsOf(t *testing.T) {
 	check("PRONY_KUBERNETES_LIFETIME", "90", "want at least 1m0s")
 	check("PRONY_KUBERNETES_LIFETIME", "1s", "want at least 1m0s")
 	check("PRONY_KUBERNETES_NODES", "disk=fast,zone=", "")
+	check("PRONY_KUBERNETES_READER", "pod", "")
+	check("PRONY_KUBERNETES_READER", "node", `it is "node", want pod, or nothing`)
 	check("PRONY_KUBERNETES_NODES", "fast", "of the form NAME=VALUE")
 }

@@ -76,18 +76,21 @@ type eye struct {
 	done chan struct{}
 	stop context.CancelFunc
 
-	seen chan string // the folder of the container's group, once its program runs
+	first chan sighting // of the container, once its program runs
 
 	mu    sync.Mutex
 	began map[string]int64 // by the folder of a container's group: clock.Mono
 }
+
+// eye implements sight.
+var _ sight = (*eye)(nil)
 
 // sandbox is what holds a pod's network, and is called so by all runtimes that have one.
 const sandbox = "pause"
 
 func watchNode(uid string) *eye {
 	ctx, cancel := context.WithTimeout(context.Background(), eyeBound)
-	e := &eye{uid: uid, done: make(chan struct{}), stop: cancel, seen: make(chan string, 1),
+	e := &eye{uid: uid, done: make(chan struct{}), stop: cancel, first: make(chan sighting, 1),
 		began: map[string]int64{}}
 	go e.watch(ctx)
 	return e
@@ -143,7 +146,7 @@ func (e *eye) look(dir string) {
 				return
 			}
 			select {
-			case e.seen <- dir:
+			case e.first <- sighting{dir, mainOf(dir), e.began[dir]}:
 			default:
 			}
 			return
@@ -151,20 +154,23 @@ func (e *eye) look(dir string) {
 	}
 }
 
-// beganOf is when a container's program began; ok is false where that was not seen.
-func (e *eye) beganOf(dir string) (at int64, ok bool) {
+func (e *eye) seen() <-chan sighting { return e.first }
+
+func (e *eye) find(id string) (s sighting) {
+	if dir := seenOf(e.uid); dir != "" {
+		s.Dir = containerDir(dir, id)
+		s.PID = mainOf(s.Dir)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	at, ok = e.began[dir]
-	return at, ok
+	s.BeganNs = e.began[s.Dir]
+	return s
 }
 
 // close ends the watch.
 func (e *eye) close() {
-	if e != nil {
-		e.stop()
-		<-e.done
-	}
+	e.stop()
+	<-e.done
 }
 
 // containerDir is the folder of a container's group below its pod's; empty: there is none.
@@ -224,13 +230,26 @@ func isFirst(pid int) bool {
 	return false
 }
 
-// groupsOf are the control groups of a process, of version 1 where that has the controllers.
-func groupsOf(pid int) []launch.Group {
-	text := kernel.Value(fmt.Sprintf("/proc/%d", pid), "cgroup")
-	mounts, paths := kernel.OwnMounts(), kernel.Paths(text)
+// groupsOf are the control groups of a container of which one has a folder: those of its path in
+// the trees of version 1 where that has the controllers, else of version 2. The kernel's word for a
+// process, /proc/PID/cgroup, is not asked: to whom is in a control group namespace it says another
+// path.
+func groupsOf(dir string) []launch.Group {
+	mounts, paths := kernel.OwnMounts(), map[string]string{}
+	for i, m := range mounts {
+		mounts[i].Root = "/"
+		if rel, err := filepath.Rel(m.Dir, dir); err == nil && filepath.IsLocal(rel) {
+			for _, c := range allControllers {
+				paths[c] = "/" + rel
+			}
+		}
+	}
 	one := kernel.Groups(mounts, paths, 1)
 	if slices.ContainsFunc(one, func(g launch.Group) bool { return g.Controller == "cpuacct" }) {
 		return one
 	}
 	return kernel.Groups(mounts, paths, 2)
 }
+
+// allControllers are the names that mounts have theirs by: version 2 has one, without a name.
+var allControllers = []string{"", "cpu", "cpuacct", "cpuset", "memory"}

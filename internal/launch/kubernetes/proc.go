@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,18 +41,20 @@ type proc struct {
 	uid   string // of the job
 	made  bool   // there may be a job
 
-	pod    pod    // as it was last seen while it was launched
-	dir    string // of its container's group
-	pid    int
+	pod    pod // as it was last seen while it was launched
+	at     sighting
 	began  int64
 	addr   netip.AddrPort
 	groups []launch.Group
 
 	inForce, missing []string
 
-	eye      *eye
+	site     site      // nil: of a reader, which nobody reads
+	sight    sight     // nil: its pod is not known yet
+	sampling *Sampling // by a reader; nil: none
 	log      *logCopy
-	evidence *kernel.Evidence
+	end      ending      // of its main process; nil: it had ended when it was met
+	heard    atomic.Bool // the cluster has said that it ended
 	exited   chan struct{}
 	exit     string
 	stopping atomic.Bool
@@ -64,7 +67,7 @@ func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, e
 	if why := refused(s); why != "" {
 		return nil, fmt.Errorf("launch %s: %s", s.Name, why)
 	}
-	p := &proc{l: l, spec: s, order: l.order(), exited: make(chan struct{})}
+	p := &proc{l: l, spec: s, site: here{}, order: l.order(), exited: make(chan struct{})}
 	l.live.Store(p, true)
 	if err := p.run(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("launch %s: %w", s.Name, err), p.Stop(0))
@@ -94,17 +97,16 @@ func (p *proc) run(ctx context.Context) error {
 	if err := p.l.bring(ctx, p.spec.Image); err != nil {
 		return err
 	}
-	p.made = true // it may be, whatever comes back
-	answer, err := p.l.cluster.create(unhurried(ctx), jobOf(p.spec, p.order),
-		jobOf(hushed(p.spec), p.order), "--output=json")
-	if err != nil {
+	if p.l.far {
+		f, node, err := p.l.reader(ctx)
+		if err != nil {
+			return err
+		}
+		p.site, p.order.node, p.order.nodes = f, node, nil
+	}
+	if err := p.create(ctx, jobOf(p.spec, p.order), jobOf(hushed(p.spec), p.order)); err != nil {
 		return err
 	}
-	made, err := readAs[job](answer)
-	if err != nil {
-		return err
-	}
-	p.uid = made.Metadata.UID
 	if err := p.serve(ctx); err != nil {
 		return err
 	}
@@ -113,6 +115,18 @@ func (p *proc) run(ctx context.Context) error {
 		return err
 	}
 	return p.meet(ctx, before)
+}
+
+// create makes the job.
+func (p *proc) create(ctx context.Context, o, shown object) error {
+	p.made = true // it may be, whatever comes back
+	answer, err := p.l.cluster.create(unhurried(ctx), o, shown, "--output=json")
+	if err != nil {
+		return err
+	}
+	made, err := readAs[job](answer)
+	p.uid = made.Metadata.UID
+	return err
 }
 
 // hushed is a spec without the values of secrets.
@@ -157,19 +171,22 @@ func (p *proc) await(ctx context.Context) error {
 	defer turn.Stop()
 	began := clock.Mono()
 	why := ""
-	var seen chan string
+	var seen <-chan sighting
 	for {
 		select {
-		case dir := <-seen: // the kernel knows before its kubelet has told
-			if p.pid = mainOf(dir); p.pid > 0 {
-				p.dir = dir
+		case at := <-seen: // the kernel knows before its kubelet has told
+			if at.PID > 0 {
+				p.at = at
 				return nil
 			}
 		case c := <-changes:
 			p.pod = c.Object
-			if p.eye == nil {
-				p.eye = watchNode(p.pod.Metadata.UID)
-				seen = p.eye.seen
+			if p.sight == nil && p.site != nil {
+				if f, is := p.site.(*far); is {
+					p.site = f.of(p.pod.Metadata.UID)
+				}
+				p.sight = p.site.watch(p.pod.Metadata.UID)
+				seen = p.sight.seen()
 			}
 			s := p.pod.state()
 			if stuck := p.pod.stuck(); stuck != "" {
@@ -291,32 +308,34 @@ func (p *proc) follow(ctx context.Context, to chan<- change) (err error) {
 	}
 }
 
-// meet learns who the container's main process is, on this node.
+// meet learns who the container's main process is, on its node.
 func (p *proc) meet(ctx context.Context, before int64) error {
-	if p.pid == 0 {
+	if p.at.PID == 0 {
 		if err := p.find(ctx); err != nil {
 			return err
 		}
 	}
+	f := p.site.facts(p.at, limitsOf(p.spec))
 	if !p.addr.IsValid() {
-		ip := addressOf(p.pid)
-		if told, err := netip.ParseAddr(p.pod.Status.PodIP); err == nil {
-			ip = told
+		ip, err := netip.ParseAddr(p.pod.Status.PodIP)
+		if err != nil {
+			ip, _ = netip.ParseAddr(f.Address) // not valid: it has none
 		}
 		p.addr = netip.AddrPortFrom(ip, uint16(p.spec.Port))
 	}
-	var seen bool
-	if p.began, seen = p.eye.beganOf(p.dir); !seen {
-		p.began = p.bornAt(before)
+	if p.began = p.at.BeganNs; p.began == 0 {
+		p.began = f.born(before)
 	}
-	p.eye.close()
-	if p.pid > 0 {
-		p.groups = groupsOf(p.pid)
-		p.evidence = kernel.WatchEnd(p.pid, func() kernel.Memory {
-			return kernel.ReadMemory(p.groups)
-		})
+	p.sight.close()
+	if p.afar() {
+		if err := p.reached(ctx); err != nil {
+			return err
+		}
 	}
-	p.noteLimits()
+	if p.groups = f.Groups; p.at.PID > 0 {
+		p.end = p.site.ending(p.at.PID, p.groups)
+	}
+	p.noteLimits(f)
 	var err error
 	if p.log, err = p.copyLog(); err != nil {
 		return err
@@ -325,15 +344,16 @@ func (p *proc) meet(ctx context.Context, before int64) error {
 	return ctx.Err()
 }
 
-// find finds the main process on this node. One that has ended meanwhile is none: its node tells a
+// find finds the main process on its node. One that has ended meanwhile is none: its node tells a
 // moment later.
 func (p *proc) find(ctx context.Context) error {
-	for end := clock.Mono() + int64(foundBound); ; sleep(ctx, pollTurn) {
-		if dir := seenOf(p.pod.Metadata.UID); dir != "" {
-			p.dir = containerDir(dir, p.pod.containerID())
-			p.pid = mainOf(p.dir)
-		}
-		if _, _, ended := p.pod.ended(); ended || p.pid > 0 {
+	bound := foundBound
+	if p.afar() {
+		bound = askBound
+	}
+	for end := clock.Mono() + int64(bound); ; sleep(ctx, pollTurn) {
+		p.at = p.sight.find(p.pod.containerID())
+		if _, _, ended := p.pod.ended(); ended || p.at.PID > 0 {
 			return nil
 		}
 		now, err := p.now(ctx)
@@ -346,26 +366,21 @@ func (p *proc) find(ctx context.Context) error {
 	}
 }
 
-// bornAt dates a start that was not seen by the kernel's word for the process, or by now.
-func (p *proc) bornAt(before int64) int64 {
-	now := clock.Mono()
-	if age, ok := kernel.Age(p.pid); ok {
-		return min(max(now-age, before), now)
-	}
-	return now
-}
-
-// elsewhere says why a pod that runs is not seen here.
+// elsewhere says why a pod that runs is not seen.
 func (p *proc) elsewhere() error {
 	name, own := said(p.pod.Spec.NodeName), p.l.node.Metadata.Name
+	if f, is := p.site.(*far); is {
+		return cmp.Or(f.lost(), fmt.Errorf("its pod runs on node %s, and the reader there does "+
+			"not see its control group: has the node its groups at /sys/fs/cgroup?", name))
+	}
 	if name == own {
 		return fmt.Errorf("its pod runs on this node, %s, and its control group is not seen: this "+
 			"program runs in a container of its own; give that the host's PID namespace and "+
-			"/sys/fs/cgroup", name)
+			"/sys/fs/cgroup, or set PRONY_KUBERNETES_READER=pod", name)
 	}
 	return fmt.Errorf("its pod runs on node %s, and this lab does not: limits and use are read "+
-		"from the pod's cgroup, on its own node; run prony there, or choose the node with "+
-		"PRONY_KUBERNETES_NODES (a reader for other nodes does not exist yet)", name)
+		"from the pod's cgroup, on its own node; set PRONY_KUBERNETES_READER=pod, which has a "+
+		"reader started there, or choose the node with PRONY_KUBERNETES_NODES", name)
 }
 
 // now is the pod as the API has it at this moment.
@@ -377,19 +392,18 @@ func (p *proc) now(ctx context.Context) (got pod, err error) {
 	return readAs[pod](answer)
 }
 
-// noteLimits reads back from the kernel what is in force, and notes which limits nothing enforces.
-func (p *proc) noteLimits() {
+// noteLimits notes what the kernel was read to enforce, and which limits nothing does.
+func (p *proc) noteLimits(f facts) {
 	s, why := p.spec, ""
-	if p.pid == 0 {
+	if p.at.PID == 0 {
 		why = "it ended before they could be read"
 	}
-	// Which cores is the kubelet's to say.
-	if got := granted(p.groups); len(got) > 0 && len(s.Cores) > 0 {
-		s.Cores = got
+	if len(f.Cores) > 0 && len(s.Cores) > 0 {
+		s.Cores = f.Cores
 	}
-	p.inForce, _ = kernel.Limits(p.groups, p.pid, s)
+	p.inForce = f.InForce
 	p.missing = kernel.Unenforced(s, p.inForce, why)
-	if s.MemoryBytes > 0 && p.pid > 0 && !kernel.SwapLimited(p.groups) && kernel.HasSwap() {
+	if s.MemoryBytes > 0 && f.Swaps {
 		p.missing = append(p.missing, "no swap: the node lets pods swap")
 	}
 }
@@ -401,21 +415,47 @@ func (p *proc) Addr() netip.AddrPort { return p.addr }
 func (p *proc) Began() int64 { return p.began }
 
 // Main is the container's first process, by its number on this node; 0: it ended before it could be
-// met.
-func (p *proc) Main() int { return p.pid }
-
-// PIDs lists the processes of the container.
-func (p *proc) PIDs() []int {
-	if len(p.groups) > 0 {
-		return kernel.PIDs(p.groups[0].Dir)
+// met, or runs on another.
+func (p *proc) Main() int {
+	if p.afar() {
+		return 0
 	}
-	return nil
+	return p.at.PID
+}
+
+// PIDs lists the processes of the container; none where it runs on another node.
+func (p *proc) PIDs() []int {
+	if p.afar() {
+		return nil
+	}
+	return p.running()
+}
+
+// running are its processes by their numbers on its node.
+func (p *proc) running() []int {
+	if p.site == nil {
+		return nil
+	}
+	return p.site.pids(p.groups)
+}
+
+// afar says whether a reader reads it: then nothing here is about this machine's kernel.
+func (p *proc) afar() bool {
+	_, is := p.site.(*far)
+	return is
 }
 
 // Favour implements launch.Favourer.
-func (p *proc) Favour(on bool) (int, error) { return kernel.Favour(p.PIDs(), on) }
+func (p *proc) Favour(on bool) (int, error) { return p.site.favour(p.groups, on) }
 
-func (p *proc) Groups() []launch.Group              { return p.groups }
+// Groups are its control groups on this machine.
+func (p *proc) Groups() []launch.Group {
+	if p.afar() {
+		return nil
+	}
+	return p.groups
+}
+
 func (p *proc) Limits() (inForce, missing []string) { return p.inForce, p.missing }
 func (p *proc) Exited() <-chan struct{}             { return p.exited }
 func (p *proc) Exit() string                        { return p.exit }

@@ -13,24 +13,30 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"prony/internal/compiler"
 )
 
-// program is what images hold, built once: statically, so that it needs no base image.
+// program is what images hold, built once.
 var program = sync.OnceValues(func() ([]byte, error) {
+	return Build("prony/internal/launch/launchtest/testdata/act")
+})
+
+// Build builds a program of this module statically, so that it needs no base image.
+func Build(pkg string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "prony-launchtest")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "act")
-	build := exec.Command("go", "build", "-o", file,
-		"prony/internal/launch/launchtest/testdata/act")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	file := filepath.Join(dir, "program")
+	build := exec.Command("go", compiler.Build("-o", file, pkg)...)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", compiler.Lavish)
 	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build act: %w: %s", err, out)
+		return nil, fmt.Errorf("build %s: %w: %s", pkg, err, out)
 	}
 	return os.ReadFile(file)
-})
+}
 
 // Image makes an image of a program that acts, /act, and of nothing else, of the form that `docker
 // save` gives, with what its Dockerfile would have said.
@@ -40,7 +46,13 @@ func Image(t testing.TB, ref string, config map[string]any) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	layer := archive(t, packed{"act", binary, 0o755}, packed{"open/", nil, 0o777},
+	return ImageOf(t, ref, "act", binary, config)
+}
+
+// ImageOf is an image of one static program, by its name in the root.
+func ImageOf(t testing.TB, ref, name string, binary []byte, config map[string]any) []byte {
+	t.Helper()
+	layer := archive(t, packed{name, binary, 0o755}, packed{"open/", nil, 0o777},
 		packed{"etc/passwd", []byte("toor:x:0:0::/:\nservice:x:1001:1001::/:\n"), 0o644})
 	about, err := json.Marshal(map[string]any{"architecture": runtime.GOARCH, "os": "linux",
 		"config": config, "rootfs": map[string]any{"type": "layers",

@@ -33,6 +33,8 @@ type note struct {
 	Lab       int               `json:"lab"`
 	Boot      string            `json:"boot"` // births count from it
 	Processes map[string]record `json:"processes"`
+	// Keys is the folder, absolute, in whose folders *.tls lie the secret keys of services.
+	Keys string `json:"keys,omitempty"`
 }
 
 // record is one launched target. Born tells the process from a later one with the same number.
@@ -48,6 +50,9 @@ const (
 	noteFile = "lab.json"
 	lockFile = "lab.lock"
 )
+
+// keys is how the folder of a service's secret key ends.
+const keys = ".tls"
 
 // ErrBusy says that another lab is at work on this machine.
 var ErrBusy = errors.New("another prony is measuring on this machine")
@@ -126,7 +131,11 @@ func (j *Journal) open() (reaped []string, err error) {
 		return nil, fmt.Errorf("open journal %s: %w", filepath.Join(j.dir.Name(), noteFile),
 			&Busy{fmt.Sprintf("process %d", j.readNote().Lab), "wait for it, or end it"})
 	}
-	if reaped, err = reap(j.readNote()); err != nil {
+	left := j.readNote()
+	if reaped, err = reap(left); err != nil {
+		return reaped, err
+	}
+	if err := left.removeKeys(); err != nil {
 		return reaped, err
 	}
 	return reaped, j.save()
@@ -175,6 +184,27 @@ func reap(n note) (reaped []string, err error) {
 	return reaped, nil
 }
 
+// removeKeys removes the keys of a note whose lab is gone, after another boot, too.
+func (n note) removeKeys() error {
+	if n.Keys == "" {
+		return nil
+	}
+	entries, err := os.ReadDir(n.Keys)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if e.IsDir() && filepath.Ext(e.Name()) == keys {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(n.Keys, e.Name())))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("remove the keys that an earlier lab (process %d) left: %w",
+			n.Lab, err)
+	}
+	return nil
+}
+
 // isOurs tells the group of a noted process from a later one with the same number: the leader was
 // born when the note says, or it has gone, and one that it left behind has our mark, which is that
 // it prints into the log that the launcher opened for it. A variable would be a mark as well, but
@@ -221,6 +251,21 @@ func (j *Journal) Step(pid int, log string) (forget func() error, err error) {
 	}
 	err = j.add(name, record{PID: pid, Born: kernel.Born(pid), Log: log})
 	return func() error { return j.remove(name) }, err
+}
+
+// Keys notes the folder in whose folders *.tls the lab has secret keys, instead of the one before:
+// where the lab is killed, the next one removes them.
+func (j *Journal) Keys(dir string) (err error) {
+	if j == nil {
+		return nil
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return fmt.Errorf("write journal: %w", err)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.note.Keys = dir
+	return j.save()
 }
 
 func (j *Journal) remove(name string) error {

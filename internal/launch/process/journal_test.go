@@ -226,3 +226,45 @@ func TestStepsAreNoted(t *testing.T) {
 		}
 	}
 }
+
+// The keys that a killed lab leaves are removed by the next one, after another boot, too, and
+// nothing else in their folder. One that has removed its own leaves nothing to do.
+func TestKeysAreRemoved(t *testing.T) {
+	for _, boot := range []string{bootID(), "another"} {
+		dir, run := filepath.Join(t.TempDir(), "journal"), t.TempDir()
+		j, _, err := OpenJournal(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, kept := filepath.Join(run, "t1.tls", "key.pem"), filepath.Join(run, "trials.ndjson")
+		err = errors.Join(os.Mkdir(filepath.Dir(key), 0o700), os.WriteFile(key, nil, 0o600),
+			os.WriteFile(kept, nil, 0o600), os.WriteFile(run+"/file.tls", nil, 0o600))
+		j.note.Boot = boot
+		if err = errors.Join(err, j.Keys(run), j.Close()); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if j, _, err = OpenJournal(dir); err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(j.Keys(run), j.Close()); err != nil {
+				t.Fatal(err)
+			}
+			left, err := os.ReadDir(run)
+			if err != nil || len(left) != 2 || left[1].Name() != filepath.Base(kept) {
+				t.Errorf("boot %s: %v is left, %v", boot, left, err)
+			}
+		}
+		j, _, err = OpenJournal(dir)
+		if err = errors.Join(err, os.RemoveAll(run)); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(j.Keys(run), j.Close()); err != nil {
+			t.Fatal(err)
+		}
+		j, _, err = OpenJournal(dir)
+		if err := errors.Join(err, j.Close()); err != nil {
+			t.Errorf("a folder that has gone: %v", err)
+		}
+	}
+}

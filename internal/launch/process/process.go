@@ -169,6 +169,9 @@ func (p *proc) start(ctx context.Context, path string) error {
 		if err := out.Chown(as.UID, as.GID); err != nil {
 			return fmt.Errorf("give it its log: %w", err)
 		}
+		if err := as.Give(p.spec.Give); p.spec.Give != "" && err != nil {
+			return fmt.Errorf("give it its certificate: %w", err)
+		}
 	}
 	p.log, _ = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", out.Fd())) // where there is a /proc
 	r, w, err := os.Pipe()

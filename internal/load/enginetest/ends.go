@@ -128,33 +128,54 @@ func (s *suite) earlyAnswer(t *testing.T) {
 // Connects that fail: later, by the peer, and at once, by the own kernel. None is ever told as
 // opened.
 func (s *suite) failedConnects(t *testing.T) {
-	check := func(addr netip.AddrPort, want ...error) {
-		t.Helper()
-		before := descriptors(t)
-		h := s.engine(t, addr, 3)
-		made := descriptors(t)
-		for i := range h.slots {
-			h.Open(i)
-		}
-		h.all("refusals", func(s *told) bool { return s.closed != nil || s.opened > 0 })
-		for i, s := range h.slots {
-			good := len(s.closed) == 1 && s.closed[0].op == load.Connecting &&
-				slices.ContainsFunc(want, func(err error) bool {
-					return errors.Is(s.closed[0].err, err)
-				})
-			if s.opened != 0 || !good {
-				t.Errorf("%v, slot %d: opened %d times, told %v, want %v", addr, i, s.opened,
-					s.closed, want)
-			}
-		}
-		h.quiet()
-		if n := descriptors(t); n > made {
-			t.Errorf("%v: %d descriptors, %d before, %d with the engine", addr, n, before, made)
+	s.fails(t, refusing(t), syscall.ECONNREFUSED)
+	// TCP to the loopback network's broadcast address fails inside connect(2).
+	s.fails(t, netip.MustParseAddrPort("127.255.255.255:80"), syscall.ENETUNREACH, syscall.EACCES)
+}
+
+// A firewall that rejects answers by ICMP while the SYN is still on its way out, here or on the way
+// in. Its rules are those of a network of this test's own.
+func (s *suite) rejectedConnects(t *testing.T) {
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil { // of this thread, which ends with it
+		t.Skipf("no network of its own: %v", err)
+	}
+	for _, line := range []string{"ip link set lo up",
+		"iptables -A INPUT -p tcp --dport 81 -j REJECT",
+		"iptables -A OUTPUT -p tcp --dport 82 -j REJECT"} {
+		args := strings.Fields(line)
+		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+			t.Skipf("no firewall: %s: %v: %s", line, err, out)
 		}
 	}
-	check(refusing(t), syscall.ECONNREFUSED)
-	// TCP to the loopback network's broadcast address fails inside connect(2).
-	check(netip.MustParseAddrPort("127.255.255.255:80"), syscall.ENETUNREACH, syscall.EACCES)
+	for _, at := range []string{"127.0.0.1:81", "127.0.0.1:82"} {
+		s.fails(t, netip.MustParseAddrPort(at), syscall.ECONNREFUSED)
+	}
+}
+
+// fails opens connections to an address that takes none.
+func (s *suite) fails(t *testing.T, addr netip.AddrPort, want ...error) {
+	t.Helper()
+	before := descriptors(t)
+	h := s.engine(t, addr, 3)
+	made := descriptors(t)
+	for i := range h.slots {
+		h.Open(i)
+	}
+	h.all("refusals", func(s *told) bool { return s.closed != nil || s.opened > 0 })
+	for i, s := range h.slots {
+		good := len(s.closed) == 1 && s.closed[0].op == load.Connecting &&
+			slices.ContainsFunc(want, func(err error) bool {
+				return errors.Is(s.closed[0].err, err)
+			})
+		if s.opened != 0 || !good {
+			t.Errorf("%v, slot %d: opened %d times, told %v, want %v", addr, i, s.opened,
+				s.closed, want)
+		}
+	}
+	h.quiet()
+	if n := descriptors(t); n > made {
+		t.Errorf("%v: %d descriptors, %d before, %d with the engine", addr, n, before, made)
+	}
 }
 
 // refusing is an address that nobody listens at.

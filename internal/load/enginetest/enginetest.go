@@ -46,6 +46,7 @@ func (s *suite) run(t *testing.T, without []string) {
 		{"half closed", s.halfClosed},
 		{"answer before the request is whole", s.earlyAnswer},
 		{"failed connects", s.failedConnects},
+		{"connects that a firewall refuses", s.rejectedConnects},
 		{"closed slots are silent", s.closedSlotsAreSilent},
 		{"closed while it sends", s.closedWhileSending},
 		{"closed while it connects", s.closedWhileConnecting},
@@ -71,6 +72,7 @@ type suite struct {
 	made   []load.Engine
 
 	streams bool // a peer is on a stream of HTTP/2
+	calls   bool // which is a call of gRPC
 
 	allocates uint64 // a round trip
 }

@@ -110,7 +110,7 @@ func (s *suite) serve(c *net.TCPConn, f func(c *peer)) {
 		}
 	}
 	if s.streams {
-		serveStreams(p.Conn, c, f)
+		s.serveStreams(p.Conn, c, f)
 		return
 	}
 	defer p.Close()

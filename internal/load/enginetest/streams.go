@@ -2,6 +2,8 @@ package enginetest
 
 import (
 	"crypto/tls"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -19,7 +21,16 @@ import (
 // sent is the body of a request, what comes that of its answer, and a peer is the server's side of
 // a stream.
 func RunStreams(t *testing.T, secure bool, make MakeSecure) {
-	s := &suite{streams: true}
+	runStreams(t, &suite{streams: true}, secure, make)
+}
+
+// RunCalls is RunStreams for engines that make calls of gRPC: what is sent is a message, and what
+// comes the one that a peer has written when it returns.
+func RunCalls(t *testing.T, secure bool, make MakeSecure) {
+	runStreams(t, &suite{streams: true, calls: true}, secure, make)
+}
+
+func runStreams(t *testing.T, s *suite, secure bool, make MakeSecure) {
 	var client *tls.Config
 	if secure {
 		var done func()
@@ -69,8 +80,8 @@ func makeBodies(n int) []bodySlot { return make([]bodySlot, n) }
 // Send implements load.Engine.
 func (e *bodies) Send(i int, b []byte) {
 	s := &e.slots[i]
-	s.out = fmt.Appendf(s.out[:0], "POST /%d HTTP/1.1\r\nHost: peer\r\nContent-Length: %d\r\n\r\n",
-		i, len(b))
+	s.out = fmt.Appendf(s.out[:0], "POST /peer/%d HTTP/1.1\r\nHost: peer\r\nContent-Length: %d"+
+		"\r\n\r\n", i, len(b))
 	s.out = append(s.out, b...)
 	s.answer.Reset()
 	s.body = s.body[:0]
@@ -131,12 +142,57 @@ func (s streamed) Close() error { return nil }
 
 // serveStreams serves each stream of a connection with f. The windows are larger than what the
 // kernel takes at once, so that large requests come to wait for it.
-func serveStreams(c net.Conn, tcp *net.TCPConn, f func(c *peer)) {
+func (s *suite) serveStreams(c net.Conn, tcp *net.TCPConn, f func(c *peer)) {
 	const window = 64 << 20
 	(&http2.Server{MaxConcurrentStreams: 3, MaxUploadBufferPerConnection: window,
 		MaxUploadBufferPerStream: window}).ServeConn(c, &http2.ServeConnOpts{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if s.calls {
+				serveCall(w, r, tcp, f)
+				return
+			}
 			f(&peer{Conn: streamed{Reader: r.Body, w: w}, tcp: tcp})
 		}),
 	})
 }
+
+// serveCall serves a call of gRPC with f.
+func serveCall(w http.ResponseWriter, r *http.Request, tcp *net.TCPConn, f func(c *peer)) {
+	var prefix [5]byte
+	_, err := io.ReadFull(r.Body, prefix[:])
+	if err != nil || prefix[0] != 0 || r.Method != http.MethodPost || r.Header.Get("Te") !=
+		"trailers" || r.Header.Get("Content-Type") != "application/grpc" {
+		panic(fmt.Sprint("this is no call: ", prefix, err, r.Method, r.Header))
+	}
+	called := &called{body: r.Body, left: int(binary.BigEndian.Uint32(prefix[1:]))}
+	f(&peer{Conn: called, tcp: tcp})
+	w.Header().Set("Content-Type", "application/grpc+proto")
+	w.Header().Set("Trailer", "Grpc-Status")
+	binary.BigEndian.PutUint32(prefix[1:], uint32(len(called.message)))
+	_, _ = w.Write(append(prefix[:], called.message...)) // a lost answer fails the test anyway
+	w.Header().Set("Grpc-Status", "0")
+}
+
+// called is the server's side of a call as a connection.
+type called struct {
+	silent
+	body    io.Reader
+	left    int // bytes of the request's message, which must be all of its body
+	message []byte
+}
+
+func (c *called) Read(b []byte) (int, error) {
+	n, err := c.body.Read(b)
+	if c.left -= n; c.left < 0 || c.left > 0 && errors.Is(err, io.EOF) {
+		panic(fmt.Sprint("the message is longer than its prefix says by ", -c.left))
+	}
+	return n, err
+}
+
+func (c *called) Write(b []byte) (int, error) {
+	c.message = append(c.message, b...)
+	return len(b), nil
+}
+
+// Close implements net.Conn.
+func (c *called) Close() error { return nil }

@@ -244,7 +244,7 @@ func (e *Engine) serve(i int, s *slot, events uint32, h load.Handler) {
 		if events&(unix.EPOLLOUT|unix.EPOLLERR|unix.EPOLLHUP) == 0 {
 			return
 		}
-		if err := socketError(s.fd); err != nil {
+		if err := socket.Error(int(s.fd)); err != nil {
 			e.Close(i)
 			h.Closed(i, clock.Mono(), load.Connecting, err)
 			return
@@ -315,17 +315,6 @@ func (e *Engine) ended(i int, err error, h load.Handler) {
 	}
 	e.Close(i)
 	h.Closed(i, clock.Mono(), op, err)
-}
-
-func socketError(fd int32) error {
-	v, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ERROR)
-	if err != nil {
-		return err
-	}
-	if v != 0 {
-		return syscall.Errno(v)
-	}
-	return nil
 }
 
 func send(fd int32, b []byte) (int, syscall.Errno) {

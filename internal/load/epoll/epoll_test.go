@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"net/netip"
 	"testing"
+	"time"
 
 	"prony/internal/clock"
 	"prony/internal/load"
@@ -37,25 +38,34 @@ func TestSecure(t *testing.T) {
 	}
 }
 
-// The same with streams of HTTP/2, in the clear and over TLS.
+// The same with streams of HTTP/2, in the clear and over TLS, and with calls of gRPC.
 func TestStreams(t *testing.T) {
 	const streams = 5
-	for name, secure := range map[string]bool{"h2c": false, "h2": true} {
-		t.Run(name, func(t *testing.T) {
-			if secure {
-				tests.Whole(t, "streams over TLS by epoll")
+	for _, row := range []struct {
+		name          string
+		secure, calls bool
+	}{{"h2c", false, false}, {"h2", true, false}, {"grpc", false, true}, {"grpcs", true, true}} {
+		t.Run(row.name, func(t *testing.T) {
+			if row.secure || row.calls {
+				tests.Whole(t, "streams over TLS and calls by epoll")
 			}
-			enginetest.RunStreams(t, secure, func(a netip.AddrPort, n int, c *tls.Config) (
-				load.Engine, error) {
+			run, over := enginetest.RunStreams, h2.New
+			if row.calls {
+				run, over = enginetest.RunCalls, calls
+			}
+			run(t, row.secure, func(a netip.AddrPort, n int, c *tls.Config) (load.Engine, error) {
 				e, err := New(a, h2.Below(n, streams))
-				if err != nil || !secure {
-					return h2.New(e, n, streams, secure), err
+				if err != nil || !row.secure {
+					return over(e, n, streams, false), err
 				}
-				over := seal.NewStreamer(e, c, h2.Below(n, streams))
-				return h2.New(over, n, streams, secure), nil
+				return over(seal.NewStreamer(e, c, h2.Below(n, streams)), n, streams, true), nil
 			})
 		})
 	}
+}
+
+func calls(below load.Streamer, slots, streams int, secure bool) *h2.Engine {
+	return h2.NewCalls(below, slots, streams, secure, time.Minute)
 }
 
 // deaf hears nothing, for there is nothing to hear.

@@ -21,6 +21,7 @@ type Check struct {
 
 	kind checkKind
 	want *text.Text     // is, contains
+	like *text.Pattern  // is: a text with source ports
 	re   *regexp.Regexp // matches
 	not  bool           // exists: it must not
 	said string         // the text or pattern as it was given
@@ -55,6 +56,9 @@ func compared(of *Finder, kind checkKind, want string, vars []string) (Check, er
 	if c.want, err = text.Parse(want, vars); err != nil {
 		return Check{}, fmt.Errorf("check that %s: %w", &c, err)
 	}
+	if lab := c.want.Lab(); lab != "" && kind == contains {
+		return Check{}, fmt.Errorf("check that %s: %s is of whole values; use is", &c, lab)
+	}
 	return c, nil
 }
 
@@ -66,6 +70,16 @@ func Matches(of *Finder, pattern string) (Check, error) {
 		return Check{}, fmt.Errorf("check that %s: %w", &c, err)
 	}
 	return c, nil
+}
+
+// At is the check of a service that is asked by this Host at this port: what it wants of the
+// address is known then.
+func (c Check) At(host, port string) Check {
+	if c.want != nil {
+		c.want = c.want.At(host, port)
+		c.like = c.want.Pattern()
+	}
+	return c
 }
 
 // Exists wants the value to be there, or not to be there. An empty value and a null of JSON are
@@ -86,6 +100,8 @@ func (c *Check) Holds(head, body []byte, v *text.Values) bool {
 		return false
 	case c.kind == matches:
 		return c.re.Match(got)
+	case c.like != nil:
+		return c.like.Is(got)
 	}
 	want, fixed := c.want.Fixed()
 	if !fixed {

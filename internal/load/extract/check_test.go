@@ -93,6 +93,24 @@ func TestLongTexts(t *testing.T) {
 	}
 }
 
+// What the lab gave a service is known once it is asked; a source port is any.
+func TestWhatTheLabGave(t *testing.T) {
+	c, err := Is(Body(), "{lab host} {lab source}", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := c.At("a:80", "80")
+	for body, want := range map[string]bool{"a:80 1": true, "a:81 1": false, "a:80 x": false,
+		"a:80 1 ": false} {
+		if at.Holds(nil, []byte(body), &values) != want {
+			t.Errorf("%s of %q: %v, want %v", &at, body, !want, want)
+		}
+	}
+	if _, err := Contains(Body(), "{lab host}", nil); err == nil {
+		t.Error("a part of a value is held against what the lab gave")
+	}
+}
+
 func TestHoldsAllocatesNothing(t *testing.T) {
 	check := func(c Check, err error) {
 		t.Helper()

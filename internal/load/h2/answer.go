@@ -22,6 +22,8 @@ type fields struct {
 	got     answer
 	err     error // of the block that is being read
 	begun   bool  // other fields than pseudo-fields have come
+	listed  int   // bytes of the block's list
+	calls   bool  // they are of gRPC
 	known   [knownMax]known
 	next    int
 }
@@ -31,6 +33,7 @@ type answer struct {
 	status int    // 0: it has none, as trailers have not
 	length int64  // as announced; -1: it is not
 	text   []byte // the head in HTTP/1.1, but for what says how the body ends
+	said          // gRPC: the text is that of its status
 }
 
 // known is a block that has been read: the same bytes mean the same while the table is the same.
@@ -39,8 +42,8 @@ type known struct {
 	answer
 }
 
-func newFields() *fields {
-	f := &fields{}
+func newFields(calls bool) *fields {
+	f := &fields{calls: calls}
 	f.decoder = hpack.NewDecoder(tableSize, f.field)
 	f.decoder.SetMaxStringLength(listMax)
 	return f
@@ -53,7 +56,8 @@ func (f *fields) read(block []byte) (*answer, error) {
 			return &f.known[k].answer, nil
 		}
 	}
-	f.got, f.err, f.begun = answer{length: -1, text: f.got.text[:0]}, nil, false
+	f.got = answer{length: -1, text: f.got.text[:0], said: said{code: none}}
+	f.err, f.begun, f.listed = nil, false, len("HTTP/1.1 200 \r\n")
 	_, err := f.decoder.Write(block)
 	if err == nil {
 		err = f.decoder.Close()
@@ -138,6 +142,9 @@ func (f *fields) take(name, value string) error {
 			return malformed("status %q", value)
 		}
 		f.got.status = n
+		if f.calls {
+			return nil
+		}
 		f.got.text = append(append(append(f.got.text, "HTTP/1.1 "...), value...), " \r\n"...)
 		return nil
 	}
@@ -161,8 +168,12 @@ func (f *fields) take(name, value string) error {
 		f.got.length = n
 		return nil
 	}
-	if len(f.got.text)+len(name)+len(value)+len(": \r\n") > listMax {
+	if f.listed += len(name) + len(value) + len(": \r\n"); f.listed > listMax {
 		return wrong(codeCalm, "the answer's fields are more than 32 KiB")
+	}
+	if f.calls {
+		f.say(name, value)
+		return nil
 	}
 	t := append(append(f.got.text, name...), ": "...)
 	f.got.text = append(append(t, value...), "\r\n"...)

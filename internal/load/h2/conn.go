@@ -50,13 +50,13 @@ type conn struct {
 }
 
 // reset makes a connection ready to be opened.
-func (c *conn) reset() {
+func (c *conn) reset(calls bool) {
 	clear(c.places)
 	c.in.reset()
 	*c = conn{phase: opening, gen: c.gen + 1, members: c.members, in: c.in, places: c.places,
 		queue: c.queue[:0], bodies: c.bodies[:0], out: c.out[:0], block: c.block[:0], next: 1,
 		most: 1 << 30, window: windowInitial, initial: windowInitial, frameMax: frameMax,
-		fields: newFields(), room: connWindow, dirty: c.dirty}
+		fields: newFields(calls), room: connWindow, dirty: c.dirty}
 }
 
 // place is where a stream's lane stands. Streams are numbered so that no two have the same.
@@ -152,9 +152,14 @@ func (e *Engine) frame(k int, at int64, f *frame) error {
 		if i == none {
 			return err
 		}
+		why := "the server has reset the stream (" + codeName(f.number()) + ")"
+		if e.callMax > 0 {
+			e.lanes[i].rest = nil // nothing is to be said of it any more
+			e.settle(i, at, callReset(f.number()), "gRPC: "+why, codeNone)
+			return nil
+		}
 		e.free(i)
-		e.lose(i, at, load.Reading, errors.New("HTTP/2: the server has reset the stream ("+
-			codeName(f.number())+")"))
+		e.lose(i, at, load.Reading, errors.New("HTTP/2: "+why))
 	case typeSettings:
 		return e.settings(k, at, f)
 	case typePing:

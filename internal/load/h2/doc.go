@@ -13,5 +13,9 @@
 // What a peer says is bounded: frames, blocks of fields and their number, frames that bring nothing
 // and such that want an answer. What goes beyond ends the connection, with an error that says so.
 //
-// Non-goals: pushes (refused), priorities (ignored), CONNECT, the trailers' content.
+// Unary calls of gRPC have the same texts: their messages lose and get their prefix, and what the
+// trailers say becomes the answer's status.
+//
+// Non-goals: pushes (refused), priorities (ignored), CONNECT, other trailers' content, streams and
+// compressed messages of gRPC.
 package h2

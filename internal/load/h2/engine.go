@@ -24,6 +24,7 @@ type Engine struct {
 	dirty   []int32      // connections with something to be sent
 	untold  []int32      // lanes with something to be told in the next Wait
 	text    []byte       // what is being handed over
+	callMax int          // bytes of a message of gRPC; 0: no calls of that are made
 }
 
 type phase uint8
@@ -48,6 +49,7 @@ type lane struct {
 
 	request []byte // while it is queued
 	rest    []byte // of the body, to be sent
+	lead    int    // bytes of a message's prefix, to be sent before it
 	sends   bool   // among those of the connection that have a body to send
 	window  int64  // to send
 	room    int64  // that the server may send
@@ -57,6 +59,7 @@ type lane struct {
 	chunks   bool // the body has no length
 	left     int64
 	held     []byte // what is told with the end of the stream: a head, or the body's last byte
+	call            // gRPC: its answer, of which all is held
 }
 
 const none = -1
@@ -130,7 +133,7 @@ func (e *Engine) attach(i int) {
 	l.on = int32(k)
 	c.members++
 	if c.phase == shut {
-		c.reset()
+		c.reset(e.callMax > 0)
 		e.below.Open(k)
 	}
 }

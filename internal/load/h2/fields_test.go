@@ -68,7 +68,7 @@ func encode(to *hpack.Encoder, into *bytes.Buffer, pairs ...string) []byte {
 }
 
 func TestAnswer(t *testing.T) {
-	f := newFields()
+	f := newFields(false)
 	var into bytes.Buffer
 	to := hpack.NewEncoder(&into)
 	for k := range 40 {
@@ -94,7 +94,7 @@ func TestAnswer(t *testing.T) {
 // A block that names a place in the table is not known any more once the table has changed.
 func TestForgotten(t *testing.T) {
 	for _, change := range [][]byte{{0x20, 0x88}, {0x88, 0x40, 1, 'a', 1, 'b'}} {
-		f := newFields()
+		f := newFields(false)
 		if _, err := f.read([]byte{0x88, 0x40, 1, 'x', 1, 'y'}); err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +116,7 @@ func TestForgotten(t *testing.T) {
 
 // What an answer may not have is refused, and the table stays the peer's: the next is understood.
 func TestMalformed(t *testing.T) {
-	f := newFields()
+	f := newFields(false)
 	var into bytes.Buffer
 	to := hpack.NewEncoder(&into)
 	check := func(want string, pairs ...string) {
@@ -166,7 +166,7 @@ func FuzzFields(f *testing.F) {
 	f.Add(first, encode(to, &into, ":status", "200", "date", "then", "x-never", "y"))
 	f.Add([]byte{0x20, 0x88}, []byte{0x88, 0x0f, 0x0d, 0x01, '7'})
 	f.Fuzz(func(t *testing.T, one, two []byte) {
-		a, b := newFields(), newFields()
+		a, b := newFields(false), newFields(false)
 		for k, block := range [][]byte{one, two, two, one, two, one, one} {
 			got, err := a.read(block)
 			for i := range b.known {

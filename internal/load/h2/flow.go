@@ -1,6 +1,9 @@
 package h2
 
-import "slices"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // fill begins queued requests, as many as the server permits.
 func (e *Engine) fill(k int) {
@@ -39,7 +42,9 @@ func (e *Engine) begin(i int, c *conn) error {
 	l.bare, l.answered, l.chunks, l.held = h.bare, false, false, l.held[:0]
 	l.window, l.room = c.initial, laneWindow
 	flags := byte(0)
-	if l.rest = b[len(h.text):]; len(l.rest) == 0 {
+	if l.rest = b[len(h.text):]; e.callMax > 0 {
+		l.lead, l.call = prefixSize, call{}
+	} else if len(l.rest) == 0 {
 		flags, l.rest = flagEndStream, nil
 	}
 	if c.shrink {
@@ -70,14 +75,23 @@ func (e *Engine) fillBodies(c *conn) {
 		if l.window <= 0 {
 			continue // until it is widened
 		}
-		n := int(min(int64(len(l.rest)), l.window, c.window, int64(min(c.frameMax, outMax/4))))
+		all := l.lead + len(l.rest)
+		n := int(min(int64(all), l.window, c.window, int64(min(c.frameMax, outMax/4))))
 		flags := byte(0)
-		if n == len(l.rest) {
+		if n == all {
 			flags = flagEndStream
 		}
-		c.out = append(appendHead(c.out, n, typeData, flags, l.id), l.rest[:n]...)
+		c.out = appendHead(c.out, n, typeData, flags, l.id)
 		l.window, c.window = l.window-int64(n), c.window-int64(n)
 		c.useless = 0
+		if l.lead > 0 {
+			var prefix [prefixSize]byte
+			binary.BigEndian.PutUint32(prefix[1:], uint32(len(l.rest)))
+			k := min(n, l.lead)
+			c.out = append(c.out, prefix[prefixSize-l.lead:][:k]...)
+			l.lead, n = l.lead-k, n-k
+		}
+		c.out = append(c.out, l.rest[:n]...)
 		if l.rest = l.rest[n:]; flags != 0 {
 			l.rest = nil
 		}

@@ -45,9 +45,11 @@ const (
 	codeInternal   = 2
 	codeFlow       = 3
 	codeFrameSize  = 6
+	codeRefused    = 7
 	codeCancel     = 8
 	codeCompress   = 9
 	codeCalm       = 11
+	codeInadequate = 12
 	preface        = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 	headSize       = 9
 	frameMax       = 1 << 14   // bytes of a frame's payload, until a peer permits more

@@ -232,7 +232,7 @@ func TestNoAllocations(t *testing.T) {
 	}
 	said := answer(9)
 	answers := 0
-	h := counter{&answers}
+	h := &counter{&answers, "its body."}
 	request := []byte(get)
 	id := uint32(9)
 	round := func() {
@@ -254,16 +254,21 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// counter counts answers of one size.
-type counter struct{ n *int }
+// counter counts answers that are as they should be.
+type counter struct {
+	n    *int
+	want string
+}
 
-func (c counter) Opened(int, int64) {}
-func (c counter) Received(_ int, _ int64, b []byte) {
-	if string(b) == "its body." {
+func (c *counter) Opened(int, int64) {}
+func (c *counter) Received(_ int, _ int64, b []byte) {
+	if string(b) == c.want {
 		*c.n++
 	}
 }
-func (c counter) Closed(_ int, _ int64, _ load.Op, err error) { panic(fmt.Sprint("closed: ", err)) }
+func (c *counter) Closed(_ int, _ int64, _ load.Op, err error) {
+	panic(fmt.Sprint("closed: ", err))
+}
 
 // Whatever a server says, in whatever pieces, comes to the same, and no slot is told twice that it
 // is over.
@@ -368,8 +373,9 @@ func BenchmarkRound(b *testing.B) {
 		defer w.out.Reset()
 		return bytes.Clone(w.out.Bytes())
 	}
+	h := &counter{&answers, "its body."}
 	ask()
-	x.must(x.Wait(0, counter{&answers}))
+	x.must(x.Wait(0, h))
 	(*ear)(x.Engine).Received(0, 5, said(1)) // which fills the table
 	text := said(1 + 2*streams)
 	request := []byte(get)
@@ -379,7 +385,7 @@ func BenchmarkRound(b *testing.B) {
 		for i := range streams {
 			x.Send(i, request)
 		}
-		x.must(x.Wait(0, counter{&answers}))
+		x.must(x.Wait(0, h))
 		w.sent.Reset()
 		(*ear)(x.Engine).Received(0, 5, text)
 	}

@@ -2,6 +2,7 @@ package h2
 
 import (
 	"bytes"
+	"encoding/base64"
 	"unsafe"
 )
 
@@ -9,7 +10,8 @@ import (
 // its fields encoded once.
 type heads struct {
 	known  [headsKnown]head
-	scheme byte // its place in the static table
+	scheme byte   // its place in the static table
+	call   []byte // gRPC: the fields that each call has, encoded
 }
 
 const headsKnown = 64
@@ -33,7 +35,7 @@ func (h *heads) of(b []byte) (*head, error) {
 		return nil, wrong(codeInternal, "the request has no end of its head")
 	}
 	k.text = k.text[:0]
-	block, err := appendBlock(k.block[:0], b[:n+2], h.scheme)
+	block, err := h.append(k.block[:0], b[:n+2])
 	if k.block = block; err != nil {
 		return nil, err
 	}
@@ -72,24 +74,24 @@ var places = map[string]int{
 var hops = map[string]bool{"connection": true, "keep-alive": true, "proxy-connection": true,
 	"transfer-encoding": true, "upgrade": true, "te": true}
 
-// appendBlock appends the block of a request's lines, each with its CRLF. The generator writes
-// them, so that no form of HTTP but this one can come.
-func appendBlock(dst, lines []byte, scheme byte) ([]byte, error) {
+// append appends the block of a request's lines, each with its CRLF. The generator writes them, so
+// that no form of HTTP but this one can come. All calls of gRPC are of one method.
+func (h *heads) append(dst, lines []byte) ([]byte, error) {
 	first, lines, _ := bytes.Cut(lines, []byte("\r\n"))
 	method, path, _ := bytes.Cut(first, []byte(" "))
 	path, version, ok := bytes.Cut(path, []byte(" "))
 	if !ok || string(version) != "HTTP/1.1" {
 		return dst, wrong(codeInternal, "%q is no request line", first)
 	}
-	switch string(method) {
-	case "GET":
-		dst = append(dst, indexed|placeGet)
-	case "POST":
+	switch {
+	case h.call != nil || string(method) == "POST":
 		dst = append(dst, indexed|placePost)
+	case string(method) == "GET":
+		dst = append(dst, indexed|placeGet)
 	default:
 		dst = appendString(append(dst, placeGet), method)
 	}
-	dst = append(dst, indexed|scheme)
+	dst = append(dst, indexed|h.scheme)
 	if string(path) == "/" {
 		dst = append(dst, indexed|placePath)
 	} else {
@@ -103,18 +105,20 @@ func appendBlock(dst, lines []byte, scheme byte) ([]byte, error) {
 			break
 		}
 	}
+	dst = append(dst, h.call...)
 	for len(lines) > 0 {
 		var line []byte
 		line, lines, _ = bytes.Cut(lines, []byte("\r\n"))
-		dst = appendField(dst, line)
+		dst = appendField(dst, line, h.call != nil)
 	}
 	return dst, nil
 }
 
 func isHost(name []byte) bool { return bytes.EqualFold(name, []byte("host")) }
 
-// appendField appends a line as a literal that enters no table.
-func appendField(dst, line []byte) []byte {
+// appendField appends a line as a literal that enters no table; of a call it is metadata, whose
+// names say what is in base64.
+func appendField(dst, line []byte, call bool) []byte {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	if value = bytes.TrimSpace(value); isHost(name) {
 		return dst
@@ -126,7 +130,7 @@ func appendField(dst, line []byte) []byte {
 		for i, c := range name {
 			known[i] = toLower(c)
 		}
-		if hops[string(known)] {
+		if hops[string(known)] || call && reserved[string(known)] {
 			return dst
 		}
 		if place := places[string(known)]; place > 0 {
@@ -136,6 +140,10 @@ func appendField(dst, line []byte) []byte {
 	dst = appendInt(append(dst, 0), 0, 7, len(name))
 	for _, c := range name {
 		dst = append(dst, toLower(c))
+	}
+	if n := len(dst); call && bytes.HasSuffix(dst[n-len(name):], []byte("-bin")) {
+		dst = appendInt(dst, 0, 7, base64.RawStdEncoding.EncodedLen(len(value)))
+		return base64.RawStdEncoding.AppendEncode(dst, value)
 	}
 	return appendString(dst, value)
 }

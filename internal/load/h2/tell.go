@@ -27,6 +27,10 @@ func (e *Engine) head(k int, at int64, id uint32, block []byte) error {
 		return nil
 	}
 	l, end := &e.lanes[i], c.flags&flagEndStream != 0
+	if e.callMax > 0 {
+		e.callHead(i, at, a, end)
+		return nil
+	}
 	switch {
 	case l.answered:
 		if !end || a.status != 0 {
@@ -118,6 +122,7 @@ func (e *Engine) data(k int, at int64, f *frame) error {
 	case !l.answered:
 		e.refuse(i, at, malformed("a body before its head"))
 		return nil
+	case e.callMax > 0: // whose messages have lengths of their own
 	case !l.chunks && n > l.left:
 		e.refuse(i, at, malformed("more of a body than it announces"))
 		return nil
@@ -131,6 +136,10 @@ func (e *Engine) data(k int, at int64, f *frame) error {
 	}
 	if n > 0 {
 		c.useless = 0
+	}
+	if e.callMax > 0 {
+		e.callData(i, at, f.payload, end)
+		return nil
 	}
 	l.left -= n
 	e.hand(i, at, f.payload, end)
@@ -171,23 +180,11 @@ func (e *Engine) hand(i int, at int64, b []byte, end bool) {
 // finish ends a stream, and hands over what its answer ends with.
 func (e *Engine) finish(i int, at int64, b []byte) {
 	l := &e.lanes[i]
-	k := int(l.on)
-	c := &e.conns[k]
 	if !l.chunks && len(l.held) == 0 && l.left > 0 {
 		e.refuse(i, at, malformed("less of a body than it announces"))
 		return
 	}
-	if l.rest != nil { // the server wants no more of the request
-		c.out = appendNumber(c.out, typeReset, l.id, codeCancel)
-	}
-	e.free(i)
-	if c.phase == leaving {
-		if e.detach(l); c.members == 0 {
-			e.part(k, codeNone)
-		}
-	} else {
-		e.fill(k)
-	}
+	e.over(i)
 	switch {
 	case l.chunks:
 		b = bodyEnd
@@ -200,8 +197,28 @@ func (e *Engine) finish(i int, at int64, b []byte) {
 	}
 }
 
+// over ends a stream that is answered; the lane is free for the next.
+func (e *Engine) over(i int) {
+	l := &e.lanes[i]
+	k := int(l.on)
+	c := &e.conns[k]
+	if l.rest != nil { // the server wants no more of the request
+		c.out = appendNumber(c.out, typeReset, l.id, codeCancel)
+	}
+	e.free(i)
+	if c.phase != leaving {
+		e.fill(k)
+	} else if e.detach(l); c.members == 0 {
+		e.part(k, codeNone)
+	}
+}
+
 // refuse ends a stream whose answer is no answer.
 func (e *Engine) refuse(i int, at int64, err error) {
+	if e.callMax > 0 {
+		e.settle(i, at, callInternal, err.Error(), codeProtocol)
+		return
+	}
 	l := &e.lanes[i]
 	c := &e.conns[l.on]
 	code := uint32(codeProtocol)

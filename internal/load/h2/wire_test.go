@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
@@ -46,6 +47,13 @@ func newBench(t testing.TB, slots, streams int) *bench {
 	b := &bench{t: t, told: make([]told, slots), takes: 1 << 30,
 		wires: make([]wire, Below(slots, streams))}
 	b.Engine = New((*under)(b), slots, streams, false)
+	return b
+}
+
+// newCalls is a bench on which calls of gRPC are made.
+func newCalls(t testing.TB, slots, streams int) *bench {
+	b := newBench(t, slots, streams)
+	b.Engine = NewCalls((*under)(b), slots, streams, false, 5*time.Second)
 	return b
 }
 

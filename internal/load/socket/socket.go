@@ -35,6 +35,18 @@ func AddressOf(a netip.AddrPort) Address {
 	return out
 }
 
+// Error is what has gone wrong with a socket since it was last asked, or nil.
+func Error(fd int) error {
+	v, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	if err != nil {
+		return err
+	}
+	if v != 0 {
+		return unix.Errno(v)
+	}
+	return nil
+}
+
 // New returns a blocking or non-blocking TCP socket that is closed on exec, in words where there is
 // none to be had.
 func (a *Address) New(flags int) (int, error) {

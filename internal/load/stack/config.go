@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"time"
 
 	"prony/internal/clock"
 	"prony/internal/load/seal"
@@ -38,13 +39,14 @@ var Schemes = map[string]string{
 // Config says what the engine speaks, and with whom.
 type Config struct {
 	Protocol string
-	Network  string // "tcp" or "unix"; HTTP/3 goes over UDP all the same
-	Address  string // host:port, or the socket's path
-	Host     string // of URLs; without its port, the name that the certificate must bear
-	Path     string // WebSocket: where the connection is opened
-	Streams  int    // HTTP/2, HTTP/3, gRPC: slots on one connection; 0: one
-	Insecure bool   // any certificate will do
-	CA       string // certificates in PEM that are trusted instead of the system's; empty: those
+	Network  string        // "tcp" or "unix"; HTTP/3 goes over UDP all the same
+	Address  string        // host:port, or the socket's path
+	Host     string        // of URLs; without its port, the name that the certificate must bear
+	Path     string        // WebSocket: where the connection is opened
+	Streams  int           // HTTP/2, HTTP/3, gRPC: slots on one connection; 0: one
+	Insecure bool          // any certificate will do
+	CA       string        // certificates in PEM, trusted instead of the system's; empty: those
+	Timeout  time.Duration // gRPC: by when the server is told to answer; 0: nothing is told
 	// Dial connects; nil: as the network says.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
@@ -14,11 +15,8 @@ import (
 
 	"prony/internal/clock"
 	"prony/internal/load"
+	"prony/internal/load/h2"
 )
-
-// StatusBase is added to the code of a gRPC answer that is not OK, to have it beside those of HTTP:
-// 614 is Unavailable (14).
-const StatusBase = 600
 
 // call is a unary call at a time of a gRPC channel. The request's path is the method, its body the
 // message as it goes over the wire.
@@ -61,7 +59,7 @@ func (s *shared) channel() (*grpc.ClientConn, error) {
 		}),
 		grpc.WithDisableRetry(), grpc.WithDisableServiceConfig(),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(raw{}),
-			grpc.MaxCallRecvMsgSize(callMax(len(s.e.slots)))))
+			grpc.MaxCallRecvMsgSize(h2.CallMax(len(s.e.slots)))))
 	if err == nil {
 		s.grpc = conn
 	}
@@ -100,18 +98,39 @@ func (c *call) exchange(ctx context.Context, b []byte, s *sink) (load.Op, error)
 		}
 	}
 	var out []byte
-	err = c.conn.Invoke(metadata.NewOutgoingContext(ctx, pairs), a.path, &a.body, &out)
+	timed, cancel := c.e.config.within(metadata.NewOutgoingContext(ctx, pairs))
+	defer cancel()
+	err = c.conn.Invoke(timed, a.path, &a.body, &out)
 	at := clock.Mono()
+	if timed.Err() != nil {
+		<-ctx.Done() // whoever keeps the time books it, and ends the call
+	}
 	if ctx.Err() != nil {
 		return load.Reading, ctx.Err()
 	}
 	code := 200
 	if err != nil {
 		st, _ := status.FromError(err)
-		code, out = StatusBase+int(st.Code()), []byte(st.Message())
+		code, out = load.CallStatus+int(known(st.Code())), []byte(st.Message())
 	}
 	s.answer(at, append(answerText(code, nil, len(out)), out...))
 	return 0, nil
+}
+
+// within bounds a call by the load's timeout, if there is one: so the server is told of it.
+func (c *Config) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if c.Timeout <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, c.Timeout)
+}
+
+// known is a code that there is: another one is nobody's (grpc/doc/statuscodes.md).
+func known(c codes.Code) codes.Code {
+	if c > codes.Unauthenticated {
+		return codes.Unknown
+	}
+	return c
 }
 
 func (c *call) close() {}

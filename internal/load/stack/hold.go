@@ -13,15 +13,9 @@ import (
 const (
 	answerMax = 64 << 20  // of one
 	heldMax   = 256 << 20 // of all that an engine reads at a time
-	// callMin is what a gRPC call may bring however many there are at once: the default of all
-	// clients of gRPC (grpc.MaxCallRecvMsgSize).
-	callMin = 4 << 20
 	// pieceMin is room for what most services answer, and pieceMax how far it grows.
 	pieceMin, pieceMax = 512, 256 << 10
 )
-
-// callMax is the most that one of so many calls may bring. The library holds it, uncounted.
-func callMax(slots int) int { return min(max(heldMax/max(slots, 1), callMin), answerMax) }
 
 // body is an answer's, in pieces, so that nothing is copied as it grows.
 type body struct {

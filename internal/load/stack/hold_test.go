@@ -55,12 +55,3 @@ func TestAnswersAreHeldWithinBounds(t *testing.T) {
 			e.held.Load())
 	}
 }
-
-func TestCallsShareTheBound(t *testing.T) {
-	for slots, want := range map[int]int{0: answerMax, 1: answerMax, 4: answerMax, 8: 32 << 20,
-		64: callMin, 1000: callMin} {
-		if got := callMax(slots); got != want {
-			t.Errorf("%d calls may bring %d bytes each, want %d", slots, got, want)
-		}
-	}
-}

@@ -7,8 +7,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 
 	"prony/internal/load"
@@ -39,25 +41,40 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		body = message
 	}
-	var b bytes.Buffer
 	host := cmp.Or(r.Host, r.URL.Host)
 	if host == t.Config.Address {
 		host = t.Config.Host // as under load
 	}
-	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", r.Method, path, host)
-	if err := r.Header.WriteSubset(&b, map[string]bool{"Host": true}); err != nil {
-		return nil, err
-	}
-	if len(body) > 0 || r.Method != http.MethodGet && r.Method != http.MethodHead {
-		fmt.Fprintf(&b, "Content-Length: %d\r\n", len(body))
-	}
-	b.WriteString("\r\n")
-	b.Write(body)
-	answer, err := t.Config.once(r.Context(), b.Bytes())
+	b := written(r, path, host, body)
+	answer, err := t.Config.once(r.Context(), b)
 	if err != nil {
 		return nil, err
 	}
 	return http.ReadResponse(bufio.NewReader(bytes.NewReader(answer)), r)
+}
+
+// written is a request as a load writes it: a service may quote its fields in their order.
+func written(r *http.Request, path, host string, body []byte) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", r.Method, path, host)
+	kind := r.Header.Get("Content-Type")
+	if kind != "" {
+		fmt.Fprintf(&b, "Content-Type: %s\r\n", kind)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
+		if strings.EqualFold(name, "Host") || strings.EqualFold(name, "Content-Type") {
+			continue
+		}
+		for _, value := range r.Header[name] {
+			fmt.Fprintf(&b, "%s: %s\r\n", name, value)
+		}
+	}
+	if len(body) > 0 || r.Method == http.MethodPost || r.Method == http.MethodPut {
+		fmt.Fprintf(&b, "Content-Length: %d\r\n", len(body))
+	}
+	b.WriteString("\r\n")
+	b.Write(body)
+	return b.Bytes()
 }
 
 // Connect makes a connection, with all that the protocol has for it, and closes it.

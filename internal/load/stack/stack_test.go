@@ -265,7 +265,7 @@ func TestGRPC(t *testing.T) {
 			{Method: "POST", Path: "/grpc.health.v1.Health/Check", Want: "\x08\x01", HasWant: true},
 			// HealthCheckRequest{service: "x"}: NOT_FOUND is 5
 			{Method: "POST", Path: "/grpc.health.v1.Health/Check", Body: "\x0a\x01x",
-				Status: stack.StatusBase + 5, WantSize: -1},
+				Status: load.CallStatus + 5, WantSize: -1},
 		}}
 		r := offer(t, c, s)
 		if r.Errors.Total() != 0 || r.Answered != 80 {

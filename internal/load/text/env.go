@@ -40,19 +40,33 @@ func (t *Text) Environment() (names []string) {
 // are: nothing in them is a placeholder. What is drawn does not change by them. The error tells a
 // name, never a value.
 func (t *Text) Fill(environment func(name string) (string, bool)) (*Text, error) {
+	return t.filled(func(p *part) (string, bool, error) {
+		if p.kind != envKind {
+			return "", false, nil
+		}
+		value, ok := environment(p.name)
+		if !ok {
+			return "", false, fmt.Errorf("the environment has no %s, which ${%s} stands for; "+
+				"export it", p.name, p.name)
+		}
+		return value, true, nil
+	})
+}
+
+// filled gives the text with the values of those placeholders of which there is one already.
+func (t *Text) filled(of func(*part) (value string, is bool, err error)) (*Text, error) {
 	out := &Text{vars: t.vars}
 	var literal []byte
 	for _, p := range t.parts {
 		literal = append(literal, p.before...)
-		if p.kind != envKind {
+		value, is, err := of(&p)
+		if err != nil {
+			return nil, err
+		}
+		if !is {
 			p.before, literal = literal, nil
 			out.parts = append(out.parts, p)
 			continue
-		}
-		value, ok := environment(p.name)
-		if !ok {
-			return nil, fmt.Errorf("the environment has no %s, which ${%s} stands for; export it",
-				p.name, p.name)
 		}
 		literal = append(literal, value...)
 	}

@@ -25,6 +25,7 @@ var words = []word{
 	{"hex", "{hex 16}", newHex},
 	{"uuid", "{uuid}", func(string) (part, error) { return part{kind: uuidKind}, nil }},
 	{"pick", "{pick red|green}", newPick},
+	{"lab", "{lab host}", newLab},
 }
 
 type word struct {

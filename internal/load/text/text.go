@@ -9,6 +9,7 @@
 //	{pick red|green}    one of the alternatives, with equal shares
 //	{name}              a variable that an earlier step of the flow has set
 //	${NAME}             a variable of the environment, filled in when a load begins: see Fill
+//	{lab host}          what the lab itself gave: see At; in what answers are held against alone
 //
 // Only a lower-case word right after a brace, alone or followed by a blank and arguments without
 // braces and line breaks, and then the closing brace, makes a placeholder. Every other brace is
@@ -56,7 +57,7 @@ type part struct {
 	span   uint64   // random: how many numbers there are
 	n      int      // hex: digits; variable: its index
 	of     [][]byte // pick: the alternatives
-	name   string   // of the environment's variable
+	name   string   // of the environment's variable, or of what the lab gave
 }
 
 // kind of a placeholder.
@@ -71,6 +72,7 @@ const (
 	pickKind
 	varKind
 	envKind
+	labKind
 )
 
 const (
@@ -109,6 +111,8 @@ func (p *part) max() int {
 		return n
 	case envKind:
 		return len("${}") + len(p.name)
+	case labKind:
+		return len("{lab }") + len(p.name)
 	}
 	return 0
 }
@@ -147,6 +151,8 @@ func (t *Text) Append(dst []byte, v *Values) []byte {
 			dst = append(dst, v.Vars[p.n]...)
 		case envKind:
 			dst = append(append(append(dst, "${"...), p.name...), '}')
+		case labKind:
+			dst = append(append(append(dst, "{lab "...), p.name...), '}')
 		default:
 			dst = p.draw(dst, pace.Mix(v.Seed^p.salt, v.K))
 		}

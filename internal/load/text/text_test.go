@@ -83,7 +83,7 @@ func TestErrorsSayWhatWasMeant(t *testing.T) {
 		`The text itself is {{ownerid}}`)
 	check("{return 1}", `parse {return 1}: there is no placeholder "return"; known are id, `+
 		`ownerId, `+
-		`never_set, key, seq, random, hex, uuid, pick. The text itself is {{return 1}}`)
+		`never_set, key, seq, random, hex, uuid, pick, lab. The text itself is {{return 1}}`)
 	check("{key 1}", `parse {key 1}: it takes no arguments; write it as in {key}`)
 	check("{id 1}", `parse {id 1}: a variable takes no arguments; write {id}`)
 	const aRange = "it wants the first and the last whole number of a range"

@@ -443,10 +443,19 @@ func (e *Engine) outcome(c cqe, at int64, h load.Handler) {
 	}
 }
 
+// connected hears of a connect. A refusal that came while the SYN was being sent, as a firewall on
+// the way makes it, the kernel (seen with 6.18) tells to poll and to SO_ERROR, and not to the ring,
+// which has waited by poll: it says that all is well.
 func (e *Engine) connected(i int, res int32, h load.Handler) {
+	var err error
 	if res < 0 {
+		err = syscall.Errno(-res)
+	} else {
+		err = socket.Error(int(e.slots[i].fd))
+	}
+	if err != nil {
 		e.Close(i)
-		h.Closed(i, clock.Mono(), load.Connecting, syscall.Errno(-res))
+		h.Closed(i, clock.Mono(), load.Connecting, err)
 		return
 	}
 	e.slots[i].opening = false

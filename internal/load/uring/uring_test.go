@@ -96,7 +96,7 @@ func TestSecure(t *testing.T) {
 	}
 }
 
-// The same with streams of HTTP/2, in the clear and over TLS.
+// The same with streams of HTTP/2, in the clear and over TLS, and with calls of gRPC.
 func TestStreams(t *testing.T) {
 	usable(t)
 	const streams = 5
@@ -104,25 +104,33 @@ func TestStreams(t *testing.T) {
 		Whole: true, Buffers: 2, BufferSize: 1 << 10, requests: 4, outcomes: 8, Batch: 3,
 	}
 	for _, row := range []struct {
-		name   string
-		secure bool
-		o      Options
-	}{{"h2c", false, Options{}}, {"h2", true, Options{}}, {"tight", false, tight}} {
+		name          string
+		secure, calls bool
+		o             Options
+	}{{"h2c", false, false, Options{}}, {"h2", true, false, Options{}},
+		{"tight", false, false, tight}, {"grpc", false, true, Options{}},
+		{"grpcs", true, true, Options{}}} {
 		t.Run(row.name, func(t *testing.T) {
-			if !row.secure {
+			if row.secure == row.calls {
 				tests.Whole(t, "the ring in narrow places, with streams")
 			}
-			enginetest.RunStreams(t, row.secure, func(a netip.AddrPort, n int, c *tls.Config) (
-				load.Engine, error) {
+			run, over := enginetest.RunStreams, h2.New
+			if row.calls {
+				run, over = enginetest.RunCalls, calls
+			}
+			run(t, row.secure, func(a netip.AddrPort, n int, c *tls.Config) (load.Engine, error) {
 				e, err := NewWith(a, h2.Below(n, streams), row.o)
 				if err != nil || !row.secure {
-					return h2.New(e, n, streams, row.secure), err
+					return over(e, n, streams, false), err
 				}
-				over := seal.NewStreamer(e, c, h2.Below(n, streams))
-				return h2.New(over, n, streams, row.secure), nil
+				return over(seal.NewStreamer(e, c, h2.Below(n, streams)), n, streams, true), nil
 			})
 		})
 	}
+}
+
+func calls(below load.Streamer, slots, streams int, secure bool) *h2.Engine {
+	return h2.NewCalls(below, slots, streams, secure, time.Minute)
 }
 
 // locked runs the test on a thread that ends with it.
@@ -484,17 +492,26 @@ func TestDescriptorsOutliveRequests(t *testing.T) {
 	var n notes
 	e.Open(0)
 	pump(t, e, &n, func() bool { return n.opened == 1 })
-	fd := uintptr(e.slots[0].fd)
+	fd := e.slots[0].fd
+	at := func() (ino uint64, err error) { // the number is anybody's as soon as it is free
+		var st unix.Stat_t
+		err = unix.Fstat(int(fd), &st)
+		return st.Ino, err
+	}
+	own, err := at()
+	if err != nil {
+		t.Fatal(err)
+	}
 	e.Send(0, []byte("x"))
 	e.Close(0)
-	if _, err := unix.FcntlInt(fd, unix.F_GETFD, 0); err != nil {
-		t.Errorf("after Close: %v", err)
+	if ino, err := at(); err != nil || ino != own {
+		t.Errorf("after Close: %d, %v, want %d", ino, err, own)
 	}
 	if err := e.Wait(0, &n); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := unix.FcntlInt(fd, unix.F_GETFD, 0); err != unix.EBADF {
-		t.Errorf("after the next turn: %v", err)
+	if ino, err := at(); err != unix.EBADF && ino == own {
+		t.Errorf("after the next turn: %d, %v", ino, err)
 	}
 }
 

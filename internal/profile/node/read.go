@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/chromedp/cdproto/heapprofiler"
-	"github.com/chromedp/cdproto/profiler"
-
 	"prony/internal/profile"
 )
 
@@ -17,11 +14,48 @@ const (
 	idle = "(idle)" // the loop waits for the kernel
 )
 
+// The inspector's answers, as far as they are read (Chrome DevTools Protocol: Runtime.CallFrame,
+// Profiler.Profile, HeapProfiler.SamplingHeapProfile).
+type (
+	callFrame struct {
+		FunctionName string `json:"functionName"`
+		URL          string `json:"url"`
+		LineNumber   int64  `json:"lineNumber"`
+	}
+
+	cpuProfile struct {
+		Nodes      []*cpuNode `json:"nodes"`
+		Samples    []int64    `json:"samples"`    // a node each
+		TimeDeltas []int64    `json:"timeDeltas"` // µs since the one before
+	}
+
+	cpuNode struct {
+		ID        int64      `json:"id"`
+		CallFrame *callFrame `json:"callFrame"`
+		Children  []int64    `json:"children"`
+	}
+
+	heapProfile struct {
+		Head    *allocations `json:"head"`
+		Samples []struct {
+			NodeID int64 `json:"nodeId"`
+		} `json:"samples"`
+	}
+
+	// allocations are those that a frame made itself, and those below it.
+	allocations struct {
+		ID        int64          `json:"id"`
+		CallFrame *callFrame     `json:"callFrame"`
+		SelfSize  float64        `json:"selfSize"` // bytes
+		Children  []*allocations `json:"children"`
+	}
+)
+
 // readCPU books V8's samples, each with the time since the one before it. An idle loop is on no
 // processor.
 func readCPU(answer json.RawMessage, into *profile.Stacks) error {
 	var said struct {
-		Profile profiler.Profile `json:"profile"`
+		Profile cpuProfile `json:"profile"`
 	}
 	if err := json.Unmarshal(answer, &said); err != nil {
 		return err
@@ -30,15 +64,18 @@ func readCPU(answer json.RawMessage, into *profile.Stacks) error {
 	if len(p.Samples) != len(p.TimeDeltas) {
 		return fmt.Errorf("%d samples have %d times", len(p.Samples), len(p.TimeDeltas))
 	}
+	if len(p.Nodes) == 0 {
+		return errors.New("it has no nodes")
+	}
 	stacks := map[int64][]string{}
-	var walk func(id int64, above []string) error
-	nodes := map[int64]*profiler.ProfileNode{}
+	nodes := map[int64]*cpuNode{}
 	for i, n := range p.Nodes {
 		if n == nil {
 			return fmt.Errorf("node %d of the list is none", i)
 		}
 		nodes[n.ID] = n
 	}
+	var walk func(id int64, above []string) error
 	walk = func(id int64, above []string) error {
 		n := nodes[id]
 		if n == nil || n.CallFrame == nil || stacks[id] != nil {
@@ -52,9 +89,6 @@ func readCPU(answer json.RawMessage, into *profile.Stacks) error {
 			}
 		}
 		return nil
-	}
-	if len(p.Nodes) == 0 {
-		return errors.New("it has no nodes")
 	}
 	if err := walk(p.Nodes[0].ID, nil); err != nil {
 		return err
@@ -80,7 +114,7 @@ func below(above []string, name string) []string {
 // they were estimated from.
 func readHeap(answer json.RawMessage, into *profile.Stacks) error {
 	var said struct {
-		Profile heapprofiler.SamplingHeapProfile `json:"profile"`
+		Profile heapProfile `json:"profile"`
 	}
 	if err := json.Unmarshal(answer, &said); err != nil {
 		return err
@@ -89,8 +123,8 @@ func readHeap(answer json.RawMessage, into *profile.Stacks) error {
 	for _, s := range said.Profile.Samples {
 		times[s.NodeID]++
 	}
-	var walk func(n *heapprofiler.SamplingHeapProfileNode, above []string) error
-	walk = func(n *heapprofiler.SamplingHeapProfileNode, above []string) error {
+	var walk func(n *allocations, above []string) error
+	walk = func(n *allocations, above []string) error {
 		if n == nil || n.CallFrame == nil {
 			return errors.New("a node has no name")
 		}

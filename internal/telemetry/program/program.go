@@ -17,9 +17,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
+	"prony/internal/compiler"
 	"prony/internal/service"
 	"prony/internal/shell"
 	"prony/internal/telemetry"
@@ -159,9 +161,9 @@ func (f Finder) build(ctx context.Context) (string, error) {
 		Name: telemetry.HomeName, Dir: f.Root, Only: of.has,
 		Needs: []service.Need{{Tool: "go", Version: "1.26"}},
 		// As prony is built by make, so that what both link is compiled once.
-		Build: service.Build{Artifact: made, Steps: [][]string{{"go", "build", "-buildvcs=false",
-			"-trimpath", "-tags=netgo,osusergo,grpcnotrace", "-ldflags=-s -w", "-o", made,
-			"./cmd/" + telemetry.HomeName}}},
+		Build: service.Build{Artifact: made, Steps: [][]string{slices.Concat(
+			[]string{"env", compiler.Lavish, "go"},
+			compiler.Build("-buildvcs=false", "-o", made, "./cmd/"+telemetry.HomeName))}},
 	})
 	if err != nil {
 		return "", err

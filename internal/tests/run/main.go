@@ -12,11 +12,14 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"prony/internal/compiler"
 	"prony/internal/tests"
 )
 
@@ -84,16 +87,13 @@ type order struct {
 	env  []string // beside the environment
 }
 
-// built is how prony itself is built (Makefile): what its tests and the programs that they start
-// link is compiled once, for make bench, too, and in whatever folder the checkout lies.
-var built = []string{"-trimpath", "-tags=netgo,osusergo,grpcnotrace"}
-
-// small is the small set: first what does not measure, as wide as go test runs by itself, then what
-// does, while nothing else is built or run. Vet is for the other set: it looks into all that is
-// linked, which takes as long as half of the tests.
+// small is the small set: first what does not measure, one package more at a time than there are
+// cores, since tests wait for servers and browsers half of theirs; then what does, while nothing
+// else is built or run. Vet is for the other set: it looks into all that is linked, which takes as
+// long as half of the tests.
 func small(suites []suite) [][]order {
 	suites = slices.DeleteFunc(slices.Clone(suites), func(s suite) bool { return s.heavy })
-	base := append(slices.Clone(built), "-vet=off", "-timeout=20m")
+	base := append(slices.Clone(compiler.Flags), "-vet=off", "-timeout=20m")
 	if os.Getenv(tests.Fresh) != "" {
 		base = append(base, "-count=1")
 	}
@@ -101,13 +101,15 @@ func small(suites []suite) [][]order {
 	for _, s := range suites {
 		all = append(all, s.path)
 	}
+	lavish := []string{compiler.Lavish} // the tests, too
+	wide := fmt.Sprintf("-p=%d", runtime.GOMAXPROCS(0)+1)
 	in, names := named(suites, func(s suite) []string { return s.measuring })
 	if len(names) == 0 {
-		return [][]order{{{args: append(base, all...)}}}
+		return [][]order{{{args: slices.Concat(base, []string{wide}, all), env: lavish}}}
 	}
 	return [][]order{
-		{{args: slices.Concat(base, []string{"-skip=" + pattern(names)}, all)}},
-		{{args: slices.Concat(base, []string{"-p=1", "-run=" + pattern(names)}, in)}},
+		{{args: slices.Concat(base, []string{wide, "-skip=" + pattern(names)}, all), env: lavish}},
+		{{args: slices.Concat(base, []string{"-p=1", "-run=" + pattern(names)}, in), env: lavish}},
 	}
 }
 
@@ -116,8 +118,11 @@ func small(suites []suite) [][]order {
 // than go test does.
 func rest(suites []suite) ([][]order, error) {
 	var step []order
-	env := []string{tests.Set + "=" + tests.All}
-	base := slices.Concat(built, []string{"-vet=off", "-timeout=60m"})
+	// What compiles is lavish; the tests, which measure, are as everybody's programs.
+	env := []string{tests.Set + "=" + tests.All, compiler.Lavish}
+	variable, _, _ := strings.Cut(compiler.Lavish, "=")
+	base := slices.Concat(compiler.Flags, []string{"-vet=off", "-exec=env -u " + variable,
+		"-timeout=60m"})
 	var whole []string
 	suites = slices.DeleteFunc(slices.Clone(suites), func(s suite) bool {
 		if s.heavy {

@@ -51,6 +51,30 @@ func TestCalling(t *testing.T) {
 		"func TestMain(m *testing.M) { f(nil) }")
 }
 
+// What is left out by a statement of its own measures nothing in the small set; what leaves out a
+// part of itself may.
+func TestWholeOnes(t *testing.T) {
+	const head = "package p\n\nimport \"prony/internal/tests\"\n"
+	check := func(body string, want bool) {
+		t.Helper()
+		file, err := parser.ParseFile(token.NewFileSet(), "a_test.go",
+			head+"func TestA(t *testing.T) {\n"+body+"\n}\n", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(whole([]*ast.File{file})) == 1; got != want {
+			t.Errorf("%s: %v, want %v", body, got, want)
+		}
+	}
+	check(`tests.Whole(t, "x")`+"\ntests.Cores(t)", true)
+	check("n := 1\ntests.Once(t, n, tests.Needs{})", true)
+	check("tests.Cores(t)", false)
+	check(`t.Run("x", func(t *testing.T) { tests.Whole(t, "x") })`, false)
+	check(`if n > 1 { tests.Whole(t, "x") }`, false)
+	check(`defer tests.Whole(t, "x")`, false)
+	check(`Whole(t, "x")`, false)
+}
+
 // No test is lost where two packages have one of a name, and one of them measures.
 func TestNamed(t *testing.T) {
 	suites := []suite{
@@ -67,8 +91,9 @@ func TestNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range found {
-		if measures := slices.Contains(s.measuring, "TestFramings"); len(s.all) == 0 ||
-			measures != (s.path == "prony/internal/load") || len(s.left) > 0 {
+		measures, left := slices.Contains(s.measuring, "TestAhead"), len(s.left) > 0
+		if loads := s.path == "prony/internal/load"; measures != loads || left != loads ||
+			len(s.all) == 0 {
 			t.Errorf("%+v", s)
 		}
 	}
@@ -93,6 +118,12 @@ func TestRest(t *testing.T) {
 	want := []string{"-count=1 -run=^(TestX)$ a", "-count=1 -run=^(TestV|TestY)$ a b", "c"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+	// A measured service is not to have what its compiler had.
+	for _, o := range steps[0] {
+		if !slices.Contains(o.env, "GOGC=400") || !slices.Contains(o.args, "-exec=env -u GOGC") {
+			t.Errorf("in %q it runs %q", o.env, o.args)
+		}
 	}
 }
 

@@ -3,17 +3,10 @@ package exact
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"sync"
@@ -24,10 +17,13 @@ import (
 	"github.com/quic-go/quic-go/http3"
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
 
+	"prony/internal/cert"
 	"prony/internal/clock"
 )
 
@@ -196,16 +192,20 @@ func (s *speaker) messages(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// calls answers every unary call of gRPC, whatever its method: the body is the message.
+// calls answers every unary call of gRPC, whatever its method: the body is the message, and a
+// status that is not 200 an internal error (13).
 func (s *speaker) calls(l net.Listener, conf *tls.Config) (func() error, func()) {
-	options := []grpc.ServerOption{grpc.ForceServerCodecV2(bare{}),
+	options := []grpc.ServerOption{grpc.ForceServerCodecV2(Bare{}),
 		grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
 			var in []byte
 			if err := stream.RecvMsg(&in); err != nil {
 				return err
 			}
 			path, _ := grpc.MethodFromServerStream(stream)
-			_, content := s.answer(stream.Context(), "POST", path, in)
+			code, content := s.answer(stream.Context(), "POST", path, in)
+			if code != http.StatusOK {
+				return status.Error(codes.Internal, string(content))
+			}
 			return stream.SendMsg(&content)
 		})}
 	if conf != nil {
@@ -215,12 +215,14 @@ func (s *speaker) calls(l net.Listener, conf *tls.Config) (func() error, func())
 	return func() error { return server.Serve(l) }, server.Stop
 }
 
-// bare passes messages through as the bytes that they are.
-type bare struct{}
+// Bare is a codec that passes messages through as the bytes that they are.
+type Bare struct{}
 
-func (bare) Name() string { return "proto" }
+// Name implements encoding.CodecV2.
+func (Bare) Name() string { return "proto" }
 
-func (bare) Marshal(v any) (mem.BufferSlice, error) {
+// Marshal implements encoding.CodecV2.
+func (Bare) Marshal(v any) (mem.BufferSlice, error) {
 	b, ok := v.(*[]byte)
 	if !ok {
 		return nil, errors.New("a message is bytes")
@@ -228,28 +230,19 @@ func (bare) Marshal(v any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.SliceBuffer(*b)}, nil
 }
 
-func (bare) Unmarshal(data mem.BufferSlice, v any) error {
+// Unmarshal implements encoding.CodecV2.
+func (Bare) Unmarshal(data mem.BufferSlice, v any) error {
 	*v.(*[]byte) = data.Materialize()
 	return nil
 }
 
-var _ encoding.CodecV2 = bare{}
+var _ encoding.CodecV2 = Bare{}
 
 // certificate makes one for this machine, for a day.
 func certificate() (tls.Certificate, []byte, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	c, err := cert.New(24*time.Hour, "localhost", "example.com", "127.0.0.1")
 	if err != nil {
-		return tls.Certificate{}, nil, err
+		return c, nil, err
 	}
-	now := clock.Wall()
-	form := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "prony"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour), IsCA: true,
-		BasicConstraintsValid: true, DNSNames: []string{"localhost", "example.com"},
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
-	der, err := x509.CreateCertificate(rand.Reader, form, form, &key.PublicKey, key)
-	if err != nil {
-		return tls.Certificate{}, nil, err
-	}
-	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, text, nil
+	return c, cert.PEM(c), nil
 }

@@ -1,6 +1,7 @@
 // Listens, and stops listening.
 
 import { createApp } from './app.js';
+import { serverOf } from './protocol.js';
 
 // Longer than clients and proxies keep an idle connection (60 to 90 s), so that it is they who
 // close it: a server that closes first resets the request that is just on its way.
@@ -11,10 +12,8 @@ const GRACE_MS = 1_000;
 
 /** Serves on host and port until SIGTERM. */
 export function serve({ host, port }) {
-  const server = createApp().listen(port, host, (error) => {
-    if (error) {
-      throw error;
-    }
+  const server = serverOf(createApp(), process.env);
+  server.listen(port, host, () => {
     console.log(`listening on ${host}:${port}`);
   });
   server.keepAliveTimeout = KEEP_ALIVE_MS;

@@ -6,6 +6,7 @@ import { compute } from './compute.js';
 import { failed, notFound, refuseClient, refuseUrl } from './errors.js';
 import { hello } from './hello.js';
 import { http } from './http.js';
+import { spoken } from './protocol.js';
 
 // Longer than clients and proxies keep an idle connection (60 to 90 s), so that it is they who
 // close it: a server that closes first resets the request that is just on its way.
@@ -17,6 +18,7 @@ const REQUEST_MS = 120_000;
 /** Makes the application; its cache is filled by then. */
 export function createApp() {
   const app = fastify({
+    ...spoken(process.env),
     logger: false,
     keepAliveTimeout: KEEP_ALIVE_MS,
     requestTimeout: REQUEST_MS,

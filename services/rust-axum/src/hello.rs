@@ -18,7 +18,7 @@ const ENTRIES: u32 = 50_000;
 const MAX_SLEEP: Duration = Duration::from_secs(60);
 
 /// Filled before the server listens and never written again, so it needs no lock.
-type Cache = Arc<HashMap<String, String>>;
+pub type Cache = Arc<HashMap<String, String>>;
 
 #[derive(serde::Deserialize)]
 struct Parameters {
@@ -54,11 +54,15 @@ async fn hello(
     if !sleep.is_zero() {
         tokio::time::sleep(sleep).await;
     }
-    let value = cache.get(&key).ok_or(StatusCode::NOT_FOUND)?;
-    Ok(format!("Hello from REST {value}"))
+    greeting(&cache, &key).ok_or(StatusCode::NOT_FOUND)
 }
 
-fn cache() -> Cache {
+pub fn greeting(cache: &Cache, key: &str) -> Option<String> {
+    let value = cache.get(key)?;
+    Some(format!("Hello from REST {value}"))
+}
+
+pub fn cache() -> Cache {
     let entry = |number: u32| (number.to_string(), format!("value-{number}"));
     Arc::new((1..=ENTRIES).map(entry).collect())
 }

@@ -6,6 +6,9 @@ mod discard;
 mod health;
 mod hello;
 mod http;
+#[cfg_attr(feature = "protocols", path = "protocol_all.rs")]
+#[cfg_attr(not(feature = "protocols"), path = "protocol_bare.rs")]
+mod protocol;
 mod routes;
 #[cfg_attr(feature = "otel", path = "telemetry_otel.rs")]
 #[cfg_attr(not(feature = "otel"), path = "telemetry_bare.rs")]
@@ -58,13 +61,16 @@ fn runtime(workers: NonZeroUsize) -> std::io::Result<Runtime> {
 async fn serve() -> Result<(), Failure> {
     let host = variable("HOST", "127.0.0.1".to_owned())?;
     let port = variable("PORT", 8080)?;
+    let protocol = variable("PROTOCOL", "http".to_owned())?;
     let mut asked_to_stop = signal(SignalKind::terminate())?;
     let mut out_of_patience = signal(SignalKind::terminate())?;
 
     let routes = telemetry::instrument(routes::all());
-    let listener = TcpListener::bind((host.as_str(), port))
-        .await?
-        .tap_io(send_at_once);
+    let listener = TcpListener::bind((host.as_str(), port)).await?;
+    if protocol != "http" {
+        return protocol::serve(&protocol, listener, routes, SHUTDOWN_GRACE).await;
+    }
+    let listener = listener.tap_io(send_at_once);
     let server = axum::serve(listener, routes).with_graceful_shutdown(async move {
         asked_to_stop.recv().await;
     });

@@ -73,10 +73,41 @@ affinity: {{ toJson . }}
 {{- end }}
 
 {{- define "prony.results" -}}
-{{- if .Values.results.persistent }}
+{{- if and .Values.results.persistent (not .Values.results.bucket.place) }}
 persistentVolumeClaim: {claimName: {{ .Values.results.claim | default (include "prony.name" .) }}}
 {{- else }}
 emptyDir: {sizeLimit: {{ .Values.results.size }}}
+{{- end }}
+{{- end }}
+
+{{- /* The bucket, for whoever speaks to it. */}}
+{{- define "prony.bucket" -}}
+{{- with .Values.results.bucket }}
+{{- if .place }}
+{{- with .endpoint }}
+- {name: AWS_ENDPOINT_URL, value: {{ . | quote }}}
+{{- end }}
+{{- with .region }}
+- {name: AWS_REGION, value: {{ . | quote }}}
+{{- end }}
+{{- $secret := .secret }}
+{{- range list "AWS_ACCESS_KEY_ID" "AWS_SECRET_ACCESS_KEY" }}
+- {name: {{ . }}, valueFrom: {secretKeyRef: {name: {{ $secret }}, key: {{ . }}}}}
+{{- end }}
+- name: AWS_SESSION_TOKEN
+  valueFrom: {secretKeyRef: {name: {{ $secret }}, key: AWS_SESSION_TOKEN, optional: true}}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Before the arguments of what leaves results: they are kept in the bucket. */}}
+{{- define "prony.keep" -}}
+{{- with .Values.results.bucket.place }}
+- store
+- keep
+- {{ . | quote }}
+- /results
+- --
 {{- end }}
 {{- end }}
 
@@ -90,10 +121,16 @@ emptyDir: {sizeLimit: {{ .Values.results.size }}}
 {{- fail "generators: they offer a load; run is another" }}{{ end }}
 {{- if and $v.gate.enabled (ne $v.run "suite") }}
 {{- fail "gate: it judges blocks, which a suite has; run is another" }}{{ end }}
-{{- if and $v.gate.enabled (not $v.results.persistent) }}
-{{- fail "gate: it needs the last good run: results.persistent" }}{{ end }}
-{{- if and $v.serve.enabled (not $v.results.persistent) }}
-{{- fail "serve: it shows results that are kept: results.persistent" }}{{ end }}
+{{- $bucket := $v.results.bucket }}
+{{- if ne (empty $bucket.place) (empty $bucket.secret) }}
+{{- fail "results.bucket: name both its place and the Secret with its key, or none" }}{{ end }}
+{{- if and $bucket.place $v.results.claim }}
+{{- fail "results: choose one of bucket and claim" }}{{ end }}
+{{- $kept := or $v.results.persistent $bucket.place }}
+{{- if and $v.gate.enabled (not $kept) }}
+{{- fail "gate: it needs the last good run: results.persistent, or a bucket" }}{{ end }}
+{{- if and $v.serve.enabled (not $kept) }}
+{{- fail "serve: it shows results that are kept: results.persistent, or a bucket" }}{{ end }}
 {{- if ne (empty $v.identity.labSecret) (empty $v.identity.generatorSecret) }}
 {{- fail "identity: name both Secrets, or none" }}{{ end }}
 {{- end }}

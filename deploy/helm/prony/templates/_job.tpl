@@ -20,6 +20,9 @@ template:
       - name: gate
         {{- include "prony.container" . | nindent 8 }}
         args:
+          {{- with include "prony.keep" . }}
+          {{- . | trim | nindent 10 }}
+          {{- end }}
           - gate
           - /results/$(POD_NAME)
           - --last-good=/results/good
@@ -51,9 +54,15 @@ template:
 {{- define "prony.measure" -}}
 {{ include "prony.container" . }}
 args:
+  {{- with include "prony.keep" . }}
+  {{- . | trim | nindent 2 }}
+  {{- end }}
   {{- if eq .Values.run "suite" }}
   - run
   - --out=/results/$(POD_NAME)
+  {{- if .Values.gate.enabled }}
+  - --invalid=pass # the gate has the word on them
+  {{- end }}
   {{- range .Values.suite.hosts }}
   - {{ printf "--remote=%s" . | quote }}
   {{- end }}
@@ -93,6 +102,9 @@ env:
   - name: POD_NAME
     valueFrom: {fieldRef: {fieldPath: metadata.name}}
   - {name: HOME, value: /tmp}
+  {{- with include "prony.bucket" . }}
+  {{- . | trim | nindent 2 }}
+  {{- end }}
 resources: {{ toJson .Values.lab.resources }}
 volumeMounts:
   - {name: results, mountPath: /results}

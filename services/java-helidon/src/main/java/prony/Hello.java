@@ -45,7 +45,11 @@ final class Hello implements Handler {
             String thread = Thread.currentThread().toString();
             System.out.println("hello mode=" + mode + " key=" + key + " thread=" + thread);
         }
-        greet(response, cache.getIfPresent(key));
+        greet(response, lookUp(key));
+    }
+
+    String lookUp(String key) {
+        return cache.getIfPresent(key);
     }
 
     private static void greet(ServerResponse response, String value) {

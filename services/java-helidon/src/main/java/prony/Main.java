@@ -1,6 +1,7 @@
 package prony;
 
 import io.helidon.webserver.WebServer;
+import io.helidon.webserver.WebServerConfig;
 import io.helidon.webserver.http.HttpRouting;
 
 /** Helidon's web server behind the three contracts: handlers block their virtual thread. */
@@ -16,25 +17,26 @@ public final class Main {
         int port = Integer.parseInt(environment("PORT", "8080"));
 
         // The routes, and with them the cache, are complete before the port opens.
-        WebServer.builder()
+        Hello hello = new Hello(MODE);
+        WebServerConfig.Builder server = WebServer.builder()
                 .host(host)
                 .port(port)
                 // Off by default, and then an answer in two writes waits for an ACK, 40 ms.
                 .connectionOptions(options -> options.tcpNoDelay(true))
-                .routing(Main::routes)
-                .build()
-                .start();
+                .routing(routing -> routes(routing, hello));
+        Protocol.set(server, hello);
+        server.build().start();
         System.out.println("listening on " + host + ":" + port + ", mode " + MODE);
     }
 
-    private static void routes(HttpRouting.Builder routing) {
+    private static void routes(HttpRouting.Builder routing, Hello hello) {
         routing.get("/health", Basics::empty)
                 .get("/", Basics::root)
                 .get("/no-read", Basics::empty)
                 .get("/hello", Basics::hello)
                 .get("/file", Basics::file)
                 .post("/load", Basics::load)
-                .get("/hello/" + MODE, new Hello(MODE))
+                .get("/hello/" + MODE, hello)
                 .get("/data", Compute::data)
                 .get("/concat", Compute::concat)
                 .get("/fibonacci", Compute::fibonacci)

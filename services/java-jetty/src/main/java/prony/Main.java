@@ -26,13 +26,13 @@ public final class Main {
         int port = Integer.parseInt(environment("PORT", "8080"));
 
         Server server = new Server(threadPool(mode));
-        ServerConnector connector = new ServerConnector(server);
+        ServerConnector connector = Protocol.connector(server);
         connector.setHost(host);
         connector.setPort(port);
         connector.setAcceptQueueSize(BACKLOG);
         server.addConnector(connector);
         // The handlers, and with them the cache, are complete before the port opens.
-        server.setHandler(new GracefulHandler(routes(mode)));
+        server.setHandler(new GracefulHandler(Protocol.handler(routes(mode))));
         // Jetty describes an error in a page of its own; the contract wants the status alone.
         server.setErrorHandler((request, response, callback) -> {
             callback.succeeded();

@@ -2,14 +2,17 @@ package prony;
 
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.epoll.Epoll;
 import io.netty.channel.epoll.EpollIoHandler;
 import io.netty.channel.epoll.EpollServerSocketChannel;
+import io.netty.channel.socket.SocketChannel;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import javax.net.ssl.SSLException;
 
 /** Netty behind the three contracts: the event loops run every handler, and nothing blocks. */
 public final class Main {
@@ -21,7 +24,7 @@ public final class Main {
     private Main() {
     }
 
-    public static void main(String[] args) throws InterruptedException {
+    public static void main(String[] args) throws InterruptedException, SSLException {
         String host = environment("HOST", "127.0.0.1");
         int port = Integer.parseInt(environment("PORT", "8080"));
         int cpus = Integer.parseInt(environment("CPUS", "1"));
@@ -29,7 +32,7 @@ public final class Main {
         // Falling back to NIO in silence would put another transport's numbers under this name.
         Epoll.ensureAvailability();
         // The routes, and with them the cache, are complete before the port opens.
-        ServicePipeline pipeline = new ServicePipeline(routes());
+        ChannelInitializer<SocketChannel> pipeline = Protocol.pipeline(routes());
         EventLoopGroup loops =
                 new MultiThreadIoEventLoopGroup(cpus, EpollIoHandler.newFactory());
         Runtime.getRuntime().addShutdownHook(new Thread(() -> stop(loops)));
@@ -43,7 +46,7 @@ public final class Main {
     }
 
     private static Channel bind(
-            EventLoopGroup loops, ServicePipeline pipeline, String host, int port)
+            EventLoopGroup loops, ChannelInitializer<SocketChannel> pipeline, String host, int port)
             throws InterruptedException {
         return new ServerBootstrap()
                 .group(loops)

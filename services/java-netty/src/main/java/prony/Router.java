@@ -30,9 +30,13 @@ final class Router extends SimpleChannelInboundHandler<HttpObject> {
     protected void channelRead0(ChannelHandlerContext ctx, HttpObject message) {
         if (message.decoderResult().isFailure()) {
             Answer.reject(ctx);
-        } else if (message instanceof HttpRequest request) {
+            return;
+        }
+        if (message instanceof HttpRequest request) {
             begin(ctx, request);
-        } else if (message instanceof LastHttpContent && readingRoot) {
+        }
+        // A head of HTTP/2 that nothing follows is the end, too.
+        if (message instanceof LastHttpContent && readingRoot) {
             readingRoot = false;
             Answer.empty(ctx, HttpResponseStatus.OK);
         }

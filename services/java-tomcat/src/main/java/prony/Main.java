@@ -59,6 +59,7 @@ public final class Main {
         property(connector, "executorTerminationTimeoutMillis", "" + SECOND_GRACE_MILLIS);
         // Else Tomcat itself answers it 405, which the contract does not know.
         connector.setAllowTrace(true);
+        Protocol.set(connector);
         return connector;
     }
 

@@ -26,7 +26,7 @@ final class Server extends VerticleBase {
 
     @Override
     public Future<?> start() {
-        HttpServerOptions options = new HttpServerOptions().setHost(host).setPort(port);
+        HttpServerOptions options = Protocol.options().setHost(host).setPort(port);
         server = vertx.createHttpServer(options).requestHandler(router());
         return server.listen();
     }

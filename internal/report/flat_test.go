@@ -2,75 +2,78 @@ package report
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/parquet-go/parquet-go"
-
-	store "prony/internal/flat/parquet"
+	"prony/internal/flat"
 	"prony/internal/result"
 	"prony/internal/table"
 )
 
-// stored is a Parquet file read back: its columns in order, and its rows by column, nil for null.
+// stored is a table read back: its columns in order, and its rows by column, nil for null.
 type stored struct {
 	names []string
 	rows  []map[string]any
 }
 
-func readBack(t *testing.T, b []byte) stored {
+// readBack wants each value to be null, or of its column's kind.
+func readBack(t *testing.T, from io.Reader) (s stored) {
 	t.Helper()
-	f, err := parquet.OpenFile(bytes.NewReader(b), int64(len(b)))
-	if err != nil {
+	in := json.NewDecoder(from)
+	in.UseNumber()
+	var h flat.Head
+	if err := in.Decode(&h); err != nil {
 		t.Fatal(err)
 	}
-	var s stored
-	for _, path := range f.Schema().Columns() {
-		s.names = append(s.names, strings.Join(path, "."))
+	for _, c := range h.Columns {
+		s.names = append(s.names, c.Name)
 	}
-	r := parquet.NewReader(f)
-	for range f.NumRows() {
-		rows := make([]parquet.Row, 1)
-		if n, err := r.ReadRows(rows); n != 1 {
-			t.Fatalf("row %d: %v", len(s.rows), err)
+	for in.More() {
+		var values []any
+		if err := in.Decode(&values); err != nil || len(values) != len(h.Columns) {
+			t.Fatalf("row %d: %d values, %v", len(s.rows), len(values), err)
 		}
 		row := map[string]any{}
-		for _, v := range rows[0] {
-			if v.IsNull() {
-				row[s.names[v.Column()]] = nil
-				continue
+		for i, c := range h.Columns {
+			v, ok := typed(c.Kind, values[i])
+			if !ok {
+				t.Fatalf("row %d: %s is %v, which is no %s", len(s.rows), c.Name, values[i], c.Kind)
 			}
-			switch v.Kind() {
-			case parquet.ByteArray:
-				row[s.names[v.Column()]] = string(v.ByteArray())
-			case parquet.Int64:
-				row[s.names[v.Column()]] = v.Int64()
-			case parquet.Double:
-				row[s.names[v.Column()]] = v.Double()
-			case parquet.Boolean:
-				row[s.names[v.Column()]] = v.Boolean()
-			}
+			row[c.Name] = v
 		}
 		s.rows = append(s.rows, row)
 	}
 	return s
 }
 
-func parquetOf(t *testing.T, records []result.Record, which string) stored {
-	t.Helper()
-	var rows, b bytes.Buffer
-	err := Flat(&rows, table.Analyze(records, fixtureOptions()), which)
-	if err == nil {
-		err = store.Write(&b, &rows)
+func typed(kind flat.Kind, v any) (any, bool) {
+	n, isNumber := v.(json.Number)
+	switch {
+	case isNumber && (kind == flat.Count || kind == flat.Instant):
+		i, err := n.Int64()
+		return i, err == nil
+	case isNumber && kind == flat.Real:
+		x, err := n.Float64()
+		return x, err == nil
 	}
-	if err != nil {
+	_, isText := v.(string)
+	_, isFlag := v.(bool)
+	return v, v == nil || isText && kind == flat.Text || isFlag && kind == flat.Flag
+}
+
+func flatOf(t *testing.T, records []result.Record, which string) stored {
+	t.Helper()
+	var rows bytes.Buffer
+	if err := Flat(&rows, table.Analyze(records, fixtureOptions()), which); err != nil {
 		t.Fatal(err)
 	}
-	return readBack(t, b.Bytes())
+	return readBack(t, &rows)
 }
 
 // has wants values in a row; what is NaN here is null there.
@@ -86,14 +89,14 @@ func (s stored) has(t *testing.T, row map[string]any, want map[string]any) {
 	}
 }
 
-func TestParquetTrials(t *testing.T) {
+func TestFlatTrials(t *testing.T) {
 	records := made()[:3]
 	one := slices.Clone(records)
 	l := &one[0].Loads[1]
 	l.Memory = result.Memory{Samples: 65_536, Lag1: 0.5, Effective: 0.25}
 	one[0].Loads = slices.Clone(one[0].Loads)
 	one[0].Time = time.Date(2026, 11, 21, 3, 40, 11, 250_000, time.UTC)
-	s := parquetOf(t, one, "trials")
+	s := flatOf(t, one, "trials")
 	rows := 0
 	for _, r := range one {
 		rows += max(1, len(r.Loads))
@@ -147,10 +150,10 @@ func TestParquetTrials(t *testing.T) {
 	}
 }
 
-// TestParquetFailed: a trial that offered nothing has a row, without a load.
-func TestParquetFailed(t *testing.T) {
+// TestFlatFailed: a trial that offered nothing has a row, without a load.
+func TestFlatFailed(t *testing.T) {
 	at := slices.IndexFunc(made(), func(r result.Record) bool { return r.Failure != nil })
-	s := parquetOf(t, made()[at:at+1], "trials")
+	s := flatOf(t, made()[at:at+1], "trials")
 	if len(s.rows) != 1 {
 		t.Fatalf("%d rows, want 1", len(s.rows))
 	}
@@ -161,11 +164,11 @@ func TestParquetFailed(t *testing.T) {
 	})
 }
 
-// TestParquetSummary: it is the CSV, typed: every value prints as the CSV has it.
-func TestParquetSummary(t *testing.T) {
+// TestFlatSummary: it is the CSV, typed: every value prints as the CSV has it.
+func TestFlatSummary(t *testing.T) {
 	study := table.Analyze(made(), fixtureOptions())
 	rows := summaryRows(&study)
-	s := parquetOf(t, made(), "summary")
+	s := flatOf(t, made(), "summary")
 	if len(s.rows) != len(rows) {
 		t.Fatalf("%d rows, want %d", len(s.rows), len(rows))
 	}
@@ -181,7 +184,7 @@ func TestParquetSummary(t *testing.T) {
 	}
 }
 
-func TestParquetSeries(t *testing.T) {
+func TestFlatSeries(t *testing.T) {
 	r := made()[0]
 	r.Loads = slices.Clone(r.Loads[:1])
 	l := &r.Loads[0]
@@ -189,7 +192,7 @@ func TestParquetSeries(t *testing.T) {
 	l.WindowNs = 2.5e9
 	l.Series = result.Series{IntervalNs: 1e9, Done: []int64{100, 0, 50}, P99Ns: []int64{5, 0, 7}}
 	r.Warmup = result.Warmup{IntervalNs: 5e8, RatePerS: result.Rates{70, 80.5}}
-	s := parquetOf(t, []result.Record{r}, "series")
+	s := flatOf(t, []result.Record{r}, "series")
 	if len(s.rows) != 5 {
 		t.Fatalf("%d rows, want 2 of the warm-up and 3 of the window", len(s.rows))
 	}
@@ -202,9 +205,9 @@ func TestParquetSeries(t *testing.T) {
 		"rate_per_s": 100.0, "p99_ns": int64(7), "load_grade": table.LoadGrade(&r, "peak")})
 }
 
-func TestParquetOfNothing(t *testing.T) {
+func TestFlatOfNothing(t *testing.T) {
 	for _, which := range FlatTables {
-		if s := parquetOf(t, nil, which); len(s.rows) != 0 || len(s.names) == 0 {
+		if s := flatOf(t, nil, which); len(s.rows) != 0 || len(s.names) == 0 {
 			t.Errorf("%s: %d rows, %d columns", which, len(s.rows), len(s.names))
 		}
 	}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"prony/internal/cli"
+	"prony/internal/metric"
+	"prony/internal/result"
+	"prony/internal/tests"
+)
+
+// asking is a service that asks another, at $STOCK, so often for each answer, or, without one, that
+// other, which counts.
+func asking(times, addr string) {
+	n, _ := strconv.Atoi(times)
+	var asked atomic.Int64
+	stock := os.Getenv("STOCK")
+	mux := http.NewServeMux()
+	mux.HandleFunc("/metrics", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, "asked_total{by=\"shop\"} %d\nup 1\n", asked.Load())
+	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		for range n {
+			res, err := http.Get("http://127.0.0.1:" + stock)
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusBadGateway)
+				return
+			}
+			res.Body.Close()
+		}
+		fmt.Fprint(w, "3 left")
+	})
+	fmt.Println(http.ListenAndServe(addr, mux))
+	os.Exit(1)
+}
+
+// shops are targets that differ in how often they ask, though all say that it is once; of one the
+// counter is nowhere.
+const shops = `limits: {cpus: 1, memory: 512M}
+warmup: {min: 0s, max: 300ms, connections: 1}
+blocks: 1
+requests: [{request: GET /, asks: {stock: 1}}]
+loads: [{name: peak, model: closed, connections: 1, measure: 2s}]
+columns: [asks]
+targets:
+`
+
+// shop is one of them.
+func shop(name string, asks int, series string) string {
+	return fmt.Sprintf(`  %s:
+    command: ./app
+    env: {STOCK: '{stock.port}', ASKS: "%d"}
+    processes: [{name: stock, command: ./app, env: {ASKS: "0"}}]
+    counters: {stock: {metrics: 'http://127.0.0.1:{stock.port}/metrics', series: '%s'}}
+`, name, asks, series)
+}
+
+// A service that answers as from a cache, which no answer shows, is INVALID by what its upstream
+// counts; one that asks is not, nor one that asks twice, which the table shows. A counter that
+// cannot be read is said, and nothing is INVALID for it.
+func TestUnmasksWhoDoesNotAsk(t *testing.T) {
+	tests.Once(t, "services that do and do not ask", tests.Needs{})
+	tests.Cores(t)
+	ownFolder(t)
+	stdout, stderr, exit := inProject(t, shops+shop("asks", 1, "asked_total")+
+		shop("cheats", 0, `asked_total{by="shop"}`)+shop("twice", 2, "asked_total")+
+		shop("blind", 0, "none_total"), "run")
+	if exit != cli.Invalid {
+		t.Fatalf("exit %d\n%s%s", exit, stdout, stderr)
+	}
+	has(t, "the report", strings.Join(strings.Fields(stdout), " "), "asks/answer",
+		"stock: 0.00 asked_total an answer",
+		"stock is not known: read the counter none_total of http://127.0.0.1:")
+	runs, err := filepath.Glob(filepath.Join(result.Kept, "run", "*"))
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("runs %v, error %v", runs, err)
+	}
+	_, records, bad, err := result.Read(runs[0])
+	if err != nil || len(bad) > 0 || len(records) != 4 {
+		t.Fatalf("%d records, bad %v, error %v", len(records), bad, err)
+	}
+	for _, r := range records {
+		name := r.Target.Name
+		want := map[string]float64{"asks": 1, "cheats": 0, "twice": 2, "blind": math.NaN()}[name]
+		grades := map[string]string{"cheats": result.Invalid, "blind": result.Valid}
+		if r.Outcome != result.Measured || len(r.Loads) != 1 || len(r.Loads[0].Asks) != 1 {
+			t.Fatalf("%s is %s: %+v", name, r.Outcome, r.Failure)
+		}
+		l := &r.Loads[0]
+		// The first reading is of the lead-in, 50 ms before the window, whose rate may differ.
+		if got := metric.AsksEach(l.Asks[0], l); math.Abs(got-want) > 0.1 ||
+			math.IsNaN(got) != math.IsNaN(want) {
+			t.Errorf("%s asks %v times an answer, want %v: %+v", name, got, want, l.Asks)
+		}
+		var found []string
+		for _, f := range r.Verdict.Findings {
+			if f.Rule == "unasked" {
+				found = append(found, f.Grade)
+			}
+		}
+		if got := strings.Join(found, " "); got != grades[name] {
+			t.Errorf("%s: unasked is %q, want %q", name, got, grades[name])
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"prony/internal/cli"
+	"prony/internal/load/stack"
+	"prony/internal/result"
+	"prony/internal/service"
+	"prony/internal/suite"
+	"prony/internal/tests"
+)
+
+// A service is measured in each protocol that it speaks; of its keys nothing is left. That every
+// service keeps its contracts in all of them is TestFairnessOfAll's to see.
+func TestRealProtocols(t *testing.T) {
+	const name = "go-nethttp"
+	tests.Once(t, name+" in its protocols", tests.Needs{Files: []string{"contract",
+		"suites/protocols.yaml", "services/" + name}})
+	root := checkout(t)
+	services, err := service.Catalog(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(services, func(s *service.Service) bool {
+		return s.Name == name && s.Other == ""
+	})
+	tests.Cores(t)
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	askedIn(t, root, name, services[i].Spoken())
+}
+
+// Containers, of an address of their own and of this machine's, are asked in every protocol over
+// TLS. Jetty refuses who asks for another name than its certificate's, which matters where the
+// address is the container's own.
+func TestRealProtocolsContained(t *testing.T) {
+	check := func(target string, spoken []string, launchers ...string) {
+		t.Run(target, func(t *testing.T) {
+			name, _, _ := strings.Cut(target, "/")
+			engine(t, name)
+			tests.Cores(t)
+			askedIn(t, checkout(t), target, spoken, launchers...)
+		})
+	}
+	check("go-nethttp", service.Protocols, "docker", "docker-host")
+	check("java-jetty/virtual", []string{"https", "h2", "h2c"}, "docker")
+}
+
+// askedIn runs the suite's first scenario for the target, one short block, and looks at its
+// records.
+func askedIn(t *testing.T, root, target string, spoken []string, launchers ...string) {
+	t.Helper()
+	if len(launchers) == 0 {
+		launchers = suite.Launchers[:1]
+	}
+	dir := filepath.Join(root, "r")
+	out, stderr, exit := aloud(t, "run", filepath.Join(root, "suites/protocols.yaml"), "--root",
+		root, "--out", dir, "--targets", target, "--scenarios", "cached read", "--blocks", "1",
+		"--measure", "500ms", "--warmup", "3s", "--launcher", strings.Join(launchers, ","))
+	if exit != cli.Fine && exit != cli.Invalid { // the machine may be busy
+		t.Fatalf("exit %d\n%s%s", exit, out, stderr)
+	}
+	_, records, bad, err := result.Read(dir)
+	if err != nil || len(bad) > 0 || len(records) != len(launchers)*(1+len(spoken)) {
+		t.Fatalf("%d records, bad %v, error %v", len(records), bad, err)
+	}
+	for _, r := range records {
+		if r.Outcome != result.Measured {
+			t.Errorf("%s: %+v", r.Trial, r.Failure)
+			continue
+		}
+		for _, l := range r.Loads {
+			want := stack.Schemes[r.Target.Variant]
+			if l.Protocol != want || l.Done == 0 || l.Errors.Total() > 0 ||
+				stack.Secure(want) != (l.TLS != "") {
+				t.Errorf("%s %s: %d answers in %q over %q, errors %+v, want %q", r.Trial, l.Name,
+					l.Done, l.Protocol, l.TLS, l.Errors, want)
+			}
+		}
+	}
+	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if strings.HasSuffix(path, ".pem") || bytes.Contains(text, []byte("PRIVATE KEY")) {
+			t.Errorf("%s has a key", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

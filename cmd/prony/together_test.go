@@ -1,0 +1,276 @@
+//go:build linux && !portable
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"prony/internal/capacity"
+	"prony/internal/cli"
+	"prony/internal/result"
+	"prony/internal/tests"
+)
+
+// traced tells requests with a trace id, which a suite's loads have and its warm-up has not.
+func traced(r *http.Request) bool { return r.Header.Get("Traceparent") != "" }
+
+const togetherSuite = `targets: {shop: {url: '%s'}}
+blocks: 1
+seed: 5
+warmup: {min: 200ms, max: 300ms, connections: 4}
+observe: {traces: 100%%}
+requests: [{request: GET /}]
+loads:
+  - {name: steady, model: open, rate: 300/s, connections: 8, lead: 100ms, measure: 400ms%s}
+  - {name: peak, model: closed, connections: 5, lead: 100ms, measure: 300ms%s}
+`
+
+// A suite's loads are offered by several processes: the schedule is that of one, what they have
+// counted is what the server has, each is judged alone, and none is left.
+func TestSuiteTogether(t *testing.T) {
+	tests.Once(t, "a suite by several generators", tests.Needs{})
+	tests.Cores(t)
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	hashes := map[string]bool{}
+	for _, row := range []struct{ key, flag string }{{}, {key: ", generators: 2"}, {flag: "2"}} {
+		url, asked := countingSome(t, traced)
+		t.Chdir(t.TempDir())
+		text := fmt.Sprintf(togetherSuite, url, row.key, row.key)
+		if err := os.WriteFile("prony.yaml", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args := []string{"run", "--out", "r"}
+		if row.flag != "" {
+			args = append(args, "--generators", row.flag)
+		}
+		stdout, stderr, exit := really(args...)
+		if unspoilt(exit) != cli.Fine {
+			t.Fatalf("%+v: exit %d: %s%s", row, exit, stdout, stderr)
+		}
+		r := one(t, stderr)
+		if len(r.Loads) != 2 {
+			t.Fatalf("%+v: %d loads", row, len(r.Loads))
+		}
+		want, sent := 2, int64(0)
+		if row.key+row.flag == "" {
+			want = 0
+		}
+		for i := range r.Loads {
+			l := &r.Loads[i]
+			for _, g := range l.Generators {
+				if sent += g.Sent; g.Fault != "" || g.Clock.ErrorNs <= 0 || g.Sent == 0 {
+					t.Errorf("%+v: %s: %+v", row, l.Name, g)
+				}
+			}
+			if len(l.Generators) != want || l.Answered == 0 || l.OpenedNs == 0 ||
+				l.Model == result.Open && l.Scheduled != l.Answered ||
+				l.Model == result.Closed && l.CeilingPerS == 0 {
+				t.Errorf("%+v: %s: %d generators, %d due, %d answered, opened at %d, ceiling %g",
+					row, l.Name, len(l.Generators), l.Scheduled, l.Answered, l.OpenedNs,
+					l.CeilingPerS)
+			}
+		}
+		hashes[r.Loads[0].TraceHash] = true
+		if want > 0 && sent != asked.Load() {
+			t.Errorf("%+v: they sent %d requests, the server had %d", row, sent, asked.Load())
+		}
+	}
+	if len(hashes) != 1 || hashes[""] {
+		t.Errorf("one seed, and schedules with the hashes %v", hashes)
+	}
+}
+
+// So are the steps of a search.
+func TestCapacityTogether(t *testing.T) {
+	tests.Once(t, "a search by several generators", tests.Needs{})
+	tests.Cores(t)
+	url, asked := counting(t)
+	stdout, stderr, exit := really("capacity", url, "--stress", "100,200", "--window", "300ms",
+		"-c", "8", "--generators", "2", "--json", "-x")
+	if exit != cli.Fine {
+		t.Fatalf("exit %d: %s%s", exit, stdout, stderr)
+	}
+	var out struct{ Stress []capacity.Tried }
+	if err := json.Unmarshal([]byte(stdout), &out); err != nil || len(out.Stress) == 0 {
+		t.Fatalf("%v: %s", err, stdout)
+	}
+	for _, step := range out.Stress {
+		if step.ThroughputPerS <= 0 {
+			t.Errorf("nothing came of the step %+v", step)
+		}
+	}
+	if n := strings.Count(stderr, " --index 1\n"); n < len(out.Stress) || asked.Load() == 0 {
+		t.Errorf("%d second generators, %d requests: %s", n, asked.Load(), stderr)
+	}
+}
+
+// containers are the arguments of those of the lab's pod, one after another, as the chart lays them
+// out.
+func containers(t *testing.T, values string) (all [][]string) {
+	t.Helper()
+	if _, err := exec.LookPath("helm"); err != nil {
+		t.Skip("no helm here")
+	}
+	out, err := exec.Command("helm", "template", "x", "../../deploy/helm/prony", "--kube-version",
+		"1.34.0", "--values", values, "--show-only", "templates/job.yaml").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	type container struct{ Args []string }
+	var job struct {
+		Spec struct {
+			Template struct {
+				Spec struct{ InitContainers, Containers []container }
+			}
+		}
+	}
+	for part := range strings.SplitSeq(string(out), "\n---\n") {
+		if !strings.Contains(part, "kind: Job\n") {
+			continue
+		}
+		var plain any
+		err := yaml.Unmarshal([]byte(part), &plain)
+		if err == nil {
+			out, err = json.Marshal(plain)
+		}
+		if err == nil {
+			err = json.Unmarshal(out, &job)
+		}
+		if err != nil {
+			t.Fatalf("%v: %s", err, part)
+		}
+	}
+	for _, c := range slices.Concat(job.Spec.Template.Spec.InitContainers,
+		job.Spec.Template.Spec.Containers) {
+		all = append(all, c.Args)
+	}
+	return all
+}
+
+const nightlySuite = `run: suite
+gate: {enabled: true, maxRegression: 90%%}
+suite:
+  project: |
+    targets: {shop: {url: '%s'}}
+    blocks: 2
+    warmup: {min: 200ms, max: 300ms, connections: 2}
+    observe: {traces: 100%%}
+    requests: [{request: GET /}]
+    loads: [{name: peak, model: closed, connections: 2, measure: 300ms}]
+results: `
+
+// What the chart has a night do is done here by the program itself: a night whose trials are
+// INVALID comes to its gate, which says so and keeps the last good run.
+func TestChartGates(t *testing.T) {
+	tests.Once(t, "a night whose trials are INVALID", tests.Needs{
+		Files: []string{"deploy/helm/prony"}})
+	dir := nights(t, "{persistent: true}", func(string) {})
+	good, err := os.ReadFile(filepath.Join(dir, "good"))
+	if err != nil || !strings.HasSuffix(string(good), "n1\n") {
+		t.Errorf("the last good run is %q, %v", good, err)
+	}
+}
+
+// So do nights of which nothing stays but what they brought into a bucket of a real server.
+func TestChartGatesInBucket(t *testing.T) {
+	tests.Once(t, "nights whose runs are in a bucket", tests.Needs{
+		Files: append([]string{"deploy/helm/prony"}, homeSources...)})
+	onPath(t)
+	env, kept := tests.S3(t)
+	for key, value := range env {
+		t.Setenv(key, value)
+	}
+	if err := os.Mkdir(filepath.Join(kept, "bench"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const place = "s3://bench/nightly"
+	dir := nights(t, "{bucket: {place: '"+place+"', secret: x}}", func(dir string) {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	})
+	pull := exec.Command("prony-home", "store", "pull", place, dir)
+	if out, err := pull.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	good, err := os.ReadFile(filepath.Join(dir, "good"))
+	if err != nil || !strings.HasSuffix(string(good), "n1\n") {
+		t.Errorf("the last good run is %q, %v", good, err)
+	}
+	for _, run := range []string{"n0", "n1", "n2"} {
+		if _, records, bad, err := result.Read(filepath.Join(dir, run)); err != nil ||
+			len(bad) > 0 || len(records) != 2 {
+			t.Errorf("%s came back with %d records, %v, %v", run, len(records), bad, err)
+		}
+	}
+}
+
+// nights are three of the chart: a bad one, a good one, a bad one. After each something happens to
+// the folder of results, which is returned.
+func nights(t *testing.T, results string, after func(dir string)) (folder string) {
+	t.Helper()
+	tests.Cores(t)
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	var bad atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if bad.Load() > 0 && traced(r) { // it is ready, and verified
+			w.WriteHeader(http.StatusTeapot)
+		}
+		io.WriteString(w, "ok") //nolint:errcheck // who asks sees it
+	}))
+	t.Cleanup(s.Close)
+	dir := t.TempDir()
+	folder = filepath.Join(dir, "results")
+	values := filepath.Join(dir, "values.yaml")
+	text := fmt.Sprintf(nightlySuite, s.URL) + results + "\n"
+	if err := os.WriteFile(values, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, project, _ := strings.Cut(text, "  project: |\n")
+	project, _, _ = strings.Cut(project, "results:")
+	project = strings.ReplaceAll(project, "\n    ", "\n")[4:]
+	if err := os.WriteFile(filepath.Join(dir, "prony.yaml"), []byte(project), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	steps := containers(t, values)
+	if len(steps) != 2 {
+		t.Fatalf("the pod has the containers %q", steps)
+	}
+	t.Chdir(dir)
+	for night, row := range []struct {
+		bad  int64
+		exit int
+		want string
+	}{{1, cli.Invalid, "UNFIT: 2 trials were INVALID or failed: no base"}, {0, cli.Fine, "PASS"},
+		{1, cli.Invalid, "UNFIT"}} {
+		bad.Store(row.bad)
+		for i, args := range steps {
+			line := strings.NewReplacer("$(POD_NAME)", fmt.Sprint("n", night), "/results",
+				folder).Replace(strings.Join(args, "\x00"))
+			stdout, stderr, exit := really(strings.Split(line, "\x00")...)
+			gate := i == len(steps)-1
+			if night == 1 && strings.Contains(stdout, "UNFIT") {
+				t.Skipf("the machine is too busy for a good night: %s", stdout)
+			}
+			if !gate && exit != cli.Fine || gate && (exit != row.exit ||
+				!strings.Contains(stdout+stderr, row.want)) {
+				t.Fatalf("night %d: %q: exit %d: %s%s", night, args, exit, stdout, stderr)
+			}
+		}
+		after(folder)
+	}
+	return folder
+}

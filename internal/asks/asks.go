@@ -1,0 +1,74 @@
+// Package asks reads how often somebody was asked: a database by its own statistics, an upstream by
+// the page of metrics that it serves. Held against a service's answers, it unmasks one that answers
+// without asking.
+//
+// The way of the data: Open makes the Counter of a Place, Read gives what was counted so far. Only
+// the difference of two readings means anything.
+//
+// Non-goals: nothing is counted here, the service itself is not asked (it would tell what it
+// likes), and nothing is judged (package verdict does).
+package asks
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"time"
+)
+
+// Wait bounds one reading: whoever takes longer cannot be read beside a load.
+const Wait = time.Second
+
+// Place is where a counter is, as manifests and projects say it: Postgres or Metrics.
+type Place struct {
+	// Postgres is postgres://USER:PASSWORD@HOST:PORT/DATABASE. Counted are the database's
+	// transactions, committed or not, or, with Statements, what pg_stat_statements saw of it.
+	Postgres   string `yaml:"postgres"`
+	Statements bool   `yaml:"statements"`
+	// Metrics is the URL of a page in Prometheus' text format, Series the name of a counter there,
+	// or a name with some of its labels, as requests_total{path="/items"}. Counted is the sum of
+	// all that have them.
+	Metrics string `yaml:"metrics"`
+	Series  string `yaml:"series"`
+}
+
+// Wrong says what is wrong with the keys of a counter, at which of them, as ".series" (empty: all),
+// and what to do about it; an empty text: nothing.
+func (p Place) Wrong(name string) (at, hint, text string) {
+	switch {
+	case (p.Postgres == "") == (p.Metrics == ""):
+		return "", "keep one", "the counter " + name + " is had by one of postgres and metrics"
+	case p.Metrics != "" && p.Series == "":
+		return ".metrics", "as series: requests_total",
+			"series is missing: which of the page is counted"
+	case p.Series != "" && p.Metrics == "":
+		return ".series", "take it out", "series is of a page of metrics"
+	case p.Statements && p.Postgres == "":
+		return ".statements", "take it out", "statements are of a postgres"
+	}
+	return "", "", ""
+}
+
+// Counter is what can be read.
+type Counter interface {
+	// Read gives the asks so far. The error says verb, object and cause, and no password.
+	Read(ctx context.Context) (float64, error)
+	// What says what is counted, in the plural: "transactions".
+	What() string
+	// Late is for how long at most an ask may not be counted yet.
+	Late() time.Duration
+	Close()
+}
+
+// Open makes the counter of a place; nobody is spoken to before the first reading.
+func Open(p Place) (Counter, error) {
+	if p.Postgres != "" {
+		u, err := url.Parse(p.Postgres)
+		if err != nil || u.Hostname() == "" || u.User.Username() == "" {
+			return nil, fmt.Errorf("read the counter: want postgres://USER:PASSWORD@HOST:PORT/" +
+				"DATABASE")
+		}
+		return &postgres{at: u, statements: p.Statements}, nil
+	}
+	return openPage(p.Metrics, p.Series)
+}

@@ -1,0 +1,145 @@
+package asks
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// pageMost bounds a page of metrics, in bytes.
+const pageMost = 16 << 20
+
+// page is a counter on a page of metrics.
+type page struct {
+	url    string
+	series sample
+	client *http.Client
+}
+
+func openPage(at, series string) (*page, error) {
+	s, ok := parseName(series)
+	u, err := url.Parse(at)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return nil, errors.New("read the counter: want metrics: http://HOST:PORT/PATH")
+	case !ok:
+		return nil, fmt.Errorf("read the counter: series %q is no name, nor one with labels, as "+
+			`requests_total{path="/items"}`, series)
+	}
+	return &page{url: at, series: s, client: &http.Client{Transport: &http.Transport{}}}, nil
+}
+
+func (p *page) What() string        { return p.series.name }
+func (p *page) Late() time.Duration { return 0 }
+func (p *page) Close()              { p.client.CloseIdleConnections() }
+
+// Read implements Counter.
+func (p *page) Read(ctx context.Context) (sum float64, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url, nil)
+	if err != nil {
+		return 0, err
+	}
+	req.Header.Set("Accept", "text/plain;version=0.0.4")
+	res, err := p.client.Do(req)
+	if err != nil {
+		return 0, fmt.Errorf("read the counter %s: %w", p.series.name, err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("read the counter %s: %s answers %s", p.series.name,
+			req.URL.Redacted(), res.Status)
+	}
+	page := &io.LimitedReader{R: res.Body, N: pageMost + 1}
+	sum, found, err := total(page, p.series)
+	switch {
+	case err != nil:
+	case page.N == 0: // what is behind may be of the sum
+		err = fmt.Errorf("the page is larger than %d bytes", pageMost)
+	case !found:
+		err = errors.New("it has no such series")
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read the counter %s of %s: %w", p.series.name, req.URL.Redacted(),
+			err)
+	}
+	return sum, nil
+}
+
+// total adds up all samples of a page that have the name and the labels of what is wanted. Source:
+// Prometheus, "Exposition formats", text format 0.0.4.
+func total(text io.Reader, want sample) (sum float64, found bool, err error) {
+	lines := bufio.NewScanner(text)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		line := strings.TrimSpace(lines.Text())
+		if !strings.HasPrefix(line, want.name) {
+			continue
+		}
+		s, rest, ok := cutName(line)
+		if !ok || !s.has(want) {
+			continue
+		}
+		value, _, _ := strings.Cut(strings.TrimSpace(rest), " ") // a time may follow
+		x, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return 0, false, fmt.Errorf("%q is no number", value)
+		}
+		sum, found = sum+x, true
+	}
+	return sum, found, lines.Err()
+}
+
+// sample is the name and the labels of one.
+type sample struct {
+	name   string
+	labels map[string]string
+}
+
+func (s sample) has(want sample) bool {
+	for name, value := range want.labels {
+		if s.labels[name] != value {
+			return false
+		}
+	}
+	return s.name == want.name
+}
+
+func parseName(text string) (sample, bool) {
+	s, rest, ok := cutName(text)
+	return s, ok && rest == ""
+}
+
+// cutName takes a name and its labels from the front of a line.
+func cutName(line string) (s sample, rest string, ok bool) {
+	end := strings.IndexAny(line, "{ ")
+	if end < 0 {
+		return sample{name: line}, "", line != ""
+	}
+	s, rest = sample{name: line[:end], labels: map[string]string{}}, line[end:]
+	if end == 0 || rest[0] == ' ' {
+		return s, rest, end > 0
+	}
+	for rest = rest[1:]; ; {
+		rest = strings.TrimLeft(rest, ", ")
+		if after, closed := strings.CutPrefix(rest, "}"); closed {
+			return s, after, true
+		}
+		name, after, found := strings.Cut(rest, "=")
+		quoted, err := strconv.QuotedPrefix(after)
+		if !found || err != nil || !strings.HasPrefix(quoted, `"`) {
+			return s, "", false
+		}
+		value, err := strconv.Unquote(quoted)
+		if err != nil {
+			return s, "", false
+		}
+		s.labels[strings.TrimSpace(name)], rest = value, after[len(quoted):]
+	}
+}

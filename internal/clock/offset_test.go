@@ -1,0 +1,37 @@
+package clock
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Of several exchanges the quickest counts, in whose middle the other's clocks were read; one
+// that fails ends it.
+func TestAgainst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const ahead, wall = int64(time.Hour), int64(-time.Minute)
+		trips := []time.Duration{10 * time.Millisecond, 2 * time.Millisecond, 6 * time.Millisecond}
+		n := 0
+		ask := func() (mono, date, heard int64, err error) {
+			if n == len(trips) {
+				return 0, 0, 0, errors.New("gone")
+			}
+			time.Sleep(trips[n] / 2)
+			mono, date = Mono()+ahead, Wall().UnixNano()+wall
+			time.Sleep(trips[n] / 2)
+			n++
+			heard = Mono()
+			time.Sleep(time.Second) // to read it is no part of the way
+			return mono, date, heard, nil
+		}
+		got, err := Against(len(trips), ask)
+		if want := (Offset{ahead, wall, int64(time.Millisecond)}); err != nil || got != want {
+			t.Errorf("%+v, want %+v, error %v", got, want, err)
+		}
+		if _, err := Against(1, ask); err == nil || err.Error() != "gone" {
+			t.Errorf("error %v", err)
+		}
+	})
+}

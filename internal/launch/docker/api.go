@@ -1,0 +1,227 @@
+package docker
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/moby/moby/api/types/container"
+)
+
+// Versions of the engine's API: all that is asked is in the least, and the types are those of the
+// last. An engine speaks each from its own least to its last.
+const (
+	leastMinor = 40 // of 1.40: Docker 19.03
+	knownMinor = 56
+)
+
+const (
+	answerBound = 64 << 20 // bytes
+	saidBound   = 64 << 10 // bytes of an error
+	idleBound   = 30 * time.Second
+)
+
+// api calls one engine through its socket, as https://docs.docker.com/reference/api/engine has it.
+// The types that go to and fro are the engine's own.
+type api struct {
+	http    http.Client
+	version string // in paths, once it was agreed upon
+}
+
+// refusal is an answer of the engine that says no.
+type refusal struct {
+	status int
+	said   string
+}
+
+func (r *refusal) Error() string { return cmp.Or(r.said, http.StatusText(r.status)) }
+
+// refused reports whether the engine has refused with the status.
+func refused(err error, status int) bool {
+	r, ok := errors.AsType[*refusal](err)
+	return ok && r.status == status
+}
+
+func newAPI(path string) *api {
+	return &api{http: http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "unix", path)
+		},
+		DisableCompression: true, IdleConnTimeout: idleBound}}}
+}
+
+// Close gives connections back that nobody uses. It cannot fail.
+func (a *api) Close() { a.http.CloseIdleConnections() }
+
+// agree asks the engine which version of its API both know.
+func (a *api) agree(ctx context.Context) error {
+	res, err := a.ask(ctx, http.MethodGet, "/_ping", nil, nil)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	theirs := res.Header.Get("Api-Version")
+	text, ok := strings.CutPrefix(theirs, "1.")
+	minor, err := strconv.Atoi(text)
+	if !ok || err != nil || minor < leastMinor {
+		return fmt.Errorf("it speaks version %q of the API, not 1.%d; Docker 19.03 or newer is "+
+			"needed", theirs, leastMinor)
+	}
+	a.version = fmt.Sprintf("/v1.%d", min(minor, knownMinor))
+	return nil
+}
+
+// call asks, and decodes the answer into what is given, if anything is.
+func (a *api) call(ctx context.Context, method, path string, query url.Values, body,
+	into any) error {
+	res, err := a.ask(ctx, method, path, query, body)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if into == nil {
+		return nil
+	}
+	return json.NewDecoder(io.LimitReader(res.Body, answerBound)).Decode(into)
+}
+
+// get is a call that only looks.
+func (a *api) get(ctx context.Context, path string, query url.Values, into any) error {
+	return a.call(ctx, http.MethodGet, path, query, nil, into)
+}
+
+// post is a call that has the engine do something, of which nothing is to be known but its success.
+func (a *api) post(ctx context.Context, path string, query url.Values) error {
+	return a.call(ctx, http.MethodPost, path, query, nil, nil)
+}
+
+// remove removes what there is at the path. What is not there is removed already.
+func (a *api) remove(ctx context.Context, path string, query url.Values) error {
+	err := a.call(ctx, http.MethodDelete, path, query, nil, nil)
+	if refused(err, http.StatusNotFound) {
+		return nil
+	}
+	return err
+}
+
+// ask sends one request. Its answer is a good one, whose body the caller closes.
+func (a *api) ask(ctx context.Context, method, path string, query url.Values, body any) (
+	*http.Response, error) {
+	req, err := a.request(ctx, method, path, query, body)
+	if err != nil {
+		return nil, err
+	}
+	return a.send(req)
+}
+
+// request is what goes to the engine. The host's name is nobody's: the socket is.
+func (a *api) request(ctx context.Context, method, path string, query url.Values, body any) (
+	*http.Request, error) {
+	to := url.URL{Scheme: "http", Host: "docker", Path: a.version + path, RawQuery: query.Encode()}
+	if body == nil {
+		return http.NewRequestWithContext(ctx, method, to.String(), nil)
+	}
+	text, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, method, to.String(), bytes.NewReader(text))
+	if err == nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return req, err
+}
+
+func (a *api) send(req *http.Request) (*http.Response, error) {
+	res, err := a.http.Do(req)
+	if wrong, ok := errors.AsType[*url.Error](err); ok {
+		return nil, wrong.Err // without an address that is none
+	}
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode < http.StatusBadRequest {
+		return res, nil
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(res.Body, saidBound))
+	if err != nil {
+		return nil, err
+	}
+	var said struct {
+		Message string `json:"message"`
+	}
+	if json.Unmarshal(text, &said) != nil {
+		said.Message = strings.TrimSpace(string(text))
+	}
+	return nil, &refusal{res.StatusCode, said.Message}
+}
+
+// attach joins a container's streams, which come as the engine's frames until it ends, or until
+// they are closed.
+func (a *api) attach(ctx context.Context, id string) (io.ReadCloser, error) {
+	req, err := a.request(ctx, http.MethodPost, "/containers/"+id+"/attach",
+		url.Values{"stream": {"1"}, "stdout": {"1"}, "stderr": {"1"}}, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {"tcp"}}
+	res, err := a.send(req)
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode != http.StatusSwitchingProtocols {
+		return nil, errors.Join(fmt.Errorf("it answers with %s", res.Status), res.Body.Close())
+	}
+	return res.Body, nil
+}
+
+// ended is how a container ended, or why that is not known.
+type ended struct {
+	container.WaitResponse
+	err error
+}
+
+// wait tells once of a container that meets the condition. When it returns, the engine listens.
+func (a *api) wait(ctx context.Context, id string, of container.WaitCondition) <-chan ended {
+	told := make(chan ended, 1)
+	res, err := a.ask(ctx, http.MethodPost, "/containers/"+id+"/wait",
+		url.Values{"condition": {string(of)}}, nil)
+	if err != nil {
+		told <- ended{err: err}
+		return told
+	}
+	go func() {
+		defer res.Body.Close()
+		var e ended
+		e.err = json.NewDecoder(io.LimitReader(res.Body, answerBound)).Decode(&e.WaitResponse)
+		told <- e
+	}()
+	return told
+}
+
+// inspect looks at one container, by its name or number.
+func (a *api) inspect(ctx context.Context, id string) (got container.InspectResponse, err error) {
+	err = a.get(ctx, "/containers/"+id+"/json", nil, &got)
+	return got, err
+}
+
+// labelled asks for what has the label, whether it runs or not.
+func labelled(label string) url.Values {
+	text, err := json.Marshal(map[string][]string{"label": {label}})
+	if err != nil {
+		panic(err) // a label is a string
+	}
+	return url.Values{"all": {"1"}, "filters": {string(text)}}
+}

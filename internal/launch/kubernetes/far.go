@@ -1,0 +1,341 @@
+package kubernetes
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"prony/internal/clock"
+	"prony/internal/launch"
+	"prony/internal/launch/kernel"
+	"prony/internal/result"
+)
+
+// How long a reader is waited for.
+const (
+	// askBound is for an answer outside of windows: the API may be away for a moment, and a reader,
+	// which asks for no processors, waits its turn on a busy node.
+	askBound = 40 * time.Second
+	// deadTurns is how often in a row a reader's stream may fail, with the API there, until it
+	// counts as dead.
+	deadTurns = 3
+	exchanges = 16 // of clocks: one of so many is quick on any machine
+)
+
+// line is the stream to a reader, which is opened again when it breaks. Several may ask at once.
+type line struct {
+	open func(context.Context) (*stream, error)
+	runs func(context.Context) error // says why the reader does not run any more, if it does not
+
+	ctx  context.Context
+	stop context.CancelFunc
+	done chan struct{}
+	over chan struct{} // closed when nothing will be answered any more
+
+	mu    sync.Mutex
+	last  int64
+	waits map[int64]wait
+	to    io.Writer // nil: the stream is broken
+	why   error     // it is, or is over
+}
+
+// wait is a question under way.
+type wait struct {
+	text  []byte
+	reply chan answer
+}
+
+func newLine(open func(context.Context) (*stream, error), runs func(context.Context) error) *line {
+	l := &line{open: open, runs: runs, done: make(chan struct{}), over: make(chan struct{}),
+		waits: map[int64]wait{}}
+	l.ctx, l.stop = context.WithCancel(context.Background())
+	go l.carry()
+	return l
+}
+
+// carry keeps a stream open until the line is closed or its reader is dead.
+func (l *line) carry() {
+	defer close(l.done)
+	defer close(l.over)
+	for failed := 0; l.ctx.Err() == nil; sleep(l.ctx, retryTurn) {
+		heard, err := l.one()
+		if failed++; heard || isAway(err) {
+			failed = 0
+		}
+		l.broken(cmp.Or(err, errors.New("the stream to it has ended")))
+		if l.ctx.Err() != nil || isAway(err) {
+			continue
+		}
+		if gone := l.runs(l.ctx); gone != nil && !isAway(gone) {
+			l.broken(gone)
+			return
+		}
+		if failed >= deadTurns {
+			return
+		}
+	}
+}
+
+// one reads answers as long as one stream lasts, and says whether there was any.
+func (l *line) one() (heard bool, err error) {
+	s, err := l.open(l.ctx)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	l.mu.Lock()
+	l.to, l.why = s.input, nil
+	// Half a question may be on its way already; it ends here.
+	text := []byte{'\n'}
+	for _, w := range l.waits {
+		text = append(text, w.text...)
+	}
+	err = l.write(text)
+	l.mu.Unlock()
+	if err != nil {
+		return false, err
+	}
+	lines := bufio.NewScanner(s)
+	lines.Buffer(make([]byte, 64<<10), maxAnswer)
+	for lines.Scan() {
+		var a answer
+		if strictly(lines.Bytes(), &a) != nil {
+			continue // the rest of an answer to an earlier stream
+		}
+		heard = true
+		l.mu.Lock()
+		if w, asked := l.waits[a.ID]; asked {
+			delete(l.waits, a.ID)
+			w.reply <- a
+		}
+		l.mu.Unlock()
+	}
+	return heard, lines.Err()
+}
+
+// write writes to the stream, in bounded time; the caller has the lock.
+func (l *line) write(text []byte) error {
+	if l.to == nil {
+		return l.why
+	}
+	if d, is := l.to.(interface{ SetWriteDeadline(time.Time) error }); is {
+		if err := d.SetWriteDeadline(clock.Wall().Add(time.Second)); err != nil {
+			return err
+		}
+	}
+	_, err := l.to.Write(text)
+	return err
+}
+
+func (l *line) broken(why error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.to, l.why = nil, why
+}
+
+// lost is why nobody can be asked at this moment; nil: somebody can.
+func (l *line) lost() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.to != nil {
+		return nil
+	}
+	return cmp.Or(l.why, errors.New("it is not reached yet"))
+}
+
+// ask asks, and waits for the answer until the context ends.
+func (l *line) ask(ctx context.Context, q question, into any) error {
+	reply := make(chan answer, 1)
+	l.mu.Lock()
+	l.last++
+	q.ID = l.last
+	text, err := json.Marshal(q)
+	if err != nil {
+		panic("kubernetes: a question of strings and numbers has no JSON: " + err.Error())
+	}
+	l.waits[q.ID] = wait{append(text, '\n'), reply}
+	_ = l.write(l.waits[q.ID].text) // on a broken stream it is written to the next
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		delete(l.waits, q.ID)
+		l.mu.Unlock()
+	}()
+	var a answer
+	select {
+	case a = <-reply:
+	case <-ctx.Done():
+		return cmp.Or(l.lost(), ctx.Err())
+	case <-l.over:
+		return cmp.Or(l.lost(), errors.New("it is over"))
+	}
+	if a.Error != "" {
+		return errors.New(said(a.Error))
+	}
+	if into == nil {
+		return nil
+	}
+	if err := strictly(a.Is, into); err != nil {
+		return fmt.Errorf("it says what is no answer: %w", err)
+	}
+	return nil
+}
+
+func (l *line) close() {
+	l.stop()
+	<-l.done
+}
+
+// far is a site on another node than the lab's, or one that is taken for that: a reader there.
+type far struct {
+	*line
+	pod   pod    // that it is
+	uid   string // of the pod that it reads; its questions are about that one
+	boot  string // of its kernel
+	clock result.Clock
+}
+
+var _ site = (*far)(nil)
+
+// of is the same reader for another pod.
+func (f *far) of(uid string) *far {
+	out := *f
+	out.uid = uid
+	return &out
+}
+
+// meet hears who is there and how its clocks are set.
+func (f *far) meet(ctx context.Context) error {
+	now, err := f.exchange(ctx)
+	f.clock = result.Clock{OffsetNs: now.MonoNs, WallNs: now.WallNs, ErrorNs: now.ErrorNs}
+	return err
+}
+
+// exchange asks a reader for its clocks, and who it is.
+func (f *far) exchange(ctx context.Context) (clock.Offset, error) {
+	return clock.Against(exchanges, func() (mono, wall, heard int64, err error) {
+		var h hello
+		if err := f.ask(ctx, question{Do: "hello"}, &h); err != nil {
+			return 0, 0, 0, err
+		}
+		if h.Protocol != protocol {
+			return 0, 0, 0, fmt.Errorf("it speaks version %d, and this lab %d: give it the image "+
+				"of this very version (PRONY_KUBERNETES_READER_IMAGE)", h.Protocol, protocol)
+		}
+		f.boot = h.Boot
+		return h.MonoNs, h.WallNs, clock.Mono(), nil
+	})
+}
+
+// quick asks what is answered at once; what is not answered is nothing.
+func (f *far) quick(q question, into any) error {
+	ctx, cancel := context.WithTimeout(f.ctx, askBound)
+	defer cancel()
+	q.UID = f.uid
+	return f.ask(ctx, q, into)
+}
+
+func (f *far) watch(uid string) sight {
+	s := &farSight{far: f.of(uid), first: make(chan sighting, 1)}
+	s.ctx, s.stop = context.WithTimeout(f.ctx, eyeBound)
+	go func() {
+		var at sighting
+		if s.ask(s.ctx, question{Do: "watch", UID: uid}, &at) == nil && at.PID > 0 {
+			s.first <- s.lab(at)
+		}
+	}()
+	return s
+}
+
+// farSight is a pod that a reader looks for.
+type farSight struct {
+	*far
+	ctx   context.Context
+	stop  context.CancelFunc
+	first chan sighting
+}
+
+func (s *farSight) seen() <-chan sighting { return s.first }
+
+func (s *farSight) find(id string) (at sighting) {
+	if s.quick(question{Do: "find", Container: id}, &at) != nil {
+		return sighting{}
+	}
+	return s.lab(at)
+}
+
+func (s *farSight) close() { s.stop() }
+
+// lab is a sighting by the lab's clock.
+func (f *far) lab(at sighting) sighting {
+	if at.BeganNs != 0 {
+		at.BeganNs -= f.clock.OffsetNs
+	}
+	return at
+}
+
+func (f *far) facts(of sighting, asked limits) (out facts) {
+	if f.quick(question{Do: "facts", At: of, Limits: asked}, &out) != nil {
+		return facts{AgeNs: -1}
+	}
+	for i, words := range out.InForce {
+		out.InForce[i] = said(words)
+	}
+	return out
+}
+
+// farEnd is the end of a process that a reader waits for.
+type farEnd struct {
+	done   chan struct{}
+	memory kernel.Memory
+}
+
+func (e *farEnd) Done() <-chan struct{} { return e.done }
+func (e *farEnd) Memory() kernel.Memory { return e.memory }
+
+func (f *far) ending(pid int, groups []launch.Group) ending {
+	e := &farEnd{done: make(chan struct{})}
+	go func() {
+		q := question{Do: "ending", UID: f.uid, At: sighting{PID: pid}, Groups: groups}
+		if f.ask(f.ctx, q, &e.memory) == nil {
+			close(e.done)
+		}
+	}()
+	return e
+}
+
+func (f *far) gone() <-chan struct{} { return f.over }
+
+// pids are none where nobody tells.
+func (f *far) pids(groups []launch.Group) (out []int) {
+	_ = f.quick(question{Do: "pids", Groups: groups}, &out)
+	return out
+}
+
+func (f *far) favour(groups []launch.Group, on bool) (threads int, err error) {
+	err = f.quick(question{Do: "favour", Groups: groups, On: on}, &threads)
+	return threads, err
+}
+
+func (f *far) cores(groups []launch.Group) (out []int) {
+	_ = f.quick(question{Do: "cores", Groups: groups}, &out) // as of one that has ended
+	return out
+}
+
+func (f *far) shared(groups []launch.Group, cpus float64) (out []string) {
+	if err := f.quick(question{Do: "shared", Groups: groups, CPUs: cpus}, &out); err != nil {
+		return []string{"nobody can see which cores it has: " + said(err.Error())}
+	}
+	out = out[:min(len(out), maxNeighbours)]
+	for i, words := range out {
+		out[i] = said(words)
+	}
+	return slices.Clip(out)
+}

@@ -1,0 +1,206 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+	"sync"
+	"time"
+
+	"prony/internal/clock"
+	"prony/internal/result"
+)
+
+// inPod has a pod's limits and use read by a reader on its node, whoever could read them here.
+const inPod = "pod"
+
+// readerLife is how long a reader lives, in lifetimes of a pod: one that is used for a trial is
+// younger than one.
+const readerLife = 2
+
+// readerImage is what a reader is, as `make release` names it.
+func (o Options) readerImage() string {
+	if o.ReaderImage != "" {
+		return o.ReaderImage
+	}
+	return "prony/prony:" + runtime.GOARCH
+}
+
+// readerOf is the manifest of a reader: it sees the processes of its node and their control groups,
+// and may look into them (SYS_PTRACE, for shared memory) and give threads precedence (SYS_NICE, for
+// compilers while they warm up, and for its own samples); it may write nothing.
+func readerOf(image string, o order) object {
+	return jobAround(object{
+		"hostPID": true,
+		"securityContext": object{"runAsUser": 0, "runAsGroup": 0,
+			"seccompProfile": object{"type": "RuntimeDefault"}},
+		"containers": []object{{
+			"name": container, "image": image, "imagePullPolicy": pullOf(image), "stdin": true,
+			"env": envOf([]string{readerEnv + "=1", "GOMAXPROCS=2"}),
+			"securityContext": object{"allowPrivilegeEscalation": false, "privileged": false,
+				"readOnlyRootFilesystem": true, "capabilities": object{"drop": []string{"ALL"},
+					"add": []string{"SYS_NICE", "SYS_PTRACE"}}},
+			// No processors: a node that has all of its own promised would take no reader.
+			"resources": object{"requests": object{"memory": "64Mi"},
+				"limits": object{"memory": "256Mi"}},
+			"volumeMounts": []object{{"name": "cgroup", "mountPath": "/sys/fs/cgroup",
+				"readOnly": true, "recursiveReadOnly": "IfPossible"}},
+		}},
+		"volumes": []object{{"name": "cgroup",
+			"hostPath": object{"path": "/sys/fs/cgroup", "type": "Directory"}}},
+	}, o)
+}
+
+// outpost is a launcher's reader: one at a time, on the node of its pods.
+type outpost struct {
+	mu    sync.Mutex
+	node  string // that all pods of this launcher run on; empty: not chosen yet
+	pod   *proc
+	far   *far
+	since int64   // clock.Mono
+	past  []*proc // readers that were replaced
+}
+
+// reader is a reader that lives, on the one node that all pods of this launcher run on.
+func (l *Launcher) reader(ctx context.Context) (*far, string, error) {
+	o := &l.outpost
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.far != nil {
+		select {
+		case <-o.far.over:
+		default:
+			if clock.Mono()-o.since < int64(l.lifetime()) {
+				return o.far, o.node, nil
+			}
+		}
+		o.past, o.pod, o.far = append(o.past, o.pod), nil, nil
+	}
+	p := &proc{l: l, order: l.order(), exited: make(chan struct{})}
+	p.spec.Name, p.spec.Image = "the reader", l.options.readerImage()
+	p.order.lifetime *= readerLife
+	if p.order.node = o.node; o.node != "" {
+		p.order.nodes = nil
+	}
+	o.pod, o.since = p, clock.Mono()
+	f, err := p.read(ctx)
+	if err != nil {
+		o.pod = nil
+		return nil, "", errors.Join(fmt.Errorf("start the reader of limits and use on the "+
+			"pod's node: %w", err), p.Stop(0))
+	}
+	o.far, o.node = f, p.pod.Spec.NodeName
+	for _, n := range l.known {
+		if n.Metadata.Name == o.node {
+			l.node = n
+		}
+	}
+	return o.far, o.node, nil
+}
+
+// read starts a reader and meets it.
+func (p *proc) read(ctx context.Context) (*far, error) {
+	if err := p.l.bring(ctx, p.spec.Image); err != nil {
+		return nil, err
+	}
+	o := readerOf(p.spec.Image, p.order)
+	if err := p.create(ctx, o, o); err != nil {
+		return nil, err
+	}
+	if err := p.await(ctx); err != nil {
+		return nil, err
+	}
+	if how, _, ended := p.pod.ended(); ended {
+		return nil, fmt.Errorf("it ended at once, %s; is %s an image of prony of this version? "+
+			"PRONY_KUBERNETES_READER_IMAGE names another", how, said(p.spec.Image))
+	}
+	if !nameForm.MatchString(p.pod.Spec.NodeName) {
+		return nil, fmt.Errorf("its node is called %q", said(p.pod.Spec.NodeName))
+	}
+	f := &far{line: newLine(p.attach, p.stands), pod: p.pod}
+	ctx, cancel := context.WithTimeout(ctx, askBound)
+	defer cancel()
+	if err := f.meet(ctx); err != nil {
+		f.close()
+		return nil, fmt.Errorf("meet it: %w", err)
+	}
+	return f, nil
+}
+
+// attach opens the stream to a reader.
+func (p *proc) attach(ctx context.Context) (*stream, error) {
+	return p.l.cluster.converse(ctx, "attach", "--stdin", "--quiet", p.pod.Metadata.Name,
+		"--container="+container)
+}
+
+// stands says why a reader does not run any more.
+func (p *proc) stands(ctx context.Context) error {
+	now, err := p.now(ctx)
+	if err != nil {
+		return fmt.Errorf("its pod is gone: %w", err)
+	}
+	if how, _, ended := now.ended(); ended {
+		return fmt.Errorf("its pod has ended: %s", how)
+	}
+	return nil
+}
+
+// close ends a launcher's readers.
+func (o *outpost) close() (err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.far != nil {
+		o.far.close()
+	}
+	if o.pod != nil {
+		o.past = append(o.past, o.pod)
+	}
+	for _, p := range o.past {
+		err = errors.Join(err, p.Stop(0))
+	}
+	o.pod, o.far, o.past = nil, nil, nil
+	return err
+}
+
+// reachBound is how long a connection to a pod may take until it counts as out of reach.
+const reachBound = 5 * time.Second
+
+// reached says whether this machine gets to where a pod takes requests. A refusal is an answer: it
+// comes from there, where nothing listens yet.
+func (p *proc) reached(ctx context.Context) error {
+	if p.spec.Port == 0 {
+		return nil
+	}
+	conn, err := (&net.Dialer{Timeout: reachBound}).DialContext(ctx, "tcp", p.addr.String())
+	if err == nil {
+		return conn.Close()
+	}
+	if late, is := errors.AsType[net.Error](err); is && late.Timeout() || unreachable(err) {
+		return fmt.Errorf("its pod runs on node %s, and this machine gets no connection to %s: "+
+			"%w; the load must reach addresses of pods, or with --launcher kubernetes-service "+
+			"those of services: run the lab on a node, or where the cluster's network is routed to",
+			said(p.pod.Spec.NodeName), p.addr, err)
+	}
+	return nil
+}
+
+// record is what a record says of the reader.
+func (f *far) record(s *Sampling) *result.Reader {
+	out := &result.Reader{Pod: said(f.pod.Metadata.Name), Image: f.pod.image(), Clock: f.clock}
+	ctx, cancel := context.WithTimeout(f.ctx, askBound)
+	defer cancel()
+	if s != nil && f.lost() == nil {
+		if now, err := f.exchange(ctx); err == nil {
+			out.Clock.DriftNs = now.MonoNs - f.clock.OffsetNs
+			out.Clock.DriftErrorNs = now.ErrorNs
+		}
+	}
+	if s != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		out.LateMaxNs, out.Lost = s.late, append([]string(nil), s.lost...)
+	}
+	return out
+}

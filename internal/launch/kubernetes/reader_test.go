@@ -1,0 +1,247 @@
+package kubernetes
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"prony/internal/clock"
+	"prony/internal/launch"
+	"prony/internal/launch/kernel"
+	"prony/internal/launch/launchtest"
+	"prony/internal/probe"
+	"prony/internal/tests"
+)
+
+// readers is an image of prony for the readers of this process's tests.
+var readers struct {
+	sync.Once
+	image string
+}
+
+// farLauncher is a launcher that reads by a reader, which is prony itself.
+func farLauncher(t testing.TB, o Options) *Launcher {
+	t.Helper()
+	needsCluster(t)
+	readers.Do(func() {
+		program, err := launchtest.Build("prony/cmd/prony")
+		if err != nil {
+			t.Fatal(err)
+		}
+		image := fmt.Sprintf("prony-test-reader:%d", os.Getpid())
+		load := exec.Command("ctr", "images", "import", "-")
+		load.Stdin = bytes.NewReader(launchtest.ImageOf(t, image, "prony", program,
+			map[string]any{"Entrypoint": []string{"/prony"}}))
+		if out, err := load.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		launchtest.AfterAll(func() {
+			rm := exec.Command("ctr", "images", "rm", "docker.io/library/"+image)
+			if out, err := rm.CombinedOutput(); err != nil {
+				panic(fmt.Sprintf("%v: %s", err, out))
+			}
+		})
+		readers.image = image
+	})
+	if readers.image == "" {
+		t.Skip("there is no image of a reader")
+	}
+	o.Reader, o.ReaderImage = inPod, readers.image
+	return launcher(t, o)
+}
+
+// What a reader in a pod reads of another is what this machine, which is the node, reads itself.
+func TestReaderInPod(t *testing.T) {
+	l := farLauncher(t, Options{})
+	tests.Cores(t)
+	p := start(t, l, launch.Spec{Args: []string{"/act", "act-burns"}, Cores: []int{0}, CPUs: 1,
+		MemoryBytes: 64 << 20})
+	says(t, p, "ready")
+	if p.Main() != 0 || len(p.PIDs()) > 0 || len(p.Groups()) > 0 {
+		t.Errorf("of another machine it tells %d, %v, %v", p.Main(), p.PIDs(), p.Groups())
+	}
+	got := p.Pod(t.Context())
+	if len(got.Shared) > 0 || len(got.Cores) != 1 || got.Node == "" || got.Kubelet == "" ||
+		got.Reader == nil || !strings.Contains(got.Reader.Image, "sha256:") {
+		t.Errorf("its pod is %+v, its reader %+v", got, got.Reader)
+	}
+	// The same pod, by this machine's own eyes.
+	e := watchNode(p.pod.Metadata.UID)
+	told := p.told(t.Context())
+	at := e.find(told.containerID())
+	e.close()
+	want := (here{}).facts(at, limitsOf(p.spec))
+	inForce, missing := p.Limits()
+	if at.PID != p.at.PID || at.PID == 0 || !slices.Equal(inForce, want.InForce) ||
+		len(inForce) < 2 || len(missing) > 0 || !slices.Equal(got.Cores, want.Cores) {
+		t.Errorf("limits are %q without %q on %v, want %q on %v; process %d, want %d", inForce,
+			missing, got.Cores, want.InForce, want.Cores, p.at.PID, at.PID)
+	}
+	age, ok := kernel.Age(at.PID)
+	since := clock.Mono() - p.Began()
+	if !ok || since > age+int64(50*time.Millisecond) || since < age/2 {
+		t.Errorf("it began %d ns ago, and its process %d", since, age)
+	}
+	sameUse(t, p)
+	if err := p.Stop(0); err != nil || kernel.Born(at.PID) != "" {
+		t.Errorf("stopped with %v; %q", err, kernel.Stat(at.PID))
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if names := left(t); len(names) > 0 {
+		t.Errorf("%q are left", names)
+	}
+}
+
+// A quota that holds a pod back is seen by the reader, too; one reader is enough for two pods.
+func TestReaderSeesThrottling(t *testing.T) {
+	l := farLauncher(t, Options{})
+	var names []string
+	for range 2 {
+		p := start(t, l, launch.Spec{Args: []string{"/act", "act-burns"}, CPUs: 0.05,
+			MemoryBytes: 64 << 20})
+		says(t, p, "ready")
+		s, err := p.Sample(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := s.Mark()
+		eventually(t, "throttling", func() bool {
+			now := s.Mark()
+			return now.ThrottledNs > before.ThrottledNs && before.ThrottledNs >= 0 &&
+				now.ChargedBytes > 0 && now.Processes == 1
+		})
+		names = append(names, p.Pod(t.Context()).Reader.Pod)
+		s.Stop()
+		if err := p.Stop(0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if names[0] != names[1] || names[0] == "" {
+		t.Errorf("readers are %q, want one", names)
+	}
+}
+
+// Where the API goes away a window that it came back in is whole; at its edge the reading is lost.
+func TestReaderWithoutAPI(t *testing.T) {
+	needsCluster(t)
+	w := byWay(t)
+	t.Cleanup(func() { w.close() })
+	p := start(t, farLauncher(t, Options{}), launch.Spec{Args: []string{"/act", "act-burns"},
+		CPUs: 1, MemoryBytes: 64 << 20})
+	says(t, p, "ready")
+	s, err := p.Sample(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := s.Mark()
+	w.close()
+	eventually(t, "the stream's end", func() bool { return s.f.lost() != nil })
+	b := s.Mark()
+	w.open(t)
+	eventually(t, "the stream's return", func() bool { return s.f.lost() == nil })
+	var c probe.Mark
+	eventually(t, "a mark", func() bool { c = s.Mark(); return !c.Lost })
+	lost, _ := probe.Between(a, b, s.Series(), 1, 1)
+	whole, _ := probe.Between(a, c, s.Series(), 1, 1)
+	if a.Lost || !b.Lost || lost.CPUNs != -1 || whole.CPUNs <= 0 || whole.RSSMaxBytes <= 0 {
+		t.Errorf("use is %+v up to the lost reading, %+v in all", lost, whole)
+	}
+	if n := len(s.Series().TNs); int64(n) < (c.TNs-a.TNs)/int64(150*time.Millisecond) {
+		t.Errorf("there are %d samples of %d ns", n, c.TNs-a.TNs)
+	}
+	r := p.Pod(t.Context()).Reader
+	if len(r.Lost) == 0 || !strings.Contains(r.Lost[0], ": ") {
+		t.Errorf("the record says %+v", r)
+	}
+}
+
+// A reader that is killed takes no trial with it: the pod goes on, its end is the cluster's word,
+// and the next launch has a reader of its own.
+func TestReaderIsKilled(t *testing.T) {
+	l := farLauncher(t, Options{})
+	p := start(t, l, launch.Spec{Args: []string{"/act", "act-forever"}})
+	says(t, p, "ready")
+	s, err := p.Sample(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := p.Pod(t.Context()).Reader.Pod
+	kubectl(t, "", "delete", "pod", first, "--namespace="+home.namespace, "--grace-period=1")
+	select {
+	case <-s.f.gone():
+	case <-time.After(30 * time.Second):
+		t.Fatal("nobody noticed")
+	}
+	if m := s.Mark(); !m.Lost {
+		t.Errorf("a dead reader marks %+v", m)
+	}
+	if r := p.Pod(t.Context()).Reader; len(r.Lost) != 1 || p.ended() {
+		t.Errorf("the record says %+v; %q", r, p.Exit())
+	}
+	if err := p.Stop(5 * time.Second); err != nil || p.Exit() != "exit status 0" {
+		t.Errorf("it ended with %q, %v", p.Exit(), err)
+	}
+	p = start(t, l, launch.Spec{Args: []string{"/act", "act-forever"}})
+	says(t, p, "ready")
+	if next := p.Pod(t.Context()).Reader.Pod; next == first || next == "" {
+		t.Errorf("the reader is %q, before it was %q", next, first)
+	}
+}
+
+// What a killed lab has left, its reader included, its guard removes.
+func TestKilledLabHasReader(t *testing.T) {
+	farLauncher(t, Options{}) // for its image
+	t.Setenv("PRONY_KUBERNETES_READER_IMAGE", readers.image)
+	t.Setenv("PRONY_KUBERNETES_READER", inPod)
+	s := startLab(t)
+	if names := left(t); len(names) != 5 {
+		t.Fatalf("%q are there, want two jobs, two pods and a service", names)
+	}
+	s.Kill(t)
+	eventually(t, "removal", func() bool { return len(left(t)) == 0 })
+	if b, err := os.ReadFile(filepath.Join(s.Dir, "kubernetes-guard.log")); err != nil ||
+		strings.Count(string(b), "job prony-"+s.ID) != 2 {
+		t.Errorf("the guard noted %q, error %v", b, err)
+	}
+}
+
+// A lab on a machine that is no node, or none with the labels asked for, has a reader.
+func TestElsewhereHasReader(t *testing.T) {
+	l := launcher(t, Options{})
+	l.nodes = nil
+	if err := l.meetNode(t.Context()); err != nil || l.far || l.node.Metadata.Name == "" {
+		t.Errorf("on a node: %t, %v", l.far, err)
+	}
+	l.nodes = map[string]string{"prony.test/disk": "none"}
+	if err := l.meetNode(t.Context()); err != nil || !l.far {
+		t.Errorf("for another node: %t, %v", l.far, err)
+	}
+	l.nodes, l.self.Boot = nil, "another"
+	if err := l.meetNode(t.Context()); err != nil || !l.far {
+		t.Errorf("on another machine: %t, %v", l.far, err)
+	}
+}
+
+// What a reader's namespace, node or image does not allow is said.
+func TestReaderCannotStart(t *testing.T) {
+	l := farLauncher(t, Options{})
+	l.options.ReaderImage = "no/such:reader"
+	refuses(t, l, launch.Spec{}, `start the reader of limits and use on the pod's node: `+
+		`ErrImageNeverPull: .*no/such:reader`)
+	l.options.ReaderImage = home.image
+	refuses(t, l, launch.Spec{}, `start the reader.*: CreateContainerError: .*no command`)
+	namespace := space(t, "baseline")
+	kubectl(t, "", "label", "namespace", namespace, "pod-security.kubernetes.io/enforce=baseline")
+	l = farLauncher(t, Options{Namespace: namespace})
+	refuses(t, l, launch.Spec{}, `the reader.*violates PodSecurity "baseline.*hostPID.*; the `+
+		`namespace admits no such pod`)
+}

@@ -1,0 +1,15 @@
+//go:build !linux || portable
+
+package sched
+
+// Ahead is for Linux.
+func Ahead(int) (back func(), ok bool) { return nil, false }
+
+// Locked does it as any thread would.
+func Locked(_ int, do func()) { do() }
+
+// Breath is for threads that go first: none do.
+type Breath struct{}
+
+// Take does nothing.
+func (*Breath) Take(int64) {}

@@ -1,0 +1,55 @@
+package suite
+
+import (
+	"strings"
+	"testing"
+)
+
+// What requests ask is known by the target's counters, and what is sent is the same with and
+// without.
+func TestCounters(t *testing.T) {
+	read := func(counters, asks string) (*Project, error) {
+		return ReadProject("prony.yaml", []byte("targets:\n  shop:\n    command: ./shop\n"+
+			"    processes: [{name: db, command: ./db}]\n    counters: {"+counters+"}\n"+
+			"requests: [{request: GET /"+asks+"}]\n"))
+	}
+	const database = "database: {postgres: 'postgres://a:b@127.0.0.1:{db.port}/x'}"
+	p, err := read(database, ", asks: {database: 2}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := p.Suite("")
+	if err != nil || s.Scenarios[0].Requests[0].Asks["database"] != 2 {
+		t.Fatalf("it asks %v, error %v", s.Scenarios, err)
+	}
+	bare, err := read(database, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	without, err := bare.Suite("")
+	if err != nil || without.SceneHash(without.Scenarios[0]) != s.SceneHash(s.Scenarios[0]) {
+		t.Errorf("with asks other requests are sent, error %v", err)
+	}
+	check := func(counters, asks, want string) {
+		t.Helper()
+		if _, err := read(counters, asks); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s %s: it says %v, want %q", counters, asks, err, want)
+		}
+	}
+	check(database, ", asks: {databas: 1}", "prony.yaml:6: no target has a counter databas in")
+	check(database, ", asks: {database: 0}", "prony.yaml:6: it asks database 0 times, outside 1")
+	check(database, ", asks: {database: 0.5}", "prony.yaml:6:")
+	check(database, ", setup: run, asks: {database: 1}}, {request: GET /",
+		"prony.yaml:6: what a setup asks is in no window")
+	check("db: {}", "", "prony.yaml:5: the counter db is had by one of postgres and metrics")
+	check("db: {postgres: a, metrics: b}", "", "had by one of postgres and metrics")
+	check("db: {metrics: b}", "", "prony.yaml:5: series is missing")
+	check("db: {postgres: a, series: b}", "", "prony.yaml:5: series is of a page of metrics")
+	check("db: {metrics: a, series: b, statements: true}", "", "statements are of a postgres")
+	check("db: {postgres: 'postgres://a:b@h:{dbs.port}/x'}", "", "{dbs.port} is of no process")
+	if _, err := ReadScenario("s.yaml", []byte("name: a\nrequests: [{request: GET /, "+
+		"asks: {database: 1}}]\n")); err == nil ||
+		!strings.Contains(err.Error(), "a load alone starts no targets") {
+		t.Errorf("of a load alone: %v", err)
+	}
+}

@@ -1,0 +1,157 @@
+package trial
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"prony/internal/asks"
+	"prony/internal/clock"
+	"prony/internal/result"
+	"prony/internal/service"
+	"prony/internal/suite"
+)
+
+// restFor is how long a counter is looked at before the load: others may move it, too.
+const restFor = time.Second
+
+// asked is a counter that requests of the trial's scenario are held by.
+type asked struct {
+	name     string
+	counter  asks.Counter
+	restPerS float64
+	failed   error // it cannot be read; nothing is said of it then
+}
+
+// reading is what a counter said.
+type reading struct {
+	count float64
+	atNs  int64
+	err   error
+}
+
+// count opens the counters that the scenario's requests name and the target has, and looks for how
+// much they move without a load.
+func (f *life) count(ctx context.Context) {
+	names := map[string]bool{}
+	for _, r := range f.trial.Scene.Requests {
+		for name := range r.Asks {
+			names[name] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if at, ok := f.trial.Subject.Target.Counters[name]; ok && f.lab.Counter != nil {
+			a := &asked{name: name}
+			at, a.failed = service.CounterAt(at, f.addr.Addr().String(), f.ports())
+			if a.failed == nil {
+				a.counter, a.failed = f.lab.Counter(at)
+			}
+			f.asked = append(f.asked, a)
+		}
+	}
+	if len(f.asked) == 0 {
+		return
+	}
+	before := f.readings(ctx)
+	select {
+	case <-time.After(restFor):
+	case <-ctx.Done():
+	}
+	for i, r := range f.readings(ctx) {
+		b := before[i]
+		if f.asked[i].failed = cmp.Or(f.asked[i].failed, b.err, r.err); f.asked[i].failed == nil {
+			f.asked[i].restPerS = (r.count - b.count) / time.Duration(r.atNs-b.atNs).Seconds()
+		}
+	}
+}
+
+// ports are those that the target's processes listen on; of what takes the requests also without
+// its name.
+func (f *life) ports() map[string]int {
+	out := map[string]int{"": int(f.addr.Port())}
+	for _, p := range f.proc.Parts {
+		out[p.Name] = int(p.Addr().Port())
+	}
+	return out
+}
+
+// readings reads all counters. One that failed once is left alone: the wait for it would be in
+// every window.
+func (f *life) readings(ctx context.Context) []reading {
+	out := make([]reading, len(f.asked))
+	for i, a := range f.asked {
+		if out[i].err = a.failed; a.failed != nil {
+			continue
+		}
+		bounded, cancel := context.WithTimeout(ctx, asks.Wait)
+		began := clock.Mono()
+		out[i].count, out[i].err = a.counter.Read(bounded)
+		cancel()
+		out[i].atNs = (began + clock.Mono()) / 2
+		a.failed = out[i].err
+	}
+	return out
+}
+
+// asks is what the counters say of a window, by their readings at its opening, then those at its
+// end. From is the window's real beginning, 0 where the generator does not say: then nothing was
+// offered beside it. After its end nothing is.
+func (f *life) asks(l *result.Load, at []reading, fromNs int64) (out []result.Asks) {
+	for i, a := range f.asked {
+		r := result.Asks{Of: a.name, BetweenNs: l.WindowNs, RestPerS: a.restPerS}
+		err := a.failed
+		if err == nil && len(at) != 2*len(f.asked) {
+			err = errors.New("the window had no end")
+		}
+		if err != nil {
+			r.Error = err.Error()
+			out = append(out, r)
+			continue
+		}
+		before, after := at[i], at[len(f.asked)+i]
+		if fromNs != 0 { // negative where a slow counter was read in the window
+			r.BetweenNs += fromNs - before.atNs
+		}
+		r.What, r.LateNs = a.counter.What(), int64(a.counter.Late())
+		r.Count = after.count - before.count
+		r.Wanted = wanted(a.name, f.trial.Scene, l) * float64(l.Done)
+		switch {
+		case r.Count < 0:
+			r.Error = "the counter began anew in the window"
+		case r.BetweenNs <= 0:
+			r.Error = "it answered when the window was over"
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// wanted is how often an answer of the load asks a counter at least, on average.
+func wanted(counter string, s suite.Scenario, l *result.Load) (each float64) {
+	var all, asks float64
+	i := 0
+	for _, r := range s.Requests {
+		if r.Setup != "" {
+			continue
+		}
+		answered := 1.0 // of the only kind
+		if i < len(l.Routes) {
+			answered = float64(l.Routes[i].Answered)
+		}
+		i++
+		all, asks = all+answered, asks+answered*float64(r.Asks[counter])
+	}
+	if all == 0 {
+		return 0
+	}
+	return asks / all
+}
+
+func (a *asked) close() {
+	if a.counter != nil {
+		a.counter.Close()
+	}
+}

@@ -1,0 +1,145 @@
+package trial_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"prony/internal/asks"
+	"prony/internal/clock"
+	"prony/internal/launch"
+	"prony/internal/probe"
+	"prony/internal/result"
+	"prony/internal/trial"
+)
+
+// askMeter is a counter that moves by so much a second of the bubble, from the load's begin on by
+// load, and always by others; after some readings it fails.
+type askMeter struct {
+	load, others float64
+	begun        func() bool
+	left         int
+	closed       bool
+	told         *[]string // of each reading
+	last, sum    float64
+}
+
+func (m *askMeter) Read(context.Context) (float64, error) {
+	*m.told = append(*m.told, "read")
+	if m.left--; m.left < 0 {
+		return 0, errors.New("connection refused")
+	}
+	now := float64(clock.Mono()) / 1e9
+	perS := m.others
+	if m.begun() {
+		perS += m.load
+	}
+	m.sum += (now - m.last) * perS
+	m.last = now
+	return m.sum, nil
+}
+func (m *askMeter) What() string        { return "statements" }
+func (m *askMeter) Late() time.Duration { return 0 }
+func (m *askMeter) Close()              { m.closed = true }
+
+// marked is a watcher that tells of marks at the ends of windows.
+type marked struct {
+	trial.Watcher
+	told *[]string
+}
+
+func (m marked) MarkPSS() probe.Mark {
+	*m.told = append(*m.told, "mark")
+	return m.Watcher.MarkPSS()
+}
+
+func tellMarks(l *trial.Lab, told *[]string) {
+	watch := l.Watch
+	l.Watch = func(p launch.Process, every time.Duration) (trial.Watcher, error) {
+		of, err := watch(p, every)
+		return marked{of, told}, err
+	}
+}
+
+// near is a count, or what is wanted of it where that is as good as the same.
+func near(got, want float64) float64 {
+	if math.Abs(got-want) < 1e-3 {
+		return want
+	}
+	return got
+}
+
+// A counter is read before the load and at the edges of each window, and the record has what it
+// counted beside what the answers want. The load answers 1,000 a second.
+func TestCounterOfATrial(t *testing.T) {
+	check := func(m *askMeter, want result.Asks, grade string) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			m.begun = func() bool { return slices.Contains(w.notes, "load warmup") }
+			var opened asks.Place
+			var told []string
+			m.told = &told
+			tellMarks(w.lab, &told)
+			w.lab.Counter = func(c asks.Place) (asks.Counter, error) {
+				opened = c
+				m.last = float64(clock.Mono()) / 1e9
+				return m, nil
+			}
+			e := w.experiment("a")
+			subject := e.Subjects["a"]
+			subject.Target.Counters = map[string]asks.Place{
+				"db":    {Postgres: "postgres://{host}:{port}/x"},
+				"other": {Postgres: "of which no request wants anything"}}
+			e.Subjects["a"] = subject
+			e.Plan.Suite.Scenarios[0].Requests[0].Asks = map[string]int{"db": 2, "none": 1}
+			records, err := w.run(context.Background(), e)
+			if err != nil || len(records) != 1 || len(records[0].Loads) != 2 {
+				t.Fatalf("%d records, error %v", len(records), err)
+			}
+			if opened.Postgres != "postgres://127.0.0.1:8080/x" || !m.closed {
+				t.Errorf("opened %+v, closed %v", opened, m.closed)
+			}
+			for _, l := range records[0].Loads {
+				if len(l.Asks) != 1 {
+					t.Fatalf("%s asks %+v", l.Name, l.Asks)
+				}
+				got := l.Asks[0]
+				got.Count = near(got.Count, want.Count)
+				got.RestPerS = near(got.RestPerS, want.RestPerS)
+				if got != want {
+					t.Errorf("%s asks %+v, want %+v", l.Name, got, want)
+				}
+			}
+			// What the service took is marked at the window's end, however long counters take.
+			if m.left >= 0 && strings.Join(told, " ") != "read read read mark read read mark read" {
+				t.Errorf("in order: %v", told)
+			}
+			found := result.Valid
+			for _, f := range records[0].Verdict.Findings {
+				if f.Rule == "unasked" {
+					found = f.Grade
+				}
+			}
+			if found != grade {
+				t.Errorf("unasked is %s, want %s", found, grade)
+			}
+		})
+	}
+	const many = 1000
+	of := result.Asks{Of: "db", What: "statements", BetweenNs: 1e9, Wanted: 2000}
+	asks := of
+	asks.Count = 2000
+	check(&askMeter{load: 2000, left: many}, asks, result.Valid)
+	asks.Count = 1000 // one of the two
+	check(&askMeter{load: 1000, left: many}, asks, result.Invalid)
+	asks.Count, asks.RestPerS = 2500, 1500
+	check(&askMeter{load: 1000, others: 1500, left: many}, asks, result.Suspect)
+	check(&askMeter{load: 2000, left: 1}, result.Asks{Of: "db", BetweenNs: 1e9,
+		Error: "connection refused"}, result.Valid)
+}
