@@ -213,7 +213,7 @@ func (s *session) warmUp(ctx context.Context) (peak float64, steady bool, err er
 		}
 		if peak <= 0 {
 			return 0, false, fmt.Errorf("warm up: no good answer in %v: %s", s.Window,
-				cmp.Or(l.Errors.Example, "every request is still waiting"))
+				l.Errors.Why())
 		}
 		if i > 0 && math.Abs(peak/before-1) < warmChange {
 			return peak, true, nil

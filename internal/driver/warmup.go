@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -50,7 +49,7 @@ func WarmUp(ctx context.Context, offer func(context.Context, load.Spec) (*load.R
 	res, err := offer(ctx, spec)
 	if err == nil && res.Done == 0 && w.Requests == 0 {
 		err = fmt.Errorf("no good answer in %v: %s", time.Duration(res.WindowNs),
-			cmp.Or(res.Errors.Example, "every request is still waiting"))
+			res.Errors.Why())
 	}
 	w.RatePerS, w.IntervalNs = Rates(counts), int64(WarmInterval)
 	w.Connections = spec.Connections

@@ -387,28 +387,6 @@ func (m Memory) Worth() (share float64, known bool) {
 	return 1, m.Effective > 0
 }
 
-// Errors counts requests that did not end as the scenario expects, by class.
-type Errors struct {
-	Connect int64 `json:"connect"`
-	Write   int64 `json:"write"`
-	Read    int64 `json:"read"`    // reset, or closed before the answer was whole
-	Timeout int64 `json:"timeout"` // no whole answer within the scenario's timeout
-	Parse   int64 `json:"parse"`   // not HTTP
-	Status  int64 `json:"status"`
-	Body    int64 `json:"body"`              // wrong length or wrong bytes
-	Unasked int64 `json:"unasked,omitempty"` // answers without a request
-
-	Example string `json:"example,omitempty"` // the first one, in words
-}
-
-// Total is the number of all that went wrong.
-func (e Errors) Total() int64 { return e.Connect + e.Unasked + e.Requests() }
-
-// Requests is the number of failed requests.
-func (e Errors) Requests() int64 {
-	return e.Write + e.Read + e.Timeout + e.Parse + e.Status + e.Body
-}
-
 // Dist is a distribution of durations. The histogram is the truth, the fields a convenience.
 type Dist struct {
 	Count  int64   `json:"count"`

@@ -3,12 +3,9 @@ package trial_test
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -414,6 +411,12 @@ func TestFaults(t *testing.T) {
 			time.Sleep(time.Second)
 			return &load.Result{}, ctx.Err()
 		}), "warmup", "no good answer", "see ")
+	check("stands still under peak", during("peak",
+		func(w *world, ctx context.Context, s load.Spec) (*load.Result, error) {
+			res, err := w.steadyLoad(ctx, s)
+			res.Done, res.Answered, res.ThroughputPerS = 0, 0, 0
+			return res, err
+		}), "measure", "no good answer in 1s, every request is still waiting", "see ")
 	check("dies in the middle", during("peak",
 		func(w *world, ctx context.Context, _ load.Spec) (*load.Result, error) {
 			w.launcher.Crash("signal: killed")
@@ -543,58 +546,4 @@ func TestInterruptKeepsWhatThereIs(t *testing.T) {
 			t.Errorf("the service was not stopped: %q", w.notes)
 		}
 	})
-}
-
-// A record that cannot be saved ends the run, with the earlier ones whole on disk.
-func TestDiskFull(t *testing.T) {
-	if _, err := os.Stat("/dev/full"); err != nil {
-		t.Skip("needs /dev/full")
-	}
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		e := w.experiment("a", "b")
-		w.offer = func(ctx context.Context, s load.Spec) (*load.Result, error) {
-			if s.Name == "peak" && strings.Contains(lastLaunch(w.notes), "-02-") {
-				fill(t, filepath.Join(w.dir, result.TrialsFile))
-			}
-			return w.steadyLoad(ctx, s)
-		}
-		records, err := w.run(context.Background(), e)
-		if err == nil || !strings.Contains(err.Error(), "free some space") {
-			t.Errorf("error is %v", err)
-		}
-		if len(records) != 1 || records[0].Outcome != result.Measured {
-			t.Errorf("%d records are left of the first trial, want 1", len(records))
-		}
-	})
-}
-
-// fill makes the lab's open file of records refuse every further byte, as a full disk does: the
-// descriptor is replaced by /dev/full.
-func fill(t *testing.T, path string) {
-	t.Helper()
-	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		link, err := os.Readlink("/proc/self/fd/" + e.Name())
-		if err != nil || link != path {
-			continue
-		}
-		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer full.Close()
-		var fd int
-		if err := json.Unmarshal([]byte(e.Name()), &fd); err != nil {
-			t.Fatal(err)
-		}
-		if err := dup(int(full.Fd()), fd); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	t.Fatalf("no descriptor is open on %s", path)
 }

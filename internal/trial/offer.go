@@ -178,8 +178,8 @@ func (f *life) delivered(load string) (perS float64, err error) {
 	for i := range f.rec.Loads {
 		if l := &f.rec.Loads[i]; l.Name == load {
 			if l.ThroughputPerS <= 0 {
-				return 0, fmt.Errorf("its rate is a share of %s, which had no good answer (%s)",
-					load, l.Errors.Example)
+				return 0, fmt.Errorf("its rate is a share of %s: no good answer in %v, %s",
+					load, time.Duration(l.WindowNs), l.Errors.Why())
 			}
 			return l.ThroughputPerS, nil
 		}

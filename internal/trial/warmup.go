@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,7 +75,7 @@ func (f *life) warmUp(ctx context.Context) error {
 	g.warm() // at the bound, which may be as early as the minimum
 	if f.rec.Warmup.Requests == 0 && res.Done == 0 {
 		return fmt.Errorf("warm up %s: no good answer in %v: %s", f.trial.Target,
-			time.Duration(w.Max), cmp.Or(res.Errors.Example, "every request is still waiting"))
+			time.Duration(w.Max), res.Errors.Why())
 	}
 	return nil
 }

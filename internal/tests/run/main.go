@@ -77,6 +77,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		wait.Wait()
 		err = errors.Join(err, errors.Join(errs...))
 	}
+	if *all && err != nil && ctx.Err() == nil {
+		if again, ok := told.again(); ok {
+			err = again.run(ctx, told, stderr)
+		}
+	}
 	told.close()
 	return err
 }
@@ -118,11 +123,7 @@ func small(suites []suite) [][]order {
 // than go test does.
 func rest(suites []suite) ([][]order, error) {
 	var step []order
-	// What compiles is lavish; the tests, which measure, are as everybody's programs.
-	env := []string{tests.Set + "=" + tests.All, compiler.Lavish}
-	variable, _, _ := strings.Cut(compiler.Lavish, "=")
-	base := slices.Concat(compiler.Flags, []string{"-vet=off", "-exec=env -u " + variable,
-		"-timeout=60m"})
+	base, env := other()
 	var whole []string
 	suites = slices.DeleteFunc(slices.Clone(suites), func(s suite) bool {
 		if s.heavy {
@@ -150,6 +151,38 @@ func rest(suites []suite) ([][]order, error) {
 		return nil, errors.New("run the other tests: make test leaves out none of these packages'")
 	}
 	return [][]order{step}, nil
+}
+
+// other is how tests of the other set are run: what compiles is lavish; the tests, which measure,
+// are as everybody's programs.
+func other() (args, env []string) {
+	variable, _, _ := strings.Cut(compiler.Lavish, "=")
+	return slices.Concat(compiler.Flags, []string{"-vet=off", "-exec=env -u " + variable,
+		"-timeout=60m"}), []string{tests.Set + "=" + tests.All, compiler.Lavish}
+}
+
+// few is how many tests may fail by what ran beside them.
+const few = 5
+
+// again is what has failed once more, alone: a service that is measured stands still for a second
+// where compilers of three other packages have its core. So a few tests that failed in the midst of
+// others are red if they fail by themselves, and are named in any case. Nothing is run again where
+// tests were lost with a package.
+func (t *told) again() (order, bool) {
+	if t.broken || len(t.failed) == 0 || len(t.failed) > few {
+		return order{}, false
+	}
+	var in, names []string
+	for _, f := range t.failed {
+		in, names = append(in, f.path), append(names, f.test)
+	}
+	slices.Sort(in)
+	slices.Sort(names)
+	fmt.Fprintf(t.out, "once more, alone: %s\n", strings.Join(names, ", "))
+	t.alone = true
+	args, env := other()
+	return order{args: slices.Concat(args, []string{"-p=1", "-count=1",
+		"-run=" + pattern(slices.Compact(names))}, slices.Compact(in)), env: env}, true
 }
 
 // run runs go test and tells what it says.

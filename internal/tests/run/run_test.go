@@ -223,6 +223,81 @@ not run again: 1
 	}
 }
 
+// A few tests that failed are run once more, unless a package ended before its other tests.
+func TestAgain(t *testing.T) {
+	const (
+		failed = `{"Action":"fail","Package":"p","Test":"%s","Elapsed":1}` + "\n"
+		ended  = `{"Action":"fail","Package":"p"}` + "\n"
+		said   = `{"Action":"output","Package":"p","Output":"%s\n"}` + "\n"
+	)
+	check := func(name, want string, lines ...string) {
+		t.Helper()
+		told := newTold(io.Discard)
+		if err := told.read(strings.NewReader(strings.Join(lines, ""))); err != nil {
+			t.Fatal(err)
+		}
+		again, ok := told.again()
+		got := strings.Join(again.args, " ")
+		if ok != (want != "") || !strings.HasSuffix(got, want) {
+			t.Errorf("%s: %q, %v", name, got, ok)
+		}
+	}
+	a, b := fmt.Sprintf(failed, "TestA"), fmt.Sprintf(failed, "TestB")
+	check("nothing failed", "", strings.ReplaceAll(a+ended, "fail", "pass"))
+	check("one of two", "-p=1 -count=1 -run=^(TestA)$ p", fmt.Sprintf(failed, "TestA/x"), a,
+		strings.ReplaceAll(b, "fail", "pass"), ended)
+	check("in two packages", "-run=^(TestA|TestB)$ p q", a, ended,
+		strings.ReplaceAll(b+ended, `"p"`, `"q"`))
+	check("it did not build", "", a, ended, strings.ReplaceAll(ended, `"p"`, `"q"`))
+	check("it panicked", "", a, fmt.Sprintf(said, "exit status 2"), ended)
+	check("it was killed", "", a, fmt.Sprintf(said, "signal: killed"), ended)
+	check("one never ended", "", a,
+		`{"Action":"output","Package":"p","Test":"TestB","Output":"late\n"}`+"\n", ended)
+	check("many", "", strings.Repeat(a, few+1), ended)
+}
+
+// What fails beside others and passes alone is named, and is not red.
+func TestAlone(t *testing.T) {
+	dir := t.TempDir()
+	const text = `package m
+
+import (
+	"os"
+	"testing"
+	"prony/internal/tests"
+)
+
+func TestA(t *testing.T) { tests.Whole(t, ""); if os.Mkdir(%q, 0o700) == nil { t.Error("x") } }
+func TestB(t *testing.T) { tests.Whole(t, ""); if %v { t.Error("always") } }
+`
+	write := func(name, text string) {
+		t.Helper()
+		err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	// What leaves tests out is known by its path.
+	write("go.mod", "module prony\n\ngo 1.26\n")
+	write("internal/tests/tests.go",
+		"package tests\n\nimport \"testing\"\n\nfunc Whole(*testing.T, string) {}\n")
+	t.Chdir(dir)
+	check := func(always bool, want string) {
+		t.Helper()
+		write("a_test.go", fmt.Sprintf(text, fmt.Sprint("ran ", always), always))
+		var out, errs bytes.Buffer
+		err := run(context.Background(), []string{"-all", "."}, &out, &errs)
+		if (err != nil) != always || !strings.Contains(out.String(), want) {
+			t.Errorf("error %v\n%s%s\nwant %q", err, &out, &errs, want)
+		}
+	}
+	check(false, "failed beside others, passed alone: 1\n  prony TestA\n")
+	check(true, "once more, alone: TestA, TestB\n")
+}
+
 // A module whose one test fails, or is left out, goes through all of it.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
@@ -242,8 +317,9 @@ func TestRun(t *testing.T) {
 		if (err == nil) != (failure == "") || !strings.Contains(fmt.Sprint(err), failure) {
 			t.Errorf("%q: error %v, want %q\n%s", args, err, failure, &errs)
 		}
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q says\n%s\nwant %q", args, &out, want)
+		said := out.String()
+		if !strings.Contains(said, want) || strings.Contains(said, "once more") {
+			t.Errorf("%q says\n%s\nwant %q, tried once", args, said, want)
 		}
 	}
 	check("--- FAIL: TestA", "exit status 1")

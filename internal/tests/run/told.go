@@ -38,7 +38,14 @@ type told struct {
 	memory []string            // taken from it
 	left   map[string][]string // left out, by the reason
 	others int                 // of make test-all
+	failed []failed
+	broken bool // a package failed otherwise than by tests that ended
+	alone  bool // what runs now has failed beside others
+	passed []string
 }
+
+// failed is a test that did, and its package.
+type failed struct{ path, test string }
 
 func newTold(out io.Writer) *told { return &told{out: out, left: map[string][]string{}} }
 
@@ -47,11 +54,12 @@ type telling struct {
 	*told
 	said map[string][]string // by package and test, until it ends
 	ran  map[string][]took   // by package, until that ends
+	bad  map[string]bool     // packages of which a test failed
 }
 
 // read takes in all that go test tells. What is no event is printed as it is.
 func (t *told) read(in io.Reader) error {
-	of := telling{t, map[string][]string{}, map[string][]took{}}
+	of := telling{t, map[string][]string{}, map[string][]took{}, map[string]bool{}}
 	for r := bufio.NewReader(in); ; {
 		line, err := r.ReadString('\n')
 		var e event
@@ -94,7 +102,19 @@ func (t telling) hear(e event) {
 		}
 		if !strings.Contains(e.Test, "/") {
 			t.ran[e.Package] = append(t.ran[e.Package], took{key, e.Elapsed})
+			t.judge(e)
 		}
+	}
+}
+
+// judge takes down how a test ended that is none of another.
+func (t telling) judge(e event) {
+	switch {
+	case e.Action == "fail":
+		t.bad[e.Package] = true
+		t.failed = append(t.failed, failed{e.Package, e.Test})
+	case e.Action == "pass" && t.alone:
+		t.passed = append(t.passed, e.Package+" "+e.Test)
 	}
 }
 
@@ -102,8 +122,10 @@ func (t telling) hear(e event) {
 // tests of a result that go test kept took no time now.
 func (t telling) ended(e event, said []string) {
 	cached := false
+	t.broken = t.broken || e.Action == "fail" && !t.bad[e.Package]
 	for key, lines := range t.said {
 		if strings.HasPrefix(key, e.Package+" ") {
+			t.broken = true // it never ended
 			if e.Action == "fail" {
 				fmt.Fprint(t.out, strings.Join(lines, ""))
 			}
@@ -112,6 +134,8 @@ func (t telling) ended(e event, said []string) {
 	}
 	for _, line := range said {
 		cached = cached || strings.HasSuffix(line, "\t(cached)\n")
+		t.broken = t.broken || strings.HasPrefix(line, "exit status ") ||
+			strings.HasPrefix(line, "signal: ") // a panic, after which others were not run
 		if line != "PASS\n" {
 			fmt.Fprint(t.out, line)
 		}
@@ -157,6 +181,8 @@ func (t *told) close() {
 			}
 			return fmt.Sprintf("%s%s: %s", t.left[why][0], more, why)
 		})
+	printList(t.out, "failed beside others, passed alone", t.passed,
+		func(name string) string { return name })
 	printList(t.out, "not run again", t.memory, func(line string) string { return line })
 	if t.others > 0 {
 		fmt.Fprintf(t.out, "%d tests, and what is below them, are make test-all's\n", t.others)
