@@ -35,7 +35,10 @@ func java(t *testing.T) string {
 // A program that knows what it allocated, and beans that know what the JVM paused, against the log:
 // this is also what shows that the log's times are those of System.nanoTime, because the window is.
 func TestAgainstTheJVMsOwnCounts(t *testing.T) {
+	tests.Whole(t, "what a JVM counts itself") // before it is asked who it is
 	java, classes := java(t), t.TempDir()
+	tests.Once(t, "what a JVM counts itself", tests.Needs{Facts: []string{
+		tests.Version(java, "--version")}})
 	tests.Reads(t, "testdata/Allocate.java")
 	javac := exec.CommandContext(t.Context(), filepath.Join(filepath.Dir(java), "javac"), "-d",
 		classes, "testdata/Allocate.java")

@@ -7,8 +7,7 @@ import (
 )
 
 // Means, variances and quantiles by gonum's special functions alone: its packages of statistics
-// bring linear algebra with them, a twelfth of the program that nothing here calls. The tests hold
-// each of these against those packages.
+// bring linear algebra with them, a twelfth of the program that nothing here calls.
 
 // mean is NaN of no values.
 func mean(xs []float64) float64 {

@@ -4,8 +4,6 @@ import (
 	"math"
 	"slices"
 	"testing"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 func TestPairedRatio(t *testing.T) {
@@ -132,9 +130,8 @@ func TestPowerOfT(t *testing.T) {
 	// a = 1/2 + 1/c^2; the other side is the same with -delta.
 	c := 0.95 * math.Sqrt(2/0.0975) // t(0.975, 2)
 	root := math.Sqrt(1 + 2/(c*c))  // sqrt(2a)
-	phi := distuv.UnitNormal.CDF
 	side := func(delta float64) float64 {
-		return phi(delta) - math.Exp(delta*delta/2*(1/(root*root)-1))/root*phi(delta/root)
+		return normal(delta) - math.Exp(delta*delta/2*(1/(root*root)-1))/root*normal(delta/root)
 	}
 	for _, d := range []float64{0.5, 1, 2, 5} {
 		delta := d * math.Sqrt(3)

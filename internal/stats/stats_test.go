@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// near compares to 9 digits; two NaN are alike. gonum's t quantile is good to about 10.
+// near compares to 9 digits; two NaN are alike.
 func near(got, want float64) bool {
 	if math.IsNaN(want) || math.IsInf(want, 0) {
 		return got == want || math.IsNaN(got) && math.IsNaN(want)

@@ -152,6 +152,7 @@ func TestAnswersProvoked(t *testing.T) {
 // window's 400 arrivals are not sent in it. As many come over from before, so that Little's law
 // holds.
 func TestDeliveredProvoked(t *testing.T) {
+	tests.Once(t, "what a service gives rise to", tests.Needs{})
 	server := func() exact.Plan {
 		return exact.Stall(50*time.Millisecond, 300*time.Millisecond,
 			exact.Cap(1, time.Second/820))
@@ -169,6 +170,7 @@ func TestDeliveredProvoked(t *testing.T) {
 // 60 of the 128 connections are busy, so that all is sent. The limit is (5 + 3·√30)/1 s = 21/s.
 // Little's law is off by 2,000/1,940 - 1 = 3 %, since later requests wait longer.
 func TestCapacityProvoked(t *testing.T) {
+	tests.Once(t, "what a service gives rise to", tests.Needs{})
 	server := func() exact.Plan {
 		return exact.Cap(1, time.Second/1940)
 	}
@@ -226,6 +228,7 @@ func change(at time.Duration, before, after exact.Plan) exact.Plan {
 
 // 3,000/s for 0.4 s are 1,200 requests: one wrong one of them is 0.08 %, two are 0.17 %.
 func TestErrorsProvoked(t *testing.T) {
+	tests.Once(t, "what a service gives rise to", tests.Needs{})
 	check := func(every int64, wrong func(*exact.Reply), grade string) {
 		t.Helper()
 		provoke(t, func() exact.Plan { return exact.Every(every, wrong, exact.Fixed(0)) },
@@ -244,6 +247,7 @@ func TestErrorsProvoked(t *testing.T) {
 // 1,000/s for 0.4 s are 400 requests. The first ones hang: the backlog is there from the start and
 // does not grow. One is less than what p99 hangs on, 8 are 2 %.
 func TestCensoredProvoked(t *testing.T) {
+	tests.Once(t, "what a service gives rise to", tests.Needs{})
 	check := func(n int64, grade string) {
 		t.Helper()
 		server := func() exact.Plan { return first(n, exact.Silent, exact.Fixed(0)) }
@@ -274,6 +278,7 @@ func TestSamplesProvoked(t *testing.T) {
 // 8 connections answered after 5 ms and, from the middle of the window on, after 10: 1,600/s become
 // 800/s, or the other way round.
 func TestDriftProvoked(t *testing.T) {
+	tests.Once(t, "what a service gives rise to", tests.Needs{})
 	check := func(before, after time.Duration) {
 		t.Helper()
 		server := func() exact.Plan {
