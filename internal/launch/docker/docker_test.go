@@ -2,14 +2,14 @@ package docker
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"os"
+	"os/exec"
 	"sync"
 	"testing"
-
-	"github.com/moby/moby/client"
 
 	"prony/internal/launch"
 	"prony/internal/launch/launchtest"
@@ -26,43 +26,50 @@ func TestMain(m *testing.M) {
 	os.Exit(launchtest.Main(m))
 }
 
-// engine is the maker's own client of the engine of this machine, so that what the launcher did is
-// seen by other eyes; without an engine a test is left out.
-func engine(t testing.TB) *client.Client {
-	t.Helper()
-	tests.Whole(t, "containers")
+// docker has Docker's own command say something about the engine of this machine, or do something
+// to it, so that what the launcher did is seen by other eyes.
+func docker(in []byte, args ...string) (out []byte, err error) {
 	path, err := socketOf("", os.Getenv("DOCKER_HOST"))
 	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command("docker", args...)
+	cmd.Env = append(os.Environ(), "DOCKER_HOST=unix://"+path)
+	cmd.Stdin = bytes.NewReader(in)
+	out, err = cmd.Output()
+	if e, ok := errors.AsType[*exec.ExitError](err); ok {
+		err = fmt.Errorf("docker %q: %w: %s", args, err, e.Stderr)
+	}
+	return out, err
+}
+
+// engineVersion is asked for once: every test needs it.
+var engineVersion = sync.OnceValues(func() ([]byte, error) { return docker(nil, "version") })
+
+// engine leaves a test out where there is no engine, or no command to look at it with.
+func engine(t testing.TB) {
+	t.Helper()
+	tests.Whole(t, "containers")
+	path, elsewhere := socketOf("", os.Getenv("DOCKER_HOST"))
+	_, absent := connect(context.Background(), path)
+	_, missing := exec.LookPath("docker")
+	if err := cmp.Or(elsewhere, absent, missing); err != nil {
 		t.Skip(err)
 	}
-	if _, err := connect(context.Background(), path); err != nil {
-		t.Skip(err)
-	}
-	e, err := client.New(client.WithHost("unix://" + path))
+	v, err := engineVersion()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { e.Close() })
-	v, err := e.ServerVersion(context.Background(), client.ServerVersionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tests.Once(t, "containers", tests.Needs{Facts: []string{fmt.Sprintf("engine %+v", v)}})
-	return e
+	tests.Once(t, "containers", tests.Needs{Facts: []string{fmt.Sprintf("engine %s", v)}})
 }
 
 // imageOf has the engine hold an image of a program that acts.
 func imageOf(t testing.TB, name string, config map[string]any) string {
 	t.Helper()
-	e := engine(t)
+	engine(t)
 	ref := fmt.Sprintf("prony-test-%s:%d", name, os.Getpid())
-	got, err := e.ImageLoad(context.Background(),
-		bytes.NewReader(launchtest.Image(t, ref, config)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer got.Close()
-	if out, err := io.ReadAll(got); err != nil || !bytes.Contains(out, []byte(ref)) {
+	out, err := docker(launchtest.Image(t, ref, config), "load")
+	if err != nil || !bytes.Contains(out, []byte(ref)) {
 		t.Fatalf("load image: %v: %s", err, out)
 	}
 	return ref
@@ -85,14 +92,9 @@ func plainImage(t testing.TB) string {
 }
 
 func removeImage(ref string) {
-	e, err := client.New()
-	if err != nil {
-		panic(err)
-	}
-	defer e.Close()
-	if _, err := e.ImageRemove(context.Background(), ref, client.ImageRemoveOptions{
-		Force: true}); err != nil {
-		panic(err)
+	out, err := docker(nil, "image", "rm", "--force", ref)
+	if err != nil || len(out) == 0 { // by force what is not there is no error
+		panic(fmt.Sprintf("image %s is not removed: %v", ref, err))
 	}
 }
 

@@ -64,8 +64,8 @@ func (s stranger) groupGone() bool {
 // What a killed lab has left its guard removes, with the signals of a Ctrl-C or a shutdown or
 // without them.
 func TestKilledLab(t *testing.T) {
-	e, s := engine(t), startLab(t)
-	if names := left(t, e, s.owns); len(names) != 3 {
+	s := startLab(t)
+	if names := left(t, s.owns); len(names) != 3 {
 		t.Fatalf("it has %q, want two containers and a network", names)
 	}
 	for _, signal := range []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP} {
@@ -74,7 +74,7 @@ func TestKilledLab(t *testing.T) {
 		}
 	}
 	s.Kill(t)
-	eventually(t, "removal", func() bool { return len(left(t, e, s.owns)) == 0 && s.groupGone() })
+	eventually(t, "removal", func() bool { return len(left(t, s.owns)) == 0 && s.groupGone() })
 	eventually(t, "the guard's end", func() bool { return kernel.Born(s.Guard) == "" })
 	b, err := os.ReadFile(filepath.Join(s.Dir, "docker-guard.log"))
 	if text := string(b); strings.Count(text, "\n") != 1 || err != nil ||
@@ -86,7 +86,7 @@ func TestKilledLab(t *testing.T) {
 // Where the guard is killed, too, the next lab removes what is left; and as long as it lives, a lab
 // loses nothing to another.
 func TestKilledGuard(t *testing.T) {
-	e, s := engine(t), startLab(t)
+	s := startLab(t)
 	if err := unix.Kill(s.Guard, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -100,11 +100,11 @@ func TestKilledGuard(t *testing.T) {
 			t.Errorf("closed with %v, its container with %q", err, p.Exit())
 		}
 	}
-	if names := left(t, e, s.owns); len(names) != 3 {
+	if names := left(t, s.owns); len(names) != 3 {
 		t.Errorf("the other lab has %q, want all three", names)
 	}
 	s.Kill(t)
-	if names := left(t, e, s.owns); len(names) != 3 {
+	if names := left(t, s.owns); len(names) != 3 {
 		t.Fatalf("%q are left without a guard: this test proves nothing", names)
 	}
 	l, reaped, err := New(t.Context(), Options{Host: true})
@@ -119,7 +119,7 @@ func TestKilledGuard(t *testing.T) {
 	}) {
 		t.Errorf("reaped %q, want two containers and the network", reaped)
 	}
-	if names := left(t, e, s.owns); len(names) > 0 || !s.groupGone() {
+	if names := left(t, s.owns); len(names) > 0 || !s.groupGone() {
 		t.Errorf("%q are left, its group %s is gone: %t", names, s.Said, s.groupGone())
 	}
 }

@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -14,7 +15,7 @@ import (
 	"time"
 
 	"github.com/moby/moby/api/types/container"
-	"github.com/moby/moby/client"
+	"github.com/moby/moby/api/types/network"
 
 	"prony/internal/clock"
 	"prony/internal/launch"
@@ -67,38 +68,35 @@ func says(t testing.TB, p *proc, line string) {
 }
 
 // left are the containers and networks of this process's labs, or of others' that of names.
-func left(t testing.TB, e *client.Client, of func(labels map[string]string) bool) (names []string) {
+func left(t testing.TB, of func(labels map[string]string) bool) (names []string) {
 	t.Helper()
-	filter := make(client.Filters).Add("label", labelLab)
-	containers, err := e.ContainerList(t.Context(), client.ContainerListOptions{
-		All: true, Filters: filter})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range containers.Items {
-		if of(c.Labels) {
-			names = append(names, c.Names...)
+	labels := fmt.Sprintf("{{.Label %q}} {{.Label %q}} {{.Label %q}} ", labelLab, labelBoot,
+		labelNamespace)
+	for _, list := range [][]string{{"ps", "--all", "--format", labels + "{{.Names}}"},
+		{"network", "ls", "--format", labels + "{{.Name}}"}} {
+		out, err := docker(nil, append(list, "--filter", "label="+labelLab)...)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	networks, err := e.NetworkList(t.Context(), client.NetworkListOptions{Filters: filter})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, n := range networks.Items {
-		if of(n.Labels) {
-			names = append(names, n.Name)
+		for line := range strings.Lines(string(out)) {
+			f := strings.Split(strings.TrimSuffix(line, "\n"), " ")
+			if of(map[string]string{labelLab: f[0], labelBoot: f[1], labelNamespace: f[2]}) {
+				names = append(names, strings.Fields(f[3])...) // one that goes may have none
+			}
 		}
 	}
 	return names
 }
 
-func inspected(t testing.TB, l *Launcher, p *proc) container.InspectResponse {
+// inspected is what the engine says of one thing of a kind.
+func inspected[T any](t testing.TB, kind, id string) T {
 	t.Helper()
-	got, err := engine(t).ContainerInspect(t.Context(), p.id, client.ContainerInspectOptions{})
-	if err != nil {
-		t.Fatal(err)
+	out, err := docker(nil, kind, "inspect", id)
+	var got []T
+	if err = errors.Join(err, json.Unmarshal(out, &got)); err != nil || len(got) != 1 {
+		t.Fatalf("inspect %s %s: %v: %s", kind, id, err, out)
 	}
-	return got.Container
+	return got[0]
 }
 
 // What the container is permitted, as it finds itself.
@@ -131,7 +129,7 @@ func TestIsConfined(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(open, "written")); err != nil {
 		t.Error(err)
 	}
-	c := inspected(t, l, p)
+	c := inspected[container.InspectResponse](t, "container", p.id)
 	if c.State.Health != nil && c.State.Health.Status != container.NoHealthcheck {
 		t.Errorf("its health is checked: %+v", c.State.Health)
 	}
@@ -144,12 +142,12 @@ func TestIsConfined(t *testing.T) {
 	if err := p.Stop(0); err != nil {
 		t.Fatal(err)
 	}
+	volumes, err := docker(nil, "volume", "ls", "--quiet")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, m := range c.Mounts {
-		if m.Name == "" {
-			continue
-		}
-		if _, err := engine(t).VolumeInspect(t.Context(), m.Name,
-			client.VolumeInspectOptions{}); err == nil {
+		if m.Name != "" && strings.Contains(string(volumes), m.Name) {
 			t.Errorf("its volume %s is left", m.Name)
 		}
 	}
@@ -204,7 +202,7 @@ func TestUserAndSignal(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `runs as root: "toor" in its image`) {
 		t.Errorf("error is %v, want one that refuses root", err)
 	}
-	if names := left(t, engine(t), l.self.owns); len(names) > 1 {
+	if names := left(t, l.self.owns); len(names) > 1 {
 		t.Errorf("%q are left, want the network alone", names)
 	}
 }
@@ -234,11 +232,12 @@ func TestNetwork(t *testing.T) {
 		if o.Host {
 			continue
 		}
-		got, err := engine(t).NetworkInspect(t.Context(), l.network, client.NetworkInspectOptions{})
-		if err != nil || !got.Network.Internal || got.Network.Driver != "bridge" {
-			t.Errorf("network is %+v, error %v; want an internal bridge", got.Network, err)
+		got := inspected[network.Inspect](t, "network", l.network)
+		if !got.Internal || got.Driver != "bridge" {
+			t.Errorf("network is %+v, want an internal bridge", got)
 		}
-		if bound := inspected(t, l, p).NetworkSettings.Ports; len(bound) > 0 {
+		c := inspected[container.InspectResponse](t, "container", p.id)
+		if bound := c.NetworkSettings.Ports; len(bound) > 0 {
 			t.Errorf("ports %v are published", bound)
 		}
 	}
@@ -284,42 +283,44 @@ func TestImageMissing(t *testing.T) {
 
 // Somebody else's container of the same name is neither used nor removed.
 func TestNameTaken(t *testing.T) {
-	l, e := launcher(t, Options{}), engine(t)
+	l := launcher(t, Options{})
 	name := fmt.Sprintf("prony-%d-%d", os.Getpid(), count.Load()+1)
-	other, err := e.ContainerCreate(t.Context(), client.ContainerCreateOptions{
-		Name: name, Config: &container.Config{Image: plainImage(t), Cmd: []string{"/act"}}})
+	out, err := docker(nil, "create", "--name", name, plainImage(t), "/act")
 	if err != nil {
 		t.Fatal(err)
 	}
+	other := strings.TrimSpace(string(out))
 	_, err = l.Launch(t.Context(), filled(t, launch.Spec{Args: []string{"/act", "act-forever"}}))
 	if err == nil || !regexp.MustCompile(`create container `+name+`: .*already in use.*; another `+
 		`lab's container has its name`).MatchString(err.Error()) {
 		t.Errorf("error is %v, want one that names the container", err)
 	}
-	_, err = e.ContainerInspect(t.Context(), other.ID, client.ContainerInspectOptions{})
-	if err != nil {
+	if _, err := docker(nil, "container", "inspect", other); err != nil {
 		t.Errorf("the other container: %v", err)
 	}
-	if err := removeContainer(t.Context(), l.engine, other.ID); err != nil {
+	if err := removeContainer(t.Context(), l.engine, other); err != nil {
 		t.Error(err)
 	}
 }
 
 // A launch that is given up while the engine is at work leaves nothing.
 func TestCancelledLaunch(t *testing.T) {
-	l, e := launcher(t, Options{}), engine(t)
+	l := launcher(t, Options{})
 	for _, row := range []struct {
 		what string
-		when func(*testing.T) bool
+		when func() bool
 	}{
-		{"before it began", func(*testing.T) bool { return true }},
-		{"once the container is there", func(t *testing.T) bool {
-			return len(left(t, e, l.self.owns)) > 1
+		{"before it began", func() bool { return true }},
+		{"once the container is there", func() bool {
+			var found []container.Summary // a command might find it too late
+			err := l.engine.get(t.Context(), "/containers/json",
+				labelled(labelLab+"="+l.self.ID), &found)
+			return err != nil || len(found) > 0
 		}},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
-			for !row.when(t) {
+			for !row.when() {
 			}
 			cancel()
 		}()
@@ -327,7 +328,7 @@ func TestCancelledLaunch(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: error is %v, process %v, want it cancelled", row.what, err, p)
 		}
-		if names := left(t, e, l.self.owns); len(names) != 1 {
+		if names := left(t, l.self.owns); len(names) != 1 {
 			t.Errorf("%s: %q are left, want the network alone", row.what, names)
 		}
 		cancel()
@@ -348,7 +349,7 @@ func TestClose(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if names := left(t, engine(t), l.self.owns); len(names) > 0 || p.Exit() != "signal: killed" {
+	if names := left(t, l.self.owns); len(names) > 0 || p.Exit() != "signal: killed" {
 		t.Errorf("%q are left; the container ended with %q", names, p.Exit())
 	}
 	if !l.guard.Over() {
