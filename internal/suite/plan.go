@@ -409,27 +409,34 @@ func (s *Suite) baseline(catalog, chosen []Target) (string, error) {
 
 // Estimate is how long the plan takes when each target starts as the catalog says and is warm as
 // soon as can be seen, and when each warms up to the bound. Drains are not counted: they end with
-// the last answer, at once for a service that keeps up. Builds are not counted either.
+// the last answer, at once for a service that keeps up. Builds are not counted either. A run for a
+// time has one whole block at the least.
 func (p *Plan) Estimate() (least, most time.Duration) {
-	least = time.Duration(p.Suite.For)
-	trials := 0
+	var block [2]time.Duration
 	for _, t := range p.Trials {
-		if p.Suite.For > 0 && t.Role == "" {
-			continue // those are what the time is for
-		}
-		trials++
-		least += p.startup[t.Target]
-		for _, l := range p.Suite.OfTrial(t) {
-			least += l.Length()
+		soon, late := p.estimate(t)
+		if p.Suite.For == 0 || t.Role != "" {
+			least, most = least+soon, most+late
+		} else if t.Block == 1 {
+			block[0], block[1] = block[0]+soon, block[1]+late
 		}
 	}
-	w := p.Suite.Warmup
-	most = least + time.Duration(trials)*time.Duration(w.Max)
-	least += time.Duration(trials) * min(time.Duration(w.Max), max(time.Duration(w.Min), steady))
 	if p.Suite.Duet != "" {
 		return least / 2, most / 2
 	}
-	return least, most
+	lasts := time.Duration(p.Suite.For)
+	return least + max(lasts, block[0]), most + max(lasts, block[1])
+}
+
+// estimate is that of one trial.
+func (p *Plan) estimate(t Trial) (least, most time.Duration) {
+	least = p.startup[t.Target]
+	for _, l := range p.Suite.OfTrial(t) {
+		least += l.Length()
+	}
+	w := p.Suite.Warmup
+	return least + min(time.Duration(w.Max), max(time.Duration(w.Min), steady)),
+		least + time.Duration(w.Max)
 }
 
 // steady is how long a rate has kept its level when it is called steady.

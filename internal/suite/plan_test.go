@@ -354,6 +354,15 @@ func TestEstimate(t *testing.T) {
 	if got, _ := p.Estimate(); got != want-16*88*time.Second { // it is steady after two seconds
 		t.Errorf("at the least %v", got)
 	}
+	// For a time: eight of the trials are a block, and a run has one, however short it is to be.
+	block := 8 * (500 + 90_000 + 2000 + 2200 + 300) * time.Millisecond
+	for lasts, want := range map[time.Duration]time.Duration{time.Second: block,
+		time.Hour: time.Hour} {
+		p.Suite.For = suite.Duration(lasts)
+		if _, got := p.Estimate(); got != want {
+			t.Errorf("for %v: estimate %v, want %v", lasts, got, want)
+		}
+	}
 }
 
 // order is the targets of a block, as their indices in the alphabet.
