@@ -553,6 +553,8 @@ type Finding struct {
 	Limit    string `json:"limit,omitempty"` // empty where Moves says what counts
 	Hint     string `json:"hint"`
 	Moves    []Move `json:"moves,omitempty"` // what it can have moved; empty: nobody can say
+	// Remark: no doubt, and what the number's reader should know of the service all the same.
+	Remark bool `json:"remark,omitempty"`
 }
 
 // Against says what a finding was held to: "limit 5.0 %", or what it can have moved most.

@@ -143,6 +143,9 @@ func textOf(t *testing.T, r Report, o Options) string {
 func TestText(t *testing.T) {
 	golden(t, "open.txt", textOf(t, of(open(), wrong), Options{}))
 	golden(t, "closed.txt", textOf(t, of(closed()), Options{}))
+	golden(t, "remark.txt", textOf(t, of(closed(), result.Finding{Rule: "delayed ack", Load: "load",
+		Grade: result.Valid, Observed: "half of them late", Hint: "write once", Remark: true},
+		result.Finding{Rule: "timer", Grade: result.Valid}), Options{}))
 	golden(t, "spectrum.txt", textOf(t, of(closed()), Options{Spectrum: true}))
 
 	users := closed()

@@ -208,6 +208,10 @@ func (p *page) verdict(v result.Verdict) {
 	p.Line("%s", v.Grade)
 	var noted []string
 	for _, f := range v.Findings {
+		if f.Remark {
+			p.Line("  %s: %s\n    %s", f.Rule, f.Observed, f.Hint)
+			continue
+		}
 		if f.Grade == result.Valid {
 			noted = append(noted, f.Rule)
 			continue

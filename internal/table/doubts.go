@@ -173,20 +173,30 @@ func (t *Target) nameNotes() []string {
 			notes = append(notes, d.text(way.fate))
 		}
 	}
-	return append(append(notes, t.askedNotes()...), t.Method...)
+	return append(append(notes, t.remarks()...), t.Method...)
 }
 
-// askedNotes say of a counter of what the target asks what is no doubt about a number: that it was
-// not read, or that others move it, too. Of many trials the first has the word.
-func (t *Target) askedNotes() []string {
+// remarks say what is no doubt about a number, with the loads that it was seen in. Of each rule the
+// first trial has the word.
+func (t *Target) remarks() (notes []string) {
+	var rules []string
 	for _, r := range t.Trials {
 		for _, f := range r.Verdict.Findings {
-			if f.Rule == "unasked" && f.Grade == result.Valid {
-				return []string{f.Observed + " (" + f.Hint + ")"}
+			if !f.Remark || slices.Contains(rules, f.Rule) {
+				continue
 			}
+			rules = append(rules, f.Rule)
+			var loads []string
+			for _, g := range r.Verdict.Findings {
+				if g.Rule == f.Rule && g.Remark {
+					loads = append(loads, g.Load)
+				}
+			}
+			notes = append(notes, fmt.Sprintf("%s: %s (%s)", strings.Join(loads, ", "), f.Observed,
+				f.Hint))
 		}
 	}
-	return nil
+	return notes
 }
 
 // loadNotes are the footnotes on the first of a load's numbers.

@@ -213,17 +213,19 @@ func TestOpenOnlyLost(t *testing.T) {
 	}
 }
 
-// A counter that could not be read is said with the target, once, and is no doubt.
-func TestUnreadCounter(t *testing.T) {
+// A remark, as that a counter could not be read, is said with the target, once, and is no doubt.
+func TestRemark(t *testing.T) {
 	records := three()
 	for i := range records {
 		f := finding(result.Valid, "peak", "unasked", "db is not known: refused", "a counter")
-		f.Hint = "nobody has seen"
-		records[i] = judged(records[i], f)
+		f.Hint, f.Remark = "nobody has seen", true
+		g := f
+		g.Load = "half"
+		records[i] = judged(records[i], f, g)
 	}
 	study := Analyze(records, Options{})
 	tab := only(t, study.Sheet())
-	const want = "db is not known: refused (nobody has seen)"
+	const want = "peak, half: db is not known: refused (nobody has seen)"
 	if got := notes(tab, find(t, tab, "a", "target")); got != want {
 		t.Errorf("%q, wanted %q", got, want)
 	}

@@ -195,7 +195,7 @@ func reconnects(r *result.Record, l *load) *result.Finding {
 	}
 	observed := fmt.Sprintf("%d for %d requests", l.Reconnects, l.Done)
 	if float64(l.Reconnects) >= keepsNone*float64(l.Done) {
-		return cause(observed, "none", "the service keeps no connection: each number is of a "+
+		return remark(observed, "the service keeps no connection: each number is of a "+
 			"request with one of its own")
 	}
 	each := max(connectionNs, l.Service.CPUPerRequestNs) + l.TLSTime.MeanNs
@@ -203,6 +203,31 @@ func reconnects(r *result.Record, l *load) *result.Finding {
 		(each/max(r.Limits.CPUs, 1) + l.ConnectTime.MeanNs/float64(max(l.Connections, 1)))
 	return bounded(observed, "the service closes connections: this measures handshakes too",
 		taken(l, share, float64(l.Reconnects)/float64(l.Done)))
+}
+
+// The kernel puts an acknowledgement off for 40 ms (TCP_DELACK_MIN), and for a tick more, of which
+// there are at least 100 a second. Its timer is as good for all.
+const (
+	ackLeastNs  = 39e6
+	ackMostNs   = 51e6
+	ackSpreadNs = 10e6 // of nine tenths above the median
+)
+
+// delayed finds answers whose end waits for the kernel's timer: a service that sends an answer by
+// two writes has the second held back until the first is acknowledged (Nagle's algorithm, RFC 896),
+// and a client that has nothing to say puts that off (RFC 1122, section 4.2.3.2).
+func delayed(_ *result.Record, l *load) *result.Finding {
+	if l.Protocol == "HTTP/3" || l.FirstByte.Count == 0 {
+		return nil
+	}
+	gap := l.ServiceTime.P50Ns - l.FirstByte.P50Ns
+	spread := l.ServiceTime.P90Ns - l.ServiceTime.P50Ns
+	if gap < ackLeastNs || gap > ackMostNs || spread > ackSpreadNs {
+		return nil
+	}
+	return remark(fmt.Sprintf("half of the answers have their end %v after their first byte",
+		time.Duration(gap).Round(time.Millisecond/10)), "as where a second write waits for a "+
+		"delayed acknowledgement: write once, or set TCP_NODELAY")
 }
 
 func slow(_ *result.Record, l *load) *result.Finding {

@@ -31,14 +31,13 @@ func asksOf(a result.Asks, l *result.Load) *result.Finding {
 	late := float64(a.LateNs) / float64(max(a.BetweenNs, 1))
 	switch {
 	case a.Error != "":
-		return cause(a.Of+" is not known: "+a.Error, "a counter that can be read",
+		return remark(a.Of+" is not known: "+a.Error,
 			"whether the service asks it nobody has seen")
 	case l.Done == 0 || a.Wanted == 0:
 		return nil
 	case late >= 1:
-		return cause(fmt.Sprintf("%s counts %s up to %v late", a.Of, a.What,
-			time.Duration(a.LateNs)), "a longer window",
-			"raise measure: whether the service asks it nobody has seen")
+		return remark(fmt.Sprintf("%s counts %s up to %v late", a.Of, a.What,
+			time.Duration(a.LateNs)), "raise measure: whether the service asks it nobody has seen")
 	}
 	least := a.Wanted*(1-unaskedMax-late) - unaskedFew
 	if a.BetweenNs < l.WindowNs { // it was first read in the window: of the rest alone
@@ -56,8 +55,8 @@ func asksOf(a result.Asks, l *result.Load) *result.Finding {
 		return suspect(fmt.Sprintf("%s, of which others may have asked %.0f %%", observed,
 			100*others/a.Count), limit, "have nobody else use it while it is measured")
 	case others > othersMax*a.Count:
-		return cause(fmt.Sprintf("%s: others ask it, too, %.0f %s a second before the load",
-			a.Of, a.RestPerS, a.What), "nobody", "have nobody else use it while it is measured")
+		return remark(fmt.Sprintf("%s: others ask it, too, %.0f %s a second before the load",
+			a.Of, a.RestPerS, a.What), "have nobody else use it while it is measured")
 	}
 	return nil
 }

@@ -35,6 +35,13 @@ func cause(observed, limit, hint string) *result.Finding {
 	return &result.Finding{Grade: result.Valid, Observed: observed, Limit: limit, Hint: hint}
 }
 
+// remark is of the service, and no doubt about what was measured of it.
+func remark(observed, hint string) *result.Finding {
+	f := cause(observed, "", hint)
+	f.Remark = true
+	return f
+}
+
 // orCause keeps what is worth telling though it is too little to count.
 func orCause(observed, hint string, moves []result.Move) *result.Finding {
 	f := cause(observed, "none", hint)

@@ -35,6 +35,8 @@ var connectionRows = []row{
 	// Who closes practically all of them keeps none.
 	{"connections", peak, suspect, renewed(9899, 0, 1950e3)},
 	{"connections", peak, valid, renewed(9900, 0, 1950e3)},
+	// It is the service's own way, and no doubt about it: TestRemarks.
+	{"delayed ack", peak, valid, func(_ rec, l ld) { pieces(44*ms, 0)(l) }},
 	// Of 150 times of 4 ms without 101 p99 is one of 2 ms, if all of them were those.
 	{"connections", half, valid, slowest(250, 4*ms, func(l ld) { l.Reconnects = 101 })},
 	{"connections", half, suspect, slowest(150, 4*ms, func(l ld) { l.Reconnects = 101 })},

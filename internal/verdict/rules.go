@@ -96,6 +96,11 @@ var loadRules = []Rule{
 		"TLS, and its share of the connections' time; in ranks at least the share of such " +
 		"requests; a service that keeps none, 99 % and more, is measured as it is", ifMoved,
 		"the-benchmarker #9421", reconnects},
+	{"delayed ack", "no answer's end waits for an acknowledgement that the kernel puts off for " +
+		"40 ms: half of them have it within 39 ms of their first byte, or after 51 ms, or it " +
+		"varies by more than 10 ms; a remark on the service, which is measured as it is",
+		"named, and no doubt", "RFC 896; RFC 1122, section 4.2.3.2; Linux, TCP_DELACK_MIN",
+		delayed},
 	{"slow clients", "every slow client that was asked for was connected", "SUSPECT",
 		"wrk #509, #261", slow},
 	{"drift", "the two halves of a closed window of a steady load do not differ in throughput, " +

@@ -1,0 +1,124 @@
+package verdict_test
+
+import (
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"prony/internal/load"
+	"prony/internal/result"
+	"prony/internal/tests"
+	"prony/internal/verdict"
+)
+
+// remarked are the rules that remark on a record's service, which make no number worth less.
+func remarked(t *testing.T, r *result.Record) (rules []string) {
+	t.Helper()
+	for _, f := range verdict.Judge(r).Findings {
+		if f.Remark {
+			rules = append(rules, f.Load+" "+f.Rule)
+			if f.Grade != valid || len(f.Moves) > 0 || f.Hint == "" {
+				t.Errorf("a remark that is a doubt, or mute: %+v", f)
+			}
+		}
+	}
+	return rules
+}
+
+func TestRemarks(t *testing.T) {
+	check := func(want string, change func(ld)) {
+		t.Helper()
+		r := healthy()
+		change(&r.Loads[1])
+		if got := strings.Join(remarked(t, r), ", "); got != want {
+			t.Errorf("remarks %q, want %q", got, want)
+		}
+	}
+	check("", func(ld) {})
+	check("", pieces(39*ms-1, 0))
+	check("peak delayed ack", pieces(39*ms, 0))
+	check("peak delayed ack", pieces(51*ms, 10*ms))
+	check("", pieces(51*ms+1, 0))
+	check("", pieces(44*ms, 10*ms+1)) // no timer is so bad
+	check("", func(l ld) {            // what a foreign tool does not tell
+		l.ServiceTime, l.FirstByte = flat(10000, 44*ms), result.Dist{}
+	})
+	check("", func(l ld) { // which has no such timer
+		pieces(44*ms, 0)(l)
+		l.Protocol = "HTTP/3"
+	})
+	check("peak connections", func(l ld) { l.Reconnects = 9900 })
+}
+
+// pieces are answers that take 64 ms and have their first byte so much earlier.
+func pieces(gap, spread int64) func(ld) {
+	return func(l ld) {
+		l.FirstByte = flat(10000, 64*ms-gap)
+		l.ServiceTime.P90Ns, l.ServiceTime.P99Ns = 64*ms+spread, 64*ms+spread
+		l.ServiceTime.P999Ns, l.ServiceTime.MaxNs = 64*ms+spread, 64*ms+spread
+	}
+}
+
+// The kernel's own timer, met by a server that writes head and body by themselves; TCP_NODELAY,
+// which Go sets, does without.
+func TestDelayedAckProvoked(t *testing.T) {
+	tests.Once(t, "what a service gives rise to", tests.Needs{})
+	check := func(nodelay bool, want string) {
+		t.Helper()
+		tests.Cores(t)
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		go inTwo(l, nodelay)
+		r, err := load.Run(t.Context(), load.Spec{
+			Address: netip.MustParseAddrPort(l.Addr().String()), Engine: newEngine, Name: peak,
+			Model: result.Closed, Connections: 8, Lead: time.Second, Window: time.Second,
+			Timeout: 5 * time.Second, Scenario: load.Scenario{KeyLo: 1, KeyHi: 1,
+				Requests: []load.Request{{Method: "GET", Path: "/", Want: "ok", HasWant: true}}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules := remarked(t, &result.Record{Outcome: result.Measured,
+			Warmup: result.Warmup{Steady: true}, Loads: []result.Load{r.Load}})
+		if got := strings.Join(rules, ", "); got != want || r.Done == 0 {
+			t.Errorf("TCP_NODELAY %v: remarks %q, want %q; %d answers, first byte %v, all %v",
+				nodelay, got, want, r.Done, time.Duration(r.FirstByte.P50Ns),
+				time.Duration(r.ServiceTime.P50Ns))
+		}
+	}
+	check(false, "peak delayed ack")
+	check(true, "")
+}
+
+// inTwo answers everybody by two writes until it is closed.
+func inTwo(l net.Listener, nodelay bool) {
+	const head = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer c.Close()
+			if err := c.(*net.TCPConn).SetNoDelay(nodelay); err != nil {
+				return
+			}
+			for buf := make([]byte, 4096); ; {
+				if _, err := c.Read(buf); err != nil {
+					return
+				}
+				for _, part := range []string{head, "ok"} {
+					if _, err := io.WriteString(c, part); err != nil {
+						return
+					}
+				}
+			}
+		}()
+	}
+}
