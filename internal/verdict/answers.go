@@ -205,31 +205,6 @@ func reconnects(r *result.Record, l *load) *result.Finding {
 		taken(l, share, float64(l.Reconnects)/float64(l.Done)))
 }
 
-// The kernel puts an acknowledgement off for 40 ms (TCP_DELACK_MIN), and for a tick more, of which
-// there are at least 100 a second. Its timer is as good for all.
-const (
-	ackLeastNs  = 39e6
-	ackMostNs   = 51e6
-	ackSpreadNs = 10e6 // of nine tenths above the median
-)
-
-// delayed finds answers whose end waits for the kernel's timer: a service that sends an answer by
-// two writes has the second held back until the first is acknowledged (Nagle's algorithm, RFC 896),
-// and a client that has nothing to say puts that off (RFC 1122, section 4.2.3.2).
-func delayed(_ *result.Record, l *load) *result.Finding {
-	if l.Protocol == "HTTP/3" || l.FirstByte.Count == 0 {
-		return nil
-	}
-	gap := l.ServiceTime.P50Ns - l.FirstByte.P50Ns
-	spread := l.ServiceTime.P90Ns - l.ServiceTime.P50Ns
-	if gap < ackLeastNs || gap > ackMostNs || spread > ackSpreadNs {
-		return nil
-	}
-	return remark(fmt.Sprintf("half of the answers have their end %v after their first byte",
-		time.Duration(gap).Round(time.Millisecond/10)), "as where a second write waits for a "+
-		"delayed acknowledgement: write once, or set TCP_NODELAY")
-}
-
 func slow(_ *result.Record, l *load) *result.Finding {
 	if l.Slow.Opened >= int64(l.Slow.Clients) {
 		return nil

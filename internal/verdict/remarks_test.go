@@ -51,6 +51,27 @@ func TestRemarks(t *testing.T) {
 		l.Protocol = "HTTP/3"
 	})
 	check("peak connections", func(l ld) { l.Reconnects = 9900 })
+
+	// Half of its time is enough, and 32 connections are some.
+	using := func(share float64, change func(ld)) func(ld) {
+		return func(l ld) {
+			l.Service.CPUShare, l.Connections = share, 32
+			change(l)
+		}
+	}
+	nothing := func(ld) {}
+	check("", using(0.5, nothing))
+	check("peak unused", using(0.499, nothing))
+	check("", using(-1, nothing)) // nobody looked
+	check("", using(0.1, func(l ld) { l.Connections = 31 }))
+	check("", using(0.1, func(l ld) { l.Model = result.Open }))
+	check("", using(0.1, func(l ld) { l.Users = "700" }))
+	check("", using(0.1, func(l ld) { l.Think = "constant 1s" }))
+	check("", using(0.1, func(l ld) { l.Host.OtherCPUShare = 0.11 }))
+	check("", using(0.1, func(l ld) { l.Host.StealShare = 0.11 }))
+	check("", using(0.1, func(l ld) { l.Generator.CPUShare = 0.81 }))
+	check("", using(0.1, func(l ld) { l.CeilingPerS = 1000 }))
+	check("peak delayed ack", using(0.1, pieces(44*ms, 0))) // which is why
 }
 
 // pieces are answers that take 64 ms and have their first byte so much earlier.

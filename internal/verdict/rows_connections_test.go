@@ -37,6 +37,7 @@ var connectionRows = []row{
 	{"connections", peak, valid, renewed(9900, 0, 1950e3)},
 	// It is the service's own way, and no doubt about it: TestRemarks.
 	{"delayed ack", peak, valid, func(_ rec, l ld) { pieces(44*ms, 0)(l) }},
+	{"unused", peak, valid, func(_ rec, l ld) { l.Service.CPUShare = 0.1 }},
 	// Of 150 times of 4 ms without 101 p99 is one of 2 ms, if all of them were those.
 	{"connections", half, valid, slowest(250, 4*ms, func(l ld) { l.Reconnects = 101 })},
 	{"connections", half, suspect, slowest(150, 4*ms, func(l ld) { l.Reconnects = 101 })},

@@ -8,6 +8,7 @@ import (
 const (
 	ifMoved = "SUSPECT where it can have moved a number"
 	aCause  = "named as a cause"
+	aRemark = "named, as a remark on the service, which is measured as it is"
 )
 
 // ended stands before the others: what a trial that failed has measured is not looked at.
@@ -98,9 +99,11 @@ var loadRules = []Rule{
 		"the-benchmarker #9421", reconnects},
 	{"delayed ack", "no answer's end waits for an acknowledgement that the kernel puts off for " +
 		"40 ms: half of them have it within 39 ms of their first byte, or after 51 ms, or it " +
-		"varies by more than 10 ms; a remark on the service, which is measured as it is",
-		"named, and no doubt", "RFC 896; RFC 1122, section 4.2.3.2; Linux, TCP_DELACK_MIN",
-		delayed},
+		"varies by more than 10 ms", aRemark,
+		"RFC 896; RFC 1122, section 4.2.3.2; Linux, TCP_DELACK_MIN", delayed},
+	{"unused", "at a closed load of 32 connections and more, without pauses, the service uses " +
+		"half of its processor time, where neither the generator nor others keep it from that",
+		aRemark, "Gregg, Systems Performance, 2.3.6 (saturation)", unused},
 	{"slow clients", "every slow client that was asked for was connected", "SUSPECT",
 		"wrk #509, #261", slow},
 	{"drift", "the two halves of a closed window of a steady load do not differ in throughput, " +
