@@ -13,9 +13,11 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"prony/internal/launch"
@@ -384,9 +386,8 @@ func (s *System) Stop(grace time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// portTries bounds the search for a port that was not given yet: nobody listens on it so far, so
-// that the kernel may give it again.
-const portTries = 16
+// portTries bounds the search for a port that nobody has, and that was not given yet.
+const portTries = 64
 
 // Distinct gives ports that differ from each other. It may be called from several goroutines.
 func Distinct(port func() (int, error)) func() (int, error) {
@@ -402,31 +403,45 @@ func Distinct(port func() (int, error)) func() (int, error) {
 				return p, err
 			}
 		}
-		return 0, errors.New("the kernel gives the same port again and again")
+		return 0, errors.New("the same port is given again and again")
 	}
 }
 
-// FreePort asks the kernel for a port that nobody uses, neither of TCP nor of UDP: which of them a
-// service takes is its own business.
+// Ports are given from below those that the kernel gives to whoever connects (ip-sysctl,
+// ip_local_port_range), lest a client have the port before the service listens on it, and below
+// those that Kubernetes leads elsewhere (NodePorts). All have five digits, as those had.
+const (
+	portFirst = 10_000
+	portMany  = 20_000
+	portStep  = 2654435761 // Knuth's, by which labs begin far from each other
+)
+
+// portTurn is how many ports this process has tried.
+var portTurn atomic.Uint32
+
+// FreePort gives a port that nobody uses, neither of TCP nor of UDP: which of them a service takes
+// is its own business.
 func FreePort() (port int, err error) {
 	for range portTries {
-		if port, err = freePort(); err == nil {
-			break
+		at := uint32(os.Getpid())*portStep + portTurn.Add(1)
+		port = portFirst + int(at%portMany)
+		if err = unused(netip.AddrPortFrom(netip.MustParseAddr(host), uint16(port))); err == nil {
+			return port, nil
 		}
 	}
-	return port, err
+	return 0, err
 }
 
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+// unused says who has an address, if anybody.
+func unused(addr netip.AddrPort) error {
+	l, err := net.Listen("tcp", addr.String())
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer l.Close()
-	port := l.Addr().(*net.TCPAddr).Port
-	u, err := net.ListenPacket("udp", l.Addr().String())
+	u, err := net.ListenPacket("udp", addr.String())
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return port, u.Close()
+	return u.Close()
 }

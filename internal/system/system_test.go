@@ -482,21 +482,31 @@ func TestDistinct(t *testing.T) {
 
 var _ launch.Process = (*system.System)(nil)
 
-// No port is given that somebody has in UDP alone: of 28,000, a thousand are taken, and 400 asked
-// for, of which 14 would meet one.
+// No port is given that somebody has, in UDP alone or in TCP, nor one that the kernel may give to a
+// client before the service has it.
 func TestFreePort(t *testing.T) {
-	taken := map[int]bool{}
-	for range 1000 {
-		l, err := net.ListenPacket("udp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
+	given := func() int {
+		t.Helper()
+		port, err := system.FreePort()
+		if err != nil || port < 10_000 || port >= 30_000 {
+			t.Fatalf("port %d, error %v", port, err)
 		}
-		defer l.Close()
-		taken[l.LocalAddr().(*net.UDPAddr).Port] = true
+		return port
 	}
-	for range 400 {
-		if port, err := system.FreePort(); err != nil || taken[port] {
-			t.Fatalf("port %d: %v, taken %v", port, err, taken[port])
+	var l net.ListenConfig
+	for range 20 {
+		port := given()
+		at := func(n int) string { return fmt.Sprintf("127.0.0.1:%d", port+n) }
+		tcp, err := l.Listen(t.Context(), "tcp", at(1))
+		if err != nil {
+			continue // it is somebody else's, or the last one
+		}
+		defer tcp.Close()
+		if udp, err := l.ListenPacket(t.Context(), "udp", at(2)); err == nil {
+			defer udp.Close()
+		}
+		if got := given(); got == port || got == port+1 || got == port+2 {
+			t.Errorf("%d after %d, of which the next two are taken", got, port)
 		}
 	}
 }
