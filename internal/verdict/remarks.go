@@ -45,8 +45,12 @@ func unused(r *result.Record, l *load) *result.Finding {
 	switch {
 	case l.Model != result.Closed || l.Users != "" || l.Think != "" || l.Connections < unusedFrom:
 		return nil
+	case l.Driver != "": // whose own limits are not known
+		return nil
 	case l.Done == 0 || used <= 0 || used >= unusedMax || others > unusedOthers:
 		return nil
+	case r.Duet != nil || len(r.Limits.ServiceCores) == 0 || cores(r, l) != nil:
+		return nil // the rest may be another's
 	case generator(r, l) != nil || ceiling(r, l) != nil || delayed(r, l) != nil:
 		return nil // and so it is known what it waits for
 	}

@@ -72,6 +72,19 @@ func TestRemarks(t *testing.T) {
 	check("", using(0.1, func(l ld) { l.Generator.CPUShare = 0.81 }))
 	check("", using(0.1, func(l ld) { l.CeilingPerS = 1000 }))
 	check("peak delayed ack", using(0.1, pieces(44*ms, 0))) // which is why
+	check("", using(0.1, func(l ld) { l.Driver = "wrk" }))
+	shares := func(with string, change func(*result.Record)) {
+		t.Helper()
+		r := healthy()
+		using(0.45, nothing)(&r.Loads[1])
+		change(r)
+		if got := remarked(t, r); len(got) > 0 {
+			t.Errorf("%q of one who may share its cores with %s", got, with)
+		}
+	}
+	shares("another", func(r *result.Record) { r.Duet = &result.Duet{} })
+	shares("the load", func(r *result.Record) { r.Limits.ServiceCores = []int{0} })
+	shares("anybody", func(r *result.Record) { r.Limits.ServiceCores = nil })
 }
 
 // pieces are answers that take 64 ms and have their first byte so much earlier.
