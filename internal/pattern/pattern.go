@@ -29,6 +29,8 @@ func New(expression string) *Pattern {
 // MatchString is regexp.Regexp's, as are all below.
 func (p *Pattern) MatchString(s string) bool { return p.compiled().MatchString(s) }
 
+func (p *Pattern) String() string { return p.compiled().String() }
+
 func (p *Pattern) FindString(s string) string { return p.compiled().FindString(s) }
 
 func (p *Pattern) FindStringSubmatch(s string) []string {

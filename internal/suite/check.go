@@ -5,10 +5,8 @@ import (
 	"math"
 	"path"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"prony/internal/config"
 	"prony/internal/result"
@@ -170,21 +168,10 @@ func (c *checker) text(row *parameter, text, at string) {
 		c.Wrong(at, config.Meant(text, row.choices, ""), "%s %q is none of %s", name, text,
 			strings.Join(row.choices, ", "))
 	}
-	if row.form != "" && !formOf(row.form).MatchString(text) {
+	if row.form != nil && !row.form.MatchString(text) {
 		c.Wrong(at, "", "%s %q is not of the form of %q", name, text, row.such)
 	}
 }
-
-// formOf is compiled when it is first needed: a program that reads no suite has none to compile.
-func formOf(form string) *regexp.Regexp {
-	compiled, ok := forms.Load(form)
-	if !ok {
-		compiled, _ = forms.LoadOrStore(form, regexp.MustCompile(form))
-	}
-	return compiled.(*regexp.Regexp)
-}
-
-var forms sync.Map // of regexp.Regexp, by its text
 
 func (c *checker) bounds(row *parameter, v reflect.Value, at string) {
 	if row.min == 0 && row.max == 0 {

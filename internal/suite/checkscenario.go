@@ -12,7 +12,6 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"prony/internal/load/text"
-	"prony/internal/pattern"
 )
 
 // mode is the placeholder for the target's mode, which only paths have. It is filled in before the
@@ -41,7 +40,7 @@ func (c *checker) scenario(at string, sc *Scenario) {
 	c.users(at, sc)
 	names, known := sc.Variables()
 	for i, name := range names {
-		if hasMeaning(name) || !varRe.MatchString(name) {
+		if hasMeaning(name) || !varForm.MatchString(name) {
 			names[i] = fmt.Sprintf("misnamed%d", i) // which is reported where it is set
 		}
 	}
@@ -175,12 +174,10 @@ func (c *checker) bodiless(at string, r *Request) {
 	}
 }
 
-var varRe = pattern.New(varForm)
-
 // hasMeaning says whether a placeholder of that name is no variable.
 func hasMeaning(name string) bool {
 	_, err := text.Parse("", []string{name})
-	return name == mode || err != nil && varRe.MatchString(name)
+	return name == mode || err != nil && varForm.MatchString(name)
 }
 
 // steps checks what only a flow's requests have, or do not have.

@@ -80,7 +80,7 @@ func (c *checker) data(s *Scenario, at, dir string, sum hash.Hash) {
 		return
 	}
 	for i, name := range all[0] {
-		if hasMeaning(name) || !varRe.MatchString(name) || slices.Contains(all[0][:i], name) {
+		if hasMeaning(name) || !varForm.MatchString(name) || slices.Contains(all[0][:i], name) {
 			wrong("name the columns in the first line, each once, such as user,password",
 				"%q is no name of a column of %s", name, s.Data)
 			return

@@ -9,6 +9,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"prony/internal/pattern"
 	"prony/internal/result"
 	"prony/internal/runtimes"
 )
@@ -21,10 +22,10 @@ type parameter struct {
 	when     string // says when the default holds; empty: always, and preset sets it
 	late     bool   // holds always, and is is left out of plans: see settle
 	required bool
-	min, max float64  // of numbers, in base units, and of the lengths of lists; both 0: any
-	form     string   // regular expression of a text, or of the names of a mapping
-	such     string   // an example of the form
-	choices  []string // all that a text may be
+	min, max float64          // of numbers, in base units, and of the lengths of lists; both 0: any
+	form     *pattern.Pattern // of a text, or of the names of a mapping; nil: any
+	such     string           // an example of the form
+	choices  []string         // all that a text may be
 	about    string
 }
 
@@ -38,16 +39,19 @@ const (
 	blocksMax = 1000
 
 	generatorsMost = 256 // of one machine
+)
 
-	suiteForm = `^[a-z0-9][a-z0-9-]{0,39}$`
-	nameForm  = `^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,38}[A-Za-z0-9])?$`
-	lineForm  = `^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) ` +
-		`/([!-"$-~]|\{[a-z][A-Za-z0-9_]* [ -z|~]*\})*$`
-	fieldForm = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$" // RFC 9110, section 5.6.2
-	agentForm = `^[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9-]*)?$`
-	envForm   = `^[A-Za-z_][A-Za-z0-9_]*$`
-	varForm   = `^[a-z][A-Za-z0-9_]*$`
-	typeForm  = `^[a-z0-9.+-]+/[a-z0-9.+-]+(; ?[a-z0-9-]+=[A-Za-z0-9.+-]+)*$`
+// The forms of texts.
+var (
+	suiteForm = pattern.New(`^[a-z0-9][a-z0-9-]{0,39}$`)
+	nameForm  = pattern.New(`^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,38}[A-Za-z0-9])?$`)
+	lineForm  = pattern.New(`^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) ` +
+		`/([!-"$-~]|\{[a-z][A-Za-z0-9_]* [ -z|~]*\})*$`)
+	fieldForm = pattern.New("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$") // RFC 9110, section 5.6.2
+	agentForm = pattern.New(`^[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9-]*)?$`)
+	envForm   = pattern.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	varForm   = pattern.New(`^[a-z][A-Za-z0-9_]*$`)
+	typeForm  = pattern.New(`^[a-z0-9.+-]+/[a-z0-9.+-]+(; ?[a-z0-9-]+=[A-Za-z0-9.+-]+)*$`)
 )
 
 var parameters = slices.Concat([]parameter{

@@ -26,7 +26,7 @@ func (p *Process) UnmarshalYAML(decode func(any) error) error {
 }
 
 // processForm is that of names of processes: they name files and ports.
-const processForm = `^[a-z0-9]+(-[a-z0-9]+)*$`
+var processForm = pattern.New(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
 // processParameters are the keys of the processes of a target, and of what counts asks of them.
 var processParameters = slices.Concat([]parameter{

@@ -133,7 +133,7 @@ func needs(at string) []parameter {
 }
 
 // ownForm is that of names of targets: they name files and cgroups, too.
-const ownForm = `^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$`
+var ownForm = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$`)
 
 var isRevision = pattern.New(`^[^-\s][^\s]*$`)
 

@@ -100,14 +100,14 @@ func schema(t reflect.Type, key string) object {
 		}
 	case reflect.Map:
 		o["type"], o["maxProperties"] = "object", row.max
-		o["propertyNames"] = object{"pattern": row.form}
+		o["propertyNames"] = object{"pattern": row.form.String()}
 		o["additionalProperties"] = schema(t.Elem(), key+".NAME")
 	case reflect.Struct:
 		o = group(t, key)
 	case reflect.String:
 		o["type"] = "string"
-		if row.form != "" {
-			o["pattern"], o["examples"] = row.form, []string{row.such}
+		if row.form != nil {
+			o["pattern"], o["examples"] = row.form.String(), []string{row.such}
 		}
 		if len(row.choices) > 0 {
 			o["enum"] = row.choices
