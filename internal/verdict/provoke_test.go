@@ -63,6 +63,12 @@ func offered(t *testing.T, p exact.Plan, s load.Spec) *result.Record {
 		t.Fatal(err)
 	}
 	defer stop()
+	return offeredTo(t, addr, s)
+}
+
+// offeredTo is the same of a server that runs already.
+func offeredTo(t *testing.T, addr netip.AddrPort, s load.Spec) *result.Record {
+	t.Helper()
 	s.Address = addr
 	s.Scenario = load.Scenario{KeyLo: 1, KeyHi: 1, Requests: []load.Request{
 		{Method: "GET", Path: "/", Want: "ok", HasWant: true}}}

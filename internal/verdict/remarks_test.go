@@ -109,21 +109,13 @@ func TestDelayedAckProvoked(t *testing.T) {
 		}
 		defer l.Close()
 		go inTwo(l, nodelay)
-		r, err := load.Run(t.Context(), load.Spec{
-			Address: netip.MustParseAddrPort(l.Addr().String()), Engine: newEngine, Name: peak,
-			Model: result.Closed, Connections: 8, Lead: time.Second, Window: time.Second,
-			Timeout: 5 * time.Second, Scenario: load.Scenario{KeyLo: 1, KeyHi: 1,
-				Requests: []load.Request{{Method: "GET", Path: "/", Want: "ok", HasWant: true}}},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		rules := remarked(t, &result.Record{Outcome: result.Measured,
-			Warmup: result.Warmup{Steady: true}, Loads: []result.Load{r.Load}})
-		if got := strings.Join(rules, ", "); got != want || r.Done == 0 {
+		r := offeredTo(t, netip.MustParseAddrPort(l.Addr().String()), load.Spec{Name: peak,
+			Model: result.Closed, Connections: 8, Lead: time.Second, Window: time.Second})
+		got, of := strings.Join(remarked(t, r), ", "), r.Loads[0]
+		if got != want || of.Done == 0 {
 			t.Errorf("TCP_NODELAY %v: remarks %q, want %q; %d answers, first byte %v, all %v",
-				nodelay, got, want, r.Done, time.Duration(r.FirstByte.P50Ns),
-				time.Duration(r.ServiceTime.P50Ns))
+				nodelay, got, want, of.Done, time.Duration(of.FirstByte.P50Ns),
+				time.Duration(of.ServiceTime.P50Ns))
 		}
 	}
 	check(false, "peak delayed ack")
