@@ -182,7 +182,8 @@ func TestVersusRefuses(t *testing.T) {
 	check(1, "start echo-bye-exit-3: ", "echo bye; exit 3", "--get", "/")
 	check(1, "it wrote:\n  bye", "echo bye; exit 3", "--get", "/")
 	check(1, "the service exited before it was ready", "false", "--get", "/")
-	check(1, "listens at $PORT of 127.0.0.1", "sleep 60", "--get", "/", "--startup", "2s")
+	check(1, "sleep-60, for up to 4s: wait until GET / on 127.0.0.1:", "sleep 60", "--get", "/",
+		"--startup", "4s")
 	check(1, "listens at $PORT of 127.0.0.1", "PORT=1 ./app", "--get", "/", "--startup", "2s")
 	check(1, `app answers "hello", SAYS-bye-app "bye"`, "./app", "SAYS=bye ./app", "--get", "/")
 	check(1, "exit status 7", "--git", "main", "--build", "echo broken; exit 7", "--run", "./app",

@@ -240,6 +240,34 @@ func speech(protocol string, c service.Certificate, at netip.AddrPort) *stack.Co
 		Requests: []suite.Request{{Request: "GET /"}}}, "", at)
 }
 
+// hintAfter is how long nothing is said of what a target waits for.
+const hintAfter = 3 * time.Second
+
+// patient waits for a target. Of one that is somebody's own it says before long what is in the way:
+// a path that is not there has the same answer until the bound is over.
+func (v Visitor) patient(ctx context.Context, name string, bound time.Duration,
+	wait func(context.Context) error) error {
+	notYet := errors.New("not yet")
+	early, cancel := context.WithTimeoutCause(ctx, hintAfter, notYet)
+	defer cancel()
+	err := wait(early)
+	if !errors.Is(err, notYet) {
+		return err
+	}
+	if v.Hint != "" {
+		v.Tell.Say(fmt.Sprintf("%s, for up to %v: %v", name, bound, err))
+	}
+	return wait(ctx)
+}
+
+// lastSaid puts a service's last words behind what went wrong.
+func lastSaid(err error, log []string) error {
+	if len(log) == 0 {
+		return fmt.Errorf("%w; it wrote nothing", err)
+	}
+	return fmt.Errorf("%w; it wrote:\n  %s", err, strings.Join(log[max(0, len(log)-20):], "\n  "))
+}
+
 // look starts one target, lets See look at it and stops it.
 func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
 	built *service.Built, protocol string) (err error) {
@@ -253,7 +281,8 @@ func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return err
 	}
-	bounded, cancel := context.WithTimeout(ctx, cmp.Or(v.Bound, readyBound))
+	bound := cmp.Or(v.Bound, readyBound)
+	bounded, cancel := context.WithTimeoutCause(ctx, bound, fmt.Errorf("not within %v", bound))
 	defer cancel()
 	n := len(s.Processes(t)) // a system of many starts in minutes on one core
 	starter := system.Starter{Launcher: v.launcher, Port: system.FreePort}
@@ -290,16 +319,14 @@ func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
 		if v.Speak != nil {
 			speak = v.Speak(s, p.Addr())
 		}
-		_, ready, err = service.WaitReadyIn(bounded, speak, nil, p.Addr().String(),
-			s.ReadyIn(protocol), p.Began(), p.Exited())
+		err = v.patient(bounded, s.Full(t), bound, func(ctx context.Context) (err error) {
+			_, ready, err = service.WaitReadyIn(ctx, speak, nil, p.Addr().String(),
+				s.ReadyIn(protocol), p.Began(), p.Exited())
+			return err
+		})
 	}
 	if err != nil {
-		log := p.Log(20)
-		if len(log) == 0 {
-			return fmt.Errorf("%w; it wrote nothing", err)
-		}
-		return fmt.Errorf("%w; it wrote:\n  %s", err, strings.Join(log[max(0, len(log)-20):],
-			"\n  "))
+		return lastSaid(err, p.Log(20))
 	}
 	if built.Images == nil && len(p.PIDs()) > 0 && host.Wide(int(p.Addr().Port())) {
 		v.Tell.Say(s.Full(t) + " listens at every address of this machine, for whoever reaches " +
