@@ -34,18 +34,18 @@ const (
 
 // look asks for what the launcher must know of the image.
 func (p *proc) look(ctx context.Context) error {
-	if p.spec.Image == "" {
+	if p.Spec.Image == "" {
 		return fmt.Errorf("it has no image; `prony build --images` makes one")
 	}
 	var got struct {
 		Config struct{ User, StopSignal string }
 	}
-	err := p.l.engine.get(ctx, "/images/"+p.spec.Image+"/json", nil, &got)
+	err := p.l.engine.get(ctx, "/images/"+p.Spec.Image+"/json", nil, &got)
 	if refused(err, http.StatusNotFound) {
-		return fmt.Errorf("image %s is missing; `prony build --images` makes it", p.spec.Image)
+		return fmt.Errorf("image %s is missing; `prony build --images` makes it", p.Spec.Image)
 	}
 	if err != nil {
-		return fmt.Errorf("inspect image %s: %w", p.spec.Image, explained(err))
+		return fmt.Errorf("inspect image %s: %w", p.Spec.Image, explained(err))
 	}
 	p.user = anybody
 	if !isRoot(got.Config.User) {
@@ -92,7 +92,7 @@ func (p *proc) create(ctx context.Context) error {
 
 func (p *proc) config(labels map[string]string) *container.Config {
 	return &container.Config{
-		Image: p.spec.Image, Cmd: p.spec.Args, Env: p.spec.Env, User: p.user, Labels: labels,
+		Image: p.Spec.Image, Cmd: p.Spec.Args, Env: p.Spec.Env, User: p.user, Labels: labels,
 		AttachStdout: true, AttachStderr: true,
 		// A check in the middle of a window would take the service's own processor time.
 		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
@@ -114,7 +114,7 @@ func (p *proc) hostConfig() *container.HostConfig {
 		LogConfig: container.LogConfig{Type: "none"},
 	}
 	h.PidsLimit = &pids
-	for _, m := range p.spec.Mounts {
+	for _, m := range p.Spec.Mounts {
 		h.Mounts = append(h.Mounts, mount.Mount{
 			Type: mount.TypeBind, Source: m.Path, Target: m.Path, ReadOnly: !m.Write})
 	}
@@ -135,16 +135,16 @@ func (p *proc) network() string {
 
 // limit sets limits, or leaves them to the group that holds the whole system.
 func (p *proc) limit(h *container.HostConfig) {
-	h.CpusetCpus = kernel.CoreList(p.spec.Cores)
+	h.CpusetCpus = kernel.CoreList(p.Spec.Cores)
 	if p.pod != nil {
 		h.CgroupParent = p.pod.parent()
 		return
 	}
-	if p.spec.NeedsQuota() {
+	if p.Spec.NeedsQuota() {
 		h.CPUPeriod = kernel.CPUPeriodUs
-		h.CPUQuota = kernel.QuotaUs(p.spec.CPUs)
+		h.CPUQuota = kernel.QuotaUs(p.Spec.CPUs)
 	}
-	if own := p.spec.Alone(); own > 0 {
+	if own := p.Spec.Alone(); own > 0 {
 		// The same for memory and for memory with swap is no swap.
 		h.Memory, h.MemorySwap = own, own
 	}

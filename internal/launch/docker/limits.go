@@ -19,20 +19,20 @@ func (p *proc) noteLimits() {
 		groups = p.pod.groups
 	}
 	// Where the process has ended meanwhile, nothing is known of its affinity.
-	p.inForce, _ = kernel.Limits(groups, p.pid, p.spec)
-	p.missing = kernel.Unenforced(p.spec, p.inForce, why)
-	s := p.spec
+	p.InForce, _ = kernel.Limits(groups, p.pid, p.Spec)
+	p.Missing = kernel.Unenforced(p.Spec, p.InForce, why)
+	s := p.Spec
 	if p.noPod != "" {
 		if s.NeedsQuota() {
-			p.missing = append(p.missing, fmt.Sprintf("%g CPUs for the system as a whole: each "+
+			p.Missing = append(p.Missing, fmt.Sprintf("%g CPUs for the system as a whole: each "+
 				"container has as many: %s", s.CPUs, p.noPod))
 		}
 		if s.MemoryBytes > 0 {
-			p.missing = append(p.missing, fmt.Sprintf("memory %d for the system as a whole: each "+
+			p.Missing = append(p.Missing, fmt.Sprintf("memory %d for the system as a whole: each "+
 				"container has its share of it: %s", s.MemoryBytes, p.noPod))
 		}
 	}
 	if s.MemoryBytes > 0 && !kernel.SwapLimited(groups) && kernel.HasSwap() {
-		p.missing = append(p.missing, "no swap: the kernel does not count it")
+		p.Missing = append(p.Missing, "no swap: the kernel does not count it")
 	}
 }

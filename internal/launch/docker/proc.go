@@ -8,22 +8,19 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/moby/moby/api/types/container"
 
 	"prony/internal/clock"
-	"prony/internal/file"
 	"prony/internal/launch"
 	"prony/internal/launch/kernel"
 )
 
 // proc is a container. It implements launch.Process.
 type proc struct {
+	*launch.Common
 	l    *Launcher
-	spec launch.Spec
 	name string
 	root *proc // whose network and limits it shares; itself, if it is the first or alone
 	pod  *pod  // the group of the whole system; nil: there is none
@@ -34,20 +31,12 @@ type proc struct {
 	started      bool
 
 	pid    int
-	began  int64
 	ip     netip.Addr
 	groups []launch.Group // its own
 	noPod  string         // why its system has no group
 
-	inForce, missing []string
-
 	leave    context.CancelFunc // ends what listens to the engine
-	log      *logCopy
 	evidence *kernel.Evidence
-	exited   chan struct{}
-	exit     string
-	stopping atomic.Bool
-	stop     sync.Mutex
 }
 
 // Launch implements launch.Launcher. It returns when the container's own program runs, or has ended
@@ -56,7 +45,7 @@ func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, e
 	if s.Compose != nil {
 		return l.bringUp(ctx, s)
 	}
-	p := &proc{l: l, spec: s, name: nextName(), exited: make(chan struct{})}
+	p := &proc{Common: launch.NewCommon(s), l: l, name: nextName()}
 	p.root = p
 	if s.Beside != nil {
 		host, ok := s.Beside.(*proc)
@@ -100,14 +89,13 @@ func (p *proc) run(ctx context.Context) error {
 		return err
 	}
 	if p.pod != nil && p.root == p {
-		if err := p.pod.make(p.spec); err != nil {
+		if err := p.pod.make(p.Spec); err != nil {
 			return fmt.Errorf("limit the system's control group: %w", err)
 		}
 	}
 	listening, leave := context.WithCancel(context.Background())
 	p.leave = leave
-	var err error
-	if p.log, err = p.attach(listening); err != nil {
+	if err := p.attach(listening); err != nil {
 		return err
 	}
 	// It is asked for before the start, so that no end is missed, however soon it comes.
@@ -137,7 +125,7 @@ func (p *proc) meet(ctx context.Context, before int64) error {
 	if state == nil {
 		return fmt.Errorf("inspect container %s: the engine knows no state of it", p.name)
 	}
-	p.pid, p.began = state.Pid, beganAt(state.StartedAt, before)
+	p.pid, p.BeganNs = state.Pid, beganAt(state.StartedAt, before)
 	if n := got.NetworkSettings; n != nil && n.Networks[p.l.network] != nil {
 		p.ip = n.Networks[p.l.network].IPAddress
 	}
@@ -220,11 +208,8 @@ func (p *proc) Addr() netip.AddrPort {
 	if p.l.options.Host {
 		ip = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	}
-	return netip.AddrPortFrom(ip, uint16(p.spec.Port))
+	return netip.AddrPortFrom(ip, uint16(p.Spec.Port))
 }
-
-// Began is the moment at which the engine had heard of the program's start, some ms after it.
-func (p *proc) Began() int64 { return p.began }
 
 // Main is the container's first process, by its number on the host; 0: it ended before it
 // could be met.
@@ -242,7 +227,7 @@ func (p *proc) PIDs() []int {
 	if len(groups) > 0 {
 		return kernel.PIDs(groups[0].Dir)
 	}
-	if p.pid > 0 && !p.ended() && lives(p.pid) {
+	if p.pid > 0 && !p.Ended() && lives(p.pid) {
 		return []int{p.pid}
 	}
 	return nil
@@ -261,26 +246,4 @@ func (p *proc) Groups() []launch.Group {
 		return nil
 	}
 	return p.groups
-}
-
-func (p *proc) Limits() (inForce, missing []string) { return p.inForce, p.missing }
-func (p *proc) Exited() <-chan struct{}             { return p.exited }
-func (p *proc) Exit() string                        { return p.exit }
-func (p *proc) Log(n int) []string                  { return file.Tail(p.spec.LogFile, n) }
-
-// LogDropped implements launch.Dropper.
-func (p *proc) LogDropped() int64 {
-	if p.log == nil {
-		return 0
-	}
-	return p.log.kept.Dropped()
-}
-
-func (p *proc) ended() bool {
-	select {
-	case <-p.exited:
-		return true
-	default:
-		return false
-	}
 }

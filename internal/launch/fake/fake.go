@@ -36,13 +36,9 @@ type Launcher struct {
 func (*Launcher) Listen() string { return "127.0.0.1" }
 
 type proc struct {
-	l      *Launcher
-	spec   launch.Spec
-	began  int64
-	exited chan struct{}
-	once   sync.Once
-	exit   string
-	log    []string
+	*launch.Common
+	l   *Launcher
+	log []string
 
 	listener *listener
 	server   *http.Server
@@ -61,7 +57,8 @@ func (l *Launcher) Launch(_ context.Context, s launch.Spec) (launch.Process, err
 	l.running = nil // of a system, the process that was started last is the one that is reached
 	l.mu.Unlock()
 	handler, delay, err := l.Start(s)
-	p := &proc{l: l, spec: s, began: clock.Mono(), exited: make(chan struct{})}
+	p := &proc{Common: launch.NewCommon(s), l: l}
+	p.BeganNs = clock.Mono()
 	if err != nil {
 		p.log = []string{err.Error()}
 		p.Crash("exit status 1")
@@ -120,13 +117,10 @@ func (l *Launcher) Crash(how string) bool {
 
 // Crash ends the process.
 func (p *proc) Crash(how string) {
-	p.once.Do(func() {
-		p.exit = how
-		close(p.exited)
-		if p.server != nil {
-			p.server.Close() //nolint:errcheck // nothing can fail in a pipe
-		}
-	})
+	p.End(how)
+	if p.server != nil {
+		p.server.Close() //nolint:errcheck // nothing can fail in a pipe
+	}
 	p.l.mu.Lock()
 	if p.l.running == p {
 		p.l.running = nil
@@ -134,34 +128,30 @@ func (p *proc) Crash(how string) {
 	p.l.mu.Unlock()
 }
 
-func (p *proc) Began() int64 { return p.began }
-
 // Addr implements launch.Process.
 func (p *proc) Addr() netip.AddrPort {
-	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(p.spec.Port))
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(p.Spec.Port))
 }
 
-func (p *proc) Main() int               { return 0 }
-func (p *proc) PIDs() []int             { return nil }
-func (p *proc) Groups() []launch.Group  { return nil }
-func (p *proc) Exited() <-chan struct{} { return p.exited }
-func (p *proc) Exit() string            { return p.exit }
-func (p *proc) Log(int) []string        { return p.log }
+func (p *proc) Main() int              { return 0 }
+func (p *proc) PIDs() []int            { return nil }
+func (p *proc) Groups() []launch.Group { return nil }
+func (p *proc) Log(int) []string       { return p.log }
 
 func (p *proc) Limits() (inForce, missing []string) {
-	return []string{fmt.Sprintf("affinity %v", p.spec.Cores)}, p.l.Missing
+	return []string{fmt.Sprintf("affinity %v", p.Spec.Cores)}, p.l.Missing
 }
 
 // Move implements launch.Mover.
 func (p *proc) Move(cores []int) error {
-	p.l.Note(fmt.Sprintf("move %s to %v", p.spec.Name, cores))
-	p.spec.Cores = cores
+	p.l.Note(fmt.Sprintf("move %s to %v", p.Spec.Name, cores))
+	p.Spec.Cores = cores
 	return nil
 }
 
 // Stop implements launch.Process.
 func (p *proc) Stop(time.Duration) error {
-	p.l.Note("stop " + p.spec.Name)
+	p.l.Note("stop " + p.Spec.Name)
 	p.Crash("exit status 0")
 	return nil
 }

@@ -168,13 +168,13 @@ func (p *proc) Pod(ctx context.Context) result.Pod {
 	if f, is := p.site.(*far); is {
 		out.Reader = f.record(p.sampling)
 	}
-	out.Shared = p.site.shared(p.groups, p.spec.CPUs)
+	out.Shared = p.site.shared(p.groups, p.Spec.CPUs)
 	ctx, cancel := context.WithTimeout(ctx, sharedBound)
 	defer cancel()
-	for len(out.Shared) > 0 && float64(len(out.Cores)) == p.spec.CPUs && ctx.Err() == nil &&
+	for len(out.Shared) > 0 && float64(len(out.Cores)) == p.Spec.CPUs && ctx.Err() == nil &&
 		!p.mainEnded() {
 		sleep(ctx, sharedTurn)
-		out.Shared = p.site.shared(p.groups, p.spec.CPUs)
+		out.Shared = p.site.shared(p.groups, p.Spec.CPUs)
 	}
 	return out
 }

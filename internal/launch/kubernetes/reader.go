@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"prony/internal/clock"
+	"prony/internal/launch"
 	"prony/internal/result"
 )
 
@@ -78,8 +79,8 @@ func (l *Launcher) reader(ctx context.Context) (*far, string, error) {
 		}
 		o.past, o.pod, o.far = append(o.past, o.pod), nil, nil
 	}
-	p := &proc{l: l, order: l.order(), exited: make(chan struct{})}
-	p.spec.Name, p.spec.Image = "the reader", l.options.readerImage()
+	spec := launch.Spec{Name: "the reader", Image: l.options.readerImage()}
+	p := &proc{Common: launch.NewCommon(spec), l: l, order: l.order()}
 	p.order.lifetime *= readerLife
 	if p.order.node = o.node; o.node != "" {
 		p.order.nodes = nil
@@ -102,10 +103,10 @@ func (l *Launcher) reader(ctx context.Context) (*far, string, error) {
 
 // read starts a reader and meets it.
 func (p *proc) read(ctx context.Context) (*far, error) {
-	if err := p.l.bring(ctx, p.spec.Image); err != nil {
+	if err := p.l.bring(ctx, p.Spec.Image); err != nil {
 		return nil, err
 	}
-	o := readerOf(p.spec.Image, p.order)
+	o := readerOf(p.Spec.Image, p.order)
 	if err := p.create(ctx, o, o); err != nil {
 		return nil, err
 	}
@@ -114,7 +115,7 @@ func (p *proc) read(ctx context.Context) (*far, error) {
 	}
 	if how, _, ended := p.pod.ended(); ended {
 		return nil, fmt.Errorf("it ended at once, %s; is %s an image of prony of this version? "+
-			"PRONY_KUBERNETES_READER_IMAGE names another", how, said(p.spec.Image))
+			"PRONY_KUBERNETES_READER_IMAGE names another", how, said(p.Spec.Image))
 	}
 	if !nameForm.MatchString(p.pod.Spec.NodeName) {
 		return nil, fmt.Errorf("its node is called %q", said(p.pod.Spec.NodeName))
@@ -170,7 +171,7 @@ const reachBound = 5 * time.Second
 // reached says whether this machine gets to where a pod takes requests. A refusal is an answer: it
 // comes from there, where nothing listens yet.
 func (p *proc) reached(ctx context.Context) error {
-	if p.spec.Port == 0 {
+	if p.Spec.Port == 0 {
 		return nil
 	}
 	conn, err := (&net.Dialer{Timeout: reachBound}).DialContext(ctx, "tcp", p.addr.String())

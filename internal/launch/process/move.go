@@ -23,12 +23,12 @@ const movePasses = 100
 // within what was asked for, however wide the group (sched_setaffinity(2), cpuset(7)).
 func (p *proc) Move(cores []int) error {
 	list := kernel.CoreList(cores)
-	p.spec.Cores = cores
+	p.Spec.Cores = cores
 	for _, g := range p.groups.list {
 		held := g.Version == 2 || g.Controller == "cpuset"
 		if held && kernel.Value(g.Dir, "cpuset.cpus") != "" {
 			if err := kernel.Write(g.Dir, "cpuset.cpus", list); err != nil {
-				return fmt.Errorf("move %s to cores %s: %w", p.spec.Name, list, err)
+				return fmt.Errorf("move %s to cores %s: %w", p.Spec.Name, list, err)
 			}
 		}
 	}
@@ -36,7 +36,7 @@ func (p *proc) Move(cores []int) error {
 	for range movePasses {
 		moved, err := p.allow(cores)
 		if err != nil {
-			return fmt.Errorf("move %s to cores %s: %w", p.spec.Name, list, err)
+			return fmt.Errorf("move %s to cores %s: %w", p.Spec.Name, list, err)
 		}
 		if moved == 0 {
 			p.noteLimits()
@@ -44,7 +44,7 @@ func (p *proc) Move(cores []int) error {
 		}
 	}
 	return fmt.Errorf("move %s to cores %s: after %d passes there are threads elsewhere",
-		p.spec.Name, list, movePasses)
+		p.Spec.Name, list, movePasses)
 }
 
 // Favour implements launch.Favourer.

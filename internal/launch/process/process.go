@@ -19,7 +19,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -27,7 +26,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"prony/internal/clock"
-	"prony/internal/file"
 	"prony/internal/launch"
 	"prony/internal/launch/kernel"
 	"prony/internal/launch/process/entry"
@@ -48,21 +46,13 @@ func (*Launcher) Listen() string { return "127.0.0.1" }
 
 // proc is a running target.
 type proc struct {
-	spec    launch.Spec
+	*launch.Common
 	cmd     *exec.Cmd
 	groups  *groups
 	guest   bool // in the groups of another, who removes them
-	inForce []string
-	missing []string
 	journal *Journal
 	name    string
-	kept    *launch.Log
-	log     string // of the spec, as the kernel names it
-	began   int64
-	exited  chan struct{}
-	exit    string
-	stop    sync.Mutex
-	ending  atomic.Bool    // Stop has begun
+	log     string         // of the spec, as the kernel names it
 	workers map[int]string // births of processes seen, by number
 }
 
@@ -73,7 +63,7 @@ func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, e
 		return nil, err
 	}
 	p := &proc{
-		spec: s, journal: l.Journal, exited: make(chan struct{}), groups: &groups{},
+		Common: launch.NewCommon(s), journal: l.Journal, groups: &groups{},
 		name: fmt.Sprintf("prony-%d-%d", os.Getpid(), l.count.Add(1)),
 	}
 	host, ok := s.Beside.(*proc)
@@ -148,19 +138,16 @@ func (p *proc) start(ctx context.Context, path string) error {
 		return err
 	}
 	e := entry.Entry{
-		Parent: os.Getpid(), Groups: p.groups.dirs(), Cores: p.spec.Cores,
-		Path: path, Args: p.spec.Args,
+		Parent: os.Getpid(), Groups: p.groups.dirs(), Cores: p.Spec.Cores,
+		Path: path, Args: p.Spec.Args,
 	}
-	as := rights.Service(p.spec.Dir, append(rights.Runs(p.spec.Dir, path, p.spec.Args),
-		filepath.Dir(p.spec.LogFile))...)
-	e.User, e.Group, e.Others, e.Env = as.UID, as.GID, as.Groups, as.Env(p.spec.Env)
+	as := rights.Service(p.Spec.Dir, append(rights.Runs(p.Spec.Dir, path, p.Spec.Args),
+		filepath.Dir(p.Spec.LogFile))...)
+	e.User, e.Group, e.Others, e.Env = as.UID, as.GID, as.Groups, as.Env(p.Spec.Env)
 	if kernel.ReadMemory(p.groups.list).LimitBytes == 0 {
-		e.Data = p.spec.Alone()
+		e.Data = p.Spec.Alone()
 	}
-	if p.kept, err = launch.KeepLog(p.spec.LogFile); err != nil {
-		return err
-	}
-	out, err := p.kept.Writer()
+	out, err := p.OpenLog()
 	if err != nil {
 		return err
 	}
@@ -169,7 +156,7 @@ func (p *proc) start(ctx context.Context, path string) error {
 		if err := out.Chown(as.UID, as.GID); err != nil {
 			return fmt.Errorf("give it its log: %w", err)
 		}
-		if err := as.Give(p.spec.Give); p.spec.Give != "" && err != nil {
+		if err := as.Give(p.Spec.Give); p.Spec.Give != "" && err != nil {
 			return fmt.Errorf("give it its certificate: %w", err)
 		}
 	}
@@ -180,11 +167,11 @@ func (p *proc) start(ctx context.Context, path string) error {
 	}
 	defer r.Close()
 	p.cmd = exec.Command(self)
-	p.cmd.Dir, p.cmd.Env = p.spec.Dir, []string{entry.Variable + "=" + e.String()}
+	p.cmd.Dir, p.cmd.Env = p.Spec.Dir, []string{entry.Variable + "=" + e.String()}
 	p.cmd.Stdout, p.cmd.Stderr = out, out
 	p.cmd.ExtraFiles = []*os.File{w}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	shell.Say(line(e, p.spec.Dir))
+	shell.Say(line(e, p.Spec.Dir))
 	started := make(chan error)
 	go p.keep(started)
 	err = <-started
@@ -203,17 +190,15 @@ func (p *proc) keep(started chan<- error) {
 	err := p.cmd.Start()
 	started <- err
 	if err != nil {
-		close(p.exited)
+		p.End("")
 		return
 	}
-	err = p.cmd.Wait()
-	p.exit = "exit status 0"
-	if err != nil {
-		p.exit = err.Error()
+	how := "exit status 0"
+	if err = p.cmd.Wait(); err != nil {
+		how = err.Error()
 	}
 	// The groups are there until the process is stopped.
-	p.exit = kernel.ReadMemory(p.groups.list).Exit(p.exit, p.ending.Load())
-	close(p.exited)
+	p.End(kernel.ReadMemory(p.groups.list).Exit(how, p.Stopping.Load()))
 }
 
 // hear reads the moment of the exec, or why there was none.
@@ -243,7 +228,7 @@ func (p *proc) hear(ctx context.Context, r *os.File) error {
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
 		return err
 	}
-	p.began = clock.Mono() - (now.Nano() - ns)
+	p.BeganNs = clock.Mono() - (now.Nano() - ns)
 	return nil
 }
 
@@ -258,28 +243,25 @@ func lastLine(s string) string {
 // noteLimits reads back from the kernel what is in force, and notes which limits nothing enforces.
 func (p *proc) noteLimits() {
 	pid, refused := p.cmd.Process.Pid, slices.Clone(p.groups.refused)
-	inForce, err := kernel.Limits(p.groups.list, pid, p.spec)
+	inForce, err := kernel.Limits(p.groups.list, pid, p.Spec)
 	if err != nil {
 		refused = append(refused, err.Error())
 	}
-	own := p.spec.Alone()
+	own := p.Spec.Alone()
 	if data := kernel.DataLimit(pid); own > 0 && data == own {
 		inForce = append(inForce, fmt.Sprintf("private memory %d (rlimit)", data))
 	}
-	p.inForce = inForce
-	p.missing = kernel.Unenforced(p.spec, inForce, strings.Join(refused, "; "))
+	p.InForce = inForce
+	p.Missing = kernel.Unenforced(p.Spec, inForce, strings.Join(refused, "; "))
 }
 
 // Addr is on the loopback interface, where all plain processes are told to listen.
 func (p *proc) Addr() netip.AddrPort {
-	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(p.spec.Port))
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(p.Spec.Port))
 }
 
-func (p *proc) Began() int64            { return p.began }
-func (p *proc) Main() int               { return p.cmd.Process.Pid }
-func (p *proc) Groups() []launch.Group  { return p.groups.list }
-func (p *proc) Exited() <-chan struct{} { return p.exited }
-func (p *proc) Exit() string            { return p.exit }
+func (p *proc) Main() int              { return p.cmd.Process.Pid }
+func (p *proc) Groups() []launch.Group { return p.groups.list }
 
 // PIDs asks the cgroup, or else looks for the process group. What shares another's cgroup knows its
 // own processes by their group only.
@@ -322,26 +304,17 @@ func groupMembers(pgid int) []int {
 	})
 }
 
-// Log returns the last lines that the target wrote.
-func (p *proc) Log(n int) []string { return file.Tail(p.spec.LogFile, n) }
-
-// LogDropped implements launch.Dropper.
-func (p *proc) LogDropped() int64 { return p.kept.Dropped() }
-
 // Stop implements launch.Process.
 func (p *proc) Stop(grace time.Duration) error {
-	p.stop.Lock()
-	defer p.stop.Unlock()
-	p.ending.Store(true)
+	p.Stops.Lock()
+	defer p.Stops.Unlock()
+	p.Stopping.Store(true)
 	if p.cmd != nil && p.cmd.Process != nil {
 		p.noteWorkers()
 		if pgid := p.cmd.Process.Pid; grace > 0 {
 			shell.Run("kill", "-TERM", "--", strconv.Itoa(-pgid))
 			_ = unix.Kill(-pgid, unix.SIGTERM) // it may have gone already
-			select {
-			case <-p.exited:
-			case <-time.After(grace):
-			}
+			p.Wait(grace)
 		}
 	}
 	return p.clean()
@@ -367,9 +340,9 @@ func (p *proc) clean() error {
 	for _, dir := range p.ownDirs() {
 		errs = append(errs, killGroup(dir), removeGroup(dir))
 	}
-	errs = append(errs, p.kept.Close())
+	errs = append(errs, p.CloseLog())
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("stop %s: %w", p.spec.Name, err)
+		return fmt.Errorf("stop %s: %w", p.Spec.Name, err)
 	}
 	return p.journal.remove(p.name)
 }
@@ -387,7 +360,7 @@ func (p *proc) killProcessGroup() error {
 	_ = unix.Kill(-pgid, unix.SIGKILL) // all of it may have gone already
 	deadline := time.After(killBound)
 	select {
-	case <-p.exited:
+	case <-p.Exited():
 	case <-deadline:
 		return fmt.Errorf("process %d is still there %v after being killed", pgid, killBound)
 	}

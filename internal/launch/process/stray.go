@@ -13,9 +13,9 @@ import (
 func (p *proc) Limits() (inForce, missing []string) {
 	strays := p.strays()
 	if len(strays) == 0 {
-		return p.inForce, p.missing
+		return p.InForce, p.Missing
 	}
-	return nil, append(slices.Clone(p.missing),
+	return nil, append(slices.Clone(p.Missing),
 		fmt.Sprintf("%s: processes %v are in another one", launch.Strayed, strays))
 }
 
