@@ -1,6 +1,6 @@
 // Package kernel reads what the kernel and the disk tell of a started target, whoever started it:
 // its control groups and what they enforce, what the memory's limit has killed, its birth, its last
-// words. It changes nothing.
+// words. What it changes is what a launcher asks for: limits in groups, and whose turn comes first.
 package kernel
 
 import (

@@ -1,7 +1,6 @@
 package process
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -91,47 +90,23 @@ func (g *groups) makeV1(name string, s launch.Spec, h hierarchy) {
 		return
 	}
 	for _, c := range h.controllers {
-		ok := true
-		switch c {
-		case "cpuset":
-			ok = g.cpusetV1(dir, h.parents[0], s)
-		case "cpu":
-			if s.NeedsQuota() {
-				g.set("cpu quota (cgroup v1)", dir, "cpu.cfs_period_us", kernel.CPUPeriodUs)
-				g.set("cpu quota (cgroup v1)", dir, "cpu.cfs_quota_us", kernel.QuotaUs(s.CPUs))
-			}
-		case "memory":
-			if s.MemoryBytes > 0 {
-				g.set("memory (cgroup v1)", dir, "memory.limit_in_bytes", s.MemoryBytes)
-			}
-		}
-		if !ok {
+		of := launch.Group{Version: 1, Controller: c, Dir: dir}
+		limits := kernel.Settings(of, s)
+		if refused := set(of, limits); c != "cpuset" {
+			g.refused = append(g.refused, refused...)
+		} else if len(refused) > 0 { // then nothing may join it
+			g.refused = append(g.refused, fmt.Sprintf("cpuset cgroup v1: cores %v refused",
+				limits[len(limits)-1].Value))
 			os.Remove(dir)
 			return
 		}
-		g.list = append(g.list, launch.Group{Version: 1, Controller: c, Dir: dir})
+		g.list = append(g.list, of)
 	}
-}
-
-// cpusetV1 fills both files without which nothing may join the group.
-func (g *groups) cpusetV1(dir, parent string, s launch.Spec) bool {
-	cpus := cmp.Or(kernel.CoreList(s.Cores), kernel.Value(parent, "cpuset.cpus"))
-	mems := kernel.Value(parent, "cpuset.mems")
-	if kernel.Write(dir, "cpuset.mems", mems) != nil ||
-		kernel.Write(dir, "cpuset.cpus", cpus) != nil {
-		g.refused = append(g.refused, "cpuset cgroup v1: cores "+cpus+" refused")
-		return false
-	}
-	return true
 }
 
 func (g *groups) makeV2(name string, s launch.Spec, h hierarchy) {
 	for _, parent := range h.parents {
-		// Without these the new group has no controllers; where they are refused, it may have them
-		// already, which the new group's own list tells.
-		for _, c := range []string{"+cpu", "+cpuset", "+memory"} {
-			_ = kernel.Write(parent, "cgroup.subtree_control", c)
-		}
+		kernel.Delegate(parent)
 		dir := filepath.Join(parent, name)
 		shell.Run("mkdir", dir)
 		if err := os.Mkdir(dir, 0o755); err != nil {
@@ -142,26 +117,28 @@ func (g *groups) makeV2(name string, s launch.Spec, h hierarchy) {
 			os.Remove(dir)
 			continue
 		}
-		g.list = append(g.list, launch.Group{Version: 2, Dir: dir})
-		if len(s.Cores) > 0 && slices.Contains(have, "cpuset") {
-			g.set("cpuset (cgroup v2)", dir, "cpuset.cpus", kernel.CoreList(s.Cores))
+		of := launch.Group{Version: 2, Dir: dir}
+		g.list = append(g.list, of)
+		limits := kernel.Settings(of, s)
+		if !slices.Contains(have, "cpuset") {
+			limits = slices.DeleteFunc(limits, func(s kernel.Setting) bool {
+				return s.Limit == "cpuset"
+			})
 		}
-		if s.NeedsQuota() {
-			g.set("cpu quota (cgroup v2)", dir, "cpu.max",
-				fmt.Sprintf("%d %d", kernel.QuotaUs(s.CPUs), kernel.CPUPeriodUs))
-		}
-		if s.MemoryBytes > 0 {
-			g.set("memory (cgroup v2)", dir, "memory.max", s.MemoryBytes)
-		}
+		g.refused = append(g.refused, set(of, limits)...)
 		return
 	}
 }
 
-// set writes a limit. Whether the kernel took it is read back where limits are told.
-func (g *groups) set(what, dir, file string, value any) {
-	if err := kernel.Write(dir, file, value); err != nil {
-		g.refused = append(g.refused, fmt.Sprintf("%s: %v", what, err))
+// set writes limits, and says why some were not. Whether the kernel took the others is read back
+// where limits are told.
+func set(of launch.Group, limits []kernel.Setting) (refused []string) {
+	for _, s := range limits {
+		if err := kernel.Write(of.Dir, s.File, s.Value); err != nil {
+			refused = append(refused, fmt.Sprintf("%s (cgroup v%d): %v", s.Limit, of.Version, err))
+		}
 	}
+	return refused
 }
 
 // dirs lists the groups' directories, each once.
@@ -199,15 +176,11 @@ func killGroup(dir string) error {
 // killBound is how long a killed process may take to be gone.
 const killBound = 5 * time.Second
 
-// removeGroup removes an empty group. The kernel may need a moment after the last exit.
+// removeGroup removes an empty group, and shows it.
 func removeGroup(dir string) error {
-	var err error
-	for range 100 {
-		if err = os.Remove(dir); err == nil || errors.Is(err, os.ErrNotExist) {
-			shell.Run("rmdir", dir)
-			return nil
-		}
-		time.Sleep(time.Millisecond)
+	err := kernel.Remove(dir)
+	if err == nil {
+		shell.Run("rmdir", dir)
 	}
 	return err
 }
