@@ -35,7 +35,7 @@ func hierarchies(mounts []kernel.Mount, own map[string]string) (out []hierarchy)
 			dir = m.Dir
 		}
 		h := hierarchy{m.Version, m.Controllers, []string{dir}}
-		if m.Version == 2 {
+		if m.Version == 2 && dir != m.Dir { // above which there are no groups
 			h.parents = slices.Compact([]string{filepath.Dir(dir), m.Dir})
 		}
 		out = append(out, h)
