@@ -18,18 +18,28 @@ type Evidence struct {
 // WatchEnd waits for the end of the main process by its file descriptor (pidfd_open(2)), which
 // anybody may have and which costs nothing while it waits.
 func WatchEnd(pid int, read func() Memory) *Evidence {
-	e := &Evidence{done: make(chan struct{})}
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
-	if err != nil {
-		close(e.done) // it has ended already, or the kernel is older than 5.10
-		return e
-	}
-	file := os.NewFile(uintptr(fd), "pidfd")
-	go func() {
-		defer close(e.done)
+	return HearEnd(func() (m Memory, _ error) {
+		if err != nil {
+			return m, nil // it has ended already, or the kernel is older than 5.10
+		}
+		file := os.NewFile(uintptr(fd), "pidfd")
 		defer file.Close()
 		if ended(file) == nil {
-			e.memory = read()
+			m = read()
+		}
+		return m, nil
+	})
+}
+
+// HearEnd has another watch: tell returns when the process has ended. After an error nobody will
+// ever know.
+func HearEnd(tell func() (Memory, error)) *Evidence {
+	e := &Evidence{done: make(chan struct{})}
+	go func() {
+		var err error
+		if e.memory, err = tell(); err == nil {
+			close(e.done)
 		}
 	}()
 	return e

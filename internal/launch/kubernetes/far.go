@@ -235,8 +235,10 @@ func (f *far) exchange(ctx context.Context) (clock.Offset, error) {
 }
 
 // quick asks what is answered at once; what is not answered is nothing.
-func (f *far) quick(q question, into any) error {
-	ctx, cancel := context.WithTimeout(f.ctx, askBound)
+func (f *far) quick(q question, into any) error { return f.within(askBound, q, into) }
+
+func (f *far) within(bound time.Duration, q question, into any) error {
+	ctx, cancel := context.WithTimeout(f.ctx, bound)
 	defer cancel()
 	q.UID = f.uid
 	return f.ask(ctx, q, into)
@@ -291,24 +293,12 @@ func (f *far) facts(of sighting, asked limits) (out facts) {
 	return out
 }
 
-// farEnd is the end of a process that a reader waits for.
-type farEnd struct {
-	done   chan struct{}
-	memory kernel.Memory
-}
-
-func (e *farEnd) Done() <-chan struct{} { return e.done }
-func (e *farEnd) Memory() kernel.Memory { return e.memory }
-
-func (f *far) ending(pid int, groups []launch.Group) ending {
-	e := &farEnd{done: make(chan struct{})}
-	go func() {
+func (f *far) ending(pid int, groups []launch.Group) *kernel.Evidence {
+	return kernel.HearEnd(func() (m kernel.Memory, err error) {
 		q := question{Do: "ending", UID: f.uid, At: sighting{PID: pid}, Groups: groups}
-		if f.ask(f.ctx, q, &e.memory) == nil {
-			close(e.done)
-		}
-	}()
-	return e
+		err = f.ask(f.ctx, q, &m)
+		return m, err
+	})
 }
 
 func (f *far) gone() <-chan struct{} { return f.over }

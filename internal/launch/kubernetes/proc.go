@@ -48,8 +48,8 @@ type proc struct {
 	sight    sight     // nil: its pod is not known yet
 	sampling *Sampling // by a reader; nil: none
 	log      *logCopy
-	end      ending      // of its main process; nil: it had ended when it was met
-	heard    atomic.Bool // the cluster has said that it ended
+	end      *kernel.Evidence // of its main process; nil: it had ended when it was met
+	heard    atomic.Bool      // the cluster has said that it ended
 }
 
 // Launch implements launch.Launcher. It returns when the container's own program runs, or has ended

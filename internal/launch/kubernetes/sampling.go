@@ -1,7 +1,6 @@
 package kubernetes
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"time"
@@ -64,12 +63,7 @@ func (s *Sampling) MarkPSS() probe.Mark { return s.mark("pss", pssBound) }
 func (s *Sampling) mark(do string, bound time.Duration) probe.Mark {
 	asked := clock.Mono()
 	var r reading
-	err := s.f.line.lost()
-	if err == nil {
-		ctx, cancel := context.WithTimeout(s.f.ctx, bound)
-		defer cancel()
-		err = s.f.ask(ctx, question{Do: do, UID: s.f.uid}, &r)
-	}
+	err := s.ask(do, bound, &r)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := r.Mark
@@ -93,43 +87,39 @@ func (s *Sampling) mark(do string, bound time.Duration) probe.Mark {
 	return m
 }
 
-// Series is probe.Sampler's; where the reader does not answer, what it said last.
-func (s *Sampling) Series() probe.Series {
-	var now probe.Series
-	err := s.f.quick(question{Do: "series"}, &now)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err == nil {
-		s.series = now
+// ask asks where somebody can be asked at this moment.
+func (s *Sampling) ask(do string, bound time.Duration, into any) error {
+	if err := s.f.lost(); err != nil {
+		return err
 	}
-	return s.series
+	return s.f.within(bound, question{Do: do}, into)
+}
+
+// Series is probe.Sampler's; where the reader does not answer, what it said last.
+func (s *Sampling) Series() (now probe.Series) {
+	err := s.f.quick(question{Do: "series"}, &now)
+	return newest(s, &s.series, now, err)
 }
 
 // Roles is probe.Sampler's, likewise.
-func (s *Sampling) Roles() probe.Roles {
-	var now probe.Roles
-	err := s.f.line.lost()
-	if err == nil {
-		ctx, cancel := context.WithTimeout(s.f.ctx, markBound)
-		defer cancel()
-		err = s.f.ask(ctx, question{Do: "roles", UID: s.f.uid}, &now)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err == nil {
-		s.roles = now
-	}
-	return s.roles
+func (s *Sampling) Roles() (now probe.Roles) {
+	err := s.ask("roles", markBound, &now)
+	return newest(s, &s.roles, now, err)
 }
 
 // Stop is probe.Sampler's. Its cost is all that the reader's process has used meanwhile.
 func (s *Sampling) Stop() (probe.Series, result.Cost) {
 	var end stopped
 	err := s.f.quick(question{Do: "stop"}, &end)
+	return newest(s, &s.series, end.Series, err), end.Cost
+}
+
+// newest keeps what was said now, unless that failed, and gives what is kept.
+func newest[T any](s *Sampling, kept *T, now T, err error) T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {
-		s.series = end.Series
+		*kept = now
 	}
-	return s.series, end.Cost
+	return *kept
 }

@@ -13,7 +13,7 @@ type site interface {
 	// facts reads once what is in force for a container of these limits.
 	facts(of sighting, asked limits) facts
 	// ending waits for the end of a process.
-	ending(pid int, groups []launch.Group) ending
+	ending(pid int, groups []launch.Group) *kernel.Evidence
 	// gone is closed when nothing will be read any more; nil: that is always possible.
 	gone() <-chan struct{}
 	pids(groups []launch.Group) []int
@@ -57,12 +57,6 @@ type facts struct {
 	Swaps   bool           `json:"swaps"` // what it has may be swapped out
 }
 
-// ending is the end of a process; *kernel.Evidence is one.
-type ending interface {
-	Done() <-chan struct{}
-	Memory() kernel.Memory // after Done
-}
-
 // here is this machine.
 type here struct{}
 
@@ -93,7 +87,7 @@ func (here) facts(of sighting, asked limits) (f facts) {
 	return f
 }
 
-func (here) ending(pid int, groups []launch.Group) ending {
+func (here) ending(pid int, groups []launch.Group) *kernel.Evidence {
 	return kernel.WatchEnd(pid, func() kernel.Memory { return kernel.ReadMemory(groups) })
 }
 
