@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -129,12 +128,10 @@ func (c *cluster) explain(ctx context.Context, err error, talk string, args []st
 // stream is a call of kubectl that goes on saying something.
 type stream struct {
 	io.Reader
-	cmd  *exec.Cmd
-	talk *kept
-	pipe *os.File
-	over chan struct{}
-
-	input *os.File // what it reads; nil: nothing
+	cmd   *exec.Cmd
+	talk  *kept
+	over  chan struct{}
+	input io.Writer // what it reads; nil: nothing
 }
 
 // start starts it from a thread that lives until close.
@@ -159,19 +156,15 @@ func (c *cluster) converse(ctx context.Context, args ...string) (*stream, error)
 
 // told begins a command that reads what is written to its stream.
 func told(cmd *exec.Cmd) (*stream, error) {
-	theirs, ours, err := os.Pipe()
+	input, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
-	cmd.Stdin = theirs
 	s, err := begin(cmd)
-	theirs.Close()
-	if err != nil {
-		ours.Close()
-		return nil, err
+	if err == nil {
+		s.input = input
 	}
-	s.input = ours
-	return s, nil
+	return s, err
 }
 
 // open begins such a call. Close ends it.
@@ -180,18 +173,14 @@ func (c *cluster) open(ctx context.Context, args ...string) (*stream, error) {
 }
 
 func begin(cmd *exec.Cmd) (*stream, error) {
-	read, write, err := os.Pipe()
+	read, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
-	s := &stream{Reader: read, cmd: cmd, talk: &kept{bound: maxTalk}, pipe: read,
-		over: make(chan struct{})}
-	cmd.Stdout, cmd.Stderr = write, s.talk
+	s := &stream{Reader: read, cmd: cmd, talk: &kept{bound: maxTalk}, over: make(chan struct{})}
+	cmd.Stderr = s.talk
 	shell.Command(cmd)
-	err = s.start()
-	write.Close()
-	if err != nil {
-		read.Close()
+	if err := s.start(); err != nil {
 		return nil, fmt.Errorf("start kubectl: %w", err)
 	}
 	return s, nil
@@ -200,12 +189,8 @@ func begin(cmd *exec.Cmd) (*stream, error) {
 // close ends the call, if it has not ended by itself, and gives its words if it did so badly.
 func (s *stream) close() error {
 	_ = s.cmd.Process.Kill() // it may have ended
-	err := s.cmd.Wait()
+	err := s.cmd.Wait()      // which closes the pipes, too
 	close(s.over)
-	s.pipe.Close()
-	if s.input != nil {
-		s.input.Close()
-	}
 	if words := said(s.talk.String()); err != nil && words != "" {
 		return errors.New(words)
 	}

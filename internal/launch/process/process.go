@@ -203,18 +203,16 @@ func (p *proc) keep(started chan<- error) {
 
 // hear reads the moment of the exec, or why there was none.
 func (p *proc) hear(ctx context.Context, r *os.File) error {
-	line := make(chan string, 1)
-	go func() {
-		// An error ends the text, which is then too short.
-		b, _ := io.ReadAll(io.LimitReader(r, 4096))
-		line <- string(b)
-	}()
-	var text string
-	select {
-	case text = <-line:
-	case <-ctx.Done():
+	if err := r.SetReadDeadline(clock.Wall().Add(startBound)); err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { _ = r.SetReadDeadline(time.Unix(1, 0)) })()
+	b, err := io.ReadAll(io.LimitReader(r, 4096))
+	text := string(b)
+	switch { // any other error ends the text, which is then too short
+	case err != nil && ctx.Err() != nil:
 		return ctx.Err()
-	case <-time.After(startBound):
+	case errors.Is(err, os.ErrDeadlineExceeded):
 		return fmt.Errorf("its program did not begin within %v", startBound)
 	}
 	if cause, failed := strings.CutPrefix(lastLine(text), "error: "); failed {
