@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -66,7 +67,7 @@ func (a *api) Close() { a.http.CloseIdleConnections() }
 
 // agree asks the engine which version of its API both know.
 func (a *api) agree(ctx context.Context) error {
-	res, err := a.ask(ctx, http.MethodGet, "/_ping", nil, nil)
+	res, err := a.ask(ctx, http.MethodGet, "/_ping", nil, nil, nil)
 	if err != nil {
 		return err
 	}
@@ -85,7 +86,7 @@ func (a *api) agree(ctx context.Context) error {
 // call asks, and decodes the answer into what is given, if anything is.
 func (a *api) call(ctx context.Context, method, path string, query url.Values, body,
 	into any) error {
-	res, err := a.ask(ctx, method, path, query, body)
+	res, err := a.ask(ctx, method, path, query, body, nil)
 	if err != nil {
 		return err
 	}
@@ -115,35 +116,25 @@ func (a *api) remove(ctx context.Context, path string, query url.Values) error {
 	return err
 }
 
-// ask sends one request. Its answer is a good one, whose body the caller closes.
-func (a *api) ask(ctx context.Context, method, path string, query url.Values, body any) (
-	*http.Response, error) {
-	req, err := a.request(ctx, method, path, query, body)
-	if err != nil {
-		return nil, err
-	}
-	return a.send(req)
-}
-
-// request is what goes to the engine. The host's name is nobody's: the socket is.
-func (a *api) request(ctx context.Context, method, path string, query url.Values, body any) (
-	*http.Request, error) {
+// ask sends one request, with headers of its own or none. Its answer is a good one, whose body the
+// caller closes.
+func (a *api) ask(ctx context.Context, method, path string, query url.Values, body any,
+	head http.Header) (*http.Response, error) {
+	// The host's name is nobody's: the socket is.
 	to := url.URL{Scheme: "http", Host: "docker", Path: a.version + path, RawQuery: query.Encode()}
-	if body == nil {
-		return http.NewRequestWithContext(ctx, method, to.String(), nil)
+	var text io.Reader // nil: nothing is sent
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		text, head = bytes.NewReader(b), http.Header{"Content-Type": {"application/json"}}
 	}
-	text, err := json.Marshal(body)
+	req, err := http.NewRequestWithContext(ctx, method, to.String(), text)
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, method, to.String(), bytes.NewReader(text))
-	if err == nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	return req, err
-}
-
-func (a *api) send(req *http.Request) (*http.Response, error) {
+	maps.Copy(req.Header, head)
 	res, err := a.http.Do(req)
 	if wrong, ok := errors.AsType[*url.Error](err); ok {
 		return nil, wrong.Err // without an address that is none
@@ -155,15 +146,15 @@ func (a *api) send(req *http.Request) (*http.Response, error) {
 		return res, nil
 	}
 	defer res.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(res.Body, saidBound))
+	why, err := io.ReadAll(io.LimitReader(res.Body, saidBound))
 	if err != nil {
 		return nil, err
 	}
 	var said struct {
 		Message string `json:"message"`
 	}
-	if json.Unmarshal(text, &said) != nil {
-		said.Message = strings.TrimSpace(string(text))
+	if json.Unmarshal(why, &said) != nil {
+		said.Message = strings.TrimSpace(string(why))
 	}
 	return nil, &refusal{res.StatusCode, said.Message}
 }
@@ -171,13 +162,9 @@ func (a *api) send(req *http.Request) (*http.Response, error) {
 // attach joins a container's streams, which come as the engine's frames until it ends, or until
 // they are closed.
 func (a *api) attach(ctx context.Context, id string) (io.ReadCloser, error) {
-	req, err := a.request(ctx, http.MethodPost, "/containers/"+id+"/attach",
-		url.Values{"stream": {"1"}, "stdout": {"1"}, "stderr": {"1"}}, nil)
-	if err != nil {
-		return nil, err
-	}
-	req.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {"tcp"}}
-	res, err := a.send(req)
+	res, err := a.ask(ctx, http.MethodPost, "/containers/"+id+"/attach",
+		url.Values{"stream": {"1"}, "stdout": {"1"}, "stderr": {"1"}}, nil,
+		http.Header{"Connection": {"Upgrade"}, "Upgrade": {"tcp"}})
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +184,7 @@ type ended struct {
 func (a *api) wait(ctx context.Context, id string, of container.WaitCondition) <-chan ended {
 	told := make(chan ended, 1)
 	res, err := a.ask(ctx, http.MethodPost, "/containers/"+id+"/wait",
-		url.Values{"condition": {string(of)}}, nil)
+		url.Values{"condition": {string(of)}}, nil, nil)
 	if err != nil {
 		told <- ended{err: err}
 		return told

@@ -194,7 +194,7 @@ func (l *Launcher) Close() error {
 	if l.network != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), callBound)
 		defer cancel()
-		err := removeNetwork(ctx, l.engine, l.network)
+		err := remove(ctx, l.engine, "network", l.network)
 		if err == nil {
 			l.network = ""
 		}

@@ -134,20 +134,11 @@ func removeContainer(ctx context.Context, engine *api, id string) error {
 	return nil
 }
 
-// removeNetwork removes a network that has no containers any more.
-func removeNetwork(ctx context.Context, engine *api, name string) error {
-	shell.Run("docker", "network", "rm", name)
-	if err := engine.remove(ctx, "/networks/"+name, nil); err != nil {
-		return fmt.Errorf("remove network %s: %w", name, explained(err))
-	}
-	return nil
-}
-
-// removeVolume removes a volume of a Compose file, which no container has any more.
-func removeVolume(ctx context.Context, engine *api, name string) error {
-	shell.Run("docker", "volume", "rm", name)
-	if err := engine.remove(ctx, "/volumes/"+name, nil); err != nil {
-		return fmt.Errorf("remove volume %s: %w", name, explained(err))
+// remove removes a network, or a volume of a Compose file, which no container has any more.
+func remove(ctx context.Context, engine *api, kind, name string) error {
+	shell.Run("docker", kind, "rm", name)
+	if err := engine.remove(ctx, "/"+kind+"s/"+name, nil); err != nil {
+		return fmt.Errorf("remove %s %s: %w", kind, name, explained(err))
 	}
 	return nil
 }
