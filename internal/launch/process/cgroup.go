@@ -142,25 +142,26 @@ func set(of launch.Group, limits []kernel.Setting) (refused []string) {
 }
 
 // dirs lists the groups' directories, each once.
-func (g *groups) dirs() []string {
-	var out []string
+func (g *groups) dirs() (out []string) {
 	for _, x := range g.list {
-		if !slices.Contains(out, x.Dir) {
-			out = append(out, x.Dir)
-		}
+		out = append(out, x.Dir)
 	}
-	return out
+	return slices.Compact(out) // controllers of one mount follow each other
 }
 
-// killGroup ends every process in the group and returns when it is empty. New ones may be forked
+// endGroup ends every process in the group, and removes it when it is empty. New ones may be forked
 // while it kills, hence the loop; it is bounded so that an unkillable process (in state D) cannot
 // hold the lab.
-func killGroup(dir string) error {
+func endGroup(dir string) error {
 	deadline := time.After(killBound)
 	for {
 		pids := kernel.PIDs(dir)
 		if len(pids) == 0 {
-			return nil
+			err := kernel.Remove(dir)
+			if err == nil {
+				shell.Run("rmdir", dir)
+			}
+			return err
 		}
 		for _, pid := range pids {
 			_ = unix.Kill(pid, unix.SIGKILL)
@@ -176,11 +177,32 @@ func killGroup(dir string) error {
 // killBound is how long a killed process may take to be gone.
 const killBound = 5 * time.Second
 
-// removeGroup removes an empty group, and shows it.
-func removeGroup(dir string) error {
-	err := kernel.Remove(dir)
-	if err == nil {
-		shell.Run("rmdir", dir)
+// Limits says what was in force when the target began, unless one of its processes is now in
+// another control group: what holds nothing is no limit, and what counts nothing no usage.
+func (p *proc) Limits() (inForce, missing []string) {
+	strays := p.strays()
+	if len(strays) == 0 {
+		return p.InForce, p.Missing
 	}
-	return err
+	return nil, append(slices.Clone(p.Missing),
+		fmt.Sprintf("%s: processes %v are in another one", launch.Strayed, strays))
+}
+
+// strays are the processes that are not in each of the target's groups. Those are listed after its
+// processes, so that one that has just begun is no stray, and one that has ended meanwhile is none.
+func (p *proc) strays() []int {
+	if len(p.groups.list) == 0 {
+		return nil
+	}
+	all := groupMembers(p.cmd.Process.Pid)
+	within := make([][]int, len(p.groups.list))
+	for i, g := range p.groups.list {
+		within[i] = kernel.PIDs(g.Dir)
+	}
+	return slices.DeleteFunc(all, func(pid int) bool {
+		f := kernel.Stat(pid)
+		return len(f) == 0 || f[0] == "Z" || !slices.ContainsFunc(within, func(pids []int) bool {
+			return !slices.Contains(pids, pid)
+		})
+	})
 }

@@ -336,7 +336,7 @@ func (p *proc) clean() error {
 		errs = append(errs, p.killProcessGroup())
 	}
 	for _, dir := range p.ownDirs() {
-		errs = append(errs, killGroup(dir), removeGroup(dir))
+		errs = append(errs, endGroup(dir))
 	}
 	errs = append(errs, p.CloseLog())
 	if err := errors.Join(errs...); err != nil {
