@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // meter adds up what the hardware counts of the energy that packages of processors take, and the
@@ -28,12 +30,12 @@ func openMeter(powercap string) (m meter) {
 	slices.Sort(dirs)
 	buf := make([]byte, 64)
 	for _, dir := range dirs {
-		name := strings.TrimSpace(string(once(filepath.Join(dir, "name"), buf)))
+		name := strings.TrimSpace(string(once(unix.AT_FDCWD, filepath.Join(dir, "name"), buf)))
 		if !strings.HasPrefix(name, "package-") && name != "dram" {
 			continue
 		}
 		z := zone{counter: optional(filepath.Join(dir, "energy_uj")),
-			most: leading(once(filepath.Join(dir, "max_energy_range_uj"), buf))}
+			most: leading(once(unix.AT_FDCWD, filepath.Join(dir, "max_energy_range_uj"), buf))}
 		if z.last = leading(z.counter.read(buf)); z.most <= 0 || z.last < 0 {
 			z.counter.close()
 			continue
@@ -41,13 +43,6 @@ func openMeter(powercap string) (m meter) {
 		m.zones = append(m.zones, z)
 	}
 	return m
-}
-
-// once reads a small file.
-func once(path string, buf []byte) []byte {
-	f := optional(path)
-	defer f.close()
-	return f.read(buf)
 }
 
 // microjoules is what was taken since the meter was opened; -1 where nothing is counted. A counter

@@ -123,7 +123,7 @@ func (g *groupFiles) splitNs(buf []byte) (userNs, systemNs int64) {
 	if g.source == sourceV2 {
 		return scaled(keyed(b, "user_usec "), 1000), scaled(keyed(b, "system_usec "), 1000)
 	}
-	return scaled(keyed(b, "user "), tickNs), scaled(keyed(b, "system "), tickNs)
+	return scaled(keyed(b, "user "), TickNs), scaled(keyed(b, "system "), TickNs)
 }
 
 // throttled is how often and for how long the quota held the group's threads back.

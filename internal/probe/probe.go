@@ -89,14 +89,12 @@ type Config struct {
 
 // Sampler is a running probe.
 type Sampler struct {
+	sources
 	period  time.Duration
-	start   int64 // clock.Mono at tNs 0
-	group   groupFiles
-	host    hostFiles
+	start   int64      // clock.Mono at tNs 0
 	charged bool       // whether a memory controller tells what it charges
 	asking  sync.Mutex // one call of the subject's functions at a time
-	roles   *roles
-	watch   watch // the sampling thread's alone until done is closed
+	watch   watch      // the sampling thread's alone until done is closed
 
 	wake unix.PollFd // an eventfd; readable once the thread is to end
 	done chan struct{}
@@ -148,22 +146,20 @@ func open(cfg Config, subject Subject) (*Sampler, error) {
 		return nil, fmt.Errorf("open eventfd: %w", err)
 	}
 	s := &Sampler{
+		sources: sources{group: group, host: openHost(cfg.proc, subject.Network),
+			roles: newRoles(cfg.proc), foreign: subject.Load != nil},
 		period:  cfg.Period,
 		start:   clock.Mono(),
-		group:   group,
 		charged: group.memory != noFile,
-		host:    openHost(cfg.proc, subject.Network),
 		wake:    unix.PollFd{Fd: int32(fd), Events: unix.POLLIN},
 		done:    make(chan struct{}),
 		log:     newLog(logRows),
-		roles:   newRoles(cfg.proc),
 	}
-	service, own := s.asked(subject.PIDs), s.asked(subject.own())
-	foreign := subject.Load != nil
-	s.watch = newWatch(cfg, &s.group, &s.host, s.roles, service, own)
-	s.watch.foreign = foreign
-	s.mark = marker{walker: newWalker(cfg.proc), roles: s.roles, service: service, own: own,
-		foreign: foreign, parts: subject.Parts, meter: openMeter(cfg.powercap)}
+	s.pids, s.own = s.asked(subject.PIDs), s.asked(subject.own())
+	s.watch = watch{sources: &s.sources, hostEvery: 1,
+		service: newTable(cfg.proc, s.pids), others: newTable(cfg.proc, s.own)}
+	s.mark = marker{sources: &s.sources, walker: newWalker(cfg.proc), parts: subject.Parts,
+		meter: openMeter(cfg.powercap)}
 	return s, nil
 }
 

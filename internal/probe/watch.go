@@ -18,14 +18,20 @@ const (
 	hostTrials   = 3   // the least of these is what reading it takes
 )
 
+// sources are what the sampling thread and marks both read.
+type sources struct {
+	group     groupFiles
+	host      hostFiles
+	roles     *roles
+	pids, own func() []int // of the service, and see Subject.own; nil: none
+	foreign   bool         // there is a generator among own
+}
+
 // watch is the sampling thread's state. Its step does not allocate.
 type watch struct {
-	group     *groupFiles
-	host      *hostFiles
-	roles     *roles
+	*sources
 	service   table
-	own       table // see Subject.own
-	foreign   bool  // there is a generator among those
+	others    table // see Subject.own
 	hostEvery int   // samples to one reading of /proc/stat
 
 	cpu      cpuClock
@@ -36,15 +42,6 @@ type watch struct {
 	asked    bool  // whether the lists were ever asked for
 	askedNs  int64 // when
 	hostLeft int   // samples until /proc/stat is read
-}
-
-func newWatch(cfg Config, group *groupFiles, host *hostFiles, roles *roles,
-	service, own func() []int) watch {
-	return watch{
-		group: group, host: host, roles: roles, hostEvery: 1,
-		service: table{proc: cfg.proc, pids: service},
-		own:     table{proc: cfg.proc, pids: own},
-	}
 }
 
 // calibrate finds how often the host's counters can be read within hostShare.
@@ -67,9 +64,9 @@ func strideOf(costNs, periodNs int64) int {
 // step takes one sample. What cannot be read keeps its last value, so that counters never step back
 // to zero; a service that is gone has no memory and no threads, though.
 func (w *watch) step(tNs int64) row {
-	if stale := w.service.stale || w.own.stale; !w.asked || stale || tNs-w.askedNs >= refreshNs {
+	if stale := w.service.stale || w.others.stale; !w.asked || stale || tNs-w.askedNs >= refreshNs {
 		w.service.refresh()
-		w.own.refresh()
+		w.others.refresh()
 		w.asked, w.askedNs = true, tNs
 		w.roles.reread(w.service.list())
 	} else {
@@ -78,7 +75,7 @@ func (w *watch) step(tNs int64) row {
 	r := w.last
 	r.tNs = tNs
 	service := w.service.sum(&w.cpu, w.buf[:])
-	own := w.own.sum(&w.cpu, w.buf[:])
+	own := w.others.sum(&w.cpu, w.buf[:])
 	r.rssBytes, r.threads = service.rssBytes, service.threads
 	r.labNs = labNs(&w.cpu, w.foreign, own)
 	if w.group.source != sourceProc {
@@ -123,5 +120,5 @@ func (w *watch) poll(fd *unix.PollFd, leftNs int64) (int, error) {
 
 func (w *watch) close() {
 	w.service.close()
-	w.own.close()
+	w.others.close()
 }
