@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,8 +28,7 @@ type Launcher struct {
 	// Missing is what Process.Limits says that nothing enforces; nil: nothing.
 	Missing []string
 
-	mu      sync.Mutex
-	running *proc
+	running atomic.Pointer[proc]
 }
 
 // Listen implements launch.Launcher.
@@ -41,9 +39,9 @@ type proc struct {
 	l   *Launcher
 	log []string
 
-	listener *listener
-	server   *http.Server
-	handler  atomic.Pointer[http.Handler]
+	conns   chan net.Conn
+	server  *http.Server
+	handler atomic.Pointer[http.Handler]
 }
 
 // ServeHTTP hands a request to the handler of the moment.
@@ -54,9 +52,7 @@ func (p *proc) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Launch implements launch.Launcher.
 func (l *Launcher) Launch(_ context.Context, s launch.Spec) (launch.Process, error) {
 	l.Note("launch " + s.Name)
-	l.mu.Lock()
-	l.running = nil // of a system, the process that was started last is the one that is reached
-	l.mu.Unlock()
+	l.running.Store(nil) // of a system, what was started last is reached
 	handler, delay, err := l.Start(s)
 	p := &proc{Common: launch.NewCommon(s), l: l}
 	p.BeganNs = clock.Mono()
@@ -65,31 +61,27 @@ func (l *Launcher) Launch(_ context.Context, s launch.Spec) (launch.Process, err
 		p.Crash("exit status 1")
 		return p, nil
 	}
-	p.listener = &listener{conns: make(chan net.Conn), done: make(chan struct{})}
+	p.conns = make(chan net.Conn)
 	p.handler.Store(&handler)
 	p.server = &http.Server{Handler: p}
 	time.AfterFunc(delay, func() {
-		l.mu.Lock()
-		l.running = p
-		l.mu.Unlock()
-		go p.server.Serve(p.listener) //nolint:errcheck // it ends with ErrServerClosed, always
+		l.running.Store(p)
+		go p.server.Serve(listener{p}) //nolint:errcheck // it ends because it is closed, always
 	})
 	return p, nil
 }
 
 // Dial reaches the service that runs.
 func (l *Launcher) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	l.mu.Lock()
-	p := l.running
-	l.mu.Unlock()
+	p := l.running.Load()
 	if p == nil {
 		return nil, errors.New("connection refused")
 	}
 	ours, theirs := net.Pipe()
 	select {
-	case p.listener.conns <- theirs:
+	case p.conns <- theirs:
 		return ours, nil
-	case <-p.listener.done:
+	case <-p.Exited():
 		return nil, errors.New("connection refused")
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -98,18 +90,14 @@ func (l *Launcher) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 
 // Replace gives the running service another handler, as if its program had changed its mind.
 func (l *Launcher) Replace(h http.Handler) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.running != nil {
-		l.running.handler.Store(&h)
+	if p := l.running.Load(); p != nil {
+		p.handler.Store(&h)
 	}
 }
 
 // Crash ends the running service as if by itself, and says whether there was one.
 func (l *Launcher) Crash(how string) bool {
-	l.mu.Lock()
-	p := l.running
-	l.mu.Unlock()
+	p := l.running.Load()
 	if p != nil {
 		p.Crash(how)
 	}
@@ -122,11 +110,7 @@ func (p *proc) Crash(how string) {
 	if p.server != nil {
 		p.server.Close() //nolint:errcheck // nothing can fail in a pipe
 	}
-	p.l.mu.Lock()
-	if p.l.running == p {
-		p.l.running = nil
-	}
-	p.l.mu.Unlock()
+	p.l.running.CompareAndSwap(p, nil)
 }
 
 // Addr implements launch.Process.
@@ -157,28 +141,20 @@ func (p *proc) Stop(time.Duration) error {
 	return nil
 }
 
-// listener hands pipes to an http.Server.
-type listener struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
+// listener hands pipes to a process's http.Server until the process has ended.
+type listener struct{ p *proc }
 
-func (l *listener) Accept() (net.Conn, error) {
+func (l listener) Accept() (net.Conn, error) {
 	select {
-	case c := <-l.conns:
+	case c := <-l.p.conns:
 		return c, nil
-	case <-l.done:
+	case <-l.p.Exited():
 		return nil, net.ErrClosed
 	}
 }
 
-func (l *listener) Close() error {
-	l.once.Do(func() { close(l.done) })
-	return nil
-}
-
-func (l *listener) Addr() net.Addr { return &net.UnixAddr{Name: "fake"} }
+func (listener) Close() error   { return nil }
+func (listener) Addr() net.Addr { return &net.UnixAddr{Name: "fake"} }
 
 // Hello is a service that keeps the contract `hello` for a mode, as far as a trial's quick check
 // asks, and is ready on the usual paths.

@@ -233,14 +233,23 @@ func isGroup(dir string) bool {
 		(fs.Type == unix.CGROUP_SUPER_MAGIC || fs.Type == unix.CGROUP2_SUPER_MAGIC)
 }
 
-func (j *Journal) add(name string, r record) error {
+// change notes what a function makes of the note.
+func (j *Journal) change(do func(*note)) error {
 	if j == nil {
 		return nil
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.note.Processes[name] = r
+	do(&j.note)
 	return j.save()
+}
+
+func (j *Journal) add(name string, r record) error {
+	return j.change(func(n *note) { n.Processes[name] = r })
+}
+
+func (j *Journal) remove(name string) error {
+	return j.change(func(n *note) { delete(n.Processes, name) })
 }
 
 // Step notes a step of a build, by the leader of its process group, until it is forgotten. Its log
@@ -257,26 +266,10 @@ func (j *Journal) Step(pid int, log string) (forget func() error, err error) {
 // Keys notes the folder in whose folders *.tls the lab has secret keys, instead of the one before:
 // where the lab is killed, the next one removes them.
 func (j *Journal) Keys(dir string) (err error) {
-	if j == nil {
-		return nil
-	}
 	if dir, err = filepath.Abs(dir); err != nil {
 		return fmt.Errorf("write journal: %w", err)
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.note.Keys = dir
-	return j.save()
-}
-
-func (j *Journal) remove(name string) error {
-	if j == nil {
-		return nil
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	delete(j.note.Processes, name)
-	return j.save()
+	return j.change(func(n *note) { n.Keys = dir })
 }
 
 // save replaces the note in one step, so that a kill in the middle leaves the old one or the new
