@@ -152,11 +152,7 @@ func (p *proc) lost(ctx context.Context) string {
 	// The time for the removal is used up.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callBound)
 	defer cancel()
-	answer, err := p.l.cluster.ask(ctx, nil, "get", "node", p.pod.Spec.NodeName, "--output=json")
-	if err != nil {
-		return ""
-	}
-	n, err := readAs[node](answer)
+	n, err := look[node](ctx, p.l.cluster, "get", "node", p.pod.Spec.NodeName)
 	if err != nil {
 		return ""
 	}

@@ -42,12 +42,11 @@ func find(ctx context.Context, context, namespace string) (*cluster, error) {
 	if c.Namespace != "" {
 		return c, nil
 	}
-	said, err := c.ask(ctx, nil, "config", "view", "--minify", "--output",
-		"jsonpath={..namespace}")
+	said, err := c.view(ctx, "{..namespace}")
 	if err != nil {
 		return nil, fmt.Errorf("use Kubernetes: %w", err)
 	}
-	c.Namespace = cmp.Or(strings.TrimSpace(string(said)), "default")
+	c.Namespace = cmp.Or(said, "default")
 	return c, nil
 }
 
@@ -105,6 +104,31 @@ func (c *cluster) ask(ctx context.Context, input []byte, args ...string) ([]byte
 	return out.Bytes(), nil
 }
 
+// look asks for something of a form, as JSON.
+func look[T any](ctx context.Context, c *cluster, args ...string) (v T, err error) {
+	answer, err := c.ask(ctx, nil, append(args, "--output=json")...)
+	if err != nil {
+		return v, err
+	}
+	return readAs[T](answer)
+}
+
+// made makes an object, and gives what has become of it, also where its caller is told to stop
+// meanwhile: given up in the middle, nobody would know whether it was made.
+func made[T any](ctx context.Context, c *cluster, o, shown object) (v T, err error) {
+	answer, err := c.create(context.WithoutCancel(ctx), o, shown, "--output=json")
+	if err != nil {
+		return v, err
+	}
+	return readAs[T](answer)
+}
+
+// view is what kubectl's own settings say at a path; empty: nothing.
+func (c *cluster) view(ctx context.Context, path string) (string, error) {
+	said, err := c.ask(ctx, nil, "config", "view", "--minify", "--output", "jsonpath="+path)
+	return strings.TrimSpace(string(said)), err
+}
+
 // create makes an object and gives what has become of it. Who looks on is shown it, but for the
 // values of secrets.
 func (c *cluster) create(ctx context.Context, o, shown object, more ...string) ([]byte, error) {
@@ -149,12 +173,7 @@ func (s *stream) start() error {
 	return <-started
 }
 
-// converse begins such a call that is told something, too.
-func (c *cluster) converse(ctx context.Context, args ...string) (*stream, error) {
-	return told(c.command(ctx, args...))
-}
-
-// told begins a command that reads what is written to its stream.
+// told begins such a call that reads what is written to its stream.
 func told(cmd *exec.Cmd) (*stream, error) {
 	input, err := cmd.StdinPipe()
 	if err != nil {

@@ -79,10 +79,6 @@ func refused(s launch.Spec) string {
 	return ""
 }
 
-// unhurried is for calls that make something: given up in the middle, nobody would know whether it
-// was made.
-func unhurried(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
-
 // run takes the pod from nothing to running.
 func (p *proc) run(ctx context.Context) error {
 	if err := p.l.bring(ctx, p.Spec.Image); err != nil {
@@ -111,12 +107,8 @@ func (p *proc) run(ctx context.Context) error {
 // create makes the job.
 func (p *proc) create(ctx context.Context, o, shown object) error {
 	p.made = true // it may be, whatever comes back
-	answer, err := p.l.cluster.create(unhurried(ctx), o, shown, "--output=json")
-	if err != nil {
-		return err
-	}
-	made, err := readAs[job](answer)
-	p.uid = made.Metadata.UID
+	j, err := made[job](ctx, p.l.cluster, o, shown)
+	p.uid = j.Metadata.UID
 	return err
 }
 
@@ -137,17 +129,13 @@ func (p *proc) serve(ctx context.Context) error {
 		return nil
 	}
 	o := serviceOf(p.order, p.uid, p.Spec.Port)
-	answer, err := p.l.cluster.create(unhurried(ctx), o, o, "--output=json")
+	service, err := made[struct{ Spec struct{ ClusterIP string } }](ctx, p.l.cluster, o, o)
 	if err != nil {
 		return err
 	}
-	made, err := readAs[struct{ Spec struct{ ClusterIP string } }](answer)
+	ip, err := netip.ParseAddr(service.Spec.ClusterIP)
 	if err != nil {
-		return err
-	}
-	ip, err := netip.ParseAddr(made.Spec.ClusterIP)
-	if err != nil {
-		return fmt.Errorf("make a service: it has the address %q", said(made.Spec.ClusterIP))
+		return fmt.Errorf("make a service: it has the address %q", said(service.Spec.ClusterIP))
 	}
 	p.addr = netip.AddrPortFrom(ip, uint16(p.Spec.Port))
 	return nil
@@ -221,15 +209,11 @@ func (p *proc) warned(ctx context.Context) (why string, err error) {
 		if name == "" {
 			continue
 		}
-		answer, err := p.l.cluster.ask(ctx, nil, "get", "events",
-			"--field-selector=involvedObject.name="+name, "--output=json")
-		if err != nil {
-			if isAway(err) {
-				continue // it may come back
-			}
-			return "", err
+		events, err := look[list[event]](ctx, p.l.cluster, "get", "events",
+			"--field-selector=involvedObject.name="+name)
+		if isAway(err) {
+			continue // it may come back
 		}
-		events, err := readAs[list[event]](answer)
 		if err != nil {
 			return "", err
 		}
@@ -375,12 +359,8 @@ func (p *proc) elsewhere() error {
 }
 
 // now is the pod as the API has it at this moment.
-func (p *proc) now(ctx context.Context) (got pod, err error) {
-	answer, err := p.l.cluster.ask(ctx, nil, "get", "pod", p.pod.Metadata.Name, "--output=json")
-	if err != nil {
-		return got, err
-	}
-	return readAs[pod](answer)
+func (p *proc) now(ctx context.Context) (pod, error) {
+	return look[pod](ctx, p.l.cluster, "get", "pod", p.pod.Metadata.Name)
 }
 
 // noteLimits notes what the kernel was read to enforce, and which limits nothing does.

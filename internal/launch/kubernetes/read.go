@@ -111,16 +111,14 @@ func readAs[T any](answer []byte) (v T, err error) {
 
 // readEach reads objects that an answer has one behind the other.
 func readEach[T any](answer []byte) (all []T, err error) {
-	for from := json.NewDecoder(bytes.NewReader(answer)); ; {
+	for from := json.NewDecoder(bytes.NewReader(answer)); from.More(); {
 		var v T
-		switch err := from.Decode(&v); {
-		case errors.Is(err, io.EOF):
-			return all, nil
-		case err != nil:
+		if err := from.Decode(&v); err != nil {
 			return nil, fmt.Errorf("read what kubectl says: %w", err)
 		}
 		all = append(all, v)
 	}
+	return all, nil
 }
 
 // said is a text of the cluster, fit to be passed on: one line, without what moves a cursor, and

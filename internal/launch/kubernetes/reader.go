@@ -132,8 +132,8 @@ func (p *proc) read(ctx context.Context) (*far, error) {
 
 // attach opens the stream to a reader.
 func (p *proc) attach(ctx context.Context) (*stream, error) {
-	return p.l.cluster.converse(ctx, "attach", "--stdin", "--quiet", p.pod.Metadata.Name,
-		"--container="+container)
+	return told(p.l.cluster.command(ctx, "attach", "--stdin", "--quiet", p.pod.Metadata.Name,
+		"--container="+container))
 }
 
 // stands says why a reader does not run any more.
