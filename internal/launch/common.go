@@ -118,5 +118,5 @@ func (c *Common) CloseLog() error {
 // Log implements Process.
 func (c *Common) Log(n int) []string { return file.Tail(c.Spec.LogFile, n) }
 
-// LogDropped implements Dropper.
+// LogDropped implements Process.
 func (c *Common) LogDropped() int64 { return c.kept.Dropped() }

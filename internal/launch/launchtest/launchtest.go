@@ -221,7 +221,7 @@ func (s *suite) boundsLog(t *testing.T) {
 	if err := p.Stop(5 * time.Second); err != nil {
 		t.Fatal(err)
 	}
-	checkFlood(t, filepath.Join(dir, "log"), p.(launch.Dropper).LogDropped(), kept)
+	checkFlood(t, filepath.Join(dir, "log"), p.LogDropped(), kept)
 }
 
 // checkFlood wants the numbers from the first on, one line that says what is not there, and the
