@@ -100,7 +100,7 @@ func (p *stack) adapted() ([]byte, error) {
 	if err := json.Unmarshal(p.Spec.Compose.Model, &model); err != nil {
 		return nil, fmt.Errorf("read what Compose makes of %s: %w", p.Spec.Compose.File, err)
 	}
-	labels := maps.Clone(p.l.self.labels())
+	labels := p.l.self.labels()
 	if p.pod != nil {
 		labels[labelGroup] = p.pod.name
 	}

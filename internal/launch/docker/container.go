@@ -68,7 +68,6 @@ func isRoot(user string) bool {
 func (p *proc) create(ctx context.Context) error {
 	labels := p.l.self.labels()
 	if p.pod != nil {
-		labels = maps.Clone(labels)
 		labels[labelGroup] = p.pod.name
 	}
 	c, h := p.config(labels), p.hostConfig()

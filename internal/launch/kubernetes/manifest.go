@@ -49,7 +49,6 @@ type order struct {
 	nodes    map[string]string // labels that the node must have
 	node     string            // its name; empty: any with these labels
 	lifetime time.Duration     // after which the cluster ends it, whoever lives
-	grace    time.Duration
 }
 
 // jobOf is the manifest of a job of one pod for a target.
@@ -68,9 +67,8 @@ func jobAround(pod object, o order) object {
 	seconds := int64(o.lifetime / time.Second)
 	maps.Copy(pod, object{
 		"restartPolicy": "Never", "automountServiceAccountToken": false,
-		"enableServiceLinks":            false,
-		"activeDeadlineSeconds":         seconds,
-		"terminationGracePeriodSeconds": max(1, int64(math.Ceil(o.grace.Seconds()))),
+		"enableServiceLinks": false, "activeDeadlineSeconds": seconds,
+		"terminationGracePeriodSeconds": 1, // where a Stop has a grace it says so itself
 	})
 	if len(o.nodes) > 0 {
 		pod["nodeSelector"] = o.nodes

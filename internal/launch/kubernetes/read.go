@@ -25,7 +25,7 @@ type condition struct{ Type, Status, Reason, Message string }
 // state is what a container is doing; one of the three.
 type state struct {
 	Waiting    *struct{ Reason, Message string }
-	Running    *struct{ StartedAt string }
+	Running    *struct{}
 	Terminated *struct {
 		ExitCode        int64
 		Reason, Message string
@@ -59,11 +59,7 @@ type change struct {
 }
 
 // event is something that happened to an object, in its own words.
-type event struct {
-	Type, Reason, Message string
-	InvolvedObject        struct{ Kind, Name, UID string }
-	Count                 int
-}
+type event struct{ Type, Reason, Message string }
 
 // node is what the lab reads of one.
 type node struct {
