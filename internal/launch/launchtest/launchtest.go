@@ -3,6 +3,7 @@ package launchtest
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -71,7 +72,7 @@ func (s *suite) launch(t *testing.T, act string) launch.Process {
 // with launches an act with a spec of which it fills in what every one has.
 func (s *suite) with(t *testing.T, l launch.Launcher, act string, spec launch.Spec) launch.Process {
 	t.Helper()
-	spec.Name, spec.Dir, spec.Image = "t", t.TempDir(), s.of.Image
+	spec.Name, spec.Dir, spec.Image = "t", cmp.Or(spec.Dir, t.TempDir()), s.of.Image
 	spec.Args = []string{s.of.Program, act}
 	spec.LogFile = filepath.Join(spec.Dir, "log")
 	spec.Env = append(spec.Env, "PATH=/usr/bin:/bin", "PRONY_TEST=yes")
@@ -197,18 +198,7 @@ func (s *suite) stopsTwice(t *testing.T) {
 // boundsLog has a target write far more than is kept.
 func (s *suite) boundsLog(t *testing.T) {
 	dir := t.TempDir()
-	l := s.make(t)
-	p, err := l.Launch(t.Context(), launch.Spec{Name: "t", Dir: dir, Image: s.of.Image,
-		Args: []string{s.of.Program, "act-floods"}, Env: []string{"PATH=/usr/bin:/bin"},
-		LogFile: filepath.Join(dir, "log")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Stop(0); err != nil {
-			t.Error(err)
-		}
-	})
+	p := s.with(t, s.make(t), "act-floods", launch.Spec{Dir: dir})
 	const kept = launch.LogHead + launch.LogTail
 	eventually(t, "end of the flood", func() bool { return slices.Contains(p.Log(1), "ready") })
 	eventually(t, "space", func() bool {
