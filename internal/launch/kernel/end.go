@@ -98,7 +98,7 @@ type Memory struct {
 // ReadMemory reads it from the groups of a target: memory.oom_control of version 1 (since Linux
 // 4.13), memory.events and memory.peak (since 5.19) of version 2.
 func ReadMemory(groups []launch.Group) (m Memory) {
-	dir, version := find(groups, "memory")
+	dir, version := Find(groups, "memory")
 	if dir == "" {
 		return m
 	}
@@ -152,7 +152,7 @@ func mebibytes(n int64) string {
 
 // SwapLimited says whether the groups' limit on memory holds for what is swapped out, too.
 func SwapLimited(groups []launch.Group) bool {
-	dir, version := find(groups, "memory")
+	dir, version := Find(groups, "memory")
 	if dir == "" {
 		return false
 	}

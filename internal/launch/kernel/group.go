@@ -138,8 +138,8 @@ func Remove(dir string) error {
 	return err
 }
 
-// find is the directory of a controller.
-func find(groups []launch.Group, controller string) (dir string, version int) {
+// Find is the directory of a controller among the groups of a target; empty: there is none.
+func Find(groups []launch.Group, controller string) (dir string, version int) {
 	for _, g := range groups {
 		if g.Version == 2 || g.Controller == controller {
 			return g.Dir, g.Version

@@ -73,17 +73,17 @@ func Limits(groups []launch.Group, pid int, s launch.Spec) (inForce []string, er
 		inForce = append(inForce, fmt.Sprintf("%s (cgroup v%d)", text, version))
 	}
 	// A group that was given no cores has all those of the group above.
-	if dir, v := find(groups, "cpuset"); dir != "" && len(s.Cores) > 0 {
+	if dir, v := Find(groups, "cpuset"); dir != "" && len(s.Cores) > 0 {
 		if cores := Value(dir, "cpuset.cpus"); cores != "" {
 			say(v, "cpuset %s", cores)
 		}
 	}
-	if dir, v := find(groups, "cpu"); dir != "" {
+	if dir, v := Find(groups, "cpu"); dir != "" {
 		if cpus := quota(dir, v); cpus > 0 {
 			say(v, "cpu quota %g", cpus)
 		}
 	}
-	if dir, v := find(groups, "memory"); dir != "" {
+	if dir, v := Find(groups, "memory"); dir != "" {
 		if limit := memoryLimit(dir, v); limit > 0 {
 			say(v, "memory %d", limit)
 		}

@@ -48,19 +48,9 @@ func coresOf(dir string) []int {
 	return nil
 }
 
-// coresGroup is the control group that has a container's cores; empty: there is none.
-func coresGroup(groups []launch.Group) (dir string) {
-	for _, g := range groups {
-		if g.Version == 2 || g.Controller == "cpuset" {
-			return g.Dir
-		}
-	}
-	return ""
-}
-
 // granted are the cores that the kubelet gave a container.
 func granted(groups []launch.Group) []int {
-	if dir := coresGroup(groups); dir != "" {
+	if dir, _ := kernel.Find(groups, "cpuset"); dir != "" {
 		return coresOf(dir)
 	}
 	return nil
@@ -86,7 +76,8 @@ func shared(groups []launch.Group, cpus float64) (out []string) {
 		return []string{fmt.Sprintf("the kubelet gave it none of its own: it has %d cores for %g "+
 			"CPUs, as all pods have", len(cores), cpus)}
 	}
-	own, seen := coresGroup(groups), 0
+	own, _ := kernel.Find(groups, "cpuset")
+	seen := 0
 	_ = filepath.WalkDir(top(own), func(path string, e fs.DirEntry, err error) error {
 		switch seen++; {
 		case seen > maxGroups || len(out) >= maxNeighbours:

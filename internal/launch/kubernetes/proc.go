@@ -190,17 +190,12 @@ func (p *proc) await(ctx context.Context) error {
 					since.Round(time.Second), why, hintPending(why))
 			}
 		case <-ctx.Done():
-			return errors.Join(ctx.Err(), words(why))
+			if why != "" {
+				return errors.Join(ctx.Err(), errors.New(why))
+			}
+			return ctx.Err()
 		}
 	}
-}
-
-// words are an error where there are some.
-func words(text string) error {
-	if text == "" {
-		return nil
-	}
-	return errors.New(text)
 }
 
 // warned is what has been warned of. Without a pod nothing comes by itself: its job is refused one.

@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,14 +21,6 @@ const inPod = "pod"
 // readerLife is how long a reader lives, in lifetimes of a pod: one that is used for a trial is
 // younger than one.
 const readerLife = 2
-
-// readerImage is what a reader is, as `make release` names it.
-func (o Options) readerImage() string {
-	if o.ReaderImage != "" {
-		return o.ReaderImage
-	}
-	return "prony/prony:" + runtime.GOARCH
-}
 
 // readerOf is the manifest of a reader: it sees the processes of its node and their control groups,
 // and may look into them (SYS_PTRACE, for shared memory) and give threads precedence (SYS_NICE, for
@@ -79,7 +72,8 @@ func (l *Launcher) reader(ctx context.Context) (*far, string, error) {
 		}
 		o.past, o.pod, o.far = append(o.past, o.pod), nil, nil
 	}
-	spec := launch.Spec{Name: "the reader", Image: l.options.readerImage()}
+	spec := launch.Spec{Name: "the reader", // its image as `make release` names it
+		Image: cmp.Or(l.options.ReaderImage, "prony/prony:"+runtime.GOARCH)}
 	p := &proc{Common: launch.NewCommon(spec), l: l, order: l.order()}
 	p.order.lifetime *= readerLife
 	if p.order.node = o.node; o.node != "" {

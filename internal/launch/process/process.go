@@ -425,12 +425,10 @@ const movePasses = 100
 func (p *proc) Move(cores []int) error {
 	list := kernel.CoreList(cores)
 	p.Spec.Cores = cores
-	for _, g := range p.groups.list {
-		held := g.Version == 2 || g.Controller == "cpuset"
-		if held && kernel.Value(g.Dir, "cpuset.cpus") != "" {
-			if err := kernel.Write(g.Dir, "cpuset.cpus", list); err != nil {
-				return fmt.Errorf("move %s to cores %s: %w", p.Spec.Name, list, err)
-			}
+	dir, _ := kernel.Find(p.groups.list, "cpuset")
+	if dir != "" && kernel.Value(dir, "cpuset.cpus") != "" {
+		if err := kernel.Write(dir, "cpuset.cpus", list); err != nil {
+			return fmt.Errorf("move %s to cores %s: %w", p.Spec.Name, list, err)
 		}
 	}
 	shell.Run("taskset", "-a", "-c", "-p", list, strconv.Itoa(p.Main()))
