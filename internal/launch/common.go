@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"net/netip"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -31,6 +32,11 @@ type Common struct {
 
 // NewCommon is that of a process which is to be started.
 func NewCommon(s Spec) *Common { return &Common{Spec: s, exited: make(chan struct{})} }
+
+// Addr implements Process: on the loopback interface, where plain processes are told to listen.
+func (c *Common) Addr() netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(c.Spec.Port))
+}
 
 // Began implements Process.
 func (c *Common) Began() int64 { return c.BeganNs }

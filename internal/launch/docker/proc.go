@@ -240,11 +240,10 @@ func (p *proc) endedAlready() bool {
 
 // Addr is on the lab's bridge, or on the loopback interface with the host's network.
 func (p *proc) Addr() netip.AddrPort {
-	ip := p.root.ip
 	if p.l.options.Host {
-		ip = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+		return p.Common.Addr()
 	}
-	return netip.AddrPortFrom(ip, uint16(p.Spec.Port))
+	return netip.AddrPortFrom(p.root.ip, uint16(p.Spec.Port))
 }
 
 // Main is the container's first process, by its number on the host; 0: it ended before it

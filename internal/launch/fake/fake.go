@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -111,11 +110,6 @@ func (p *proc) Crash(how string) {
 		p.server.Close() //nolint:errcheck // nothing can fail in a pipe
 	}
 	p.l.running.CompareAndSwap(p, nil)
-}
-
-// Addr implements launch.Process.
-func (p *proc) Addr() netip.AddrPort {
-	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(p.Spec.Port))
 }
 
 func (p *proc) Main() int              { return 0 }

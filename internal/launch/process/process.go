@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -251,11 +250,6 @@ func (p *proc) noteLimits() {
 	}
 	p.InForce = inForce
 	p.Missing = kernel.Unenforced(p.Spec, inForce, strings.Join(refused, "; "))
-}
-
-// Addr is on the loopback interface, where all plain processes are told to listen.
-func (p *proc) Addr() netip.AddrPort {
-	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(p.Spec.Port))
 }
 
 func (p *proc) Main() int              { return p.cmd.Process.Pid }
