@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony/internal/file"
 	"prony/internal/print"
 	"prony/internal/serve"
 )
@@ -104,8 +105,8 @@ func (r *room) Verb(args []string) (*serve.Verb, error) {
 		return nil, err
 	}
 	cmd := exec.Command(self, r.rooted(args)...)
-	var said lastWords
-	cmd.Dir, cmd.Stderr = r.root, &said
+	said := &file.End{}
+	cmd.Dir, cmd.Stderr = r.root, said
 	// What a terminal sends to the server is not for it: it ends when the server has.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	in, err1 := cmd.StdinPipe()
@@ -118,20 +119,9 @@ func (r *room) Verb(args []string) (*serve.Verb, error) {
 	}
 	return &serve.Verb{In: in, Out: out, Wait: func() error {
 		err := cmd.Wait()
-		if text := strings.TrimSpace(string(said)); err != nil && text != "" {
+		if text := said.String(); err != nil && text != "" {
 			return errors.New(strings.TrimPrefix(text, "prony: "))
 		}
 		return err
 	}}, nil
-}
-
-// lastWords keeps the end of what is written.
-type lastWords []byte
-
-// Write implements io.Writer.
-func (l *lastWords) Write(p []byte) (int, error) {
-	const most = 4 << 10
-	all := append(*l, p...)
-	*l = all[max(0, len(all)-most):]
-	return len(p), nil
 }

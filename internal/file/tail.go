@@ -2,8 +2,10 @@ package file
 
 import (
 	"bufio"
+	"bytes"
 	"io"
 	"os"
+	"sync"
 )
 
 // tailBytes is how much of the end of a log Tail looks at.
@@ -28,4 +30,29 @@ func Tail(name string, n int) []string {
 		lines = append(lines, scan.Text())
 	}
 	return lines[max(0, len(lines)-n):]
+}
+
+// endBytes is how much of it End keeps.
+const endBytes = 4 << 10
+
+// End keeps the end of what is written to it. It may be read at any time.
+type End struct {
+	mu   sync.Mutex
+	kept []byte
+}
+
+// Write implements io.Writer.
+func (e *End) Write(b []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	all := append(e.kept, b...)
+	e.kept = bytes.Clone(all[max(0, len(all)-endBytes):])
+	return len(b), nil
+}
+
+// String is what is kept, without blanks around it.
+func (e *End) String() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return string(bytes.TrimSpace(e.kept))
 }

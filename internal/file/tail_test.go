@@ -30,3 +30,19 @@ func TestTail(t *testing.T) {
 		t.Errorf("%d lines of 16 bytes, want those of 64 KiB", n)
 	}
 }
+
+// What is written in pieces is kept from its end, and nothing of a line is lost before the bound.
+func TestEnd(t *testing.T) {
+	var e End
+	for i := range 3 * endBytes {
+		if _, err := e.Write([]byte{byte('a' + i%3)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := e.Write([]byte("last\n")); err != nil {
+		t.Fatal(err)
+	}
+	if s := e.String(); len(s) != endBytes-1 || !strings.HasSuffix(s, "abclast") {
+		t.Errorf("%d bytes are kept, %q", len(s), s[max(0, len(s)-20):])
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"prony/internal/clock"
@@ -126,28 +128,24 @@ const backlog = 16
 type ordered struct {
 	*Generator
 	*line
-	start  chan int64 // the agreed beginning, clock.Mono
-	word   chan struct{}
-	out    chan []byte // pieces
-	late   int64       // by which the beginning had passed
-	cut    chan struct{}
-	halted bool
+	start chan int64 // the agreed beginning, clock.Mono
+	word  chan struct{}
+	out   chan []byte // pieces
+	late  int64       // by which the beginning had passed
+	cut   atomic.Bool // the lab wants no more of the load
 }
 
 // offer offers the part and tells of it.
 func (p *ordered) offer(ctx context.Context, o Order) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	p.cut = make(chan struct{})
 	go func() { cancel(p.listen()) }()
-	written := make(chan error, 1)
-	go func() { written <- p.write(ctx, cancel) }()
+	var written sync.WaitGroup
+	written.Go(func() { p.write(ctx, cancel) })
 	o.Spec.Together, o.Spec.Stream, o.Spec.Every = p.together(o), p.stream(cancel), every
 	res, err := p.Offer(ctx, o)
 	close(p.out)
-	if e := <-written; err == nil && e != nil {
-		err = e
-	}
+	written.Wait()
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			err = fmt.Errorf("was ended: %w", cause)
@@ -194,10 +192,7 @@ func (p *ordered) listen() error {
 				}
 			}
 		case stop:
-			if !p.halted {
-				p.halted = true
-				close(p.cut)
-			}
+			p.cut.Store(true)
 		case word:
 			select {
 			case p.word <- struct{}{}:
@@ -250,21 +245,16 @@ func (p *ordered) stream(cancel context.CancelCauseFunc) func([]byte) bool {
 	return func(b []byte) bool {
 		select {
 		case p.out <- b:
+			return !p.cut.Load()
 		default:
 			cancel(errors.New("the lab takes nothing"))
 			return false
-		}
-		select {
-		case <-p.cut:
-			return false
-		default:
-			return true
 		}
 	}
 }
 
 // write sends pieces until there are no more.
-func (p *ordered) write(ctx context.Context, cancel context.CancelCauseFunc) error {
+func (p *ordered) write(ctx context.Context, cancel context.CancelCauseFunc) {
 	for b := range p.out {
 		if ctx.Err() != nil {
 			continue
@@ -273,5 +263,4 @@ func (p *ordered) write(ctx context.Context, cancel context.CancelCauseFunc) err
 			cancel(fmt.Errorf("the lab %s", lost(err)))
 		}
 	}
-	return nil
 }

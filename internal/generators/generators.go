@@ -24,6 +24,7 @@
 package generators
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -145,15 +146,10 @@ type Limits struct {
 }
 
 func (l *Limits) fill() {
-	for _, d := range []struct {
-		of    *time.Duration
-		usual time.Duration
-	}{{&l.Gather, 30 * time.Second}, {&l.Ready, 2 * time.Minute}, {&l.Silent, 5 * time.Second},
-		{&l.End, 15 * time.Second}} {
-		if *d.of == 0 {
-			*d.of = d.usual
-		}
-	}
+	l.Gather = cmp.Or(l.Gather, 30*time.Second)
+	l.Ready = cmp.Or(l.Ready, 2*time.Minute)
+	l.Silent = cmp.Or(l.Silent, 5*time.Second)
+	l.End = cmp.Or(l.End, 15*time.Second)
 }
 
 // who is a generator in words.

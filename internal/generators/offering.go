@@ -181,15 +181,14 @@ func (p *offering) hashes(n int) func(int) string {
 	if s.Model != result.Open {
 		return func(int) string { return "" }
 	}
-	made := make(chan []string, 1)
-	go func() {
+	all := sync.OnceValue(func() []string {
 		process, err := s.Schedule.Process(s.Seed)
 		if err != nil {
 			panic("generators: the schedule was checked and is bad all the same: " + err.Error())
 		}
-		made <- pace.Hashes(process, n, int64(s.Lead+s.Window))
-	}()
-	all := sync.OnceValue(func() []string { return <-made })
+		return pace.Hashes(process, n, int64(s.Lead+s.Window))
+	})
+	go all() // while the load is offered
 	return func(i int) string { return all()[i] }
 }
 

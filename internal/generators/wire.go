@@ -189,9 +189,8 @@ func plain(text string) string {
 
 // lost says in words how a connection ended.
 func lost(err error) string {
-	var late net.Error
-	switch {
-	case errors.As(err, &late) && late.Timeout():
+	switch late, is := errors.AsType[net.Error](err); {
+	case is && late.Timeout():
 		return "is silent"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
 		return "is gone"

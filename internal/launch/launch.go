@@ -103,6 +103,8 @@ type Process interface {
 	Exit() string
 	// Log returns up to n last lines of what it wrote.
 	Log(n int) []string
+	// LogDropped is what was not kept of what it wrote (see Log), in bytes, once it is stopped.
+	LogDropped() int64
 	// Stop ends all its processes: politely, then after the grace by force. It returns when none is
 	// left. It may be called again.
 	Stop(grace time.Duration) error
@@ -123,12 +125,6 @@ type Favourer interface {
 	// that have it, and says how many those were: none where this user may not. An error of taking
 	// back leaves some that have it.
 	Favour(on bool) (threads int, err error)
-}
-
-// Dropper is a process whose log has bounds (see Log).
-type Dropper interface {
-	// LogDropped is what was not kept of what it wrote, in bytes, once it is stopped.
-	LogDropped() int64
 }
 
 // Podded is a process that a cluster has started.

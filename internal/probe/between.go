@@ -115,8 +115,8 @@ func Shares(a, b HostTicks, ownNs int64) (steal, others float64) {
 	}
 	steal, others = share(delta(a.Steal, b.Steal), float64(total)), unknown
 	if ownNs >= 0 {
-		busy := delta(a.Busy, b.Busy) * tickNs
-		others = float64(max(busy-ownNs, 0)) / float64(total*tickNs)
+		busy := delta(a.Busy, b.Busy) * TickNs
+		others = float64(max(busy-ownNs, 0)) / float64(total*TickNs)
 	}
 	return steal, others
 }

@@ -31,13 +31,12 @@ type groupFiles struct {
 	split  file // cpuacct.stat, or cpu.stat of version 2
 	quota  file // cpu.stat
 	memory file // memory.usage_in_bytes or memory.current
-	v2     bool // quota's unit
 }
 
 // openGroups opens what the groups offer. CPU accounting is not optional where a group promises it:
 // falling back in silence would change the method between two trials of a run.
 func openGroups(groups []Group) (groupFiles, error) {
-	g := groupFiles{sourceProc, noFile, noFile, noFile, noFile, false}
+	g := groupFiles{sourceProc, noFile, noFile, noFile, noFile}
 	for _, group := range groups {
 		var err error
 		switch {
@@ -89,14 +88,14 @@ func (g *groupFiles) openV2(group Group) error {
 	if err != nil {
 		return err
 	}
-	g.source, g.v2 = sourceV2, true
+	g.source = sourceV2
 	g.usage, g.split, g.quota = usage, usage, usage
 	g.memory = optional(filepath.Join(group.Dir, "memory.current"))
 	return nil
 }
 
 func (g *groupFiles) close() {
-	if g.v2 { // three names of one file
+	if g.source == sourceV2 { // three names of one file
 		g.split, g.quota = noFile, noFile
 	}
 	for _, f := range []*file{&g.usage, &g.split, &g.quota, &g.memory} {
@@ -123,14 +122,14 @@ func (g *groupFiles) splitNs(buf []byte) (userNs, systemNs int64) {
 	if g.source == sourceV2 {
 		return scaled(keyed(b, "user_usec "), 1000), scaled(keyed(b, "system_usec "), 1000)
 	}
-	return scaled(keyed(b, "user "), tickNs), scaled(keyed(b, "system "), tickNs)
+	return scaled(keyed(b, "user "), TickNs), scaled(keyed(b, "system "), TickNs)
 }
 
 // throttled is how often and for how long the quota held the group's threads back.
 func (g *groupFiles) throttled(buf []byte) (periods, ns int64) {
 	b := g.quota.read(buf)
 	periods = keyed(b, "nr_throttled ")
-	if g.v2 {
+	if g.source == sourceV2 {
 		return periods, scaled(keyed(b, "throttled_usec "), 1000)
 	}
 	return periods, keyed(b, "throttled_time ")

@@ -23,7 +23,7 @@ import (
 // burnNs is what the child uses; grain is the kernel's tick, by which its sources may differ.
 const (
 	burnNs   = int64(200 * time.Millisecond)
-	grain    = float64(tickNs)
+	grain    = float64(TickNs)
 	childEnv = "PRONY_PROBE_TEST_CHILD"
 )
 

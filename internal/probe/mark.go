@@ -51,13 +51,11 @@ type PartMark struct {
 // marker is what a Mark needs for itself, so that it shares nothing but open files with the
 // sampling thread and never makes it wait.
 type marker struct {
-	walker       walker
-	roles        *roles
-	service, own func() []int // own: see Subject.own
-	foreign      bool         // there is a generator among own
-	parts        []Part
-	cpu          cpuClock
-	meter        meter
+	*sources
+	walker walker
+	parts  []Part
+	cpu    cpuClock
+	meter  meter
 }
 
 // Mark takes a complete reading but for PSS, on the caller's goroutine. It costs two small files
@@ -82,7 +80,7 @@ func (s *Sampler) reading(pss bool) Mark {
 	// The CPU clock is the thread's, so the goroutine has to stay on it.
 	sched.Locked(sched.Probe, func() {
 		began := s.mark.cpu.thread()
-		m = s.mark.read(s.now(), &s.group, &s.host)
+		m = s.mark.read(s.now())
 		if pss {
 			m.PSSBytes = s.mark.pss()
 		}
@@ -92,8 +90,8 @@ func (s *Sampler) reading(pss bool) Mark {
 }
 
 // read goes from what moves fastest and is cheapest to the walk over the threads.
-func (k *marker) read(tNs int64, group *groupFiles, host *hostFiles) Mark {
-	text := k.walker.text
+func (k *marker) read(tNs int64) Mark {
+	text, group, host := k.walker.text, &k.group, &k.host
 	m := Mark{TNs: tNs, Source: group.source, PSSBytes: unknown}
 	m.CPUNs = group.cpuNs(text)
 	m.UserNs, m.SystemNs = group.splitNs(text)
@@ -106,7 +104,7 @@ func (k *marker) read(tNs int64, group *groupFiles, host *hostFiles) Mark {
 	m.NetBytes = host.netBytes(text)
 	m.EnergyUJ = k.meter.microjoules(text)
 
-	pids := processes(k.service)
+	pids := processes(k.pids)
 	stats := k.stats(pids)
 	all := sum(stats)
 	m.Processes, m.ThreadCount = all.processes, int(all.threads)
@@ -127,32 +125,26 @@ func (k *marker) read(tNs int64, group *groupFiles, host *hostFiles) Mark {
 	return m
 }
 
-// timed is a reading of one process with its CPU time.
-type timed struct {
-	procStat
-	cpuNs int64
-}
-
 // stats reads processes, each once, by number; those that have ended are left out.
-func (k *marker) stats(pids []int) map[int]timed {
-	out := map[int]timed{}
+func (k *marker) stats(pids []int) map[int]procStat {
+	out := map[int]procStat{}
 	for _, pid := range pids {
-		if stat, ok := k.walker.stat(pid); ok {
-			out[pid] = timed{stat, stat.cpuNs(&k.cpu, pid)}
+		if stat, ok := parseStat(k.walker.of(pid, "stat")); ok {
+			out[pid] = stat.timed(&k.cpu, pid)
 		}
 	}
 	return out
 }
 
-func sum(stats map[int]timed) (all family) {
+func sum(stats map[int]procStat) (all family) {
 	for _, s := range stats {
-		all.add(s.procStat, s.cpuNs)
+		all.add(s)
 	}
 	return all
 }
 
 // apart sums processes by the part that they are of.
-func (k *marker) apart(stats map[int]timed) (out []PartMark) {
+func (k *marker) apart(stats map[int]procStat) (out []PartMark) {
 	for _, p := range k.parts {
 		out = append(out, PartMark{Name: p.Name, CPUNs: unknown})
 	}
@@ -171,7 +163,7 @@ func (k *marker) apart(stats map[int]timed) (out []PartMark) {
 
 // partOf is the part that a process is of: by its group, or by the nearest ancestor's that is of
 // one, since servers give their workers groups of their own (PostgreSQL does). -1: of none.
-func (k *marker) partOf(stats map[int]timed, pid int) int {
+func (k *marker) partOf(stats map[int]procStat, pid int) int {
 	for range len(stats) {
 		stat, ok := stats[pid]
 		if !ok {
@@ -189,7 +181,7 @@ func (k *marker) partOf(stats map[int]timed, pid int) int {
 // pss is the sum over the processes that tell; unknown when none does.
 func (k *marker) pss() int64 {
 	sum := int64(unknown)
-	for _, pid := range processes(k.service) {
+	for _, pid := range processes(k.pids) {
 		if bytes := k.walker.pssBytes(pid); bytes >= 0 {
 			sum = max(sum, 0) + bytes
 		}

@@ -3,8 +3,8 @@ package probe
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"os"
-	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -27,6 +27,7 @@ type procStat struct {
 	childTicks  int64 // the part of both that the children had
 	threads     int64
 	rssBytes    int64
+	cpuNs       int64 // see timed
 }
 
 // parseStat reads the fields after the program's name, which stands in brackets and may itself hold
@@ -57,14 +58,31 @@ func parseStat(b []byte) (procStat, bool) {
 	}, true
 }
 
-// cpuNs is the CPU time of the process and its ended children: exact for the process itself, where
-// its clock can be read, to a tick for the children.
-func (s procStat) cpuNs(cpu *cpuClock, pid int) int64 {
-	own := cpu.process(pid)
-	if own < 0 {
-		return (s.userTicks + s.systemTicks) * tickNs
+// timed is the reading with the CPU time of the process and its ended children: exact for the
+// process itself, where its clock can be read, to a tick for the children.
+func (s procStat) timed(cpu *cpuClock, pid int) procStat {
+	s.cpuNs = (s.userTicks + s.systemTicks) * TickNs
+	if own := cpu.process(pid); own >= 0 {
+		s.cpuNs = own + s.childTicks*TickNs
 	}
-	return own + s.childTicks*tickNs
+	return s
+}
+
+// Process is what one process has used since its start, children aside.
+type Process struct {
+	Name  string // of the program, as the kernel cuts it: 15 bytes
+	CPUNs int64  // to a tick
+}
+
+// ParseProcess reads a /proc/PID/stat (proc(5)), for who looks at the host without a Sampler.
+func ParseProcess(b []byte) (Process, bool) {
+	stat, ok := parseStat(b)
+	begin, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
+	if !ok || begin < 0 || begin > end {
+		return Process{}, false
+	}
+	ticks := stat.userTicks + stat.systemTicks - stat.childTicks
+	return Process{string(b[begin+1 : end]), ticks * TickNs}, true
 }
 
 // family is the sum over a set of processes.
@@ -73,11 +91,11 @@ type family struct {
 	cpuNs, userNs, systemNs, majorFaults, threads, rssBytes int64
 }
 
-func (f *family) add(s procStat, cpuNs int64) {
+func (f *family) add(s procStat) {
 	f.processes++
-	f.cpuNs += cpuNs
-	f.userNs += s.userTicks * tickNs
-	f.systemNs += s.systemTicks * tickNs
+	f.cpuNs += s.cpuNs
+	f.userNs += s.userTicks * TickNs
+	f.systemNs += s.systemTicks * TickNs
 	f.majorFaults += s.majorFaults
 	f.threads += s.threads
 	f.rssBytes += s.rssBytes
@@ -85,43 +103,23 @@ func (f *family) add(s procStat, cpuNs int64) {
 
 // table keeps the stat files of a set of processes open between samples.
 type table struct {
-	proc  string // "/proc"
+	perProcess
 	pids  func() []int
-	rows  []tableRow
 	stale bool // one of them is gone: ask for the list before the next sample
 
 	numbers []int // of rows
 }
 
-type tableRow struct {
-	pid  int
-	file file
-	seen bool
+func newTable(proc string, pids func() []int) table {
+	return table{perProcess: perProcess{proc: proc, name: "stat"}, pids: pids}
 }
 
-// refresh asks which processes there are now. It allocates for new processes only.
+// refresh asks which processes there are now.
 func (t *table) refresh() {
 	t.stale = false
-	if t.pids == nil {
-		return
+	if t.pids != nil {
+		t.meet(t.pids())
 	}
-	for i := range t.rows {
-		t.rows[i].seen = false
-	}
-	for _, pid := range t.pids() {
-		i := slices.IndexFunc(t.rows, func(r tableRow) bool { return r.pid == pid })
-		if i >= 0 {
-			t.rows[i].seen = true
-		} else if f, err := openFile(t.proc + "/" + strconv.Itoa(pid) + "/stat"); err == nil {
-			t.rows = append(t.rows, tableRow{pid, f, true})
-		}
-	}
-	for i := range t.rows {
-		if !t.rows[i].seen {
-			t.rows[i].file.close()
-		}
-	}
-	t.rows = slices.DeleteFunc(t.rows, func(r tableRow) bool { return !r.seen })
 }
 
 // list are the processes of the table, until it is asked again.
@@ -146,16 +144,9 @@ func (t *table) sum(cpu *cpuClock, buf []byte) family {
 			t.stale = true
 			continue
 		}
-		f.add(stat, stat.cpuNs(cpu, row.pid))
+		f.add(stat.timed(cpu, row.pid))
 	}
 	return f
-}
-
-func (t *table) close() {
-	for i := range t.rows {
-		t.rows[i].file.close()
-	}
-	t.rows = nil
 }
 
 // Thread is what the scheduler says of one thread since its start. Source: proc(5),
@@ -174,76 +165,75 @@ type walker struct {
 	proc    string
 	text    []byte // one file at a time
 	dirents []byte
-	names   []string
 }
 
 func newWalker(proc string) walker {
-	return walker{proc: proc, text: make([]byte, 16<<10), dirents: make([]byte, 32<<10)}
+	return walker{proc: proc, text: make([]byte, 16<<10), dirents: make([]byte, direntBytes)}
 }
 
-// stat reads /proc/PID/stat of a process that may have ended.
-func (w *walker) stat(pid int) (procStat, bool) {
-	return parseStat(w.once(unix.AT_FDCWD, w.proc+"/"+strconv.Itoa(pid)+"/stat"))
+// of reads a file of a process, which may have ended.
+func (w *walker) of(pid int, name string) []byte {
+	return once(unix.AT_FDCWD, w.proc+"/"+strconv.Itoa(pid)+"/"+name, w.text)
 }
 
 // pssBytes is the process's share of the memory it maps, pages shared with others divided among
 // them. The kernel walks every page table for it, and holds the lock that page faults need.
 func (w *walker) pssBytes(pid int) int64 {
-	b := w.once(unix.AT_FDCWD, w.proc+"/"+strconv.Itoa(pid)+"/smaps_rollup")
-	return scaled(keyed(b, "Pss:"), 1024)
+	return scaled(keyed(w.of(pid, "smaps_rollup"), "Pss:"), 1024)
 }
 
 // threads appends the process's live threads.
 func (w *walker) threads(pid int, all []Thread) []Thread {
-	dir, err := unix.Open(w.proc+"/"+strconv.Itoa(pid)+"/task",
-		unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	tasks, err := openFile(w.proc + "/" + strconv.Itoa(pid) + "/task")
 	if err != nil {
 		return all
 	}
-	defer unix.Close(dir)
-	w.names = w.names[:0]
-	for {
-		n, err := unix.ReadDirent(dir, w.dirents)
-		if err != nil || n <= 0 {
-			break
-		}
-		_, _, w.names = unix.ParseDirent(w.dirents[:n], -1, w.names)
-	}
-	for _, name := range w.names {
-		tid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
-		if t, ok := w.thread(dir, name); ok {
+	defer tasks.close()
+	eachThread(tasks, w.dirents, func(tid int) {
+		if t, ok := w.thread(tasks.fd, strconv.Itoa(tid)); ok {
 			t.PID, t.TID = pid, tid
 			all = append(all, t)
 		}
-	}
+	})
 	return all
 }
 
+// direntBytes hold some thousand names of threads.
+const direntBytes = 32 << 10
+
+// eachThread finds the threads of a process by its open folder of them; none when it has ended.
+func eachThread(tasks file, buf []byte, do func(tid int)) {
+	if _, err := unix.Seek(tasks.fd, 0, 0); err != nil {
+		return
+	}
+	for {
+		n, err := unix.ReadDirent(tasks.fd, buf)
+		if err != nil || n <= 0 {
+			return
+		}
+		// linux_dirent64 of getdents64(2): inode and offset, the record's length, a type, a name.
+		const lengthAt, nameAt = 16, 19
+		for b := buf[:n]; len(b) > nameAt; {
+			length := int(binary.NativeEndian.Uint16(b[lengthAt:]))
+			if tid, _, ok := number(b[nameAt:length]); ok {
+				do(int(tid))
+			}
+			b = b[length:]
+		}
+	}
+}
+
 func (w *walker) thread(dir int, name string) (Thread, bool) {
-	b := w.once(dir, name+"/status")
+	b := once(dir, name+"/status", w.text)
 	t := Thread{
 		Voluntary: keyed(b, "voluntary_ctxt_switches:"),
 		Forced:    keyed(b, "nonvoluntary_ctxt_switches:"),
 	}
 	var run [2]int64
-	if numbers(w.once(dir, name+"/schedstat"), run[:]) == len(run) {
+	if numbers(once(dir, name+"/schedstat", w.text), run[:]) == len(run) {
 		t.RunNs, t.DelayNs = run[0], run[1]
 	}
 	return t, t.Voluntary >= 0 && t.Forced >= 0
-}
-
-// once opens, reads and closes; empty when the thread or process has ended meanwhile.
-func (w *walker) once(dir int, path string) []byte {
-	fd, err := unix.Openat(dir, path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil
-	}
-	f := file{fd}
-	defer f.close()
-	return f.readAll(w.text)
 }
 
 // byThread orders threads so that two marks can be laid side by side.

@@ -1,7 +1,8 @@
 package probe
 
 import (
-	"encoding/binary"
+	"bytes"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -43,23 +44,14 @@ const looks = 2
 // roles keeps the threads of a service apart. The sampling thread and marks share it, each for some
 // ten microseconds at a time.
 type roles struct {
-	proc string
-
 	mu    sync.Mutex
-	tasks []tasks
+	tasks perProcess      // their folders of threads
 	all   map[int]*thread // live ones, by TID
 	named []*thread       // of them, those with a role
 	ended Roles           // what threads had used that are no more
 	total Roles           // at the last reading
 	text  [statBytes]byte
-	names [32 << 10]byte // of directory entries
-}
-
-// tasks is the open directory of a process's threads.
-type tasks struct {
-	pid  int
-	fd   int
-	seen bool
+	names [direntBytes]byte
 }
 
 type thread struct {
@@ -70,75 +62,23 @@ type thread struct {
 	runNs, waitNs int64
 }
 
-func newRoles(proc string) *roles { return &roles{proc: proc, all: map[int]*thread{}} }
+func newRoles(proc string) *roles {
+	return &roles{tasks: perProcess{proc: proc, name: "task"}, all: map[int]*thread{}}
+}
 
 // list finds the threads that there are now. It allocates for new ones only.
 func (r *roles) list(pids []int) {
 	for _, t := range r.all {
 		t.seen = false
 	}
-	r.open(pids)
-	for i := range r.tasks {
-		r.walk(r.tasks[i])
+	r.tasks.meet(pids)
+	for _, t := range r.tasks.rows {
+		eachThread(t.file, r.names[:], func(tid int) { r.meet(t.file.fd, tid) })
 	}
 	for tid, t := range r.all {
 		if !t.seen {
 			r.end(t)
 			delete(r.all, tid)
-		}
-	}
-}
-
-// open opens the directories of new processes, and closes those of old ones.
-func (r *roles) open(pids []int) {
-	for i := range r.tasks {
-		r.tasks[i].seen = false
-	}
-	for _, pid := range pids {
-		known := false
-		for i := range r.tasks {
-			if r.tasks[i].pid == pid {
-				r.tasks[i].seen, known = true, true
-			}
-		}
-		if known {
-			continue
-		}
-		fd, err := unix.Open(r.proc+"/"+strconv.Itoa(pid)+"/task",
-			unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		if err == nil {
-			r.tasks = append(r.tasks, tasks{pid, fd, true})
-		}
-	}
-	kept := r.tasks[:0]
-	for _, t := range r.tasks {
-		if t.seen {
-			kept = append(kept, t)
-		} else {
-			_ = unix.Close(t.fd) // opened for reading: nothing can be lost
-		}
-	}
-	r.tasks = kept
-}
-
-// walk meets the threads of a process; none when it has ended.
-func (r *roles) walk(of tasks) {
-	if _, err := unix.Seek(of.fd, 0, 0); err != nil {
-		return
-	}
-	for {
-		n, err := unix.ReadDirent(of.fd, r.names[:])
-		if err != nil || n <= 0 {
-			return
-		}
-		// linux_dirent64 of getdents64(2): inode and offset, the record's length, a type, a name.
-		const lengthAt, nameAt = 16, 19
-		for b := r.names[:n]; len(b) > nameAt; {
-			length := int(binary.NativeEndian.Uint16(b[lengthAt:]))
-			if tid, _, ok := number(b[nameAt:length]); ok {
-				r.meet(of.fd, int(tid))
-			}
-			b = b[length:]
 		}
 	}
 }
@@ -156,11 +96,8 @@ func (r *roles) meet(dir, tid int) {
 	}
 	t.looked++
 	path := strconv.Itoa(tid)
-	name := r.once(dir, path+"/comm")
-	if len(name) > 0 && name[len(name)-1] == '\n' {
-		name = name[:len(name)-1]
-	}
-	role := runtimes.RoleOf(name)
+	name := once(dir, path+"/comm", r.text[:])
+	role := runtimes.RoleOf(bytes.TrimSuffix(name, []byte("\n")))
 	if role == runtimes.Serves {
 		return
 	}
@@ -172,16 +109,6 @@ func (r *roles) meet(dir, tid int) {
 	r.named = append(r.named, t)
 }
 
-func (r *roles) once(dir int, path string) []byte {
-	fd, err := unix.Openat(dir, path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil
-	}
-	f := file{fd}
-	defer f.close()
-	return f.read(r.text[:])
-}
-
 // end keeps what a thread had used.
 func (r *roles) end(t *thread) {
 	if t.file == noFile {
@@ -189,14 +116,7 @@ func (r *roles) end(t *thread) {
 	}
 	r.ended.add(t.role, t.runNs, t.waitNs)
 	t.file.close()
-	for i, other := range r.named {
-		if other == t {
-			last := len(r.named) - 1
-			r.named[i] = r.named[last]
-			r.named = r.named[:last]
-			return
-		}
-	}
+	r.named = slices.DeleteFunc(r.named, func(other *thread) bool { return other == t })
 }
 
 // count reads the counters of all threads that have a role. One that has ended is found so at the
@@ -240,10 +160,8 @@ func (r *roles) close() {
 	for _, t := range r.named {
 		t.file.close()
 	}
-	for _, t := range r.tasks {
-		_ = unix.Close(t.fd) // as above
-	}
-	r.named, r.tasks = nil, nil
+	r.tasks.close()
+	r.named = nil
 }
 
 // between is what was used from a to b, nil where nothing is known.

@@ -96,9 +96,9 @@ func TestRoles(t *testing.T) {
 	}
 	check("process ended", r.reread(pids), Roles{true, 1230, 25, 31, 40})
 	check("process gone", r.reread(nil), Roles{true, 1230, 25, 31, 40})
-	if len(r.all)+len(r.named)+len(r.tasks) > 0 {
+	if len(r.all)+len(r.named)+len(r.tasks.rows) > 0 {
 		t.Errorf("%d threads, %d named and %d processes are left", len(r.all), len(r.named),
-			len(r.tasks))
+			len(r.tasks.rows))
 	}
 	want := result.Roles{CompilerNs: 1100, CompilerWaitNs: 10, CollectorNs: 1}
 	if got := first.between(r.last()); got == nil || *got != want {

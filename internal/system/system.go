@@ -334,9 +334,7 @@ func (s *System) LogFile() string { return s.Parts[s.telling()].LogFile }
 // LogDropped is what was not kept of what all parts wrote, in bytes, once they are stopped.
 func (s *System) LogDropped() (n int64) {
 	for _, p := range s.Parts {
-		if d, ok := p.Process.(launch.Dropper); ok {
-			n += d.LogDropped()
-		}
+		n += p.LogDropped()
 	}
 	return n
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -17,6 +16,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"prony/internal/file"
 )
 
 // program is what a test's program is made of: the package under test with its tests and their
@@ -134,28 +135,12 @@ func hashBelow(h hash.Hash, root, name string) error {
 	if _, err := os.Lstat(top); name == "go.sum" && errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	return filepath.WalkDir(top, func(file string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		below, err := filepath.Rel(root, file)
-		if err != nil {
-			return err
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		say(h, filepath.ToSlash(below), fmt.Sprint(info.Mode().Type(), info.Mode().Perm()&0o100))
-		if info.Mode().Type() == fs.ModeSymlink {
-			to, err := os.Readlink(file)
-			say(h, to)
-			return err
-		}
-		text, err := os.ReadFile(file)
-		say(h, fmt.Sprintf("%x", sha256.Sum256(text)))
-		return err
-	})
+	say(h, name)
+	all, err := file.Walk(top, func(string) bool { return false })
+	for _, e := range all {
+		err = errors.Join(err, e.AddTo(h, top, true))
+	}
+	return err
 }
 
 // touched says whether one of the changed files, named from the root, is one that a test depends

@@ -9,7 +9,6 @@
 package local
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -21,6 +20,7 @@ import (
 	"time"
 
 	"prony/internal/driver"
+	"prony/internal/file"
 	"prony/internal/generators"
 	"prony/internal/load"
 	"prony/internal/shell"
@@ -112,7 +112,7 @@ func (c *Crew) Lead(ctx context.Context, lab *generators.Lab, o generators.Order
 			"--index", strconv.Itoa(i))
 		// Not in the environment, which -x shows.
 		cmd.Stdin = strings.NewReader(lab.Key().String() + "\n")
-		errs := &tail{}
+		errs := &file.End{}
 		cmd.Stderr = errs
 		cmd.WaitDelay = endIn
 		shell.Command(cmd)
@@ -124,35 +124,11 @@ func (c *Crew) Lead(ctx context.Context, lab *generators.Lab, o generators.Order
 			err := cmd.Wait()
 			c.went(cmd.Process.Pid)
 			if err != nil && !lab.Complete() {
-				cancel(fmt.Errorf("generator %d: %w: %s", i, err, errs))
+				said := errs.String()
+				cancel(fmt.Errorf("generator %d: %w: %s", i, err,
+					said[strings.LastIndexByte(said, '\n')+1:]))
 			}
 		})
 	}
 	return lab.Offer(ctx, o)
-}
-
-// tail keeps the end of what a generator says.
-type tail struct {
-	mu sync.Mutex
-	b  []byte
-}
-
-// tailMost is how much of it.
-const tailMost = 4 << 10
-
-// Write implements io.Writer.
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.b = append(t.b, b...)
-	t.b = bytes.Clone(t.b[max(len(t.b)-tailMost, 0):])
-	return len(b), nil
-}
-
-// String is its last line.
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	text := strings.TrimSpace(string(t.b))
-	return text[strings.LastIndexByte(text, '\n')+1:]
 }

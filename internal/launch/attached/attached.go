@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"sync"
 	"time"
 
 	"prony/internal/clock"
@@ -25,7 +24,8 @@ func (l Launcher) Listen() string { return l.At.Addr().String() }
 
 // Launch implements launch.Launcher: somebody listens there.
 func (l Launcher) Launch(ctx context.Context, _ launch.Spec) (launch.Process, error) {
-	p := &process{exited: make(chan struct{}), at: l.At, began: clock.Mono()}
+	p := &process{Common: launch.NewCommon(launch.Spec{}), at: l.At}
+	p.BeganNs = clock.Mono()
 	var err error
 	if p.near, err = host.Ours(l.At.Addr()); err != nil {
 		return nil, err
@@ -54,17 +54,13 @@ func (l Launcher) Launch(ctx context.Context, _ launch.Spec) (launch.Process, er
 }
 
 type process struct {
-	at    netip.AddrPort
-	near  bool // on this machine
-	began int64
-	pids  []int // that listened when the trial began
-
-	once   sync.Once
-	exited chan struct{}
+	*launch.Common
+	at   netip.AddrPort
+	near bool  // on this machine
+	pids []int // that listened when the trial began
 }
 
 func (p *process) Addr() netip.AddrPort   { return p.at }
-func (p *process) Began() int64           { return p.began }
 func (p *process) PIDs() []int            { return p.pids }
 func (p *process) Groups() []launch.Group { return nil }
 
@@ -84,13 +80,12 @@ func (p *process) Limits() (inForce, missing []string) {
 	return []string{"attached: as it was started"}, nil
 }
 
-// Exited is closed by Stop alone: of a service that ends, connections that are refused say as much.
-func (p *process) Exited() <-chan struct{} { return p.exited }
-func (p *process) Exit() string            { return "left alone" }
-func (p *process) Log(int) []string        { return nil }
+func (p *process) Exit() string     { return "left alone" }
+func (p *process) Log(int) []string { return nil }
 
-// Stop leaves the service as it is.
+// Stop leaves the service as it is. It alone closes Exited: of a service that ends, connections
+// that are refused say as much.
 func (p *process) Stop(time.Duration) error {
-	p.once.Do(func() { close(p.exited) })
+	p.End("")
 	return nil
 }

@@ -8,14 +8,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/moby/moby/api/types/container"
+
+	"prony/internal/shell"
 )
 
 // Versions of the engine's API: all that is asked is in the least, and the types are those of the
@@ -66,7 +71,7 @@ func (a *api) Close() { a.http.CloseIdleConnections() }
 
 // agree asks the engine which version of its API both know.
 func (a *api) agree(ctx context.Context) error {
-	res, err := a.ask(ctx, http.MethodGet, "/_ping", nil, nil)
+	res, err := a.ask(ctx, http.MethodGet, "/_ping", nil, nil, nil)
 	if err != nil {
 		return err
 	}
@@ -85,7 +90,7 @@ func (a *api) agree(ctx context.Context) error {
 // call asks, and decodes the answer into what is given, if anything is.
 func (a *api) call(ctx context.Context, method, path string, query url.Values, body,
 	into any) error {
-	res, err := a.ask(ctx, method, path, query, body)
+	res, err := a.ask(ctx, method, path, query, body, nil)
 	if err != nil {
 		return err
 	}
@@ -115,35 +120,25 @@ func (a *api) remove(ctx context.Context, path string, query url.Values) error {
 	return err
 }
 
-// ask sends one request. Its answer is a good one, whose body the caller closes.
-func (a *api) ask(ctx context.Context, method, path string, query url.Values, body any) (
-	*http.Response, error) {
-	req, err := a.request(ctx, method, path, query, body)
-	if err != nil {
-		return nil, err
-	}
-	return a.send(req)
-}
-
-// request is what goes to the engine. The host's name is nobody's: the socket is.
-func (a *api) request(ctx context.Context, method, path string, query url.Values, body any) (
-	*http.Request, error) {
+// ask sends one request, with headers of its own or none. Its answer is a good one, whose body the
+// caller closes.
+func (a *api) ask(ctx context.Context, method, path string, query url.Values, body any,
+	head http.Header) (*http.Response, error) {
+	// The host's name is nobody's: the socket is.
 	to := url.URL{Scheme: "http", Host: "docker", Path: a.version + path, RawQuery: query.Encode()}
-	if body == nil {
-		return http.NewRequestWithContext(ctx, method, to.String(), nil)
+	var text io.Reader // nil: nothing is sent
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		text, head = bytes.NewReader(b), http.Header{"Content-Type": {"application/json"}}
 	}
-	text, err := json.Marshal(body)
+	req, err := http.NewRequestWithContext(ctx, method, to.String(), text)
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, method, to.String(), bytes.NewReader(text))
-	if err == nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	return req, err
-}
-
-func (a *api) send(req *http.Request) (*http.Response, error) {
+	maps.Copy(req.Header, head)
 	res, err := a.http.Do(req)
 	if wrong, ok := errors.AsType[*url.Error](err); ok {
 		return nil, wrong.Err // without an address that is none
@@ -155,15 +150,15 @@ func (a *api) send(req *http.Request) (*http.Response, error) {
 		return res, nil
 	}
 	defer res.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(res.Body, saidBound))
+	why, err := io.ReadAll(io.LimitReader(res.Body, saidBound))
 	if err != nil {
 		return nil, err
 	}
 	var said struct {
 		Message string `json:"message"`
 	}
-	if json.Unmarshal(text, &said) != nil {
-		said.Message = strings.TrimSpace(string(text))
+	if json.Unmarshal(why, &said) != nil {
+		said.Message = strings.TrimSpace(string(why))
 	}
 	return nil, &refusal{res.StatusCode, said.Message}
 }
@@ -171,13 +166,9 @@ func (a *api) send(req *http.Request) (*http.Response, error) {
 // attach joins a container's streams, which come as the engine's frames until it ends, or until
 // they are closed.
 func (a *api) attach(ctx context.Context, id string) (io.ReadCloser, error) {
-	req, err := a.request(ctx, http.MethodPost, "/containers/"+id+"/attach",
-		url.Values{"stream": {"1"}, "stdout": {"1"}, "stderr": {"1"}}, nil)
-	if err != nil {
-		return nil, err
-	}
-	req.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {"tcp"}}
-	res, err := a.send(req)
+	res, err := a.ask(ctx, http.MethodPost, "/containers/"+id+"/attach",
+		url.Values{"stream": {"1"}, "stdout": {"1"}, "stderr": {"1"}}, nil,
+		http.Header{"Connection": {"Upgrade"}, "Upgrade": {"tcp"}})
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +188,7 @@ type ended struct {
 func (a *api) wait(ctx context.Context, id string, of container.WaitCondition) <-chan ended {
 	told := make(chan ended, 1)
 	res, err := a.ask(ctx, http.MethodPost, "/containers/"+id+"/wait",
-		url.Values{"condition": {string(of)}}, nil)
+		url.Values{"condition": {string(of)}}, nil, nil)
 	if err != nil {
 		told <- ended{err: err}
 		return told
@@ -224,4 +215,130 @@ func labelled(label string) url.Values {
 		panic(err) // a label is a string
 	}
 	return url.Values{"all": {"1"}, "filters": {string(text)}}
+}
+
+// defaultSocket is where the engine listens unless it is told otherwise.
+const defaultSocket = "/var/run/docker.sock"
+
+// socketOf finds the engine's socket. Only a local one will do: what an engine on another machine
+// starts, the lab could neither watch nor limit nor load without a network in between.
+func socketOf(path, env string) (string, error) {
+	if path != "" {
+		return path, nil
+	}
+	if env == "" {
+		return defaultSocket, nil
+	}
+	path, ok := strings.CutPrefix(env, "unix://")
+	if !ok {
+		return "", fmt.Errorf("find the Docker engine: DOCKER_HOST is %s, and what runs on "+
+			"another machine cannot be measured from here; unset DOCKER_HOST, or set it to "+
+			"unix://%s", env, defaultSocket)
+	}
+	return path, nil
+}
+
+// connect reaches the engine and agrees with it on a version of its API.
+func connect(ctx context.Context, path string) (*api, error) {
+	if err := knock(ctx, path); err != nil {
+		return nil, fmt.Errorf("reach the Docker engine: %w", explained(err))
+	}
+	engine := newAPI(path)
+	if err := engine.agree(ctx); err != nil {
+		engine.Close()
+		return nil, fmt.Errorf("reach the Docker engine at %s: %w", path, explained(err))
+	}
+	return engine, nil
+}
+
+// knock only opens the socket, by this very thread and its rights, before anything else begins.
+func knock(ctx context.Context, path string) error {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "unix", path)
+	if err != nil {
+		return err
+	}
+	return c.Close()
+}
+
+// explained adds what to do about an error of the engine or on the way to it.
+func explained(err error) error {
+	hint := ""
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.ENOENT):
+		hint = "no engine is there: install Docker, or start it (systemctl start docker)"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		hint = "the engine has stopped: start it (systemctl start docker)"
+	case errors.Is(err, syscall.EACCES):
+		hint = "this user may not use it: join the group docker (usermod -aG docker USER), and " +
+			"log in again"
+	case errors.Is(err, context.DeadlineExceeded):
+		hint = "the engine does not answer: look at its log (journalctl -u docker)"
+	case isGone(err):
+		hint = "the engine stopped in the middle: start it again (systemctl start docker); the " +
+			"next lab removes what is left"
+	default:
+		return err
+	}
+	return fmt.Errorf("%w; %s", err, hint)
+}
+
+// isGone says whether an engine that was there is not any more.
+func isGone(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// info is what an engine says of itself, as far as it matters here.
+type info struct {
+	OSType          string
+	SecurityOptions []string
+	CgroupDriver    string // cgroupfs or systemd
+	CgroupVersion   string // 1 or 2
+}
+
+// usable says what keeps this launcher from using an engine.
+func usable(of info) error {
+	if of.OSType != "linux" {
+		return fmt.Errorf("use the Docker engine: it runs containers of %s, only those of Linux "+
+			"can be watched", of.OSType)
+	}
+	if slices.ContainsFunc(of.SecurityOptions, func(s string) bool {
+		return strings.Contains(s, "name=rootless")
+	}) {
+		return errors.New("use the Docker engine: it is rootless, and its containers live in a " +
+			"network that this host has no address in; use the system's engine (unset " +
+			"DOCKER_HOST), or launch plain processes")
+	}
+	return nil
+}
+
+// removeContainer removes a container with its volumes, running or not, by name or ID. One that is
+// not there is removed already; one that somebody else removes is waited for.
+func removeContainer(ctx context.Context, engine *api, id string) error {
+	gone := engine.wait(ctx, id, container.WaitConditionRemoved)
+	shell.Run("docker", "rm", "--force", "--volumes", id)
+	err := engine.remove(ctx, "/containers/"+id, url.Values{"force": {"1"}, "v": {"1"}})
+	if refused(err, http.StatusConflict) {
+		end := <-gone
+		if end.err == nil {
+			return nil
+		}
+		err = errors.Join(err, end.err)
+	}
+	if err != nil {
+		return fmt.Errorf("remove container %s: %w", id, explained(err))
+	}
+	return nil
+}
+
+// remove removes a network, or a volume of a Compose file, which no container has any more.
+func remove(ctx context.Context, engine *api, kind, name string) error {
+	shell.Run("docker", kind, "rm", name)
+	if err := engine.remove(ctx, "/"+kind+"s/"+name, nil); err != nil {
+		return fmt.Errorf("remove %s %s: %w", kind, name, explained(err))
+	}
+	return nil
 }

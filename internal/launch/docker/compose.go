@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -43,8 +42,8 @@ const (
 // launch.Process. Compose makes and removes it; what holds it, and finds what is left of it, are
 // the groups and labels that all of the lab's containers have.
 type stack struct {
+	*launch.Common
 	l     *Launcher
-	spec  launch.Spec
 	name  string // of the project
 	model []byte
 	pod   *pod
@@ -52,21 +51,15 @@ type stack struct {
 
 	all    []container.InspectResponse // running ones, the one that takes requests first
 	ip     netip.Addr
-	began  int64
 	groups []launch.Group // of the first, where there is no pod
 
-	inForce, missing []string
-
-	stop, end sync.Mutex
-	up        bool // Compose was asked to make it
-	exited    chan struct{}
-	exit      string
-	logged    bool
+	up     bool // Compose was asked to make it
+	logged bool
 }
 
 // bringUp launches what a Compose file says.
 func (l *Launcher) bringUp(ctx context.Context, s launch.Spec) (launch.Process, error) {
-	p := &stack{l: l, spec: s, name: nextName(), exited: make(chan struct{})}
+	p := &stack{Common: launch.NewCommon(s), l: l, name: nextName()}
 	p.pod, p.noPod = l.podFor()
 	l.live.Store(p, true)
 	if err := p.run(ctx); err != nil {
@@ -84,13 +77,13 @@ func (p *stack) run(ctx context.Context) (err error) {
 		return err
 	}
 	if p.pod != nil {
-		if err := p.pod.make(p.spec); err != nil {
+		if err := p.pod.make(p.Spec); err != nil {
 			return fmt.Errorf("limit the control group of the Compose file: %w", err)
 		}
 	}
 	before := clock.Mono()
 	p.up = true // in part, whatever comes back
-	_, err = p.compose(ctx, "up", "--detach", "--no-build", p.spec.Compose.Service)
+	_, err = p.compose(ctx, "up", "--detach", "--no-build", p.Spec.Compose.Service)
 	if err != nil {
 		return err
 	}
@@ -104,10 +97,10 @@ func (p *stack) run(ctx context.Context) (err error) {
 // port that two labs could both ask for, and no restarts, which would hide an end.
 func (p *stack) adapted() ([]byte, error) {
 	var model map[string]any
-	if err := json.Unmarshal(p.spec.Compose.Model, &model); err != nil {
-		return nil, fmt.Errorf("read what Compose makes of %s: %w", p.spec.Compose.File, err)
+	if err := json.Unmarshal(p.Spec.Compose.Model, &model); err != nil {
+		return nil, fmt.Errorf("read what Compose makes of %s: %w", p.Spec.Compose.File, err)
 	}
-	labels := maps.Clone(p.l.self.labels())
+	labels := p.l.self.labels()
 	if p.pod != nil {
 		labels[labelGroup] = p.pod.name
 	}
@@ -132,8 +125,8 @@ func (p *stack) adapted() ([]byte, error) {
 			delete(part, "container_name")
 			delete(part, "build")
 			part["restart"], part["pull_policy"] = "no", "never"
-			if len(p.spec.Cores) > 0 {
-				part["cpuset"] = kernel.CoreList(p.spec.Cores)
+			if len(p.Spec.Cores) > 0 {
+				part["cpuset"] = kernel.CoreList(p.Spec.Cores)
 			}
 			if p.pod != nil {
 				part["cgroup_parent"] = p.pod.parent()
@@ -156,7 +149,7 @@ func within(of map[string]any, key string) map[string]any {
 // compose runs Compose on the model. It is told to end where its caller is, and ends with this
 // program; its last words are in the error.
 func (p *stack) compose(ctx context.Context, args ...string) (string, error) {
-	words := slices.Concat(p.spec.Compose.Program, []string{"--progress", "plain",
+	words := slices.Concat(p.Spec.Compose.Program, []string{"--progress", "plain",
 		"--project-name", p.name, "--file", "-"}, args)
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -174,8 +167,8 @@ func (p *stack) compose(ctx context.Context, args ...string) (string, error) {
 		err = cause
 	}
 	lines := strings.Split(strings.TrimSpace(said.String()), "\n")
-	return "", fmt.Errorf("%s %s of %s: %w:\n  %s", strings.Join(p.spec.Compose.Program, " "),
-		args[0], p.spec.Compose.File, err,
+	return "", fmt.Errorf("%s %s of %s: %w:\n  %s", strings.Join(p.Spec.Compose.Program, " "),
+		args[0], p.Spec.Compose.File, err,
 		strings.Join(lines[max(0, len(lines)-saidLines):], "\n  "))
 }
 
@@ -184,17 +177,17 @@ func (p *stack) meet(ctx context.Context, before int64) error {
 	var found []container.Summary
 	err := p.l.engine.get(ctx, "/containers/json", labelled(labelProject+"="+p.name), &found)
 	if err != nil {
-		return fmt.Errorf("list the containers of %s: %w", p.spec.Compose.File, explained(err))
+		return fmt.Errorf("list the containers of %s: %w", p.Spec.Compose.File, explained(err))
 	}
 	for _, c := range found {
 		got, err := p.l.engine.inspect(ctx, c.ID)
 		if err != nil {
 			return fmt.Errorf("inspect container %s: %w", c.ID, explained(err))
 		}
-		front := c.Labels[labelService] == p.spec.Compose.Service
+		front := c.Labels[labelService] == p.Spec.Compose.Service
 		running := got.State != nil && got.State.Running
 		if front && !running {
-			return fmt.Errorf("service %s ended at once: %s", p.spec.Compose.Service,
+			return fmt.Errorf("service %s ended at once: %s", p.Spec.Compose.Service,
 				kernel.ExitWords(int64(got.State.ExitCode)))
 		}
 		if front {
@@ -203,13 +196,13 @@ func (p *stack) meet(ctx context.Context, before int64) error {
 			p.all = append(p.all, got)
 		}
 	}
-	if len(p.all) == 0 || p.service(p.all[0]) != p.spec.Compose.Service {
-		return fmt.Errorf("%s brought up no container of service %s", p.spec.Compose.File,
-			p.spec.Compose.Service)
+	if len(p.all) == 0 || p.service(p.all[0]) != p.Spec.Compose.Service {
+		return fmt.Errorf("%s brought up no container of service %s", p.Spec.Compose.File,
+			p.Spec.Compose.Service)
 	}
-	p.began = clock.Mono()
+	p.BeganNs = clock.Mono()
 	for _, c := range p.all {
-		p.began = min(p.began, beganAt(c.State.StartedAt, before))
+		p.BeganNs = min(p.BeganNs, beganAt(c.State.StartedAt, before))
 		go p.heed(c)
 	}
 	return p.place()
@@ -236,7 +229,7 @@ func (p *stack) place() error {
 	}
 	if !p.ip.IsValid() {
 		return fmt.Errorf("service %s has no address that this machine reaches: give it a network "+
-			"that is a bridge", p.spec.Compose.Service)
+			"that is a bridge", p.Spec.Compose.Service)
 	}
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.Main()) + "/cgroup")
 	if err == nil {
@@ -245,8 +238,8 @@ func (p *stack) place() error {
 	if p.pod != nil {
 		p.groups = p.pod.groups
 	}
-	p.inForce, _ = kernel.Limits(p.groups, p.Main(), p.spec)
-	p.missing = kernel.Unenforced(p.spec, p.inForce, p.noPod)
+	p.InForce, _ = kernel.Limits(p.groups, p.Main(), p.Spec)
+	p.Missing = kernel.Unenforced(p.Spec, p.InForce, p.noPod)
 	return nil
 }
 
@@ -257,16 +250,10 @@ func (p *stack) heed(c container.InspectResponse) {
 	if got.err != nil {
 		how = fmt.Sprintf("not known: %v", explained(got.err))
 	}
-	p.end.Lock()
-	defer p.end.Unlock()
-	if p.exit == "" {
-		p.exit = "service " + p.service(c) + ": " + how
-		close(p.exited)
-	}
+	p.End("service " + p.service(c) + ": " + how)
 }
 
-func (p *stack) Addr() netip.AddrPort { return netip.AddrPortFrom(p.ip, uint16(p.spec.Port)) }
-func (p *stack) Began() int64         { return p.began }
+func (p *stack) Addr() netip.AddrPort { return netip.AddrPortFrom(p.ip, uint16(p.Spec.Port)) }
 func (p *stack) Main() int            { return p.all[0].State.Pid }
 
 // Container is the name of the one that takes the requests.
@@ -293,16 +280,6 @@ func (p *stack) Groups() []launch.Group {
 	return p.groups
 }
 
-func (p *stack) Limits() (inForce, missing []string) { return p.inForce, p.missing }
-func (p *stack) Exited() <-chan struct{}             { return p.exited }
-
-// Exit implements launch.Process.
-func (p *stack) Exit() string {
-	p.end.Lock()
-	defer p.end.Unlock()
-	return p.exit
-}
-
 // Favour implements launch.Favourer.
 func (p *stack) Favour(on bool) (int, error) { return kernel.Favour(p.PIDs(), on) }
 
@@ -313,19 +290,19 @@ func (p *stack) Log(n int) []string {
 		defer cancel()
 		text, err := p.compose(ctx, "logs", "--no-color", "--tail", strconv.Itoa(composeLines))
 		if err == nil {
-			err = os.WriteFile(p.spec.LogFile, []byte(text), 0o644)
+			err = os.WriteFile(p.Spec.LogFile, []byte(text), 0o644)
 		}
 		if err != nil {
 			return []string{err.Error()}
 		}
 	}
-	return file.Tail(p.spec.LogFile, n)
+	return file.Tail(p.Spec.LogFile, n)
 }
 
 // Stop keeps the log, and takes all down, volumes, too.
 func (p *stack) Stop(grace time.Duration) error {
-	p.stop.Lock()
-	defer p.stop.Unlock()
+	p.Stops.Lock()
+	defer p.Stops.Unlock()
 	var errs []error
 	if p.up {
 		p.Log(0)
@@ -341,7 +318,7 @@ func (p *stack) Stop(grace time.Duration) error {
 		errs = append(errs, removePod(p.pod.name))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("stop %s: %w", p.spec.Name, err)
+		return fmt.Errorf("stop %s: %w", p.Spec.Name, err)
 	}
 	p.l.live.Delete(p)
 	return nil

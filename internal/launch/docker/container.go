@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,18 +35,18 @@ const (
 
 // look asks for what the launcher must know of the image.
 func (p *proc) look(ctx context.Context) error {
-	if p.spec.Image == "" {
+	if p.Spec.Image == "" {
 		return fmt.Errorf("it has no image; `prony build --images` makes one")
 	}
 	var got struct {
 		Config struct{ User, StopSignal string }
 	}
-	err := p.l.engine.get(ctx, "/images/"+p.spec.Image+"/json", nil, &got)
+	err := p.l.engine.get(ctx, "/images/"+p.Spec.Image+"/json", nil, &got)
 	if refused(err, http.StatusNotFound) {
-		return fmt.Errorf("image %s is missing; `prony build --images` makes it", p.spec.Image)
+		return fmt.Errorf("image %s is missing; `prony build --images` makes it", p.Spec.Image)
 	}
 	if err != nil {
-		return fmt.Errorf("inspect image %s: %w", p.spec.Image, explained(err))
+		return fmt.Errorf("inspect image %s: %w", p.Spec.Image, explained(err))
 	}
 	p.user = anybody
 	if !isRoot(got.Config.User) {
@@ -67,7 +68,6 @@ func isRoot(user string) bool {
 func (p *proc) create(ctx context.Context) error {
 	labels := p.l.self.labels()
 	if p.pod != nil {
-		labels = maps.Clone(labels)
 		labels[labelGroup] = p.pod.name
 	}
 	c, h := p.config(labels), p.hostConfig()
@@ -92,7 +92,7 @@ func (p *proc) create(ctx context.Context) error {
 
 func (p *proc) config(labels map[string]string) *container.Config {
 	return &container.Config{
-		Image: p.spec.Image, Cmd: p.spec.Args, Env: p.spec.Env, User: p.user, Labels: labels,
+		Image: p.Spec.Image, Cmd: p.Spec.Args, Env: p.Spec.Env, User: p.user, Labels: labels,
 		AttachStdout: true, AttachStderr: true,
 		// A check in the middle of a window would take the service's own processor time.
 		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
@@ -114,7 +114,7 @@ func (p *proc) hostConfig() *container.HostConfig {
 		LogConfig: container.LogConfig{Type: "none"},
 	}
 	h.PidsLimit = &pids
-	for _, m := range p.spec.Mounts {
+	for _, m := range p.Spec.Mounts {
 		h.Mounts = append(h.Mounts, mount.Mount{
 			Type: mount.TypeBind, Source: m.Path, Target: m.Path, ReadOnly: !m.Write})
 	}
@@ -135,17 +135,65 @@ func (p *proc) network() string {
 
 // limit sets limits, or leaves them to the group that holds the whole system.
 func (p *proc) limit(h *container.HostConfig) {
-	h.CpusetCpus = kernel.CoreList(p.spec.Cores)
+	h.CpusetCpus = kernel.CoreList(p.Spec.Cores)
 	if p.pod != nil {
 		h.CgroupParent = p.pod.parent()
 		return
 	}
-	if p.spec.NeedsQuota() {
+	if p.Spec.NeedsQuota() {
 		h.CPUPeriod = kernel.CPUPeriodUs
-		h.CPUQuota = kernel.QuotaUs(p.spec.CPUs)
+		h.CPUQuota = kernel.QuotaUs(p.Spec.CPUs)
 	}
-	if own := p.spec.Alone(); own > 0 {
+	if own := p.Spec.Alone(); own > 0 {
 		// The same for memory and for memory with swap is no swap.
 		h.Memory, h.MemorySwap = own, own
 	}
+}
+
+// line is what a container comes to in a shell, made from what the engine is asked for, so that
+// neither can say what the other does not. A run of it starts at once and stays.
+func line(name string, c *container.Config, h *container.HostConfig) string {
+	words := []string{"docker", "run", "-d", "--name", name}
+	flag := func(name string, value any) {
+		if text := fmt.Sprint(value); text != "" && text != "0" {
+			words = append(words, "--"+name, text)
+		}
+	}
+	flag("user", c.User)
+	flag("network", h.NetworkMode)
+	flag("cpuset-cpus", h.CpusetCpus)
+	flag("cgroup-parent", h.CgroupParent)
+	flag("cpu-period", h.CPUPeriod)
+	flag("cpu-quota", h.CPUQuota)
+	flag("memory", h.Memory)
+	flag("memory-swap", h.MemorySwap)
+	flag("pids-limit", *h.PidsLimit)
+	for _, name := range h.CapDrop {
+		flag("cap-drop", name)
+	}
+	for _, option := range h.SecurityOpt {
+		flag("security-opt", option)
+	}
+	for _, path := range slices.Sorted(maps.Keys(h.Tmpfs)) {
+		flag("tmpfs", path+":"+h.Tmpfs[path])
+	}
+	for _, m := range h.Mounts {
+		text := fmt.Sprintf("type=%s,source=%s,target=%s", m.Type, m.Source, m.Target)
+		if m.ReadOnly {
+			text += ",readonly"
+		}
+		flag("mount", text)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Labels)) {
+		flag("label", name+"="+c.Labels[name])
+	}
+	text := shell.Join(words)
+	if h.ReadonlyRootfs {
+		text += " --read-only"
+	}
+	text += " --no-healthcheck"
+	for _, pair := range c.Env {
+		text += " --env " + shell.Variable(pair)
+	}
+	return text + " " + shell.Join(append([]string{c.Image}, c.Cmd...))
 }

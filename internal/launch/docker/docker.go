@@ -70,9 +70,8 @@ var _ launch.Launcher = (*Launcher)(nil)
 // Bounds on what the engine is waited for. They are far above what it takes, so that only an engine
 // which hangs meets them.
 const (
-	callBound  = 30 * time.Second // one call, or the removal of all that there is
-	giveUp     = 3 * time.Second  // a call that began before the launch was given up
-	drainBound = 5 * time.Second  // the last words of a container that has ended
+	callBound = 30 * time.Second // one call, or the removal of all that there is
+	giveUp    = 3 * time.Second  // a call that began before the launch was given up
 )
 
 // count makes names that no two launchers of this process share.
@@ -195,7 +194,7 @@ func (l *Launcher) Close() error {
 	if l.network != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), callBound)
 		defer cancel()
-		err := removeNetwork(ctx, l.engine, l.network)
+		err := remove(ctx, l.engine, "network", l.network)
 		if err == nil {
 			l.network = ""
 		}

@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/moby/moby/api/types/container"
 
+	"prony/internal/launch/guard"
 	"prony/internal/launch/kernel"
 )
 
@@ -93,22 +95,19 @@ func sweep(ctx context.Context, engine *api, of func(labels map[string]string) b
 	for name := range groups {
 		errs = append(errs, removePod(name))
 	}
-	if err := engine.get(ctx, "/networks", ours, &networks); err != nil {
-		errs = append(errs, fmt.Errorf("list networks: %w", explained(err)))
-	}
-	for _, n := range networks {
-		if of(n.Labels) {
-			errs = append(errs, removeNetwork(ctx, engine, n.Name))
-			removed = append(removed, said("network", n.Name, n.Labels))
+	for _, kind := range []struct {
+		name   string
+		answer any
+		found  *[]named
+	}{{"network", &networks, &networks}, {"volume", &volumes, &volumes.Volumes}} {
+		if err := engine.get(ctx, "/"+kind.name+"s", ours, kind.answer); err != nil {
+			errs = append(errs, fmt.Errorf("list %ss: %w", kind.name, explained(err)))
 		}
-	}
-	if err := engine.get(ctx, "/volumes", ours, &volumes); err != nil {
-		errs = append(errs, fmt.Errorf("list volumes: %w", explained(err)))
-	}
-	for _, v := range volumes.Volumes {
-		if of(v.Labels) {
-			errs = append(errs, removeVolume(ctx, engine, v.Name))
-			removed = append(removed, said("volume", v.Name, v.Labels))
+		for _, x := range *kind.found {
+			if of(x.Labels) {
+				errs = append(errs, remove(ctx, engine, kind.name, x.Name))
+				removed = append(removed, said(kind.name, x.Name, x.Labels))
+			}
 		}
 	}
 	return removed, errors.Join(errs...)
@@ -116,4 +115,34 @@ func sweep(ctx context.Context, engine *api, of func(labels map[string]string) b
 
 func said(what, name string, labels map[string]string) string {
 	return fmt.Sprintf("%s %s of lab %s", what, filepath.Base(name), labels[labelLab])
+}
+
+// watch is what a guard must know.
+type watch struct {
+	Socket string `json:"socket"`
+	Lab    lab    `json:"lab"`
+	Dir    string `json:"dir"`
+}
+
+var post = guard.Post{Env: "PRONY_DOCKER_GUARD", Clear: clearUp}
+
+// Guard must be called first in main of every program that uses this package, and in TestMain:
+// guard.Post.Stand of what removes the containers and networks that a lab has left.
+func Guard() { post.Stand() }
+
+// clearUp removes what the lab has left and notes what could not be removed.
+func clearUp(orders []byte) error {
+	var w watch
+	if err := json.Unmarshal(orders, &w); err != nil {
+		return fmt.Errorf("read watch: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), callBound)
+	defer cancel()
+	engine, err := connect(ctx, w.Socket)
+	var removed []string
+	if err == nil {
+		removed, err = sweep(ctx, engine, w.Lab.owns)
+		engine.Close()
+	}
+	return guard.Note(w.Dir, "docker-guard.log", w.Lab.ID, removed, err)
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -78,76 +77,36 @@ func (p *pod) make(s launch.Spec) error {
 			}
 		}
 		made[g.Dir] = true
-		var err error
-		if g.Version == 2 {
-			err = podV2(g.Dir, s)
-		} else {
-			err = podV1(g, s)
-		}
-		if err != nil {
+		if err := limit(g, s); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func podV1(g launch.Group, s launch.Spec) error {
-	switch g.Controller {
-	case "cpuset":
-		// Nothing may join a group in which either file is empty.
-		return errors.Join(inherit(g.Dir, "cpuset.mems", ""),
-			inherit(g.Dir, "cpuset.cpus", kernel.CoreList(s.Cores)))
-	case "cpu":
-		if s.NeedsQuota() {
-			return errors.Join(kernel.Write(g.Dir, "cpu.cfs_period_us", kernel.CPUPeriodUs),
-				kernel.Write(g.Dir, "cpu.cfs_quota_us", kernel.QuotaUs(s.CPUs)))
-		}
-	case "memory":
+// limit sets those of a spec in a group, and leaves nothing to be swapped out instead.
+func limit(g launch.Group, s launch.Spec) error {
+	if g.Version == 2 {
+		kernel.Delegate(filepath.Dir(g.Dir))
+	}
+	noSwap, value := "memory.swap.max", int64(0)
+	if g.Version == 1 && g.Controller == "memory" {
 		// Kernels before 5.11 count a child's memory only where they are told to.
 		if _, err := os.Stat(filepath.Join(g.Dir, "memory.use_hierarchy")); err == nil {
 			if err := kernel.Write(g.Dir, "memory.use_hierarchy", 1); err != nil {
 				return err
 			}
 		}
-		if s.MemoryBytes > 0 {
-			return errors.Join(kernel.Write(g.Dir, "memory.limit_in_bytes", s.MemoryBytes),
-				ifThere(kernel.Write(g.Dir, "memory.memsw.limit_in_bytes", s.MemoryBytes)))
-		}
-	}
-	return nil
-}
-
-func podV2(dir string, s launch.Spec) error {
-	// Without these the group has no controllers; where they are refused it may have them already,
-	// which its own files tell.
-	for _, c := range []string{"+cpu", "+cpuset", "+memory"} {
-		_ = kernel.Write(filepath.Dir(dir), "cgroup.subtree_control", c)
+		noSwap, value = "memory.memsw.limit_in_bytes", s.MemoryBytes
 	}
 	var errs []error
-	if len(s.Cores) > 0 {
-		errs = append(errs, kernel.Write(dir, "cpuset.cpus", kernel.CoreList(s.Cores)))
-	}
-	if s.NeedsQuota() {
-		errs = append(errs, kernel.Write(dir, "cpu.max",
-			fmt.Sprintf("%d %d", kernel.QuotaUs(s.CPUs), kernel.CPUPeriodUs)))
-	}
-	if s.MemoryBytes > 0 {
-		errs = append(errs, kernel.Write(dir, "memory.max", s.MemoryBytes),
-			ifThere(kernel.Write(dir, "memory.swap.max", 0)))
+	for _, of := range kernel.Settings(g, s) {
+		errs = append(errs, kernel.Write(g.Dir, of.File, of.Value))
+		if of.Limit == "memory" {
+			errs = append(errs, ifThere(kernel.Write(g.Dir, noSwap, value)))
+		}
 	}
 	return errors.Join(errs...)
-}
-
-// inherit writes a value, or else that of the group above.
-func inherit(dir, file, value string) error {
-	if value == "" {
-		b, err := os.ReadFile(filepath.Join(filepath.Dir(dir), file))
-		if err != nil {
-			return err
-		}
-		value = strings.TrimSpace(string(b))
-	}
-	return kernel.Write(dir, file, value)
 }
 
 // ifThere leaves out that a kernel does not count swap: then there is no file.
@@ -157,8 +116,6 @@ func ifThere(err error) error {
 	}
 	return err
 }
-
-const removeTries = 1000 // of a millisecond each
 
 // removePod removes a system's groups by their name, in all trees: the engine makes some in those,
 // too, that hold no limit.
@@ -170,21 +127,8 @@ func removePod(name string) error {
 	var errs []error
 	for _, m := range kernel.OwnMounts() {
 		if m.Root == "/" {
-			errs = append(errs, removeGroup(filepath.Join(m.Dir, name)))
+			errs = append(errs, kernel.Remove(filepath.Join(m.Dir, name)))
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// removeGroup removes an empty group. The engine may need a moment after the last container to
-// remove that one's own group below it.
-func removeGroup(dir string) error {
-	var err error
-	for range removeTries {
-		if err = os.Remove(dir); err == nil || errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		time.Sleep(time.Millisecond)
-	}
-	return err
 }

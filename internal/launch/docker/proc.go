@@ -1,29 +1,31 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/api/types/container"
 
 	"prony/internal/clock"
-	"prony/internal/file"
 	"prony/internal/launch"
 	"prony/internal/launch/kernel"
+	"prony/internal/shell"
 )
 
 // proc is a container. It implements launch.Process.
 type proc struct {
+	*launch.Common
 	l    *Launcher
-	spec launch.Spec
 	name string
 	root *proc // whose network and limits it shares; itself, if it is the first or alone
 	pod  *pod  // the group of the whole system; nil: there is none
@@ -34,20 +36,12 @@ type proc struct {
 	started      bool
 
 	pid    int
-	began  int64
 	ip     netip.Addr
 	groups []launch.Group // its own
 	noPod  string         // why its system has no group
 
-	inForce, missing []string
-
 	leave    context.CancelFunc // ends what listens to the engine
-	log      *logCopy
 	evidence *kernel.Evidence
-	exited   chan struct{}
-	exit     string
-	stopping atomic.Bool
-	stop     sync.Mutex
 }
 
 // Launch implements launch.Launcher. It returns when the container's own program runs, or has ended
@@ -56,7 +50,7 @@ func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, e
 	if s.Compose != nil {
 		return l.bringUp(ctx, s)
 	}
-	p := &proc{l: l, spec: s, name: nextName(), exited: make(chan struct{})}
+	p := &proc{Common: launch.NewCommon(s), l: l, name: nextName()}
 	p.root = p
 	if s.Beside != nil {
 		host, ok := s.Beside.(*proc)
@@ -100,14 +94,13 @@ func (p *proc) run(ctx context.Context) error {
 		return err
 	}
 	if p.pod != nil && p.root == p {
-		if err := p.pod.make(p.spec); err != nil {
+		if err := p.pod.make(p.Spec); err != nil {
 			return fmt.Errorf("limit the system's control group: %w", err)
 		}
 	}
 	listening, leave := context.WithCancel(context.Background())
 	p.leave = leave
-	var err error
-	if p.log, err = p.attach(listening); err != nil {
+	if err := p.attach(listening); err != nil {
 		return err
 	}
 	// It is asked for before the start, so that no end is missed, however soon it comes.
@@ -137,7 +130,7 @@ func (p *proc) meet(ctx context.Context, before int64) error {
 	if state == nil {
 		return fmt.Errorf("inspect container %s: the engine knows no state of it", p.name)
 	}
-	p.pid, p.began = state.Pid, beganAt(state.StartedAt, before)
+	p.pid, p.BeganNs = state.Pid, beganAt(state.StartedAt, before)
 	if n := got.NetworkSettings; n != nil && n.Networks[p.l.network] != nil {
 		p.ip = n.Networks[p.l.network].IPAddress
 	}
@@ -191,6 +184,37 @@ func (p *proc) recognise() error {
 	return nil
 }
 
+// noteLimits reads back from the kernel what is in force, and notes which limits nothing enforces.
+func (p *proc) noteLimits() {
+	groups, why := p.groups, ""
+	switch {
+	case p.pid == 0:
+		why = "it ended before they could be read"
+	case len(groups) == 0:
+		why = "the container's control groups are not mounted here"
+	}
+	if p.pod != nil {
+		groups = p.pod.groups
+	}
+	// Where the process has ended meanwhile, nothing is known of its affinity.
+	p.InForce, _ = kernel.Limits(groups, p.pid, p.Spec)
+	p.Missing = kernel.Unenforced(p.Spec, p.InForce, why)
+	s := p.Spec
+	if p.noPod != "" {
+		if s.NeedsQuota() {
+			p.Missing = append(p.Missing, fmt.Sprintf("%g CPUs for the system as a whole: each "+
+				"container has as many: %s", s.CPUs, p.noPod))
+		}
+		if s.MemoryBytes > 0 {
+			p.Missing = append(p.Missing, fmt.Sprintf("memory %d for the system as a whole: each "+
+				"container has its share of it: %s", s.MemoryBytes, p.noPod))
+		}
+	}
+	if s.MemoryBytes > 0 && !kernel.SwapLimited(groups) && kernel.HasSwap() {
+		p.Missing = append(p.Missing, "no swap: the kernel does not count it")
+	}
+}
+
 // exiting is the kernel's flag of a process that is about to end (PF_EXITING of its sched.h), the
 // ninth field of /proc/PID/stat. Such a process has left its control groups.
 const exiting = 0x4
@@ -216,15 +240,11 @@ func (p *proc) endedAlready() bool {
 
 // Addr is on the lab's bridge, or on the loopback interface with the host's network.
 func (p *proc) Addr() netip.AddrPort {
-	ip := p.root.ip
 	if p.l.options.Host {
-		ip = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+		return p.Common.Addr()
 	}
-	return netip.AddrPortFrom(ip, uint16(p.spec.Port))
+	return netip.AddrPortFrom(p.root.ip, uint16(p.Spec.Port))
 }
-
-// Began is the moment at which the engine had heard of the program's start, some ms after it.
-func (p *proc) Began() int64 { return p.began }
 
 // Main is the container's first process, by its number on the host; 0: it ended before it
 // could be met.
@@ -242,7 +262,7 @@ func (p *proc) PIDs() []int {
 	if len(groups) > 0 {
 		return kernel.PIDs(groups[0].Dir)
 	}
-	if p.pid > 0 && !p.ended() && lives(p.pid) {
+	if p.pid > 0 && !p.Ended() && lives(p.pid) {
 		return []int{p.pid}
 	}
 	return nil
@@ -263,24 +283,124 @@ func (p *proc) Groups() []launch.Group {
 	return p.groups
 }
 
-func (p *proc) Limits() (inForce, missing []string) { return p.inForce, p.missing }
-func (p *proc) Exited() <-chan struct{}             { return p.exited }
-func (p *proc) Exit() string                        { return p.exit }
-func (p *proc) Log(n int) []string                  { return file.Tail(p.spec.LogFile, n) }
-
-// LogDropped implements launch.Dropper.
-func (p *proc) LogDropped() int64 {
-	if p.log == nil {
-		return 0
+// attach asks for the container's streams before it is started, so that no line is missed.
+func (p *proc) attach(ctx context.Context) error {
+	file, err := p.OpenLog()
+	if err != nil {
+		return err
 	}
-	return p.log.kept.Dropped()
+	said, err := p.l.engine.attach(ctx, p.id)
+	if err != nil {
+		return errors.Join(fmt.Errorf("attach to container %s: %w", p.name, explained(err)),
+			file.Close())
+	}
+	p.CopyLog(file, func() { said.Close() }, func() {
+		// A full disk is no reason to hold the container up at its next line.
+		if _, err := stdcopy.StdCopy(file, file, said); err != nil {
+			_, _ = io.Copy(io.Discard, said)
+		}
+	})
+	return nil
 }
 
-func (p *proc) ended() bool {
-	select {
-	case <-p.exited:
-		return true
-	default:
-		return false
+// readMemory reads the container's own group, and the limit and the peak from that of its system if
+// this has them.
+func (p *proc) readMemory() kernel.Memory {
+	m := kernel.ReadMemory(p.groups)
+	if p.pod != nil {
+		whole := kernel.ReadMemory(p.pod.groups)
+		m.Kills = max(m.Kills, whole.Kills) // version 1 counts where the process was, 2 above, too
+		m.LimitBytes, m.PeakBytes = whole.LimitBytes, whole.PeakBytes
 	}
+	return m
+}
+
+// heed waits for the end of the container.
+func (p *proc) heed(end <-chan ended) {
+	got := <-end
+	how := kernel.ExitWords(got.StatusCode)
+	if got.Error != nil && got.Error.Message != "" {
+		how += " (" + got.Error.Message + ")"
+	}
+	if got.err != nil {
+		how = fmt.Sprintf("not known: wait for container %s: %v", p.name, explained(got.err))
+	} else {
+		how = p.memory().Exit(how, p.Stopping.Load())
+	}
+	p.DrainLog()
+	p.End(how)
+}
+
+// memory is what killed the container, if the memory's limit did.
+func (p *proc) memory() kernel.Memory {
+	var m kernel.Memory
+	if p.evidence != nil {
+		m = p.evidence.Memory() // the process has ended
+	}
+	if m.Kills > 0 {
+		return m
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), callBound)
+	defer cancel()
+	got, err := p.l.engine.inspect(ctx, p.id)
+	if err == nil && got.State != nil && got.State.OOMKilled {
+		m.Kills = 1
+		m.LimitBytes = cmp.Or(m.LimitBytes, p.Spec.Alone())
+	}
+	return m
+}
+
+// Stop implements launch.Process. It does not depend on any context of the launch: what was given
+// up is removed all the same.
+func (p *proc) Stop(grace time.Duration) error {
+	p.Stops.Lock()
+	defer p.Stops.Unlock()
+	p.Stopping.Store(true)
+	if !p.made {
+		p.over()
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), grace+callBound)
+	defer cancel()
+	if p.started && !p.Ended() {
+		if grace > 0 {
+			p.send(ctx, p.signal)
+			p.Wait(grace)
+		}
+		if !p.Ended() {
+			p.send(ctx, "SIGKILL")
+			select {
+			case <-p.Exited():
+			case <-ctx.Done():
+			}
+		}
+	}
+	// By its name, which errors then have: the number may not have come back.
+	if err := removeContainer(ctx, p.l.engine, p.name); err != nil {
+		return fmt.Errorf("stop %s: %w", p.Spec.Name, err)
+	}
+	if p.pod != nil && p.root == p {
+		if err := removePod(p.pod.name); err != nil {
+			return fmt.Errorf("stop %s: remove the system's control group: %w", p.Spec.Name, err)
+		}
+	}
+	p.over()
+	return nil
+}
+
+// send sends a signal. What is wrong with the engine the removal tells; a container that has just
+// ended takes no signal.
+func (p *proc) send(ctx context.Context, signal string) {
+	shell.Run("docker", "kill", "--signal", signal, p.id)
+	_ = p.l.engine.post(ctx, "/containers/"+p.id+"/kill", url.Values{"signal": {signal}})
+}
+
+// over ends what listens to a container that is no more.
+func (p *proc) over() {
+	if p.leave != nil {
+		p.leave()
+	}
+	_ = p.CloseLog() // what there is of it is kept
+	p.made = false
+	p.l.live.Delete(p)
 }

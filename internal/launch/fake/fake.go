@@ -9,8 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
-	"sync"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -28,25 +27,20 @@ type Launcher struct {
 	// Missing is what Process.Limits says that nothing enforces; nil: nothing.
 	Missing []string
 
-	mu      sync.Mutex
-	running *proc
+	running atomic.Pointer[proc]
 }
 
 // Listen implements launch.Launcher.
 func (*Launcher) Listen() string { return "127.0.0.1" }
 
 type proc struct {
-	l      *Launcher
-	spec   launch.Spec
-	began  int64
-	exited chan struct{}
-	once   sync.Once
-	exit   string
-	log    []string
+	*launch.Common
+	l   *Launcher
+	log []string
 
-	listener *listener
-	server   *http.Server
-	handler  atomic.Pointer[http.Handler]
+	conns   chan net.Conn
+	server  *http.Server
+	handler atomic.Pointer[http.Handler]
 }
 
 // ServeHTTP hands a request to the handler of the moment.
@@ -57,41 +51,36 @@ func (p *proc) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Launch implements launch.Launcher.
 func (l *Launcher) Launch(_ context.Context, s launch.Spec) (launch.Process, error) {
 	l.Note("launch " + s.Name)
-	l.mu.Lock()
-	l.running = nil // of a system, the process that was started last is the one that is reached
-	l.mu.Unlock()
+	l.running.Store(nil) // of a system, what was started last is reached
 	handler, delay, err := l.Start(s)
-	p := &proc{l: l, spec: s, began: clock.Mono(), exited: make(chan struct{})}
+	p := &proc{Common: launch.NewCommon(s), l: l}
+	p.BeganNs = clock.Mono()
 	if err != nil {
 		p.log = []string{err.Error()}
 		p.Crash("exit status 1")
 		return p, nil
 	}
-	p.listener = &listener{conns: make(chan net.Conn), done: make(chan struct{})}
+	p.conns = make(chan net.Conn)
 	p.handler.Store(&handler)
 	p.server = &http.Server{Handler: p}
 	time.AfterFunc(delay, func() {
-		l.mu.Lock()
-		l.running = p
-		l.mu.Unlock()
-		go p.server.Serve(p.listener) //nolint:errcheck // it ends with ErrServerClosed, always
+		l.running.Store(p)
+		go p.server.Serve(listener{p}) //nolint:errcheck // it ends because it is closed, always
 	})
 	return p, nil
 }
 
 // Dial reaches the service that runs.
 func (l *Launcher) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	l.mu.Lock()
-	p := l.running
-	l.mu.Unlock()
+	p := l.running.Load()
 	if p == nil {
 		return nil, errors.New("connection refused")
 	}
 	ours, theirs := net.Pipe()
 	select {
-	case p.listener.conns <- theirs:
+	case p.conns <- theirs:
 		return ours, nil
-	case <-p.listener.done:
+	case <-p.Exited():
 		return nil, errors.New("connection refused")
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -100,18 +89,14 @@ func (l *Launcher) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 
 // Replace gives the running service another handler, as if its program had changed its mind.
 func (l *Launcher) Replace(h http.Handler) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.running != nil {
-		l.running.handler.Store(&h)
+	if p := l.running.Load(); p != nil {
+		p.handler.Store(&h)
 	}
 }
 
 // Crash ends the running service as if by itself, and says whether there was one.
 func (l *Launcher) Crash(how string) bool {
-	l.mu.Lock()
-	p := l.running
-	l.mu.Unlock()
+	p := l.running.Load()
 	if p != nil {
 		p.Crash(how)
 	}
@@ -120,71 +105,77 @@ func (l *Launcher) Crash(how string) bool {
 
 // Crash ends the process.
 func (p *proc) Crash(how string) {
-	p.once.Do(func() {
-		p.exit = how
-		close(p.exited)
-		if p.server != nil {
-			p.server.Close() //nolint:errcheck // nothing can fail in a pipe
-		}
-	})
-	p.l.mu.Lock()
-	if p.l.running == p {
-		p.l.running = nil
+	p.End(how)
+	if p.server != nil {
+		p.server.Close() //nolint:errcheck // nothing can fail in a pipe
 	}
-	p.l.mu.Unlock()
+	p.l.running.CompareAndSwap(p, nil)
 }
 
-func (p *proc) Began() int64 { return p.began }
-
-// Addr implements launch.Process.
-func (p *proc) Addr() netip.AddrPort {
-	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(p.spec.Port))
-}
-
-func (p *proc) Main() int               { return 0 }
-func (p *proc) PIDs() []int             { return nil }
-func (p *proc) Groups() []launch.Group  { return nil }
-func (p *proc) Exited() <-chan struct{} { return p.exited }
-func (p *proc) Exit() string            { return p.exit }
-func (p *proc) Log(int) []string        { return p.log }
+func (p *proc) Main() int              { return 0 }
+func (p *proc) PIDs() []int            { return nil }
+func (p *proc) Groups() []launch.Group { return nil }
+func (p *proc) Log(int) []string       { return p.log }
 
 func (p *proc) Limits() (inForce, missing []string) {
-	return []string{fmt.Sprintf("affinity %v", p.spec.Cores)}, p.l.Missing
+	return []string{fmt.Sprintf("affinity %v", p.Spec.Cores)}, p.l.Missing
 }
 
 // Move implements launch.Mover.
 func (p *proc) Move(cores []int) error {
-	p.l.Note(fmt.Sprintf("move %s to %v", p.spec.Name, cores))
-	p.spec.Cores = cores
+	p.l.Note(fmt.Sprintf("move %s to %v", p.Spec.Name, cores))
+	p.Spec.Cores = cores
 	return nil
 }
 
 // Stop implements launch.Process.
 func (p *proc) Stop(time.Duration) error {
-	p.l.Note("stop " + p.spec.Name)
+	p.l.Note("stop " + p.Spec.Name)
 	p.Crash("exit status 0")
 	return nil
 }
 
-// listener hands pipes to an http.Server.
-type listener struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
+// listener hands pipes to a process's http.Server until the process has ended.
+type listener struct{ p *proc }
 
-func (l *listener) Accept() (net.Conn, error) {
+func (l listener) Accept() (net.Conn, error) {
 	select {
-	case c := <-l.conns:
+	case c := <-l.p.conns:
 		return c, nil
-	case <-l.done:
+	case <-l.p.Exited():
 		return nil, net.ErrClosed
 	}
 }
 
-func (l *listener) Close() error {
-	l.once.Do(func() { close(l.done) })
-	return nil
-}
+func (listener) Close() error   { return nil }
+func (listener) Addr() net.Addr { return &net.UnixAddr{Name: "fake"} }
 
-func (l *listener) Addr() net.Addr { return &net.UnixAddr{Name: "fake"} }
+// Hello is a service that keeps the contract `hello` for a mode, as far as a trial's quick check
+// asks, and is ready on the usual paths.
+func Hello(mode string) http.Handler {
+	ready := []string{"/ready", "/readyz", "/health"}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		key, n := "1", 0
+		if q.Has("key") {
+			key = q.Get("key")
+		}
+		_, err := fmt.Sscanf(key, "%d", &n)
+		status, body := http.StatusOK, ""
+		switch {
+		case slices.Contains(ready, r.URL.Path):
+		case r.URL.Path != "/hello/"+mode || r.Method != http.MethodGet:
+			status = http.StatusNotFound
+		case q.Has("sleep") && q.Get("sleep") != "0", q.Get("log") == "yes":
+			status = http.StatusBadRequest
+		case err != nil || n < 1 || n > 50000:
+			status = http.StatusNotFound
+		default:
+			body = "Hello from REST value-" + key
+		}
+		w.Header().Set("Content-Type", "text/plain")
+		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+		w.WriteHeader(status)
+		w.Write([]byte(body)) //nolint:errcheck // a client that has gone needs no answer
+	})
+}

@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -87,7 +88,7 @@ func (p Post) stand(orders []byte, lab io.Reader, pause time.Duration) error {
 // Guard is the lab's side of one.
 type Guard struct {
 	cmd  *exec.Cmd
-	pipe *os.File
+	pipe io.WriteCloser
 }
 
 // Start starts a guard with orders, which become JSON, and these variables alone.
@@ -97,20 +98,14 @@ func (p Post) Start(orders any, env ...string) (*Guard, error) {
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
-	theirs, ours, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	g := &Guard{cmd: exec.Command(self), pipe: ours}
-	g.cmd.Env, g.cmd.Stdin = append(env[:len(env):len(env)], p.Env+"="+string(text)), theirs
+	g := &Guard{cmd: exec.Command(self)}
+	g.cmd.Env = append(slices.Clip(env), p.Env+"="+string(text))
 	g.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	err = g.cmd.Start()
-	theirs.Close()
-	if err != nil {
-		ours.Close()
+	var err error
+	if g.pipe, err = g.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
-	return g, nil
+	return g, g.cmd.Start()
 }
 
 // PID is the guard's number.
@@ -127,7 +122,7 @@ func (g *Guard) End(clean bool) error {
 	}
 	var err error
 	if clean {
-		_, err = g.pipe.WriteString(leave)
+		_, err = io.WriteString(g.pipe, leave)
 	}
 	err = errors.Join(err, g.pipe.Close())
 	g.pipe = nil

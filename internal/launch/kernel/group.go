@@ -1,12 +1,14 @@
 package kernel
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"prony/internal/launch"
 )
@@ -120,8 +122,24 @@ func PIDs(dir string) (out []int) {
 	return out
 }
 
-// find is the directory of a controller.
-func find(groups []launch.Group, controller string) (dir string, version int) {
+// removeTries is how often a group is tried to be removed, a millisecond apart.
+const removeTries = 1000
+
+// Remove removes an empty group. The kernel may need a moment after the last process has ended, and
+// an engine to remove its own groups below.
+func Remove(dir string) error {
+	var err error
+	for range removeTries {
+		if err = os.Remove(dir); err == nil || errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return err
+}
+
+// Find is the directory of a controller among the groups of a target; empty: there is none.
+func Find(groups []launch.Group, controller string) (dir string, version int) {
 	for _, g := range groups {
 		if g.Version == 2 || g.Controller == controller {
 			return g.Dir, g.Version

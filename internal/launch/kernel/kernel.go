@@ -1,10 +1,11 @@
 // Package kernel reads what the kernel and the disk tell of a started target, whoever started it:
 // its control groups and what they enforce, what the memory's limit has killed, its birth, its last
-// words. It changes nothing.
+// words. What it changes is what a launcher asks for: limits in groups, and whose turn comes first.
 package kernel
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -44,6 +45,37 @@ func Age(pid int) (ns int64, ok bool) {
 		return 0, false
 	}
 	return int64(now*1e9) - ticks*tick, true
+}
+
+// Whose tells a process of this machine from any other that ever had its number.
+type Whose struct {
+	Process   string // PID-BIRTH
+	Boot      string // of the kernel; the next one gives all numbers anew
+	Namespace string // in which the number is one
+}
+
+// Own is that of this process.
+func Own() (Whose, error) {
+	boot, err1 := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	namespace, err2 := os.Readlink("/proc/self/ns/pid")
+	if err := cmp.Or(err1, err2); err != nil {
+		return Whose{}, fmt.Errorf("tell this lab from others: %w", err)
+	}
+	pid := os.Getpid()
+	return Whose{Process: fmt.Sprintf("%d-%s", pid, Born(pid)),
+		Boot: strings.TrimSpace(string(boot)), Namespace: namespace}, nil
+}
+
+// Gone says whether a process of this boot and namespace, named as PID-BIRTH, has ended. What has
+// another form was written by nobody here, and is not gone.
+func Gone(process string) bool {
+	number, birth, ok := strings.Cut(process, "-")
+	pid, err := strconv.Atoi(number)
+	if !ok || err != nil || pid <= 0 || strings.Contains(birth, "-") {
+		return false
+	}
+	stat := Stat(pid)
+	return len(stat) == 0 || stat[0] == "Z" || Born(pid) != birth
 }
 
 // DataLimit is how much private memory a process may have (RLIMIT_DATA), in bytes; 0: as much as

@@ -1,8 +1,10 @@
 package kernel
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +21,49 @@ const CPUPeriodUs = 100000
 // QuotaUs is the processor time in a period of so many cores, the nearest that there is.
 func QuotaUs(cpus float64) int64 { return int64(math.Round(cpus * CPUPeriodUs)) }
 
+// Setting is what a file of a control group has to say for a limit to be in force.
+type Setting struct {
+	Limit string // as Limits says it: cpuset, cpu quota, memory
+	File  string
+	Value any
+}
+
+// Settings are those of a spec in a group. A new group of version 1 has no cores and no memory of
+// its own, and nothing may join it until it has both: without cores in the spec it takes those of
+// the group above.
+func Settings(g launch.Group, s launch.Spec) (out []Setting) {
+	v1, above := g.Version == 1, filepath.Dir(g.Dir)
+	of := func(controller string) bool { return !v1 || g.Controller == controller }
+	cores := CoreList(s.Cores)
+	if v1 && of("cpuset") {
+		cores = cmp.Or(cores, Value(above, "cpuset.cpus"))
+		out = append(out, Setting{"cpuset", "cpuset.mems", Value(above, "cpuset.mems")})
+	}
+	if of("cpuset") && cores != "" {
+		out = append(out, Setting{"cpuset", "cpuset.cpus", cores})
+	}
+	switch quota := QuotaUs(s.CPUs); {
+	case !s.NeedsQuota() || !of("cpu"):
+	case v1:
+		out = append(out, Setting{"cpu quota", "cpu.cfs_period_us", CPUPeriodUs},
+			Setting{"cpu quota", "cpu.cfs_quota_us", quota})
+	default:
+		out = append(out, Setting{"cpu quota", "cpu.max", fmt.Sprint(quota, " ", CPUPeriodUs)})
+	}
+	if of("memory") && s.MemoryBytes > 0 {
+		out = append(out, Setting{"memory", memoryFile(g.Version), s.MemoryBytes})
+	}
+	return out
+}
+
+// Delegate lets the groups of version 2 below a folder have controllers. Where that is refused they
+// may have them already, which their own files tell.
+func Delegate(dir string) {
+	for _, c := range []string{"+cpu", "+cpuset", "+memory"} {
+		_ = Write(dir, "cgroup.subtree_control", c)
+	}
+}
+
 // Limits reads back which limits of a spec are in force, as launch.Process.Limits says them: on
 // cores, processor time and memory by the groups, and on cores by the affinity of a process. With
 // process 0 only the groups are looked at; the error is about the affinity alone.
@@ -28,17 +73,17 @@ func Limits(groups []launch.Group, pid int, s launch.Spec) (inForce []string, er
 		inForce = append(inForce, fmt.Sprintf("%s (cgroup v%d)", text, version))
 	}
 	// A group that was given no cores has all those of the group above.
-	if dir, v := find(groups, "cpuset"); dir != "" && len(s.Cores) > 0 {
+	if dir, v := Find(groups, "cpuset"); dir != "" && len(s.Cores) > 0 {
 		if cores := Value(dir, "cpuset.cpus"); cores != "" {
 			say(v, "cpuset %s", cores)
 		}
 	}
-	if dir, v := find(groups, "cpu"); dir != "" {
+	if dir, v := Find(groups, "cpu"); dir != "" {
 		if cpus := quota(dir, v); cpus > 0 {
 			say(v, "cpu quota %g", cpus)
 		}
 	}
-	if dir, v := find(groups, "memory"); dir != "" {
+	if dir, v := Find(groups, "memory"); dir != "" {
 		if limit := memoryLimit(dir, v); limit > 0 {
 			say(v, "memory %d", limit)
 		}
@@ -103,13 +148,16 @@ const unlimitedV1 = 1 << 62
 
 // memoryLimit is in bytes; 0 for none.
 func memoryLimit(dir string, version int) int64 {
-	file := "memory.max"
-	if version == 1 {
-		file = "memory.limit_in_bytes"
-	}
-	n, err := strconv.ParseInt(Value(dir, file), 10, 64)
+	n, err := strconv.ParseInt(Value(dir, memoryFile(version)), 10, 64)
 	if err != nil || n >= unlimitedV1 {
 		return 0
 	}
 	return n
+}
+
+func memoryFile(version int) string {
+	if version == 1 {
+		return "memory.limit_in_bytes"
+	}
+	return "memory.max"
 }

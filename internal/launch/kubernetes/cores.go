@@ -48,19 +48,9 @@ func coresOf(dir string) []int {
 	return nil
 }
 
-// coresGroup is the control group that has a container's cores; empty: there is none.
-func coresGroup(groups []launch.Group) (dir string) {
-	for _, g := range groups {
-		if g.Version == 2 || g.Controller == "cpuset" {
-			return g.Dir
-		}
-	}
-	return ""
-}
-
 // granted are the cores that the kubelet gave a container.
 func granted(groups []launch.Group) []int {
-	if dir := coresGroup(groups); dir != "" {
+	if dir, _ := kernel.Find(groups, "cpuset"); dir != "" {
 		return coresOf(dir)
 	}
 	return nil
@@ -86,7 +76,8 @@ func shared(groups []launch.Group, cpus float64) (out []string) {
 		return []string{fmt.Sprintf("the kubelet gave it none of its own: it has %d cores for %g "+
 			"CPUs, as all pods have", len(cores), cpus)}
 	}
-	own, seen := coresGroup(groups), 0
+	own, _ := kernel.Find(groups, "cpuset")
+	seen := 0
 	_ = filepath.WalkDir(top(own), func(path string, e fs.DirEntry, err error) error {
 		switch seen++; {
 		case seen > maxGroups || len(out) >= maxNeighbours:
@@ -168,13 +159,13 @@ func (p *proc) Pod(ctx context.Context) result.Pod {
 	if f, is := p.site.(*far); is {
 		out.Reader = f.record(p.sampling)
 	}
-	out.Shared = p.site.shared(p.groups, p.spec.CPUs)
+	out.Shared = p.site.shared(p.groups, p.Spec.CPUs)
 	ctx, cancel := context.WithTimeout(ctx, sharedBound)
 	defer cancel()
-	for len(out.Shared) > 0 && float64(len(out.Cores)) == p.spec.CPUs && ctx.Err() == nil &&
+	for len(out.Shared) > 0 && float64(len(out.Cores)) == p.Spec.CPUs && ctx.Err() == nil &&
 		!p.mainEnded() {
 		sleep(ctx, sharedTurn)
-		out.Shared = p.site.shared(p.groups, p.spec.CPUs)
+		out.Shared = p.site.shared(p.groups, p.Spec.CPUs)
 	}
 	return out
 }

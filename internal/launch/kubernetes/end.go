@@ -36,7 +36,6 @@ func (p *proc) mainEnded() bool {
 
 // heed waits for the end of the container and says how it ended.
 func (p *proc) heed() {
-	defer close(p.exited)
 	var memory kernel.Memory
 	bound := endBound
 	if p.end != nil {
@@ -54,10 +53,10 @@ func (p *proc) heed() {
 	}
 	if outOfMemory && memory.Kills == 0 {
 		memory.Kills = 1
-		memory.LimitBytes = cmp.Or(memory.LimitBytes, p.spec.MemoryBytes)
+		memory.LimitBytes = cmp.Or(memory.LimitBytes, p.Spec.MemoryBytes)
 	}
-	p.exit = memory.Exit(how, p.stopping.Load())
-	p.log.drain()
+	p.DrainLog()
+	p.End(memory.Exit(how, p.Stopping.Load()))
 }
 
 // howEnded is the cluster's word for the end, of which it hears a moment later than the kernel.
@@ -99,16 +98,16 @@ func (p *proc) howEnded(bound time.Duration) (how string, outOfMemory bool, err 
 // Stop implements launch.Process. It does not depend on any context of the launch: what was given
 // up is removed all the same.
 func (p *proc) Stop(grace time.Duration) error {
-	p.stop.Lock()
-	defer p.stop.Unlock()
-	p.stopping.Store(true)
+	p.Stops.Lock()
+	defer p.Stops.Unlock()
+	p.Stopping.Store(true)
 	if !p.made {
 		p.over()
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), grace+killSpare+2*callBound)
 	defer cancel()
-	if p.log != nil && !p.ended() {
+	if p.log != nil && !p.Ended() {
 		// A grace of none would have the object go, and the container stay.
 		seconds := max(1, int64(math.Ceil(grace.Seconds())))
 		_ = persist(ctx, func() error { // the removal tells
@@ -116,19 +115,16 @@ func (p *proc) Stop(grace time.Duration) error {
 				"--wait=false", "--ignore-not-found", fmt.Sprint("--grace-period=", seconds))
 			return err
 		})
-		select {
-		case <-p.exited:
-		case <-time.After(time.Duration(seconds)*time.Second + killSpare):
-		}
+		p.Wait(time.Duration(seconds)*time.Second + killSpare)
 	}
 	err := persist(ctx, func() error { return p.l.cluster.remove(ctx, p.order.name) })
 	if err != nil {
-		return fmt.Errorf("stop %s: remove job %s: %w%s", p.spec.Name, p.order.name, err,
+		return fmt.Errorf("stop %s: remove job %s: %w%s", p.Spec.Name, p.order.name, err,
 			p.lost(ctx))
 	}
 	for left := p.running(); len(left) > 0; left = p.running() {
 		if ctx.Err() != nil {
-			return fmt.Errorf("stop %s: its pod is gone, and processes %v of it run", p.spec.Name,
+			return fmt.Errorf("stop %s: its pod is gone, and processes %v of it run", p.Spec.Name,
 				left)
 		}
 		time.Sleep(pollTurn)
@@ -156,11 +152,7 @@ func (p *proc) lost(ctx context.Context) string {
 	// The time for the removal is used up.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callBound)
 	defer cancel()
-	answer, err := p.l.cluster.ask(ctx, nil, "get", "node", p.pod.Spec.NodeName, "--output=json")
-	if err != nil {
-		return ""
-	}
-	n, err := readAs[node](answer)
+	n, err := look[node](ctx, p.l.cluster, "get", "node", p.pod.Spec.NodeName)
 	if err != nil {
 		return ""
 	}
@@ -178,10 +170,7 @@ func (p *proc) over() {
 	if p.sight != nil {
 		p.sight.close()
 	}
-	if p.log != nil {
-		p.log.stop()
-		<-p.log.done
-	}
+	_ = p.CloseLog() // what there is of it is kept
 	if f, is := p.site.(*far); is && f.lost() == nil {
 		_ = f.quick(question{Do: "forget"}, nil) // it ends itself with its lab
 	}

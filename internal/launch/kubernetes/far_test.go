@@ -324,7 +324,7 @@ func TestReached(t *testing.T) {
 		t.Fatal(err)
 	}
 	port := name.(*unix.SockaddrInet4).Port
-	p := &proc{spec: launch.Spec{Port: port}}
+	p := &proc{Common: launch.NewCommon(launch.Spec{Port: port})}
 	p.addr = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(port))
 	if err := p.reached(t.Context()); err != nil {
 		t.Errorf("a refusal is %v", err)

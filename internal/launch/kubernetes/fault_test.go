@@ -223,7 +223,7 @@ func TestEndedByTheCluster(t *testing.T) {
 	kubectl(t, string(text(object{"apiVersion": "policy/v1", "kind": "Eviction",
 		"metadata": object{"name": name, "namespace": home.namespace}})), "create", "--raw",
 		"/api/v1/namespaces/"+home.namespace+"/pods/"+name+"/eviction", "--filename=-")
-	eventually(t, "end", p.ended)
+	eventually(t, "end", p.Ended)
 	const evicted = "exit status 0; the cluster says EvictionByEvictionAPI: "
 	if !strings.HasPrefix(p.Exit(), evicted) {
 		t.Errorf("evicted it ended with %q, want %s", p.Exit(), evicted)
@@ -238,7 +238,7 @@ func TestEndedByTheCluster(t *testing.T) {
 		!strings.Contains(err.Error(), "make it with kubectl create namespace") {
 		t.Errorf("a lab in a namespace that goes: %v", err)
 	}
-	eventually(t, "end", p.ended)
+	eventually(t, "end", p.Ended)
 	if !strings.Contains(p.Exit(), "exit status 0") && !strings.Contains(p.Exit(), "deleted") {
 		t.Errorf("its namespace deleted it ended with %q", p.Exit())
 	}
@@ -334,7 +334,7 @@ func TestAPIAway(t *testing.T) {
 		t.Errorf("a lab without a server: %v", err)
 	}
 	c, err := net.Dial("tcp", p.Addr().String())
-	if err != nil || p.ended() || kernel.Born(p.Main()) == "" {
+	if err != nil || p.Ended() || kernel.Born(p.Main()) == "" {
 		t.Fatalf("the pod does not go on: %v, %q", err, p.Exit())
 	}
 	c.Close()

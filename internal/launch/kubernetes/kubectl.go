@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -43,12 +42,11 @@ func find(ctx context.Context, context, namespace string) (*cluster, error) {
 	if c.Namespace != "" {
 		return c, nil
 	}
-	said, err := c.ask(ctx, nil, "config", "view", "--minify", "--output",
-		"jsonpath={..namespace}")
+	said, err := c.view(ctx, "{..namespace}")
 	if err != nil {
 		return nil, fmt.Errorf("use Kubernetes: %w", err)
 	}
-	c.Namespace = cmp.Or(strings.TrimSpace(string(said)), "default")
+	c.Namespace = cmp.Or(said, "default")
 	return c, nil
 }
 
@@ -106,6 +104,31 @@ func (c *cluster) ask(ctx context.Context, input []byte, args ...string) ([]byte
 	return out.Bytes(), nil
 }
 
+// look asks for something of a form, as JSON.
+func look[T any](ctx context.Context, c *cluster, args ...string) (v T, err error) {
+	answer, err := c.ask(ctx, nil, append(args, "--output=json")...)
+	if err != nil {
+		return v, err
+	}
+	return readAs[T](answer)
+}
+
+// made makes an object, and gives what has become of it, also where its caller is told to stop
+// meanwhile: given up in the middle, nobody would know whether it was made.
+func made[T any](ctx context.Context, c *cluster, o, shown object) (v T, err error) {
+	answer, err := c.create(context.WithoutCancel(ctx), o, shown, "--output=json")
+	if err != nil {
+		return v, err
+	}
+	return readAs[T](answer)
+}
+
+// view is what kubectl's own settings say at a path; empty: nothing.
+func (c *cluster) view(ctx context.Context, path string) (string, error) {
+	said, err := c.ask(ctx, nil, "config", "view", "--minify", "--output", "jsonpath="+path)
+	return strings.TrimSpace(string(said)), err
+}
+
 // create makes an object and gives what has become of it. Who looks on is shown it, but for the
 // values of secrets.
 func (c *cluster) create(ctx context.Context, o, shown object, more ...string) ([]byte, error) {
@@ -129,12 +152,10 @@ func (c *cluster) explain(ctx context.Context, err error, talk string, args []st
 // stream is a call of kubectl that goes on saying something.
 type stream struct {
 	io.Reader
-	cmd  *exec.Cmd
-	talk *kept
-	pipe *os.File
-	over chan struct{}
-
-	input *os.File // what it reads; nil: nothing
+	cmd   *exec.Cmd
+	talk  *kept
+	over  chan struct{}
+	input io.Writer // what it reads; nil: nothing
 }
 
 // start starts it from a thread that lives until close.
@@ -152,26 +173,17 @@ func (s *stream) start() error {
 	return <-started
 }
 
-// converse begins such a call that is told something, too.
-func (c *cluster) converse(ctx context.Context, args ...string) (*stream, error) {
-	return told(c.command(ctx, args...))
-}
-
-// told begins a command that reads what is written to its stream.
+// told begins such a call that reads what is written to its stream.
 func told(cmd *exec.Cmd) (*stream, error) {
-	theirs, ours, err := os.Pipe()
+	input, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
-	cmd.Stdin = theirs
 	s, err := begin(cmd)
-	theirs.Close()
-	if err != nil {
-		ours.Close()
-		return nil, err
+	if err == nil {
+		s.input = input
 	}
-	s.input = ours
-	return s, nil
+	return s, err
 }
 
 // open begins such a call. Close ends it.
@@ -180,18 +192,14 @@ func (c *cluster) open(ctx context.Context, args ...string) (*stream, error) {
 }
 
 func begin(cmd *exec.Cmd) (*stream, error) {
-	read, write, err := os.Pipe()
+	read, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
-	s := &stream{Reader: read, cmd: cmd, talk: &kept{bound: maxTalk}, pipe: read,
-		over: make(chan struct{})}
-	cmd.Stdout, cmd.Stderr = write, s.talk
+	s := &stream{Reader: read, cmd: cmd, talk: &kept{bound: maxTalk}, over: make(chan struct{})}
+	cmd.Stderr = s.talk
 	shell.Command(cmd)
-	err = s.start()
-	write.Close()
-	if err != nil {
-		read.Close()
+	if err := s.start(); err != nil {
 		return nil, fmt.Errorf("start kubectl: %w", err)
 	}
 	return s, nil
@@ -200,12 +208,8 @@ func begin(cmd *exec.Cmd) (*stream, error) {
 // close ends the call, if it has not ended by itself, and gives its words if it did so badly.
 func (s *stream) close() error {
 	_ = s.cmd.Process.Kill() // it may have ended
-	err := s.cmd.Wait()
+	err := s.cmd.Wait()      // which closes the pipes, too
 	close(s.over)
-	s.pipe.Close()
-	if s.input != nil {
-		s.input.Close()
-	}
 	if words := said(s.talk.String()); err != nil && words != "" {
 		return errors.New(words)
 	}

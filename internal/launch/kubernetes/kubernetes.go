@@ -253,22 +253,14 @@ func (l *Launcher) meetNode(ctx context.Context) error {
 
 // version is the API server's.
 func (c *cluster) version(ctx context.Context) (string, error) {
-	answer, err := c.ask(ctx, nil, "version", "--output=json")
-	if err != nil {
-		return "", err
-	}
-	got, err := readAs[struct{ ServerVersion struct{ GitVersion string } }](answer)
+	got, err := look[struct{ ServerVersion struct{ GitVersion string } }](ctx, c, "version")
 	return said(got.ServerVersion.GitVersion), err
 }
 
 // listens is where the API server listens, as HOST:PORT; empty: kubectl does not say.
 func (c *cluster) listens(ctx context.Context) string {
-	said, err := c.ask(ctx, nil, "config", "view", "--minify", "--output",
-		"jsonpath={.clusters[0].cluster.server}")
-	if err != nil {
-		return ""
-	}
-	return hostPort(strings.TrimSpace(string(said)))
+	said, _ := c.view(ctx, "{.clusters[0].cluster.server}") // as if it did not say
+	return hostPort(said)
 }
 
 // Listen implements launch.Launcher: a pod has its address from the cluster and knows none to
@@ -315,11 +307,7 @@ func (l *Launcher) Close() error {
 // services, and says which.
 func sweep(ctx context.Context, c *cluster, label string, of func(job) bool) (removed []string,
 	err error) {
-	answer, err := c.ask(ctx, nil, "get", "jobs", "--selector="+label, "--output=json")
-	if err != nil {
-		return nil, err
-	}
-	jobs, err := readAs[list[job]](answer)
+	jobs, err := look[list[job]](ctx, c, "get", "jobs", "--selector="+label)
 	if err != nil {
 		return nil, err
 	}

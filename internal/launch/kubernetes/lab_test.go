@@ -157,7 +157,7 @@ func TestTwoLabs(t *testing.T) {
 func TestDeadline(t *testing.T) {
 	l := launcher(t, Options{Lifetime: 3 * time.Second})
 	p := start(t, l, launch.Spec{Args: []string{"/act", "act-forever"}})
-	eventually(t, "end", p.ended)
+	eventually(t, "end", p.Ended)
 	if want := regexp.MustCompile(`; its node says DeadlineExceeded: `); !want.MatchString(
 		p.Exit()) {
 		t.Errorf("it ended with %q, want %s", p.Exit(), want)
@@ -192,13 +192,13 @@ func TestBoundsLog(t *testing.T) {
 	p := start(t, launcher(t, Options{}), launch.Spec{Args: []string{"/act", "act-floods"}})
 	const enough = launch.LogHead + launch.LogTail/2
 	eventually(t, "a flood", func() bool {
-		info, err := os.Stat(p.spec.LogFile)
+		info, err := os.Stat(p.Spec.LogFile)
 		return err == nil && info.Size() > enough
 	})
 	if err := p.Stop(0); err != nil {
 		t.Fatal(err)
 	}
-	b, err := os.ReadFile(p.spec.LogFile)
+	b, err := os.ReadFile(p.Spec.LogFile)
 	if first := fmt.Sprintf("%0*d\n", launchtest.FloodLine-1, 0); err != nil ||
 		!strings.HasPrefix(string(b), first) || len(b) > launch.LogHead+launch.LogTail+2<<20 {
 		t.Errorf("%d bytes are kept, and begin with %.20q, error %v", len(b), b, err)

@@ -2,7 +2,6 @@ package kubernetes
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"os"
@@ -10,13 +9,10 @@ import (
 	"time"
 
 	"prony/internal/clock"
-	"prony/internal/launch"
 	"prony/internal/result"
 )
 
 const (
-	// drainBound is how long the last words of a container that has ended are waited for.
-	drainBound = 5 * time.Second
 	// knockTurn is how often it is looked whether the API is there again, by opening a connection,
 	// which costs a window nothing; kubectl is only started then.
 	knockTurn  = time.Second
@@ -28,38 +24,28 @@ const (
 // logCopy carries what the container writes into its log file.
 type logCopy struct {
 	p    *proc
-	kept *launch.Log
 	file *os.File
 	had  int64 // bytes so far
-
 	ctx  context.Context
-	stop context.CancelFunc
-	done chan struct{}
-	err  error // after done
 
 	mu   sync.Mutex
 	away []result.Away
 }
 
 func (p *proc) copyLog() (*logCopy, error) {
-	kept, err := launch.KeepLog(p.spec.LogFile)
+	file, err := p.OpenLog()
 	if err != nil {
 		return nil, err
 	}
-	file, err := kept.Writer()
-	if err != nil {
-		return nil, errors.Join(err, kept.Close())
-	}
-	c := &logCopy{p: p, kept: kept, file: file, done: make(chan struct{})}
-	c.ctx, c.stop = context.WithCancel(context.Background())
-	go c.carry()
+	ctx, stop := context.WithCancel(context.Background())
+	c := &logCopy{p: p, file: file, ctx: ctx}
+	p.CopyLog(file, stop, c.carry)
 	return c, nil
 }
 
 // carry goes on until the container has ended and its last words are here. A stream that ends
 // before is opened again: the API server has gone, or the kubelet.
 func (c *logCopy) carry() {
-	defer close(c.done)
 	for c.ctx.Err() == nil {
 		began := clock.Mono()
 		err := c.one()
@@ -78,7 +64,6 @@ func (c *logCopy) carry() {
 		c.knock()
 	}
 	c.missing(false)
-	c.err = errors.Join(c.file.Close(), c.kept.Close())
 }
 
 // one copies as long as one stream lasts, leaving out what an earlier one has brought.
@@ -140,14 +125,4 @@ func (c *logCopy) absences() []result.Away {
 		out[n-1].Ns = max(1, clock.Wall().UnixNano()-out[n-1].AtNs)
 	}
 	return out
-}
-
-// drain waits for the last words of a container that has ended.
-func (c *logCopy) drain() {
-	select {
-	case <-c.done:
-	case <-time.After(drainBound):
-		c.stop()
-		<-c.done
-	}
 }

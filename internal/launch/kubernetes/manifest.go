@@ -1,15 +1,19 @@
 package kubernetes
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"prony/internal/launch"
+	"prony/internal/launch/kernel"
 )
 
 // object is what Kubernetes reads, as JSON: keys come out sorted, so that a manifest is always the
@@ -26,6 +30,47 @@ const (
 	noteBoot      = "prony.boot"      // of the kernel
 	noteNamespace = "prony.namespace" // of process numbers
 )
+
+// lab is one launcher of one process of this program, told from any other that ever was: in a
+// cluster others have the same numbers.
+type lab struct {
+	ID        string `json:"id"`
+	Process   string `json:"process"` // PID-BIRTH
+	Boot      string `json:"boot"`
+	Namespace string `json:"namespace"` // of process numbers
+}
+
+// count tells launchers of a process, and pods of a launcher.
+var count atomic.Int64
+
+func thisLab() (lab, error) {
+	own, err := kernel.Own()
+	if err != nil {
+		return lab{}, err
+	}
+	l := lab{Process: own.Process, Boot: own.Boot, Namespace: own.Namespace}
+	sum := sha256.Sum256(fmt.Append(nil, l, count.Add(1)))
+	l.ID = hex.EncodeToString(sum[:8])
+	return l, nil
+}
+
+// notes are the annotations by which a lab on the same machine knows whether this one lives.
+func (l lab) notes() object {
+	return object{noteProcess: l.Process, noteBoot: l.Boot, noteNamespace: l.Namespace}
+}
+
+// next names what the lab starts.
+func (l lab) next() string { return fmt.Sprintf("prony-%s-%d", l.ID, count.Add(1)) }
+
+// outlived says whether the lab that made a job is gone. Of one on another machine, in another boot
+// or another PID namespace nobody here can tell: the job's deadline is for those.
+func (l lab) outlived(j job) bool {
+	notes := j.Metadata.Annotations
+	if notes[noteBoot] != l.Boot || notes[noteNamespace] != l.Namespace {
+		return false
+	}
+	return kernel.Gone(notes[noteProcess])
+}
 
 // anybody is who a pod runs as: the user of this program's own images. Nobody here has looked into
 // the image, and a node refuses to start one as its own user where that has a name, or none.
@@ -49,7 +94,6 @@ type order struct {
 	nodes    map[string]string // labels that the node must have
 	node     string            // its name; empty: any with these labels
 	lifetime time.Duration     // after which the cluster ends it, whoever lives
-	grace    time.Duration
 }
 
 // jobOf is the manifest of a job of one pod for a target.
@@ -68,9 +112,8 @@ func jobAround(pod object, o order) object {
 	seconds := int64(o.lifetime / time.Second)
 	maps.Copy(pod, object{
 		"restartPolicy": "Never", "automountServiceAccountToken": false,
-		"enableServiceLinks":            false,
-		"activeDeadlineSeconds":         seconds,
-		"terminationGracePeriodSeconds": max(1, int64(math.Ceil(o.grace.Seconds()))),
+		"enableServiceLinks": false, "activeDeadlineSeconds": seconds,
+		"terminationGracePeriodSeconds": 1, // where a Stop has a grace it says so itself
 	})
 	if len(o.nodes) > 0 {
 		pod["nodeSelector"] = o.nodes

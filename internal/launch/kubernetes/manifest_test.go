@@ -38,7 +38,7 @@ func checkGolden(t *testing.T, name string, o object) {
 }
 
 func TestManifests(t *testing.T) {
-	o := order{name: "prony-0011-7", lifetime: 2 * time.Hour, grace: 1500 * time.Millisecond,
+	o := order{name: "prony-0011-7", lifetime: 2 * time.Hour,
 		nodes: map[string]string{"kubernetes.io/hostname": "a"},
 		lab:   lab{ID: "0011", Process: "12-345", Boot: "b00", Namespace: "pid:[4026531836]"}}
 	s := launch.Spec{Image: "prony/go-nethttp:1a2b", Args: []string{"serve", "/run/logs/gc.log"},

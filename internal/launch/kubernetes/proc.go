@@ -10,12 +10,10 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"prony/internal/clock"
-	"prony/internal/file"
 	"prony/internal/launch"
 	"prony/internal/launch/kernel"
 	"prony/internal/shell"
@@ -35,30 +33,23 @@ const (
 
 // proc is a pod. It implements launch.Process.
 type proc struct {
+	*launch.Common
 	l     *Launcher
-	spec  launch.Spec
 	order order
 	uid   string // of the job
 	made  bool   // there may be a job
 
 	pod    pod // as it was last seen while it was launched
 	at     sighting
-	began  int64
 	addr   netip.AddrPort
 	groups []launch.Group
-
-	inForce, missing []string
 
 	site     site      // nil: of a reader, which nobody reads
 	sight    sight     // nil: its pod is not known yet
 	sampling *Sampling // by a reader; nil: none
 	log      *logCopy
-	end      ending      // of its main process; nil: it had ended when it was met
-	heard    atomic.Bool // the cluster has said that it ended
-	exited   chan struct{}
-	exit     string
-	stopping atomic.Bool
-	stop     sync.Mutex
+	end      *kernel.Evidence // of its main process; nil: it had ended when it was met
+	heard    atomic.Bool      // the cluster has said that it ended
 }
 
 // Launch implements launch.Launcher. It returns when the container's own program runs, or has ended
@@ -67,7 +58,7 @@ func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, e
 	if why := refused(s); why != "" {
 		return nil, fmt.Errorf("launch %s: %s", s.Name, why)
 	}
-	p := &proc{l: l, spec: s, site: here{}, order: l.order(), exited: make(chan struct{})}
+	p := &proc{Common: launch.NewCommon(s), l: l, site: here{}, order: l.order()}
 	l.live.Store(p, true)
 	if err := p.run(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("launch %s: %w", s.Name, err), p.Stop(0))
@@ -88,13 +79,9 @@ func refused(s launch.Spec) string {
 	return ""
 }
 
-// unhurried is for calls that make something: given up in the middle, nobody would know whether it
-// was made.
-func unhurried(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
-
 // run takes the pod from nothing to running.
 func (p *proc) run(ctx context.Context) error {
-	if err := p.l.bring(ctx, p.spec.Image); err != nil {
+	if err := p.l.bring(ctx, p.Spec.Image); err != nil {
 		return err
 	}
 	if p.l.far {
@@ -104,7 +91,7 @@ func (p *proc) run(ctx context.Context) error {
 		}
 		p.site, p.order.node, p.order.nodes = f, node, nil
 	}
-	if err := p.create(ctx, jobOf(p.spec, p.order), jobOf(hushed(p.spec), p.order)); err != nil {
+	if err := p.create(ctx, jobOf(p.Spec, p.order), jobOf(hushed(p.Spec), p.order)); err != nil {
 		return err
 	}
 	if err := p.serve(ctx); err != nil {
@@ -120,12 +107,8 @@ func (p *proc) run(ctx context.Context) error {
 // create makes the job.
 func (p *proc) create(ctx context.Context, o, shown object) error {
 	p.made = true // it may be, whatever comes back
-	answer, err := p.l.cluster.create(unhurried(ctx), o, shown, "--output=json")
-	if err != nil {
-		return err
-	}
-	made, err := readAs[job](answer)
-	p.uid = made.Metadata.UID
+	j, err := made[job](ctx, p.l.cluster, o, shown)
+	p.uid = j.Metadata.UID
 	return err
 }
 
@@ -142,23 +125,19 @@ func hushed(s launch.Spec) launch.Spec {
 
 // serve makes the service before the pod, if there is to be one.
 func (p *proc) serve(ctx context.Context) error {
-	if !p.l.options.Service || p.spec.Port == 0 {
+	if !p.l.options.Service || p.Spec.Port == 0 {
 		return nil
 	}
-	o := serviceOf(p.order, p.uid, p.spec.Port)
-	answer, err := p.l.cluster.create(unhurried(ctx), o, o, "--output=json")
+	o := serviceOf(p.order, p.uid, p.Spec.Port)
+	service, err := made[struct{ Spec struct{ ClusterIP string } }](ctx, p.l.cluster, o, o)
 	if err != nil {
 		return err
 	}
-	made, err := readAs[struct{ Spec struct{ ClusterIP string } }](answer)
+	ip, err := netip.ParseAddr(service.Spec.ClusterIP)
 	if err != nil {
-		return err
+		return fmt.Errorf("make a service: it has the address %q", said(service.Spec.ClusterIP))
 	}
-	ip, err := netip.ParseAddr(made.Spec.ClusterIP)
-	if err != nil {
-		return fmt.Errorf("make a service: it has the address %q", said(made.Spec.ClusterIP))
-	}
-	p.addr = netip.AddrPortFrom(ip, uint16(p.spec.Port))
+	p.addr = netip.AddrPortFrom(ip, uint16(p.Spec.Port))
 	return nil
 }
 
@@ -211,17 +190,12 @@ func (p *proc) await(ctx context.Context) error {
 					since.Round(time.Second), why, hintPending(why))
 			}
 		case <-ctx.Done():
-			return errors.Join(ctx.Err(), words(why))
+			if why != "" {
+				return errors.Join(ctx.Err(), errors.New(why))
+			}
+			return ctx.Err()
 		}
 	}
-}
-
-// words are an error where there are some.
-func words(text string) error {
-	if text == "" {
-		return nil
-	}
-	return errors.New(text)
 }
 
 // warned is what has been warned of. Without a pod nothing comes by itself: its job is refused one.
@@ -230,15 +204,11 @@ func (p *proc) warned(ctx context.Context) (why string, err error) {
 		if name == "" {
 			continue
 		}
-		answer, err := p.l.cluster.ask(ctx, nil, "get", "events",
-			"--field-selector=involvedObject.name="+name, "--output=json")
-		if err != nil {
-			if isAway(err) {
-				continue // it may come back
-			}
-			return "", err
+		events, err := look[list[event]](ctx, p.l.cluster, "get", "events",
+			"--field-selector=involvedObject.name="+name)
+		if isAway(err) {
+			continue // it may come back
 		}
-		events, err := readAs[list[event]](answer)
 		if err != nil {
 			return "", err
 		}
@@ -315,16 +285,16 @@ func (p *proc) meet(ctx context.Context, before int64) error {
 			return err
 		}
 	}
-	f := p.site.facts(p.at, limitsOf(p.spec))
+	f := p.site.facts(p.at, limitsOf(p.Spec))
 	if !p.addr.IsValid() {
 		ip, err := netip.ParseAddr(p.pod.Status.PodIP)
 		if err != nil {
 			ip, _ = netip.ParseAddr(f.Address) // not valid: it has none
 		}
-		p.addr = netip.AddrPortFrom(ip, uint16(p.spec.Port))
+		p.addr = netip.AddrPortFrom(ip, uint16(p.Spec.Port))
 	}
-	if p.began = p.at.BeganNs; p.began == 0 {
-		p.began = f.born(before)
+	if p.BeganNs = p.at.BeganNs; p.BeganNs == 0 {
+		p.BeganNs = f.born(before)
 	}
 	p.sight.close()
 	if p.afar() {
@@ -384,35 +354,28 @@ func (p *proc) elsewhere() error {
 }
 
 // now is the pod as the API has it at this moment.
-func (p *proc) now(ctx context.Context) (got pod, err error) {
-	answer, err := p.l.cluster.ask(ctx, nil, "get", "pod", p.pod.Metadata.Name, "--output=json")
-	if err != nil {
-		return got, err
-	}
-	return readAs[pod](answer)
+func (p *proc) now(ctx context.Context) (pod, error) {
+	return look[pod](ctx, p.l.cluster, "get", "pod", p.pod.Metadata.Name)
 }
 
 // noteLimits notes what the kernel was read to enforce, and which limits nothing does.
 func (p *proc) noteLimits(f facts) {
-	s, why := p.spec, ""
+	s, why := p.Spec, ""
 	if p.at.PID == 0 {
 		why = "it ended before they could be read"
 	}
 	if len(f.Cores) > 0 && len(s.Cores) > 0 {
 		s.Cores = f.Cores
 	}
-	p.inForce = f.InForce
-	p.missing = kernel.Unenforced(s, p.inForce, why)
+	p.InForce = f.InForce
+	p.Missing = kernel.Unenforced(s, p.InForce, why)
 	if s.MemoryBytes > 0 && f.Swaps {
-		p.missing = append(p.missing, "no swap: the node lets pods swap")
+		p.Missing = append(p.Missing, "no swap: the node lets pods swap")
 	}
 }
 
 // Addr is the pod's own, or that of its service.
 func (p *proc) Addr() netip.AddrPort { return p.addr }
-
-// Began is the moment in which the image's own program was first seen, to a millisecond.
-func (p *proc) Began() int64 { return p.began }
 
 // Main is the container's first process, by its number on this node; 0: it ended before it could be
 // met, or runs on another.
@@ -454,26 +417,4 @@ func (p *proc) Groups() []launch.Group {
 		return nil
 	}
 	return p.groups
-}
-
-func (p *proc) Limits() (inForce, missing []string) { return p.inForce, p.missing }
-func (p *proc) Exited() <-chan struct{}             { return p.exited }
-func (p *proc) Exit() string                        { return p.exit }
-func (p *proc) Log(n int) []string                  { return file.Tail(p.spec.LogFile, n) }
-
-// LogDropped implements launch.Dropper.
-func (p *proc) LogDropped() int64 {
-	if p.log == nil {
-		return 0
-	}
-	return p.log.kept.Dropped()
-}
-
-func (p *proc) ended() bool {
-	select {
-	case <-p.exited:
-		return true
-	default:
-		return false
-	}
 }

@@ -25,7 +25,7 @@ type condition struct{ Type, Status, Reason, Message string }
 // state is what a container is doing; one of the three.
 type state struct {
 	Waiting    *struct{ Reason, Message string }
-	Running    *struct{ StartedAt string }
+	Running    *struct{}
 	Terminated *struct {
 		ExitCode        int64
 		Reason, Message string
@@ -42,11 +42,14 @@ type pod struct {
 	Status struct {
 		Phase, Reason, Message, QOSClass, PodIP string
 		Conditions                              []condition
-		ContainerStatuses                       []struct {
-			Name, ContainerID, ImageID string
-			State                      state
-		}
+		ContainerStatuses                       []containerStatus
 	}
+}
+
+// containerStatus is what a node says of a container.
+type containerStatus struct {
+	Name, ContainerID, ImageID string
+	State                      state
 }
 
 // change is one step of a watch.
@@ -56,11 +59,7 @@ type change struct {
 }
 
 // event is something that happened to an object, in its own words.
-type event struct {
-	Type, Reason, Message string
-	InvolvedObject        struct{ Kind, Name, UID string }
-	Count                 int
-}
+type event struct{ Type, Reason, Message string }
 
 // node is what the lab reads of one.
 type node struct {
@@ -108,16 +107,14 @@ func readAs[T any](answer []byte) (v T, err error) {
 
 // readEach reads objects that an answer has one behind the other.
 func readEach[T any](answer []byte) (all []T, err error) {
-	for from := json.NewDecoder(bytes.NewReader(answer)); ; {
+	for from := json.NewDecoder(bytes.NewReader(answer)); from.More(); {
 		var v T
-		switch err := from.Decode(&v); {
-		case errors.Is(err, io.EOF):
-			return all, nil
-		case err != nil:
+		if err := from.Decode(&v); err != nil {
 			return nil, fmt.Errorf("read what kubectl says: %w", err)
 		}
 		all = append(all, v)
 	}
+	return all, nil
 }
 
 // said is a text of the cluster, fit to be passed on: one line, without what moves a cursor, and
@@ -140,15 +137,29 @@ func said(text string) string {
 // path, and so must be nothing else.
 var hexID = pattern.New(`^[a-z0-9.-]+://([0-9a-f]{12,64})$`)
 
+// status is that of the pod's one container; the zero one: its node has not said any.
+func (p *pod) status() (s containerStatus) {
+	for _, c := range p.Status.ContainerStatuses {
+		if c.Name == container {
+			return c
+		}
+	}
+	return s
+}
+
+// state is what the container does.
+func (p *pod) state() state { return p.status().State }
+
 // containerID is the runtime's own number of the container; empty: it has none, or not yet.
 func (p *pod) containerID() string {
-	for _, c := range p.Status.ContainerStatuses {
-		if m := hexID.FindStringSubmatch(c.ContainerID); c.Name == container && m != nil {
-			return m[1]
-		}
+	if m := hexID.FindStringSubmatch(p.status().ContainerID); m != nil {
+		return m[1]
 	}
 	return ""
 }
+
+// image is what the node has started, by its digest.
+func (p *pod) image() string { return said(p.status().ImageID) }
 
 // uidForm is that of an object's UID (RFC 4122), which becomes part of a path as well.
 var uidForm = pattern.New(`^[0-9a-f-]{8,64}$`)
@@ -163,26 +174,6 @@ func (p *pod) isOf(job string) bool {
 		slices.ContainsFunc(p.Metadata.OwnerReferences, func(o struct{ UID string }) bool {
 			return o.UID == job && job != ""
 		})
-}
-
-// image is what the node has started, by its digest.
-func (p *pod) image() string {
-	for _, c := range p.Status.ContainerStatuses {
-		if c.Name == container {
-			return said(c.ImageID)
-		}
-	}
-	return ""
-}
-
-// state is that of the container; the zero one: the node has not said any.
-func (p *pod) state() (s state) {
-	for _, c := range p.Status.ContainerStatuses {
-		if c.Name == container {
-			return c.State
-		}
-	}
-	return s
 }
 
 // condition is one by its type; nil: there is none.

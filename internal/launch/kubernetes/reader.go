@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"prony/internal/clock"
+	"prony/internal/launch"
 	"prony/internal/result"
 )
 
@@ -19,14 +21,6 @@ const inPod = "pod"
 // readerLife is how long a reader lives, in lifetimes of a pod: one that is used for a trial is
 // younger than one.
 const readerLife = 2
-
-// readerImage is what a reader is, as `make release` names it.
-func (o Options) readerImage() string {
-	if o.ReaderImage != "" {
-		return o.ReaderImage
-	}
-	return "prony/prony:" + runtime.GOARCH
-}
 
 // readerOf is the manifest of a reader: it sees the processes of its node and their control groups,
 // and may look into them (SYS_PTRACE, for shared memory) and give threads precedence (SYS_NICE, for
@@ -78,8 +72,9 @@ func (l *Launcher) reader(ctx context.Context) (*far, string, error) {
 		}
 		o.past, o.pod, o.far = append(o.past, o.pod), nil, nil
 	}
-	p := &proc{l: l, order: l.order(), exited: make(chan struct{})}
-	p.spec.Name, p.spec.Image = "the reader", l.options.readerImage()
+	spec := launch.Spec{Name: "the reader", // its image as `make release` names it
+		Image: cmp.Or(l.options.ReaderImage, "prony/prony:"+runtime.GOARCH)}
+	p := &proc{Common: launch.NewCommon(spec), l: l, order: l.order()}
 	p.order.lifetime *= readerLife
 	if p.order.node = o.node; o.node != "" {
 		p.order.nodes = nil
@@ -102,10 +97,10 @@ func (l *Launcher) reader(ctx context.Context) (*far, string, error) {
 
 // read starts a reader and meets it.
 func (p *proc) read(ctx context.Context) (*far, error) {
-	if err := p.l.bring(ctx, p.spec.Image); err != nil {
+	if err := p.l.bring(ctx, p.Spec.Image); err != nil {
 		return nil, err
 	}
-	o := readerOf(p.spec.Image, p.order)
+	o := readerOf(p.Spec.Image, p.order)
 	if err := p.create(ctx, o, o); err != nil {
 		return nil, err
 	}
@@ -114,7 +109,7 @@ func (p *proc) read(ctx context.Context) (*far, error) {
 	}
 	if how, _, ended := p.pod.ended(); ended {
 		return nil, fmt.Errorf("it ended at once, %s; is %s an image of prony of this version? "+
-			"PRONY_KUBERNETES_READER_IMAGE names another", how, said(p.spec.Image))
+			"PRONY_KUBERNETES_READER_IMAGE names another", how, said(p.Spec.Image))
 	}
 	if !nameForm.MatchString(p.pod.Spec.NodeName) {
 		return nil, fmt.Errorf("its node is called %q", said(p.pod.Spec.NodeName))
@@ -131,8 +126,8 @@ func (p *proc) read(ctx context.Context) (*far, error) {
 
 // attach opens the stream to a reader.
 func (p *proc) attach(ctx context.Context) (*stream, error) {
-	return p.l.cluster.converse(ctx, "attach", "--stdin", "--quiet", p.pod.Metadata.Name,
-		"--container="+container)
+	return told(p.l.cluster.command(ctx, "attach", "--stdin", "--quiet", p.pod.Metadata.Name,
+		"--container="+container))
 }
 
 // stands says why a reader does not run any more.
@@ -170,7 +165,7 @@ const reachBound = 5 * time.Second
 // reached says whether this machine gets to where a pod takes requests. A refusal is an answer: it
 // comes from there, where nothing listens yet.
 func (p *proc) reached(ctx context.Context) error {
-	if p.spec.Port == 0 {
+	if p.Spec.Port == 0 {
 		return nil
 	}
 	conn, err := (&net.Dialer{Timeout: reachBound}).DialContext(ctx, "tcp", p.addr.String())

@@ -77,7 +77,7 @@ func TestReaderInPod(t *testing.T) {
 	told := p.told(t.Context())
 	at := e.find(told.containerID())
 	e.close()
-	want := (here{}).facts(at, limitsOf(p.spec))
+	want := (here{}).facts(at, limitsOf(p.Spec))
 	inForce, missing := p.Limits()
 	if at.PID != p.at.PID || at.PID == 0 || !slices.Equal(inForce, want.InForce) ||
 		len(inForce) < 2 || len(missing) > 0 || !slices.Equal(got.Cores, want.Cores) {
@@ -184,7 +184,7 @@ func TestReaderIsKilled(t *testing.T) {
 	if m := s.Mark(); !m.Lost {
 		t.Errorf("a dead reader marks %+v", m)
 	}
-	if r := p.Pod(t.Context()).Reader; len(r.Lost) != 1 || p.ended() {
+	if r := p.Pod(t.Context()).Reader; len(r.Lost) != 1 || p.Ended() {
 		t.Errorf("the record says %+v; %q", r, p.Exit())
 	}
 	if err := p.Stop(5 * time.Second); err != nil || p.Exit() != "exit status 0" {

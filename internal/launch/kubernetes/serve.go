@@ -91,7 +91,7 @@ type podRead struct {
 	first sighting
 	seen  chan struct{} // closed when first is there
 
-	end     ending
+	end     *kernel.Evidence
 	sampler *probe.Sampler
 	cpuNs   int64 // of this process when the sampler began
 	sinceNs int64

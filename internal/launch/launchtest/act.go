@@ -42,8 +42,7 @@ var acts = map[string]func(act) (int, error){
 	"act-forever": act.forever, "act-deaf": act.deaf, "act-forks": act.forks,
 	"act-fails": act.fails, "act-prints": act.prints, "act-listens": act.listens,
 	"act-dials": act.dials, "act-eats": act.eats, "act-burns": act.burns,
-	"act-feeds":  act.feeds,
-	"act-floods": act.floods,
+	"act-feeds": act.feeds, "act-floods": act.floods,
 }
 
 // forever runs until SIGTERM, then ends with status 0.

@@ -5,14 +5,16 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 
 	"prony/internal/compiler"
 )
@@ -52,8 +54,10 @@ func Image(t testing.TB, ref string, config map[string]any) []byte {
 // ImageOf is an image of one static program, by its name in the root.
 func ImageOf(t testing.TB, ref, name string, binary []byte, config map[string]any) []byte {
 	t.Helper()
-	layer := archive(t, packed{name, binary, 0o755}, packed{"open/", nil, 0o777},
-		packed{"etc/passwd", []byte("toor:x:0:0::/:\nservice:x:1001:1001::/:\n"), 0o644})
+	users := []byte("toor:x:0:0::/:\nservice:x:1001:1001::/:\n")
+	layer := archive(t, fstest.MapFS{name: {Data: binary, Mode: 0o755},
+		"open": {Mode: fs.ModeDir | 0o777}, "etc": {Mode: fs.ModeDir | 0o755},
+		"etc/passwd": {Data: users, Mode: 0o644}})
 	about, err := json.Marshal(map[string]any{"architecture": runtime.GOARCH, "os": "linux",
 		"config": config, "rootfs": map[string]any{"type": "layers",
 			"diff_ids": []string{fmt.Sprintf("sha256:%x", sha256.Sum256(layer))}}})
@@ -65,33 +69,15 @@ func ImageOf(t testing.TB, ref, name string, binary []byte, config map[string]an
 	if err != nil {
 		t.Fatal(err)
 	}
-	return archive(t, packed{"config.json", about, 0o644},
-		packed{"manifest.json", manifest, 0o644}, packed{"layer.tar", layer, 0o644})
+	return archive(t, fstest.MapFS{"config.json": {Data: about, Mode: 0o644},
+		"manifest.json": {Data: manifest, Mode: 0o644}, "layer.tar": {Data: layer, Mode: 0o644}})
 }
 
-type packed struct {
-	name string
-	data []byte
-	mode int64
-}
-
-func archive(t testing.TB, files ...packed) []byte {
+func archive(t testing.TB, files fstest.MapFS) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	for _, f := range files {
-		head := &tar.Header{Name: f.name, Mode: f.mode, Size: int64(len(f.data))}
-		if strings.HasSuffix(f.name, "/") {
-			head.Typeflag = tar.TypeDir
-		}
-		if err := w.WriteHeader(head); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write(f.data); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
+	if err := errors.Join(w.AddFS(files), w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()

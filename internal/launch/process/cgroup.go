@@ -1,7 +1,6 @@
 package process
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -36,7 +35,7 @@ func hierarchies(mounts []kernel.Mount, own map[string]string) (out []hierarchy)
 			dir = m.Dir
 		}
 		h := hierarchy{m.Version, m.Controllers, []string{dir}}
-		if m.Version == 2 {
+		if m.Version == 2 && dir != m.Dir { // above which there are no groups
 			h.parents = slices.Compact([]string{filepath.Dir(dir), m.Dir})
 		}
 		out = append(out, h)
@@ -91,47 +90,23 @@ func (g *groups) makeV1(name string, s launch.Spec, h hierarchy) {
 		return
 	}
 	for _, c := range h.controllers {
-		ok := true
-		switch c {
-		case "cpuset":
-			ok = g.cpusetV1(dir, h.parents[0], s)
-		case "cpu":
-			if s.NeedsQuota() {
-				g.set("cpu quota (cgroup v1)", dir, "cpu.cfs_period_us", kernel.CPUPeriodUs)
-				g.set("cpu quota (cgroup v1)", dir, "cpu.cfs_quota_us", kernel.QuotaUs(s.CPUs))
-			}
-		case "memory":
-			if s.MemoryBytes > 0 {
-				g.set("memory (cgroup v1)", dir, "memory.limit_in_bytes", s.MemoryBytes)
-			}
-		}
-		if !ok {
+		of := launch.Group{Version: 1, Controller: c, Dir: dir}
+		limits := kernel.Settings(of, s)
+		if refused := set(of, limits); c != "cpuset" {
+			g.refused = append(g.refused, refused...)
+		} else if len(refused) > 0 { // then nothing may join it
+			g.refused = append(g.refused, fmt.Sprintf("cpuset cgroup v1: cores %v refused",
+				limits[len(limits)-1].Value))
 			os.Remove(dir)
 			return
 		}
-		g.list = append(g.list, launch.Group{Version: 1, Controller: c, Dir: dir})
+		g.list = append(g.list, of)
 	}
-}
-
-// cpusetV1 fills both files without which nothing may join the group.
-func (g *groups) cpusetV1(dir, parent string, s launch.Spec) bool {
-	cpus := cmp.Or(kernel.CoreList(s.Cores), kernel.Value(parent, "cpuset.cpus"))
-	mems := kernel.Value(parent, "cpuset.mems")
-	if kernel.Write(dir, "cpuset.mems", mems) != nil ||
-		kernel.Write(dir, "cpuset.cpus", cpus) != nil {
-		g.refused = append(g.refused, "cpuset cgroup v1: cores "+cpus+" refused")
-		return false
-	}
-	return true
 }
 
 func (g *groups) makeV2(name string, s launch.Spec, h hierarchy) {
 	for _, parent := range h.parents {
-		// Without these the new group has no controllers; where they are refused, it may have them
-		// already, which the new group's own list tells.
-		for _, c := range []string{"+cpu", "+cpuset", "+memory"} {
-			_ = kernel.Write(parent, "cgroup.subtree_control", c)
-		}
+		kernel.Delegate(parent)
 		dir := filepath.Join(parent, name)
 		shell.Run("mkdir", dir)
 		if err := os.Mkdir(dir, 0o755); err != nil {
@@ -142,48 +117,51 @@ func (g *groups) makeV2(name string, s launch.Spec, h hierarchy) {
 			os.Remove(dir)
 			continue
 		}
-		g.list = append(g.list, launch.Group{Version: 2, Dir: dir})
-		if len(s.Cores) > 0 && slices.Contains(have, "cpuset") {
-			g.set("cpuset (cgroup v2)", dir, "cpuset.cpus", kernel.CoreList(s.Cores))
+		of := launch.Group{Version: 2, Dir: dir}
+		g.list = append(g.list, of)
+		limits := kernel.Settings(of, s)
+		if !slices.Contains(have, "cpuset") {
+			limits = slices.DeleteFunc(limits, func(s kernel.Setting) bool {
+				return s.Limit == "cpuset"
+			})
 		}
-		if s.NeedsQuota() {
-			g.set("cpu quota (cgroup v2)", dir, "cpu.max",
-				fmt.Sprintf("%d %d", kernel.QuotaUs(s.CPUs), kernel.CPUPeriodUs))
-		}
-		if s.MemoryBytes > 0 {
-			g.set("memory (cgroup v2)", dir, "memory.max", s.MemoryBytes)
-		}
+		g.refused = append(g.refused, set(of, limits)...)
 		return
 	}
 }
 
-// set writes a limit. Whether the kernel took it is read back where limits are told.
-func (g *groups) set(what, dir, file string, value any) {
-	if err := kernel.Write(dir, file, value); err != nil {
-		g.refused = append(g.refused, fmt.Sprintf("%s: %v", what, err))
+// set writes limits, and says why some were not. Whether the kernel took the others is read back
+// where limits are told.
+func set(of launch.Group, limits []kernel.Setting) (refused []string) {
+	for _, s := range limits {
+		if err := kernel.Write(of.Dir, s.File, s.Value); err != nil {
+			refused = append(refused, fmt.Sprintf("%s (cgroup v%d): %v", s.Limit, of.Version, err))
+		}
 	}
+	return refused
 }
 
 // dirs lists the groups' directories, each once.
-func (g *groups) dirs() []string {
-	var out []string
+func (g *groups) dirs() (out []string) {
 	for _, x := range g.list {
-		if !slices.Contains(out, x.Dir) {
-			out = append(out, x.Dir)
-		}
+		out = append(out, x.Dir)
 	}
-	return out
+	return slices.Compact(out) // controllers of one mount follow each other
 }
 
-// killGroup ends every process in the group and returns when it is empty. New ones may be forked
+// endGroup ends every process in the group, and removes it when it is empty. New ones may be forked
 // while it kills, hence the loop; it is bounded so that an unkillable process (in state D) cannot
 // hold the lab.
-func killGroup(dir string) error {
+func endGroup(dir string) error {
 	deadline := time.After(killBound)
 	for {
 		pids := kernel.PIDs(dir)
 		if len(pids) == 0 {
-			return nil
+			err := kernel.Remove(dir)
+			if err == nil {
+				shell.Run("rmdir", dir)
+			}
+			return err
 		}
 		for _, pid := range pids {
 			_ = unix.Kill(pid, unix.SIGKILL)
@@ -199,15 +177,32 @@ func killGroup(dir string) error {
 // killBound is how long a killed process may take to be gone.
 const killBound = 5 * time.Second
 
-// removeGroup removes an empty group. The kernel may need a moment after the last exit.
-func removeGroup(dir string) error {
-	var err error
-	for range 100 {
-		if err = os.Remove(dir); err == nil || errors.Is(err, os.ErrNotExist) {
-			shell.Run("rmdir", dir)
-			return nil
-		}
-		time.Sleep(time.Millisecond)
+// Limits says what was in force when the target began, unless one of its processes is now in
+// another control group: what holds nothing is no limit, and what counts nothing no usage.
+func (p *proc) Limits() (inForce, missing []string) {
+	strays := p.strays()
+	if len(strays) == 0 {
+		return p.InForce, p.Missing
 	}
-	return err
+	return nil, append(slices.Clone(p.Missing),
+		fmt.Sprintf("%s: processes %v are in another one", launch.Strayed, strays))
+}
+
+// strays are the processes that are not in each of the target's groups. Those are listed after its
+// processes, so that one that has just begun is no stray, and one that has ended meanwhile is none.
+func (p *proc) strays() []int {
+	if len(p.groups.list) == 0 {
+		return nil
+	}
+	all := groupMembers(p.cmd.Process.Pid)
+	within := make([][]int, len(p.groups.list))
+	for i, g := range p.groups.list {
+		within[i] = kernel.PIDs(g.Dir)
+	}
+	return slices.DeleteFunc(all, func(pid int) bool {
+		f := kernel.Stat(pid)
+		return len(f) == 0 || f[0] == "Z" || !slices.ContainsFunc(within, func(pids []int) bool {
+			return !slices.Contains(pids, pid)
+		})
+	})
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"prony/internal/launch/kernel"
+	"prony/internal/shell"
 )
 
 // Journal is the lab's note on disk of what it has running, and the lock that keeps a second lab
@@ -174,7 +175,7 @@ func reap(n note) (reaped []string, err error) {
 			if pids := kernel.PIDs(dir); len(pids) > 0 {
 				reaped = append(reaped, fmt.Sprintf("processes %v", pids))
 			}
-			errs = append(errs, killGroup(dir), removeGroup(dir))
+			errs = append(errs, endGroup(dir))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -232,14 +233,23 @@ func isGroup(dir string) bool {
 		(fs.Type == unix.CGROUP_SUPER_MAGIC || fs.Type == unix.CGROUP2_SUPER_MAGIC)
 }
 
-func (j *Journal) add(name string, r record) error {
+// change notes what a function makes of the note.
+func (j *Journal) change(do func(*note)) error {
 	if j == nil {
 		return nil
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.note.Processes[name] = r
+	do(&j.note)
 	return j.save()
+}
+
+func (j *Journal) add(name string, r record) error {
+	return j.change(func(n *note) { n.Processes[name] = r })
+}
+
+func (j *Journal) remove(name string) error {
+	return j.change(func(n *note) { delete(n.Processes, name) })
 }
 
 // Step notes a step of a build, by the leader of its process group, until it is forgotten. Its log
@@ -256,26 +266,10 @@ func (j *Journal) Step(pid int, log string) (forget func() error, err error) {
 // Keys notes the folder in whose folders *.tls the lab has secret keys, instead of the one before:
 // where the lab is killed, the next one removes them.
 func (j *Journal) Keys(dir string) (err error) {
-	if j == nil {
-		return nil
-	}
 	if dir, err = filepath.Abs(dir); err != nil {
 		return fmt.Errorf("write journal: %w", err)
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.note.Keys = dir
-	return j.save()
-}
-
-func (j *Journal) remove(name string) error {
-	if j == nil {
-		return nil
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	delete(j.note.Processes, name)
-	return j.save()
+	return j.change(func(n *note) { n.Keys = dir })
 }
 
 // save replaces the note in one step, so that a kill in the middle leaves the old one or the new
@@ -314,4 +308,59 @@ func (j *Journal) Close() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// Processors is what labs of all users lock: a folder of the kernel's, which everybody can open and
+// nobody can exchange, remove or fill. A lock on a file of our own would need a folder that
+// everybody may write to, where another user could put the file first.
+const Processors = "/sys/devices/system/cpu"
+
+// Beside is the variable that has a lab measure although another user's holds the lock. Anybody can
+// hold it, and for ever: it keeps the peace, and nobody out. Who measures beside another has the
+// neighbour in the records, as a strain that each trial is judged by.
+const Beside = "PRONY_BESIDE"
+
+// Alone takes the machine, by its Processors, from labs of other users; those of this one are kept
+// apart by the journal already. The error is ErrBusy and names the holder. A system without the
+// folder has no such lock.
+func (j *Journal) Alone(folder string) error {
+	f, err := os.Open(folder)
+	if err != nil {
+		return nil //nolint:nilerr // as a container without /sys
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		j.machine = f
+		return nil
+	}
+	who := holder(f)
+	closed := f.Close()
+	if !errors.Is(err, unix.EWOULDBLOCK) || os.Getenv(Beside) != "" {
+		return closed
+	}
+	return errors.Join(&Busy{who, fmt.Sprintf("wait for it, or say %s if that one does not measure",
+		shell.Variable(Beside+"=1"))}, closed)
+}
+
+// holder names who has a file's lock, as the kernel tells everybody (proc(5), /proc/locks).
+func holder(f *os.File) string {
+	const nobody = "a process that the kernel does not name"
+	var s, owner unix.Stat_t
+	locks, err := os.ReadFile("/proc/locks")
+	if err != nil || unix.Fstat(int(f.Fd()), &s) != nil {
+		return nobody
+	}
+	file := fmt.Sprintf("%02x:%02x:%d", unix.Major(s.Dev), unix.Minor(s.Dev), s.Ino)
+	for line := range strings.Lines(string(locks)) {
+		// 1: FLOCK  ADVISORY  WRITE 18403 00:16:3562 0 EOF; "->" is one that waits.
+		w := strings.Fields(line)
+		if len(w) < 6 || w[1] != "FLOCK" || w[5] != file {
+			continue
+		}
+		if unix.Stat("/proc/"+w[4], &owner) != nil {
+			return "process " + w[4]
+		}
+		return fmt.Sprintf("process %s of user %d", w[4], owner.Uid)
+	}
+	return nobody
 }

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,7 +18,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -27,7 +25,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"prony/internal/clock"
-	"prony/internal/file"
 	"prony/internal/launch"
 	"prony/internal/launch/kernel"
 	"prony/internal/launch/process/entry"
@@ -48,21 +45,13 @@ func (*Launcher) Listen() string { return "127.0.0.1" }
 
 // proc is a running target.
 type proc struct {
-	spec    launch.Spec
+	*launch.Common
 	cmd     *exec.Cmd
 	groups  *groups
 	guest   bool // in the groups of another, who removes them
-	inForce []string
-	missing []string
 	journal *Journal
 	name    string
-	kept    *launch.Log
-	log     string // of the spec, as the kernel names it
-	began   int64
-	exited  chan struct{}
-	exit    string
-	stop    sync.Mutex
-	ending  atomic.Bool    // Stop has begun
+	log     string         // of the spec, as the kernel names it
 	workers map[int]string // births of processes seen, by number
 }
 
@@ -73,7 +62,7 @@ func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, e
 		return nil, err
 	}
 	p := &proc{
-		spec: s, journal: l.Journal, exited: make(chan struct{}), groups: &groups{},
+		Common: launch.NewCommon(s), journal: l.Journal, groups: &groups{},
 		name: fmt.Sprintf("prony-%d-%d", os.Getpid(), l.count.Add(1)),
 	}
 	host, ok := s.Beside.(*proc)
@@ -148,19 +137,16 @@ func (p *proc) start(ctx context.Context, path string) error {
 		return err
 	}
 	e := entry.Entry{
-		Parent: os.Getpid(), Groups: p.groups.dirs(), Cores: p.spec.Cores,
-		Path: path, Args: p.spec.Args,
+		Parent: os.Getpid(), Groups: p.groups.dirs(), Cores: p.Spec.Cores,
+		Path: path, Args: p.Spec.Args,
 	}
-	as := rights.Service(p.spec.Dir, append(rights.Runs(p.spec.Dir, path, p.spec.Args),
-		filepath.Dir(p.spec.LogFile))...)
-	e.User, e.Group, e.Others, e.Env = as.UID, as.GID, as.Groups, as.Env(p.spec.Env)
+	as := rights.Service(p.Spec.Dir, append(rights.Runs(p.Spec.Dir, path, p.Spec.Args),
+		filepath.Dir(p.Spec.LogFile))...)
+	e.User, e.Group, e.Others, e.Env = as.UID, as.GID, as.Groups, as.Env(p.Spec.Env)
 	if kernel.ReadMemory(p.groups.list).LimitBytes == 0 {
-		e.Data = p.spec.Alone()
+		e.Data = p.Spec.Alone()
 	}
-	if p.kept, err = launch.KeepLog(p.spec.LogFile); err != nil {
-		return err
-	}
-	out, err := p.kept.Writer()
+	out, err := p.OpenLog()
 	if err != nil {
 		return err
 	}
@@ -169,7 +155,7 @@ func (p *proc) start(ctx context.Context, path string) error {
 		if err := out.Chown(as.UID, as.GID); err != nil {
 			return fmt.Errorf("give it its log: %w", err)
 		}
-		if err := as.Give(p.spec.Give); p.spec.Give != "" && err != nil {
+		if err := as.Give(p.Spec.Give); p.Spec.Give != "" && err != nil {
 			return fmt.Errorf("give it its certificate: %w", err)
 		}
 	}
@@ -180,11 +166,11 @@ func (p *proc) start(ctx context.Context, path string) error {
 	}
 	defer r.Close()
 	p.cmd = exec.Command(self)
-	p.cmd.Dir, p.cmd.Env = p.spec.Dir, []string{entry.Variable + "=" + e.String()}
+	p.cmd.Dir, p.cmd.Env = p.Spec.Dir, []string{entry.Variable + "=" + e.String()}
 	p.cmd.Stdout, p.cmd.Stderr = out, out
 	p.cmd.ExtraFiles = []*os.File{w}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	shell.Say(line(e, p.spec.Dir))
+	shell.Say(line(e, p.Spec.Dir))
 	started := make(chan error)
 	go p.keep(started)
 	err = <-started
@@ -203,33 +189,29 @@ func (p *proc) keep(started chan<- error) {
 	err := p.cmd.Start()
 	started <- err
 	if err != nil {
-		close(p.exited)
+		p.End("")
 		return
 	}
-	err = p.cmd.Wait()
-	p.exit = "exit status 0"
-	if err != nil {
-		p.exit = err.Error()
+	how := "exit status 0"
+	if err = p.cmd.Wait(); err != nil {
+		how = err.Error()
 	}
 	// The groups are there until the process is stopped.
-	p.exit = kernel.ReadMemory(p.groups.list).Exit(p.exit, p.ending.Load())
-	close(p.exited)
+	p.End(kernel.ReadMemory(p.groups.list).Exit(how, p.Stopping.Load()))
 }
 
 // hear reads the moment of the exec, or why there was none.
 func (p *proc) hear(ctx context.Context, r *os.File) error {
-	line := make(chan string, 1)
-	go func() {
-		// An error ends the text, which is then too short.
-		b, _ := io.ReadAll(io.LimitReader(r, 4096))
-		line <- string(b)
-	}()
-	var text string
-	select {
-	case text = <-line:
-	case <-ctx.Done():
+	if err := r.SetReadDeadline(clock.Wall().Add(startBound)); err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { _ = r.SetReadDeadline(time.Unix(1, 0)) })()
+	b, err := io.ReadAll(io.LimitReader(r, 4096))
+	text := string(b)
+	switch { // any other error ends the text, which is then too short
+	case err != nil && ctx.Err() != nil:
 		return ctx.Err()
-	case <-time.After(startBound):
+	case errors.Is(err, os.ErrDeadlineExceeded):
 		return fmt.Errorf("its program did not begin within %v", startBound)
 	}
 	if cause, failed := strings.CutPrefix(lastLine(text), "error: "); failed {
@@ -243,7 +225,7 @@ func (p *proc) hear(ctx context.Context, r *os.File) error {
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
 		return err
 	}
-	p.began = clock.Mono() - (now.Nano() - ns)
+	p.BeganNs = clock.Mono() - (now.Nano() - ns)
 	return nil
 }
 
@@ -258,28 +240,20 @@ func lastLine(s string) string {
 // noteLimits reads back from the kernel what is in force, and notes which limits nothing enforces.
 func (p *proc) noteLimits() {
 	pid, refused := p.cmd.Process.Pid, slices.Clone(p.groups.refused)
-	inForce, err := kernel.Limits(p.groups.list, pid, p.spec)
+	inForce, err := kernel.Limits(p.groups.list, pid, p.Spec)
 	if err != nil {
 		refused = append(refused, err.Error())
 	}
-	own := p.spec.Alone()
+	own := p.Spec.Alone()
 	if data := kernel.DataLimit(pid); own > 0 && data == own {
 		inForce = append(inForce, fmt.Sprintf("private memory %d (rlimit)", data))
 	}
-	p.inForce = inForce
-	p.missing = kernel.Unenforced(p.spec, inForce, strings.Join(refused, "; "))
+	p.InForce = inForce
+	p.Missing = kernel.Unenforced(p.Spec, inForce, strings.Join(refused, "; "))
 }
 
-// Addr is on the loopback interface, where all plain processes are told to listen.
-func (p *proc) Addr() netip.AddrPort {
-	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(p.spec.Port))
-}
-
-func (p *proc) Began() int64            { return p.began }
-func (p *proc) Main() int               { return p.cmd.Process.Pid }
-func (p *proc) Groups() []launch.Group  { return p.groups.list }
-func (p *proc) Exited() <-chan struct{} { return p.exited }
-func (p *proc) Exit() string            { return p.exit }
+func (p *proc) Main() int              { return p.cmd.Process.Pid }
+func (p *proc) Groups() []launch.Group { return p.groups.list }
 
 // PIDs asks the cgroup, or else looks for the process group. What shares another's cgroup knows its
 // own processes by their group only.
@@ -322,26 +296,17 @@ func groupMembers(pgid int) []int {
 	})
 }
 
-// Log returns the last lines that the target wrote.
-func (p *proc) Log(n int) []string { return file.Tail(p.spec.LogFile, n) }
-
-// LogDropped implements launch.Dropper.
-func (p *proc) LogDropped() int64 { return p.kept.Dropped() }
-
 // Stop implements launch.Process.
 func (p *proc) Stop(grace time.Duration) error {
-	p.stop.Lock()
-	defer p.stop.Unlock()
-	p.ending.Store(true)
+	p.Stops.Lock()
+	defer p.Stops.Unlock()
+	p.Stopping.Store(true)
 	if p.cmd != nil && p.cmd.Process != nil {
 		p.noteWorkers()
 		if pgid := p.cmd.Process.Pid; grace > 0 {
 			shell.Run("kill", "-TERM", "--", strconv.Itoa(-pgid))
 			_ = unix.Kill(-pgid, unix.SIGTERM) // it may have gone already
-			select {
-			case <-p.exited:
-			case <-time.After(grace):
-			}
+			p.Wait(grace)
 		}
 	}
 	return p.clean()
@@ -365,11 +330,11 @@ func (p *proc) clean() error {
 		errs = append(errs, p.killProcessGroup())
 	}
 	for _, dir := range p.ownDirs() {
-		errs = append(errs, killGroup(dir), removeGroup(dir))
+		errs = append(errs, endGroup(dir))
 	}
-	errs = append(errs, p.kept.Close())
+	errs = append(errs, p.CloseLog())
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("stop %s: %w", p.spec.Name, err)
+		return fmt.Errorf("stop %s: %w", p.Spec.Name, err)
 	}
 	return p.journal.remove(p.name)
 }
@@ -387,7 +352,7 @@ func (p *proc) killProcessGroup() error {
 	_ = unix.Kill(-pgid, unix.SIGKILL) // all of it may have gone already
 	deadline := time.After(killBound)
 	select {
-	case <-p.exited:
+	case <-p.Exited():
 	case <-deadline:
 		return fmt.Errorf("process %d is still there %v after being killed", pgid, killBound)
 	}
@@ -440,4 +405,60 @@ func line(e entry.Entry, dir string) string {
 	}
 	args := append([]string{e.Path}, e.Args[1:]...)
 	return shell.In(dir, append(parts, shell.Join(args))...)
+}
+
+var _ launch.Mover = (*proc)(nil)
+
+// movePasses bounds the search for threads that were born on the old cores while others were
+// moved: each comes of one that was not moved yet, so that two or three passes find none.
+const movePasses = 100
+
+// Move implements launch.Mover. The control group comes first, since no affinity may leave it; but
+// where a thread has asked for one, as this launcher has for all of them, the kernel keeps it
+// within what was asked for, however wide the group (sched_setaffinity(2), cpuset(7)).
+func (p *proc) Move(cores []int) error {
+	list := kernel.CoreList(cores)
+	p.Spec.Cores = cores
+	dir, _ := kernel.Find(p.groups.list, "cpuset")
+	if dir != "" && kernel.Value(dir, "cpuset.cpus") != "" {
+		if err := kernel.Write(dir, "cpuset.cpus", list); err != nil {
+			return fmt.Errorf("move %s to cores %s: %w", p.Spec.Name, list, err)
+		}
+	}
+	shell.Run("taskset", "-a", "-c", "-p", list, strconv.Itoa(p.Main()))
+	for range movePasses {
+		moved, err := p.allow(cores)
+		if err != nil {
+			return fmt.Errorf("move %s to cores %s: %w", p.Spec.Name, list, err)
+		}
+		if moved == 0 {
+			p.noteLimits()
+			return nil
+		}
+	}
+	return fmt.Errorf("move %s to cores %s: after %d passes there are threads elsewhere",
+		p.Spec.Name, list, movePasses)
+}
+
+// Favour implements launch.Favourer.
+func (p *proc) Favour(on bool) (int, error) { return kernel.Favour(p.PIDs(), on) }
+
+// allow gives all threads the cores as their affinity, and says how many had another as the kernel
+// tells it.
+func (p *proc) allow(cores []int) (moved int, err error) {
+	var want, have unix.CPUSet
+	for _, core := range cores {
+		want.Set(core)
+	}
+	elsewhere := func(_, tid int) bool { // and has not ended
+		return unix.SchedGetaffinity(tid, &have) == nil && have != want
+	}
+	for _, tid := range kernel.Tasks(p.PIDs(), elsewhere) {
+		if err := unix.SchedSetaffinity(tid, &want); err == nil {
+			moved++
+		} else if !errors.Is(err, unix.ESRCH) {
+			return moved, err
+		}
+	}
+	return moved, nil
 }

@@ -238,6 +238,8 @@ func TestHierarchies(t *testing.T) {
 		"1 [cpu cpuacct] [/sys/fs/cgroup/cpu,cpuacct] 1 [memory] [/sys/fs/cgroup/memory/a/b]")
 	check("v2", "30 25 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw", "0::/user.slice/x.scope",
 		"2 [] [/sys/fs/cgroup/user.slice /sys/fs/cgroup]")
+	check("v2 in its root", "30 25 0:26 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw", "0::/",
+		"2 [] [/sys/fs/cgroup/unified]")
 	check("container", "30 25 0:26 /docker/77 /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory",
 		"4:memory:/docker/77", "1 [memory] [/sys/fs/cgroup/memory]")
 	check("none", "22 1 8:1 / / rw - ext4 /dev/sda1 rw", "0::/", "")

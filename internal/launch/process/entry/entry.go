@@ -42,8 +42,7 @@ type Entry struct {
 func (e Entry) String() string {
 	var out []byte
 	put := func(s string) {
-		out = append(append(strconv.AppendInt(out, int64(len(s)), 10), ':'),
-			s...)
+		out = append(append(strconv.AppendInt(out, int64(len(s)), 10), ':'), s...)
 	}
 	list := func(all []string) {
 		put(strconv.Itoa(len(all)))
@@ -51,23 +50,24 @@ func (e Entry) String() string {
 			put(s)
 		}
 	}
-	numbers := func(all []int) {
-		put(strconv.Itoa(len(all)))
-		for _, n := range all {
-			put(strconv.Itoa(n))
-		}
-	}
 	put(strconv.Itoa(e.Parent))
 	list(e.Groups)
-	numbers(e.Cores)
+	list(texts(e.Cores))
 	put(strconv.FormatInt(e.Data, 10))
 	put(strconv.Itoa(e.User))
 	put(strconv.Itoa(e.Group))
-	numbers(e.Others)
+	list(texts(e.Others))
 	put(e.Path)
 	list(e.Args)
 	list(e.Env)
 	return string(out)
+}
+
+func texts(numbers []int) (out []string) {
+	for _, n := range numbers {
+		out = append(out, strconv.Itoa(n))
+	}
+	return out
 }
 
 // reader takes an entry apart. After an error all that it reads is empty.
@@ -101,26 +101,22 @@ func (r *reader) number() int64 {
 	return n
 }
 
-func (r *reader) list() (out []string) {
-	for n := r.number(); n > 0 && r.err == nil; n-- {
-		out = append(out, r.text())
-	}
-	return out
-}
+func (r *reader) integer() int { return int(r.number()) }
 
-func (r *reader) numbers() (out []int) {
+// list reads values of one kind, each by one.
+func list[T any](r *reader, one func() T) (out []T) {
 	for n := r.number(); n > 0 && r.err == nil; n-- {
-		out = append(out, int(r.number()))
+		out = append(out, one())
 	}
 	return out
 }
 
 func parse(text string) (e Entry, err error) {
 	r := &reader{rest: text}
-	e.Parent, e.Groups = int(r.number()), r.list()
-	e.Cores, e.Data = r.numbers(), r.number()
-	e.User, e.Group, e.Others = int(r.number()), int(r.number()), r.numbers()
-	e.Path, e.Args, e.Env = r.text(), r.list(), r.list()
+	e.Parent, e.Groups = r.integer(), list(r, r.text)
+	e.Cores, e.Data = list(r, r.integer), r.number()
+	e.User, e.Group, e.Others = r.integer(), r.integer(), list(r, r.integer)
+	e.Path, e.Args, e.Env = r.text(), list(r, r.text), list(r, r.text)
 	return e, r.err
 }
 
