@@ -202,12 +202,8 @@ func (s *Series) find(alpha float64) {
 	if len(s.Points) < Least {
 		return
 	}
-	xs := make([]float64, len(s.Points))
-	for i, p := range s.Points {
-		xs[i] = p.Value
-	}
 	meaning := metric.Named(s.Metric, s.Unit)
-	for _, c := range stats.Changes(xs, alpha) {
+	for _, c := range stats.Changes(s.values(), alpha) {
 		at := s.Points[c.At]
 		out := Change{At: c.At, Run: at.Run, Commit: at.Commit, Before: c.Before, After: c.After,
 			P: c.P, Word: meaning.Better}
