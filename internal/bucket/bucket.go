@@ -13,6 +13,7 @@
 package bucket
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,32 +58,20 @@ func Open(place string, getenv func(string) string, say func(string)) (*Bucket, 
 	if err != nil {
 		return nil, err
 	}
-	first := func(names ...string) string {
-		for _, name := range names {
-			if v := getenv(name); v != "" {
-				return v
-			}
-		}
-		return ""
-	}
 	key, secret := getenv("AWS_ACCESS_KEY_ID"), getenv("AWS_SECRET_ACCESS_KEY")
 	if key == "" || secret == "" {
 		return nil, errors.New("no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
 	}
 	const amazon = "https://s3.amazonaws.com"
-	endpoint := first("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
-	if endpoint == "" {
-		endpoint = amazon
-	}
-	u, err := url.Parse(endpoint)
+	u, err := url.Parse(cmp.Or(getenv("AWS_ENDPOINT_URL_S3"), getenv("AWS_ENDPOINT_URL"), amazon))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
 		strings.Trim(u.Path, "/")+u.RawQuery != "" { // it is not repeated: it may hold a password
 		return nil, errors.New("AWS_ENDPOINT_URL is no address such as https://s3.example.com:9000")
 	}
 	client, err := minio.New(u.Host, &minio.Options{
 		Creds:  credentials.NewStaticV4(key, secret, getenv("AWS_SESSION_TOKEN")),
-		Secure: u.Scheme == "https", Region: first("AWS_REGION", "AWS_DEFAULT_REGION"),
-		MaxRetries: tries,
+		Secure: u.Scheme == "https", MaxRetries: tries,
+		Region: cmp.Or(getenv("AWS_REGION"), getenv("AWS_DEFAULT_REGION")),
 	})
 	if err != nil {
 		return nil, err
