@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -78,8 +79,9 @@ func (f *runFlags) suiteFlags(c *cobra.Command) {
 	f.observe.add(c)
 }
 
-// wish is what the flags that choose and change a suite say.
-func (f *runFlags) wish(c *cobra.Command, args []string) (lab.Wish, error) {
+// wish is what the flags that choose and change a suite say, of a project where there is one.
+func (f *runFlags) wish(ctx context.Context, c *cobra.Command, args []string, l *lab.Lab,
+	project *suite.Project) (lab.Wish, error) {
 	out := f.asked
 	if c.Flags().Changed("seed") {
 		out.Override.Seed = &f.seed
@@ -87,7 +89,11 @@ func (f *runFlags) wish(c *cobra.Command, args []string) (lab.Wish, error) {
 	if len(args) > 0 {
 		out.Suite = args[0]
 	}
-	return out, f.observe.override(&out.Override)
+	err := f.observe.wish(&out)
+	if err == nil && project != nil {
+		err = ofProject(ctx, l, project, &out, f.remote)
+	}
+	return out, err
 }
 
 const runAbout = `Run builds the services of a suite that can be built here, puts each target under
@@ -241,21 +247,16 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 		return err
 	}
 	l.Wait = f.wait
-	wish, err := f.wish(c, args)
+	wish, err := f.wish(c.Context(), c, args, l, project)
 	if err != nil {
 		return err
 	}
-	wish.Telemetry = f.observe.destination()
 	wish.Command, wish.Version = append([]string{"prony"}, a.args...), version()
 	if f.retain {
 		wish.Hold = (&retainer{tell: show, in: os.Stdin}).hold
 	}
 	if project != nil {
-		err := ofProject(c.Context(), l, project, &wish, f.remote)
-		if err == nil {
-			err = hold(c.Context(), l, project, &wish)
-		}
-		if err != nil {
+		if err := hold(c.Context(), l, project, &wish); err != nil {
 			show.end()
 			return err
 		}

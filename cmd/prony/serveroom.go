@@ -242,14 +242,9 @@ func (r *room) Plan(ctx context.Context, args []string) (p serve.Plan, err error
 	if project == nil && len(names) > 0 {
 		names = []string{filepath.Join(l.Root, names[0])}
 	}
-	wish, err := f.wish(c, names)
+	wish, err := f.wish(ctx, c, names, l, project)
 	if err != nil {
 		return p, err
-	}
-	if project != nil {
-		if err := ofProject(ctx, l, project, &wish, nil); err != nil {
-			return p, err
-		}
 	}
 	plan, err := l.Here(ctx, wish)
 	if err != nil {
