@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"strings"
 	"testing"
 
@@ -40,16 +39,4 @@ func TestVersion(t *testing.T) {
 			t.Errorf("%s: exit %d, %s, want %q", row.line, exit, errs, row.says)
 		}
 	}
-}
-
-// A context ends with the stream that it hangs on, and not before.
-func TestUntilEOF(t *testing.T) {
-	r, w := io.Pipe()
-	ctx, stop := untilEOF(t.Context(), r)
-	defer stop()
-	if _, err := w.Write([]byte("still here")); err != nil || ctx.Err() != nil {
-		t.Fatal(err, ctx.Err())
-	}
-	w.Close()
-	<-ctx.Done()
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -101,4 +102,15 @@ func Context() (context.Context, context.CancelFunc) {
 		ends = append(ends, syscall.SIGHUP)
 	}
 	return signal.NotifyContext(context.Background(), ends...)
+}
+
+// UntilEnd ends the context when nobody holds the other end of a stream any more: a parent that
+// dies cannot say so itself.
+func UntilEnd(ctx context.Context, from io.Reader) (context.Context, context.CancelFunc) {
+	ctx, stop := context.WithCancel(ctx)
+	go func() {
+		_, _ = io.Copy(io.Discard, from) // an error is an end, too
+		stop()
+	}()
+	return ctx, stop
 }
