@@ -121,15 +121,6 @@ func suiteOf(name, from, text string, s *suite.Suite, err error) serve.Suite {
 	return out
 }
 
-// services are those of the checkout or of the project.
-func (r *room) services(ctx context.Context) (lab.Catalog, error) {
-	l, project, _, err := r.labOrProject()
-	if err != nil {
-		return nil, err
-	}
-	return servicesIn(ctx, l, project)
-}
-
 // servicesIn are those of a checkout, where there is no project.
 func servicesIn(ctx context.Context, l *lab.Lab, project *suite.Project) (lab.Catalog, error) {
 	if project == nil {
@@ -142,9 +133,16 @@ func servicesIn(ctx context.Context, l *lab.Lab, project *suite.Project) (lab.Ca
 	return servicesOf(ctx, l, sources, project.Ready, time.Duration(project.Startup))
 }
 
+// orEmpty makes the list of nothing [], not null.
+func orEmpty(list []string) []string { return append([]string{}, list...) }
+
 // Catalog implements serve.Lab.
 func (r *room) Catalog(ctx context.Context) (out []serve.Target, err error) {
-	services, err := r.services(ctx)
+	l, project, _, err := r.labOrProject()
+	if err != nil {
+		return nil, err
+	}
+	services, err := servicesIn(ctx, l, project)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +201,7 @@ func (r *room) Host(ctx context.Context) (h serve.Host, err error) {
 		return h, nil
 	}
 	text.Reset()
-	if err := r.composeTo(ctx, &text, io.Discard, "ps", "--all", "--format", "json"); err != nil {
+	if err := r.compose(ctx, &text, io.Discard, "ps", "--all", "--format", "json"); err != nil {
 		h.Stack = []serve.Part{{Name: "stack", State: print.Clip(err.Error())}}
 		return h, nil
 	}
