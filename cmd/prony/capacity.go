@@ -62,9 +62,7 @@ func (a *app) capacityCmd() *cobra.Command {
 	f.load.add(c)
 	fs.IntVar(&f.generators, "generators", 0, generatorsHelp)
 	// The window is that of a step here, and has a flag with another default.
-	if err := fs.MarkHidden("duration"); err != nil {
-		panic("capacity: loadFlags no longer declares --duration: " + err.Error())
-	}
+	fs.Lookup("duration").Hidden = true
 	fs.StringVar(&f.slo, "slo", "", "objectives to keep, as 'p99<50ms,errors<0.1%'")
 	fs.DurationVar(&o.Window, "window", 2*time.Second,
 		"of a step, at least; longer as the budget allows")

@@ -5,12 +5,9 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/term"
 
 	"prony/internal/clock"
 	"prony/internal/host"
@@ -50,12 +47,9 @@ func (s *progress) Begin(b lab.Begun) {
 	if p.Suite.For > 0 {
 		s.total = 0
 	}
-	if f, ok := print.Raw(s.w).(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		s.live = true
-		s.width = 80
-		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 20 {
-			s.width = width
-		}
+	s.live, s.width = isTerminal(s.w), 80
+	if width := textOptions(s.w).Width; width > 20 {
+		s.width = width
 	}
 	for _, r := range b.Reaped {
 		s.Say("ended " + r + ", left over by an earlier run that was killed")

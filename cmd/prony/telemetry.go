@@ -52,10 +52,7 @@ func (a *app) metricsOf(run string) (dir string, err error) {
 
 // handOver lets prony-home go on in place of this program.
 func (a *app) handOver(ctx context.Context, args []string) error {
-	root, err := a.root()
-	if err != nil {
-		root = "" // it may be there all the same
-	}
+	root, _ := a.root() // without one the program may be there all the same
 	return a.world.HandOver(ctx, root, args, a.say)
 }
 
@@ -102,9 +99,6 @@ func (a *app) keepIn(ctx context.Context, place, dir string, line []string) erro
 
 // beside lets the home's program do it, and waits.
 func (a *app) beside(ctx context.Context, s verb.Store) error {
-	root, err := a.root()
-	if err != nil {
-		root = "" // it may be there all the same
-	}
+	root, _ := a.root() // without one the program may be there all the same
 	return machine.Beside(ctx, root, s.Args(), nil, a.stderr, a.say)
 }

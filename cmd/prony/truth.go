@@ -58,22 +58,18 @@ func (a *app) truthCmd() *cobra.Command {
 			if len(args) == 0 {
 				return c.Help()
 			}
-			return unknownKind(args[0])
+			var known []string
+			for _, k := range exact.Kinds() {
+				known = append(known, k.Name)
+			}
+			return cli.Usagef("there is no truth server %q; %s", args[0], config.Meant(args[0],
+				known, "there are "+strings.Join(known, ", ")))
 		},
 	}
 	for _, k := range exact.Kinds() {
 		c.AddCommand(a.truthKind(k))
 	}
 	return c
-}
-
-func unknownKind(name string) error {
-	var known []string
-	for _, k := range exact.Kinds() {
-		known = append(known, k.Name)
-	}
-	return cli.Usagef("there is no truth server %q; %s", name, config.Meant(name, known,
-		"there are "+strings.Join(known, ", ")))
 }
 
 // truthFlags are those of every kind.
