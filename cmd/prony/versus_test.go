@@ -205,7 +205,7 @@ func TestWhatDecides(t *testing.T) {
 			t.Errorf("--by %s: %q, want %q", word, got, want)
 		}
 	}
-	check(decisive[0].word, "peak/cpu_per_request", "peak/throughput", "half/p99", "users/capacity")
+	check(decisive[0], "peak/cpu_per_request", "peak/throughput", "half/p99", "users/capacity")
 	check("p99", "half/p99", "peak/cpu_per_request", "peak/throughput", "users/capacity")
 }
 
