@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"syscall"
 	"testing"
 
 	"prony/internal/cli"
@@ -38,5 +39,19 @@ func TestVersion(t *testing.T) {
 		if exit != cli.Misused || !strings.Contains(errs, row.says) {
 			t.Errorf("%s: exit %d, %s, want %q", row.line, exit, errs, row.says)
 		}
+	}
+}
+
+// closed is a pipe that nobody reads any more, as of a head that has enough.
+type closed struct{}
+
+func (closed) Write([]byte) (int, error) { return 0, syscall.EPIPE }
+
+// Who ends a pipe has read what he wanted, and is told nothing.
+func TestClosedPipe(t *testing.T) {
+	var errs bytes.Buffer
+	err := run(t.Context(), []string{"version"}, strings.NewReader(""), closed{}, &errs)
+	if cli.Code(err) != cli.Failed || errs.Len() > 0 {
+		t.Errorf("exit %d, it says %s", cli.Code(err), &errs)
 	}
 }
