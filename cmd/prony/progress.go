@@ -35,7 +35,7 @@ type progress struct {
 	since    int64
 	expect   time.Duration
 	pulse    string // how the load under way goes
-	stop     chan struct{}
+	ticks    *time.Timer
 }
 
 // Begin implements lab.Observer: it says what is going to happen.
@@ -110,8 +110,7 @@ func (s *progress) Trial(e trial.Event) {
 	if s.began == 0 {
 		s.began = clock.Mono()
 		if s.live {
-			s.stop = make(chan struct{})
-			go s.tick(s.stop)
+			s.ticks = time.AfterFunc(time.Second, s.tick)
 		}
 	}
 	s.doing, s.since, s.expect = e.Trial+" · "+e.Step, clock.Mono(), e.Expect
@@ -128,18 +127,12 @@ func (s *progress) Trial(e trial.Event) {
 	s.renew(text)
 }
 
-func (s *progress) tick(stop chan struct{}) {
-	t := time.NewTicker(time.Second)
-	defer t.Stop()
-	for {
-		select {
-		case <-stop:
-			return
-		case <-t.C:
-			s.mu.Lock()
-			s.renew("")
-			s.mu.Unlock()
-		}
+func (s *progress) tick() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ticks != nil { // it has not ended meanwhile
+		s.renew("")
+		s.ticks.Reset(time.Second)
 	}
 }
 
@@ -200,9 +193,9 @@ func (s *progress) end() {
 	defer s.mu.Unlock()
 	s.wipe()
 	s.doing = ""
-	if s.stop != nil {
-		close(s.stop)
-		s.stop = nil
+	if s.ticks != nil {
+		s.ticks.Stop()
+		s.ticks = nil
 	}
 }
 
