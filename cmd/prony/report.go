@@ -188,7 +188,7 @@ var reportForms = print.Forms[printing]{
 			to.CloseWithError(report.Flat(to, p.study, cmp.Or(p.table, report.FlatTables[0])))
 		}()
 		defer rows.Close()
-		return p.parquet(w, rows)
+		return p.parquet(print.Raw(w), rows) // it is no text
 	}},
 }
 
