@@ -93,11 +93,8 @@ func Split(place string) (name, prefix string, err error) {
 	return name, prefix, nil
 }
 
-// object is a file in the bucket.
-type object struct {
-	minio.ObjectInfo
-	run, file string // of the run's folder, with slashes
-}
+// object is a file of a run, as the bucket has it.
+type object = minio.ObjectInfo
 
 // split is the run and its file that a key below the prefix stands for. Whoever may write to the
 // bucket chooses keys: what prony would not have written is none.
@@ -138,7 +135,7 @@ func (b *Bucket) list(ctx context.Context, begin string) (map[string]map[string]
 		if runs[run] == nil {
 			runs[run] = map[string]object{}
 		}
-		runs[run][file] = object{info, run, file}
+		runs[run][file] = info
 	}
 	return runs, ctx.Err()
 }
