@@ -62,7 +62,7 @@ func writeRun(s *shelf.Shelf, id, to string, o Options) (page, error) {
 		return page{lost: err}, nil
 	}
 	study := run.Study(run.Options())
-	p := page{fresh: true, series: trend.Of(trend.Run{Dir: id, Head: run.Head,
+	p := page{fresh: true, series: trend.Of(trend.Run{Head: run.Head,
 		Records: result.Compared(run.Records)}, study, trend.Options{})}
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return p, fmt.Errorf("write site: %w", err)

@@ -21,9 +21,8 @@ import (
 	"prony/internal/table"
 )
 
-// Run is one run's head and records, and the folder they came from.
+// Run is one run's head and records.
 type Run struct {
-	Dir     string
 	Head    result.Run
 	Records []*result.Record
 }
@@ -68,7 +67,6 @@ type Series struct {
 
 // Point is a run's value: the centre of its trials.
 type Point struct {
-	Dir    string    `json:"-"`
 	Run    string    `json:"run"`
 	Commit string    `json:"commit"`
 	Time   time.Time `json:"time"` // UTC, whole seconds
@@ -177,7 +175,7 @@ func Of(r Run, study table.Study, o Options) (out []Series) {
 func pointOf(r Run, first *result.Record, m table.Metric) Point {
 	s := m.Summary
 	return Point{
-		Run: r.Head.ID, Dir: r.Dir, Commit: first.Provenance.Commit,
+		Run: r.Head.ID, Commit: first.Provenance.Commit,
 		Time:  began(r).UTC().Truncate(time.Second),
 		Value: s.Center, Lo: s.Lo, Hi: s.Hi, N: s.N,
 	}
