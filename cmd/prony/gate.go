@@ -85,7 +85,7 @@ func (a *app) gate(args []string, f *gateFlags) (g comparison.Gate, err error) {
 		return g, cli.Usagef("--github and --format %s would both be written to "+
 			"standard output: add -o FILE", f.format)
 	}
-	limits, err := comparison.ParseLimits(f.metrics, f.limits)
+	limits, err := comparison.ParseLimits(f.Metrics, f.limits)
 	if err != nil {
 		return g, cli.Usage(err)
 	}
@@ -93,15 +93,16 @@ func (a *app) gate(args []string, f *gateFlags) (g comparison.Gate, err error) {
 	if err != nil {
 		return g, err
 	}
-	all, err := compareSides(from, to, f.compareFlags, []string{every})
+	o := f.Options
+	o.Metrics = []string{every}
+	all, err := compareSides(from, to, o)
 	if err != nil {
 		return g, err
 	}
-	names, err := comparison.Judged(all, limits)
-	if err != nil {
+	if o.Metrics, err = comparison.Judged(all, limits); err != nil {
 		return g, cli.Usage(err)
 	}
-	c, err := compareSides(from, to, f.compareFlags, names)
+	c, err := compareSides(from, to, o)
 	if err != nil {
 		return g, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"prony/internal/cli"
+	"prony/internal/comparison"
 	"prony/internal/config"
 	"prony/internal/host"
 	"prony/internal/lab"
@@ -374,7 +375,8 @@ func (a *app) answer(dir string, services lab.Catalog, f *versusFlags) error {
 	for i, s := range services[1:] {
 		from, to := side, side
 		from.Target, to.Target = services[0].Name, s.Name
-		c, err := compareSides(from, to, compareFlags{first: measures}, measures)
+		c, err := compareSides(from, to, comparison.Options{Metrics: measures, First: measures,
+			Refused: allTheSame})
 		if err != nil {
 			return err
 		}

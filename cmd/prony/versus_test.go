@@ -200,8 +200,7 @@ func TestVersusRefuses(t *testing.T) {
 func TestWhatDecides(t *testing.T) {
 	check := func(word string, want ...string) {
 		t.Helper()
-		f := compareFlags{first: measuresBy(word)}
-		if got := f.options(nil).First; !slices.Equal(got, want) {
+		if got := measuresBy(word); !slices.Equal(got, want) {
 			t.Errorf("--by %s: %q, want %q", word, got, want)
 		}
 	}
