@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -62,7 +63,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetOut(out)
 	root.SetErr(errs)
 	err := root.ExecuteContext(ctx)
-	if err != nil && !cli.Told(err) {
+	if err != nil && !cli.Told(err) && !errors.Is(err, syscall.EPIPE) { // the reader has enough
 		fmt.Fprintf(errs, "prony: %s\n", print.Clip(shell.Hush(err.Error())))
 	}
 	if cut := errors.Join(out.Close(), errs.Close()); cut != nil {

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"strings"
+	"syscall"
 	"testing"
 
 	"prony/internal/cli"
@@ -42,14 +42,16 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// A context ends with the stream that it hangs on, and not before.
-func TestUntilEOF(t *testing.T) {
-	r, w := io.Pipe()
-	ctx, stop := untilEOF(t.Context(), r)
-	defer stop()
-	if _, err := w.Write([]byte("still here")); err != nil || ctx.Err() != nil {
-		t.Fatal(err, ctx.Err())
+// closed is a pipe that nobody reads any more, as of a head that has enough.
+type closed struct{}
+
+func (closed) Write([]byte) (int, error) { return 0, syscall.EPIPE }
+
+// Who ends a pipe has read what he wanted, and is told nothing.
+func TestClosedPipe(t *testing.T) {
+	var errs bytes.Buffer
+	err := run(t.Context(), []string{"version"}, strings.NewReader(""), closed{}, &errs)
+	if cli.Code(err) != cli.Failed || errs.Len() > 0 {
+		t.Errorf("exit %d, it says %s", cli.Code(err), &errs)
 	}
-	w.Close()
-	<-ctx.Done()
 }

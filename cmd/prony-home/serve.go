@@ -5,9 +5,9 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"io"
 	"path/filepath"
 
+	"prony/internal/cli"
 	"prony/internal/clock"
 	"prony/internal/telemetry"
 	"prony/internal/telemetry/home"
@@ -18,7 +18,7 @@ import (
 func (p *program) serve(ctx context.Context, s verb.Serve) error {
 	if s.UntilEnd {
 		var stop context.CancelFunc
-		ctx, stop = untilEOF(ctx, p.stdin)
+		ctx, stop = cli.UntilEnd(ctx, p.stdin)
 		defer stop()
 	}
 	dir, err := filepath.Abs(s.Dir)
@@ -73,15 +73,4 @@ func oneTrial(ctx context.Context, query, token string) (end func()) {
 		client.End(context.WithoutCancel(ctx))
 		client.Close()
 	}
-}
-
-// untilEOF ends the context when nobody holds the other end of a stream any more: a parent that
-// dies cannot say so itself.
-func untilEOF(ctx context.Context, from io.Reader) (context.Context, context.CancelFunc) {
-	ctx, stop := context.WithCancel(ctx)
-	go func() {
-		_, _ = io.Copy(io.Discard, from) // an error is an end, too
-		stop()
-	}()
-	return ctx, stop
 }

@@ -125,16 +125,12 @@ func (a *app) fetchAgents(ctx context.Context, names []string) error {
 		case got.Path == "":
 			fmt.Fprintf(a.stdout, "%-16s nothing to fetch\n", x.Name)
 		default:
-			fmt.Fprintf(a.stdout, "%-16s %-8s %s  %s\n", x.Name, got.Version, got.SHA256[:12],
-				fetchedHow(got))
+			how := "fetched"
+			if got.Cached {
+				how = "unchanged"
+			}
+			fmt.Fprintf(a.stdout, "%-16s %-8s %s  %s\n", x.Name, got.Version, got.SHA256[:12], how)
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func fetchedHow(f agent.Fetched) string {
-	if f.Cached {
-		return "unchanged"
-	}
-	return "fetched"
 }

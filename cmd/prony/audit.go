@@ -10,6 +10,7 @@ import (
 
 	"prony/internal/audit"
 	"prony/internal/cli"
+	"prony/internal/print"
 )
 
 // auditCmd checks published results for numbers that cannot be true together.
@@ -118,7 +119,7 @@ func (a *app) audit(files []string, cols *audit.Columns, asJSON bool) error {
 
 func (a *app) printAudit(all *audited, asJSON bool) error {
 	if asJSON {
-		return a.printJSON(all)
+		return print.JSON(a.stdout, all)
 	}
 	for i, r := range all.Files {
 		if i > 0 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -25,7 +26,9 @@ type capacityFlags struct {
 	curve       bool
 	replicates  int
 	concurrency string
+	connections []int // that those are
 	stress      string
+	rates       []float64 // that those are
 	asJSON      bool
 }
 
@@ -62,9 +65,7 @@ func (a *app) capacityCmd() *cobra.Command {
 	f.load.add(c)
 	fs.IntVar(&f.generators, "generators", 0, generatorsHelp)
 	// The window is that of a step here, and has a flag with another default.
-	if err := fs.MarkHidden("duration"); err != nil {
-		panic("capacity: loadFlags no longer declares --duration: " + err.Error())
-	}
+	fs.Lookup("duration").Hidden = true
 	fs.StringVar(&f.slo, "slo", "", "objectives to keep, as 'p99<50ms,errors<0.1%'")
 	fs.DurationVar(&o.Window, "window", 2*time.Second,
 		"of a step, at least; longer as the budget allows")
@@ -79,51 +80,45 @@ func (a *app) capacityCmd() *cobra.Command {
 	return c
 }
 
-// capacityPlan is what was asked for, checked.
-type capacityPlan struct {
-	options     capacity.Options
-	connections []int
-	rates       []float64
-}
-
-func (f *capacityFlags) check() (p capacityPlan, err error) {
-	p.options = f.options
+// check reads what was asked for.
+func (f *capacityFlags) check() (err error) {
+	o := &f.options
 	if f.slo != "" {
-		if p.options.SLO, err = slo.Parse(f.slo); err != nil {
-			return p, fmt.Errorf("--slo: %w", err)
+		if o.SLO, err = slo.Parse(f.slo); err != nil {
+			return fmt.Errorf("--slo: %w", err)
 		}
 	}
 	if f.concurrency != "" {
-		if p.connections, err = capacity.Connections(f.concurrency); err != nil {
-			return p, fmt.Errorf("--concurrency: %w", err)
+		if f.connections, err = capacity.Connections(f.concurrency); err != nil {
+			return fmt.Errorf("--concurrency: %w", err)
 		}
 	}
 	if f.stress != "" {
-		if p.rates, err = capacity.Rates(f.stress); err != nil {
-			return p, fmt.Errorf("--stress: %w", err)
+		if f.rates, err = capacity.Rates(f.stress); err != nil {
+			return fmt.Errorf("--stress: %w", err)
 		}
 	}
 	switch {
 	case f.slo+f.concurrency+f.stress == "":
-		return p, fmt.Errorf("say what to look for: --slo 'p99<50ms,errors<0.1%%', " +
+		return fmt.Errorf("say what to look for: --slo 'p99<50ms,errors<0.1%%', " +
 			"--concurrency 1..256 or --stress 1000..8000")
 	case f.curve && f.slo == "":
-		return p, fmt.Errorf("--curve goes up to the capacity, which needs --slo")
+		return fmt.Errorf("--curve goes up to the capacity, which needs --slo")
 	case f.load.given("duration"):
-		return p, fmt.Errorf("--duration: say --window, which is that of a step, and --budget")
-	case p.options.Window <= 0:
-		return p, fmt.Errorf("--window %v: want some time, as 2s", p.options.Window)
+		return fmt.Errorf("--duration: say --window, which is that of a step, and --budget")
+	case o.Window <= 0:
+		return fmt.Errorf("--window %v: want some time, as 2s", o.Window)
 	case f.replicates < 1:
-		return p, fmt.Errorf("--replicates %d: want at least 1", f.replicates)
+		return fmt.Errorf("--replicates %d: want at least 1", f.replicates)
 	}
-	p.options.Seed = f.load.spec.Seed
+	o.Seed = f.load.spec.Seed
 	if f.load.given("lead") {
-		p.options.Lead = f.load.spec.Lead
+		o.Lead = f.load.spec.Lead
 	}
 	if f.slo == "" {
-		return p, nil
+		return nil
 	}
-	return p, p.options.CheckSearch()
+	return o.CheckSearch()
 }
 
 // capacityReport is the verb's whole result.
@@ -137,8 +132,7 @@ type capacityReport struct {
 }
 
 func (a *app) capacity(ctx context.Context, target string, f *capacityFlags) error {
-	p, err := f.check()
-	if err != nil {
+	if err := f.check(); err != nil {
 		return cli.Usage(err)
 	}
 	o, err := f.load.plan(ctx, target)
@@ -151,18 +145,18 @@ func (a *app) capacity(ctx context.Context, target string, f *capacityFlags) err
 	o.spec.Part.Of = f.generators
 	_, _ = load.RaiseFiles() // as load does
 	if f.slo != "" {
-		if p.options.CeilingPerS, err = a.ceiling(ctx, o); err != nil {
+		if f.options.CeilingPerS, err = a.ceiling(ctx, o); err != nil {
 			return err
 		}
 	}
 	if err := a.warm(ctx, o); err != nil {
 		return err
 	}
-	p.options.Offer = o.step
-	p.options.Progress = func(t capacity.Tried) { a.say(t.Line()) }
+	f.options.Offer = o.step
+	f.options.Progress = func(t capacity.Tried) { a.say(t.Line()) }
 	r := &capacityReport{Target: o.url, Reproduce: shell.Join(a.command())}
-	err = r.measure(ctx, p, f)
-	if e := a.printCapacity(r, p.options.SLO, f.asJSON); err == nil {
+	err = r.measure(ctx, f)
+	if e := a.printCapacity(r, f.options.SLO, f.asJSON); err == nil {
 		err = e
 	}
 	if err == nil && r.Capacity != nil && !r.Capacity.Found {
@@ -172,26 +166,25 @@ func (a *app) capacity(ctx context.Context, target string, f *capacityFlags) err
 }
 
 // measure does what was asked for, the search last but for its curve: it loads the server most.
-func (r *capacityReport) measure(ctx context.Context, p capacityPlan,
-	f *capacityFlags) (err error) {
-	if p.connections != nil {
-		if r.Concurrency, err = capacity.Concurrency(ctx, p.options, p.connections); err != nil {
+func (r *capacityReport) measure(ctx context.Context, f *capacityFlags) (err error) {
+	if f.connections != nil {
+		if r.Concurrency, err = capacity.Concurrency(ctx, f.options, f.connections); err != nil {
 			return err
 		}
 	}
-	if p.rates != nil {
-		if r.Stress, err = capacity.Stress(ctx, p.options, p.rates); err != nil {
+	if f.rates != nil {
+		if r.Stress, err = capacity.Stress(ctx, f.options, f.rates); err != nil {
 			return err
 		}
 	}
 	if f.slo == "" {
 		return nil
 	}
-	if r.Capacity, err = capacity.Find(ctx, p.options); err != nil {
+	if r.Capacity, err = capacity.Find(ctx, f.options); err != nil {
 		return err
 	}
 	if f.curve && r.Capacity.Found {
-		r.Curve, err = capacity.Curve(ctx, p.options, r.Capacity.PerS, capacity.Shares,
+		r.Curve, err = capacity.Curve(ctx, f.options, r.Capacity.PerS, capacity.Shares,
 			f.replicates)
 	}
 	return err
@@ -215,26 +208,20 @@ func (a *app) printCapacity(r *capacityReport, objectives []slo.Objective, asJSO
 		enc.SetIndent("", "  ")
 		return enc.Encode(r)
 	}
-	parts := []struct {
-		there bool
-		print func() error
-	}{
-		{r.Concurrency != nil, func() error {
-			return capacity.SweepText(w, r.Concurrency, objectives)
-		}},
-		{r.Stress != nil, func() error { return capacity.SweepText(w, r.Stress, objectives) }},
-		{r.Capacity != nil, func() error { return r.Capacity.Text(w) }},
-		{r.Curve != nil, func() error { return capacity.CurveText(w, r.Curve) }},
-	}
-	for _, part := range parts {
-		if !part.there {
-			continue
+	var err error
+	part := func(there bool, print func() error) {
+		if there {
+			err = cmp.Or(err, print())
+			fmt.Fprintln(w)
 		}
-		if err := part.print(); err != nil {
-			return err
-		}
-		fmt.Fprintln(w)
 	}
-	_, err := fmt.Fprintf(w, "reproduce  %s\n", r.Reproduce)
-	return err
+	sweep := func(of []capacity.Tried) {
+		part(of != nil, func() error { return capacity.SweepText(w, of, objectives) })
+	}
+	sweep(r.Concurrency)
+	sweep(r.Stress)
+	part(r.Capacity != nil, func() error { return r.Capacity.Text(w) })
+	part(r.Curve != nil, func() error { return capacity.CurveText(w, r.Curve) })
+	_, last := fmt.Fprintf(w, "reproduce  %s\n", r.Reproduce)
+	return cmp.Or(err, last)
 }

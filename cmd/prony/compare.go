@@ -22,13 +22,9 @@ import (
 
 // compareFlags are those of compare and gate: what is held against what.
 type compareFlags struct {
-	targets []string
-	metrics []string
-	control string
-	first   []string // what the question is about, if nothing else is
-	unlike  bool
-	format  string
-	out     string
+	comparison.Options
+	targets     []string
+	format, out string
 }
 
 const addressing = `A and B are folders of runs, or RUN:TARGET for one row of a run. Rows of one run
@@ -43,11 +39,12 @@ refused with what differs; --unlike compares them all the same, under a banner.`
 
 func (f *compareFlags) add(c *cobra.Command) {
 	fs := c.Flags()
+	f.Refused = allTheSame
 	fs.StringSliceVar(&f.targets, "targets", nil, "two rows of the one run: A,B")
-	fs.StringSliceVar(&f.metrics, "metric", nil,
+	fs.StringSliceVar(&f.Metrics, "metric", nil,
 		"metrics, such as throughput, p99 or half/p99 (that of one load); all shows all")
-	fs.StringVar(&f.control, "control", "", "row of both runs, of the same artifact, to divide by")
-	fs.BoolVar(&f.unlike, "unlike", false, "compare even what was not measured in the same way")
+	fs.StringVar(&f.Control, "control", "", "row of both runs, of the same artifact, to divide by")
+	fs.BoolVar(&f.Unlike, "unlike", false, "compare even what was not measured in the same way")
 	cli.Output(c, &f.format, &f.out, compareForms.Names()...)
 }
 
@@ -101,7 +98,7 @@ func (a *app) compare(args []string, f *compareFlags) (c comparison.Comparison, 
 	if err != nil {
 		return c, err
 	}
-	return compareSides(from, to, *f, f.metrics)
+	return compareSides(from, to, f.Options)
 }
 
 // page refuses to print a page on a terminal.
@@ -136,18 +133,13 @@ func (a *app) write(name string, printTo func(io.Writer) error) error {
 // every is what --metric calls all metrics.
 const every = "all"
 
-func (f *compareFlags) options(metrics []string) comparison.Options {
-	return comparison.Options{
-		Metrics: metrics, First: f.first, Control: f.control, Unlike: f.unlike,
-		Refused: "to compare them all the same, under a banner that says so: --unlike",
-	}
-}
+// allTheSame is how runs are compared that were not measured in the same way.
+const allTheSame = "to compare them all the same, under a banner that says so: --unlike"
 
 // compareSides compares what has been read.
-func compareSides(from, to comparison.Side, f compareFlags, metrics []string) (
-	comparison.Comparison, error) {
-	c, err := comparison.Compare(from, to, f.options(metrics))
-	return compared(c, err, metrics)
+func compareSides(from, to comparison.Side, o comparison.Options) (comparison.Comparison, error) {
+	c, err := comparison.Compare(from, to, o)
+	return compared(c, err, o.Metrics)
 }
 
 // compared says where a comparison is empty, or a name wrong.
@@ -190,9 +182,8 @@ func (a *app) comparePublished(args []string, f *compareFlags) (
 	if len(args) == 1 {
 		rows = append(f.targets, "", "")
 	}
-	c, err = comparison.Published(documents[0], documents[1], rows[0], rows[1],
-		f.options(f.metrics))
-	return compared(c, err, f.metrics)
+	c, err = comparison.Published(documents[0], documents[1], rows[0], rows[1], f.Options)
+	return compared(c, err, f.Metrics)
 }
 
 func isFile(name string) bool {

@@ -46,8 +46,9 @@ func (a *app) detect(results string, p *suite.Plan, effect, from string) error {
 	}
 	names := p.Targets()
 	targets := len(names)
-	fmt.Fprintf(a.stdout, "noise floor of %s: each target against itself, %s\n\n", dir,
-		age(study.Records))
+	// Noise changes with the machine's neighbours.
+	fmt.Fprintf(a.stdout, "noise floor of %s: each target against itself, measured %s UTC\n\n", dir,
+		study.Records[0].Time.UTC().Format(time.DateTime))
 	d := detection{asked: asked, blocks: p.Suite.Blocks, targets: targets}
 	d.print(a.stdout, study)
 	for _, r := range study.Records {
@@ -151,9 +152,4 @@ func readFloor(dir string) (table.Study, error) {
 	}
 	return study, fmt.Errorf("read the noise floor: %s has no two good trials of one target in "+
 		"one block", dir)
-}
-
-// age tells when a floor was measured: noise changes with the machine's neighbours.
-func age(records []result.Record) string {
-	return "measured " + records[0].Time.UTC().Format(time.DateTime) + " UTC"
 }

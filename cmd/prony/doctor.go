@@ -9,6 +9,7 @@ import (
 
 	"prony/internal/cli"
 	"prony/internal/doctor"
+	"prony/internal/print"
 	"prony/internal/result"
 )
 
@@ -60,7 +61,7 @@ func (a *app) doctor(ctx context.Context, o doctorOptions) error {
 
 func (a *app) writeGrading(g result.Grading, o doctorOptions) error {
 	if o.json {
-		return a.printJSON(g)
+		return print.JSON(a.stdout, g)
 	}
 	fit := textOptions(a.stdout)
 	text := doctor.TextOptions{Width: fit.Width, Color: fit.Color, All: o.all}

@@ -123,21 +123,15 @@ func (s *story) gather() (err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	s.collections()
-	return nil
-}
-
-// collections finds the pauses that the request ran into, of any process of the target.
-func (s *story) collections() {
-	logs, err := gc.ReadTrial(filepath.Join(s.dir, "logs"), s.record.Trial)
-	if err != nil {
-		return // losing them loses drill-down only
-	}
+	// The pauses that the request ran into, of any process of the target; losing them loses
+	// drill-down only.
+	collections, _ := gc.ReadTrial(filepath.Join(s.dir, "logs"), s.record.Trial)
 	from := s.load.OpenedNs + s.request.ScheduledNs
-	for _, log := range logs {
+	for _, log := range collections {
 		s.logged = true
 		s.pauses = append(s.pauses, log.During(from, from+s.request.ResponseNs)...)
 	}
+	return nil
 }
 
 func (s *story) print(w io.Writer) error {

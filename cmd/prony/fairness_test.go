@@ -314,8 +314,8 @@ func unfair(seen, page []fairRow) (out []string) {
 					want))
 			}
 		}
-		columns := fairColumns([]fairRow{r, page[i]})
-		header, got, want := fairHeader(columns), r.cells(columns), page[i].cells(columns)
+		table := fairTable([]fairRow{r, page[i]})
+		header, got, want := table[0], table[1], table[2]
 		for j := 1; j < len(got); j++ {
 			say(header[j], got[j], want[j])
 		}

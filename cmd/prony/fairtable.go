@@ -64,41 +64,31 @@ func newFairRow(target string, heads []service.Head) fairRow {
 	return r
 }
 
-// fairColumns are the indexes of the headlines that any row has.
-func fairColumns(rows []fairRow) (columns []int) {
-	for i := range service.Headlines() {
+// fairTable is the header and a line a row, with a column for each headline that any row has.
+func fairTable(rows []fairRow) [][]string {
+	var columns []int
+	header := []string{"target"}
+	for i, request := range service.Headlines() {
 		if slices.ContainsFunc(rows, func(r fairRow) bool { return r.sizes[i] != "" }) {
-			columns = append(columns, i)
+			columns, header = append(columns, i), append(header, short(request))
 		}
 	}
-	return columns
-}
-
-func fairHeader(columns []int) []string {
-	cells := []string{"target"}
-	for _, i := range columns {
-		cells = append(cells, short(service.Headlines()[i]))
+	header = append(header, "kept", "headers beyond "+strings.Join(contractHeaders, ", "))
+	table := [][]string{header}
+	for _, r := range rows {
+		cells := []string{r.target}
+		for _, i := range columns {
+			cells = append(cells, cmp.Or(r.sizes[i], "-"))
+		}
+		table = append(table, append(cells, r.kept, cmp.Or(strings.Join(r.beyond, ", "), "none")))
 	}
-	return append(cells, "kept", "headers beyond "+strings.Join(contractHeaders, ", "))
-}
-
-func (r fairRow) cells(columns []int) []string {
-	cells := []string{r.target}
-	for _, i := range columns {
-		cells = append(cells, cmp.Or(r.sizes[i], "-"))
-	}
-	return append(cells, r.kept, cmp.Or(strings.Join(r.beyond, ", "), "none"))
+	return table
 }
 
 func printFairness(out io.Writer, rows []fairRow) error {
 	fmt.Fprintln(out, "bytes of head + body = whole answer to each measured request")
-	columns := fairColumns(rows)
-	header := fairHeader(columns)
-	header[0] = "TARGET"
-	table := [][]string{header}
-	for _, r := range rows {
-		table = append(table, r.cells(columns))
-	}
+	table := fairTable(rows)
+	table[0][0] = "TARGET"
 	_, err := fmt.Fprintf(out, "%s\n%s\n", print.Grid("", table, print.Left),
 		strings.Join(fairDifferences(rows), "\n"))
 	return err
@@ -106,12 +96,11 @@ func printFairness(out io.Writer, rows []fairRow) error {
 
 func fairnessMarkdown(rows []fairRow) string {
 	var b strings.Builder
-	columns := fairColumns(rows)
-	header := fairHeader(columns)
-	fmt.Fprintf(&b, "| %s |\n|%s\n", strings.Join(header, " | "), strings.Repeat("---|",
-		len(header)))
-	for _, r := range rows {
-		fmt.Fprintf(&b, "| %s |\n", strings.Join(r.cells(columns), " | "))
+	for i, cells := range fairTable(rows) {
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
+		if i == 0 {
+			fmt.Fprintf(&b, "|%s\n", strings.Repeat("---|", len(cells)))
+		}
 	}
 	b.WriteString("\n")
 	for _, line := range fairDifferences(rows) {

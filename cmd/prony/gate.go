@@ -1,14 +1,19 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"prony/internal/cli"
 	"prony/internal/comparison"
+	"prony/internal/file"
 	"prony/internal/report"
+	"prony/internal/result"
 	"prony/internal/stats"
 )
 
@@ -80,7 +85,7 @@ func (a *app) gate(args []string, f *gateFlags) (g comparison.Gate, err error) {
 		return g, cli.Usagef("--github and --format %s would both be written to "+
 			"standard output: add -o FILE", f.format)
 	}
-	limits, err := comparison.ParseLimits(f.metrics, f.limits)
+	limits, err := comparison.ParseLimits(f.Metrics, f.limits)
 	if err != nil {
 		return g, cli.Usage(err)
 	}
@@ -88,15 +93,16 @@ func (a *app) gate(args []string, f *gateFlags) (g comparison.Gate, err error) {
 	if err != nil {
 		return g, err
 	}
-	all, err := compareSides(from, to, f.compareFlags, []string{every})
+	o := f.Options
+	o.Metrics = []string{every}
+	all, err := compareSides(from, to, o)
 	if err != nil {
 		return g, err
 	}
-	names, err := comparison.Judged(all, limits)
-	if err != nil {
+	if o.Metrics, err = comparison.Judged(all, limits); err != nil {
 		return g, cli.Usage(err)
 	}
-	c, err := compareSides(from, to, f.compareFlags, names)
+	c, err := compareSides(from, to, o)
 	if err != nil {
 		return g, err
 	}
@@ -133,6 +139,70 @@ func (f *gateFlags) exit(g comparison.Gate) error {
 		comparison.Unfit: cli.Invalid}
 	if code, bad := codes[outcome]; bad {
 		return cli.End(code, "%s", g.Sentence())
+	}
+	return nil
+}
+
+// nameMost bounds a file that names a folder.
+const nameMost = 4 << 10
+
+// gateLast is a gate against the last good run, as a lab asks that runs night after night and has
+// nobody who names two folders.
+func (a *app) gateLast(args []string, f *gateFlags) error {
+	if len(args) != 1 || len(f.targets) > 0 {
+		return cli.Usagef("--last-good names BASE: name NEW alone, a run's folder")
+	}
+	dir := args[0]
+	text, err := file.String(f.good, nameMost)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read which run was the last good one: %w", err)
+	}
+	base := strings.TrimSpace(text)
+	if base == "" || !isRun(base) { // runs are removed, too
+		if base != "" {
+			a.say("prony: the last good run, " + base + ", is gone")
+		}
+		return a.gateFirst(dir, f)
+	}
+	g, err := a.gate([]string{base, dir}, f)
+	// What was let through undecided is no base: from it a next loss would be measured.
+	if err != nil || g.Outcome != stats.Pass {
+		return err
+	}
+	return f.isGood(dir)
+}
+
+// gateFirst is the gate of a run that is compared with nothing yet.
+func (a *app) gateFirst(dir string, f *gateFlags) error {
+	side, err := a.side(dir)
+	if err != nil {
+		return err
+	}
+	lost, blocks := 0, map[int]bool{}
+	for _, r := range side.Records {
+		blocks[r.Block] = true
+		if r.Outcome != result.Measured || r.Verdict.Grade == result.Invalid {
+			lost++
+		}
+	}
+	unfit := ""
+	switch {
+	case lost > f.invalid:
+		unfit = fmt.Sprintf("UNFIT: %d trials were INVALID or failed: no base for later runs", lost)
+	case len(blocks) < 2:
+		unfit = "UNFIT: fewer than two blocks: no base for later runs"
+	}
+	if unfit != "" {
+		fmt.Fprintln(a.stdout, unfit)
+		return cli.End(cli.Invalid, "%s", unfit)
+	}
+	fmt.Fprintln(a.stdout, "PASS: there was no good run before; later ones are compared with this")
+	return f.isGood(dir)
+}
+
+func (f *gateFlags) isGood(dir string) error {
+	if err := file.Put(f.good, []byte(dir+"\n")); err != nil {
+		return fmt.Errorf("keep which run was the last good one: %w", err)
 	}
 	return nil
 }

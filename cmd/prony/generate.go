@@ -67,9 +67,7 @@ It ends with the lab, however that ends.`,
 	fs.DurationVar(&g.Wait, "wait", 0, "how long to try again where nobody listens yet")
 	fs.StringVar(&g.Name, "name", "", "what the lab calls it (default: by host and process)")
 	fs.BoolVar(&child, "child", false, "the lab has started it")
-	if err := fs.MarkHidden("child"); err != nil {
-		panic("prony: a flag is not there: " + err.Error())
-	}
+	fs.Lookup("child").Hidden = true
 	return c
 }
 

@@ -93,9 +93,12 @@ func (a *app) init(ctx context.Context, f initFlags) error {
 				"by --out", name)
 		}
 	}
-	origin, path, err := at(f.url)
-	if err != nil {
-		return err
+	var origin, path string
+	if f.url != "" {
+		var err error
+		if origin, path, err = draft.Local(f.url); err != nil {
+			return cli.Usagef("--url %q: %w", shell.Hush(f.url), err)
+		}
 	}
 	d, err := f.draft(origin, path)
 	if err != nil {
@@ -123,29 +126,13 @@ func (a *app) init(ctx context.Context, f initFlags) error {
 	var text bytes.Buffer
 	d.Print(&text, to)
 	if err := file.Put(f.out, text.Bytes()); err != nil {
-		return errors.Join(err, undo(trace, len(d.Arrivals) > 0))
+		if len(d.Arrivals) > 0 { // which nothing refers to
+			err = errors.Join(err, os.Remove(trace))
+		}
+		return err
 	}
 	a.told(f, d, trace, to.Remote)
 	return nil
-}
-
-// undo takes a trace away that nothing refers to.
-func undo(name string, written bool) error {
-	if !written {
-		return nil
-	}
-	return os.Remove(name)
-}
-
-// at splits --url.
-func at(address string) (origin, path string, err error) {
-	if address == "" {
-		return "", "", nil
-	}
-	if origin, path, err = draft.Local(address); err != nil {
-		return "", "", cli.Usagef("--url %q: %w", shell.Hush(address), err)
-	}
-	return origin, path, nil
 }
 
 // reach checks that a run will be able to ask the URL, and adds what it needs for that: only this
@@ -250,7 +237,11 @@ const orYours = "say where yours runs, as --url http://127.0.0.1:8080, or what s
 // told prints what was taken, what was not and why, and what comes next.
 func (a *app) told(f initFlags, d *draft.Draft, trace, remote string) {
 	p := func(format string, args ...any) { fmt.Fprintf(a.stdout, format+"\n", args...) }
-	p("%s: %s", f.out, number(len(d.Requests), "kind of request", "kinds of requests"))
+	kinds := "1 kind of request"
+	if n := len(d.Requests); n != 1 {
+		kinds = fmt.Sprintf("%d kinds of requests", n)
+	}
+	p("%s: %s", f.out, kinds)
 	if d.Kind != "" {
 		p("from     %s, read as %s: %d found", f.from, d.Kind, d.Found)
 	}
@@ -270,16 +261,14 @@ func (a *app) told(f initFlags, d *draft.Draft, trace, remote string) {
 	if n := len(d.Unknown); n > 0 {
 		p("left out %d: no example of a value that is required; they are comments in the file", n)
 	}
+	var names []string
 	for _, s := range d.Secrets {
 		p("secret   ${%s}: %s", s.Name, s.About)
+		names = append(names, s.Name+"=…")
 	}
 	run := "prony run"
 	if remote != "" {
 		run += " --remote " + remote
-	}
-	names := make([]string, 0, len(d.Secrets))
-	for _, s := range d.Secrets {
-		names = append(names, s.Name+"=…")
 	}
 	if len(names) > 0 {
 		p("\nnext: export %s", strings.Join(names, " "))
@@ -287,12 +276,4 @@ func (a *app) told(f initFlags, d *draft.Draft, trace, remote string) {
 		return
 	}
 	p("\nnext: %s", run)
-}
-
-// number is a count with its word.
-func number(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, more)
 }

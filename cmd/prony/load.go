@@ -1,13 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +20,7 @@ import (
 	"prony/internal/live"
 	"prony/internal/load"
 	"prony/internal/pace"
+	"prony/internal/print"
 	"prony/internal/result"
 	"prony/internal/slo"
 	"prony/internal/summary"
@@ -304,34 +305,29 @@ func (a *app) traced(l *result.Load) error {
 	if l.TraceShare == 0 {
 		return nil
 	}
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "\n  traced: %s of the requests, the slowest first",
-		unit.Percent(l.TraceShare))
-	rows := [][]string{{"due at", "lag", "first byte", "response", "trace id", ""}}
-	for _, x := range l.Traced {
-		if x.Why != "slowest" || len(rows) > tracedShown {
-			continue
-		}
+	p := &print.Page{}
+	p.Line("\n  traced: %s of the requests, the slowest first", unit.Percent(l.TraceShare))
+	slowest := slices.DeleteFunc(slices.Clone(l.Traced), func(x result.Traced) bool {
+		return x.Why != "slowest"
+	})
+	if len(slowest) == 0 {
+		p.Line("  none has ended within the window and its drain")
+		return p.To(a.stdout)
+	}
+	row := func(cells ...any) {
+		line := fmt.Sprintf("  %9s  %9s  %10s  %9s  %-32s  %s", cells...)
+		p.Line("%s", strings.TrimRight(line, " "))
+	}
+	row("due at", "lag", "first byte", "response", "trace id", "")
+	for _, x := range first(slowest, tracedShown) {
 		rest := x.Route
 		if x.Failed {
 			rest = strings.TrimSpace(rest + " (failed)")
 		}
-		rows = append(rows, []string{fmt.Sprintf("%.3f s", float64(x.ScheduledNs)/1e9),
-			unit.Duration(float64(x.LagNs)), unit.KnownDuration(x.FirstByteNs),
-			unit.Duration(float64(x.ResponseNs)), x.TraceID, rest})
+		row(fmt.Sprintf("%.3f s", float64(x.ScheduledNs)/1e9), ms(x.LagNs),
+			unit.KnownDuration(x.FirstByteNs), ms(x.ResponseNs), x.TraceID, rest)
 	}
-	if len(rows) == 1 {
-		fmt.Fprintf(&b, "\n  none has ended within the window and its drain\n")
-	} else {
-		fmt.Fprintln(&b)
-		for _, r := range rows {
-			line := fmt.Sprintf("  %9s  %9s  %10s  %9s  %-32s  %s", r[0], r[1], r[2], r[3], r[4],
-				r[5])
-			fmt.Fprintln(&b, strings.TrimRight(line, " "))
-		}
-	}
-	_, err := a.stdout.Write(b.Bytes())
-	return err
+	return p.To(a.stdout)
 }
 
 // judge turns broken objectives and a bad verdict into an exit code.
@@ -368,7 +364,8 @@ func (a *app) judge(r summary.Report, objectives []slo.Objective, form string) e
 	return nil
 }
 
-func saveTrace(file string, s *load.Spec) error {
+// saveTrace keeps arrivals for another time and another place.
+func saveTrace(name string, s *load.Spec) error {
 	if s.Model != result.Open {
 		return cli.Usagef("--save-trace: a closed load has no arrivals; see --rate")
 	}
@@ -376,25 +373,57 @@ func saveTrace(file string, s *load.Spec) error {
 	if err != nil {
 		return cli.Usage(err)
 	}
-	return writeTrace(file, p, int64(s.Lead+s.Window))
+	err = file.Write(name, func(w io.Writer) error {
+		return pace.WriteTrace(w, p, int64(s.Lead+s.Window))
+	})
+	if err != nil {
+		return fmt.Errorf("write trace: %w", err)
+	}
+	return nil
 }
 
 // command is the line that repeats this load.
 func (a *app) command() []string {
-	var out []string
-	for _, arg := range append([]string{"prony"}, a.args...) {
-		if !strings.HasPrefix(arg, "--save") { // nothing is written over
-			out = append(out, arg)
-		}
-	}
-	return out
+	return slices.DeleteFunc(append([]string{"prony"}, a.args...), func(arg string) bool {
+		return strings.HasPrefix(arg, "--save") // nothing is written over
+	})
 }
 
-// writeTrace keeps arrivals for another time and another place.
-func writeTrace(name string, p pace.Process, horizonNs int64) error {
-	err := file.Write(name, func(w io.Writer) error { return pace.WriteTrace(w, p, horizonNs) })
-	if err != nil {
-		return fmt.Errorf("write trace: %w", err)
+// steadyMost is how long a warm-up waits for a steady rate: JVMs take up to half a minute.
+const steadyMost = time.Minute
+
+// warming is the warm-up that was asked for; 0: none.
+func (o *offer) warming() (most time.Duration, steady bool, err error) {
+	switch o.warmup {
+	case "":
+		return 0, false, nil
+	case "steady":
+		return steadyMost, true, nil
 	}
+	most, err = time.ParseDuration(o.warmup)
+	if err != nil || most <= 0 {
+		err = cli.Usagef("--warmup %q: want steady, or some time, as 30s", o.warmup)
+	}
+	return most, false, err
+}
+
+// warm loads the server until it is warm, where that was asked for, and says what was done.
+func (a *app) warm(ctx context.Context, o *offer) error {
+	most, steady, err := o.warming()
+	if err != nil || most == 0 {
+		return err
+	}
+	if o.warmed, err = driver.WarmUp(ctx, o.by.Offer, o.spec, most, steady); err != nil {
+		return fmt.Errorf("warm up %s: %w", o.url, err)
+	}
+	w := &o.warmed
+	line := fmt.Sprintf("warmed up for %v with %d requests, ",
+		time.Duration(w.DurationNs).Round(100*time.Millisecond), w.Requests)
+	if w.Steady {
+		line += fmt.Sprintf("steady after %v", time.Duration(w.SteadyAtNs))
+	} else {
+		line += "and not steady: a longer --warmup may help"
+	}
+	a.say(line)
 	return nil
 }

@@ -507,12 +507,6 @@ func resolve(ctx context.Context, name, port string) (netip.AddrPort, error) {
 	if err != nil {
 		return netip.AddrPort{}, fmt.Errorf("port %q is not a number up to 65535", port)
 	}
-	best := ips[0]
-	for _, ip := range ips {
-		if ip.Unmap().Is4() {
-			best = ip.Unmap()
-			break
-		}
-	}
-	return netip.AddrPortFrom(best, uint16(n)), nil
+	first4 := slices.IndexFunc(ips, func(ip netip.Addr) bool { return ip.Unmap().Is4() })
+	return netip.AddrPortFrom(ips[max(first4, 0)].Unmap(), uint16(n)), nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"prony/internal/cli"
+	"prony/internal/print"
 	"prony/internal/result"
 	"prony/internal/telemetry"
 	"prony/internal/telemetry/logs"
@@ -116,10 +117,10 @@ func (a *app) logRecords(dir string, filter logs.Filter, f logsFlags) error {
 	n := len(records)
 	records = first(records, f.limit)
 	if f.format == "json" {
-		return a.printJSON(struct {
+		return print.JSON(a.stdout, struct {
 			Source  string         `json:"source"`
 			Records []*logs.Record `json:"records"`
-		}{"otlp", orEmpty(records)})
+		}{"otlp", records})
 	}
 	trial := ""
 	for _, r := range records {
@@ -171,10 +172,10 @@ func (a *app) logLines(dir string, filter logs.Filter, f logsFlags) error {
 		return err
 	}
 	if f.format == "json" {
-		return a.printJSON(struct {
+		return print.JSON(a.stdout, struct {
 			Source string      `json:"source"`
 			Lines  []logs.Line `json:"lines"`
-		}{"files", orEmpty(lines)})
+		}{"files", lines})
 	}
 	file := ""
 	for _, l := range lines {

@@ -25,7 +25,6 @@ type observeFlags struct {
 	profile   []string
 	inWindow  bool
 	traces    string
-	lgtm      bool // Grafana's stack is wanted
 }
 
 const (
@@ -52,16 +51,16 @@ func (f *observeFlags) add(c *cobra.Command) {
 		"trace id (with --telemetry: "+usualTraces.String()+")")
 }
 
-// override is what the flags make of a suite.
-func (f *observeFlags) override(o *suite.Override) error {
+// wish is what the flags make of a suite, and where telemetry goes.
+func (f *observeFlags) wish(to *lab.Wish) (err error) {
+	o, w := &to.Override, suite.Observe{Profile: f.profile}
 	o.Agents = f.agents
-	w := suite.Observe{Profile: f.profile}
 	if f.traces != "" {
 		if err := w.Traces.UnmarshalText([]byte(f.traces)); err != nil {
 			return cli.Usagef("--traces: %w", err)
 		}
 	}
-	if err := f.destinations(); err != nil {
+	if to.Telemetry, err = f.destination(); err != nil {
 		return cli.Usage(err)
 	}
 	if f.traces != "" && len(f.telemetry) == 0 {
@@ -85,17 +84,18 @@ func (f *observeFlags) override(o *suite.Override) error {
 	return nil
 }
 
-// destinations says what is wrong with where telemetry is to go.
-func (f *observeFlags) destinations() error {
-	if at := slices.Index(f.telemetry, lgtm); at >= 0 {
-		f.telemetry = slices.Replace(f.telemetry, at, at+1, embedded, otlpPrefix+stackOTLP)
-		f.lgtm = true
+// destination is where telemetry goes, or what is wrong with that.
+func (f *observeFlags) destination() (out lab.Telemetry, err error) {
+	all := f.telemetry
+	if at := slices.Index(all, lgtm); at >= 0 {
+		all = slices.Replace(slices.Clone(all), at, at+1, embedded, otlpPrefix+stackOTLP)
+		out.Stack = stackOTLP
 	}
-	others := 0
-	for _, t := range f.telemetry {
+	out.Wanted = len(all) > 0
+	for _, t := range all {
 		text, ok := strings.CutPrefix(t, otlpPrefix)
 		if !ok && t != embedded {
-			return fmt.Errorf("--telemetry=%s: want %s, %sURL, both with a comma, or %s", t,
+			return out, fmt.Errorf("--telemetry=%s: want %s, %sURL, both with a comma, or %s", t,
 				embedded, otlpPrefix, lgtm)
 		}
 		if !ok {
@@ -103,18 +103,20 @@ func (f *observeFlags) destinations() error {
 		}
 		at, err := url.Parse(text)
 		if err == nil && at.User != nil {
-			return errors.New("--telemetry: a password on a command line is in every record; use " +
-				"an endpoint on this machine that adds it")
+			return out, errors.New("--telemetry: a password on a command line is in every " +
+				"record; use an endpoint on this machine that adds it")
 		}
 		if err != nil || at.Host == "" {
-			return fmt.Errorf("--telemetry=%s: want %shttp://HOST:4318 or %sgrpc://HOST:4317", t,
-				otlpPrefix, otlpPrefix)
+			return out, fmt.Errorf("--telemetry=%s: want %shttp://HOST:4318 or "+
+				"%sgrpc://HOST:4317", t, otlpPrefix, otlpPrefix)
 		}
-		if others++; others > 1 {
-			return errors.New("--telemetry: one other endpoint is what there can be")
+		if out.Forward != "" {
+			return out, errors.New("--telemetry: one other endpoint is what there can be")
 		}
+		out.Forward = text
 	}
-	return nil
+	out.ForwardOnly = out.Forward != "" && !slices.Contains(all, embedded)
+	return out, nil
 }
 
 // misplaced is what became of --telemetry otlp=URL or --wait 10m with a blank: a suite's name.
@@ -129,19 +131,4 @@ func misplaced(args []string) error {
 		}
 	}
 	return nil
-}
-
-// destination is where telemetry goes.
-func (f *observeFlags) destination() lab.Telemetry {
-	out := lab.Telemetry{Wanted: len(f.telemetry) > 0}
-	for _, t := range f.telemetry {
-		if url, ok := strings.CutPrefix(t, otlpPrefix); ok {
-			out.Forward = url
-		}
-	}
-	out.ForwardOnly = out.Forward != "" && !slices.Contains(f.telemetry, embedded)
-	if f.lgtm {
-		out.Stack = stackOTLP
-	}
-	return out
 }

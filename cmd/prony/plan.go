@@ -42,14 +42,9 @@ prony.yaml's, or the one that --from names.`,
 			if err != nil {
 				return err
 			}
-			wish, err := f.wish(c, args)
+			wish, err := f.wish(c.Context(), c, args, l, project)
 			if err != nil {
 				return err
-			}
-			if project != nil {
-				if err := ofProject(c.Context(), l, project, &wish, f.remote); err != nil {
-					return err
-				}
 			}
 			p, err := l.Here(c.Context(), wish)
 			if err != nil {

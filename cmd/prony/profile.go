@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"prony/internal/cli"
+	"prony/internal/print"
 	"prony/internal/profile"
 	"prony/internal/result"
 	"prony/internal/table"
@@ -271,28 +272,26 @@ func (t *taken) about() []string {
 }
 
 func printTop(w io.Writer, f profileFlags, shown, other *taken, changes []profile.Change) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n", shown.name, strings.Join(shown.about(), "\n  "))
+	p := &print.Page{}
+	p.Line("%s: %s", shown.name, strings.Join(shown.about(), "\n  "))
 	if other == nil {
 		_, unit := profile.Total(shown.pprof)
-		fmt.Fprintf(&b, "\n%10s %7s %10s %7s  function\n", "flat", "", "cum", "")
+		p.Line("\n%10s %7s %10s %7s  function", "flat", "", "cum", "")
 		for _, row := range profile.Top(shown.pprof, f.top) {
-			fmt.Fprintf(&b, "%10s %6.1f%% %10s %6.1f%%  %s\n",
-				profile.Amount(float64(row.Flat), unit), 100*row.FlatShare,
-				profile.Amount(float64(row.Cum), unit), 100*row.CumShare, row.Name)
+			p.Line("%10s %6.1f%% %10s %6.1f%%  %s", profile.Amount(float64(row.Flat), unit),
+				100*row.FlatShare, profile.Amount(float64(row.Cum), unit), 100*row.CumShare,
+				row.Name)
 		}
 	} else {
-		fmt.Fprintf(&b, "against %s: %s\n", other.name, strings.Join(other.about(), "\n  "))
-		fmt.Fprintf(&b, "\n%8s %7s %8s %8s %8s  function\n", "flat", "±", "now", "before", "cum")
+		p.Line("against %s: %s", other.name, strings.Join(other.about(), "\n  "))
+		p.Line("\n%8s %7s %8s %8s %8s  function", "flat", "±", "now", "before", "cum")
 		for _, c := range first(changes, f.top) {
-			fmt.Fprintf(&b, "%+7.1fp %7s %7.1f%% %7.1f%% %+7.1fp  %s\n", 100*c.Flat(), noise(c),
-				100*c.FlatB, 100*c.FlatA, 100*c.Cum(), c.Name)
+			p.Line("%+7.1fp %7s %7.1f%% %7.1f%% %+7.1fp  %s", 100*c.Flat(), noise(c), 100*c.FlatB,
+				100*c.FlatA, 100*c.Cum(), c.Name)
 		}
-		b.WriteString("\np: points of the total. ±: two standard errors by the numbers of " +
-			"samples\n")
+		p.Line("\np: points of the total. ±: two standard errors by the numbers of samples")
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return p.To(w)
 }
 
 // noise is two standard errors of a change, in points.

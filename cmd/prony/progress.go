@@ -5,12 +5,9 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/term"
 
 	"prony/internal/clock"
 	"prony/internal/host"
@@ -38,7 +35,7 @@ type progress struct {
 	since    int64
 	expect   time.Duration
 	pulse    string // how the load under way goes
-	stop     chan struct{}
+	ticks    *time.Timer
 }
 
 // Begin implements lab.Observer: it says what is going to happen.
@@ -50,12 +47,9 @@ func (s *progress) Begin(b lab.Begun) {
 	if p.Suite.For > 0 {
 		s.total = 0
 	}
-	if f, ok := print.Raw(s.w).(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		s.live = true
-		s.width = 80
-		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 20 {
-			s.width = width
-		}
+	s.live, s.width = isTerminal(s.w), 80
+	if width := textOptions(s.w).Width; width > 20 {
+		s.width = width
 	}
 	for _, r := range b.Reaped {
 		s.Say("ended " + r + ", left over by an earlier run that was killed")
@@ -116,8 +110,7 @@ func (s *progress) Trial(e trial.Event) {
 	if s.began == 0 {
 		s.began = clock.Mono()
 		if s.live {
-			s.stop = make(chan struct{})
-			go s.tick(s.stop)
+			s.ticks = time.AfterFunc(time.Second, s.tick)
 		}
 	}
 	s.doing, s.since, s.expect = e.Trial+" · "+e.Step, clock.Mono(), e.Expect
@@ -134,18 +127,12 @@ func (s *progress) Trial(e trial.Event) {
 	s.renew(text)
 }
 
-func (s *progress) tick(stop chan struct{}) {
-	t := time.NewTicker(time.Second)
-	defer t.Stop()
-	for {
-		select {
-		case <-stop:
-			return
-		case <-t.C:
-			s.mu.Lock()
-			s.renew("")
-			s.mu.Unlock()
-		}
+func (s *progress) tick() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ticks != nil { // it has not ended meanwhile
+		s.renew("")
+		s.ticks.Reset(time.Second)
 	}
 }
 
@@ -206,9 +193,9 @@ func (s *progress) end() {
 	defer s.mu.Unlock()
 	s.wipe()
 	s.doing = ""
-	if s.stop != nil {
-		close(s.stop)
-		s.stop = nil
+	if s.ticks != nil {
+		s.ticks.Stop()
+		s.ticks = nil
 	}
 }
 

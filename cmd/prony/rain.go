@@ -59,14 +59,18 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, s *saveFla
 	if err := f.check(); err != nil {
 		return cli.Usage(err)
 	}
-	for _, raw := range urls {
-		if u, err := url.Parse(raw); err != nil || u.Hostname() == "" {
+	servers := make([]*url.URL, len(urls))
+	for i, raw := range urls {
+		u, err := url.Parse(raw)
+		if err != nil || u.Hostname() == "" {
 			return cli.Usagef("%q is no URL with a host", raw)
-		} else if at, err := netip.ParseAddr(u.Hostname()); err == nil { // a name is asked later
+		}
+		if at, err := netip.ParseAddr(u.Hostname()); err == nil { // a name is asked later
 			if err := f.ask(u.Hostname(), at); err != nil {
 				return cli.Usagef("load %s: %w", shell.Hush(raw), err)
 			}
 		}
+		servers[i] = u
 	}
 	kept, err := a.keep(s)
 	if err != nil {
@@ -81,11 +85,7 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, s *saveFla
 	defer release()
 	var failed []error
 	loaded := 0
-	for i, raw := range urls {
-		u, err := url.Parse(raw)
-		if err != nil {
-			return cli.Usage(err)
-		}
+	for i, u := range servers {
 		up, err := known(ctx, u.Hostname())
 		if err != nil {
 			failed = append(failed, fmt.Errorf("look up %s: %w", u.Hostname(), err))
@@ -96,8 +96,8 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, s *saveFla
 		if loaded++; loaded > 1 {
 			fmt.Fprintln(a.stdout)
 		}
-		name := filepath.Join(folder, rainName(urls, i))
-		if err := a.one(ctx, f, o, name, raw, kept); err != nil {
+		name := filepath.Join(folder, rainName(servers, i))
+		if err := a.one(ctx, f, o, name, urls[i], kept); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", u.Hostname(), err))
 		}
 		if ctx.Err() != nil {
@@ -113,13 +113,10 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, s *saveFla
 
 // rainName is the file of one of the servers: its host's, or where others have that host, too, its
 // place in the list and the whole URL.
-func rainName(urls []string, i int) string {
-	at, _ := url.Parse(urls[i]) // it was parsed before
-	others := slices.DeleteFunc(slices.Clone(urls), func(other string) bool {
-		u, err := url.Parse(other)
-		return err != nil || u.Hostname() != at.Hostname()
-	})
-	if len(others) == 1 {
+func rainName(servers []*url.URL, i int) string {
+	at := servers[i]
+	same := func(other *url.URL) bool { return other != at && other.Hostname() == at.Hostname() }
+	if !slices.ContainsFunc(servers, same) {
 		return at.Hostname() + ".json"
 	}
 	return fmt.Sprintf("%02d-%s.json", i+1, fileName(at.Host+at.Path))

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -20,6 +21,8 @@ import (
 	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/suite"
+	"prony/internal/table"
+	"prony/internal/unit"
 )
 
 // runFlags change a suite from the command line, or where results go.
@@ -76,8 +79,9 @@ func (f *runFlags) suiteFlags(c *cobra.Command) {
 	f.observe.add(c)
 }
 
-// wish is what the flags that choose and change a suite say.
-func (f *runFlags) wish(c *cobra.Command, args []string) (lab.Wish, error) {
+// wish is what the flags that choose and change a suite say, of a project where there is one.
+func (f *runFlags) wish(ctx context.Context, c *cobra.Command, args []string, l *lab.Lab,
+	project *suite.Project) (lab.Wish, error) {
 	out := f.asked
 	if c.Flags().Changed("seed") {
 		out.Override.Seed = &f.seed
@@ -85,7 +89,11 @@ func (f *runFlags) wish(c *cobra.Command, args []string) (lab.Wish, error) {
 	if len(args) > 0 {
 		out.Suite = args[0]
 	}
-	return out, f.observe.override(&out.Override)
+	err := f.observe.wish(&out)
+	if err == nil && project != nil {
+		err = ofProject(ctx, l, project, &out, f.remote)
+	}
+	return out, err
 }
 
 const runAbout = `Run builds the services of a suite that can be built here, puts each target under
@@ -239,21 +247,16 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 		return err
 	}
 	l.Wait = f.wait
-	wish, err := f.wish(c, args)
+	wish, err := f.wish(c.Context(), c, args, l, project)
 	if err != nil {
 		return err
 	}
-	wish.Telemetry = f.observe.destination()
 	wish.Command, wish.Version = append([]string{"prony"}, a.args...), version()
 	if f.retain {
 		wish.Hold = (&retainer{tell: show, in: os.Stdin}).hold
 	}
 	if project != nil {
-		err := ofProject(c.Context(), l, project, &wish, f.remote)
-		if err == nil {
-			err = hold(c.Context(), l, project, &wish)
-		}
-		if err != nil {
+		if err := hold(c.Context(), l, project, &wish); err != nil {
 			show.end()
 			return err
 		}
@@ -330,4 +333,40 @@ func (a *app) conclude(dir string, runErr error, why bool) error {
 		return cli.End(cli.Invalid, "%d trials are INVALID, failed or lost", rep.bad)
 	}
 	return nil
+}
+
+// further is the last line of a run that went on for a time: what more of it would buy.
+func (a *app) further(dir string) error {
+	if !isRun(dir) {
+		return nil
+	}
+	s, err := result.ReadSchedule(dir)
+	if err != nil || s == nil || s.Next == nil {
+		return err
+	}
+	_, err = fmt.Fprintln(a.stdout, bought(s.Next))
+	return err
+}
+
+// bought says it in words.
+func bought(n *result.Next) string {
+	text := "no comparison is open"
+	if n.Open > 0 {
+		text = unit.Plural(n.Open, "comparison") + " open"
+	}
+	text += fmt.Sprintf("; the next %s would buy ", roughly(time.Duration(n.ForNs)))
+	of := strings.Join(n.Targets, ", ")
+	if n.Blocks == 0 {
+		return text + fmt.Sprintf("no block of %s, which takes %s", of,
+			roughly(time.Duration(n.BlockNs)))
+	}
+	text += unit.Plural(n.Blocks, "block") + " of " + of
+	if n.Would <= 0 || table.Unfound(n.Would) {
+		return text
+	}
+	text += fmt.Sprintf(": differences of %s would show, now ", unit.Percent(n.Would))
+	if table.Unfound(n.Resolves) {
+		return text + "none but large ones"
+	}
+	return text + unit.Percent(n.Resolves)
 }

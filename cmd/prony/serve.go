@@ -29,12 +29,8 @@ const (
 	tokenLeast = 26
 )
 
-type serveFlags struct {
-	listen string
-}
-
 func (a *app) serveCmd() *cobra.Command {
-	f := &serveFlags{}
+	var listen string
 	c := &cobra.Command{
 		Use: "serve [DIR]", Short: "Show runs in a browser, and an API for programs",
 		Args: cli.Arguments(0, 1),
@@ -54,18 +50,20 @@ Ctrl-C ends it.`,
 		Example: `  prony serve
   prony serve nightly --listen 127.0.0.1:8080
   curl -s http://127.0.0.1:7766/api/v1/runs?verdict=invalid`,
-		RunE: func(c *cobra.Command, args []string) error { return a.serve(c.Context(), args, f) },
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.serve(c.Context(), args, listen)
+		},
 	}
-	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:7766",
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:7766",
 		"address to listen at; any but 127.0.0.1 takes the token that is printed")
 	return c
 }
 
-func (a *app) serve(ctx context.Context, args []string, f *serveFlags) error {
-	at, err := netip.ParseAddrPort(f.listen)
+func (a *app) serve(ctx context.Context, args []string, listen string) error {
+	at, err := netip.ParseAddrPort(listen)
 	if err != nil {
 		return cli.Usagef("--listen %s: want an address and a port, such as 127.0.0.1:7766",
-			f.listen)
+			listen)
 	}
 	room, err := a.newRoom()
 	if err != nil && len(args) == 0 {

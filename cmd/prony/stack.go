@@ -52,8 +52,8 @@ func (a *app) stackUpCmd() *cobra.Command {
 			if wait < time.Second {
 				return cli.Usagef("--wait %v: want a second at least", wait)
 			}
-			err := a.compose(c.Context(), a.stderr, "up", "--detach", "--no-recreate", "--wait",
-				"--wait-timeout", fmt.Sprint(int(wait.Seconds())))
+			err := a.compose(c.Context(), a.stderr, a.stderr, "up", "--detach", "--no-recreate",
+				"--wait", "--wait-timeout", fmt.Sprint(int(wait.Seconds())))
 			if err != nil {
 				return fmt.Errorf("%w; prony stack status says which part, docker logs "+
 					"prony-PART-1 why", err)
@@ -76,7 +76,7 @@ func (a *app) stackDownCmd() *cobra.Command {
 			if volumes {
 				args = append(args, "--volumes")
 			}
-			return a.compose(c.Context(), a.stderr, args...)
+			return a.compose(c.Context(), a.stderr, a.stderr, args...)
 		},
 	}
 	c.Flags().BoolVar(&volumes, "volumes", false, "remove what it has stored, too")
@@ -90,7 +90,8 @@ func (a *app) stackStatusCmd() *cobra.Command {
 			"none is unhealthy, else 1.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			var text bytes.Buffer
-			if err := a.compose(c.Context(), &text, "ps", "--all", "--format", "json"); err != nil {
+			err := a.compose(c.Context(), &text, a.stderr, "ps", "--all", "--format", "json")
+			if err != nil {
 				return err
 			}
 			parts, err := readParts(text.Bytes())
@@ -177,12 +178,8 @@ func (a *app) printParts(parts []part) error {
 }
 
 // compose runs docker compose on the stack's part of the file. What it prints goes to out, what it
-// says beside to the terminal.
-func (a *app) compose(ctx context.Context, out io.Writer, args ...string) error {
-	return a.composeTo(ctx, out, a.stderr, args...)
-}
-
-func (a *app) composeTo(ctx context.Context, out, talk io.Writer, args ...string) error {
+// says beside to talk.
+func (a *app) compose(ctx context.Context, out, talk io.Writer, args ...string) error {
 	root, err := a.root()
 	if err != nil {
 		return err

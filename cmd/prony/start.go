@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -54,12 +53,9 @@ browser: the page Service of prony serve.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx := c.Context()
 			if f.attended {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithCancel(ctx)
-				go func() {
-					_, _ = io.Copy(io.Discard, c.InOrStdin()) // its end is what is waited for
-					cancel()
-				}()
+				var stop context.CancelFunc
+				ctx, stop = cli.UntilEnd(ctx, c.InOrStdin())
+				defer stop()
 			}
 			return a.start(ctx, args[0], f)
 		},
@@ -86,7 +82,14 @@ func (a *app) start(ctx context.Context, target string, f *startFlags) error {
 		return err
 	}
 	h := &holder{app: a, startFlags: f, layout: layout}
-	l, services, err := h.catalog(ctx)
+	l, project, tell, err := a.labOrProject()
+	if err != nil {
+		return err
+	}
+	if f.json {
+		l.Tell = teller{tell, h}
+	}
+	services, err := servicesIn(ctx, l, project)
 	if err != nil {
 		return err
 	}
@@ -104,16 +107,13 @@ func (a *app) start(ctx context.Context, target string, f *startFlags) error {
 		err = fmt.Errorf("start %s: %s", target, why)
 	}
 	if f.json {
-		h.tell(serve.Told{Kind: serve.ToldEnd, Text: inWords(err)})
+		end := serve.Told{Kind: serve.ToldEnd}
+		if err != nil {
+			end.Text = err.Error()
+		}
+		h.tell(end)
 	}
 	return err
-}
-
-func inWords(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }
 
 // holder holds a target while somebody looks at it.
@@ -122,19 +122,6 @@ type holder struct {
 	*startFlags
 	layout host.Layout
 	lost   error // why what is told reaches nobody
-}
-
-// catalog is what can be started: the checkout's targets, or the project's.
-func (h *holder) catalog(ctx context.Context) (*lab.Lab, lab.Catalog, error) {
-	l, project, tell, err := h.labOrProject()
-	if err != nil {
-		return nil, nil, err
-	}
-	if h.json {
-		l.Tell = teller{tell, h}
-	}
-	services, err := servicesIn(ctx, l, project)
-	return l, services, err
 }
 
 // teller is an observer whose lines are told as JSON.

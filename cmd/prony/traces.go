@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"prony/internal/cli"
+	"prony/internal/print"
 	"prony/internal/result"
 	"prony/internal/telemetry"
 	"prony/internal/telemetry/logs"
@@ -133,9 +133,9 @@ func (a *app) traces(args []string, f tracesFlags) error {
 	case "otlp":
 		return spans.WriteOTLP(a.stdout, traces)
 	case "json":
-		return a.printJSON(struct {
+		return print.JSON(a.stdout, struct {
 			Traces []*spans.Trace `json:"traces"`
-		}{orEmpty(traces)})
+		}{traces})
 	}
 	return a.traceTable(dir, traces, f)
 }
@@ -154,21 +154,6 @@ func (a *app) tellBad(bad []*result.BadRecord) {
 	for _, b := range bad {
 		fmt.Fprintf(a.stderr, "prony: %v\n", b)
 	}
-}
-
-func (a *app) printJSON(v any) error {
-	e := json.NewEncoder(a.stdout)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
-}
-
-// orEmpty makes the list of nothing [], not null.
-func orEmpty[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
 }
 
 func (a *app) traceTable(dir string, traces []*spans.Trace, f tracesFlags) error {
@@ -227,11 +212,11 @@ func (a *app) oneTrace(dir string, traces []*spans.Trace, f tracesFlags) error {
 		}
 	}
 	if f.format == "json" {
-		return a.printJSON(struct {
+		return print.JSON(a.stdout, struct {
 			Traces []*spans.Trace `json:"traces"`
 			Logs   []*logs.Record `json:"logs"`
 			Lines  []logs.Line    `json:"lines,omitempty"`
-		}{traces, orEmpty(lines), own})
+		}{traces, lines, own})
 	}
 	return a.drawTrace(dir, t, lines, own)
 }
@@ -333,10 +318,10 @@ func (a *app) operations(dir string, f tracesFlags) error {
 		return f.Service != "" && o.Service != f.Service
 	})
 	if f.format == "json" {
-		return a.printJSON(struct {
+		return print.JSON(a.stdout, struct {
 			Source     string            `json:"source"`
 			Operations []spans.Operation `json:"operations"`
-		}{source, orEmpty(list)})
+		}{source, list})
 	}
 	fmt.Fprintf(a.stdout, "From %s.\n\n", source)
 	rows := [][]string{{"SERVICE", "OPERATION", "KIND", "CALLS", "CALLS/S", "ERRORS", "P50", "P99"}}

@@ -122,7 +122,7 @@ func (a *app) runsBelow(folders []string) (runs []trend.Run, err error) {
 			continue
 		}
 		a.tellBad(bad)
-		runs = append(runs, trend.Run{Dir: dir, Head: head, Records: result.Compared(records)})
+		runs = append(runs, trend.Run{Head: head, Records: result.Compared(records)})
 	}
 	if len(runs) == 0 {
 		return nil, errors.New("find runs: there is no folder with a run.json; name one that " +

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math"
 	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -24,14 +23,15 @@ import (
 	"prony/internal/config"
 	"prony/internal/driver"
 	"prony/internal/host"
+	"prony/internal/lab/machine"
 	"prony/internal/launch"
 	"prony/internal/launch/process"
 	"prony/internal/load"
 	"prony/internal/print"
-	"prony/internal/probe"
 	"prony/internal/selftest"
 	"prony/internal/service"
 	"prony/internal/system"
+	"prony/internal/trial"
 	"prony/internal/truth/exact"
 	"prony/internal/unit"
 )
@@ -58,22 +58,18 @@ func (a *app) truthCmd() *cobra.Command {
 			if len(args) == 0 {
 				return c.Help()
 			}
-			return unknownKind(args[0])
+			var known []string
+			for _, k := range exact.Kinds() {
+				known = append(known, k.Name)
+			}
+			return cli.Usagef("there is no truth server %q; %s", args[0], config.Meant(args[0],
+				known, "there are "+strings.Join(known, ", ")))
 		},
 	}
 	for _, k := range exact.Kinds() {
 		c.AddCommand(a.truthKind(k))
 	}
 	return c
-}
-
-func unknownKind(name string) error {
-	var known []string
-	for _, k := range exact.Kinds() {
-		known = append(known, k.Name)
-	}
-	return cli.Usagef("there is no truth server %q; %s", name, config.Meant(name, known,
-		"there are "+strings.Join(known, ", ")))
 }
 
 // truthFlags are those of every kind.
@@ -235,18 +231,18 @@ func (a *app) selftest(ctx context.Context, names []string, f *selftestFlags) er
 	if err != nil {
 		return err
 	}
-	if f.asJSON {
-		enc := json.NewEncoder(a.stdout)
-		enc.SetIndent("", "  ")
-		err = enc.Encode(outcomes)
-	} else {
-		a.printOutcomes(outcomes)
-	}
 	bad := 0
 	for _, o := range outcomes {
 		if o.State != selftest.OK {
 			bad++
 		}
+	}
+	if f.asJSON {
+		enc := json.NewEncoder(a.stdout)
+		enc.SetIndent("", "  ")
+		err = enc.Encode(outcomes)
+	} else {
+		a.printOutcomes(outcomes, bad)
 	}
 	if err == nil && bad > 0 {
 		return cli.End(cli.Failed, "%d of %d cases are not as they must be", bad,
@@ -312,48 +308,40 @@ func (t *truthStarter) start(ctx context.Context, kind string, p exact.Params) (
 	}
 	t.count++
 	proc, err := t.launcher.Launch(ctx, launch.Spec{
-		Name: "truth", Dir: t.dir, Args: args, Cores: t.layout.Service,
+		Name: "truth", Dir: t.dir, Args: args, Port: port, Cores: t.layout.Service,
 		CPUs:    float64(len(t.layout.Service)),
 		LogFile: filepath.Join(t.dir, fmt.Sprintf("%d-%s.log", t.count, kind)),
 	})
 	if err != nil {
 		return nil, err
 	}
-	s := &truthServer{proc: proc, cores: t.layout.Load,
-		addr: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port))}
 	bounded, cancel := context.WithTimeout(ctx, truthWait)
 	defer cancel()
 	// It asks nothing: the first request is the load's.
-	if _, _, err := service.WaitReady(bounded, nil, s.addr.String(), "", proc.Began(),
+	if _, _, err := service.WaitReady(bounded, nil, proc.Addr().String(), "", proc.Began(),
 		proc.Exited()); err != nil {
 		said := append(proc.Log(10), proc.Exit())
 		return nil, errors.Join(fmt.Errorf("start truth server: %w\n  %s", err,
 			strings.Join(said, "\n  ")), proc.Stop(0))
 	}
-	return s, nil
+	return &truthServer{Process: proc, layout: t.layout}, nil
 }
 
 // truthServer is a truth server in another process.
 type truthServer struct {
-	proc  launch.Process
-	addr  netip.AddrPort
-	cores []int // for the probe
-	watch *probe.Sampler
+	launch.Process
+	layout host.Layout
+	watch  trial.Watcher // nil: nobody has asked yet
 }
-
-func (s *truthServer) Addr() netip.AddrPort { return s.addr }
 
 // CPU reads what a trial would read.
 func (s *truthServer) CPU() (time.Duration, error) {
 	if s.watch == nil {
-		subject := probe.Subject{PIDs: s.proc.PIDs}
-		for _, g := range s.proc.Groups() {
-			subject.Groups = append(subject.Groups, probe.Group(g))
-		}
-		var err error
-		if s.watch, err = probe.Start(probe.Config{Cores: s.cores}, subject); err != nil {
+		watch, err := machine.Watch(s.Process, s.layout, 0, nil)
+		if err != nil {
 			return 0, err
 		}
+		s.watch = watch
 	}
 	ns := s.watch.Mark().CPUNs
 	if ns < 0 {
@@ -367,13 +355,13 @@ func (s *truthServer) Stop() (out exact.Report, err error) {
 	if s.watch != nil {
 		s.watch.Stop()
 	}
-	if err := s.proc.Stop(3 * time.Second); err != nil {
+	if err := s.Process.Stop(3 * time.Second); err != nil {
 		return out, err
 	}
-	log := s.proc.Log(1)
+	log := s.Log(1)
 	if len(log) == 0 || json.Unmarshal([]byte(log[0]), &out) != nil {
 		return out, fmt.Errorf("stop truth server: it did not say what it served: %q (%s)", log,
-			s.proc.Exit())
+			s.Exit())
 	}
 	return out, nil
 }
@@ -382,9 +370,8 @@ func (s *truthServer) Stop() (out exact.Report, err error) {
 const outcomeRow = "  %-26s %-29s %10s %10s %10s %7s  %s\n"
 
 // printOutcomes prints a block for each case: what is known of it, then number by number.
-func (a *app) printOutcomes(outcomes []selftest.Outcome) {
-	w := a.stdout
-	ok, tookNs := 0, int64(0)
+func (a *app) printOutcomes(outcomes []selftest.Outcome, bad int) {
+	w, tookNs := a.stdout, int64(0)
 	for _, o := range outcomes {
 		fmt.Fprintf(w, "%s: %s\n", o.Case, o.Known)
 		fmt.Fprintf(w, outcomeRow, "", "", "known", "measured", "off by", "limit", "")
@@ -400,13 +387,10 @@ func (a *app) printOutcomes(outcomes []selftest.Outcome) {
 			fmt.Fprintf(w, "  disturbed: %s\n", o.Disturbed)
 		}
 		fmt.Fprintln(w)
-		if o.State == selftest.OK {
-			ok++
-		}
 		tookNs += o.TookNs
 	}
-	fmt.Fprintf(w, "%d of %d cases are as they must be; they took %s\n", ok, len(outcomes),
-		unit.Duration(float64(tookNs)))
+	fmt.Fprintf(w, "%d of %d cases are as they must be; they took %s\n",
+		len(outcomes)-bad, len(outcomes), unit.Duration(float64(tookNs)))
 }
 
 // amount prints a value with its unit; counts in full, for one more or less matters.

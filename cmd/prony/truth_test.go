@@ -143,7 +143,7 @@ func TestOutcomesArePrinted(t *testing.T) {
 				{What: "under way", Formula: "N", Unit: selftest.Plain, Known: 0, Measured: 0.25,
 					OffBy: 0.25},
 			}},
-	})
+	}, 1)
 	head := strings.Repeat(" ", 64) + "known   measured     off by   limit"
 	want := strings.Join([]string{
 		"stall: a freeze", head,

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"prony/internal/cli"
+	"prony/internal/comparison"
 	"prony/internal/config"
-	"prony/internal/file"
 	"prony/internal/host"
 	"prony/internal/lab"
 	"prony/internal/own"
@@ -155,9 +155,9 @@ func (a *app) versusCmd() *cobra.Command {
 	fs.Float64Var(&f.options.CPUs, "cpus", 0, "cores of a service (default: half of all)")
 	fs.TextVar(&f.memory, "memory", config.Size(0),
 		"memory of a service, as 512MiB (default: half of what is free)")
-	f.by = decisive[0].word
+	f.by = decisive[0]
 	cli.OneOf(c, &f.by, "by", "what decides; it sees smaller differences than the other numbers",
-		wordsBy()...)
+		decisive...)
 	fs.BoolVar(&f.again, "again", true,
 		"measure the first service twice a block, to see the noise")
 	fs.BoolVar(&f.plan, "plan", false, "start and ask each service, then print what would run")
@@ -279,15 +279,10 @@ func (f *versusFlags) trust() error {
 	if to.Protocol == suite.Protocols[0] {
 		to.Protocol = ""
 	}
-	if f.ca == "" {
-		return nil
-	}
-	pem, err := file.Kept(f.ca, file.Settings)
-	if err != nil {
-		return cli.Usagef("--ca: %w", err)
-	}
-	to.TLS.CA, to.TLS.PEM = f.ca, string(pem)
-	return nil
+	var err error
+	to.TLS.CA = f.ca
+	to.TLS.PEM, err = trusted(f.ca, true)
+	return cli.Usage(err)
 }
 
 func (a *app) versus(ctx context.Context, args []string, f *versusFlags) error {
@@ -349,27 +344,18 @@ func (a *app) versus(ctx context.Context, args []string, f *versusFlags) error {
 
 // decisive are the words that --by takes, and the measures that an answer gives of all that compare
 // has. Where there is no such number the first of the others decides.
-var decisive = []struct{ word, measure string }{
-	{"cpu", "peak/cpu_per_request"},
-	{"throughput", "peak/throughput"},
-	{"p99", "half/p99"},
-	{"capacity", "users/capacity"},
-}
+var (
+	decisive  = []string{"cpu", "throughput", "p99", "capacity"}
+	measureOf = map[string]string{"cpu": "peak/cpu_per_request", "throughput": "peak/throughput",
+		"p99": "half/p99", "capacity": "users/capacity"}
+)
 
-// wordsBy are the words of decisive, and measuresBy its measures, with that of a word in front.
-func wordsBy() (words []string) {
-	for _, d := range decisive {
-		words = append(words, d.word)
-	}
-	return words
-}
-
-func measuresBy(word string) (measures []string) {
-	for _, d := range decisive {
-		if d.word == word {
-			measures = append([]string{d.measure}, measures...)
-		} else {
-			measures = append(measures, d.measure)
+// measuresBy are the measures, with that of a word in front.
+func measuresBy(word string) []string {
+	measures := []string{measureOf[word]}
+	for _, other := range decisive {
+		if other != word {
+			measures = append(measures, measureOf[other])
 		}
 	}
 	return measures
@@ -389,7 +375,8 @@ func (a *app) answer(dir string, services lab.Catalog, f *versusFlags) error {
 	for i, s := range services[1:] {
 		from, to := side, side
 		from.Target, to.Target = services[0].Name, s.Name
-		c, err := compareSides(from, to, compareFlags{first: measures}, measures)
+		c, err := compareSides(from, to, comparison.Options{Metrics: measures, First: measures,
+			Refused: allTheSame})
 		if err != nil {
 			return err
 		}

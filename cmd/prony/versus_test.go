@@ -201,12 +201,11 @@ func TestVersusRefuses(t *testing.T) {
 func TestWhatDecides(t *testing.T) {
 	check := func(word string, want ...string) {
 		t.Helper()
-		f := compareFlags{first: measuresBy(word)}
-		if got := f.options(nil).First; !slices.Equal(got, want) {
+		if got := measuresBy(word); !slices.Equal(got, want) {
 			t.Errorf("--by %s: %q, want %q", word, got, want)
 		}
 	}
-	check(decisive[0].word, "peak/cpu_per_request", "peak/throughput", "half/p99", "users/capacity")
+	check(decisive[0], "peak/cpu_per_request", "peak/throughput", "half/p99", "users/capacity")
 	check("p99", "half/p99", "peak/cpu_per_request", "peak/throughput", "users/capacity")
 }
 

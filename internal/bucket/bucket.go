@@ -13,6 +13,7 @@
 package bucket
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,32 +58,20 @@ func Open(place string, getenv func(string) string, say func(string)) (*Bucket, 
 	if err != nil {
 		return nil, err
 	}
-	first := func(names ...string) string {
-		for _, name := range names {
-			if v := getenv(name); v != "" {
-				return v
-			}
-		}
-		return ""
-	}
 	key, secret := getenv("AWS_ACCESS_KEY_ID"), getenv("AWS_SECRET_ACCESS_KEY")
 	if key == "" || secret == "" {
 		return nil, errors.New("no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
 	}
 	const amazon = "https://s3.amazonaws.com"
-	endpoint := first("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
-	if endpoint == "" {
-		endpoint = amazon
-	}
-	u, err := url.Parse(endpoint)
+	u, err := url.Parse(cmp.Or(getenv("AWS_ENDPOINT_URL_S3"), getenv("AWS_ENDPOINT_URL"), amazon))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
 		strings.Trim(u.Path, "/")+u.RawQuery != "" { // it is not repeated: it may hold a password
 		return nil, errors.New("AWS_ENDPOINT_URL is no address such as https://s3.example.com:9000")
 	}
 	client, err := minio.New(u.Host, &minio.Options{
 		Creds:  credentials.NewStaticV4(key, secret, getenv("AWS_SESSION_TOKEN")),
-		Secure: u.Scheme == "https", Region: first("AWS_REGION", "AWS_DEFAULT_REGION"),
-		MaxRetries: tries,
+		Secure: u.Scheme == "https", MaxRetries: tries,
+		Region: cmp.Or(getenv("AWS_REGION"), getenv("AWS_DEFAULT_REGION")),
 	})
 	if err != nil {
 		return nil, err
@@ -104,11 +93,8 @@ func Split(place string) (name, prefix string, err error) {
 	return name, prefix, nil
 }
 
-// object is a file in the bucket.
-type object struct {
-	minio.ObjectInfo
-	run, file string // of the run's folder, with slashes
-}
+// object is a file of a run, as the bucket has it.
+type object = minio.ObjectInfo
 
 // split is the run and its file that a key below the prefix stands for. Whoever may write to the
 // bucket chooses keys: what prony would not have written is none.
@@ -149,7 +135,7 @@ func (b *Bucket) list(ctx context.Context, begin string) (map[string]map[string]
 		if runs[run] == nil {
 			runs[run] = map[string]object{}
 		}
-		runs[run][file] = object{info, run, file}
+		runs[run][file] = info
 	}
 	return runs, ctx.Err()
 }

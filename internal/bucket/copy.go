@@ -110,7 +110,7 @@ func (b *Bucket) pushRun(ctx context.Context, dir string) error {
 		return err
 	}
 	return b.all(ctx, "push", run, files, func(ctx context.Context, file string) (bool, error) {
-		return b.send(ctx, root, file, run+"/"+file, runs[run][file].ObjectInfo)
+		return b.send(ctx, root, file, run+"/"+file, runs[run][file])
 	})
 }
 
@@ -150,7 +150,7 @@ func (b *Bucket) all(ctx context.Context, verb, run string, files []string,
 
 // send stores a file as an object, but where it is there.
 func (b *Bucket) send(ctx context.Context, root *os.Root, file, key string,
-	there minio.ObjectInfo) (sent bool, err error) {
+	there object) (sent bool, err error) {
 	f, err := root.Open(file)
 	if err != nil {
 		return false, fmt.Errorf("push: %w", err)
@@ -182,7 +182,7 @@ func (b *Bucket) send(ctx context.Context, root *os.Root, file, key string,
 }
 
 // same says whether an object has these bytes.
-func (b *Bucket) same(ctx context.Context, o minio.ObjectInfo, size int64, of sums) (bool, error) {
+func (b *Bucket) same(ctx context.Context, o object, size int64, of sums) (bool, error) {
 	if o.Key == "" || o.Size != size {
 		return false, nil
 	}
@@ -272,7 +272,7 @@ func newest(runs map[string]map[string]object, n int) []string {
 // fetch brings an object to its place, but where it is there: of its time, as one that was pulled
 // is, or of its sum.
 func (b *Bucket) fetch(ctx context.Context, root *os.Root, o object) (bool, error) {
-	name := filepath.FromSlash(o.run + "/" + o.file)
+	name := filepath.FromSlash(strings.TrimPrefix(o.Key, b.prefix))
 	if is, err := b.here(ctx, root, name, o); is || err != nil {
 		return false, err
 	}
@@ -317,7 +317,7 @@ func (b *Bucket) here(ctx context.Context, root *os.Root, name string, o object)
 	if err != nil {
 		return false, fmt.Errorf("pull: %w", err)
 	}
-	return b.same(ctx, o.ObjectInfo, info.Size(), of)
+	return b.same(ctx, o, info.Size(), of)
 }
 
 // write has an object's bytes in a file, of its time once that tells them, and says so where they

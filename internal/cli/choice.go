@@ -32,12 +32,7 @@ func (v *Choice) Set(word string) error {
 	return nil
 }
 
-func (v *Choice) String() string {
-	if v.to == nil { // pflag asks a value of its own making what is empty
-		return ""
-	}
-	return *v.to
-}
+func (v *Choice) String() string { return *v.to }
 
 // Type implements pflag.Value; helps and manuals print it.
 func (*Choice) Type() string { return "string" }
@@ -62,12 +57,7 @@ func (v *Choices) Set(list string) error {
 	return nil
 }
 
-func (v *Choices) String() string {
-	if v.to == nil || len(*v.to) == 0 {
-		return ""
-	}
-	return strings.Join(*v.to, ",")
-}
+func (v *Choices) String() string { return strings.Join(*v.to, ",") }
 
 // Type implements pflag.Value; helps and manuals print it.
 func (*Choices) Type() string { return "strings" }

@@ -4,9 +4,14 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"os/signal"
 	"slices"
+	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -84,4 +89,28 @@ func Arguments(lowest, highest int) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// Context ends with the program's first signal to end in order: Ctrl-C, SIGTERM, and SIGHUP of a
+// terminal that is closed, unless nohup has the program outlive it. A pipe that nobody reads any
+// more ends nothing: Ctrl-C also ends the tee behind a program, and the next line of progress would
+// kill what is about to save its last record. To write there is an error, EPIPE, instead.
+func Context() (context.Context, context.CancelFunc) {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // ignored, it would be so in children
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		ends = append(ends, syscall.SIGHUP)
+	}
+	return signal.NotifyContext(context.Background(), ends...)
+}
+
+// UntilEnd ends the context when nobody holds the other end of a stream any more: a parent that
+// dies cannot say so itself.
+func UntilEnd(ctx context.Context, from io.Reader) (context.Context, context.CancelFunc) {
+	ctx, stop := context.WithCancel(ctx)
+	go func() {
+		_, _ = io.Copy(io.Discard, from) // an error is an end, too
+		stop()
+	}()
+	return ctx, stop
 }

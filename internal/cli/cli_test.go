@@ -106,3 +106,15 @@ func TestHelpAndCompletion(t *testing.T) {
 	check("what: cpu, alloc or lock (default cpu)", "--help")
 	check("cpu\nalloc\nlock\n:4\n", cobra.ShellCompNoDescRequestCmd, "--kind", "")
 }
+
+// A context ends with the stream that it hangs on, and not before.
+func TestUntilEnd(t *testing.T) {
+	r, w := io.Pipe()
+	ctx, stop := cli.UntilEnd(t.Context(), r)
+	defer stop()
+	if _, err := w.Write([]byte("still here")); err != nil || ctx.Err() != nil {
+		t.Fatal(err, ctx.Err())
+	}
+	w.Close()
+	<-ctx.Done()
+}

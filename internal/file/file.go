@@ -9,15 +9,20 @@
 package file
 
 import (
+	"bufio"
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"sync"
 	"syscall"
 	"unsafe"
 )
@@ -49,22 +54,12 @@ func Open(name string) (*os.File, error) {
 
 // Read gives what a file, a pipe or a device holds, if that is no more than bound bytes.
 func Read(name string, bound int64) ([]byte, error) {
-	f, err := Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }() // nothing was written
-	return all(f, bound, false)
+	return read(name, bound, false, false)
 }
 
 // Text is Read for text, without a byte order mark. What holds a NUL is none, and is not read on.
 func Text(name string, bound int64) ([]byte, error) {
-	f, err := Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }() // likewise
-	data, err := all(f, bound, true)
+	data, err := read(name, bound, true, false)
 	return bytes.TrimPrefix(data, mark), err
 }
 
@@ -77,16 +72,7 @@ func String(name string, bound int64) (string, error) {
 // Kept is Text of a file that will have to be there again, when what came of it is looked into or
 // repeated. A pipe would be gone then, and is refused.
 func Kept(name string, bound int64) ([]byte, error) {
-	f, err := Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }() // likewise
-	if info, err := f.Stat(); err == nil && !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("it is no regular " +
-			"file; what comes by a pipe or a device cannot be read again: save it to a file")}
-	}
-	data, err := all(f, bound, true)
+	data, err := read(name, bound, true, true)
 	return bytes.TrimPrefix(data, mark), err
 }
 
@@ -106,15 +92,26 @@ func lean(room int64) {
 	}
 }
 
-// all reads to the end, or to the bound.
-func all(f *os.File, bound int64, text bool) ([]byte, error) {
+// read reads to the end, or to the bound.
+func read(name string, bound int64, text, regular bool) ([]byte, error) {
+	f, err := Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // nothing was written
 	fail := func(format string, args ...any) ([]byte, error) {
-		return nil, &fs.PathError{Op: "read", Path: f.Name(), Err: fmt.Errorf(format, args...)}
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf(format, args...)}
 	}
 	room := int64(further)
-	if info, err := f.Stat(); err == nil && info.Size() > bound {
+	info, err := f.Stat()
+	switch {
+	case err != nil: // its end will tell how long it is
+	case regular && !info.Mode().IsRegular():
+		return fail("it is no regular file; what comes by a pipe or a device cannot be read " +
+			"again: save it to a file")
+	case info.Size() > bound:
 		return fail("it has %d bytes, and the bound is %d MiB", info.Size(), bound>>20)
-	} else if err == nil && info.Size() > 0 {
+	case info.Size() > 0:
 		room = info.Size() + 1 // for the end to be seen in
 	}
 	lean(room)
@@ -214,4 +211,126 @@ func Put(name string, data []byte) error {
 		_, err := w.Write(data)
 		return err
 	})
+}
+
+// tailBytes is how much of the end of a log Tail looks at.
+const tailBytes = 64 << 10
+
+// Tail returns up to n last lines of a log, of at most its last 64 KiB; none where there is no log.
+func Tail(name string, n int) []string {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Size() > tailBytes {
+		if _, err := f.Seek(-tailBytes, io.SeekEnd); err != nil {
+			return nil
+		}
+	}
+	var lines []string
+	scan := bufio.NewScanner(f)
+	scan.Buffer(nil, tailBytes)
+	for scan.Scan() {
+		lines = append(lines, scan.Text())
+	}
+	return lines[max(0, len(lines)-n):]
+}
+
+// endBytes is how much of it End keeps.
+const endBytes = 4 << 10
+
+// End keeps the end of what is written to it. It may be read at any time.
+type End struct {
+	mu   sync.Mutex
+	kept []byte
+}
+
+// Write implements io.Writer.
+func (e *End) Write(b []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	all := append(e.kept, b...)
+	e.kept = bytes.Clone(all[max(0, len(all)-endBytes):])
+	return len(b), nil
+}
+
+// String is what is kept, without blanks around it.
+func (e *End) String() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return string(bytes.TrimSpace(e.kept))
+}
+
+// Entry is a file or symbolic link of a tree, its name relative and with slashes.
+type Entry struct {
+	Name string
+	Info fs.FileInfo
+}
+
+// Walk lists what is below root, or root itself if it is a file, sorted by name. Anything but
+// folders, regular files and symbolic links is an error: a build must not depend on it.
+func Walk(root string, skip func(name string) bool) ([]Entry, error) {
+	var entries []Entry
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		name = filepath.ToSlash(name)
+		if name != "." && skip(name) {
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if d.IsDir() {
+			return nil
+		}
+		if !d.Type().IsRegular() && d.Type() != fs.ModeSymlink {
+			return fmt.Errorf("%s is neither a file nor a link", path)
+		}
+		info, err := d.Info()
+		entries = append(entries, Entry{name, info})
+		return err
+	})
+	return entries, err
+}
+
+// AddTo feeds an entry to a digest: its kind, name, length and content, so that no two trees give
+// the same bytes. Of the mode, where modes count, only the right to execute does, as in git; of a
+// link, where it points.
+func (e Entry) AddTo(h hash.Hash, root string, modes bool) error {
+	path := filepath.Join(root, filepath.FromSlash(e.Name))
+	if e.Info.Mode().Type() == fs.ModeSymlink {
+		link, err := os.Readlink(path)
+		fmt.Fprintf(h, "link %q %q\n", e.Name, link)
+		return err
+	}
+	kind := "file"
+	if modes && e.Info.Mode()&0o111 != 0 {
+		kind = "program"
+	}
+	fmt.Fprintf(h, "%s %q %d\n", kind, e.Name, e.Info.Size())
+	return Feed(h, path)
+}
+
+// Feed copies what a file holds, however much that is.
+func Feed(w io.Writer, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, f)
+	return errors.Join(err, f.Close())
+}
+
+// Digest is the SHA-256 of what a file holds, in hex.
+func Digest(path string) (string, error) {
+	h := sha256.New()
+	err := Feed(h, path)
+	return hex.EncodeToString(h.Sum(nil)), err
 }

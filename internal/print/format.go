@@ -10,17 +10,16 @@ import (
 type Format struct {
 	Name    string
 	Endings []string
-	Binary  bool // no text
 }
 
 // Formats are all that there are. Which of them something has, its Forms say.
 var Formats = []Format{
-	{"text", []string{"txt"}, false},
-	{"markdown", []string{"md", "markdown"}, false},
-	{"csv", []string{"csv"}, false},
-	{"json", []string{"json"}, false},
-	{"html", []string{"html", "htm"}, false},
-	{"parquet", []string{"parquet"}, true},
+	{"text", []string{"txt"}},
+	{"markdown", []string{"md", "markdown"}},
+	{"csv", []string{"csv"}},
+	{"json", []string{"json"}},
+	{"html", []string{"html", "htm"}},
+	{"parquet", []string{"parquet"}},
 }
 
 // Ending is what the names of a format's files end with.
@@ -66,9 +65,6 @@ func (f Forms[T]) Write(w io.Writer, format string, v T) error {
 	i := slices.IndexFunc(f, func(form Form[T]) bool { return form.Format == format })
 	if i < 0 {
 		panic("print: nothing writes this as " + format)
-	}
-	if Formats[index(format)].Binary {
-		w = Raw(w)
 	}
 	return f[i].Write(w, v)
 }

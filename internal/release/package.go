@@ -35,35 +35,13 @@ func (r release) debian(arch string) error {
 		return err
 	}
 	defer os.RemoveAll(tree)
-	var sizeBytes int64
-	put := func(to, from string, mode os.FileMode) error {
-		text, err := os.ReadFile(from)
-		if err != nil {
-			return err
-		}
-		sizeBytes += int64(len(text))
-		to = filepath.Join(tree, to)
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			return err
-		}
-		if err := file.Put(to, text); err != nil {
-			return err
-		}
-		return os.Chmod(to, mode)
-	}
-	files, err := r.shared(arch)
+	files, err := r.installed(arch)
 	if err != nil {
 		return err
 	}
-	for to, from := range files {
-		if err := put(to, from, 0o644); err != nil {
-			return err
-		}
-	}
-	for _, name := range []string{"prony", "prony-home"} {
-		if err := put("usr/bin/"+name, r.linux(name, arch), 0o755); err != nil {
-			return err
-		}
+	sizeBytes, err := place(tree, files)
+	if err != nil {
+		return err
 	}
 	version, err := versionOf(r.linux("prony", arch))
 	if err != nil {
@@ -86,10 +64,12 @@ func (r release) debian(arch string) error {
 	return err
 }
 
-// shared are a package's files beside the programs: where each comes from, by where it goes.
-func (r release) shared(arch string) (map[string]string, error) {
+// installed are a package's files: where each comes from, by where it goes.
+func (r release) installed(arch string) (map[string]string, error) {
 	share := filepath.Join(r.dir, "share")
 	files := map[string]string{
+		"usr/bin/prony":      r.linux("prony", arch),
+		"usr/bin/prony-home": r.linux("prony-home", arch),
 		"usr/share/bash-completion/completions/prony":    filepath.Join(share, "prony.bash"),
 		"usr/share/fish/vendor_completions.d/prony.fish": filepath.Join(share, "prony.fish"),
 		"usr/share/zsh/vendor-completions/_prony":        filepath.Join(share, "prony.zsh"),
@@ -108,6 +88,28 @@ func (r release) shared(arch string) (map[string]string, error) {
 	return files, nil
 }
 
+// place copies files below a folder, those of a folder bin as programs, and gives their size.
+func place(folder string, files map[string]string) (sizeBytes int64, err error) {
+	for to, from := range files {
+		text, err := os.ReadFile(from)
+		if err != nil {
+			return 0, err
+		}
+		sizeBytes += int64(len(text))
+		mode := os.FileMode(0o644)
+		if to = filepath.Join(folder, to); filepath.Base(filepath.Dir(to)) == "bin" {
+			mode = 0o755
+		}
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return 0, err
+		}
+		if err := errors.Join(file.Put(to, text), os.Chmod(to, mode)); err != nil {
+			return 0, err
+		}
+	}
+	return sizeBytes, nil
+}
+
 // linux is the path of a program for Linux.
 func (r release) linux(name, arch string) string {
 	return filepath.Join(r.dir, program(name, "linux/"+arch))
@@ -115,7 +117,7 @@ func (r release) linux(name, arch string) string {
 
 // recipe is the image's: the programs and whom to trust, and nothing else, not even a shell.
 const recipe = `FROM scratch
-COPY programs /usr/bin
+COPY bin /usr/bin
 COPY certificates /etc/ssl/certs/ca-certificates.crt
 COPY tmp /tmp
 WORKDIR /work
@@ -139,24 +141,15 @@ func (r release) image(arch string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	for _, sub := range []string{"programs", "tmp"} {
-		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
-			return err
-		}
-	}
+	tmp := filepath.Join(dir, "tmp")
 	// Whoever runs it may use its folder for what does not stay.
-	if err := os.Chmod(filepath.Join(dir, "tmp"), 0o777|os.ModeSticky); err != nil {
+	if err := errors.Join(os.Mkdir(tmp, 0o755), os.Chmod(tmp, 0o777|os.ModeSticky)); err != nil {
 		return err
 	}
-	for _, name := range []string{"prony", "prony-home"} {
-		text, err := os.ReadFile(r.linux(name, arch))
-		if err != nil {
-			return err
-		}
-		path := filepath.Join(dir, "programs", name)
-		if err := errors.Join(file.Put(path, text), os.Chmod(path, 0o755)); err != nil {
-			return err
-		}
+	_, err = place(dir, map[string]string{"bin/prony": r.linux("prony", arch),
+		"bin/prony-home": r.linux("prony-home", arch)})
+	if err != nil {
+		return err
 	}
 	var trusted []byte
 	for _, path := range certificates {

@@ -142,7 +142,7 @@ func (s *Server) trend(w http.ResponseWriter, r *http.Request) error {
 			if err != nil {
 				return err
 			}
-			runs = append(runs, trend.Of(trend.Run{Dir: id, Head: run.Head,
+			runs = append(runs, trend.Of(trend.Run{Head: run.Head,
 				Records: result.Compared(run.Records)}, run.Study(table.Options{}), o))
 		}
 		return trend.JSON(w, trend.Join(runs, o))

@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"io/fs"
 	"net/http"
 	"path"
 
@@ -28,7 +27,7 @@ var kinds = map[string]string{".js": "text/javascript; charset=utf-8",
 	".css": "text/css; charset=utf-8", ".html": "text/html; charset=utf-8"}
 
 func page(w http.ResponseWriter, name string) error {
-	b, err := fs.ReadFile(web.Pages(), name)
+	b, err := web.Page(name)
 	if err != nil {
 		return refuse(http.StatusNotFound, "there is no page %.128q", name)
 	}

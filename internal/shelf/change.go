@@ -67,13 +67,17 @@ func (s *Shelf) Label(id string, labels map[string]string) error {
 	if err != nil {
 		return fmt.Errorf("label run %s: %w", id, err)
 	}
-	name := filepath.Join(dir, result.LabelsFile)
-	if _, err := os.Lstat(name); err == nil && !isRegular(name) {
-		return fmt.Errorf("label run %s: its %s is no regular file; remove it", id,
-			result.LabelsFile)
+	return lay("label", dir, result.LabelsFile, append(b, '\n'))
+}
+
+// lay writes a file of a run's folder; a link in its place is not written through.
+func lay(verb, dir, name string, data []byte) error {
+	id, path := filepath.Base(dir), filepath.Join(dir, name)
+	if _, err := os.Lstat(path); err == nil && !isRegular(path) {
+		return fmt.Errorf("%s run %s: its %s is no regular file; remove it", verb, id, name)
 	}
-	if err := file.Put(name, append(b, '\n')); err != nil {
-		return fmt.Errorf("label run %s: %w", id, err)
+	if err := file.Put(path, data); err != nil {
+		return fmt.Errorf("%s run %s: %w", verb, id, err)
 	}
 	return nil
 }
@@ -84,14 +88,7 @@ func (s *Shelf) Reason(id, why string) error {
 	if err != nil {
 		return err
 	}
-	name := filepath.Join(dir, result.StopFile)
-	if _, err := os.Lstat(name); err == nil && !isRegular(name) {
-		return fmt.Errorf("stop run %s: its %s is no regular file; remove it", id, result.StopFile)
-	}
-	if err := file.Put(name, []byte(why+"\n")); err != nil {
-		return fmt.Errorf("stop run %s: %w", id, err)
-	}
-	return nil
+	return lay("stop", dir, result.StopFile, []byte(why+"\n"))
 }
 
 // Remove takes a run away, with all that is in its folder. It is renamed first, so that it is there

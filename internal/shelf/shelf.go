@@ -12,11 +12,13 @@
 package shelf
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -27,6 +29,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"prony/internal/file"
 	"prony/internal/result"
@@ -137,8 +141,14 @@ var ErrNone = errors.New("there is no such run")
 // Path is a run's folder. It is made of the identifier alone, and neither it nor the run's head is
 // a link.
 func (s *Shelf) Path(id string) (string, error) {
+	return s.find(id, result.RunFile)
+}
+
+// find is a folder with one of some files.
+func (s *Shelf) find(id string, files ...string) (string, error) {
 	dir := filepath.Join(s.dir, id)
-	if !Identifier(id) || !isFolder(dir) || !isRegular(filepath.Join(dir, result.RunFile)) {
+	has := func(name string) bool { return isRegular(filepath.Join(dir, name)) }
+	if !Identifier(id) || !isFolder(dir) || !slices.ContainsFunc(files, has) {
 		return "", fmt.Errorf("find run %.128q: %w below %s", id, ErrNone, filepath.Base(s.dir))
 	}
 	return dir, nil
@@ -233,23 +243,18 @@ func (s *Shelf) List(ctx context.Context) (Index, error) {
 // lookAll looks at runs side by side, on as many cores as the program may use.
 func (s *Shelf) lookAll(ctx context.Context, ids []string) []item {
 	items := make([]item, len(ids))
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
-			for i := range next {
-				items[i] = s.look(ids[i], filepath.Join(s.dir, ids[i]))
-			}
-		})
-	}
-	for i := range ids {
+	var all errgroup.Group
+	all.SetLimit(runtime.GOMAXPROCS(0))
+	for i, id := range ids {
 		if ctx.Err() != nil {
 			break
 		}
-		next <- i
+		all.Go(func() error {
+			items[i] = s.look(id, filepath.Join(s.dir, id))
+			return nil
+		})
 	}
-	close(next)
-	workers.Wait()
+	_ = all.Wait() // none fails: an item has its problem
 	return items
 }
 
@@ -326,12 +331,7 @@ func (s *Shelf) Lab(id string) (*Lab, error) {
 // Folder is that of a run, which may not have its head yet: services are built before it is
 // written.
 func (s *Shelf) Folder(id string) (string, error) {
-	dir := filepath.Join(s.dir, id)
-	if !Identifier(id) || !isFolder(dir) || !isRegular(filepath.Join(dir, result.RunFile)) &&
-		!isRegular(filepath.Join(dir, result.ProgressFile)) {
-		return "", fmt.Errorf("find run %.128q: %w below %s", id, ErrNone, filepath.Base(s.dir))
-	}
-	return dir, nil
+	return s.find(id, result.RunFile, result.ProgressFile)
 }
 
 // coming is what is known of a run whose services are being built; ok: it is one.
@@ -458,3 +458,68 @@ func OpenIn(dir, name string) (*os.File, error) {
 	}
 	return f, nil
 }
+
+// Lab is the process that a run under way is of.
+type Lab struct {
+	PID  int    `json:"pid"`
+	Born string `json:"born"` // which tells it from a later process of the same number
+}
+
+// progress is what a run's progress says of its state.
+type progress struct {
+	stamp Stamp
+	begun result.Progress
+	ended bool
+}
+
+// lab is the process that wrote it last.
+func (p progress) lab() Lab { return Lab{p.begun.PID, p.begun.Born} }
+
+// maxTail is where the last event of a run is looked for: it is no longer than that, in bytes.
+const maxTail = 8 << 10
+
+// readProgress reads of a run's progress what tells its state. The end of the file says whether the
+// run has ended, as nearly all have; only of others all of it is read, for who runs them.
+func readProgress(dir string) (p progress) {
+	f, err := OpenIn(dir, result.ProgressFile)
+	if err != nil {
+		return p
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	info, err := f.Stat()
+	if err != nil {
+		return p
+	}
+	p.stamp = StampOf(info)
+	tail := make([]byte, min(info.Size(), maxTail))
+	if n, err := f.ReadAt(tail, info.Size()-int64(len(tail))); err == nil || err == io.EOF {
+		at := bytes.LastIndexByte(bytes.TrimSuffix(tail[:n], []byte("\n")), '\n')
+		p.read(tail[at+1 : n])
+	}
+	if !p.ended {
+		_, _ = result.ReadLines(f.Name(), f, func(line []byte) error {
+			if bytes.Contains(line, []byte(result.Begins)) ||
+				bytes.Contains(line, []byte(result.Ends)) {
+				p.read(line)
+			}
+			return nil // a line that is torn, or no event, tells nothing
+		})
+	}
+	return p
+}
+
+// read takes in an event. A run that was gone on with begins again in the same file.
+func (p *progress) read(line []byte) {
+	var e result.Progress
+	if json.Unmarshal(line, &e) != nil {
+		return
+	}
+	switch e.Kind {
+	case result.Begins:
+		p.begun, p.ended = e, false
+	case result.Ends:
+		p.ended = true
+	}
+}
+
+var errNotRegular = errors.New("it is no regular file")

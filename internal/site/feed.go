@@ -3,13 +3,11 @@ package site
 import (
 	"encoding/xml"
 	"fmt"
-	"io"
 	"net/url"
 	"strings"
 	"time"
 
 	"prony/internal/file"
-	"prony/internal/print"
 	"prony/internal/shelf"
 	"prony/internal/unit"
 )
@@ -57,18 +55,10 @@ func writeFeed(name string, entries []shelf.Entry, base string) error {
 			Date: e.Time.UTC().Format(time.RFC1123Z), ID: guid{Text: e.ID},
 		})
 	}
-	err := file.Write(name, func(w io.Writer) error {
-		if _, err := io.WriteString(w, xml.Header); err != nil {
-			return err
-		}
-		enc := xml.NewEncoder(w)
-		enc.Indent("", " ")
-		if err := enc.Encode(feed{Version: "2.0", Channel: c}); err != nil {
-			return err
-		}
-		_, err := io.WriteString(w, "\n")
-		return err
-	})
+	text, err := xml.MarshalIndent(feed{Version: "2.0", Channel: c}, "", " ")
+	if err == nil {
+		err = file.Put(name, []byte(xml.Header+string(text)+"\n"))
+	}
 	if err != nil {
 		return fmt.Errorf("write feed: %w", err)
 	}
@@ -96,17 +86,4 @@ func verdicts(e shelf.Entry) string {
 		return unit.Plural(0, "number")
 	}
 	return strings.Join(out, ", ")
-}
-
-// documented writes the whole index for other programs.
-func documented(entries []shelf.Entry) func(io.Writer) error {
-	if entries == nil {
-		entries = []shelf.Entry{}
-	}
-	return func(w io.Writer) error {
-		return print.JSON(w, struct {
-			Version int           `json:"version"`
-			Runs    []shelf.Entry `json:"runs"`
-		}{indexVersion, entries})
-	}
 }

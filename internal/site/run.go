@@ -62,7 +62,7 @@ func writeRun(s *shelf.Shelf, id, to string, o Options) (page, error) {
 		return page{lost: err}, nil
 	}
 	study := run.Study(run.Options())
-	p := page{fresh: true, series: trend.Of(trend.Run{Dir: id, Head: run.Head,
+	p := page{fresh: true, series: trend.Of(trend.Run{Head: run.Head,
 		Records: result.Compared(run.Records)}, study, trend.Options{})}
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return p, fmt.Errorf("write site: %w", err)
@@ -113,11 +113,11 @@ func marked(dir, program string) mark {
 // reports writes what is made of a run's records.
 func reports(run *shelf.Run, study table.Study, id, to string) error {
 	var html, doc bytes.Buffer
-	if err := report.HTML(&html, study, report.OfRun(run, study)); err != nil {
-		return fmt.Errorf("write the report of run %s: %w", id, err)
+	err := report.HTML(&html, study, report.OfRun(run, study))
+	if err == nil {
+		err = report.JSON(&doc, study, report.JSONOptions{Endpoints: run.Endpoints()})
 	}
-	if err := report.JSON(&doc, study, report.JSONOptions{
-		Endpoints: run.Endpoints()}); err != nil {
+	if err != nil {
 		return fmt.Errorf("write the report of run %s: %w", id, err)
 	}
 	if err := put(filepath.Join(to, "report.html"), html.Bytes()); err != nil {

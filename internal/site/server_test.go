@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -101,7 +100,7 @@ func (l *lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if name == "" {
 			name = "index.html"
 		}
-		b, err := fs.ReadFile(web.Pages(), name)
+		b, err := web.Page(name)
 		if err != nil {
 			w.WriteHeader(http.StatusNotFound)
 		}

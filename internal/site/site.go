@@ -21,12 +21,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"prony/internal/file"
 	"prony/internal/print"
@@ -166,29 +168,23 @@ func writeRuns(ctx context.Context, s *shelf.Shelf, entries []shelf.Entry, to st
 	o Options) ([]page, error) {
 	pages := make([]page, len(entries))
 	failed := make([]error, len(entries))
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
-			for i := range next {
-				if ctx.Err() == nil {
-					id := entries[i].ID
-					pages[i], failed[i] = writeRun(s, id, filepath.Join(to, runsDir, id), o)
-				}
+	var all errgroup.Group
+	all.SetLimit(runtime.GOMAXPROCS(0))
+	for i, e := range entries {
+		all.Go(func() error {
+			if ctx.Err() == nil {
+				pages[i], failed[i] = writeRun(s, e.ID, filepath.Join(to, runsDir, e.ID), o)
 			}
+			return nil
 		})
 	}
-	for i := range entries {
-		next <- i
-	}
-	close(next)
-	workers.Wait()
+	_ = all.Wait() // one that fails does not stop the others
 	return pages, errors.Join(append(failed, ctx.Err())...)
 }
 
 // writeData writes the index in parts, and a history for each suite and machine.
 func writeData(to string, entries []shelf.Entry, series [][]trend.Series) error {
-	x := index{Version: indexVersion, Total: len(entries), Groups: []group{}}
+	x := index{Version: indexVersion, Total: len(entries)}
 	x.Runs = entries[:min(firstRuns, len(entries))]
 	for part := range slices.Chunk(entries[len(x.Runs):], partRuns) {
 		x.Parts++
@@ -213,7 +209,13 @@ func writeData(to string, entries []shelf.Entry, series [][]trend.Series) error 
 	if err := give(to, dataDir+"/index", x); err != nil {
 		return err
 	}
-	return file.Write(filepath.Join(to, dataDir, "index.json"), documented(entries))
+	// The whole index is for other programs.
+	return file.Write(filepath.Join(to, dataDir, "index.json"), func(w io.Writer) error {
+		return print.JSON(w, struct {
+			Version int           `json:"version"`
+			Runs    []shelf.Entry `json:"runs"`
+		}{indexVersion, entries})
+	})
 }
 
 // add puts a run into its group.

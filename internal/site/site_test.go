@@ -174,7 +174,7 @@ func checkTrend(t *testing.T, s *shelf.Shelf, list shelf.Index, to, key string) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, trend.Run{Dir: e.ID, Head: r.Head, Records: result.Compared(r.Records)})
+		all = append(all, trend.Run{Head: r.Head, Records: result.Compared(r.Records)})
 	}
 	var b bytes.Buffer
 	if err := print.JSON(&b, trend.Find(all, trend.Options{})); err != nil {

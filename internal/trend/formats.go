@@ -56,16 +56,12 @@ func (s *Series) head() string {
 // says is the state of a series in words.
 func (s *Series) says() string {
 	switch n := len(s.Points); {
-	case n == 1:
-		return "1 run" // a note says once what is lacking
 	case n < Least:
-		return fmt.Sprintf("%d runs", n)
+		return unit.Plural(n, "run") // a note says once what is lacking
 	case len(s.Changes) == 0:
 		return "no change"
-	case len(s.Changes) == 1:
-		return "1 change"
 	}
-	return fmt.Sprintf("%d changes", len(s.Changes))
+	return unit.Plural(len(s.Changes), "change")
 }
 
 // tell is one change in a sentence.

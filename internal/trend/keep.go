@@ -19,7 +19,6 @@ type part struct {
 
 type point struct {
 	Point
-	Dir   string
 	Value number `json:"value"`
 	Lo    number `json:"lo"`
 	Hi    number `json:"hi"`
@@ -46,7 +45,7 @@ func Keep(w io.Writer, of []Series) error {
 		parts[i] = part{Series: s, Label: s.Label, Aspects: s.method}
 		for _, p := range s.Points {
 			parts[i].Points = append(parts[i].Points,
-				point{p, p.Dir, number(p.Value), number(p.Lo), number(p.Hi)})
+				point{p, number(p.Value), number(p.Lo), number(p.Hi)})
 		}
 	}
 	if err := json.NewEncoder(w).Encode(parts); err != nil {
@@ -66,9 +65,9 @@ func Kept(r io.Reader) ([]Series, error) {
 		s := p.Series
 		s.Label, s.method = p.Label, p.Aspects
 		for _, q := range p.Points {
-			q.Point.Dir, q.Point.Value = q.Dir, float64(q.Value)
-			q.Point.Lo, q.Point.Hi = float64(q.Lo), float64(q.Hi)
-			s.Points = append(s.Points, q.Point)
+			p := q.Point
+			p.Value, p.Lo, p.Hi = float64(q.Value), float64(q.Lo), float64(q.Hi)
+			s.Points = append(s.Points, p)
 		}
 		out[i] = s
 	}

@@ -21,9 +21,8 @@ import (
 	"prony/internal/table"
 )
 
-// Run is one run's head and records, and the folder they came from.
+// Run is one run's head and records.
 type Run struct {
-	Dir     string
 	Head    result.Run
 	Records []*result.Record
 }
@@ -68,7 +67,6 @@ type Series struct {
 
 // Point is a run's value: the centre of its trials.
 type Point struct {
-	Dir    string    `json:"-"`
 	Run    string    `json:"run"`
 	Commit string    `json:"commit"`
 	Time   time.Time `json:"time"` // UTC, whole seconds
@@ -177,7 +175,7 @@ func Of(r Run, study table.Study, o Options) (out []Series) {
 func pointOf(r Run, first *result.Record, m table.Metric) Point {
 	s := m.Summary
 	return Point{
-		Run: r.Head.ID, Dir: r.Dir, Commit: first.Provenance.Commit,
+		Run: r.Head.ID, Commit: first.Provenance.Commit,
 		Time:  began(r).UTC().Truncate(time.Second),
 		Value: s.Center, Lo: s.Lo, Hi: s.Hi, N: s.N,
 	}
@@ -202,12 +200,8 @@ func (s *Series) find(alpha float64) {
 	if len(s.Points) < Least {
 		return
 	}
-	xs := make([]float64, len(s.Points))
-	for i, p := range s.Points {
-		xs[i] = p.Value
-	}
 	meaning := metric.Named(s.Metric, s.Unit)
-	for _, c := range stats.Changes(xs, alpha) {
+	for _, c := range stats.Changes(s.values(), alpha) {
 		at := s.Points[c.At]
 		out := Change{At: c.At, Run: at.Run, Commit: at.Commit, Before: c.Before, After: c.After,
 			P: c.P, Word: meaning.Better}

@@ -29,7 +29,7 @@ func history(perS ...float64) (runs []Run) {
 			Loads: []result.Load{{Name: "peak", Model: "closed", Connections: 64,
 				ThroughputPerS: rate, WindowNs: 1e9}},
 		}
-		runs = append(runs, Run{Dir: "results/" + id, Head: result.Run{ID: id},
+		runs = append(runs, Run{Head: result.Run{ID: id},
 			Records: []*result.Record{r}})
 	}
 	return runs

@@ -9,7 +9,6 @@ package web
 import (
 	"embed"
 	"html/template"
-	"io/fs"
 	"strings"
 )
 
@@ -78,21 +77,8 @@ func Index(source string) []byte {
 	return []byte(b.String())
 }
 
-// Pages are the app's files for a server, index.html with them; fs.ReadFile reads each.
-func Pages() fs.FS { return pages{} }
-
-type pages struct{}
-
-// Open is for fs.FS; what there is, is read whole.
-func (pages) Open(name string) (fs.File, error) {
-	if name == "index.html" {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
-	}
-	return built.Open("app/" + name)
-}
-
-// ReadFile is fs.ReadFileFS.
-func (pages) ReadFile(name string) ([]byte, error) {
+// Page is one of the app's files for a server, index.html with them.
+func Page(name string) ([]byte, error) {
 	if name == "index.html" {
 		return Index(Server), nil
 	}
