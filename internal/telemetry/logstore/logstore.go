@@ -1,8 +1,8 @@
-// Package logstore keeps what services wrote about a trial as log records: it counts all by service
-// and severity, and keeps warnings and worse, those that belong to kept traces, and a uniform
-// sample of the rest, all within bounds.
+// Package logstore keeps what services wrote about a trial as log records: it counts all, and keeps
+// warnings and worse, those that belong to kept traces, and a uniform sample of the rest, all
+// within bounds.
 //
-//	plog.Logs ─► counts by window, service, severity
+//	plog.Logs ─► counts by window
 //	         └─► places of its window, or held until its trace is known to be kept ─► logs.ndjson
 //
 // What is not kept is counted.
@@ -47,12 +47,6 @@ func (o Options) withDefaults() Options {
 	o.HeldBytes = cmp.Or(o.HeldBytes, 32<<20)
 	o.KeptBytes = cmp.Or(o.KeptBytes, 32<<20)
 	return o
-}
-
-// Ended is what a store says of a trial that has ended.
-type Ended struct {
-	Loads  map[string]result.Told // by window; without spans
-	Counts spanstore.Counts
 }
 
 // Store takes records in and writes those that it keeps. Its methods may be called from any
@@ -118,7 +112,6 @@ func (s *Store) consume(t *trial, a arrival) {
 	}
 	ns, level := a.time(), levelOf(a.record)
 	t.Counts.Received++
-	t.Counts.Severity(a.service, logs.Severities[level], 1)
 	t.Windows.Add(ns, a.wallNs, result.Told{Logs: 1})
 	e := &entry{ns: ns, level: level, hash: a.hash(), trace: a.record.TraceID()}
 	g := t.Group(t.Windows.At(ns))
@@ -144,7 +137,6 @@ func (s *Store) consume(t *trial, a arrival) {
 		if !ok {
 			break
 		}
-		from.Counts.Evicted++
 		s.drop(from, out)
 	}
 	if s.heldBytes > s.o.HeldBytes {
@@ -185,7 +177,6 @@ func (s *Store) relieve() {
 
 func (s *Store) release(t *trial, e *entry) {
 	s.heldBytes -= e.Bytes
-	t.Counts.Evicted++
 	if e.In &^= isTraced; e.In == 0 {
 		t.Counts.Dropped++
 	}
@@ -193,34 +184,33 @@ func (s *Store) release(t *trial, e *entry) {
 
 // End ends a trial: what is kept is written and synced. kept says which traces are
 // (spanstore.Ended.IDs, so the spans end first). An error does not make the counts wrong.
-func (s *Store) End(id string, kept func(pcommon.TraceID) bool) (Ended, error) {
+func (s *Store) End(id string, kept func(pcommon.TraceID) bool) (spanstore.Ended, error) {
 	out, records, err := s.finish(id, kept)
 	if err != nil {
-		return Ended{}, err
+		return out, err
 	}
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	return out, spanstore.AppendLines(s.file, records)
 }
 
-func (s *Store) finish(id string, kept func(pcommon.TraceID) bool) (Ended, []*logs.Record, error) {
+func (s *Store) finish(id string, kept func(pcommon.TraceID) bool) (out spanstore.Ended,
+	records []*logs.Record, err error) {
 	s.trials.Lock()
 	defer s.trials.Unlock()
 	t := s.trials.Find(id)
 	if t == nil {
-		return Ended{}, nil, fmt.Errorf("end trial %s: it is not under way", id)
+		return out, nil, fmt.Errorf("end trial %s: it is not under way", id)
 	}
-	loads := t.Windows.End(clock.Wall().UnixNano())
+	out.Loads = t.Windows.End(clock.Wall().UnixNano())
 	var entries []*entry
 	for _, e := range t.held {
-		s.heldBytes -= e.Bytes
-		if kept == nil || !kept(e.trace) {
-			if e.In &^= isTraced; e.In == 0 {
-				t.Counts.Dropped++
-			}
-			continue
+		if kept != nil && kept(e.trace) {
+			s.heldBytes -= e.Bytes
+			entries = append(entries, e)
+		} else {
+			s.release(t, e)
 		}
-		entries = append(entries, e)
 	}
 	for _, e := range t.Items() {
 		s.keptBytes -= e.Bytes
@@ -229,19 +219,18 @@ func (s *Store) finish(id string, kept func(pcommon.TraceID) bool) (Ended, []*lo
 		}
 	}
 	slices.SortFunc(entries, byTime)
-	records := make([]*logs.Record, len(entries))
-	for i, e := range entries {
-		records[i] = &e.record
+	for _, e := range entries {
+		records = append(records, &e.record)
 		e.record.Window = t.Windows.At(e.ns) // marks may have come since
 		e.record.Classes = e.classes()
-		t.Counts.Class(1, e.record.Classes...)
 	}
 	t.Counts.Kept = int64(len(entries))
 	s.trials.End(t)
-	return Ended{loads, t.Counts}, records, nil
+	out.Counts = t.Counts
+	return out, records, nil
 }
 
-// Counts of all trials so far. Kept and Classes are of those that have ended.
+// Counts of all trials so far. Kept is of those that have ended.
 func (s *Store) Counts() spanstore.Counts { return s.trials.Counts() }
 
 // Close ends the trials that are under way, without knowing which traces are kept, and closes the

@@ -49,19 +49,18 @@ func (a *assembly) first() *pending {
 // a trace without its root has neither name nor duration.
 const extraRoots = 8
 
-// add takes a span in, unless the trace has as much as it may; it says whether it did.
-func (a *assembly) add(p *pending, s ptrace.Span, service string) bool {
+// add takes a span in, unless the trace has as much as it may.
+func (a *assembly) add(p *pending, s ptrace.Span, service string) {
 	s, size := trim(s)
 	full := len(p.spans) >= maxSpans || p.bytes+size > traceBytes
 	if full && (!s.ParentSpanID().IsEmpty() || len(p.spans) >= maxSpans+extraRoots ||
 		p.bytes+size > 2*traceBytes) {
 		p.cut++
-		return false
+		return
 	}
 	p.spans = append(p.spans, held{s, service})
 	p.bytes += size
 	a.bytes += size
-	return true
 }
 
 func (a *assembly) remove(p *pending) {

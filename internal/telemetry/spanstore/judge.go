@@ -21,7 +21,6 @@ import (
 func (s *Store) judge(p *pending) {
 	s.pending.remove(p)
 	t := p.trial
-	t.Counts.Judged++
 	at, roots := -1, 0
 	if len(p.spans) > 0 {
 		at, roots = root(p.spans)
@@ -68,7 +67,6 @@ func (s *Store) keep(t *trial, c *candidate) {
 			break
 		}
 		if out.In == 0 {
-			from.Counts.Evicted++
 			s.drop(from, out)
 		}
 	}
@@ -91,7 +89,6 @@ func (s *Store) late(t *trial, c *candidate, span ptrace.Span, service string) {
 	c.asked = c.asked || isAsked(span.TraceState().AsRaw())
 	if len(c.trace.Spans) >= maxSpans || c.Bytes+size > traceBytes {
 		c.trace.Cut++
-		t.Counts.Cut++
 	} else {
 		c.trace.Spans = append(c.trace.Spans, spanOf(span, service))
 		c.Bytes += size
@@ -157,7 +154,6 @@ func (s *Store) finish(id string, nowNs int64) (*trial, Ended, error) {
 		t.Counts.Dropped += c.trace.Cut
 		c.trace.Window = t.Windows.At(c.trace.StartNs) // marks may have come since
 		c.trace.Classes = c.classes()
-		t.Counts.Class(1, c.trace.Classes...)
 	}
 	s.trials.End(t)
 	out.Counts = t.Counts

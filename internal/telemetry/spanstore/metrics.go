@@ -43,7 +43,6 @@ type callMetrics struct {
 	sinceNs  int64
 	series   map[seriesKey]*series
 	services map[string]bool
-	overflow int64 // spans counted as other
 }
 
 func newMetrics(limit int, sinceNs int64) *callMetrics {
@@ -82,7 +81,6 @@ func (m *callMetrics) open(key seriesKey) *series {
 		key.service = other
 	}
 	if m.series[key] == nil && len(m.series) >= m.limit || key.service == other {
-		m.overflow++
 		key.name = other
 	}
 	m.services[key.service] = true

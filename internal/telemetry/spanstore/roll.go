@@ -12,6 +12,20 @@ import (
 	"prony/internal/telemetry/spans"
 )
 
+// Counts is what became of spans or of log records. Once a trial has ended, Received = Kept +
+// Dropped.
+type Counts struct {
+	Received int64
+	Kept     int64 // as records, or as spans of kept traces
+	Dropped  int64 // the others
+}
+
+func (c *Counts) add(d Counts) {
+	c.Received += d.Received
+	c.Kept += d.Kept
+	c.Dropped += d.Dropped
+}
+
 // Under is a trial under way as every store knows it, with what is kept of it; what a store has
 // beside it lies around it.
 type Under[T Seated] struct {
@@ -130,25 +144,21 @@ func (r *Roll[U, T]) Origin(resource pcommon.Map) (service string, t U) {
 }
 
 // Stray counts an item that belongs to no trial.
-func (r *Roll[U, T]) Stray() {
-	r.ended.Received++
-	r.ended.Dropped++
-	r.ended.Stray++
-}
+func (r *Roll[U, T]) Stray() { r.ended.add(Counts{Received: 1, Dropped: 1}) }
 
 // End takes a trial out.
 func (r *Roll[U, T]) End(t U) {
-	r.ended.Add(t.under().Counts)
+	r.ended.add(t.under().Counts)
 	r.Trials = slices.DeleteFunc(r.Trials, func(x U) bool { return x == t })
 }
 
-// Counts of all trials so far. Kept and Classes are of those that have ended.
-func (r *Roll[U, T]) Counts() (out Counts) {
+// Counts of all trials so far. Kept is of those that have ended.
+func (r *Roll[U, T]) Counts() Counts {
 	r.Lock()
 	defer r.Unlock()
-	out.Add(r.ended)
+	out := r.ended
 	for _, t := range r.Trials {
-		out.Add(t.under().Counts)
+		out.add(t.under().Counts)
 	}
 	return out
 }

@@ -72,9 +72,9 @@ func (o Options) withDefaults() Options {
 
 // Ended is what a store says of a trial that has ended.
 type Ended struct {
-	Loads  map[string]result.Told // by window; without log lines
+	Loads  map[string]result.Told // by window; of what the store takes in
 	Counts Counts
-	IDs    map[pcommon.TraceID]bool // of the kept traces
+	IDs    map[pcommon.TraceID]bool // of the kept traces; of a store of logs none
 }
 
 // Store takes spans in and writes the traces that it keeps. Its methods may be called from any
@@ -199,7 +199,6 @@ func (s *Store) consume(t *trial, span ptrace.Span, service string, now, wall in
 	t.Counts.Received++
 	t.news = true
 	t.metrics.add(span, service)
-	t.Counts.Overflow = t.metrics.overflow
 	add := result.Told{Spans: 1}
 	failed := span.Status().Code() == ptrace.StatusCodeError
 	if failed {
@@ -223,11 +222,8 @@ func (s *Store) consume(t *trial, span ptrace.Span, service string, now, wall in
 		p.errors++
 	}
 	p.asked = p.asked || isAsked(span.TraceState().AsRaw())
-	if !s.pending.add(p, span, service) {
-		p.trial.Counts.Cut++
-	}
+	s.pending.add(p, span, service)
 	for s.pending.bytes > s.o.Bytes || len(s.pending.byID) > maxTraces {
-		s.pending.first().trial.Counts.Hurried++
 		s.judge(s.pending.first())
 	}
 }
@@ -272,7 +268,7 @@ func (s *Store) export(ctx context.Context, trials []*trial, nowNs int64) error 
 	return nil
 }
 
-// Counts of all trials so far. Kept and Classes are of those that have ended.
+// Counts of all trials so far. Kept is of those that have ended.
 func (s *Store) Counts() Counts { return s.trials.Counts() }
 
 // Close ends the trials that are under way and closes the files.
