@@ -49,7 +49,7 @@ func weighed(signal, kind string, zipkin bool, body []byte) (bytes int64, deep i
 	case !strings.Contains(kind, "protobuf"):
 		return weighJSON(body)
 	case zipkin:
-		return weighZipkin(body)
+		return zipkinShape.weigh(body, 0)
 	case s == nil:
 		return 0, 0 // nobody decodes it
 	}

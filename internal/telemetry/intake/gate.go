@@ -45,8 +45,7 @@ type gate struct {
 	held atomic.Int64 // bytes
 	busy atomic.Int64 // requests
 
-	mu     sync.Mutex
-	visits map[*visit]struct{} // over gRPC, still arriving
+	visits sync.Map // of *visit, over gRPC, still arriving
 }
 
 // visit is one request, from its header to its answer. It travels in the request's context.
@@ -310,22 +309,17 @@ func takeSlot(ctx context.Context, slots chan struct{}, v *visit, wait time.Dura
 	if v.slot {
 		return nil
 	}
+	waiting, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
 	select {
 	case slots <- struct{}{}:
 		v.slot = true
 		return nil
-	default:
-	}
-	t := time.NewTimer(wait)
-	defer t.Stop()
-	select {
-	case slots <- struct{}{}:
-		v.slot = true
-		return nil
-	case <-t.C:
+	case <-waiting.Done():
+		if err := ctx.Err(); err != nil {
+			return status.FromContextError(err).Err()
+		}
 		return errSlots
-	case <-ctx.Done():
-		return status.FromContextError(ctx.Err()).Err()
 	}
 }
 
@@ -372,17 +366,8 @@ func (g *gate) tap(ctx context.Context, info *tap.Info) (context.Context, error)
 	}
 	g.busy.Add(1)
 	ctx, v.cancel = context.WithTimeout(context.WithValue(ctx, visitKey{}, v), g.limits.Read)
-	v.arrived = func() {
-		g.mu.Lock()
-		delete(g.visits, v)
-		g.mu.Unlock()
-	}
-	g.mu.Lock()
-	if g.visits == nil {
-		g.visits = map[*visit]struct{}{}
-	}
-	g.visits[v] = struct{}{}
-	g.mu.Unlock()
+	v.arrived = func() { g.visits.Delete(v) }
+	g.visits.Store(v, nil)
 	// gRPC ends the context of every stream that ends, however it does.
 	context.AfterFunc(ctx, func() {
 		v.cancel()
@@ -434,9 +419,7 @@ func (g *gate) watch(ctx context.Context) {
 }
 
 func (g *gate) cancelAll() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for v := range g.visits {
-		v.cancel()
+	for v := range g.visits.Range {
+		v.(*visit).cancel()
 	}
 }
