@@ -35,6 +35,14 @@ const window = "window"
 
 type phase struct{ trial, kind, name string }
 
+// phases are those that are open.
+type phases map[phase]opened
+
+type opened struct {
+	of      telemetry.Trial
+	sinceNs int64 // Unix time
+}
+
 // line is one of MarksFile.
 type line struct {
 	Run     string `json:"run"`
@@ -43,19 +51,15 @@ type line struct {
 	telemetry.Mark
 }
 
-// tellMark tells everybody of a mark; one that was told by an earlier home is only taken up again.
-func (h *Home) tellMark(ctx context.Context, t telemetry.Trial, m telemetry.Mark,
-	fresh bool) error {
+// tellMark tells everybody of a mark.
+func (h *Home) tellMark(ctx context.Context, t telemetry.Trial, m telemetry.Mark) error {
 	d := pmetric.NewMetrics()
 	h.mu.Lock()
-	for _, p := range h.turn(t, m) {
-		_, open := h.phases[p]
+	for _, p := range h.open.turn(t, m) {
+		_, open := h.open[p]
 		addPhase(d, t, p, open, pcommon.Timestamp(m.WallNs))
 	}
 	h.mu.Unlock()
-	if !fresh {
-		return nil
-	}
 	events := plog.NewLogs()
 	addEvent(events, t, m)
 	h.forward.Logs(ctx, events)
@@ -63,23 +67,26 @@ func (h *Home) tellMark(ctx context.Context, t telemetry.Trial, m telemetry.Mark
 }
 
 // turn changes the open phases as a mark says, and returns those that changed.
-func (h *Home) turn(t telemetry.Trial, m telemetry.Mark) []phase {
+func (open phases) turn(t telemetry.Trial, m telemetry.Mark) []phase {
 	var changed []phase
 	p := phase{t.ID, window, m.Name}
 	switch m.Kind {
 	case telemetry.Close:
-		delete(h.phases, p)
+		delete(open, p)
 		return []phase{p}
 	case telemetry.Phase:
 		p.kind = telemetry.Phase
-		for other := range h.phases {
+		for other := range open {
 			if other.trial == t.ID && other.kind == telemetry.Phase && other != p {
-				delete(h.phases, other)
+				delete(open, other)
 				changed = append(changed, other)
 			}
 		}
+	case telemetry.Open:
+	default:
+		return nil
 	}
-	h.phases[p] = t
+	open[p] = opened{t, m.WallNs}
 	return append(changed, p)
 }
 
@@ -89,10 +96,10 @@ func (h *Home) closePhases(ctx context.Context, trial string) error {
 	before := clock.Wall().Add(-time.Millisecond)
 	d, now := pmetric.NewMetrics(), pcommon.NewTimestampFromTime(before)
 	h.mu.Lock()
-	for p, t := range h.phases {
+	for p, o := range h.open {
 		if p.trial == trial {
-			delete(h.phases, p)
-			addPhase(d, t, p, false, now)
+			delete(h.open, p)
+			addPhase(d, o.of, p, false, now)
 		}
 	}
 	h.mu.Unlock()
@@ -103,8 +110,8 @@ func (h *Home) closePhases(ctx context.Context, trial string) error {
 func (h *Home) tellPhases(ctx context.Context) error {
 	d, now := pmetric.NewMetrics(), pcommon.NewTimestampFromTime(clock.Wall())
 	h.mu.Lock()
-	for p, t := range h.phases {
-		addPhase(d, t, p, true, now)
+	for p, o := range h.open {
+		addPhase(d, o.of, p, true, now)
 	}
 	h.mu.Unlock()
 	return h.tellMetrics(ctx, d)

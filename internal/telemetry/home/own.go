@@ -116,37 +116,25 @@ const holds = time.Minute
 // past makes of the marks of a trial that is over what they would have been one by one: events, and
 // phases that are open from a mark to the next, or until the end.
 func past(t telemetry.Trial, marks []telemetry.Mark, endNs int64) (plog.Logs, pmetric.Metrics) {
-	events, phases := plog.NewLogs(), pmetric.NewMetrics()
-	open := map[phase]int64{}
-	end := func(p phase, to int64) {
-		for at := open[p]; at < to; at += int64(holds) {
-			addPhase(phases, t, p, true, pcommon.Timestamp(at))
+	events, told := plog.NewLogs(), pmetric.NewMetrics()
+	end := func(p phase, at, to int64) {
+		for ; at < to; at += int64(holds) {
+			addPhase(told, t, p, true, pcommon.Timestamp(at))
 		}
-		addPhase(phases, t, p, false, pcommon.Timestamp(to))
-		delete(open, p)
+		addPhase(told, t, p, false, pcommon.Timestamp(to))
 	}
+	open := phases{}
 	for _, m := range marks {
 		addEvent(events, t, m)
-		p := phase{t.ID, window, m.Name}
-		switch m.Kind {
-		case telemetry.Open:
-			open[p] = m.WallNs
-		case telemetry.Close:
-			if _, ok := open[p]; ok {
-				end(p, m.WallNs)
+		before := maps.Clone(open)
+		for _, p := range open.turn(t, m) {
+			if o, ok := before[p]; ok {
+				end(p, o.sinceNs, m.WallNs)
 			}
-		case telemetry.Phase:
-			for other := range open {
-				if other.kind == telemetry.Phase {
-					end(other, m.WallNs)
-				}
-			}
-			p.kind = telemetry.Phase
-			open[p] = m.WallNs
 		}
 	}
-	for p := range open {
-		end(p, endNs)
+	for p, o := range open {
+		end(p, o.sinceNs, endNs)
 	}
-	return events, phases
+	return events, told
 }
