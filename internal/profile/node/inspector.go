@@ -10,13 +10,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-
-	"prony/internal/host"
 	"syscall"
 	"time"
 
 	"github.com/coder/websocket"
 
+	"prony/internal/clock"
+	"prony/internal/host"
 	"prony/internal/profile"
 )
 
@@ -49,9 +49,7 @@ type inspector struct {
 // connect finds the inspector of a process among the ports that it listens on. Where there is none
 // it is opened by SIGUSR1.
 func connect(ctx context.Context, pid int) (one *inspector, opened bool, err error) {
-	tick := time.NewTicker(openPoll)
-	defer tick.Stop()
-	for {
+	for range clock.Every(ctx, openPoll) {
 		at, err := listening(pid)
 		if err != nil {
 			return nil, opened, err
@@ -66,13 +64,9 @@ func connect(ctx context.Context, pid int) (one *inspector, opened bool, err err
 			}
 			opened = true
 		}
-		select {
-		case <-ctx.Done():
-			return nil, opened, fmt.Errorf("find the inspector of process %d: it listens on no "+
-				"port from %d upwards: %w", pid, firstPort, ctx.Err())
-		case <-tick.C:
-		}
 	}
+	return nil, opened, fmt.Errorf("find the inspector of process %d: it listens on no port from "+
+		"%d upwards: %w", pid, firstPort, ctx.Err())
 }
 
 // signal opens the inspector. A process that does not handle it would end.

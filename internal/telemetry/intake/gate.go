@@ -25,6 +25,7 @@ import (
 	"google.golang.org/grpc/tap"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"prony/internal/clock"
 	"prony/internal/door"
 	"prony/internal/result"
 )
@@ -404,16 +405,9 @@ func (g *gate) HandleConn(context.Context, stats.ConnStats) {}
 // not known before, and many that were let in when there was room may grow together.
 func (g *gate) watch(ctx context.Context) {
 	const every = 50 * time.Millisecond
-	t := time.NewTicker(every)
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-			if g.busy.Load() > 0 && g.room.full() {
-				g.cancelAll()
-			}
+	for range clock.Every(ctx, every) {
+		if g.busy.Load() > 0 && g.room.full() {
+			g.cancelAll()
 		}
 	}
 }

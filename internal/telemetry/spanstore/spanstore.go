@@ -91,8 +91,8 @@ type Store struct {
 	keptBytes int64
 	exportErr error
 
-	stop chan struct{}
-	done chan struct{}
+	stop context.CancelFunc
+	work sync.WaitGroup
 }
 
 // trial is one under way.
@@ -106,7 +106,7 @@ type trial struct {
 // Open makes the folder if it is not there and appends to the files in it. A line that a crash tore
 // is closed, so that the next one is whole.
 func Open(dir string, o Options) (*Store, error) {
-	s := &Store{o: o.withDefaults(), stop: make(chan struct{}), done: make(chan struct{})}
+	s := &Store{o: o.withDefaults()}
 	s.pending.byID = map[pcommon.TraceID]*pending{}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("open spans: %w", err)
@@ -118,21 +118,15 @@ func Open(dir string, o Options) (*Store, error) {
 	if s.calls, err = OpenLines(filepath.Join(dir, spans.MetricsFile)); err != nil {
 		return nil, errors.Join(fmt.Errorf("open spans: %w", err), s.trace.Close())
 	}
-	go s.tell()
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	s.work.Go(func() { s.tell(ctx) })
 	return s, nil
 }
 
 // tell exports the metrics from time to time, and judges what is silent when nothing comes in.
-func (s *Store) tell() {
-	defer close(s.done)
-	tick := time.NewTicker(s.o.Every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-s.stop:
-			return
-		case <-tick.C:
-		}
+func (s *Store) tell(ctx context.Context) {
+	for range clock.Every(ctx, s.o.Every) {
 		s.trials.Lock()
 		s.sweep(clock.Mono())
 		s.trials.Unlock()
@@ -273,8 +267,8 @@ func (s *Store) Counts() Counts { return s.trials.Counts() }
 
 // Close ends the trials that are under way and closes the files.
 func (s *Store) Close() error {
-	close(s.stop)
-	<-s.done
+	s.stop()
+	s.work.Wait()
 	var errs []error
 	for _, id := range s.trials.IDs() {
 		_, err := s.End(id)
