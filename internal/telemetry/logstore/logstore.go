@@ -18,7 +18,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
@@ -55,7 +54,6 @@ type Store struct {
 	o    Options
 	file *os.File
 
-	writing   sync.Mutex                     // to the file; never taken while trials are locked
 	trials    spanstore.Roll[*trial, *entry] // its lock is for all below, too
 	keptBytes int64
 	heldBytes int64
@@ -189,8 +187,6 @@ func (s *Store) End(id string, kept func(pcommon.TraceID) bool) (spanstore.Ended
 	if err != nil {
 		return out, err
 	}
-	s.writing.Lock()
-	defer s.writing.Unlock()
 	return out, spanstore.AppendLines(s.file, records)
 }
 

@@ -77,7 +77,10 @@ func (s *Store) Query(ctx context.Context, expr string, w Window) (*Answer, erro
 	}
 	var from storage.Queryable = s.db
 	if w.Trial != "" {
-		from = ofTrial{s.db, w.Trial}
+		from = storage.QueryableFunc(func(from, to int64) (storage.Querier, error) {
+			q, err := s.db.Querier(from, to)
+			return onlyTrial{q, w.Trial}, err
+		})
 	}
 	var q promql.Query
 	var err error
@@ -289,20 +292,7 @@ func (s *Store) List(ctx context.Context) ([]Listed, error) {
 	return out, nil
 }
 
-// ofTrial shows the series of one trial, and those of none.
-type ofTrial struct {
-	storage.Queryable
-	id string
-}
-
-func (t ofTrial) Querier(from, to int64) (storage.Querier, error) {
-	q, err := t.Queryable.Querier(from, to)
-	if err != nil {
-		return nil, err
-	}
-	return onlyTrial{q, t.id}, nil
-}
-
+// onlyTrial shows the series of one trial, and those of none.
 type onlyTrial struct {
 	storage.Querier
 	id string

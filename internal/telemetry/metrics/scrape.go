@@ -31,7 +31,6 @@ type pages struct {
 	mu      sync.Mutex
 	manager *scrape.Manager
 	counts  *prometheus.Registry // the manager's own
-	groups  chan map[string][]*targetgroup.Group
 	ended   chan error
 }
 
@@ -69,12 +68,11 @@ func (s *Store) Scrape(t telemetry.Trial) error {
 	}
 	s.pages.mu.Lock()
 	defer s.pages.mu.Unlock()
-	s.pages.manager, s.pages.counts, s.pages.ended = m, counts, make(chan error, 1)
-	s.pages.groups = make(chan map[string][]*targetgroup.Group, 1)
-	s.pages.groups <- groups
-	go func(feed <-chan map[string][]*targetgroup.Group, ended chan<- error) {
-		ended <- m.Run(feed)
-	}(s.pages.groups, s.pages.ended)
+	ended := make(chan error, 1)
+	s.pages.manager, s.pages.counts, s.pages.ended = m, counts, ended
+	feed := make(chan map[string][]*targetgroup.Group, 1)
+	feed <- groups
+	go func() { ended <- m.Run(feed) }()
 	return nil
 }
 

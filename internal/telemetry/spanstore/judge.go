@@ -119,12 +119,8 @@ func (s *Store) End(id string) (Ended, error) {
 	// time without holding up what comes in.
 	ctx, cancel := context.WithTimeout(context.Background(), exportTimeout)
 	defer cancel()
-	s.writing.Lock()
-	written := errors.Join(
-		AppendLines(s.trace, t.sorted()),
-		AppendLines(s.calls, t.metrics.lines(t, nowNs)))
-	s.writing.Unlock()
-	return out, errors.Join(written, s.export(ctx, []*trial{t}, nowNs))
+	return out, errors.Join(AppendLines(s.trace, t.sorted()),
+		AppendLines(s.calls, t.metrics.lines(t, nowNs)), s.export(ctx, []*trial{t}, nowNs))
 }
 
 const exportTimeout = 10 * time.Second
@@ -193,7 +189,8 @@ func OpenLines(path string) (*os.File, error) {
 	return f, nil
 }
 
-// AppendLines writes values as JSON, a line each, and syncs the file.
+// AppendLines writes values as JSON, a line each, and syncs the file. It may be called by many
+// goroutines: what is written at once are whole lines, and nobody else writes meanwhile (os.File).
 func AppendLines[T any](f *os.File, values []T) error {
 	if len(values) == 0 {
 		return nil

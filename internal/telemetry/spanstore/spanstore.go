@@ -84,8 +84,6 @@ type Store struct {
 	trace *os.File
 	calls *os.File
 
-	writing sync.Mutex // to the files; never taken while trials are locked
-
 	trials    Roll[*trial, *candidate] // its lock is for all below, too
 	pending   assembly
 	keptBytes int64
