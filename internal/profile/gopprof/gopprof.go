@@ -13,6 +13,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	pprof "github.com/google/pprof/profile"
@@ -148,16 +149,13 @@ func (s *sum) Stop(ctx context.Context) (*pprof.Profile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", s.url, err)
 	}
-	keep := len(p.SampleType)
-	for i, t := range p.SampleType {
-		if t.Type == s.page.value {
-			keep = i
-		}
-	}
-	if keep == len(p.SampleType) {
-		return nil, fmt.Errorf("read %s: it has no %s", s.url, s.page.value)
-	}
+	keep := slices.IndexFunc(p.SampleType, func(t *pprof.ValueType) bool {
+		return t.Type == s.page.value
+	})
 	// The value before it counts the same things: objects, contentions.
+	if keep < 1 {
+		return nil, fmt.Errorf("read %s: it has no %s beside a count", s.url, s.page.value)
+	}
 	p.SampleType = p.SampleType[keep-1 : keep+1]
 	p.SampleType[1].Type, p.DefaultSampleType = s.kind, s.kind
 	for _, sample := range p.Sample {
