@@ -3,10 +3,12 @@ package profile
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 
 	pprof "github.com/google/pprof/profile"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -80,6 +82,35 @@ func Parse(data []byte) (*pprof.Profile, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// answerBytes bounds what a program answers about itself; the largest profiles are below 1 MiB.
+const answerBytes = 256 << 20
+
+// Get asks a program for a page of its own.
+func Get(ctx context.Context, by *http.Client, address string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", address, err)
+	}
+	answer, err := by.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", address, err)
+	}
+	return Body(address, answer)
+}
+
+// Body is what was answered, if it is what was asked for.
+func Body(address string, answer *http.Response) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(answer.Body, answerBytes))
+	if err := errors.Join(err, answer.Body.Close()); err != nil {
+		return nil, fmt.Errorf("read %s: %w", address, err)
+	}
+	if answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("read %s: status %s: %s", address, answer.Status,
+			bytes.TrimSpace(data))
+	}
+	return data, nil
 }
 
 // lastMessage is the last field of a profile that has messages (profile.proto); strings follow.

@@ -70,7 +70,7 @@ func startCPU(ctx context.Context, base string) (profile.Session, error) {
 
 // samples is whether the program's processor profile is being taken.
 func samples(ctx context.Context, base string) (bool, error) {
-	stacks, err := get(ctx, base+"goroutine?debug=1")
+	stacks, err := profile.Get(ctx, client, base+"goroutine?debug=1")
 	return bytes.Contains(stacks, []byte(sampling)), err
 }
 
@@ -102,7 +102,7 @@ func (s *cpu) read(request *http.Request) {
 		s.answer <- answered{nil, fmt.Errorf("read %s: %w", s.url, err)}
 		return
 	}
-	data, err := body(s.url, answer)
+	data, err := profile.Body(s.url, answer)
 	s.answer <- answered{data, err}
 }
 

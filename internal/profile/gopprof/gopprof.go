@@ -6,11 +6,9 @@
 package gopprof
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -44,9 +42,6 @@ func (Collector) Fits(s profile.Subject) error {
 	}
 	return nil
 }
-
-// profileBytes bounds an answer; the largest seen are below 1 MiB.
-const profileBytes = 256 << 20
 
 // page is how a sum is read, and what of it is kept.
 type page struct {
@@ -92,35 +87,11 @@ func (c Collector) Start(ctx context.Context, s profile.Subject, kind string) (p
 	return &sum{kind: kind, page: from, url: base + from.path, before: before}, nil
 }
 
-// get asks for a page of the program.
-func get(ctx context.Context, address string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", address, err)
-	}
-	// A client of its own: a proxy or a connection that is kept would reach into the program.
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	answer, err := client.Do(request)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", address, err)
-	}
-	return body(address, answer)
-}
-
-func body(address string, answer *http.Response) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(answer.Body, profileBytes))
-	if err := errors.Join(err, answer.Body.Close()); err != nil {
-		return nil, fmt.Errorf("read %s: %w", address, err)
-	}
-	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("read %s: status %s: %s", address, answer.Status,
-			bytes.TrimSpace(data))
-	}
-	return data, nil
-}
+// client is one of its own: a proxy or a connection that is kept would reach into the program.
+var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 func read(ctx context.Context, address string) (*pprof.Profile, error) {
-	data, err := get(ctx, address)
+	data, err := profile.Get(ctx, client, address)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -129,16 +128,11 @@ func dial(ctx context.Context, c *http.Client, port int) (*inspector, error) {
 }
 
 func get(ctx context.Context, c *http.Client, address string, into any) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	data, err := profile.Get(ctx, c, address)
 	if err != nil {
-		return fmt.Errorf("read %s: %w", address, err)
+		return err
 	}
-	answer, err := c.Do(request)
-	if err != nil {
-		return fmt.Errorf("read %s: %w", address, err)
-	}
-	err = json.NewDecoder(answer.Body).Decode(into)
-	if err := errors.Join(err, answer.Body.Close()); err != nil {
+	if err := json.Unmarshal(data, into); err != nil {
 		return fmt.Errorf("read %s: %w", address, err)
 	}
 	return nil
