@@ -2,6 +2,7 @@ package logstore
 
 import (
 	"cmp"
+	"encoding/binary"
 	"hash/fnv"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -44,16 +45,13 @@ func levelOf(r plog.LogRecord) int {
 func (a arrival) hash() uint64 {
 	h := fnv.New64a()
 	trace, span := a.record.TraceID(), a.record.SpanID()
-	var ns [8]byte
-	for i, t := 0, a.time(); i < len(ns); i++ {
-		ns[i] = byte(t >> (8 * i))
-	}
+	ns := binary.LittleEndian.AppendUint64(nil, uint64(a.time()))
 	const head = 256 // of the body; more tells records apart no better
 	body := ""
 	if a.record.Body().Type() == pcommon.ValueTypeStr {
 		body = a.record.Body().Str()
 	}
-	for _, b := range [][]byte{ns[:], trace[:], span[:], []byte(a.service),
+	for _, b := range [][]byte{ns, trace[:], span[:], []byte(a.service),
 		[]byte(body[:min(len(body), head)])} {
 		_, _ = h.Write(b) // never fails (package hash)
 	}

@@ -82,13 +82,7 @@ func (s *Store) Query(ctx context.Context, expr string, w Window) (*Answer, erro
 			return onlyTrial{q, w.Trial}, err
 		})
 	}
-	var q promql.Query
-	var err error
-	if w.Step == 0 {
-		q, err = s.engine.NewInstantQuery(ctx, from, nil, expr, w.To)
-	} else {
-		q, err = s.engine.NewRangeQuery(ctx, from, nil, expr, w.From, w.To, w.Step)
-	}
+	q, err := s.ask(ctx, from, nil, expr, w)
 	if err != nil {
 		return nil, fmt.Errorf("query %s: %w", expr, err)
 	}
@@ -102,6 +96,14 @@ func (s *Store) Query(ctx context.Context, expr string, w Window) (*Answer, erro
 	a.Notes = append(warnings, infos...)
 	a.take(r)
 	return a, nil
+}
+
+func (s *Store) ask(ctx context.Context, of storage.Queryable, o promql.QueryOpts, expr string,
+	w Window) (promql.Query, error) {
+	if w.Step == 0 {
+		return s.engine.NewInstantQuery(ctx, of, o, expr, w.To)
+	}
+	return s.engine.NewRangeQuery(ctx, of, o, expr, w.From, w.To, w.Step)
 }
 
 // QueryEnd evaluates PromQL at the end of a window, or, where every series has ended by then, at

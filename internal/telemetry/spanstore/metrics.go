@@ -2,6 +2,7 @@ package spanstore
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -94,15 +95,10 @@ func (m *callMetrics) open(key seriesKey) *series {
 
 // keys are in order, so that equal counts make equal messages.
 func (m *callMetrics) keys() []seriesKey {
-	out := make([]seriesKey, 0, len(m.series))
-	for k := range m.series {
-		out = append(out, k)
-	}
-	slices.SortFunc(out, func(a, b seriesKey) int {
+	return slices.SortedFunc(maps.Keys(m.series), func(a, b seriesKey) int {
 		return cmp.Or(cmp.Compare(a.service, b.service), cmp.Compare(a.name, b.name),
 			cmp.Compare(a.kind, b.kind), cmp.Compare(a.status, b.status))
 	})
-	return out
 }
 
 // write appends the metrics, a resource for each service, as cumulative sums and histograms.
