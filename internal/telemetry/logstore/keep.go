@@ -60,7 +60,7 @@ func (a arrival) hash() uint64 {
 
 // copy makes the record that is kept, and says about how many bytes it takes.
 func (a arrival) copy(t *trial, level int) (logs.Record, int64) {
-	const fixed = 400
+	const fixed = 336
 	r := logs.Record{
 		Trial: t.ID, Target: t.Target, Ns: a.time(), Service: a.service,
 		Severity: logs.Severities[level], Logger: spans.CutText(a.logger, spans.MaxNameBytes),
@@ -74,11 +74,7 @@ func (a arrival) copy(t *trial, level int) (logs.Record, int64) {
 	}
 	r.Attributes, r.Cut = spanstore.AttributesOf(a.record.Attributes())
 	r.Cut += int64(a.record.DroppedAttributesCount())
-	size := int64(fixed + len(r.Body))
-	for k, v := range r.Attributes {
-		size += int64(len(k)) + spanstore.SizeOfKept(v)
-	}
-	return r, size
+	return r, int64(fixed+len(r.Body)) + spanstore.SizeOfKept(map[string]any(r.Attributes))
 }
 
 // bodyOf is the text, or what else the body is, as JSON.

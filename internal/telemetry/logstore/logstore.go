@@ -55,7 +55,6 @@ type Store struct {
 	file *os.File
 
 	trials    spanstore.Roll[*trial, *entry] // its lock is for all below, too
-	keptBytes int64
 	heldBytes int64
 }
 
@@ -67,14 +66,13 @@ type trial struct {
 // Open makes the folder if it is not there and appends to the file in it. A line that a crash tore
 // is closed, so that the next one is whole.
 func Open(dir string, o Options) (*Store, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("open logs: %w", err)
-	}
 	f, err := spanstore.OpenLines(filepath.Join(dir, telemetry.LogsFile))
 	if err != nil {
 		return nil, fmt.Errorf("open logs: %w", err)
 	}
-	return &Store{o: o.withDefaults(), file: f}, nil
+	s := &Store{o: o.withDefaults(), file: f}
+	s.trials.Most, s.trials.Lost = s.o.KeptBytes, drop
+	return s, nil
 }
 
 // Begin tells that a trial begins: records belong to the latest that did, unless their resource has
@@ -125,26 +123,15 @@ func (s *Store) consume(t *trial, a arrival) {
 		s.heldBytes += e.Bytes
 	}
 	if wanted {
-		s.keptBytes += e.Bytes
-		for _, out := range g.Offer(e) {
-			s.drop(t, out)
-		}
-	}
-	for s.keptBytes > s.o.KeptBytes {
-		from, out, ok := s.trials.Evict()
-		if !ok {
-			break
-		}
-		s.drop(from, out)
+		s.trials.Keep(t, g, e)
 	}
 	if s.heldBytes > s.o.HeldBytes {
 		s.relieve()
 	}
 }
 
-// drop is told that an entry lost its place in a group.
-func (s *Store) drop(t *trial, e *entry) {
-	s.keptBytes -= e.Bytes
+// drop is told that an entry has no place left; it may still be held for its trace.
+func drop(t *trial, e *entry) {
 	if e.In == 0 {
 		t.Counts.Dropped++
 	}
@@ -175,9 +162,8 @@ func (s *Store) relieve() {
 
 func (s *Store) release(t *trial, e *entry) {
 	s.heldBytes -= e.Bytes
-	if e.In &^= isTraced; e.In == 0 {
-		t.Counts.Dropped++
-	}
+	e.In &^= isTraced
+	drop(t, e)
 }
 
 // End ends a trial: what is kept is written and synced. kept says which traces are
@@ -209,7 +195,7 @@ func (s *Store) finish(id string, kept func(pcommon.TraceID) bool) (out spanstor
 		}
 	}
 	for _, e := range t.Items() {
-		s.keptBytes -= e.Bytes
+		s.trials.Bytes -= e.Bytes
 		if e.In&isTraced == 0 { // those are there already
 			entries = append(entries, e)
 		}

@@ -89,8 +89,8 @@ func end(t *testing.T, s *Store, trial string, kept func(pcommon.TraceID) bool) 
 	if c := out.Counts; c.Received != c.Kept+c.Dropped {
 		t.Errorf("received %d, kept %d and dropped %d", c.Received, c.Kept, c.Dropped)
 	}
-	if len(s.trials.Trials) == 0 && (s.heldBytes != 0 || s.keptBytes != 0) {
-		t.Errorf("%d and %d bytes after the end", s.heldBytes, s.keptBytes)
+	if len(s.trials.Trials) == 0 && (s.heldBytes != 0 || s.trials.Bytes != 0) {
+		t.Errorf("%d and %d bytes after the end", s.heldBytes, s.trials.Bytes)
 	}
 	return out
 }
@@ -224,8 +224,8 @@ func TestFlood(t *testing.T) {
 				severity: plog.SeverityNumberInfo}
 		}
 		send(t, s, list...)
-		if s.heldBytes > 2*mb || s.keptBytes > 2*mb {
-			t.Fatalf("%d bytes are held, %d kept", s.heldBytes, s.keptBytes)
+		if s.heldBytes > 2*mb || s.trials.Bytes > 2*mb {
+			t.Fatalf("%d bytes are held, %d kept", s.heldBytes, s.trials.Bytes)
 		}
 		if i%200 == 0 {
 			most = max(most, heap()-before)

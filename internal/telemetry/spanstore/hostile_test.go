@@ -76,7 +76,7 @@ func TestFloodOfLargeTraces(t *testing.T) {
 		td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).Attributes().PutStr("x", text)
 		must(t, s.ConsumeTraces(context.Background(), td))
 		s.trials.Lock()
-		kept := s.keptBytes
+		kept := s.trials.Bytes
 		for s.pending.first() != nil {
 			s.judge(s.pending.first())
 		}
@@ -93,8 +93,8 @@ func TestFloodOfLargeTraces(t *testing.T) {
 	if asked < 90 || asked > 99 || others > 0 {
 		t.Errorf("%d asked for, %d others", asked, others)
 	}
-	if s.keptBytes != 0 || s.pending.bytes != 0 {
-		t.Errorf("%d and %d bytes after the end", s.keptBytes, s.pending.bytes)
+	if s.trials.Bytes != 0 || s.pending.bytes != 0 {
+		t.Errorf("%d and %d bytes after the end", s.trials.Bytes, s.pending.bytes)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -45,7 +46,8 @@ func (s *Store) judge(p *pending) {
 	for i, h := range p.spans {
 		c.trace.Spans[i] = spanOf(h.span, h.service)
 	}
-	s.keep(t, c)
+	t.kept[c.id] = c
+	s.trials.Keep(t, t.groupOf(c), c)
 }
 
 // groupOf is that of the window that the trace began in, as far as it is known.
@@ -54,27 +56,9 @@ func (t *trial) groupOf(c *candidate) Group[*candidate] {
 	return t.Group(c.trace.Window)
 }
 
-// keep offers a candidate to its group, and makes room where there is none.
-func (s *Store) keep(t *trial, c *candidate) {
-	t.kept[c.id] = c
-	s.keptBytes += c.Bytes
-	for _, out := range t.groupOf(c).Offer(c) {
-		s.drop(t, out)
-	}
-	for s.keptBytes > s.o.KeptBytes {
-		from, out, ok := s.trials.Evict()
-		if !ok {
-			break
-		}
-		if out.In == 0 {
-			s.drop(from, out)
-		}
-	}
-}
-
+// drop is told that a candidate has no place left.
 func (s *Store) drop(t *trial, c *candidate) {
 	delete(t.kept, c.id)
-	s.keptBytes -= c.Bytes
 	t.Counts.Dropped += int64(len(c.trace.Spans)) + c.trace.Cut
 }
 
@@ -82,7 +66,7 @@ func (s *Store) drop(t *trial, c *candidate) {
 func (s *Store) late(t *trial, c *candidate, span ptrace.Span, service string) {
 	span, size := trim(span)
 	t.Group(c.trace.Window).Withdraw(c)
-	s.keptBytes -= c.Bytes // keep adds it again
+	s.trials.Bytes -= c.Bytes // Keep adds it again
 	if span.Status().Code() == ptrace.StatusCodeError {
 		c.trace.Errors++
 	}
@@ -97,7 +81,7 @@ func (s *Store) late(t *trial, c *candidate, span ptrace.Span, service string) {
 			c.settle()
 		}
 	}
-	s.keep(t, c)
+	s.trials.Keep(t, t.groupOf(c), c)
 }
 
 // settle finds the root anew. Doing so for every late span would take a time that grows with the
@@ -145,7 +129,7 @@ func (s *Store) finish(id string, nowNs int64) (*trial, Ended, error) {
 		if c.stale {
 			c.settle()
 		}
-		s.keptBytes -= c.Bytes
+		s.trials.Bytes -= c.Bytes
 		t.Counts.Kept += int64(len(c.trace.Spans))
 		t.Counts.Dropped += c.trace.Cut
 		c.trace.Window = t.Windows.At(c.trace.StartNs) // marks may have come since
@@ -168,9 +152,13 @@ func (t *trial) sorted() (out []*spans.Trace) {
 	return out
 }
 
-// OpenLines opens a file of lines to append to. If a crash left its last line torn, that one is
-// closed: it stays an error of its own and harms no other.
+// OpenLines opens a file of lines to append to, and makes it and its folder if they are missing. If
+// a crash left its last line torn, that one is closed: it stays an error of its own and harms no
+// other.
 func OpenLines(path string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err

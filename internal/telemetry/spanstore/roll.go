@@ -69,13 +69,33 @@ type Roll[U interface {
 	under() *Under[T]
 }, T Seated] struct {
 	sync.Mutex
-	Trials []U    // in the order of their beginning
-	ended  Counts // of those that have ended, and of what came for none
+	Trials []U        // in the order of their beginning
+	Bytes  int64      // of what has places in any of them
+	Most   int64      // bytes that may be
+	Lost   func(U, T) // is told what has lost its last place
+	ended  Counts     // of those that have ended, and of what came for none
 }
 
-// Evict takes one item out of a place, of the least valuable place that has any, where there are
+// Keep gives an item of a trial the places of its group that it deserves, and makes room where
+// there is none.
+func (r *Roll[U, T]) Keep(t U, g Group[T], item T) {
+	r.Bytes += item.seat().Bytes
+	for _, out := range g.Offer(item) {
+		r.lose(t, out)
+	}
+	for r.Bytes > r.Most && r.evict() {
+	}
+}
+
+func (r *Roll[U, T]) lose(t U, item T) {
+	r.Bytes -= item.seat().Bytes
+	r.Lost(t, item)
+}
+
+// evict takes one item out of a place, of the least valuable place that has any, where there are
 // most of them, and never lets the place that became free be filled again: there is no room for it.
-func (r *Roll[U, T]) Evict() (from U, out T, ok bool) {
+func (r *Roll[U, T]) evict() bool {
+	var from U
 	var most Group[T]
 	place := -1
 	for _, t := range r.Trials {
@@ -91,11 +111,14 @@ func (r *Roll[U, T]) Evict() (from U, out T, ok bool) {
 		}
 	}
 	if place < 0 {
-		return from, out, false
+		return false
 	}
-	out = most.pop(place)
+	out := most.pop(place)
 	most[place].Limit = len(most[place].items)
-	return from, out, true
+	if !most.holds(out) {
+		r.lose(from, out)
+	}
+	return true
 }
 
 // Find is the trial of that id.

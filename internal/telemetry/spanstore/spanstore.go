@@ -86,7 +86,6 @@ type Store struct {
 
 	trials    Roll[*trial, *candidate] // its lock is for all below, too
 	pending   assembly
-	keptBytes int64
 	exportErr error
 
 	stop context.CancelFunc
@@ -106,9 +105,7 @@ type trial struct {
 func Open(dir string, o Options) (*Store, error) {
 	s := &Store{o: o.withDefaults()}
 	s.pending.byID = map[pcommon.TraceID]*pending{}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("open spans: %w", err)
-	}
+	s.trials.Most, s.trials.Lost = s.o.KeptBytes, s.drop
 	var err error
 	if s.trace, err = OpenLines(filepath.Join(dir, telemetry.SpansFile)); err != nil {
 		return nil, fmt.Errorf("open spans: %w", err)
