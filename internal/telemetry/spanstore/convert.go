@@ -98,23 +98,19 @@ func spanOf(s ptrace.Span, service string) spans.Span {
 		State:   spans.CutText(s.TraceState().AsRaw(), spans.MaxNameBytes),
 	}
 	out.Attributes, out.Cut = AttributesOf(s.Attributes())
+	events, links := s.Events(), s.Links()
 	out.Cut += int64(s.DroppedAttributesCount()) + int64(s.DroppedEventsCount()) +
-		int64(s.DroppedLinksCount())
-	for i, e := range s.Events().All() {
-		if i == maxEvents {
-			out.Cut += int64(s.Events().Len() - i)
-			break
-		}
+		int64(s.DroppedLinksCount()) +
+		int64(max(0, events.Len()-maxEvents)+max(0, links.Len()-maxLinks))
+	for i := range min(events.Len(), maxEvents) {
+		e := events.At(i)
 		attributes, cut := AttributesOf(e.Attributes())
 		out.Cut += cut + int64(e.DroppedAttributesCount())
 		out.Events = append(out.Events, spans.Event{Ns: nanos(e.Timestamp()),
 			Name: spans.CutText(e.Name(), spans.MaxNameBytes), Attributes: attributes})
 	}
-	for i, l := range s.Links().All() {
-		if i == maxLinks {
-			out.Cut += int64(s.Links().Len() - i)
-			break
-		}
+	for i := range min(links.Len(), maxLinks) {
+		l := links.At(i)
 		attributes, cut := AttributesOf(l.Attributes())
 		out.Cut += cut + int64(l.DroppedAttributesCount())
 		out.Links = append(out.Links, spans.Link{TraceID: l.TraceID().String(),
