@@ -1,6 +1,8 @@
 package spanstore
 
 import (
+	"bytes"
+	"cmp"
 	"container/list"
 	"strings"
 
@@ -94,12 +96,7 @@ func root(list []held) (at, roots int) {
 
 // before orders spans by their start; of equal ones the longer is first, then the lower id.
 func before(a, b ptrace.Span) bool {
-	if a.StartTimestamp() != b.StartTimestamp() {
-		return a.StartTimestamp() < b.StartTimestamp()
-	}
-	if d, e := duration(a), duration(b); d != e {
-		return d > e
-	}
 	x, y := a.SpanID(), b.SpanID()
-	return string(x[:]) < string(y[:])
+	return cmp.Or(cmp.Compare(a.StartTimestamp(), b.StartTimestamp()),
+		cmp.Compare(duration(b), duration(a)), bytes.Compare(x[:], y[:])) < 0
 }

@@ -148,12 +148,10 @@ func sizeOfMap(m pcommon.Map, pair int64, depth int) int64 {
 	return n
 }
 
-// SizeOf is about what a value holds beside its own place, in bytes.
-func SizeOf(v pcommon.Value) int64 { return sizeOfValue(v, maxSized) }
-
 // maxSized is how deep lists and maps in each other are looked into for their size.
 const maxSized = 64
 
+// sizeOfValue is about what a value holds beside its own place, in bytes.
 func sizeOfValue(v pcommon.Value, depth int) (n int64) {
 	const place = 48
 	if depth == 0 {
@@ -232,7 +230,7 @@ func trimMap(m pcommon.Map) (cut uint32) {
 			cut++
 			return true
 		}
-		switch size := SizeOf(v); {
+		switch size := sizeOfValue(v, maxSized); {
 		case size <= spans.MaxValueBytes:
 		case v.Type() == pcommon.ValueTypeStr:
 			v.SetStr(spans.CutText(v.Str(), spans.MaxValueBytes))
