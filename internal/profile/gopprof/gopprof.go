@@ -8,6 +8,7 @@ package gopprof
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
+	"prony/internal/clock"
 	"prony/internal/profile"
 )
 
@@ -223,23 +225,17 @@ func samples(ctx context.Context, base string) (bool, error) {
 
 // begun waits until the program is seen to sample.
 func (s *cpu) begun(ctx context.Context, base string) error {
-	tick := time.NewTicker(startPoll)
-	defer tick.Stop()
-	for {
+	for range clock.Every(ctx, startPoll) {
 		if on, err := samples(ctx, base); err != nil || on {
 			return err
 		}
 		select {
 		case a := <-s.answer:
-			if a.err == nil {
-				a.err = errors.New("it ended at once")
-			}
-			return a.err
-		case <-ctx.Done():
-			return fmt.Errorf("read %s: it has not begun: %w", s.url, ctx.Err())
-		case <-tick.C:
+			return cmp.Or(a.err, errors.New("it ended at once"))
+		default:
 		}
 	}
+	return fmt.Errorf("read %s: it has not begun: %w", s.url, ctx.Err())
 }
 
 // read waits for the answer, however long.

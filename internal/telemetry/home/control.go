@@ -244,11 +244,9 @@ func quiet(ctx context.Context, silence, patience time.Duration, last, busy func
 		if left <= 0 {
 			left = int64(silence) / 10 // somebody is still sending
 		}
-		t := time.NewTimer(time.Duration(min(left, end-now)))
 		select {
-		case <-t.C:
+		case <-time.After(time.Duration(min(left, end-now))):
 		case <-ctx.Done():
-			t.Stop()
 			return ctx.Err()
 		}
 	}
