@@ -22,14 +22,11 @@ import (
 func (s *Store) judge(p *pending) {
 	s.pending.remove(p)
 	t := p.trial
-	at, roots := -1, 0
-	if len(p.spans) > 0 {
-		at, roots = root(p.spans)
-	}
-	if at < 0 { // its only span alone is larger than a trace may be
+	if len(p.spans) == 0 { // its only span alone is larger than a trace may be
 		t.Counts.Dropped += p.cut
 		return
 	}
+	at, roots := root(p.spans)
 	top := p.spans[at]
 	c := &candidate{id: p.id, hash: evenHash(p.id), asked: p.asked, Seat: Seat{Bytes: p.bytes}}
 	c.trace = spans.Trace{
