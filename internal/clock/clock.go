@@ -4,6 +4,7 @@
 package clock
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 )
@@ -13,6 +14,21 @@ import (
 func nanoseconds(ticks, perSecond int64) int64 {
 	const second = int64(time.Second)
 	return ticks/perSecond*second + ticks%perSecond*second/perSecond
+}
+
+// Every is for loops whose body runs at once, and then every so often until the context ends.
+func Every(ctx context.Context, d time.Duration) func(yield func() bool) {
+	return func(yield func() bool) {
+		t := time.NewTicker(d)
+		defer t.Stop()
+		for yield() {
+			select {
+			case <-ctx.Done():
+				return
+			case <-t.C:
+			}
+		}
+	}
 }
 
 // Wall returns the date and time, UTC, for records and names, never for durations.

@@ -1,6 +1,7 @@
 package clock
 
 import (
+	"context"
 	"math"
 	"testing"
 	"testing/synctest"
@@ -59,6 +60,33 @@ func TestBothFollowTheBubble(t *testing.T) {
 		}
 		if day := Wall().Format(time.RFC3339Nano); day != "2000-01-02T12:00:00.000000001Z" {
 			t.Errorf("it is %s now", day)
+		}
+	})
+}
+
+// A loop runs at once and at each interval from then on, until its context or itself ends it.
+func TestEvery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 35*time.Second)
+		defer cancel()
+		began, times := Mono(), 0
+		for range Every(ctx, 10*time.Second) {
+			if at := Mono() - began; at != int64(times)*10e9 {
+				t.Errorf("turn %d at %d ns", times, at)
+			}
+			times++
+		}
+		if at := Mono() - began; times != 4 || at != 35e9 { // at 0, 10, 20 and 30 s
+			t.Errorf("%d turns until %d ns", times, at)
+		}
+		for range Every(ctx, time.Hour) { // it has ended: once all the same
+			times++
+		}
+		for range Every(t.Context(), time.Hour) {
+			break
+		}
+		if at := Mono() - began; times != 5 || at != 35e9 {
+			t.Errorf("%d turns until %d ns", times, at)
 		}
 	})
 }

@@ -98,17 +98,11 @@ type Session interface {
 	Stop(ctx context.Context) (*pprof.Profile, error)
 }
 
-// Choice is the collector that is to take a profile, and why that one.
-type Choice struct {
-	Collector Collector
-	Reason    string
-}
-
 // Choose takes the best collector for a subject and a kind: by the subject's runtime first, then in
 // the order given. Its error joins why none of them can.
-func Choose(collectors []Collector, s Subject, kind string) (Choice, error) {
+func Choose(collectors []Collector, s Subject, kind string) (Collector, error) {
 	if !slices.Contains(Kinds, kind) {
-		return Choice{}, fmt.Errorf("choose a profiler for %q: there are the kinds %s", kind,
+		return nil, fmt.Errorf("choose a profiler for %q: there are the kinds %s", kind,
 			strings.Join(Kinds, ", "))
 	}
 	preferred := runtimes.Of(s.Runtime).Profilers
@@ -120,31 +114,21 @@ func Choose(collectors []Collector, s Subject, kind string) (Choice, error) {
 	}
 	ordered := slices.Clone(collectors)
 	slices.SortStableFunc(ordered, func(a, b Collector) int { return rank(a) - rank(b) })
-	var passed []string
 	var refused []error
-	pass := func(c Collector, err error) {
-		passed = append(passed, fmt.Sprintf("not %s: %v", c.Name(), err))
-		refused = append(refused, fmt.Errorf("%s: %w", c.Name(), err))
-	}
 	for _, c := range ordered {
-		if !slices.Contains(c.Kinds(), kind) {
-			pass(c, fmt.Errorf("takes no %s profiles", kind))
-			continue
+		err := fmt.Errorf("takes no %s profiles", kind)
+		if slices.Contains(c.Kinds(), kind) {
+			err = c.Fits(s)
 		}
-		if err := c.Fits(s); err != nil {
-			pass(c, err)
-			continue
+		if err == nil {
+			return c, nil
 		}
-		reason := fmt.Sprintf("%s knows the frames of %s", c.Name(), s.Runtime)
-		if rank(c) == len(preferred) {
-			reason = fmt.Sprintf("%s takes any process", c.Name())
-		}
-		return Choice{c, strings.Join(append([]string{reason}, passed...), "; ")}, nil
+		refused = append(refused, fmt.Errorf("%s: %w", c.Name(), err))
 	}
 	if len(refused) == 0 {
 		refused = append(refused, errors.New("no profiler is known"))
 	}
-	return Choice{}, fmt.Errorf("choose a profiler for the %s of a %s process: %w", kind, s.Runtime,
+	return nil, fmt.Errorf("choose a profiler for the %s of a %s process: %w", kind, s.Runtime,
 		errors.Join(refused...))
 }
 

@@ -300,24 +300,26 @@ func TestChoose(t *testing.T) {
 	both := []string{CPU, Alloc}
 	perf, jfr := stub{"perf", []string{CPU}, ""}, stub{"jfr", both, ""}
 	async, broken := stub{"async-profiler", both, ""}, stub{"async-profiler", both, "not fetched"}
-	check := func(runtime, kind, want, reason string, all ...Collector) {
+	check := func(runtime, kind, want, refused string, all ...Collector) {
 		t.Helper()
 		c, err := Choose(all, Subject{Runtime: runtime}, kind)
 		if want == "" {
-			if err == nil || !strings.Contains(err.Error(), reason) {
-				t.Errorf("%s of %s: error %v, want %q", kind, runtime, err, reason)
+			if err == nil || !strings.Contains(err.Error(), refused) {
+				t.Errorf("%s of %s: error %v, want %q", kind, runtime, err, refused)
 			}
 			return
 		}
-		if err != nil || c.Collector.Name() != want || !strings.Contains(c.Reason, reason) {
-			t.Errorf("%s of %s: %+v, error %v; want %s, %q", kind, runtime, c, err, want, reason)
+		if err != nil || c.Name() != want {
+			t.Errorf("%s of %s: %+v, error %v; want %s", kind, runtime, c, err, want)
 		}
 	}
-	check("jvm", CPU, "async-profiler", "knows the frames of jvm", perf, jfr, async)
-	check("aot", CPU, "jfr", "not async-profiler: not fetched", perf, jfr, broken)
-	check("native", CPU, "perf", "takes any process", perf)
-	check("jvm", Alloc, "jfr", "not async-profiler: not fetched", perf, broken, jfr)
+	check("jvm", CPU, "async-profiler", "", perf, jfr, async)
+	check("aot", CPU, "jfr", "", perf, jfr, broken)
+	check("native", CPU, "perf", "", perf)
+	check("jvm", Alloc, "jfr", "", perf, broken, jfr)
 	check("native", Alloc, "", "perf: takes no alloc profiles", perf)
+	check("jvm", Alloc, "", "async-profiler: not fetched\nperf: takes no alloc profiles", perf,
+		broken)
 	check("node", CPU, "", "no profiler is known")
 	check("node", "heat", "", `for "heat": there are the kinds cpu, alloc, lock, offcpu`, perf)
 }

@@ -3,13 +3,15 @@ package profile
 import (
 	"bytes"
 	"compress/gzip"
-	"encoding/binary"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 
 	pprof "github.com/google/pprof/profile"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // Bounds of a profile that is read. A minute of a large JVM has some MiB unpacked and some 100,000
@@ -65,7 +67,11 @@ func Parse(data []byte) (*pprof.Profile, error) {
 		return nil, fmt.Errorf("it has more than %d MiB unpacked, the bound of a profile",
 			maxUnpacked>>20)
 	}
-	if messages(data, lastMessage) > maxMessages {
+	parts, err := messages(data, lastMessage)
+	if err != nil {
+		return nil, err
+	}
+	if parts > maxMessages {
 		return nil, fmt.Errorf("it has more than %d parts, the bound of a profile", maxMessages)
 	}
 	p, err := pprof.ParseUncompressed(data)
@@ -78,42 +84,64 @@ func Parse(data []byte) (*pprof.Profile, error) {
 	return p, nil
 }
 
+// answerBytes bounds what a program answers about itself; the largest profiles are below 1 MiB.
+const answerBytes = 256 << 20
+
+// Get asks a program for a page of its own.
+func Get(ctx context.Context, by *http.Client, address string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", address, err)
+	}
+	answer, err := by.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", address, err)
+	}
+	return Body(address, answer)
+}
+
+// Body is what was answered, if it is what was asked for.
+func Body(address string, answer *http.Response) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(answer.Body, answerBytes))
+	if err := errors.Join(err, answer.Body.Close()); err != nil {
+		return nil, fmt.Errorf("read %s: %w", address, err)
+	}
+	if answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("read %s: status %s: %s", address, answer.Status,
+			bytes.TrimSpace(data))
+	}
+	return data, nil
+}
+
 // lastMessage is the last field of a profile that has messages (profile.proto); strings follow.
 const lastMessage = 5
 
 // messages counts what has a length in a message of protobuf, and in its fields up to one, which is
-// as deep as profiles go. What is no message ends the count: its decoder says so.
-func messages(data []byte, within uint64) (n int) {
+// as deep as profiles go. It is no more lenient than what decodes them, so that nothing is decoded
+// that was not counted.
+func messages(data []byte, within uint64) (n int, err error) {
 	for len(data) > 0 {
-		tag, size := binary.Uvarint(data)
-		if size <= 0 {
-			return n
+		// Not ConsumeTag, which refuses numbers of fields that pprof's decoder passes over.
+		tag, size := protowire.ConsumeVarint(data)
+		if size < 0 {
+			return n, protowire.ParseError(size)
 		}
 		data = data[size:]
-		const varint, fixed64, bytes, fixed32 = 0, 1, 2, 5
-		skip := 0
-		switch tag & 7 {
-		case varint:
-			_, skip = binary.Uvarint(data)
-		case fixed64:
-			skip = 8
-		case fixed32:
-			skip = 4
-		case bytes:
-			length, size := binary.Uvarint(data)
-			if size <= 0 || length > uint64(len(data)-size) {
-				return n
-			}
-			skip = size + int(length)
+		kind := protowire.Type(tag & 7)
+		if size = protowire.ConsumeFieldValue(1, kind, data); size < 0 {
+			return n, protowire.ParseError(size)
+		}
+		if kind == protowire.BytesType {
 			n++
 			if tag>>3 <= within {
-				n += messages(data[size:skip], 0)
+				content, _ := protowire.ConsumeBytes(data)
+				more, err := messages(content, 0)
+				if n += more; err != nil {
+					return n, err
+				}
 			}
 		}
-		if skip <= 0 || skip > len(data) {
-			return n
-		}
-		data = data[skip:]
+		data = data[size:]
 	}
-	return n
+	return n, nil
 }

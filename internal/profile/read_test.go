@@ -61,6 +61,10 @@ func TestReadingIsBounded(t *testing.T) {
 	check("samples", "it has more than 1048576 parts, the bound of a profile")
 	put("labels", pack("\x12\x04\x1a\x00\x1a\x00", maxMessages/3+1))
 	check("labels", "it has more than 1048576 parts, the bound of a profile")
+	// A number beyond 64 bits, of a field that nobody knows: pprof's decoder goes on behind it.
+	long := pack("\x78"+strings.Repeat("\xff", 9)+"\x02", 1)
+	put("overlong", append(long, pack("\x12\x00", maxMessages+1)...))
+	check("overlong", "variable length integer overflow")
 	put("torn", sound.Bytes()[:sound.Len()-9])
 	check("torn", "unexpected EOF")
 	if err := os.Symlink("/dev/zero", filepath.Join(dir, "device")); err != nil {

@@ -33,7 +33,7 @@ type Client struct {
 	base  string
 	token string
 	http  *http.Client
-	queue chan order
+	queue chan func(context.Context) // marks to be told
 	stop  context.CancelFunc
 	done  sync.WaitGroup
 
@@ -47,16 +47,11 @@ type Client struct {
 	told  bool     // a report will have said it
 }
 
-// order is a mark to be sent or, with reached, a place in the queue.
-type order struct {
-	mark    Mark
-	reached chan<- struct{}
-}
-
 // NewClient speaks to the home whose query endpoint, "host:port", and token are given.
 func NewClient(query, token string) *Client {
 	ctx, stop := context.WithCancel(context.Background())
-	c := &Client{base: "http://" + query, token: token, queue: make(chan order, markQueue), stop: stop,
+	c := &Client{base: "http://" + query, token: token, stop: stop,
+		queue: make(chan func(context.Context), markQueue),
 		// Without a proxy: it would be asked for this very machine.
 		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1}}}
 	c.done.Go(func() { c.send(ctx) })
@@ -97,8 +92,13 @@ func (c *Client) tell(ctx context.Context, path, what string, t Trial) error {
 
 // Mark tells of a moment. It returns at once, whatever the home does; the order is kept.
 func (c *Client) Mark(m Mark) {
+	tell := func(ctx context.Context) {
+		if err := c.post(ctx, "/prony/mark", markWait, m, nil); err != nil {
+			c.failed(fmt.Errorf("mark %s %s: %w", m.Kind, m.Name, err))
+		}
+	}
 	select {
-	case c.queue <- order{mark: m}:
+	case c.queue <- tell:
 	default:
 		c.dropped.Add(1)
 	}
@@ -108,8 +108,11 @@ func (c *Client) Mark(m Mark) {
 // is whole or says in Telemetry.Partial what is missing.
 func (c *Client) End(ctx context.Context) Report {
 	c.drain(ctx)
+	c.mu.Lock()
+	over := Over{Trial: c.began}
+	c.mu.Unlock()
 	var r Report
-	if err := c.post(ctx, "/prony/end", endWait, Over{Trial: c.trial()}, &r); err != nil {
+	if err := c.post(ctx, "/prony/end", endWait, over, &r); err != nil {
 		c.failed(fmt.Errorf("ask the home of telemetry for its report: %w", err))
 	}
 	if n := c.dropped.Load(); n > 0 {
@@ -148,12 +151,6 @@ func (c *Client) Points(ctx context.Context, o Own) {
 	}
 }
 
-func (c *Client) trial() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.began
-}
-
 // drain waits until all marks were told, as long as one order may take: what follows has time of
 // its own.
 func (c *Client) drain(ctx context.Context) {
@@ -161,7 +158,7 @@ func (c *Client) drain(ctx context.Context) {
 	defer cancel()
 	reached := make(chan struct{})
 	select {
-	case c.queue <- order{reached: reached}:
+	case c.queue <- func(context.Context) { close(reached) }:
 		select {
 		case <-reached:
 		case <-ctx.Done():
@@ -183,14 +180,8 @@ func (c *Client) send(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case o := <-c.queue:
-			if o.reached != nil {
-				close(o.reached)
-				continue
-			}
-			if err := c.post(ctx, "/prony/mark", markWait, o.mark, nil); err != nil {
-				c.failed(fmt.Errorf("mark %s %s: %w", o.mark.Kind, o.mark.Name, err))
-			}
+		case tell := <-c.queue:
+			tell(ctx)
 		}
 	}
 }

@@ -3,7 +3,6 @@
 package telemetry
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -87,7 +86,7 @@ func Launch(ctx context.Context, s LaunchSpec) (*Child, error) {
 	}
 	told := make(chan error, 1)
 	go func() {
-		told <- json.NewDecoder(bufio.NewReader(out)).Decode(&c.word)
+		told <- json.NewDecoder(out).Decode(&c.word)
 		// A home says nothing more; if it does, it must not block on it.
 		_, _ = io.Copy(io.Discard, out) // its end is the child's, which Wait tells
 		c.exit = c.cmd.Wait()

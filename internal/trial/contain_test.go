@@ -235,9 +235,9 @@ func TestWatchingAContainer(t *testing.T) {
 		w.lab.Port = func() (int, error) { port++; return port, nil }
 		w.lab.Tools.AsyncProfiler = "/tools/linux/lib.so"
 		var pprof, library string
-		w.lab.Profiler = func(s profile.Subject, _, _ string) (profile.Choice, error) {
+		w.lab.Profiler = func(s profile.Subject, _, _ string) (profile.Collector, error) {
 			pprof, library = s.PprofURL, s.Tools.AsyncProfiler
-			return profile.Choice{Collector: &sampler{w: w}}, nil
+			return &sampler{w: w}, nil
 		}
 		e := w.watching("observe: {home: true, gc: true, profile: [cpu]}\nvariants: "+
 			"[{name: agent, env: {X: '{metricsHost}:{metricsPort}'}}]\n",

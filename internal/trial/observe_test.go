@@ -116,8 +116,8 @@ func TestObservedLife(t *testing.T) {
 		w := newWorld(t)
 		home := &listener{w: w}
 		w.lab.Home = home
-		w.lab.Profiler = func(profile.Subject, string, string) (profile.Choice, error) {
-			return profile.Choice{Collector: &sampler{w: w}}, nil
+		w.lab.Profiler = func(profile.Subject, string, string) (profile.Collector, error) {
+			return &sampler{w: w}, nil
 		}
 		var env []string
 		var shares []float64
@@ -228,8 +228,8 @@ func TestWatchingFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.lab.Home = &listener{w: w, fails: true}
-		w.lab.Profiler = func(profile.Subject, string, string) (profile.Choice, error) {
-			return profile.Choice{Collector: &sampler{w: w, fails: true}}, nil
+		w.lab.Profiler = func(profile.Subject, string, string) (profile.Collector, error) {
+			return &sampler{w: w, fails: true}, nil
 		}
 		records, err := w.run(context.Background(),
 			w.watching("observe: {gc: true, profile: [cpu]}\n", nil))

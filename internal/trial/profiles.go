@@ -59,11 +59,11 @@ func (f *life) begin(ctx context.Context, load, kind string, part int) shot {
 		err = errors.New("this lab has no profiler")
 	}
 	if err == nil {
-		var choice profile.Choice
-		if choice, err = f.lab.Profiler(subject, kind, f.trial.Watched.Profiler); err == nil {
-			s.out.Tool = choice.Collector.Name()
+		var by profile.Collector
+		if by, err = f.lab.Profiler(subject, kind, f.trial.Watched.Profiler); err == nil {
+			s.out.Tool = by.Name()
 			f.note("profiled: " + kind + " by " + s.out.Tool)
-			s.session, err = choice.Collector.Start(bounded, subject, kind)
+			s.session, err = by.Start(bounded, subject, kind)
 		}
 	}
 	if err != nil {

@@ -91,8 +91,8 @@ func newStorm(t *testing.T, seed uint64) *storm {
 		Beside: func(p launch.Process, _ host.Layout, _ func() []int) (trial.Watcher, error) {
 			return m.watch(p)
 		},
-		Profiler: func(s profile.Subject, _, _ string) (profile.Choice, error) {
-			return profile.Choice{Collector: &shaky{m: m, pid: s.PID}}, nil
+		Profiler: func(s profile.Subject, _, _ string) (profile.Collector, error) {
+			return &shaky{m: m, pid: s.PID}, nil
 		},
 		Observe: m.observe,
 	}

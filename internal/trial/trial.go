@@ -92,7 +92,7 @@ type Lab struct {
 	// Meter takes what the lab itself measured, between windows; nil: nobody wants it.
 	Meter Meter
 	// Profiler finds what takes a profile of a kind; the tool's name may be empty: the best one.
-	Profiler func(s profile.Subject, kind, tool string) (profile.Choice, error)
+	Profiler func(s profile.Subject, kind, tool string) (profile.Collector, error)
 	Tools    profile.Tools // that profilers need
 	// Own are the lab's processes beside this one, such as a home's: they are no strangers.
 	Own []int

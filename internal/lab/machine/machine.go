@@ -203,13 +203,13 @@ func drivers(crew *local.Crew) func(string, string, *stack.Config) (trial.Driver
 }
 
 // profiler finds what takes a profile of a kind; profile.Choose has the order.
-func profiler(s profile.Subject, kind, tool string) (profile.Choice, error) {
+func profiler(s profile.Subject, kind, tool string) (profile.Collector, error) {
 	all := append([]profile.Collector{jvm.AsyncProfiler{}, jvm.JFR{}, gopprof.Collector{},
 		node.V8{}, pyspy.PySpy{}}, kernel.Collectors()...)
 	if tool != "" {
 		all = slices.DeleteFunc(all, func(c profile.Collector) bool { return c.Name() != tool })
 		if len(all) == 0 {
-			return profile.Choice{}, errors.New("there is no profiler " + tool)
+			return nil, errors.New("there is no profiler " + tool)
 		}
 	}
 	return profile.Choose(all, s, kind)

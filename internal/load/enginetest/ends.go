@@ -158,9 +158,7 @@ func (s *suite) fails(t *testing.T, addr netip.AddrPort, want ...error) {
 	before := descriptors(t)
 	h := s.engine(t, addr, 3)
 	made := descriptors(t)
-	for i := range h.slots {
-		h.Open(i)
-	}
+	h.begin()
 	h.all("refusals", func(s *told) bool { return s.closed != nil || s.opened > 0 })
 	for i, s := range h.slots {
 		good := len(s.closed) == 1 && s.closed[0].op == load.Connecting &&
@@ -216,10 +214,8 @@ func (s *suite) closedSlotsAreSilent(t *testing.T) {
 			t.Errorf("%v: heard of a slot that was never opened: %v", addr, h)
 		}
 	}
-	silent := s.listen(t, "127.0.0.1:0", func(c *peer) { _, _ = c.Read(make([]byte, 1)) })
-	for _, addr := range []netip.AddrPort{
-		netip.MustParseAddrPort("127.255.255.255:80"), refusing(t), silent,
-	} {
+	for _, addr := range []netip.AddrPort{netip.MustParseAddrPort("127.255.255.255:80"),
+		refusing(t), s.listen(t, "127.0.0.1:0", idle)} {
 		check(addr, true)
 		check(addr, false)
 	}
@@ -257,10 +253,7 @@ func (s *suite) closedWhileSending(t *testing.T) {
 		h.slots[i] = told{}
 	}
 	h.pump("close", func() bool { return sockets(t, addr.Port(), "01") == 0 }) // established
-	for i := range h.slots {
-		h.Open(i)
-	}
-	h.all("opening", func(s *told) bool { return s.opened > 0 })
+	h.open()
 	close(closed)
 	for range 2 {
 		h.pump("end of the old connections", func() bool { return len(ended) > 0 })
@@ -297,9 +290,7 @@ func (s *suite) closedWhileConnecting(t *testing.T) {
 	}
 	port := uint16(sa.(*unix.SockaddrInet4).Port)
 	h := s.engine(t, netip.AddrPortFrom(netip.AddrFrom4(bound.Addr), port), 6)
-	for i := range h.slots {
-		h.Open(i)
-	}
+	h.begin()
 	for range 3 {
 		h.wait(clock.Mono() + int64(time.Millisecond))
 	}
@@ -359,9 +350,7 @@ func (s *suite) reopenedFromWithin(t *testing.T) {
 			h.Open(i)
 		}
 	}
-	for i := range h.slots {
-		h.Open(i)
-	}
+	h.begin()
 	h.pump("turns", func() bool {
 		return len(h.slots[0].got) == turns && len(h.slots[1].got) == turns &&
 			len(h.slots[0].closed) == turns && len(h.slots[1].closed) == 1 &&
@@ -530,13 +519,10 @@ func drained(t *testing.T, before int) {
 
 // 50 engines that leak one descriptor each would leave more than 20.
 func (s *suite) releaseCloses(t *testing.T) {
-	addr := s.listen(t, "127.0.0.1:0", func(c *peer) { _, _ = c.Read(make([]byte, 1)) })
+	addr := s.listen(t, "127.0.0.1:0", idle)
 	before := descriptors(t)
 	for range 50 {
-		e, err := s.make(addr, 4)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := s.ear(t, addr, 4)
 		e.Open(0)
 		e.Open(1)
 		e.Close(1)
@@ -564,11 +550,7 @@ func (s *suite) releaseUnderWay(t *testing.T) {
 	before := descriptors(t)
 	body := append([]byte("b"), pattern(8<<20)...)
 	for range times {
-		e, err := s.make(addr, 4)
-		if err != nil {
-			t.Fatal(err)
-		}
-		h := &ear{Engine: e, t: t, slots: make([]told, 4)}
+		h := s.ear(t, addr, 4)
 		for i := range 3 {
 			h.Open(i)
 		}

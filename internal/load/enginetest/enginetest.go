@@ -6,6 +6,8 @@ import (
 	"crypto/tls"
 	"encoding/binary"
 	"io"
+	"net"
+	"net/http"
 	"net/netip"
 	"runtime"
 	"runtime/debug"
@@ -71,8 +73,9 @@ type suite struct {
 	server *tls.Config // nil: in the clear
 	made   []load.Engine
 
-	streams bool // a peer is on a stream of HTTP/2
-	calls   bool // which is a call of gRPC
+	// stream serves a peer on a stream of HTTP/2, or by a call of gRPC; nil: a peer has a
+	// connection.
+	stream func(w http.ResponseWriter, r *http.Request, tcp *net.TCPConn, f func(c *peer))
 
 	allocates uint64 // a round trip
 }
@@ -142,21 +145,28 @@ func (s *suite) release() {
 // engine returns one that is released with the test.
 func (s *suite) engine(t *testing.T, addr netip.AddrPort, slots int) *ear {
 	t.Helper()
+	h := s.ear(t, addr, slots)
+	s.made = append(s.made, h.Engine)
+	return h
+}
+
+// ear returns one that the test releases.
+func (s *suite) ear(t *testing.T, addr netip.AddrPort, slots int) *ear {
+	t.Helper()
 	e, err := s.make(addr, slots)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.made = append(s.made, e)
-	return &ear{Engine: e, t: t, slots: make([]told, slots)}
+	none := func(int) {}
+	return &ear{Engine: e, t: t, slots: make([]told, slots), onOpened: none, onReceived: none,
+		onClosed: none}
 }
 
 // Opened implements load.Handler.
 func (h *ear) Opened(i int, at int64) {
 	h.stamp(at)
 	h.slots[i].opened++
-	if h.onOpened != nil {
-		h.onOpened(i)
-	}
+	h.onOpened(i)
 }
 
 // Received implements load.Handler.
@@ -166,18 +176,14 @@ func (h *ear) Received(i int, at int64, b []byte) {
 		h.t.Errorf("slot %d: received nothing", i)
 	}
 	h.slots[i].got = append(h.slots[i].got, b...)
-	if h.onReceived != nil {
-		h.onReceived(i)
-	}
+	h.onReceived(i)
 }
 
 // Closed implements load.Handler.
 func (h *ear) Closed(i int, at int64, op load.Op, err error) {
 	h.stamp(at)
 	h.slots[i].closed = append(h.slots[i].closed, ending{op, err})
-	if h.onClosed != nil {
-		h.onClosed(i)
-	}
+	h.onClosed(i)
 }
 
 // stamp holds a moment against the Wait that it was told in.
@@ -214,12 +220,16 @@ func (h *ear) all(what string, ok func(s *told) bool) {
 	})
 }
 
-// open opens all slots.
-func (h *ear) open() {
-	h.t.Helper()
+// begin opens all slots, open waits for it.
+func (h *ear) begin() {
 	for i := range h.slots {
 		h.Open(i)
 	}
+}
+
+func (h *ear) open() {
+	h.t.Helper()
+	h.begin()
 	h.all("open", func(s *told) bool { return s.opened > 0 })
 }
 
@@ -241,6 +251,9 @@ func (h *ear) quiet() {
 		h.t.Errorf("heard more than was to be: %s, before %s", after, before)
 	}
 }
+
+// idle says nothing, and takes one byte.
+func idle(c *peer) { _, _ = c.Read(make([]byte, 1)) }
 
 // echo sends back what it reads.
 func echo(c *peer) {

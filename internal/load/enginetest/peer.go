@@ -87,15 +87,7 @@ func (s *suite) listen(t *testing.T, addr string, f func(c *peer)) netip.AddrPor
 		t.Skipf("cannot listen on %s: %v", addr, err)
 	}
 	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go s.serve(c.(*net.TCPConn), f)
-		}
-	}()
+	go Serve(l, func(c net.Conn) { s.serve(c.(*net.TCPConn), f) })
 	return l.Addr().(*net.TCPAddr).AddrPort()
 }
 
@@ -105,12 +97,11 @@ func (s *suite) serve(c *net.TCPConn, f func(c *peer)) {
 		over := tls.Server(c, s.server)
 		p.Conn = over
 		if over.Handshake() != nil {
-			c.Close() // the client has gone, or will tell
-			return
+			return // the client has gone, or will tell
 		}
 	}
-	if s.streams {
-		s.serveStreams(p.Conn, c, f)
+	if s.stream != nil {
+		s.serveStreams(p, f)
 		return
 	}
 	defer p.Close()

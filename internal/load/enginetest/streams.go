@@ -21,16 +21,16 @@ import (
 // sent is the body of a request, what comes that of its answer, and a peer is the server's side of
 // a stream.
 func RunStreams(t *testing.T, secure bool, make MakeSecure) {
-	runStreams(t, &suite{streams: true}, secure, make)
+	runStreams(t, &suite{stream: serveStream}, secure, make)
 }
 
 // RunCalls is RunStreams for engines that make calls of gRPC: what is sent is a message, and what
 // comes the one that a peer has written when it returns.
 func RunCalls(t *testing.T, secure bool, make MakeSecure) {
-	runStreams(t, &suite{streams: true, calls: true}, secure, make)
+	runStreams(t, &suite{stream: serveCall}, secure, make)
 }
 
-func runStreams(t *testing.T, s *suite, secure bool, make MakeSecure) {
+func runStreams(t *testing.T, s *suite, secure bool, open MakeSecure) {
 	var client *tls.Config
 	if secure {
 		var done func()
@@ -39,11 +39,11 @@ func runStreams(t *testing.T, s *suite, secure bool, make MakeSecure) {
 		client.NextProtos, s.server.NextProtos = []string{"h2"}, []string{"h2"}
 	}
 	s.make = func(a netip.AddrPort, n int) (load.Engine, error) {
-		e, err := make(a, n, client)
+		e, err := open(a, n, client)
 		if err != nil {
 			return nil, err
 		}
-		return &bodies{Engine: e, slots: makeBodies(n)}, nil
+		return bodies{e, make([]bodySlot, n)}, nil
 	}
 	without := []string{
 		// Its server accepts none, so that nobody says its settings.
@@ -66,7 +66,6 @@ func runStreams(t *testing.T, s *suite, secure bool, make MakeSecure) {
 type bodies struct {
 	load.Engine
 	slots []bodySlot
-	to    load.Handler
 }
 
 type bodySlot struct {
@@ -75,10 +74,8 @@ type bodySlot struct {
 	body   []byte // of the answer: a stream is free again when all of it is there
 }
 
-func makeBodies(n int) []bodySlot { return make([]bodySlot, n) }
-
 // Send implements load.Engine.
-func (e *bodies) Send(i int, b []byte) {
+func (e bodies) Send(i int, b []byte) {
 	s := &e.slots[i]
 	s.out = fmt.Appendf(s.out[:0], "POST /peer/%d HTTP/1.1\r\nHost: peer\r\nContent-Length: %d"+
 		"\r\n\r\n", i, len(b))
@@ -89,35 +86,31 @@ func (e *bodies) Send(i int, b []byte) {
 }
 
 // Wait implements load.Engine.
-func (e *bodies) Wait(deadline int64, h load.Handler) error {
-	e.to = h
-	return e.Engine.Wait(deadline, (*bodyEar)(e))
+func (e bodies) Wait(deadline int64, h load.Handler) error {
+	return e.Engine.Wait(deadline, bodyEar{h, e.slots})
 }
 
 // bodyEar hears the engine of texts.
-type bodyEar bodies
-
-// Opened implements load.Handler.
-func (e *bodyEar) Opened(i int, at int64) { e.to.Opened(i, at) }
+type bodyEar struct {
+	load.Handler
+	slots []bodySlot
+}
 
 // Received implements load.Handler.
-func (e *bodyEar) Received(i int, at int64, b []byte) {
+func (e bodyEar) Received(i int, at int64, b []byte) {
 	s := &e.slots[i]
 	for len(b) > 0 {
 		n, body, done, err := s.answer.Next(b)
 		if err != nil || done && (n < len(b) || s.answer.Status != http.StatusOK) {
-			e.to.Closed(i, at, load.Reading, fmt.Errorf("%q is no answer: %w", b, err))
+			e.Closed(i, at, load.Reading, fmt.Errorf("%q is no answer: %w", b, err))
 			return
 		}
 		b, s.body = b[n:], append(s.body, body...)
 		if done {
-			e.to.Received(i, at, s.body)
+			e.Handler.Received(i, at, s.body)
 		}
 	}
 }
-
-// Closed implements load.Handler.
-func (e *bodyEar) Closed(i int, at int64, op load.Op, err error) { e.to.Closed(i, at, op, err) }
 
 // streamed is the server's side of a stream as a connection.
 type streamed struct {
@@ -142,18 +135,19 @@ func (s streamed) Close() error { return nil }
 
 // serveStreams serves each stream of a connection with f. The windows are larger than what the
 // kernel takes at once, so that large requests come to wait for it.
-func (s *suite) serveStreams(c net.Conn, tcp *net.TCPConn, f func(c *peer)) {
+func (s *suite) serveStreams(c *peer, f func(c *peer)) {
 	const window = 64 << 20
 	(&http2.Server{MaxConcurrentStreams: 3, MaxUploadBufferPerConnection: window,
-		MaxUploadBufferPerStream: window}).ServeConn(c, &http2.ServeConnOpts{
+		MaxUploadBufferPerStream: window}).ServeConn(c.Conn, &http2.ServeConnOpts{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if s.calls {
-				serveCall(w, r, tcp, f)
-				return
-			}
-			f(&peer{Conn: streamed{Reader: r.Body, w: w}, tcp: tcp})
+			s.stream(w, r, c.tcp, f)
 		}),
 	})
+}
+
+// serveStream serves a stream with f.
+func serveStream(w http.ResponseWriter, r *http.Request, tcp *net.TCPConn, f func(c *peer)) {
+	f(&peer{Conn: streamed{Reader: r.Body, w: w}, tcp: tcp})
 }
 
 // serveCall serves a call of gRPC with f.

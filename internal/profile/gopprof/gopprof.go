@@ -6,17 +6,23 @@
 package gopprof
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"net"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	pprof "github.com/google/pprof/profile"
 
+	"prony/internal/clock"
 	"prony/internal/profile"
 )
 
@@ -43,9 +49,6 @@ func (Collector) Fits(s profile.Subject) error {
 	}
 	return nil
 }
-
-// profileBytes bounds an answer; the largest seen are below 1 MiB.
-const profileBytes = 256 << 20
 
 // page is how a sum is read, and what of it is kept.
 type page struct {
@@ -91,35 +94,11 @@ func (c Collector) Start(ctx context.Context, s profile.Subject, kind string) (p
 	return &sum{kind: kind, page: from, url: base + from.path, before: before}, nil
 }
 
-// get asks for a page of the program.
-func get(ctx context.Context, address string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", address, err)
-	}
-	// A client of its own: a proxy or a connection that is kept would reach into the program.
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	answer, err := client.Do(request)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", address, err)
-	}
-	return body(address, answer)
-}
-
-func body(address string, answer *http.Response) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(answer.Body, profileBytes))
-	if err := errors.Join(err, answer.Body.Close()); err != nil {
-		return nil, fmt.Errorf("read %s: %w", address, err)
-	}
-	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("read %s: status %s: %s", address, answer.Status,
-			bytes.TrimSpace(data))
-	}
-	return data, nil
-}
+// client is one of its own: a proxy or a connection that is kept would reach into the program.
+var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 func read(ctx context.Context, address string) (*pprof.Profile, error) {
-	data, err := get(ctx, address)
+	data, err := profile.Get(ctx, client, address)
 	if err != nil {
 		return nil, err
 	}
@@ -148,16 +127,13 @@ func (s *sum) Stop(ctx context.Context) (*pprof.Profile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", s.url, err)
 	}
-	keep := len(p.SampleType)
-	for i, t := range p.SampleType {
-		if t.Type == s.page.value {
-			keep = i
-		}
-	}
-	if keep == len(p.SampleType) {
-		return nil, fmt.Errorf("read %s: it has no %s", s.url, s.page.value)
-	}
+	keep := slices.IndexFunc(p.SampleType, func(t *pprof.ValueType) bool {
+		return t.Type == s.page.value
+	})
 	// The value before it counts the same things: objects, contentions.
+	if keep < 1 {
+		return nil, fmt.Errorf("read %s: it has no %s beside a count", s.url, s.page.value)
+	}
 	p.SampleType = p.SampleType[keep-1 : keep+1]
 	p.SampleType[1].Type, p.DefaultSampleType = s.kind, s.kind
 	for _, sample := range p.Sample {
@@ -187,4 +163,110 @@ func difference(before, after *pprof.Profile) (*pprof.Profile, error) {
 	}
 	p.TimeNanos, p.DurationNanos = after.TimeNanos, after.TimeNanos-before.TimeNanos
 	return p, nil
+}
+
+// longest is what the processor's profile is asked for, s. Stop ends it before.
+const longest = 3600
+
+// cpu is a session of the processor's profile: a request whose answer comes when it ends.
+type cpu struct {
+	url    string
+	conn   *net.TCPConn
+	answer chan answered // holds one: nobody is kept waiting
+}
+
+type answered struct {
+	data []byte
+	err  error
+}
+
+// sampling is the function that a program is in while its processor's profile is being taken.
+const sampling = "net/http/pprof.sleep"
+
+// startPoll is how often it is looked whether the program has begun.
+const startPoll = 5 * time.Millisecond
+
+// startCPU asks for an hour. Half a connection's close ends it: the server's request is cancelled
+// by the end of what it reads, its profile stops, and the answer still comes (net/http/pprof.
+// Profile sleeps until the request's context ends).
+func startCPU(ctx context.Context, base string) (profile.Session, error) {
+	address := base + "profile?seconds=" + strconv.Itoa(longest)
+	if others, err := samples(ctx, base); err != nil || others {
+		if err == nil {
+			err = errors.New("its profile is in use: a program has one at a time")
+		}
+		return nil, fmt.Errorf("read %s: %w", address, err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", address, err)
+	}
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "tcp", request.URL.Host)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", address, err)
+	}
+	s := &cpu{url: address, conn: conn.(*net.TCPConn), answer: make(chan answered, 1)}
+	if err := request.Write(conn); err != nil {
+		return nil, fmt.Errorf("read %s: %w", address, errors.Join(err, conn.Close()))
+	}
+	go s.read(request)
+	if err := s.begun(ctx, base); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return s, nil
+}
+
+// samples is whether the program's processor profile is being taken.
+func samples(ctx context.Context, base string) (bool, error) {
+	stacks, err := profile.Get(ctx, client, base+"goroutine?debug=1")
+	return bytes.Contains(stacks, []byte(sampling)), err
+}
+
+// begun waits until the program is seen to sample.
+func (s *cpu) begun(ctx context.Context, base string) error {
+	for range clock.Every(ctx, startPoll) {
+		if on, err := samples(ctx, base); err != nil || on {
+			return err
+		}
+		select {
+		case a := <-s.answer:
+			return cmp.Or(a.err, errors.New("it ended at once"))
+		default:
+		}
+	}
+	return fmt.Errorf("read %s: it has not begun: %w", s.url, ctx.Err())
+}
+
+// read waits for the answer, however long.
+func (s *cpu) read(request *http.Request) {
+	answer, err := http.ReadResponse(bufio.NewReader(s.conn), request)
+	if err != nil {
+		s.answer <- answered{nil, fmt.Errorf("read %s: %w", s.url, err)}
+		return
+	}
+	data, err := profile.Body(s.url, answer)
+	s.answer <- answered{data, err}
+}
+
+// Stop ends the request's half and takes the answer.
+func (s *cpu) Stop(ctx context.Context) (*pprof.Profile, error) {
+	defer func() { _ = s.conn.Close() }() // all was read, or the error told
+	if err := s.conn.CloseWrite(); err != nil {
+		return nil, fmt.Errorf("end %s: %w", s.url, err)
+	}
+	select {
+	case <-ctx.Done():
+		return nil, fmt.Errorf("end %s: no answer: %w", s.url, ctx.Err())
+	case a := <-s.answer:
+		if a.err != nil {
+			return nil, a.err
+		}
+		p, err := profile.Parse(a.data)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", s.url, err)
+		}
+		profile.Describe(p, "pprof of Go", "event: SIGPROF, 100 a second and core")
+		return p, nil
+	}
 }

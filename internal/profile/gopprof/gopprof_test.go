@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	pprof "github.com/google/pprof/profile"
+
 	"prony/internal/profile"
 	"prony/internal/profile/profiletest"
 )
@@ -146,6 +148,26 @@ func TestEmptySumSaysWhy(t *testing.T) {
 	if notes := strings.Join(profile.Notes(p), "; "); !strings.Contains(notes,
 		"runtime.SetBlockProfileRate") {
 		t.Errorf("the notes are %q", notes)
+	}
+}
+
+// A page of something else that is a profile all the same: its first value counts nothing.
+func TestSumOfOneValue(t *testing.T) {
+	answer := pprof.Profile{SampleType: []*pprof.ValueType{{Type: "delay", Unit: "nanoseconds"}}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if err := answer.Write(w); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(server.Close)
+	session, err := Collector{}.Start(t.Context(), profile.Subject{PprofURL: server.URL},
+		profile.OffCPU)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := session.Stop(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "it has no delay beside a count") {
+		t.Errorf("error %v", err)
 	}
 }
 

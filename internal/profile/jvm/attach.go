@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"prony/internal/clock"
 	"prony/internal/profile"
 )
 
@@ -85,19 +86,13 @@ func (t target) open(ctx context.Context) error {
 	if err := syscall.Kill(t.pid, syscall.SIGQUIT); err != nil {
 		return fmt.Errorf("attach to JVM %d: %w", t.pid, err)
 	}
-	tick := time.NewTicker(attachPoll)
-	defer tick.Stop()
-	for {
+	for range clock.Every(ctx, attachPoll) {
 		if t.listens() {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("attach to JVM %d: it opened no %s: %w; it may run with "+
-				"-XX:+DisableAttachMechanism", t.pid, t.socket(), ctx.Err())
-		case <-tick.C:
-		}
 	}
+	return fmt.Errorf("attach to JVM %d: it opened no %s: %w; it may run with "+
+		"-XX:+DisableAttachMechanism", t.pid, t.socket(), ctx.Err())
 }
 
 // command sends one command with its three arguments, and returns the answer below its status.

@@ -191,15 +191,13 @@ func closeAll(files []*os.File) {
 func (p *perf) end() error {
 	defer closeAll(p.pipes)
 	_, told := p.pipes[0].WriteString("stop\n") // fails only if it has ended before
-	limit := time.NewTimer(perfLimit)
-	defer limit.Stop()
 	select {
 	case err := <-p.ended:
 		if err = errors.Join(told, err); err != nil {
 			return fmt.Errorf("end perf: %w: %.400s", err, p.said.String())
 		}
 		return nil
-	case <-limit.C:
+	case <-time.After(perfLimit):
 		err := p.cmd.Process.Kill()
 		<-p.ended
 		return errors.Join(err, fmt.Errorf("end perf: it took more than %v: %.400s", perfLimit,

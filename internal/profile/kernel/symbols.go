@@ -65,16 +65,9 @@ func (s *symbols) address(offset uint64) uint64 {
 // sorted orders symbols. Of those that begin at one place the last counts: code that a process made
 // later lies where it had dropped other code.
 func sorted(all []symbol) []symbol {
+	slices.Reverse(all)
 	slices.SortStableFunc(all, func(a, b symbol) int { return cmp.Compare(a.start, b.start) })
-	out := all[:0]
-	for _, s := range all {
-		if len(out) > 0 && out[len(out)-1].start == s.start {
-			out[len(out)-1] = s
-			continue
-		}
-		out = append(out, s)
-	}
-	return out
+	return slices.CompactFunc(all, func(a, b symbol) bool { return a.start == b.start })
 }
 
 func openELF(path string) (*symbols, error) {

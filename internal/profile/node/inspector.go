@@ -5,18 +5,21 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
-
-	"prony/internal/host"
 	"syscall"
 	"time"
 
 	"github.com/coder/websocket"
+	"golang.org/x/sys/unix"
 
+	"prony/internal/clock"
+	"prony/internal/host"
 	"prony/internal/profile"
 )
 
@@ -49,9 +52,7 @@ type inspector struct {
 // connect finds the inspector of a process among the ports that it listens on. Where there is none
 // it is opened by SIGUSR1.
 func connect(ctx context.Context, pid int) (one *inspector, opened bool, err error) {
-	tick := time.NewTicker(openPoll)
-	defer tick.Stop()
-	for {
+	for range clock.Every(ctx, openPoll) {
 		at, err := listening(pid)
 		if err != nil {
 			return nil, opened, err
@@ -66,13 +67,9 @@ func connect(ctx context.Context, pid int) (one *inspector, opened bool, err err
 			}
 			opened = true
 		}
-		select {
-		case <-ctx.Done():
-			return nil, opened, fmt.Errorf("find the inspector of process %d: it listens on no "+
-				"port from %d upwards: %w", pid, firstPort, ctx.Err())
-		case <-tick.C:
-		}
 	}
+	return nil, opened, fmt.Errorf("find the inspector of process %d: it listens on no port from "+
+		"%d upwards: %w", pid, firstPort, ctx.Err())
 }
 
 // signal opens the inspector. A process that does not handle it would end.
@@ -135,16 +132,11 @@ func dial(ctx context.Context, c *http.Client, port int) (*inspector, error) {
 }
 
 func get(ctx context.Context, c *http.Client, address string, into any) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	data, err := profile.Get(ctx, c, address)
 	if err != nil {
-		return fmt.Errorf("read %s: %w", address, err)
+		return err
 	}
-	answer, err := c.Do(request)
-	if err != nil {
-		return fmt.Errorf("read %s: %w", address, err)
-	}
-	err = json.NewDecoder(answer.Body).Decode(into)
-	if err := errors.Join(err, answer.Body.Close()); err != nil {
+	if err := json.Unmarshal(data, into); err != nil {
 		return fmt.Errorf("read %s: %w", address, err)
 	}
 	return nil
@@ -188,4 +180,62 @@ func (i *inspector) close() error {
 		return nil // Node answers without a status
 	}
 	return fmt.Errorf("leave the inspector: %w", err)
+}
+
+// client speaks HTTP at the addresses that a process has: in a container, 127.0.0.1 is another one.
+func client(pid int) *http.Client {
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			return inNetworkOf(pid, func() (net.Conn, error) {
+				return (&net.Dialer{}).DialContext(ctx, network, address)
+			})
+		}}}
+}
+
+// inNetworkOf connects from within the network namespace of a process (setns(2)). A socket stays in
+// the namespace that it was made in.
+func inNetworkOf(pid int, connect func() (net.Conn, error)) (conn net.Conn, err error) {
+	there := fmt.Sprintf("/proc/%d/ns/net", pid)
+	ours, err1 := os.Stat("/proc/self/ns/net")
+	its, err2 := os.Stat(there)
+	if err1 != nil || err2 != nil || os.SameFile(ours, its) {
+		return connect()
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		if unix.Gettid() == unix.Getpid() {
+			// Its network is what /proc/self shows of the program: as long as the main thread is
+			// held here, the next goroutine has another one.
+			defer runtime.UnlockOSThread()
+			conn, err = inNetworkOf(pid, connect)
+			return
+		}
+		conn, err = visit(there, connect)
+	}()
+	<-done
+	return conn, err
+}
+
+// visit connects from within a namespace and comes back. The thread must not end, as long as it can
+// come back: processes that it has started would end with it (PR_SET_PDEATHSIG, prctl(2)).
+func visit(there string, connect func() (net.Conn, error)) (net.Conn, error) {
+	home, err1 := os.Open("/proc/thread-self/ns/net")
+	away, err2 := os.Open(there)
+	defer func() { _, _ = home.Close(), away.Close() }() // nil ones say so, and nobody asks
+	if err := errors.Join(err1, err2); err != nil {
+		runtime.UnlockOSThread()
+		return nil, err
+	}
+	if err := unix.Setns(int(away.Fd()), unix.CLONE_NEWNET); err != nil {
+		runtime.UnlockOSThread()
+		return nil, fmt.Errorf("enter %s: %w", there, err)
+	}
+	conn, err := connect()
+	if back := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); back != nil {
+		return conn, errors.Join(err, fmt.Errorf("leave %s: %w", there, back))
+	}
+	runtime.UnlockOSThread()
+	return conn, err
 }

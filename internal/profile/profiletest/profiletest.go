@@ -23,6 +23,7 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
+	"prony/internal/clock"
 	"prony/internal/profile"
 )
 
@@ -108,17 +109,14 @@ func Take(t *testing.T, c profile.Collector, s profile.Subject, kind string,
 // waitCPU waits until a process has spent so much more processor time.
 func waitCPU(ctx context.Context, pid int, spend time.Duration) error {
 	from, err := cpuTime(pid)
-	poll := time.NewTicker(tick)
-	defer poll.Stop()
-	for now := from; err == nil && now-from < spend; now, err = cpuTime(pid) {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("wait for %v of processor time: had %v: %w", spend, now-from,
-				ctx.Err())
-		case <-poll.C:
+	now := from
+	for range clock.Every(ctx, tick) {
+		if err != nil || now-from >= spend {
+			return err
 		}
+		now, err = cpuTime(pid)
 	}
-	return err
+	return fmt.Errorf("wait for %v of processor time: had %v: %w", spend, now-from, ctx.Err())
 }
 
 func cpuTime(pid int) (time.Duration, error) {

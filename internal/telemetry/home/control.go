@@ -156,10 +156,11 @@ func (h *Home) find(id string) *telemetry.Under {
 }
 
 // again begins, in the stores, a trial that an earlier home knew.
-func (h *Home) again(ctx context.Context, u *telemetry.Under) {
+func (h *Home) again(u *telemetry.Under) {
 	err := h.stores.Begin(u.Trial)
 	for _, m := range u.Marks {
-		err = errors.Join(err, h.stores.Mark(m), h.tellMark(ctx, u.Trial, m, false))
+		h.open.turn(u.Trial, m) // everybody was told of it by that home
+		err = errors.Join(err, h.stores.Mark(m))
 	}
 	if err != nil {
 		u.Partial = telemetry.Also(u.Partial, err.Error())
@@ -187,7 +188,7 @@ func (h *Home) mark(ctx context.Context, m telemetry.Mark) error {
 	u.Marks = append(u.Marks, m)
 	err := h.stores.Mark(m)
 	h.mu.Unlock()
-	return errors.Join(err, h.tellMark(ctx, u.Trial, m, true), h.write(ctx))
+	return errors.Join(err, h.tellMark(ctx, u.Trial, m), h.write(ctx))
 }
 
 // end waits until senders are silent, and reports.
@@ -243,11 +244,9 @@ func quiet(ctx context.Context, silence, patience time.Duration, last, busy func
 		if left <= 0 {
 			left = int64(silence) / 10 // somebody is still sending
 		}
-		t := time.NewTimer(time.Duration(min(left, end-now)))
 		select {
-		case <-t.C:
+		case <-time.After(time.Duration(min(left, end-now))):
 		case <-ctx.Done():
-			t.Stop()
 			return ctx.Err()
 		}
 	}

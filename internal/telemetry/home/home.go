@@ -76,7 +76,7 @@ type Home struct {
 	base   result.Telemetry
 	broken int
 	under  []*telemetry.Under
-	phases map[phase]telemetry.Trial // open ones
+	open   phases
 
 	writing sync.Mutex
 	ended   bool // under writing
@@ -97,7 +97,7 @@ func Start(ctx context.Context, c Config) (*Home, error) {
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("start the home of telemetry: %w", err)
 	}
-	h := &Home{c: c, failed: make(chan error, 1), phases: map[phase]telemetry.Trial{}}
+	h := &Home{c: c, failed: make(chan error, 1), open: phases{}}
 	if err := h.start(ctx); err != nil {
 		return nil, errors.Join(err, h.Close(context.WithoutCancel(ctx)))
 	}
@@ -118,11 +118,11 @@ func (h *Home) start(ctx context.Context) error {
 		}
 	}
 	h.resume(before)
-	if err := h.open(ctx); err != nil {
+	if err := h.openDoors(ctx); err != nil {
 		return err
 	}
 	for _, u := range h.under { // before orders can come in
-		h.again(ctx, u)
+		h.again(u)
 	}
 	if err := h.serve(ctx); err != nil {
 		return err
@@ -146,8 +146,7 @@ func (h *Home) openStores() error {
 	return err
 }
 
-// open opens the doors.
-func (h *Home) open(ctx context.Context) error {
+func (h *Home) openDoors(ctx context.Context) error {
 	in := intake.Config{GRPC: h.c.GRPC, HTTP: h.c.HTTP, Zipkin: h.c.Zipkin, Limits: h.c.Limits}
 	// The constructors only refuse a function that is nil.
 	in.Traces, _ = consumer.NewTraces(func(ctx context.Context, d ptrace.Traces) error {

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"prony/internal/clock"
 	"prony/internal/file"
 	"prony/internal/result"
 	"prony/internal/telemetry"
@@ -212,15 +213,10 @@ func (h *Home) keep(ctx context.Context) {
 		every = time.Second
 		again = 15 // times every
 	)
-	t := time.NewTicker(every)
-	defer t.Stop()
 	var last int64
-	for n := 1; ; n++ {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-		}
+	n := 0
+	for range clock.Every(ctx, every) {
+		n++
 		var err error
 		if at := h.intake.Last(); at != last {
 			last, err = at, h.write(ctx)

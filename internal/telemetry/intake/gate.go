@@ -25,6 +25,7 @@ import (
 	"google.golang.org/grpc/tap"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"prony/internal/clock"
 	"prony/internal/door"
 	"prony/internal/result"
 )
@@ -45,8 +46,7 @@ type gate struct {
 	held atomic.Int64 // bytes
 	busy atomic.Int64 // requests
 
-	mu     sync.Mutex
-	visits map[*visit]struct{} // over gRPC, still arriving
+	visits sync.Map // of *visit, over gRPC, still arriving
 }
 
 // visit is one request, from its header to its answer. It travels in the request's context.
@@ -310,22 +310,17 @@ func takeSlot(ctx context.Context, slots chan struct{}, v *visit, wait time.Dura
 	if v.slot {
 		return nil
 	}
+	waiting, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
 	select {
 	case slots <- struct{}{}:
 		v.slot = true
 		return nil
-	default:
-	}
-	t := time.NewTimer(wait)
-	defer t.Stop()
-	select {
-	case slots <- struct{}{}:
-		v.slot = true
-		return nil
-	case <-t.C:
+	case <-waiting.Done():
+		if err := ctx.Err(); err != nil {
+			return status.FromContextError(err).Err()
+		}
 		return errSlots
-	case <-ctx.Done():
-		return status.FromContextError(ctx.Err()).Err()
 	}
 }
 
@@ -372,17 +367,8 @@ func (g *gate) tap(ctx context.Context, info *tap.Info) (context.Context, error)
 	}
 	g.busy.Add(1)
 	ctx, v.cancel = context.WithTimeout(context.WithValue(ctx, visitKey{}, v), g.limits.Read)
-	v.arrived = func() {
-		g.mu.Lock()
-		delete(g.visits, v)
-		g.mu.Unlock()
-	}
-	g.mu.Lock()
-	if g.visits == nil {
-		g.visits = map[*visit]struct{}{}
-	}
-	g.visits[v] = struct{}{}
-	g.mu.Unlock()
+	v.arrived = func() { g.visits.Delete(v) }
+	g.visits.Store(v, nil)
 	// gRPC ends the context of every stream that ends, however it does.
 	context.AfterFunc(ctx, func() {
 		v.cancel()
@@ -419,24 +405,15 @@ func (g *gate) HandleConn(context.Context, stats.ConnStats) {}
 // not known before, and many that were let in when there was room may grow together.
 func (g *gate) watch(ctx context.Context) {
 	const every = 50 * time.Millisecond
-	t := time.NewTicker(every)
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-			if g.busy.Load() > 0 && g.room.full() {
-				g.cancelAll()
-			}
+	for range clock.Every(ctx, every) {
+		if g.busy.Load() > 0 && g.room.full() {
+			g.cancelAll()
 		}
 	}
 }
 
 func (g *gate) cancelAll() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for v := range g.visits {
-		v.cancel()
+	for v := range g.visits.Range {
+		v.(*visit).cancel()
 	}
 }

@@ -88,7 +88,8 @@ type Intake struct {
 
 // Start opens the doors that the config names.
 func Start(ctx context.Context, c Config) (*Intake, error) {
-	limits := c.Limits.orDefault()
+	c.Limits = c.Limits.orDefault()
+	limits := c.Limits
 	in := &Intake{tally: newTally(), failed: make(chan error, 4)}
 	watched, stop := context.WithCancel(context.WithoutCancel(ctx))
 	in.stop = stop
@@ -103,28 +104,28 @@ func Start(ctx context.Context, c Config) (*Intake, error) {
 	in.gates = []*gate{grpc, web, zipkin}
 	in.watch.Go(func() { grpc.watch(watched) })
 
-	to := in.counted(c, slots, limits.Wait)
+	to := in.counted(c, slots)
 	host := &host{failed: in.failed, gates: map[component.ID]component.Component{
 		gateID("grpc"): grpc, gateID("http"): web, gateID("zipkin"): zipkin,
 	}}
-	var err error
-	if c.GRPC != "" {
-		in.endpoints.GRPC, err = in.open(c.GRPC, func(at string) error {
-			return in.otlp(ctx, host, otlpOverGRPC(at, limits), to)
-		})
-	}
-	if err == nil && c.HTTP != "" {
-		in.endpoints.HTTP, err = in.open(c.HTTP, func(at string) error {
-			return in.otlp(ctx, host, otlpOverHTTP(at, limits), to)
-		})
-	}
-	if err == nil && c.Zipkin != "" {
-		in.endpoints.Zipkin, err = in.open(c.Zipkin, func(at string) error {
-			return in.zipkin(ctx, host, at, limits, to.traces)
-		})
-	}
-	if err != nil {
-		return nil, errors.Join(err, in.Close(ctx))
+	for _, door := range []struct {
+		address string
+		at      *string
+		make    receive
+	}{
+		{c.GRPC, &in.endpoints.GRPC, overGRPC},
+		{c.HTTP, &in.endpoints.HTTP, overHTTP},
+		{c.Zipkin, &in.endpoints.Zipkin, overZipkin},
+	} {
+		if door.address == "" {
+			continue
+		}
+		var err error
+		if *door.at, err = in.open(door.address, func(at string) error {
+			return in.start(ctx, host, door.make, at, to)
+		}); err != nil {
+			return nil, errors.Join(err, in.Close(ctx))
+		}
 	}
 	return in, nil
 }
@@ -202,8 +203,12 @@ func free(address string) (string, error) {
 	return l.Addr().String(), nil
 }
 
-func otlpOverGRPC(at string, l Limits) *otlpreceiver.Config {
-	cfg := otlpreceiver.NewFactory().CreateDefaultConfig().(*otlpreceiver.Config)
+// receive makes a receiver at an address.
+type receive func(ctx context.Context, at string, to Config) (component.Component, error)
+
+func overGRPC(ctx context.Context, at string, to Config) (component.Component, error) {
+	f, l := otlpreceiver.NewFactory(), to.Limits
+	cfg := f.CreateDefaultConfig().(*otlpreceiver.Config)
 	grpc := cfg.Protocols.GRPC.GetOrInsertDefault()
 	grpc.NetAddr.Endpoint = at
 	grpc.MaxRecvMsgSizeMiB = max(1, int(l.MessageBytes>>20))
@@ -219,14 +224,15 @@ func otlpOverGRPC(at string, l Limits) *otlpreceiver.Config {
 	})
 	grpc.Keepalive = configoptional.Some(alive)
 	cfg.Protocols.HTTP = configoptional.None[otlpreceiver.HTTPConfig]()
-	return cfg
+	return otlp(ctx, f, cfg, to)
 }
 
-func otlpOverHTTP(at string, l Limits) *otlpreceiver.Config {
-	cfg := otlpreceiver.NewFactory().CreateDefaultConfig().(*otlpreceiver.Config)
-	bound(&cfg.Protocols.HTTP.GetOrInsertDefault().ServerConfig, at, "http", l)
+func overHTTP(ctx context.Context, at string, to Config) (component.Component, error) {
+	f := otlpreceiver.NewFactory()
+	cfg := f.CreateDefaultConfig().(*otlpreceiver.Config)
+	bound(&cfg.Protocols.HTTP.GetOrInsertDefault().ServerConfig, at, "http", to.Limits)
 	cfg.Protocols.GRPC = configoptional.None[configgrpc.ServerConfig]()
-	return cfg
+	return otlp(ctx, f, cfg, to)
 }
 
 // idle is how long a connection without requests stays: longer than the minute after which SDKs
@@ -247,37 +253,29 @@ func bound(s *confighttp.ServerConfig, at, gate string, l Limits) {
 	s.Middlewares = []configmiddleware.Config{{ID: gateID(gate)}}
 }
 
-func (in *Intake) otlp(ctx context.Context, host *host, cfg *otlpreceiver.Config,
-	to consumers) error {
-	f := otlpreceiver.NewFactory()
+// otlp makes one receiver for one config, to which each call adds a signal.
+func otlp(ctx context.Context, f receiver.Factory, cfg component.Config, to Config) (
+	component.Component, error) {
 	set := settings(f.Type())
-	// The factory makes one receiver for one config; each call adds a signal to it.
-	part, err := f.CreateTraces(ctx, set, cfg, to.traces)
-	if err != nil {
-		return err
-	}
-	if _, err = f.CreateMetrics(ctx, set, cfg, to.metrics); err != nil {
-		return err
-	}
-	if _, err = f.CreateLogs(ctx, set, cfg, to.logs); err != nil {
-		return err
-	}
-	return in.start(ctx, host, part)
+	part, err1 := f.CreateTraces(ctx, set, cfg, to.Traces)
+	_, err2 := f.CreateMetrics(ctx, set, cfg, to.Metrics)
+	_, err3 := f.CreateLogs(ctx, set, cfg, to.Logs)
+	return part, errors.Join(err1, err2, err3)
 }
 
-func (in *Intake) zipkin(ctx context.Context, host *host, at string, l Limits,
-	to consumer.Traces) error {
+func overZipkin(ctx context.Context, at string, to Config) (component.Component, error) {
 	f := zipkinreceiver.NewFactory()
 	cfg := f.CreateDefaultConfig().(*zipkinreceiver.Config)
-	bound(&cfg.ServerConfig, at, "zipkin", l)
-	part, err := f.CreateTraces(ctx, settings(f.Type()), cfg, to)
+	bound(&cfg.ServerConfig, at, "zipkin", to.Limits)
+	return f.CreateTraces(ctx, settings(f.Type()), cfg, to.Traces)
+}
+
+func (in *Intake) start(ctx context.Context, host *host, make receive, at string,
+	to Config) error {
+	part, err := make(ctx, at, to)
 	if err != nil {
 		return err
 	}
-	return in.start(ctx, host, part)
-}
-
-func (in *Intake) start(ctx context.Context, host *host, part component.Component) error {
 	if err := part.Start(ctx, host); err != nil {
 		return errors.Join(err, part.Shutdown(ctx))
 	}

@@ -1,10 +1,10 @@
 package intake
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -71,15 +71,12 @@ func (t *tally) Counts() Counts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := Counts{Odd: t.odd}
-	for _, s := range t.signals {
-		c.Signals = append(c.Signals, *s)
+	for _, name := range slices.Sorted(maps.Keys(t.signals)) {
+		c.Signals = append(c.Signals, *t.signals[name])
 	}
-	for v := range maps.Values(t.voices) {
-		c.Voices = append(c.Voices, *v)
+	for _, service := range slices.Sorted(maps.Keys(t.voices)) {
+		c.Voices = append(c.Voices, *t.voices[service])
 	}
-	slices.SortFunc(c.Signals, func(a, b result.Signal) int { return cmp.Compare(a.Name, b.Name) })
-	slices.SortFunc(c.Voices,
-		func(a, b result.Voice) int { return cmp.Compare(a.Service, b.Service) })
 	return c
 }
 
@@ -112,15 +109,16 @@ type batch struct {
 }
 
 func (b *batch) add(resource pcommon.Resource, items, bytes int) {
+	b.items += int64(items)
+	b.shares = append(b.shares, share{serviceOf(resource), int64(items), int64(bytes)})
+}
+
+func serviceOf(resource pcommon.Resource) string {
 	service := "(unnamed)"
 	if v, ok := resource.Attributes().Get("service.name"); ok && v.AsString() != "" {
 		service = v.AsString()
 	}
-	if len(service) > maxName {
-		service = service[:maxName]
-	}
-	b.items += int64(items)
-	b.shares = append(b.shares, share{service, int64(items), int64(bytes)})
+	return service[:min(len(service), maxName)]
 }
 
 // note books a request after it has been handed on, or refused by whom it was handed to.
@@ -181,13 +179,6 @@ func date(o *telemetry.Odd, at pcommon.Timestamp, now time.Time) {
 	}
 }
 
-// consumers are what the receivers hand things to.
-type consumers struct {
-	traces  consumer.Traces
-	metrics consumer.Metrics
-	logs    consumer.Logs
-}
-
 // hand hands on, unless the intake was closed meanwhile: consumers are closed after it.
 func (t *tally) hand(to func() error) error {
 	t.passing.RLock()
@@ -204,9 +195,8 @@ func (t *tally) shut() {
 	t.closed = true
 }
 
-// counted puts the tally before the consumers of the config.
-func (in *Intake) counted(c Config, slots chan struct{}, wait time.Duration) consumers {
-	t := in.tally
+// counted is the config with the tally before its consumers.
+func (t *tally) counted(c Config, slots chan struct{}) Config {
 	pass := func(ctx context.Context, b *batch, to func() error) error {
 		v := visitOf(ctx)
 		if v == nil {
@@ -219,7 +209,7 @@ func (in *Intake) counted(c Config, slots chan struct{}, wait time.Duration) con
 			v.arrived()
 		}
 		v.counted.Store(true)
-		err := takeSlot(ctx, slots, v, wait)
+		err := takeSlot(ctx, slots, v, c.Limits.Wait)
 		if err == nil {
 			err = t.hand(to)
 			giveSlot(slots, v)
@@ -227,18 +217,18 @@ func (in *Intake) counted(c Config, slots chan struct{}, wait time.Duration) con
 		t.note(b, err != nil)
 		return err
 	}
-	var out consumers
+	out := c
 	// The constructors only refuse a function that is nil.
-	out.traces, _ = consumer.NewTraces(func(ctx context.Context, d ptrace.Traces) error {
+	out.Traces, _ = consumer.NewTraces(func(ctx context.Context, d ptrace.Traces) error {
 		if d.SpanCount() == 0 {
 			return nil
 		}
 		return pass(ctx, t.traces(d), func() error { return c.Traces.ConsumeTraces(ctx, d) })
 	})
-	out.metrics, _ = consumer.NewMetrics(func(ctx context.Context, d pmetric.Metrics) error {
+	out.Metrics, _ = consumer.NewMetrics(func(ctx context.Context, d pmetric.Metrics) error {
 		return pass(ctx, t.metrics(d), func() error { return c.Metrics.ConsumeMetrics(ctx, d) })
 	})
-	out.logs, _ = consumer.NewLogs(func(ctx context.Context, d plog.Logs) error {
+	out.Logs, _ = consumer.NewLogs(func(ctx context.Context, d plog.Logs) error {
 		return pass(ctx, t.logs(d), func() error { return c.Logs.ConsumeLogs(ctx, d) })
 	})
 	return out
@@ -246,20 +236,18 @@ func (in *Intake) counted(c Config, slots chan struct{}, wait time.Duration) con
 
 func (t *tally) traces(d ptrace.Traces) *batch {
 	var size ptrace.ProtoMarshaler
-	b := &batch{signal: result.Spans}
-	now := clock.Wall()
+	b, now := &batch{signal: result.Spans}, clock.Wall()
 	for _, r := range d.ResourceSpans().All() {
-		one, items := ptrace.NewTraces(), 0
 		for _, s := range r.ScopeSpans().All() {
-			items += s.Spans().Len()
 			for _, span := range s.Spans().All() {
 				date(&b.odd, span.StartTimestamp(), now)
 			}
 		}
 		// Moved, not copied, and back: a resource's size is only told of a whole payload.
+		one := ptrace.NewTraces()
 		alone := one.ResourceSpans().AppendEmpty()
 		r.MoveTo(alone)
-		b.add(alone.Resource(), items, size.TracesSize(one))
+		b.add(alone.Resource(), one.SpanCount(), size.TracesSize(one))
 		alone.MoveTo(r)
 	}
 	return b
@@ -267,20 +255,117 @@ func (t *tally) traces(d ptrace.Traces) *batch {
 
 func (t *tally) logs(d plog.Logs) *batch {
 	var size plog.ProtoMarshaler
-	b := &batch{signal: result.Logs}
-	now := clock.Wall()
+	b, now := &batch{signal: result.Logs}, clock.Wall()
 	for _, r := range d.ResourceLogs().All() {
-		one, items := plog.NewLogs(), 0
 		for _, s := range r.ScopeLogs().All() {
-			items += s.LogRecords().Len()
 			for _, l := range s.LogRecords().All() {
 				date(&b.odd, l.Timestamp(), now)
 			}
 		}
+		one := plog.NewLogs()
 		alone := one.ResourceLogs().AppendEmpty()
 		r.MoveTo(alone)
-		b.add(alone.Resource(), items, size.LogsSize(one))
+		b.add(alone.Resource(), one.LogRecordCount(), size.LogsSize(one))
 		alone.MoveTo(r)
 	}
 	return b
+}
+
+// metrics counts. What is dated so that a store cannot have it is left out, and counted, there.
+func (t *tally) metrics(d pmetric.Metrics) *batch {
+	var size pmetric.ProtoMarshaler
+	b := &batch{signal: result.Points}
+	for _, r := range d.ResourceMetrics().All() {
+		one := pmetric.NewMetrics()
+		alone := one.ResourceMetrics().AppendEmpty()
+		r.MoveTo(alone)
+		b.add(alone.Resource(), one.DataPointCount(), size.MetricsSize(one))
+		for _, s := range alone.ScopeMetrics().All() {
+			for _, m := range s.Metrics().All() {
+				b.lost = append(b.lost, losses(alone.Resource(), m)...)
+			}
+		}
+		alone.MoveTo(r)
+	}
+	return b
+}
+
+// loss is one series of an SDK's word on spans that it dropped itself.
+type loss struct {
+	service string
+	series  string
+	value   int64
+	delta   bool
+}
+
+// lostMetrics are what SDKs count finished spans by, and which attribute marks those that were not
+// passed on: the semantic conventions', and the Java SDK's older one.
+// https://opentelemetry.io/docs/specs/semconv/otel/sdk-metrics/
+var lostMetrics = map[string]func(pcommon.Map) bool{
+	"otel.sdk.processor.span.processed": failed,
+	"otel.sdk.exporter.span.exported":   failed,
+	"processedSpans": func(m pcommon.Map) bool {
+		v, ok := m.Get("dropped")
+		return ok && v.AsString() == "true"
+	},
+}
+
+func failed(m pcommon.Map) bool {
+	v, ok := m.Get("error.type")
+	return ok && v.AsString() != ""
+}
+
+// losses finds them; a series without losses is one of 0, which is what tells that an SDK speaks of
+// them at all.
+func losses(resource pcommon.Resource, m pmetric.Metric) []loss {
+	lostBy := lostMetrics[m.Name()]
+	if lostBy == nil || m.Type() != pmetric.MetricTypeSum {
+		return nil
+	}
+	service := serviceOf(resource)
+	instance := "" // the value of a missing attribute must not be touched
+	if v, ok := resource.Attributes().Get("service.instance.id"); ok {
+		instance = v.AsString()
+	}
+	var out []loss
+	for _, d := range m.Sum().DataPoints().All() {
+		var key strings.Builder
+		key.WriteString(service + "\x00" + instance + "\x00" + m.Name())
+		l := loss{service: service,
+			delta: m.Sum().AggregationTemporality() == pmetric.AggregationTemporalityDelta}
+		if lostBy(d.Attributes()) {
+			l.value = d.IntValue()
+			if d.ValueType() == pmetric.NumberDataPointValueTypeDouble {
+				l.value = int64(d.DoubleValue())
+			}
+		}
+		for k, v := range d.Attributes().All() { // in the order sent, which an SDK does not change
+			key.WriteString("\x00" + k + "\x00" + v.AsString())
+		}
+		l.series = key.String()
+		out = append(out, l)
+	}
+	return out
+}
+
+// lost remembers the last value of each cumulative series.
+type lost map[string]int64
+
+// maxLost bounds the series that are remembered; a hostile sender can name any number.
+const maxLost = 10_000
+
+// grown is by how much a series has grown. One that is lower than it was began anew.
+func (l lost) grown(x loss) int64 {
+	if x.delta || x.value < 0 {
+		return max(x.value, 0)
+	}
+	before, ok := l[x.series]
+	if !ok && len(l) >= maxLost {
+		return 0
+	}
+	l[x.series] = x.value
+	if x.value < before {
+		return x.value
+	}
+	return x.value - before
 }

@@ -133,15 +133,11 @@ func weighJSON(b []byte) (bytes int64, deep int) {
 	return bytes, deep
 }
 
-// weighZipkin is weigh for Zipkin's protobuf, a list of spans with at most two endpoints, and with
-// annotations and tags: each field of the first three levels may be a message.
-func weighZipkin(b []byte) (bytes int64, deep int) {
-	return zipkinShape().weigh(b, 0)
-}
-
-var zipkinShape = sync.OnceValue(func() *shape {
-	leaf := &shape{cost: costMessage}
-	span := &shape{cost: costMessage, fields: map[protowire.Number]*shape{
-		8: leaf, 9: leaf, 10: leaf, 11: leaf}} // endpoints, annotations, tags
-	return &shape{cost: costMessage, fields: map[protowire.Number]*shape{1: span}}
-})
+// zipkinShape is the shape of Zipkin's protobuf, a list of spans with at most two endpoints, and
+// with annotations and tags: each field of the first three levels may be a message.
+var (
+	zipkinShape = &shape{cost: costMessage, fields: map[protowire.Number]*shape{1: zipkinSpan}}
+	zipkinSpan  = &shape{cost: costMessage, fields: map[protowire.Number]*shape{
+		8: zipkinPart, 9: zipkinPart, 10: zipkinPart, 11: zipkinPart}}
+	zipkinPart = &shape{cost: costMessage} // endpoints, annotations, tags
+)

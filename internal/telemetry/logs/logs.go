@@ -5,9 +5,19 @@
 package logs
 
 import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
+	"prony/internal/result"
+	"prony/internal/telemetry"
 	"prony/internal/telemetry/spans"
 )
 
@@ -52,4 +62,128 @@ func Level(word string) int {
 		}
 	}
 	return -1
+}
+
+// Filter chooses kept records. What is zero does not restrict.
+type Filter struct {
+	Trial       string
+	Target      string
+	TraceID     string // or how it begins
+	Service     string
+	MinSeverity int            // index in Severities
+	Grep        *regexp.Regexp // in body, logger or an attribute's text
+	Limit       int            // the first so many by time
+}
+
+func (f *Filter) holds(r *Record) bool {
+	return (f.Trial == "" || f.Trial == r.Trial) &&
+		(f.Target == "" || f.Target == r.Target) &&
+		(f.Service == "" || f.Service == r.Service) &&
+		strings.HasPrefix(r.TraceID, strings.ToLower(f.TraceID)) &&
+		(f.MinSeverity <= 0 || Level(r.Severity) >= f.MinSeverity) &&
+		(f.Grep == nil || f.matches(r))
+}
+
+func (f *Filter) matches(r *Record) bool {
+	if f.Grep.MatchString(r.Body) || f.Grep.MatchString(r.Logger) {
+		return true
+	}
+	for _, v := range r.Attributes {
+		if f.Grep.MatchString(fmt.Sprint(v)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Read returns the kept records of a telemetry folder that the filter holds for, by time. Lines
+// that are no records, as a crash leaves them, come back in bad. The error is fs.ErrNotExist where
+// nothing was kept.
+func Read(dir string, f Filter) (records []*Record, bad []*result.BadRecord, err error) {
+	bad, err = spans.ReadLines(filepath.Join(dir, telemetry.LogsFile), func(r *Record) error {
+		if r.Trial == "" || Level(r.Severity) < 0 {
+			return errors.New("it has no trial or no severity that is known")
+		}
+		if f.holds(r) {
+			records = append(records, r)
+		}
+		return nil
+	})
+	slices.SortStableFunc(records, func(a, b *Record) int { return cmp.Compare(a.Ns, b.Ns) })
+	if f.Limit > 0 && len(records) > f.Limit {
+		records = records[:f.Limit]
+	}
+	return records, bad, err
+}
+
+// Line is a line of a file that a service wrote itself. Nothing is known of it but its words.
+type Line struct {
+	Trial string `json:"trial"` // from the file's name
+	File  string `json:"file"`  // below the folder
+	Line  int    `json:"line"`
+	Text  string `json:"text"`
+}
+
+// ReadFiles returns lines of the files that the services of a run wrote, logs/TRIAL*.log, in the
+// order of files and lines. Of the filter only Trial, Target (by keep, which knows the trials of
+// one), TraceID, Grep and Limit can hold: a severity is not known of a line. A line is cut at
+// spans.MaxValueBytes.
+func ReadFiles(dir string, f Filter, keep func(trial string) bool) (out []Line, err error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.log"))
+	if err != nil {
+		return nil, fmt.Errorf("read logs: %w", err)
+	}
+	slices.Sort(files)
+	for _, path := range files {
+		name := filepath.Base(path)
+		trial := strings.TrimSuffix(name, ".log")
+		if f.Trial != "" && trial != f.Trial && !strings.HasPrefix(trial, f.Trial+".") ||
+			keep != nil && !keep(trial) {
+			continue
+		}
+		err := readFile(path, func(number int, text string) bool {
+			if !strings.Contains(text, f.TraceID) || f.Grep != nil && !f.Grep.MatchString(text) {
+				return true
+			}
+			out = append(out, Line{trial, name, number, text})
+			return f.Limit <= 0 || len(out) < f.Limit
+		})
+		if err != nil {
+			return out, fmt.Errorf("read log: %w", err)
+		}
+		if f.Limit > 0 && len(out) >= f.Limit {
+			break
+		}
+	}
+	return out, nil
+}
+
+// readFile gives the lines of a file to use until that says no. However long a line is, no more of
+// it than is shown is held.
+func readFile(path string, use func(number int, text string) bool) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	r := bufio.NewReaderSize(file, spans.MaxValueBytes)
+	for number := 1; ; number++ {
+		b, long, err := r.ReadLine()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		text := string(b)
+		for long && err == nil {
+			if !strings.HasSuffix(text, "…") {
+				text = strings.ToValidUTF8(text, "") + "…"
+			}
+			_, long, err = r.ReadLine()
+		}
+		if !use(number, text) {
+			return nil
+		}
+	}
 }

@@ -1,8 +1,8 @@
-// Package logstore keeps what services wrote about a trial as log records: it counts all by service
-// and severity, and keeps warnings and worse, those that belong to kept traces, and a uniform
-// sample of the rest, all within bounds.
+// Package logstore keeps what services wrote about a trial as log records: it counts all, and keeps
+// warnings and worse, those that belong to kept traces, and a uniform sample of the rest, all
+// within bounds.
 //
-//	plog.Logs ─► counts by window, service, severity
+//	plog.Logs ─► counts by window
 //	         └─► places of its window, or held until its trace is known to be kept ─► logs.ndjson
 //
 // What is not kept is counted.
@@ -13,12 +13,13 @@ package logstore
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
@@ -27,6 +28,7 @@ import (
 	"prony/internal/result"
 	"prony/internal/telemetry"
 	"prony/internal/telemetry/logs"
+	"prony/internal/telemetry/spans"
 	"prony/internal/telemetry/spanstore"
 )
 
@@ -49,21 +51,13 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Ended is what a store says of a trial that has ended.
-type Ended struct {
-	Loads  map[string]result.Told // by window; without spans
-	Counts spanstore.Counts
-}
-
 // Store takes records in and writes those that it keeps. Its methods may be called from any
 // goroutine.
 type Store struct {
 	o    Options
 	file *os.File
 
-	writing   sync.Mutex                     // to the file; never taken while trials are locked
 	trials    spanstore.Roll[*trial, *entry] // its lock is for all below, too
-	keptBytes int64
 	heldBytes int64
 }
 
@@ -75,14 +69,13 @@ type trial struct {
 // Open makes the folder if it is not there and appends to the file in it. A line that a crash tore
 // is closed, so that the next one is whole.
 func Open(dir string, o Options) (*Store, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("open logs: %w", err)
-	}
 	f, err := spanstore.OpenLines(filepath.Join(dir, telemetry.LogsFile))
 	if err != nil {
 		return nil, fmt.Errorf("open logs: %w", err)
 	}
-	return &Store{o: o.withDefaults(), file: f}, nil
+	s := &Store{o: o.withDefaults(), file: f}
+	s.trials.Most, s.trials.Lost = s.o.KeptBytes, drop
+	return s, nil
 }
 
 // Begin tells that a trial begins: records belong to the latest that did, unless their resource has
@@ -118,7 +111,6 @@ func (s *Store) consume(t *trial, a arrival) {
 	}
 	ns, level := a.time(), levelOf(a.record)
 	t.Counts.Received++
-	t.Counts.Severity(a.service, logs.Severities[level], 1)
 	t.Windows.Add(ns, a.wallNs, result.Told{Logs: 1})
 	e := &entry{ns: ns, level: level, hash: a.hash(), trace: a.record.TraceID()}
 	g := t.Group(t.Windows.At(ns))
@@ -134,27 +126,15 @@ func (s *Store) consume(t *trial, a arrival) {
 		s.heldBytes += e.Bytes
 	}
 	if wanted {
-		s.keptBytes += e.Bytes
-		for _, out := range g.Offer(e) {
-			s.drop(t, out)
-		}
-	}
-	for s.keptBytes > s.o.KeptBytes {
-		from, out, ok := s.trials.Evict()
-		if !ok {
-			break
-		}
-		from.Counts.Evicted++
-		s.drop(from, out)
+		s.trials.Keep(t, g, e)
 	}
 	if s.heldBytes > s.o.HeldBytes {
 		s.relieve()
 	}
 }
 
-// drop is told that an entry lost its place in a group.
-func (s *Store) drop(t *trial, e *entry) {
-	s.keptBytes -= e.Bytes
+// drop is told that an entry has no place left; it may still be held for its trace.
+func drop(t *trial, e *entry) {
 	if e.In == 0 {
 		t.Counts.Dropped++
 	}
@@ -185,63 +165,57 @@ func (s *Store) relieve() {
 
 func (s *Store) release(t *trial, e *entry) {
 	s.heldBytes -= e.Bytes
-	t.Counts.Evicted++
-	if e.In &^= isTraced; e.In == 0 {
-		t.Counts.Dropped++
-	}
+	e.In &^= isTraced
+	drop(t, e)
 }
 
 // End ends a trial: what is kept is written and synced. kept says which traces are
 // (spanstore.Ended.IDs, so the spans end first). An error does not make the counts wrong.
-func (s *Store) End(id string, kept func(pcommon.TraceID) bool) (Ended, error) {
+func (s *Store) End(id string, kept func(pcommon.TraceID) bool) (spanstore.Ended, error) {
 	out, records, err := s.finish(id, kept)
 	if err != nil {
-		return Ended{}, err
+		return out, err
 	}
-	s.writing.Lock()
-	defer s.writing.Unlock()
 	return out, spanstore.AppendLines(s.file, records)
 }
 
-func (s *Store) finish(id string, kept func(pcommon.TraceID) bool) (Ended, []*logs.Record, error) {
+func (s *Store) finish(id string, kept func(pcommon.TraceID) bool) (out spanstore.Ended,
+	records []*logs.Record, err error) {
 	s.trials.Lock()
 	defer s.trials.Unlock()
 	t := s.trials.Find(id)
 	if t == nil {
-		return Ended{}, nil, fmt.Errorf("end trial %s: it is not under way", id)
+		return out, nil, fmt.Errorf("end trial %s: it is not under way", id)
 	}
-	loads := t.Windows.End(clock.Wall().UnixNano())
+	out.Loads = t.Windows.End(clock.Wall().UnixNano())
 	var entries []*entry
 	for _, e := range t.held {
-		s.heldBytes -= e.Bytes
-		if kept == nil || !kept(e.trace) {
-			if e.In &^= isTraced; e.In == 0 {
-				t.Counts.Dropped++
-			}
-			continue
+		if kept != nil && kept(e.trace) {
+			s.heldBytes -= e.Bytes
+			entries = append(entries, e)
+		} else {
+			s.release(t, e)
 		}
-		entries = append(entries, e)
 	}
 	for _, e := range t.Items() {
-		s.keptBytes -= e.Bytes
+		s.trials.Bytes -= e.Bytes
 		if e.In&isTraced == 0 { // those are there already
 			entries = append(entries, e)
 		}
 	}
 	slices.SortFunc(entries, byTime)
-	records := make([]*logs.Record, len(entries))
-	for i, e := range entries {
-		records[i] = &e.record
+	for _, e := range entries {
+		records = append(records, &e.record)
 		e.record.Window = t.Windows.At(e.ns) // marks may have come since
 		e.record.Classes = e.classes()
-		t.Counts.Class(1, e.record.Classes...)
 	}
 	t.Counts.Kept = int64(len(entries))
 	s.trials.End(t)
-	return Ended{loads, t.Counts}, records, nil
+	out.Counts = t.Counts
+	return out, records, nil
 }
 
-// Counts of all trials so far. Kept and Classes are of those that have ended.
+// Counts of all trials so far. Kept is of those that have ended.
 func (s *Store) Counts() spanstore.Counts { return s.trials.Counts() }
 
 // Close ends the trials that are under way, without knowing which traces are kept, and closes the
@@ -253,4 +227,132 @@ func (s *Store) Close() error {
 		errs = append(errs, err)
 	}
 	return errors.Join(append(errs, s.file.Close())...)
+}
+
+// arrival is a record as it came.
+type arrival struct {
+	record  plog.LogRecord
+	service string
+	logger  string
+	wallNs  int64 // when
+}
+
+// time is when it was written, or first seen; if it does not say, the present. Times after the year
+// 2262 are cut to its last moment in int64.
+func (a arrival) time() int64 {
+	for _, t := range []pcommon.Timestamp{a.record.Timestamp(), a.record.ObservedTimestamp()} {
+		if t > 0 {
+			return int64(min(uint64(t), 1<<63-1))
+		}
+	}
+	return a.wallNs
+}
+
+// levelOf is the index in logs.Severities. Some appenders send only the word.
+func levelOf(r plog.LogRecord) int {
+	if n := int(r.SeverityNumber()); n > 0 {
+		return min((n+3)/4, len(logs.Severities)-1)
+	}
+	return max(0, logs.Level(r.SeverityText()))
+}
+
+// hash depends on what the record says alone, so that the sample is the same in whatever order
+// records come.
+func (a arrival) hash() uint64 {
+	h := fnv.New64a()
+	trace, span := a.record.TraceID(), a.record.SpanID()
+	ns := binary.LittleEndian.AppendUint64(nil, uint64(a.time()))
+	const head = 256 // of the body; more tells records apart no better
+	body := ""
+	if a.record.Body().Type() == pcommon.ValueTypeStr {
+		body = a.record.Body().Str()
+	}
+	for _, b := range [][]byte{ns, trace[:], span[:], []byte(a.service),
+		[]byte(body[:min(len(body), head)])} {
+		_, _ = h.Write(b) // never fails (package hash)
+	}
+	return spanstore.Mix(h.Sum64())
+}
+
+// copy makes the record that is kept, and says about how many bytes it takes.
+func (a arrival) copy(t *trial, level int) (logs.Record, int64) {
+	const fixed = 336
+	r := logs.Record{
+		Trial: t.ID, Target: t.Target, Ns: a.time(), Service: a.service,
+		Severity: logs.Severities[level], Logger: spans.CutText(a.logger, spans.MaxNameBytes),
+		Body: bodyOf(a.record.Body()),
+	}
+	if id := a.record.TraceID(); !id.IsEmpty() {
+		r.TraceID = id.String()
+	}
+	if id := a.record.SpanID(); !id.IsEmpty() {
+		r.SpanID = id.String()
+	}
+	r.Attributes, r.Cut = spanstore.AttributesOf(a.record.Attributes())
+	r.Cut += int64(a.record.DroppedAttributesCount())
+	return r, int64(fixed+len(r.Body)) + spanstore.SizeOfKept(map[string]any(r.Attributes))
+}
+
+// bodyOf is the text, or what else the body is, as JSON.
+func bodyOf(v pcommon.Value) string {
+	if v.Type() == pcommon.ValueTypeStr {
+		return spans.CutText(v.Str(), spans.MaxValueBytes)
+	}
+	short := pcommon.NewValueEmpty()
+	if err := short.FromRaw(spanstore.ValueOf(v)); err != nil {
+		return "" // ValueOf makes only what FromRaw knows
+	}
+	return spans.CutText(short.AsString(), spans.MaxValueBytes)
+}
+
+// entry is a record that has a place or is held.
+type entry struct {
+	spanstore.Seat
+	record logs.Record
+	ns     int64
+	level  int
+	hash   uint64
+	trace  pcommon.TraceID
+}
+
+// Where an entry is: in which place, and whether it is held for its trace.
+const (
+	warnings = iota
+	uniform
+	places
+	isTraced = 1 << places
+)
+
+func byTime(a, b *entry) int {
+	return cmp.Or(cmp.Compare(a.ns, b.ns), cmp.Compare(a.hash, b.hash))
+}
+
+func (e *entry) classes() (out []string) {
+	for i, name := range []string{logs.Warning, logs.Uniform, logs.Traced} {
+		if e.In&(1<<i) != 0 {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// byValue puts the severest first, of equal ones those of the lowest hash.
+func byValue(a, b *entry) int {
+	return cmp.Or(cmp.Compare(b.level, a.level), cmp.Compare(a.hash, b.hash),
+		cmp.Compare(a.ns, b.ns))
+}
+
+func byHash(a, b *entry) int {
+	return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.ns, b.ns))
+}
+
+// newGroup has the places of one window, traced records apart.
+func newGroup(o Options) spanstore.Group[*entry] {
+	return spanstore.Group[*entry]{warnings: {Limit: o.Warnings, Order: byValue},
+		uniform: {Limit: o.Uniform, Order: byHash}}
+}
+
+// Eligible says which place a record may have.
+func (e *entry) Eligible(place int) bool {
+	return (place == warnings) == (e.level >= logs.Warn)
 }

@@ -25,6 +25,7 @@ import (
 	"prony/internal/telemetry"
 	"prony/internal/telemetry/logs"
 	"prony/internal/telemetry/spans"
+	"prony/internal/telemetry/spanstore"
 )
 
 const second = int64(1e9)
@@ -81,15 +82,15 @@ func send(t *testing.T, s *Store, list ...spec) {
 	must(t, s.ConsumeLogs(context.Background(), lines(list...)))
 }
 
-func end(t *testing.T, s *Store, trial string, kept func(pcommon.TraceID) bool) Ended {
+func end(t *testing.T, s *Store, trial string, kept func(pcommon.TraceID) bool) spanstore.Ended {
 	t.Helper()
 	out, err := s.End(trial, kept)
 	must(t, err)
 	if c := out.Counts; c.Received != c.Kept+c.Dropped {
 		t.Errorf("received %d, kept %d and dropped %d", c.Received, c.Kept, c.Dropped)
 	}
-	if len(s.trials.Trials) == 0 && (s.heldBytes != 0 || s.keptBytes != 0) {
-		t.Errorf("%d and %d bytes after the end", s.heldBytes, s.keptBytes)
+	if len(s.trials.Trials) == 0 && (s.heldBytes != 0 || s.trials.Bytes != 0) {
+		t.Errorf("%d and %d bytes after the end", s.heldBytes, s.trials.Bytes)
 	}
 	return out
 }
@@ -223,8 +224,8 @@ func TestFlood(t *testing.T) {
 				severity: plog.SeverityNumberInfo}
 		}
 		send(t, s, list...)
-		if s.heldBytes > 2*mb || s.keptBytes > 2*mb {
-			t.Fatalf("%d bytes are held, %d kept", s.heldBytes, s.keptBytes)
+		if s.heldBytes > 2*mb || s.trials.Bytes > 2*mb {
+			t.Fatalf("%d bytes are held, %d kept", s.heldBytes, s.trials.Bytes)
 		}
 		if i%200 == 0 {
 			most = max(most, heap()-before)
@@ -235,8 +236,7 @@ func TestFlood(t *testing.T) {
 	}
 	got := end(t, s, "t", func(id pcommon.TraceID) bool { return id == idOf(7) }).Counts
 	must(t, s.Close())
-	if got.Received != flood || got.Evicted < flood/2 || got.Classes[logs.Traced] != 1 ||
-		got.BySeverity["web"]["info"] != flood {
+	if got.Received != flood {
 		t.Errorf("%+v", got)
 	}
 	if r := read(t, dir, logs.Filter{TraceID: idOf(7).String()}); len(r) != 1 {
@@ -257,11 +257,12 @@ func TestFloodOfLargeWarnings(t *testing.T) {
 		}
 		send(t, s, spec{ns: int64(i + 1), severity: severity, body: body})
 	}
-	got := end(t, s, "t", nil).Counts
+	end(t, s, "t", nil)
 	must(t, s.Close())
-	// 1 MiB / 10.4 kB = 100 at most.
-	if n := got.Classes[logs.Warning]; n < 90 || n > 100 || got.Classes[logs.Uniform] > 0 {
-		t.Errorf("%+v", got)
+	// 1 MiB / 10.4 kB = 100 at most, all of them warnings.
+	all := len(read(t, dir, logs.Filter{}))
+	if n := len(read(t, dir, logs.Filter{MinSeverity: logs.Warn})); n < 90 || n > 100 || n < all {
+		t.Errorf("%d warnings of %d records", n, all)
 	}
 }
 
@@ -358,7 +359,8 @@ func TestTrials(t *testing.T) {
 	left := end(t, s, "left", nil).Counts
 	right := end(t, s, "right", nil).Counts
 	all := s.Counts()
-	if left.Received != 1 || right.Received != 2 || all.Received != 4 || all.Stray != 1 {
+	if left.Received != 1 || right.Received != 2 ||
+		all != (spanstore.Counts{Received: 4, Kept: 3, Dropped: 1}) {
 		t.Errorf("%+v\n%+v\n%+v", left, right, all)
 	}
 	for _, err := range []error{s.Mark(telemetry.Mark{Trial: "left"}), func() error {
@@ -368,16 +370,6 @@ func TestTrials(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "not under way") {
 			t.Errorf("error %v", err)
 		}
-	}
-	for i := range 200 { // more services than are counted by name
-		must(t, s.Begin(telemetry.Trial{ID: fmt.Sprint(i)}))
-		send(t, s, spec{ns: 1, service: fmt.Sprint("s", i)})
-		end(t, s, fmt.Sprint(i), nil)
-	}
-	all = s.Counts()
-	if len(all.BySeverity) > 64+1 || all.BySeverity["other"]["unspecified"] < 100 ||
-		all.Received != 204 {
-		t.Errorf("%d services, %+v", len(all.BySeverity), all.BySeverity["other"])
 	}
 	must(t, s.Close())
 }

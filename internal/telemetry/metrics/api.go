@@ -95,10 +95,7 @@ func (s *Store) readQuery(r *http.Request) (any, annotations.Annotations, error)
 	p := params{Request: r}
 	at := p.time("time", s.o.Now())
 	limit, timeout := p.limit(), p.duration("timeout", 0)
-	return s.evaluate(&p, limit, timeout, func(ctx context.Context, o promql.QueryOpts) (
-		promql.Query, error) {
-		return s.engine.NewInstantQuery(ctx, s.db, o, r.FormValue("query"), at)
-	})
+	return s.evaluate(&p, limit, timeout, Window{To: at})
 }
 
 func (s *Store) readRange(r *http.Request) (any, annotations.Annotations, error) {
@@ -117,10 +114,7 @@ func (s *Store) readRange(r *http.Request) (any, annotations.Annotations, error)
 		p.err = badData(errors.New("exceeded maximum resolution of 11,000 points per timeseries. " +
 			"Try decreasing the query resolution (?step=XX)"))
 	}
-	return s.evaluate(&p, limit, timeout, func(ctx context.Context, o promql.QueryOpts) (
-		promql.Query, error) {
-		return s.engine.NewRangeQuery(ctx, s.db, o, r.FormValue("query"), from, to, step)
-	})
+	return s.evaluate(&p, limit, timeout, Window{From: from, To: to, Step: step})
 }
 
 // evaluated is the answer of a query.
@@ -130,8 +124,8 @@ type evaluated struct {
 	Stats      stats.QueryStats `json:"stats,omitempty"`
 }
 
-func (s *Store) evaluate(p *params, limit int, timeout time.Duration, query func(context.Context,
-	promql.QueryOpts) (promql.Query, error)) (any, annotations.Annotations, error) {
+func (s *Store) evaluate(p *params, limit int, timeout time.Duration, w Window) (any,
+	annotations.Annotations, error) {
 	if p.err != nil {
 		return nil, nil, p.err
 	}
@@ -146,7 +140,8 @@ func (s *Store) evaluate(p *params, limit int, timeout time.Duration, query func
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
-	q, err := query(ctx, promql.NewPrometheusQueryOpts(with == "all", lookback))
+	o := promql.NewPrometheusQueryOpts(with == "all", lookback)
+	q, err := s.ask(ctx, s.db, o, p.FormValue("query"), w)
 	if err != nil {
 		p.refuse("query", err)
 		return nil, nil, p.err

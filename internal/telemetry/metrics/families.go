@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/prometheus/storage"
 
 	"prony/internal/telemetry/spans"
+	"prony/internal/telemetry/spanstore"
 )
 
 // familiesFile is beside the database, whose blocks have no place for it: a family a line.
@@ -44,11 +45,7 @@ func openFamilies(dir string) (*families, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.file, err = os.OpenFile(filepath.Join(dir, familiesFile),
-		os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err == nil && len(f.byName) > 0 {
-		_, err = f.file.WriteString("\n") // ends a line that a crash tore
-	}
+	f.file, err = spanstore.OpenLines(filepath.Join(dir, familiesFile))
 	return f, err
 }
 

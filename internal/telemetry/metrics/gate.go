@@ -146,9 +146,7 @@ func withArea(ls labels.Labels) labels.Labels {
 	if !ok {
 		return ls
 	}
-	b := labels.NewBuilder(ls)
-	b.Set("area", area)
-	return b.Labels()
+	return labels.NewBuilder(ls).Set("area", area).Labels()
 }
 
 // appendable is the gate as the scraper asks for it.

@@ -81,8 +81,7 @@ func (s *Store) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) error {
 	}
 	delta := false
 	each(md, func(m pmetric.Metric) {
-		delta = delta || isDelta(m)
-		look(m, bad, false)
+		delta = look(m, bad, false) || delta
 	})
 	if delta || old+future > 0 {
 		own := pmetric.NewMetrics()
@@ -162,19 +161,6 @@ func each(md pmetric.Metrics, f func(pmetric.Metric)) {
 	}
 }
 
-func isDelta(m pmetric.Metric) bool {
-	const delta = pmetric.AggregationTemporalityDelta
-	switch m.Type() {
-	case pmetric.MetricTypeSum:
-		return m.Sum().AggregationTemporality() == delta
-	case pmetric.MetricTypeHistogram:
-		return m.Histogram().AggregationTemporality() == delta
-	case pmetric.MetricTypeExponentialHistogram:
-		return m.ExponentialHistogram().AggregationTemporality() == delta
-	}
-	return false
-}
-
 // points are those of one metric, of any type.
 type points[P stamped] interface {
 	Len() int
@@ -194,19 +180,25 @@ func lookAt[P stamped](ps points[P], bad func(pcommon.Timestamp) bool, weed bool
 	}
 }
 
-// look calls bad with each timestamp. It removes the points whose are bad where it is to weed, else
-// it does not write, so that others may read the same data.
-func look(m pmetric.Metric, bad func(pcommon.Timestamp) bool, weed bool) {
+// look calls bad with each timestamp, and says whether the metric is of deltas. It removes the
+// points whose are bad where it is to weed, else it does not write, so that others may read the
+// same data.
+func look(m pmetric.Metric, bad func(pcommon.Timestamp) bool, weed bool) bool {
+	const delta = pmetric.AggregationTemporalityDelta
 	switch m.Type() {
 	case pmetric.MetricTypeGauge:
 		lookAt(m.Gauge().DataPoints(), bad, weed)
 	case pmetric.MetricTypeSum:
 		lookAt(m.Sum().DataPoints(), bad, weed)
+		return m.Sum().AggregationTemporality() == delta
 	case pmetric.MetricTypeHistogram:
 		lookAt(m.Histogram().DataPoints(), bad, weed)
+		return m.Histogram().AggregationTemporality() == delta
 	case pmetric.MetricTypeExponentialHistogram:
 		lookAt(m.ExponentialHistogram().DataPoints(), bad, weed)
+		return m.ExponentialHistogram().AggregationTemporality() == delta
 	case pmetric.MetricTypeSummary:
 		lookAt(m.Summary().DataPoints(), bad, weed)
 	}
+	return false
 }

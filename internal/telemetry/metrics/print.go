@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,6 +13,8 @@ import (
 	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
+
+	"prony/internal/print"
 )
 
 const clockFormat = "2006-01-02 15:04:05"
@@ -30,16 +31,14 @@ func (a *Answer) Text(w io.Writer) error {
 	if !a.Common.IsEmpty() {
 		fmt.Fprintf(w, "all: %s\n", a.Common)
 	}
+	_, err := fmt.Fprintln(w)
 	if len(a.Rows) > 0 {
-		fmt.Fprintln(w)
-		if err := a.table(w); err != nil {
-			return err
-		}
-	} else {
-		_, err := fmt.Fprintln(w, "\nNo series. prony query RUN --list says what there is.")
-		if err != nil {
-			return err
-		}
+		err = a.table(w)
+	} else if err == nil {
+		_, err = fmt.Fprintln(w, "No series. prony query RUN --list says what there is.")
+	}
+	if err != nil {
+		return err
 	}
 	for _, n := range a.Notes {
 		fmt.Fprintf(w, "\n%s\n", n)
@@ -130,10 +129,7 @@ func (a *Answer) CSV(w io.Writer) error {
 	}
 	delete(names, labels.MetricName)
 	columns := slices.Sorted(maps.Keys(names))
-	out := csv.NewWriter(w)
-	if err := out.Write(append([]string{"time", "value", "metric"}, columns...)); err != nil {
-		return err
-	}
+	rows := [][]string{append([]string{"time", "value", "metric"}, columns...)}
 	for i, r := range a.Rows {
 		of := a.labels(i)
 		for _, p := range r.Points {
@@ -142,13 +138,10 @@ func (a *Answer) CSV(w io.Writer) error {
 			for _, c := range columns {
 				cells = append(cells, of[c])
 			}
-			if err := out.Write(cells); err != nil {
-				return err
-			}
+			rows = append(rows, cells)
 		}
 	}
-	out.Flush()
-	return out.Error()
+	return print.CSV(w, rows)
 }
 
 // PrintList prints a row a metric.

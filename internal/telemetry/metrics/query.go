@@ -77,15 +77,12 @@ func (s *Store) Query(ctx context.Context, expr string, w Window) (*Answer, erro
 	}
 	var from storage.Queryable = s.db
 	if w.Trial != "" {
-		from = ofTrial{s.db, w.Trial}
+		from = storage.QueryableFunc(func(from, to int64) (storage.Querier, error) {
+			q, err := s.db.Querier(from, to)
+			return onlyTrial{q, w.Trial}, err
+		})
 	}
-	var q promql.Query
-	var err error
-	if w.Step == 0 {
-		q, err = s.engine.NewInstantQuery(ctx, from, nil, expr, w.To)
-	} else {
-		q, err = s.engine.NewRangeQuery(ctx, from, nil, expr, w.From, w.To, w.Step)
-	}
+	q, err := s.ask(ctx, from, nil, expr, w)
 	if err != nil {
 		return nil, fmt.Errorf("query %s: %w", expr, err)
 	}
@@ -99,6 +96,14 @@ func (s *Store) Query(ctx context.Context, expr string, w Window) (*Answer, erro
 	a.Notes = append(warnings, infos...)
 	a.take(r)
 	return a, nil
+}
+
+func (s *Store) ask(ctx context.Context, of storage.Queryable, o promql.QueryOpts, expr string,
+	w Window) (promql.Query, error) {
+	if w.Step == 0 {
+		return s.engine.NewInstantQuery(ctx, of, o, expr, w.To)
+	}
+	return s.engine.NewRangeQuery(ctx, of, o, expr, w.From, w.To, w.Step)
 }
 
 // QueryEnd evaluates PromQL at the end of a window, or, where every series has ended by then, at
@@ -289,20 +294,7 @@ func (s *Store) List(ctx context.Context) ([]Listed, error) {
 	return out, nil
 }
 
-// ofTrial shows the series of one trial, and those of none.
-type ofTrial struct {
-	storage.Queryable
-	id string
-}
-
-func (t ofTrial) Querier(from, to int64) (storage.Querier, error) {
-	q, err := t.Queryable.Querier(from, to)
-	if err != nil {
-		return nil, err
-	}
-	return onlyTrial{q, t.id}, nil
-}
-
+// onlyTrial shows the series of one trial, and those of none.
 type onlyTrial struct {
 	storage.Querier
 	id string

@@ -79,8 +79,7 @@ func mirror(dir, tmp string) error {
 			e.Name() == wlog.WblDirName {
 			continue
 		}
-		err := link(filepath.Join(abs, e.Name()), filepath.Join(tmp, e.Name()))
-		if err != nil {
+		if err := link(filepath.Join(abs, e.Name()), filepath.Join(tmp, e.Name())); err != nil {
 			return err
 		}
 	}
@@ -93,14 +92,11 @@ func link(from, to string) error {
 		if err != nil {
 			return err
 		}
-		rel, err := filepath.Rel(from, path)
-		if err != nil {
-			return err
-		}
+		there := to + strings.TrimPrefix(path, from)
 		if e.IsDir() {
-			return os.MkdirAll(filepath.Join(to, rel), 0o755)
+			return os.MkdirAll(there, 0o755)
 		}
-		return os.Symlink(path, filepath.Join(to, rel))
+		return os.Symlink(path, there)
 	})
 }
 

@@ -28,11 +28,8 @@ const (
 
 // pages is the scraping under way: one manager a trial, for its labels are the trial's.
 type pages struct {
-	mu      sync.Mutex
-	manager *scrape.Manager
-	counts  *prometheus.Registry // the manager's own
-	groups  chan map[string][]*targetgroup.Group
-	ended   chan error
+	mu  sync.Mutex
+	end func() // nil: nothing is being scraped
 }
 
 // Scrape begins to read the trial's pages, each in its own interval, until StopScrape. The formats
@@ -67,14 +64,17 @@ func (s *Store) Scrape(t telemetry.Trial) error {
 	if err != nil {
 		return fmt.Errorf("scrape trial %s: %w", t.ID, err)
 	}
+	feed := make(chan map[string][]*targetgroup.Group, 1)
+	feed <- groups
+	ended := make(chan error, 1)
+	go func() { ended <- m.Run(feed) }()
 	s.pages.mu.Lock()
 	defer s.pages.mu.Unlock()
-	s.pages.manager, s.pages.counts, s.pages.ended = m, counts, make(chan error, 1)
-	s.pages.groups = make(chan map[string][]*targetgroup.Group, 1)
-	s.pages.groups <- groups
-	go func(feed <-chan map[string][]*targetgroup.Group, ended chan<- error) {
-		ended <- m.Run(feed)
-	}(s.pages.groups, s.pages.ended)
+	s.pages.end = func() {
+		m.Stop()
+		<-ended
+		s.count(map[string]int64{DropFuture: outOfBounds(counts)})
+	}
 	return nil
 }
 
@@ -82,13 +82,10 @@ func (s *Store) Scrape(t telemetry.Trial) error {
 func (s *Store) StopScrape() {
 	s.pages.mu.Lock()
 	defer s.pages.mu.Unlock()
-	if s.pages.manager == nil {
-		return
+	if s.pages.end != nil {
+		s.pages.end()
+		s.pages.end = nil
 	}
-	s.pages.manager.Stop()
-	<-s.pages.ended
-	s.pages.manager = nil
-	s.count(map[string]int64{DropFuture: outOfBounds(s.pages.counts)})
 }
 
 // outOfBounds are the samples that the scraper itself refused before the gate saw them: their pages

@@ -53,10 +53,9 @@ func (c *selection) hint() int {
 	return 0
 }
 
-// union is what ask finds by any of the request's sets of matchers, or without one, sorted.
-func (s *Store) union(r *http.Request, ask func(storage.LabelQuerier, *storage.LabelHints,
-	[]*labels.Matcher) ([]string, annotations.Annotations, error)) (any, annotations.Annotations,
-	error) {
+// union is what there is by any of the request's sets of matchers, or without one, sorted: the
+// values of a label, or the names of all.
+func (s *Store) union(r *http.Request, label string) (any, annotations.Annotations, error) {
 	c, err := s.choose(r, "%w")
 	if err != nil {
 		return nil, nil, err
@@ -64,12 +63,18 @@ func (s *Store) union(r *http.Request, ask func(storage.LabelQuerier, *storage.L
 	defer c.Close()
 	all := []string{}
 	var notes annotations.Annotations
-	sets := c.sets
-	if len(sets) == 0 {
-		sets = [][]*labels.Matcher{nil}
+	if len(c.sets) == 0 {
+		c.sets = [][]*labels.Matcher{nil}
 	}
-	for _, set := range sets {
-		some, more, err := ask(c, &storage.LabelHints{Limit: c.hint()}, set)
+	for _, set := range c.sets {
+		hints := &storage.LabelHints{Limit: c.hint()}
+		ask := func() ([]string, annotations.Annotations, error) {
+			if label == "" {
+				return c.LabelNames(r.Context(), hints, set...)
+			}
+			return c.LabelValues(r.Context(), label, hints, set...)
+		}
+		some, more, err := ask()
 		if err != nil {
 			return nil, nil, err
 		}
@@ -92,10 +97,7 @@ func listed[T any](all []T, limit int, notes annotations.Annotations) (any,
 }
 
 func (s *Store) readLabels(r *http.Request) (any, annotations.Annotations, error) {
-	return s.union(r, func(q storage.LabelQuerier, h *storage.LabelHints, set []*labels.Matcher) (
-		[]string, annotations.Annotations, error) {
-		return q.LabelNames(r.Context(), h, set...)
-	})
+	return s.union(r, "")
 }
 
 func (s *Store) readValues(r *http.Request) (any, annotations.Annotations, error) {
@@ -106,10 +108,7 @@ func (s *Store) readValues(r *http.Request) (any, annotations.Annotations, error
 	if !model.UTF8Validation.IsValidLabelName(name) {
 		return nil, nil, badData(fmt.Errorf("invalid label name: %q", name))
 	}
-	return s.union(r, func(q storage.LabelQuerier, h *storage.LabelHints, set []*labels.Matcher) (
-		[]string, annotations.Annotations, error) {
-		return q.LabelValues(r.Context(), name, h, set...)
-	})
+	return s.union(r, name)
 }
 
 func (s *Store) readSeries(r *http.Request) (any, annotations.Annotations, error) {
@@ -130,10 +129,7 @@ func (s *Store) readSeries(r *http.Request) (any, annotations.Annotations, error
 	for _, set := range c.sets {
 		sets = append(sets, c.Select(r.Context(), len(c.sets) > 1, hints, set...))
 	}
-	set := sets[0]
-	if len(sets) > 1 {
-		set = storage.NewMergeSeriesSet(sets, 0, storage.ChainedSeriesMerge)
-	}
+	set := storage.NewMergeSeriesSet(sets, 0, storage.ChainedSeriesMerge)
 	all := []labels.Labels{}
 	for set.Next() && r.Context().Err() == nil && (c.limit == 0 || len(all) <= c.limit) {
 		all = append(all, set.At().Labels())

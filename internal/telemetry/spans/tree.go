@@ -103,7 +103,7 @@ func Tree(t *Trace) []*Node {
 	for i := range t.Spans {
 		nodes[i] = &Node{Span: &t.Spans[i]}
 	}
-	byStart(nodes)
+	slices.SortStableFunc(nodes, func(a, b *Node) int { return earlier(a.Span, b.Span) })
 	for _, n := range nodes {
 		byID[n.Span.ID] = append(byID[n.Span.ID], n)
 	}
@@ -128,20 +128,16 @@ func Tree(t *Trace) []*Node {
 			break
 		}
 	}
+	Walk(roots, func(n *Node) {
+		for _, c := range n.Children {
+			c.Depth = n.Depth + 1
+		}
+		n.SelfNs = selfTime(n)
+	})
 	for _, r := range roots {
-		r.walk(func(n *Node) {
-			for _, c := range n.Children {
-				c.Depth = n.Depth + 1
-			}
-			n.SelfNs = selfTime(n)
-		})
 		r.criticalPath()
 	}
 	return roots
-}
-
-func byStart(nodes []*Node) {
-	slices.SortStableFunc(nodes, func(a, b *Node) int { return earlier(a.Span, b.Span) })
 }
 
 func parentOf(n *Node, named []*Node) *Node {
@@ -186,9 +182,11 @@ func breakCycles(nodes []*Node, parents map[*Node]*Node) {
 	}
 }
 
-// walk visits a node before its children. It does not recurse: a chain may be as long as a trace.
-func (n *Node) walk(visit func(*Node)) {
-	stack := []*Node{n}
+// Walk visits all nodes, each before its children. It does not recurse: a chain may be as long as a
+// trace.
+func Walk(roots []*Node, visit func(*Node)) {
+	stack := slices.Clone(roots)
+	slices.Reverse(stack)
 	for len(stack) > 0 {
 		at := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
@@ -196,13 +194,6 @@ func (n *Node) walk(visit func(*Node)) {
 		for _, c := range slices.Backward(at.Children) {
 			stack = append(stack, c)
 		}
-	}
-}
-
-// Walk visits all nodes, each before its children.
-func Walk(roots []*Node, visit func(*Node)) {
-	for _, r := range roots {
-		r.walk(visit)
 	}
 }
 
@@ -279,20 +270,22 @@ type Share struct {
 // Shares are those of all services, the greatest part of the critical path first.
 func Shares(roots []*Node) []Share {
 	by := map[string]*Share{}
-	for i, r := range roots {
-		r.walk(func(n *Node) {
-			s := by[n.Span.Service]
-			if s == nil {
-				s = &Share{Service: n.Span.Service}
-				by[n.Span.Service] = s
-			}
-			s.Spans++
-			s.SelfNs += n.SelfNs
-			if i == 0 {
-				s.PathNs += n.PathNs
-			}
-		})
-	}
+	var root *Node
+	Walk(roots, func(n *Node) {
+		if n.Depth == 0 {
+			root = n
+		}
+		s := by[n.Span.Service]
+		if s == nil {
+			s = &Share{Service: n.Span.Service}
+			by[n.Span.Service] = s
+		}
+		s.Spans++
+		s.SelfNs += n.SelfNs
+		if root == roots[0] {
+			s.PathNs += n.PathNs
+		}
+	})
 	var out []Share
 	for _, s := range by {
 		out = append(out, *s)

@@ -126,7 +126,7 @@ func TestTreeHoldsWhatever(t *testing.T) {
 				t.Errorf("round %d: self time %d of %d", round, node.SelfNs, node.Span.DurationNs)
 			}
 		})
-		roots[0].walk(func(node *Node) { steps = append(steps, node.Steps...) })
+		Walk(roots[:1], func(node *Node) { steps = append(steps, node.Steps...) })
 		slices.SortFunc(steps, func(a, b Step) int { return int(a.FromNs - b.FromNs) })
 		at := roots[0].Span.StartNs
 		for _, s := range steps {

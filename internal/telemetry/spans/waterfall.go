@@ -1,6 +1,7 @@
 package spans
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -29,12 +30,7 @@ type Drawing struct {
 // root's start, its duration, its self time, and a bar, █ where it is on the critical path. Notes
 // and events stand below their spans.
 func Waterfall(w io.Writer, t *Trace, d Drawing) error {
-	if d.Bar <= 0 {
-		d.Bar = 40
-	}
-	if d.Rows <= 0 {
-		d.Rows = 200
-	}
+	d.Bar, d.Rows = cmp.Or(d.Bar, 40), cmp.Or(d.Rows, 200)
 	roots := Tree(t)
 	top := roots[0].Span
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -138,10 +134,7 @@ func label(s *Span) string {
 
 // bar draws a span in so many columns: each is what most of its time is.
 func bar(n *Node, top *Span, columns int) string {
-	out := make([]rune, columns)
-	for i := range out {
-		out[i] = ' '
-	}
+	out := []rune(strings.Repeat(" ", columns))
 	fill := func(from, to int64, r rune) {
 		if top.DurationNs <= 0 || to < top.StartNs || from > top.EndNs() {
 			return

@@ -1,6 +1,8 @@
 package spanstore
 
 import (
+	"bytes"
+	"cmp"
 	"container/list"
 	"strings"
 
@@ -49,19 +51,18 @@ func (a *assembly) first() *pending {
 // a trace without its root has neither name nor duration.
 const extraRoots = 8
 
-// add takes a span in, unless the trace has as much as it may; it says whether it did.
-func (a *assembly) add(p *pending, s ptrace.Span, service string) bool {
+// add takes a span in, unless the trace has as much as it may.
+func (a *assembly) add(p *pending, s ptrace.Span, service string) {
 	s, size := trim(s)
 	full := len(p.spans) >= maxSpans || p.bytes+size > traceBytes
 	if full && (!s.ParentSpanID().IsEmpty() || len(p.spans) >= maxSpans+extraRoots ||
 		p.bytes+size > 2*traceBytes) {
 		p.cut++
-		return false
+		return
 	}
 	p.spans = append(p.spans, held{s, service})
 	p.bytes += size
 	a.bytes += size
-	return true
 }
 
 func (a *assembly) remove(p *pending) {
@@ -95,12 +96,7 @@ func root(list []held) (at, roots int) {
 
 // before orders spans by their start; of equal ones the longer is first, then the lower id.
 func before(a, b ptrace.Span) bool {
-	if a.StartTimestamp() != b.StartTimestamp() {
-		return a.StartTimestamp() < b.StartTimestamp()
-	}
-	if d, e := duration(a), duration(b); d != e {
-		return d > e
-	}
 	x, y := a.SpanID(), b.SpanID()
-	return string(x[:]) < string(y[:])
+	return cmp.Or(cmp.Compare(a.StartTimestamp(), b.StartTimestamp()),
+		cmp.Compare(duration(b), duration(a)), bytes.Compare(x[:], y[:])) < 0
 }

@@ -98,23 +98,19 @@ func spanOf(s ptrace.Span, service string) spans.Span {
 		State:   spans.CutText(s.TraceState().AsRaw(), spans.MaxNameBytes),
 	}
 	out.Attributes, out.Cut = AttributesOf(s.Attributes())
+	events, links := s.Events(), s.Links()
 	out.Cut += int64(s.DroppedAttributesCount()) + int64(s.DroppedEventsCount()) +
-		int64(s.DroppedLinksCount())
-	for i, e := range s.Events().All() {
-		if i == maxEvents {
-			out.Cut += int64(s.Events().Len() - i)
-			break
-		}
+		int64(s.DroppedLinksCount()) +
+		int64(max(0, events.Len()-maxEvents)+max(0, links.Len()-maxLinks))
+	for i := range min(events.Len(), maxEvents) {
+		e := events.At(i)
 		attributes, cut := AttributesOf(e.Attributes())
 		out.Cut += cut + int64(e.DroppedAttributesCount())
 		out.Events = append(out.Events, spans.Event{Ns: nanos(e.Timestamp()),
 			Name: spans.CutText(e.Name(), spans.MaxNameBytes), Attributes: attributes})
 	}
-	for i, l := range s.Links().All() {
-		if i == maxLinks {
-			out.Cut += int64(s.Links().Len() - i)
-			break
-		}
+	for i := range min(links.Len(), maxLinks) {
+		l := links.At(i)
 		attributes, cut := AttributesOf(l.Attributes())
 		out.Cut += cut + int64(l.DroppedAttributesCount())
 		out.Links = append(out.Links, spans.Link{TraceID: l.TraceID().String(),
@@ -152,12 +148,10 @@ func sizeOfMap(m pcommon.Map, pair int64, depth int) int64 {
 	return n
 }
 
-// SizeOf is about what a value holds beside its own place, in bytes.
-func SizeOf(v pcommon.Value) int64 { return sizeOfValue(v, maxSized) }
-
 // maxSized is how deep lists and maps in each other are looked into for their size.
 const maxSized = 64
 
+// sizeOfValue is about what a value holds beside its own place, in bytes.
 func sizeOfValue(v pcommon.Value, depth int) (n int64) {
 	const place = 48
 	if depth == 0 {
@@ -236,7 +230,7 @@ func trimMap(m pcommon.Map) (cut uint32) {
 			cut++
 			return true
 		}
-		switch size := SizeOf(v); {
+		switch size := sizeOfValue(v, maxSized); {
 		case size <= spans.MaxValueBytes:
 		case v.Type() == pcommon.ValueTypeStr:
 			v.SetStr(spans.CutText(v.Str(), spans.MaxValueBytes))

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -21,15 +22,11 @@ import (
 func (s *Store) judge(p *pending) {
 	s.pending.remove(p)
 	t := p.trial
-	t.Counts.Judged++
-	at, roots := -1, 0
-	if len(p.spans) > 0 {
-		at, roots = root(p.spans)
-	}
-	if at < 0 { // its only span alone is larger than a trace may be
+	if len(p.spans) == 0 { // its only span alone is larger than a trace may be
 		t.Counts.Dropped += p.cut
 		return
 	}
+	at, roots := root(p.spans)
 	top := p.spans[at]
 	c := &candidate{id: p.id, hash: evenHash(p.id), asked: p.asked, Seat: Seat{Bytes: p.bytes}}
 	c.trace = spans.Trace{
@@ -46,7 +43,8 @@ func (s *Store) judge(p *pending) {
 	for i, h := range p.spans {
 		c.trace.Spans[i] = spanOf(h.span, h.service)
 	}
-	s.keep(t, c)
+	t.kept[c.id] = c
+	s.trials.Keep(t, t.groupOf(c), c)
 }
 
 // groupOf is that of the window that the trace began in, as far as it is known.
@@ -55,28 +53,9 @@ func (t *trial) groupOf(c *candidate) Group[*candidate] {
 	return t.Group(c.trace.Window)
 }
 
-// keep offers a candidate to its group, and makes room where there is none.
-func (s *Store) keep(t *trial, c *candidate) {
-	t.kept[c.id] = c
-	s.keptBytes += c.Bytes
-	for _, out := range t.groupOf(c).Offer(c) {
-		s.drop(t, out)
-	}
-	for s.keptBytes > s.o.KeptBytes {
-		from, out, ok := s.trials.Evict()
-		if !ok {
-			break
-		}
-		if out.In == 0 {
-			from.Counts.Evicted++
-			s.drop(from, out)
-		}
-	}
-}
-
+// drop is told that a candidate has no place left.
 func (s *Store) drop(t *trial, c *candidate) {
 	delete(t.kept, c.id)
-	s.keptBytes -= c.Bytes
 	t.Counts.Dropped += int64(len(c.trace.Spans)) + c.trace.Cut
 }
 
@@ -84,14 +63,13 @@ func (s *Store) drop(t *trial, c *candidate) {
 func (s *Store) late(t *trial, c *candidate, span ptrace.Span, service string) {
 	span, size := trim(span)
 	t.Group(c.trace.Window).Withdraw(c)
-	s.keptBytes -= c.Bytes // keep adds it again
+	s.trials.Bytes -= c.Bytes // Keep adds it again
 	if span.Status().Code() == ptrace.StatusCodeError {
 		c.trace.Errors++
 	}
 	c.asked = c.asked || isAsked(span.TraceState().AsRaw())
 	if len(c.trace.Spans) >= maxSpans || c.Bytes+size > traceBytes {
 		c.trace.Cut++
-		t.Counts.Cut++
 	} else {
 		c.trace.Spans = append(c.trace.Spans, spanOf(span, service))
 		c.Bytes += size
@@ -100,7 +78,7 @@ func (s *Store) late(t *trial, c *candidate, span ptrace.Span, service string) {
 			c.settle()
 		}
 	}
-	s.keep(t, c)
+	s.trials.Keep(t, t.groupOf(c), c)
 }
 
 // settle finds the root anew. Doing so for every late span would take a time that grows with the
@@ -122,12 +100,8 @@ func (s *Store) End(id string) (Ended, error) {
 	// time without holding up what comes in.
 	ctx, cancel := context.WithTimeout(context.Background(), exportTimeout)
 	defer cancel()
-	s.writing.Lock()
-	written := errors.Join(
-		AppendLines(s.trace, t.sorted()),
-		AppendLines(s.calls, t.metrics.lines(t, nowNs)))
-	s.writing.Unlock()
-	return out, errors.Join(written, s.export(ctx, []*trial{t}, nowNs))
+	return out, errors.Join(AppendLines(s.trace, t.sorted()),
+		AppendLines(s.calls, t.metrics.lines(t, nowNs)), s.export(ctx, []*trial{t}, nowNs))
 }
 
 const exportTimeout = 10 * time.Second
@@ -152,12 +126,11 @@ func (s *Store) finish(id string, nowNs int64) (*trial, Ended, error) {
 		if c.stale {
 			c.settle()
 		}
-		s.keptBytes -= c.Bytes
+		s.trials.Bytes -= c.Bytes
 		t.Counts.Kept += int64(len(c.trace.Spans))
 		t.Counts.Dropped += c.trace.Cut
 		c.trace.Window = t.Windows.At(c.trace.StartNs) // marks may have come since
 		c.trace.Classes = c.classes()
-		t.Counts.Class(1, c.trace.Classes...)
 	}
 	s.trials.End(t)
 	out.Counts = t.Counts
@@ -176,9 +149,13 @@ func (t *trial) sorted() (out []*spans.Trace) {
 	return out
 }
 
-// OpenLines opens a file of lines to append to. If a crash left its last line torn, that one is
-// closed: it stays an error of its own and harms no other.
+// OpenLines opens a file of lines to append to, and makes it and its folder if they are missing. If
+// a crash left its last line torn, that one is closed: it stays an error of its own and harms no
+// other.
 func OpenLines(path string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err
@@ -197,7 +174,8 @@ func OpenLines(path string) (*os.File, error) {
 	return f, nil
 }
 
-// AppendLines writes values as JSON, a line each, and syncs the file.
+// AppendLines writes values as JSON, a line each, and syncs the file. It may be called by many
+// goroutines: what is written at once are whole lines, and nobody else writes meanwhile (os.File).
 func AppendLines[T any](f *os.File, values []T) error {
 	if len(values) == 0 {
 		return nil

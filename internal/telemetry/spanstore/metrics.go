@@ -2,6 +2,7 @@ package spanstore
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -43,7 +44,6 @@ type callMetrics struct {
 	sinceNs  int64
 	series   map[seriesKey]*series
 	services map[string]bool
-	overflow int64 // spans counted as other
 }
 
 func newMetrics(limit int, sinceNs int64) *callMetrics {
@@ -82,7 +82,6 @@ func (m *callMetrics) open(key seriesKey) *series {
 		key.service = other
 	}
 	if m.series[key] == nil && len(m.series) >= m.limit || key.service == other {
-		m.overflow++
 		key.name = other
 	}
 	m.services[key.service] = true
@@ -96,15 +95,10 @@ func (m *callMetrics) open(key seriesKey) *series {
 
 // keys are in order, so that equal counts make equal messages.
 func (m *callMetrics) keys() []seriesKey {
-	out := make([]seriesKey, 0, len(m.series))
-	for k := range m.series {
-		out = append(out, k)
-	}
-	slices.SortFunc(out, func(a, b seriesKey) int {
+	return slices.SortedFunc(maps.Keys(m.series), func(a, b seriesKey) int {
 		return cmp.Or(cmp.Compare(a.service, b.service), cmp.Compare(a.name, b.name),
 			cmp.Compare(a.kind, b.kind), cmp.Compare(a.status, b.status))
 	})
-	return out
 }
 
 // write appends the metrics, a resource for each service, as cumulative sums and histograms.

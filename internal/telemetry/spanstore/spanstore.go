@@ -72,9 +72,9 @@ func (o Options) withDefaults() Options {
 
 // Ended is what a store says of a trial that has ended.
 type Ended struct {
-	Loads  map[string]result.Told // by window; without log lines
+	Loads  map[string]result.Told // by window; of what the store takes in
 	Counts Counts
-	IDs    map[pcommon.TraceID]bool // of the kept traces
+	IDs    map[pcommon.TraceID]bool // of the kept traces; of a store of logs none
 }
 
 // Store takes spans in and writes the traces that it keeps. Its methods may be called from any
@@ -84,15 +84,12 @@ type Store struct {
 	trace *os.File
 	calls *os.File
 
-	writing sync.Mutex // to the files; never taken while trials are locked
-
 	trials    Roll[*trial, *candidate] // its lock is for all below, too
 	pending   assembly
-	keptBytes int64
 	exportErr error
 
-	stop chan struct{}
-	done chan struct{}
+	stop context.CancelFunc
+	work sync.WaitGroup
 }
 
 // trial is one under way.
@@ -106,11 +103,9 @@ type trial struct {
 // Open makes the folder if it is not there and appends to the files in it. A line that a crash tore
 // is closed, so that the next one is whole.
 func Open(dir string, o Options) (*Store, error) {
-	s := &Store{o: o.withDefaults(), stop: make(chan struct{}), done: make(chan struct{})}
+	s := &Store{o: o.withDefaults()}
 	s.pending.byID = map[pcommon.TraceID]*pending{}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("open spans: %w", err)
-	}
+	s.trials.Most, s.trials.Lost = s.o.KeptBytes, s.drop
 	var err error
 	if s.trace, err = OpenLines(filepath.Join(dir, telemetry.SpansFile)); err != nil {
 		return nil, fmt.Errorf("open spans: %w", err)
@@ -118,21 +113,15 @@ func Open(dir string, o Options) (*Store, error) {
 	if s.calls, err = OpenLines(filepath.Join(dir, spans.MetricsFile)); err != nil {
 		return nil, errors.Join(fmt.Errorf("open spans: %w", err), s.trace.Close())
 	}
-	go s.tell()
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	s.work.Go(func() { s.tell(ctx) })
 	return s, nil
 }
 
 // tell exports the metrics from time to time, and judges what is silent when nothing comes in.
-func (s *Store) tell() {
-	defer close(s.done)
-	tick := time.NewTicker(s.o.Every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-s.stop:
-			return
-		case <-tick.C:
-		}
+func (s *Store) tell(ctx context.Context) {
+	for range clock.Every(ctx, s.o.Every) {
 		s.trials.Lock()
 		s.sweep(clock.Mono())
 		s.trials.Unlock()
@@ -199,7 +188,6 @@ func (s *Store) consume(t *trial, span ptrace.Span, service string, now, wall in
 	t.Counts.Received++
 	t.news = true
 	t.metrics.add(span, service)
-	t.Counts.Overflow = t.metrics.overflow
 	add := result.Told{Spans: 1}
 	failed := span.Status().Code() == ptrace.StatusCodeError
 	if failed {
@@ -223,11 +211,8 @@ func (s *Store) consume(t *trial, span ptrace.Span, service string, now, wall in
 		p.errors++
 	}
 	p.asked = p.asked || isAsked(span.TraceState().AsRaw())
-	if !s.pending.add(p, span, service) {
-		p.trial.Counts.Cut++
-	}
+	s.pending.add(p, span, service)
 	for s.pending.bytes > s.o.Bytes || len(s.pending.byID) > maxTraces {
-		s.pending.first().trial.Counts.Hurried++
 		s.judge(s.pending.first())
 	}
 }
@@ -272,13 +257,13 @@ func (s *Store) export(ctx context.Context, trials []*trial, nowNs int64) error 
 	return nil
 }
 
-// Counts of all trials so far. Kept and Classes are of those that have ended.
+// Counts of all trials so far. Kept is of those that have ended.
 func (s *Store) Counts() Counts { return s.trials.Counts() }
 
 // Close ends the trials that are under way and closes the files.
 func (s *Store) Close() error {
-	close(s.stop)
-	<-s.done
+	s.stop()
+	s.work.Wait()
 	var errs []error
 	for _, id := range s.trials.IDs() {
 		_, err := s.End(id)
