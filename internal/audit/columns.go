@@ -9,29 +9,26 @@ import (
 // Columns are what a caller says of heads that are not understood. They remember which heads there
 // were, so that Unknown can tell a name that fits none. A nil one says nothing.
 type Columns struct {
-	names []string            // as they were given
-	of    map[string]Quantity // by the name in small letters, with its unit
-	met   map[string]bool     // likewise
-	heads []string            // of all that was read, each once
+	names []string        // as they were given
+	of    map[string]head // by the name in small letters
+	met   map[string]bool // likewise
+	heads []string        // of all that was read, each once
 }
 
 // ParseColumns reads NAME=MEANING, where a meaning may carry a unit: "Lat=p99:ms".
 func ParseColumns(args []string) (*Columns, error) {
-	out := &Columns{of: map[string]Quantity{}, met: map[string]bool{}}
+	out := &Columns{of: map[string]head{}, met: map[string]bool{}}
 	for _, a := range args {
 		name, meaning, ok := strings.Cut(a, "=")
 		q, unit, _ := strings.Cut(strings.TrimSpace(meaning), ":")
 		_, known := kinds[Quantity(q)]
-		if q == "name" {
-			known = true
-		}
-		if !ok || !known {
+		if !ok || !known && q != "name" {
 			return nil, fmt.Errorf("read --column %q: want NAME=MEANING or NAME=MEANING:UNIT; "+
 				"meanings are %s", a, strings.Join(Meanings(), ", "))
 		}
 		name = strings.TrimSpace(name)
 		out.names = append(out.names, name)
-		out.of[strings.ToLower(name)] = Quantity(q + ":" + unit)
+		out.of[strings.ToLower(name)] = head{Quantity(q), unit}
 	}
 	return out, nil
 }
@@ -84,16 +81,16 @@ func (c *Columns) Unknown() error {
 	return fmt.Errorf("--column: there is no column %s; %s", strings.Join(gone, " or "), there)
 }
 
-func (c *Columns) given(text string) (Quantity, bool) {
+func (c *Columns) given(text string) (head, bool) {
 	if c == nil {
-		return "", false
+		return head{}, false
 	}
 	low := strings.ToLower(plain(text))
-	q, ok := c.of[low]
+	h, ok := c.of[low]
 	if ok {
 		c.met[low] = true
 	}
-	return q, ok
+	return h, ok
 }
 
 // longestHead is in bytes; what is longer is a text, and seconds of work for patterns.
@@ -103,20 +100,20 @@ func (c *Columns) headOf(text, sample string) (head, bool) {
 	if len(text) > longestHead || len(sample) > longestHead {
 		return head{}, false
 	}
-	if q, ok := c.given(text); ok {
-		name, unit, _ := strings.Cut(string(q), ":")
-		return head{Quantity(name), unit}, true
+	if h, ok := c.given(text); ok {
+		return h, true
 	}
-	h, ok := headOf(text)
-	if !ok && against.MatchString(plain(text)) && ratioCell.MatchString(plain(sample)) {
+	if h, ok := headOf(text); ok {
+		return h, true
+	}
+	if against.MatchString(plain(text)) && ratioCell.MatchString(plain(sample)) {
 		return head{Relative, ""}, true
 	}
-	if !ok {
-		// "Avg" alone says nothing; beside "2.6ms" it does.
-		if m := numberHead.FindStringSubmatch(plain(sample)); m != nil && m[4] != "" {
-			h, ok = headOf(text + " (" + m[4] + ")")
-		}
-		return head{h.quantity, ""}, ok
+	m := numberHead.FindStringSubmatch(plain(sample))
+	if m == nil || m[4] == "" {
+		return head{}, false
 	}
-	return h, true
+	// "Avg" alone says nothing; beside "2.6ms" it does.
+	h, ok := headOf(text + " (" + m[4] + ")")
+	return head{h.quantity, ""}, ok
 }

@@ -39,13 +39,11 @@ var asked = []Quantity{Connections, Streams, Users, Threads, Think, Offered, Ask
 func (r *Row) Method() []Fact {
 	out := []Fact{{"tool", r.Tool, true}, {"model", r.Model, true}}
 	for _, q := range asked {
-		v, ok := r.get(q)
 		f := Fact{string(q), "", true}
-		if ok {
+		if v, ok := r.get(q); ok && kinds[q] == aTime {
+			f.Value = unit.Duration(v.V)
+		} else if ok {
 			f.Value = unit.Raw(v.V)
-			if kinds[q] == aTime {
-				f.Value = unit.Duration(v.V)
-			}
 		}
 		out = append(out, f)
 	}
