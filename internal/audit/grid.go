@@ -3,7 +3,6 @@ package audit
 import (
 	"cmp"
 	"encoding/csv"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -16,6 +15,9 @@ type grid struct {
 	heads []string
 	line  int // of the heads
 	rows  []gridRow
+
+	lines []int  // of each column in the text, where the grid was turned; 0: its row's
+	of    []head // what each column holds
 }
 
 type gridRow struct {
@@ -58,8 +60,9 @@ func (g *grid) table(cols *Columns) *Table {
 // turned is the grid with rows for columns, for tables that list metrics downwards.
 func (g *grid) turned() *grid {
 	out := &grid{line: g.line, heads: []string{cmp.Or(first(g.heads), "name")}}
+	out.lines = []int{0}
 	for _, r := range g.rows {
-		out.heads = append(out.heads, first(r.cells))
+		out.heads, out.lines = append(out.heads, first(r.cells)), append(out.lines, r.line)
 	}
 	for i := 1; i < len(g.heads); i++ {
 		row := gridRow{line: g.line, cells: []string{g.heads[i]}}
@@ -72,15 +75,7 @@ func (g *grid) turned() *grid {
 		}
 		out.rows = append(out.rows, row)
 	}
-	out.lines(g)
 	return out
-}
-
-// lines keeps, for a turned grid, the line that each head came from in its text.
-func (g *grid) lines(from *grid) {
-	for i, r := range from.rows {
-		g.heads[i+1] = fmt.Sprintf("%s\x00%d", g.heads[i+1], r.line)
-	}
 }
 
 func first(s []string) string {
@@ -91,27 +86,23 @@ func first(s []string) string {
 }
 
 func (g *grid) upright(cols *Columns) *Table {
-	heads, at := make([]head, len(g.heads)), make([]int, len(g.heads))
+	g.of = make([]head, len(g.heads))
+	if g.lines == nil {
+		g.lines = make([]int, len(g.heads))
+	}
 	found := false
 	for i, text := range g.heads {
-		text, line, turned := strings.Cut(text, "\x00")
-		if turned {
-			at[i] = int(number(line))
+		if h, ok := cols.headOf(text, g.sample(i)); ok && h.quantity != "name" {
+			g.of[i] = h
+			found = found || slices.Contains(measured, h.quantity)
 		}
-		g.heads[i] = text
-		h, ok := cols.headOf(text, g.sample(i))
-		if !ok || h.quantity == "name" {
-			continue
-		}
-		heads[i] = h
-		found = found || slices.Contains(measured, h.quantity)
 	}
 	if !found {
 		return nil
 	}
 	t := &Table{Line: g.line}
 	for _, r := range g.rows {
-		if row := g.row(r, heads, at, t); row != nil {
+		if row := g.row(r, t); row != nil {
 			t.Rows = append(t.Rows, row)
 		}
 	}
@@ -130,7 +121,7 @@ func (g *grid) sample(i int) string {
 
 // row reads one row; nil when no cell of it is a measured number. What it cannot read it notes
 // with the table.
-func (g *grid) row(r gridRow, heads []head, at []int, t *Table) *Row {
+func (g *grid) row(r gridRow, t *Table) *Row {
 	if why := g.shifted(r); why != "" {
 		t.Unread = append(t.Unread, Unread{Line: r.line, Why: why})
 		return nil
@@ -138,8 +129,8 @@ func (g *grid) row(r gridRow, heads []head, at []int, t *Table) *Row {
 	row := &Row{Line: r.line, Values: map[Quantity]Value{}}
 	var names, key []string
 	numbers := 0
-	for i, cell := range r.cells[:min(len(r.cells), len(heads))] {
-		q := heads[i].quantity
+	for i, cell := range r.cells[:min(len(r.cells), len(g.of))] {
+		q := g.of[i].quantity
 		if q == "" {
 			_, isNumber := parseValue(cell, "", Requests)
 			if keyHead.MatchString(strings.TrimSpace(g.heads[i])) {
@@ -150,11 +141,11 @@ func (g *grid) row(r gridRow, heads []head, at []int, t *Table) *Row {
 			}
 			continue
 		}
-		v, ok := parseValue(cell, heads[i].unit, q)
+		v, ok := parseValue(cell, g.of[i].unit, q)
 		if !ok {
 			continue
 		}
-		v.Line = cmp.Or(at[i], r.line)
+		v.Line = cmp.Or(g.lines[i], r.line)
 		row.Values[q] = v
 		if slices.Contains(measured, q) {
 			numbers++
@@ -167,7 +158,7 @@ func (g *grid) row(r gridRow, heads []head, at []int, t *Table) *Row {
 			}
 		}
 	}
-	g.unread(r, heads, at, t, numbers > 0)
+	g.unread(r, t, numbers > 0)
 	if numbers == 0 {
 		return nil
 	}
@@ -180,8 +171,8 @@ func (g *grid) row(r gridRow, heads []head, at []int, t *Table) *Row {
 	return row
 }
 
-// readSeparated reads CSV or TSV with a line of heads.
-func readSeparated(text string, cols *Columns) (*Table, error) {
+// readSeparated reads CSV or TSV with a line of heads; nil when it is none.
+func readSeparated(text string, cols *Columns) *Table {
 	r := csv.NewReader(strings.NewReader(text))
 	r.FieldsPerRecord, r.LazyQuotes, r.TrimLeadingSpace = -1, true, true
 	line, _, _ := strings.Cut(text, "\n")
@@ -194,10 +185,10 @@ func readSeparated(text string, cols *Columns) (*Table, error) {
 	for {
 		cells, err := r.Read()
 		if err == io.EOF {
-			break
+			return g.table(cols)
 		}
 		if err != nil {
-			return nil, err
+			return nil
 		}
 		at, _ := r.FieldPos(0)
 		if g.heads == nil {
@@ -206,5 +197,4 @@ func readSeparated(text string, cols *Columns) (*Table, error) {
 		}
 		g.rows = append(g.rows, gridRow{at, cells})
 	}
-	return g.table(cols), nil
 }

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,10 +43,10 @@ func (g *grid) shifted(r gridRow) string {
 }
 
 // unread notes the measured values of a row that are none; some says whether others are.
-func (g *grid) unread(r gridRow, heads []head, at []int, t *Table, some bool) {
+func (g *grid) unread(r gridRow, t *Table, some bool) {
 	var wanted, bad []string
 	line, empty := 0, true
-	for i, h := range heads {
+	for i, h := range g.of {
 		cell := ""
 		if i < len(r.cells) {
 			cell = plain(r.cells[i])
@@ -58,7 +57,7 @@ func (g *grid) unread(r gridRow, heads []head, at []int, t *Table, some bool) {
 		}
 		wanted = append(wanted, plain(g.heads[i]))
 		if _, ok := parseValue(cell, h.unit, h.quantity); !ok && !nothing.MatchString(cell) {
-			line = cmp.Or(line, at[i])
+			line = cmp.Or(line, g.lines[i])
 			bad = append(bad, fmt.Sprintf("%s %q", plain(g.heads[i]), short(cell)))
 		}
 	}
@@ -89,16 +88,12 @@ const unreadShown = 5
 
 // none is the error of tables of which no line could be read.
 func none(unread []Unread) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "it has heads of results and no line that could be read")
-	for i, u := range unread {
-		if i == unreadShown {
-			fmt.Fprintf(&b, "\n  and %d more", len(unread)-i)
-			break
-		}
-		fmt.Fprintf(&b, "\n  line %d: %s", u.Line, u.Why)
+	var lines []string
+	for _, u := range unread {
+		lines = append(lines, fmt.Sprintf("line %d: %s", u.Line, u.Why))
 	}
-	return errors.New(b.String())
+	return fmt.Errorf("it has heads of results and no line that could be read\n  %s",
+		strings.Join(unit.First(lines, unreadShown), "\n  "))
 }
 
 // writeUnread tells what was left out before anything is said of the rest.
