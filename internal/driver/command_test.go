@@ -109,7 +109,7 @@ func TestK6Scenario(t *testing.T) {
 	check(func(s *load.Spec) {
 		s.Users = &load.Users{Number: pace.Flat(3),
 			Think: load.Think{Kind: "uniform", Lo: time.Second, Hi: 2 * time.Second}}
-	}, `"vus":3`, `"think":{"kind":"uniform","lo":1,"hi":2}`)
+	}, `"vus":3`, `"think":{"hi":2,"kind":"uniform","lo":1}`)
 	check(func(s *load.Spec) {
 		s.Users = &load.Users{Number: pace.Profile{Pieces: []pace.Piece{{ForNs: 1e9, To: 9}}}}
 	}, `"executor":"ramping-vus"`, `"startVUs":0`,

@@ -39,24 +39,7 @@ func k6() *tool {
 	}
 }
 
-// k6Spec is what the script reads.
-type k6Spec struct {
-	Options   map[string]any `json:"options"`
-	Base      string         `json:"base"`
-	TimeoutMs int64          `json:"timeoutMs"`
-	KeyLo     uint64         `json:"keyLo"`
-	KeyHi     uint64         `json:"keyHi"`
-	Think     *k6Think       `json:"think"`
-	Requests  []k6Request    `json:"requests"`
-}
-
-// k6Think is a pause in seconds.
-type k6Think struct {
-	Kind string  `json:"kind"`
-	Lo   float64 `json:"lo"`
-	Hi   float64 `json:"hi"`
-}
-
+// k6Request is one of those that the script reads.
 type k6Request struct {
 	request
 	Index   int   `json:"index"`
@@ -70,23 +53,26 @@ func startK6(j *job) (command, error) {
 	if err != nil {
 		return command{}, err
 	}
-	spec := k6Spec{
-		Options: map[string]any{"scenarios": map[string]any{"load": scenario},
+	spec := map[string]any{ // what the script reads
+		"options": map[string]any{"scenarios": map[string]any{"load": scenario},
 			"noConnectionReuse": s.Churn == 1, "discardResponseBodies": false},
-		Base: "http://" + s.Address.String(), TimeoutMs: s.Timeout.Milliseconds(),
-		KeyLo: s.Scenario.KeyLo, KeyHi: s.Scenario.KeyHi,
+		"base": "http://" + s.Address.String(), "timeoutMs": s.Timeout.Milliseconds(),
+		"keyLo": s.Scenario.KeyLo, "keyHi": s.Scenario.KeyHi,
 	}
 	if s.Users != nil && s.Users.Think.Kind != "" {
-		th := s.Users.Think
-		spec.Think = &k6Think{th.Kind, th.Lo.Seconds(), th.Hi.Seconds()}
+		th := s.Users.Think // in seconds
+		spec["think"] = map[string]any{"kind": th.Kind, "lo": th.Lo.Seconds(),
+			"hi": th.Hi.Seconds()}
 	}
+	var requests []k6Request
 	for i, r := range j.requests {
 		to := k6Request{request: r, Index: i, HasWant: s.Scenario.Requests[i].HasWant}
 		if to.Want, err = split(s.Scenario.Requests[i].Want); err != nil {
 			return command{}, err
 		}
-		spec.Requests = append(spec.Requests, to)
+		requests = append(requests, to)
 	}
+	spec["requests"] = requests
 	b, err := json.Marshal(spec)
 	if err != nil {
 		return command{}, err
@@ -182,30 +168,23 @@ func stages(p pace.Profile, length time.Duration, unit float64) (int64, []k6Stag
 	return first, out, nil
 }
 
-// k6Metric is one of k6's metrics. handleSummary puts its numbers into values, --summary-export
-// does not, and thresholds are among them there; times are milliseconds.
-type k6Metric struct {
-	Values map[string]any `json:"values"`
-}
-
+// k6Summary is what k6 says at the end. Times are milliseconds.
 type k6Summary struct {
 	State struct {
 		TestRunDurationMs float64 `json:"testRunDurationMs"`
 	} `json:"state"`
-	Metrics map[string]json.RawMessage `json:"metrics"`
+	Metrics map[string]any `json:"metrics"`
 }
 
-// values returns the numbers of a metric.
+// values returns the numbers of a metric. handleSummary puts them into values, --summary-export
+// does not, and thresholds are among them there.
 func (s *k6Summary) values(name string) map[string]float64 {
 	out := map[string]float64{}
-	var m k6Metric
-	flat := map[string]any{}
-	if json.Unmarshal(s.Metrics[name], &m) == nil && m.Values != nil {
-		flat = m.Values
-	} else if json.Unmarshal(s.Metrics[name], &flat) != nil {
-		return out
+	metric, _ := s.Metrics[name].(map[string]any)
+	if values, ok := metric["values"].(map[string]any); ok {
+		metric = values
 	}
-	for k, v := range flat {
+	for k, v := range metric {
 		if f, ok := v.(float64); ok {
 			out[k] = f
 		}
@@ -268,7 +247,7 @@ func parseK6(b []byte) (*tally, *k6Summary, error) {
 		return nil, nil, fmt.Errorf("its summary has no http_reqs: it sent none, or it is of a " +
 			"later format; ask k6 for its legacy summary")
 	}
-	t := &tally{durationNs: millis(strconv.FormatFloat(s.State.TestRunDurationMs, 'f', -1, 64)),
+	t := &tally{durationNs: scaled(s.State.TestRunDurationMs, 1e6),
 		dropped: s.count("dropped_iterations"), bytesIn: s.count("data_received"),
 		bytesOut: s.count("data_sent")}
 	if rate := s.values("http_reqs")["rate"]; t.durationNs == 0 && rate > 0 {
@@ -281,7 +260,6 @@ func parseK6(b []byte) (*tally, *k6Summary, error) {
 	if t.service.Count == 0 {
 		t.service = s.dist("http_req_duration", requests)
 	}
-	t.connect = result.Dist{}
 	return t, s, nil
 }
 
