@@ -23,7 +23,6 @@ type vegetaSaid struct {
 	Wait        float64
 	Requests    float64
 	Rate        float64
-	Success     float64
 	StatusCodes map[string]float64 `json:"status_codes"`
 	Errors      []string
 }
