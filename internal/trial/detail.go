@@ -34,19 +34,14 @@ func (f *life) saveDetails() error {
 	return nil
 }
 
-func (f *life) file(folder, name string) (string, error) {
-	dir := filepath.Join(f.lab.Dir, folder)
-	return filepath.Join(dir, f.trial.ID+"."+name), os.MkdirAll(dir, 0o755)
-}
-
 func (f *life) saveJSON(d detail) error {
 	b, err := json.Marshal(d.value)
 	if err != nil {
 		return err
 	}
-	path, err := f.file("series", d.name+".json")
-	if err != nil {
+	dir := filepath.Join(f.lab.Dir, "series")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	return file.Put(path, append(b, '\n'))
+	return file.Put(filepath.Join(dir, f.trial.ID+"."+d.name+".json"), append(b, '\n'))
 }

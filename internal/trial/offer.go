@@ -54,9 +54,9 @@ func (f *life) measureOne(ctx context.Context, l suite.Load) error {
 			rateOf = l.Rate.String()
 		}
 	}
-	taken := f.profile(ctx, l.Name)
+	stop := f.profile(ctx, l.Name)
 	o, err := f.window(ctx, spec, f.markAt)
-	taken.stop()
+	stop()
 	if err != nil {
 		return err
 	}
@@ -130,8 +130,7 @@ func (f *life) window(ctx context.Context, spec load.Spec,
 // keep makes it a load of the record.
 func (f *life) keep(o *offered) {
 	l := o.load
-	f.windows = append(f.windows, stretch{l.Name, l.OpenedNs, l.OpenedNs + l.WindowNs, o.lengthNs})
-	f.rec.Loads = append(f.rec.Loads, l)
+	f.rec.Loads, f.betweenNs = append(f.rec.Loads, l), append(f.betweenNs, o.lengthNs)
 	f.details = append(f.details, detail{name: l.Name, intervals: o.intervals},
 		detail{name: l.Name, value: f.samples(l.Name, o.before, o.after)})
 	f.remember(course{at: len(f.rec.Loads) - 1, intervals: o.intervals, mark: o.before.TNs,

@@ -284,12 +284,9 @@ func (s *sheet) samples(p probe.Series, c course) {
 // window writes what is known of the whole window only.
 func (s *sheet) window(l *result.Load) {
 	if l.Lag.Count > 0 {
-		for _, x := range []struct {
-			quantile string
-			ns       int64
-		}{{"0.5", l.Lag.P50Ns}, {"0.99", l.Lag.P99Ns}, {"1", l.Lag.MaxNs}} {
-			s.one("prony_generator_lag_seconds", inSeconds(x.ns), "quantile", x.quantile)
-		}
+		s.one("prony_generator_lag_seconds", inSeconds(l.Lag.P50Ns), "quantile", "0.5")
+		s.one("prony_generator_lag_seconds", inSeconds(l.Lag.P99Ns), "quantile", "0.99")
+		s.one("prony_generator_lag_seconds", inSeconds(l.Lag.MaxNs), "quantile", "1")
 	}
 	window, g := float64(l.WindowNs), &l.Generator
 	s.one("prony_generator_busiest_share", metric.Positive(g.CPUShare))

@@ -29,7 +29,7 @@ func (f *life) search(ctx context.Context, l suite.Load) error {
 		panic("trial: objectives of a suite that was checked cannot be read: " + err.Error())
 	}
 	var steps []*offered // of all kinds, as the search numbers them
-	taken := f.profile(ctx, l.Name)
+	stop := f.profile(ctx, l.Name)
 	found, err := capacity.Find(ctx, capacity.Options{
 		Offer: func(ctx context.Context, step capacity.Step) (*result.Load, error) {
 			o, err := f.searchStep(ctx, l, step)
@@ -45,7 +45,7 @@ func (f *life) search(ctx context.Context, l suite.Load) error {
 		CeilingPerS: f.lab.ceiling(protocolOf(f.trial.Scene), f.trial.Scene.Streams,
 			l.Connections, l.Generators),
 	})
-	taken.stop()
+	stop()
 	if err != nil {
 		return fmt.Errorf("search for %s: %w", l.Name, err)
 	}

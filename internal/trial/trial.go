@@ -145,13 +145,13 @@ type life struct {
 	details []detail
 	step    string
 
-	pilots  map[string]float64
-	windows []stretch
-	pages   []int // further ports of its processes, for pages of metrics or profiles
-	pprof   bool  // it serves Go's profiles there
-	heard   bool  // the home of telemetry was told of the trial
-	taken   bool  // its failure is that of the other side of its duet
-	heldNs  int64 // for somebody to look at, which is no part of the trial
+	pilots    map[string]float64
+	betweenNs []int64 // of each load of the record: from mark to mark around its window
+	pages     []int   // further ports of its processes, for pages of metrics or profiles
+	pprof     bool    // it serves Go's profiles there
+	heard     bool    // the home of telemetry was told of the trial
+	taken     bool    // its failure is that of the other side of its duet
+	heldNs    int64   // for somebody to look at, which is no part of the trial
 
 	courses []course         // loads that the meter was not told of
 	unsaid  []telemetry.Mark // marks that the home was not told of
