@@ -12,15 +12,18 @@ package trial
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"prony/internal/asks"
 	"prony/internal/clock"
+	"prony/internal/file"
 	"prony/internal/host"
 	"prony/internal/launch"
 	"prony/internal/launch/kernel"
@@ -31,6 +34,7 @@ import (
 	"prony/internal/result"
 	"prony/internal/service"
 	"prony/internal/suite"
+	"prony/internal/summary"
 	"prony/internal/system"
 	"prony/internal/telemetry"
 	"prony/internal/verdict"
@@ -444,4 +448,60 @@ func (f *life) verify(ctx context.Context) error {
 			strings.Join(bad, "; "))
 	}
 	return nil
+}
+
+// Held is a failed trial whose service was not stopped yet. It may have ended by itself.
+type Held struct {
+	Trial   string
+	Failure result.Failure
+	Service *system.System
+	Dir     string // in which its processes were started, where they are no containers
+}
+
+// hold lets somebody look at the service of a trial that failed. One that was ended, by an
+// interrupt or since the other side of its duet failed, has nothing to show.
+func (f *life) hold(ctx context.Context) {
+	if f.lab.Hold == nil || f.rec.Outcome != result.Failed || f.taken || ctx.Err() != nil {
+		return
+	}
+	began := clock.Mono()
+	f.lab.tell(Event{Trial: f.trial.ID, Step: "held"})
+	f.lab.Hold(ctx, Held{Trial: f.trial.ID, Failure: *f.rec.Failure, Service: f.proc,
+		Dir: f.trial.Subject.Built.Dir})
+	f.heldNs = clock.Mono() - began
+}
+
+// detail is something that belongs to a trial but not into its record: series and histograms for
+// drilling down. Losing it loses no result.
+type detail struct {
+	name      string
+	value     any             // saved as JSON in series/TRIAL.NAME.json
+	intervals []load.Interval // saved as an HdrHistogram log in hdr/TRIAL.NAME.hlog
+}
+
+func (f *life) saveDetails() error {
+	for _, d := range f.details {
+		var err error
+		if d.intervals != nil {
+			err = summary.SaveHLog(f.lab.Dir, f.trial.ID, d.name, d.intervals)
+		} else {
+			err = f.saveJSON(d)
+		}
+		if err != nil {
+			return fmt.Errorf("save %s of %s: %w", d.name, f.trial.ID, err)
+		}
+	}
+	return nil
+}
+
+func (f *life) saveJSON(d detail) error {
+	b, err := json.Marshal(d.value)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(f.lab.Dir, "series")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return file.Put(filepath.Join(dir, f.trial.ID+"."+d.name+".json"), append(b, '\n'))
 }
