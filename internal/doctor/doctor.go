@@ -7,8 +7,8 @@
 // calm. What the kernel does not say is unknown, never guessed.
 //
 // Non-goals: it changes nothing on the host, and judges no trial (internal/verdict does). Besides
-// internal/result it imports internal/host and internal/probe, whose parsers it shares, and asks
-// internal/load/uring whether the kernel permits a ring.
+// internal/result it imports internal/host, internal/probe and internal/launch/kernel, whose
+// parsers it shares, and asks internal/load/uring whether the kernel permits a ring.
 package doctor
 
 import (
@@ -25,6 +25,7 @@ import (
 
 	"prony/internal/clock"
 	"prony/internal/host"
+	"prony/internal/launch/kernel"
 	"prony/internal/load/uring"
 	"prony/internal/probe"
 	"prony/internal/result"
@@ -155,7 +156,7 @@ func newMachine(o Options) *machine {
 	o.Window = cmp.Or(o.Window, windowDefault)
 	o.senses = cmp.Or(o.senses, realSenses())
 	m := &machine{Options: o}
-	m.cores = parseList(host.Field(m.text("proc/self/status"), "Cpus_allowed_list"))
+	m.cores = kernel.ParseCores(host.Field(m.text("proc/self/status"), "Cpus_allowed_list"))
 	m.layout, m.refused = host.Divide(m.cores, o.CPUs)
 	return m
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"prony/internal/launch/kernel"
 	"prony/internal/probe"
 	"prony/internal/result"
 	"prony/internal/unit"
@@ -171,8 +172,7 @@ func hottest(root string) (celsius float64, name string) {
 	look := func(pattern, label string, wanted func(string) bool) {
 		files, _ := filepath.Glob(filepath.Join(root, pattern))
 		for _, file := range files {
-			b, _ := os.ReadFile(filepath.Join(filepath.Dir(file), label))
-			of := strings.TrimSpace(string(b))
+			of := kernel.Value(filepath.Dir(file), label)
 			// A sensor that is off says nothing, or nonsense.
 			c := float64(readNumber(file)) / 1000
 			if wanted(of) && c > celsius && c < 150 {
@@ -189,11 +189,7 @@ func hottest(root string) (celsius float64, name string) {
 
 // readNumber is the number that a file holds, -1 where there is none.
 func readNumber(file string) int64 {
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return -1
-	}
-	n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
+	n, err := strconv.ParseInt(kernel.Value("", file), 10, 64)
 	if err != nil {
 		return -1
 	}
