@@ -24,31 +24,18 @@ type Rule struct {
 // together exceed its uncertainty (see weigh), the rest wherever it does not hold.
 func Judge(r *result.Record) result.Verdict {
 	v := result.Verdict{Grade: result.Valid, Resolution: r.Verdict.Resolution}
-	apply := func(l *load, rules ...Rule) {
-		for _, rule := range rules {
-			f := worthTelling(rule.check(r, l), v.Resolves())
-			if f == nil {
-				continue
-			}
-			f.Rule = rule.Name
-			if l != nil {
-				f.Load = l.Name
-			}
-			v.Findings = append(v.Findings, *f)
-		}
-	}
-	apply(nil, ended)
+	apply(&v, r, nil, ended)
 	if len(v.Findings) > 0 {
 		v.Grade = result.Invalid
 		return v
 	}
-	apply(nil, trialRules...)
+	apply(&v, r, nil, trialRules...)
 	for i := range r.Loads {
 		l := loadOf(&r.Loads[i])
-		apply(l, boundRules...)
-		apply(l, loadRules...)
+		apply(&v, r, l, boundRules...)
+		apply(&v, r, l, loadRules...)
 		if Withheld(v, l.Name) == nil {
-			apply(l, latencyRules...)
+			apply(&v, r, l, latencyRules...)
 		}
 		weigh(&v, l)
 	}
@@ -56,6 +43,21 @@ func Judge(r *result.Record) result.Verdict {
 		v.Grade = worse(v.Grade, f.Grade)
 	}
 	return v
+}
+
+// apply adds what rules find of a record, or of a load of it.
+func apply(v *result.Verdict, r *result.Record, l *load, rules ...Rule) {
+	for _, rule := range rules {
+		f := worthTelling(rule.check(r, l), v.Resolves())
+		if f == nil {
+			continue
+		}
+		f.Rule = rule.Name
+		if l != nil {
+			f.Load = l.Name
+		}
+		v.Findings = append(v.Findings, *f)
+	}
 }
 
 // Withheld returns the finding for which a load has no latency that may be printed, or nil. Above
