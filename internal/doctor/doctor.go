@@ -174,12 +174,9 @@ func (m *machine) watch(ctx context.Context) {
 
 // wait sleeps until the time is over or ctx ends.
 func wait(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(max(d, 0))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	over, end := context.WithTimeout(ctx, d)
+	defer end()
+	<-over.Done()
 }
 
 // oversleep says how much later than asked a thread of its own was woken, n times, in ns. It asks

@@ -205,12 +205,9 @@ func (p *parser) safepoint(ns int64, name string, total int64) {
 // collects tells whether a safepoint's operation is a collector's, by its name in HotSpot's
 // vmOperation.hpp.
 func collects(operation string) bool {
-	for _, prefix := range []string{"G1", "Serial", "Parallel", "GenCollect", "Z", "Shenandoah"} {
-		if strings.HasPrefix(operation, prefix) {
-			return true
-		}
-	}
-	return false
+	prefixes := []string{"G1", "Serial", "Parallel", "GenCollect", "Z", "Shenandoah"}
+	is := func(prefix string) bool { return strings.HasPrefix(operation, prefix) }
+	return slices.ContainsFunc(prefixes, is)
 }
 
 func (p *parser) finish() Log {
