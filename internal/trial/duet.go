@@ -118,16 +118,14 @@ func (l *Lab) duet(ctx context.Context, e Experiment, trials [2]Spec) []*result.
 	defer end(nil)
 	p := &pair{end: end, meeting: newMeeting()}
 	seats := l.seats(p, e, trials)
-	before, quieted := result.Before{}, l.Quiet != nil
-	if quieted {
+	var before result.Before
+	if l.Quiet != nil {
 		l.tell(Event{Trial: trials[0].ID, Step: "quiet"})
 		before = l.Quiet(ctx)
 	}
 	var playing sync.WaitGroup
 	for i, s := range seats {
-		if quieted {
-			s.rec.Before = before
-		}
+		s.rec.Before = before
 		cause := broken(trials, i)
 		playing.Go(func() { s.play(ctx, both, cause) })
 	}

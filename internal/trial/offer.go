@@ -82,9 +82,10 @@ type offered struct {
 	load          result.Load
 	intervals     []load.Interval
 	before, after probe.Mark
-	openedWall    int64 // Unix time of the window's opening
+	openedWall    int64 // Unix time of the window's opening, and of the mark before
 	closedWall    int64
 	lengthNs      int64
+	at            int // in the record's loads
 }
 
 // window offers a load; mark is told when its window opens and closes.
@@ -134,8 +135,8 @@ func (f *life) keep(o *offered) {
 	f.rec.Loads, f.betweenNs = append(f.rec.Loads, l), append(f.betweenNs, o.lengthNs)
 	f.details = append(f.details, detail{name: l.Name, intervals: o.intervals},
 		detail{name: l.Name, value: f.samples(l.Name, o.before, o.after)})
-	f.remember(course{at: len(f.rec.Loads) - 1, intervals: o.intervals, mark: o.before.TNs,
-		markWall: o.openedWall, openedNs: cmp.Or(l.OpenedAtNs, o.openedWall)})
+	o.at = len(f.rec.Loads) - 1
+	f.remember(o)
 }
 
 // samples cuts a load's part out of the trial's series.

@@ -29,23 +29,14 @@ type Meter interface {
 	Points(context.Context, telemetry.Own)
 }
 
-// course is a load that was offered and is not told yet.
-type course struct {
-	at        int // in the record's loads
-	intervals []load.Interval
-	mark      int64 // a moment shortly before the window, on the samples' line of time
-	markWall  int64 // the same, Unix time
-	openedNs  int64 // the window's opening, Unix time
-}
-
 // remember keeps what a load's seconds are made of. In a trial of the comparison nothing more is
 // done until its end: the home would be busy with them in the next load's window. One beside it
 // tells at once, so that it can be looked at while it runs.
-func (f *life) remember(c course) {
+func (f *life) remember(o *offered) {
 	if f.lab.Meter == nil {
 		return
 	}
-	f.courses = append(f.courses, c)
+	f.untold = append(f.untold, o)
 	if f.rec.Role != "" {
 		f.tellLoads()
 	}
@@ -53,12 +44,12 @@ func (f *life) remember(c course) {
 
 // tellLoads tells of the loads that are not told yet.
 func (f *life) tellLoads() {
-	for _, c := range f.courses {
+	for _, o := range f.untold {
 		f.lab.Meter.Points(context.Background(), telemetry.Own{
-			Trial: f.named(), Series: f.seconds(c),
+			Trial: f.named(), Series: f.seconds(o),
 		})
 	}
-	f.courses = nil
+	f.untold = nil
 }
 
 // tellOwn tells, after the verdict, all of a trial that is not told yet.
@@ -147,13 +138,13 @@ func (s *sheet) one(name string, v float64, more ...string) {
 func inSeconds[N int64 | float64](ns N) float64 { return float64(ns) / 1e9 }
 
 // seconds are the series of a load. Each value is of the second that ends at its time.
-func (f *life) seconds(c course) []telemetry.Series {
-	l := &f.rec.Loads[c.at]
+func (f *life) seconds(o *offered) []telemetry.Series {
+	l := &f.rec.Loads[o.at]
 	s := f.sheet(l.Name)
-	s.opened, s.edges = c.openedNs, edges(l)
+	s.opened, s.edges = cmp.Or(l.OpenedAtNs, o.openedWall), edges(l)
 	s.requests(l)
-	s.latency(c.intervals)
-	s.samples(f.watch.Series(), c)
+	s.latency(o.intervals)
+	s.samples(f.watch.Series(), o)
 	s.window(l)
 	return s.out
 }
@@ -242,10 +233,10 @@ func (s *sheet) latency(intervals []load.Interval) {
 }
 
 // samples writes what the probe saw.
-func (s *sheet) samples(p probe.Series, c course) {
+func (s *sheet) samples(p probe.Series, o *offered) {
 	second := make([]int, len(p.TNs)) // of each row; -1: none
 	for i, t := range p.TNs {
-		at := c.markWall + t - c.mark - s.opened
+		at := o.openedWall + t - o.before.TNs - s.opened
 		second[i] = sort.Search(len(s.edges), func(k int) bool { return s.edges[k] >= at }) - 1
 		if second[i] >= len(s.edges)-1 {
 			second[i] = -1

@@ -157,9 +157,9 @@ type life struct {
 	taken     bool    // its failure is that of the other side of its duet
 	heldNs    int64   // for somebody to look at, which is no part of the trial
 
-	courses []course         // loads that the meter was not told of
-	unsaid  []telemetry.Mark // marks that the home was not told of
-	asked   []*asked         // of what requests ask
+	untold []*offered       // loads that the meter was not told of
+	unsaid []telemetry.Mark // marks that the home was not told of
+	asked  []*asked         // of what requests ask
 }
 
 // Trial runs one trial to its record. It never fails otherwise: what went wrong is in the record.
