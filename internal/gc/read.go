@@ -25,7 +25,7 @@ var (
 	decorated = pattern.New(`^\[(\d+)ns\](?:\[[^\]]*\])*?\[([a-z0-9,_]+) *\] (.*)$`)
 	twice     = pattern.New(`\[\d+ns\]\[`)
 	numbered  = pattern.New(`^GC\((\d+)\) (.*)$`)
-	paused    = pattern.New(`^Pause (.+?)(?: (\d+[KMG])->(\d+[KMG])\((\d+[KMG])\))? ` +
+	paused    = pattern.New(`^Pause (.+?)(?: (\d+[KMG])->(\d+[KMG])\(\d+[KMG]\))? ` +
 		`(\d+\.\d+)ms$`)
 	cleaned = pattern.New(`^Concurrent cleanup\b.* (\d+[KMG])->(\d+[KMG])\(\d+[KMG]\) ` +
 		`(\d+\.\d+)ms$`)
@@ -137,14 +137,13 @@ func (p *parser) said(n int, ns int64, tags, text string) {
 // collector takes a line of the collector itself.
 func (p *parser) collector(ns, id int64, text string) {
 	if m := paused.FindStringSubmatch(text); m != nil {
-		length := min(millis(m[5]), ns) // none began before the clock
-		e := Event{StartNs: ns - length, PauseNs: length, GC: true, ID: id,
-			BeforeBytes: size(m[2]), AfterBytes: size(m[3]), CommittedBytes: size(m[4])}
+		length := min(millis(m[4]), ns) // none began before the clock
+		e := Event{StartNs: ns - length, PauseNs: length, GC: true}
 		e.Kind, e.Cause = kindAndCause(m[1])
 		p.pending = append(p.pending, e)
 		p.count(id, e.StartNs)
 		if m[2] != "" {
-			p.heap(heap{beginNs: e.StartNs, endNs: ns, before: e.BeforeBytes, after: e.AfterBytes})
+			p.heap(heap{beginNs: e.StartNs, endNs: ns, before: size(m[2]), after: size(m[3])})
 		}
 		return
 	}
@@ -186,7 +185,7 @@ func (p *parser) safepoint(ns int64, name string, total int64) {
 	}
 	p.pending = nil
 	if len(within) == 0 {
-		within = []Event{{GC: collects(name), ID: -1, Kind: name}}
+		within = []Event{{GC: collects(name), Kind: name}}
 	}
 	for i, e := range within {
 		until := ns
