@@ -195,7 +195,7 @@ func TestJMeterPlan(t *testing.T) {
 
 // hey's report through its template: three answers, one of them refused, and a failure.
 func TestHeyReport(t *testing.T) {
-	j := jobFor(t, hey(), plain())
+	j := jobFor(t, hey, plain())
 	const text = "prony 5 2.5 640\nerror 2 Get \"x\": dial tcp: connection refused\n" +
 		"0.001 200 0.0005\n0.003 200 0\n0.002 503 0\n"
 	got, err := readHey(j, &output{text: []byte(text)})

@@ -82,26 +82,25 @@ type ability struct {
 }
 
 // tools are all that are known, in the order of Names.
-func tools() []*tool { return []*tool{wrk(), wrk2(), hey(), oha(), k6(), h2load(), jmeter()} }
+var tools = []*tool{wrk, wrk2, hey, oha, k6, h2load, jmeter}
 
 // Names lists the foreign drivers. All but one warm up by a run of their own before the window that
 // nobody counts; wrk2 drops the first 10 s and 5 ms a connection of each run from its latency, and
 // that is its lead.
 func Names() (out []string) {
-	for _, t := range tools() {
+	for _, t := range tools {
 		out = append(out, t.name)
 	}
 	return out
 }
 
 func named(name string) (*tool, error) {
-	all := tools()
-	i := slices.IndexFunc(all, func(t *tool) bool { return t.name == name })
+	i := slices.IndexFunc(tools, func(t *tool) bool { return t.name == name })
 	if i < 0 {
 		return nil, fmt.Errorf("find driver %q: there is none; there are prony, %s", name,
 			strings.Join(Names(), ", "))
 	}
-	return all[i], nil
+	return tools[i], nil
 }
 
 // Foreign returns the driver of a tool that is installed here.

@@ -15,17 +15,15 @@ import (
 // h2load is of nghttp2: closed clients, or a rate for each client. Its text knows no percentiles in
 // the versions that distributions have, so each request is logged to a file, which costs it some
 // processor time.
-func h2load() *tool {
-	return &tool{
-		name: "h2load", get: "apt install nghttp2-client, or brew install nghttp2",
-		ask: []string{"--version"}, version: pattern.New(`nghttp2/(\S+)`), says: "nghttp2/",
-		can:   ability{closed: true, open: true, counts: true, checks: "exact", waits: true},
-		grain: time.Millisecond,
-		measures: "closed clients, a rate as a timer for each; its clock starts when it submits, " +
-			"so that waiting for a turn is in no time; it logs each request",
-		start: startH2load,
-		read:  readH2load,
-	}
+var h2load = &tool{
+	name: "h2load", get: "apt install nghttp2-client, or brew install nghttp2",
+	ask: []string{"--version"}, version: pattern.New(`nghttp2/(\S+)`), says: "nghttp2/",
+	can:   ability{closed: true, open: true, counts: true, checks: "exact", waits: true},
+	grain: time.Millisecond,
+	measures: "closed clients, a rate as a timer for each; its clock starts when it submits, " +
+		"so that waiting for a turn is in no time; it logs each request",
+	start: startH2load,
+	read:  readH2load,
 }
 
 const h2loadLog = "requests.tsv"

@@ -18,18 +18,16 @@ import (
 
 // hey is github.com/rakyll/hey: closed workers; with a rate each worker waits for a ticker of its
 // own, which drops ticks while an answer is awaited.
-func hey() *tool {
-	return &tool{
-		name: "hey", get: "apt install hey, or go install github.com/rakyll/hey@latest",
-		says: "hey [options...]",
-		can: ability{closed: true, open: true, counts: true, renew: true, checks: "exact",
-			methods: []string{"GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS"}},
-		grain: time.Millisecond,
-		measures: "closed workers, a rate as a ticker for each that drops ticks; its clock " +
-			"starts before it takes a connection",
-		start: startHey,
-		read:  readHey,
-	}
+var hey = &tool{
+	name: "hey", get: "apt install hey, or go install github.com/rakyll/hey@latest",
+	says: "hey [options...]",
+	can: ability{closed: true, open: true, counts: true, renew: true, checks: "exact",
+		methods: []string{"GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS"}},
+	grain: time.Millisecond,
+	measures: "closed workers, a rate as a ticker for each that drops ticks; its clock " +
+		"starts before it takes a connection",
+	start: startHey,
+	read:  readHey,
 }
 
 // heyTemplate is hey's own way to print anything, used because its summary knows times to 0.1 ms

@@ -24,19 +24,17 @@ var jmeterPlan string
 
 // jmeter is Apache JMeter 5.5 or later: a thread for each user, or for each arrival of an open
 // load.
-func jmeter() *tool {
-	return &tool{
-		name: "jmeter", get: "download it from jmeter.apache.org, and put its bin on the PATH",
-		ask:     []string{"--version"},
-		version: pattern.New(`(?m)(\d+\.\d+(?:\.\d+)?)\s*$`), says: "Apache",
-		can: ability{closed: true, open: true, poisson: true, keys: true, renew: true,
-			checks: "exact"},
-		grain: time.Second,
-		measures: "a thread for each user or arrival; its clock starts when the thread takes a " +
-			"connection, and counts whole milliseconds",
-		start: startJMeter,
-		read:  readJMeter,
-	}
+var jmeter = &tool{
+	name: "jmeter", get: "download it from jmeter.apache.org, and put its bin on the PATH",
+	ask:     []string{"--version"},
+	version: pattern.New(`(?m)(\d+\.\d+(?:\.\d+)?)\s*$`), says: "Apache",
+	can: ability{closed: true, open: true, poisson: true, keys: true, renew: true,
+		checks: "exact"},
+	grain: time.Second,
+	measures: "a thread for each user or arrival; its clock starts when the thread takes a " +
+		"connection, and counts whole milliseconds",
+	start: startJMeter,
+	read:  readJMeter,
 }
 
 const jmeterLog = "results.jtl"

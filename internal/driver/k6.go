@@ -23,20 +23,18 @@ var k6Script string
 
 // k6 is github.com/grafana/k6: virtual users that run a script; an open load starts iterations on a
 // schedule and drops those for which no user is free.
-func k6() *tool {
-	return &tool{
-		name: "k6", get: "go install go.k6.io/k6@latest, or brew install k6",
-		ask: []string{"version"}, version: pattern.New(`k6 v(\S+)`), says: "k6 v",
-		can: ability{closed: true, open: true, shaped: true, users: true, counts: true, keys: true,
-			mix: true, renew: true, checks: "exact"},
-		grain: time.Millisecond, least: time.Second,
-		// 99 is that of a threshold that failed: there was no good answer.
-		status: []int{99},
-		measures: "a schedule that drops what finds no free user; its clock starts at the write " +
-			"and leaves out waiting for a connection and connecting",
-		start: startK6,
-		read:  readK6,
-	}
+var k6 = &tool{
+	name: "k6", get: "go install go.k6.io/k6@latest, or brew install k6",
+	ask: []string{"version"}, version: pattern.New(`k6 v(\S+)`), says: "k6 v",
+	can: ability{closed: true, open: true, shaped: true, users: true, counts: true, keys: true,
+		mix: true, renew: true, checks: "exact"},
+	grain: time.Millisecond, least: time.Second,
+	// 99 is that of a threshold that failed: there was no good answer.
+	status: []int{99},
+	measures: "a schedule that drops what finds no free user; its clock starts at the write " +
+		"and leaves out waiting for a connection and connecting",
+	start: startK6,
+	read:  readK6,
 }
 
 // k6Request is one of those that the script reads.

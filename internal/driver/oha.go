@@ -12,17 +12,15 @@ import (
 
 // oha is github.com/hatoo/oha: a fixed number of workers; with a rate, one task gives out permits
 // on a timer of 1 ms, and with --latency-correction time counts from when a permit was given.
-func oha() *tool {
-	return &tool{
-		name: "oha", get: "cargo install oha, or brew install oha",
-		ask: []string{"--version"}, says: "oha", version: pattern.New(`oha (\S+)`),
-		can:   ability{closed: true, open: true, counts: true, renew: true, checks: "exact"},
-		grain: time.Millisecond,
-		measures: "constant, permits from one timer of 1 ms; its clock starts when a permit was " +
-			"given, which is after the request was due (closed: before the write)",
-		start: startOha,
-		read:  readOha,
-	}
+var oha = &tool{
+	name: "oha", get: "cargo install oha, or brew install oha",
+	ask: []string{"--version"}, says: "oha", version: pattern.New(`oha (\S+)`),
+	can:   ability{closed: true, open: true, counts: true, renew: true, checks: "exact"},
+	grain: time.Millisecond,
+	measures: "constant, permits from one timer of 1 ms; its clock starts when a permit was " +
+		"given, which is after the request was due (closed: before the write)",
+	start: startOha,
+	read:  readOha,
 }
 
 func startOha(j *job) (command, error) {
