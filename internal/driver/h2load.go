@@ -152,7 +152,12 @@ func importH2load(text string) (*tally, error) {
 		columns = strings.Fields(h)
 	}
 	for _, r := range h2Row.FindAllStringSubmatch(text, -1) {
-		d := h2Dist(columns, strings.Fields(r[2]))
+		var d result.Dist
+		for i, cell := range strings.Fields(r[2]) {
+			if i < len(columns) {
+				put(&d, columns[i], nanoseconds(cell))
+			}
+		}
 		if strings.Contains(r[1], "connect") {
 			d.Count = int64(t.conns)
 			t.connect = d
@@ -167,13 +172,4 @@ func importH2load(text string) (*tally, error) {
 	t.note("whether it had a rate (--rps) is not in it")
 	t.note("its times are of all answers, also of those with an error status")
 	return t, nil
-}
-
-func h2Dist(columns, cells []string) (d result.Dist) {
-	for i, name := range columns {
-		if i < len(cells) {
-			put(&d, name, nanoseconds(cells[i]))
-		}
-	}
-	return d
 }

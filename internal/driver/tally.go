@@ -107,7 +107,6 @@ type samples struct {
 	n     int64
 	sum   float64
 	least int64
-	most  int64
 }
 
 // Bounds of a histogram, as the generator's own have.
@@ -126,7 +125,7 @@ func (s *samples) add(ns, n int64) {
 	_ = s.h.RecordValues(ns, n)
 	s.n += n
 	s.sum += float64(ns) * float64(n)
-	s.least, s.most = min(s.least, ns), max(s.most, ns)
+	s.least = min(s.least, ns)
 }
 
 // dist summarises. Percentiles that a coarse clock calls 0 stay unknown, and then there is no

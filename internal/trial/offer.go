@@ -285,38 +285,28 @@ func (f *life) firstRequest(ctx context.Context) (*http.Request, error) {
 	if len(s.Rows) > 0 {
 		v.Vars = s.Rows[0]
 	}
-	render := func(t string, v *text.Values) (string, error) { return render(t, s.Columns, v) }
-	path, err := render(r.Path, v)
-	if err != nil {
-		return nil, err
+	var failed error
+	render := func(t string) string {
+		out, err := text.Render(t, s.Columns, v, os.LookupEnv)
+		failed = cmp.Or(failed, err)
+		return out
 	}
-	body, err := render(r.Body, v)
-	if err != nil {
-		return nil, err
-	}
-	url := "http://" + f.addr.String() + path
+	url, body := "http://"+f.addr.String()+render(r.Path), render(r.Body)
 	req, err := http.NewRequestWithContext(ctx, r.Method, url, strings.NewReader(body))
-	if err != nil {
+	if err = cmp.Or(failed, err); err != nil {
 		return nil, err
 	}
 	if r.Type != "" {
 		req.Header.Set("Content-Type", r.Type)
 	}
 	for _, h := range r.Headers {
-		value, err := render(h.Value, v)
-		if err != nil {
-			return nil, err
-		}
+		value := render(h.Value)
 		req.Header.Set(h.Name, value)
 		if strings.EqualFold(h.Name, "host") {
 			req.Host = value // net/http takes it from nowhere else
 		}
 	}
-	return req, nil
-}
-
-func render(s string, vars []string, v *text.Values) (string, error) {
-	return text.Render(s, vars, v, os.LookupEnv)
+	return req, failed
 }
 
 // model sets what the suite says of how a load is offered, but for its rate. The engine is a wish,

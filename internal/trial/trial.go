@@ -280,7 +280,9 @@ func (f *life) fail(ctx context.Context, err error) {
 func (f *life) end(ctx context.Context) {
 	f.unpodded()
 	for _, a := range f.asked {
-		a.close()
+		if a.counter != nil {
+			a.counter.Close()
+		}
 	}
 	if f.watch != nil {
 		series, cost := f.watch.Stop()
@@ -308,10 +310,6 @@ func (f *life) end(ctx context.Context) {
 	}
 }
 
-func (f *life) logFile() string {
-	return filepath.Join(f.lab.Dir, "logs", f.trial.ID+".log")
-}
-
 // launch starts the target's processes. Of a system all but the last are ready then.
 func (f *life) launch(ctx context.Context) error {
 	limits := f.trial.Limits
@@ -326,8 +324,9 @@ func (f *life) launch(ctx context.Context) error {
 	starter := system.Starter{Launcher: f.launcher(), Dial: f.lab.Dial, Port: ports}
 	order := system.Order{
 		Name: f.trial.ID, Service: f.trial.Subject.Service, Target: f.trial.Subject.Target,
-		Built: f.trial.Subject.Built, LogFile: f.logFile(), Cores: f.lab.Layout.Service,
-		Values: service.Values{CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory)},
+		Built: f.trial.Subject.Built, Cores: f.lab.Layout.Service,
+		LogFile: filepath.Join(f.lab.Dir, "logs", f.trial.ID+".log"),
+		Values:  service.Values{CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory)},
 	}
 	if f.trial.Subject.Service.Backed(f.trial.Subject.Target) {
 		order.Back = f.lab.Layout.Backing
