@@ -18,6 +18,7 @@ import (
 	"cmp"
 	"slices"
 
+	"prony/internal/result"
 	"prony/internal/unit"
 )
 
@@ -43,10 +44,11 @@ type Row struct {
 	Key    string // rows of one table are compared where their keys are equal
 	Values map[Quantity]Value
 	Notes  []string // what the reader of a tool's output had to leave out
-	own    *ownRecord
-	facts  []Fact // of its method, beside its values
-	// counted are failures that the tool has in its rate.
-	counted float64
+	// Counted are failures that the tool has in its rate.
+	Counted float64
+	own     *result.Load // as Prony recorded it; nil: another tool did
+	verdict result.Verdict
+	facts   []Fact // of its method, beside its values
 }
 
 func (r *Row) get(q Quantity) (Value, bool) {
@@ -276,6 +278,3 @@ func (r *Row) Method() []Fact {
 	}
 	return append(out, r.facts...)
 }
-
-// CountedFailures are those that the result has in its rate.
-func (r *Row) CountedFailures() float64 { return r.counted }

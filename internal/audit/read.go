@@ -24,12 +24,6 @@ func Kinds() []string {
 	}, driver.Formats()...)
 }
 
-// ownRecord is a load as Prony recorded it.
-type ownRecord struct {
-	load    *result.Load
-	verdict result.Verdict
-}
-
 // Open reads a file or a run's folder. The error of what is no result names what is known.
 func Open(name string, cols *Columns) (*Document, error) {
 	info, err := os.Stat(name)
@@ -172,7 +166,7 @@ func readOwn(name, text string, cols *Columns) *Document {
 // way, and a slow client's connection never is.
 func ownRow(l *result.Load, v result.Verdict, line int) *Row {
 	r := &Row{Name: l.Name, Line: line, Tool: "prony", Model: l.Model,
-		Values: map[Quantity]Value{}, own: &ownRecord{l, v}}
+		Values: map[Quantity]Value{}, own: l, verdict: v}
 	r.take(l, line, false)
 	r.Values[Requests] = Value{V: float64(l.Done), Text: unit.Whole(float64(l.Done)), Line: line}
 	if l.Think != "" || l.Users != "" || l.Slow.Clients > 0 {

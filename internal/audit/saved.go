@@ -122,9 +122,9 @@ func readSaved(name, text string, line int) *Row {
 	row.take(l, row.Line, true)
 	switch tool {
 	case "wrk", "wrk2":
-		row.counted = float64(l.Errors.Status)
+		row.Counted = float64(l.Errors.Status)
 	case "hey", "oha", "k6":
-		row.counted = float64(l.Errors.Total())
+		row.Counted = float64(l.Errors.Total())
 	}
 	marks := printed[tool]
 	if len(text) > printedMost {
