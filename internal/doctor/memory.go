@@ -144,17 +144,13 @@ func wander(n int, d time.Duration, bytes int) []float64 {
 	return took
 }
 
-// round leads from each of n places to another, through all of them and back (Sattolo 1986). It is
+// round leads from each of n places to another, through all of them and back, in an order that is
 // the same each time.
 func round(n int) []uint32 {
 	next := make([]uint32, n)
-	for i := range next {
-		next[i] = uint32(i)
-	}
-	random := rand.New(rand.NewPCG(1, 2))
-	for i := n - 1; i > 0; i-- {
-		j := random.IntN(i)
-		next[i], next[j] = next[j], next[i]
+	order := rand.New(rand.NewPCG(1, 2)).Perm(n)
+	for i, at := range order {
+		next[at] = uint32(order[(i+1)%n])
 	}
 	return next
 }
