@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 )
 
 // Never is what Next returns when no arrival is left.
@@ -221,16 +222,8 @@ func (p Piece) first(from int64, is func(float64) bool) (int64, bool) {
 	if is(p.at(from)) {
 		return from, true
 	}
-	if !is(p.at(p.ForNs - 1)) {
-		return 0, false
-	}
-	before, at := from, p.ForNs-1
-	for at-before > 1 {
-		if middle := before + (at-before)/2; is(p.at(middle)) {
-			at = middle
-		} else {
-			before = middle
-		}
-	}
-	return at, true
+	at := from + int64(sort.Search(int(p.ForNs-from), func(i int) bool {
+		return is(p.at(from + int64(i)))
+	}))
+	return at, at < p.ForNs
 }
