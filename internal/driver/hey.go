@@ -204,26 +204,26 @@ func importHey(text string) (*tally, error) {
 	return t, nil
 }
 
-// eachRow calls f with the named columns of every row of a CSV file whose first line has names;
-// rows that lack one are counted as bad.
-func eachRow(text string, names []string, f func(cells []string)) (bad int64, err error) {
-	r := csv.NewReader(strings.NewReader(text))
-	r.ReuseRecord, r.FieldsPerRecord, r.LazyQuotes = true, -1, true
-	heads, err := r.Read()
+// each calls f with the named columns of every row of a CSV file whose first line has names; rows
+// that lack one are left out, and noted.
+func (r *rows) each(text string, names []string, f func(cells []string)) error {
+	lines := csv.NewReader(strings.NewReader(text))
+	lines.ReuseRecord, lines.FieldsPerRecord, lines.LazyQuotes = true, -1, true
+	heads, err := lines.Read()
 	if err != nil {
-		return 0, err
+		return err
 	}
 	at := make([]int, len(names))
 	for i, n := range names {
 		if at[i] = slices.Index(heads, n); at[i] < 0 {
-			return 0, fmt.Errorf("it has no column %q", n)
+			return fmt.Errorf("it has no column %q", n)
 		}
 	}
-	cells := make([]string, len(names))
+	cells, bad := make([]string, len(names)), 0
 	for {
-		row, err := r.Read()
+		row, err := lines.Read()
 		if err == io.EOF {
-			return bad, nil
+			break
 		}
 		if err != nil || len(row) <= slices.Max(at) {
 			bad++
@@ -234,6 +234,10 @@ func eachRow(text string, names []string, f func(cells []string)) (bad int64, er
 		}
 		f(cells)
 	}
+	if bad > 0 {
+		r.note("%d of its lines are no rows and were left out", bad)
+	}
+	return nil
 }
 
 // importRows reads the CSV of hey and of oha: a row for each answer, with times in seconds. The
@@ -241,7 +245,7 @@ func eachRow(text string, names []string, f func(cells []string)) (bad int64, er
 func importRows(text string, columns ...string) (*tally, error) {
 	r := &rows{}
 	end := 0.0
-	broken, err := eachRow(text, columns, func(c []string) {
+	err := r.each(text, columns, func(c []string) {
 		took := number(c[1])
 		end = max(end, number(c[0])+took)
 		r.book(secondsOf(took), r.answered(int(integer(c[2])), 0, 1))
@@ -250,9 +254,6 @@ func importRows(text string, columns ...string) (*tally, error) {
 		return nil, err
 	}
 	r.durationNs = secondsOf(end)
-	if broken > 0 {
-		r.note("%d of its lines are no rows and were left out", broken)
-	}
 	return r.sum(), nil
 }
 

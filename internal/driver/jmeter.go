@@ -131,7 +131,7 @@ func readJMeter(j *job, _ *output) (*tally, error) {
 func jmeterRows(text string, want int) (*tally, error) {
 	r := &rows{unit: 1e6}
 	names := []string{"timeStamp", "elapsed", "responseCode"}
-	broken, err := eachRow(text, names, func(c []string) {
+	err := r.each(text, names, func(c []string) {
 		status, err := strconv.Atoi(c[2])
 		good := false
 		if err != nil {
@@ -144,9 +144,6 @@ func jmeterRows(text string, want int) (*tally, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w; save it with -Jjmeter.save.saveservice.output_format=csv and "+
 			"print_field_names=true", err)
-	}
-	if broken > 0 {
-		r.note("%d of its lines are no rows and were left out", broken)
 	}
 	if r.ok.n > 0 && r.ok.least < 1 {
 		r.note("its times are in whole milliseconds, so what took less than one has none")
