@@ -176,12 +176,9 @@ func (p Profile) Duration() int64 {
 
 // IsFlat says whether the value never changes.
 func (p Profile) IsFlat() bool {
-	for _, piece := range p.Pieces {
-		if piece.From != p.Pieces[0].From || piece.To != p.Pieces[0].From {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(p.Pieces, func(piece Piece) bool {
+		return piece.From != p.Pieces[0].From || piece.To != p.Pieces[0].From
+	})
 }
 
 // Active says whether user i, counted from 0, works at an offset when the profile is a number of
