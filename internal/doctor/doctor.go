@@ -45,7 +45,8 @@ type Options struct {
 	Root        string        // where /proc and /sys are; "" is "/"
 	CPUs        float64       // that a service may use; 0 is 1
 	MemoryBytes int64         // likewise; 0 is 1 GiB
-	Window      time.Duration // that other work is watched for; 0 is 1 s
+	Window      time.Duration // that other work is watched for; 0 is 1 s, where Quiet looks 200 ms
+	Bound       time.Duration // on waiting for calm, all windows but the last; 0 is 10 s
 
 	senses *senses // tests feel something else
 }

@@ -202,21 +202,12 @@ const (
 	looksMax    = 1000 // a bound on looking, whatever the clock says
 )
 
-// QuietOptions say how long to look and to wait.
-type QuietOptions struct {
-	Root   string        // where /proc and /sys are; "" is "/"
-	Window time.Duration // of one look; 0 is 200 ms
-	Bound  time.Duration // on waiting, all windows but the last together; 0 is 10 s
-
-	senses *senses
-}
-
 // Quiet looks at the host while nothing of ours runs, and waits for calm: it looks again and again
 // until a window is quiet, the bound is reached or ctx ends. It says what the last window showed,
 // and what was waited for or still goes on; shares are -1 where the kernel does not tell, and the
 // host counts as not quiet then. A look reads a handful of small files twice; once it waits, all
 // processes too, to name who disturbs.
-func Quiet(ctx context.Context, o QuietOptions) result.Before {
+func Quiet(ctx context.Context, o Options) result.Before {
 	o.Root = cmp.Or(o.Root, "/")
 	o.Window = cmp.Or(o.Window, quietWindow)
 	o.Bound = cmp.Or(o.Bound, quietBound)
