@@ -28,6 +28,13 @@ type gridRow struct {
 	cells []string
 }
 
+func (r gridRow) cell(i int) string {
+	if i < len(r.cells) {
+		return r.cells[i]
+	}
+	return ""
+}
+
 // A column of ratios to one of the rows: "vs java-http", with 97.3% or 1.02x in its cells.
 var (
 	against   = pattern.New(`(?i)^(vs\.?|versus|relative to|compared (to|with)) .+`)
@@ -62,30 +69,20 @@ func (g *grid) table(cols *Columns) *Table {
 
 // turned is the grid with rows for columns, for tables that list metrics downwards.
 func (g *grid) turned() *grid {
-	out := &grid{line: g.line, heads: []string{cmp.Or(first(g.heads), "name")}}
+	corner := gridRow{cells: g.heads}.cell(0)
+	out := &grid{line: g.line, heads: []string{cmp.Or(corner, "name")}}
 	out.lines = []int{0}
 	for _, r := range g.rows {
-		out.heads, out.lines = append(out.heads, first(r.cells)), append(out.lines, r.line)
+		out.heads, out.lines = append(out.heads, r.cell(0)), append(out.lines, r.line)
 	}
 	for i := 1; i < len(g.heads); i++ {
 		row := gridRow{line: g.line, cells: []string{g.heads[i]}}
 		for _, r := range g.rows {
-			cell := ""
-			if i < len(r.cells) {
-				cell = r.cells[i]
-			}
-			row.cells = append(row.cells, cell)
+			row.cells = append(row.cells, r.cell(i))
 		}
 		out.rows = append(out.rows, row)
 	}
 	return out
-}
-
-func first(s []string) string {
-	if len(s) == 0 {
-		return ""
-	}
-	return s[0]
 }
 
 func (g *grid) upright(cols *Columns) *Table {
@@ -115,8 +112,8 @@ func (g *grid) upright(cols *Columns) *Table {
 // sample is the first cell of a column that holds a number.
 func (g *grid) sample(i int) string {
 	for _, r := range g.rows {
-		if i < len(r.cells) && numberHead.MatchString(plain(r.cells[i])) {
-			return r.cells[i]
+		if cell := r.cell(i); numberHead.MatchString(plain(cell)) {
+			return cell
 		}
 	}
 	return ""
@@ -238,10 +235,7 @@ func (g *grid) unread(r gridRow, t *Table, some bool) {
 	var wanted, bad []string
 	line, empty := 0, true
 	for i, h := range g.of {
-		cell := ""
-		if i < len(r.cells) {
-			cell = plain(r.cells[i])
-		}
+		cell := plain(r.cell(i))
 		empty = empty && cell == ""
 		if !slices.Contains(measured, h.quantity) {
 			continue
@@ -260,7 +254,7 @@ func (g *grid) unread(r gridRow, t *Table, some bool) {
 		why = "no number, or one without a unit: " + unit.Few(bad, 2)
 	}
 	if line > 0 { // a table that lies on its side: its columns are the rows
-		why = fmt.Sprintf("column %q: %s", short(plain(first(r.cells))), why)
+		why = fmt.Sprintf("column %q: %s", short(plain(r.cell(0))), why)
 	}
 	t.Unread = append(t.Unread, Unread{Line: cmp.Or(line, r.line), Why: why, Partial: some})
 }
