@@ -179,14 +179,9 @@ func Processors(ids []int) (out []Processor) {
 		p := Processor{ID: id, Core: id}
 		// "0,4" or "0-1": the first of those that share a core stands for it.
 		siblings := read(dir + "/topology/thread_siblings_list")
-		if _, err := fmt.Sscanf(siblings, "%d", &p.Core); err != nil {
-			p.Core = id
-		}
+		_, _ = fmt.Sscanf(siblings, "%d", &p.Core) // what is no number changes nothing
 		if nodes, _ := filepath.Glob(dir + "/node*"); len(nodes) > 0 {
-			node := strings.TrimPrefix(filepath.Base(nodes[0]), "node")
-			if _, err := fmt.Sscanf(node, "%d", &p.Node); err != nil {
-				p.Node = 0
-			}
+			_, _ = fmt.Sscanf(filepath.Base(nodes[0]), "node%d", &p.Node)
 		}
 		out = append(out, p)
 	}
