@@ -11,7 +11,6 @@ import (
 // command is a command line of a load generator, as far as it is found and its flags are plain.
 type command struct {
 	tool   string
-	text   string
 	line   int
 	values map[Quantity]Value
 }
@@ -63,8 +62,7 @@ func commandAt(line string, number int, more []string) *command {
 		text = text[:i]
 	}
 	words := strings.Fields(text)
-	c := &command{tool: words[0], text: strings.Join(words, " "), line: number,
-		values: map[Quantity]Value{}}
+	c := &command{tool: words[0], line: number, values: map[Quantity]Value{}}
 	if c.tool == "wrk" && strings.Contains(text, " -R") {
 		c.tool = "wrk2"
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"prony/internal/pattern"
+	"prony/internal/print"
+	"prony/internal/unit"
 )
 
 // grid is a table as it is printed: heads, then rows of cells.
@@ -16,11 +18,21 @@ type grid struct {
 	heads []string
 	line  int // of the heads
 	rows  []gridRow
+
+	lines []int  // of each column in the text, where the grid was turned; 0: its row's
+	of    []head // what each column holds
 }
 
 type gridRow struct {
 	line  int
 	cells []string
+}
+
+func (r gridRow) cell(i int) string {
+	if i < len(r.cells) {
+		return r.cells[i]
+	}
+	return ""
 }
 
 // A column of ratios to one of the rows: "vs java-http", with 97.3% or 1.02x in its cells.
@@ -57,61 +69,40 @@ func (g *grid) table(cols *Columns) *Table {
 
 // turned is the grid with rows for columns, for tables that list metrics downwards.
 func (g *grid) turned() *grid {
-	out := &grid{line: g.line, heads: []string{cmp.Or(first(g.heads), "name")}}
+	corner := gridRow{cells: g.heads}.cell(0)
+	out := &grid{line: g.line, heads: []string{cmp.Or(corner, "name")}}
+	out.lines = []int{0}
 	for _, r := range g.rows {
-		out.heads = append(out.heads, first(r.cells))
+		out.heads, out.lines = append(out.heads, r.cell(0)), append(out.lines, r.line)
 	}
 	for i := 1; i < len(g.heads); i++ {
 		row := gridRow{line: g.line, cells: []string{g.heads[i]}}
 		for _, r := range g.rows {
-			cell := ""
-			if i < len(r.cells) {
-				cell = r.cells[i]
-			}
-			row.cells = append(row.cells, cell)
+			row.cells = append(row.cells, r.cell(i))
 		}
 		out.rows = append(out.rows, row)
 	}
-	out.lines(g)
 	return out
 }
 
-// lines keeps, for a turned grid, the line that each head came from in its text.
-func (g *grid) lines(from *grid) {
-	for i, r := range from.rows {
-		g.heads[i+1] = fmt.Sprintf("%s\x00%d", g.heads[i+1], r.line)
-	}
-}
-
-func first(s []string) string {
-	if len(s) == 0 {
-		return ""
-	}
-	return s[0]
-}
-
 func (g *grid) upright(cols *Columns) *Table {
-	heads, at := make([]head, len(g.heads)), make([]int, len(g.heads))
+	g.of = make([]head, len(g.heads))
+	if g.lines == nil {
+		g.lines = make([]int, len(g.heads))
+	}
 	found := false
 	for i, text := range g.heads {
-		text, line, turned := strings.Cut(text, "\x00")
-		if turned {
-			at[i] = int(number(line))
+		if h, ok := cols.headOf(text, g.sample(i)); ok && h.quantity != "name" {
+			g.of[i] = h
+			found = found || slices.Contains(measured, h.quantity)
 		}
-		g.heads[i] = text
-		h, ok := cols.headOf(text, g.sample(i))
-		if !ok || h.quantity == "name" {
-			continue
-		}
-		heads[i] = h
-		found = found || slices.Contains(measured, h.quantity)
 	}
 	if !found {
 		return nil
 	}
 	t := &Table{Line: g.line}
 	for _, r := range g.rows {
-		if row := g.row(r, heads, at, t); row != nil {
+		if row := g.row(r, t); row != nil {
 			t.Rows = append(t.Rows, row)
 		}
 	}
@@ -121,8 +112,8 @@ func (g *grid) upright(cols *Columns) *Table {
 // sample is the first cell of a column that holds a number.
 func (g *grid) sample(i int) string {
 	for _, r := range g.rows {
-		if i < len(r.cells) && numberHead.MatchString(plain(r.cells[i])) {
-			return r.cells[i]
+		if cell := r.cell(i); numberHead.MatchString(plain(cell)) {
+			return cell
 		}
 	}
 	return ""
@@ -130,7 +121,7 @@ func (g *grid) sample(i int) string {
 
 // row reads one row; nil when no cell of it is a measured number. What it cannot read it notes
 // with the table.
-func (g *grid) row(r gridRow, heads []head, at []int, t *Table) *Row {
+func (g *grid) row(r gridRow, t *Table) *Row {
 	if why := g.shifted(r); why != "" {
 		t.Unread = append(t.Unread, Unread{Line: r.line, Why: why})
 		return nil
@@ -138,8 +129,8 @@ func (g *grid) row(r gridRow, heads []head, at []int, t *Table) *Row {
 	row := &Row{Line: r.line, Values: map[Quantity]Value{}}
 	var names, key []string
 	numbers := 0
-	for i, cell := range r.cells[:min(len(r.cells), len(heads))] {
-		q := heads[i].quantity
+	for i, cell := range r.cells[:min(len(r.cells), len(g.of))] {
+		q := g.of[i].quantity
 		if q == "" {
 			_, isNumber := parseValue(cell, "", Requests)
 			if keyHead.MatchString(strings.TrimSpace(g.heads[i])) {
@@ -150,11 +141,11 @@ func (g *grid) row(r gridRow, heads []head, at []int, t *Table) *Row {
 			}
 			continue
 		}
-		v, ok := parseValue(cell, heads[i].unit, q)
+		v, ok := parseValue(cell, g.of[i].unit, q)
 		if !ok {
 			continue
 		}
-		v.Line = cmp.Or(at[i], r.line)
+		v.Line = cmp.Or(g.lines[i], r.line)
 		row.Values[q] = v
 		if slices.Contains(measured, q) {
 			numbers++
@@ -167,7 +158,7 @@ func (g *grid) row(r gridRow, heads []head, at []int, t *Table) *Row {
 			}
 		}
 	}
-	g.unread(r, heads, at, t, numbers > 0)
+	g.unread(r, t, numbers > 0)
 	if numbers == 0 {
 		return nil
 	}
@@ -180,8 +171,8 @@ func (g *grid) row(r gridRow, heads []head, at []int, t *Table) *Row {
 	return row
 }
 
-// readSeparated reads CSV or TSV with a line of heads.
-func readSeparated(text string, cols *Columns) (*Table, error) {
+// readSeparated reads CSV or TSV with a line of heads; nil when it is none.
+func readSeparated(text string, cols *Columns) *Table {
 	r := csv.NewReader(strings.NewReader(text))
 	r.FieldsPerRecord, r.LazyQuotes, r.TrimLeadingSpace = -1, true, true
 	line, _, _ := strings.Cut(text, "\n")
@@ -194,10 +185,10 @@ func readSeparated(text string, cols *Columns) (*Table, error) {
 	for {
 		cells, err := r.Read()
 		if err == io.EOF {
-			break
+			return g.table(cols)
 		}
 		if err != nil {
-			return nil, err
+			return nil
 		}
 		at, _ := r.FieldPos(0)
 		if g.heads == nil {
@@ -206,5 +197,127 @@ func readSeparated(text string, cols *Columns) (*Table, error) {
 		}
 		g.rows = append(g.rows, gridRow{at, cells})
 	}
-	return g.table(cols), nil
+}
+
+// Unread is a line of a table of results that was left out, or a value in it.
+type Unread struct {
+	Line    int    `json:"line"`
+	Table   string `json:"table,omitempty"` // as of a Case
+	Why     string `json:"why"`
+	Partial bool   `json:"partial"` // only a value; the rest of the line was read
+}
+
+// nothing is what stands where there is no value, and says so.
+var nothing = pattern.New(
+	`(?i)^([-–—/?.*]*|n/?a|none|null|nil|nan|tb[ad]|not tested|skipped)$`)
+
+// shifted says why nobody knows which cell of a row belongs to which head; empty: it is known.
+func (g *grid) shifted(r gridRow) string {
+	n := len(r.cells)
+	for n > len(g.heads) && strings.TrimSpace(r.cells[n-1]) == "" {
+		n--
+	}
+	if n > len(g.heads) {
+		return fmt.Sprintf("it has %d cells below %d heads", n, len(g.heads))
+	}
+	if n > 0 && n < len(g.heads) {
+		// A quoted cell may have lines of its own, but does not take the place of others.
+		if hidden := strings.Count(strings.TrimSpace(r.cells[n-1]), "\n"); hidden > 0 {
+			return fmt.Sprintf("a quote is not closed, and hides what follows, %s",
+				unit.Plural(hidden, "line"))
+		}
+	}
+	return ""
+}
+
+// unread notes the measured values of a row that are none; some says whether others are.
+func (g *grid) unread(r gridRow, t *Table, some bool) {
+	var wanted, bad []string
+	line, empty := 0, true
+	for i, h := range g.of {
+		cell := plain(r.cell(i))
+		empty = empty && cell == ""
+		if !slices.Contains(measured, h.quantity) {
+			continue
+		}
+		wanted = append(wanted, plain(g.heads[i]))
+		if _, ok := parseValue(cell, h.unit, h.quantity); !ok && !nothing.MatchString(cell) {
+			line = cmp.Or(line, g.lines[i])
+			bad = append(bad, fmt.Sprintf("%s %q", plain(g.heads[i]), short(cell)))
+		}
+	}
+	if empty || some && bad == nil {
+		return
+	}
+	why := "no value of " + strings.Join(wanted, ", ")
+	if bad != nil {
+		why = "no number, or one without a unit: " + unit.Few(bad, 2)
+	}
+	if line > 0 { // a table that lies on its side: its columns are the rows
+		why = fmt.Sprintf("column %q: %s", short(plain(r.cell(0))), why)
+	}
+	t.Unread = append(t.Unread, Unread{Line: cmp.Or(line, r.line), Why: why, Partial: some})
+}
+
+// short cuts what is quoted from a cell.
+func short(text string) string {
+	const most = 30
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return text
+}
+
+// unreadShown is how many lines are told of those that could not be read; JSON has them all.
+const unreadShown = 5
+
+// none is the error of tables of which no line could be read.
+func none(unread []Unread) error {
+	var lines []string
+	for _, u := range unread {
+		lines = append(lines, fmt.Sprintf("line %d: %s", u.Line, u.Why))
+	}
+	return fmt.Errorf("it has heads of results and no line that could be read\n  %s",
+		strings.Join(unit.First(lines, unreadShown), "\n  "))
+}
+
+// writeUnread tells what was left out before anything is said of the rest.
+func (r *Result) writeUnread(p *print.Page) {
+	values := 0
+	for _, u := range r.Unread {
+		if u.Partial {
+			values++
+		}
+	}
+	var parts []string
+	if lines := len(r.Unread) - values; lines > 0 {
+		parts = append(parts, unit.Plural(lines, "line"))
+	}
+	if values > 0 {
+		parts = append(parts, "values in "+unit.Plural(values, "other line"))
+	}
+	if parts == nil {
+		return
+	}
+	p.Line("  could not read %s:", strings.Join(parts, " and "))
+	for i, u := range r.Unread {
+		if i == unreadShown {
+			p.Line("    and %d more", len(r.Unread)-i)
+			break
+		}
+		p.Line("%s", print.Wrap(fmt.Sprintf("    %s:%d: ", r.File, u.Line), u.Why, wide, 6))
+	}
+}
+
+// unread is all that could not be read, by line.
+func (d *Document) unread() []Unread {
+	out := slices.Clone(d.Unread)
+	for _, t := range d.Tables {
+		for _, u := range t.Unread {
+			u.Table = t.Title
+			out = append(out, u)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Unread) int { return cmp.Compare(a.Line, b.Line) })
+	return out
 }

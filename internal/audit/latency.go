@@ -44,36 +44,25 @@ func checkOrder(r *Row, _ []Value) (hit, bool) {
 			}
 		}
 	}
-	order := r.points()
-	least, okMin := r.get(Min)
-	most, okMax := r.get(Max)
-	if okMin {
-		order = slices.Insert(order, 0, point{Value: least, of: Min})
+	at := func(q Quantity) (known []point) {
+		if v, ok := r.get(q); ok {
+			known = []point{{Value: v, of: q}}
+		}
+		return known
 	}
-	if okMax {
-		order = append(order, point{Value: most, of: Max})
-	}
-	pairs := [][2]point{}
-	for i := 1; i < len(order); i++ {
-		pairs = append(pairs, [2]point{order[i-1], order[i]})
-	}
-	m, ok := r.get(Mean)
-	mean := point{Value: m, of: Mean}
-	if ok && okMax {
-		pairs = append(pairs, [2]point{mean, {Value: most, of: Max}})
-	}
-	if ok && okMin {
-		pairs = append(pairs, [2]point{{Value: least, of: Min}, mean})
-	}
-	for _, p := range pairs {
-		if a, b := p[0], p[1]; a.span().lo > b.span().hi*(1+roundingShare) {
-			return hit{severity: Contradiction, line: b.Line,
-				arithmetic: fmt.Sprintf("%s %s is above %s %s", a.of, said(a.Value), b.of,
-					said(b.Value)),
-				means: orderMeans, do: orderDo}, true
+	least, mean, most := at(Min), at(Mean), at(Max)
+	all := slices.Concat(least, r.points(), most)
+	for _, order := range [][]point{all, slices.Concat(mean, most), slices.Concat(least, mean)} {
+		for i := 1; i < len(order); i++ {
+			if a, b := order[i-1], order[i]; a.span().lo > b.span().hi*(1+roundingShare) {
+				return hit{severity: Contradiction, line: b.Line,
+					arithmetic: fmt.Sprintf("%s %s is above %s %s", a.of, said(a.Value), b.of,
+						said(b.Value)),
+					means: orderMeans, do: orderDo}, true
+			}
 		}
 	}
-	return hit{}, len(order) > 1 || ok && len(order) > 0
+	return hit{}, len(all) > 1 || len(mean) > 0 && len(all) > 0
 }
 
 // roundingShare covers histograms of two digits and tools that round each value their own way.

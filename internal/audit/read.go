@@ -2,7 +2,6 @@ package audit
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,12 +22,6 @@ func Kinds() []string {
 		"Markdown with tables, JSON or the output of a tool in it",
 		"CSV or TSV with a line of heads",
 	}, driver.Formats()...)
-}
-
-// ownRecord is a load as Prony recorded it.
-type ownRecord struct {
-	load    *result.Load
-	verdict result.Verdict
 }
 
 // Open reads a file or a run's folder. The error of what is no result names what is known.
@@ -91,11 +84,11 @@ func Read(name, text string, cols *Columns) (*Document, error) {
 	if d := saved(name, base, text); d != nil {
 		return d, nil
 	}
-	t, err := readSeparated(text, cols)
-	if err == nil && t != nil && len(t.Rows) == 0 && len(t.Unread) > 0 {
+	t := readSeparated(text, cols)
+	if t != nil && len(t.Rows) == 0 && len(t.Unread) > 0 {
 		return nil, fmt.Errorf("audit %s: %w", name, none(t.Unread))
 	}
-	if err == nil && t != nil && len(t.Rows) > 0 {
+	if t != nil && len(t.Rows) > 0 {
 		t.Title = base
 		return &Document{File: name, Kind: "CSV or TSV", Tables: []*Table{t}}, nil
 	}
@@ -173,15 +166,9 @@ func readOwn(name, text string, cols *Columns) *Document {
 // way, and a slow client's connection never is.
 func ownRow(l *result.Load, v result.Verdict, line int) *Row {
 	r := &Row{Name: l.Name, Line: line, Tool: "prony", Model: l.Model,
-		Values: map[Quantity]Value{}, own: &ownRecord{l, v}}
-	r.take(l, line)
+		Values: map[Quantity]Value{}, own: l, verdict: v}
+	r.take(l, line, false)
 	r.Values[Requests] = Value{V: float64(l.Done), Text: unit.Whole(float64(l.Done)), Line: line}
-	for _, q := range []Quantity{Duration, Rate} {
-		if v, ok := r.Values[q]; ok {
-			v.made = false
-			r.Values[q] = v
-		}
-	}
 	if l.Think != "" || l.Users != "" || l.Slow.Clients > 0 {
 		delete(r.Values, Connections)
 	}
@@ -216,7 +203,7 @@ func openRun(dir string) (*Document, error) {
 		d.Notes = append(d.Notes, b.Error())
 	}
 	if len(d.Tables) == 0 {
-		return nil, errors.Join(fmt.Errorf("audit %s: no trial of it has a load", dir))
+		return nil, fmt.Errorf("audit %s: no trial of it has a load", dir)
 	}
 	return d, nil
 }

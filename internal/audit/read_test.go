@@ -317,7 +317,7 @@ func TestOwnLoadIsHeldToItsArrivals(t *testing.T) {
 		l.Model, l.RatePerS, l.Scheduled = "open", 1000, scheduled
 		l.Done, l.ThroughputPerS, l.ResponseTime.Count = 980, 980, 980
 		r := &Row{Values: map[Quantity]Value{}}
-		r.take(&l, 1)
+		r.take(&l, 1, false)
 		v, known := r.all(Offered, Rate)
 		if !known {
 			t.Fatalf("%d due: %v lacks what was offered", scheduled, r.Values)

@@ -119,12 +119,12 @@ func readSaved(name, text string, line int) *Row {
 	tool, _, _ := strings.Cut(l.Driver, " ")
 	row := &Row{Name: name, Line: line + leading(text), Tool: tool, Model: l.Model,
 		Values: map[Quantity]Value{}, Notes: notes}
-	row.take(l, row.Line)
+	row.take(l, row.Line, true)
 	switch tool {
 	case "wrk", "wrk2":
-		row.counted = float64(l.Errors.Status)
+		row.Counted = float64(l.Errors.Status)
 	case "hey", "oha", "k6":
-		row.counted = float64(l.Errors.Total())
+		row.Counted = float64(l.Errors.Total())
 	}
 	marks := printed[tool]
 	if len(text) > printedMost {
@@ -173,8 +173,9 @@ func leading(text string) int {
 // imprecision is what is left open of a value whose printed digits are not known.
 const imprecision = 0.002
 
-// take fills in what a load says.
-func (r *Row) take(l *result.Load, line int) {
+// take fills in what a load says, whose rate and time a tool's reader may have made from other
+// values.
+func (r *Row) take(l *result.Load, line int, made bool) {
 	d := &l.ResponseTime
 	if d.Count == 0 {
 		d = &l.ServiceTime
@@ -186,8 +187,8 @@ func (r *Row) take(l *result.Load, line int) {
 	}
 	ended := float64(l.Done + l.Errors.Total())
 	set(Requests, ended, unit.Whole(ended), false)
-	set(Duration, float64(l.WindowNs), unit.Duration(float64(l.WindowNs)), true)
-	set(Rate, l.ThroughputPerS, rateText(l.ThroughputPerS), true)
+	set(Duration, float64(l.WindowNs), unit.Duration(float64(l.WindowNs)), made)
+	set(Rate, l.ThroughputPerS, rateText(l.ThroughputPerS), made)
 	set(Connections, float64(l.Connections), unit.Whole(float64(l.Connections)), false)
 	set(Streams, float64(l.Streams), unit.Whole(float64(l.Streams)), false)
 	offered := l.RatePerS

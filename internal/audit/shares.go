@@ -62,9 +62,9 @@ func checkErrors(r *Row, _ []Value) (hit, bool) {
 		h.do = "take the rate for no result; find out what failed"
 	}
 	v, ok := r.all(Rate, Requests)
-	if ok && r.counted > 0 && !v[0].made && v[1].V > 0 {
+	if ok && r.Counted > 0 && !v[0].made && v[1].V > 0 {
 		h.arithmetic += fmt.Sprintf("; %s counts %s of them in its %s, of which %s/s are good",
-			r.Tool, unit.Whole(r.counted), v[0].Text, unit.Whole(v[0].V*(1-r.counted/v[1].V)))
+			r.Tool, unit.Whole(r.Counted), v[0].Text, unit.Whole(v[0].V*(1-r.Counted/v[1].V)))
 	}
 	return h, true
 }
@@ -265,7 +265,7 @@ func checkHistogram(r *Row, _ []Value) (hit, bool) {
 		return hit{}, false
 	}
 	checked := false
-	l := r.own.load
+	l := r.own
 	for _, d := range []*result.Dist{&l.ResponseTime, &l.ServiceTime} {
 		if d.HDR == "" {
 			continue
@@ -294,21 +294,21 @@ func checkHistogram(r *Row, _ []Value) (hit, bool) {
 
 // checkVerdict passes on what Prony itself said of the measurement.
 func checkVerdict(r *Row, _ []Value) (hit, bool) {
-	if r.own == nil || r.own.verdict.Grade == "" {
+	if r.own == nil || r.verdict.Grade == "" {
 		return hit{}, false
 	}
-	if r.own.verdict.Grade == result.Valid {
+	if r.verdict.Grade == result.Valid {
 		return hit{}, true
 	}
 	var words []string
-	for _, f := range r.own.verdict.Findings {
+	for _, f := range r.verdict.Findings {
 		if f.Grade != result.Valid {
 			words = append(words, fmt.Sprintf("%s: %s, %s", f.Rule, f.Observed, f.Against()))
 		}
 	}
-	h := hit{severity: Note, arithmetic: r.own.verdict.Grade + ": " + strings.Join(words, "; "),
+	h := hit{severity: Note, arithmetic: r.verdict.Grade + ": " + strings.Join(words, "; "),
 		means: "the lab itself doubts this measurement", do: "quote it with its verdict"}
-	if r.own.verdict.Grade == result.Invalid {
+	if r.verdict.Grade == result.Invalid {
 		h.severity = Doubt
 		h.means = "the lab itself calls this no measurement"
 		h.do = "do not quote it"

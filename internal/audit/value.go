@@ -183,10 +183,7 @@ func parseValue(cell, unit string, q Quantity) (Value, bool) {
 	}
 	said := strings.TrimSpace(brackets.ReplaceAllString(m[4], ""))
 	scale, ok := scaleOf(k, said, unit)
-	if !ok {
-		return Value{}, false
-	}
-	if v*scale > hugest || step*scale > hugest {
+	if !ok || v*scale > hugest || step*scale > hugest {
 		return Value{}, false
 	}
 	out := Value{V: v * scale, Slack: step * scale, Text: shown(m[1]+m[2]+m[3], said, unit, k)}

@@ -5,6 +5,7 @@ package clock
 
 import (
 	"context"
+	"math"
 	"sync/atomic"
 	"time"
 )
@@ -40,3 +41,26 @@ var ahead atomic.Int64
 // SetWall puts the wall clock ahead of the machine's, or behind it, as NTP or an operator does. It
 // is for tests alone: no namespace of the kernel has a wall clock of its own.
 func SetWall(by time.Duration) { ahead.Store(int64(by)) }
+
+// Offset is how far another process's clocks, or another machine's, are ahead of this one's, in ns.
+type Offset struct {
+	MonoNs, WallNs int64
+	ErrorNs        int64 // half of the round trip: wherever in it the clocks were read
+}
+
+// Against asks for another's clocks so many times. Of the answers the quickest counts (RFC 5905,
+// section 8). Ask says what they showed, and when, by Mono, that was heard.
+func Against(times int, ask func() (mono, wall, heard int64, err error)) (o Offset, err error) {
+	o.ErrorNs = math.MaxInt64
+	for range times {
+		before, date := Mono(), Wall().UnixNano()
+		mono, wall, heard, err := ask()
+		if err != nil {
+			return Offset{}, err
+		}
+		if half := (heard - before + 1) / 2; half < o.ErrorNs {
+			o = Offset{mono - before - half, wall - date - half, half}
+		}
+	}
+	return o, nil
+}

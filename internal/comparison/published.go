@@ -283,7 +283,7 @@ func (c *Comparison) warnPublished(d *audit.Document, pairs [][2]*results, side 
 			for _, n := range r.Notes {
 				say("%s (%s): %s.", p[side].name, d.File, n)
 			}
-			if n := r.CountedFailures(); n > 0 {
+			if n := r.Counted; n > 0 {
 				say("%s (%s): its rate counts %s, too.", p[side].name, d.File,
 					unit.Plural(int(n), "failure"))
 			}

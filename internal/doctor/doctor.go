@@ -7,8 +7,8 @@
 // calm. What the kernel does not say is unknown, never guessed.
 //
 // Non-goals: it changes nothing on the host, and judges no trial (internal/verdict does). Besides
-// internal/result it imports internal/host and internal/probe, whose parsers it shares, and asks
-// internal/load/uring whether the kernel permits a ring.
+// internal/result it imports internal/host, internal/probe and internal/launch/kernel, whose
+// parsers it shares, and asks internal/load/uring whether the kernel permits a ring.
 package doctor
 
 import (
@@ -25,6 +25,7 @@ import (
 
 	"prony/internal/clock"
 	"prony/internal/host"
+	"prony/internal/launch/kernel"
 	"prony/internal/load/uring"
 	"prony/internal/probe"
 	"prony/internal/result"
@@ -44,7 +45,8 @@ type Options struct {
 	Root        string        // where /proc and /sys are; "" is "/"
 	CPUs        float64       // that a service may use; 0 is 1
 	MemoryBytes int64         // likewise; 0 is 1 GiB
-	Window      time.Duration // that other work is watched for; 0 is 1 s
+	Window      time.Duration // that other work is watched for; 0 is 1 s, where Quiet looks 200 ms
+	Bound       time.Duration // on waiting for calm, all windows but the last; 0 is 10 s
 
 	senses *senses // tests feel something else
 }
@@ -155,7 +157,7 @@ func newMachine(o Options) *machine {
 	o.Window = cmp.Or(o.Window, windowDefault)
 	o.senses = cmp.Or(o.senses, realSenses())
 	m := &machine{Options: o}
-	m.cores = parseList(host.Field(m.text("proc/self/status"), "Cpus_allowed_list"))
+	m.cores = kernel.ParseCores(host.Field(m.text("proc/self/status"), "Cpus_allowed_list"))
 	m.layout, m.refused = host.Divide(m.cores, o.CPUs)
 	return m
 }
@@ -173,12 +175,9 @@ func (m *machine) watch(ctx context.Context) {
 
 // wait sleeps until the time is over or ctx ends.
 func wait(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(max(d, 0))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	over, end := context.WithTimeout(ctx, d)
+	defer end()
+	<-over.Done()
 }
 
 // oversleep says how much later than asked a thread of its own was woken, n times, in ns. It asks

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"prony/internal/host"
+	"prony/internal/launch/kernel"
 )
 
 // permissionRules are about what this process may do here.
@@ -38,17 +39,9 @@ type groups struct {
 
 const mounted = "sys/fs/cgroup"
 
-// groups reads cgroups(7), /proc/PID/cgroup: "2:cpu,cpuacct:/a", or "0::/a" for version 2.
 func (m *machine) groups() groups {
 	g := groups{host.CgroupVersion(filepath.Join(m.Root, mounted)), map[string]string{},
-		map[string]string{}}
-	for line := range strings.SplitSeq(m.text("proc/self/cgroup"), "\n") {
-		if f := strings.SplitN(line, ":", 3); len(f) == 3 {
-			for c := range strings.SplitSeq(f[1], ",") {
-				g.own[c] = f[2]
-			}
-		}
-	}
+		kernel.Paths(m.text("proc/self/cgroup"))}
 	if g.version == "v2" {
 		g.mounts[""] = mounted
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"prony/internal/host"
+	"prony/internal/launch/kernel"
 )
 
 // processorRules are about cores and how fast they go.
@@ -109,7 +110,7 @@ func siblings(m *machine) finding {
 		if of[core] == "" {
 			return unknown("the kernel shows no topology")
 		}
-		threads = threads || len(parseList(of[core])) > 1
+		threads = threads || len(kernel.ParseCores(of[core])) > 1
 	}
 	if !threads {
 		if virtual, _ := m.hypervisor(); virtual {
@@ -229,7 +230,7 @@ func numa(m *machine) finding {
 	}
 	used := 0
 	for _, dir := range dirs {
-		on := parseList(m.text(dir + "/cpulist"))
+		on := kernel.ParseCores(m.text(dir + "/cpulist"))
 		if slices.ContainsFunc(m.cores, func(c int) bool { return slices.Contains(on, c) }) {
 			used++
 		}

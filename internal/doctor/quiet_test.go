@@ -16,7 +16,7 @@ func ticks(busy, stolen, all int) tree {
 		strconv.Itoa(all-busy-stolen) + " 0 0 0 " + strconv.Itoa(stolen) + " 0 0"}
 }
 
-func quiet(t *testing.T, host tree, o QuietOptions, h ...happening) result.Before {
+func quiet(t *testing.T, host tree, o Options, h ...happening) result.Before {
 	t.Helper()
 	o.Root = host.with(ticks(0, 0, 0)).write(t)
 	o.senses = feel(t, o.Root, h...)
@@ -28,7 +28,7 @@ func TestQuiet(t *testing.T) {
 	check := func(name string, want result.Before, h ...happening) {
 		t.Helper()
 		host := tree{"proc/300/stat": process(300, "big", 100)}
-		if got := quiet(t, host, QuietOptions{Bound: time.Second}, h...); got != want {
+		if got := quiet(t, host, Options{Bound: time.Second}, h...); got != want {
 			t.Errorf("%s: %+v\nwant %+v", name, got, want)
 		}
 	}
@@ -69,7 +69,7 @@ func step(busy, all, big int) happening {
 func TestQuietWaitsForCoolness(t *testing.T) {
 	const zone = "sys/class/thermal/thermal_zone0/temp"
 	count := ofCore(0, "thermal_throttle/core_throttle_count")
-	b := quiet(t, tree{zone: "90000", count: "3"}, QuietOptions{},
+	b := quiet(t, tree{zone: "90000", count: "3"}, Options{},
 		happening{after: ticks(0, 0, 80).with(tree{count: "4"})},
 		happening{after: ticks(0, 0, 160)},
 		happening{after: ticks(0, 0, 240).with(tree{zone: "60000"})})
@@ -86,7 +86,7 @@ func TestQuietEndsWithItsContext(t *testing.T) {
 	s := feel(t, root, happening{after: ticks(80, 0, 80)})
 	waited := s.wait
 	s.wait = func(ctx context.Context, d time.Duration) { waited(ctx, d); cancel() }
-	b := Quiet(ctx, QuietOptions{Root: root, senses: s})
+	b := Quiet(ctx, Options{Root: root, senses: s})
 	if b.Quiet || b.WaitedNs != 0 || b.Why == "" {
 		t.Errorf("%+v, want one look that was not quiet", b)
 	}
@@ -125,7 +125,7 @@ func TestBetweenNamesTheThreeBusiest(t *testing.T) {
 
 // On this host, whatever goes on: it looks for as long as asked.
 func TestQuietHere(t *testing.T) {
-	o := QuietOptions{Window: 20 * time.Millisecond, Bound: 10 * time.Millisecond}
+	o := Options{Window: 20 * time.Millisecond, Bound: 10 * time.Millisecond}
 	b := Quiet(t.Context(), o)
 	if b.WindowNs < int64(o.Window) || b.WaitedNs != 0 || b.StealShare < 0 || b.OtherCPUShare < 0 {
 		t.Errorf("%+v", b)

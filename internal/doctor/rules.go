@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
+	"prony/internal/launch/kernel"
 	"prony/internal/result"
 )
 
@@ -51,13 +51,7 @@ func worst(isUnfit, isDoubtful bool, observed, fix string) finding {
 }
 
 // text is a file's text without blanks around it, "" where there is none.
-func (m *machine) text(path string) string {
-	b, err := os.ReadFile(filepath.Join(m.Root, path))
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(b))
-}
+func (m *machine) text(path string) string { return kernel.Value(m.Root, path) }
 
 // number is the number that a file holds, -1 where there is none.
 func (m *machine) number(path string) int64 { return readNumber(filepath.Join(m.Root, path)) }
@@ -94,30 +88,6 @@ func (m *machine) ofCores(file string) []string {
 		}
 		if !slices.Contains(all, text) {
 			all = append(all, text)
-		}
-	}
-	return all
-}
-
-// coresMax bounds lists of cores, in case one is damaged; Linux knows at most 8192.
-const coresMax = 8192
-
-// parseList reads a list of cores or nodes such as "0-3,8" (cpuset(7), "List format"); nil when it
-// is none.
-func parseList(text string) []int {
-	var all []int
-	for part := range strings.SplitSeq(text, ",") {
-		from, to, isRange := strings.Cut(strings.TrimSpace(part), "-")
-		first, err := strconv.Atoi(from)
-		last := first
-		if err == nil && isRange {
-			last, err = strconv.Atoi(to)
-		}
-		if err != nil || first < 0 || last < first || last >= coresMax {
-			return nil
-		}
-		for i := first; i <= last; i++ {
-			all = append(all, i)
 		}
 	}
 	return all

@@ -109,7 +109,7 @@ func TestK6Scenario(t *testing.T) {
 	check(func(s *load.Spec) {
 		s.Users = &load.Users{Number: pace.Flat(3),
 			Think: load.Think{Kind: "uniform", Lo: time.Second, Hi: 2 * time.Second}}
-	}, `"vus":3`, `"think":{"kind":"uniform","lo":1,"hi":2}`)
+	}, `"vus":3`, `"think":{"hi":2,"kind":"uniform","lo":1}`)
 	check(func(s *load.Spec) {
 		s.Users = &load.Users{Number: pace.Profile{Pieces: []pace.Piece{{ForNs: 1e9, To: 9}}}}
 	}, `"executor":"ramping-vus"`, `"startVUs":0`,
@@ -195,7 +195,7 @@ func TestJMeterPlan(t *testing.T) {
 
 // hey's report through its template: three answers, one of them refused, and a failure.
 func TestHeyReport(t *testing.T) {
-	j := jobFor(t, hey(), plain())
+	j := jobFor(t, hey, plain())
 	const text = "prony 5 2.5 640\nerror 2 Get \"x\": dial tcp: connection refused\n" +
 		"0.001 200 0.0005\n0.003 200 0\n0.002 503 0\n"
 	got, err := readHey(j, &output{text: []byte(text)})

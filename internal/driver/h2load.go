@@ -15,17 +15,15 @@ import (
 // h2load is of nghttp2: closed clients, or a rate for each client. Its text knows no percentiles in
 // the versions that distributions have, so each request is logged to a file, which costs it some
 // processor time.
-func h2load() *tool {
-	return &tool{
-		name: "h2load", get: "apt install nghttp2-client, or brew install nghttp2",
-		ask: []string{"--version"}, version: pattern.New(`nghttp2/(\S+)`), says: "nghttp2/",
-		can:   ability{closed: true, open: true, counts: true, checks: "exact", waits: true},
-		grain: time.Millisecond,
-		measures: "closed clients, a rate as a timer for each; its clock starts when it submits, " +
-			"so that waiting for a turn is in no time; it logs each request",
-		start: startH2load,
-		read:  readH2load,
-	}
+var h2load = &tool{
+	name: "h2load", get: "apt install nghttp2-client, or brew install nghttp2",
+	ask: []string{"--version"}, version: pattern.New(`nghttp2/(\S+)`), says: "nghttp2/",
+	can:   ability{closed: true, open: true, counts: true, checks: "exact", waits: true},
+	grain: time.Millisecond,
+	measures: "closed clients, a rate as a timer for each; its clock starts when it submits, " +
+		"so that waiting for a turn is in no time; it logs each request",
+	start: startH2load,
+	read:  readH2load,
 }
 
 const h2loadLog = "requests.tsv"
@@ -154,7 +152,12 @@ func importH2load(text string) (*tally, error) {
 		columns = strings.Fields(h)
 	}
 	for _, r := range h2Row.FindAllStringSubmatch(text, -1) {
-		d := h2Dist(columns, strings.Fields(r[2]))
+		var d result.Dist
+		for i, cell := range strings.Fields(r[2]) {
+			if i < len(columns) {
+				put(&d, columns[i], nanoseconds(cell))
+			}
+		}
 		if strings.Contains(r[1], "connect") {
 			d.Count = int64(t.conns)
 			t.connect = d
@@ -169,13 +172,4 @@ func importH2load(text string) (*tally, error) {
 	t.note("whether it had a rate (--rps) is not in it")
 	t.note("its times are of all answers, also of those with an error status")
 	return t, nil
-}
-
-func h2Dist(columns, cells []string) (d result.Dist) {
-	for i, name := range columns {
-		if i < len(cells) {
-			put(&d, name, nanoseconds(cells[i]))
-		}
-	}
-	return d
 }

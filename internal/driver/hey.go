@@ -18,18 +18,16 @@ import (
 
 // hey is github.com/rakyll/hey: closed workers; with a rate each worker waits for a ticker of its
 // own, which drops ticks while an answer is awaited.
-func hey() *tool {
-	return &tool{
-		name: "hey", get: "apt install hey, or go install github.com/rakyll/hey@latest",
-		says: "hey [options...]",
-		can: ability{closed: true, open: true, counts: true, renew: true, checks: "exact",
-			methods: []string{"GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS"}},
-		grain: time.Millisecond,
-		measures: "closed workers, a rate as a ticker for each that drops ticks; its clock " +
-			"starts before it takes a connection",
-		start: startHey,
-		read:  readHey,
-	}
+var hey = &tool{
+	name: "hey", get: "apt install hey, or go install github.com/rakyll/hey@latest",
+	says: "hey [options...]",
+	can: ability{closed: true, open: true, counts: true, renew: true, checks: "exact",
+		methods: []string{"GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS"}},
+	grain: time.Millisecond,
+	measures: "closed workers, a rate as a ticker for each that drops ticks; its clock " +
+		"starts before it takes a connection",
+	start: startHey,
+	read:  readHey,
 }
 
 // heyTemplate is hey's own way to print anything, used because its summary knows times to 0.1 ms
@@ -206,26 +204,26 @@ func importHey(text string) (*tally, error) {
 	return t, nil
 }
 
-// eachRow calls f with the named columns of every row of a CSV file whose first line has names;
-// rows that lack one are counted as bad.
-func eachRow(text string, names []string, f func(cells []string)) (bad int64, err error) {
-	r := csv.NewReader(strings.NewReader(text))
-	r.ReuseRecord, r.FieldsPerRecord, r.LazyQuotes = true, -1, true
-	heads, err := r.Read()
+// each calls f with the named columns of every row of a CSV file whose first line has names; rows
+// that lack one are left out, and noted.
+func (r *rows) each(text string, names []string, f func(cells []string)) error {
+	lines := csv.NewReader(strings.NewReader(text))
+	lines.ReuseRecord, lines.FieldsPerRecord, lines.LazyQuotes = true, -1, true
+	heads, err := lines.Read()
 	if err != nil {
-		return 0, err
+		return err
 	}
 	at := make([]int, len(names))
 	for i, n := range names {
 		if at[i] = slices.Index(heads, n); at[i] < 0 {
-			return 0, fmt.Errorf("it has no column %q", n)
+			return fmt.Errorf("it has no column %q", n)
 		}
 	}
-	cells := make([]string, len(names))
+	cells, bad := make([]string, len(names)), 0
 	for {
-		row, err := r.Read()
+		row, err := lines.Read()
 		if err == io.EOF {
-			return bad, nil
+			break
 		}
 		if err != nil || len(row) <= slices.Max(at) {
 			bad++
@@ -236,6 +234,10 @@ func eachRow(text string, names []string, f func(cells []string)) (bad int64, er
 		}
 		f(cells)
 	}
+	if bad > 0 {
+		r.note("%d of its lines are no rows and were left out", bad)
+	}
+	return nil
 }
 
 // importRows reads the CSV of hey and of oha: a row for each answer, with times in seconds. The
@@ -243,7 +245,7 @@ func eachRow(text string, names []string, f func(cells []string)) (bad int64, er
 func importRows(text string, columns ...string) (*tally, error) {
 	r := &rows{}
 	end := 0.0
-	broken, err := eachRow(text, columns, func(c []string) {
+	err := r.each(text, columns, func(c []string) {
 		took := number(c[1])
 		end = max(end, number(c[0])+took)
 		r.book(secondsOf(took), r.answered(int(integer(c[2])), 0, 1))
@@ -252,9 +254,6 @@ func importRows(text string, columns ...string) (*tally, error) {
 		return nil, err
 	}
 	r.durationNs = secondsOf(end)
-	if broken > 0 {
-		r.note("%d of its lines are no rows and were left out", broken)
-	}
 	return r.sum(), nil
 }
 

@@ -24,19 +24,17 @@ var jmeterPlan string
 
 // jmeter is Apache JMeter 5.5 or later: a thread for each user, or for each arrival of an open
 // load.
-func jmeter() *tool {
-	return &tool{
-		name: "jmeter", get: "download it from jmeter.apache.org, and put its bin on the PATH",
-		ask:     []string{"--version"},
-		version: pattern.New(`(?m)(\d+\.\d+(?:\.\d+)?)\s*$`), says: "Apache",
-		can: ability{closed: true, open: true, poisson: true, keys: true, renew: true,
-			checks: "exact"},
-		grain: time.Second,
-		measures: "a thread for each user or arrival; its clock starts when the thread takes a " +
-			"connection, and counts whole milliseconds",
-		start: startJMeter,
-		read:  readJMeter,
-	}
+var jmeter = &tool{
+	name: "jmeter", get: "download it from jmeter.apache.org, and put its bin on the PATH",
+	ask:     []string{"--version"},
+	version: pattern.New(`(?m)(\d+\.\d+(?:\.\d+)?)\s*$`), says: "Apache",
+	can: ability{closed: true, open: true, poisson: true, keys: true, renew: true,
+		checks: "exact"},
+	grain: time.Second,
+	measures: "a thread for each user or arrival; its clock starts when the thread takes a " +
+		"connection, and counts whole milliseconds",
+	start: startJMeter,
+	read:  readJMeter,
 }
 
 const jmeterLog = "results.jtl"
@@ -133,7 +131,7 @@ func readJMeter(j *job, _ *output) (*tally, error) {
 func jmeterRows(text string, want int) (*tally, error) {
 	r := &rows{unit: 1e6}
 	names := []string{"timeStamp", "elapsed", "responseCode"}
-	broken, err := eachRow(text, names, func(c []string) {
+	err := r.each(text, names, func(c []string) {
 		status, err := strconv.Atoi(c[2])
 		good := false
 		if err != nil {
@@ -146,9 +144,6 @@ func jmeterRows(text string, want int) (*tally, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w; save it with -Jjmeter.save.saveservice.output_format=csv and "+
 			"print_field_names=true", err)
-	}
-	if broken > 0 {
-		r.note("%d of its lines are no rows and were left out", broken)
 	}
 	if r.ok.n > 0 && r.ok.least < 1 {
 		r.note("its times are in whole milliseconds, so what took less than one has none")

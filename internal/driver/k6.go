@@ -23,40 +23,21 @@ var k6Script string
 
 // k6 is github.com/grafana/k6: virtual users that run a script; an open load starts iterations on a
 // schedule and drops those for which no user is free.
-func k6() *tool {
-	return &tool{
-		name: "k6", get: "go install go.k6.io/k6@latest, or brew install k6",
-		ask: []string{"version"}, version: pattern.New(`k6 v(\S+)`), says: "k6 v",
-		can: ability{closed: true, open: true, shaped: true, users: true, counts: true, keys: true,
-			mix: true, renew: true, checks: "exact"},
-		grain: time.Millisecond, least: time.Second,
-		// 99 is that of a threshold that failed: there was no good answer.
-		status: []int{99},
-		measures: "a schedule that drops what finds no free user; its clock starts at the write " +
-			"and leaves out waiting for a connection and connecting",
-		start: startK6,
-		read:  readK6,
-	}
+var k6 = &tool{
+	name: "k6", get: "go install go.k6.io/k6@latest, or brew install k6",
+	ask: []string{"version"}, version: pattern.New(`k6 v(\S+)`), says: "k6 v",
+	can: ability{closed: true, open: true, shaped: true, users: true, counts: true, keys: true,
+		mix: true, renew: true, checks: "exact"},
+	grain: time.Millisecond, least: time.Second,
+	// 99 is that of a threshold that failed: there was no good answer.
+	status: []int{99},
+	measures: "a schedule that drops what finds no free user; its clock starts at the write " +
+		"and leaves out waiting for a connection and connecting",
+	start: startK6,
+	read:  readK6,
 }
 
-// k6Spec is what the script reads.
-type k6Spec struct {
-	Options   map[string]any `json:"options"`
-	Base      string         `json:"base"`
-	TimeoutMs int64          `json:"timeoutMs"`
-	KeyLo     uint64         `json:"keyLo"`
-	KeyHi     uint64         `json:"keyHi"`
-	Think     *k6Think       `json:"think"`
-	Requests  []k6Request    `json:"requests"`
-}
-
-// k6Think is a pause in seconds.
-type k6Think struct {
-	Kind string  `json:"kind"`
-	Lo   float64 `json:"lo"`
-	Hi   float64 `json:"hi"`
-}
-
+// k6Request is one of those that the script reads.
 type k6Request struct {
 	request
 	Index   int   `json:"index"`
@@ -70,23 +51,26 @@ func startK6(j *job) (command, error) {
 	if err != nil {
 		return command{}, err
 	}
-	spec := k6Spec{
-		Options: map[string]any{"scenarios": map[string]any{"load": scenario},
+	spec := map[string]any{ // what the script reads
+		"options": map[string]any{"scenarios": map[string]any{"load": scenario},
 			"noConnectionReuse": s.Churn == 1, "discardResponseBodies": false},
-		Base: "http://" + s.Address.String(), TimeoutMs: s.Timeout.Milliseconds(),
-		KeyLo: s.Scenario.KeyLo, KeyHi: s.Scenario.KeyHi,
+		"base": "http://" + s.Address.String(), "timeoutMs": s.Timeout.Milliseconds(),
+		"keyLo": s.Scenario.KeyLo, "keyHi": s.Scenario.KeyHi,
 	}
 	if s.Users != nil && s.Users.Think.Kind != "" {
-		th := s.Users.Think
-		spec.Think = &k6Think{th.Kind, th.Lo.Seconds(), th.Hi.Seconds()}
+		th := s.Users.Think // in seconds
+		spec["think"] = map[string]any{"kind": th.Kind, "lo": th.Lo.Seconds(),
+			"hi": th.Hi.Seconds()}
 	}
+	var requests []k6Request
 	for i, r := range j.requests {
 		to := k6Request{request: r, Index: i, HasWant: s.Scenario.Requests[i].HasWant}
 		if to.Want, err = split(s.Scenario.Requests[i].Want); err != nil {
 			return command{}, err
 		}
-		spec.Requests = append(spec.Requests, to)
+		requests = append(requests, to)
 	}
+	spec["requests"] = requests
 	b, err := json.Marshal(spec)
 	if err != nil {
 		return command{}, err
@@ -182,30 +166,23 @@ func stages(p pace.Profile, length time.Duration, unit float64) (int64, []k6Stag
 	return first, out, nil
 }
 
-// k6Metric is one of k6's metrics. handleSummary puts its numbers into values, --summary-export
-// does not, and thresholds are among them there; times are milliseconds.
-type k6Metric struct {
-	Values map[string]any `json:"values"`
-}
-
+// k6Summary is what k6 says at the end. Times are milliseconds.
 type k6Summary struct {
 	State struct {
 		TestRunDurationMs float64 `json:"testRunDurationMs"`
 	} `json:"state"`
-	Metrics map[string]json.RawMessage `json:"metrics"`
+	Metrics map[string]any `json:"metrics"`
 }
 
-// values returns the numbers of a metric.
+// values returns the numbers of a metric. handleSummary puts them into values, --summary-export
+// does not, and thresholds are among them there.
 func (s *k6Summary) values(name string) map[string]float64 {
 	out := map[string]float64{}
-	var m k6Metric
-	flat := map[string]any{}
-	if json.Unmarshal(s.Metrics[name], &m) == nil && m.Values != nil {
-		flat = m.Values
-	} else if json.Unmarshal(s.Metrics[name], &flat) != nil {
-		return out
+	metric, _ := s.Metrics[name].(map[string]any)
+	if values, ok := metric["values"].(map[string]any); ok {
+		metric = values
 	}
-	for k, v := range flat {
+	for k, v := range metric {
 		if f, ok := v.(float64); ok {
 			out[k] = f
 		}
@@ -268,7 +245,7 @@ func parseK6(b []byte) (*tally, *k6Summary, error) {
 		return nil, nil, fmt.Errorf("its summary has no http_reqs: it sent none, or it is of a " +
 			"later format; ask k6 for its legacy summary")
 	}
-	t := &tally{durationNs: millis(strconv.FormatFloat(s.State.TestRunDurationMs, 'f', -1, 64)),
+	t := &tally{durationNs: scaled(s.State.TestRunDurationMs, 1e6),
 		dropped: s.count("dropped_iterations"), bytesIn: s.count("data_received"),
 		bytesOut: s.count("data_sent")}
 	if rate := s.values("http_reqs")["rate"]; t.durationNs == 0 && rate > 0 {
@@ -281,7 +258,6 @@ func parseK6(b []byte) (*tally, *k6Summary, error) {
 	if t.service.Count == 0 {
 		t.service = s.dist("http_req_duration", requests)
 	}
-	t.connect = result.Dist{}
 	return t, s, nil
 }
 

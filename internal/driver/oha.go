@@ -12,17 +12,15 @@ import (
 
 // oha is github.com/hatoo/oha: a fixed number of workers; with a rate, one task gives out permits
 // on a timer of 1 ms, and with --latency-correction time counts from when a permit was given.
-func oha() *tool {
-	return &tool{
-		name: "oha", get: "cargo install oha, or brew install oha",
-		ask: []string{"--version"}, says: "oha", version: pattern.New(`oha (\S+)`),
-		can:   ability{closed: true, open: true, counts: true, renew: true, checks: "exact"},
-		grain: time.Millisecond,
-		measures: "constant, permits from one timer of 1 ms; its clock starts when a permit was " +
-			"given, which is after the request was due (closed: before the write)",
-		start: startOha,
-		read:  readOha,
-	}
+var oha = &tool{
+	name: "oha", get: "cargo install oha, or brew install oha",
+	ask: []string{"--version"}, says: "oha", version: pattern.New(`oha (\S+)`),
+	can:   ability{closed: true, open: true, counts: true, renew: true, checks: "exact"},
+	grain: time.Millisecond,
+	measures: "constant, permits from one timer of 1 ms; its clock starts when a permit was " +
+		"given, which is after the request was due (closed: before the write)",
+	start: startOha,
+	read:  readOha,
 }
 
 func startOha(j *job) (command, error) {
@@ -39,29 +37,19 @@ func startOha(j *job) (command, error) {
 	return command{argv: argv, env: env}, err
 }
 
-// ohaSaid is oha's JSON. Times are seconds; what it could not compute is null.
+// ohaSaid is oha's JSON. What it could not compute is null, and stays 0, unknown.
 type ohaSaid struct {
-	Summary *struct {
-		Total, Slowest, Fastest, Average *float64
-		TotalData                        float64
-	}
-	LatencyPercentiles           map[string]*float64
-	LatencyPercentilesSuccessful map[string]*float64
-	FirstBytePercentiles         map[string]*float64
-	Details                      struct {
-		FirstByte struct{ Average, Fastest, Slowest *float64 }
-	}
-	StatusCodeDistribution map[string]int64
-	ErrorDistribution      map[string]int64
+	Summary                      *ohaTimes
+	LatencyPercentiles           map[string]float64 // in seconds, as all below
+	LatencyPercentilesSuccessful map[string]float64
+	FirstBytePercentiles         map[string]float64
+	Details                      struct{ FirstByte ohaTimes }
+	StatusCodeDistribution       map[string]int64
+	ErrorDistribution            map[string]int64
 }
 
-// value is 0, unknown, for what was null.
-func value(f *float64) float64 {
-	if f == nil {
-		return 0
-	}
-	return *f
-}
+// ohaTimes are in seconds. Total is the whole run's.
+type ohaTimes struct{ Total, Slowest, Fastest, Average, TotalData float64 }
 
 // ohaEnd is what oha calls a request that was under way when its time was up.
 const ohaEnd = "aborted due to deadline"
@@ -87,7 +75,7 @@ func parseOha(b []byte, want int) (*tally, result.Dist, error) {
 	if said.Summary == nil {
 		return nil, result.Dist{}, fmt.Errorf("its JSON has no summary")
 	}
-	t := &tally{durationNs: secondsOf(value(said.Summary.Total)),
+	t := &tally{durationNs: secondsOf(said.Summary.Total),
 		bytesIn: int64(max(said.Summary.TotalData, 0))}
 	var answers int64
 	for status, n := range said.StatusCodeDistribution {
@@ -101,35 +89,26 @@ func parseOha(b []byte, want int) (*tally, result.Dist, error) {
 			blame(&t.errors, what, max(n, 0))
 		}
 	}
-	d := result.Dist{Count: answers}
+	d := ohaDist(answers, *said.Summary, said.LatencyPercentiles)
 	if t.errors.Status > 0 && len(said.LatencyPercentilesSuccessful) > 0 {
-		d.Count = t.good
-		ohaPercentiles(&d, said.LatencyPercentilesSuccessful)
+		d = ohaDist(t.good, ohaTimes{}, said.LatencyPercentilesSuccessful)
 		t.note("percentiles are of good answers; least, mean and largest were of all: left out")
-	} else {
-		sum := said.Summary
-		d.MinNs, d.MaxNs = secondsOf(value(sum.Fastest)), secondsOf(value(sum.Slowest))
-		d.MeanNs = float64(secondsOf(value(sum.Average)))
-		ohaPercentiles(&d, said.LatencyPercentiles)
-		if t.errors.Status > 0 {
-			t.note("its times are of all answers, also of those with an error status")
-		}
+	} else if t.errors.Status > 0 {
+		t.note("its times are of all answers, also of those with an error status")
 	}
-	t.firstByte = result.Dist{Count: answers,
-		MinNs:  secondsOf(value(said.Details.FirstByte.Fastest)),
-		MeanNs: float64(secondsOf(value(said.Details.FirstByte.Average))),
-		MaxNs:  secondsOf(value(said.Details.FirstByte.Slowest))}
-	ohaPercentiles(&t.firstByte, said.FirstBytePercentiles)
-	if len(said.FirstBytePercentiles) == 0 {
-		t.firstByte = result.Dist{}
+	if len(said.FirstBytePercentiles) > 0 {
+		t.firstByte = ohaDist(answers, said.Details.FirstByte, said.FirstBytePercentiles)
 	}
 	return t, d, nil
 }
 
-func ohaPercentiles(d *result.Dist, from map[string]*float64) {
-	for name, v := range from {
-		put(d, name, secondsOf(value(v)))
+func ohaDist(n int64, of ohaTimes, percentiles map[string]float64) result.Dist {
+	d := result.Dist{Count: n, MinNs: secondsOf(of.Fastest),
+		MeanNs: float64(secondsOf(of.Average)), MaxNs: secondsOf(of.Slowest)}
+	for name, v := range percentiles {
+		put(&d, name, secondsOf(v))
 	}
+	return d
 }
 
 func importOha(text string) (*tally, error) {

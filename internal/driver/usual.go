@@ -145,22 +145,17 @@ func (u *usual) wrk(args []string) error {
 	}
 	s := &u.call.Spec
 	var err error
-	read := func(what, text string, to func(string) error) {
-		if e := to(text); e != nil && err == nil {
-			err = fmt.Errorf("--%s %q: %w", what, text, e)
-		}
-	}
-	read("connections", *conns, count(&s.Connections))
+	s.Connections = read(&err, "connections", *conns, count)
 	if *threads != "" {
-		read("threads", *threads, count(&u.call.Threads))
+		u.call.Threads = read(&err, "threads", *threads, count)
 	}
-	read("duration", *last, span(&s.Window))
-	read("timeout", *timeout, span(&s.Timeout))
+	s.Window = read(&err, "duration", *last, span)
+	s.Timeout = read(&err, "timeout", *timeout, span)
 	if u.tool == "wrk2" {
 		if rate == "" {
 			return fmt.Errorf("it needs a rate, such as -R 1000; without one use prony wrk")
 		}
-		read("rate", rate, si(&u.rate))
+		u.rate = read(&err, "rate", rate, si)
 		u.note("wrk2 drops its first 10 s from its latency; here 0.5 s before the window are not " +
 			"counted, and any connection takes the next request that is due")
 	}
@@ -168,47 +163,47 @@ func (u *usual) wrk(args []string) error {
 	return err
 }
 
-// si reads a number with wrk's units of 1000.
-func si(to *float64) func(string) error {
-	return func(s string) error {
-		units := map[string]float64{"k": 1e3, "m": 1e6, "g": 1e9}
-		digits, unit := s, 1.0
-		if n := len(s); n > 0 && units[strings.ToLower(s[n-1:])] > 0 {
-			digits, unit = s[:n-1], units[strings.ToLower(s[n-1:])]
-		}
-		f, err := strconv.ParseFloat(digits, 64)
-		if err != nil || !(f >= 0 && f*unit <= countMax) {
-			return fmt.Errorf("want a number such as 100 or 10k")
-		}
-		*to = f * unit
-		return nil
+// read takes a flag's text; the first that makes no sense is the error.
+func read[T any](err *error, flag, text string, as func(string) (T, error)) T {
+	v, failed := as(text)
+	if failed != nil && *err == nil {
+		*err = fmt.Errorf("--%s %q: %w", flag, text, failed)
 	}
+	return v
 }
 
-func count(to *int) func(string) error {
-	return func(s string) error {
-		var f float64
-		if err := si(&f)(s); err != nil || f < 1 || f > 1e6 || f != float64(int(f)) {
-			return fmt.Errorf("want a whole number from 1 to 1M, such as 100 or 10k")
-		}
-		*to = int(f)
-		return nil
+// si reads a number with wrk's units of 1000.
+func si(s string) (float64, error) {
+	units := map[string]float64{"k": 1e3, "m": 1e6, "g": 1e9}
+	digits, unit := s, 1.0
+	if n := len(s); n > 0 && units[strings.ToLower(s[n-1:])] > 0 {
+		digits, unit = s[:n-1], units[strings.ToLower(s[n-1:])]
 	}
+	f, err := strconv.ParseFloat(digits, 64)
+	if err != nil || !(f >= 0 && f*unit <= countMax) {
+		return 0, fmt.Errorf("want a number such as 100 or 10k")
+	}
+	return f * unit, nil
+}
+
+func count(s string) (int, error) {
+	f, err := si(s)
+	if err != nil || f < 1 || f > 1e6 || f != float64(int(f)) {
+		return 0, fmt.Errorf("want a whole number from 1 to 1M, such as 100 or 10k")
+	}
+	return int(f), nil
 }
 
 // span reads a time such as 30s, or 30 for as many seconds.
-func span(to *time.Duration) func(string) error {
-	return func(s string) error {
-		d, err := time.ParseDuration(s)
-		if err != nil {
-			d, err = time.ParseDuration(s + "s")
-		}
-		if err != nil || d <= 0 {
-			return fmt.Errorf("want a time such as 30s")
-		}
-		*to = d
-		return nil
+func span(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		d, err = time.ParseDuration(s + "s")
 	}
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("want a time such as 30s")
+	}
+	return d, nil
 }
 
 // hey's flags are those of package flag, with one dash, so that package reads them.
@@ -339,8 +334,8 @@ func (u *usual) oha(args []string) error {
 	}
 	u.urls = fs.Args()
 	s.Timeout = *wait
-	var requests float64
-	if err := si(&requests)(*n); err != nil {
+	requests, err := si(*n)
+	if err != nil {
 		return fmt.Errorf("-n %q: %w", *n, err)
 	}
 	if u.rate > 0 && !fs.Changed("latency-correction") {

@@ -28,35 +28,28 @@ var wrkVersion = pattern.New(`wrk (?:\w+/)?(\d+(?:\.\d+)+)`)
 // wrk is github.com/wg/wrk: closed, one histogram in microseconds, which it fills up with invented
 // samples before it prints it (stats_correct in its stats.c). Its script takes the histogram as it
 // is, and restore takes the invented ones out.
-func wrk() *tool {
-	return &tool{
-		name: "wrk", get: "apt install wrk, brew install wrk, or build github.com/wg/wrk",
-		ask: []string{"-v"}, version: wrkVersion, says: "wrk", other: "--rate",
-		can:      ability{closed: true, keys: true, mix: true, checks: "class", waits: true},
-		grain:    time.Second,
-		measures: wrkClock,
-		start:    func(j *job) (command, error) { return startWrk(j, false) },
-		read:     readWrk,
-	}
+var wrk = &tool{
+	name: "wrk", get: "apt install wrk, brew install wrk, or build github.com/wg/wrk",
+	ask: []string{"-v"}, version: wrkVersion, says: "wrk", other: "--rate",
+	can:      ability{closed: true, keys: true, mix: true, checks: "class", waits: true},
+	grain:    time.Second,
+	measures: "closed; its clock starts at the write; gettimeofday, in steps of 1 µs",
+	start:    startWrk,
+	read:     readWrk,
 }
 
-const wrkClock = "closed; its clock starts at the write; gettimeofday, in steps of 1 µs"
-
 // wrk2 is github.com/giltene/wrk2: a rate, one schedule for each connection.
-func wrk2() *tool {
-	return &tool{
-		name: "wrk2",
-		get:  "build github.com/giltene/wrk2 with make, and put its wrk on the PATH as wrk2",
-		ask:  []string{"-v"}, version: wrkVersion, says: "--rate",
-		can: ability{open: true, whole: true, keys: true, mix: true, checks: "class",
-			waits: true},
-		grain: time.Second,
-		own:   calibration,
-		measures: "constant, a schedule of its own for each connection, timers in whole " +
-			"milliseconds; its clock starts when a request was due",
-		start: func(j *job) (command, error) { return startWrk(j, true) },
-		read:  readWrk2,
-	}
+var wrk2 = &tool{
+	name: "wrk2",
+	get:  "build github.com/giltene/wrk2 with make, and put its wrk on the PATH as wrk2",
+	ask:  []string{"-v"}, version: wrkVersion, says: "--rate",
+	can:   ability{open: true, whole: true, keys: true, mix: true, checks: "class", waits: true},
+	grain: time.Second,
+	own:   calibration,
+	measures: "constant, a schedule of its own for each connection, timers in whole " +
+		"milliseconds; its clock starts when a request was due",
+	start: startWrk,
+	read:  readWrk2,
 }
 
 // calibration is how long wrk2 keeps no latency at its beginning (CALIBRATE_DELAY_MS in its wrk.c,
@@ -68,8 +61,8 @@ func calibration(j *job) time.Duration {
 // wrkReport is where the script writes.
 const wrkReport = "report.json"
 
-func startWrk(j *job, rated bool) (command, error) {
-	s := j.spec
+func startWrk(j *job) (command, error) {
+	s, rated := j.spec, j.spec.Model == result.Open
 	script := filepath.Join(j.dir, "load.lua")
 	text := wrkSettings(j, !rated) + wrkScript
 	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {

@@ -136,7 +136,7 @@ func TestWrkReport(t *testing.T) {
 	if len(counts) != 8 {
 		t.Fatalf("counts are %v", counts)
 	}
-	j := wrkJob(t, wrk(), reportOf(counts, ""))
+	j := wrkJob(t, wrk, reportOf(counts, ""))
 	got, err := readWrk(j, &output{})
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func TestWrkReport(t *testing.T) {
 		t.Errorf("service time is %+v", d)
 	}
 	// Without counts only the backfilled percentiles are left, and that is said.
-	j = wrkJob(t, wrk(), reportOf(nil, ""))
+	j = wrkJob(t, wrk, reportOf(nil, ""))
 	got, err = readWrk(j, &output{})
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +162,7 @@ func TestWrkReport(t *testing.T) {
 }
 
 func TestWrk2Report(t *testing.T) {
-	j := wrkJob(t, wrk2(), reportOf(nil, ""))
+	j := wrkJob(t, wrk2, reportOf(nil, ""))
 	text, err := os.ReadFile("testdata/wrk2-full.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +179,7 @@ func TestWrk2Report(t *testing.T) {
 		d.MinNs != 34e3 || d.Count != 2382 || d.MeanNs != 351e3 {
 		t.Errorf("service time is %+v", d)
 	}
-	if _, err := readWrk(wrkJob(t, wrk(), "{"), &output{}); err == nil {
+	if _, err := readWrk(wrkJob(t, wrk, "{"), &output{}); err == nil {
 		t.Error("half a report is no error")
 	}
 }

@@ -33,21 +33,13 @@ const LogOption = "-Xlog:gc,gc+heap,safepoint:file={file}:timenanos,tags:filecou
 
 // Event is a pause of all threads.
 type Event struct {
-	StartNs int64 `json:"startNs"` // CLOCK_MONOTONIC
-	PauseNs int64 `json:"pauseNs"`
+	StartNs int64 // CLOCK_MONOTONIC
+	PauseNs int64
 	// GC is false for a pause that some other part of the JVM wanted: deoptimisation, a heap
 	// inspection, biased locks of old.
-	GC bool `json:"gc"`
-	// ID is the collection's number as HotSpot counts them from 0; -1 when the log does not tie the
-	// pause to one, as with ZGC.
-	ID    int64  `json:"id"`
-	Kind  string `json:"kind"`            // "Young (Normal)", "Full", or the name of the safepoint
-	Cause string `json:"cause,omitempty"` // "G1 Evacuation Pause", "System.gc()"
-	// The heap's use before and after in bytes, and its size, in whole MiB as HotSpot rounds them;
-	// all 0 when the pause tells nothing of them.
-	BeforeBytes    int64 `json:"beforeBytes,omitempty"`
-	AfterBytes     int64 `json:"afterBytes,omitempty"`
-	CommittedBytes int64 `json:"committedBytes,omitempty"`
+	GC    bool
+	Kind  string // "Young (Normal)", "Full", or the name of the safepoint
+	Cause string // "G1 Evacuation Pause", "System.gc()"; empty where it says none
 }
 
 // EndNs is when the threads went on.

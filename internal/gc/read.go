@@ -25,7 +25,7 @@ var (
 	decorated = pattern.New(`^\[(\d+)ns\](?:\[[^\]]*\])*?\[([a-z0-9,_]+) *\] (.*)$`)
 	twice     = pattern.New(`\[\d+ns\]\[`)
 	numbered  = pattern.New(`^GC\((\d+)\) (.*)$`)
-	paused    = pattern.New(`^Pause (.+?)(?: (\d+[KMG])->(\d+[KMG])\((\d+[KMG])\))? ` +
+	paused    = pattern.New(`^Pause (.+?)(?: (\d+[KMG])->(\d+[KMG])\(\d+[KMG]\))? ` +
 		`(\d+\.\d+)ms$`)
 	cleaned = pattern.New(`^Concurrent cleanup\b.* (\d+[KMG])->(\d+[KMG])\(\d+[KMG]\) ` +
 		`(\d+\.\d+)ms$`)
@@ -137,14 +137,13 @@ func (p *parser) said(n int, ns int64, tags, text string) {
 // collector takes a line of the collector itself.
 func (p *parser) collector(ns, id int64, text string) {
 	if m := paused.FindStringSubmatch(text); m != nil {
-		length := min(millis(m[5]), ns) // none began before the clock
-		e := Event{StartNs: ns - length, PauseNs: length, GC: true, ID: id,
-			BeforeBytes: size(m[2]), AfterBytes: size(m[3]), CommittedBytes: size(m[4])}
+		length := min(millis(m[4]), ns) // none began before the clock
+		e := Event{StartNs: ns - length, PauseNs: length, GC: true}
 		e.Kind, e.Cause = kindAndCause(m[1])
 		p.pending = append(p.pending, e)
 		p.count(id, e.StartNs)
 		if m[2] != "" {
-			p.heap(heap{beginNs: e.StartNs, endNs: ns, before: e.BeforeBytes, after: e.AfterBytes})
+			p.heap(heap{beginNs: e.StartNs, endNs: ns, before: size(m[2]), after: size(m[3])})
 		}
 		return
 	}
@@ -186,7 +185,7 @@ func (p *parser) safepoint(ns int64, name string, total int64) {
 	}
 	p.pending = nil
 	if len(within) == 0 {
-		within = []Event{{GC: collects(name), ID: -1, Kind: name}}
+		within = []Event{{GC: collects(name), Kind: name}}
 	}
 	for i, e := range within {
 		until := ns
@@ -205,12 +204,9 @@ func (p *parser) safepoint(ns int64, name string, total int64) {
 // collects tells whether a safepoint's operation is a collector's, by its name in HotSpot's
 // vmOperation.hpp.
 func collects(operation string) bool {
-	for _, prefix := range []string{"G1", "Serial", "Parallel", "GenCollect", "Z", "Shenandoah"} {
-		if strings.HasPrefix(operation, prefix) {
-			return true
-		}
-	}
-	return false
+	prefixes := []string{"G1", "Serial", "Parallel", "GenCollect", "Z", "Shenandoah"}
+	is := func(prefix string) bool { return strings.HasPrefix(operation, prefix) }
+	return slices.ContainsFunc(prefixes, is)
 }
 
 func (p *parser) finish() Log {
@@ -306,4 +302,50 @@ func ReadTrial(dir, trial string) (logs []Log, err error) {
 		logs = append(logs, log)
 	}
 	return logs, nil
+}
+
+var (
+	zRow  = pattern.New(`^(?:[Yy]: )? *(Used|Allocated): +(.*)$`)
+	zCell = pattern.New(`(\d+[KMG]) \(\d+%\)|-`)
+)
+
+const zColumns = 4 // mark start, mark end, relocate start, relocate end; two more for extremes
+
+// zTable reads the table of the young generation that generational ZGC logs at the end of each of
+// its collections:
+//
+//	Y: Heap Statistics:
+//	Y:          Mark Start   Mark End  Relocate Start  Relocate End  High  Low
+//	Y:  Used:   202M (79%)   …                         32M (12%)
+//	Y: Young Generation Statistics:
+//	Y:          Mark Start   Mark End  Relocate Start  Relocate End
+//	Y:      Used:  178M (70%)  178M (70%)  24M (9%)    8M (3%)
+//	Y: Allocated:       -        0M (0%)    2M (1%)    5M (2%)
+//
+// Threads allocate in the young generation only, so its use tells allocation; "Allocated" is what
+// they allocated since the mark's start (ZStatHeap::mutator_allocated in zStat.cpp), without what
+// the collector itself copied. So the last row of use before it is the one that counts. Minor
+// collections have y for Y; the collections of ZGC before generations have no letter and one table.
+type zTable struct {
+	began int64 // the last start of a mark
+	h     heap
+}
+
+// take takes a line of the table and returns what it says once it says what was allocated.
+func (t *zTable) take(ns int64, text string) (heap, bool) {
+	m := zRow.FindStringSubmatch(text)
+	if m == nil {
+		return heap{}, false
+	}
+	cells := zCell.FindAllStringSubmatch(m[2], -1)
+	if len(cells) < zColumns {
+		return heap{}, false
+	}
+	first, last := size(cells[0][1]), size(cells[zColumns-1][1])
+	if m[1] == "Allocated" {
+		t.h.allocated = last
+		return t.h, t.h.beginNs > 0
+	}
+	t.h = heap{beginNs: t.began, endNs: ns, before: first, after: last}
+	return heap{}, false
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -104,4 +105,163 @@ func KiB(s string) int64 {
 		return 0
 	}
 	return n << 10
+}
+
+// Sides are the processors of two services that are measured at once, each with a load of its own.
+// Left has the lower numbers. No processor is on both sides.
+type Sides struct{ Left, Right Layout }
+
+// Cores are all of a layout, in order.
+func (l Layout) Cores() []int { return union(l.Service, l.Load) }
+
+// Whole is both sides together: where the services and where the loads may be.
+func (s Sides) Whole() Layout {
+	return Layout{
+		Service: union(s.Left.Service, s.Right.Service),
+		Load:    union(s.Left.Load, s.Right.Load),
+		Shared:  s.Left.Shared,
+	}
+}
+
+func union(a, b []int) []int {
+	out := slices.Concat(a, b)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// DivideSides gives each of two sides as many cores as its service may use processors (rounded up)
+// and one for its load. Cores that are left over stay idle: a side with more of them than the other
+// would be another machine. Neighbours by number go to one side, since those that share a cache
+// usually have neighbouring numbers.
+//
+// With shared, the service and the load of a side have the same cores, and that many suffice; the
+// two sides still share none.
+func DivideSides(cores []int, cpus float64, shared bool) (Sides, error) {
+	want := int(math.Ceil(cpus))
+	apart := 2*want + 2
+	switch {
+	case want < 1:
+		return Sides{}, fmt.Errorf("divide %d cores into two sides: a service of %g CPUs does "+
+			"not fit", len(cores), cpus)
+	case shared && len(cores) >= 2*want:
+		return Sides{Left: sharing(cores[:want]), Right: sharing(cores[want : 2*want])}, nil
+	case shared:
+		return Sides{}, fmt.Errorf("divide %d cores into two sides: with %g CPUs a service, "+
+			"shared with its load, a duet takes %d; measure one target at a time, without --duet",
+			len(cores), cpus, 2*want)
+	case len(cores) < apart:
+		hint := "measure one target at a time, without --duet"
+		if len(cores) >= 2*want {
+			hint = "--duet=shared puts each service and its load on the same cores, which makes " +
+				"every trial SUSPECT; or " + hint
+		}
+		return Sides{}, fmt.Errorf("divide %d cores into two sides: with %g CPUs a service, a "+
+			"duet takes %d (two services of %d, two loads of 1); %s", len(cores), cpus, apart,
+			want, hint)
+	}
+	return Sides{Left: side(cores[:want+1]), Right: side(cores[want+1 : apart])}, nil
+}
+
+// side has the load on its first core, as Divide has it on the lower ones.
+func side(cores []int) Layout { return Layout{Load: cores[:1], Service: cores[1:]} }
+
+// sharing has a load thread on each core of the service.
+func sharing(cores []int) Layout { return Layout{Load: cores, Service: cores, Shared: true} }
+
+// Processor is one that the kernel schedules on, as it has them: of an SMT pair both have one core.
+type Processor struct{ ID, Core, Node int }
+
+// Processors says of each which core and which NUMA node it is of. One of which the kernel does not
+// say is a core of its own, on node 0.
+func Processors(ids []int) (out []Processor) {
+	for _, id := range ids {
+		dir := fmt.Sprintf("/sys/devices/system/cpu/cpu%d", id)
+		p := Processor{ID: id, Core: id}
+		// "0,4" or "0-1": the first of those that share a core stands for it.
+		siblings := read(dir + "/topology/thread_siblings_list")
+		_, _ = fmt.Sscanf(siblings, "%d", &p.Core) // what is no number changes nothing
+		if nodes, _ := filepath.Glob(dir + "/node*"); len(nodes) > 0 {
+			_, _ = fmt.Sscanf(filepath.Base(nodes[0]), "node%d", &p.Node)
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// leave is what the load keeps at least, in cores, before anything else has one of its own: more
+// than one thread, and as many as the service may use.
+const leave = 2
+
+// Apart gives the home of telemetry a core of its own where there are enough; see spare.
+//
+// It does so whether there is a home or not: a run with telemetry is measured as one without.
+func (l Layout) Apart(all []Processor) Layout {
+	l.Home = l.spare(all)
+	return l.without(l.Home)
+}
+
+// Back gives backing processes, such as a database, a core of their own where there are enough; see
+// spare. The home has its own before.
+func (l Layout) Back(all []Processor) Layout {
+	l.Backing = l.spare(all)
+	return l.without(l.Backing)
+}
+
+// without takes processors from the load.
+func (l Layout) without(ids []int) Layout {
+	l.Load = slices.DeleteFunc(slices.Clone(l.Load), func(id int) bool {
+		return slices.Contains(ids, id)
+	})
+	return l
+}
+
+// spare is a core, whole, with all processors of an SMT group, that neither service nor load has to
+// share: one that nobody has, as beside a duet, else one of the load's, which keeps two and as many
+// as the service has. None where there are not enough. It is on another NUMA node than the service
+// where the load has cores on one, for memory's sake, and the last of them, since the load's first
+// threads have the first.
+func (l Layout) spare(all []Processor) (out []int) {
+	cores := map[int][]Processor{}
+	var names []int
+	serves := map[int]bool{} // nodes
+	for _, p := range all {
+		if !slices.Contains(names, p.Core) {
+			names = append(names, p.Core)
+		}
+		cores[p.Core] = append(cores[p.Core], p)
+		serves[p.Node] = serves[p.Node] || slices.Contains(l.Service, p.ID)
+	}
+	whole := func(in func(id int) bool) (out []int) {
+		for _, name := range names {
+			if !slices.ContainsFunc(cores[name], func(p Processor) bool { return !in(p.ID) }) {
+				out = append(out, name)
+			}
+		}
+		return out
+	}
+	taken := slices.Concat(l.Cores(), l.Home, l.Backing)
+	free := whole(func(id int) bool { return !slices.Contains(taken, id) })
+	if len(free) == 0 && !l.Shared {
+		free = whole(func(id int) bool {
+			return slices.Contains(l.Load, id) && !slices.Contains(l.Service, id)
+		})
+		others := slices.Concat(l.Load, l.Home, l.Backing)
+		served := whole(func(id int) bool { return !slices.Contains(others, id) })
+		if len(free) <= max(leave, len(served)) {
+			return nil
+		}
+	}
+	if len(free) == 0 {
+		return nil
+	}
+	chosen := free[len(free)-1]
+	for _, name := range free {
+		if !serves[cores[name][0].Node] {
+			chosen = name
+		}
+	}
+	for _, p := range cores[chosen] {
+		out = append(out, p.ID)
+	}
+	return out
 }

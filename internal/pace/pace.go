@@ -147,17 +147,14 @@ func Share(p Process, i, n int) Process {
 type share struct {
 	p    Process
 	skip int
-	warm bool
 }
 
 func (s *share) Next() int64 {
-	if s.warm {
-		for range s.skip {
-			s.p.Next()
-		}
+	at := s.p.Next()
+	for range s.skip {
+		s.p.Next()
 	}
-	s.warm = true
-	return s.p.Next()
+	return at
 }
 
 // Count consumes p up to the horizon and returns how many arrivals fall into [from, to).

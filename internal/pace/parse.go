@@ -68,27 +68,34 @@ func parse(text string) (Profile, error) {
 	return p, nil
 }
 
-// forms are the pieces' shapes: literal words, and what stands between them.
+// What stands between the literal words of a form.
+const (
+	aValue = "1000"
+	aRange = "1000..5000"
+	aTime  = "10s"
+)
+
+// forms are the pieces' shapes, each as an example of itself.
 var forms = []struct {
-	words string // v: a value, r: two of them, t: a time
+	words string
 	make  func(values []float64, times []int64) ([]Piece, error)
 }{
-	{"v", func(v []float64, _ []int64) ([]Piece, error) {
+	{"1000", func(v []float64, _ []int64) ([]Piece, error) {
 		return []Piece{{0, v[0], v[0]}}, nil
 	}},
-	{"v for t", func(v []float64, t []int64) ([]Piece, error) {
+	{"1000 for 10s", func(v []float64, t []int64) ([]Piece, error) {
 		return []Piece{{t[0], v[0], v[0]}}, nil
 	}},
-	{"ramp r in t", func(v []float64, t []int64) ([]Piece, error) {
+	{"ramp 1000..5000 in 10s", func(v []float64, t []int64) ([]Piece, error) {
 		return []Piece{{t[0], v[0], v[1]}}, nil
 	}},
-	{"steps r by v every t", func(v []float64, t []int64) ([]Piece, error) {
+	{"steps 1000..5000 by 1000 every 10s", func(v []float64, t []int64) ([]Piece, error) {
 		return steps(v[0], v[1], v[2], t[0])
 	}},
-	{"spike r at t for t", func(v []float64, t []int64) ([]Piece, error) {
+	{"spike 1000..5000 at 10s for 10s", func(v []float64, t []int64) ([]Piece, error) {
 		return []Piece{{t[0], v[0], v[0]}, {t[1], v[1], v[1]}, {0, v[0], v[0]}}, nil
 	}},
-	{"sine r every t", func(v []float64, t []int64) ([]Piece, error) {
+	{"sine 1000..5000 every 10s", func(v []float64, t []int64) ([]Piece, error) {
 		if t[0] < sinePieces {
 			return nil, fmt.Errorf("a period of %d ns is too short", t[0])
 		}
@@ -103,18 +110,18 @@ func parsePiece(words []string) ([]Piece, error) {
 	}
 	for _, form := range forms {
 		pattern := strings.Fields(form.words)
-		named := pattern[0] != "v"
+		named := pattern[0] != aValue
 		if named && pattern[0] != words[0] || !named && len(pattern) != len(words) {
 			continue
 		}
 		if len(pattern) != len(words) {
-			return nil, fmt.Errorf("want %s", say(form.words))
+			return nil, fmt.Errorf("want %q", form.words)
 		}
 		var values []float64
 		var times []int64
 		for i, kind := range pattern {
 			if err := parseWord(kind, words[i], &values, &times); err != nil {
-				return nil, fmt.Errorf("%w; want %s", err, say(form.words))
+				return nil, fmt.Errorf("%w; want %q", err, form.words)
 			}
 		}
 		return form.make(values, times)
@@ -122,34 +129,22 @@ func parsePiece(words []string) ([]Piece, error) {
 	return nil, fmt.Errorf("no such piece; there are %s", Grammar)
 }
 
-// say spells a form for people.
-func say(form string) string {
-	spell := map[string]string{"v": "1000", "r": "1000..5000", "t": "10s"}
-	words := strings.Fields(form)
-	for i, word := range words {
-		if long, ok := spell[word]; ok {
-			words[i] = long
-		}
-	}
-	return strconv.Quote(strings.Join(words, " "))
-}
-
 func parseWord(kind, word string, values *[]float64, times *[]int64) error {
 	switch kind {
-	case "v":
+	case aValue:
 		v, err := parseValue(word)
 		*values = append(*values, v)
 		return err
-	case "r":
+	case aRange:
 		from, to, ok := strings.Cut(word, "..")
 		if !ok {
 			return fmt.Errorf("%q is no range", word)
 		}
-		if err := parseWord("v", from, values, times); err != nil {
+		if err := parseWord(aValue, from, values, times); err != nil {
 			return err
 		}
-		return parseWord("v", to, values, times)
-	case "t":
+		return parseWord(aValue, to, values, times)
+	case aTime:
 		d, err := time.ParseDuration(word)
 		if err != nil || d <= 0 {
 			return fmt.Errorf("%q is no time above 0, such as 500ms, 10s or 1m30s", word)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 )
 
 // Never is what Next returns when no arrival is left.
@@ -175,12 +176,9 @@ func (p Profile) Duration() int64 {
 
 // IsFlat says whether the value never changes.
 func (p Profile) IsFlat() bool {
-	for _, piece := range p.Pieces {
-		if piece.From != p.Pieces[0].From || piece.To != p.Pieces[0].From {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(p.Pieces, func(piece Piece) bool {
+		return piece.From != p.Pieces[0].From || piece.To != p.Pieces[0].From
+	})
 }
 
 // Active says whether user i, counted from 0, works at an offset when the profile is a number of
@@ -221,16 +219,8 @@ func (p Piece) first(from int64, is func(float64) bool) (int64, bool) {
 	if is(p.at(from)) {
 		return from, true
 	}
-	if !is(p.at(p.ForNs - 1)) {
-		return 0, false
-	}
-	before, at := from, p.ForNs-1
-	for at-before > 1 {
-		if middle := before + (at-before)/2; is(p.at(middle)) {
-			at = middle
-		} else {
-			before = middle
-		}
-	}
-	return at, true
+	at := from + int64(sort.Search(int(p.ForNs-from), func(i int) bool {
+		return is(p.at(from + int64(i)))
+	}))
+	return at, at < p.ForNs
 }

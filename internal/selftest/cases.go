@@ -264,15 +264,11 @@ func warmup() Case {
 	}
 }
 
-// requests is how many the generator says that it sent and heard of.
-func requests(m *measured) float64 {
-	return float64(m.Answered + m.Censored + m.Errors.Requests())
-}
-
-// tally compares the two counts of requests, the generator's and the server's.
+// tally compares the two counts of requests: how many the generator says that it sent and heard of,
+// and the server's.
 func tally(m *measured) Line {
-	return line("requests", "the server's own count", Plain, m.server.Requests, requests(m),
-		exactly)
+	return line("requests", "the server's own count", Plain, m.server.Requests,
+		m.Answered+m.Censored+m.Errors.Requests(), exactly)
 }
 
 // share is how many of the requests that a server has counted it treated differently. A load so

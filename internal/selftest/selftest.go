@@ -165,7 +165,10 @@ func (c *Case) measure(ctx context.Context, offer Offer, start Start) (m *measur
 			return m, err
 		}
 	}
-	m.Result, err = c.provoked(func() (*load.Result, error) { return offer(ctx, spec) })
+	if c.beside != nil {
+		defer c.beside()()
+	}
+	m.Result, err = offer(ctx, spec)
 	if err != nil || !c.useCPU {
 		return m, err
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"prony/internal/clock"
-	"prony/internal/load"
 	"prony/internal/metric"
 	"prony/internal/pace"
 	"prony/internal/result"
@@ -175,13 +174,4 @@ func spinning(busy, every time.Duration) (stop func()) {
 		close(over)
 		done.Wait()
 	}
-}
-
-// provoked offers a load beside what the case provokes.
-func (c *Case) provoked(offer func() (*load.Result, error)) (*load.Result, error) {
-	if c.beside == nil {
-		return offer()
-	}
-	defer c.beside()()
-	return offer()
 }

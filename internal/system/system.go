@@ -26,9 +26,6 @@ import (
 	"prony/internal/service"
 )
 
-// host is where everything listens.
-const host = "127.0.0.1"
-
 // Starter starts targets.
 type Starter struct {
 	Launcher launch.Launcher
@@ -82,7 +79,7 @@ func (s Starter) Start(ctx context.Context, o Order) (*System, error) {
 	ports := Distinct(s.Port)
 	processes := o.Service.Processes(o.Target)
 	values := o.Values
-	values.Host, values.Backing = host, len(o.Back)
+	values.Host, values.Backing = service.Loopback, len(o.Back)
 	for range processes {
 		port, err := ports()
 		if o.Built.Port != 0 {
@@ -99,24 +96,19 @@ func (s Starter) Start(ctx context.Context, o Order) (*System, error) {
 	}
 	sys := &System{exited: make(chan struct{}), ended: -1}
 	for i, start := range starts {
-		if err := s.add(ctx, sys, o, start, i == len(starts)-1); err != nil {
-			return sys.orNil(), err
+		front := i == len(starts)-1
+		err := s.add(ctx, sys, o, start, front)
+		if err == nil && !front {
+			err = s.await(ctx, sys, start)
 		}
-		if i < len(starts)-1 {
-			if err := s.await(ctx, sys, start); err != nil {
-				return sys, err
-			}
+		if len(sys.Parts) == 0 {
+			return nil, err // there is nothing to stop
+		}
+		if err != nil {
+			return sys, err
 		}
 	}
 	return sys, nil
-}
-
-// orNil is nothing where nothing was started, so that there is nothing to stop.
-func (s *System) orNil() *System {
-	if len(s.Parts) == 0 {
-		return nil
-	}
-	return s
 }
 
 // add launches one process beside those that run.
@@ -201,24 +193,19 @@ func (s *System) first() Part {
 func (s *System) Main() int { return s.first().PID }
 
 // PIDs are those of all parts that the limits hold.
-func (s *System) PIDs() []int { return s.pids(s.first(), false) }
+func (s *System) PIDs() []int { return s.pids(false) }
 
 // Backing are the processes of the others.
-func (s *System) Backing() []int {
-	i := slices.IndexFunc(s.Parts, func(p Part) bool { return p.Backing })
-	if i < 0 {
-		return nil
-	}
-	return s.pids(s.Parts[i], true)
-}
+func (s *System) Backing() []int { return s.pids(true) }
 
-func (s *System) pids(first Part, backing bool) (out []int) {
-	if len(first.Groups()) > 0 {
-		return first.PIDs() // its groups hold the others, too
-	}
+func (s *System) pids(backing bool) (out []int) {
 	for _, p := range s.Parts {
-		if p.Backing == backing {
-			out = append(out, p.PIDs()...)
+		if p.Backing != backing {
+			continue
+		}
+		out = append(out, p.PIDs()...)
+		if len(p.Groups()) > 0 {
+			return out // they hold the others, too
 		}
 	}
 	return out
@@ -423,7 +410,7 @@ func FreePort() (port int, err error) {
 	for range portTries {
 		at := uint32(os.Getpid())*portStep + portTurn.Add(1)
 		port = portFirst + int(at%portMany)
-		if err = unused(netip.AddrPortFrom(netip.MustParseAddr(host), uint16(port))); err == nil {
+		if err = unused(fmt.Sprintf("%s:%d", service.Loopback, port)); err == nil {
 			return port, nil
 		}
 	}
@@ -431,13 +418,13 @@ func FreePort() (port int, err error) {
 }
 
 // unused says who has an address, if anybody.
-func unused(addr netip.AddrPort) error {
-	l, err := net.Listen("tcp", addr.String())
+func unused(addr string) error {
+	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	u, err := net.ListenPacket("udp", addr.String())
+	u, err := net.ListenPacket("udp", addr)
 	if err != nil {
 		return err
 	}

@@ -149,9 +149,3 @@ func wanted(counter string, s suite.Scenario, l *result.Load) (each float64) {
 	}
 	return asks / all
 }
-
-func (a *asked) close() {
-	if a.counter != nil {
-		a.counter.Close()
-	}
-}

@@ -3,7 +3,6 @@ package trial
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -89,18 +88,14 @@ func (p *pair) warm(ended, want int) bool {
 }
 
 // fallen is why the other side of a duet ends: this one did.
-type fallen struct {
-	trial, step string
-	err         error
-}
+type fallen struct{ error }
 
-func (e *fallen) Error() string {
-	return fmt.Sprintf("the other side of the duet, %s, failed in step %s: %v", e.trial, e.step,
-		e.err)
-}
+func (e *fallen) Unwrap() error { return e.error }
 
-func (e *fallen) Unwrap() error { return e.err }
-func (e *fallen) Hint() string  { return "a duet counts whole or not at all: mend that one first" }
+func fell(trial, step string, err error) *fallen {
+	return &fallen{hinted("a duet counts whole or not at all: mend that one first",
+		"the other side of the duet, %s, failed in step %s: %w", trial, step, err)}
+}
 
 // seat is one side of a duet under way.
 type seat struct {
@@ -118,16 +113,14 @@ func (l *Lab) duet(ctx context.Context, e Experiment, trials [2]Spec) []*result.
 	defer end(nil)
 	p := &pair{end: end, meeting: newMeeting()}
 	seats := l.seats(p, e, trials)
-	before, quieted := result.Before{}, l.Quiet != nil
-	if quieted {
+	var before result.Before
+	if l.Quiet != nil {
 		l.tell(Event{Trial: trials[0].ID, Step: "quiet"})
 		before = l.Quiet(ctx)
 	}
 	var playing sync.WaitGroup
 	for i, s := range seats {
-		if quieted {
-			s.rec.Before = before
-		}
+		s.rec.Before = before
 		cause := broken(trials, i)
 		playing.Go(func() { s.play(ctx, both, cause) })
 	}
@@ -144,7 +137,7 @@ func broken(trials [2]Spec, i int) error {
 		return err
 	}
 	if err := trials[1-i].Lacking; err != nil {
-		return &fallen{trials[1-i].ID, "build", err}
+		return fell(trials[1-i].ID, "build", err)
 	}
 	return nil
 }
@@ -273,7 +266,7 @@ func (s *seat) fall(ctx, both context.Context, err error) {
 	}
 	s.fail(ctx, err)
 	if s.taken = errors.As(err, &other); !s.taken {
-		s.pair.end(&fallen{s.trial.ID, s.step, errors.New(s.rec.Failure.Error)})
+		s.pair.end(fell(s.trial.ID, s.step, errors.New(s.rec.Failure.Error)))
 	}
 }
 

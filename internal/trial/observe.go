@@ -45,13 +45,6 @@ type Ride struct {
 	Agent *result.Agent // nil: nothing was fetched
 }
 
-// stretch is when a load counted, CLOCK_MONOTONIC.
-type stretch struct {
-	load     string
-	from, to int64
-	marksNs  int64 // between the marks around it
-}
-
 // Variables by which the lab's own options reach a runtime.
 const (
 	javaOptions = "JAVA_TOOL_OPTIONS" // JVM Tool Interface specification, "JAVA_TOOL_OPTIONS"
@@ -253,9 +246,8 @@ func (f *life) hear() {
 	f.rec.Telemetry = &report.Telemetry
 	for i := range f.rec.Loads {
 		l := &f.rec.Loads[i]
-		at := slices.IndexFunc(f.windows, func(w stretch) bool { return w.load == l.Name })
-		if told, ok := report.Loads[l.Name]; ok && at >= 0 {
-			told.WindowNs = f.windows[at].marksNs
+		if told, ok := report.Loads[l.Name]; ok {
+			told.WindowNs = f.betweenNs[i]
 			l.Told = &told
 		}
 	}
@@ -270,20 +262,17 @@ func (f *life) collections() {
 	if err != nil {
 		return // the table says that collections are not known
 	}
-	for _, w := range f.windows {
-		if w.from == 0 {
-			continue // the kernel does not tell its time
+	for i := range f.rec.Loads {
+		l := &f.rec.Loads[i]
+		if l.OpenedNs == 0 || len(logs) == 0 {
+			continue // the kernel does not tell its time, or there is nothing to read
 		}
 		var all []result.GC
 		for _, log := range logs {
-			all = append(all, log.Window(w.from, w.to))
+			all = append(all, log.Window(l.OpenedNs, l.OpenedNs+l.WindowNs))
 		}
-		for i := range f.rec.Loads {
-			if l := &f.rec.Loads[i]; l.Name == w.load && len(all) > 0 {
-				sum := gc.Sum(all)
-				l.GC = &sum
-			}
-		}
+		sum := gc.Sum(all)
+		l.GC = &sum
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"prony/internal/launch"
 	"prony/internal/load"
 	"prony/internal/load/text"
+	"prony/internal/pace"
 	"prony/internal/probe"
 	"prony/internal/result"
 	"prony/internal/suite"
@@ -54,9 +55,9 @@ func (f *life) measureOne(ctx context.Context, l suite.Load) error {
 			rateOf = l.Rate.String()
 		}
 	}
-	taken := f.profile(ctx, l.Name)
+	stop := f.profile(ctx, l.Name)
 	o, err := f.window(ctx, spec, f.markAt)
-	taken.stop()
+	stop()
 	if err != nil {
 		return err
 	}
@@ -81,9 +82,10 @@ type offered struct {
 	load          result.Load
 	intervals     []load.Interval
 	before, after probe.Mark
-	openedWall    int64 // Unix time of the window's opening
+	openedWall    int64 // Unix time of the window's opening, and of the mark before
 	closedWall    int64
 	lengthNs      int64
+	at            int // in the record's loads
 }
 
 // window offers a load; mark is told when its window opens and closes.
@@ -130,12 +132,11 @@ func (f *life) window(ctx context.Context, spec load.Spec,
 // keep makes it a load of the record.
 func (f *life) keep(o *offered) {
 	l := o.load
-	f.windows = append(f.windows, stretch{l.Name, l.OpenedNs, l.OpenedNs + l.WindowNs, o.lengthNs})
-	f.rec.Loads = append(f.rec.Loads, l)
+	f.rec.Loads, f.betweenNs = append(f.rec.Loads, l), append(f.betweenNs, o.lengthNs)
 	f.details = append(f.details, detail{name: l.Name, intervals: o.intervals},
 		detail{name: l.Name, value: f.samples(l.Name, o.before, o.after)})
-	f.remember(course{at: len(f.rec.Loads) - 1, intervals: o.intervals, mark: o.before.TNs,
-		markWall: o.openedWall, openedNs: cmp.Or(l.OpenedAtNs, o.openedWall)})
+	o.at = len(f.rec.Loads) - 1
+	f.remember(o)
 }
 
 // samples cuts a load's part out of the trial's series.
@@ -284,36 +285,47 @@ func (f *life) firstRequest(ctx context.Context) (*http.Request, error) {
 	if len(s.Rows) > 0 {
 		v.Vars = s.Rows[0]
 	}
-	render := func(t string, v *text.Values) (string, error) { return render(t, s.Columns, v) }
-	path, err := render(r.Path, v)
-	if err != nil {
-		return nil, err
+	var failed error
+	render := func(t string) string {
+		out, err := text.Render(t, s.Columns, v, os.LookupEnv)
+		failed = cmp.Or(failed, err)
+		return out
 	}
-	body, err := render(r.Body, v)
-	if err != nil {
-		return nil, err
-	}
-	url := "http://" + f.addr.String() + path
+	url, body := "http://"+f.addr.String()+render(r.Path), render(r.Body)
 	req, err := http.NewRequestWithContext(ctx, r.Method, url, strings.NewReader(body))
-	if err != nil {
+	if err = cmp.Or(failed, err); err != nil {
 		return nil, err
 	}
 	if r.Type != "" {
 		req.Header.Set("Content-Type", r.Type)
 	}
 	for _, h := range r.Headers {
-		value, err := render(h.Value, v)
-		if err != nil {
-			return nil, err
-		}
+		value := render(h.Value)
 		req.Header.Set(h.Name, value)
 		if strings.EqualFold(h.Name, "host") {
 			req.Host = value // net/http takes it from nowhere else
 		}
 	}
-	return req, nil
+	return req, failed
 }
 
-func render(s string, vars []string, v *text.Values) (string, error) {
-	return text.Render(s, vars, v, os.LookupEnv)
+// model sets what the suite says of how a load is offered, but for its rate. The engine is a wish,
+// which the driver fulfils.
+func model(spec *load.Spec, l suite.Load) {
+	spec.Churn, spec.Pacing, spec.Describe.Name = l.Churn, l.Pacing, l.Engine
+	spec.Pacing = cmp.Or(spec.Pacing, load.Precise) // the load has cores of its own
+	if spec.Model == result.Open {
+		spec.Most = l.Most
+	}
+	spec.Slow = load.Slow{Clients: l.Slow.Clients, Text: string(l.Slow.Text),
+		Drip: time.Duration(l.Slow.Drip)}
+	if l.Users.IsZero() && l.Think == (suite.Think{}) {
+		return
+	}
+	spec.Users = &load.Users{Number: pace.Flat(float64(l.Connections)), Think: load.Think{
+		Kind: l.Think.Kind, Lo: time.Duration(l.Think.Lo), Hi: time.Duration(l.Think.Hi),
+	}}
+	if !l.Users.IsZero() {
+		spec.Users.Number = l.Users.Profile
+	}
 }

@@ -19,6 +19,7 @@ import (
 	"prony/internal/probe"
 	"prony/internal/result"
 	"prony/internal/suite"
+	"prony/internal/table"
 	"prony/internal/telemetry"
 )
 
@@ -28,23 +29,14 @@ type Meter interface {
 	Points(context.Context, telemetry.Own)
 }
 
-// course is a load that was offered and is not told yet.
-type course struct {
-	at        int // in the record's loads
-	intervals []load.Interval
-	mark      int64 // a moment shortly before the window, on the samples' line of time
-	markWall  int64 // the same, Unix time
-	openedNs  int64 // the window's opening, Unix time
-}
-
 // remember keeps what a load's seconds are made of. In a trial of the comparison nothing more is
 // done until its end: the home would be busy with them in the next load's window. One beside it
 // tells at once, so that it can be looked at while it runs.
-func (f *life) remember(c course) {
+func (f *life) remember(o *offered) {
 	if f.lab.Meter == nil {
 		return
 	}
-	f.courses = append(f.courses, c)
+	f.untold = append(f.untold, o)
 	if f.rec.Role != "" {
 		f.tellLoads()
 	}
@@ -52,12 +44,12 @@ func (f *life) remember(c course) {
 
 // tellLoads tells of the loads that are not told yet.
 func (f *life) tellLoads() {
-	for _, c := range f.courses {
+	for _, o := range f.untold {
 		f.lab.Meter.Points(context.Background(), telemetry.Own{
-			Trial: f.named(), Series: f.seconds(c),
+			Trial: f.named(), Series: f.seconds(o),
 		})
 	}
-	f.courses = nil
+	f.untold = nil
 }
 
 // tellOwn tells, after the verdict, all of a trial that is not told yet.
@@ -146,13 +138,13 @@ func (s *sheet) one(name string, v float64, more ...string) {
 func inSeconds[N int64 | float64](ns N) float64 { return float64(ns) / 1e9 }
 
 // seconds are the series of a load. Each value is of the second that ends at its time.
-func (f *life) seconds(c course) []telemetry.Series {
-	l := &f.rec.Loads[c.at]
+func (f *life) seconds(o *offered) []telemetry.Series {
+	l := &f.rec.Loads[o.at]
 	s := f.sheet(l.Name)
-	s.opened, s.edges = c.openedNs, edges(l)
+	s.opened, s.edges = cmp.Or(l.OpenedAtNs, o.openedWall), edges(l)
 	s.requests(l)
-	s.latency(c.intervals)
-	s.samples(f.watch.Series(), c)
+	s.latency(o.intervals)
+	s.samples(f.watch.Series(), o)
 	s.window(l)
 	return s.out
 }
@@ -241,10 +233,10 @@ func (s *sheet) latency(intervals []load.Interval) {
 }
 
 // samples writes what the probe saw.
-func (s *sheet) samples(p probe.Series, c course) {
+func (s *sheet) samples(p probe.Series, o *offered) {
 	second := make([]int, len(p.TNs)) // of each row; -1: none
 	for i, t := range p.TNs {
-		at := c.markWall + t - c.mark - s.opened
+		at := o.openedWall + t - o.before.TNs - s.opened
 		second[i] = sort.Search(len(s.edges), func(k int) bool { return s.edges[k] >= at }) - 1
 		if second[i] >= len(s.edges)-1 {
 			second[i] = -1
@@ -284,12 +276,9 @@ func (s *sheet) samples(p probe.Series, c course) {
 // window writes what is known of the whole window only.
 func (s *sheet) window(l *result.Load) {
 	if l.Lag.Count > 0 {
-		for _, x := range []struct {
-			quantile string
-			ns       int64
-		}{{"0.5", l.Lag.P50Ns}, {"0.99", l.Lag.P99Ns}, {"1", l.Lag.MaxNs}} {
-			s.one("prony_generator_lag_seconds", inSeconds(x.ns), "quantile", x.quantile)
-		}
+		s.one("prony_generator_lag_seconds", inSeconds(l.Lag.P50Ns), "quantile", "0.5")
+		s.one("prony_generator_lag_seconds", inSeconds(l.Lag.P99Ns), "quantile", "0.99")
+		s.one("prony_generator_lag_seconds", inSeconds(l.Lag.MaxNs), "quantile", "1")
 	}
 	window, g := float64(l.WindowNs), &l.Generator
 	s.one("prony_generator_busiest_share", metric.Positive(g.CPUShare))
@@ -306,4 +295,111 @@ func (s *sheet) window(l *result.Load) {
 	s.one("prony_host_pressure_share", metric.Known(l.Host.PressureCPU), "resource", "cpu")
 	s.one("prony_host_pressure_share", metric.Known(l.Host.PressureMemory), "resource", "memory")
 	s.one("prony_host_pressure_share", metric.Known(l.Host.PressureIO), "resource", "io")
+}
+
+// whole are the values of a trial that is over and judged, as of a moment.
+func (f *life) whole(nowNs int64) []telemetry.Series {
+	r := f.rec
+	s := f.sheet("")
+	s.opened = nowNs
+	s.one("prony_trial_verdict", 1, "grade", r.Verdict.Grade)
+	for _, x := range r.Verdict.Findings {
+		if x.Grade == result.Valid {
+			continue // too little to move a number is no reason
+		}
+		s.one("prony_trial_reason", 1, "reason", x.Rule, "load", x.Load, "grade", x.Grade)
+	}
+	s.one("prony_trial_start_seconds", metric.Positive(inSeconds(r.Start.ReadyNs)))
+	s.one("prony_trial_duration_seconds", metric.Positive(inSeconds(r.DurationNs)))
+	s.one("prony_trial_sampler_cpu_cores", metric.Positive(r.Probe.CPUShare))
+	if t := r.Telemetry; t != nil && len(t.Signals) > 0 { // else the home did not answer
+		var bytes, asked int64
+		for _, x := range t.Signals {
+			bytes += x.Bytes
+		}
+		for i := range r.Loads {
+			asked += ended(&r.Loads[i])
+		}
+		s.one("prony_trial_bytes_per_request",
+			float64(bytes)/float64(r.Warmup.Requests+asked))
+		s.one("prony_trial_home_cpu_cores", t.Home.CPUShare)
+		s.one("prony_trial_home_memory_bytes", metric.Positive(float64(t.Home.RSSBytes)))
+	}
+	out := s.out
+	for i := range r.Loads {
+		s := f.sheet(r.Loads[i].Name)
+		s.opened = nowNs
+		s.load(&r.Loads[i])
+		out = append(out, s.out...)
+	}
+	return out
+}
+
+// ended are the requests of a load that did in its window, well or not.
+func ended(l *result.Load) int64 { return l.Done + l.Errors.Total() }
+
+// load writes what one came to.
+func (s *sheet) load(l *result.Load) {
+	for _, m := range metric.All {
+		if m.Told != "" {
+			s.one(m.Told, m.Value(nil, l)/units[m.Unit].each)
+		}
+	}
+	s.one("prony_trial_network_bytes_per_request",
+		metric.Positive(l.Service.NetworkBytesPerRequest))
+	// What is not kept up with has no response times, but those of a queue that grows.
+	keptUp := l.Model != result.Open || float64(l.Done) >= metric.KeptUp*float64(l.Scheduled)
+	if d := l.ResponseTime; keptUp && d.Count > 0 {
+		for _, x := range []struct {
+			quantile string
+			ns       int64
+		}{{"0.5", d.P50Ns}, {"0.9", d.P90Ns}, {"0.99", d.P99Ns}, {"0.999", d.P999Ns},
+			{"1", d.MaxNs}} {
+			s.one("prony_trial_latency_seconds", metric.Positive(inSeconds(x.ns)), "quantile",
+				x.quantile)
+		}
+	}
+}
+
+// units are those of the table as metrics have them: what it is called, and how many are one.
+var units = map[string]struct {
+	name string
+	each float64
+}{"1/s": {"per_second", 1}, "ns": {"seconds", 1e9}, "B": {"bytes", 1}, "J": {"joules", 1},
+	"1": {"ratio", 1}}
+
+// Results are the values of a run's table as series, as of a moment: a median of trials with the
+// ends of its interval, where it has one. What the table withholds is not there.
+func Results(study table.Study, run string, nowNs int64) []telemetry.Series {
+	var out []telemetry.Series
+	for _, sc := range study.Scenarios {
+		for i := range sc.Targets {
+			t := &sc.Targets[i]
+			s := sheet{opened: nowNs}
+			for _, m := range t.Metrics {
+				if m.Withheld != "" || m.Summary.N == 0 {
+					continue
+				}
+				s.labels = map[string]string{"run": run, "target": t.Info.Name,
+					"scenario": sc.Name, "load": m.Load,
+					"launcher": launcherOf(t.Info), "arm": armOf(t.Info)}
+				u, ok := units[m.Unit]
+				if !ok {
+					panic("trial: a metric of the table has the unit " + m.Unit +
+						": say what it is called here")
+				}
+				bound := func(name string, v float64) {
+					s.one("prony_result", v/u.each, "metric", m.Name, "unit", u.name,
+						"bound", name)
+				}
+				bound("median", m.Summary.Center)
+				if !math.IsNaN(m.Summary.Lo) {
+					bound("low", m.Summary.Lo)
+					bound("high", m.Summary.Hi)
+				}
+			}
+			out = append(out, s.out...)
+		}
+	}
+	return out
 }

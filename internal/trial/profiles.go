@@ -29,29 +29,23 @@ type shot struct {
 // profileDir is where they are kept in a run's folder.
 const profileDir = "profiles"
 
-// profiles are those of one load.
-type profiles struct {
-	life  *life
-	shots []shot
-}
-
 // profile begins what is to be profiled during a load: each kind, of each process of the target.
 // Sampling begins before the lead-in, since attaching a profiler is work of its own, and ends after
-// the load, its drain included. A profile that cannot be taken is noted, and no reason to end a
-// trial.
-func (f *life) profile(ctx context.Context, load string) *profiles {
-	p := &profiles{life: f}
+// the load, its drain included, by what is returned. A profile that cannot be taken is noted, and
+// no reason to end a trial.
+func (f *life) profile(ctx context.Context, load string) (end func()) {
+	var shots []*shot
 	for _, kind := range f.trial.Watched.Profile {
 		for i := range f.proc.Parts {
-			p.shots = append(p.shots, f.begin(ctx, load, kind, i))
+			shots = append(shots, f.begin(ctx, load, kind, i))
 		}
 	}
-	return p
+	return func() { f.endProfiles(shots) }
 }
 
-func (f *life) begin(ctx context.Context, load, kind string, part int) shot {
+func (f *life) begin(ctx context.Context, load, kind string, part int) *shot {
 	process := f.proc.Parts[part]
-	s := shot{out: result.Profile{Kind: kind, Load: load, Process: process.Name}}
+	s := &shot{out: result.Profile{Kind: kind, Load: load, Process: process.Name}}
 	bounded, cancel := context.WithTimeout(ctx, profileWait)
 	defer cancel()
 	subject, err := f.toProfile(part)
@@ -99,38 +93,37 @@ func (f *life) toProfile(part int) (profile.Subject, error) {
 	return s, os.MkdirAll(dir, 0o755)
 }
 
-// stop ends all of them, side by side, so that none goes on while another is read, and saves what
+// endProfiles ends all, side by side, so that none goes on while another is read, and saves what
 // they saw.
-func (p *profiles) stop() {
+func (f *life) endProfiles(shots []*shot) {
 	bounded, cancel := context.WithTimeout(context.Background(), profileWait)
 	defer cancel()
 	var ending sync.WaitGroup
-	for i := range p.shots {
-		s := &p.shots[i]
+	for _, s := range shots {
 		if s.session == nil {
 			continue
 		}
 		ending.Go(func() {
 			s.out.DurationNs = clock.Mono() - s.began
-			if err := p.save(bounded, s); err != nil {
+			if err := f.save(bounded, s); err != nil {
 				s.out.File, s.out.Failed = "", err.Error()
 			}
 		})
 	}
 	ending.Wait()
-	for _, s := range p.shots {
-		p.life.rec.Profiles = append(p.life.rec.Profiles, s.out)
+	for _, s := range shots {
+		f.rec.Profiles = append(f.rec.Profiles, s.out)
 	}
 }
 
-func (p *profiles) save(ctx context.Context, s *shot) error {
+func (f *life) save(ctx context.Context, s *shot) error {
 	seen, err := s.session.Stop(ctx)
 	if err != nil {
 		return err
 	}
 	s.out.Tool, s.out.Samples = profile.Tool(seen), profile.Samples(seen)
-	name := strings.Join([]string{p.life.trial.ID, s.out.Load, s.out.Process, s.out.Kind}, ".")
+	name := strings.Join([]string{f.trial.ID, s.out.Load, s.out.Process, s.out.Kind}, ".")
 	name = strings.ReplaceAll(strings.ReplaceAll(name, "..", "."), " ", "-")
 	s.out.File = filepath.Join(profileDir, name+".pb.gz")
-	return file.Write(filepath.Join(p.life.lab.Dir, s.out.File), seen.Write)
+	return file.Write(filepath.Join(f.lab.Dir, s.out.File), seen.Write)
 }

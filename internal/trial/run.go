@@ -78,12 +78,21 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*result.Record, 
 	if len(e.Done) > 0 {
 		l.tell(Event{Step: "resumed", Before: len(e.Done)})
 	}
-	for left := e.left(nil, e.unrecorded()); len(left) > 0; left = e.left(records, left) {
+	choose := e.Next
+	if choose == nil {
+		choose = func(_ []*result.Record, left []Spec) []Spec { return left }
+	}
+	for left := choose(nil, e.unrecorded()); len(left) > 0; left = choose(records, left) {
 		if err := w.Look(); err != nil {
 			return records, fmt.Errorf("run %s: after %d of %d trials: %w", e.Head.ID,
 				len(e.Done)+len(records), len(e.Trials), err)
 		}
-		now := l.next(ctx, e, left)
+		var now []*result.Record
+		if left[0].Side != "" {
+			now = l.duet(ctx, e, [2]Spec(left))
+		} else {
+			now = append(now, l.one(ctx, e, left[0]))
+		}
 		for _, rec := range now {
 			rec.Resumed = len(e.Head.Resumed)
 			if err := w.Append(rec); err != nil {
@@ -123,21 +132,6 @@ func (e Experiment) learn(t Spec, rec *result.Record) {
 	if t.Role == suite.Pilot && good {
 		e.Pilots[pilotOf(t)] = rec.Loads[0].ThroughputPerS
 	}
-}
-
-func (e Experiment) left(done []*result.Record, left []Spec) []Spec {
-	if e.Next == nil {
-		return left
-	}
-	return e.Next(done, left)
-}
-
-// next runs the first of the trials that are left, or the first two where they are a duet.
-func (l *Lab) next(ctx context.Context, e Experiment, left []Spec) []*result.Record {
-	if left[0].Side != "" {
-		return l.duet(ctx, e, [2]Spec(left))
-	}
-	return []*result.Record{l.one(ctx, e, left[0])}
 }
 
 // one runs a trial, or records why there is nothing to run.

@@ -29,10 +29,13 @@ func (f *life) search(ctx context.Context, l suite.Load) error {
 		panic("trial: objectives of a suite that was checked cannot be read: " + err.Error())
 	}
 	var steps []*offered // of all kinds, as the search numbers them
-	taken := f.profile(ctx, l.Name)
+	stop := f.profile(ctx, l.Name)
 	found, err := capacity.Find(ctx, capacity.Options{
 		Offer: func(ctx context.Context, step capacity.Step) (*result.Load, error) {
-			o, err := f.searchStep(ctx, l, step)
+			spec := step.Load(f.specOf(l))
+			spec.Name = l.Name + " " + step.Phase
+			// The home is told of the deciding one alone, when it is known.
+			o, err := f.window(ctx, spec, func(string, string, int64) {})
 			if err != nil {
 				return nil, err
 			}
@@ -45,7 +48,7 @@ func (f *life) search(ctx context.Context, l suite.Load) error {
 		CeilingPerS: f.lab.ceiling(protocolOf(f.trial.Scene), f.trial.Scene.Streams,
 			l.Connections, l.Generators),
 	})
-	taken.stop()
+	stop()
 	if err != nil {
 		return fmt.Errorf("search for %s: %w", l.Name, err)
 	}
@@ -59,14 +62,6 @@ func (f *life) search(ctx context.Context, l suite.Load) error {
 	f.markAt(telemetry.Close, l.Name, o.closedWall)
 	f.keep(o)
 	return nil
-}
-
-// searchStep offers one. The home is told of the deciding one alone, when it is known.
-func (f *life) searchStep(ctx context.Context, l suite.Load, step capacity.Step) (*offered,
-	error) {
-	spec := step.Load(f.specOf(l))
-	spec.Name = l.Name + " " + step.Phase
-	return f.window(ctx, spec, func(string, string, int64) {})
 }
 
 // decided is the place of the step that tells what the service is like at its capacity: of those

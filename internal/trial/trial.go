@@ -12,15 +12,18 @@ package trial
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"prony/internal/asks"
 	"prony/internal/clock"
+	"prony/internal/file"
 	"prony/internal/host"
 	"prony/internal/launch"
 	"prony/internal/launch/kernel"
@@ -31,6 +34,7 @@ import (
 	"prony/internal/result"
 	"prony/internal/service"
 	"prony/internal/suite"
+	"prony/internal/summary"
 	"prony/internal/system"
 	"prony/internal/telemetry"
 	"prony/internal/verdict"
@@ -145,17 +149,17 @@ type life struct {
 	details []detail
 	step    string
 
-	pilots  map[string]float64
-	windows []stretch
-	pages   []int // further ports of its processes, for pages of metrics or profiles
-	pprof   bool  // it serves Go's profiles there
-	heard   bool  // the home of telemetry was told of the trial
-	taken   bool  // its failure is that of the other side of its duet
-	heldNs  int64 // for somebody to look at, which is no part of the trial
+	pilots    map[string]float64
+	betweenNs []int64 // of each load of the record: from mark to mark around its window
+	pages     []int   // further ports of its processes, for pages of metrics or profiles
+	pprof     bool    // it serves Go's profiles there
+	heard     bool    // the home of telemetry was told of the trial
+	taken     bool    // its failure is that of the other side of its duet
+	heldNs    int64   // for somebody to look at, which is no part of the trial
 
-	courses []course         // loads that the meter was not told of
-	unsaid  []telemetry.Mark // marks that the home was not told of
-	asked   []*asked         // of what requests ask
+	untold []*offered       // loads that the meter was not told of
+	unsaid []telemetry.Mark // marks that the home was not told of
+	asked  []*asked         // of what requests ask
 }
 
 // Trial runs one trial to its record. It never fails otherwise: what went wrong is in the record.
@@ -276,7 +280,9 @@ func (f *life) fail(ctx context.Context, err error) {
 func (f *life) end(ctx context.Context) {
 	f.unpodded()
 	for _, a := range f.asked {
-		a.close()
+		if a.counter != nil {
+			a.counter.Close()
+		}
 	}
 	if f.watch != nil {
 		series, cost := f.watch.Stop()
@@ -304,10 +310,6 @@ func (f *life) end(ctx context.Context) {
 	}
 }
 
-func (f *life) logFile() string {
-	return filepath.Join(f.lab.Dir, "logs", f.trial.ID+".log")
-}
-
 // launch starts the target's processes. Of a system all but the last are ready then.
 func (f *life) launch(ctx context.Context) error {
 	limits := f.trial.Limits
@@ -322,8 +324,9 @@ func (f *life) launch(ctx context.Context) error {
 	starter := system.Starter{Launcher: f.launcher(), Dial: f.lab.Dial, Port: ports}
 	order := system.Order{
 		Name: f.trial.ID, Service: f.trial.Subject.Service, Target: f.trial.Subject.Target,
-		Built: f.trial.Subject.Built, LogFile: f.logFile(), Cores: f.lab.Layout.Service,
-		Values: service.Values{CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory)},
+		Built: f.trial.Subject.Built, Cores: f.lab.Layout.Service,
+		LogFile: filepath.Join(f.lab.Dir, "logs", f.trial.ID+".log"),
+		Values:  service.Values{CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory)},
 	}
 	if f.trial.Subject.Service.Backed(f.trial.Subject.Target) {
 		order.Back = f.lab.Layout.Backing
@@ -444,4 +447,60 @@ func (f *life) verify(ctx context.Context) error {
 			strings.Join(bad, "; "))
 	}
 	return nil
+}
+
+// Held is a failed trial whose service was not stopped yet. It may have ended by itself.
+type Held struct {
+	Trial   string
+	Failure result.Failure
+	Service *system.System
+	Dir     string // in which its processes were started, where they are no containers
+}
+
+// hold lets somebody look at the service of a trial that failed. One that was ended, by an
+// interrupt or since the other side of its duet failed, has nothing to show.
+func (f *life) hold(ctx context.Context) {
+	if f.lab.Hold == nil || f.rec.Outcome != result.Failed || f.taken || ctx.Err() != nil {
+		return
+	}
+	began := clock.Mono()
+	f.lab.tell(Event{Trial: f.trial.ID, Step: "held"})
+	f.lab.Hold(ctx, Held{Trial: f.trial.ID, Failure: *f.rec.Failure, Service: f.proc,
+		Dir: f.trial.Subject.Built.Dir})
+	f.heldNs = clock.Mono() - began
+}
+
+// detail is something that belongs to a trial but not into its record: series and histograms for
+// drilling down. Losing it loses no result.
+type detail struct {
+	name      string
+	value     any             // saved as JSON in series/TRIAL.NAME.json
+	intervals []load.Interval // saved as an HdrHistogram log in hdr/TRIAL.NAME.hlog
+}
+
+func (f *life) saveDetails() error {
+	for _, d := range f.details {
+		var err error
+		if d.intervals != nil {
+			err = summary.SaveHLog(f.lab.Dir, f.trial.ID, d.name, d.intervals)
+		} else {
+			err = f.saveJSON(d)
+		}
+		if err != nil {
+			return fmt.Errorf("save %s of %s: %w", d.name, f.trial.ID, err)
+		}
+	}
+	return nil
+}
+
+func (f *life) saveJSON(d detail) error {
+	b, err := json.Marshal(d.value)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(f.lab.Dir, "series")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return file.Put(filepath.Join(dir, f.trial.ID+"."+d.name+".json"), append(b, '\n'))
 }

@@ -198,7 +198,7 @@ func numbersOf(l *result.Load) []string {
 // withheldIn tells whether a percentile is not to be quoted of this trial: too few answers, or one
 // that was not answered. That is enough.
 func withheldIn(l *result.Load, name string) bool {
-	q := quantileOf(name)
+	q := metric.Named(name, "").Quantile
 	if q == 0 {
 		return false
 	}
@@ -210,20 +210,11 @@ func withheldIn(l *result.Load, name string) bool {
 	return !ok
 }
 
-func quantileOf(name string) float64 {
-	for _, p := range metric.Percentiles() {
-		if p.Name == name {
-			return p.Quantile
-		}
-	}
-	return 0
-}
-
 // tolerance is by how much a number of a trial is uncertain anyway, as a share: the resolution, or
 // half the width of a percentile's own interval.
 func tolerance(v *result.Verdict, l *load, number string) float64 {
 	limit := v.Resolves()
-	q, d := quantileOf(number), &l.ResponseTime
+	q, d := metric.Named(number, "").Quantile, &l.ResponseTime
 	if q == 0 || d.HDR == "" {
 		return limit
 	}

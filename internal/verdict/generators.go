@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"prony/internal/result"
+	"prony/internal/unit"
 )
 
 const (
@@ -23,16 +24,10 @@ var ownRules = []string{"stood still", "delivered", "generator", "run delay", "l
 // not VALID is told.
 func Alone(l *result.Load) []result.Finding {
 	v := result.Verdict{Grade: result.Valid}
-	of, r := loadOf(l), &result.Record{Outcome: result.Measured}
-	for _, rule := range slices.Concat(boundRules, loadRules, latencyRules) {
-		if !slices.Contains(ownRules, rule.Name) {
-			continue
-		}
-		if f := worthTelling(rule.check(r, of), v.Resolves()); f != nil {
-			f.Rule, f.Load = rule.Name, l.Name
-			v.Findings = append(v.Findings, *f)
-		}
-	}
+	rules := slices.DeleteFunc(slices.Concat(boundRules, loadRules, latencyRules),
+		func(r Rule) bool { return !slices.Contains(ownRules, r.Name) })
+	of := loadOf(l)
+	apply(&v, &result.Record{Outcome: result.Measured}, of, rules...)
 	weigh(&v, of)
 	return slices.DeleteFunc(v.Findings, func(f result.Finding) bool {
 		return f.Grade == result.Valid
@@ -73,12 +68,7 @@ func generators(_ *result.Record, l *load) *result.Finding {
 }
 
 // some are the first of several texts.
-func some(texts []string) string {
-	if n := len(texts) - namesMax; n > 0 {
-		return fmt.Sprintf("%s; and %d more", strings.Join(texts[:namesMax], "; "), n)
-	}
-	return strings.Join(texts, "; ")
-}
+func some(texts []string) string { return strings.Join(unit.First(texts, namesMax), "; ") }
 
 // clocks bounds by how much parts of one schedule can have been shifted against each other. Each
 // response time is one clock's, so that only the pattern of arrivals is moved: by as much as the

@@ -24,31 +24,18 @@ type Rule struct {
 // together exceed its uncertainty (see weigh), the rest wherever it does not hold.
 func Judge(r *result.Record) result.Verdict {
 	v := result.Verdict{Grade: result.Valid, Resolution: r.Verdict.Resolution}
-	apply := func(l *load, rules ...Rule) {
-		for _, rule := range rules {
-			f := worthTelling(rule.check(r, l), v.Resolves())
-			if f == nil {
-				continue
-			}
-			f.Rule = rule.Name
-			if l != nil {
-				f.Load = l.Name
-			}
-			v.Findings = append(v.Findings, *f)
-		}
-	}
-	apply(nil, ended)
+	apply(&v, r, nil, ended)
 	if len(v.Findings) > 0 {
 		v.Grade = result.Invalid
 		return v
 	}
-	apply(nil, trialRules...)
+	apply(&v, r, nil, trialRules...)
 	for i := range r.Loads {
 		l := loadOf(&r.Loads[i])
-		apply(l, boundRules...)
-		apply(l, loadRules...)
+		apply(&v, r, l, boundRules...)
+		apply(&v, r, l, loadRules...)
 		if Withheld(v, l.Name) == nil {
-			apply(l, latencyRules...)
+			apply(&v, r, l, latencyRules...)
 		}
 		weigh(&v, l)
 	}
@@ -56,6 +43,21 @@ func Judge(r *result.Record) result.Verdict {
 		v.Grade = worse(v.Grade, f.Grade)
 	}
 	return v
+}
+
+// apply adds what rules find of a record, or of a load of it.
+func apply(v *result.Verdict, r *result.Record, l *load, rules ...Rule) {
+	for _, rule := range rules {
+		f := worthTelling(rule.check(r, l), v.Resolves())
+		if f == nil {
+			continue
+		}
+		f.Rule = rule.Name
+		if l != nil {
+			f.Load = l.Name
+		}
+		v.Findings = append(v.Findings, *f)
+	}
 }
 
 // Withheld returns the finding for which a load has no latency that may be printed, or nil. Above
@@ -106,4 +108,55 @@ func apart(x, limit float64, digits int) string {
 		more = digits
 	}
 	return at(more, x)
+}
+
+// follows says which findings may be what another one comes from, the likeliest first. What no
+// other brings about is a cause of its own, and its hint the advice that helps.
+var follows = map[string][]string{
+	"run delay":  {"cores", "neighbours", "steal"},
+	"generator":  {"cores"},
+	"ceiling":    {"generator", "run delay"},
+	"timer":      {"quiet"},
+	"neighbours": {"quiet"},
+	"lag":        {"cores", "generator", "run delay", "neighbours", "steal", "timer"},
+	"waited":     {"capacity", "throttled", "lag", "steal", "neighbours", "memory"},
+	"rate":       {"lag", "waited"},
+	"arrivals":   {"lag"},
+	"bursts":     {"lag"},
+	"batch":      {"generator", "lag"},
+	"delivered":  {"capacity", "waited", "lag"},
+	"capacity":   {"errors", "throttled"},
+	"censored":   {"capacity", "waited"},
+	"little":     {"capacity", "censored"},
+	"drift":      {"warm-up", "throttled", "steal", "neighbours"},
+	"settled":    {"warm-up", "throttled", "steal", "neighbours"},
+	"samples":    {"steal", "warm-up"},
+}
+
+// Chain is a finding with what it follows from in the same verdict, the cause first. One on the
+// whole trial may be the cause of any of its loads.
+func Chain(v result.Verdict, f result.Finding) []result.Finding {
+	chain := []result.Finding{f}
+	for {
+		last := chain[0]
+		before := slices.IndexFunc(follows[last.Rule], func(rule string) bool {
+			return find(v, rule, last.Load, chain) != nil
+		})
+		if before < 0 {
+			return chain
+		}
+		chain = slices.Insert(chain, 0, *find(v, follows[last.Rule][before], last.Load, chain))
+	}
+}
+
+// find looks for a rule's finding on a load or on the whole trial that a chain does not have yet.
+func find(v result.Verdict, rule, load string, chain []result.Finding) *result.Finding {
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		if f.Rule == rule && (f.Load == load || f.Load == "") &&
+			!slices.ContainsFunc(chain, func(c result.Finding) bool { return c.Rule == rule }) {
+			return f
+		}
+	}
+	return nil
 }

@@ -178,7 +178,7 @@ func (World) Lab(j *process.Journal, by *lab.Launchers, l host.Layout, dir strin
 		Containers: by.By, Launcher: &process.Launcher{Journal: j}, Driver: drivers(crew),
 		Layout: l, Dir: dir, Observe: observe, Port: system.FreePort, Profiler: profiler,
 		Quiet: func(ctx context.Context) result.Before {
-			return doctor.Quiet(ctx, doctor.QuietOptions{Bound: quietBound})
+			return doctor.Quiet(ctx, doctor.Options{Bound: quietBound})
 		},
 		Beside: func(p launch.Process, l host.Layout, other func() []int) (trial.Watcher, error) {
 			return Watch(p, l, 0, other)

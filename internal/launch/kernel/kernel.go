@@ -148,3 +148,26 @@ func CoreList(cores []int) string {
 	}
 	return strings.Join(s, ",")
 }
+
+// maxCores is above every number of a processor: Linux knows at most 8192.
+const maxCores = 1 << 13
+
+// ParseCores reads a list of cores or nodes as the kernel writes them, "0-3,8" (cpuset(7), "List
+// format"); none when it is no such list.
+func ParseCores(text string) (all []int) {
+	for part := range strings.SplitSeq(text, ",") {
+		from, to, isRange := strings.Cut(strings.TrimSpace(part), "-")
+		first, err := strconv.Atoi(from)
+		last := first
+		if err == nil && isRange {
+			last, err = strconv.Atoi(to)
+		}
+		if err != nil || first < 0 || last < first || last >= maxCores {
+			return nil
+		}
+		for i := first; i <= last; i++ {
+			all = append(all, i)
+		}
+	}
+	return all
+}

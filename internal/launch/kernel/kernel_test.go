@@ -223,3 +223,12 @@ func TestExitWords(t *testing.T) {
 		}
 	}
 }
+
+func TestParseCores(t *testing.T) {
+	for text, want := range map[string][]int{"0-2,7\n": {0, 1, 2, 7}, "1": {1}, "": nil, "a": nil,
+		"3-": nil, "0-99999999": nil, "-1": nil, "2-1": nil} {
+		if got := ParseCores(text); !slices.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+}

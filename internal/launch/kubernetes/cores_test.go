@@ -4,21 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"prony/internal/launch"
 )
-
-func TestCoreList(t *testing.T) {
-	for text, want := range map[string][]int{"0-2,7\n": {0, 1, 2, 7}, "1": {1}, "": nil, "a": nil,
-		"3-": nil, "0-99999999": nil, "-1": nil, "2-1": nil} {
-		if got := coreList(text); !slices.Equal(got, want) {
-			t.Errorf("%q: %v, want %v", text, got, want)
-		}
-	}
-}
 
 // tree makes control groups, given as path, cores and processes of each.
 func tree(t *testing.T, version int, groups ...[3]string) string {

@@ -2,6 +2,7 @@ package exact
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"prony/internal/pace"
@@ -18,37 +19,15 @@ type Params struct {
 	Seed    uint64        `json:"seed"`
 }
 
-// Names of parameters.
-const (
-	Service = "service"
-	Cold    = "cold"
-	After   = "after"
-	Stalled = "stall"
-	Period  = "every"
-	Number  = "n"
-	Seed    = "seed"
-)
-
 // Field returns where the parameter of a name is kept: a *time.Duration, an *int64 or a *uint64.
 // Any other name is a programmer's error: it panics.
 func (p *Params) Field(name string) any {
-	switch name {
-	case Service:
-		return &p.Service
-	case Cold:
-		return &p.Cold
-	case After:
-		return &p.After
-	case Stalled:
-		return &p.Stall
-	case Period:
-		return &p.Every
-	case Number:
-		return &p.N
-	case Seed:
-		return &p.Seed
+	field, ok := map[string]any{"service": &p.Service, "cold": &p.Cold, "after": &p.After,
+		"stall": &p.Stall, "every": &p.Every, "n": &p.N, "seed": &p.Seed}[name]
+	if !ok {
+		panic("exact: there is no parameter " + name)
 	}
-	panic("exact: there is no parameter " + name)
+	return field
 }
 
 // Need is a parameter that a kind hears.
@@ -84,8 +63,8 @@ func (k Kind) Plan(p Params) (Plan, error) {
 		}
 	}
 	if k.Name == "pause" && p.Stall >= p.Every {
-		return nil, fmt.Errorf("truth pause: a freeze of %v in every %v never ends; let %s be "+
-			"less than %s", p.Stall, p.Every, Stalled, Period)
+		return nil, fmt.Errorf("truth pause: a freeze of %v in every %v never ends; let stall be "+
+			"less than every", p.Stall, p.Every)
 	}
 	return k.plan(p), nil
 }
@@ -111,7 +90,7 @@ func Find(name string) (Kind, bool) {
 }
 
 // Kinds lists all of them.
-func Kinds() []Kind { return append([]Kind(nil), kinds...) }
+func Kinds() []Kind { return slices.Clone(kinds) }
 
 const ms = time.Millisecond
 
@@ -147,7 +126,7 @@ var kinds = []Kind{
 		Does: "answers each request --service after it came, any number at once",
 		Reads: `N connections, closed: N/service requests a second, each of --service. Open, at any
 			rate: --service.`,
-		Needs: []Need{{Service, saysService, 0, 0}},
+		Needs: []Need{{"service", saysService, 0, 0}},
 		Zero:  Params{Service: 10 * ms},
 		plan:  func(p Params) Plan { return Fixed(p.Service) },
 	}, {
@@ -156,7 +135,7 @@ var kinds = []Kind{
 		Reads: `Closed, N > 1: 1/service requests a second, each of N·service. Open with Poisson
 			arrivals at R (ρ = R·service < 1): a mean of service + ρ·service/(2(1−ρ)). Above
 			1/service: a backlog that grows by R − 1/service, and no latency worth the name.`,
-		Needs: []Need{{Service, saysService, 1, 0}},
+		Needs: []Need{{"service", saysService, 1, 0}},
 		Zero:  Params{Service: 2 * ms},
 		plan:  func(p Params) Plan { return Cap(1, p.Service) },
 	}, {
@@ -165,14 +144,15 @@ var kinds = []Kind{
 		Reads: `Open with Poisson arrivals at R (ρ = R·service < 1): a mean of m = service/(1−ρ),
 			p50 = 0.693·m, p99 = 4.605·m. One run is a sample of that, and a small one: a thousand
 			busy spells come near.`,
-		Needs: []Need{{Service, "mean service time", 1, 0}, {Seed, "of the service times", 0, 0}},
-		Zero:  Params{Service: 2 * ms, Seed: 1},
-		plan:  func(p Params) Plan { return Queue(Exponential(p.Service, p.Seed)) },
+		Needs: []Need{{"service", "mean service time", 1, 0},
+			{"seed", "of the service times", 0, 0}},
+		Zero: Params{Service: 2 * ms, Seed: 1},
+		plan: func(p Params) Plan { return Queue(Exponential(p.Service, p.Seed)) },
 	}, {
 		Name:  "cap",
 		Does:  "serves --n requests at once, --service each; the others wait in line",
 		Reads: `C ≥ n connections, closed: n/service requests a second, each of C·service/n.`,
-		Needs: []Need{{Service, saysService, 1, 0}, {Number, saysAtOnce, 1, atOnceMax}},
+		Needs: []Need{{"service", saysService, 1, 0}, {"n", saysAtOnce, 1, atOnceMax}},
 		Zero:  Params{Service: 10 * ms, N: 4},
 		plan:  func(p Params) Plan { return Cap(p.N, p.Service) },
 	}, {
@@ -181,8 +161,8 @@ var kinds = []Kind{
 		Reads: `At a rate R over a window T: stall·R requests are held up, uniform on 0…stall; max =
 			stall, mean = stall²/2T, the share of requests above x is (stall−x)/T. Who reads less
 			waits with the server (coordinated omission).`,
-		Needs: []Need{{After, saysAfter, 0, 0}, {Stalled, saysStall, 0, 0},
-			{Service, saysService, 0, 0}},
+		Needs: []Need{{"after", saysAfter, 0, 0}, {"stall", saysStall, 0, 0},
+			{"service", saysService, 0, 0}},
 		Zero: Params{After: 3000 * ms, Stall: 1000 * ms},
 		plan: func(p Params) Plan { return Stall(p.After, p.Stall, Fixed(p.Service)) },
 	}, {
@@ -190,8 +170,8 @@ var kinds = []Kind{
 		Does: "freezes for --stall at the end of each --every",
 		Reads: `At any rate: a share of stall/every of the requests is held up, uniform on 0…stall;
 			max = stall, mean = stall²/(2·every).`,
-		Needs: []Need{{Stalled, saysStall, 0, 0}, {Period, "from freeze to freeze", 1, 0},
-			{Service, saysService, 0, 0}},
+		Needs: []Need{{"stall", saysStall, 0, 0}, {"every", "from freeze to freeze", 1, 0},
+			{"service", saysService, 0, 0}},
 		Zero: Params{Stall: 100 * ms, Every: 1000 * ms},
 		plan: func(p Params) Plan { return Pause(p.Every, p.Stall, Fixed(p.Service)) },
 	}, {
@@ -199,8 +179,8 @@ var kinds = []Kind{
 		Does: "gets faster, from --cold to --service, in a straight line, until --after",
 		Reads: `t after the first request: cold − (cold−service)·t/after, and --service from then
 			on. A mean over all of it describes no moment.`,
-		Needs: []Need{{Cold, "service time at first", 0, 0},
-			{Service, "service time in the end", 0, 0}, {After, saysAfter, 1, 0}},
+		Needs: []Need{{"cold", "service time at first", 0, 0},
+			{"service", "service time in the end", 0, 0}, {"after", saysAfter, 1, 0}},
 		Zero: Params{Cold: 50 * ms, Service: 5 * ms, After: 5000 * ms},
 		plan: func(p Params) Plan { return WarmUp(p.Cold, p.Service, p.After) },
 	}, {
@@ -208,14 +188,14 @@ var kinds = []Kind{
 		Does: "answers every --n-th request with a wrong body of the right length",
 		Reads: `Of k requests ⌊k/n⌋ are errors, for who compares bodies with "` + Body + `": the
 			wrong one is "` + bad + `".`,
-		Needs: []Need{{Number, saysOneIn, 1, 0}},
+		Needs: []Need{{"n", saysOneIn, 1, 0}},
 		Zero:  Params{N: 10000},
 		plan:  func(p Params) Plan { return Every(p.N, Wrong, Fixed(0)) },
 	}, {
 		Name:  "reset",
 		Does:  "resets the connection instead of every --n-th answer",
 		Reads: `Of k requests ⌊k/n⌋ are errors, and as many connections are opened anew.`,
-		Needs: []Need{{Number, saysOneIn, 1, 0}},
+		Needs: []Need{{"n", saysOneIn, 1, 0}},
 		Zero:  Params{N: 1000},
 		plan:  func(p Params) Plan { return Every(p.N, Gone, Fixed(0)) },
 	}, {
@@ -223,7 +203,7 @@ var kinds = []Kind{
 		Does: "never answers every --n-th request",
 		Reads: `Of k requests ⌊k/n⌋ time out, and count in the latency with at least the timeout:
 			n = 50 makes p99 the timeout.`,
-		Needs: []Need{{Number, saysOneIn, 1, 0}, {Service, saysService, 0, 0}},
+		Needs: []Need{{"n", saysOneIn, 1, 0}, {"service", saysService, 0, 0}},
 		Zero:  Params{N: 1000},
 		plan:  func(p Params) Plan { return Every(p.N, Silent, Fixed(p.Service)) },
 	}, {
@@ -231,15 +211,15 @@ var kinds = []Kind{
 		Does: "answers no request any more that comes --after the first one",
 		Reads: `At a rate R over a window T: R·after requests are answered; R·(T−after) are shown as
 			not, with or without a timeout.`,
-		Needs: []Need{{After, saysAfter, 0, 0}, {Service, saysService, 0, 0}},
+		Needs: []Need{{"after", saysAfter, 0, 0}, {"service", saysService, 0, 0}},
 		Zero:  Params{After: 3000 * ms},
 		plan:  func(p Params) Plan { return Hang(p.After, Fixed(p.Service)) },
 	}, {
 		Name:  "drip",
 		Does:  "sends a body of --n bytes one by one, --every apart, the first after --service",
 		Reads: `First byte: --service. Whole answer: service + (n−1)·every.`,
-		Needs: []Need{{Service, "until the first byte", 0, 0},
-			{Number, "bytes of the body", 1, dripMax}, {Period, "between two bytes", 0, 0}},
+		Needs: []Need{{"service", "until the first byte", 0, 0},
+			{"n", "bytes of the body", 1, dripMax}, {"every", "between two bytes", 0, 0}},
 		Zero: Params{Service: 20 * ms, N: 10, Every: 5 * ms},
 		plan: func(p Params) Plan { return Drip(p.Service, p.N, p.Every) },
 	}, {
@@ -248,14 +228,14 @@ var kinds = []Kind{
 		Reads: `Good answers take --service. Open with Poisson arrivals at R, a = R·service: a share
 			of B(n, a) is refused (Erlang), 0.311 for n = 4 and a = 4. A refusal is no fast
 			answer.`,
-		Needs: []Need{{Service, saysService, 0, 0}, {Number, saysAtOnce, 1, atOnceMax}},
+		Needs: []Need{{"service", saysService, 0, 0}, {"n", saysAtOnce, 1, atOnceMax}},
 		Zero:  Params{Service: 20 * ms, N: 4},
 		plan:  func(p Params) Plan { return Shed(p.N, p.Service) },
 	}, {
 		Name:  "keepalive",
 		Does:  "closes each connection after --n answers, and says so with the last",
 		Reads: `k requests make k/n new connections and no error.`,
-		Needs: []Need{{Number, "answers of a connection", 1, 0}},
+		Needs: []Need{{"n", "answers of a connection", 1, 0}},
 		Zero:  Params{N: 100},
 		plan:  func(p Params) Plan { return Renew(p.N, Fixed(0)) },
 	}, {
@@ -263,7 +243,7 @@ var kinds = []Kind{
 		Does: "burns --service of processor time for each request",
 		Reads: `Processor time a request: --service, and what a request costs anyway (some µs).
 			Closed: at most 1/service requests a second.`,
-		Needs: []Need{{Service, "processor time a request", 0, 0}},
+		Needs: []Need{{"service", "processor time a request", 0, 0}},
 		Zero:  Params{Service: 1 * ms},
 		plan:  func(p Params) Plan { return Burn(p.Service) },
 	},

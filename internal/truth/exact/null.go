@@ -17,8 +17,8 @@ import (
 func Null(ctx context.Context, l *net.TCPListener, answer []byte) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	n := &null{answer: answer, buf: make([]byte, len(emptyLine)-1+64<<10), open: map[int]bool{},
-		part: map[int][]byte{}}
+	n := &null{poller: poller{known: true}, answer: answer,
+		buf: make([]byte, len(emptyLine)-1+64<<10), open: map[int]bool{}, part: map[int][]byte{}}
 	defer n.closeAll()
 	err := n.poller.open(l)
 	for err == nil && ctx.Err() == nil {
@@ -40,21 +40,15 @@ type null struct {
 
 // turn waits half a second at most, so that the end of the context is noticed.
 func (n *null) turn() error {
-	k, err := unix.EpollWait(n.epfd, n.events[:], 500)
-	if err == unix.EINTR {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, ev := range n.events[:k] {
+	events, err := n.wait(500)
+	for _, ev := range events {
 		if ev.Fd == n.listener {
 			n.accept(unix.EPOLLIN|unix.EPOLLET, func(fd int32) { n.open[int(fd)] = true })
 		} else {
 			n.serve(int(ev.Fd))
 		}
 	}
-	return nil
+	return err
 }
 
 func (n *null) drop(fd int) {

@@ -3,6 +3,7 @@ package exact
 import (
 	"net"
 	"os"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,6 +15,7 @@ type poller struct {
 	listener int32
 	epfd     int
 	events   [128]unix.EpollEvent
+	known    bool // to Go's runtime are its waits
 }
 
 func (p *poller) open(l *net.TCPListener) (err error) {
@@ -37,6 +39,25 @@ func (p *poller) close() {
 	if p.file != nil {
 		p.file.Close()
 	}
+}
+
+// wait waits for events; a signal ends it without any. Told of it, Go's runtime watches the thread
+// wait, from another thread that it wakes up to 50,000 times a second for that: a raw call leaves
+// it alone.
+func (p *poller) wait(timeoutMs int) ([]unix.EpollEvent, error) {
+	var k int
+	var err error
+	if p.known {
+		k, err = unix.EpollWait(p.epfd, p.events[:], timeoutMs)
+	} else {
+		n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.epfd),
+			uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), uintptr(timeoutMs), 0, 0)
+		k, err = int(n), errno
+	}
+	if err == unix.EINTR || err == unix.Errno(0) {
+		err = nil
+	}
+	return p.events[:max(k, 0)], err
 }
 
 func (p *poller) watch(fd int32, events uint32) error {

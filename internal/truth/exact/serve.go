@@ -72,7 +72,7 @@ func Start(p Plan) (addr netip.AddrPort, stop func() (Report, error), err error)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		report, failed = serve(ctx, l, &server{plan: p, known: true})
+		report, failed = serve(ctx, l, &server{plan: p, poller: poller{known: true}})
 		l.Close()
 	}()
 	return l.Addr().(*net.TCPAddr).AddrPort(), func() (Report, error) {
@@ -119,18 +119,15 @@ func processors(change int) {
 type server struct {
 	poller
 	plan  Plan
-	known bool // to Go's runtime are its waits
 	timer int
 	conns map[int32]*conn
 	in    []byte
 
-	due     []*action // the next one first
-	armed   int64     // what the timer is set to, 0 for not at all
-	seq     int64
-	n       int64
-	delayed int64
-	lateNs  float64
-	lateMax int64
+	due    []*action // the next one first
+	armed  int64     // what the timer is set to, 0 for not at all
+	seq    int64
+	lateNs float64 // in all
+	told   Report  // but for the mean and the thread's own wait
 }
 
 // conn is a connection. Answers leave in the order of their requests, pipelined ones too.
@@ -198,14 +195,8 @@ func (s *server) turn() error {
 			return err
 		}
 	}
-	k, err := s.wait(timeout)
-	if err == unix.EINTR {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, ev := range s.events[:k] {
+	events, err := s.wait(timeout)
+	for _, ev := range events {
 		switch ev.Fd {
 		case int32(s.timer):
 			s.armed = 0
@@ -217,21 +208,7 @@ func (s *server) turn() error {
 			}
 		}
 	}
-	return nil
-}
-
-// wait waits for events. Told of it, Go's runtime watches the thread wait, from another thread that
-// it wakes up to 50,000 times a second for that: a raw call leaves it alone.
-func (s *server) wait(timeoutMs int) (int, error) {
-	if s.known {
-		return unix.EpollWait(s.epfd, s.events[:], timeoutMs)
-	}
-	k, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(s.epfd),
-		uintptr(unsafe.Pointer(&s.events[0])), uintptr(len(s.events)), uintptr(timeoutMs), 0, 0)
-	if errno != 0 {
-		return 0, errno
-	}
-	return int(k), nil
+	return err
 }
 
 // arm sets the timer for the head of the queue, unless it is.
@@ -331,9 +308,9 @@ func parse(b []byte) (m message, ok bool) {
 }
 
 func (s *server) request(c *conn, text []byte, m message, now int64) {
-	s.n++
+	s.told.Requests++
 	c.n++
-	r := s.plan(now, Request{N: s.n, OnConn: c.n, Method: m.method, Path: m.path,
+	r := s.plan(now, Request{N: s.told.Requests, OnConn: c.n, Method: m.method, Path: m.path,
 		Body: text[m.head:]})
 	if r.At == Never {
 		return
@@ -372,9 +349,9 @@ func (s *server) act(a *action) {
 	}
 	if a.delayed {
 		late := clock.Mono() - a.at
-		s.delayed++
+		s.told.Delayed++
 		s.lateNs += float64(late)
-		s.lateMax = max(s.lateMax, late)
+		s.told.LateMaxNs = max(s.told.LateMaxNs, late)
 	}
 	if len(text) > 0 {
 		if k, err := unix.Write(int(a.c.fd), text); err != nil || k < len(text) {
@@ -415,23 +392,16 @@ func threadTime() int64 {
 // runDelay is the second number of the thread's schedstat (Linux, scheduler/sched-stats.rst), 0
 // where the kernel keeps none.
 func runDelay() (ns int64) {
-	text, err := os.ReadFile("/proc/thread-self/schedstat")
-	if err != nil {
-		return 0
-	}
-	if _, err := fmt.Sscanf(string(text), "%d %d", new(int64), &ns); err != nil {
-		return 0
-	}
+	text, _ := os.ReadFile("/proc/thread-self/schedstat")
+	_, _ = fmt.Sscanf(string(text), "%d %d", new(int64), &ns) // nothing from nothing
 	return ns
 }
 
 func (s *server) report(delayBefore int64) Report {
-	out := Report{
-		Requests: s.n, Delayed: s.delayed, LateMaxNs: s.lateMax,
-		RunDelayNs: runDelay() - delayBefore,
-	}
-	if s.delayed > 0 {
-		out.LateMeanNs = s.lateNs / float64(s.delayed)
+	out := s.told
+	out.RunDelayNs = runDelay() - delayBefore
+	if out.Delayed > 0 {
+		out.LateMeanNs = s.lateNs / float64(out.Delayed)
 	}
 	return out
 }

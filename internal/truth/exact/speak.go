@@ -75,13 +75,13 @@ func Speak(ctx context.Context, protocol string, l net.Listener, p Plan, made fu
 		protocol == "h3"
 	var conf *tls.Config
 	if secure {
-		cert, text, err := certificate()
+		c, err := cert.New(24*time.Hour, "localhost", "example.com", "127.0.0.1")
 		if err != nil {
 			return fmt.Errorf("serve truth: make a certificate: %w", err)
 		}
-		conf = &tls.Config{Certificates: []tls.Certificate{cert}}
+		conf = &tls.Config{Certificates: []tls.Certificate{c}}
 		if made != nil {
-			made(text)
+			made(cert.PEM(c))
 		}
 	}
 	var serve func() error
@@ -162,13 +162,9 @@ func (s *speaker) web(protocol string, l net.Listener, conf *tls.Config) (func()
 	server.Protocols.SetHTTP1(protocol != "h2" && protocol != "h2c")
 	server.Protocols.SetHTTP2(protocol == "h2")
 	server.Protocols.SetUnencryptedHTTP2(protocol == "h2c")
-	serve := func() (err error) {
-		if conf != nil {
-			err = server.ServeTLS(l, "", "")
-		} else {
-			err = server.Serve(l)
-		}
-		return err
+	serve := func() error { return server.Serve(l) }
+	if conf != nil {
+		serve = func() error { return server.ServeTLS(l, "", "") }
 	}
 	return serve, func() { server.Close() }
 }
@@ -237,12 +233,3 @@ func (Bare) Unmarshal(data mem.BufferSlice, v any) error {
 }
 
 var _ encoding.CodecV2 = Bare{}
-
-// certificate makes one for this machine, for a day.
-func certificate() (tls.Certificate, []byte, error) {
-	c, err := cert.New(24*time.Hour, "localhost", "example.com", "127.0.0.1")
-	if err != nil {
-		return c, nil, err
-	}
-	return c, cert.PEM(c), nil
-}
