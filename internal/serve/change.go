@@ -9,20 +9,15 @@ import (
 )
 
 // label puts labels on a run, in place of those that it had.
-func (s *Server) label(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) label(r *http.Request) (any, error) {
 	labels := map[string]string{}
 	if err := read(r, &labels); err != nil {
-		return err
+		return nil, err
 	}
-	id := r.PathValue("id")
-	if err := s.Runs.Label(id, labels); err != nil {
-		return err
+	if err := s.Runs.Label(r.PathValue("id"), labels); err != nil {
+		return nil, err
 	}
-	e, err := s.Runs.Entry(id)
-	if err != nil {
-		return err
-	}
-	return give(w, http.StatusOK, e)
+	return s.run(r)
 }
 
 // remove takes a run away.
@@ -39,48 +34,48 @@ const maxReason = 500
 
 // stop ends a run as Ctrl-C does: the trial under way is given up, what has a record stays, and
 // prony run --resume goes on with it.
-func (s *Server) stop(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) stop(r *http.Request) (any, error) {
 	var asked struct {
 		Reason string `json:"reason"`
 	}
 	if err := read(r, &asked); err != nil {
-		return err
+		return nil, err
 	}
 	for _, c := range asked.Reason {
 		if unicode.IsControl(c) {
-			return refuse(http.StatusBadRequest, "reason: want a line of text")
+			return nil, refuse(http.StatusBadRequest, "reason: want a line of text")
 		}
 	}
 	if len(asked.Reason) > maxReason {
-		return refuse(http.StatusBadRequest, "reason: want at most %d bytes", maxReason)
+		return nil, refuse(http.StatusBadRequest, "reason: want at most %d bytes", maxReason)
 	}
 	id := r.PathValue("id")
 	lab, err := s.underWay(id)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	// The kernel's handle on the process comes first: the number alone may be another's by now.
 	process, err := os.FindProcess(lab.PID)
 	if err != nil {
-		return refuse(http.StatusConflict, "run %s has just ended", id)
+		return nil, refuse(http.StatusConflict, "run %s has just ended", id)
 	}
 	defer func() { _ = process.Release() }() // nothing to be done about it
 	if _, err := s.underWay(id); err != nil {
-		return err
+		return nil, err
 	}
 	if s.Ours != nil && !s.Ours(lab.PID) {
-		return refuse(http.StatusConflict, "run %s names process %d, which is no prony: end the "+
-			"run where it was begun", id, lab.PID)
+		return nil, refuse(http.StatusConflict, "run %s names process %d, which is no prony: end "+
+			"the run where it was begun", id, lab.PID)
 	}
 	if asked.Reason != "" {
 		if err := s.Runs.Reason(id, asked.Reason); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if err := process.Signal(os.Interrupt); err != nil {
-		return refuse(http.StatusConflict, "run %s has just ended", id)
+		return nil, refuse(http.StatusConflict, "run %s has just ended", id)
 	}
-	return give(w, http.StatusAccepted, map[string]string{"id": id})
+	return map[string]string{"id": id}, nil
 }
 
 // underWay is the lab that is at work on a run.

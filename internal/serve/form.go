@@ -166,20 +166,13 @@ func (f Form) amounts(args []string, wrong func(string, ...any)) []string {
 }
 
 // plan says what a form would run.
-func (s *Server) plan(w http.ResponseWriter, r *http.Request) error {
-	_, p, err := s.planned(r)
-	if err != nil {
-		return err
-	}
-	return give(w, http.StatusOK, p)
+func (*Server) plan(r *http.Request, lab Lab) (any, error) {
+	_, p, err := planned(r, lab)
+	return p, err
 }
 
 // planned reads a form, and plans it where nothing is wrong with it; args are its line then.
-func (s *Server) planned(r *http.Request) (args []string, p Plan, err error) {
-	lab, err := s.lab()
-	if err != nil {
-		return nil, p, err
-	}
+func planned(r *http.Request, lab Lab) (args []string, p Plan, err error) {
 	var f Form
 	if err := readForm(r, &f); err != nil {
 		return nil, p, err

@@ -2,7 +2,10 @@ package serve
 
 import (
 	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -12,6 +15,7 @@ import (
 	"time"
 
 	"prony/internal/report"
+	"prony/internal/result"
 	"prony/internal/shelf"
 )
 
@@ -23,23 +27,23 @@ const (
 
 // runs is a page of the index, the newest first. The cursor names the last entry of the page before
 // this one, so that runs which come or go meanwhile neither repeat one nor leave one out.
-func (s *Server) runs(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) runs(r *http.Request) (any, error) {
 	q := r.URL.Query()
 	if err := only(q, "suite", "target", "verdict", "label", "from", "to", "limit",
 		"cursor"); err != nil {
-		return err
+		return nil, err
 	}
 	f, limit, err := filterOf(q)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	after, err := base64.RawURLEncoding.DecodeString(q.Get("cursor"))
 	if err != nil {
-		return refuse(http.StatusBadRequest, "cursor: want one that an answer gave as next")
+		return nil, refuse(http.StatusBadRequest, "cursor: want one that an answer gave as next")
 	}
 	x, err := s.Runs.List(r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	out := struct {
 		Runs  []shelf.Entry   `json:"runs"`
@@ -61,7 +65,7 @@ func (s *Server) runs(w http.ResponseWriter, r *http.Request) error {
 			out.Next = base64.RawURLEncoding.EncodeToString([]byte(last))
 		}
 	}
-	return give(w, http.StatusOK, out)
+	return out, nil
 }
 
 // placeOf is a text that is ordered as the index is, backwards.
@@ -122,13 +126,7 @@ func moment(text string, into time.Duration) (time.Time, error) {
 	return t, nil
 }
 
-func (s *Server) run(w http.ResponseWriter, r *http.Request) error {
-	e, err := s.Runs.Entry(r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	return give(w, http.StatusOK, e)
-}
+func (s *Server) run(r *http.Request) (any, error) { return s.Runs.Entry(r.PathValue("id")) }
 
 func (s *Server) report(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
@@ -170,6 +168,31 @@ func (s *Server) labLog(w http.ResponseWriter, r *http.Request) error {
 	asText(w)
 	_, err = io.WriteString(w, lines)
 	return ignore(err)
+}
+
+// said is what the lab of a run has said so far, a line each; nothing where it keeps no progress.
+func said(dir string) (string, error) {
+	f, err := shelf.OpenIn(dir, result.ProgressFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	var b strings.Builder
+	_, err = result.ReadLines(result.ProgressFile, f, func(line []byte) error {
+		var e result.Progress
+		if json.Unmarshal(line, &e) != nil {
+			return nil // the last line is being written
+		}
+		switch e.Kind {
+		case result.Says, result.TrialEnds, result.Ends:
+			b.WriteString(e.Text + "\n")
+		}
+		return nil
+	})
+	return b.String(), err
 }
 
 // serviceLog is what a service wrote during a trial. A browser may ask for its end alone (RFC 9110,
