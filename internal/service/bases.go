@@ -8,10 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
-
-	"prony/internal/cache"
-	"prony/internal/clock"
 )
 
 // Bases are the images that a Dockerfile builds upon or copies from, each once, in order: not its
@@ -72,64 +68,4 @@ func (i *image) addBases(ctx context.Context, h io.Writer) error {
 		fmt.Fprintf(h, "base %q is %q\n", base, id)
 	}
 	return ctx.Err()
-}
-
-// keepImage holds an image for this lab, and removes images of other sources or bases of the same
-// name, with what is kept beside them, that no lab holds and that none has used for idleFor. Its
-// layers stay with the engine for as long as another image or its builder has them. The lock of the
-// service's images is held. One that cannot be removed is told and fails nothing.
-func (b *Builder) keepImage(ctx context.Context, i *image) error {
-	now := clock.Wall()
-	folder, own := filepath.Split(strings.TrimSuffix(i.log, ".log"))
-	if err := cache.Hold(filepath.Join(folder, own+stampEnd), now); err != nil {
-		return err
-	}
-	others, err := os.ReadDir(folder)
-	if err != nil {
-		return err
-	}
-	name, _, _ := strings.Cut(strings.TrimPrefix(i.tag, "prony/"), ":")
-	for _, e := range others {
-		other, ok := strings.CutSuffix(e.Name(), ".log")
-		if !ok || other == own || !isCopyOf(other, name) {
-			continue
-		}
-		if err := i.discardIdle(ctx, name, filepath.Join(folder, other), now); err != nil {
-			b.say("an earlier image %s stays: %v", other, err)
-		}
-	}
-	return nil
-}
-
-// discardIdle removes an earlier image and its files unless it is in use or was of late.
-func (i *image) discardIdle(ctx context.Context, name, kept string, now time.Time) error {
-	stamp := kept + stampEnd
-	used, err := os.Stat(stamp)
-	fresh := os.IsNotExist(err)
-	if err != nil && !fresh || err == nil && now.Sub(used.ModTime()) < idleFor {
-		return err
-	}
-	release, free, err := cache.Free(stamp)
-	if err != nil || !free {
-		return err
-	}
-	defer release()
-	if fresh { // its days begin
-		return nil
-	}
-	of := *i
-	of.tag = "prony/" + name + ":" + kept[len(kept)-hashDigits:]
-	if id, _ := of.look(ctx); id != "" {
-		out, err := Command(ctx, os.TempDir(), os.Environ(), i.docker, "image", "rm",
-			of.tag).CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(out)))
-		}
-	}
-	for _, end := range []string{".log", ".tools.json", stampEnd} {
-		if err := os.Remove(kept + end); err != nil && !os.IsNotExist(err) {
-			return err
-		}
-	}
-	return nil
 }

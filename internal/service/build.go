@@ -165,7 +165,7 @@ func (b *Builder) build(ctx context.Context, s *Service) (*Built, error) {
 			return nil, err
 		}
 	}
-	return built, b.keep(s, kept, name, folder)
+	return built, b.keepCopy(s, name, folder)
 }
 
 // hash is the identity of a build: what goes in, rather than what comes out, which few tools make
