@@ -183,7 +183,10 @@ func (f *Fetcher) get(ctx context.Context, a Agent, folder, content string) erro
 			"-DoutputDirectory=" + content}
 	case a.Fetch.Npm != "":
 		for _, name := range []string{"package.json", "package-lock.json"} {
-			err := copyFile(filepath.Join(pinned, name), filepath.Join(content, name))
+			data, err := os.ReadFile(filepath.Join(pinned, name))
+			if err == nil {
+				err = os.WriteFile(filepath.Join(content, name), data, 0o644)
+			}
 			if err != nil {
 				return fmt.Errorf("read what is pinned: %w", err)
 			}
@@ -277,7 +280,8 @@ func toolVersion(ctx context.Context, program string) string {
 	if err != nil {
 		return "" // fetching will say what is wrong with it
 	}
-	return firstLine(text)
+	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	return strings.TrimSpace(line)
 }
 
 // unpackBytes bounds what one file may unpack to: no agent's jar is near it.

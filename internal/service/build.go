@@ -140,7 +140,7 @@ func (b *Builder) build(ctx context.Context, s *Service) (*Built, error) {
 		}
 		tools[need.Tool] = tool
 	}
-	sources, h, err := hashed(s.Dir, s.ignored)
+	sources, h, err := file.Hash(s.Dir, s.ignored, true)
 	if err != nil {
 		return nil, fmt.Errorf("read the sources: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"prony/internal/cache"
+	"prony/internal/file"
 )
 
 // ErrNoDocker says that there is nothing to build images with.
@@ -80,13 +81,13 @@ func (b *Builder) image(ctx context.Context, s *Service) (*Built, error) {
 	if why := s.NoImage(Target{}); why != "" {
 		return nil, errors.New(why)
 	}
-	_, h, err := hashed(s.Dir, s.ignored)
+	_, h, err := file.Hash(s.Dir, s.ignored, true)
 	if err != nil {
 		return nil, fmt.Errorf("read the sources: %w", err)
 	}
-	file, args := s.dockerfile()
-	fmt.Fprintf(h, "file %q arguments %q\n", file, args)
-	of := image{docker: docker, dir: s.Dir, file: file, args: args, bound: b.Bound}
+	from, args := s.dockerfile()
+	fmt.Fprintf(h, "file %q arguments %q\n", from, args)
+	of := image{docker: docker, dir: s.Dir, file: from, args: args, bound: b.Bound}
 	if err := of.addBases(ctx, h); err != nil {
 		return nil, fmt.Errorf("ask for its base images: %w", err)
 	}

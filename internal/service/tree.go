@@ -1,9 +1,7 @@
 package service
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
-	"hash"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -48,7 +46,7 @@ func (s *Service) Sources() (names []string, err error) {
 // or one file), and the sum of their sizes in bytes. Links count by where they point, and nothing
 // in the size.
 func digest(root string) (sum string, sizeBytes int64, err error) {
-	entries, h, err := hashed(root, func(string) bool { return false })
+	entries, h, err := file.Hash(root, func(string) bool { return false }, true)
 	if err != nil {
 		return "", 0, err
 	}
@@ -58,21 +56,6 @@ func digest(root string) (sum string, sizeBytes int64, err error) {
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil)), sizeBytes, nil
-}
-
-// hashed walks, and feeds what it finds to a digest.
-func hashed(root string, skip func(name string) bool) ([]file.Entry, hash.Hash, error) {
-	entries, err := file.Walk(root, skip)
-	if err != nil {
-		return nil, nil, err
-	}
-	h := sha256.New()
-	for _, e := range entries {
-		if err := e.AddTo(h, root, true); err != nil {
-			return nil, nil, err
-		}
-	}
-	return entries, h, nil
 }
 
 // copyTree copies entries from one folder to another, which may not exist yet. Files become
