@@ -58,8 +58,8 @@ func decoded(file string, data []byte, v any, err error) error {
 		return nil
 	}
 	out := placed(file, data, err)
-	var unknown *yaml.UnknownFieldError
-	if errors.As(err, &unknown) && unknown.Token != nil {
+	unknown, is := errors.AsType[*yaml.UnknownFieldError](err)
+	if is && unknown.Token != nil {
 		key := unknown.Token.Value
 		out.Problem = fmt.Sprintf("unknown key %q", key)
 		known := Keys(v)
@@ -74,8 +74,7 @@ func decoded(file string, data []byte, v any, err error) error {
 // placed is an error of the YAML library with file and line.
 func placed(file string, data []byte, err error) *Error {
 	out := &Error{File: file, Problem: err.Error()}
-	var at yaml.Error
-	if errors.As(err, &at) {
+	if at, is := errors.AsType[yaml.Error](err); is {
 		out.Problem = at.GetMessage()
 		if t := at.GetToken(); t != nil && t.Position != nil {
 			out.Line = t.Position.Line
@@ -131,20 +130,13 @@ func keys(t reflect.Type, of string, visited map[reflect.Type]bool, see func(of,
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
 		keys(t.Elem(), of, visited, see)
 		return
-	case reflect.Struct:
-	default:
-		return
 	}
-	if visited[t] {
+	if t.Kind() != reflect.Struct || visited[t] {
 		return
 	}
 	visited[t] = true
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-		if name == "-" {
-			name = ""
-		}
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(strings.TrimPrefix(f.Tag.Get("yaml"), "-"), ",")
 		if name != "" {
 			see(of, name)
 		}
