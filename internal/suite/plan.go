@@ -2,13 +2,10 @@ package suite
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -222,17 +219,12 @@ func (s *Suite) launchers(t Target) (out []string) {
 // uncontained says why a target cannot be all that the suite wants it to be; empty: it can.
 func (s *Suite) uncontained(t Target) string {
 	switch {
-	case !s.contained() || t.Launcher != "":
+	case !others(s.Launchers, Launchers[0]) || t.Launcher != "":
 		return ""
 	case t.NoImage == "" && len(t.Processes) > 0 && slices.ContainsFunc(s.Launchers, pods):
 		return "a system of several processes cannot be a pod yet"
 	}
 	return t.NoImage
-}
-
-// contained says whether the suite starts containers.
-func (s *Suite) contained() bool {
-	return slices.ContainsFunc(s.Launchers, func(l string) bool { return l != Launchers[0] })
 }
 
 // Arms are the two trials of a target that meets itself. Nothing but the name differs.
@@ -266,9 +258,8 @@ func plain(name string) string {
 	return strings.NewReplacer("/", ".", " ", "-").Replace(name)
 }
 
-// hash relies on encoding/json, which writes the fields of a struct in the order of declaration,
-// and maps by key. What is left at its default is left out, Prony's own generator too, so that a
-// plan keeps its hash when suites learn new keys.
+// hash leaves out what is left at its default, Prony's own generator too, so that a plan keeps its
+// hash when suites learn new keys.
 func (p *Plan) hash() string {
 	s := *p.Suite
 	s.Hash, s.File, s.Question, s.Columns = "", "", "", nil
@@ -278,16 +269,11 @@ func (p *Plan) hash() string {
 			trials[i].Driver = ""
 		}
 	}
-	text, err := json.Marshal(struct {
+	return hashAsJSON(struct {
 		Suite    Suite
 		Baseline string
 		Trials   []Trial
 	}{s, p.Baseline, trials})
-	if err != nil {
-		panic(fmt.Sprintf("suite: a plan cannot be written as JSON: %v", err))
-	}
-	sum := sha256.Sum256(text)
-	return short(sum[:])
 }
 
 // choose returns the targets that the patterns ask for and that keep the contract, by name, and
@@ -340,11 +326,8 @@ func byName(targets []Target) []Target {
 	return slices.CompactFunc(targets, func(a, b Target) bool { return a.Name == b.Name })
 }
 
-// matches relies on check for the pattern's being well formed.
 func (t Target) matches(pattern string) bool {
-	name, _ := path.Match(pattern, t.Name)
-	service, _ := path.Match(pattern, t.Service)
-	return name || service || pattern == "all"
+	return pattern == "all" || matches(pattern, t.Name) || matches(pattern, t.Service)
 }
 
 // where is the file to blame for a target, or nil when a flag named it.
