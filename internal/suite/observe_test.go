@@ -45,6 +45,22 @@ func TestProfileKinds(t *testing.T) {
 	}
 }
 
+// A capacity is not measured for loads that are left out.
+func TestCapacityLeftOut(t *testing.T) {
+	s := mustRead(t, "  - {name: peak, model: closed}")
+	if err := s.Override(suite.Override{Loads: []string{"peak"}}); err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.Plan([]suite.Target{target("a", "jvm", "")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Trials) != 2 || s.Capacity != (suite.Capacity{}) {
+		t.Errorf("%d trials, want one in each of 2 blocks; the capacity is measured as %+v",
+			len(p.Trials), s.Capacity)
+	}
+}
+
 // A rate that is a share of the capacity brings a pilot of each target, bare and closed, before the
 // blocks.
 func TestPilots(t *testing.T) {

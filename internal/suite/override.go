@@ -123,6 +123,9 @@ func (s *Suite) narrow(o Override) error {
 			return l.Name == kept.Name || l.Name == kept.Rate.Of
 		})
 	})
+	if !s.usesCapacity() { // then nobody asks for it
+		s.Capacity = Capacity{}
+	}
 	return nil
 }
 
