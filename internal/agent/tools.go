@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -264,10 +265,8 @@ func execute(ctx context.Context, o order) (err error) {
 	cmd := service.Command(ctx, o.dir, os.Environ(), o.program, o.args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Run(); err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			err = cause
-		}
-		return fmt.Errorf("%s: %w; the end of %s:\n  %s", filepath.Base(o.program), err, o.log,
+		return fmt.Errorf("%s: %w; the end of %s:\n  %s", filepath.Base(o.program),
+			cmp.Or(context.Cause(ctx), err), o.log,
 			strings.Join(file.Tail(o.log, tailLines), "\n  "))
 	}
 	return nil

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -220,10 +221,7 @@ func (i *image) build(ctx context.Context, more ...string) (err error) {
 		append(args, ".")...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Run(); err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			err = cause
-		}
-		return withTail(err, log)
+		return withTail(cmp.Or(context.Cause(ctx), err), log)
 	}
 	return nil
 }

@@ -81,8 +81,7 @@ func (b *Builder) runStep(ctx context.Context, built *Built, as rights.User, env
 	if cause := context.Cause(ctx); cause != nil && err != nil {
 		return cause
 	}
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.Exited() {
+	if exit, is := errors.AsType[*exec.ExitError](err); is && exit.Exited() {
 		return fmt.Errorf("exit status %d", exit.ExitCode())
 	}
 	return err
