@@ -191,15 +191,12 @@ func planned(r *http.Request, lab Lab) (args []string, p Plan, err error) {
 			problems = []string{err.Error()}
 		}
 	}
-	for _, s := range suites {
-		if s.Name != f.Suite {
-			continue
-		}
-		if p.YAML = s.YAML; len(problems) > 0 {
-			break
-		}
-		if p.YAML, err = s.as(f); err != nil {
-			p.Notes = append(p.Notes, "the YAML is the file's own: "+err.Error())
+	if at := slices.IndexFunc(suites, func(s Suite) bool { return s.Name == f.Suite }); at >= 0 {
+		p.YAML = suites[at].YAML
+		if len(problems) == 0 {
+			if p.YAML, err = suites[at].as(f); err != nil {
+				p.Notes = append(p.Notes, "the YAML is the file's own: "+err.Error())
+			}
 		}
 	}
 	p.Trials, p.Notes, p.Problems = orNone(p.Trials), orNone(p.Notes), orNone(problems)

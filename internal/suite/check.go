@@ -49,20 +49,19 @@ func (s *Suite) check(c *checker) error {
 			c.Wrong(fmt.Sprintf("targets[%d]", i), "", "target pattern %q is malformed", pattern)
 		}
 	}
-	c.unique("scenarios", ".name", len(s.Scenarios),
-		func(i int) string { return s.Scenarios[i].Name })
+	c.unique("scenarios", ".name", namesOf(s.Scenarios, sceneName))
 	for i := range s.Scenarios {
 		c.scenario(fmt.Sprintf("scenarios[%d].", i), &s.Scenarios[i])
 		c.speaks(fmt.Sprintf("scenarios[%d].", i), s, &s.Scenarios[i])
 		c.rides(fmt.Sprintf("scenarios[%d].", i), s, &s.Scenarios[i])
 	}
-	c.unique("loads", ".name", len(s.Loads), func(i int) string { return s.Loads[i].Name })
+	c.unique("loads", ".name", namesOf(s.Loads, loadName))
 	for i := range s.Loads {
 		c.load(fmt.Sprintf("loads[%d]", i), &s.Loads[i], s.Loads[:i])
 	}
-	c.unique("drivers", "", len(s.Drivers), func(i int) string { return s.Drivers[i] })
-	c.unique("launchers", "", len(s.Launchers), func(i int) string { return s.Launchers[i] })
-	c.unique("variants", ".name", len(s.Variants), func(i int) string { return s.Variants[i].Name })
+	c.unique("drivers", "", s.Drivers)
+	c.unique("launchers", "", s.Launchers)
+	c.unique("variants", ".name", namesOf(s.Variants, variantName))
 	for i, v := range s.Variants {
 		c.variant(fmt.Sprintf("variants[%d]", i), v)
 		c.spoken(fmt.Sprintf("variants[%d]", i), s, v)
@@ -80,7 +79,7 @@ func (s *Suite) check(c *checker) error {
 	}) {
 		c.Wrong("drivers", "leave them out", "only prony itself can search for a capacity")
 	}
-	c.unique("columns", "", len(s.Columns), func(i int) string { return s.Columns[i] })
+	c.unique("columns", "", s.Columns)
 	return c.Err()
 }
 
@@ -233,14 +232,12 @@ func (p *parameter) bounds(t reflect.Type) string {
 }
 
 // unique checks the names of a list's items, which stand at list[i] and key.
-func (c *checker) unique(list, key string, n int, name func(int) string) {
-	seen := map[string]bool{}
-	for i := range n {
-		if seen[name(i)] {
+func (c *checker) unique(list, key string, names []string) {
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
 			c.Wrong(fmt.Sprintf("%s[%d]%s", list, i, key), "",
-				"%s holds %q already; names are unique", list, name(i))
+				"%s holds %q already; names are unique", list, name)
 		}
-		seen[name(i)] = true
 	}
 }
 

@@ -118,8 +118,7 @@ func (c *checker) spoken(at string, s *Suite, v Variant) {
 // rides checks the variants that a scenario names.
 func (c *checker) rides(at string, s *Suite, sc *Scenario) {
 	for i, name := range sc.Variants {
-		if !slices.ContainsFunc(s.Variants, func(v Variant) bool { return v.Name == name }) {
-			names := namesOf(s.Variants, func(v Variant) string { return v.Name })
+		if names := namesOf(s.Variants, variantName); !slices.Contains(names, name) {
 			c.Wrong(fmt.Sprintf("%svariants[%d]", at, i), config.Meant(name, names, ""),
 				"the suite has no variant %q", name)
 		}

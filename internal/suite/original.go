@@ -103,6 +103,8 @@ func sceneName(s Scenario) string { return s.Name }
 
 func loadName(l Load) string { return l.Name }
 
+func variantName(v Variant) string { return v.Name }
+
 // keptBy are those of all whose names the others have.
 func keptBy[T any](all, others []T, name func(T) string) []T {
 	return slices.DeleteFunc(slices.Clone(all), func(one T) bool {

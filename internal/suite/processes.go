@@ -58,7 +58,8 @@ func (c *checker) processes(at string, s Source) {
 		c.Wrong(at+".processes", "give it a command", "processes are started before a command, "+
 			"and %s has none", last(at))
 	}
-	names := []string{}
+	names := namesOf(s.Processes, func(p Process) string { return p.Name })
+	c.unique(at+".processes", ".name", names)
 	texts := map[string]string{at + ".command": s.Command}
 	env := func(at string, of map[string]Text) {
 		for name, value := range of {
@@ -70,11 +71,8 @@ func (c *checker) processes(at string, s Source) {
 		here := step(at+".counters", name)
 		texts[here+".postgres"], texts[here+".metrics"] = k.Postgres, k.Metrics
 	}
-	c.unique(at+".processes", ".name", len(s.Processes),
-		func(i int) string { return s.Processes[i].Name })
 	for i, p := range s.Processes {
 		here := fmt.Sprintf("%s.processes[%d]", at, i)
-		names = append(names, p.Name)
 		texts[here+".command"] = p.Command
 		env(here, p.Env)
 		if p.Name == last(at) {
