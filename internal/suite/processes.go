@@ -83,8 +83,8 @@ func (c *checker) processes(at string, s Source) {
 				"ready %q is no path", p.Ready)
 		}
 	}
-	for at, text := range texts {
-		for _, port := range portOf.FindAllStringSubmatch(text, -1) {
+	for _, at := range sortedNames(texts) {
+		for _, port := range portOf.FindAllStringSubmatch(texts[at], -1) {
 			if len(names) > 0 && !slices.Contains(names, port[1]) {
 				c.Wrong(at, config.Meant(port[1], names, "its processes are "+
 					strings.Join(names, ", ")), "%s is of no process", port[0])
