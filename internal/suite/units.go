@@ -24,16 +24,7 @@ var durationRe = pattern.New(durationForm)
 type Duration time.Duration
 
 // String gives the shortest form that reads back as the same duration: "24h", not "24h0m0s".
-func (d Duration) String() string {
-	s := time.Duration(d).String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
-}
+func (d Duration) String() string { return pace.Brief(int64(d)) }
 
 // MarshalText gives String's form.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
