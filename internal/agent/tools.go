@@ -112,31 +112,29 @@ func (a Agent) npmVersion(root string) (string, error) {
 
 func (a Agent) pipVersion(root string) (string, error) {
 	name := filepath.Join(root, filepath.FromSlash(a.Fetch.Pip), requirements)
-	file, err := os.Open(name)
+	data, err := os.ReadFile(name)
 	if err != nil {
 		return "", fmt.Errorf("read what is pinned: %w", err)
 	}
-	defer file.Close()
 	version := ""
-	lines := bufio.NewScanner(file)
-	for n := 1; lines.Scan(); n++ {
-		line := strings.TrimSpace(lines.Text())
+	for i, line := range strings.Split(string(data), "\n") {
+		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
 		of, is, pinned := strings.Cut(line, "==")
 		if !pinned {
 			return "", fmt.Errorf("read what is pinned: %s:%d: %q has no version (as name==1.2)",
-				name, n, line)
+				name, i+1, line)
 		}
 		if of == a.Fetch.Package {
 			version = is
 		}
 	}
-	if lines.Err() == nil && version == "" {
+	if version == "" {
 		return "", fmt.Errorf("read what is pinned: %s has no %s", name, a.Fetch.Package)
 	}
-	return version, lines.Err()
+	return version, nil
 }
 
 // Missing says in words for the user what an agent lacks here: the tool that fetches it, or
