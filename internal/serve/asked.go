@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -110,14 +111,11 @@ func (s *Server) request(r *http.Request) (any, error) {
 	a := Answer{Status: got.StatusCode, Protocol: got.Proto, Headers: [][2]string{}, Bytes: n,
 		Body: strings.ToValidUTF8(text.String(), "\uFFFD"), Cut: n > int64(text.Len()),
 		TookS: float64(clock.Mono()-began) / 1e9}
-	for name, values := range got.Header {
-		for _, value := range values {
+	for _, name := range slices.Sorted(maps.Keys(got.Header)) {
+		for _, value := range got.Header[name] {
 			a.Headers = append(a.Headers, [2]string{name, value})
 		}
 	}
-	slices.SortStableFunc(a.Headers, func(a, b [2]string) int {
-		return strings.Compare(a[0], b[0])
-	})
 	return a, nil
 }
 
