@@ -22,8 +22,7 @@ import (
 
 // Fetcher fetches agents into a cache. Several, in one program or in many, may share the cache.
 type Fetcher struct {
-	Root  string // of the checkout
-	Cache string // empty: .prony/agents below Root
+	Root string // of the checkout; what is fetched is kept in .prony/agents below it
 
 	progress func(line string)
 	look     func(program string) (string, error)
@@ -109,7 +108,7 @@ func (f *Fetcher) fetch(ctx context.Context, a Agent, get bool) (Fetched, error)
 	if err != nil {
 		return out, err
 	}
-	kept, err := cache.Folder(f.Cache, f.Root, "agents")
+	kept, err := cache.Folder(f.Root, "agents")
 	if err != nil {
 		return out, err
 	}

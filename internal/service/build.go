@@ -24,8 +24,7 @@ import (
 
 // Builder builds services into a cache. Several, in one program or in many, may share the cache.
 type Builder struct {
-	Root     string            // of the checkout
-	Cache    string            // empty: .prony/build below Root
+	Root     string            // of the checkout; what is built is kept in .prony/build below it
 	Tools    *Tools            // what FindTools found
 	Progress func(line string) // one line per step; nil: silence
 	// Note remembers the process group of a step, which writes into a log, until it is forgotten,
@@ -146,7 +145,7 @@ func (b *Builder) build(ctx context.Context, s *Service) (*Built, error) {
 		return nil, fmt.Errorf("read the sources: %w", err)
 	}
 	hash := s.hash(h, tools)
-	kept, err := cache.Folder(b.Cache, b.Root, "build")
+	kept, err := cache.Folder(b.Root, "build")
 	if err != nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func (b *Builder) image(ctx context.Context, s *Service) (*Built, error) {
 	if err := of.addBases(ctx, h); err != nil {
 		return nil, fmt.Errorf("ask for its base images: %w", err)
 	}
-	kept, err := cache.Folder("", b.Root, "images")
+	kept, err := cache.Folder(b.Root, "images")
 	if err != nil {
 		return nil, err
 	}
