@@ -187,7 +187,7 @@ func (c *checker) steps(at string, s *scene, r *Request) {
 		if hasMeaning(name) {
 			c.Wrong(here, "choose another name", "{%s} has a meaning of its own", name)
 		}
-		c.place(here, r.Extract[name].Place)
+		c.place(here, r.Extract[name])
 	}
 	switch {
 	case r.Setup != "" && r.Pause != 0:

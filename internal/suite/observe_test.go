@@ -74,7 +74,7 @@ func TestPilots(t *testing.T) {
 			len(p.Trials))
 	}
 	for i, x := range p.Trials {
-		if pilot := x.Role == suite.Pilot; pilot != (i < 2) || pilot && x.Variant != "none" {
+		if pilot := x.Role == result.Pilot; pilot != (i < 2) || pilot && x.Variant != "none" {
 			t.Errorf("trial %d is %+v", i, x)
 		}
 	}
@@ -203,7 +203,7 @@ func TestObservedTrials(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := p.Trials[len(p.Trials)-2:]
-	if last[0].Variant != "n-x+" || last[0].Role != suite.Observed || last[1].Variant != "none" ||
+	if last[0].Variant != "n-x+" || last[0].Role != result.Observed || last[1].Variant != "none" ||
 		last[0].ID != "observed-11-a-n-x+" {
 		t.Errorf("observed trials %+v", last)
 	}
@@ -232,7 +232,7 @@ func TestKindsOfProfiles(t *testing.T) {
 	}
 	var got []string
 	for _, x := range p.Trials {
-		if x.Role == suite.Observed {
+		if x.Role == result.Observed {
 			got = append(got, fmt.Sprint(x.ID, p.Suite.ObserveOf(x).Profile))
 		}
 	}

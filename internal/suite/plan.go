@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"prony/internal/config"
+	"prony/internal/result"
 )
 
 // Target is what a plan needs to know of the catalog. Mode fills {mode} in paths.
@@ -49,7 +50,7 @@ type Trial struct {
 	Driver   string `json:"driver,omitempty"`   // one of Drivers
 	Launcher string `json:"launcher,omitempty"` // one of Launchers but the first; empty: that
 	Arm      string `json:"arm,omitempty"`      // one of Arms where a target meets itself
-	Role     string `json:"role,omitempty"`     // Pilot, Observed; empty: of the comparison
+	Role     string `json:"role,omitempty"`     // of result's; empty: of the comparison
 	Profile  string `json:"profile,omitempty"`  // of an observed trial: the kind that it takes
 	Side     string `json:"side,omitempty"`     // of a duet: Left or Right; the two are neighbours
 	// Seed is that of the trial's loads, below 2^53. It is the same for every target within a block
@@ -130,10 +131,10 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 		return nil, err
 	}
 	if s.usesCapacity() {
-		p.Trials = append(s.beside(Pilot, targets), p.Trials...)
+		p.Trials = append(s.beside(result.Pilot, targets), p.Trials...)
 	}
 	if s.Observed {
-		p.Trials = append(p.Trials, s.beside(Observed, targets)...)
+		p.Trials = append(p.Trials, s.beside(result.Observed, targets)...)
 	}
 	width := max(2, len(fmt.Sprint(len(p.Trials))))
 	for i := range p.Trials {

@@ -105,8 +105,8 @@ type Request struct {
 	Expect   Expect  `yaml:"expect" json:"expect"`
 	Checks   []Check `yaml:"checks" json:"checks,omitempty"`
 	// Call is the same request as one of gRPC, for variants that speak it.
-	Call    Call               `yaml:"call" json:"call,omitzero"`
-	Extract map[string]Capture `yaml:"extract" json:"extract,omitempty"` // by variable; flows
+	Call    Call             `yaml:"call" json:"call,omitzero"`
+	Extract map[string]Place `yaml:"extract" json:"extract,omitempty"` // by variable; flows
 	// Setup, when not empty, makes it one that is asked before the load: SetupRun or SetupUser.
 	Setup string   `yaml:"setup" json:"setup,omitempty"`
 	Pause Duration `yaml:"pause" json:"pause,omitempty"` // flows: before the next
@@ -134,11 +134,6 @@ type Place struct {
 	Header string `yaml:"header" json:"header,omitempty"` // name of a field
 	Regex  string `yaml:"regex" json:"regex,omitempty"`   // RE2; the first group, or the match
 	Body   bool   `yaml:"body" json:"body,omitempty"`     // the whole body
-}
-
-// Capture is a value that later steps use.
-type Capture struct {
-	Place `yaml:",inline"`
 }
 
 // Check is something that must hold for a good answer: one Place, and one of the four below.
