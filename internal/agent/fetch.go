@@ -1,7 +1,7 @@
 package agent
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -21,8 +22,7 @@ import (
 
 // Fetcher fetches agents into a cache. Several, in one program or in many, may share the cache.
 type Fetcher struct {
-	Root  string // of the checkout
-	Cache string // empty: .prony/agents below Root
+	Root string // of the checkout; what is fetched is kept in .prony/agents below it
 
 	progress func(line string)
 	look     func(program string) (string, error)
@@ -108,7 +108,7 @@ func (f *Fetcher) fetch(ctx context.Context, a Agent, get bool) (Fetched, error)
 	if err != nil {
 		return out, err
 	}
-	kept, err := cache.Folder(f.Cache, f.Root, "agents")
+	kept, err := cache.Folder(f.Root, "agents")
 	if err != nil {
 		return out, err
 	}
@@ -122,10 +122,10 @@ func (f *Fetcher) fetch(ctx context.Context, a Agent, get bool) (Fetched, error)
 		}
 		defer unlock()
 	}
-	if taken, err := f.take(a, folder, hash, &out); taken || err != nil {
-		return out, err
-	}
-	if !get {
+	switch {
+	case f.take(a, folder, hash, &out):
+		return out, nil
+	case !get:
 		return out, errNotFetched
 	}
 	err = f.make(ctx, a, folder, hash, &out)
@@ -176,36 +176,32 @@ func (f *Fetcher) hash(ctx context.Context, a Agent) (string, error) {
 const contentDir = "agent"
 
 // take fills in what was fetched earlier, and says whether there is anything whole and unchanged.
-func (f *Fetcher) take(a Agent, folder, hash string, out *Fetched) (bool, error) {
+func (f *Fetcher) take(a Agent, folder, hash string, out *Fetched) bool {
 	data, err := os.ReadFile(filepath.Join(folder, markFile))
 	if err != nil {
-		return false, nil
+		return false
 	}
 	var m mark
 	if err := json.Unmarshal(data, &m); err != nil || m.Hash != hash {
-		return false, nil
+		return false
 	}
 	sum, err := sumTree(filepath.Join(folder, contentDir))
 	if err != nil || sum != m.SHA256 {
 		f.say("fetch agent %s: what is in the cache has changed since it was fetched", a.Name)
-		return false, nil
+		return false
 	}
 	out.Cached = true
-	return true, f.finish(a, folder, sum, out)
+	out.finish(a, folder, sum)
+	return true
 }
 
 // finish fills in path and digest. What Maven brings is one file, whose own digest is the known
 // one.
-func (f *Fetcher) finish(a Agent, folder, sum string, out *Fetched) error {
-	out.Path, out.SHA256 = filepath.Join(folder, contentDir), sum
-	if a.Fetch.Maven == "" {
-		return nil
+func (f *Fetched) finish(a Agent, folder, sum string) {
+	f.Path, f.SHA256 = filepath.Join(folder, contentDir), cmp.Or(a.SHA256, sum)
+	if a.Fetch.Maven != "" && !a.Fetch.Unpack {
+		f.Path = filepath.Join(f.Path, a.fileName())
 	}
-	out.SHA256 = a.SHA256
-	if !a.Fetch.Unpack {
-		out.Path = filepath.Join(out.Path, a.fileName())
-	}
-	return nil
 }
 
 func (f *Fetcher) make(ctx context.Context, a Agent, folder, hash string, out *Fetched) error {
@@ -230,15 +226,24 @@ func (f *Fetcher) make(ctx context.Context, a Agent, folder, hash string, out *F
 	if err := file.Put(filepath.Join(folder, markFile), append(data, '\n')); err != nil {
 		return err
 	}
-	return f.finish(a, folder, sum, out)
+	out.finish(a, folder, sum)
+	return nil
 }
 
 func (f *Fetcher) say(format string, args ...any) {
 	f.progress(fmt.Sprintf(format, args...))
 }
 
-// firstLine is what a tool says of its version.
-func firstLine(text []byte) string {
-	line, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte("\n"))
-	return string(bytes.TrimSpace(line))
+// bytecode is left out of digests: Python writes it where it likes, with times in it.
+const bytecode = "__pycache__"
+
+// sumTree is the SHA-256, in hex, over the sorted names and contents of the files below root. Links
+// count by where they point.
+func sumTree(root string) (string, error) {
+	skip := func(name string) bool { return path.Base(name) == bytecode }
+	_, h, err := file.Hash(root, skip, false)
+	if err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -192,7 +192,7 @@ func TestFetchesOfOneAgentWaitForEachOther(t *testing.T) {
 
 func TestWaitingCanBeEnded(t *testing.T) {
 	b := newBench(t, copies(t, "a jar"))
-	kept, err := cache.Folder(b.Cache, b.Root, "agents")
+	kept, err := cache.Folder(b.Root, "agents")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,7 +74,7 @@ func (k *checker) agent(at string, a Agent) {
 		}
 	}
 	k.fetch(at, a)
-	k.env(at+".env", a, a.Env)
+	k.env(at+".env", a.Env)
 	seen := map[string]bool{}
 	for i, l := range a.Levels {
 		where := fmt.Sprintf("%s.levels[%d]", at, i)
@@ -82,7 +82,7 @@ func (k *checker) agent(at string, a Agent) {
 		if l.About == "" {
 			k.Wrong(where, "what the agent does at this level", "about is missing")
 		}
-		k.env(where+".env", a, l.Env)
+		k.env(where+".env", l.Env)
 	}
 	if a.Scrape != "" && !pagePath.MatchString(a.Scrape) {
 		k.Wrong(at+".scrape", "as /metrics", "scrape %q is not a path", a.Scrape)
@@ -152,7 +152,7 @@ func (k *checker) fetch(at string, a Agent) {
 	}
 }
 
-func (k *checker) env(at string, a Agent, env map[string]string) {
+func (k *checker) env(at string, env map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		where := at + "." + name
 		switch {

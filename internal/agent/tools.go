@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -111,31 +112,29 @@ func (a Agent) npmVersion(root string) (string, error) {
 
 func (a Agent) pipVersion(root string) (string, error) {
 	name := filepath.Join(root, filepath.FromSlash(a.Fetch.Pip), requirements)
-	file, err := os.Open(name)
+	data, err := os.ReadFile(name)
 	if err != nil {
 		return "", fmt.Errorf("read what is pinned: %w", err)
 	}
-	defer file.Close()
 	version := ""
-	lines := bufio.NewScanner(file)
-	for n := 1; lines.Scan(); n++ {
-		line := strings.TrimSpace(lines.Text())
+	for i, line := range strings.Split(string(data), "\n") {
+		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
 		of, is, pinned := strings.Cut(line, "==")
 		if !pinned {
 			return "", fmt.Errorf("read what is pinned: %s:%d: %q has no version (as name==1.2)",
-				name, n, line)
+				name, i+1, line)
 		}
 		if of == a.Fetch.Package {
 			version = is
 		}
 	}
-	if lines.Err() == nil && version == "" {
+	if version == "" {
 		return "", fmt.Errorf("read what is pinned: %s has no %s", name, a.Fetch.Package)
 	}
-	return version, lines.Err()
+	return version, nil
 }
 
 // Missing says in words for the user what an agent lacks here: the tool that fetches it, or
@@ -183,7 +182,10 @@ func (f *Fetcher) get(ctx context.Context, a Agent, folder, content string) erro
 			"-DoutputDirectory=" + content}
 	case a.Fetch.Npm != "":
 		for _, name := range []string{"package.json", "package-lock.json"} {
-			err := copyFile(filepath.Join(pinned, name), filepath.Join(content, name))
+			data, err := os.ReadFile(filepath.Join(pinned, name))
+			if err == nil {
+				err = os.WriteFile(filepath.Join(content, name), data, 0o644)
+			}
 			if err != nil {
 				return fmt.Errorf("read what is pinned: %w", err)
 			}
@@ -261,10 +263,8 @@ func execute(ctx context.Context, o order) (err error) {
 	cmd := service.Command(ctx, o.dir, os.Environ(), o.program, o.args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Run(); err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			err = cause
-		}
-		return fmt.Errorf("%s: %w; the end of %s:\n  %s", filepath.Base(o.program), err, o.log,
+		return fmt.Errorf("%s: %w; the end of %s:\n  %s", filepath.Base(o.program),
+			cmp.Or(context.Cause(ctx), err), o.log,
 			strings.Join(file.Tail(o.log, tailLines), "\n  "))
 	}
 	return nil
@@ -277,7 +277,8 @@ func toolVersion(ctx context.Context, program string) string {
 	if err != nil {
 		return "" // fetching will say what is wrong with it
 	}
-	return firstLine(text)
+	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	return strings.TrimSpace(line)
 }
 
 // unpackBytes bounds what one file may unpack to: no agent's jar is near it.

@@ -4,7 +4,6 @@
 package cache
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,10 +17,10 @@ import (
 // poll is how often a lock is asked for again.
 const poll = 50 * time.Millisecond
 
-// Folder is where things of a kind are kept below root, or own, where that is given. It is made if
-// it is not there, and absolute.
-func Folder(own, root, kind string) (string, error) {
-	folder, err := filepath.Abs(cmp.Or(own, filepath.Join(root, ".prony", kind)))
+// Folder is where things of a kind are kept below root. It is made if it is not there. It is
+// absolute.
+func Folder(root, kind string) (string, error) {
+	folder, err := filepath.Abs(filepath.Join(root, ".prony", kind))
 	if err == nil {
 		err = os.MkdirAll(folder, 0o755)
 	}

@@ -10,23 +10,19 @@ import (
 )
 
 func TestFolder(t *testing.T) {
-	root, own := t.TempDir(), filepath.Join(t.TempDir(), "own")
-	for _, row := range []struct{ own, want string }{
-		{"", filepath.Join(root, ".prony", "build")}, {own, own},
-	} {
-		got, err := Folder(row.own, root, "build")
-		if err != nil || got != row.want {
-			t.Errorf("folder %s, error %v; want %s", got, err, row.want)
-		}
-		if info, err := os.Stat(got); err != nil || !info.IsDir() {
-			t.Errorf("%s was not made: %v", got, err)
-		}
+	root := t.TempDir()
+	got, err := Folder(root, "build")
+	if want := filepath.Join(root, ".prony", "build"); err != nil || got != want {
+		t.Errorf("folder %s, error %v; want %s", got, err, want)
+	}
+	if info, err := os.Stat(got); err != nil || !info.IsDir() {
+		t.Errorf("%s was not made: %v", got, err)
 	}
 	file := filepath.Join(root, "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Folder("", file, "build"); err == nil || !strings.Contains(err.Error(), "cache") {
+	if _, err := Folder(file, "build"); err == nil || !strings.Contains(err.Error(), "cache") {
 		t.Errorf("below a file: error %v", err)
 	}
 }

@@ -109,8 +109,7 @@ func Find(ctx context.Context, o Options) (*Found, error) {
 		WindowNs: int64(o.Window),
 	}}
 	err = s.run(ctx)
-	var g giveUp
-	if errors.As(err, &g) {
+	if g, is := errors.AsType[giveUp](err); is {
 		s.found.Reason, err = g.reason, nil
 	} else if err != nil {
 		s.found.Reason = err.Error()

@@ -16,19 +16,15 @@ type Edit struct{ doc *Document }
 // Change gives the text of a file after a change. Anchors are not followed: whoever changes a text
 // reads it again, for what stands at an alias may have changed, too.
 func Change(file string, data []byte, change func(*Edit) error) (text string, err error) {
-	data, err = plain(file, data)
+	doc, err := parse(file, data, parser.ParseComments)
 	if err != nil {
 		return "", err
 	}
-	tree, err := parser.ParseBytes(data, parser.ParseComments)
-	if err != nil {
-		return "", placed(file, data, err)
-	}
 	err = guarded(func() error {
-		if err := change(&Edit{&Document{file, data, tree}}); err != nil {
+		if err := change(&Edit{doc}); err != nil {
 			return err
 		}
-		text = strings.TrimRight(tree.String(), "\n") + "\n"
+		text = strings.TrimRight(doc.tree.String(), "\n") + "\n"
 		return nil
 	})
 	return text, err

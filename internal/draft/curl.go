@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -164,7 +165,7 @@ func (l *line) option(name, value string) {
 		body(formType)
 	case "--json":
 		body("application/json")
-		if !contains(l.headers, "accept") {
+		if !slices.ContainsFunc(l.headers, isField("accept")) {
 			l.headers = append(l.headers, Field{"Accept", "application/json"})
 		}
 	case "-u", "--user":
@@ -180,15 +181,6 @@ func (l *line) option(name, value string) {
 			l.why = what + " (" + name + ")"
 		}
 	}
-}
-
-func contains(fields []Field, name string) bool {
-	for _, f := range fields {
-		if strings.EqualFold(f.Name, name) {
-			return true
-		}
-	}
-	return false
 }
 
 func (l *line) requests() (out []raw, why string) {

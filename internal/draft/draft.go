@@ -225,7 +225,7 @@ func (d *Draft) add(r raw) {
 	if user != "" && !slices.ContainsFunc(r.headers, isField("authorization")) {
 		r.headers = append(r.headers, Field{"Authorization", "Basic " + user})
 	}
-	r.url, r.count = path, max(r.count, 1)
+	r.url, r.count = origin+path, max(r.count, 1)
 	if origin != "" && d.hosts[origin] == 0 {
 		d.order = append(d.order, origin)
 	}
@@ -233,9 +233,7 @@ func (d *Draft) add(r raw) {
 		d.hosts[origin] += r.count
 	}
 	r.note = strings.TrimSpace(r.note)
-	d.raws = append(d.raws, raw{method: r.method, url: origin + path, headers: r.headers,
-		body: r.body, kind: r.kind, status: r.status, count: r.count, note: r.note,
-		unknown: r.unknown})
+	d.raws = append(d.raws, r)
 }
 
 func isField(name string) func(Field) bool {
@@ -386,8 +384,7 @@ func (d *Draft) bound() {
 
 // problem is what is wrong, without the place in a file that nobody has seen, and without the line.
 func problem(err error) string {
-	var e *config.Error
-	if errors.As(err, &e) {
+	if e, is := errors.AsType[*config.Error](err); is {
 		return e.Problem
 	}
 	return "it is no request"

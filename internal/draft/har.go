@@ -110,25 +110,15 @@ func form(pairs []pair) string {
 }
 
 // formWord escapes a word of a form, but for its holes.
-func formWord(s string) string {
-	var b strings.Builder
-	at := 0
-	for _, m := range holeRe.FindAllStringIndex(s, -1) {
-		b.WriteString(url.QueryEscape(s[at:m[0]]) + s[m[0]:m[1]])
-		at = m[1]
-	}
-	return b.String() + url.QueryEscape(s[at:])
-}
+func formWord(s string) string { return around(s, url.QueryEscape) }
 
 // broken is what is wrong with a text that is to be JSON. What it holds is not repeated: it may be
 // a secret.
 func broken(err error) error {
-	var s *json.SyntaxError
-	if errors.As(err, &s) {
+	if s, is := errors.AsType[*json.SyntaxError](err); is {
 		return fmt.Errorf("it is no JSON from byte %d on; save it again", s.Offset)
 	}
-	var u *json.UnmarshalTypeError
-	if errors.As(err, &u) {
+	if u, is := errors.AsType[*json.UnmarshalTypeError](err); is {
 		return fmt.Errorf("%s holds a %s where another kind of value is wanted; is it the file "+
 			"that you meant?", u.Field, u.Value)
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"sort"
 	"strings"
 
 	"prony/internal/config"
@@ -264,9 +265,8 @@ func (o *openAPI) sample(schema any, depth int) (any, bool) {
 func (o *openAPI) body(of tree, r *raw) bool {
 	content := o.tree(of["content"])
 	kinds := slices.Sorted(maps.Keys(content))
-	slices.SortStableFunc(kinds, func(a, b string) int {
-		return -1*order(strings.Contains(a, "json")) + order(strings.Contains(b, "json"))
-	})
+	isJSON := func(kind string) bool { return strings.Contains(kind, "json") }
+	sort.SliceStable(kinds, func(i, j int) bool { return isJSON(kinds[i]) && !isJSON(kinds[j]) })
 	for _, kind := range kinds {
 		media := o.tree(content[kind])
 		v, ok := o.example(media)
@@ -284,9 +284,9 @@ func (o *openAPI) body(of tree, r *raw) bool {
 				pairs = append(pairs, pair{Name: name, Value: plain(fields[name])})
 			}
 			r.body, r.kind = form(pairs), kind
-		case isText && !strings.Contains(kind, "json"):
+		case isText && !isJSON(kind):
 			r.body, r.kind = text, kind
-		case strings.Contains(kind, "json"):
+		case isJSON(kind):
 			r.body, r.kind = plain(v), kind
 			if isText && !json.Valid([]byte(text)) {
 				quoted, _ := json.Marshal(text) // a text always can be
@@ -298,13 +298,6 @@ func (o *openAPI) body(of tree, r *raw) bool {
 		return r.body != ""
 	}
 	return of["required"] != true && len(content) == 0
-}
-
-func order(first bool) int {
-	if first {
-		return 1
-	}
-	return 0
 }
 
 // secure adds what the operation, or the whole document, wants of whoever asks: the fields to the

@@ -204,7 +204,7 @@ func (r *raw) postmanBody(q *postmanRequest) (why string) {
 }
 
 func (r *raw) postmanAuth(a *auth) (why string) {
-	if a == nil || contains(r.headers, "authorization") {
+	if a == nil || slices.ContainsFunc(r.headers, isField("authorization")) {
 		return ""
 	}
 	switch a.Type {

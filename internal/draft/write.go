@@ -58,38 +58,41 @@ var mediaType = regexp.MustCompile(
 // text is a text of a suite that stands for s: holes are filled, and nothing else in it means
 // anything.
 func (d *Draft) text(s string) string {
-	s = d.everywhere.Replace(s)
+	s = around(d.everywhere.Replace(s), text.Escape)
+	return holeRe.ReplaceAllStringFunc(s, func(hole string) string {
+		inside := strings.Trim(hole, "\x00")
+		if strings.HasPrefix(inside, "{") {
+			return inside
+		}
+		d.tell(inside, "a variable that the file has no value for")
+		return "${" + inside + "}"
+	})
+}
+
+// around changes a text but for its holes.
+func around(s string, change func(string) string) string {
 	var b strings.Builder
 	at := 0
-	for _, m := range holeRe.FindAllStringSubmatchIndex(s, -1) {
-		b.WriteString(text.Escape(s[at:m[0]]))
-		inside := s[m[2]:m[3]]
-		if !strings.HasPrefix(inside, "{") {
-			d.tell(inside, "a variable that the file has no value for")
-			inside = "${" + inside + "}"
-		}
-		b.WriteString(inside)
+	for _, m := range append(holeRe.FindAllStringIndex(s, -1), []int{len(s), len(s)}) {
+		b.WriteString(change(s[at:m[0]]) + s[m[0]:m[1]])
 		at = m[1]
 	}
-	return b.String() + text.Escape(s[at:])
+	return b.String()
 }
 
 // pathOf escapes what a path of a suite cannot hold, and leaves holes as they are.
 func pathOf(path string) string {
-	var b strings.Builder
-	at := 0
-	for _, m := range append(holeRe.FindAllStringIndex(path, -1), []int{len(path), len(path)}) {
-		for i := at; i < m[0]; i++ {
-			if c := path[i]; c <= ' ' || c >= 0x7f || strings.IndexByte(`{}#"<>\^|`+"`", c) >= 0 {
+	return around(path, func(s string) string {
+		var b strings.Builder
+		for _, c := range []byte(s) {
+			if c <= ' ' || c >= 0x7f || strings.IndexByte(`{}#"<>\^|`+"`", c) >= 0 {
 				fmt.Fprintf(&b, "%%%02X", c)
 			} else {
 				b.WriteByte(c)
 			}
 		}
-		b.WriteString(path[m[0]:m[1]])
-		at = m[1]
-	}
-	return b.String()
+		return b.String()
+	})
 }
 
 // check says why a suite would not take the request.

@@ -300,10 +300,25 @@ func Walk(root string, skip func(name string) bool) ([]Entry, error) {
 	return entries, err
 }
 
-// AddTo feeds an entry to a digest: its kind, name, length and content, so that no two trees give
+// Hash walks, and feeds what it finds to a digest, SHA-256.
+func Hash(root string, skip func(name string) bool, modes bool) ([]Entry, hash.Hash, error) {
+	entries, err := Walk(root, skip)
+	if err != nil {
+		return nil, nil, err
+	}
+	h := sha256.New()
+	for _, e := range entries {
+		if err := e.addTo(h, root, modes); err != nil {
+			return nil, nil, err
+		}
+	}
+	return entries, h, nil
+}
+
+// addTo feeds an entry to a digest: its kind, name, length and content, so that no two trees give
 // the same bytes. Of the mode, where modes count, only the right to execute does, as in git; of a
 // link, where it points.
-func (e Entry) AddTo(h hash.Hash, root string, modes bool) error {
+func (e Entry) addTo(h hash.Hash, root string, modes bool) error {
 	path := filepath.Join(root, filepath.FromSlash(e.Name))
 	if e.Info.Mode().Type() == fs.ModeSymlink {
 		link, err := os.Readlink(path)

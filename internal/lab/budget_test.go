@@ -37,13 +37,13 @@ func (c *course) run(most time.Duration, blocks int, names ...string) *budget {
 			Scenario: "read", Variant: "none", Role: role,
 		}})
 	}
-	add(0, names[0], suite.Pilot)
+	add(0, names[0], result.Pilot)
 	for block := range blocks {
 		for _, name := range names {
 			add(block+1, name, "")
 		}
 	}
-	add(0, names[0], suite.Observed)
+	add(0, names[0], result.Observed)
 	b := newBudget(most, 0.03, func(s result.Schedule) error {
 		c.saved = append(c.saved, s)
 		return c.fails

@@ -113,16 +113,23 @@ func plain(s *suite.Suite) bool {
 	return len(s.Launchers) == 0 || slices.Contains(s.Launchers, suite.Launchers[0])
 }
 
-// lacks says which tool of a target is not here; empty: all are.
-func (l *Lab) lacks(tools *service.Tools, s *service.Service, t service.Target) string {
-	missing := l.World.Missing(tools, s, t)
-	switch {
-	case len(missing) == 0:
-		return ""
-	case s.Environ == nil:
-		return missing[0] + fmt.Sprintf(" (see services/%s/README.md)", s.Name)
+// part are the targets of a plan whose tools are here, and those that lack one and are left out. Of
+// a plan of containers alone none is.
+func (l *Lab) part(tools *service.Tools, p planned) (kept []string, lost []result.Skipped) {
+	for _, name := range p.plan.Targets() {
+		s, t, _ := p.catalog.Find(name)
+		missing := l.World.Missing(tools, s, t)
+		if len(missing) == 0 || !plain(p.suite) {
+			kept = append(kept, name)
+			continue
+		}
+		reason := missing[0]
+		if s.Environ == nil {
+			reason += fmt.Sprintf(" (see services/%s/README.md)", s.Name)
+		}
+		lost = append(lost, result.Skipped{Target: name, Reason: reason})
 	}
-	return missing[0]
+	return kept, lost
 }
 
 // Here is the plan of what can run here: a run leaves out the targets that lack a tool, and so does
@@ -138,22 +145,16 @@ func (l *Lab) Here(ctx context.Context, w Wish) (*suite.Plan, error) {
 	if !plain(p.suite) {
 		return p.plan, nil
 	}
-	tools := service.FindTools(ctx)
-	var kept, lost []string
-	why := ""
-	for _, name := range p.plan.Targets() {
-		s, t, _ := p.catalog.Find(name)
-		if reason := l.lacks(tools, s, t); reason != "" {
-			lost, why = append(lost, name), cmp.Or(why, reason)
-			continue
-		}
-		kept = append(kept, name)
-	}
+	kept, lost := l.part(service.FindTools(ctx), p)
 	if len(lost) == 0 {
 		return p.plan, nil
 	}
+	var names []string
+	for _, x := range lost {
+		names = append(names, x.Target)
+	}
 	l.Tell.Say(fmt.Sprintf("left out, since a tool is missing here: %s; the first %s",
-		strings.Join(lost, ", "), why))
+		strings.Join(names, ", "), lost[0].Reason))
 	if len(kept) == 0 {
 		return p.plan, nil
 	}
@@ -165,8 +166,7 @@ func (l *Lab) Here(ctx context.Context, w Wish) (*suite.Plan, error) {
 
 // narrow leaves out the targets that lack a tool here, and says which and why.
 func (r *run) narrow() (err error) {
-	var kept []string
-	var skipped, uncontained []result.Skipped
+	var uncontained []result.Skipped
 	p := r.plan
 	for _, t := range p.Aside {
 		r.Tell.Say(t.Name + " is kept aside (--targets " + t.Name + " measures it): " + t.Aside)
@@ -175,14 +175,7 @@ func (r *run) narrow() (err error) {
 		uncontained = append(uncontained, result.Skipped{Target: t.Name + " in a container",
 			Reason: t.NoImage})
 	}
-	for _, name := range p.Targets() {
-		s, t, _ := r.catalog.Find(name)
-		if reason := r.lacks(r.tools, s, t); reason != "" && plain(r.suite) {
-			skipped = append(skipped, result.Skipped{Target: name, Reason: reason})
-			continue
-		}
-		kept = append(kept, name)
-	}
+	kept, skipped := r.part(r.tools, r.planned)
 	drivers, absent := r.drivers()
 	r.skipped = slices.Concat(skipped, absent, r.skipped, uncontained)
 	if len(r.skipped) == 0 {

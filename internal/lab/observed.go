@@ -94,22 +94,8 @@ func tellResults(ctx context.Context, meter trial.Meter, dir string) {
 		Series: trial.Results(study, run, clock.Wall().UnixNano())})
 }
 
-// profilerAgents are profilers that are fetched as agents are, with the place of the program in
-// what was fetched.
-var profilerAgents = []struct {
-	agent string
-	set   func(*profile.Tools, string)
-}{
-	{"async-profiler", func(t *profile.Tools, dir string) {
-		t.AsyncProfiler = filepath.Join(dir, agent.Platform(), "libasyncProfiler.so")
-	}},
-	{"py-spy", func(t *profile.Tools, dir string) {
-		t.PySpy = filepath.Join(dir, "bin", "py-spy")
-	}},
-}
-
-// profilers fetches those that the plan's targets take, where a trial takes profiles at all. One
-// that cannot be fetched is told, and another takes its place.
+// profilers fetches those that the plan's targets take and that are fetched as agents are, where a
+// trial takes profiles at all. One that cannot be fetched is told, and another takes its place.
 func (r *run) profilers(ctx context.Context) (tools profile.Tools) {
 	if !slices.ContainsFunc(r.experiment.Trials, func(t trial.Spec) bool {
 		return len(t.Watched.Profile) > 0
@@ -121,23 +107,26 @@ func (r *run) profilers(ctx context.Context) (tools profile.Tools) {
 		r.Tell.Say(err.Error())
 		catalog = &agent.Catalog{}
 	}
-	for _, p := range profilerAgents {
+	for _, name := range []string{"async-profiler", "py-spy"} {
 		if !slices.ContainsFunc(r.experiment.Trials, func(t trial.Spec) bool {
 			of := runtimes.Of(t.Subject.Target.Runtime)
-			return slices.Contains(of.Profilers, p.agent)
+			return slices.Contains(of.Profilers, name)
 		}) {
 			continue
 		}
-		found, err := catalog.Pick(p.agent)
+		found, err := catalog.Pick(name)
 		var got trial.Ride
 		if err == nil {
 			got, err = r.World.Fetch(ctx, r.Root, found, r.Tell.Say)
 		}
-		if err != nil {
-			r.Tell.Say(fmt.Sprintf("no %s: %v", p.agent, err))
-			continue
+		switch {
+		case err != nil:
+			r.Tell.Say(fmt.Sprintf("no %s: %v", name, err))
+		case name == "py-spy":
+			tools.PySpy = filepath.Join(got.Path, "bin", "py-spy")
+		default:
+			tools.AsyncProfiler = filepath.Join(got.Path, agent.Platform(), "libasyncProfiler.so")
 		}
-		p.set(&tools, got.Path)
 	}
 	return tools
 }

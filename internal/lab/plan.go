@@ -133,7 +133,7 @@ func (l *Lab) attach(s *suite.Suite) error {
 			return suite.Variant{}, err
 		}
 		r := found.Variant(level)
-		v := suite.Variant{Runtimes: r.Runtimes, Languages: r.Languages, Build: r.Build,
+		v := suite.Variant{Runtimes: r.Runtimes, Languages: r.Languages, Build: r.Fetch.Build,
 			Scrape: r.Scrape, Home: r.NeedsHome, Version: found.Source(),
 			Env: map[string]suite.Text{}}
 		own, err := r.Own(os.LookupEnv)

@@ -68,7 +68,6 @@ type Visitor struct {
 
 	journal  *process.Journal
 	launcher launch.Launcher
-	build    Maker
 	missing  func(*service.Service, ...service.Target) []string
 }
 
@@ -79,7 +78,8 @@ func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 	if err != nil {
 		return err
 	}
-	v.Spoken = v.Spoken && v.Launcher == suite.Launchers[0]
+	contained := v.Launcher != suite.Launchers[0]
+	v.Spoken = v.Spoken && !contained
 	journal, _, err := v.enter(ctx)
 	if err != nil {
 		return err
@@ -87,12 +87,15 @@ func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 	defer journal.Close()
 	tools := service.FindTools(ctx)
 	v.journal, v.launcher = journal, &process.Launcher{Journal: journal}
-	v.build = v.World.Build
+	build := v.World.Build
 	v.missing = func(s *service.Service, of ...service.Target) []string {
 		return v.World.Missing(tools, s, of...)
 	}
-	if v.Launcher != suite.Launchers[0] {
-		v.build = v.World.Image
+	jobs := 0 // as many as the machine bears
+	if contained {
+		// An image's name is that of whoever built it last, until what it stands for is looked up;
+		// and Docker has its own cores to fill.
+		jobs, build = 1, v.World.Image
 		v.missing = func(s *service.Service, of ...service.Target) []string {
 			missing := lacksImage(s, of...)
 			if s.Made != nil && s.Made.Compose != nil {
@@ -102,7 +105,7 @@ func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 		}
 	}
 	services = v.able(services)
-	if v.Launcher != suite.Launchers[0] && len(services) > 0 {
+	if contained && len(services) > 0 {
 		containers := &Launchers{By: map[string]launch.Launcher{}}
 		if err := v.World.Container(ctx, v.Launcher, containers); err != nil {
 			return err
@@ -114,7 +117,7 @@ func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 	hint := ""
 	b := v.Builder(tools)
 	b.Note = journal.Step
-	for i, o := range BuildAll(ctx, v.build, b, services, v.jobs()) {
+	for i, o := range BuildAll(ctx, build, b, services, jobs) {
 		if o.Err != nil {
 			errs = append(errs, o.Err)
 			continue
@@ -129,7 +132,9 @@ func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 			}
 			if err := v.lookAll(ctx, services[i], t, o.Built); err != nil {
 				errs = append(errs, err)
-				hint = cmp.Or(hint, v.hint(o.Built))
+				if !o.Built.Attached.IsValid() { // else it was not started
+					hint = v.Hint
+				}
 			}
 		}
 	}
@@ -137,23 +142,6 @@ func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 		errs = append(errs, errors.New(hint))
 	}
 	return errors.Join(errs...)
-}
-
-// jobs are the builds at once, 0: as many as the machine bears. An image's name is that of whoever
-// built it last, until what it stands for is looked up; and Docker has its own cores to fill.
-func (v Visitor) jobs() int {
-	if v.Launcher != suite.Launchers[0] {
-		return 1
-	}
-	return 0
-}
-
-// hint is that for what is started.
-func (v Visitor) hint(b *service.Built) string {
-	if b.Attached.IsValid() { // it runs already
-		return ""
-	}
-	return v.Hint
 }
 
 func (v Visitor) skips(name string, s *service.Service, t ...service.Target) bool {

@@ -18,10 +18,6 @@ type lines struct {
 	shown  int // points
 }
 
-func newLines(v *View, out io.Writer, asJSON bool) *lines {
-	return &lines{view: v, out: out, asJSON: asJSON}
-}
-
 func (l *lines) draw() {
 	l.view.mu.Lock()
 	text := ""

@@ -73,7 +73,7 @@ func TestALineAPoint(t *testing.T) {
 	}
 	defer v.Close()
 	var out strings.Builder
-	l := newLines(v, &out, false)
+	l := &lines{view: v, out: &out}
 	l.draw()
 	for k := 1; k <= 2; k++ {
 		v.Snapshot(snapshot(4 * k))

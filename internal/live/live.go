@@ -122,12 +122,12 @@ func (v *View) open() output {
 	case None:
 		return nothing{}
 	case Plain, JSON:
-		return newLines(v, v.cfg.Out, v.cfg.Kind == JSON)
+	default:
+		if s := newScreen(v); s != nil {
+			return s
+		}
 	}
-	if s := newScreen(v); s != nil {
-		return s
-	}
-	return newLines(v, v.cfg.Out, false)
+	return &lines{view: v, out: v.cfg.Out, asJSON: v.cfg.Kind == JSON}
 }
 
 // Every is how often the load should call Snapshot.

@@ -65,7 +65,6 @@ func Fill(requests []suite.Request, environment func(string) (string, bool)) ([]
 // Answer is what a service said.
 type Answer struct {
 	Status int
-	Type   string // media type
 	Body   []byte
 	// What the lab gave for it, which it may quote: the Host field, the port that was asked, and
 	// the one that the connection came from; empty: not known.
@@ -140,9 +139,8 @@ func ask(ctx context.Context, client *http.Client, base string, r suite.Request)
 	}
 	defer func() { _ = res.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxBody+1))
-	media, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";")
 	_, port, _ := net.SplitHostPort(base)
-	return Answer{Status: res.StatusCode, Type: media, Body: body, Host: q.Host, Port: port}, err
+	return Answer{Status: res.StatusCode, Body: body, Host: q.Host, Port: port}, err
 }
 
 // Held is what every answer to a request is held against.

@@ -33,6 +33,7 @@ import (
 	"prony/internal/load/stack"
 	"prony/internal/result"
 	"prony/internal/service"
+	"prony/internal/suite"
 )
 
 // Source is where a target comes from.
@@ -344,4 +345,120 @@ func guess(dir string, args []string) string {
 		}
 	}
 	return ""
+}
+
+// Sources are the targets of a project's file, in its order; dir is its folder.
+func Sources(p *suite.Project, dir string) (out []Source, err error) {
+	for _, name := range p.Names {
+		t := p.Targets[name]
+		from := Source{Name: name, File: p.File, Command: t.Command, URL: t.URL, Image: t.Image,
+			Port: t.Port, Revision: t.Git, Dir: filepath.Join(dir, t.Dir), Env: map[string]string{}}
+		if t.Dir != "" && !filepath.IsLocal(t.Dir) {
+			return nil, fmt.Errorf("%s: target %s: dir %s is not below the file's folder", p.File,
+				name, t.Dir)
+		}
+		from.Built, from.Connections, from.Body = t.Built, t.Connections, t.Body
+		if t.Compose.Service != "" {
+			from.Port = t.Compose.Port
+			from.Compose = &service.Compose{File: t.Compose.File, Service: t.Compose.Service}
+		}
+		if t.Build != "" {
+			from.Steps = [][]string{{"sh", "-c", t.Build}}
+		}
+		for key, value := range t.Env {
+			from.Env[key] = string(value)
+		}
+		for _, p := range t.Processes {
+			args, err := Words(p.Command)
+			if err != nil {
+				return nil, from.wrong("process "+p.Name, err)
+			}
+			before := service.Process{Name: p.Name, Command: args, Ready: p.Ready, Share: p.Share,
+				Backing: p.Backing, Env: map[string]string{}}
+			for key, value := range p.Env {
+				before.Env[key] = string(value)
+			}
+			from.Before = append(from.Before, before)
+		}
+		from.Counters = t.Counters
+		for _, need := range slices.Concat(p.Needs, t.Needs) {
+			ask := []string{need.Tool, "--version"}
+			if need.Version != "" {
+				if ask, err = Words(need.Version); err != nil {
+					return nil, fmt.Errorf("%s: version of %s: %w", p.File, need.Tool, err)
+				}
+			}
+			from.Wants = append(from.Wants, service.Want{Tool: need.Tool, Ask: ask})
+		}
+		out = append(out, from)
+	}
+	return out, nil
+}
+
+// assignment is a variable in front of a command.
+var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+
+// special are the characters outside of quotes for which a command needs a shell.
+const special = "|&;<>()$`*?[#~\n"
+
+// Words splits a command as a shell would, by POSIX' rules of quoting (Shell Command Language,
+// 2.2). Variables in front of it are set by env, so that no shell stands between the lab and the
+// service; one that does more than name a program and its arguments is handed to sh.
+func Words(command string) ([]string, error) {
+	words, plain, err := split(command)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(words) == 0:
+		return nil, errors.New("the command is empty")
+	case !plain:
+		return []string{"sh", "-c", command}, nil
+	case assignment.MatchString(words[0]):
+		return append([]string{"env"}, words...), nil
+	}
+	return words, nil
+}
+
+// split gives the words, and whether a shell would have made no more of them.
+func split(command string) (words []string, plain bool, err error) {
+	var word strings.Builder
+	var quote byte // 0: outside
+	begun, escaped := false, false
+	plain = true
+	for _, c := range []byte(command) { // bytes: the name of a file may be no UTF-8
+		switch {
+		case escaped && c == '\n': // the command goes on in the next line
+			escaped = false
+		case escaped:
+			if quote == '"' && strings.IndexByte("\"\\$`", c) < 0 {
+				word.WriteByte('\\')
+			}
+			word.WriteByte(c)
+			escaped, begun = false, true
+		case c == '\\' && quote != '\'':
+			escaped = true
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote, begun = c, true
+		case quote == 0 && (c == ' ' || c == '\t'):
+			if begun {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			begun = false
+		default:
+			literal := quote == '\'' || quote == '"' && c != '$' && c != '`'
+			plain = plain && (literal || strings.IndexByte(special, c) < 0)
+			word.WriteByte(c)
+			begun = true
+		}
+	}
+	if quote != 0 || escaped {
+		return nil, false, errors.New("a quote is not closed")
+	}
+	if begun {
+		words = append(words, word.String())
+	}
+	return words, plain, nil
 }

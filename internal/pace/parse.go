@@ -224,7 +224,7 @@ func sine(from, to float64, periodNs int64) []Piece {
 func (p Profile) String() string {
 	if p.isSine() {
 		return fmt.Sprintf("sine %s every %s", span(p.Pieces[0].From, p.Pieces[sinePieces/2].From),
-			duration(p.Duration()))
+			Brief(p.Duration()))
 	}
 	words := make([]string, len(p.Pieces))
 	for i, piece := range p.Pieces {
@@ -232,9 +232,9 @@ func (p Profile) String() string {
 		case piece.ForNs == 0:
 			words[i] = value(piece.From)
 		case piece.From == piece.To:
-			words[i] = value(piece.From) + " for " + duration(piece.ForNs)
+			words[i] = value(piece.From) + " for " + Brief(piece.ForNs)
 		default:
-			words[i] = "ramp " + span(piece.From, piece.To) + " in " + duration(piece.ForNs)
+			words[i] = "ramp " + span(piece.From, piece.To) + " in " + Brief(piece.ForNs)
 		}
 	}
 	text := strings.Join(words, ", ")
@@ -253,8 +253,8 @@ func value(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 func span(from, to float64) string { return value(from) + ".." + value(to) }
 
-// duration writes 1m where Go writes 1m0s.
-func duration(ns int64) string {
+// Brief writes a time in ns as Go does, but 1m for 1m0s and 1h for 1h0m0s.
+func Brief(ns int64) string {
 	s := time.Duration(ns).String()
 	if strings.HasSuffix(s, "m0s") {
 		s = strings.TrimSuffix(s, "0s")

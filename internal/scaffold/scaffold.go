@@ -113,26 +113,24 @@ func Plan(root, name, like string) (*Layout, error) {
 // take plans one of the pattern's files. The README is made anew, as the pattern's tells of
 // decisions that nobody has taken here.
 func (l *Layout) take(dir, file string) error {
-	at := filepath.Join(dir, filepath.FromSlash(file))
-	info, err := os.Stat(at)
-	if err != nil {
-		return err
-	}
-	text, err := os.ReadFile(at)
+	f, err := read(dir, file)
 	if err != nil {
 		return err
 	}
 	switch path.Base(file) {
 	case "README.md":
-		if text, err = l.readme(); err != nil {
+		var text bytes.Buffer
+		if err := readmeTemplate.Execute(&text, l); err != nil {
 			return err
 		}
+		f.Text = text.Bytes()
 	case "Cargo.lock":
-		text = []byte(crates.move(string(text), l.Like, l.Name))
+		f.Text = []byte(crates.move(string(f.Text), l.Like, l.Name))
 	default:
-		text = []byte(renamed(string(text), l.Like, l.Name))
+		f.Text = []byte(renamed(string(f.Text), l.Like, l.Name))
 	}
-	l.Files = append(l.Files, File{path.Join(l.Folder, file), text, info.Mode().Perm()})
+	f.Path = path.Join(l.Folder, file)
+	l.Files = append(l.Files, f)
 	return nil
 }
 
@@ -140,12 +138,6 @@ func (l *Layout) take(dir, file string) error {
 var readmeText string
 
 var readmeTemplate = template.Must(template.New("readme").Parse(readmeText))
-
-func (l *Layout) readme() ([]byte, error) {
-	var text bytes.Buffer
-	err := readmeTemplate.Execute(&text, l)
-	return text.Bytes(), err
-}
 
 // list plans a line, or more, for the new service in a file that lists the catalog's. One that this
 // checkout does not have is noted; one that does not list the pattern stays as it is.
@@ -226,4 +218,25 @@ func write(dir string, f File) error {
 		return err
 	}
 	return os.WriteFile(at, f.Text, f.Mode)
+}
+
+// Next says what was written and what is left to do.
+func (l *Layout) Next() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d files, after %s\n", l.Folder, len(l.Files), l.Like)
+	for _, f := range l.Changed {
+		fmt.Fprintf(&b, "%s: lists it\n", f.Path)
+	}
+	for _, file := range l.Missing {
+		fmt.Fprintf(&b, "%s: not in this checkout, so not changed\n", file)
+	}
+	fmt.Fprintf(&b, `
+It answers as its contracts say, by %s. Next:
+
+  prony verify %[2]s     now, and after each change
+  %[3]s/README.md        the files to change, in order
+  prony fairness %[2]s --update docs/fairness.md     once its answers are its own
+  prony run --targets %[2]s,%[4]s --blocks 5
+`, l.Framework, l.Name, l.Folder, l.Like)
+	return b.String()
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -60,10 +61,10 @@ var plainly = &http.Client{
 }
 
 // request asks the held target once.
-func (s *Server) request(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) request(r *http.Request) (any, error) {
 	base, err := s.holder.running()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var asked struct {
 		Method  string            `json:"method"`
@@ -72,28 +73,29 @@ func (s *Server) request(w http.ResponseWriter, r *http.Request) error {
 		Headers map[string]string `json:"headers"`
 	}
 	if err := read(r, &asked); err != nil {
-		return err
+		return nil, err
 	}
 	to, err := place(base, asked.Path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), askBound)
 	defer cancel()
 	q, err := http.NewRequestWithContext(ctx, asked.Method, to, strings.NewReader(asked.Body))
 	if err != nil {
-		return refuse(http.StatusBadRequest, "method: %v", err)
+		return nil, refuse(http.StatusBadRequest, "method: %v", err)
 	}
 	for name, value := range asked.Headers {
 		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
-			return refuse(http.StatusBadRequest, "headers: %.80q is no header field", name)
+			return nil, refuse(http.StatusBadRequest, "headers: %.80q is no header field", name)
 		}
 		q.Header.Set(name, value)
 	}
 	began := clock.Mono()
 	got, err := plainly.Do(q)
 	if err != nil {
-		return refuse(http.StatusBadGateway, "the target did not answer: %v", errors.Unwrap(err))
+		return nil, refuse(http.StatusBadGateway, "the target did not answer: %v",
+			errors.Unwrap(err))
 	}
 	defer func() { _ = got.Body.Close() }() // all that is wanted was read
 	var text strings.Builder
@@ -104,20 +106,17 @@ func (s *Server) request(w http.ResponseWriter, r *http.Request) error {
 		n += more
 	}
 	if err != nil {
-		return refuse(http.StatusBadGateway, "the target's answer broke off: %v", err)
+		return nil, refuse(http.StatusBadGateway, "the target's answer broke off: %v", err)
 	}
 	a := Answer{Status: got.StatusCode, Protocol: got.Proto, Headers: [][2]string{}, Bytes: n,
 		Body: strings.ToValidUTF8(text.String(), "\uFFFD"), Cut: n > int64(text.Len()),
 		TookS: float64(clock.Mono()-began) / 1e9}
-	for name, values := range got.Header {
-		for _, value := range values {
+	for _, name := range slices.Sorted(maps.Keys(got.Header)) {
+		for _, value := range got.Header[name] {
 			a.Headers = append(a.Headers, [2]string{name, value})
 		}
 	}
-	slices.SortStableFunc(a.Headers, func(a, b [2]string) int {
-		return strings.Compare(a[0], b[0])
-	})
-	return give(w, http.StatusOK, a)
+	return a, nil
 }
 
 // Loaded is what a short load came to, of docs/formats/load-json.md.
@@ -134,10 +133,10 @@ type Loaded struct {
 }
 
 // short offers the held target a short load, by the verb load.
-func (s *Server) short(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) short(r *http.Request) (any, error) {
 	base, err := s.holder.running()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var asked struct {
 		Path        string `json:"path"`
@@ -145,19 +144,19 @@ func (s *Server) short(w http.ResponseWriter, r *http.Request) error {
 		Seconds     int    `json:"seconds"`
 	}
 	if err := read(r, &asked); err != nil {
-		return err
+		return nil, err
 	}
 	to, err := place(base, asked.Path)
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case asked.Connections < 1 || asked.Connections > mostConns:
-		return refuse(http.StatusBadRequest, "connections: want 1 to %d", mostConns)
+		return nil, refuse(http.StatusBadRequest, "connections: want 1 to %d", mostConns)
 	case asked.Seconds < 1 || asked.Seconds > mostSeconds:
-		return refuse(http.StatusBadRequest, "seconds: want 1 to %d", mostSeconds)
+		return nil, refuse(http.StatusBadRequest, "seconds: want 1 to %d", mostSeconds)
 	}
 	if !s.holder.measure(true) {
-		return refuse(http.StatusConflict, "a load is under way")
+		return nil, refuse(http.StatusConflict, "a load is under way")
 	}
 	defer s.holder.measure(false)
 	args := []string{"load", to, fmt.Sprintf("--connections=%d", asked.Connections),
@@ -167,21 +166,21 @@ func (s *Server) short(w http.ResponseWriter, r *http.Request) error {
 	}
 	verb, err := s.Lab.Verb(append(args, "--output=json"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	text, err := io.ReadAll(io.LimitReader(verb.Out, resultBytes))
 	_, _ = io.Copy(io.Discard, verb.Out) // it ends by itself, at its bound
 	if err = errors.Join(err, verb.In.Close()); err != nil {
-		return err
+		return nil, err
 	}
 	ended := verb.Wait()
 	l, err := loaded(text)
 	if err != nil { // an INVALID load has a result, too
-		return refuse(http.StatusBadGateway, "the load has no result: %v",
+		return nil, refuse(http.StatusBadGateway, "the load has no result: %v",
 			errors.Join(ended, err))
 	}
 	l.Reproduce = "prony " + strings.Join(args, " ")
-	return give(w, http.StatusOK, l)
+	return l, nil
 }
 
 // measure begins or ends a load; false: one is under way.

@@ -38,6 +38,11 @@ func run(address string) string {
 	return id
 }
 
+// list are the words of a parameter, with commas between them.
+func list(text string) []string {
+	return strings.FieldsFunc(text, func(c rune) bool { return c == ',' })
+}
+
 func (s *Server) printComparison(w io.Writer, q url.Values) error {
 	from, err := s.side(q.Get("a"))
 	if err != nil {
@@ -54,7 +59,7 @@ func (s *Server) printComparison(w io.Writer, q url.Values) error {
 		return refuse(http.StatusBadRequest, "b: compare %s with what? name a second one, or the "+
 			"run alone", q.Get("a"))
 	}
-	metrics := strings.FieldsFunc(q.Get("metric"), func(c rune) bool { return c == ',' })
+	metrics := list(q.Get("metric"))
 	of := func(metrics []string) (comparison.Comparison, error) {
 		c, err := comparison.Compare(from, to, comparison.Options{Metrics: metrics,
 			Control: q.Get("control"), Unlike: q.Get("unlike") == "true",
@@ -128,10 +133,7 @@ func (s *Server) trend(w http.ResponseWriter, r *http.Request) error {
 			ids = append(ids, e.ID)
 		}
 	}
-	split := func(name string) []string {
-		return strings.FieldsFunc(q.Get(name), func(c rune) bool { return c == ',' })
-	}
-	o := trend.Options{Metrics: split("metric"), Targets: split("target")}
+	o := trend.Options{Metrics: list(q.Get("metric")), Targets: list(q.Get("target"))}
 	return s.present(w, r, "application/json", "trend "+q.Encode(), ids, func(w io.Writer) error {
 		var runs [][]trend.Series
 		for _, id := range slices.Backward(ids) { // the oldest first

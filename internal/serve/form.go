@@ -166,20 +166,13 @@ func (f Form) amounts(args []string, wrong func(string, ...any)) []string {
 }
 
 // plan says what a form would run.
-func (s *Server) plan(w http.ResponseWriter, r *http.Request) error {
-	_, p, err := s.planned(r)
-	if err != nil {
-		return err
-	}
-	return give(w, http.StatusOK, p)
+func (*Server) plan(r *http.Request, lab Lab) (any, error) {
+	_, p, err := planned(r, lab)
+	return p, err
 }
 
 // planned reads a form, and plans it where nothing is wrong with it; args are its line then.
-func (s *Server) planned(r *http.Request) (args []string, p Plan, err error) {
-	lab, err := s.lab()
-	if err != nil {
-		return nil, p, err
-	}
+func planned(r *http.Request, lab Lab) (args []string, p Plan, err error) {
 	var f Form
 	if err := readForm(r, &f); err != nil {
 		return nil, p, err
@@ -198,15 +191,12 @@ func (s *Server) planned(r *http.Request) (args []string, p Plan, err error) {
 			problems = []string{err.Error()}
 		}
 	}
-	for _, s := range suites {
-		if s.Name != f.Suite {
-			continue
-		}
-		if p.YAML = s.YAML; len(problems) > 0 {
-			break
-		}
-		if p.YAML, err = s.as(f); err != nil {
-			p.Notes = append(p.Notes, "the YAML is the file's own: "+err.Error())
+	if at := slices.IndexFunc(suites, func(s Suite) bool { return s.Name == f.Suite }); at >= 0 {
+		p.YAML = suites[at].YAML
+		if len(problems) == 0 {
+			if p.YAML, err = suites[at].as(f); err != nil {
+				p.Notes = append(p.Notes, "the YAML is the file's own: "+err.Error())
+			}
 		}
 	}
 	p.Trials, p.Notes, p.Problems = orNone(p.Trials), orNone(p.Notes), orNone(problems)

@@ -79,40 +79,34 @@ func (h *holder) document() Held {
 	return d
 }
 
-func (s *Server) held(w http.ResponseWriter, _ *http.Request) error {
-	return give(w, http.StatusOK, s.holder.document())
-}
+func (s *Server) held(*http.Request) (any, error) { return s.holder.document(), nil }
 
 // start has a target of the catalog started, by the verb start.
-func (s *Server) start(w http.ResponseWriter, r *http.Request) error {
-	lab, err := s.lab()
-	if err != nil {
-		return err
-	}
+func (s *Server) start(r *http.Request, lab Lab) (any, error) {
 	var asked struct {
 		Target string  `json:"target"`
 		CPUs   float64 `json:"cpus"`
 		Memory string  `json:"memory"`
 	}
 	if err := read(r, &asked); err != nil {
-		return err
+		return nil, err
 	}
 	targets, err := lab.Catalog(r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	at := slices.IndexFunc(targets, func(t Target) bool { return t.Name == asked.Target })
 	switch {
 	case at < 0:
-		return refuse(http.StatusUnprocessableEntity, "target: there is no %.80q",
+		return nil, refuse(http.StatusUnprocessableEntity, "target: there is no %.80q",
 			asked.Target)
 	case len(targets[at].Missing) > 0:
-		return refuse(http.StatusUnprocessableEntity, "%s cannot be had here: %s", asked.Target,
-			strings.Join(targets[at].Missing, "; "))
+		return nil, refuse(http.StatusUnprocessableEntity, "%s cannot be had here: %s",
+			asked.Target, strings.Join(targets[at].Missing, "; "))
 	case asked.CPUs < 0:
-		return refuse(http.StatusUnprocessableEntity, "cpus: want more than 0")
+		return nil, refuse(http.StatusUnprocessableEntity, "cpus: want more than 0")
 	case asked.Memory != "" && !words.MatchString(asked.Memory):
-		return refuse(http.StatusUnprocessableEntity, "memory: %.80q is not one", asked.Memory)
+		return nil, refuse(http.StatusUnprocessableEntity, "memory: %.80q is not one", asked.Memory)
 	}
 	args := []string{"start", "--json", "--until-stdin-ends"}
 	if asked.CPUs > 0 {
@@ -121,27 +115,26 @@ func (s *Server) start(w http.ResponseWriter, r *http.Request) error {
 	if asked.Memory != "" {
 		args = append(args, "--memory="+asked.Memory)
 	}
-	return s.hold(w, r, lab, asked.Target, append(args, "--", asked.Target))
+	return s.hold(r, lab, asked.Target, append(args, "--", asked.Target))
 }
 
 // hold begins to hold a target, where nothing else has the machine.
-func (s *Server) hold(w http.ResponseWriter, r *http.Request, lab Lab, target string,
-	args []string) error {
+func (s *Server) hold(r *http.Request, lab Lab, target string, args []string) (any, error) {
 	s.beginning.Lock() // no run, either
 	defer s.beginning.Unlock()
 	if err := s.free(r.Context()); err != nil {
-		return err
+		return nil, err
 	}
 	h := &s.holder
 	h.mu.Lock()
 	if h.verb != nil {
 		defer h.mu.Unlock()
-		return refuse(http.StatusConflict, "%s is held; stop it first", h.doc.Target)
+		return nil, refuse(http.StatusConflict, "%s is held; stop it first", h.doc.Target)
 	}
 	verb, err := lab.Verb(args)
 	if err != nil {
 		h.mu.Unlock()
-		return err
+		return nil, err
 	}
 	h.doc, h.log, h.verb = Held{State: heldStarting, Target: target}, "", verb
 	h.mu.Unlock()
@@ -157,7 +150,7 @@ func (s *Server) hold(w http.ResponseWriter, r *http.Request, lab Lab, target st
 			_ = verb.In.Close() // it may have ended
 		}
 	}()
-	return give(w, http.StatusAccepted, h.document())
+	return h.document(), nil
 }
 
 // follow takes in what the verb tells, until it has ended.
@@ -229,18 +222,18 @@ func (h *holder) heed(t Told) {
 }
 
 // release stops what is held.
-func (s *Server) release(w http.ResponseWriter, _ *http.Request) error {
+func (s *Server) release(*http.Request) (any, error) {
 	h := &s.holder
 	h.mu.Lock()
 	verb := h.verb
 	h.mu.Unlock()
 	if verb == nil {
-		return refuse(http.StatusConflict, "nothing is held")
+		return nil, refuse(http.StatusConflict, "nothing is held")
 	}
 	if err := verb.In.Close(); err != nil && !errors.Is(err, io.ErrClosedPipe) {
-		return fmt.Errorf("stop the target: %w", err)
+		return nil, fmt.Errorf("stop the target: %w", err)
 	}
-	return give(w, http.StatusAccepted, h.document())
+	return h.document(), nil
 }
 
 // running is where what is held takes requests.

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"os"
@@ -84,57 +85,40 @@ type Tool struct {
 	Path    string `json:"path"`
 }
 
-func (s *Server) lab() (Lab, error) {
-	if s.Lab == nil {
-		return nil, refuse(http.StatusNotFound, "prony serve was started outside of a checkout "+
-			"and of a project: it shows runs and starts none; start it where a prony.yaml is, or "+
-			"with --root")
-	}
-	return s.Lab, nil
+// ofLab answers with what is made of a request with the lab, where there is one.
+func (s *Server) ofLab(status int, of func(*http.Request, Lab) (any, error)) handler {
+	return made(status, func(r *http.Request) (any, error) {
+		if s.Lab == nil {
+			return nil, refuse(http.StatusNotFound, "prony serve was started outside of a "+
+				"checkout and of a project: it shows runs and starts none; start it where a "+
+				"prony.yaml is, or with --root")
+		}
+		return of(r, s.Lab)
+	})
 }
 
-func (s *Server) allSuites() ([]Suite, error) {
-	lab, err := s.lab()
-	if err != nil {
-		return nil, err
-	}
-	return lab.Suites()
-}
-
-func (s *Server) suites(w http.ResponseWriter, _ *http.Request) error {
-	all, err := s.allSuites()
-	if err != nil {
-		return err
-	}
+func (*Server) suites(_ *http.Request, lab Lab) (any, error) {
+	all, err := lab.Suites()
 	for i := range all {
 		all[i].YAML = ""
 	}
-	return give(w, http.StatusOK, map[string][]Suite{"suites": orNone(all)})
+	return map[string][]Suite{"suites": orNone(all)}, err
 }
 
-func (s *Server) suite(w http.ResponseWriter, r *http.Request) error {
-	all, err := s.allSuites()
-	if err != nil {
-		return err
-	}
+func (*Server) suite(r *http.Request, lab Lab) (any, error) {
+	all, err := lab.Suites()
 	for _, one := range all {
 		if one.Name == r.PathValue("name") {
-			return give(w, http.StatusOK, one)
+			return one, err
 		}
 	}
-	return refuse(http.StatusNotFound, "there is no suite %.128q", r.PathValue("name"))
+	return nil, cmp.Or(err, refuse(http.StatusNotFound, "there is no suite %.128q",
+		r.PathValue("name")))
 }
 
-func (s *Server) catalog(w http.ResponseWriter, r *http.Request) error {
-	lab, err := s.lab()
-	if err != nil {
-		return err
-	}
+func (*Server) catalog(r *http.Request, lab Lab) (any, error) {
 	targets, err := lab.Catalog(r.Context())
-	if err != nil {
-		return err
-	}
-	return give(w, http.StatusOK, map[string][]Target{"targets": orNone(targets)})
+	return map[string][]Target{"targets": orNone(targets)}, err
 }
 
 // hostBound is for how long a look at the host holds: to look takes a second of it.
@@ -146,23 +130,19 @@ type looks struct {
 	host Host
 }
 
-func (s *Server) host(w http.ResponseWriter, r *http.Request) error {
-	lab, err := s.lab()
-	if err != nil {
-		return err
-	}
+func (s *Server) host(r *http.Request, lab Lab) (any, error) {
 	s.looks.mu.Lock()
 	defer s.looks.mu.Unlock()
 	if clock.Wall().Sub(s.looks.host.Time).Abs() > hostBound {
 		host, err := lab.Host(r.Context())
 		if err != nil {
-			return err
+			return nil, err
 		}
 		host.Stack, host.Tools = orNone(host.Stack), orNone(host.Tools)
 		host.Time, host.Version = clock.Wall().Truncate(time.Second), s.Version
 		s.looks.host = host
 	}
-	return give(w, http.StatusOK, s.looks.host)
+	return s.looks.host, nil
 }
 
 // orNone is a list that is [] in JSON where there is nothing.

@@ -2,16 +2,22 @@ package serve
 
 import (
 	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"prony/internal/report"
+	"prony/internal/result"
 	"prony/internal/shelf"
 )
 
@@ -23,23 +29,23 @@ const (
 
 // runs is a page of the index, the newest first. The cursor names the last entry of the page before
 // this one, so that runs which come or go meanwhile neither repeat one nor leave one out.
-func (s *Server) runs(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) runs(r *http.Request) (any, error) {
 	q := r.URL.Query()
 	if err := only(q, "suite", "target", "verdict", "label", "from", "to", "limit",
 		"cursor"); err != nil {
-		return err
+		return nil, err
 	}
 	f, limit, err := filterOf(q)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	after, err := base64.RawURLEncoding.DecodeString(q.Get("cursor"))
 	if err != nil {
-		return refuse(http.StatusBadRequest, "cursor: want one that an answer gave as next")
+		return nil, refuse(http.StatusBadRequest, "cursor: want one that an answer gave as next")
 	}
 	x, err := s.Runs.List(r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	out := struct {
 		Runs  []shelf.Entry   `json:"runs"`
@@ -61,7 +67,7 @@ func (s *Server) runs(w http.ResponseWriter, r *http.Request) error {
 			out.Next = base64.RawURLEncoding.EncodeToString([]byte(last))
 		}
 	}
-	return give(w, http.StatusOK, out)
+	return out, nil
 }
 
 // placeOf is a text that is ordered as the index is, backwards.
@@ -122,13 +128,7 @@ func moment(text string, into time.Duration) (time.Time, error) {
 	return t, nil
 }
 
-func (s *Server) run(w http.ResponseWriter, r *http.Request) error {
-	e, err := s.Runs.Entry(r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	return give(w, http.StatusOK, e)
-}
+func (s *Server) run(r *http.Request) (any, error) { return s.Runs.Entry(r.PathValue("id")) }
 
 func (s *Server) report(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
@@ -172,6 +172,31 @@ func (s *Server) labLog(w http.ResponseWriter, r *http.Request) error {
 	return ignore(err)
 }
 
+// said is what the lab of a run has said so far, a line each; nothing where it keeps no progress.
+func said(dir string) (string, error) {
+	f, err := shelf.OpenIn(dir, result.ProgressFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	var b strings.Builder
+	_, err = result.ReadLines(result.ProgressFile, f, func(line []byte) error {
+		var e result.Progress
+		if json.Unmarshal(line, &e) != nil {
+			return nil // the last line is being written
+		}
+		switch e.Kind {
+		case result.Says, result.TrialEnds, result.Ends:
+			b.WriteString(e.Text + "\n")
+		}
+		return nil
+	})
+	return b.String(), err
+}
+
 // serviceLog is what a service wrote during a trial. A browser may ask for its end alone (RFC 9110,
 // 14.2), which is how a log is followed.
 func (s *Server) serviceLog(w http.ResponseWriter, r *http.Request) error {
@@ -201,4 +226,86 @@ func (s *Server) serviceLog(w http.ResponseWriter, r *http.Request) error {
 func asText(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "sandbox; default-src 'none'")
+}
+
+// label puts labels on a run, in place of those that it had.
+func (s *Server) label(r *http.Request) (any, error) {
+	labels := map[string]string{}
+	if err := read(r, &labels); err != nil {
+		return nil, err
+	}
+	if err := s.Runs.Label(r.PathValue("id"), labels); err != nil {
+		return nil, err
+	}
+	return s.run(r)
+}
+
+// remove takes a run away.
+func (s *Server) remove(w http.ResponseWriter, r *http.Request) error {
+	if err := s.Runs.Remove(r.PathValue("id")); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// maxReason bounds why a run was stopped, in bytes.
+const maxReason = 500
+
+// stop ends a run as Ctrl-C does: the trial under way is given up, what has a record stays, and
+// prony run --resume goes on with it.
+func (s *Server) stop(r *http.Request) (any, error) {
+	var asked struct {
+		Reason string `json:"reason"`
+	}
+	if err := read(r, &asked); err != nil {
+		return nil, err
+	}
+	for _, c := range asked.Reason {
+		if unicode.IsControl(c) {
+			return nil, refuse(http.StatusBadRequest, "reason: want a line of text")
+		}
+	}
+	if len(asked.Reason) > maxReason {
+		return nil, refuse(http.StatusBadRequest, "reason: want at most %d bytes", maxReason)
+	}
+	id := r.PathValue("id")
+	lab, err := s.underWay(id)
+	if err != nil {
+		return nil, err
+	}
+	// The kernel's handle on the process comes first: the number alone may be another's by now.
+	process, err := os.FindProcess(lab.PID)
+	if err != nil {
+		return nil, refuse(http.StatusConflict, "run %s has just ended", id)
+	}
+	defer func() { _ = process.Release() }() // nothing to be done about it
+	if _, err := s.underWay(id); err != nil {
+		return nil, err
+	}
+	if s.Ours != nil && !s.Ours(lab.PID) {
+		return nil, refuse(http.StatusConflict, "run %s names process %d, which is no prony: end "+
+			"the run where it was begun", id, lab.PID)
+	}
+	if asked.Reason != "" {
+		if err := s.Runs.Reason(id, asked.Reason); err != nil {
+			return nil, err
+		}
+	}
+	if err := process.Signal(os.Interrupt); err != nil {
+		return nil, refuse(http.StatusConflict, "run %s has just ended", id)
+	}
+	return map[string]string{"id": id}, nil
+}
+
+// underWay is the lab that is at work on a run.
+func (s *Server) underWay(id string) (*shelf.Lab, error) {
+	lab, err := s.Runs.Lab(id)
+	if err != nil {
+		return nil, err
+	}
+	if lab == nil {
+		return nil, refuse(http.StatusConflict, "run %s is not under way", id)
+	}
+	return lab, nil
 }

@@ -27,6 +27,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"path"
 	"strings"
 	"sync"
 	"time"
@@ -132,34 +133,34 @@ func (s *Server) Handler() http.Handler {
 }
 
 // routes are the API. openapi.yaml describes each, and a test holds the two together.
-func (s *Server) routes() map[string]func(http.ResponseWriter, *http.Request) error {
-	const v1 = "/api/v1"
-	return map[string]func(http.ResponseWriter, *http.Request) error{
+func (s *Server) routes() map[string]handler {
+	const v1, ok, accepted = "/api/v1", http.StatusOK, http.StatusAccepted
+	return map[string]handler{
 		"GET " + v1 + "/openapi.yaml":           s.describe,
-		"GET " + v1 + "/runs":                   s.runs,
-		"GET " + v1 + "/runs/{id}":              s.run,
+		"GET " + v1 + "/runs":                   made(ok, s.runs),
+		"GET " + v1 + "/runs/{id}":              made(ok, s.run),
 		"GET " + v1 + "/runs/{id}/report":       s.report,
 		"GET " + v1 + "/runs/{id}/page":         s.page,
 		"GET " + v1 + "/runs/{id}/log":          s.labLog,
 		"GET " + v1 + "/runs/{id}/logs/{trial}": s.serviceLog,
 		"GET " + v1 + "/runs/{id}/events":       s.events,
-		"PUT " + v1 + "/runs/{id}/labels":       s.label,
-		"POST " + v1 + "/runs/{id}/stop":        s.stop,
+		"PUT " + v1 + "/runs/{id}/labels":       made(ok, s.label),
+		"POST " + v1 + "/runs/{id}/stop":        made(accepted, s.stop),
 		"DELETE " + v1 + "/runs/{id}":           s.remove,
-		"POST " + v1 + "/plan":                  s.plan,
-		"POST " + v1 + "/form":                  s.form,
-		"POST " + v1 + "/runs":                  s.begin,
+		"POST " + v1 + "/plan":                  s.ofLab(ok, s.plan),
+		"POST " + v1 + "/form":                  s.ofLab(ok, s.form),
+		"POST " + v1 + "/runs":                  s.ofLab(accepted, s.begin),
 		"GET " + v1 + "/compare":                s.compare,
 		"GET " + v1 + "/trend":                  s.trend,
-		"GET " + v1 + "/suites":                 s.suites,
-		"GET " + v1 + "/suites/{name}":          s.suite,
-		"GET " + v1 + "/catalog":                s.catalog,
-		"GET " + v1 + "/host":                   s.host,
-		"GET " + v1 + "/service":                s.held,
-		"POST " + v1 + "/service":               s.start,
-		"DELETE " + v1 + "/service":             s.release,
-		"POST " + v1 + "/service/requests":      s.request,
-		"POST " + v1 + "/service/loads":         s.short,
+		"GET " + v1 + "/suites":                 s.ofLab(ok, s.suites),
+		"GET " + v1 + "/suites/{name}":          s.ofLab(ok, s.suite),
+		"GET " + v1 + "/catalog":                s.ofLab(ok, s.catalog),
+		"GET " + v1 + "/host":                   s.ofLab(ok, s.host),
+		"GET " + v1 + "/service":                made(ok, s.held),
+		"POST " + v1 + "/service":               s.ofLab(accepted, s.start),
+		"DELETE " + v1 + "/service":             made(accepted, s.release),
+		"POST " + v1 + "/service/requests":      made(ok, s.request),
+		"POST " + v1 + "/service/loads":         made(ok, s.short),
 		"GET " + v1 + "/service/log":            s.heldLog,
 	}
 }
@@ -176,8 +177,11 @@ func refuse(status int, format string, args ...any) error {
 	return &refusal{status, fmt.Sprintf(format, args...)}
 }
 
+// handler answers a request; its error becomes the answer.
+type handler = func(http.ResponseWriter, *http.Request) error
+
 // answer turns an error into an answer.
-func answer(handle func(http.ResponseWriter, *http.Request) error) http.Handler {
+func answer(handle handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := handle(w, r)
 		if err == nil || r.Context().Err() != nil {
@@ -212,16 +216,22 @@ func say(w http.ResponseWriter, status int, text string) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"error": text}) // or nobody listens
 }
 
-// give answers with a value as JSON.
-func give(w http.ResponseWriter, status int, v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
+// made answers with what is made of a request, as JSON.
+func made(status int, of func(*http.Request) (any, error)) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		v, err := of(r)
+		if err != nil {
+			return err
+		}
+		b, err := json.Marshal(v)
+		if err != nil {
+			return err
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, err = w.Write(append(b, '\n'))
+		return ignore(err)
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, err = w.Write(append(b, '\n'))
-	return ignore(err)
 }
 
 // ignore drops the error of an answer that nobody waits for any more: its head is sent.
@@ -271,8 +281,7 @@ func read(r *http.Request, into any) error {
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		var tooLarge *http.MaxBytesError
-		if errors.As(err, &tooLarge) {
+		if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 			return err
 		}
 		return refuse(http.StatusBadRequest, "read the request: %v", err)
@@ -319,5 +328,33 @@ func (s *Server) admit(next http.Handler) http.Handler {
 func (s *Server) describe(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Content-Type", "application/yaml")
 	_, err := w.Write(Description)
+	return ignore(err)
+}
+
+// index is the app.
+func (s *Server) index(w http.ResponseWriter, _ *http.Request) error {
+	return page(w, "index.html")
+}
+
+// asset is a file of the app. They are in the program, not on disk.
+func (s *Server) asset(w http.ResponseWriter, r *http.Request) error {
+	name := r.PathValue("name")
+	if kinds[path.Ext(name)] == "" || !shelf.Identifier(name) {
+		return refuse(http.StatusNotFound, "there is no page %.128q", name)
+	}
+	return page(w, name)
+}
+
+// kinds are what the app is made of.
+var kinds = map[string]string{".js": "text/javascript; charset=utf-8",
+	".css": "text/css; charset=utf-8", ".html": "text/html; charset=utf-8"}
+
+func page(w http.ResponseWriter, name string) error {
+	b, err := web.Page(name)
+	if err != nil {
+		return refuse(http.StatusNotFound, "there is no page %.128q", name)
+	}
+	w.Header().Set("Content-Type", kinds[path.Ext(name)])
+	_, err = w.Write(b)
 	return ignore(err)
 }

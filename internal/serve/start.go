@@ -26,32 +26,32 @@ const (
 
 // begin starts a run as a process of its own, which this server's end does not end. It is answered
 // when the run has the machine, or has given up.
-func (s *Server) begin(w http.ResponseWriter, r *http.Request) error {
-	args, p, err := s.planned(r)
+func (s *Server) begin(r *http.Request, lab Lab) (any, error) {
+	args, p, err := planned(r, lab)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(p.Problems) > 0 {
-		return refuse(http.StatusUnprocessableEntity, "%s", strings.Join(p.Problems, "; "))
+		return nil, refuse(http.StatusUnprocessableEntity, "%s", strings.Join(p.Problems, "; "))
 	}
 	s.beginning.Lock()
 	defer s.beginning.Unlock()
 	if err := s.free(r.Context()); err != nil {
-		return err
+		return nil, err
 	}
 	id, dir := result.NewFolder(s.Runs.Dir(), clock.Wall().Format("2006-01-02T15-04-05Z"))
 	said, err := s.diary(id)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	ended, err := s.Lab.Start(append(args, "--out="+dir), said)
+	ended, err := lab.Start(append(args, "--out="+dir), said)
 	if err = errors.Join(err, said.Close()); err != nil {
-		return fmt.Errorf("start the run: %w", err)
+		return nil, fmt.Errorf("start the run: %w", err)
 	}
 	if err := s.begun(r.Context(), dir, said.Name(), ended); err != nil {
-		return err
+		return nil, err
 	}
-	return give(w, http.StatusAccepted, map[string]string{"id": id})
+	return map[string]string{"id": id}, nil
 }
 
 // free refuses where a run has the machine.

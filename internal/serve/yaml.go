@@ -29,23 +29,19 @@ const mostProblems = 20
 
 // form says which form makes a suite's file into the text that comes. The text itself is never run,
 // nor is a file read for it; what the form names is what there is, as of every form.
-func (s *Server) form(w http.ResponseWriter, r *http.Request) error {
-	lab, err := s.lab()
-	if err != nil {
-		return err
-	}
+func (*Server) form(r *http.Request, lab Lab) (any, error) {
 	var e Edited
 	if err := read(r, &e); err != nil {
-		return err
+		return nil, err
 	}
 	e.Suite = cmp.Or(e.Suite, usualSuite)
 	suites, err := lab.Suites()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	targets, err := lab.Catalog(r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var out Reading
 	at := slices.IndexFunc(suites, func(s Suite) bool { return s.Name == e.Suite })
@@ -60,7 +56,7 @@ func (s *Server) form(w http.ResponseWriter, r *http.Request) error {
 		out.Problems = append(out.Problems[:mostProblems], fmt.Sprintf("and %d more", more))
 	}
 	out.Problems = orNone(out.Problems)
-	return give(w, http.StatusOK, out)
+	return out, nil
 }
 
 // asked reads a form off an edited text of the suite.

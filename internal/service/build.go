@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -23,8 +24,7 @@ import (
 
 // Builder builds services into a cache. Several, in one program or in many, may share the cache.
 type Builder struct {
-	Root     string            // of the checkout
-	Cache    string            // empty: .prony/build below Root
+	Root     string            // of the checkout; what is built is kept in .prony/build below it
 	Tools    *Tools            // what FindTools found
 	Progress func(line string) // one line per step; nil: silence
 	// Note remembers the process group of a step, which writes into a log, until it is forgotten,
@@ -140,12 +140,12 @@ func (b *Builder) build(ctx context.Context, s *Service) (*Built, error) {
 		}
 		tools[need.Tool] = tool
 	}
-	sources, h, err := hashed(s.Dir, s.ignored)
+	sources, h, err := file.Hash(s.Dir, s.ignored, true)
 	if err != nil {
 		return nil, fmt.Errorf("read the sources: %w", err)
 	}
 	hash := s.hash(h, tools)
-	kept, err := cache.Folder(b.Cache, b.Root, "build")
+	kept, err := cache.Folder(b.Root, "build")
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func (b *Builder) build(ctx context.Context, s *Service) (*Built, error) {
 			return nil, err
 		}
 	}
-	return built, b.keep(s, kept, name, folder)
+	return built, b.keepCopy(s, name, folder)
 }
 
 // hash is the identity of a build: what goes in, rather than what comes out, which few tools make
@@ -305,4 +305,84 @@ func nativeOptions(native Tool, system, arch string) []string {
 		out = append(out, "--gc=G1")
 	}
 	return out
+}
+
+// leftOut are the names that builds by hand leave in a service's folder and git ignores: anywhere
+// in it, or only at its top, where src/bin may be somebody's source.
+var (
+	leftOut      = []string{"node_modules", "target", "__pycache__"}
+	leftOutAtTop = []string{"bin", "venv", ".venv"}
+)
+
+// ignored says whether a name in a service's folder is not source.
+func ignored(name string) bool {
+	top, _, _ := strings.Cut(name, "/")
+	last := name[strings.LastIndexByte(name, '/')+1:]
+	return slices.Contains(leftOutAtTop, top) || slices.Contains(leftOut, last)
+}
+
+func (s *Service) ignored(name string) bool {
+	if s.Only != nil {
+		return !s.Only(name)
+	}
+	return ignored(name)
+}
+
+// Sources names the files of the service's folder that are its source, sorted, with slashes: all
+// but what builds by hand leave there.
+func (s *Service) Sources() (names []string, err error) {
+	entries, err := file.Walk(s.Dir, s.ignored)
+	for _, e := range entries {
+		names = append(names, e.Name)
+	}
+	return names, err
+}
+
+// digest is the SHA-256, in hex, over the sorted names and contents of the files at root (a folder
+// or one file), and the sum of their sizes in bytes. Links count by where they point, and nothing
+// in the size.
+func digest(root string) (sum string, sizeBytes int64, err error) {
+	entries, h, err := file.Hash(root, func(string) bool { return false }, true)
+	if err != nil {
+		return "", 0, err
+	}
+	for _, e := range entries {
+		if e.Info.Mode().IsRegular() {
+			sizeBytes += e.Info.Size()
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)), sizeBytes, nil
+}
+
+// copyTree copies entries from one folder to another, which may not exist yet. Files become
+// writable for their owner, whatever they were: a build may want to change its copy.
+func copyTree(from, to string, entries []file.Entry) error {
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		source := filepath.Join(from, filepath.FromSlash(e.Name))
+		target := filepath.Join(to, filepath.FromSlash(e.Name))
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return err
+		}
+		if e.Info.Mode().Type() == fs.ModeSymlink {
+			link, err := os.Readlink(source)
+			if err == nil {
+				err = os.Symlink(link, target)
+			}
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		data, err := os.ReadFile(source)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(target, data, e.Info.Mode().Perm()|0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }

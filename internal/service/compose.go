@@ -169,11 +169,9 @@ func runCompose(ctx context.Context, s *Service, of Compose, args ...string) (st
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	if err := cmd.Run(); err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			err = cause
-		}
 		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
-		return "", fmt.Errorf("%s: %s: %w:\n  %s", of.File, strings.Join(of.Program, " "), err,
+		return "", fmt.Errorf("%s: %s: %w:\n  %s", of.File, strings.Join(of.Program, " "),
+			cmp.Or(context.Cause(ctx), err),
 			strings.Join(lines[max(0, len(lines)-tailLines):], "\n  "))
 	}
 	return out.String(), nil

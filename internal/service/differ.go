@@ -2,7 +2,6 @@ package service
 
 import (
 	"bytes"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -14,14 +13,6 @@ import (
 
 // excerptBytes is how much of a body a message shows before and after a difference.
 const excerptBytes = 32
-
-func base64Lorem(size int64) []byte {
-	var out bytes.Buffer
-	encoder := base64.NewEncoder(base64.StdEncoding, &out)
-	_, _ = io.Copy(encoder, loremReader(size)) // memory takes all
-	_ = encoder.Close()
-	return out.Bytes()
-}
 
 // headDifferences holds an answer's head against a case, in words.
 func headDifferences(c goldenCase, r *http.Response) []string {

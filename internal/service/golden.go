@@ -1,7 +1,7 @@
 package service
 
 import (
-	"bytes"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"io/fs"
@@ -131,15 +131,9 @@ func (d document) checkCase(at string, c goldenCase) {
 		d.Wrong(at+".changes", "what differs is asked several times",
 			"changes and differs exclude each other")
 	}
-	bodies := 0
-	for _, there := range []bool{
-		c.Body != nil, c.Lorem != nil, c.Base64Lorem != nil, c.Pattern != "",
-	} {
-		if there {
-			bodies++
-		}
-	}
-	if bodies != 1 {
+	bodies := slices.DeleteFunc([]bool{c.Body != nil, c.Lorem != nil, c.Base64Lorem != nil,
+		c.Pattern != ""}, func(there bool) bool { return !there })
+	if len(bodies) != 1 {
 		d.Wrong(at, "", "a case has one of body, lorem, base64Lorem and pattern")
 	}
 	if (c.Pattern == "") != (c.Length == 0) {
@@ -197,8 +191,8 @@ func (c goldenCase) wanted() (io.Reader, int64) {
 	case c.Lorem != nil:
 		return loremReader(*c.Lorem), *c.Lorem
 	case c.Base64Lorem != nil:
-		text := base64Lorem(*c.Base64Lorem)
-		return bytes.NewReader(text), int64(len(text))
+		text := base64.StdEncoding.EncodeToString(loremOf(*c.Base64Lorem))
+		return strings.NewReader(text), int64(len(text))
 	}
 	return nil, 0
 }
@@ -206,8 +200,7 @@ func (c goldenCase) wanted() (io.Reader, int64) {
 // sends is the body of the request; empty for none.
 func (c goldenCase) sends() []byte {
 	if c.SendLorem > 0 {
-		text, _ := io.ReadAll(loremReader(c.SendLorem)) // memory does not fail to read
-		return text
+		return loremOf(c.SendLorem)
 	}
 	return []byte(c.Send)
 }
@@ -222,3 +215,8 @@ func (r *repeated) Read(p []byte) (int, error) {
 }
 
 func loremReader(size int64) io.Reader { return io.LimitReader(&repeated{}, size) }
+
+func loremOf(size int64) []byte {
+	text, _ := io.ReadAll(loremReader(size)) // memory does not fail to read
+	return text
+}

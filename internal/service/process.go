@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+
+	"prony/internal/asks"
 )
 
 // Processes are what a target consists of, in the order of their start: those of its system, or the
@@ -118,5 +121,33 @@ func (d document) checkProcessTargets(at string, s *Service, p Process, last boo
 	if last && p.Ready != s.Run.Ready {
 		d.Wrong(at+".ready", "give both the same path",
 			"the last process is ready when run.ready says so")
+	}
+}
+
+// counterPlaceholders are those of a counter's URLs beside ports of processes.
+var counterPlaceholders = []string{"host", "port"}
+
+// CounterAt is a target's counter for where the processes of a trial listen, each by its name, the
+// one that takes the requests also without. In its URLs {host}, {port} and {PROCESS.port} stand for
+// what a trial decides.
+func CounterAt(c asks.Place, host string, ports map[string]int) (asks.Place, error) {
+	values := map[string]string{"host": host, "port": strconv.Itoa(ports[""])}
+	for name, port := range ports {
+		values[name+".port"] = strconv.Itoa(port)
+	}
+	var err error
+	if c.Postgres, err = expand(c.Postgres, values); err == nil {
+		c.Metrics, err = expand(c.Metrics, values)
+	}
+	return c, err
+}
+
+func (d document) checkCounters(at string, s *Service, t Target) {
+	for _, name := range slices.Sorted(maps.Keys(t.Counters)) {
+		c, here := t.Counters[name], at+".counters."+name
+		if at, hint, text := c.Wrong(name); text != "" {
+			d.Wrong(here+at, hint, "%s", text)
+		}
+		d.placeholders(here, s, []string{c.Postgres, c.Metrics}, counterPlaceholders)
 	}
 }

@@ -1,7 +1,9 @@
 package service
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,40 +18,72 @@ import (
 // days should not build anew; months of changes should not fill the disk.
 const idleFor = 7 * 24 * time.Hour
 
-// stampEnd is the end of the name of a copy's stamp, the file beside its folder that is held by the
-// labs which use the copy, and was changed when one last did.
+// stampEnd is the end of the name of a stamp, the file beside a copy or an image's log that is held
+// by the labs which use it, and was changed when one last did.
 const stampEnd = ".used"
 
-// keep holds the copy in a folder for this lab, then removes copies of other sources of the same
-// build that no lab holds, and that none has used for idleFor. The lock of the build is held, so
-// that nobody takes a copy meanwhile. One that cannot be removed is told and fails nothing.
-func (b *Builder) keep(s *Service, kept, name, folder string) error {
-	now := clock.Wall()
-	if err := cache.Hold(folder+stampEnd, now); err != nil {
-		return err
-	}
-	others, err := os.ReadDir(kept)
-	if err != nil {
-		return err
-	}
-	removed := 0
-	for _, e := range others {
-		other := filepath.Join(kept, e.Name())
-		if !e.IsDir() || other == folder || !isCopyOf(e.Name(), name) {
-			continue
-		}
-		switch gone, err := discardIdle(other, now); {
-		case err != nil:
-			b.say("build %s: an earlier copy stays: %v", s.Label(), err)
-		case gone:
-			removed++
-		}
-	}
+// keepCopy holds the copy in a folder for this lab, and removes earlier ones. The lock of the build
+// is held, so that nobody takes a copy meanwhile.
+func (b *Builder) keepCopy(s *Service, name, folder string) error {
+	removed, err := keep(folder, name, "", discard, func(_ string, err error) {
+		b.say("build %s: an earlier copy stays: %v", s.Label(), err)
+	})
 	if removed > 0 {
 		b.say("build %s: earlier copies removed that were not used for %d days: %d", s.Label(),
 			int(idleFor.Hours()/24), removed)
 	}
-	return nil
+	return err
+}
+
+// keepImage holds an image for this lab, and removes earlier ones of the same name, with what is
+// kept beside them. Its layers stay with the engine for as long as another image or its builder has
+// them. The lock of the service's images is held.
+func (b *Builder) keepImage(ctx context.Context, i *image) error {
+	name, _, _ := strings.Cut(strings.TrimPrefix(i.tag, "prony/"), ":")
+	_, err := keep(strings.TrimSuffix(i.log, ".log"), name, ".log", func(kept string) error {
+		of := *i
+		of.tag = "prony/" + name + ":" + kept[len(kept)-hashDigits:]
+		if id, _ := of.look(ctx); id != "" {
+			out, err := Command(ctx, os.TempDir(), os.Environ(), i.docker, "image", "rm",
+				of.tag).CombinedOutput()
+			if err != nil {
+				return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(out)))
+			}
+		}
+		for _, end := range []string{".log", ".tools.json"} {
+			if err := os.Remove(kept + end); err != nil && !os.IsNotExist(err) {
+				return err
+			}
+		}
+		return nil
+	}, func(other string, err error) { b.say("an earlier image %s stays: %v", other, err) })
+	return err
+}
+
+// keep holds what was made at a path for this lab, then discards what was made of other sources or
+// bases under the same name, that no lab holds, and that none has used for idleFor. In its folder
+// each is found by its name and the end. What cannot be removed stays, which fails nothing.
+func keep(own, name, end string, discard func(kept string) error,
+	stays func(other string, err error)) (removed int, err error) {
+	now := clock.Wall()
+	if err := cache.Hold(own+stampEnd, now); err != nil {
+		return 0, err
+	}
+	others, err := os.ReadDir(filepath.Dir(own))
+	for _, e := range others {
+		other, ok := strings.CutSuffix(e.Name(), end)
+		kept := filepath.Join(filepath.Dir(own), other)
+		if !ok || kept == own || !isCopyOf(other, name) {
+			continue
+		}
+		switch gone, err := discardIdle(kept, now, discard); {
+		case err != nil:
+			stays(other, err)
+		case gone:
+			removed++
+		}
+	}
+	return removed, err
 }
 
 // isCopyOf says whether a folder is of a build of that name. A service's further build begins with
@@ -59,10 +93,11 @@ func isCopyOf(folder, name string) bool {
 	return ok && len(hash) == hashDigits && strings.Trim(hash, "0123456789abcdef") == ""
 }
 
-// discardIdle removes a copy unless it was used of late or is in use. Of one without a stamp nobody
-// knows either, so that it gets one and its days begin.
-func discardIdle(folder string, now time.Time) (gone bool, err error) {
-	stamp := folder + stampEnd
+// discardIdle removes what is kept unless it was used of late or is in use. Of what has no stamp
+// nobody knows either, so that it gets one and its days begin.
+func discardIdle(kept string, now time.Time, discard func(kept string) error) (gone bool,
+	err error) {
+	stamp := kept + stampEnd
 	used, err := os.Stat(stamp)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err
@@ -79,7 +114,7 @@ func discardIdle(folder string, now time.Time) (gone bool, err error) {
 	if fresh {
 		return false, nil
 	}
-	if err := discard(folder); err != nil {
+	if err := discard(kept); err != nil {
 		return false, err
 	}
 	return true, os.Remove(stamp)

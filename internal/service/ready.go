@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,17 +62,12 @@ func WaitReadyIn(ctx context.Context, speak Speaker, dial Dial, addr, path strin
 		if asking.Err() == nil {
 			last = err
 		}
-		wait := time.NewTimer(readyPoll(time.Duration(clock.Mono() - startNs)))
 		select {
-		case <-wait.C:
+		case <-time.After(readyPoll(time.Duration(clock.Mono() - startNs))):
 			continue
 		case <-asking.Done():
-			wait.Stop()
 		}
-		cause := ErrExited
-		if ctx.Err() != nil {
-			cause = context.Cause(ctx)
-		}
+		cause := cmp.Or(context.Cause(ctx), ErrExited)
 		what := fmt.Sprintf("GET %s on %s answers 200", path, addr)
 		if path == "" {
 			what = "somebody listens on " + addr

@@ -13,6 +13,7 @@ import (
 
 	"prony/internal/file"
 	"prony/internal/rights"
+	"prony/internal/shell"
 )
 
 const (
@@ -80,8 +81,7 @@ func (b *Builder) runStep(ctx context.Context, built *Built, as rights.User, env
 	if cause := context.Cause(ctx); cause != nil && err != nil {
 		return cause
 	}
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.Exited() {
+	if exit, is := errors.AsType[*exec.ExitError](err); is && exit.Exited() {
 		return fmt.Errorf("exit status %d", exit.ExitCode())
 	}
 	return err
@@ -98,4 +98,23 @@ func bounded(ctx context.Context, bound time.Duration) (context.Context, context
 func withTail(err error, log *os.File) error {
 	return fmt.Errorf("%w; the end of %s:\n  %s", err, log.Name(),
 		strings.Join(file.Tail(log.Name(), tailLines), "\n  "))
+}
+
+// killGrace bounds the wait for a killed program's output: a grandchild that left the group may
+// hold the pipe for ever.
+const killGrace = time.Second
+
+// Command prepares a program in a process group of its own, so that the end of the context ends
+// what it forked too: npm and mvn are scripts whose real work is a child. The program's standard
+// input is empty. Who looks on is shown it.
+func Command(ctx context.Context, dir string, env []string, program string,
+	args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir, cmd.Env = dir, env
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// Cancel runs before the program is waited for, so its id cannot be another's yet.
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = killGrace
+	shell.Command(cmd)
+	return cmd
 }

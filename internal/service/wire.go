@@ -134,11 +134,9 @@ func (w *wire) finish(r reply, whole bool) error {
 		return nil
 	}
 	beyond := w.in.Buffered()
-	patience := time.NewTimer(unreadLimit)
-	defer patience.Stop()
 	select {
 	case <-w.written:
-	case <-patience.C:
+	case <-time.After(unreadLimit):
 		whole = false
 	}
 	if !w.release() || !whole || r.Close || beyond > 0 {

@@ -2,13 +2,17 @@ package suite
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"path"
 	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/goccy/go-yaml/ast"
+
 	"prony/internal/config"
+	"prony/internal/pattern"
 	"prony/internal/result"
 )
 
@@ -45,20 +49,19 @@ func (s *Suite) check(c *checker) error {
 			c.Wrong(fmt.Sprintf("targets[%d]", i), "", "target pattern %q is malformed", pattern)
 		}
 	}
-	c.unique("scenarios", ".name", len(s.Scenarios),
-		func(i int) string { return s.Scenarios[i].Name })
+	c.unique("scenarios", ".name", namesOf(s.Scenarios, sceneName))
 	for i := range s.Scenarios {
 		c.scenario(fmt.Sprintf("scenarios[%d].", i), &s.Scenarios[i])
 		c.speaks(fmt.Sprintf("scenarios[%d].", i), s, &s.Scenarios[i])
 		c.rides(fmt.Sprintf("scenarios[%d].", i), s, &s.Scenarios[i])
 	}
-	c.unique("loads", ".name", len(s.Loads), func(i int) string { return s.Loads[i].Name })
+	c.unique("loads", ".name", namesOf(s.Loads, loadName))
 	for i := range s.Loads {
 		c.load(fmt.Sprintf("loads[%d]", i), &s.Loads[i], s.Loads[:i])
 	}
-	c.unique("drivers", "", len(s.Drivers), func(i int) string { return s.Drivers[i] })
-	c.unique("launchers", "", len(s.Launchers), func(i int) string { return s.Launchers[i] })
-	c.unique("variants", ".name", len(s.Variants), func(i int) string { return s.Variants[i].Name })
+	c.unique("drivers", "", s.Drivers)
+	c.unique("launchers", "", s.Launchers)
+	c.unique("variants", ".name", namesOf(s.Variants, variantName))
 	for i, v := range s.Variants {
 		c.variant(fmt.Sprintf("variants[%d]", i), v)
 		c.spoken(fmt.Sprintf("variants[%d]", i), s, v)
@@ -67,17 +70,22 @@ func (s *Suite) check(c *checker) error {
 	c.observe("observe", s.Observe)
 	c.together(s)
 	c.podded(s)
-	if s.Observe.Traces > 0 && slices.ContainsFunc(s.Drivers, func(d string) bool {
-		return d != Drivers[0]
-	}) {
+	foreign := others(s.Drivers, Drivers[0])
+	if s.Observe.Traces > 0 && foreign {
 		c.Wrong("observe.traces", "leave out drivers", "only prony itself can send trace ids")
 	}
-	if slices.ContainsFunc(s.Loads, func(l Load) bool { return l.Model == result.Capacity }) &&
-		slices.ContainsFunc(s.Drivers, func(d string) bool { return d != Drivers[0] }) {
+	if foreign && slices.ContainsFunc(s.Loads, func(l Load) bool {
+		return l.Model == result.Capacity
+	}) {
 		c.Wrong("drivers", "leave them out", "only prony itself can search for a capacity")
 	}
-	c.unique("columns", "", len(s.Columns), func(i int) string { return s.Columns[i] })
+	c.unique("columns", "", s.Columns)
 	return c.Err()
+}
+
+// others says whether a list has anything but what is usual.
+func others(list []string, usual string) bool {
+	return slices.ContainsFunc(list, func(x string) bool { return x != usual })
 }
 
 // together checks that every generator of a load has something to do, and is one.
@@ -94,7 +102,7 @@ func (c *checker) together(s *Suite) {
 		}
 	}
 	many := slices.ContainsFunc(s.Loads, func(l Load) bool { return l.Generators > 0 })
-	if many && slices.ContainsFunc(s.Drivers, func(d string) bool { return d != Drivers[0] }) {
+	if many && others(s.Drivers, Drivers[0]) {
 		c.Wrong("drivers", "leave them out", "only prony itself is offered by several generators")
 	}
 }
@@ -224,13 +232,68 @@ func (p *parameter) bounds(t reflect.Type) string {
 }
 
 // unique checks the names of a list's items, which stand at list[i] and key.
-func (c *checker) unique(list, key string, n int, name func(int) string) {
-	seen := map[string]bool{}
-	for i := range n {
-		if seen[name(i)] {
+func (c *checker) unique(list, key string, names []string) {
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
 			c.Wrong(fmt.Sprintf("%s[%d]%s", list, i, key), "",
-				"%s holds %q already; names are unique", list, name(i))
+				"%s holds %q already; names are unique", list, name)
 		}
-		seen[name(i)] = true
 	}
 }
+
+// newChecker is for a suite file, or a scenario's, which is one YAML document without tags.
+func newChecker(file string, data []byte) (*checker, error) {
+	d, err := config.Parse(file, data)
+	if err != nil {
+		return nil, err
+	}
+	bodies := d.Bodies()
+	if len(bodies) == 0 || bodies[0] == nil {
+		return nil, &config.Error{File: file, Problem: "it is empty"}
+	}
+	if len(bodies) > 1 {
+		return nil, &config.Error{File: file, Problem: "it holds several YAML documents",
+			Hint: "it can be one only: take out the lines ---"}
+	}
+	var tags tagFinder
+	ast.Walk(&tags, bodies[0])
+	if len(tags) > 0 {
+		return nil, &config.Error{File: file, Line: tags[0].Start.Position.Line,
+			Problem: fmt.Sprintf("there can be no YAML tags such as %s", tags[0].Start.Value),
+			Hint:    "quote the value if the exclamation mark is meant"}
+	}
+	return &checker{Check: config.Check{Document: d}}, nil
+}
+
+// tagFinder collects tags, which would change a value's type behind the decoder's back; a tag
+// before a missing list makes it panic.
+type tagFinder []*ast.TagNode
+
+// Visit sees every node of the tree.
+func (f *tagFinder) Visit(n ast.Node) ast.Visitor {
+	if t, ok := n.(*ast.TagNode); ok {
+		*f = append(*f, t)
+	}
+	return f
+}
+
+// last is the last named step of a path: rate of loads[1].rate, loads of loads[1].
+func last(path string) string {
+	path = path[strings.LastIndex(path, ".")+1:]
+	name, _, _ := strings.Cut(path, "[")
+	return name
+}
+
+// plainName are names that a path can hold.
+var plainName = pattern.New(`^[A-Za-z0-9_-]+$`)
+
+// step is the path of an entry of the mapping at a path, or of the mapping where no path can hold
+// the entry's name.
+func step(at, name string) string {
+	if !plainName.MatchString(name) {
+		return at
+	}
+	return at + "." + name
+}
+
+func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -15,9 +15,6 @@ func (c *checker) speaks(at string, s *Suite, sc *Scenario) {
 	is := func(names ...string) bool { return slices.Contains(names, sc.Protocol) }
 	plain := is("", Protocols[0])
 	socket, call := is("ws", "wss"), isCall(sc.Protocol)
-	other := func(list []string, usual string) bool {
-		return slices.ContainsFunc(list, func(x string) bool { return x != "" && x != usual })
-	}
 	contract := cmp.Or(sc.Contract, s.Contract)
 	var engines []string
 	slow := false
@@ -38,7 +35,7 @@ func (c *checker) speaks(at string, s *Suite, sc *Scenario) {
 			"name a protocol that has it", "this protocol has no TLS"},
 		{sc.Streams > 1 && !shares(sc.Protocol), "streams",
 			"give it connections", "this protocol has one request at a time on a connection"},
-		{!raw && other(s.Drivers, Drivers[0]), "protocol", "leave out drivers",
+		{!raw && others(s.Drivers, Drivers[0]), "protocol", "leave out drivers",
 			"only prony itself speaks anything but HTTP/1.1 over TCP"},
 		{!raw && !call && !is("https", "h2", "h2c") && slices.ContainsFunc(engines, isRaw),
 			"protocol", "leave out the loads' engine",
@@ -50,7 +47,7 @@ func (c *checker) speaks(at string, s *Suite, sc *Scenario) {
 			"contracts are asked in HTTP, and " + Contracts[0] + " in gRPC, too"},
 		{s.Observe.Traces > 0 && socket, "protocol", "leave out observe.traces",
 			"messages of a WebSocket have no header fields for trace ids"},
-		{sc.Unix != "" && other(s.Launchers, Launchers[0]), "unix", "start it as a process",
+		{sc.Unix != "" && others(s.Launchers, Launchers[0]), "unix", "start it as a process",
 			"a container's socket is not on this machine"},
 		{sc.Unix != "" && s.Duet != "" && !strings.Contains(sc.Unix, "{port}"), "unix",
 			"put {port} into its path", "two trials side by side cannot have one socket"},
@@ -121,11 +118,7 @@ func (c *checker) spoken(at string, s *Suite, v Variant) {
 // rides checks the variants that a scenario names.
 func (c *checker) rides(at string, s *Suite, sc *Scenario) {
 	for i, name := range sc.Variants {
-		if !slices.ContainsFunc(s.Variants, func(v Variant) bool { return v.Name == name }) {
-			var names []string
-			for _, v := range s.Variants {
-				names = append(names, v.Name)
-			}
+		if names := namesOf(s.Variants, variantName); !slices.Contains(names, name) {
 			c.Wrong(fmt.Sprintf("%svariants[%d]", at, i), config.Meant(name, names, ""),
 				"the suite has no variant %q", name)
 		}

@@ -187,7 +187,7 @@ func (c *checker) steps(at string, s *scene, r *Request) {
 		if hasMeaning(name) {
 			c.Wrong(here, "choose another name", "{%s} has a meaning of its own", name)
 		}
-		c.place(here, r.Extract[name].Place)
+		c.place(here, r.Extract[name])
 	}
 	switch {
 	case r.Setup != "" && r.Pause != 0:
@@ -348,9 +348,8 @@ func (e Expect) bodies() []string {
 
 // present are the keys of a struct that have a value, without those of what it embeds.
 func present(of any) (keys []string) {
-	v := reflect.ValueOf(of)
-	for i := range v.NumField() {
-		if f := v.Type().Field(i); !f.Anonymous && !v.Field(i).IsZero() {
+	for f, v := range reflect.ValueOf(of).Fields() {
+		if !f.Anonymous && !v.IsZero() {
 			keys = append(keys, f.Tag.Get("yaml"))
 		}
 	}

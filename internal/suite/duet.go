@@ -130,10 +130,8 @@ func (p *Plan) refers(t, o Trial, names []string) bool {
 }
 
 // targetsOf lists the targets of trials, by name.
-func targetsOf(trials []Trial) (names []string) {
-	for _, t := range trials {
-		names = append(names, t.Target)
-	}
+func targetsOf(trials []Trial) []string {
+	names := namesOf(trials, func(t Trial) string { return t.Target })
 	slices.Sort(names)
 	return slices.Compact(names)
 }

@@ -2,7 +2,6 @@ package suite
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -49,8 +48,7 @@ func (c *checker) attach(s *Suite, dir string, sum hash.Hash) {
 			c.Wrong(at, "", "%v", err)
 			continue
 		}
-		own := sha256.Sum256(data)
-		l.trace, l.TraceHash = trace, short(own[:])
+		l.trace, l.TraceHash = trace, hashOf(data)
 	}
 }
 
@@ -63,8 +61,7 @@ func (c *checker) data(s *Scenario, at, dir string, sum hash.Hash) {
 	if !ok {
 		return
 	}
-	own := sha256.Sum256(data)
-	s.DataHash = short(own[:])
+	s.DataHash = hashOf(data)
 	wrong := func(hint, format string, args ...any) { c.Wrong(at+"data", hint, format, args...) }
 	all, err := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff")))).ReadAll()
 	switch {
@@ -111,8 +108,7 @@ func (c *checker) bodies(s *Scenario, at, dir string, sum hash.Hash) {
 		if !ok {
 			continue
 		}
-		own := sha256.Sum256(data)
-		r.content, r.BodyHash = string(data), short(own[:])
+		r.content, r.BodyHash = string(data), hashOf(data)
 		if !utf8.Valid(data) {
 			r.content = text.Escape(r.content)
 		}
@@ -132,8 +128,7 @@ func (c *checker) read(at, dir, name string, limit int64, sum hash.Hash) ([]byte
 		data, err = readBelow(dir, name, limit)
 	}
 	if err != nil {
-		var inner *fs.PathError
-		if errors.As(err, &inner) {
+		if inner, is := errors.AsType[*fs.PathError](err); is {
 			err = inner.Err // the name comes once
 		}
 		c.Wrong(at, "files are named from the suite's folder, and lie in it", "read %s: %v", name,

@@ -33,12 +33,6 @@ const (
 	capacityLead        = Duration(second)
 )
 
-// Roles of trials beside the comparison.
-const (
-	Pilot    = result.Pilot    // measures the capacity
-	Observed = result.Observed // runs with Watching and Observe, to explain the numbers
-)
-
 // Profilers are the tools that take them, as package profile names them.
 var Profilers = []string{"async-profiler", "jfr", "pprof", "v8", "py-spy", "ebpf", "perf"}
 
@@ -139,7 +133,7 @@ func (s *Suite) SceneOf(t Trial) Scenario {
 // OfTrial are the loads that a trial offers: those of its scenario, or the one of a pilot.
 func (s *Suite) OfTrial(t Trial) []Load {
 	sc := s.SceneOf(t)
-	if t.Role != Pilot {
+	if t.Role != result.Pilot {
 		return s.LoadsOf(sc)
 	}
 	l := Load{Name: CapacityLoad, Model: result.Closed, Connections: s.Capacity.Connections,
@@ -150,7 +144,7 @@ func (s *Suite) OfTrial(t Trial) []Load {
 
 // ObserveOf is what is watched in a trial: what its variant asks for, or what the suite does.
 func (s *Suite) ObserveOf(t Trial) Observe {
-	if t.Role == Observed {
+	if t.Role == result.Observed {
 		w := s.Watch
 		if t.Profile != "" {
 			w.Profile = []string{t.Profile}
@@ -180,7 +174,7 @@ func (s *Suite) beside(role string, targets []Target) (out []Trial) {
 				Driver: Drivers[0], Launcher: launchers[0], Seed: s.loadSeed(0, sc.Name),
 				Connections: t.Connections, Body: t.Body}
 			at := slices.IndexFunc(s.Watching, func(v Variant) bool { return v.fits(t) })
-			if role != Observed {
+			if role != result.Observed {
 				out = append(out, trial)
 				continue
 			}

@@ -45,6 +45,22 @@ func TestProfileKinds(t *testing.T) {
 	}
 }
 
+// A capacity is not measured for loads that are left out.
+func TestCapacityLeftOut(t *testing.T) {
+	s := mustRead(t, "  - {name: peak, model: closed}")
+	if err := s.Override(suite.Override{Loads: []string{"peak"}}); err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.Plan([]suite.Target{target("a", "jvm", "")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Trials) != 2 || s.Capacity != (suite.Capacity{}) {
+		t.Errorf("%d trials, want one in each of 2 blocks; the capacity is measured as %+v",
+			len(p.Trials), s.Capacity)
+	}
+}
+
 // A rate that is a share of the capacity brings a pilot of each target, bare and closed, before the
 // blocks.
 func TestPilots(t *testing.T) {
@@ -58,7 +74,7 @@ func TestPilots(t *testing.T) {
 			len(p.Trials))
 	}
 	for i, x := range p.Trials {
-		if pilot := x.Role == suite.Pilot; pilot != (i < 2) || pilot && x.Variant != "none" {
+		if pilot := x.Role == result.Pilot; pilot != (i < 2) || pilot && x.Variant != "none" {
 			t.Errorf("trial %d is %+v", i, x)
 		}
 	}
@@ -187,7 +203,7 @@ func TestObservedTrials(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := p.Trials[len(p.Trials)-2:]
-	if last[0].Variant != "n-x+" || last[0].Role != suite.Observed || last[1].Variant != "none" ||
+	if last[0].Variant != "n-x+" || last[0].Role != result.Observed || last[1].Variant != "none" ||
 		last[0].ID != "observed-11-a-n-x+" {
 		t.Errorf("observed trials %+v", last)
 	}
@@ -216,7 +232,7 @@ func TestKindsOfProfiles(t *testing.T) {
 	}
 	var got []string
 	for _, x := range p.Trials {
-		if x.Role == suite.Observed {
+		if x.Role == result.Observed {
 			got = append(got, fmt.Sprint(x.ID, p.Suite.ObserveOf(x).Profile))
 		}
 	}

@@ -26,11 +26,11 @@ type Original struct {
 
 // ReadOriginal reads a suite as Read does.
 func ReadOriginal(file string, data []byte) (*Original, error) {
-	src, err := newSource(file, data)
+	c, err := newChecker(file, data)
 	if err != nil {
 		return nil, err
 	}
-	c := &checker{Check: config.Check{Document: src}, files: map[named][]byte{}}
+	c.files = map[named][]byte{}
 	s, err := c.suite(file, data)
 	if err != nil {
 		return nil, err
@@ -44,11 +44,11 @@ const textName = "YAML"
 // read makes the suite of another text. It comes from anybody, so no file is read for it: what it
 // names has been read for the original, or is refused.
 func (o *Original) read(text string) (*Suite, error) {
-	src, err := newSource(textName, []byte(text))
+	c, err := newChecker(textName, []byte(text))
 	if err != nil {
 		return nil, err
 	}
-	c := &checker{Check: config.Check{Document: src}, files: o.files, sealed: true}
+	c.files, c.sealed = o.files, true
 	return c.suite(textName, []byte(text))
 }
 
@@ -102,6 +102,8 @@ func (o *Original) edit(want *Suite) (string, error) {
 func sceneName(s Scenario) string { return s.Name }
 
 func loadName(l Load) string { return l.Name }
+
+func variantName(v Variant) string { return v.Name }
 
 // keptBy are those of all whose names the others have.
 func keptBy[T any](all, others []T, name func(T) string) []T {

@@ -3,7 +3,6 @@ package suite
 import (
 	"cmp"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -110,12 +109,11 @@ func (s *Suite) Override(o Override) error {
 // narrow keeps the scenarios and the loads that a pattern matches, and loads that those offer a
 // share of. Each pattern must match one.
 func (s *Suite) narrow(o Override) error {
-	scenes, err := chosen("scenario", o.Scenarios, s.Scenarios,
-		func(sc Scenario) string { return sc.Name })
+	scenes, err := chosen("scenario", o.Scenarios, s.Scenarios, sceneName)
 	if err != nil {
 		return err
 	}
-	loads, err := chosen("load", o.Loads, s.Loads, func(l Load) string { return l.Name })
+	loads, err := chosen("load", o.Loads, s.Loads, loadName)
 	if err != nil {
 		return err
 	}
@@ -125,6 +123,9 @@ func (s *Suite) narrow(o Override) error {
 			return l.Name == kept.Name || l.Name == kept.Rate.Of
 		})
 	})
+	if !s.usesCapacity() { // then nobody asks for it
+		s.Capacity = Capacity{}
+	}
 	return nil
 }
 
@@ -133,22 +134,15 @@ func chosen[T any](kind string, patterns []string, all []T, name func(T) string)
 	if len(patterns) == 0 {
 		return all, nil
 	}
-	fits := func(pattern string, one T) bool {
-		ok, _ := path.Match(pattern, name(one))
-		return ok
-	}
 	for _, p := range patterns {
-		if !slices.ContainsFunc(all, func(one T) bool { return fits(p, one) }) {
-			var names []string
-			for _, one := range all {
-				names = append(names, name(one))
-			}
+		names := namesOf(all, name)
+		if !slices.ContainsFunc(names, func(name string) bool { return matches(p, name) }) {
 			hint := config.Meant(p, names, "there are "+strings.Join(names, ", "))
 			return nil, fmt.Errorf("no %s matches %q; %s", kind, p, hint)
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(one T) bool {
-		return !slices.ContainsFunc(patterns, func(p string) bool { return fits(p, one) })
+		return !slices.ContainsFunc(patterns, func(p string) bool { return matches(p, name(one)) })
 	}), nil
 }
 

@@ -2,18 +2,16 @@ package suite
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
-	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"prony/internal/config"
+	"prony/internal/result"
 )
 
 // Target is what a plan needs to know of the catalog. Mode fills {mode} in paths.
@@ -52,7 +50,7 @@ type Trial struct {
 	Driver   string `json:"driver,omitempty"`   // one of Drivers
 	Launcher string `json:"launcher,omitempty"` // one of Launchers but the first; empty: that
 	Arm      string `json:"arm,omitempty"`      // one of Arms where a target meets itself
-	Role     string `json:"role,omitempty"`     // Pilot, Observed; empty: of the comparison
+	Role     string `json:"role,omitempty"`     // of result's; empty: of the comparison
 	Profile  string `json:"profile,omitempty"`  // of an observed trial: the kind that it takes
 	Side     string `json:"side,omitempty"`     // of a duet: Left or Right; the two are neighbours
 	// Seed is that of the trial's loads, below 2^53. It is the same for every target within a block
@@ -133,10 +131,10 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 		return nil, err
 	}
 	if s.usesCapacity() {
-		p.Trials = append(s.beside(Pilot, targets), p.Trials...)
+		p.Trials = append(s.beside(result.Pilot, targets), p.Trials...)
 	}
 	if s.Observed {
-		p.Trials = append(p.Trials, s.beside(Observed, targets)...)
+		p.Trials = append(p.Trials, s.beside(result.Observed, targets)...)
 	}
 	width := max(2, len(fmt.Sprint(len(p.Trials))))
 	for i := range p.Trials {
@@ -222,17 +220,12 @@ func (s *Suite) launchers(t Target) (out []string) {
 // uncontained says why a target cannot be all that the suite wants it to be; empty: it can.
 func (s *Suite) uncontained(t Target) string {
 	switch {
-	case !s.contained() || t.Launcher != "":
+	case !others(s.Launchers, Launchers[0]) || t.Launcher != "":
 		return ""
 	case t.NoImage == "" && len(t.Processes) > 0 && slices.ContainsFunc(s.Launchers, pods):
 		return "a system of several processes cannot be a pod yet"
 	}
 	return t.NoImage
-}
-
-// contained says whether the suite starts containers.
-func (s *Suite) contained() bool {
-	return slices.ContainsFunc(s.Launchers, func(l string) bool { return l != Launchers[0] })
 }
 
 // Arms are the two trials of a target that meets itself. Nothing but the name differs.
@@ -266,9 +259,8 @@ func plain(name string) string {
 	return strings.NewReplacer("/", ".", " ", "-").Replace(name)
 }
 
-// hash relies on encoding/json, which writes the fields of a struct in the order of declaration,
-// and maps by key. What is left at its default is left out, Prony's own generator too, so that a
-// plan keeps its hash when suites learn new keys.
+// hash leaves out what is left at its default, Prony's own generator too, so that a plan keeps its
+// hash when suites learn new keys.
 func (p *Plan) hash() string {
 	s := *p.Suite
 	s.Hash, s.File, s.Question, s.Columns = "", "", "", nil
@@ -278,16 +270,11 @@ func (p *Plan) hash() string {
 			trials[i].Driver = ""
 		}
 	}
-	text, err := json.Marshal(struct {
+	return hashAsJSON(struct {
 		Suite    Suite
 		Baseline string
 		Trials   []Trial
 	}{s, p.Baseline, trials})
-	if err != nil {
-		panic(fmt.Sprintf("suite: a plan cannot be written as JSON: %v", err))
-	}
-	sum := sha256.Sum256(text)
-	return short(sum[:])
 }
 
 // choose returns the targets that the patterns ask for and that keep the contract, by name, and
@@ -340,11 +327,8 @@ func byName(targets []Target) []Target {
 	return slices.CompactFunc(targets, func(a, b Target) bool { return a.Name == b.Name })
 }
 
-// matches relies on check for the pattern's being well formed.
 func (t Target) matches(pattern string) bool {
-	name, _ := path.Match(pattern, t.Name)
-	service, _ := path.Match(pattern, t.Service)
-	return name || service || pattern == "all"
+	return pattern == "all" || matches(pattern, t.Name) || matches(pattern, t.Service)
 }
 
 // where is the file to blame for a target, or nil when a flag named it.

@@ -144,12 +144,12 @@ const defaultLoads = "loads: [{name: peak, model: closed}, " +
 // ReadProject decodes and checks data, the content of the named file. Each of its experiments is
 // checked, too. The error joins one *config.Error per problem, each with file and line.
 func ReadProject(file string, data []byte) (*Project, error) {
-	doc, err := newSource(file, data)
+	c, err := newChecker(file, data)
 	if err != nil {
 		return nil, err
 	}
+	doc := c.Document
 	p := &Project{File: file, doc: doc, data: data}
-	c := &checker{Check: config.Check{Document: doc}}
 	own := topKeys(reflect.TypeFor[Project]())
 	if c.known(own); c.Err() != nil {
 		return nil, c.Err()
@@ -184,8 +184,8 @@ func ReadProject(file string, data []byte) (*Project, error) {
 
 // topKeys are the keys of a struct, without those of what it holds.
 func topKeys(t reflect.Type) (out []string) {
-	for i := range t.NumField() {
-		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ","); name != "" && name != "-" {
+	for f := range t.Fields() {
+		if name, _, _ := strings.Cut(f.Tag.Get("yaml"), ","); name != "" && name != "-" {
 			out = append(out, name)
 		}
 	}

@@ -9,6 +9,19 @@ import (
 	"prony/internal/asks"
 )
 
+// What is wrong in several places is told in one order, whenever it is read.
+func TestProjectOrder(t *testing.T) {
+	text := []byte("targets:\n  up:\n    command: ./up {a.port}\n    env: {X: '{b.port}', " +
+		"Y: '{c.port}'}\n    processes: [{name: db, command: './db {d.port}'}]\n" +
+		"requests: [{request: GET /}]\n")
+	_, first := ReadProject("prony.yaml", text)
+	for range 20 {
+		if _, err := ReadProject("prony.yaml", text); err == nil || err.Error() != first.Error() {
+			t.Fatalf("%v\n\nat first:\n%v", err, first)
+		}
+	}
+}
+
 // small is a project with all of its own keys.
 const small = `targets:
   old: {command: './app --port {port}', needs: [{tool: ruby, version: ruby --version}]}

@@ -55,7 +55,7 @@ var together = map[reflect.Type]object{
 		"dependentSchemas": object{"type": object{"anyOf": oneOf("body", "bodyFile")}},
 		"allOf":            []object{atMostOne("body", "bodyFile")},
 	},
-	reflect.TypeFor[Capture](): {"oneOf": oneOf("json", "header", "regex", "body")},
+	reflect.TypeFor[Place](): {"oneOf": oneOf("json", "header", "regex", "body")},
 	reflect.TypeFor[Check](): {"allOf": []object{
 		{"oneOf": oneOf("json", "header", "regex", "body")},
 		{"oneOf": oneOf("is", "contains", "matches", "exists")}}},

@@ -3,6 +3,7 @@ package suite
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -104,8 +105,8 @@ type Request struct {
 	Expect   Expect  `yaml:"expect" json:"expect"`
 	Checks   []Check `yaml:"checks" json:"checks,omitempty"`
 	// Call is the same request as one of gRPC, for variants that speak it.
-	Call    Call               `yaml:"call" json:"call,omitzero"`
-	Extract map[string]Capture `yaml:"extract" json:"extract,omitempty"` // by variable; flows
+	Call    Call             `yaml:"call" json:"call,omitzero"`
+	Extract map[string]Place `yaml:"extract" json:"extract,omitempty"` // by variable; flows
 	// Setup, when not empty, makes it one that is asked before the load: SetupRun or SetupUser.
 	Setup string   `yaml:"setup" json:"setup,omitempty"`
 	Pause Duration `yaml:"pause" json:"pause,omitempty"` // flows: before the next
@@ -135,11 +136,6 @@ type Place struct {
 	Body   bool   `yaml:"body" json:"body,omitempty"`     // the whole body
 }
 
-// Capture is a value that later steps use.
-type Capture struct {
-	Place `yaml:",inline"`
-}
-
 // Check is something that must hold for a good answer: one Place, and one of the four below.
 type Check struct {
 	Place    `yaml:",inline"`
@@ -158,16 +154,16 @@ func (r *Request) UnmarshalYAML(decode func(any) error) error {
 // ReadScenario reads a file that holds one scenario, with the keys that each of a suite's has.
 // There is no target whose mode could stand for {mode}.
 func ReadScenario(file string, data []byte) (*Scenario, error) {
-	src, err := newSource(file, data)
+	c, err := newChecker(file, data)
 	if err != nil {
 		return nil, err
 	}
+	c.noMode = true
 	s := &Scenario{}
 	if err := config.Decode(file, data, s); err != nil {
 		return nil, err
 	}
 	s.fill()
-	c := &checker{Check: config.Check{Document: src}, noMode: true}
 	if s.Protocol != "" || s.Unix != "" || s.Streams != 0 || s.TLS != (TLS{}) {
 		c.Wrong("protocol", "take them out", "protocol, unix, streams and tls are of suites; here "+
 			"the URL and the flags say them")
@@ -293,4 +289,57 @@ func (c Check) Make(vars []string) (extract.Check, error) {
 		return extract.Matches(of, c.Matches)
 	}
 	return extract.Exists(of, c.Exists == nil || *c.Exists), nil
+}
+
+// Call is a unary call of gRPC, and its messages as they go over the wire.
+type Call struct {
+	Method string `yaml:"method" json:"method"` // "/package.Service/Method"
+	Send   string `yaml:"send" json:"send,omitempty"`
+	Want   string `yaml:"want" json:"want,omitempty"`
+}
+
+// isCall says whether what is asked in a protocol are calls of gRPC.
+func isCall(protocol string) bool { return strings.HasPrefix(protocol, "grpc") }
+
+// shares says whether a protocol has several requests at once on a connection.
+func shares(protocol string) bool {
+	return isCall(protocol) || slices.Contains([]string{"h2", "h2c", "h3"}, protocol)
+}
+
+// has says whether a variant rides in the scenario.
+func (s Scenario) has(variant string) bool {
+	return variant == none || len(s.Variants) == 0 || slices.Contains(s.Variants, variant)
+}
+
+// kept says whether the target keeps the contract that the scenario has of its own.
+func (s Scenario) kept(t Target) bool {
+	return s.Contract == "" || slices.Contains(t.Contracts, s.Contract)
+}
+
+// in is the scenario as the variant has it asked: in its protocol, as many requests at once as
+// without it over fewer connections.
+func (s Scenario) in(v Variant) Scenario {
+	s.Variants = nil
+	if v.Protocol != "" {
+		s.Protocol, s.Streams, s.spread = v.Protocol, v.Streams, v.Streams
+	}
+	s.Requests = slices.Clone(s.Requests)
+	for i := range s.Requests {
+		r := &s.Requests[i]
+		if isCall(v.Protocol) {
+			r.Name = cmp.Or(r.Name, r.Request)
+			r.Request, r.Headers, r.Type = http.MethodPost+" "+r.Call.Method, nil, ""
+			r.Body, r.BodyFile, r.content = r.Call.Send, "", ""
+			want := r.Call.Want
+			r.Expect, r.Checks = Expect{Status: http.StatusOK, Body: &want}, nil
+		}
+		r.Call = Call{}
+	}
+	return s
+}
+
+// over is over how many connections the scenario has so many requests at once.
+func (s Scenario) over(atOnce int) int {
+	each := max(s.spread, 1)
+	return (atOnce + each - 1) / each
 }

@@ -67,9 +67,9 @@ func TestReadScenarioSaysWhatIsWrong(t *testing.T) {
 
 func TestVariables(t *testing.T) {
 	captures := func(names ...string) suite.Request {
-		r := suite.Request{Extract: map[string]suite.Capture{}}
+		r := suite.Request{Extract: map[string]suite.Place{}}
 		for _, n := range names {
-			r.Extract[n] = suite.Capture{}
+			r.Extract[n] = suite.Place{}
 		}
 		return r
 	}

@@ -218,11 +218,11 @@ func (l *Load) UnmarshalYAML(decode func(any) error) error {
 // Read decodes and checks data, the content of the named file, and fills in what it leaves out. The
 // error joins one *config.Error per problem, each with file and line.
 func Read(file string, data []byte) (*Suite, error) {
-	src, err := newSource(file, data)
+	c, err := newChecker(file, data)
 	if err != nil {
 		return nil, err
 	}
-	return (&checker{Check: config.Check{Document: src}}).suite(file, data)
+	return c.suite(file, data)
 }
 
 // suite makes the suite of the document under check, and its hash of the file's bytes.
@@ -247,6 +247,21 @@ func (c *checker) suite(file string, data []byte) (*Suite, error) {
 
 // short is how hashes are shown: the first 16 hex digits.
 func short(sum []byte) string { return hex.EncodeToString(sum)[:16] }
+
+func hashOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return short(sum[:])
+}
+
+// hashAsJSON relies on encoding/json, which writes the fields of a struct in the order of
+// declaration, and maps by key.
+func hashAsJSON(of any) string {
+	text, err := json.Marshal(of)
+	if err != nil {
+		panic(fmt.Sprintf("suite: %T cannot be written as JSON: %v", of, err))
+	}
+	return hashOf(text)
+}
 
 // fill sets the defaults that depend on other values; preset has set all the others.
 func (s *Suite) fill() {
@@ -278,34 +293,14 @@ func (s *Suite) fill() {
 }
 
 // settle takes out what is named and is the late default, so that it has one plan with what is not
-// named.
+// named. How a capacity is measured stays: fillCapacity names it where it is left out.
 func (s *Suite) settle() {
-	if slices.Equal(s.Drivers, Drivers[:1]) {
-		s.Drivers = nil
-	}
-	if slices.Equal(s.Launchers, Launchers[:1]) {
-		s.Launchers = nil
-	}
-	if s.Warmup.Cores == WarmupCores[0] {
-		s.Warmup.Cores = ""
-	}
-	if s.Warmup.Compilers == CompilersFirst {
-		s.Warmup.Compilers = ""
-	}
-	for i := range s.Scenarios {
-		if s.Scenarios[i].Protocol == Protocols[0] {
-			s.Scenarios[i].Protocol = ""
+	walk(reflect.ValueOf(s).Elem(), "", "", func(row *parameter, v reflect.Value, _ string) {
+		if row.late && !v.IsZero() && !strings.HasPrefix(row.key, "capacity.") &&
+			reflect.DeepEqual(v.Interface(), row.usualValue(v.Type()).Interface()) {
+			v.SetZero()
 		}
-	}
-	for i := range s.Loads {
-		l := &s.Loads[i]
-		if l.Pacing == Pacings[0] {
-			l.Pacing = ""
-		}
-		if l.Engine == Engines[0] {
-			l.Engine = ""
-		}
-	}
+	})
 }
 
 // Scenario returns the scenario of that name, which is one of a plan of this suite.
@@ -321,16 +316,11 @@ func (s *Suite) Scenario(name string) Scenario {
 // SceneHash is of all that a trial of the scenario does beside its loads: what is sent, checked and
 // drawn, the timeout, the warm-up. Seed and targets are not in it.
 func (s *Suite) SceneHash(sc Scenario) string {
-	text, err := json.Marshal(struct {
+	return hashAsJSON(struct {
 		Scenario Scenario
 		Timeout  Duration
 		Warmup   Warmup
 	}{sc, s.Timeout, s.WarmupOf(sc)})
-	if err != nil {
-		panic(fmt.Sprintf("suite: a scenario cannot be written as JSON: %v", err))
-	}
-	sum := sha256.Sum256(text)
-	return short(sum[:])
 }
 
 // LoadsOf returns the loads that a trial of the scenario offers, in order: those of the suite, with

@@ -1,7 +1,9 @@
 package suite
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"prony/internal/config"
+	"prony/internal/pace"
 	"prony/internal/pattern"
 )
 
@@ -21,16 +24,7 @@ var durationRe = pattern.New(durationForm)
 type Duration time.Duration
 
 // String gives the shortest form that reads back as the same duration: "24h", not "24h0m0s".
-func (d Duration) String() string {
-	s := time.Duration(d).String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
-}
+func (d Duration) String() string { return pace.Brief(int64(d)) }
 
 // MarshalText gives String's form.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
@@ -79,3 +73,228 @@ func (t *Text) UnmarshalText(b []byte) error {
 
 // UnmarshalYAML reads the node's text; the error names its line.
 func (t *Text) UnmarshalYAML(n ast.Node) error { return config.Text(n, t) }
+
+// The forms of what changes over time. shapeForm is only the beginning of a shape: package pace
+// knows the rest.
+const (
+	rateForm  = `^([0-9]+(\.[0-9]+)?)(/s|% of ([A-Za-z0-9].*))?$`
+	shareForm = `^(.*[^ ]) ?% of ([A-Za-z0-9].*)$`
+	shapeForm = `^(repeat )?((ramp|steps|spike|sine) |[0-9][^ ,]*( for |[kM]?(/s)?$))`
+	thinkForm = `^((constant |exponential )?(0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)|uniform ` +
+		`[^ ]+\.\.[^ ]+)$`
+)
+
+var (
+	rateRe  = pattern.New(rateForm)
+	shareRe = pattern.New(shareForm)
+)
+
+// Bounds. The upper ones keep a slip of the finger from becoming an experiment.
+const (
+	ratePerSMax = 10_000_000 // requests/s
+	shareMax    = 10         // 1000% of a measured peak
+	usersMax    = 65_535
+	thinkMax    = Duration(hour)
+)
+
+// Rate is how many requests a second an open load offers: PerS, or the Share of what the load named
+// Of was seen to deliver earlier in the same trial, or a Shape over time, which is in requests a
+// second or, with Of, in per cent. The zero Rate is none.
+type Rate struct {
+	PerS  float64
+	Share float64 // 0.5 for "50% of peak"
+	Of    string
+	Shape pace.Profile // from the beginning of the lead-in
+}
+
+// IsZero says whether there is no rate.
+func (r Rate) IsZero() bool { return r.PerS == 0 && r.Of == "" && len(r.Shape.Pieces) == 0 }
+
+// Profile is the rate over time, where the load that it is a share of has delivered ofPerS.
+func (r Rate) Profile(ofPerS float64) pace.Profile {
+	shaped := len(r.Shape.Pieces) > 0
+	switch {
+	case shaped && r.Of != "":
+		return r.Shape.Scale(ofPerS / 100)
+	case shaped:
+		return r.Shape
+	case r.Of != "":
+		return pace.Flat(r.Share * ofPerS)
+	}
+	return pace.Flat(r.PerS)
+}
+
+// String gives "20000/s", "50% of peak", "ramp 100..2000 in 30s", or "" for no rate.
+func (r Rate) String() string {
+	shaped := len(r.Shape.Pieces) > 0
+	switch {
+	case shaped && r.Of != "":
+		return r.Shape.String() + " % of " + r.Of
+	case shaped:
+		return r.Shape.String()
+	case r.Of != "":
+		// Twelve digits hide that 0.07 × 100 is 7.000000000000001 in binary.
+		return strconv.FormatFloat(r.Share*100, 'g', 12, 64) + "% of " + r.Of
+	case r.PerS != 0:
+		return strconv.FormatFloat(r.PerS, 'f', -1, 64) + "/s"
+	}
+	return ""
+}
+
+// MarshalText gives String's form.
+func (r Rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText reads a rate: "20000/s", "20000", "50% of peak", a shape as pace.Parse has it, or a
+// shape in per cent: "ramp 10..90 in 30s % of peak". Empty is no rate.
+func (r *Rate) UnmarshalText(b []byte) error {
+	text := string(b)
+	*r = Rate{}
+	if text == "" {
+		return nil
+	}
+	m := rateRe.FindStringSubmatch(text)
+	if m == nil {
+		return r.shape(text)
+	}
+	number, err := strconv.ParseFloat(m[1], 64)
+	switch {
+	case err != nil || number == 0:
+		return fmt.Errorf("rate %q is not above 0", text)
+	case m[4] != "" && number > 100*shareMax:
+		return fmt.Errorf("rate %q is above %d%%", text, 100*shareMax)
+	case m[4] != "":
+		*r = Rate{Share: number / 100, Of: m[4]}
+	case number > ratePerSMax:
+		return fmt.Errorf("rate %q is above %d/s", text, ratePerSMax)
+	default:
+		*r = Rate{PerS: number}
+	}
+	return nil
+}
+
+func (r *Rate) shape(text string) error {
+	shape, of, limit, unit := text, "", float64(ratePerSMax), "/s"
+	if m := shareRe.FindStringSubmatch(text); m != nil {
+		shape, of, limit, unit = m[1], m[2], 100*shareMax, "%"
+	}
+	p, err := pace.Parse(shape)
+	switch {
+	case err != nil:
+		return fmt.Errorf("rate %q is neither requests per second (as in 20000/s), nor a share of "+
+			"an earlier load (as in 50%% of peak), nor a shape: %w", text, cause(err))
+	case p.Max() == 0:
+		return fmt.Errorf("rate %q is not above 0", text)
+	case p.Max() > limit:
+		return fmt.Errorf("rate %q is above %.0f%s", text, limit, unit)
+	case p.Duration() == 0 && of == "": // such as 20k
+		*r = Rate{PerS: p.Max()}
+	case p.Duration() == 0:
+		*r = Rate{Share: p.Max() / 100, Of: of}
+	default:
+		*r = Rate{Shape: p, Of: of}
+	}
+	return nil
+}
+
+// cause leaves out the text of a profile that could not be read: it is named before.
+func cause(err error) error {
+	if inner := errors.Unwrap(err); inner != nil {
+		return inner
+	}
+	return err
+}
+
+// UnmarshalYAML reads the node's text; the error names its line.
+func (r *Rate) UnmarshalYAML(n ast.Node) error { return config.Text(n, r) }
+
+// Users are the active users of a closed load over time, from the beginning of the lead-in. The
+// zero value is none: as many as there are connections, all the time.
+type Users struct{ pace.Profile }
+
+// IsZero says whether none are given.
+func (u Users) IsZero() bool { return len(u.Pieces) == 0 }
+
+// MarshalText gives the form that is read.
+func (u Users) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
+
+// UnmarshalText reads a profile as pace.Parse has it.
+func (u *Users) UnmarshalText(b []byte) error {
+	p, err := pace.Parse(string(b))
+	switch {
+	case err != nil:
+		return fmt.Errorf("users %q are no number over time: %w", b, cause(err))
+	case p.Max() < 1:
+		return fmt.Errorf("users %q never come to 1", b)
+	case p.Max() > usersMax:
+		return fmt.Errorf("users %q are more than %d", b, usersMax)
+	}
+	u.Profile = p
+	return nil
+}
+
+// UnmarshalYAML reads the node's text; the error names its line.
+func (u *Users) UnmarshalYAML(n ast.Node) error { return config.Text(n, u) }
+
+// Kinds of think times.
+const (
+	Uniform     = "uniform"
+	Exponential = "exponential"
+)
+
+// Think is the pause of a user between an answer and the next request. The zero Think is none.
+type Think struct {
+	Kind   string   // Constant, Uniform or Exponential
+	Lo, Hi Duration // uniform: the ends; the others: Lo is the value or the mean
+}
+
+// String gives "1s", "uniform 500ms..1.5s", "exponential 1s", or "".
+func (t Think) String() string {
+	switch t.Kind {
+	case Uniform:
+		return fmt.Sprintf("%s %v..%v", t.Kind, t.Lo, t.Hi)
+	case Exponential:
+		return fmt.Sprintf("%s %v", t.Kind, t.Lo)
+	case Constant:
+		return t.Lo.String()
+	}
+	return ""
+}
+
+// MarshalText gives String's form.
+func (t Think) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText reads a think time.
+func (t *Think) UnmarshalText(b []byte) error {
+	text := string(b)
+	in := Think{Kind: Constant}
+	lo := text
+	if kind, rest, ok := strings.Cut(text, " "); ok {
+		in.Kind, lo = kind, rest
+	}
+	switch in.Kind {
+	case Constant, Exponential:
+	case Uniform:
+		first, last, _ := strings.Cut(lo, "..")
+		lo = first
+		if err := in.Hi.UnmarshalText([]byte(last)); err != nil {
+			return fmt.Errorf("think time %q: %w", text, err)
+		}
+	default:
+		return fmt.Errorf("think time %q is none of 1s, uniform 500ms..1500ms and exponential 1s",
+			text)
+	}
+	if err := in.Lo.UnmarshalText([]byte(lo)); err != nil {
+		return fmt.Errorf("think time %q: %w", text, err)
+	}
+	switch {
+	case in.Kind == Uniform && in.Hi < in.Lo:
+		return fmt.Errorf("think time %q: from %v to %v is none", text, in.Lo, in.Hi)
+	case max(in.Lo, in.Hi) == 0 || max(in.Lo, in.Hi) > thinkMax:
+		return fmt.Errorf("think time %q is not above 0 and at most %v", text, thinkMax)
+	}
+	*t = in
+	return nil
+}
+
+// UnmarshalYAML reads the node's text; the error names its line.
+func (t *Think) UnmarshalYAML(n ast.Node) error { return config.Text(n, t) }

@@ -2,7 +2,6 @@ package suite
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -130,7 +129,7 @@ func (c *checker) variant(at string, v Variant) {
 		c.Wrong(at, "an agent of the JVM rides in JAVA_TOOL_OPTIONS, or is named with agent",
 			"variant %q changes nothing", v.Name)
 	}
-	for _, name := range keysOf(reflect.ValueOf(v.Env)) {
+	for _, name := range sortedNames(v.Env) {
 		where := at + ".env." + name
 		if slices.Contains(slices.Concat(OwnEnv, SpokenEnv), name) {
 			c.Wrong(where, "", "the lab itself sets %s", name)

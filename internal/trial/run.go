@@ -129,7 +129,7 @@ func (e Experiment) unrecorded() []Spec {
 // learn keeps what a pilot found.
 func (e Experiment) learn(t Spec, rec *result.Record) {
 	good := rec.Outcome == result.Measured && rec.Verdict.Grade != result.Invalid
-	if t.Role == suite.Pilot && good {
+	if t.Role == result.Pilot && good {
 		e.Pilots[pilotOf(t)] = rec.Loads[0].ThroughputPerS
 	}
 }
