@@ -143,7 +143,7 @@ func readFloor(dir string) (table.Study, error) {
 		return table.Study{}, fmt.Errorf("read the noise floor: %s is no A/A run; make one with "+
 			"prony run --aa", dir)
 	}
-	study := table.Analyze(result.Values(records), table.Options{})
+	study := table.Analyze(records, table.Options{})
 	for _, sc := range study.Scenarios {
 		if len(sc.Floors) > 0 {
 			return study, nil
@@ -154,6 +154,6 @@ func readFloor(dir string) (table.Study, error) {
 }
 
 // age tells when a floor was measured: noise changes with the machine's neighbours.
-func age(records []result.Record) string {
+func age(records []*result.Record) string {
 	return "measured " + records[0].Time.UTC().Format(time.DateTime) + " UTC"
 }

@@ -115,7 +115,7 @@ func (c *Comparison) methods(a, b *side, pairs []pairing) {
 
 func (c *Comparison) pair(a, b *side, p pairing, o Options) Pair {
 	out := Pair{Scenario: p.scenario, A: a.subject(p.scenario, p.a), B: b.subject(p.scenario, p.b)}
-	loads := slices.Concat(b.scenario(p.scenario).Loads, []table.LoadInfo{{}})
+	loads := slices.Concat(b.study.Scenario(p.scenario).Loads, []table.LoadInfo{{}})
 	for _, l := range loads {
 		for _, m := range metricsOf(p, l.Name) {
 			if !table.Wanted(m, loads, o.Metrics) {
@@ -124,7 +124,8 @@ func (c *Comparison) pair(a, b *side, p pairing, o Options) Pair {
 			r := c.row(of(p.a, m), of(p.b, m), noise{a, b, p})
 			r.Title = l.Title
 			if o.Control != "" && r.Ratio != nil {
-				c.divide(&r, a.target(p.scenario, o.Control), b.target(p.scenario, o.Control))
+				c.divide(&r, a.study.Scenario(p.scenario).Target(o.Control),
+					b.study.Scenario(p.scenario).Target(o.Control))
 			}
 			out.Rows = append(out.Rows, r)
 		}
@@ -223,8 +224,8 @@ type noise struct {
 
 func (n noise) of(s *side, r *Row, confidence float64) *stats.Blocks {
 	var items []stats.Item
-	for i := range s.scenario(n.scenario).Targets {
-		if item := n.item(&s.scenario(n.scenario).Targets[i], r); len(item.Values) > 0 {
+	for _, t := range s.study.Scenario(n.scenario).Targets {
+		if item := n.item(t, r); len(item.Values) > 0 {
 			items = append(items, item)
 		}
 	}

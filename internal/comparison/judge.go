@@ -150,8 +150,8 @@ func checkControl(a, b *side, same bool, name string) error {
 // artifacts are the hashes of what a row ran, in all scenarios.
 func artifacts(s *side, name string) string {
 	var hashes []string
-	for i := range s.study.Scenarios {
-		t := s.target(s.study.Scenarios[i].Name, name)
+	for _, sc := range s.study.Scenarios {
+		t := sc.Target(name)
 		if t == nil {
 			continue
 		}

@@ -94,8 +94,8 @@ func NumbersOf(s Side, study table.Study) Numbers {
 	for _, row := range x.rows() {
 		n.Artifacts[row] = artifacts(x, row)
 	}
-	for i := range x.study.Scenarios {
-		n.Scenarios = append(n.Scenarios, x.numbers(&x.study.Scenarios[i]))
+	for _, sc := range x.study.Scenarios {
+		n.Scenarios = append(n.Scenarios, x.numbers(sc))
 	}
 	return n
 }
@@ -106,8 +106,7 @@ func (s *side) numbers(sc *table.Scenario) ScenarioNumbers {
 		out.Loads = append(out.Loads, LoadNumbers{l.Name, l.Model})
 	}
 	fits := map[[2]string]*stats.Blocks{}
-	for i := range sc.Targets {
-		t := &sc.Targets[i]
+	for _, t := range sc.Targets {
 		row := TargetNumbers{Subject: s.subject(sc.Name, t), Service: t.Info.Service,
 			Reference: t.Reference, Told: t.Method}
 		row.Ran = row.Subject.ran

@@ -39,49 +39,24 @@ type side struct {
 
 func analyse(s Side, confidence float64) *side {
 	o := table.Options{Baseline: s.Head.Baseline, Confidence: confidence}
-	return &side{s, table.Analyze(result.Values(s.Records), o)}
+	return &side{s, table.Analyze(s.Records, o)}
 }
 
 // rows are the names of all targets that a side has a row of, sorted.
 func (s *side) rows() []string {
 	var names []string
-	for i := range s.study.Scenarios {
-		for j := range s.study.Scenarios[i].Targets {
-			if n := s.study.Scenarios[i].Targets[j].Name; !slices.Contains(names, n) {
-				names = append(names, n)
-			}
+	for _, sc := range s.study.Scenarios {
+		for _, t := range sc.Targets {
+			names = append(names, t.Name)
 		}
 	}
 	slices.Sort(names)
-	return names
+	return slices.Compact(names)
 }
 
 func (s *side) need(name string) error {
 	if rows := s.rows(); name != "" && !slices.Contains(rows, name) {
 		return &NoTargetError{name, s.Dir, rows}
-	}
-	return nil
-}
-
-func (s *side) scenario(name string) *table.Scenario {
-	for i := range s.study.Scenarios {
-		if s.study.Scenarios[i].Name == name {
-			return &s.study.Scenarios[i]
-		}
-	}
-	return nil
-}
-
-// target finds a row; nil when there is none.
-func (s *side) target(scenario, name string) *table.Target {
-	sc := s.scenario(scenario)
-	if sc == nil {
-		return nil
-	}
-	for i := range sc.Targets {
-		if sc.Targets[i].Name == name {
-			return &sc.Targets[i]
-		}
 	}
 	return nil
 }
@@ -120,14 +95,13 @@ func pair(a, b *side, same bool) (pairs []pairing, missing []string, err error) 
 	if !same && nameB == "" {
 		nameB = nameA
 	}
-	for i := range b.study.Scenarios {
-		sc := &b.study.Scenarios[i]
-		if a.scenario(sc.Name) == nil {
+	for _, sc := range b.study.Scenarios {
+		theirs := a.study.Scenario(sc.Name)
+		if theirs == nil {
 			missing = append(missing, fmt.Sprintf("scenario %q is in B only", sc.Name))
 			continue
 		}
-		for j := range sc.Targets {
-			t := &sc.Targets[j]
+		for _, t := range sc.Targets {
 			if nameB != "" && t.Name != nameB {
 				continue
 			}
@@ -138,7 +112,7 @@ func pair(a, b *side, same bool) (pairs []pairing, missing []string, err error) 
 			case nameA == "":
 				against = t.Name
 			}
-			if other := a.target(sc.Name, against); other != nil && (other != t) {
+			if other := theirs.Target(against); other != nil && other != t {
 				pairs = append(pairs, pairing{sc.Name, other, t})
 			} else if !same {
 				missing = append(missing, fmt.Sprintf("%s is in B only", t.Name))
@@ -157,15 +131,15 @@ func only(a, b *side, name string, same bool) (out []string) {
 	if same || name != "" {
 		return nil
 	}
-	for i := range a.study.Scenarios {
-		sc := &a.study.Scenarios[i]
-		if b.scenario(sc.Name) == nil {
+	for _, sc := range a.study.Scenarios {
+		theirs := b.study.Scenario(sc.Name)
+		if theirs == nil {
 			out = append(out, fmt.Sprintf("scenario %q is in A only", sc.Name))
 			continue
 		}
-		for j := range sc.Targets {
-			if b.target(sc.Name, sc.Targets[j].Name) == nil {
-				out = append(out, fmt.Sprintf("%s is in A only", sc.Targets[j].Name))
+		for _, t := range sc.Targets {
+			if theirs.Target(t.Name) == nil {
+				out = append(out, fmt.Sprintf("%s is in A only", t.Name))
 			}
 		}
 	}

@@ -24,12 +24,11 @@ type warning struct {
 }
 
 // warningsOf groups findings by rule, load and grade, the gravest and most frequent first.
-func warningsOf(records []result.Record) []warning {
+func warningsOf(records []*result.Record) []warning {
 	type key struct{ rule, load, grade string }
 	groups := map[key]*warning{}
 	var keys []key
-	for i := range records {
-		r := &records[i]
+	for _, r := range records {
 		for _, f := range r.Verdict.Findings {
 			if f.Grade == result.Valid {
 				continue // it moves no number; the trial's own list has it
@@ -85,19 +84,18 @@ type moment struct {
 	Anchor                             string
 }
 
-func timelineOf(records []result.Record) timeline {
+func timelineOf(records []*result.Record) timeline {
 	var t timeline
 	most := 0.02 // below it, differences mean nothing
-	for i := range records {
-		b := records[i].Before
+	for _, r := range records {
+		b := r.Before
 		most = max(most, b.StealShare+b.OtherCPUShare)
 		t.Looks = t.Looks || b.WindowNs > 0
 		t.Heat = t.Heat || b.TemperatureC > 0
 	}
 	t.Most = unit.Percent(most)
 	noisy := 0
-	for i := range records {
-		r := &records[i]
+	for i, r := range records {
 		m := momentOf(r, i)
 		if r.Before.WindowNs > 0 && !r.Before.Quiet {
 			noisy++
@@ -173,12 +171,12 @@ type varied struct {
 // byNature are facts that must differ between targets; they stay with the trials.
 var byNature = []string{"target", "start", "warm-up", "artifact", "service command"}
 
-func sharedOf(records []result.Record) shared {
+func sharedOf(records []*result.Record) shared {
 	var out shared
 	var names []string
 	values := map[string][]string{}
-	for i := range records {
-		for _, f := range provenanceFacts(&records[i]) {
+	for _, r := range records {
+		for _, f := range provenanceFacts(r) {
 			if slices.Contains(byNature, f.Name) {
 				continue
 			}

@@ -37,10 +37,8 @@ type summaryRow struct {
 func summaryRows(s *table.Study) []summaryRow {
 	var rows []summaryRow
 	suite, run := origins(*s)
-	for i := range s.Scenarios {
-		sc := &s.Scenarios[i]
-		for k := range sc.Targets {
-			t := &sc.Targets[k]
+	for _, sc := range s.Scenarios {
+		for _, t := range sc.Targets {
 			for j := range t.Metrics {
 				rows = append(rows, summaryRow{suite, run, sc, t, &t.Metrics[j]})
 			}

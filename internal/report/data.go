@@ -105,7 +105,7 @@ func dataOf(s table.Study, o HTMLOptions) pageData {
 	return d
 }
 
-func modelRank(sc table.Scenario, load string) int {
+func modelRank(sc *table.Scenario, load string) int {
 	for _, l := range sc.Loads {
 		if l.Name == load && l.Model == result.Open {
 			return 0
@@ -115,7 +115,7 @@ func modelRank(sc table.Scenario, load string) int {
 }
 
 // latencyOf lays the curves of a load over one list of quantiles, the longest curve's.
-func latencyOf(sc table.Scenario, l table.LoadInfo) pageLatency {
+func latencyOf(sc *table.Scenario, l table.LoadInfo) pageLatency {
 	out := pageLatency{Load: l.Name, Title: l.Title}
 	var curves []table.Curve
 	var names []string
@@ -143,7 +143,7 @@ func latencyOf(sc table.Scenario, l table.LoadInfo) pageLatency {
 	return out
 }
 
-func seriesOfTarget(t table.Target, samples []Samples) pageSeries {
+func seriesOfTarget(t *table.Target, samples []Samples) pageSeries {
 	out := pageSeries{Target: t.Name}
 	for _, r := range t.Trials {
 		for i := range r.Loads {

@@ -54,6 +54,23 @@ const (
 	fixtureWindowS = 10
 )
 
+// pointers are to records that a test has as values.
+func pointers(records []result.Record) (out []*result.Record) {
+	for i := range records {
+		out = append(out, &records[i])
+	}
+	return out
+}
+
+func analyze(records []result.Record, o table.Options) table.Study {
+	return table.Analyze(pointers(records), o)
+}
+
+func sheetOf(records []result.Record, o table.Options) table.Sheet {
+	study := analyze(records, o)
+	return study.Sheet()
+}
+
 // fixture is a run of five blocks: many trials VALID, some SUSPECT, one INVALID in one load, one
 // target without a good open load, one that fails once and one that always does. It is a pure
 // function of its seed.

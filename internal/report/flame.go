@@ -42,7 +42,7 @@ type profiledKey struct{ scenario, target, load, kind, process string }
 // one target, load, kind and process. Where the comparison's own trials were profiled, those beside
 // it, which more was watching, are left out. A file that is lost or broken is Missing, no error:
 // what is lost with it is a drill-down.
-func ReadProfiles(run fs.FS, records []result.Record) []Profiled {
+func ReadProfiles(run fs.FS, records []*result.Record) []Profiled {
 	var out []Profiled
 	have := map[profiledKey]bool{}
 	for _, beside := range []bool{false, true} {

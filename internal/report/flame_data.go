@@ -46,7 +46,7 @@ type pageProfile struct {
 
 // flamesOf fits the profiles of a study into so many bytes, the smallest frames of all given up
 // first. Nil: there is none to draw.
-func flamesOf(scenarios []table.Scenario, profiles []Profiled, most int) *pageFlames {
+func flamesOf(scenarios []*table.Scenario, profiles []Profiled, most int) *pageFlames {
 	profiles = ordered(scenarios, profiles)
 	if len(profiles) == 0 {
 		return nil
@@ -65,7 +65,7 @@ func flamesOf(scenarios []table.Scenario, profiles []Profiled, most int) *pageFl
 
 // ordered are the profiles that have a flame graph and a scenario, ordered by scenario, target as
 // ranked, kind, load as offered, and process.
-func ordered(scenarios []table.Scenario, profiles []Profiled) []Profiled {
+func ordered(scenarios []*table.Scenario, profiles []Profiled) []Profiled {
 	out := slices.DeleteFunc(slices.Clone(profiles), func(p Profiled) bool {
 		return p.Flame == nil || scenarioAt(scenarios, p.Scenario) < 0
 	})
@@ -86,13 +86,13 @@ func ordered(scenarios []table.Scenario, profiles []Profiled) []Profiled {
 	return out
 }
 
-func scenarioAt(scenarios []table.Scenario, name string) int {
-	return slices.IndexFunc(scenarios, func(sc table.Scenario) bool { return sc.Name == name })
+func scenarioAt(scenarios []*table.Scenario, name string) int {
+	return slices.IndexFunc(scenarios, func(sc *table.Scenario) bool { return sc.Name == name })
 }
 
 // targetAt ranks a target; one that only trials beside the comparison have comes last.
-func targetAt(sc table.Scenario, name string) int {
-	at := slices.IndexFunc(sc.Targets, func(t table.Target) bool { return t.Name == name })
+func targetAt(sc *table.Scenario, name string) int {
+	at := slices.IndexFunc(sc.Targets, func(t *table.Target) bool { return t.Name == name })
 	if at < 0 {
 		return len(sc.Targets)
 	}
@@ -100,12 +100,12 @@ func targetAt(sc table.Scenario, name string) int {
 }
 
 // loadAt puts open loads first: what a target does at a given load is the question.
-func loadAt(sc table.Scenario, name string) int {
+func loadAt(sc *table.Scenario, name string) int {
 	i := slices.IndexFunc(sc.Loads, func(l table.LoadInfo) bool { return l.Name == name })
 	return modelRank(sc, name)*len(sc.Loads) + i
 }
 
-func packed(scenarios []table.Scenario, profiles []Profiled, least float64) *pageFlames {
+func packed(scenarios []*table.Scenario, profiles []Profiled, least float64) *pageFlames {
 	out := &pageFlames{Least: roundTo(least, 4)}
 	known := map[string]int64{}
 	number := func(f *profile.Frame) int64 {

@@ -21,7 +21,7 @@ type flameView struct {
 }
 
 // flameViewOf is nil where nobody asked for a profile.
-func flameViewOf(s table.Study, sc table.Scenario, o HTMLOptions, d pageData) *flameView {
+func flameViewOf(s table.Study, sc *table.Scenario, o HTMLOptions, d pageData) *flameView {
 	v := &flameView{}
 	notes := map[string][]string{}
 	tables := map[string]*dataTable{}

@@ -69,8 +69,8 @@ func MethodLine(s table.Study, link string) string {
 	} else {
 		parts = append(parts, "a trial each, so no intervals")
 	}
-	for i := range s.Scenarios {
-		if len(s.Scenarios[i].Ranking.Tiers) > 0 && targets > 1 && blocks > 1 {
+	for _, sc := range s.Scenarios {
+		if len(sc.Ranking.Tiers) > 0 && targets > 1 && blocks > 1 {
 			parts = append(parts, "tiers by Holm-corrected paired ratios")
 			break
 		}

@@ -242,7 +242,7 @@ func metricRow(name string, m table.Metric, r ruler, blocks int) stripRow {
 }
 
 // metricStrip draws one metric of all targets, in their order and in their tiers where it ranks.
-func metricStrip(sc table.Scenario, load, metric string, blocks int) (strip, bool) {
+func metricStrip(sc *table.Scenario, load, metric string, blocks int) (strip, bool) {
 	var all, seen []float64
 	base, title := "", loadName(sc, load)
 	for _, t := range sc.Targets {
@@ -318,7 +318,7 @@ func axisName(metric, base string) string {
 	return metricName(metric, base)
 }
 
-func loadName(sc table.Scenario, load string) string {
+func loadName(sc *table.Scenario, load string) string {
 	for _, l := range sc.Loads {
 		if l.Name == load {
 			return " at " + l.Title

@@ -46,8 +46,7 @@ func writeFlat[R any](w io.Writer, name string, columns []column[R], rows []R) e
 
 func trialRows(s *table.Study) []trialRow {
 	var rows []trialRow
-	for i := range s.Records {
-		r := &s.Records[i]
+	for _, r := range s.Records {
 		for k := range r.Loads {
 			l := &r.Loads[k]
 			rows = append(rows, trialRow{r, l, percentilesOf(l)})
@@ -132,8 +131,7 @@ type seriesRow struct {
 
 func seriesRows(s *table.Study) []seriesRow {
 	var rows []seriesRow
-	for i := range s.Records {
-		r := &s.Records[i]
+	for _, r := range s.Records {
 		for k := range r.Warmup.RatePerS {
 			rows = append(rows, seriesRow{r, nil, k})
 		}

@@ -104,8 +104,8 @@ func viewOf(s table.Study, o HTMLOptions, d pageData) view {
 	}
 	v.Warnings, v.Timeline = warningsOf(s.Records), timelineOf(s.Records)
 	v.Shared, v.Host = sharedOf(s.Records), o.Host
-	for i := range s.Records {
-		t := trialViewOf(&s.Records[i])
+	for i, r := range s.Records {
+		t := trialViewOf(r)
 		t.Anchor, t.Facts = v.Timeline.Rows[i].Anchor, v.Shared.without(t.Facts)
 		if t.Reproduce == v.Reproduce {
 			t.Reproduce = "" // it stands over the whole page

@@ -26,7 +26,7 @@ type cause struct {
 
 // Why prints why numbers are doubted: each cause once for all trials, and under it what follows
 // from it, with the advice that fits the cause.
-func Why(w io.Writer, records []result.Record) error {
+func Why(w io.Writer, records []*result.Record) error {
 	p := &print.Page{}
 	causes := causesOf(records)
 	if len(causes) == 0 {
@@ -59,10 +59,9 @@ func (c *cause) print(p *print.Page, indent string) {
 
 // causesOf gathers findings that count, each below what it follows from, over all trials; the most
 // frequent first.
-func causesOf(records []result.Record) []*cause {
+func causesOf(records []*result.Record) []*cause {
 	root := &cause{}
-	for i := range records {
-		r := &records[i]
+	for _, r := range records {
 		for _, f := range r.Verdict.Findings {
 			if f.Grade == result.Valid {
 				continue

@@ -427,15 +427,6 @@ func Compared(records []*Record) (out []*Record) {
 	return out
 }
 
-// Values are the records themselves, for those who group and sort copies of them.
-func Values(records []*Record) []Record {
-	out := make([]Record, len(records))
-	for i, r := range records {
-		out[i] = *r
-	}
-	return out
-}
-
 func regular(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.Mode().IsRegular()

@@ -77,7 +77,7 @@ func (r *Run) Options() table.Options {
 
 // Study groups and summarises the run's records.
 func (r *Run) Study(o table.Options) table.Study {
-	return table.Analyze(result.Values(r.Records), o)
+	return table.Analyze(r.Records, o)
 }
 
 // Endpoints are what each scenario sends, in a line.

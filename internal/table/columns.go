@@ -46,7 +46,7 @@ func (sc *Scenario) specs(o Options) []spec {
 
 // ranAlready says that all targets did: of their cost and start there is nothing to tell.
 func (sc *Scenario) ranAlready() bool {
-	return !slices.ContainsFunc(sc.Targets, func(t Target) bool {
+	return !slices.ContainsFunc(sc.Targets, func(t *Target) bool {
 		return slices.ContainsFunc(t.Trials, func(r *result.Record) bool {
 			return r.Target.At == ""
 		})
@@ -133,8 +133,8 @@ func (sc *Scenario) openSpecs(l LoadInfo, o Options) []spec {
 func (sc *Scenario) costSpecs(load string) []spec {
 	group := "cost at " + load
 	var least []float64
-	for i := range sc.Targets {
-		if m, ok := sc.Targets[i].Metric(load, metric.CPU); ok && m.Withheld == "" {
+	for _, t := range sc.Targets {
+		if m, ok := t.Metric(load, metric.CPU); ok && m.Withheld == "" {
 			least = append(least, m.Summary.Center/1e3)
 		}
 	}
@@ -179,8 +179,8 @@ func (sc *Scenario) hasBaseline() bool {
 
 // achievedWeight lets the column give way where every target kept up: then it says nothing.
 func (sc *Scenario) achievedWeight(l LoadInfo) int {
-	for i := range sc.Targets {
-		m, ok := sc.Targets[i].Metric(l.Name, metric.Achieved)
+	for _, t := range sc.Targets {
+		m, ok := t.Metric(l.Name, metric.Achieved)
 		if ok && m.Withheld == "" && m.Summary.Center < metric.KeptUp {
 			return Essential
 		}
@@ -191,9 +191,9 @@ func (sc *Scenario) achievedWeight(l LoadInfo) int {
 // latencyScale is common to all percentiles of a load.
 func (sc *Scenario) latencyScale(l LoadInfo) unit.Scale {
 	var ns []float64
-	for i := range sc.Targets {
+	for _, t := range sc.Targets {
 		for _, p := range shown {
-			if m, ok := sc.Targets[i].Metric(l.Name, p.Name); ok && m.Withheld == "" {
+			if m, ok := t.Metric(l.Name, p.Name); ok && m.Withheld == "" {
 				ns = append(ns, m.Summary.Center)
 			}
 		}

@@ -26,13 +26,13 @@ type Duet struct {
 // duets finds the records that ran side by side and have a usable load that ranks.
 func (sc *Scenario) duets(o Options) (out []Duet) {
 	load := sc.anchor()
-	for i := range sc.Targets {
-		for _, left := range sc.Targets[i].Used {
-			k, right := sc.partner(left)
+	for _, t := range sc.Targets {
+		for _, left := range t.Used {
+			other, right := sc.partner(left)
 			if right == nil || !good(LoadGrade(left, load)) || !good(LoadGrade(right, load)) {
 				continue
 			}
-			a, b, first, second := &sc.Targets[i], &sc.Targets[k], left, right
+			a, b, first, second := t, other, left, right
 			if a.Reference == b.Name || b.Reference != a.Name && b.Name < a.Name {
 				a, b, first, second = b, a, right, left
 			}
@@ -52,18 +52,18 @@ func (sc *Scenario) duets(o Options) (out []Duet) {
 }
 
 // partner is the right side of a left one, and its row.
-func (sc *Scenario) partner(left *result.Record) (row int, right *result.Record) {
+func (sc *Scenario) partner(left *result.Record) (row *Target, right *result.Record) {
 	if left.Duet == nil || left.Duet.Side != "left" {
-		return 0, nil
+		return nil, nil
 	}
-	for i := range sc.Targets {
-		for _, r := range sc.Targets[i].Used {
+	for _, t := range sc.Targets {
+		for _, r := range t.Used {
 			if r.Run == left.Run && r.Trial == left.Duet.With {
-				return i, r
+				return t, r
 			}
 		}
 	}
-	return 0, nil
+	return nil, nil
 }
 
 // add pairs the windows of a duet. Loads without series, or with unlike ones, say nothing here.
@@ -137,7 +137,7 @@ func (sc *Scenario) duetNotes(o Options) (out []string) {
 		return nil
 	}
 	where := "on cores of their own"
-	if slices.ContainsFunc(sc.Targets, func(t Target) bool {
+	if slices.ContainsFunc(sc.Targets, func(t *Target) bool {
 		return slices.ContainsFunc(t.Used, func(r *result.Record) bool {
 			return r.Duet != nil && r.Duet.Shared
 		})

@@ -29,8 +29,7 @@ type Floor struct {
 // loads, cost.
 func (sc *Scenario) floors(o Options) []Floor {
 	var out []Floor
-	for i := range sc.Targets {
-		t := &sc.Targets[i]
+	for _, t := range sc.Targets {
 		if t.Info.Arm != "b" || t.Reference == "" {
 			continue
 		}

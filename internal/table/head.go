@@ -21,7 +21,6 @@ func (s *Study) head() string {
 		}
 		return "no records of " + extent
 	}
-	first := &s.Records[0]
 	parts := []string{join(s.Records, func(r *result.Record) string { return r.Suite })}
 	if c := join(s.Records, func(r *result.Record) string { return r.Contract }); c != "" {
 		parts = append(parts, "contract "+c)
@@ -30,7 +29,7 @@ func (s *Study) head() string {
 		"seed "+join(s.Records, func(r *result.Record) string {
 			return fmt.Sprint(r.Provenance.Seed)
 		}),
-		hostLine(first.Provenance))
+		hostLine(s.Records[0].Provenance))
 	return strings.Join(parts, " · ")
 }
 
@@ -56,8 +55,7 @@ var versionIn = pattern.New(`\d+(\.\d+)+\S*|\d+`)
 // 25.0.3".
 func (s *Study) tools() string {
 	var words []string
-	for i := range s.Records {
-		r := &s.Records[i]
+	for _, r := range s.Records {
 		for name, version := range r.Provenance.Tools {
 			v := versionIn.FindString(version)
 			word := name + " " + v

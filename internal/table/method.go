@@ -107,8 +107,8 @@ func (sc *Scenario) unlikeRows() []string {
 // an image has its own.
 func (sc *Scenario) unlikeTools() (out []string) {
 	var names []string
-	for i := range sc.Targets {
-		for _, r := range sc.Targets[i].Used {
+	for _, t := range sc.Targets {
+		for _, r := range t.Used {
 			names = slices.AppendSeq(names, maps.Keys(r.Provenance.Tools))
 		}
 	}
@@ -137,8 +137,7 @@ type part struct {
 
 // parted are the values of rows that agree with themselves, in order.
 func (sc *Scenario) parted(of func(*result.Record) string) (parts []part) {
-	for i := range sc.Targets {
-		t := &sc.Targets[i]
+	for _, t := range sc.Targets {
 		vs := distinct(t.Used, of)
 		if len(vs) != 1 {
 			continue // no trial, or its own footnote says it

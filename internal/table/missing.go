@@ -47,7 +47,7 @@ func (o Options) missingOf(scenario, row string) []string {
 // unseen are the rows of targets that were planned and of which nothing was recorded.
 func (sc *Scenario) unseen(o Options) (rows []Row) {
 	for _, p := range o.Missing {
-		known := slices.ContainsFunc(sc.Targets, func(t Target) bool { return t.Name == p.Row }) ||
+		known := sc.Target(p.Row) != nil ||
 			slices.ContainsFunc(rows, func(r Row) bool { return r.Name == p.Row })
 		if !known && p.Row != "" && p.Scenario == sc.Name && p.Role == "" {
 			rows = append(rows, spanRow(p.Row, o.missingOf(sc.Name, p.Row)[0]))
@@ -64,8 +64,7 @@ func (s *Study) Extent() (targets, blocks int) {
 	}
 	rows, passes := map[string]bool{}, map[block]bool{}
 	run := ""
-	for i := range s.Records {
-		r := &s.Records[i]
+	for _, r := range s.Records {
 		run = r.Run
 		rows[RowName(r.Target)], passes[block{run, r.Block}] = true, true
 	}

@@ -25,8 +25,7 @@ func (sc *Scenario) overheadTable(o Options) Table {
 	for _, d := range overheads {
 		t.Columns = append(t.Columns, column(d.metric, d.heading, unit.One, print.Right))
 	}
-	for i := range sc.Targets {
-		bare := &sc.Targets[i]
+	for _, bare := range sc.Targets {
 		riders := sc.ridersOf(bare)
 		if len(riders) == 0 {
 			continue
@@ -46,8 +45,7 @@ func (sc *Scenario) overheadTable(o Options) Table {
 
 // ridersOf are the rows whose ratios refer to a bare one, in the order of their names.
 func (sc *Scenario) ridersOf(bare *Target) (out []*Target) {
-	for i := range sc.Targets {
-		t := &sc.Targets[i]
+	for _, t := range sc.Targets {
 		if t.Reference == bare.Name && t.Info.Name == bare.Info.Name && t.Info.Variant != "none" &&
 			t.Info.Arm == "" && t.Info.Variant != "" {
 			out = append(out, t)
@@ -153,8 +151,8 @@ func (sc *Scenario) overheadNotes(o Options) []string {
 		"that holds 0 shows no difference; unknown is one that spans more than a factor of %d, "+
 		"and more blocks would narrow it.", math.Round(o.Confidence*1000)/10, tooWide)}
 	for _, l := range sc.Loads {
-		for i := range sc.Targets {
-			if load := loadOfAny(&sc.Targets[i], l.Name); load != nil && load.Think != "" {
+		for _, t := range sc.Targets {
+			if load := loadOfAny(t, l.Name); load != nil && load.Think != "" {
 				notes = append(notes, fmt.Sprintf("%s is a closed load whose users think: its "+
 					"throughput follows from its response times alone (users / (response + think "+
 					"time)) and says nothing of capacity; and both arms are not offered the same "+

@@ -26,8 +26,7 @@ func (sc *Scenario) partsTable(o Options) Table {
 		column("threads", "threads", unit.One, print.Right),
 		column("ready", "ready", unit.Ns, print.Right),
 	}}
-	for i := range sc.Targets {
-		target := &sc.Targets[i]
+	for _, target := range sc.Targets {
 		trials := target.offers(load)
 		if len(trials) == 0 {
 			continue

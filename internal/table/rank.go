@@ -18,9 +18,9 @@ func (sc *Scenario) rank(o Options) {
 	load, metric := sc.rankingMetric()
 	sc.Ranking = Ranking{Load: load, Metric: metric}
 	var items []stats.Item
-	for i := range sc.Targets {
-		if m, ok := sc.Targets[i].Metric(load, metric); ok && m.Withheld == "" {
-			items = append(items, stats.Item{Name: sc.Targets[i].Name, Values: goodness(m)})
+	for _, t := range sc.Targets {
+		if m, ok := t.Metric(load, metric); ok && m.Withheld == "" {
+			items = append(items, stats.Item{Name: t.Name, Values: goodness(m)})
 		}
 	}
 	if len(items) > 0 {
@@ -30,13 +30,11 @@ func (sc *Scenario) rank(o Options) {
 		}
 	}
 	for k, names := range sc.Ranking.Tiers {
-		for i := range sc.Targets {
-			if slices.Contains(names, sc.Targets[i].Name) {
-				sc.Targets[i].Tier = k + 1
-			}
+		for _, name := range names {
+			sc.Target(name).Tier = k + 1
 		}
 	}
-	slices.SortStableFunc(sc.Targets, func(a, b Target) int {
+	slices.SortStableFunc(sc.Targets, func(a, b *Target) int {
 		return cmp.Or(
 			cmp.Compare(tierOrLast(a), tierOrLast(b)),
 			cmp.Compare(sc.center(b), sc.center(a)),
@@ -45,7 +43,7 @@ func (sc *Scenario) rank(o Options) {
 	})
 }
 
-func tierOrLast(t Target) int {
+func tierOrLast(t *Target) int {
 	if t.Tier == 0 {
 		return math.MaxInt
 	}
@@ -53,7 +51,7 @@ func tierOrLast(t Target) int {
 }
 
 // center is the ranking metric's centre, larger is better; -1 without one.
-func (sc *Scenario) center(t Target) float64 {
+func (sc *Scenario) center(t *Target) float64 {
 	m, ok := t.Metric(sc.Ranking.Load, sc.Ranking.Metric)
 	if !ok || m.Withheld != "" {
 		return -1
@@ -72,9 +70,9 @@ func (sc *Scenario) rankingMetric() (load, name string) {
 	if slices.ContainsFunc(sc.Loads, isSearch) {
 		return load, metric.Capacity
 	}
-	for i := range sc.Targets {
+	for _, t := range sc.Targets {
 		// A target that lost the load has no points, and would have no p50 either.
-		m, ok := sc.Targets[i].Metric(load, "p99")
+		m, ok := t.Metric(load, "p99")
 		if ok && m.Withheld != "" && len(m.Points) > 0 {
 			return load, "p50"
 		}
@@ -132,8 +130,8 @@ func typical(pairs []stats.Comparison) stats.Ratio {
 // blocksUsed is how many different blocks the used trials of a scenario lie in.
 func (sc *Scenario) blocksUsed() int {
 	seen := map[int]bool{}
-	for i := range sc.Targets {
-		if m, ok := sc.Targets[i].Metric(sc.Ranking.Load, sc.Ranking.Metric); ok {
+	for _, t := range sc.Targets {
+		if m, ok := t.Metric(sc.Ranking.Load, sc.Ranking.Metric); ok {
 			for _, p := range m.Points {
 				seen[p.Block] = true
 			}

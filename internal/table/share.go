@@ -36,9 +36,9 @@ func (sc *Scenario) shareNoise(confidence float64) map[quantity]*stats.Blocks {
 }
 
 func (sc *Scenario) eachMetric(do func(*Target, *Metric)) {
-	for i := range sc.Targets {
-		for k := range sc.Targets[i].Metrics {
-			do(&sc.Targets[i], &sc.Targets[i].Metrics[k])
+	for _, t := range sc.Targets {
+		for k := range t.Metrics {
+			do(t, &t.Metrics[k])
 		}
 	}
 }
@@ -47,8 +47,7 @@ func (sc *Scenario) eachMetric(do func(*Target, *Metric)) {
 func (sc *Scenario) shareCurves(load string, confidence float64) {
 	curves := map[string]*Curve{}
 	longest := 0
-	for i := range sc.Targets {
-		t := &sc.Targets[i]
+	for _, t := range sc.Targets {
 		for k := range t.Curves {
 			if c := &t.Curves[k]; c.Load == load && c.once {
 				curves[t.Name] = c

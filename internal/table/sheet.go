@@ -21,13 +21,13 @@ func (s *Study) Sheet() Sheet {
 	if sh.Reproduce == "" && len(s.Records) > 0 {
 		sh.Reproduce = CommandLine(s.Records[0].Provenance.Command)
 	}
-	for i := range s.Scenarios {
-		sh.Tables = append(sh.Tables, s.Scenarios[i].table(s.Options))
-		sh.Numbers.count(sh.Tables[i].Rows)
-		sh.Tables[i].Scenario = s.Scenarios[i].Name
+	for _, sc := range s.Scenarios {
+		tab := sc.table(s.Options)
+		sh.Numbers.count(tab.Rows)
 		if len(s.Scenarios) > 1 {
-			sh.Tables[i].Title = s.Scenarios[i].Name
+			tab.Title = sc.Name
 		}
+		sh.Tables = append(sh.Tables, tab)
 	}
 	sh.skip(s.Options.Skipped)
 	if n := len(sh.Tables); n > 0 {
@@ -37,9 +37,9 @@ func (s *Study) Sheet() Sheet {
 		(*Scenario).overheadTable, (*Scenario).toldTable, (*Scenario).partsTable,
 		(*Scenario).floorTable,
 	} {
-		for i := range s.Scenarios {
-			tab := of(&s.Scenarios[i], s.Options)
-			tab.Scenario = s.Scenarios[i].Name
+		for _, sc := range s.Scenarios {
+			tab := of(sc, s.Options)
+			tab.Scenario = sc.Name
 			if len(s.Scenarios) > 1 {
 				tab.Title += ", " + tab.Scenario
 			}
@@ -69,14 +69,13 @@ func (sh *Sheet) skip(skipped []Skipped) {
 // table builds one scenario's table: columns first, then cells column by column, because the
 // printed unit belongs to the column, then footnotes numbered in reading order.
 func (sc *Scenario) table(o Options) Table {
-	t := Table{Columns: nameColumns()}
+	t := Table{Scenario: sc.Name, Columns: nameColumns()}
 	specs := sc.specs(o)
 	for _, s := range specs {
 		t.Columns = append(t.Columns, s.column)
 	}
 	said := make([][]string, len(sc.Targets)) // by row
-	for i := range sc.Targets {
-		target := &sc.Targets[i]
+	for i, target := range sc.Targets {
 		if len(target.Used) == 0 {
 			t.Rows = append(t.Rows, spanRow(target.Name, noTrial(target)))
 			continue
@@ -263,8 +262,8 @@ func (sc *Scenario) plan(o Options) string {
 
 // assumptionNote names what the intervals rest on, where it is more than nothing.
 func (sc *Scenario) assumptionNote() []string {
-	for i := range sc.Targets {
-		m, ok := sc.Targets[i].Metric(sc.Ranking.Load, sc.Ranking.Metric)
+	for _, t := range sc.Targets {
+		m, ok := t.Metric(sc.Ranking.Load, sc.Ranking.Metric)
 		if !ok {
 			continue
 		}
@@ -280,10 +279,10 @@ func (sc *Scenario) assumptionNote() []string {
 }
 
 // join is the different values of all records, in order, with " + " between.
-func join(records []result.Record, of func(*result.Record) string) string {
+func join(records []*result.Record, of func(*result.Record) string) string {
 	var vs []string
-	for i := range records {
-		if v := of(&records[i]); v != "" && !slices.Contains(vs, v) {
+	for _, r := range records {
+		if v := of(r); v != "" && !slices.Contains(vs, v) {
 			vs = append(vs, v)
 		}
 	}

@@ -12,9 +12,9 @@ import (
 // print, and what a Sheet is projected from.
 type Study struct {
 	Options   Options
-	Records   []result.Record // of the comparison, in the order of their start
-	Beside    []result.Record // of trials beside it
-	Scenarios []Scenario
+	Records   []*result.Record // of the comparison, in the order of their start
+	Beside    []*result.Record // of trials beside it
+	Scenarios []*Scenario
 	Verdicts  []Tally
 }
 
@@ -22,7 +22,7 @@ type Study struct {
 type Scenario struct {
 	Name    string
 	Loads   []LoadInfo // in the order in which they were offered
-	Targets []Target   // best first; those without numbers last
+	Targets []*Target  // best first; those without numbers last
 	Ranking Ranking
 	Method  []string // how rows differ in method, a sentence each
 	// Typical is the ratio of a usual pair of targets by the ranking metric: the one whose SDLog is
@@ -110,6 +110,23 @@ func (t *Target) Metric(load, name string) (Metric, bool) {
 	return Metric{}, false
 }
 
+// Scenario finds one by its name; nil when there is none.
+func (s *Study) Scenario(name string) *Scenario {
+	return firstOf(s.Scenarios, func(sc *Scenario) bool { return sc.Name == name })
+}
+
+// Target finds a row by its name; nil when there is none.
+func (sc *Scenario) Target(name string) *Target {
+	return firstOf(sc.Targets, func(t *Target) bool { return t.Name == name })
+}
+
+func firstOf[T any](all []*T, is func(*T) bool) *T {
+	if at := slices.IndexFunc(all, is); at >= 0 {
+		return all[at]
+	}
+	return nil
+}
+
 // RowName is how a target is called in tables: its name, what rides along, what it was started in
 // where it was no plain process, and who offered the loads where it was not Prony.
 func RowName(t result.Target) string {
@@ -130,7 +147,7 @@ func RowName(t result.Target) string {
 }
 
 // Analyze groups and summarises records; their order does not matter.
-func Analyze(records []result.Record, o Options) Study {
+func Analyze(records []*result.Record, o Options) Study {
 	s := Study{Options: o.withDefaults()}
 	for _, r := range records {
 		if r.Role == "" {
@@ -139,7 +156,7 @@ func Analyze(records []result.Record, o Options) Study {
 			s.Beside = append(s.Beside, r)
 		}
 	}
-	slices.SortStableFunc(s.Records, func(a, b result.Record) int {
+	slices.SortStableFunc(s.Records, func(a, b *result.Record) int {
 		return cmp.Or(
 			a.Time.Compare(b.Time), cmp.Compare(a.Run, b.Run),
 			cmp.Compare(a.Order, b.Order), cmp.Compare(a.Trial, b.Trial),
@@ -158,14 +175,14 @@ type blockOf func(*result.Record) int
 
 // numberBlocks gives every block of every run its own number, so that trials are paired within a
 // block of one run and never across runs.
-func numberBlocks(records []result.Record) blockOf {
+func numberBlocks(records []*result.Record) blockOf {
 	type key struct {
 		run   string
 		block int
 	}
 	var keys []key
-	for i := range records {
-		keys = append(keys, key{records[i].Run, records[i].Block})
+	for _, r := range records {
+		keys = append(keys, key{r.Run, r.Block})
 	}
 	slices.SortFunc(keys, func(a, b key) int {
 		return cmp.Or(cmp.Compare(a.run, b.run), cmp.Compare(a.block, b.block))
@@ -176,8 +193,8 @@ func numberBlocks(records []result.Record) blockOf {
 
 func (s *Study) scenarioNames() []string {
 	var names []string
-	for i := range s.Records {
-		names = append(names, s.Records[i].Scenario)
+	for _, r := range s.Records {
+		names = append(names, r.Scenario)
 	}
 	for _, p := range s.Options.Missing {
 		if p.Row != "" && p.Role == "" {
@@ -188,16 +205,16 @@ func (s *Study) scenarioNames() []string {
 	return slices.Compact(names)
 }
 
-func (s *Study) scenario(name string, blocks blockOf) Scenario {
-	sc := Scenario{Name: name}
+func (s *Study) scenario(name string, blocks blockOf) *Scenario {
+	sc := &Scenario{Name: name}
 	var records []*result.Record
-	for i := range s.Records {
-		if r := &s.Records[i]; r.Scenario == name {
+	for _, r := range s.Records {
+		if r.Scenario == name {
 			records = append(records, r)
 		}
 	}
-	for i := range s.Beside {
-		if r := &s.Beside[i]; r.Scenario == name && r.Role == result.Observed {
+	for _, r := range s.Beside {
+		if r.Scenario == name && r.Role == result.Observed {
 			sc.Observed = append(sc.Observed, r)
 		}
 	}
@@ -205,16 +222,14 @@ func (s *Study) scenario(name string, blocks blockOf) Scenario {
 	for _, r := range records {
 		sc.target(r).add(r)
 	}
-	for i := range sc.Targets {
-		t := &sc.Targets[i]
-		t.summarize(&sc, blocks, s.Options.Confidence)
+	for _, t := range sc.Targets {
+		t.summarize(sc, blocks, s.Options.Confidence)
 		t.Method = differences(t.Used)
 	}
 	sc.compareTo(s.Options)
 	sc.rank(s.Options)
 	sc.splitNoise(blocks)
-	for i := range sc.Targets {
-		t := &sc.Targets[i]
+	for _, t := range sc.Targets {
 		for k := range t.Metrics {
 			t.doubt(&t.Metrics[k])
 		}
@@ -227,13 +242,12 @@ func (s *Study) scenario(name string, blocks blockOf) Scenario {
 // target finds a record's row, or opens it.
 func (sc *Scenario) target(r *result.Record) *Target {
 	name := RowName(r.Target)
-	for i := range sc.Targets {
-		if sc.Targets[i].Name == name {
-			return &sc.Targets[i]
-		}
+	t := sc.Target(name)
+	if t == nil {
+		t = &Target{Name: name, Info: r.Target}
+		sc.Targets = append(sc.Targets, t)
 	}
-	sc.Targets = append(sc.Targets, Target{Name: name, Info: r.Target})
-	return &sc.Targets[len(sc.Targets)-1]
+	return t
 }
 
 func (t *Target) add(r *result.Record) {
@@ -257,15 +271,14 @@ func (t *Target) add(r *result.Record) {
 func (sc *Scenario) compareTo(o Options) {
 	fits := sc.shareNoise(o.Confidence)
 	sc.versus(o)
-	for i := range sc.Targets {
-		t := &sc.Targets[i]
-		at := slices.IndexFunc(sc.Targets, func(x Target) bool { return x.Name == t.Reference })
-		if at < 0 {
+	for _, t := range sc.Targets {
+		reference := sc.Target(t.Reference)
+		if reference == nil {
 			continue
 		}
 		for k := range t.Metrics {
 			m := &t.Metrics[k]
-			b, ok := sc.Targets[at].Metric(m.Load, m.Name)
+			b, ok := reference.Metric(m.Load, m.Name)
 			if ok && b.Withheld == "" && m.Withheld == "" {
 				m.Ratio = ratio(fits[quantity{m.Load, m.Name}], positives(t.Reference, b),
 					positives(t.Name, *m))

@@ -4,9 +4,8 @@
 //     centre, an interval, a ratio to the baseline or the reason why there is none (a Study);
 //  2. Study.Sheet projects that to columns and rows of printed text with footnotes (a Sheet).
 //
-// Comparison does both. Text, Markdown and the HTML page print the Sheet; CSV and JSON print the
-// Study, in base units. The unit of inference is the trial: no number here pools requests of
-// different trials.
+// Text, Markdown and the HTML page print the Sheet; CSV and JSON print the Study, in base units.
+// The unit of inference is the trial: no number here pools requests of different trials.
 //
 // Non-goals: it renders nothing, reads no files, and judges no trial (verdicts come in records).
 package table
@@ -130,10 +129,3 @@ const FailedGrade = "failed"
 
 // MissingGrade is that of a Tally of trials that were planned and have no record.
 const MissingGrade = "missing"
-
-// Comparison is the table of a run: a row a target, a table a scenario. The order of the records
-// does not matter.
-func Comparison(records []result.Record, o Options) Sheet {
-	study := Analyze(records, o)
-	return study.Sheet()
-}

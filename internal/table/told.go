@@ -27,8 +27,7 @@ func (sc *Scenario) toldTable(o Options) Table {
 		column("home", "home's CPU", unit.One, print.Right),
 	}}
 	sent := false
-	for i := range sc.Targets {
-		target := &sc.Targets[i]
+	for _, target := range sc.Targets {
 		if row, any, ok := toldRow(target, o.Confidence); ok {
 			t.Rows = append(t.Rows, row)
 			sent = sent || any
@@ -76,8 +75,8 @@ func (sc *Scenario) partial() (notes []string) {
 			notes = append(notes, note)
 		}
 	}
-	for i := range sc.Targets {
-		for _, r := range sc.Targets[i].Trials {
+	for _, t := range sc.Targets {
+		for _, r := range t.Trials {
 			add(r)
 		}
 	}

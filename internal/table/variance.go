@@ -20,8 +20,7 @@ const leastIntervals = 8
 // trials lessen both, longer ones only what is within (Kalibera and Jones, ISMM 2013: repeat at the
 // level where the variance is).
 func (sc *Scenario) splitNoise(blocks blockOf) {
-	for i := range sc.Targets {
-		t := &sc.Targets[i]
+	for _, t := range sc.Targets {
 		t.Variance = unknownVariance()
 		m, ok := t.Metric(sc.Ranking.Load, sc.Ranking.Metric)
 		if !ok || m.Withheld != "" || m.Name != metric.Throughput {
@@ -76,8 +75,8 @@ const (
 // noiseNote says for the usual target where the noise of what ranks comes from, and what to do.
 func (sc *Scenario) noiseNote() []string {
 	var shares []float64
-	for i := range sc.Targets {
-		if v := sc.Targets[i].Variance.Share; !math.IsNaN(v) && len(sc.Targets[i].Used) > 0 {
+	for _, t := range sc.Targets {
+		if v := t.Variance.Share; !math.IsNaN(v) && len(t.Used) > 0 {
 			shares = append(shares, v)
 		}
 	}

@@ -122,13 +122,13 @@ func usable(r *result.Record) bool {
 
 // tallies counts how trials ended, best first. VALID, SUSPECT and INVALID are always said, failed
 // only when there are some.
-func tallies(records []result.Record) []Tally {
+func tallies(records []*result.Record) []Tally {
 	var out []Tally
 	for _, grade := range []string{result.Valid, result.Suspect, result.Invalid, FailedGrade} {
 		var of []*result.Record
-		for i := range records {
-			if Grade(&records[i]) == grade {
-				of = append(of, &records[i])
+		for _, r := range records {
+			if Grade(r) == grade {
+				of = append(of, r)
 			}
 		}
 		if grade == FailedGrade && len(of) == 0 {

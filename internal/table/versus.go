@@ -2,7 +2,6 @@ package table
 
 import (
 	"cmp"
-	"slices"
 
 	"prony/internal/result"
 )
@@ -12,15 +11,14 @@ import (
 // else the baseline. It says what to call them together.
 func (sc *Scenario) versus(o Options) {
 	sc.Versus = ""
-	for i := range sc.Targets {
-		t := &sc.Targets[i]
+	for _, t := range sc.Targets {
 		for _, k := range twins {
-			at := slices.IndexFunc(sc.Targets, func(x Target) bool { return k.of(t.Info, x.Info) })
-			if at < 0 {
+			twin := firstOf(sc.Targets, func(x *Target) bool { return k.of(t.Info, x.Info) })
+			if twin == nil {
 				continue
 			}
-			t.Reference = sc.Targets[at].Name
-			called := cmp.Or(k.called, sc.Targets[at].Info.Origin)
+			t.Reference = twin.Name
+			called := cmp.Or(k.called, twin.Info.Origin)
 			if sc.Versus != "" && sc.Versus != called {
 				called = mixedTwins
 			}
@@ -28,14 +26,13 @@ func (sc *Scenario) versus(o Options) {
 			break
 		}
 	}
-	base := slices.IndexFunc(sc.Targets, func(t Target) bool { return t.Name == o.Baseline })
-	if sc.Versus != "" || o.Baseline == "" || base < 0 || len(sc.Targets) < 2 {
+	if sc.Versus != "" || sc.Target(o.Baseline) == nil || len(sc.Targets) < 2 {
 		return
 	}
 	sc.Versus = o.Baseline
-	for i := range sc.Targets {
-		if i != base {
-			sc.Targets[i].Reference = o.Baseline
+	for _, t := range sc.Targets {
+		if t.Name != o.Baseline {
+			t.Reference = o.Baseline
 		}
 	}
 }

@@ -97,7 +97,7 @@ func (c Change) Ratio() float64 { return c.After / c.Before }
 func Find(runs []Run, o Options) Trend {
 	var all [][]Series
 	for _, r := range byTime(runs) {
-		all = append(all, Of(r, table.Analyze(result.Values(r.Records), table.Options{}), o))
+		all = append(all, Of(r, table.Analyze(r.Records, table.Options{}), o))
 	}
 	return Join(all, o)
 }

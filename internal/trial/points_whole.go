@@ -85,8 +85,7 @@ var units = map[string]struct {
 func Results(study table.Study, run string, nowNs int64) []telemetry.Series {
 	var out []telemetry.Series
 	for _, sc := range study.Scenarios {
-		for i := range sc.Targets {
-			t := &sc.Targets[i]
+		for _, t := range sc.Targets {
 			s := sheet{opened: nowNs}
 			for _, m := range t.Metrics {
 				if m.Withheld != "" || m.Summary.N == 0 {
