@@ -15,8 +15,13 @@ import (
 // spec is a column with the way to fill it.
 type spec struct {
 	column Column
-	cell   func(*Target, *noteBook) Cell
+	cell   func(*Target) Cell
 	leads  string // the load of which this is the first column: its doubts are footnoted here
+}
+
+// shows is the column of a metric's centre.
+func shows(c Column, load, name string, p printer) spec {
+	return spec{column: c, cell: func(t *Target) Cell { return metricCell(t, load, name, p) }}
 }
 
 // specs lists a scenario's columns: its loads in order, then cost, then start.
@@ -61,13 +66,9 @@ func confidenceText(o Options) string {
 // loop waits politely for the service, so it is labelled and gives way first.
 func (sc *Scenario) closedSpecs(l LoadInfo, o Options) []spec {
 	out := sc.servedSpecs(l, o)
-	column := l.column
-	s := sc.latencyScale(l)
+	times := scaled(sc.latencyScale(l))
 	for _, p := range []string{"p50", "p99"} {
-		c := column(p, p+" closed", unit.Ns, Extra)
-		out = append(out, spec{column: c, cell: func(t *Target, n *noteBook) Cell {
-			return metricCell(t, n, l.Name, p, scaled(s))
-		}})
+		out = append(out, shows(l.column(p, p+" closed", unit.Ns, Extra), l.Name, p, times))
 	}
 	return out
 }
@@ -80,21 +81,19 @@ func (sc *Scenario) servedSpecs(l LoadInfo, o Options) []spec {
 	}
 	out := []spec{
 		{column: l.column(name, "req/s", unit.PerS, Essential),
-			cell: func(t *Target, n *noteBook) Cell {
-				c := metricCell(t, n, l.Name, name, same(unit.Rate))
+			cell: func(t *Target) Cell {
+				c := metricCell(t, l.Name, name, same(unit.Rate))
 				if m, _ := t.Metric(l.Name, name); m.AtLeast > 0 {
 					c.Text = "at least " + unit.Rate(m.AtLeast)
 				}
 				return c
 			}},
 		{column: l.column("interval", confidenceText(o), unit.One, Essential),
-			cell: func(t *Target, n *noteBook) Cell { return widthCell(t, n, l.Name, name) }},
+			cell: func(t *Target) Cell { return widthCell(t, l.Name, name) }},
 	}
-	if sc.hasBaseline() {
-		c := l.column("ratio", "vs "+sc.Versus, unit.One, Detail)
-		out = append(out, spec{column: c, cell: func(t *Target, n *noteBook) Cell {
-			return ratioCell(t, n, l.Name, name, o)
-		}})
+	if sc.Versus != "" {
+		out = append(out, spec{column: l.column("ratio", "vs "+sc.Versus, unit.One, Detail),
+			cell: func(t *Target) Cell { return ratioCell(t, l.Name, name) }})
 	}
 	return out
 }
@@ -106,26 +105,18 @@ func (l LoadInfo) column(key, heading, base string, weight int) Column {
 
 // openSpecs: response times at a given load, and whether that load was kept up with.
 func (sc *Scenario) openSpecs(l LoadInfo, o Options) []spec {
-	column := l.column
 	var out []spec
-	s := sc.latencyScale(l)
+	times := scaled(sc.latencyScale(l))
 	for _, p := range []string{"p50", "p99", "p99.9"} {
-		c := column(p, p, unit.Ns, Essential)
-		out = append(out, spec{column: c, cell: func(t *Target, n *noteBook) Cell {
-			return metricCell(t, n, l.Name, p, scaled(s))
-		}})
+		out = append(out, shows(l.column(p, p, unit.Ns, Essential), l.Name, p, times))
 	}
-	if sc.hasBaseline() {
-		c := column("p99 ratio", "p99 ratio", unit.One, Extra)
-		out = append(out, spec{column: c, cell: func(t *Target, n *noteBook) Cell {
-			return ratioCell(t, n, l.Name, "p99", o)
-		}})
+	if sc.Versus != "" {
+		out = append(out, spec{column: l.column("p99 ratio", "p99 ratio", unit.One, Extra),
+			cell: func(t *Target) Cell { return ratioCell(t, l.Name, "p99") }})
 	}
-	c := column(metric.Achieved, "achieved", unit.One, sc.achievedWeight(l))
+	c := l.column(metric.Achieved, "achieved", unit.One, sc.achievedWeight(l))
 	tenths := func(share float64) string { return unit.PercentTo(share, 1) }
-	return append(out, spec{column: c, cell: func(t *Target, n *noteBook) Cell {
-		return metricCell(t, n, l.Name, metric.Achieved, same(tenths))
-	}})
+	return append(out, shows(c, l.Name, metric.Achieved, same(tenths)))
 }
 
 // costSpecs: what answering cost under the load that ranks. Cost depends on the load, so its name
@@ -145,14 +136,8 @@ func (sc *Scenario) costSpecs(load string) []spec {
 	perRequest := printer{micros(decimals), micros(decimals + 1)}
 	cpu := Column{"cost/cpu", group, "cost", "CPU µs/req", unit.Ns, print.Right, Essential}
 	rss := Column{"cost/rss", group, "cost", "RSS", unit.Octet, print.Right, Detail}
-	return []spec{
-		{column: cpu, cell: func(t *Target, n *noteBook) Cell {
-			return metricCell(t, n, load, metric.CPU, perRequest)
-		}},
-		{column: rss, cell: func(t *Target, n *noteBook) Cell {
-			return metricCell(t, n, load, metric.RSS, same(unit.Bytes))
-		}},
-	}
+	return []spec{shows(cpu, load, metric.CPU, perRequest),
+		shows(rss, load, metric.RSS, same(unit.Bytes))}
 }
 
 // micros prints a time as microseconds, without their unit.
@@ -165,16 +150,10 @@ func micros(decimals int) func(float64) string {
 func (sc *Scenario) startSpecs() []spec {
 	column := func(key, heading, metric string, weight int) spec {
 		c := Column{"start/" + key, "start", "", heading, unit.Ns, print.Right, weight}
-		return spec{column: c, cell: func(t *Target, n *noteBook) Cell {
-			return metricCell(t, n, "", metric, same(unit.Duration))
-		}}
+		return shows(c, "", metric, same(unit.Duration))
 	}
 	return []spec{column("ready", metric.Ready, metric.Ready, Detail),
 		column("steady", "steady after", metric.SteadyAt, Extra)}
-}
-
-func (sc *Scenario) hasBaseline() bool {
-	return sc.Versus != ""
 }
 
 // achievedWeight lets the column give way where every target kept up: then it says nothing.
@@ -209,9 +188,9 @@ func columnOf(kind string) func(key, heading, base string, align print.Align) Co
 }
 
 // absent is a cell without a number, with the reason as a footnote.
-func absent(n *noteBook, why string) Cell {
+func absent(why string) Cell {
 	c := words(unit.Absent)
-	c.Refs = n.refs([]string{why})
+	c.Notes = []string{why}
 	return c
 }
 
@@ -246,16 +225,16 @@ func noInterval(n int, warning string) string {
 }
 
 // metricCell prints a metric's centre.
-func metricCell(t *Target, n *noteBook, load, name string, p printer) Cell {
+func metricCell(t *Target, load, name string, p printer) Cell {
 	m := t.metric(load, name)
 	if m.Withheld != "" {
-		return absent(n, m.Withheld)
+		return absent(m.Withheld)
 	}
 	s := m.Summary
 	c := Cell{Text: p.value(s.Center), Value: s.Center, Lo: s.Lo, Hi: s.Hi, N: s.N,
 		Grade: m.Grade()}
 	if m.Doubt != nil && m.Doubt.By > 0 {
-		n.doubted = append(n.doubted, m)
+		c.load, c.off = load, m.off()
 	}
 	switch {
 	case !s.HasInterval():
@@ -268,30 +247,27 @@ func metricCell(t *Target, n *noteBook, load, name string, p printer) Cell {
 }
 
 // widthCell prints the interval of a metric as its larger arm relative to the centre.
-func widthCell(t *Target, n *noteBook, load, name string) Cell {
+func widthCell(t *Target, load, name string) Cell {
 	m := t.metric(load, name)
 	if m.Withheld != "" {
-		return absent(n, m.Withheld)
+		return absent(m.Withheld)
 	}
 	s := m.Summary
 	if !s.HasInterval() {
-		return absent(n, noInterval(s.N, s.Warning))
+		return absent(noInterval(s.N, s.Warning))
 	}
 	w := halfWidth(s.Center, s.Lo, s.Hi)
-	if Wide(s.Lo, s.Hi) {
-		c := Cell{Text: tooFewBlocks, Value: w, Lo: math.NaN(), Hi: math.NaN(), N: s.N}
-		c.Refs = n.refs([]string{unknownNote})
-		return c
-	}
 	c := Cell{Text: "±" + unit.Percent(w), Value: w, Lo: math.NaN(), Hi: math.NaN(), N: s.N}
-	if s.Warning != "" {
-		c.Refs = n.refs([]string{s.Warning})
+	if Wide(s.Lo, s.Hi) {
+		c.Text, c.Notes = tooFewBlocks, []string{unknownNote}
+	} else if s.Warning != "" {
+		c.Notes = []string{s.Warning}
 	}
 	return c
 }
 
 // ratioCell prints target over baseline with its interval.
-func ratioCell(t *Target, n *noteBook, load, name string, o Options) Cell {
+func ratioCell(t *Target, load, name string) Cell {
 	nan := math.NaN()
 	if t.Reference == "" {
 		return Cell{Text: "1", Value: 1, Lo: nan, Hi: nan}
@@ -302,25 +278,24 @@ func ratioCell(t *Target, n *noteBook, load, name string, o Options) Cell {
 		if m.Withheld != "" {
 			why = m.Withheld
 		}
-		return absent(n, why)
+		return absent(why)
 	}
 	r := m.Ratio
 	c := Cell{Value: r.Center, Lo: r.Lo, Hi: r.Hi, N: r.N}
 	if !r.HasInterval() {
 		c.Text = fmt.Sprintf("%.2f", r.Center)
-		c.Refs = n.refs([]string{noInterval(r.N, r.Warning)})
+		c.Notes = []string{noInterval(r.N, r.Warning)}
 		return c
 	}
 	if Wide(r.Lo, r.Hi) {
-		c.Text = tooFewBlocks
-		c.Refs = n.refs([]string{unknownNote})
+		c.Text, c.Notes = tooFewBlocks, []string{unknownNote}
 		return c
 	}
 	decimals := ratioDecimals(r.Lo, r.Hi)
 	c.Interval = fmt.Sprintf("[%.*f, %.*f]", decimals, r.Lo, decimals, r.Hi)
 	c.Text = fmt.Sprintf("%.*f %s", decimals, r.Center, c.Interval)
 	if r.Warning != "" {
-		c.Refs = n.refs([]string{r.Warning})
+		c.Notes = []string{r.Warning}
 	}
 	return c
 }

@@ -70,29 +70,28 @@ func (sc *Scenario) floorTable(o Options) Table {
 		c.Value = x
 		return c
 	}
-	notes := noteBook{}
+	var notes noteBook
 	for _, f := range sc.Floors {
 		r := f.Ratio
 		needed := r.Resolves(o.Effect, 1-o.Confidence, planPower)
 		ratio := Cell{Text: unit.Absent, Value: r.Center, Lo: r.Lo, Hi: r.Hi, N: r.N}
 		switch {
 		case !r.HasInterval():
-			ratio.Refs = notes.refs([]string{noInterval(r.N, r.Warning)})
+			ratio.Refs = notes.refs(noInterval(r.N, r.Warning))
 		case Wide(r.Lo, r.Hi):
-			ratio.Text = tooFewBlocks
-			ratio.Refs = notes.refs([]string{unknownNote})
+			ratio.Text, ratio.Refs = tooFewBlocks, notes.refs(unknownNote)
 		default:
 			ratio.Text = fmt.Sprintf("%.3f [%.3f, %.3f]", r.Center, r.Lo, r.Hi)
 		}
 		detects := number(Resolution(f.Detects), f.Detects)
 		if detects.Text == tooFewBlocks {
-			detects.Refs = notes.refs([]string{unresolvedNote})
+			detects.Refs = notes.refs(unresolvedNote)
 		}
 		if r.HasInterval() && (r.Lo > 1 || r.Hi < 1) {
 			alarm := fmt.Sprintf("a false alarm: the interval leaves out 1 though nothing "+
 				"differs; so does one in %.0f by design, more of them would mean a broken method",
 				1/(1-o.Confidence))
-			ratio.Refs = append(ratio.Refs, notes.refs([]string{alarm})...)
+			ratio.Refs = append(ratio.Refs, notes.refs(alarm)...)
 		}
 		row := Row{Name: f.Target, Cells: []Cell{
 			words(f.Target), words(metricWords(f)), ratio, number(fmt.Sprint(r.N), float64(r.N)),
@@ -101,7 +100,7 @@ func (sc *Scenario) floorTable(o Options) Table {
 		}}
 		t.Rows = append(t.Rows, row)
 	}
-	t.Footnotes = notes.texts
+	t.Footnotes = notes
 	t.Notes = []string{fmt.Sprintf("Resolves: the smallest difference between two targets that so "+
 		"many blocks find in %.0f %% of runs, at %s confidence, on this machine as it was.",
 		100*planPower, unit.Percent(o.Confidence))}

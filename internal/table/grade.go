@@ -124,21 +124,27 @@ func (n *Numbers) count(rows []Row) {
 }
 
 // doubts says of a row's numbers, load by load, how far they may be off: "half may be off: p99 by
-// up to 40 % (lag)".
-func (n *noteBook) doubts() []string {
-	var out []string
-	for i := 0; i < len(n.doubted); {
-		load := n.doubted[i].Load
-		var parts []string
-		for ; i < len(n.doubted) && n.doubted[i].Load == load; i++ {
-			m := n.doubted[i]
-			name := cmp.Or(metric.Named(m.Name, m.Unit).Short, m.Name)
-			parts = append(parts, fmt.Sprintf("%s by up to %s (%s)", name, atMost(m.Doubt.By),
-				strings.Join(m.Doubt.Rules, ", ")))
+// up to 40 % (lag), mean by up to 12 % (lag)".
+func (r *Row) doubts() (out []string) {
+	load := ""
+	for _, c := range r.Cells {
+		switch {
+		case c.off == "":
+		case len(out) > 0 && c.load == load:
+			out[len(out)-1] += ", " + c.off
+		default:
+			load = c.load
+			out = append(out, strings.TrimPrefix(load+" may be off: ", " ")+c.off)
 		}
-		out = append(out, strings.TrimPrefix(load+" may be off: ", " ")+strings.Join(parts, ", "))
 	}
 	return out
+}
+
+// off says how far a metric may be, and by what: "p99 by up to 40 % (lag)".
+func (m *Metric) off() string {
+	name := cmp.Or(metric.Named(m.Name, m.Unit).Short, m.Name)
+	return fmt.Sprintf("%s by up to %s (%s)", name, atMost(m.Doubt.By),
+		strings.Join(m.Doubt.Rules, ", "))
 }
 
 // atMost prints a bound; beyond twice the number it says only that.

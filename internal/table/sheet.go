@@ -81,22 +81,15 @@ func (sc *Scenario) table(o Options) Table {
 			continue
 		}
 		row := Row{Name: target.Name, Tier: target.Tier, Cells: nameCells(target)}
-		var own noteBook
 		row.Cells[1].Notes = append(o.missingOf(sc.Name, target.Name), target.nameNotes()...)
 		for _, s := range specs {
-			c := s.cell(target, &own)
+			c := s.cell(target)
 			if s.leads != "" {
-				c.Notes = target.loadNotes(s.leads)
+				c.Notes = unique(append(target.loadNotes(s.leads), c.Notes...))
 			}
-			for _, ref := range c.Refs {
-				if text := own.texts[ref-1]; !slices.Contains(c.Notes, text) {
-					c.Notes = append(c.Notes, text)
-				}
-			}
-			c.Refs = nil
 			row.Cells = append(row.Cells, c)
 		}
-		said[i] = append(own.doubts(), row.notes(t.Columns)...)
+		said[i] = append(row.doubts(), row.notes(t.Columns)...)
 		t.Rows = append(t.Rows, row)
 	}
 	common := general(said)
@@ -104,11 +97,11 @@ func (sc *Scenario) table(o Options) Table {
 	for i, texts := range said {
 		// A row has one mark: what is to be said of its numbers is said together.
 		if len(texts) > 0 {
-			t.Rows[i].Cells[1].Refs = notes.refs([]string{strings.Join(texts, "; ")})
+			t.Rows[i].Cells[1].Refs = notes.refs(strings.Join(texts, "; "))
 		}
 	}
 	t.Rows = append(t.Rows, sc.unseen(o)...)
-	t.Footnotes = notes.texts
+	t.Footnotes = notes
 	t.Notes = slices.Concat(sc.Method, sc.ratioNote(), sc.tierNote(o), sc.noiseNote(),
 		sc.assumptionNote(), common)
 	return t
@@ -199,25 +192,14 @@ func noTrial(t *Target) string {
 }
 
 // noteBook numbers footnotes by first use; equal texts share a number.
-type noteBook struct {
-	texts   []string
-	doubted []Metric // of one row, in the order of its columns
-}
+type noteBook []string
 
-func (n *noteBook) refs(texts []string) []int {
-	var refs []int
-	for _, text := range texts {
-		at := slices.Index(n.texts, text)
-		if at < 0 {
-			n.texts = append(n.texts, text)
-			at = len(n.texts) - 1
-		}
-		if !slices.Contains(refs, at+1) {
-			refs = append(refs, at+1)
-		}
+func (n *noteBook) refs(text string) []int {
+	at := slices.Index(*n, text)
+	if at < 0 {
+		at, *n = len(*n), append(*n, text)
 	}
-	slices.Sort(refs)
-	return refs
+	return []int{at + 1}
 }
 
 // Planning a difference: the usual power, and no advice beyond a day's worth of blocks.

@@ -115,6 +115,8 @@ type Cell struct {
 	Refs     []int  // footnotes, ascending
 	// Notes are what is said of this number in the row's footnote, each for itself.
 	Notes []string
+
+	load, off string // under which load and by how much it may be off; empty: nobody can say
 }
 
 // Tally is how many trials ended in one way, and why, or never did.

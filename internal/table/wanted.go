@@ -56,9 +56,7 @@ func (o Options) specs(place metric.Place, load string, times printer,
 		if m.Column.Print != nil {
 			p = same(m.Column.Print)
 		}
-		out = append(out, spec{column: column(m), cell: func(t *Target, n *noteBook) Cell {
-			return metricCell(t, n, load, m.Name, p)
-		}})
+		out = append(out, shows(column(m), load, m.Name, p))
 	}
 	return out
 }
