@@ -88,24 +88,17 @@ func Compare(a, b Side, o Options) (Comparison, error) {
 
 // methods collects what all pairs do not share, each difference once.
 func (c *Comparison) methods(a, b *side, pairs []pairing) {
-	add := func(to *[]table.Difference, from []table.Difference) {
-		for _, d := range from {
-			if !slices.Contains(*to, d) {
-				*to = append(*to, d)
-			}
-		}
-	}
 	var prints []string
 	for _, p := range pairs {
 		ma, mb := a.method(p.scenario, p.a), b.method(p.scenario, p.b)
 		binding, told := ma.Differences(mb)
-		add(&c.Unlike, binding)
+		c.Unlike = table.AddNew(c.Unlike, binding...)
 		if p.a.Info.Service != p.b.Info.Service { // what builds one does not build the other
 			told = slices.DeleteFunc(told, func(d table.Difference) bool {
 				return d.Aspect == table.ToolsAspect
 			})
 		}
-		add(&c.Told, told)
+		c.Told = table.AddNew(c.Told, told...)
 		prints = append(prints, ma.Fingerprint(), mb.Fingerprint())
 	}
 	if slices.Sort(prints); len(slices.Compact(prints)) == 1 {
@@ -284,24 +277,12 @@ func values(points []table.Point) []float64 {
 }
 
 func title(c Comparison) string {
-	var names []string
-	for _, p := range c.Pairs {
-		n := p.B.Target
-		if p.A.Target != p.B.Target {
-			n += " against " + p.A.Target
-		}
-		if !slices.Contains(names, n) {
-			names = append(names, n)
-		}
-	}
+	names := table.Distinct(c.Pairs, Pair.Targets)
 	what := strings.Join(names, ", ")
 	if len(names) > 3 {
 		what = fmt.Sprintf("%d pairs of targets", len(names))
 	}
-	if c.Paired {
-		return what
-	}
-	if c.Published {
+	if c.Paired || c.Published {
 		return what
 	}
 	return fmt.Sprintf("%s: run %s against run %s", what, c.Pairs[0].B.Run, c.Pairs[0].A.Run)

@@ -106,12 +106,9 @@ func ParsePercent(text string) (float64, error) {
 // that these limits are about: a gate shows and corrects for no others.
 func Judged(c Comparison, limits []Limit) (names []string, err error) {
 	g, err := find(c, limits)
-	for _, k := range g.Checks {
-		if n := k.Row.Load + "/" + k.Row.Metric; !slices.Contains(names, n) {
-			names = append(names, n)
-		}
-	}
-	return names, err
+	return table.Distinct(g.Checks, func(k Check) string {
+		return k.Row.Load + "/" + k.Row.Metric
+	}), err
 }
 
 // find makes the checks that the limits ask for, without a decision yet.
@@ -215,9 +212,7 @@ func known(c Comparison) string {
 	var names []string
 	for _, p := range c.Pairs {
 		for _, r := range p.Rows {
-			if !slices.Contains(names, r.Metric) {
-				names = append(names, r.Metric)
-			}
+			names = table.AddNew(names, r.Metric)
 		}
 	}
 	return strings.Join(names, ", ")

@@ -156,9 +156,8 @@ func artifacts(s *side, name string) string {
 			continue
 		}
 		for _, r := range t.Trials {
-			h := unit.Hash(r.Artifact.SHA256)
-			if h != "" && !slices.Contains(hashes, h) {
-				hashes = append(hashes, h)
+			if h := unit.Hash(r.Artifact.SHA256); h != "" {
+				hashes = table.AddNew(hashes, h)
 			}
 		}
 	}
@@ -199,47 +198,47 @@ func over(of, control []table.Point) []float64 {
 	return ofs
 }
 
+// say warns once.
+func (c *Comparison) say(format string, args ...any) {
+	c.Warnings = table.AddNew(c.Warnings, fmt.Sprintf(format, args...))
+}
+
 // warn says what a reader must know before the first number.
 func (c *Comparison) warn(a, b *side, pairs []pairing) {
-	say := func(format string, args ...any) {
-		if s := fmt.Sprintf(format, args...); !slices.Contains(c.Warnings, s) {
-			c.Warnings = append(c.Warnings, s)
-		}
-	}
 	if !c.Paired {
-		say("Nothing pairs these runs, %s apart: what the machine did between them is inside "+
+		c.say("Nothing pairs these runs, %s apart: what the machine did between them is inside "+
 			"every difference, and no interval shows it.", between(a, b))
-		c.warnControl(a, b, say)
+		c.warnControl(a, b)
 	}
 	var alike []string
 	for _, p := range c.Pairs {
 		for _, x := range []Subject{p.A, p.B} {
 			for _, why := range x.Excluded {
-				say("Not in all numbers: %s.", why)
+				c.say("Not in all numbers: %s.", why)
 			}
 		}
 		same := p.A.Artifact != "" && p.A.Artifact == p.B.Artifact && p.A.ran == p.B.ran
-		if same && !slices.Contains(alike, p.B.Target) {
-			alike = append(alike, p.B.Target)
+		if same {
+			alike = table.AddNew(alike, p.B.Target)
 		}
 	}
 	if len(alike) > 0 {
-		say("Both sides of %s are the same artifact: what differs is noise, or the machine.",
+		c.say("Both sides of %s are the same artifact: what differs is noise, or the machine.",
 			strings.Join(alike, ", "))
 	}
 	for _, p := range pairs {
-		c.warnRates(p, say)
+		c.warnRates(p)
 		for _, t := range []*table.Target{p.a, p.b} {
 			for _, m := range t.Method {
-				say("%s %s.", t.Name, m)
+				c.say("%s %s.", t.Name, m)
 			}
 		}
 	}
 }
 
-func (c *Comparison) warnControl(a, b *side, say func(string, ...any)) {
+func (c *Comparison) warnControl(a, b *side) {
 	if c.Control != "" {
-		say("Ratios are divided by those of the control %s, which is the same artifact in both "+
+		c.say("Ratios are divided by those of the control %s, which is the same artifact in both "+
 			"runs: what moved both of them is taken out.", c.Control)
 		return
 	}
@@ -251,13 +250,13 @@ func (c *Comparison) warnControl(a, b *side, say func(string, ...any)) {
 		}
 	}
 	if len(offered) > 0 {
-		say("Both runs hold the same artifact of %s: with one as --control, what moved it is "+
+		c.say("Both runs hold the same artifact of %s: with one as --control, what moved it is "+
 			"taken out of the others.", strings.Join(offered, ", "))
 	}
 }
 
 // warnRates tells of open loads that were offered each side's own share of its own peak.
-func (c *Comparison) warnRates(p pairing, say func(string, ...any)) {
+func (c *Comparison) warnRates(p pairing) {
 	for _, l := range measured(p.a)[0].Loads {
 		if l.Model != result.Open || l.RateOf == "" || !c.shows(l.Name) {
 			continue
@@ -270,7 +269,7 @@ func (c *Comparison) warnRates(p pairing, say func(string, ...any)) {
 		if p.a.Name == p.b.Name {
 			who = "both sides of " + p.a.Name
 		}
-		say("%s: %s were each offered %s, %s/s and %s/s: latencies compare at "+
+		c.say("%s: %s were each offered %s, %s/s and %s/s: latencies compare at "+
 			"equal strain, not at an equal rate.", l.Name, who,
 			strings.Replace(l.RateOf, "%", " %", 1), unit.Rate(x), unit.Rate(y))
 	}

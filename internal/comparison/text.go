@@ -64,11 +64,15 @@ func (c Comparison) Banner() string {
 }
 
 func (p Pair) heading() string {
-	what := p.B.Target
-	if p.A.Target != p.B.Target {
-		what += " against " + p.A.Target
+	return strings.TrimPrefix(p.Scenario+" · "+p.Targets(), " · ")
+}
+
+// Targets are those of both sides, or the one that both have.
+func (p Pair) Targets() string {
+	if p.A.Target == p.B.Target {
+		return p.B.Target
 	}
-	return strings.TrimPrefix(p.Scenario+" · "+what, " · ")
+	return p.B.Target + " against " + p.A.Target
 }
 
 // line says what a subject is and how its trials ended.

@@ -65,8 +65,8 @@ func compareOf(c comparison.Comparison, o HTMLOptions) compareView {
 		Banner: c.Banner(), Unlike: c.Unlike, Told: c.Told, Warnings: c.Warnings,
 		Missing: c.Missing, Method: methodLines(c)}
 	for _, r := range c.Reproduce {
-		if r != "" && !slices.Contains(v.Reproduce, r) {
-			v.Reproduce = append(v.Reproduce, r)
+		if r != "" {
+			v.Reproduce = table.AddNew(v.Reproduce, r)
 		}
 	}
 	for i, p := range c.Pairs {
@@ -112,12 +112,9 @@ func compareSays(c comparison.Comparison) string {
 func rowName(r comparison.Row) string { return strings.TrimSpace(r.Load + " " + r.Label) }
 
 func pairOf(c comparison.Comparison, p comparison.Pair, number int, g *comparison.Gate) pairView {
-	v := pairView{Number: number, Heading: strings.TrimPrefix(p.Scenario+": "+p.B.Target, ": "),
-		Sides: []sideView{{"A", sideFacts(p.A)}, {"B", sideFacts(p.B)}}}
-	if p.A.Target != p.B.Target {
-		v.Heading += " against " + p.A.Target
-	}
-	v.Forest = forest(c, p, g)
+	v := pairView{Number: number, Heading: strings.TrimPrefix(p.Scenario+": "+p.Targets(), ": "),
+		Sides:  []sideView{{"A", sideFacts(p.A)}, {"B", sideFacts(p.B)}},
+		Forest: forest(c, p, g)}
 	for _, r := range p.Rows {
 		v.Table = append(v.Table, compareRowOf(r))
 		if s, ok := levels(r); ok {

@@ -148,8 +148,8 @@ func momentOf(r *result.Record, i int) moment {
 		if f.Load != "" {
 			words += " at " + f.Load
 		}
-		if f.Grade != result.Valid && !slices.Contains(rules, words) {
-			rules = append(rules, words)
+		if f.Grade != result.Valid {
+			rules = table.AddNew(rules, words)
 		}
 	}
 	m.Findings = strings.Join(rules, ", ")

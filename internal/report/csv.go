@@ -2,10 +2,10 @@ package report
 
 import (
 	"io"
-	"slices"
 	"strings"
 
 	"prony/internal/print"
+	"prony/internal/result"
 	"prony/internal/table"
 )
 
@@ -123,16 +123,7 @@ func summaryColumns() []column[summaryRow] {
 
 // origins are the suites and runs that the records came from, joined by "+".
 func origins(s table.Study) (suite, run string) {
-	var suites, runs []string
-	for _, r := range s.Records {
-		suites, runs = appendNew(suites, r.Suite), appendNew(runs, r.Run)
-	}
+	suites := table.Distinct(s.Records, func(r *result.Record) string { return r.Suite })
+	runs := table.Distinct(s.Records, func(r *result.Record) string { return r.Run })
 	return strings.Join(suites, "+"), strings.Join(runs, "+")
-}
-
-func appendNew(words []string, w string) []string {
-	if slices.Contains(words, w) {
-		return words
-	}
-	return append(words, w)
 }

@@ -89,12 +89,8 @@ func (c *cause) below(f result.Finding) *cause {
 }
 
 func (c *cause) meet(r *result.Record, f result.Finding) {
-	if !slices.Contains(c.trials, r.Trial) {
-		c.trials = append(c.trials, r.Trial)
-	}
-	if name := table.RowName(r.Target); !slices.Contains(c.targets, name) {
-		c.targets = append(c.targets, name)
-	}
+	c.trials = table.AddNew(c.trials, r.Trial)
+	c.targets = table.AddNew(c.targets, table.RowName(r.Target))
 	c.invalid = c.invalid || f.Grade == result.Invalid
 	for _, m := range f.Moves {
 		if m.By > c.by {

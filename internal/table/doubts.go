@@ -72,13 +72,7 @@ func (d *doubt) where() string {
 
 // rules are the different rules, in the order in which they came up.
 func (d *doubt) rules() []string {
-	var rules []string
-	for _, e := range d.events {
-		if !slices.Contains(rules, e.rule) {
-			rules = append(rules, e.rule)
-		}
-	}
-	return rules
+	return Distinct(d.events, func(e event) string { return e.rule })
 }
 
 // wholeDoubt collects the trials that have a grade as a whole.
@@ -234,15 +228,7 @@ func (t *Target) endings() []string {
 			notes = append(notes, d.text(""))
 		}
 	}
-	var loads []string
-	for _, r := range t.Trials {
-		for i := range r.Loads {
-			if name := r.Loads[i].Name; !slices.Contains(loads, name) {
-				loads = append(loads, name)
-			}
-		}
-	}
-	for _, load := range loads {
+	for _, load := range loadNames(t.Trials) {
 		if d := t.loadDoubt(load, result.Invalid); len(d.blocks) > 0 {
 			notes = append(notes, d.text(""))
 		}

@@ -131,22 +131,12 @@ var toldAspects = []aspect{
 	{"prony's build", func(r *result.Record) string { return r.Provenance.Prony }},
 	{"suite's hash", func(r *result.Record) string { return unit.Hash(r.Provenance.SuiteHash) }},
 	{"TLS", func(r *result.Record) string {
-		var all []string
-		for _, l := range r.Loads {
-			if l.TLS != "" && !slices.Contains(all, l.TLS) {
-				all = append(all, l.TLS)
-			}
-		}
-		return strings.Join(all, " | ")
+		return strings.Join(said(r.Loads, func(l result.Load) string { return l.TLS }), " | ")
 	}},
 	{"precedence", func(r *result.Record) string {
-		var all []string
-		for _, l := range r.Loads {
-			if p := l.Generator.Priority; p != "" && !slices.Contains(all, p) {
-				all = append(all, p)
-			}
-		}
-		return strings.Join(all, " | ")
+		return strings.Join(said(r.Loads, func(l result.Load) string {
+			return l.Generator.Priority
+		}), " | ")
 	}},
 	{ToolsAspect, func(r *result.Record) string { return toolsText(r) }},
 }
@@ -232,12 +222,9 @@ func (m Method) Differences(other Method) (binding, told []Difference) {
 // names are those of both methods, each once; those of a load that only one has are told by its
 // model alone.
 func (m Method) names(other Method) []string {
-	var names []string
-	for _, a := range slices.Concat(m.Aspects, other.Aspects) {
-		if !slices.Contains(names, a.Name) {
-			names = append(names, a.Name)
-		}
-	}
+	names := Distinct(slices.Concat(m.Aspects, other.Aspects), func(a Aspect) string {
+		return a.Name
+	})
 	return slices.DeleteFunc(names, func(name string) bool {
 		a, _ := m.value(name)
 		b, _ := other.value(name)
@@ -259,12 +246,7 @@ func (m Method) value(name string) (value string, binding bool) {
 
 // agreed is the one value of all trials, or all values where they vary, or Unknown.
 func agreed(trials []*result.Record, of func(*result.Record) string) string {
-	var vs []string
-	for _, r := range trials {
-		if v := strings.TrimSpace(of(r)); v != "" && !slices.Contains(vs, v) {
-			vs = append(vs, v)
-		}
-	}
+	vs := said(trials, func(r *result.Record) string { return strings.TrimSpace(of(r)) })
 	slices.Sort(vs)
 	return cmp.Or(strings.Join(vs, " | "), Unknown)
 }
@@ -273,9 +255,7 @@ func loadNames(trials []*result.Record) []string {
 	var names []string
 	for _, r := range trials {
 		for i := range r.Loads {
-			if n := r.Loads[i].Name; !slices.Contains(names, n) {
-				names = append(names, n)
-			}
+			names = AddNew(names, r.Loads[i].Name)
 		}
 	}
 	return names

@@ -62,15 +62,15 @@ func (t *Target) doubt(m *Metric) {
 	if s := m.Summary; s.HasInterval() && s.Center != 0 {
 		limit = max(limit, halfWidth(s.Center, s.Lo, s.Hi))
 	}
-	rules = unique(rules)
+	rules = AddNew(nil, rules...)
 	slices.SortStableFunc(rules, func(a, b string) int { return cmp.Compare(by[b], by[a]) })
 	sum := 0.0
 	for _, rule := range rules {
 		sum += by[rule]
 	}
-	d := Doubt{Rules: unique(unbounded)}
+	d := Doubt{Rules: AddNew(nil, unbounded...)}
 	for rest, i := sum, 0; rest > limit && i < len(rules); i++ {
-		d.By, d.Rules = sum, unique(append(d.Rules, rules[i]))
+		d.By, d.Rules = sum, AddNew(d.Rules, rules[i])
 		rest -= by[rules[i]]
 	}
 	if len(d.Rules) > 0 {
@@ -93,15 +93,6 @@ func (t *Target) bearing(r *result.Record, load string) []result.Finding {
 	return slices.DeleteFunc(slices.Clone(r.Verdict.Findings), func(f result.Finding) bool {
 		return !ofWhole(r, f)
 	})
-}
-
-func unique(words []string) (out []string) {
-	for _, w := range words {
-		if !slices.Contains(out, w) {
-			out = append(out, w)
-		}
-	}
-	return out
 }
 
 // Numbers counts those that a table shows, by their grade.

@@ -21,15 +21,15 @@ func (s *Study) head() string {
 		}
 		return "no records of " + extent
 	}
-	parts := []string{join(s.Records, func(r *result.Record) string { return r.Suite })}
-	if c := join(s.Records, func(r *result.Record) string { return r.Contract }); c != "" {
+	all := func(of func(*result.Record) string) string {
+		return strings.Join(said(s.Records, of), " + ")
+	}
+	parts := []string{all(func(r *result.Record) string { return r.Suite })}
+	if c := all(func(r *result.Record) string { return r.Contract }); c != "" {
 		parts = append(parts, "contract "+c)
 	}
-	parts = append(parts, extent,
-		"seed "+join(s.Records, func(r *result.Record) string {
-			return fmt.Sprint(r.Provenance.Seed)
-		}),
-		hostLine(s.Records[0].Provenance))
+	seeds := all(func(r *result.Record) string { return fmt.Sprint(r.Provenance.Seed) })
+	parts = append(parts, extent, "seed "+seeds, hostLine(s.Records[0].Provenance))
 	return strings.Join(parts, " · ")
 }
 
@@ -58,9 +58,8 @@ func (s *Study) tools() string {
 	for _, r := range s.Records {
 		for name, version := range r.Provenance.Tools {
 			v := versionIn.FindString(version)
-			word := name + " " + v
-			if v != "" && moves(name, r.Target) && !slices.Contains(words, word) {
-				words = append(words, word)
+			if v != "" && moves(name, r.Target) {
+				words = AddNew(words, name+" "+v)
 			}
 		}
 	}

@@ -165,14 +165,30 @@ const nothing = "none"
 
 // distinct is the different values, in the order of the trials.
 func distinct(trials []*result.Record, of func(*result.Record) string) []string {
-	var vs []string
-	for _, r := range trials {
-		v := cmp.Or(of(r), nothing)
-		if !slices.Contains(vs, v) {
-			vs = append(vs, v)
+	return Distinct(trials, func(r *result.Record) string { return cmp.Or(of(r), nothing) })
+}
+
+// said are the different values that are not empty.
+func said[T any](of []T, value func(T) string) []string {
+	return slices.DeleteFunc(Distinct(of, value), func(v string) bool { return v == "" })
+}
+
+// Distinct are the different values of members of a list, in the order of the list.
+func Distinct[T any, V comparable](of []T, value func(T) V) (out []V) {
+	for _, x := range of {
+		out = AddNew(out, value(x))
+	}
+	return out
+}
+
+// AddNew appends what a list does not have yet.
+func AddNew[T comparable](to []T, more ...T) []T {
+	for _, x := range more {
+		if !slices.Contains(to, x) {
+			to = append(to, x)
 		}
 	}
-	return vs
+	return to
 }
 
 // loadsText joins what each load of a record says, in one word when all say the same.

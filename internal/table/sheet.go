@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"prony/internal/print"
-	"prony/internal/result"
 	"prony/internal/stats"
 	"prony/internal/unit"
 )
@@ -85,7 +84,7 @@ func (sc *Scenario) table(o Options) Table {
 		for _, s := range specs {
 			c := s.cell(target)
 			if s.leads != "" {
-				c.Notes = unique(append(target.loadNotes(s.leads), c.Notes...))
+				c.Notes = AddNew(target.loadNotes(s.leads), c.Notes...)
 			}
 			row.Cells = append(row.Cells, c)
 		}
@@ -131,9 +130,7 @@ func general(rows [][]string) (common []string) {
 			if as == "" || of[as] < 2 && text != unknownNote {
 				return false
 			}
-			if !slices.Contains(common, as) {
-				common = append(common, as)
-			}
+			common = AddNew(common, as)
 			return true
 		})
 	}
@@ -150,9 +147,7 @@ func (r *Row) notes(columns []Column) []string {
 	missing := map[string][]string{}
 	for i, c := range r.Cells {
 		for _, text := range c.Notes {
-			if !slices.Contains(texts, text) {
-				texts = append(texts, text)
-			}
+			texts = AddNew(texts, text)
 			if c.Text == unit.Absent && !strings.HasPrefix(text, columns[i].Short+" ") {
 				missing[text] = append(missing[text], columns[i].Heading)
 			}
@@ -258,17 +253,6 @@ func (sc *Scenario) assumptionNote() []string {
 		}
 	}
 	return nil
-}
-
-// join is the different values of all records, in order, with " + " between.
-func join(records []*result.Record, of func(*result.Record) string) string {
-	var vs []string
-	for _, r := range records {
-		if v := of(r); v != "" && !slices.Contains(vs, v) {
-			vs = append(vs, v)
-		}
-	}
-	return strings.Join(vs, " + ")
 }
 
 // CommandLine prints arguments so that a POSIX shell reads them back.

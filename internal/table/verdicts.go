@@ -175,8 +175,8 @@ func broken(grade string, r *result.Record) []string {
 	}
 	var rules []string
 	for _, f := range r.Verdict.Findings {
-		if findingGrade(r, f) == grade && !slices.Contains(rules, f.Rule) {
-			rules = append(rules, f.Rule)
+		if findingGrade(r, f) == grade {
+			rules = AddNew(rules, f.Rule)
 		}
 	}
 	return rules

@@ -282,7 +282,5 @@ func (t *Trend) note(a, b *Series) {
 	}
 	note := fmt.Sprintf("%s, %s: runs of methods %s and %s are kept apart: %s.", a.Scenario,
 		a.Target, a.Method, b.Method, what)
-	if !slices.Contains(t.Notes, note) {
-		t.Notes = append(t.Notes, note)
-	}
+	t.Notes = table.AddNew(t.Notes, note)
 }
