@@ -183,7 +183,7 @@ func (r *Row) constant() bool {
 }
 
 func (c *Comparison) ratio(r *Row, n noise) *stats.Ratio {
-	as, bs := values(r.A.Points), values(r.B.Points)
+	as, bs := table.Values(r.A.Points), table.Values(r.B.Points)
 	if c.Paired {
 		var blocks []int
 		as, bs, blocks = align(r.A.Points, r.B.Points)
@@ -227,11 +227,9 @@ func (n noise) of(s *side, r *Row, confidence float64) *stats.Blocks {
 
 // item is a target's values of a row's metric by block; none where it may not be quoted.
 func (n noise) item(t *table.Target, r *Row) stats.Item {
-	item := stats.Item{Name: t.Name, Values: map[int]float64{}}
+	item := stats.Item{Name: t.Name}
 	if m, ok := t.Metric(r.Load, r.Metric); ok && m.Withheld == "" {
-		for _, p := range m.Points {
-			item.Values[p.Block] = p.Value
-		}
+		item.Values = table.ByBlock(m.Points)
 	}
 	return item
 }
@@ -250,30 +248,7 @@ func geometric(xs []float64) float64 {
 
 // align lays the values of the blocks that both have side by side, in block order.
 func align(a, b []table.Point) (as, bs []float64, blocks []int) {
-	item := func(points []table.Point) stats.Item {
-		m := map[int]float64{}
-		for _, p := range points {
-			m[p.Block] = p.Value
-		}
-		return stats.Item{Values: m}
-	}
-	ia, ib := item(a), item(b)
-	as, bs = stats.Align(ia, ib)
-	for block := range ia.Values {
-		if _, both := ib.Values[block]; both {
-			blocks = append(blocks, block)
-		}
-	}
-	slices.Sort(blocks)
-	return as, bs, blocks
-}
-
-func values(points []table.Point) []float64 {
-	out := make([]float64, len(points))
-	for i, p := range points {
-		out[i] = p.Value
-	}
-	return out
+	return stats.Align(stats.Item{Values: table.ByBlock(a)}, stats.Item{Values: table.ByBlock(b)})
 }
 
 func title(c Comparison) string {

@@ -182,7 +182,7 @@ func (c *Comparison) divide(r *Row, ca, cb *table.Target) {
 		r.Ratio = lost
 		return
 	}
-	control := stats.UnpairedRatio(values(ma.Points), values(mb.Points), c.Confidence)
+	control := stats.UnpairedRatio(table.Values(ma.Points), table.Values(mb.Points), c.Confidence)
 	as, bs := over(r.A.Points, ma.Points), over(r.B.Points, mb.Points)
 	r.at = func(confidence float64) stats.Ratio { return stats.UnpairedRatio(as, bs, confidence) }
 	ratio := r.at(c.Confidence)

@@ -222,7 +222,7 @@ func (c *Comparison) published(a, b *audit.Document, p [2]*results, wanted []str
 			r.Better = Higher
 		}
 		if !r.constant() {
-			xs, ys := values(x), values(y)
+			xs, ys := table.Values(x), table.Values(y)
 			r.A.Mean, r.B.Mean = geometric(xs), geometric(ys)
 			r.at = func(confidence float64) stats.Ratio {
 				return stats.UnpairedRatio(xs, ys, confidence)
@@ -239,7 +239,7 @@ func (c *Comparison) published(a, b *audit.Document, p [2]*results, wanted []str
 }
 
 func (c *Comparison) figure(points []table.Point) Value {
-	return Value{Summary: stats.Summarize(values(points), c.Confidence), Mean: math.NaN(),
+	return Value{Summary: stats.Summarize(table.Values(points), c.Confidence), Mean: math.NaN(),
 		Points: points}
 }
 

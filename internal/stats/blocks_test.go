@@ -57,7 +57,7 @@ func TestBlocksAlone(t *testing.T) {
 		if len(others) == 0 {
 			return
 		}
-		as, bs := Align(others[0], item)
+		as, bs, _ := Align(others[0], item)
 		ratio := b.Ratio(others[0], item)
 		shares := fmt.Sprint(ratio) != fmt.Sprint(PairedRatio(as, bs, 0.95))
 		if shares != part {
@@ -302,7 +302,7 @@ func TestBlocksNarrow(t *testing.T) {
 		b := NewBlocks(items, 0.95)
 		var most [2]float64
 		for _, item := range items[1:] {
-			as, bs := Align(items[0], item)
+			as, bs, _ := Align(items[0], item)
 			for i, p := range []Ratio{PairedRatio(as, bs, 0.95), b.Ratio(items[0], item)} {
 				w := math.Log(p.Hi / p.Lo)
 				width[i] += w

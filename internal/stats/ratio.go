@@ -106,9 +106,8 @@ func (r Ratio) fill(ds []float64) Ratio {
 }
 
 // Align lays two targets' values side by side over the blocks that both have, in block order, as
-// PairedRatio wants them.
-func Align(a, b Item) (as, bs []float64) {
-	var blocks []int
+// PairedRatio wants them, and tells which those blocks are.
+func Align(a, b Item) (as, bs []float64, blocks []int) {
 	for block := range a.Values {
 		if _, both := b.Values[block]; both {
 			blocks = append(blocks, block)
@@ -119,7 +118,7 @@ func Align(a, b Item) (as, bs []float64) {
 		as = append(as, a.Values[block])
 		bs = append(bs, b.Values[block])
 	}
-	return as, bs
+	return as, bs, blocks
 }
 
 // Unresolvable is BlocksToResolve's answer when no number of blocks would do. It is large, not 0

@@ -64,7 +64,7 @@ func TestPairedRatio(t *testing.T) {
 func TestAlign(t *testing.T) {
 	check := func(a, b map[int]float64, wantA, wantB []float64) {
 		t.Helper()
-		gotA, gotB := Align(Item{Values: a}, Item{Values: b})
+		gotA, gotB, _ := Align(Item{Values: a}, Item{Values: b})
 		if !slices.Equal(gotA, wantA) || !slices.Equal(gotB, wantB) {
 			t.Errorf("Align(%v, %v) = %v, %v, want %v, %v", a, b, gotA, gotB, wantA, wantB)
 		}

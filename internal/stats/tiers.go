@@ -146,7 +146,7 @@ func ranking(items []Item) []Item {
 // meanLogLead is the mean of log(a/b) over common blocks. Without one it compares all of a's blocks
 // with all of b's: that only orders them, since Compare never tells such a pair apart.
 func meanLogLead(a, b Item) float64 {
-	as, bs := Align(a, b)
+	as, bs, _ := Align(a, b)
 	if len(as) == 0 {
 		as, bs = values(a), values(b)
 	}
@@ -155,6 +155,6 @@ func meanLogLead(a, b Item) float64 {
 
 // values is an item's values in block order, so that sums are the same in every process.
 func values(item Item) []float64 {
-	vs, _ := Align(item, item)
+	vs, _, _ := Align(item, item)
 	return vs
 }

@@ -132,9 +132,9 @@ func across(q metric.Metric, offered []offer, confidence float64) Metric {
 		}
 		return m
 	}
-	m.Summary = stats.Summarize(values(m.Points), confidence)
+	m.Summary = stats.Summarize(Values(m.Points), confidence)
 	x := m.Summary.Center
-	equal := slices.Min(values(m.Points)) == x && slices.Max(values(m.Points)) == x
+	equal := slices.Min(Values(m.Points)) == x && slices.Max(Values(m.Points)) == x
 	if equal && q.Exact {
 		m.Summary = stats.Summary{
 			N: len(m.Points), Center: x, Lo: x, Hi: x, Confidence: 1, Assumption: Exact,
@@ -168,14 +168,6 @@ func (m *Metric) bound(offered []offer, lacking int) {
 		m.AtLeast = 0
 		m.Withheld = fmt.Sprintf("in %s no rate held: %s", ofTrials(lacking, len(offered)), why)
 	}
-}
-
-func values(points []Point) []float64 {
-	out := make([]float64, len(points))
-	for i, p := range points {
-		out[i] = p.Value
-	}
-	return out
 }
 
 // ofTrials says "2 of 3 trials", or "the only trial".

@@ -55,13 +55,8 @@ func (t *Target) offers(load string) (out []offer) {
 // partRow is one process of one target.
 func partRow(target, name string, trials []offer, confidence float64) Row {
 	cell := func(print func(float64) string, of func(offer, result.Part) float64) Cell {
-		var xs []float64
-		for _, o := range trials {
-			if x := of(o, partOf(o.load, name)); unit.Known(x) {
-				xs = append(xs, x)
-			}
-		}
-		return medianCell(xs, print, confidence)
+		return medianOf(trials, func(o offer) float64 { return of(o, partOf(o.load, name)) },
+			print, confidence)
 	}
 	return Row{Name: target, Cells: []Cell{
 		words(target), words(name),
@@ -96,8 +91,16 @@ func partRow(target, name string, trials []offer, confidence float64) Row {
 	}}
 }
 
-// medianCell is the centre of what the trials say; without any it is absent.
-func medianCell(xs []float64, print func(float64) string, confidence float64) Cell {
+// medianOf is a cell with the centre of what the trials say; where none does it is absent.
+func medianOf[T any](trials []T, of func(T) float64, print func(float64) string,
+	confidence float64,
+) Cell {
+	var xs []float64
+	for _, t := range trials {
+		if x := of(t); unit.Known(x) {
+			xs = append(xs, x)
+		}
+	}
 	if len(xs) == 0 {
 		return words(unit.Absent)
 	}

@@ -173,7 +173,7 @@ func percentiles(info LoadInfo, offered []offer, confidence float64) ([]Metric, 
 			m.withhold("no histogram of response times, or a damaged one, in " + unread(offered,
 				hists))
 		default:
-			m.Summary = stats.Summarize(values(m.Points), confidence)
+			m.Summary = stats.Summarize(Values(m.Points), confidence)
 		}
 		metrics = append(metrics, m)
 	}

@@ -102,7 +102,7 @@ func isSearch(l LoadInfo) bool { return l.Model == result.Capacity }
 // goodness is a metric's values by block, larger is better: stats.Tiers ranks that way, and the
 // paired ratio of reciprocals is the reciprocal of the paired ratio.
 func goodness(m Metric) map[int]float64 {
-	values := byBlock(m.Points)
+	values := ByBlock(m.Points)
 	if m.Unit != unit.Ns {
 		return values
 	}

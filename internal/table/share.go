@@ -1,6 +1,8 @@
 package table
 
 import (
+	"maps"
+
 	"prony/internal/stats"
 )
 
@@ -14,7 +16,7 @@ func (sc *Scenario) shareNoise(confidence float64) map[quantity]*stats.Blocks {
 	sc.eachMetric(func(t *Target, m *Metric) {
 		if m.Withheld == "" {
 			key := quantity{m.Load, m.Name}
-			items[key] = append(items[key], stats.Item{Name: t.Name, Values: byBlock(m.Points)})
+			items[key] = append(items[key], stats.Item{Name: t.Name, Values: ByBlock(m.Points)})
 		}
 	})
 	fits := make(map[quantity]*stats.Blocks, len(items))
@@ -22,7 +24,7 @@ func (sc *Scenario) shareNoise(confidence float64) map[quantity]*stats.Blocks {
 		fits[key] = stats.NewBlocks(of, confidence)
 	}
 	sc.eachMetric(func(t *Target, m *Metric) {
-		values := byBlock(m.Points)
+		values := ByBlock(m.Points)
 		// A target that was measured twice in a block, as in duets, speaks for itself.
 		if m.Withheld == "" && m.Summary.Assumption != Exact && len(values) == len(m.Points) {
 			item := stats.Item{Name: t.Name, Values: values}
@@ -72,11 +74,7 @@ func (sc *Scenario) shareCurves(load string, confidence float64) {
 
 // positives is a metric's values by block as ratios want them.
 func positives(name string, m Metric) stats.Item {
-	item := stats.Item{Name: name, Values: map[int]float64{}}
-	for _, p := range m.Points {
-		if p.Value > 0 {
-			item.Values[p.Block] = p.Value
-		}
-	}
-	return item
+	values := ByBlock(m.Points)
+	maps.DeleteFunc(values, func(_ int, v float64) bool { return !(v > 0) })
+	return stats.Item{Name: name, Values: values}
 }

@@ -127,6 +127,15 @@ func firstOf[T any](all []*T, is func(*T) bool) *T {
 	return nil
 }
 
+// Values are those of points, in their order.
+func Values(points []Point) []float64 {
+	out := make([]float64, len(points))
+	for i, p := range points {
+		out[i] = p.Value
+	}
+	return out
+}
+
 // RowName is how a target is called in tables: its name, what rides along, what it was started in
 // where it was no plain process, and who offered the loads where it was not Prony.
 func RowName(t result.Target) string {
@@ -289,14 +298,15 @@ func (sc *Scenario) compareTo(o Options) {
 
 // ratio is nil when no block has a positive value of both.
 func ratio(fit *stats.Blocks, base, of stats.Item) *stats.Ratio {
-	if both, _ := stats.Align(base, of); len(both) == 0 {
+	if _, _, both := stats.Align(base, of); len(both) == 0 {
 		return nil
 	}
 	r := fit.Ratio(base, of)
 	return &r
 }
 
-func byBlock(points []Point) map[int]float64 {
+// ByBlock are the values of points by their blocks; of a block that has several, the last.
+func ByBlock(points []Point) map[int]float64 {
 	m := make(map[int]float64, len(points))
 	for _, p := range points {
 		m[p.Block] = p.Value

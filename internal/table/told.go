@@ -28,9 +28,11 @@ func (sc *Scenario) toldTable(o Options) Table {
 	}}
 	sent := false
 	for _, target := range sc.Targets {
-		if row, any, ok := toldRow(target, o.Confidence); ok {
-			t.Rows = append(t.Rows, row)
-			sent = sent || any
+		if trials := telling(target.Used...); len(trials) > 0 {
+			t.Rows = append(t.Rows, toldRow(target.Name, trials, o.Confidence))
+			sent = sent || slices.ContainsFunc(trials, func(r *result.Record) bool {
+				return total(r, "", received) > 0
+			})
 		}
 	}
 	if !sent {
@@ -38,20 +40,15 @@ func (sc *Scenario) toldTable(o Options) Table {
 	}
 	partial := sc.partial()
 	for _, r := range sc.Observed {
-		name := RowName(r.Target) + ", observed"
+		trials := telling(r)
 		if r.Failure != nil {
-			row := Row{Name: name, Cells: []Cell{words(name)}}
-			for len(row.Cells) < len(t.Columns) {
-				row.Cells = append(row.Cells, words(unit.Absent))
-			}
-			t.Rows = append(t.Rows, row)
+			trials = nil
 			partial = append(partial, fmt.Sprintf("%s failed in step %s: %s.", r.Trial,
 				r.Failure.Step, r.Failure.Error))
-			continue
 		}
-		one := &Target{Name: name, Used: []*result.Record{r}}
-		if row, _, ok := toldRow(one, o.Confidence); ok {
-			t.Rows = append(t.Rows, row)
+		if r.Failure != nil || len(trials) > 0 {
+			name := RowName(r.Target) + ", observed"
+			t.Rows = append(t.Rows, toldRow(name, trials, o.Confidence))
 		}
 	}
 	if len(t.Rows) > 0 {
@@ -89,31 +86,23 @@ func (sc *Scenario) partial() (notes []string) {
 // partialMax bounds the notes about telemetry that is not whole.
 const partialMax = 5
 
-func toldRow(t *Target, confidence float64) (row Row, any, ok bool) {
-	var trials []*result.Record
-	for _, r := range t.Used {
-		if r.Telemetry != nil && len(r.Telemetry.Signals) > 0 { // else the home did not answer
-			trials = append(trials, r)
-		}
-	}
-	if len(trials) == 0 {
-		return row, false, false
-	}
+// telling are the trials about which the home answered.
+func telling(trials ...*result.Record) []*result.Record {
+	return slices.DeleteFunc(slices.Clone(trials), func(r *result.Record) bool {
+		return r.Telemetry == nil || len(r.Telemetry.Signals) == 0
+	})
+}
+
+// toldRow is what these trials say; without any it is absent.
+func toldRow(name string, trials []*result.Record, confidence float64) Row {
 	cell := func(print func(float64) string, of func(*result.Record) float64) Cell {
-		var xs []float64
-		for _, r := range trials {
-			if x := of(r); !math.IsNaN(x) {
-				xs = append(xs, x)
-			}
-		}
-		return medianCell(xs, print, confidence)
+		return medianOf(trials, of, print, confidence)
 	}
 	signal := func(name string, of func(result.Signal) int64) func(*result.Record) float64 {
 		return func(r *result.Record) float64 { return float64(total(r, name, of)) }
 	}
-	received := func(s result.Signal) int64 { return s.Received }
 	bytes := signal("", func(s result.Signal) int64 { return s.Bytes })
-	row = Row{Name: t.Name, Cells: []Cell{words(t.Name),
+	return Row{Name: name, Cells: []Cell{words(name),
 		cell(unit.Whole, signal(result.Spans, received)),
 		cell(unit.Whole, signal(result.Points, received)),
 		cell(unit.Whole, signal(result.Logs, received)),
@@ -124,11 +113,9 @@ func toldRow(t *Target, confidence float64) (row Row, any, ok bool) {
 		cell(unit.Whole, lostSpans),
 		cell(unit.Processors, func(r *result.Record) float64 { return r.Telemetry.Home.CPUShare }),
 	}}
-	any = slices.ContainsFunc(trials, func(r *result.Record) bool {
-		return total(r, "", received) > 0
-	})
-	return row, any, true
 }
+
+func received(s result.Signal) int64 { return s.Received }
 
 // total adds up a count over the signals, or takes that of one.
 func total(r *result.Record, name string, of func(result.Signal) int64) (n int64) {
