@@ -48,11 +48,10 @@ func (l *layout) cell(row table.Row, column int) (text, marks string) {
 // run is adjacent columns under one group heading.
 type run struct{ first, last int }
 
-func (l *layout) runs() []run {
-	var runs []run
-	for i, c := range l.columns {
-		group := l.tab.Columns[c].Group
-		if i > 0 && l.tab.Columns[l.columns[i-1]].Group == group {
+// runsOf cuts columns where the group heading changes.
+func runsOf(tab table.Table, columns []int) (runs []run) {
+	for i, c := range columns {
+		if i > 0 && tab.Columns[columns[i-1]].Group == tab.Columns[c].Group {
 			runs[len(runs)-1].last = i
 			continue
 		}
@@ -60,6 +59,8 @@ func (l *layout) runs() []run {
 	}
 	return runs
 }
+
+func (l *layout) runs() []run { return runsOf(l.tab, l.columns) }
 
 // widenForGroups lets a group's first column take the room that a long group heading needs.
 func (l *layout) widenForGroups() {
@@ -95,7 +96,7 @@ func (l *layout) width() int {
 }
 
 // grid prints headings and rows.
-func (t texter) grid(l layout) {
+func (t *texter) grid(l layout) {
 	var groups strings.Builder
 	for i, r := range l.runs() {
 		if i > 0 {
@@ -105,14 +106,14 @@ func (t texter) grid(l layout) {
 		groups.WriteString(print.Pad(group, l.span(r), print.Left))
 	}
 	if g := strings.TrimRight(groups.String(), " "); g != "" {
-		t.line(t.paint(sgrFaint, g))
+		t.Line("%s", t.paint(sgrFaint, g))
 	}
-	t.line(t.paint(sgrBold, l.row(func(column int) (heading, marks string) {
+	t.Line("%s", t.paint(sgrBold, l.row(func(column int) (heading, marks string) {
 		return l.tab.Columns[column].Heading, ""
 	})))
 	for _, row := range l.tab.Rows {
 		if row.Span == "" {
-			t.line(l.row(func(column int) (string, string) { return l.cell(row, column) }))
+			t.Line("%s", l.row(func(column int) (string, string) { return l.cell(row, column) }))
 		} else if l.spans {
 			t.spanned(l, row)
 		}
@@ -139,7 +140,7 @@ func (l *layout) row(in func(column int) (text, marks string)) string {
 }
 
 // spanned prints a row that has words in place of numbers.
-func (t texter) spanned(l layout, row table.Row) {
+func (t *texter) spanned(l layout, row table.Row) {
 	var b strings.Builder
 	indent := 0
 	for k := range nameCount {
@@ -150,7 +151,7 @@ func (t texter) spanned(l layout, row table.Row) {
 		indent += l.texts[k] + l.gutters[k] + len(gap)
 	}
 	width := max(cmp.Or(t.o.Width, print.Width), indent+minSpan)
-	t.line(print.Wrap(b.String(), row.Span, width, indent))
+	t.Line("%s", print.Wrap(b.String(), row.Span, width, indent))
 }
 
 // minSpan is the least width that words beside a name are wrapped to.
