@@ -20,24 +20,18 @@ var compareTemplate string
 // Compare prints a comparison as one file, of the same bundle and under the same policy as HTML's.
 // All its figures are markup, so that it reads, and prints, without scripts.
 func Compare(w io.Writer, c comparison.Comparison, o HTMLOptions) error {
-	return write(w, compareTemplate, pageData{Scenarios: []pageScenario{}}, func(f frame) any {
-		v := compareOf(c, o)
-		v.frame = f
-		return v
-	})
+	v := compareOf(c, o)
+	return write(w, compareTemplate, pageData{Scenarios: []pageScenario{}}, &v.frame, &v)
 }
 
+// compareView is a comparison with what the page says of it in its own way.
 type compareView struct {
 	frame
+	comparison.Comparison
 	Title     string
 	Says      string
 	Gate      *comparison.Gate
-	Banner    string
-	Unlike    []table.Difference
-	Told      []table.Difference
-	Warnings  []string
 	Pairs     []pairView
-	Missing   []string
 	Method    []string
 	Reproduce []string
 	Prony     string
@@ -61,9 +55,8 @@ type sideView struct {
 type compareRow struct{ Name, A, B, Change, Interval, P, Word, Outcome string }
 
 func compareOf(c comparison.Comparison, o HTMLOptions) compareView {
-	v := compareView{Title: cmp.Or(o.Title, c.Title), Says: compareSays(c), Gate: o.Gate,
-		Banner: c.Banner(), Unlike: c.Unlike, Told: c.Told, Warnings: c.Warnings,
-		Missing: c.Missing, Method: methodLines(c)}
+	v := compareView{Comparison: c, Title: cmp.Or(o.Title, c.Title), Says: compareSays(c),
+		Gate: o.Gate, Method: methodLines(c)}
 	for _, r := range c.Reproduce {
 		if r != "" {
 			v.Reproduce = table.AddNew(v.Reproduce, r)
@@ -137,28 +130,23 @@ func pairOf(c comparison.Comparison, p comparison.Pair, number int, g *compariso
 
 func sideFacts(x comparison.Subject) []fact {
 	v := factsView{}
-	add := func(name, value string) {
-		if value != "" {
-			v.add(name, value)
-		}
-	}
-	add("target", x.Target)
-	add("run", strings.TrimSpace(x.Run+" "+x.Time))
+	v.add("target", x.Target)
+	v.add("run", strings.TrimSpace(x.Run+" "+x.Time))
 	if x.Method == "" { // published
-		add("measured by", x.Tool)
+		v.add("measured by", x.Tool)
 		return v.Facts
 	}
-	add("suite", x.Suite)
-	add("commit", x.Commit)
-	add("artifact", x.Artifact)
-	add("machine", x.Machine)
-	add("prony", x.Prony)
-	add("blocks", fmt.Sprint(x.Blocks))
+	v.add("suite", x.Suite)
+	v.add("commit", x.Commit)
+	v.add("artifact", x.Artifact)
+	v.add("machine", x.Machine)
+	v.add("prony", x.Prony)
+	v.add("blocks", fmt.Sprint(x.Blocks))
 	n := x.Counts
-	add("trials", fmt.Sprintf("VALID %d, SUSPECT %d, INVALID %d, failed %d", n.Valid, n.Suspect,
+	v.add("trials", fmt.Sprintf("VALID %d, SUSPECT %d, INVALID %d, failed %d", n.Valid, n.Suspect,
 		n.Invalid, n.Failed))
-	add("method", x.Method)
-	add("left out", strings.Join(x.Excluded, "; "))
+	v.add("method", x.Method)
+	v.add("left out", strings.Join(x.Excluded, "; "))
 	return v.Facts
 }
 

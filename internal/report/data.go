@@ -106,10 +106,8 @@ func dataOf(s table.Study, o HTMLOptions) pageData {
 }
 
 func modelRank(sc *table.Scenario, load string) int {
-	for _, l := range sc.Loads {
-		if l.Name == load && l.Model == result.Open {
-			return 0
-		}
+	if sc.Load(load).Model == result.Open {
+		return 0
 	}
 	return 1
 }

@@ -26,14 +26,13 @@ func ratioRow(name string, x stats.Ratio, r ruler) stripRow {
 	if math.IsNaN(x.Center) {
 		return row
 	}
-	row.Center, row.Text = r.place(x.Center), fmt.Sprintf("%.3f", x.Center)
+	thousandths := func(x float64) string { return fmt.Sprintf("%.3f", x) }
+	row.Center, row.Text = r.place(x.Center), thousandths(x.Center)
 	if row.Beyond = r.beyond(x.Center); row.Beyond != "" {
 		row.Center = ""
 	}
 	if x.HasInterval() {
-		row.From, row.Width = r.between(x.Lo, x.Hi)
-		row.CutLo, row.CutHi = r.beyond(x.Lo) == "start", r.beyond(x.Hi) == "end"
-		row.Range = fmt.Sprintf("%.3f – %.3f", x.Lo, x.Hi)
+		row.interval(x.Lo, x.Hi, r, thousandths)
 	}
 	return row
 }

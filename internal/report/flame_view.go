@@ -14,6 +14,7 @@ import (
 // flameView is a scenario's profiles without scripts: findings in words, functions in tables.
 type flameView struct {
 	plotView
+	Number  int      // of the scenario
 	Drawn   bool     // whether there is a profile to draw
 	Least   string   // the share below which frames are merged
 	Notes   []string // what to know of how profiles were taken
@@ -21,8 +22,10 @@ type flameView struct {
 }
 
 // flameViewOf is nil where nobody asked for a profile.
-func flameViewOf(s table.Study, sc *table.Scenario, o HTMLOptions, d pageData) *flameView {
-	v := &flameView{}
+func flameViewOf(s table.Study, sc *table.Scenario, o HTMLOptions, d pageData,
+	number int,
+) *flameView {
+	v := &flameView{Number: number}
 	notes := map[string][]string{}
 	tables := map[string]*dataTable{}
 	var order []string

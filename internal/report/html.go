@@ -65,11 +65,8 @@ func OfRun(r *shelf.Run, s table.Study) HTMLOptions {
 // run, so nothing that a service wrote into its log can.
 func HTML(w io.Writer, s table.Study, o HTMLOptions) error {
 	data := dataOf(s, o)
-	return write(w, pageTemplate, data, func(f frame) any {
-		v := viewOf(s, o, data)
-		v.frame = f
-		return v
-	})
+	v := viewOf(s, o, data)
+	return write(w, pageTemplate, data, &v.frame, &v)
 }
 
 // frame is what every page has: the policy, the bundle and the data that its script draws.
@@ -80,13 +77,13 @@ type frame struct {
 	Data   template.JS
 }
 
-// write fills a template whose view is made around the frame.
-func write(w io.Writer, text string, data any, view func(frame) any) error {
+// write fills the frame of a view, and a template with the view.
+func write(w io.Writer, text string, data any, f *frame, view any) error {
 	block, err := json.Marshal(data) // escapes <, > and &: it cannot end its element
 	if err != nil {
 		return fmt.Errorf("encode the report's data: %w", err)
 	}
-	f := frame{
+	*f = frame{
 		Policy: "default-src 'none'; base-uri 'none'; form-action 'none'; script-src " +
 			digest(pageJS) + "; style-src " + digest(pageCSS),
 		Script: template.JS(pageJS), Style: template.CSS(pageCSS), Data: template.JS(block),
@@ -97,7 +94,7 @@ func write(w io.Writer, text string, data any, view func(frame) any) error {
 		return fmt.Errorf("parse the report's template: %w", err)
 	}
 	var b bytes.Buffer // so that a failure leaves no half page
-	if err := page.Execute(&b, view(f)); err != nil {
+	if err := page.Execute(&b, view); err != nil {
 		return fmt.Errorf("fill the report's template: %w", err)
 	}
 	_, err = w.Write(b.Bytes())
@@ -117,13 +114,6 @@ var pageFuncs = template.FuncMap{
 	// named tells the column that names the rows.
 	"named": func(c table.Column) bool { return strings.HasSuffix(c.Key, "target") },
 	"add":   func(a, b int) int { return a + b },
-	// numbered hands a figure to its template with its scenario's number.
-	"numbered": func(n int, v *flameView) any {
-		return struct {
-			Number int
-			View   *flameView
-		}{n, v}
-	},
 	"classes": func(c table.Column, first bool) string {
 		var classes []string
 		if c.Key == "tier" {

@@ -234,11 +234,15 @@ func metricRow(name string, m table.Metric, r ruler, blocks int) stripRow {
 	}
 	row.Center, row.Text = r.place(s.Center), print(s.Center)
 	if s.HasInterval() {
-		row.From, row.Width = r.between(s.Lo, s.Hi)
-		row.CutLo, row.CutHi = r.beyond(s.Lo) == "start", r.beyond(s.Hi) == "end"
-		row.Range = print(s.Lo) + " – " + print(s.Hi)
+		row.interval(s.Lo, s.Hi, r, print)
 	}
 	return row
+}
+
+func (row *stripRow) interval(lo, hi float64, r ruler, print func(float64) string) {
+	row.From, row.Width = r.between(lo, hi)
+	row.CutLo, row.CutHi = r.beyond(lo) == "start", r.beyond(hi) == "end"
+	row.Range = print(lo) + " – " + print(hi)
 }
 
 // metricStrip draws one metric of all targets, in their order and in their tiers where it ranks.
@@ -319,10 +323,8 @@ func axisName(metric, base string) string {
 }
 
 func loadName(sc *table.Scenario, load string) string {
-	for _, l := range sc.Loads {
-		if l.Name == load {
-			return " at " + l.Title
-		}
+	if l := sc.Load(load); l.Name != "" {
+		return " at " + l.Title
 	}
 	return ""
 }

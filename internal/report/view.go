@@ -16,14 +16,11 @@ import (
 // view is what the page's template prints.
 type view struct {
 	frame
+	table.Sheet
 	Title     string
 	Run       string
 	Date      string
-	Head      string
-	Tools     string
-	Numbers   table.Numbers
 	Excluded  []table.Tally // trials that no number is made of
-	Reproduce string
 	Scenarios []scenarioView
 	Trials    []trialView
 	Prony     string
@@ -77,8 +74,7 @@ func viewOf(s table.Study, o HTMLOptions, d pageData) view {
 	sheet := s.Sheet()
 	suite, run := origins(s)
 	v := view{
-		Title: cmp.Or(o.Title, suite), Run: run, Head: sheet.Head, Tools: sheet.Tools,
-		Numbers: sheet.Numbers, Excluded: excluded(sheet.Verdicts), Reproduce: sheet.Reproduce,
+		Sheet: sheet, Title: cmp.Or(o.Title, suite), Run: run, Excluded: excluded(sheet.Verdicts),
 	}
 	v.Head = strings.TrimPrefix(v.Head, v.Title+" · ") // the heading has said it
 	if len(s.Records) > 0 {
@@ -97,9 +93,8 @@ func viewOf(s table.Study, o HTMLOptions, d pageData) view {
 			Number: i + 1, Table: tableViewOf(sheet.Tables[i], i+1),
 			Figures:    figuresOf(s, sc, d.Scenarios[i]),
 			Confidence: fmt.Sprintf("%g %%", 100*s.Options.Confidence),
+			Flame:      flameViewOf(s, sc, o, d, i+1), Others: otherTables(sheet, sc.Name),
 		}
-		part.Flame = flameViewOf(s, sc, o, d)
-		part.Others = otherTables(sheet, sc.Name)
 		v.Scenarios = append(v.Scenarios, part)
 	}
 	v.Warnings, v.Timeline = warningsOf(s.Records), timelineOf(s.Records)
@@ -280,54 +275,54 @@ func loadFacts(l *result.Load) factsView {
 	return v
 }
 
-func (v *factsView) add(name, value string) { v.Facts = append(v.Facts, fact{name, value}) }
+// add takes what says something.
+func (v *factsView) add(name, value string) {
+	if strings.Trim(value, " ,") != "" {
+		v.Facts = append(v.Facts, fact{name, value})
+	}
+}
 
 func provenanceFacts(r *result.Record) []fact {
 	p := r.Provenance
 	v := factsView{}
-	add := func(name, value string) {
-		if strings.Trim(value, " ,") != "" {
-			v.add(name, value)
-		}
-	}
 	t := r.Target
-	add("target", strings.Join(notEmpty(t.Language, t.Framework+" "+t.Version, t.Runtime, t.Mode,
+	v.add("target", strings.Join(notEmpty(t.Language, t.Framework+" "+t.Version, t.Runtime, t.Mode,
 		"variant "+t.Variant), ", "))
 	if r.Start.ReadyNs > 0 {
-		add("start", fmt.Sprintf("listened after %s, ready after %s, first response in %s",
+		v.add("start", fmt.Sprintf("listened after %s, ready after %s, first response in %s",
 			unit.Duration(float64(r.Start.ListenNs)), unit.Duration(float64(r.Start.ReadyNs)),
 			unit.Duration(float64(r.Start.FirstResponseNs))))
 	}
 	if r.Warmup.DurationNs > 0 {
-		add("warm-up", warmupText(r.Warmup))
+		v.add("warm-up", warmupText(r.Warmup))
 	}
-	add("limits in force", strings.Join(r.Limits.InForce, ", "))
-	add("limits missing", strings.Join(r.Limits.Missing, ", "))
-	add("cores", fmt.Sprintf("service %v, load %v", r.Limits.ServiceCores, r.Limits.LoadCores))
+	v.add("limits in force", strings.Join(r.Limits.InForce, ", "))
+	v.add("limits missing", strings.Join(r.Limits.Missing, ", "))
+	v.add("cores", fmt.Sprintf("service %v, load %v", r.Limits.ServiceCores, r.Limits.LoadCores))
 	if len(r.Limits.HomeCores) > 0 {
-		add("home's cores", fmt.Sprint(r.Limits.HomeCores))
+		v.add("home's cores", fmt.Sprint(r.Limits.HomeCores))
 	}
 	if len(r.Limits.BackingCores) > 0 {
-		add("backing processes' cores", fmt.Sprint(r.Limits.BackingCores))
+		v.add("backing processes' cores", fmt.Sprint(r.Limits.BackingCores))
 	}
-	add("artifact", strings.TrimSpace(r.Artifact.SHA256+" "+
+	v.add("artifact", strings.TrimSpace(r.Artifact.SHA256+" "+
 		unit.Bytes(float64(r.Artifact.SizeBytes))))
-	add("service command", strings.Join(p.ServiceArgs, " "))
+	v.add("service command", strings.Join(p.ServiceArgs, " "))
 	commit := p.Commit
 	if p.Dirty {
 		commit += ", with changes that are not committed"
 	}
-	add("commit", commit)
-	add("seed", fmt.Sprint(p.Seed))
-	add("suite, plan", strings.Join(notEmpty(p.SuiteHash, p.PlanHash), ", "))
+	v.add("commit", commit)
+	v.add("seed", fmt.Sprint(p.Seed))
+	v.add("suite, plan", strings.Join(notEmpty(p.SuiteHash, p.PlanHash), ", "))
 	memory := "memory unknown"
 	if p.MemoryBytes > 0 {
 		memory = unit.Bytes(float64(p.MemoryBytes))
 	}
-	add("machine", fmt.Sprintf("%s, %d cores, %s, %s %s, governor %s, cgroup %s%s", p.CPUModel,
+	v.add("machine", fmt.Sprintf("%s, %d cores, %s, %s %s, governor %s, cgroup %s%s", p.CPUModel,
 		p.Cores, memory, p.OS, p.Kernel, p.Governor, p.Cgroup,
 		map[bool]string{true: ", virtual"}[p.Hypervisor]))
-	add("tools", toolsText(p))
+	v.add("tools", toolsText(p))
 	return v.Facts
 }
 

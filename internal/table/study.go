@@ -120,6 +120,16 @@ func (sc *Scenario) Target(name string) *Target {
 	return firstOf(sc.Targets, func(t *Target) bool { return t.Name == name })
 }
 
+// Load finds one by its name; without fields when there is none.
+func (sc *Scenario) Load(name string) LoadInfo {
+	for _, l := range sc.Loads {
+		if l.Name == name {
+			return l
+		}
+	}
+	return LoadInfo{}
+}
+
 func firstOf[T any](all []*T, is func(*T) bool) *T {
 	if at := slices.IndexFunc(all, is); at >= 0 {
 		return all[at]
