@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"fmt"
 	"math"
 	"slices"
 )
@@ -12,26 +11,20 @@ import (
 // Method: Welch's t on logs with Satterthwaite's degrees of freedom (Welch, "The generalization of
 // Student's problem when several different population variances are involved", Biometrika 34, 1947,
 // pp. 28-35). SDLog is the root of the two variances' sum: what pairs of such trials would scatter
-// by, so that BlocksToResolve and Decide say how many trials of each side would do.
+// by, so that Resolves and Decide say how many trials of each side would do.
 //
 // It rests on more than PairedRatio does: that the machine was the same in both runs. What
 // changed between them (a neighbour, a temperature, a kernel) is in the ratio, and nothing in the
 // trials can show it. Pair where you can.
 func UnpairedRatio(a, b []float64, confidence float64) Ratio {
 	mustBeShare("confidence", confidence)
-	nan := math.NaN()
-	r := Ratio{N: min(len(a), len(b)), Center: nan, Lo: nan, Hi: nan, Confidence: confidence, P: 1,
-		SDLog: nan}
+	r := unknownRatio(min(len(a), len(b)), confidence)
 	if r.N == 0 {
 		r.Warning = "one side has no trial: needs n >= 2 of each"
 		return r
 	}
-	for side, xs := range [][]float64{a, b} {
-		if i := slices.IndexFunc(xs, notPositive); i >= 0 {
-			r.Warning = fmt.Sprintf("trial %d: %c is %v and has no logarithm: "+
-				"needs positive values", i+1, 'a'+rune(side), xs[i])
-			return r
-		}
+	if r.Warning = unloggable("trial", a, b); r.Warning != "" {
+		return r
 	}
 	as, bs := logs(a), logs(b)
 	shift := mean(bs) - mean(as)
@@ -50,7 +43,7 @@ func (r Ratio) welch(as, bs []float64, shift float64) Ratio {
 	if slices.Min(as) == slices.Max(as) && slices.Min(bs) == slices.Max(bs) {
 		// As in PairedRatio: without a spread only the order speaks. Were the sides alike, one
 		// would lie wholly above the other with 2 in as many cases as there are orders.
-		r.Center, r.Lo, r.Hi, r.SDLog = r.exactly(bs[0] - as[0])
+		r.exactly(bs[0] - as[0])
 		if as[0] != bs[0] {
 			r.P = min(1, 2/orders(na+nb, na))
 		}
@@ -73,8 +66,8 @@ func (r Ratio) about(shift float64, of spread) Ratio {
 	return r
 }
 
-// exactly is a ratio without spread.
-func (r Ratio) exactly(shift float64) (center, lo, hi, sd float64) {
-	center = math.Exp(shift)
-	return center, center, center, 0
+// exactly sets a log ratio without spread.
+func (r *Ratio) exactly(shift float64) {
+	r.Center, r.SDLog = math.Exp(shift), 0
+	r.Lo, r.Hi = r.Center, r.Center
 }

@@ -64,7 +64,7 @@ func PercentilesOf(d *result.Dist, share, confidence float64) []Percentile {
 }
 
 // PercentilesIn are those of a histogram; nil is an empty one. Lo and Hi are the values at the
-// ranks of stats.QuantileRanksOf, to the histogram's three digits.
+// ranks of stats.QuantileRanks, to the histogram's three digits.
 func PercentilesIn(h *hdrhistogram.Histogram, share, confidence float64) []Percentile {
 	if h == nil {
 		h = hdrhistogram.New(1, 2, 1)
@@ -76,7 +76,7 @@ func PercentilesIn(h *hdrhistogram.Histogram, share, confidence float64) []Perce
 		if n > 0 {
 			out[i].Ns = float64(h.ValueAtPercentile(100 * s.Quantile))
 		}
-		if lo, hi, ok := stats.QuantileRanksOf(n, share, s.Quantile, confidence); ok {
+		if lo, hi, ok := stats.QuantileRanks(n, share, s.Quantile, confidence); ok {
 			out[i].Lo, out[i].Hi = atRank(h, lo), atRank(h, hi)
 		}
 	}
@@ -88,7 +88,7 @@ func percentile(name string, q float64, n int64, share, confidence float64) Perc
 	nan := math.NaN()
 	p := Percentile{Name: name, Q: q, Ns: nan, Lo: nan, Hi: nan, Confidence: confidence,
 		Had: int64(share * float64(n))}
-	if _, _, ok := stats.QuantileRanksOf(n, share, q, confidence); !ok {
+	if _, _, ok := stats.QuantileRanks(n, share, q, confidence); !ok {
 		p.Needs = stats.QuantileNeeds(q, confidence)
 		p.Had = min(p.Had, p.Needs-1) // beside rounding of the share
 	}

@@ -25,9 +25,7 @@ func (sc *Scenario) rank(o Options) {
 	}
 	if len(items) > 0 {
 		sc.Typical = typical(stats.Compare(items, 1-o.Confidence))
-		for _, tier := range stats.Tiers(items, 1-o.Confidence) {
-			sc.Ranking.Tiers = append(sc.Ranking.Tiers, slices.Clone(tier.Names))
-		}
+		sc.Ranking.Tiers = stats.Tiers(items, 1-o.Confidence)
 	}
 	for k, names := range sc.Ranking.Tiers {
 		for _, name := range names {
