@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"prony/internal/result"
+	"prony/internal/shell"
 	"prony/internal/stats"
 	"prony/internal/table"
 	"prony/internal/unit"
@@ -199,7 +200,7 @@ func trialViewOf(r *result.Record) trialView {
 		Grade: table.Grade(r), Target: table.RowName(r.Target), Findings: r.Verdict.Findings,
 		When: fmt.Sprintf("%s · block %d · %s in the run · %s", r.Scenario, r.Block,
 			ordinal(r.Order), r.Time.UTC().Format("15:04:05")),
-		Facts: provenanceFacts(r), Reproduce: table.CommandLine(r.Provenance.Command),
+		Facts: provenanceFacts(r), Reproduce: shell.Join(r.Provenance.Command),
 	}
 	if r.Failure != nil {
 		v.Failure, v.Findings = r.Failure, nil // the one finding would only repeat it

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"prony/internal/print"
+	"prony/internal/shell"
 	"prony/internal/stats"
 	"prony/internal/unit"
 )
@@ -18,7 +19,7 @@ func (s *Study) Sheet() Sheet {
 		Reproduce: s.Options.Reproduce, Report: s.Options.Report,
 	}
 	if sh.Reproduce == "" && len(s.Records) > 0 {
-		sh.Reproduce = CommandLine(s.Records[0].Provenance.Command)
+		sh.Reproduce = shell.Join(s.Records[0].Provenance.Command)
 	}
 	for _, sc := range s.Scenarios {
 		tab := sc.table(s.Options)
@@ -253,16 +254,4 @@ func (sc *Scenario) assumptionNote() []string {
 		}
 	}
 	return nil
-}
-
-// CommandLine prints arguments so that a POSIX shell reads them back.
-func CommandLine(args []string) string {
-	out := make([]string, len(args))
-	for i, a := range args {
-		out[i] = a
-		if a == "" || strings.ContainsAny(a, " \t\n'\"\\$`*?[]{}()<>|&;#~!") {
-			out[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(out, " ")
 }
