@@ -44,7 +44,7 @@ func (t *Target) summarize(sc *Scenario, blocks blockOf, confidence float64) {
 	}
 	for _, q := range metric.All {
 		switch {
-		case q.Of != metric.Trial:
+		case q.Trial == nil:
 		case len(whole) > 0:
 			t.Metrics = append(t.Metrics, across(q, whole, confidence))
 		default:
@@ -59,11 +59,11 @@ func (t *Target) summarizeLoad(info LoadInfo, offered []offer, confidence float6
 		t.Metrics = append(t.Metrics, m)
 	}
 	for _, q := range metric.All {
-		if q.Of == metric.Trial || !info.has(q) {
+		if q.Trial != nil || !info.has(q) {
 			continue
 		}
 		switch {
-		case q.Of == metric.Watched:
+		case q.Watched:
 			if len(offered) == 0 {
 				continue
 			}
@@ -87,7 +87,7 @@ func (t *Target) summarizeLoad(info LoadInfo, offered []offer, confidence float6
 // and how fast, follows from its rate and the objectives.
 func (l LoadInfo) has(q metric.Metric) bool {
 	if l.Model == result.Capacity {
-		return q.Model == l.Model || q.Of == metric.Watched ||
+		return q.Model == l.Model || q.Watched ||
 			slices.Contains([]string{metric.CPU, metric.RSS}, q.Name)
 	}
 	return q.Model == "" || q.Model == l.Model

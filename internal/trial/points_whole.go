@@ -54,7 +54,7 @@ func ended(l *result.Load) int64 { return l.Done + l.Errors.Total() }
 func (s *sheet) load(l *result.Load) {
 	for _, m := range metric.All {
 		if m.Told != "" {
-			s.one(m.Told, m.Value(nil, l)/units[m.Unit].each)
+			s.one(m.Told, m.Load(l)/units[m.Unit].each)
 		}
 	}
 	s.one("prony_trial_network_bytes_per_request",
