@@ -154,6 +154,15 @@ func of(t *table.Target, m table.Metric) table.Metric {
 
 // row compares one metric.
 func (c *Comparison) row(a, b table.Metric, n noise) Row {
+	r := newRow(a, b)
+	if a.Withheld == "" && b.Withheld == "" && !r.constant() {
+		r.Ratio = c.ratio(&r, n)
+	}
+	return r
+}
+
+// newRow is that of a metric, without a ratio yet.
+func newRow(a, b table.Metric) Row {
 	meaning := metric.Named(b.Name, b.Unit)
 	r := Row{
 		Load: b.Load, Model: b.Model, Metric: b.Name, Label: meaning.Label, Unit: b.Unit,
@@ -164,10 +173,6 @@ func (c *Comparison) row(a, b table.Metric, n noise) Row {
 	if meaning.Higher {
 		r.Better = Higher
 	}
-	if a.Withheld != "" || b.Withheld != "" || r.constant() {
-		return r
-	}
-	r.Ratio = c.ratio(&r, n)
 	return r
 }
 

@@ -15,6 +15,8 @@
 package comparison
 
 import (
+	"iter"
+
 	"prony/internal/stats"
 	"prony/internal/table"
 )
@@ -43,6 +45,20 @@ type Comparison struct {
 	Pairs     []Pair   `json:"pairs"`     // one for each scenario and pair of targets
 
 	first []string
+}
+
+// each goes through the rows of all pairs.
+func (c *Comparison) each() iter.Seq2[*Pair, *Row] {
+	return func(yield func(*Pair, *Row) bool) {
+		for i := range c.Pairs {
+			p := &c.Pairs[i]
+			for j := range p.Rows {
+				if !yield(p, &p.Rows[j]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Pair is two rows of tables that are compared, under one scenario.

@@ -14,15 +14,12 @@ const enoughMost = 200
 // of the noise.
 func (c Comparison) Enough(effect float64) string {
 	var decides *Row
-	for i := range c.Pairs {
-		for k := range c.Pairs[i].Rows {
-			r := &c.Pairs[i].Rows[k]
-			if r.Outcome == Better || r.Outcome == Worse {
-				return ""
-			}
-			if r.HasRatio() && !math.IsNaN(r.Detectable) && (decides == nil || r.before(decides)) {
-				decides = r
-			}
+	for _, r := range c.each() {
+		if r.Outcome == Better || r.Outcome == Worse {
+			return ""
+		}
+		if r.HasRatio() && !math.IsNaN(r.Detectable) && (decides == nil || r.before(decides)) {
+			decides = r
 		}
 	}
 	if decides == nil || decides.Detectable <= effect {
@@ -32,9 +29,9 @@ func (c Comparison) Enough(effect float64) string {
 	n := decides.Ratio.Resolves(effect, (1-c.Confidence)*decides.share, power)
 	if n > enoughMost {
 		return fmt.Sprintf("no sensible number of blocks tells %s of %s at this noise; prony "+
-			"doctor says what disturbs", of, decides.name())
+			"doctor says what disturbs", of, decides.Name())
 	}
-	name := decides.name() + " decides"
+	name := decides.Name() + " decides"
 	if !decides.asked {
 		name += ", the steadiest of these"
 	}

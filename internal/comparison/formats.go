@@ -73,15 +73,13 @@ var csvHeader = []string{
 // the columns are.
 func CSV(w io.Writer, c Comparison) error {
 	rows := [][]string{csvHeader}
-	for _, p := range c.Pairs {
-		for _, r := range p.Rows {
-			rows = append(rows, c.csvRow(p, r))
-		}
+	for p, r := range c.each() {
+		rows = append(rows, c.csvRow(p, r))
 	}
 	return print.CSV(w, rows)
 }
 
-func (c Comparison) csvRow(p Pair, r Row) []string {
+func (c Comparison) csvRow(p *Pair, r *Row) []string {
 	row := []string{p.Scenario, r.Load, r.Model, r.Metric, r.Unit, r.Better}
 	for _, s := range []struct {
 		x Subject

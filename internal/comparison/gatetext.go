@@ -17,7 +17,7 @@ var gateHeadings = []string{"", "A", "B", "B to A", "allowed", "gate"}
 
 func (g Gate) cells() (out [][]string) {
 	for _, k := range g.Checks {
-		name := k.Row.name()
+		name := k.Row.Name()
 		if len(g.Comparison.Pairs) > 1 {
 			name = k.Pair.B.Target + " " + name
 		}
@@ -121,7 +121,7 @@ func GateCSV(w io.Writer, g Gate) error {
 		if n := blocks(k.More); n > 0 {
 			more = strconv.Itoa(n)
 		}
-		rows = append(rows, append(g.Comparison.csvRow(*k.Pair, *k.Row), unit.Raw(1+most),
+		rows = append(rows, append(g.Comparison.csvRow(k.Pair, k.Row), unit.Raw(1+most),
 			k.Outcome, more, k.Why))
 	}
 	return print.CSV(w, rows)
@@ -146,7 +146,7 @@ func Annotations(w io.Writer, g Gate) error {
 		case stats.Fail:
 			kind = "error"
 		}
-		title := fmt.Sprintf("prony gate %s: %s %s", k.Outcome, k.Pair.B.Target, k.Row.name())
+		title := fmt.Sprintf("prony gate %s: %s %s", k.Outcome, k.Pair.B.Target, k.Row.Name())
 		_, err := fmt.Fprintf(w, "::%s title=%s::%s\n", kind, property.Replace(title),
 			command.Replace(k.Why))
 		if err != nil {

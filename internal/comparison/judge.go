@@ -25,11 +25,9 @@ const (
 // second and grows with the SD.
 func (c *Comparison) judge() {
 	var tested []*Row
-	for i := range c.Pairs {
-		for j := range c.Pairs[i].Rows {
-			if r := &c.Pairs[i].Rows[j]; r.HasRatio() {
-				tested = append(tested, r)
-			}
+	for _, r := range c.each() {
+		if r.HasRatio() {
+			tested = append(tested, r)
 		}
 	}
 	c.Tests = len(tested)
@@ -52,10 +50,8 @@ func (c *Comparison) judge() {
 			r.Detectable = math.Expm1(sees[k] * r.Ratio.SDLog)
 		}
 	}
-	for i := range c.Pairs {
-		for j := range c.Pairs[i].Rows {
-			c.Pairs[i].Rows[j].speak(alpha)
-		}
+	for _, r := range c.each() {
+		r.speak(alpha)
 	}
 }
 
@@ -277,9 +273,7 @@ func (c *Comparison) warnRates(p pairing) {
 
 // shows tells whether any row is of this load.
 func (c *Comparison) shows(load string) bool {
-	return slices.ContainsFunc(c.Pairs, func(p Pair) bool {
-		return slices.ContainsFunc(p.Rows, func(r Row) bool { return r.Load == load })
-	})
+	return c.some(func(r *Row) bool { return r.Load == load })
 }
 
 // rates is the median rate that a row was offered by a load.

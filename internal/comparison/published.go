@@ -215,12 +215,11 @@ func (c *Comparison) published(a, b *audit.Document, p [2]*results, wanted []str
 		if len(x) == 0 || len(y) == 0 || !asked {
 			continue
 		}
-		r := Row{Model: p[1].rows[0].Model, Metric: m.name, Unit: m.unit, Better: Lower,
-			Label: metric.Named(m.name, m.unit).Label, Outcome: Silent,
-			A: c.figure(x), B: c.figure(y), PHolm: math.NaN(), Detectable: math.NaN()}
-		if metric.Named(m.name, m.unit).Higher {
-			r.Better = Higher
+		of := func(points []table.Point) table.Metric {
+			return table.Metric{Model: p[1].rows[0].Model, Name: m.name, Unit: m.unit,
+				Points: points, Summary: stats.Summarize(table.Values(points), c.Confidence)}
 		}
+		r := newRow(of(x), of(y))
 		if !r.constant() {
 			xs, ys := table.Values(x), table.Values(y)
 			r.A.Mean, r.B.Mean = geometric(xs), geometric(ys)
@@ -236,11 +235,6 @@ func (c *Comparison) published(a, b *audit.Document, p [2]*results, wanted []str
 		out.Rows = append(out.Rows, r)
 	}
 	return out
-}
-
-func (c *Comparison) figure(points []table.Point) Value {
-	return Value{Summary: stats.Summarize(table.Values(points), c.Confidence), Mean: math.NaN(),
-		Points: points}
 }
 
 // warnPublished says of one side what a reader must know before the first number.

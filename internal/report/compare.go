@@ -77,7 +77,7 @@ func compareSays(c comparison.Comparison) string {
 		for _, r := range p.Rows {
 			switch r.Outcome {
 			case comparison.Better, comparison.Worse:
-				text := fmt.Sprintf("%s %s (%s)", rowName(r), unit.Change(1+r.Change()), r.Word)
+				text := fmt.Sprintf("%s %s (%s)", r.Name(), unit.Change(1+r.Change()), r.Word)
 				if len(c.Pairs) > 1 {
 					text = p.B.Target + ": " + text
 				}
@@ -102,8 +102,6 @@ func compareSays(c comparison.Comparison) string {
 	return "Of B against A: " + strings.Join(changed, "; ") + ". " + rest + "."
 }
 
-func rowName(r comparison.Row) string { return strings.TrimSpace(r.Load + " " + r.Label) }
-
 func pairOf(c comparison.Comparison, p comparison.Pair, number int, g *comparison.Gate) pairView {
 	v := pairView{Number: number, Heading: strings.TrimPrefix(p.Scenario+": "+p.Targets(), ": "),
 		Sides:  []sideView{{"A", sideFacts(p.A)}, {"B", sideFacts(p.B)}},
@@ -116,12 +114,12 @@ func pairOf(c comparison.Comparison, p comparison.Pair, number int, g *compariso
 		for _, why := range []struct{ name, text string }{{"A", r.A.Withheld}, {"B",
 			r.B.Withheld}} {
 			if why.text != "" {
-				v.Notes = append(v.Notes, fmt.Sprintf("%s has no %s: %s", why.name, rowName(r),
+				v.Notes = append(v.Notes, fmt.Sprintf("%s has no %s: %s", why.name, r.Name(),
 					why.text))
 			}
 		}
 		if r.Control != nil && r.Control.HasInterval() {
-			v.Notes = append(v.Notes, fmt.Sprintf("the control's own %s: %s (%s)", rowName(r),
+			v.Notes = append(v.Notes, fmt.Sprintf("the control's own %s: %s (%s)", r.Name(),
 				unit.Change(r.Control.Center), comparison.Interval(*r.Control)))
 		}
 	}
@@ -191,7 +189,7 @@ func drawable(r comparison.Row) bool {
 
 func forestRow(row comparison.Row, r ruler, blocks int, g *comparison.Gate,
 	p comparison.Pair) stripRow {
-	out := ratioRow(rowName(row), *row.Ratio, r)
+	out := ratioRow(row.Name(), *row.Ratio, r)
 	out.Class, out.Note = row.Outcome, row.Better+" is better"
 	out.Text = unit.Change(row.Ratio.Center)
 	if row.Ratio.HasInterval() {
@@ -259,7 +257,7 @@ func levels(row comparison.Row) (strip, bool) {
 		return strip{}, false
 	}
 	r := near(all)
-	s := strip{Caption: rowName(row), Name: "side", Axis: row.Label + beginsAt(r), Blocks: blocks,
+	s := strip{Caption: row.Name(), Name: "side", Axis: row.Label + beginsAt(r), Blocks: blocks,
 		Value: "median, interval", Ticks: r.marks(onAxis(unit.Printer(row.Unit)))}
 	side := func(name string, v comparison.Value) stripRow {
 		return metricRow(name, table.Metric{Unit: row.Unit, Points: v.Points,
@@ -285,7 +283,7 @@ func beginsAt(r ruler) string {
 }
 
 func compareRowOf(r comparison.Row) compareRow {
-	out := compareRow{Name: rowName(r), A: comparison.Level(r.A, r.Unit),
+	out := compareRow{Name: r.Name(), A: comparison.Level(r.A, r.Unit),
 		B: comparison.Level(r.B, r.Unit), Change: unit.Absent, P: unit.P(r.PHolm), Word: r.Says(),
 		Outcome: r.Outcome}
 	if r.A.Withheld == "" && r.B.Withheld == "" {

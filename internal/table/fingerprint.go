@@ -20,9 +20,9 @@ type Method struct{ Aspects []Aspect }
 // Aspect is one property of a method. Numbers are comparable where all binding ones are equal; the
 // others are told, because they may explain a difference.
 type Aspect struct {
-	Name    string
-	Value   string // Unknown where the records do not say; all values, where trials vary
-	Binding bool
+	Name    string `json:"name"`
+	Value   string `json:"value"` // Unknown where no record says; all values, where trials vary
+	Binding bool   `json:"binding"`
 }
 
 // Unknown is the value of an aspect that no record tells.
