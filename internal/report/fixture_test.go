@@ -289,7 +289,7 @@ func fixtureOptions() table.Options {
 		Baseline:  "go-nethttp",
 		Reproduce: "prony run suites/canonical.yaml --seed 42 --blocks 5",
 		Report:    "results/2026-11-21T03-40-11Z/report.html",
-		Skipped: []table.Skipped{{Name: "java-quarkus/native", Reason: "native-image is not " +
+		Skipped: []result.Skipped{{Target: "java-quarkus/native", Reason: "native-image is not " +
 			"installed (see services/java-quarkus/README.md)"}},
 	}
 }

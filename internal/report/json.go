@@ -203,7 +203,7 @@ func document(s table.Study, o JSONOptions) jsonDocument {
 		d.Verdicts[strings.ToLower(t.Grade)] = t.Trials
 	}
 	for _, k := range s.Options.Skipped {
-		d.Skipped = append(d.Skipped, jsonSkipped{k.Name, k.Reason})
+		d.Skipped = append(d.Skipped, jsonSkipped{k.Target, k.Reason})
 	}
 	for _, r := range s.Records {
 		d.record(r, o)

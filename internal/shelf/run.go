@@ -52,10 +52,7 @@ func Read(dir string) (*Run, error) {
 func (r *Run) Options() table.Options {
 	head := r.Head
 	o := table.Options{Baseline: head.Baseline, Columns: head.Columns,
-		Reproduce: Reproduce(head), Missing: r.Missing}
-	for _, s := range head.Skipped {
-		o.Skipped = append(o.Skipped, table.Skipped{Name: s.Target, Reason: s.Reason})
-	}
+		Reproduce: Reproduce(head), Missing: r.Missing, Skipped: head.Skipped}
 	for _, again := range head.Resumed {
 		o.Notes = append(o.Notes, fmt.Sprintf("The run was resumed on %s, when %s had a record: "+
 			"what is compared within the block that was ended there is further apart in time.",

@@ -63,6 +63,14 @@ func (d *doubt) text(fate string) string {
 	return head + where + fate + ": " + unit.Few(parts, mostRules)
 }
 
+// notes is the text, where there is a reason to say it.
+func (d *doubt) notes(fate string) []string {
+	if len(d.events) == 0 {
+		return nil
+	}
+	return []string{d.text(fate)}
+}
+
 func (d *doubt) where() string {
 	if d.trials < 2 {
 		return ""
@@ -76,8 +84,8 @@ func (d *doubt) rules() []string {
 }
 
 // wholeDoubt collects the trials that have a grade as a whole.
-func (t *Target) wholeDoubt(grade string) doubt {
-	d := doubt{grade: grade, trials: len(t.Trials)}
+func (t *Target) wholeDoubt(grade string) *doubt {
+	d := &doubt{grade: grade, trials: len(t.Trials)}
 	for _, r := range t.Trials {
 		if wholeGrade(r) == grade {
 			d.add(r, wholeEvents(r, grade))
@@ -112,8 +120,8 @@ func events(r *result.Record, grade string, wanted func(result.Finding) bool) []
 
 // loadDoubt collects the trials of which one load has a grade by findings on that load, or on the
 // load that its rate is a share of.
-func (t *Target) loadDoubt(load, grade string) doubt {
-	d := doubt{load: load, grade: grade, trials: len(t.Trials)}
+func (t *Target) loadDoubt(load, grade string) *doubt {
+	d := &doubt{load: load, grade: grade, trials: len(t.Trials)}
 	for _, r := range t.Trials {
 		if loadOf(r, load) == nil || !good(wholeGrade(r)) || LoadGrade(r, load) != grade {
 			continue
@@ -163,9 +171,7 @@ func (t *Target) nameNotes() []string {
 	for _, way := range []struct{ grade, fate string }{
 		{result.Invalid, excluded}, {FailedGrade, excluded}, {result.Suspect, kept},
 	} {
-		if d := t.wholeDoubt(way.grade); len(d.events) > 0 {
-			notes = append(notes, d.text(way.fate))
-		}
+		notes = append(notes, t.wholeDoubt(way.grade).notes(way.fate)...)
 	}
 	return append(append(notes, t.remarks()...), t.Method...)
 }
@@ -196,26 +202,16 @@ func (t *Target) remarks() (notes []string) {
 // loadNotes are the footnotes on the first of a load's numbers.
 func (t *Target) loadNotes(load string) []string {
 	var notes []string
-	if d := t.loadDoubt(load, result.Invalid); len(d.blocks) > 0 && t.offered(load) {
-		notes = append(notes, d.text(excluded))
+	if len(t.offers(load)) > 0 {
+		notes = t.loadDoubt(load, result.Invalid).notes(excluded)
 	}
-	if d := t.loadDoubt(load, result.Suspect); len(d.blocks) > 0 {
-		notes = append(notes, d.text(kept))
-	}
-	return notes
-}
-
-// offered tells whether numbers can be made of a load.
-func (t *Target) offered(load string) bool {
-	return slices.ContainsFunc(t.Trials, func(r *result.Record) bool {
-		return loadOf(r, load) != nil && good(LoadGrade(r, load))
-	})
+	return append(notes, t.loadDoubt(load, result.Suspect).notes(kept)...)
 }
 
 // lost says why no number can be made of a load that was offered.
 func (t *Target) lost(load string) string {
-	if d := t.loadDoubt(load, result.Invalid); len(d.blocks) > 0 {
-		return d.text("")
+	if why := t.loadDoubt(load, result.Invalid).notes(""); len(why) > 0 {
+		return why[0]
 	}
 	return "every trial that offered " + load + " is INVALID"
 }
@@ -224,14 +220,10 @@ func (t *Target) lost(load string) string {
 func (t *Target) endings() []string {
 	var notes []string
 	for _, grade := range []string{result.Invalid, FailedGrade} {
-		if d := t.wholeDoubt(grade); len(d.blocks) > 0 {
-			notes = append(notes, d.text(""))
-		}
+		notes = append(notes, t.wholeDoubt(grade).notes("")...)
 	}
 	for _, load := range loadNames(t.Trials) {
-		if d := t.loadDoubt(load, result.Invalid); len(d.blocks) > 0 {
-			notes = append(notes, d.text(""))
-		}
+		notes = append(notes, t.loadDoubt(load, result.Invalid).notes("")...)
 	}
 	return notes
 }

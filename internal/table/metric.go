@@ -17,29 +17,20 @@ const Exact = "exact"
 
 // summarize fills Metrics and Curves. A load's metrics are made of the trials in which that load is
 // not INVALID; those of the whole trial go with the load that ranks, as its cost does.
-func (t *Target) summarize(sc *Scenario, blocks blockOf, confidence float64) {
+func (t *Target) summarize(sc *Scenario, confidence float64) {
 	if len(t.Used) == 0 {
 		return
 	}
 	for _, info := range sc.Loads {
-		var offered []offer
-		known := false
-		for _, r := range t.Trials {
-			l := loadOf(r, info.Name)
-			known = known || l != nil
-			if grade := LoadGrade(r, info.Name); l != nil && good(grade) {
-				offered = append(offered, offer{r, l, blocks(r), grade})
-			}
-		}
-		if known {
-			t.summarizeLoad(info, offered, confidence)
+		if slices.Contains(loadNames(t.Trials), info.Name) {
+			t.summarizeLoad(info, t.offers(info.Name), confidence)
 		}
 	}
 	anchor := sc.anchor()
 	var whole []offer
 	for _, r := range t.Used {
 		if grade := LoadGrade(r, anchor); good(grade) {
-			whole = append(whole, offer{r, nil, blocks(r), grade})
+			whole = append(whole, offer{r, nil, t.blocks(r), grade})
 		}
 	}
 	for _, q := range metric.All {
@@ -106,6 +97,17 @@ type offer struct {
 	load   *result.Load // nil for metrics of the whole trial
 	block  int
 	grade  string
+}
+
+// offers are the trials in which a load counts.
+func (t *Target) offers(load string) (out []offer) {
+	for _, r := range t.Used {
+		l := loadOf(r, load)
+		if grade := LoadGrade(r, load); l != nil && good(grade) {
+			out = append(out, offer{r, l, t.blocks(r), grade})
+		}
+	}
+	return out
 }
 
 func (o offer) point(value float64) Point {

@@ -42,16 +42,6 @@ func (sc *Scenario) partsTable(o Options) Table {
 	return t
 }
 
-// offers are the used trials in which a load counts.
-func (t *Target) offers(load string) (out []offer) {
-	for _, r := range t.Used {
-		if l := loadOf(r, load); l != nil && good(LoadGrade(r, load)) {
-			out = append(out, offer{record: r, load: l})
-		}
-	}
-	return out
-}
-
 // partRow is one process of one target.
 func partRow(target, name string, trials []offer, confidence float64) Row {
 	cell := func(print func(float64) string, of func(offer, result.Part) float64) Cell {

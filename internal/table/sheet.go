@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"prony/internal/print"
+	"prony/internal/result"
 	"prony/internal/shell"
 	"prony/internal/stats"
 	"prony/internal/unit"
@@ -53,7 +54,7 @@ func (s *Study) Sheet() Sheet {
 
 // skip puts the services that could not take part under the last table, once: the reason does not
 // depend on the scenario.
-func (sh *Sheet) skip(skipped []Skipped) {
+func (sh *Sheet) skip(skipped []result.Skipped) {
 	if len(skipped) == 0 {
 		return
 	}
@@ -62,7 +63,7 @@ func (sh *Sheet) skip(skipped []Skipped) {
 	}
 	last := &sh.Tables[len(sh.Tables)-1]
 	for _, k := range skipped {
-		last.Rows = append(last.Rows, spanRow(k.Name, "skipped: "+k.Reason))
+		last.Rows = append(last.Rows, spanRow(k.Target, "skipped: "+k.Reason))
 	}
 }
 

@@ -63,6 +63,8 @@ type Target struct {
 	// Reference is the row that its ratios refer to; empty: it is one, or there is none.
 	Reference string
 	Variance  stats.Variance // of the throughput that ranks; NaN where it is not known
+
+	blocks blockOf
 }
 
 // Counts is how the trials of a target ended. A trial with an INVALID load counts as INVALID,
@@ -239,15 +241,15 @@ func (s *Study) scenario(name string, blocks blockOf) *Scenario {
 	}
 	sc.Loads = loadInfos(records)
 	for _, r := range records {
-		sc.target(r).add(r)
+		sc.target(r, blocks).add(r)
 	}
 	for _, t := range sc.Targets {
-		t.summarize(sc, blocks, s.Options.Confidence)
+		t.summarize(sc, s.Options.Confidence)
 		t.Method = differences(t.Used)
 	}
 	sc.compareTo(s.Options)
 	sc.rank(s.Options)
-	sc.splitNoise(blocks)
+	sc.splitNoise()
 	for _, t := range sc.Targets {
 		for k := range t.Metrics {
 			t.doubt(&t.Metrics[k])
@@ -259,11 +261,11 @@ func (s *Study) scenario(name string, blocks blockOf) *Scenario {
 }
 
 // target finds a record's row, or opens it.
-func (sc *Scenario) target(r *result.Record) *Target {
+func (sc *Scenario) target(r *result.Record, blocks blockOf) *Target {
 	name := RowName(r.Target)
 	t := sc.Target(name)
 	if t == nil {
-		t = &Target{Name: name, Info: r.Target}
+		t = &Target{Name: name, Info: r.Target, blocks: blocks}
 		sc.Targets = append(sc.Targets, t)
 	}
 	return t

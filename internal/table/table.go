@@ -25,16 +25,13 @@ type Options struct {
 
 	Columns []string // beside the usual ones: names of Columns()
 
-	Skipped   []Skipped        // services that could not take part
+	Skipped   []result.Skipped // services that could not take part
 	Missing   []result.Planned // trials of the plan that have no record
 	Notes     []string         // on the run as a whole, a sentence each
 	Damaged   []string         // what of the records was left out, a sentence each
 	Reproduce string           // the command line; empty: that of the first record
 	Report    string           // path of the report, printed last; empty: no such line
 }
-
-// Skipped is a target that has no record because it could not be built or started here.
-type Skipped struct{ Name, Reason string }
 
 // Defaults of Options.
 const (

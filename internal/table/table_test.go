@@ -222,7 +222,7 @@ func TestVerdicts(t *testing.T) {
 		records[i].Outcome, records[i].Loads = result.Failed, nil
 		records[i].Failure = &result.Failure{Step: "ready", Error: "refused\nsecond line"}
 	}
-	s := sheetOf(records, Options{Skipped: []Skipped{{"c", "no compiler"}}})
+	s := sheetOf(records, Options{Skipped: []result.Skipped{{Target: "c", Reason: "no compiler"}}})
 	tab := only(t, s)
 	c := find(t, tab, "a", "peak/throughput")
 	if c.Value != 102 || c.N != 3 { // the middle of 100, 102, 104: 900 is INVALID

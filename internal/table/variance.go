@@ -19,7 +19,7 @@ const leastIntervals = 8
 // trials and how much a trial's own intervals explain. Where to spend an hour follows from it: more
 // trials lessen both, longer ones only what is within (Kalibera and Jones, ISMM 2013: repeat at the
 // level where the variance is).
-func (sc *Scenario) splitNoise(blocks blockOf) {
+func (sc *Scenario) splitNoise() {
 	for _, t := range sc.Targets {
 		t.Variance = unknownVariance()
 		m, ok := t.Metric(sc.Ranking.Load, sc.Ranking.Metric)
@@ -29,7 +29,7 @@ func (sc *Scenario) splitNoise(blocks blockOf) {
 		var trials [][]float64
 		for _, p := range m.Points {
 			at := slices.IndexFunc(t.Used, func(r *result.Record) bool {
-				return r.Trial == p.Trial && blocks(r) == p.Block
+				return r.Trial == p.Trial && t.blocks(r) == p.Block
 			})
 			trials = append(trials, answersPerInterval(loadOf(t.Used[at], m.Load)))
 		}
