@@ -194,10 +194,7 @@ func excluded(t *table.Target) (out []string) {
 	for _, r := range t.Trials {
 		switch table.Grade(r) {
 		case table.FailedGrade:
-			why := "the record does not say why"
-			if r.Failure != nil {
-				why, _, _ = strings.Cut(strings.TrimSpace(r.Failure.Error), "\n")
-			}
+			_, why := table.Failure(r)
 			out = append(out, fmt.Sprintf("%s failed: %s", r.Trial, why))
 		case result.Invalid:
 			out = append(out, fmt.Sprintf("%s is INVALID: %s", r.Trial, reasons(r)))

@@ -69,11 +69,9 @@ func figuresOf(s table.Study, sc *table.Scenario, d pageScenario) figuresView {
 
 func blocksOf(sc *table.Scenario) int {
 	most := 0
-	for _, t := range sc.Targets {
-		for _, m := range t.Metrics {
-			for _, p := range m.Points {
-				most = max(most, p.Block)
-			}
+	for _, m := range sc.Metrics() {
+		for _, p := range m.Points {
+			most = max(most, p.Block)
 		}
 	}
 	return most

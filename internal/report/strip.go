@@ -264,7 +264,8 @@ func metricStrip(sc *table.Scenario, load, metric string, blocks int) (strip, bo
 	}
 	// An interval from two trials may reach to the moon; it ends at the edge.
 	all = append(all, seen...)
-	most := min(slices.MaxFunc(all, byValue), intervalRoom*slices.Max(seen))
+	// Of what is no number Compare says that it is less.
+	most := min(slices.MaxFunc(all, cmp.Compare[float64]), intervalRoom*slices.Max(seen))
 	r := span(slices.DeleteFunc(all, func(x float64) bool { return !(x <= most) }), false)
 	if base == unit.PerS { // the few per cent that part the best are what a ranking is read for
 		r = ruler{0, most, false}
@@ -291,9 +292,6 @@ func metricStrip(sc *table.Scenario, load, metric string, blocks int) (strip, bo
 	}
 	return s, true
 }
-
-// byValue orders numbers, and what is none before them.
-func byValue(a, b float64) int { return cmp.Compare(a, b) }
 
 func scaleWord(r ruler) string {
 	if r.log {

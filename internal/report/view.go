@@ -3,7 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 	"time"
 
@@ -348,18 +348,12 @@ func toolsText(p result.Provenance) string {
 	for name, version := range p.Tools {
 		words = append(words, name+": "+version)
 	}
-	sort.Strings(words[1:])
+	slices.Sort(words[1:])
 	return strings.Join(words, "; ")
 }
 
 func notEmpty(words ...string) []string {
-	var out []string
-	for _, w := range words {
-		if strings.TrimSpace(w) != "" {
-			out = append(out, w)
-		}
-	}
-	return out
+	return slices.DeleteFunc(words, func(w string) bool { return strings.TrimSpace(w) == "" })
 }
 
 // searchText says what a search came to, and in how many steps; the facts beside it are those of

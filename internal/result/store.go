@@ -149,11 +149,15 @@ func Resume(dir string, r Run) (*Writer, error) {
 // putHead writes a head in the place of the one that there is, and not over it: without a head no
 // record can be read.
 func putHead(dir string, r Run) error {
-	b, err := json.MarshalIndent(r, "", "  ")
+	return putJSON(filepath.Join(dir, RunFile), r)
+}
+
+func putJSON(name string, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
-		return fmt.Errorf("write head of run: %w", err)
+		return err
 	}
-	return file.Put(filepath.Join(dir, RunFile), append(b, '\n'))
+	return file.Put(name, append(b, '\n'))
 }
 
 func (w *Writer) endLine() error {

@@ -96,7 +96,7 @@ func (t *Target) wholeDoubt(grade string) *doubt {
 
 func wholeEvents(r *result.Record, grade string) []event {
 	if grade == FailedGrade {
-		step, what := failure(r)
+		step, what := Failure(r)
 		return []event{{rule: step, seen: observed{words: what}}}
 	}
 	if unexplained(r) {

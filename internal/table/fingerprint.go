@@ -278,11 +278,15 @@ func kinds(inForce []string) string {
 	return list(out)
 }
 
-func toolsText(r *result.Record) string {
+// toolsText lists what compiled or ran the targets of records, with versions: "go 1.26.8, java
+// 25.0.3".
+func toolsText(records ...*result.Record) string {
 	var words []string
-	for name, version := range r.Provenance.Tools {
-		if v := versionIn.FindString(version); v != "" && moves(name, r.Target) {
-			words = append(words, name+" "+v)
+	for _, r := range records {
+		for name, version := range r.Provenance.Tools {
+			if v := versionIn.FindString(version); v != "" && moves(name, r.Target) {
+				words = AddNew(words, name+" "+v)
+			}
 		}
 	}
 	return list(words)

@@ -3,7 +3,6 @@ package table
 import (
 	"cmp"
 	"fmt"
-	"math"
 
 	"prony/internal/metric"
 	"prony/internal/print"
@@ -95,7 +94,7 @@ func (sc *Scenario) floorTable(o Options) Table {
 		}
 		row := Row{Name: f.Target, Cells: []Cell{
 			words(f.Target), words(metricWords(f)), ratio, number(fmt.Sprint(r.N), float64(r.N)),
-			number(shareOr(r.SDLog), r.SDLog), detects,
+			number(unit.Percent(r.SDLog), r.SDLog), detects,
 			number(neededText(needed), float64(needed)),
 		}}
 		t.Rows = append(t.Rows, row)
@@ -113,13 +112,6 @@ func metricWords(f Floor) string {
 
 var unresolvedNote = fmt.Sprintf(notKnown+": differences below a factor of %d are not told "+
 	"from none (raise --blocks)", tooWide)
-
-func shareOr(x float64) string {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return unit.Absent
-	}
-	return unit.Percent(x)
-}
 
 func neededText(n int) string {
 	if n > planBlocks {

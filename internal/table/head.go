@@ -2,7 +2,6 @@ package table
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"prony/internal/pattern"
@@ -50,22 +49,6 @@ func osName(goos string) string {
 }
 
 var versionIn = pattern.New(`\d+(\.\d+)+\S*|\d+`)
-
-// tools lists what compiled or ran the targets that are present, with versions: "go 1.26.8, java
-// 25.0.3".
-func (s *Study) tools() string {
-	var words []string
-	for _, r := range s.Records {
-		for name, version := range r.Provenance.Tools {
-			v := versionIn.FindString(version)
-			if v != "" && moves(name, r.Target) {
-				words = AddNew(words, name+" "+v)
-			}
-		}
-	}
-	slices.Sort(words)
-	return strings.Join(words, ", ")
-}
 
 // moves tells whether another version of a tool could move a target's numbers: a compiler or a
 // runtime could, what only fetches and packs (npm, mvn) could not.

@@ -71,7 +71,7 @@ var ownAspects = []aspect{
 	}},
 	{"framework version", func(r *result.Record) string { return r.Target.Version }},
 	{"commit", func(r *result.Record) string { return unit.Hash(r.Provenance.Commit) }},
-	{ToolsAspect, toolsText},
+	{ToolsAspect, func(r *result.Record) string { return toolsText(r) }},
 }
 
 // differences says in what a target's own trials vary, a sentence each.

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"iter"
 	"maps"
 
 	"prony/internal/stats"
@@ -13,34 +14,39 @@ type quantity struct{ load, name string }
 // of a scenario give together (stats.Blocks). It returns the fits, for ratios.
 func (sc *Scenario) shareNoise(confidence float64) map[quantity]*stats.Blocks {
 	items := map[quantity][]stats.Item{}
-	sc.eachMetric(func(t *Target, m *Metric) {
+	for t, m := range sc.Metrics() {
 		if m.Withheld == "" {
 			key := quantity{m.Load, m.Name}
 			items[key] = append(items[key], stats.Item{Name: t.Name, Values: ByBlock(m.Points)})
 		}
-	})
+	}
 	fits := make(map[quantity]*stats.Blocks, len(items))
 	for key, of := range items {
 		fits[key] = stats.NewBlocks(of, confidence)
 	}
-	sc.eachMetric(func(t *Target, m *Metric) {
+	for t, m := range sc.Metrics() {
 		values := ByBlock(m.Points)
 		// A target that was measured twice in a block, as in duets, speaks for itself.
 		if m.Withheld == "" && m.Summary.Assumption != Exact && len(values) == len(m.Points) {
 			item := stats.Item{Name: t.Name, Values: values}
 			m.Summary = fits[quantity{m.Load, m.Name}].Level(item)
 		}
-	})
+	}
 	for _, l := range sc.Loads {
 		sc.shareCurves(l.Name, confidence)
 	}
 	return fits
 }
 
-func (sc *Scenario) eachMetric(do func(*Target, *Metric)) {
-	for _, t := range sc.Targets {
-		for k := range t.Metrics {
-			do(t, &t.Metrics[k])
+// Metrics are those of all targets.
+func (sc *Scenario) Metrics() iter.Seq2[*Target, *Metric] {
+	return func(yield func(*Target, *Metric) bool) {
+		for _, t := range sc.Targets {
+			for k := range t.Metrics {
+				if !yield(t, &t.Metrics[k]) {
+					return
+				}
+			}
 		}
 	}
 }

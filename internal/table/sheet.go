@@ -16,7 +16,7 @@ import (
 // Sheet projects the study to printed tables.
 func (s *Study) Sheet() Sheet {
 	sh := Sheet{
-		Head: s.head(), Tools: s.tools(), Verdicts: s.Verdicts,
+		Head: s.head(), Tools: toolsText(s.Records...), Verdicts: s.Verdicts,
 		Reproduce: s.Options.Reproduce, Report: s.Options.Report,
 	}
 	if sh.Reproduce == "" && len(s.Records) > 0 {

@@ -250,10 +250,8 @@ func (s *Study) scenario(name string, blocks blockOf) *Scenario {
 	sc.compareTo(s.Options)
 	sc.rank(s.Options)
 	sc.splitNoise()
-	for _, t := range sc.Targets {
-		for k := range t.Metrics {
-			t.doubt(&t.Metrics[k])
-		}
+	for t, m := range sc.Metrics() {
+		t.doubt(m)
 	}
 	sc.Floors = sc.floors(s.Options)
 	sc.Method = slices.Concat(sc.unlikeRows(), sc.duetNotes(s.Options))
@@ -292,18 +290,15 @@ func (t *Target) add(r *result.Record) {
 func (sc *Scenario) compareTo(o Options) {
 	fits := sc.shareNoise(o.Confidence)
 	sc.versus(o)
-	for _, t := range sc.Targets {
+	for t, m := range sc.Metrics() {
 		reference := sc.Target(t.Reference)
 		if reference == nil {
 			continue
 		}
-		for k := range t.Metrics {
-			m := &t.Metrics[k]
-			b, ok := reference.Metric(m.Load, m.Name)
-			if ok && b.Withheld == "" && m.Withheld == "" {
-				m.Ratio = ratio(fits[quantity{m.Load, m.Name}], positives(t.Reference, b),
-					positives(t.Name, *m))
-			}
+		b, ok := reference.Metric(m.Load, m.Name)
+		if ok && b.Withheld == "" && m.Withheld == "" {
+			m.Ratio = ratio(fits[quantity{m.Load, m.Name}], positives(t.Reference, b),
+				positives(t.Name, *m))
 		}
 	}
 }

@@ -21,7 +21,7 @@ const leastIntervals = 8
 // level where the variance is).
 func (sc *Scenario) splitNoise() {
 	for _, t := range sc.Targets {
-		t.Variance = unknownVariance()
+		t.Variance = stats.Components(nil) // unknown
 		m, ok := t.Metric(sc.Ranking.Load, sc.Ranking.Metric)
 		if !ok || m.Withheld != "" || m.Name != metric.Throughput {
 			continue // what an open load serves is what was offered: it ranks by response time
@@ -37,11 +37,6 @@ func (sc *Scenario) splitNoise() {
 			t.Variance = stats.Components(trials)
 		}
 	}
-}
-
-func unknownVariance() stats.Variance {
-	nan := math.NaN()
-	return stats.Variance{Between: nan, Within: nan, Share: nan}
 }
 
 // answersPerInterval leaves a shorter last interval out.

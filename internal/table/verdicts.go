@@ -167,7 +167,7 @@ func reasons(grade string, records []*result.Record) string {
 // broken names the rules that gave a record its grade, each once; of a failed one, the step.
 func broken(grade string, r *result.Record) []string {
 	if grade == FailedGrade {
-		step, _ := failure(r)
+		step, _ := Failure(r)
 		return []string{step}
 	}
 	if unexplained(r) {
@@ -185,8 +185,8 @@ func broken(grade string, r *result.Record) []string {
 // noFinding stands for the rule where a record has a grade and no finding to explain it.
 const noFinding = "no finding recorded"
 
-// failure is the step and a one-line account of what went wrong.
-func failure(r *result.Record) (step, what string) {
+// Failure is the step and a one-line account of what went wrong.
+func Failure(r *result.Record) (step, what string) {
 	if r.Failure == nil {
 		return "failed", "the record does not say why"
 	}
