@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	_ "embed" // the page's template
 	"fmt"
 	"io"
 	"math"
@@ -14,14 +13,11 @@ import (
 	"prony/internal/unit"
 )
 
-//go:embed page_compare.gohtml
-var compareTemplate string
-
 // Compare prints a comparison as one file, of the same bundle and under the same policy as HTML's.
 // All its figures are markup, so that it reads, and prints, without scripts.
 func Compare(w io.Writer, c comparison.Comparison, o HTMLOptions) error {
 	v := compareOf(c, o)
-	return write(w, compareTemplate, pageData{Scenarios: []pageScenario{}}, &v.frame, &v)
+	return write(w, "page_compare.gohtml", pageData{Scenarios: []pageScenario{}}, &v.frame, &v)
 }
 
 // compareView is a comparison with what the page says of it in its own way.

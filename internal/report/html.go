@@ -3,7 +3,7 @@ package report
 import (
 	"bytes"
 	"crypto/sha256"
-	_ "embed" // the page's template and bundle
+	"embed"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"prony/internal/comparison"
 	"prony/internal/print"
@@ -29,14 +30,13 @@ var pageJS string
 //go:embed page/page.css
 var pageCSS string
 
-//go:embed page.gohtml
-var pageTemplate string
+//go:embed *.gohtml
+var pageFiles embed.FS
 
-//go:embed page_parts.gohtml
-var partsTemplate string
-
-//go:embed page_flame.gohtml
-var flameTemplate string
+// pages are the templates of all pages, by their files' names.
+var pages = sync.OnceValues(func() (*template.Template, error) {
+	return template.New("").Funcs(pageFuncs).ParseFS(pageFiles, "*.gohtml")
+})
 
 // HTMLOptions are what the page shows beyond the study.
 type HTMLOptions struct {
@@ -66,7 +66,7 @@ func OfRun(r *shelf.Run, s table.Study) HTMLOptions {
 func HTML(w io.Writer, s table.Study, o HTMLOptions) error {
 	data := dataOf(s, o)
 	v := viewOf(s, o, data)
-	return write(w, pageTemplate, data, &v.frame, &v)
+	return write(w, "page.gohtml", data, &v.frame, &v)
 }
 
 // frame is what every page has: the policy, the bundle and the data that its script draws.
@@ -77,8 +77,8 @@ type frame struct {
 	Data   template.JS
 }
 
-// write fills the frame of a view, and a template with the view.
-func write(w io.Writer, text string, data any, f *frame, view any) error {
+// write fills the frame of a view, and a page's template with the view.
+func write(w io.Writer, page string, data any, f *frame, view any) error {
 	block, err := json.Marshal(data) // escapes <, > and &: it cannot end its element
 	if err != nil {
 		return fmt.Errorf("encode the report's data: %w", err)
@@ -88,13 +88,12 @@ func write(w io.Writer, text string, data any, f *frame, view any) error {
 			digest(pageJS) + "; style-src " + digest(pageCSS),
 		Script: template.JS(pageJS), Style: template.CSS(pageCSS), Data: template.JS(block),
 	}
-	page, err := template.New("page").Funcs(pageFuncs).Parse(text + partsTemplate +
-		flameTemplate)
+	all, err := pages()
 	if err != nil {
 		return fmt.Errorf("parse the report's template: %w", err)
 	}
 	var b bytes.Buffer // so that a failure leaves no half page
-	if err := page.Execute(&b, view); err != nil {
+	if err := all.ExecuteTemplate(&b, page, view); err != nil {
 		return fmt.Errorf("fill the report's template: %w", err)
 	}
 	_, err = w.Write(b.Bytes())
