@@ -101,12 +101,10 @@ func (c Comparison) csvRow(p *Pair, r *Row) []string {
 const jsonVersion = 1
 
 // JSON prints a comparison for programs; docs/formats/compare-json.md describes it.
-func JSON(w io.Writer, c Comparison) error { return print.JSON(w, versioned(c)) }
+func JSON(w io.Writer, c Comparison) error { return print.JSON(w, document{jsonVersion, c}) }
 
 // document is a comparison with the version of its form.
 type document struct {
 	Version int `json:"version"`
 	Comparison
 }
-
-func versioned(c Comparison) document { return document{jsonVersion, c} }

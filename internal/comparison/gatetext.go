@@ -98,7 +98,7 @@ type gateDocument struct {
 // GateJSON prints a gate for programs: what it says, and the comparison below it.
 func GateJSON(w io.Writer, g Gate) error {
 	out := gateDocument{jsonVersion, g.Outcome, blocks(g.More), g.Sentence(), []gateCheck{},
-		versioned(g.Comparison)}
+		document{jsonVersion, g.Comparison}}
 	for _, k := range g.Checks {
 		out.Checks = append(out.Checks, gateCheck{k.Pair.Scenario, k.Pair.B.Target, k.Row.Load,
 			k.Row.Metric, k.Most, k.Outcome, blocks(k.More), k.Why})

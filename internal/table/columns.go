@@ -58,10 +58,6 @@ func (sc *Scenario) ranAlready() bool {
 	})
 }
 
-func confidenceText(o Options) string {
-	return fmt.Sprintf("±%g %%", math.Round(o.Confidence*1000)/10)
-}
-
 // closedSpecs: how much was served, and the latency. That of a closed
 // loop waits politely for the service, so it is labelled and gives way first.
 func (sc *Scenario) closedSpecs(l LoadInfo, o Options) []spec {
@@ -79,6 +75,7 @@ func (sc *Scenario) servedSpecs(l LoadInfo, o Options) []spec {
 	if l.Model == result.Capacity {
 		name = metric.Capacity
 	}
+	sure := fmt.Sprintf("±%g %%", math.Round(o.Confidence*1000)/10)
 	out := []spec{
 		{column: l.column(name, "req/s", unit.PerS, Essential),
 			cell: func(t *Target) Cell {
@@ -88,7 +85,7 @@ func (sc *Scenario) servedSpecs(l LoadInfo, o Options) []spec {
 				}
 				return c
 			}},
-		{column: l.column("interval", confidenceText(o), unit.One, Essential),
+		{column: l.column("interval", sure, unit.One, Essential),
 			cell: func(t *Target) Cell { return widthCell(t, l.Name, name) }},
 	}
 	if sc.Versus != "" {
@@ -291,7 +288,10 @@ func ratioCell(t *Target, load, name string) Cell {
 		c.Text, c.Notes = tooFewBlocks, []string{unknownNote}
 		return c
 	}
-	decimals := ratioDecimals(r.Lo, r.Hi)
+	decimals := 2
+	if r.Hi-r.Lo < 0.02 { // two would not show the interval's ends apart
+		decimals = 3
+	}
 	c.Interval = fmt.Sprintf("[%.*f, %.*f]", decimals, r.Lo, decimals, r.Hi)
 	c.Text = fmt.Sprintf("%.*f %s", decimals, r.Center, c.Interval)
 	if r.Warning != "" {
@@ -329,14 +329,6 @@ func Resolution(x float64) string {
 
 // Unfound tells whether a difference that is just found is too large to be told as one.
 func Unfound(x float64) bool { return 1+x > tooWide }
-
-// ratioDecimals is two, or three where two would not show the interval's ends apart.
-func ratioDecimals(lo, hi float64) int {
-	if hi-lo >= 0.02 {
-		return 2
-	}
-	return 3
-}
 
 // wantedOf are the columns of a load that the suite asks for.
 func (sc *Scenario) wantedOf(l LoadInfo, o Options) []spec {

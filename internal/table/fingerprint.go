@@ -47,7 +47,8 @@ func MethodOf(trials []*result.Record, requests []string) Method {
 	for _, a := range methodAspects {
 		add(true, a.name, a.of)
 	}
-	m.Aspects = append(m.Aspects, Aspect{"requests", requestsText(requests), true})
+	m.Aspects = append(m.Aspects, Aspect{"requests",
+		cmp.Or(strings.Join(requests, ", "), Unknown), true})
 	for _, name := range loadNames(trials) {
 		for _, a := range loadAspects {
 			add(true, name+" "+a.name, func(r *result.Record) string {
@@ -259,10 +260,6 @@ func loadNames(trials []*result.Record) []string {
 		}
 	}
 	return names
-}
-
-func requestsText(requests []string) string {
-	return cmp.Or(strings.Join(requests, ", "), Unknown)
 }
 
 // kinds is what limits the kernel enforces, by what, and not on which cores or to which byte:

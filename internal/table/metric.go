@@ -214,7 +214,8 @@ func loadTitle(ls []*result.Load) string {
 		}))
 	} else if ls[0].Model == result.Open {
 		if a := shared(ls, func(l *result.Load) string { return l.Arrivals }); a != "" {
-			words = append(words, arrivalsWord(a))
+			a = strings.Replace(a, "poisson", "Poisson", 1) // a name of a person
+			words = append(words, a)
 		}
 		if of := shared(ls, func(l *result.Load) string { return l.RateOf }); of != "" {
 			words = append(words, share(of))
@@ -230,10 +231,7 @@ func loadTitle(ls []*result.Load) string {
 func rateText(l *result.Load) string { return unit.Rate(l.RatePerS) + "/s" }
 
 func connectionsText(l *result.Load) string {
-	text := unit.Count(int64(l.Connections)) + " connections"
-	if l.Connections == 1 {
-		text = "1 connection"
-	}
+	text := unit.Plural(l.Connections, "connection")
 	if l.Streams > 1 {
 		text += " of " + unit.Count(int64(l.Streams)) + " streams"
 	}
@@ -241,13 +239,6 @@ func connectionsText(l *result.Load) string {
 		text += ", " + l.Protocol
 	}
 	return text
-}
-
-func arrivalsWord(a string) string {
-	if a == "poisson" {
-		return "Poisson" // a name of a person
-	}
-	return a
 }
 
 // shared is what all loads agree on, or empty.

@@ -123,9 +123,7 @@ func unanswered(l *result.Load, q float64) string {
 
 // grid is where a latency curve is drawn: nine steps a decade of 1/(1-q), from the median to
 // 99.99 %, so that on the axis log(1/(1-q)) the tail gets as many points as the body.
-var grid = makeGrid()
-
-func makeGrid() []float64 {
+var grid = func() []float64 {
 	qs := []float64{0.5, 0.6, 0.7, 0.75, 0.8, 0.85}
 	for decade := 0.1; decade > 0.00015; decade /= 10 {
 		for _, step := range []float64{1, 0.8, 0.65, 0.5, 0.4, 0.3, 0.25, 0.2, 0.15} {
@@ -133,7 +131,7 @@ func makeGrid() []float64 {
 		}
 	}
 	return append(qs, 0.9999)
-}
+}()
 
 // Curve is latency by percentile under one load: at each quantile the median, across trials, of
 // the trials' percentiles. It ends where a trial has too few samples for an interval.

@@ -79,7 +79,8 @@ func (sc *Scenario) table(o Options) Table {
 	said := make([][]string, len(sc.Targets)) // by row
 	for i, target := range sc.Targets {
 		if len(target.Used) == 0 {
-			t.Rows = append(t.Rows, spanRow(target.Name, noTrial(target)))
+			t.Rows = append(t.Rows, spanRow(target.Name,
+				"no good trial: "+strings.Join(target.endings(), "; ")))
 			continue
 		}
 		row := Row{Name: target.Name, Tier: target.Tier, Cells: nameCells(target)}
@@ -182,11 +183,6 @@ func nameCells(t *Target) []Cell {
 
 func spanRow(name, text string) Row {
 	return Row{Name: name, Span: text, Cells: []Cell{words(unit.Absent), words(name)}}
-}
-
-// noTrial says why a target has no number at all.
-func noTrial(t *Target) string {
-	return "no good trial: " + strings.Join(t.endings(), "; ")
 }
 
 // noteBook numbers footnotes by first use; equal texts share a number.
