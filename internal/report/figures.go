@@ -117,11 +117,8 @@ func trialsTable(sc *table.Scenario, blocks int) *dataTable {
 		if !ok {
 			continue
 		}
-		row := make([]string, blocks+1)
+		row := slices.Repeat([]string{unit.Absent}, blocks+1)
 		row[0] = target.Name
-		for b := range blocks {
-			row[b+1] = unit.Absent
-		}
 		for _, p := range m.Points {
 			row[p.Block] = unit.Printer(m.Unit)(p.Value)
 			if p.Verdict != "VALID" {

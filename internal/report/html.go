@@ -115,17 +115,16 @@ var pageFuncs = template.FuncMap{
 	"add":   func(a, b int) int { return a + b },
 	"classes": func(c table.Column, first bool) string {
 		var classes []string
-		if c.Key == "tier" {
-			classes = append(classes, "tier")
-		}
-		if c.Align == print.Left && c.Key != "tier" {
-			classes = append(classes, "left")
-		}
-		if first {
-			classes = append(classes, "first")
-		}
-		if c.Weight >= table.Extra {
-			classes = append(classes, "extra")
+		for _, class := range []struct {
+			name string
+			has  bool
+		}{
+			{"tier", c.Key == "tier"}, {"left", c.Align == print.Left && c.Key != "tier"},
+			{"first", first}, {"extra", c.Weight >= table.Extra},
+		} {
+			if class.has {
+				classes = append(classes, class.name)
+			}
 		}
 		return strings.Join(classes, " ")
 	},

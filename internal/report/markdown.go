@@ -173,12 +173,10 @@ func markdownRow(row table.Row) (cells []string) {
 // loadLegend says in a sentence what the short names in the headings stand for.
 func loadLegend(tab table.Table) []string {
 	var groups []string
-	last := ""
 	for _, c := range tab.Columns {
-		if c.Group != last && strings.HasPrefix(c.Group, c.Short+" (") {
-			groups = append(groups, c.Group)
+		if strings.HasPrefix(c.Group, c.Short+" (") {
+			groups = table.AddNew(groups, c.Group)
 		}
-		last = c.Group
 	}
 	if len(groups) == 0 {
 		return nil

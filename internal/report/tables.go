@@ -126,20 +126,22 @@ func independent(l *result.Load) int64 {
 
 // seriesRow is an interval of a load's window, or of the warm-up where the load is nil.
 type seriesRow struct {
-	record *result.Record
-	load   *result.Load
-	at     int
+	record     *result.Record
+	load       *result.Load
+	at         int
+	intervalNs int64
 }
 
 func seriesRows(s *table.Study) []seriesRow {
 	var rows []seriesRow
 	for _, r := range s.Records {
 		for k := range r.Warmup.RatePerS {
-			rows = append(rows, seriesRow{r, nil, k})
+			rows = append(rows, seriesRow{r, nil, k, r.Warmup.IntervalNs})
 		}
 		for j := range r.Loads {
-			for k := range r.Loads[j].Series.Done {
-				rows = append(rows, seriesRow{r, &r.Loads[j], k})
+			l := &r.Loads[j]
+			for k := range l.Series.Done {
+				rows = append(rows, seriesRow{r, l, k, l.Series.IntervalNs})
 			}
 		}
 	}
@@ -148,20 +150,13 @@ func seriesRows(s *table.Study) []seriesRow {
 
 func (r *seriesRow) inWindow() bool { return r.load != nil }
 
-func (r *seriesRow) offsetNs() int64 { return int64(r.at) * r.intervalNs() }
-
-func (r *seriesRow) intervalNs() int64 {
-	if r.load == nil {
-		return r.record.Warmup.IntervalNs
-	}
-	return r.load.Series.IntervalNs
-}
+func (r *seriesRow) offsetNs() int64 { return int64(r.at) * r.intervalNs }
 
 func (r *seriesRow) lengthNs() int64 {
 	if r.load == nil {
-		return r.intervalNs()
+		return r.intervalNs
 	}
-	return min(r.intervalNs(), r.load.WindowNs-r.offsetNs())
+	return min(r.intervalNs, r.load.WindowNs-r.offsetNs())
 }
 
 func (r *seriesRow) ratePerS() float64 {

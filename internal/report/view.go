@@ -123,19 +123,16 @@ func otherTables(sheet table.Sheet, scenario string) (out []tableView) {
 
 func tableViewOf(tab table.Table, number int) tableView {
 	v := tableView{Table: tab, Number: number}
-	for i, c := range tab.Columns {
-		starts := i == 0 || c.Group != tab.Columns[i-1].Group
-		v.Starts = append(v.Starts, starts && i > 0)
-		if starts {
-			v.Groups = append(v.Groups, groupView{Heading: c.Group})
+	v.Starts = make([]bool, len(tab.Columns))
+	for _, r := range runsOf(tab, columnsOf(tab, table.Extra)) {
+		v.Starts[r.first] = r.first > 0
+		g := groupView{Heading: tab.Columns[r.first].Group, Span: r.last - r.first + 1}
+		for _, c := range tab.Columns[r.first : r.last+1] {
+			if c.Weight < table.Extra {
+				g.Lean++
+			}
 		}
-		g := &v.Groups[len(v.Groups)-1]
-		g.Span++
-		if c.Weight < table.Extra {
-			g.Lean++
-		} else {
-			v.Extra = true
-		}
+		v.Groups, v.Extra = append(v.Groups, g), v.Extra || g.Lean < g.Span
 	}
 	rest := groupView{}
 	for _, g := range v.Groups[1:] {

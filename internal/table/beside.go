@@ -96,9 +96,9 @@ func overheadRow(bare, of *Target, l LoadInfo, o Options) Row {
 		case !ok || m.Withheld != "" || m.Summary.N == 0:
 			row.Cells = append(row.Cells, words(unit.Absent))
 		case of == bare:
-			row.Cells = append(row.Cells, summaryCell(m, d.print))
+			row.Cells = append(row.Cells, levelCell(m.Summary, d.print))
 		case d.absolute != nil:
-			row.Cells = append(row.Cells, summaryCell(m, d.absolute))
+			row.Cells = append(row.Cells, levelCell(m.Summary, d.absolute))
 		case m.Ratio == nil:
 			row.Cells = append(row.Cells, words(unit.Absent))
 		default:
@@ -108,8 +108,7 @@ func overheadRow(bare, of *Target, l LoadInfo, o Options) Row {
 	return row
 }
 
-func summaryCell(m Metric, print func(float64) string) Cell {
-	s := m.Summary
+func levelCell(s stats.Summary, print func(float64) string) Cell {
 	return Cell{Text: print(s.Center), Value: s.Center, Lo: s.Lo, Hi: s.Hi, N: s.N}
 }
 
@@ -325,7 +324,7 @@ func lostSpans(r *result.Record) float64 {
 // that a glance shows where the time goes.
 func (sc *Scenario) partsTable(o Options) Table {
 	column := columnOf("parts")
-	load := sc.anchor()
+	load := sc.anchor().Name
 	t := Table{Kind: PartsKind, Title: "Where it goes: each process of a system", Columns: []Column{
 		column("target", "target", "", print.Left), column("process", "process", "", print.Left),
 		column("share", "of its CPU", unit.One, print.Right),
@@ -403,8 +402,7 @@ func medianOf[T any](trials []T, of func(T) float64, print func(float64) string,
 	if len(xs) == 0 {
 		return words(unit.Absent)
 	}
-	s := stats.Summarize(xs, confidence)
-	return Cell{Text: print(s.Center), Value: s.Center, Lo: s.Lo, Hi: s.Hi, N: s.N}
+	return levelCell(stats.Summarize(xs, confidence), print)
 }
 
 func partOf(l *result.Load, name string) result.Part {

@@ -42,7 +42,7 @@ func (sc *Scenario) specs(o Options) []spec {
 	if sc.ranAlready() {
 		return append(out, wantedWhole(o)...)
 	}
-	if load := sc.anchor(); load != "" {
+	if load := sc.anchor().Name; load != "" {
 		out = append(out, sc.costSpecs(load)...)
 		out = append(out, wantedCost(load, o)...)
 	}
@@ -228,8 +228,8 @@ func metricCell(t *Target, load, name string, p printer) Cell {
 		return absent(m.Withheld)
 	}
 	s := m.Summary
-	c := Cell{Text: p.value(s.Center), Value: s.Center, Lo: s.Lo, Hi: s.Hi, N: s.N,
-		Grade: m.Grade()}
+	c := levelCell(s, p.value)
+	c.Grade = m.Grade()
 	if m.Doubt != nil && m.Doubt.By > 0 {
 		c.load, c.off = load, m.off()
 	}

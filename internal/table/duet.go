@@ -25,7 +25,7 @@ type Duet struct {
 
 // duets finds the records that ran side by side and have a usable load that ranks.
 func (sc *Scenario) duets(o Options) (out []Duet) {
-	load := sc.anchor()
+	load := sc.anchor().Name
 	for _, t := range sc.Targets {
 		for _, left := range t.Used {
 			other, right := sc.partner(left)

@@ -26,7 +26,7 @@ func (t *Target) summarize(sc *Scenario, confidence float64) {
 			t.summarizeLoad(info, t.offers(info.Name), confidence)
 		}
 	}
-	anchor := sc.anchor()
+	anchor := sc.anchor().Name
 	var whole []offer
 	for _, r := range t.Used {
 		if grade := LoadGrade(r, anchor); good(grade) {

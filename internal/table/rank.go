@@ -61,41 +61,39 @@ func (sc *Scenario) center(t *Target) float64 {
 }
 
 func (sc *Scenario) rankingMetric() (load, name string) {
-	load = sc.anchor()
-	if at := slices.IndexFunc(sc.Loads, isClosed); at >= 0 || load == "" {
-		return load, metric.Throughput
-	}
-	if slices.ContainsFunc(sc.Loads, isSearch) {
-		return load, metric.Capacity
+	l := sc.anchor()
+	switch {
+	case l.Model == result.Closed || l.Name == "":
+		return l.Name, metric.Throughput
+	case l.Model == result.Capacity:
+		return l.Name, metric.Capacity
 	}
 	for _, t := range sc.Targets {
 		// A target that lost the load has no points, and would have no p50 either.
-		m, ok := t.Metric(load, "p99")
+		m, ok := t.Metric(l.Name, "p99")
 		if ok && m.Withheld != "" && len(m.Points) > 0 {
-			return load, "p50"
+			return l.Name, "p50"
 		}
 	}
-	return load, "p99"
+	return l.Name, "p99"
 }
 
 // anchor is the load that ranks, whose cost the table shows, and with which the metrics of the
-// whole trial stand and fall: the first closed one, else the first search, else the first; empty
-// when there is none.
-func (sc *Scenario) anchor() string {
-	if at := slices.IndexFunc(sc.Loads, isClosed); at >= 0 {
-		return sc.Loads[at].Name
+// whole trial stand and fall: the first closed one, else the first search, else the first; without
+// fields when there is none.
+func (sc *Scenario) anchor() LoadInfo {
+	for _, model := range []string{result.Closed, result.Capacity} {
+		for _, l := range sc.Loads {
+			if l.Model == model {
+				return l
+			}
+		}
 	}
 	if len(sc.Loads) == 0 {
-		return ""
+		return LoadInfo{}
 	}
-	if at := slices.IndexFunc(sc.Loads, isSearch); at >= 0 {
-		return sc.Loads[at].Name
-	}
-	return sc.Loads[0].Name
+	return sc.Loads[0]
 }
-
-func isClosed(l LoadInfo) bool { return l.Model == result.Closed }
-func isSearch(l LoadInfo) bool { return l.Model == result.Capacity }
 
 // goodness is a metric's values by block, larger is better: stats.Tiers ranks that way, and the
 // paired ratio of reciprocals is the reciprocal of the paired ratio.
