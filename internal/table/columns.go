@@ -28,25 +28,28 @@ func shows(c Column, load, name string, p printer) spec {
 func (sc *Scenario) specs(o Options) []spec {
 	var out []spec
 	for _, l := range sc.Loads {
-		of, wanted := sc.closedSpecs, sc.wantedOf
+		own := sc.closedSpecs
 		switch l.Model {
 		case result.Open:
-			of = sc.openSpecs
-		case result.Capacity: // the step that decided has nothing that one could want
-			of, wanted = sc.servedSpecs, func(LoadInfo, Options) []spec { return nil }
+			own = sc.openSpecs
+		case result.Capacity:
+			own = sc.servedSpecs
 		}
-		specs := append(of(l, o), wanted(l, o)...)
+		specs := own(l, o)
+		if l.Model != result.Capacity { // the step that decided has nothing that one could want
+			specs = append(specs, o.wanted(metric.OfLoad, l, scaled(sc.latencyScale(l)))...)
+		}
 		specs[0].leads = l.Name
 		out = append(out, specs...)
 	}
+	whole := o.wanted(metric.OfTrial, LoadInfo{}, printer{})
 	if sc.ranAlready() {
-		return append(out, wantedWhole(o)...)
+		return append(out, whole...)
 	}
-	if load := sc.anchor().Name; load != "" {
-		out = append(out, sc.costSpecs(load)...)
-		out = append(out, wantedCost(load, o)...)
+	if l := sc.anchor(); l.Name != "" {
+		out = slices.Concat(out, sc.costSpecs(l.Name), o.wanted(metric.OfCost, l, printer{}))
 	}
-	return append(append(out, sc.startSpecs()...), wantedWhole(o)...)
+	return slices.Concat(out, sc.startSpecs(), whole)
 }
 
 // ranAlready says that all targets did: of their cost and start there is nothing to tell.
@@ -330,45 +333,9 @@ func Resolution(x float64) string {
 // Unfound tells whether a difference that is just found is too large to be told as one.
 func Unfound(x float64) bool { return 1+x > tooWide }
 
-// wantedOf are the columns of a load that the suite asks for.
-func (sc *Scenario) wantedOf(l LoadInfo, o Options) []spec {
-	times := scaled(sc.latencyScale(l))
-	return o.specs(metric.OfLoad, l.Name, times, func(m metric.Metric) Column {
-		c := Column{l.Name + "/" + m.Column.Name, l.Title, l.Name, m.Column.Heading, m.Unit,
-			print.Right, Detail}
-		if l.Model == result.Closed && m.Unit == unit.Ns {
-			c.Heading += " closed"
-		}
-		return c
-	})
-}
-
-// wantedCost are those of what answering the load cost.
-func wantedCost(load string, o Options) []spec {
-	return o.specs(metric.OfCost, load, printer{}, func(m metric.Metric) Column {
-		group := "cost at " + load
-		return Column{"cost/" + m.Name, group, "cost", m.Column.Heading, m.Unit, print.Right,
-			Detail}
-	})
-}
-
-// wantedWhole are those of whole trials.
-func wantedWhole(o Options) []spec {
-	return o.specs(metric.OfTrial, "", printer{}, func(m metric.Metric) Column {
-		group := "start"
-		if m.Unit == unit.Octet {
-			group = "artifact"
-		}
-		return Column{group + "/" + m.Column.Name, group, "", m.Column.Heading, m.Unit,
-			print.Right, Detail}
-	})
-}
-
-// specs are the wanted columns of a place, over the metrics of a load; times prints those that have
-// no form of their own.
-func (o Options) specs(place metric.Place, load string, times printer,
-	column func(metric.Metric) Column,
-) (out []spec) {
+// wanted are the columns of a place that the suite asks for, over the metrics of a load; times has
+// the form of those that have none of their own.
+func (o Options) wanted(place metric.Place, l LoadInfo, times printer) (out []spec) {
 	for _, m := range metric.Columns() {
 		if m.Column.Place != place || !slices.Contains(o.Columns, m.Column.Name) {
 			continue
@@ -377,7 +344,18 @@ func (o Options) specs(place metric.Place, load string, times printer,
 		if m.Column.Print != nil {
 			p = same(m.Column.Print)
 		}
-		out = append(out, shows(column(m), load, m.Name, p))
+		c := l.column(m.Column.Name, m.Column.Heading, m.Unit, Detail)
+		switch {
+		case place == metric.OfCost:
+			c.Key, c.Group, c.Short = "cost/"+m.Name, "cost at "+l.Name, "cost"
+		case place == metric.OfTrial && m.Unit == unit.Octet:
+			c.Key, c.Group = "artifact/"+m.Column.Name, "artifact"
+		case place == metric.OfTrial:
+			c.Key, c.Group = "start/"+m.Column.Name, "start"
+		case l.Model == result.Closed && m.Unit == unit.Ns:
+			c.Heading += " closed"
+		}
+		out = append(out, shows(c, l.Name, m.Name, p))
 	}
 	return out
 }
