@@ -232,22 +232,14 @@ func (sc *Scenario) toldTable(o Options) Table {
 
 // partial says which trials' telemetry is not whole, and why, each reason once.
 func (sc *Scenario) partial() (notes []string) {
-	add := func(r *result.Record) {
-		if r.Telemetry == nil || r.Telemetry.Partial == "" {
-			return
-		}
-		note := fmt.Sprintf("Not whole: %s (%s).", r.Trial, r.Telemetry.Partial)
-		if len(notes) < partialMax {
-			notes = append(notes, note)
-		}
-	}
+	var all []*result.Record
 	for _, t := range sc.Targets {
-		for _, r := range t.Trials {
-			add(r)
-		}
+		all = append(all, t.Trials...)
 	}
-	for _, r := range sc.Observed {
-		add(r)
+	for _, r := range append(all, sc.Observed...) {
+		if of := r.Telemetry; of != nil && of.Partial != "" && len(notes) < partialMax {
+			notes = append(notes, fmt.Sprintf("Not whole: %s (%s).", r.Trial, of.Partial))
+		}
 	}
 	return notes
 }
@@ -257,8 +249,8 @@ const partialMax = 5
 
 // telling are the trials about which the home answered.
 func telling(trials ...*result.Record) []*result.Record {
-	return slices.DeleteFunc(slices.Clone(trials), func(r *result.Record) bool {
-		return r.Telemetry == nil || len(r.Telemetry.Signals) == 0
+	return those(trials, func(r *result.Record) bool {
+		return r.Telemetry != nil && len(r.Telemetry.Signals) > 0
 	})
 }
 

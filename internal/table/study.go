@@ -169,14 +169,8 @@ func RowName(t result.Target) string {
 
 // Analyze groups and summarises records; their order does not matter.
 func Analyze(records []*result.Record, o Options) Study {
-	s := Study{Options: o.withDefaults()}
-	for _, r := range records {
-		if r.Role == "" {
-			s.Records = append(s.Records, r)
-		} else {
-			s.Beside = append(s.Beside, r)
-		}
-	}
+	s := Study{Options: o.withDefaults(), Records: result.Compared(records),
+		Beside: those(records, func(r *result.Record) bool { return r.Role != "" })}
 	slices.SortStableFunc(s.Records, func(a, b *result.Record) int {
 		return cmp.Or(
 			a.Time.Compare(b.Time), cmp.Compare(a.Run, b.Run),
@@ -227,19 +221,11 @@ func (s *Study) scenarioNames() []string {
 }
 
 func (s *Study) scenario(name string, blocks blockOf) *Scenario {
-	sc := &Scenario{Name: name}
-	var records []*result.Record
-	for _, r := range s.Records {
-		if r.Scenario == name {
-			records = append(records, r)
-		}
-	}
-	for _, r := range s.Beside {
-		if r.Scenario == name && r.Role == result.Observed {
-			sc.Observed = append(sc.Observed, r)
-		}
-	}
-	sc.Loads = loadInfos(records)
+	records := those(s.Records, func(r *result.Record) bool { return r.Scenario == name })
+	sc := &Scenario{Name: name, Loads: loadInfos(records),
+		Observed: those(s.Beside, func(r *result.Record) bool {
+			return r.Scenario == name && r.Role == result.Observed
+		})}
 	for _, r := range records {
 		sc.target(r, blocks).add(r)
 	}
@@ -256,6 +242,15 @@ func (s *Study) scenario(name string, blocks blockOf) *Scenario {
 	sc.Floors = sc.floors(s.Options)
 	sc.Method = slices.Concat(sc.unlikeRows(), sc.duetNotes(s.Options))
 	return sc
+}
+
+func those(records []*result.Record, are func(*result.Record) bool) (out []*result.Record) {
+	for _, r := range records {
+		if are(r) {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // target finds a record's row, or opens it.

@@ -126,12 +126,7 @@ func usable(r *result.Record) bool {
 func tallies(records []*result.Record) []Tally {
 	var out []Tally
 	for _, grade := range []string{result.Valid, result.Suspect, result.Invalid, FailedGrade} {
-		var of []*result.Record
-		for _, r := range records {
-			if Grade(r) == grade {
-				of = append(of, r)
-			}
-		}
+		of := those(records, func(r *result.Record) bool { return Grade(r) == grade })
 		if grade == FailedGrade && len(of) == 0 {
 			continue
 		}
