@@ -115,22 +115,17 @@ func modelRank(sc *table.Scenario, load string) int {
 // latencyOf lays the curves of a load over one list of quantiles, the longest curve's.
 func latencyOf(sc *table.Scenario, l table.LoadInfo) pageLatency {
 	out := pageLatency{Load: l.Name, Title: l.Title}
-	var curves []table.Curve
-	var names []string
 	for _, t := range sc.Targets {
-		for _, c := range t.Curves {
-			if c.Load != l.Name || len(c.Quantiles) == 0 {
-				continue
-			}
-			curves, names = append(curves, c), append(names, t.Name)
-			if len(c.Quantiles) > len(out.Quantiles) {
-				out.Quantiles = c.Quantiles
-			}
+		if c := t.Curve(l.Name); len(c.Quantiles) > len(out.Quantiles) {
+			out.Quantiles = c.Quantiles
 		}
 	}
-	for i, c := range curves {
-		n := len(out.Quantiles)
-		line := pageLine{Target: names[i], Ms: make([]*float64, n), Lo: make([]*float64, n),
+	for _, t := range sc.Targets {
+		c, n := t.Curve(l.Name), len(out.Quantiles)
+		if len(c.Quantiles) == 0 {
+			continue
+		}
+		line := pageLine{Target: t.Name, Ms: make([]*float64, n), Lo: make([]*float64, n),
 			Hi: make([]*float64, n)}
 		for k := range c.Quantiles { // every curve starts at the median, on the same grid
 			line.Ms[k] = print.Finite(c.Ns[k] / 1e6)
@@ -141,7 +136,7 @@ func latencyOf(sc *table.Scenario, l table.LoadInfo) pageLatency {
 	return out
 }
 
-func seriesOfTarget(t *table.Target, samples []Samples) pageSeries {
+func seriesOfTarget(t *table.Target, samples []result.Samples) pageSeries {
 	out := pageSeries{Target: t.Name}
 	for _, r := range t.Trials {
 		for i := range r.Loads {
@@ -158,7 +153,7 @@ func seriesOfTarget(t *table.Target, samples []Samples) pageSeries {
 }
 
 // seriesOfLoad is a load of a trial over time, INVALID trials too: a look at them tells why.
-func seriesOfLoad(r *result.Record, l *result.Load, samples []Samples) (pageTrial, bool) {
+func seriesOfLoad(r *result.Record, l *result.Load, samples []result.Samples) (pageTrial, bool) {
 	step := float64(l.Series.IntervalNs) / 1e9
 	if step <= 0 || len(l.Series.Done) == 0 {
 		return pageTrial{}, false
@@ -206,7 +201,7 @@ func warmOf(w result.Warmup) *pageWarm {
 	return out
 }
 
-func probeOf(trial, load string, samples []Samples) *pageProbe {
+func probeOf(trial, load string, samples []result.Samples) *pageProbe {
 	for _, s := range samples {
 		if s.Trial != trial || s.Load != load {
 			continue

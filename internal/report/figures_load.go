@@ -267,10 +267,9 @@ func seriesSays(sc *table.Scenario) string {
 		}
 	}
 	var words []string
-	for _, kind := range []string{stats.Flat, stats.Warmed, stats.Slowed, stats.Unsteady,
-		ruleHeld, ruleMissed} {
-		if n := kinds[kind]; n > 0 {
-			words = append(words, fmt.Sprintf("%d %s", n, kindWords[kind]))
+	for _, k := range kindWords {
+		if n := kinds[k.kind]; n > 0 {
+			words = append(words, fmt.Sprintf("%d %s", n, k.words))
 		}
 	}
 	if trials == 0 {
@@ -285,11 +284,13 @@ const (
 	ruleMissed = "not steady"
 )
 
-var kindWords = map[string]string{
-	stats.Flat: "were steady from the first interval", stats.Warmed: "warmed up and became steady",
-	stats.Slowed:   "were faster at first, then steady",
-	stats.Unsteady: "never became steady", ruleHeld: "became steady in the warm-up",
-	ruleMissed: "were not steady when the warm-up ended",
+var kindWords = []struct{ kind, words string }{
+	{stats.Flat, "were steady from the first interval"},
+	{stats.Warmed, "warmed up and became steady"},
+	{stats.Slowed, "were faster at first, then steady"},
+	{stats.Unsteady, "never became steady"},
+	{ruleHeld, "became steady in the warm-up"},
+	{ruleMissed, "were not steady when the warm-up ended"},
 }
 
 func warmupKind(w result.Warmup) string {

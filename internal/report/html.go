@@ -40,8 +40,8 @@ var pages = sync.OnceValues(func() (*template.Template, error) {
 
 // HTMLOptions are what the page shows beyond the study.
 type HTMLOptions struct {
-	Title   string    // the tab's; the suite's name when empty
-	Samples []Samples // the probe's series; none leaves the panels of CPU and memory out
+	Title   string           // the tab's; the suite's name when empty
+	Samples []result.Samples // the probe's series; none leaves the panels of CPU and memory out
 	// Profiles are what ReadProfiles read; none leaves the flame graphs out.
 	Profiles []Profiled
 	// Host is what prony doctor said before the first trial (result.Run.Host); nil leaves it out.
@@ -49,9 +49,6 @@ type HTMLOptions struct {
 	// Gate is the decision about what Compare prints, whose margins it shades; nil: none.
 	Gate *comparison.Gate
 }
-
-// Samples is what the probe saw of a service during one load of one trial.
-type Samples = result.Samples
 
 // OfRun are the options of a run's own page: what lies in its folder beside the records.
 func OfRun(r *shelf.Run, s table.Study) HTMLOptions {

@@ -13,12 +13,12 @@ import (
 )
 
 // samplesOf makes up the probe's series for every load of a run.
-func samplesOf(records []result.Record) []Samples {
+func samplesOf(records []result.Record) []result.Samples {
 	rng := rand.New(rand.NewPCG(1, 2))
-	var all []Samples
+	var all []result.Samples
 	for _, r := range records {
 		for _, l := range r.Loads {
-			s := Samples{Trial: r.Trial, Load: l.Name}
+			s := result.Samples{Trial: r.Trial, Load: l.Name}
 			for k := range 40 {
 				s.TimeNs = append(s.TimeNs, int64(k)*250e6)
 				s.CPUCores = append(s.CPUCores, l.Service.CPUShare*(0.95+0.05*rng.Float64()))

@@ -16,7 +16,6 @@ import (
 type Duet struct {
 	A, B     string          // rows; B is held against A
 	By       string          // what is compared, e.g. "peak answers"
-	N        int             // duets
 	WindowNs int64           // length of a window
 	Windows  []stats.Windows // a duet each, b over a, in the order of the records
 	OnLeft   []bool          // likewise: whether b was on the left
@@ -44,9 +43,14 @@ func (sc *Scenario) duets(o Options) (out []Duet) {
 			out[at].add(loadOf(first, load), loadOf(second, load), second == left)
 		}
 	}
-	out = slices.DeleteFunc(out, func(d Duet) bool { return d.N == 0 })
+	out = slices.DeleteFunc(out, func(d Duet) bool { return len(d.Windows) == 0 })
 	for i := range out {
-		out[i].settle(o.Confidence)
+		d := &out[i]
+		var logs []float64
+		for _, w := range d.Windows {
+			logs = append(logs, w.LogRatio)
+		}
+		d.Swapped = stats.SwappedRatio(logs, d.OnLeft, o.Confidence)
 	}
 	return out
 }
@@ -75,7 +79,6 @@ func (d *Duet) add(a, b *result.Load, onLeft bool) {
 	if len(xs) == 0 || len(xs) != len(ys) || a.Series.IntervalNs != b.Series.IntervalNs {
 		return
 	}
-	d.N++
 	d.WindowNs = a.Series.IntervalNs
 	d.Windows = append(d.Windows, stats.DuetWindows(xs, ys))
 	d.OnLeft = append(d.OnLeft, onLeft)
@@ -105,14 +108,6 @@ func by(l *result.Load) string {
 		return l.Name + " answers"
 	}
 	return l.Name + " 1/p50"
-}
-
-func (d *Duet) settle(confidence float64) {
-	var logs []float64
-	for _, w := range d.Windows {
-		logs = append(logs, w.LogRatio)
-	}
-	d.Swapped = stats.SwappedRatio(logs, d.OnLeft, confidence)
 }
 
 // pooled are the SDs of all duets together, so that they belong together: the ratio's variance is
@@ -153,7 +148,8 @@ func (sc *Scenario) duetNotes(o Options) (out []string) {
 }
 
 func (d *Duet) note() string {
-	text := fmt.Sprintf("%s against %s, %d duets, %s, windows of %s", d.B, d.A, d.N, d.By,
+	text := fmt.Sprintf("%s against %s, %d duets, %s, windows of %s", d.B, d.A,
+		len(d.Windows), d.By,
 		unit.Duration(float64(d.WindowNs)))
 	w := d.pooled()
 	if left := w.Left(); !math.IsNaN(left) {

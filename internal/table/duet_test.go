@@ -42,7 +42,7 @@ func TestDuetsOfRows(t *testing.T) {
 		t.Helper()
 		s := analyze(records, o)
 		ds := s.Scenarios[0].duets(s.Options)
-		if len(ds) != 1 || ds[0].A != a || ds[0].B != b || ds[0].N != 4 ||
+		if len(ds) != 1 || ds[0].A != a || ds[0].B != b || len(ds[0].Windows) != 4 ||
 			ds[0].WindowNs != 100e6 {
 			t.Fatalf("%s: duets are %+v", name, ds)
 		}
@@ -72,7 +72,7 @@ func TestDuetsWithoutAPartner(t *testing.T) {
 		s := analyze(change(swapped()), Options{})
 		n := 0
 		for _, d := range s.Scenarios[0].duets(s.Options) {
-			n += d.N
+			n += len(d.Windows)
 		}
 		if n != want {
 			t.Errorf("%s: %d duets, want %d", name, n, want)

@@ -12,9 +12,7 @@ import (
 // Nor what tells of the lab, nor errors, of which more than one in a thousand makes a load INVALID:
 // every further row costs the others power, when P values are corrected for their number.
 func Usual(m Metric, loads []LoadInfo) bool {
-	has := func(model string) bool {
-		return slices.ContainsFunc(loads, func(l LoadInfo) bool { return l.Model == model })
-	}
+	has := func(model string) bool { return offers(loads, model) }
 	of := metric.Named(m.Name, m.Unit)
 	latency := of.Quantile > 0
 	switch {
@@ -42,8 +40,11 @@ func Tells(m Metric, loads []LoadInfo) bool {
 	case of.Model != "":
 		model = of.Model
 	}
-	has := slices.ContainsFunc(loads, func(l LoadInfo) bool { return l.Model == model })
-	return m.Model == "" || m.Model == model || !has
+	return m.Model == "" || m.Model == model || !offers(loads, model)
+}
+
+func offers(loads []LoadInfo, model string) bool {
+	return slices.ContainsFunc(loads, func(l LoadInfo) bool { return l.Model == model })
 }
 
 // Wanted tells whether a metric is among the names that were asked for: "p99" under the loads where

@@ -254,11 +254,9 @@ func (sc *Scenario) shareCurves(load string, confidence float64) {
 	curves := map[string]*Curve{}
 	longest := 0
 	for _, t := range sc.Targets {
-		for k := range t.Curves {
-			if c := &t.Curves[k]; c.Load == load && c.once {
-				curves[t.Name] = c
-				longest = max(longest, len(c.at))
-			}
+		if c := t.Curve(load); c.once {
+			curves[t.Name] = c
+			longest = max(longest, len(c.at))
 		}
 	}
 	for q := range longest {

@@ -148,6 +148,16 @@ func Values(points []Point) []float64 {
 	return out
 }
 
+// Curve is the target's under a load; one without quantiles where there is none.
+func (t *Target) Curve(load string) *Curve {
+	for i := range t.Curves {
+		if t.Curves[i].Load == load {
+			return &t.Curves[i]
+		}
+	}
+	return &Curve{}
+}
+
 // RowName is how a target is called in tables: its name, what rides along, what it was started in
 // where it was no plain process, and who offered the loads where it was not Prony.
 func RowName(t result.Target) string {
