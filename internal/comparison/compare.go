@@ -47,12 +47,8 @@ func Compare(a, b Side, o Options) (Comparison, error) {
 	c := Comparison{Confidence: o.Confidence, Paired: a.Dir == b.Dir, Control: o.Control,
 		first: o.First}
 	sa := analyse(a, o.Confidence)
-	sb := sa
-	if c.Paired {
-		same := *sa
-		same.Side = b
-		sb = &same
-	} else {
+	sb := &side{b, sa.study}
+	if !c.Paired {
 		sb = analyse(b, o.Confidence)
 	}
 	pairs, missing, err := pair(sa, sb, c.Paired)

@@ -130,10 +130,8 @@ func checkControl(a, b *side, same bool, name string) error {
 		return fmt.Errorf("divide by %s: both sides come from one run, whose blocks pair them "+
 			"already; leave out the control", name)
 	}
-	for _, s := range []*side{a, b} {
-		if err := s.need(name); err != nil {
-			return err
-		}
+	if err := cmp.Or(a.need(name), b.need(name)); err != nil {
+		return err
 	}
 	if x, y := artifacts(a, name), artifacts(b, name); x != y || x == "" {
 		return fmt.Errorf("divide by %s: it is not the same artifact in both runs (%s and %s), so "+
@@ -165,17 +163,19 @@ func artifacts(s *side, name string) string {
 // block, B's run to A's. What the machine did to both in a run cancels, block by block; the runs
 // are then compared as unpaired ones are. In logs it is a difference in differences.
 func (c *Comparison) divide(r *Row, ca, cb *table.Target) {
-	nan := math.NaN()
-	lost := &stats.Ratio{Center: nan, Lo: nan, Hi: nan, Confidence: c.Confidence, P: 1, SDLog: nan,
-		Warning: "the control has no such number"}
-	if ca == nil || cb == nil {
-		r.Ratio = lost
-		return
+	number := func(t *table.Target) (table.Metric, bool) {
+		if t == nil {
+			return table.Metric{}, false
+		}
+		m, ok := t.Metric(r.Load, r.Metric)
+		return m, ok && m.Withheld == ""
 	}
-	ma, okA := ca.Metric(r.Load, r.Metric)
-	mb, okB := cb.Metric(r.Load, r.Metric)
-	if !okA || !okB || ma.Withheld != "" || mb.Withheld != "" {
-		r.Ratio = lost
+	ma, okA := number(ca)
+	mb, okB := number(cb)
+	if !okA || !okB {
+		lost := stats.UnpairedRatio(nil, nil, c.Confidence)
+		lost.Warning = "the control has no such number"
+		r.Ratio = &lost
 		return
 	}
 	control := stats.UnpairedRatio(table.Values(ma.Points), table.Values(mb.Points), c.Confidence)

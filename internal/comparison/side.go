@@ -1,6 +1,7 @@
 package comparison
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -83,17 +84,12 @@ type pairing struct {
 // pair finds which rows stand against each other. Within one run and without names these are the
 // ones whose ratios the run's own report shows; between runs, those of one name.
 func pair(a, b *side, same bool) (pairs []pairing, missing []string, err error) {
-	for _, err := range []error{a.need(a.Target), b.need(b.Target)} {
-		if err != nil {
-			return nil, nil, err
-		}
+	if err := cmp.Or(a.need(a.Target), b.need(b.Target)); err != nil {
+		return nil, nil, err
 	}
 	nameA, nameB := a.Target, b.Target
-	if !same && nameA == "" {
-		nameA = nameB
-	}
-	if !same && nameB == "" {
-		nameB = nameA
+	if !same {
+		nameA, nameB = cmp.Or(nameA, nameB), cmp.Or(nameB, nameA)
 	}
 	for _, sc := range b.study.Scenarios {
 		theirs := a.study.Scenario(sc.Name)
@@ -105,12 +101,9 @@ func pair(a, b *side, same bool) (pairs []pairing, missing []string, err error) 
 			if nameB != "" && t.Name != nameB {
 				continue
 			}
-			against := nameA
-			switch {
-			case nameA == "" && same:
+			against := cmp.Or(nameA, t.Name)
+			if nameA == "" && same {
 				against = t.Reference
-			case nameA == "":
-				against = t.Name
 			}
 			if other := theirs.Target(against); other != nil && other != t {
 				pairs = append(pairs, pairing{sc.Name, other, t})

@@ -116,22 +116,13 @@ func Named(name, base string) Metric {
 }
 
 // Percentiles are those that are metrics, the lowest first.
-func Percentiles() (out []Metric) {
-	for _, m := range All {
-		if m.Quantile > 0 {
-			out = append(out, m)
-		}
-	}
-	return out
+func Percentiles() []Metric {
+	return slices.DeleteFunc(slices.Clone(All), func(m Metric) bool { return m.Quantile == 0 })
 }
 
 // Columns are the metrics that a suite may ask for, in the order of their places.
-func Columns() (out []Metric) {
-	for _, m := range All {
-		if m.Column != nil {
-			out = append(out, m)
-		}
-	}
+func Columns() []Metric {
+	out := slices.DeleteFunc(slices.Clone(All), func(m Metric) bool { return m.Column == nil })
 	slices.SortFunc(out, func(a, b Metric) int {
 		return 100*int(a.Column.Place-b.Column.Place) + a.Column.Rank - b.Column.Rank
 	})

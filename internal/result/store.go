@@ -422,13 +422,8 @@ func ReadLines(name string, in io.Reader, use func([]byte) error) (bad []*BadRec
 }
 
 // Compared are the records of the comparison, without those of trials beside it.
-func Compared(records []*Record) (out []*Record) {
-	for _, r := range records {
-		if r.Role == "" {
-			out = append(out, r)
-		}
-	}
-	return out
+func Compared(records []*Record) []*Record {
+	return slices.DeleteFunc(slices.Clone(records), func(r *Record) bool { return r.Role != "" })
 }
 
 func regular(path string) bool {

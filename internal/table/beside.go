@@ -32,9 +32,8 @@ func (sc *Scenario) overheadTable(o Options) Table {
 			continue
 		}
 		for _, l := range sc.Loads {
-			t.Rows = append(t.Rows, overheadRow(bare, bare, l, o))
-			for _, r := range riders {
-				t.Rows = append(t.Rows, overheadRow(bare, r, l, o))
+			for _, of := range append([]*Target{bare}, riders...) {
+				t.Rows = append(t.Rows, overheadRow(bare, of, l))
 			}
 		}
 	}
@@ -79,31 +78,26 @@ var overheads = []struct {
 }
 
 // overheadRow is a variant, or the bare target itself, under one load.
-func overheadRow(bare, of *Target, l LoadInfo, o Options) Row {
+func overheadRow(bare, of *Target, l LoadInfo) Row {
 	variant := cmp.Or(of.Info.Variant, "none")
 	row := Row{Name: of.Name, Cells: []Cell{words(bare.Name), words(variant), words(l.Title)}}
 	for _, d := range overheads {
-		if d.model != "" && d.model != l.Model {
-			row.Cells = append(row.Cells, words(unit.Absent))
-			continue
-		}
 		load := l.Name
 		if d.whole {
 			load = ""
 		}
+		c := words(unit.Absent)
 		m, ok := of.Metric(load, d.metric)
 		switch {
-		case !ok || m.Withheld != "" || m.Summary.N == 0:
-			row.Cells = append(row.Cells, words(unit.Absent))
+		case d.model != "" && d.model != l.Model, !ok, m.Withheld != "", m.Summary.N == 0:
 		case of == bare:
-			row.Cells = append(row.Cells, levelCell(m.Summary, d.print))
+			c = levelCell(m.Summary, d.print)
 		case d.absolute != nil:
-			row.Cells = append(row.Cells, levelCell(m.Summary, d.absolute))
-		case m.Ratio == nil:
-			row.Cells = append(row.Cells, words(unit.Absent))
-		default:
-			row.Cells = append(row.Cells, changeCell(m))
+			c = levelCell(m.Summary, d.absolute)
+		case m.Ratio != nil:
+			c = changeCell(m)
 		}
+		row.Cells = append(row.Cells, c)
 	}
 	return row
 }
