@@ -25,15 +25,9 @@ type Numbers struct {
 
 // ScenarioNumbers are those of one scenario.
 type ScenarioNumbers struct {
-	Name    string          `json:"name"`
-	Loads   []LoadNumbers   `json:"loads"`
-	Targets []TargetNumbers `json:"targets"`
-}
-
-// LoadNumbers is a load of a scenario.
-type LoadNumbers struct {
-	Name  string `json:"name"`
-	Model string `json:"model"`
+	Name    string           `json:"name"`
+	Loads   []table.LoadInfo `json:"loads"`
+	Targets []TargetNumbers  `json:"targets"`
 }
 
 // TargetNumbers are those of one row.
@@ -93,10 +87,7 @@ func NumbersOf(s Side, study table.Study) Numbers {
 }
 
 func (s *side) numbers(sc *table.Scenario) ScenarioNumbers {
-	out := ScenarioNumbers{Name: sc.Name}
-	for _, l := range sc.Loads {
-		out.Loads = append(out.Loads, LoadNumbers{l.Name, l.Model})
-	}
+	out := ScenarioNumbers{Name: sc.Name, Loads: sc.Loads}
 	fits := map[[2]string]*stats.Blocks{}
 	for _, t := range sc.Targets {
 		row := TargetNumbers{Subject: s.subject(sc.Name, t), Service: t.Info.Service,

@@ -96,11 +96,10 @@ func timelineOf(records []*result.Record) timeline {
 	t.Most = unit.Percent(most)
 	noisy := 0
 	for i, r := range records {
-		m := momentOf(r, i)
 		if r.Before.WindowNs > 0 && !r.Before.Quiet {
 			noisy++
 		}
-		t.Rows = append(t.Rows, m)
+		t.Rows = append(t.Rows, momentOf(r, i))
 		t.Bars = append(t.Bars, barOf(r, i, len(records), most))
 	}
 	switch {

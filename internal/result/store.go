@@ -301,10 +301,10 @@ func readHead(dir string) (head Run, err error) {
 	if err != nil {
 		return head, fmt.Errorf("read run: %w", err)
 	}
-	if err := json.Unmarshal(b, &head); err != nil {
-		return head, fmt.Errorf("read run %s: %w", filepath.Join(dir, RunFile), err)
+	if err = json.Unmarshal(b, &head); err == nil {
+		err = measurable(reflect.ValueOf(head))
 	}
-	if err := measurable(reflect.ValueOf(head)); err != nil {
+	if err != nil {
 		return head, fmt.Errorf("read run %s: %w", filepath.Join(dir, RunFile), err)
 	}
 	if head.Version < 1 {

@@ -38,9 +38,9 @@ type Scenario struct {
 
 // LoadInfo is one load of a scenario as all its records agree on it.
 type LoadInfo struct {
-	Name  string
-	Model string // closed, open or capacity
-	Title string // e.g. "peak (closed, 64 connections)"
+	Name  string `json:"name"`
+	Model string `json:"model"` // closed, open or capacity
+	Title string `json:"-"`     // e.g. "peak (closed, 64 connections)"
 }
 
 // Ranking says which metric put the targets in their tiers.

@@ -196,10 +196,8 @@ const mostMissing = 6
 // missing is the tally of trials that have no record, with the lines that were left out; none where
 // every trial has its line.
 func (s *Study) missing() []Tally {
-	var ids, why []string
-	for _, p := range s.Options.Missing {
-		ids = append(ids, p.Trial)
-	}
+	var why []string
+	ids := Distinct(s.Options.Missing, func(p result.Planned) string { return p.Trial })
 	if len(ids) > 0 {
 		why = append(why, "planned, without a record: "+unit.Few(ids, mostMissing))
 	}
