@@ -44,13 +44,11 @@ func (sc *Scenario) overheadTable(o Options) Table {
 }
 
 // ridersOf are the rows whose ratios refer to a bare one, in the order of their names.
-func (sc *Scenario) ridersOf(bare *Target) (out []*Target) {
-	for _, t := range sc.Targets {
-		if t.Reference == bare.Name && t.Info.Name == bare.Info.Name && t.Info.Variant != "none" &&
-			t.Info.Arm == "" && t.Info.Variant != "" {
-			out = append(out, t)
-		}
-	}
+func (sc *Scenario) ridersOf(bare *Target) []*Target {
+	out := slices.DeleteFunc(slices.Clone(sc.Targets), func(t *Target) bool {
+		return t.Reference != bare.Name || t.Info.Name != bare.Info.Name ||
+			t.Info.Variant == "none" || t.Info.Variant == "" || t.Info.Arm != ""
+	})
 	slices.SortFunc(out, func(a, b *Target) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
