@@ -254,7 +254,8 @@ func (c *Comparison) warnControl(a, b *side) {
 // warnRates tells of open loads that were offered each side's own share of its own peak.
 func (c *Comparison) warnRates(p pairing) {
 	for _, l := range measured(p.a)[0].Loads {
-		if l.Model != result.Open || l.RateOf == "" || !c.shows(l.Name) {
+		if l.Model != result.Open || l.RateOf == "" ||
+			!c.some(func(r *Row) bool { return r.Load == l.Name }) {
 			continue
 		}
 		x, y := rates(p.a, l.Name), rates(p.b, l.Name)
@@ -269,11 +270,6 @@ func (c *Comparison) warnRates(p pairing) {
 			"equal strain, not at an equal rate.", l.Name, who,
 			strings.Replace(l.RateOf, "%", " %", 1), unit.Rate(x), unit.Rate(y))
 	}
-}
-
-// shows tells whether any row is of this load.
-func (c *Comparison) shows(load string) bool {
-	return c.some(func(r *Row) bool { return r.Load == load })
 }
 
 // rates is the median rate that a row was offered by a load.

@@ -252,8 +252,11 @@ func levels(row comparison.Row) (strip, bool) {
 	if len(all) == 0 || slices.Max(all) <= 0 {
 		return strip{}, false
 	}
-	r := near(all)
-	s := strip{Caption: row.Name(), Name: "side", Axis: row.Label + beginsAt(r), Blocks: blocks,
+	r, axis := near(all), row.Label
+	if r.lo > 0 {
+		axis += ", not from zero"
+	}
+	s := strip{Caption: row.Name(), Name: "side", Axis: axis, Blocks: blocks,
 		Value: "median, interval", Ticks: r.marks(onAxis(unit.Printer(row.Unit)))}
 	side := func(name string, v comparison.Value) stripRow {
 		return metricRow(name, table.Metric{Unit: row.Unit, Points: v.Points,
@@ -269,13 +272,6 @@ func near(all []float64) ruler {
 	lo, hi := slices.Min(all), slices.Max(all)
 	room := max(hi-lo, 0.02*hi) * 0.1
 	return ruler{max(lo-room, 0), hi + room, false}
-}
-
-func beginsAt(r ruler) string {
-	if r.lo > 0 {
-		return ", not from zero"
-	}
-	return ""
 }
 
 func compareRowOf(r comparison.Row) compareRow {

@@ -267,13 +267,16 @@ func metricStrip(sc *table.Scenario, load, metric string, blocks int) (strip, bo
 	// Of what is no number Compare says that it is less.
 	most := min(slices.MaxFunc(all, cmp.Compare[float64]), intervalRoom*slices.Max(seen))
 	r := span(slices.DeleteFunc(all, func(x float64) bool { return !(x <= most) }), false)
+	name, scale := metricName(metric, base), ""
 	if base == unit.PerS { // the few per cent that part the best are what a ranking is read for
-		r = ruler{0, most, false}
+		r, scale = ruler{0, most, false}, ", requests/s"
+	}
+	if r.log {
+		scale += ", logarithmic"
 	}
 	ranks := load == sc.Ranking.Load && metric == sc.Ranking.Metric
-	s := strip{Caption: metricName(metric, base) + title, Name: "target", Blocks: blocks,
-		Axis: axisName(metric, base) + scaleWord(r), Value: "median, interval",
-		Ticks: r.marks(onAxis(unit.Printer(base)))}
+	s := strip{Caption: name + title, Name: "target", Blocks: blocks, Axis: name + scale,
+		Value: "median, interval", Ticks: r.marks(onAxis(unit.Printer(base)))}
 	tier := -1
 	for _, t := range sc.Targets {
 		m, ok := t.Metric(load, metric)
@@ -293,13 +296,6 @@ func metricStrip(sc *table.Scenario, load, metric string, blocks int) (strip, bo
 	return s, true
 }
 
-func scaleWord(r ruler) string {
-	if r.log {
-		return ", logarithmic"
-	}
-	return ""
-}
-
 func tierTitle(tier, rows int) string {
 	switch {
 	case tier == 0:
@@ -312,13 +308,6 @@ func tierTitle(tier, rows int) string {
 
 // metricName is a metric's name for people.
 func metricName(name, base string) string { return metric.Named(name, base).Label }
-
-func axisName(metric, base string) string {
-	if base == unit.PerS {
-		return metricName(metric, base) + ", requests/s"
-	}
-	return metricName(metric, base)
-}
 
 func loadName(sc *table.Scenario, load string) string {
 	if l := sc.Load(load); l.Name != "" {
