@@ -64,8 +64,13 @@ func TestPairedRatio(t *testing.T) {
 func TestAlign(t *testing.T) {
 	check := func(a, b map[int]float64, wantA, wantB []float64) {
 		t.Helper()
-		gotA, gotB, _ := Align(Item{Values: a}, Item{Values: b})
-		if !slices.Equal(gotA, wantA) || !slices.Equal(gotB, wantB) {
+		gotA, gotB, blocks := Align(Item{Values: a}, Item{Values: b})
+		for i, block := range blocks {
+			if a[block] != gotA[i] || b[block] != gotB[i] {
+				t.Errorf("block %d of %v and %v has %v, %v", block, a, b, gotA[i], gotB[i])
+			}
+		}
+		if !slices.Equal(gotA, wantA) || !slices.Equal(gotB, wantB) || len(blocks) != len(gotA) {
 			t.Errorf("Align(%v, %v) = %v, %v, want %v, %v", a, b, gotA, gotB, wantA, wantB)
 		}
 	}
