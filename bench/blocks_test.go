@@ -140,7 +140,7 @@ func playBlocks(experiments int, m machine, blocks int, noise []float64, x tail)
 		design := stats.NewBlocks(items, 0.95)
 		base := r.IntN(len(items)) // of all ratios
 		for i, item := range items {
-			xs, _ := stats.Align(item, item)
+			xs, _, _ := stats.Align(item, item)
 			alone := stats.Summarize(xs, 0.95)
 			out.level[0].add(alone.Lo, alone.Hi, i)
 			shared := design.Level(item)
@@ -148,7 +148,7 @@ func playBlocks(experiments int, m machine, blocks int, noise []float64, x tail)
 			if i == base {
 				continue
 			}
-			a, b := stats.Align(items[base], item)
+			a, b, _ := stats.Align(items[base], item)
 			paired := stats.PairedRatio(a, b, 0.95)
 			out.ratio[0].add(paired.Lo, paired.Hi, base, i)
 			moderated := design.Ratio(items[base], item)

@@ -208,8 +208,8 @@ func alike(by resample, xs, ys []float64) sameness {
 			}
 			a.Flipped.add(says(paired(x, y)) != 0)
 		}
-		a.Detect80 = stats.Detectable(s.Ratio.SDLog, n, proofAlpha, 0.8)
-		a.Detect90 = stats.Detectable(s.Ratio.SDLog, n, proofAlpha, 0.9)
+		a.Detect80 = stats.Ratio{N: n, SDLog: s.Ratio.SDLog}.Detects(proofAlpha, 0.8)
+		a.Detect90 = stats.Ratio{N: n, SDLog: s.Ratio.SDLog}.Detects(proofAlpha, 0.9)
 		s.Runs = append(s.Runs, a)
 	}
 	return s

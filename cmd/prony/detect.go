@@ -84,13 +84,14 @@ func (d detection) print(w io.Writer, study table.Study) {
 	alpha := 1 - detectConfidence
 	for _, sc := range study.Scenarios {
 		for _, f := range sc.Floors {
-			sd := f.Ratio.SDLog
-			row := []string{f.Target, f.Load + " " + f.Metric, unit.Percent(sd),
-				percentOr(stats.Detectable(sd, d.blocks, alpha, detectPower))}
+			// One pair alone has a degree of freedom a block, whoever lent it more.
+			pair := stats.Ratio{N: d.blocks, SDLog: f.Ratio.SDLog}
+			row := []string{f.Target, f.Load + " " + f.Metric, unit.Percent(pair.SDLog),
+				percentOr(pair.Detects(alpha, detectPower))}
 			for _, e := range effects {
-				row = append(row, blocksOr(stats.BlocksToResolve(sd, e, alpha, detectPower)))
+				row = append(row, blocksOr(pair.Resolves(e, alpha, detectPower)))
 			}
-			rows = append(rows, append(row, blocksOr(stats.BlocksToResolve(sd, d.asked,
+			rows = append(rows, append(row, blocksOr(pair.Resolves(d.asked,
 				alpha/float64(pairs), detectPower))))
 		}
 	}
@@ -144,7 +145,7 @@ func readFloor(dir string) (table.Study, error) {
 		return table.Study{}, fmt.Errorf("read the noise floor: %s is no A/A run; make one with "+
 			"prony run --aa", dir)
 	}
-	study := table.Analyze(result.Values(records), table.Options{})
+	study := table.Analyze(records, table.Options{})
 	for _, sc := range study.Scenarios {
 		if len(sc.Floors) > 0 {
 			return study, nil

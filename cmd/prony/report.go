@@ -270,7 +270,7 @@ func updatePage(page, section string, anew func(old []byte) ([]byte, error)) err
 // disagreements say where two generators read different things from the same target in the same
 // block, and what about the tools explains it. A sentence comes once for each target and load, with
 // its first block's numbers and how many blocks it is true of.
-func disagreements(records []result.Record) []string {
+func disagreements(records []*result.Record) []string {
 	type spot struct{ target, scenario, load, driver, says string }
 	type finding struct {
 		spot
@@ -278,12 +278,11 @@ func disagreements(records []result.Record) []string {
 	}
 	var order []finding
 	blocks := map[spot]int{}
-	for i := range records {
-		r := &records[i]
+	for _, r := range records {
 		if r.Target.Driver == "" {
 			continue
 		}
-		ours := slices.IndexFunc(records, func(o result.Record) bool {
+		ours := slices.IndexFunc(records, func(o *result.Record) bool {
 			return o.Target.Driver == "" && o.Target.Name == r.Target.Name &&
 				o.Target.Variant == r.Target.Variant && o.Scenario == r.Scenario &&
 				o.Block == r.Block

@@ -66,8 +66,8 @@ func TestTargetsLendPrecision(t *testing.T) {
 	}
 	s := runOf("r", noon, all)
 	r := rowOf(t, compare(t, at(s, "old"), at(s, "new"), Options{}).Pairs[0], "peak", "throughput")
-	study := table.Analyze(result.Values(s.Records), table.Options{Baseline: "old"})
-	i := slices.IndexFunc(study.Scenarios[0].Targets, func(x table.Target) bool {
+	study := table.Analyze(s.Records, table.Options{Baseline: "old"})
+	i := slices.IndexFunc(study.Scenarios[0].Targets, func(x *table.Target) bool {
 		return x.Name == "new"
 	})
 	m, _ := study.Scenarios[0].Targets[i].Metric("peak", "throughput")

@@ -106,12 +106,9 @@ func ParsePercent(text string) (float64, error) {
 // that these limits are about: a gate shows and corrects for no others.
 func Judged(c Comparison, limits []Limit) (names []string, err error) {
 	g, err := find(c, limits)
-	for _, k := range g.Checks {
-		if n := k.Row.Load + "/" + k.Row.Metric; !slices.Contains(names, n) {
-			names = append(names, n)
-		}
-	}
-	return names, err
+	return table.Distinct(g.Checks, func(k Check) string {
+		return k.Row.Load + "/" + k.Row.Metric
+	}), err
 }
 
 // find makes the checks that the limits ask for, without a decision yet.
@@ -213,12 +210,8 @@ func ranking(p *Pair) []*Row {
 
 func known(c Comparison) string {
 	var names []string
-	for _, p := range c.Pairs {
-		for _, r := range p.Rows {
-			if !slices.Contains(names, r.Metric) {
-				names = append(names, r.Metric)
-			}
-		}
+	for _, r := range c.each() {
+		names = table.AddNew(names, r.Metric)
 	}
 	return strings.Join(names, ", ")
 }
@@ -229,7 +222,7 @@ func (k *Check) decide(c Comparison, checks, invalid int) {
 	switch {
 	case k.Row.A.Withheld != "" || k.Row.B.Withheld != "":
 		k.Outcome = Unfit
-		k.Why = lacks(*k.Row)[0].say(k.Row.name())
+		k.Why = lacks(*k.Row)[0].say(k.Row.Name())
 	case lost > invalid:
 		k.Outcome = Unfit
 		k.Why = fmt.Sprintf("%s INVALID or failed, and what is left out may be what is worse; "+
@@ -266,9 +259,9 @@ func (k *Check) exact() {
 	if loss > k.Most {
 		k.Outcome = stats.Fail
 	}
-	k.Why = fmt.Sprintf("%s is exact and changed by %s", k.Row.name(), changeText(*k.Row))
+	k.Why = fmt.Sprintf("%s is exact and changed by %s", k.Row.Name(), changeText(*k.Row))
 	if math.IsNaN(k.Row.Change()) {
-		k.Why = k.Row.name() + " is zero on both sides"
+		k.Why = k.Row.Name() + " is zero on both sides"
 	}
 }
 
@@ -287,7 +280,7 @@ func (k *Check) test(c Comparison, checks int) {
 	}
 	k.Outcome, k.More = d.Outcome, d.More
 	limit := allowed(k.Most, k.Row.Better)
-	name, change := k.Row.name(), changeText(*k.Row)
+	name, change := k.Row.Name(), changeText(*k.Row)
 	switch {
 	case d.Outcome == stats.Inconclusive && beyond:
 		k.Why = fmt.Sprintf("%s changed by %s, beyond the %s allowed, but not at the %.4g %% that "+

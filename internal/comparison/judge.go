@@ -25,11 +25,9 @@ const (
 // second and grows with the SD.
 func (c *Comparison) judge() {
 	var tested []*Row
-	for i := range c.Pairs {
-		for j := range c.Pairs[i].Rows {
-			if r := &c.Pairs[i].Rows[j]; r.HasRatio() {
-				tested = append(tested, r)
-			}
+	for _, r := range c.each() {
+		if r.HasRatio() {
+			tested = append(tested, r)
 		}
 	}
 	c.Tests = len(tested)
@@ -52,10 +50,8 @@ func (c *Comparison) judge() {
 			r.Detectable = math.Expm1(sees[k] * r.Ratio.SDLog)
 		}
 	}
-	for i := range c.Pairs {
-		for j := range c.Pairs[i].Rows {
-			c.Pairs[i].Rows[j].speak(alpha)
-		}
+	for _, r := range c.each() {
+		r.speak(alpha)
 	}
 }
 
@@ -134,10 +130,8 @@ func checkControl(a, b *side, same bool, name string) error {
 		return fmt.Errorf("divide by %s: both sides come from one run, whose blocks pair them "+
 			"already; leave out the control", name)
 	}
-	for _, s := range []*side{a, b} {
-		if err := s.need(name); err != nil {
-			return err
-		}
+	if err := cmp.Or(a.need(name), b.need(name)); err != nil {
+		return err
 	}
 	if x, y := artifacts(a, name), artifacts(b, name); x != y || x == "" {
 		return fmt.Errorf("divide by %s: it is not the same artifact in both runs (%s and %s), so "+
@@ -150,15 +144,14 @@ func checkControl(a, b *side, same bool, name string) error {
 // artifacts are the hashes of what a row ran, in all scenarios.
 func artifacts(s *side, name string) string {
 	var hashes []string
-	for i := range s.study.Scenarios {
-		t := s.target(s.study.Scenarios[i].Name, name)
+	for _, sc := range s.study.Scenarios {
+		t := sc.Target(name)
 		if t == nil {
 			continue
 		}
 		for _, r := range t.Trials {
-			h := unit.Hash(r.Artifact.SHA256)
-			if h != "" && !slices.Contains(hashes, h) {
-				hashes = append(hashes, h)
+			if h := unit.Hash(r.Artifact.SHA256); h != "" {
+				hashes = table.AddNew(hashes, h)
 			}
 		}
 	}
@@ -170,20 +163,22 @@ func artifacts(s *side, name string) string {
 // block, B's run to A's. What the machine did to both in a run cancels, block by block; the runs
 // are then compared as unpaired ones are. In logs it is a difference in differences.
 func (c *Comparison) divide(r *Row, ca, cb *table.Target) {
-	nan := math.NaN()
-	lost := &stats.Ratio{Center: nan, Lo: nan, Hi: nan, Confidence: c.Confidence, P: 1, SDLog: nan,
-		Warning: "the control has no such number"}
-	if ca == nil || cb == nil {
-		r.Ratio = lost
+	number := func(t *table.Target) (table.Metric, bool) {
+		if t == nil {
+			return table.Metric{}, false
+		}
+		m, ok := t.Metric(r.Load, r.Metric)
+		return m, ok && m.Withheld == ""
+	}
+	ma, okA := number(ca)
+	mb, okB := number(cb)
+	if !okA || !okB {
+		lost := stats.UnpairedRatio(nil, nil, c.Confidence)
+		lost.Warning = "the control has no such number"
+		r.Ratio = &lost
 		return
 	}
-	ma, okA := ca.Metric(r.Load, r.Metric)
-	mb, okB := cb.Metric(r.Load, r.Metric)
-	if !okA || !okB || ma.Withheld != "" || mb.Withheld != "" {
-		r.Ratio = lost
-		return
-	}
-	control := stats.UnpairedRatio(values(ma.Points), values(mb.Points), c.Confidence)
+	control := stats.UnpairedRatio(table.Values(ma.Points), table.Values(mb.Points), c.Confidence)
 	as, bs := over(r.A.Points, ma.Points), over(r.B.Points, mb.Points)
 	r.at = func(confidence float64) stats.Ratio { return stats.UnpairedRatio(as, bs, confidence) }
 	ratio := r.at(c.Confidence)
@@ -199,47 +194,47 @@ func over(of, control []table.Point) []float64 {
 	return ofs
 }
 
+// say warns once.
+func (c *Comparison) say(format string, args ...any) {
+	c.Warnings = table.AddNew(c.Warnings, fmt.Sprintf(format, args...))
+}
+
 // warn says what a reader must know before the first number.
 func (c *Comparison) warn(a, b *side, pairs []pairing) {
-	say := func(format string, args ...any) {
-		if s := fmt.Sprintf(format, args...); !slices.Contains(c.Warnings, s) {
-			c.Warnings = append(c.Warnings, s)
-		}
-	}
 	if !c.Paired {
-		say("Nothing pairs these runs, %s apart: what the machine did between them is inside "+
+		c.say("Nothing pairs these runs, %s apart: what the machine did between them is inside "+
 			"every difference, and no interval shows it.", between(a, b))
-		c.warnControl(a, b, say)
+		c.warnControl(a, b)
 	}
 	var alike []string
 	for _, p := range c.Pairs {
 		for _, x := range []Subject{p.A, p.B} {
 			for _, why := range x.Excluded {
-				say("Not in all numbers: %s.", why)
+				c.say("Not in all numbers: %s.", why)
 			}
 		}
 		same := p.A.Artifact != "" && p.A.Artifact == p.B.Artifact && p.A.ran == p.B.ran
-		if same && !slices.Contains(alike, p.B.Target) {
-			alike = append(alike, p.B.Target)
+		if same {
+			alike = table.AddNew(alike, p.B.Target)
 		}
 	}
 	if len(alike) > 0 {
-		say("Both sides of %s are the same artifact: what differs is noise, or the machine.",
+		c.say("Both sides of %s are the same artifact: what differs is noise, or the machine.",
 			strings.Join(alike, ", "))
 	}
 	for _, p := range pairs {
-		c.warnRates(p, say)
+		c.warnRates(p)
 		for _, t := range []*table.Target{p.a, p.b} {
 			for _, m := range t.Method {
-				say("%s %s.", t.Name, m)
+				c.say("%s %s.", t.Name, m)
 			}
 		}
 	}
 }
 
-func (c *Comparison) warnControl(a, b *side, say func(string, ...any)) {
+func (c *Comparison) warnControl(a, b *side) {
 	if c.Control != "" {
-		say("Ratios are divided by those of the control %s, which is the same artifact in both "+
+		c.say("Ratios are divided by those of the control %s, which is the same artifact in both "+
 			"runs: what moved both of them is taken out.", c.Control)
 		return
 	}
@@ -251,15 +246,16 @@ func (c *Comparison) warnControl(a, b *side, say func(string, ...any)) {
 		}
 	}
 	if len(offered) > 0 {
-		say("Both runs hold the same artifact of %s: with one as --control, what moved it is "+
+		c.say("Both runs hold the same artifact of %s: with one as --control, what moved it is "+
 			"taken out of the others.", strings.Join(offered, ", "))
 	}
 }
 
 // warnRates tells of open loads that were offered each side's own share of its own peak.
-func (c *Comparison) warnRates(p pairing, say func(string, ...any)) {
+func (c *Comparison) warnRates(p pairing) {
 	for _, l := range measured(p.a)[0].Loads {
-		if l.Model != result.Open || l.RateOf == "" || !c.shows(l.Name) {
+		if l.Model != result.Open || l.RateOf == "" ||
+			!c.some(func(r *Row) bool { return r.Load == l.Name }) {
 			continue
 		}
 		x, y := rates(p.a, l.Name), rates(p.b, l.Name)
@@ -270,17 +266,10 @@ func (c *Comparison) warnRates(p pairing, say func(string, ...any)) {
 		if p.a.Name == p.b.Name {
 			who = "both sides of " + p.a.Name
 		}
-		say("%s: %s were each offered %s, %s/s and %s/s: latencies compare at "+
+		c.say("%s: %s were each offered %s, %s/s and %s/s: latencies compare at "+
 			"equal strain, not at an equal rate.", l.Name, who,
 			strings.Replace(l.RateOf, "%", " %", 1), unit.Rate(x), unit.Rate(y))
 	}
-}
-
-// shows tells whether any row is of this load.
-func (c *Comparison) shows(load string) bool {
-	return slices.ContainsFunc(c.Pairs, func(p Pair) bool {
-		return slices.ContainsFunc(p.Rows, func(r Row) bool { return r.Load == load })
-	})
 }
 
 // rates is the median rate that a row was offered by a load.
@@ -294,4 +283,46 @@ func rates(t *table.Target, load string) float64 {
 		}
 	}
 	return stats.Median(all)
+}
+
+// enoughMost is how many blocks are advised: more is another machine's work.
+const enoughMost = 200
+
+// Enough says with how many blocks, all of them, such a difference (0.05 is 5 %) would be told by
+// the row that was asked for first, or the steadiest where none was, at the error rate and the
+// power that Detectable has. Empty: it is seen already, or something was told, or nothing is known
+// of the noise.
+func (c Comparison) Enough(effect float64) string {
+	var decides *Row
+	for _, r := range c.each() {
+		if r.Outcome == Better || r.Outcome == Worse {
+			return ""
+		}
+		if r.HasRatio() && !math.IsNaN(r.Detectable) && (decides == nil || r.before(decides)) {
+			decides = r
+		}
+	}
+	if decides == nil || decides.Detectable <= effect {
+		return ""
+	}
+	of := fmt.Sprintf("%.3g %%", 100*effect)
+	n := decides.Ratio.Resolves(effect, (1-c.Confidence)*decides.share, power)
+	if n > enoughMost {
+		return fmt.Sprintf("no sensible number of blocks tells %s of %s at this noise; prony "+
+			"doctor says what disturbs", of, decides.Name())
+	}
+	name := decides.Name() + " decides"
+	if !decides.asked {
+		name += ", the steadiest of these"
+	}
+	return fmt.Sprintf("%s: %d blocks would tell %s of it (--blocks %d, or --for and a time)", name,
+		n, of, n)
+}
+
+// before tells whether a row decides rather than another.
+func (r *Row) before(other *Row) bool {
+	if r.asked != other.asked {
+		return r.asked
+	}
+	return r.Detectable < other.Detectable
 }

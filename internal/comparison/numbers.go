@@ -1,7 +1,6 @@
 package comparison
 
 import (
-	"math"
 	"time"
 
 	"prony/internal/metric"
@@ -26,15 +25,9 @@ type Numbers struct {
 
 // ScenarioNumbers are those of one scenario.
 type ScenarioNumbers struct {
-	Name    string          `json:"name"`
-	Loads   []LoadNumbers   `json:"loads"`
-	Targets []TargetNumbers `json:"targets"`
-}
-
-// LoadNumbers is a load of a scenario.
-type LoadNumbers struct {
-	Name  string `json:"name"`
-	Model string `json:"model"`
+	Name    string           `json:"name"`
+	Loads   []table.LoadInfo `json:"loads"`
+	Targets []TargetNumbers  `json:"targets"`
 }
 
 // TargetNumbers are those of one row.
@@ -43,17 +36,10 @@ type TargetNumbers struct {
 	Ran       string          `json:"ran"` // how its artifact was run
 	Service   string          `json:"service"`
 	Reference string          `json:"reference"` // the row that its ratios refer to, or empty
-	Method    []AspectNumbers `json:"method"`
+	Method    []table.Aspect  `json:"method"`
 	Told      []string        `json:"told"`   // how its own trials differ in method
 	Shares    []ShareNumbers  `json:"shares"` // open loads at a share of each side's own peak
 	Metrics   []MetricNumbers `json:"metrics"`
-}
-
-// AspectNumbers is a table.Aspect.
-type AspectNumbers struct {
-	Name    string `json:"name"`
-	Value   string `json:"value"`
-	Binding bool   `json:"binding"`
 }
 
 // ShareNumbers is an open load whose rate follows from another one's.
@@ -94,26 +80,19 @@ func NumbersOf(s Side, study table.Study) Numbers {
 	for _, row := range x.rows() {
 		n.Artifacts[row] = artifacts(x, row)
 	}
-	for i := range x.study.Scenarios {
-		n.Scenarios = append(n.Scenarios, x.numbers(&x.study.Scenarios[i]))
+	for _, sc := range x.study.Scenarios {
+		n.Scenarios = append(n.Scenarios, x.numbers(sc))
 	}
 	return n
 }
 
 func (s *side) numbers(sc *table.Scenario) ScenarioNumbers {
-	out := ScenarioNumbers{Name: sc.Name}
-	for _, l := range sc.Loads {
-		out.Loads = append(out.Loads, LoadNumbers{l.Name, l.Model})
-	}
+	out := ScenarioNumbers{Name: sc.Name, Loads: sc.Loads}
 	fits := map[[2]string]*stats.Blocks{}
-	for i := range sc.Targets {
-		t := &sc.Targets[i]
+	for _, t := range sc.Targets {
 		row := TargetNumbers{Subject: s.subject(sc.Name, t), Service: t.Info.Service,
-			Reference: t.Reference, Told: t.Method}
+			Reference: t.Reference, Told: t.Method, Method: s.method(sc.Name, t).Aspects}
 		row.Ran = row.Subject.ran
-		for _, a := range s.method(sc.Name, t).Aspects {
-			row.Method = append(row.Method, AspectNumbers(a))
-		}
 		for _, l := range measured(t)[0].Loads {
 			if l.Model == result.Open && l.RateOf != "" {
 				row.Shares = append(row.Shares, ShareNumbers{l.Name, l.RateOf, rates(t, l.Name)})
@@ -132,19 +111,16 @@ func (s *side) numbers(sc *table.Scenario) ScenarioNumbers {
 func (s *side) metric(sc *table.Scenario, t *table.Target, m table.Metric,
 	fits map[[2]string]*stats.Blocks) MetricNumbers {
 	meaning := metric.Named(m.Name, m.Unit)
+	r := newRow(m, m)
 	out := MetricNumbers{Load: m.Load, Model: m.Model, Metric: m.Name, Unit: m.Unit,
-		Better: Lower, WhenUp: meaning.Better, WhenDown: meaning.Worse,
-		Latency: meaning.Quantile > 0, Value: Value{m.Summary, math.NaN(), m.Withheld, m.Points}}
-	if meaning.Higher {
-		out.Better = Higher
-	}
-	r := &Row{Load: m.Load, Metric: m.Name}
+		Better: r.Better, WhenUp: meaning.Better, WhenDown: meaning.Worse,
+		Latency: meaning.Quantile > 0, Value: r.A}
 	n := noise{a: s, pairing: pairing{scenario: sc.Name}}
-	item := n.item(t, r)
+	item := n.item(t, &r)
 	out.Alone = m.Withheld == "" && len(item.Values) < len(m.Points)
 	key := [2]string{m.Load, m.Name}
 	if fits[key] == nil {
-		fits[key] = n.of(s, r, table.DefaultConfidence)
+		fits[key] = n.of(s, &r, table.DefaultConfidence)
 	}
 	if x, ok := fits[key].Noise(t.Name); ok {
 		out.Noise = &x

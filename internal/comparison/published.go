@@ -65,9 +65,8 @@ func Published(a, b *audit.Document, nameA, nameB string, o Options) (Comparison
 	for _, p := range pairs {
 		ma, mb := p[0].method(), p[1].method()
 		unlike, told := beside(ma, mb).Differences(beside(mb, ma))
-		c.Unlike, c.Told = append(c.Unlike, unlike...), append(c.Told, told...)
+		c.Unlike, c.Told = table.AddNew(c.Unlike, unlike...), table.AddNew(c.Told, told...)
 	}
-	c.Unlike, c.Told = once(c.Unlike), once(c.Told)
 	if len(c.Unlike) > 0 && !o.Unlike {
 		return c, &UnlikeError{c.Unlike, o.Refused}
 	}
@@ -91,15 +90,6 @@ func beside(m, other table.Method) table.Method {
 		}
 	}
 	return m
-}
-
-func once(ds []table.Difference) (out []table.Difference) {
-	for _, d := range ds {
-		if !slices.Contains(out, d) {
-			out = append(out, d)
-		}
-	}
-	return out
 }
 
 // pairUp finds which results stand against each other. Two files of one result each are of what
@@ -156,13 +146,8 @@ func (c *Comparison) pairUp(a, b *audit.Document, as, bs []*results, nameA, name
 // few names are enough to choose by.
 const few = 6
 
-func namesOf(all []*results) (out []string) {
-	for _, x := range all {
-		if !slices.Contains(out, x.name) {
-			out = append(out, x.name)
-		}
-	}
-	return out
+func namesOf(all []*results) []string {
+	return table.Distinct(all, func(x *results) string { return x.name })
 }
 
 func (x *results) heading() string {
@@ -230,14 +215,13 @@ func (c *Comparison) published(a, b *audit.Document, p [2]*results, wanted []str
 		if len(x) == 0 || len(y) == 0 || !asked {
 			continue
 		}
-		r := Row{Model: p[1].rows[0].Model, Metric: m.name, Unit: m.unit, Better: Lower,
-			Label: metric.Named(m.name, m.unit).Label, Outcome: Silent,
-			A: c.figure(x), B: c.figure(y), PHolm: math.NaN(), Detectable: math.NaN()}
-		if metric.Named(m.name, m.unit).Higher {
-			r.Better = Higher
+		of := func(points []table.Point) table.Metric {
+			return table.Metric{Model: p[1].rows[0].Model, Name: m.name, Unit: m.unit,
+				Points: points, Summary: stats.Summarize(table.Values(points), c.Confidence)}
 		}
+		r := newRow(of(x), of(y))
 		if !r.constant() {
-			xs, ys := values(x), values(y)
+			xs, ys := table.Values(x), table.Values(y)
 			r.A.Mean, r.B.Mean = geometric(xs), geometric(ys)
 			r.at = func(confidence float64) stats.Ratio {
 				return stats.UnpairedRatio(xs, ys, confidence)
@@ -253,38 +237,28 @@ func (c *Comparison) published(a, b *audit.Document, p [2]*results, wanted []str
 	return out
 }
 
-func (c *Comparison) figure(points []table.Point) Value {
-	return Value{Summary: stats.Summarize(values(points), c.Confidence), Mean: math.NaN(),
-		Points: points}
-}
-
 // warnPublished says of one side what a reader must know before the first number.
 func (c *Comparison) warnPublished(d *audit.Document, pairs [][2]*results, side int) {
-	say := func(format string, args ...any) {
-		if s := fmt.Sprintf(format, args...); !slices.Contains(c.Warnings, s) {
-			c.Warnings = append(c.Warnings, s)
-		}
-	}
 	if side == 0 {
-		say("Prony measured none of this: the figures are as they were printed.")
+		c.say("Prony measured none of this: the figures are as they were printed.")
 		single := func(p [2]*results) bool { return min(len(p[0].rows), len(p[1].rows)) < 2 }
 		if slices.ContainsFunc(pairs, single) {
-			say("Single runs have no interval: how much of a difference is chance cannot be " +
+			c.say("Single runs have no interval: how much of a difference is chance cannot be " +
 				"told, and none is called faster or slower. Repetitions of a row would have one.")
 		}
 	}
 	found := audit.Audit(d)
 	if n := found.Count(audit.Contradiction); n > 0 {
-		say("%s contradicts itself in %s: see prony audit %s before you quote it.", d.File,
+		c.say("%s contradicts itself in %s: see prony audit %s before you quote it.", d.File,
 			unit.Plural(n, "place"), d.File)
 	}
 	for _, p := range pairs {
 		for _, r := range p[side].rows {
 			for _, n := range r.Notes {
-				say("%s (%s): %s.", p[side].name, d.File, n)
+				c.say("%s (%s): %s.", p[side].name, d.File, n)
 			}
 			if n := r.Counted; n > 0 {
-				say("%s (%s): its rate counts %s, too.", p[side].name, d.File,
+				c.say("%s (%s): its rate counts %s, too.", p[side].name, d.File,
 					unit.Plural(int(n), "failure"))
 			}
 		}

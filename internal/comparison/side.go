@@ -1,6 +1,7 @@
 package comparison
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,49 +40,24 @@ type side struct {
 
 func analyse(s Side, confidence float64) *side {
 	o := table.Options{Baseline: s.Head.Baseline, Confidence: confidence}
-	return &side{s, table.Analyze(result.Values(s.Records), o)}
+	return &side{s, table.Analyze(s.Records, o)}
 }
 
 // rows are the names of all targets that a side has a row of, sorted.
 func (s *side) rows() []string {
 	var names []string
-	for i := range s.study.Scenarios {
-		for j := range s.study.Scenarios[i].Targets {
-			if n := s.study.Scenarios[i].Targets[j].Name; !slices.Contains(names, n) {
-				names = append(names, n)
-			}
+	for _, sc := range s.study.Scenarios {
+		for _, t := range sc.Targets {
+			names = append(names, t.Name)
 		}
 	}
 	slices.Sort(names)
-	return names
+	return slices.Compact(names)
 }
 
 func (s *side) need(name string) error {
 	if rows := s.rows(); name != "" && !slices.Contains(rows, name) {
 		return &NoTargetError{name, s.Dir, rows}
-	}
-	return nil
-}
-
-func (s *side) scenario(name string) *table.Scenario {
-	for i := range s.study.Scenarios {
-		if s.study.Scenarios[i].Name == name {
-			return &s.study.Scenarios[i]
-		}
-	}
-	return nil
-}
-
-// target finds a row; nil when there is none.
-func (s *side) target(scenario, name string) *table.Target {
-	sc := s.scenario(scenario)
-	if sc == nil {
-		return nil
-	}
-	for i := range sc.Targets {
-		if sc.Targets[i].Name == name {
-			return &sc.Targets[i]
-		}
 	}
 	return nil
 }
@@ -108,37 +84,28 @@ type pairing struct {
 // pair finds which rows stand against each other. Within one run and without names these are the
 // ones whose ratios the run's own report shows; between runs, those of one name.
 func pair(a, b *side, same bool) (pairs []pairing, missing []string, err error) {
-	for _, err := range []error{a.need(a.Target), b.need(b.Target)} {
-		if err != nil {
-			return nil, nil, err
-		}
+	if err := cmp.Or(a.need(a.Target), b.need(b.Target)); err != nil {
+		return nil, nil, err
 	}
 	nameA, nameB := a.Target, b.Target
-	if !same && nameA == "" {
-		nameA = nameB
+	if !same {
+		nameA, nameB = cmp.Or(nameA, nameB), cmp.Or(nameB, nameA)
 	}
-	if !same && nameB == "" {
-		nameB = nameA
-	}
-	for i := range b.study.Scenarios {
-		sc := &b.study.Scenarios[i]
-		if a.scenario(sc.Name) == nil {
+	for _, sc := range b.study.Scenarios {
+		theirs := a.study.Scenario(sc.Name)
+		if theirs == nil {
 			missing = append(missing, fmt.Sprintf("scenario %q is in B only", sc.Name))
 			continue
 		}
-		for j := range sc.Targets {
-			t := &sc.Targets[j]
+		for _, t := range sc.Targets {
 			if nameB != "" && t.Name != nameB {
 				continue
 			}
-			against := nameA
-			switch {
-			case nameA == "" && same:
+			against := cmp.Or(nameA, t.Name)
+			if nameA == "" && same {
 				against = t.Reference
-			case nameA == "":
-				against = t.Name
 			}
-			if other := a.target(sc.Name, against); other != nil && (other != t) {
+			if other := theirs.Target(against); other != nil && other != t {
 				pairs = append(pairs, pairing{sc.Name, other, t})
 			} else if !same {
 				missing = append(missing, fmt.Sprintf("%s is in B only", t.Name))
@@ -157,15 +124,15 @@ func only(a, b *side, name string, same bool) (out []string) {
 	if same || name != "" {
 		return nil
 	}
-	for i := range a.study.Scenarios {
-		sc := &a.study.Scenarios[i]
-		if b.scenario(sc.Name) == nil {
+	for _, sc := range a.study.Scenarios {
+		theirs := b.study.Scenario(sc.Name)
+		if theirs == nil {
 			out = append(out, fmt.Sprintf("scenario %q is in A only", sc.Name))
 			continue
 		}
-		for j := range sc.Targets {
-			if b.target(sc.Name, sc.Targets[j].Name) == nil {
-				out = append(out, fmt.Sprintf("%s is in A only", sc.Targets[j].Name))
+		for _, t := range sc.Targets {
+			if theirs.Target(t.Name) == nil {
+				out = append(out, fmt.Sprintf("%s is in A only", t.Name))
 			}
 		}
 	}
@@ -220,10 +187,7 @@ func excluded(t *table.Target) (out []string) {
 	for _, r := range t.Trials {
 		switch table.Grade(r) {
 		case table.FailedGrade:
-			why := "the record does not say why"
-			if r.Failure != nil {
-				why, _, _ = strings.Cut(strings.TrimSpace(r.Failure.Error), "\n")
-			}
+			_, why := table.Failure(r)
 			out = append(out, fmt.Sprintf("%s failed: %s", r.Trial, why))
 		case result.Invalid:
 			out = append(out, fmt.Sprintf("%s is INVALID: %s", r.Trial, reasons(r)))

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strings"
 
 	"prony/internal/print"
@@ -64,11 +63,15 @@ func (c Comparison) Banner() string {
 }
 
 func (p Pair) heading() string {
-	what := p.B.Target
-	if p.A.Target != p.B.Target {
-		what += " against " + p.A.Target
+	return strings.TrimPrefix(p.Scenario+" · "+p.Targets(), " · ")
+}
+
+// Targets are those of both sides, or the one that both have.
+func (p Pair) Targets() string {
+	if p.A.Target == p.B.Target {
+		return p.B.Target
 	}
-	return strings.TrimPrefix(p.Scenario+" · "+what, " · ")
+	return p.B.Target + " against " + p.A.Target
 }
 
 // line says what a subject is and how its trials ended.
@@ -105,7 +108,7 @@ func (x Subject) counts() string {
 func cellsOf(p Pair) (out [][]string) {
 	for _, r := range p.Rows {
 		out = append(out, []string{
-			r.name(), Level(r.A, r.Unit), Level(r.B, r.Unit), changeText(r), unit.P(r.PHolm),
+			r.Name(), Level(r.A, r.Unit), Level(r.B, r.Unit), changeText(r), unit.P(r.PHolm),
 			r.Says(),
 		})
 	}
@@ -115,15 +118,14 @@ func cellsOf(p Pair) (out [][]string) {
 // Answers are what a comparison says of each measure in three texts: its name, by how much B
 // differs, and what that means.
 func (c Comparison) Answers() (out [][]string) {
-	for _, p := range c.Pairs {
-		for _, r := range p.Rows {
-			out = append(out, []string{r.name(), changeText(r), r.Says()})
-		}
+	for _, r := range c.each() {
+		out = append(out, []string{r.Name(), changeText(*r), r.Says()})
 	}
 	return out
 }
 
-func (r Row) name() string { return strings.TrimSpace(r.Load + " " + r.Label) }
+// Name is what a row is called.
+func (r Row) Name() string { return strings.TrimSpace(r.Load + " " + r.Label) }
 
 // blind is the difference from which one that is seen no better says nothing: threefold.
 const blind = 2
@@ -197,7 +199,7 @@ func notes(p Pair) (out []string) {
 			if names[l] == nil {
 				reasons = append(reasons, l)
 			}
-			names[l] = append(names[l], r.name())
+			names[l] = append(names[l], r.Name())
 		}
 	}
 	for _, l := range reasons {
@@ -205,7 +207,7 @@ func notes(p Pair) (out []string) {
 	}
 	for _, r := range p.Rows {
 		if r.Control != nil && r.Control.HasInterval() {
-			out = append(out, fmt.Sprintf("the control's own %s: %s (%s)", r.name(),
+			out = append(out, fmt.Sprintf("the control's own %s: %s (%s)", r.Name(),
 				unit.Change(r.Control.Center), Interval(*r.Control)))
 		}
 	}
@@ -243,7 +245,7 @@ func (c Comparison) closing() (out []string) {
 	if c.Paired {
 		how = "t on logs, paired within blocks"
 	}
-	if c.shares() {
+	if c.some(moderated) {
 		how += ", noise as all targets of a run show it"
 	}
 	how = fmt.Sprintf("A and B are geometric means, B to A is their ratio with its %s interval "+
@@ -253,7 +255,7 @@ func (c Comparison) closing() (out []string) {
 			"more.", c.Tests)
 	}
 	out = append(out, how)
-	if c.seesLittle() {
+	if c.some(seesLittle) {
 		out = append(out, "\"sees 3 %\" is the least difference that so many blocks tell from "+
 			"none in 8 of 10 cases: more blocks see less.")
 	}
@@ -279,28 +281,19 @@ func (c Comparison) rest() (out []string) {
 	return out
 }
 
-// shares tells whether any ratio rests on more than its own trials.
-func (c Comparison) shares() bool {
-	for _, p := range c.Pairs {
-		if slices.ContainsFunc(p.Rows, func(r Row) bool {
-			return r.Ratio != nil && r.Ratio.Assumption == stats.Moderated
-		}) {
+func (c *Comparison) some(is func(*Row) bool) bool {
+	for _, r := range c.each() {
+		if is(r) {
 			return true
 		}
 	}
 	return false
 }
 
-func (c Comparison) seesLittle() bool {
-	for _, p := range c.Pairs {
-		for _, r := range p.Rows {
-			if r.Outcome == Alike && !math.IsNaN(r.Detectable) {
-				return true
-			}
-		}
-	}
-	return false
-}
+// moderated tells whether a ratio rests on more than its own trials.
+func moderated(r *Row) bool { return r.Ratio != nil && r.Ratio.Assumption == stats.Moderated }
+
+func seesLittle(r *Row) bool { return r.Outcome == Alike && !math.IsNaN(r.Detectable) }
 
 func differences(ds []table.Difference) string {
 	var out []string

@@ -89,7 +89,7 @@ func tellResults(ctx context.Context, meter trial.Meter, dir string) {
 		return // the report says it
 	}
 	run := filepath.Base(dir)
-	study := table.Analyze(result.Values(records), table.Options{Baseline: head.Baseline})
+	study := table.Analyze(records, table.Options{Baseline: head.Baseline})
 	meter.Points(context.WithoutCancel(ctx), telemetry.Own{Trial: telemetry.Trial{Run: run},
 		Series: trial.Results(study, run, clock.Wall().UnixNano())})
 }

@@ -34,26 +34,17 @@ const (
 	SpansEach   = "spans_per_request"
 )
 
-// Of is what a metric has a value of.
-type Of int
-
-// What they are of.
-const (
-	Load    Of = iota // each load of a trial
-	Watched           // likewise, where the lab watched beside its samples
-	Trial             // the whole trial
-)
-
 // Metric is what each trial has one value of.
 type Metric struct {
 	Name, Unit string
-	Of         Of
 	Model      string // of loads that have it; empty: all
 
-	// Value is that of a record, or of a load in it, and NaN where it is not known; Missing says
-	// then what would give it.
-	Value   func(r *result.Record, l *result.Load) float64
+	// Load is its value in a load of a trial, Trial that of a whole trial, which it has instead;
+	// NaN where it is not known. Missing says then what would give it.
+	Load    func(*result.Load) float64
+	Trial   func(*result.Record) float64
 	Missing string
+	Watched bool // of loads where the lab watched beside its samples
 	// Quantile is the share of requests that are faster, for a percentile of the response time,
 	// which is read from histograms instead; 0 for all else.
 	Quantile float64
@@ -82,6 +73,14 @@ type Column struct {
 	Place         Place
 	Rank          int                  // among those of its place, from 1
 	Print         func(float64) string // nil: as the times beside it
+}
+
+// Value is that of a load in a record, or of the whole trial.
+func (m Metric) Value(r *result.Record, l *result.Load) float64 {
+	if m.Trial != nil {
+		return m.Trial(r)
+	}
+	return m.Load(l)
 }
 
 // Place is where a column stands.
@@ -117,22 +116,13 @@ func Named(name, base string) Metric {
 }
 
 // Percentiles are those that are metrics, the lowest first.
-func Percentiles() (out []Metric) {
-	for _, m := range All {
-		if m.Quantile > 0 {
-			out = append(out, m)
-		}
-	}
-	return out
+func Percentiles() []Metric {
+	return slices.DeleteFunc(slices.Clone(All), func(m Metric) bool { return m.Quantile == 0 })
 }
 
 // Columns are the metrics that a suite may ask for, in the order of their places.
-func Columns() (out []Metric) {
-	for _, m := range All {
-		if m.Column != nil {
-			out = append(out, m)
-		}
-	}
+func Columns() []Metric {
+	out := slices.DeleteFunc(slices.Clone(All), func(m Metric) bool { return m.Column == nil })
 	slices.SortFunc(out, func(a, b Metric) int {
 		return 100*int(a.Column.Place-b.Column.Place) + a.Column.Rank - b.Column.Rank
 	})

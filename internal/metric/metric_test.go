@@ -62,7 +62,13 @@ func TestRowsAreWhole(t *testing.T) {
 			m.Better == m.Worse || m.Doc == "" {
 			t.Errorf("%s: a unit, words or its line for the documentation lack: %+v", m.Name, m)
 		}
-		if (m.Value == nil) != (m.Quantile > 0) {
+		ways := 0
+		for _, has := range []bool{m.Load != nil, m.Trial != nil, m.Quantile > 0} {
+			if has {
+				ways++
+			}
+		}
+		if ways != 1 {
 			t.Errorf("%s is read from records or from histograms, and from one of them", m.Name)
 		}
 		if m.Column != nil {
@@ -74,7 +80,7 @@ func TestRowsAreWhole(t *testing.T) {
 		if m.Told == "" {
 			continue
 		}
-		if told[m.Told] || m.Of == metric.Trial || m.Quantile > 0 ||
+		if told[m.Told] || m.Trial != nil || m.Quantile > 0 ||
 			!slices.ContainsFunc(telemetry.Metrics, func(of telemetry.Metric) bool {
 				return of.Name == m.Told && of.Labels == nil && of.Of == telemetry.Load
 			}) {
@@ -90,7 +96,7 @@ func TestRowsAreWhole(t *testing.T) {
 func TestNothingIsKnownOfNothing(t *testing.T) {
 	known := []string{metric.Throughput}
 	for _, m := range metric.All {
-		if m.Value == nil {
+		if m.Quantile > 0 {
 			continue
 		}
 		v := m.Value(&result.Record{}, &result.Load{})

@@ -27,7 +27,7 @@ func TestFlamesInBrowser(t *testing.T) {
 		t.Skip("no chromium or chrome on PATH: install one to test the page")
 	}
 	files, records := profiled(t)
-	html := page(t, records, HTMLOptions{Profiles: ReadProfiles(files, records)})
+	html := page(t, records, HTMLOptions{Profiles: ReadProfiles(files, pointers(records))})
 	file := filepath.Join(t.TempDir(), "flames.html")
 	if err := os.WriteFile(file, []byte(html), 0o644); err != nil {
 		t.Fatal(err)

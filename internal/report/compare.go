@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	_ "embed" // the page's template
 	"fmt"
 	"io"
 	"math"
@@ -14,30 +13,21 @@ import (
 	"prony/internal/unit"
 )
 
-//go:embed page_compare.gohtml
-var compareTemplate string
-
 // Compare prints a comparison as one file, of the same bundle and under the same policy as HTML's.
 // All its figures are markup, so that it reads, and prints, without scripts.
 func Compare(w io.Writer, c comparison.Comparison, o HTMLOptions) error {
-	return write(w, compareTemplate, pageData{Scenarios: []pageScenario{}}, func(f frame) any {
-		v := compareOf(c, o)
-		v.frame = f
-		return v
-	})
+	v := compareOf(c, o)
+	return write(w, "page_compare.gohtml", pageData{Scenarios: []pageScenario{}}, &v.frame, &v)
 }
 
+// compareView is a comparison with what the page says of it in its own way.
 type compareView struct {
 	frame
+	comparison.Comparison
 	Title     string
 	Says      string
 	Gate      *comparison.Gate
-	Banner    string
-	Unlike    []table.Difference
-	Told      []table.Difference
-	Warnings  []string
 	Pairs     []pairView
-	Missing   []string
 	Method    []string
 	Reproduce []string
 	Prony     string
@@ -61,12 +51,11 @@ type sideView struct {
 type compareRow struct{ Name, A, B, Change, Interval, P, Word, Outcome string }
 
 func compareOf(c comparison.Comparison, o HTMLOptions) compareView {
-	v := compareView{Title: cmp.Or(o.Title, c.Title), Says: compareSays(c), Gate: o.Gate,
-		Banner: c.Banner(), Unlike: c.Unlike, Told: c.Told, Warnings: c.Warnings,
-		Missing: c.Missing, Method: methodLines(c)}
+	v := compareView{Comparison: c, Title: cmp.Or(o.Title, c.Title), Says: compareSays(c),
+		Gate: o.Gate, Method: methodLines(c)}
 	for _, r := range c.Reproduce {
-		if r != "" && !slices.Contains(v.Reproduce, r) {
-			v.Reproduce = append(v.Reproduce, r)
+		if r != "" {
+			v.Reproduce = table.AddNew(v.Reproduce, r)
 		}
 	}
 	for i, p := range c.Pairs {
@@ -84,7 +73,7 @@ func compareSays(c comparison.Comparison) string {
 		for _, r := range p.Rows {
 			switch r.Outcome {
 			case comparison.Better, comparison.Worse:
-				text := fmt.Sprintf("%s %s (%s)", rowName(r), unit.Change(1+r.Change()), r.Word)
+				text := fmt.Sprintf("%s %s (%s)", r.Name(), unit.Change(1+r.Change()), r.Word)
 				if len(c.Pairs) > 1 {
 					text = p.B.Target + ": " + text
 				}
@@ -109,15 +98,10 @@ func compareSays(c comparison.Comparison) string {
 	return "Of B against A: " + strings.Join(changed, "; ") + ". " + rest + "."
 }
 
-func rowName(r comparison.Row) string { return strings.TrimSpace(r.Load + " " + r.Label) }
-
 func pairOf(c comparison.Comparison, p comparison.Pair, number int, g *comparison.Gate) pairView {
-	v := pairView{Number: number, Heading: strings.TrimPrefix(p.Scenario+": "+p.B.Target, ": "),
-		Sides: []sideView{{"A", sideFacts(p.A)}, {"B", sideFacts(p.B)}}}
-	if p.A.Target != p.B.Target {
-		v.Heading += " against " + p.A.Target
-	}
-	v.Forest = forest(c, p, g)
+	v := pairView{Number: number, Heading: strings.TrimPrefix(p.Scenario+": "+p.Targets(), ": "),
+		Sides:  []sideView{{"A", sideFacts(p.A)}, {"B", sideFacts(p.B)}},
+		Forest: forest(c, p, g)}
 	for _, r := range p.Rows {
 		v.Table = append(v.Table, compareRowOf(r))
 		if s, ok := levels(r); ok {
@@ -126,12 +110,12 @@ func pairOf(c comparison.Comparison, p comparison.Pair, number int, g *compariso
 		for _, why := range []struct{ name, text string }{{"A", r.A.Withheld}, {"B",
 			r.B.Withheld}} {
 			if why.text != "" {
-				v.Notes = append(v.Notes, fmt.Sprintf("%s has no %s: %s", why.name, rowName(r),
+				v.Notes = append(v.Notes, fmt.Sprintf("%s has no %s: %s", why.name, r.Name(),
 					why.text))
 			}
 		}
 		if r.Control != nil && r.Control.HasInterval() {
-			v.Notes = append(v.Notes, fmt.Sprintf("the control's own %s: %s (%s)", rowName(r),
+			v.Notes = append(v.Notes, fmt.Sprintf("the control's own %s: %s (%s)", r.Name(),
 				unit.Change(r.Control.Center), comparison.Interval(*r.Control)))
 		}
 	}
@@ -140,28 +124,23 @@ func pairOf(c comparison.Comparison, p comparison.Pair, number int, g *compariso
 
 func sideFacts(x comparison.Subject) []fact {
 	v := factsView{}
-	add := func(name, value string) {
-		if value != "" {
-			v.add(name, value)
-		}
-	}
-	add("target", x.Target)
-	add("run", strings.TrimSpace(x.Run+" "+x.Time))
+	v.add("target", x.Target)
+	v.add("run", strings.TrimSpace(x.Run+" "+x.Time))
 	if x.Method == "" { // published
-		add("measured by", x.Tool)
+		v.add("measured by", x.Tool)
 		return v.Facts
 	}
-	add("suite", x.Suite)
-	add("commit", x.Commit)
-	add("artifact", x.Artifact)
-	add("machine", x.Machine)
-	add("prony", x.Prony)
-	add("blocks", fmt.Sprint(x.Blocks))
+	v.add("suite", x.Suite)
+	v.add("commit", x.Commit)
+	v.add("artifact", x.Artifact)
+	v.add("machine", x.Machine)
+	v.add("prony", x.Prony)
+	v.add("blocks", fmt.Sprint(x.Blocks))
 	n := x.Counts
-	add("trials", fmt.Sprintf("VALID %d, SUSPECT %d, INVALID %d, failed %d", n.Valid, n.Suspect,
+	v.add("trials", fmt.Sprintf("VALID %d, SUSPECT %d, INVALID %d, failed %d", n.Valid, n.Suspect,
 		n.Invalid, n.Failed))
-	add("method", x.Method)
-	add("left out", strings.Join(x.Excluded, "; "))
+	v.add("method", x.Method)
+	v.add("left out", strings.Join(x.Excluded, "; "))
 	return v.Facts
 }
 
@@ -206,7 +185,7 @@ func drawable(r comparison.Row) bool {
 
 func forestRow(row comparison.Row, r ruler, blocks int, g *comparison.Gate,
 	p comparison.Pair) stripRow {
-	out := ratioRow(rowName(row), *row.Ratio, r)
+	out := ratioRow(row.Name(), *row.Ratio, r)
 	out.Class, out.Note = row.Outcome, row.Better+" is better"
 	out.Text = unit.Change(row.Ratio.Center)
 	if row.Ratio.HasInterval() {
@@ -273,8 +252,11 @@ func levels(row comparison.Row) (strip, bool) {
 	if len(all) == 0 || slices.Max(all) <= 0 {
 		return strip{}, false
 	}
-	r := near(all)
-	s := strip{Caption: rowName(row), Name: "side", Axis: row.Label + beginsAt(r), Blocks: blocks,
+	r, axis := near(all), row.Label
+	if r.lo > 0 {
+		axis += ", not from zero"
+	}
+	s := strip{Caption: row.Name(), Name: "side", Axis: axis, Blocks: blocks,
 		Value: "median, interval", Ticks: r.marks(onAxis(unit.Printer(row.Unit)))}
 	side := func(name string, v comparison.Value) stripRow {
 		return metricRow(name, table.Metric{Unit: row.Unit, Points: v.Points,
@@ -292,15 +274,8 @@ func near(all []float64) ruler {
 	return ruler{max(lo-room, 0), hi + room, false}
 }
 
-func beginsAt(r ruler) string {
-	if r.lo > 0 {
-		return ", not from zero"
-	}
-	return ""
-}
-
 func compareRowOf(r comparison.Row) compareRow {
-	out := compareRow{Name: rowName(r), A: comparison.Level(r.A, r.Unit),
+	out := compareRow{Name: r.Name(), A: comparison.Level(r.A, r.Unit),
 		B: comparison.Level(r.B, r.Unit), Change: unit.Absent, P: unit.P(r.PHolm), Word: r.Says(),
 		Outcome: r.Outcome}
 	if r.A.Withheld == "" && r.B.Withheld == "" {

@@ -24,12 +24,11 @@ type warning struct {
 }
 
 // warningsOf groups findings by rule, load and grade, the gravest and most frequent first.
-func warningsOf(records []result.Record) []warning {
+func warningsOf(records []*result.Record) []warning {
 	type key struct{ rule, load, grade string }
 	groups := map[key]*warning{}
 	var keys []key
-	for i := range records {
-		r := &records[i]
+	for _, r := range records {
 		for _, f := range r.Verdict.Findings {
 			if f.Grade == result.Valid {
 				continue // it moves no number; the trial's own list has it
@@ -85,24 +84,22 @@ type moment struct {
 	Anchor                             string
 }
 
-func timelineOf(records []result.Record) timeline {
+func timelineOf(records []*result.Record) timeline {
 	var t timeline
 	most := 0.02 // below it, differences mean nothing
-	for i := range records {
-		b := records[i].Before
+	for _, r := range records {
+		b := r.Before
 		most = max(most, b.StealShare+b.OtherCPUShare)
 		t.Looks = t.Looks || b.WindowNs > 0
 		t.Heat = t.Heat || b.TemperatureC > 0
 	}
 	t.Most = unit.Percent(most)
 	noisy := 0
-	for i := range records {
-		r := &records[i]
-		m := momentOf(r, i)
+	for i, r := range records {
 		if r.Before.WindowNs > 0 && !r.Before.Quiet {
 			noisy++
 		}
-		t.Rows = append(t.Rows, m)
+		t.Rows = append(t.Rows, momentOf(r, i))
 		t.Bars = append(t.Bars, barOf(r, i, len(records), most))
 	}
 	switch {
@@ -150,8 +147,8 @@ func momentOf(r *result.Record, i int) moment {
 		if f.Load != "" {
 			words += " at " + f.Load
 		}
-		if f.Grade != result.Valid && !slices.Contains(rules, words) {
-			rules = append(rules, words)
+		if f.Grade != result.Valid {
+			rules = table.AddNew(rules, words)
 		}
 	}
 	m.Findings = strings.Join(rules, ", ")
@@ -173,12 +170,12 @@ type varied struct {
 // byNature are facts that must differ between targets; they stay with the trials.
 var byNature = []string{"target", "start", "warm-up", "artifact", "service command"}
 
-func sharedOf(records []result.Record) shared {
+func sharedOf(records []*result.Record) shared {
 	var out shared
 	var names []string
 	values := map[string][]string{}
-	for i := range records {
-		for _, f := range provenanceFacts(&records[i]) {
+	for _, r := range records {
+		for _, f := range provenanceFacts(r) {
 			if slices.Contains(byNature, f.Name) {
 				continue
 			}

@@ -39,7 +39,7 @@ type dataTable struct {
 	Rows    [][]string
 }
 
-func figuresOf(s table.Study, sc table.Scenario, d pageScenario) figuresView {
+func figuresOf(s table.Study, sc *table.Scenario, d pageScenario) figuresView {
 	blocks := blocksOf(sc)
 	var v figuresView
 	if r, ok := metricStrip(sc, sc.Ranking.Load, sc.Ranking.Metric, blocks); ok {
@@ -67,13 +67,11 @@ func figuresOf(s table.Study, sc table.Scenario, d pageScenario) figuresView {
 	return v
 }
 
-func blocksOf(sc table.Scenario) int {
+func blocksOf(sc *table.Scenario) int {
 	most := 0
-	for _, t := range sc.Targets {
-		for _, m := range t.Metrics {
-			for _, p := range m.Points {
-				most = max(most, p.Block)
-			}
+	for _, m := range sc.Metrics() {
+		for _, p := range m.Points {
+			most = max(most, p.Block)
 		}
 	}
 	return most
@@ -82,7 +80,7 @@ func blocksOf(sc table.Scenario) int {
 const saidTiers = 4
 
 // rankingSays reads the ranking out, tier by tier.
-func rankingSays(sc table.Scenario) string {
+func rankingSays(sc *table.Scenario) string {
 	var said []string
 	for k, names := range sc.Ranking.Tiers {
 		if k == saidTiers && len(sc.Ranking.Tiers) > saidTiers+1 {
@@ -108,7 +106,7 @@ func rankingSays(sc table.Scenario) string {
 	return "By " + metricName(sc.Ranking.Metric, "") + ", " + strings.Join(said, "; ") + "."
 }
 
-func trialsTable(sc table.Scenario, blocks int) *dataTable {
+func trialsTable(sc *table.Scenario, blocks int) *dataTable {
 	t := &dataTable{Caption: "Each trial's " + metricName(sc.Ranking.Metric, "") + ", by block",
 		Columns: []string{"target"}}
 	for b := range blocks {
@@ -119,11 +117,8 @@ func trialsTable(sc table.Scenario, blocks int) *dataTable {
 		if !ok {
 			continue
 		}
-		row := make([]string, blocks+1)
+		row := slices.Repeat([]string{unit.Absent}, blocks+1)
 		row[0] = target.Name
-		for b := range blocks {
-			row[b+1] = unit.Absent
-		}
 		for _, p := range m.Points {
 			row[p.Block] = unit.Printer(m.Unit)(p.Value)
 			if p.Verdict != "VALID" {
@@ -136,7 +131,7 @@ func trialsTable(sc table.Scenario, blocks int) *dataTable {
 }
 
 // moreStrips are the other measures that people choose by; all are in the CSV.
-func moreStrips(sc table.Scenario, blocks int) []strip {
+func moreStrips(sc *table.Scenario, blocks int) []strip {
 	var out []strip
 	add := func(load, metric string) {
 		if load == sc.Ranking.Load && metric == sc.Ranking.Metric {
@@ -167,7 +162,7 @@ func moreStrips(sc table.Scenario, blocks int) []strip {
 }
 
 // floorStrip draws a target's ratio to itself: what lies inside is noise.
-func floorStrip(sc table.Scenario, blocks int) *strip {
+func floorStrip(sc *table.Scenario, blocks int) *strip {
 	all := []float64{}
 	for _, f := range sc.Floors {
 		all = append(all, f.Ratio.Center, f.Ratio.Lo, f.Ratio.Hi)
@@ -210,7 +205,7 @@ func floorStrip(sc table.Scenario, blocks int) *strip {
 
 const saidTargets = 3
 
-func latencySays(sc table.Scenario, l pageLatency) string {
+func latencySays(sc *table.Scenario, l pageLatency) string {
 	type named struct {
 		name string
 		ns   float64
@@ -235,7 +230,7 @@ func latencySays(sc table.Scenario, l pageLatency) string {
 	return fmt.Sprintf("At %s, p99 from the shortest: %s.", l.Title, strings.Join(words, ", "))
 }
 
-func latencyTables(sc table.Scenario, ls []pageLatency) []dataTable {
+func latencyTables(sc *table.Scenario, ls []pageLatency) []dataTable {
 	var out []dataTable
 	for _, l := range ls {
 		t := dataTable{Caption: "Response time at " + l.Title,

@@ -26,20 +26,19 @@ func ratioRow(name string, x stats.Ratio, r ruler) stripRow {
 	if math.IsNaN(x.Center) {
 		return row
 	}
-	row.Center, row.Text = r.place(x.Center), fmt.Sprintf("%.3f", x.Center)
+	thousandths := func(x float64) string { return fmt.Sprintf("%.3f", x) }
+	row.Center, row.Text = r.place(x.Center), thousandths(x.Center)
 	if row.Beyond = r.beyond(x.Center); row.Beyond != "" {
 		row.Center = ""
 	}
 	if x.HasInterval() {
-		row.From, row.Width = r.between(x.Lo, x.Hi)
-		row.CutLo, row.CutHi = r.beyond(x.Lo) == "start", r.beyond(x.Hi) == "end"
-		row.Range = fmt.Sprintf("%.3f – %.3f", x.Lo, x.Hi)
+		row.interval(x.Lo, x.Hi, r, thousandths)
 	}
 	return row
 }
 
 // noiseTable says where the noise of what ranks comes from.
-func noiseTable(sc table.Scenario) *dataTable {
+func noiseTable(sc *table.Scenario) *dataTable {
 	t := &dataTable{Caption: "Where the noise comes from", Columns: []string{"target",
 		"SD between trials", "SD within a trial", "share between trials"}}
 	for _, target := range sc.Targets {
@@ -80,7 +79,7 @@ type pageLoadPoint struct {
 
 // loadsOf is nil where no target has two points: a curve of one is none, and a closed load's
 // response time does not belong beside an open one's.
-func loadsOf(sc table.Scenario) *pageLoads {
+func loadsOf(sc *table.Scenario) *pageLoads {
 	out := &pageLoads{}
 	most := 0
 	for _, t := range sc.Targets {
@@ -96,7 +95,7 @@ func loadsOf(sc table.Scenario) *pageLoads {
 	return out
 }
 
-func loadLine(sc table.Scenario, t table.Target) pageLoadLine {
+func loadLine(sc *table.Scenario, t *table.Target) pageLoadLine {
 	line := pageLoadLine{Target: t.Name}
 	var over []string
 	for _, l := range sc.Loads {
@@ -139,7 +138,7 @@ func loadLine(sc table.Scenario, t table.Target) pageLoadLine {
 
 func milli(ns float64) *float64 { return print.Finite(roundTo(ns/1e6, 4)) }
 
-func noLoads(sc table.Scenario) string {
+func noLoads(sc *table.Scenario) string {
 	open := 0
 	for _, l := range sc.Loads {
 		if l.Model == result.Open {
@@ -202,7 +201,7 @@ type pageCostPoint struct {
 	Text   string   `json:"text"`
 }
 
-func costOf(sc table.Scenario) *pageCost {
+func costOf(sc *table.Scenario) *pageCost {
 	load := sc.Ranking.Load
 	out := &pageCost{Title: strings.TrimPrefix(loadName(sc, load), " at ")}
 	for _, t := range sc.Targets {
@@ -256,7 +255,7 @@ func costTable(c pageCost) dataTable {
 
 // Warm-up.
 
-func seriesSays(sc table.Scenario) string {
+func seriesSays(sc *table.Scenario) string {
 	kinds := map[string]int{}
 	trials := 0
 	for _, t := range sc.Targets {
@@ -268,10 +267,9 @@ func seriesSays(sc table.Scenario) string {
 		}
 	}
 	var words []string
-	for _, kind := range []string{stats.Flat, stats.Warmed, stats.Slowed, stats.Unsteady,
-		ruleHeld, ruleMissed} {
-		if n := kinds[kind]; n > 0 {
-			words = append(words, fmt.Sprintf("%d %s", n, kindWords[kind]))
+	for _, k := range kindWords {
+		if n := kinds[k.kind]; n > 0 {
+			words = append(words, fmt.Sprintf("%d %s", n, k.words))
 		}
 	}
 	if trials == 0 {
@@ -286,11 +284,13 @@ const (
 	ruleMissed = "not steady"
 )
 
-var kindWords = map[string]string{
-	stats.Flat: "were steady from the first interval", stats.Warmed: "warmed up and became steady",
-	stats.Slowed:   "were faster at first, then steady",
-	stats.Unsteady: "never became steady", ruleHeld: "became steady in the warm-up",
-	ruleMissed: "were not steady when the warm-up ended",
+var kindWords = []struct{ kind, words string }{
+	{stats.Flat, "were steady from the first interval"},
+	{stats.Warmed, "warmed up and became steady"},
+	{stats.Slowed, "were faster at first, then steady"},
+	{stats.Unsteady, "never became steady"},
+	{ruleHeld, "became steady in the warm-up"},
+	{ruleMissed, "were not steady when the warm-up ended"},
 }
 
 func warmupKind(w result.Warmup) string {
@@ -303,7 +303,7 @@ func warmupKind(w result.Warmup) string {
 	return ruleMissed
 }
 
-func warmupTables(sc table.Scenario) []dataTable {
+func warmupTables(sc *table.Scenario) []dataTable {
 	t := dataTable{Caption: "Warm-up, a row a trial", Columns: []string{"target", "block", "kind",
 		"steady after", "peak after", "cost", "levels"}}
 	for _, target := range sc.Targets {
@@ -325,7 +325,7 @@ func warmupTables(sc table.Scenario) []dataTable {
 }
 
 // rolesTable has the windows in which the names of threads tell what they are for.
-func rolesTable(sc table.Scenario) dataTable {
+func rolesTable(sc *table.Scenario) dataTable {
 	t := dataTable{Caption: "CPU time by what threads are for, a row a window",
 		Columns: []string{"target", "block", "load", "CPU time", "compilers silent"}}
 	for _, target := range sc.Targets {

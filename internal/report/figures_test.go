@@ -26,7 +26,7 @@ func TestFiguresSayFindings(t *testing.T) {
 
 	floor := table.Floor{Target: "a", Load: "peak", Metric: "throughput", Unit: "1/s",
 		Detects: 1e15, Ratio: stats.Ratio{N: 2, Center: 1, Lo: 0.001, Hi: 1000, SDLog: 1}}
-	s := floorStrip(table.Scenario{Floors: []table.Floor{floor}}, 2)
+	s := floorStrip(&table.Scenario{Floors: []table.Floor{floor}}, 2)
 	if row := s.Groups[0].Rows[0]; !strings.HasSuffix(row.Range, "resolves unknown") {
 		t.Errorf("the row says %q", row.Range)
 	}
@@ -43,7 +43,7 @@ func TestFiguresSplitProcessorTime(t *testing.T) {
 			Warmup: result.Warmup{DurationNs: 1, SilentAtNs: silentAtNs}}
 	}
 	tables := func(r *result.Record) []dataTable {
-		return warmupTables(table.Scenario{Targets: []table.Target{{Name: "a",
+		return warmupTables(&table.Scenario{Targets: []*table.Target{{Name: "a",
 			Trials: []*result.Record{r}}}})
 	}
 	check := func(r *result.Record, want ...string) {

@@ -54,6 +54,23 @@ const (
 	fixtureWindowS = 10
 )
 
+// pointers are to records that a test has as values.
+func pointers(records []result.Record) (out []*result.Record) {
+	for i := range records {
+		out = append(out, &records[i])
+	}
+	return out
+}
+
+func analyze(records []result.Record, o table.Options) table.Study {
+	return table.Analyze(pointers(records), o)
+}
+
+func sheetOf(records []result.Record, o table.Options) table.Sheet {
+	study := analyze(records, o)
+	return study.Sheet()
+}
+
 // fixture is a run of five blocks: many trials VALID, some SUSPECT, one INVALID in one load, one
 // target without a good open load, one that fails once and one that always does. It is a pure
 // function of its seed.
@@ -272,7 +289,7 @@ func fixtureOptions() table.Options {
 		Baseline:  "go-nethttp",
 		Reproduce: "prony run suites/canonical.yaml --seed 42 --blocks 5",
 		Report:    "results/2026-11-21T03-40-11Z/report.html",
-		Skipped: []table.Skipped{{Name: "java-quarkus/native", Reason: "native-image is not " +
+		Skipped: []result.Skipped{{Target: "java-quarkus/native", Reason: "native-image is not " +
 			"installed (see services/java-quarkus/README.md)"}},
 	}
 }

@@ -30,7 +30,7 @@ func find(f *profile.Frame, path ...string) *profile.Frame {
 func TestReadProfiles(t *testing.T) {
 	files, records := profiled(t)
 	got := map[string]Profiled{}
-	for _, p := range ReadProfiles(files, records) {
+	for _, p := range ReadProfiles(files, pointers(records)) {
 		got[p.what()] = p
 	}
 	parse := []string{"http.(*conn).serve", "main.parse"}
@@ -101,7 +101,7 @@ func TestProfileFilesAreTheRunsOwn(t *testing.T) {
 	} {
 		r := result.Record{Scenario: "s", Profiles: []result.Profile{{Kind: "cpu", Load: "l",
 			File: file}}}
-		p := ReadProfiles(files, []result.Record{r})
+		p := ReadProfiles(files, []*result.Record{&r})
 		missing := strings.Join(p[0].Missing, "; ")
 		if (p[0].Flame != nil) != (want == "") || !strings.Contains(missing, want) {
 			t.Errorf("%s: %+v, wanted %q", file, p, want)
@@ -147,7 +147,7 @@ func TestPrune(t *testing.T) {
 
 // TestFlamesFit: whatever there is, it fits, the sums stay, and the page says what was merged.
 func TestFlamesFit(t *testing.T) {
-	scenarios := []table.Scenario{{Name: "s", Loads: []table.LoadInfo{{Name: "l"}}}}
+	scenarios := []*table.Scenario{{Name: "s", Loads: []table.LoadInfo{{Name: "l"}}}}
 	profiles := []Profiled{{Scenario: "s", Target: "broad", Load: "l", Kind: "cpu",
 		Flame: broad(900)}, {Scenario: "s", Target: "narrow", Load: "l", Kind: "cpu",
 		Flame: broad(3)}}
@@ -198,7 +198,7 @@ func TestFlamesKeepSelf(t *testing.T) {
 		return n
 	}
 	frames := 0
-	for _, p := range ReadProfiles(files, records) {
+	for _, p := range ReadProfiles(files, pointers(records)) {
 		if p.Flame != nil {
 			frames += check(p.Flame)
 		}
@@ -211,7 +211,7 @@ func TestFlamesKeepSelf(t *testing.T) {
 // TestFlamesOnThePage: what reads without scripts, and in which order the page has its profiles.
 func TestFlamesOnThePage(t *testing.T) {
 	files, records := profiled(t)
-	o := HTMLOptions{Profiles: ReadProfiles(files, records)}
+	o := HTMLOptions{Profiles: ReadProfiles(files, pointers(records))}
 	html := page(t, records, o)
 	markup, _, _ := strings.Cut(html, `<script type="application/json"`)
 	for _, want := range []string{
@@ -232,7 +232,7 @@ func TestFlamesOnThePage(t *testing.T) {
 	if strings.Contains(html, "<img") || strings.Count(html, "</script>") != 2 {
 		t.Error("a frame's name became markup")
 	}
-	s := table.Analyze(records, fixtureOptions())
+	s := analyze(records, fixtureOptions())
 	var order []string
 	for _, p := range dataOf(s, o).Flames.Profiles {
 		order = append(order, p.Target+" "+p.Load+" "+p.Kind)

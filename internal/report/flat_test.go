@@ -70,7 +70,7 @@ func typed(kind flat.Kind, v any) (any, bool) {
 func flatOf(t *testing.T, records []result.Record, which string) stored {
 	t.Helper()
 	var rows bytes.Buffer
-	if err := Flat(&rows, table.Analyze(records, fixtureOptions()), which); err != nil {
+	if err := Flat(&rows, analyze(records, fixtureOptions()), which); err != nil {
 		t.Fatal(err)
 	}
 	return readBack(t, &rows)
@@ -166,7 +166,7 @@ func TestFlatFailed(t *testing.T) {
 
 // TestFlatSummary: it is the CSV, typed: every value prints as the CSV has it.
 func TestFlatSummary(t *testing.T) {
-	study := table.Analyze(made(), fixtureOptions())
+	study := analyze(made(), fixtureOptions())
 	rows := summaryRows(&study)
 	s := flatOf(t, made(), "summary")
 	if len(s.rows) != len(rows) {

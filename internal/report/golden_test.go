@@ -62,7 +62,7 @@ func TestText(t *testing.T) {
 		"text-colour.txt": {Width: 132, Color: true},
 	} {
 		var b bytes.Buffer
-		if err := Text(&b, table.Comparison(made(), fixtureOptions()), o); err != nil {
+		if err := Text(&b, sheetOf(made(), fixtureOptions()), o); err != nil {
 			t.Fatal(err)
 		}
 		check(t, name, b.Bytes())
@@ -81,7 +81,7 @@ func TestTextOfFew(t *testing.T) {
 		"text-none.txt": nil,
 	} {
 		var b bytes.Buffer
-		err := Text(&b, table.Comparison(records, table.Options{}), TextOptions{Width: 100})
+		err := Text(&b, sheetOf(records, table.Options{}), TextOptions{Width: 100})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func sample() []result.Record {
 }
 
 func TestMarkdown(t *testing.T) {
-	study := table.Analyze(made(), fixtureOptions())
+	study := analyze(made(), fixtureOptions())
 	for name, o := range map[string]MarkdownOptions{
 		"markdown.md": {Method: MethodLine(study, "docs/method.md")},
 		"readme.md":   {Essential: true, Fold: true, Method: MethodLine(study, "docs/method.md")},
@@ -127,7 +127,7 @@ func TestMarkdown(t *testing.T) {
 func TestMethodLine(t *testing.T) {
 	check := func(records []result.Record, link, want string) {
 		t.Helper()
-		if got := MethodLine(table.Analyze(records, table.Options{}), link); got != want {
+		if got := MethodLine(analyze(records, table.Options{}), link); got != want {
 			t.Errorf("%s\nwant %s", got, want)
 		}
 	}
@@ -142,7 +142,7 @@ func TestMethodLine(t *testing.T) {
 
 func TestCSV(t *testing.T) {
 	var b bytes.Buffer
-	if err := CSV(&b, table.Analyze(made(), fixtureOptions())); err != nil {
+	if err := CSV(&b, analyze(made(), fixtureOptions())); err != nil {
 		t.Fatal(err)
 	}
 	check(t, "long.csv", b.Bytes())
@@ -162,12 +162,12 @@ func TestCSV(t *testing.T) {
 func TestJSON(t *testing.T) {
 	var b bytes.Buffer
 	o := JSONOptions{Endpoints: map[string]string{"hello": "/hello"}}
-	if err := JSON(&b, table.Analyze(sample(), fixtureOptions()), o); err != nil {
+	if err := JSON(&b, analyze(sample(), fixtureOptions()), o); err != nil {
 		t.Fatal(err)
 	}
 	check(t, "sample.json", b.Bytes())
 	var none bytes.Buffer
-	if err := JSON(&none, table.Analyze(nil, table.Options{}), JSONOptions{}); err != nil {
+	if err := JSON(&none, analyze(nil, table.Options{}), JSONOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	check(t, "none.json", none.Bytes())
@@ -188,7 +188,7 @@ func TestJSONKeepsTheSeed(t *testing.T) {
 	      "max_us": 89174, "errors_connect": 0, "errors_read": 0, "errors_write": 0,
 	      "errors_timeout": 0}}]}`
 	var b bytes.Buffer
-	if err := JSON(&b, table.Analyze(sample(), fixtureOptions()), JSONOptions{}); err != nil {
+	if err := JSON(&b, analyze(sample(), fixtureOptions()), JSONOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	var want, got map[string]any

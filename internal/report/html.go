@@ -3,15 +3,17 @@ package report
 import (
 	"bytes"
 	"crypto/sha256"
-	_ "embed" // the page's template and bundle
+	"embed"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"prony/internal/comparison"
 	"prony/internal/print"
@@ -29,19 +31,18 @@ var pageJS string
 //go:embed page/page.css
 var pageCSS string
 
-//go:embed page.gohtml
-var pageTemplate string
+//go:embed *.gohtml
+var pageFiles embed.FS
 
-//go:embed page_parts.gohtml
-var partsTemplate string
-
-//go:embed page_flame.gohtml
-var flameTemplate string
+// pages are the templates of all pages, by their files' names.
+var pages = sync.OnceValues(func() (*template.Template, error) {
+	return template.New("").Funcs(pageFuncs).ParseFS(pageFiles, "*.gohtml")
+})
 
 // HTMLOptions are what the page shows beyond the study.
 type HTMLOptions struct {
-	Title   string    // the tab's; the suite's name when empty
-	Samples []Samples // the probe's series; none leaves the panels of CPU and memory out
+	Title   string           // the tab's; the suite's name when empty
+	Samples []result.Samples // the probe's series; none leaves the panels of CPU and memory out
 	// Profiles are what ReadProfiles read; none leaves the flame graphs out.
 	Profiles []Profiled
 	// Host is what prony doctor said before the first trial (result.Run.Host); nil leaves it out.
@@ -49,9 +50,6 @@ type HTMLOptions struct {
 	// Gate is the decision about what Compare prints, whose margins it shades; nil: none.
 	Gate *comparison.Gate
 }
-
-// Samples is what the probe saw of a service during one load of one trial.
-type Samples = result.Samples
 
 // OfRun are the options of a run's own page: what lies in its folder beside the records.
 func OfRun(r *shelf.Run, s table.Study) HTMLOptions {
@@ -65,11 +63,8 @@ func OfRun(r *shelf.Run, s table.Study) HTMLOptions {
 // run, so nothing that a service wrote into its log can.
 func HTML(w io.Writer, s table.Study, o HTMLOptions) error {
 	data := dataOf(s, o)
-	return write(w, pageTemplate, data, func(f frame) any {
-		v := viewOf(s, o, data)
-		v.frame = f
-		return v
-	})
+	v := viewOf(s, o, data)
+	return write(w, "page.gohtml", data, &v.frame, &v)
 }
 
 // frame is what every page has: the policy, the bundle and the data that its script draws.
@@ -80,24 +75,23 @@ type frame struct {
 	Data   template.JS
 }
 
-// write fills a template whose view is made around the frame.
-func write(w io.Writer, text string, data any, view func(frame) any) error {
+// write fills the frame of a view, and a page's template with the view.
+func write(w io.Writer, page string, data any, f *frame, view any) error {
 	block, err := json.Marshal(data) // escapes <, > and &: it cannot end its element
 	if err != nil {
 		return fmt.Errorf("encode the report's data: %w", err)
 	}
-	f := frame{
+	*f = frame{
 		Policy: "default-src 'none'; base-uri 'none'; form-action 'none'; script-src " +
 			digest(pageJS) + "; style-src " + digest(pageCSS),
 		Script: template.JS(pageJS), Style: template.CSS(pageCSS), Data: template.JS(block),
 	}
-	page, err := template.New("page").Funcs(pageFuncs).Parse(text + partsTemplate +
-		flameTemplate)
+	all, err := pages()
 	if err != nil {
 		return fmt.Errorf("parse the report's template: %w", err)
 	}
 	var b bytes.Buffer // so that a failure leaves no half page
-	if err := page.Execute(&b, view(f)); err != nil {
+	if err := all.ExecuteTemplate(&b, page, view); err != nil {
 		return fmt.Errorf("fill the report's template: %w", err)
 	}
 	_, err = w.Write(b.Bytes())
@@ -117,27 +111,235 @@ var pageFuncs = template.FuncMap{
 	// named tells the column that names the rows.
 	"named": func(c table.Column) bool { return strings.HasSuffix(c.Key, "target") },
 	"add":   func(a, b int) int { return a + b },
-	// numbered hands a figure to its template with its scenario's number.
-	"numbered": func(n int, v *flameView) any {
-		return struct {
-			Number int
-			View   *flameView
-		}{n, v}
-	},
 	"classes": func(c table.Column, first bool) string {
 		var classes []string
-		if c.Key == "tier" {
-			classes = append(classes, "tier")
-		}
-		if c.Align == print.Left && c.Key != "tier" {
-			classes = append(classes, "left")
-		}
-		if first {
-			classes = append(classes, "first")
-		}
-		if c.Weight >= table.Extra {
-			classes = append(classes, "extra")
+		for _, class := range []struct {
+			name string
+			has  bool
+		}{
+			{"tier", c.Key == "tier"}, {"left", c.Align == print.Left && c.Key != "tier"},
+			{"first", first}, {"extra", c.Weight >= table.Extra},
+		} {
+			if class.has {
+				classes = append(classes, class.name)
+			}
 		}
 		return strings.Join(classes, " ")
 	},
+}
+
+// The page's data, as web/src/data.ts reads it. Numbers that cannot be had are null.
+
+type pageData struct {
+	Scenarios []pageScenario `json:"scenarios"`
+	Flames    *pageFlames    `json:"flames"`
+}
+
+type pageScenario struct {
+	Name    string        `json:"name"`
+	Latency []pageLatency `json:"latency"`
+	Loads   *pageLoads    `json:"loads"`
+	Cost    *pageCost     `json:"cost"`
+	Series  []pageSeries  `json:"series"`
+}
+
+type pageLatency struct {
+	Load      string     `json:"load"`
+	Title     string     `json:"title"`
+	Quantiles []float64  `json:"quantiles"`
+	Lines     []pageLine `json:"lines"`
+}
+
+type pageLine struct {
+	Target string     `json:"target"`
+	Ms     []*float64 `json:"ms"`
+	Lo     []*float64 `json:"lo"` // of the interval across trials
+	Hi     []*float64 `json:"hi"`
+}
+
+type pageSeries struct {
+	Target string      `json:"target"`
+	Trials []pageTrial `json:"trials"`
+}
+
+type pageTrial struct {
+	Trial   string     `json:"trial"`
+	Block   int        `json:"block"`
+	Load    string     `json:"load"`
+	Verdict string     `json:"verdict"`
+	Seconds []float64  `json:"seconds"`
+	PerS    []float64  `json:"perS"`
+	P99Ms   []*float64 `json:"p99Ms"`
+	Probe   *pageProbe `json:"probe"`
+	Warmup  *pageWarm  `json:"warmup"`
+}
+
+// pageWarm is the closed load before the window. Times count from the window's start, so they are
+// negative before it; what lies between the two (the load's lead) is not counted.
+type pageWarm struct {
+	Seconds []float64   `json:"seconds"`
+	PerS    []float64   `json:"perS"`
+	Kind    string      `json:"kind"`
+	Steady  *float64    `json:"steady"`
+	Peak    *float64    `json:"peak"`
+	Levels  []pageLevel `json:"levels"`
+}
+
+type pageLevel struct {
+	From float64 `json:"from"`
+	To   float64 `json:"to"`
+	PerS float64 `json:"perS"`
+}
+
+type pageProbe struct {
+	Seconds []float64 `json:"seconds"`
+	Cores   []float64 `json:"cores"`
+	MiB     []float64 `json:"mib"`
+}
+
+func dataOf(s table.Study, o HTMLOptions) pageData {
+	d := pageData{Scenarios: []pageScenario{},
+		Flames: flamesOf(s.Scenarios, o.Profiles, flameBytes)}
+	for _, sc := range s.Scenarios {
+		p := pageScenario{
+			Name: sc.Name, Latency: []pageLatency{}, Series: []pageSeries{},
+			Loads: loadsOf(sc), Cost: costOf(sc),
+		}
+		for _, l := range sc.Loads {
+			if c := latencyOf(sc, l); len(c.Lines) > 0 {
+				p.Latency = append(p.Latency, c)
+			}
+		}
+		// The latency at a given load is the question; that of a closed loop is an afterthought.
+		slices.SortStableFunc(p.Latency, func(a, b pageLatency) int {
+			return modelRank(sc, a.Load) - modelRank(sc, b.Load)
+		})
+		for _, t := range sc.Targets {
+			if ps := seriesOfTarget(t, o.Samples); len(ps.Trials) > 0 {
+				p.Series = append(p.Series, ps)
+			}
+		}
+		d.Scenarios = append(d.Scenarios, p)
+	}
+	return d
+}
+
+func modelRank(sc *table.Scenario, load string) int {
+	if sc.Load(load).Model == result.Open {
+		return 0
+	}
+	return 1
+}
+
+// latencyOf lays the curves of a load over one list of quantiles, the longest curve's.
+func latencyOf(sc *table.Scenario, l table.LoadInfo) pageLatency {
+	out := pageLatency{Load: l.Name, Title: l.Title}
+	for _, t := range sc.Targets {
+		if c := t.Curve(l.Name); len(c.Quantiles) > len(out.Quantiles) {
+			out.Quantiles = c.Quantiles
+		}
+	}
+	for _, t := range sc.Targets {
+		c, n := t.Curve(l.Name), len(out.Quantiles)
+		if len(c.Quantiles) == 0 {
+			continue
+		}
+		line := pageLine{Target: t.Name, Ms: make([]*float64, n), Lo: make([]*float64, n),
+			Hi: make([]*float64, n)}
+		for k := range c.Quantiles { // every curve starts at the median, on the same grid
+			line.Ms[k] = print.Finite(c.Ns[k] / 1e6)
+			line.Lo[k], line.Hi[k] = milli(c.Lo[k]), milli(c.Hi[k])
+		}
+		out.Lines = append(out.Lines, line)
+	}
+	return out
+}
+
+func seriesOfTarget(t *table.Target, samples []result.Samples) pageSeries {
+	out := pageSeries{Target: t.Name}
+	for _, r := range t.Trials {
+		for i := range r.Loads {
+			trial, ok := seriesOfLoad(r, &r.Loads[i], samples)
+			if ok && i == 0 { // the warm-up leads to the first load, whatever its model
+				trial.Warmup = warmOf(r.Warmup)
+			}
+			if ok {
+				out.Trials = append(out.Trials, trial)
+			}
+		}
+	}
+	return out
+}
+
+// seriesOfLoad is a load of a trial over time, INVALID trials too: a look at them tells why.
+func seriesOfLoad(r *result.Record, l *result.Load, samples []result.Samples) (pageTrial, bool) {
+	step := float64(l.Series.IntervalNs) / 1e9
+	if step <= 0 || len(l.Series.Done) == 0 {
+		return pageTrial{}, false
+	}
+	out := pageTrial{
+		Trial: r.Trial, Block: r.Block, Load: l.Name, Verdict: table.LoadGrade(r, l.Name),
+		P99Ms: []*float64{}, Probe: probeOf(r.Trial, l.Name, samples),
+	}
+	for i, done := range l.Series.Done {
+		out.Seconds = append(out.Seconds, roundTo(step*float64(i+1), 3))
+		out.PerS = append(out.PerS, roundTo(float64(done)/step, 1))
+		if i < len(l.Series.P99Ns) {
+			var ms *float64
+			if ns := l.Series.P99Ns[i]; ns > 0 {
+				ms = print.Finite(float64(ns) / 1e6)
+			}
+			out.P99Ms = append(out.P99Ms, ms)
+		}
+	}
+	return out, true
+}
+
+func warmOf(w result.Warmup) *pageWarm {
+	if w.IntervalNs <= 0 || len(w.RatePerS) == 0 {
+		return nil
+	}
+	step := float64(w.IntervalNs) / 1e9
+	whole := step * float64(len(w.RatePerS))
+	out := &pageWarm{Kind: warmupKind(w), Levels: []pageLevel{}}
+	for i, perS := range w.RatePerS {
+		out.Seconds = append(out.Seconds, roundTo(step*float64(i+1)-whole, 3))
+		out.PerS = append(out.PerS, roundTo(perS, 1))
+	}
+	at := func(ns int64, known bool) *float64 {
+		if !known {
+			return nil
+		}
+		return print.Finite(roundTo(float64(ns)/1e9-whole, 3))
+	}
+	out.Steady, out.Peak = at(w.SteadyAtNs, w.Steady), at(w.PeakAtNs, peaked(w))
+	for _, l := range w.Levels {
+		out.Levels = append(out.Levels, pageLevel{roundTo(float64(l.FromNs)/1e9-whole, 3),
+			roundTo(float64(l.ToNs)/1e9-whole, 3), roundTo(l.MeanPerS, 1)})
+	}
+	return out
+}
+
+func probeOf(trial, load string, samples []result.Samples) *pageProbe {
+	for _, s := range samples {
+		if s.Trial != trial || s.Load != load {
+			continue
+		}
+		p := &pageProbe{}
+		for i := range min(len(s.TimeNs), len(s.CPUCores), len(s.RSSBytes)) {
+			p.Seconds = append(p.Seconds, roundTo(float64(s.TimeNs[i])/1e9, 3))
+			p.Cores = append(p.Cores, roundTo(s.CPUCores[i], 3))
+			p.MiB = append(p.MiB, roundTo(float64(s.RSSBytes[i])/(1<<20), 1))
+		}
+		if len(p.Seconds) > 0 {
+			return p
+		}
+	}
+	return nil
+}
+
+// roundTo keeps the page small: a plot has no more digits than pixels.
+func roundTo(x float64, decimals int) float64 {
+	scale := math.Pow10(decimals)
+	return math.Round(x*scale) / scale
 }

@@ -77,7 +77,7 @@ func TestRuler(t *testing.T) {
 
 // TestRankingFigure: a band a tier, a row a target that ranks, a dot a trial.
 func TestRankingFigure(t *testing.T) {
-	s := table.Analyze(rich(), fixtureOptions())
+	s := analyze(rich(), fixtureOptions())
 	sc := s.Scenarios[0]
 	f := figuresOf(s, sc, dataOf(s, HTMLOptions{}).Scenarios[0])
 	var ranked int
@@ -114,7 +114,7 @@ func TestRankingFigure(t *testing.T) {
 	two := slices.DeleteFunc(slices.Clone(rich()), func(r result.Record) bool {
 		return r.Target.Name != "rust-axum" && r.Target.Name != "java-netty"
 	})
-	s = table.Analyze(two, fixtureOptions())
+	s = analyze(two, fixtureOptions())
 	f = figuresOf(s, s.Scenarios[0], dataOf(s, HTMLOptions{}).Scenarios[0])
 	if !strings.Contains(f.Ranking.Says, "rust-axum 48.4k, java-netty 47.8k (not told apart)") {
 		t.Errorf("the ranking of two says %q", f.Ranking.Says)
@@ -143,7 +143,7 @@ func TestWarmupData(t *testing.T) {
 		t.Error("a warm-up without a series is drawn")
 	}
 	// It leads to the first load, and to no other.
-	s := table.Analyze(rich(), fixtureOptions())
+	s := analyze(rich(), fixtureOptions())
 	for _, target := range dataOf(s, HTMLOptions{}).Scenarios[0].Series {
 		for _, trial := range target.Trials {
 			if (trial.Warmup != nil) != (trial.Load == "peak") {
@@ -155,7 +155,7 @@ func TestWarmupData(t *testing.T) {
 
 // TestLoadsData: open loads by the rate that was served, and where a target gave way.
 func TestLoadsData(t *testing.T) {
-	s := table.Analyze(rich(), fixtureOptions())
+	s := analyze(rich(), fixtureOptions())
 	d := dataOf(s, HTMLOptions{}).Scenarios[0]
 	for _, line := range d.Loads.Targets {
 		for i := 1; i < len(line.Points); i++ {
@@ -172,7 +172,7 @@ func TestLoadsData(t *testing.T) {
 			t.Errorf("%s has no peak", line.Target)
 		}
 	}
-	one := table.Analyze(made(), fixtureOptions())
+	one := analyze(made(), fixtureOptions())
 	if dataOf(one, HTMLOptions{}).Scenarios[0].Loads != nil {
 		t.Error("a curve is drawn through one point")
 	}
@@ -184,7 +184,7 @@ func TestLoadsData(t *testing.T) {
 // TestConditions: warnings in order of gravity, provenance apart by what varies.
 func TestConditions(t *testing.T) {
 	records := rich()
-	ws := warningsOf(records)
+	ws := warningsOf(pointers(records))
 	total, rank := 0, 0
 	for _, w := range ws {
 		total += len(w.Trials)
@@ -200,17 +200,17 @@ func TestConditions(t *testing.T) {
 	if total != findings {
 		t.Errorf("%d findings stand in the warnings, wanted %d", total, findings)
 	}
-	if s := sharedOf(records); len(s.Varying) != 0 {
+	if s := sharedOf(pointers(records)); len(s.Varying) != 0 {
 		t.Errorf("%+v vary in one run", s.Varying)
 	}
 	two := []result.Record{records[0], records[1], records[2]}
 	two[1].Provenance.Kernel = "6.19"
-	s := sharedOf(two)
+	s := sharedOf(pointers(two))
 	if len(s.Varying) != 1 || s.Varying[0].Name != "machine" ||
 		s.Varying[0].Values[0].Name != "2 trials" {
 		t.Errorf("another kernel is said as %+v", s.Varying)
 	}
-	line := timelineOf(records)
+	line := timelineOf(pointers(records))
 	if !strings.Contains(line.Says, "not quiet before") || !line.Heat || len(line.Bars) != 35 {
 		t.Errorf("the timeline says %q, heat %v, %d bars", line.Says, line.Heat, len(line.Bars))
 	}

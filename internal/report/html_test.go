@@ -10,16 +10,15 @@ import (
 	"testing"
 
 	"prony/internal/result"
-	"prony/internal/table"
 )
 
 // samplesOf makes up the probe's series for every load of a run.
-func samplesOf(records []result.Record) []Samples {
+func samplesOf(records []result.Record) []result.Samples {
 	rng := rand.New(rand.NewPCG(1, 2))
-	var all []Samples
+	var all []result.Samples
 	for _, r := range records {
 		for _, l := range r.Loads {
-			s := Samples{Trial: r.Trial, Load: l.Name}
+			s := result.Samples{Trial: r.Trial, Load: l.Name}
 			for k := range 40 {
 				s.TimeNs = append(s.TimeNs, int64(k)*250e6)
 				s.CPUCores = append(s.CPUCores, l.Service.CPUShare*(0.95+0.05*rng.Float64()))
@@ -34,7 +33,7 @@ func samplesOf(records []result.Record) []Samples {
 func page(t *testing.T, records []result.Record, o HTMLOptions) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := HTML(&b, table.Analyze(records, fixtureOptions()), o); err != nil {
+	if err := HTML(&b, analyze(records, fixtureOptions()), o); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -115,7 +114,7 @@ func TestHTMLReadsWithoutScripts(t *testing.T) {
 	markup, _, _ := strings.Cut(html, `<script type="application/json"`)
 	text := strings.NewReplacer("<wbr>", "", "&#43;", "+", "&#39;", "'", "&#34;", `"`,
 		"&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(markup)
-	sheet := table.Comparison(made(), fixtureOptions())
+	sheet := sheetOf(made(), fixtureOptions())
 	want := []string{strings.TrimPrefix(sheet.Head, "canonical · "), sheet.Tools, sheet.Reproduce}
 	for _, tab := range sheet.Tables {
 		want = append(append(want, tab.Footnotes...), tab.Notes...)
@@ -165,7 +164,7 @@ func TestHTMLOfNothing(t *testing.T) {
 
 // TestData: the plots show the study's own numbers.
 func TestData(t *testing.T) {
-	s := table.Analyze(made(), fixtureOptions())
+	s := analyze(made(), fixtureOptions())
 	sc := dataOf(s, HTMLOptions{Samples: samplesOf(made())}).Scenarios[0]
 	if len(sc.Latency) != 2 || len(sc.Series) != 6 || sc.Cost == nil || sc.Loads != nil {
 		t.Fatalf("%d latencies, %d series, cost %v, loads %v: wanted 2, 6, some and none",

@@ -203,10 +203,10 @@ func document(s table.Study, o JSONOptions) jsonDocument {
 		d.Verdicts[strings.ToLower(t.Grade)] = t.Trials
 	}
 	for _, k := range s.Options.Skipped {
-		d.Skipped = append(d.Skipped, jsonSkipped{k.Name, k.Reason})
+		d.Skipped = append(d.Skipped, jsonSkipped{k.Target, k.Reason})
 	}
-	for i := range s.Records {
-		d.record(&s.Records[i], o)
+	for _, r := range s.Records {
+		d.record(r, o)
 	}
 	for _, sc := range s.Scenarios {
 		d.scenario(s, sc)
@@ -299,7 +299,7 @@ func (m *jsonMetrics) intervals(l *result.Load) {
 	}
 }
 
-func (d *jsonDocument) scenario(s table.Study, sc table.Scenario) {
+func (d *jsonDocument) scenario(s table.Study, sc *table.Scenario) {
 	if len(sc.Ranking.Tiers) > 0 {
 		d.Tiers = append(d.Tiers, jsonTiers{sc.Name, sc.Ranking.Load, sc.Ranking.Metric,
 			sc.Ranking.Tiers})

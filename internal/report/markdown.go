@@ -21,37 +21,30 @@ type MarkdownOptions struct {
 // Markdown prints the sheet as GitHub-flavoured Markdown, footnotes as a list of paragraphs. Pipe
 // tables have no headings that span, so each column carries its load's name.
 func Markdown(w io.Writer, s table.Sheet, o MarkdownOptions) error {
-	p := &printer{w: w}
-	p.line(print.Markdown(s.Head))
+	p := &print.Page{}
+	p.Line("%s", print.Markdown(s.Head))
 	if s.Tools != "" {
-		p.line()
-		p.line(print.Markdown(s.Tools))
+		p.Line("\n%s", print.Markdown(s.Tools))
 	}
 	for _, tab := range s.Tables {
-		p.line()
+		p.Line("")
 		if tab.Title != "" {
-			p.line("### ", print.Markdown(tab.Title))
-			p.line()
+			p.Line("### %s\n", print.Markdown(tab.Title))
 		}
 		if o.Essential {
 			tab = essential(tab)
 		}
-		p.markdownTable(tab, o.Fold)
+		markdownTable(p, tab, o.Fold)
 	}
 	if o.Method != "" {
-		p.line()
-		p.line(o.Method)
+		p.Line("\n%s", o.Method)
 	}
-	p.line()
 	plain := func(_, text string) string { return text }
-	p.line(print.Markdown(verdictLine(s.Numbers, s.Verdicts, plain)))
+	p.Line("\n%s", print.Markdown(verdictLine(s.Numbers, s.Verdicts, plain)))
 	if s.Reproduce != "" {
-		p.line()
-		p.line("```")
-		p.line("$ ", s.Reproduce)
-		p.line("```")
+		p.Line("\n```\n$ %s\n```", s.Reproduce)
 	}
-	return p.err
+	return p.To(w)
 }
 
 // MethodLine says in one line how a run's numbers were made, with a link to the page that says it
@@ -69,8 +62,8 @@ func MethodLine(s table.Study, link string) string {
 	} else {
 		parts = append(parts, "a trial each, so no intervals")
 	}
-	for i := range s.Scenarios {
-		if len(s.Scenarios[i].Ranking.Tiers) > 0 && targets > 1 && blocks > 1 {
+	for _, sc := range s.Scenarios {
+		if len(sc.Ranking.Tiers) > 0 && targets > 1 && blocks > 1 {
 			parts = append(parts, "tiers by Holm-corrected paired ratios")
 			break
 		}
@@ -84,12 +77,7 @@ func MethodLine(s table.Study, link string) string {
 
 // essential is a table without the columns that can give way, its footnotes numbered anew.
 func essential(tab table.Table) table.Table {
-	kept := []int{}
-	for i, c := range tab.Columns {
-		if c.Weight == table.Essential {
-			kept = append(kept, i)
-		}
-	}
+	kept := columnsOf(tab, table.Essential)
 	out := tab
 	out.Columns, out.Rows, out.Footnotes = nil, nil, nil
 	for _, i := range kept {
@@ -127,7 +115,7 @@ func essential(tab table.Table) table.Table {
 	return out
 }
 
-func (p *printer) markdownTable(tab table.Table, fold bool) {
+func markdownTable(p *print.Page, tab table.Table, fold bool) {
 	if len(tab.Columns) == 0 {
 		return
 	}
@@ -141,31 +129,26 @@ func (p *printer) markdownTable(tab table.Table, fold bool) {
 	for _, row := range tab.Rows {
 		rows = append(rows, markdownRow(row))
 	}
-	p.text(print.Pipes(heads, rows, aligns...))
+	p.WriteString(print.Pipes(heads, rows, aligns...))
 	for _, text := range loadLegend(tab) {
-		p.line()
-		p.line(print.Markdown(text))
+		p.Line("\n%s", print.Markdown(text))
 	}
-	p.footnotes(tab, fold)
+	footnotes(p, tab, fold)
 }
 
-func (p *printer) footnotes(tab table.Table, fold bool) {
+func footnotes(p *print.Page, tab table.Table, fold bool) {
 	fold = fold && len(tab.Footnotes)+len(tab.Notes) > 0
 	if fold { // the blank line after it lets Markdown go on inside
-		p.line()
-		p.line("<details><summary>", foldedWords(tab), "</summary>")
+		p.Line("\n<details><summary>%s</summary>", foldedWords(tab))
 	}
 	for i, note := range tab.Footnotes {
-		p.line()
-		p.line(print.Mark(i+1), " ", print.Markdown(note))
+		p.Line("\n%s %s", print.Mark(i+1), print.Markdown(note))
 	}
 	for _, note := range tab.Notes {
-		p.line()
-		p.line(print.Markdown(note))
+		p.Line("\n%s", print.Markdown(note))
 	}
 	if fold {
-		p.line()
-		p.line("</details>")
+		p.Line("\n</details>")
 	}
 }
 
@@ -190,12 +173,10 @@ func markdownRow(row table.Row) (cells []string) {
 // loadLegend says in a sentence what the short names in the headings stand for.
 func loadLegend(tab table.Table) []string {
 	var groups []string
-	last := ""
 	for _, c := range tab.Columns {
-		if c.Group != last && strings.HasPrefix(c.Group, c.Short+" (") {
-			groups = append(groups, c.Group)
+		if strings.HasPrefix(c.Group, c.Short+" (") {
+			groups = table.AddNew(groups, c.Group)
 		}
-		last = c.Group
 	}
 	if len(groups) == 0 {
 		return nil

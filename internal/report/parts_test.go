@@ -26,7 +26,7 @@ func TestOtherTablesOnThePage(t *testing.T) {
 			records = append(records, x)
 		}
 	}
-	study := table.Analyze(records, table.Options{})
+	study := analyze(records, table.Options{})
 	v := viewOf(study, HTMLOptions{}, dataOf(study, HTMLOptions{}))
 	for i, sc := range v.Scenarios {
 		if len(sc.Others) != 2 || !strings.HasPrefix(sc.Others[0].Title, "Where it goes") ||

@@ -12,7 +12,6 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -20,21 +19,6 @@ import (
 	"prony/internal/table"
 	"prony/internal/unit"
 )
-
-// printer writes on and remembers the first error, so that the code between reads as text.
-type printer struct {
-	w   io.Writer
-	err error
-}
-
-// line prints words and a line end; format verbs in the words are not read.
-func (p *printer) line(words ...string) { p.text(strings.Join(words, "") + "\n") }
-
-func (p *printer) text(text string) {
-	if p.err == nil {
-		_, p.err = io.WriteString(p.w, text)
-	}
-}
 
 // verdictLine says what the numbers are worth, and which trials are not in them: "38 of 40 numbers
 // VALID · 2 SUSPECT; 21 trials: 0 INVALID · 1 failed (ready)".

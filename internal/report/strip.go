@@ -234,15 +234,19 @@ func metricRow(name string, m table.Metric, r ruler, blocks int) stripRow {
 	}
 	row.Center, row.Text = r.place(s.Center), print(s.Center)
 	if s.HasInterval() {
-		row.From, row.Width = r.between(s.Lo, s.Hi)
-		row.CutLo, row.CutHi = r.beyond(s.Lo) == "start", r.beyond(s.Hi) == "end"
-		row.Range = print(s.Lo) + " – " + print(s.Hi)
+		row.interval(s.Lo, s.Hi, r, print)
 	}
 	return row
 }
 
+func (row *stripRow) interval(lo, hi float64, r ruler, print func(float64) string) {
+	row.From, row.Width = r.between(lo, hi)
+	row.CutLo, row.CutHi = r.beyond(lo) == "start", r.beyond(hi) == "end"
+	row.Range = print(lo) + " – " + print(hi)
+}
+
 // metricStrip draws one metric of all targets, in their order and in their tiers where it ranks.
-func metricStrip(sc table.Scenario, load, metric string, blocks int) (strip, bool) {
+func metricStrip(sc *table.Scenario, load, metric string, blocks int) (strip, bool) {
 	var all, seen []float64
 	base, title := "", loadName(sc, load)
 	for _, t := range sc.Targets {
@@ -260,15 +264,19 @@ func metricStrip(sc table.Scenario, load, metric string, blocks int) (strip, boo
 	}
 	// An interval from two trials may reach to the moon; it ends at the edge.
 	all = append(all, seen...)
-	most := min(slices.MaxFunc(all, byValue), intervalRoom*slices.Max(seen))
+	// Of what is no number Compare says that it is less.
+	most := min(slices.MaxFunc(all, cmp.Compare[float64]), intervalRoom*slices.Max(seen))
 	r := span(slices.DeleteFunc(all, func(x float64) bool { return !(x <= most) }), false)
+	name, scale := metricName(metric, base), ""
 	if base == unit.PerS { // the few per cent that part the best are what a ranking is read for
-		r = ruler{0, most, false}
+		r, scale = ruler{0, most, false}, ", requests/s"
+	}
+	if r.log {
+		scale += ", logarithmic"
 	}
 	ranks := load == sc.Ranking.Load && metric == sc.Ranking.Metric
-	s := strip{Caption: metricName(metric, base) + title, Name: "target", Blocks: blocks,
-		Axis: axisName(metric, base) + scaleWord(r), Value: "median, interval",
-		Ticks: r.marks(onAxis(unit.Printer(base)))}
+	s := strip{Caption: name + title, Name: "target", Blocks: blocks, Axis: name + scale,
+		Value: "median, interval", Ticks: r.marks(onAxis(unit.Printer(base)))}
 	tier := -1
 	for _, t := range sc.Targets {
 		m, ok := t.Metric(load, metric)
@@ -288,16 +296,6 @@ func metricStrip(sc table.Scenario, load, metric string, blocks int) (strip, boo
 	return s, true
 }
 
-// byValue orders numbers, and what is none before them.
-func byValue(a, b float64) int { return cmp.Compare(a, b) }
-
-func scaleWord(r ruler) string {
-	if r.log {
-		return ", logarithmic"
-	}
-	return ""
-}
-
 func tierTitle(tier, rows int) string {
 	switch {
 	case tier == 0:
@@ -311,18 +309,9 @@ func tierTitle(tier, rows int) string {
 // metricName is a metric's name for people.
 func metricName(name, base string) string { return metric.Named(name, base).Label }
 
-func axisName(metric, base string) string {
-	if base == unit.PerS {
-		return metricName(metric, base) + ", requests/s"
-	}
-	return metricName(metric, base)
-}
-
-func loadName(sc table.Scenario, load string) string {
-	for _, l := range sc.Loads {
-		if l.Name == load {
-			return " at " + l.Title
-		}
+func loadName(sc *table.Scenario, load string) string {
+	if l := sc.Load(load); l.Name != "" {
+		return " at " + l.Title
 	}
 	return ""
 }

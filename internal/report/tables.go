@@ -5,9 +5,12 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"prony/internal/flat"
+	"prony/internal/print"
 	"prony/internal/result"
 	"prony/internal/table"
 )
@@ -46,8 +49,7 @@ func writeFlat[R any](w io.Writer, name string, columns []column[R], rows []R) e
 
 func trialRows(s *table.Study) []trialRow {
 	var rows []trialRow
-	for i := range s.Records {
-		r := &s.Records[i]
+	for _, r := range s.Records {
 		for k := range r.Loads {
 			l := &r.Loads[k]
 			rows = append(rows, trialRow{r, l, percentilesOf(l)})
@@ -103,13 +105,10 @@ func trialColumns() []column[trialRow] {
 		where((*row).offered, whole("load_independent_answers", func(r *row) int64 {
 			return independent(r.load)
 		})),
-		column[row]{"load_independence_assumed", flat.Flag, func(r *row) any {
-			if r.load == nil {
-				return nil
-			}
+		where((*row).offered, column[row]{"load_independence_assumed", flat.Flag, func(r *row) any {
 			_, known := r.load.Memory.Worth()
 			return !known
-		}})
+		}}))
 }
 
 // percentilesOf are those of a load's response times, with their intervals within the trial.
@@ -125,21 +124,22 @@ func independent(l *result.Load) int64 {
 
 // seriesRow is an interval of a load's window, or of the warm-up where the load is nil.
 type seriesRow struct {
-	record *result.Record
-	load   *result.Load
-	at     int
+	record     *result.Record
+	load       *result.Load
+	at         int
+	intervalNs int64
 }
 
 func seriesRows(s *table.Study) []seriesRow {
 	var rows []seriesRow
-	for i := range s.Records {
-		r := &s.Records[i]
+	for _, r := range s.Records {
 		for k := range r.Warmup.RatePerS {
-			rows = append(rows, seriesRow{r, nil, k})
+			rows = append(rows, seriesRow{r, nil, k, r.Warmup.IntervalNs})
 		}
 		for j := range r.Loads {
-			for k := range r.Loads[j].Series.Done {
-				rows = append(rows, seriesRow{r, &r.Loads[j], k})
+			l := &r.Loads[j]
+			for k := range l.Series.Done {
+				rows = append(rows, seriesRow{r, l, k, l.Series.IntervalNs})
 			}
 		}
 	}
@@ -148,20 +148,13 @@ func seriesRows(s *table.Study) []seriesRow {
 
 func (r *seriesRow) inWindow() bool { return r.load != nil }
 
-func (r *seriesRow) offsetNs() int64 { return int64(r.at) * r.intervalNs() }
-
-func (r *seriesRow) intervalNs() int64 {
-	if r.load == nil {
-		return r.record.Warmup.IntervalNs
-	}
-	return r.load.Series.IntervalNs
-}
+func (r *seriesRow) offsetNs() int64 { return int64(r.at) * r.intervalNs }
 
 func (r *seriesRow) lengthNs() int64 {
 	if r.load == nil {
-		return r.intervalNs()
+		return r.intervalNs
 	}
-	return min(r.intervalNs(), r.load.WindowNs-r.offsetNs())
+	return min(r.intervalNs, r.load.WindowNs-r.offsetNs())
 }
 
 func (r *seriesRow) ratePerS() float64 {
@@ -223,4 +216,169 @@ func seriesColumns() []column[seriesRow] {
 		}}))
 	}
 	return all
+}
+
+// column is one of a flat table for programs: CSV prints its values, Flat hands them on. A value
+// that cannot be had is nil: an empty field, a null.
+type column[R any] struct {
+	name string
+	kind flat.Kind
+	of   func(*R) any // nil, or a value of that kind
+}
+
+// label is a column of text; the empty text is none.
+func label[R any](name string, of func(*R) string) column[R] {
+	return column[R]{name, flat.Text, func(r *R) any {
+		if v := of(r); v != "" {
+			return v
+		}
+		return nil
+	}}
+}
+
+// whole is a column of integers.
+func whole[R any](name string, of func(*R) int64) column[R] {
+	return column[R]{name, flat.Count, func(r *R) any { return of(r) }}
+}
+
+// decimal is a column of numbers; what is none is nil.
+func decimal[R any](name string, of func(*R) float64) column[R] {
+	return column[R]{name, flat.Real, func(r *R) any {
+		if v := of(r); !math.IsNaN(v) && !math.IsInf(v, 0) {
+			return v
+		}
+		return nil
+	}}
+}
+
+// where leaves a column empty in rows that it says nothing about.
+func where[R any](holds func(*R) bool, c column[R]) column[R] {
+	of := c.of
+	c.of = func(r *R) any {
+		if !holds(r) {
+			return nil
+		}
+		return of(r)
+	}
+	return c
+}
+
+// printed is a value as CSV has it: numbers are the shortest text that reads back as the same.
+func printed(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	case time.Time:
+		return v.UTC().Format(time.RFC3339Nano)
+	}
+	return fmt.Sprint(v)
+}
+
+// CSV prints the study in long form, one row per target × load × metric; docs/formats/report-csv.md
+// describes it. A target without a usable trial has one row, which says so.
+func CSV(w io.Writer, s table.Study) error {
+	columns := summaryColumns()
+	row := func(cell func(column[summaryRow]) string) (cells []string) {
+		for _, c := range columns {
+			cells = append(cells, cell(c))
+		}
+		return cells
+	}
+	rows := [][]string{row(func(c column[summaryRow]) string { return c.name })}
+	for _, r := range summaryRows(&s) {
+		rows = append(rows, row(func(c column[summaryRow]) string { return printed(c.of(&r)) }))
+	}
+	return print.CSV(w, rows)
+}
+
+// summaryRow is a metric of a target.
+type summaryRow struct {
+	*table.Metric
+	suite, run string
+	scenario   *table.Scenario
+	target     *table.Target
+}
+
+func summaryRows(s *table.Study) []summaryRow {
+	var rows []summaryRow
+	suite, run := origins(*s)
+	for _, sc := range s.Scenarios {
+		for _, t := range sc.Targets {
+			for j := range t.Metrics {
+				rows = append(rows, summaryRow{&t.Metrics[j], suite, run, sc, t})
+			}
+			if len(t.Metrics) == 0 {
+				none := &table.Metric{Withheld: "no good trial"}
+				rows = append(rows, summaryRow{none, suite, run, sc, t})
+			}
+		}
+	}
+	return rows
+}
+
+func (r *summaryRow) has() bool      { return r.Withheld == "" }
+func (r *summaryRow) interval() bool { return r.has() && r.Summary.HasInterval() }
+func (r *summaryRow) compared() bool { return r.Ratio != nil }
+
+// ranks tells whether this is the metric that the tiers were made with.
+func (r *summaryRow) ranks() bool {
+	of := &r.scenario.Ranking
+	return r.Load == of.Load && r.Name == of.Metric
+}
+
+// summaryColumns are in the order of the page; new ones come last, so that none changes its place.
+func summaryColumns() []column[summaryRow] {
+	type row = summaryRow
+	ranked := func(r *row) bool { return r.ranks() && r.target.Tier > 0 }
+	sampled := func(r *row) bool { return r.Samples > 0 }
+	return []column[row]{
+		label("suite", func(r *row) string { return r.suite }),
+		label("run", func(r *row) string { return r.run }),
+		label("scenario", func(r *row) string { return r.scenario.Name }),
+		label("target", func(r *row) string { return r.target.Name }),
+		label("load", func(r *row) string { return r.Load }),
+		label("model", func(r *row) string { return r.Model }),
+		label("metric", func(r *row) string { return r.Name }),
+		label("unit", func(r *row) string { return r.Unit }),
+		whole("n", func(r *row) int64 { return int64(r.Summary.N) }),
+		where(sampled, whole("samples", func(r *row) int64 { return r.Samples })),
+		where((*row).has, decimal("centre", func(r *row) float64 { return r.Summary.Center })),
+		where((*row).has, decimal("lo", func(r *row) float64 { return r.Summary.Lo })),
+		where((*row).has, decimal("hi", func(r *row) float64 { return r.Summary.Hi })),
+		where((*row).interval, decimal("confidence", func(r *row) float64 {
+			return r.Summary.Confidence
+		})),
+		where((*row).has, label("assumption", func(r *row) string { return r.Summary.Assumption })),
+		where((*row).has, label("warning", func(r *row) string { return r.Summary.Warning })),
+		where((*row).compared, label("baseline", func(r *row) string {
+			return r.target.Reference
+		})),
+		where((*row).compared, decimal("ratio", func(r *row) float64 { return r.Ratio.Center })),
+		where((*row).compared, decimal("ratio_lo", func(r *row) float64 { return r.Ratio.Lo })),
+		where((*row).compared, decimal("ratio_hi", func(r *row) float64 { return r.Ratio.Hi })),
+		where(ranked, whole("tier", func(r *row) int64 { return int64(r.target.Tier) })),
+		whole("valid", func(r *row) int64 { return int64(r.target.Counts.Valid) }),
+		whole("suspect", func(r *row) int64 { return int64(r.target.Counts.Suspect) }),
+		whole("invalid", func(r *row) int64 { return int64(r.target.Counts.Invalid) }),
+		whole("failed", func(r *row) int64 { return int64(r.target.Counts.Failed) }),
+		label("withheld", func(r *row) string { return r.Withheld }),
+		where((*row).ranks, decimal("noise_between", func(r *row) float64 {
+			return r.target.Variance.Between
+		})),
+		where((*row).ranks, decimal("noise_within", func(r *row) float64 {
+			return r.target.Variance.Within
+		})),
+		where((*row).ranks, decimal("noise_between_share", func(r *row) float64 {
+			return r.target.Variance.Share
+		})),
+	}
+}
+
+// origins are the suites and runs that the records came from, joined by "+".
+func origins(s table.Study) (suite, run string) {
+	suites := table.Distinct(s.Records, func(r *result.Record) string { return r.Suite })
+	runs := table.Distinct(s.Records, func(r *result.Record) string { return r.Run })
+	return strings.Join(suites, "+"), strings.Join(runs, "+")
 }

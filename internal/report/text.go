@@ -23,29 +23,28 @@ const gap = "  "
 // Text prints the sheet for a terminal. A table that is too wide loses its Extra columns first, and
 // says so; if that is not enough, its groups of columns are set one below the other, all of them.
 func Text(w io.Writer, s table.Sheet, o TextOptions) error {
-	p := &printer{w: w}
-	t := texter{p, o}
+	t := texter{o: o}
 	t.prose(t.paint(sgrBold, s.Head), 0)
 	if s.Tools != "" {
 		t.prose(t.paint(sgrFaint, s.Tools), 0)
 	}
 	for _, tab := range s.Tables {
-		p.line()
+		t.Line("")
 		t.table(tab)
 	}
-	p.line()
+	t.Line("")
 	t.prose(verdictLine(s.Numbers, s.Verdicts, t.grade), 0)
 	if s.Reproduce != "" {
-		p.line("reproduce  ", s.Reproduce)
+		t.Line("reproduce  %s", s.Reproduce)
 	}
 	if s.Report != "" {
-		p.line("report     ", s.Report)
+		t.Line("report     %s", s.Report)
 	}
-	return p.err
+	return t.To(w)
 }
 
 type texter struct {
-	*printer
+	print.Page
 	o TextOptions
 }
 
@@ -58,9 +57,9 @@ const (
 	sgrYellow = "33"
 )
 
-func (t texter) paint(sgr, text string) string { return print.Paint(t.o.Color, sgr, text) }
+func (t *texter) paint(sgr, text string) string { return print.Paint(t.o.Color, sgr, text) }
 
-func (t texter) grade(grade, text string) string {
+func (t *texter) grade(grade, text string) string {
 	switch grade {
 	case result.Valid:
 		return t.paint(sgrGreen, text)
@@ -71,34 +70,34 @@ func (t texter) grade(grade, text string) string {
 }
 
 // prose prints a sentence, wrapped; further lines are indented so far.
-func (t texter) prose(text string, indent int) {
-	t.line(print.Wrap("", text, cmp.Or(t.o.Width, print.Width), indent))
+func (t *texter) prose(text string, indent int) {
+	t.Line("%s", print.Wrap("", text, cmp.Or(t.o.Width, print.Width), indent))
 }
 
-func (t texter) table(tab table.Table) {
+func (t *texter) table(tab table.Table) {
 	if tab.Title != "" {
-		t.line(t.paint(sgrBold, tab.Title))
-		t.line()
+		t.Line("%s", t.paint(sgrBold, tab.Title))
+		t.Line("")
 	}
 	parts := t.parts(tab)
 	for i, part := range parts {
 		if i > 0 {
-			t.line()
+			t.Line("")
 		}
 		t.grid(part)
 	}
 	if left := leftOut(tab, parts); len(left) > 0 {
-		t.line()
+		t.Line("")
 		t.prose("Left out for want of width: "+strings.Join(left, ", ")+".", 0)
 	}
 	if len(tab.Footnotes) > 0 {
-		t.line()
+		t.Line("")
 	}
 	for i, note := range tab.Footnotes {
 		t.prose(print.Mark(i+1)+" "+note, 2)
 	}
 	if len(tab.Notes) > 0 {
-		t.line()
+		t.Line("")
 	}
 	for _, note := range tab.Notes {
 		t.prose(note, 0)
@@ -106,38 +105,30 @@ func (t texter) table(tab table.Table) {
 }
 
 // parts cuts the table to the terminal: whole, or without its extra columns, or in groups.
-func (t texter) parts(tab table.Table) []layout {
-	if whole := newLayout(tab, everyColumn(tab)); t.fits(whole) {
-		return []layout{whole}
+func (t *texter) parts(tab table.Table) []layout {
+	every, lean := columnsOf(tab, table.Extra), columnsOf(tab, table.Detail)
+	for _, columns := range [][]int{every, lean} {
+		if l := newLayout(tab, columns); t.fits(l) {
+			return []layout{l}
+		}
 	}
-	if lean := newLayout(tab, leanColumns(tab)); t.fits(lean) {
-		return []layout{lean}
-	}
-	parts := t.stack(tab, everyColumn(tab))
+	parts := t.stack(tab, every)
 	if slices.ContainsFunc(parts, func(l layout) bool { return !t.fits(l) }) {
-		parts = t.stack(tab, leanColumns(tab))
+		parts = t.stack(tab, lean)
 	}
 	return parts
 }
 
-func (t texter) fits(l layout) bool { return t.o.Width == 0 || l.width() <= t.o.Width }
+func (t *texter) fits(l layout) bool { return t.o.Width == 0 || l.width() <= t.o.Width }
 
-func everyColumn(tab table.Table) []int {
-	all := make([]int, len(tab.Columns))
-	for i := range all {
-		all[i] = i
-	}
-	return all
-}
-
-func leanColumns(tab table.Table) []int {
-	var lean []int
+// columnsOf are the columns that a table has up to a weight.
+func columnsOf(tab table.Table, weight int) (out []int) {
 	for i, c := range tab.Columns {
-		if c.Weight < table.Extra {
-			lean = append(lean, i)
+		if c.Weight <= weight {
+			out = append(out, i)
 		}
 	}
-	return lean
+	return out
 }
 
 // leftOut names the columns that the terminal has no room for.
@@ -156,11 +147,13 @@ func leftOut(tab table.Table, parts []layout) []string {
 const nameCount = 2
 
 // stack puts as many groups side by side as fit, and the rest below, names repeated.
-func (t texter) stack(tab table.Table, columns []int) []layout {
+func (t *texter) stack(tab table.Table, columns []int) []layout {
 	names := columns[:nameCount]
 	var parts []layout
 	current := newLayout(tab, names)
-	for _, group := range groupsOf(tab, columns[nameCount:]) {
+	rest := columns[nameCount:]
+	for _, r := range runsOf(tab, rest) {
+		group := rest[r.first : r.last+1]
 		wider := newLayout(tab, slices.Concat(current.columns, group))
 		if len(current.columns) > nameCount && !t.fits(wider) {
 			parts = append(parts, current)
@@ -174,14 +167,151 @@ func (t texter) stack(tab table.Table, columns []int) []layout {
 	return append(parts, current)
 }
 
-// groupsOf cuts columns where the group heading changes.
-func groupsOf(tab table.Table, columns []int) [][]int {
-	var groups [][]int
-	for i, c := range columns {
-		if i == 0 || tab.Columns[c].Group != tab.Columns[columns[i-1]].Group {
-			groups = append(groups, nil)
-		}
-		groups[len(groups)-1] = append(groups[len(groups)-1], c)
-	}
-	return groups
+// layout is a choice of columns of a table with their widths. Beside right-aligned numbers the
+// footnote marks hang in a gutter of their own, so that digits stay under digits.
+type layout struct {
+	tab     table.Table
+	columns []int
+	texts   []int // width of each column's text
+	gutters []int // width of each column's footnote marks
+	spans   bool  // whether rows without numbers are printed
 }
+
+func newLayout(tab table.Table, columns []int) layout {
+	l := layout{tab: tab, columns: columns, spans: true}
+	for _, c := range columns {
+		text, gutter := print.Columns(tab.Columns[c].Heading), 0
+		for _, row := range tab.Rows {
+			if c >= len(row.Cells) {
+				continue // a row that is said in words
+			}
+			words, marks := l.cell(row, c)
+			text = max(text, print.Columns(words))
+			gutter = max(gutter, print.Columns(marks))
+		}
+		l.texts, l.gutters = append(l.texts, text), append(l.gutters, gutter)
+	}
+	l.widenForGroups()
+	return l
+}
+
+// cell is a cell's text and what hangs beside it.
+func (l *layout) cell(row table.Row, column int) (text, marks string) {
+	c := row.Cells[column]
+	if l.tab.Columns[column].Align == print.Right {
+		return c.Text, print.Marks(c.Refs)
+	}
+	return c.Text + print.Marks(c.Refs), ""
+}
+
+// run is adjacent columns under one group heading.
+type run struct{ first, last int }
+
+// runsOf cuts columns where the group heading changes.
+func runsOf(tab table.Table, columns []int) (runs []run) {
+	for i, c := range columns {
+		if i > 0 && tab.Columns[columns[i-1]].Group == tab.Columns[c].Group {
+			runs[len(runs)-1].last = i
+			continue
+		}
+		runs = append(runs, run{i, i})
+	}
+	return runs
+}
+
+func (l *layout) runs() []run { return runsOf(l.tab, l.columns) }
+
+// widenForGroups lets a group's first column take the room that a long group heading needs.
+func (l *layout) widenForGroups() {
+	for _, r := range l.runs() {
+		heading := print.Columns(l.tab.Columns[l.columns[r.first]].Group)
+		if lack := heading - l.span(r); lack > 0 {
+			l.texts[r.first] += lack
+		}
+	}
+}
+
+// span is the width of a run of columns.
+func (l *layout) span(r run) int {
+	n := 0
+	for i := r.first; i <= r.last; i++ {
+		if i > r.first {
+			n += len(gap)
+		}
+		n += l.texts[i] + l.gutters[i]
+	}
+	return n
+}
+
+func (l *layout) width() int {
+	n := 0
+	for i, r := range l.runs() {
+		if i > 0 {
+			n += len(gap) + 1
+		}
+		n += l.span(r)
+	}
+	return n
+}
+
+// grid prints headings and rows.
+func (t *texter) grid(l layout) {
+	var groups strings.Builder
+	for i, r := range l.runs() {
+		if i > 0 {
+			groups.WriteString(gap + " ")
+		}
+		group := l.tab.Columns[l.columns[r.first]].Group
+		groups.WriteString(print.Pad(group, l.span(r), print.Left))
+	}
+	if g := strings.TrimRight(groups.String(), " "); g != "" {
+		t.Line("%s", t.paint(sgrFaint, g))
+	}
+	t.Line("%s", t.paint(sgrBold, l.row(func(column int) (heading, marks string) {
+		return l.tab.Columns[column].Heading, ""
+	})))
+	for _, row := range l.tab.Rows {
+		if row.Span == "" {
+			t.Line("%s", l.row(func(column int) (string, string) { return l.cell(row, column) }))
+		} else if l.spans {
+			t.spanned(l, row)
+		}
+	}
+}
+
+// row is a line of what is in each column, a text and what hangs beside it.
+func (l *layout) row(in func(column int) (text, marks string)) string {
+	var b strings.Builder
+	for i, r := range l.runs() {
+		if i > 0 {
+			b.WriteString(gap + " ")
+		}
+		for k := r.first; k <= r.last; k++ {
+			if k > r.first {
+				b.WriteString(gap)
+			}
+			text, marks := in(l.columns[k])
+			b.WriteString(print.Pad(text, l.texts[k], l.tab.Columns[l.columns[k]].Align))
+			b.WriteString(print.Pad(marks, l.gutters[k], print.Left))
+		}
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+// spanned prints a row that has words in place of numbers.
+func (t *texter) spanned(l layout, row table.Row) {
+	var b strings.Builder
+	indent := 0
+	for k := range nameCount {
+		cell := row.Cells[l.columns[k]]
+		align := l.tab.Columns[l.columns[k]].Align
+		b.WriteString(print.Pad(cell.Text, l.texts[k]+l.gutters[k], align))
+		b.WriteString(gap)
+		indent += l.texts[k] + l.gutters[k] + len(gap)
+	}
+	width := max(cmp.Or(t.o.Width, print.Width), indent+minSpan)
+	t.Line("%s", print.Wrap(b.String(), row.Span, width, indent))
+}
+
+// minSpan is the least width that words beside a name are wrapped to.
+const minSpan = 24

@@ -3,11 +3,12 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 	"time"
 
 	"prony/internal/result"
+	"prony/internal/shell"
 	"prony/internal/stats"
 	"prony/internal/table"
 	"prony/internal/unit"
@@ -16,14 +17,11 @@ import (
 // view is what the page's template prints.
 type view struct {
 	frame
+	table.Sheet
 	Title     string
 	Run       string
 	Date      string
-	Head      string
-	Tools     string
-	Numbers   table.Numbers
 	Excluded  []table.Tally // trials that no number is made of
-	Reproduce string
 	Scenarios []scenarioView
 	Trials    []trialView
 	Prony     string
@@ -77,8 +75,7 @@ func viewOf(s table.Study, o HTMLOptions, d pageData) view {
 	sheet := s.Sheet()
 	suite, run := origins(s)
 	v := view{
-		Title: cmp.Or(o.Title, suite), Run: run, Head: sheet.Head, Tools: sheet.Tools,
-		Numbers: sheet.Numbers, Excluded: excluded(sheet.Verdicts), Reproduce: sheet.Reproduce,
+		Sheet: sheet, Title: cmp.Or(o.Title, suite), Run: run, Excluded: excluded(sheet.Verdicts),
 	}
 	v.Head = strings.TrimPrefix(v.Head, v.Title+" · ") // the heading has said it
 	if len(s.Records) > 0 {
@@ -97,15 +94,14 @@ func viewOf(s table.Study, o HTMLOptions, d pageData) view {
 			Number: i + 1, Table: tableViewOf(sheet.Tables[i], i+1),
 			Figures:    figuresOf(s, sc, d.Scenarios[i]),
 			Confidence: fmt.Sprintf("%g %%", 100*s.Options.Confidence),
+			Flame:      flameViewOf(s, sc, o, d, i+1), Others: otherTables(sheet, sc.Name),
 		}
-		part.Flame = flameViewOf(s, sc, o, d)
-		part.Others = otherTables(sheet, sc.Name)
 		v.Scenarios = append(v.Scenarios, part)
 	}
 	v.Warnings, v.Timeline = warningsOf(s.Records), timelineOf(s.Records)
 	v.Shared, v.Host = sharedOf(s.Records), o.Host
-	for i := range s.Records {
-		t := trialViewOf(&s.Records[i])
+	for i, r := range s.Records {
+		t := trialViewOf(r)
 		t.Anchor, t.Facts = v.Timeline.Rows[i].Anchor, v.Shared.without(t.Facts)
 		if t.Reproduce == v.Reproduce {
 			t.Reproduce = "" // it stands over the whole page
@@ -127,19 +123,16 @@ func otherTables(sheet table.Sheet, scenario string) (out []tableView) {
 
 func tableViewOf(tab table.Table, number int) tableView {
 	v := tableView{Table: tab, Number: number}
-	for i, c := range tab.Columns {
-		starts := i == 0 || c.Group != tab.Columns[i-1].Group
-		v.Starts = append(v.Starts, starts && i > 0)
-		if starts {
-			v.Groups = append(v.Groups, groupView{Heading: c.Group})
+	v.Starts = make([]bool, len(tab.Columns))
+	for _, r := range runsOf(tab, columnsOf(tab, table.Extra)) {
+		v.Starts[r.first] = r.first > 0
+		g := groupView{Heading: tab.Columns[r.first].Group, Span: r.last - r.first + 1}
+		for _, c := range tab.Columns[r.first : r.last+1] {
+			if c.Weight < table.Extra {
+				g.Lean++
+			}
 		}
-		g := &v.Groups[len(v.Groups)-1]
-		g.Span++
-		if c.Weight < table.Extra {
-			g.Lean++
-		} else {
-			v.Extra = true
-		}
+		v.Groups, v.Extra = append(v.Groups, g), v.Extra || g.Lean < g.Span
 	}
 	rest := groupView{}
 	for _, g := range v.Groups[1:] {
@@ -204,7 +197,7 @@ func trialViewOf(r *result.Record) trialView {
 		Grade: table.Grade(r), Target: table.RowName(r.Target), Findings: r.Verdict.Findings,
 		When: fmt.Sprintf("%s · block %d · %s in the run · %s", r.Scenario, r.Block,
 			ordinal(r.Order), r.Time.UTC().Format("15:04:05")),
-		Facts: provenanceFacts(r), Reproduce: table.CommandLine(r.Provenance.Command),
+		Facts: provenanceFacts(r), Reproduce: shell.Join(r.Provenance.Command),
 	}
 	if r.Failure != nil {
 		v.Failure, v.Findings = r.Failure, nil // the one finding would only repeat it
@@ -280,54 +273,54 @@ func loadFacts(l *result.Load) factsView {
 	return v
 }
 
-func (v *factsView) add(name, value string) { v.Facts = append(v.Facts, fact{name, value}) }
+// add takes what says something.
+func (v *factsView) add(name, value string) {
+	if strings.Trim(value, " ,") != "" {
+		v.Facts = append(v.Facts, fact{name, value})
+	}
+}
 
 func provenanceFacts(r *result.Record) []fact {
 	p := r.Provenance
 	v := factsView{}
-	add := func(name, value string) {
-		if strings.Trim(value, " ,") != "" {
-			v.add(name, value)
-		}
-	}
 	t := r.Target
-	add("target", strings.Join(notEmpty(t.Language, t.Framework+" "+t.Version, t.Runtime, t.Mode,
+	v.add("target", strings.Join(notEmpty(t.Language, t.Framework+" "+t.Version, t.Runtime, t.Mode,
 		"variant "+t.Variant), ", "))
 	if r.Start.ReadyNs > 0 {
-		add("start", fmt.Sprintf("listened after %s, ready after %s, first response in %s",
+		v.add("start", fmt.Sprintf("listened after %s, ready after %s, first response in %s",
 			unit.Duration(float64(r.Start.ListenNs)), unit.Duration(float64(r.Start.ReadyNs)),
 			unit.Duration(float64(r.Start.FirstResponseNs))))
 	}
 	if r.Warmup.DurationNs > 0 {
-		add("warm-up", warmupText(r.Warmup))
+		v.add("warm-up", warmupText(r.Warmup))
 	}
-	add("limits in force", strings.Join(r.Limits.InForce, ", "))
-	add("limits missing", strings.Join(r.Limits.Missing, ", "))
-	add("cores", fmt.Sprintf("service %v, load %v", r.Limits.ServiceCores, r.Limits.LoadCores))
+	v.add("limits in force", strings.Join(r.Limits.InForce, ", "))
+	v.add("limits missing", strings.Join(r.Limits.Missing, ", "))
+	v.add("cores", fmt.Sprintf("service %v, load %v", r.Limits.ServiceCores, r.Limits.LoadCores))
 	if len(r.Limits.HomeCores) > 0 {
-		add("home's cores", fmt.Sprint(r.Limits.HomeCores))
+		v.add("home's cores", fmt.Sprint(r.Limits.HomeCores))
 	}
 	if len(r.Limits.BackingCores) > 0 {
-		add("backing processes' cores", fmt.Sprint(r.Limits.BackingCores))
+		v.add("backing processes' cores", fmt.Sprint(r.Limits.BackingCores))
 	}
-	add("artifact", strings.TrimSpace(r.Artifact.SHA256+" "+
+	v.add("artifact", strings.TrimSpace(r.Artifact.SHA256+" "+
 		unit.Bytes(float64(r.Artifact.SizeBytes))))
-	add("service command", strings.Join(p.ServiceArgs, " "))
+	v.add("service command", strings.Join(p.ServiceArgs, " "))
 	commit := p.Commit
 	if p.Dirty {
 		commit += ", with changes that are not committed"
 	}
-	add("commit", commit)
-	add("seed", fmt.Sprint(p.Seed))
-	add("suite, plan", strings.Join(notEmpty(p.SuiteHash, p.PlanHash), ", "))
+	v.add("commit", commit)
+	v.add("seed", fmt.Sprint(p.Seed))
+	v.add("suite, plan", strings.Join(notEmpty(p.SuiteHash, p.PlanHash), ", "))
 	memory := "memory unknown"
 	if p.MemoryBytes > 0 {
 		memory = unit.Bytes(float64(p.MemoryBytes))
 	}
-	add("machine", fmt.Sprintf("%s, %d cores, %s, %s %s, governor %s, cgroup %s%s", p.CPUModel,
+	v.add("machine", fmt.Sprintf("%s, %d cores, %s, %s %s, governor %s, cgroup %s%s", p.CPUModel,
 		p.Cores, memory, p.OS, p.Kernel, p.Governor, p.Cgroup,
 		map[bool]string{true: ", virtual"}[p.Hypervisor]))
-	add("tools", toolsText(p))
+	v.add("tools", toolsText(p))
 	return v.Facts
 }
 
@@ -352,18 +345,12 @@ func toolsText(p result.Provenance) string {
 	for name, version := range p.Tools {
 		words = append(words, name+": "+version)
 	}
-	sort.Strings(words[1:])
+	slices.Sort(words[1:])
 	return strings.Join(words, "; ")
 }
 
 func notEmpty(words ...string) []string {
-	var out []string
-	for _, w := range words {
-		if strings.TrimSpace(w) != "" {
-			out = append(out, w)
-		}
-	}
-	return out
+	return slices.DeleteFunc(words, func(w string) bool { return strings.TrimSpace(w) == "" })
 }
 
 // searchText says what a search came to, and in how many steps; the facts beside it are those of

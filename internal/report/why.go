@@ -26,7 +26,7 @@ type cause struct {
 
 // Why prints why numbers are doubted: each cause once for all trials, and under it what follows
 // from it, with the advice that fits the cause.
-func Why(w io.Writer, records []result.Record) error {
+func Why(w io.Writer, records []*result.Record) error {
 	p := &print.Page{}
 	causes := causesOf(records)
 	if len(causes) == 0 {
@@ -59,10 +59,9 @@ func (c *cause) print(p *print.Page, indent string) {
 
 // causesOf gathers findings that count, each below what it follows from, over all trials; the most
 // frequent first.
-func causesOf(records []result.Record) []*cause {
+func causesOf(records []*result.Record) []*cause {
 	root := &cause{}
-	for i := range records {
-		r := &records[i]
+	for _, r := range records {
 		for _, f := range r.Verdict.Findings {
 			if f.Grade == result.Valid {
 				continue
@@ -90,12 +89,8 @@ func (c *cause) below(f result.Finding) *cause {
 }
 
 func (c *cause) meet(r *result.Record, f result.Finding) {
-	if !slices.Contains(c.trials, r.Trial) {
-		c.trials = append(c.trials, r.Trial)
-	}
-	if name := table.RowName(r.Target); !slices.Contains(c.targets, name) {
-		c.targets = append(c.targets, name)
-	}
+	c.trials = table.AddNew(c.trials, r.Trial)
+	c.targets = table.AddNew(c.targets, table.RowName(r.Target))
 	c.invalid = c.invalid || f.Grade == result.Invalid
 	for _, m := range f.Moves {
 		if m.By > c.by {

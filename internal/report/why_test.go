@@ -26,7 +26,7 @@ func TestWhy(t *testing.T) {
 				Target: result.Target{Name: "x"}, Verdict: result.Verdict{Findings: fs}})
 		}
 		var out strings.Builder
-		if err := Why(&out, records); err != nil {
+		if err := Why(&out, pointers(records)); err != nil {
 			t.Fatal(err)
 		}
 		if out.String() != want {

@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"prony/internal/file"
 )
 
 // ScheduleFile is in the folder of a run that went on for a time.
@@ -58,11 +56,7 @@ type Next struct {
 
 // SaveSchedule writes it into the run's folder, over what was there.
 func SaveSchedule(dir string, s Schedule) error {
-	b, err := json.MarshalIndent(s, "", "  ")
-	if err == nil {
-		err = file.Put(filepath.Join(dir, ScheduleFile), append(b, '\n'))
-	}
-	if err != nil {
+	if err := putJSON(filepath.Join(dir, ScheduleFile), s); err != nil {
 		return fmt.Errorf("save how the run's time is spent: %w", err)
 	}
 	return nil

@@ -149,11 +149,15 @@ func Resume(dir string, r Run) (*Writer, error) {
 // putHead writes a head in the place of the one that there is, and not over it: without a head no
 // record can be read.
 func putHead(dir string, r Run) error {
-	b, err := json.MarshalIndent(r, "", "  ")
+	return putJSON(filepath.Join(dir, RunFile), r)
+}
+
+func putJSON(name string, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
-		return fmt.Errorf("write head of run: %w", err)
+		return err
 	}
-	return file.Put(filepath.Join(dir, RunFile), append(b, '\n'))
+	return file.Put(name, append(b, '\n'))
 }
 
 func (w *Writer) endLine() error {
@@ -297,10 +301,10 @@ func readHead(dir string) (head Run, err error) {
 	if err != nil {
 		return head, fmt.Errorf("read run: %w", err)
 	}
-	if err := json.Unmarshal(b, &head); err != nil {
-		return head, fmt.Errorf("read run %s: %w", filepath.Join(dir, RunFile), err)
+	if err = json.Unmarshal(b, &head); err == nil {
+		err = measurable(reflect.ValueOf(head))
 	}
-	if err := measurable(reflect.ValueOf(head)); err != nil {
+	if err != nil {
 		return head, fmt.Errorf("read run %s: %w", filepath.Join(dir, RunFile), err)
 	}
 	if head.Version < 1 {
@@ -418,25 +422,48 @@ func ReadLines(name string, in io.Reader, use func([]byte) error) (bad []*BadRec
 }
 
 // Compared are the records of the comparison, without those of trials beside it.
-func Compared(records []*Record) (out []*Record) {
-	for _, r := range records {
-		if r.Role == "" {
-			out = append(out, r)
-		}
-	}
-	return out
-}
-
-// Values are the records themselves, for those who group and sort copies of them.
-func Values(records []*Record) []Record {
-	out := make([]Record, len(records))
-	for i, r := range records {
-		out[i] = *r
-	}
-	return out
+func Compared(records []*Record) []*Record {
+	return slices.DeleteFunc(slices.Clone(records), func(r *Record) bool { return r.Role != "" })
 }
 
 func regular(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.Mode().IsRegular()
+}
+
+// NewFolder names a run's folder by its start; runs that begin within a second get a number.
+func NewFolder(results, start string) (id, dir string) {
+	id = start
+	for n := 2; ; n++ {
+		dir = filepath.Join(results, id)
+		if _, err := os.Stat(dir); err != nil {
+			return id, dir
+		}
+		id = fmt.Sprintf("%s-%d", start, n)
+	}
+}
+
+// Kept is the folder of all that is kept beside a user's own files.
+const Kept = ".prony"
+
+// Keep makes such a folder, and has git ignore it.
+func Keep(kept string) error {
+	if err := os.MkdirAll(kept, 0o755); err != nil {
+		return err
+	}
+	ignore := filepath.Join(kept, ".gitignore")
+	if _, err := os.Stat(ignore); err == nil {
+		return nil
+	}
+	return file.Put(ignore, []byte("*\n"))
+}
+
+// Samples are the probe's readings during one load, as columns; series/TRIAL.LOAD.json holds them.
+type Samples struct {
+	Trial    string    `json:"trial"`
+	Load     string    `json:"load"`
+	TimeNs   []int64   `json:"timeNs"`   // from about the window's opening
+	CPUCores []float64 `json:"cpuCores"` // processors the service used since the sample before
+	RSSBytes []int64   `json:"rssBytes"`
+	Threads  []int64   `json:"threads"`
 }

@@ -137,7 +137,7 @@ func doubts(v result.Verdict, number string) bool {
 // uncertain is half the interval of a percentile that so many answers leave, as a share of it.
 func uncertain(l *result.Load, q float64) float64 {
 	share, _ := l.Memory.Worth()
-	lo, hi, ok := stats.QuantileRanksOf(l.ResponseTime.Count, share, q, 0.95)
+	lo, hi, ok := stats.QuantileRanks(l.ResponseTime.Count, share, q, 0.95)
 	h, err := l.ResponseTime.Histogram()
 	if !ok || h == nil || err != nil {
 		return 0

@@ -107,10 +107,9 @@ func (r *Run) Entry() Entry {
 	}
 	_, e.Blocks = study.Extent()
 	e.Trials = r.trials(study)
-	for i := range study.Scenarios {
-		sc := &study.Scenarios[i]
-		for k := range sc.Targets {
-			e.Targets = append(e.Targets, sc.Targets[k].Name)
+	for _, sc := range study.Scenarios {
+		for _, t := range sc.Targets {
+			e.Targets = append(e.Targets, t.Name)
 		}
 		e.Ranking = append(e.Ranking, ranking(sc))
 	}
@@ -125,8 +124,8 @@ func (r *Run) Entry() Entry {
 }
 
 func (r *Run) trials(study table.Study) (t Trials) {
-	for i := range study.Records {
-		switch table.Grade(&study.Records[i]) {
+	for _, rec := range study.Records {
+		switch table.Grade(rec) {
 		case table.FailedGrade:
 			t.Failed++
 		case result.Invalid:
@@ -149,8 +148,7 @@ func (r *Run) trials(study table.Study) (t Trials) {
 func ranking(sc *table.Scenario) Ranking {
 	out := Ranking{Scenario: sc.Name, Load: sc.Ranking.Load, Metric: sc.Ranking.Metric,
 		Rows: []Row{}}
-	for i := range sc.Targets {
-		t := &sc.Targets[i]
+	for _, t := range sc.Targets {
 		row := Row{Target: t.Name, Tier: t.Tier}
 		if m, ok := t.Metric(sc.Ranking.Load, sc.Ranking.Metric); ok {
 			out.Unit = m.Unit

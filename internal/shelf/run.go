@@ -52,10 +52,7 @@ func Read(dir string) (*Run, error) {
 func (r *Run) Options() table.Options {
 	head := r.Head
 	o := table.Options{Baseline: head.Baseline, Columns: head.Columns,
-		Reproduce: Reproduce(head), Missing: r.Missing}
-	for _, s := range head.Skipped {
-		o.Skipped = append(o.Skipped, table.Skipped{Name: s.Target, Reason: s.Reason})
-	}
+		Reproduce: Reproduce(head), Missing: r.Missing, Skipped: head.Skipped}
 	for _, again := range head.Resumed {
 		o.Notes = append(o.Notes, fmt.Sprintf("The run was resumed on %s, when %s had a record: "+
 			"what is compared within the block that was ended there is further apart in time.",
@@ -77,7 +74,7 @@ func (r *Run) Options() table.Options {
 
 // Study groups and summarises the run's records.
 func (r *Run) Study(o table.Options) table.Study {
-	return table.Analyze(result.Values(r.Records), o)
+	return table.Analyze(r.Records, o)
 }
 
 // Endpoints are what each scenario sends, in a line.

@@ -354,7 +354,7 @@ func (b *Blocks) Unpaired(x Item, other *Blocks, y Item) Ratio {
 // Satterthwaite's degrees of freedom, at most three times those of the pairs. SDLog is the root of
 // the variances' sum, what pairs scatter by.
 func (b *Blocks) Ratio(x, y Item) Ratio {
-	as, bs := Align(x, y)
+	as, bs, _ := Align(x, y)
 	r := PairedRatio(as, bs, b.confidence)
 	rx, ry := b.rows[x.Name], b.rows[y.Name]
 	if rx == nil || ry == nil || !r.HasInterval() || r.Warning != "" {

@@ -57,7 +57,7 @@ func TestBlocksAlone(t *testing.T) {
 		if len(others) == 0 {
 			return
 		}
-		as, bs := Align(others[0], item)
+		as, bs, _ := Align(others[0], item)
 		ratio := b.Ratio(others[0], item)
 		shares := fmt.Sprint(ratio) != fmt.Sprint(PairedRatio(as, bs, 0.95))
 		if shares != part {
@@ -271,7 +271,7 @@ func TestUnpairedCover(t *testing.T) {
 func TestMoreBlocksKnowMore(t *testing.T) {
 	r := Ratio{N: 3, SDLog: 0.02, Free: 2}
 	alone := r.Resolves(0.05, 0.05, 0.8)
-	if want := BlocksToResolve(0.02, 0.05, 0.05, 0.8); alone != want {
+	if want := blocksToResolve(0.02, 0.05, 0.05, 0.8); alone != want {
 		t.Errorf("alone %d blocks, want %d", alone, want)
 	}
 	r.Free = 6
@@ -281,7 +281,7 @@ func TestMoreBlocksKnowMore(t *testing.T) {
 	if !(known < shared && shared < alone) || known != 2 { // 7.85 (0.02/0.0488)² = 1.3
 		t.Errorf("%d blocks with all known, %d with shared noise, %d alone", known, shared, alone)
 	}
-	if r.Free = 6; !(r.Detects(0.05, 0.8) < Detectable(0.02, 3, 0.05, 0.8)) {
+	if r.Free = 6; !(r.Detects(0.05, 0.8) < detectable(0.02, 3, 0.05, 0.8)) {
 		t.Errorf("detects %v", r.Detects(0.05, 0.8))
 	}
 	// With two more blocks it is what five blocks of that noise see.
@@ -302,7 +302,7 @@ func TestBlocksNarrow(t *testing.T) {
 		b := NewBlocks(items, 0.95)
 		var most [2]float64
 		for _, item := range items[1:] {
-			as, bs := Align(items[0], item)
+			as, bs, _ := Align(items[0], item)
 			for i, p := range []Ratio{PairedRatio(as, bs, 0.95), b.Ratio(items[0], item)} {
 				w := math.Log(p.Hi / p.Lo)
 				width[i] += w

@@ -129,7 +129,7 @@ func TestQuantileRanksOfCover(t *testing.T) {
 	const experiments, n = 2000, 2000
 	check := func(share, atLeast, atMost float64) {
 		t.Helper()
-		lo, hi, ok := QuantileRanksOf(n, share, 0.99, 0.95)
+		lo, hi, ok := QuantileRanks(n, share, 0.99, 0.95)
 		if !ok {
 			t.Fatalf("no ranks for %v", share)
 		}

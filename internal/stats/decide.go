@@ -1,9 +1,6 @@
 package stats
 
-import (
-	"fmt"
-	"math"
-)
+import "fmt"
 
 // Outcomes of a gate.
 const (
@@ -77,35 +74,4 @@ func more(r Ratio, margin float64) int {
 		return Unresolvable
 	}
 	return max(1, n-r.N)
-}
-
-// Detectable is the smallest relative difference (0.03 is 3 %) that n blocks tell from none with
-// this power: BlocksToResolve the other way round. NaN when n is below 2 or the SD is no number.
-// It is the difference upwards; downwards a slightly smaller one does, 2.9 % for 3 %.
-func Detectable(ratioSDLog float64, n int, alpha, power float64) float64 {
-	return detectable(ratioSDLog, 1, n, alpha, power)
-}
-
-func detectable(ratioSDLog, each float64, n int, alpha, power float64) float64 {
-	mustBeShare("alpha", alpha)
-	mustBeShare("power", power)
-	if n < 2 || notFinite(ratioSDLog) || ratioSDLog < 0 {
-		return math.NaN()
-	}
-	if ratioSDLog == 0 || power <= alpha { // chance alone finds as much
-		return 0
-	}
-	// The power rises with the distance. Forty halvings leave twelve digits.
-	lo, hi, powerAt := 0.0, 1.0, powerOfT(n, each, alpha)
-	for powerAt(hi) < power {
-		lo, hi = hi, 2*hi
-	}
-	for range 40 {
-		if mid := (lo + hi) / 2; powerAt(mid) < power {
-			lo = mid
-		} else {
-			hi = mid
-		}
-	}
-	return math.Expm1(hi * ratioSDLog)
 }

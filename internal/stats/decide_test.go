@@ -63,11 +63,11 @@ func TestDetectable(t *testing.T) {
 	for _, sd := range []float64{0.002, 0.3} {
 		for _, n := range []int{2, 5, 50} {
 			for _, alpha := range []float64{0.05, 0.003} {
-				e := Detectable(sd, n, alpha, 0.8)
-				if got := BlocksToResolve(sd, e*1.0001, alpha, 0.8); got != n {
+				e := detectable(sd, n, alpha, 0.8)
+				if got := blocksToResolve(sd, e*1.0001, alpha, 0.8); got != n {
 					t.Errorf("SD %v: %d blocks detect %v, but that needs %d", sd, n, e, got)
 				}
-				if got := BlocksToResolve(sd, e*0.9999, alpha, 0.8); got != n+1 {
+				if got := blocksToResolve(sd, e*0.9999, alpha, 0.8); got != n+1 {
 					t.Errorf("SD %v: less than %v needs %d, want %d", sd, e, got, n+1)
 				}
 			}
@@ -75,7 +75,7 @@ func TestDetectable(t *testing.T) {
 	}
 	check := func(sd float64, n int, power, want, within float64) {
 		t.Helper()
-		got := Detectable(sd, n, 0.05, power)
+		got := detectable(sd, n, 0.05, power)
 		if !(math.Abs(got-want) <= within) && !(math.IsNaN(got) && math.IsNaN(want)) {
 			t.Errorf("Detectable(%v, %d, %v) = %v, want %v", sd, n, power, got, want)
 		}
@@ -91,7 +91,7 @@ func TestDetectable(t *testing.T) {
 	check(nan, 10, 0.8, nan, 0)
 	check(-1, 10, 0.8, nan, 0)
 	check(math.Inf(1), 10, 0.8, nan, 0)
-	checkPanics(t, "power must lie", func() { Detectable(0.01, 10, 0.05, 80) })
+	checkPanics(t, "power must lie", func() { detectable(0.01, 10, 0.05, 80) })
 }
 
 func TestUnpairedRatio(t *testing.T) {
@@ -137,9 +137,9 @@ func TestUnpairedRatio(t *testing.T) {
 func TestQuantileRanksOf(t *testing.T) {
 	check := func(n int64, share float64, wantLo, wantHi int64, wantOK bool) {
 		t.Helper()
-		lo, hi, ok := QuantileRanksOf(n, share, 0.99, 0.95)
+		lo, hi, ok := QuantileRanks(n, share, 0.99, 0.95)
 		if lo != wantLo || hi != wantHi || ok != wantOK {
-			t.Errorf("QuantileRanksOf(%d, %v) = %d, %d, %v, want %d, %d, %v",
+			t.Errorf("QuantileRanks(%d, %v) = %d, %d, %v, want %d, %d, %v",
 				n, share, lo, hi, ok, wantLo, wantHi, wantOK)
 		}
 	}
@@ -158,7 +158,7 @@ func TestQuantileRanksOf(t *testing.T) {
 	check(1000, 1e-300, 0, 0, false)
 	check(0, 1, 0, 0, false)
 	for n := int64(1); n < 3000; n += 7 {
-		lo, hi, ok := QuantileRanks(n, 0.99, 0.95)
+		lo, hi, ok := QuantileRanks(n, 1, 0.99, 0.95)
 		check(n, 1, lo, hi, ok)
 	}
 }

@@ -46,9 +46,6 @@ func correlation(xs, ys []float64) float64 {
 // student is the t distribution, by its degrees of freedom.
 type student float64
 
-// ofMean is the t distribution that belongs to the mean of n values.
-func ofMean(n int) student { return student(n - 1) }
-
 func (free student) CDF(t float64) float64 {
 	nu := float64(free)
 	tail := mathext.RegIncBeta(nu/2, 0.5, nu/(nu+t*t)) / 2

@@ -94,9 +94,7 @@ func SwappedRatio(logRatios []float64, onLeft []bool, confidence float64) Swappe
 		panic(fmt.Sprintf("stats: %d ratios and %d sides", len(logRatios), len(onLeft)))
 	}
 	nan := math.NaN()
-	out := Swapped{Side: nan, SideLo: nan, SideHi: nan}
-	out.Ratio = Ratio{N: len(logRatios), Center: nan, Lo: nan, Hi: nan, Confidence: confidence,
-		P: 1, SDLog: nan}
+	out := Swapped{unknownRatio(len(logRatios), confidence), nan, nan, nan}
 	if i := slices.IndexFunc(logRatios, notFinite); i >= 0 {
 		out.Ratio.Warning = fmt.Sprintf("duet %d has no log ratio: needs answers on both sides",
 			i+1)

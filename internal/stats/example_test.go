@@ -38,7 +38,7 @@ func ExampleTiers() {
 	slow := map[int]float64{1: 101, 2: 99, 3: 100, 4: 102, 5: 98, 6: 103}
 	for i, tier := range stats.Tiers([]stats.Item{{"slow", slow}, {"fast", fast},
 		{"alike", alike}}, 0.05) {
-		fmt.Println(i+1, tier.Names)
+		fmt.Println(i+1, tier)
 	}
 	// Output:
 	// 1 [fast alike]

@@ -10,7 +10,7 @@ import (
 func TestQuantileRanks(t *testing.T) {
 	check := func(n int64, q float64, wantLo, wantHi int64, wantOK bool) {
 		t.Helper()
-		lo, hi, ok := QuantileRanks(n, q, 0.95)
+		lo, hi, ok := QuantileRanks(n, 1, q, 0.95)
 		if lo != wantLo || hi != wantHi || ok != wantOK {
 			t.Errorf("QuantileRanks(%d, %v) = %d, %d, %v, want %d, %d, %v",
 				n, q, lo, hi, ok, wantLo, wantHi, wantOK)
@@ -39,7 +39,7 @@ func TestQuantileRanks(t *testing.T) {
 	check(-1, 0.5, 0, 0, false)
 
 	checkPanics(t, "quantile must lie between 0 and 1, not 99",
-		func() { QuantileRanks(100, 99, 0.95) })
+		func() { QuantileRanks(100, 1, 99, 0.95) })
 }
 
 func TestQuantileNeeds(t *testing.T) {
@@ -49,10 +49,10 @@ func TestQuantileNeeds(t *testing.T) {
 		if n != want {
 			t.Errorf("QuantileNeeds(%v, %v) = %d, want %d", q, confidence, n, want)
 		}
-		if _, _, ok := QuantileRanks(n, q, confidence); !ok {
+		if _, _, ok := QuantileRanks(n, 1, q, confidence); !ok {
 			t.Errorf("%d requests do not do for %v", n, q)
 		}
-		if _, _, ok := QuantileRanks(n-1, q, confidence); ok {
+		if _, _, ok := QuantileRanks(n-1, 1, q, confidence); ok {
 			t.Errorf("%d requests do for %v", n-1, q)
 		}
 	}
@@ -78,7 +78,7 @@ func TestQuantileRanksExactly(t *testing.T) {
 		t.Helper()
 		needs := QuantileNeeds(q, 0.95)
 		for n := needs; n < 60*needs; n += max(1, needs/50) {
-			lo, hi, _ := QuantileRanks(n, q, 0.95)
+			lo, hi, _ := QuantileRanks(n, 1, q, 0.95)
 			got := atMost(hi-1, n, q) - atMost(lo-1, n, q)
 			if math.IsNaN(got) || got < least || got > most {
 				t.Errorf("n = %d, q = %v: ranks %d..%d have %.4f, want %v..%v",

@@ -57,18 +57,13 @@ func PairedRatio(a, b []float64, confidence float64) Ratio {
 	if len(a) != len(b) {
 		panic(fmt.Sprintf("stats: pairs need equal lengths, not %d and %d", len(a), len(b)))
 	}
-	nan := math.NaN()
-	r := Ratio{N: len(a), Center: nan, Lo: nan, Hi: nan, Confidence: confidence, P: 1, SDLog: nan}
+	r := unknownRatio(len(a), confidence)
 	if r.N == 0 {
 		r.Warning = "no block has both: needs n >= 2"
 		return r
 	}
-	for side, xs := range [][]float64{a, b} {
-		if i := slices.IndexFunc(xs, notPositive); i >= 0 {
-			r.Warning = fmt.Sprintf("pair %d: %c is %v and has no logarithm: "+
-				"needs positive values", i+1, 'a'+rune(side), xs[i])
-			return r
-		}
+	if r.Warning = unloggable("pair", a, b); r.Warning != "" {
+		return r
 	}
 	ds := logs(b)
 	for i, l := range logs(a) {
@@ -82,6 +77,23 @@ func PairedRatio(a, b []float64, confidence float64) Ratio {
 	return r.fill(ds)
 }
 
+// unknownRatio is one of which nothing can be said.
+func unknownRatio(n int, confidence float64) Ratio {
+	nan := math.NaN()
+	return Ratio{N: n, Center: nan, Lo: nan, Hi: nan, Confidence: confidence, P: 1, SDLog: nan}
+}
+
+// unloggable says which value has no logarithm; empty: all have.
+func unloggable(what string, a, b []float64) string {
+	for side, xs := range [][]float64{a, b} {
+		if i := slices.IndexFunc(xs, notPositive); i >= 0 {
+			return fmt.Sprintf("%s %d: %c is %v and has no logarithm: needs positive values", what,
+				i+1, 'a'+rune(side), xs[i])
+		}
+	}
+	return ""
+}
+
 // fill computes what two or more log ratios give.
 func (r Ratio) fill(ds []float64) Ratio {
 	r.Assumption = LogNormal
@@ -89,8 +101,7 @@ func (r Ratio) fill(ds []float64) Ratio {
 		// No spread, so no t. If the targets were alike, the sign of each log ratio would be a
 		// coin's, and all signs agree with probability 2/2^n: rounding to a coarse step must not
 		// pass for certainty.
-		r.Center, r.SDLog = math.Exp(ds[0]), 0
-		r.Lo, r.Hi = r.Center, r.Center
+		r.exactly(ds[0])
 		if ds[0] != 0 {
 			r.P = math.Exp2(float64(1 - r.N))
 		}
@@ -101,14 +112,13 @@ func (r Ratio) fill(ds []float64) Ratio {
 	r.Center, r.Lo, r.Hi = math.Exp(mean), math.Exp(lo), math.Exp(hi)
 	r.SDLog, r.Free = sd(ds), float64(r.N-1)
 	t := mean / (r.SDLog / math.Sqrt(float64(r.N)))
-	r.P = 2 * ofMean(r.N).CDF(-math.Abs(t))
+	r.P = 2 * student(r.N-1).CDF(-math.Abs(t))
 	return r
 }
 
 // Align lays two targets' values side by side over the blocks that both have, in block order, as
-// PairedRatio wants them.
-func Align(a, b Item) (as, bs []float64) {
-	var blocks []int
+// PairedRatio wants them, and tells which those blocks are.
+func Align(a, b Item) (as, bs []float64, blocks []int) {
 	for block := range a.Values {
 		if _, both := b.Values[block]; both {
 			blocks = append(blocks, block)
@@ -119,11 +129,11 @@ func Align(a, b Item) (as, bs []float64) {
 		as = append(as, a.Values[block])
 		bs = append(bs, b.Values[block])
 	}
-	return as, bs
+	return as, bs, blocks
 }
 
-// Unresolvable is BlocksToResolve's answer when no number of blocks would do. It is large, not 0
-// or -1, so that a caller who forgets to ask cannot print a promise.
+// Unresolvable is the answer of Resolves when no number of blocks would do. It is large, not 0 or
+// -1, so that a caller who forgets to ask cannot print a promise.
 const Unresolvable = math.MaxInt
 
 // maxBlocks bounds the search: a run of so many blocks will not be made.
@@ -138,26 +148,12 @@ func (r Ratio) each() float64 {
 	return max(1, math.Floor(r.Free)/float64(r.N-1))
 }
 
-// Resolves is BlocksToResolve at this ratio's noise, with the degrees of freedom that so many
-// blocks will have: where targets lend each other theirs, few blocks know their noise better than
-// one pair does.
-func (r Ratio) Resolves(effect, alpha, power float64) int {
-	return blocksToResolve(r.SDLog, r.each(), effect, alpha, power)
-}
-
-// Detects is Detectable likewise: what the blocks of this ratio resolve.
-func (r Ratio) Detects(alpha, power float64) float64 { return r.DetectsWith(0, alpha, power) }
-
-// DetectsWith is Detects once there are so many more blocks.
-func (r Ratio) DetectsWith(more int, alpha, power float64) float64 {
-	return detectable(r.SDLog, r.each(), r.N+more, alpha, power)
-}
-
-// BlocksToResolve is the least number of blocks, all of them and not the further ones, with which
+// Resolves is the least number of blocks, all of them and not the further ones, with which
 // PairedRatio gives P < alpha with probability power when b is in truth (1 + effect) times a:
-// effect 0.03 is 3 % more, -0.03 is 3 % less. ratioSDLog is the SD of the paired log ratios
-// (Ratio.SDLog). For one pair among k targets give the alpha that Holm leaves in the worst case,
-// alpha / (k(k-1)/2).
+// effect 0.03 is 3 % more, -0.03 is 3 % less. Of the ratio it takes SDLog, the SD of the paired log
+// ratios, and the degrees of freedom that so many blocks will have: where targets lend each other
+// theirs, few blocks know their noise better than one pair does. For one pair among k targets give
+// the alpha that Holm leaves in the worst case, alpha / (k(k-1)/2).
 //
 // The answer is Unresolvable for effect 0, effect <= -1, an SD that is no number, or more than
 // 10,000 blocks. It is as good as the SD: from three blocks the 95 % interval of an SD reaches from
@@ -166,27 +162,54 @@ func (r Ratio) DetectsWith(more int, alpha, power float64) float64 {
 // Method: the exact power of the two-sided t test (noncentral t; Cohen, "Statistical Power
 // Analysis", 2nd ed., 1988, ch. 2), its integral over the chi-squared distribution of the sample
 // variance by Gauss-Legendre quadrature.
-func BlocksToResolve(ratioSDLog float64, effect, alpha, power float64) int {
-	return blocksToResolve(ratioSDLog, 1, effect, alpha, power)
-}
-
-func blocksToResolve(ratioSDLog, each, effect, alpha, power float64) int {
+func (r Ratio) Resolves(effect, alpha, power float64) int {
 	mustBeShare("alpha", alpha)
 	mustBeShare("power", power)
 	shift := math.Abs(math.Log1p(effect))
-	if shift == 0 || notFinite(shift) || notFinite(ratioSDLog) || ratioSDLog < 0 {
+	if shift == 0 || notFinite(shift) || notFinite(r.SDLog) || r.SDLog < 0 {
 		return Unresolvable
 	}
-	if ratioSDLog == 0 {
+	if r.SDLog == 0 {
 		return 2
 	}
 	n := 2 + sort.Search(maxBlocks-1, func(i int) bool {
-		return powerOfT(i+2, each, alpha)(shift/ratioSDLog) >= power
+		return powerOfT(i+2, r.each(), alpha)(shift/r.SDLog) >= power
 	})
 	if n > maxBlocks {
 		return Unresolvable
 	}
 	return n
+}
+
+// Detects is the smallest relative difference (0.03 is 3 %) that the blocks of this ratio tell from
+// none with this power: Resolves the other way round. NaN when there are fewer than two or the SD
+// is no number. It is the difference upwards; downwards a slightly smaller one does, 2.9 % for 3 %.
+func (r Ratio) Detects(alpha, power float64) float64 { return r.DetectsWith(0, alpha, power) }
+
+// DetectsWith is Detects once there are so many more blocks.
+func (r Ratio) DetectsWith(more int, alpha, power float64) float64 {
+	mustBeShare("alpha", alpha)
+	mustBeShare("power", power)
+	n := r.N + more
+	if n < 2 || notFinite(r.SDLog) || r.SDLog < 0 {
+		return math.NaN()
+	}
+	if r.SDLog == 0 || power <= alpha { // chance alone finds as much
+		return 0
+	}
+	// The power rises with the distance. Forty halvings leave twelve digits.
+	lo, hi, powerAt := 0.0, 1.0, powerOfT(n, r.each(), alpha)
+	for powerAt(hi) < power {
+		lo, hi = hi, 2*hi
+	}
+	for range 40 {
+		if mid := (lo + hi) / 2; powerAt(mid) < power {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return math.Expm1(hi * r.SDLog)
 }
 
 // powerOfT is the probability that |t| of n values exceeds its critical value, by how many standard
@@ -209,4 +232,71 @@ func powerOfT(n int, each, alpha float64) func(d float64) float64 {
 		}
 		return sum
 	}
+}
+
+// UnpairedRatio compares trials that nothing pairs, such as those of two runs: b to a, as
+// PairedRatio does. N is the smaller number of trials.
+//
+// Method: Welch's t on logs with Satterthwaite's degrees of freedom (Welch, "The generalization of
+// Student's problem when several different population variances are involved", Biometrika 34, 1947,
+// pp. 28-35). SDLog is the root of the two variances' sum: what pairs of such trials would scatter
+// by, so that Resolves and Decide say how many trials of each side would do.
+//
+// It rests on more than PairedRatio does: that the machine was the same in both runs. What
+// changed between them (a neighbour, a temperature, a kernel) is in the ratio, and nothing in the
+// trials can show it. Pair where you can.
+func UnpairedRatio(a, b []float64, confidence float64) Ratio {
+	mustBeShare("confidence", confidence)
+	r := unknownRatio(min(len(a), len(b)), confidence)
+	if r.N == 0 {
+		r.Warning = "one side has no trial: needs n >= 2 of each"
+		return r
+	}
+	if r.Warning = unloggable("trial", a, b); r.Warning != "" {
+		return r
+	}
+	as, bs := logs(a), logs(b)
+	shift := mean(bs) - mean(as)
+	r.Center = math.Exp(shift)
+	if r.N == 1 {
+		r.Warning = "needs n >= 2 of each"
+		return r
+	}
+	return r.welch(as, bs, shift)
+}
+
+// welch computes what two or more logs of each side give.
+func (r Ratio) welch(as, bs []float64, shift float64) Ratio {
+	r.Assumption = LogNormal
+	na, nb := float64(len(as)), float64(len(bs))
+	if slices.Min(as) == slices.Max(as) && slices.Min(bs) == slices.Max(bs) {
+		// As in PairedRatio: without a spread only the order speaks. Were the sides alike, one
+		// would lie wholly above the other with 2 in as many cases as there are orders.
+		r.exactly(bs[0] - as[0])
+		if as[0] != bs[0] {
+			r.P = min(1, 2/orders(na+nb, na))
+		}
+		r.Warning = "all values of a side are equal: a spread below the resolution is unknown"
+		return r
+	}
+	va, vb := variance(as), variance(bs)
+	r.SDLog = math.Sqrt(va + vb)
+	va, vb = va/na, vb/nb
+	return r.about(shift, spread{va + vb, freedom(spread{va, na - 1}, spread{vb, nb - 1})})
+}
+
+// about sets the interval and P of a log ratio whose own variance is known so well.
+func (r Ratio) about(shift float64, of spread) Ratio {
+	se := math.Sqrt(of.variance)
+	half := of.quantile(r.Confidence) * se
+	r.Lo, r.Hi = math.Exp(shift-half), math.Exp(shift+half)
+	r.P = 2 * student(of.free).CDF(-math.Abs(shift)/se)
+	r.Free = of.free
+	return r
+}
+
+// exactly sets a log ratio without spread.
+func (r *Ratio) exactly(shift float64) {
+	r.Center, r.SDLog = math.Exp(shift), 0
+	r.Lo, r.Hi = r.Center, r.Center
 }

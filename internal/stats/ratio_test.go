@@ -64,8 +64,13 @@ func TestPairedRatio(t *testing.T) {
 func TestAlign(t *testing.T) {
 	check := func(a, b map[int]float64, wantA, wantB []float64) {
 		t.Helper()
-		gotA, gotB := Align(Item{Values: a}, Item{Values: b})
-		if !slices.Equal(gotA, wantA) || !slices.Equal(gotB, wantB) {
+		gotA, gotB, blocks := Align(Item{Values: a}, Item{Values: b})
+		for i, block := range blocks {
+			if a[block] != gotA[i] || b[block] != gotB[i] {
+				t.Errorf("block %d of %v and %v has %v, %v", block, a, b, gotA[i], gotB[i])
+			}
+		}
+		if !slices.Equal(gotA, wantA) || !slices.Equal(gotB, wantB) || len(blocks) != len(gotA) {
 			t.Errorf("Align(%v, %v) = %v, %v, want %v, %v", a, b, gotA, gotB, wantA, wantB)
 		}
 	}
@@ -75,10 +80,19 @@ func TestAlign(t *testing.T) {
 		[]float64{10, 30}, []float64{1, 3})
 }
 
+// blocksToResolve and detectable are of a pair of which its SD alone is known.
+func blocksToResolve(sd, effect, alpha, power float64) int {
+	return Ratio{SDLog: sd}.Resolves(effect, alpha, power)
+}
+
+func detectable(sd float64, n int, alpha, power float64) float64 {
+	return Ratio{N: n, SDLog: sd}.Detects(alpha, power)
+}
+
 func TestBlocksToResolve(t *testing.T) {
 	check := func(sd, effect, alpha, power float64, want int) {
 		t.Helper()
-		if got := BlocksToResolve(sd, effect, alpha, power); got != want {
+		if got := blocksToResolve(sd, effect, alpha, power); got != want {
 			t.Errorf("BlocksToResolve(%v, %v, %v, %v) = %d, want %d",
 				sd, effect, alpha, power, got, want)
 		}
@@ -107,7 +121,7 @@ func TestBlocksToResolve(t *testing.T) {
 	check(1, math.Expm1(0.02), 0.05, 0.8, Unresolvable) // 19,624 > 10,000
 
 	checkPanics(t, "power must lie between 0 and 1, not 80",
-		func() { BlocksToResolve(1, 0.1, 0.05, 80) })
+		func() { blocksToResolve(1, 0.1, 0.05, 80) })
 }
 
 // TestPowerOfT: without an effect the power is alpha itself, with an endless one it is 1, and for

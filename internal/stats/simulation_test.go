@@ -178,7 +178,7 @@ func TestTiersStrongly(t *testing.T) {
 // 0.02 sqrt 2 = 0.0283, so t is about log 1.1 sqrt 6 / 0.0283 = 8.25.
 func TestTiersFind(t *testing.T) {
 	const experiments = 2000
-	check := func(levels []float64, atLeast float64, want func([]Tier) bool) {
+	check := func(levels []float64, atLeast float64, want func([][]string) bool) {
 		t.Helper()
 		checkShare(t, uint64(len(levels)), experiments, atLeast, 1, func(r *rand.Rand) bool {
 			items := simulated(r, 6, levels, gauss(0.02), gauss(0.02))
@@ -186,13 +186,13 @@ func TestTiersFind(t *testing.T) {
 		})
 	}
 	// Against t(0.975, 5) = 2.57: never missed.
-	check([]float64{1.1, 1}, 0.999, func(tiers []Tier) bool {
-		return len(tiers) == 2 && tiers[0].Names[0] == "0"
+	check([]float64{1.1, 1}, 0.999, func(tiers [][]string) bool {
+		return len(tiers) == 2 && tiers[0][0] == "0"
 	})
 	// Among six, Holm asks 0.05/15 of the first pair, t(0.99833, 5) = 5.6, and each of the
 	// winner's five pairs is to be found: nine in ten.
-	check([]float64{1.1, 1, 1, 1, 1, 1}, 0.88, func(tiers []Tier) bool {
-		return len(tiers) >= 2 && slices.Equal(tiers[0].Names, []string{"0"})
+	check([]float64{1.1, 1, 1, 1, 1, 1}, 0.88, func(tiers [][]string) bool {
+		return len(tiers) >= 2 && slices.Equal(tiers[0], []string{"0"})
 	})
 }
 
@@ -211,7 +211,7 @@ func TestBlocksToResolveIsTrue(t *testing.T) {
 	}
 	check := func(effect, sd, alpha float64) {
 		t.Helper()
-		n := BlocksToResolve(sd, effect, alpha, 0.8)
+		n := blocksToResolve(sd, effect, alpha, 0.8)
 		checkShare(t, uint64(n), experiments, 0.8, 1, found(n, effect, sd, alpha))
 		checkShare(t, uint64(n), experiments, 0, 0.8, found(n-1, effect, sd, alpha))
 	}
@@ -226,7 +226,7 @@ func TestQuantileRanksCover(t *testing.T) {
 	const experiments = 2000 // four standard errors at 0.95: 0.0195
 	check := func(n int64, q, exact float64) {
 		t.Helper()
-		lo, hi, _ := QuantileRanks(n, q, 0.95)
+		lo, hi, _ := QuantileRanks(n, 1, q, 0.95)
 		checkShare(t, uint64(n), experiments, exact, exact, func(r *rand.Rand) bool {
 			xs := make([]float64, n)
 			for i := range xs {

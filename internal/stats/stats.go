@@ -5,7 +5,7 @@
 // Jones, "Rigorous benchmarking in reasonable time", ISMM 2013, pp. 63-74). The flow is: values of
 // one target, one per trial -> Summarize; values of two targets in the same blocks -> PairedRatio;
 // all targets of a run -> Blocks, which knows more of both, Compare and Tiers; what is still
-// undecided -> BlocksToResolve. QuantileRanks and QuantileNeeds are the exception: they speak of
+// undecided -> Ratio.Resolves. QuantileRanks and QuantileNeeds are the exception: they speak of
 // the requests inside one trial, that is of how well that trial knows its own percentile.
 //
 // Not its job: reading records, choosing which trials count, rounding, wording for a table. It has
@@ -128,7 +128,7 @@ func ranksNeed(confidence float64) int {
 
 // logInterval is Student's t interval about the mean of ls, for two values or more.
 func logInterval(ls []float64, confidence float64) (center, lo, hi float64) {
-	half := ofMean(len(ls)).Quantile((1+confidence)/2) * sd(ls) / math.Sqrt(float64(len(ls)))
+	half := student(len(ls)-1).Quantile((1+confidence)/2) * sd(ls) / math.Sqrt(float64(len(ls)))
 	return mean(ls), mean(ls) - half, mean(ls) + half
 }
 

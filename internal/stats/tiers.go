@@ -12,9 +12,6 @@ type Item struct {
 	Values map[int]float64
 }
 
-// Tier is a set of targets that this run cannot tell apart, best first.
-type Tier struct{ Names []string }
-
 // Comparison is one pair of targets among all pairs of an experiment.
 type Comparison struct {
 	A, B  string
@@ -84,14 +81,15 @@ func Holm[T any](tests []T, p, weight func(T) float64, set func(T, float64)) {
 	}
 }
 
-// Tiers orders the items, best first, and cuts the order into tiers.
+// Tiers orders the items, best first, and cuts the order into tiers: names of targets that this run
+// cannot tell apart.
 //
 // A tier promises: no two of its members were told apart by Compare at this alpha; and the first
 // member of each further tier was told apart from at least one member of the tier above. If all
 // targets are in truth alike, there is more than one tier with probability at most alpha.
 //
 // A tier does not promise: that its members are equal (too few blocks put everything into one tier;
-// BlocksToResolve says how many would not); nor that any two targets of different tiers differ.
+// Ratio.Resolves says how many would not); nor that any two targets of different tiers differ.
 // "Cannot be told apart" is not transitive: with a like b, b like c, but a above c, the tiers are
 // {a, b} and {c}, although b and c cannot be told apart. Ask Compare about a given pair. The
 // order inside a tier means nothing.
@@ -99,22 +97,22 @@ func Holm[T any](tests []T, p, weight func(T) float64, set func(T, float64)) {
 // The order is by each item's mean log ratio to the other items over common blocks, so a target
 // that missed the slow blocks does not gain by it; equal ones go by name. An item without values,
 // or with one that is not positive and finite, is in no tier: the caller says why it is missing.
-func Tiers(items []Item, alpha float64) []Tier {
+func Tiers(items []Item, alpha float64) [][]string {
 	ranked := ranking(items)
 	apart := make(map[[2]string]bool)
 	for _, c := range Compare(ranked, alpha) {
 		apart[[2]string{c.A, c.B}] = c.Apart // A stands before B in ranked
 	}
-	var tiers []Tier
+	var tiers [][]string
 	for _, item := range ranked {
 		last := len(tiers) - 1
-		if last < 0 || slices.ContainsFunc(tiers[last].Names, func(above string) bool {
+		if last < 0 || slices.ContainsFunc(tiers[last], func(above string) bool {
 			return apart[[2]string{above, item.Name}]
 		}) {
-			tiers = append(tiers, Tier{})
+			tiers = append(tiers, nil)
 			last++
 		}
-		tiers[last].Names = append(tiers[last].Names, item.Name)
+		tiers[last] = append(tiers[last], item.Name)
 	}
 	return tiers
 }
@@ -146,7 +144,7 @@ func ranking(items []Item) []Item {
 // meanLogLead is the mean of log(a/b) over common blocks. Without one it compares all of a's blocks
 // with all of b's: that only orders them, since Compare never tells such a pair apart.
 func meanLogLead(a, b Item) float64 {
-	as, bs := Align(a, b)
+	as, bs, _ := Align(a, b)
 	if len(as) == 0 {
 		as, bs = values(a), values(b)
 	}
@@ -155,6 +153,6 @@ func meanLogLead(a, b Item) float64 {
 
 // values is an item's values in block order, so that sums are the same in every process.
 func values(item Item) []float64 {
-	vs, _ := Align(item, item)
+	vs, _, _ := Align(item, item)
 	return vs
 }

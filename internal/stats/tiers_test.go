@@ -26,7 +26,7 @@ func TestTiers(t *testing.T) {
 		for range len(items) + 1 { // the order in which items come must not matter
 			var parts []string
 			for _, tier := range Tiers(items, 0.05) {
-				parts = append(parts, strings.Join(tier.Names, " "))
+				parts = append(parts, strings.Join(tier, " "))
 			}
 			if got := strings.Join(parts, " | "); got != want {
 				t.Errorf("Tiers(%v) = %q, want %q", items, got, want)

@@ -93,9 +93,9 @@ func (p *page) latency(l *result.Load) {
 		names = append(names, q.Name)
 	}
 	blocks := [][]string{append(names, "max", "mean", "count")}
-	asks := &refusals{}
+	var asks refusals
 	for _, c := range columns {
-		blocks = append(blocks, c.lines(l, asks))
+		blocks = append(blocks, c.lines(l, &asks))
 	}
 	grid := make([][]string, len(blocks[0]))
 	for i := range grid {
@@ -123,37 +123,43 @@ func (c column) percentiles(l *result.Load) []table.Percentile {
 
 // lines are a column from its heading to its count, all equally wide, numbers under numbers.
 func (c column) lines(l *result.Load, asks *refusals) []string {
-	numbers, ends := []string{c.name}, []string{""}
+	cells := []cell{{number: c.name}}
 	for _, q := range c.percentiles(l) {
-		number, interval := parts(q)
+		x := cellOf(q)
 		if !c.interval {
-			interval = ""
+			x.interval = ""
 		} else if q.Refused() && c.dist.Count > 0 {
 			asks.add(q, c.name, q.Refusal(longer, l.WindowNs))
 		}
-		numbers, ends = append(numbers, number), append(ends, interval)
+		cells = append(cells, x)
 	}
 	most, mean := unit.Absent, unit.Absent
 	if c.dist.Count > 0 {
 		most, mean = unit.KnownDuration(c.dist.MaxNs), unit.KnownDuration(c.dist.MeanNs)
 	}
-	numbers = append(numbers, most, mean, unit.Count(c.dist.Count))
-	return beside(numbers, append(ends, "", "", ""))
+	return beside(append(cells, cell{number: most}, cell{number: mean},
+		cell{number: unit.Count(c.dist.Count)}))
 }
 
-// parts are a percentile and its interval in words; a dash where it is refused.
-func parts(q table.Percentile) (number, interval string) {
+// cell is a percentile and its interval in words; a dash where it is refused.
+type cell struct{ number, interval string }
+
+func cellOf(q table.Percentile) cell {
 	switch {
 	case q.Refused() || math.IsNaN(q.Ns):
-		return unit.Absent, ""
+		return cell{unit.Absent, ""}
 	case !q.HasInterval():
-		return unit.KnownDuration(q.Ns), ""
+		return cell{unit.KnownDuration(q.Ns), ""}
 	}
-	return unit.KnownDuration(q.Ns), unit.Ends(q.Ns, q.Lo, q.Hi)
+	return cell{unit.KnownDuration(q.Ns), unit.Ends(q.Ns, q.Lo, q.Hi)}
 }
 
 // beside sets numbers flush right and what follows them flush left, all to one width.
-func beside(numbers, ends []string) []string {
+func beside(cells []cell) []string {
+	var numbers, ends []string
+	for _, c := range cells {
+		numbers, ends = append(numbers, c.number), append(ends, c.interval)
+	}
 	out, tails := print.PadAll(numbers, print.Right), print.PadAll(ends, print.Left)
 	for i := range out {
 		if tails[i] != "" {
@@ -196,9 +202,7 @@ func (p *page) worth(l *result.Load, columns []column) {
 
 // refusals are what percentiles without an interval would take, one a percentile: what the column
 // with the fewest answers would take is enough for the others.
-type refusals struct {
-	all []refusal
-}
+type refusals []refusal
 
 type refusal struct {
 	table.Percentile
@@ -207,8 +211,8 @@ type refusal struct {
 }
 
 func (r *refusals) add(q table.Percentile, column, why string) {
-	for i := range r.all {
-		a := &r.all[i]
+	for i := range *r {
+		a := &(*r)[i]
 		if a.Name != q.Name {
 			continue
 		}
@@ -218,11 +222,11 @@ func (r *refusals) add(q table.Percentile, column, why string) {
 		}
 		return
 	}
-	r.all = append(r.all, refusal{q, why, []string{column}})
+	*r = append(*r, refusal{q, why, []string{column}})
 }
 
 // texts name the columns where it is not all that have intervals.
-func (r *refusals) texts(columns []column) []string {
+func (r refusals) texts(columns []column) []string {
 	all := 0
 	for _, c := range columns {
 		if c.interval && c.dist.Count > 0 {
@@ -230,7 +234,7 @@ func (r *refusals) texts(columns []column) []string {
 		}
 	}
 	var out []string
-	for _, a := range r.all {
+	for _, a := range r {
 		of := ""
 		if len(a.columns) < all {
 			of = " of " + strings.Join(a.columns, " and ")
@@ -260,8 +264,8 @@ func (p *page) dist(name string, d *result.Dist, share float64) {
 		if q.Refused() {
 			continue
 		}
-		number, interval := parts(q)
-		words = append(words, strings.TrimSpace(q.Name+" "+number+" "+interval))
+		c := cellOf(q)
+		words = append(words, strings.TrimSpace(q.Name+" "+c.number+" "+c.interval))
 	}
 	words = append(words, "max "+unit.KnownDuration(d.MaxNs))
 	p.row(name, "%s of %s", strings.Join(words, ", "), unit.Count(d.Count))
@@ -269,33 +273,26 @@ func (p *page) dist(name string, d *result.Dist, share float64) {
 
 // routes prints a row for each kind of request or step of a flow.
 func (p *page) routes(l *result.Load, withheld bool) {
-	sent, answered, failed := []string{"sent"}, []string{"answered"}, []string{"failed"}
-	names, most := []string{"route"}, []string{"max"}
-	p50, p50Ends, p99, p99Ends := []string{"p50"}, []string{""}, []string{"p99"}, []string{""}
+	grid := [][]string{{"route", "sent", "answered", "failed", "p50", "p99", "max"}}
+	p50, p99 := []cell{{number: "p50"}}, []cell{{number: "p99"}}
 	for i := range l.Routes {
 		r := &l.Routes[i]
-		names, sent = append(names, r.Name), append(sent, unit.Count(r.Sent))
-		answered = append(answered, unit.Count(r.Answered))
-		failed = append(failed, unit.Count(r.Failed))
-		cells := []string{unit.Absent, "", unit.Absent, "", unit.Absent}
+		middle, tail, most := cell{number: unit.Absent}, cell{number: unit.Absent}, unit.Absent
 		if !withheld {
 			qs := table.Percentiles(l, &r.ResponseTime, confidence)
-			cells[0], cells[1] = parts(qs[0])
-			cells[2], cells[3] = parts(qs[2])
+			middle, tail = cellOf(qs[0]), cellOf(qs[2])
 			if qs[2].Needs > 0 {
-				cells[3] = fmt.Sprintf("(needs n ≥ %s)", unit.Count(qs[2].Needs))
+				tail.interval = fmt.Sprintf("(needs n ≥ %s)", unit.Count(qs[2].Needs))
 			}
-			cells[4] = unit.KnownDuration(r.ResponseTime.MaxNs)
+			most = unit.KnownDuration(r.ResponseTime.MaxNs)
 		}
-		p50, p50Ends = append(p50, cells[0]), append(p50Ends, cells[1])
-		p99, p99Ends = append(p99, cells[2]), append(p99Ends, cells[3])
-		most = append(most, cells[4])
+		p50, p99 = append(p50, middle), append(p99, tail)
+		grid = append(grid, []string{r.Name, unit.Count(r.Sent), unit.Count(r.Answered),
+			unit.Count(r.Failed), "", "", most})
 	}
-	p50, p99 = beside(p50, p50Ends), beside(p99, p99Ends)
-	var grid [][]string
-	for i := range names {
-		grid = append(grid, []string{names[i], sent[i], answered[i], failed[i], p50[i], p99[i],
-			most[i]})
+	middles, tails := beside(p50), beside(p99)
+	for i, row := range grid {
+		row[4], row[5] = middles[i], tails[i]
 	}
 	p.grid(grid)
 }

@@ -12,7 +12,6 @@
 package summary
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -73,7 +72,6 @@ type document struct {
 // CSV writes a row for each interval of the window: docs/formats/load-csv.md. The histograms are
 // those of the intervals, for the ends of the percentiles; without them these columns are empty.
 func CSV(w io.Writer, l *result.Load, intervals []load.Interval) error {
-	out := csv.NewWriter(w)
 	s := &l.Series
 	rows := [][]string{{"offset_ns", "length_ns", "scheduled", "sent", "done", "failed",
 		"p50_ns", "p99_ns", "max_ns", "p50_lo_ns", "p50_hi_ns", "p99_lo_ns", "p99_hi_ns"}}
@@ -89,7 +87,7 @@ func CSV(w io.Writer, l *result.Load, intervals []load.Interval) error {
 		}
 		rows = append(rows, append(row, endsAt(l, intervals, offset)...))
 	}
-	return out.WriteAll(rows) // flushes
+	return print.CSV(w, rows)
 }
 
 // endsAt are the ends of p50 and p99 of the interval that begins there; nothing where its answers

@@ -15,59 +15,59 @@ import (
 // spec is a column with the way to fill it.
 type spec struct {
 	column Column
-	cell   func(*Target, *noteBook) Cell
+	cell   func(*Target) Cell
 	leads  string // the load of which this is the first column: its doubts are footnoted here
+}
+
+// shows is the column of a metric's centre.
+func shows(c Column, load, name string, p printer) spec {
+	return spec{column: c, cell: func(t *Target) Cell { return metricCell(t, load, name, p) }}
 }
 
 // specs lists a scenario's columns: its loads in order, then cost, then start.
 func (sc *Scenario) specs(o Options) []spec {
 	var out []spec
 	for _, l := range sc.Loads {
-		of, wanted := sc.closedSpecs, sc.wantedOf
+		own := sc.closedSpecs
 		switch l.Model {
 		case result.Open:
-			of = sc.openSpecs
-		case result.Capacity: // the step that decided has nothing that one could want
-			of, wanted = sc.servedSpecs, func(LoadInfo, Options) []spec { return nil }
+			own = sc.openSpecs
+		case result.Capacity:
+			own = sc.servedSpecs
 		}
-		specs := append(of(l, o), wanted(l, o)...)
+		specs := own(l, o)
+		if l.Model != result.Capacity { // the step that decided has nothing that one could want
+			specs = append(specs, o.wanted(metric.OfLoad, l, scaled(sc.latencyScale(l)))...)
+		}
 		specs[0].leads = l.Name
 		out = append(out, specs...)
 	}
+	whole := o.wanted(metric.OfTrial, LoadInfo{}, printer{})
 	if sc.ranAlready() {
-		return append(out, wantedWhole(o)...)
+		return append(out, whole...)
 	}
-	if load := sc.anchor(); load != "" {
-		out = append(out, sc.costSpecs(load)...)
-		out = append(out, wantedCost(load, o)...)
+	if l := sc.anchor(); l.Name != "" {
+		out = slices.Concat(out, sc.costSpecs(l.Name), o.wanted(metric.OfCost, l, printer{}))
 	}
-	return append(append(out, sc.startSpecs()...), wantedWhole(o)...)
+	return slices.Concat(out, sc.startSpecs(), whole)
 }
 
 // ranAlready says that all targets did: of their cost and start there is nothing to tell.
 func (sc *Scenario) ranAlready() bool {
-	return !slices.ContainsFunc(sc.Targets, func(t Target) bool {
+	return !slices.ContainsFunc(sc.Targets, func(t *Target) bool {
 		return slices.ContainsFunc(t.Trials, func(r *result.Record) bool {
 			return r.Target.At == ""
 		})
 	})
 }
 
-func confidenceText(o Options) string {
-	return fmt.Sprintf("±%g %%", math.Round(o.Confidence*1000)/10)
-}
-
 // closedSpecs: how much was served, and the latency. That of a closed
 // loop waits politely for the service, so it is labelled and gives way first.
 func (sc *Scenario) closedSpecs(l LoadInfo, o Options) []spec {
 	out := sc.servedSpecs(l, o)
-	column := l.column
-	s := sc.latencyScale(l)
+	times := scaled(sc.latencyScale(l))
 	for _, p := range []string{"p50", "p99"} {
-		c := column(p, p+" closed", unit.Ns, Extra)
-		out = append(out, spec{column: c, cell: func(t *Target, n *noteBook) Cell {
-			return metricCell(t, n, l.Name, p, scaled(s))
-		}})
+		out = append(out, shows(l.column(p, p+" closed", unit.Ns, Extra), l.Name, p, times))
 	}
 	return out
 }
@@ -78,23 +78,22 @@ func (sc *Scenario) servedSpecs(l LoadInfo, o Options) []spec {
 	if l.Model == result.Capacity {
 		name = metric.Capacity
 	}
+	sure := fmt.Sprintf("±%g %%", math.Round(o.Confidence*1000)/10)
 	out := []spec{
 		{column: l.column(name, "req/s", unit.PerS, Essential),
-			cell: func(t *Target, n *noteBook) Cell {
-				c := metricCell(t, n, l.Name, name, same(unit.Rate))
+			cell: func(t *Target) Cell {
+				c := metricCell(t, l.Name, name, same(unit.Rate))
 				if m, _ := t.Metric(l.Name, name); m.AtLeast > 0 {
 					c.Text = "at least " + unit.Rate(m.AtLeast)
 				}
 				return c
 			}},
-		{column: l.column("interval", confidenceText(o), unit.One, Essential),
-			cell: func(t *Target, n *noteBook) Cell { return widthCell(t, n, l.Name, name) }},
+		{column: l.column("interval", sure, unit.One, Essential),
+			cell: func(t *Target) Cell { return widthCell(t, l.Name, name) }},
 	}
-	if sc.hasBaseline() {
-		c := l.column("ratio", "vs "+sc.Versus, unit.One, Detail)
-		out = append(out, spec{column: c, cell: func(t *Target, n *noteBook) Cell {
-			return ratioCell(t, n, l.Name, name, o)
-		}})
+	if sc.Versus != "" {
+		out = append(out, spec{column: l.column("ratio", "vs "+sc.Versus, unit.One, Detail),
+			cell: func(t *Target) Cell { return ratioCell(t, l.Name, name) }})
 	}
 	return out
 }
@@ -106,26 +105,18 @@ func (l LoadInfo) column(key, heading, base string, weight int) Column {
 
 // openSpecs: response times at a given load, and whether that load was kept up with.
 func (sc *Scenario) openSpecs(l LoadInfo, o Options) []spec {
-	column := l.column
 	var out []spec
-	s := sc.latencyScale(l)
+	times := scaled(sc.latencyScale(l))
 	for _, p := range []string{"p50", "p99", "p99.9"} {
-		c := column(p, p, unit.Ns, Essential)
-		out = append(out, spec{column: c, cell: func(t *Target, n *noteBook) Cell {
-			return metricCell(t, n, l.Name, p, scaled(s))
-		}})
+		out = append(out, shows(l.column(p, p, unit.Ns, Essential), l.Name, p, times))
 	}
-	if sc.hasBaseline() {
-		c := column("p99 ratio", "p99 ratio", unit.One, Extra)
-		out = append(out, spec{column: c, cell: func(t *Target, n *noteBook) Cell {
-			return ratioCell(t, n, l.Name, "p99", o)
-		}})
+	if sc.Versus != "" {
+		out = append(out, spec{column: l.column("p99 ratio", "p99 ratio", unit.One, Extra),
+			cell: func(t *Target) Cell { return ratioCell(t, l.Name, "p99") }})
 	}
-	c := column(metric.Achieved, "achieved", unit.One, sc.achievedWeight(l))
+	c := l.column(metric.Achieved, "achieved", unit.One, sc.achievedWeight(l))
 	tenths := func(share float64) string { return unit.PercentTo(share, 1) }
-	return append(out, spec{column: c, cell: func(t *Target, n *noteBook) Cell {
-		return metricCell(t, n, l.Name, metric.Achieved, same(tenths))
-	}})
+	return append(out, shows(c, l.Name, metric.Achieved, same(tenths)))
 }
 
 // costSpecs: what answering cost under the load that ranks. Cost depends on the load, so its name
@@ -133,8 +124,8 @@ func (sc *Scenario) openSpecs(l LoadInfo, o Options) []spec {
 func (sc *Scenario) costSpecs(load string) []spec {
 	group := "cost at " + load
 	var least []float64
-	for i := range sc.Targets {
-		if m, ok := sc.Targets[i].Metric(load, metric.CPU); ok && m.Withheld == "" {
+	for _, t := range sc.Targets {
+		if m, ok := t.Metric(load, metric.CPU); ok && m.Withheld == "" {
 			least = append(least, m.Summary.Center/1e3)
 		}
 	}
@@ -145,14 +136,8 @@ func (sc *Scenario) costSpecs(load string) []spec {
 	perRequest := printer{micros(decimals), micros(decimals + 1)}
 	cpu := Column{"cost/cpu", group, "cost", "CPU µs/req", unit.Ns, print.Right, Essential}
 	rss := Column{"cost/rss", group, "cost", "RSS", unit.Octet, print.Right, Detail}
-	return []spec{
-		{column: cpu, cell: func(t *Target, n *noteBook) Cell {
-			return metricCell(t, n, load, metric.CPU, perRequest)
-		}},
-		{column: rss, cell: func(t *Target, n *noteBook) Cell {
-			return metricCell(t, n, load, metric.RSS, same(unit.Bytes))
-		}},
-	}
+	return []spec{shows(cpu, load, metric.CPU, perRequest),
+		shows(rss, load, metric.RSS, same(unit.Bytes))}
 }
 
 // micros prints a time as microseconds, without their unit.
@@ -165,22 +150,16 @@ func micros(decimals int) func(float64) string {
 func (sc *Scenario) startSpecs() []spec {
 	column := func(key, heading, metric string, weight int) spec {
 		c := Column{"start/" + key, "start", "", heading, unit.Ns, print.Right, weight}
-		return spec{column: c, cell: func(t *Target, n *noteBook) Cell {
-			return metricCell(t, n, "", metric, same(unit.Duration))
-		}}
+		return shows(c, "", metric, same(unit.Duration))
 	}
 	return []spec{column("ready", metric.Ready, metric.Ready, Detail),
 		column("steady", "steady after", metric.SteadyAt, Extra)}
 }
 
-func (sc *Scenario) hasBaseline() bool {
-	return sc.Versus != ""
-}
-
 // achievedWeight lets the column give way where every target kept up: then it says nothing.
 func (sc *Scenario) achievedWeight(l LoadInfo) int {
-	for i := range sc.Targets {
-		m, ok := sc.Targets[i].Metric(l.Name, metric.Achieved)
+	for _, t := range sc.Targets {
+		m, ok := t.Metric(l.Name, metric.Achieved)
 		if ok && m.Withheld == "" && m.Summary.Center < metric.KeptUp {
 			return Essential
 		}
@@ -191,9 +170,9 @@ func (sc *Scenario) achievedWeight(l LoadInfo) int {
 // latencyScale is common to all percentiles of a load.
 func (sc *Scenario) latencyScale(l LoadInfo) unit.Scale {
 	var ns []float64
-	for i := range sc.Targets {
+	for _, t := range sc.Targets {
 		for _, p := range shown {
-			if m, ok := sc.Targets[i].Metric(l.Name, p.Name); ok && m.Withheld == "" {
+			if m, ok := t.Metric(l.Name, p.Name); ok && m.Withheld == "" {
 				ns = append(ns, m.Summary.Center)
 			}
 		}
@@ -209,9 +188,9 @@ func columnOf(kind string) func(key, heading, base string, align print.Align) Co
 }
 
 // absent is a cell without a number, with the reason as a footnote.
-func absent(n *noteBook, why string) Cell {
+func absent(why string) Cell {
 	c := words(unit.Absent)
-	c.Refs = n.refs([]string{why})
+	c.Notes = []string{why}
 	return c
 }
 
@@ -246,16 +225,16 @@ func noInterval(n int, warning string) string {
 }
 
 // metricCell prints a metric's centre.
-func metricCell(t *Target, n *noteBook, load, name string, p printer) Cell {
+func metricCell(t *Target, load, name string, p printer) Cell {
 	m := t.metric(load, name)
 	if m.Withheld != "" {
-		return absent(n, m.Withheld)
+		return absent(m.Withheld)
 	}
 	s := m.Summary
-	c := Cell{Text: p.value(s.Center), Value: s.Center, Lo: s.Lo, Hi: s.Hi, N: s.N,
-		Grade: m.Grade()}
+	c := levelCell(s, p.value)
+	c.Grade = m.Grade()
 	if m.Doubt != nil && m.Doubt.By > 0 {
-		n.doubted = append(n.doubted, m)
+		c.load, c.off = load, m.off()
 	}
 	switch {
 	case !s.HasInterval():
@@ -268,30 +247,27 @@ func metricCell(t *Target, n *noteBook, load, name string, p printer) Cell {
 }
 
 // widthCell prints the interval of a metric as its larger arm relative to the centre.
-func widthCell(t *Target, n *noteBook, load, name string) Cell {
+func widthCell(t *Target, load, name string) Cell {
 	m := t.metric(load, name)
 	if m.Withheld != "" {
-		return absent(n, m.Withheld)
+		return absent(m.Withheld)
 	}
 	s := m.Summary
 	if !s.HasInterval() {
-		return absent(n, noInterval(s.N, s.Warning))
+		return absent(noInterval(s.N, s.Warning))
 	}
 	w := halfWidth(s.Center, s.Lo, s.Hi)
-	if Wide(s.Lo, s.Hi) {
-		c := Cell{Text: tooFewBlocks, Value: w, Lo: math.NaN(), Hi: math.NaN(), N: s.N}
-		c.Refs = n.refs([]string{unknownNote})
-		return c
-	}
 	c := Cell{Text: "±" + unit.Percent(w), Value: w, Lo: math.NaN(), Hi: math.NaN(), N: s.N}
-	if s.Warning != "" {
-		c.Refs = n.refs([]string{s.Warning})
+	if Wide(s.Lo, s.Hi) {
+		c.Text, c.Notes = tooFewBlocks, []string{unknownNote}
+	} else if s.Warning != "" {
+		c.Notes = []string{s.Warning}
 	}
 	return c
 }
 
 // ratioCell prints target over baseline with its interval.
-func ratioCell(t *Target, n *noteBook, load, name string, o Options) Cell {
+func ratioCell(t *Target, load, name string) Cell {
 	nan := math.NaN()
 	if t.Reference == "" {
 		return Cell{Text: "1", Value: 1, Lo: nan, Hi: nan}
@@ -302,25 +278,27 @@ func ratioCell(t *Target, n *noteBook, load, name string, o Options) Cell {
 		if m.Withheld != "" {
 			why = m.Withheld
 		}
-		return absent(n, why)
+		return absent(why)
 	}
 	r := m.Ratio
 	c := Cell{Value: r.Center, Lo: r.Lo, Hi: r.Hi, N: r.N}
 	if !r.HasInterval() {
 		c.Text = fmt.Sprintf("%.2f", r.Center)
-		c.Refs = n.refs([]string{noInterval(r.N, r.Warning)})
+		c.Notes = []string{noInterval(r.N, r.Warning)}
 		return c
 	}
 	if Wide(r.Lo, r.Hi) {
-		c.Text = tooFewBlocks
-		c.Refs = n.refs([]string{unknownNote})
+		c.Text, c.Notes = tooFewBlocks, []string{unknownNote}
 		return c
 	}
-	decimals := ratioDecimals(r.Lo, r.Hi)
+	decimals := 2
+	if r.Hi-r.Lo < 0.02 { // two would not show the interval's ends apart
+		decimals = 3
+	}
 	c.Interval = fmt.Sprintf("[%.*f, %.*f]", decimals, r.Lo, decimals, r.Hi)
 	c.Text = fmt.Sprintf("%.*f %s", decimals, r.Center, c.Interval)
 	if r.Warning != "" {
-		c.Refs = n.refs([]string{r.Warning})
+		c.Notes = []string{r.Warning}
 	}
 	return c
 }
@@ -355,10 +333,29 @@ func Resolution(x float64) string {
 // Unfound tells whether a difference that is just found is too large to be told as one.
 func Unfound(x float64) bool { return 1+x > tooWide }
 
-// ratioDecimals is two, or three where two would not show the interval's ends apart.
-func ratioDecimals(lo, hi float64) int {
-	if hi-lo >= 0.02 {
-		return 2
+// wanted are the columns of a place that the suite asks for, over the metrics of a load; times has
+// the form of those that have none of their own.
+func (o Options) wanted(place metric.Place, l LoadInfo, times printer) (out []spec) {
+	for _, m := range metric.Columns() {
+		if m.Column.Place != place || !slices.Contains(o.Columns, m.Column.Name) {
+			continue
+		}
+		p := times
+		if m.Column.Print != nil {
+			p = same(m.Column.Print)
+		}
+		c := l.column(m.Column.Name, m.Column.Heading, m.Unit, Detail)
+		switch {
+		case place == metric.OfCost:
+			c.Key, c.Group, c.Short = "cost/"+m.Name, "cost at "+l.Name, "cost"
+		case place == metric.OfTrial && m.Unit == unit.Octet:
+			c.Key, c.Group = "artifact/"+m.Column.Name, "artifact"
+		case place == metric.OfTrial:
+			c.Key, c.Group = "start/"+m.Column.Name, "start"
+		case l.Model == result.Closed && m.Unit == unit.Ns:
+			c.Heading += " closed"
+		}
+		out = append(out, shows(c, l.Name, m.Name, p))
 	}
-	return 3
+	return out
 }

@@ -2,9 +2,13 @@ package table
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
+	"prony/internal/pattern"
 	"prony/internal/result"
 	"prony/internal/unit"
 )
@@ -63,6 +67,14 @@ func (d *doubt) text(fate string) string {
 	return head + where + fate + ": " + unit.Few(parts, mostRules)
 }
 
+// notes is the text, where there is a reason to say it.
+func (d *doubt) notes(fate string) []string {
+	if len(d.events) == 0 {
+		return nil
+	}
+	return []string{d.text(fate)}
+}
+
 func (d *doubt) where() string {
 	if d.trials < 2 {
 		return ""
@@ -72,18 +84,12 @@ func (d *doubt) where() string {
 
 // rules are the different rules, in the order in which they came up.
 func (d *doubt) rules() []string {
-	var rules []string
-	for _, e := range d.events {
-		if !slices.Contains(rules, e.rule) {
-			rules = append(rules, e.rule)
-		}
-	}
-	return rules
+	return Distinct(d.events, func(e event) string { return e.rule })
 }
 
 // wholeDoubt collects the trials that have a grade as a whole.
-func (t *Target) wholeDoubt(grade string) doubt {
-	d := doubt{grade: grade, trials: len(t.Trials)}
+func (t *Target) wholeDoubt(grade string) *doubt {
+	d := &doubt{grade: grade, trials: len(t.Trials)}
 	for _, r := range t.Trials {
 		if wholeGrade(r) == grade {
 			d.add(r, wholeEvents(r, grade))
@@ -94,7 +100,7 @@ func (t *Target) wholeDoubt(grade string) doubt {
 
 func wholeEvents(r *result.Record, grade string) []event {
 	if grade == FailedGrade {
-		step, what := failure(r)
+		step, what := Failure(r)
 		return []event{{rule: step, seen: observed{words: what}}}
 	}
 	if unexplained(r) {
@@ -118,8 +124,8 @@ func events(r *result.Record, grade string, wanted func(result.Finding) bool) []
 
 // loadDoubt collects the trials of which one load has a grade by findings on that load, or on the
 // load that its rate is a share of.
-func (t *Target) loadDoubt(load, grade string) doubt {
-	d := doubt{load: load, grade: grade, trials: len(t.Trials)}
+func (t *Target) loadDoubt(load, grade string) *doubt {
+	d := &doubt{load: load, grade: grade, trials: len(t.Trials)}
 	for _, r := range t.Trials {
 		if loadOf(r, load) == nil || !good(wholeGrade(r)) || LoadGrade(r, load) != grade {
 			continue
@@ -169,9 +175,7 @@ func (t *Target) nameNotes() []string {
 	for _, way := range []struct{ grade, fate string }{
 		{result.Invalid, excluded}, {FailedGrade, excluded}, {result.Suspect, kept},
 	} {
-		if d := t.wholeDoubt(way.grade); len(d.events) > 0 {
-			notes = append(notes, d.text(way.fate))
-		}
+		notes = append(notes, t.wholeDoubt(way.grade).notes(way.fate)...)
 	}
 	return append(append(notes, t.remarks()...), t.Method...)
 }
@@ -202,26 +206,16 @@ func (t *Target) remarks() (notes []string) {
 // loadNotes are the footnotes on the first of a load's numbers.
 func (t *Target) loadNotes(load string) []string {
 	var notes []string
-	if d := t.loadDoubt(load, result.Invalid); len(d.blocks) > 0 && t.offered(load) {
-		notes = append(notes, d.text(excluded))
+	if len(t.offers(load)) > 0 {
+		notes = t.loadDoubt(load, result.Invalid).notes(excluded)
 	}
-	if d := t.loadDoubt(load, result.Suspect); len(d.blocks) > 0 {
-		notes = append(notes, d.text(kept))
-	}
-	return notes
-}
-
-// offered tells whether numbers can be made of a load.
-func (t *Target) offered(load string) bool {
-	return slices.ContainsFunc(t.Trials, func(r *result.Record) bool {
-		return loadOf(r, load) != nil && good(LoadGrade(r, load))
-	})
+	return append(notes, t.loadDoubt(load, result.Suspect).notes(kept)...)
 }
 
 // lost says why no number can be made of a load that was offered.
 func (t *Target) lost(load string) string {
-	if d := t.loadDoubt(load, result.Invalid); len(d.blocks) > 0 {
-		return d.text("")
+	if why := t.loadDoubt(load, result.Invalid).notes(""); len(why) > 0 {
+		return why[0]
 	}
 	return "every trial that offered " + load + " is INVALID"
 }
@@ -230,22 +224,10 @@ func (t *Target) lost(load string) string {
 func (t *Target) endings() []string {
 	var notes []string
 	for _, grade := range []string{result.Invalid, FailedGrade} {
-		if d := t.wholeDoubt(grade); len(d.blocks) > 0 {
-			notes = append(notes, d.text(""))
-		}
+		notes = append(notes, t.wholeDoubt(grade).notes("")...)
 	}
-	var loads []string
-	for _, r := range t.Trials {
-		for i := range r.Loads {
-			if name := r.Loads[i].Name; !slices.Contains(loads, name) {
-				loads = append(loads, name)
-			}
-		}
-	}
-	for _, load := range loads {
-		if d := t.loadDoubt(load, result.Invalid); len(d.blocks) > 0 {
-			notes = append(notes, d.text(""))
-		}
+	for _, load := range loadNames(t.Trials) {
+		notes = append(notes, t.loadDoubt(load, result.Invalid).notes("")...)
 	}
 	return notes
 }
@@ -273,4 +255,107 @@ func blocksText(blocks []int) string {
 		i = end + 1
 	}
 	return "blocks " + strings.Join(parts, ", ")
+}
+
+// observed is what a finding saw, taken apart so that several can be told in few words.
+type observed struct {
+	words string  // "31.5 %", or all that was recorded where there is no number to compare
+	sign  string  // ">" or "<": on which side of the limit it is; empty when that cannot be said
+	limit string  // "2.0 %"; empty when the limit is no quantity ("steady", "none")
+	over  float64 // how many times the limit, or the limit how many times it; from 1
+}
+
+// observe takes a finding apart. Brief words are the number alone, which suffices for a doubt; what
+// excludes a number is told as the rule recorded it.
+func observe(f result.Finding, brief bool) observed {
+	o := observed{words: f.Observed}
+	limit, ok := amountOf(f.Limit)
+	if !ok || limit.text != strings.TrimSpace(f.Limit) {
+		return o
+	}
+	o.limit = limit.text
+	seen := f.Observed
+	if _, worth, found := strings.Cut(seen, "worth "); found {
+		seen = worth // "64438 answers, worth 200 independent ones": the 200 was held to the limit
+	}
+	for _, text := range amountIn.FindAllString(seen, -1) {
+		q, ok := amountOf(text)
+		if !ok || q.unit != limit.unit {
+			continue
+		}
+		if brief {
+			o.words = q.text
+		}
+		switch {
+		case q.value > limit.value:
+			o.sign, o.over = ">", q.value/limit.value
+		case q.value < limit.value:
+			o.sign, o.over = "<", limit.value/q.value
+		}
+		break
+	}
+	return o
+}
+
+// text prints it with its limit, "31.5 % > 2.0 %".
+func (o observed) text() string {
+	switch {
+	case o.limit == "":
+		return o.words
+	case o.sign == "": // beyond the limit by less than is printed, or no number of its kind
+		return strings.TrimPrefix(o.words+", limit "+o.limit, ", ")
+	}
+	return o.words + " " + o.sign + " " + o.limit
+}
+
+// several prints what one rule saw in several trials: the worst where numbers compare, else the
+// first as an example.
+func several(all []observed) string {
+	worst := all[0]
+	same, comparable := true, true
+	for _, o := range all {
+		same = same && o.text() == worst.text()
+		comparable = comparable && o.sign != "" && o.sign == all[0].sign
+	}
+	if same {
+		return worst.text()
+	}
+	if !comparable {
+		return "e.g. " + all[0].text()
+	}
+	for _, o := range all {
+		if o.over > worst.over {
+			worst = o
+		}
+	}
+	return "at worst " + worst.text()
+}
+
+// amount is a number with its unit.
+type amount struct {
+	text  string
+	value float64
+	unit  string // "%", "/s", "s" or empty
+}
+
+// amountIn finds numbers with the units that rules print, durations as Go prints them.
+var amountIn = pattern.New(
+	`\d[\d.]*(?: ?%|/s\b|(?:(?:ns|µs|ms|s|m|h)[\d.]*)+\b)?`)
+
+// amountOf reads the first amount in a text.
+func amountOf(text string) (amount, bool) {
+	found := amountIn.FindString(text)
+	number, unit := found, ""
+	for _, u := range []string{"%", "/s"} {
+		if n, ok := strings.CutSuffix(found, u); ok {
+			number, unit = strings.TrimSpace(n), u
+		}
+	}
+	if v, err := strconv.ParseFloat(number, 64); err == nil && !math.IsInf(v, 0) {
+		return amount{found, v, unit}, true
+	}
+	if d, err := time.ParseDuration(found); err == nil {
+		return amount{found, d.Seconds(), "s"}, true
+	}
+	return amount{}, false
 }

@@ -53,8 +53,8 @@ func TestWhatFalls(t *testing.T) {
 		t.Helper()
 		records := three()
 		second(&records[1])
-		study := Analyze(records, Options{})
-		target := &study.Scenarios[0].Targets[0]
+		study := analyze(records, Options{})
+		target := study.Scenarios[0].Targets[0]
 		for _, m := range []struct {
 			load, metric string
 			want         float64
@@ -109,7 +109,7 @@ func TestInvalidLoadIsSaid(t *testing.T) {
 	capacity := finding(result.Invalid, "half", "capacity", "backlog grows by 80/s", "52/s")
 	check := func(name string, records []result.Record, key, text, note string) {
 		t.Helper()
-		tab := only(t, Comparison(records, Options{}))
+		tab := only(t, sheetOf(records, Options{}))
 		c := find(t, tab, "a", key)
 		if c.Text != text || notes(tab, c) != note {
 			t.Errorf("%s: %s is %s: %q, wanted %s: %q", name, key, c.Text, notes(tab, c), text,
@@ -129,7 +129,7 @@ func TestInvalidLoadIsSaid(t *testing.T) {
 		"half INVALID in block 2, not in the numbers: capacity (backlog grows by 80/s > 52/s)")
 	check("one of three", some, "half/p99", "4.0 ms", "")
 	check("one of three", some, "peak/throughput", "3.00", "")
-	s := Comparison(some, Options{})
+	s := sheetOf(some, Options{})
 	if !slices.Equal(s.Verdicts, []Tally{
 		{result.Valid, 2, ""}, {result.Suspect, 0, ""}, {result.Invalid, 1, "capacity"},
 	}) {
@@ -152,7 +152,7 @@ func TestInvalidLoadIsSaid(t *testing.T) {
 	for i := range all {
 		all[i] = judged(all[i], invalid("peak"))
 	}
-	tab := only(t, Comparison(all, Options{}))
+	tab := only(t, sheetOf(all, Options{}))
 	const span = "no good trial: peak INVALID in blocks 1–3: errors (7 went wrong, limit 0.1 %); " +
 		"half INVALID in blocks 1–3: rate (50 % of peak, INVALID by errors)"
 	if tab.Rows[0].Span != span {
@@ -169,7 +169,7 @@ func TestLostPeak(t *testing.T) {
 		r.Loads[1].RateOf = ""
 		records = append(records, r)
 	}
-	tab := only(t, Comparison(records, Options{Baseline: "b"}))
+	tab := only(t, sheetOf(records, Options{Baseline: "b"}))
 	if names(tab) != "b a" || tab.Rows[1].Tier != 0 {
 		t.Errorf("rows %s, tier %d", names(tab), tab.Rows[1].Tier)
 	}
@@ -206,7 +206,7 @@ func TestOpenOnlyLost(t *testing.T) {
 			records = append(records, r)
 		}
 	}
-	sc := Analyze(records, Options{}).Scenarios[0]
+	sc := analyze(records, Options{}).Scenarios[0]
 	if sc.Ranking.Metric != "p99" || sc.Targets[1].Name != "b" || sc.Targets[1].Tier != 0 {
 		t.Errorf("ranking %+v, last %s in tier %d", sc.Ranking, sc.Targets[1].Name,
 			sc.Targets[1].Tier)
@@ -223,7 +223,7 @@ func TestRemark(t *testing.T) {
 		g.Load = "half"
 		records[i] = judged(records[i], f, g)
 	}
-	study := Analyze(records, Options{})
+	study := analyze(records, Options{})
 	tab := only(t, study.Sheet())
 	const want = "peak, half: db is not known: refused (nobody has seen)"
 	if got := notes(tab, find(t, tab, "a", "target")); got != want {
@@ -237,7 +237,7 @@ func TestDoubtsOnTheirLoad(t *testing.T) {
 	records[1] = judged(records[1], suspect("half"))
 	records[2] = judged(records[2], finding(result.Suspect, "", "warm-up",
 		"not steady after 5s", "steady"))
-	study := Analyze(records, Options{})
+	study := analyze(records, Options{})
 	tab := only(t, study.Sheet())
 	for key, want := range map[string]string{
 		"target":          "SUSPECT in block 3, kept: warm-up (not steady after 5s)",
@@ -334,7 +334,7 @@ func TestTools(t *testing.T) {
 			}
 			records = append(records, r)
 		}
-		s := Comparison(records, Options{})
+		s := sheetOf(records, Options{})
 		if s.Tools != want {
 			t.Errorf("tools %q, wanted %q", s.Tools, want)
 		}

@@ -16,7 +16,6 @@ import (
 type Duet struct {
 	A, B     string          // rows; B is held against A
 	By       string          // what is compared, e.g. "peak answers"
-	N        int             // duets
 	WindowNs int64           // length of a window
 	Windows  []stats.Windows // a duet each, b over a, in the order of the records
 	OnLeft   []bool          // likewise: whether b was on the left
@@ -25,14 +24,14 @@ type Duet struct {
 
 // duets finds the records that ran side by side and have a usable load that ranks.
 func (sc *Scenario) duets(o Options) (out []Duet) {
-	load := sc.anchor()
-	for i := range sc.Targets {
-		for _, left := range sc.Targets[i].Used {
-			k, right := sc.partner(left)
+	load := sc.anchor().Name
+	for _, t := range sc.Targets {
+		for _, left := range t.Used {
+			other, right := sc.partner(left)
 			if right == nil || !good(LoadGrade(left, load)) || !good(LoadGrade(right, load)) {
 				continue
 			}
-			a, b, first, second := &sc.Targets[i], &sc.Targets[k], left, right
+			a, b, first, second := t, other, left, right
 			if a.Reference == b.Name || b.Reference != a.Name && b.Name < a.Name {
 				a, b, first, second = b, a, right, left
 			}
@@ -44,26 +43,31 @@ func (sc *Scenario) duets(o Options) (out []Duet) {
 			out[at].add(loadOf(first, load), loadOf(second, load), second == left)
 		}
 	}
-	out = slices.DeleteFunc(out, func(d Duet) bool { return d.N == 0 })
+	out = slices.DeleteFunc(out, func(d Duet) bool { return len(d.Windows) == 0 })
 	for i := range out {
-		out[i].settle(o.Confidence)
+		d := &out[i]
+		var logs []float64
+		for _, w := range d.Windows {
+			logs = append(logs, w.LogRatio)
+		}
+		d.Swapped = stats.SwappedRatio(logs, d.OnLeft, o.Confidence)
 	}
 	return out
 }
 
 // partner is the right side of a left one, and its row.
-func (sc *Scenario) partner(left *result.Record) (row int, right *result.Record) {
+func (sc *Scenario) partner(left *result.Record) (row *Target, right *result.Record) {
 	if left.Duet == nil || left.Duet.Side != "left" {
-		return 0, nil
+		return nil, nil
 	}
-	for i := range sc.Targets {
-		for _, r := range sc.Targets[i].Used {
+	for _, t := range sc.Targets {
+		for _, r := range t.Used {
 			if r.Run == left.Run && r.Trial == left.Duet.With {
-				return i, r
+				return t, r
 			}
 		}
 	}
-	return 0, nil
+	return nil, nil
 }
 
 // add pairs the windows of a duet. Loads without series, or with unlike ones, say nothing here.
@@ -75,7 +79,6 @@ func (d *Duet) add(a, b *result.Load, onLeft bool) {
 	if len(xs) == 0 || len(xs) != len(ys) || a.Series.IntervalNs != b.Series.IntervalNs {
 		return
 	}
-	d.N++
 	d.WindowNs = a.Series.IntervalNs
 	d.Windows = append(d.Windows, stats.DuetWindows(xs, ys))
 	d.OnLeft = append(d.OnLeft, onLeft)
@@ -107,14 +110,6 @@ func by(l *result.Load) string {
 	return l.Name + " 1/p50"
 }
 
-func (d *Duet) settle(confidence float64) {
-	var logs []float64
-	for _, w := range d.Windows {
-		logs = append(logs, w.LogRatio)
-	}
-	d.Swapped = stats.SwappedRatio(logs, d.OnLeft, confidence)
-}
-
 // pooled are the SDs of all duets together, so that they belong together: the ratio's variance is
 // those of the sides less twice their covariance.
 func (d *Duet) pooled() stats.Windows {
@@ -137,7 +132,7 @@ func (sc *Scenario) duetNotes(o Options) (out []string) {
 		return nil
 	}
 	where := "on cores of their own"
-	if slices.ContainsFunc(sc.Targets, func(t Target) bool {
+	if slices.ContainsFunc(sc.Targets, func(t *Target) bool {
 		return slices.ContainsFunc(t.Used, func(r *result.Record) bool {
 			return r.Duet != nil && r.Duet.Shared
 		})
@@ -153,7 +148,8 @@ func (sc *Scenario) duetNotes(o Options) (out []string) {
 }
 
 func (d *Duet) note() string {
-	text := fmt.Sprintf("%s against %s, %d duets, %s, windows of %s", d.B, d.A, d.N, d.By,
+	text := fmt.Sprintf("%s against %s, %d duets, %s, windows of %s", d.B, d.A,
+		len(d.Windows), d.By,
 		unit.Duration(float64(d.WindowNs)))
 	w := d.pooled()
 	if left := w.Left(); !math.IsNaN(left) {

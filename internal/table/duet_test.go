@@ -40,9 +40,9 @@ func swapped() []result.Record {
 func TestDuetsOfRows(t *testing.T) {
 	check := func(name string, records []result.Record, o Options, a, b string, ratio float64) {
 		t.Helper()
-		s := Analyze(records, o)
+		s := analyze(records, o)
 		ds := s.Scenarios[0].duets(s.Options)
-		if len(ds) != 1 || ds[0].A != a || ds[0].B != b || ds[0].N != 4 ||
+		if len(ds) != 1 || ds[0].A != a || ds[0].B != b || len(ds[0].Windows) != 4 ||
 			ds[0].WindowNs != 100e6 {
 			t.Fatalf("%s: duets are %+v", name, ds)
 		}
@@ -69,10 +69,10 @@ func TestDuetsOfRows(t *testing.T) {
 func TestDuetsWithoutAPartner(t *testing.T) {
 	check := func(name string, want int, change func([]result.Record) []result.Record) {
 		t.Helper()
-		s := Analyze(change(swapped()), Options{})
+		s := analyze(change(swapped()), Options{})
 		n := 0
 		for _, d := range s.Scenarios[0].duets(s.Options) {
-			n += d.N
+			n += len(d.Windows)
 		}
 		if n != want {
 			t.Errorf("%s: %d duets, want %d", name, n, want)
@@ -108,7 +108,7 @@ func TestDuetsWithoutAPartner(t *testing.T) {
 func TestDuetNotes(t *testing.T) {
 	check := func(name string, records []result.Record, has []string, hasNot ...string) {
 		t.Helper()
-		s := Analyze(records, Options{})
+		s := analyze(records, Options{})
 		text := strings.Join(only(t, s.Sheet()).Notes, "\n")
 		for _, x := range has {
 			if !strings.Contains(text, x) {
@@ -147,9 +147,9 @@ func TestLimitsOfSides(t *testing.T) {
 		t.Helper()
 		rs := swapped()
 		change(&rs[0])
-		s := Analyze(rs, Options{})
+		s := analyze(rs, Options{})
 		for i := range s.Scenarios[0].Targets {
-			x := &s.Scenarios[0].Targets[i]
+			x := s.Scenarios[0].Targets[i]
 			if x.Name == "a" && (len(x.Method) > 0) != differ {
 				t.Errorf("method of a: %q; want a difference: %v", x.Method, differ)
 			}

@@ -21,7 +21,7 @@ func TestFloor(t *testing.T) {
 		twin.Loads[0].ThroughputPerS *= math.Exp(0.00995 * float64(1-2*(i%2)))
 		records = append(records, twin)
 	}
-	study := Analyze(records, Options{})
+	study := analyze(records, Options{})
 	sc := study.Scenarios[0]
 	if len(sc.Floors) != 1 {
 		t.Fatalf("floors %+v, want the one of throughput", sc.Floors)
@@ -58,7 +58,7 @@ func TestFalseAlarm(t *testing.T) {
 		twin.Trial, twin.Target.Arm = twin.Trial+"-b", "b"
 		records = append(records, twin)
 	}
-	sheet := Comparison(records, Options{})
+	sheet := sheetOf(records, Options{})
 	floor := sheet.Tables[1]
 	if len(floor.Footnotes) != 1 || !strings.HasPrefix(floor.Footnotes[0], "a false alarm") {
 		t.Errorf("footnotes %q", floor.Footnotes)
@@ -73,7 +73,7 @@ func TestVersusOrigin(t *testing.T) {
 		theirs[i].Target.Origin, baseline[i].Target.Origin = "base", "base"
 	}
 	var all = append(append(ours, theirs...), append(other, baseline...)...)
-	sheet := Comparison(all, Options{Baseline: "y"})
+	sheet := sheetOf(all, Options{Baseline: "y"})
 	tab := sheet.Tables[0]
 	// 110/100 and 111/101 are 1.1 and 1.099.
 	if got := find(t, tab, "x", "peak/ratio").Value; math.Abs(got-1.0995) > 1e-3 {
@@ -97,7 +97,7 @@ func TestVersusProcess(t *testing.T) {
 		agent[i].Target.Variant = "otel"
 	}
 	all := append(append(plain, contained...), append(agent, baseline...)...)
-	tab := Comparison(all, Options{Baseline: "y"}).Tables[0]
+	tab := sheetOf(all, Options{Baseline: "y"}).Tables[0]
 	// 90/100 and 92/101 are 0.9 and 0.911; 45/90 and 47/92 are 0.5 and 0.511.
 	if got := find(t, tab, "x in docker", "peak/ratio").Value; math.Abs(got-0.9055) > 1e-3 {
 		t.Errorf("the container over the process is %v, want 0.9055", got)

@@ -62,15 +62,15 @@ func (t *Target) doubt(m *Metric) {
 	if s := m.Summary; s.HasInterval() && s.Center != 0 {
 		limit = max(limit, halfWidth(s.Center, s.Lo, s.Hi))
 	}
-	rules = unique(rules)
+	rules = AddNew(nil, rules...)
 	slices.SortStableFunc(rules, func(a, b string) int { return cmp.Compare(by[b], by[a]) })
 	sum := 0.0
 	for _, rule := range rules {
 		sum += by[rule]
 	}
-	d := Doubt{Rules: unique(unbounded)}
+	d := Doubt{Rules: AddNew(nil, unbounded...)}
 	for rest, i := sum, 0; rest > limit && i < len(rules); i++ {
-		d.By, d.Rules = sum, unique(append(d.Rules, rules[i]))
+		d.By, d.Rules = sum, AddNew(d.Rules, rules[i])
 		rest -= by[rules[i]]
 	}
 	if len(d.Rules) > 0 {
@@ -95,15 +95,6 @@ func (t *Target) bearing(r *result.Record, load string) []result.Finding {
 	})
 }
 
-func unique(words []string) (out []string) {
-	for _, w := range words {
-		if !slices.Contains(out, w) {
-			out = append(out, w)
-		}
-	}
-	return out
-}
-
 // Numbers counts those that a table shows, by their grade.
 type Numbers struct {
 	Valid   int `json:"valid"`
@@ -124,21 +115,27 @@ func (n *Numbers) count(rows []Row) {
 }
 
 // doubts says of a row's numbers, load by load, how far they may be off: "half may be off: p99 by
-// up to 40 % (lag)".
-func (n *noteBook) doubts() []string {
-	var out []string
-	for i := 0; i < len(n.doubted); {
-		load := n.doubted[i].Load
-		var parts []string
-		for ; i < len(n.doubted) && n.doubted[i].Load == load; i++ {
-			m := n.doubted[i]
-			name := cmp.Or(metric.Named(m.Name, m.Unit).Short, m.Name)
-			parts = append(parts, fmt.Sprintf("%s by up to %s (%s)", name, atMost(m.Doubt.By),
-				strings.Join(m.Doubt.Rules, ", ")))
+// up to 40 % (lag), mean by up to 12 % (lag)".
+func (r *Row) doubts() (out []string) {
+	load := ""
+	for _, c := range r.Cells {
+		switch {
+		case c.off == "":
+		case len(out) > 0 && c.load == load:
+			out[len(out)-1] += ", " + c.off
+		default:
+			load = c.load
+			out = append(out, strings.TrimPrefix(load+" may be off: ", " ")+c.off)
 		}
-		out = append(out, strings.TrimPrefix(load+" may be off: ", " ")+strings.Join(parts, ", "))
 	}
 	return out
+}
+
+// off says how far a metric may be, and by what: "p99 by up to 40 % (lag)".
+func (m *Metric) off() string {
+	name := cmp.Or(metric.Named(m.Name, m.Unit).Short, m.Name)
+	return fmt.Sprintf("%s by up to %s (%s)", name, atMost(m.Doubt.By),
+		strings.Join(m.Doubt.Rules, ", "))
 }
 
 // atMost prints a bound; beyond twice the number it says only that.

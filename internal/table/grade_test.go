@@ -25,7 +25,7 @@ func TestDoubt(t *testing.T) {
 		for i := range findings {
 			records[i].Verdict = result.Verdict{Grade: result.Valid, Findings: findings[i]}
 		}
-		study := Analyze(records, Options{})
+		study := analyze(records, Options{})
 		m, _ := study.Scenarios[0].Targets[0].Metric("peak", metric.Throughput)
 		if w := halfWidth(m.Summary.Center, m.Summary.Lo, m.Summary.Hi); w > interval {
 			t.Fatalf("%s: the interval is ±%.4f", name, w)
@@ -73,7 +73,7 @@ func TestDoubt(t *testing.T) {
 		records[i].Verdict = result.Verdict{Grade: result.Valid, Resolution: 0.2,
 			Findings: one(drift, steal)}
 	}
-	m, _ := Analyze(records, Options{}).Scenarios[0].Targets[0].Metric("peak", metric.Throughput)
+	m, _ := analyze(records, Options{}).Scenarios[0].Targets[0].Metric("peak", metric.Throughput)
 	if m.Doubt != nil {
 		t.Errorf("with a resolution of 20 %%: %+v", *m.Doubt)
 	}
@@ -88,7 +88,7 @@ func TestWarmUpDoubtsNoStart(t *testing.T) {
 		records[i].Verdict = result.Verdict{Grade: result.Suspect, Findings: []result.Finding{
 			{Rule: "warm-up", Grade: result.Suspect, Observed: "some"}}}
 	}
-	target := Analyze(records, Options{}).Scenarios[0].Targets[0]
+	target := analyze(records, Options{}).Scenarios[0].Targets[0]
 	ready, _ := target.Metric("", metric.Ready)
 	if ready.Withheld != "" || ready.Grade() != result.Valid {
 		t.Errorf("ready is %s (%s), and was over before the warm-up", ready.Grade(), ready.Withheld)

@@ -17,34 +17,25 @@ const Exact = "exact"
 
 // summarize fills Metrics and Curves. A load's metrics are made of the trials in which that load is
 // not INVALID; those of the whole trial go with the load that ranks, as its cost does.
-func (t *Target) summarize(sc *Scenario, blocks blockOf, confidence float64) {
+func (t *Target) summarize(sc *Scenario, confidence float64) {
 	if len(t.Used) == 0 {
 		return
 	}
 	for _, info := range sc.Loads {
-		var offered []offer
-		known := false
-		for _, r := range t.Trials {
-			l := loadOf(r, info.Name)
-			known = known || l != nil
-			if grade := LoadGrade(r, info.Name); l != nil && good(grade) {
-				offered = append(offered, offer{r, l, blocks(r), grade})
-			}
-		}
-		if known {
-			t.summarizeLoad(info, offered, confidence)
+		if slices.Contains(loadNames(t.Trials), info.Name) {
+			t.summarizeLoad(info, t.offers(info.Name), confidence)
 		}
 	}
-	anchor := sc.anchor()
+	anchor := sc.anchor().Name
 	var whole []offer
 	for _, r := range t.Used {
 		if grade := LoadGrade(r, anchor); good(grade) {
-			whole = append(whole, offer{r, nil, blocks(r), grade})
+			whole = append(whole, offer{r, nil, t.blocks(r), grade})
 		}
 	}
 	for _, q := range metric.All {
 		switch {
-		case q.Of != metric.Trial:
+		case q.Trial == nil:
 		case len(whole) > 0:
 			t.Metrics = append(t.Metrics, across(q, whole, confidence))
 		default:
@@ -59,11 +50,11 @@ func (t *Target) summarizeLoad(info LoadInfo, offered []offer, confidence float6
 		t.Metrics = append(t.Metrics, m)
 	}
 	for _, q := range metric.All {
-		if q.Of == metric.Trial || !info.has(q) {
+		if q.Trial != nil || !info.has(q) {
 			continue
 		}
 		switch {
-		case q.Of == metric.Watched:
+		case q.Watched:
 			if len(offered) == 0 {
 				continue
 			}
@@ -87,7 +78,7 @@ func (t *Target) summarizeLoad(info LoadInfo, offered []offer, confidence float6
 // and how fast, follows from its rate and the objectives.
 func (l LoadInfo) has(q metric.Metric) bool {
 	if l.Model == result.Capacity {
-		return q.Model == l.Model || q.Of == metric.Watched ||
+		return q.Model == l.Model || q.Watched ||
 			slices.Contains([]string{metric.CPU, metric.RSS}, q.Name)
 	}
 	return q.Model == "" || q.Model == l.Model
@@ -106,6 +97,17 @@ type offer struct {
 	load   *result.Load // nil for metrics of the whole trial
 	block  int
 	grade  string
+}
+
+// offers are the trials in which a load counts.
+func (t *Target) offers(load string) (out []offer) {
+	for _, r := range t.Used {
+		l := loadOf(r, load)
+		if grade := LoadGrade(r, load); l != nil && good(grade) {
+			out = append(out, offer{r, l, t.blocks(r), grade})
+		}
+	}
+	return out
 }
 
 func (o offer) point(value float64) Point {
@@ -132,9 +134,9 @@ func across(q metric.Metric, offered []offer, confidence float64) Metric {
 		}
 		return m
 	}
-	m.Summary = stats.Summarize(values(m.Points), confidence)
+	m.Summary = stats.Summarize(Values(m.Points), confidence)
 	x := m.Summary.Center
-	equal := slices.Min(values(m.Points)) == x && slices.Max(values(m.Points)) == x
+	equal := slices.Min(Values(m.Points)) == x && slices.Max(Values(m.Points)) == x
 	if equal && q.Exact {
 		m.Summary = stats.Summary{
 			N: len(m.Points), Center: x, Lo: x, Hi: x, Confidence: 1, Assumption: Exact,
@@ -168,14 +170,6 @@ func (m *Metric) bound(offered []offer, lacking int) {
 		m.AtLeast = 0
 		m.Withheld = fmt.Sprintf("in %s no rate held: %s", ofTrials(lacking, len(offered)), why)
 	}
-}
-
-func values(points []Point) []float64 {
-	out := make([]float64, len(points))
-	for i, p := range points {
-		out[i] = p.Value
-	}
-	return out
 }
 
 // ofTrials says "2 of 3 trials", or "the only trial".
@@ -220,7 +214,8 @@ func loadTitle(ls []*result.Load) string {
 		}))
 	} else if ls[0].Model == result.Open {
 		if a := shared(ls, func(l *result.Load) string { return l.Arrivals }); a != "" {
-			words = append(words, arrivalsWord(a))
+			a = strings.Replace(a, "poisson", "Poisson", 1) // a name of a person
+			words = append(words, a)
 		}
 		if of := shared(ls, func(l *result.Load) string { return l.RateOf }); of != "" {
 			words = append(words, share(of))
@@ -236,10 +231,7 @@ func loadTitle(ls []*result.Load) string {
 func rateText(l *result.Load) string { return unit.Rate(l.RatePerS) + "/s" }
 
 func connectionsText(l *result.Load) string {
-	text := unit.Count(int64(l.Connections)) + " connections"
-	if l.Connections == 1 {
-		text = "1 connection"
-	}
+	text := unit.Plural(l.Connections, "connection")
 	if l.Streams > 1 {
 		text += " of " + unit.Count(int64(l.Streams)) + " streams"
 	}
@@ -247,13 +239,6 @@ func connectionsText(l *result.Load) string {
 		text += ", " + l.Protocol
 	}
 	return text
-}
-
-func arrivalsWord(a string) string {
-	if a == "poisson" {
-		return "Poisson" // a name of a person
-	}
-	return a
 }
 
 // shared is what all loads agree on, or empty.
@@ -273,4 +258,55 @@ func halfWidth(center, lo, hi float64) float64 {
 		return 0 // also about 0, where nothing is relative
 	}
 	return max(hi-center, center-lo) / math.Abs(center)
+}
+
+// Usual tells whether a comparison shows a metric without being asked. A latency at the peak it
+// does not where there is an open load: it follows from connections and throughput (Little's law).
+// Nor what tells of the lab, nor errors, of which more than one in a thousand makes a load INVALID:
+// every further row costs the others power, when P values are corrected for their number.
+func Usual(m Metric, loads []LoadInfo) bool {
+	has := func(model string) bool { return offers(loads, model) }
+	of := metric.Named(m.Name, m.Unit)
+	latency := of.Quantile > 0
+	switch {
+	case of.Lab, of.Asked:
+		return false
+	case m.Model == result.Closed:
+		return !latency || !has(result.Open)
+	case m.Model == result.Capacity:
+		return m.Name == metric.Capacity || !has(result.Closed)
+	case m.Model == result.Open:
+		return latency || m.Name == metric.Achieved ||
+			!has(result.Closed) && m.Name != metric.Throughput
+	}
+	return true
+}
+
+// Tells is whether a load is one that a bare metric's name means: throughput, CPU and memory at
+// closed loads, percentiles at open ones, where there are such loads. The others follow from the
+// load: half of a peak is served at half of that peak's rate.
+func Tells(m Metric, loads []LoadInfo) bool {
+	model := result.Open
+	switch of := metric.Named(m.Name, m.Unit); {
+	case of.Peak:
+		model = result.Closed
+	case of.Model != "":
+		model = of.Model
+	}
+	return m.Model == "" || m.Model == model || !offers(loads, model)
+}
+
+func offers(loads []LoadInfo, model string) bool {
+	return slices.ContainsFunc(loads, func(l LoadInfo) bool { return l.Model == model })
+}
+
+// Wanted tells whether a metric is among the names that were asked for: "p99" under the loads where
+// it tells, "half/p99" under one, "all"; without names the usual ones are.
+func Wanted(m Metric, loads []LoadInfo, names []string) bool {
+	if len(names) == 0 {
+		return Usual(m, loads)
+	}
+	return slices.ContainsFunc(names, func(n string) bool {
+		return n == "all" || n == m.Name && Tells(m, loads) || n == m.Load+"/"+m.Name
+	})
 }

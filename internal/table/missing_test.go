@@ -18,7 +18,7 @@ func TestMissing(t *testing.T) {
 		planned("observed-05-a", "a", "s", 1, result.Observed), {Trial: "b9-09-old"}}}
 	check := func(records []result.Record, head string, rows ...string) {
 		t.Helper()
-		sh := Comparison(records, o)
+		sh := sheetOf(records, o)
 		if !strings.Contains(sh.Head, head) {
 			t.Errorf("head %q, want %q in it", sh.Head, head)
 		}
@@ -40,7 +40,7 @@ func TestMissing(t *testing.T) {
 	check([]result.Record{a}, "2 targets × 2 blocks", "a: ", "b: "+gone)
 	check(nil, "no records of 2 targets × 2 blocks",
 		"b: "+gone, "a: missing in block 2: planned, without a record")
-	sh := Comparison([]result.Record{a}, o)
+	sh := sheetOf([]result.Record{a}, o)
 	if notes := sh.Tables[0].Footnotes; len(notes) == 0 ||
 		!strings.HasPrefix(notes[0], "missing in block 2: planned") {
 		t.Errorf("footnotes %q", notes)

@@ -54,7 +54,7 @@ func tableOf(t *testing.T, s Sheet, kind string) Table {
 // Changes are paired within blocks: 90/100 and 180/200 are both −10 %, so that the interval is
 // narrow though the blocks differ by a factor of two; 1500/1000 bytes are +50 %.
 func TestOverhead(t *testing.T) {
-	tab := tableOf(t, Comparison(watchedTrials(), Options{}), OverheadKind)
+	tab := tableOf(t, sheetOf(watchedTrials(), Options{}), OverheadKind)
 	if len(tab.Rows) != 2 || tab.Rows[0].Name != "x" || tab.Rows[1].Name != "x +agent" {
 		t.Fatalf("rows %+v", tab.Rows)
 	}
@@ -85,7 +85,7 @@ func TestDoubtfulChanges(t *testing.T) {
 		t.Helper()
 		records := riding("x", "none", "", "", 100, 100)[:len(agent)]
 		records = append(records, riding("x", "agent", "", "", agent...)...)
-		tab := tableOf(t, Comparison(records, Options{}), OverheadKind)
+		tab := tableOf(t, sheetOf(records, Options{}), OverheadKind)
 		if got := find(t, tab, "x +agent", "overhead/throughput").Text; got != want {
 			t.Errorf("%v: %q, want %q", agent, got, want)
 		}
@@ -100,7 +100,7 @@ func TestThinkingUsersAreLabelled(t *testing.T) {
 	for i := range records {
 		records[i].Loads[0].Think = "constant 1s"
 	}
-	tab := tableOf(t, Comparison(records, Options{}), OverheadKind)
+	tab := tableOf(t, sheetOf(records, Options{}), OverheadKind)
 	if said := strings.Join(tab.Notes, " "); !strings.Contains(said, "nothing of capacity") {
 		t.Errorf("notes %q", said)
 	}
@@ -109,7 +109,7 @@ func TestThinkingUsersAreLabelled(t *testing.T) {
 // 30,000 bytes of 150 requests, 50 of them of the warm-up, are 200 each; one process says what it
 // lost, 3, and the other does not.
 func TestTold(t *testing.T) {
-	tab := tableOf(t, Comparison(watchedTrials(), Options{}), ToldKind)
+	tab := tableOf(t, sheetOf(watchedTrials(), Options{}), ToldKind)
 	for column, want := range map[string]string{
 		"spans": "300", "each": "200 B", "lost": "3", "refused": "0", "logs": "0",
 	} {
@@ -118,7 +118,7 @@ func TestTold(t *testing.T) {
 		}
 	}
 	records := watchedTrials()[:2] // the bare ones: nobody sends
-	for _, tab := range Comparison(records, Options{}).Tables {
+	for _, tab := range sheetOf(records, Options{}).Tables {
 		if tab.Kind == ToldKind {
 			t.Errorf("a table of silence: %+v", tab)
 		}
@@ -135,7 +135,7 @@ func TestToldOfObservedTrials(t *testing.T) {
 	seen, failed := records[2], records[2]
 	seen.Role, seen.Trial = result.Observed, "observed-1"
 	failed.Role, failed.Failure = result.Observed, &result.Failure{Step: "ready", Error: "no"}
-	tab := tableOf(t, Comparison(append(records, seen, failed), Options{}), ToldKind)
+	tab := tableOf(t, sheetOf(append(records, seen, failed), Options{}), ToldKind)
 	if got := find(t, tab, "x +agent", "told/spans"); got.Text != "300" || got.N != 1 {
 		t.Errorf("spans %+v, want those of the one trial that was heard", got)
 	}
@@ -156,7 +156,7 @@ func TestTrialsBeside(t *testing.T) {
 	records := rates("a", 100, 100)
 	pilot := trial("a", 1, 1)
 	pilot.Role = result.Pilot
-	study := Analyze(append(records, pilot), Options{})
+	study := analyze(append(records, pilot), Options{})
 	if n := len(study.Scenarios[0].Targets[0].Trials); n != 2 || len(study.Beside) != 1 {
 		t.Errorf("%d trials in the comparison, %d beside", n, len(study.Beside))
 	}

@@ -64,7 +64,7 @@ func PercentilesOf(d *result.Dist, share, confidence float64) []Percentile {
 }
 
 // PercentilesIn are those of a histogram; nil is an empty one. Lo and Hi are the values at the
-// ranks of stats.QuantileRanksOf, to the histogram's three digits.
+// ranks of stats.QuantileRanks, to the histogram's three digits.
 func PercentilesIn(h *hdrhistogram.Histogram, share, confidence float64) []Percentile {
 	if h == nil {
 		h = hdrhistogram.New(1, 2, 1)
@@ -76,7 +76,7 @@ func PercentilesIn(h *hdrhistogram.Histogram, share, confidence float64) []Perce
 		if n > 0 {
 			out[i].Ns = float64(h.ValueAtPercentile(100 * s.Quantile))
 		}
-		if lo, hi, ok := stats.QuantileRanksOf(n, share, s.Quantile, confidence); ok {
+		if lo, hi, ok := stats.QuantileRanks(n, share, s.Quantile, confidence); ok {
 			out[i].Lo, out[i].Hi = atRank(h, lo), atRank(h, hi)
 		}
 	}
@@ -88,7 +88,7 @@ func percentile(name string, q float64, n int64, share, confidence float64) Perc
 	nan := math.NaN()
 	p := Percentile{Name: name, Q: q, Ns: nan, Lo: nan, Hi: nan, Confidence: confidence,
 		Had: int64(share * float64(n))}
-	if _, _, ok := stats.QuantileRanksOf(n, share, q, confidence); !ok {
+	if _, _, ok := stats.QuantileRanks(n, share, q, confidence); !ok {
 		p.Needs = stats.QuantileNeeds(q, confidence)
 		p.Had = min(p.Had, p.Needs-1) // beside rounding of the share
 	}
@@ -123,9 +123,7 @@ func unanswered(l *result.Load, q float64) string {
 
 // grid is where a latency curve is drawn: nine steps a decade of 1/(1-q), from the median to
 // 99.99 %, so that on the axis log(1/(1-q)) the tail gets as many points as the body.
-var grid = makeGrid()
-
-func makeGrid() []float64 {
+var grid = func() []float64 {
 	qs := []float64{0.5, 0.6, 0.7, 0.75, 0.8, 0.85}
 	for decade := 0.1; decade > 0.00015; decade /= 10 {
 		for _, step := range []float64{1, 0.8, 0.65, 0.5, 0.4, 0.3, 0.25, 0.2, 0.15} {
@@ -133,7 +131,7 @@ func makeGrid() []float64 {
 		}
 	}
 	return append(qs, 0.9999)
-}
+}()
 
 // Curve is latency by percentile under one load: at each quantile the median, across trials, of
 // the trials' percentiles. It ends where a trial has too few samples for an interval.
@@ -173,7 +171,7 @@ func percentiles(info LoadInfo, offered []offer, confidence float64) ([]Metric, 
 			m.withhold("no histogram of response times, or a damaged one, in " + unread(offered,
 				hists))
 		default:
-			m.Summary = stats.Summarize(values(m.Points), confidence)
+			m.Summary = stats.Summarize(Values(m.Points), confidence)
 		}
 		metrics = append(metrics, m)
 	}

@@ -46,7 +46,7 @@ func TestWarmupMetrics(t *testing.T) {
 		t.Helper()
 		r := trial("a", 1, 1000)
 		r.Warmup = result.Warmup{Kind: kind, PeakAtNs: 3e9, CostNs: 2e9}
-		study := Analyze([]result.Record{r}, Options{})
+		study := analyze([]result.Record{r}, Options{})
 		for name, want := range map[string]float64{"time_to_peak": peak, "warmup_cost": cost} {
 			m, ok := study.Scenarios[0].Targets[0].Metric("", name)
 			got := m.Summary.Center

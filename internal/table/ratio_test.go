@@ -14,9 +14,8 @@ func TestRatioTooWideToPrint(t *testing.T) {
 		t.Helper()
 		target := &Target{Name: "a", Reference: "b", Metrics: []Metric{{Load: "half", Name: "p99",
 			Ratio: &stats.Ratio{N: 3, Center: 2, Lo: lo, Hi: hi, Confidence: 0.95}}}}
-		n := &noteBook{}
-		c := ratioCell(target, n, "half", "p99", Options{Baseline: "b"})
-		if c.Text != want || len(c.Refs) != notes || c.Lo != lo || c.Hi != hi {
+		c := ratioCell(target, "half", "p99")
+		if c.Text != want || len(c.Notes) != notes || c.Lo != lo || c.Hi != hi {
 			t.Errorf("cell is %+v, want %q with %d notes", c, want, notes)
 		}
 	}
@@ -32,9 +31,8 @@ func TestLevelTooWideToPrint(t *testing.T) {
 		t.Helper()
 		target := &Target{Name: "a", Metrics: []Metric{{Load: "peak", Name: "throughput",
 			Summary: stats.Summary{N: 3, Center: center, Lo: lo, Hi: hi}}}}
-		n := &noteBook{}
-		c := widthCell(target, n, "peak", "throughput")
-		if c.Text != want || len(c.Refs) != notes {
+		c := widthCell(target, "peak", "throughput")
+		if c.Text != want || len(c.Notes) != notes {
 			t.Errorf("cell is %+v, want %q with %d notes", c, want, notes)
 		}
 	}

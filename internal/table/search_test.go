@@ -30,7 +30,7 @@ func TestCapacityRanks(t *testing.T) {
 		records = append(records, searched("slow", block, 300+float64(block)),
 			searched("quick", block, 600+float64(block*block)))
 	}
-	study := Analyze(records, Options{Baseline: "slow"})
+	study := analyze(records, Options{Baseline: "slow"})
 	sc := study.Scenarios[0]
 	if sc.Ranking.Metric != metric.Capacity || sc.Ranking.Load != "users" ||
 		!reflect.DeepEqual(sc.Ranking.Tiers, [][]string{{"quick"}, {"slow"}}) {
@@ -59,8 +59,8 @@ func TestCapacityRanks(t *testing.T) {
 // One search that reached its bound makes a bound of them all.
 func TestCapacityAtLeast(t *testing.T) {
 	records := []result.Record{searched("a", 1, 310), searched("a", 2, 0), searched("a", 3, 320)}
-	c := find(t, only(t, Comparison(records, Options{})), "a", "users/capacity")
-	said := notes(only(t, Comparison(records, Options{})), c)
+	c := find(t, only(t, sheetOf(records, Options{})), "a", "users/capacity")
+	said := notes(only(t, sheetOf(records, Options{})), c)
 	if c.Text != "at least 300" || c.Grade != "" ||
 		!strings.Contains(said, "never broken up to 300/s") {
 		t.Errorf("the cell is %+v, and is said: %s", c, said)

@@ -17,7 +17,7 @@ func TestTargetsShareNoise(t *testing.T) {
 		rates("c", 301, 312, 306), rates("d", 402, 410, 391))
 	check := func(records []result.Record, level, ratio string) {
 		t.Helper()
-		study := Analyze(records, Options{Baseline: "a"})
+		study := analyze(records, Options{Baseline: "a"})
 		target := study.Scenarios[0].Targets[0] // d, the fastest
 		m, _ := target.Metric("peak", "throughput")
 		if m.Summary.Assumption != level || m.Ratio != nil && m.Ratio.Assumption != ratio {
@@ -52,7 +52,7 @@ func TestCurveAgrees(t *testing.T) {
 			records = append(records, r)
 		}
 	}
-	study := Analyze(records, Options{})
+	study := analyze(records, Options{})
 	for _, target := range study.Scenarios[0].Targets {
 		m, _ := target.Metric("half", "p50")
 		at := slices.IndexFunc(target.Curves, func(c Curve) bool { return c.Load == "half" })

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"prony/internal/pattern"
 	"prony/internal/print"
 	"prony/internal/result"
+	"prony/internal/shell"
 	"prony/internal/stats"
 	"prony/internal/unit"
 )
@@ -15,19 +17,19 @@ import (
 // Sheet projects the study to printed tables.
 func (s *Study) Sheet() Sheet {
 	sh := Sheet{
-		Head: s.head(), Tools: s.tools(), Verdicts: s.Verdicts,
+		Head: s.head(), Tools: toolsText(s.Records...), Verdicts: s.Verdicts,
 		Reproduce: s.Options.Reproduce, Report: s.Options.Report,
 	}
 	if sh.Reproduce == "" && len(s.Records) > 0 {
-		sh.Reproduce = CommandLine(s.Records[0].Provenance.Command)
+		sh.Reproduce = shell.Join(s.Records[0].Provenance.Command)
 	}
-	for i := range s.Scenarios {
-		sh.Tables = append(sh.Tables, s.Scenarios[i].table(s.Options))
-		sh.Numbers.count(sh.Tables[i].Rows)
-		sh.Tables[i].Scenario = s.Scenarios[i].Name
+	for _, sc := range s.Scenarios {
+		tab := sc.table(s.Options)
+		sh.Numbers.count(tab.Rows)
 		if len(s.Scenarios) > 1 {
-			sh.Tables[i].Title = s.Scenarios[i].Name
+			tab.Title = sc.Name
 		}
+		sh.Tables = append(sh.Tables, tab)
 	}
 	sh.skip(s.Options.Skipped)
 	if n := len(sh.Tables); n > 0 {
@@ -37,9 +39,9 @@ func (s *Study) Sheet() Sheet {
 		(*Scenario).overheadTable, (*Scenario).toldTable, (*Scenario).partsTable,
 		(*Scenario).floorTable,
 	} {
-		for i := range s.Scenarios {
-			tab := of(&s.Scenarios[i], s.Options)
-			tab.Scenario = s.Scenarios[i].Name
+		for _, sc := range s.Scenarios {
+			tab := of(sc, s.Options)
+			tab.Scenario = sc.Name
 			if len(s.Scenarios) > 1 {
 				tab.Title += ", " + tab.Scenario
 			}
@@ -53,7 +55,7 @@ func (s *Study) Sheet() Sheet {
 
 // skip puts the services that could not take part under the last table, once: the reason does not
 // depend on the scenario.
-func (sh *Sheet) skip(skipped []Skipped) {
+func (sh *Sheet) skip(skipped []result.Skipped) {
 	if len(skipped) == 0 {
 		return
 	}
@@ -62,42 +64,35 @@ func (sh *Sheet) skip(skipped []Skipped) {
 	}
 	last := &sh.Tables[len(sh.Tables)-1]
 	for _, k := range skipped {
-		last.Rows = append(last.Rows, spanRow(k.Name, "skipped: "+k.Reason))
+		last.Rows = append(last.Rows, spanRow(k.Target, "skipped: "+k.Reason))
 	}
 }
 
 // table builds one scenario's table: columns first, then cells column by column, because the
 // printed unit belongs to the column, then footnotes numbered in reading order.
 func (sc *Scenario) table(o Options) Table {
-	t := Table{Columns: nameColumns()}
+	t := Table{Scenario: sc.Name, Columns: nameColumns()}
 	specs := sc.specs(o)
 	for _, s := range specs {
 		t.Columns = append(t.Columns, s.column)
 	}
 	said := make([][]string, len(sc.Targets)) // by row
-	for i := range sc.Targets {
-		target := &sc.Targets[i]
+	for i, target := range sc.Targets {
 		if len(target.Used) == 0 {
-			t.Rows = append(t.Rows, spanRow(target.Name, noTrial(target)))
+			t.Rows = append(t.Rows, spanRow(target.Name,
+				"no good trial: "+strings.Join(target.endings(), "; ")))
 			continue
 		}
 		row := Row{Name: target.Name, Tier: target.Tier, Cells: nameCells(target)}
-		var own noteBook
 		row.Cells[1].Notes = append(o.missingOf(sc.Name, target.Name), target.nameNotes()...)
 		for _, s := range specs {
-			c := s.cell(target, &own)
+			c := s.cell(target)
 			if s.leads != "" {
-				c.Notes = target.loadNotes(s.leads)
+				c.Notes = AddNew(target.loadNotes(s.leads), c.Notes...)
 			}
-			for _, ref := range c.Refs {
-				if text := own.texts[ref-1]; !slices.Contains(c.Notes, text) {
-					c.Notes = append(c.Notes, text)
-				}
-			}
-			c.Refs = nil
 			row.Cells = append(row.Cells, c)
 		}
-		said[i] = append(own.doubts(), row.notes(t.Columns)...)
+		said[i] = append(row.doubts(), row.notes(t.Columns)...)
 		t.Rows = append(t.Rows, row)
 	}
 	common := general(said)
@@ -105,11 +100,11 @@ func (sc *Scenario) table(o Options) Table {
 	for i, texts := range said {
 		// A row has one mark: what is to be said of its numbers is said together.
 		if len(texts) > 0 {
-			t.Rows[i].Cells[1].Refs = notes.refs([]string{strings.Join(texts, "; ")})
+			t.Rows[i].Cells[1].Refs = notes.refs(strings.Join(texts, "; "))
 		}
 	}
 	t.Rows = append(t.Rows, sc.unseen(o)...)
-	t.Footnotes = notes.texts
+	t.Footnotes = notes
 	t.Notes = slices.Concat(sc.Method, sc.ratioNote(), sc.tierNote(o), sc.noiseNote(),
 		sc.assumptionNote(), common)
 	return t
@@ -139,9 +134,7 @@ func general(rows [][]string) (common []string) {
 			if as == "" || of[as] < 2 && text != unknownNote {
 				return false
 			}
-			if !slices.Contains(common, as) {
-				common = append(common, as)
-			}
+			common = AddNew(common, as)
 			return true
 		})
 	}
@@ -158,9 +151,7 @@ func (r *Row) notes(columns []Column) []string {
 	missing := map[string][]string{}
 	for i, c := range r.Cells {
 		for _, text := range c.Notes {
-			if !slices.Contains(texts, text) {
-				texts = append(texts, text)
-			}
+			texts = AddNew(texts, text)
 			if c.Text == unit.Absent && !strings.HasPrefix(text, columns[i].Short+" ") {
 				missing[text] = append(missing[text], columns[i].Heading)
 			}
@@ -194,31 +185,15 @@ func spanRow(name, text string) Row {
 	return Row{Name: name, Span: text, Cells: []Cell{words(unit.Absent), words(name)}}
 }
 
-// noTrial says why a target has no number at all.
-func noTrial(t *Target) string {
-	return "no good trial: " + strings.Join(t.endings(), "; ")
-}
-
 // noteBook numbers footnotes by first use; equal texts share a number.
-type noteBook struct {
-	texts   []string
-	doubted []Metric // of one row, in the order of its columns
-}
+type noteBook []string
 
-func (n *noteBook) refs(texts []string) []int {
-	var refs []int
-	for _, text := range texts {
-		at := slices.Index(n.texts, text)
-		if at < 0 {
-			n.texts = append(n.texts, text)
-			at = len(n.texts) - 1
-		}
-		if !slices.Contains(refs, at+1) {
-			refs = append(refs, at+1)
-		}
+func (n *noteBook) refs(text string) []int {
+	at := slices.Index(*n, text)
+	if at < 0 {
+		at, *n = len(*n), append(*n, text)
 	}
-	slices.Sort(refs)
-	return refs
+	return []int{at + 1}
 }
 
 // Planning a difference: the usual power, and no advice beyond a day's worth of blocks.
@@ -263,8 +238,8 @@ func (sc *Scenario) plan(o Options) string {
 
 // assumptionNote names what the intervals rest on, where it is more than nothing.
 func (sc *Scenario) assumptionNote() []string {
-	for i := range sc.Targets {
-		m, ok := sc.Targets[i].Metric(sc.Ranking.Load, sc.Ranking.Metric)
+	for _, t := range sc.Targets {
+		m, ok := t.Metric(sc.Ranking.Load, sc.Ranking.Metric)
 		if !ok {
 			continue
 		}
@@ -279,25 +254,60 @@ func (sc *Scenario) assumptionNote() []string {
 	return nil
 }
 
-// join is the different values of all records, in order, with " + " between.
-func join(records []result.Record, of func(*result.Record) string) string {
-	var vs []string
-	for i := range records {
-		if v := of(&records[i]); v != "" && !slices.Contains(vs, v) {
-			vs = append(vs, v)
+// head is the line over everything: what ran, how often, on what. Versions of tools stand on a line
+// of their own, because a line that wraps is not read.
+func (s *Study) head() string {
+	targets, blocks := s.Extent()
+	extent := unit.Plural(targets, "target") + " × " + unit.Plural(blocks, "block")
+	if len(s.Records) == 0 {
+		if targets == 0 {
+			return "no records"
 		}
+		return "no records of " + extent
 	}
-	return strings.Join(vs, " + ")
+	all := func(of func(*result.Record) string) string {
+		return strings.Join(said(s.Records, of), " + ")
+	}
+	parts := []string{all(func(r *result.Record) string { return r.Suite })}
+	if c := all(func(r *result.Record) string { return r.Contract }); c != "" {
+		parts = append(parts, "contract "+c)
+	}
+	seeds := all(func(r *result.Record) string { return fmt.Sprint(r.Provenance.Seed) })
+	parts = append(parts, extent, "seed "+seeds, hostLine(s.Records[0].Provenance))
+	return strings.Join(parts, " · ")
 }
 
-// CommandLine prints arguments so that a POSIX shell reads them back.
-func CommandLine(args []string) string {
-	out := make([]string, len(args))
-	for i, a := range args {
-		out[i] = a
-		if a == "" || strings.ContainsAny(a, " \t\n'\"\\$`*?[]{}()<>|&;#~!") {
-			out[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
+// hostLine is the machine in a few words: "2 cores, Linux 6.18".
+func hostLine(p result.Provenance) string {
+	words := []string{unit.Plural(p.Cores, "core")}
+	if p.OS != "" || p.Kernel != "" {
+		words = append(words, strings.TrimSpace(osName(p.OS)+" "+p.Kernel))
 	}
-	return strings.Join(out, " ")
+	return strings.Join(words, ", ")
+}
+
+func osName(goos string) string {
+	if goos == "" {
+		return ""
+	}
+	return strings.ToUpper(goos[:1]) + goos[1:]
+}
+
+var versionIn = pattern.New(`\d+(\.\d+)+\S*|\d+`)
+
+// moves tells whether another version of a tool could move a target's numbers: a compiler or a
+// runtime could, what only fetches and packs (npm, mvn) could not.
+func moves(tool string, t result.Target) bool {
+	language, runtime := strings.ToLower(t.Language), strings.ToLower(t.Runtime)
+	switch tool {
+	case language, runtime:
+		return true
+	case "java":
+		return runtime == "jvm"
+	case "native-image":
+		return language == "java" && runtime == "native"
+	case "cargo":
+		return language == "rust"
+	}
+	return false
 }

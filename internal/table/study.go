@@ -12,9 +12,9 @@ import (
 // print, and what a Sheet is projected from.
 type Study struct {
 	Options   Options
-	Records   []result.Record // of the comparison, in the order of their start
-	Beside    []result.Record // of trials beside it
-	Scenarios []Scenario
+	Records   []*result.Record // of the comparison, in the order of their start
+	Beside    []*result.Record // of trials beside it
+	Scenarios []*Scenario
 	Verdicts  []Tally
 }
 
@@ -22,7 +22,7 @@ type Study struct {
 type Scenario struct {
 	Name    string
 	Loads   []LoadInfo // in the order in which they were offered
-	Targets []Target   // best first; those without numbers last
+	Targets []*Target  // best first; those without numbers last
 	Ranking Ranking
 	Method  []string // how rows differ in method, a sentence each
 	// Typical is the ratio of a usual pair of targets by the ranking metric: the one whose SDLog is
@@ -38,9 +38,9 @@ type Scenario struct {
 
 // LoadInfo is one load of a scenario as all its records agree on it.
 type LoadInfo struct {
-	Name  string
-	Model string // closed, open or capacity
-	Title string // e.g. "peak (closed, 64 connections)"
+	Name  string `json:"name"`
+	Model string `json:"model"` // closed, open or capacity
+	Title string `json:"-"`     // e.g. "peak (closed, 64 connections)"
 }
 
 // Ranking says which metric put the targets in their tiers.
@@ -63,6 +63,8 @@ type Target struct {
 	// Reference is the row that its ratios refer to; empty: it is one, or there is none.
 	Reference string
 	Variance  stats.Variance // of the throughput that ranks; NaN where it is not known
+
+	blocks blockOf
 }
 
 // Counts is how the trials of a target ended. A trial with an INVALID load counts as INVALID,
@@ -110,6 +112,52 @@ func (t *Target) Metric(load, name string) (Metric, bool) {
 	return Metric{}, false
 }
 
+// Scenario finds one by its name; nil when there is none.
+func (s *Study) Scenario(name string) *Scenario {
+	return firstOf(s.Scenarios, func(sc *Scenario) bool { return sc.Name == name })
+}
+
+// Target finds a row by its name; nil when there is none.
+func (sc *Scenario) Target(name string) *Target {
+	return firstOf(sc.Targets, func(t *Target) bool { return t.Name == name })
+}
+
+// Load finds one by its name; without fields when there is none.
+func (sc *Scenario) Load(name string) LoadInfo {
+	for _, l := range sc.Loads {
+		if l.Name == name {
+			return l
+		}
+	}
+	return LoadInfo{}
+}
+
+func firstOf[T any](all []*T, is func(*T) bool) *T {
+	if at := slices.IndexFunc(all, is); at >= 0 {
+		return all[at]
+	}
+	return nil
+}
+
+// Values are those of points, in their order.
+func Values(points []Point) []float64 {
+	out := make([]float64, len(points))
+	for i, p := range points {
+		out[i] = p.Value
+	}
+	return out
+}
+
+// Curve is the target's under a load; one without quantiles where there is none.
+func (t *Target) Curve(load string) *Curve {
+	for i := range t.Curves {
+		if t.Curves[i].Load == load {
+			return &t.Curves[i]
+		}
+	}
+	return &Curve{}
+}
+
 // RowName is how a target is called in tables: its name, what rides along, what it was started in
 // where it was no plain process, and who offered the loads where it was not Prony.
 func RowName(t result.Target) string {
@@ -130,16 +178,10 @@ func RowName(t result.Target) string {
 }
 
 // Analyze groups and summarises records; their order does not matter.
-func Analyze(records []result.Record, o Options) Study {
-	s := Study{Options: o.withDefaults()}
-	for _, r := range records {
-		if r.Role == "" {
-			s.Records = append(s.Records, r)
-		} else {
-			s.Beside = append(s.Beside, r)
-		}
-	}
-	slices.SortStableFunc(s.Records, func(a, b result.Record) int {
+func Analyze(records []*result.Record, o Options) Study {
+	s := Study{Options: o.withDefaults(), Records: result.Compared(records),
+		Beside: those(records, func(r *result.Record) bool { return r.Role != "" })}
+	slices.SortStableFunc(s.Records, func(a, b *result.Record) int {
 		return cmp.Or(
 			a.Time.Compare(b.Time), cmp.Compare(a.Run, b.Run),
 			cmp.Compare(a.Order, b.Order), cmp.Compare(a.Trial, b.Trial),
@@ -158,14 +200,14 @@ type blockOf func(*result.Record) int
 
 // numberBlocks gives every block of every run its own number, so that trials are paired within a
 // block of one run and never across runs.
-func numberBlocks(records []result.Record) blockOf {
+func numberBlocks(records []*result.Record) blockOf {
 	type key struct {
 		run   string
 		block int
 	}
 	var keys []key
-	for i := range records {
-		keys = append(keys, key{records[i].Run, records[i].Block})
+	for _, r := range records {
+		keys = append(keys, key{r.Run, r.Block})
 	}
 	slices.SortFunc(keys, func(a, b key) int {
 		return cmp.Or(cmp.Compare(a.run, b.run), cmp.Compare(a.block, b.block))
@@ -176,8 +218,8 @@ func numberBlocks(records []result.Record) blockOf {
 
 func (s *Study) scenarioNames() []string {
 	var names []string
-	for i := range s.Records {
-		names = append(names, s.Records[i].Scenario)
+	for _, r := range s.Records {
+		names = append(names, r.Scenario)
 	}
 	for _, p := range s.Options.Missing {
 		if p.Row != "" && p.Role == "" {
@@ -188,52 +230,48 @@ func (s *Study) scenarioNames() []string {
 	return slices.Compact(names)
 }
 
-func (s *Study) scenario(name string, blocks blockOf) Scenario {
-	sc := Scenario{Name: name}
-	var records []*result.Record
-	for i := range s.Records {
-		if r := &s.Records[i]; r.Scenario == name {
-			records = append(records, r)
-		}
-	}
-	for i := range s.Beside {
-		if r := &s.Beside[i]; r.Scenario == name && r.Role == result.Observed {
-			sc.Observed = append(sc.Observed, r)
-		}
-	}
-	sc.Loads = loadInfos(records)
+func (s *Study) scenario(name string, blocks blockOf) *Scenario {
+	records := those(s.Records, func(r *result.Record) bool { return r.Scenario == name })
+	sc := &Scenario{Name: name, Loads: loadInfos(records),
+		Observed: those(s.Beside, func(r *result.Record) bool {
+			return r.Scenario == name && r.Role == result.Observed
+		})}
 	for _, r := range records {
-		sc.target(r).add(r)
+		sc.target(r, blocks).add(r)
 	}
-	for i := range sc.Targets {
-		t := &sc.Targets[i]
-		t.summarize(&sc, blocks, s.Options.Confidence)
+	for _, t := range sc.Targets {
+		t.summarize(sc, s.Options.Confidence)
 		t.Method = differences(t.Used)
 	}
 	sc.compareTo(s.Options)
 	sc.rank(s.Options)
-	sc.splitNoise(blocks)
-	for i := range sc.Targets {
-		t := &sc.Targets[i]
-		for k := range t.Metrics {
-			t.doubt(&t.Metrics[k])
-		}
+	sc.splitNoise()
+	for t, m := range sc.Metrics() {
+		t.doubt(m)
 	}
 	sc.Floors = sc.floors(s.Options)
 	sc.Method = slices.Concat(sc.unlikeRows(), sc.duetNotes(s.Options))
 	return sc
 }
 
-// target finds a record's row, or opens it.
-func (sc *Scenario) target(r *result.Record) *Target {
-	name := RowName(r.Target)
-	for i := range sc.Targets {
-		if sc.Targets[i].Name == name {
-			return &sc.Targets[i]
+func those(records []*result.Record, are func(*result.Record) bool) (out []*result.Record) {
+	for _, r := range records {
+		if are(r) {
+			out = append(out, r)
 		}
 	}
-	sc.Targets = append(sc.Targets, Target{Name: name, Info: r.Target})
-	return &sc.Targets[len(sc.Targets)-1]
+	return out
+}
+
+// target finds a record's row, or opens it.
+func (sc *Scenario) target(r *result.Record, blocks blockOf) *Target {
+	name := RowName(r.Target)
+	t := sc.Target(name)
+	if t == nil {
+		t = &Target{Name: name, Info: r.Target, blocks: blocks}
+		sc.Targets = append(sc.Targets, t)
+	}
+	return t
 }
 
 func (t *Target) add(r *result.Record) {
@@ -257,33 +295,30 @@ func (t *Target) add(r *result.Record) {
 func (sc *Scenario) compareTo(o Options) {
 	fits := sc.shareNoise(o.Confidence)
 	sc.versus(o)
-	for i := range sc.Targets {
-		t := &sc.Targets[i]
-		at := slices.IndexFunc(sc.Targets, func(x Target) bool { return x.Name == t.Reference })
-		if at < 0 {
+	for t, m := range sc.Metrics() {
+		reference := sc.Target(t.Reference)
+		if reference == nil {
 			continue
 		}
-		for k := range t.Metrics {
-			m := &t.Metrics[k]
-			b, ok := sc.Targets[at].Metric(m.Load, m.Name)
-			if ok && b.Withheld == "" && m.Withheld == "" {
-				m.Ratio = ratio(fits[quantity{m.Load, m.Name}], positives(t.Reference, b),
-					positives(t.Name, *m))
-			}
+		b, ok := reference.Metric(m.Load, m.Name)
+		if ok && b.Withheld == "" && m.Withheld == "" {
+			m.Ratio = ratio(fits[quantity{m.Load, m.Name}], positives(t.Reference, b),
+				positives(t.Name, *m))
 		}
 	}
 }
 
 // ratio is nil when no block has a positive value of both.
 func ratio(fit *stats.Blocks, base, of stats.Item) *stats.Ratio {
-	if both, _ := stats.Align(base, of); len(both) == 0 {
+	if _, _, both := stats.Align(base, of); len(both) == 0 {
 		return nil
 	}
 	r := fit.Ratio(base, of)
 	return &r
 }
 
-func byBlock(points []Point) map[int]float64 {
+// ByBlock are the values of points by their blocks; of a block that has several, the last.
+func ByBlock(points []Point) map[int]float64 {
 	m := make(map[int]float64, len(points))
 	for _, p := range points {
 		m[p.Block] = p.Value

@@ -4,9 +4,8 @@
 //     centre, an interval, a ratio to the baseline or the reason why there is none (a Study);
 //  2. Study.Sheet projects that to columns and rows of printed text with footnotes (a Sheet).
 //
-// Comparison does both. Text, Markdown and the HTML page print the Sheet; CSV and JSON print the
-// Study, in base units. The unit of inference is the trial: no number here pools requests of
-// different trials.
+// Text, Markdown and the HTML page print the Sheet; CSV and JSON print the Study, in base units.
+// The unit of inference is the trial: no number here pools requests of different trials.
 //
 // Non-goals: it renders nothing, reads no files, and judges no trial (verdicts come in records).
 package table
@@ -26,16 +25,13 @@ type Options struct {
 
 	Columns []string // beside the usual ones: names of Columns()
 
-	Skipped   []Skipped        // services that could not take part
+	Skipped   []result.Skipped // services that could not take part
 	Missing   []result.Planned // trials of the plan that have no record
 	Notes     []string         // on the run as a whole, a sentence each
 	Damaged   []string         // what of the records was left out, a sentence each
 	Reproduce string           // the command line; empty: that of the first record
 	Report    string           // path of the report, printed last; empty: no such line
 }
-
-// Skipped is a target that has no record because it could not be built or started here.
-type Skipped struct{ Name, Reason string }
 
 // Defaults of Options.
 const (
@@ -116,6 +112,8 @@ type Cell struct {
 	Refs     []int  // footnotes, ascending
 	// Notes are what is said of this number in the row's footnote, each for itself.
 	Notes []string
+
+	load, off string // under which load and by how much it may be off; empty: nobody can say
 }
 
 // Tally is how many trials ended in one way, and why, or never did.
@@ -130,10 +128,3 @@ const FailedGrade = "failed"
 
 // MissingGrade is that of a Tally of trials that were planned and have no record.
 const MissingGrade = "missing"
-
-// Comparison is the table of a run: a row a target, a table a scenario. The order of the records
-// does not matter.
-func Comparison(records []result.Record, o Options) Sheet {
-	study := Analyze(records, o)
-	return study.Sheet()
-}

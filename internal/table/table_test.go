@@ -41,6 +41,20 @@ func with(r result.Record, samples int64, ns int64) result.Record {
 	return r
 }
 
+// analyze is Analyze of records that a test has as values.
+func analyze(records []result.Record, o Options) Study {
+	of := make([]*result.Record, len(records))
+	for i := range records {
+		of[i] = &records[i]
+	}
+	return Analyze(of, o)
+}
+
+func sheetOf(records []result.Record, o Options) Sheet {
+	study := analyze(records, o)
+	return study.Sheet()
+}
+
 // rate is a trial of a target for each of the rates, a block each.
 func rates(target string, perS ...float64) []result.Record {
 	var rs []result.Record
@@ -97,7 +111,7 @@ func TestRowsAndTiers(t *testing.T) {
 		rates("fast", 1000, 1010, 1020, 1030),
 		rates("same", 1003, 1007, 1023, 1027), // ratios to fast: +0.3 %, -0.3 %, +0.3 %, -0.3 %
 	)
-	tab := only(t, Comparison(records, Options{}))
+	tab := only(t, sheetOf(records, Options{}))
 	if got := names(tab); got != "fast same slow" {
 		t.Errorf("rows %s", got)
 	}
@@ -119,14 +133,14 @@ func TestRowsAndTiers(t *testing.T) {
 // TestOrderOfRecordsIsNothing: a file that was written in another order is the same report.
 func TestOrderOfRecordsIsNothing(t *testing.T) {
 	records := slices.Concat(rates("a", 100, 110, 90), rates("b", 99, 111, 92), rates("c", 50, 51))
-	want := fmt.Sprintf("%+v", Comparison(records, Options{Baseline: "a"}))
+	want := fmt.Sprintf("%+v", sheetOf(records, Options{Baseline: "a"}))
 	const seed = 3
 	rng := rand.New(rand.NewPCG(seed, seed))
 	for range 20 {
 		rng.Shuffle(len(records), func(i, k int) {
 			records[i], records[k] = records[k], records[i]
 		})
-		if got := fmt.Sprintf("%+v", Comparison(records, Options{Baseline: "a"})); got != want {
+		if got := fmt.Sprintf("%+v", sheetOf(records, Options{Baseline: "a"})); got != want {
 			t.Fatalf("seed %d: %s\nwanted %s", seed, got, want)
 		}
 	}
@@ -139,7 +153,7 @@ func TestTooFewSamples(t *testing.T) {
 	for i, n := range []int64{5000, 2900, 5000} {
 		records = append(records, with(trial("a", i+1, 1000), n, 1e6))
 	}
-	tab := only(t, Comparison(records, Options{}))
+	tab := only(t, sheetOf(records, Options{}))
 	// p99 needs 381: there. p99.9 needs 3838, and 3838 + 3·√3838 = 4023.9 arrivals take
 	// 4023.9 / 2900 · 9 s = 12.49 s.
 	if c := find(t, tab, "a", "half/p99"); c.Text != "2.0 ms" {
@@ -158,7 +172,7 @@ func TestUnanswered(t *testing.T) {
 		t.Helper()
 		r := with(trial("a", 1, 1000), 9990, 1e6)
 		r.Loads[1].Censored = censored
-		tab := only(t, Comparison([]result.Record{r}, Options{}))
+		tab := only(t, sheetOf([]result.Record{r}, Options{}))
 		if c := find(t, tab, "a", key); c.Text != want {
 			t.Errorf("%d censored: %s is %s (%s)", censored, key, c.Text, notes(tab, c))
 		}
@@ -174,13 +188,13 @@ func TestUnanswered(t *testing.T) {
 func TestOverload(t *testing.T) {
 	r := with(trial("a", 1, 1000), 9000, 1e6)
 	r.Loads[1].Done = 8900 // 98.9 %, VALID
-	judged := only(t, Comparison([]result.Record{r}, Options{}))
+	judged := only(t, sheetOf([]result.Record{r}, Options{}))
 	if c := find(t, judged, "a", "half/p50"); c.Text != "1.0 ms" {
 		t.Errorf("p50 of a VALID load %+v: %s", c, notes(judged, c))
 	}
 	r.Verdict = result.Verdict{}
 	r.Loads[1].Done = 6300 // 70 %; 2,700 in 9 s stay behind: 300/s
-	tab := only(t, Comparison([]result.Record{r}, Options{}))
+	tab := only(t, sheetOf([]result.Record{r}, Options{}))
 	c := find(t, tab, "a", "half/p50")
 	if c.Text != unit.Absent ||
 		!strings.Contains(notes(tab, c), "offered 1.00k/s, of which 70 % ended "+
@@ -191,7 +205,7 @@ func TestOverload(t *testing.T) {
 		t.Errorf("achieved %s", got)
 	}
 	r.Loads[1].Errors.Status = 2700 // now all ended, though badly: no backlog
-	tab = only(t, Comparison([]result.Record{r}, Options{}))
+	tab = only(t, sheetOf([]result.Record{r}, Options{}))
 	if c := find(t, tab, "a", "half/p50"); c.Text != "1.0 ms" {
 		t.Errorf("p50 with errors %+v: %s", c, notes(tab, c))
 	}
@@ -208,7 +222,7 @@ func TestVerdicts(t *testing.T) {
 		records[i].Outcome, records[i].Loads = result.Failed, nil
 		records[i].Failure = &result.Failure{Step: "ready", Error: "refused\nsecond line"}
 	}
-	s := Comparison(records, Options{Skipped: []Skipped{{"c", "no compiler"}}})
+	s := sheetOf(records, Options{Skipped: []result.Skipped{{Target: "c", Reason: "no compiler"}}})
 	tab := only(t, s)
 	c := find(t, tab, "a", "peak/throughput")
 	if c.Value != 102 || c.N != 3 { // the middle of 100, 102, 104: 900 is INVALID
@@ -239,7 +253,7 @@ func TestUnlike(t *testing.T) {
 		records[i].Provenance.PlanHash = "one"
 		records[i].Limits.InForce = []string{"memory", "cpuset"}
 	}
-	tab := only(t, Comparison(records, Options{}))
+	tab := only(t, sheetOf(records, Options{}))
 	said := strings.Join(slices.Concat(tab.Footnotes, tab.Notes), "\n")
 	if strings.Contains(said, "varies") || strings.Contains(said, "vary") {
 		t.Errorf("like trials: %q %q", tab.Footnotes, tab.Notes)
@@ -248,7 +262,7 @@ func TestUnlike(t *testing.T) {
 	records[2].Limits.InForce = []string{"cpuset"}           // all of b's row
 	records[3].Limits.InForce = []string{"cpuset"}           //
 	records[4].Limits.InForce = []string{"cpuset", "memory"} // the same as the others', reordered
-	tab = only(t, Comparison(records, Options{}))
+	tab = only(t, sheetOf(records, Options{}))
 	if got := notes(tab, find(t, tab, "a", "target")); got != "varies in planHash: one | two" {
 		t.Errorf("footnote %q", got)
 	}
@@ -271,7 +285,7 @@ func TestUnlikeTools(t *testing.T) {
 		}
 	}
 	said := func() string {
-		return strings.Join(only(t, Comparison(records, Options{})).Notes, "\n")
+		return strings.Join(only(t, sheetOf(records, Options{})).Notes, "\n")
 	}
 	if got := said(); strings.Contains(got, "vary") {
 		t.Errorf("like tools: %s", got)
@@ -294,7 +308,7 @@ func TestSweep(t *testing.T) {
 		records[i].Loads[0].Connections = n
 		records[i].Target.Swept = result.Swept{Connections: n, BodyBytes: 1000}
 	}
-	tab := only(t, Comparison(records, Options{}))
+	tab := only(t, sheetOf(records, Options{}))
 	if len(tab.Notes) == 0 || tab.Notes[0] != "Rows sweep the load, as was asked: 8 connections, "+
 		"bodies of 1000 B (a); 16 connections, bodies of 1000 B (b)." {
 		t.Errorf("notes %q", tab.Notes)
@@ -303,7 +317,7 @@ func TestSweep(t *testing.T) {
 		t.Errorf("a sweep is told as a fault: %s", said)
 	}
 	records[2].Target.Swept, records[3].Target.Swept = result.Swept{}, result.Swept{}
-	tab = only(t, Comparison(records, Options{}))
+	tab = only(t, sheetOf(records, Options{}))
 	if said := strings.Join(tab.Notes, "\n"); !strings.Contains(said, "Rows vary in load") {
 		t.Errorf("unlike loads are not told: %s", said)
 	}
@@ -321,8 +335,8 @@ func TestRatio(t *testing.T) {
 		r.Run = "later"
 		records = append(records, r)
 	}
-	study := Analyze(records, Options{Baseline: "a"})
-	b := &study.Scenarios[0].Targets[0]
+	study := analyze(records, Options{Baseline: "a"})
+	b := study.Scenarios[0].Targets[0]
 	m, _ := b.Metric("peak", metric.Throughput)
 	if b.Name != "b" || m.Ratio == nil || m.Ratio.N != 4 || math.Abs(m.Ratio.Center-2) > 1e-9 {
 		t.Errorf("%s: %+v", b.Name, m.Ratio)
@@ -335,7 +349,7 @@ func TestRatio(t *testing.T) {
 		t.Errorf("ratio %+v", c)
 	}
 	// Without a baseline there is no such column.
-	for _, c := range only(t, Comparison(records, Options{})).Columns {
+	for _, c := range only(t, sheetOf(records, Options{})).Columns {
 		if strings.Contains(c.Key, "ratio") {
 			t.Errorf("column %s without a baseline", c.Key)
 		}
@@ -352,7 +366,7 @@ func TestOpenOnly(t *testing.T) {
 			records = append(records, r)
 		}
 	}
-	study := Analyze(records, Options{})
+	study := analyze(records, Options{})
 	sc := study.Scenarios[0]
 	if sc.Ranking.Metric != "p99" || sc.Ranking.Load != "half" ||
 		!reflect.DeepEqual(sc.Ranking.Tiers, [][]string{{"quick"}, {"slow"}}) {
@@ -368,7 +382,7 @@ func TestScenariosAndVariants(t *testing.T) {
 	records[1].Target.Variant = "otel-full"
 	second := trial("a", 1, 5)
 	second.Scenario = "compute"
-	s := Comparison(append(records, second), Options{Reproduce: "prony run x", Report: "r.html"})
+	s := sheetOf(append(records, second), Options{Reproduce: "prony run x", Report: "r.html"})
 	if len(s.Tables) != 3 || s.Tables[0].Title != "compute" || names(s.Tables[1]) !=
 		"a +otel-full a" || s.Tables[2].Title != "What riding along costs, hello" {
 		t.Errorf("tables %+v", s.Tables)
@@ -377,7 +391,7 @@ func TestScenariosAndVariants(t *testing.T) {
 		t.Errorf("closing lines %+v", s)
 	}
 	records[0].Provenance.Command = []string{"prony", "run", "my suite.yaml", "it's", ""}
-	got := Comparison(records[:1], Options{}).Reproduce
+	got := sheetOf(records[:1], Options{}).Reproduce
 	if want := `prony run 'my suite.yaml' 'it'\''s' ''`; got != want {
 		t.Errorf("command %s, wanted %s", got, want)
 	}

@@ -46,7 +46,7 @@ func noisy(target string, series ...[]int64) []result.Record {
 func TestNoise(t *testing.T) {
 	check := func(name string, records []result.Record, lo, hi float64, note string) {
 		t.Helper()
-		study := Analyze(records, Options{})
+		study := analyze(records, Options{})
 		share := study.Scenarios[0].Targets[0].Variance.Share
 		unknown := math.IsNaN(lo)
 		if unknown != math.IsNaN(share) || !unknown && (share < lo || share > hi) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"prony/internal/result"
+	"prony/internal/unit"
 )
 
 // Grade is how a record counts: VALID, SUSPECT, INVALID or failed. A measured record that no rule
@@ -122,15 +123,10 @@ func usable(r *result.Record) bool {
 
 // tallies counts how trials ended, best first. VALID, SUSPECT and INVALID are always said, failed
 // only when there are some.
-func tallies(records []result.Record) []Tally {
+func tallies(records []*result.Record) []Tally {
 	var out []Tally
 	for _, grade := range []string{result.Valid, result.Suspect, result.Invalid, FailedGrade} {
-		var of []*result.Record
-		for i := range records {
-			if Grade(&records[i]) == grade {
-				of = append(of, &records[i])
-			}
-		}
+		of := those(records, func(r *result.Record) bool { return Grade(r) == grade })
 		if grade == FailedGrade && len(of) == 0 {
 			continue
 		}
@@ -167,7 +163,7 @@ func reasons(grade string, records []*result.Record) string {
 // broken names the rules that gave a record its grade, each once; of a failed one, the step.
 func broken(grade string, r *result.Record) []string {
 	if grade == FailedGrade {
-		step, _ := failure(r)
+		step, _ := Failure(r)
 		return []string{step}
 	}
 	if unexplained(r) {
@@ -175,8 +171,8 @@ func broken(grade string, r *result.Record) []string {
 	}
 	var rules []string
 	for _, f := range r.Verdict.Findings {
-		if findingGrade(r, f) == grade && !slices.Contains(rules, f.Rule) {
-			rules = append(rules, f.Rule)
+		if findingGrade(r, f) == grade {
+			rules = AddNew(rules, f.Rule)
 		}
 	}
 	return rules
@@ -185,11 +181,78 @@ func broken(grade string, r *result.Record) []string {
 // noFinding stands for the rule where a record has a grade and no finding to explain it.
 const noFinding = "no finding recorded"
 
-// failure is the step and a one-line account of what went wrong.
-func failure(r *result.Record) (step, what string) {
+// Failure is the step and a one-line account of what went wrong.
+func Failure(r *result.Record) (step, what string) {
 	if r.Failure == nil {
 		return "failed", "the record does not say why"
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(r.Failure.Error), "\n")
 	return r.Failure.Step, line
+}
+
+// mostMissing bounds how many missing trials, or damaged lines, a sentence names.
+const mostMissing = 6
+
+// missing is the tally of trials that have no record, with the lines that were left out; none where
+// every trial has its line.
+func (s *Study) missing() []Tally {
+	var why []string
+	ids := Distinct(s.Options.Missing, func(p result.Planned) string { return p.Trial })
+	if len(ids) > 0 {
+		why = append(why, "planned, without a record: "+unit.Few(ids, mostMissing))
+	}
+	if lost := s.Options.Damaged; len(lost) > 0 {
+		why = append(why, unit.Plural(len(lost), "line")+" of the records left out: "+
+			unit.Few(lost, mostMissing))
+	}
+	if len(why) == 0 {
+		return nil
+	}
+	return []Tally{{MissingGrade, len(ids), strings.Join(why, "; ")}}
+}
+
+// missingOf says which trials of a row have no record; nothing where all have one.
+func (o Options) missingOf(scenario, row string) []string {
+	var blocks []int
+	for _, p := range o.Missing {
+		if p.Scenario == scenario && p.Row == row && p.Role == "" {
+			blocks = append(blocks, p.Block)
+		}
+	}
+	if len(blocks) == 0 {
+		return nil
+	}
+	return []string{MissingGrade + " in " + blocksText(blocks) + ": planned, without a record"}
+}
+
+// unseen are the rows of targets that were planned and of which nothing was recorded.
+func (sc *Scenario) unseen(o Options) (rows []Row) {
+	for _, p := range o.Missing {
+		known := sc.Target(p.Row) != nil ||
+			slices.ContainsFunc(rows, func(r Row) bool { return r.Name == p.Row })
+		if !known && p.Row != "" && p.Scenario == sc.Name && p.Role == "" {
+			rows = append(rows, spanRow(p.Row, o.missingOf(sc.Name, p.Row)[0]))
+		}
+	}
+	return rows
+}
+
+// Extent is how many rows and blocks there are, those without a record among them.
+func (s *Study) Extent() (targets, blocks int) {
+	type block struct {
+		run    string
+		number int
+	}
+	rows, passes := map[string]bool{}, map[block]bool{}
+	run := ""
+	for _, r := range s.Records {
+		run = r.Run
+		rows[RowName(r.Target)], passes[block{run, r.Block}] = true, true
+	}
+	for _, p := range s.Options.Missing { // of one run, and then all records are its
+		if p.Row != "" && p.Role == "" {
+			rows[p.Row], passes[block{run, p.Block}] = true, true
+		}
+	}
+	return len(rows), len(passes)
 }

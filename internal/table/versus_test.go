@@ -27,7 +27,7 @@ func TestRatiosToTheBareTarget(t *testing.T) {
 	records = append(records, riding("a", "agent", "", "", 90, 90)...)
 	records = append(records, riding("b", "none", "", "", 200, 200)...)
 	records = append(records, riding("b", "agent", "", "", 80, 80)...)
-	tab := Comparison(records, Options{Baseline: "a"}).Tables[0]
+	tab := sheetOf(records, Options{Baseline: "a"}).Tables[0]
 	check := func(row, want string) {
 		t.Helper()
 		if got := find(t, tab, row, "peak/ratio").Text; !strings.HasPrefix(got, want) {
@@ -55,7 +55,7 @@ func TestClosestReference(t *testing.T) {
 	}
 	check := func(records []result.Record, want map[string]string, note string) {
 		t.Helper()
-		sc := Analyze(records, Options{}).Scenarios[0]
+		sc := analyze(records, Options{}).Scenarios[0]
 		for _, target := range sc.Targets {
 			if target.Reference != want[target.Name] {
 				t.Errorf("%s refers to %q, want %q", target.Name, target.Reference,

@@ -27,7 +27,7 @@ func full(block int) result.Record {
 
 func TestWantedColumns(t *testing.T) {
 	records := []result.Record{full(1), full(2)}
-	tab := only(t, Comparison(records, Options{Columns: metric.ColumnNames()}))
+	tab := only(t, sheetOf(records, Options{Columns: metric.ColumnNames()}))
 	check := func(key, heading, want string) {
 		t.Helper()
 		if got := find(t, tab, "a", key).Text; got != want {
@@ -51,7 +51,7 @@ func TestWantedColumns(t *testing.T) {
 	check("start/first", "first answer", "31.0 ms")
 	check("artifact/size", "size", "10 MiB")
 	check("artifact/image", "image", "312 MiB")
-	usual := only(t, Comparison(records, Options{}))
+	usual := only(t, sheetOf(records, Options{}))
 	for _, c := range usual.Columns {
 		if strings.HasSuffix(c.Key, "/mean") || strings.HasPrefix(c.Key, "artifact/") {
 			t.Errorf("nobody asked for %s", c.Key)
@@ -66,7 +66,7 @@ func TestNoMeanOfABacklog(t *testing.T) {
 		r := with(trial("a", 1, 100), 1000, 2e6)
 		r.Loads[1].Done = done
 		r.Loads[1].ResponseTime.MeanNs = 2e6
-		tab := only(t, Comparison([]result.Record{r}, Options{Columns: []string{"mean"}}))
+		tab := only(t, sheetOf([]result.Record{r}, Options{Columns: []string{"mean"}}))
 		if got := find(t, tab, "a", "half/mean").Text; got != want {
 			t.Errorf("%d of 1,000: %s, want %s", done, got, want)
 		}
@@ -88,7 +88,7 @@ func system(block int) result.Record {
 }
 
 func TestPartsOfASystem(t *testing.T) {
-	s := Comparison([]result.Record{system(1), system(2), full(1), full(2)}, Options{})
+	s := sheetOf([]result.Record{system(1), system(2), full(1), full(2)}, Options{})
 	if len(s.Tables) != 2 || s.Tables[1].Title != "Where it goes: each process of a system" {
 		t.Fatalf("tables %+v", s.Tables)
 	}
@@ -109,18 +109,18 @@ func TestPartsOfASystem(t *testing.T) {
 	}
 	idle := system(4)
 	idle.Loads[0].Service.Parts[0].CPUNs = 0
-	cells := Comparison([]result.Record{idle}, Options{}).Tables[1].Rows
+	cells := sheetOf([]result.Record{idle}, Options{}).Tables[1].Rows
 	if cells[0].Cells[2].Text != "0 %" || cells[1].Cells[2].Text != "100 %" {
 		t.Errorf("beside an idle process: %+v", cells)
 	}
 	idle.Loads[0].Service.CPUNs = 0 // which its parts contradict
-	cells = Comparison([]result.Record{idle}, Options{}).Tables[1].Rows
+	cells = sheetOf([]result.Record{idle}, Options{}).Tables[1].Rows
 	if cells[0].Cells[4].Text != unit.Absent || cells[1].Cells[4].Text != unit.Absent {
 		t.Errorf("of a service without processor time: %+v", cells)
 	}
 	broken := system(3)
 	broken.Loads[0].Service.Parts[0].CPUNs = -1 // it ended
-	tab := Comparison([]result.Record{broken}, Options{}).Tables[1]
+	tab := sheetOf([]result.Record{broken}, Options{}).Tables[1]
 	if got := tab.Rows[0].Cells[3].Text; got != unit.Absent {
 		t.Errorf("CPU of a process that is gone: %s", got)
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"prony/internal/result"
 	"prony/internal/table"
 )
 
@@ -17,7 +16,7 @@ func TestKeep(t *testing.T) {
 	runs[9].Records[0].Loads[0].Connections = 32
 	var whole, again [][]Series
 	for _, r := range runs {
-		of := Of(r, table.Analyze(result.Values(r.Records), table.Options{}), throughput)
+		of := Of(r, table.Analyze(r.Records, table.Options{}), throughput)
 		var b bytes.Buffer
 		if err := Keep(&b, of); err != nil {
 			t.Fatal(err)

@@ -95,7 +95,7 @@ func (c Change) Ratio() float64 { return c.After / c.Before }
 func Find(runs []Run, o Options) Trend {
 	var all [][]Series
 	for _, r := range byTime(runs) {
-		all = append(all, Of(r, table.Analyze(result.Values(r.Records), table.Options{}), o))
+		all = append(all, Of(r, table.Analyze(r.Records, table.Options{}), o))
 	}
 	return Join(all, o)
 }
@@ -276,7 +276,5 @@ func (t *Trend) note(a, b *Series) {
 	}
 	note := fmt.Sprintf("%s, %s: runs of methods %s and %s are kept apart: %s.", a.Scenario,
 		a.Target, a.Method, b.Method, what)
-	if !slices.Contains(t.Notes, note) {
-		t.Notes = append(t.Notes, note)
-	}
+	t.Notes = table.AddNew(t.Notes, note)
 }

@@ -342,7 +342,7 @@ func ended(l *result.Load) int64 { return l.Done + l.Errors.Total() }
 func (s *sheet) load(l *result.Load) {
 	for _, m := range metric.All {
 		if m.Told != "" {
-			s.one(m.Told, m.Value(nil, l)/units[m.Unit].each)
+			s.one(m.Told, m.Load(l)/units[m.Unit].each)
 		}
 	}
 	s.one("prony_trial_network_bytes_per_request",
@@ -373,8 +373,7 @@ var units = map[string]struct {
 func Results(study table.Study, run string, nowNs int64) []telemetry.Series {
 	var out []telemetry.Series
 	for _, sc := range study.Scenarios {
-		for i := range sc.Targets {
-			t := &sc.Targets[i]
+		for _, t := range sc.Targets {
 			s := sheet{opened: nowNs}
 			for _, m := range t.Metrics {
 				if m.Withheld != "" || m.Summary.N == 0 {

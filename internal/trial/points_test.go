@@ -307,7 +307,7 @@ func TestResults(t *testing.T) {
 	}
 	none := math.NaN()
 	m := &meter{got: []telemetry.Own{{Series: trial.Results(table.Study{
-		Scenarios: []table.Scenario{{Name: "read", Targets: []table.Target{{
+		Scenarios: []*table.Scenario{{Name: "read", Targets: []*table.Target{{
 			Info: result.Target{Name: "a", Variant: "spy", Arm: "b", Driver: "wrk"},
 			Metrics: []table.Metric{
 				{Name: "p99", Load: "peak", Unit: "ns", Summary: sum(1e6, 2e6, 3e6)},
@@ -329,7 +329,7 @@ func TestResults(t *testing.T) {
 		t.Errorf("labels %v", l)
 	}
 	// Every metric that a run has is of a unit that is known here.
-	for _, s := range trial.Results(table.Analyze([]result.Record{{Trial: "b1", Block: 1,
+	for _, s := range trial.Results(table.Analyze([]*result.Record{{Trial: "b1", Block: 1,
 		Outcome: result.Measured, Scenario: "read", Target: result.Target{Name: "a"},
 		Loads: []result.Load{{Name: "peak", Model: result.Closed, ThroughputPerS: 5}},
 	}}, table.Options{}), "r", 1) {

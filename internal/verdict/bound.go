@@ -206,7 +206,7 @@ func withheldIn(l *result.Load, name string) bool {
 		return true
 	}
 	share, _ := l.Memory.Worth()
-	_, _, ok := stats.QuantileRanksOf(l.ResponseTime.Count, share, q, confidence)
+	_, _, ok := stats.QuantileRanks(l.ResponseTime.Count, share, q, confidence)
 	return !ok
 }
 
@@ -219,7 +219,7 @@ func tolerance(v *result.Verdict, l *load, number string) float64 {
 		return limit
 	}
 	share, _ := l.Memory.Worth()
-	lo, hi, ok := stats.QuantileRanksOf(d.Count, share, q, confidence)
+	lo, hi, ok := stats.QuantileRanks(d.Count, share, q, confidence)
 	r := l.times()
 	if v := r.at(q); ok && v > 0 && d.Count > 0 {
 		n := float64(d.Count)
