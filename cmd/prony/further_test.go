@@ -83,9 +83,12 @@ func TestPlanForATime(t *testing.T) {
 		"go-nethttp,rust-axum")
 	has(t, "the plan", out, "blocks of 2 trials for 5m0s · about 5 min", "is not begun")
 	rows := strings.Count(out, "go-nethttp ") + strings.Count(out, "rust-axum ")
-	if exit != cli.Fine || rows != 2 {
+	if exit != cli.Fine || rows != 2 || strings.Contains(out, "has time for") {
 		t.Errorf("exit %d, %d rows:\n%s", exit, rows, out)
 	}
+	out, _, _ = say(t, mock{}, "plan", "--root", checkout(t), "--for", "20s", "--targets",
+		"go-nethttp,rust-axum")
+	has(t, "a plan for a short time", out, "20s has time for 1 block at the most")
 }
 
 // What is said of the next minutes.

@@ -71,6 +71,9 @@ func printPlan(w io.Writer, p *suite.Plan) error {
 	fmt.Fprintln(w, strings.TrimSuffix(p.Suite.Name+": "+p.Suite.Question, ": "))
 	fmt.Fprintf(w, "plan %s · seed %d · %s · %s\n", p.Hash, p.Suite.Seed, extent(p),
 		between(p.Estimate()))
+	if few := hurry(p); few != "" {
+		fmt.Fprintln(w, few)
+	}
 	if p.Suite.For > 0 {
 		fmt.Fprintln(w, "after each block, each in an order of its own, targets whose comparisons "+
 			"are all decided are\nleft out; a block that would not end in time is not begun; the "+
@@ -128,6 +131,20 @@ func extent(p *suite.Plan) string {
 		passes = fmt.Sprintf("%d passes of duets", p.Suite.Blocks)
 	}
 	return unit.Plural(len(p.Trials), "trial") + " in " + passes
+}
+
+// hurry says of a run for a time that it has too few blocks to tell any but large differences, and
+// what more of them take; nothing where it may have enough.
+func hurry(p *suite.Plan) string {
+	const enough = 4
+	lasts := time.Duration(p.Suite.For)
+	least, most := p.Block()
+	if lasts == 0 || enough*least <= lasts {
+		return ""
+	}
+	return fmt.Sprintf("%v has time for %s at the most, which tells large differences alone; "+
+		"%d take %s", lasts, unit.Plural(max(int(lasts/least), 1), "block"), enough,
+		between(enough*least, enough*most))
 }
 
 // planned is how long a load takes: its window, or all of a search at most.

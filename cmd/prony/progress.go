@@ -63,6 +63,9 @@ func (s *progress) Begin(b lab.Begun) {
 	}
 	s.Say(fmt.Sprintf("%s: %s, seed %d; %s; %s", p.Suite.Name, extent(p), p.Suite.Seed,
 		where, between(least, most)))
+	if few := hurry(p); few != "" {
+		s.Say("  " + few)
+	}
 	if b.Sides != nil {
 		s.duets(b.Sides, p.Suite.Blocks)
 	}

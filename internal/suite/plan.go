@@ -396,20 +396,31 @@ func (s *Suite) baseline(catalog, chosen []Target) (string, error) {
 // the last answer, at once for a service that keeps up. Builds are not counted either. A run for a
 // time has one whole block at the least.
 func (p *Plan) Estimate() (least, most time.Duration) {
-	var block [2]time.Duration
+	lasts := time.Duration(p.Suite.For)
 	for _, t := range p.Trials {
-		soon, late := p.estimate(t)
-		if p.Suite.For == 0 || t.Role != "" {
+		if soon, late := p.estimate(t); lasts == 0 || t.Role != "" {
 			least, most = least+soon, most+late
-		} else if t.Block == 1 {
-			block[0], block[1] = block[0]+soon, block[1]+late
 		}
 	}
 	if p.Suite.Duet != "" {
 		return least / 2, most / 2
 	}
-	lasts := time.Duration(p.Suite.For)
-	return least + max(lasts, block[0]), most + max(lasts, block[1])
+	if lasts > 0 {
+		soon, late := p.Block()
+		least, most = least+max(lasts, soon), most+max(lasts, late)
+	}
+	return least, most
+}
+
+// Block is how long the first block takes, as Estimate has it.
+func (p *Plan) Block() (least, most time.Duration) {
+	for _, t := range p.Trials {
+		if t.Block == 1 && t.Role == "" {
+			soon, late := p.estimate(t)
+			least, most = least+soon, most+late
+		}
+	}
+	return least, most
 }
 
 // estimate is that of one trial.
