@@ -193,8 +193,9 @@ func (s *suite) noAllocations(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	round(1000)
 	runtime.ReadMemStats(&after)
-	// The test's own server and the runtime may allocate now and then, not once a request.
-	if n := after.Mallocs - before.Mallocs; n > 1000*s.allocates+100 {
+	// The runtime and what ends of earlier tests' servers may allocate now and then, not once in
+	// two requests.
+	if n := after.Mallocs - before.Mallocs; n > 1000*s.allocates+500 {
 		t.Errorf("%d allocations for 1000 round trips", n)
 	}
 }
