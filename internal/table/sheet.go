@@ -76,8 +76,7 @@ func (sc *Scenario) table(o Options) Table {
 	for _, s := range specs {
 		t.Columns = append(t.Columns, s.column)
 	}
-	said := make([][]string, len(sc.Targets)) // by row
-	for i, target := range sc.Targets {
+	for _, target := range sc.Targets {
 		if len(target.Used) == 0 {
 			t.Rows = append(t.Rows, spanRow(target.Name,
 				"no good trial: "+strings.Join(target.endings(), "; ")))
@@ -92,10 +91,14 @@ func (sc *Scenario) table(o Options) Table {
 			}
 			row.Cells = append(row.Cells, c)
 		}
-		said[i] = append(row.doubts(), row.notes(t.Columns)...)
 		t.Rows = append(t.Rows, row)
 	}
-	common := general(said)
+	untold := t.narrow()
+	said := make([][]string, len(t.Rows))
+	for i, row := range t.Rows {
+		said[i] = append(row.doubts(), row.notes(t.Columns)...)
+	}
+	common := append(untold, general(said)...)
 	var notes noteBook
 	for i, texts := range said {
 		// A row has one mark: what is to be said of its numbers is said together.
@@ -108,6 +111,33 @@ func (sc *Scenario) table(o Options) Table {
 	t.Notes = slices.Concat(sc.Method, sc.ratioNote(), sc.tierNote(o), sc.noiseNote(),
 		sc.assumptionNote(), common)
 	return t
+}
+
+// narrow takes out the columns that give way first and have nothing but a word: of its ratios none
+// is known.
+func (t *Table) narrow() (notes []string) {
+	for i := len(t.Columns) - 1; i >= 0; i-- {
+		c := t.Columns[i]
+		known, word := false, false
+		for _, r := range t.Rows {
+			if r.Span == "" && r.Cells[i].N > 0 { // the one that others are over has none
+				word = word || r.Cells[i].Text == tooFewBlocks
+				known = known || r.Cells[i].Text != tooFewBlocks
+			}
+		}
+		if c.Weight != Extra || known || !word {
+			continue
+		}
+		for k, r := range t.Rows {
+			if r.Span == "" {
+				t.Rows[k].Cells = slices.Delete(r.Cells, i, i+1)
+			}
+		}
+		t.Columns = slices.Delete(t.Columns, i, i+1)
+		notes = append(notes, fmt.Sprintf("No %s of %s is known: %s.", c.Heading, c.Short,
+			strings.TrimPrefix(unknownNote, notKnown+": ")))
+	}
+	return notes
 }
 
 // general takes out what is no row's own, to be said once for all: what a mere word in the table

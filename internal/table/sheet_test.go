@@ -26,3 +26,37 @@ func TestGeneral(t *testing.T) {
 		t.Errorf("said of rows: %s", left)
 	}
 }
+
+// A column of ratios of which none is known says so once, below; one that is known keeps it, and so
+// does a column that does not give way.
+func TestNarrow(t *testing.T) {
+	unknown, known := Cell{Text: tooFewBlocks, N: 3}, Cell{Text: "1.20 [1.10, 1.31]", N: 3}
+	of := func(weight int, cells ...Cell) Table {
+		out := Table{Columns: append(nameColumns(), LoadInfo{Name: "half"}.column("p99 ratio",
+			"p99 ratio", "1", weight))}
+		for i, c := range cells {
+			out.Rows = append(out.Rows, Row{Cells: []Cell{words("1"), words(fmt.Sprint(i)), c}})
+		}
+		out.Rows = append(out.Rows, spanRow("failed", "no good trial"))
+		return out
+	}
+	const none = "No p99 ratio of half is known: the interval spans more than a factor of 3 " +
+		"(raise --blocks)."
+	for name, x := range map[string]struct {
+		of    Table
+		notes string
+		left  int
+	}{
+		"none is known": {of(Extra, words("1"), unknown, unknown, words("–")), "[" + none + "]",
+			2},
+		"one is known":    {of(Extra, words("1"), unknown, known), "[]", 3},
+		"none is unknown": {of(Extra, words("1"), words("–")), "[]", 3},
+		"it stays":        {of(Detail, words("1"), unknown), "[]", 3},
+	} {
+		notes := x.of.narrow()
+		if fmt.Sprint(notes) != x.notes || len(x.of.Columns) != x.left ||
+			len(x.of.Rows[0].Cells) != x.left || x.of.Rows[0].Cells[1].Text != "0" {
+			t.Errorf("%s: %v, %d columns, %v", name, notes, len(x.of.Columns), x.of.Rows[0].Cells)
+		}
+	}
+}
