@@ -126,7 +126,7 @@ func TestPaired(t *testing.T) {
 			{file: "internal/metric/list.go", change: put("	{Name: \"max\", Unit: unit.Ns,",
 				`	{Name: "window", Unit: unit.Ns, Asked: true,
 		Label: "window", Better: "shorter", Worse: "longer",
-		Value:   ofLoad(func(l *result.Load) float64 { return Positive(float64(l.WindowNs)) }),
+		Load:    func(l *result.Load) float64 { return Positive(float64(l.WindowNs)) },
 		Missing: "it has no window", Column: &Column{"window", "window", OfLoad, 6, nil},
 		Doc: "how long it was"},
 	{Name: "max", Unit: unit.Ns,`)},
@@ -178,7 +178,7 @@ func TestTOML(t *testing.T) {
 }
 `)},
 			{file: "internal/print/format.go", change: put("	{\"parquet\",",
-				"	{\"toml\", []string{\"toml\"}, false},\n	{\"parquet\",")},
+				"	{\"toml\", []string{\"toml\"}},\n	{\"parquet\",")},
 			{file: "internal/print/print_test.go", change: put(
 				"	same(t, FormatOf(\"xml\"), \"\")\n",
 				"	same(t, FormatOf(\"xml\"), \"\")\n	same(t, Ending(\"toml\"), \"toml\")\n")},

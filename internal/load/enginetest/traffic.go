@@ -189,13 +189,17 @@ func (s *suite) noAllocations(t *testing.T) {
 		}
 	}
 	round(100)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	round(1000)
-	runtime.ReadMemStats(&after)
-	// The runtime and what ends of earlier tests' servers may allocate now and then, not once in
-	// two requests.
-	if n := after.Mallocs - before.Mallocs; n > 1000*s.allocates+500 {
-		t.Errorf("%d allocations for 1000 round trips", n)
+	// The runtime may allocate now and then, and the servers of earlier tests as they end: an
+	// engine that allocates does so each time.
+	var n uint64
+	for range 5 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		round(1000)
+		runtime.ReadMemStats(&after)
+		if n = after.Mallocs - before.Mallocs; n <= 1000*s.allocates+100 {
+			return
+		}
 	}
+	t.Errorf("%d allocations for 1000 round trips", n)
 }
