@@ -56,10 +56,15 @@ func TestRunForATime(t *testing.T) {
 	has(t, "the last line", out, " open; the next 5 min would buy ")
 
 	// Of one target there is nothing to decide: the time is for its blocks.
-	_, _, s, records = run("1m", "--targets", "go-nethttp")
+	_, said, s, records = run("1m", "--targets", "go-nethttp")
 	if s.Ended != "time" || len(records) < 4 {
 		t.Errorf("%d trials, %+v", len(records), s)
 	}
+	if strings.Contains(said, "has time for") {
+		t.Error(said)
+	}
+	_, said, _, _ = run("20s", "--targets", "go-nethttp")
+	has(t, "what it said", said, "20s has time for ")
 }
 
 func TestRunForRefuses(t *testing.T) {

@@ -235,6 +235,9 @@ const hintAfter = 3 * time.Second
 // a path that is not there has the same answer until the bound is over.
 func (v Visitor) patient(ctx context.Context, name string, bound time.Duration,
 	wait func(context.Context) error) error {
+	if v.Hint == "" {
+		return wait(ctx)
+	}
 	notYet := errors.New("not yet")
 	early, cancel := context.WithTimeoutCause(ctx, hintAfter, notYet)
 	defer cancel()
@@ -242,9 +245,7 @@ func (v Visitor) patient(ctx context.Context, name string, bound time.Duration,
 	if !errors.Is(err, notYet) {
 		return err
 	}
-	if v.Hint != "" {
-		v.Tell.Say(fmt.Sprintf("%s, for up to %v: %v", name, bound, err))
-	}
+	v.Tell.Say(fmt.Sprintf("%s, for up to %v: %v", name, bound, err))
 	return wait(ctx)
 }
 

@@ -60,3 +60,23 @@ func TestNarrow(t *testing.T) {
 		}
 	}
 }
+
+// A run whose p99 is another in each block has the note and not the column; its rates stay.
+func TestNarrowRun(t *testing.T) {
+	records := rates("a", 100, 101, 99)
+	for i, ns := range []int64{1e6, 30e6, 1e6} {
+		records[i] = with(records[i], 1e6, 5e6)
+		records = append(records, with(trial("b", i+1, 200), 1e6, ns))
+	}
+	tab := only(t, sheetOf(records, Options{Baseline: "a"}))
+	for _, c := range tab.Columns {
+		if c.Key == "half/p99 ratio" {
+			t.Error("there is a column of which nothing is known")
+		}
+	}
+	const none = "No p99 ratio of half is known: the interval spans more than a factor of 3 " +
+		"(raise --blocks)."
+	if find(t, tab, "b", "peak/ratio").Text == tooFewBlocks || !slices.Contains(tab.Notes, none) {
+		t.Errorf("%q", tab.Notes)
+	}
+}
