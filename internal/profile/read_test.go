@@ -65,6 +65,10 @@ func TestReadingIsBounded(t *testing.T) {
 	long := pack("\x78"+strings.Repeat("\xff", 9)+"\x02", 1)
 	put("overlong", append(long, pack("\x12\x00", maxMessages+1)...))
 	check("overlong", "variable length integer overflow")
+	// So it does behind a tag beyond 64 bits, here of an empty sample.
+	long = pack("\x92"+strings.Repeat("\x80", 8)+"\x02\x00", 1)
+	put("overlong-tag", append(long, pack("\x12\x00", maxMessages+1)...))
+	check("overlong-tag", "variable length integer overflow")
 	put("torn", sound.Bytes()[:sound.Len()-9])
 	check("torn", "unexpected EOF")
 	if err := os.Symlink("/dev/zero", filepath.Join(dir, "device")); err != nil {
