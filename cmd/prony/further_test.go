@@ -60,11 +60,11 @@ func TestRunForATime(t *testing.T) {
 	if s.Ended != "time" || len(records) < 4 {
 		t.Errorf("%d trials, %+v", len(records), s)
 	}
-	if strings.Contains(said, "has time for") {
+	if strings.Contains(said, "is time for") {
 		t.Error(said)
 	}
 	_, said, _, _ = run("20s", "--targets", "go-nethttp")
-	has(t, "what it said", said, "20s has time for ")
+	has(t, "what it said", said, "20s is time for about ")
 }
 
 func TestRunForRefuses(t *testing.T) {
@@ -88,12 +88,12 @@ func TestPlanForATime(t *testing.T) {
 		"go-nethttp,rust-axum")
 	has(t, "the plan", out, "blocks of 2 trials for 5m0s · about 5 min", "is not begun")
 	rows := strings.Count(out, "go-nethttp ") + strings.Count(out, "rust-axum ")
-	if exit != cli.Fine || rows != 2 || strings.Contains(out, "has time for") {
+	if exit != cli.Fine || rows != 2 || strings.Contains(out, "is time for") {
 		t.Errorf("exit %d, %d rows:\n%s", exit, rows, out)
 	}
 	out, _, _ = say(t, mock{}, "plan", "--root", checkout(t), "--for", "20s", "--targets",
 		"go-nethttp,rust-axum")
-	has(t, "a plan for a short time", out, "20s has time for 1 block at the most")
+	has(t, "a plan for a short time", out, "20s is time for about 1 whole block, too few ")
 }
 
 // What is said of the next minutes.

@@ -142,8 +142,8 @@ func hurry(p *suite.Plan) string {
 	if lasts == 0 || enough*least <= lasts {
 		return ""
 	}
-	return fmt.Sprintf("%v has time for %s at the most, which tells large differences alone; "+
-		"%d take %s", lasts, unit.Plural(max(int(lasts/least), 1), "block"), enough,
+	return fmt.Sprintf("%v is time for about %s, too few for any but large differences; %d take %s",
+		lasts, unit.Plural(max(int(lasts/least), 1), "whole block"), enough,
 		between(enough*least, enough*most))
 }
 
